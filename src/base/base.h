@@ -45,7 +45,7 @@ struct base_err {
 	char cause[BASE_ERR_CAUSES_MAX][BASE_ERR_TEXT_MAX];
 };
 
-/* base_fail() - start a new error and return its status: `return base_fail(err, BASE_ERR_IO, "..")`. */
+/* base_fail() - start a new error and return its status: `return base_fail(err, ..., "...");`. */
 enum base_status base_fail(struct base_err *err, enum base_status s, const char *fmt, ...)
 	BASE_PRINTF(3, 4);
 /* base_fail_errno() - the same for a refused system call; appends strerror(sys_errno). BASE_ERR_IO
@@ -97,6 +97,8 @@ struct base_str {
 	size_t length, capacity;
 	bool failed;
 };
+enum { BASE_STR_LIMIT_BYTES = 1 << 30 }; /* beyond it `failed` is set, too */
+
 void base_str_fini(struct base_str *s);
 void base_str_reset(struct base_str *s);
 void base_str_add(struct base_str *s, const char *text);
@@ -111,16 +113,19 @@ void base_str_add_count(struct base_str *s, uint64_t n);
 
 /* struct base_strtab - each distinct text once; ids are dense from 0; id 0 is always "". */
 struct base_strtab;
+/* Beyond these base_strtab_intern() returns BASE_ERR_LIMIT. */
+enum { BASE_STRTAB_LIMIT_TEXTS = 1 << 24, BASE_STRTAB_LIMIT_BYTES = 1 << 30 };
+
 struct base_strtab *base_strtab_new(void);
 struct base_strtab *base_strtab_free(struct base_strtab *t);
-enum base_status base_strtab_intern(struct base_strtab *t, const char *s, size_t length,
-	uint32_t *ret_id) BASE_MUST_CHECK;
+enum base_status base_strtab_intern(
+	struct base_strtab *t, const char *s, size_t length, uint32_t *ret_id) BASE_MUST_CHECK;
 const char *base_strtab_get(const struct base_strtab *t, uint32_t id); /* "" when unknown */
 uint32_t base_strtab_count(const struct base_strtab *t);
 
 /* ---- map ---------------------------------------------------------------------------------- */
 
-/* struct base_map - (u64, u64) -> u64, open addressing, no removal order promises. `{0}` is empty. */
+/* struct base_map - (u64, u64) -> u64, open addressing, no promise of an order. `{0}` is empty. */
 struct base_map {
 	struct base_map_slot *slot;
 	size_t nr_used, capacity;
@@ -129,10 +134,13 @@ struct base_map_slot {
 	uint64_t key_hi, key_lo, value;
 	bool used;
 };
+/* A map with that many entries does not grow: base_map_put() returns BASE_ERR_LIMIT. */
+enum { BASE_MAP_LIMIT_ENTRIES = 1 << 28 };
+
 void base_map_fini(struct base_map *m);
 bool base_map_get(const struct base_map *m, uint64_t key_hi, uint64_t key_lo, uint64_t *ret_value);
-enum base_status base_map_put(struct base_map *m, uint64_t key_hi, uint64_t key_lo,
-	uint64_t value) BASE_MUST_CHECK;
+enum base_status base_map_put(
+	struct base_map *m, uint64_t key_hi, uint64_t key_lo, uint64_t value) BASE_MUST_CHECK;
 bool base_map_remove(struct base_map *m, uint64_t key_hi, uint64_t key_lo);
 /* Visit every entry; return false from `visit` to stop. Order is that of the table. */
 void base_map_each(const struct base_map *m,
@@ -161,7 +169,7 @@ static inline uint8_t *base_put_uvarint(uint8_t *p, uint64_t v)
 	return p;
 }
 
-/* Reads one varint of [p, end); returns the byte after it, NULL when cut short, overlong or too big. */
+/* Reads one varint of [p, end); returns the byte after it, NULL when short, overlong or too big. */
 static inline const uint8_t *base_get_uvarint(const uint8_t *p, const uint8_t *end, uint64_t *ret)
 {
 	if (BASE_LIKELY(p < end && !(*p & 0x80))) {

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* status.c - the table of statuses, the caller-owned error, assertions. */
+#include "base/base.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct status_row {
+	enum base_status status;
+	const char *name, *line, *advice;
+};
+
+static const struct status_row rows[] = {
+#define STATUS(name, number, line, advice) {BASE_##name, #name, line, advice},
+#include "base/status.def"
+};
+
+static const struct status_row *find_row(enum base_status s)
+{
+	static const struct status_row unknown = {BASE_OK, "UNKNOWN", "unknown status", ""};
+
+	for (size_t i = 0; i < BASE_COUNT(rows); i++) {
+		if (rows[i].status == s)
+			return &rows[i];
+	}
+	return &unknown;
+}
+
+const char *base_status_name(enum base_status s)
+{
+	return find_row(s)->name;
+}
+
+const char *base_status_line(enum base_status s)
+{
+	return find_row(s)->line;
+}
+
+const char *base_status_advice(enum base_status s)
+{
+	return find_row(s)->advice;
+}
+
+/* Ends `text` with "...", over its last characters when there is no room behind them. */
+static void mark_cut(char text[BASE_ERR_TEXT_MAX])
+{
+	static const char mark[] = "...";
+	size_t at = strlen(text);
+
+	if (at >= sizeof mark - 1 && !strcmp(text + at - (sizeof mark - 1), mark))
+		return;
+	if (at > BASE_ERR_TEXT_MAX - sizeof mark)
+		at = BASE_ERR_TEXT_MAX - sizeof mark;
+	memcpy(text + at, mark, sizeof mark);
+}
+
+/* Callers may pass an old cause as an argument: never format into the error itself. */
+static void format_text(char text[BASE_ERR_TEXT_MAX], const char *fmt, va_list ap)
+{
+	int n = vsnprintf(text, BASE_ERR_TEXT_MAX, fmt, ap);
+
+	if (n < 0)
+		memcpy(text, "...", sizeof "...");
+	else if (n >= BASE_ERR_TEXT_MAX)
+		mark_cut(text);
+}
+
+static void append_errno(char text[BASE_ERR_TEXT_MAX], int sys_errno)
+{
+	char buf[128];
+	const char *why = strerror_r(sys_errno, buf, sizeof buf);
+	size_t at = strlen(text);
+	int n = snprintf(text + at, BASE_ERR_TEXT_MAX - at, ": %s", why);
+
+	if (n < 0 || (size_t)n >= BASE_ERR_TEXT_MAX - at)
+		mark_cut(text);
+}
+
+static void push_cause(struct base_err *err, const char text[BASE_ERR_TEXT_MAX])
+{
+	if (err->nr_causes >= BASE_ERR_CAUSES_MAX)
+		mark_cut(err->cause[BASE_ERR_CAUSES_MAX - 1]);
+	else
+		memcpy(err->cause[err->nr_causes++], text, BASE_ERR_TEXT_MAX);
+}
+
+static void start(struct base_err *err, enum base_status s, int sys_errno)
+{
+	err->status = s;
+	err->sys_errno = sys_errno;
+	err->nr_causes = 0;
+}
+
+enum base_status base_fail(struct base_err *err, enum base_status s, const char *fmt, ...)
+{
+	char text[BASE_ERR_TEXT_MAX];
+	va_list ap;
+
+	if (!err)
+		return s;
+	va_start(ap, fmt);
+	format_text(text, fmt, ap);
+	va_end(ap);
+	start(err, s, 0);
+	push_cause(err, text);
+	return s;
+}
+
+static enum base_status status_of_errno(int sys_errno)
+{
+	switch (sys_errno) {
+	case ENOMEM:
+		return BASE_ERR_NOMEM;
+	case EACCES:
+	case EPERM:
+	case ENOENT:
+	case ENOSYS:
+		return BASE_ERR_ENV;
+	default:
+		return BASE_ERR_IO;
+	}
+}
+
+enum base_status base_fail_errno(struct base_err *err, int sys_errno, const char *fmt, ...)
+{
+	enum base_status s = status_of_errno(sys_errno);
+	char text[BASE_ERR_TEXT_MAX];
+	va_list ap;
+
+	if (!err)
+		return s;
+	va_start(ap, fmt);
+	format_text(text, fmt, ap);
+	va_end(ap);
+	append_errno(text, sys_errno);
+	start(err, s, sys_errno);
+	push_cause(err, text);
+	return s;
+}
+
+enum base_status base_cause(struct base_err *err, enum base_status s, const char *fmt, ...)
+{
+	char text[BASE_ERR_TEXT_MAX];
+	va_list ap;
+
+	if (!err)
+		return s;
+	va_start(ap, fmt);
+	format_text(text, fmt, ap);
+	va_end(ap);
+	/* A callee that takes no error (base_grow) leaves ours empty: this cause is then the first.
+	 */
+	if (err->status == BASE_OK)
+		start(err, s, 0);
+	push_cause(err, text);
+	return err->status;
+}
+
+_Noreturn void base_assert_failed(const char *cond, const char *file, int line)
+{
+	char text[512];
+	int n = snprintf(text, sizeof text,
+		"longpole: broken promise at %s:%d: %s\nThis is a bug in longpole; please report "
+		"this line.\n",
+		file, line, cond);
+	size_t length = n < 0 ? 0 : (size_t)n < sizeof text ? (size_t)n : sizeof text - 1;
+
+	/* write(2): stdio may be what is broken. Nothing can be done when this fails too. */
+	if (write(STDERR_FILENO, text, length) < 0)
+		abort();
+	abort();
+}
