@@ -93,6 +93,9 @@ enum {
 	GRAPH_OPTIONAL = 4, /* this dependence counts only when it is the last to become available (a processor freed late) */
 	GRAPH_LAST = 8,     /* dequeue/peek: of the n units use the newest only, forget the older ones (level-triggered state) */
 	GRAPH_BACK = 16,    /* dequeue: take from the back, without dependence (a write that moved less than it announced) */
+	GRAPH_EXPLAINED = 32, /* the wait that ends here needs no dependence (a timer, the outside world): its weight stays with its state */
+	GRAPH_ASIDE = 64,   /* enqueue, and dequeue with GRAPH_BACK: the actor's state, wait and clock are left alone (its processor becomes free while it waits); the
+	                       unit carries the actor's path length as if it had run until now */
 };
 enum base_status graph_state(struct graph *g, const struct graph_verb *v, struct base_err *err);
 enum base_status graph_enqueue(struct graph *g, const struct graph_verb *v, struct base_err *err);

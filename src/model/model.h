@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * model.h - from records to actors, states and queues: who waits on which queue. Drives the graph engine.
+ * model.h - from records to actors, states and queues: who waits on which queue. Drives the graph
+ * engine.
  *
- * Every record kind has a rule (rules*.c) that turns it into verbs of graph.h. The model also owns all names. Ids of
- * actors, states and queues are those of the graph; they depend on the trace only, so a second pass over the same trace (with
- * scenarios) gives the same ids.
+ * Every record kind has a rule (rules*.c) that turns it into verbs of graph.h. The model also owns
+ * all names. Ids of actors, states and queues are those of the graph; they depend on the trace
+ * only, so a second pass over the same trace (with scenarios) gives the same ids.
  */
 #ifndef LONGPOLE_MODEL_H
 #define LONGPOLE_MODEL_H
@@ -17,13 +18,13 @@
 #define MODEL_STATE_KINDS(X)                                                                       \
 	X(run, false, "running")                                                                   \
 	X(hold, false, "holding a lock")                                                           \
-	X(wait, true, "waiting")           /* on a queue that is known */                          \
+	X(wait, true, "waiting")            /* on a queue that is known */                         \
 	X(latency, true, "wake-up latency") /* from available to used */                           \
 	X(runnable, true, "waiting for a processor")                                               \
 	X(blocked, true, "blocked, not seen in what") /* unexplained */                            \
-	X(external, true, "waiting for the outside") /* network peer, terminal: not recorded */    \
+	X(external, true, "waiting for the outside")  /* network peer, terminal: not recorded */   \
 	X(sleep, true, "sleeping")                                                                 \
-	X(io, false, "in the kernel")      /* file read, write, fsync */                           \
+	X(io, false, "in the kernel") /* file read, write, fsync */                                \
 	X(start, false, "starting")                                                                \
 	X(annotated, false, "annotated state")                                                     \
 	X(idle, true, "not started or ended")
@@ -31,7 +32,7 @@ enum model_state_kind {
 #define X(name, waits, text) MODEL_STATE_##name,
 	MODEL_STATE_KINDS(X)
 #undef X
-	MODEL_STATE_NR
+		MODEL_STATE_NR
 };
 const char *model_state_kind_name(enum model_state_kind k); /* "run" (JSON) */
 const char *model_state_kind_text(enum model_state_kind k); /* "running" */
@@ -39,7 +40,8 @@ bool model_state_kind_waits(enum model_state_kind k);
 
 struct model_state {
 	enum model_state_kind kind;
-	const char *name;  /* "holding counter_lock", "waiting for pipe (sort -> gzip)", "compress_thread()": unique in its actor group */
+	const char *name;  /* "holding counter_lock", "waiting for pipe (sort -> gzip)",
+			      "compress_thread()": unique in its actor group */
 	const char *where; /* "increment (ladder.c:42)": where it began; "" when not known */
 	uint32_t object;   /* definition id; 0: none */
 	uint32_t site;     /* definition id; 0: none */
@@ -61,7 +63,8 @@ struct model_queue {
 struct model_function_share {
 	const char *function, *where; /* name; module or file */
 	uint64_t nr_samples;
-	double share, share_low, share_high; /* of the state's running time; Wilson interval, 95 % */
+	double share, share_low,
+		share_high; /* of the state's running time; Wilson interval, 95 % */
 };
 
 struct model_options {
@@ -72,15 +75,16 @@ struct model_options {
 	const char *start; /* state pattern "actor:state"; NULL: start of the first process */
 	const char *end;   /* NULL: end of the first process, else of the last record */
 	size_t max_memory_bytes;
-	void (*progress)(void *ctx, uint64_t done_records, uint64_t all_records); /* may be NULL; called every 100,000 or so */
+	void (*progress)(void *ctx, uint64_t done_records,
+		uint64_t all_records); /* may be NULL; called every 100,000 or so */
 	void *progress_ctx;
 };
 
 struct model;
-/* model_run() - read all of r from its current position, to the end, and finish the graph. The names borrow from r:
- * keep it open. BASE_OK also for damaged traces (see model_health). */
-enum base_status model_run(struct trace_reader *r, const struct model_options *opts, struct model **ret,
-	struct base_err *err) BASE_MUST_CHECK;
+/* model_run() - read all of r from its current position, to the end, and finish the graph. The
+ * names borrow from r: keep it open. BASE_OK also for damaged traces (see model_health). */
+enum base_status model_run(struct trace_reader *r, const struct model_options *opts,
+	struct model **ret, struct base_err *err) BASE_MUST_CHECK;
 struct model *model_free(struct model *m);
 
 struct graph *model_graph(struct model *m); /* finished: query results */
@@ -89,13 +93,15 @@ const struct model_actor *model_actor(const struct model *m, uint32_t actor);
 const struct model_queue *model_queue(const struct model *m, uint32_t queue);
 uint32_t model_nr_groups(const struct model *m);
 /* Functions of a state, most samples first; *ret_nr 0 without samples. Borrowed. */
-const struct model_function_share *model_functions(const struct model *m, uint32_t state, size_t *ret_nr);
+const struct model_function_share *model_functions(
+	const struct model *m, uint32_t state, size_t *ret_nr);
 uint64_t model_nr_records(const struct model *m);
 /* Counters of reading and modelling together. */
 const struct trace_health *model_health(const struct model *m);
 /* Text of a site: "function (file:line)", "module+0x12ab". Borrowed. */
 const char *model_site_text(struct model *m, uint32_t site);
-/* Call path of a stack definition, outermost first; returns the number of frames written (at most max). */
+/* Call path of a stack definition, outermost first; returns the number of frames written (at most
+ * max). */
 size_t model_stack_frames(struct model *m, uint32_t stack, const char **frame, size_t max);
 
 #endif

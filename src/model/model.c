@@ -1,0 +1,566 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* model.c - the run: reads the trace, finds each record's thread and rule; makes actors, states and
+ * queues. */
+#include "model/model_private.h"
+
+#include <string.h>
+
+typedef void rule_fn(struct model *m, struct thread *t, const struct trace_record *r);
+
+enum { RULES_MAX = 256, PROGRESS_EVERY = 1 << 17 };
+
+static rule_fn *const rule_table[RULES_MAX] = {
+#define RULE(kind) [TRACE_##kind] = rule_##kind,
+#include "model/rules.def"
+};
+
+const char *model_state_kind_name(enum model_state_kind k)
+{
+	static const char *const name[] = {
+#define X(n, waits, text) #n,
+		MODEL_STATE_KINDS(X)
+#undef X
+	};
+	return k < MODEL_STATE_NR ? name[k] : "?";
+}
+
+const char *model_state_kind_text(enum model_state_kind k)
+{
+	static const char *const text[] = {
+#define X(n, waits, t) t,
+		MODEL_STATE_KINDS(X)
+#undef X
+	};
+	return k < MODEL_STATE_NR ? text[k] : "?";
+}
+
+bool model_state_kind_waits(enum model_state_kind k)
+{
+	static const bool waits[] = {
+#define X(n, w, text) w,
+		MODEL_STATE_KINDS(X)
+#undef X
+	};
+	return k < MODEL_STATE_NR && waits[k];
+}
+
+/* ---- failures: the first one ends the run; rules need not check ---------------------------------
+ */
+
+static void keep(struct model *m, enum base_status s)
+{
+	if (BASE_UNLIKELY(s != BASE_OK) && m->status == BASE_OK)
+		m->status = s;
+}
+
+void model_count(struct model *m, enum trace_diag d)
+{
+	m->health.count[d]++;
+}
+
+static bool grow(struct model *m, void *data, size_t *capacity, size_t need, size_t elem_size_bytes)
+{
+	if (need <= *capacity)
+		return true;
+	enum base_status s = base_grow(data, capacity, need, elem_size_bytes);
+	if (s != BASE_OK)
+		keep(m, base_fail(m->err, s, "out of memory for the model's tables"));
+	return s == BASE_OK;
+}
+
+static void map_put(struct model *m, struct base_map *map, uint64_t hi, uint64_t lo, uint64_t value)
+{
+	enum base_status s = base_map_put(map, hi, lo, value);
+	if (s != BASE_OK)
+		keep(m, base_fail(m->err, s, "out of memory for the model's maps"));
+}
+
+/* ---- roles, classes, states, actors, queues
+ * ------------------------------------------------------ */
+
+uint32_t model_role_of(struct model *m, uint32_t process, uint32_t site)
+{
+	uint32_t name = process < m->defs->nr_processes ? m->defs->processes[process].name : 0;
+	uint64_t ix;
+	if (base_map_get(&m->roles, name, site, &ix))
+		return (uint32_t)ix;
+	if (!grow(m, &m->role, &m->role_capacity, m->nr_roles + 1, sizeof *m->role))
+		return 0;
+	ix = m->nr_roles++;
+	m->role[ix] = (struct role){.process_name = name, .site = site, .group_ix = (uint32_t)ix};
+	map_put(m, &m->roles, name, site, ix);
+	return (uint32_t)ix;
+}
+
+uint32_t model_class_of(struct model *m, uint32_t object, uint32_t site)
+{
+	struct object *o = model_object(m, object);
+	if (o && o->class_ix)
+		return o->class_ix - 1;
+	const struct trace_object *def =
+		object < m->defs->nr_objects ? &m->defs->objects[object] : NULL;
+	uint32_t type = def ? (uint32_t)def->type : 0;
+	uint32_t name = def ? def->name : 0;
+	uint64_t hi = (uint64_t)type << 32 | (name ? 1u : 0u);
+	uint64_t lo = name ? name : site;
+	if (def && def->pair) { /* both directions of a connection are one class */
+		hi = (uint64_t)type << 32 | 2u;
+		lo = def->pair;
+	}
+	uint64_t ix;
+	if (!base_map_get(&m->classes, hi, lo, &ix)) {
+		if (!grow(m, &m->class_, &m->class_capacity, m->nr_classes + 1, sizeof *m->class_))
+			return 0;
+		ix = m->nr_classes++;
+		m->class_[ix] = (struct lock_class){
+			.type = type, .name = name, .site = site, .object = object};
+		map_put(m, &m->classes, hi, lo, ix);
+	}
+	if (o)
+		o->class_ix = (uint32_t)ix + 1;
+	return (uint32_t)ix;
+}
+
+uint32_t model_make_state(struct model *m, enum model_state_kind kind, uint32_t role,
+	uint32_t class_ix, uint32_t site, uint32_t aux)
+{
+	/* NONE + 1 wraps to 0 on purpose: "does not apply" */
+	uint64_t hi = (uint64_t)kind << 56 | (uint64_t)(aux + 1) << 24 | (role + 1);
+	uint64_t lo = (uint64_t)(class_ix + 1) << 32 | site;
+	uint64_t id;
+	if (base_map_get(&m->states, hi, lo, &id))
+		return (uint32_t)id;
+	uint32_t graph_id;
+	enum base_status s = graph_add_state(m->graph, &graph_id, m->err);
+	keep(m, s);
+	if (s != BASE_OK ||
+		!grow(m, &m->state, &m->state_capacity, m->nr_states + 1, sizeof *m->state))
+		return 0;
+	BASE_ASSERT(graph_id == m->nr_states);
+	uint32_t object =
+		class_ix != NONE && class_ix < m->nr_classes ? m->class_[class_ix].object : 0;
+	m->state[m->nr_states++] = (struct state_info){
+		.pub = {.kind = kind, .object = object, .site = site},
+		.role = role,
+		.class_ix = class_ix,
+		.aux = aux,
+	};
+	map_put(m, &m->states, hi, lo, graph_id);
+	return graph_id;
+}
+
+uint32_t model_run_state(struct model *m, uint32_t role, uint32_t site)
+{
+	struct role *ro = &m->role[role];
+	if (BASE_LIKELY(site < ro->run_capacity && ro->run_by_site[site]))
+		return ro->run_by_site[site] - 1;
+	if (site >= m->defs->nr_sites)
+		site = 0;
+	uint32_t s = model_make_state(m, MODEL_STATE_run, role, NONE, site, NONE);
+	ro = &m->role[role];
+	if (grow(m, &ro->run_by_site, &ro->run_capacity, (size_t)site + 1, sizeof *ro->run_by_site))
+		ro->run_by_site[site] = s + 1;
+	return s;
+}
+
+uint32_t model_idle_state(struct model *m)
+{
+	return model_make_state(m, MODEL_STATE_idle, NONE, NONE, 0, NONE);
+}
+
+uint32_t model_make_actor(struct model *m, uint32_t role, uint32_t thread)
+{
+	uint32_t id;
+	enum base_status s = graph_add_actor(m->graph, &id, m->err);
+	keep(m, s);
+	if (s != BASE_OK ||
+		!grow(m, &m->actor, &m->actor_capacity, m->nr_actors + 1, sizeof *m->actor))
+		return 0;
+	BASE_ASSERT(id == m->nr_actors);
+	uint32_t number = role == NONE ? 0 : ++m->role[role].nr_actors;
+	m->actor[m->nr_actors++] = (struct actor_info){
+		.role = role, .thread = thread, .number = number, .actor_def = 0};
+	return id;
+}
+
+uint32_t model_make_queue(struct model *m, uint64_t initial, uint32_t object,
+	enum trace_object_type type, uint32_t latency_class, bool lifo)
+{
+	struct graph_queue_options o = {
+		.initial = initial,
+		.latency_state = model_make_state(m, MODEL_STATE_latency, NONE, latency_class, 0,
+			latency_class == NONE ? (uint32_t)type : NONE),
+		.lifo = lifo,
+	};
+	if (object && object < m->defs->nr_objects && type == TRACE_OBJECT_queue)
+		o.capacity = m->defs->objects[object].capacity;
+	uint32_t id;
+	enum base_status s = graph_add_queue(m->graph, &o, &id, m->err);
+	keep(m, s);
+	if (s != BASE_OK ||
+		!grow(m, &m->queue, &m->queue_capacity, m->nr_queues + 1, sizeof *m->queue))
+		return 0;
+	BASE_ASSERT(id == m->nr_queues);
+	m->queue[m->nr_queues++] = (struct queue_info){
+		.pub = {.object = object, .type = type}, .latency_state = o.latency_state};
+	return id;
+}
+
+struct object *model_object(struct model *m, uint32_t id)
+{
+	if (BASE_LIKELY(id && id < m->nr_objects))
+		return &m->object[id];
+	model_count(m, TRACE_DIAG_ids_unknown);
+	return NULL;
+}
+
+uint32_t model_queue_of(
+	struct model *m, uint32_t object, struct object *o, uint64_t initial, uint32_t site)
+{
+	if (BASE_UNLIKELY(o->queue == NONE)) {
+		enum trace_object_type type = (enum trace_object_type)m->defs->objects[object].type;
+		o->queue = model_make_queue(
+			m, initial, object, type, model_class_of(m, object, site), false);
+	}
+	return o->queue;
+}
+
+uint32_t model_token_queue(
+	struct model *m, enum token_kind what, uint64_t who, uint64_t key, bool make)
+{
+	uint64_t hi = (uint64_t)what << 48 | who, id;
+	if (base_map_get(&m->tokens, hi, key, &id))
+		return (uint32_t)id;
+	if (!make)
+		return NONE;
+	id = model_make_queue(m, 0, 0, TRACE_OBJECT_none, NONE, false);
+	map_put(m, &m->tokens, hi, key, id);
+	return (uint32_t)id;
+}
+
+/* ---- verbs
+ * ------------------------------------------------------------------------------------------ */
+
+uint32_t model_current_state(const struct thread *t)
+{
+	if (t->nr_machines && t->machine[t->nr_machines - 1].state != NONE)
+		return t->machine[t->nr_machines - 1].state;
+	return t->nr_held ? t->held[t->nr_held - 1].state : t->run_state;
+}
+
+uint32_t model_acting(const struct thread *t)
+{
+	return t->nr_machines ? t->machine[t->nr_machines - 1].actor : t->actor;
+}
+
+typedef enum base_status verb_fn(struct graph *g, const struct graph_verb *v, struct base_err *err);
+static verb_fn *const verb_table[] = {
+	[VERB_state] = graph_state,
+	[VERB_enqueue] = graph_enqueue,
+	[VERB_dequeue] = graph_dequeue,
+	[VERB_peek] = graph_peek,
+	[VERB_reserve] = graph_reserve,
+	[VERB_resize] = graph_resize,
+	[VERB_wait_empty] = graph_wait_empty,
+	[VERB_wait_full] = graph_wait_full,
+	[VERB_wait] = graph_wait,
+};
+
+void model_verb_of(struct model *m, uint32_t actor, enum verb verb, uint64_t time_ns,
+	uint32_t queue, int64_t n, uint32_t state, uint32_t flags)
+{
+	if (BASE_UNLIKELY(m->status != BASE_OK))
+		return;
+	struct graph_verb v = {
+		.time_ns = time_ns,
+		.actor = actor,
+		.state = state,
+		.queue = queue,
+		.flags = flags,
+		.n = n,
+	};
+	keep(m, verb_table[verb](m->graph, &v, m->err));
+}
+
+void model_verb(struct model *m, struct thread *t, enum verb verb, uint64_t time_ns, uint32_t queue,
+	int64_t n, uint32_t state, uint32_t flags)
+{
+	model_verb_of(m, model_acting(t), verb, time_ns, queue, n, state, flags);
+	if (flags & GRAPH_ASIDE)
+		return;
+	t->graph_state = state;
+	t->mode = verb >= VERB_wait_empty ? MODE_WAITING : MODE_RUNNING;
+	if (t->mode == MODE_WAITING)
+		t->waited_ns = time_ns;
+}
+
+void model_link(
+	struct model *m, uint32_t actor, uint64_t time_ns, uint32_t state, uint32_t from_actor)
+{
+	if (m->status != BASE_OK)
+		return;
+	struct graph_verb v = {.time_ns = time_ns, .actor = actor, .state = state};
+	keep(m, graph_link(m->graph, &v, from_actor, m->err));
+}
+
+/* ---- the run
+ * ----------------------------------------------------------------------------------------- */
+
+/* A stream's first record makes its actor. Whether it starts a path, or from whom, is its rule's
+ * business. */
+static struct thread *thread_of(struct model *m, const struct trace_record *r)
+{
+	if (BASE_UNLIKELY(!r->stream || r->stream >= m->nr_threads)) {
+		model_count(m, TRACE_DIAG_ids_unknown);
+		return NULL;
+	}
+	struct thread *t = &m->thread[r->stream];
+	if (BASE_LIKELY(t->seen))
+		return t;
+	const struct trace_stream *def = &m->defs->streams[r->stream];
+	uint32_t site = r->kind == TRACE_thread_begin ? r->u.thread_begin.site : 0;
+	bool first = !m->root_process;
+	if (first) {
+		m->root_process = def->process;
+		m->root_pid = def->process < m->defs->nr_processes
+				      ? m->defs->processes[def->process].pid
+				      : 0;
+	}
+	t->seen = true;
+	t->stream = r->stream;
+	t->process = def->process;
+	t->role = model_role_of(m, def->process, site);
+	if (m->status != BASE_OK)
+		return NULL;
+	t->actor = model_make_actor(m, t->role, r->stream);
+	t->run_state = model_run_state(m, t->role, 0);
+	t->graph_state = t->run_state;
+	t->exit_queue = NONE;
+	t->io.queue = NONE;
+	t->begin_ns = r->time_ns;
+	if (first) {
+		m->end_actor = t->actor;
+		model_verb(m, t, VERB_state, r->time_ns, 0, 0, t->run_state, GRAPH_START);
+		m->started = true;
+	} else if (r->kind != TRACE_process_begin && r->kind != TRACE_thread_begin) {
+		/* its creation was not seen: control came from its process's first thread, as far
+		 * as anyone can tell */
+		uint64_t leader;
+		if (base_map_get(&m->handles, MODEL_LEADERS | def->process, 0, &leader) &&
+			leader != r->stream)
+			model_link(m, t->actor, r->time_ns, t->run_state, m->thread[leader].actor);
+	}
+	uint64_t unused;
+	if (!base_map_get(&m->handles, MODEL_LEADERS | def->process, 0, &unused))
+		map_put(m, &m->handles, MODEL_LEADERS | def->process, 0, r->stream);
+	return t;
+}
+
+static void apply(struct model *m, const struct trace_record *r)
+{
+	rule_fn *rule = r->kind < RULES_MAX ? rule_table[r->kind] : NULL;
+	if (BASE_UNLIKELY(!rule))
+		return;
+	struct thread *t = thread_of(m, r);
+	if (BASE_UNLIKELY(!t || t->ended))
+		return;
+	t->end_ns = r->time_ns;
+	rule(m, t, r);
+}
+
+static enum base_status read_all(struct model *m)
+{
+	uint64_t all = trace_reader_record_count(m->reader), reported = 0;
+	for (;;) {
+		struct trace_batch b;
+		enum base_status s = trace_reader_next(m->reader, &b, m->err);
+		if (s == BASE_END)
+			return BASE_OK;
+		if (s != BASE_OK)
+			return base_cause(m->err, s, "while reading the trace for its model");
+		for (size_t i = 0; i < b.nr; i++)
+			apply(m, &b.record[i]);
+		if (m->status != BASE_OK)
+			return base_cause(m->err, m->status,
+				"while building the dependence graph, after %llu records",
+				(unsigned long long)m->nr_records);
+		if (b.nr)
+			m->last_ns = b.record[b.nr - 1].time_ns;
+		m->nr_records += b.nr;
+		if (m->opts->progress && m->nr_records - reported >= PROGRESS_EVERY) {
+			reported = m->nr_records;
+			m->opts->progress(m->opts->progress_ctx, m->nr_records, all);
+		}
+	}
+}
+
+/* Threads that never said goodbye end with the trace. */
+static void finish_threads(struct model *m)
+{
+	for (uint32_t i = 1; i < m->nr_threads; i++) {
+		struct thread *t = &m->thread[i];
+		if (!t->seen)
+			continue;
+		struct actor_info *a = &m->actor[t->actor];
+		a->pub.begin_ns = t->begin_ns;
+		a->pub.end_ns = t->end_ns;
+		if (t->stream < m->defs->nr_streams)
+			a->pub.tid = m->defs->streams[t->stream].tid;
+		if (t->process < m->defs->nr_processes)
+			a->pub.pid = m->defs->processes[t->process].pid;
+	}
+}
+
+static enum base_status make_tables(struct model *m)
+{
+	m->nr_threads = m->defs->nr_streams;
+	m->nr_objects = m->defs->nr_objects;
+	uint64_t pairs = 0;
+	for (uint32_t i = 1; i < m->nr_objects; i++)
+		if (m->defs->objects[i].pair > pairs)
+			pairs = m->defs->objects[i].pair;
+	m->nr_connections = pairs < m->nr_objects ? (uint32_t)pairs + 1 : m->nr_objects;
+	m->thread = base_alloc((m->nr_threads + 1) * sizeof *m->thread);
+	m->object = base_alloc((m->nr_objects + 1) * sizeof *m->object);
+	m->connection = base_alloc((m->nr_connections + 1) * sizeof *m->connection);
+	m->site_text = base_alloc(((size_t)m->defs->nr_sites + 1) * sizeof *m->site_text);
+	m->arena = base_arena_new(0);
+	if (!m->thread || !m->object || !m->connection || !m->site_text || !m->arena)
+		return base_fail(m->err, BASE_ERR_NOMEM,
+			"out of memory for %u threads and %u objects", m->nr_threads,
+			m->nr_objects);
+	static const struct object unused = {
+		.queue = NONE, .queue2 = NONE, .queue3 = NONE, .pseudo = NONE};
+	for (uint32_t i = 0; i < m->nr_objects; i++)
+		m->object[i] = unused;
+	for (uint32_t i = 0; i < m->nr_connections; i++)
+		m->connection[i] = (struct connection){.side = {unused, unused}};
+	return BASE_OK;
+}
+
+enum base_status model_run(struct trace_reader *r, const struct model_options *opts,
+	struct model **ret, struct base_err *err)
+{
+	static const struct model_options plain = {.size = sizeof plain};
+	if (!opts)
+		opts = &plain;
+	struct model *m = base_alloc(sizeof *m);
+	if (!m)
+		return base_fail(err, BASE_ERR_NOMEM, "out of memory for the model");
+	struct base_err own;
+	m->err = err ? err : &own;
+	m->reader = r;
+	m->defs = trace_reader_defs(r);
+	m->opts = opts;
+	struct graph_options g = {
+		.size = sizeof g,
+		.scenario = opts->scenario,
+		.nr_scenarios = opts->nr_scenarios,
+		.keep_path = opts->keep_path,
+		.runner_up = opts->runner_up,
+		.max_memory_bytes = opts->max_memory_bytes,
+	};
+	enum base_status s = graph_new(&g, &m->graph, m->err);
+	if (s == BASE_OK)
+		s = make_tables(m);
+	if (s == BASE_OK)
+		s = read_all(m);
+	if (s == BASE_OK && !m->started)
+		s = base_fail(m->err, BASE_ERR_NOTFOUND,
+			"the trace has no record of any thread: nothing to analyse");
+	if (s == BASE_OK)
+		s = graph_finish(m->graph, m->end_actor, m->err);
+	if (s == BASE_OK) {
+		finish_threads(m);
+		s = model_make_names(m);
+	}
+	if (s != BASE_OK) {
+		model_free(m);
+		return s;
+	}
+	const struct trace_health *read = trace_reader_health(r);
+	for (unsigned d = 0; d < TRACE_DIAG_NR; d++)
+		m->health.count[d] += read->count[d];
+	for (uint32_t q = 0; q < m->nr_queues; q++) {
+		const struct graph_queue_stats *st = graph_queue_stats(m->graph, q);
+		m->health.count[TRACE_DIAG_queue_overflow] += st->overflows;
+		m->health.count[TRACE_DIAG_queue_underflow] += st->underflows;
+	}
+	m->health.readable_bytes = read->readable_bytes;
+	m->health.file_bytes = read->file_bytes;
+	m->opts = NULL; /* the caller's, only for the run */
+	m->err = NULL;
+	*ret = m;
+	return BASE_OK;
+}
+
+struct model *model_free(struct model *m)
+{
+	if (!m)
+		return NULL;
+	graph_free(m->graph);
+	for (size_t i = 0; i < m->nr_roles; i++)
+		base_free(m->role[i].run_by_site);
+	for (size_t i = 0; i < m->nr_states; i++)
+		base_free(m->state[i].function);
+	void *owned[] = {m->thread, m->object, m->connection, m->processor, m->role, m->class_,
+		m->state, m->actor, m->queue, m->site_text};
+	for (size_t i = 0; i < BASE_COUNT(owned); i++)
+		base_free(owned[i]);
+	struct base_map *maps[] = {&m->roles, &m->classes, &m->states, &m->tokens, &m->handles,
+		&m->machines, &m->samples};
+	for (size_t i = 0; i < BASE_COUNT(maps); i++)
+		base_map_fini(maps[i]);
+	base_arena_free(m->arena);
+	base_free(m);
+	return NULL;
+}
+
+/* ---- queries
+ * ------------------------------------------------------------------------------------------- */
+
+struct graph *model_graph(struct model *m)
+{
+	return m->graph;
+}
+
+const struct model_state *model_state(const struct model *m, uint32_t state)
+{
+	static const struct model_state unknown = {
+		.kind = MODEL_STATE_idle, .name = "?", .where = ""};
+	return state < m->nr_states ? &m->state[state].pub : &unknown;
+}
+
+const struct model_actor *model_actor(const struct model *m, uint32_t actor)
+{
+	static const struct model_actor unknown = {.name = "?", .group = "?"};
+	return actor < m->nr_actors ? &m->actor[actor].pub : &unknown;
+}
+
+const struct model_queue *model_queue(const struct model *m, uint32_t queue)
+{
+	static const struct model_queue unknown = {.name = "?"};
+	return queue < m->nr_queues ? &m->queue[queue].pub : &unknown;
+}
+
+uint32_t model_nr_groups(const struct model *m)
+{
+	return (uint32_t)m->nr_roles;
+}
+
+const struct model_function_share *model_functions(
+	const struct model *m, uint32_t state, size_t *ret_nr)
+{
+	*ret_nr = state < m->nr_states ? m->state[state].nr_functions : 0;
+	return *ret_nr ? m->state[state].function : NULL;
+}
+
+uint64_t model_nr_records(const struct model *m)
+{
+	return m->nr_records;
+}
+
+const struct trace_health *model_health(const struct model *m)
+{
+	return &m->health;
+}

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* model_private.h - shared by the model's rules; not for other layers. */
+#ifndef LONGPOLE_MODEL_PRIVATE_H
+#define LONGPOLE_MODEL_PRIVATE_H
+
+#include "model/model.h"
+
+#define NONE          UINT32_MAX
+#define MODEL_LEADERS (1ull << 40)
+enum { MODEL_HELD_MAX = 32, MODEL_MACHINES_MAX = 32 };
+
+/* What an actor is doing besides its state: decides how its next record closes the edge. */
+enum mode {
+	MODE_RUNNING,
+	MODE_WAITING,  /* on something that a record will end */
+	MODE_RUNNABLE, /* preempted: the next cpu_in ends it */
+	MODE_BLOCKED,  /* left the processor inside no recorded call */
+};
+
+struct held {
+	uint32_t object, state;
+	bool shared;
+};
+
+struct machine {                   /* an annotated state machine on a thread's stack */
+	uint32_t actor_def, actor; /* definition id, graph id */
+	uint32_t state;            /* annotated state; NONE: none yet */
+	bool linked;               /* hand control back at its end */
+};
+
+struct io {
+	uint32_t object, queue;
+	uint64_t op, n_bytes, put_bytes;
+	bool active, wants_space;
+};
+
+/* A thread (one stream of the trace). Its verbs go to the annotated machine on top, else to its own
+ * actor. */
+struct thread {
+	uint32_t stream, process, actor, role;
+	enum mode mode;
+	uint32_t graph_state;  /* what the last verb entered */
+	uint32_t run_state;    /* what it returns to when it holds and does nothing */
+	uint32_t resume_state; /* while preempted or blocked */
+	uint32_t exit_queue;
+	uint32_t nr_held, nr_machines;
+	uint64_t waited_ns, begin_ns, end_ns; /* when the wait began; life span */
+	bool seen, ended, main_thread;
+	bool link_next, link_back; /* deferred link across a call */
+	struct io io;
+	struct held held[MODEL_HELD_MAX];
+	struct machine machine[MODEL_MACHINES_MAX];
+};
+
+/* Something waited on, by definition id. Queue ids are NONE until first used. */
+struct object {
+	uint32_t queue, queue2; /* the token, bytes, ...; arrivals of a barrier, reader releases,
+				   end of file */
+	uint32_t queue3;        /* what a pseudo-actor passes on */
+	uint32_t pseudo;   /* pseudo-actor: collects a barrier's arrivals, an rwlock's readers */
+	uint32_t class_ix; /* + 1 */
+	uint32_t hold_site, hold_state;              /* last used, a cache */
+	uint64_t waiters, pending, parties, arrived; /* condition variable; barrier */
+	uint64_t debt_bytes; /* read before the (blocked) write that brings them was accounted */
+};
+
+struct connection { /* two directions, by the writer's side */
+	struct object side[2];
+};
+
+struct role { /* actors of one program and start routine */
+	uint32_t process_name, site, group_ix, nr_actors;
+	uint32_t *run_by_site; /* site id -> state + 1 */
+	size_t run_capacity;
+	const char *name;
+};
+
+struct state_info {
+	struct model_state pub;
+	uint32_t role, class_ix, aux; /* NONE where it does not apply; aux: io op or annotation */
+	struct model_function_share *function;
+	size_t nr_functions;
+	bool named;
+};
+
+struct actor_info {
+	struct model_actor pub;
+	uint32_t role, thread, number, actor_def;
+};
+
+struct queue_info {
+	struct model_queue pub;
+	uint32_t latency_state;
+};
+
+struct lock_class {
+	uint32_t type, name, site,
+		object; /* name: string id, else site of first use and one object */
+};
+
+struct model {
+	struct trace_reader *reader;
+	const struct trace_defs *defs;
+	struct graph *graph;
+	const struct model_options *opts;
+	struct base_arena *arena;
+	struct base_err *err;
+	enum base_status status; /* first failure of a verb: ends the run */
+
+	struct thread *thread; /* by stream id */
+	uint32_t nr_threads;
+	struct object *object; /* by object id */
+	uint32_t nr_objects;
+	struct connection *connection; /* by pair id */
+	uint32_t nr_connections;
+	struct object *processor; /* by processor number */
+	size_t nr_processors, processor_capacity;
+
+	struct role *role;
+	size_t nr_roles, role_capacity;
+	struct lock_class *class_;
+	size_t nr_classes, class_capacity;
+	struct state_info *state;
+	size_t nr_states, state_capacity;
+	struct actor_info *actor;
+	size_t nr_actors, actor_capacity;
+	struct queue_info *queue;
+	size_t nr_queues, queue_capacity;
+
+	struct base_map roles, classes, states; /* keys -> index */
+	struct base_map tokens;                 /* (what << 32 | image or pid, key) -> queue */
+	struct base_map handles;  /* (image, pthread_t) -> stream; (MODEL_LEADERS | image, 0) -> its
+				     first stream */
+	struct base_map machines; /* (stream, actor definition) -> graph actor */
+	struct base_map samples;  /* (state, function string + 1 or module) -> count */
+
+	const char **site_text; /* by site id, made on demand */
+	struct trace_health health;
+	uint64_t nr_records, last_ns;
+	uint32_t root_process; /* image that the user started; 0: not yet */
+	uint64_t root_pid;
+	uint32_t end_actor; /* the root process's last */
+	bool started;
+};
+
+/* tokens' first key */
+enum token_kind { TOKEN_thread = 1, TOKEN_fork, TOKEN_spawn, TOKEN_exec, TOKEN_exit };
+
+/* ---- model.c: actors, queues, states, verbs ------------------------------------------------- */
+
+uint32_t model_make_state(struct model *m, enum model_state_kind kind, uint32_t role,
+	uint32_t class_ix, uint32_t site, uint32_t aux);
+uint32_t model_run_state(struct model *m, uint32_t role, uint32_t site);
+uint32_t model_make_actor(struct model *m, uint32_t role, uint32_t thread);
+uint32_t model_make_queue(struct model *m, uint64_t initial, uint32_t object,
+	enum trace_object_type type, uint32_t latency_class, bool lifo);
+uint32_t model_class_of(struct model *m, uint32_t object, uint32_t site);
+uint32_t model_role_of(struct model *m, uint32_t process, uint32_t site);
+struct object *model_object(struct model *m, uint32_t id);
+uint32_t model_token_queue(
+	struct model *m, enum token_kind what, uint64_t who, uint64_t key, bool make);
+uint32_t model_queue_of(
+	struct model *m, uint32_t object, struct object *o, uint64_t initial, uint32_t site);
+
+/* The state that a thread is in when it waits for nothing. */
+uint32_t model_current_state(const struct thread *t);
+/* Who acts: the annotated machine on top, else the thread. */
+uint32_t model_acting(const struct thread *t);
+
+enum verb {
+	VERB_state,
+	VERB_enqueue,
+	VERB_dequeue,
+	VERB_peek,
+	VERB_reserve,
+	VERB_resize,
+	VERB_wait_empty,
+	VERB_wait_full,
+	VERB_wait
+};
+/* One verb of thread t (or its machine) at time_ns; `state` is what it is in from now. Updates
+ * t->mode and t->graph_state. */
+void model_verb(struct model *m, struct thread *t, enum verb verb, uint64_t time_ns, uint32_t queue,
+	int64_t n, uint32_t state, uint32_t flags);
+void model_verb_of(struct model *m, uint32_t actor, enum verb verb, uint64_t time_ns,
+	uint32_t queue, int64_t n, uint32_t state, uint32_t flags);
+void model_link(
+	struct model *m, uint32_t actor, uint64_t time_ns, uint32_t state, uint32_t from_actor);
+void model_count(struct model *m, enum trace_diag d);
+uint32_t model_idle_state(struct model *m);
+
+/* ---- names.c -------------------------------------------------------------------------------- */
+
+enum base_status model_make_names(struct model *m);
+
+/* ---- rules ---------------------------------------------------------------------------------- */
+
+#define RULE(kind)                                                                                 \
+	void rule_##kind(struct model *m, struct thread *t, const struct trace_record *r);
+#include "model/rules.def"
+
+#endif

@@ -1,0 +1,388 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* names.c - what states, actors and queues are called. Made once, after the run; texts live in the
+ * model's arena. */
+#include "model/model_private.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *keep_text(struct model *m, struct base_str *s)
+{
+	char *copy = s->failed ? NULL : base_arena_strndup(m->arena, base_str_text(s), s->length);
+	base_str_fini(s);
+	return copy ? copy : "?";
+}
+
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	return slash ? slash + 1 : path;
+}
+
+static const char *function_of(const struct model *m, uint32_t site)
+{
+	if (site && site < m->defs->nr_symbols && m->defs->symbols[site].function)
+		return trace_text_of(m->defs, m->defs->symbols[site].function);
+	return "";
+}
+
+static void add_place(const struct model *m, struct base_str *s, uint32_t site)
+{
+	const struct trace_defs *d = m->defs;
+	const char *function = function_of(m, site);
+	const struct trace_symbol *y = site < d->nr_symbols ? &d->symbols[site] : NULL;
+	const char *file = y && y->file ? trace_text_of(d, y->file) : "";
+	if (*function)
+		base_str_add(s, function);
+	if (*file)
+		base_str_addf(s, *function ? " (%s:%llu)" : "%s:%llu", base_name(file),
+			(unsigned long long)y->line);
+	if (*function || *file)
+		return;
+	if (site && site < d->nr_sites && d->sites[site].module &&
+		d->sites[site].module < d->nr_modules)
+		base_str_addf(s, "%s+0x%llx",
+			base_name(trace_text_of(d, d->modules[d->sites[site].module].path)),
+			(unsigned long long)d->sites[site].offset);
+	else if (site && site < d->nr_sites)
+		base_str_addf(s, "0x%llx", (unsigned long long)d->sites[site].offset);
+}
+
+const char *model_site_text(struct model *m, uint32_t site)
+{
+	if (!site || site >= m->defs->nr_sites)
+		return "";
+	if (!m->site_text[site]) {
+		struct base_str s = {0};
+		add_place(m, &s, site);
+		m->site_text[site] = keep_text(m, &s);
+	}
+	return m->site_text[site];
+}
+
+size_t model_stack_frames(struct model *m, uint32_t stack, const char **frame, size_t max)
+{
+	const struct trace_defs *d = m->defs;
+	size_t depth = 0;
+	uint32_t s = stack;
+	for (size_t steps = 0; s && s < d->nr_stacks && steps < d->nr_stacks;
+		steps++, s = d->stacks[s].parent)
+		depth++;
+	size_t skip = depth > max ? depth - max : 0, nr = depth - skip, at = nr;
+	s = stack; /* innermost first in the file: fill from the back */
+	for (size_t steps = 0; s && s < d->nr_stacks && at > 0; steps++, s = d->stacks[s].parent) {
+		const char *function = function_of(m, d->stacks[s].site);
+		frame[--at] = *function ? function : model_site_text(m, d->stacks[s].site);
+	}
+	return nr;
+}
+
+/* ---- objects
+ * ------------------------------------------------------------------------------------------ */
+
+static const char *type_text(uint64_t type)
+{
+	static const char *const text[] = {
+#define X(name, t) t,
+		TRACE_OBJECT_TYPES(X)
+#undef X
+	};
+	return type < TRACE_OBJECT_NR ? text[type] : "object";
+}
+
+static const char *io_text(uint64_t op)
+{
+	static const char *const text[] = {
+#define X(name, t) t,
+		TRACE_IO_OPS(X)
+#undef X
+	};
+	return op < TRACE_IO_NR ? text[op] : "call";
+}
+
+/* "mutex counter_lock"; nameless ones are told by who first used them. */
+static void add_class(struct model *m, struct base_str *s, uint32_t class_ix)
+{
+	const struct lock_class *c = &m->class_[class_ix];
+	base_str_add(s, type_text(c->type));
+	if (c->name) {
+		base_str_addf(s, " %s", trace_text_of(m->defs, c->name));
+		return;
+	}
+	const struct trace_object *def =
+		&m->defs->objects[c->object < m->nr_objects ? c->object : 0];
+	switch (c->type) {
+	case TRACE_OBJECT_pipe:
+	case TRACE_OBJECT_socket:
+	case TRACE_OBJECT_eventfd:
+		base_str_addf(s, " %llu", (unsigned long long)def->address);
+		break;
+	default:
+		if (c->site)
+			base_str_addf(s, " of %s", model_site_text(m, c->site));
+		else
+			base_str_addf(s, " 0x%llx", (unsigned long long)def->address);
+	}
+}
+
+/* ---- functions under samples
+ * ----------------------------------------------------------------------------- */
+
+struct sample_pass {
+	struct model *m;
+	bool failed;
+};
+
+static bool add_sample(void *ctx, uint64_t state, uint64_t function, uint64_t count)
+{
+	struct sample_pass *p = ctx;
+	struct model *m = p->m;
+	if (state >= m->nr_states)
+		return true;
+	struct state_info *st = &m->state[state];
+	struct model_function_share *grown = base_realloc(st->function,
+		st->nr_functions * sizeof *grown, (st->nr_functions + 1) * sizeof *grown);
+	if (!grown) {
+		p->failed = true;
+		return false;
+	}
+	st->function = grown;
+	const char *name = "", *where = "";
+	if (function >> 32) {
+		uint32_t module = (uint32_t)function;
+		where = module && module < m->defs->nr_modules
+				? base_name(trace_text_of(m->defs, m->defs->modules[module].path))
+				: "outside every module";
+	} else {
+		name = trace_text_of(m->defs, (uint32_t)function);
+	}
+	grown[st->nr_functions++] = (struct model_function_share){
+		.function = name, .where = where, .nr_samples = count};
+	return true;
+}
+
+static int by_samples(const void *a, const void *b)
+{
+	const struct model_function_share *x = a, *y = b;
+	if (x->nr_samples != y->nr_samples)
+		return x->nr_samples < y->nr_samples ? 1 : -1;
+	int c = strcmp(x->function, y->function);
+	return c ? c : strcmp(x->where, y->where);
+}
+
+/* Wilson's interval for a share (Wilson 1927), 95 %. */
+static void set_shares(struct state_info *st)
+{
+	uint64_t n = 0;
+	for (size_t i = 0; i < st->nr_functions; i++)
+		n += st->function[i].nr_samples;
+	if (!n)
+		return;
+	const double z = 1.96, all = (double)n;
+	for (size_t i = 0; i < st->nr_functions; i++) {
+		struct model_function_share *f = &st->function[i];
+		double p = (double)f->nr_samples / all, d = 1 + z * z / all;
+		double mid = (p + z * z / (2 * all)) / d;
+		double half = z * sqrt(p * (1 - p) / all + z * z / (4 * all * all)) / d;
+		f->share = p;
+		f->share_low = mid > half ? mid - half : 0;
+		f->share_high = mid + half < 1 ? mid + half : 1;
+	}
+	qsort(st->function, st->nr_functions, sizeof *st->function, by_samples);
+}
+
+/* ---- states
+ * ------------------------------------------------------------------------------------------------
+ */
+
+enum { FEW_SAMPLES = 5 };
+
+/* The function that most of a state's samples are in: it names what runs there. */
+static const char *main_function(const struct state_info *st)
+{
+	uint64_t n = 0;
+	for (size_t i = 0; i < st->nr_functions; i++)
+		n += st->function[i].nr_samples;
+	if (n < FEW_SAMPLES || !*st->function[0].function || st->function[0].nr_samples * 2 < n)
+		return NULL;
+	return st->function[0].function;
+}
+
+static void add_annotated(const struct model *m, struct base_str *s, const struct state_info *st)
+{
+	/* role = machine's name string, class = state's name string: see rules_note.c */
+	if (st->aux == 1)
+		base_str_addf(s, "%s: ", trace_text_of(m->defs, st->role));
+	base_str_add(s, st->class_ix ? trace_text_of(m->defs, st->class_ix) : "begun");
+}
+
+static void add_state_name(struct model *m, struct base_str *s, const struct state_info *st)
+{
+	const char *f = NULL;
+	uint32_t class_ix = st->class_ix;
+	bool queue = class_ix != NONE && class_ix < m->nr_classes &&
+		     st->pub.kind == MODEL_STATE_wait &&
+		     (m->class_[class_ix].type == TRACE_OBJECT_pipe ||
+			     m->class_[class_ix].type == TRACE_OBJECT_socket ||
+			     m->class_[class_ix].type == TRACE_OBJECT_queue);
+	switch (st->pub.kind) {
+	case MODEL_STATE_run:
+		f = main_function(st);
+		if (!f)
+			f = function_of(m, st->pub.site ? st->pub.site : m->role[st->role].site);
+		if (*f)
+			base_str_addf(s, "running %s", f);
+		else if (st->pub.site)
+			base_str_addf(s, "running after %s", model_site_text(m, st->pub.site));
+		else
+			base_str_add(s, "running from its start");
+		break;
+	case MODEL_STATE_hold:
+		base_str_add(s, st->aux == 1 ? "reading under " : "holding ");
+		add_class(m, s, class_ix);
+		break;
+	case MODEL_STATE_wait:
+		if (class_ix == NONE) {
+			base_str_add(s, st->aux == TRACE_OBJECT_NR ? "waiting for a child process"
+								   : "waiting for a thread's end");
+			break;
+		}
+		base_str_add(s, !queue         ? "waiting for "
+				: st->aux == 1 ? "waiting for space in "
+					       : "waiting for data in ");
+		add_class(m, s, class_ix);
+		break;
+	case MODEL_STATE_latency:
+		if (class_ix == NONE) {
+			base_str_add(s, "start or end of a thread or process");
+			break;
+		}
+		base_str_add(s, "hand-over of ");
+		add_class(m, s, class_ix);
+		break;
+	case MODEL_STATE_runnable:
+		base_str_addf(s, "waiting for a processor in %s", m->role[st->role].name);
+		break;
+	case MODEL_STATE_blocked:
+		base_str_add(s, "blocked outside every recorded call");
+		break;
+	case MODEL_STATE_external:
+	case MODEL_STATE_io:
+		if (class_ix == NONE) {
+			base_str_add(s, "waiting for readiness");
+			break;
+		}
+		base_str_addf(s, "%s of ", io_text(st->aux));
+		add_class(m, s, class_ix);
+		break;
+	case MODEL_STATE_sleep:
+		base_str_add(s, "sleeping");
+		break;
+	case MODEL_STATE_start:
+		base_str_add(s, "starting a program");
+		break;
+	case MODEL_STATE_annotated:
+		add_annotated(m, s, st);
+		break;
+	default:
+		base_str_add(s, "idle");
+	}
+}
+
+static const char *where_text(struct model *m, const struct state_info *st)
+{
+	struct base_str s = {0};
+	uint32_t site = st->pub.site;
+	if (st->pub.kind == MODEL_STATE_run && !site && m->role[st->role].site)
+		site = m->role[st->role].site;
+	if (!site)
+		return "";
+	if (st->pub.kind == MODEL_STATE_run)
+		base_str_add(&s, st->pub.site ? "after " : "start of ");
+	base_str_add(&s, model_site_text(m, site));
+	return keep_text(m, &s);
+}
+
+/* ---- all of them
+ * --------------------------------------------------------------------------------------------- */
+
+static void name_roles(struct model *m)
+{
+	for (size_t i = 0; i < m->nr_roles; i++) {
+		struct role *ro = &m->role[i];
+		struct base_str s = {0};
+		const char *program = trace_text_of(m->defs, ro->process_name);
+		base_str_add(&s, *program ? program : "program");
+		if (ro->site) {
+			const char *f = function_of(m, ro->site);
+			base_str_addf(&s, "/%s", *f ? f : model_site_text(m, ro->site));
+		}
+		ro->name = keep_text(m, &s);
+	}
+}
+
+static void name_actor(struct model *m, struct actor_info *a)
+{
+	struct base_str s = {0};
+	if (a->role == NONE) {
+		a->pub.group_ix = (uint32_t)m->nr_roles;
+		if (a->actor_def && a->actor_def < m->defs->nr_actors) {
+			const struct trace_actor *d = &m->defs->actors[a->actor_def];
+			a->pub.group = trace_text_of(m->defs, d->name);
+			base_str_addf(
+				&s, "%s 0x%llx", a->pub.group, (unsigned long long)d->instance);
+		} else {
+			a->pub.group = "meeting point";
+			base_str_add(&s, "meeting point");
+		}
+	} else {
+		const struct role *ro = &m->role[a->role];
+		const char *name = "";
+		if (a->thread < m->defs->nr_streams)
+			name = trace_text_of(m->defs, m->defs->streams[a->thread].name);
+		a->pub.group = ro->name;
+		a->pub.group_ix = ro->group_ix;
+		base_str_add(&s, ro->name);
+		if (ro->nr_actors > 1)
+			base_str_addf(&s, " #%u", a->number);
+		if (*name && strncmp(name, ro->name, strlen(name)) != 0)
+			base_str_addf(&s, " '%s'", name);
+	}
+	a->pub.name = keep_text(m, &s);
+}
+
+static void name_queue(struct model *m, uint32_t id)
+{
+	struct queue_info *q = &m->queue[id];
+	struct base_str s = {0};
+	const struct state_info *latency = &m->state[q->latency_state];
+	if (latency->class_ix != NONE && latency->class_ix < m->nr_classes)
+		add_class(m, &s, latency->class_ix);
+	else
+		base_str_add(&s, "thread, process or processor token");
+	q->pub.name = keep_text(m, &s);
+}
+
+enum base_status model_make_names(struct model *m)
+{
+	struct sample_pass pass = {.m = m};
+	base_map_each(&m->samples, add_sample, &pass);
+	if (pass.failed)
+		return base_fail(m->err, BASE_ERR_NOMEM, "out of memory for samples");
+	name_roles(m);
+	for (size_t i = 0; i < m->nr_states; i++) {
+		struct state_info *st = &m->state[i];
+		struct base_str s = {0};
+		set_shares(st);
+		add_state_name(m, &s, st);
+		st->pub.name = keep_text(m, &s);
+		st->pub.where = where_text(m, st);
+	}
+	for (size_t i = 0; i < m->nr_actors; i++)
+		name_actor(m, &m->actor[i]);
+	for (uint32_t i = 0; i < m->nr_queues; i++)
+		name_queue(m, i);
+	return BASE_OK;
+}

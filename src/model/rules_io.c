@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* rules_io.c - descriptors: pipes and connections as byte queues, files, readiness, sleep. */
+#include "model/model_private.h"
+
+enum flow { FLOW_out, FLOW_in };
+
+/* The byte queue behind a descriptor in one direction; NULL: none (file, terminal, peer that is not
+ * recorded). */
+static struct object *flow_of(struct model *m, uint32_t object, enum flow flow)
+{
+	struct object *o = model_object(m, object);
+	if (!o)
+		return NULL;
+	const struct trace_object *def = &m->defs->objects[object];
+	switch (def->type) {
+	case TRACE_OBJECT_pipe:
+	case TRACE_OBJECT_eventfd:
+		return o;
+	case TRACE_OBJECT_socket:
+		if (!def->pair || def->pair >= m->nr_connections)
+			return NULL;
+		return &m->connection[def->pair]
+				.side[flow == FLOW_out ? (def->side & 1) : !(def->side & 1)];
+	default:
+		return NULL;
+	}
+}
+
+static uint32_t queue_of(struct model *m, uint32_t object, struct object *f, uint32_t site)
+{
+	if (f->queue == NONE)
+		f->queue = model_make_queue(m, 0, object,
+			(enum trace_object_type)m->defs->objects[object].type,
+			model_class_of(m, object, site), false);
+	return f->queue;
+}
+
+static uint32_t end_queue(struct model *m, uint32_t object, struct object *f, uint32_t site)
+{
+	if (f->queue2 == NONE)
+		f->queue2 = model_make_queue(m, 0, object,
+			(enum trace_object_type)m->defs->objects[object].type,
+			model_class_of(m, object, site), false);
+	return f->queue2;
+}
+
+static uint32_t io_state(struct model *m, uint32_t object, uint32_t site, uint64_t op)
+{
+	const struct trace_object *def = &m->defs->objects[object < m->nr_objects ? object : 0];
+	bool outside = op == TRACE_IO_accept || op == TRACE_IO_connect || op == TRACE_IO_lock ||
+		       (op == TRACE_IO_read && (def->type == TRACE_OBJECT_socket ||
+						       def->type == TRACE_OBJECT_terminal ||
+						       def->type == TRACE_OBJECT_timerfd ||
+						       def->type == TRACE_OBJECT_pipe));
+	return model_make_state(m, outside ? MODEL_STATE_external : MODEL_STATE_io, NONE,
+		object && object < m->nr_objects ? model_class_of(m, object, site) : NONE, site,
+		(uint32_t)op);
+}
+
+static void begin_read(
+	struct model *m, struct thread *t, const struct trace_record *r, struct object *f)
+{
+	uint32_t object = r->u.io_begin.object, site = r->u.io_begin.site;
+	uint32_t queue = queue_of(m, object, f, site);
+	end_queue(m, object, f, site);
+	t->io.queue = queue;
+	if (graph_queue_units(m->graph, queue))
+		model_verb(m, t, VERB_state, r->time_ns, 0, 0,
+			model_make_state(m, MODEL_STATE_io, NONE, model_class_of(m, object, site),
+				site, TRACE_IO_read),
+			0);
+	else
+		model_verb(m, t, VERB_wait_empty, r->time_ns, queue, 1,
+			model_make_state(m, MODEL_STATE_wait, NONE, model_class_of(m, object, site),
+				site, 0),
+			0);
+}
+
+static void begin_write(
+	struct model *m, struct thread *t, const struct trace_record *r, struct object *f)
+{
+	const struct trace_io_begin *b = &r->u.io_begin;
+	uint32_t queue = queue_of(m, b->object, f, b->site),
+		 class_ix = model_class_of(m, b->object, b->site);
+	bool event = m->defs->objects[b->object].type == TRACE_OBJECT_eventfd;
+	uint64_t capacity = m->defs->objects[b->object].capacity,
+		 units = graph_queue_units(m->graph, queue);
+	uint64_t n = event ? 1 : b->n,
+		 room = capacity && !event ? (capacity > units ? capacity - units : 0) : n;
+	f->parties = t->process; /* who wrote last: their end is the end of file */
+	t->io.queue = queue;
+	t->io.n_bytes = n;
+	t->io.put_bytes = n < room ? n : room;
+	if (t->io.put_bytes)
+		model_verb(m, t, VERB_enqueue, r->time_ns, queue, (int64_t)t->io.put_bytes,
+			model_make_state(
+				m, MODEL_STATE_io, NONE, class_ix, b->site, TRACE_IO_write),
+			0);
+	if (t->io.put_bytes < n) {
+		t->io.wants_space = true;
+		model_verb(m, t, VERB_wait_full, r->time_ns, queue, 1,
+			model_make_state(m, MODEL_STATE_wait, NONE, class_ix, b->site, 1), 0);
+	}
+}
+
+void rule_io_begin(struct model *m, struct thread *t, const struct trace_record *r)
+{
+	const struct trace_io_begin *b = &r->u.io_begin;
+	t->io = (struct io){
+		.object = b->object, .op = b->op, .queue = NONE, .n_bytes = b->n, .active = true};
+	if (!t->nr_held)
+		t->run_state = model_run_state(m, t->role, b->site);
+	struct object *f = NULL;
+	if (b->op == TRACE_IO_read)
+		f = flow_of(m, b->object, FLOW_in);
+	else if (b->op == TRACE_IO_write)
+		f = flow_of(m, b->object, FLOW_out);
+	if (f && b->op == TRACE_IO_read)
+		begin_read(m, t, r, f);
+	else if (f)
+		begin_write(m, t, r, f);
+	else
+		model_verb(m, t, VERB_state, r->time_ns, 0, 0,
+			io_state(m, b->object, b->site, b->op), 0);
+}
+
+static void end_read(
+	struct model *m, struct thread *t, const struct trace_record *r, struct object *f)
+{
+	int64_t result = r->u.io_end.result;
+	uint64_t units = graph_queue_units(m->graph, t->io.queue), state = model_current_state(t);
+	bool event = m->defs->objects[t->io.object].type == TRACE_OBJECT_eventfd;
+	if (result == 0 && f->queue2 != NONE && graph_queue_units(m->graph, f->queue2)) {
+		model_verb(m, t, VERB_peek, r->time_ns, f->queue2, 1, (uint32_t)state, GRAPH_LAST);
+		return;
+	}
+	if (result <= 0 || !units) {
+		/* nothing there, or brought by somebody who is not recorded */
+		if (result > 0 && t->mode == MODE_WAITING)
+			f->debt_bytes += (uint64_t)result;
+		model_verb(m, t, VERB_state, r->time_ns, 0, 0, (uint32_t)state, GRAPH_EXPLAINED);
+		return;
+	}
+	uint64_t take = (uint64_t)result < units && !event ? (uint64_t)result : units;
+	if (!event && (uint64_t)result > take)
+		f->debt_bytes += (uint64_t)result - take;
+	model_verb(m, t, VERB_dequeue, r->time_ns, t->io.queue, (int64_t)take, (uint32_t)state, 0);
+}
+
+static void end_write(
+	struct model *m, struct thread *t, const struct trace_record *r, struct object *f)
+{
+	int64_t result = r->u.io_end.result;
+	uint32_t state = model_current_state(t);
+	uint64_t moved = result > 0 ? (uint64_t)result : 0, put = t->io.put_bytes;
+	if (m->defs->objects[t->io.object].type == TRACE_OBJECT_eventfd)
+		moved = result > 0;
+	if (moved < put) { /* less than was announced */
+		uint64_t units = graph_queue_units(m->graph, t->io.queue), back = put - moved;
+		model_verb(m, t, VERB_dequeue, r->time_ns, t->io.queue,
+			(int64_t)(back < units ? back : units), state,
+			GRAPH_BACK | GRAPH_EXPLAINED);
+		return;
+	}
+	uint64_t rest = moved - put, paid = rest < f->debt_bytes ? rest : f->debt_bytes;
+	f->debt_bytes -= paid;
+	if (t->io.wants_space)
+		model_verb(m, t, VERB_enqueue, r->time_ns, t->io.queue, (int64_t)(rest - paid),
+			state, 0);
+	else
+		model_verb(m, t, VERB_state, r->time_ns, 0, 0, state, 0);
+}
+
+void rule_io_end(struct model *m, struct thread *t, const struct trace_record *r)
+{
+	const struct trace_io_end *e = &r->u.io_end;
+	struct object *f = NULL;
+	if (t->io.active && t->io.queue != NONE && t->io.object == e->object)
+		f = flow_of(m, e->object, e->op == TRACE_IO_write ? FLOW_out : FLOW_in);
+	if (f && t->io.op == TRACE_IO_read)
+		end_read(m, t, r, f);
+	else if (f)
+		end_write(m, t, r, f);
+	else
+		model_verb(m, t, VERB_state, r->time_ns, 0, 0, model_current_state(t),
+			GRAPH_EXPLAINED);
+	t->io.active = false;
+}
+
+/* ---- readiness
+ * -----------------------------------------------------------------------------------------------
+ */
+
+void rule_poll_begin(struct model *m, struct thread *t, const struct trace_record *r)
+{
+	if (!t->nr_held)
+		t->run_state = model_run_state(m, t->role, r->u.poll_begin.site);
+	model_verb(m, t, VERB_wait, r->time_ns, 0, 0,
+		model_make_state(m, MODEL_STATE_external, NONE, NONE, r->u.poll_begin.site, NONE),
+		0);
+}
+
+void rule_poll_end(struct model *m, struct thread *t, const struct trace_record *r)
+{
+	const struct trace_poll_end *e = &r->u.poll_end;
+	uint32_t state = model_current_state(t);
+	struct object *f =
+		e->object && e->result > 0 && !e->writable ? flow_of(m, e->object, FLOW_in) : NULL;
+	if (f && f->queue != NONE && graph_queue_units(m->graph, f->queue))
+		model_verb(m, t, VERB_peek, r->time_ns, f->queue, 1, state, 0);
+	else if (f && f->queue2 != NONE && graph_queue_units(m->graph, f->queue2))
+		model_verb(m, t, VERB_peek, r->time_ns, f->queue2, 1, state, GRAPH_LAST);
+	else
+		model_verb(m, t, VERB_state, r->time_ns, 0, 0, state, GRAPH_EXPLAINED);
+}
+
+/* ---- sleep
+ * ----------------------------------------------------------------------------------------------------
+ */
+
+void rule_sleep_begin(struct model *m, struct thread *t, const struct trace_record *r)
+{
+	if (!t->nr_held)
+		t->run_state = model_run_state(m, t->role, r->u.sleep_begin.site);
+	model_verb(m, t, VERB_state, r->time_ns, 0, 0,
+		model_make_state(m, MODEL_STATE_sleep, NONE, NONE, r->u.sleep_begin.site, NONE), 0);
+}
+
+void rule_sleep_end(struct model *m, struct thread *t, const struct trace_record *r)
+{
+	model_verb(m, t, VERB_state, r->time_ns, 0, 0, model_current_state(t), 0);
+}

@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* rules_lock.c - mutexes, rwlocks, condition variables, barriers, semaphores. */
+#include "model/model_private.h"
+
+static const struct trace_object *definition(const struct model *m, uint32_t object)
+{
+	return object < m->defs->nr_objects ? &m->defs->objects[object] : &m->defs->objects[0];
+}
+
+/* ---- what a thread holds
+ * -------------------------------------------------------------------------- */
+
+static uint32_t hold_state(
+	struct model *m, struct object *o, uint32_t object, uint32_t site, bool shared)
+{
+	if (BASE_LIKELY(o->hold_site == site + 1 && !shared))
+		return o->hold_state;
+	uint32_t s = model_make_state(m, MODEL_STATE_hold, NONE, model_class_of(m, object, site),
+		site, shared ? 1 : NONE);
+	if (!shared) {
+		o->hold_site = site + 1;
+		o->hold_state = s;
+	}
+	return s;
+}
+
+static void push_held(struct model *m, struct thread *t, struct object *o, uint32_t object,
+	uint32_t site, bool shared)
+{
+	uint32_t state = hold_state(m, o, object, site, shared);
+	if (t->nr_held < MODEL_HELD_MAX)
+		t->held[t->nr_held++] =
+			(struct held){.object = object, .state = state, .shared = shared};
+}
+
+static bool pop_held(struct thread *t, uint32_t object)
+{
+	for (uint32_t i = t->nr_held; i-- > 0;) {
+		if (t->held[i].object != object)
+			continue;
+		for (uint32_t k = i + 1; k < t->nr_held; k++)
+			t->held[k - 1] = t->held[k];
+		t->nr_held--;
+		return true;
+	}
+	return false;
+}
+
+static uint32_t wait_state(struct model *m, uint32_t object, uint32_t site)
+{
+	return model_make_state(
+		m, MODEL_STATE_wait, NONE, model_class_of(m, object, site), site, NONE);
+}
+
+/* ---- mutex, spin lock, once, the rwlock's writer
+ * ---------------------------------------------------- */
+
+void rule_lock_wait(struct model *m, struct thread *t, const struct trace_record *r)
+{
+	struct object *o = model_object(m, r->u.lock_wait.object);
+	if (!o)
+		return;
+	uint32_t object = r->u.lock_wait.object, site = r->u.lock_wait.site;
+	model_verb(m, t, VERB_wait_empty, r->time_ns, model_queue_of(m, object, o, 1, site), 1,
+		wait_state(m, object, site), 0);
+}
+
+void rule_lock_acquire(struct model *m, struct thread *t, const struct trace_record *r)
+{
+	uint32_t object = r->u.lock_acquire.object, site = r->u.lock_acquire.site;
+	struct object *o = model_object(m, object);
+	if (!o)
+		return;
+	uint32_t queue = model_queue_of(m, object, o, 1, site);
+	push_held(m, t, o, object, site, false);
+	if (o->queue3 !=
+		NONE) /* an rwlock that had readers: the last of them to leave counts too */
+		model_verb_of(m, model_acting(t), VERB_dequeue, r->time_ns, o->queue3, GRAPH_ALL,
+			model_current_state(t), GRAPH_MORE | GRAPH_LAST);
+	model_verb(m, t, VERB_dequeue, r->time_ns, queue, 1, model_current_state(t), GRAPH_LAST);
+}
+
+static void release(struct model *m, struct thread *t, const struct trace_record *r,
+	uint32_t object, uint32_t site)
+{
+	if (!pop_held(t, object))
+		model_count(m, TRACE_DIAG_release_unmatched);
+	if (!t->nr_held)
+		t->run_state = model_run_state(m, t->role, site);
+	(void)r;
+}
+
+void rule_lock_release(struct model *m, struct thread *t, const struct trace_record *r)
+{
+	uint32_t object = r->u.lock_release.object, site = r->u.lock_release.site;
+	struct object *o = model_object(m, object);
+	if (!o)
+		return;
+	release(m, t, r, object, site);
+	model_verb(m, t, VERB_enqueue, r->time_ns, model_queue_of(m, object, o, 1, site), 1,
+		model_current_state(t), 0);
+}
+
+/* A trylock that found it taken has not waited; a timed lock gave its wait up. */
+void rule_lock_fail(struct model *m, struct thread *t, const struct trace_record *r)
+{
+	if (t->mode == MODE_WAITING)
+		model_verb(m, t, VERB_state, r->time_ns, 0, 0, model_current_state(t),
+			GRAPH_EXPLAINED);
+}
+
+/* ---- the rwlock's readers
+ * ------------------------------------------------------------------------------ */
+/* Readers peek at the writer's token. Their releases meet in a pseudo-actor, so that a writer
+ * depends on the last reader out, whichever that is in a lane, and memory does not grow with
+ * readers. */
+
+void rule_shared_wait(struct model *m, struct thread *t, const struct trace_record *r)
+{
+	uint32_t object = r->u.shared_wait.object, site = r->u.shared_wait.site;
+	struct object *o = model_object(m, object);
+	if (o)
+		model_verb(m, t, VERB_wait_empty, r->time_ns, model_queue_of(m, object, o, 1, site),
+			1, wait_state(m, object, site), 0);
+}
+
+void rule_shared_acquire(struct model *m, struct thread *t, const struct trace_record *r)
+{
+	uint32_t object = r->u.shared_acquire.object, site = r->u.shared_acquire.site;
+	struct object *o = model_object(m, object);
+	if (!o)
+		return;
+	uint32_t queue = model_queue_of(m, object, o, 1, site);
+	push_held(m, t, o, object, site, true);
+	model_verb(m, t, VERB_peek, r->time_ns, queue, 1, model_current_state(t), GRAPH_LAST);
+}
+
+void rule_shared_release(struct model *m, struct thread *t, const struct trace_record *r)
+{
+	uint32_t object = r->u.shared_release.object, site = r->u.shared_release.site;
+	struct object *o = model_object(m, object);
+	if (!o)
+		return;
+	release(m, t, r, object, site);
+	uint32_t class_ix = model_class_of(m, object, site), idle = model_idle_state(m);
+	if (o->pseudo == NONE) {
+		o->pseudo = model_make_actor(m, NONE, NONE);
+		o->queue2 = model_make_queue(m, 0, object, TRACE_OBJECT_rwlock, class_ix, false);
+		o->queue3 = model_make_queue(m, 0, object, TRACE_OBJECT_rwlock, class_ix, false);
+		model_verb_of(m, o->pseudo, VERB_wait_empty, r->time_ns, o->queue2, 1, idle, 0);
+	}
+	model_verb(m, t, VERB_enqueue, r->time_ns, o->queue2, 1, model_current_state(t), 0);
+	model_verb_of(m, o->pseudo, VERB_dequeue, r->time_ns, o->queue2, GRAPH_ALL, idle, 0);
+	model_verb_of(m, o->pseudo, VERB_resize, r->time_ns, o->queue3, 0, idle, 0);
+	model_verb_of(m, o->pseudo, VERB_enqueue, r->time_ns, o->queue3, 1, idle, 0);
+	model_verb_of(m, o->pseudo, VERB_wait_empty, r->time_ns, o->queue2, 1, idle, 0);
+}
+
+/* ---- condition variable
+ * ---------------------------------------------------------------------------------- */
+
+void rule_cond_wait(struct model *m, struct thread *t, const struct trace_record *r)
+{
+	const struct trace_cond_wait *w = &r->u.cond_wait;
+	struct object *c = model_object(m, w->object), *x = model_object(m, w->mutex);
+	if (!c || !x)
+		return;
+	pop_held(t, w->mutex);
+	uint32_t state = wait_state(m, w->object, w->site);
+	c->waiters++;
+	model_verb(m, t, VERB_enqueue, r->time_ns, model_queue_of(m, w->mutex, x, 1, w->site), 1,
+		state, 0);
+	model_verb(m, t, VERB_wait_empty, r->time_ns, model_queue_of(m, w->object, c, 0, w->site),
+		1, state, 0);
+}
+
+void rule_cond_wake(struct model *m, struct thread *t, const struct trace_record *r)
+{
+	const struct trace_cond_wake *w = &r->u.cond_wake;
+	struct object *c = model_object(m, w->object), *x = model_object(m, w->mutex);
+	if (!c || !x)
+		return;
+	uint32_t queue = model_queue_of(m, w->object, c, 0, w->site);
+	uint32_t mutex = model_queue_of(m, w->mutex, x, 1, w->site);
+	uint32_t actor = model_acting(t), flags = GRAPH_LAST;
+	push_held(m, t, x, w->mutex, w->site, false);
+	if (c->waiters)
+		c->waiters--;
+	if (w->result != 0)
+		flags |= GRAPH_EXPLAINED; /* time ran out */
+	else if (c->pending) {
+		model_verb_of(m, actor, VERB_dequeue, r->time_ns, queue, 1, model_current_state(t),
+			GRAPH_MORE);
+		c->pending--;
+	} else
+		model_count(m, TRACE_DIAG_signal_unmatched);
+	model_verb(m, t, VERB_dequeue, r->time_ns, mutex, 1, model_current_state(t), flags);
+	if (c->pending > c->waiters) { /* signalled, but time ran out first: nobody is left to take
+					  the token */
+		c->pending = c->waiters;
+		model_verb(m, t, VERB_resize, r->time_ns, queue, (int64_t)c->pending,
+			model_current_state(t), 0);
+	}
+}
+
+static void wake(struct model *m, struct thread *t, const struct trace_record *r, bool all)
+{
+	struct object *c = model_object(m, r->u.cond_signal.object);
+	if (!c || c->waiters <= c->pending)
+		return; /* nobody waits: a signal leaves nothing behind */
+	uint64_t n = all ? c->waiters - c->pending : 1;
+	c->pending += n;
+	uint32_t queue = model_queue_of(m, r->u.cond_signal.object, c, 0, r->u.cond_signal.site);
+	model_verb(m, t, VERB_enqueue, r->time_ns, queue, (int64_t)n, model_current_state(t), 0);
+}
+
+void rule_cond_signal(struct model *m, struct thread *t, const struct trace_record *r)
+{
+	wake(m, t, r, false);
+}
+
+void rule_cond_broadcast(struct model *m, struct thread *t, const struct trace_record *r)
+{
+	wake(m, t, r, true);
+}
+
+/* ---- barrier: a pseudo-actor takes all arrivals, then gives everybody a token
+ * ----------------------------- */
+
+static void open_barrier(struct model *m, struct object *o, uint64_t time_ns)
+{
+	uint32_t idle = model_idle_state(m);
+	model_verb_of(m, o->pseudo, VERB_dequeue, time_ns, o->queue2, GRAPH_ALL, idle, 0);
+	model_verb_of(m, o->pseudo, VERB_enqueue, time_ns, o->queue, (int64_t)o->arrived, idle, 0);
+	model_verb_of(m, o->pseudo, VERB_wait_empty, time_ns, o->queue2, 1, idle, 0);
+	o->arrived = 0;
+}
+
+void rule_barrier_arrive(struct model *m, struct thread *t, const struct trace_record *r)
+{
+	uint32_t object = r->u.barrier_arrive.object, site = r->u.barrier_arrive.site;
+	struct object *o = model_object(m, object);
+	if (!o)
+		return;
+	uint32_t queue = model_queue_of(m, object, o, 0, site), state = wait_state(m, object, site);
+	if (o->pseudo == NONE) {
+		o->pseudo = model_make_actor(m, NONE, NONE);
+		o->queue2 = model_make_queue(
+			m, 0, object, TRACE_OBJECT_barrier, model_class_of(m, object, site), false);
+		if (!o->parties)
+			o->parties = definition(m, object)->capacity;
+		model_verb_of(m, o->pseudo, VERB_wait_empty, r->time_ns, o->queue2, 1,
+			model_idle_state(m), 0);
+	}
+	model_verb(m, t, VERB_enqueue, r->time_ns, o->queue2, 1, state, 0);
+	if (++o->arrived == o->parties)
+		open_barrier(m, o, r->time_ns);
+	model_verb(m, t, VERB_wait_empty, r->time_ns, queue, 1, state, 0);
+}
+
+void rule_barrier_leave(struct model *m, struct thread *t, const struct trace_record *r)
+{
+	uint32_t object = r->u.barrier_leave.object, site = r->u.barrier_leave.site;
+	struct object *o = model_object(m, object);
+	if (!o)
+		return;
+	uint32_t queue = model_queue_of(m, object, o, 0, site);
+	if (o->arrived &&
+		!graph_queue_units(m->graph, queue)) { /* its size was not known: now it is */
+		o->parties = o->arrived;
+		open_barrier(m, o, r->time_ns);
+	}
+	t->run_state = model_run_state(m, t->role, site);
+	model_verb(m, t, VERB_dequeue, r->time_ns, queue, 1, model_current_state(t), 0);
+}
+
+/* ---- semaphores
+ * -------------------------------------------------------------------------------------------- */
+
+static uint32_t token_queue(struct model *m, uint32_t object, struct object *o, uint32_t site)
+{
+	/* one whose making was not seen may hold any number */
+	bool made = o->queue != NONE || o->parties;
+	return model_queue_of(m, object, o, made ? 0 : GRAPH_UNLIMITED, site);
+}
+
+void rule_token_set(struct model *m, struct thread *t, const struct trace_record *r)
+{
+	uint32_t object = r->u.token_set.object;
+	struct object *o = model_object(m, object);
+	if (!o)
+		return;
+	enum trace_object_type type = (enum trace_object_type)definition(m, object)->type;
+	if (type == TRACE_OBJECT_barrier) {
+		o->parties = r->u.token_set.n;
+		return;
+	}
+	o->parties = 1; /* made before our eyes */
+	uint32_t queue = token_queue(m, object, o, 0);
+	model_verb(
+		m, t, VERB_resize, r->time_ns, queue, (int64_t)r->u.token_set.n, t->graph_state, 0);
+}
+
+void rule_token_give(struct model *m, struct thread *t, const struct trace_record *r)
+{
+	const struct trace_token_give *g = &r->u.token_give;
+	struct object *o = model_object(m, g->object);
+	if (o)
+		model_verb(m, t, VERB_enqueue, r->time_ns, token_queue(m, g->object, o, g->site),
+			(int64_t)g->n, model_current_state(t), 0);
+}
+
+void rule_token_wait(struct model *m, struct thread *t, const struct trace_record *r)
+{
+	const struct trace_token_wait *w = &r->u.token_wait;
+	struct object *o = model_object(m, w->object);
+	if (o)
+		model_verb(m, t, VERB_wait_empty, r->time_ns, token_queue(m, w->object, o, w->site),
+			(int64_t)w->n, wait_state(m, w->object, w->site), 0);
+}
+
+void rule_token_take(struct model *m, struct thread *t, const struct trace_record *r)
+{
+	const struct trace_token_take *k = &r->u.token_take;
+	struct object *o = model_object(m, k->object);
+	if (!o)
+		return;
+	t->run_state = t->nr_held ? t->run_state : model_run_state(m, t->role, k->site);
+	if (k->n)
+		model_verb(m, t, VERB_dequeue, r->time_ns, token_queue(m, k->object, o, k->site),
+			(int64_t)k->n, model_current_state(t), 0);
+	else if (t->mode == MODE_WAITING)
+		model_verb(m, t, VERB_state, r->time_ns, 0, 0, model_current_state(t),
+			GRAPH_EXPLAINED);
+}

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rules_note.c - annotations (include/longpole/annotate.h): state machines, states, queues, links,
+ * connections. Seed 000 section 4.5.2. A machine is an actor of its own; while it is on top of a
+ * thread's stack it acts for the thread. LONGPOLE_LINK carries control in and, at the end, back;
+ * without it a machine has only the path that its queues give it.
+ */
+#include "model/model_private.h"
+#include "longpole/annotate.h"
+
+static uint32_t annotated_state(struct model *m, uint32_t actor_def, uint32_t state_def)
+{
+	uint32_t site = state_def < m->defs->nr_states ? m->defs->states[state_def].site : 0;
+	uint32_t name = actor_def < m->defs->nr_actors ? m->defs->actors[actor_def].name : 0;
+	uint32_t state_name = state_def < m->defs->nr_states ? m->defs->states[state_def].name : 0;
+	return model_make_state(
+		m, MODEL_STATE_annotated, name, state_name, site, actor_def ? 1 : 0);
+}
+
+/* An end names its machine only: the instance is that of the begin. */
+static bool same_machine(const struct trace_defs *d, uint32_t a, uint32_t b)
+{
+	return a == b ||
+	       (a < d->nr_actors && b < d->nr_actors && d->actors[a].name == d->actors[b].name);
+}
+
+static struct machine *top(struct thread *t)
+{
+	return t->nr_machines ? &t->machine[t->nr_machines - 1] : NULL;
+}
+
+static uint32_t machine_actor(struct model *m, uint32_t actor_def)
+{
+	uint64_t id;
+	if (base_map_get(&m->machines, 0, actor_def, &id))
+		return (uint32_t)id;
+	id = model_make_actor(m, NONE, NONE);
+	if (m->status == BASE_OK)
+		m->actor[id].actor_def = actor_def;
+	enum base_status s = base_map_put(&m->machines, 0, actor_def, id);
+	if (s != BASE_OK)
+		m->status = base_fail(m->err, s, "out of memory for annotated machines");
+	return (uint32_t)id;
+}
+
+void rule_note_begin(struct model *m, struct thread *t, const struct trace_record *r)
+{
+	const struct trace_note_begin *b = &r->u.note_begin;
+	if (t->nr_machines == MODEL_MACHINES_MAX) {
+		model_count(m, TRACE_DIAG_note_misnested);
+		return;
+	}
+	uint32_t from = model_acting(t), actor = machine_actor(m, b->actor);
+	uint32_t state = annotated_state(m, b->actor, 0);
+	bool link = (b->flags & LONGPOLE_LINK) || t->link_next;
+	bool back = (b->flags & LONGPOLE_LINK) || (t->link_next && t->link_back);
+	t->link_next = false;
+	/* the caller's clock is closed here; while the machine runs it is elsewhere */
+	model_verb_of(m, from, VERB_state, r->time_ns, 0, 0, t->graph_state, 0);
+	t->machine[t->nr_machines++] = (struct machine){
+		.actor_def = b->actor, .actor = actor, .state = state, .linked = back};
+	if (link)
+		model_link(m, actor, r->time_ns, state, from);
+	else
+		model_verb_of(m, actor, VERB_state, r->time_ns, 0, 0, state, 0);
+	t->graph_state = state;
+	t->mode = MODE_RUNNING;
+}
+
+/* Ends the machine on top; the one below, or the thread, goes on. */
+static void end_machine(struct model *m, struct thread *t, uint64_t time_ns, bool waits)
+{
+	struct machine ended = t->machine[--t->nr_machines];
+	uint32_t actor = model_acting(t), state = model_current_state(t);
+	if (ended.linked)
+		model_link(m, actor, time_ns, state, ended.actor);
+	else
+		model_verb_of(m, actor, VERB_state, time_ns, 0, 0, state, 0);
+	if (!waits) /* it is nowhere until it begins again */
+		model_verb_of(m, ended.actor, VERB_wait, time_ns, 0, 0, model_idle_state(m),
+			GRAPH_EXPLAINED);
+	t->graph_state = state;
+	t->mode = MODE_RUNNING;
+}
+
+void rule_note_end(struct model *m, struct thread *t, const struct trace_record *r)
+{
+	struct machine *k = top(t);
+	if (!k || (r->u.note_end.actor &&
+			  !same_machine(m->defs, k->actor_def, r->u.note_end.actor))) {
+		model_count(m, TRACE_DIAG_note_misnested);
+		return;
+	}
+	end_machine(m, t, r->time_ns, false);
+}
+
+void rule_note_state(struct model *m, struct thread *t, const struct trace_record *r)
+{
+	struct machine *k = top(t);
+	uint32_t state = annotated_state(m, k ? k->actor_def : 0, r->u.note_state.state);
+	if (k)
+		k->state = state;
+	else
+		t->run_state = state; /* a plain thread may name its states too */
+	model_verb(m, t, VERB_state, r->time_ns, 0, 0, state, 0);
+}
+
+/* The queue ops share one shape: {object, n, flags, site}. */
+static void note_queue(struct model *m, struct thread *t, const struct trace_record *r,
+	enum verb verb, uint32_t graph_flags)
+{
+	const struct trace_note_enqueue *q = &r->u.note_enqueue;
+	struct object *o = model_object(m, q->object);
+	if (!o)
+		return;
+	if (o->queue == NONE)
+		o->queue = model_make_queue(m, 0, q->object, TRACE_OBJECT_queue,
+			model_class_of(m, q->object, q->site), (q->flags & LONGPOLE_LIFO) != 0);
+	uint32_t state = model_current_state(t);
+	int64_t n = q->n > INT64_MAX ? GRAPH_ALL : (int64_t)q->n;
+	if (q->flags & LONGPOLE_RESET)
+		model_verb(m, t, VERB_resize, r->time_ns, o->queue, 0, state, 0);
+	bool waits = verb == VERB_wait_empty || verb == VERB_wait_full;
+	if (waits) /* the annotated state goes on, waiting */
+		state = model_make_state(m, MODEL_STATE_wait, NONE,
+			model_class_of(m, q->object, q->site), q->site, verb == VERB_wait_full);
+	model_verb(m, t, verb, r->time_ns, o->queue, n, state, graph_flags);
+	if ((q->flags & LONGPOLE_END) && t->nr_machines)
+		end_machine(m, t, r->time_ns, waits);
+	else if (q->flags & LONGPOLE_END)
+		model_count(m, TRACE_DIAG_note_misnested);
+}
+
+#define NOTE_RULE(kind, verb)                                                                      \
+	void rule_note_##kind(struct model *m, struct thread *t, const struct trace_record *r)     \
+	{                                                                                          \
+		note_queue(m, t, r, verb, 0);                                                      \
+	}
+NOTE_RULE(enqueue, VERB_enqueue)
+NOTE_RULE(dequeue, VERB_dequeue)
+NOTE_RULE(peek, VERB_peek)
+NOTE_RULE(reserve, VERB_reserve)
+NOTE_RULE(resize, VERB_resize)
+NOTE_RULE(wait_empty, VERB_wait_empty)
+NOTE_RULE(wait_full, VERB_wait_full)
+
+void rule_note_assert(struct model *m, struct thread *t, const struct trace_record *r)
+{
+	(void)t;
+	struct object *o = model_object(m, r->u.note_assert.object);
+	uint64_t units = o && o->queue != NONE ? graph_queue_units(m->graph, o->queue) : 0;
+	if (o && units != r->u.note_assert.n)
+		model_count(m, TRACE_DIAG_note_assert_failed);
+}
+
+void rule_note_link(struct model *m, struct thread *t, const struct trace_record *r)
+{
+	const struct trace_note_link *l = &r->u.note_link;
+	if (!l->actor) { /* to whichever begins next here, and back when it ends */
+		t->link_next = t->link_back = true;
+		return;
+	}
+	uint32_t from = model_acting(t), target = machine_actor(m, l->actor);
+	uint32_t state = annotated_state(m, l->actor, 0);
+	model_verb_of(m, from, VERB_state, r->time_ns, 0, 0, t->graph_state, 0);
+	model_link(m, target, r->time_ns, state, from);
+	if ((l->flags & LONGPOLE_END) && t->nr_machines)
+		end_machine(m, t, r->time_ns, false);
+}
+
+/* One critical path per connection is the connections analysis's business; the identity itself has
+ * no verb here. */
+void rule_note_identify(struct model *m, struct thread *t, const struct trace_record *r)
+{
+	(void)m;
+	(void)t;
+	(void)r;
+}

@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* rules_thread.c - threads and processes: start, end, join, fork, exec, wait; the processor;
+ * samples. */
+#include "model/model_private.h"
+
+#include <string.h>
+
+/* The stream that first spoke for a process image; 0: none. */
+static uint32_t leader_of(const struct model *m, uint32_t process)
+{
+	uint64_t stream;
+	return base_map_get(&m->handles, MODEL_LEADERS | process, 0, &stream) ? (uint32_t)stream
+									      : 0;
+}
+
+/* A thread's first moment: after whoever made it; when that was not seen, after its parent as far
+ * as anyone can tell. */
+static void begin(struct model *m, struct thread *t, const struct trace_record *r, uint32_t queue)
+{
+	if (queue != NONE) {
+		model_verb(m, t, VERB_dequeue, r->time_ns, queue, 1, t->run_state, GRAPH_LAST);
+		return;
+	}
+	uint32_t parent =
+		t->process < m->defs->nr_processes ? m->defs->processes[t->process].parent : 0;
+	uint32_t leader = leader_of(m, t->main_thread ? parent : t->process);
+	if (!leader)
+		leader = leader_of(m, m->root_process);
+	if (leader && leader != t->stream)
+		model_link(m, t->actor, r->time_ns, t->run_state, m->thread[leader].actor);
+}
+
+static uint64_t pid_of(const struct model *m, const struct thread *t)
+{
+	return t->process < m->defs->nr_processes ? m->defs->processes[t->process].pid : 0;
+}
+
+/* ---- processes
+ * ------------------------------------------------------------------------------------------ */
+
+void rule_process_begin(struct model *m, struct thread *t, const struct trace_record *r)
+{
+	uint32_t parent =
+		t->process < m->defs->nr_processes ? m->defs->processes[t->process].parent : 0;
+	uint32_t queue = NONE;
+	t->main_thread = true;
+	if (t->process == m->root_process)
+		return; /* started when it was first seen */
+	if (r->u.process_begin.token)
+		queue = model_token_queue(m, TOKEN_fork, parent, r->u.process_begin.token, false);
+	if (queue == NONE)
+		queue = model_token_queue(m, TOKEN_exec, pid_of(m, t), 0, false);
+	if (queue == NONE)
+		queue = model_token_queue(m, TOKEN_spawn, parent, 0, false);
+	begin(m, t, r, queue);
+	if (pid_of(m, t) == m->root_pid)
+		m->end_actor = t->actor;
+}
+
+/* Data that a process wrote ends with it: whoever then reads "end of file" has waited for this. */
+static void close_written(struct model *m, struct thread *t, uint64_t time_ns)
+{
+	for (uint32_t i = 1; i < m->nr_objects; i++) {
+		struct object *o = &m->object[i];
+		if (o->queue2 == NONE || m->defs->objects[i].type != TRACE_OBJECT_pipe ||
+			o->parties != t->process)
+			continue;
+		model_verb(m, t, VERB_resize, time_ns, o->queue2, 0, t->graph_state, 0);
+		model_verb(m, t, VERB_enqueue, time_ns, o->queue2, 1, t->graph_state, 0);
+	}
+}
+
+static void leave(struct model *m, struct thread *t, const struct trace_record *r)
+{
+	uint32_t idle = model_idle_state(m),
+		 queue = model_token_queue(m, TOKEN_exit, pid_of(m, t), 0, true);
+	if (t->main_thread)
+		close_written(m, t, r->time_ns);
+	model_verb(m, t, VERB_resize, r->time_ns, queue, 0, t->graph_state, 0);
+	model_verb(m, t, VERB_enqueue, r->time_ns, queue, 1, t->graph_state, 0);
+	if (t->actor != m->end_actor)
+		model_verb(m, t, VERB_wait, r->time_ns, 0, 0, idle, 0);
+}
+
+void rule_process_end(struct model *m, struct thread *t, const struct trace_record *r)
+{
+	leave(m, t, r);
+	t->ended = true;
+	if (pid_of(m, t) == m->root_pid)
+		m->end_actor = t->actor;
+}
+
+void rule_process_fork(struct model *m, struct thread *t, const struct trace_record *r)
+{
+	uint64_t token = r->u.process_fork.token;
+	uint32_t queue =
+		model_token_queue(m, token ? TOKEN_fork : TOKEN_spawn, t->process, token, true);
+	if (!t->nr_held)
+		t->run_state = model_run_state(m, t->role, r->u.process_fork.site);
+	model_verb(m, t, VERB_enqueue, r->time_ns, queue, 1, model_current_state(t), 0);
+}
+
+void rule_process_exec(struct model *m, struct thread *t, const struct trace_record *r)
+{
+	uint32_t queue = model_token_queue(m, TOKEN_exec, pid_of(m, t), 0, true);
+	uint32_t start =
+		model_make_state(m, MODEL_STATE_start, t->role, NONE, r->u.process_exec.site, NONE);
+	model_verb(m, t, VERB_enqueue, r->time_ns, queue, 1, start, 0);
+}
+
+void rule_child_wait(struct model *m, struct thread *t, const struct trace_record *r)
+{
+	model_verb(m, t, VERB_wait, r->time_ns, 0, 0,
+		model_make_state(
+			m, MODEL_STATE_wait, NONE, NONE, r->u.child_wait.site, TRACE_OBJECT_NR),
+		0);
+}
+
+void rule_child_waited(struct model *m, struct thread *t, const struct trace_record *r)
+{
+	uint64_t pid = r->u.child_waited.pid;
+	uint32_t queue = pid ? model_token_queue(m, TOKEN_exit, pid, 0, false) : NONE;
+	uint32_t site = t->graph_state < m->nr_states ? m->state[t->graph_state].pub.site : 0;
+	if (!t->nr_held)
+		t->run_state = model_run_state(m, t->role, site);
+	if (queue == NONE)
+		model_verb(m, t, VERB_state, r->time_ns, 0, 0, model_current_state(t),
+			GRAPH_EXPLAINED);
+	else
+		model_verb(m, t, VERB_dequeue, r->time_ns, queue, 1, model_current_state(t),
+			GRAPH_LAST);
+}
+
+/* ---- threads
+ * --------------------------------------------------------------------------------------------- */
+
+static uint32_t exit_queue(struct model *m, struct thread *t)
+{
+	if (t->exit_queue == NONE)
+		t->exit_queue = model_make_queue(m, 0, 0, TRACE_OBJECT_none, NONE, false);
+	return t->exit_queue;
+}
+
+void rule_thread_create(struct model *m, struct thread *t, const struct trace_record *r)
+{
+	uint32_t queue =
+		model_token_queue(m, TOKEN_thread, t->process, r->u.thread_create.token, true);
+	if (!t->nr_held)
+		t->run_state = model_run_state(m, t->role, r->u.thread_create.site);
+	model_verb(m, t, VERB_enqueue, r->time_ns, queue, 1, model_current_state(t), 0);
+}
+
+void rule_thread_begin(struct model *m, struct thread *t, const struct trace_record *r)
+{
+	const struct trace_thread_begin *b = &r->u.thread_begin;
+	enum base_status s = base_map_put(&m->handles, t->process, b->handle, t->stream);
+	if (s != BASE_OK)
+		m->status = base_fail(m->err, s, "out of memory for threads");
+	if (!b->token) {
+		t->main_thread = true;
+		return;
+	}
+	begin(m, t, r, model_token_queue(m, TOKEN_thread, t->process, b->token, false));
+}
+
+void rule_thread_end(struct model *m, struct thread *t, const struct trace_record *r)
+{
+	t->nr_held = 0;
+	t->nr_machines = 0;
+	if (t->main_thread) {
+		leave(m, t, r); /* its process_end may follow: then that one counts */
+		return;
+	}
+	model_verb(m, t, VERB_enqueue, r->time_ns, exit_queue(m, t), 1, t->graph_state, 0);
+	if (t->actor != m->end_actor)
+		model_verb(m, t, VERB_wait, r->time_ns, 0, 0, model_idle_state(m), 0);
+	t->ended = true;
+}
+
+void rule_join_wait(struct model *m, struct thread *t, const struct trace_record *r)
+{
+	model_verb(m, t, VERB_wait, r->time_ns, 0, 0,
+		model_make_state(
+			m, MODEL_STATE_wait, NONE, NONE, r->u.join_wait.site, TRACE_OBJECT_none),
+		0);
+}
+
+void rule_join_done(struct model *m, struct thread *t, const struct trace_record *r)
+{
+	uint64_t stream;
+	uint32_t site = t->graph_state < m->nr_states ? m->state[t->graph_state].pub.site : 0;
+	if (!t->nr_held)
+		t->run_state = model_run_state(m, t->role, site);
+	if (!base_map_get(&m->handles, t->process, r->u.join_done.handle, &stream))
+		model_verb(m, t, VERB_state, r->time_ns, 0, 0, model_current_state(t), 0);
+	else
+		model_verb(m, t, VERB_dequeue, r->time_ns, exit_queue(m, &m->thread[stream]), 1,
+			model_current_state(t), GRAPH_LAST);
+}
+
+/* ---- the processor: a token that the run queue waits for
+ * ---------------------------------------------------- */
+
+enum { PROCESSORS_MAX = 1 << 16 };
+
+static uint32_t processor_queue(struct model *m, uint64_t number)
+{
+	if (number >= PROCESSORS_MAX)
+		return NONE;
+	if (number >= m->nr_processors) {
+		enum base_status s = base_grow(
+			&m->processor, &m->processor_capacity, number + 1, sizeof *m->processor);
+		if (s != BASE_OK) {
+			m->status = base_fail(m->err, s, "out of memory for %llu processors",
+				(unsigned long long)number);
+			return NONE;
+		}
+		for (; m->nr_processors <= number; m->nr_processors++)
+			m->processor[m->nr_processors].queue = NONE;
+	}
+	struct object *p = &m->processor[number];
+	if (p->queue == NONE)
+		p->queue = model_make_queue(m, 0, 0, TRACE_OBJECT_none, NONE, false);
+	return p->queue;
+}
+
+void rule_cpu_out(struct model *m, struct thread *t, const struct trace_record *r)
+{
+	uint32_t queue = processor_queue(m, r->u.cpu_out.processor);
+	if (queue == NONE)
+		return;
+	/* one token a processor: the one before is stale */
+	model_verb_of(m, model_acting(t), VERB_dequeue, r->time_ns, queue, GRAPH_ALL,
+		t->graph_state, GRAPH_BACK | GRAPH_ASIDE);
+	model_verb_of(m, model_acting(t), VERB_enqueue, r->time_ns, queue, 1, t->graph_state,
+		GRAPH_ASIDE);
+	if (t->mode != MODE_RUNNING)
+		return;
+	enum model_state_kind kind =
+		t->graph_state < m->nr_states ? m->state[t->graph_state].pub.kind : MODEL_STATE_run;
+	if (r->u.cpu_out.preempted) {
+		t->resume_state = t->graph_state;
+		model_verb(m, t, VERB_wait_empty, r->time_ns, queue, 1,
+			model_make_state(m, MODEL_STATE_runnable, t->role, NONE, 0, NONE), 0);
+		t->mode = MODE_RUNNABLE;
+		return;
+	}
+	if (t->io.active && t->io.op == TRACE_IO_write &&
+		t->io.queue != NONE) { /* full after all */
+		t->io.wants_space = true;
+		model_verb(m, t, VERB_wait_full, r->time_ns, t->io.queue, 1,
+			model_make_state(m, MODEL_STATE_wait, NONE,
+				model_class_of(m, t->io.object, 0), 0, 1),
+			0);
+		return;
+	}
+	if (kind == MODEL_STATE_io || kind == MODEL_STATE_sleep || kind == MODEL_STATE_external ||
+		kind == MODEL_STATE_start || kind == MODEL_STATE_idle)
+		return; /* a call that may sleep: its state says so */
+	t->resume_state = t->graph_state;
+	model_verb(m, t, VERB_wait, r->time_ns, 0, 0,
+		model_make_state(m, MODEL_STATE_blocked, t->role, NONE,
+			m->state[t->graph_state].pub.site, NONE),
+		0);
+	t->mode = MODE_BLOCKED;
+}
+
+void rule_cpu_in(struct model *m, struct thread *t, const struct trace_record *r)
+{
+	uint32_t queue = processor_queue(m, r->u.cpu_in.processor);
+	if (queue == NONE)
+		return;
+	switch (t->mode) {
+	case MODE_RUNNING:
+		return;
+	case MODE_RUNNABLE:
+		model_verb(m, t, VERB_dequeue, r->time_ns, queue, 1, t->resume_state,
+			GRAPH_LAST | GRAPH_EXPLAINED);
+		return;
+	case MODE_BLOCKED:
+		model_count(m, TRACE_DIAG_futex_unseen);
+		model_verb(m, t, VERB_state, r->time_ns, 0, 0, t->resume_state, 0);
+		return;
+	case MODE_WAITING: /* woken, but had the processor only now: counts if that came last */
+		if (graph_queue_units(m->graph, queue))
+			model_verb_of(m, model_acting(t), VERB_peek, r->time_ns, queue, 1,
+				t->graph_state, GRAPH_LAST | GRAPH_MORE | GRAPH_OPTIONAL);
+		return;
+	}
+}
+
+void rule_sample(struct model *m, struct thread *t, const struct trace_record *r)
+{
+	uint32_t site = r->u.sample.site;
+	uint64_t n = 0, function = 0;
+	if (site && site < m->defs->nr_symbols && m->defs->symbols[site].function)
+		function = m->defs->symbols[site].function;
+	else if (site && site < m->defs->nr_sites)
+		function = (uint64_t)1 << 32 | m->defs->sites[site].module;
+	uint64_t state = t->mode == MODE_RUNNABLE || t->mode == MODE_BLOCKED ? t->resume_state
+									     : t->graph_state;
+	base_map_get(&m->samples, state, function, &n);
+	enum base_status s = base_map_put(&m->samples, state, function, n + 1);
+	if (s != BASE_OK)
+		m->status = base_fail(m->err, s, "out of memory for samples");
+}
+
+void rule_lost(struct model *m, struct thread *t, const struct trace_record *r)
+{
+	(void)t;
+	m->health.count[TRACE_DIAG_records_lost] += r->u.lost.n;
+}
