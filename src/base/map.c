@@ -67,7 +67,7 @@ enum base_status base_map_put(struct base_map *m, uint64_t key_hi, uint64_t key_
 		slot->value = value;
 		return BASE_OK;
 	}
-	if (m->nr_used + 1 > m->capacity / 4 * 3) {
+	if (!slot || m->nr_used + 1 > m->capacity / 4 * 3) {
 		enum base_status status = grow(m);
 		if (status != BASE_OK)
 			return status;

@@ -573,7 +573,7 @@ static void map_visit_stops(void **state)
 
 static void assert_round_trip(uint64_t v)
 {
-	uint8_t buf[BASE_VARINT_MAX + 1];
+	uint8_t buf[BASE_VARINT_MAX + 1] = {0};
 	uint64_t got = ~v;
 	const uint8_t *end = base_put_uvarint(buf, v);
 	size_t length = (size_t)(end - buf), expected_length = 1;
@@ -591,7 +591,7 @@ static void assert_round_trip(uint64_t v)
 	for (size_t cut = 0; cut < length; cut++)
 		assert_null(base_get_uvarint(buf, buf + cut, &got));
 	/* Every overlong form of it is refused: more bytes that add nothing. */
-	uint8_t overlong[BASE_VARINT_MAX + 2];
+	uint8_t overlong[BASE_VARINT_MAX + 2] = {0};
 	for (size_t extra = 1; length + extra <= sizeof overlong; extra++) {
 		memcpy(overlong, buf, length);
 		overlong[length - 1] |= 0x80;
