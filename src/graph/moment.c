@@ -1,0 +1,427 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * moment.c - closes an actor's edge at a moment: which dependences count, what the wait weighs, and
+ * which way the longest path comes in every lane (seed 000, section 5.1.4).
+ */
+#include "graph/priv.h"
+
+#include <stdlib.h>
+
+/* What this moment's edges weigh. */
+struct weighing {
+	enum kind kind;
+	uint64_t own_ns, dep_ns;
+	bool dep_wins_ties;
+	uint32_t zero; /* lanes in which neither weighs anything */
+};
+
+/* ---- nodes ---------------------------------------------------------------------------------- */
+
+static uint32_t add_node(
+	struct graph *g, const struct actor *a, uint64_t t, uint32_t queue, const struct node *n)
+{
+	uint32_t id = g->next++;
+
+	g->node[id] = *n;
+	if (g->extra)
+		g->extra[id] = (struct node_extra){
+			.time_ns = t, .queue = queue, .actor = (uint32_t)(a - g->actor)};
+	return id;
+}
+
+/* The factors of a state, with zeros in the lanes in which the wait did not happen. */
+static const double *scale_row(struct graph *g, uint32_t state, uint32_t zero)
+{
+	const double *row = g->scale + (size_t)state * g->stride;
+
+	if (BASE_LIKELY(!zero))
+		return row;
+	for (unsigned l = 0; l < g->stride; l++)
+		g->scratch[l] = l < g->nr_tracks && (zero >> l & 1) ? 0 : row[l];
+	return g->scratch;
+}
+
+static void lengthen(struct graph *g, double *length, uint32_t state, uint64_t w, uint32_t zero)
+{
+	if (g->stride == 1)
+		length[0] += (double)w;
+	else
+		g->lane_add(length, scale_row(g, state, zero), (double)w, g->stride);
+}
+
+/* Lanes in which a wait of that kind on that queue does not happen. */
+static uint32_t dropped(const struct graph *g, uint32_t queue, bool space)
+{
+	return space ? g->queue[queue].drop_space : g->queue[queue].drop_data;
+}
+
+/* An edge without dependence, from the actor's tip. */
+static void own_edge(
+	struct graph *g, const struct actor *a, uint64_t t, double *length, uint32_t *tip)
+{
+	uint64_t w = t - a->t_last;
+	uint32_t zero = a->wait == WAIT_DATA || a->wait == WAIT_SPACE
+				? dropped(g, a->wait_queue, a->wait == WAIT_SPACE)
+				: 0;
+
+	lengthen(g, length, a->state, w, zero);
+	*tip = add_node(g, a, t, NONE,
+		&(struct node){
+			.prev = *tip,
+			.dep = NONE,
+			.zero = zero,
+			.slot = a->slot,
+			.dep_slot = NONE,
+			.weight = node_weight(a->wait ? KIND_UNEXPLAINED : KIND_RUN, w),
+		});
+}
+
+/* ---- links ---------------------------------------------------------------------------------- */
+
+enum base_status graph_link_dep(
+	struct graph *g, const struct actor *from, uint64_t t, struct base_err *err)
+{
+	const double *length = actor_length(g, from);
+	uint32_t tip = from->tip;
+	enum base_status s;
+	double *row;
+
+	if (length[0] == NO_PATH)
+		return BASE_OK;
+	s = graph_mem_need(g, &g->dep, &g->dep_capacity, g->nr_deps + 1, sizeof *g->dep, err);
+	if (!s)
+		s = graph_mem_need(g, &g->link_length, &g->link_capacity,
+			(g->nr_links + 1) * g->stride, sizeof *g->link_length, err);
+	if (!s)
+		s = graph_reserve_nodes(g, 1, err);
+	if (s)
+		return s;
+	row = g->link_length + g->nr_links * g->stride;
+	memcpy(row, length, g->stride * sizeof *row);
+	if (t > from->t_last) /* as it is now: a node that the actor itself does not pass */
+		own_edge(g, from, t, row, &tip);
+	g->dep[g->nr_deps] = (struct dep){
+		.available_ns = t,
+		.link_row = (uint32_t)g->nr_links++,
+		.node = tip,
+		.actor = (uint32_t)(from - g->actor),
+		.queue = NONE,
+		.order = (uint32_t)g->nr_deps,
+		.link = true,
+	};
+	g->nr_deps++;
+	return BASE_OK;
+}
+
+/* ---- which dependences count ------------------------------------------------------------------
+ */
+
+/* An optional one counts only when it became available later than all others. */
+static void drop_optional(struct graph *g)
+{
+	const struct dep *best = NULL;
+	bool any = false;
+	uint64_t latest = 0;
+	size_t nr = 0;
+
+	for (size_t i = 0; i < g->nr_deps; i++) {
+		const struct dep *d = &g->dep[i];
+
+		if (!d->optional) {
+			any = true;
+			latest = d->available_ns > latest ? d->available_ns : latest;
+		} else if (!best || d->available_ns > best->available_ns) {
+			best = d;
+		}
+	}
+	if (best && any && best->available_ns <= latest)
+		best = NULL;
+	for (size_t i = 0; i < g->nr_deps; i++) {
+		if (!g->dep[i].optional || &g->dep[i] == best) {
+			/* The entry that `best` points at is not overwritten before its turn. */
+			g->dep[nr++] = g->dep[i];
+		}
+	}
+	g->nr_deps = nr;
+}
+
+static int earlier_first(const void *pa, const void *pb)
+{
+	const struct dep *a = pa, *b = pb;
+
+	if (a->link != b->link)
+		return a->link ? -1 : 1;
+	if (a->available_ns != b->available_ns)
+		return a->available_ns < b->available_ns ? -1 : 1;
+	return a->order < b->order ? -1 : 1;
+}
+
+static int later_first(const void *pa, const void *pb)
+{
+	const struct dep *a = pa, *b = pb;
+
+	if (a->link != b->link)
+		return a->link ? -1 : 1;
+	return earlier_first(pb, pa);
+}
+
+/* The one that became available last; of several the last given. */
+static const struct dep *latest_dep(const struct graph *g)
+{
+	const struct dep *latest = &g->dep[0];
+
+	for (size_t i = 1; i < g->nr_deps; i++) {
+		if (g->dep[i].available_ns >= latest->available_ns)
+			latest = &g->dep[i];
+	}
+	return latest;
+}
+
+/* ---- what they weigh --------------------------------------------------------------------------
+ */
+
+static void count_wait(struct graph *g, uint32_t queue, bool space, uint64_t w, bool count)
+{
+	struct graph_queue_stats *st = &g->queue[queue].stats;
+
+	if (space) {
+		st->wait_space_ns += w;
+		st->nr_waits_space += count;
+	} else {
+		st->wait_data_ns += w;
+		st->nr_waits_data += count;
+	}
+}
+
+/* A wait on no known queue was on the one that ended it. */
+static uint32_t wait_ended(
+	struct graph *g, const struct actor *a, uint64_t w, const struct dep *latest)
+{
+	if (a->wait == WAIT_UNKNOWN) {
+		if (!latest || latest->link)
+			return 0;
+		count_wait(g, latest->queue, latest->space, w, true);
+		return dropped(g, latest->queue, latest->space);
+	}
+	count_wait(g, a->wait_queue, a->wait == WAIT_SPACE, w, false);
+	return dropped(g, a->wait_queue, a->wait == WAIT_SPACE);
+}
+
+static struct weighing weigh(struct graph *g, const struct actor *a, uint64_t t, bool pathless)
+{
+	const struct dep *latest = latest_dep(g);
+	uint64_t w = t - a->t_last, latency = t - latest->available_ns;
+	bool explained = a->wait && latest->available_ns > a->t_last;
+	uint32_t zero = a->wait ? wait_ended(g, a, w, latest) : 0;
+
+	if (explained && !latest->link) {
+		g->queue[latest->queue].stats.nr_latencies++;
+		g->queue[latest->queue].stats.latency_ns += latency;
+	}
+	/* An actor without a path has been waiting for one since ever. */
+	if (explained || pathless)
+		return (struct weighing){
+			.kind = KIND_EXPLAINED,
+			.dep_ns = latency,
+			.dep_wins_ties = true,
+			.zero = zero,
+		};
+	if (a->wait)
+		return (struct weighing){
+			.kind = KIND_NEEDLESS, .own_ns = w, .dep_ns = w, .zero = zero};
+	return (struct weighing){.kind = KIND_RUN, .own_ns = w};
+}
+
+/* ---- the longest path -------------------------------------------------------------------------
+ */
+
+/* The lanes in which something is dropped or forced: one by one. */
+static uint32_t merge_with_drops(const struct graph *g, double *length, const double *scale,
+	double w, const double *dep, const double *dep_scale, double dep_w,
+	const struct weighing *wg, uint32_t drop, bool link)
+{
+	uint32_t took = 0;
+
+	for (unsigned l = 0; l < g->nr_tracks; l++) {
+		bool zero = wg->zero >> l & 1;
+		double own = zero ? length[l] : length[l] + w * scale[l];
+		double other = zero ? dep[l] : dep[l] + dep_w * dep_scale[l];
+		bool dep_wins = other > own || (wg->dep_wins_ties && other == own);
+
+		if (link)
+			dep_wins = other != NO_PATH;
+		if (drop >> l & 1)
+			dep_wins = false;
+		took |= (uint32_t)dep_wins << l;
+		length[l] = dep_wins ? other : own;
+	}
+	return took;
+}
+
+/* The second longest of lane 0: the better of the other way's best and this way's second. */
+static uint32_t runner_up(const struct graph *g, double *length, double own1, double own2,
+	const double *dep, double dep_w, uint32_t took)
+{
+	unsigned r = g->nr_lanes;
+	uint32_t bit = UINT32_C(1) << r;
+	double dep1 = dep[0] + dep_w, dep2 = dep[r] + dep_w;
+
+	took &= ~(bit | g->rank_bit);
+	if (took & 1) {
+		length[r] = own1 >= dep2 ? own1 : dep2;
+		return took | (own1 >= dep2 ? g->rank_bit : bit);
+	}
+	length[r] = dep1 >= own2 ? dep1 : own2;
+	return took | (dep1 >= own2 ? bit | g->rank_bit : 0);
+}
+
+/* One dependence against what the path is so far; `tip` moves on to the new node. */
+static enum base_status merge(struct graph *g, struct actor *a, uint64_t t, const struct dep *d,
+	const struct weighing *wg, bool first, struct base_err *err)
+{
+	double *length = actor_length(g, a);
+	const double *dep = dep_length(g, d);
+	uint32_t dep_state =
+		d->link || wg->kind == KIND_NEEDLESS ? a->state : g->queue[d->queue].latency_state;
+	double own_w = first ? (double)wg->own_ns : 0, dep_w = (double)wg->dep_ns;
+	uint32_t took, dep_slot = NONE;
+	enum base_status s = BASE_OK;
+
+	if (g->stride == 1) {
+		double own = length[0] + own_w, other = dep[0] + dep_w;
+
+		took = d->link || other > own || (wg->dep_wins_ties && other == own);
+		length[0] = took ? other : own;
+	} else {
+		const double *scale = first ? g->scale + (size_t)a->state * g->stride : g->ones;
+		const double *dep_scale = g->scale + (size_t)dep_state * g->stride;
+		uint32_t drop = d->link ? 0 : dropped(g, d->queue, d->space);
+		double own1 = d->link ? NO_PATH : length[0] + own_w;
+		double own2 = d->link ? NO_PATH : length[g->nr_tracks - 1] + own_w;
+
+		if (BASE_LIKELY(!(wg->zero | drop) && !d->link))
+			took = g->lane_merge(length, scale, own_w, dep, dep_scale, dep_w, g->stride,
+				wg->dep_wins_ties);
+		else
+			took = merge_with_drops(
+				g, length, scale, own_w, dep, dep_scale, dep_w, wg, drop, d->link);
+		if (g->runner_up)
+			took = runner_up(g, length, own1, own2, dep, dep_w, took);
+	}
+	took &= g->lane_bits | g->rank_bit;
+	if (!(took & g->lane_bits) && !first && !(g->rank_bit & took))
+		return BASE_OK;
+	if (d->link)
+		dep_slot = NONE;
+	else if (wg->kind == KIND_NEEDLESS)
+		dep_slot = a->slot;
+	else if (took & g->lane_bits)
+		s = actor_slot(g, a, dep_state, &dep_slot, err);
+	if (s)
+		return s;
+	a->tip = add_node(g, a, t, d->queue,
+		&(struct node){
+			.prev = (took & g->lane_bits) == g->lane_bits ? NONE : a->tip,
+			.dep = took & g->lane_bits ? d->node : NONE,
+			.took_dep = took,
+			.zero = wg->zero,
+			.slot = a->slot,
+			.dep_slot = dep_slot,
+			.weight = node_weight(first ? wg->kind : KIND_CHAIN,
+				first && wg->kind == KIND_RUN ? wg->own_ns : wg->dep_ns),
+		});
+	return BASE_OK;
+}
+
+static enum base_status merge_all(
+	struct graph *g, struct actor *a, uint64_t t, bool pathless, struct base_err *err)
+{
+	struct weighing wg = weigh(g, a, t, pathless);
+	enum base_status s = BASE_OK;
+
+	if (g->nr_deps > 1)
+		qsort(g->dep, g->nr_deps, sizeof *g->dep,
+			wg.dep_wins_ties ? earlier_first : later_first);
+	for (size_t i = 0; i < g->nr_deps && !s; i++)
+		s = merge(g, a, t, &g->dep[i], &wg, i == 0, err);
+	if (g->dep[0].link)
+		a->epoch++;
+	return s;
+}
+
+/* ---- closing -------------------------------------------------------------------------------- */
+
+static void start_path(struct graph *g, struct actor *a, uint64_t t)
+{
+	double *length = actor_length(g, a);
+
+	for (unsigned l = 0; l < g->nr_lanes; l++)
+		length[l] = 0;
+	a->tip = add_node(g, a, t, NONE,
+		&(struct node){
+			.prev = NONE,
+			.dep = NONE,
+			.slot = NONE,
+			.dep_slot = NONE,
+			.weight = node_weight(KIND_START, t),
+		});
+}
+
+static void count_totals(struct graph *g, const struct actor *a, uint64_t t)
+{
+	struct graph_state_totals *tot = &g->slot[a->slot].totals;
+	uint64_t w = t - a->t_last;
+
+	tot->total_ns += w;
+	tot->visits++;
+	if (a->wait)
+		tot->waiting_ns += w;
+}
+
+enum base_status graph_close(struct graph *g, struct actor *a, uint64_t t, uint32_t state,
+	uint32_t flags, struct base_err *err)
+{
+	double *length = actor_length(g, a);
+	enum base_status s = graph_reserve_nodes(g, g->nr_deps + 1, err);
+
+	if (s)
+		return s;
+	if (BASE_UNLIKELY(!a->started)) {
+		/* Its edges begin here; a latency that starts it is charged to the new state's
+		 * owner. */
+		a->started = true;
+		a->t_last = t;
+		a->state = state;
+		s = actor_slot(g, a, state, &a->slot, err);
+		if (s)
+			return s;
+		if (flags & GRAPH_START) {
+			start_path(g, a, t);
+			g->nr_deps = 0;
+		}
+		if (g->nr_deps) {
+			drop_optional(g);
+			s = merge_all(g, a, t, true, err);
+		}
+	} else {
+		count_totals(g, a, t);
+		if (g->nr_deps > 1)
+			drop_optional(g);
+		if (g->nr_deps) {
+			s = merge_all(g, a, t, length[0] == NO_PATH, err);
+		} else {
+			if (a->wait)
+				wait_ended(g, a, t - a->t_last, NULL);
+			if (length[0] != NO_PATH)
+				own_edge(g, a, t, length, &a->tip);
+		}
+		a->t_last = t;
+		a->wait = WAIT_NO;
+		if (!s && state != a->state)
+			s = actor_slot(g, a, state, &a->slot, err);
+		a->state = state;
+	}
+	g->nr_deps = 0;
+	g->nr_links = 0;
+	return s;
+}

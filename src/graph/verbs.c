@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * verbs.c - each verb: gather the dependences (taking units), close the actor's edge, put units.
+ * With GRAPH_MORE closing and putting wait for the last verb of the moment.
+ */
+#include "graph/priv.h"
+
+static enum base_status fail(struct graph *g, enum base_status s)
+{
+	g->failed = s;
+	return s;
+}
+
+/* ---- the moment ----------------------------------------------------------------------------- */
+
+static enum base_status put_all(
+	struct graph *g, const struct actor *a, uint64_t t, struct base_err *err)
+{
+	enum base_status s = BASE_OK;
+
+	for (size_t i = 0; i < g->nr_puts && !s; i++)
+		s = graph_put(g, g->put[i].queue, g->put[i].space, t, g->put[i].nr_units, a, err);
+	g->nr_puts = 0;
+	return s;
+}
+
+enum base_status graph_flush(struct graph *g, struct base_err *err)
+{
+	struct actor *a = &g->actor[g->pending_actor];
+	enum base_status s;
+
+	g->pending = false;
+	s = graph_close(g, a, g->now, g->pending_state, g->pending_flags, err);
+	return s ? s : put_all(g, a, g->now, err);
+}
+
+/* Before a verb: time, what an earlier GRAPH_MORE left open, room for nodes. */
+static enum base_status begin_slow(
+	struct graph *g, const struct graph_verb *v, uint64_t t, struct base_err *err)
+{
+	enum base_status s = BASE_OK;
+
+	if (g->failed)
+		return base_fail(err, g->failed, "the graph failed before");
+	BASE_ASSERT(v->actor < g->nr_actors && v->state < g->nr_states && !g->finished);
+	if (g->pending && (g->pending_actor != v->actor || t > g->now))
+		s = graph_flush(g, err);
+	if (!s && !g->pending && g->next >= g->collect_at)
+		s = graph_collect(g, NONE, err);
+	return s ? fail(g, s) : BASE_OK;
+}
+
+static inline enum base_status begin(
+	struct graph *g, const struct graph_verb *v, uint64_t *ret_t, struct base_err *err)
+{
+	uint64_t t = v->time_ns;
+
+	if (BASE_UNLIKELY(t < g->now || t > WEIGHT_MAX)) {
+		t = t < g->now ? g->now : WEIGHT_MAX;
+		g->time_raised++;
+	}
+	if (BASE_UNLIKELY(g->failed || g->pending || g->next >= g->collect_at || g->finished ||
+			  v->actor >= g->nr_actors || v->state >= g->nr_states)) {
+		enum base_status s = begin_slow(g, v, t, err);
+
+		if (s)
+			return s;
+	}
+	g->now = t;
+	*ret_t = t;
+	return BASE_OK;
+}
+
+static enum base_status will_put(
+	struct graph *g, uint32_t queue, bool space, uint64_t n, struct base_err *err)
+{
+	enum base_status s;
+
+	if (!n)
+		return BASE_OK;
+	s = graph_mem_need(g, &g->put, &g->put_capacity, g->nr_puts + 1, sizeof *g->put, err);
+	if (s)
+		return s;
+	g->put[g->nr_puts++] = (struct put){.queue = queue, .space = space, .nr_units = n};
+	return BASE_OK;
+}
+
+/* After gathering: now, or with the next verb of this moment. */
+static inline enum base_status end(
+	struct graph *g, const struct graph_verb *v, uint64_t t, struct base_err *err)
+{
+	struct actor *a = &g->actor[v->actor];
+	enum base_status s;
+	uint32_t flags = v->flags;
+
+	if (BASE_UNLIKELY(g->pending))
+		flags |= g->pending_flags & GRAPH_START;
+	if (BASE_UNLIKELY(v->flags & GRAPH_MORE)) {
+		g->pending = true;
+		g->pending_actor = v->actor;
+		g->pending_state = v->state;
+		g->pending_flags = flags;
+		return BASE_OK;
+	}
+	g->pending = false;
+	s = graph_close(g, a, t, v->state, flags, err);
+	if (!s && g->nr_puts)
+		s = put_all(g, a, t, err);
+	return BASE_UNLIKELY(s) ? fail(g, s) : BASE_OK;
+}
+
+/* n of a verb: GRAPH_ALL is all, other negative numbers are nothing. */
+static uint64_t units(const struct graph_verb *v)
+{
+	if (v->n == GRAPH_ALL)
+		return UINT64_MAX;
+	return v->n < 0 ? 0 : (uint64_t)v->n;
+}
+
+static struct queue *queue_of(struct graph *g, const struct graph_verb *v)
+{
+	BASE_ASSERT(v->queue < g->nr_queues);
+	return &g->queue[v->queue];
+}
+
+/* ---- verbs ---------------------------------------------------------------------------------- */
+
+enum base_status graph_state(struct graph *g, const struct graph_verb *v, struct base_err *err)
+{
+	uint64_t t;
+	enum base_status s = begin(g, v, &t, err);
+
+	return s ? s : end(g, v, t, err);
+}
+
+/* Space whose capacity nobody told: what freed it since the actor began to wait. */
+static enum base_status last_take(
+	struct graph *g, const struct graph_verb *v, const struct queue *q, struct base_err *err)
+{
+	const struct actor *a = &g->actor[v->actor];
+	const struct item *it = q->last_take;
+	bool on_this = a->wait == WAIT_SPACE && a->wait_queue == v->queue;
+	enum base_status s;
+
+	if (!it || !(on_this || a->wait == WAIT_UNKNOWN) || it->time_ns <= a->t_last ||
+		it->actor == NONE || it->length[0] == NO_PATH)
+		return BASE_OK;
+	s = graph_mem_need(g, &g->dep, &g->dep_capacity, g->nr_deps + 1, sizeof *g->dep, err);
+	if (s)
+		return s;
+	g->dep[g->nr_deps] = (struct dep){
+		.available_ns = it->time_ns,
+		.length = it->length,
+		.node = it->node,
+		.actor = it->actor,
+		.queue = v->queue,
+		.order = (uint32_t)g->nr_deps,
+		.space = true,
+		.optional = v->flags & GRAPH_OPTIONAL,
+	};
+	g->nr_deps++;
+	return BASE_OK;
+}
+
+static enum base_status take_space(
+	struct graph *g, const struct graph_verb *v, uint64_t t, bool keep, struct base_err *err)
+{
+	struct queue *q = &g->queue[v->queue];
+
+	if (q->capacity)
+		return graph_take(g, v->queue, true, t, units(v), v->flags & ~(uint32_t)GRAPH_LAST,
+			keep, err);
+	return q->tracks_space ? last_take(g, v, q, err) : BASE_OK;
+}
+
+enum base_status graph_enqueue(struct graph *g, const struct graph_verb *v, struct base_err *err)
+{
+	struct queue *q = queue_of(g, v);
+	uint64_t t, n = v->n < 0 ? 0 : (uint64_t)v->n;
+	enum base_status s = begin(g, v, &t, err);
+
+	if (s)
+		return s;
+	q->stats.nr_enqueues++;
+	if (n && (q->capacity || q->tracks_space))
+		s = take_space(g, v, t, false, err);
+	if (!s)
+		s = will_put(g, v->queue, false, n, err);
+	return s ? fail(g, s) : end(g, v, t, err);
+}
+
+enum base_status graph_dequeue(struct graph *g, const struct graph_verb *v, struct base_err *err)
+{
+	struct queue *q = queue_of(g, v);
+	uint64_t t, before;
+	enum base_status s = begin(g, v, &t, err);
+
+	if (s)
+		return s;
+	q->stats.nr_dequeues++;
+	before = q->data.nr_units;
+	if (v->flags & GRAPH_BACK)
+		graph_take_back(g, q, t, units(v));
+	else
+		s = graph_take(g, v->queue, false, t, units(v), v->flags, false, err);
+	if (!s && (q->capacity || q->tracks_space))
+		s = will_put(g, v->queue, true, before - q->data.nr_units, err);
+	return s ? fail(g, s) : end(g, v, t, err);
+}
+
+enum base_status graph_peek(struct graph *g, const struct graph_verb *v, struct base_err *err)
+{
+	struct queue *q = queue_of(g, v);
+	uint64_t t, before;
+	enum base_status s = begin(g, v, &t, err);
+
+	if (s)
+		return s;
+	before = q->data.nr_units;
+	s = graph_take(g, v->queue, false, t, units(v), v->flags, true, err);
+	if (!s && before != q->data.nr_units && (q->capacity || q->tracks_space))
+		s = will_put(g, v->queue, true, before - q->data.nr_units, err);
+	return s ? fail(g, s) : end(g, v, t, err);
+}
+
+enum base_status graph_reserve(struct graph *g, const struct graph_verb *v, struct base_err *err)
+{
+	uint64_t t;
+	enum base_status s = begin(g, v, &t, err);
+
+	(void)queue_of(g, v);
+	if (s)
+		return s;
+	s = take_space(g, v, t, true, err);
+	return s ? fail(g, s) : end(g, v, t, err);
+}
+
+enum base_status graph_resize(struct graph *g, const struct graph_verb *v, struct base_err *err)
+{
+	struct queue *q = queue_of(g, v);
+	uint64_t t, n = v->n < 0 ? 0 : (uint64_t)v->n, now;
+	enum base_status s = begin(g, v, &t, err);
+
+	if (s)
+		return s;
+	now = q->data.nr_units;
+	if (n < now) {
+		graph_take_back(g, q, t, now - n);
+		if (q->capacity || q->tracks_space)
+			s = will_put(g, v->queue, true, now - n, err);
+	} else if (n > now) {
+		size_t nr_deps = g->nr_deps;
+
+		/* The space is used, but not waited for. */
+		if (q->capacity)
+			s = graph_take(g, v->queue, true, t, n - now, 0, false, err);
+		g->nr_deps = nr_deps;
+		if (!s)
+			s = will_put(g, v->queue, false, n - now, err);
+	}
+	return s ? fail(g, s) : end(g, v, t, err);
+}
+
+static enum base_status wait_on(
+	struct graph *g, const struct graph_verb *v, enum wait wait, struct base_err *err)
+{
+	struct graph_verb now = *v;
+	struct actor *a;
+	uint64_t t;
+	enum base_status s = begin(g, v, &t, err);
+
+	if (s)
+		return s;
+	now.flags &= ~(uint32_t)GRAPH_MORE;
+	s = end(g, &now, t, err);
+	if (s)
+		return s;
+	a = &g->actor[v->actor];
+	a->wait = (uint8_t)wait;
+	a->wait_queue = wait == WAIT_UNKNOWN ? NONE : v->queue;
+	return BASE_OK;
+}
+
+enum base_status graph_wait_empty(struct graph *g, const struct graph_verb *v, struct base_err *err)
+{
+	struct queue *q = queue_of(g, v);
+	enum base_status s = wait_on(g, v, WAIT_DATA, err);
+
+	if (!s)
+		q->stats.nr_waits_data++;
+	return s;
+}
+
+enum base_status graph_wait_full(struct graph *g, const struct graph_verb *v, struct base_err *err)
+{
+	struct queue *q = queue_of(g, v);
+	enum base_status s = wait_on(g, v, WAIT_SPACE, err);
+
+	if (s)
+		return s;
+	q->stats.nr_waits_space++;
+	q->tracks_space = !q->capacity;
+	return BASE_OK;
+}
+
+enum base_status graph_wait(struct graph *g, const struct graph_verb *v, struct base_err *err)
+{
+	return wait_on(g, v, WAIT_UNKNOWN, err);
+}
+
+enum base_status graph_link(
+	struct graph *g, const struct graph_verb *v, uint32_t from_actor, struct base_err *err)
+{
+	uint64_t t;
+	enum base_status s = begin(g, v, &t, err);
+
+	BASE_ASSERT(from_actor < g->nr_actors);
+	if (s)
+		return s;
+	if (from_actor != v->actor)
+		s = graph_link_dep(g, &g->actor[from_actor], t, err);
+	return s ? fail(g, s) : end(g, v, t, err);
+}
