@@ -72,7 +72,7 @@ static void own_edge(
 			.zero = zero,
 			.slot = a->slot,
 			.dep_slot = NONE,
-			.weight = node_weight(a->wait ? KIND_UNEXPLAINED : KIND_RUN, w),
+			.weight = node_weight(a->wait && !explained ? KIND_UNEXPLAINED : KIND_RUN, w),
 		});
 }
 
@@ -99,7 +99,7 @@ enum base_status graph_link_dep(
 	row = g->link_length + g->nr_links * g->stride;
 	memcpy(row, length, g->stride * sizeof *row);
 	if (t > from->t_last) /* as it is now: a node that the actor itself does not pass */
-		own_edge(g, from, t, row, &tip);
+		own_edge(g, from, t, false, row, &tip);
 	g->dep[g->nr_deps] = (struct dep){
 		.available_ns = t,
 		.link_row = (uint32_t)g->nr_links++,
@@ -413,7 +413,7 @@ enum base_status graph_close(struct graph *g, struct actor *a, uint64_t t, uint3
 			if (a->wait)
 				wait_ended(g, a, t - a->t_last, NULL);
 			if (length[0] != NO_PATH)
-				own_edge(g, a, t, length, &a->tip);
+				own_edge(g, a, t, flags & GRAPH_EXPLAINED, length, &a->tip);
 		}
 		a->t_last = t;
 		a->wait = WAIT_NO;
@@ -423,5 +423,27 @@ enum base_status graph_close(struct graph *g, struct actor *a, uint64_t t, uint3
 	}
 	g->nr_deps = 0;
 	g->nr_links = 0;
+	return s;
+}
+
+/* GRAPH_ASIDE: units that carry the actor's path as if it had run until now; the actor does not notice. */
+enum base_status graph_put_aside(struct graph *g, uint32_t queue, uint64_t t, uint64_t nr_units,
+	struct actor *a, struct base_err *err)
+{
+	double *length = actor_length(g, a), *kept = g->scratch + g->stride;
+	uint32_t tip = a->tip;
+	uint8_t wait = a->wait;
+	enum base_status s = graph_reserve_nodes(g, 1, err);
+
+	if (s)
+		return s;
+	memcpy(kept, length, g->stride * sizeof *kept);
+	a->wait = WAIT_NO;
+	if (length[0] != NO_PATH && t > a->t_last)
+		own_edge(g, a, t, true, length, &a->tip);
+	s = graph_put(g, queue, false, t, nr_units, a, err);
+	memcpy(length, kept, g->stride * sizeof *kept);
+	a->wait = wait;
+	a->tip = tip;
 	return s;
 }

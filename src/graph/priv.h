@@ -283,6 +283,9 @@ enum base_status graph_link_dep(struct graph *g, const struct actor *from, uint6
 /* verbs.c: closes the moment that GRAPH_MORE left open. */
 enum base_status graph_flush(struct graph *g, struct base_err *err) BASE_MUST_CHECK;
 
+enum base_status graph_put_aside(struct graph *g, uint32_t queue, uint64_t t, uint64_t nr_units,
+	struct actor *a, struct base_err *err) BASE_MUST_CHECK;
+
 /* collect.c */
 enum base_status graph_collect(struct graph *g, uint32_t only_actor /* NONE: all tips */,
 	struct base_err *err) BASE_MUST_CHECK;

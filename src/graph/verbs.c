@@ -182,6 +182,10 @@ enum base_status graph_enqueue(struct graph *g, const struct graph_verb *v, stru
 	if (s)
 		return s;
 	q->stats.nr_enqueues++;
+	if (v->flags & GRAPH_ASIDE) {
+		s = graph_put_aside(g, v->queue, t, n, &g->actor[v->actor], err);
+		return s ? fail(g, s) : BASE_OK;
+	}
 	if (n && (q->capacity || q->tracks_space))
 		s = take_space(g, v, t, false, err);
 	if (!s)
@@ -201,8 +205,10 @@ enum base_status graph_dequeue(struct graph *g, const struct graph_verb *v, stru
 	before = q->data.nr_units;
 	if (v->flags & GRAPH_BACK)
 		graph_take_back(g, q, t, units(v));
-	else
+	else if (BASE_LIKELY(!(v->flags & GRAPH_ASIDE)))
 		s = graph_take(g, v->queue, false, t, units(v), v->flags, false, err);
+	if (v->flags & GRAPH_ASIDE)
+		return BASE_OK;
 	if (!s && (q->capacity || q->tracks_space))
 		s = will_put(g, v->queue, true, before - q->data.nr_units, err);
 	return s ? fail(g, s) : end(g, v, t, err);

@@ -282,12 +282,22 @@ void model_verb_of(struct model *m, uint32_t actor, enum verb verb, uint64_t tim
 	keep(m, verb_table[verb](m->graph, &v, m->err));
 }
 
+/* Woken, but on a processor only now: that counts when it came last. */
+static void add_processor(struct model *m, struct thread *t, uint64_t time_ns, uint32_t state)
+{
+	uint32_t queue = t->processor_queue;
+	t->processor_queue = NONE;
+	if (t->mode == MODE_WAITING && graph_queue_units(m->graph, queue))
+		model_verb_of(m, model_acting(t), VERB_peek, time_ns, queue, 1, state,
+			GRAPH_LAST | GRAPH_MORE | GRAPH_OPTIONAL);
+}
+
 void model_verb(struct model *m, struct thread *t, enum verb verb, uint64_t time_ns, uint32_t queue,
 	int64_t n, uint32_t state, uint32_t flags)
 {
+	if (BASE_UNLIKELY(t->processor_queue != NONE))
+		add_processor(m, t, time_ns, state);
 	model_verb_of(m, model_acting(t), verb, time_ns, queue, n, state, flags);
-	if (flags & GRAPH_ASIDE)
-		return;
 	t->graph_state = state;
 	t->mode = verb >= VERB_wait_empty ? MODE_WAITING : MODE_RUNNING;
 	if (t->mode == MODE_WAITING)
@@ -337,6 +347,7 @@ static struct thread *thread_of(struct model *m, const struct trace_record *r)
 	t->graph_state = t->run_state;
 	t->exit_queue = NONE;
 	t->io.queue = NONE;
+	t->processor_queue = NONE;
 	t->begin_ns = r->time_ns;
 	if (first) {
 		m->end_actor = t->actor;

@@ -270,21 +270,22 @@ void rule_cpu_in(struct model *m, struct thread *t, const struct trace_record *r
 	uint32_t queue = processor_queue(m, r->u.cpu_in.processor);
 	if (queue == NONE)
 		return;
+	/* who left it last is whom it was waited for; nobody of ours: another program had it */
+	uint32_t user = m->processor[r->u.cpu_in.processor].user;
+	bool ours = user && user != t->stream;
 	switch (t->mode) {
 	case MODE_RUNNING:
 		return;
 	case MODE_RUNNABLE:
-		model_verb(m, t, VERB_dequeue, r->time_ns, queue, 1, t->resume_state,
+		model_verb(m, t, ours ? VERB_dequeue : VERB_state, r->time_ns, queue, 1, t->resume_state,
 			GRAPH_LAST | GRAPH_EXPLAINED);
 		return;
 	case MODE_BLOCKED:
 		model_count(m, TRACE_DIAG_futex_unseen);
 		model_verb(m, t, VERB_state, r->time_ns, 0, 0, t->resume_state, 0);
 		return;
-	case MODE_WAITING: /* woken, but had the processor only now: counts if that came last */
-		if (graph_queue_units(m->graph, queue))
-			model_verb_of(m, model_acting(t), VERB_peek, r->time_ns, queue, 1,
-				t->graph_state, GRAPH_LAST | GRAPH_MORE | GRAPH_OPTIONAL);
+	case MODE_WAITING:
+		t->processor_queue = ours ? queue : NONE;
 		return;
 	}
 }
