@@ -55,9 +55,9 @@ static uint32_t dropped(const struct graph *g, uint32_t queue, bool space)
 	return space ? g->queue[queue].drop_space : g->queue[queue].drop_data;
 }
 
-/* An edge without dependence, from the actor's tip. */
-static void own_edge(
-	struct graph *g, const struct actor *a, uint64_t t, double *length, uint32_t *tip)
+/* An edge without dependence, from the actor's tip. `explained`: needs none, wait or not. */
+static void own_edge(struct graph *g, const struct actor *a, uint64_t t, bool explained,
+	double *length, uint32_t *tip)
 {
 	uint64_t w = t - a->t_last;
 	uint32_t zero = a->wait == WAIT_DATA || a->wait == WAIT_SPACE
