@@ -1,16 +1,38 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ring.h - the memory shared by the recorded program (preload*.c writes) and `longpole record` (session*.c reads).
+ * ring.h - memory shared by the recorded program (preload*.c writes) and `longpole record`
+ * (session*.c reads).
  *
- *   +-----------------+---------+---------+----     one file, created by the session in /dev/shm (else $TMPDIR), named by
- *   | struct ring_head| block 0 | block 1 | ...     $LONGPOLE_RING, mapped MAP_SHARED by every recorded process. It survives
- *   +-----------------+---------+---------+----     crash, _exit, exec, chroot and closing of all descriptors.
+ *   +------------------+---------+---------+---
+ *   | struct ring_head | block 0 | block 1 | ...
+ *   +------------------+---------+---------+---
  *
- * A thread owns one block at a time and is its only writer. Blocks are handed out from a bitmap in the head. A record is
- * 64-bit words: word 0 = (tsc - head.tsc_origin) << 8 | kind, then one word a field, in records.def's order.
- * Blocks are zero when handed out; a writer reserves words by an unlocked xadd on its thread-local
- * cursor (so a signal handler's record nests correctly), fills words 1..n, and stores word 0 LAST: a reader stops at the first
- * zero word. x86-64 only: stores are seen in program order. Nothing here takes a lock, allocates, or makes a system call.
+ * One file, created by the session in /dev/shm (else $TMPDIR), named by $LONGPOLE_RING, mapped
+ * MAP_SHARED by every recorded process. It survives crash, _exit, exec, chroot and closing of all
+ * descriptors. $LONGPOLE_IMAGE (ten decimal digits, zeros in front; the session sets
+ * "0000000000") tells an image which image it comes from; the preload library rewrites it.
+ *
+ * A thread owns one block at a time and is its only writer. Blocks are handed out from a bitmap in
+ * the head. A record is 64-bit words: word 0 = (tsc - head.tsc_origin) << 8 | kind, then the words
+ * of its kind (table below). Blocks are zero when handed out; a writer reserves words by an
+ * unlocked compare-and-exchange on its thread-local cursor (so a signal handler's record nests
+ * correctly), fills words 1..n, and stores word 0 LAST: a reader stops at the first zero word.
+ * x86-64 only: stores are seen in program order. Nothing here takes a lock, allocates, or makes a
+ * system call.
+ *
+ * What a reader must expect:
+ * - A signal handler's records lie behind the record that it interrupted, though some may be
+ *   stamped earlier: order a thread's records by stamp (stable), not by place. stdio's io_begin
+ *   and io_end are both written when the call returns, the first with the stamp of its beginning.
+ * - A block that is DONE holds nr_words words. A zero word before that is a record still being
+ *   written by a frame that a signal interrupted: wait. When it is still zero as the thread's next
+ *   block is done or the thread is gone, the handler has left by longjmp: the block's rest is lost.
+ * - What introduces a thing (RING_module, RING_name, RING_descriptor) is stamped before the thing's
+ *   first use, but perhaps in the block of another thread of the image: take all introductions of
+ *   an image stamped before a use first.
+ * - An image made by fork begins with the modules that its parent had; all other introductions are
+ *   made anew.
+ * - A vfork's or posix_spawn's child writes nothing before its exec.
  */
 #ifndef LONGPOLE_RECORD_RING_H
 #define LONGPOLE_RECORD_RING_H
@@ -21,66 +43,155 @@ enum { RING_VERSION = 1, RING_BLOCK_BYTES = 32 * 1024 };
 #define RING_MAGIC 0x474e495245504c01u
 
 /*
- * Field words (kinds below 128 are enum trace_kind, with records.def's fields in order):
- *   object  address or incarnation (48 bits) | type << 48 | RING_OBJECT_SHARED
- *   site    return address
- *   stack   1: the RING_stack record just before, of the same thread, belongs to this record; 0: none
- *   others  the value
- * Kinds of 128 and more exist in the ring only:
+ * Words of each kind. RING_RECORD(kind, n): n words after word 0. Kinds below 128 are enum
+ * trace_kind; their words are records.def's fields in order, one word each, read so:
+ *
+ * - object: address or incarnation (48 bits) | type << 48 | RING_OBJECT_SHARED.
+ *   System V semaphores: semid << 16 | index, SHARED.
+ * - site: return address; of thread_begin: address of the start routine.
+ * - stack: 1: the RING_stack record just before it in the block belongs to it; 0: none.
+ * - handle: pthread_t.
+ * - others: the value.
+ *
+ * Annotations differ: a thing has a name that was introduced by RING_name, and an instance:
+ *
+ * - note_begin: w1 = name id, w2 = instance, w3 = flags
+ * - note_end: w1 = name id (0: whatever is on top; the instance is that of the top)
+ * - note_state: w1 = name id, w2 = flags (the state's site is RING_name's)
+ * - queue verbs: w1 = name id, w2 = instance, w3 = n, w4 = flags, w5 = site
+ * - note_link: w1 = name id (0: deferred), w2 = instance, w3 = flags
+ * - note_identify: w1 = connection
+ *
+ * A barrier's parties and an eventfd's first value are token_set records. A tryjoin or wait that
+ * found nothing ends with join_done{handle 0}, child_waited{pid 0}. A timed lock that gave up is
+ * lock_wait, lock_fail; a reader's shared_wait, lock_fail. Never in a ring, the session's own:
+ * definitions, process_end, sample, cpu_out, cpu_in, lost.
  */
+#define RING_RECORDS(RING_RECORD)                                                                  \
+	RING_RECORD(process_begin, 1)                                                              \
+	RING_RECORD(process_fork, 2)                                                               \
+	RING_RECORD(process_exec, 1)                                                               \
+	RING_RECORD(child_wait, 2)                                                                 \
+	RING_RECORD(child_waited, 1)                                                               \
+	RING_RECORD(thread_create, 2)                                                              \
+	RING_RECORD(thread_begin, 3)                                                               \
+	RING_RECORD(thread_end, 0)                                                                 \
+	RING_RECORD(join_wait, 3)                                                                  \
+	RING_RECORD(join_done, 1)                                                                  \
+	RING_RECORD(lock_wait, 3)                                                                  \
+	RING_RECORD(lock_acquire, 2)                                                               \
+	RING_RECORD(lock_release, 2)                                                               \
+	RING_RECORD(lock_fail, 2)                                                                  \
+	RING_RECORD(shared_wait, 3)                                                                \
+	RING_RECORD(shared_acquire, 2)                                                             \
+	RING_RECORD(shared_release, 2)                                                             \
+	RING_RECORD(cond_wait, 4)                                                                  \
+	RING_RECORD(cond_wake, 4)                                                                  \
+	RING_RECORD(cond_signal, 2)                                                                \
+	RING_RECORD(cond_broadcast, 2)                                                             \
+	RING_RECORD(barrier_arrive, 3)                                                             \
+	RING_RECORD(barrier_leave, 2)                                                              \
+	RING_RECORD(token_set, 2)                                                                  \
+	RING_RECORD(token_give, 3)                                                                 \
+	RING_RECORD(token_wait, 4)                                                                 \
+	RING_RECORD(token_take, 3)                                                                 \
+	RING_RECORD(io_begin, 4)                                                                   \
+	RING_RECORD(io_end, 4)                                                                     \
+	RING_RECORD(poll_begin, 2)                                                                 \
+	RING_RECORD(poll_end, 4)                                                                   \
+	RING_RECORD(sleep_begin, 2)                                                                \
+	RING_RECORD(sleep_end, 0)                                                                  \
+	RING_RECORD(note_begin, 3)                                                                 \
+	RING_RECORD(note_end, 1)                                                                   \
+	RING_RECORD(note_state, 2)                                                                 \
+	RING_RECORD(note_enqueue, 5)                                                               \
+	RING_RECORD(note_dequeue, 5)                                                               \
+	RING_RECORD(note_peek, 5)                                                                  \
+	RING_RECORD(note_reserve, 5)                                                               \
+	RING_RECORD(note_resize, 5)                                                                \
+	RING_RECORD(note_wait_empty, 5)                                                            \
+	RING_RECORD(note_wait_full, 5)                                                             \
+	RING_RECORD(note_assert, 5)                                                                \
+	RING_RECORD(note_link, 3)                                                                  \
+	RING_RECORD(note_identify, 1)
+
 #define RING_OBJECT_TYPE_SHIFT 48
 #define RING_OBJECT_ADDRESS    ((1ull << 48) - 1)
-#define RING_OBJECT_SHARED     (1ull << 63) /* may be used by several processes (pthread pshared, named) */
+#define RING_OBJECT_SHARED     (1ull << 63) /* pthread pshared, named: several processes may use it */
 
+/* Kinds of 128 and more exist in the ring only. Texts are padded to 8 bytes with zeros. */
 enum ring_kind {
-	RING_stack = 128,  /* w1 = n frames, then n return addresses, innermost first (n <= RING_STACK_MAX) */
-	RING_module = 129, /* w1 = start, w2 = end (mapped addresses), w3 = load bias, w4 = build-id bytes (<= 20) << 32 |
-	                      path bytes, then build id padded to 24 bytes, then path padded to 8 */
-	RING_unload = 130, /* w1 = load bias: the module is gone (dlclose) */
-	RING_descriptor = 131, /* describes an incarnation of a descriptor: struct ring_descriptor, then name bytes padded to 8 */
-	RING_name = 132,   /* w1 = id (unique in this image), w2 = enum ring_name, w3 = site, w4 = bytes, then text padded to 8:
-	                      an annotated name, or a pthread object's name */
-	RING_thread_name = 133, /* w1 = bytes, text padded to 8 */
-	RING_image = 134,  /* first record of an image: w1 = ppid, w2 = bytes of command line, then it, NUL-separated, padded to 8 */
-	RING_lost = 135,   /* w1 = records dropped by this thread since its previous record */
+	/* w1 = n frames (<= RING_STACK_MAX), then n return addresses, innermost first */
+	RING_stack = 128,
+	/* w1 = start, w2 = end (mapped addresses), w3 = load bias, w4 = build-id bytes (<= 20) <<
+	 * 32 | path bytes, build id padded to 24 bytes, path. The path of the program itself is
+	 * what /proc/self/exe links to; the vdso's is "[vdso]". */
+	RING_module = 129,
+	/* w1 = load bias: the module is gone (dlclose) */
+	RING_unload = 130,
+	/* describes an incarnation of a descriptor: struct ring_descriptor, then its name */
+	RING_descriptor = 131,
+	/* w1 = id (unique in this image), w2 = enum ring_name, w3 = site, w4 = bytes, text. Each
+	 * place in the code that uses a name introduces it, with an id of its own. */
+	RING_name = 132,
+	/* w1 = bytes, text: this thread's name from now */
+	RING_thread_name = 133,
+	/* first record of an image: w1 = ppid, w2 = bytes of the command line (cut at
+	 * RING_TEXT_MAX), its arguments, each ended by NUL. process_begin, RING_module ... and
+	 * thread_begin follow. */
+	RING_image = 134,
+	/* w1 = records dropped by this thread since its previous record */
+	RING_lost = 135,
+};
+enum ring_name {
+	RING_NAME_actor = 1, /* annotated state machine */
+	RING_NAME_state,
+	RING_NAME_queue,
+	RING_NAME_object, /* w1 is not an id but an object word: a named semaphore's name */
 };
 enum { RING_STACK_MAX = 16, RING_TEXT_MAX = 4096 };
 
-struct ring_descriptor { /* words 1.. of RING_descriptor */
+struct ring_descriptor {      /* words 1.. of RING_descriptor */
 	uint64_t incarnation; /* unique in this image; fields `object` of io records carry it */
 	uint64_t fd;
 	uint64_t type; /* enum trace_object_type */
 	uint64_t dev, ino;
 	uint64_t capacity_bytes; /* pipe size; socket buffer (both ends); 0: not known */
-	uint64_t pair_ino;   /* socketpair: the other end's inode; 0: none */
-	uint64_t name_bytes; /* path, or "tcp 127.0.0.1:80 127.0.0.1:4242" (local, peer) for sockets */
+	uint64_t pair_ino;       /* socketpair: the other end's inode; 0: none */
+	uint64_t name_bytes; /* path; sockets: "tcp 127.0.0.1:80 127.0.0.1:4242" (local, peer) */
 };
 
 struct ring_head {
 	uint64_t magic;
 	uint32_t version, block_bytes;
-	uint32_t nr_blocks;
+	uint32_t nr_blocks; /* the file is ring_blocks_offset() + nr_blocks * block_bytes long */
 	uint32_t recording; /* 0: writers must not record (before start, after Ctrl-C, disk full) */
 	uint64_t tsc_origin;
 	uint32_t next_image; /* atomic: images number themselves */
 	uint32_t next_hint;  /* atomic: where to look for a free block */
 	uint32_t stack_depth_max;
 	uint32_t reserved;
-	uint64_t lost_records;   /* atomic: no free block */
-	uint64_t nested_dropped; /* atomic */
+	uint64_t lost_records;    /* atomic: no free block */
+	uint64_t nested_dropped;  /* atomic */
 	uint64_t images_attached; /* atomic */
-	uint64_t free_map[]; /* 1 bit a block: 1 = free; then, page-aligned, the blocks */
+	uint64_t free_map[];      /* 1 bit a block: 1 = free; then, page-aligned, the blocks */
 };
+static inline uint64_t ring_blocks_offset(uint32_t nr_blocks)
+{
+	uint64_t head = sizeof(struct ring_head) + ((uint64_t)nr_blocks + 63) / 64 * 8;
+	return (head + 4095) / 4096 * 4096;
+}
 
 enum ring_block_state { RING_BLOCK_FREE, RING_BLOCK_ACTIVE, RING_BLOCK_DONE };
 struct ring_block {
-	uint32_t state;   /* enum ring_block_state; writer: ACTIVE -> DONE; session: DONE -> FREE */
+	uint32_t state; /* enum ring_block_state; writer: ACTIVE -> DONE; session: DONE -> FREE */
 	uint32_t pid;
 	uint32_t tid;
-	uint32_t image;   /* number of the program image; a fork's child and an exec are new images */
-	uint32_t sequence; /* 0, 1, 2 ... among the blocks of one thread: the session reads them in this order */
+	uint32_t image;    /* number of the program image, from 1: new after fork and exec */
+	uint32_t sequence; /* 0, 1, 2 ... among the blocks of one thread: the order to read in */
 	uint32_t parent_image; /* image that forked or exec'd this one; 0: none */
-	uint64_t thread;  /* unique number of the thread within its image (tids are reused) */
+	uint64_t thread; /* number of the thread within its image (tids are reused); 1: the first */
+	uint64_t nr_words; /* written before state becomes DONE: how many of word[] are used */
 	uint64_t word[];
 };
 
