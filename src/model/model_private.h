@@ -43,7 +43,8 @@ struct thread {
 	uint32_t run_state;    /* what it returns to when it holds and does nothing */
 	uint32_t resume_state; /* while preempted or blocked */
 	uint32_t exit_queue;
-	uint32_t processor_queue; /* entered while it waited: another of ours was there before; else NONE */
+	uint32_t processor_queue; /* entered while it waited: another of ours was there before; else
+				     NONE */
 	uint32_t nr_held, nr_machines;
 	uint64_t waited_ns, begin_ns, end_ns; /* when the wait began; life span */
 	bool seen, ended, main_thread;
@@ -62,7 +63,7 @@ struct object {
 	uint32_t class_ix; /* + 1 */
 	uint32_t hold_site, hold_state;              /* last used, a cache */
 	uint64_t waiters, pending, parties, arrived; /* condition variable; barrier */
-	uint32_t user;          /* processor: the stream that left it last */
+	uint32_t user;                               /* processor: the stream that left it last */
 	uint64_t debt_bytes; /* read before the (blocked) write that brings them was accounted */
 };
 

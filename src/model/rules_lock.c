@@ -109,6 +109,20 @@ void rule_lock_fail(struct model *m, struct thread *t, const struct trace_record
 			GRAPH_EXPLAINED);
 }
 
+/* The pseudo-actor of an object, waiting on queue2 for whoever arrives there. */
+static void make_meeting(
+	struct model *m, struct object *o, uint32_t object, uint32_t site, uint64_t time_ns)
+{
+	if (o->queue2 == NONE)
+		o->queue2 = model_make_queue(m, 0, object,
+			(enum trace_object_type)definition(m, object)->type,
+			model_class_of(m, object, site), false);
+	if (o->pseudo != NONE)
+		return;
+	o->pseudo = model_make_actor(m, NONE, NONE);
+	model_verb_of(m, o->pseudo, VERB_wait_empty, time_ns, o->queue2, 1, model_idle_state(m), 0);
+}
+
 /* ---- the rwlock's readers
  * ------------------------------------------------------------------------------ */
 /* Readers peek at the writer's token. Their releases meet in a pseudo-actor, so that a writer
@@ -142,13 +156,11 @@ void rule_shared_release(struct model *m, struct thread *t, const struct trace_r
 	if (!o)
 		return;
 	release(m, t, r, object, site);
-	uint32_t class_ix = model_class_of(m, object, site), idle = model_idle_state(m);
-	if (o->pseudo == NONE) {
-		o->pseudo = model_make_actor(m, NONE, NONE);
-		o->queue2 = model_make_queue(m, 0, object, TRACE_OBJECT_rwlock, class_ix, false);
-		o->queue3 = model_make_queue(m, 0, object, TRACE_OBJECT_rwlock, class_ix, false);
-		model_verb_of(m, o->pseudo, VERB_wait_empty, r->time_ns, o->queue2, 1, idle, 0);
-	}
+	uint32_t idle = model_idle_state(m);
+	make_meeting(m, o, object, site, r->time_ns);
+	if (o->queue3 == NONE)
+		o->queue3 = model_make_queue(
+			m, 0, object, TRACE_OBJECT_rwlock, model_class_of(m, object, site), false);
 	model_verb(m, t, VERB_enqueue, r->time_ns, o->queue2, 1, model_current_state(t), 0);
 	model_verb_of(m, o->pseudo, VERB_dequeue, r->time_ns, o->queue2, GRAPH_ALL, idle, 0);
 	model_verb_of(m, o->pseudo, VERB_resize, r->time_ns, o->queue3, 0, idle, 0);
@@ -243,15 +255,9 @@ void rule_barrier_arrive(struct model *m, struct thread *t, const struct trace_r
 	if (!o)
 		return;
 	uint32_t queue = model_queue_of(m, object, o, 0, site), state = wait_state(m, object, site);
-	if (o->pseudo == NONE) {
-		o->pseudo = model_make_actor(m, NONE, NONE);
-		o->queue2 = model_make_queue(
-			m, 0, object, TRACE_OBJECT_barrier, model_class_of(m, object, site), false);
-		if (!o->parties)
-			o->parties = definition(m, object)->capacity;
-		model_verb_of(m, o->pseudo, VERB_wait_empty, r->time_ns, o->queue2, 1,
-			model_idle_state(m), 0);
-	}
+	make_meeting(m, o, object, site, r->time_ns);
+	if (!o->parties)
+		o->parties = definition(m, object)->capacity;
 	model_verb(m, t, VERB_enqueue, r->time_ns, o->queue2, 1, state, 0);
 	if (++o->arrived == o->parties)
 		open_barrier(m, o, r->time_ns);

@@ -234,6 +234,8 @@ void rule_cpu_out(struct model *m, struct thread *t, const struct trace_record *
 		t->graph_state, GRAPH_BACK | GRAPH_ASIDE);
 	model_verb_of(m, model_acting(t), VERB_enqueue, r->time_ns, queue, 1, t->graph_state,
 		GRAPH_ASIDE);
+	m->processor[r->u.cpu_out.processor].user = t->stream;
+	t->processor_queue = NONE;
 	if (t->mode != MODE_RUNNING)
 		return;
 	enum model_state_kind kind =
@@ -277,8 +279,8 @@ void rule_cpu_in(struct model *m, struct thread *t, const struct trace_record *r
 	case MODE_RUNNING:
 		return;
 	case MODE_RUNNABLE:
-		model_verb(m, t, ours ? VERB_dequeue : VERB_state, r->time_ns, queue, 1, t->resume_state,
-			GRAPH_LAST | GRAPH_EXPLAINED);
+		model_verb(m, t, ours ? VERB_dequeue : VERB_state, r->time_ns, queue, 1,
+			t->resume_state, GRAPH_LAST | GRAPH_EXPLAINED);
 		return;
 	case MODE_BLOCKED:
 		model_count(m, TRACE_DIAG_futex_unseen);

@@ -1,0 +1,423 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_model.c - known answers: small hand-made traces whose critical path is known beforehand. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "model/model.h"
+
+/* ---- a trace by hand ------------------------------------------------------------------------- */
+
+struct bench {
+	char path[64];
+	struct trace_writer *w;
+	uint32_t nr_strings, nr_sites, nr_objects, nr_streams, nr_processes;
+	struct trace_reader *reader;
+	struct model *model;
+	struct base_err err;
+};
+
+static void put(struct bench *b, struct trace_record r)
+{
+	assert_int_equal(trace_writer_put(b->w, &r, &b->err), BASE_OK);
+}
+
+#define PUT(b, at, by, what, ...)                                                                  \
+	put(b, (struct trace_record){.time_ns = (at),                                              \
+		       .stream = (by),                                                             \
+		       .kind = TRACE_##what,                                                       \
+		       .u.what = {__VA_ARGS__}})
+
+static uint32_t string(struct bench *b, const char *s)
+{
+	uint32_t id = ++b->nr_strings;
+	PUT(b, 0, 0, string, .string = id, .text = {s, (uint32_t)strlen(s)});
+	return id;
+}
+
+static uint32_t process(struct bench *b, const char *name, uint32_t parent, uint64_t pid)
+{
+	uint32_t id = ++b->nr_processes, text = string(b, name);
+	PUT(b, 0, 0, process, .process = id, .parent = parent, .pid = pid, .name = text,
+		.command = text);
+	return id;
+}
+
+static uint32_t stream(struct bench *b, uint32_t of)
+{
+	uint32_t id = ++b->nr_streams;
+	PUT(b, 0, 0, stream, .stream = id, .process = of, .tid = 100 + id);
+	return id;
+}
+
+static uint32_t site(struct bench *b, const char *function)
+{
+	uint32_t id = ++b->nr_sites, text = string(b, function);
+	PUT(b, 0, 0, site, .site = id, .offset = id * 16);
+	PUT(b, 0, 0, symbol, .site = id, .function = text, .line = id);
+	return id;
+}
+
+static uint32_t object(
+	struct bench *b, enum trace_object_type type, const char *name, uint64_t capacity)
+{
+	uint32_t id = ++b->nr_objects, text = *name ? string(b, name) : 0;
+	PUT(b, 0, 0, object, .object = id, .process = 1, .type = type, .address = id * 64,
+		.capacity = capacity, .name = text);
+	return id;
+}
+
+static void start(struct bench *b)
+{
+	*b = (struct bench){.path = "/tmp/longpole-test-model-XXXXXX"};
+	int fd = mkstemp(b->path);
+	assert_true(fd >= 0);
+	close(fd);
+	struct trace_info info = {.size = sizeof info, .host = "h", .command = "c", .tool = "t"};
+	assert_int_equal(trace_writer_open(b->path, &info, &b->w, &b->err), BASE_OK);
+}
+
+static void analyse(struct bench *b)
+{
+	assert_int_equal(trace_writer_close(b->w, &b->err), BASE_OK);
+	assert_int_equal(trace_reader_open(b->path, NULL, &b->reader, &b->err), BASE_OK);
+	enum base_status s = model_run(b->reader, NULL, &b->model, &b->err);
+	if (s != BASE_OK)
+		print_message("%s\n", b->err.cause[0]);
+	assert_int_equal(s, BASE_OK);
+}
+
+static void finish(struct bench *b)
+{
+	model_free(b->model);
+	trace_reader_close(b->reader);
+	unlink(b->path);
+}
+
+static struct graph_lane_result lane0(struct bench *b)
+{
+	struct graph_lane_result l;
+	assert_int_equal(graph_lane(model_graph(b->model), 0, &l, &b->err), BASE_OK);
+	assert_true(l.found);
+	return l;
+}
+
+/* Path time in states whose name contains `part`. */
+static double on_path(struct bench *b, const char *part)
+{
+	struct graph_lane_result l = lane0(b);
+	double sum = 0;
+	for (size_t i = 0; i < l.nr_states; i++)
+		if (strstr(model_state(b->model, l.state[i].state)->name, part))
+			sum += l.state[i].path_ns;
+	return sum;
+}
+
+static double unexplained(struct bench *b)
+{
+	struct graph_lane_result l = lane0(b);
+	double sum = 0;
+	for (size_t i = 0; i < l.nr_states; i++)
+		sum += l.state[i].unexplained_ns;
+	return sum;
+}
+
+static void conserved(struct bench *b, double elapsed_ns)
+{
+	struct graph_lane_result l = lane0(b);
+	double sum = 0;
+	for (size_t i = 0; i < l.nr_states; i++)
+		sum += l.state[i].path_ns;
+	assert_float_equal(l.length_ns, elapsed_ns, 1e-6);
+	assert_float_equal(sum, elapsed_ns, 1e-6);
+}
+
+/* Main (stream 1) begins at 0 and creates `n` threads at 10, 20, ...; each begins 5 later.
+ * Streams 2.. */
+static void spawn(struct bench *b, unsigned n, uint32_t where)
+{
+	uint32_t p = process(b, "prog", 0, 100);
+	for (unsigned i = 0; i <= n; i++)
+		stream(b, p);
+	PUT(b, 0, 1, process_begin, .token = 0);
+	PUT(b, 0, 1, thread_begin, .token = 0, .handle = 1000);
+	for (unsigned i = 0; i < n; i++) {
+		PUT(b, 10 * (i + 1), 1, thread_create, .token = i + 1, .site = where);
+		PUT(b, 10 * (i + 1) + 5, 2 + i, thread_begin, .token = i + 1, .handle = 2000 + i,
+			.site = where);
+	}
+}
+
+static void end(struct bench *b, uint64_t at)
+{
+	PUT(b, at, 1, thread_end);
+	PUT(b, at, 1, process_end, .status = 0);
+	analyse(b);
+	conserved(b, (double)at);
+}
+
+/* ---- known answers ------------------------------------------------------------------------------
+ */
+
+static void mutex_hand_over(void **state)
+{
+	(void)state;
+	struct bench b;
+	start(&b);
+	uint32_t fn = site(&b, "worker"), main_fn = site(&b, "main");
+	uint32_t lock = object(&b, TRACE_OBJECT_mutex, "big_lock", 0);
+	spawn(&b, 2, fn);
+	PUT(&b, 100, 2, lock_acquire, .object = lock, .site = fn);
+	PUT(&b, 150, 3, lock_wait, .object = lock, .site = fn);
+	PUT(&b, 160, 1, join_wait, .handle = 2001, .site = main_fn);
+	PUT(&b, 500, 2, lock_release, .object = lock, .site = fn);
+	PUT(&b, 504, 3, lock_acquire, .object = lock, .site = fn);
+	PUT(&b, 510, 2, thread_end);
+	PUT(&b, 900, 3, lock_release, .object = lock, .site = fn);
+	PUT(&b, 910, 3, thread_end);
+	PUT(&b, 920, 1, join_done, .handle = 2001);
+	end(&b, 1000);
+	/* 0-10 main, 5 start, 15-100 worker 1, held 400 + 396, hand-over 4, worker 2 10, join 10,
+	 * main 80 */
+	assert_float_equal(on_path(&b, "holding mutex big_lock"), 796, 1e-6);
+	assert_float_equal(on_path(&b, "hand-over of mutex big_lock"), 4, 1e-6);
+	assert_float_equal(on_path(&b, "start or end of a thread"), 5 + 10, 1e-6);
+	assert_float_equal(unexplained(&b), 0, 1e-6);
+	finish(&b);
+}
+
+static void condition_variable(void **state)
+{
+	(void)state;
+	struct bench b;
+	start(&b);
+	uint32_t consumer = site(&b, "consume"), producer = site(&b, "produce");
+	uint32_t lock = object(&b, TRACE_OBJECT_mutex, "m", 0),
+		 cond = object(&b, TRACE_OBJECT_cond, "c", 0);
+	spawn(&b, 1, producer);
+	PUT(&b, 20, 1, lock_acquire, .object = lock, .site = consumer);
+	PUT(&b, 30, 1, cond_wait, .object = cond, .mutex = lock, .site = consumer);
+	PUT(&b, 800, 2, lock_acquire, .object = lock, .site = producer); /* 785 ns of producing */
+	PUT(&b, 810, 2, cond_signal, .object = cond, .site = producer);
+	PUT(&b, 830, 2, lock_release, .object = lock,
+		.site = producer); /* later than the signal: this decides */
+	PUT(&b, 850, 1, cond_wake, .object = cond, .mutex = lock, .site = consumer);
+	PUT(&b, 860, 1, lock_release, .object = lock, .site = consumer);
+	end(&b, 900);
+	assert_float_equal(on_path(&b, "running produce"), 785, 1e-6);
+	assert_float_equal(on_path(&b, "hand-over of mutex m"), 20, 1e-6);
+	assert_float_equal(unexplained(&b), 0, 1e-6);
+	assert_int_equal(model_health(b.model)->count[TRACE_DIAG_signal_unmatched], 0);
+	finish(&b);
+}
+
+static void barrier_waits_for_the_last(void **state)
+{
+	(void)state;
+	struct bench b;
+	start(&b);
+	uint32_t fast = site(&b, "fast"), slow = site(&b, "slow");
+	uint32_t bar = object(&b, TRACE_OBJECT_barrier, "meet", 0);
+	spawn(&b, 1, slow);
+	PUT(&b, 20, 1, token_set, .object = bar, .n = 2);
+	uint64_t t = 20;
+	for (int phase = 0; phase < 3; phase++, t += 200) {
+		PUT(&b, t + 50, 1, barrier_arrive, .object = bar, .site = fast);
+		PUT(&b, t + 190, 2, barrier_arrive, .object = bar, .site = slow);
+		PUT(&b, t + 192, 2, barrier_leave, .object = bar, .site = slow);
+		PUT(&b, t + 198, 1, barrier_leave, .object = bar, .site = fast);
+	}
+	end(&b, 700);
+	/* thread 2: 15-210, then 212-410, 412-610; main leaves 8 later, runs to 700 */
+	assert_float_equal(on_path(&b, "running slow"), 195 + 198 + 198, 1e-6);
+	assert_float_equal(unexplained(&b), 0, 1e-6);
+	finish(&b);
+}
+
+static void writer_waits_for_readers(void **state)
+{
+	(void)state;
+	struct bench b;
+	start(&b);
+	uint32_t reader = site(&b, "read_side"), writer = site(&b, "write_side");
+	uint32_t rw = object(&b, TRACE_OBJECT_rwlock, "table", 0);
+	spawn(&b, 2, reader);
+	PUT(&b, 30, 2, shared_acquire, .object = rw, .site = reader);
+	PUT(&b, 35, 3, shared_acquire, .object = rw, .site = reader);
+	PUT(&b, 40, 1, lock_wait, .object = rw, .site = writer);
+	PUT(&b, 300, 3, shared_release, .object = rw, .site = reader);
+	PUT(&b, 600, 2, shared_release, .object = rw, .site = reader); /* the last one out */
+	PUT(&b, 605, 1, lock_acquire, .object = rw, .site = writer);
+	PUT(&b, 610, 2, shared_wait, .object = rw, .site = reader);
+	PUT(&b, 700, 1, lock_release, .object = rw, .site = writer);
+	PUT(&b, 706, 2, shared_acquire, .object = rw, .site = reader);
+	PUT(&b, 710, 2, shared_release, .object = rw, .site = reader);
+	PUT(&b, 720, 2, thread_end);
+	PUT(&b, 721, 1, join_wait, .handle = 2000, .site = writer);
+	PUT(&b, 721, 1, join_done, .handle = 2000);
+	end(&b, 800);
+	assert_float_equal(on_path(&b, "reading under rwlock table"), 570, 1e-6);
+	assert_float_equal(on_path(&b, "holding rwlock table"), 95, 1e-6);
+	assert_float_equal(unexplained(&b), 0, 1e-6);
+	finish(&b);
+}
+
+static void pipe_between_processes(void **state)
+{
+	(void)state;
+	struct bench b;
+	start(&b);
+	uint32_t parent_fn = site(&b, "parent"), child_fn = site(&b, "child");
+	uint32_t p = process(&b, "parent", 0, 100), c = process(&b, "child", p, 101);
+	uint32_t pipe_id = object(&b, TRACE_OBJECT_pipe, "", 65536);
+	stream(&b, p);
+	stream(&b, c);
+	PUT(&b, 0, 1, process_begin, .token = 0);
+	PUT(&b, 10, 1, process_fork, .token = 7, .site = parent_fn);
+	PUT(&b, 40, 2, process_begin, .token = 7);
+	PUT(&b, 50, 1, io_begin, .object = pipe_id, .op = TRACE_IO_read, .n = 4096,
+		.site = parent_fn);
+	PUT(&b, 500, 2, io_begin, .object = pipe_id, .op = TRACE_IO_write, .n = 100,
+		.site = child_fn);
+	PUT(&b, 503, 2, io_end, .object = pipe_id, .op = TRACE_IO_write, .result = 100);
+	PUT(&b, 520, 1, io_end, .object = pipe_id, .op = TRACE_IO_read, .result = 100);
+	PUT(&b, 530, 1, io_begin, .object = pipe_id, .op = TRACE_IO_read, .n = 4096,
+		.site = parent_fn);
+	PUT(&b, 900, 2, process_end, .status = 0);
+	PUT(&b, 920, 1, io_end, .object = pipe_id, .op = TRACE_IO_read,
+		.result = 0); /* end of file */
+	PUT(&b, 930, 1, child_wait, .site = parent_fn);
+	PUT(&b, 931, 1, child_waited, .pid = 101);
+	end(&b, 1000);
+	/* 10 parent, 30 fork, child 40-500-503-900, 20 hand-over of the end of file, parent to 1000
+	 */
+	assert_float_equal(on_path(&b, "hand-over of pipe"), 20, 1e-6);
+	assert_float_equal(on_path(&b, "running child"), 397, 1e-6); /* after its write */
+	assert_float_equal(unexplained(&b), 0, 1e-6);
+	finish(&b);
+}
+
+static void full_pipe_holds_the_writer(void **state)
+{
+	(void)state;
+	struct bench b;
+	start(&b);
+	uint32_t w = site(&b, "feed"), r = site(&b, "digest");
+	uint32_t pipe_id = object(&b, TRACE_OBJECT_pipe, "", 100);
+	spawn(&b, 1, r);
+	PUT(&b, 20, 1, io_begin, .object = pipe_id, .op = TRACE_IO_write, .n = 100, .site = w);
+	PUT(&b, 22, 1, io_end, .object = pipe_id, .op = TRACE_IO_write, .result = 100);
+	PUT(&b, 30, 1, io_begin, .object = pipe_id, .op = TRACE_IO_write, .n = 100, .site = w);
+	PUT(&b, 500, 2, io_begin, .object = pipe_id, .op = TRACE_IO_read, .n = 100,
+		.site = r); /* busy until 500 */
+	PUT(&b, 502, 2, io_end, .object = pipe_id, .op = TRACE_IO_read, .result = 100);
+	PUT(&b, 510, 1, io_end, .object = pipe_id, .op = TRACE_IO_write, .result = 100);
+	end(&b, 600);
+	assert_float_equal(on_path(&b, "running digest"), 485, 1e-6);
+	assert_float_equal(on_path(&b, "hand-over of pipe"), 8, 1e-6);
+	assert_float_equal(unexplained(&b), 0, 1e-6);
+	finish(&b);
+}
+
+static void preempted_by_a_sibling(void **state)
+{
+	(void)state;
+	struct bench b;
+	start(&b);
+	uint32_t fn = site(&b, "other");
+	spawn(&b, 1, fn);
+	PUT(&b, 20, 2, cpu_out, .processor = 0, .preempted = 1); /* thread 2 ran there ... */
+	PUT(&b, 21, 1, cpu_out, .processor = 1, .preempted = 1); /* main is put out by thread 2 */
+	PUT(&b, 22, 2, cpu_in, .processor = 1);
+	PUT(&b, 400, 2, cpu_out, .processor = 1, .preempted = 1);
+	PUT(&b, 403, 1, cpu_in, .processor = 1);
+	end(&b, 500);
+	/* main waited 382 for the processor; thread 2 ran 22-400 meanwhile, and is on the path */
+	assert_true(on_path(&b, "running other") >= 370);
+	assert_float_equal(unexplained(&b), 0, 1e-6);
+	finish(&b);
+}
+
+static void unseen_wait_is_unexplained(void **state)
+{
+	(void)state;
+	struct bench b;
+	start(&b);
+	site(&b, "f");
+	spawn(&b, 0, 0);
+	PUT(&b, 100, 1, cpu_out, .processor = 0, .preempted = 0);
+	PUT(&b, 400, 1, cpu_in, .processor = 0);
+	end(&b, 1000);
+	assert_float_equal(unexplained(&b), 300, 1e-6);
+	assert_int_equal(model_health(b.model)->count[TRACE_DIAG_futex_unseen], 1);
+	finish(&b);
+}
+
+/* ---- law: any records whatever are survived, and time is conserved
+ * --------------------------------- */
+
+static uint64_t rnd(uint64_t *s)
+{
+	*s = *s * 6364136223846793005u + 1442695040888963407u;
+	return *s >> 33;
+}
+
+static void any_records_conserve_time(void **state)
+{
+	(void)state;
+	unsigned nr_kinds;
+	const struct trace_kind_desc *kinds = trace_kind_table(&nr_kinds);
+	for (uint64_t seed = 1; seed <= 200; seed++) {
+		struct bench b;
+		start(&b);
+		uint64_t s = seed;
+		uint32_t fn = site(&b, "f");
+		for (unsigned type = TRACE_OBJECT_mutex; type < TRACE_OBJECT_NR; type++)
+			object(&b, (enum trace_object_type)type, type & 1 ? "named" : "",
+				rnd(&s) % 3 * 100);
+		spawn(&b, 3, fn);
+		uint64_t t = 100;
+		for (int i = 0; i < 300; i++) {
+			const struct trace_kind_desc *k = &kinds[rnd(&s) % nr_kinds];
+			if (k->kind < 32 || k->kind == TRACE_process_end ||
+				k->kind == TRACE_thread_end)
+				continue;
+			struct trace_record r = {
+				.kind = k->kind, .stream = 1 + (uint32_t)(rnd(&s) % 4)};
+			r.time_ns = t += rnd(&s) % 50;
+			for (unsigned f = 0; f < k->nr_fields; f++) {
+				char *at = (char *)&r + k->field[f].offset;
+				uint64_t v = rnd(&s) % 24;
+				if (k->field[f].type == TRACE_FIELD_ID)
+					*(uint32_t *)(void *)at = (uint32_t)v;
+				else
+					*(uint64_t *)(void *)at = v;
+			}
+			put(&b, r);
+		}
+		end(&b, t + 10);
+		finish(&b);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(mutex_hand_over),
+		cmocka_unit_test(condition_variable),
+		cmocka_unit_test(barrier_waits_for_the_last),
+		cmocka_unit_test(writer_waits_for_readers),
+		cmocka_unit_test(pipe_between_processes),
+		cmocka_unit_test(full_pipe_holds_the_writer),
+		cmocka_unit_test(preempted_by_a_sibling),
+		cmocka_unit_test(unseen_wait_is_unexplained),
+		cmocka_unit_test(any_records_conserve_time),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
