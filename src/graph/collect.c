@@ -269,24 +269,26 @@ static void follow_folds(struct graph *g, struct run *run, uint32_t f)
 	run->parent = fold[f].new_index;
 }
 
-/* Follows a run from its end (node `id`) back to where the next one ends. */
+/*
+ * Follows a run from its end (node `id`) back to where the next one ends. The runner-up goes alone:
+ * from where it leaves lane 0's path it is found in lane 0.
+ */
 static void follow_nodes(struct graph *g, struct run *run, uint32_t id)
 {
 	uint32_t runner = g->runner_up ? UINT32_C(1) << g->nr_lanes : 0;
 	unsigned l = run->lane;
+	bool alone = runner >> l & 1;
 
-	run->lanes = runner >> l & 1 ? runner : run->lanes & ~runner;
+	run->lanes = alone ? runner : run->lanes & ~runner;
 	for (;;) {
 		const struct node *n = &g->node[id];
 		bool over_dep = n->took_dep >> l & 1, zero = n->zero >> l & 1;
 
-		run->lanes &= over_dep ? n->took_dep : ~n->took_dep;
-		run->lanes &= zero ? n->zero : ~n->zero;
-		if (runner >> l & 1) {
-			run->lanes = runner;
-			if (n->took_dep & g->rank_bit)
-				l = 0;
-		}
+		if (!alone)
+			run->lanes &= (over_dep ? n->took_dep : ~n->took_dep) &
+				      (zero ? n->zero : ~n->zero);
+		else if (runner >> l & 1 && n->took_dep & g->rank_bit)
+			l = 0;
 		add_edge(g, n, over_dep, zero);
 		if (node_kind(n) == KIND_START) {
 			run->parent = NONE;
@@ -297,18 +299,19 @@ static void follow_nodes(struct graph *g, struct run *run, uint32_t id)
 		if (id < g->nr_bounds) {
 			uint32_t f = g->bound[(size_t)id * g->nr_tracks + l];
 
-			if (run->lane == l)
+			if (!alone)
 				keep_if_bound(g, run, id, f);
 			follow_folds(g, run, f);
 			return;
 		}
 		if (g->mark[id].ends >> l & 1) {
 			run->parent = *end_fold(g, id, l);
-			if (run->lane == l)
+			if (!alone)
 				keep_if_end(g, run, id);
 			return;
 		}
-		run->lanes &= run->lane == l ? ~g->mark[id].ends : run->lanes;
+		if (!alone)
+			run->lanes &= ~g->mark[id].ends;
 	}
 }
 

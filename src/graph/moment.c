@@ -72,7 +72,8 @@ static void own_edge(struct graph *g, const struct actor *a, uint64_t t, bool ex
 			.zero = zero,
 			.slot = a->slot,
 			.dep_slot = NONE,
-			.weight = node_weight(a->wait && !explained ? KIND_UNEXPLAINED : KIND_RUN, w),
+			.weight =
+				node_weight(a->wait && !explained ? KIND_UNEXPLAINED : KIND_RUN, w),
 		});
 }
 
@@ -106,7 +107,7 @@ enum base_status graph_link_dep(
 		.node = tip,
 		.actor = (uint32_t)(from - g->actor),
 		.queue = NONE,
-		.order = (uint32_t)g->nr_deps,
+		.order = g->dep_order++,
 		.link = true,
 	};
 	g->nr_deps++;
@@ -116,13 +117,20 @@ enum base_status graph_link_dep(
 /* ---- which dependences count ------------------------------------------------------------------
  */
 
+/* Later available; at the same time, later given. */
+static bool is_later(const struct dep *a, const struct dep *b)
+{
+	if (a->available_ns != b->available_ns)
+		return a->available_ns > b->available_ns;
+	return a->order > b->order;
+}
+
 /* An optional one counts only when it became available later than all others. */
 static void drop_optional(struct graph *g)
 {
-	const struct dep *best = NULL;
-	bool any = false;
+	size_t best = SIZE_MAX, nr = 0;
 	uint64_t latest = 0;
-	size_t nr = 0;
+	bool any = false;
 
 	for (size_t i = 0; i < g->nr_deps; i++) {
 		const struct dep *d = &g->dep[i];
@@ -130,30 +138,22 @@ static void drop_optional(struct graph *g)
 		if (!d->optional) {
 			any = true;
 			latest = d->available_ns > latest ? d->available_ns : latest;
-		} else if (!best || d->available_ns > best->available_ns) {
-			best = d;
+		} else if (best == SIZE_MAX || is_later(d, &g->dep[best])) {
+			best = i;
 		}
 	}
-	if (best && any && best->available_ns <= latest)
-		best = NULL;
+	if (best != SIZE_MAX && any && g->dep[best].available_ns <= latest)
+		best = SIZE_MAX;
 	for (size_t i = 0; i < g->nr_deps; i++) {
-		if (!g->dep[i].optional || &g->dep[i] == best) {
-			/* The entry that `best` points at is not overwritten before its turn. */
+		if (!g->dep[i].optional || i == best)
 			g->dep[nr++] = g->dep[i];
-		}
 	}
 	g->nr_deps = nr;
 }
 
 static int earlier_first(const void *pa, const void *pb)
 {
-	const struct dep *a = pa, *b = pb;
-
-	if (a->link != b->link)
-		return a->link ? -1 : 1;
-	if (a->available_ns != b->available_ns)
-		return a->available_ns < b->available_ns ? -1 : 1;
-	return a->order < b->order ? -1 : 1;
+	return is_later(pa, pb) ? 1 : -1;
 }
 
 static int later_first(const void *pa, const void *pb)
@@ -162,19 +162,28 @@ static int later_first(const void *pa, const void *pb)
 
 	if (a->link != b->link)
 		return a->link ? -1 : 1;
-	return earlier_first(pb, pa);
+	return is_later(a, b) ? -1 : 1;
 }
 
-/* The one that became available last; of several the last given. */
+/* The one that became available last. */
 static const struct dep *latest_dep(const struct graph *g)
 {
 	const struct dep *latest = &g->dep[0];
 
 	for (size_t i = 1; i < g->nr_deps; i++) {
-		if (g->dep[i].available_ns >= latest->available_ns)
+		if (is_later(&g->dep[i], latest))
 			latest = &g->dep[i];
 	}
 	return latest;
+}
+
+static bool has_link(const struct graph *g)
+{
+	for (size_t i = 0; i < g->nr_deps; i++) {
+		if (g->dep[i].link)
+			return true;
+	}
+	return false;
 }
 
 /* ---- what they weigh --------------------------------------------------------------------------
@@ -238,7 +247,7 @@ static struct weighing weigh(struct graph *g, const struct actor *a, uint64_t t,
 /* The lanes in which something is dropped or forced: one by one. */
 static uint32_t merge_with_drops(const struct graph *g, double *length, const double *scale,
 	double w, const double *dep, const double *dep_scale, double dep_w,
-	const struct weighing *wg, uint32_t drop, bool link)
+	const struct weighing *wg, uint32_t drop, bool forced)
 {
 	uint32_t took = 0;
 
@@ -248,7 +257,7 @@ static uint32_t merge_with_drops(const struct graph *g, double *length, const do
 		double other = zero ? dep[l] : dep[l] + dep_w * dep_scale[l];
 		bool dep_wins = other > own || (wg->dep_wins_ties && other == own);
 
-		if (link)
+		if (forced)
 			dep_wins = other != NO_PATH;
 		if (drop >> l & 1)
 			dep_wins = false;
@@ -283,6 +292,7 @@ static enum base_status merge(struct graph *g, struct actor *a, uint64_t t, cons
 	const double *dep = dep_length(g, d);
 	uint32_t dep_state =
 		d->link || wg->kind == KIND_NEEDLESS ? a->state : g->queue[d->queue].latency_state;
+	bool forced = d->link && first; /* the own edge does not count */
 	double own_w = first ? (double)wg->own_ns : 0, dep_w = (double)wg->dep_ns;
 	uint32_t took, dep_slot = NONE;
 	enum base_status s = BASE_OK;
@@ -290,21 +300,21 @@ static enum base_status merge(struct graph *g, struct actor *a, uint64_t t, cons
 	if (g->stride == 1) {
 		double own = length[0] + own_w, other = dep[0] + dep_w;
 
-		took = d->link || other > own || (wg->dep_wins_ties && other == own);
+		took = forced || other > own || (wg->dep_wins_ties && other == own);
 		length[0] = took ? other : own;
 	} else {
 		const double *scale = first ? g->scale + (size_t)a->state * g->stride : g->ones;
 		const double *dep_scale = g->scale + (size_t)dep_state * g->stride;
 		uint32_t drop = d->link ? 0 : dropped(g, d->queue, d->space);
-		double own1 = d->link ? NO_PATH : length[0] + own_w;
-		double own2 = d->link ? NO_PATH : length[g->nr_tracks - 1] + own_w;
+		double own1 = forced ? NO_PATH : length[0] + own_w;
+		double own2 = forced ? NO_PATH : length[g->nr_tracks - 1] + own_w;
 
-		if (BASE_LIKELY(!(wg->zero | drop) && !d->link))
+		if (BASE_LIKELY(!(wg->zero | drop) && !forced))
 			took = g->lane_merge(length, scale, own_w, dep, dep_scale, dep_w, g->stride,
 				wg->dep_wins_ties);
 		else
 			took = merge_with_drops(
-				g, length, scale, own_w, dep, dep_scale, dep_w, wg, drop, d->link);
+				g, length, scale, own_w, dep, dep_scale, dep_w, wg, drop, forced);
 		if (g->runner_up)
 			took = runner_up(g, length, own1, own2, dep, dep_w, took);
 	}
@@ -339,12 +349,20 @@ static enum base_status merge_all(
 	struct weighing wg = weigh(g, a, t, pathless);
 	enum base_status s = BASE_OK;
 
+	bool linked = has_link(g);
+
+	/*
+	 * The path must follow a link: it comes first and takes the own edge's place. Of the others
+	 * the one that wins ties comes where it does.
+	 */
+	if (linked)
+		wg.dep_wins_ties = false;
 	if (g->nr_deps > 1)
 		qsort(g->dep, g->nr_deps, sizeof *g->dep,
 			wg.dep_wins_ties ? earlier_first : later_first);
 	for (size_t i = 0; i < g->nr_deps && !s; i++)
 		s = merge(g, a, t, &g->dep[i], &wg, i == 0, err);
-	if (g->dep[0].link)
+	if (linked)
 		a->epoch++;
 	return s;
 }
@@ -423,10 +441,12 @@ enum base_status graph_close(struct graph *g, struct actor *a, uint64_t t, uint3
 	}
 	g->nr_deps = 0;
 	g->nr_links = 0;
+	g->dep_order = 0;
 	return s;
 }
 
-/* GRAPH_ASIDE: units that carry the actor's path as if it had run until now; the actor does not notice. */
+/* GRAPH_ASIDE: units that carry the actor's path as if it had run until now; the actor does not
+ * notice. */
 enum base_status graph_put_aside(struct graph *g, uint32_t queue, uint64_t t, uint64_t nr_units,
 	struct actor *a, struct base_err *err)
 {

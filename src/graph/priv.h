@@ -201,6 +201,7 @@ struct graph {
 	/* the moment being collected with GRAPH_MORE */
 	struct dep *dep;
 	size_t nr_deps, dep_capacity;
+	uint32_t dep_order;
 	struct put *put;
 	size_t nr_puts, put_capacity;
 	double *link_length; /* rows of links */

@@ -167,6 +167,7 @@ static enum base_status add_dep(struct graph *g, uint32_t queue, bool space, con
 			d->available_ns = it->time_ns;
 			d->length = it->length;
 			d->node = it->node;
+			d->order = g->dep_order++;
 		}
 		return BASE_OK;
 	}
@@ -182,7 +183,7 @@ static enum base_status add_dep(struct graph *g, uint32_t queue, bool space, con
 		.node = it->node,
 		.actor = it->actor,
 		.queue = queue,
-		.order = (uint32_t)g->nr_deps,
+		.order = g->dep_order++,
 		.space = space,
 		.optional = flags & GRAPH_OPTIONAL,
 	};

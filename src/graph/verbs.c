@@ -154,7 +154,7 @@ static enum base_status last_take(
 		.node = it->node,
 		.actor = it->actor,
 		.queue = v->queue,
-		.order = (uint32_t)g->nr_deps,
+		.order = g->dep_order++,
 		.space = true,
 		.optional = v->flags & GRAPH_OPTIONAL,
 	};
