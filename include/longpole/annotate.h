@@ -158,8 +158,7 @@ template <class T> static inline uint64_t longpole_key(T number)
 /* The current state machine enters a state. Flags: SUSPECT. */
 #define longpole_state(name, flags) LONGPOLE_CALL_AT(name, state, &longpole_place_, (flags))
 
-/* ---- queues; flags of all: END, LIFO, RESET
- * -------------------------------------------------------- */
+/* ---- queues; flags of all: END, LIFO, RESET ------------------------------------------------- */
 
 #define LONGPOLE_QUEUE(verb, name, instance, n, flags)                                             \
 	LONGPOLE_CALL_AT(name, queue, LONGPOLE_VERB_##verb, &longpole_place_,                      \
@@ -185,8 +184,7 @@ template <class T> static inline uint64_t longpole_key(T number)
 /* Claims that the queue holds exactly n units: the analysis counts the claims that are wrong. */
 #define longpole_assert_size(name, instance, n) LONGPOLE_QUEUE(ASSERT, name, instance, n, 0u)
 
-/* ---- links
- * ------------------------------------------------------------------------------------------- */
+/* ---- links ---------------------------------------------------------------------------------- */
 
 /* Control passes directly to state machine (name, instance). Flags: END. */
 #define longpole_link(name, instance, flags)                                                       \
@@ -197,13 +195,10 @@ static inline void longpole_link_call(void)
 {
 	LONGPOLE_CALL(link, 0, 0, 0);
 }
-LONGPOLE_CALL(link, (struct longpole_place *)0, (uint64_t)0, (uint64_t)0)
 
-/* ---- connections
- * --------------------------------------------------------------------------------------- */
+/* ---- connections ---------------------------------------------------------------------------- */
 
-/* From now this state machine serves connection `id` (a request, a flow, a transaction); 0: none.
- */
+/* From now this state machine serves connection `id` (a request, a flow, ...); 0: none. */
 static inline void longpole_identify(uint64_t id)
 {
 	LONGPOLE_CALL(identify, id);
@@ -219,9 +214,7 @@ static inline uint64_t longpole_get_id(void)
 	return 0;
 }
 
-/* ---- C++
- * -------------------------------------------------------------------------------------------------
- */
+/* ---- C++ ------------------------------------------------------------------------------------ */
 
 #ifdef __cplusplus
 /* The place of a name, for longpole::machine. */
