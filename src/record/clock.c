@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* clock.c - TSC ticks and CLOCK_MONOTONIC_RAW on one time line. */
+#include "record/clock.h"
+
+#include <cpuid.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+enum { NS_PER_S = 1000000000, CALIBRATE_TRIES = 64 };
+
+static uint64_t clock_ns(clockid_t id)
+{
+	struct timespec ts;
+	clock_gettime(id, &ts);
+	return (uint64_t)ts.tv_sec * NS_PER_S + (uint64_t)ts.tv_nsec;
+}
+
+static bool clocksource_is_tsc(void)
+{
+	char name[32] = "";
+	FILE *f = fopen("/sys/devices/system/clocksource/clocksource0/current_clocksource", "re");
+	if (!f)
+		return false;
+	bool is = fgets(name, sizeof name, f) && !strcmp(name, "tsc\n");
+	fclose(f);
+	return is;
+}
+
+bool record_clock_usable(const char **ret_why)
+{
+	unsigned a, b, c, d;
+	if (__get_cpuid(0x80000007, &a, &b, &c, &d) && (d & 1u << 8)) {
+		*ret_why = "invariant TSC";
+		return true;
+	}
+	/* Hypervisors may hide the bit; a kernel that keeps its own time by the TSC has tested it.
+	 */
+	if (clocksource_is_tsc()) {
+		*ret_why = "the kernel's clock source is the TSC";
+		return true;
+	}
+	*ret_why = "the TSC is not invariant: its rate may change, or differ between processors";
+	return false;
+}
+
+uint64_t record_clock_read_pair(unsigned tries, struct record_clock_pair *ret)
+{
+	uint64_t best = UINT64_MAX;
+	for (unsigned i = 0; i < tries; i++) {
+		uint64_t before = record_tsc();
+		uint64_t raw_ns = clock_ns(CLOCK_MONOTONIC_RAW);
+		uint64_t width = record_tsc() - before;
+		if (width < best) {
+			best = width;
+			*ret = (struct record_clock_pair){
+				.tsc = before + width / 2, .raw_ns = raw_ns};
+		}
+	}
+	return best;
+}
+
+void record_clock_start(struct record_clock *c)
+{
+	struct record_clock_pair pair = {0};
+	*c = (struct record_clock){0};
+	record_clock_read_pair(CALIBRATE_TRIES, &pair);
+	c->tsc_origin = pair.tsc;
+	c->raw_origin_ns = pair.raw_ns;
+	c->unix_origin_ns =
+		clock_ns(CLOCK_REALTIME) - (clock_ns(CLOCK_MONOTONIC_RAW) - pair.raw_ns);
+	record_clock_add_pair(c, pair);
+}
+
+bool record_clock_fix(
+	struct record_clock *c, struct record_clock_pair first, struct record_clock_pair last)
+{
+	uint64_t ticks = last.tsc - first.tsc, ns = last.raw_ns - first.raw_ns;
+	if (last.tsc <= first.tsc || last.raw_ns <= first.raw_ns)
+		return false;
+	/* 10 MHz to 100 GHz, so that the factor has at least 30 good bits and fits */
+	if (ticks / ns > 100 || ns / ticks > 100)
+		return false;
+	c->factor = (uint64_t)(((unsigned __int128)ns << RECORD_CLOCK_FACTOR_SHIFT) / ticks);
+	c->tick_hz = (uint64_t)((unsigned __int128)ticks * NS_PER_S / ns);
+	return true;
+}
+
+enum base_status record_clock_finish(struct record_clock *c, uint64_t span_ns, struct base_err *err)
+{
+	struct record_clock_pair first = c->pair[0], last = first;
+	uint64_t passed_ns = clock_ns(CLOCK_MONOTONIC_RAW) - first.raw_ns;
+	if (passed_ns < span_ns) {
+		uint64_t left_ns = span_ns - passed_ns;
+		struct timespec ts = {.tv_sec = (time_t)(left_ns / NS_PER_S),
+			.tv_nsec = (long)(left_ns % NS_PER_S)};
+		while (clock_nanosleep(CLOCK_MONOTONIC, 0, &ts, &ts) == EINTR)
+			continue;
+	}
+	record_clock_read_pair(CALIBRATE_TRIES, &last);
+	if (!record_clock_fix(c, first, last))
+		return base_fail(err, BASE_ERR_ENV, "the TSC does not advance steadily");
+	record_clock_add_pair(c, last);
+	return BASE_OK;
+}
+
+void record_clock_add_pair(struct record_clock *c, struct record_clock_pair pair)
+{
+	if (c->nr_pairs) {
+		struct record_clock_pair newest = c->pair[c->nr_pairs - 1];
+		if (pair.tsc <= newest.tsc || pair.raw_ns <= newest.raw_ns)
+			return;
+	}
+	if (c->nr_pairs == RECORD_CLOCK_PAIRS_MAX) {
+		memmove(c->pair, c->pair + 1, sizeof c->pair - sizeof *c->pair);
+		c->nr_pairs--;
+	}
+	c->pair[c->nr_pairs++] = pair;
+}
+
+uint64_t record_clock_from_raw(const struct record_clock *c, uint64_t raw_ns)
+{
+	if (c->nr_pairs < 2)
+		return raw_ns > c->raw_origin_ns ? raw_ns - c->raw_origin_ns : 0;
+	/* The segment that holds raw_ns, or the nearest one: most times are new, so from the end.
+	 */
+	unsigned i = c->nr_pairs - 1;
+	while (i > 1 && c->pair[i - 1].raw_ns > raw_ns)
+		i--;
+	struct record_clock_pair a = c->pair[i - 1], b = c->pair[i];
+	__int128 ticks = (__int128)((int64_t)(raw_ns - a.raw_ns)) * (int64_t)(b.tsc - a.tsc) /
+			 (int64_t)(b.raw_ns - a.raw_ns);
+	__int128 since = ticks + (__int128)a.tsc - (__int128)c->tsc_origin;
+	return since > 0 ? record_clock_ns(c, (uint64_t)since) : 0;
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * clock.h - one clock for everything in a trace: nanoseconds since the ring's tsc_origin.
+ *
+ * Ring records carry TSC ticks; they become ns by ONE factor, fixed before the target starts. The
+ * kernel stamps its events with CLOCK_MONOTONIC_RAW; those go back to ticks through pairs (tsc,
+ * raw) that are sampled while recording, by piecewise linear interpolation, and then take the same
+ * factor. So both agree to the width of a pair's bracket (tens of ns), however wrong the factor is.
+ */
+#ifndef LONGPOLE_RECORD_CLOCK_H
+#define LONGPOLE_RECORD_CLOCK_H
+
+#include "base/base.h"
+
+enum { RECORD_CLOCK_PAIRS_MAX = 64, RECORD_CLOCK_FACTOR_SHIFT = 40 };
+
+struct record_clock_pair {
+	uint64_t tsc, raw_ns;
+};
+
+struct record_clock {
+	uint64_t tsc_origin; /* time_ns 0 */
+	uint64_t raw_origin_ns, unix_origin_ns;
+	uint64_t tick_hz;
+	uint64_t factor; /* ns = ticks * factor >> RECORD_CLOCK_FACTOR_SHIFT */
+	struct record_clock_pair pair[RECORD_CLOCK_PAIRS_MAX]; /* the newest, oldest first */
+	unsigned nr_pairs;
+};
+
+static inline uint64_t record_tsc(void)
+{
+	return __builtin_ia32_rdtsc();
+}
+
+/* Is the TSC the same and steady on every processor? *ret_why: static text, both ways. */
+bool record_clock_usable(const char **ret_why);
+
+/* record_clock_read_pair() - the tightest of `tries` readings; returns its bracket's width in
+ * ticks. */
+uint64_t record_clock_read_pair(unsigned tries, struct record_clock_pair *ret);
+
+/* Start: remembers the origin. Finish: waits until `span_ns` have passed since, then fixes the
+ * factor. */
+void record_clock_start(struct record_clock *c);
+enum base_status record_clock_finish(
+	struct record_clock *c, uint64_t span_ns, struct base_err *err) BASE_MUST_CHECK;
+/* Fix the factor from two pairs (record_clock_finish does, tests do). False: no sane rate. */
+bool record_clock_fix(
+	struct record_clock *c, struct record_clock_pair first, struct record_clock_pair last);
+
+/* Remember one more pair (times must grow; a pair that does not is ignored). The oldest is
+ * forgotten. */
+void record_clock_add_pair(struct record_clock *c, struct record_clock_pair pair);
+
+/* ticks since tsc_origin -> time_ns */
+static inline uint64_t record_clock_ns(const struct record_clock *c, uint64_t ticks)
+{
+	return (uint64_t)(((unsigned __int128)ticks * c->factor) >> RECORD_CLOCK_FACTOR_SHIFT);
+}
+
+/* CLOCK_MONOTONIC_RAW -> time_ns; 0 for times before the origin. */
+uint64_t record_clock_from_raw(const struct record_clock *c, uint64_t raw_ns);
+
+#endif

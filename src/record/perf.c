@@ -1,0 +1,424 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* perf.c - perf_event buffers of all processors, read in time order. */
+#include "record/perf.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/perf_event.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+	PAGE_BYTES = 4096,
+	BUFFER_PAGES =
+		128, /* 516 KiB a processor with its head page: what users get without privilege */
+	BUFFER_PAGES_MIN = 4,
+	CPUS_MAX = 4096,
+};
+
+/* What every record that is not a sample ends with: PERF_SAMPLE_TID | TIME | CPU. */
+struct sample_id {
+	uint32_t pid, tid;
+	uint64_t time_ns;
+	uint32_t cpu, reserved;
+};
+
+/* ---- one record
+ * -------------------------------------------------------------------------------------- */
+
+static void parse_sample(const uint8_t *p, const uint8_t *end, struct record_perf_record *ret)
+{
+	struct {
+		uint64_t ip;
+		uint32_t pid, tid;
+		uint64_t time_ns;
+		uint32_t cpu, reserved;
+		uint64_t nr;
+	} s;
+	struct record_event *e = &ret->event;
+	if ((size_t)(end - p) < sizeof s)
+		return;
+	memcpy(&s, p, sizeof s);
+	p += sizeof s;
+	if (s.nr > (size_t)(end - p) / 8)
+		return;
+	*e = (struct record_event){.time_ns = s.time_ns,
+		.kind = RECORD_EVENT_sample,
+		.pid = s.pid,
+		.tid = s.tid,
+		.cpu = s.cpu,
+		.ip = s.ip};
+	bool first = true;
+	for (uint64_t i = 0; i < s.nr && e->nr_frames < RECORD_FRAMES_MAX; i++) {
+		uint64_t frame;
+		memcpy(&frame, p + i * 8, sizeof frame);
+		if (frame >= PERF_CONTEXT_MAX)
+			continue; /* a mark: what follows is user space (we asked for no other) */
+		if (first && frame == s.ip) {
+			first = false;
+			continue;
+		}
+		first = false;
+		ret->frames[e->nr_frames++] = frame;
+	}
+	e->frame = e->nr_frames ? ret->frames : NULL;
+}
+
+static void parse_map(const uint8_t *p, const uint8_t *end, struct record_perf_record *ret)
+{
+	struct {
+		uint32_t pid, tid;
+		uint64_t start, length, file_offset;
+		uint8_t id[24];
+		uint32_t prot, flags;
+	} m;
+	if ((size_t)(end - p) <= sizeof m)
+		return;
+	memcpy(&m, p, sizeof m);
+	p += sizeof m;
+	size_t length = strnlen((const char *)p, (size_t)(end - p));
+	if (!(m.prot & PROT_EXEC) || !m.length || m.start + m.length < m.start ||
+		length >= RECORD_PERF_TEXT || *p != '/')
+		return;
+	ret->event.kind = RECORD_EVENT_map;
+	ret->map = (struct record_map_event){.start = m.start,
+		.end = m.start + m.length,
+		.file_offset = m.file_offset,
+		.path = (const char *)p,
+		.path_bytes = length};
+}
+
+static void parse_comm(
+	const uint8_t *p, const uint8_t *end, bool exec, struct record_perf_record *ret)
+{
+	if (end - p < 9)
+		return;
+	p += 8; /* pid, tid: as in the sample_id */
+	size_t length = strnlen((const char *)p, (size_t)(end - p));
+	if (length >= sizeof ret->comm)
+		length = sizeof ret->comm - 1;
+	memcpy(ret->comm, p, length);
+	ret->comm[length] = 0;
+	ret->event.kind = exec ? RECORD_EVENT_exec : RECORD_EVENT_comm;
+}
+
+/* PERF_RECORD_FORK and EXIT: about whom is in the body, not in the sample_id (fork: the parent's).
+ */
+static void parse_task(
+	const uint8_t *p, const uint8_t *end, bool fork, struct record_perf_record *ret)
+{
+	struct {
+		uint32_t pid, ppid, tid, ptid;
+		uint64_t time_ns;
+	} t;
+	if ((size_t)(end - p) < sizeof t)
+		return;
+	memcpy(&t, p, sizeof t);
+	ret->event.kind = fork ? RECORD_EVENT_fork : RECORD_EVENT_exit;
+	ret->event.pid = t.pid;
+	ret->event.tid = t.tid;
+	ret->event.other = t.ppid;
+	ret->event.time_ns = t.time_ns;
+}
+
+static void parse_lost(const uint8_t *p, const uint8_t *end, struct record_perf_record *ret)
+{
+	uint64_t body[2];
+	if ((size_t)(end - p) < sizeof body)
+		return;
+	memcpy(body, p, sizeof body);
+	ret->event.kind = RECORD_EVENT_lost;
+	ret->event.ip = body[1];
+}
+
+static void parse_other(const struct perf_event_header *h, const uint8_t *p, const uint8_t *end,
+	struct record_perf_record *ret)
+{
+	struct sample_id id;
+	if ((size_t)(end - p) < sizeof id)
+		return;
+	end -= sizeof id;
+	memcpy(&id, end, sizeof id);
+	ret->event = (struct record_event){
+		.time_ns = id.time_ns, .pid = id.pid, .tid = id.tid, .cpu = id.cpu};
+	switch (h->type) {
+	case PERF_RECORD_SWITCH:
+		if (!(h->misc & PERF_RECORD_MISC_SWITCH_OUT))
+			ret->event.kind = RECORD_EVENT_in;
+		else
+			ret->event.kind = h->misc & PERF_RECORD_MISC_SWITCH_OUT_PREEMPT
+						  ? RECORD_EVENT_preempted
+						  : RECORD_EVENT_out;
+		break;
+	case PERF_RECORD_COMM:
+		parse_comm(p, end, (h->misc & PERF_RECORD_MISC_COMM_EXEC) != 0, ret);
+		break;
+	case PERF_RECORD_FORK:
+	case PERF_RECORD_EXIT:
+		parse_task(p, end, h->type == PERF_RECORD_FORK, ret);
+		break;
+	case PERF_RECORD_MMAP2:
+		parse_map(p, end, ret);
+		break;
+	case PERF_RECORD_LOST:
+		parse_lost(p, end, ret);
+		break;
+	default:
+		break;
+	}
+}
+
+size_t record_perf_parse(const uint8_t *bytes, size_t size, struct record_perf_record *ret)
+{
+	struct perf_event_header h;
+	ret->event = (struct record_event){0};
+	if (size < sizeof h)
+		return 0;
+	memcpy(&h, bytes, sizeof h);
+	if (h.size < sizeof h || h.size > size)
+		return 0;
+	if (h.type == PERF_RECORD_SAMPLE)
+		parse_sample(bytes + sizeof h, bytes + h.size, ret);
+	else
+		parse_other(&h, bytes + sizeof h, bytes + h.size, ret);
+	return h.size;
+}
+
+/* ---- buffers
+ * -------------------------------------------------------------------------------------------- */
+
+struct buffer { /* of one processor */
+	int fd;
+	struct perf_event_mmap_page *page;
+	size_t data_bytes;   /* a power of 2 */
+	uint64_t tail, head; /* of this reading */
+	bool has_next;
+	struct record_perf_record next;
+	_Alignas(8) uint8_t copy[UINT16_MAX + 1]; /* a record that wraps around, and all others: the
+						     kernel may write on */
+};
+
+struct record_perf {
+	struct buffer **buffer;
+	size_t nr, capacity;
+	unsigned fill_percent;
+};
+
+static int open_event(uint32_t pid, int cpu, uint64_t sample_hz, bool switches)
+{
+	struct perf_event_attr attr = {.type = PERF_TYPE_SOFTWARE,
+		.size = sizeof attr,
+		.config = sample_hz ? PERF_COUNT_SW_CPU_CLOCK : PERF_COUNT_SW_DUMMY,
+		.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |
+			       PERF_SAMPLE_CPU | PERF_SAMPLE_CALLCHAIN,
+		.sample_freq = sample_hz,
+		.freq = sample_hz > 0,
+		.disabled = 1,
+		.inherit = 1,
+		.exclude_kernel = 1,
+		.exclude_hv = 1,
+		.exclude_callchain_kernel = 1,
+		.mmap = 1,
+		.mmap2 = 1,
+		.comm = 1,
+		.comm_exec = 1,
+		.task = 1,
+		.enable_on_exec = 1,
+		.sample_id_all = 1,
+		.context_switch = switches,
+		.use_clockid = 1,
+		.clockid = CLOCK_MONOTONIC_RAW,
+		.watermark = 1,
+		.wakeup_watermark = UINT32_MAX}; /* we poll: nobody has to be woken */
+	return (int)syscall(SYS_perf_event_open, &attr, (pid_t)pid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+}
+
+static struct buffer *buffer_close(struct buffer *b)
+{
+	if (!b)
+		return NULL;
+	if (b->page)
+		munmap(b->page, PAGE_BYTES + b->data_bytes);
+	if (b->fd >= 0)
+		close(b->fd);
+	base_free(b);
+	return NULL;
+}
+
+static struct buffer *buffer_open(
+	uint32_t pid, int cpu, uint64_t sample_hz, bool switches, int *ret_errno)
+{
+	struct buffer *b = base_alloc(sizeof *b);
+	if (!b) {
+		*ret_errno = ENOMEM;
+		return NULL;
+	}
+	b->fd = open_event(pid, cpu, sample_hz, switches);
+	if (b->fd < 0) {
+		*ret_errno = errno;
+		return buffer_close(b);
+	}
+	for (size_t pages = BUFFER_PAGES; pages >= BUFFER_PAGES_MIN; pages /= 2) {
+		size_t bytes = PAGE_BYTES * (pages + 1);
+		void *map = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, b->fd, 0);
+		if (map != MAP_FAILED) {
+			b->page = map;
+			b->data_bytes = PAGE_BYTES * pages;
+			return b;
+		}
+		*ret_errno = errno;
+		if (errno != EPERM && errno != ENOMEM)
+			break;
+	}
+	return buffer_close(b);
+}
+
+static int open_all(struct record_perf *p, uint32_t pid, uint64_t sample_hz, bool switches)
+{
+	long nr = sysconf(_SC_NPROCESSORS_CONF);
+	int why = 0;
+	for (int cpu = 0; cpu < nr && cpu < CPUS_MAX; cpu++) {
+		int refused = 0;
+		if (base_grow(&p->buffer, &p->capacity, p->nr + 1, sizeof(void *)) != BASE_OK)
+			return ENOMEM;
+		struct buffer *b = buffer_open(pid, cpu, sample_hz, switches, &refused);
+		if (b)
+			p->buffer[p->nr++] = b;
+		else if (refused != ENODEV) /* a processor that is off line */
+			why = refused;
+	}
+	return why;
+}
+
+static void close_all(struct record_perf *p)
+{
+	while (p->nr)
+		buffer_close(p->buffer[--p->nr]);
+}
+
+static void explain(char text[RECORD_PERF_WHY], int why)
+{
+	const char *hint = why == EACCES || why == EPERM
+				   ? " (/proc/sys/kernel/perf_event_paranoid above 2, or a "
+				     "container's seccomp filter)"
+			   : why == ENOENT || why == ENOSYS || why == EOPNOTSUPP
+				   ? " (the kernel has no perf_event)"
+				   : "";
+	snprintf(text, RECORD_PERF_WHY, "perf_event_open: %s%s", strerror(why), hint);
+}
+
+struct record_perf *record_perf_open(uint32_t pid, uint64_t sample_hz, bool switches,
+	char why_no_samples[RECORD_PERF_WHY], char why_no_switches[RECORD_PERF_WHY])
+{
+	snprintf(why_no_samples, RECORD_PERF_WHY, "%s", sample_hz ? "" : "not asked for");
+	snprintf(why_no_switches, RECORD_PERF_WHY, "%s", switches ? "" : "not asked for");
+	/* Births and deaths are wanted in any case. */
+	struct record_perf *p = base_alloc(sizeof *p);
+	int why = p ? open_all(p, pid, sample_hz, switches) : ENOMEM;
+	if (p && why && sample_hz) { /* switches alone? */
+		explain(why_no_samples, why);
+		close_all(p);
+		why = open_all(p, pid, 0, switches);
+	}
+	if (!why)
+		return p;
+	if (switches)
+		explain(why_no_switches, why);
+	return record_perf_close(p);
+}
+
+struct record_perf *record_perf_close(struct record_perf *p)
+{
+	if (!p)
+		return NULL;
+	close_all(p);
+	base_free(p->buffer);
+	base_free(p);
+	return NULL;
+}
+
+/* ---- reading
+ * -----------------------------------------------------------------------------------------------
+ */
+
+static void copy_out(const struct buffer *b, uint64_t from, void *to, size_t size)
+{
+	const uint8_t *data = (const uint8_t *)b->page + PAGE_BYTES;
+	size_t at = (size_t)(from & (b->data_bytes - 1)), first = b->data_bytes - at;
+	if (first > size)
+		first = size;
+	memcpy(to, data + at, first);
+	memcpy((uint8_t *)to + first, data, size - first);
+}
+
+/* Parse records until one is of use. */
+static void advance(struct buffer *b)
+{
+	struct perf_event_header h;
+	b->has_next = false;
+	while (!b->has_next && b->head - b->tail >= sizeof h) {
+		copy_out(b, b->tail, &h, sizeof h);
+		if (h.size < sizeof h || h.size > b->head - b->tail) {
+			b->tail = b->head; /* cannot happen; do not loop */
+			return;
+		}
+		copy_out(b, b->tail, b->copy, h.size);
+		b->tail += h.size;
+		if (record_perf_parse(b->copy, h.size, &b->next))
+			b->has_next = b->next.event.kind != RECORD_EVENT_none;
+	}
+}
+
+static void hand_over(struct record_converter *c, struct record_perf_record *r)
+{
+	struct record_event e = r->event;
+	e.time_ns = record_clock_from_raw(c->clock, e.time_ns);
+	if (e.nr_frames) {
+		e.frame = base_alloc(e.nr_frames * sizeof *e.frame);
+		if (e.frame)
+			memcpy(e.frame, r->frames, e.nr_frames * sizeof *e.frame);
+		else
+			e.nr_frames = 0;
+	}
+	record_converter_event(c, &e, &r->map, r->comm);
+}
+
+void record_perf_read(struct record_perf *p, struct record_converter *c)
+{
+	p->fill_percent = 0;
+	for (size_t i = 0; i < p->nr; i++) {
+		struct buffer *b = p->buffer[i];
+		b->tail = b->page->data_tail;
+		b->head = __atomic_load_n(&b->page->data_head, __ATOMIC_ACQUIRE);
+		unsigned fill = (unsigned)((b->head - b->tail) * 100 / b->data_bytes);
+		if (fill > p->fill_percent)
+			p->fill_percent = fill;
+		advance(b);
+	}
+	for (;;) {
+		struct buffer *first = NULL;
+		for (size_t i = 0; i < p->nr; i++) {
+			struct buffer *b = p->buffer[i];
+			if (b->has_next &&
+				(!first || b->next.event.time_ns < first->next.event.time_ns))
+				first = b;
+		}
+		if (!first)
+			break;
+		hand_over(c, &first->next);
+		advance(first);
+	}
+	for (size_t i = 0; i < p->nr; i++)
+		__atomic_store_n(
+			&p->buffer[i]->page->data_tail, p->buffer[i]->tail, __ATOMIC_RELEASE);
+}
+
+unsigned record_perf_fill_percent(const struct record_perf *p)
+{
+	return p ? p->fill_percent : 0;
+}

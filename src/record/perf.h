@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * perf.h - what the kernel tells about the target through perf_event: samples, processor switches,
+ * births and deaths.
+ *
+ * One software event a processor, inherited by all children, user space only: needs no privilege up
+ * to perf_event_paranoid 2. Times are CLOCK_MONOTONIC_RAW until they are handed on.
+ */
+#ifndef LONGPOLE_RECORD_PERF_H
+#define LONGPOLE_RECORD_PERF_H
+
+#include "record/session_convert.h"
+
+enum { RECORD_PERF_WHY = 160, RECORD_PERF_TEXT = 4096 };
+
+/* One record of a perf buffer, its time still raw. */
+struct record_perf_record {
+	struct record_event
+		event; /* event.time_ns: CLOCK_MONOTONIC_RAW; event.frame: into `frames` */
+	struct record_map_event map; /* path: into the bytes that were parsed */
+	char comm[16];
+	uint64_t frames[RECORD_FRAMES_MAX];
+};
+
+/*
+ * record_perf_parse() - the record at bytes[0, size). Returns its length, 0 when the bytes are no
+ * whole record. ret->event.kind is RECORD_EVENT_none for records that are of no use. The bytes are
+ * checked, not trusted.
+ */
+size_t record_perf_parse(const uint8_t *bytes, size_t size, struct record_perf_record *ret);
+
+struct record_perf;
+/* Open for the child `pid`, from its next exec on. NULL, and why, when the kernel refuses all. */
+struct record_perf *record_perf_open(uint32_t pid, uint64_t sample_hz, bool switches,
+	char why_no_samples[RECORD_PERF_WHY], char why_no_switches[RECORD_PERF_WHY]);
+struct record_perf *record_perf_close(struct record_perf *p);
+/* Hand everything that is there, in time order over all processors, to the converter. */
+void record_perf_read(struct record_perf *p, struct record_converter *c);
+/* Share of the fullest buffer that was in use at the last read, in percent. */
+unsigned record_perf_fill_percent(const struct record_perf *p);
+
+#endif

@@ -1,0 +1,493 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * session.c - one recording, from start to end.
+ *
+ * The session polls: waking it would cost the target a system call. It sleeps as long as the
+ * buffers allow, in SCHED_BATCH, so that it does not preempt the threads that it watches. Signals
+ * arrive through a signalfd: no handlers, no globals.
+ */
+#include "record/session.h"
+#include "record/perf.h"
+#include "record/session_launch.h"
+#include "record/session_names.h"
+#include "record/session_ring.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+	CALIBRATE_NS = 20000000,
+	PAIR_EVERY_NS = 5000000,
+	PROGRESS_EVERY_NS = 200000000,
+	PERF_MARGIN_NS = 1000000,   /* the kernel's events are in their buffers that soon */
+	FUTURE_NS = 1000000000,     /* a stamp that much ahead is damage */
+	INTERVAL_BUSY_NS = 1000000, /* between two looks at the buffers */
+	INTERVAL_NS = 5000000,
+	INTERVAL_IDLE_NS = 20000000,
+	USED_BUSY = 32, /* blocks in use that make us look more often: what is read soon is still
+			   cached */
+	PERCENT_LOW = 50,
+};
+
+struct session {
+	const struct record_options *opts;
+	struct record_result *result;
+	struct record_clock clock;
+	struct record_ring ring;
+	struct record_converter converter;
+	struct trace_writer *writer;
+	struct record_perf *perf;
+	struct record_child child;
+	int signal_fd, sched_policy;
+	sigset_t old_signals;
+	struct sigaction old_xfsz;
+	bool converting, ended, stopped, full;
+	unsigned interrupts;
+	uint64_t pair_ns, progress_ns, begin_ns,
+		end_ns; /* CLOCK_MONOTONIC_RAW, but end_ns: of the trace */
+	uint64_t records_before;
+	enum base_status status; /* first failure while the target runs: it is not disturbed */
+	struct base_err *err;
+};
+
+struct record_options record_options_default(void)
+{
+	return (struct record_options){.size = sizeof(struct record_options),
+		.sample_hz = RECORD_SAMPLE_HZ,
+		.buffer_bytes = RECORD_BUFFER_BYTES,
+		.stack_depth = RECORD_STACK_DEPTH,
+		.switches = true};
+}
+
+static uint64_t time_of(clockid_t id)
+{
+	struct timespec ts;
+	clock_gettime(id, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+static uint64_t ticks_of(const struct session *s, uint64_t ns)
+{
+	return (uint64_t)((unsigned __int128)ns * s->clock.tick_hz / 1000000000u);
+}
+
+/* ---- what a record costs
+ * ----------------------------------------------------------------------------- */
+
+/* The best of several rounds, in 1/100 ns: reading the TSC, and that plus writing three words as a
+ * wrapper does. */
+static void measure_cost(struct session *s)
+{
+	enum { ROUNDS = 8, TIMES = 512, WORDS = 3 };
+	uint64_t words[TIMES * WORDS], read = UINT64_MAX, write = UINT64_MAX;
+	for (int round = 0; round < ROUNDS; round++) {
+		uint64_t before = record_tsc();
+		for (int i = 0; i < TIMES; i++)
+			(void)*(volatile uint64_t *)&(uint64_t){record_tsc()};
+		uint64_t middle = record_tsc();
+		for (int i = 0; i < TIMES; i++) {
+			volatile uint64_t *w = words + (ptrdiff_t)i * WORDS;
+			w[1] = w[2] = (uint64_t)i;
+			__asm__ volatile("" ::: "memory");
+			w[0] = record_tsc() << 8;
+		}
+		uint64_t after = record_tsc();
+		if (middle - before < read)
+			read = middle - before;
+		if (after - middle < write)
+			write = after - middle;
+	}
+	s->result->tsc_read_ns_x100 = record_clock_ns(&s->clock, read * 100) / TIMES;
+	s->result->record_write_ns_x100 = record_clock_ns(&s->clock, write * 100) / TIMES;
+}
+
+/* ---- set up
+ * --------------------------------------------------------------------------------------------- */
+
+static enum base_status take_signals(struct session *s)
+{
+	sigset_t set;
+	sigemptyset(&set);
+	static const int taken[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGCHLD};
+	for (size_t i = 0; i < BASE_COUNT(taken); i++)
+		sigaddset(&set, taken[i]);
+	sigprocmask(SIG_BLOCK, &set, &s->old_signals);
+	s->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (s->signal_fd < 0)
+		return base_fail_errno(s->err, errno, "cannot wait for signals");
+	return BASE_OK;
+}
+
+static enum base_status open_trace(struct session *s)
+{
+	char host[256] = "";
+	struct base_str command = {0};
+	gethostname(host, sizeof host - 1);
+	for (char *const *arg = s->opts->argv; *arg; arg++)
+		base_str_addf(&command, "%s%s", arg == s->opts->argv ? "" : " ", *arg);
+	struct trace_info info = {.size = sizeof info,
+		.host = host,
+		.command = base_str_text(&command),
+		.tool = s->opts->tool ? s->opts->tool : "longpole",
+		.origin_mono_ns = s->clock.raw_origin_ns,
+		.origin_unix_ns = s->clock.unix_origin_ns,
+		.tick_hz = s->clock.tick_hz,
+		.nr_processors = (uint32_t)sysconf(_SC_NPROCESSORS_ONLN)};
+	enum base_status status =
+		trace_writer_open(s->opts->output_path, &info, &s->writer, s->err);
+	base_str_fini(&command);
+	return status;
+}
+
+static void open_perf(struct session *s)
+{
+	struct record_result *res = s->result;
+	s->perf = record_perf_open((uint32_t)s->child.pid, s->opts->sample_hz, s->opts->switches,
+		res->no_samples_why, res->no_switches_why);
+}
+
+static enum base_status set_up(struct session *s, char program[PATH_MAX])
+{
+	char preload[PATH_MAX];
+	const char *why;
+	const struct record_options *o = s->opts;
+	enum base_status status;
+	if (!record_clock_usable(&why))
+		return base_fail(s->err, BASE_ERR_ENV, "%s", why);
+	record_clock_start(&s->clock);
+	status = record_find_program(o->argv[0], program, &s->result->exit_code, s->err);
+	if (status != BASE_OK)
+		return status;
+	status = record_find_preload(preload, s->err);
+	if (status != BASE_OK)
+		return status;
+	status = record_ring_create(&s->ring,
+		(size_t)(o->buffer_bytes ? o->buffer_bytes : RECORD_BUFFER_BYTES), o->stack_depth,
+		s->clock.tsc_origin, s->err);
+	if (status != BASE_OK)
+		return status;
+	s->result->buffer_bytes = (uint64_t)s->ring.nr_blocks * RING_BLOCK_BYTES;
+	status = take_signals(s);
+	if (status != BASE_OK)
+		return status;
+	status = record_child_start(
+		&s->child, program, o->argv, preload, s->ring.path, &s->old_signals, s->err);
+	if (status != BASE_OK)
+		return status;
+	open_perf(s);
+	status = record_clock_finish(&s->clock, CALIBRATE_NS, s->err);
+	if (status != BASE_OK)
+		return status;
+	measure_cost(s);
+	status = open_trace(s);
+	if (status != BASE_OK)
+		return status;
+	s->converting = true;
+	return record_converter_init(&s->converter, &s->clock, s->writer, s->err);
+}
+
+/* ---- one round
+ * ---------------------------------------------------------------------------------------------- */
+
+/* The trace cannot grow any more; the target goes on, unrecorded. */
+static void give_up(struct session *s)
+{
+	const struct base_err *e = &s->converter.sink.err;
+	if (s->full)
+		return;
+	s->full = true;
+	__atomic_store_n(&s->ring.head->recording, 0, __ATOMIC_RELEASE);
+	snprintf(s->result->disk_full_why, sizeof s->result->disk_full_why, "%.*s",
+		RECORD_REASON_BYTES - 1,
+		e->nr_causes ? e->cause[0] : base_status_line(s->converter.sink.status));
+	if (e->sys_errno != ENOSPC && e->sys_errno != EFBIG && e->sys_errno != EDQUOT) {
+		s->status = s->converter.sink.status;
+		if (s->err)
+			*s->err = *e;
+	}
+}
+
+static void look(struct session *s, bool final)
+{
+	struct record_clock_pair pair;
+	record_clock_read_pair(3, &pair);
+	if (final || pair.raw_ns >= s->pair_ns + PAIR_EVERY_NS) {
+		record_clock_add_pair(&s->clock, pair);
+		s->pair_ns = pair.raw_ns;
+	}
+	uint64_t now = pair.tsc - s->clock.tsc_origin, limit = now + ticks_of(s, FUTURE_NS);
+	uint64_t margin = s->perf ? ticks_of(s, PERF_MARGIN_NS) : 0;
+	uint64_t horizon = final ? limit : now > margin ? now - margin : 0;
+	if (s->perf)
+		record_perf_read(s->perf, &s->converter);
+	record_ring_drain(&s->ring, &s->converter, horizon, limit, final);
+	record_converter_release(&s->converter, record_clock_ns(&s->clock, horizon));
+	if (record_sink_failed(&s->converter.sink))
+		give_up(s);
+}
+
+static uint64_t interval_ns(struct session *s)
+{
+	unsigned used = s->ring.nr_used * 100 / s->ring.nr_blocks;
+	unsigned perf = record_perf_fill_percent(s->perf);
+	uint64_t records = s->converter.sink.nr_records;
+	bool idle = records == s->records_before;
+	s->records_before = records;
+	if (s->full)
+		return INTERVAL_IDLE_NS;
+	if (used > PERCENT_LOW || perf > PERCENT_LOW)
+		return 0;
+	if (s->ring.nr_used > USED_BUSY || perf > PERCENT_LOW / 2)
+		return INTERVAL_BUSY_NS;
+	return idle ? INTERVAL_IDLE_NS : INTERVAL_NS;
+}
+
+static void report_progress(struct session *s)
+{
+	uint64_t now_ns = time_of(CLOCK_MONOTONIC_RAW);
+	if (!s->opts->progress || now_ns < s->progress_ns + PROGRESS_EVERY_NS)
+		return;
+	s->progress_ns = now_ns;
+	struct record_progress p = {.elapsed_ns = now_ns - s->begin_ns,
+		.records = s->converter.sink.nr_records,
+		.trace_bytes = trace_writer_bytes(s->writer),
+		.buffer_percent = s->ring.nr_used * 100 / s->ring.nr_blocks};
+	s->opts->progress(s->opts->progress_ctx, &p);
+}
+
+/* ---- signals
+ * ---------------------------------------------------------------------------------------------- */
+
+static uint64_t ns_of(struct timeval t)
+{
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_usec * 1000u;
+}
+
+static void reap(struct session *s)
+{
+	struct rusage usage;
+	int status;
+	pid_t pid;
+	do
+		pid = wait4(s->child.pid, &status, WNOHANG, &usage);
+	while (pid < 0 && errno == EINTR);
+	if (pid != s->child.pid)
+		return;
+	s->ended = true;
+	uint64_t raw_ns = time_of(CLOCK_MONOTONIC_RAW);
+	s->end_ns = record_clock_from_raw(&s->clock, raw_ns);
+	s->result->elapsed_ns = raw_ns - s->begin_ns;
+	s->result->wait_status = status;
+	s->result->exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+	s->result->target_cpu_ns = ns_of(usage.ru_utime) + ns_of(usage.ru_stime);
+}
+
+static void handle_signals(struct session *s)
+{
+	struct signalfd_siginfo info;
+	while (read(s->signal_fd, &info, sizeof info) == (ssize_t)sizeof info) {
+		int signal = (int)info.ssi_signo;
+		if (signal == SIGCHLD)
+			continue; /* looked after below, whoever it was */
+		if (signal == SIGINT && ++s->interrupts > 1)
+			s->stopped = true;
+		/* From the terminal: the target is in the same group and has got it, too. */
+		if (info.ssi_code != SI_KERNEL && !s->ended)
+			kill(s->child.pid, signal);
+		if (signal != SIGINT && s->ended)
+			s->stopped = true; /* while waiting for daemons */
+	}
+	if (!s->ended)
+		reap(s);
+}
+
+/* ---- run
+ * ------------------------------------------------------------------------------------------------------
+ */
+
+static bool is_alive(uint32_t pid)
+{
+	return !kill((pid_t)pid, 0) || errno == EPERM;
+}
+
+static bool any_alive(const struct session *s)
+{
+	const struct record_world *w = &s->converter.world;
+	for (size_t i = 0; i < w->nr_images; i++)
+		if (w->image[i] && !w->image[i]->ended && is_alive(w->image[i]->pid))
+			return true;
+	return false;
+}
+
+static bool goes_on(const struct session *s)
+{
+	if (s->stopped)
+		return false;
+	return !s->ended || (s->opts->wait_all && any_alive(s));
+}
+
+static void run(struct session *s)
+{
+	struct pollfd fd = {.fd = s->signal_fd, .events = POLLIN};
+	while (goes_on(s)) {
+		uint64_t sleep_ns = interval_ns(s);
+		struct timespec ts = {.tv_nsec = (long)sleep_ns};
+		if (ppoll(&fd, 1, &ts, NULL) > 0)
+			handle_signals(s);
+		else if (!sleep_ns)
+			sched_yield();
+		if (!s->full)
+			look(s, false);
+		report_progress(s);
+	}
+	__atomic_store_n(&s->ring.head->recording, 0, __ATOMIC_RELEASE);
+	if (!s->full)
+		look(s, true);
+}
+
+static enum base_status start(struct session *s)
+{
+	struct record_converter *c = &s->converter;
+	struct sigaction ignore = {.sa_handler = SIG_IGN};
+	c->main_pid = (uint32_t)s->child.pid;
+	struct record_task *task = record_converter_task(c, c->main_pid, c->main_pid);
+	if (task)
+		task->live = 1;
+	/* Only now, so that the child has not inherited it. A file that grows too large is an
+	 * error, no end. */
+	sigaction(SIGXFSZ, &ignore, &s->old_xfsz);
+	s->sched_policy = sched_getscheduler(0);
+	if (s->sched_policy == SCHED_OTHER)
+		sched_setscheduler(0, SCHED_BATCH, &(struct sched_param){0});
+	__atomic_store_n(&s->ring.head->recording, 1, __ATOMIC_RELEASE);
+	s->begin_ns = s->progress_ns = time_of(CLOCK_MONOTONIC_RAW);
+	int why = record_child_go(&s->child);
+	if (!why)
+		return BASE_OK;
+	waitpid(s->child.pid, NULL, 0);
+	s->child.pid = -1;
+	s->result->exit_code = why == ENOENT || why == ENOTDIR ? RECORD_EXIT_NOT_FOUND
+							       : RECORD_EXIT_NOT_EXECUTABLE;
+	return base_fail_errno(s->err, why, "cannot run '%s'", s->opts->argv[0]);
+}
+
+/* ---- the end
+ * ----------------------------------------------------------------------------------------------------
+ */
+
+static void count(struct session *s, enum trace_diag diag, uint64_t n)
+{
+	if (!n)
+		return;
+	s->result->count[diag] += n;
+	trace_writer_count(s->writer, diag, n);
+}
+
+static void count_all(struct session *s)
+{
+	const struct record_converter *c = &s->converter;
+	const struct ring_head *head = s->ring.head;
+	struct record_result *res = s->result;
+	count(s, TRACE_DIAG_records_lost,
+		__atomic_load_n(&head->lost_records, __ATOMIC_RELAXED) + c->nr_damaged_blocks);
+	count(s, TRACE_DIAG_nested_dropped,
+		__atomic_load_n(&head->nested_dropped, __ATOMIC_RELAXED) + c->nested_lost);
+	count(s, TRACE_DIAG_unattached_images, c->nr_unattached);
+	count(s, TRACE_DIAG_perf_lost, c->perf_lost);
+	count(s, TRACE_DIAG_no_samples, res->no_samples_why[0] != 0);
+	count(s, TRACE_DIAG_no_switches, res->no_switches_why[0] != 0);
+	count(s, TRACE_DIAG_disk_full, s->full);
+	count(s, TRACE_DIAG_killed, s->ended && WIFSIGNALED(res->wait_status));
+	res->count[TRACE_DIAG_time_raised] = c->nr_late; /* the writer counts them itself */
+}
+
+static enum base_status finish(struct session *s)
+{
+	struct record_result *res = s->result;
+	record_converter_finish(
+		&s->converter, s->ended ? res->wait_status : -1, s->end_ns, is_alive);
+	uint64_t before_ns = time_of(CLOCK_MONOTONIC_RAW);
+	res->nr_named_sites = record_sink_name_all(&s->converter.sink);
+	res->symbols_ns = time_of(CLOCK_MONOTONIC_RAW) - before_ns;
+	if (record_sink_failed(&s->converter.sink))
+		give_up(s);
+	count_all(s);
+	res->nr_sites = s->converter.sink.nr_sites;
+	res->ring_records = s->converter.nr_ring_records;
+	res->records = trace_writer_records(s->writer);
+	struct base_err close_err = {0};
+	enum base_status status = trace_writer_close(s->writer, &close_err);
+	s->writer = NULL;
+	if (status != BASE_OK && !s->full) {
+		s->status = status;
+		if (s->err)
+			*s->err = close_err;
+	}
+	if (res->target_cpu_ns)
+		res->overhead_share = (double)res->ring_records *
+				      (double)res->record_write_ns_x100 / 100.0 /
+				      (double)res->target_cpu_ns;
+	return s->status;
+}
+
+static void tear_down(struct session *s)
+{
+	if (s->child.pid > 0 && !s->begin_ns)
+		record_child_cancel(&s->child);
+	if (s->begin_ns) {
+		sigaction(SIGXFSZ, &s->old_xfsz, NULL);
+		if (s->sched_policy == SCHED_OTHER)
+			sched_setscheduler(0, SCHED_OTHER, &(struct sched_param){0});
+	}
+	record_perf_close(s->perf);
+	if (s->converting)
+		record_converter_fini(&s->converter);
+	if (s->writer && trace_writer_close(s->writer, NULL) == BASE_OK)
+		unlink(s->opts->output_path); /* the program did not run */
+	record_ring_destroy(&s->ring);
+	if (s->signal_fd >= 0) {
+		struct signalfd_siginfo info; /* those that came for us are answered */
+		while (read(s->signal_fd, &info, sizeof info) == (ssize_t)sizeof info)
+			continue;
+		close(s->signal_fd);
+		sigprocmask(SIG_SETMASK, &s->old_signals, NULL);
+	}
+}
+
+enum base_status record_run(
+	const struct record_options *opts, struct record_result *ret, struct base_err *err)
+{
+	char program[PATH_MAX];
+	if (opts->size != sizeof *opts || !opts->argv || !opts->argv[0] || !opts->output_path)
+		return base_fail(err, BASE_ERR_USAGE, "record_run: incomplete options");
+	struct session *s = base_alloc(sizeof *s);
+	if (!s)
+		return base_fail(err, BASE_ERR_NOMEM, "no memory for a recording");
+	uint64_t cpu_ns = time_of(CLOCK_PROCESS_CPUTIME_ID);
+	memset(ret, 0, sizeof *ret);
+	ret->wait_status = -1;
+	ret->exit_code = RECORD_EXIT_OURS;
+	*s = (struct session){
+		.opts = opts, .result = ret, .err = err, .signal_fd = -1, .child = {.pid = -1}};
+	enum base_status status = set_up(s, program);
+	if (status == BASE_OK)
+		status = start(s);
+	if (status == BASE_OK) {
+		run(s);
+		if (!s->ended) /* the program lives on without us */
+			ret->exit_code = 128 + SIGINT;
+		status = finish(s);
+	}
+	tear_down(s);
+	ret->recorder_cpu_ns = time_of(CLOCK_PROCESS_CPUTIME_ID) - cpu_ns;
+	base_free(s);
+	return status;
+}

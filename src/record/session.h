@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * session.h - record one run of a program into a trace: the parent process of `longpole record`.
+ *
+ * The program runs with the preload library in it and writes into a ring file in memory; the
+ * session reads that, adds what the kernel saw (perf_event), and writes the trace. The program has
+ * our stdin, stdout, stderr and process group. Linux, x86-64.
+ */
+#ifndef LONGPOLE_RECORD_SESSION_H
+#define LONGPOLE_RECORD_SESSION_H
+
+#include "base/base.h"
+#include "trace/trace.h"
+
+enum {
+	RECORD_EXIT_OURS = 125, /* longpole could not do it */
+	RECORD_EXIT_NOT_EXECUTABLE = 126,
+	RECORD_EXIT_NOT_FOUND = 127,
+	RECORD_SAMPLE_HZ = 999,
+	RECORD_BUFFER_BYTES = 256 << 20, /* sparse: pages that are never needed cost nothing */
+	RECORD_STACK_DEPTH = 16,
+	RECORD_REASON_BYTES = 160,
+};
+
+struct record_progress {
+	uint64_t elapsed_ns, records, trace_bytes;
+	unsigned buffer_percent; /* of the ring in use */
+};
+
+struct record_options {
+	size_t size; /* sizeof(struct record_options) of the caller */
+	const char *output_path;
+	char *const *argv;     /* NULL-terminated; argv[0] is searched in $PATH */
+	const char *tool;      /* for the trace's header: "longpole 0.1.0" */
+	uint64_t sample_hz;    /* 0: no samples */
+	uint64_t buffer_bytes; /* 0: RECORD_BUFFER_BYTES */
+	unsigned stack_depth;  /* frames kept of a wait; 0: none */
+	bool switches;         /* record when threads get and lose processors */
+	bool wait_all;         /* until all recorded processes have ended, not only the first */
+	void (*progress)(void *ctx,
+		const struct record_progress *p); /* may be NULL; about 5 times a second */
+	void *progress_ctx;
+};
+
+/* The defaults; set output_path and argv. */
+struct record_options record_options_default(void);
+
+struct record_result {
+	int wait_status; /* of the program, as waitpid; -1: it still runs (stopped by a second
+			    Ctrl-C) or never ran */
+	int exit_code; /* what the caller should exit with: its own, 128 + signal, or 125, 126, 127
+			*/
+	uint64_t elapsed_ns; /* of the program */
+	uint64_t records, trace_bytes, ring_records;
+	uint64_t count[TRACE_DIAG_NR]; /* as in the trace's footer */
+	uint64_t target_cpu_ns;        /* of the program and its children that were waited for */
+	uint64_t recorder_cpu_ns;      /* of this process while recording */
+	uint64_t tsc_read_ns_x100, record_write_ns_x100; /* measured at the start: 1/100 ns */
+	double overhead_share; /* ring records x cost of one / target_cpu_ns: an estimate, 0 when
+				  unknown */
+	uint64_t buffer_bytes; /* what the ring got */
+	uint64_t symbols_ns;   /* spent on names at the end */
+	uint64_t nr_sites, nr_named_sites;
+	char no_samples_why[RECORD_REASON_BYTES],
+		no_switches_why[RECORD_REASON_BYTES]; /* "": there are */
+	char disk_full_why[RECORD_REASON_BYTES];
+};
+
+/*
+ * record_run() - start opts->argv, record it, return when it has ended and the trace is complete.
+ * SIGINT (first), SIGTERM, SIGHUP and SIGQUIT are passed on to the program if it did not get them
+ * itself; the second SIGINT ends the recording only. A full disk does not disturb the program: the
+ * trace ends early, BASE_OK is returned and disk_full counted. On an error ret->exit_code is 125,
+ * 126 or 127 and the program did not run, or its trace is damaged (then wait_status is set).
+ * BASE_ERR_ENV: statically linked or setuid program, no TSC, no preload library, no memory for the
+ * ring. Not for threads of one process at the same time: changes SIGCHLD's and others' blocking
+ * while it runs.
+ */
+enum base_status record_run(const struct record_options *opts, struct record_result *ret,
+	struct base_err *err) BASE_MUST_CHECK;
+
+#endif

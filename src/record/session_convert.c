@@ -1,0 +1,497 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* session_convert.c - ring words to trace records. */
+#include "record/session_convert.h"
+
+#include <string.h>
+
+enum role { ROLE_value, ROLE_object, ROLE_site, ROLE_stack };
+
+static const uint8_t words_of[128] = {
+#define RING_RECORD(name, n) [TRACE_##name] = (n) + 1,
+	RING_RECORDS(RING_RECORD)
+#undef RING_RECORD
+};
+
+/* ---- tables -----------------------------------------------------------------------------------
+ */
+
+static enum role role_of(const struct trace_field_desc *f)
+{
+	if (f->type != TRACE_FIELD_ID)
+		return ROLE_value;
+	if (!strcmp(f->unit, "object"))
+		return ROLE_object;
+	if (!strcmp(f->unit, "site"))
+		return ROLE_site;
+	return !strcmp(f->unit, "stack") ? ROLE_stack : ROLE_value;
+}
+
+static void describe_kind(struct record_kind *k, unsigned kind)
+{
+	const struct trace_kind_desc *d = trace_kind_find(kind);
+	BASE_ASSERT(d && d->nr_fields <= RECORD_FIELDS_MAX);
+	k->known = true;
+	k->nr_words = (uint8_t)(words_of[kind] - 1);
+	k->note = kind >= TRACE_note_begin && kind <= TRACE_note_link;
+	k->nr_fields = (uint8_t)d->nr_fields;
+	BASE_ASSERT(k->note || k->nr_words == d->nr_fields);
+	for (unsigned i = 0; i < d->nr_fields; i++) {
+		k->field[i].role = (uint8_t)role_of(&d->field[i]);
+		k->field[i].wide = d->field[i].type != TRACE_FIELD_ID;
+		k->field[i].offset = d->field[i].offset;
+	}
+}
+
+enum base_status record_converter_init(struct record_converter *c, const struct record_clock *clock,
+	struct trace_writer *w, struct base_err *err)
+{
+	memset(c, 0, sizeof *c);
+	c->clock = clock;
+	for (unsigned kind = 0; kind < BASE_COUNT(words_of); kind++)
+		if (words_of[kind])
+			describe_kind(&c->kind[kind], kind);
+	enum base_status status = record_sink_init(&c->sink, w, err);
+	record_world_init(&c->world, &c->sink);
+	return status;
+}
+
+void record_converter_fini(struct record_converter *c)
+{
+	for (size_t i = 0; i < c->nr_threads; i++) {
+		base_free(c->thread[i]->block);
+		base_free(c->thread[i]);
+	}
+	for (size_t i = 0; i < c->nr_tasks; i++) {
+		struct record_task *task = c->task[i];
+		for (size_t j = task->first; j < task->nr; j++)
+			base_free(task->event[j].frame);
+		base_free(task->event);
+		base_free(task->map);
+		base_free(task);
+	}
+	base_free(c->thread);
+	base_free(c->task);
+	base_map_fini(&c->threads);
+	base_map_fini(&c->tasks);
+	base_map_fini(&c->names);
+	base_map_fini(&c->actors);
+	base_map_fini(&c->states);
+	base_map_fini(&c->queues);
+	record_world_fini(&c->world);
+	record_sink_fini(&c->sink);
+}
+
+static void put(
+	struct record_converter *c, struct base_map *m, uint64_t hi, uint64_t lo, uint64_t value)
+{
+	enum base_status status = base_map_put(m, hi, lo, value);
+	if (status != BASE_OK)
+		record_sink_fail(&c->sink, status, "no memory to remember one more name");
+}
+
+struct record_thread *record_converter_thread(struct record_converter *c, uint32_t image_number,
+	uint32_t parent_image, uint32_t pid, uint32_t tid, uint64_t number)
+{
+	uint64_t known;
+	if (base_map_get(&c->threads, image_number, number, &known))
+		return c->thread[known];
+	struct record_image *image = record_world_image(&c->world, image_number, parent_image, pid);
+	if (!image || !number || record_sink_failed(&c->sink))
+		return NULL;
+	struct record_thread *t = base_alloc(sizeof *t);
+	if (!t || base_grow(&c->thread, &c->thread_capacity, c->nr_threads + 1, sizeof(void *)) !=
+			  BASE_OK) {
+		base_free(t);
+		record_sink_fail(&c->sink, BASE_ERR_NOMEM, "no memory for one more thread");
+		return NULL;
+	}
+	*t = (struct record_thread){.image = image, .number = number, .pid = pid, .tid = tid};
+	put(c, &c->threads, image_number, number, c->nr_threads);
+	c->thread[c->nr_threads++] = t;
+	return t;
+}
+
+/* ---- lengths ------------------------------------------------------------------------------------
+ */
+
+static size_t padded(uint64_t bytes)
+{
+	return (size_t)(bytes + 7) / 8;
+}
+
+static size_t text_length(size_t before, uint64_t bytes)
+{
+	return bytes <= RING_TEXT_MAX ? before + padded(bytes) : 0;
+}
+
+static size_t variable_length(const uint64_t *word, size_t nr)
+{
+	enum { MODULE_WORDS = 5 + 3, DESCRIPTOR_WORDS = 1 + sizeof(struct ring_descriptor) / 8 };
+	if (nr < 2)
+		return 0;
+	switch (word[0] & 0xff) {
+	case RING_stack:
+		return word[1] <= RING_STACK_MAX ? 2 + (size_t)word[1] : 0;
+	case RING_module:
+		return nr < MODULE_WORDS || word[4] >> 32 > 20
+			       ? 0
+			       : text_length(MODULE_WORDS, word[4] & UINT32_MAX);
+	case RING_unload:
+	case RING_lost:
+		return 2;
+	case RING_descriptor:
+		return nr < DESCRIPTOR_WORDS ? 0 : text_length(DESCRIPTOR_WORDS, word[8]);
+	case RING_name:
+		return nr < 5 ? 0 : text_length(5, word[4]);
+	case RING_thread_name:
+		return text_length(2, word[1]);
+	case RING_image:
+		return nr < 3 ? 0 : text_length(3, word[2]);
+	default:
+		return 0;
+	}
+}
+
+size_t record_ring_length(const struct record_converter *c, const uint64_t *word, size_t nr)
+{
+	unsigned kind = word[0] & 0xff;
+	size_t length = kind < BASE_COUNT(c->kind)
+				? (c->kind[kind].known ? c->kind[kind].nr_words + 1u : 0)
+				: variable_length(word, nr);
+	return length <= nr ? length : 0;
+}
+
+/* ---- introductions
+ * ------------------------------------------------------------------------------- */
+
+static void read_module(
+	struct record_converter *c, struct record_image *image, const uint64_t *word)
+{
+	static const char digit[] = "0123456789abcdef";
+	char hex[40];
+	size_t nr_id = (size_t)(word[4] >> 32), nr_path = (size_t)(word[4] & UINT32_MAX);
+	const uint8_t *id = (const uint8_t *)(word + 5);
+	for (size_t i = 0; i < nr_id; i++) {
+		hex[2 * i] = digit[id[i] >> 4];
+		hex[2 * i + 1] = digit[id[i] & 15];
+	}
+	uint32_t path = record_sink_text(&c->sink, (const char *)(word + 8), nr_path);
+	uint32_t build_id = record_sink_text(&c->sink, hex, 2 * nr_id);
+	record_image_module(&c->world, image,
+		(struct record_range){.start = word[1],
+			.end = word[2],
+			.bias = word[3],
+			.module = record_sink_module(&c->sink, path, build_id)});
+}
+
+static void read_descriptor(
+	struct record_converter *c, struct record_image *image, const uint64_t *word)
+{
+	struct ring_descriptor r;
+	memcpy(&r, word + 1, sizeof r);
+	struct record_descriptor d = {.incarnation = r.incarnation & RING_OBJECT_ADDRESS,
+		.type = r.type,
+		.dev = r.dev,
+		.ino = r.ino,
+		.capacity_bytes = r.capacity_bytes,
+		.pair_ino = r.pair_ino,
+		.name = (const char *)(word + 1 + sizeof r / 8),
+		.name_bytes = (size_t)r.name_bytes};
+	record_image_descriptor(&c->world, image, &d);
+}
+
+static void read_name(struct record_converter *c, struct record_image *image, const uint64_t *word)
+{
+	uint32_t name = record_sink_text(&c->sink, (const char *)(word + 5), (size_t)word[4]);
+	if (word[2] == RING_NAME_object) {
+		record_image_name_object(&c->world, image, word[1], name);
+		return;
+	}
+	uint32_t site = record_image_site(&c->world, image, word[3]);
+	put(c, &c->names, image->number, word[1], (uint64_t)name << 32 | site);
+}
+
+static void introduce(
+	struct record_converter *c, struct record_image *image, const uint64_t *word, unsigned kind)
+{
+	switch (kind) {
+	case RING_module:
+		read_module(c, image, word);
+		break;
+	case RING_descriptor:
+		read_descriptor(c, image, word);
+		break;
+	case RING_name:
+		read_name(c, image, word);
+		break;
+	default:
+		break;
+	}
+}
+
+/* Lengths must not change between check and use: records of variable length are read from a copy.
+ */
+static const uint64_t *own_copy(struct record_converter *c, const uint64_t *word, size_t length)
+{
+	if (length > RECORD_OWN_WORDS_MAX)
+		return NULL;
+	memcpy(c->copy, word, length * sizeof *word);
+	return record_ring_length(c, c->copy, length) == length ? c->copy : NULL;
+}
+
+void record_convert_introductions(struct record_converter *c, struct record_image *image,
+	const uint64_t *word, size_t from, size_t nr)
+{
+	for (size_t i = from; i < nr;) {
+		uint64_t head = __atomic_load_n(&word[i], __ATOMIC_ACQUIRE);
+		size_t length = head ? record_ring_length(c, word + i, nr - i) : 0;
+		if (!length)
+			return;
+		unsigned kind = head & 0xff;
+		if (kind == RING_module || kind == RING_descriptor || kind == RING_name) {
+			uint64_t saved[RECORD_OWN_WORDS_MAX]; /* the caller may be using the copy */
+			memcpy(saved, c->copy, sizeof saved);
+			const uint64_t *copy = own_copy(c, word + i, length);
+			if (copy)
+				introduce(c, image, copy, kind);
+			memcpy(c->copy, saved, sizeof saved);
+		}
+		i += length;
+	}
+}
+
+/* ---- annotations
+ * ----------------------------------------------------------------------------------- */
+
+static uint64_t name_of(struct record_converter *c, const struct record_thread *t, uint64_t name_id)
+{
+	uint64_t known;
+	if (base_map_get(&c->names, t->image->number, name_id, &known))
+		return known;
+	if (c->world.look_ahead && c->world.look_ahead(c->world.look_ahead_ctx, t->image) &&
+		base_map_get(&c->names, t->image->number, name_id, &known))
+		return known;
+	return 0;
+}
+
+static uint32_t actor_of(
+	struct record_converter *c, const struct record_thread *t, uint32_t name, uint64_t instance)
+{
+	uint64_t known, scope = (uint64_t)t->image->number << 32 | name;
+	if (base_map_get(&c->actors, scope, instance, &known))
+		return (uint32_t)known;
+	uint32_t id = record_sink_actor(&c->sink, t->image->name, name, instance);
+	put(c, &c->actors, scope, instance, id);
+	return id;
+}
+
+static uint32_t queue_of(
+	struct record_converter *c, const struct record_thread *t, uint32_t name, uint64_t instance)
+{
+	uint64_t known, scope = (uint64_t)t->image->number << 32 | name;
+	if (base_map_get(&c->queues, scope, instance, &known))
+		return (uint32_t)known;
+	uint32_t id =
+		record_sink_object(&c->sink, (struct trace_object){.process = t->image->process,
+						     .type = TRACE_OBJECT_queue,
+						     .address = instance,
+						     .name = name});
+	put(c, &c->queues, scope, instance, id);
+	return id;
+}
+
+static uint32_t state_of(struct record_converter *c, uint64_t name_and_site)
+{
+	uint64_t known;
+	uint32_t name = (uint32_t)(name_and_site >> 32), site = (uint32_t)name_and_site;
+	if (base_map_get(&c->states, name, site, &known))
+		return (uint32_t)known;
+	uint32_t id = record_sink_state(&c->sink, name, site);
+	put(c, &c->states, name, site, id);
+	return id;
+}
+
+static uint32_t end_note(struct record_converter *c, struct record_thread *t, uint32_t name)
+{
+	if (t->nr_notes && (!name || t->note[t->nr_notes - 1].name == name))
+		return t->note[--t->nr_notes].actor;
+	return name ? actor_of(c, t, name, 0) : 0; /* misnested: the model says so */
+}
+
+static void convert_note(struct record_converter *c, struct record_thread *t, const uint64_t *word,
+	struct trace_record *r)
+{
+	uint64_t named = word[1] ? name_of(c, t, word[1]) : 0;
+	uint32_t name = (uint32_t)(named >> 32);
+	switch (r->kind) {
+	case TRACE_note_begin:
+		r->u.note_begin.actor = actor_of(c, t, name, word[2]);
+		r->u.note_begin.flags = word[3];
+		if (t->nr_notes < RECORD_NOTES_MAX) {
+			t->note[t->nr_notes].actor = r->u.note_begin.actor;
+			t->note[t->nr_notes++].name = name;
+		}
+		break;
+	case TRACE_note_end:
+		r->u.note_end.actor = end_note(c, t, name);
+		break;
+	case TRACE_note_state:
+		r->u.note_state.state = state_of(c, named);
+		r->u.note_state.flags = word[2];
+		break;
+	case TRACE_note_link:
+		r->u.note_link.actor = word[1] ? actor_of(c, t, name, word[2]) : 0;
+		r->u.note_link.flags = word[3];
+		break;
+	default: /* the queue verbs have one layout */
+		r->u.note_enqueue.object = queue_of(c, t, name, word[2]);
+		r->u.note_enqueue.n = word[3];
+		r->u.note_enqueue.flags = word[4];
+		r->u.note_enqueue.site = record_image_site(&c->world, t->image, word[5]);
+		break;
+	}
+}
+
+/* ---- records
+ * ----------------------------------------------------------------------------------------- */
+
+static void set_field(struct trace_record *r, uint16_t offset, bool wide, uint64_t value)
+{
+	uint8_t *p = (uint8_t *)r + offset;
+	if (wide)
+		memcpy(p, &value, sizeof value);
+	else
+		memcpy(p, &(uint32_t){(uint32_t)value}, sizeof(uint32_t));
+}
+
+static uint32_t take_stack(struct record_converter *c, struct record_thread *t)
+{
+	uint32_t nr = t->nr_frames;
+	t->nr_frames = 0;
+	return record_image_stack(&c->world, t->image, t->frame, nr, false);
+}
+
+static void convert_fields(struct record_converter *c, struct record_thread *t,
+	const struct record_kind *k, const uint64_t *word, struct trace_record *r)
+{
+	for (unsigned i = 0; i < k->nr_fields; i++) {
+		uint64_t value = word[i + 1];
+		switch (k->field[i].role) {
+		case ROLE_object:
+			value = record_image_object(&c->world, t->image, value);
+			break;
+		case ROLE_site:
+			value = record_image_site(&c->world, t->image, value);
+			break;
+		case ROLE_stack:
+			value = value ? take_stack(c, t) : 0;
+			break;
+		default:
+			break;
+		}
+		set_field(r, k->field[i].offset, k->field[i].wide, value);
+	}
+}
+
+/* What some records say about their thread's image and objects. */
+static void learn(
+	struct record_converter *c, struct record_thread *t, const uint64_t *word, unsigned kind)
+{
+	if (kind == TRACE_process_begin) {
+		t->image->begun = true;
+		if (word[1])
+			record_image_set_forked(&c->world, t->image);
+	} else if (kind == TRACE_token_set &&
+		   (word[1] & ~RING_OBJECT_SHARED) >> RING_OBJECT_TYPE_SHIFT ==
+			   TRACE_OBJECT_barrier) {
+		record_image_size_object(&c->world, t->image, word[1], word[2]);
+	}
+}
+
+static void convert_own(struct record_converter *c, struct record_thread *t, const uint64_t *word,
+	unsigned kind, uint64_t time_ns)
+{
+	struct trace_record r = {.time_ns = time_ns, .kind = TRACE_lost};
+	switch (kind) {
+	case RING_stack:
+		t->nr_frames = (uint32_t)word[1];
+		memcpy(t->frame, word + 2, t->nr_frames * sizeof *t->frame);
+		break;
+	case RING_unload:
+		record_image_unload(&c->world, t->image, word[1]);
+		break;
+	case RING_thread_name:
+		t->name = record_sink_text(&c->sink, (const char *)(word + 2), (size_t)word[1]);
+		record_sink_stream_again(&c->sink, t->stream, t->image->process, t->tid, t->name);
+		break;
+	case RING_image:
+		record_image_describe(
+			&c->world, t->image, (const char *)(word + 3), (size_t)word[2]);
+		break;
+	case RING_lost:
+		r.u.lost.n = word[1];
+		record_thread_put(c, t, &r);
+		break;
+	default:
+		introduce(c, t->image, word, kind);
+		break;
+	}
+}
+
+static void convert_one(struct record_converter *c, struct record_thread *t, const uint64_t *word,
+	size_t length, unsigned kind, uint64_t time_ns)
+{
+	if (BASE_UNLIKELY(!t->started))
+		record_thread_start(c, t, time_ns);
+	if (BASE_UNLIKELY(record_thread_next_event_ns(t) <= time_ns))
+		record_thread_events(c, t, time_ns);
+	if (BASE_UNLIKELY(kind >= BASE_COUNT(c->kind))) {
+		const uint64_t *copy = own_copy(c, word, length);
+		if (copy)
+			convert_own(c, t, copy, kind, time_ns);
+		return;
+	}
+	struct trace_record r;
+	r.time_ns = time_ns;
+	r.kind = (uint16_t)kind;
+	c->nr_ring_records++;
+	if (kind == TRACE_lock_acquire || kind == TRACE_lock_release) { /* most of all records */
+		r.u.lock_acquire.object = record_image_object(&c->world, t->image, word[1]);
+		r.u.lock_acquire.site = record_image_site(&c->world, t->image, word[2]);
+	} else if (c->kind[kind].note) {
+		convert_note(c, t, word, &r);
+	} else {
+		learn(c, t, word, kind);
+		convert_fields(c, t, &c->kind[kind], word, &r);
+		if (kind == TRACE_thread_begin)
+			record_sink_site_is_exact(&c->sink, r.u.thread_begin.site);
+	}
+	record_thread_put(c, t, &r);
+}
+
+size_t record_convert(struct record_converter *c, struct record_thread *t, const uint64_t *word,
+	size_t from, size_t nr, uint64_t horizon, uint64_t limit, enum record_stop *ret_stop)
+{
+	size_t i = from;
+	*ret_stop = RECORD_STOP_end;
+	while (i < nr && !record_sink_failed(&c->sink)) {
+		uint64_t head = __atomic_load_n(&word[i], __ATOMIC_ACQUIRE);
+		uint64_t ticks = head >> 8;
+		if (!head) {
+			*ret_stop = RECORD_STOP_zero;
+			break;
+		}
+		size_t length = record_ring_length(c, word + i, nr - i);
+		if (BASE_UNLIKELY(!length || ticks > limit)) {
+			*ret_stop = RECORD_STOP_damaged;
+			break;
+		}
+		if (ticks > horizon) {
+			*ret_stop = RECORD_STOP_horizon;
+			break;
+		}
+		convert_one(c, t, word + i, length, head & 0xff, record_clock_ns(c->clock, ticks));
+		i += length;
+	}
+	return i;
+}

@@ -1,0 +1,492 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * session_event.c - the kernel's events of each task, put in order with the ring's records.
+ *
+ * A tid is used again, by an exec and by later threads: fork and exec events are marks in its
+ * queue. What lies behind the last mark belongs to the ring thread that begins there, or, when none
+ * does in time, to a stream made for it.
+ */
+#include "record/session_convert.h"
+#include "record/symbols.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+	HOLD_NS = 2000000000,  /* a stdio call's beginning is in the ring only when it has ended */
+	ATTACH_NS = 200000000, /* how long a new image may take to attach */
+	SHORT_LIFE_NS = 20000000, /* who did not attach and lived no longer gets no stream */
+	UNATTACHED_NS = 5000000,  /* ... and is not even counted as not recorded */
+	EVENT_COMMAND_MAX = 4096,
+};
+
+struct record_task *record_converter_task(struct record_converter *c, uint32_t tid, uint32_t pid)
+{
+	uint64_t known;
+	if (base_map_get(&c->tasks, 0, tid, &known))
+		return c->task[known];
+	struct record_task *task = base_alloc(sizeof *task);
+	if (!task ||
+		base_grow(&c->task, &c->task_capacity, c->nr_tasks + 1, sizeof(void *)) !=
+			BASE_OK ||
+		base_map_put(&c->tasks, 0, tid, c->nr_tasks) != BASE_OK) {
+		base_free(task);
+		record_sink_fail(&c->sink, BASE_ERR_NOMEM, "no memory for one more task");
+		return NULL;
+	}
+	c->task[c->nr_tasks++] = task;
+	task->tid = tid;
+	task->pid = pid;
+	return task;
+}
+
+/* ---- queues -------------------------------------------------------------------------------------
+ */
+
+static void queue_event(
+	struct record_converter *c, struct record_task *task, const struct record_event *e)
+{
+	if (task->first && task->first * 2 >= task->nr) {
+		task->nr -= task->first;
+		memmove(task->event, task->event + task->first, task->nr * sizeof *task->event);
+		task->first = 0;
+	}
+	if (base_grow(&task->event, &task->capacity, task->nr + 1, sizeof *e) != BASE_OK) {
+		base_free(e->frame);
+		record_sink_fail(&c->sink, BASE_ERR_NOMEM, "no memory for one more kernel event");
+		return;
+	}
+	size_t at = task->nr++;
+	for (; at > task->first && task->event[at - 1].time_ns > e->time_ns; at--)
+		task->event[at] = task->event[at - 1];
+	task->event[at] = *e;
+	c->nr_waiting++;
+}
+
+static struct record_event next_event(struct record_converter *c, struct record_task *task)
+{
+	c->nr_waiting--;
+	return task->event[task->first++];
+}
+
+/* ---- processes that did not attach
+ * ------------------------------------------------------------------ */
+
+static void add_map(struct record_converter *c, struct record_task *leader, struct record_map map)
+{
+	if (leader->nr_maps >= RECORD_MAPS_MAX)
+		return;
+	if (base_grow(&leader->map, &leader->map_capacity, leader->nr_maps + 1, sizeof map) !=
+		BASE_OK)
+		record_sink_fail(&c->sink, BASE_ERR_NOMEM, "no memory for one more mapping");
+	else
+		leader->map[leader->nr_maps++] = map;
+}
+
+static void inherit_maps(
+	struct record_converter *c, struct record_task *child, const struct record_task *parent)
+{
+	child->nr_maps = 0;
+	for (size_t i = 0; i < parent->nr_maps; i++)
+		add_map(c, child, parent->map[i]);
+}
+
+static void read_command(struct record_converter *c, struct record_image *image, const char *comm)
+{
+	char path[40], text[EVENT_COMMAND_MAX];
+	snprintf(path, sizeof path, "/proc/%u/cmdline", image->pid);
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd >= 0 ? read(fd, text, sizeof text) : 0;
+	if (fd >= 0)
+		close(fd);
+	if (n > 1)
+		record_image_describe(&c->world, image, text, (size_t)n - 1);
+	else
+		record_image_rename(&c->world, image, comm, strnlen(comm, 16));
+}
+
+static struct record_image *unattached_image(struct record_converter *c, struct record_task *leader)
+{
+	struct record_image *image = record_world_extra(&c->world, leader->pid);
+	if (!image)
+		return NULL;
+	image->parent = record_world_pid(&c->world, leader->parent);
+	if (image->parent == image->number)
+		image->parent = 0;
+	for (size_t i = 0; i < leader->nr_maps; i++) {
+		const struct record_map *m = &leader->map[i];
+		const char *path = base_strtab_get(c->sink.strings, m->path);
+		char build_id[RECORD_BUILD_ID_TEXT] = "";
+		uint64_t bias = 0;
+		if (!record_elf_bias(path, m->start, m->file_offset, &bias, build_id))
+			continue;
+		uint32_t id = record_sink_text(&c->sink, build_id, strlen(build_id));
+		record_image_module(&c->world, image,
+			(struct record_range){.start = m->start,
+				.end = m->end,
+				.bias = bias,
+				.module = record_sink_module(&c->sink, m->path, id)});
+	}
+	read_command(c, image, leader->comm);
+	return image;
+}
+
+/* A stream for a task that has no ring records. */
+static struct record_thread *own_stream(
+	struct record_converter *c, struct record_task *task, uint64_t time_ns)
+{
+	struct record_task *leader =
+		task->tid == task->pid ? task : record_converter_task(c, task->pid, task->pid);
+	uint32_t number = record_world_pid(&c->world, task->pid);
+	struct record_image *image = record_world_find(&c->world, number);
+	/* A leader that begins anew is a new image; other threads belong to the one there is. */
+	if (leader && (!image || task == leader))
+		image = unattached_image(c, leader);
+	struct record_thread *t = image ? base_alloc(sizeof *t) : NULL;
+	if (!t || base_grow(&c->thread, &c->thread_capacity, c->nr_threads + 1, sizeof(void *)) !=
+			  BASE_OK) {
+		base_free(t);
+		record_sink_fail(&c->sink, BASE_ERR_NOMEM, "no memory for one more thread");
+		return NULL;
+	}
+	c->thread[c->nr_threads++] = t;
+	*t = (struct record_thread){
+		.image = image, .pid = task->pid, .tid = task->tid, .task = task, .started = true};
+	if (task != leader)
+		t->name = record_sink_text(
+			&c->sink, task->comm, strnlen(task->comm, sizeof task->comm));
+	t->stream = record_sink_stream(&c->sink, image->process, task->tid, t->name);
+	task->owner = t;
+	if (!image->begun && task == leader) {
+		image->begun = true;
+		struct trace_record r = {.time_ns = time_ns, .kind = TRACE_process_begin};
+		record_thread_put(c, t, &r);
+	}
+	return t;
+}
+
+/* ---- one event
+ * -------------------------------------------------------------------------------------- */
+
+static void put_process_end(
+	struct record_converter *c, struct record_thread *t, uint64_t time_ns, int64_t status)
+{
+	if (t->image->ended)
+		return;
+	t->image->ended = true;
+	struct trace_record r = {.time_ns = time_ns, .kind = TRACE_process_end};
+	r.u.process_end.status = status;
+	record_thread_put(c, t, &r);
+}
+
+static void put_sample(
+	struct record_converter *c, struct record_thread *t, const struct record_event *e)
+{
+	struct trace_record r = {.time_ns = e->time_ns, .kind = TRACE_sample};
+	r.u.sample.site = record_image_site(&c->world, t->image, e->ip);
+	record_sink_site_is_exact(&c->sink, r.u.sample.site);
+	if (e->nr_frames)
+		r.u.sample.stack =
+			record_image_stack(&c->world, t->image, e->frame, e->nr_frames, true);
+	record_thread_put(c, t, &r);
+}
+
+static void put_event(
+	struct record_converter *c, struct record_thread *t, const struct record_event *e)
+{
+	struct trace_record r = {.time_ns = e->time_ns};
+	switch (e->kind) {
+	case RECORD_EVENT_sample:
+		put_sample(c, t, e);
+		break;
+	case RECORD_EVENT_out:
+	case RECORD_EVENT_preempted:
+		r.kind = TRACE_cpu_out;
+		r.u.cpu_out.processor = e->cpu;
+		r.u.cpu_out.preempted = e->kind == RECORD_EVENT_preempted;
+		record_thread_put(c, t, &r);
+		break;
+	case RECORD_EVENT_in:
+		r.kind = TRACE_cpu_in;
+		r.u.cpu_in.processor = e->cpu;
+		record_thread_put(c, t, &r);
+		break;
+	default:
+		break;
+	}
+}
+
+static bool is_mark(enum record_event_kind kind)
+{
+	return kind == RECORD_EVENT_fork || kind == RECORD_EVENT_exec;
+}
+
+static void await_owner(struct record_task *task, const struct record_event *e)
+{
+	task->owner = NULL;
+	task->by_exec = e->kind == RECORD_EVENT_exec;
+	task->await_ns = e->time_ns;
+	task->pid = e->pid;
+}
+
+/* The image that was awaited since an exec did not come. */
+static void count_unattached(struct record_converter *c, struct record_task *task, uint64_t end_ns)
+{
+	if (task->by_exec && !task->owner && task->tid == task->pid &&
+		end_ns > task->await_ns + UNATTACHED_NS)
+		c->nr_unattached++;
+	task->by_exec = false;
+}
+
+/* Write the first waiting event, to its owner if there is one. */
+static void write_event(struct record_converter *c, struct record_task *task)
+{
+	struct record_event e = next_event(c, task);
+	if (is_mark(e.kind)) {
+		count_unattached(c, task, e.time_ns);
+		await_owner(task, &e);
+	} else if (e.kind == RECORD_EVENT_process_end) {
+		count_unattached(c, task, e.time_ns);
+		if (task->owner)
+			put_process_end(c, task->owner, e.time_ns, -1);
+	} else if (task->owner) {
+		put_event(c, task->owner, &e);
+	}
+	base_free(e.frame);
+}
+
+void record_thread_events(struct record_converter *c, struct record_thread *t, uint64_t time_ns)
+{
+	struct record_task *task = t->task;
+	while (task->owner == t && task->first < task->nr &&
+		task->event[task->first].time_ns <= time_ns)
+		write_event(c, task);
+}
+
+void record_thread_start(struct record_converter *c, struct record_thread *t, uint64_t time_ns)
+{
+	t->started = true;
+	struct record_task *task = record_converter_task(c, t->tid, t->pid);
+	t->task = task;
+	if (!task)
+		return;
+	size_t last_mark = SIZE_MAX;
+	for (size_t i = task->first; i < task->nr && task->event[i].time_ns <= time_ns; i++)
+		if (is_mark(task->event[i].kind))
+			last_mark = i - task->first;
+	for (size_t i = 0; last_mark != SIZE_MAX && i <= last_mark; i++)
+		write_event(c, task);
+	struct record_thread *before = task->owner;
+	if (before && !before->number && before->tid == t->tid && before->pid == t->pid) {
+		/* It has attached late: go on in the stream that it has got already. */
+		t->stream = before->stream;
+		t->last_ns = before->last_ns;
+		before->image->ended = true;
+		record_sink_stream_again(&c->sink, t->stream, t->image->process, t->tid, t->name);
+	} else {
+		t->stream = record_sink_stream(&c->sink, t->image->process, t->tid, t->name);
+	}
+	task->owner = t;
+	task->pid = t->pid;
+	task->by_exec = false;
+}
+
+/* ---- arrival
+ * ------------------------------------------------------------------------------------------ */
+
+static void event_comm(struct record_converter *c, struct record_task *task, const char *text)
+{
+	size_t length = strnlen(text, sizeof task->comm - 1);
+	memcpy(task->comm, text, length);
+	task->comm[length] = 0;
+	struct record_thread *t = task->owner;
+	if (!t || t->name || t->tid == t->pid)
+		return;
+	t->name = record_sink_text(&c->sink, text, length);
+	if (t->name != t->image->name)
+		record_sink_stream_again(&c->sink, t->stream, t->image->process, t->tid, t->name);
+}
+
+static void event_map(
+	struct record_converter *c, struct record_task *leader, const struct record_map_event *map)
+{
+	struct record_map m = {.start = map->start,
+		.end = map->end,
+		.file_offset = map->file_offset,
+		.path = record_sink_text(&c->sink, map->path, map->path_bytes)};
+	add_map(c, leader, m);
+}
+
+static void event_exit(
+	struct record_converter *c, struct record_task *leader, const struct record_event *e)
+{
+	if (leader->live && --leader->live)
+		return;
+	if (e->pid == c->main_pid) {
+		c->main_exit_ns = e->time_ns;
+		return;
+	}
+	struct record_event end = {.time_ns = e->time_ns,
+		.kind = RECORD_EVENT_process_end,
+		.pid = e->pid,
+		.tid = e->pid};
+	queue_event(c, leader, &end);
+}
+
+static void event_fork(struct record_converter *c, struct record_task *task,
+	struct record_task *leader, const struct record_event *e)
+{
+	leader->live++;
+	if (task != leader)
+		return;
+	leader->live = 1;
+	task->parent = e->other;
+	const struct record_task *parent = record_converter_task(c, e->other, e->other);
+	if (parent && parent != task)
+		inherit_maps(c, task, parent);
+}
+
+void record_converter_event(struct record_converter *c, const struct record_event *e,
+	const struct record_map_event *map, const char *text)
+{
+	if (e->kind == RECORD_EVENT_lost) {
+		c->perf_lost += e->ip;
+		return;
+	}
+	struct record_task *task = record_converter_task(c, e->tid, e->pid);
+	struct record_task *leader =
+		e->tid == e->pid ? task : record_converter_task(c, e->pid, e->pid);
+	if (!task || !leader) {
+		base_free(e->frame);
+		return;
+	}
+	switch (e->kind) {
+	case RECORD_EVENT_map:
+		event_map(c, leader, map);
+		return;
+	case RECORD_EVENT_comm:
+		event_comm(c, task, text);
+		return;
+	case RECORD_EVENT_exec:
+		event_comm(c, task, text);
+		leader->nr_maps = 0;
+		leader->live = 1;
+		break;
+	case RECORD_EVENT_fork:
+		event_fork(c, task, leader, e);
+		break;
+	default:
+		break;
+	}
+	queue_event(c, task, e);
+	if (e->kind == RECORD_EVENT_exit)
+		event_exit(c, leader, e);
+}
+
+/* ---- release
+ * --------------------------------------------------------------------------------------------- */
+
+/* When the present owner-less time of the task ends: its next mark or its exit; UINT64_MAX: not
+ * yet. */
+static uint64_t life_end(const struct record_task *task)
+{
+	for (size_t i = task->first; i < task->nr; i++)
+		if (is_mark(task->event[i].kind) || task->event[i].kind == RECORD_EVENT_exit)
+			return task->event[i].time_ns;
+	return UINT64_MAX;
+}
+
+/* Nobody has claimed the task's events: give them a stream when they are worth it. False: wait. */
+static bool settle_owner(struct record_converter *c, struct record_task *task, uint64_t horizon_ns)
+{
+	uint64_t end_ns = life_end(task), first_ns = task->event[task->first].time_ns;
+	uint64_t begin_ns = task->await_ns ? task->await_ns : first_ns;
+	if (is_mark(task->event[task->first].kind))
+		return true;
+	if (end_ns <= horizon_ns)
+		return end_ns < begin_ns + SHORT_LIFE_NS || own_stream(c, task, first_ns);
+	if (horizon_ns < begin_ns + ATTACH_NS || horizon_ns < first_ns + ATTACH_NS)
+		return false;
+	count_unattached(c, task, horizon_ns);
+	return own_stream(c, task, begin_ns);
+}
+
+static bool can_release(const struct record_task *task, uint64_t horizon_ns, uint64_t hold_ns)
+{
+	const struct record_event *e = &task->event[task->first];
+	if (e->time_ns > horizon_ns)
+		return false;
+	if (e->time_ns + hold_ns <= horizon_ns) {
+		/* Asleep: whatever it sleeps in may be written, with an earlier stamp, when it
+		 * wakes up. */
+		bool asleep = task->first + 1 == task->nr && e->kind == RECORD_EVENT_out;
+		if (!asleep || !task->owner || !task->owner->number)
+			return true;
+	}
+	return life_end(task) <= horizon_ns;
+}
+
+static void release_task(
+	struct record_converter *c, struct record_task *task, uint64_t horizon_ns, uint64_t hold_ns)
+{
+	while (task->first < task->nr && can_release(task, horizon_ns, task->owner ? hold_ns : 0)) {
+		if (!task->owner && !settle_owner(c, task, horizon_ns))
+			return;
+		write_event(c, task);
+	}
+}
+
+void record_converter_release(struct record_converter *c, uint64_t horizon_ns)
+{
+	uint64_t hold_ns = c->nr_waiting > RECORD_EVENTS_MAX ? 0 : HOLD_NS;
+	if (!c->nr_waiting)
+		return;
+	for (size_t i = 0; i < c->nr_tasks && !record_sink_failed(&c->sink); i++)
+		release_task(c, c->task[i], horizon_ns, hold_ns);
+}
+
+/* ---- the end
+ * ------------------------------------------------------------------------------------------------
+ */
+
+static bool is_main(const struct record_thread *t)
+{
+	return t->tid == t->pid && t->started;
+}
+
+static void end_process(struct record_converter *c, struct record_thread *t, int64_t status,
+	uint64_t end_ns, bool (*alive)(uint32_t pid))
+{
+	if (t->pid != c->main_pid) {
+		if (!alive(t->pid))
+			put_process_end(c, t, t->last_ns, -1);
+		return;
+	}
+	if (status < 0)
+		return;
+	if (c->main_exit_ns)
+		end_ns = c->main_exit_ns;
+	put_process_end(c, t, end_ns > t->last_ns ? end_ns : t->last_ns, status);
+}
+
+void record_converter_finish(
+	struct record_converter *c, int64_t status, uint64_t end_ns, bool (*alive)(uint32_t pid))
+{
+	for (size_t i = 0; i < c->nr_tasks && !record_sink_failed(&c->sink); i++) {
+		struct record_task *task = c->task[i];
+		while (task->first < task->nr) {
+			if (!task->owner)
+				(void)settle_owner(c, task, UINT64_MAX - HOLD_NS);
+			write_event(c, task);
+		}
+		count_unattached(c, task, end_ns);
+	}
+	/* An image that is not its process's newest has ended by exec. */
+	for (size_t i = 0; i < c->nr_threads && !record_sink_failed(&c->sink); i++) {
+		struct record_thread *t = c->thread[i];
+		if (is_main(t) && record_world_pid(&c->world, t->pid) == t->image->number)
+			end_process(c, t, status, end_ns, alive);
+	}
+}

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * session_image.h - program images: which code and which objects an address means.
+ *
+ * An image is one run of one program in one address space: a fork's child and an exec are new ones.
+ * Addresses mean nothing outside their image; only objects that are shared by the operating system
+ * (pipes, shared mappings) are one object in several.
+ */
+#ifndef LONGPOLE_RECORD_SESSION_IMAGE_H
+#define LONGPOLE_RECORD_SESSION_IMAGE_H
+
+#include "record/session_defs.h"
+
+enum {
+	RECORD_IMAGES_MAX = 1 << 20,
+	RECORD_RANGES_MAX = 1 << 14, /* mapped modules of one image */
+	RECORD_SITE_CACHE = 1 << 12, /* entries, a power of 2 */
+	RECORD_OBJECT_CACHE = 1 << 12,
+};
+
+struct record_range {
+	uint64_t start, end, bias;
+	uint32_t module;
+};
+
+struct record_shared { /* a MAP_SHARED mapping */
+	uint64_t start, end, offset, dev, ino;
+};
+
+struct record_image {
+	uint32_t number; /* 0: unused; the ring's, or RECORD_IMAGES_MAX and up: seen by perf only */
+	uint32_t parent; /* image number, 0: none */
+	uint32_t family; /* number of the image from which all forks since the last exec came */
+	uint32_t pid;
+	uint32_t process;       /* definition; 0: not yet */
+	uint32_t name, command; /* texts */
+	bool begun, ended;      /* its process_begin, process_end were written */
+	bool forked;            /* came by fork: inherits its parent's modules, objects, texts */
+	uint64_t prescan_tick;
+	struct record_range *range; /* sorted by start, no overlaps */
+	size_t nr_ranges, range_capacity;
+	struct record_shared *shared;
+	size_t nr_shared, shared_capacity;
+	uint64_t shared_read_ns; /* when /proc/pid/maps was read; 0: never */
+};
+
+/* What the ring says about a descriptor; texts are borrowed. */
+struct record_descriptor {
+	uint64_t incarnation, type, dev, ino, capacity_bytes, pair_ino;
+	const char *name;
+	size_t name_bytes;
+};
+
+struct record_world {
+	struct record_sink *sink;
+	struct record_image **image; /* by number; entries may be NULL */
+	size_t nr_images, image_capacity;
+	struct record_image **extra; /* images that perf alone saw: number - RECORD_IMAGES_MAX */
+	size_t nr_extra, extra_capacity;
+	struct base_map pids;      /* pid -> number of its newest image */
+	struct base_map addresses; /* (image, address) -> site id, of this generation */
+	uint32_t generation;       /* counts changes of any image's modules */
+	struct base_map objects;   /* (scope, key) -> object id; see session_object.c */
+	struct base_map mappings;  /* (dev, ino) -> dense number */
+	uint64_t nr_mappings;
+	struct base_map pairs;      /* (tuple, turn) -> pair id */
+	struct base_map pair_sides; /* (tuple, side) -> connections seen so far */
+	struct {
+		uint64_t address;
+		uint32_t image, generation;
+		uint32_t site;
+	} site_cache[RECORD_SITE_CACHE];
+	struct {
+		uint64_t word;
+		uint32_t image;
+		uint32_t object;
+	} object_cache[RECORD_OBJECT_CACHE];
+	/* Asked when an address or descriptor is unknown: look ahead in the image's unread records.
+	 */
+	bool (*look_ahead)(void *ctx, struct record_image *image);
+	void *look_ahead_ctx;
+};
+
+void record_world_init(struct record_world *w, struct record_sink *sink);
+void record_world_fini(struct record_world *w);
+
+/* The image with that number, made on first use; NULL: number out of bounds or no memory. */
+struct record_image *record_world_image(
+	struct record_world *w, uint32_t number, uint32_t parent, uint32_t pid);
+struct record_image *record_world_find(const struct record_world *w, uint32_t number);
+/* A new image for a process that never attached. */
+struct record_image *record_world_extra(struct record_world *w, uint32_t pid);
+/* The newest image of a process, 0: none. */
+uint32_t record_world_pid(const struct record_world *w, uint32_t pid);
+
+/* It came by fork, not exec: copy the parent's modules. */
+void record_image_set_forked(struct record_world *w, struct record_image *image);
+void record_image_describe(struct record_world *w, struct record_image *image, const char *command,
+	size_t length); /* NUL-separated */
+void record_image_rename(
+	struct record_world *w, struct record_image *image, const char *name, size_t length);
+void record_image_module(
+	struct record_world *w, struct record_image *image, struct record_range range);
+void record_image_unload(struct record_world *w, struct record_image *image, uint64_t bias);
+const struct record_range *record_image_range(const struct record_image *image, uint64_t address);
+
+/* Definition ids; 0 for address 0. */
+uint32_t record_image_site_slow(
+	struct record_world *w, struct record_image *image, uint64_t address);
+uint32_t record_image_object_slow(
+	struct record_world *w, struct record_image *image, uint64_t word);
+
+static inline uint32_t record_image_site(
+	struct record_world *w, struct record_image *image, uint64_t address)
+{
+	size_t i = (size_t)(address ^ address >> 12 ^ (uint64_t)image->number << 5) &
+		   (RECORD_SITE_CACHE - 1);
+	if (BASE_LIKELY(w->site_cache[i].address == address &&
+			w->site_cache[i].image == image->number &&
+			w->site_cache[i].generation == w->generation))
+		return w->site_cache[i].site;
+	return record_image_site_slow(w, image, address);
+}
+
+static inline uint32_t record_image_object(
+	struct record_world *w, struct record_image *image, uint64_t word)
+{
+	size_t i = (size_t)(word >> 3 ^ word >> 15 ^ (uint64_t)image->number << 4) &
+		   (RECORD_OBJECT_CACHE - 1);
+	if (BASE_LIKELY(
+		    w->object_cache[i].word == word && w->object_cache[i].image == image->number))
+		return w->object_cache[i].object;
+	return record_image_object_slow(w, image, word);
+}
+
+/* frames: return addresses, innermost first. Frames outside every module end the stack when
+ * `strict`. */
+uint32_t record_image_stack(struct record_world *w, struct record_image *image,
+	const uint64_t *frame, size_t nr, bool strict);
+
+void record_image_descriptor(
+	struct record_world *w, struct record_image *image, const struct record_descriptor *d);
+/* The object that word stands for has this name, or this capacity. */
+void record_image_name_object(
+	struct record_world *w, struct record_image *image, uint64_t word, uint32_t name);
+void record_image_size_object(
+	struct record_world *w, struct record_image *image, uint64_t word, uint64_t capacity);
+
+#endif

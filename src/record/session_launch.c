@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* session_launch.c - find, check and start the program. */
+#include "record/session_launch.h"
+#include "config.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+enum { NR_PHDRS_MAX = 128, HEAD_BYTES = 256 };
+static const char preload_name[] = "liblongpole-preload.so";
+
+/* ---- the preload library ------------------------------------------------------------------------
+ */
+
+static bool is_file(const char *path)
+{
+	struct stat st;
+	return !stat(path, &st) && S_ISREG(st.st_mode) && !access(path, R_OK);
+}
+
+enum base_status record_find_preload(char ret_path[PATH_MAX], struct base_err *err)
+{
+	static const char *const beside[] = {"", "../record/", "../../src/record/",
+		"../src/record/", "../../record/", "../lib/longpole/"};
+	const char *wanted = getenv("LONGPOLE_PRELOAD");
+	char exe[PATH_MAX];
+	if (wanted && *wanted) {
+		if (!is_file(wanted) || !realpath(wanted, ret_path))
+			return base_fail_errno(err, ENOENT, "$LONGPOLE_PRELOAD: %s", wanted);
+		return BASE_OK;
+	}
+	ssize_t n = readlink("/proc/self/exe", exe, sizeof exe - 1);
+	exe[n > 0 ? n : 0] = 0;
+	char *slash = strrchr(exe, '/');
+	for (size_t i = 0; slash && i < BASE_COUNT(beside); i++) {
+		char path[PATH_MAX];
+		int length = snprintf(path, sizeof path, "%.*s%s%s", (int)(slash - exe + 1), exe,
+			beside[i], preload_name);
+		if (length > 0 && (size_t)length < sizeof path && is_file(path) &&
+			realpath(path, ret_path))
+			return BASE_OK;
+	}
+	snprintf(ret_path, PATH_MAX, "%s/%s", LONGPOLE_LIBDIR, preload_name);
+	if (is_file(ret_path))
+		return BASE_OK;
+	return base_fail_errno(err, ENOENT,
+		"the library that records from inside the program, %s (set LONGPOLE_PRELOAD to it)",
+		ret_path);
+}
+
+/* ---- the program
+ * ---------------------------------------------------------------------------------- */
+
+enum elf_kind { ELF_none, ELF_dynamic, ELF_static, ELF_other_machine };
+
+static enum elf_kind elf_kind(int fd, const unsigned char *head, ssize_t n)
+{
+	Elf64_Ehdr eh;
+	if (n < (ssize_t)sizeof eh || memcmp(head, ELFMAG, SELFMAG) != 0)
+		return ELF_none;
+	memcpy(&eh, head, sizeof eh);
+	if (eh.e_ident[EI_CLASS] != ELFCLASS64 || eh.e_machine != EM_X86_64)
+		return ELF_other_machine;
+	for (unsigned i = 0; i < eh.e_phnum && i < NR_PHDRS_MAX; i++) {
+		Elf64_Phdr ph;
+		off_t at = (off_t)(eh.e_phoff + (uint64_t)i * eh.e_phentsize);
+		if (pread(fd, &ph, sizeof ph, at) != (ssize_t)sizeof ph)
+			break;
+		if (ph.p_type == PT_INTERP)
+			return ELF_dynamic;
+	}
+	return ELF_static;
+}
+
+/* "#! /bin/sh -e" -> "/bin/sh" */
+static bool interpreter_of(char *head, ssize_t n, char ret_path[PATH_MAX])
+{
+	if (n < 3 || head[0] != '#' || head[1] != '!')
+		return false;
+	head[n] = 0;
+	const char *word = head + 2 + strspn(head + 2, " \t");
+	size_t length = strcspn(word, " \t\r\n");
+	if (!length || length >= PATH_MAX)
+		return false;
+	memcpy(ret_path, word, length);
+	ret_path[length] = 0;
+	return true;
+}
+
+/* The loader ignores LD_PRELOAD where a program gets rights that its starter has not. */
+static bool gains_rights(int fd)
+{
+	struct stat st;
+	if (fstat(fd, &st))
+		return false;
+	if ((st.st_mode & S_ISUID) && st.st_uid != getuid())
+		return true;
+	if ((st.st_mode & S_ISGID) && (st.st_mode & S_IXGRP) && st.st_gid != getgid())
+		return true;
+	return getuid() && fgetxattr(fd, "security.capability", NULL, 0) > 0;
+}
+
+static enum base_status check_program(const char *path, struct base_err *err)
+{
+	char head[HEAD_BYTES + 1], interpreter[PATH_MAX];
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return BASE_OK; /* executable but not readable: exec will tell */
+	ssize_t n = pread(fd, head, HEAD_BYTES, 0);
+	bool rights = gains_rights(fd);
+	enum elf_kind kind = elf_kind(fd, (const unsigned char *)head, n);
+	close(fd);
+	if (kind == ELF_none && interpreter_of(head, n, interpreter)) {
+		fd = open(interpreter, O_RDONLY | O_CLOEXEC);
+		n = fd >= 0 ? pread(fd, head, HEAD_BYTES, 0) : 0;
+		kind = fd >= 0 ? elf_kind(fd, (const unsigned char *)head, n) : ELF_none;
+		rights = false; /* the kernel ignores them for scripts */
+		if (fd >= 0)
+			close(fd);
+		path = interpreter;
+	}
+	if (kind == ELF_static)
+		return base_fail(err, BASE_ERR_ENV,
+			"%s cannot be recorded: it is statically linked, so nothing can be loaded "
+			"into it",
+			path);
+	if (kind == ELF_other_machine)
+		return base_fail(err, BASE_ERR_ENV,
+			"%s cannot be recorded: it is not a 64-bit x86 program", path);
+	if (rights)
+		return base_fail(err, BASE_ERR_ENV,
+			"%s cannot be recorded: it is setuid or has capabilities; run longpole as "
+			"its owner",
+			path);
+	return BASE_OK;
+}
+
+static bool can_execute(const char *path)
+{
+	struct stat st;
+	return !stat(path, &st) && S_ISREG(st.st_mode) && !access(path, X_OK);
+}
+
+/* As execvp searches. 0, or the errno that it would give. */
+static int search_path(const char *name, char ret_path[PATH_MAX])
+{
+	const char *dirs = getenv("PATH");
+	int why = ENOENT;
+	if (!*name)
+		return ENOENT;
+	if (strchr(name, '/')) {
+		struct stat st;
+		if (strlen(name) >= PATH_MAX)
+			return ENAMETOOLONG;
+		memcpy(ret_path, name, strlen(name) + 1);
+		if (can_execute(name))
+			return 0;
+		if (stat(name, &st))
+			return errno;
+		return S_ISDIR(st.st_mode) ? EISDIR : EACCES;
+	}
+	for (const char *dir = dirs ? dirs : "/usr/bin:/bin"; dir;) {
+		const char *end = strchrnul(dir, ':');
+		int n = end == dir ? snprintf(ret_path, PATH_MAX, "./%s", name)
+				   : snprintf(ret_path, PATH_MAX, "%.*s/%s", (int)(end - dir), dir,
+					     name);
+		if (n > 0 && n < PATH_MAX) {
+			if (can_execute(ret_path))
+				return 0;
+			if (is_file(ret_path))
+				why = EACCES;
+		}
+		dir = *end ? end + 1 : NULL;
+	}
+	return why;
+}
+
+enum base_status record_find_program(
+	const char *name, char ret_path[PATH_MAX], int *ret_exit_code, struct base_err *err)
+{
+	int why = search_path(name, ret_path);
+	if (why) {
+		*ret_exit_code = why == ENOENT || why == ENOTDIR ? 127 : 126;
+		return base_fail_errno(err, why, "cannot run '%s'", name);
+	}
+	*ret_exit_code = 125;
+	return check_program(ret_path, err);
+}
+
+/* ---- start
+ * -------------------------------------------------------------------------------------------- */
+
+/* Our environment with LD_PRELOAD (ours first) and LONGPOLE_RING. */
+static char **make_environment(
+	const char *preload_path, const char *ring_path, struct base_str text[2])
+{
+	static const char preload[] = "LD_PRELOAD=", ring[] = "LONGPOLE_RING=";
+	const char *before = getenv("LD_PRELOAD");
+	size_t nr = 0, to = 0;
+	while (environ && environ[nr])
+		nr++;
+	char **env = base_alloc((nr + 3) * sizeof *env);
+	base_str_addf(&text[0], "%s%s%s%s", preload, preload_path, before && *before ? ":" : "",
+		before ? before : "");
+	base_str_addf(&text[1], "%s%s", ring, ring_path);
+	if (!env || text[0].failed || text[1].failed) {
+		base_free(env);
+		return NULL;
+	}
+	for (size_t i = 0; i < nr; i++)
+		if (strncmp(environ[i], preload, sizeof preload - 1) != 0 &&
+			strncmp(environ[i], ring, sizeof ring - 1) != 0)
+			env[to++] = environ[i];
+	env[to++] = text[0].buf;
+	env[to++] = text[1].buf;
+	env[to] = NULL;
+	return env;
+}
+
+_Noreturn static void run_child(const char *path, char *const *argv, char **env, int go_fd,
+	int fail_fd, const sigset_t *signals)
+{
+	char byte;
+	ssize_t n;
+	do
+		n = read(go_fd, &byte, 1);
+	while (n < 0 && errno == EINTR);
+	if (n != 1)
+		_exit(125);
+	sigprocmask(SIG_SETMASK, signals, NULL);
+	execve(path, argv, env);
+	int why = errno;
+	if (why == ENOEXEC) { /* a script without #!, as execvp does it */
+		size_t nr = 0;
+		while (argv[nr])
+			nr++;
+		char **shell = base_alloc((nr + 2) * sizeof *shell);
+		if (shell) {
+			shell[0] = (char *)"/bin/sh";
+			shell[1] = (char *)path;
+			for (size_t i = 1; i < nr; i++)
+				shell[i + 1] = argv[i];
+			execve(shell[0], shell, env);
+		}
+	}
+	(void)!write(fail_fd, &why, sizeof why);
+	_exit(why == ENOENT || why == ENOTDIR ? 127 : 126);
+}
+
+enum base_status record_child_start(struct record_child *child, const char *path, char *const *argv,
+	const char *preload_path, const char *ring_path, const sigset_t *signals,
+	struct base_err *err)
+{
+	enum base_status status = BASE_OK;
+	struct base_str text[2] = {{0}, {0}};
+	int go[2] = {-1, -1}, fail[2] = {-1, -1};
+	char **env = make_environment(preload_path, ring_path, text);
+	child->pid = -1;
+	if (!env) {
+		status = base_fail(err, BASE_ERR_NOMEM, "no memory for the program's environment");
+		goto out;
+	}
+	if (pipe2(go, O_CLOEXEC) || pipe2(fail, O_CLOEXEC)) {
+		status = base_fail_errno(err, errno, "cannot make a pipe");
+		goto out;
+	}
+	child->pid = fork();
+	if (child->pid < 0) {
+		status = base_fail_errno(err, errno, "cannot fork");
+		goto out;
+	}
+	if (!child->pid) {
+		close(go[1]);
+		run_child(path, argv, env, go[0], fail[1], signals);
+	}
+	child->go_fd = go[1];
+	child->fail_fd = fail[0];
+	go[1] = fail[0] = -1;
+out:
+	for (int i = 0; i < 2; i++) {
+		if (go[i] >= 0)
+			close(go[i]);
+		if (fail[i] >= 0)
+			close(fail[i]);
+	}
+	base_free(env);
+	base_str_fini(&text[0]);
+	base_str_fini(&text[1]);
+	return status;
+}
+
+int record_child_go(struct record_child *child)
+{
+	int why = 0;
+	ssize_t n;
+	(void)!write(child->go_fd, "", 1);
+	close(child->go_fd);
+	do
+		n = read(child->fail_fd, &why, sizeof why);
+	while (n < 0 && errno == EINTR);
+	close(child->fail_fd);
+	return n == (ssize_t)sizeof why ? why : 0;
+}
+
+void record_child_cancel(struct record_child *child)
+{
+	close(child->go_fd);
+	close(child->fail_fd);
+	while (waitpid(child->pid, NULL, 0) < 0 && errno == EINTR)
+		continue;
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* session_launch.h - what is to be run, whether it can be recorded, and its start. */
+#ifndef LONGPOLE_RECORD_SESSION_LAUNCH_H
+#define LONGPOLE_RECORD_SESSION_LAUNCH_H
+
+#include "base/base.h"
+
+#include <limits.h>
+#include <signal.h>
+#include <sys/types.h>
+
+/* Where the preload library is: $LONGPOLE_PRELOAD, beside the executable or in its build tree, the
+ * installed place. */
+enum base_status record_find_preload(char ret_path[PATH_MAX], struct base_err *err) BASE_MUST_CHECK;
+
+/* Can argv[0] be run and recorded? ret_path: what will be executed. *ret_exit_code: 126, 127, 125
+ * when not. */
+enum base_status record_find_program(const char *name, char ret_path[PATH_MAX], int *ret_exit_code,
+	struct base_err *err) BASE_MUST_CHECK;
+
+/* A child that waits, stopped just before its exec. */
+struct record_child {
+	pid_t pid;
+	int go_fd;   /* write a byte: go; close: end */
+	int fail_fd; /* read: errno of a refused exec; end of file: it runs */
+};
+enum base_status record_child_start(struct record_child *child, const char *path, char *const *argv,
+	const char *preload_path, const char *ring_path, const sigset_t *signals,
+	struct base_err *err) BASE_MUST_CHECK;
+/* Let it go; 0 or the errno of exec. Closes both descriptors. */
+int record_child_go(struct record_child *child);
+/* Never let it go: it is reaped. */
+void record_child_cancel(struct record_child *child);
+
+#endif

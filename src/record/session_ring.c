@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* session_ring.c - the ring's file and blocks, from the reader's side. */
+#include "record/session_ring.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+	PAGE_BYTES = 4096,
+	BURY_EVERY_NS = 200000000,
+	STUCK_TICKS = 8, /* how long a thread's missing block is waited for */
+};
+static const char ring_prefix[] = "longpole-ring-";
+
+/* ---- the file ---------------------------------------------------------------------------------
+ */
+
+/* Rings of sessions that were killed: their names have the session's pid. */
+static void remove_stale(const char *dir)
+{
+	DIR *d = opendir(dir);
+	if (!d)
+		return;
+	for (struct dirent *e; (e = readdir(d));) {
+		struct stat st;
+		if (strncmp(e->d_name, ring_prefix, sizeof ring_prefix - 1) != 0)
+			continue;
+		long pid = strtol(e->d_name + sizeof ring_prefix - 1, NULL, 10);
+		if (pid > 0 && kill((pid_t)pid, 0) && errno == ESRCH &&
+			!fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) &&
+			st.st_uid == geteuid() && S_ISREG(st.st_mode))
+			unlinkat(dirfd(d), e->d_name, 0);
+	}
+	closedir(d);
+}
+
+/* A sparse file that cannot get its pages kills whoever writes to it: leave room. */
+static size_t fitting(const char *dir, size_t size_bytes)
+{
+	struct statvfs st;
+	if (statvfs(dir, &st))
+		return 0;
+	uint64_t half = (uint64_t)st.f_bavail * st.f_frsize / 2;
+	return half < size_bytes ? (size_t)half : size_bytes;
+}
+
+static int create_in(struct record_ring *r, const char *dir)
+{
+	remove_stale(dir);
+	int n = snprintf(
+		r->path, sizeof r->path, "%s/%s%d-XXXXXX", dir, ring_prefix, (int)getpid());
+	if (n < 0 || (size_t)n >= sizeof r->path)
+		return -1;
+	int fd = mkostemp(r->path, O_CLOEXEC); /* mode 0600 */
+	if (fd < 0)
+		r->path[0] = 0;
+	return fd;
+}
+
+static int create_file(struct record_ring *r, size_t *size_bytes)
+{
+	const char *tmpdir = getenv("TMPDIR");
+	const char *dir[] = {"/dev/shm", tmpdir && *tmpdir ? tmpdir : "/tmp", "/tmp"};
+	for (size_t i = 0; i < BASE_COUNT(dir); i++) {
+		size_t fit = fitting(dir[i], *size_bytes);
+		int fd = fit >= RECORD_RING_BYTES_MIN ? create_in(r, dir[i]) : -1;
+		if (fd >= 0) {
+			*size_bytes = fit;
+			return fd;
+		}
+	}
+	return -1;
+}
+
+static size_t head_bytes(size_t nr_blocks)
+{
+	size_t bytes = sizeof(struct ring_head) + (nr_blocks + 63) / 64 * 8;
+	return (bytes + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
+}
+
+static void init_head(struct record_ring *r, unsigned stack_depth, uint64_t tsc_origin)
+{
+	*r->head = (struct ring_head){.version = RING_VERSION,
+		.block_bytes = RING_BLOCK_BYTES,
+		.nr_blocks = r->nr_blocks,
+		.tsc_origin = tsc_origin,
+		.stack_depth_max = stack_depth < RING_STACK_MAX ? stack_depth : RING_STACK_MAX};
+	for (uint32_t i = 0; i < r->nr_blocks; i++)
+		r->head->free_map[i / 64] |= 1ull << i % 64;
+	__atomic_store_n(&r->head->magic, RING_MAGIC, __ATOMIC_RELEASE);
+}
+
+enum base_status record_ring_create(struct record_ring *r, size_t size_bytes, unsigned stack_depth,
+	uint64_t tsc_origin, struct base_err *err)
+{
+	enum base_status status = BASE_OK;
+	void *map = MAP_FAILED;
+	memset(r, 0, sizeof *r);
+	int fd = create_file(r, &size_bytes);
+	if (fd < 0)
+		return base_fail_errno(err, errno,
+			"cannot make the recorder's buffer (1 MiB or more) in /dev/shm, $TMPDIR or "
+			"/tmp");
+	size_t nr = size_bytes / RING_BLOCK_BYTES;
+	r->nr_blocks = nr < RECORD_RING_BLOCKS_MAX ? (uint32_t)nr : RECORD_RING_BLOCKS_MAX;
+	r->size_bytes = head_bytes(r->nr_blocks) + (size_t)r->nr_blocks * RING_BLOCK_BYTES;
+	bool in_memory = !strncmp(r->path, "/dev/shm/", 9);
+	int refused = ftruncate(fd, (off_t)r->size_bytes) ? errno : 0;
+	if (!refused && !in_memory) /* on a disk its space must be there before it is written */
+		refused = posix_fallocate(fd, 0, (off_t)r->size_bytes);
+	if (!refused) {
+		map = mmap(NULL, r->size_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+		refused = map == MAP_FAILED ? errno : 0;
+	}
+	close(fd);
+	if (refused) {
+		status = base_fail_errno(
+			err, refused, "cannot make the recorder's buffer %s", r->path);
+		goto out;
+	}
+	r->head = map;
+	r->blocks = (uint8_t *)map + head_bytes(r->nr_blocks);
+	r->block = base_alloc(r->nr_blocks * sizeof *r->block);
+	if (!r->block) {
+		status = base_fail(err, BASE_ERR_NOMEM, "no memory for the recorder's buffer");
+		goto out;
+	}
+	init_head(r, stack_depth, tsc_origin);
+out:
+	if (status != BASE_OK)
+		record_ring_destroy(r);
+	return status;
+}
+
+void record_ring_destroy(struct record_ring *r)
+{
+	if (r->path[0])
+		unlink(r->path);
+	if (r->head)
+		munmap(r->head, r->size_bytes);
+	base_free(r->block);
+	base_free(r->listed);
+	memset(r, 0, sizeof *r);
+}
+
+struct ring_block *record_ring_block(const struct record_ring *r, uint32_t block)
+{
+	return (struct ring_block *)(void *)(r->blocks + (size_t)block * RING_BLOCK_BYTES);
+}
+
+/* ---- finding blocks
+ * ------------------------------------------------------------------------------ */
+
+static bool list_thread(struct record_ring *r, struct record_thread *t)
+{
+	if (t->listed)
+		return true;
+	if (base_grow(&r->listed, &r->listed_capacity, r->nr_listed + 1, sizeof(void *)) != BASE_OK)
+		return false;
+	/* by (image, number): a parent's records before its fork come before its child's */
+	size_t at = r->nr_listed++;
+	for (; at > 0; at--) {
+		const struct record_thread *before = r->listed[at - 1];
+		if (before->image->number < t->image->number ||
+			(before->image->number == t->image->number && before->number < t->number))
+			break;
+		r->listed[at] = r->listed[at - 1];
+	}
+	r->listed[at] = t;
+	t->listed = true;
+	return true;
+}
+
+static void find_block(struct record_ring *r, uint32_t i)
+{
+	struct ring_block *b = record_ring_block(r, i);
+	uint32_t state = __atomic_load_n(&b->state, __ATOMIC_ACQUIRE);
+	if (state != RING_BLOCK_ACTIVE && state != RING_BLOCK_DONE)
+		return; /* being handed out */
+	struct record_thread *t = record_converter_thread(
+		r->converter, b->image, b->parent_image, b->pid, b->tid, b->thread);
+	r->block[i] = (struct record_block){.known = true};
+	if (!t) {
+		r->block[i].skipped = true;
+		r->converter->nr_damaged_blocks++;
+		return;
+	}
+	if (base_grow(&t->block, &t->block_capacity, t->nr_blocks + 1, sizeof *t->block) !=
+			BASE_OK ||
+		!list_thread(r, t)) {
+		record_sink_fail(
+			&r->converter->sink, BASE_ERR_NOMEM, "no memory for one more block");
+		return;
+	}
+	size_t at = t->nr_blocks++;
+	for (; at > 0 && record_ring_block(r, t->block[at - 1])->sequence > b->sequence; at--)
+		t->block[at] = t->block[at - 1];
+	t->block[at] = i;
+}
+
+static void find_blocks(struct record_ring *r)
+{
+	uint32_t used = 0;
+	for (uint32_t first = 0; first < r->nr_blocks; first += 64) {
+		uint64_t taken = ~__atomic_load_n(&r->head->free_map[first / 64], __ATOMIC_ACQUIRE);
+		for (; taken; taken &= taken - 1) {
+			uint32_t i = first + (uint32_t)__builtin_ctzll(taken);
+			if (i >= r->nr_blocks)
+				break;
+			used++;
+			if (!r->block[i].known)
+				find_block(r, i);
+		}
+	}
+	r->nr_used = used;
+}
+
+static void give_back(struct record_ring *r, uint32_t i)
+{
+	struct ring_block *b = record_ring_block(r, i);
+	memset(b, 0, RING_BLOCK_BYTES);
+	r->block[i] = (struct record_block){0};
+	__atomic_store_n(&b->state, RING_BLOCK_FREE, __ATOMIC_RELEASE);
+	__atomic_fetch_or(&r->head->free_map[i / 64], 1ull << i % 64, __ATOMIC_RELEASE);
+	/* Blocks that were just read are in a cache: let those be used again first. */
+	if (__atomic_load_n(&r->head->next_hint, __ATOMIC_RELAXED) > i)
+		__atomic_store_n(&r->head->next_hint, i, __ATOMIC_RELAXED);
+	r->nr_used--;
+}
+
+/* ---- reading
+ * --------------------------------------------------------------------------------------- */
+
+static bool is_low(const struct record_ring *r)
+{
+	return r->nr_used > r->nr_blocks - r->nr_blocks / 4;
+}
+
+static void forget_first(struct record_thread *t)
+{
+	t->nr_blocks--;
+	memmove(t->block, t->block + 1, t->nr_blocks * sizeof *t->block);
+	t->stuck_ticks = 0;
+}
+
+/* The block is read to its end, or as far as it makes sense. */
+static void finish_block(struct record_ring *r, struct record_thread *t, bool done)
+{
+	uint32_t i = t->block[0];
+	t->next_sequence = record_ring_block(r, i)->sequence + 1;
+	forget_first(t);
+	/* A block whose owner may still write is never given back; a dead owner's only when they
+	 * are few, because who seems dead may be alive in another pid namespace. */
+	if (done || (t->dead && is_low(r)))
+		give_back(r, i);
+	else
+		r->block[i].skipped = true;
+}
+
+static bool is_done(const struct record_ring *r, uint32_t i)
+{
+	return __atomic_load_n(&record_ring_block(r, i)->state, __ATOMIC_ACQUIRE) ==
+	       RING_BLOCK_DONE;
+}
+
+/* True: the first block is finished, go on with the next one. */
+static bool drain_block(struct record_ring *r, struct record_thread *t)
+{
+	uint32_t i = t->block[0];
+	struct record_block *state = &r->block[i];
+	struct ring_block *b = record_ring_block(r, i);
+	bool done = is_done(r, i), patient = !r->final && t->stuck_ticks < STUCK_TICKS;
+	enum record_stop stop;
+
+	if (b->sequence != t->next_sequence && patient) {
+		t->stuck_ticks++;
+		return false; /* taken after the one before it was, but seen sooner */
+	}
+	uint64_t nr = RECORD_RING_WORDS;
+	if (done && b->nr_words < nr)
+		nr = b->nr_words;
+	state->cursor = (uint32_t)record_convert(
+		r->converter, t, b->word, state->cursor, (size_t)nr, r->horizon, r->limit, &stop);
+	if (stop == RECORD_STOP_horizon)
+		return false;
+	if (stop == RECORD_STOP_damaged) {
+		r->converter->nr_damaged_blocks++;
+	} else if (!done) {
+		if (!t->dead && !r->final && (t->nr_blocks < 2 || ++t->stuck_ticks < STUCK_TICKS))
+			return false; /* still being filled */
+	} else if (stop == RECORD_STOP_zero) {
+		/* A record still being written by a frame that a signal interrupted. */
+		if (!t->dead && !r->final && (t->nr_blocks < 2 || !is_done(r, t->block[1])))
+			return false;
+		r->converter->nested_lost++;
+	}
+	finish_block(r, t, done);
+	return true;
+}
+
+/* Threads that died without a word: killed, or replaced by an exec. */
+static void bury(struct record_ring *r)
+{
+	struct timespec ts;
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	uint64_t now_ns = (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+	if (now_ns < r->bury_ns + BURY_EVERY_NS)
+		return;
+	r->bury_ns = now_ns;
+	for (size_t i = 0; i < r->nr_listed; i++) {
+		struct record_thread *t = r->listed[i];
+		uint32_t newest = record_world_pid(&r->converter->world, t->pid);
+		bool replaced = newest > t->image->number && newest < RECORD_IMAGES_MAX;
+		t->dead = replaced ||
+			  (syscall(SYS_tgkill, (pid_t)t->pid, (pid_t)t->tid, 0) && errno == ESRCH);
+	}
+}
+
+static bool look_ahead(void *ctx, struct record_image *image)
+{
+	struct record_ring *r = ctx;
+	if (image->prescan_tick == r->tick)
+		return false;
+	image->prescan_tick = r->tick;
+	for (size_t i = 0; i < r->nr_listed; i++) {
+		struct record_thread *t = r->listed[i];
+		for (size_t j = 0; t->image == image && j < t->nr_blocks; j++)
+			record_convert_introductions(r->converter, image,
+				record_ring_block(r, t->block[j])->word,
+				r->block[t->block[j]].cursor, RECORD_RING_WORDS);
+	}
+	return true;
+}
+
+void record_ring_drain(struct record_ring *r, struct record_converter *c, uint64_t horizon,
+	uint64_t limit, bool final)
+{
+	r->converter = c;
+	r->horizon = horizon;
+	r->limit = limit;
+	r->final = final;
+	r->tick++;
+	c->world.look_ahead = look_ahead;
+	c->world.look_ahead_ctx = r;
+	bury(r); /* before looking: what they wrote is all there */
+	find_blocks(r);
+	size_t kept = 0;
+	for (size_t i = 0; i < r->nr_listed; i++) {
+		struct record_thread *t = r->listed[i];
+		while (t->nr_blocks && !record_sink_failed(&c->sink) && drain_block(r, t))
+			continue;
+		t->listed = t->nr_blocks > 0;
+	}
+	for (size_t i = 0; i < r->nr_listed; i++)
+		if (r->listed[i]->listed)
+			r->listed[kept++] = r->listed[i];
+	r->nr_listed = kept;
+	c->world.look_ahead = NULL;
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* session_ring.h - the recorder's side of ring.h: make the file, read the blocks, give them back.
+ */
+#ifndef LONGPOLE_RECORD_SESSION_RING_H
+#define LONGPOLE_RECORD_SESSION_RING_H
+
+#include "record/session_convert.h"
+
+enum {
+	RECORD_RING_BYTES_MIN = 1 << 20,
+	RECORD_RING_BLOCKS_MAX = 1 << 20,
+	RECORD_RING_WORDS = (RING_BLOCK_BYTES - sizeof(struct ring_block)) / 8, /* of one block */
+};
+
+struct record_ring {
+	char path[128];
+	struct ring_head *head; /* shared with the target: trust nothing in it */
+	uint8_t *blocks;
+	size_t size_bytes;
+	uint32_t nr_blocks;
+	struct record_block {
+		uint32_t cursor; /* words read */
+		bool known, skipped;
+	} * block;
+	struct record_thread *
+		*listed; /* threads with unread blocks, in the order of (image, number) */
+	size_t nr_listed, listed_capacity;
+	uint64_t tick;
+	uint32_t nr_used; /* blocks handed out, when last looked */
+	uint64_t low_ticks, bury_ns;
+	/* of the tick that is under way */
+	struct record_converter *converter;
+	uint64_t horizon, limit;
+	bool final;
+};
+
+/* In /dev/shm, else $TMPDIR, else /tmp; no larger than half of what is free there. recording = 0.
+ */
+enum base_status record_ring_create(struct record_ring *r, size_t size_bytes, unsigned stack_depth,
+	uint64_t tsc_origin, struct base_err *err) BASE_MUST_CHECK;
+void record_ring_destroy(struct record_ring *r); /* removes the file, too */
+
+/* One round: convert all records with stamps up to `horizon` (ticks since tsc_origin); stamps after
+ * `limit` are damage. `final`: nobody writes any more, wait for nothing. */
+void record_ring_drain(struct record_ring *r, struct record_converter *c, uint64_t horizon,
+	uint64_t limit, bool final);
+
+struct ring_block *record_ring_block(const struct record_ring *r, uint32_t block);
+
+#endif
