@@ -6,6 +6,8 @@
  * without it a machine has only the path that its queues give it.
  */
 #include "model/model_private.h"
+
+#define LONGPOLE_DISABLE /* for the flags only */
 #include "longpole/annotate.h"
 
 static uint32_t annotated_state(struct model *m, uint32_t actor_def, uint32_t state_def)
@@ -52,8 +54,11 @@ void rule_note_begin(struct model *m, struct thread *t, const struct trace_recor
 	}
 	uint32_t from = model_acting(t), actor = machine_actor(m, b->actor);
 	uint32_t state = annotated_state(m, b->actor, 0);
-	bool link = (b->flags & LONGPOLE_LINK) || t->link_next;
-	bool back = (b->flags & LONGPOLE_LINK) || (t->link_next && t->link_back);
+	/* a thread itself is no annotated machine: control always passes from it to the first one,
+	 * and back */
+	bool first = !t->nr_machines;
+	bool link = first || (b->flags & LONGPOLE_LINK) || t->link_next;
+	bool back = first || (b->flags & LONGPOLE_LINK) || (t->link_next && t->link_back);
 	t->link_next = false;
 	/* the caller's clock is closed here; while the machine runs it is elsewhere */
 	model_verb_of(m, from, VERB_state, r->time_ns, 0, 0, t->graph_state, 0);
