@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* build.c - struct report: rows of the path, the runner-up; the rest is asked of its neighbours. */
+#include "report/private.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+const unsigned report_level_percent[REPORT_LEVELS] = {10, 25, 50, 100};
+
+#define SINGLE_ACTOR_SHARE 0.9 /* of a row: from here on the row is that instance's */
+
+/* ---- rows
+ * ------------------------------------------------------------------------------------------ */
+
+struct row_functions { /* function shares of a row's states, weighted by their path time */
+	struct report_function *function;
+	size_t nr, capacity;
+	double weight_ns;
+};
+struct rows {
+	struct report *r;
+	struct model *m;
+	const struct report_index *ix;
+	struct base_map by_key; /* (group, topic; where) -> row */
+	struct base_strtab *wheres;
+	struct row_functions *functions; /* by row */
+	struct report_row *row;
+	struct base_map by_actor; /* (row, actor) -> share */
+	struct actor_share {
+		double path_ns;
+		uint32_t row, actor;
+	} * share;
+	struct base_map topic_actors; /* (topic, actor) -> 0 */
+	uint32_t *nr_topic_actors;    /* by topic */
+	size_t nr, capacity, functions_capacity, nr_shares, share_capacity;
+};
+
+static enum base_status find_row(
+	struct rows *w, const struct graph_path_state *p, size_t *ret, struct base_err *err)
+{
+	const struct model_state *st = model_state(w->m, p->state);
+	const struct model_actor *ac = model_actor(w->m, p->actor);
+	uint32_t where, topic = p->state < w->ix->nr_states ? w->ix->topic_of[p->state] : 0;
+	enum base_status s = base_strtab_intern(w->wheres, st->where, strlen(st->where), &where);
+	uint64_t hi = (uint64_t)ac->group_ix << 32 | topic, found;
+	if (s != BASE_OK)
+		return base_fail(err, s, "out of memory for the report's rows");
+	if (base_map_get(&w->by_key, hi, where, &found)) {
+		*ret = (size_t)found;
+		return BASE_OK;
+	}
+	s = base_grow(&w->row, &w->capacity, w->nr + 1, sizeof *w->row);
+	if (s == BASE_OK)
+		s = base_grow(
+			&w->functions, &w->functions_capacity, w->nr + 1, sizeof *w->functions);
+	if (s == BASE_OK)
+		s = base_map_put(&w->by_key, hi, where, w->nr);
+	struct base_arena *a = w->r->arena;
+	struct report_row row = {
+		.kind = st->kind,
+		.state = report_clean(a, st->name),
+		.where = report_clean(a, st->where),
+		.group = report_clean(a, ac->group),
+		.topic = topic,
+	};
+	if (s != BASE_OK || !row.state || !row.where || !row.group)
+		return base_fail(err, s == BASE_OK ? BASE_ERR_NOMEM : s,
+			"out of memory for the report's rows");
+	w->row[w->nr] = row;
+	*ret = w->nr++;
+	return BASE_OK;
+}
+
+static enum base_status add_function(struct row_functions *f, struct base_arena *a,
+	const struct model_function_share *share, double weight_ns)
+{
+	size_t i = 0;
+	while (i < f->nr && (strcmp(f->function[i].name, share->function) != 0 ||
+				    strcmp(f->function[i].where, share->where) != 0))
+		i++;
+	if (i == f->nr) {
+		enum base_status s =
+			base_grow(&f->function, &f->capacity, f->nr + 1, sizeof *f->function);
+		if (s != BASE_OK)
+			return s;
+		f->function[i] = (struct report_function){.name = report_clean(a, share->function),
+			.where = report_clean(a, share->where)};
+		if (!f->function[i].name || !f->function[i].where)
+			return BASE_ERR_NOMEM;
+		f->nr++;
+	}
+	f->function[i].nr_samples += share->nr_samples;
+	f->function[i].share += share->share * weight_ns;
+	f->function[i].share_low += share->share_low * weight_ns;
+	f->function[i].share_high += share->share_high * weight_ns;
+	return BASE_OK;
+}
+
+/* Only the first functions of each state: a long tail would cost much and never be shown. */
+static enum base_status add_functions(
+	struct rows *w, size_t row, const struct graph_path_state *p, double running_ns)
+{
+	enum { LOOK_AT = 8 };
+	size_t nr;
+	const struct model_function_share *share = model_functions(w->m, p->state, &nr);
+	if (!nr || running_ns <= 0)
+		return BASE_OK;
+	struct row_functions *f = &w->functions[row];
+	f->weight_ns += running_ns;
+	w->r->has_samples = true;
+	for (size_t i = 0; i < nr && i < LOOK_AT; i++) {
+		enum base_status s = add_function(f, w->r->arena, &share[i], running_ns);
+		if (s != BASE_OK)
+			return s;
+	}
+	return BASE_OK;
+}
+
+static int by_share(const void *a, const void *b)
+{
+	const struct report_function *x = a, *y = b;
+	if (x->share != y->share)
+		return x->share < y->share ? 1 : -1;
+	int c = strcmp(x->name, y->name);
+	return c ? c : strcmp(x->where, y->where);
+}
+
+static int by_path_ns(const void *a, const void *b)
+{
+	const struct report_row *x = a, *y = b;
+	if (x->path_ns != y->path_ns)
+		return x->path_ns < y->path_ns ? 1 : -1;
+	int c = strcmp(x->state, y->state);
+	c = c ? c : strcmp(x->group, y->group);
+	return c ? c : strcmp(x->where, y->where);
+}
+
+/* Who was it, in this row and in this topic? */
+static enum base_status add_actor(
+	struct rows *w, size_t row, uint32_t topic, const struct graph_path_state *p)
+{
+	uint64_t i;
+	enum base_status s = BASE_OK;
+	if (!base_map_get(&w->topic_actors, topic, p->actor, &i)) {
+		s = base_map_put(&w->topic_actors, topic, p->actor, 0);
+		w->nr_topic_actors[topic]++;
+	}
+	if (s == BASE_OK && !base_map_get(&w->by_actor, row, p->actor, &i)) {
+		s = base_grow(&w->share, &w->share_capacity, w->nr_shares + 1, sizeof *w->share);
+		if (s != BASE_OK)
+			return s;
+		i = w->nr_shares++;
+		w->share[i] = (struct actor_share){.row = (uint32_t)row, .actor = p->actor};
+		s = base_map_put(&w->by_actor, row, p->actor, i);
+	}
+	if (s == BASE_OK)
+		w->share[i].path_ns += p->path_ns;
+	return s;
+}
+
+static enum base_status add_path_state(
+	struct rows *w, const struct graph_path_state *p, struct base_err *err)
+{
+	size_t i;
+	enum base_status s = find_row(w, p, &i, err);
+	if (s != BASE_OK)
+		return s;
+	struct report_row *row = &w->row[i];
+	double aside_ns = p->unexplained_ns + p->latency_ns;
+	bool waits = model_state_kind_waits(row->kind) || aside_ns > p->path_ns;
+	double waiting_ns = waits ? p->path_ns : aside_ns;
+	row->path_ns += p->path_ns;
+	row->waiting_ns += waiting_ns;
+	row->unexplained_ns += p->unexplained_ns;
+	row->visits += p->visits;
+	w->r->unexplained_ns += p->unexplained_ns;
+	s = add_actor(w, i, row->topic, p);
+	if (s == BASE_OK)
+		s = add_functions(w, i, p, p->path_ns - waiting_ns);
+	return s == BASE_OK ? s : report_no_memory(err);
+}
+
+static enum base_status finish_row(
+	struct rows *w, size_t i, const struct actor_share *best, struct base_err *err)
+{
+	struct report_row *row = &w->row[i];
+	struct row_functions *f = &w->functions[i];
+	struct base_str name = {0};
+	row->share = w->r->elapsed_ns > 0 ? row->path_ns / w->r->elapsed_ns : 0;
+	row->waiting_share = row->path_ns > 0 ? row->waiting_ns / row->path_ns : 0;
+	row->nr_topic_actors = w->nr_topic_actors[row->topic];
+	if (row->nr_actors == 1 || best->path_ns >= SINGLE_ACTOR_SHARE * row->path_ns)
+		report_clean_add(&name, model_actor(w->m, best->actor)->name);
+	else
+		base_str_addf(&name, "%s \xc3\x97%u", row->group, row->nr_actors);
+	row->actor = report_keep(w->r->arena, &name);
+	if (f->nr)
+		qsort(f->function, f->nr, sizeof *f->function, by_share);
+	for (size_t k = 0; k < f->nr && k < REPORT_FUNCTIONS_MAX; k++) {
+		struct report_function *out = &row->function[row->nr_functions++];
+		*out = f->function[k];
+		out->share /= f->weight_ns;
+		out->share_low /= f->weight_ns;
+		out->share_high /= f->weight_ns;
+	}
+	return row->actor ? BASE_OK : report_no_memory(err);
+}
+
+static enum base_status finish_rows(struct rows *w, struct base_err *err)
+{
+	const struct actor_share **best = report_array(w->r->arena, w->nr, sizeof *best);
+	enum base_status s = best ? BASE_OK : report_no_memory(err);
+	for (size_t i = 0; s == BASE_OK && i < w->nr_shares; i++) {
+		const struct actor_share *share = &w->share[i];
+		w->row[share->row].nr_actors++;
+		if (!best[share->row] || share->path_ns > best[share->row]->path_ns)
+			best[share->row] = share;
+	}
+	for (size_t i = 0; s == BASE_OK && i < w->nr; i++)
+		s = finish_row(w, i, best[i], err);
+	return s;
+}
+
+static enum base_status fill_rows(
+	struct report *r, struct model *m, const struct report_index *ix, struct base_err *err)
+{
+	struct graph_lane_result lane;
+	struct rows w = {.r = r, .m = m, .ix = ix, .wheres = base_strtab_new()};
+	w.nr_topic_actors = report_array(r->arena, ix->nr_topics, sizeof *w.nr_topic_actors);
+	enum base_status s = w.wheres && w.nr_topic_actors
+				     ? graph_lane(model_graph(m), 0, &lane, err)
+				     : report_no_memory(err);
+	if (s == BASE_OK && !lane.found)
+		s = base_fail(err, BASE_ERR_NOTFOUND,
+			"no chain of dependences leads from the program's start to its end");
+	if (s == BASE_OK) {
+		r->start_ns = lane.start_ns;
+		r->end_ns = lane.end_ns;
+		r->elapsed_ns = lane.length_ns;
+	}
+	for (size_t i = 0; s == BASE_OK && i < lane.nr_states; i++)
+		s = add_path_state(&w, &lane.state[i], err);
+	if (s == BASE_OK)
+		s = finish_rows(&w, err);
+	if (s == BASE_OK) {
+		r->explained_share = r->elapsed_ns > 0 ? 1 - r->unexplained_ns / r->elapsed_ns : 1;
+		r->row = report_array(r->arena, w.nr, sizeof *r->row);
+		if (!r->row)
+			s = report_no_memory(err);
+	}
+	if (s == BASE_OK && w.nr) {
+		memcpy(r->row, w.row, w.nr * sizeof *w.row);
+		r->nr_rows = w.nr;
+		qsort(r->row, r->nr_rows, sizeof *r->row, by_path_ns);
+	}
+	for (size_t i = 0; i < w.nr; i++)
+		base_free(w.functions[i].function);
+	base_free(w.functions);
+	base_free(w.share);
+	base_free(w.row);
+	base_map_fini(&w.by_actor);
+	base_map_fini(&w.topic_actors);
+	base_map_fini(&w.by_key);
+	base_strtab_free(w.wheres);
+	return s;
+}
+
+/* ---- the runner-up
+ * ----------------------------------------------------------------------------------- */
+
+/* It is best told from the path by what it has more of. */
+static enum base_status fill_runner_up(
+	struct report *r, struct model *m, const struct report_index *ix, struct base_err *err)
+{
+	struct graph_lane_result lane;
+	enum base_status s = graph_lane(model_graph(m), GRAPH_RUNNER_UP, &lane, err);
+	if (s != BASE_OK || !lane.found)
+		return s;
+	double *path = report_array(r->arena, ix->nr_topics, sizeof *path);
+	double *other = report_array(r->arena, ix->nr_topics, sizeof *other);
+	double path_ns, other_ns;
+	if (!path || !other)
+		return report_no_memory(err);
+	s = report_lane_topics(m, ix, 0, path, &path_ns, err);
+	if (s == BASE_OK)
+		s = report_lane_topics(m, ix, GRAPH_RUNNER_UP, other, &other_ns, err);
+	if (s != BASE_OK)
+		return s;
+	for (uint32_t t = 0; t < ix->nr_topics; t++)
+		other[t] -= path[t];
+	uint32_t most = report_largest_topic(other, ix, REPORT_NONE);
+	r->runner_up.found = true;
+	r->runner_up.length_ns = other_ns;
+	r->runner_up.state = "";
+	if (most != REPORT_NONE) {
+		r->runner_up.state =
+			report_clean(r->arena, model_state(m, ix->first_state[most])->name);
+		r->runner_up.more_ns = other[most];
+	}
+	return r->runner_up.state ? BASE_OK : report_no_memory(err);
+}
+
+/* ---- all of it
+ * ---------------------------------------------------------------------------------------- */
+
+enum base_status report_build(const struct report_run *run, const struct report_options *opts,
+	struct report **ret, struct base_err *err)
+{
+	struct report_pass_options first = {.runner_up = true};
+	struct model *m = NULL;
+	struct report_index ix = {0};
+	struct report *r = base_alloc(sizeof *r);
+	enum base_status s = BASE_OK;
+	if (!r || !(r->arena = base_arena_new(0)))
+		s = report_no_memory(err);
+	if (s == BASE_OK)
+		s = report_pass(run, "finding the critical path", &first, &m, err);
+	if (s == BASE_OK)
+		s = report_index_init(&ix, m, err);
+	if (s == BASE_OK)
+		s = report_fill_trace(&r->trace, r->arena, run, m, err);
+	if (s == BASE_OK)
+		s = fill_rows(r, m, &ix, err);
+	if (s == BASE_OK)
+		s = fill_runner_up(r, m, &ix, err);
+	if (s == BASE_OK)
+		s = report_fill_opportunities(r, run, m, &ix, opts->nr_opportunities_max, err);
+	if (s == BASE_OK)
+		s = report_fill_finding(r, err);
+	report_index_fini(&ix);
+	model_free(m);
+	if (s != BASE_OK)
+		report_free(r);
+	else
+		*ret = r;
+	return s;
+}
+
+struct report *report_free(struct report *r)
+{
+	if (r)
+		base_arena_free(r->arena);
+	base_free(r);
+	return NULL;
+}

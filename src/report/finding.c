@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* finding.c - the first sentence: what the critical path is made of most, in words. */
+#include "report/private.h"
+
+#include <string.h>
+
+enum { DOMINANT_PERCENT = 15 };
+
+struct subject {                      /* the longest topic of the path */
+	const struct report_row *row; /* its longest row */
+	double path_ns;
+	uint32_t nr_actors;
+	const char *function; /* most of its running time is in it; NULL: not known */
+};
+
+/* "holding mutex m" -> "mutex m": what follows the first of these words. */
+static const char *after(const char *name, const char *const *prefix)
+{
+	for (; *prefix; prefix++)
+		if (!strncmp(name, *prefix, strlen(*prefix)))
+			return name + strlen(*prefix);
+	return name;
+}
+
+static void add_where(struct base_str *s, const char *lead, const char *where)
+{
+	if (*where)
+		base_str_addf(s, "%s%s", lead, where);
+}
+
+/* "in ladder/worker #2", "in 4 threads (ladder/worker) one after another". */
+static void add_who(struct base_str *s, const char *lead, const struct subject *u)
+{
+	if (u->nr_actors == 1)
+		base_str_addf(s, "%s%s", lead, u->row->actor);
+	else
+		base_str_addf(s, "%s%u threads (%s) one after another", lead, u->nr_actors,
+			u->row->group);
+}
+
+static void add_run(struct base_str *s, const struct subject *u)
+{
+	static const char *const prefix[] = {"running ", NULL};
+	const char *name = after(u->row->state, prefix);
+	if (u->function)
+		base_str_addf(s, "computing in %s()", u->function);
+	else if (!strncmp(name, "after ", 6) || !strncmp(name, "from ", 5))
+		base_str_addf(s, "computing (%s; no samples say in which function)", name);
+	else
+		base_str_addf(s, "computing in %s()", name);
+	if (*u->row->where)
+		base_str_addf(s, " (%s)", u->row->where);
+	add_who(s, u->nr_actors == 1 ? ", thread " : ", ", u);
+}
+
+static void add_kind(struct base_str *s, const struct report *r, const struct subject *u)
+{
+	static const char *const hold[] = {"holding ", "reading under ", NULL};
+	static const char *const wait[] = {"waiting for ", NULL};
+	static const char *const latency[] = {"hand-over of ", NULL};
+	const struct report_row *row = u->row;
+	switch (row->kind) {
+	case MODEL_STATE_run:
+		add_run(s, u);
+		break;
+	case MODEL_STATE_hold:
+		base_str_addf(s, "inside %s", after(row->state, hold));
+		if (*row->where)
+			base_str_addf(s, " (taken at %s)", row->where);
+		add_who(s, ", by ", u);
+		break;
+	case MODEL_STATE_wait:
+		base_str_addf(s, "waiting for %s", after(row->state, wait));
+		add_where(s, " at ", row->where);
+		base_str_add(s, ", and nothing that was recorded says what ended these waits");
+		break;
+	case MODEL_STATE_latency:
+		base_str_addf(s,
+			"between give and take: the hand-over of %s takes long to wake its "
+			"receiver",
+			after(row->state, latency));
+		break;
+	case MODEL_STATE_runnable:
+		base_str_addf(s, "waiting for a processor: %llu threads share %llu",
+			(unsigned long long)r->trace.nr_actors,
+			(unsigned long long)r->trace.nr_processors);
+		break;
+	case MODEL_STATE_blocked:
+		base_str_add(s,
+			"blocked outside every recorded call (a futex of its own, a page fault, "
+			"the kernel): longpole does not see in what");
+		add_who(s, ", ", u);
+		break;
+	case MODEL_STATE_external:
+		base_str_addf(s, "waiting for the outside: %s", row->state);
+		add_where(s, " at ", row->where);
+		base_str_add(s, ", whose other end was not recorded");
+		break;
+	case MODEL_STATE_sleep:
+		base_str_add(s, "asleep because the program asked for it");
+		add_where(s, ", at ", row->where);
+		break;
+	case MODEL_STATE_io:
+		base_str_addf(s, "in the kernel: %s", row->state);
+		add_where(s, ", at ", row->where);
+		add_who(s, ", in ", u);
+		break;
+	case MODEL_STATE_start:
+		base_str_add(s, "starting programs, before their first own instruction");
+		break;
+	case MODEL_STATE_annotated:
+		base_str_addf(s, "in the annotated state %s", row->state);
+		add_who(s, " of ", u);
+		break;
+	default:
+		base_str_add(s, "in no thread that was recorded");
+	}
+}
+
+/* Rows are sorted: the first of the longest topic is its longest. */
+static struct subject find_subject(const struct report *r)
+{
+	struct subject best = {0};
+	for (size_t i = 0; i < r->nr_rows; i++) {
+		struct subject u = {.row = &r->row[i], .nr_actors = r->row[i].nr_topic_actors};
+		for (size_t k = i; k < r->nr_rows; k++)
+			if (r->row[k].topic == u.row->topic)
+				u.path_ns += r->row[k].path_ns;
+		if (u.path_ns > best.path_ns)
+			best = u;
+		if (best.path_ns > r->elapsed_ns / 2 || i >= 64)
+			break;
+	}
+	if (best.row && best.row->nr_functions && best.row->function[0].share >= 0.5 &&
+		*best.row->function[0].name)
+		best.function = best.row->function[0].name;
+	return best;
+}
+
+static const char *certainty(struct report *r)
+{
+	struct base_str s = {0};
+	bool lossy = false;
+	for (size_t i = 0; i < r->trace.nr_diags; i++)
+		lossy |= strcmp(r->trace.diag[i].severity, "info") != 0;
+	base_str_add(&s, "observed; ");
+	if (r->explained_share >= 0.9995)
+		base_str_add(&s, "all of the path is explained");
+	else
+		base_str_addf(&s, "%.1f %% of the path is explained", r->explained_share * 100);
+	if (lossy)
+		base_str_add(&s, "; see the caveats");
+	return report_keep(r->arena, &s);
+}
+
+enum base_status report_fill_finding(struct report *r, struct base_err *err)
+{
+	struct base_str s = {0};
+	struct subject u = find_subject(r);
+	double share = r->elapsed_ns > 0 ? u.path_ns / r->elapsed_ns : 0;
+	if (!u.row) {
+		base_str_add(
+			&s, "The critical path is empty: the program did nothing that takes time");
+	} else if (share * 100 < DOMINANT_PERCENT) {
+		base_str_add(&s, "No single state dominates the critical path; the largest, ");
+		report_percent(&s, share);
+		base_str_add(&s, " of the time, is ");
+		add_kind(&s, r, &u);
+	} else {
+		report_percent(&s, share);
+		base_str_add(&s, " of the time the critical path is ");
+		add_kind(&s, r, &u);
+	}
+	r->finding = report_keep(r->arena, &s);
+	r->certainty = certainty(r);
+	return r->finding && r->certainty ? BASE_OK : report_no_memory(err);
+}

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* index.c - what all builders share: passes over the trace, topics, the trace's own facts. */
+#include "report/private.h"
+
+#include <string.h>
+
+/* ---- passes
+ * --------------------------------------------------------------------------------------- */
+
+struct pass {
+	const struct report_run *run;
+	const char *what;
+};
+
+static void pass_progress(void *ctx, uint64_t done_records, uint64_t all_records)
+{
+	const struct pass *p = ctx;
+	p->run->progress(p->run->progress_ctx, p->what, done_records, all_records);
+}
+
+enum base_status report_pass(const struct report_run *run, const char *what,
+	const struct report_pass_options *opts, struct model **ret, struct base_err *err)
+{
+	struct pass p = {.run = run, .what = what};
+	enum base_status s = trace_reader_rewind(run->reader, err);
+	if (s == BASE_OK) {
+		if (run->progress)
+			pass_progress(&p, 0, trace_reader_record_count(run->reader));
+		struct model_options mo = {
+			.size = sizeof mo,
+			.scenario = opts->scenario,
+			.nr_scenarios = opts->nr_scenarios,
+			.keep_path = opts->keep_path,
+			.runner_up = opts->runner_up,
+			.max_memory_bytes = run->max_memory_bytes,
+			.progress = run->progress ? pass_progress : NULL,
+			.progress_ctx = &p,
+		};
+		s = model_run(run->reader, &mo, ret, err);
+	}
+	return s == BASE_OK ? s : base_cause(err, s, "while %s", what);
+}
+
+/* ---- topics
+ * --------------------------------------------------------------------------------------- */
+
+enum base_status report_index_init(struct report_index *ix, struct model *m, struct base_err *err)
+{
+	*ix = (struct report_index){.nr_states = graph_nr_states(model_graph(m))};
+	struct base_strtab *names = base_strtab_new();
+	struct base_str key = {0};
+	enum base_status s = BASE_ERR_NOMEM;
+	ix->topic_of = base_alloc((ix->nr_states + 1) * sizeof *ix->topic_of);
+	ix->first_state = base_alloc((ix->nr_states + 1) * sizeof *ix->first_state);
+	if (!names || !ix->topic_of || !ix->first_state)
+		goto out;
+	for (uint32_t i = 0; i < ix->nr_states; i++) {
+		const struct model_state *st = model_state(m, i);
+		uint32_t id;
+		base_str_reset(&key);
+		base_str_addf(&key, "%d %s", (int)st->kind, st->name);
+		if (key.failed)
+			goto out;
+		s = base_strtab_intern(names, base_str_text(&key), key.length, &id);
+		if (s != BASE_OK)
+			goto out;
+		ix->topic_of[i] = id - 1; /* id 0 is "" */
+		if (id > ix->nr_topics) {
+			ix->first_state[id - 1] = i;
+			ix->nr_topics = id;
+		}
+	}
+	s = BASE_OK;
+out:
+	base_strtab_free(names);
+	base_str_fini(&key);
+	if (s == BASE_OK)
+		return s;
+	report_index_fini(ix);
+	return report_no_memory(err);
+}
+
+void report_index_fini(struct report_index *ix)
+{
+	base_free(ix->topic_of);
+	base_free(ix->first_state);
+	*ix = (struct report_index){0};
+}
+
+enum base_status report_lane_topics(struct model *m, const struct report_index *ix, unsigned lane,
+	double *topic_ns, double *ret_length_ns, struct base_err *err)
+{
+	struct graph_lane_result lane_result;
+	enum base_status s = graph_lane(model_graph(m), lane, &lane_result, err);
+	if (s != BASE_OK)
+		return s;
+	for (uint32_t t = 0; t < ix->nr_topics; t++)
+		topic_ns[t] = 0;
+	for (size_t i = 0; i < lane_result.nr_states; i++)
+		if (lane_result.state[i].state < ix->nr_states)
+			topic_ns[ix->topic_of[lane_result.state[i].state]] +=
+				lane_result.state[i].path_ns;
+	*ret_length_ns = lane_result.length_ns;
+	return BASE_OK;
+}
+
+uint32_t report_largest_topic(
+	const double *topic_ns, const struct report_index *ix, uint32_t except)
+{
+	uint32_t best = REPORT_NONE;
+	for (uint32_t t = 0; t < ix->nr_topics; t++)
+		if (t != except && topic_ns[t] > 0 &&
+			(best == REPORT_NONE || topic_ns[t] > topic_ns[best]))
+			best = t;
+	return best;
+}
+
+/* ---- the trace
+ * ------------------------------------------------------------------------------------- */
+
+static const char *severity_name(enum trace_severity s)
+{
+	return s == TRACE_SEVERITY_info    ? "info"
+	       : s == TRACE_SEVERITY_error ? "error"
+					   : "data_loss";
+}
+
+/* The sentence with the count in place of its one %s; a table's text is no format string. */
+static const char *diag_text(struct base_arena *a, const char *sentence, uint64_t count)
+{
+	struct base_str s = {0};
+	const char *place = strstr(sentence, "%s");
+	base_str_add_bytes(&s, sentence, place ? (size_t)(place - sentence) : strlen(sentence));
+	if (place) {
+		base_str_add_count(&s, count);
+		base_str_add(&s, place + 2);
+	}
+	return report_keep(a, &s);
+}
+
+enum base_status report_fill_trace(struct report_trace *t, struct base_arena *a,
+	const struct report_run *run, struct model *m, struct base_err *err)
+{
+	const struct trace_info *info = trace_reader_info(run->reader);
+	const struct trace_health *health = model_health(m);
+	*t = (struct report_trace){
+		.path = report_clean(a, run->trace_path),
+		.host = report_clean(a, info->host ? info->host : ""),
+		.command = report_clean(a, info->command ? info->command : ""),
+		.tool = report_clean(a, info->tool ? info->tool : ""),
+		.file_bytes = health->file_bytes,
+		.readable_bytes = health->readable_bytes,
+		.nr_records = model_nr_records(m),
+		.nr_processors = info->nr_processors,
+		.diag = report_array(a, TRACE_DIAG_NR, sizeof *t->diag),
+	};
+	if (!t->path || !t->host || !t->command || !t->tool || !t->diag)
+		return report_no_memory(err);
+	uint32_t nr = graph_nr_actors(model_graph(m));
+	for (uint32_t i = 0; i < nr; i++)
+		t->nr_actors += model_actor(m, i)->tid != 0;
+	for (unsigned d = 0; d < TRACE_DIAG_NR; d++) {
+		const struct trace_diag_desc *desc = trace_diag_describe((enum trace_diag)d);
+		if (!health->count[d] || !desc)
+			continue;
+		struct report_diag *out = &t->diag[t->nr_diags++];
+		*out = (struct report_diag){
+			.name = desc->name,
+			.severity = severity_name(desc->severity),
+			.source = desc->source,
+			.text = diag_text(a, desc->sentence, health->count[d]),
+			.count = health->count[d],
+		};
+		if (!out->text)
+			return report_no_memory(err);
+	}
+	return BASE_OK;
+}

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* json.c - the same answers for programs. Keys are only ever added within a schema version. */
+#include "report/private.h"
+
+#include "config.h"
+
+#include <math.h>
+
+json_t *report_json_text(const char *text)
+{
+	return json_string(text);
+}
+
+json_t *report_json_share(double share)
+{
+	return json_real(round(share * 1e6) / 1e6);
+}
+
+json_t *report_json_ns(double ns)
+{
+	return json_integer(ns > 0 ? (json_int_t)llround(ns) : 0);
+}
+
+json_t *report_json_u64(uint64_t n)
+{
+	return json_integer(n > INT64_MAX ? INT64_MAX : (json_int_t)n);
+}
+
+static json_t *diagnostics(const struct report_trace *t)
+{
+	json_t *list = json_array();
+	for (size_t i = 0; i < t->nr_diags; i++) {
+		const struct report_diag *d = &t->diag[i];
+		json_array_append_new(
+			list, json_pack("{s:s, s:s, s:s, s:o, s:s}", "name", d->name, "severity",
+				      d->severity, "source", d->source, "count",
+				      report_json_u64(d->count), "text", d->text));
+	}
+	return list;
+}
+
+json_t *report_envelope(const char *schema, const struct report_trace *t, json_t *result)
+{
+	json_t *trace = json_pack("{s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o}", "path", t->path,
+		"host", t->host, "command", t->command, "recorded_by", t->tool, "file_bytes",
+		report_json_u64(t->file_bytes), "readable_bytes",
+		report_json_u64(t->readable_bytes), "records", report_json_u64(t->nr_records),
+		"processors", report_json_u64(t->nr_processors), "threads",
+		report_json_u64(t->nr_actors));
+	return json_pack("{s:s, s:s, s:o, s:o, s:o}", "schema", schema, "tool",
+		"longpole " LONGPOLE_VERSION, "trace", trace, "diagnostics", diagnostics(t),
+		"result", result);
+}
+
+static json_t *functions(const struct report_row *row)
+{
+	json_t *list = json_array();
+	for (size_t i = 0; i < row->nr_functions; i++) {
+		const struct report_function *f = &row->function[i];
+		json_array_append_new(
+			list, json_pack("{s:s, s:s, s:o, s:o, s:o, s:o}", "function", f->name,
+				      "where", f->where, "samples", report_json_u64(f->nr_samples),
+				      "share", report_json_share(f->share), "share_low",
+				      report_json_share(f->share_low), "share_high",
+				      report_json_share(f->share_high)));
+	}
+	return list;
+}
+
+static json_t *rows(const struct report *r)
+{
+	json_t *list = json_array();
+	for (size_t i = 0; i < r->nr_rows; i++) {
+		const struct report_row *row = &r->row[i];
+		json_array_append_new(list,
+			json_pack("{s:s, s:s, s:s, s:s, s:i, s:o, s:o, s:o, s:o, s:o, s:s, s:o}",
+				"state", row->state, "actor", row->actor, "group", row->group,
+				"kind", model_state_kind_name(row->kind), "actors",
+				(int)row->nr_actors, "path_ns", report_json_ns(row->path_ns),
+				"unexplained_ns", report_json_ns(row->unexplained_ns), "visits",
+				report_json_u64(row->visits), "share",
+				report_json_share(row->share), "waiting_share",
+				report_json_share(row->waiting_share), "where", row->where,
+				"functions", functions(row)));
+	}
+	return list;
+}
+
+static json_t *opportunities(const struct report *r)
+{
+	json_t *list = json_array();
+	for (size_t i = 0; i < r->nr_opportunities; i++) {
+		const struct report_opportunity *o = &r->opportunity[i];
+		for (unsigned k = 0; k < REPORT_LEVELS; k++)
+			json_array_append_new(list,
+				json_pack("{s:s, s:s, s:o, s:i, s:o, s:o, s:s, s:o, s:b, s:s, s:s}",
+					"state", o->state, "kind", model_state_kind_name(o->kind),
+					"share", report_json_share(o->share), "reduction_percent",
+					(int)report_level_percent[k], "predicted_ns",
+					report_json_ns(o->predicted_ns[k]), "predicted_speedup",
+					report_json_share(o->speedup[k]), "longest_then",
+					o->then[k], "helps_until_percent",
+					report_json_share(o->useful_reduction * 100),
+					"helps_until_exact", o->useful_exact, "next_bottleneck",
+					o->next, "method", "path"));
+	}
+	return list;
+}
+
+json_t *report_json(const struct report *r)
+{
+	json_t *runner_up = json_null();
+	if (r->runner_up.found)
+		runner_up = json_pack("{s:o, s:s, s:o}", "length_ns",
+			report_json_ns(r->runner_up.length_ns), "state", r->runner_up.state,
+			"more_ns", report_json_ns(r->runner_up.more_ns));
+	json_t *result = json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "finding",
+		r->finding, "certainty", r->certainty, "start_ns", report_json_u64(r->start_ns),
+		"end_ns", report_json_u64(r->end_ns), "elapsed_ns", report_json_ns(r->elapsed_ns),
+		"unexplained_ns", report_json_ns(r->unexplained_ns), "explained_share",
+		report_json_share(r->explained_share), "path", rows(r), "opportunities",
+		opportunities(r), "runner_up", runner_up);
+	return report_envelope("longpole/report/1", &r->trace, result);
+}

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* lines.c - what texts are made of: clean names, columns, bars, percentages. */
+#include "report/private.h"
+
+#include <math.h>
+#include <string.h>
+
+/* ---- texts of others ----------------------------------------------------------------------------
+ */
+
+/* Length of the UTF-8 sequence at p (ends at a NUL), 0 when it is none: no overlong forms, no
+ * surrogates. */
+static size_t sequence_length(const unsigned char *p)
+{
+	static const struct {
+		unsigned char mask, lead, nr;
+		uint32_t least;
+	} form[] = {{0x80, 0x00, 1, 0}, {0xe0, 0xc0, 2, 0x80}, {0xf0, 0xe0, 3, 0x800},
+		{0xf8, 0xf0, 4, 0x10000}};
+	for (size_t i = 0; i < BASE_COUNT(form); i++) {
+		if ((p[0] & form[i].mask) != form[i].lead)
+			continue;
+		uint32_t code = p[0] & (unsigned)(unsigned char)~form[i].mask;
+		for (size_t k = 1; k < form[i].nr; k++) {
+			if ((p[k] & 0xc0) != 0x80)
+				return 0;
+			code = code << 6 | (p[k] & 0x3fu);
+		}
+		bool surrogate = code >= 0xd800 && code < 0xe000;
+		return code < form[i].least || code > 0x10ffff || surrogate ? 0 : form[i].nr;
+	}
+	return 0;
+}
+
+void report_clean_add(struct base_str *out, const char *text)
+{
+	for (const unsigned char *p = (const unsigned char *)text; *p;) {
+		size_t n = sequence_length(p);
+		bool control = n == 1 && (*p < 0x20 || *p == 0x7f);
+		bool control1 = n == 2 && p[0] == 0xc2 && p[1] < 0xa0; /* C1: terminals obey some */
+		if (!n)
+			base_str_add(out, "\xef\xbf\xbd");
+		else if (control || control1)
+			base_str_add(out, "?");
+		else
+			base_str_add_bytes(out, p, n);
+		p += n ? n : 1;
+	}
+}
+
+const char *report_clean(struct base_arena *a, const char *text)
+{
+	struct base_str s = {0};
+	report_clean_add(&s, text);
+	return report_keep(a, &s);
+}
+
+const char *report_keep(struct base_arena *a, struct base_str *s)
+{
+	char *copy = s->failed ? NULL : base_arena_strndup(a, base_str_text(s), s->length);
+	base_str_fini(s);
+	return copy;
+}
+
+void *report_array(struct base_arena *a, size_t nr, size_t elem_size_bytes)
+{
+	if (nr > SIZE_MAX / elem_size_bytes)
+		return NULL;
+	return base_arena_alloc(a, (nr ? nr : 1) * elem_size_bytes);
+}
+
+enum base_status report_no_memory(struct base_err *err)
+{
+	return base_fail(err, BASE_ERR_NOMEM, "out of memory for the report");
+}
+
+/* ---- columns
+ * ------------------------------------------------------------------------------------- */
+
+void report_color_begin(struct base_str *out, const struct report_style *st, enum report_color c)
+{
+	static const char *const code[] = {
+		"", "\033[1m", "\033[2m", "\033[31m", "\033[33m", "\033[32m"};
+	if (st->color)
+		base_str_add(out, code[c]);
+}
+
+void report_color_end(struct base_str *out, const struct report_style *st)
+{
+	if (st->color)
+		base_str_add(out, "\033[0m");
+}
+
+size_t report_width(const char *text)
+{
+	size_t n = 0;
+	for (; *text; text++)
+		n += ((unsigned char)*text & 0xc0) != 0x80;
+	return n;
+}
+
+/* Bytes of the first `width` code points. */
+static size_t bytes_of(const char *text, size_t width)
+{
+	size_t i = 0;
+	while (text[i]) {
+		if (((unsigned char)text[i] & 0xc0) != 0x80 && !width--)
+			break;
+		i++;
+	}
+	return i;
+}
+
+static void blanks(struct base_str *out, size_t n)
+{
+	while (n--)
+		base_str_add(out, " ");
+}
+
+void report_cell(struct base_str *out, const struct report_style *st, const char *text,
+	size_t width, bool pad)
+{
+	size_t have = report_width(text);
+	if (have <= width) {
+		base_str_add(out, text);
+		if (pad)
+			blanks(out, width - have);
+		return;
+	}
+	const char *more = st->utf8 ? "\xe2\x80\xa6" : "..";
+	size_t more_width = st->utf8 ? 1 : 2;
+	base_str_add_bytes(out, text, bytes_of(text, width > more_width ? width - more_width : 0));
+	base_str_add(out, more);
+}
+
+void report_right(struct base_str *out, const char *text, size_t width)
+{
+	size_t have = report_width(text);
+	blanks(out, have < width ? width - have : 0);
+	base_str_add(out, text);
+}
+
+void report_bar(struct base_str *out, const struct report_style *st, double share, unsigned width)
+{
+	static const char *const eighth[] = {"", "\xe2\x96\x8f", "\xe2\x96\x8e", "\xe2\x96\x8d",
+		"\xe2\x96\x8c", "\xe2\x96\x8b", "\xe2\x96\x8a", "\xe2\x96\x89"};
+	double clipped = share < 0 ? 0 : share > 1 ? 1 : share;
+	unsigned steps = (unsigned)lround(clipped * width * (st->utf8 ? 8 : 1));
+	unsigned whole = st->utf8 ? steps / 8 : steps, rest = st->utf8 ? steps % 8 : 0;
+	for (unsigned i = 0; i < whole; i++)
+		base_str_add(out, st->utf8 ? "\xe2\x96\x88" : "#");
+	base_str_add(out, eighth[rest]);
+	blanks(out, width - whole - (rest ? 1 : 0));
+}
+
+void report_percent(struct base_str *out, double share)
+{
+	double percent = share * 100;
+	if (percent >= 9.95 || percent <= 0)
+		base_str_addf(out, "%.0f %%", percent > 0 ? percent : 0.0);
+	else if (percent >= 0.1)
+		base_str_addf(out, "%.1f %%", percent);
+	else
+		base_str_add(out, "<0.1 %");
+}
+
+void report_ns(struct base_str *out, double ns)
+{
+	base_str_add_ns(out, ns > 0 ? (uint64_t)llround(ns) : 0);
+}
+
+const char *report_times(const struct report_style *st)
+{
+	return st->utf8 ? "\xc3\x97" : "x";
+}
+
+const char *report_dot(const struct report_style *st)
+{
+	return st->utf8 ? " \xc2\xb7 " : " | ";
+}
+
+void report_wrap(struct base_str *out, const struct report_style *st, const char *label,
+	size_t indent, const char *text)
+{
+	size_t at = report_width(label);
+	report_color_begin(out, st, REPORT_BOLD);
+	base_str_add(out, label);
+	report_color_end(out, st);
+	blanks(out, at < indent ? indent - at : 0);
+	at = at < indent ? indent : at;
+	bool first = true;
+	while (*text) {
+		size_t length = strcspn(text, " ");
+		struct base_str word = {0};
+		base_str_add_bytes(&word, text, length);
+		size_t width = report_width(base_str_text(&word));
+		if (!first && at + 1 + width > st->columns) {
+			base_str_add(out, "\n");
+			blanks(out, indent);
+			at = indent;
+		} else if (!first) {
+			base_str_add(out, " ");
+			at++;
+		}
+		base_str_add(out, base_str_text(&word));
+		at += width;
+		first = false;
+		base_str_fini(&word);
+		text += length;
+		while (*text == ' ')
+			text++;
+	}
+	base_str_add(out, "\n");
+}

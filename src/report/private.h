@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* private.h - shared by the files of report/, not beyond. */
+#ifndef LONGPOLE_REPORT_PRIVATE_H
+#define LONGPOLE_REPORT_PRIVATE_H
+
+#include "report/report.h"
+
+#define REPORT_NONE UINT32_MAX
+/* Weights stay multiples of it, so that a removed state's slope can still be read off. */
+#define REPORT_ALMOST_NOTHING (1.0 / (1 << 20))
+
+/* Topics: states of the same kind and name. Ids depend on the trace only, so one index serves every
+ * pass over it. */
+struct report_index {
+	uint32_t nr_states, nr_topics;
+	uint32_t *topic_of;    /* by state */
+	uint32_t *first_state; /* by topic: its first state, which has its kind and name */
+};
+enum base_status report_index_init(
+	struct report_index *ix, struct model *m, struct base_err *err) BASE_MUST_CHECK;
+void report_index_fini(struct report_index *ix);
+
+struct report_pass_options {
+	const struct graph_scenario *scenario;
+	unsigned nr_scenarios;
+	bool keep_path, runner_up;
+};
+/* One run of the model over the whole trace. */
+enum base_status report_pass(const struct report_run *run, const char *what,
+	const struct report_pass_options *opts, struct model **ret,
+	struct base_err *err) BASE_MUST_CHECK;
+
+/* Path time of each topic in a lane; topic_ns has ix->nr_topics entries. */
+enum base_status report_lane_topics(struct model *m, const struct report_index *ix, unsigned lane,
+	double *topic_ns, double *ret_length_ns, struct base_err *err) BASE_MUST_CHECK;
+/* Largest entry but `except`; REPORT_NONE when all are 0. */
+uint32_t report_largest_topic(
+	const double *topic_ns, const struct report_index *ix, uint32_t except);
+
+enum base_status report_fill_trace(struct report_trace *t, struct base_arena *a,
+	const struct report_run *run, struct model *m, struct base_err *err) BASE_MUST_CHECK;
+enum base_status report_fill_opportunities(struct report *r, const struct report_run *run,
+	struct model *m, const struct report_index *ix, unsigned max,
+	struct base_err *err) BASE_MUST_CHECK;
+enum base_status report_fill_finding(struct report *r, struct base_err *err) BASE_MUST_CHECK;
+
+/* Moves a finished text into the arena, and frees it; NULL: no memory. */
+const char *report_keep(struct base_arena *a, struct base_str *s);
+enum base_status report_no_memory(struct base_err *err) BASE_MUST_CHECK;
+
+/* A zeroed array of the arena; NULL: no memory. */
+void *report_array(struct base_arena *a, size_t nr, size_t elem_size_bytes);
+
+/* ---- text ------------------------------------------------------------------------------------ */
+
+enum report_color {
+	REPORT_PLAIN,
+	REPORT_BOLD,
+	REPORT_DIM,
+	REPORT_RED,
+	REPORT_YELLOW,
+	REPORT_GREEN
+};
+void report_color_begin(struct base_str *out, const struct report_style *st, enum report_color c);
+void report_color_end(struct base_str *out, const struct report_style *st);
+size_t report_width(const char *text); /* code points */
+/* Text cut to `width` with "..." (or an ellipsis), padded with blanks when `pad`. */
+void report_cell(struct base_str *out, const struct report_style *st, const char *text,
+	size_t width, bool pad);
+void report_right(struct base_str *out, const char *text, size_t width);
+/* Bar of `share` out of `width` columns, in eighths where the terminal can. Padded. */
+void report_bar(struct base_str *out, const struct report_style *st, double share, unsigned width);
+void report_percent(struct base_str *out, double share); /* "62 %", "6.2 %", "<0.1 %" */
+void report_ns(struct base_str *out, double ns);
+/* "xN" with a multiplication sign where it can be shown. */
+const char *report_times(const struct report_style *st);
+/* A paragraph: words wrapped to the style's columns, continuation lines indented. */
+void report_wrap(struct base_str *out, const struct report_style *st, const char *label,
+	size_t indent, const char *text);
+const char *report_dot(const struct report_style *st);
+
+/* ---- JSON ------------------------------------------------------------------------------------ */
+
+json_t *report_json_text(const char *text);
+json_t *report_json_share(double share); /* rounded to six places */
+json_t *report_json_ns(double ns);       /* rounded to an integer */
+json_t *report_json_u64(uint64_t n);
+
+#endif

@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * report.h - answers as plain data, and their two renderings.
+ *
+ * Builders read the whole trace, at least once; what they return owns all its texts and outlives
+ * the reader. Renderers append to a base_str and cannot fail but for memory (check `failed` once).
+ * Units: ns, bytes, shares of 1.
+ */
+#ifndef LONGPOLE_REPORT_H
+#define LONGPOLE_REPORT_H
+
+#include "model/model.h"
+
+#include <jansson.h>
+
+/* ---- what every builder needs ---------------------------------------------------------------- */
+
+struct report_run {
+	struct trace_reader *reader;
+	const char *trace_path;  /* as the user gave it; for "next" lines and JSON */
+	size_t max_memory_bytes; /* of the graph; 0: its default */
+	/* May be NULL. A new pass begins with done 0 and says what it is for. */
+	void (*progress)(void *ctx, const char *what, uint64_t done_records, uint64_t all_records);
+	void *progress_ctx;
+};
+
+struct report_style {
+	bool utf8, color;
+	unsigned columns; /* at least 60 */
+	bool full;        /* everything of 1 % and more */
+};
+
+/* Which trace, by whom, and how well it was recorded and read. */
+struct report_diag {
+	const char *name, *severity, *source, *text; /* text: sentence with the count in it */
+	uint64_t count;
+};
+struct report_trace {
+	const char *path, *host, *command, *tool;
+	uint64_t file_bytes, readable_bytes, nr_records, nr_processors;
+	uint64_t nr_actors;
+	struct report_diag *diag;
+	size_t nr_diags;
+};
+
+/* ---- report ------------------------------------------------------------------------------------
+ */
+
+enum {
+	REPORT_FUNCTIONS_MAX = 3,
+	REPORT_LEVELS = 4, /* reductions that are looked at: 10, 25, 50, 100 % */
+	REPORT_OPPORTUNITIES_DEFAULT = 5,
+	REPORT_OPPORTUNITIES_MAX = 40,
+};
+extern const unsigned report_level_percent[REPORT_LEVELS];
+
+struct report_function {
+	const char *name, *where;
+	uint64_t nr_samples;
+	double share, share_low, share_high; /* of the row's running time */
+};
+struct report_row { /* one (actor group, state, place) of the path */
+	enum model_state_kind kind;
+	const char *state, *where;
+	const char *group,
+		*actor;     /* actor: the one instance that has 90 % of the row, else "group xN" */
+	uint32_t nr_actors; /* of the group that are on the path in this row */
+	uint32_t nr_topic_actors; /* of all groups, in any row of that state */
+	uint32_t topic;
+	double path_ns, waiting_ns, unexplained_ns, share, waiting_share;
+	uint64_t visits;
+	struct report_function function[REPORT_FUNCTIONS_MAX];
+	size_t nr_functions;
+};
+struct report_opportunity { /* one topic */
+	enum model_state_kind kind;
+	const char *state;
+	uint32_t topic;
+	double path_ns, share;
+	double predicted_ns[REPORT_LEVELS], speedup[REPORT_LEVELS];
+	const char *then[REPORT_LEVELS]; /* longest topic of the path after that reduction */
+	double useful_reduction;         /* until here each percent buys the same; 1: to the end */
+	bool useful_exact;               /* false: a lower bound (passes ran out) */
+	const char *next; /* the path's longest other state when this one is gone; "" none */
+};
+struct report {
+	struct base_arena *arena;
+	struct report_trace trace;
+	uint64_t start_ns, end_ns;
+	double elapsed_ns, unexplained_ns, explained_share;
+	const char *finding;   /* the first sentence */
+	const char *certainty; /* how sure it is */
+	struct report_row *row;
+	size_t nr_rows;
+	struct report_opportunity *opportunity;
+	size_t nr_opportunities;
+	bool opportunities_cut; /* there are more of 1 % and above */
+	bool has_samples;
+	struct {
+		bool found;
+		double length_ns;
+		const char *state; /* topic that it has more of than the path; "" none */
+		double more_ns;
+	} runner_up;
+	const char
+		*suggestion; /* pattern of the first opportunity, for the whatif command; "" none */
+};
+
+struct report_options {
+	size_t size;
+	unsigned nr_opportunities_max; /* 0: none, saves passes */
+};
+enum base_status report_build(const struct report_run *run, const struct report_options *opts,
+	struct report **ret, struct base_err *err) BASE_MUST_CHECK;
+struct report *report_free(struct report *r);
+void report_text(struct base_str *out, const struct report *r, const struct report_style *style);
+json_t *report_json(const struct report *r); /* NULL: no memory */
+/* Opportunities alone, each with its curve: `longpole whatif` without an edit. */
+void report_opportunities_text(
+	struct base_str *out, const struct report *r, const struct report_style *style);
+
+/* ---- whatif ------------------------------------------------------------------------------------
+ */
+
+enum report_edit_verb { REPORT_EDIT_scale, REPORT_EDIT_ignore_queue, REPORT_EDIT_unbound_queue };
+struct report_edit {
+	enum report_edit_verb verb;
+	const char *text, *pattern; /* the edit as given; what it applies to */
+	double factor;
+};
+struct report_scenario {
+	struct report_edit *edit;
+	size_t nr_edits;
+};
+struct report_scenarios {
+	struct base_arena *arena;
+	struct report_scenario *scenario;
+	size_t nr, capacity;
+};
+enum { REPORT_SCENARIOS_MAX = 256, REPORT_EDITS_MAX = 64 };
+
+void report_scenarios_fini(struct report_scenarios *s);
+/* Words of a command line: edits, scenarios separated by "--". ERR_USAGE says which word is wrong.
+ */
+enum base_status report_scenarios_words(struct report_scenarios *s, char *const *word, size_t nr,
+	struct base_err *err) BASE_MUST_CHECK;
+/* A file's text: one edit a line, a blank line separates scenarios, # begins a comment. */
+enum base_status report_scenarios_text(struct report_scenarios *s, const char *text,
+	const char *path, struct base_err *err) BASE_MUST_CHECK;
+bool report_is_edit_verb(const char *word);
+/* Case-sensitive: a glob when it has one of *?[, else a substring. */
+bool report_pattern_matches(const char *pattern, const char *text);
+
+struct report_match { /* what an edit applied to */
+	const char *edit;
+	uint64_t nr_states, nr_queues;
+	double path_share; /* of the states that were scaled, weighted by function share */
+	const char *example;
+	bool estimated; /* function shares of samples were used */
+};
+struct report_prediction {
+	struct report_match *match;
+	size_t nr_matches;
+	double length_ns, low_ns, high_ns; /* low == high unless estimated */
+	double speedup, speedup_low, speedup_high;
+	const char *next; /* longest topic of the path then */
+	double next_share;
+	bool estimated;
+};
+struct report_whatif {
+	struct base_arena *arena;
+	struct report_trace trace;
+	double elapsed_ns;
+	struct report_prediction *prediction;
+	size_t nr_predictions;
+};
+/* ERR_NOTFOUND when a pattern matches nothing; says what is near. */
+enum base_status report_whatif_build(const struct report_run *run, const struct report_scenarios *s,
+	struct report_whatif **ret, struct base_err *err) BASE_MUST_CHECK;
+struct report_whatif *report_whatif_free(struct report_whatif *w);
+void report_whatif_text(
+	struct base_str *out, const struct report_whatif *w, const struct report_style *style);
+json_t *report_whatif_json(const struct report_whatif *w);
+
+/* ---- path --------------------------------------------------------------------------------------
+ */
+
+struct report_step { /* edges of one actor in one state that follow each other */
+	const char *actor, *state, *where;
+	const char *queue; /* "" or what was crossed to come here */
+	enum model_state_kind kind;
+	uint64_t begin_ns, end_ns, nr_edges;
+	double weight_ns;
+};
+struct report_path {
+	struct base_arena *arena;
+	struct report_trace trace;
+	uint64_t start_ns, end_ns;
+	double elapsed_ns;
+	struct report_step *step;
+	size_t nr_steps;
+};
+struct report_path_options {
+	size_t size;
+	uint64_t from_ns, to_ns; /* steps that overlap [from, to); to 0: end */
+	size_t limit;            /* text: only that many, the longest; 0: all */
+};
+enum base_status report_path_build(const struct report_run *run,
+	const struct report_path_options *opts, struct report_path **ret,
+	struct base_err *err) BASE_MUST_CHECK;
+struct report_path *report_path_free(struct report_path *p);
+void report_path_text(struct base_str *out, const struct report_path *p,
+	const struct report_path_options *opts, const struct report_style *style);
+json_t *report_path_json(const struct report_path *p, const struct report_path_options *opts);
+
+/* ---- queues ------------------------------------------------------------------------------------
+ */
+
+struct report_queue {
+	const char *name, *type;
+	uint64_t nr_members; /* queues of that name (one class of locks has many instances) */
+	struct graph_queue_stats s; /* summed; max_units: the largest */
+	double mean_units;
+};
+struct report_queues {
+	struct base_arena *arena;
+	struct report_trace trace;
+	double elapsed_ns;
+	struct report_queue *queue; /* by time waited, descending */
+	size_t nr_queues;
+};
+enum base_status report_queues_build(const struct report_run *run,
+	const char *pattern /* or NULL */, struct report_queues **ret,
+	struct base_err *err) BASE_MUST_CHECK;
+struct report_queues *report_queues_free(struct report_queues *q);
+void report_queues_text(struct base_str *out, const struct report_queues *q, size_t limit,
+	const struct report_style *style);
+json_t *report_queues_json(const struct report_queues *q);
+
+/* ---- shared with cmd ---------------------------------------------------------------------------
+ */
+
+/* Texts of others, made fit: control characters become '?', invalid UTF-8 becomes U+FFFD. */
+void report_clean_add(struct base_str *out, const char *text);
+const char *report_clean(struct base_arena *a, const char *text); /* NULL: no memory */
+void report_trace_text_caveats(
+	struct base_str *out, const struct report_trace *t, const struct report_style *style);
+json_t *report_envelope(
+	const char *schema, const struct report_trace *t, json_t *result /* stolen */);
+
+#endif

@@ -1,0 +1,378 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* text.c - struct report for people: the finding, what a fix would buy, the path, caveats, what to
+ * do next. */
+#include "report/private.h"
+
+#include <string.h>
+
+enum {
+	ROWS_DEFAULT = 5,
+	FULL_SHARE_PER_MILLE = 10,
+	SUMMARY_SHARE_PER_MILLE = 20,
+	BAR_WIDTH = 8,
+	LABEL_WIDTH = 11,
+};
+
+/* A multiplication sign only where it can be shown. */
+static void add_actor(struct base_str *out, const struct report_style *st, const char *actor)
+{
+	const char *sign = st->utf8 ? NULL : strstr(actor, "\xc3\x97");
+	base_str_add_bytes(out, actor, sign ? (size_t)(sign - actor) : strlen(actor));
+	if (sign)
+		base_str_addf(out, "x%s", sign + 2);
+}
+
+static void heading(struct base_str *out, const struct report_style *st, const char *text)
+{
+	report_color_begin(out, st, REPORT_BOLD);
+	base_str_add(out, text);
+	report_color_end(out, st);
+}
+
+/* What columns are left for two texts beside `used`, split 3 : 2. */
+static void split(const struct report_style *st, size_t used, size_t *ret_first, size_t *ret_second)
+{
+	size_t rest = st->columns > used + 30 ? st->columns - used : 30;
+	*ret_first = rest * 3 / 5;
+	*ret_second = rest - *ret_first;
+}
+
+/* ---- opportunities
+ * ------------------------------------------------------------------------------------ */
+
+static void add_useful(
+	struct base_str *out, const struct report_style *st, const struct report_opportunity *o)
+{
+	if (o->useful_exact && o->useful_reduction >= 1) {
+		base_str_add(out, "all of it");
+		return;
+	}
+	if (!o->useful_exact)
+		base_str_add(out, st->utf8 ? "\xe2\x89\xa5" : ">=");
+	base_str_addf(out, "-%.0f %%", o->useful_reduction * 100);
+}
+
+static void opportunity_line(struct base_str *out, const struct report_style *st,
+	const struct report_opportunity *o, size_t name_width, size_t then_width)
+{
+	base_str_add(out, "  ");
+	report_cell(out, st, o->state, name_width - 2, true);
+	for (unsigned k = 0; k < REPORT_LEVELS; k++) {
+		struct base_str cell = {0};
+		base_str_addf(&cell, "%.2f%s", o->speedup[k], report_times(st));
+		report_right(out, base_str_text(&cell), 8);
+		base_str_fini(&cell);
+	}
+	struct base_str useful = {0};
+	add_useful(&useful, st, o);
+	report_right(out, base_str_text(&useful), 11);
+	base_str_fini(&useful);
+	base_str_add(out, "  ");
+	report_cell(out, st, *o->next ? o->next : "nothing else", then_width, false);
+	base_str_add(out, "\n");
+}
+
+static void opportunities(
+	struct base_str *out, const struct report *r, const struct report_style *st, size_t max)
+{
+	size_t name_width, then_width;
+	split(st, REPORT_LEVELS * 8 + 11 + 2, &name_width, &then_width);
+	report_color_begin(out, st, REPORT_BOLD);
+	report_cell(out, st, "IF IT TOOK LESS", name_width, true);
+	for (unsigned k = 0; k < REPORT_LEVELS; k++) {
+		struct base_str cell = {0};
+		base_str_addf(&cell, "-%u %%", report_level_percent[k]);
+		report_right(out, base_str_text(&cell), 8);
+		base_str_fini(&cell);
+	}
+	report_right(out, "helps until", 13 - 2 + 1);
+	base_str_add(out, " then it is");
+	report_color_end(out, st);
+	base_str_add(out, "\n");
+	for (size_t i = 0; i < r->nr_opportunities && i < max; i++)
+		opportunity_line(out, st, &r->opportunity[i], name_width, then_width);
+}
+
+void report_opportunities_text(
+	struct base_str *out, const struct report *r, const struct report_style *style)
+{
+	opportunities(out, r, style, REPORT_OPPORTUNITIES_MAX);
+	base_str_add(out,
+		"\nPredicted by the longest path with edited weights (method: path), for all "
+		"states of 1 % of it and more.\n'helps until': from there on each percent buys "
+		"less than half of what the first did.\n");
+	if (r->opportunities_cut)
+		base_str_addf(
+			out, "Only the %d longest states are shown.\n", REPORT_OPPORTUNITIES_MAX);
+}
+
+/* ---- the path
+ * ------------------------------------------------------------------------------------------ */
+
+static void functions(struct base_str *out, const struct report_style *st,
+	const struct report_row *row, size_t indent)
+{
+	struct base_str s = {0};
+	for (size_t i = 0; i < row->nr_functions; i++) {
+		const struct report_function *f = &row->function[i];
+		double half = (f->share_high - f->share_low) / 2;
+		if (f->share < 0.05)
+			break;
+		base_str_addf(&s, "%s%s %.0f %% %s%.0f", s.length ? ", " : "",
+			*f->name    ? f->name
+			: *f->where ? f->where
+				    : "?",
+			f->share * 100, st->utf8 ? "\xc2\xb1" : "+-", half * 100);
+	}
+	if (s.length) {
+		base_str_addf(out, "%*s", (int)indent, "");
+		report_color_begin(out, st, REPORT_DIM);
+		report_cell(out, st, base_str_text(&s),
+			st->columns > indent + 20 ? st->columns - indent : 20, false);
+		report_color_end(out, st);
+		base_str_add(out, "\n");
+	}
+	base_str_fini(&s);
+}
+
+enum { SHARE_WIDTH = 7, WAITING_WIDTH = 9, TEXT_AT = SHARE_WIDTH + WAITING_WIDTH + BAR_WIDTH + 3 };
+
+struct columns {
+	size_t state, actor, where;
+};
+
+static void row_line(struct base_str *out, const struct report_style *st,
+	const struct report_row *row, const struct columns *c)
+{
+	struct base_str cell = {0};
+	report_percent(&cell, row->share);
+	report_right(out, base_str_text(&cell), SHARE_WIDTH);
+	base_str_reset(&cell);
+	report_percent(&cell, row->waiting_share);
+	report_right(out, base_str_text(&cell), WAITING_WIDTH);
+	base_str_add(out, "  ");
+	report_bar(out, st, row->share, BAR_WIDTH);
+	base_str_add(out, " ");
+	report_cell(out, st, row->state, c->state, true);
+	base_str_add(out, "  ");
+	base_str_reset(&cell);
+	add_actor(&cell, st, row->actor);
+	report_cell(out, st, base_str_text(&cell), c->actor, *row->where);
+	if (*row->where) {
+		base_str_add(out, "  ");
+		report_cell(out, st, row->where, c->where, false);
+	}
+	base_str_add(out, "\n");
+	base_str_fini(&cell);
+	functions(out, st, row, TEXT_AT + 2);
+}
+
+static size_t at_most(size_t n, size_t max)
+{
+	return n < max ? n : max;
+}
+
+/* Columns as wide as their texts, but together no wider than the terminal. */
+static struct columns fit_columns(
+	const struct report *r, const struct report_style *st, size_t nr_rows)
+{
+	struct columns c = {.state = 8, .actor = 6, .where = 8};
+	for (size_t i = 0; i < nr_rows; i++) {
+		size_t w[] = {report_width(r->row[i].state), report_width(r->row[i].actor),
+			report_width(r->row[i].where)};
+		c.state = w[0] > c.state ? w[0] : c.state;
+		c.actor = w[1] > c.actor ? w[1] : c.actor;
+		c.where = w[2] > c.where ? w[2] : c.where;
+	}
+	size_t used = TEXT_AT + 4, rest = st->columns > used + 36 ? st->columns - used : 36;
+	if (c.state + c.actor + c.where > rest) {
+		c.actor = at_most(c.actor, rest / 4);
+		c.state = at_most(c.state, (rest - c.actor) * 3 / 5);
+		c.where = at_most(c.where, rest - c.actor - c.state);
+		c.state = rest - c.actor - c.where;
+	}
+	return c;
+}
+
+static size_t rows_to_show(const struct report *r, const struct report_style *st)
+{
+	unsigned least = st->full ? FULL_SHARE_PER_MILLE : SUMMARY_SHARE_PER_MILLE;
+	size_t n = 0;
+	while (n < r->nr_rows && r->row[n].share * 1000 >= least && (st->full || n < ROWS_DEFAULT))
+		n++;
+	return n ? n : r->nr_rows ? 1 : 0;
+}
+
+static void path_table(struct base_str *out, const struct report *r, const struct report_style *st)
+{
+	size_t n = rows_to_show(r, st);
+	struct columns c = fit_columns(r, st, n);
+	struct base_str title = {0};
+	base_str_add(&title, "THE PATH, ");
+	report_ns(&title, r->elapsed_ns);
+	heading(out, st, base_str_text(&title));
+	base_str_fini(&title);
+	base_str_add(out, "\n");
+	report_color_begin(out, st, REPORT_DIM);
+	report_right(out, "share", SHARE_WIDTH);
+	report_right(out, "waiting", WAITING_WIDTH);
+	base_str_addf(out, "  %*s ", BAR_WIDTH, "");
+	report_cell(out, st, "state", c.state, true);
+	base_str_add(out, "  ");
+	report_cell(out, st, "who", c.actor, true);
+	base_str_add(out, "  where");
+	report_color_end(out, st);
+	base_str_add(out, "\n");
+	for (size_t i = 0; i < n; i++)
+		row_line(out, st, &r->row[i], &c);
+	double rest = 0;
+	for (size_t i = n; i < r->nr_rows; i++)
+		rest += r->row[i].share;
+	if (n < r->nr_rows && rest > 0.0005) {
+		struct base_str cell = {0};
+		report_percent(&cell, rest);
+		report_right(out, base_str_text(&cell), SHARE_WIDTH);
+		base_str_addf(out, "%*s  %zu more state%s%s\n", WAITING_WIDTH + BAR_WIDTH + 1, "",
+			r->nr_rows - n, r->nr_rows - n == 1 ? "" : "s",
+			st->full ? " below 1 %" : " (see --full)");
+		base_str_fini(&cell);
+	}
+}
+
+static void runner_up(struct base_str *out, const struct report *r, const struct report_style *st)
+{
+	if (!r->runner_up.found)
+		return;
+	struct base_str s = {0};
+	base_str_add(&s, "the next longest path has ");
+	report_percent(&s, r->elapsed_ns > 0 ? r->runner_up.length_ns / r->elapsed_ns : 0);
+	base_str_add(&s, " of its length");
+	if (*r->runner_up.state) {
+		base_str_add(&s, ", with ");
+		report_ns(&s, r->runner_up.more_ns);
+		base_str_addf(&s, " more in: %s", r->runner_up.state);
+	}
+	report_wrap(out, st, "RUNNER-UP", LABEL_WIDTH, base_str_text(&s));
+	base_str_fini(&s);
+}
+
+/* ---- caveats and what to do next
+ * ------------------------------------------------------------------------ */
+
+static void trace_caveats(struct base_str *out, const struct report_trace *t,
+	const struct report_style *st, const char **label)
+{
+	for (size_t i = 0; i < t->nr_diags; i++) {
+		report_wrap(out, st, *label, LABEL_WIDTH, t->diag[i].text);
+		*label = "";
+	}
+	if (t->readable_bytes < t->file_bytes) {
+		struct base_str s = {0};
+		base_str_add(&s, "only ");
+		base_str_add_size(&s, t->readable_bytes);
+		base_str_add(&s, " of the trace's ");
+		base_str_add_size(&s, t->file_bytes);
+		base_str_add(&s, " could be read");
+		report_wrap(out, st, *label, LABEL_WIDTH, base_str_text(&s));
+		*label = "";
+		base_str_fini(&s);
+	}
+}
+
+void report_trace_text_caveats(
+	struct base_str *out, const struct report_trace *t, const struct report_style *style)
+{
+	const char *label = "CAVEATS";
+	trace_caveats(out, t, style, &label);
+}
+
+static void caveats(struct base_str *out, const struct report *r, const struct report_style *st)
+{
+	const char *label = "CAVEATS";
+	trace_caveats(out, &r->trace, st, &label);
+	if (r->explained_share < 0.9995) {
+		struct base_str s = {0};
+		report_ns(&s, r->unexplained_ns);
+		base_str_add(&s, " of the path (");
+		report_percent(&s, 1 - r->explained_share);
+		base_str_add(&s, ") are waits that no recorded event ended");
+		report_wrap(out, st, label, LABEL_WIDTH, base_str_text(&s));
+		label = "";
+		base_str_fini(&s);
+	}
+	report_wrap(out, st, label, LABEL_WIDTH,
+		"not seen: waits that bypass libc (OpenMP, futex calls of its own, spinning); they "
+		"count as "
+		"running or blocked");
+}
+
+/* Quoted for a POSIX shell. */
+static void add_quoted(struct base_str *s, const char *text)
+{
+	base_str_add(s, "'");
+	for (; *text; text++) {
+		if (*text == '\'')
+			base_str_add(s, "'\\''");
+		else
+			base_str_add_bytes(s, text, 1);
+	}
+	base_str_add(s, "'");
+}
+
+static void add_path_argument(struct base_str *s, const char *path)
+{
+	bool plain = *path && *path != '-';
+	for (const char *p = path; *p && plain; p++)
+		plain = (*p >= 'a' && *p <= 'z') || (*p >= 'A' && *p <= 'Z') ||
+			(*p >= '0' && *p <= '9') || strchr("._-/+=:@,", *p);
+	base_str_add(s, " ");
+	if (plain)
+		base_str_add(s, path);
+	else
+		add_quoted(s, path);
+}
+
+static void next_line(struct base_str *out, const struct report_style *st, const char *label,
+	const char *command, const char *path, const char *edit)
+{
+	struct base_str s = {0};
+	base_str_addf(&s, "longpole %s", command);
+	add_path_argument(&s, path);
+	if (edit) {
+		base_str_add(&s, " scale ");
+		add_quoted(&s, edit);
+		base_str_add(&s, "=-50%");
+	}
+	heading(out, st, label);
+	base_str_addf(out, "%*s%s\n", (int)(LABEL_WIDTH - strlen(label)), "", base_str_text(&s));
+	base_str_fini(&s);
+}
+
+static void next(struct base_str *out, const struct report *r, const struct report_style *st)
+{
+	const char *path = r->trace.path;
+	bool edit = *r->suggestion;
+	next_line(out, st, "NEXT", edit ? "whatif" : "path", path, edit ? r->suggestion : NULL);
+	if (edit)
+		next_line(out, st, "", "path", path, NULL);
+	next_line(out, st, "", "export --format=perfetto", path, NULL);
+}
+
+void report_text(struct base_str *out, const struct report *r, const struct report_style *style)
+{
+	struct base_str line = {0};
+	base_str_addf(&line, "%s (%s).", r->finding, r->certainty);
+	report_color_begin(out, style, REPORT_BOLD);
+	base_str_add(out, base_str_text(&line));
+	report_color_end(out, style);
+	base_str_add(out, "\n");
+	base_str_fini(&line);
+	if (r->nr_opportunities) {
+		opportunities(out, r, style,
+			style->full ? REPORT_OPPORTUNITIES_MAX : REPORT_OPPORTUNITIES_DEFAULT - 2);
+	}
+	path_table(out, r, style);
+	runner_up(out, r, style);
+	caveats(out, r, style);
+	next(out, r, style);
+}
