@@ -1,0 +1,374 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* preload.c - attaching to the ring, and the blocks that threads write into. */
+#include "record/preload.h"
+#include "record/preload_real.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+struct preload_fresh preload_fresh __attribute__((aligned(PRELOAD_PAGE)));
+__thread struct preload_thread preload_self;
+
+enum {
+	BLOCK_WORDS = (RING_BLOCK_BYTES - sizeof(struct ring_block)) / sizeof(uint64_t),
+	RETRY_TICKS = 50000,    /* after finding no free block */
+	KEYS_WITHOUT_HEAP = 32, /* pthread_setspecific() allocates for keys from here */
+};
+
+/* What survives fork; written by one thread only. */
+static struct {
+	struct ring_head *mapped; /* the ring */
+	bool prepared;            /* once a process: key, fork handling */
+	bool has_key;
+	pthread_key_t key; /* its destructor ends threads */
+	uint32_t image;    /* of this process; in a new fork's child: of the parent */
+	uint32_t parent_image;
+	bool forked; /* this image was made by fork: modules are as in the parent */
+} process;
+
+/* What everyone records into when there is no ring: nothing. */
+static struct ring_head nowhere;
+
+/* ---- attaching ------------------------------------------------------------------------------ */
+
+static struct ring_head *map_ring(const char *path)
+{
+	struct ring_head *head = NULL;
+	struct stat file;
+	long fd = preload_syscall(SYS_open, (long)path, O_RDWR | O_CLOEXEC, 0, 0, 0, 0);
+	if (fd < 0)
+		return NULL;
+	long status = preload_syscall(SYS_fstat, fd, (long)&file, 0, 0, 0, 0);
+	if (status == 0 && file.st_size > (off_t)sizeof *head) {
+		long address = preload_syscall(
+			SYS_mmap, 0, file.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+		if (address > 0 || address < -PRELOAD_PAGE)
+			head = (struct ring_head *)address;
+	}
+	preload_syscall(SYS_close, fd, 0, 0, 0, 0, 0);
+	if (!head)
+		return NULL;
+	bool fits = head->magic == RING_MAGIC && head->version == RING_VERSION &&
+		    head->block_bytes == RING_BLOCK_BYTES &&
+		    ring_blocks_offset(head->nr_blocks) +
+				    (uint64_t)head->nr_blocks * RING_BLOCK_BYTES <=
+			    (uint64_t)file.st_size;
+	if (fits)
+		return head;
+	preload_syscall(SYS_munmap, (long)head, file.st_size, 0, 0, 0, 0);
+	return NULL;
+}
+
+static void forget_parent(void)
+{
+	memset(&preload_fresh, 0, sizeof preload_fresh);
+}
+
+/*
+ * pthread runs key destructors up to four times while any has been set again: ours asks for the
+ * last round, when those of the program have run.
+ */
+static void thread_ends(void *self)
+{
+	if (++preload_self.key_rounds < PTHREAD_DESTRUCTOR_ITERATIONS)
+		pthread_setspecific(process.key, self);
+	else
+		preload_thread_end();
+}
+
+static void prepare_process(void)
+{
+	if (process.prepared)
+		return;
+	process.prepared = true;
+	/* valgrind and old kernels refuse: then at least fork() itself is seen */
+	if (preload_syscall(SYS_madvise, (long)&preload_fresh, sizeof preload_fresh,
+		    MADV_WIPEONFORK, 0, 0, 0) < 0)
+		pthread_atfork(NULL, NULL, forget_parent);
+	process.has_key = pthread_key_create(&process.key, thread_ends) == 0;
+	if (process.has_key && process.key >= KEYS_WITHOUT_HEAP) {
+		pthread_key_delete(process.key);
+		process.has_key = false;
+	}
+	preload_stack_warm_up();
+}
+
+/*
+ * Called by whoever comes first: our constructor, a wrapper in another library's constructor, or a
+ * fork's child. Others see `nowhere` in the meantime, as do the functions that are called from here
+ * and happen to be wrapped.
+ */
+PRELOAD_COLD struct ring_head *preload_attach(void)
+{
+	uint32_t idle = 0;
+	int saved_errno = errno;
+	struct ring_head *head = __atomic_load_n(&preload_fresh.head, __ATOMIC_ACQUIRE);
+	if (head)
+		return head;
+	if (!__atomic_compare_exchange_n(
+		    &preload_fresh.attaching, &idle, 1, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+		return &nowhere;
+	if (!process.mapped) {
+		if (!environ) { /* libc is not ready: later */
+			__atomic_store_n(&preload_fresh.attaching, 0, __ATOMIC_RELEASE);
+			return &nowhere;
+		}
+		preload_real_find();
+		if (preload_env_read(environ))
+			process.mapped = map_ring(preload_env_ring());
+	}
+	head = &nowhere;
+	if (process.mapped) {
+		head = process.mapped;
+		prepare_process();
+		/* the thread that we were in the parent stays behind, but for what fork() left us
+		 */
+		uint64_t token = preload_self.token;
+		memset(&preload_self, 0, sizeof preload_self);
+		preload_self.token = token;
+		process.forked = process.image != 0;
+		process.parent_image = process.forked ? process.image : preload_env_parent_image();
+		process.image = __atomic_add_fetch(&head->next_image, 1, __ATOMIC_RELAXED);
+		preload_fresh.tsc_origin = head->tsc_origin;
+		preload_env_set_image(process.image);
+		preload_fresh.image = process.image;
+		__atomic_fetch_add(&head->images_attached, 1, __ATOMIC_RELAXED);
+	}
+	__atomic_store_n(&preload_fresh.head, head, __ATOMIC_RELEASE);
+	preload_thread_begin();
+	errno = saved_errno;
+	return head;
+}
+
+__attribute__((constructor)) static void start(void)
+{
+	preload_attach();
+}
+
+/* ---- blocks --------------------------------------------------------------------------------- */
+
+static struct ring_block *take_block(struct ring_head *head)
+{
+	/* always the lowest: few blocks stay warm in the caches, instead of all in turn */
+	for (uint32_t word = 0; word < (head->nr_blocks + 63) / 64; word++) {
+		uint64_t map = __atomic_load_n(&head->free_map[word], __ATOMIC_RELAXED);
+		while (map) {
+			uint32_t index = word * 64 + (uint32_t)__builtin_ctzll(map);
+			if (index >= head->nr_blocks)
+				break;
+			if (__atomic_compare_exchange_n(&head->free_map[word], &map,
+				    map & (map - 1), false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+				return (void *)((char *)head + ring_blocks_offset(head->nr_blocks) +
+						(size_t)index * RING_BLOCK_BYTES);
+		}
+	}
+	return NULL;
+}
+
+/* Gives the block back. From the first line on, a signal handler finds no room and takes the slow
+ * path. */
+static void finish_block(struct preload_thread *self)
+{
+	struct ring_block *block = self->block;
+	self->end = NULL;
+	self->kept_end = NULL;
+	PRELOAD_BARRIER();
+	self->block = NULL;
+	if (!block)
+		return;
+	block->nr_words = (uint64_t)(self->cursor - block->word);
+	__atomic_store_n(&block->state, RING_BLOCK_DONE, __ATOMIC_RELEASE);
+}
+
+static size_t put_text(uint64_t *words, const char *text, size_t nr_bytes)
+{
+	memcpy(words, text, nr_bytes); /* the block was zero: it is padded already */
+	return (nr_bytes + 7) / 8;
+}
+
+/* RING_image and process_begin, straight into the image's first block. */
+static uint64_t *introduce_image(uint64_t *at, uint64_t token)
+{
+	char command[RING_TEXT_MAX];
+	long nr_bytes = 0;
+	long fd = preload_syscall(
+		SYS_open, (long)"/proc/self/cmdline", O_RDONLY | O_CLOEXEC, 0, 0, 0, 0);
+	if (fd >= 0) {
+		nr_bytes = preload_syscall(SYS_read, fd, (long)command, sizeof command, 0, 0, 0);
+		preload_syscall(SYS_close, fd, 0, 0, 0, 0, 0);
+	}
+	if (nr_bytes < 0)
+		nr_bytes = 0;
+	at[1] = (uint64_t)preload_syscall(SYS_getppid, 0, 0, 0, 0, 0, 0);
+	at[2] = (uint64_t)nr_bytes;
+	size_t nr_words = 3 + put_text(at + 3, command, (size_t)nr_bytes);
+	preload_publish(at, RING_image, preload_now());
+	at += nr_words;
+	at[1] = token;
+	preload_publish(at, PRELOAD_process_begin, preload_now());
+	return at + 2;
+}
+
+/*
+ * A new block for this thread; at the thread's beginning its first records too. The cursor is set
+ * last, with no room before it, so that a signal handler at any point here ends up in the slow
+ * path, where `busy` stops it.
+ */
+static bool start_block(struct preload_thread *self, struct ring_head *head, bool *ret_introduced)
+{
+	struct ring_block *block = take_block(head);
+	if (!block)
+		return false;
+	bool is_new = self->number == 0;
+	if (is_new) {
+		self->image = preload_fresh.image;
+		self->number = __atomic_add_fetch(&preload_fresh.next_thread, 1, __ATOMIC_RELAXED);
+		self->pid = (uint32_t)preload_syscall(SYS_getpid, 0, 0, 0, 0, 0, 0);
+		self->tid = (uint32_t)preload_syscall(SYS_gettid, 0, 0, 0, 0, 0, 0);
+		if (process.has_key)
+			pthread_setspecific(process.key, self);
+	}
+	block->pid = self->pid;
+	block->tid = self->tid;
+	block->image = self->image;
+	block->parent_image = process.parent_image;
+	block->sequence = self->sequence++;
+	block->thread = self->number;
+	__atomic_store_n(&block->state, RING_BLOCK_ACTIVE, __ATOMIC_RELEASE);
+
+	uint64_t *at = block->word;
+	if (is_new) {
+		uint64_t token = self->token;
+		if (!__atomic_exchange_n(&preload_fresh.introduced, 1, __ATOMIC_RELAXED)) {
+			*ret_introduced = true;
+			at = introduce_image(at, token);
+			token = 0;
+		}
+		at[1] = token;
+		at[2] = (uint64_t)pthread_self();
+		at[3] = self->start_site;
+		preload_publish(at, PRELOAD_thread_begin, preload_now());
+		at += 4;
+	}
+	if (self->lost) {
+		at[1] = self->lost;
+		preload_publish(at, RING_lost, preload_now());
+		at += 2;
+		self->lost = 0;
+	}
+	self->block = block;
+	self->cursor = at;
+	PRELOAD_BARRIER();
+	self->end = block->word + BLOCK_WORDS;
+	return true;
+}
+
+/* Are we in the child of a vfork, on the parent's stack and TLS? If we are the parent again, go on
+ * as before. */
+PRELOAD_COLD bool preload_is_vfork_child(void)
+{
+	struct preload_thread *self = &preload_self;
+	if (!self->in_vfork)
+		return false;
+	if ((uint32_t)preload_syscall(SYS_getpid, 0, 0, 0, 0, 0, 0) != self->pid)
+		return true;
+	self->in_vfork = 0;
+	self->end = self->kept_end;
+	return false;
+}
+
+static uint64_t *reserve_busy(
+	struct preload_thread *self, struct ring_head *head, size_t nr_words, bool *ret_introduced)
+{
+	for (;;) {
+		uint64_t *from = self->cursor;
+		if (self->block && (uintptr_t)(from + nr_words) <= (uintptr_t)self->end) {
+			uint64_t *expected = from;
+			if (__atomic_compare_exchange_n(&self->cursor, &expected, from + nr_words,
+				    false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+				return from;
+			continue; /* a handler took the words */
+		}
+		finish_block(self);
+		if (self->retry_tsc && preload_now() < self->retry_tsc)
+			return NULL;
+		if (!start_block(self, head, ret_introduced)) {
+			self->retry_tsc = preload_now() + RETRY_TICKS;
+			return NULL;
+		}
+		self->retry_tsc = 0;
+	}
+}
+
+PRELOAD_COLD uint64_t *preload_reserve_slow(size_t nr_words)
+{
+	struct preload_thread *self = &preload_self;
+	struct ring_head *head = preload_fresh.head;
+	bool introduced = false;
+	if (!head || self->ended || preload_is_vfork_child())
+		return NULL;
+	if (self->busy || nr_words > BLOCK_WORDS - 8) {
+		__atomic_fetch_add(&head->nested_dropped, 1, __ATOMIC_RELAXED);
+		return NULL;
+	}
+	self->busy = 1;
+	PRELOAD_BARRIER();
+	uint64_t *record = reserve_busy(self, head, nr_words, &introduced);
+	if (!record) {
+		self->lost++;
+		__atomic_fetch_add(&head->lost_records, 1, __ATOMIC_RELAXED);
+	}
+	PRELOAD_BARRIER();
+	self->busy = 0;
+	if (introduced && !process.forked)
+		preload_modules_scan();
+	return record;
+}
+
+/* ---- threads -------------------------------------------------------------------------------- */
+
+uint64_t preload_token(void)
+{
+	uint64_t count = __atomic_add_fetch(&preload_fresh.next_token, 1, __ATOMIC_RELAXED);
+	return (uint64_t)preload_fresh.image << 32 | (count & UINT32_MAX);
+}
+
+void preload_thread_begin(void)
+{
+	if (preload_on() && !preload_self.number)
+		preload_reserve_slow(0);
+}
+
+/* After this the thread records nothing: only the destructors of others can still call us. */
+void preload_thread_end(void)
+{
+	struct preload_thread *self = &preload_self;
+	if (!preload_active() || self->ended || self->image != preload_fresh.image)
+		return;
+	preload_record_at(preload_now(), PRELOAD_thread_end, NULL, 0);
+	self->busy = 1;
+	PRELOAD_BARRIER();
+	finish_block(self);
+	PRELOAD_BARRIER();
+	self->ended = 1;
+	self->busy = 0;
+}
+
+/* ---- records with a text -------------------------------------------------------------------- */
+
+void preload_record_text(
+	unsigned kind, const uint64_t *words, size_t nr_words, const char *text, size_t text_bytes)
+{
+	uint64_t tsc = preload_now();
+	uint64_t *record = preload_reserve(1 + nr_words + (text_bytes + 7) / 8);
+	if (!record)
+		return;
+	memcpy(record + 1, words, nr_words * sizeof *words);
+	put_text(record + 1 + nr_words, text, text_bytes);
+	preload_publish(record, kind, tsc);
+}

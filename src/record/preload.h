@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * preload.h - what the parts of liblongpole-preload.so share. Runs inside other people's processes:
+ * no malloc, no stdio, no lock that we also intercept, errno kept, never abort. See README.md.
+ */
+#ifndef LONGPOLE_RECORD_PRELOAD_H
+#define LONGPOLE_RECORD_PRELOAD_H
+
+#include "record/ring.h"
+#include "trace/enums.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum preload_kind {
+#define REC(kind, id, since, FIELDS, doc) PRELOAD_##kind = (id),
+#include "trace/records.def"
+};
+
+#define PRELOAD_EXPORT    __attribute__((visibility("default")))
+#define PRELOAD_SITE      ((uintptr_t)__builtin_return_address(0))
+#define PRELOAD_LIKELY(x) __builtin_expect(!!(x), 1)
+#define PRELOAD_RARE(x)   __builtin_expect(!!(x), 0)
+#define PRELOAD_INLINE    static inline __attribute__((always_inline))
+#define PRELOAD_COLD      __attribute__((noinline, cold))
+#define PRELOAD_COUNT(a)  (sizeof(a) / sizeof *(a))
+/* for statements between which a signal handler must not see another order */
+#define PRELOAD_BARRIER() __asm__ volatile("" ::: "memory")
+
+/* ---- state ---------------------------------------------------------------------------------- */
+
+enum { PRELOAD_FDS = 65536, PRELOAD_PAGE = 4096 };
+
+/*
+ * Zero again in a child made by fork, however it was made (MADV_WIPEONFORK): so a child can never
+ * write into its parent's block, and everything begins anew with its first record.
+ */
+struct preload_fresh {
+	struct ring_head *head; /* NULL: not attached yet; never NULL after preload_attach() */
+	uint64_t tsc_origin;
+	uint32_t attaching;  /* 1: someone is at it */
+	uint32_t introduced; /* 1: RING_image is written */
+	uint32_t image;      /* number of this program image */
+	uint64_t next_thread, next_token, next_incarnation, next_name, next_connection;
+	_Alignas(PRELOAD_PAGE)
+		uint64_t fd[PRELOAD_FDS]; /* object word, 0: not known; see preload_fd.c */
+};
+extern struct preload_fresh preload_fresh;
+
+/* One per thread; initial-exec TLS, zero at the start. */
+struct preload_thread {
+	uint64_t *cursor;   /* next free word; moved by compare-and-exchange only */
+	uint64_t *end;      /* of the block; NULL: always take the slow path */
+	uint64_t *kept_end; /* end, while a vfork's child may be running on this TLS */
+	struct ring_block *block;
+	uint64_t number;     /* within the image; 0: has no records in this image yet */
+	uint64_t token;      /* of the thread_create or process_fork that made it; 0: not known */
+	uint64_t start_site; /* start routine */
+	uint64_t lost;       /* records, since the last one that was kept */
+	uint64_t retry_tsc;  /* no block was free: do not look again before */
+	uint32_t image, sequence, pid, tid;
+	uint32_t nr_stacks; /* call paths asked for: the first are taken, then one in some */
+	uint8_t busy;       /* a slow path is at work: signal handlers must not enter it */
+	uint8_t ended;      /* thread_end is written */
+	uint8_t in_vfork;   /* vfork was called and we do not know yet that we are the parent */
+	uint8_t key_rounds; /* of pthread_key destructors */
+};
+extern __thread struct preload_thread preload_self;
+
+/* ---- recording ------------------------------------------------------------------------------ */
+
+struct ring_head *preload_attach(
+	void); /* never NULL; recording is 0 in what it returns if there is no ring */
+uint64_t *preload_reserve_slow(size_t nr_words);
+bool preload_is_vfork_child(void);
+
+/* Is there anyone to record for? Everything that a wrapper adds is behind this. */
+PRELOAD_INLINE bool preload_on(void)
+{
+	const struct ring_head *head = preload_fresh.head;
+	if (PRELOAD_RARE(!head))
+		head = preload_attach();
+	return PRELOAD_LIKELY(__atomic_load_n(&head->recording, __ATOMIC_RELAXED));
+}
+
+/* The same for wrappers that touch more than the ring: nothing of ours is to change in a child that
+ * shares our memory. */
+PRELOAD_INLINE bool preload_active(void)
+{
+	if (!preload_on())
+		return false;
+	return PRELOAD_LIKELY(!preload_self.in_vfork) || !preload_is_vfork_child();
+}
+
+PRELOAD_INLINE uint64_t preload_now(void)
+{
+	uint32_t low, high;
+	__asm__ volatile("rdtsc" : "=a"(low), "=d"(high));
+	return (uint64_t)high << 32 | low;
+}
+
+/*
+ * Words in this thread's block, or NULL (the record is counted as lost). One instruction moves the
+ * cursor and notices that a signal handler moved it, or changed the block, in between.
+ */
+PRELOAD_INLINE uint64_t *preload_reserve(size_t nr_words)
+{
+	struct preload_thread *self = &preload_self;
+	uint64_t *from = __atomic_load_n(&self->cursor, __ATOMIC_RELAXED);
+	uint64_t *to = from + nr_words;
+	bool moved;
+	if (PRELOAD_RARE((uintptr_t)to > (uintptr_t)__atomic_load_n(&self->end, __ATOMIC_RELAXED)))
+		return preload_reserve_slow(nr_words);
+	__asm__ volatile("cmpxchgq %[to], %[cursor]"
+			 : "=@ccz"(moved), [cursor] "+m"(self->cursor), "+a"(from)
+			 : [to] "r"(to)
+			 : "memory");
+	if (PRELOAD_RARE(!moved))
+		return preload_reserve_slow(nr_words);
+	return to - nr_words;
+}
+
+/* The last store of a record: from now on the reader sees it. */
+PRELOAD_INLINE void preload_publish(uint64_t *record, unsigned kind, uint64_t tsc)
+{
+	__atomic_store_n(record, (tsc - preload_fresh.tsc_origin) << 8 | kind, __ATOMIC_RELEASE);
+}
+
+PRELOAD_INLINE void preload_record_at(
+	uint64_t tsc, unsigned kind, const uint64_t *words, size_t nr_words)
+{
+	uint64_t *record = preload_reserve(nr_words + 1);
+	if (PRELOAD_RARE(!record))
+		return;
+	for (size_t i = 0; i < nr_words; i++)
+		record[i + 1] = words[i];
+	preload_publish(record, kind, tsc);
+}
+#define PRELOAD_WORDS(...)                                                                         \
+	(const uint64_t[]){__VA_ARGS__}, sizeof((const uint64_t[]){__VA_ARGS__}) / sizeof(uint64_t)
+#define PRELOAD_RECORD_AT(tsc, kind, ...)                                                          \
+	preload_record_at(tsc, PRELOAD_##kind, PRELOAD_WORDS(__VA_ARGS__))
+#define PRELOAD_RECORD(kind, ...) PRELOAD_RECORD_AT(preload_now(), kind, __VA_ARGS__)
+
+/* A record that ends in a text: words, then the text padded to 8 bytes. */
+void preload_record_text(
+	unsigned kind, const uint64_t *words, size_t nr_words, const char *text, size_t text_bytes);
+
+/* Unique in the whole recording: image << 32 | counter. */
+uint64_t preload_token(void);
+void preload_thread_begin(void); /* makes sure that this thread has begun in the ring */
+void preload_thread_end(void);
+
+/* ---- call paths ----------------------------------------------------------------------------- */
+
+struct preload_stack {
+	uint64_t nr_frames;
+	uint64_t frame[RING_STACK_MAX];
+};
+
+/* Rate-limited; nr_frames is 0 when it is not taken. `site` is where the caller's frames begin. */
+void preload_stack_take(struct preload_stack *stack, uint64_t site);
+void preload_stack_warm_up(void);
+/* A record with `stack` as its word number `stack_word` (from 1), both in one reservation. */
+void preload_record_stack_at(uint64_t tsc, unsigned kind, const uint64_t *words, size_t nr_words,
+	size_t stack_word, const struct preload_stack *stack);
+
+/* Begin of a wait: {object, [more,] site, stack}. */
+#define PRELOAD_RECORD_WAIT(kind, site, ...)                                                       \
+	preload_record_wait(PRELOAD_##kind, site, PRELOAD_WORDS(__VA_ARGS__, site, 0))
+void preload_record_wait(unsigned kind, uint64_t site, const uint64_t *words, size_t nr_words);
+
+/* ---- objects -------------------------------------------------------------------------------- */
+
+PRELOAD_INLINE uint64_t preload_object(const volatile void *address, unsigned type, bool shared)
+{
+	return (uintptr_t)address | (uint64_t)type << RING_OBJECT_TYPE_SHIFT |
+	       (shared ? RING_OBJECT_SHARED : 0);
+}
+
+/* ---- descriptors (preload_fd.c) ---------------------------------------------------------------
+ */
+
+uint64_t preload_fd_object(int fd); /* object word of what fd is now; 0: not a descriptor */
+void preload_fd_forget(int fd);
+void preload_fd_forget_range(unsigned first, unsigned last);
+void preload_fd_connected(int fd); /* its addresses are known now */
+PRELOAD_INLINE unsigned preload_object_type(uint64_t object)
+{
+	return object >> RING_OBJECT_TYPE_SHIFT & 0xff;
+}
+
+/* One call of the kernel about a descriptor. */
+struct preload_io {
+	uint64_t object, begin_tsc, site;
+	unsigned op;
+	bool open; /* begun, not ended */
+};
+void preload_io_begin(struct preload_io *io, unsigned op, int fd, uint64_t nr_bytes, uint64_t site);
+void preload_io_end(struct preload_io *io, int64_t result); /* result as the call's; reads errno */
+void preload_io_unwind(
+	struct preload_io *io); /* cleanup: cancelled, or an exception went through */
+/* Both records afterwards, for calls that are known to have reached the kernel only then. */
+void preload_io_past(
+	unsigned op, int fd, uint64_t nr_bytes, uint64_t site, uint64_t begin_tsc, int64_t result);
+
+/* ---- modules, annotations -----------------------------------------------------------------------
+ */
+
+void preload_modules_scan(void);  /* records new and gone modules, connects their annotations */
+void preload_modules_check(void); /* ... when something was loaded behind our back lately */
+struct longpole_hooks;
+extern const struct longpole_hooks preload_hooks;
+
+/* ---- environment (preload_env.c)
+ * ------------------------------------------------------------------- */
+
+bool preload_env_read(
+	char **environment); /* remembers our variables; false: there is no LONGPOLE_RING */
+const char *preload_env_ring(void);
+uint32_t preload_env_parent_image(void);
+void preload_env_set_image(uint32_t image); /* children that inherit `environ` get it */
+
+/* ---- system calls that do not touch errno
+ * -------------------------------------------------------------- */
+
+PRELOAD_INLINE long preload_syscall(long number, long a, long b, long c, long d, long e, long f)
+{
+	register long r10 __asm__("r10") = d;
+	register long r8 __asm__("r8") = e;
+	register long r9 __asm__("r9") = f;
+	long result;
+	__asm__ volatile("syscall"
+			 : "=a"(result)
+			 : "a"(number), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
+			 : "rcx", "r11", "memory");
+	return result;
+}
+
+#endif

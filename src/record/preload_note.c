@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* preload_note.c - what the verbs of longpole/annotate.h call. */
+#include "record/preload.h"
+#include "longpole/annotate.h"
+
+#include <string.h>
+
+/*
+ * A place's id is image << 32 | number: a fork's child names its places anew. Two threads may name
+ * one place at the same time; then it has two ids, which mean the same.
+ */
+static PRELOAD_COLD uint64_t introduce(struct longpole_place *place, uint64_t type, uint64_t site)
+{
+	uint64_t number = __atomic_add_fetch(&preload_fresh.next_name, 1, __ATOMIC_RELAXED);
+	size_t nr_bytes = strnlen(place->name, RING_TEXT_MAX);
+	preload_record_text(RING_name, (const uint64_t[]){number, type, site, nr_bytes}, 4,
+		place->name, nr_bytes);
+	__atomic_store_n(
+		&place->id, (uint64_t)preload_fresh.image << 32 | number, __ATOMIC_RELEASE);
+	return number;
+}
+
+PRELOAD_INLINE uint64_t name_of(struct longpole_place *place, uint64_t type, uint64_t site)
+{
+	uint64_t id = __atomic_load_n(&place->id, __ATOMIC_ACQUIRE);
+	if (PRELOAD_LIKELY(id >> 32 == preload_fresh.image))
+		return id & UINT32_MAX;
+	return introduce(place, type, site);
+}
+
+static void note_begin(struct longpole_place *place, uint64_t instance, uint64_t flags)
+{
+	if (preload_on())
+		PRELOAD_RECORD(
+			note_begin, name_of(place, RING_NAME_actor, PRELOAD_SITE), instance, flags);
+}
+
+static void note_end(struct longpole_place *place)
+{
+	if (preload_on())
+		PRELOAD_RECORD(note_end, name_of(place, RING_NAME_actor, PRELOAD_SITE));
+}
+
+static void note_state(struct longpole_place *place, uint64_t flags)
+{
+	if (preload_on())
+		PRELOAD_RECORD(note_state, name_of(place, RING_NAME_state, PRELOAD_SITE), flags);
+}
+
+static void note_queue(enum longpole_verb verb, struct longpole_place *place, uint64_t instance,
+	uint64_t n, uint64_t flags)
+{
+	uint64_t site = PRELOAD_SITE;
+	if (!preload_on())
+		return;
+	uint64_t name = name_of(place, RING_NAME_queue, site);
+	preload_record_at(preload_now(), verb, PRELOAD_WORDS(name, instance, n, flags, site));
+}
+
+static void note_link(struct longpole_place *place, uint64_t instance, uint64_t flags)
+{
+	if (preload_on())
+		PRELOAD_RECORD(note_link, place ? name_of(place, RING_NAME_actor, PRELOAD_SITE) : 0,
+			instance, flags);
+}
+
+static void note_identify(uint64_t connection)
+{
+	if (preload_on())
+		PRELOAD_RECORD(note_identify, connection);
+}
+
+static uint64_t note_get_id(void)
+{
+	if (!preload_on())
+		return 0;
+	uint64_t count = __atomic_add_fetch(&preload_fresh.next_connection, 1, __ATOMIC_RELAXED);
+	uint64_t connection = (uint64_t)preload_fresh.image << 32 | count;
+	PRELOAD_RECORD(note_identify, connection);
+	return connection;
+}
+
+const struct longpole_hooks preload_hooks = {
+	.bytes = sizeof preload_hooks,
+	.begin = note_begin,
+	.end = note_end,
+	.state = note_state,
+	.queue = note_queue,
+	.link = note_link,
+	.identify = note_identify,
+	.get_id = note_get_id,
+};

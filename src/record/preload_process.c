@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* preload_process.c - fork, exec, waiting for children, exit. */
+#include "record/preload.h"
+#include "record/preload_env.h"
+#include "record/preload_real.h"
+
+#include <alloca.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+/* ---- fork ----------------------------------------------------------------------------------- */
+
+/* The child finds preload_fresh zero, and the token in the copy of our thread's state: it attaches
+ * as a new image. */
+PRELOAD_INLINE pid_t fork_with(pid_t (*real)(void), uintptr_t site)
+{
+	if (!preload_active())
+		return real();
+	uint64_t token = preload_token(), own_token = preload_self.token;
+	PRELOAD_RECORD(process_fork, token, site);
+	preload_self.token = token;
+	pid_t pid = real();
+	int saved_errno = errno;
+	if (pid == 0)
+		preload_on();
+	else
+		preload_self.token = own_token;
+	errno = saved_errno;
+	return pid;
+}
+
+PRELOAD_EXPORT pid_t fork(void)
+{
+	return fork_with(PRELOAD_REAL(fork), PRELOAD_SITE);
+}
+
+PRELOAD_EXPORT pid_t _Fork(void)
+{
+	return fork_with(PRELOAD_REAL(_Fork), PRELOAD_SITE);
+}
+
+/*
+ * vfork() returns twice on the same stack, so nothing of ours may lie there: record, then jump to
+ * the real one, which returns to the caller. Until the parent is seen again
+ * (preload_is_vfork_child), nothing is recorded and nothing of ours changes.
+ */
+void *preload_vfork_before(uintptr_t site);
+__attribute__((used)) void *preload_vfork_before(uintptr_t site)
+{
+	if (preload_active()) {
+		struct preload_thread *self = &preload_self;
+		PRELOAD_RECORD(process_fork, 0, site);
+		self->kept_end = self->end;
+		PRELOAD_BARRIER();
+		self->in_vfork = 1;
+		PRELOAD_BARRIER();
+		self->end = NULL;
+	}
+	return (void *)PRELOAD_REAL(vfork);
+}
+__asm__(".globl vfork\n"
+	".type vfork, @function\n"
+	"vfork:\n"
+	"	.cfi_startproc\n"
+	"	movq (%rsp), %rdi\n"
+	"	subq $8, %rsp\n"
+	"	.cfi_adjust_cfa_offset 8\n"
+	"	call preload_vfork_before\n"
+	"	addq $8, %rsp\n"
+	"	.cfi_adjust_cfa_offset -8\n"
+	"	jmp *%rax\n"
+	"	.cfi_endproc\n"
+	".size vfork, . - vfork\n");
+
+/* ---- exec ----------------------------------------------------------------------------------- */
+
+/* Our variables on the caller's stack; what exec gets when there is nothing to add is what the
+ * program said. */
+#define WITH_OURS(environment)                                                                     \
+	({                                                                                         \
+		size_t bytes = preload_env_bytes(environment);                                     \
+		bytes ? preload_env_build(alloca(bytes), environment) : (char **)(environment);    \
+	})
+
+static void exec_begin(uintptr_t site)
+{
+	if (preload_active())
+		PRELOAD_RECORD(process_exec, site);
+}
+
+PRELOAD_EXPORT int execve(const char *path, char *const arguments[], char *const environment[])
+{
+	exec_begin(PRELOAD_SITE);
+	return PRELOAD_REAL(execve)(path, arguments, WITH_OURS(environment));
+}
+
+PRELOAD_EXPORT int execv(const char *path, char *const arguments[])
+{
+	exec_begin(PRELOAD_SITE);
+	return PRELOAD_REAL(execve)(path, arguments, WITH_OURS(environ));
+}
+
+PRELOAD_EXPORT int execvp(const char *file, char *const arguments[])
+{
+	exec_begin(PRELOAD_SITE);
+	return PRELOAD_REAL(execvpe)(file, arguments, WITH_OURS(environ));
+}
+
+PRELOAD_EXPORT int execvpe(const char *file, char *const arguments[], char *const environment[])
+{
+	exec_begin(PRELOAD_SITE);
+	return PRELOAD_REAL(execvpe)(file, arguments, WITH_OURS(environment));
+}
+
+PRELOAD_EXPORT int fexecve(int fd, char *const arguments[], char *const environment[])
+{
+	exec_begin(PRELOAD_SITE);
+	return PRELOAD_REAL(fexecve)(fd, arguments, WITH_OURS(environment));
+}
+
+PRELOAD_EXPORT int execveat(
+	int dir, const char *path, char *const arguments[], char *const environment[], int flags)
+{
+	exec_begin(PRELOAD_SITE);
+	return PRELOAD_REAL(execveat)(dir, path, arguments, WITH_OURS(environment), flags);
+}
+
+/* execl and its kin: the variable arguments become a vector on the stack. */
+static size_t count_arguments(va_list list)
+{
+	size_t n = 1;
+	while (va_arg(list, char *))
+		n++;
+	return n;
+}
+
+#define EXECL(path_or_file, first, real, environment_of)                                           \
+	do {                                                                                       \
+		va_list list;                                                                      \
+		va_start(list, first);                                                             \
+		size_t n = count_arguments(list);                                                  \
+		va_end(list);                                                                      \
+		char **arguments = alloca((n + 1) * sizeof(char *));                               \
+		va_start(list, first);                                                             \
+		arguments[0] = (char *)(uintptr_t)(first);                                         \
+		for (size_t i = 1; i <= n; i++)                                                    \
+			arguments[i] = va_arg(list, char *);                                       \
+		char *const *environment = environment_of;                                         \
+		va_end(list);                                                                      \
+		exec_begin(PRELOAD_SITE);                                                          \
+		return PRELOAD_REAL(real)(path_or_file, arguments, WITH_OURS(environment));        \
+	} while (0)
+
+PRELOAD_EXPORT int execl(const char *path, const char *first, ...)
+{
+	EXECL(path, first, execve, environ);
+}
+
+PRELOAD_EXPORT int execlp(const char *file, const char *first, ...)
+{
+	EXECL(file, first, execvpe, environ);
+}
+
+PRELOAD_EXPORT int execle(const char *path, const char *first, ...)
+{
+	EXECL(path, first, execve, va_arg(list, char *const *));
+}
+
+#define SPAWN(name)                                                                                \
+	PRELOAD_EXPORT int name(pid_t *pid, const char *path,                                      \
+		const posix_spawn_file_actions_t *actions, const posix_spawnattr_t *attributes,    \
+		char *const arguments[], char *const environment[])                                \
+	{                                                                                          \
+		if (preload_active())                                                              \
+			PRELOAD_RECORD(process_fork, 0, PRELOAD_SITE);                             \
+		return PRELOAD_REAL(name)(                                                         \
+			pid, path, actions, attributes, arguments, WITH_OURS(environment));        \
+	}
+SPAWN(posix_spawn)
+SPAWN(posix_spawnp)
+
+/* ---- waiting for children ------------------------------------------------------------------- */
+
+struct child_wait {
+	bool open;
+};
+
+static void child_wait_begin(struct child_wait *wait, uintptr_t site)
+{
+	wait->open = preload_active();
+	if (wait->open)
+		preload_record_wait(PRELOAD_child_wait, site, (const uint64_t[]){site, 0}, 2);
+}
+
+static void child_wait_end(struct child_wait *wait, pid_t pid)
+{
+	if (wait->open)
+		PRELOAD_RECORD(child_waited, pid > 0 ? (uint64_t)pid : 0);
+	wait->open = false;
+}
+
+static void child_wait_unwind(struct child_wait *wait)
+{
+	child_wait_end(wait, 0);
+}
+
+#define CHILD_WAIT(name, parameters, arguments)                                                    \
+	PRELOAD_EXPORT pid_t name parameters                                                       \
+	{                                                                                          \
+		struct child_wait wait __attribute__((cleanup(child_wait_unwind)));                \
+		child_wait_begin(&wait, PRELOAD_SITE);                                             \
+		pid_t pid = PRELOAD_REAL(name) arguments;                                          \
+		child_wait_end(&wait, pid);                                                        \
+		return pid;                                                                        \
+	}
+CHILD_WAIT(wait, (int *status), (status))
+CHILD_WAIT(waitpid, (pid_t child, int *status, int options), (child, status, options))
+CHILD_WAIT(wait3, (int *status, int options, struct rusage *usage), (status, options, usage))
+CHILD_WAIT(wait4, (pid_t child, int *status, int options, struct rusage *usage),
+	(child, status, options, usage))
+
+PRELOAD_EXPORT int waitid(idtype_t type, id_t id, siginfo_t *info, int options)
+{
+	struct child_wait wait __attribute__((cleanup(child_wait_unwind)));
+	child_wait_begin(&wait, PRELOAD_SITE);
+	siginfo_t own = {0};
+	int result = PRELOAD_REAL(waitid)(type, id, info ? info : &own, options);
+	child_wait_end(&wait, result == 0 ? (info ? info : &own)->si_pid : 0);
+	return result;
+}
+
+/* ---- exit ----------------------------------------------------------------------------------- */
+
+PRELOAD_EXPORT __attribute__((noreturn)) void _exit(int status)
+{
+	preload_thread_end();
+	PRELOAD_REAL(_exit)(status);
+	__builtin_unreachable();
+}
+
+PRELOAD_EXPORT __attribute__((noreturn)) void _Exit(int status)
+{
+	preload_thread_end();
+	PRELOAD_REAL(_exit)(status);
+	__builtin_unreachable();
+}

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* preload_real.c - finds the functions that we wrap. */
+#include "record/preload_real.h"
+
+#include <dlfcn.h>
+
+struct preload_real preload_real;
+
+static const struct {
+	const char *name;
+	size_t offset;
+} functions[] = {
+#define REAL(result, name, parameters) {#name, offsetof(struct preload_real, name)},
+#include "record/preload_real.def"
+};
+
+/* Two implementations under one name: condition variables before and since glibc 2.3.2. */
+static const struct {
+	const char *name, *symbol;
+} old_functions[] = {
+	{"old_cond_wait", "pthread_cond_wait"},
+	{"old_cond_timedwait", "pthread_cond_timedwait"},
+	{"old_cond_signal", "pthread_cond_signal"},
+	{"old_cond_broadcast", "pthread_cond_broadcast"},
+};
+
+static bool equal(const char *a, const char *b)
+{
+	while (*a && *a == *b)
+		a++, b++;
+	return *a == *b;
+}
+
+static void *find(const char *name)
+{
+	for (size_t i = 0; i < PRELOAD_COUNT(old_functions); i++)
+		if (equal(name, old_functions[i].name))
+			return dlvsym(RTLD_NEXT, old_functions[i].symbol, "GLIBC_2.2.5");
+	/* of the names with two versions these are the ones with two implementations */
+	if (equal(name, "pthread_cond_wait") || equal(name, "pthread_cond_timedwait") ||
+		equal(name, "pthread_cond_signal") || equal(name, "pthread_cond_broadcast"))
+		return dlvsym(RTLD_NEXT, name, "GLIBC_2.3.2");
+	return dlsym(RTLD_NEXT, name);
+}
+
+static void find_one(size_t i)
+{
+	void **slot = (void **)((char *)&preload_real + functions[i].offset);
+	if (!__atomic_load_n(slot, __ATOMIC_RELAXED))
+		__atomic_store_n(slot, find(functions[i].name), __ATOMIC_RELAXED);
+}
+
+/* A function that this libc lacks stays NULL: no program calls it either. */
+void preload_real_find(void)
+{
+	for (size_t i = 0; i < PRELOAD_COUNT(functions); i++)
+		find_one(i);
+}
+
+void preload_real_find_at(size_t offset)
+{
+	for (size_t i = 0; i < PRELOAD_COUNT(functions); i++)
+		if (functions[i].offset == offset)
+			find_one(i);
+}

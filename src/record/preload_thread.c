@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* preload_thread.c - beginning and end of threads, and waiting for the end. */
+#include "record/preload.h"
+#include "record/preload_real.h"
+
+#include <string.h>
+
+/* ---- creation ------------------------------------------------------------------------------- */
+
+/*
+ * What a new thread's trampoline needs to know. A pool without locks and heap: a stack of indices,
+ * 0 is none, tagged against reuse between load and exchange. The pages of the array are only
+ * touched as far as creations overlap.
+ */
+enum { STARTS_MAX = 1 << 16 };
+struct start {
+	union {
+		void *(*posix)(void *);
+		thrd_start_t c11;
+	} routine;
+	void *argument;
+	uint64_t token;
+	uint32_t next;
+};
+static struct start starts[STARTS_MAX];
+static uint64_t free_starts;   /* tag << 32 | index of the first free one */
+static uint32_t nr_starts = 1; /* used at least once; 0 is none */
+
+static struct start *start_take(void)
+{
+	uint64_t head = __atomic_load_n(&free_starts, __ATOMIC_ACQUIRE);
+	while ((uint32_t)head) {
+		struct start *start = &starts[(uint32_t)head];
+		uint64_t next =
+			((head >> 32) + 1) << 32 | __atomic_load_n(&start->next, __ATOMIC_RELAXED);
+		if (__atomic_compare_exchange_n(
+			    &free_starts, &head, next, false, __ATOMIC_ACQUIRE, __ATOMIC_ACQUIRE))
+			return start;
+	}
+	if (__atomic_load_n(&nr_starts, __ATOMIC_RELAXED) >= STARTS_MAX)
+		return NULL;
+	uint32_t index = __atomic_fetch_add(&nr_starts, 1, __ATOMIC_RELAXED);
+	return index < STARTS_MAX ? &starts[index] : NULL;
+}
+
+static void start_give(struct start *start)
+{
+	uint64_t head = __atomic_load_n(&free_starts, __ATOMIC_RELAXED), next;
+	do {
+		__atomic_store_n(&start->next, (uint32_t)head, __ATOMIC_RELAXED);
+		next = ((head >> 32) + 1) << 32 | (uint64_t)(start - starts);
+	} while (!__atomic_compare_exchange_n(
+		&free_starts, &head, next, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED));
+}
+
+static struct start begin_thread(struct start *pooled)
+{
+	struct start start = *pooled;
+	start_give(pooled);
+	preload_self.token = start.token;
+	preload_self.start_site = (uintptr_t)start.routine.posix;
+	preload_thread_begin();
+	return start;
+}
+
+/* The end is recorded by the key's destructor, which also sees pthread_exit() and cancellation. */
+static void *run_posix(void *argument)
+{
+	struct start start = begin_thread(argument);
+	return start.routine.posix(start.argument);
+}
+
+static int run_c11(void *argument)
+{
+	struct start start = begin_thread(argument);
+	return start.routine.c11(start.argument);
+}
+
+static struct start *prepare_start(void *argument, uintptr_t site)
+{
+	struct start *start = preload_active() ? start_take() : NULL;
+	if (!start)
+		return NULL;
+	start->argument = argument;
+	start->token = preload_token();
+	PRELOAD_RECORD(thread_create, start->token, site);
+	return start;
+}
+
+PRELOAD_EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
+	void *(*routine)(void *), void *argument)
+{
+	struct start *start = prepare_start(argument, PRELOAD_SITE);
+	if (!start)
+		return PRELOAD_REAL(pthread_create)(thread, attributes, routine, argument);
+	start->routine.posix = routine;
+	int result = PRELOAD_REAL(pthread_create)(thread, attributes, run_posix, start);
+	if (result != 0)
+		start_give(start);
+	return result;
+}
+
+PRELOAD_EXPORT int thrd_create(thrd_t *thread, thrd_start_t routine, void *argument)
+{
+	struct start *start = prepare_start(argument, PRELOAD_SITE);
+	if (!start)
+		return PRELOAD_REAL(thrd_create)(thread, routine, argument);
+	start->routine.c11 = routine;
+	int result = PRELOAD_REAL(thrd_create)(thread, run_c11, start);
+	if (result != thrd_success)
+		start_give(start);
+	return result;
+}
+
+/* ---- join ----------------------------------------------------------------------------------- */
+
+struct join {
+	uint64_t handle;
+	bool open;
+};
+
+static void join_begin(struct join *join, uint64_t handle, uintptr_t site)
+{
+	join->open = preload_active();
+	join->handle = handle;
+	if (join->open)
+		PRELOAD_RECORD_WAIT(join_wait, site, handle);
+}
+
+static void join_end(struct join *join, bool joined)
+{
+	if (join->open)
+		PRELOAD_RECORD(join_done, joined ? join->handle : 0);
+	join->open = false;
+}
+
+static void join_unwind(struct join *join)
+{
+	join_end(join, false);
+}
+
+#define JOIN(name, result_type, handle_type, more_parameters, more_arguments)                      \
+	PRELOAD_EXPORT result_type name(handle_type thread, more_parameters)                       \
+	{                                                                                          \
+		struct join join __attribute__((cleanup(join_unwind)));                            \
+		join_begin(&join, (uint64_t)thread, PRELOAD_SITE);                                 \
+		result_type result = PRELOAD_REAL(name)(thread, more_arguments);                   \
+		join_end(&join, result == 0);                                                      \
+		return result;                                                                     \
+	}
+#define LIST(...) __VA_ARGS__
+JOIN(pthread_join, int, pthread_t, void **value, value)
+JOIN(pthread_tryjoin_np, int, pthread_t, void **value, value)
+JOIN(pthread_timedjoin_np, int, pthread_t, LIST(void **value, const struct timespec *until),
+	LIST(value, until))
+JOIN(pthread_clockjoin_np, int, pthread_t,
+	LIST(void **value, clockid_t clock, const struct timespec *until),
+	LIST(value, clock, until))
+JOIN(thrd_join, int, thrd_t, int *value, value)
+
+/* ---- names ---------------------------------------------------------------------------------- */
+
+PRELOAD_EXPORT int pthread_setname_np(pthread_t thread, const char *name)
+{
+	int result = PRELOAD_REAL(pthread_setname_np)(thread, name);
+	/* another thread's name has no place in this one's records */
+	if (result == 0 && preload_active() && pthread_equal(thread, pthread_self())) {
+		size_t length = strlen(name);
+		preload_record_text(RING_thread_name, (const uint64_t[]){length}, 1, name, length);
+	}
+	return result;
+}
