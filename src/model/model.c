@@ -327,6 +327,9 @@ static struct thread *thread_of(struct model *m, const struct trace_record *r)
 	struct thread *t = &m->thread[r->stream];
 	if (BASE_LIKELY(t->seen))
 		return t;
+	/* The kernel's view of a thread may begin before its own: who it is, its first record will say. */
+	if (r->kind == TRACE_cpu_in || r->kind == TRACE_cpu_out || r->kind == TRACE_sample)
+		return NULL;
 	const struct trace_stream *def = &m->defs->streams[r->stream];
 	uint32_t site = r->kind == TRACE_thread_begin ? r->u.thread_begin.site : 0;
 	bool first = !m->root_process;
