@@ -20,7 +20,7 @@
 #ifdef __clang__
 #define TARGET_FUNCTION __attribute__((noinline)) static
 #else
-#define TARGET_FUNCTION __attribute__((noinline, noclone)) static
+#define TARGET_FUNCTION __attribute__((noinline, noclone, no_icf)) static
 #endif
 
 /* A chain of dependent multiplications. A macro, so that its line is that of the function which works (Coz asks for lines). */
