@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A function that keeps its name and its body, so that samples in it are seen as its own. */
+/* A function that keeps its name and its body, so that samples in it are seen as its own (gcc would fold equal ones into one). */
 #ifdef __clang__
 #define TARGET_FUNCTION __attribute__((noinline)) static
 #else
