@@ -61,6 +61,14 @@ uint64_t record_clock_read_pair(unsigned tries, struct record_clock_pair *ret)
 	return best;
 }
 
+static void set_origin(struct record_clock *c, struct record_clock_pair pair)
+{
+	c->tsc_origin = pair.tsc;
+	c->raw_origin_ns = pair.raw_ns;
+	c->unix_origin_ns =
+		clock_ns(CLOCK_REALTIME) - (clock_ns(CLOCK_MONOTONIC_RAW) - pair.raw_ns);
+}
+
 void record_clock_start(struct record_clock *c)
 {
 	struct record_clock_pair pair = {0};
@@ -102,6 +110,7 @@ enum base_status record_clock_finish(struct record_clock *c, uint64_t span_ns, s
 	if (!record_clock_fix(c, first, last))
 		return base_fail(err, BASE_ERR_ENV, "the TSC does not advance steadily");
 	record_clock_add_pair(c, last);
+	set_origin(c, last);
 	return BASE_OK;
 }
 

@@ -19,6 +19,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -87,17 +88,21 @@ static uint64_t ticks_of(const struct session *s, uint64_t ns)
 static void measure_cost(struct session *s)
 {
 	enum { ROUNDS = 8, TIMES = 512, WORDS = 3 };
-	uint64_t words[TIMES * WORDS], read = UINT64_MAX, write = UINT64_MAX;
+	uint64_t words[TIMES * WORDS], *cursor, read = UINT64_MAX, write = UINT64_MAX;
 	for (int round = 0; round < ROUNDS; round++) {
 		uint64_t before = record_tsc();
 		for (int i = 0; i < TIMES; i++)
 			(void)*(volatile uint64_t *)&(uint64_t){record_tsc()};
 		uint64_t middle = record_tsc();
+		cursor = words;
 		for (int i = 0; i < TIMES; i++) {
-			volatile uint64_t *w = words + (ptrdiff_t)i * WORDS;
-			w[1] = w[2] = (uint64_t)i;
-			__asm__ volatile("" ::: "memory");
-			w[0] = record_tsc() << 8;
+			uint64_t tsc = record_tsc(), *from = cursor, *to = from + WORDS;
+			__asm__ volatile("cmpxchgq %[to], %[cursor]" /* as preload_reserve() */
+					 : [cursor] "+m"(cursor), "+a"(from)
+					 : [to] "r"(to)
+					 : "memory", "cc");
+			from[1] = from[2] = (uint64_t)i;
+			__atomic_store_n(&from[0], tsc << 8, __ATOMIC_RELEASE);
 		}
 		uint64_t after = record_tsc();
 		if (middle - before < read)
@@ -186,6 +191,7 @@ static enum base_status set_up(struct session *s, char program[PATH_MAX])
 	status = record_clock_finish(&s->clock, CALIBRATE_NS, s->err);
 	if (status != BASE_OK)
 		return status;
+	s->ring.head->tsc_origin = s->clock.tsc_origin;
 	measure_cost(s);
 	status = open_trace(s);
 	if (status != BASE_OK)
@@ -423,9 +429,11 @@ static enum base_status finish(struct session *s)
 	res->nr_sites = s->converter.sink.nr_sites;
 	res->ring_records = s->converter.nr_ring_records;
 	res->records = trace_writer_records(s->writer);
+	struct stat st;
 	struct base_err close_err = {0};
 	enum base_status status = trace_writer_close(s->writer, &close_err);
 	s->writer = NULL;
+	res->trace_bytes = !stat(s->opts->output_path, &st) ? (uint64_t)st.st_size : 0;
 	if (status != BASE_OK && !s->full) {
 		s->status = status;
 		if (s->err)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* session_convert.c - ring words to trace records. */
 #include "record/session_convert.h"
+#include "longpole/annotate.h"
 
 #include <string.h>
 
@@ -318,6 +319,13 @@ static uint32_t end_note(struct record_converter *c, struct record_thread *t, ui
 	return name ? actor_of(c, t, name, 0) : 0; /* misnested: the model says so */
 }
 
+/* Queue verbs and links may end the machine that they stand in. */
+static void end_by_flag(struct record_thread *t, uint64_t flags)
+{
+	if ((flags & LONGPOLE_END) && t->nr_notes)
+		t->nr_notes--;
+}
+
 static void convert_note(struct record_converter *c, struct record_thread *t, const uint64_t *word,
 	struct trace_record *r)
 {
@@ -342,11 +350,13 @@ static void convert_note(struct record_converter *c, struct record_thread *t, co
 	case TRACE_note_link:
 		r->u.note_link.actor = word[1] ? actor_of(c, t, name, word[2]) : 0;
 		r->u.note_link.flags = word[3];
+		end_by_flag(t, word[3]);
 		break;
 	default: /* the queue verbs have one layout */
 		r->u.note_enqueue.object = queue_of(c, t, name, word[2]);
 		r->u.note_enqueue.n = word[3];
 		r->u.note_enqueue.flags = word[4];
+		end_by_flag(t, word[4]);
 		r->u.note_enqueue.site = record_image_site(&c->world, t->image, word[5]);
 		break;
 	}

@@ -109,12 +109,11 @@ static void read_command(struct record_converter *c, struct record_image *image,
 
 static struct record_image *unattached_image(struct record_converter *c, struct record_task *leader)
 {
+	uint32_t before = record_world_pid(&c->world, leader->pid);
 	struct record_image *image = record_world_extra(&c->world, leader->pid);
 	if (!image)
 		return NULL;
-	image->parent = record_world_pid(&c->world, leader->parent);
-	if (image->parent == image->number)
-		image->parent = 0;
+	image->parent = before ? before : record_world_pid(&c->world, leader->parent);
 	for (size_t i = 0; i < leader->nr_maps; i++) {
 		const struct record_map *m = &leader->map[i];
 		const char *path = base_strtab_get(c->sink.strings, m->path);
@@ -405,8 +404,12 @@ static bool settle_owner(struct record_converter *c, struct record_task *task, u
 	uint64_t begin_ns = task->await_ns ? task->await_ns : first_ns;
 	if (is_mark(task->event[task->first].kind))
 		return true;
-	if (end_ns <= horizon_ns)
-		return end_ns < begin_ns + SHORT_LIFE_NS || own_stream(c, task, first_ns);
+	if (end_ns <= horizon_ns) {
+		if (end_ns < begin_ns + SHORT_LIFE_NS)
+			return true;
+		count_unattached(c, task, end_ns);
+		return own_stream(c, task, first_ns);
+	}
 	if (horizon_ns < begin_ns + ATTACH_NS || horizon_ns < first_ns + ATTACH_NS)
 		return false;
 	count_unattached(c, task, horizon_ns);

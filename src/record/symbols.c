@@ -238,8 +238,10 @@ static const char *readable(struct record_symbols *s, const char *name)
 	s->text = NULL;
 	if (s->demangle && name[0] == '_' && name[1] == 'Z')
 		s->text = s->demangle(name, NULL, NULL, &status);
-	if (!s->text)
-		s->text = strdup(name);
+	if (!s->text) {
+		size_t length = strcspn(name, "@"); /* "read@@GLIBC_2.2.5" */
+		s->text = strndup(name, length ? length : strlen(name));
+	}
 	return s->text;
 }
 
@@ -311,6 +313,14 @@ uint64_t record_symbols_find(struct record_symbols *s, const char *name)
 			return address - s->bias;
 	}
 	return 0;
+}
+
+bool record_demangler_found(void)
+{
+	void *library = dlopen("libstdc++.so.6", RTLD_LAZY | RTLD_LOCAL);
+	if (library)
+		dlclose(library);
+	return library != NULL;
 }
 
 bool record_elf_bias(const char *path, uint64_t start, uint64_t file_offset, uint64_t *ret_bias,

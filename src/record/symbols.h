@@ -33,6 +33,9 @@ bool record_symbols_data(struct record_symbols *s, uint64_t offset, struct base_
 /* Where `name` is defined, 0: nowhere. For tests. */
 uint64_t record_symbols_find(struct record_symbols *s, const char *name);
 
+/* Are C++ names made readable here? */
+bool record_demangler_found(void);
+
 /* What to subtract from addresses of a mapping (start, file offset) of `path` to get addresses as
  * linked; and its build id. False: not an ELF file that can be read. */
 bool record_elf_bias(const char *path, uint64_t start, uint64_t file_offset, uint64_t *ret_bias,
