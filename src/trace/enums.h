@@ -28,7 +28,7 @@ enum trace_object_type {
 #define X(name, text) TRACE_OBJECT_##name,
 	TRACE_OBJECT_TYPES(X)
 #undef X
-	TRACE_OBJECT_NR
+		TRACE_OBJECT_NR
 };
 
 /* io_begin.op */
@@ -43,7 +43,7 @@ enum trace_io {
 #define X(name, text) TRACE_IO_##name,
 	TRACE_IO_OPS(X)
 #undef X
-	TRACE_IO_NR
+		TRACE_IO_NR
 };
 
 #endif

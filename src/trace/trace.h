@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * trace.h - the .lpt format: write, read, merge, seek, recover. Knows nothing of recorders or analyses.
+ * trace.h - the .lpt format: write, read, merge, seek, recover. Knows nothing of recorders or
+ * analyses.
  *
  * A trace = header, chunks, footer. A chunk belongs to one stream and decodes alone. Stream 0 holds
- * the definitions (strings, processes, streams, modules, sites, objects, ...): a definition precedes, in
- * file order, every chunk that mentions its id. records.def has one row a record kind; from it come the structs below,
- * the codec, the dump printer, the schema block in each file, the JSON schema and doc/format.md.
+ * the definitions (strings, processes, streams, modules, sites, objects, ...): a definition
+ * precedes, in file order, every chunk that mentions its id. records.def has one row a record kind;
+ * from it come the structs below, the codec, the dump printer, the schema block in each file, the
+ * JSON schema and doc/format.md.
  *
- * Units: time_ns = nanoseconds since the trace's origin (header: clock). Ids are dense from 1; 0 = none.
+ * Units: time_ns = nanoseconds since the trace's origin (header: clock). Ids are dense from 1; 0 =
+ * none.
  */
 #ifndef LONGPOLE_TRACE_H
 #define LONGPOLE_TRACE_H
@@ -21,17 +24,18 @@ enum trace_kind {
 
 /* Field types in records.def: ID u32 table id | U64 | S64 | TEXT bytes (definitions only). */
 struct trace_text {
-	const char *bytes; /* borrowed: valid as long as the batch or table it came in; not terminated */
+	const char *bytes; /* borrowed: valid as long as the batch or table it came in; not
+			      terminated */
 	uint32_t length;
 };
-#define TRACE_TYPE_ID   uint32_t
-#define TRACE_TYPE_U64  uint64_t
-#define TRACE_TYPE_S64  int64_t
-#define TRACE_TYPE_TEXT struct trace_text
-#define TRACE_MEMBER(type, name, unit, doc) TRACE_TYPE_##type name;
+#define TRACE_TYPE_ID                             uint32_t
+#define TRACE_TYPE_U64                            uint64_t
+#define TRACE_TYPE_S64                            int64_t
+#define TRACE_TYPE_TEXT                           struct trace_text
+#define TRACE_MEMBER(kind, type, name, unit, doc) TRACE_TYPE_##type name;
 #define REC(kind, id, since, FIELDS, doc)                                                          \
 	struct trace_##kind {                                                                      \
-		FIELDS(TRACE_MEMBER)                                                               \
+		FIELDS(TRACE_MEMBER, kind)                                                         \
 	};
 #include "trace/records.def"
 
@@ -63,7 +67,8 @@ struct trace_kind_desc {
 const struct trace_kind_desc *trace_kind_find(unsigned kind); /* NULL: unknown */
 const struct trace_kind_desc *trace_kind_table(unsigned *ret_nr);
 
-/* ---- loss and repair counters (diag.def): every one that is not zero is printed in every report */
+/* ---- loss and repair counters (diag.def): every one that is not zero is printed in every report
+ */
 
 enum trace_diag {
 #define DIAG(name, severity, source, sentence) TRACE_DIAG_##name,
@@ -85,12 +90,12 @@ struct trace_health {
 
 enum { TRACE_VERSION = 1, TRACE_CHUNK_RAW_MAX = 256 * 1024 };
 
-struct trace_info { /* the header; texts are borrowed */
-	size_t size; /* sizeof(struct trace_info) of the caller */
+struct trace_info {                        /* the header; texts are borrowed */
+	size_t size;                       /* sizeof(struct trace_info) of the caller */
 	const char *host, *command, *tool; /* who was recorded, by what */
-	uint64_t origin_mono_ns; /* CLOCK_MONOTONIC_RAW at time_ns 0 */
-	uint64_t origin_unix_ns; /* wall time then */
-	uint64_t tick_hz;        /* rate of the recorder's clock; 0: none */
+	uint64_t origin_mono_ns;           /* CLOCK_MONOTONIC_RAW at time_ns 0 */
+	uint64_t origin_unix_ns;           /* wall time then */
+	uint64_t tick_hz;                  /* rate of the recorder's clock; 0: none */
 	uint32_t nr_processors;
 	uint32_t flags; /* TRACE_INFO_* */
 };
@@ -99,13 +104,16 @@ enum { TRACE_INFO_SYNTHETIC = 1 };
 struct trace_writer;
 enum base_status trace_writer_open(const char *path, const struct trace_info *info,
 	struct trace_writer **ret, struct base_err *err) BASE_MUST_CHECK;
-/* Append r to its stream. Within one stream times must not decrease (a smaller one is raised to the last
- * and counted as TRACE_DIAG_time_raised). Buffers per stream; definitions (stream 0) are flushed before
- * any data chunk. After an I/O error (ENOSPC) every call returns the same error and the file stays readable. */
-enum base_status trace_writer_put(struct trace_writer *w, const struct trace_record *r,
-	struct base_err *err) BASE_MUST_CHECK;
+/* Append r to its stream. Within one stream times must not decrease (a smaller one is raised to the
+ * last and counted as TRACE_DIAG_time_raised). Buffers per stream; definitions (stream 0) are
+ * flushed before any data chunk. The caller's mistakes (data in stream 0, no such kind: ERR_USAGE;
+ * stream or text beyond its limit: ERR_LIMIT) refuse that record only. After an I/O error (ENOSPC)
+ * every call returns the same error and the file stays readable. */
+enum base_status trace_writer_put(
+	struct trace_writer *w, const struct trace_record *r, struct base_err *err) BASE_MUST_CHECK;
 enum base_status trace_writer_flush(struct trace_writer *w, struct base_err *err) BASE_MUST_CHECK;
-void trace_writer_count(struct trace_writer *w, enum trace_diag d, uint64_t n); /* into the footer */
+void trace_writer_count(
+	struct trace_writer *w, enum trace_diag d, uint64_t n); /* into the footer */
 uint64_t trace_writer_bytes(const struct trace_writer *w);
 uint64_t trace_writer_records(const struct trace_writer *w);
 /* Writes index, counters and footer; always frees w, also on error. */
@@ -113,7 +121,8 @@ enum base_status trace_writer_close(struct trace_writer *w, struct base_err *err
 
 /* ---- reading -------------------------------------------------------------------------------- */
 
-/* Definition tables: dense arrays indexed by id (entry 0 is all zero). Unknown ids: use trace_def_*(). */
+/* Definition tables: dense arrays indexed by id (entry 0 is all zero). Unknown ids: use
+ * trace_def_*(). */
 struct trace_defs {
 	struct base_strtab *strings; /* file's string id -> text: via trace_text_of() */
 #define DEF_TABLE(kind, plural)                                                                    \
@@ -138,8 +147,9 @@ struct trace_reader_options {
 	uint64_t from_ns, to_ns; /* only records in [from, to); to 0 = end. Seeks by the index. */
 	bool with_definitions;   /* batches contain stream 0 too (dump) */
 };
-/* Opens and loads the definitions. A cut or damaged file opens as far as whole chunks go, and says so in
- * trace_reader_health(); ERR_FORMAT, ERR_VERSION, ERR_CORRUPT (header) refuse. opts may be NULL. */
+/* Opens and loads the definitions. A cut or damaged file opens as far as whole chunks go, and says
+ * so in trace_reader_health(); ERR_FORMAT, ERR_VERSION, ERR_CORRUPT (header) refuse. opts may be
+ * NULL. */
 enum base_status trace_reader_open(const char *path, const struct trace_reader_options *opts,
 	struct trace_reader **ret, struct base_err *err) BASE_MUST_CHECK;
 enum base_status trace_reader_open_memory(const void *bytes, size_t size_bytes,
@@ -150,22 +160,30 @@ const struct trace_defs *trace_reader_defs(const struct trace_reader *r);
 const struct trace_health *trace_reader_health(const struct trace_reader *r);
 uint64_t trace_reader_record_count(const struct trace_reader *r); /* data records, from the index */
 uint64_t trace_reader_last_ns(const struct trace_reader *r);
-/* Next batch of all streams merged by (time, stream, order in stream). BASE_OK, BASE_END, or an error with path,
- * byte offset and record; damaged chunks are skipped, counted and do not end the reading. */
-enum base_status trace_reader_next(struct trace_reader *r, struct trace_batch *ret,
-	struct base_err *err) BASE_MUST_CHECK;
+/* Next batch of all streams merged by (time, stream, order in stream). BASE_OK, BASE_END, or an
+ * error with path, byte offset and record; damaged chunks are skipped, counted and do not end the
+ * reading. */
+enum base_status trace_reader_next(
+	struct trace_reader *r, struct trace_batch *ret, struct base_err *err) BASE_MUST_CHECK;
 enum base_status trace_reader_rewind(struct trace_reader *r, struct base_err *err) BASE_MUST_CHECK;
 void trace_reader_close(struct trace_reader *r); /* NULL-safe */
 
-/* Codec of one record, for tests, fuzzers and tools. Canonical: decode then encode gives the same bytes. */
-struct trace_codec_state { uint64_t last_ns; };
+/* Codec of one record, for tests, fuzzers and tools. Canonical: decode then encode gives the same
+ * bytes. */
+struct trace_codec_state {
+	uint64_t last_ns;
+};
 uint8_t *trace_encode(uint8_t *p, uint8_t *end, struct trace_codec_state *s,
-	const struct trace_record *r); /* NULL: no room */
+	const struct trace_record *r); /* NULL: no room, unknown kind, time before the last */
 const uint8_t *trace_decode(const uint8_t *p, const uint8_t *end, struct trace_codec_state *s,
 	struct trace_record *ret); /* NULL: damaged */
 
-/* Printing one record: `name field=value ...` with ids resolved, or one JSON object (dump). */
-void trace_print_text(struct base_str *out, const struct trace_defs *d, const struct trace_record *r);
-void trace_print_json(struct base_str *out, const struct trace_defs *d, const struct trace_record *r);
+/* Printing one record (dump), without a newline: `TIME_NS STREAM:thread kind field=value(name)
+ * ...`, or one JSON object whose "FIELD_text" keys hold the names of ids. Definitions have no time
+ * and no stream. */
+void trace_print_text(
+	struct base_str *out, const struct trace_defs *d, const struct trace_record *r);
+void trace_print_json(
+	struct base_str *out, const struct trace_defs *d, const struct trace_record *r);
 
 #endif

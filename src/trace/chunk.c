@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* chunk.c - from a place in the file to a chunk's raw bytes, and the memory that takes. */
+#include "trace/reader.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <unistd.h>
+#include <xxhash.h>
+#include <zstd.h>
+
+enum { BUFFER_MIN_BYTES = 4 << 10 };
+
+enum base_status trace_source_read(
+	const struct trace_source *s, uint64_t offset, void *to, size_t nr, struct base_err *err)
+{
+	uint8_t *p = to;
+
+	if (offset > s->size_bytes || nr > s->size_bytes - offset)
+		return base_fail(err, BASE_ERR_TRUNCATED,
+			"%s: bytes %" PRIu64 " to %" PRIu64 " are not in the file", s->name, offset,
+			offset + nr);
+	if (s->fd < 0) {
+		if (nr)
+			memcpy(p, s->memory + offset, nr);
+		return BASE_OK;
+	}
+	/* pread, not mmap: a file that shrinks while we read it must not kill us with SIGBUS. */
+	while (nr) {
+		ssize_t n = pread(s->fd, p, nr, (off_t)offset);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return base_fail_errno(
+				err, errno, "%s: reading at byte %" PRIu64, s->name, offset);
+		if (!n)
+			return base_fail(err, BASE_ERR_TRUNCATED,
+				"%s: was cut at byte %" PRIu64 " while it was read", s->name,
+				offset);
+		p += n;
+		offset += (uint64_t)n;
+		nr -= (size_t)n;
+	}
+	return BASE_OK;
+}
+
+/* ---- buffers --------------------------------------------------------------------------------- */
+
+static size_t size_class(size_t need)
+{
+	size_t size = BUFFER_MIN_BYTES;
+
+	while (size < need)
+		size *= 2;
+	return size;
+}
+
+static enum base_status take_buffer(
+	struct trace_reader *r, size_t need, struct trace_buffer *ret, struct base_err *err)
+{
+	size_t capacity = size_class(need);
+
+	for (unsigned i = r->nr_spare; i-- > 0;) {
+		if (r->spare[i].capacity != capacity)
+			continue;
+		*ret = r->spare[i];
+		r->spare[i] = r->spare[--r->nr_spare];
+		return BASE_OK;
+	}
+	if (r->buffers_bytes + capacity > TRACE_READER_BUFFERS_MAX)
+		return base_fail(err, BASE_ERR_LIMIT,
+			"%s: too many streams are active at one time (limit %d MiB)",
+			r->source.name, (int)TRACE_READER_BUFFERS_MAX >> 20);
+	ret->bytes = base_alloc(capacity);
+	if (!ret->bytes)
+		return base_fail(err, BASE_ERR_NOMEM, "no memory for a chunk");
+	ret->capacity = capacity;
+	r->buffers_bytes += capacity;
+	return BASE_OK;
+}
+
+void trace_buffer_release(struct trace_reader *r, struct trace_buffer *b)
+{
+	if (!b->bytes)
+		return;
+	if (r->nr_spare < TRACE_SPARE_BUFFERS) {
+		r->spare[r->nr_spare++] = *b;
+	} else {
+		r->buffers_bytes -= b->capacity;
+		base_free(b->bytes);
+	}
+	*b = (struct trace_buffer){0};
+}
+
+void trace_buffers_fini(struct trace_reader *r)
+{
+	for (unsigned i = 0; i < r->nr_spare; i++)
+		base_free(r->spare[i].bytes);
+	r->nr_spare = 0;
+	base_free(r->stored.bytes);
+	r->stored = (struct trace_buffer){0};
+}
+
+/* ---- chunks ---------------------------------------------------------------------------------- */
+
+void trace_chunk_damaged(struct trace_reader *r, uint32_t chunk)
+{
+	struct trace_chunk *c = &r->chunk[chunk];
+	uint64_t end =
+		chunk + 1 < r->nr_chunks ? r->chunk[chunk + 1].entry.offset : r->source.size_bytes;
+	uint64_t bytes = end - c->entry.offset;
+
+	r->health.count[TRACE_DIAG_chunks_damaged]++;
+	r->health.readable_bytes -=
+		bytes < r->health.readable_bytes ? bytes : r->health.readable_bytes;
+}
+
+static enum base_status damaged(
+	const struct trace_reader *r, uint64_t offset, const char *what, struct base_err *err)
+{
+	return base_fail(err, BASE_ERR_CORRUPT, "%s: the chunk at byte %" PRIu64 ": %s",
+		r->source.name, offset, what);
+}
+
+/* The bytes as stored: in place when the source is memory, else in r->stored. */
+static enum base_status read_stored(struct trace_reader *r, uint64_t offset, size_t nr,
+	const uint8_t **ret, struct base_err *err)
+{
+	if (r->source.fd < 0) {
+		*ret = r->source.memory + offset;
+		return BASE_OK;
+	}
+	if (nr > r->stored.capacity) {
+		base_free(r->stored.bytes);
+		r->stored = (struct trace_buffer){.bytes = base_alloc(size_class(nr))};
+		if (!r->stored.bytes)
+			return base_fail(err, BASE_ERR_NOMEM, "no memory for a chunk");
+		r->stored.capacity = size_class(nr);
+	}
+	*ret = r->stored.bytes;
+	return trace_source_read(&r->source, offset, r->stored.bytes, nr, err);
+}
+
+static bool agrees(const struct trace_chunk_header *h, const struct trace_index_entry *e)
+{
+	return h->stream == e->stream && h->nr_records == e->nr_records &&
+	       h->first_ns == e->first_ns && h->last_ns == e->last_ns;
+}
+
+enum base_status trace_chunk_fetch(struct trace_reader *r, uint32_t chunk, struct trace_buffer *ret,
+	struct trace_chunk_header *ret_header, struct base_err *err)
+{
+	const struct trace_index_entry *e = &r->chunk[chunk].entry;
+	uint8_t head[TRACE_CHUNK_HEADER_BYTES];
+	const uint8_t *stored = NULL;
+	enum base_status status = trace_source_read(&r->source, e->offset, head, sizeof head, err);
+
+	if (status == BASE_ERR_TRUNCATED)
+		return damaged(r, e->offset, "is cut", err);
+	if (status != BASE_OK)
+		return status;
+	if (!trace_chunk_header_decode(head, ret_header) || !agrees(ret_header, e))
+		return damaged(r, e->offset, "its header", err);
+	uint64_t offset = e->offset + sizeof head;
+	if (ret_header->stored_bytes > r->source.size_bytes - offset)
+		return damaged(r, e->offset, "is cut", err);
+	status = read_stored(r, offset, ret_header->stored_bytes, &stored, err);
+	if (status == BASE_ERR_TRUNCATED)
+		return damaged(r, e->offset, "is cut", err);
+	if (status != BASE_OK)
+		return status;
+	if (XXH64(stored, ret_header->stored_bytes, 0) != ret_header->payload_hash)
+		return damaged(r, e->offset, "its checksum is wrong", err);
+
+	size_t raw_bytes = ret_header->raw_bytes;
+	status = take_buffer(r, raw_bytes + TRACE_PAD_BYTES, ret, err);
+	if (status != BASE_OK)
+		return status;
+	if (ret_header->codec == TRACE_CODEC_RAW) {
+		memcpy(ret->bytes, stored, raw_bytes);
+	} else if (ZSTD_decompressDCtx(r->zstd, ret->bytes, raw_bytes, stored,
+			   ret_header->stored_bytes) != raw_bytes) {
+		trace_buffer_release(r, ret);
+		return damaged(r, e->offset, "does not decompress", err);
+	}
+	memset(ret->bytes + raw_bytes, 0, TRACE_PAD_BYTES);
+	return BASE_OK;
+}
+
+const uint8_t *trace_skip_fields(
+	const struct trace_schema_kind *k, const uint8_t *p, const uint8_t *end)
+{
+	for (uint32_t i = 0; p && i < k->nr_fields; i++) {
+		uint64_t v;
+
+		p = base_get_uvarint(p, end, &v);
+		if (!p || k->type[i] != TRACE_FIELD_TEXT)
+			continue;
+		if (v > (uint64_t)(end - p))
+			return NULL;
+		p += v;
+	}
+	return p;
+}

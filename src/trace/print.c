@@ -1,0 +1,412 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* print.c - a record for people and for programs, by the table: no kind is known here. */
+#include "trace/trace.h"
+#include "trace/enums.h"
+
+#include <string.h>
+
+/* Frames of a call path; it also ends a path that a damaged file bites into its tail. */
+enum { STACK_FRAMES_MAX = 256 };
+
+/* Without a format to interpret: a dump prints some hundred million of these. */
+static void add_u64(struct base_str *out, uint64_t v)
+{
+	char digits[20];
+	size_t at = sizeof digits;
+
+	do {
+		digits[--at] = (char)('0' + v % 10);
+		v /= 10;
+	} while (v);
+	base_str_add_bytes(out, digits + at, sizeof digits - at);
+}
+
+static void add_s64(struct base_str *out, int64_t v)
+{
+	if (v < 0)
+		base_str_add_bytes(out, "-", 1);
+	add_u64(out, v < 0 ? -(uint64_t)v : (uint64_t)v);
+}
+
+static void add_hex(struct base_str *out, uint64_t v)
+{
+	char digits[18];
+	size_t at = sizeof digits;
+
+	do {
+		digits[--at] = "0123456789abcdef"[v & 15];
+		v >>= 4;
+	} while (v);
+	digits[--at] = 'x';
+	digits[--at] = '0';
+	base_str_add_bytes(out, digits + at, sizeof digits - at);
+}
+
+/* ---- names of ids ---------------------------------------------------------------------------- */
+
+/* Each names one id of a table; adds nothing when there is no name. */
+
+static void name_string(struct base_str *out, const struct trace_defs *d, uint64_t id)
+{
+	base_str_add(out, trace_text_of(d, (uint32_t)id));
+}
+
+static void name_process(struct base_str *out, const struct trace_defs *d, uint64_t id)
+{
+	if (!id || id >= d->nr_processes)
+		return;
+	base_str_add(out, trace_text_of(d, d->processes[id].name));
+	base_str_add(out, "[");
+	add_u64(out, d->processes[id].pid);
+	base_str_add(out, "]");
+}
+
+static void name_stream(struct base_str *out, const struct trace_defs *d, uint64_t id)
+{
+	if (!id || id >= d->nr_streams)
+		return;
+	const char *name = trace_text_of(d, d->streams[id].name);
+	if (*name)
+		base_str_add(out, name);
+	else if (d->streams[id].tid)
+		add_u64(out, d->streams[id].tid);
+}
+
+static void name_module(struct base_str *out, const struct trace_defs *d, uint64_t id)
+{
+	if (id && id < d->nr_modules)
+		base_str_add(out, trace_text_of(d, d->modules[id].path));
+}
+
+static void name_unresolved_site(struct base_str *out, const struct trace_defs *d, uint64_t id)
+{
+	const struct trace_site *s = &d->sites[id];
+	const char *path =
+		s->module < d->nr_modules ? trace_text_of(d, d->modules[s->module].path) : "";
+	const char *slash = strrchr(path, '/');
+
+	base_str_add(out, slash ? slash + 1 : path);
+	if (*path)
+		base_str_add(out, "+");
+	add_hex(out, s->offset);
+}
+
+static void name_site(struct base_str *out, const struct trace_defs *d, uint64_t id)
+{
+	if (!id || id >= d->nr_sites)
+		return;
+	static const struct trace_symbol none;
+	const struct trace_symbol *s = id < d->nr_symbols ? &d->symbols[id] : &none;
+	const char *function = trace_text_of(d, s->function), *file = trace_text_of(d, s->file);
+
+	if (*function)
+		base_str_add(out, function);
+	else
+		name_unresolved_site(out, d, id);
+	if (*file) {
+		base_str_add(out, " (");
+		base_str_add(out, file);
+		base_str_add(out, ":");
+		add_u64(out, s->line);
+		base_str_add(out, ")");
+	} else if (*function && d->sites[id].offset >= s->function_offset) {
+		base_str_add(out, "+");
+		add_hex(out, d->sites[id].offset - s->function_offset);
+	}
+}
+
+static void name_stack(struct base_str *out, const struct trace_defs *d, uint64_t id)
+{
+	for (int i = 0; i < STACK_FRAMES_MAX && id && id < d->nr_stacks; i++) {
+		if (i)
+			base_str_add(out, " < ");
+		name_site(out, d, d->stacks[id].site);
+		id = d->stacks[id].parent;
+	}
+}
+
+static void name_object_type(struct base_str *out, const struct trace_defs *d, uint64_t type)
+{
+	static const char *const text[] = {
+#define X(name, text) text,
+		TRACE_OBJECT_TYPES(X)
+#undef X
+	};
+
+	(void)d;
+	if (type < BASE_COUNT(text))
+		base_str_add(out, text[type]);
+}
+
+static void name_io(struct base_str *out, const struct trace_defs *d, uint64_t op)
+{
+	static const char *const text[] = {
+#define X(name, text) text,
+		TRACE_IO_OPS(X)
+#undef X
+	};
+
+	(void)d;
+	if (op < BASE_COUNT(text))
+		base_str_add(out, text[op]);
+}
+
+static void name_object(struct base_str *out, const struct trace_defs *d, uint64_t id)
+{
+	if (!id || id >= d->nr_objects)
+		return;
+	const struct trace_object *o = &d->objects[id];
+	const char *name = trace_text_of(d, o->name);
+
+	name_object_type(out, d, o->type);
+	base_str_add(out, " ");
+	if (*name)
+		base_str_add(out, name);
+	else
+		add_hex(out, o->address);
+}
+
+static void name_actor(struct base_str *out, const struct trace_defs *d, uint64_t id)
+{
+	if (!id || id >= d->nr_actors)
+		return;
+	const struct trace_actor *a = &d->actors[id];
+	const char *system = trace_text_of(d, a->system);
+
+	base_str_add(out, system);
+	if (*system)
+		base_str_add(out, "/");
+	base_str_add(out, trace_text_of(d, a->name));
+	if (a->instance) {
+		base_str_add(out, "#");
+		add_u64(out, a->instance);
+	}
+}
+
+static void name_state(struct base_str *out, const struct trace_defs *d, uint64_t id)
+{
+	if (id && id < d->nr_states)
+		base_str_add(out, trace_text_of(d, d->states[id].name));
+}
+
+/* A field's unit says which table its values are of. */
+static const struct namer {
+	const char *unit;
+	void (*name)(struct base_str *out, const struct trace_defs *d, uint64_t id);
+} namers[] = {
+	{"string", name_string},
+	{"site", name_site},
+	{"object", name_object},
+	{"stack", name_stack},
+	{"actor", name_actor},
+	{"state", name_state},
+	{"process", name_process},
+	{"stream", name_stream},
+	{"module", name_module},
+	{"enum trace_object_type", name_object_type},
+	{"enum trace_io", name_io},
+};
+
+static const struct namer *find_namer(const char *unit)
+{
+	for (size_t i = 0; i < BASE_COUNT(namers); i++) {
+		if (!strcmp(namers[i].unit, unit))
+			return &namers[i];
+	}
+	return NULL;
+}
+
+/* ---- escaping -------------------------------------------------------------------------------- */
+
+/* Length of the valid UTF-8 sequence at p (RFC 3629); 0: there is none. */
+static size_t utf8_length(const unsigned char *p, size_t nr)
+{
+	static const struct {
+		unsigned char lead_min, lead_max, next_min, next_max, length;
+	} rows[] = {
+		{0x00, 0x7f, 0, 0, 1},
+		{0xc2, 0xdf, 0x80, 0xbf, 2},
+		{0xe0, 0xe0, 0xa0, 0xbf, 3},
+		{0xe1, 0xec, 0x80, 0xbf, 3},
+		{0xed, 0xed, 0x80, 0x9f, 3}, /* no surrogates */
+		{0xee, 0xef, 0x80, 0xbf, 3},
+		{0xf0, 0xf0, 0x90, 0xbf, 4},
+		{0xf1, 0xf3, 0x80, 0xbf, 4},
+		{0xf4, 0xf4, 0x80, 0x8f, 4},
+	};
+
+	for (size_t i = 0; i < BASE_COUNT(rows); i++) {
+		if (p[0] < rows[i].lead_min || p[0] > rows[i].lead_max)
+			continue;
+		if (nr < rows[i].length)
+			return 0;
+		if (rows[i].length > 1 && (p[1] < rows[i].next_min || p[1] > rows[i].next_max))
+			return 0;
+		for (size_t j = 2; j < rows[i].length; j++) {
+			if ((p[j] & 0xc0) != 0x80)
+				return 0;
+		}
+		return rows[i].length;
+	}
+	return 0;
+}
+
+/*
+ * Quoted as JSON has it. A byte that is not UTF-8 becomes a lone low surrogate, U+DC00 + byte, as
+ * in Python's "surrogateescape": the line stays valid JSON and the byte can be had back.
+ */
+static void add_quoted(struct base_str *out, const char *text, size_t length)
+{
+	const unsigned char *p = (const unsigned char *)text, *end = p + length, *plain = p;
+
+	base_str_add_bytes(out, "\"", 1);
+	while (p < end) {
+		size_t n = utf8_length(p, (size_t)(end - p));
+		if (n && *p >= 0x20 && *p != '"' && *p != '\\' && *p != 0x7f) {
+			p += n;
+			continue;
+		}
+		base_str_add_bytes(out, plain, (size_t)(p - plain));
+		if (*p == '"' || *p == '\\') {
+			base_str_add_bytes(out, "\\", 1);
+			base_str_add_bytes(out, p, 1);
+		} else if (*p == '\n') {
+			base_str_add(out, "\\n");
+		} else if (*p == '\t') {
+			base_str_add(out, "\\t");
+		} else {
+			base_str_add(out, n ? "\\u00" : "\\udc");
+			base_str_add_bytes(out, &"0123456789abcdef"[*p >> 4], 1);
+			base_str_add_bytes(out, &"0123456789abcdef"[*p & 15], 1);
+		}
+		plain = ++p;
+	}
+	base_str_add_bytes(out, plain, (size_t)(p - plain));
+	base_str_add_bytes(out, "\"", 1);
+}
+
+/* ---- records --------------------------------------------------------------------------------- */
+
+/* Fields are at their offset, whatever the kind: read them by their bytes. */
+static uint64_t number_of(const struct trace_record *r, const struct trace_field_desc *f)
+{
+	const char *p = (const char *)r + f->offset;
+	uint64_t v = 0;
+	uint32_t id;
+
+	if (f->type == TRACE_FIELD_ID) {
+		memcpy(&id, p, sizeof id);
+		return id;
+	}
+	memcpy(&v, p, sizeof v);
+	return v;
+}
+
+static struct trace_text text_of(const struct trace_record *r, const struct trace_field_desc *f)
+{
+	struct trace_text text;
+
+	memcpy(&text, (const char *)r + f->offset, sizeof text);
+	return text;
+}
+
+static void add_value(
+	struct base_str *out, const struct trace_record *r, const struct trace_field_desc *f)
+{
+	if (f->type == TRACE_FIELD_TEXT) {
+		struct trace_text text = text_of(r, f);
+		add_quoted(out, text.bytes, text.length);
+	} else if (f->type == TRACE_FIELD_S64) {
+		add_s64(out, (int64_t)number_of(r, f));
+	} else {
+		add_u64(out, number_of(r, f));
+	}
+}
+
+static bool is_address(const struct trace_field_desc *f)
+{
+	return !strcmp(f->unit, "address") || !strcmp(f->name, "offset") ||
+	       !strcmp(f->name, "function_offset") || !strcmp(f->unit, "pthread_t");
+}
+
+void trace_print_text(
+	struct base_str *out, const struct trace_defs *d, const struct trace_record *r)
+{
+	const struct trace_kind_desc *k = trace_kind_find(r->kind);
+
+	if (r->stream) {
+		add_u64(out, r->time_ns);
+		base_str_add(out, " ");
+		add_u64(out, r->stream);
+		base_str_add(out, ":");
+		name_stream(out, d, r->stream);
+		base_str_add(out, " ");
+	}
+	base_str_add(out, k ? k->name : "unknown");
+	for (unsigned i = 0; k && i < k->nr_fields; i++) {
+		const struct trace_field_desc *f = &k->field[i];
+		const struct namer *namer = find_namer(f->unit);
+
+		base_str_add(out, " ");
+		base_str_add(out, f->name);
+		base_str_add(out, "=");
+		if (is_address(f))
+			add_hex(out, number_of(r, f));
+		else
+			add_value(out, r, f);
+		if (!namer || f->type == TRACE_FIELD_TEXT)
+			continue;
+		base_str_add(out, "(");
+		size_t before = out->length;
+		namer->name(out, d, number_of(r, f));
+		if (out->length == before && !out->failed && out->buf)
+			out->buf[--out->length] = '\0'; /* no name: no parentheses */
+		else
+			base_str_add(out, ")");
+	}
+}
+
+/* Names are made in `name`, which is reused from field to field. */
+static void add_json_field(struct base_str *out, struct base_str *name, const struct trace_defs *d,
+	const struct trace_record *r, const struct trace_field_desc *f)
+{
+	const struct namer *namer = find_namer(f->unit);
+
+	base_str_add(out, ",\"");
+	base_str_add(out, f->name);
+	base_str_add(out, "\":");
+	add_value(out, r, f);
+	if (!namer || f->type == TRACE_FIELD_TEXT)
+		return;
+	base_str_reset(name);
+	namer->name(name, d, number_of(r, f));
+	if (name->failed)
+		out->failed = true;
+	if (!name->length)
+		return;
+	base_str_add(out, ",\"");
+	base_str_add(out, f->name);
+	base_str_add(out, "_text\":");
+	add_quoted(out, base_str_text(name), name->length);
+}
+
+void trace_print_json(
+	struct base_str *out, const struct trace_defs *d, const struct trace_record *r)
+{
+	const struct trace_kind_desc *k = trace_kind_find(r->kind);
+	struct base_str name = {0};
+
+	base_str_add(out, "{\"kind\":\"");
+	base_str_add(out, k ? k->name : "unknown");
+	base_str_add(out, "\"");
+	if (r->stream) {
+		base_str_add(out, ",\"time_ns\":");
+		add_u64(out, r->time_ns);
+		base_str_add(out, ",\"stream\":");
+		add_u64(out, r->stream);
+	}
+	for (unsigned i = 0; k && i < k->nr_fields; i++)
+		add_json_field(out, &name, d, r, &k->field[i]);
+	base_str_add(out, "}");
+	base_str_fini(&name);
+}

@@ -1,0 +1,404 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * writer.c - records to chunks to a file. Whole chunks only: what a crash of the writer leaves is
+ * readable.
+ *
+ * Each stream has a buffer that starts small and doubles, so that thousands of quiet streams cost
+ * little; all buffers together stay below WRITER_BUFFERS_MAX, which also bounds what a reader needs
+ * at one time.
+ */
+#include "trace/codec.h"
+#include "trace/layout.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
+#include <xxhash.h>
+#include <zstd.h>
+
+enum {
+	BUFFER_FIRST_BYTES = 4 << 10,
+	WRITER_BUFFERS_MAX = 64 << 20,
+	ZSTD_LEVEL = 1,
+};
+
+/* A stream that has not been written to has capacity 0. */
+struct stream_buf {
+	uint8_t *bytes;
+	uint32_t capacity, used, nr_records;
+	uint64_t first_ns;
+	struct trace_codec_state state; /* outlives the chunks: times never decrease */
+};
+
+struct trace_writer {
+	int fd;
+	enum base_status status; /* sticky */
+	int sys_errno;
+	uint64_t file_bytes; /* whole chunks only */
+	uint64_t nr_records;
+	uint64_t count[TRACE_DIAG_NR];
+
+	struct stream_buf *stream;
+	size_t stream_capacity, buffers_bytes;
+	uint32_t nr_streams;
+
+	struct trace_index_entry *index;
+	size_t index_capacity, nr_index;
+
+	ZSTD_CCtx *zstd;
+	uint8_t *out; /* a chunk header and a compressed payload */
+	size_t out_capacity;
+	char *path;
+	size_t path_bytes;
+};
+
+/* ---- file ------------------------------------------------------------------------------------ */
+
+static enum base_status write_bytes(
+	struct trace_writer *w, const void *bytes, size_t nr, struct base_err *err)
+{
+	const uint8_t *p = bytes;
+	size_t left = nr;
+
+	while (left) {
+		ssize_t n = write(w->fd, p, left);
+		if (n > 0) {
+			p += n;
+			left -= (size_t)n;
+			continue;
+		}
+		if (n < 0 && errno == EINTR)
+			continue;
+		w->sys_errno = n < 0 ? errno : ENOSPC;
+		w->status = base_fail_errno(err, w->sys_errno, "%s: writing at byte %llu", w->path,
+			(unsigned long long)w->file_bytes);
+		if (w->sys_errno == ENOSPC || w->sys_errno == EDQUOT || w->sys_errno == EFBIG)
+			w->count[TRACE_DIAG_disk_full]++;
+		/* Take back the part of a chunk; a pipe or a refusal leaves a cut tail, which
+		 * readers know. */
+		if (!ftruncate(w->fd, (off_t)w->file_bytes))
+			(void)!lseek(w->fd, (off_t)w->file_bytes, SEEK_SET);
+		return w->status;
+	}
+	w->file_bytes += nr;
+	return BASE_OK;
+}
+
+static enum base_status stuck(const struct trace_writer *w, struct base_err *err)
+{
+	if (w->sys_errno)
+		return base_fail_errno(err, w->sys_errno, "%s: writing stopped at byte %llu",
+			w->path, (unsigned long long)w->file_bytes);
+	return base_fail(err, w->status, "%s: writing stopped at byte %llu", w->path,
+		(unsigned long long)w->file_bytes);
+}
+
+static enum base_status no_memory(struct trace_writer *w, struct base_err *err)
+{
+	w->status = BASE_ERR_NOMEM;
+	return stuck(w, err);
+}
+
+/* ---- chunks ---------------------------------------------------------------------------------- */
+
+/* The payload into w->out behind the header; returns its size and codec. */
+static size_t store_payload(
+	struct trace_writer *w, const struct stream_buf *b, enum trace_codec *ret_codec)
+{
+	uint8_t *payload = w->out + TRACE_CHUNK_HEADER_BYTES;
+	size_t room = w->out_capacity - TRACE_CHUNK_HEADER_BYTES;
+	size_t n = ZSTD_compressCCtx(w->zstd, payload, room, b->bytes, b->used, ZSTD_LEVEL);
+
+	*ret_codec = TRACE_CODEC_ZSTD;
+	if (!ZSTD_isError(n) && n < b->used)
+		return n;
+	*ret_codec = TRACE_CODEC_RAW;
+	memcpy(payload, b->bytes, b->used);
+	return b->used;
+}
+
+static enum base_status flush_stream(struct trace_writer *w, uint32_t stream, struct base_err *err)
+{
+	struct stream_buf *b = &w->stream[stream];
+
+	if (!b->nr_records)
+		return BASE_OK;
+	if (base_grow(&w->out, &w->out_capacity,
+		    TRACE_CHUNK_HEADER_BYTES + ZSTD_compressBound(b->used), 1) != BASE_OK ||
+		base_grow(&w->index, &w->index_capacity, w->nr_index + 1, sizeof *w->index) !=
+			BASE_OK)
+		return no_memory(w, err);
+
+	struct trace_chunk_header h = {
+		.stream = stream,
+		.nr_records = b->nr_records,
+		.first_ns = b->first_ns,
+		.last_ns = b->state.last_ns,
+		.raw_bytes = b->used,
+	};
+	h.stored_bytes = (uint32_t)store_payload(w, b, &h.codec);
+	h.payload_hash = XXH64(w->out + TRACE_CHUNK_HEADER_BYTES, h.stored_bytes, 0);
+	trace_chunk_header_encode(w->out, &h);
+	uint64_t offset = w->file_bytes;
+	enum base_status status =
+		write_bytes(w, w->out, TRACE_CHUNK_HEADER_BYTES + h.stored_bytes, err);
+	if (status != BASE_OK)
+		return status;
+	w->index[w->nr_index++] = (struct trace_index_entry){
+		.offset = offset,
+		.first_ns = h.first_ns,
+		.last_ns = h.last_ns,
+		.stream = stream,
+		.nr_records = h.nr_records,
+	};
+	b->used = 0;
+	b->nr_records = 0;
+	return BASE_OK;
+}
+
+/* Definitions go first: no chunk in the file mentions an id that is not defined before it. */
+static enum base_status flush_after_definitions(
+	struct trace_writer *w, uint32_t stream, struct base_err *err)
+{
+	enum base_status status = flush_stream(w, 0, err);
+
+	return status != BASE_OK || !stream ? status : flush_stream(w, stream, err);
+}
+
+static enum base_status flush_all(struct trace_writer *w, struct base_err *err)
+{
+	enum base_status status = BASE_OK;
+
+	for (uint32_t i = 0; status == BASE_OK && i < w->nr_streams; i++)
+		status = flush_stream(w, i, err);
+	return status;
+}
+
+static void free_buffers(struct trace_writer *w)
+{
+	for (uint32_t i = 0; i < w->nr_streams; i++) {
+		base_free(w->stream[i].bytes);
+		w->stream[i].bytes = NULL;
+		w->stream[i].capacity = 0;
+	}
+	w->buffers_bytes = 0;
+}
+
+/* ---- buffers --------------------------------------------------------------------------------- */
+
+static enum base_status add_stream(struct trace_writer *w, uint32_t stream, struct base_err *err)
+{
+	if (stream >= TRACE_STREAM_MAX)
+		return base_fail(err, BASE_ERR_LIMIT, "%s: stream %u (limit TRACE_STREAM_MAX, %d)",
+			w->path, stream, (int)TRACE_STREAM_MAX);
+	if (base_grow(&w->stream, &w->stream_capacity, (size_t)stream + 1, sizeof *w->stream) !=
+		BASE_OK)
+		return no_memory(w, err);
+	w->nr_streams = stream + 1;
+	return BASE_OK;
+}
+
+static enum base_status resize_buffer(
+	struct trace_writer *w, struct stream_buf *b, size_t capacity, struct base_err *err)
+{
+	uint8_t *bytes = base_realloc(b->bytes, b->capacity, capacity);
+
+	if (!bytes)
+		return no_memory(w, err);
+	w->buffers_bytes += capacity - b->capacity;
+	b->bytes = bytes;
+	b->capacity = (uint32_t)capacity;
+	return BASE_OK;
+}
+
+/* Makes room for `need` bytes: a larger buffer while there is memory for it, else by writing. */
+static enum base_status make_room(
+	struct trace_writer *w, uint32_t stream, size_t need, struct base_err *err)
+{
+	struct stream_buf *b = &w->stream[stream];
+	size_t grown = b->capacity ? (size_t)b->capacity * 2 : BUFFER_FIRST_BYTES;
+	enum base_status status;
+
+	while (grown < b->used + need)
+		grown *= 2;
+	if (grown <= TRACE_CHUNK_RAW_MAX &&
+		w->buffers_bytes + (grown - b->capacity) <= WRITER_BUFFERS_MAX)
+		return resize_buffer(w, b, grown, err);
+
+	status = flush_after_definitions(w, stream, err);
+	if (status != BASE_OK || need <= b->capacity)
+		return status;
+	/* A huge text, or so many streams that not even small buffers fit. */
+	if (w->buffers_bytes + need > WRITER_BUFFERS_MAX) {
+		status = flush_all(w, err);
+		if (status != BASE_OK)
+			return status;
+		free_buffers(w);
+	}
+	return resize_buffer(w, b, need < BUFFER_FIRST_BYTES ? BUFFER_FIRST_BYTES : need, err);
+}
+
+/* ---- interface ------------------------------------------------------------------------------- */
+
+enum base_status trace_writer_put(
+	struct trace_writer *w, const struct trace_record *r, struct base_err *err)
+{
+	bool is_definition = r->kind < TRACE_FIRST_DATA_KIND;
+	uint32_t stream = is_definition ? 0 : r->stream;
+	size_t need = TRACE_RECORD_BYTES_MAX;
+	enum base_status status;
+
+	if (BASE_UNLIKELY(w->status != BASE_OK))
+		return stuck(w, err);
+	if (BASE_UNLIKELY(is_definition)) {
+		if (trace_text_bytes(r) > TRACE_TEXT_MAX - TRACE_RECORD_BYTES_MAX)
+			return base_fail(err, BASE_ERR_LIMIT,
+				"%s: a text of %llu bytes (limit TRACE_TEXT_MAX, %d)", w->path,
+				(unsigned long long)trace_text_bytes(r), (int)TRACE_TEXT_MAX);
+		need += (size_t)trace_text_bytes(r);
+	} else if (BASE_UNLIKELY(!stream)) {
+		return base_fail(err, BASE_ERR_USAGE,
+			"%s: a record of kind %u in stream 0, which is for definitions", w->path,
+			r->kind);
+	}
+	if (BASE_UNLIKELY(stream >= w->nr_streams)) {
+		status = add_stream(w, stream, err);
+		if (status != BASE_OK)
+			return status;
+	}
+	struct stream_buf *b = &w->stream[stream];
+	/* A chunk is full, too, when it would be too large for a reader. */
+	if (BASE_UNLIKELY(need > b->capacity - b->used)) {
+		status = make_room(w, stream, need, err);
+		if (status != BASE_OK)
+			return status;
+	}
+
+	const struct trace_record *put = r;
+	struct trace_record raised;
+	if (BASE_UNLIKELY(!is_definition && r->time_ns < b->state.last_ns)) {
+		raised = *r;
+		raised.time_ns = b->state.last_ns;
+		w->count[TRACE_DIAG_time_raised]++;
+		put = &raised;
+	}
+	struct trace_codec_state before = b->state;
+	if (!b->nr_records && !is_definition)
+		b->state.last_ns = put->time_ns;
+	uint8_t *p = b->bytes + b->used, *end = trace_encode_roomy(p, &b->state, put);
+	if (BASE_UNLIKELY(!end)) {
+		b->state = before;
+		return base_fail(err, BASE_ERR_USAGE, "%s: no record kind %u", w->path, r->kind);
+	}
+	if (!b->nr_records)
+		b->first_ns = b->state.last_ns;
+	b->used += (uint32_t)(end - p);
+	b->nr_records++;
+	w->nr_records++;
+	return BASE_OK;
+}
+
+enum base_status trace_writer_flush(struct trace_writer *w, struct base_err *err)
+{
+	return w->status != BASE_OK ? stuck(w, err) : flush_all(w, err);
+}
+
+void trace_writer_count(struct trace_writer *w, enum trace_diag d, uint64_t n)
+{
+	BASE_ASSERT((unsigned)d < TRACE_DIAG_NR);
+	w->count[d] += n;
+}
+
+uint64_t trace_writer_bytes(const struct trace_writer *w)
+{
+	return w->file_bytes;
+}
+
+uint64_t trace_writer_records(const struct trace_writer *w)
+{
+	return w->nr_records;
+}
+
+static void free_writer(struct trace_writer *w)
+{
+	if (w->fd >= 0)
+		close(w->fd);
+	free_buffers(w);
+	base_free(w->stream);
+	base_free(w->index);
+	base_free(w->out);
+	base_free(w->path);
+	ZSTD_freeCCtx(w->zstd);
+	base_free(w);
+}
+
+enum base_status trace_writer_open(const char *path, const struct trace_info *info,
+	struct trace_writer **ret, struct base_err *err)
+{
+	struct base_str header = {0};
+	enum base_status status;
+
+	*ret = NULL;
+	struct trace_writer *w = base_alloc(sizeof *w);
+	if (!w)
+		return base_fail(err, BASE_ERR_NOMEM, "no memory to write %s", path);
+	w->fd = -1;
+	w->zstd = ZSTD_createCCtx();
+	w->path_bytes = strlen(path) + 1;
+	w->path = base_alloc(w->path_bytes);
+	if (!w->zstd || !w->path) {
+		status = base_fail(err, BASE_ERR_NOMEM, "no memory to write %s", path);
+		goto done;
+	}
+	memcpy(w->path, path, w->path_bytes);
+	status = trace_header_encode(&header, info, err);
+	if (status == BASE_OK)
+		status = add_stream(w, 0, err);
+	if (status != BASE_OK)
+		goto done;
+	w->fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+	if (w->fd < 0) {
+		status = base_fail_errno(err, errno, "%s: cannot create", path);
+		goto done;
+	}
+	status = write_bytes(w, header.buf, header.length, err);
+	if (status == BASE_OK) {
+		*ret = w;
+		w = NULL;
+	}
+done:
+	base_str_fini(&header);
+	if (w)
+		free_writer(w);
+	return status;
+}
+
+static enum base_status write_footer(struct trace_writer *w, struct base_err *err)
+{
+	struct base_str footer = {0};
+	enum base_status status;
+
+	trace_footer_encode(&footer, w->file_bytes, w->index, w->nr_index, w->count);
+	status = footer.failed ? no_memory(w, err) : write_bytes(w, footer.buf, footer.length, err);
+	base_str_fini(&footer);
+	return status;
+}
+
+enum base_status trace_writer_close(struct trace_writer *w, struct base_err *err)
+{
+	enum base_status status = w->status != BASE_OK ? stuck(w, err) : flush_all(w, err);
+
+	if (status == BASE_OK) {
+		status = write_footer(w, err);
+	} else {
+		/* The index may still find room, and it says that the disk was full. The first
+		 * error counts. */
+		enum base_status ignored = write_footer(w, NULL);
+		(void)ignored;
+	}
+	if (close(w->fd) && status == BASE_OK)
+		status = base_fail_errno(err, errno, "%s: closing", w->path);
+	w->fd = -1;
+	free_writer(w);
+	return status;
+}
