@@ -32,7 +32,7 @@ enum preload_kind {
 
 /* ---- state ---------------------------------------------------------------------------------- */
 
-enum { PRELOAD_FDS = 65536, PRELOAD_PAGE = 4096 };
+enum { PRELOAD_FDS = 65536, PRELOAD_PAGE = 4096, PRELOAD_AHEAD_WORDS = 48 };
 
 /*
  * Zero again in a child made by fork, however it was made (MADV_WIPEONFORK): so a child can never
@@ -86,6 +86,13 @@ PRELOAD_INLINE bool preload_on(void)
 	return PRELOAD_LIKELY(__atomic_load_n(&head->recording, __ATOMIC_RELAXED));
 }
 
+/* ... without a call: false may also mean that nobody has looked yet. */
+PRELOAD_INLINE bool preload_surely_on(void)
+{
+	const struct ring_head *head = preload_fresh.head;
+	return PRELOAD_LIKELY(head && __atomic_load_n(&head->recording, __ATOMIC_RELAXED));
+}
+
 /* The same for wrappers that touch more than the ring: nothing of ours is to change in a child that
  * shares our memory. */
 PRELOAD_INLINE bool preload_active(void)
@@ -127,6 +134,34 @@ PRELOAD_INLINE uint64_t *preload_reserve(size_t nr_words)
 PRELOAD_INLINE void preload_publish(uint64_t *record, unsigned kind, uint64_t tsc)
 {
 	__atomic_store_n(record, (tsc - preload_fresh.tsc_origin) << 8 | kind, __ATOMIC_RELEASE);
+}
+
+/*
+ * The shortest way, for wrappers whose cost counts: two words, and no call of anything. False:
+ * nothing was written, let a function that is not inlined do it. The line that the writer will
+ * reach a few records later is asked for already: its last owner is the reader on another core, and
+ * the locked instruction in the next lock would wait for the store.
+ */
+PRELOAD_INLINE bool preload_try_record(unsigned kind, uint64_t word1, uint64_t word2)
+{
+	struct preload_thread *self = &preload_self;
+	uint64_t tsc = preload_now();
+	uint64_t *record = __atomic_load_n(&self->cursor, __ATOMIC_RELAXED), *from = record;
+	bool moved;
+	if (PRELOAD_RARE((uintptr_t)(record + 3) >
+			 (uintptr_t)__atomic_load_n(&self->end, __ATOMIC_RELAXED)))
+		return false;
+	__asm__ volatile("cmpxchgq %[to], %[cursor]"
+			 : "=@ccz"(moved), [cursor] "+m"(self->cursor), "+a"(from)
+			 : [to] "r"(record + 3)
+			 : "memory");
+	if (PRELOAD_RARE(!moved))
+		return false;
+	__asm__ volatile("prefetchw %0" : : "m"(record[PRELOAD_AHEAD_WORDS]));
+	record[1] = word1;
+	record[2] = word2;
+	preload_publish(record, kind, tsc);
+	return true;
 }
 
 PRELOAD_INLINE void preload_record_at(

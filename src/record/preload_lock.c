@@ -44,15 +44,46 @@ static PRELOAD_COLD int mutex_lock_contended(pthread_mutex_t *mutex, int result,
 	return result;
 }
 
-PRELOAD_INLINE int mutex_lock(pthread_mutex_t *mutex, uintptr_t site)
+/* What the hot functions leave to others, so that they themselves need neither stack nor saved
+ * registers. */
+static PRELOAD_COLD int mutex_lock_first(pthread_mutex_t *mutex, uintptr_t site)
 {
 	if (!preload_on())
 		return preload_real_mutex_lock(mutex);
+	return mutex_lock_contended(mutex, preload_real_mutex_trylock(mutex), site);
+}
+
+static PRELOAD_COLD int mutex_locked(pthread_mutex_t *mutex, uintptr_t site)
+{
+	PRELOAD_RECORD(lock_acquire, mutex_object(mutex), site);
+	return 0;
+}
+
+static PRELOAD_COLD int mutex_unlock_slow(pthread_mutex_t *mutex, uintptr_t site)
+{
+	if (preload_on())
+		PRELOAD_RECORD(lock_release, mutex_object(mutex), site);
+	return preload_real_mutex_unlock(mutex);
+}
+
+PRELOAD_INLINE int mutex_lock(pthread_mutex_t *mutex, uintptr_t site)
+{
+	if (PRELOAD_RARE(!preload_surely_on()))
+		return mutex_lock_first(mutex, site);
 	int result = preload_real_mutex_trylock(mutex);
 	if (PRELOAD_RARE(result != 0))
 		return mutex_lock_contended(mutex, result, site);
-	PRELOAD_RECORD(lock_acquire, mutex_object(mutex), site);
+	if (PRELOAD_RARE(!preload_try_record(PRELOAD_lock_acquire, mutex_object(mutex), site)))
+		return mutex_locked(mutex, site);
 	return 0;
+}
+
+PRELOAD_INLINE int mutex_unlock(pthread_mutex_t *mutex, uintptr_t site)
+{
+	if (PRELOAD_LIKELY(preload_surely_on()) &&
+		preload_try_record(PRELOAD_lock_release, mutex_object(mutex), site))
+		return preload_real_mutex_unlock(mutex);
+	return mutex_unlock_slow(mutex, site);
 }
 
 PRELOAD_INLINE int mutex_trylock(pthread_mutex_t *mutex, uintptr_t site)
@@ -61,13 +92,6 @@ PRELOAD_INLINE int mutex_trylock(pthread_mutex_t *mutex, uintptr_t site)
 	if (preload_on() && (is_acquired(result) || result == EBUSY))
 		record_outcome(PRELOAD_lock_acquire, result, mutex_object(mutex), site);
 	return result;
-}
-
-PRELOAD_INLINE int mutex_unlock(pthread_mutex_t *mutex, uintptr_t site)
-{
-	if (preload_on())
-		PRELOAD_RECORD(lock_release, mutex_object(mutex), site);
-	return preload_real_mutex_unlock(mutex);
 }
 
 PRELOAD_EXPORT int pthread_mutex_lock(pthread_mutex_t *mutex)
@@ -83,4 +107,214 @@ PRELOAD_EXPORT int pthread_mutex_trylock(pthread_mutex_t *mutex)
 PRELOAD_EXPORT int pthread_mutex_unlock(pthread_mutex_t *mutex)
 {
 	return mutex_unlock(mutex, PRELOAD_SITE);
+}
+
+/* A C11 mutex is a pthread_mutex_t in glibc; only the results differ. */
+static int c11_result(int result)
+{
+	switch (result) {
+	case 0:
+		return thrd_success;
+	case ENOMEM:
+		return thrd_nomem;
+	case ETIMEDOUT:
+		return thrd_timedout;
+	case EBUSY:
+		return thrd_busy;
+	default:
+		return thrd_error;
+	}
+}
+
+PRELOAD_EXPORT int mtx_lock(mtx_t *mutex)
+{
+	return c11_result(mutex_lock((pthread_mutex_t *)mutex, PRELOAD_SITE));
+}
+
+PRELOAD_EXPORT int mtx_trylock(mtx_t *mutex)
+{
+	return c11_result(mutex_trylock((pthread_mutex_t *)mutex, PRELOAD_SITE));
+}
+
+PRELOAD_EXPORT int mtx_unlock(mtx_t *mutex)
+{
+	return c11_result(mutex_unlock((pthread_mutex_t *)mutex, PRELOAD_SITE));
+}
+
+/* ---- all other ways to wait for a lock ------------------------------------------------------ */
+
+#define LIST(...) __VA_ARGS__
+
+/*
+ * WAITING_LOCK: a function that waits for a lock, made of the one that does not wait and itself.
+ * `busy` is what the former returns when the lock is taken. A lock that is free is not refused for
+ * its time limit having passed (POSIX).
+ */
+#define WAITING_LOCK(                                                                              \
+	name, type, parameters, arguments, try_lock, busy, object_of, wait_kind, acquired_kind)    \
+	PRELOAD_EXPORT int name(type *lock parameters)                                             \
+	{                                                                                          \
+		if (!preload_on())                                                                 \
+			return PRELOAD_REAL(name)(lock arguments);                                 \
+		uint64_t object = object_of(lock);                                                 \
+		int result = try_lock(lock);                                                       \
+		if (result == (busy)) {                                                            \
+			PRELOAD_RECORD_WAIT(wait_kind, PRELOAD_SITE, object);                      \
+			result = PRELOAD_REAL(name)(lock arguments);                               \
+		}                                                                                  \
+		record_outcome(PRELOAD_##acquired_kind, result, object, PRELOAD_SITE);             \
+		return result;                                                                     \
+	}
+
+/* TRY_LOCK: one that does not wait. */
+#define TRY_LOCK(name, type, object_of, acquired_kind)                                             \
+	PRELOAD_EXPORT int name(type *lock)                                                        \
+	{                                                                                          \
+		int result = PRELOAD_REAL(name)(lock);                                             \
+		if (preload_on() && (is_acquired(result) || result == EBUSY))                      \
+			record_outcome(                                                            \
+				PRELOAD_##acquired_kind, result, object_of(lock), PRELOAD_SITE);   \
+		return result;                                                                     \
+	}
+
+#define UNTIL     LIST(, const struct timespec *until)
+#define CLOCKED   LIST(, clockid_t clock, const struct timespec *until)
+#define NOTHING   LIST()
+#define A_UNTIL   LIST(, until)
+#define A_CLOCKED LIST(, clock, until)
+
+WAITING_LOCK(pthread_mutex_timedlock, pthread_mutex_t, UNTIL, A_UNTIL, preload_real_mutex_trylock,
+	EBUSY, mutex_object, lock_wait, lock_acquire)
+WAITING_LOCK(pthread_mutex_clocklock, pthread_mutex_t, CLOCKED, A_CLOCKED,
+	preload_real_mutex_trylock, EBUSY, mutex_object, lock_wait, lock_acquire)
+
+PRELOAD_EXPORT int mtx_timedlock(mtx_t *mutex, const struct timespec *until)
+{
+	pthread_mutex_t *lock = (pthread_mutex_t *)mutex;
+	if (!preload_on())
+		return PRELOAD_REAL(mtx_timedlock)(mutex, until);
+	int result = preload_real_mutex_trylock(lock);
+	if (result == EBUSY) {
+		PRELOAD_RECORD_WAIT(lock_wait, PRELOAD_SITE, mutex_object(lock));
+		result = PRELOAD_REAL(pthread_mutex_timedlock)(lock, until);
+	}
+	record_outcome(PRELOAD_lock_acquire, result, mutex_object(lock), PRELOAD_SITE);
+	return c11_result(result);
+}
+
+/* ---- spin locks ----------------------------------------------------------------------------- */
+
+PRELOAD_INLINE uint64_t spin_object(const volatile pthread_spinlock_t *lock)
+{
+	return preload_object(lock, TRACE_OBJECT_spin, false);
+}
+
+WAITING_LOCK(pthread_spin_lock, pthread_spinlock_t, NOTHING, NOTHING,
+	PRELOAD_REAL(pthread_spin_trylock), EBUSY, spin_object, lock_wait, lock_acquire)
+TRY_LOCK(pthread_spin_trylock, pthread_spinlock_t, spin_object, lock_acquire)
+
+PRELOAD_EXPORT int pthread_spin_unlock(pthread_spinlock_t *lock)
+{
+	if (preload_on())
+		PRELOAD_RECORD(lock_release, spin_object(lock), PRELOAD_SITE);
+	return PRELOAD_REAL(pthread_spin_unlock)(lock);
+}
+
+/* ---- rwlocks -------------------------------------------------------------------------------- */
+
+PRELOAD_INLINE uint64_t rwlock_object(const pthread_rwlock_t *lock)
+{
+	return preload_object(lock, TRACE_OBJECT_rwlock, lock->__data.__shared != 0);
+}
+
+WAITING_LOCK(pthread_rwlock_rdlock, pthread_rwlock_t, NOTHING, NOTHING,
+	PRELOAD_REAL(pthread_rwlock_tryrdlock), EBUSY, rwlock_object, shared_wait, shared_acquire)
+WAITING_LOCK(pthread_rwlock_timedrdlock, pthread_rwlock_t, UNTIL, A_UNTIL,
+	PRELOAD_REAL(pthread_rwlock_tryrdlock), EBUSY, rwlock_object, shared_wait, shared_acquire)
+WAITING_LOCK(pthread_rwlock_clockrdlock, pthread_rwlock_t, CLOCKED, A_CLOCKED,
+	PRELOAD_REAL(pthread_rwlock_tryrdlock), EBUSY, rwlock_object, shared_wait, shared_acquire)
+WAITING_LOCK(pthread_rwlock_wrlock, pthread_rwlock_t, NOTHING, NOTHING,
+	PRELOAD_REAL(pthread_rwlock_trywrlock), EBUSY, rwlock_object, lock_wait, lock_acquire)
+WAITING_LOCK(pthread_rwlock_timedwrlock, pthread_rwlock_t, UNTIL, A_UNTIL,
+	PRELOAD_REAL(pthread_rwlock_trywrlock), EBUSY, rwlock_object, lock_wait, lock_acquire)
+WAITING_LOCK(pthread_rwlock_clockwrlock, pthread_rwlock_t, CLOCKED, A_CLOCKED,
+	PRELOAD_REAL(pthread_rwlock_trywrlock), EBUSY, rwlock_object, lock_wait, lock_acquire)
+TRY_LOCK(pthread_rwlock_tryrdlock, pthread_rwlock_t, rwlock_object, shared_acquire)
+TRY_LOCK(pthread_rwlock_trywrlock, pthread_rwlock_t, rwlock_object, lock_acquire)
+
+/* Only the lock knows whose unlock this is: glibc keeps the writer's thread id in it. */
+PRELOAD_EXPORT int pthread_rwlock_unlock(pthread_rwlock_t *lock)
+{
+	if (preload_on()) {
+		unsigned kind = __atomic_load_n(&lock->__data.__cur_writer, __ATOMIC_RELAXED)
+					? PRELOAD_lock_release
+					: PRELOAD_shared_release;
+		preload_record_at(
+			preload_now(), kind, PRELOAD_WORDS(rwlock_object(lock), PRELOAD_SITE));
+	}
+	return PRELOAD_REAL(pthread_rwlock_unlock)(lock);
+}
+
+/* ---- once ----------------------------------------------------------------------------------- */
+
+enum { ONCE_DONE = 2 }; /* glibc's bit */
+
+/* The call of pthread_once() that this thread is in; others may be nested in its routine. */
+struct once_call {
+	void (*routine)(void);
+	uint64_t object, site;
+	struct once_call *outer;
+	bool ran;
+};
+static __thread struct once_call *once_now;
+
+static void once_leave(struct once_call **call)
+{
+	once_now = (*call)->outer;
+}
+
+static void once_release(struct once_call **call)
+{
+	PRELOAD_RECORD(lock_release, (*call)->object, (*call)->site);
+}
+
+static void once_routine(void)
+{
+	struct once_call *call __attribute__((cleanup(once_release))) = once_now;
+	call->ran = true;
+	PRELOAD_RECORD(lock_acquire, call->object, call->site);
+	call->routine();
+}
+
+/* Held by whoever runs the routine; nobody else records more than having waited for it. */
+PRELOAD_INLINE int once(pthread_once_t *control, void (*routine)(void), uintptr_t site)
+{
+	bool done = __atomic_load_n(control, __ATOMIC_ACQUIRE) & ONCE_DONE;
+	if (done || preload_self.busy || !preload_active())
+		return PRELOAD_REAL(pthread_once)(control, routine);
+	struct once_call call = {.routine = routine,
+		.object = preload_object(control, TRACE_OBJECT_once, false),
+		.site = site,
+		.outer = once_now};
+	struct once_call *leave __attribute__((cleanup(once_leave))) = &call;
+	once_now = &call;
+	if (__atomic_load_n(control, __ATOMIC_RELAXED))
+		PRELOAD_RECORD_WAIT(lock_wait, site, call.object);
+	int result = PRELOAD_REAL(pthread_once)(control, once_routine);
+	if (!call.ran) {
+		PRELOAD_RECORD(lock_acquire, call.object, site);
+		PRELOAD_RECORD(lock_release, call.object, site);
+	}
+	(void)leave;
+	return result;
+}
+
+PRELOAD_EXPORT int pthread_once(pthread_once_t *control, void (*routine)(void))
+{
+	return once(control, routine, PRELOAD_SITE);
+}
+
+PRELOAD_EXPORT void call_once(once_flag *control, void (*routine)(void))
+{
+	once((pthread_once_t *)control, routine, PRELOAD_SITE);
 }
