@@ -389,10 +389,16 @@ void record_converter_event(struct record_converter *c, const struct record_even
 
 /* When the present owner-less time of the task ends: its next mark or its exit; UINT64_MAX: not
  * yet. */
+static bool ends_life(enum record_event_kind kind)
+{
+	return is_mark(kind) || kind == RECORD_EVENT_exit || kind == RECORD_EVENT_process_end;
+}
+
+/* When the present life of the task ends: its next mark or its exit; UINT64_MAX: not yet. */
 static uint64_t life_end(const struct record_task *task)
 {
 	for (size_t i = task->first; i < task->nr; i++)
-		if (is_mark(task->event[i].kind) || task->event[i].kind == RECORD_EVENT_exit)
+		if (ends_life(task->event[i].kind))
 			return task->event[i].time_ns;
 	return UINT64_MAX;
 }
@@ -402,8 +408,8 @@ static bool settle_owner(struct record_converter *c, struct record_task *task, u
 {
 	uint64_t end_ns = life_end(task), first_ns = task->event[task->first].time_ns;
 	uint64_t begin_ns = task->await_ns ? task->await_ns : first_ns;
-	if (is_mark(task->event[task->first].kind))
-		return true;
+	if (ends_life(task->event[task->first].kind))
+		return true; /* nothing of it is written */
 	if (end_ns <= horizon_ns) {
 		if (end_ns < begin_ns + SHORT_LIFE_NS)
 			return true;
@@ -422,10 +428,11 @@ static bool can_release(const struct record_task *task, uint64_t horizon_ns, uin
 	if (e->time_ns > horizon_ns)
 		return false;
 	if (e->time_ns + hold_ns <= horizon_ns) {
-		/* Asleep: whatever it sleeps in may be written, with an earlier stamp, when it
-		 * wakes up. */
-		bool asleep = task->first + 1 == task->nr && e->kind == RECORD_EVENT_out;
-		if (!asleep || !task->owner || !task->owner->number)
+		/* Asleep: what it sleeps in may be written, with an earlier stamp, when it has
+		 * woken up. */
+		bool asleep = e->kind == RECORD_EVENT_out && task->owner && task->owner->number &&
+			      (task->first + 1 == task->nr || e[1].time_ns + hold_ns > horizon_ns);
+		if (!asleep)
 			return true;
 	}
 	return life_end(task) <= horizon_ns;

@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_record_event.c - the kernel's records: parsed, and put in order with the ring's. */
+#include "record_fixture.h"
+#include "record/perf.h"
+
+#include <linux/perf_event.h>
+#include <sys/mman.h>
+
+enum { CODE = 0x400000, RECORDS_MAX = 1000, PID = FIXTURE_GONE_PID };
+
+static struct trace_record record[RECORDS_MAX];
+
+/* ---- parsing -----------------------------------------------------------------------------------
+ */
+
+struct bytes {
+	_Alignas(8) uint8_t at[4096];
+	size_t size;
+};
+
+static void add(struct bytes *b, const void *p, size_t size)
+{
+	memcpy(b->at + b->size, p, size);
+	b->size += size;
+}
+
+static void add_u64(struct bytes *b, uint64_t v)
+{
+	add(b, &v, sizeof v);
+}
+
+static void add_pair(struct bytes *b, uint32_t x, uint32_t y)
+{
+	add(b, &x, sizeof x);
+	add(b, &y, sizeof y);
+}
+
+static void header(struct bytes *b, uint32_t type, uint16_t misc)
+{
+	struct perf_event_header h = {.type = type, .misc = misc};
+	b->size = 0;
+	add(b, &h, sizeof h);
+}
+
+static void sample_id(struct bytes *b, uint32_t pid, uint32_t tid, uint64_t time, uint32_t cpu)
+{
+	add_pair(b, pid, tid);
+	add_u64(b, time);
+	add_pair(b, cpu, 0);
+}
+
+static size_t parse(struct bytes *b, struct record_perf_record *r)
+{
+	((struct perf_event_header *)(void *)b->at)->size = (uint16_t)b->size;
+	/* whatever is cut off, nothing is read beyond it */
+	for (size_t size = 0; size < b->size; size++) {
+		uint8_t *cut = malloc(size ? size : 1);
+		memcpy(cut, b->at, size);
+		if (size >= sizeof(struct perf_event_header))
+			((struct perf_event_header *)(void *)cut)->size = (uint16_t)size;
+		(void)record_perf_parse(cut, size, r);
+		free(cut);
+	}
+	return record_perf_parse(b->at, b->size, r);
+}
+
+static void test_parse_sample(void **state)
+{
+	struct bytes b;
+	struct record_perf_record r;
+	(void)state;
+	header(&b, PERF_RECORD_SAMPLE, PERF_RECORD_MISC_USER);
+	add_u64(&b, 0x401000);
+	add_pair(&b, 7, 8);
+	add_u64(&b, 12345);
+	add_pair(&b, 1, 0);
+	const uint64_t chain[] = {(uint64_t)PERF_CONTEXT_USER, 0x401000, 0x402000, 0x403000};
+	add_u64(&b, BASE_COUNT(chain));
+	add(&b, chain, sizeof chain);
+	assert_int_equal(parse(&b, &r), b.size);
+	assert_int_equal(r.event.kind, RECORD_EVENT_sample);
+	assert_int_equal(r.event.pid, 7);
+	assert_int_equal(r.event.tid, 8);
+	assert_int_equal(r.event.cpu, 1);
+	assert_int_equal(r.event.time_ns, 12345);
+	assert_int_equal(r.event.ip, 0x401000);
+	assert_int_equal(r.event.nr_frames, 2); /* the instruction itself is no caller */
+	assert_int_equal(r.event.frame[0], 0x402000);
+	assert_int_equal(r.event.frame[1], 0x403000);
+	/* a number of frames that is not there */
+	uint64_t lie = 1ull << 61;
+	memcpy(b.at + sizeof(struct perf_event_header) + 32, &lie, sizeof lie);
+	assert_int_equal(record_perf_parse(b.at, b.size, &r), b.size);
+	assert_int_equal(r.event.kind, RECORD_EVENT_none);
+}
+
+static void test_parse_others(void **state)
+{
+	struct bytes b;
+	struct record_perf_record r;
+	(void)state;
+	header(&b, PERF_RECORD_SWITCH,
+		PERF_RECORD_MISC_SWITCH_OUT | PERF_RECORD_MISC_SWITCH_OUT_PREEMPT);
+	sample_id(&b, 7, 8, 99, 3);
+	assert_int_equal(parse(&b, &r), b.size);
+	assert_int_equal(r.event.kind, RECORD_EVENT_preempted);
+	assert_int_equal(r.event.cpu, 3);
+	header(&b, PERF_RECORD_SWITCH, PERF_RECORD_MISC_SWITCH_OUT);
+	sample_id(&b, 7, 8, 99, 3);
+	assert_int_equal(parse(&b, &r), b.size);
+	assert_int_equal(r.event.kind, RECORD_EVENT_out);
+	header(&b, PERF_RECORD_SWITCH, 0);
+	sample_id(&b, 7, 8, 99, 3);
+	assert_int_equal(parse(&b, &r), b.size);
+	assert_int_equal(r.event.kind, RECORD_EVENT_in);
+
+	header(&b, PERF_RECORD_COMM, PERF_RECORD_MISC_COMM_EXEC);
+	add_pair(&b, 7, 8);
+	add(&b, "new\0\0\0\0\0", 8);
+	sample_id(&b, 7, 8, 99, 3);
+	assert_int_equal(parse(&b, &r), b.size);
+	assert_int_equal(r.event.kind, RECORD_EVENT_exec);
+	assert_string_equal(r.comm, "new");
+
+	header(&b, PERF_RECORD_FORK, 0);
+	add_pair(&b, 20, 7); /* pid, ppid */
+	add_pair(&b, 21, 8); /* tid, ptid */
+	add_u64(&b, 555);
+	sample_id(&b, 7, 8, 99, 3); /* the parent's */
+	assert_int_equal(parse(&b, &r), b.size);
+	assert_int_equal(r.event.kind, RECORD_EVENT_fork);
+	assert_int_equal(r.event.pid, 20);
+	assert_int_equal(r.event.tid, 21);
+	assert_int_equal(r.event.other, 7);
+	assert_int_equal(r.event.time_ns, 555);
+
+	header(&b, PERF_RECORD_MMAP2, 0);
+	add_pair(&b, 7, 8);
+	add_u64(&b, 0x1000);
+	add_u64(&b, 0x2000);
+	add_u64(&b, 0x3000);
+	for (int i = 0; i < 3; i++)
+		add_u64(&b, 0);
+	add_pair(&b, PROT_READ | PROT_EXEC, MAP_PRIVATE);
+	add(&b, "/lib/a\0", 8);
+	sample_id(&b, 7, 8, 99, 3);
+	assert_int_equal(parse(&b, &r), b.size);
+	assert_int_equal(r.event.kind, RECORD_EVENT_map);
+	assert_int_equal(r.map.start, 0x1000);
+	assert_int_equal(r.map.end, 0x3000);
+	assert_int_equal(r.map.file_offset, 0x3000);
+	assert_int_equal(r.map.path_bytes, 6);
+
+	header(&b, PERF_RECORD_LOST, 0);
+	add_u64(&b, 1);
+	add_u64(&b, 17);
+	sample_id(&b, 7, 8, 99, 3);
+	assert_int_equal(parse(&b, &r), b.size);
+	assert_int_equal(r.event.kind, RECORD_EVENT_lost);
+	assert_int_equal(r.event.ip, 17);
+}
+
+/* ---- order
+ * ----------------------------------------------------------------------------------------- */
+
+static void event(struct fixture *f, uint64_t time, enum record_event_kind kind, uint32_t tid)
+{
+	struct record_event e = {
+		.time_ns = time, .kind = kind, .pid = PID, .tid = tid, .cpu = 1, .ip = CODE + 8};
+	record_converter_event(&f->converter, &e, NULL, "name");
+}
+
+static struct fake_thread begin(
+	struct fixture *f, uint32_t image, uint64_t number, uint32_t block, uint64_t time)
+{
+	struct fake_thread t = {.f = f,
+		.image = image,
+		.parent = image - 1,
+		.pid = PID,
+		.tid = PID + (uint32_t)number - 1,
+		.number = number};
+	fake_take_block(&t, block);
+	fake_module(&t, time, CODE, CODE + 0x1000, 0, "/bin/prog");
+	return t;
+}
+
+static void expect(size_t i, uint64_t time, unsigned kind, uint32_t stream)
+{
+	assert_int_equal(record[i].time_ns, time);
+	assert_int_equal(record[i].kind, kind);
+	assert_int_equal(record[i].stream, stream);
+}
+
+static void test_merges_by_time(void **state)
+{
+	struct fixture f;
+	(void)state;
+	fixture_open(&f);
+	event(&f, 150, RECORD_EVENT_sample, PID);
+	event(&f, 250, RECORD_EVENT_out, PID); /* of another processor's buffer, read first */
+	event(&f, 200, RECORD_EVENT_sample, PID);
+	event(&f, 400, RECORD_EVENT_in, PID);
+	struct fake_thread t = begin(&f, 1, 1, 0, 100);
+	FAKE(&t, 160, TRACE_sleep_begin, 5, CODE);
+	FAKE(&t, 500, TRACE_sleep_end, 0);
+	t.block->word[t.used - 1] = 0;
+	t.used--; /* sleep_end has no words */
+	fixture_finish(&f);
+	assert_int_equal(fixture_records(&f, record, RECORDS_MAX), 6);
+	uint32_t s = record[0].stream;
+	expect(0, 150, TRACE_sample, s);
+	expect(1, 160, TRACE_sleep_begin, s);
+	expect(2, 200, TRACE_sample, s);
+	expect(3, 250, TRACE_cpu_out, s);
+	expect(4, 400, TRACE_cpu_in, s);
+	expect(5, 500, TRACE_sleep_end, s);
+	assert_int_equal(f.converter.nr_late, 0);
+	const struct trace_defs *d = fixture_defs(&f);
+	assert_int_equal(d->sites[record[0].u.sample.site].offset, CODE + 8);
+	fixture_close(&f);
+}
+
+/* stdio: begin and end are in the ring only when the call returns; the thread slept in between. */
+static void test_waits_for_late_beginnings(void **state)
+{
+	struct fixture f;
+	const uint64_t s = 1000000000;
+	(void)state;
+	fixture_open(&f);
+	struct fake_thread t = begin(&f, 1, 1, 0, 100);
+	FAKE(&t, 110, TRACE_sleep_begin, 5, CODE);
+	event(&f, 200, RECORD_EVENT_out, PID);
+	fixture_drain(&f, 30 * s);
+	event(&f, 31 * s, RECORD_EVENT_in, PID);
+	fixture_drain(&f, 32 * s);
+	FAKE(&t, 150, TRACE_io_begin, fake_object(TRACE_OBJECT_pipe, 1), 0, 10, CODE);
+	FAKE(&t, 32 * s, TRACE_io_end, fake_object(TRACE_OBJECT_pipe, 1), 0, 10, 0);
+	fixture_drain(&f, 33 * s);
+	fixture_finish(&f);
+	assert_int_equal(fixture_records(&f, record, RECORDS_MAX), 5);
+	expect(1, 150, TRACE_io_begin, 1);
+	expect(2, 200, TRACE_cpu_out, 1);
+	expect(3, 31 * s, TRACE_cpu_in, 1);
+	expect(4, 32 * s, TRACE_io_end, 1);
+	fixture_close(&f);
+}
+
+/* A thread that never called a wrapper has a stream all the same; one that calls late goes on in
+ * it. */
+static void test_streams_without_ring(void **state)
+{
+	struct fixture f;
+	const uint64_t ms = 1000000;
+	(void)state;
+	fixture_open(&f);
+	struct fake_thread t = begin(&f, 1, 1, 0, 100);
+	FAKE(&t, 110, TRACE_process_begin, 0);
+	for (uint64_t i = 0; i < 1000; i++) {
+		event(&f, (i + 1) * ms, RECORD_EVENT_sample, PID + 5);
+		event(&f, (i + 1) * ms, RECORD_EVENT_sample, PID + 6);
+	}
+	fixture_drain(&f, 1000 * ms);
+	struct fake_thread late = begin(&f, 1, 6, 1, 1100 * ms);
+	FAKE(&late, 1100 * ms, TRACE_sleep_begin, 5, CODE);
+	event(&f, 1200 * ms, RECORD_EVENT_sample, PID + 5);
+	fixture_finish(&f);
+	size_t nr = fixture_records(&f, record, RECORDS_MAX);
+	const struct trace_defs *d = fixture_defs(&f);
+	assert_int_equal(nr, RECORDS_MAX);
+	assert_int_equal(d->nr_streams, 4); /* 0 and three */
+	for (uint32_t i = 1; i < d->nr_streams; i++)
+		assert_int_equal(d->streams[i].process, 1);
+	fixture_close(&f);
+}
+
+/* fork, exec, tid used again: each life gets its own stream. */
+static void test_lives_of_a_tid(void **state)
+{
+	struct fixture f;
+	const uint64_t s = 1000000000;
+	(void)state;
+	fixture_open(&f);
+	struct fake_thread first = begin(&f, 1, 1, 0, 100);
+	FAKE(&first, 110, TRACE_process_begin, 0);
+	event(&f, 150, RECORD_EVENT_sample, PID);
+	event(&f, 200, RECORD_EVENT_exec, PID);
+	event(&f, 250, RECORD_EVENT_sample, PID); /* the new image has not attached yet */
+	struct fake_thread second = begin(&f, 2, 1, 1, 300);
+	FAKE(&second, 310, TRACE_process_begin, 0);
+	event(&f, 350, RECORD_EVENT_sample, PID);
+	event(&f, 400, RECORD_EVENT_exec,
+		PID); /* into one that never attaches, and works for a second */
+	event(&f, s, RECORD_EVENT_sample, PID);
+	event(&f, s + 10, RECORD_EVENT_exit, PID);
+	event(&f, 2 * s, RECORD_EVENT_fork, PID); /* another process, short */
+	event(&f, 2 * s + 10, RECORD_EVENT_sample, PID);
+	event(&f, 2 * s + 20, RECORD_EVENT_exit, PID);
+	fixture_drain(&f, 3 * s);
+	fixture_finish(&f);
+	assert_int_equal(fixture_records(&f, record, RECORDS_MAX), 4);
+	const struct trace_defs *d = fixture_defs(&f);
+	expect(0, 150, TRACE_sample, 1);
+	expect(1, 250, TRACE_sample, 2);
+	expect(2, 350, TRACE_sample, 2);
+	expect(3, s, TRACE_sample, 3);
+	assert_int_equal(d->nr_processes, 4);
+	assert_int_equal(d->processes[3].parent, 2);
+	assert_string_equal(trace_text_of(d, d->processes[3].name), "name");
+	assert_int_equal(f.converter.nr_unattached, 1);
+	fixture_close(&f);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_parse_sample),
+		cmocka_unit_test(test_parse_others),
+		cmocka_unit_test(test_merges_by_time),
+		cmocka_unit_test(test_waits_for_late_beginnings),
+		cmocka_unit_test(test_streams_without_ring),
+		cmocka_unit_test(test_lives_of_a_tid),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,362 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_record_ring.c - known answers: what the words of a ring become in the trace. */
+#include "record_fixture.h"
+
+enum { CODE = 0x400000, BIAS = 0x3ff000, RECORDS_MAX = 20000 };
+
+static struct trace_record record[RECORDS_MAX];
+
+static struct fake_thread begin(
+	struct fixture *f, uint32_t image, uint32_t pid, uint64_t number, uint32_t block)
+{
+	struct fake_thread t = {.f = f,
+		.image = image,
+		.pid = pid,
+		.tid = pid + (uint32_t)number - 1,
+		.number = number};
+	fake_take_block(&t, block);
+	if (number == 1) {
+		fake_image(&t, 10, 0);
+		fake_module(&t, 11, CODE, CODE + 0x10000, BIAS, "/bin/prog");
+	}
+	return t;
+}
+
+static void test_names_each_thing_once(void **state)
+{
+	struct fixture f;
+	uint64_t a = fake_object(TRACE_OBJECT_mutex, 0x7f0000001000);
+	(void)state;
+	fixture_open(&f);
+	struct fake_thread one = begin(&f, 1, 100, 1, 0), two = begin(&f, 1, 100, 2, 1),
+			   other = begin(&f, 2, 200, 1, 2);
+	FAKE(&one, 20, TRACE_lock_acquire, a, CODE + 0x123);
+	FAKE(&two, 30, TRACE_lock_acquire, a, CODE + 0x123);
+	FAKE(&two, 31, TRACE_lock_release, a, 0x100); /* outside every module */
+	FAKE(&other, 40, TRACE_lock_acquire, a, CODE + 0x123);
+	fixture_finish(&f);
+	size_t nr = fixture_records(&f, record, RECORDS_MAX);
+	const struct trace_defs *d = fixture_defs(&f);
+	assert_int_equal(nr, 4);
+	const struct trace_record *r = record;
+	assert_int_equal(r[0].time_ns, 20);
+	assert_int_equal(r[0].u.lock_acquire.object, r[1].u.lock_acquire.object);
+	assert_int_not_equal(r[0].u.lock_acquire.object, r[3].u.lock_acquire.object);
+	assert_int_equal(r[0].u.lock_acquire.site, r[1].u.lock_acquire.site);
+	assert_int_equal(
+		r[0].u.lock_acquire.site, r[3].u.lock_acquire.site); /* one file, one site */
+	assert_int_not_equal(r[0].stream, r[1].stream);
+	const struct trace_site *site = &d->sites[r[0].u.lock_acquire.site];
+	assert_int_equal(site->offset, CODE + 0x123 - BIAS);
+	assert_string_equal(trace_text_of(d, d->modules[site->module].path), "/bin/prog");
+	assert_string_equal(trace_text_of(d, d->modules[site->module].build_id), "cdab");
+	site = &d->sites[r[2].u.lock_release.site];
+	assert_int_equal(site->module, 0);
+	assert_int_equal(site->offset, 0x100);
+	const struct trace_object *object = &d->objects[r[3].u.lock_acquire.object];
+	assert_int_equal(object->type, TRACE_OBJECT_mutex);
+	assert_int_equal(object->address, 0x7f0000001000);
+	const struct trace_process *process = &d->processes[d->streams[r[3].stream].process];
+	assert_int_equal(process->pid, 200);
+	assert_int_equal(object->process, process->process);
+	assert_string_equal(trace_text_of(d, process->name), "prog");
+	assert_string_equal(trace_text_of(d, process->command), "/bin/prog 'a b'");
+	fixture_close(&f);
+}
+
+static void test_fork_shares_what_is_shared(void **state)
+{
+	struct fixture f;
+	uint64_t own = fake_object(TRACE_OBJECT_mutex, 0x10000),
+		 shared = fake_object(TRACE_OBJECT_mutex, 0x20000) | RING_OBJECT_SHARED;
+	(void)state;
+	fixture_open(&f);
+	struct fake_thread parent = begin(&f, 1, FIXTURE_GONE_PID, 1, 0);
+	FAKE(&parent, 20, TRACE_lock_acquire, own, CODE);
+	FAKE(&parent, 21, TRACE_lock_acquire, shared, CODE);
+	struct fake_thread child = {.f = &f,
+		.image = 2,
+		.parent = 1,
+		.pid = FIXTURE_GONE_PID + 1,
+		.tid = FIXTURE_GONE_PID + 1,
+		.number = 1};
+	fake_take_block(&child, 1);
+	fake_image(&child, 30, 77);
+	FAKE(&child, 31, TRACE_lock_acquire, own, CODE); /* its modules are its parent's */
+	FAKE(&child, 32, TRACE_lock_acquire, shared, CODE);
+	fixture_finish(&f);
+	size_t nr = fixture_records(&f, record, RECORDS_MAX);
+	const struct trace_defs *d = fixture_defs(&f);
+	assert_int_equal(nr, 4);
+	const struct trace_record *p = record, *c = record + 2;
+	assert_int_equal(c[0].time_ns, 31);
+	assert_int_not_equal(p[0].u.lock_acquire.object, c[0].u.lock_acquire.object);
+	assert_int_equal(p[1].u.lock_acquire.object, c[1].u.lock_acquire.object);
+	assert_int_equal(p[0].u.lock_acquire.site, c[0].u.lock_acquire.site);
+	assert_int_equal(d->objects[p[1].u.lock_acquire.object].process, 0);
+	assert_int_equal(d->processes[d->streams[c[0].stream].process].parent,
+		d->streams[p[0].stream].process);
+	fixture_close(&f);
+}
+
+static void test_stacks_are_a_tree(void **state)
+{
+	struct fixture f;
+	uint64_t a = fake_object(TRACE_OBJECT_mutex, 0x10000);
+	(void)state;
+	fixture_open(&f);
+	struct fake_thread t = begin(&f, 1, 100, 1, 0);
+	FAKE(&t, 20, RING_stack, 3, CODE + 1, CODE + 2, CODE + 3);
+	FAKE(&t, 20, TRACE_lock_wait, a, CODE + 9, 1);
+	FAKE(&t, 30, RING_stack, 2, CODE + 2, CODE + 3);
+	FAKE(&t, 30, TRACE_lock_wait, a, CODE + 9, 1);
+	FAKE(&t, 40, TRACE_lock_wait, a, CODE + 9, 0);
+	fixture_finish(&f);
+	size_t nr = fixture_records(&f, record, RECORDS_MAX);
+	const struct trace_defs *d = fixture_defs(&f);
+	assert_int_equal(nr, 3);
+	uint32_t whole = record[0].u.lock_wait.stack, part = record[1].u.lock_wait.stack;
+	assert_int_equal(d->sites[d->stacks[whole].site].offset, CODE + 1 - BIAS);
+	assert_int_equal(d->stacks[whole].parent, part);
+	assert_int_equal(d->sites[d->stacks[part].site].offset, CODE + 2 - BIAS);
+	assert_int_equal(d->stacks[d->stacks[part].parent].parent, 0);
+	assert_int_equal(record[2].u.lock_wait.stack, 0);
+	fixture_close(&f);
+}
+
+static const struct trace_object *io(struct fixture *f, size_t i)
+{
+	assert_int_equal(record[i].kind, TRACE_io_begin);
+	return &fixture_defs(f)->objects[record[i].u.io_begin.object];
+}
+
+static void test_descriptors_meet(void **state)
+{
+	struct fixture f;
+	(void)state;
+	fixture_open(&f);
+	struct fake_thread a = begin(&f, 1, 100, 1, 0), b = begin(&f, 2, 200, 1, 1);
+	const struct {
+		struct fake_thread *t;
+		enum trace_object_type type;
+		uint64_t ino, pair_ino;
+		const char *name;
+	} ends[] = {
+		{&a, TRACE_OBJECT_pipe, 50, 0, ""},
+		{&b, TRACE_OBJECT_pipe, 50, 0, ""}, /* 1: the same pipe */
+		{&a, TRACE_OBJECT_socket, 60, 0, "tcp 127.0.0.1:80 127.0.0.1:4000"},
+		{&b, TRACE_OBJECT_socket, 61, 0,
+			"tcp 127.0.0.1:4000 127.0.0.1:80"}, /* 3: its peer */
+		{&a, TRACE_OBJECT_socket, 62, 0, "tcp 127.0.0.1:80 127.0.0.1:4001"}, /* 4: alone */
+		{&a, TRACE_OBJECT_socket, 63, 0,
+			"tcp 127.0.0.1:80 127.0.0.1:4000"}, /* 5, 6: the ports again */
+		{&b, TRACE_OBJECT_socket, 64, 0, "tcp 127.0.0.1:4000 127.0.0.1:80"},
+		{&a, TRACE_OBJECT_socket, 70, 71, "unix"}, /* 7, 8: a socketpair */
+		{&a, TRACE_OBJECT_socket, 71, 70, "unix"},
+		{&a, TRACE_OBJECT_eventfd, 0, 0, ""}, /* 9, 10: no inode: two things */
+		{&b, TRACE_OBJECT_eventfd, 0, 0, ""},
+		{&a, TRACE_OBJECT_file, 80, 0, "/tmp/x"}, /* 11, 12: one file */
+		{&b, TRACE_OBJECT_file, 80, 0, "/tmp/x"},
+		{&b, TRACE_OBJECT_file, 80, 0, "/tmp/y"}, /* 13: its inode again */
+	};
+	for (size_t i = 0; i < BASE_COUNT(ends); i++) {
+		uint64_t time = 100 + i;
+		fake_descriptor(ends[i].t, time, i + 1, ends[i].type, ends[i].ino, ends[i].pair_ino,
+			ends[i].name);
+		FAKE(ends[i].t, time, TRACE_io_begin, fake_object(ends[i].type, i + 1),
+			TRACE_IO_read, 10, CODE);
+	}
+	fixture_finish(&f);
+	assert_int_equal(fixture_records(&f, record, RECORDS_MAX), BASE_COUNT(ends));
+	const struct trace_object *o[BASE_COUNT(ends)];
+	for (size_t i = 0; i < BASE_COUNT(ends); i++)
+		o[i] = io(&f, i);
+	assert_ptr_equal(o[0], o[1]);
+	assert_int_equal(o[0]->process, 0);
+	assert_int_equal(o[0]->capacity, 65536);
+	assert_int_equal(o[0]->pair, 0);
+	assert_ptr_not_equal(o[2], o[3]);
+	assert_int_not_equal(o[2]->pair, 0);
+	assert_int_equal(o[2]->pair, o[3]->pair);
+	assert_int_equal(o[2]->side + o[3]->side, 1);
+	assert_int_equal(o[4]->pair, 0); /* whose other end was not recorded */
+	assert_int_equal(o[5]->pair, o[6]->pair);
+	assert_int_not_equal(o[5]->pair, o[2]->pair);
+	assert_int_equal(o[5]->side, o[2]->side);
+	assert_int_equal(o[7]->pair, o[8]->pair);
+	assert_int_not_equal(o[7]->pair, 0);
+	assert_int_equal(o[7]->side + o[8]->side, 1);
+	assert_ptr_not_equal(o[9], o[10]);
+	assert_ptr_equal(o[11], o[12]);
+	assert_ptr_not_equal(o[11], o[13]);
+	fixture_close(&f);
+}
+
+/* Thread 2's record is read before thread 3's introduction of what it mentions. */
+static void test_looks_ahead_for_introductions(void **state)
+{
+	struct fixture f;
+	(void)state;
+	fixture_open(&f);
+	struct fake_thread one = begin(&f, 1, 100, 1, 0), two = begin(&f, 1, 100, 2, 1),
+			   three = begin(&f, 1, 100, 3, 2);
+	(void)one;
+	fake_module(&three, 20, 0x900000, 0x901000, 0x900000, "/lib/new.so");
+	fake_descriptor(&three, 21, 5, TRACE_OBJECT_pipe, 99, 0, "");
+	FAKE(&two, 30, TRACE_io_begin, fake_object(TRACE_OBJECT_pipe, 5), TRACE_IO_write, 1,
+		0x900010);
+	fixture_finish(&f);
+	fixture_records(&f, record, RECORDS_MAX);
+	const struct trace_defs *d = fixture_defs(&f);
+	const struct trace_site *site = &d->sites[record[0].u.io_begin.site];
+	assert_string_equal(trace_text_of(d, d->modules[site->module].path), "/lib/new.so");
+	assert_int_equal(d->objects[record[0].u.io_begin.object].address, 99);
+	fixture_close(&f);
+}
+
+static void test_blocks_in_sequence_and_back(void **state)
+{
+	struct fixture f;
+	uint64_t a = fake_object(TRACE_OBJECT_mutex, 0x10000), time = 100;
+	(void)state;
+	fixture_open(&f);
+	struct fake_thread t = begin(&f, 1, 100, 1, 9);
+	const uint32_t blocks[] = {7, 8, 3, 20};
+	size_t expect = 0;
+	for (size_t i = 0; i <= BASE_COUNT(blocks); i++) {
+		for (int k = 0; k < 1000; k++, expect++)
+			FAKE(&t, time++, TRACE_lock_acquire, a, CODE + 4 * (uint64_t)(k % 7));
+		if (i < BASE_COUNT(blocks)) {
+			fake_done(&t);
+			fake_take_block(&t, blocks[i]);
+		}
+	}
+	uint64_t unpublished = t.block->word[t.used - 3];
+	t.block->word[t.used - 3] = 0; /* the last record is still being written */
+	fixture_drain(&f, 1000000);
+	for (size_t i = 0; i < 3; i++) { /* the done ones are free, and clean */
+		assert_true(f.ring.head->free_map[0] >> blocks[i] & 1);
+		const uint64_t *words = (const uint64_t *)record_ring_block(&f.ring, blocks[i]);
+		for (size_t k = 0; k < RING_BLOCK_BYTES / 8; k++)
+			assert_int_equal(words[k], 0);
+	}
+	assert_false(f.ring.head->free_map[0] >> 20 & 1);
+	assert_int_equal(f.converter.nr_ring_records, expect); /* process_begin, and all but one */
+	t.block->word[t.used - 3] = unpublished;
+	struct fake_thread again = begin(&f, 1, 100, 2, 7); /* a block is used again */
+	FAKE(&again, time, TRACE_lock_release, a, CODE);
+	fixture_finish(&f);
+	assert_int_equal(fixture_records(&f, record, RECORDS_MAX), expect + 1);
+	for (size_t i = 1; i < expect; i++)
+		assert_int_equal(record[i].time_ns, record[i - 1].time_ns + 1);
+	fixture_close(&f);
+}
+
+static void test_horizon(void **state)
+{
+	struct fixture f;
+	uint64_t a = fake_object(TRACE_OBJECT_mutex, 0x10000);
+	(void)state;
+	fixture_open(&f);
+	struct fake_thread t = begin(&f, 1, 100, 1, 0);
+	FAKE(&t, 100, TRACE_lock_acquire, a, CODE);
+	FAKE(&t, 200, TRACE_lock_release, a, CODE);
+	fake_done(&t);
+	fixture_drain(&f, 150);
+	assert_int_equal(f.converter.nr_ring_records, 2);
+	fixture_drain(&f, 250);
+	assert_int_equal(f.converter.nr_ring_records, 3);
+	assert_true(f.ring.head->free_map[0] & 1);
+	fixture_finish(&f);
+	fixture_close(&f);
+}
+
+static void test_lost_and_damaged(void **state)
+{
+	struct fixture f;
+	uint64_t a = fake_object(TRACE_OBJECT_mutex, 0x10000);
+	(void)state;
+	fixture_open(&f);
+	struct fake_thread t = begin(&f, 1, 100, 1, 0), bad = begin(&f, 1, 100, 2, 1);
+	FAKE(&t, 100, TRACE_lock_acquire, a, CODE);
+	FAKE(&t, 150, RING_lost, 42);
+	FAKE(&t, 200, TRACE_lock_release, a, CODE);
+	FAKE(&bad, 100, TRACE_lock_acquire, a, CODE);
+	FAKE(&bad, 110, RING_stack, 1ull << 60); /* more frames than there can be */
+	FAKE(&bad, 120, TRACE_lock_acquire, a, CODE);
+	fake_done(&bad);
+	fixture_finish(&f);
+	assert_int_equal(fixture_records(&f, record, RECORDS_MAX), 2 + 1 + 1);
+	assert_int_equal(f.converter.nr_damaged_blocks, 1);
+	bool found = false;
+	for (size_t i = 0; i < 4; i++)
+		if (record[i].kind == TRACE_lost) {
+			assert_int_equal(record[i].time_ns, 150);
+			assert_int_equal(record[i].u.lost.n, 42);
+			found = true;
+		}
+	assert_true(found);
+	fixture_close(&f);
+}
+
+static void test_annotations(void **state)
+{
+	struct fixture f;
+	enum { LINK = 1, END = 4 };
+	(void)state;
+	fixture_open(&f);
+	struct fake_thread t = begin(&f, 1, 100, 1, 0);
+	static const struct {
+		uint64_t id, what;
+		const char *text;
+	} names[] = {{1, RING_NAME_actor, "encoder"}, {2, RING_NAME_state, "compress"},
+		{3, RING_NAME_queue, "frames"}, {4, RING_NAME_actor, "encoder"}};
+	for (size_t i = 0; i < BASE_COUNT(names); i++)
+		fake_text(&t, 50, RING_name,
+			FAKE_WORDS(names[i].id, names[i].what, CODE + i, strlen(names[i].text)),
+			names[i].text, strlen(names[i].text));
+	FAKE(&t, 100, TRACE_note_begin, 1, 77, LINK);
+	FAKE(&t, 101, TRACE_note_state, 2, 0);
+	FAKE(&t, 102, TRACE_note_enqueue, 3, 0xbeef, 5, 0, CODE + 0x40);
+	FAKE(&t, 103, TRACE_note_end, 4); /* by another place's id of the same name */
+	FAKE(&t, 104, TRACE_note_begin, 1, 78, 0);
+	FAKE(&t, 105, TRACE_note_end, 0);
+	FAKE(&t, 106, TRACE_note_identify, 9);
+	fixture_finish(&f);
+	fixture_records(&f, record, RECORDS_MAX);
+	const struct trace_defs *d = fixture_defs(&f);
+	const struct trace_record *r = record;
+	const struct trace_actor *actor = &d->actors[r[0].u.note_begin.actor];
+	assert_string_equal(trace_text_of(d, actor->name), "encoder");
+	assert_int_equal(actor->instance, 77);
+	assert_int_equal(r[0].u.note_begin.flags, LINK);
+	const struct trace_state *s = &d->states[r[1].u.note_state.state];
+	assert_string_equal(trace_text_of(d, s->name), "compress");
+	assert_int_equal(d->sites[s->site].offset, CODE + 1 - BIAS);
+	const struct trace_object *queue = &d->objects[r[2].u.note_enqueue.object];
+	assert_int_equal(queue->type, TRACE_OBJECT_queue);
+	assert_int_equal(queue->address, 0xbeef);
+	assert_string_equal(trace_text_of(d, queue->name), "frames");
+	assert_int_equal(r[2].u.note_enqueue.n, 5);
+	assert_int_equal(r[3].u.note_end.actor, r[0].u.note_begin.actor);
+	assert_int_not_equal(r[4].u.note_begin.actor, r[0].u.note_begin.actor);
+	assert_int_equal(r[5].u.note_end.actor, r[4].u.note_begin.actor);
+	assert_int_equal(r[6].u.note_identify.connection, 9);
+	fixture_close(&f);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_names_each_thing_once),
+		cmocka_unit_test(test_fork_shares_what_is_shared),
+		cmocka_unit_test(test_stacks_are_a_tree),
+		cmocka_unit_test(test_descriptors_meet),
+		cmocka_unit_test(test_looks_ahead_for_introductions),
+		cmocka_unit_test(test_blocks_in_sequence_and_back),
+		cmocka_unit_test(test_horizon),
+		cmocka_unit_test(test_lost_and_damaged),
+		cmocka_unit_test(test_annotations),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
