@@ -59,58 +59,87 @@ static uint32_t lanes_with_path(const struct graph *g, const double *length)
 	return lanes;
 }
 
-static void mark_tip(struct graph *g, uint32_t id, const double *length)
+static enum base_status mark_tip(
+	struct graph *g, uint32_t id, const double *length, struct base_err *err)
 {
-	if (id == NONE)
-		return;
-	uint32_t lanes = lanes_with_path(g, length);
+	enum base_status s = BASE_OK;
+	uint32_t lanes;
 
+	if (id == NONE)
+		return BASE_OK;
+	lanes = lanes_with_path(g, length);
 	g->mark[id].live |= lanes;
 	g->mark[id].ends |= lanes;
-	g->mark[id].new_id = 0;
+	if (g->mark[id].new_id)
+		return BASE_OK;
+	s = graph_mem_need(g, &g->tip, &g->tip_capacity, g->nr_tips + 1, sizeof *g->tip, err);
+	if (s)
+		return s;
+	g->tip[g->nr_tips++] = id;
+	g->mark[id].new_id = (uint32_t)g->nr_tips;
+	return BASE_OK;
 }
 
-static void mark_ring(struct graph *g, const struct ring *r)
+static enum base_status mark_ring(struct graph *g, const struct ring *r, struct base_err *err)
 {
-	for (uint32_t i = 0; i < r->nr_items; i++) {
+	enum base_status s = BASE_OK;
+
+	for (uint32_t i = 0; i < r->nr_items && !s; i++) {
 		const struct item *it = ring_item(g, r, i);
 
 		if (it->actor != NONE)
-			mark_tip(g, it->node, it->length);
+			s = mark_tip(g, it->node, it->length, err);
 	}
+	return s;
 }
 
-static void mark_tips(struct graph *g, uint32_t only_actor)
+static enum base_status mark_tips(struct graph *g, uint32_t only_actor, struct base_err *err)
 {
+	enum base_status s = BASE_OK;
+
+	g->nr_tips = 0;
 	if (only_actor != NONE) {
 		const struct actor *a = &g->actor[only_actor];
 
-		mark_tip(g, a->tip, actor_length(g, a));
-		return;
+		return mark_tip(g, a->tip, actor_length(g, a), err);
 	}
-	for (size_t i = 0; i < g->nr_actors; i++)
-		mark_tip(g, g->actor[i].tip, actor_length(g, &g->actor[i]));
-	for (size_t i = 0; i < g->nr_queues; i++) {
+	for (size_t i = 0; i < g->nr_actors && !s; i++)
+		s = mark_tip(g, g->actor[i].tip, actor_length(g, &g->actor[i]), err);
+	for (size_t i = 0; i < g->nr_queues && !s; i++) {
 		const struct queue *q = &g->queue[i];
 
-		mark_ring(g, &q->data);
-		mark_ring(g, &q->space);
-		if (q->last_take)
-			mark_tip(g, q->last_take->node, q->last_take->length);
+		s = mark_ring(g, &q->data, err);
+		if (!s)
+			s = mark_ring(g, &q->space, err);
+		if (!s && q->last_take)
+			s = mark_tip(g, q->last_take->node, q->last_take->length, err);
 	}
+	return s;
 }
 
-static void mark_nodes(struct graph *g)
+/* Backwards over the nodes; notes those where runs will end. */
+static enum base_status mark_nodes(struct graph *g, struct base_err *err)
 {
 	uint32_t runner = g->runner_up ? UINT32_C(1) << g->nr_lanes : 0;
 
+	g->nr_meets = 0;
 	for (uint32_t id = g->next; id-- > g->nr_bounds;) {
-		const struct node *n = &g->node[id];
 		uint32_t live = g->mark[id].live, lanes = live & ~runner;
-		uint32_t over_dep = lanes & n->took_dep, over_prev = lanes & ~n->took_dep;
+		const struct node *n = &g->node[id];
+		uint32_t over_dep, over_prev;
 
 		if (!live)
 			continue;
+		if (g->mark[id].ends) {
+			enum base_status s = graph_mem_need(g, &g->meet, &g->meet_capacity,
+				g->nr_meets + 1, sizeof *g->meet, err);
+
+			if (s)
+				return s;
+			g->meet[g->nr_meets++] = id;
+		}
+		over_dep = lanes & n->took_dep;
+		over_prev = lanes & ~n->took_dep;
 		if (over_dep)
 			reach(&g->mark[n->dep], over_dep);
 		if (over_prev && n->prev != NONE)
@@ -119,6 +148,7 @@ static void mark_nodes(struct graph *g)
 			reach(&g->mark[n->took_dep & runner ? n->dep : n->prev],
 				n->took_dep & g->rank_bit ? 1 : runner);
 	}
+	return BASE_OK;
 }
 
 /* From the bounds on into the folds of the last collection. */
@@ -364,10 +394,8 @@ static enum base_status fold_nodes(struct graph *g, struct base_err *err)
 	size_t nr_ends = 0;
 	enum base_status s = BASE_OK;
 
-	for (uint32_t id = g->nr_bounds; id < g->next && !s; id++) {
-		if (g->mark[id].ends)
-			s = fold_node(g, id, &nr_ends, err);
-	}
+	for (size_t i = g->nr_meets; i-- > 0 && !s;)
+		s = fold_node(g, g->meet[i], &nr_ends, err);
 	return s;
 }
 
@@ -436,8 +464,9 @@ static enum base_status compact_steps(struct graph *g, size_t nr_bounds, struct 
 }
 
 /* The live bits of lane 0 are replaced by the steps' numbers: no mark is read after this. */
-static enum base_status keep_steps(struct graph *g, size_t nr_bounds, struct base_err *err)
+static enum base_status keep_steps(struct graph *g, struct base_err *err)
 {
+	size_t nr_bounds = g->nr_tips;
 	enum base_status s = graph_mem_need(g, &g->next_bound_step, &g->next_bound_step_capacity,
 		nr_bounds, sizeof *g->next_bound_step, err);
 
@@ -463,46 +492,42 @@ static enum base_status keep_steps(struct graph *g, size_t nr_bounds, struct bas
 			g->step[index] = st;
 		}
 		m->live = index;
-		if (m->new_id != NONE)
-			g->next_bound_step[m->new_id] = index;
+		if (m->new_id)
+			g->next_bound_step[m->new_id - 1] = index;
 	}
 	return s ? s : compact_steps(g, nr_bounds, err);
 }
 
 /* ---- tips ----------------------------------------------------------------------------------- */
 
-/* Numbers the tips and notes where their folds are. */
-static enum base_status make_bounds(struct graph *g, size_t *ret_nr, struct base_err *err)
+/* Notes where the tips' folds are. */
+static enum base_status make_bounds(struct graph *g, struct base_err *err)
 {
 	unsigned tracks = g->nr_tracks;
-	uint32_t nr = 0;
+	enum base_status s = graph_mem_need(g, &g->next_bound, &g->next_bound_capacity,
+		g->nr_tips * tracks, sizeof *g->next_bound, err);
 
-	for (uint32_t id = 0; id < g->next; id++) {
-		struct mark *m = &g->mark[id];
-		enum base_status s;
+	if (s)
+		return s;
+	for (size_t i = 0; i < g->nr_tips; i++) {
+		uint32_t id = g->tip[i], *to = &g->next_bound[i * tracks];
 
-		if (m->new_id == NONE)
-			continue;
-		s = graph_mem_need(g, &g->next_bound, &g->next_bound_capacity,
-			((size_t)nr + 1) * tracks, sizeof *g->next_bound, err);
-		if (s)
-			return s;
-		m->new_id = nr;
 		for (unsigned l = 0; l < tracks; l++) {
-			uint32_t *to = &g->next_bound[(size_t)nr * tracks + l];
-
-			*to = NONE;
-			if (!(m->live >> l & 1))
+			to[l] = NONE;
+			if (!(g->mark[id].live >> l & 1))
 				continue;
 			if (id < g->nr_bounds)
-				*to = g->folds.fold[g->bound[(size_t)id * tracks + l]].new_index;
+				to[l] = g->folds.fold[g->bound[(size_t)id * tracks + l]].new_index;
 			else
-				*to = *end_fold(g, id, l);
+				to[l] = *end_fold(g, id, l);
 		}
-		nr++;
 	}
-	*ret_nr = nr;
 	return BASE_OK;
+}
+
+static uint32_t new_id(const struct graph *g, uint32_t id)
+{
+	return id == NONE ? NONE : g->mark[id].new_id - 1;
 }
 
 static void renumber_ring(struct graph *g, const struct ring *r)
@@ -510,24 +535,21 @@ static void renumber_ring(struct graph *g, const struct ring *r)
 	for (uint32_t i = 0; i < r->nr_items; i++) {
 		struct item *it = ring_item(g, r, i);
 
-		if (it->node != NONE)
-			it->node = g->mark[it->node].new_id;
+		it->node = new_id(g, it->node);
 	}
 }
 
 static void renumber_tips(struct graph *g)
 {
-	for (size_t i = 0; i < g->nr_actors; i++) {
-		if (g->actor[i].tip != NONE)
-			g->actor[i].tip = g->mark[g->actor[i].tip].new_id;
-	}
+	for (size_t i = 0; i < g->nr_actors; i++)
+		g->actor[i].tip = new_id(g, g->actor[i].tip);
 	for (size_t i = 0; i < g->nr_queues; i++) {
 		struct queue *q = &g->queue[i];
 
 		renumber_ring(g, &q->data);
 		renumber_ring(g, &q->space);
-		if (q->last_take && q->last_take->node != NONE)
-			q->last_take->node = g->mark[q->last_take->node].new_id;
+		if (q->last_take)
+			q->last_take->node = new_id(g, q->last_take->node);
 	}
 }
 
@@ -541,7 +563,7 @@ static void renumber_tips(struct graph *g)
 		(b) = swapped;                                                                     \
 	} while (0)
 
-static enum base_status fold_all(struct graph *g, size_t *ret_nr_bounds, struct base_err *err)
+static enum base_status fold_all(struct graph *g, struct base_err *err)
 {
 	enum base_status s = graph_mem_need(
 		g, &g->dense, &g->dense_capacity, g->nr_slots, sizeof *g->dense, err);
@@ -555,27 +577,30 @@ static enum base_status fold_all(struct graph *g, size_t *ret_nr_bounds, struct 
 	if (!s)
 		s = fold_nodes(g, err);
 	if (!s)
-		s = make_bounds(g, ret_nr_bounds, err);
+		s = make_bounds(g, err);
 	return s;
 }
 
 enum base_status graph_collect(struct graph *g, uint32_t only_actor, struct base_err *err)
 {
-	size_t nr_bounds = 0;
 	enum base_status s;
+	size_t room;
 
-	for (uint32_t id = 0; id < g->next; id++)
-		g->mark[id] = (struct mark){.new_id = NONE};
-	mark_tips(g, only_actor);
-	mark_nodes(g);
+	if (g->next)
+		memset(g->mark, 0, g->next * sizeof *g->mark);
+	s = mark_tips(g, only_actor, err);
+	if (!s)
+		s = mark_nodes(g, err);
+	if (s)
+		return s;
 	mark_folds(g);
-	s = fold_all(g, &nr_bounds, err);
+	s = fold_all(g, err);
 	if (s)
 		return s;
 	if (only_actor == NONE)
 		renumber_tips(g);
 	if (g->keep_path) {
-		s = keep_steps(g, nr_bounds, err);
+		s = keep_steps(g, err);
 		if (s)
 			return s;
 		SWAP(g->bound_step, g->next_bound_step);
@@ -584,16 +609,14 @@ enum base_status graph_collect(struct graph *g, uint32_t only_actor, struct base
 	SWAP(g->folds, g->next_folds);
 	SWAP(g->bound, g->next_bound);
 	SWAP(g->bound_capacity, g->next_bound_capacity);
-	g->nr_bounds = g->next = (uint32_t)nr_bounds;
+	g->nr_bounds = g->next = (uint32_t)g->nr_tips;
 	g->nr_collections++;
 
-	/* Collecting costs tips + folds + sums: let at least twice as many nodes pass before the
-	 * next. */
-	size_t room = 2 * (nr_bounds + g->folds.nr_folds) + g->folds.nr_sums;
-
+	/* Collecting costs tips + folds + sums: let twice as many nodes pass before the next. */
+	room = 2 * (g->nr_tips + g->folds.nr_folds) + g->folds.nr_sums;
 	if (room < g->min_nodes)
 		room = g->min_nodes;
-	s = resize_nodes(g, nr_bounds + room, err);
-	g->collect_at = (uint32_t)(nr_bounds + room);
+	s = resize_nodes(g, g->nr_tips + room, err);
+	g->collect_at = (uint32_t)(g->nr_tips + room);
 	return s;
 }

@@ -126,6 +126,7 @@ enum base_status graph_new(
 	g->rank_bit = o.runner_up ? UINT32_C(1) << g->nr_tracks : 0;
 	g->lane_bits = (uint32_t)((UINT64_C(1) << g->nr_tracks) - 1);
 	g->stride = g->nr_tracks == 1 ? 1 : (g->nr_tracks + LANE_STEP - 1) / LANE_STEP * LANE_STEP;
+	g->item_size = sizeof(struct item) + g->stride * sizeof(double);
 	g->min_nodes = ARENA_NODES;
 	g->end_actor = GRAPH_ANY_ACTOR;
 	graph_lanes_choose(g);
@@ -175,6 +176,8 @@ struct graph *graph_free(struct graph *g)
 	base_free(g->next_folds.sum);
 	base_free(g->bound);
 	base_free(g->next_bound);
+	base_free(g->tip);
+	base_free(g->meet);
 	base_free(g->end_fold);
 	base_free(g->dense);
 	base_free(g->touched);
@@ -220,7 +223,8 @@ enum base_status graph_add_actor(struct graph *g, uint32_t *ret_actor, struct ba
 
 	struct actor *a = &g->actor[g->nr_actors];
 
-	*a = (struct actor){.tip = NONE, .slot = NONE, .wait_queue = NONE};
+	*a = (struct actor){
+		.id = (uint32_t)g->nr_actors, .tip = NONE, .slot = NONE, .wait_queue = NONE};
 	for (unsigned l = 0; l < g->stride; l++)
 		g->length[g->nr_actors * g->stride + l] = NO_PATH;
 	*ret_actor = (uint32_t)g->nr_actors++;
@@ -324,7 +328,7 @@ enum base_status graph_slot_add(
 	if (s)
 		return s;
 	g->slot[g->nr_slots].totals = (struct graph_state_totals){
-		.actor = (uint32_t)(a - g->actor),
+		.actor = a->id,
 		.state = state,
 	};
 	*ret_slot = (uint32_t)g->nr_slots++;

@@ -17,16 +17,16 @@ struct weighing {
 
 /* ---- nodes ---------------------------------------------------------------------------------- */
 
-static uint32_t add_node(
-	struct graph *g, const struct actor *a, uint64_t t, uint32_t queue, const struct node *n)
+/* The caller has reserved room. */
+static inline struct node *add_node(
+	struct graph *g, const struct actor *a, uint64_t t, uint32_t queue, uint32_t *ret_id)
 {
 	uint32_t id = g->next++;
 
-	g->node[id] = *n;
 	if (g->extra)
-		g->extra[id] = (struct node_extra){
-			.time_ns = t, .queue = queue, .actor = (uint32_t)(a - g->actor)};
-	return id;
+		g->extra[id] = (struct node_extra){.time_ns = t, .queue = queue, .actor = a->id};
+	*ret_id = id;
+	return &g->node[id];
 }
 
 /* The factors of a state, with zeros in the lanes in which the wait did not happen. */
@@ -41,7 +41,8 @@ static const double *scale_row(struct graph *g, uint32_t state, uint32_t zero)
 	return g->scratch;
 }
 
-static void lengthen(struct graph *g, double *length, uint32_t state, uint64_t w, uint32_t zero)
+static inline void lengthen(
+	struct graph *g, double *length, uint32_t state, uint64_t w, uint32_t zero)
 {
 	if (g->stride == 1)
 		length[0] += (double)w;
@@ -50,31 +51,29 @@ static void lengthen(struct graph *g, double *length, uint32_t state, uint64_t w
 }
 
 /* Lanes in which a wait of that kind on that queue does not happen. */
-static uint32_t dropped(const struct graph *g, uint32_t queue, bool space)
+static inline uint32_t dropped(const struct graph *g, uint32_t queue, bool space)
 {
 	return space ? g->queue[queue].drop_space : g->queue[queue].drop_data;
 }
 
 /* An edge without dependence, from the actor's tip. `explained`: needs none, wait or not. */
-static void own_edge(struct graph *g, const struct actor *a, uint64_t t, bool explained,
+static inline void own_edge(struct graph *g, const struct actor *a, uint64_t t, bool explained,
 	double *length, uint32_t *tip)
 {
 	uint64_t w = t - a->t_last;
-	uint32_t zero = a->wait == WAIT_DATA || a->wait == WAIT_SPACE
-				? dropped(g, a->wait_queue, a->wait == WAIT_SPACE)
-				: 0;
+	uint32_t prev = *tip, zero = 0;
+	struct node *n = add_node(g, a, t, NONE, tip);
 
+	if (a->wait == WAIT_DATA || a->wait == WAIT_SPACE)
+		zero = dropped(g, a->wait_queue, a->wait == WAIT_SPACE);
 	lengthen(g, length, a->state, w, zero);
-	*tip = add_node(g, a, t, NONE,
-		&(struct node){
-			.prev = *tip,
-			.dep = NONE,
-			.zero = zero,
-			.slot = a->slot,
-			.dep_slot = NONE,
-			.weight =
-				node_weight(a->wait && !explained ? KIND_UNEXPLAINED : KIND_RUN, w),
-		});
+	n->prev = prev;
+	n->dep = NONE;
+	n->took_dep = 0;
+	n->zero = zero;
+	n->slot = a->slot;
+	n->dep_slot = NONE;
+	n->weight = node_weight(a->wait && !explained ? KIND_UNEXPLAINED : KIND_RUN, w);
 }
 
 /* ---- links ---------------------------------------------------------------------------------- */
@@ -105,7 +104,7 @@ enum base_status graph_link_dep(
 		.available_ns = t,
 		.link_row = (uint32_t)g->nr_links++,
 		.node = tip,
-		.actor = (uint32_t)(from - g->actor),
+		.actor = from->id,
 		.queue = NONE,
 		.order = g->dep_order++,
 		.link = true,
@@ -126,29 +125,29 @@ static bool is_later(const struct dep *a, const struct dep *b)
 }
 
 /* An optional one counts only when it became available later than all others. */
-static void drop_optional(struct graph *g)
+static size_t drop_optional(struct dep *dep, size_t nr_deps)
 {
 	size_t best = SIZE_MAX, nr = 0;
 	uint64_t latest = 0;
 	bool any = false;
 
-	for (size_t i = 0; i < g->nr_deps; i++) {
-		const struct dep *d = &g->dep[i];
+	for (size_t i = 0; i < nr_deps; i++) {
+		const struct dep *d = &dep[i];
 
 		if (!d->optional) {
 			any = true;
 			latest = d->available_ns > latest ? d->available_ns : latest;
-		} else if (best == SIZE_MAX || is_later(d, &g->dep[best])) {
+		} else if (best == SIZE_MAX || is_later(d, &dep[best])) {
 			best = i;
 		}
 	}
-	if (best != SIZE_MAX && any && g->dep[best].available_ns <= latest)
+	if (best != SIZE_MAX && any && dep[best].available_ns <= latest)
 		best = SIZE_MAX;
-	for (size_t i = 0; i < g->nr_deps; i++) {
-		if (!g->dep[i].optional || i == best)
-			g->dep[nr++] = g->dep[i];
+	for (size_t i = 0; i < nr_deps; i++) {
+		if (!dep[i].optional || i == best)
+			dep[nr++] = dep[i];
 	}
-	g->nr_deps = nr;
+	return nr;
 }
 
 static int earlier_first(const void *pa, const void *pb)
@@ -166,21 +165,21 @@ static int later_first(const void *pa, const void *pb)
 }
 
 /* The one that became available last. */
-static const struct dep *latest_dep(const struct graph *g)
+static inline const struct dep *latest_dep(const struct dep *dep, size_t nr_deps)
 {
-	const struct dep *latest = &g->dep[0];
+	const struct dep *latest = &dep[0];
 
-	for (size_t i = 1; i < g->nr_deps; i++) {
-		if (is_later(&g->dep[i], latest))
-			latest = &g->dep[i];
+	for (size_t i = 1; i < nr_deps; i++) {
+		if (is_later(&dep[i], latest))
+			latest = &dep[i];
 	}
 	return latest;
 }
 
-static bool has_link(const struct graph *g)
+static bool has_link(const struct dep *dep, size_t nr_deps)
 {
-	for (size_t i = 0; i < g->nr_deps; i++) {
-		if (g->dep[i].link)
+	for (size_t i = 0; i < nr_deps; i++) {
+		if (dep[i].link)
 			return true;
 	}
 	return false;
@@ -189,7 +188,7 @@ static bool has_link(const struct graph *g)
 /* ---- what they weigh --------------------------------------------------------------------------
  */
 
-static void count_wait(struct graph *g, uint32_t queue, bool space, uint64_t w, bool count)
+static inline void count_wait(struct graph *g, uint32_t queue, bool space, uint64_t w, bool count)
 {
 	struct graph_queue_stats *st = &g->queue[queue].stats;
 
@@ -216,9 +215,9 @@ static uint32_t wait_ended(
 	return dropped(g, a->wait_queue, a->wait == WAIT_SPACE);
 }
 
-static struct weighing weigh(struct graph *g, const struct actor *a, uint64_t t, bool pathless)
+static inline struct weighing weigh(
+	struct graph *g, const struct actor *a, uint64_t t, const struct dep *latest, bool pathless)
 {
-	const struct dep *latest = latest_dep(g);
 	uint64_t w = t - a->t_last, latency = t - latest->available_ns;
 	bool explained = a->wait && latest->available_ns > a->t_last;
 	uint32_t zero = a->wait ? wait_ended(g, a, w, latest) : 0;
@@ -285,8 +284,8 @@ static uint32_t runner_up(const struct graph *g, double *length, double own1, do
 }
 
 /* One dependence against what the path is so far; `tip` moves on to the new node. */
-static enum base_status merge(struct graph *g, struct actor *a, uint64_t t, const struct dep *d,
-	const struct weighing *wg, bool first, struct base_err *err)
+static inline enum base_status merge(struct graph *g, struct actor *a, uint64_t t,
+	const struct dep *d, const struct weighing *wg, bool first, struct base_err *err)
 {
 	double *length = actor_length(g, a);
 	const double *dep = dep_length(g, d);
@@ -294,7 +293,8 @@ static enum base_status merge(struct graph *g, struct actor *a, uint64_t t, cons
 		d->link || wg->kind == KIND_NEEDLESS ? a->state : g->queue[d->queue].latency_state;
 	bool forced = d->link && first; /* the own edge does not count */
 	double own_w = first ? (double)wg->own_ns : 0, dep_w = (double)wg->dep_ns;
-	uint32_t took, dep_slot = NONE;
+	uint32_t took, prev, dep_slot = NONE;
+	struct node *n;
 	enum base_status s = BASE_OK;
 
 	if (g->stride == 1) {
@@ -329,41 +329,38 @@ static enum base_status merge(struct graph *g, struct actor *a, uint64_t t, cons
 		s = actor_slot(g, a, dep_state, &dep_slot, err);
 	if (s)
 		return s;
-	a->tip = add_node(g, a, t, d->queue,
-		&(struct node){
-			.prev = (took & g->lane_bits) == g->lane_bits ? NONE : a->tip,
-			.dep = took & g->lane_bits ? d->node : NONE,
-			.took_dep = took,
-			.zero = wg->zero,
-			.slot = a->slot,
-			.dep_slot = dep_slot,
-			.weight = node_weight(first ? wg->kind : KIND_CHAIN,
-				first && wg->kind == KIND_RUN ? wg->own_ns : wg->dep_ns),
-		});
+	prev = a->tip;
+	n = add_node(g, a, t, d->queue, &a->tip);
+	n->prev = (took & g->lane_bits) == g->lane_bits ? NONE : prev;
+	n->dep = took & g->lane_bits ? d->node : NONE;
+	n->took_dep = took;
+	n->zero = wg->zero;
+	n->slot = a->slot;
+	n->dep_slot = dep_slot;
+	n->weight = node_weight(first ? wg->kind : KIND_CHAIN,
+		first && wg->kind == KIND_RUN ? wg->own_ns : wg->dep_ns);
 	return BASE_OK;
 }
 
-static enum base_status merge_all(
-	struct graph *g, struct actor *a, uint64_t t, bool pathless, struct base_err *err)
+static enum base_status merge_all(struct graph *g, struct actor *a, uint64_t t, bool pathless,
+	struct dep *dep, size_t nr_deps, struct base_err *err)
 {
-	struct weighing wg = weigh(g, a, t, pathless);
+	struct weighing wg = weigh(g, a, t, latest_dep(dep, nr_deps), pathless);
+	bool linked = has_link(dep, nr_deps);
 	enum base_status s = BASE_OK;
-
-	bool linked = has_link(g);
 
 	/*
 	 * The path must follow a link: it comes first and takes the own edge's place. Of the others
 	 * the one that wins ties comes where it does.
 	 */
-	if (linked)
+	if (linked) {
 		wg.dep_wins_ties = false;
-	if (g->nr_deps > 1)
-		qsort(g->dep, g->nr_deps, sizeof *g->dep,
-			wg.dep_wins_ties ? earlier_first : later_first);
-	for (size_t i = 0; i < g->nr_deps && !s; i++)
-		s = merge(g, a, t, &g->dep[i], &wg, i == 0, err);
-	if (linked)
 		a->epoch++;
+	}
+	if (nr_deps > 1)
+		qsort(dep, nr_deps, sizeof *dep, wg.dep_wins_ties ? earlier_first : later_first);
+	for (size_t i = 0; i < nr_deps && !s; i++)
+		s = merge(g, a, t, &dep[i], &wg, i == 0, err);
 	return s;
 }
 
@@ -372,23 +369,41 @@ static enum base_status merge_all(
 static void start_path(struct graph *g, struct actor *a, uint64_t t)
 {
 	double *length = actor_length(g, a);
+	struct node *n = add_node(g, a, t, NONE, &a->tip);
 
 	for (unsigned l = 0; l < g->nr_lanes; l++)
 		length[l] = 0;
-	a->tip = add_node(g, a, t, NONE,
-		&(struct node){
-			.prev = NONE,
-			.dep = NONE,
-			.slot = NONE,
-			.dep_slot = NONE,
-			.weight = node_weight(KIND_START, t),
-		});
+	*n = (struct node){
+		.prev = NONE,
+		.dep = NONE,
+		.slot = NONE,
+		.dep_slot = NONE,
+		.weight = node_weight(KIND_START, t),
+	};
 }
 
-static void count_totals(struct graph *g, const struct actor *a, uint64_t t)
+/* An actor's edges begin here; what it waited for until now, nobody saw. */
+static enum base_status first_moment(struct graph *g, struct actor *a, uint64_t t, uint32_t state,
+	uint32_t flags, struct dep *dep, size_t nr_deps, struct base_err *err)
+{
+	enum base_status s = actor_slot(g, a, state, &a->slot, err);
+
+	if (s)
+		return s;
+	a->started = true;
+	a->t_last = t;
+	a->state = state;
+	if (flags & GRAPH_START) {
+		start_path(g, a, t);
+		return BASE_OK;
+	}
+	nr_deps = drop_optional(dep, nr_deps);
+	return nr_deps ? merge_all(g, a, t, true, dep, nr_deps, err) : BASE_OK;
+}
+
+static inline void count_totals(struct graph *g, const struct actor *a, uint64_t w)
 {
 	struct graph_state_totals *tot = &g->slot[a->slot].totals;
-	uint64_t w = t - a->t_last;
 
 	tot->total_ns += w;
 	tot->visits++;
@@ -397,58 +412,38 @@ static void count_totals(struct graph *g, const struct actor *a, uint64_t t)
 }
 
 enum base_status graph_close(struct graph *g, struct actor *a, uint64_t t, uint32_t state,
-	uint32_t flags, struct base_err *err)
+	uint32_t flags, struct dep *dep, size_t nr_deps, struct base_err *err)
 {
 	double *length = actor_length(g, a);
-	enum base_status s = graph_reserve_nodes(g, g->nr_deps + 1, err);
+	enum base_status s = BASE_OK;
 
-	if (s)
-		return s;
-	if (BASE_UNLIKELY(!a->started)) {
-		/* Its edges begin here; a latency that starts it is charged to the new state's
-		 * owner. */
-		a->started = true;
-		a->t_last = t;
-		a->state = state;
-		s = actor_slot(g, a, state, &a->slot, err);
-		if (s)
-			return s;
-		if (flags & GRAPH_START) {
-			start_path(g, a, t);
-			g->nr_deps = 0;
-		}
-		if (g->nr_deps) {
-			drop_optional(g);
-			s = merge_all(g, a, t, true, err);
-		}
+	if (BASE_UNLIKELY(g->next + nr_deps + 1 > g->node_capacity))
+		s = graph_reserve_nodes(g, nr_deps + 1, err);
+	if (BASE_UNLIKELY(s || !a->started))
+		return s ? s : first_moment(g, a, t, state, flags, dep, nr_deps, err);
+	count_totals(g, a, t - a->t_last);
+	if (BASE_UNLIKELY(nr_deps > 1))
+		nr_deps = drop_optional(dep, nr_deps);
+	if (nr_deps) {
+		s = merge_all(g, a, t, length[0] == NO_PATH, dep, nr_deps, err);
 	} else {
-		count_totals(g, a, t);
-		if (g->nr_deps > 1)
-			drop_optional(g);
-		if (g->nr_deps) {
-			s = merge_all(g, a, t, length[0] == NO_PATH, err);
-		} else {
-			if (a->wait)
-				wait_ended(g, a, t - a->t_last, NULL);
-			if (length[0] != NO_PATH)
-				own_edge(g, a, t, flags & GRAPH_EXPLAINED, length, &a->tip);
-		}
-		a->t_last = t;
-		a->wait = WAIT_NO;
-		if (!s && state != a->state)
-			s = actor_slot(g, a, state, &a->slot, err);
-		a->state = state;
+		if (a->wait)
+			wait_ended(g, a, t - a->t_last, NULL);
+		if (length[0] != NO_PATH)
+			own_edge(g, a, t, flags & GRAPH_EXPLAINED, length, &a->tip);
 	}
-	g->nr_deps = 0;
-	g->nr_links = 0;
-	g->dep_order = 0;
+	a->t_last = t;
+	a->wait = WAIT_NO;
+	if (state != a->state) {
+		a->state = state;
+		if (!s)
+			s = actor_slot(g, a, state, &a->slot, err);
+	}
 	return s;
 }
 
-/* GRAPH_ASIDE: units that carry the actor's path as if it had run until now; the actor does not
- * notice. */
-enum base_status graph_put_aside(struct graph *g, uint32_t queue, uint64_t t, uint64_t nr_units,
-	struct actor *a, struct base_err *err)
+enum base_status graph_put_aside(struct graph *g, uint32_t queue, bool space, uint64_t t,
+	uint64_t nr_units, struct actor *a, struct base_err *err)
 {
 	double *length = actor_length(g, a), *kept = g->scratch + g->stride;
 	uint32_t tip = a->tip;
@@ -461,7 +456,7 @@ enum base_status graph_put_aside(struct graph *g, uint32_t queue, uint64_t t, ui
 	a->wait = WAIT_NO;
 	if (length[0] != NO_PATH && t > a->t_last)
 		own_edge(g, a, t, true, length, &a->tip);
-	s = graph_put(g, queue, false, t, nr_units, a, err);
+	s = graph_put(g, queue, space, t, nr_units, a, err);
 	memcpy(length, kept, g->stride * sizeof *kept);
 	a->wait = wait;
 	a->tip = tip;

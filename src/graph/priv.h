@@ -65,7 +65,7 @@ struct node_extra {
 struct mark {
 	uint32_t live;   /* lanes in which a tip reaches this node */
 	uint32_t ends;   /* of them: where a folded run must end (a tip, or several ways on) */
-	uint32_t new_id; /* of a tip */
+	uint32_t new_id; /* of a tip: + 1; 0: not a tip */
 	uint32_t base;   /* where the tree nodes of `ends` are noted */
 };
 
@@ -111,9 +111,10 @@ struct slot_page {
 };
 
 struct actor {
+	uint32_t id;
+	uint32_t tip;
 	uint64_t t_last; /* its last verb; also when the wait began */
 	uint32_t state, slot;
-	uint32_t tip;
 	uint32_t epoch; /* raised by links: within one, lengths only grow */
 	uint32_t wait_queue;
 	uint8_t wait; /* enum wait */
@@ -188,6 +189,7 @@ struct graph {
 	unsigned nr_lanes;  /* 1 + scenarios */
 	unsigned nr_tracks; /* + 1 with the runner-up, which is track nr_lanes */
 	unsigned stride;    /* padded */
+	size_t item_size;
 	uint32_t lane_bits; /* of all tracks */
 	uint32_t rank_bit;  /* in took_dep: the runner-up continues as lane 0 of that predecessor */
 	bool runner_up, keep_path, finished;
@@ -225,6 +227,9 @@ struct graph {
 	struct folds folds, next_folds;
 	uint32_t *bound, *next_bound; /* [boundary id][track] -> fold */
 	size_t bound_capacity, next_bound_capacity;
+	uint32_t *tip;  /* ids of tips, each once */
+	uint32_t *meet; /* ids of nodes with ends, descending */
+	size_t nr_tips, tip_capacity, nr_meets, meet_capacity;
 	uint32_t *end_fold;
 	size_t end_capacity;
 	struct sum *dense; /* [slot] */
@@ -265,7 +270,6 @@ void graph_set_arena_nodes(struct graph *g, uint32_t nr_nodes);
 void graph_lanes_choose(struct graph *g);
 
 /* queue.c */
-size_t graph_item_size(const struct graph *g);
 enum base_status graph_ring_push(struct graph *g, struct ring *r, uint64_t t, uint64_t nr_units,
 	const struct actor *a /* NULL: nobody */, struct base_err *err) BASE_MUST_CHECK;
 enum base_status graph_take(struct graph *g, uint32_t queue, bool space, uint64_t t, uint64_t n,
@@ -275,17 +279,17 @@ enum base_status graph_put(struct graph *g, uint32_t queue, bool space, uint64_t
 	const struct actor *a, struct base_err *err) BASE_MUST_CHECK;
 void graph_queue_fini(struct graph *g, struct queue *q);
 
-/* moment.c: closes the actor's edge with the dependences in g->dep. */
+/* moment.c: closes the actor's edge with these dependences (they are reordered). */
 enum base_status graph_close(struct graph *g, struct actor *a, uint64_t t, uint32_t state,
-	uint32_t flags, struct base_err *err) BASE_MUST_CHECK;
+	uint32_t flags, struct dep *dep, size_t nr_deps, struct base_err *err) BASE_MUST_CHECK;
 enum base_status graph_link_dep(struct graph *g, const struct actor *from, uint64_t t,
 	struct base_err *err) BASE_MUST_CHECK;
+/* GRAPH_ASIDE: puts with the path that the actor would have had it run until now. */
+enum base_status graph_put_aside(struct graph *g, uint32_t queue, bool space, uint64_t t,
+	uint64_t nr_units, struct actor *a, struct base_err *err) BASE_MUST_CHECK;
 
 /* verbs.c: closes the moment that GRAPH_MORE left open. */
 enum base_status graph_flush(struct graph *g, struct base_err *err) BASE_MUST_CHECK;
-
-enum base_status graph_put_aside(struct graph *g, uint32_t queue, uint64_t t, uint64_t nr_units,
-	struct actor *a, struct base_err *err) BASE_MUST_CHECK;
 
 /* collect.c */
 enum base_status graph_collect(struct graph *g, uint32_t only_actor /* NONE: all tips */,
@@ -293,15 +297,45 @@ enum base_status graph_collect(struct graph *g, uint32_t only_actor /* NONE: all
 enum base_status graph_reserve_nodes(
 	struct graph *g, size_t nr, struct base_err *err) BASE_MUST_CHECK;
 
+/* ---- inline: once or more a verb ---------------------------------------------------------------
+ */
+
 static inline struct item *ring_item(const struct graph *g, const struct ring *r, uint32_t i)
 {
-	return (struct item *)(r->buf + (size_t)((r->head + i) & (r->capacity - 1)) *
-						(sizeof(struct item) + g->stride * sizeof(double)));
+	return (struct item *)(r->buf + (size_t)((r->head + i) & (r->capacity - 1)) * g->item_size);
+}
+
+static inline void ring_pop_front(struct ring *r)
+{
+	r->head = (r->head + 1) & (r->capacity - 1);
+	r->nr_items--;
+}
+
+static inline uint64_t add_product(uint64_t a, uint64_t x, uint64_t y)
+{
+	uint64_t r;
+
+	if (BASE_UNLIKELY(__builtin_mul_overflow(x, y, &r) || __builtin_add_overflow(a, r, &r)))
+		return UINT64_MAX;
+	return r;
+}
+
+/* The occupancy so far, before it changes. */
+static inline void count_occupancy(struct queue *q, uint64_t t)
+{
+	q->stats.units_time = add_product(q->stats.units_time, q->data.nr_units, t - q->t_units);
+	q->t_units = t;
+}
+
+static inline void count_taken(struct queue *q, const struct item *it, uint64_t k, uint64_t t)
+{
+	q->stats.dequeued += k;
+	q->stats.residence_ns = add_product(q->stats.residence_ns, k, t - it->time_ns);
 }
 
 static inline double *actor_length(const struct graph *g, const struct actor *a)
 {
-	return g->length + (size_t)(a - g->actor) * g->stride;
+	return g->length + (size_t)a->id * g->stride;
 }
 
 static inline enum base_status actor_slot(

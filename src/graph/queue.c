@@ -2,14 +2,9 @@
 /* queue.c - rings of items; taking units out gathers the moment's dependences in g->dep. */
 #include "graph/priv.h"
 
-size_t graph_item_size(const struct graph *g)
-{
-	return sizeof(struct item) + g->stride * sizeof(double);
-}
-
 void graph_queue_fini(struct graph *g, struct queue *q)
 {
-	size_t size = graph_item_size(g);
+	size_t size = g->item_size;
 
 	g->memory_bytes -= (q->data.capacity + q->space.capacity + (q->last_take ? 1u : 0)) * size;
 	base_free(q->data.buf);
@@ -17,27 +12,11 @@ void graph_queue_fini(struct graph *g, struct queue *q)
 	base_free(q->last_take);
 }
 
-static uint64_t add_saturated(uint64_t a, uint64_t x, uint64_t y)
-{
-	uint64_t r;
-
-	if (__builtin_mul_overflow(x, y, &r) || __builtin_add_overflow(a, r, &r))
-		return UINT64_MAX;
-	return r;
-}
-
-/* The occupancy so far, before it changes. */
-static void count_occupancy(struct queue *q, uint64_t t)
-{
-	q->stats.units_time = add_saturated(q->stats.units_time, q->data.nr_units, t - q->t_units);
-	q->t_units = t;
-}
-
 /* ---- putting -------------------------------------------------------------------------------- */
 
 static enum base_status ring_grow(struct graph *g, struct ring *r, struct base_err *err)
 {
-	size_t size = graph_item_size(g), capacity = r->capacity;
+	size_t size = g->item_size, capacity = r->capacity;
 	uint32_t old = r->capacity;
 	enum base_status s =
 		graph_mem_resize(g, &r->buf, &capacity, old ? 2 * (size_t)old : 4, size, err);
@@ -57,7 +36,7 @@ static void fill_item(
 	it->time_ns = t;
 	it->nr_units = nr_units;
 	it->node = a ? a->tip : NONE;
-	it->actor = a ? (uint32_t)(a - g->actor) : NONE;
+	it->actor = a ? a->id : NONE;
 	it->epoch = a ? a->epoch : 0;
 	if (!a)
 		return;
@@ -82,12 +61,6 @@ enum base_status graph_ring_push(struct graph *g, struct ring *r, uint64_t t, ui
 	return BASE_OK;
 }
 
-static void pop_front(struct ring *r)
-{
-	r->head = (r->head + 1) & (r->capacity - 1);
-	r->nr_items--;
-}
-
 /* Space that a dequeue frees, or that an undone enqueue gives back. */
 static enum base_status put_space(struct graph *g, struct queue *q, uint64_t t, uint64_t n,
 	const struct actor *a, struct base_err *err)
@@ -97,8 +70,8 @@ static enum base_status put_space(struct graph *g, struct queue *q, uint64_t t, 
 			return BASE_OK;
 		if (!q->last_take) {
 			size_t capacity = 0;
-			enum base_status s = graph_mem_resize(
-				g, &q->last_take, &capacity, 1, graph_item_size(g), err);
+			enum base_status s =
+				graph_mem_resize(g, &q->last_take, &capacity, 1, g->item_size, err);
 
 			if (s)
 				return s;
@@ -116,7 +89,7 @@ static enum base_status put_space(struct graph *g, struct queue *q, uint64_t t, 
 	if (q->space.nr_items >= g->max_queued) {
 		/* No unit of space may be lost: the oldest is counted with its successor. */
 		ring_item(g, &q->space, 1)->nr_units += ring_item(g, &q->space, 0)->nr_units;
-		pop_front(&q->space);
+		ring_pop_front(&q->space);
 	}
 	return graph_ring_push(g, &q->space, t, n, a, err);
 }
@@ -129,7 +102,7 @@ enum base_status graph_put(struct graph *g, uint32_t queue, bool space, uint64_t
 
 	if (!n)
 		return BASE_OK;
-	if (space)
+	if (BASE_UNLIKELY(space))
 		return put_space(g, q, t, n, a, err);
 	count_occupancy(q, t);
 	if (BASE_UNLIKELY(q->data.nr_items >= g->max_queued)) {
@@ -137,7 +110,7 @@ enum base_status graph_put(struct graph *g, uint32_t queue, bool space, uint64_t
 
 		q->data.nr_units -= lost;
 		q->stats.overflows += lost;
-		pop_front(&q->data);
+		ring_pop_front(&q->data);
 		s = put_space(g, q, t, lost, NULL, err);
 	}
 	if (!s)
@@ -196,11 +169,8 @@ static void remove_units(
 {
 	it->nr_units -= k;
 	r->nr_units -= k;
-	if (counted) {
-		counted->stats.dequeued += k;
-		counted->stats.residence_ns =
-			add_saturated(counted->stats.residence_ns, k, t - it->time_ns);
-	}
+	if (counted)
+		count_taken(counted, it, k, t);
 }
 
 /* Of the n units only the newest item stays. */
@@ -214,7 +184,7 @@ static void forget_older(struct graph *g, struct queue *q, uint64_t t, uint64_t 
 
 			n -= it->nr_units;
 			remove_units(r, q, it, it->nr_units, t);
-			pop_front(r);
+			ring_pop_front(r);
 		}
 		return;
 	}
@@ -233,7 +203,7 @@ static void forget_older(struct graph *g, struct queue *q, uint64_t t, uint64_t 
 			below--;
 	}
 	if (below != r->nr_items - 1)
-		memcpy(ring_item(g, r, below), newest, graph_item_size(g));
+		memcpy(ring_item(g, r, below), newest, g->item_size);
 	r->nr_items = below + 1;
 }
 
@@ -268,7 +238,7 @@ static enum base_status walk(struct graph *g, uint32_t queue, bool space, uint64
 		if (from_back)
 			r->nr_items--;
 		else
-			pop_front(r);
+			ring_pop_front(r);
 	}
 	if (newest && !s)
 		s = add_dep(g, queue, space, newest, flags, from_back, err);

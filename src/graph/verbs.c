@@ -24,14 +24,22 @@ static enum base_status put_all(
 	return s;
 }
 
-enum base_status graph_flush(struct graph *g, struct base_err *err)
+/* Closes the actor's edge with what was gathered in g->dep, then puts. */
+static enum base_status close_gathered(struct graph *g, struct actor *a, uint64_t t, uint32_t state,
+	uint32_t flags, struct base_err *err)
 {
-	struct actor *a = &g->actor[g->pending_actor];
-	enum base_status s;
+	enum base_status s = graph_close(g, a, t, state, flags, g->dep, g->nr_deps, err);
 
 	g->pending = false;
-	s = graph_close(g, a, g->now, g->pending_state, g->pending_flags, err);
-	return s ? s : put_all(g, a, g->now, err);
+	g->nr_deps = g->nr_links = 0;
+	g->dep_order = 0;
+	return s ? s : put_all(g, a, t, err);
+}
+
+enum base_status graph_flush(struct graph *g, struct base_err *err)
+{
+	return close_gathered(
+		g, &g->actor[g->pending_actor], g->now, g->pending_state, g->pending_flags, err);
 }
 
 /* Before a verb: time, what an earlier GRAPH_MORE left open, room for nodes. */
@@ -43,7 +51,7 @@ static enum base_status begin_slow(
 	if (g->failed)
 		return base_fail(err, g->failed, "the graph failed before");
 	BASE_ASSERT(v->actor < g->nr_actors && v->state < g->nr_states && !g->finished);
-	if (g->pending && (g->pending_actor != v->actor || t > g->now))
+	if (g->pending && (g->pending_actor != v->actor || t > g->now || v->flags & GRAPH_ASIDE))
 		s = graph_flush(g, err);
 	if (!s && !g->pending && g->next >= g->collect_at)
 		s = graph_collect(g, NONE, err);
@@ -59,8 +67,9 @@ static inline enum base_status begin(
 		t = t < g->now ? g->now : WEIGHT_MAX;
 		g->time_raised++;
 	}
-	if (BASE_UNLIKELY(g->failed || g->pending || g->next >= g->collect_at || g->finished ||
-			  v->actor >= g->nr_actors || v->state >= g->nr_states)) {
+	if (BASE_UNLIKELY((g->failed != BASE_OK) | g->pending | g->finished |
+			  (g->next >= g->collect_at) | (v->actor >= g->nr_actors) |
+			  (v->state >= g->nr_states))) {
 		enum base_status s = begin_slow(g, v, t, err);
 
 		if (s)
@@ -86,38 +95,49 @@ static enum base_status will_put(
 }
 
 /* After gathering: now, or with the next verb of this moment. */
-static inline enum base_status end(
+static enum base_status end(
 	struct graph *g, const struct graph_verb *v, uint64_t t, struct base_err *err)
 {
-	struct actor *a = &g->actor[v->actor];
 	enum base_status s;
 	uint32_t flags = v->flags;
 
-	if (BASE_UNLIKELY(g->pending))
-		flags |= g->pending_flags & GRAPH_START;
-	if (BASE_UNLIKELY(v->flags & GRAPH_MORE)) {
+	if (g->pending)
+		flags |= g->pending_flags & (GRAPH_START | GRAPH_EXPLAINED);
+	if (v->flags & GRAPH_MORE) {
 		g->pending = true;
 		g->pending_actor = v->actor;
 		g->pending_state = v->state;
 		g->pending_flags = flags;
 		return BASE_OK;
 	}
-	g->pending = false;
-	s = graph_close(g, a, t, v->state, flags, err);
-	if (!s && g->nr_puts)
-		s = put_all(g, a, t, err);
+	s = close_gathered(g, &g->actor[v->actor], t, v->state, flags, err);
+	return BASE_UNLIKELY(s) ? fail(g, s) : BASE_OK;
+}
+
+/* The usual case: the verb is a moment by itself, with one dependence or none. */
+static inline bool is_alone(const struct graph *g, const struct graph_verb *v)
+{
+	return BASE_LIKELY(!(g->pending | (v->flags & (GRAPH_MORE | GRAPH_ASIDE | GRAPH_BACK))));
+}
+
+static inline enum base_status end_alone(struct graph *g, const struct graph_verb *v, uint64_t t,
+	struct dep *dep, size_t nr_deps, struct base_err *err)
+{
+	enum base_status s =
+		graph_close(g, &g->actor[v->actor], t, v->state, v->flags, dep, nr_deps, err);
+
 	return BASE_UNLIKELY(s) ? fail(g, s) : BASE_OK;
 }
 
 /* n of a verb: GRAPH_ALL is all, other negative numbers are nothing. */
-static uint64_t units(const struct graph_verb *v)
+static inline uint64_t units(const struct graph_verb *v)
 {
 	if (v->n == GRAPH_ALL)
 		return UINT64_MAX;
 	return v->n < 0 ? 0 : (uint64_t)v->n;
 }
 
-static struct queue *queue_of(struct graph *g, const struct graph_verb *v)
+static inline struct queue *queue_of(struct graph *g, const struct graph_verb *v)
 {
 	BASE_ASSERT(v->queue < g->nr_queues);
 	return &g->queue[v->queue];
@@ -130,7 +150,9 @@ enum base_status graph_state(struct graph *g, const struct graph_verb *v, struct
 	uint64_t t;
 	enum base_status s = begin(g, v, &t, err);
 
-	return s ? s : end(g, v, t, err);
+	if (BASE_UNLIKELY(s))
+		return s;
+	return is_alone(g, v) ? end_alone(g, v, t, NULL, 0, err) : end(g, v, t, err);
 }
 
 /* Space whose capacity nobody told: what freed it since the actor began to wait. */
@@ -173,19 +195,38 @@ static enum base_status take_space(
 	return q->tracks_space ? last_take(g, v, q, err) : BASE_OK;
 }
 
+/* The actor does not notice: the units carry its path as if it had run until now. */
+static enum base_status enqueue_aside(
+	struct graph *g, const struct graph_verb *v, uint64_t t, uint64_t n, struct base_err *err)
+{
+	size_t nr_deps = g->nr_deps;
+	enum base_status s = BASE_OK;
+
+	if (g->queue[v->queue].capacity)
+		s = graph_take(g, v->queue, true, t, n, 0, false, err);
+	g->nr_deps = nr_deps;
+	if (!s)
+		s = graph_put_aside(g, v->queue, false, t, n, &g->actor[v->actor], err);
+	return s ? fail(g, s) : BASE_OK;
+}
+
 enum base_status graph_enqueue(struct graph *g, const struct graph_verb *v, struct base_err *err)
 {
 	struct queue *q = queue_of(g, v);
 	uint64_t t, n = v->n < 0 ? 0 : (uint64_t)v->n;
 	enum base_status s = begin(g, v, &t, err);
 
-	if (s)
+	if (BASE_UNLIKELY(s))
 		return s;
 	q->stats.nr_enqueues++;
-	if (v->flags & GRAPH_ASIDE) {
-		s = graph_put_aside(g, v->queue, t, n, &g->actor[v->actor], err);
-		return s ? fail(g, s) : BASE_OK;
+	if (is_alone(g, v) && !q->capacity && !q->tracks_space) {
+		s = end_alone(g, v, t, NULL, 0, err);
+		if (!s && n)
+			s = graph_put(g, v->queue, false, t, n, &g->actor[v->actor], err);
+		return BASE_UNLIKELY(s) ? fail(g, s) : BASE_OK;
 	}
+	if (v->flags & GRAPH_ASIDE)
+		return enqueue_aside(g, v, t, n, err);
 	if (n && (q->capacity || q->tracks_space))
 		s = take_space(g, v, t, false, err);
 	if (!s)
@@ -193,22 +234,72 @@ enum base_status graph_enqueue(struct graph *g, const struct graph_verb *v, stru
 	return s ? fail(g, s) : end(g, v, t, err);
 }
 
+/* The usual dequeue: the first item has the n units. */
+static inline bool take_first(struct graph *g, const struct graph_verb *v, struct queue *q,
+	uint64_t t, struct dep *dep, size_t *ret_nr_deps)
+{
+	struct item *it;
+	uint64_t n = (uint64_t)v->n;
+
+	if (v->n <= 0 || q->lifo || !q->data.nr_items)
+		return false;
+	it = ring_item(g, &q->data, 0);
+	if (it->nr_units < n)
+		return false;
+	count_occupancy(q, t);
+	count_taken(q, it, n, t);
+	it->nr_units -= n;
+	q->data.nr_units -= n;
+	if (!it->nr_units)
+		ring_pop_front(&q->data);
+	*ret_nr_deps = it->actor != NONE && it->length[0] != NO_PATH;
+	dep->available_ns = it->time_ns;
+	dep->length = it->length;
+	dep->node = it->node;
+	dep->queue = v->queue;
+	dep->order = 0;
+	dep->space = dep->optional = dep->link = false;
+	return true;
+}
+
+static enum base_status dequeue_aside(
+	struct graph *g, const struct graph_verb *v, uint64_t t, struct base_err *err)
+{
+	struct queue *q = &g->queue[v->queue];
+	uint64_t taken = graph_take_back(g, q, t, units(v));
+	enum base_status s = BASE_OK;
+
+	if (taken && (q->capacity || q->tracks_space))
+		s = graph_put_aside(g, v->queue, true, t, taken, &g->actor[v->actor], err);
+	return s ? fail(g, s) : BASE_OK;
+}
+
 enum base_status graph_dequeue(struct graph *g, const struct graph_verb *v, struct base_err *err)
 {
 	struct queue *q = queue_of(g, v);
+	enum base_status s;
 	uint64_t t, before;
-	enum base_status s = begin(g, v, &t, err);
+	size_t nr_deps;
+	struct dep dep;
 
-	if (s)
+	s = begin(g, v, &t, err);
+	if (BASE_UNLIKELY(s))
 		return s;
 	q->stats.nr_dequeues++;
+	if (is_alone(g, v) && take_first(g, v, q, t, &dep, &nr_deps)) {
+		s = end_alone(g, v, t, &dep, nr_deps, err);
+		if (!s && (q->capacity || q->tracks_space))
+			s = graph_put(
+				g, v->queue, true, t, (uint64_t)v->n, &g->actor[v->actor], err);
+		return BASE_UNLIKELY(s) ? fail(g, s) : BASE_OK;
+	}
+	if (v->flags & GRAPH_ASIDE)
+		return dequeue_aside(g, v, t, err);
 	before = q->data.nr_units;
 	if (v->flags & GRAPH_BACK)
 		graph_take_back(g, q, t, units(v));
-	else if (BASE_LIKELY(!(v->flags & GRAPH_ASIDE)))
+	else
 		s = graph_take(g, v->queue, false, t, units(v), v->flags, false, err);
-	if (v->flags & GRAPH_ASIDE)
-		return BASE_OK;
 	if (!s && (q->capacity || q->tracks_space))
 		s = will_put(g, v->queue, true, before - q->data.nr_units, err);
 	return s ? fail(g, s) : end(g, v, t, err);
@@ -277,8 +368,8 @@ static enum base_status wait_on(
 
 	if (s)
 		return s;
-	now.flags &= ~(uint32_t)GRAPH_MORE;
-	s = end(g, &now, t, err);
+	now.flags &= ~(uint32_t)(GRAPH_MORE | GRAPH_ASIDE | GRAPH_BACK);
+	s = g->pending ? end(g, &now, t, err) : end_alone(g, &now, t, NULL, 0, err);
 	if (s)
 		return s;
 	a = &g->actor[v->actor];
