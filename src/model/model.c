@@ -301,7 +301,7 @@ void model_verb(struct model *m, struct thread *t, enum verb verb, uint64_t time
 	t->graph_state = state;
 	t->mode = verb >= VERB_wait_empty ? MODE_WAITING : MODE_RUNNING;
 	if (t->mode == MODE_WAITING)
-		t->waited_ns = time_ns;
+		t->left_in_wait = false;
 }
 
 void model_link(
@@ -327,7 +327,8 @@ static struct thread *thread_of(struct model *m, const struct trace_record *r)
 	struct thread *t = &m->thread[r->stream];
 	if (BASE_LIKELY(t->seen))
 		return t;
-	/* The kernel's view of a thread may begin before its own: who it is, its first record will say. */
+	/* The kernel's view of a thread may begin before its own: who it is, its first record will
+	 * say. */
 	if (r->kind == TRACE_cpu_in || r->kind == TRACE_cpu_out || r->kind == TRACE_sample)
 		return NULL;
 	const struct trace_stream *def = &m->defs->streams[r->stream];

@@ -46,8 +46,9 @@ struct thread {
 	uint32_t processor_queue; /* entered while it waited: another of ours was there before; else
 				     NONE */
 	uint32_t nr_held, nr_machines;
-	uint64_t waited_ns, begin_ns, end_ns; /* when the wait began; life span */
+	uint64_t begin_ns, end_ns; /* life span */
 	bool seen, ended, main_thread;
+	bool left_in_wait;         /* its processor, since the present wait began */
 	bool link_next, link_back; /* deferred link across a call */
 	struct io io;
 	struct held held[MODEL_HELD_MAX];
@@ -64,6 +65,7 @@ struct object {
 	uint32_t hold_site, hold_state;              /* last used, a cache */
 	uint64_t waiters, pending, parties, arrived; /* condition variable; barrier */
 	uint32_t user;                               /* processor: the stream that left it last */
+	uint64_t left_ns;                            /* ... and when */
 	uint64_t debt_bytes; /* read before the (blocked) write that brings them was accounted */
 };
 

@@ -256,7 +256,9 @@ static void add_state_name(struct model *m, struct base_str *s, const struct sta
 		break;
 	case MODEL_STATE_latency:
 		if (class_ix == NONE) {
-			base_str_add(s, "start or end of a thread or process");
+			base_str_add(s, st->aux == TRACE_OBJECT_NR
+						? "switch from thread to thread"
+						: "start or end of a thread or process");
 			break;
 		}
 		base_str_add(s, "hand-over of ");

@@ -201,7 +201,10 @@ void rule_join_done(struct model *m, struct thread *t, const struct trace_record
 /* ---- the processor: a token that the run queue waits for
  * ---------------------------------------------------- */
 
-enum { PROCESSORS_MAX = 1 << 16 };
+enum {
+	PROCESSORS_MAX = 1 << 16,
+	SWITCH_MAX_NS = 20000, /* between the two records of one context switch */
+};
 
 static uint32_t processor_queue(struct model *m, uint64_t number)
 {
@@ -220,7 +223,7 @@ static uint32_t processor_queue(struct model *m, uint64_t number)
 	}
 	struct object *p = &m->processor[number];
 	if (p->queue == NONE)
-		p->queue = model_make_queue(m, 0, 0, TRACE_OBJECT_none, NONE, false);
+		p->queue = model_make_queue(m, 0, 0, TRACE_OBJECT_NR, NONE, false);
 	return p->queue;
 }
 
@@ -232,9 +235,16 @@ void rule_cpu_out(struct model *m, struct thread *t, const struct trace_record *
 	/* one token a processor: the one before is stale */
 	model_verb_of(m, model_acting(t), VERB_dequeue, r->time_ns, queue, GRAPH_ALL,
 		t->graph_state, GRAPH_BACK | GRAPH_ASIDE);
-	model_verb_of(m, model_acting(t), VERB_enqueue, r->time_ns, queue, 1, t->graph_state,
-		GRAPH_ASIDE);
-	m->processor[r->u.cpu_out.processor].user = t->stream;
+	/* Woken within its wait and asleep again: what it did meanwhile is no part of any path that
+	 * we know. */
+	bool again = t->mode == MODE_WAITING && t->left_in_wait;
+	struct object *p = &m->processor[r->u.cpu_out.processor];
+	if (!again)
+		model_verb_of(m, model_acting(t), VERB_enqueue, r->time_ns, queue, 1,
+			t->graph_state, GRAPH_ASIDE);
+	p->user = again ? 0 : t->stream;
+	p->left_ns = r->time_ns;
+	t->left_in_wait = true;
 	t->processor_queue = NONE;
 	if (t->mode != MODE_RUNNING)
 		return;
@@ -272,9 +282,10 @@ void rule_cpu_in(struct model *m, struct thread *t, const struct trace_record *r
 	uint32_t queue = processor_queue(m, r->u.cpu_in.processor);
 	if (queue == NONE)
 		return;
-	/* who left it last is whom it was waited for; nobody of ours: another program had it */
-	uint32_t user = m->processor[r->u.cpu_in.processor].user;
-	bool ours = user && user != t->stream;
+	/* Who left it in this very switch is whom it was waited for; else another program had it,
+	 * or nobody. */
+	const struct object *p = &m->processor[r->u.cpu_in.processor];
+	bool ours = p->user && p->user != t->stream && r->time_ns - p->left_ns <= SWITCH_MAX_NS;
 	switch (t->mode) {
 	case MODE_RUNNING:
 		return;
