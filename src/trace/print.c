@@ -158,7 +158,10 @@ static void name_object(struct base_str *out, const struct trace_defs *d, uint64
 	const struct trace_object *o = &d->objects[id];
 	const char *name = trace_text_of(d, o->name);
 
-	name_object_type(out, d, o->type);
+	if (o->type < TRACE_OBJECT_NR)
+		name_object_type(out, d, o->type);
+	else
+		base_str_add(out, "object");
 	base_str_add(out, " ");
 	if (*name)
 		base_str_add(out, name);
@@ -252,14 +255,13 @@ static size_t utf8_length(const unsigned char *p, size_t nr)
 }
 
 /*
- * Quoted as JSON has it. A byte that is not UTF-8 becomes a lone low surrogate, U+DC00 + byte, as
- * in Python's "surrogateescape": the line stays valid JSON and the byte can be had back.
+ * As JSON has it between quotes. A byte that is not UTF-8 becomes a lone low surrogate, U+DC00 +
+ * byte, as in Python's "surrogateescape": the line stays valid JSON and the byte can be had back.
  */
-static void add_quoted(struct base_str *out, const char *text, size_t length)
+static void add_escaped(struct base_str *out, const char *text, size_t length)
 {
 	const unsigned char *p = (const unsigned char *)text, *end = p + length, *plain = p;
 
-	base_str_add_bytes(out, "\"", 1);
 	while (p < end) {
 		size_t n = utf8_length(p, (size_t)(end - p));
 		if (n && *p >= 0x20 && *p != '"' && *p != '\\' && *p != 0x7f) {
@@ -282,6 +284,12 @@ static void add_quoted(struct base_str *out, const char *text, size_t length)
 		plain = ++p;
 	}
 	base_str_add_bytes(out, plain, (size_t)(p - plain));
+}
+
+static void add_quoted(struct base_str *out, const char *text, size_t length)
+{
+	base_str_add_bytes(out, "\"", 1);
+	add_escaped(out, text, length);
 	base_str_add_bytes(out, "\"", 1);
 }
 
@@ -329,23 +337,37 @@ static bool is_address(const struct trace_field_desc *f)
 	       !strcmp(f->name, "function_offset") || !strcmp(f->unit, "pthread_t");
 }
 
+/* The name of an id, made in `name`, which is reused. NULL: it has none. */
+static const struct base_str *resolve(struct base_str *name, const struct trace_defs *d,
+	const struct trace_record *r, const struct trace_field_desc *f)
+{
+	const struct namer *namer = f->type == TRACE_FIELD_TEXT ? NULL : find_namer(f->unit);
+
+	if (!namer)
+		return NULL;
+	base_str_reset(name);
+	namer->name(name, d, number_of(r, f));
+	return name->length || name->failed ? name : NULL;
+}
+
 void trace_print_text(
 	struct base_str *out, const struct trace_defs *d, const struct trace_record *r)
 {
 	const struct trace_kind_desc *k = trace_kind_find(r->kind);
+	struct base_str name = {0};
 
 	if (r->stream) {
 		add_u64(out, r->time_ns);
 		base_str_add(out, " ");
 		add_u64(out, r->stream);
 		base_str_add(out, ":");
-		name_stream(out, d, r->stream);
+		name_stream(&name, d, r->stream);
+		add_escaped(out, base_str_text(&name), name.length);
 		base_str_add(out, " ");
 	}
 	base_str_add(out, k ? k->name : "unknown");
 	for (unsigned i = 0; k && i < k->nr_fields; i++) {
 		const struct trace_field_desc *f = &k->field[i];
-		const struct namer *namer = find_namer(f->unit);
 
 		base_str_add(out, " ");
 		base_str_add(out, f->name);
@@ -354,40 +376,30 @@ void trace_print_text(
 			add_hex(out, number_of(r, f));
 		else
 			add_value(out, r, f);
-		if (!namer || f->type == TRACE_FIELD_TEXT)
+		if (!resolve(&name, d, r, f))
 			continue;
 		base_str_add(out, "(");
-		size_t before = out->length;
-		namer->name(out, d, number_of(r, f));
-		if (out->length == before && !out->failed && out->buf)
-			out->buf[--out->length] = '\0'; /* no name: no parentheses */
-		else
-			base_str_add(out, ")");
+		add_escaped(out, base_str_text(&name), name.length);
+		base_str_add(out, ")");
+		out->failed |= name.failed;
 	}
+	base_str_fini(&name);
 }
 
-/* Names are made in `name`, which is reused from field to field. */
 static void add_json_field(struct base_str *out, struct base_str *name, const struct trace_defs *d,
 	const struct trace_record *r, const struct trace_field_desc *f)
 {
-	const struct namer *namer = find_namer(f->unit);
-
 	base_str_add(out, ",\"");
 	base_str_add(out, f->name);
 	base_str_add(out, "\":");
 	add_value(out, r, f);
-	if (!namer || f->type == TRACE_FIELD_TEXT)
-		return;
-	base_str_reset(name);
-	namer->name(name, d, number_of(r, f));
-	if (name->failed)
-		out->failed = true;
-	if (!name->length)
+	if (!resolve(name, d, r, f))
 		return;
 	base_str_add(out, ",\"");
 	base_str_add(out, f->name);
 	base_str_add(out, "_text\":");
 	add_quoted(out, base_str_text(name), name->length);
+	out->failed |= name->failed;
 }
 
 void trace_print_json(

@@ -121,8 +121,8 @@ enum base_status trace_writer_close(struct trace_writer *w, struct base_err *err
 
 /* ---- reading -------------------------------------------------------------------------------- */
 
-/* Definition tables: dense arrays indexed by id (entry 0 is all zero). Unknown ids: use
- * trace_def_*(). */
+/* Definition tables: dense arrays indexed by id (entry 0 is all zero). Ids in records may be beyond
+ * them: trace_def_site(d, id) and its kin give entry 0 then. */
 struct trace_defs {
 	struct base_strtab *strings; /* file's string id -> text: via trace_text_of() */
 #define DEF_TABLE(kind, plural)                                                                    \
@@ -134,6 +134,14 @@ struct trace_defs {
 	uint32_t nr_texts;
 };
 const char *trace_text_of(const struct trace_defs *d, uint32_t string_id); /* "" when unknown */
+#define DEF_TABLE(kind, plural)                                                                    \
+	static inline const struct trace_##kind *trace_def_##kind(                                 \
+		const struct trace_defs *d, uint32_t id)                                           \
+	{                                                                                          \
+		return &d->plural[id < d->nr_##plural ? id : 0];                                   \
+	}
+#include "trace/defs.def"
+#undef DEF_TABLE
 
 struct trace_batch {
 	const struct trace_record *record; /* in time order; borrowed until the next call */
