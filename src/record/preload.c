@@ -150,6 +150,17 @@ __attribute__((constructor)) static void start(void)
 	preload_attach();
 }
 
+/*
+ * Runs after the program's atexit() functions. The other libraries' destructors may come later:
+ * what they do is not recorded. An exit that passes by here ends the recording of the thread in
+ * _exit(), or where the kernel stops it.
+ */
+__attribute__((destructor)) static void stop(void)
+{
+	preload_flush_stdout();
+	preload_thread_end();
+}
+
 /* ---- blocks --------------------------------------------------------------------------------- */
 
 static struct ring_block *take_block(struct ring_head *head)

@@ -20,7 +20,10 @@ enum preload_kind {
 #include "trace/records.def"
 };
 
-#define PRELOAD_EXPORT    __attribute__((visibility("default")))
+#define PRELOAD_EXPORT __attribute__((visibility("default")))
+/* one more name of an exported function, defined in the same file */
+#define PRELOAD_ALIAS(name, of)                                                                    \
+	__asm__(".globl " #name "\n.set " #name ", " #of "\n.type " #name ", @function\n");
 #define PRELOAD_SITE      ((uintptr_t)__builtin_return_address(0))
 #define PRELOAD_LIKELY(x) __builtin_expect(!!(x), 1)
 #define PRELOAD_RARE(x)   __builtin_expect(!!(x), 0)
@@ -188,6 +191,7 @@ void preload_record_text(
 uint64_t preload_token(void);
 void preload_thread_begin(void); /* makes sure that this thread has begun in the ring */
 void preload_thread_end(void);
+void preload_flush_stdout(void); /* what libc would do a little later, where we cannot see it */
 
 /* ---- call paths ----------------------------------------------------------------------------- */
 
@@ -222,7 +226,6 @@ PRELOAD_INLINE uint64_t preload_object(const volatile void *address, unsigned ty
 uint64_t preload_fd_object(int fd); /* object word of what fd is now; 0: not a descriptor */
 void preload_fd_forget(int fd);
 void preload_fd_forget_range(unsigned first, unsigned last);
-void preload_fd_connected(int fd); /* its addresses are known now */
 PRELOAD_INLINE unsigned preload_object_type(uint64_t object)
 {
 	return object >> RING_OBJECT_TYPE_SHIFT & 0xff;
@@ -232,15 +235,16 @@ PRELOAD_INLINE unsigned preload_object_type(uint64_t object)
 struct preload_io {
 	uint64_t object, begin_tsc, site;
 	unsigned op;
-	bool open; /* begun, not ended */
+	bool open;  /* begun, not ended */
+	bool peeks; /* a recv that leaves the data: recorded as a poll */
 };
 void preload_io_begin(struct preload_io *io, unsigned op, int fd, uint64_t nr_bytes, uint64_t site);
 void preload_io_end(struct preload_io *io, int64_t result); /* result as the call's; reads errno */
 void preload_io_unwind(
 	struct preload_io *io); /* cleanup: cancelled, or an exception went through */
 /* Both records afterwards, for calls that are known to have reached the kernel only then. */
-void preload_io_past(
-	unsigned op, int fd, uint64_t nr_bytes, uint64_t site, uint64_t begin_tsc, int64_t result);
+void preload_io_past(unsigned op, uint64_t object, uint64_t nr_bytes, uint64_t site,
+	uint64_t begin_tsc, int64_t result);
 
 /* ---- modules, annotations -----------------------------------------------------------------------
  */

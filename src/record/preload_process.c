@@ -6,6 +6,7 @@
 
 #include <alloca.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 /* ---- fork ----------------------------------------------------------------------------------- */
@@ -226,6 +227,50 @@ PRELOAD_EXPORT int waitid(idtype_t type, id_t id, siginfo_t *info, int options)
 	siginfo_t own = {0};
 	int result = PRELOAD_REAL(waitid)(type, id, info ? info : &own, options);
 	child_wait_end(&wait, result == 0 ? (info ? info : &own)->si_pid : 0);
+	return result;
+}
+
+/* libc keeps the child of system() to itself: that it was waited for is all we can say. */
+PRELOAD_EXPORT int system(const char *command)
+{
+	if (!command)
+		return PRELOAD_REAL(system)(command);
+	struct child_wait wait __attribute__((cleanup(child_wait_unwind)));
+	if (preload_active())
+		PRELOAD_RECORD(process_fork, 0, PRELOAD_SITE);
+	child_wait_begin(&wait, PRELOAD_SITE);
+	int result = PRELOAD_REAL(system)(command);
+	child_wait_end(&wait, 0);
+	return result;
+}
+
+PRELOAD_EXPORT FILE *popen(const char *command, const char *mode)
+{
+	if (preload_active())
+		PRELOAD_RECORD(process_fork, 0, PRELOAD_SITE);
+	FILE *stream = PRELOAD_REAL(popen)(command, mode);
+	if (stream)
+		preload_fd_forget(fileno(stream));
+	return stream;
+}
+
+/* glibc keeps the child's number behind the stream: FILE, vtable, pid. */
+static pid_t child_of(const FILE *stream)
+{
+	pid_t pid;
+	memcpy(&pid, (const char *)stream + sizeof *stream + sizeof(void *), sizeof pid);
+	return pid;
+}
+
+PRELOAD_EXPORT int pclose(FILE *stream)
+{
+	struct child_wait wait __attribute__((cleanup(child_wait_unwind)));
+	pid_t pid = child_of(stream);
+	fflush(stream); /* through our wrapper: the child may wait for the rest */
+	preload_fd_forget(fileno(stream));
+	child_wait_begin(&wait, PRELOAD_SITE);
+	int result = PRELOAD_REAL(pclose)(stream);
+	child_wait_end(&wait, result == -1 ? 0 : pid);
 	return result;
 }
 

@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * preload_stdio.c - streams. libc's own calls of read and write inside them cannot be intercepted,
+ * and most calls only move bytes in the stream's buffer. What the kernel moved is seen in the
+ * buffer's pointers: bytes asked for, plus what the buffer held before, less what it holds after.
+ * When that is not zero, io_begin and io_end are written when the call is over, the first with the
+ * stamp of the call's beginning.
+ *
+ * Exact for a stream that one thread uses at a time. Not seen: wide streams, scanf, and calls that
+ * libc makes on streams itself.
+ */
+#ifndef __NO_INLINE__
+#define __NO_INLINE__ 1 /* <stdio.h> shall not define what we define */
+#endif
+#include "record/preload.h"
+#include "record/preload_real.h"
+
+#include <stdio_ext.h>
+#include <string.h>
+
+#undef fread_unlocked
+#undef fwrite_unlocked
+
+enum { /* bits of glibc's FILE */
+	STREAM_EOF = 0x10,
+	STREAM_ERROR = 0x20,
+	STREAM_PUTTING = 0x800,
+};
+
+struct stream_call {
+	FILE *stream;
+	uint64_t begin_tsc, site;
+	int64_t held; /* in the buffer: unread, or unwritten */
+	int flags;
+	bool open, writes;
+};
+
+static int64_t held_bytes(const FILE *f, bool writes)
+{
+	if (writes)
+		return f->_flags & STREAM_PUTTING ? f->_IO_write_ptr - f->_IO_write_base : 0;
+	return f->_flags & STREAM_PUTTING ? 0 : f->_IO_read_end - f->_IO_read_ptr;
+}
+
+/* Can the call of n bytes be over without the kernel? */
+static bool is_in_buffer(const FILE *f, uint64_t n, bool writes)
+{
+	if (writes)
+		return (f->_flags & STREAM_PUTTING) && f->_IO_write_end > f->_IO_write_ptr &&
+		       n <= (uint64_t)(f->_IO_write_end - f->_IO_write_ptr);
+	return n <= (uint64_t)held_bytes(f, false);
+}
+
+static void stream_begin(
+	struct stream_call *call, FILE *stream, uint64_t nr_bytes, bool writes, uint64_t site)
+{
+	call->open = stream && stream->_mode <= 0 && stream->_fileno >= 0 &&
+		     !is_in_buffer(stream, nr_bytes, writes) && preload_active();
+	if (!call->open)
+		return;
+	call->stream = stream;
+	call->site = site;
+	call->writes = writes;
+	call->flags = stream->_flags;
+	call->held = held_bytes(stream, writes);
+	call->begin_tsc = preload_now();
+}
+
+/* `moved`: between the program and the stream. */
+static void stream_end(struct stream_call *call, int64_t moved)
+{
+	if (!call->open)
+		return;
+	const FILE *f = call->stream;
+	int64_t left = held_bytes(f, call->writes), result;
+	int news = f->_flags & ~call->flags, saved_errno = errno;
+	result = call->writes ? moved + call->held - left : moved + left - call->held;
+	if (result < 0)
+		result = 0;
+	if (news & STREAM_ERROR)
+		result = -1;
+	if (result != 0 || (!call->writes && (news & STREAM_EOF)))
+		preload_io_past(call->writes ? TRACE_IO_write : TRACE_IO_read,
+			preload_fd_object(f->_fileno), result > 0 ? (uint64_t)result : 0,
+			call->site, call->begin_tsc, result);
+	errno = saved_errno;
+}
+
+/*
+ * STREAM: name, result type, parameters, arguments, stream, what it does, bytes known before
+ * (UNKNOWN: never skip), expression of `result` for bytes moved.
+ */
+#define READS   false
+#define WRITES  true
+#define UNKNOWN UINT64_MAX
+#define STREAM(name, result_type, parameters, arguments, stream, direction, nr_bytes, moved)       \
+	PRELOAD_EXPORT result_type name parameters                                                 \
+	{                                                                                          \
+		struct stream_call call;                                                           \
+		stream_begin(&call, stream, nr_bytes, direction, PRELOAD_SITE);                    \
+		result_type result = PRELOAD_REAL(name) arguments;                                 \
+		stream_end(&call, (int64_t)(moved));                                               \
+		return result;                                                                     \
+	}
+
+/* ---- reading -------------------------------------------------------------------------------- */
+
+int __uflow(FILE *f);
+int __overflow(FILE *f, int c);
+STREAM(fread, size_t, (void *to, size_t size, size_t n, FILE *f), (to, size, n, f), f, READS,
+	size *n, size *result)
+STREAM(fread_unlocked, size_t, (void *to, size_t size, size_t n, FILE *f), (to, size, n, f), f,
+	READS, size *n, size *result)
+STREAM(fgets, char *, (char *to, int n, FILE *f), (to, n, f), f, READS, UNKNOWN,
+	result ? strlen(result) : 0)
+STREAM(fgets_unlocked, char *, (char *to, int n, FILE *f), (to, n, f), f, READS, UNKNOWN,
+	result ? strlen(result) : 0)
+STREAM(getdelim, ssize_t, (char **to, size_t *n, int end, FILE *f), (to, n, end, f), f, READS,
+	UNKNOWN, result > 0 ? result : 0)
+STREAM(fgetc, int, (FILE * f), (f), f, READS, 1, result != EOF)
+STREAM(__uflow, int, (FILE * f), (f), f, READS, 1, result != EOF)
+PRELOAD_ALIAS(__getdelim, getdelim)
+PRELOAD_ALIAS(getc, fgetc)
+PRELOAD_ALIAS(_IO_getc, fgetc)
+
+PRELOAD_EXPORT ssize_t getline(char **to, size_t *n, FILE *f)
+{
+	struct stream_call call;
+	stream_begin(&call, f, UNKNOWN, READS, PRELOAD_SITE);
+	ssize_t result = PRELOAD_REAL(getdelim)(to, n, '\n', f);
+	stream_end(&call, result > 0 ? result : 0);
+	return result;
+}
+
+PRELOAD_EXPORT int getchar(void)
+{
+	struct stream_call call;
+	stream_begin(&call, stdin, 1, READS, PRELOAD_SITE);
+	int result = PRELOAD_REAL(fgetc)(stdin);
+	stream_end(&call, result != EOF);
+	return result;
+}
+
+/* ---- writing -------------------------------------------------------------------------------- */
+
+STREAM(fwrite, size_t, (const void *from, size_t size, size_t n, FILE *f), (from, size, n, f), f,
+	WRITES, size *n, size *result)
+STREAM(fwrite_unlocked, size_t, (const void *from, size_t size, size_t n, FILE *f),
+	(from, size, n, f), f, WRITES, size *n, size *result)
+STREAM(fputs, int, (const char *from, FILE *f), (from, f), f, WRITES, UNKNOWN,
+	result >= 0 ? strlen(from) : 0)
+STREAM(fputs_unlocked, int, (const char *from, FILE *f), (from, f), f, WRITES, UNKNOWN,
+	result >= 0 ? strlen(from) : 0)
+STREAM(puts, int, (const char *from), (from), stdout, WRITES, UNKNOWN,
+	result >= 0 ? strlen(from) + 1 : 0)
+STREAM(fputc, int, (int c, FILE *f), (c, f), f, WRITES, 1, result != EOF)
+STREAM(putchar, int, (int c), (c), stdout, WRITES, 1, result != EOF)
+STREAM(__overflow, int, (FILE * f, int c), (f, c), f, WRITES, UNKNOWN, c != EOF && result != EOF)
+STREAM(fflush, int, (FILE * f), (f), f ? f : stdout, WRITES, UNKNOWN, 0 * result)
+STREAM(fflush_unlocked, int, (FILE * f), (f), f ? f : stdout, WRITES, UNKNOWN, 0 * result)
+PRELOAD_ALIAS(putc, fputc)
+PRELOAD_ALIAS(_IO_putc, fputc)
+
+static int print(FILE *f, const char *format, va_list list, uint64_t site)
+{
+	struct stream_call call;
+	stream_begin(&call, f, UNKNOWN, WRITES, site);
+	int result = PRELOAD_REAL(vfprintf)(f, format, list);
+	stream_end(&call, result > 0 ? result : 0);
+	return result;
+}
+
+static int print_checked(FILE *f, int flag, const char *format, va_list list, uint64_t site)
+{
+	struct stream_call call;
+	stream_begin(&call, f, UNKNOWN, WRITES, site);
+	int result = PRELOAD_REAL(__vfprintf_chk)(f, flag, format, list);
+	stream_end(&call, result > 0 ? result : 0);
+	return result;
+}
+
+#define PRINT(name, last, parameters, call)                                                        \
+	PRELOAD_EXPORT int name parameters;                                                        \
+	int name parameters                                                                        \
+	{                                                                                          \
+		va_list list;                                                                      \
+		va_start(list, last);                                                              \
+		int result = call;                                                                 \
+		va_end(list);                                                                      \
+		return result;                                                                     \
+	}
+PRINT(printf, format, (const char *format, ...), print(stdout, format, list, PRELOAD_SITE))
+PRINT(fprintf, format, (FILE * f, const char *format, ...), print(f, format, list, PRELOAD_SITE))
+PRINT(__printf_chk, format, (int flag, const char *format, ...),
+	print_checked(stdout, flag, format, list, PRELOAD_SITE))
+PRINT(__fprintf_chk, format, (FILE * f, int flag, const char *format, ...),
+	print_checked(f, flag, format, list, PRELOAD_SITE))
+
+PRELOAD_EXPORT int vprintf(const char *format, va_list list)
+{
+	return print(stdout, format, list, PRELOAD_SITE);
+}
+
+PRELOAD_EXPORT int vfprintf(FILE *f, const char *format, va_list list)
+{
+	return print(f, format, list, PRELOAD_SITE);
+}
+
+PRELOAD_EXPORT int __vprintf_chk(int flag, const char *format, va_list list);
+int __vprintf_chk(int flag, const char *format, va_list list)
+{
+	return print_checked(stdout, flag, format, list, PRELOAD_SITE);
+}
+
+PRELOAD_EXPORT int __vfprintf_chk(FILE *f, int flag, const char *format, va_list list);
+int __vfprintf_chk(FILE *f, int flag, const char *format, va_list list)
+{
+	return print_checked(f, flag, format, list, PRELOAD_SITE);
+}
+
+/* ---- opening and closing -------------------------------------------------------------------- */
+
+PRELOAD_EXPORT FILE *fopen(const char *path, const char *mode)
+{
+	FILE *f = PRELOAD_REAL(fopen)(path, mode);
+	if (f)
+		preload_fd_forget(f->_fileno);
+	return f;
+}
+PRELOAD_ALIAS(fopen64, fopen)
+
+PRELOAD_EXPORT FILE *freopen(const char *path, const char *mode, FILE *f)
+{
+	int old = f->_fileno;
+	preload_fd_forget(old);
+	FILE *result = PRELOAD_REAL(freopen)(path, mode, f);
+	if (result)
+		preload_fd_forget(result->_fileno);
+	return result;
+}
+PRELOAD_ALIAS(freopen64, freopen)
+
+/* After the call there is neither a stream nor a descriptor to look at. */
+PRELOAD_EXPORT int fclose(FILE *f)
+{
+	uint64_t begin_tsc = preload_now(), object = 0;
+	int64_t held = f->_mode <= 0 && preload_active() ? held_bytes(f, true) : 0;
+	if (held > 0 && f->_fileno >= 0)
+		object = preload_fd_object(f->_fileno);
+	preload_fd_forget(f->_fileno);
+	int result = PRELOAD_REAL(fclose)(f);
+	if (object)
+		preload_io_past(TRACE_IO_write, object, (uint64_t)held, PRELOAD_SITE, begin_tsc,
+			result == 0 ? held : -1);
+	return result;
+}
+
+/* Not locked: libc's own flush at exit is not either, for a thread that is being stopped may hold
+ * the lock. */
+void preload_flush_stdout(void)
+{
+	if (preload_active() && __fpending(stdout) > 0)
+		fflush_unlocked(stdout);
+}
