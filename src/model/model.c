@@ -188,8 +188,11 @@ uint32_t model_make_queue(struct model *m, uint64_t initial, uint32_t object,
 {
 	struct graph_queue_options o = {
 		.initial = initial,
-		.latency_state = model_make_state(m, MODEL_STATE_latency, NONE, latency_class, 0,
-			latency_class == NONE ? (uint32_t)type : NONE),
+		.latency_state =
+			type == TRACE_OBJECT_NR
+				? model_make_state(m, MODEL_STATE_runnable, NONE, NONE, 0, NONE)
+				: model_make_state(m, MODEL_STATE_latency, NONE, latency_class, 0,
+					  latency_class == NONE ? (uint32_t)type : NONE),
 		.lifo = lifo,
 	};
 	if (object && object < m->defs->nr_objects && type == TRACE_OBJECT_queue)

@@ -256,16 +256,14 @@ static void add_state_name(struct model *m, struct base_str *s, const struct sta
 		break;
 	case MODEL_STATE_latency:
 		if (class_ix == NONE) {
-			base_str_add(s, st->aux == TRACE_OBJECT_NR
-						? "switch from thread to thread"
-						: "start or end of a thread or process");
+			base_str_add(s, "start or end of a thread or process");
 			break;
 		}
 		base_str_add(s, "hand-over of ");
 		add_class(m, s, class_ix);
 		break;
-	case MODEL_STATE_runnable:
-		base_str_addf(s, "waiting for a processor in %s", m->role[st->role].name);
+	case MODEL_STATE_runnable: /* what ours had is followed to them: this is the rest */
+		base_str_add(s, "waiting for a processor that other programs had");
 		break;
 	case MODEL_STATE_blocked:
 		base_str_add(s, "blocked outside every recorded call");

@@ -253,7 +253,7 @@ void rule_cpu_out(struct model *m, struct thread *t, const struct trace_record *
 	if (r->u.cpu_out.preempted) {
 		t->resume_state = t->graph_state;
 		model_verb(m, t, VERB_wait_empty, r->time_ns, queue, 1,
-			model_make_state(m, MODEL_STATE_runnable, t->role, NONE, 0, NONE), 0);
+			model_make_state(m, MODEL_STATE_runnable, NONE, NONE, 0, NONE), 0);
 		t->mode = MODE_RUNNABLE;
 		return;
 	}
@@ -282,10 +282,10 @@ void rule_cpu_in(struct model *m, struct thread *t, const struct trace_record *r
 	uint32_t queue = processor_queue(m, r->u.cpu_in.processor);
 	if (queue == NONE)
 		return;
-	/* Who left it in this very switch is whom it was waited for; else another program had it,
-	 * or nobody. */
+	/* A runnable thread waits for whoever of ours left the processor last, and then for other
+	 * programs. */
 	const struct object *p = &m->processor[r->u.cpu_in.processor];
-	bool ours = p->user && p->user != t->stream && r->time_ns - p->left_ns <= SWITCH_MAX_NS;
+	bool ours = p->user && p->user != t->stream;
 	switch (t->mode) {
 	case MODE_RUNNING:
 		return;
@@ -298,7 +298,10 @@ void rule_cpu_in(struct model *m, struct thread *t, const struct trace_record *r
 		model_verb(m, t, VERB_state, r->time_ns, 0, 0, t->resume_state, 0);
 		return;
 	case MODE_WAITING:
-		t->processor_queue = ours ? queue : NONE;
+		/* one that was asleep waited for it only if it came in the very switch in which
+		 * that one left */
+		if (ours && r->time_ns - p->left_ns <= SWITCH_MAX_NS)
+			t->processor_queue = queue;
 		return;
 	}
 }
