@@ -161,7 +161,7 @@ static enum base_status add_actor(
 static enum base_status add_path_state(
 	struct rows *w, const struct graph_path_state *p, struct base_err *err)
 {
-	size_t i;
+	size_t i = 0;
 	enum base_status s = find_row(w, p, &i, err);
 	if (s != BASE_OK)
 		return s;

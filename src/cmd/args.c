@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* args.c - parsing by table; values with units; nearest match. */
+#include "cmd/cmd.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- options that many commands have
+ * ------------------------------------------------------------- */
+
+static const struct {
+	unsigned flag; /* 0: every command */
+	struct cmd_option option;
+} common[] = {
+	{CMD_JSON, {"json", 0, NULL, NULL, "one JSON document instead of text"}},
+	{CMD_MEMORY, {"max-memory", 0, "SIZE", NULL,
+			     "give up beyond that much memory for the graph (default 2G)"}},
+	{CMD_PROGRESS, {"progress", 0, "WHEN", "auto always never",
+			       "progress bar on standard error (auto: on a terminal, after half a "
+			       "second)"}},
+	{CMD_PROGRESS, {"quiet", 'q', NULL, NULL, "no notes on standard error, only errors"}},
+	{0, {"color", 0, "WHEN", "auto always never",
+		    "colours (auto: on a terminal, unless NO_COLOR)"}},
+	{0, {"help", 'h', NULL, NULL, "this text"}},
+};
+
+const struct cmd_option *cmd_common_option(unsigned flags, size_t i)
+{
+	for (size_t k = 0; k < BASE_COUNT(common); k++)
+		if ((!common[k].flag || flags & common[k].flag) && !i--)
+			return &common[k].option;
+	return NULL;
+}
+
+const struct cmd_option *cmd_option_at(const struct cmd_spec *spec, size_t i)
+{
+	const struct cmd_details *d = spec->details;
+	return i < d->nr_options ? &d->option[i]
+				 : cmd_common_option(spec->flags, i - d->nr_options);
+}
+
+/* ---- nearest match
+ * ---------------------------------------------------------------------------------- */
+
+enum { WORD_MAX = 48 };
+
+/* Levenshtein's distance, with swapped neighbours as one step. */
+static unsigned distance(const char *a, const char *b)
+{
+	size_t na = strlen(a), nb = strlen(b);
+	unsigned row[3][WORD_MAX + 1];
+	if (na > WORD_MAX || nb > WORD_MAX)
+		return WORD_MAX;
+	for (size_t j = 0; j <= nb; j++)
+		row[0][j] = (unsigned)j;
+	for (size_t i = 1; i <= na; i++) {
+		unsigned *now = row[i % 3];
+		const unsigned *last = row[(i - 1) % 3], *before = row[(i + 1) % 3];
+		now[0] = (unsigned)i;
+		for (size_t j = 1; j <= nb; j++) {
+			unsigned best = last[j - 1] + (a[i - 1] != b[j - 1]);
+			best = last[j] + 1 < best ? last[j] + 1 : best;
+			best = now[j - 1] + 1 < best ? now[j - 1] + 1 : best;
+			if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] &&
+				before[j - 2] + 1 < best)
+				best = before[j - 2] + 1;
+			now[j] = best;
+		}
+	}
+	return row[na % 3][nb];
+}
+
+const char *cmd_nearest(
+	const char *word, const char *(*next)(const void *ctx, size_t i), const void *ctx)
+{
+	const char *best = NULL, *candidate;
+	unsigned least = (unsigned)strlen(word) / 3 + 2; /* below it: near */
+	for (size_t i = 0; (candidate = next(ctx, i)); i++) {
+		unsigned d = distance(word, candidate);
+		if (d < least) {
+			least = d;
+			best = candidate;
+		}
+	}
+	return best;
+}
+
+static const char *next_option(const void *ctx, size_t i)
+{
+	const struct cmd_option *o = cmd_option_at(ctx, i);
+	return o ? o->name : NULL;
+}
+
+/* ---- parsing
+ * ------------------------------------------------------------------------------------------ */
+
+static const struct cmd_option *find_option(
+	const struct cmd_spec *spec, const char *name, size_t length, char letter)
+{
+	const struct cmd_option *o;
+	for (size_t i = 0; (o = cmd_option_at(spec, i)); i++)
+		if (letter ? o->letter == letter
+			   : strlen(o->name) == length && !strncmp(o->name, name, length))
+			return o;
+	return NULL;
+}
+
+static bool is_choice(const char *choices, const char *value)
+{
+	size_t length = strlen(value);
+	for (const char *p = choices; *p; p += strspn(p, " ")) {
+		size_t n = strcspn(p, " ");
+		if (n == length && !strncmp(p, value, n))
+			return true;
+		p += n;
+	}
+	return false;
+}
+
+static bool keep_option(struct cmd *c, const struct cmd_option *o, const char *value)
+{
+	if (value && o->choices && *o->choices != '@' && !is_choice(o->choices, value)) {
+		cmd_usage(c, "--%s: '%s' is none of: %s", o->name, value, o->choices);
+		return false;
+	}
+	if (c->nr_given == CMD_GIVEN_MAX) {
+		cmd_usage(c, "more than %d options", CMD_GIVEN_MAX);
+		return false;
+	}
+	c->given[c->nr_given].option = o;
+	c->given[c->nr_given++].value = value ? value : "";
+	return true;
+}
+
+static bool unknown_option(struct cmd *c, const char *word, const char *name, size_t length)
+{
+	struct base_str s = {0};
+	base_str_add_bytes(&s, name, length);
+	const char *near = length > 1 ? cmd_nearest(base_str_text(&s), next_option, c->spec) : NULL;
+	if (near)
+		cmd_usage(c, "unknown option '%s'; did you mean --%s?", word, near);
+	else
+		cmd_usage(c, "unknown option '%s'", word);
+	base_str_fini(&s);
+	return false;
+}
+
+/* One word that begins with '-'. *i moves on when the value is the next word. */
+static bool parse_option(struct cmd *c, int argc, char **argv, int *i)
+{
+	const char *word = argv[*i];
+	bool is_long = word[1] == '-';
+	const char *name = word + 1 + is_long, *value = NULL;
+	size_t length = is_long ? strcspn(name, "=") : 1;
+	const struct cmd_option *o = find_option(c->spec, name, length, is_long ? 0 : *name);
+	if (!o)
+		return unknown_option(c, word, name, is_long ? length : strlen(name));
+	if (name[length])
+		value = name + length + is_long;
+	if (!o->value && value) {
+		if (is_long)
+			cmd_usage(c, "--%s takes no value", o->name);
+		else
+			cmd_usage(c, "'%s': give each option a word of its own", word);
+		return false;
+	}
+	if (o->value && !value) {
+		if (*i + 1 >= argc) {
+			cmd_usage(c, "--%s needs a value (%s)", o->name, o->value);
+			return false;
+		}
+		value = argv[++*i];
+	}
+	return keep_option(c, o, value);
+}
+
+bool cmd_parse(struct cmd *c, int argc, char **argv)
+{
+	int i = 0;
+	bool options = true;
+	c->operand = argv;
+	c->nr_operands = 0;
+	while (i < argc) {
+		char *word = argv[i];
+		bool dashes = !strcmp(word, "--");
+		if (options && dashes && !(c->spec->flags & CMD_DASHES)) {
+			options = false;
+			i++;
+			continue;
+		}
+		bool is_option = options && word[0] == '-' && word[1] && !dashes;
+		if (!is_option) {
+			c->operand[c->nr_operands++] = word; /* at or before argv[i] */
+			options = options && !(c->spec->flags & CMD_PROGRAM);
+		} else if (!parse_option(c, argc, argv, &i)) {
+			return false;
+		}
+		i++;
+	}
+	const char *color = cmd_value(c, "color");
+	cmd_terminal_init(&c->term, !color            ? CMD_AUTO
+				    : *color == 'n'   ? CMD_NEVER
+				    : color[1] == 'l' ? CMD_ALWAYS
+						      : CMD_AUTO);
+	if (c->spec->flags & CMD_PROGRESS) {
+		const char *when = cmd_value(c, "progress");
+		c->progress.when = !when            ? CMD_AUTO
+				   : *when == 'n'   ? CMD_NEVER
+				   : when[1] == 'l' ? CMD_ALWAYS
+						    : CMD_AUTO;
+	}
+	return true;
+}
+
+/* ---- what was given
+ * ------------------------------------------------------------------------------------- */
+
+static const struct cmd_option *promised(const struct cmd *c, const char *option)
+{
+	const struct cmd_option *o = find_option(c->spec, option, strlen(option), 0);
+	BASE_ASSERT(o != NULL);
+	return o;
+}
+
+const char *cmd_value(const struct cmd *c, const char *option)
+{
+	const struct cmd_option *o = promised(c, option);
+	for (size_t i = c->nr_given; i-- > 0;)
+		if (c->given[i].option == o)
+			return c->given[i].value;
+	return NULL;
+}
+
+bool cmd_given(const struct cmd *c, const char *option)
+{
+	return cmd_value(c, option) != NULL;
+}
+
+size_t cmd_values(const struct cmd *c, const char *option, const char **value, size_t max)
+{
+	const struct cmd_option *o = promised(c, option);
+	size_t nr = 0;
+	for (size_t i = 0; i < c->nr_given && nr < max; i++)
+		if (c->given[i].option == o)
+			value[nr++] = c->given[i].value;
+	return nr;
+}
+
+struct unit {
+	const char *name;
+	double factor;
+};
+
+/* A number that is not negative, and one of these units; the table's first is for none. */
+static bool parse_with_unit(
+	const char *text, const struct unit *unit, size_t nr_units, uint64_t *ret)
+{
+	char *end;
+	errno = 0;
+	double n = strtod(text, &end);
+	if (end == text || errno || !(n >= 0) || !isfinite(n))
+		return false;
+	for (size_t i = 0; i < nr_units; i++) {
+		if (strcmp(end, unit[i].name) != 0)
+			continue;
+		n *= unit[i].factor;
+		if (n >= 1.8e19)
+			return false;
+		*ret = (uint64_t)llround(n > 9.2e18 ? 9.2e18 : n);
+		return true;
+	}
+	return false;
+}
+
+bool cmd_value_count(struct cmd *c, const char *option, uint64_t *ret)
+{
+	const char *text = cmd_value(c, option);
+	char *end;
+	if (!text)
+		return true;
+	errno = 0;
+	unsigned long long n = strtoull(text, &end, 10);
+	if (errno || *end || *text < '0' || *text > '9') {
+		cmd_usage(c, "--%s: '%s' is no count", option, text);
+		return false;
+	}
+	*ret = n;
+	return true;
+}
+
+bool cmd_value_time(struct cmd *c, const char *option, uint64_t *ret_ns)
+{
+	static const struct unit unit[] = {{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}};
+	const char *text = cmd_value(c, option);
+	if (!text || parse_with_unit(text, unit, BASE_COUNT(unit), ret_ns))
+		return true;
+	cmd_usage(c, "--%s: '%s' is no time; write it like 1.5s, 20ms, 300us or 7ns", option, text);
+	return false;
+}
+
+bool cmd_value_size(struct cmd *c, const char *option, uint64_t *ret_bytes)
+{
+	static const struct unit unit[] = {
+		{"", 1}, {"K", 1024}, {"M", 1 << 20}, {"G", 1 << 30}, {"T", 0x1p40}};
+	const char *text = cmd_value(c, option);
+	if (!text || parse_with_unit(text, unit, BASE_COUNT(unit), ret_bytes))
+		return true;
+	cmd_usage(c, "--%s: '%s' is no size; write it like 512M or 4G", option, text);
+	return false;
+}

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cmd.h - shared by the subcommands; nothing else includes it. */
+#ifndef LONGPOLE_CMD_CMD_H
+#define LONGPOLE_CMD_CMD_H
+
+#include "base/base.h"
+#include "report/report.h"
+#include "trace/trace.h"
+
+#include <stdio.h>
+
+/* ---- the tables -------------------------------------------------------------------------------
+ */
+
+enum cmd_exit { CMD_OK = 0, CMD_GATE = 1, CMD_USAGE = 2, CMD_BAD_TRACE = 3, CMD_ENVIRONMENT = 4 };
+
+enum cmd_group {
+	CMD_GROUP_RECORD,
+	CMD_GROUP_ANALYSE,
+	CMD_GROUP_LOOK,
+	CMD_GROUP_HELP,
+	CMD_GROUP_NR
+};
+
+enum {
+	CMD_READS_TRACE = 1, /* first operand: a trace, or none: the newest *.lpt here */
+	CMD_PROGRAM = 2,  /* everything from the first operand on is a program and its arguments */
+	CMD_DASHES = 4,   /* "--" is an operand */
+	CMD_PROGRESS = 8, /* --progress, --quiet */
+	CMD_JSON = 16,    /* --json */
+	CMD_MEMORY = 32,  /* --max-memory */
+	CMD_ANALYSES = CMD_READS_TRACE | CMD_PROGRESS | CMD_JSON | CMD_MEMORY,
+};
+
+struct cmd_option {
+	const char *name;
+	char letter;         /* 0: none */
+	const char *value;   /* what --help calls it; NULL: takes none */
+	const char *choices; /* for completion and checking: "a b c"; "@file"; NULL: anything */
+	const char *doc;
+};
+struct cmd_details {
+	const char *usage; /* after "longpole NAME " */
+	const char *about; /* for --help; a paragraph */
+	const struct cmd_option *option;
+	size_t nr_options;
+	const char *example[4]; /* lines; NULL ends */
+};
+struct cmd;
+struct cmd_spec {
+	const char *name, *summary;
+	enum cmd_group group;
+	unsigned flags;
+	const struct cmd_details *details;
+	int (*run)(struct cmd *c);
+};
+#define CMD(name, group, flags, summary)                                                           \
+	extern const struct cmd_details cmd_details_##name;                                        \
+	int cmd_run_##name(struct cmd *c);
+#include "cmd/commands.def"
+
+const struct cmd_spec *cmd_table(size_t *ret_nr);
+const struct cmd_spec *cmd_find(const char *name); /* NULL: none */
+/* Options of all commands with these flags; NULL ends the enumeration. */
+const struct cmd_option *cmd_common_option(unsigned flags, size_t i);
+/* i-th option of a command: its own, then the common ones; NULL: no more. */
+const struct cmd_option *cmd_option_at(const struct cmd_spec *spec, size_t i);
+extern const char *const cmd_group_title[CMD_GROUP_NR];
+
+/* ---- one invocation ----------------------------------------------------------------------------
+ */
+
+enum { CMD_GIVEN_MAX = 64 };
+enum cmd_when { CMD_AUTO, CMD_ALWAYS, CMD_NEVER };
+
+struct cmd_terminal {
+	bool color_out, color_err, utf8, err_is_tty, dumb;
+	unsigned columns;
+};
+struct cmd_progress {
+	enum cmd_when when;
+	uint64_t began_ns, drawn_ns;
+	const char *what;
+	bool visible;
+};
+struct cmd {
+	const struct cmd_spec *spec;
+	struct {
+		const struct cmd_option *option;
+		const char *value;
+	} given[CMD_GIVEN_MAX];
+	size_t nr_given;
+	char **operand;
+	size_t nr_operands;
+	struct cmd_terminal term;
+	struct cmd_progress progress;
+	struct base_err err;
+};
+
+/* Parses argv (after the command's name). False: a message was printed; exit with CMD_USAGE. */
+bool cmd_parse(struct cmd *c, int argc, char **argv);
+bool cmd_given(const struct cmd *c, const char *option);
+const char *cmd_value(
+	const struct cmd *c, const char *option); /* last one given; NULL: not given */
+size_t cmd_values(const struct cmd *c, const char *option, const char **value, size_t max);
+/* Values with units. False: a message was printed. *ret is left alone when not given. */
+bool cmd_value_count(struct cmd *c, const char *option, uint64_t *ret);
+bool cmd_value_time(
+	struct cmd *c, const char *option, uint64_t *ret_ns); /* 10ms, 1.5s, 250us, 7ns */
+bool cmd_value_size(struct cmd *c, const char *option, uint64_t *ret_bytes); /* 512, 64K, 2G */
+/* The candidate nearest to `word`; NULL: none is near. next() returns NULL at the end. */
+const char *cmd_nearest(
+	const char *word, const char *(*next)(const void *ctx, size_t i), const void *ctx);
+
+/* ---- terminal
+ * ------------------------------------------------------------------------------------ */
+
+void cmd_terminal_init(struct cmd_terminal *t, enum cmd_when color);
+struct report_style cmd_style(const struct cmd *c);
+/* Messages to standard error, cleaned. */
+void cmd_note(struct cmd *c, const char *fmt, ...) BASE_PRINTF(2, 3);
+int cmd_usage(struct cmd *c, const char *fmt, ...) BASE_PRINTF(2, 3); /* returns CMD_USAGE */
+/* Prints c->err and returns the exit status that goes with it. */
+int cmd_fail(struct cmd *c, enum base_status s);
+int cmd_exit_of(enum base_status s);
+/* Writes a finished answer (and frees it): CMD_OK or the exit status after a message. */
+int cmd_write(struct cmd *c, struct base_str *text);
+int cmd_write_json(struct cmd *c, json_t *json);
+
+void cmd_progress_reset(struct cmd *c);
+void cmd_progress_show(
+	struct cmd *c, const char *what, uint64_t done, uint64_t all, const char *unit);
+void cmd_progress_text(struct cmd *c, const char *text);
+void cmd_progress_clear(struct cmd *c);
+uint64_t cmd_now_ns(void);
+
+/* ---- traces
+ * --------------------------------------------------------------------------------------- */
+
+/* The trace operand, else the newest *.lpt of the directory; NULL: a message was printed. `buf`
+ * holds a found name. */
+struct cmd_trace_name {
+	char buf[256];
+};
+const char *cmd_trace_path(struct cmd *c, struct cmd_trace_name *name);
+/* Opens it and fills a report_run with progress. CMD_OK, or an exit status after a message. */
+int cmd_open(struct cmd *c, const char *path, struct report_run *ret);
+/* Reads a file of at most limit bytes; NULL: a message was printed. base_free() it. */
+char *cmd_read_file(struct cmd *c, const char *path, size_t limit_bytes);
+
+/* What `report` prints for a trace; also the second half of `longpole PROG`. */
+int cmd_report_trace(struct cmd *c, const char *path, bool full, bool json);
+extern const struct cmd_spec cmd_default_spec;
+void cmd_help_text(
+	struct base_str *out, const struct cmd_spec *spec, const struct report_style *st);
+void cmd_help_overview(struct base_str *out, const struct report_style *st);
+
+#endif

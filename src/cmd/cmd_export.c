@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cmd_export.c - `longpole export`: the trace in another tool's format. */
+#include "cmd/cmd.h"
+
+#include "config.h"
+#include "format/format.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { PATH_BYTES = 4096 };
+
+static const struct cmd_option option[] = {
+	{"format", 'f', "FORMAT", "perfetto speedscope collapsed", "which (default perfetto)"},
+	{"output", 'o', "FILE", "@file",
+		"where to (default: the trace's name with another ending); -: standard output"},
+	{"weight", 0, "WEIGHT", "path wait",
+		"collapsed: stacks weighted by the critical path, or by waiting (default path)"},
+	{"from", 0, "TIME", NULL, "only what happens at TIME (as 1.5s, 20ms, 300us) and later"},
+	{"to", 0, "TIME", NULL, "only what happens before TIME"},
+	{"min-duration", 0, "TIME", NULL, "leave shorter slices of threads out"},
+	{"thread", 0, "NAME", NULL, "only threads with NAME in their name"},
+	{"max-events", 0, "N", NULL, "write more than the format's viewers take well"},
+};
+
+const struct cmd_details cmd_details_export = {
+	.usage = "[OPTIONS] [TRACE]",
+	.about = "Writes the threads' waits and the critical path for ui.perfetto.dev (perfetto), "
+		 "speedscope.app (speedscope) or flame graph tools (collapsed).",
+	.option = option,
+	.nr_options = BASE_COUNT(option),
+	.example = {"longpole export --format=perfetto -o server.pftrace server.lpt",
+		"longpole export -f collapsed --weight=wait -o - server.lpt",
+		"longpole export -f speedscope --from=1s --to=2s server.lpt"},
+};
+
+struct file {
+	FILE *f;
+	const char *path;
+};
+
+static enum base_status write_file(
+	void *ctx, const void *bytes, size_t length, struct base_err *err)
+{
+	const struct file *o = ctx;
+	if (fwrite(bytes, 1, length, o->f) == length)
+		return BASE_OK;
+	return base_fail_errno(err, errno, "%s: writing", o->path);
+}
+
+/* server.lpt -> server.pftrace, beside it. */
+static const char *output_path(
+	struct cmd *c, const char *trace, const struct format_desc *f, char buf[PATH_BYTES])
+{
+	const char *given = cmd_value(c, "output");
+	size_t length = strlen(trace);
+	if (given)
+		return given;
+	if (length > 4 && !strcmp(trace + length - 4, ".lpt"))
+		length -= 4;
+	int n = snprintf(buf, PATH_BYTES, "%.*s%s",
+		(int)(length < PATH_BYTES ? length : PATH_BYTES), trace, f->suffix);
+	if (n > 0 && n < PATH_BYTES)
+		return buf;
+	cmd_usage(c, "the trace's name is too long to make another of it; use -o");
+	return NULL;
+}
+
+static bool options(struct cmd *c, const struct format_desc *f, struct format_options *o)
+{
+	const char *weight = cmd_value(c, "weight");
+	if (weight && !(f->flags & FORMAT_WEIGHTS)) {
+		cmd_usage(c, "--weight is for --format=collapsed");
+		return false;
+	}
+	o->weight = weight && !strcmp(weight, "wait") ? FORMAT_WEIGHT_wait : FORMAT_WEIGHT_path;
+	o->thread = cmd_value(c, "thread");
+	bool window = cmd_given(c, "from") || cmd_given(c, "to") || cmd_given(c, "min-duration") ||
+		      o->thread;
+	if (window && f->flags & FORMAT_WEIGHTS && o->weight == FORMAT_WEIGHT_path) {
+		cmd_usage(c, "--from, --to, --min-duration and --thread do not apply to the path's "
+			     "weights; "
+			     "use --weight=wait");
+		return false;
+	}
+	return cmd_value_time(c, "from", &o->from_ns) && cmd_value_time(c, "to", &o->to_ns) &&
+	       cmd_value_time(c, "min-duration", &o->min_duration_ns) &&
+	       cmd_value_count(c, "max-events", &o->max_events);
+}
+
+static void model_progress(void *ctx, uint64_t done_records, uint64_t all_records)
+{
+	cmd_progress_show(ctx, "finding the critical path", done_records, all_records, "records");
+}
+
+static enum base_status export_to(struct cmd *c, const struct format_desc *f,
+	const struct report_run *run, const struct format_options *o,
+	const struct format_sink *sink)
+{
+	struct model_options mo = {
+		.size = sizeof mo,
+		.keep_path = true,
+		.progress = model_progress,
+		.progress_ctx = c,
+	};
+	struct format_input in = {.reader = run->reader,
+		.name = run->trace_path,
+		.tool = "longpole " LONGPOLE_VERSION};
+	enum base_status s = model_run(run->reader, &mo, &in.model, &c->err);
+	if (s == BASE_OK)
+		s = format_export(f, &in, o, sink, &c->err);
+	model_free(in.model);
+	return s;
+}
+
+/* The file appears whole or not at all: a name of its own first. */
+static int export_file(struct cmd *c, const struct format_desc *f, const struct report_run *run,
+	const struct format_options *o, const char *path)
+{
+	struct base_str temporary = {0};
+	struct file out = {.path = path};
+	bool to_stdout = !strcmp(path, "-");
+	base_str_addf(&temporary, "%s.part", path);
+	out.f = to_stdout          ? stdout
+		: temporary.failed ? NULL
+				   : fopen(base_str_text(&temporary), "we");
+	enum base_status s = out.f ? BASE_OK : base_fail_errno(&c->err, errno, "%s: opening", path);
+	struct format_sink sink = {.write = write_file, .ctx = &out};
+	if (s == BASE_OK)
+		s = export_to(c, f, run, o, &sink);
+	if (out.f && (to_stdout ? fflush(out.f) : fclose(out.f)) && s == BASE_OK)
+		s = base_fail_errno(&c->err, errno, "%s: writing", path);
+	if (!to_stdout && s == BASE_OK && rename(base_str_text(&temporary), path))
+		s = base_fail_errno(&c->err, errno, "%s: renaming", path);
+	if (!to_stdout && out.f && s != BASE_OK)
+		unlink(base_str_text(&temporary));
+	base_str_fini(&temporary);
+	if (s != BASE_OK)
+		return cmd_fail(c, s);
+	if (!to_stdout)
+		cmd_note(c, "wrote %s (%s)", path, f->doc);
+	return CMD_OK;
+}
+
+int cmd_run_export(struct cmd *c)
+{
+	char buf[PATH_BYTES];
+	struct cmd_trace_name name;
+	struct report_run run;
+	const char *format = cmd_value(c, "format");
+	const struct format_desc *f = format_find(format ? format : "perfetto");
+	struct format_options o = {.size = sizeof o};
+	BASE_ASSERT(
+		f !=
+		NULL); /* the option's choices are the table's names: tests/unit/test_cmd_tables */
+	if (!options(c, f, &o))
+		return CMD_USAGE;
+	if (c->nr_operands > 1)
+		return cmd_usage(c, "one trace at a time");
+	const char *trace = cmd_trace_path(c, &name);
+	const char *path = trace ? output_path(c, trace, f, buf) : NULL;
+	if (!path)
+		return CMD_USAGE;
+	if (!strcmp(path, "-") && f->flags & FORMAT_BINARY && isatty(STDOUT_FILENO))
+		return cmd_usage(c, "%s is binary: give a file with -o, or redirect", f->name);
+	int exit_status = cmd_open(c, trace, &run);
+	if (exit_status != CMD_OK)
+		return exit_status;
+	exit_status = export_file(c, f, &run, &o, path);
+	trace_reader_close(run.reader);
+	return exit_status;
+}

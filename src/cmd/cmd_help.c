@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cmd_help.c - help from the tables, for people and as JSON. */
+#include "cmd/cmd.h"
+
+#include "config.h"
+
+#include <string.h>
+
+static const struct cmd_option option[] = {
+	{"json", 0, NULL, NULL, "all commands and their options as one JSON document"},
+};
+
+const struct cmd_details cmd_details_help = {
+	.usage = "[COMMAND]",
+	.about = "Without a command: what longpole can do. 'longpole COMMAND --help' says the same "
+		 "as "
+		 "'longpole help COMMAND'; 'man longpole-COMMAND' says more.",
+	.option = option,
+	.nr_options = BASE_COUNT(option),
+	.example = {"longpole help whatif", "longpole help --json | jq -r '.commands[].name'"},
+};
+
+static void wrap(struct base_str *out, const char *text, size_t indent, size_t columns)
+{
+	size_t at = indent;
+	for (bool first = true; *text; first = false) {
+		size_t length = strcspn(text, " ");
+		if (!first && at + 1 + length > columns) {
+			base_str_addf(out, "\n%*s", (int)indent, "");
+			at = indent;
+		} else if (!first) {
+			base_str_add(out, " ");
+			at++;
+		}
+		base_str_add_bytes(out, text, length);
+		at += length;
+		text += length;
+		text += strspn(text, " ");
+	}
+	base_str_add(out, "\n");
+}
+
+static void title(struct base_str *out, const struct report_style *st, const char *text)
+{
+	base_str_addf(
+		out, "%s%s%s\n", st->color ? "\033[1m" : "", text, st->color ? "\033[0m" : "");
+}
+
+static void option_line(struct base_str *out, const struct cmd_option *o, size_t columns)
+{
+	enum { DOC_AT = 26 };
+	struct base_str left = {0};
+	if (o->letter)
+		base_str_addf(&left, "  -%c, ", o->letter);
+	else
+		base_str_add(&left, "      ");
+	base_str_addf(&left, "--%s%s%s", o->name, o->value ? "=" : "", o->value ? o->value : "");
+	base_str_add(out, base_str_text(&left));
+	if (left.length >= DOC_AT)
+		base_str_addf(out, "\n%*s", DOC_AT, "");
+	else
+		base_str_addf(out, "%*s", (int)(DOC_AT - left.length), "");
+	base_str_fini(&left);
+	wrap(out, o->doc, DOC_AT, columns);
+}
+
+void cmd_help_text(struct base_str *out, const struct cmd_spec *spec, const struct report_style *st)
+{
+	const struct cmd_details *d = spec->details;
+	size_t columns = st->columns < 100 ? st->columns : 100;
+	base_str_addf(
+		out, "longpole %s%s%s\n\n", spec->name, *spec->name ? " - " : "- ", spec->summary);
+	base_str_addf(
+		out, "Usage: longpole %s%s%s\n\n", spec->name, *spec->name ? " " : "", d->usage);
+	wrap(out, d->about, 0, columns);
+	base_str_add(out, "\n");
+	title(out, st, "Options");
+	const struct cmd_option *o;
+	for (size_t i = 0; (o = cmd_option_at(spec, i)); i++)
+		option_line(out, o, columns);
+	base_str_add(out, "\n");
+	title(out, st, "Examples");
+	for (size_t i = 0; i < BASE_COUNT(d->example) && d->example[i]; i++)
+		base_str_addf(out, "  %s\n", d->example[i]);
+}
+
+void cmd_help_overview(struct base_str *out, const struct report_style *st)
+{
+	size_t nr;
+	const struct cmd_spec *table = cmd_table(&nr);
+	base_str_add(out, "longpole finds what decides how long a parallel program takes, and "
+			  "predicts what a fix "
+			  "would buy.\n\n");
+	base_str_add(out, "Usage: longpole [OPTIONS] PROG [ARG...]    record it, then the answer\n"
+			  "       longpole COMMAND [...]\n");
+	for (unsigned g = 0; g < CMD_GROUP_NR; g++) {
+		base_str_add(out, "\n");
+		title(out, st, cmd_group_title[g]);
+		for (size_t i = 0; i < nr; i++)
+			if (table[i].group == g)
+				base_str_addf(out, "  %-11s %s\n", table[i].name, table[i].summary);
+	}
+	base_str_add(out, "\n");
+	title(out, st, "Examples");
+	base_str_add(out,
+		"  longpole ./server --threads 8\n"
+		"  longpole whatif longpole-server.lpt scale 'cache_mutex'=-50%\n"
+		"  longpole export --format=perfetto -o server.pftrace longpole-server.lpt\n"
+		"\n'longpole COMMAND --help' says more; 'longpole --version' which version this "
+		"is.\n"
+		"A program with the name of a command: longpole -- PROG\n");
+}
+
+static json_t *text_or_null(const char *text)
+{
+	return text ? json_string(text) : json_null();
+}
+
+static json_t *command_json(const struct cmd_spec *spec)
+{
+	json_t *options = json_array(), *examples = json_array();
+	const struct cmd_option *o;
+	for (size_t i = 0; (o = cmd_option_at(spec, i)); i++) {
+		char letter[2] = {o->letter, 0};
+		json_array_append_new(
+			options, json_pack("{s:s, s:o, s:o, s:o, s:s}", "name", o->name, "letter",
+					 text_or_null(o->letter ? letter : NULL), "value",
+					 text_or_null(o->value), "choices",
+					 text_or_null(o->choices), "doc", o->doc));
+	}
+	for (size_t i = 0; i < BASE_COUNT(spec->details->example) && spec->details->example[i]; i++)
+		json_array_append_new(examples, json_string(spec->details->example[i]));
+	return json_pack("{s:s, s:s, s:s, s:s, s:s, s:o, s:o}", "name", spec->name, "group",
+		cmd_group_title[spec->group], "summary", spec->summary, "usage",
+		spec->details->usage, "about", spec->details->about, "options", options, "examples",
+		examples);
+}
+
+int cmd_run_help(struct cmd *c)
+{
+	size_t nr;
+	const struct cmd_spec *table = cmd_table(&nr);
+	struct report_style st = cmd_style(c);
+	struct base_str out = {0};
+	if (cmd_given(c, "json")) {
+		json_t *list = json_array();
+		json_array_append_new(list, command_json(&cmd_default_spec));
+		for (size_t i = 0; i < nr; i++)
+			json_array_append_new(list, command_json(&table[i]));
+		return cmd_write_json(
+			c, json_pack("{s:s, s:s, s:o}", "schema", "longpole/help/1", "tool",
+				   "longpole " LONGPOLE_VERSION, "commands", list));
+	}
+	if (c->nr_operands > 1)
+		return cmd_usage(c, "help on one command at a time");
+	if (!c->nr_operands) {
+		cmd_help_overview(&out, &st);
+		return cmd_write(c, &out);
+	}
+	const struct cmd_spec *spec = cmd_find(c->operand[0]);
+	if (!spec)
+		return cmd_usage(c, "no command '%s'; 'longpole help' lists them", c->operand[0]);
+	cmd_help_text(&out, spec, &st);
+	return cmd_write(c, &out);
+}

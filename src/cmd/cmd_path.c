@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cmd_path.c - `longpole path`: the critical path, step by step. */
+#include "cmd/cmd.h"
+
+enum { LIMIT_DEFAULT = 40 };
+
+static const struct cmd_option option[] = {
+	{"limit", 'n', "N", NULL, "show the N longest steps, in the order of time (default 40)"},
+	{"all", 'a', NULL, NULL, "show every step"},
+	{"from", 0, "TIME", NULL, "leave out steps that end before TIME (as 1.5s, 20ms, 300us)"},
+	{"to", 0, "TIME", NULL, "leave out steps that begin at TIME or later"},
+};
+
+const struct cmd_details cmd_details_path = {
+	.usage = "[OPTIONS] [TRACE]",
+	.about = "Prints the longest chain of dependences from the program's start to its end: "
+		 "cumulative time, increment, who was in which state, and through which queue "
+		 "control "
+		 "came there. Times are since the recording's start.",
+	.option = option,
+	.nr_options = BASE_COUNT(option),
+	.example = {"longpole path -n 10 server.lpt", "longpole path --all --from=20ms --to=30ms",
+		"longpole path --json server.lpt | jq '.result.steps | length'"},
+};
+
+int cmd_run_path(struct cmd *c)
+{
+	struct cmd_trace_name name;
+	struct report_run run;
+	struct report_path_options opts = {.size = sizeof opts, .limit = LIMIT_DEFAULT};
+	struct report_path *p = NULL;
+	uint64_t limit = LIMIT_DEFAULT;
+	if (!cmd_value_count(c, "limit", &limit) || !cmd_value_time(c, "from", &opts.from_ns) ||
+		!cmd_value_time(c, "to", &opts.to_ns))
+		return CMD_USAGE;
+	if (c->nr_operands > 1)
+		return cmd_usage(c, "one trace at a time");
+	const char *path = cmd_trace_path(c, &name);
+	if (!path)
+		return CMD_USAGE;
+	opts.limit = cmd_given(c, "all") ? 0 : limit ? (size_t)limit : 1;
+	int exit_status = cmd_open(c, path, &run);
+	if (exit_status != CMD_OK)
+		return exit_status;
+	enum base_status s = report_path_build(&run, &opts, &p, &c->err);
+	if (s != BASE_OK) {
+		exit_status = cmd_fail(c, base_cause(&c->err, s, "while analysing %s", path));
+	} else if (cmd_given(c, "json")) {
+		exit_status = cmd_write_json(c, report_path_json(p, &opts));
+	} else {
+		struct report_style st = cmd_style(c);
+		struct base_str text = {0};
+		report_path_text(&text, p, &opts, &st);
+		exit_status = cmd_write(c, &text);
+	}
+	report_path_free(p);
+	trace_reader_close(run.reader);
+	return exit_status;
+}

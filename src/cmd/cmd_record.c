@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cmd_record.c - `longpole record`, and `longpole PROG ARGS`. */
+#include "cmd/cmd.h"
+
+#include "config.h"
+#include "record/session.h"
+
+#include <string.h>
+
+enum { TRACE_PATH_MAX = 4096 };
+
+#define RECORD_OPTIONS                                                                             \
+	{"output", 'o', "FILE", "@file", "the trace to write (default: longpole-PROG.lpt)"},       \
+		{"sample-hz", 0, "HZ", NULL,                                                       \
+			"samples a second of each running thread; 0: none (default 999)"},         \
+		{"no-switches", 0, NULL, NULL,                                                     \
+			"do not record when threads get and lose processors"},                     \
+		{"stack-depth", 0, "N", NULL, "callers kept of each wait; 0: none (default 16)"},  \
+		{"buffer", 0, "SIZE", NULL,                                                        \
+			"memory between the program and the trace (default 256M, used as "         \
+			"needed)"},                                                                \
+	{                                                                                          \
+		"wait-all", 0, NULL, NULL,                                                         \
+			"go on until all recorded processes have ended, not only the first"        \
+	}
+
+static const struct cmd_option record_option[] = {RECORD_OPTIONS};
+static const struct cmd_option default_option[] = {
+	RECORD_OPTIONS,
+	{"full", 0, NULL, NULL, "every state and fix of 1 % of the path and more"},
+};
+
+const struct cmd_details cmd_details_record = {
+	.usage = "[OPTIONS] PROG [ARG...]",
+	.about = "Runs PROG, unchanged, and records who waits for whom. Its exit status is passed "
+		 "on; 125: "
+		 "longpole failed, 126: PROG cannot be executed, 127: PROG was not found. The "
+		 "first Ctrl-C "
+		 "is for the program, the second ends the recording; the trace is complete in both "
+		 "cases.",
+	.option = record_option,
+	.nr_options = BASE_COUNT(record_option),
+	.example = {"longpole record ./server --threads 8", "longpole record -o build.lpt make -j8",
+		"longpole record --sample-hz=0 sh -c 'sort big | uniq -c'"},
+};
+
+static const struct cmd_details default_details = {
+	.usage = "[OPTIONS] PROG [ARG...]",
+	.about = "Records PROG, then says what its critical path is made of.",
+	.option = default_option,
+	.nr_options = BASE_COUNT(default_option),
+	.example = {"longpole ./server --threads 8"},
+};
+
+static int run_default(struct cmd *c);
+const struct cmd_spec cmd_default_spec = {
+	.name = "",
+	.summary = "record a program and say what its time went into",
+	.group = CMD_GROUP_RECORD,
+	.flags = CMD_PROGRAM | CMD_PROGRESS | CMD_JSON | CMD_MEMORY,
+	.details = &default_details,
+	.run = run_default,
+};
+
+static void progress(void *ctx, const struct record_progress *p)
+{
+	struct base_str s = {0};
+	base_str_add(&s, "recording ");
+	base_str_add_ns(&s, p->elapsed_ns);
+	base_str_add(&s, ", ");
+	base_str_add_count(&s, p->records);
+	base_str_add(&s, " records, ");
+	base_str_add_size(&s, p->trace_bytes);
+	base_str_addf(&s, ", buffer %u %% full", p->buffer_percent);
+	cmd_progress_text(ctx, base_str_text(&s));
+	base_str_fini(&s);
+}
+
+static bool options(struct cmd *c, struct record_options *o)
+{
+	uint64_t depth = o->stack_depth;
+	if (!cmd_value_count(c, "sample-hz", &o->sample_hz) ||
+		!cmd_value_count(c, "stack-depth", &depth) ||
+		!cmd_value_size(c, "buffer", &o->buffer_bytes))
+		return false;
+	if (depth > RECORD_STACK_DEPTH) {
+		cmd_usage(c, "--stack-depth: at most %d", RECORD_STACK_DEPTH);
+		return false;
+	}
+	o->stack_depth = (unsigned)depth;
+	o->switches = !cmd_given(c, "no-switches");
+	o->wait_all = cmd_given(c, "wait-all");
+	return true;
+}
+
+/* longpole-PROG.lpt in the working directory: every run of PROG replaces the last one's. */
+static const char *output_path(struct cmd *c, char buf[TRACE_PATH_MAX])
+{
+	const char *given = cmd_value(c, "output");
+	const char *slash = strrchr(c->operand[0], '/');
+	const char *name = slash && slash[1] ? slash + 1 : c->operand[0];
+	if (given)
+		return given;
+	int n = snprintf(buf, TRACE_PATH_MAX, "longpole-%s.lpt", name);
+	if (n > 0 && n < 255 && !strchr(name, '/'))
+		return buf;
+	cmd_usage(c, "no file name can be made of '%s'; give one with -o", c->operand[0]);
+	return NULL;
+}
+
+static void summary(struct cmd *c, const struct record_result *r, const char *path)
+{
+	struct base_str s = {0};
+	base_str_addf(&s, "recorded %s: ", path);
+	base_str_add_ns(&s, r->elapsed_ns);
+	base_str_add(&s, ", ");
+	base_str_add_count(&s, r->records);
+	base_str_add(&s, " records, ");
+	base_str_add_size(&s, r->trace_bytes);
+	if (r->overhead_share > 0)
+		base_str_addf(&s, ", about %.1f %% of the program's processor time was recording",
+			r->overhead_share * 100);
+	cmd_note(c, "%s", base_str_text(&s));
+	if (*r->no_samples_why)
+		cmd_note(c, "no samples: %s", r->no_samples_why);
+	if (*r->no_switches_why)
+		cmd_note(c, "no processor switches: %s", r->no_switches_why);
+	if (*r->disk_full_why)
+		cmd_note(c, "the trace ends early: %s", r->disk_full_why);
+	for (unsigned d = 0; d < TRACE_DIAG_NR; d++) {
+		const struct trace_diag_desc *desc = trace_diag_describe((enum trace_diag)d);
+		if (r->count[d] && desc->severity != TRACE_SEVERITY_info)
+			cmd_note(c, "caveat: %llu %s (the report says more)",
+				(unsigned long long)r->count[d], desc->name);
+	}
+	base_str_fini(&s);
+}
+
+/* The program's exit status, or ours after a message. *ret_path NULL: there is no trace. */
+static int record(struct cmd *c, char buf[TRACE_PATH_MAX], const char **ret_path)
+{
+	struct record_options o = record_options_default();
+	struct record_result r = {.wait_status = -1, .exit_code = RECORD_EXIT_OURS};
+	*ret_path = NULL;
+	if (!c->nr_operands) {
+		cmd_usage(c, "no program given");
+		return RECORD_EXIT_OURS;
+	}
+	const char *path = output_path(c, buf);
+	if (!path || !options(c, &o))
+		return RECORD_EXIT_OURS;
+	o.output_path = path;
+	o.argv = c->operand; /* NULL-terminated: it ends with argv */
+	o.tool = "longpole " LONGPOLE_VERSION;
+	o.progress = progress;
+	o.progress_ctx = c;
+	cmd_progress_reset(c);
+	enum base_status s = record_run(&o, &r, &c->err);
+	cmd_progress_clear(c);
+	if (s != BASE_OK) {
+		cmd_fail(c, s);
+		return r.exit_code ? r.exit_code : RECORD_EXIT_OURS;
+	}
+	summary(c, &r, path);
+	*ret_path = path;
+	return r.exit_code;
+}
+
+int cmd_run_record(struct cmd *c)
+{
+	char buf[TRACE_PATH_MAX];
+	const char *path;
+	return record(c, buf, &path);
+}
+
+/* Its exit status is the program's: this is a recording, and scripts go on as if longpole were not
+ * there. */
+static int run_default(struct cmd *c)
+{
+	char buf[TRACE_PATH_MAX];
+	const char *path;
+	int exit_status = record(c, buf, &path);
+	if (!path)
+		return exit_status;
+	int analysed = cmd_report_trace(c, path, cmd_given(c, "full"), cmd_given(c, "json"));
+	return exit_status ? exit_status : analysed == CMD_OK ? 0 : RECORD_EXIT_OURS;
+}

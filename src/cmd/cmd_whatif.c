@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cmd_whatif.c - `longpole whatif`: predict what changes would do. */
+#include "cmd/cmd.h"
+
+#include <string.h>
+
+enum { FILES_MAX = 16, FILE_LIMIT_BYTES = 1 << 20 };
+
+static const struct cmd_option option[] = {
+	{"scenario", 'f', "FILE", "@file",
+		"read scenarios: one edit a line, an empty line between two scenarios, # comments"},
+};
+
+const struct cmd_details cmd_details_whatif = {
+	.usage = "[OPTIONS] [TRACE] [EDIT... [-- EDIT...]...]",
+	.about = "Predicts the length of the critical path after changes that nobody has made yet. "
+		 "Edits: "
+		 "scale STATE=AMOUNT (-50%, +20%, x0.5), remove STATE, ignore-queue QUEUE, "
+		 "unbound-queue "
+		 "QUEUE. STATE is a part of a state's name, of the place where it began, or of a "
+		 "function in "
+		 "which samples were taken (then the prediction is an estimate); with * ? [ it is "
+		 "a glob. "
+		 "'--' separates scenarios. Without an edit, every state of 1 % and more is tried.",
+	.option = option,
+	.nr_options = BASE_COUNT(option),
+	.example = {"longpole whatif server.lpt",
+		"longpole whatif server.lpt scale 'cache_mutex'=-50%",
+		"longpole whatif server.lpt scale 'parse*'=-30% -- remove 'log_mutex'"},
+};
+
+static bool read_scenarios(
+	struct cmd *c, struct report_scenarios *scenarios, size_t first, int *ret_exit)
+{
+	const char *file[FILES_MAX];
+	size_t nr_files = cmd_values(c, "scenario", file, FILES_MAX);
+	enum base_status s = report_scenarios_words(
+		scenarios, c->operand + first, c->nr_operands - first, &c->err);
+	for (size_t i = 0; s == BASE_OK && i < nr_files; i++) {
+		char *text = cmd_read_file(c, file[i], FILE_LIMIT_BYTES);
+		if (!text) {
+			*ret_exit = cmd_exit_of(c->err.status);
+			return false;
+		}
+		size_t before = scenarios->nr;
+		s = report_scenarios_text(scenarios, text, file[i], &c->err);
+		if (s == BASE_OK && scenarios->nr == before)
+			s = base_fail(&c->err, BASE_ERR_USAGE, "%s: has no edit", file[i]);
+		base_free(text);
+	}
+	if (s == BASE_OK)
+		return true;
+	*ret_exit = cmd_fail(c, s);
+	return false;
+}
+
+static int try_scenarios(
+	struct cmd *c, const struct report_run *run, const struct report_scenarios *scenarios)
+{
+	struct report_whatif *w = NULL;
+	int exit_status;
+	enum base_status s = report_whatif_build(run, scenarios, &w, &c->err);
+	if (s != BASE_OK) {
+		exit_status =
+			cmd_fail(c, base_cause(&c->err, s, "while analysing %s", run->trace_path));
+	} else if (cmd_given(c, "json")) {
+		exit_status = cmd_write_json(c, report_whatif_json(w));
+	} else {
+		struct report_style st = cmd_style(c);
+		struct base_str text = {0};
+		report_whatif_text(&text, w, &st);
+		exit_status = cmd_write(c, &text);
+	}
+	report_whatif_free(w);
+	return exit_status;
+}
+
+static int try_all(struct cmd *c, const struct report_run *run)
+{
+	struct report_options opts = {
+		.size = sizeof opts, .nr_opportunities_max = REPORT_OPPORTUNITIES_MAX};
+	struct report *r = NULL;
+	int exit_status;
+	enum base_status s = report_build(run, &opts, &r, &c->err);
+	if (s != BASE_OK) {
+		exit_status =
+			cmd_fail(c, base_cause(&c->err, s, "while analysing %s", run->trace_path));
+	} else if (cmd_given(c, "json")) {
+		exit_status = cmd_write_json(c, report_json(r));
+	} else {
+		struct report_style st = cmd_style(c);
+		struct base_str text = {0};
+		report_opportunities_text(&text, r, &st);
+		exit_status = cmd_write(c, &text);
+	}
+	report_free(r);
+	return exit_status;
+}
+
+int cmd_run_whatif(struct cmd *c)
+{
+	struct cmd_trace_name name;
+	struct report_run run;
+	struct report_scenarios scenarios = {0};
+	bool has_trace = c->nr_operands && !report_is_edit_verb(c->operand[0]) &&
+			 strcmp(c->operand[0], "--") != 0;
+	int exit_status = CMD_OK;
+	if (!read_scenarios(c, &scenarios, has_trace, &exit_status))
+		goto out;
+	if (!has_trace)
+		c->nr_operands = 0;
+	const char *path = cmd_trace_path(c, &name);
+	exit_status = path ? cmd_open(c, path, &run) : CMD_USAGE;
+	if (exit_status != CMD_OK)
+		goto out;
+	exit_status = scenarios.nr ? try_scenarios(c, &run, &scenarios) : try_all(c, &run);
+	trace_reader_close(run.reader);
+out:
+	report_scenarios_fini(&scenarios);
+	return exit_status;
+}

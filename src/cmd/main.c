@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* main.c - dispatch. */
+#include "cmd/cmd.h"
+
+#include "config.h"
+
+#include <locale.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const struct cmd_spec commands[] = {
+#define CMD(name, group, flags, summary)                                                           \
+	{#name, summary, group, flags, &cmd_details_##name, cmd_run_##name},
+#include "cmd/commands.def"
+};
+
+const char *const cmd_group_title[CMD_GROUP_NR] = {
+	[CMD_GROUP_RECORD] = "Record",
+	[CMD_GROUP_ANALYSE] = "Ask",
+	[CMD_GROUP_LOOK] = "Look inside",
+	[CMD_GROUP_HELP] = "Help",
+};
+
+const struct cmd_spec *cmd_table(size_t *ret_nr)
+{
+	*ret_nr = BASE_COUNT(commands);
+	return commands;
+}
+
+const struct cmd_spec *cmd_find(const char *name)
+{
+	for (size_t i = 0; i < BASE_COUNT(commands); i++)
+		if (!strcmp(commands[i].name, name))
+			return &commands[i];
+	return NULL;
+}
+
+static const char *next_command(const void *ctx, size_t i)
+{
+	(void)ctx;
+	return i < BASE_COUNT(commands) ? commands[i].name : NULL;
+}
+
+/* As execvp will find it: a path, or a name in $PATH. */
+static bool is_program(const char *name)
+{
+	if (strchr(name, '/'))
+		return true; /* whether it exists, record says better */
+	const char *path = getenv("PATH");
+	struct base_str s = {0};
+	bool found = false;
+	for (const char *p = path ? path : "/usr/bin:/bin"; !found; p++) {
+		size_t length = strcspn(p, ":");
+		base_str_reset(&s);
+		base_str_add_bytes(&s, p, length);
+		base_str_addf(&s, "%s%s", length ? "/" : "./", name);
+		found = !s.failed && !access(base_str_text(&s), X_OK);
+		p += length;
+		if (!*p)
+			break;
+	}
+	base_str_fini(&s);
+	return found;
+}
+
+static int run_command(const struct cmd_spec *spec, int argc, char **argv)
+{
+	struct cmd c = {.spec = spec};
+	if (!cmd_parse(&c, argc, argv))
+		return CMD_USAGE;
+	if (cmd_given(&c, "help")) {
+		struct report_style st = cmd_style(&c);
+		struct base_str s = {0};
+		cmd_help_text(&s, spec, &st);
+		return cmd_write(&c, &s);
+	}
+	int exit_status = spec->run(&c);
+	cmd_progress_clear(&c);
+	return exit_status;
+}
+
+static int unknown_command(const char *word)
+{
+	const char *near = cmd_nearest(word, next_command, NULL);
+	struct base_str s = {0};
+	report_clean_add(&s, word);
+	fprintf(stderr, "longpole: error: '%s' is neither a command nor a program in $PATH\n",
+		base_str_text(&s));
+	if (near)
+		fprintf(stderr, "    did you mean: longpole %s\n", near);
+	fprintf(stderr, "    try: longpole help\n");
+	base_str_fini(&s);
+	return CMD_USAGE;
+}
+
+static int overview(FILE *to, int exit_status)
+{
+	struct cmd_terminal t;
+	struct base_str s = {0};
+	cmd_terminal_init(&t, CMD_AUTO);
+	struct report_style st = {.utf8 = t.utf8,
+		.color = to == stdout ? t.color_out : t.color_err,
+		.columns = t.columns};
+	cmd_help_overview(&s, &st);
+	fputs(base_str_text(&s), to);
+	base_str_fini(&s);
+	return exit_status;
+}
+
+int main(int argc, char **argv)
+{
+	/* Only how texts are encoded: numbers are written the same everywhere. */
+	setlocale(LC_CTYPE, "");
+	json_set_alloc_funcs(base_alloc, base_free);
+	if (argc < 2)
+		return overview(stderr, CMD_USAGE);
+	const char *word = argv[1];
+	if (!strcmp(word, "--version") || !strcmp(word, "-V")) {
+		puts("longpole " LONGPOLE_VERSION);
+		return CMD_OK;
+	}
+	if (!strcmp(word, "--help") || !strcmp(word, "-h"))
+		return overview(stdout, CMD_OK);
+	const struct cmd_spec *spec = cmd_find(word);
+	if (spec)
+		return run_command(spec, argc - 2, argv + 2);
+	if (*word != '-' && !is_program(word))
+		return unknown_command(word);
+	return run_command(&cmd_default_spec, argc - 1, argv + 1);
+}

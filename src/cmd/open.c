@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* open.c - which trace; opening it with progress; small files. */
+#include "cmd/cmd.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static bool is_newer(const struct stat *a, const struct stat *b)
+{
+	if (a->st_mtim.tv_sec != b->st_mtim.tv_sec)
+		return a->st_mtim.tv_sec > b->st_mtim.tv_sec;
+	return a->st_mtim.tv_nsec > b->st_mtim.tv_nsec;
+}
+
+/* The newest *.lpt here; of equally old ones the first by name. */
+static bool find_newest(struct cmd_trace_name *name)
+{
+	static const char suffix[] = ".lpt";
+	struct stat best = {0}, s;
+	const struct dirent *e;
+	bool found = false;
+	DIR *dir = opendir(".");
+	while (dir && (e = readdir(dir))) {
+		size_t length = strlen(e->d_name);
+		if (length <= sizeof suffix - 1 || length >= sizeof name->buf ||
+			*e->d_name == '.' ||
+			strcmp(e->d_name + length - (sizeof suffix - 1), suffix) != 0)
+			continue;
+		if (stat(e->d_name, &s) || !S_ISREG(s.st_mode))
+			continue;
+		bool tie = found && !is_newer(&s, &best) && !is_newer(&best, &s);
+		if (found && !(tie ? strcmp(e->d_name, name->buf) < 0 : is_newer(&s, &best)))
+			continue;
+		memcpy(name->buf, e->d_name, length + 1);
+		best = s;
+		found = true;
+	}
+	if (dir)
+		closedir(dir);
+	return found;
+}
+
+const char *cmd_trace_path(struct cmd *c, struct cmd_trace_name *name)
+{
+	if (c->nr_operands)
+		return c->operand[0];
+	if (!find_newest(name)) {
+		cmd_usage(c, "no trace given, and there is no *.lpt in this directory "
+			     "('longpole record PROG' makes one)");
+		return NULL;
+	}
+	cmd_note(c, "reading %s, the newest trace here", name->buf);
+	return name->buf;
+}
+
+static void progress(void *ctx, const char *what, uint64_t done_records, uint64_t all_records)
+{
+	cmd_progress_show(ctx, what, done_records, all_records, "records");
+}
+
+int cmd_open(struct cmd *c, const char *path, struct report_run *ret)
+{
+	uint64_t max_memory = 0;
+	if (c->spec->flags & CMD_MEMORY && !cmd_value_size(c, "max-memory", &max_memory))
+		return CMD_USAGE;
+	*ret = (struct report_run){
+		.trace_path = path,
+		.max_memory_bytes = max_memory,
+		.progress = progress,
+		.progress_ctx = c,
+	};
+	cmd_progress_reset(c);
+	enum base_status s = trace_reader_open(path, NULL, &ret->reader, &c->err);
+	return s == BASE_OK ? CMD_OK : cmd_fail(c, s);
+}
+
+char *cmd_read_file(struct cmd *c, const char *path, size_t limit_bytes)
+{
+	bool is_stdin = !strcmp(path, "-");
+	FILE *f = is_stdin ? stdin : fopen(path, "re");
+	char *text = NULL;
+	if (!f) {
+		cmd_fail(c, base_fail_errno(&c->err, errno, "%s", path));
+		return NULL;
+	}
+	size_t capacity = 0, length = 0;
+	enum base_status s = BASE_OK;
+	while (s == BASE_OK) {
+		s = base_grow(&text, &capacity, length + 4096, 1);
+		if (s != BASE_OK) {
+			s = base_fail(&c->err, s, "%s: out of memory", path);
+			break;
+		}
+		size_t n = fread(text + length, 1, capacity - length - 1, f);
+		length += n;
+		if (!n)
+			break;
+		if (length > limit_bytes)
+			s = base_fail(&c->err, BASE_ERR_USAGE, "%s: larger than %zu bytes", path,
+				limit_bytes);
+	}
+	if (s == BASE_OK && ferror(f))
+		s = base_fail_errno(&c->err, errno, "%s", path);
+	if (s == BASE_OK && strlen(text) != length)
+		s = base_fail(&c->err, BASE_ERR_USAGE, "%s: has zero bytes: not a text file", path);
+	if (!is_stdin)
+		fclose(f);
+	if (s == BASE_OK)
+		return text;
+	cmd_fail(c, s);
+	base_free(text);
+	return NULL;
+}

@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* term.c - what the terminal can do; progress, errors, results. */
+#include "cmd/cmd.h"
+
+#include <errno.h>
+#include <langinfo.h>
+#include <locale.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+	COLUMNS_PIPED = 120,
+	COLUMNS_MIN = 60,
+	COLUMNS_MAX = 400,
+	DRAW_AFTER_NS = 500 * 1000 * 1000,
+	DRAW_EVERY_NS = 100 * 1000 * 1000,
+};
+
+/* ---- what it can do
+ * ------------------------------------------------------------------------------- */
+
+static unsigned columns_of_terminal(void)
+{
+	const char *given = getenv("COLUMNS");
+	unsigned long n = given ? strtoul(given, NULL, 10) : 0;
+	struct winsize w;
+	if (!n && isatty(STDOUT_FILENO) && !ioctl(STDOUT_FILENO, TIOCGWINSZ, &w))
+		n = w.ws_col;
+	if (!n)
+		n = COLUMNS_PIPED;
+	return n < COLUMNS_MIN ? COLUMNS_MIN : n > COLUMNS_MAX ? COLUMNS_MAX : (unsigned)n;
+}
+
+static bool colored(enum cmd_when when, int fd, bool dumb)
+{
+	const char *no = getenv("NO_COLOR");
+	if (when != CMD_AUTO)
+		return when == CMD_ALWAYS;
+	return isatty(fd) && !dumb && !(no && *no);
+}
+
+void cmd_terminal_init(struct cmd_terminal *t, enum cmd_when color)
+{
+	const char *term = getenv("TERM");
+	bool dumb = term && !strcmp(term, "dumb");
+	*t = (struct cmd_terminal){
+		.dumb = dumb,
+		.color_out = colored(color, STDOUT_FILENO, dumb),
+		.color_err = colored(color, STDERR_FILENO, dumb),
+		.utf8 = !strcmp(nl_langinfo(CODESET), "UTF-8"),
+		.err_is_tty = isatty(STDERR_FILENO),
+		.columns = columns_of_terminal(),
+	};
+}
+
+struct report_style cmd_style(const struct cmd *c)
+{
+	return (struct report_style){
+		.utf8 = c->term.utf8, .color = c->term.color_out, .columns = c->term.columns};
+}
+
+/* ---- messages
+ * --------------------------------------------------------------------------------------- */
+
+static void message(
+	struct cmd *c, const char *label, const char *color, const char *fmt, va_list ap)
+{
+	char text[1024];
+	struct base_str s = {0};
+	cmd_progress_clear(c);
+	vsnprintf(text, sizeof text, fmt, ap);
+	base_str_add(&s, "longpole: ");
+	base_str_addf(&s, "%s%s%s", c->term.color_err ? color : "", label,
+		c->term.color_err && *color ? "\033[0m" : "");
+	report_clean_add(&s, text);
+	fprintf(stderr, "%s\n", base_str_text(&s));
+	base_str_fini(&s);
+}
+
+void cmd_note(struct cmd *c, const char *fmt, ...)
+{
+	va_list ap;
+	if (c->spec->flags & CMD_PROGRESS && cmd_given(c, "quiet"))
+		return;
+	va_start(ap, fmt);
+	message(c, "", "", fmt, ap);
+	va_end(ap);
+}
+
+int cmd_usage(struct cmd *c, const char *fmt, ...)
+{
+	va_list ap;
+	va_start(ap, fmt);
+	message(c, "error: ", "\033[1;31m", fmt, ap);
+	va_end(ap);
+	if (c->spec == &cmd_default_spec)
+		fprintf(stderr, "    try: longpole --help\n");
+	else
+		fprintf(stderr, "    try: longpole %s --help\n", c->spec->name);
+	return CMD_USAGE;
+}
+
+int cmd_exit_of(enum base_status s)
+{
+	switch (s) {
+	case BASE_OK:
+	case BASE_END:
+		return CMD_OK;
+	case BASE_ERR_CORRUPT:
+	case BASE_ERR_TRUNCATED:
+	case BASE_ERR_VERSION:
+	case BASE_ERR_FORMAT:
+		return CMD_BAD_TRACE;
+	case BASE_ERR_USAGE:
+	case BASE_ERR_NOTFOUND:
+		return CMD_USAGE;
+	default:
+		return CMD_ENVIRONMENT;
+	}
+}
+
+static void error_line(struct cmd *c, const char *fmt, ...) BASE_PRINTF(2, 3);
+static void error_line(struct cmd *c, const char *fmt, ...)
+{
+	va_list ap;
+	va_start(ap, fmt);
+	message(c, "error: ", "\033[1;31m", fmt, ap);
+	va_end(ap);
+}
+
+int cmd_fail(struct cmd *c, enum base_status s)
+{
+	const struct base_err *e = &c->err;
+	bool known = e->nr_causes > 0;
+	const char *advice = base_status_advice(s);
+	error_line(c, "%s", known ? e->cause[0] : base_status_line(s));
+	struct base_str more = {0};
+	for (unsigned i = 1; i < e->nr_causes && i < BASE_ERR_CAUSES_MAX; i++) {
+		base_str_add(&more, "    ");
+		report_clean_add(&more, e->cause[i]);
+		base_str_add(&more, "\n");
+	}
+	/* Usage and limits say all in their first line; anything else gets a likely cause. */
+	if (e->sys_errno == ENOENT || e->sys_errno == EACCES) {
+		base_str_add(&more,
+			e->sys_errno == ENOENT
+				? "    likely cause: the name is misspelt, or it was not made yet\n"
+				: "    likely cause: it belongs to another user\n");
+	} else if (s != BASE_ERR_USAGE && s != BASE_ERR_LIMIT && s != BASE_ERR_NOTFOUND) {
+		if (known)
+			base_str_addf(&more, "    likely cause: %s\n", base_status_line(s));
+		if (*advice)
+			base_str_addf(&more, "    try: %s\n", advice);
+	} else if (s == BASE_ERR_NOTFOUND && *advice) {
+		base_str_addf(&more, "    try: %s\n", advice);
+	} else if (s == BASE_ERR_USAGE) {
+		base_str_addf(&more, "    try: longpole %s --help\n", c->spec->name);
+	}
+	fputs(base_str_text(&more), stderr);
+	base_str_fini(&more);
+	return cmd_exit_of(s);
+}
+
+/* ---- results
+ * ------------------------------------------------------------------------------------------ */
+
+int cmd_write(struct cmd *c, struct base_str *text)
+{
+	cmd_progress_clear(c);
+	if (text->failed) {
+		base_str_fini(text);
+		return cmd_fail(
+			c, base_fail(&c->err, BASE_ERR_NOMEM, "out of memory for the answer"));
+	}
+	size_t length = text->length;
+	bool written = fwrite(base_str_text(text), 1, length, stdout) == length && !fflush(stdout);
+	base_str_fini(text);
+	if (written)
+		return CMD_OK;
+	return cmd_fail(c, base_fail_errno(&c->err, errno, "standard output: writing the answer"));
+}
+
+static int add_json(const char *bytes, size_t length, void *ctx)
+{
+	struct base_str *s = ctx;
+	base_str_add_bytes(s, bytes, length);
+	return s->failed ? -1 : 0;
+}
+
+int cmd_write_json(struct cmd *c, json_t *json)
+{
+	struct base_str s = {0};
+	if (!json ||
+		json_dump_callback(json, add_json, &s, JSON_INDENT(2) | JSON_REAL_PRECISION(10)))
+		s.failed = true;
+	json_decref(json);
+	base_str_add(&s, "\n");
+	return cmd_write(c, &s);
+}
+
+/* ---- progress
+ * ------------------------------------------------------------------------------------------- */
+
+uint64_t cmd_now_ns(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+void cmd_progress_reset(struct cmd *c)
+{
+	c->progress.began_ns = cmd_now_ns();
+	c->progress.drawn_ns = 0;
+}
+
+static bool is_due(struct cmd *c)
+{
+	struct cmd_progress *p = &c->progress;
+	bool on = p->when == CMD_ALWAYS || (p->when == CMD_AUTO && c->term.err_is_tty &&
+						   !c->term.dumb && !cmd_given(c, "quiet"));
+	if (!on)
+		return false;
+	uint64_t now_ns = cmd_now_ns();
+	uint64_t every_ns = c->term.err_is_tty ? DRAW_EVERY_NS : 10ull * DRAW_EVERY_NS;
+	if (now_ns - p->began_ns < DRAW_AFTER_NS || now_ns - p->drawn_ns < every_ns)
+		return false;
+	p->drawn_ns = now_ns;
+	return true;
+}
+
+static void draw(struct cmd *c, const char *text)
+{
+	if (c->term.err_is_tty) {
+		fprintf(stderr, "\r%s\033[K", text);
+		c->progress.visible = true;
+	} else {
+		fprintf(stderr, "longpole: %s\n", text);
+	}
+	fflush(stderr);
+}
+
+void cmd_progress_text(struct cmd *c, const char *text)
+{
+	if (is_due(c))
+		draw(c, text);
+}
+
+void cmd_progress_show(
+	struct cmd *c, const char *what, uint64_t done, uint64_t all, const char *unit)
+{
+	struct cmd_progress *p = &c->progress;
+	if (!done || p->what != what) {
+		p->what = what;
+		if (!p->visible)
+			cmd_progress_reset(c);
+		else
+			p->began_ns =
+				cmd_now_ns() - DRAW_AFTER_NS; /* the next pass goes on at once */
+	}
+	if (!is_due(c))
+		return;
+	enum { BAR = 20 };
+	double share = all ? (double)done / (double)all : 0;
+	share = share > 1 ? 1 : share;
+	double elapsed_s = (double)(cmd_now_ns() - p->began_ns) / 1e9;
+	double rate = elapsed_s > 0 ? (double)done / elapsed_s : 0;
+	struct base_str s = {0};
+	base_str_add(&s, "[");
+	for (unsigned i = 0; i < BAR; i++)
+		base_str_add(&s, i < (unsigned)(share * BAR) ? "#" : ".");
+	base_str_addf(&s, "] %3.0f %%  %s  ", share * 100, what);
+	base_str_add_count(&s, (uint64_t)rate);
+	base_str_addf(&s, " %s/s", unit);
+	if (rate > 0 && all > done)
+		base_str_addf(&s, "  %.0f s left", (double)(all - done) / rate + 0.5);
+	draw(c, base_str_text(&s));
+	base_str_fini(&s);
+}
+
+void cmd_progress_clear(struct cmd *c)
+{
+	if (c->progress.visible)
+		fprintf(stderr, "\r\033[K");
+	c->progress.visible = false;
+}

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* collapsed.c - `frame;frame;frame weight` lines, for flame graphs: of the critical path, or of all
+ * waiting. */
+#include "format/private.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+enum { FRAMES_MAX = 64 };
+
+struct collapsed {
+	struct format_out out;
+	const struct format_input *in;
+	const struct trace_defs *defs;
+	struct base_strtab *stacks; /* in order of first use */
+	double *weight_ns;          /* by id */
+	size_t capacity;
+	struct base_str stack, label;
+};
+
+/* A frame's text: ';' and blanks at the ends mean something in this format. */
+static void add_frame(struct base_str *stack, const char *frame)
+{
+	size_t before = stack->length;
+	struct base_str clean = {0};
+	format_clean_add(&clean, frame);
+	if (stack->length)
+		base_str_add(stack, ";");
+	for (const char *p = base_str_text(&clean); *p; p++)
+		base_str_add_bytes(stack, *p == ';' ? ":" : p, 1);
+	if (stack->length == before + (before > 0))
+		base_str_add(stack, "?");
+	stack->failed |= clean.failed;
+	base_str_fini(&clean);
+}
+
+/* "program/role" is two frames. */
+static void add_group(struct base_str *stack, const char *group)
+{
+	const char *slash = strchr(group, '/');
+	if (!slash) {
+		add_frame(stack, group);
+		add_frame(stack, "main");
+		return;
+	}
+	struct base_str program = {0};
+	base_str_add_bytes(&program, group, (size_t)(slash - group));
+	add_frame(stack, base_str_text(&program));
+	add_frame(stack, slash + 1);
+	base_str_fini(&program);
+}
+
+static enum base_status add_weight(struct collapsed *w, double weight_ns)
+{
+	uint32_t id;
+	enum base_status s =
+		base_strtab_intern(w->stacks, base_str_text(&w->stack), w->stack.length, &id);
+	if (s == BASE_OK && id >= w->capacity)
+		s = base_grow(&w->weight_ns, &w->capacity, (size_t)id + 1, sizeof *w->weight_ns);
+	if (s == BASE_OK && w->stack.failed)
+		s = BASE_ERR_NOMEM;
+	if (s != BASE_OK)
+		return base_fail(w->out.err, s, "out of memory for stacks");
+	w->weight_ns[id] += weight_ns;
+	return BASE_OK;
+}
+
+/* ---- by path
+ * ------------------------------------------------------------------------------------------- */
+
+static enum base_status add_path_state(struct collapsed *w, const struct graph_path_state *p)
+{
+	size_t nr;
+	const struct model_state *st = model_state(w->in->model, p->state);
+	const struct model_function_share *f = model_functions(w->in->model, p->state, &nr);
+	double rest_ns = p->path_ns;
+	double running_ns = p->path_ns - p->latency_ns - p->unexplained_ns;
+	base_str_reset(&w->stack);
+	add_group(&w->stack, model_actor(w->in->model, p->actor)->group);
+	add_frame(&w->stack, st->name);
+	size_t length = w->stack.length;
+	enum base_status s = BASE_OK;
+	for (size_t i = 0; s == BASE_OK && running_ns > 0 && i < nr; i++) {
+		if (w->stack.buf) {
+			w->stack.length = length;
+			w->stack.buf[length] = '\0';
+		}
+		add_frame(&w->stack, *f[i].function ? f[i].function : f[i].where);
+		s = add_weight(w, running_ns * f[i].share);
+		rest_ns -= running_ns * f[i].share;
+	}
+	if (w->stack.buf) {
+		w->stack.length = length;
+		w->stack.buf[length] = '\0';
+	}
+	return s == BASE_OK && rest_ns >= 1 ? add_weight(w, rest_ns) : s;
+}
+
+static enum base_status by_path(struct collapsed *w)
+{
+	struct graph_lane_result lane;
+	enum base_status s = graph_lane(model_graph(w->in->model), 0, &lane, w->out.err);
+	for (size_t i = 0; s == BASE_OK && i < lane.nr_states; i++)
+		s = add_path_state(w, &lane.state[i]);
+	return s;
+}
+
+/* ---- by waiting
+ * ------------------------------------------------------------------------------------------ */
+
+static bool is_waiting(enum format_slice_kind k)
+{
+	return k != FORMAT_SLICE_none && k != FORMAT_SLICE_hold && k != FORMAT_SLICE_state;
+}
+
+static enum base_status add_wait(void *ctx, const struct format_slice *s, struct base_err *err)
+{
+	struct collapsed *w = ctx;
+	const char *frame[FRAMES_MAX];
+	(void)err;
+	if (!is_waiting(s->kind))
+		return BASE_OK;
+	base_str_reset(&w->stack);
+	base_str_reset(&w->label);
+	uint32_t process = w->defs->streams[s->stream].process;
+	add_frame(&w->stack, process < w->defs->nr_processes
+				     ? trace_text_of(w->defs, w->defs->processes[process].name)
+				     : "?");
+	size_t nr = s->stack ? model_stack_frames(w->in->model, s->stack, frame, FRAMES_MAX) : 0;
+	for (size_t i = 0; i < nr; i++)
+		add_frame(&w->stack, frame[i]);
+	if (!nr && s->site)
+		add_frame(&w->stack, model_site_text(w->in->model, s->site));
+	base_str_add(&w->label, "[");
+	format_slice_label(&w->label, w->defs, s);
+	base_str_add(&w->label, "]");
+	add_frame(&w->stack, base_str_text(&w->label));
+	return add_weight(w, (double)(s->end_ns - s->begin_ns));
+}
+
+enum base_status format_export_collapsed(const struct format_desc *f, const struct format_input *in,
+	const struct format_options *opts, const struct format_sink *sink, struct base_err *err)
+{
+	struct collapsed w = {
+		.out = {.sink = sink, .err = err},
+		.in = in,
+		.defs = trace_reader_defs(in->reader),
+		.stacks = base_strtab_new(),
+	};
+	(void)f;
+	enum base_status s = !w.stacks ? base_fail(err, BASE_ERR_NOMEM, "out of memory for stacks")
+			     : opts->weight == FORMAT_WEIGHT_path
+				     ? by_path(&w)
+				     : format_timeline(in, opts, add_wait, &w, err);
+	for (uint32_t id = 1; s == BASE_OK && id < base_strtab_count(w.stacks); id++) {
+		long long ns = llround(w.weight_ns[id]);
+		if (ns <= 0)
+			continue;
+		base_str_addf(&w.out.text, "%s %lld\n", base_strtab_get(w.stacks, id), ns);
+		format_out_check(&w.out);
+	}
+	enum base_status closed = format_out_close(&w.out);
+	base_strtab_free(w.stacks);
+	base_free(w.weight_ns);
+	base_str_fini(&w.stack);
+	base_str_fini(&w.label);
+	return s != BASE_OK ? s : closed;
+}

@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * perfetto.c - TrackEvent protobuf (Perfetto's trace_packet.proto, track_event.proto,
+ * track_descriptor.proto).
+ *
+ * Only the few messages that we need, written by hand: a message is encoded into a string of its
+ * own, then added with its length. Event names are interned: the first use of a name carries its
+ * text.
+ */
+#include "format/private.h"
+
+#include <string.h>
+
+enum { /* field numbers */
+	TRACE_PACKET = 1,
+	PACKET_TIMESTAMP = 8,
+	PACKET_SEQUENCE_ID = 10,
+	PACKET_TRACK_EVENT = 11,
+	PACKET_INTERNED_DATA = 12,
+	PACKET_SEQUENCE_FLAGS = 13,
+	PACKET_TRACK_DESCRIPTOR = 60,
+	INTERNED_EVENT_NAMES = 2,
+	EVENT_NAME_IID = 1,
+	EVENT_NAME_NAME = 2,
+	DESCRIPTOR_UUID = 1,
+	DESCRIPTOR_NAME = 2,
+	DESCRIPTOR_PROCESS = 3,
+	DESCRIPTOR_THREAD = 4,
+	DESCRIPTOR_PARENT = 5,
+	PROCESS_PID = 1,
+	PROCESS_NAME = 6,
+	THREAD_PID = 1,
+	THREAD_TID = 2,
+	THREAD_NAME = 5,
+	EVENT_DEBUG_ANNOTATIONS = 4,
+	EVENT_TYPE = 9,
+	EVENT_NAME = 10,
+	EVENT_TRACK = 11,
+	EVENT_FLOWS = 47,
+	EVENT_FLOWS_END = 48,
+	ANNOTATION_NAME = 10,
+	ANNOTATION_STRING = 6,
+};
+enum { TYPE_BEGIN = 1, TYPE_END = 2, TYPE_INSTANT = 3 };
+enum { STATE_CLEARED = 1, STATE_NEEDED = 2 };
+enum { SEQUENCE = 1 };
+/* Track ids: any distinct numbers. */
+#define TRACK_PATH    1
+#define TRACK_PROCESS (1ull << 33)
+#define TRACK_THREAD  (1ull << 32)
+
+struct perfetto {
+	struct format_out out;
+	const struct format_input *in;
+	const struct trace_defs *defs;
+	struct base_strtab *names;
+	uint32_t nr_sent; /* names below this id have been sent */
+	struct base_str packet, event, part, label, interned;
+	bool begun;
+};
+
+/* ---- wire format
+ * ------------------------------------------------------------------------------------- */
+
+static void add_varint(struct base_str *s, uint64_t v)
+{
+	uint8_t bytes[BASE_VARINT_MAX];
+	base_str_add_bytes(s, bytes, (size_t)(base_put_uvarint(bytes, v) - bytes));
+}
+
+static void add_number(struct base_str *s, unsigned field, uint64_t v)
+{
+	add_varint(s, (uint64_t)field << 3);
+	add_varint(s, v);
+}
+
+static void add_bytes(struct base_str *s, unsigned field, const void *bytes, size_t length)
+{
+	add_varint(s, (uint64_t)field << 3 | 2);
+	add_varint(s, length);
+	base_str_add_bytes(s, bytes, length);
+}
+
+static void add_text(struct base_str *s, unsigned field, const char *text)
+{
+	add_bytes(s, field, text, strlen(text));
+}
+
+static void add_message(struct base_str *s, unsigned field, const struct base_str *message)
+{
+	add_bytes(s, field, base_str_text(message), message->length);
+	s->failed |= message->failed;
+}
+
+static void add_fixed64(struct base_str *s, unsigned field, uint64_t v)
+{
+	uint8_t bytes[8];
+	for (unsigned i = 0; i < 8; i++)
+		bytes[i] = (uint8_t)(v >> 8 * i);
+	add_varint(s, (uint64_t)field << 3 | 1);
+	base_str_add_bytes(s, bytes, sizeof bytes);
+}
+
+static void send_packet(struct perfetto *w)
+{
+	add_number(&w->packet, PACKET_SEQUENCE_ID, SEQUENCE);
+	add_number(&w->packet, PACKET_SEQUENCE_FLAGS,
+		w->begun ? STATE_NEEDED : STATE_CLEARED | STATE_NEEDED);
+	w->begun = true;
+	add_message(&w->out.text, TRACE_PACKET, &w->packet);
+	base_str_reset(&w->packet);
+	format_out_check(&w->out);
+}
+
+/* ---- events
+ * ------------------------------------------------------------------------------------------- */
+
+/* Begins an event on a track in w->event. */
+static void begin_event(struct perfetto *w, unsigned type, uint64_t track)
+{
+	base_str_reset(&w->event);
+	add_number(&w->event, EVENT_TYPE, type);
+	add_number(&w->event, EVENT_TRACK, track);
+}
+
+/* Adds the event's name; its text goes with the packet the first time. */
+static void name_event(struct perfetto *w, const char *name)
+{
+	uint32_t iid;
+	enum base_status s = base_strtab_intern(w->names, name, strlen(name), &iid);
+	if (s != BASE_OK) {
+		if (w->out.status == BASE_OK)
+			w->out.status = base_fail(w->out.err, s, "out of memory for names");
+		return;
+	}
+	if (!iid)
+		return;
+	add_number(&w->event, EVENT_NAME, iid);
+	if (iid < w->nr_sent)
+		return;
+	w->nr_sent = iid + 1;
+	base_str_reset(&w->part);
+	add_number(&w->part, EVENT_NAME_IID, iid);
+	add_text(&w->part, EVENT_NAME_NAME, name);
+	base_str_reset(&w->interned);
+	add_message(&w->interned, INTERNED_EVENT_NAMES, &w->part);
+	add_message(&w->packet, PACKET_INTERNED_DATA, &w->interned);
+}
+
+static void annotate_event(struct perfetto *w, const char *name, const char *value)
+{
+	if (!*value)
+		return;
+	base_str_reset(&w->part);
+	add_text(&w->part, ANNOTATION_NAME, name);
+	add_text(&w->part, ANNOTATION_STRING, value);
+	add_message(&w->event, EVENT_DEBUG_ANNOTATIONS, &w->part);
+}
+
+static void send_event(struct perfetto *w, uint64_t time_ns)
+{
+	add_number(&w->packet, PACKET_TIMESTAMP, time_ns);
+	add_message(&w->packet, PACKET_TRACK_EVENT, &w->event);
+	send_packet(w);
+}
+
+/* ---- tracks
+ * -------------------------------------------------------------------------------------------- */
+
+static void send_track(struct perfetto *w, uint64_t uuid, uint64_t parent, const char *name,
+	unsigned descriptor, const struct base_str *of)
+{
+	base_str_reset(&w->event);
+	add_number(&w->event, DESCRIPTOR_UUID, uuid);
+	if (name)
+		add_text(&w->event, DESCRIPTOR_NAME, name);
+	if (parent)
+		add_number(&w->event, DESCRIPTOR_PARENT, parent);
+	if (of)
+		add_message(&w->event, descriptor, of);
+	add_message(&w->packet, PACKET_TRACK_DESCRIPTOR, &w->event);
+	send_packet(w);
+}
+
+static void send_tracks(struct perfetto *w)
+{
+	const struct trace_defs *d = w->defs;
+	send_track(w, TRACK_PATH, 0, "critical path", 0, NULL);
+	for (uint32_t i = 1; i < d->nr_processes; i++) {
+		if (!d->processes[i].process)
+			continue;
+		base_str_reset(&w->part);
+		base_str_reset(&w->label);
+		format_clean_add(&w->label, trace_text_of(d, d->processes[i].name));
+		add_number(&w->part, PROCESS_PID, d->processes[i].pid);
+		add_text(&w->part, PROCESS_NAME, base_str_text(&w->label));
+		send_track(w, TRACK_PROCESS | i, 0, NULL, DESCRIPTOR_PROCESS, &w->part);
+	}
+	for (uint32_t i = 1; i < d->nr_streams; i++) {
+		const struct trace_stream *s = &d->streams[i];
+		if (!s->stream || !s->tid)
+			continue;
+		uint64_t pid = s->process < d->nr_processes ? d->processes[s->process].pid : 0;
+		base_str_reset(&w->part);
+		base_str_reset(&w->label);
+		format_clean_add(&w->label, trace_text_of(d, s->name));
+		add_number(&w->part, THREAD_PID, pid);
+		add_number(&w->part, THREAD_TID, s->tid);
+		if (w->label.length)
+			add_text(&w->part, THREAD_NAME, base_str_text(&w->label));
+		send_track(w, TRACK_THREAD | i, TRACK_PROCESS | s->process, NULL, DESCRIPTOR_THREAD,
+			&w->part);
+	}
+}
+
+static enum base_status send_slice(void *ctx, const struct format_slice *s, struct base_err *err)
+{
+	struct perfetto *w = ctx;
+	(void)err;
+	uint64_t track = TRACK_THREAD | s->stream;
+	base_str_reset(&w->label);
+	format_slice_label(&w->label, w->defs, s);
+	begin_event(w, TYPE_BEGIN, track);
+	name_event(w, base_str_text(&w->label));
+	if (s->site) {
+		base_str_reset(&w->label);
+		format_clean_add(&w->label, model_site_text(w->in->model, s->site));
+		annotate_event(w, "where", base_str_text(&w->label));
+	}
+	send_event(w, s->begin_ns);
+	begin_event(w, TYPE_END, track);
+	send_event(w, s->end_ns);
+	return w->out.status;
+}
+
+/* ---- the path
+ * ------------------------------------------------------------------------------------------- */
+
+/* (pid, tid) -> stream: actors know the former. The last thread of a reused tid wins. */
+static enum base_status map_threads(
+	const struct trace_defs *d, struct base_map *map, struct base_err *err)
+{
+	for (uint32_t i = 1; i < d->nr_streams; i++) {
+		const struct trace_stream *s = &d->streams[i];
+		uint64_t pid = s->process < d->nr_processes ? d->processes[s->process].pid : 0;
+		enum base_status st = base_map_put(map, pid, s->tid, i);
+		if (st != BASE_OK)
+			return base_fail(err, st, "out of memory for threads");
+	}
+	return BASE_OK;
+}
+
+static void send_hand_over(struct perfetto *w, uint64_t stream, uint64_t time_ns,
+	unsigned flow_field, uint64_t flow, const char *name)
+{
+	begin_event(w, TYPE_INSTANT, TRACK_THREAD | stream);
+	name_event(w, name);
+	add_fixed64(&w->event, flow_field, flow);
+	send_event(w, time_ns);
+}
+
+static void send_step(struct perfetto *w, const struct format_step *s)
+{
+	const struct model_state *st = model_state(w->in->model, s->state);
+	const struct model_actor *ac = model_actor(w->in->model, s->actor);
+	base_str_reset(&w->label);
+	format_clean_add(&w->label, ac->name);
+	base_str_add(&w->label, ": ");
+	format_clean_add(&w->label, st->name);
+	begin_event(w, TYPE_BEGIN, TRACK_PATH);
+	name_event(w, base_str_text(&w->label));
+	base_str_reset(&w->label);
+	format_clean_add(&w->label, st->where);
+	annotate_event(w, "where", base_str_text(&w->label));
+	annotate_event(w, "kind", model_state_kind_text(st->kind));
+	send_event(w, s->begin_ns);
+	begin_event(w, TYPE_END, TRACK_PATH);
+	send_event(w, s->end_ns);
+}
+
+/* An arrow from where the path leaves a thread to where it enters the next one. Meeting points
+ * (barriers) are no threads. */
+static enum base_status send_path(struct perfetto *w, const struct format_path *p)
+{
+	struct base_map threads = {0};
+	enum base_status s = map_threads(w->defs, &threads, w->out.err);
+	uint64_t last = 0, left_ns = 0, flow = 0;
+	for (size_t i = 0; s == BASE_OK && i < p->nr && w->out.status == BASE_OK; i++) {
+		const struct format_step *step = &p->step[i];
+		const struct model_actor *ac = model_actor(w->in->model, step->actor);
+		uint64_t stream;
+		send_step(w, step);
+		if (!ac->tid || !base_map_get(&threads, ac->pid, ac->tid, &stream))
+			continue;
+		bool latency = model_state(w->in->model, step->state)->kind == MODEL_STATE_latency;
+		if (last && stream != last) {
+			flow++;
+			send_hand_over(w, last, left_ns, EVENT_FLOWS, flow, "path leaves");
+			send_hand_over(w, stream, latency ? step->end_ns : step->begin_ns,
+				EVENT_FLOWS_END, flow, "path enters");
+		}
+		last = stream;
+		left_ns = step->end_ns;
+	}
+	base_map_fini(&threads);
+	return s;
+}
+
+enum base_status format_export_perfetto(const struct format_desc *f, const struct format_input *in,
+	const struct format_options *opts, const struct format_sink *sink, struct base_err *err)
+{
+	struct perfetto w = {
+		.out = {.sink = sink, .err = err},
+		.in = in,
+		.defs = trace_reader_defs(in->reader),
+		.names = base_strtab_new(),
+	};
+	struct format_path path = {0};
+	(void)f;
+	enum base_status s = w.names ? format_path_init(&path, in, opts, err)
+				     : base_fail(err, BASE_ERR_NOMEM, "out of memory for names");
+	if (s == BASE_OK) {
+		send_tracks(&w);
+		s = send_path(&w, &path);
+	}
+	if (s == BASE_OK)
+		s = format_timeline(in, opts, send_slice, &w, err);
+	enum base_status closed = format_out_close(&w.out);
+	format_path_fini(&path);
+	base_strtab_free(w.names);
+	struct base_str *texts[] = {&w.packet, &w.event, &w.part, &w.label, &w.interned};
+	for (size_t i = 0; i < BASE_COUNT(texts); i++)
+		base_str_fini(texts[i]);
+	return s != BASE_OK ? s : closed;
+}

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* private.h - shared by the files of format/, not beyond. */
+#ifndef LONGPOLE_FORMAT_PRIVATE_H
+#define LONGPOLE_FORMAT_PRIVATE_H
+
+#include "format/format.h"
+
+/* ---- output: gathered, then given to the sink
+ * ------------------------------------------------------ */
+
+struct format_out {
+	struct base_str text;
+	const struct format_sink *sink;
+	struct base_err *err;
+	enum base_status status; /* the first failure; later calls do nothing */
+};
+void format_out_check(struct format_out *o); /* hand over when there is much: call between items */
+enum base_status format_out_close(struct format_out *o) BASE_MUST_CHECK;
+
+void format_clean_add(
+	struct base_str *out, const char *text); /* valid UTF-8, no control characters */
+void format_json_text(struct base_str *out, const char *text); /* quoted */
+
+/* ---- threads' slices
+ * ---------------------------------------------------------------------------------- */
+
+enum format_slice_kind {
+	FORMAT_SLICE_none, /* runs */
+	FORMAT_SLICE_wait,
+	FORMAT_SLICE_io,
+	FORMAT_SLICE_poll,
+	FORMAT_SLICE_sleep,
+	FORMAT_SLICE_runnable,
+	FORMAT_SLICE_blocked,
+	FORMAT_SLICE_hold,
+	FORMAT_SLICE_state,
+};
+enum { FORMAT_WAIT_object, FORMAT_WAIT_join, FORMAT_WAIT_child, FORMAT_WAIT_space };
+struct format_slice {
+	uint64_t begin_ns, end_ns;
+	uint32_t stream;
+	enum format_slice_kind kind;
+	uint32_t object,
+		detail;       /* detail: FORMAT_WAIT_*, enum trace_io, or an annotated state's id */
+	uint32_t site, stack; /* where it began; call path, 0: not taken */
+};
+/* Calls visit for each slice, when it ends; of one stream in the order of time, without overlap.
+ * Stops at the first status that is not BASE_OK. Applies from, to, min_duration and thread. */
+typedef enum base_status format_slice_fn(
+	void *ctx, const struct format_slice *s, struct base_err *err);
+enum base_status format_timeline(const struct format_input *in, const struct format_options *opts,
+	format_slice_fn *visit, void *ctx, struct base_err *err) BASE_MUST_CHECK;
+/* Refuses when there are more slices and steps than max, with the flags to use. */
+enum base_status format_guard(const struct format_input *in, const struct format_options *opts,
+	const char *format, uint64_t max_events, struct base_err *err) BASE_MUST_CHECK;
+
+/* "wait: mutex m", "read: pipe 12", "holds mutex m": into an empty string. */
+void format_slice_label(
+	struct base_str *out, const struct trace_defs *d, const struct format_slice *s);
+void format_thread_name(struct base_str *out, const struct trace_defs *d, uint32_t stream);
+
+/* ---- the path
+ * ---------------------------------------------------------------------------------------- */
+
+struct format_step { /* neighbouring edges of one actor and state */
+	uint64_t begin_ns, end_ns;
+	uint32_t actor, state;
+};
+struct format_path {
+	struct format_step *step;
+	size_t nr, capacity;
+};
+enum base_status format_path_init(struct format_path *p, const struct format_input *in,
+	const struct format_options *opts, struct base_err *err) BASE_MUST_CHECK;
+void format_path_fini(struct format_path *p);
+
+#define FORMAT(name, suffix, max_events, flags, doc)                                               \
+	enum base_status format_export_##name(const struct format_desc *f,                         \
+		const struct format_input *in, const struct format_options *opts,                  \
+		const struct format_sink *sink, struct base_err *err) BASE_MUST_CHECK;
+#include "format/formats.def"
+
+#endif

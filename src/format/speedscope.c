@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * speedscope.c - https://www.speedscope.app/file-format-schema.json: evented profiles, one for the
+ * critical path, one a thread.
+ *
+ * Frames are numbered while profiles are written and listed at the end: a JSON object has no order.
+ */
+#include "format/private.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct speedscope {
+	struct format_out out;
+	const struct format_input *in;
+	const struct trace_defs *defs;
+	struct base_strtab *frames; /* id - 1 = frame index */
+	struct base_str label;
+	struct format_slice *slice;
+	size_t nr, capacity;
+	bool first_profile, first_event;
+};
+
+static uint32_t frame_of(struct speedscope *w, const char *name)
+{
+	uint32_t id;
+	enum base_status s = base_strtab_intern(w->frames, name, strlen(name), &id);
+	if (s == BASE_OK && id)
+		return id - 1;
+	if (s == BASE_OK)
+		return frame_of(w, "?");
+	if (w->out.status == BASE_OK)
+		w->out.status = base_fail(w->out.err, s, "out of memory for frames");
+	return 0;
+}
+
+static void begin_profile(struct speedscope *w, const char *name, uint64_t from_ns, uint64_t to_ns)
+{
+	base_str_add(&w->out.text, w->first_profile ? "\n" : ",\n");
+	base_str_add(&w->out.text, "{\"type\":\"evented\",\"name\":");
+	format_json_text(&w->out.text, name);
+	base_str_addf(&w->out.text,
+		",\"unit\":\"nanoseconds\",\"startValue\":%" PRIu64 ",\"endValue\":%" PRIu64
+		",\"events\":[",
+		from_ns, to_ns);
+	w->first_profile = false;
+	w->first_event = true;
+}
+
+static void add_event(struct speedscope *w, char type, uint32_t frame, uint64_t at_ns)
+{
+	base_str_addf(&w->out.text, "%s{\"type\":\"%c\",\"frame\":%" PRIu32 ",\"at\":%" PRIu64 "}",
+		w->first_event ? "" : ",", type, frame, at_ns);
+	w->first_event = false;
+	format_out_check(&w->out);
+}
+
+static void end_profile(struct speedscope *w)
+{
+	base_str_add(&w->out.text, "]}");
+}
+
+/* ---- profiles
+ * ---------------------------------------------------------------------------------------- */
+
+static void add_path(struct speedscope *w, const struct format_path *p)
+{
+	if (!p->nr)
+		return;
+	begin_profile(w, "critical path", p->step[0].begin_ns, p->step[p->nr - 1].end_ns);
+	for (size_t i = 0; i < p->nr; i++) {
+		const struct format_step *s = &p->step[i];
+		const struct model_state *st = model_state(w->in->model, s->state);
+		uint32_t actor = frame_of(w, model_actor(w->in->model, s->actor)->name);
+		uint32_t state = frame_of(w, st->name);
+		add_event(w, 'O', actor, s->begin_ns);
+		add_event(w, 'O', state, s->begin_ns);
+		add_event(w, 'C', state, s->end_ns);
+		add_event(w, 'C', actor, s->end_ns);
+	}
+	end_profile(w);
+}
+
+static enum base_status keep_slice(void *ctx, const struct format_slice *s, struct base_err *err)
+{
+	struct speedscope *w = ctx;
+	enum base_status st = base_grow(&w->slice, &w->capacity, w->nr + 1, sizeof *w->slice);
+	if (st != BASE_OK)
+		return base_fail(err, st, "out of memory for %zu slices", w->nr);
+	w->slice[w->nr++] = *s;
+	return BASE_OK;
+}
+
+static int by_stream(const void *a, const void *b)
+{
+	const struct format_slice *x = a, *y = b;
+	if (x->stream != y->stream)
+		return x->stream < y->stream ? -1 : 1;
+	return x->begin_ns < y->begin_ns ? -1 : x->begin_ns > y->begin_ns;
+}
+
+/* One profile a thread: its name is the outermost frame, whose own time is running. */
+static void add_threads(struct speedscope *w)
+{
+	if (w->nr)
+		qsort(w->slice, w->nr, sizeof *w->slice, by_stream);
+	for (size_t i = 0, end; i < w->nr; i = end) {
+		for (end = i + 1; end < w->nr && w->slice[end].stream == w->slice[i].stream;)
+			end++;
+		base_str_reset(&w->label);
+		format_thread_name(&w->label, w->defs, w->slice[i].stream);
+		uint64_t from_ns = w->slice[i].begin_ns, to_ns = w->slice[end - 1].end_ns;
+		begin_profile(w, base_str_text(&w->label), from_ns, to_ns);
+		uint32_t thread = frame_of(w, base_str_text(&w->label));
+		add_event(w, 'O', thread, from_ns);
+		for (size_t k = i; k < end; k++) {
+			base_str_reset(&w->label);
+			format_slice_label(&w->label, w->defs, &w->slice[k]);
+			uint32_t frame = frame_of(w, base_str_text(&w->label));
+			add_event(w, 'O', frame, w->slice[k].begin_ns);
+			add_event(w, 'C', frame, w->slice[k].end_ns);
+		}
+		add_event(w, 'C', thread, to_ns);
+		end_profile(w);
+	}
+}
+
+static void add_frames(struct speedscope *w)
+{
+	uint32_t nr = base_strtab_count(w->frames);
+	for (uint32_t id = 1; id < nr; id++) {
+		base_str_add(&w->out.text, id == 1 ? "{\"name\":" : ",{\"name\":");
+		format_json_text(&w->out.text, base_strtab_get(w->frames, id));
+		base_str_add(&w->out.text, "}");
+		format_out_check(&w->out);
+	}
+}
+
+enum base_status format_export_speedscope(const struct format_desc *f,
+	const struct format_input *in, const struct format_options *opts,
+	const struct format_sink *sink, struct base_err *err)
+{
+	struct speedscope w = {
+		.out = {.sink = sink, .err = err},
+		.in = in,
+		.defs = trace_reader_defs(in->reader),
+		.frames = base_strtab_new(),
+		.first_profile = true,
+	};
+	struct format_path path = {0};
+	(void)f;
+	enum base_status s = w.frames ? format_path_init(&path, in, opts, err)
+				      : base_fail(err, BASE_ERR_NOMEM, "out of memory for frames");
+	if (s == BASE_OK)
+		s = format_timeline(in, opts, keep_slice, &w, err);
+	if (s == BASE_OK) {
+		base_str_add(&w.out.text, "{\"$schema\":\"https://www.speedscope.app/"
+					  "file-format-schema.json\",\"exporter\":");
+		format_json_text(&w.out.text, in->tool);
+		base_str_add(&w.out.text, ",\"name\":");
+		format_json_text(&w.out.text, in->name);
+		base_str_add(&w.out.text, ",\"activeProfileIndex\":0,\"profiles\":[");
+		add_path(&w, &path);
+		add_threads(&w);
+		base_str_add(&w.out.text, "\n],\"shared\":{\"frames\":[");
+		add_frames(&w);
+		base_str_add(&w.out.text, "]}}\n");
+	}
+	enum base_status closed = format_out_close(&w.out);
+	format_path_fini(&path);
+	base_strtab_free(w.frames);
+	base_str_fini(&w.label);
+	base_free(w.slice);
+	return s != BASE_OK ? s : closed;
+}

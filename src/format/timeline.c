@@ -1,0 +1,462 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* timeline.c - threads' slices, straight from the records: a begin and its end. */
+#include "format/private.h"
+#include "trace/enums.h"
+
+#include <string.h>
+
+enum { HELD_MAX = 64, MACHINES_MAX = 16, DURATION_CLASSES = 64 };
+
+struct view { /* what a thread is seen doing */
+	enum format_slice_kind kind;
+	uint32_t object, detail, site, stack;
+};
+struct seen {                       /* a thread */
+	struct view doing;          /* none: see the next ones */
+	enum format_slice_kind off; /* runnable or blocked while it has no processor */
+	struct view held[HELD_MAX];
+	unsigned nr_held;
+	uint32_t machine_state[MACHINES_MAX];
+	unsigned nr_machines;
+	struct view shown;
+	uint64_t shown_since_ns;
+	bool wanted, decided;
+};
+struct timeline {
+	const struct format_options *opts;
+	const struct trace_defs *defs;
+	struct seen *seen; /* by stream */
+	uint32_t nr_streams;
+	format_slice_fn *visit;
+	void *ctx;
+	struct base_err *err;
+};
+
+/* ---- names
+ * ------------------------------------------------------------------------------------------- */
+
+static void add_object(struct base_str *out, const struct trace_defs *d, uint32_t object)
+{
+	static const char *const type[] = {
+#define X(name, t) t,
+		TRACE_OBJECT_TYPES(X)
+#undef X
+	};
+	const struct trace_object *o = &d->objects[object && object < d->nr_objects ? object : 0];
+	if (!d->nr_objects || !object || object >= d->nr_objects) {
+		base_str_add(out, "?");
+		return;
+	}
+	base_str_add(out, o->type < TRACE_OBJECT_NR ? type[o->type] : "object");
+	if (o->name) {
+		base_str_add(out, " ");
+		format_clean_add(out, trace_text_of(d, o->name));
+	} else {
+		base_str_addf(out, " 0x%llx", (unsigned long long)o->address);
+	}
+}
+
+static void add_wait(struct base_str *out, const struct trace_defs *d, const struct format_slice *s)
+{
+	base_str_add(out, "wait: ");
+	if (s->detail == FORMAT_WAIT_join) {
+		base_str_add(out, "a thread's end");
+	} else if (s->detail == FORMAT_WAIT_child) {
+		base_str_add(out, "a child process");
+	} else {
+		if (s->detail == FORMAT_WAIT_space)
+			base_str_add(out, "space in ");
+		add_object(out, d, s->object);
+	}
+}
+
+void format_slice_label(
+	struct base_str *out, const struct trace_defs *d, const struct format_slice *s)
+{
+	static const char *const op[] = {
+#define X(name, t) t,
+		TRACE_IO_OPS(X)
+#undef X
+	};
+	switch (s->kind) {
+	case FORMAT_SLICE_wait:
+		add_wait(out, d, s);
+		break;
+	case FORMAT_SLICE_io:
+		base_str_addf(out, "%s: ", s->detail < TRACE_IO_NR ? op[s->detail] : "call");
+		add_object(out, d, s->object);
+		break;
+	case FORMAT_SLICE_hold:
+		base_str_add(out, "holds ");
+		add_object(out, d, s->object);
+		break;
+	case FORMAT_SLICE_state:
+		base_str_add(out, "state ");
+		format_clean_add(out, s->detail && s->detail < d->nr_states
+					      ? trace_text_of(d, d->states[s->detail].name)
+					      : "begun");
+		break;
+	case FORMAT_SLICE_poll:
+		base_str_add(out, "wait: readiness");
+		break;
+	case FORMAT_SLICE_sleep:
+		base_str_add(out, "sleep");
+		break;
+	case FORMAT_SLICE_runnable:
+		base_str_add(out, "wait: a processor");
+		break;
+	case FORMAT_SLICE_blocked:
+		base_str_add(out, "blocked, not seen in what");
+		break;
+	default:
+		base_str_add(out, "runs");
+	}
+}
+
+void format_thread_name(struct base_str *out, const struct trace_defs *d, uint32_t stream)
+{
+	if (!stream || stream >= d->nr_streams)
+		return;
+	const struct trace_stream *s = &d->streams[stream];
+	const char *process = s->process && s->process < d->nr_processes
+				      ? trace_text_of(d, d->processes[s->process].name)
+				      : "";
+	const char *own = trace_text_of(d, s->name);
+	format_clean_add(out, process);
+	if (*own && strcmp(own, process) != 0) {
+		base_str_add(out, "/");
+		format_clean_add(out, own);
+	}
+	base_str_addf(out, " %llu", (unsigned long long)s->tid);
+}
+
+/* ---- slices
+ * ------------------------------------------------------------------------------------------- */
+
+static struct view visible(const struct seen *t)
+{
+	if (t->doing.kind != FORMAT_SLICE_none)
+		return t->doing;
+	if (t->off != FORMAT_SLICE_none)
+		return (struct view){.kind = t->off};
+	if (t->nr_held)
+		return t->held[t->nr_held - 1];
+	if (t->nr_machines && t->machine_state[t->nr_machines - 1])
+		return (struct view){
+			.kind = FORMAT_SLICE_state, .detail = t->machine_state[t->nr_machines - 1]};
+	return (struct view){0};
+}
+
+static bool same(const struct view *a, const struct view *b)
+{
+	return a->kind == b->kind && a->object == b->object && a->detail == b->detail &&
+	       a->site == b->site;
+}
+
+static bool is_wanted(struct timeline *w, struct seen *t, uint32_t stream)
+{
+	if (!t->decided) {
+		struct base_str name = {0};
+		format_thread_name(&name, w->defs, stream);
+		t->decided = true;
+		t->wanted = !w->opts->thread || strstr(base_str_text(&name), w->opts->thread);
+		base_str_fini(&name);
+	}
+	return t->wanted;
+}
+
+static enum base_status end_slice(struct timeline *w, uint32_t stream, uint64_t time_ns)
+{
+	struct seen *t = &w->seen[stream];
+	struct format_slice s = {
+		.begin_ns = t->shown_since_ns,
+		.end_ns = time_ns,
+		.stream = stream,
+		.kind = t->shown.kind,
+		.object = t->shown.object,
+		.detail = t->shown.detail,
+		.site = t->shown.site,
+		.stack = t->shown.stack,
+	};
+	const struct format_options *o = w->opts;
+	if (s.kind == FORMAT_SLICE_none || s.end_ns <= s.begin_ns ||
+		s.end_ns - s.begin_ns < o->min_duration_ns || s.end_ns <= o->from_ns ||
+		(o->to_ns && s.begin_ns >= o->to_ns) || !is_wanted(w, t, stream))
+		return BASE_OK;
+	return w->visit(w->ctx, &s, w->err);
+}
+
+static enum base_status show(struct timeline *w, uint32_t stream, uint64_t time_ns)
+{
+	struct seen *t = &w->seen[stream];
+	struct view now = visible(t);
+	if (same(&now, &t->shown))
+		return BASE_OK;
+	enum base_status s = end_slice(w, stream, time_ns);
+	t->shown = now;
+	t->shown_since_ns = time_ns;
+	return s;
+}
+
+/* ---- records -> views
+ * ----------------------------------------------------------------------------------- */
+
+static void hold(struct seen *t, uint32_t object, uint32_t site)
+{
+	t->doing = (struct view){0};
+	if (t->nr_held < HELD_MAX)
+		t->held[t->nr_held++] =
+			(struct view){.kind = FORMAT_SLICE_hold, .object = object, .site = site};
+}
+
+static void release(struct seen *t, uint32_t object)
+{
+	for (unsigned i = t->nr_held; i-- > 0;) {
+		if (t->held[i].object != object)
+			continue;
+		memmove(&t->held[i], &t->held[i + 1], (t->nr_held - i - 1) * sizeof t->held[0]);
+		t->nr_held--;
+		return;
+	}
+}
+
+static struct view waits(uint32_t object, uint32_t detail, uint32_t site, uint32_t stack)
+{
+	return (struct view){.kind = FORMAT_SLICE_wait,
+		.object = object,
+		.detail = detail,
+		.site = site,
+		.stack = stack};
+}
+
+/* The stack of a call that lasted comes with its end. */
+static void done(struct seen *t, uint32_t stack)
+{
+	if (stack && same(&t->doing, &t->shown))
+		t->shown.stack = stack;
+	t->doing = (struct view){0};
+}
+
+static void apply_lock(struct seen *t, const struct trace_record *r)
+{
+	switch (r->kind) {
+	case TRACE_lock_wait:
+	case TRACE_shared_wait: /* same fields */
+		t->doing = waits(r->u.lock_wait.object, FORMAT_WAIT_object, r->u.lock_wait.site,
+			r->u.lock_wait.stack);
+		break;
+	case TRACE_lock_acquire:
+	case TRACE_shared_acquire:
+		hold(t, r->u.lock_acquire.object, r->u.lock_acquire.site);
+		break;
+	case TRACE_lock_release:
+	case TRACE_shared_release:
+		release(t, r->u.lock_release.object);
+		break;
+	case TRACE_cond_wait:
+		release(t, r->u.cond_wait.mutex);
+		t->doing = waits(r->u.cond_wait.object, FORMAT_WAIT_object, r->u.cond_wait.site,
+			r->u.cond_wait.stack);
+		break;
+	case TRACE_cond_wake:
+		hold(t, r->u.cond_wake.mutex, r->u.cond_wake.site);
+		break;
+	case TRACE_barrier_arrive:
+		t->doing = waits(r->u.barrier_arrive.object, FORMAT_WAIT_object,
+			r->u.barrier_arrive.site, r->u.barrier_arrive.stack);
+		break;
+	case TRACE_token_wait:
+		t->doing = waits(r->u.token_wait.object, FORMAT_WAIT_object, r->u.token_wait.site,
+			r->u.token_wait.stack);
+		break;
+	default: /* lock_fail, barrier_leave, token_take */
+		done(t, 0);
+	}
+}
+
+static void apply_call(struct seen *t, const struct trace_record *r)
+{
+	switch (r->kind) {
+	case TRACE_io_begin:
+		t->doing = (struct view){.kind = FORMAT_SLICE_io,
+			.object = r->u.io_begin.object,
+			.detail = (uint32_t)r->u.io_begin.op,
+			.site = r->u.io_begin.site};
+		break;
+	case TRACE_io_end:
+		done(t, r->u.io_end.stack);
+		break;
+	case TRACE_poll_begin:
+		t->doing = (struct view){.kind = FORMAT_SLICE_poll, .site = r->u.poll_begin.site};
+		break;
+	case TRACE_poll_end:
+		done(t, r->u.poll_end.stack);
+		break;
+	case TRACE_sleep_begin:
+		t->doing = (struct view){.kind = FORMAT_SLICE_sleep, .site = r->u.sleep_begin.site};
+		break;
+	case TRACE_child_wait:
+		t->doing = waits(0, FORMAT_WAIT_child, r->u.child_wait.site, r->u.child_wait.stack);
+		break;
+	case TRACE_join_wait:
+		t->doing = waits(0, FORMAT_WAIT_join, r->u.join_wait.site, r->u.join_wait.stack);
+		break;
+	default: /* sleep_end, child_waited, join_done */
+		done(t, 0);
+	}
+}
+
+static void apply_note(struct seen *t, const struct trace_record *r)
+{
+	switch (r->kind) {
+	case TRACE_note_begin:
+		if (t->nr_machines < MACHINES_MAX)
+			t->machine_state[t->nr_machines++] = 0;
+		break;
+	case TRACE_note_end:
+		t->nr_machines -= t->nr_machines > 0;
+		break;
+	case TRACE_note_state:
+		if (t->nr_machines)
+			t->machine_state[t->nr_machines - 1] = r->u.note_state.state;
+		done(t, 0);
+		break;
+	case TRACE_note_wait_empty:
+		t->doing = waits(r->u.note_wait_empty.object, FORMAT_WAIT_object,
+			r->u.note_wait_empty.site, 0);
+		break;
+	case TRACE_note_wait_full:
+		t->doing = waits(
+			r->u.note_wait_full.object, FORMAT_WAIT_space, r->u.note_wait_full.site, 0);
+		break;
+	case TRACE_note_dequeue:
+	case TRACE_note_peek:
+	case TRACE_note_enqueue:
+	case TRACE_note_reserve:
+		done(t, 0);
+		break;
+	default:
+		break;
+	}
+}
+
+static void apply_cpu(struct seen *t, const struct trace_record *r)
+{
+	if (r->kind == TRACE_cpu_in)
+		t->off = FORMAT_SLICE_none;
+	else
+		t->off = r->u.cpu_out.preempted ? FORMAT_SLICE_runnable : FORMAT_SLICE_blocked;
+}
+
+static void apply(struct seen *t, const struct trace_record *r)
+{
+	switch (r->kind) {
+	case TRACE_lock_wait ... TRACE_token_take:
+		if (r->kind != TRACE_cond_signal && r->kind != TRACE_cond_broadcast &&
+			r->kind != TRACE_token_set && r->kind != TRACE_token_give)
+			apply_lock(t, r);
+		break;
+	case TRACE_io_begin ... TRACE_sleep_end:
+	case TRACE_child_wait:
+	case TRACE_child_waited:
+	case TRACE_join_wait:
+	case TRACE_join_done:
+		apply_call(t, r);
+		break;
+	case TRACE_note_begin ... TRACE_note_identify:
+		apply_note(t, r);
+		break;
+	case TRACE_cpu_out:
+	case TRACE_cpu_in:
+		apply_cpu(t, r);
+		break;
+	case TRACE_thread_end:
+	case TRACE_process_end:
+	case TRACE_process_exec:
+		t->doing = (struct view){0};
+		t->nr_held = t->nr_machines = 0;
+		t->off = FORMAT_SLICE_none;
+		break;
+	default:
+		break;
+	}
+}
+
+enum base_status format_timeline(const struct format_input *in, const struct format_options *opts,
+	format_slice_fn *visit, void *ctx, struct base_err *err)
+{
+	const struct trace_defs *defs = trace_reader_defs(in->reader);
+	struct timeline w = {.opts = opts,
+		.defs = defs,
+		.nr_streams = defs->nr_streams,
+		.visit = visit,
+		.ctx = ctx,
+		.err = err};
+	w.seen = base_alloc(((size_t)w.nr_streams + 1) * sizeof *w.seen);
+	enum base_status s = w.seen ? trace_reader_rewind(in->reader, err)
+				    : base_fail(err, BASE_ERR_NOMEM, "out of memory for %u threads",
+					      w.nr_streams);
+	uint64_t last_ns = 0;
+	while (s == BASE_OK) {
+		struct trace_batch b;
+		s = trace_reader_next(in->reader, &b, err);
+		for (size_t i = 0; s == BASE_OK && i < b.nr; i++) {
+			const struct trace_record *r = &b.record[i];
+			last_ns = r->time_ns;
+			if (!r->stream || r->stream >= w.nr_streams)
+				continue;
+			apply(&w.seen[r->stream], r);
+			s = show(&w, r->stream, r->time_ns);
+		}
+	}
+	if (s == BASE_END)
+		s = BASE_OK;
+	for (uint32_t i = 1; s == BASE_OK && i < w.nr_streams; i++)
+		s = end_slice(&w, i, last_ns);
+	base_free(w.seen);
+	return s;
+}
+
+/* ---- the guard
+ * ------------------------------------------------------------------------------------------ */
+
+struct count {
+	uint64_t by_duration[DURATION_CLASSES]; /* class = number of bits */
+	uint64_t nr;
+};
+
+static enum base_status count_slice(void *ctx, const struct format_slice *s, struct base_err *err)
+{
+	struct count *c = ctx;
+	(void)err;
+	c->nr++;
+	c->by_duration[63 - __builtin_clzll(s->end_ns - s->begin_ns)]++;
+	return BASE_OK;
+}
+
+enum base_status format_guard(const struct format_input *in, const struct format_options *opts,
+	const char *format, uint64_t max_events, struct base_err *err)
+{
+	struct count c = {0};
+	if (trace_reader_record_count(in->reader) <= max_events)
+		return BASE_OK; /* a slice needs a record */
+	enum base_status s = format_timeline(in, opts, count_slice, &c, err);
+	if (s != BASE_OK || c.nr <= max_events)
+		return s;
+	uint64_t rest = c.nr;
+	unsigned class_ix = 0;
+	while (class_ix < DURATION_CLASSES - 1 && rest > max_events)
+		rest -= c.by_duration[class_ix++];
+	struct base_str most = {0}, all = {0};
+	base_str_add_count(&all, c.nr);
+	base_str_add_count(&most, max_events);
+	s = base_fail(err, BASE_ERR_LIMIT,
+		"%s events are more than the %s that %s viewers take well; add "
+		"--min-duration=%lluns, "
+		"or a window (--from=1s --to=2s), or --max-events=%llu",
+		base_str_text(&all), base_str_text(&most), format, 1ull << class_ix,
+		(unsigned long long)c.nr);
+	base_str_fini(&most);
+	base_str_fini(&all);
+	return s;
+}
