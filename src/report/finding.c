@@ -81,7 +81,8 @@ static void add_kind(struct base_str *s, const struct report *r, const struct su
 			after(row->state, latency));
 		break;
 	case MODEL_STATE_runnable:
-		base_str_addf(s, "waiting for a processor that other programs had (this machine has %llu)",
+		base_str_addf(s,
+			"waiting for a processor that other programs had (this machine has %llu)",
 			(unsigned long long)r->trace.nr_processors);
 		break;
 	case MODEL_STATE_blocked:

@@ -356,8 +356,10 @@ enum base_status report_fill_opportunities(struct report *r, const struct report
 		s = find_kinks(&w, err);
 	if (s == BASE_OK)
 		s = fill(r, &w, m, err);
-	if (s == BASE_OK && r->nr_opportunities)
-		r->suggestion = r->opportunity[0].state;
+	/* To wait less for a processor is no edit of the program: suggest what is. */
+	for (size_t i = r->nr_opportunities; s == BASE_OK && i-- > 0;)
+		if (r->opportunity[i].kind != MODEL_STATE_runnable || (!i && !*r->suggestion))
+			r->suggestion = r->opportunity[i].state;
 	base_arena_free(w.arena);
 	return s;
 }

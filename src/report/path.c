@@ -24,6 +24,14 @@ static const char *name_once(struct folding *f, const char **cache, uint32_t id,
 	return cache[id];
 }
 
+/* Tokens of threads, processes and processors have no name of their own: the state says it all. */
+static const char *queue_name(struct folding *f, uint32_t queue)
+{
+	if (queue == STEP_NONE || !model_queue(f->m, queue)->object)
+		return "";
+	return name_once(f, f->queue, queue, model_queue(f->m, queue)->name);
+}
+
 static bool begins_step(const struct folding *f, const struct graph_path_edge *e)
 {
 	return !f->p->nr_steps || e->actor != f->last_actor || e->state != f->last_state ||
@@ -46,9 +54,7 @@ static enum base_status add_edge(
 				name_once(f, f->actor, e->actor, model_actor(f->m, e->actor)->name),
 			.state = name_once(f, f->state, e->state, st->name),
 			.where = name_once(f, f->where, e->state, st->where),
-			.queue = e->queue == STEP_NONE ? ""
-						       : name_once(f, f->queue, e->queue,
-								 model_queue(f->m, e->queue)->name),
+			.queue = queue_name(f, e->queue),
 			.kind = st->kind,
 			.begin_ns = e->begin_ns,
 		};

@@ -29,14 +29,6 @@ static void heading(struct base_str *out, const struct report_style *st, const c
 	report_color_end(out, st);
 }
 
-/* What columns are left for two texts beside `used`, split 3 : 2. */
-static void split(const struct report_style *st, size_t used, size_t *ret_first, size_t *ret_second)
-{
-	size_t rest = st->columns > used + 30 ? st->columns - used : 30;
-	*ret_first = rest * 3 / 5;
-	*ret_second = rest - *ret_first;
-}
-
 /* ---- opportunities
  * ------------------------------------------------------------------------------------ */
 
@@ -76,7 +68,7 @@ static void opportunities(
 	struct base_str *out, const struct report *r, const struct report_style *st, size_t max)
 {
 	size_t name_width, then_width;
-	split(st, REPORT_LEVELS * 8 + 11 + 2, &name_width, &then_width);
+	opportunity_columns(r, st, max, &name_width, &then_width);
 	report_color_begin(out, st, REPORT_BOLD);
 	report_cell(out, st, "IF IT TOOK LESS", name_width, true);
 	for (unsigned k = 0; k < REPORT_LEVELS; k++) {
