@@ -203,22 +203,23 @@ static enum base_status set_up(struct session *s, char program[PATH_MAX])
 /* ---- one round
  * ---------------------------------------------------------------------------------------------- */
 
-/* The trace cannot grow any more; the target goes on, unrecorded. */
-static void give_up(struct session *s)
+/* The trace cannot grow any more. A full disk is no failure of the recording: what is there can be
+ * read. */
+static void give_up(struct session *s, const struct base_err *e)
 {
-	const struct base_err *e = &s->converter.sink.err;
 	if (s->full)
 		return;
 	s->full = true;
-	__atomic_store_n(&s->ring.head->recording, 0, __ATOMIC_RELEASE);
+	__atomic_store_n(&s->ring.head->recording, 0, __ATOMIC_RELEASE); /* the target goes on */
 	snprintf(s->result->disk_full_why, sizeof s->result->disk_full_why, "%.*s",
-		RECORD_REASON_BYTES - 1,
-		e->nr_causes ? e->cause[0] : base_status_line(s->converter.sink.status));
-	if (e->sys_errno != ENOSPC && e->sys_errno != EFBIG && e->sys_errno != EDQUOT) {
-		s->status = s->converter.sink.status;
-		if (s->err)
-			*s->err = *e;
+		RECORD_REASON_BYTES - 1, e->nr_causes ? e->cause[0] : base_status_line(e->status));
+	if (e->sys_errno == ENOSPC || e->sys_errno == EFBIG || e->sys_errno == EDQUOT) {
+		s->result->count[TRACE_DIAG_disk_full]++; /* the writer counts it for the trace */
+		return;
 	}
+	s->status = e->status;
+	if (s->err)
+		*s->err = *e;
 }
 
 static void look(struct session *s, bool final)
@@ -237,7 +238,7 @@ static void look(struct session *s, bool final)
 	record_ring_drain(&s->ring, &s->converter, horizon, limit, final);
 	record_converter_release(&s->converter, record_clock_ns(&s->clock, horizon));
 	if (record_sink_failed(&s->converter.sink))
-		give_up(s);
+		give_up(s, &s->converter.sink.err);
 }
 
 static uint64_t interval_ns(struct session *s)
@@ -410,7 +411,6 @@ static void count_all(struct session *s)
 	count(s, TRACE_DIAG_perf_lost, c->perf_lost);
 	count(s, TRACE_DIAG_no_samples, res->no_samples_why[0] != 0);
 	count(s, TRACE_DIAG_no_switches, res->no_switches_why[0] != 0);
-	count(s, TRACE_DIAG_disk_full, s->full);
 	count(s, TRACE_DIAG_killed, s->ended && WIFSIGNALED(res->wait_status));
 	res->count[TRACE_DIAG_time_raised] = c->nr_late; /* the writer counts them itself */
 }
@@ -424,7 +424,7 @@ static enum base_status finish(struct session *s)
 	res->nr_named_sites = record_sink_name_all(&s->converter.sink);
 	res->symbols_ns = time_of(CLOCK_MONOTONIC_RAW) - before_ns;
 	if (record_sink_failed(&s->converter.sink))
-		give_up(s);
+		give_up(s, &s->converter.sink.err);
 	count_all(s);
 	res->nr_sites = s->converter.sink.nr_sites;
 	res->ring_records = s->converter.nr_ring_records;
@@ -434,11 +434,8 @@ static enum base_status finish(struct session *s)
 	enum base_status status = trace_writer_close(s->writer, &close_err);
 	s->writer = NULL;
 	res->trace_bytes = !stat(s->opts->output_path, &st) ? (uint64_t)st.st_size : 0;
-	if (status != BASE_OK && !s->full) {
-		s->status = status;
-		if (s->err)
-			*s->err = close_err;
-	}
+	if (status != BASE_OK)
+		give_up(s, &close_err);
 	if (res->target_cpu_ns)
 		res->overhead_share = (double)res->ring_records *
 				      (double)res->record_write_ns_x100 / 100.0 /

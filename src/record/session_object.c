@@ -173,8 +173,9 @@ static bool tuple_of(const struct record_descriptor *d, uint64_t *ret_tuple, uns
 	}
 	const char *end = d->name + d->name_bytes;
 	const char *local = memchr(d->name, ' ', d->name_bytes);
-	if (!local++)
+	if (!local)
 		return false;
+	local++;
 	const char *space = memchr(local, ' ', (size_t)(end - local));
 	if (!space || space == local || space + 1 == end)
 		return false;

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_record_session.c - whole recordings of small programs: exit statuses, refusals, signals, a
+ * full disk, what is left behind. */
+#include "record/doctor.h"
+#include "record/session.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <dirent.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static char trace_path[] = "/tmp/longpole-session-XXXXXX";
+static struct record_result result;
+static struct base_err err;
+
+static enum base_status run(char *const *argv)
+{
+	struct record_options o = record_options_default();
+	o.output_path = trace_path;
+	o.argv = argv;
+	o.buffer_bytes = 4 << 20;
+	memset(&err, 0, sizeof err);
+	return record_run(&o, &result, &err);
+}
+#define RUN(...) run((char *const[]){__VA_ARGS__, NULL})
+
+static unsigned nr_rings(void)
+{
+	char own[64];
+	unsigned nr = 0;
+	snprintf(own, sizeof own, "longpole-ring-%d-", (int)getpid());
+	static const char *const dirs[] = {"/dev/shm", "/tmp"};
+	for (size_t i = 0; i < BASE_COUNT(dirs); i++) {
+		DIR *d = opendir(dirs[i]);
+		for (struct dirent *e; d && (e = readdir(d));)
+			nr += !strncmp(e->d_name, own, strlen(own));
+		if (d)
+			closedir(d);
+	}
+	return nr;
+}
+
+/* How many records of a kind, and the last one of them. */
+static size_t find(uint16_t kind, struct trace_record *ret)
+{
+	struct trace_reader *r;
+	struct trace_batch batch;
+	size_t nr = 0;
+	assert_int_equal(trace_reader_open(trace_path, NULL, &r, NULL), BASE_OK);
+	while (trace_reader_next(r, &batch, NULL) == BASE_OK)
+		for (size_t i = 0; i < batch.nr; i++)
+			if (batch.record[i].kind == kind) {
+				*ret = batch.record[i];
+				nr++;
+			}
+	trace_reader_close(r);
+	return nr;
+}
+
+static void test_exit_status(void **state)
+{
+	struct trace_record end;
+	(void)state;
+	assert_int_equal(RUN("/bin/sh", "-c", "exit 7"), BASE_OK);
+	assert_int_equal(result.exit_code, 7);
+	assert_true(WIFEXITED(result.wait_status));
+	assert_true(result.ring_records > 0);
+	assert_int_equal(find(TRACE_process_end, &end), 1);
+	assert_int_equal(WEXITSTATUS(end.u.process_end.status), 7);
+	assert_int_equal(nr_rings(), 0);
+}
+
+static void test_signal(void **state)
+{
+	struct trace_record end;
+	(void)state;
+	assert_int_equal(RUN("/bin/sh", "-c", "kill -TERM $$"), BASE_OK);
+	assert_int_equal(result.exit_code, 128 + SIGTERM);
+	assert_int_equal(result.count[TRACE_DIAG_killed], 1);
+	assert_int_equal(find(TRACE_process_end, &end), 1);
+	assert_int_equal(WTERMSIG(end.u.process_end.status), SIGTERM);
+}
+
+static void test_children(void **state)
+{
+	struct trace_record r;
+	(void)state;
+	assert_int_equal(RUN("/bin/sh", "-c", "/bin/true; /bin/true & wait"), BASE_OK);
+	assert_int_equal(result.exit_code, 0);
+	/* sh, two execs, and the forks that were no vforks */
+	assert_in_range(find(TRACE_process_begin, &r), 3, 5);
+	assert_true(result.target_cpu_ns > 0);
+}
+
+static void test_cannot_run(void **state)
+{
+	(void)state;
+	assert_int_equal(RUN("/nonexistent/program"), BASE_ERR_ENV);
+	assert_int_equal(result.exit_code, 127);
+	assert_int_equal(RUN("longpole-no-such-program"), BASE_ERR_ENV);
+	assert_int_equal(result.exit_code, 127);
+	assert_int_not_equal(RUN("/tmp"), BASE_OK);
+	assert_int_equal(result.exit_code, 126);
+	assert_int_equal(RUN("/dev/null"), BASE_ERR_ENV);
+	assert_int_equal(result.exit_code, 126);
+	assert_int_equal(nr_rings(), 0);
+}
+
+/* The least ELF file that is not loaded by ld.so. */
+static void test_static_program(void **state)
+{
+	char path[] = "/tmp/longpole-static-XXXXXX";
+	int fd = mkstemp(path);
+	unsigned char elf[64] = {0x7f, 'E', 'L', 'F', 2, 1, 1, [16] = 2, [18] = 62, [54] = 56};
+	(void)state;
+	assert_int_equal(write(fd, elf, sizeof elf), sizeof elf);
+	fchmod(fd, 0700);
+	close(fd);
+	assert_int_equal(RUN(path), BASE_ERR_ENV);
+	assert_int_equal(result.exit_code, 125);
+	assert_non_null(strstr(err.cause[0], "statically linked"));
+	unlink(path);
+}
+
+static void test_environment_and_descriptors(void **state)
+{
+	(void)state;
+	/* Nothing of ours is open in the program but what it had; its variables are all there. */
+	setenv("LONGPOLE_TEST_KEPT", "yes", 1);
+	assert_int_equal(RUN("/bin/sh", "-c",
+				 "test $LONGPOLE_TEST_KEPT = yes && for fd in 3 4 5 6 7 8 9; do "
+				 "test ! -e /proc/$$/fd/$fd || exit 9; done"),
+		BASE_OK);
+	assert_int_equal(result.exit_code, 0);
+	unsetenv("LONGPOLE_TEST_KEPT");
+}
+
+static void test_signals_are_passed_on(void **state)
+{
+	(void)state;
+	/* The program signals us, its parent, by kill: we hand it on. */
+	assert_int_equal(
+		RUN("/bin/sh", "-c", "trap 'exit 5' TERM; kill -TERM $PPID; sleep 10 & wait"),
+		BASE_OK);
+	assert_int_equal(result.exit_code, 5);
+}
+
+static void test_full_disk(void **state)
+{
+	struct rlimit before, small;
+	(void)state;
+	getrlimit(RLIMIT_FSIZE, &before);
+	/* The ring needs to be larger, so the limit is set when it exists: by the program, for us.
+	 */
+	small = before;
+	char command[200];
+	snprintf(command, sizeof command,
+		"command -v prlimit >/dev/null || exit 77; prlimit --pid $PPID --fsize=2000:%lld; "
+		"i=0; while test $i -lt 400; do /bin/true; i=$((i+1)); done; exit 3",
+		(long long)before.rlim_max);
+	assert_int_equal(RUN("/bin/sh", "-c", command), BASE_OK);
+	setrlimit(RLIMIT_FSIZE, &small);
+	if (result.exit_code == 77)
+		skip();
+	assert_int_equal(result.exit_code, 3); /* undisturbed */
+	assert_int_equal(result.count[TRACE_DIAG_disk_full], 1);
+	struct trace_reader *r;
+	assert_int_equal(trace_reader_open(trace_path, NULL, &r, NULL), BASE_OK);
+	trace_reader_close(r);
+}
+
+static void test_doctor(void **state)
+{
+	struct record_probe probe[RECORD_PROBES_MAX];
+	(void)state;
+	size_t nr = record_doctor(probe);
+	assert_in_range(nr, 5, RECORD_PROBES_MAX);
+	for (size_t i = 0; i < nr; i++) {
+		assert_true(
+			*probe[i].name && *probe[i].title && *probe[i].lost && *probe[i].instead);
+		assert_true(*probe[i].value);
+	}
+}
+
+static int set_up(void **state)
+{
+	char preload[4096];
+	const char *build = getenv("LONGPOLE_BUILD");
+	(void)state;
+	snprintf(preload, sizeof preload, "%s/src/record/liblongpole-preload.so",
+		build ? build : ".");
+	setenv("LONGPOLE_PRELOAD", preload, 1);
+	int fd = mkstemp(trace_path);
+	close(fd);
+	return fd < 0;
+}
+
+static int clean_up(void **state)
+{
+	(void)state;
+	return unlink(trace_path);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_exit_status),
+		cmocka_unit_test(test_signal),
+		cmocka_unit_test(test_children),
+		cmocka_unit_test(test_cannot_run),
+		cmocka_unit_test(test_static_program),
+		cmocka_unit_test(test_environment_and_descriptors),
+		cmocka_unit_test(test_signals_are_passed_on),
+		cmocka_unit_test(test_full_disk),
+		cmocka_unit_test(test_doctor),
+	};
+	return cmocka_run_group_tests(tests, set_up, clean_up);
+}
