@@ -64,6 +64,29 @@ static void opportunity_line(struct base_str *out, const struct report_style *st
 	base_str_add(out, "\n");
 }
 
+/* As wide as the names, but the last column keeps some place. */
+static void opportunity_columns(const struct report *r, const struct report_style *st, size_t max,
+	size_t *ret_name, size_t *ret_then)
+{
+	enum { NUMBERS = REPORT_LEVELS * 8 + 11 + 2, NAME_MIN = 16, THEN_MIN = 20 };
+	size_t rest = st->columns > NUMBERS + NAME_MIN + THEN_MIN ? st->columns - NUMBERS
+								  : NAME_MIN + THEN_MIN;
+	size_t name = NAME_MIN, then = THEN_MIN;
+	for (size_t i = 0; i < r->nr_opportunities && i < max; i++) {
+		size_t a = report_width(r->opportunity[i].state) + 2;
+		size_t b = report_width(r->opportunity[i].next);
+		name = a > name ? a : name;
+		then = b > then ? b : then;
+	}
+	if (name + then > rest) {
+		size_t half = rest * 11 / 20;
+		name = name < half ? name : then < rest - half ? rest - then : half;
+		then = rest - name;
+	}
+	*ret_name = name;
+	*ret_then = then;
+}
+
 static void opportunities(
 	struct base_str *out, const struct report *r, const struct report_style *st, size_t max)
 {
