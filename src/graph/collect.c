@@ -17,245 +17,248 @@
 /* A run being followed backwards, in `lane`, for the set of lanes that go the
  * same way. */
 struct run {
-  unsigned lane;
-  uint32_t lanes;
-  uint32_t parent; /* index in next_folds; NONE: the start */
-  uint64_t start_ns;
+	unsigned lane;
+	uint32_t lanes;
+	uint32_t parent; /* index in next_folds; NONE: the start */
+	uint64_t start_ns;
 };
 
 /* ---- room
  * -----------------------------------------------------------------------------------
  */
 
-static enum base_status resize_nodes(struct graph *g, size_t want,
-                                     struct base_err *err) {
-  enum base_status s = graph_mem_need(g, &g->mark, &g->mark_capacity, want,
-                                      sizeof *g->mark, err);
+static enum base_status resize_nodes(struct graph *g, size_t want, struct base_err *err)
+{
+	enum base_status s =
+		graph_mem_need(g, &g->mark, &g->mark_capacity, want, sizeof *g->mark, err);
 
-  if (!s && g->keep_path)
-    s = graph_mem_need(g, &g->extra, &g->extra_capacity, want, sizeof *g->extra,
-                       err);
-  if (!s)
-    s = graph_mem_need(g, &g->node, &g->node_capacity, want, sizeof *g->node,
-                       err);
-  return s;
+	if (!s && g->keep_path)
+		s = graph_mem_need(g, &g->extra, &g->extra_capacity, want, sizeof *g->extra, err);
+	if (!s)
+		s = graph_mem_need(g, &g->node, &g->node_capacity, want, sizeof *g->node, err);
+	return s;
 }
 
-enum base_status graph_reserve_nodes(struct graph *g, size_t nr,
-                                     struct base_err *err) {
-  if (BASE_LIKELY(g->next + nr <= g->node_capacity))
-    return BASE_OK;
-  if (g->next + nr + g->min_nodes >= NONE)
-    return base_fail(err, BASE_ERR_LIMIT,
-                     "more than 4 thousand million nodes at once");
-  return resize_nodes(g, g->next + nr + g->min_nodes, err);
+enum base_status graph_reserve_nodes(struct graph *g, size_t nr, struct base_err *err)
+{
+	if (BASE_LIKELY(g->next + nr <= g->node_capacity))
+		return BASE_OK;
+	if (g->next + nr + g->min_nodes >= NONE)
+		return base_fail(err, BASE_ERR_LIMIT, "more than 4 thousand million nodes at once");
+	return resize_nodes(g, g->next + nr + g->min_nodes, err);
 }
 
 /* ---- marking
  * --------------------------------------------------------------------------------
  */
 
-static inline void reach(struct mark *m, uint32_t lanes) {
-  m->ends |= m->live & lanes;
-  m->live |= lanes;
+static inline void reach(struct mark *m, uint32_t lanes)
+{
+	m->ends |= m->live & lanes;
+	m->live |= lanes;
 }
 
-static uint32_t lanes_with_path(const struct graph *g, const double *length) {
-  uint32_t lanes = 0;
+static uint32_t lanes_with_path(const struct graph *g, const double *length)
+{
+	uint32_t lanes = 0;
 
-  for (unsigned l = 0; l < g->nr_tracks; l++)
-    lanes |= (uint32_t)(length[l] != NO_PATH) << l;
-  return lanes;
+	for (unsigned l = 0; l < g->nr_tracks; l++)
+		lanes |= (uint32_t)(length[l] != NO_PATH) << l;
+	return lanes;
 }
 
-static enum base_status mark_tip(struct graph *g, uint32_t id,
-                                 const double *length, struct base_err *err) {
-  enum base_status s = BASE_OK;
-  uint32_t lanes;
+static enum base_status mark_tip(
+	struct graph *g, uint32_t id, const double *length, struct base_err *err)
+{
+	enum base_status s = BASE_OK;
+	uint32_t lanes;
 
-  if (id == NONE)
-    return BASE_OK;
-  lanes = lanes_with_path(g, length);
-  g->mark[id].live |= lanes;
-  g->mark[id].ends |= lanes;
-  if (g->mark[id].new_id)
-    return BASE_OK;
-  s = graph_mem_need(g, &g->tip, &g->tip_capacity, g->nr_tips + 1,
-                     sizeof *g->tip, err);
-  if (s)
-    return s;
-  g->tip[g->nr_tips++] = id;
-  g->mark[id].new_id = (uint32_t)g->nr_tips;
-  return BASE_OK;
+	if (id == NONE)
+		return BASE_OK;
+	lanes = lanes_with_path(g, length);
+	g->mark[id].live |= lanes;
+	g->mark[id].ends |= lanes;
+	if (g->mark[id].new_id)
+		return BASE_OK;
+	s = graph_mem_need(g, &g->tip, &g->tip_capacity, g->nr_tips + 1, sizeof *g->tip, err);
+	if (s)
+		return s;
+	g->tip[g->nr_tips++] = id;
+	g->mark[id].new_id = (uint32_t)g->nr_tips;
+	return BASE_OK;
 }
 
-static enum base_status mark_ring(struct graph *g, const struct ring *r,
-                                  struct base_err *err) {
-  enum base_status s = BASE_OK;
+static enum base_status mark_ring(struct graph *g, const struct ring *r, struct base_err *err)
+{
+	enum base_status s = BASE_OK;
 
-  for (uint32_t i = 0; i < r->nr_items && !s; i++) {
-    const struct item *it = ring_item(g, r, i);
+	for (uint32_t i = 0; i < r->nr_items && !s; i++) {
+		const struct item *it = ring_item(g, r, i);
 
-    if (it->actor != NONE)
-      s = mark_tip(g, it->node, it->length, err);
-  }
-  return s;
+		if (it->actor != NONE)
+			s = mark_tip(g, it->node, it->length, err);
+	}
+	return s;
 }
 
-static enum base_status mark_tips(struct graph *g, uint32_t only_actor,
-                                  struct base_err *err) {
-  enum base_status s = BASE_OK;
+static enum base_status mark_tips(struct graph *g, uint32_t only_actor, struct base_err *err)
+{
+	enum base_status s = BASE_OK;
 
-  g->nr_tips = 0;
-  if (only_actor != NONE) {
-    const struct actor *a = &g->actor[only_actor];
+	g->nr_tips = 0;
+	if (only_actor != NONE) {
+		const struct actor *a = &g->actor[only_actor];
 
-    return mark_tip(g, a->tip, actor_length(g, a), err);
-  }
-  for (size_t i = 0; i < g->nr_actors && !s; i++)
-    s = mark_tip(g, g->actor[i].tip, actor_length(g, &g->actor[i]), err);
-  for (size_t i = 0; i < g->nr_queues && !s; i++) {
-    const struct queue *q = &g->queue[i];
+		return mark_tip(g, a->tip, actor_length(g, a), err);
+	}
+	for (size_t i = 0; i < g->nr_actors && !s; i++)
+		s = mark_tip(g, g->actor[i].tip, actor_length(g, &g->actor[i]), err);
+	for (size_t i = 0; i < g->nr_queues && !s; i++) {
+		const struct queue *q = &g->queue[i];
 
-    s = mark_ring(g, &q->data, err);
-    if (!s)
-      s = mark_ring(g, &q->space, err);
-    if (!s && q->last_take)
-      s = mark_tip(g, q->last_take->node, q->last_take->length, err);
-  }
-  return s;
+		s = mark_ring(g, &q->data, err);
+		if (!s)
+			s = mark_ring(g, &q->space, err);
+		if (!s && q->last_take)
+			s = mark_tip(g, q->last_take->node, q->last_take->length, err);
+	}
+	return s;
 }
 
 /* Backwards over the nodes; notes those where runs will end. */
-static enum base_status mark_nodes(struct graph *g, struct base_err *err) {
-  uint32_t runner = g->runner_up ? UINT32_C(1) << g->nr_lanes : 0;
+static enum base_status mark_nodes(struct graph *g, struct base_err *err)
+{
+	uint32_t runner = g->runner_up ? UINT32_C(1) << g->nr_lanes : 0;
 
-  g->nr_meets = 0;
-  for (uint32_t id = g->next; id-- > g->nr_bounds;) {
-    uint32_t live = g->mark[id].live, lanes = live & ~runner;
-    const struct node *n = &g->node[id];
-    uint32_t over_dep, over_prev;
+	g->nr_meets = 0;
+	for (uint32_t id = g->next; id-- > g->nr_bounds;) {
+		uint32_t live = g->mark[id].live, lanes = live & ~runner;
+		const struct node *n = &g->node[id];
+		uint32_t over_dep, over_prev;
 
-    if (!live)
-      continue;
-    if (g->mark[id].ends) {
-      enum base_status s =
-          graph_mem_need(g, &g->meet, &g->meet_capacity, g->nr_meets + 1,
-                         sizeof *g->meet, err);
+		if (!live)
+			continue;
+		if (g->mark[id].ends) {
+			enum base_status s = graph_mem_need(g, &g->meet, &g->meet_capacity,
+				g->nr_meets + 1, sizeof *g->meet, err);
 
-      if (s)
-        return s;
-      g->meet[g->nr_meets++] = id;
-    }
-    over_dep = lanes & n->took_dep;
-    over_prev = lanes & ~n->took_dep;
-    if (over_dep)
-      reach(&g->mark[n->dep], over_dep);
-    if (over_prev && n->prev != NONE)
-      reach(&g->mark[n->prev], over_prev);
-    if (live & runner)
-      reach(&g->mark[n->took_dep & runner ? n->dep : n->prev],
-            n->took_dep & g->rank_bit ? 1 : runner);
-  }
-  return BASE_OK;
+			if (s)
+				return s;
+			g->meet[g->nr_meets++] = id;
+		}
+		over_dep = lanes & n->took_dep;
+		over_prev = lanes & ~n->took_dep;
+		if (over_dep)
+			reach(&g->mark[n->dep], over_dep);
+		if (over_prev && n->prev != NONE)
+			reach(&g->mark[n->prev], over_prev);
+		if (live & runner)
+			reach(&g->mark[n->took_dep & runner ? n->dep : n->prev],
+				n->took_dep & g->rank_bit ? 1 : runner);
+	}
+	return BASE_OK;
 }
 
 /* From the bounds on into the folds of the last collection. */
-static void mark_folds(struct graph *g) {
-  struct fold *fold = g->folds.fold;
+static void mark_folds(struct graph *g)
+{
+	struct fold *fold = g->folds.fold;
 
-  for (size_t i = 0; i < g->folds.nr_folds; i++)
-    fold[i].live = fold[i].end = false;
-  for (uint32_t b = 0; b < g->nr_bounds; b++) {
-    for (uint32_t left = g->mark[b].live; left; left &= left - 1) {
-      unsigned l = (unsigned)__builtin_ctz(left);
-      struct fold *f = &fold[g->bound[(size_t)b * g->nr_tracks + l]];
+	for (size_t i = 0; i < g->folds.nr_folds; i++)
+		fold[i].live = fold[i].end = false;
+	for (uint32_t b = 0; b < g->nr_bounds; b++) {
+		for (uint32_t left = g->mark[b].live; left; left &= left - 1) {
+			unsigned l = (unsigned)__builtin_ctz(left);
+			struct fold *f = &fold[g->bound[(size_t)b * g->nr_tracks + l]];
 
-      f->end |= f->live || g->mark[b].ends >> l & 1;
-      f->live = true;
-    }
-  }
-  for (size_t i = g->folds.nr_folds; i-- > 0;) {
-    if (!fold[i].live || fold[i].parent == NONE)
-      continue;
-    fold[fold[i].parent].end |= fold[fold[i].parent].live;
-    fold[fold[i].parent].live = true;
-  }
+			f->end |= f->live || g->mark[b].ends >> l & 1;
+			f->live = true;
+		}
+	}
+	for (size_t i = g->folds.nr_folds; i-- > 0;) {
+		if (!fold[i].live || fold[i].parent == NONE)
+			continue;
+		fold[fold[i].parent].end |= fold[fold[i].parent].live;
+		fold[fold[i].parent].live = true;
+	}
 }
 
 /* ---- sums
  * -----------------------------------------------------------------------------------
  */
 
-static struct sum *sum_of(struct graph *g, uint32_t slot) {
-  struct sum *s = &g->dense[slot];
+static struct sum *sum_of(struct graph *g, uint32_t slot)
+{
+	struct sum *s = &g->dense[slot];
 
-  if (!s->visits) {
-    s->slot = slot;
-    g->touched[g->nr_touched++] = slot;
-  }
-  return s;
+	if (!s->visits) {
+		s->slot = slot;
+		g->touched[g->nr_touched++] = slot;
+	}
+	return s;
 }
 
 /* One edge, as lane `l` passes it. Every edge is a visit, so `visits` tells
  * what was touched. */
-static inline void add_edge(struct graph *g, const struct node *n,
-                            bool over_dep, bool zero) {
-  uint64_t w = zero ? 0 : n->weight & WEIGHT_MAX;
-  uint32_t slot = over_dep ? n->dep_slot : n->slot;
-  enum kind kind = node_kind(n);
-  struct sum *s;
+static inline void add_edge(struct graph *g, const struct node *n, bool over_dep, bool zero)
+{
+	uint64_t w = zero ? 0 : n->weight & WEIGHT_MAX;
+	uint32_t slot = over_dep ? n->dep_slot : n->slot;
+	enum kind kind = node_kind(n);
+	struct sum *s;
 
-  if (slot == NONE || kind == KIND_START || (kind == KIND_CHAIN && !over_dep))
-    return;
-  s = sum_of(g, slot);
-  s->visits++;
-  if (over_dep ? kind == KIND_RUN : kind == KIND_EXPLAINED)
-    return;
-  s->path_ns += w;
-  if (kind == KIND_UNEXPLAINED)
-    s->unexplained_ns += w;
-  else if (kind != KIND_RUN)
-    s->latency_ns += w;
+	if (slot == NONE || kind == KIND_START || (kind == KIND_CHAIN && !over_dep))
+		return;
+	s = sum_of(g, slot);
+	s->visits++;
+	if (over_dep ? kind == KIND_RUN : kind == KIND_EXPLAINED)
+		return;
+	s->path_ns += w;
+	if (kind == KIND_UNEXPLAINED)
+		s->unexplained_ns += w;
+	else if (kind != KIND_RUN)
+		s->latency_ns += w;
 }
 
-static void add_fold(struct graph *g, const struct fold *f) {
-  for (uint32_t i = 0; i < f->nr_sums; i++) {
-    const struct sum *from = &g->folds.sum[f->first_sum + i];
-    struct sum *to = sum_of(g, from->slot);
+static void add_fold(struct graph *g, const struct fold *f)
+{
+	for (uint32_t i = 0; i < f->nr_sums; i++) {
+		const struct sum *from = &g->folds.sum[f->first_sum + i];
+		struct sum *to = sum_of(g, from->slot);
 
-    to->path_ns += from->path_ns;
-    to->unexplained_ns += from->unexplained_ns;
-    to->latency_ns += from->latency_ns;
-    to->visits += from->visits;
-  }
+		to->path_ns += from->path_ns;
+		to->unexplained_ns += from->unexplained_ns;
+		to->latency_ns += from->latency_ns;
+		to->visits += from->visits;
+	}
 }
 
 /* The sums gathered so far become a new fold. */
-static enum base_status emit_fold(struct graph *g, const struct run *run,
-                                  uint32_t *ret, struct base_err *err) {
-  struct folds *f = &g->next_folds;
-  enum base_status s = graph_mem_need(g, &f->fold, &f->fold_capacity,
-                                      f->nr_folds + 1, sizeof *f->fold, err);
+static enum base_status emit_fold(
+	struct graph *g, const struct run *run, uint32_t *ret, struct base_err *err)
+{
+	struct folds *f = &g->next_folds;
+	enum base_status s = graph_mem_need(
+		g, &f->fold, &f->fold_capacity, f->nr_folds + 1, sizeof *f->fold, err);
 
-  if (!s)
-    s = graph_mem_need(g, &f->sum, &f->sum_capacity, f->nr_sums + g->nr_touched,
-                       sizeof *f->sum, err);
-  if (s)
-    return s;
-  *ret = (uint32_t)f->nr_folds;
-  f->fold[f->nr_folds++] = (struct fold){
-      .parent = run->parent,
-      .start_ns = run->start_ns,
-      .first_sum = (uint32_t)f->nr_sums,
-      .nr_sums = (uint32_t)g->nr_touched,
-  };
-  for (size_t i = 0; i < g->nr_touched; i++) {
-    f->sum[f->nr_sums++] = g->dense[g->touched[i]];
-    g->dense[g->touched[i]] = (struct sum){0};
-  }
-  g->nr_touched = 0;
-  return BASE_OK;
+	if (!s)
+		s = graph_mem_need(g, &f->sum, &f->sum_capacity, f->nr_sums + g->nr_touched,
+			sizeof *f->sum, err);
+	if (s)
+		return s;
+	*ret = (uint32_t)f->nr_folds;
+	f->fold[f->nr_folds++] = (struct fold){
+		.parent = run->parent,
+		.start_ns = run->start_ns,
+		.first_sum = (uint32_t)f->nr_sums,
+		.nr_sums = (uint32_t)g->nr_touched,
+	};
+	for (size_t i = 0; i < g->nr_touched; i++) {
+		f->sum[f->nr_sums++] = g->dense[g->touched[i]];
+		g->dense[g->touched[i]] = (struct sum){0};
+	}
+	g->nr_touched = 0;
+	return BASE_OK;
 }
 
 /* ---- folding
@@ -263,48 +266,51 @@ static enum base_status emit_fold(struct graph *g, const struct run *run,
  */
 
 /* Where the fold that ends at node `id` in lane `l` is noted. */
-static uint32_t *end_fold(struct graph *g, uint32_t id, unsigned l) {
-  uint32_t below = g->mark[id].ends & ((UINT32_C(1) << l) - 1);
+static uint32_t *end_fold(struct graph *g, uint32_t id, unsigned l)
+{
+	uint32_t below = g->mark[id].ends & ((UINT32_C(1) << l) - 1);
 
-  return &g->end_fold[g->mark[id].base + (uint32_t)__builtin_popcount(below)];
+	return &g->end_fold[g->mark[id].base + (uint32_t)__builtin_popcount(below)];
 }
 
 /* Only lanes that come to the same fold stay in the run. */
-static void keep_if_bound(const struct graph *g, struct run *run,
-                          uint32_t bound, uint32_t fold) {
-  for (uint32_t left = run->lanes; left; left &= left - 1) {
-    unsigned l = (unsigned)__builtin_ctz(left);
+static void keep_if_bound(const struct graph *g, struct run *run, uint32_t bound, uint32_t fold)
+{
+	for (uint32_t left = run->lanes; left; left &= left - 1) {
+		unsigned l = (unsigned)__builtin_ctz(left);
 
-    if (g->bound[(size_t)bound * g->nr_tracks + l] != fold)
-      run->lanes &= ~(UINT32_C(1) << l);
-  }
+		if (g->bound[(size_t)bound * g->nr_tracks + l] != fold)
+			run->lanes &= ~(UINT32_C(1) << l);
+	}
 }
 
-static void keep_if_end(struct graph *g, struct run *run, uint32_t id) {
-  run->lanes &= g->mark[id].ends;
-  for (uint32_t left = run->lanes; left; left &= left - 1) {
-    unsigned l = (unsigned)__builtin_ctz(left);
+static void keep_if_end(struct graph *g, struct run *run, uint32_t id)
+{
+	run->lanes &= g->mark[id].ends;
+	for (uint32_t left = run->lanes; left; left &= left - 1) {
+		unsigned l = (unsigned)__builtin_ctz(left);
 
-    if (*end_fold(g, id, l) != run->parent)
-      run->lanes &= ~(UINT32_C(1) << l);
-  }
+		if (*end_fold(g, id, l) != run->parent)
+			run->lanes &= ~(UINT32_C(1) << l);
+	}
 }
 
 /* Follows folds of the last collection, from `f` on, which may be where the run
  * ends. */
-static void follow_folds(struct graph *g, struct run *run, uint32_t f) {
-  const struct fold *fold = g->folds.fold;
+static void follow_folds(struct graph *g, struct run *run, uint32_t f)
+{
+	const struct fold *fold = g->folds.fold;
 
-  while (!fold[f].end) {
-    add_fold(g, &fold[f]);
-    if (fold[f].parent == NONE) {
-      run->parent = NONE;
-      run->start_ns = fold[f].start_ns;
-      return;
-    }
-    f = fold[f].parent;
-  }
-  run->parent = fold[f].new_index;
+	while (!fold[f].end) {
+		add_fold(g, &fold[f]);
+		if (fold[f].parent == NONE) {
+			run->parent = NONE;
+			run->start_ns = fold[f].start_ns;
+			return;
+		}
+		f = fold[f].parent;
+	}
+	run->parent = fold[f].new_index;
 }
 
 /*
@@ -312,198 +318,201 @@ static void follow_folds(struct graph *g, struct run *run, uint32_t f) {
  * runner-up goes alone: from where it leaves lane 0's path it is found in lane
  * 0.
  */
-static void follow_nodes(struct graph *g, struct run *run, uint32_t id) {
-  uint32_t runner = g->runner_up ? UINT32_C(1) << g->nr_lanes : 0;
-  unsigned l = run->lane;
-  bool alone = runner >> l & 1;
+static void follow_nodes(struct graph *g, struct run *run, uint32_t id)
+{
+	uint32_t runner = g->runner_up ? UINT32_C(1) << g->nr_lanes : 0;
+	unsigned l = run->lane;
+	bool alone = runner >> l & 1;
 
-  run->lanes = alone ? runner : run->lanes & ~runner;
-  for (;;) {
-    const struct node *n = &g->node[id];
-    bool over_dep = n->took_dep >> l & 1, zero = n->zero >> l & 1;
+	run->lanes = alone ? runner : run->lanes & ~runner;
+	for (;;) {
+		const struct node *n = &g->node[id];
+		bool over_dep = n->took_dep >> l & 1, zero = n->zero >> l & 1;
 
-    if (!alone)
-      run->lanes &=
-          (over_dep ? n->took_dep : ~n->took_dep) & (zero ? n->zero : ~n->zero);
-    else if (runner >> l & 1 && n->took_dep & g->rank_bit)
-      l = 0;
-    add_edge(g, n, over_dep, zero);
-    if (node_kind(n) == KIND_START) {
-      run->parent = NONE;
-      run->start_ns = n->weight & WEIGHT_MAX;
-      return;
-    }
-    id = over_dep ? n->dep : n->prev;
-    if (id < g->nr_bounds) {
-      uint32_t f = g->bound[(size_t)id * g->nr_tracks + l];
+		if (!alone)
+			run->lanes &= (over_dep ? n->took_dep : ~n->took_dep) &
+				      (zero ? n->zero : ~n->zero);
+		else if (runner >> l & 1 && n->took_dep & g->rank_bit)
+			l = 0;
+		add_edge(g, n, over_dep, zero);
+		if (node_kind(n) == KIND_START) {
+			run->parent = NONE;
+			run->start_ns = n->weight & WEIGHT_MAX;
+			return;
+		}
+		id = over_dep ? n->dep : n->prev;
+		if (id < g->nr_bounds) {
+			uint32_t f = g->bound[(size_t)id * g->nr_tracks + l];
 
-      if (!alone)
-        keep_if_bound(g, run, id, f);
-      follow_folds(g, run, f);
-      return;
-    }
-    if (g->mark[id].ends >> l & 1) {
-      run->parent = *end_fold(g, id, l);
-      if (!alone)
-        keep_if_end(g, run, id);
-      return;
-    }
-    if (!alone)
-      run->lanes &= ~g->mark[id].ends;
-  }
+			if (!alone)
+				keep_if_bound(g, run, id, f);
+			follow_folds(g, run, f);
+			return;
+		}
+		if (g->mark[id].ends >> l & 1) {
+			run->parent = *end_fold(g, id, l);
+			if (!alone)
+				keep_if_end(g, run, id);
+			return;
+		}
+		if (!alone)
+			run->lanes &= ~g->mark[id].ends;
+	}
 }
 
-static enum base_status fold_folds(struct graph *g, struct base_err *err) {
-  struct fold *fold = g->folds.fold;
+static enum base_status fold_folds(struct graph *g, struct base_err *err)
+{
+	struct fold *fold = g->folds.fold;
 
-  for (size_t i = 0; i < g->folds.nr_folds; i++) {
-    struct run run = {.parent = NONE, .start_ns = fold[i].start_ns};
-    enum base_status s;
+	for (size_t i = 0; i < g->folds.nr_folds; i++) {
+		struct run run = {.parent = NONE, .start_ns = fold[i].start_ns};
+		enum base_status s;
 
-    if (!fold[i].live || !fold[i].end)
-      continue;
-    add_fold(g, &fold[i]);
-    if (fold[i].parent != NONE)
-      follow_folds(g, &run, fold[i].parent);
-    s = emit_fold(g, &run, &fold[i].new_index, err);
-    if (s)
-      return s;
-  }
-  return BASE_OK;
+		if (!fold[i].live || !fold[i].end)
+			continue;
+		add_fold(g, &fold[i]);
+		if (fold[i].parent != NONE)
+			follow_folds(g, &run, fold[i].parent);
+		s = emit_fold(g, &run, &fold[i].new_index, err);
+		if (s)
+			return s;
+	}
+	return BASE_OK;
 }
 
-static enum base_status fold_node(struct graph *g, uint32_t id, size_t *nr_ends,
-                                  struct base_err *err) {
-  uint32_t ends = g->mark[id].ends;
-  enum base_status s;
+static enum base_status fold_node(
+	struct graph *g, uint32_t id, size_t *nr_ends, struct base_err *err)
+{
+	uint32_t ends = g->mark[id].ends;
+	enum base_status s;
 
-  g->mark[id].base = (uint32_t)*nr_ends;
-  *nr_ends += (unsigned)__builtin_popcount(ends);
-  s = graph_mem_need(g, &g->end_fold, &g->end_capacity, *nr_ends,
-                     sizeof *g->end_fold, err);
-  for (uint32_t left = ends; left && !s;) {
-    struct run run = {.lane = (unsigned)__builtin_ctz(left), .lanes = left};
-    uint32_t f;
+	g->mark[id].base = (uint32_t)*nr_ends;
+	*nr_ends += (unsigned)__builtin_popcount(ends);
+	s = graph_mem_need(g, &g->end_fold, &g->end_capacity, *nr_ends, sizeof *g->end_fold, err);
+	for (uint32_t left = ends; left && !s;) {
+		struct run run = {.lane = (unsigned)__builtin_ctz(left), .lanes = left};
+		uint32_t f;
 
-    follow_nodes(g, &run, id);
-    s = emit_fold(g, &run, &f, err);
-    if (s)
-      break;
-    left &= ~run.lanes;
-    for (; run.lanes; run.lanes &= run.lanes - 1)
-      *end_fold(g, id, (unsigned)__builtin_ctz(run.lanes)) = f;
-  }
-  return s;
+		follow_nodes(g, &run, id);
+		s = emit_fold(g, &run, &f, err);
+		if (s)
+			break;
+		left &= ~run.lanes;
+		for (; run.lanes; run.lanes &= run.lanes - 1)
+			*end_fold(g, id, (unsigned)__builtin_ctz(run.lanes)) = f;
+	}
+	return s;
 }
 
-static enum base_status fold_nodes(struct graph *g, struct base_err *err) {
-  size_t nr_ends = 0;
-  enum base_status s = BASE_OK;
+static enum base_status fold_nodes(struct graph *g, struct base_err *err)
+{
+	size_t nr_ends = 0;
+	enum base_status s = BASE_OK;
 
-  for (size_t i = g->nr_meets; i-- > 0 && !s;)
-    s = fold_node(g, g->meet[i], &nr_ends, err);
-  return s;
+	for (size_t i = g->nr_meets; i-- > 0 && !s;)
+		s = fold_node(g, g->meet[i], &nr_ends, err);
+	return s;
 }
 
 /* ---- the path of lane 0, edge by edge
  * -----------------------------------------------------------
  */
 
-static struct step make_step(const struct graph *g, uint32_t id) {
-  const struct node *n = &g->node[id];
-  enum kind kind = node_kind(n);
-  bool over_dep = n->took_dep & 1;
-  struct step st = {
-      .prev = NONE,
-      .slot = over_dep ? n->dep_slot : n->slot,
-      .queue = over_dep ? g->extra[id].queue : NONE,
-      .actor = g->extra[id].actor,
-      .end_ns = g->extra[id].time_ns,
-      .weight = n->weight & WEIGHT_MAX,
-      .crosses = over_dep,
-      .chain = kind == KIND_START || (kind == KIND_CHAIN && !over_dep),
-  };
+static struct step make_step(const struct graph *g, uint32_t id)
+{
+	const struct node *n = &g->node[id];
+	enum kind kind = node_kind(n);
+	bool over_dep = n->took_dep & 1;
+	struct step st = {
+		.prev = NONE,
+		.slot = over_dep ? n->dep_slot : n->slot,
+		.queue = over_dep ? g->extra[id].queue : NONE,
+		.actor = g->extra[id].actor,
+		.end_ns = g->extra[id].time_ns,
+		.weight = n->weight & WEIGHT_MAX,
+		.crosses = over_dep,
+		.chain = kind == KIND_START || (kind == KIND_CHAIN && !over_dep),
+	};
 
-  if (st.chain || (over_dep ? kind == KIND_RUN : kind == KIND_EXPLAINED) ||
-      n->zero & 1)
-    st.weight = 0;
-  if (over_dep && n->dep_slot == NONE) { /* a link: charged to nobody */
-    st.slot = n->slot;
-    st.weight = 0;
-  }
-  return st;
+	if (st.chain || (over_dep ? kind == KIND_RUN : kind == KIND_EXPLAINED) || n->zero & 1)
+		st.weight = 0;
+	if (over_dep && n->dep_slot == NONE) { /* a link: charged to nobody */
+		st.slot = n->slot;
+		st.weight = 0;
+	}
+	return st;
 }
 
 /* What no tip reaches any more is dropped once it may be half of all. */
-static enum base_status compact_steps(struct graph *g, size_t nr_bounds,
-                                      struct base_err *err) {
-  uint32_t *moved = NULL;
-  size_t capacity = 0, nr = 0;
-  enum base_status s;
+static enum base_status compact_steps(struct graph *g, size_t nr_bounds, struct base_err *err)
+{
+	uint32_t *moved = NULL;
+	size_t capacity = 0, nr = 0;
+	enum base_status s;
 
-  if (g->nr_steps < 2 * g->nr_steps_kept + g->min_nodes)
-    return BASE_OK;
-  s = graph_mem_resize(g, &moved, &capacity, g->nr_steps, sizeof *moved, err);
-  if (s)
-    return s;
-  for (size_t b = 0; b < nr_bounds; b++)
-    moved[g->next_bound_step[b]] = 1;
-  for (size_t i = g->nr_steps; i-- > 0;) {
-    if (moved[i] && g->step[i].prev != NONE)
-      moved[g->step[i].prev] = 1;
-  }
-  for (size_t i = 0; i < g->nr_steps; i++) {
-    struct step st = g->step[i];
+	if (g->nr_steps < 2 * g->nr_steps_kept + g->min_nodes)
+		return BASE_OK;
+	s = graph_mem_resize(g, &moved, &capacity, g->nr_steps, sizeof *moved, err);
+	if (s)
+		return s;
+	for (size_t b = 0; b < nr_bounds; b++)
+		moved[g->next_bound_step[b]] = 1;
+	for (size_t i = g->nr_steps; i-- > 0;) {
+		if (moved[i] && g->step[i].prev != NONE)
+			moved[g->step[i].prev] = 1;
+	}
+	for (size_t i = 0; i < g->nr_steps; i++) {
+		struct step st = g->step[i];
 
-    if (!moved[i])
-      continue;
-    if (st.prev != NONE)
-      st.prev = moved[st.prev];
-    moved[i] = (uint32_t)nr;
-    g->step[nr++] = st;
-  }
-  for (size_t b = 0; b < nr_bounds; b++)
-    g->next_bound_step[b] = moved[g->next_bound_step[b]];
-  g->nr_steps = g->nr_steps_kept = nr;
-  base_free(moved);
-  g->memory_bytes -= capacity * sizeof *moved;
-  return BASE_OK;
+		if (!moved[i])
+			continue;
+		if (st.prev != NONE)
+			st.prev = moved[st.prev];
+		moved[i] = (uint32_t)nr;
+		g->step[nr++] = st;
+	}
+	for (size_t b = 0; b < nr_bounds; b++)
+		g->next_bound_step[b] = moved[g->next_bound_step[b]];
+	g->nr_steps = g->nr_steps_kept = nr;
+	base_free(moved);
+	g->memory_bytes -= capacity * sizeof *moved;
+	return BASE_OK;
 }
 
 /* The live bits of lane 0 are replaced by the steps' numbers: no mark is read
  * after this. */
-static enum base_status keep_steps(struct graph *g, struct base_err *err) {
-  size_t nr_bounds = g->nr_tips;
-  enum base_status s =
-      graph_mem_need(g, &g->next_bound_step, &g->next_bound_step_capacity,
-                     nr_bounds, sizeof *g->next_bound_step, err);
+static enum base_status keep_steps(struct graph *g, struct base_err *err)
+{
+	size_t nr_bounds = g->nr_tips;
+	enum base_status s = graph_mem_need(g, &g->next_bound_step, &g->next_bound_step_capacity,
+		nr_bounds, sizeof *g->next_bound_step, err);
 
-  for (uint32_t id = 0; id < g->next && !s; id++) {
-    struct mark *m = &g->mark[id];
-    uint32_t index;
+	for (uint32_t id = 0; id < g->next && !s; id++) {
+		struct mark *m = &g->mark[id];
+		uint32_t index;
 
-    if (!(m->live & 1))
-      continue;
-    if (id < g->nr_bounds) {
-      index = g->bound_step[id];
-    } else {
-      struct step st = make_step(g, id);
-      const struct node *n = &g->node[id];
+		if (!(m->live & 1))
+			continue;
+		if (id < g->nr_bounds) {
+			index = g->bound_step[id];
+		} else {
+			struct step st = make_step(g, id);
+			const struct node *n = &g->node[id];
 
-      s = graph_mem_need(g, &g->step, &g->step_capacity, g->nr_steps + 1,
-                         sizeof *g->step, err);
-      if (s)
-        break;
-      if (node_kind(n) != KIND_START)
-        st.prev = g->mark[n->took_dep & 1 ? n->dep : n->prev].live;
-      index = (uint32_t)g->nr_steps++;
-      g->step[index] = st;
-    }
-    m->live = index;
-    if (m->new_id)
-      g->next_bound_step[m->new_id - 1] = index;
-  }
-  return s ? s : compact_steps(g, nr_bounds, err);
+			s = graph_mem_need(g, &g->step, &g->step_capacity, g->nr_steps + 1,
+				sizeof *g->step, err);
+			if (s)
+				break;
+			if (node_kind(n) != KIND_START)
+				st.prev = g->mark[n->took_dep & 1 ? n->dep : n->prev].live;
+			index = (uint32_t)g->nr_steps++;
+			g->step[index] = st;
+		}
+		m->live = index;
+		if (m->new_id)
+			g->next_bound_step[m->new_id - 1] = index;
+	}
+	return s ? s : compact_steps(g, nr_bounds, err);
 }
 
 /* ---- tips
@@ -511,120 +520,124 @@ static enum base_status keep_steps(struct graph *g, struct base_err *err) {
  */
 
 /* Notes where the tips' folds are. */
-static enum base_status make_bounds(struct graph *g, struct base_err *err) {
-  unsigned tracks = g->nr_tracks;
-  enum base_status s =
-      graph_mem_need(g, &g->next_bound, &g->next_bound_capacity,
-                     g->nr_tips * tracks, sizeof *g->next_bound, err);
+static enum base_status make_bounds(struct graph *g, struct base_err *err)
+{
+	unsigned tracks = g->nr_tracks;
+	enum base_status s = graph_mem_need(g, &g->next_bound, &g->next_bound_capacity,
+		g->nr_tips * tracks, sizeof *g->next_bound, err);
 
-  if (s)
-    return s;
-  for (size_t i = 0; i < g->nr_tips; i++) {
-    uint32_t id = g->tip[i], *to = &g->next_bound[i * tracks];
+	if (s)
+		return s;
+	for (size_t i = 0; i < g->nr_tips; i++) {
+		uint32_t id = g->tip[i], *to = &g->next_bound[i * tracks];
 
-    for (unsigned l = 0; l < tracks; l++) {
-      to[l] = NONE;
-      if (!(g->mark[id].live >> l & 1))
-        continue;
-      if (id < g->nr_bounds)
-        to[l] = g->folds.fold[g->bound[(size_t)id * tracks + l]].new_index;
-      else
-        to[l] = *end_fold(g, id, l);
-    }
-  }
-  return BASE_OK;
+		for (unsigned l = 0; l < tracks; l++) {
+			to[l] = NONE;
+			if (!(g->mark[id].live >> l & 1))
+				continue;
+			if (id < g->nr_bounds)
+				to[l] = g->folds.fold[g->bound[(size_t)id * tracks + l]].new_index;
+			else
+				to[l] = *end_fold(g, id, l);
+		}
+	}
+	return BASE_OK;
 }
 
-static uint32_t new_id(const struct graph *g, uint32_t id) {
-  return id == NONE ? NONE : g->mark[id].new_id - 1;
+static uint32_t new_id(const struct graph *g, uint32_t id)
+{
+	return id == NONE ? NONE : g->mark[id].new_id - 1;
 }
 
-static void renumber_ring(struct graph *g, const struct ring *r) {
-  for (uint32_t i = 0; i < r->nr_items; i++) {
-    struct item *it = ring_item(g, r, i);
+static void renumber_ring(struct graph *g, const struct ring *r)
+{
+	for (uint32_t i = 0; i < r->nr_items; i++) {
+		struct item *it = ring_item(g, r, i);
 
-    it->node = new_id(g, it->node);
-  }
+		it->node = new_id(g, it->node);
+	}
 }
 
-static void renumber_tips(struct graph *g) {
-  for (size_t i = 0; i < g->nr_actors; i++)
-    g->actor[i].tip = new_id(g, g->actor[i].tip);
-  for (size_t i = 0; i < g->nr_queues; i++) {
-    struct queue *q = &g->queue[i];
+static void renumber_tips(struct graph *g)
+{
+	for (size_t i = 0; i < g->nr_actors; i++)
+		g->actor[i].tip = new_id(g, g->actor[i].tip);
+	for (size_t i = 0; i < g->nr_queues; i++) {
+		struct queue *q = &g->queue[i];
 
-    renumber_ring(g, &q->data);
-    renumber_ring(g, &q->space);
-    if (q->last_take)
-      q->last_take->node = new_id(g, q->last_take->node);
-  }
+		renumber_ring(g, &q->data);
+		renumber_ring(g, &q->space);
+		if (q->last_take)
+			q->last_take->node = new_id(g, q->last_take->node);
+	}
 }
 
 /* ---- the collection
  * ---------------------------------------------------------------------------
  */
 
-#define SWAP(a, b)                                                             \
-  do {                                                                         \
-    __typeof__(a) swapped = (a);                                               \
-    (a) = (b);                                                                 \
-    (b) = swapped;                                                             \
-  } while (0)
+#define SWAP(a, b)                                                                                 \
+	do {                                                                                       \
+		__typeof__(a) swapped = (a);                                                       \
+		(a) = (b);                                                                         \
+		(b) = swapped;                                                                     \
+	} while (0)
 
-static enum base_status fold_all(struct graph *g, struct base_err *err) {
-  enum base_status s = graph_mem_need(g, &g->dense, &g->dense_capacity,
-                                      g->nr_slots, sizeof *g->dense, err);
+static enum base_status fold_all(struct graph *g, struct base_err *err)
+{
+	enum base_status s = graph_mem_need(
+		g, &g->dense, &g->dense_capacity, g->nr_slots, sizeof *g->dense, err);
 
-  if (!s)
-    s = graph_mem_need(g, &g->touched, &g->touched_capacity, g->nr_slots,
-                       sizeof *g->touched, err);
-  g->next_folds.nr_folds = g->next_folds.nr_sums = 0;
-  if (!s)
-    s = fold_folds(g, err);
-  if (!s)
-    s = fold_nodes(g, err);
-  if (!s)
-    s = make_bounds(g, err);
-  return s;
+	if (!s)
+		s = graph_mem_need(
+			g, &g->touched, &g->touched_capacity, g->nr_slots, sizeof *g->touched, err);
+	g->next_folds.nr_folds = g->next_folds.nr_sums = 0;
+	if (!s)
+		s = fold_folds(g, err);
+	if (!s)
+		s = fold_nodes(g, err);
+	if (!s)
+		s = make_bounds(g, err);
+	return s;
 }
 
-enum base_status graph_collect(struct graph *g, uint32_t only_actor,
-                               struct base_err *err) {
-  enum base_status s;
-  size_t room;
+enum base_status graph_collect(struct graph *g, uint32_t only_actor, struct base_err *err)
+{
+	enum base_status s;
+	size_t room;
 
-  if (g->next)
-    memset(g->mark, 0, g->next * sizeof *g->mark);
-  s = mark_tips(g, only_actor, err);
-  if (!s)
-    s = mark_nodes(g, err);
-  if (s)
-    return s;
-  mark_folds(g);
-  s = fold_all(g, err);
-  if (s)
-    return s;
-  if (only_actor == NONE)
-    renumber_tips(g);
-  if (g->keep_path) {
-    s = keep_steps(g, err);
-    if (s)
-      return s;
-    SWAP(g->bound_step, g->next_bound_step);
-    SWAP(g->bound_step_capacity, g->next_bound_step_capacity);
-  }
-  SWAP(g->folds, g->next_folds);
-  SWAP(g->bound, g->next_bound);
-  SWAP(g->bound_capacity, g->next_bound_capacity);
-  g->nr_bounds = g->next = (uint32_t)g->nr_tips;
-  g->nr_collections++;
+	if (g->next)
+		memset(g->mark, 0, g->next * sizeof *g->mark);
+	s = mark_tips(g, only_actor, err);
+	if (!s)
+		s = mark_nodes(g, err);
+	if (s)
+		return s;
+	mark_folds(g);
+	s = fold_all(g, err);
+	if (s)
+		return s;
+	if (only_actor == NONE)
+		renumber_tips(g);
+	if (g->keep_path) {
+		s = keep_steps(g, err);
+		if (s)
+			return s;
+		SWAP(g->bound_step, g->next_bound_step);
+		SWAP(g->bound_step_capacity, g->next_bound_step_capacity);
+	}
+	SWAP(g->folds, g->next_folds);
+	SWAP(g->bound, g->next_bound);
+	SWAP(g->bound_capacity, g->next_bound_capacity);
+	g->nr_bounds = g->next = (uint32_t)g->nr_tips;
+	g->nr_collections++;
 
-  /* Collecting costs tips + folds + sums: let twice as many nodes pass before
-   * the next. */
-  room = 2 * (g->nr_tips + g->folds.nr_folds) + g->folds.nr_sums;
-  if (room < g->min_nodes)
-    room = g->min_nodes;
-  s = resize_nodes(g, g->nr_tips + room, err);
-  g->collect_at = (uint32_t)(g->nr_tips + room);
-  return s;
+	/* Collecting costs tips + folds + sums: let twice as many nodes pass before
+	 * the next. */
+	room = 2 * (g->nr_tips + g->folds.nr_folds) + g->folds.nr_sums;
+	if (room < g->min_nodes)
+		room = g->min_nodes;
+	s = resize_nodes(g, g->nr_tips + room, err);
+	g->collect_at = (uint32_t)(g->nr_tips + room);
+	return s;
 }

@@ -3,366 +3,370 @@
 
 enum { DEFAULT_MAX_QUEUED = 1 << 20, LARGEST_MAX_QUEUED = 1 << 30 };
 #define DEFAULT_MAX_MEMORY ((size_t)2 << 30)
-#define MAX_FACTOR 1e12 /* lengths stay finite */
+#define MAX_FACTOR         1e12 /* lengths stay finite */
 
 /* ---- memory
  * ---------------------------------------------------------------------------------
  */
 
-enum base_status graph_mem_resize(struct graph *g, void *data, size_t *capacity,
-                                  size_t want, size_t elem_size_bytes,
-                                  struct base_err *err) {
-  size_t old_bytes = *capacity * elem_size_bytes, bytes;
-  void *p;
+enum base_status graph_mem_resize(struct graph *g, void *data, size_t *capacity, size_t want,
+	size_t elem_size_bytes, struct base_err *err)
+{
+	size_t old_bytes = *capacity * elem_size_bytes, bytes;
+	void *p;
 
-  if (__builtin_mul_overflow(want, elem_size_bytes, &bytes) ||
-      (bytes > old_bytes &&
-       bytes - old_bytes > g->max_memory_bytes - g->memory_bytes))
-    return base_fail(err, BASE_ERR_LIMIT,
-                     "the graph needs more than %zu MiB: analyse a window of "
-                     "the trace, fewer "
-                     "scenarios%s, or raise the memory limit",
-                     g->max_memory_bytes >> 20,
-                     g->keep_path ? ", or sums without the path" : "");
-  memcpy(&p, data, sizeof p);
-  p = base_realloc(p, old_bytes, bytes);
-  if (!p)
-    return base_fail(err, BASE_ERR_NOMEM, "no memory for the graph (%zu bytes)",
-                     bytes);
-  memcpy(data, &p, sizeof p);
-  g->memory_bytes = g->memory_bytes - old_bytes + bytes;
-  *capacity = want;
-  return BASE_OK;
+	if (__builtin_mul_overflow(want, elem_size_bytes, &bytes) ||
+		(bytes > old_bytes && bytes - old_bytes > g->max_memory_bytes - g->memory_bytes))
+		return base_fail(err, BASE_ERR_LIMIT,
+			"the graph needs more than %zu MiB: analyse a window of "
+			"the trace, fewer "
+			"scenarios%s, or raise the memory limit",
+			g->max_memory_bytes >> 20,
+			g->keep_path ? ", or sums without the path" : "");
+	memcpy(&p, data, sizeof p);
+	p = base_realloc(p, old_bytes, bytes);
+	if (!p)
+		return base_fail(err, BASE_ERR_NOMEM, "no memory for the graph (%zu bytes)", bytes);
+	memcpy(data, &p, sizeof p);
+	g->memory_bytes = g->memory_bytes - old_bytes + bytes;
+	*capacity = want;
+	return BASE_OK;
 }
 
-enum base_status graph_mem_need(struct graph *g, void *data, size_t *capacity,
-                                size_t need, size_t elem_size_bytes,
-                                struct base_err *err) {
-  size_t want = *capacity ? *capacity : 8;
+enum base_status graph_mem_need(struct graph *g, void *data, size_t *capacity, size_t need,
+	size_t elem_size_bytes, struct base_err *err)
+{
+	size_t want = *capacity ? *capacity : 8;
 
-  if (BASE_LIKELY(need <= *capacity))
-    return BASE_OK;
-  while (want < need)
-    want *= 2;
-  /* Doubling must not be what hits the limit. */
-  if ((want - *capacity) * elem_size_bytes >
-      g->max_memory_bytes - g->memory_bytes)
-    want = need;
-  return graph_mem_resize(g, data, capacity, want, elem_size_bytes, err);
+	if (BASE_LIKELY(need <= *capacity))
+		return BASE_OK;
+	while (want < need)
+		want *= 2;
+	/* Doubling must not be what hits the limit. */
+	if ((want - *capacity) * elem_size_bytes > g->max_memory_bytes - g->memory_bytes)
+		want = need;
+	return graph_mem_resize(g, data, capacity, want, elem_size_bytes, err);
 }
 
 /* ---- life cycle
  * -----------------------------------------------------------------------------
  */
 
-static enum base_status copy_edits(struct graph *g,
-                                   const struct graph_options *o,
-                                   struct base_err *err) {
-  size_t edit_capacity = 0, lane_capacity = 0, nr = 0;
-  enum base_status s;
+static enum base_status copy_edits(
+	struct graph *g, const struct graph_options *o, struct base_err *err)
+{
+	size_t edit_capacity = 0, lane_capacity = 0, nr = 0;
+	enum base_status s;
 
-  for (unsigned i = 0; i < o->nr_scenarios; i++)
-    nr += o->scenario[i].nr_edits;
-  if (!nr)
-    return BASE_OK;
-  s = graph_mem_resize(g, &g->edit, &edit_capacity, nr, sizeof *g->edit, err);
-  if (!s)
-    s = graph_mem_resize(g, &g->edit_lane, &lane_capacity, nr,
-                         sizeof *g->edit_lane, err);
-  if (s)
-    return s;
-  for (unsigned i = 0; i < o->nr_scenarios; i++) {
-    for (size_t k = 0; k < o->scenario[i].nr_edits; k++) {
-      const struct graph_edit *e = &o->scenario[i].edit[k];
+	for (unsigned i = 0; i < o->nr_scenarios; i++)
+		nr += o->scenario[i].nr_edits;
+	if (!nr)
+		return BASE_OK;
+	s = graph_mem_resize(g, &g->edit, &edit_capacity, nr, sizeof *g->edit, err);
+	if (!s)
+		s = graph_mem_resize(
+			g, &g->edit_lane, &lane_capacity, nr, sizeof *g->edit_lane, err);
+	if (s)
+		return s;
+	for (unsigned i = 0; i < o->nr_scenarios; i++) {
+		for (size_t k = 0; k < o->scenario[i].nr_edits; k++) {
+			const struct graph_edit *e = &o->scenario[i].edit[k];
 
-      if (e->kind == GRAPH_EDIT_SCALE_STATE &&
-          !(e->factor >= 0 && e->factor <= MAX_FACTOR))
-        return base_fail(err, BASE_ERR_USAGE,
-                         "scenario %u: a factor must lie between 0 and %g",
-                         i + 1, MAX_FACTOR);
-      g->edit_lane[g->nr_edits] = i + 1;
-      g->edit[g->nr_edits++] = *e;
-    }
-  }
-  return BASE_OK;
+			if (e->kind == GRAPH_EDIT_SCALE_STATE &&
+				!(e->factor >= 0 && e->factor <= MAX_FACTOR))
+				return base_fail(err, BASE_ERR_USAGE,
+					"scenario %u: a factor must lie between 0 and %g", i + 1,
+					MAX_FACTOR);
+			g->edit_lane[g->nr_edits] = i + 1;
+			g->edit[g->nr_edits++] = *e;
+		}
+	}
+	return BASE_OK;
 }
 
-static enum base_status init_rows(struct graph *g, struct base_err *err) {
-  size_t capacity = 0;
-  enum base_status s = graph_mem_resize(g, &g->ones, &capacity, 4 * g->stride,
-                                        sizeof *g->ones, err);
+static enum base_status init_rows(struct graph *g, struct base_err *err)
+{
+	size_t capacity = 0;
+	enum base_status s =
+		graph_mem_resize(g, &g->ones, &capacity, 4 * g->stride, sizeof *g->ones, err);
 
-  if (s)
-    return s;
-  g->scratch = g->ones + g->stride;
-  for (unsigned l = 0; l < g->stride; l++)
-    g->ones[l] = 1;
-  return BASE_OK;
+	if (s)
+		return s;
+	g->scratch = g->ones + g->stride;
+	for (unsigned l = 0; l < g->stride; l++)
+		g->ones[l] = 1;
+	return BASE_OK;
 }
 
-enum base_status graph_new(const struct graph_options *opts, struct graph **ret,
-                           struct base_err *err) {
-  struct graph_options o = {0};
-  enum base_status s;
-  struct graph *g;
+enum base_status graph_new(
+	const struct graph_options *opts, struct graph **ret, struct base_err *err)
+{
+	struct graph_options o = {0};
+	enum base_status s;
+	struct graph *g;
 
-  *ret = NULL;
-  if (opts)
-    memcpy(&o, opts, opts->size < sizeof o ? opts->size : sizeof o);
-  if (o.nr_scenarios + 1 + (o.runner_up ? 2 : 0) > GRAPH_LANES_MAX)
-    return base_fail(err, BASE_ERR_LIMIT, "at most %d scenarios in one pass%s",
-                     GRAPH_LANES_MAX - 1 - (o.runner_up ? 2 : 0),
-                     o.runner_up ? " with the runner-up" : "");
-  g = base_alloc(sizeof *g);
-  if (!g)
-    return base_fail(err, BASE_ERR_NOMEM, "no memory for a graph");
-  g->memory_bytes = sizeof *g;
-  g->max_memory_bytes =
-      o.max_memory_bytes ? o.max_memory_bytes : DEFAULT_MAX_MEMORY;
-  if (g->max_memory_bytes < g->memory_bytes)
-    g->max_memory_bytes = g->memory_bytes;
-  g->max_queued = o.max_queued ? o.max_queued : DEFAULT_MAX_QUEUED;
-  if (g->max_queued > LARGEST_MAX_QUEUED)
-    g->max_queued = LARGEST_MAX_QUEUED;
-  if (g->max_queued < 2)
-    g->max_queued = 2;
-  g->keep_path = o.keep_path;
-  g->runner_up = o.runner_up;
-  g->nr_lanes = 1 + o.nr_scenarios;
-  g->nr_tracks = g->nr_lanes + (o.runner_up ? 1 : 0);
-  g->rank_bit = o.runner_up ? UINT32_C(1) << g->nr_tracks : 0;
-  g->lane_bits = (uint32_t)((UINT64_C(1) << g->nr_tracks) - 1);
-  g->stride = g->nr_tracks == 1
-                  ? 1
-                  : (g->nr_tracks + LANE_STEP - 1) / LANE_STEP * LANE_STEP;
-  g->item_size = sizeof(struct item) + g->stride * sizeof(double);
-  g->min_nodes = ARENA_NODES;
-  g->end_actor = GRAPH_ANY_ACTOR;
-  graph_lanes_choose(g);
-  s = copy_edits(g, &o, err);
-  if (!s)
-    s = init_rows(g, err);
-  if (s) {
-    graph_free(g);
-    return s;
-  }
-  *ret = g;
-  return BASE_OK;
+	*ret = NULL;
+	if (opts)
+		memcpy(&o, opts, opts->size < sizeof o ? opts->size : sizeof o);
+	if (o.nr_scenarios + 1 + (o.runner_up ? 2 : 0) > GRAPH_LANES_MAX)
+		return base_fail(err, BASE_ERR_LIMIT, "at most %d scenarios in one pass%s",
+			GRAPH_LANES_MAX - 1 - (o.runner_up ? 2 : 0),
+			o.runner_up ? " with the runner-up" : "");
+	g = base_alloc(sizeof *g);
+	if (!g)
+		return base_fail(err, BASE_ERR_NOMEM, "no memory for a graph");
+	g->memory_bytes = sizeof *g;
+	g->max_memory_bytes = o.max_memory_bytes ? o.max_memory_bytes : DEFAULT_MAX_MEMORY;
+	if (g->max_memory_bytes < g->memory_bytes)
+		g->max_memory_bytes = g->memory_bytes;
+	g->max_queued = o.max_queued ? o.max_queued : DEFAULT_MAX_QUEUED;
+	if (g->max_queued > LARGEST_MAX_QUEUED)
+		g->max_queued = LARGEST_MAX_QUEUED;
+	if (g->max_queued < 2)
+		g->max_queued = 2;
+	g->keep_path = o.keep_path;
+	g->runner_up = o.runner_up;
+	g->nr_lanes = 1 + o.nr_scenarios;
+	g->nr_tracks = g->nr_lanes + (o.runner_up ? 1 : 0);
+	g->rank_bit = o.runner_up ? UINT32_C(1) << g->nr_tracks : 0;
+	g->lane_bits = (uint32_t)((UINT64_C(1) << g->nr_tracks) - 1);
+	g->stride = g->nr_tracks == 1 ? 1 : (g->nr_tracks + LANE_STEP - 1) / LANE_STEP * LANE_STEP;
+	g->item_size = sizeof(struct item) + g->stride * sizeof(double);
+	g->min_nodes = ARENA_NODES;
+	g->end_actor = GRAPH_ANY_ACTOR;
+	graph_lanes_choose(g, true);
+	s = copy_edits(g, &o, err);
+	if (!s)
+		s = init_rows(g, err);
+	if (s) {
+		graph_free(g);
+		return s;
+	}
+	*ret = g;
+	return BASE_OK;
 }
 
-static void free_actor(struct actor *a) {
-  for (size_t i = 0; i < a->nr_pages; i++)
-    base_free(a->page[i]);
-  base_free(a->page);
+static void free_actor(struct actor *a)
+{
+	for (size_t i = 0; i < a->nr_pages; i++)
+		base_free(a->page[i]);
+	base_free(a->page);
 }
 
-struct graph *graph_free(struct graph *g) {
-  if (!g)
-    return NULL;
-  for (size_t i = 0; i < g->nr_actors; i++)
-    free_actor(&g->actor[i]);
-  for (size_t i = 0; i < g->nr_queues; i++)
-    graph_queue_fini(g, &g->queue[i]);
-  for (size_t i = 0; i < BASE_COUNT(g->lane); i++)
-    base_free((void *)(uintptr_t)g->lane[i].result.state);
-  base_free(g->actor);
-  base_free(g->length);
-  base_free(g->node);
-  base_free(g->extra);
-  base_free(g->scale);
-  base_free(g->queue);
-  base_free(g->slot);
-  base_free(g->dep);
-  base_free(g->put);
-  base_free(g->link_length);
-  base_free(g->ones);
-  base_free(g->mark);
-  base_free(g->folds.fold);
-  base_free(g->folds.sum);
-  base_free(g->next_folds.fold);
-  base_free(g->next_folds.sum);
-  base_free(g->bound);
-  base_free(g->next_bound);
-  base_free(g->tip);
-  base_free(g->meet);
-  base_free(g->end_fold);
-  base_free(g->dense);
-  base_free(g->touched);
-  base_free(g->step);
-  base_free(g->bound_step);
-  base_free(g->next_bound_step);
-  base_free(g->edit);
-  base_free(g->edit_lane);
-  base_free(g->path);
-  base_free(g->totals);
-  base_free(g);
-  return NULL;
+struct graph *graph_free(struct graph *g)
+{
+	if (!g)
+		return NULL;
+	for (size_t i = 0; i < g->nr_actors; i++)
+		free_actor(&g->actor[i]);
+	for (size_t i = 0; i < g->nr_queues; i++)
+		graph_queue_fini(g, &g->queue[i]);
+	for (size_t i = 0; i < BASE_COUNT(g->lane); i++)
+		base_free((void *)(uintptr_t)g->lane[i].result.state);
+	base_free(g->actor);
+	base_free(g->length);
+	base_free(g->node);
+	base_free(g->extra);
+	base_free(g->scale);
+	base_free(g->queue);
+	base_free(g->slot);
+	base_free(g->dep);
+	base_free(g->put);
+	base_free(g->link_length);
+	base_free(g->ones);
+	base_free(g->mark);
+	base_free(g->folds.fold);
+	base_free(g->folds.sum);
+	base_free(g->next_folds.fold);
+	base_free(g->next_folds.sum);
+	base_free(g->bound);
+	base_free(g->next_bound);
+	base_free(g->tip);
+	base_free(g->meet);
+	base_free(g->end_fold);
+	base_free(g->dense);
+	base_free(g->touched);
+	base_free(g->step);
+	base_free(g->bound_step);
+	base_free(g->next_bound_step);
+	base_free(g->edit);
+	base_free(g->edit_lane);
+	base_free(g->path);
+	base_free(g->totals);
+	base_free(g);
+	return NULL;
 }
 
-void graph_set_arena_nodes(struct graph *g, uint32_t nr_nodes) {
-  g->min_nodes = nr_nodes;
-  if (g->collect_at > g->nr_bounds + nr_nodes)
-    g->collect_at = g->nr_bounds + nr_nodes;
+void graph_set_arena_nodes(struct graph *g, uint32_t nr_nodes)
+{
+	g->min_nodes = nr_nodes;
+	if (g->collect_at > g->nr_bounds + nr_nodes)
+		g->collect_at = g->nr_bounds + nr_nodes;
 }
 
 /* ---- declarations
  * ---------------------------------------------------------------------------
  */
 
-static enum base_status id_left(size_t nr, const char *what,
-                                struct base_err *err) {
-  if (nr < NONE - 1)
-    return BASE_OK;
-  return base_fail(err, BASE_ERR_LIMIT, "more than %zu %s", nr, what);
+static enum base_status id_left(size_t nr, const char *what, struct base_err *err)
+{
+	if (nr < NONE - 1)
+		return BASE_OK;
+	return base_fail(err, BASE_ERR_LIMIT, "more than %zu %s", nr, what);
 }
 
-enum base_status graph_add_actor(struct graph *g, uint32_t *ret_actor,
-                                 struct base_err *err) {
-  enum base_status s = id_left(g->nr_actors, "actors", err);
+enum base_status graph_add_actor(struct graph *g, uint32_t *ret_actor, struct base_err *err)
+{
+	enum base_status s = id_left(g->nr_actors, "actors", err);
 
-  if (!s)
-    s = graph_mem_need(g, &g->actor, &g->actor_capacity, g->nr_actors + 1,
-                       sizeof *g->actor, err);
-  if (!s)
-    s = graph_mem_need(g, &g->length, &g->length_capacity,
-                       (g->nr_actors + 1) * g->stride, sizeof *g->length, err);
-  if (s)
-    return s;
+	if (!s)
+		s = graph_mem_need(
+			g, &g->actor, &g->actor_capacity, g->nr_actors + 1, sizeof *g->actor, err);
+	if (!s)
+		s = graph_mem_need(g, &g->length, &g->length_capacity,
+			(g->nr_actors + 1) * g->stride, sizeof *g->length, err);
+	if (s)
+		return s;
 
-  struct actor *a = &g->actor[g->nr_actors];
+	struct actor *a = &g->actor[g->nr_actors];
 
-  *a = (struct actor){.id = (uint32_t)g->nr_actors,
-                      .tip = NONE,
-                      .slot = NONE,
-                      .wait_queue = NONE};
-  for (unsigned l = 0; l < g->stride; l++)
-    g->length[g->nr_actors * g->stride + l] = NO_PATH;
-  *ret_actor = (uint32_t)g->nr_actors++;
-  return BASE_OK;
+	*a = (struct actor){
+		.id = (uint32_t)g->nr_actors, .tip = NONE, .slot = NONE, .wait_queue = NONE};
+	for (unsigned l = 0; l < g->stride; l++)
+		g->length[g->nr_actors * g->stride + l] = NO_PATH;
+	*ret_actor = (uint32_t)g->nr_actors++;
+	return BASE_OK;
 }
 
-enum base_status graph_add_state(struct graph *g, uint32_t *ret_state,
-                                 struct base_err *err) {
-  enum base_status s = id_left(g->nr_states, "states", err);
+enum base_status graph_add_state(struct graph *g, uint32_t *ret_state, struct base_err *err)
+{
+	enum base_status s = id_left(g->nr_states, "states", err);
 
-  if (!s)
-    s = graph_mem_need(g, &g->scale, &g->scale_capacity,
-                       (g->nr_states + 1) * g->stride, sizeof *g->scale, err);
-  if (s)
-    return s;
+	if (!s)
+		s = graph_mem_need(g, &g->scale, &g->scale_capacity, (g->nr_states + 1) * g->stride,
+			sizeof *g->scale, err);
+	if (s)
+		return s;
 
-  double *row = g->scale + g->nr_states * g->stride;
+	double *row = g->scale + g->nr_states * g->stride;
 
-  for (unsigned l = 0; l < g->stride; l++)
-    row[l] = 1;
-  for (size_t i = 0; i < g->nr_edits; i++) {
-    if (g->edit[i].kind == GRAPH_EDIT_SCALE_STATE &&
-        g->edit[i].id == g->nr_states)
-      row[g->edit_lane[i]] *= g->edit[i].factor;
-  }
-  *ret_state = (uint32_t)g->nr_states++;
-  return BASE_OK;
+	for (unsigned l = 0; l < g->stride; l++)
+		row[l] = 1;
+	for (size_t i = 0; i < g->nr_edits; i++) {
+		if (g->edit[i].kind == GRAPH_EDIT_SCALE_STATE && g->edit[i].id == g->nr_states)
+			row[g->edit_lane[i]] *= g->edit[i].factor;
+	}
+	*ret_state = (uint32_t)g->nr_states++;
+	return BASE_OK;
 }
 
-static void drop_lanes(const struct graph *g, struct queue *q, uint32_t id) {
-  for (size_t i = 0; i < g->nr_edits; i++) {
-    uint32_t bit = UINT32_C(1) << g->edit_lane[i];
+static void drop_lanes(const struct graph *g, struct queue *q, uint32_t id)
+{
+	for (size_t i = 0; i < g->nr_edits; i++) {
+		uint32_t bit = UINT32_C(1) << g->edit_lane[i];
 
-    if (g->edit[i].id != id)
-      continue;
-    if (g->edit[i].kind == GRAPH_EDIT_IGNORE_QUEUE)
-      q->drop_data |= bit;
-    if (g->edit[i].kind != GRAPH_EDIT_SCALE_STATE)
-      q->drop_space |= bit;
-  }
+		if (g->edit[i].id != id)
+			continue;
+		if (g->edit[i].kind == GRAPH_EDIT_IGNORE_QUEUE)
+			q->drop_data |= bit;
+		if (g->edit[i].kind != GRAPH_EDIT_SCALE_STATE)
+			q->drop_space |= bit;
+	}
 }
 
-enum base_status graph_add_queue(struct graph *g,
-                                 const struct graph_queue_options *o,
-                                 uint32_t *ret_queue, struct base_err *err) {
-  enum base_status s = id_left(g->nr_queues, "queues", err);
+enum base_status graph_add_queue(struct graph *g, const struct graph_queue_options *o,
+	uint32_t *ret_queue, struct base_err *err)
+{
+	enum base_status s = id_left(g->nr_queues, "queues", err);
 
-  BASE_ASSERT(o->latency_state < g->nr_states);
-  if (!s)
-    s = graph_mem_need(g, &g->queue, &g->queue_capacity, g->nr_queues + 1,
-                       sizeof *g->queue, err);
-  if (s)
-    return s;
+	BASE_ASSERT(o->latency_state < g->nr_states);
+	if (!s)
+		s = graph_mem_need(
+			g, &g->queue, &g->queue_capacity, g->nr_queues + 1, sizeof *g->queue, err);
+	if (s)
+		return s;
 
-  uint32_t id = (uint32_t)g->nr_queues;
-  struct queue *q = &g->queue[id];
-  uint64_t initial = o->initial == GRAPH_UNLIMITED ? 0 : o->initial;
+	uint32_t id = (uint32_t)g->nr_queues;
+	struct queue *q = &g->queue[id];
+	uint64_t initial = o->initial == GRAPH_UNLIMITED ? 0 : o->initial;
 
-  *q = (struct queue){
-      .capacity = o->capacity,
-      .latency_state = o->latency_state,
-      .lifo = o->lifo,
-      .unlimited = o->initial == GRAPH_UNLIMITED,
-      .t_units = g->now,
-  };
-  drop_lanes(g, q, id);
-  if (initial) {
-    s = graph_ring_push(g, &q->data, g->now, initial, NULL, err);
-    q->stats.max_units = initial;
-  }
-  if (!s && q->capacity > initial)
-    s = graph_ring_push(g, &q->space, g->now, q->capacity - initial, NULL, err);
-  else if (q->capacity)
-    q->space_debt = initial - q->capacity;
-  if (s) {
-    graph_queue_fini(g, q);
-    return s;
-  }
-  g->nr_queues++;
-  *ret_queue = id;
-  return BASE_OK;
+	*q = (struct queue){
+		.capacity = o->capacity,
+		.latency_state = o->latency_state,
+		.lifo = o->lifo,
+		.unlimited = o->initial == GRAPH_UNLIMITED,
+		.t_units = g->now,
+	};
+	drop_lanes(g, q, id);
+	if (initial) {
+		s = graph_ring_push(g, &q->data, g->now, initial, NULL, err);
+		q->stats.max_units = initial;
+	}
+	if (!s && q->capacity > initial)
+		s = graph_ring_push(g, &q->space, g->now, q->capacity - initial, NULL, err);
+	else if (q->capacity)
+		q->space_debt = initial - q->capacity;
+	if (s) {
+		graph_queue_fini(g, q);
+		return s;
+	}
+	g->nr_queues++;
+	*ret_queue = id;
+	return BASE_OK;
 }
 
 /* An (actor, state) that is seen for the first time. */
-enum base_status graph_slot_add(struct graph *g, struct actor *a,
-                                uint32_t state, uint32_t *ret_slot,
-                                struct base_err *err) {
-  size_t page = state / SLOT_PAGE;
-  enum base_status s;
+enum base_status graph_slot_add(
+	struct graph *g, struct actor *a, uint32_t state, uint32_t *ret_slot, struct base_err *err)
+{
+	size_t page = state / SLOT_PAGE;
+	enum base_status s;
 
-  BASE_ASSERT(state < g->nr_states);
-  s = graph_mem_need(g, &a->page, &a->nr_pages, page + 1,
-                     sizeof(struct slot_page *), err);
-  if (!s && !a->page[page]) {
-    size_t nr = 0;
+	BASE_ASSERT(state < g->nr_states);
+	s = graph_mem_need(g, &a->page, &a->nr_pages, page + 1, sizeof(struct slot_page *), err);
+	if (!s && !a->page[page]) {
+		size_t nr = 0;
 
-    s = graph_mem_resize(g, &a->page[page], &nr, 1, sizeof(struct slot_page),
-                         err);
-  }
-  if (!s)
-    s = graph_mem_need(g, &g->slot, &g->slot_capacity, g->nr_slots + 1,
-                       sizeof *g->slot, err);
-  if (s)
-    return s;
-  g->slot[g->nr_slots].totals = (struct graph_state_totals){
-      .actor = a->id,
-      .state = state,
-  };
-  *ret_slot = (uint32_t)g->nr_slots++;
-  a->page[page]->slot[state % SLOT_PAGE] = *ret_slot + 1;
-  return BASE_OK;
+		s = graph_mem_resize(g, &a->page[page], &nr, 1, sizeof(struct slot_page), err);
+	}
+	if (!s)
+		s = graph_mem_need(
+			g, &g->slot, &g->slot_capacity, g->nr_slots + 1, sizeof *g->slot, err);
+	if (s)
+		return s;
+	g->slot[g->nr_slots].totals = (struct graph_state_totals){
+		.actor = a->id,
+		.state = state,
+	};
+	*ret_slot = (uint32_t)g->nr_slots++;
+	a->page[page]->slot[state % SLOT_PAGE] = *ret_slot + 1;
+	return BASE_OK;
 }
 
 /* ---- small questions
  * ------------------------------------------------------------------------ */
 
-uint32_t graph_nr_actors(const struct graph *g) {
-  return (uint32_t)g->nr_actors;
+uint32_t graph_nr_actors(const struct graph *g)
+{
+	return (uint32_t)g->nr_actors;
 }
 
-uint32_t graph_nr_states(const struct graph *g) {
-  return (uint32_t)g->nr_states;
+uint32_t graph_nr_states(const struct graph *g)
+{
+	return (uint32_t)g->nr_states;
 }
 
-uint32_t graph_nr_queues(const struct graph *g) {
-  return (uint32_t)g->nr_queues;
+uint32_t graph_nr_queues(const struct graph *g)
+{
+	return (uint32_t)g->nr_queues;
 }
 
-uint64_t graph_time_raised(const struct graph *g) { return g->time_raised; }
+uint64_t graph_time_raised(const struct graph *g)
+{
+	return g->time_raised;
+}
 
-size_t graph_memory_bytes(const struct graph *g) { return g->memory_bytes; }
+size_t graph_memory_bytes(const struct graph *g)
+{
+	return g->memory_bytes;
+}

@@ -2,23 +2,27 @@
 /*
  * graph.h - the queue-annotated dependence graph: streaming critical path and what-if lanes.
  *
- * Saidi 2009 (seed 000) sections 4.2 and 5.1, without ever building the graph: verbs arrive in time order, so one best path per
- * actor suffices. Knows numbers only (actors, states, queues): names belong to the caller (the model).
- * Needs base only. Units: times in ns since the trace's origin; path lengths in ns as double (exact up to 2^53 when unedited).
+ * Saidi 2009 (seed 000) sections 4.2 and 5.1, without ever building the graph: verbs arrive in time
+ * order, so one best path per actor suffices. Knows numbers only (actors, states, queues): names
+ * belong to the caller (the model). Needs base only. Units: times in ns since the trace's origin;
+ * path lengths in ns as double (exact up to 2^53 when unedited).
  *
- * Model in one paragraph. An actor is in one state at a time. Each verb is a node; the time since the actor's last verb is
- * the edge to it, charged to the state that it was in: in full when it ran, zero when it waited and the wait was satisfied by a
- * dependence. A dependence (dequeue, peek, enqueue after wait_full, link) is an edge from the node that made the units (or the space)
- * available. Its weight is the communication latency, t - max(available of all its dependences), when the actor waited for it; zero when it did not
- * wait (then it orders only, which matters when a lane shortens the actor's own way). A dependence that was
- * available before the wait began does not explain it: then the actor's own edge keeps its weight, charged to the
- * wait's state. A wait left without any dependence keeps its weight and is counted as unexplained.
- * Conservation: in lane 0 (no edits) an actor's path is exactly as long as the time since the start.
+ * Model in one paragraph. An actor is in one state at a time. Each verb is a node; the time since
+ * the actor's last verb is the edge to it, charged to the state that it was in: in full when it
+ * ran, zero when it waited and the wait was satisfied by a dependence. A dependence (dequeue, peek,
+ * enqueue after wait_full, link) is an edge from the node that made the units (or the space)
+ * available. Its weight is the communication latency, t - max(available of all its dependences),
+ * when the actor waited for it; zero when it did not wait (then it orders only, which matters when
+ * a lane shortens the actor's own way). A dependence that was available before the wait began does
+ * not explain it: then the actor's own edge keeps its weight, charged to the wait's state. A wait
+ * left without any dependence keeps its weight and is counted as unexplained. Conservation: in lane
+ * 0 (no edits) an actor's path is exactly as long as the time since the start.
  *
- * Lanes: every scenario is a lane; all lanes are computed side by side in one pass. Node memory is shared by all lanes:
- * {previous node, dependence, state, weight, latency} plus one bit a lane for which way the longest path came. When the node arena is
- * full, a collector keeps what some live tip (actor or queued unit) can still reach, folding runs into per-state sums, so that
- * memory is bounded by actors and queued units, not by records. With keep_path nothing is folded in lane 0.
+ * Lanes: every scenario is a lane; all lanes are computed side by side in one pass. Node memory is
+ * shared by all lanes: {previous node, dependence, state, weight, latency} plus one bit a lane for
+ * which way the longest path came. When the node arena is full, a collector keeps what some live
+ * tip (actor or queued unit) can still reach, folding runs into per-state sums, so that memory is
+ * bounded by actors and queued units, not by records. With keep_path nothing is folded in lane 0.
  */
 #ifndef LONGPOLE_GRAPH_H
 #define LONGPOLE_GRAPH_H
@@ -27,10 +31,13 @@
 
 enum { GRAPH_LANES_MAX = 32, GRAPH_ALL = -1 };
 
-/* One edit of a scenario. Weights are only ever multiplied: factor 0 removes, 0.5 halves, 2 doubles. */
+/* One edit of a scenario. Weights are only ever multiplied: factor 0 removes, 0.5 halves, 2
+ * doubles. */
 enum graph_edit_kind {
-	GRAPH_EDIT_SCALE_STATE,  /* id = state: its edges' weight (execution and unexplained time, or latency for latency states) */
-	GRAPH_EDIT_IGNORE_QUEUE, /* id = queue: its dependences are dropped; who waited on it did not wait */
+	GRAPH_EDIT_SCALE_STATE, /* id = state: its edges' weight (execution and unexplained time, or
+				   latency for latency states) */
+	GRAPH_EDIT_IGNORE_QUEUE,  /* id = queue: its dependences are dropped; who waited on it did
+				     not wait */
 	GRAPH_EDIT_UNBOUND_QUEUE, /* id = queue: only its space dependences are dropped */
 };
 struct graph_edit {
@@ -45,39 +52,47 @@ struct graph_scenario {
 
 struct graph_options {
 	size_t size;
-	const struct graph_scenario *scenario; /* lanes 1..nr_scenarios; lane 0 is always the unedited run */
+	const struct graph_scenario
+		*scenario; /* lanes 1..nr_scenarios; lane 0 is always the unedited run */
 	unsigned nr_scenarios;
-	bool keep_path;  /* remember lane 0's path edge by edge (memory grows with the path's records) */
-	bool runner_up;  /* also the second longest path of lane 0 that differs in at least one dependence */
+	bool keep_path; /* remember lane 0's path edge by edge (memory grows with the path's
+			   records) */
+	bool runner_up; /* also the second longest path of lane 0 that differs in at least one
+			   dependence */
 	size_t max_memory_bytes; /* 0: 2 GiB; beyond it ERR_LIMIT */
-	uint32_t max_queued;     /* items a queue may hold before the oldest are forgotten; 0: 1 << 20 */
+	uint32_t
+		max_queued; /* items a queue may hold before the oldest are forgotten; 0: 1 << 20 */
 };
 
 struct graph;
-enum base_status graph_new(const struct graph_options *opts, struct graph **ret,
-	struct base_err *err) BASE_MUST_CHECK;
+enum base_status graph_new(
+	const struct graph_options *opts, struct graph **ret, struct base_err *err) BASE_MUST_CHECK;
 struct graph *graph_free(struct graph *g);
 
-/* Declarations. Ids are dense from 0, in the order of declaration, chosen by the engine. Scenario edits may name ids that are
- * declared later: they are looked up at use. ret 0 ids are valid. */
-enum base_status graph_add_actor(struct graph *g, uint32_t *ret_actor, struct base_err *err) BASE_MUST_CHECK;
-enum base_status graph_add_state(struct graph *g, uint32_t *ret_state, struct base_err *err) BASE_MUST_CHECK;
+/* Declarations. Ids are dense from 0, in the order of declaration, chosen by the engine. Scenario
+ * edits may name ids that are declared later: they are looked up at use. ret 0 ids are valid. */
+enum base_status graph_add_actor(
+	struct graph *g, uint32_t *ret_actor, struct base_err *err) BASE_MUST_CHECK;
+enum base_status graph_add_state(
+	struct graph *g, uint32_t *ret_state, struct base_err *err) BASE_MUST_CHECK;
 struct graph_queue_options {
-	uint64_t capacity;       /* units; 0: unknown, no space dependences unless wait_full is seen */
-	uint64_t initial;        /* units present at the start, produced by nobody; GRAPH_UNLIMITED: as many as asked */
-	uint32_t latency_state;  /* what communication latency through it is charged to */
+	uint64_t capacity; /* units; 0: unknown, no space dependences unless wait_full is seen */
+	uint64_t initial;  /* units present at the start, produced by nobody; GRAPH_UNLIMITED: as
+			      many as asked */
+	uint32_t latency_state; /* what communication latency through it is charged to */
 	bool lifo;
 };
 #define GRAPH_UNLIMITED UINT64_MAX
-enum base_status graph_add_queue(struct graph *g, const struct graph_queue_options *o, uint32_t *ret_queue,
-	struct base_err *err) BASE_MUST_CHECK;
+enum base_status graph_add_queue(struct graph *g, const struct graph_queue_options *o,
+	uint32_t *ret_queue, struct base_err *err) BASE_MUST_CHECK;
 
 /*
- * Verbs. All take the time (not decreasing; a smaller one is raised and counted), the actor, and the state that the actor is in
- * afterwards. n is in the queue's units; GRAPH_ALL (dequeue, peek) = all there are.
- * Errors: only ERR_NOMEM and ERR_LIMIT; misuse of a queue is counted in its statistics, never fatal.
- * The first verb of an actor starts its path: with GRAPH_START the path's length is 0 there (the process that the
- * user started, at the origin of the analysis); otherwise the actor has no path until a dependence or link gives it one.
+ * Verbs. All take the time (not decreasing; a smaller one is raised and counted), the actor, and
+ * the state that the actor is in afterwards. n is in the queue's units; GRAPH_ALL (dequeue, peek) =
+ * all there are. Errors: only ERR_NOMEM and ERR_LIMIT; misuse of a queue is counted in its
+ * statistics, never fatal. The first verb of an actor starts its path: with GRAPH_START the path's
+ * length is 0 there (the process that the user started, at the origin of the analysis); otherwise
+ * the actor has no path until a dependence or link gives it one.
  */
 struct graph_verb {
 	uint64_t time_ns;
@@ -89,34 +104,48 @@ struct graph_verb {
 };
 enum {
 	GRAPH_START = 1,    /* see above */
-	GRAPH_MORE = 2,     /* another dependence of the same moment follows (same actor and time): resolve all together at the last */
-	GRAPH_OPTIONAL = 4, /* this dependence counts only when it is the last to become available (a processor freed late) */
-	GRAPH_LAST = 8,     /* dequeue/peek: of the n units use the newest only, forget the older ones (level-triggered state) */
-	GRAPH_BACK = 16,    /* dequeue: take from the back, without dependence (a write that moved less than it announced) */
-	GRAPH_EXPLAINED = 32, /* the wait that ends here needs no dependence (a timer, the outside world): its weight stays with its state */
-	GRAPH_ASIDE = 64,   /* enqueue, and dequeue with GRAPH_BACK: the actor's state, wait and clock are left alone (its processor becomes free while it waits); the
-	                       unit carries the actor's path length as if it had run until now */
+	GRAPH_MORE = 2,     /* another dependence of the same moment follows (same actor and time):
+			       resolve all together at the last */
+	GRAPH_OPTIONAL = 4, /* this dependence counts only when it is the last to become available
+			       (a processor freed late) */
+	GRAPH_LAST = 8,  /* dequeue/peek: of the n units use the newest only, forget the older ones
+			    (level-triggered state) */
+	GRAPH_BACK = 16, /* dequeue: take from the back, without dependence (a write that moved less
+			    than it announced) */
+	GRAPH_EXPLAINED = 32, /* the wait that ends here needs no dependence (a timer, the outside
+				 world): its weight stays with its state */
+	GRAPH_ASIDE = 64, /* enqueue, and dequeue with GRAPH_BACK: the actor's state, wait and clock
+			     are left alone (its processor becomes free while it waits); the unit
+			     carries the actor's path length as if it had run until now */
 };
 enum base_status graph_state(struct graph *g, const struct graph_verb *v, struct base_err *err);
 enum base_status graph_enqueue(struct graph *g, const struct graph_verb *v, struct base_err *err);
 enum base_status graph_dequeue(struct graph *g, const struct graph_verb *v, struct base_err *err);
 enum base_status graph_peek(struct graph *g, const struct graph_verb *v, struct base_err *err);
-enum base_status graph_reserve(struct graph *g, const struct graph_verb *v, struct base_err *err); /* n space units */
-enum base_status graph_resize(struct graph *g, const struct graph_verb *v, struct base_err *err); /* exactly n units; n 0 clears */
-enum base_status graph_wait_empty(struct graph *g, const struct graph_verb *v, struct base_err *err); /* state = the wait's */
+enum base_status graph_reserve(
+	struct graph *g, const struct graph_verb *v, struct base_err *err); /* n space units */
+enum base_status graph_resize(struct graph *g, const struct graph_verb *v,
+	struct base_err *err); /* exactly n units; n 0 clears */
+enum base_status graph_wait_empty(
+	struct graph *g, const struct graph_verb *v, struct base_err *err); /* state = the wait's */
 enum base_status graph_wait_full(struct graph *g, const struct graph_verb *v, struct base_err *err);
-enum base_status graph_wait(struct graph *g, const struct graph_verb *v, struct base_err *err); /* waits, not known on which queue */
-/* The verb's actor depends on `from` as it is now (same time, no latency): calls between state machines, fork. The path must follow. */
-enum base_status graph_link(struct graph *g, const struct graph_verb *v, uint32_t from_actor, struct base_err *err);
+enum base_status graph_wait(struct graph *g, const struct graph_verb *v,
+	struct base_err *err); /* waits, not known on which queue */
+/* The verb's actor depends on `from` as it is now (same time, no latency): calls between state
+ * machines, fork. The path must follow. */
+enum base_status graph_link(
+	struct graph *g, const struct graph_verb *v, uint32_t from_actor, struct base_err *err);
 
 uint64_t graph_queue_units(const struct graph *g, uint32_t queue); /* in it now */
 
 /* ---- results -------------------------------------------------------------------------------- */
 
-/* graph_finish() - close all edges; the path ends at `end_actor`'s last verb (GRAPH_ANY_ACTOR: the actor whose path reaches
- * the latest moment). Call once, after the last verb, before the queries below. */
+/* graph_finish() - close all edges; the path ends at `end_actor`'s last verb (GRAPH_ANY_ACTOR: the
+ * actor whose path reaches the latest moment). Call once, after the last verb, before the queries
+ * below. */
 #define GRAPH_ANY_ACTOR UINT32_MAX
-enum base_status graph_finish(struct graph *g, uint32_t end_actor, struct base_err *err) BASE_MUST_CHECK;
+enum base_status graph_finish(
+	struct graph *g, uint32_t end_actor, struct base_err *err) BASE_MUST_CHECK;
 
 struct graph_path_state { /* one (actor, state) of a lane's path, summed */
 	uint32_t actor, state;
@@ -126,30 +155,35 @@ struct graph_path_state { /* one (actor, state) of a lane's path, summed */
 	uint64_t visits;
 };
 struct graph_lane_result {
-	double length_ns;       /* of the longest path from the start to the end */
-	uint64_t start_ns, end_ns; /* observed; length_ns == end_ns - start_ns in lane 0 (conservation) */
-	const struct graph_path_state *state; /* descending by path_ns; ties by ids; borrowed until graph_free */
+	double length_ns; /* of the longest path from the start to the end */
+	uint64_t start_ns,
+		end_ns; /* observed; length_ns == end_ns - start_ns in lane 0 (conservation) */
+	const struct graph_path_state
+		*state; /* descending by path_ns; ties by ids; borrowed until graph_free */
 	size_t nr_states;
 	bool found; /* false: no path from a start to the end */
 };
 #define GRAPH_RUNNER_UP UINT32_MAX /* as a lane number: the runner-up of lane 0 */
-enum base_status graph_lane(struct graph *g, unsigned lane, struct graph_lane_result *ret, struct base_err *err) BASE_MUST_CHECK;
+enum base_status graph_lane(struct graph *g, unsigned lane, struct graph_lane_result *ret,
+	struct base_err *err) BASE_MUST_CHECK;
 
-struct graph_path_edge { /* lane 0's path, in time order (keep_path) */
+struct graph_path_edge {           /* lane 0's path, in time order (keep_path) */
 	uint64_t begin_ns, end_ns; /* observed */
 	uint32_t actor, state;
-	uint32_t queue;  /* crossed by a dependence edge; UINT32_MAX: within the actor */
+	uint32_t queue;      /* crossed by a dependence edge; UINT32_MAX: within the actor */
 	uint32_t from_actor; /* of a dependence edge */
 	double weight_ns;
 };
-enum base_status graph_path(struct graph *g, const struct graph_path_edge **ret, size_t *ret_nr, struct base_err *err) BASE_MUST_CHECK;
+enum base_status graph_path(struct graph *g, const struct graph_path_edge **ret, size_t *ret_nr,
+	struct base_err *err) BASE_MUST_CHECK;
 
 /* Everything seen, on the path or not. */
 struct graph_state_totals { /* per (actor, state) */
 	uint32_t actor, state;
 	uint64_t total_ns, waiting_ns, visits;
 };
-enum base_status graph_totals(struct graph *g, const struct graph_state_totals **ret, size_t *ret_nr, struct base_err *err) BASE_MUST_CHECK;
+enum base_status graph_totals(struct graph *g, const struct graph_state_totals **ret,
+	size_t *ret_nr, struct base_err *err) BASE_MUST_CHECK;
 
 struct graph_queue_stats {
 	uint64_t enqueued, dequeued; /* units */
@@ -157,8 +191,9 @@ struct graph_queue_stats {
 	uint64_t nr_waits_data, wait_data_ns; /* actors' waits for units */
 	uint64_t nr_waits_space, wait_space_ns;
 	uint64_t nr_latencies, latency_ns; /* communication latency of satisfied waits */
-	uint64_t residence_ns; /* sum over units' items of (taken - put) */
-	uint64_t max_units, units_time; /* occupancy: peak, and integral units x ns (mean = / elapsed) */
+	uint64_t residence_ns;             /* sum over units' items of (taken - put) */
+	uint64_t max_units,
+		units_time; /* occupancy: peak, and integral units x ns (mean = / elapsed) */
 	uint64_t underflows, overflows; /* more taken than was there; forgotten */
 };
 const struct graph_queue_stats *graph_queue_stats(const struct graph *g, uint32_t queue);

@@ -10,10 +10,10 @@
 
 /* What this moment's edges weigh. */
 struct weighing {
-  enum kind kind;
-  uint64_t own_ns, dep_ns;
-  bool dep_wins_ties;
-  uint32_t zero; /* lanes in which neither weighs anything */
+	enum kind kind;
+	uint64_t own_ns, dep_ns;
+	bool dep_wins_ties;
+	uint32_t zero; /* lanes in which neither weighs anything */
 };
 
 /* ---- nodes
@@ -21,103 +21,103 @@ struct weighing {
  */
 
 /* The caller has reserved room. */
-static inline struct node *add_node(struct graph *g, const struct actor *a,
-                                    uint64_t t, uint32_t queue,
-                                    uint32_t *ret_id) {
-  uint32_t id = g->next++;
+static inline struct node *add_node(
+	struct graph *g, const struct actor *a, uint64_t t, uint32_t queue, uint32_t *ret_id)
+{
+	uint32_t id = g->next++;
 
-  if (g->extra)
-    g->extra[id] =
-        (struct node_extra){.time_ns = t, .queue = queue, .actor = a->id};
-  *ret_id = id;
-  return &g->node[id];
+	if (g->extra)
+		g->extra[id] = (struct node_extra){.time_ns = t, .queue = queue, .actor = a->id};
+	*ret_id = id;
+	return &g->node[id];
 }
 
 /* The factors of a state, with zeros in the lanes in which the wait did not
  * happen. */
-static const double *scale_row(struct graph *g, uint32_t state, uint32_t zero) {
-  const double *row = g->scale + (size_t)state * g->stride;
+static const double *scale_row(struct graph *g, uint32_t state, uint32_t zero)
+{
+	const double *row = g->scale + (size_t)state * g->stride;
 
-  if (BASE_LIKELY(!zero))
-    return row;
-  for (unsigned l = 0; l < g->stride; l++)
-    g->scratch[l] = l < g->nr_tracks && (zero >> l & 1) ? 0 : row[l];
-  return g->scratch;
+	if (BASE_LIKELY(!zero))
+		return row;
+	for (unsigned l = 0; l < g->stride; l++)
+		g->scratch[l] = l < g->nr_tracks && (zero >> l & 1) ? 0 : row[l];
+	return g->scratch;
 }
 
-static inline void lengthen(struct graph *g, double *length, uint32_t state,
-                            uint64_t w, uint32_t zero) {
-  if (g->stride == 1)
-    length[0] += (double)w;
-  else
-    g->lane_add(length, scale_row(g, state, zero), (double)w, g->stride);
+static inline void lengthen(
+	struct graph *g, double *length, uint32_t state, uint64_t w, uint32_t zero)
+{
+	if (g->stride == 1)
+		length[0] += (double)w;
+	else
+		g->lane_add(length, scale_row(g, state, zero), (double)w, g->stride);
 }
 
 /* Lanes in which a wait of that kind on that queue does not happen. */
-static inline uint32_t dropped(const struct graph *g, uint32_t queue,
-                               bool space) {
-  return space ? g->queue[queue].drop_space : g->queue[queue].drop_data;
+static inline uint32_t dropped(const struct graph *g, uint32_t queue, bool space)
+{
+	return space ? g->queue[queue].drop_space : g->queue[queue].drop_data;
 }
 
 /* An edge without dependence, from the actor's tip. `explained`: needs none,
  * wait or not. */
-static inline void own_edge(struct graph *g, const struct actor *a, uint64_t t,
-                            bool explained, double *length, uint32_t *tip) {
-  uint64_t w = t - a->t_last;
-  uint32_t prev = *tip, zero = 0;
-  struct node *n = add_node(g, a, t, NONE, tip);
+static inline void own_edge(struct graph *g, const struct actor *a, uint64_t t, bool explained,
+	double *length, uint32_t *tip)
+{
+	uint64_t w = t - a->t_last;
+	uint32_t prev = *tip, zero = 0;
+	struct node *n = add_node(g, a, t, NONE, tip);
 
-  if (a->wait == WAIT_DATA || a->wait == WAIT_SPACE)
-    zero = dropped(g, a->wait_queue, a->wait == WAIT_SPACE);
-  lengthen(g, length, a->state, w, zero);
-  n->prev = prev;
-  n->dep = NONE;
-  n->took_dep = 0;
-  n->zero = zero;
-  n->slot = a->slot;
-  n->dep_slot = NONE;
-  n->weight =
-      node_weight(a->wait && !explained ? KIND_UNEXPLAINED : KIND_RUN, w);
+	if (a->wait == WAIT_DATA || a->wait == WAIT_SPACE)
+		zero = dropped(g, a->wait_queue, a->wait == WAIT_SPACE);
+	lengthen(g, length, a->state, w, zero);
+	n->prev = prev;
+	n->dep = NONE;
+	n->took_dep = 0;
+	n->zero = zero;
+	n->slot = a->slot;
+	n->dep_slot = NONE;
+	n->weight = node_weight(a->wait && !explained ? KIND_UNEXPLAINED : KIND_RUN, w);
 }
 
 /* ---- links
  * ----------------------------------------------------------------------------------
  */
 
-enum base_status graph_link_dep(struct graph *g, const struct actor *from,
-                                uint64_t t, struct base_err *err) {
-  const double *length = actor_length(g, from);
-  uint32_t tip = from->tip;
-  enum base_status s;
-  double *row;
+enum base_status graph_link_dep(
+	struct graph *g, const struct actor *from, uint64_t t, struct base_err *err)
+{
+	const double *length = actor_length(g, from);
+	uint32_t tip = from->tip;
+	enum base_status s;
+	double *row;
 
-  if (length[0] == NO_PATH)
-    return BASE_OK;
-  s = graph_mem_need(g, &g->dep, &g->dep_capacity, g->nr_deps + 1,
-                     sizeof *g->dep, err);
-  if (!s)
-    s = graph_mem_need(g, &g->link_length, &g->link_capacity,
-                       (g->nr_links + 1) * g->stride, sizeof *g->link_length,
-                       err);
-  if (!s)
-    s = graph_reserve_nodes(g, 1, err);
-  if (s)
-    return s;
-  row = g->link_length + g->nr_links * g->stride;
-  memcpy(row, length, g->stride * sizeof *row);
-  if (t > from->t_last) /* as it is now: a node that the actor itself does not
-                           pass */
-    own_edge(g, from, t, false, row, &tip);
-  g->dep[g->nr_deps] = (struct dep){
-      .available_ns = t,
-      .link_row = (uint32_t)g->nr_links++,
-      .node = tip,
-      .queue = NONE,
-      .order = g->dep_order++,
-      .link = true,
-  };
-  g->nr_deps++;
-  return BASE_OK;
+	if (length[0] == NO_PATH)
+		return BASE_OK;
+	s = graph_mem_need(g, &g->dep, &g->dep_capacity, g->nr_deps + 1, sizeof *g->dep, err);
+	if (!s)
+		s = graph_mem_need(g, &g->link_length, &g->link_capacity,
+			(g->nr_links + 1) * g->stride, sizeof *g->link_length, err);
+	if (!s)
+		s = graph_reserve_nodes(g, 1, err);
+	if (s)
+		return s;
+	row = g->link_length + g->nr_links * g->stride;
+	memcpy(row, length, g->stride * sizeof *row);
+	if (t > from->t_last) /* as it is now: a node that the actor itself does not
+				 pass */
+		own_edge(g, from, t, false, row, &tip);
+	g->dep[g->nr_deps] = (struct dep){
+		.available_ns = t,
+		.link_row = (uint32_t)g->nr_links++,
+		.node = tip,
+		.queue = NONE,
+		.order = g->dep_order++,
+		.link = true,
+	};
+	g->nr_deps++;
+	return BASE_OK;
 }
 
 /* ---- which dependences count
@@ -125,123 +125,129 @@ enum base_status graph_link_dep(struct graph *g, const struct actor *from,
  */
 
 /* Later available; at the same time, later given. */
-static bool is_later(const struct dep *a, const struct dep *b) {
-  if (a->available_ns != b->available_ns)
-    return a->available_ns > b->available_ns;
-  return a->order > b->order;
+static bool is_later(const struct dep *a, const struct dep *b)
+{
+	if (a->available_ns != b->available_ns)
+		return a->available_ns > b->available_ns;
+	return a->order > b->order;
 }
 
 /* An optional one counts only when it became available later than all others.
  */
-static size_t drop_optional(struct dep *dep, size_t nr_deps) {
-  size_t best = SIZE_MAX, nr = 0;
-  uint64_t latest = 0;
-  bool any = false;
+static size_t drop_optional(struct dep *dep, size_t nr_deps)
+{
+	size_t best = SIZE_MAX, nr = 0;
+	uint64_t latest = 0;
+	bool any = false;
 
-  for (size_t i = 0; i < nr_deps; i++) {
-    const struct dep *d = &dep[i];
+	for (size_t i = 0; i < nr_deps; i++) {
+		const struct dep *d = &dep[i];
 
-    if (!d->optional) {
-      any = true;
-      latest = d->available_ns > latest ? d->available_ns : latest;
-    } else if (best == SIZE_MAX || is_later(d, &dep[best])) {
-      best = i;
-    }
-  }
-  if (best != SIZE_MAX && any && dep[best].available_ns <= latest)
-    best = SIZE_MAX;
-  for (size_t i = 0; i < nr_deps; i++) {
-    if (!dep[i].optional || i == best)
-      dep[nr++] = dep[i];
-  }
-  return nr;
+		if (!d->optional) {
+			any = true;
+			latest = d->available_ns > latest ? d->available_ns : latest;
+		} else if (best == SIZE_MAX || is_later(d, &dep[best])) {
+			best = i;
+		}
+	}
+	if (best != SIZE_MAX && any && dep[best].available_ns <= latest)
+		best = SIZE_MAX;
+	for (size_t i = 0; i < nr_deps; i++) {
+		if (!dep[i].optional || i == best)
+			dep[nr++] = dep[i];
+	}
+	return nr;
 }
 
-static int earlier_first(const void *pa, const void *pb) {
-  return is_later(pa, pb) ? 1 : -1;
+static int earlier_first(const void *pa, const void *pb)
+{
+	return is_later(pa, pb) ? 1 : -1;
 }
 
-static int later_first(const void *pa, const void *pb) {
-  const struct dep *a = pa, *b = pb;
+static int later_first(const void *pa, const void *pb)
+{
+	const struct dep *a = pa, *b = pb;
 
-  if (a->link != b->link)
-    return a->link ? -1 : 1;
-  return is_later(a, b) ? -1 : 1;
+	if (a->link != b->link)
+		return a->link ? -1 : 1;
+	return is_later(a, b) ? -1 : 1;
 }
 
 /* The one that became available last. */
-static inline const struct dep *latest_dep(const struct dep *dep,
-                                           size_t nr_deps) {
-  const struct dep *latest = &dep[0];
+static inline const struct dep *latest_dep(const struct dep *dep, size_t nr_deps)
+{
+	const struct dep *latest = &dep[0];
 
-  for (size_t i = 1; i < nr_deps; i++) {
-    if (is_later(&dep[i], latest))
-      latest = &dep[i];
-  }
-  return latest;
+	for (size_t i = 1; i < nr_deps; i++) {
+		if (is_later(&dep[i], latest))
+			latest = &dep[i];
+	}
+	return latest;
 }
 
-static bool has_link(const struct dep *dep, size_t nr_deps) {
-  for (size_t i = 0; i < nr_deps; i++) {
-    if (dep[i].link)
-      return true;
-  }
-  return false;
+static bool has_link(const struct dep *dep, size_t nr_deps)
+{
+	for (size_t i = 0; i < nr_deps; i++) {
+		if (dep[i].link)
+			return true;
+	}
+	return false;
 }
 
 /* ---- what they weigh
  * --------------------------------------------------------------------------
  */
 
-static inline void count_wait(struct graph *g, uint32_t queue, bool space,
-                              uint64_t w, bool count) {
-  struct graph_queue_stats *st = &g->queue[queue].stats;
+static inline void count_wait(struct graph *g, uint32_t queue, bool space, uint64_t w, bool count)
+{
+	struct graph_queue_stats *st = &g->queue[queue].stats;
 
-  if (space) {
-    st->wait_space_ns += w;
-    st->nr_waits_space += count;
-  } else {
-    st->wait_data_ns += w;
-    st->nr_waits_data += count;
-  }
+	if (space) {
+		st->wait_space_ns += w;
+		st->nr_waits_space += count;
+	} else {
+		st->wait_data_ns += w;
+		st->nr_waits_data += count;
+	}
 }
 
 /* A wait on no known queue was on the one that ended it. */
-static uint32_t wait_ended(struct graph *g, const struct actor *a, uint64_t w,
-                           const struct dep *latest) {
-  if (a->wait == WAIT_UNKNOWN) {
-    if (!latest || latest->link)
-      return 0;
-    count_wait(g, latest->queue, latest->space, w, true);
-    return dropped(g, latest->queue, latest->space);
-  }
-  count_wait(g, a->wait_queue, a->wait == WAIT_SPACE, w, false);
-  return dropped(g, a->wait_queue, a->wait == WAIT_SPACE);
+static uint32_t wait_ended(
+	struct graph *g, const struct actor *a, uint64_t w, const struct dep *latest)
+{
+	if (a->wait == WAIT_UNKNOWN) {
+		if (!latest || latest->link)
+			return 0;
+		count_wait(g, latest->queue, latest->space, w, true);
+		return dropped(g, latest->queue, latest->space);
+	}
+	count_wait(g, a->wait_queue, a->wait == WAIT_SPACE, w, false);
+	return dropped(g, a->wait_queue, a->wait == WAIT_SPACE);
 }
 
-static inline struct weighing weigh(struct graph *g, const struct actor *a,
-                                    uint64_t t, const struct dep *latest,
-                                    bool pathless) {
-  uint64_t w = t - a->t_last, latency = t - latest->available_ns;
-  bool explained = a->wait && latest->available_ns > a->t_last;
-  uint32_t zero = a->wait ? wait_ended(g, a, w, latest) : 0;
+static inline struct weighing weigh(
+	struct graph *g, const struct actor *a, uint64_t t, const struct dep *latest, bool pathless)
+{
+	uint64_t w = t - a->t_last, latency = t - latest->available_ns;
+	bool explained = a->wait && latest->available_ns > a->t_last;
+	uint32_t zero = a->wait ? wait_ended(g, a, w, latest) : 0;
 
-  if (explained && !latest->link) {
-    g->queue[latest->queue].stats.nr_latencies++;
-    g->queue[latest->queue].stats.latency_ns += latency;
-  }
-  /* An actor without a path has been waiting for one since ever. */
-  if (explained || pathless)
-    return (struct weighing){
-        .kind = KIND_EXPLAINED,
-        .dep_ns = latency,
-        .dep_wins_ties = true,
-        .zero = zero,
-    };
-  if (a->wait)
-    return (struct weighing){
-        .kind = KIND_NEEDLESS, .own_ns = w, .dep_ns = w, .zero = zero};
-  return (struct weighing){.kind = KIND_RUN, .own_ns = w};
+	if (explained && !latest->link) {
+		g->queue[latest->queue].stats.nr_latencies++;
+		g->queue[latest->queue].stats.latency_ns += latency;
+	}
+	/* An actor without a path has been waiting for one since ever. */
+	if (explained || pathless)
+		return (struct weighing){
+			.kind = KIND_EXPLAINED,
+			.dep_ns = latency,
+			.dep_wins_ties = true,
+			.zero = zero,
+		};
+	if (a->wait)
+		return (struct weighing){
+			.kind = KIND_NEEDLESS, .own_ns = w, .dep_ns = w, .zero = zero};
+	return (struct weighing){.kind = KIND_RUN, .own_ns = w};
 }
 
 /* ---- the longest path
@@ -249,261 +255,253 @@ static inline struct weighing weigh(struct graph *g, const struct actor *a,
  */
 
 /* The lanes in which something is dropped or forced: one by one. */
-static uint32_t merge_with_drops(const struct graph *g, double *length,
-                                 const double *scale, double w,
-                                 const double *dep, const double *dep_scale,
-                                 double dep_w, const struct weighing *wg,
-                                 uint32_t drop, bool forced) {
-  uint32_t took = 0;
+static uint32_t merge_with_drops(const struct graph *g, double *length, const double *scale,
+	double w, const double *dep, const double *dep_scale, double dep_w,
+	const struct weighing *wg, uint32_t drop, bool forced)
+{
+	uint32_t took = 0;
 
-  for (unsigned l = 0; l < g->nr_tracks; l++) {
-    bool zero = wg->zero >> l & 1;
-    double own = zero ? length[l] : length[l] + w * scale[l];
-    double other = zero ? dep[l] : dep[l] + dep_w * dep_scale[l];
-    bool dep_wins = other > own || (wg->dep_wins_ties && other == own);
+	for (unsigned l = 0; l < g->nr_tracks; l++) {
+		bool zero = wg->zero >> l & 1;
+		double own = zero ? length[l] : length[l] + w * scale[l];
+		double other = zero ? dep[l] : dep[l] + dep_w * dep_scale[l];
+		bool dep_wins = other > own || (wg->dep_wins_ties && other == own);
 
-    if (forced)
-      dep_wins = other != NO_PATH;
-    if (drop >> l & 1)
-      dep_wins = false;
-    took |= (uint32_t)dep_wins << l;
-    length[l] = dep_wins ? other : own;
-  }
-  return took;
+		if (forced)
+			dep_wins = other != NO_PATH;
+		if (drop >> l & 1)
+			dep_wins = false;
+		took |= (uint32_t)dep_wins << l;
+		length[l] = dep_wins ? other : own;
+	}
+	return took;
 }
 
 /* The second longest of lane 0: the better of the other way's best and this
  * way's second. */
-static uint32_t runner_up(const struct graph *g, double *length, double own1,
-                          double own2, const double *dep, double dep_w,
-                          uint32_t took) {
-  unsigned r = g->nr_lanes;
-  uint32_t bit = UINT32_C(1) << r;
-  double dep1 = dep[0] + dep_w, dep2 = dep[r] + dep_w;
+static uint32_t runner_up(const struct graph *g, double *length, double own1, double own2,
+	const double *dep, double dep_w, uint32_t took)
+{
+	unsigned r = g->nr_lanes;
+	uint32_t bit = UINT32_C(1) << r;
+	double dep1 = dep[0] + dep_w, dep2 = dep[r] + dep_w;
 
-  took &= ~(bit | g->rank_bit);
-  if (took & 1) {
-    length[r] = own1 >= dep2 ? own1 : dep2;
-    return took | (own1 >= dep2 ? g->rank_bit : bit);
-  }
-  length[r] = dep1 >= own2 ? dep1 : own2;
-  return took | (dep1 >= own2 ? bit | g->rank_bit : 0);
+	took &= ~(bit | g->rank_bit);
+	if (took & 1) {
+		length[r] = own1 >= dep2 ? own1 : dep2;
+		return took | (own1 >= dep2 ? g->rank_bit : bit);
+	}
+	length[r] = dep1 >= own2 ? dep1 : own2;
+	return took | (dep1 >= own2 ? bit | g->rank_bit : 0);
 }
 
 /* One dependence against what the path is so far; `tip` moves on to the new
  * node. */
-static inline enum base_status merge(struct graph *g, struct actor *a,
-                                     uint64_t t, const struct dep *d,
-                                     const struct weighing *wg, bool first,
-                                     struct base_err *err) {
-  double *length = actor_length(g, a);
-  const double *dep = dep_length(g, d);
-  uint32_t dep_state = d->link || wg->kind == KIND_NEEDLESS
-                           ? a->state
-                           : g->queue[d->queue].latency_state;
-  bool forced = d->link && first; /* the own edge does not count */
-  double own_w = first ? (double)wg->own_ns : 0, dep_w = (double)wg->dep_ns;
-  uint32_t took, prev, dep_slot = NONE;
-  struct node *n;
-  enum base_status s = BASE_OK;
+static inline enum base_status merge(struct graph *g, struct actor *a, uint64_t t,
+	const struct dep *d, const struct weighing *wg, bool first, struct base_err *err)
+{
+	double *length = actor_length(g, a);
+	const double *dep = dep_length(g, d);
+	uint32_t dep_state =
+		d->link || wg->kind == KIND_NEEDLESS ? a->state : g->queue[d->queue].latency_state;
+	bool forced = d->link && first; /* the own edge does not count */
+	double own_w = first ? (double)wg->own_ns : 0, dep_w = (double)wg->dep_ns;
+	uint32_t took, prev, dep_slot = NONE;
+	struct node *n;
+	enum base_status s = BASE_OK;
 
-  if (g->stride == 1) {
-    double own = length[0] + own_w, other = dep[0] + dep_w;
+	if (g->stride == 1) {
+		double own = length[0] + own_w, other = dep[0] + dep_w;
 
-    took = forced || other > own || (wg->dep_wins_ties && other == own);
-    length[0] = took ? other : own;
-  } else {
-    const double *scale =
-        first ? g->scale + (size_t)a->state * g->stride : g->ones;
-    const double *dep_scale = g->scale + (size_t)dep_state * g->stride;
-    uint32_t drop = d->link ? 0 : dropped(g, d->queue, d->space);
-    double own1 = forced ? NO_PATH : length[0] + own_w;
-    double own2 = forced ? NO_PATH : length[g->nr_tracks - 1] + own_w;
+		took = forced || other > own || (wg->dep_wins_ties && other == own);
+		length[0] = took ? other : own;
+	} else {
+		const double *scale = first ? g->scale + (size_t)a->state * g->stride : g->ones;
+		const double *dep_scale = g->scale + (size_t)dep_state * g->stride;
+		uint32_t drop = d->link ? 0 : dropped(g, d->queue, d->space);
+		double own1 = forced ? NO_PATH : length[0] + own_w;
+		double own2 = forced ? NO_PATH : length[g->nr_tracks - 1] + own_w;
 
-    if (BASE_LIKELY(!(wg->zero | drop) && !forced))
-      took = g->lane_merge(length, scale, own_w, dep, dep_scale, dep_w,
-                           g->stride, wg->dep_wins_ties);
-    else
-      took = merge_with_drops(g, length, scale, own_w, dep, dep_scale, dep_w,
-                              wg, drop, forced);
-    if (g->runner_up)
-      took = runner_up(g, length, own1, own2, dep, dep_w, took);
-  }
-  took &= g->lane_bits | g->rank_bit;
-  if (!(took & g->lane_bits) && !first && !(g->rank_bit & took))
-    return BASE_OK;
-  if (d->link)
-    dep_slot = NONE;
-  else if (wg->kind == KIND_NEEDLESS)
-    dep_slot = a->slot;
-  else if (took & g->lane_bits)
-    s = actor_slot(g, a, dep_state, &dep_slot, err);
-  if (s)
-    return s;
-  prev = a->tip;
-  n = add_node(g, a, t, d->queue, &a->tip);
-  n->prev = (took & g->lane_bits) == g->lane_bits ? NONE : prev;
-  n->dep = took & g->lane_bits ? d->node : NONE;
-  n->took_dep = took;
-  n->zero = wg->zero;
-  n->slot = a->slot;
-  n->dep_slot = dep_slot;
-  n->weight =
-      node_weight(first ? wg->kind : KIND_CHAIN,
-                  first && wg->kind == KIND_RUN ? wg->own_ns : wg->dep_ns);
-  return BASE_OK;
+		if (BASE_LIKELY(!(wg->zero | drop) && !forced))
+			took = g->lane_merge(length, scale, own_w, dep, dep_scale, dep_w, g->stride,
+				wg->dep_wins_ties);
+		else
+			took = merge_with_drops(
+				g, length, scale, own_w, dep, dep_scale, dep_w, wg, drop, forced);
+		if (g->runner_up)
+			took = runner_up(g, length, own1, own2, dep, dep_w, took);
+	}
+	took &= g->lane_bits | g->rank_bit;
+	if (!(took & g->lane_bits) && !first && !(g->rank_bit & took))
+		return BASE_OK;
+	if (d->link)
+		dep_slot = NONE;
+	else if (wg->kind == KIND_NEEDLESS)
+		dep_slot = a->slot;
+	else if (took & g->lane_bits)
+		s = actor_slot(g, a, dep_state, &dep_slot, err);
+	if (s)
+		return s;
+	prev = a->tip;
+	n = add_node(g, a, t, d->queue, &a->tip);
+	n->prev = (took & g->lane_bits) == g->lane_bits ? NONE : prev;
+	n->dep = took & g->lane_bits ? d->node : NONE;
+	n->took_dep = took;
+	n->zero = wg->zero;
+	n->slot = a->slot;
+	n->dep_slot = dep_slot;
+	n->weight = node_weight(first ? wg->kind : KIND_CHAIN,
+		first && wg->kind == KIND_RUN ? wg->own_ns : wg->dep_ns);
+	return BASE_OK;
 }
 
 /* merge_all() for the usual case: one lane, one dependence, no link. */
-static inline enum base_status merge_single(struct graph *g, struct actor *a,
-                                            uint64_t t, const struct dep *d,
-                                            double *length,
-                                            struct base_err *err) {
-  struct weighing wg = weigh(g, a, t, d, *length == NO_PATH);
-  double own = *length + (double)wg.own_ns,
-         other = *d->length + (double)wg.dep_ns;
-  bool took = other > own || (wg.dep_wins_ties && other == own);
-  uint32_t dep_slot = wg.kind == KIND_NEEDLESS ? a->slot : NONE, prev = a->tip;
-  enum base_status s = BASE_OK;
-  struct node *n;
+static inline enum base_status merge_single(struct graph *g, struct actor *a, uint64_t t,
+	const struct dep *d, double *length, struct base_err *err)
+{
+	struct weighing wg = weigh(g, a, t, d, *length == NO_PATH);
+	double own = *length + (double)wg.own_ns, other = *d->length + (double)wg.dep_ns;
+	bool took = other > own || (wg.dep_wins_ties && other == own);
+	uint32_t dep_slot = wg.kind == KIND_NEEDLESS ? a->slot : NONE, prev = a->tip;
+	enum base_status s = BASE_OK;
+	struct node *n;
 
-  if (took && wg.kind != KIND_NEEDLESS)
-    s = actor_slot(g, a, g->queue[d->queue].latency_state, &dep_slot, err);
-  n = add_node(g, a, t, d->queue, &a->tip);
-  n->prev = took ? NONE : prev;
-  n->dep = took ? d->node : NONE;
-  n->took_dep = took;
-  n->zero = 0;
-  n->slot = a->slot;
-  n->dep_slot = dep_slot;
-  n->weight = node_weight(wg.kind, wg.kind == KIND_RUN ? wg.own_ns : wg.dep_ns);
-  *length = took ? other : own;
-  return s;
+	if (took && wg.kind != KIND_NEEDLESS)
+		s = actor_slot(g, a, g->queue[d->queue].latency_state, &dep_slot, err);
+	n = add_node(g, a, t, d->queue, &a->tip);
+	n->prev = took ? NONE : prev;
+	n->dep = took ? d->node : NONE;
+	n->took_dep = took;
+	n->zero = 0;
+	n->slot = a->slot;
+	n->dep_slot = dep_slot;
+	n->weight = node_weight(wg.kind, wg.kind == KIND_RUN ? wg.own_ns : wg.dep_ns);
+	*length = took ? other : own;
+	return s;
 }
 
-static enum base_status merge_all(struct graph *g, struct actor *a, uint64_t t,
-                                  bool pathless, struct dep *dep,
-                                  size_t nr_deps, struct base_err *err) {
-  struct weighing wg = weigh(g, a, t, latest_dep(dep, nr_deps), pathless);
-  bool linked = has_link(dep, nr_deps);
-  enum base_status s = BASE_OK;
+static enum base_status merge_all(struct graph *g, struct actor *a, uint64_t t, bool pathless,
+	struct dep *dep, size_t nr_deps, struct base_err *err)
+{
+	struct weighing wg = weigh(g, a, t, latest_dep(dep, nr_deps), pathless);
+	bool linked = has_link(dep, nr_deps);
+	enum base_status s = BASE_OK;
 
-  /*
-   * The path must follow a link: it comes first and takes the own edge's place.
-   * Of the others the one that wins ties comes where it does.
-   */
-  if (linked) {
-    wg.dep_wins_ties = false;
-    a->epoch++;
-  }
-  if (nr_deps > 1)
-    qsort(dep, nr_deps, sizeof *dep,
-          wg.dep_wins_ties ? earlier_first : later_first);
-  for (size_t i = 0; i < nr_deps && !s; i++)
-    s = merge(g, a, t, &dep[i], &wg, i == 0, err);
-  return s;
+	/*
+	 * The path must follow a link: it comes first and takes the own edge's place.
+	 * Of the others the one that wins ties comes where it does.
+	 */
+	if (linked) {
+		wg.dep_wins_ties = false;
+		a->epoch++;
+	}
+	if (nr_deps > 1)
+		qsort(dep, nr_deps, sizeof *dep, wg.dep_wins_ties ? earlier_first : later_first);
+	for (size_t i = 0; i < nr_deps && !s; i++)
+		s = merge(g, a, t, &dep[i], &wg, i == 0, err);
+	return s;
 }
 
 /* ---- closing
  * --------------------------------------------------------------------------------
  */
 
-static void start_path(struct graph *g, struct actor *a, uint64_t t) {
-  double *length = actor_length(g, a);
-  struct node *n = add_node(g, a, t, NONE, &a->tip);
+static void start_path(struct graph *g, struct actor *a, uint64_t t)
+{
+	double *length = actor_length(g, a);
+	struct node *n = add_node(g, a, t, NONE, &a->tip);
 
-  for (unsigned l = 0; l < g->nr_lanes; l++)
-    length[l] = 0;
-  *n = (struct node){
-      .prev = NONE,
-      .dep = NONE,
-      .slot = NONE,
-      .dep_slot = NONE,
-      .weight = node_weight(KIND_START, t),
-  };
+	for (unsigned l = 0; l < g->nr_lanes; l++)
+		length[l] = 0;
+	*n = (struct node){
+		.prev = NONE,
+		.dep = NONE,
+		.slot = NONE,
+		.dep_slot = NONE,
+		.weight = node_weight(KIND_START, t),
+	};
 }
 
 /* An actor's edges begin here; what it waited for until now, nobody saw. */
-static enum base_status first_moment(struct graph *g, struct actor *a,
-                                     uint64_t t, uint32_t state, uint32_t flags,
-                                     struct dep *dep, size_t nr_deps,
-                                     struct base_err *err) {
-  enum base_status s = actor_slot(g, a, state, &a->slot, err);
+static enum base_status first_moment(struct graph *g, struct actor *a, uint64_t t, uint32_t state,
+	uint32_t flags, struct dep *dep, size_t nr_deps, struct base_err *err)
+{
+	enum base_status s = actor_slot(g, a, state, &a->slot, err);
 
-  if (s)
-    return s;
-  a->started = true;
-  a->t_last = t;
-  a->state = state;
-  if (flags & GRAPH_START) {
-    start_path(g, a, t);
-    return BASE_OK;
-  }
-  nr_deps = drop_optional(dep, nr_deps);
-  return nr_deps ? merge_all(g, a, t, true, dep, nr_deps, err) : BASE_OK;
+	if (s)
+		return s;
+	a->started = true;
+	a->t_last = t;
+	a->state = state;
+	if (flags & GRAPH_START) {
+		start_path(g, a, t);
+		return BASE_OK;
+	}
+	nr_deps = drop_optional(dep, nr_deps);
+	return nr_deps ? merge_all(g, a, t, true, dep, nr_deps, err) : BASE_OK;
 }
 
-static inline void count_totals(struct graph *g, const struct actor *a,
-                                uint64_t w) {
-  struct graph_state_totals *tot = &g->slot[a->slot].totals;
+static inline void count_totals(struct graph *g, const struct actor *a, uint64_t w)
+{
+	struct graph_state_totals *tot = &g->slot[a->slot].totals;
 
-  tot->total_ns += w;
-  tot->visits++;
-  if (a->wait)
-    tot->waiting_ns += w;
+	tot->total_ns += w;
+	tot->visits++;
+	if (a->wait)
+		tot->waiting_ns += w;
 }
 
-enum base_status graph_close(struct graph *g, const struct graph_verb *v,
-                             uint64_t t, struct dep *dep, size_t nr_deps,
-                             struct base_err *err) {
-  struct actor *a = &g->actor[v->actor];
-  double *length = actor_length(g, a);
-  enum base_status s = BASE_OK;
+enum base_status graph_close(struct graph *g, const struct graph_verb *v, uint64_t t,
+	struct dep *dep, size_t nr_deps, struct base_err *err)
+{
+	struct actor *a = &g->actor[v->actor];
+	double *length = actor_length(g, a);
+	enum base_status s = BASE_OK;
 
-  if (BASE_UNLIKELY(g->next + nr_deps + 1 > g->node_capacity))
-    s = graph_reserve_nodes(g, nr_deps + 1, err);
-  if (BASE_UNLIKELY(s || !a->started))
-    return s ? s : first_moment(g, a, t, v->state, v->flags, dep, nr_deps, err);
-  count_totals(g, a, t - a->t_last);
-  if (BASE_UNLIKELY(nr_deps > 1))
-    nr_deps = drop_optional(dep, nr_deps);
-  if (nr_deps == 1 && g->stride == 1 && !dep->link) {
-    s = merge_single(g, a, t, dep, length, err);
-  } else if (nr_deps) {
-    s = merge_all(g, a, t, length[0] == NO_PATH, dep, nr_deps, err);
-  } else {
-    if (a->wait)
-      wait_ended(g, a, t - a->t_last, NULL);
-    if (length[0] != NO_PATH)
-      own_edge(g, a, t, v->flags & GRAPH_EXPLAINED, length, &a->tip);
-  }
-  a->t_last = t;
-  a->wait = WAIT_NO;
-  if (v->state != a->state) {
-    a->state = v->state;
-    if (!s)
-      s = actor_slot(g, a, v->state, &a->slot, err);
-  }
-  return s;
+	if (BASE_UNLIKELY(g->next + nr_deps + 1 > g->node_capacity))
+		s = graph_reserve_nodes(g, nr_deps + 1, err);
+	if (BASE_UNLIKELY(s || !a->started))
+		return s ? s : first_moment(g, a, t, v->state, v->flags, dep, nr_deps, err);
+	count_totals(g, a, t - a->t_last);
+	if (BASE_UNLIKELY(nr_deps > 1))
+		nr_deps = drop_optional(dep, nr_deps);
+	if (nr_deps == 1 && g->stride == 1 && !dep->link) {
+		s = merge_single(g, a, t, dep, length, err);
+	} else if (nr_deps) {
+		s = merge_all(g, a, t, length[0] == NO_PATH, dep, nr_deps, err);
+	} else {
+		if (a->wait)
+			wait_ended(g, a, t - a->t_last, NULL);
+		if (length[0] != NO_PATH)
+			own_edge(g, a, t, v->flags & GRAPH_EXPLAINED, length, &a->tip);
+	}
+	a->t_last = t;
+	a->wait = WAIT_NO;
+	if (v->state != a->state) {
+		a->state = v->state;
+		if (!s)
+			s = actor_slot(g, a, v->state, &a->slot, err);
+	}
+	return s;
 }
 
-enum base_status graph_put_aside(struct graph *g, uint32_t queue, bool space,
-                                 uint64_t t, uint64_t nr_units, struct actor *a,
-                                 struct base_err *err) {
-  double *length = actor_length(g, a), *kept = g->scratch + g->stride;
-  uint32_t tip = a->tip;
-  uint8_t wait = a->wait;
-  enum base_status s = graph_reserve_nodes(g, 1, err);
+enum base_status graph_put_aside(struct graph *g, uint32_t queue, bool space, uint64_t t,
+	uint64_t nr_units, struct actor *a, struct base_err *err)
+{
+	double *length = actor_length(g, a), *kept = g->scratch + g->stride;
+	uint32_t tip = a->tip;
+	uint8_t wait = a->wait;
+	enum base_status s = graph_reserve_nodes(g, 1, err);
 
-  if (s)
-    return s;
-  memcpy(kept, length, g->stride * sizeof *kept);
-  a->wait = WAIT_NO;
-  if (length[0] != NO_PATH && t > a->t_last)
-    own_edge(g, a, t, true, length, &a->tip);
-  s = graph_put(g, queue, space, t, nr_units, a, err);
-  memcpy(length, kept, g->stride * sizeof *kept);
-  a->wait = wait;
-  a->tip = tip;
-  return s;
+	if (s)
+		return s;
+	memcpy(kept, length, g->stride * sizeof *kept);
+	a->wait = WAIT_NO;
+	if (length[0] != NO_PATH && t > a->t_last)
+		own_edge(g, a, t, true, length, &a->tip);
+	s = graph_put(g, queue, space, t, nr_units, a, err);
+	memcpy(length, kept, g->stride * sizeof *kept);
+	a->wait = wait;
+	a->tip = tip;
+	return s;
 }

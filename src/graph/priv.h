@@ -9,14 +9,14 @@
 #include <math.h>
 #include <string.h>
 
-#define NONE UINT32_MAX
+#define NONE    UINT32_MAX
 #define NO_PATH (-INFINITY)
 
 enum {
-  LANE_STEP = 4,     /* lanes are padded to whole vectors */
-  SLOT_PAGE = 64,    /* states a page of an actor's slot table */
-  ARENA_NODES = 8192 /* at least so many nodes between two collections: fits the
-                        L2 cache */
+	LANE_STEP = 4,     /* lanes are padded to whole vectors */
+	SLOT_PAGE = 64,    /* states a page of an actor's slot table */
+	ARENA_NODES = 8192 /* at least so many nodes between two collections: fits the
+			      L2 cache */
 };
 
 /* ---- nodes
@@ -26,13 +26,13 @@ enum {
 /* What a node's two edges weigh; in the top bits of node.weight. w = the other
  * bits. */
 enum kind {
-  KIND_RUN,         /* own w, dependence 0 */
-  KIND_UNEXPLAINED, /* own w, a wait; no dependence */
-  KIND_EXPLAINED,   /* own 0, a wait; dependence w, communication latency */
-  KIND_NEEDLESS, /* own w and dependence w: a wait for what was there already */
-  KIND_CHAIN,    /* own: no edge at all, the same moment's previous dependence;
-                    dependence w */
-  KIND_START     /* neither; w = the time at which the path starts */
+	KIND_RUN,         /* own w, dependence 0 */
+	KIND_UNEXPLAINED, /* own w, a wait; no dependence */
+	KIND_EXPLAINED,   /* own 0, a wait; dependence w, communication latency */
+	KIND_NEEDLESS,    /* own w and dependence w: a wait for what was there already */
+	KIND_CHAIN,       /* own: no edge at all, the same moment's previous dependence;
+			     dependence w */
+	KIND_START        /* neither; w = the time at which the path starts */
 };
 
 enum { WEIGHT_BITS = 61 };
@@ -41,70 +41,72 @@ enum { WEIGHT_BITS = 61 };
 /* One moment of one actor. Lane l's path came over `dep` when bit l of took_dep
  * is set, else over `prev`. */
 struct node {
-  uint32_t prev, dep;
-  uint32_t took_dep;
-  uint32_t zero; /* lanes in which w counts as 0: the wait was on a queue that
-                  * the lane drops
-                  */
-  uint32_t slot, dep_slot; /* whom the edges are charged to; NONE: nobody */
-  uint64_t weight;
+	uint32_t prev, dep;
+	uint32_t took_dep;
+	uint32_t zero;           /* lanes in which w counts as 0: the wait was on a queue that
+				  * the lane drops
+				  */
+	uint32_t slot, dep_slot; /* whom the edges are charged to; NONE: nobody */
+	uint64_t weight;
 };
 
-static inline uint64_t node_weight(enum kind kind, uint64_t w) {
-  return (uint64_t)kind << WEIGHT_BITS | w;
+static inline uint64_t node_weight(enum kind kind, uint64_t w)
+{
+	return (uint64_t)kind << WEIGHT_BITS | w;
 }
 
-static inline enum kind node_kind(const struct node *n) {
-  return (enum kind)(n->weight >> WEIGHT_BITS);
+static inline enum kind node_kind(const struct node *n)
+{
+	return (enum kind)(n->weight >> WEIGHT_BITS);
 }
 
 /* Beside each node, only when the path itself is wanted. */
 struct node_extra {
-  uint64_t time_ns;
-  uint32_t queue; /* of the dependence */
-  uint32_t actor;
+	uint64_t time_ns;
+	uint32_t queue; /* of the dependence */
+	uint32_t actor;
 };
 
 /* The collector's scratch, one a node. */
 struct mark {
-  uint32_t live; /* lanes in which a tip reaches this node */
-  uint32_t ends; /* of them: where a folded run must end (a tip, or several ways
-                    on) */
-  uint32_t new_id; /* of a tip: + 1; 0: not a tip */
-  uint32_t base;   /* where the tree nodes of `ends` are noted */
+	uint32_t live;   /* lanes in which a tip reaches this node */
+	uint32_t ends;   /* of them: where a folded run must end (a tip, or several ways
+			    on) */
+	uint32_t new_id; /* of a tip: + 1; 0: not a tip */
+	uint32_t base;   /* where the tree nodes of `ends` are noted */
 };
 
 /* ---- folded histories
  * ------------------------------------------------------------------------ */
 
 struct sum {
-  uint32_t slot;
-  uint64_t path_ns, unexplained_ns, latency_ns, visits;
+	uint32_t slot;
+	uint64_t path_ns, unexplained_ns, latency_ns, visits;
 };
 
-struct fold {      /* a run of edges, summed */
-  uint32_t parent; /* the run before it; NONE: from the start */
-  uint32_t first_sum, nr_sums;
-  uint32_t new_index; /* collector's scratch */
-  uint64_t start_ns;  /* when parent is NONE */
-  bool live, end;     /* collector's scratch */
+struct fold {            /* a run of edges, summed */
+	uint32_t parent; /* the run before it; NONE: from the start */
+	uint32_t first_sum, nr_sums;
+	uint32_t new_index; /* collector's scratch */
+	uint64_t start_ns;  /* when parent is NONE */
+	bool live, end;     /* collector's scratch */
 };
 
 struct folds {
-  struct fold *fold;
-  size_t nr_folds, fold_capacity;
-  struct sum *sum;
-  size_t nr_sums, sum_capacity;
+	struct fold *fold;
+	size_t nr_folds, fold_capacity;
+	struct sum *sum;
+	size_t nr_sums, sum_capacity;
 };
 
 struct step { /* an edge of lane 0's path, kept with keep_path */
-  uint32_t prev;
-  uint32_t slot;  /* charged, except by a link */
-  uint32_t queue; /* NONE: within the actor, or a link */
-  uint32_t actor; /* at its end */
-  uint64_t end_ns;
-  uint64_t weight;     /* of this edge alone */
-  bool crosses, chain; /* a dependence edge; an edge without extent */
+	uint32_t prev;
+	uint32_t slot;  /* charged, except by a link */
+	uint32_t queue; /* NONE: within the actor, or a link */
+	uint32_t actor; /* at its end */
+	uint64_t end_ns;
+	uint64_t weight;     /* of this edge alone */
+	bool crosses, chain; /* a dependence edge; an edge without extent */
 };
 
 /* ---- actors and queues
@@ -114,281 +116,262 @@ struct step { /* an edge of lane 0's path, kept with keep_path */
 enum wait { WAIT_NO, WAIT_DATA, WAIT_SPACE, WAIT_UNKNOWN };
 
 struct slot_page {
-  uint32_t slot[SLOT_PAGE]; /* + 1; 0: none yet */
+	uint32_t slot[SLOT_PAGE]; /* + 1; 0: none yet */
 };
 
 struct actor {
-  uint32_t id;
-  uint32_t tip;
-  uint64_t t_last; /* its last verb; also when the wait began */
-  uint32_t state, slot;
-  uint32_t epoch; /* raised by links: within one, lengths only grow */
-  uint32_t wait_queue;
-  uint8_t wait; /* enum wait */
-  bool started;
-  uint32_t dep_index,
-      dep_epoch; /* graph_take: this actor's dependence of `stamp` */
-  uint64_t stamp;
-  struct slot_page **page;
-  size_t nr_pages;
+	uint32_t id;
+	uint32_t tip;
+	uint64_t t_last; /* its last verb; also when the wait began */
+	uint32_t state, slot;
+	uint32_t epoch; /* raised by links: within one, lengths only grow */
+	uint32_t wait_queue;
+	uint8_t wait; /* enum wait */
+	bool started;
+	uint32_t dep_index, dep_epoch; /* graph_take: this actor's dependence of `stamp` */
+	uint64_t stamp;
+	struct slot_page **page;
+	size_t nr_pages;
 };
 
 struct item { /* units in a queue, or free space in one */
-  uint64_t time_ns, nr_units;
-  uint32_t node;
-  uint32_t actor; /* NONE: produced by nobody */
-  uint32_t epoch;
-  uint32_t pad;
-  double length[]; /* the producer's path, every lane */
+	uint64_t time_ns, nr_units;
+	uint32_t node;
+	uint32_t actor; /* NONE: produced by nobody */
+	uint32_t epoch;
+	uint32_t pad;
+	double length[]; /* the producer's path, every lane */
 };
 
 struct ring {
-  unsigned char *buf;
-  uint32_t head, nr_items, capacity; /* capacity: a power of two, or 0 */
-  uint64_t nr_units;
+	unsigned char *buf;
+	uint32_t head, nr_items, capacity; /* capacity: a power of two, or 0 */
+	uint64_t nr_units;
 };
 
 struct queue {
-  struct ring data, space;
-  uint64_t capacity;
-  uint64_t space_debt; /* units put beyond the capacity */
-  uint64_t t_units;    /* when stats.units_time was brought up to date */
-  uint32_t latency_state;
-  uint32_t drop_data, drop_space; /* lanes without these dependences */
-  bool lifo, unlimited;
-  bool tracks_space;      /* capacity unknown, but somebody waited for space */
-  struct item *last_take; /* then: the last dequeue */
-  struct graph_queue_stats stats;
+	struct ring data, space;
+	uint64_t capacity;
+	uint64_t space_debt; /* units put beyond the capacity */
+	uint64_t t_units;    /* when stats.units_time was brought up to date */
+	uint32_t latency_state;
+	uint32_t drop_data, drop_space; /* lanes without these dependences */
+	bool lifo, unlimited;
+	bool tracks_space;      /* capacity unknown, but somebody waited for space */
+	struct item *last_take; /* then: the last dequeue */
+	struct graph_queue_stats stats;
 };
 
 /* One dependence of the moment that is being closed. */
 struct dep {
-  uint64_t available_ns;
-  const double *length; /* NULL: link_length row */
-  uint32_t link_row;
-  uint32_t node, queue;
-  uint32_t order;
-  bool space, optional, link;
+	uint64_t available_ns;
+	const double *length; /* NULL: link_length row */
+	uint32_t link_row;
+	uint32_t node, queue;
+	uint32_t order;
+	bool space, optional, link;
 };
 
 struct put { /* to do when the moment is closed: its node is what is put */
-  uint32_t queue;
-  bool space;
-  uint64_t nr_units;
+	uint32_t queue;
+	bool space;
+	uint64_t nr_units;
 };
 
 struct slot { /* an (actor, state) that occurred */
-  struct graph_state_totals totals;
+	struct graph_state_totals totals;
 };
 
 struct lane_cache {
-  struct graph_lane_result result;
-  bool ready;
+	struct graph_lane_result result;
+	bool ready;
 };
 
 struct graph {
-  /* hot */
-  uint64_t now;
-  struct actor *actor;
-  double *length; /* [actor][stride] */
-  struct node *node;
-  struct node_extra *extra; /* NULL unless keep_path */
-  uint32_t next, collect_at;
-  unsigned nr_lanes;  /* 1 + scenarios */
-  unsigned nr_tracks; /* + 1 with the runner-up, which is track nr_lanes */
-  unsigned stride;    /* padded */
-  size_t item_size;
-  uint32_t lane_bits; /* of all tracks */
-  uint32_t rank_bit;  /* in took_dep: the runner-up continues as lane 0 of that
-                         predecessor */
-  bool runner_up, keep_path, finished;
-  bool attention; /* failed, pending or finished: begin() looks closer */
-  double *scale;  /* [state][stride] */
-  struct queue *queue;
-  struct slot *slot;
-  void (*lane_add)(double *length, const double *scale, double w, unsigned n);
-  uint32_t (*lane_merge)(double *length, const double *scale, double w,
-                         const double *dep, const double *dep_scale,
-                         double dep_w, unsigned n, bool dep_wins_ties);
+	/* hot */
+	uint64_t now;
+	struct actor *actor;
+	double *length; /* [actor][stride] */
+	struct node *node;
+	struct node_extra *extra; /* NULL unless keep_path */
+	uint32_t next, collect_at;
+	unsigned nr_lanes;  /* 1 + scenarios */
+	unsigned nr_tracks; /* + 1 with the runner-up, which is track nr_lanes */
+	unsigned stride;    /* padded */
+	size_t item_size;
+	uint32_t lane_bits; /* of all tracks */
+	uint32_t rank_bit;  /* in took_dep: the runner-up continues as lane 0 of that
+			       predecessor */
+	bool runner_up, keep_path, finished;
+	bool attention; /* failed, pending or finished: begin() looks closer */
+	double *scale;  /* [state][stride] */
+	struct queue *queue;
+	struct slot *slot;
+	void (*lane_add)(double *length, const double *scale, double w, unsigned n);
+	uint32_t (*lane_merge)(double *length, const double *scale, double w, const double *dep,
+		const double *dep_scale, double dep_w, unsigned n, bool dep_wins_ties);
 
-  /* the moment being collected with GRAPH_MORE */
-  struct dep *dep;
-  size_t nr_deps, dep_capacity;
-  uint32_t dep_order;
-  struct put *put;
-  size_t nr_puts, put_capacity;
-  double *link_length; /* rows of links */
-  size_t nr_links, link_capacity;
-  bool pending;
-  struct graph_verb pending_verb; /* the last of them */
-  uint64_t stamp;
+	/* the moment being collected with GRAPH_MORE */
+	struct dep *dep;
+	size_t nr_deps, dep_capacity;
+	uint32_t dep_order;
+	struct put *put;
+	size_t nr_puts, put_capacity;
+	double *link_length; /* rows of links */
+	size_t nr_links, link_capacity;
+	bool pending;
+	struct graph_verb pending_verb; /* the last of them */
+	uint64_t stamp;
 
-  double *ones, *scratch; /* rows: ones; scratch for drops (3 rows) */
-  size_t nr_actors, actor_capacity, length_capacity;
-  size_t nr_states, scale_capacity;
-  size_t nr_queues, queue_capacity;
-  size_t nr_slots, slot_capacity;
-  size_t node_capacity, extra_capacity, mark_capacity;
-  uint32_t nr_bounds, min_nodes;
-  uint64_t time_raised;
-  enum base_status failed;
+	double *ones, *scratch; /* rows: ones; scratch for drops (3 rows) */
+	size_t nr_actors, actor_capacity, length_capacity;
+	size_t nr_states, scale_capacity;
+	size_t nr_queues, queue_capacity;
+	size_t nr_slots, slot_capacity;
+	size_t node_capacity, extra_capacity, mark_capacity;
+	uint32_t nr_bounds, min_nodes;
+	uint64_t time_raised;
+	enum base_status failed;
 
-  /* collector */
-  struct mark *mark;
-  struct folds folds, next_folds;
-  uint32_t *bound, *next_bound; /* [boundary id][track] -> fold */
-  size_t bound_capacity, next_bound_capacity;
-  uint32_t *tip;  /* ids of tips, each once */
-  uint32_t *meet; /* ids of nodes with ends, descending */
-  size_t nr_tips, tip_capacity, nr_meets, meet_capacity;
-  uint32_t *end_fold;
-  size_t end_capacity;
-  struct sum *dense; /* [slot] */
-  size_t dense_capacity;
-  uint32_t *touched;
-  size_t nr_touched, touched_capacity;
-  struct step *step;
-  size_t nr_steps, step_capacity, nr_steps_kept;
-  uint32_t *bound_step, *next_bound_step; /* [boundary id] -> step */
-  size_t bound_step_capacity, next_bound_step_capacity;
-  uint64_t nr_collections;
+	/* collector */
+	struct mark *mark;
+	struct folds folds, next_folds;
+	uint32_t *bound, *next_bound; /* [boundary id][track] -> fold */
+	size_t bound_capacity, next_bound_capacity;
+	uint32_t *tip;  /* ids of tips, each once */
+	uint32_t *meet; /* ids of nodes with ends, descending */
+	size_t nr_tips, tip_capacity, nr_meets, meet_capacity;
+	uint32_t *end_fold;
+	size_t end_capacity;
+	struct sum *dense; /* [slot] */
+	size_t dense_capacity;
+	uint32_t *touched;
+	size_t nr_touched, touched_capacity;
+	struct step *step;
+	size_t nr_steps, step_capacity, nr_steps_kept;
+	uint32_t *bound_step, *next_bound_step; /* [boundary id] -> step */
+	size_t bound_step_capacity, next_bound_step_capacity;
+	uint64_t nr_collections;
 
-  /* options and results */
-  struct graph_edit *edit;
-  uint32_t *edit_lane;
-  size_t nr_edits;
-  size_t max_memory_bytes, memory_bytes;
-  uint32_t max_queued;
-  uint32_t end_actor;
-  struct lane_cache lane[GRAPH_LANES_MAX + 1];
-  struct graph_path_edge *path;
-  size_t nr_path, path_capacity;
-  struct graph_state_totals *totals;
-  size_t nr_totals, totals_capacity;
+	/* options and results */
+	struct graph_edit *edit;
+	uint32_t *edit_lane;
+	size_t nr_edits;
+	size_t max_memory_bytes, memory_bytes;
+	uint32_t max_queued;
+	uint32_t end_actor;
+	struct lane_cache lane[GRAPH_LANES_MAX + 1];
+	struct graph_path_edge *path;
+	size_t nr_path, path_capacity;
+	struct graph_state_totals *totals;
+	size_t nr_totals, totals_capacity;
 };
 
 /* graph.c: memory. Sizes are elements; a failure leaves the array as it was. */
-enum base_status graph_mem_resize(struct graph *g, void *data /* T ** */,
-                                  size_t *capacity, size_t want,
-                                  size_t elem_size_bytes,
-                                  struct base_err *err) BASE_MUST_CHECK;
-enum base_status graph_mem_need(struct graph *g, void *data /* T ** */,
-                                size_t *capacity, size_t need,
-                                size_t elem_size_bytes,
-                                struct base_err *err) BASE_MUST_CHECK;
-enum base_status graph_slot_add(struct graph *g, struct actor *a,
-                                uint32_t state, uint32_t *ret_slot,
-                                struct base_err *err) BASE_MUST_CHECK;
+enum base_status graph_mem_resize(struct graph *g, void *data /* T ** */, size_t *capacity,
+	size_t want, size_t elem_size_bytes, struct base_err *err) BASE_MUST_CHECK;
+enum base_status graph_mem_need(struct graph *g, void *data /* T ** */, size_t *capacity,
+	size_t need, size_t elem_size_bytes, struct base_err *err) BASE_MUST_CHECK;
+enum base_status graph_slot_add(struct graph *g, struct actor *a, uint32_t state,
+	uint32_t *ret_slot, struct base_err *err) BASE_MUST_CHECK;
 /* Tests: collect after so few nodes. */
 void graph_set_arena_nodes(struct graph *g, uint32_t nr_nodes);
 
 /* lanes.c */
-void graph_lanes_choose(struct graph *g);
+void graph_lanes_choose(struct graph *g, bool vectors);
 
 /* queue.c */
-enum base_status graph_ring_push(struct graph *g, struct ring *r, uint64_t t,
-                                 uint64_t nr_units,
-                                 const struct actor *a /* NULL: nobody */,
-                                 struct base_err *err) BASE_MUST_CHECK;
-enum base_status graph_take(struct graph *g, uint32_t queue, bool space,
-                            uint64_t t, uint64_t n, uint32_t flags, bool keep,
-                            struct base_err *err) BASE_MUST_CHECK;
-uint64_t graph_take_back(struct graph *g, struct queue *q, uint64_t t,
-                         uint64_t n);
-enum base_status graph_put(struct graph *g, uint32_t queue, bool space,
-                           uint64_t t, uint64_t n, const struct actor *a,
-                           struct base_err *err) BASE_MUST_CHECK;
+enum base_status graph_ring_push(struct graph *g, struct ring *r, uint64_t t, uint64_t nr_units,
+	const struct actor *a /* NULL: nobody */, struct base_err *err) BASE_MUST_CHECK;
+enum base_status graph_take(struct graph *g, uint32_t queue, bool space, uint64_t t, uint64_t n,
+	uint32_t flags, bool keep, struct base_err *err) BASE_MUST_CHECK;
+uint64_t graph_take_back(struct graph *g, struct queue *q, uint64_t t, uint64_t n);
+enum base_status graph_put(struct graph *g, uint32_t queue, bool space, uint64_t t, uint64_t n,
+	const struct actor *a, struct base_err *err) BASE_MUST_CHECK;
 void graph_queue_fini(struct graph *g, struct queue *q);
 
 /* moment.c: closes the actor's edge with these dependences (they are
  * reordered). */
-enum base_status graph_close(struct graph *g, const struct graph_verb *v,
-                             uint64_t t, struct dep *dep, size_t nr_deps,
-                             struct base_err *err) BASE_MUST_CHECK;
-enum base_status graph_link_dep(struct graph *g, const struct actor *from,
-                                uint64_t t,
-                                struct base_err *err) BASE_MUST_CHECK;
+enum base_status graph_close(struct graph *g, const struct graph_verb *v, uint64_t t,
+	struct dep *dep, size_t nr_deps, struct base_err *err) BASE_MUST_CHECK;
+enum base_status graph_link_dep(struct graph *g, const struct actor *from, uint64_t t,
+	struct base_err *err) BASE_MUST_CHECK;
 /* GRAPH_ASIDE: puts with the path that the actor would have had it run until
  * now. */
-enum base_status graph_put_aside(struct graph *g, uint32_t queue, bool space,
-                                 uint64_t t, uint64_t nr_units, struct actor *a,
-                                 struct base_err *err) BASE_MUST_CHECK;
+enum base_status graph_put_aside(struct graph *g, uint32_t queue, bool space, uint64_t t,
+	uint64_t nr_units, struct actor *a, struct base_err *err) BASE_MUST_CHECK;
 
 /* verbs.c: closes the moment that GRAPH_MORE left open. */
-enum base_status graph_flush(struct graph *g,
-                             struct base_err *err) BASE_MUST_CHECK;
+enum base_status graph_flush(struct graph *g, struct base_err *err) BASE_MUST_CHECK;
 
 /* collect.c */
-enum base_status graph_collect(struct graph *g,
-                               uint32_t only_actor /* NONE: all tips */,
-                               struct base_err *err) BASE_MUST_CHECK;
-enum base_status graph_reserve_nodes(struct graph *g, size_t nr,
-                                     struct base_err *err) BASE_MUST_CHECK;
+enum base_status graph_collect(struct graph *g, uint32_t only_actor /* NONE: all tips */,
+	struct base_err *err) BASE_MUST_CHECK;
+enum base_status graph_reserve_nodes(
+	struct graph *g, size_t nr, struct base_err *err) BASE_MUST_CHECK;
 
 /* ---- inline: once or more a verb
  * ---------------------------------------------------------------
  */
 
-static inline struct item *ring_item(const struct graph *g,
-                                     const struct ring *r, uint32_t i) {
-  return (struct item *)(r->buf + (size_t)((r->head + i) & (r->capacity - 1)) *
-                                      g->item_size);
+static inline struct item *ring_item(const struct graph *g, const struct ring *r, uint32_t i)
+{
+	return (struct item *)(r->buf + (size_t)((r->head + i) & (r->capacity - 1)) * g->item_size);
 }
 
-static inline void ring_pop_front(struct ring *r) {
-  r->head = (r->head + 1) & (r->capacity - 1);
-  r->nr_items--;
+static inline void ring_pop_front(struct ring *r)
+{
+	r->head = (r->head + 1) & (r->capacity - 1);
+	r->nr_items--;
 }
 
-static inline uint64_t add_product(uint64_t a, uint64_t x, uint64_t y) {
-  uint64_t r;
+static inline uint64_t add_product(uint64_t a, uint64_t x, uint64_t y)
+{
+	uint64_t r;
 
-  if (BASE_UNLIKELY(__builtin_mul_overflow(x, y, &r) ||
-                    __builtin_add_overflow(a, r, &r)))
-    return UINT64_MAX;
-  return r;
+	if (BASE_UNLIKELY(__builtin_mul_overflow(x, y, &r) || __builtin_add_overflow(a, r, &r)))
+		return UINT64_MAX;
+	return r;
 }
 
 /* The occupancy so far, before it changes. */
-static inline void count_occupancy(struct queue *q, uint64_t t) {
-  q->stats.units_time =
-      add_product(q->stats.units_time, q->data.nr_units, t - q->t_units);
-  q->t_units = t;
+static inline void count_occupancy(struct queue *q, uint64_t t)
+{
+	q->stats.units_time = add_product(q->stats.units_time, q->data.nr_units, t - q->t_units);
+	q->t_units = t;
 }
 
-static inline void count_taken(struct queue *q, const struct item *it,
-                               uint64_t k, uint64_t t) {
-  q->stats.dequeued += k;
-  q->stats.residence_ns =
-      add_product(q->stats.residence_ns, k, t - it->time_ns);
+static inline void count_taken(struct queue *q, const struct item *it, uint64_t k, uint64_t t)
+{
+	q->stats.dequeued += k;
+	q->stats.residence_ns = add_product(q->stats.residence_ns, k, t - it->time_ns);
 }
 
-static inline double *actor_length(const struct graph *g,
-                                   const struct actor *a) {
-  return g->length + (size_t)a->id * g->stride;
+static inline double *actor_length(const struct graph *g, const struct actor *a)
+{
+	return g->length + (size_t)a->id * g->stride;
 }
 
-static inline enum base_status actor_slot(struct graph *g, struct actor *a,
-                                          uint32_t state, uint32_t *ret,
-                                          struct base_err *err) {
-  size_t page = state / SLOT_PAGE;
+static inline enum base_status actor_slot(
+	struct graph *g, struct actor *a, uint32_t state, uint32_t *ret, struct base_err *err)
+{
+	size_t page = state / SLOT_PAGE;
 
-  if (BASE_LIKELY(page < a->nr_pages && a->page[page])) {
-    uint32_t s = a->page[page]->slot[state % SLOT_PAGE];
+	if (BASE_LIKELY(page < a->nr_pages && a->page[page])) {
+		uint32_t s = a->page[page]->slot[state % SLOT_PAGE];
 
-    if (BASE_LIKELY(s != 0)) {
-      *ret = s - 1;
-      return BASE_OK;
-    }
-  }
-  return graph_slot_add(g, a, state, ret, err);
+		if (BASE_LIKELY(s != 0)) {
+			*ret = s - 1;
+			return BASE_OK;
+		}
+	}
+	return graph_slot_add(g, a, state, ret, err);
 }
 
 /* dependence length row */
-static inline const double *dep_length(const struct graph *g,
-                                       const struct dep *d) {
-  return d->length ? d->length
-                   : g->link_length + (size_t)d->link_row * g->stride;
+static inline const double *dep_length(const struct graph *g, const struct dep *d)
+{
+	return d->length ? d->length : g->link_length + (size_t)d->link_row * g->stride;
 }
 
 #endif

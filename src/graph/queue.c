@@ -3,325 +3,327 @@
  * in g->dep. */
 #include "graph/priv.h"
 
-void graph_queue_fini(struct graph *g, struct queue *q) {
-  size_t size = g->item_size;
+void graph_queue_fini(struct graph *g, struct queue *q)
+{
+	size_t size = g->item_size;
 
-  g->memory_bytes -=
-      (q->data.capacity + q->space.capacity + (q->last_take ? 1u : 0)) * size;
-  base_free(q->data.buf);
-  base_free(q->space.buf);
-  base_free(q->last_take);
+	g->memory_bytes -= (q->data.capacity + q->space.capacity + (q->last_take ? 1u : 0)) * size;
+	base_free(q->data.buf);
+	base_free(q->space.buf);
+	base_free(q->last_take);
 }
 
 /* ---- putting
  * --------------------------------------------------------------------------------
  */
 
-static enum base_status ring_grow(struct graph *g, struct ring *r,
-                                  struct base_err *err) {
-  size_t size = g->item_size, capacity = r->capacity;
-  uint32_t old = r->capacity;
-  enum base_status s = graph_mem_resize(g, &r->buf, &capacity,
-                                        old ? 2 * (size_t)old : 4, size, err);
+static enum base_status ring_grow(struct graph *g, struct ring *r, struct base_err *err)
+{
+	size_t size = g->item_size, capacity = r->capacity;
+	uint32_t old = r->capacity;
+	enum base_status s =
+		graph_mem_resize(g, &r->buf, &capacity, old ? 2 * (size_t)old : 4, size, err);
 
-  if (s)
-    return s;
-  /* What had wrapped round now follows the old end. */
-  if (r->head)
-    memcpy(r->buf + old * size, r->buf, r->head * size);
-  r->capacity = (uint32_t)capacity;
-  return BASE_OK;
+	if (s)
+		return s;
+	/* What had wrapped round now follows the old end. */
+	if (r->head)
+		memcpy(r->buf + old * size, r->buf, r->head * size);
+	r->capacity = (uint32_t)capacity;
+	return BASE_OK;
 }
 
-static void fill_item(struct graph *g, struct item *it, uint64_t t,
-                      uint64_t nr_units, const struct actor *a) {
-  it->time_ns = t;
-  it->nr_units = nr_units;
-  it->node = a ? a->tip : NONE;
-  it->actor = a ? a->id : NONE;
-  it->epoch = a ? a->epoch : 0;
-  if (!a)
-    return;
-  if (g->stride == 1)
-    it->length[0] = *actor_length(g, a);
-  else
-    memcpy(it->length, actor_length(g, a), g->stride * sizeof(double));
+static void fill_item(
+	struct graph *g, struct item *it, uint64_t t, uint64_t nr_units, const struct actor *a)
+{
+	it->time_ns = t;
+	it->nr_units = nr_units;
+	it->node = a ? a->tip : NONE;
+	it->actor = a ? a->id : NONE;
+	it->epoch = a ? a->epoch : 0;
+	if (!a)
+		return;
+	if (g->stride == 1)
+		it->length[0] = *actor_length(g, a);
+	else
+		memcpy(it->length, actor_length(g, a), g->stride * sizeof(double));
 }
 
-enum base_status graph_ring_push(struct graph *g, struct ring *r, uint64_t t,
-                                 uint64_t nr_units, const struct actor *a,
-                                 struct base_err *err) {
-  if (BASE_UNLIKELY(r->nr_items == r->capacity)) {
-    enum base_status s = ring_grow(g, r, err);
+enum base_status graph_ring_push(struct graph *g, struct ring *r, uint64_t t, uint64_t nr_units,
+	const struct actor *a, struct base_err *err)
+{
+	if (BASE_UNLIKELY(r->nr_items == r->capacity)) {
+		enum base_status s = ring_grow(g, r, err);
 
-    if (s)
-      return s;
-  }
-  r->nr_items++;
-  r->nr_units += nr_units;
-  fill_item(g, ring_item(g, r, r->nr_items - 1), t, nr_units, a);
-  return BASE_OK;
+		if (s)
+			return s;
+	}
+	r->nr_items++;
+	r->nr_units += nr_units;
+	fill_item(g, ring_item(g, r, r->nr_items - 1), t, nr_units, a);
+	return BASE_OK;
 }
 
 /* Space that a dequeue frees, or that an undone enqueue gives back. */
-static enum base_status put_space(struct graph *g, struct queue *q, uint64_t t,
-                                  uint64_t n, const struct actor *a,
-                                  struct base_err *err) {
-  if (!q->capacity) {
-    if (!q->tracks_space)
-      return BASE_OK;
-    if (!q->last_take) {
-      size_t capacity = 0;
-      enum base_status s =
-          graph_mem_resize(g, &q->last_take, &capacity, 1, g->item_size, err);
+static enum base_status put_space(struct graph *g, struct queue *q, uint64_t t, uint64_t n,
+	const struct actor *a, struct base_err *err)
+{
+	if (!q->capacity) {
+		if (!q->tracks_space)
+			return BASE_OK;
+		if (!q->last_take) {
+			size_t capacity = 0;
+			enum base_status s =
+				graph_mem_resize(g, &q->last_take, &capacity, 1, g->item_size, err);
 
-      if (s)
-        return s;
-    }
-    fill_item(g, q->last_take, t, n, a);
-    return BASE_OK;
-  }
+			if (s)
+				return s;
+		}
+		fill_item(g, q->last_take, t, n, a);
+		return BASE_OK;
+	}
 
-  uint64_t paid = n < q->space_debt ? n : q->space_debt;
+	uint64_t paid = n < q->space_debt ? n : q->space_debt;
 
-  q->space_debt -= paid;
-  n -= paid;
-  if (!n)
-    return BASE_OK;
-  if (q->space.nr_items >= g->max_queued) {
-    /* No unit of space may be lost: the oldest is counted with its successor.
-     */
-    ring_item(g, &q->space, 1)->nr_units +=
-        ring_item(g, &q->space, 0)->nr_units;
-    ring_pop_front(&q->space);
-  }
-  return graph_ring_push(g, &q->space, t, n, a, err);
+	q->space_debt -= paid;
+	n -= paid;
+	if (!n)
+		return BASE_OK;
+	if (q->space.nr_items >= g->max_queued) {
+		/* No unit of space may be lost: the oldest is counted with its successor.
+		 */
+		ring_item(g, &q->space, 1)->nr_units += ring_item(g, &q->space, 0)->nr_units;
+		ring_pop_front(&q->space);
+	}
+	return graph_ring_push(g, &q->space, t, n, a, err);
 }
 
 /* The queue is full to the limit: its oldest item is forgotten. */
-static enum base_status forget_oldest(struct graph *g, struct queue *q,
-                                      uint64_t t, struct base_err *err) {
-  uint64_t lost = ring_item(g, &q->data, 0)->nr_units;
+static enum base_status forget_oldest(
+	struct graph *g, struct queue *q, uint64_t t, struct base_err *err)
+{
+	uint64_t lost = ring_item(g, &q->data, 0)->nr_units;
 
-  q->data.nr_units -= lost;
-  q->stats.overflows += lost;
-  ring_pop_front(&q->data);
-  return put_space(g, q, t, lost, NULL, err);
+	q->data.nr_units -= lost;
+	q->stats.overflows += lost;
+	ring_pop_front(&q->data);
+	return put_space(g, q, t, lost, NULL, err);
 }
 
-enum base_status graph_put(struct graph *g, uint32_t queue, bool space,
-                           uint64_t t, uint64_t n, const struct actor *a,
-                           struct base_err *err) {
-  struct queue *q = &g->queue[queue];
-  enum base_status s = BASE_OK;
+enum base_status graph_put(struct graph *g, uint32_t queue, bool space, uint64_t t, uint64_t n,
+	const struct actor *a, struct base_err *err)
+{
+	struct queue *q = &g->queue[queue];
+	enum base_status s = BASE_OK;
 
-  if (BASE_UNLIKELY(!n))
-    return BASE_OK;
-  if (BASE_UNLIKELY(space))
-    return put_space(g, q, t, n, a, err);
-  count_occupancy(q, t);
-  if (BASE_UNLIKELY(q->data.nr_items >= g->max_queued))
-    s = forget_oldest(g, q, t, err);
-  if (BASE_LIKELY(!s && q->data.nr_items < q->data.capacity)) {
-    fill_item(g, ring_item(g, &q->data, q->data.nr_items++), t, n, a);
-    q->data.nr_units += n;
-  } else if (!s) {
-    s = graph_ring_push(g, &q->data, t, n, a, err);
-  }
-  q->stats.enqueued += n;
-  if (q->data.nr_units > q->stats.max_units)
-    q->stats.max_units = q->data.nr_units;
-  return s;
+	if (BASE_UNLIKELY(!n))
+		return BASE_OK;
+	if (BASE_UNLIKELY(space))
+		return put_space(g, q, t, n, a, err);
+	count_occupancy(q, t);
+	if (BASE_UNLIKELY(q->data.nr_items >= g->max_queued))
+		s = forget_oldest(g, q, t, err);
+	if (BASE_LIKELY(!s && q->data.nr_items < q->data.capacity)) {
+		fill_item(g, ring_item(g, &q->data, q->data.nr_items++), t, n, a);
+		q->data.nr_units += n;
+	} else if (!s) {
+		s = graph_ring_push(g, &q->data, t, n, a, err);
+	}
+	q->stats.enqueued += n;
+	if (q->data.nr_units > q->stats.max_units)
+		q->stats.max_units = q->data.nr_units;
+	return s;
 }
 
 /* ---- taking
  * ---------------------------------------------------------------------------------
  */
 
-static enum base_status add_dep(struct graph *g, uint32_t queue, bool space,
-                                const struct item *it, uint32_t flags,
-                                bool newest_first, struct base_err *err) {
-  struct actor *p;
-  enum base_status s;
+static enum base_status add_dep(struct graph *g, uint32_t queue, bool space, const struct item *it,
+	uint32_t flags, bool newest_first, struct base_err *err)
+{
+	struct actor *p;
+	enum base_status s;
 
-  if (it->actor == NONE || it->length[0] == NO_PATH)
-    return BASE_OK;
-  p = &g->actor[it->actor];
-  if (p->stamp == g->stamp && p->dep_epoch == it->epoch) {
-    /* The same producer again: within an epoch its newest path is the longest.
-     */
-    if (!newest_first) {
-      struct dep *d = &g->dep[p->dep_index];
+	if (it->actor == NONE || it->length[0] == NO_PATH)
+		return BASE_OK;
+	p = &g->actor[it->actor];
+	if (p->stamp == g->stamp && p->dep_epoch == it->epoch) {
+		/* The same producer again: within an epoch its newest path is the longest.
+		 */
+		if (!newest_first) {
+			struct dep *d = &g->dep[p->dep_index];
 
-      d->available_ns = it->time_ns;
-      d->length = it->length;
-      d->node = it->node;
-      d->order = g->dep_order++;
-    }
-    return BASE_OK;
-  }
-  s = graph_mem_need(g, &g->dep, &g->dep_capacity, g->nr_deps + 1,
-                     sizeof *g->dep, err);
-  if (s)
-    return s;
-  p->stamp = g->stamp;
-  p->dep_epoch = it->epoch;
-  p->dep_index = (uint32_t)g->nr_deps;
-  g->dep[g->nr_deps] = (struct dep){
-      .available_ns = it->time_ns,
-      .length = it->length,
-      .node = it->node,
-      .queue = queue,
-      .order = g->dep_order++,
-      .space = space,
-      .optional = flags & GRAPH_OPTIONAL,
-  };
-  g->nr_deps++;
-  return BASE_OK;
+			d->available_ns = it->time_ns;
+			d->length = it->length;
+			d->node = it->node;
+			d->order = g->dep_order++;
+		}
+		return BASE_OK;
+	}
+	s = graph_mem_need(g, &g->dep, &g->dep_capacity, g->nr_deps + 1, sizeof *g->dep, err);
+	if (s)
+		return s;
+	p->stamp = g->stamp;
+	p->dep_epoch = it->epoch;
+	p->dep_index = (uint32_t)g->nr_deps;
+	g->dep[g->nr_deps] = (struct dep){
+		.available_ns = it->time_ns,
+		.length = it->length,
+		.node = it->node,
+		.queue = queue,
+		.order = g->dep_order++,
+		.space = space,
+		.optional = flags & GRAPH_OPTIONAL,
+	};
+	g->nr_deps++;
+	return BASE_OK;
 }
 
-static void remove_units(struct ring *r, struct queue *counted, struct item *it,
-                         uint64_t k, uint64_t t) {
-  it->nr_units -= k;
-  r->nr_units -= k;
-  if (counted)
-    count_taken(counted, it, k, t);
+static void remove_units(
+	struct ring *r, struct queue *counted, struct item *it, uint64_t k, uint64_t t)
+{
+	it->nr_units -= k;
+	r->nr_units -= k;
+	if (counted)
+		count_taken(counted, it, k, t);
 }
 
 /* Of the n units only the newest item stays. */
-static void forget_older(struct graph *g, struct queue *q, uint64_t t,
-                         uint64_t n) {
-  struct ring *r = &q->data;
+static void forget_older(struct graph *g, struct queue *q, uint64_t t, uint64_t n)
+{
+	struct ring *r = &q->data;
 
-  if (!q->lifo) {
-    while (r->nr_items > 1 && ring_item(g, r, 0)->nr_units < n) {
-      struct item *it = ring_item(g, r, 0);
+	if (!q->lifo) {
+		while (r->nr_items > 1 && ring_item(g, r, 0)->nr_units < n) {
+			struct item *it = ring_item(g, r, 0);
 
-      n -= it->nr_units;
-      remove_units(r, q, it, it->nr_units, t);
-      ring_pop_front(r);
-    }
-    return;
-  }
+			n -= it->nr_units;
+			remove_units(r, q, it, it->nr_units, t);
+			ring_pop_front(r);
+		}
+		return;
+	}
 
-  struct item *newest = ring_item(g, r, r->nr_items - 1);
-  uint32_t below = r->nr_items - 1;
+	struct item *newest = ring_item(g, r, r->nr_items - 1);
+	uint32_t below = r->nr_items - 1;
 
-  n -= n < newest->nr_units ? n : newest->nr_units;
-  while (n && below) {
-    struct item *it = ring_item(g, r, below - 1);
-    uint64_t k = n < it->nr_units ? n : it->nr_units;
+	n -= n < newest->nr_units ? n : newest->nr_units;
+	while (n && below) {
+		struct item *it = ring_item(g, r, below - 1);
+		uint64_t k = n < it->nr_units ? n : it->nr_units;
 
-    remove_units(r, q, it, k, t);
-    n -= k;
-    if (!it->nr_units)
-      below--;
-  }
-  if (below != r->nr_items - 1)
-    memcpy(ring_item(g, r, below), newest, g->item_size);
-  r->nr_items = below + 1;
+		remove_units(r, q, it, k, t);
+		n -= k;
+		if (!it->nr_units)
+			below--;
+	}
+	if (below != r->nr_items - 1)
+		memcpy(ring_item(g, r, below), newest, g->item_size);
+	r->nr_items = below + 1;
 }
 
 /* Walks n units from the taking end; removes them unless they are only looked
  * at. */
-static enum base_status walk(struct graph *g, uint32_t queue, bool space,
-                             uint64_t t, uint64_t n, uint32_t flags, bool keep,
-                             struct base_err *err) {
-  struct queue *q = &g->queue[queue];
-  struct ring *r = space ? &q->space : &q->data;
-  bool from_back = !space && q->lifo;
-  const struct item *newest = NULL;
-  enum base_status s = BASE_OK;
-  uint32_t i = 0;
+static enum base_status walk(struct graph *g, uint32_t queue, bool space, uint64_t t, uint64_t n,
+	uint32_t flags, bool keep, struct base_err *err)
+{
+	struct queue *q = &g->queue[queue];
+	struct ring *r = space ? &q->space : &q->data;
+	bool from_back = !space && q->lifo;
+	const struct item *newest = NULL;
+	enum base_status s = BASE_OK;
+	uint32_t i = 0;
 
-  g->stamp++;
-  while (n && i < r->nr_items && !s) {
-    struct item *it = ring_item(g, r, from_back ? r->nr_items - 1 - i : i);
-    uint64_t k = n < it->nr_units ? n : it->nr_units;
+	g->stamp++;
+	while (n && i < r->nr_items && !s) {
+		struct item *it = ring_item(g, r, from_back ? r->nr_items - 1 - i : i);
+		uint64_t k = n < it->nr_units ? n : it->nr_units;
 
-    n -= k;
-    if (!(flags & GRAPH_LAST))
-      s = add_dep(g, queue, space, it, flags, from_back, err);
-    else if (!from_back || !newest)
-      newest = it;
-    if (keep) {
-      i++;
-      continue;
-    }
-    remove_units(r, space ? NULL : q, it, k, t);
-    if (it->nr_units)
-      break;
-    if (from_back)
-      r->nr_items--;
-    else
-      ring_pop_front(r);
-  }
-  if (newest && !s)
-    s = add_dep(g, queue, space, newest, flags, from_back, err);
-  return s;
+		n -= k;
+		if (!(flags & GRAPH_LAST))
+			s = add_dep(g, queue, space, it, flags, from_back, err);
+		else if (!from_back || !newest)
+			newest = it;
+		if (keep) {
+			i++;
+			continue;
+		}
+		remove_units(r, space ? NULL : q, it, k, t);
+		if (it->nr_units)
+			break;
+		if (from_back)
+			r->nr_items--;
+		else
+			ring_pop_front(r);
+	}
+	if (newest && !s)
+		s = add_dep(g, queue, space, newest, flags, from_back, err);
+	return s;
 }
 
-enum base_status graph_take(struct graph *g, uint32_t queue, bool space,
-                            uint64_t t, uint64_t n, uint32_t flags, bool keep,
-                            struct base_err *err) {
-  struct queue *q = &g->queue[queue];
-  struct ring *r = space ? &q->space : &q->data;
+enum base_status graph_take(struct graph *g, uint32_t queue, bool space, uint64_t t, uint64_t n,
+	uint32_t flags, bool keep, struct base_err *err)
+{
+	struct queue *q = &g->queue[queue];
+	struct ring *r = space ? &q->space : &q->data;
 
-  if (!space)
-    count_occupancy(q, t);
-  if (n > r->nr_units) {
-    if (!space && !q->unlimited && n != UINT64_MAX)
-      q->stats.underflows += n - r->nr_units;
-    if (space && !keep)
-      q->space_debt += n - r->nr_units;
-    n = r->nr_units;
-  }
-  if (!n)
-    return BASE_OK;
-  /* (Moving items must not pull the rug from under this moment's earlier
-   * dependences.) */
-  if (keep && (flags & GRAPH_LAST) && !space && !(q->lifo && g->nr_deps)) {
-    uint64_t before = r->nr_units;
+	if (!space)
+		count_occupancy(q, t);
+	if (n > r->nr_units) {
+		if (!space && !q->unlimited && n != UINT64_MAX)
+			q->stats.underflows += n - r->nr_units;
+		if (space && !keep)
+			q->space_debt += n - r->nr_units;
+		n = r->nr_units;
+	}
+	if (!n)
+		return BASE_OK;
+	/* (Moving items must not pull the rug from under this moment's earlier
+	 * dependences.) */
+	if (keep && (flags & GRAPH_LAST) && !space && !(q->lifo && g->nr_deps)) {
+		uint64_t before = r->nr_units;
 
-    forget_older(g, q, t, n);
-    n -= before - r->nr_units;
-  }
-  return walk(g, queue, space, t, n, flags, keep, err);
+		forget_older(g, q, t, n);
+		n -= before - r->nr_units;
+	}
+	return walk(g, queue, space, t, n, flags, keep, err);
 }
 
-uint64_t graph_take_back(struct graph *g, struct queue *q, uint64_t t,
-                         uint64_t n) {
-  struct ring *r = &q->data;
-  uint64_t taken = 0;
+uint64_t graph_take_back(struct graph *g, struct queue *q, uint64_t t, uint64_t n)
+{
+	struct ring *r = &q->data;
+	uint64_t taken = 0;
 
-  count_occupancy(q, t);
-  if (n > r->nr_units) {
-    if (n != UINT64_MAX && !q->unlimited)
-      q->stats.underflows += n - r->nr_units;
-    n = r->nr_units;
-  }
-  while (taken < n) {
-    struct item *it = ring_item(g, r, r->nr_items - 1);
-    uint64_t k = n - taken < it->nr_units ? n - taken : it->nr_units;
+	count_occupancy(q, t);
+	if (n > r->nr_units) {
+		if (n != UINT64_MAX && !q->unlimited)
+			q->stats.underflows += n - r->nr_units;
+		n = r->nr_units;
+	}
+	while (taken < n) {
+		struct item *it = ring_item(g, r, r->nr_items - 1);
+		uint64_t k = n - taken < it->nr_units ? n - taken : it->nr_units;
 
-    remove_units(r, q, it, k, t);
-    taken += k;
-    if (!it->nr_units)
-      r->nr_items--;
-  }
-  return taken;
+		remove_units(r, q, it, k, t);
+		taken += k;
+		if (!it->nr_units)
+			r->nr_items--;
+	}
+	return taken;
 }
 
 /* ---- small questions
  * ------------------------------------------------------------------------ */
 
-uint64_t graph_queue_units(const struct graph *g, uint32_t queue) {
-  BASE_ASSERT(queue < g->nr_queues);
-  return g->queue[queue].data.nr_units;
+uint64_t graph_queue_units(const struct graph *g, uint32_t queue)
+{
+	BASE_ASSERT(queue < g->nr_queues);
+	return g->queue[queue].data.nr_units;
 }
 
-const struct graph_queue_stats *graph_queue_stats(const struct graph *g,
-                                                  uint32_t queue) {
-  BASE_ASSERT(queue < g->nr_queues);
-  return &g->queue[queue].stats;
+const struct graph_queue_stats *graph_queue_stats(const struct graph *g, uint32_t queue)
+{
+	BASE_ASSERT(queue < g->nr_queues);
+	return &g->queue[queue].stats;
 }

@@ -9,248 +9,255 @@
  * --------------------------------------------------------------------------------
  */
 
-static bool has_path(const struct graph *g, uint32_t actor) {
-  return g->length[(size_t)actor * g->stride] != NO_PATH;
+static bool has_path(const struct graph *g, uint32_t actor)
+{
+	return g->length[(size_t)actor * g->stride] != NO_PATH;
 }
 
-static uint32_t latest_actor(const struct graph *g) {
-  uint32_t best = GRAPH_ANY_ACTOR;
+static uint32_t latest_actor(const struct graph *g)
+{
+	uint32_t best = GRAPH_ANY_ACTOR;
 
-  for (uint32_t i = 0; i < g->nr_actors; i++) {
-    if (!has_path(g, i))
-      continue;
-    if (best == GRAPH_ANY_ACTOR || g->actor[i].t_last > g->actor[best].t_last ||
-        (g->actor[i].t_last == g->actor[best].t_last &&
-         g->length[(size_t)i * g->stride] >
-             g->length[(size_t)best * g->stride]))
-      best = i;
-  }
-  return best;
+	for (uint32_t i = 0; i < g->nr_actors; i++) {
+		if (!has_path(g, i))
+			continue;
+		if (best == GRAPH_ANY_ACTOR || g->actor[i].t_last > g->actor[best].t_last ||
+			(g->actor[i].t_last == g->actor[best].t_last &&
+				g->length[(size_t)i * g->stride] >
+					g->length[(size_t)best * g->stride]))
+			best = i;
+	}
+	return best;
 }
 
-enum base_status graph_finish(struct graph *g, uint32_t end_actor,
-                              struct base_err *err) {
-  enum base_status s;
+enum base_status graph_finish(struct graph *g, uint32_t end_actor, struct base_err *err)
+{
+	enum base_status s;
 
-  BASE_ASSERT(!g->finished);
-  if (g->failed)
-    return base_fail(err, g->failed, "the graph failed before");
-  if (g->pending) {
-    s = graph_flush(g, err);
-    if (s)
-      return s;
-  }
-  g->finished = g->attention = true;
-  if (end_actor == GRAPH_ANY_ACTOR)
-    end_actor = latest_actor(g);
-  else if (end_actor >= g->nr_actors || !has_path(g, end_actor))
-    end_actor = GRAPH_ANY_ACTOR;
-  g->end_actor = end_actor;
-  if (end_actor == GRAPH_ANY_ACTOR)
-    return BASE_OK;
-  /* Of all tips only this one is of interest now: what remains is its path. */
-  s = graph_collect(g, end_actor, err);
-  if (s)
-    g->failed = s;
-  return s;
+	BASE_ASSERT(!g->finished);
+	if (g->failed)
+		return base_fail(err, g->failed, "the graph failed before");
+	if (g->pending) {
+		s = graph_flush(g, err);
+		if (s)
+			return g->failed = s;
+	}
+	g->finished = g->attention = true;
+	if (end_actor == GRAPH_ANY_ACTOR)
+		end_actor = latest_actor(g);
+	else if (end_actor >= g->nr_actors || !has_path(g, end_actor))
+		end_actor = GRAPH_ANY_ACTOR;
+	g->end_actor = end_actor;
+	if (end_actor == GRAPH_ANY_ACTOR)
+		return BASE_OK;
+	/* Of all tips only this one is of interest now: what remains is its path. */
+	s = graph_collect(g, end_actor, err);
+	if (s)
+		g->failed = s;
+	return s;
 }
 
 /* ---- lanes
  * ----------------------------------------------------------------------------------
  */
 
-static int longest_first(const void *pa, const void *pb) {
-  const struct graph_path_state *a = pa, *b = pb;
+static int longest_first(const void *pa, const void *pb)
+{
+	const struct graph_path_state *a = pa, *b = pb;
 
-  if (a->path_ns != b->path_ns)
-    return a->path_ns > b->path_ns ? -1 : 1;
-  if (a->actor != b->actor)
-    return a->actor < b->actor ? -1 : 1;
-  if (a->state != b->state)
-    return a->state < b->state ? -1 : 1;
-  return 0;
+	if (a->path_ns != b->path_ns)
+		return a->path_ns > b->path_ns ? -1 : 1;
+	if (a->actor != b->actor)
+		return a->actor < b->actor ? -1 : 1;
+	if (a->state != b->state)
+		return a->state < b->state ? -1 : 1;
+	return 0;
 }
 
 /* The end's folds, from last to first, summed by slot in g->dense. */
-static uint64_t sum_folds(struct graph *g, uint32_t f) {
-  const struct fold *fold;
+static uint64_t sum_folds(struct graph *g, uint32_t f)
+{
+	const struct fold *fold;
 
-  do {
-    fold = &g->folds.fold[f];
-    for (uint32_t i = 0; i < fold->nr_sums; i++) {
-      const struct sum *from = &g->folds.sum[fold->first_sum + i];
-      struct sum *to = &g->dense[from->slot];
+	do {
+		fold = &g->folds.fold[f];
+		for (uint32_t i = 0; i < fold->nr_sums; i++) {
+			const struct sum *from = &g->folds.sum[fold->first_sum + i];
+			struct sum *to = &g->dense[from->slot];
 
-      to->path_ns += from->path_ns;
-      to->unexplained_ns += from->unexplained_ns;
-      to->latency_ns += from->latency_ns;
-      to->visits += from->visits;
-    }
-    f = fold->parent;
-  } while (f != NONE);
-  return fold->start_ns;
+			to->path_ns += from->path_ns;
+			to->unexplained_ns += from->unexplained_ns;
+			to->latency_ns += from->latency_ns;
+			to->visits += from->visits;
+		}
+		f = fold->parent;
+	} while (f != NONE);
+	return fold->start_ns;
 }
 
-static enum base_status list_states(struct graph *g, unsigned track,
-                                    struct graph_lane_result *r,
-                                    struct base_err *err) {
-  struct graph_path_state *list = NULL;
-  size_t nr = 0, capacity = 0;
-  enum base_status s;
+static enum base_status list_states(
+	struct graph *g, unsigned track, struct graph_lane_result *r, struct base_err *err)
+{
+	struct graph_path_state *list = NULL;
+	size_t nr = 0, capacity = 0;
+	enum base_status s;
 
-  for (size_t i = 0; i < g->nr_slots; i++)
-    nr += g->dense[i].visits != 0;
-  s = graph_mem_resize(g, &list, &capacity, nr, sizeof *list, err);
-  nr = 0;
-  for (size_t i = 0; i < g->nr_slots; i++) {
-    const struct graph_state_totals *t = &g->slot[i].totals;
-    const struct sum *sum = &g->dense[i];
-    double factor = g->scale[(size_t)t->state * g->stride + track];
+	for (size_t i = 0; i < g->nr_slots; i++)
+		nr += g->dense[i].visits != 0;
+	s = graph_mem_resize(g, &list, &capacity, nr, sizeof *list, err);
+	nr = 0;
+	for (size_t i = 0; i < g->nr_slots; i++) {
+		const struct graph_state_totals *t = &g->slot[i].totals;
+		const struct sum *sum = &g->dense[i];
+		double factor = g->scale[(size_t)t->state * g->stride + track];
 
-    if (sum->visits && !s)
-      list[nr++] = (struct graph_path_state){
-          .actor = t->actor,
-          .state = t->state,
-          .path_ns = (double)sum->path_ns * factor,
-          .unexplained_ns = (double)sum->unexplained_ns * factor,
-          .latency_ns = (double)sum->latency_ns * factor,
-          .visits = sum->visits,
-      };
-    g->dense[i] = (struct sum){0};
-  }
-  if (nr > 1)
-    qsort(list, nr, sizeof *list, longest_first);
-  r->state = list;
-  r->nr_states = nr;
-  return s;
+		if (sum->visits && !s)
+			list[nr++] = (struct graph_path_state){
+				.actor = t->actor,
+				.state = t->state,
+				.path_ns = (double)sum->path_ns * factor,
+				.unexplained_ns = (double)sum->unexplained_ns * factor,
+				.latency_ns = (double)sum->latency_ns * factor,
+				.visits = sum->visits,
+			};
+		g->dense[i] = (struct sum){0};
+	}
+	if (nr > 1)
+		qsort(list, nr, sizeof *list, longest_first);
+	r->state = list;
+	r->nr_states = nr;
+	return s;
 }
 
-enum base_status graph_lane(struct graph *g, unsigned lane,
-                            struct graph_lane_result *ret,
-                            struct base_err *err) {
-  unsigned track = lane;
-  struct lane_cache *c;
-  uint32_t f;
+enum base_status graph_lane(
+	struct graph *g, unsigned lane, struct graph_lane_result *ret, struct base_err *err)
+{
+	unsigned track = lane;
+	struct lane_cache *c;
+	uint32_t f;
 
-  BASE_ASSERT(g->finished);
-  *ret = (struct graph_lane_result){0};
-  if (lane == GRAPH_RUNNER_UP && g->runner_up)
-    track = g->nr_lanes;
-  else if (lane >= g->nr_lanes)
-    return base_fail(err, BASE_ERR_NOTFOUND, "there is no lane %u", lane);
-  if (g->failed)
-    return base_fail(err, g->failed, "the graph failed before");
-  if (g->end_actor == GRAPH_ANY_ACTOR || (f = g->bound[track]) == NONE)
-    return BASE_OK;
-  c = &g->lane[track];
-  if (!c->ready) {
-    enum base_status s;
+	BASE_ASSERT(g->finished);
+	*ret = (struct graph_lane_result){0};
+	if (lane == GRAPH_RUNNER_UP && g->runner_up)
+		track = g->nr_lanes;
+	else if (lane >= g->nr_lanes)
+		return base_fail(err, BASE_ERR_NOTFOUND, "there is no lane %u", lane);
+	if (g->failed)
+		return base_fail(err, g->failed, "the graph failed before");
+	if (g->end_actor == GRAPH_ANY_ACTOR || (f = g->bound[track]) == NONE)
+		return BASE_OK;
+	c = &g->lane[track];
+	if (!c->ready) {
+		enum base_status s;
 
-    c->result.length_ns = g->length[(size_t)g->end_actor * g->stride + track];
-    c->result.start_ns = sum_folds(g, f);
-    c->result.end_ns = g->actor[g->end_actor].t_last;
-    c->result.found = true;
-    s = list_states(g, track, &c->result, err);
-    if (s)
-      return s;
-    c->ready = true;
-  }
-  *ret = c->result;
-  return BASE_OK;
+		c->result.length_ns = g->length[(size_t)g->end_actor * g->stride + track];
+		c->result.start_ns = sum_folds(g, f);
+		c->result.end_ns = g->actor[g->end_actor].t_last;
+		c->result.found = true;
+		s = list_states(g, track, &c->result, err);
+		if (s)
+			return s;
+		c->ready = true;
+	}
+	*ret = c->result;
+	return BASE_OK;
 }
 
 /* ---- the path
  * -------------------------------------------------------------------------------
  */
 
-static size_t count_steps(const struct graph *g, uint32_t last) {
-  size_t nr = 0;
+static size_t count_steps(const struct graph *g, uint32_t last)
+{
+	size_t nr = 0;
 
-  for (uint32_t i = last; i != NONE; i = g->step[i].prev)
-    nr += !g->step[i].chain;
-  return nr;
+	for (uint32_t i = last; i != NONE; i = g->step[i].prev)
+		nr += !g->step[i].chain;
+	return nr;
 }
 
-static void fill_path(struct graph *g, uint32_t last) {
-  size_t k = g->nr_path;
+static void fill_path(struct graph *g, uint32_t last)
+{
+	size_t k = g->nr_path;
 
-  for (uint32_t i = last; i != NONE; i = g->step[i].prev) {
-    const struct step *st = &g->step[i];
-    const struct step *from;
+	for (uint32_t i = last; i != NONE; i = g->step[i].prev) {
+		const struct step *st = &g->step[i];
+		const struct step *from;
 
-    if (st->chain)
-      continue;
-    from = &g->step[st->prev];
-    g->path[--k] = (struct graph_path_edge){
-        .begin_ns = from->end_ns,
-        .end_ns = st->end_ns,
-        .actor = st->actor,
-        .state = g->slot[st->slot].totals.state,
-        .queue = st->queue,
-        .from_actor = from->actor,
-        .weight_ns = (double)st->weight,
-    };
-  }
+		if (st->chain)
+			continue;
+		from = &g->step[st->prev];
+		g->path[--k] = (struct graph_path_edge){
+			.begin_ns = from->end_ns,
+			.end_ns = st->end_ns,
+			.actor = st->actor,
+			.state = g->slot[st->slot].totals.state,
+			.queue = st->queue,
+			.from_actor = from->actor,
+			.weight_ns = (double)st->weight,
+		};
+	}
 }
 
-enum base_status graph_path(struct graph *g, const struct graph_path_edge **ret,
-                            size_t *ret_nr, struct base_err *err) {
-  BASE_ASSERT(g->finished);
-  *ret = NULL;
-  *ret_nr = 0;
-  if (!g->keep_path)
-    return base_fail(err, BASE_ERR_NOTFOUND,
-                     "the path was not kept (keep_path)");
-  if (g->failed)
-    return base_fail(err, g->failed, "the graph failed before");
-  if (g->end_actor == GRAPH_ANY_ACTOR)
-    return BASE_OK;
-  if (!g->path) {
-    size_t nr = count_steps(g, g->bound_step[0]);
-    enum base_status s = graph_mem_resize(g, &g->path, &g->path_capacity, nr,
-                                          sizeof *g->path, err);
+enum base_status graph_path(
+	struct graph *g, const struct graph_path_edge **ret, size_t *ret_nr, struct base_err *err)
+{
+	BASE_ASSERT(g->finished);
+	*ret = NULL;
+	*ret_nr = 0;
+	if (!g->keep_path)
+		return base_fail(err, BASE_ERR_NOTFOUND, "the path was not kept (keep_path)");
+	if (g->failed)
+		return base_fail(err, g->failed, "the graph failed before");
+	if (g->end_actor == GRAPH_ANY_ACTOR)
+		return BASE_OK;
+	if (!g->path) {
+		size_t nr = count_steps(g, g->bound_step[0]);
+		enum base_status s =
+			graph_mem_resize(g, &g->path, &g->path_capacity, nr, sizeof *g->path, err);
 
-    if (s)
-      return s;
-    g->nr_path = nr;
-    fill_path(g, g->bound_step[0]);
-  }
-  *ret = g->path;
-  *ret_nr = g->nr_path;
-  return BASE_OK;
+		if (s)
+			return s;
+		g->nr_path = nr;
+		fill_path(g, g->bound_step[0]);
+	}
+	*ret = g->path;
+	*ret_nr = g->nr_path;
+	return BASE_OK;
 }
 
 /* ---- totals
  * ---------------------------------------------------------------------------------
  */
 
-static int by_ids(const void *pa, const void *pb) {
-  const struct graph_state_totals *a = pa, *b = pb;
+static int by_ids(const void *pa, const void *pb)
+{
+	const struct graph_state_totals *a = pa, *b = pb;
 
-  if (a->actor != b->actor)
-    return a->actor < b->actor ? -1 : 1;
-  if (a->state != b->state)
-    return a->state < b->state ? -1 : 1;
-  return 0;
+	if (a->actor != b->actor)
+		return a->actor < b->actor ? -1 : 1;
+	if (a->state != b->state)
+		return a->state < b->state ? -1 : 1;
+	return 0;
 }
 
-enum base_status graph_totals(struct graph *g,
-                              const struct graph_state_totals **ret,
-                              size_t *ret_nr, struct base_err *err) {
-  BASE_ASSERT(g->finished);
-  if (!g->totals && g->nr_slots) {
-    enum base_status s = graph_mem_resize(g, &g->totals, &g->totals_capacity,
-                                          g->nr_slots, sizeof *g->totals, err);
+enum base_status graph_totals(struct graph *g, const struct graph_state_totals **ret,
+	size_t *ret_nr, struct base_err *err)
+{
+	BASE_ASSERT(g->finished);
+	if (!g->totals && g->nr_slots) {
+		enum base_status s = graph_mem_resize(
+			g, &g->totals, &g->totals_capacity, g->nr_slots, sizeof *g->totals, err);
 
-    if (s)
-      return s;
-    for (size_t i = 0; i < g->nr_slots; i++) {
-      if (g->slot[i].totals.visits)
-        g->totals[g->nr_totals++] = g->slot[i].totals;
-    }
-    qsort(g->totals, g->nr_totals, sizeof *g->totals, by_ids);
-  }
-  *ret = g->totals;
-  *ret_nr = g->nr_totals;
-  return BASE_OK;
+		if (s)
+			return s;
+		for (size_t i = 0; i < g->nr_slots; i++) {
+			if (g->slot[i].totals.visits)
+				g->totals[g->nr_totals++] = g->slot[i].totals;
+		}
+		qsort(g->totals, g->nr_totals, sizeof *g->totals, by_ids);
+	}
+	*ret = g->totals;
+	*ret_nr = g->nr_totals;
+	return BASE_OK;
 }

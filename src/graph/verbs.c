@@ -6,415 +6,419 @@
  */
 #include "graph/priv.h"
 
-static enum base_status fail(struct graph *g, enum base_status s) {
-  g->failed = s;
-  g->attention = true;
-  return s;
+static enum base_status fail(struct graph *g, enum base_status s)
+{
+	g->failed = s;
+	g->attention = true;
+	return s;
 }
 
 /* ---- the moment
  * -----------------------------------------------------------------------------
  */
 
-static enum base_status put_all(struct graph *g, const struct actor *a,
-                                uint64_t t, struct base_err *err) {
-  enum base_status s = BASE_OK;
+static enum base_status put_all(
+	struct graph *g, const struct actor *a, uint64_t t, struct base_err *err)
+{
+	enum base_status s = BASE_OK;
 
-  for (size_t i = 0; i < g->nr_puts && !s; i++)
-    s = graph_put(g, g->put[i].queue, g->put[i].space, t, g->put[i].nr_units, a,
-                  err);
-  g->nr_puts = 0;
-  return s;
+	for (size_t i = 0; i < g->nr_puts && !s; i++)
+		s = graph_put(g, g->put[i].queue, g->put[i].space, t, g->put[i].nr_units, a, err);
+	g->nr_puts = 0;
+	return s;
 }
 
 /* Closes the actor's edge with what was gathered in g->dep, then puts. */
-static enum base_status close_gathered(struct graph *g,
-                                       const struct graph_verb *v, uint64_t t,
-                                       struct base_err *err) {
-  enum base_status s = graph_close(g, v, t, g->dep, g->nr_deps, err);
+static enum base_status close_gathered(
+	struct graph *g, const struct graph_verb *v, uint64_t t, struct base_err *err)
+{
+	enum base_status s = graph_close(g, v, t, g->dep, g->nr_deps, err);
 
-  g->pending = g->attention = false;
-  g->nr_deps = g->nr_links = 0;
-  g->dep_order = 0;
-  return s ? s : put_all(g, &g->actor[v->actor], t, err);
+	g->pending = g->attention = false;
+	g->nr_deps = g->nr_links = 0;
+	g->dep_order = 0;
+	return s ? s : put_all(g, &g->actor[v->actor], t, err);
 }
 
-enum base_status graph_flush(struct graph *g, struct base_err *err) {
-  return close_gathered(g, &g->pending_verb, g->now, err);
+enum base_status graph_flush(struct graph *g, struct base_err *err)
+{
+	return close_gathered(g, &g->pending_verb, g->now, err);
 }
 
 /* Before a verb: time, what an earlier GRAPH_MORE left open, room for nodes. */
-static enum base_status begin_slow(struct graph *g, const struct graph_verb *v,
-                                   uint64_t t, struct base_err *err) {
-  enum base_status s = BASE_OK;
+static enum base_status begin_slow(
+	struct graph *g, const struct graph_verb *v, uint64_t t, struct base_err *err)
+{
+	enum base_status s = BASE_OK;
 
-  if (g->failed)
-    return base_fail(err, g->failed, "the graph failed before");
-  BASE_ASSERT(v->actor < g->nr_actors && v->state < g->nr_states &&
-              !g->finished);
-  if (g->pending && (g->pending_verb.actor != v->actor || t > g->now ||
-                     v->flags & GRAPH_ASIDE))
-    s = graph_flush(g, err);
-  if (!s && !g->pending && g->next >= g->collect_at)
-    s = graph_collect(g, NONE, err);
-  return s ? fail(g, s) : BASE_OK;
+	if (g->failed)
+		return base_fail(err, g->failed, "the graph failed before");
+	BASE_ASSERT(v->actor < g->nr_actors && v->state < g->nr_states && !g->finished);
+	if (g->pending &&
+		(g->pending_verb.actor != v->actor || t > g->now || v->flags & GRAPH_ASIDE))
+		s = graph_flush(g, err);
+	if (!s && !g->pending && g->next >= g->collect_at)
+		s = graph_collect(g, NONE, err);
+	return s ? fail(g, s) : BASE_OK;
 }
 
-static inline enum base_status begin(struct graph *g,
-                                     const struct graph_verb *v,
-                                     uint64_t *ret_t, struct base_err *err) {
-  uint64_t t = v->time_ns;
+static inline enum base_status begin(
+	struct graph *g, const struct graph_verb *v, uint64_t *ret_t, struct base_err *err)
+{
+	uint64_t t = v->time_ns;
 
-  if (BASE_UNLIKELY(t < g->now || t > WEIGHT_MAX)) {
-    t = t < g->now ? g->now : WEIGHT_MAX;
-    g->time_raised++;
-  }
-  if (BASE_UNLIKELY(g->attention || g->next >= g->collect_at ||
-                    v->actor >= g->nr_actors || v->state >= g->nr_states)) {
-    enum base_status s = begin_slow(g, v, t, err);
+	if (BASE_UNLIKELY(t < g->now || t > WEIGHT_MAX)) {
+		t = t < g->now ? g->now : WEIGHT_MAX;
+		g->time_raised++;
+	}
+	if (BASE_UNLIKELY(g->attention || g->next >= g->collect_at || v->actor >= g->nr_actors ||
+			  v->state >= g->nr_states)) {
+		enum base_status s = begin_slow(g, v, t, err);
 
-    if (s)
-      return s;
-  }
-  g->now = t;
-  *ret_t = t;
-  return BASE_OK;
+		if (s)
+			return s;
+	}
+	g->now = t;
+	*ret_t = t;
+	return BASE_OK;
 }
 
-static enum base_status will_put(struct graph *g, uint32_t queue, bool space,
-                                 uint64_t n, struct base_err *err) {
-  enum base_status s;
+static enum base_status will_put(
+	struct graph *g, uint32_t queue, bool space, uint64_t n, struct base_err *err)
+{
+	enum base_status s;
 
-  if (!n)
-    return BASE_OK;
-  s = graph_mem_need(g, &g->put, &g->put_capacity, g->nr_puts + 1,
-                     sizeof *g->put, err);
-  if (s)
-    return s;
-  g->put[g->nr_puts++] =
-      (struct put){.queue = queue, .space = space, .nr_units = n};
-  return BASE_OK;
+	if (!n)
+		return BASE_OK;
+	s = graph_mem_need(g, &g->put, &g->put_capacity, g->nr_puts + 1, sizeof *g->put, err);
+	if (s)
+		return s;
+	g->put[g->nr_puts++] = (struct put){.queue = queue, .space = space, .nr_units = n};
+	return BASE_OK;
 }
 
 /* After gathering: now, or with the next verb of this moment. */
-static enum base_status end(struct graph *g, const struct graph_verb *v,
-                            uint64_t t, struct base_err *err) {
-  struct graph_verb last = *v;
-  enum base_status s;
+static enum base_status end(
+	struct graph *g, const struct graph_verb *v, uint64_t t, struct base_err *err)
+{
+	struct graph_verb last = *v;
+	enum base_status s;
 
-  if (g->pending)
-    last.flags |= g->pending_verb.flags & (GRAPH_START | GRAPH_EXPLAINED);
-  if (v->flags & GRAPH_MORE) {
-    g->pending = g->attention = true;
-    g->pending_verb = last;
-    return BASE_OK;
-  }
-  s = close_gathered(g, &last, t, err);
-  return BASE_UNLIKELY(s) ? fail(g, s) : BASE_OK;
+	if (g->pending)
+		last.flags |= g->pending_verb.flags & (GRAPH_START | GRAPH_EXPLAINED);
+	if (v->flags & GRAPH_MORE) {
+		g->pending = g->attention = true;
+		g->pending_verb = last;
+		return BASE_OK;
+	}
+	s = close_gathered(g, &last, t, err);
+	return BASE_UNLIKELY(s) ? fail(g, s) : BASE_OK;
 }
 
 /* The usual case: the verb is a moment by itself, with one dependence or none.
  */
-static inline bool is_alone(const struct graph *g, const struct graph_verb *v) {
-  return BASE_LIKELY(
-      !(g->pending | (v->flags & (GRAPH_MORE | GRAPH_ASIDE | GRAPH_BACK))));
+static inline bool is_alone(const struct graph *g, const struct graph_verb *v)
+{
+	return BASE_LIKELY(!(g->pending | (v->flags & (GRAPH_MORE | GRAPH_ASIDE | GRAPH_BACK))));
 }
 
-static inline enum base_status end_alone(struct graph *g,
-                                         const struct graph_verb *v, uint64_t t,
-                                         struct dep *dep, size_t nr_deps,
-                                         struct base_err *err) {
-  enum base_status s = graph_close(g, v, t, dep, nr_deps, err);
+static inline enum base_status end_alone(struct graph *g, const struct graph_verb *v, uint64_t t,
+	struct dep *dep, size_t nr_deps, struct base_err *err)
+{
+	enum base_status s = graph_close(g, v, t, dep, nr_deps, err);
 
-  return BASE_UNLIKELY(s) ? fail(g, s) : BASE_OK;
+	return BASE_UNLIKELY(s) ? fail(g, s) : BASE_OK;
 }
 
 /* n of a verb: GRAPH_ALL is all, other negative numbers are nothing. */
-static inline uint64_t units(const struct graph_verb *v) {
-  if (v->n == GRAPH_ALL)
-    return UINT64_MAX;
-  return v->n < 0 ? 0 : (uint64_t)v->n;
+static inline uint64_t units(const struct graph_verb *v)
+{
+	if (v->n == GRAPH_ALL)
+		return UINT64_MAX;
+	return v->n < 0 ? 0 : (uint64_t)v->n;
 }
 
-static inline struct queue *queue_of(struct graph *g,
-                                     const struct graph_verb *v) {
-  BASE_ASSERT(v->queue < g->nr_queues);
-  return &g->queue[v->queue];
+static inline struct queue *queue_of(struct graph *g, const struct graph_verb *v)
+{
+	BASE_ASSERT(v->queue < g->nr_queues);
+	return &g->queue[v->queue];
 }
 
 /* ---- verbs
  * ----------------------------------------------------------------------------------
  */
 
-enum base_status graph_state(struct graph *g, const struct graph_verb *v,
-                             struct base_err *err) {
-  uint64_t t;
-  enum base_status s = begin(g, v, &t, err);
+enum base_status graph_state(struct graph *g, const struct graph_verb *v, struct base_err *err)
+{
+	uint64_t t;
+	enum base_status s = begin(g, v, &t, err);
 
-  if (BASE_UNLIKELY(s))
-    return s;
-  return is_alone(g, v) ? end_alone(g, v, t, NULL, 0, err) : end(g, v, t, err);
+	if (BASE_UNLIKELY(s))
+		return s;
+	return is_alone(g, v) ? end_alone(g, v, t, NULL, 0, err) : end(g, v, t, err);
 }
 
 /* Space whose capacity nobody told: what freed it since the actor began to
  * wait. */
-static enum base_status last_take(struct graph *g, const struct graph_verb *v,
-                                  const struct queue *q, struct base_err *err) {
-  const struct actor *a = &g->actor[v->actor];
-  const struct item *it = q->last_take;
-  bool on_this = a->wait == WAIT_SPACE && a->wait_queue == v->queue;
-  enum base_status s;
+static enum base_status last_take(
+	struct graph *g, const struct graph_verb *v, const struct queue *q, struct base_err *err)
+{
+	const struct actor *a = &g->actor[v->actor];
+	const struct item *it = q->last_take;
+	bool on_this = a->wait == WAIT_SPACE && a->wait_queue == v->queue;
+	enum base_status s;
 
-  if (!it || !(on_this || a->wait == WAIT_UNKNOWN) ||
-      it->time_ns <= a->t_last || it->actor == NONE || it->length[0] == NO_PATH)
-    return BASE_OK;
-  s = graph_mem_need(g, &g->dep, &g->dep_capacity, g->nr_deps + 1,
-                     sizeof *g->dep, err);
-  if (s)
-    return s;
-  g->dep[g->nr_deps] = (struct dep){
-      .available_ns = it->time_ns,
-      .length = it->length,
-      .node = it->node,
-      .queue = v->queue,
-      .order = g->dep_order++,
-      .space = true,
-      .optional = v->flags & GRAPH_OPTIONAL,
-  };
-  g->nr_deps++;
-  return BASE_OK;
+	if (!it || !(on_this || a->wait == WAIT_UNKNOWN) || it->time_ns <= a->t_last ||
+		it->actor == NONE || it->length[0] == NO_PATH)
+		return BASE_OK;
+	s = graph_mem_need(g, &g->dep, &g->dep_capacity, g->nr_deps + 1, sizeof *g->dep, err);
+	if (s)
+		return s;
+	g->dep[g->nr_deps] = (struct dep){
+		.available_ns = it->time_ns,
+		.length = it->length,
+		.node = it->node,
+		.queue = v->queue,
+		.order = g->dep_order++,
+		.space = true,
+		.optional = v->flags & GRAPH_OPTIONAL,
+	};
+	g->nr_deps++;
+	return BASE_OK;
 }
 
-static enum base_status take_space(struct graph *g, const struct graph_verb *v,
-                                   uint64_t t, bool keep,
-                                   struct base_err *err) {
-  struct queue *q = &g->queue[v->queue];
+static enum base_status take_space(
+	struct graph *g, const struct graph_verb *v, uint64_t t, bool keep, struct base_err *err)
+{
+	struct queue *q = &g->queue[v->queue];
 
-  if (q->capacity)
-    return graph_take(g, v->queue, true, t, units(v),
-                      v->flags & ~(uint32_t)GRAPH_LAST, keep, err);
-  return q->tracks_space ? last_take(g, v, q, err) : BASE_OK;
+	if (q->capacity)
+		return graph_take(g, v->queue, true, t, units(v), v->flags & ~(uint32_t)GRAPH_LAST,
+			keep, err);
+	return q->tracks_space ? last_take(g, v, q, err) : BASE_OK;
 }
 
 /* The actor does not notice: the units carry its path as if it had run until
  * now. */
-static enum base_status enqueue_aside(struct graph *g,
-                                      const struct graph_verb *v, uint64_t t,
-                                      uint64_t n, struct base_err *err) {
-  size_t nr_deps = g->nr_deps;
-  enum base_status s = BASE_OK;
+static enum base_status enqueue_aside(
+	struct graph *g, const struct graph_verb *v, uint64_t t, uint64_t n, struct base_err *err)
+{
+	size_t nr_deps = g->nr_deps;
+	enum base_status s = BASE_OK;
 
-  if (g->queue[v->queue].capacity)
-    s = graph_take(g, v->queue, true, t, n, 0, false, err);
-  g->nr_deps = nr_deps;
-  if (!s)
-    s = graph_put_aside(g, v->queue, false, t, n, &g->actor[v->actor], err);
-  return s ? fail(g, s) : BASE_OK;
+	if (g->queue[v->queue].capacity)
+		s = graph_take(g, v->queue, true, t, n, 0, false, err);
+	g->nr_deps = nr_deps;
+	if (!s)
+		s = graph_put_aside(g, v->queue, false, t, n, &g->actor[v->actor], err);
+	return s ? fail(g, s) : BASE_OK;
 }
 
-enum base_status graph_enqueue(struct graph *g, const struct graph_verb *v,
-                               struct base_err *err) {
-  struct queue *q = queue_of(g, v);
-  uint64_t t, n = v->n < 0 ? 0 : (uint64_t)v->n;
-  enum base_status s = begin(g, v, &t, err);
+enum base_status graph_enqueue(struct graph *g, const struct graph_verb *v, struct base_err *err)
+{
+	struct queue *q = queue_of(g, v);
+	uint64_t t, n = v->n < 0 ? 0 : (uint64_t)v->n;
+	enum base_status s = begin(g, v, &t, err);
 
-  if (BASE_UNLIKELY(s))
-    return s;
-  q->stats.nr_enqueues++;
-  if (is_alone(g, v) && !q->capacity && !q->tracks_space) {
-    s = end_alone(g, v, t, NULL, 0, err);
-    if (!s && n)
-      s = graph_put(g, v->queue, false, t, n, &g->actor[v->actor], err);
-    return BASE_UNLIKELY(s) ? fail(g, s) : BASE_OK;
-  }
-  if (v->flags & GRAPH_ASIDE)
-    return enqueue_aside(g, v, t, n, err);
-  if (n && (q->capacity || q->tracks_space))
-    s = take_space(g, v, t, false, err);
-  if (!s)
-    s = will_put(g, v->queue, false, n, err);
-  return s ? fail(g, s) : end(g, v, t, err);
+	if (BASE_UNLIKELY(s))
+		return s;
+	q->stats.nr_enqueues++;
+	if (is_alone(g, v) && !q->capacity && !q->tracks_space) {
+		s = end_alone(g, v, t, NULL, 0, err);
+		if (!s && n)
+			s = graph_put(g, v->queue, false, t, n, &g->actor[v->actor], err);
+		return BASE_UNLIKELY(s) ? fail(g, s) : BASE_OK;
+	}
+	if (v->flags & GRAPH_ASIDE)
+		return enqueue_aside(g, v, t, n, err);
+	if (n && (q->capacity || q->tracks_space))
+		s = take_space(g, v, t, false, err);
+	if (!s)
+		s = will_put(g, v->queue, false, n, err);
+	return s ? fail(g, s) : end(g, v, t, err);
 }
 
 /* The usual dequeue: the first item has the n units. */
-static inline bool take_first(struct graph *g, const struct graph_verb *v,
-                              struct queue *q, uint64_t t, struct dep *dep,
-                              size_t *ret_nr_deps) {
-  struct item *it;
-  uint64_t n = (uint64_t)v->n;
+static inline bool take_first(struct graph *g, const struct graph_verb *v, struct queue *q,
+	uint64_t t, struct dep *dep, size_t *ret_nr_deps)
+{
+	struct item *it;
+	uint64_t n = (uint64_t)v->n;
 
-  if (v->n <= 0 || q->lifo || !q->data.nr_items)
-    return false;
-  it = ring_item(g, &q->data, 0);
-  if (it->nr_units < n)
-    return false;
-  count_occupancy(q, t);
-  count_taken(q, it, n, t);
-  it->nr_units -= n;
-  q->data.nr_units -= n;
-  if (!it->nr_units)
-    ring_pop_front(&q->data);
-  *ret_nr_deps = it->actor != NONE && it->length[0] != NO_PATH;
-  dep->available_ns = it->time_ns;
-  dep->length = it->length;
-  dep->node = it->node;
-  dep->queue = v->queue;
-  dep->order = 0;
-  dep->space = dep->optional = dep->link = false;
-  return true;
+	if (v->n <= 0 || q->lifo || !q->data.nr_items)
+		return false;
+	it = ring_item(g, &q->data, 0);
+	if (it->nr_units < n)
+		return false;
+	count_occupancy(q, t);
+	count_taken(q, it, n, t);
+	it->nr_units -= n;
+	q->data.nr_units -= n;
+	if (!it->nr_units)
+		ring_pop_front(&q->data);
+	*ret_nr_deps = it->actor != NONE && it->length[0] != NO_PATH;
+	dep->available_ns = it->time_ns;
+	dep->length = it->length;
+	dep->node = it->node;
+	dep->queue = v->queue;
+	dep->order = 0;
+	dep->space = dep->optional = dep->link = false;
+	return true;
 }
 
-static enum base_status dequeue_aside(struct graph *g,
-                                      const struct graph_verb *v, uint64_t t,
-                                      struct base_err *err) {
-  struct queue *q = &g->queue[v->queue];
-  uint64_t taken = graph_take_back(g, q, t, units(v));
-  enum base_status s = BASE_OK;
+static enum base_status dequeue_aside(
+	struct graph *g, const struct graph_verb *v, uint64_t t, struct base_err *err)
+{
+	struct queue *q = &g->queue[v->queue];
+	uint64_t taken = graph_take_back(g, q, t, units(v));
+	enum base_status s = BASE_OK;
 
-  if (taken && (q->capacity || q->tracks_space))
-    s = graph_put_aside(g, v->queue, true, t, taken, &g->actor[v->actor], err);
-  return s ? fail(g, s) : BASE_OK;
+	if (taken && (q->capacity || q->tracks_space))
+		s = graph_put_aside(g, v->queue, true, t, taken, &g->actor[v->actor], err);
+	return s ? fail(g, s) : BASE_OK;
 }
 
-enum base_status graph_dequeue(struct graph *g, const struct graph_verb *v,
-                               struct base_err *err) {
-  struct queue *q = queue_of(g, v);
-  enum base_status s;
-  uint64_t t, before;
-  size_t nr_deps;
-  struct dep dep;
+enum base_status graph_dequeue(struct graph *g, const struct graph_verb *v, struct base_err *err)
+{
+	struct queue *q = queue_of(g, v);
+	enum base_status s;
+	uint64_t t, before;
+	size_t nr_deps;
+	struct dep dep;
 
-  s = begin(g, v, &t, err);
-  if (BASE_UNLIKELY(s))
-    return s;
-  q->stats.nr_dequeues++;
-  if (is_alone(g, v) && take_first(g, v, q, t, &dep, &nr_deps)) {
-    s = end_alone(g, v, t, &dep, nr_deps, err);
-    if (!s && (q->capacity || q->tracks_space))
-      s = graph_put(g, v->queue, true, t, (uint64_t)v->n, &g->actor[v->actor],
-                    err);
-    return BASE_UNLIKELY(s) ? fail(g, s) : BASE_OK;
-  }
-  if (v->flags & GRAPH_ASIDE)
-    return dequeue_aside(g, v, t, err);
-  before = q->data.nr_units;
-  if (v->flags & GRAPH_BACK)
-    graph_take_back(g, q, t, units(v));
-  else
-    s = graph_take(g, v->queue, false, t, units(v), v->flags, false, err);
-  if (!s && (q->capacity || q->tracks_space))
-    s = will_put(g, v->queue, true, before - q->data.nr_units, err);
-  return s ? fail(g, s) : end(g, v, t, err);
+	s = begin(g, v, &t, err);
+	if (BASE_UNLIKELY(s))
+		return s;
+	q->stats.nr_dequeues++;
+	if (is_alone(g, v) && take_first(g, v, q, t, &dep, &nr_deps)) {
+		s = end_alone(g, v, t, &dep, nr_deps, err);
+		if (!s && (q->capacity || q->tracks_space))
+			s = graph_put(
+				g, v->queue, true, t, (uint64_t)v->n, &g->actor[v->actor], err);
+		return BASE_UNLIKELY(s) ? fail(g, s) : BASE_OK;
+	}
+	if (v->flags & GRAPH_ASIDE)
+		return dequeue_aside(g, v, t, err);
+	before = q->data.nr_units;
+	if (v->flags & GRAPH_BACK)
+		graph_take_back(g, q, t, units(v));
+	else
+		s = graph_take(g, v->queue, false, t, units(v), v->flags, false, err);
+	if (!s && (q->capacity || q->tracks_space))
+		s = will_put(g, v->queue, true, before - q->data.nr_units, err);
+	return s ? fail(g, s) : end(g, v, t, err);
 }
 
-enum base_status graph_peek(struct graph *g, const struct graph_verb *v,
-                            struct base_err *err) {
-  struct queue *q = queue_of(g, v);
-  uint64_t t, before;
-  enum base_status s = begin(g, v, &t, err);
+enum base_status graph_peek(struct graph *g, const struct graph_verb *v, struct base_err *err)
+{
+	struct queue *q = queue_of(g, v);
+	uint64_t t, before;
+	enum base_status s = begin(g, v, &t, err);
 
-  if (s)
-    return s;
-  before = q->data.nr_units;
-  s = graph_take(g, v->queue, false, t, units(v), v->flags, true, err);
-  if (!s && before != q->data.nr_units && (q->capacity || q->tracks_space))
-    s = will_put(g, v->queue, true, before - q->data.nr_units, err);
-  return s ? fail(g, s) : end(g, v, t, err);
+	if (s)
+		return s;
+	before = q->data.nr_units;
+	s = graph_take(g, v->queue, false, t, units(v), v->flags, true, err);
+	if (!s && before != q->data.nr_units && (q->capacity || q->tracks_space))
+		s = will_put(g, v->queue, true, before - q->data.nr_units, err);
+	return s ? fail(g, s) : end(g, v, t, err);
 }
 
-enum base_status graph_reserve(struct graph *g, const struct graph_verb *v,
-                               struct base_err *err) {
-  uint64_t t;
-  enum base_status s = begin(g, v, &t, err);
+enum base_status graph_reserve(struct graph *g, const struct graph_verb *v, struct base_err *err)
+{
+	uint64_t t;
+	enum base_status s = begin(g, v, &t, err);
 
-  (void)queue_of(g, v);
-  if (s)
-    return s;
-  s = take_space(g, v, t, true, err);
-  return s ? fail(g, s) : end(g, v, t, err);
+	(void)queue_of(g, v);
+	if (s)
+		return s;
+	s = take_space(g, v, t, true, err);
+	return s ? fail(g, s) : end(g, v, t, err);
 }
 
-enum base_status graph_resize(struct graph *g, const struct graph_verb *v,
-                              struct base_err *err) {
-  struct queue *q = queue_of(g, v);
-  uint64_t t, n = v->n < 0 ? 0 : (uint64_t)v->n, now;
-  enum base_status s = begin(g, v, &t, err);
+enum base_status graph_resize(struct graph *g, const struct graph_verb *v, struct base_err *err)
+{
+	struct queue *q = queue_of(g, v);
+	uint64_t t, n = v->n < 0 ? 0 : (uint64_t)v->n, now;
+	enum base_status s = begin(g, v, &t, err);
 
-  if (s)
-    return s;
-  now = q->data.nr_units;
-  if (n < now) {
-    graph_take_back(g, q, t, now - n);
-    if (q->capacity || q->tracks_space)
-      s = will_put(g, v->queue, true, now - n, err);
-  } else if (n > now) {
-    size_t nr_deps = g->nr_deps;
+	if (s)
+		return s;
+	now = q->data.nr_units;
+	if (n < now) {
+		graph_take_back(g, q, t, now - n);
+		if (q->capacity || q->tracks_space)
+			s = will_put(g, v->queue, true, now - n, err);
+	} else if (n > now) {
+		size_t nr_deps = g->nr_deps;
 
-    /* The space is used, but not waited for. */
-    if (q->capacity)
-      s = graph_take(g, v->queue, true, t, n - now, 0, false, err);
-    g->nr_deps = nr_deps;
-    if (!s)
-      s = will_put(g, v->queue, false, n - now, err);
-  }
-  return s ? fail(g, s) : end(g, v, t, err);
+		/* The space is used, but not waited for. */
+		if (q->capacity)
+			s = graph_take(g, v->queue, true, t, n - now, 0, false, err);
+		g->nr_deps = nr_deps;
+		if (!s)
+			s = will_put(g, v->queue, false, n - now, err);
+	}
+	return s ? fail(g, s) : end(g, v, t, err);
 }
 
-static enum base_status wait_on(struct graph *g, const struct graph_verb *v,
-                                enum wait wait, struct base_err *err) {
-  struct graph_verb now = *v;
-  struct actor *a;
-  uint64_t t;
-  enum base_status s = begin(g, v, &t, err);
+static enum base_status wait_on(
+	struct graph *g, const struct graph_verb *v, enum wait wait, struct base_err *err)
+{
+	struct graph_verb now = *v;
+	struct actor *a;
+	uint64_t t;
+	enum base_status s = begin(g, v, &t, err);
 
-  if (s)
-    return s;
-  now.flags &= ~(uint32_t)(GRAPH_MORE | GRAPH_ASIDE | GRAPH_BACK);
-  s = g->pending ? end(g, &now, t, err) : end_alone(g, &now, t, NULL, 0, err);
-  if (s)
-    return s;
-  a = &g->actor[v->actor];
-  a->wait = (uint8_t)wait;
-  a->wait_queue = wait == WAIT_UNKNOWN ? NONE : v->queue;
-  return BASE_OK;
+	if (s)
+		return s;
+	now.flags &= ~(uint32_t)(GRAPH_MORE | GRAPH_ASIDE | GRAPH_BACK);
+	s = g->pending ? end(g, &now, t, err) : end_alone(g, &now, t, NULL, 0, err);
+	if (s)
+		return s;
+	a = &g->actor[v->actor];
+	a->wait = (uint8_t)wait;
+	a->wait_queue = wait == WAIT_UNKNOWN ? NONE : v->queue;
+	return BASE_OK;
 }
 
-enum base_status graph_wait_empty(struct graph *g, const struct graph_verb *v,
-                                  struct base_err *err) {
-  struct queue *q = queue_of(g, v);
-  enum base_status s = wait_on(g, v, WAIT_DATA, err);
+enum base_status graph_wait_empty(struct graph *g, const struct graph_verb *v, struct base_err *err)
+{
+	struct queue *q = queue_of(g, v);
+	enum base_status s = wait_on(g, v, WAIT_DATA, err);
 
-  if (!s)
-    q->stats.nr_waits_data++;
-  return s;
+	if (!s)
+		q->stats.nr_waits_data++;
+	return s;
 }
 
-enum base_status graph_wait_full(struct graph *g, const struct graph_verb *v,
-                                 struct base_err *err) {
-  struct queue *q = queue_of(g, v);
-  enum base_status s = wait_on(g, v, WAIT_SPACE, err);
+enum base_status graph_wait_full(struct graph *g, const struct graph_verb *v, struct base_err *err)
+{
+	struct queue *q = queue_of(g, v);
+	enum base_status s = wait_on(g, v, WAIT_SPACE, err);
 
-  if (s)
-    return s;
-  q->stats.nr_waits_space++;
-  q->tracks_space = !q->capacity;
-  return BASE_OK;
+	if (s)
+		return s;
+	q->stats.nr_waits_space++;
+	q->tracks_space = !q->capacity;
+	return BASE_OK;
 }
 
-enum base_status graph_wait(struct graph *g, const struct graph_verb *v,
-                            struct base_err *err) {
-  return wait_on(g, v, WAIT_UNKNOWN, err);
+enum base_status graph_wait(struct graph *g, const struct graph_verb *v, struct base_err *err)
+{
+	return wait_on(g, v, WAIT_UNKNOWN, err);
 }
 
-enum base_status graph_link(struct graph *g, const struct graph_verb *v,
-                            uint32_t from_actor, struct base_err *err) {
-  uint64_t t;
-  enum base_status s = begin(g, v, &t, err);
+enum base_status graph_link(
+	struct graph *g, const struct graph_verb *v, uint32_t from_actor, struct base_err *err)
+{
+	uint64_t t;
+	enum base_status s = begin(g, v, &t, err);
 
-  BASE_ASSERT(from_actor < g->nr_actors);
-  if (s)
-    return s;
-  if (from_actor != v->actor)
-    s = graph_link_dep(g, &g->actor[from_actor], t, err);
-  return s ? fail(g, s) : end(g, v, t, err);
+	BASE_ASSERT(from_actor < g->nr_actors);
+	if (s)
+		return s;
+	if (from_actor != v->actor)
+		s = graph_link_dep(g, &g->actor[from_actor], t, err);
+	return s ? fail(g, s) : end(g, v, t, err);
 }

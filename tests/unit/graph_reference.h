@@ -213,7 +213,7 @@ static inline uint32_t ref_dropped(const struct ref *r, int queue, bool space)
 }
 
 /* The actor's own edge when nothing but time leads to the new node. */
-static inline void ref_own_edge(struct ref *r, int a, uint64_t t, int to)
+static inline void ref_own_edge(struct ref *r, int a, uint64_t t, int to, bool explained)
 {
 	const struct ref_actor *p = &r->actor[a];
 
@@ -222,7 +222,7 @@ static inline void ref_own_edge(struct ref *r, int a, uint64_t t, int to)
 			.w = t - p->t_last,
 			.actor = a,
 			.state = p->state,
-			.unexplained = p->wait != 0,
+			.unexplained = p->wait != 0 && !explained,
 			.own = true,
 			.queue = -1,
 			.zero = p->wait == 1 || p->wait == 2
@@ -536,7 +536,7 @@ static inline void ref_close(struct ref *r, int a, uint64_t t, int state, uint32
 		if (p->tip >= 0) {
 			int n = ref_new_node(r, t, a);
 
-			ref_own_edge(r, a, t, n);
+			ref_own_edge(r, a, t, n, flags & GRAPH_EXPLAINED);
 			p->tip = n;
 		}
 	}
@@ -607,7 +607,7 @@ static inline void ref_link(struct ref *r, const struct graph_verb *v, int from)
 		return;
 	if (r->now > f->t_last) {
 		n = ref_new_node(r, r->now, from);
-		ref_own_edge(r, from, r->now, n);
+		ref_own_edge(r, from, r->now, n, false);
 	}
 	ref_add_dep(r,
 		(struct ref_dep){
@@ -632,6 +632,42 @@ static inline void ref_resize(struct ref *r, const struct graph_verb *v, uint64_
 	}
 }
 
+/* Puts with the path that the actor would have if it had run until now. */
+static inline void ref_aside(struct ref *r, const struct ref_put *p, int a)
+{
+	struct ref_actor kept = r->actor[a];
+
+	r->actor[a].wait = 0;
+	if (kept.tip >= 0 && r->now > kept.t_last) {
+		int n = ref_new_node(r, r->now, a);
+
+		ref_own_edge(r, a, r->now, n, true);
+		r->actor[a].tip = n;
+	}
+	ref_do_put(r, p, a);
+	r->actor[a] = kept;
+}
+
+static inline void ref_play_aside(
+	struct ref *r, enum ref_verb verb, const struct graph_verb *v, uint64_t n)
+{
+	struct ref_queue *q = &r->queue[v->queue];
+	struct ref_put put = {(int)v->queue, verb == REF_DEQUEUE, n};
+	int nr_deps = r->nr_deps, before = q->data.nr;
+
+	if (verb == REF_ENQUEUE) {
+		q->st.nr_enqueues++;
+		if (q->o.capacity)
+			ref_take(r, (int)v->queue, true, n, 0, false);
+		r->nr_deps = nr_deps;
+	} else {
+		q->st.nr_dequeues++;
+		ref_take_back(r, q, n);
+		put.n = (uint64_t)(before - q->data.nr);
+	}
+	ref_aside(r, &put, (int)v->actor);
+}
+
 static inline void ref_play(struct ref *r, enum ref_verb verb, const struct graph_verb *v, int from)
 {
 	struct ref_queue *q = &r->queue[v->queue];
@@ -645,11 +681,18 @@ static inline void ref_play(struct ref *r, enum ref_verb verb, const struct grap
 		t = r->now;
 		r->raised++;
 	}
-	if (r->pending && (r->pending_actor != (int)v->actor || t > r->now)) {
+	bool aside = flags & GRAPH_ASIDE && (verb == REF_ENQUEUE || verb == REF_DEQUEUE);
+
+	if (r->pending &&
+		(r->pending_actor != (int)v->actor || t > r->now || flags & GRAPH_ASIDE)) {
 		ref_flush(r);
 		before = q->data.nr;
 	}
 	r->now = t;
+	if (aside) {
+		ref_play_aside(r, verb, v, verb == REF_ENQUEUE ? n : n_or_all);
+		return;
+	}
 	if (verb == REF_ENQUEUE) {
 		q->st.nr_enqueues++;
 		if (n)
@@ -673,7 +716,7 @@ static inline void ref_play(struct ref *r, enum ref_verb verb, const struct grap
 		ref_link(r, v, from);
 	}
 	if (r->pending)
-		flags |= r->pending_flags & GRAPH_START;
+		flags |= r->pending_flags & (GRAPH_START | GRAPH_EXPLAINED);
 	r->pending = flags & GRAPH_MORE && !is_wait;
 	if (r->pending) {
 		r->pending_actor = (int)v->actor;

@@ -130,6 +130,10 @@ static uint32_t random_flags(struct trial *t)
 		flags |= GRAPH_LAST;
 	if (!below(t, 14))
 		flags |= GRAPH_BACK;
+	if (!below(t, 10))
+		flags |= GRAPH_EXPLAINED;
+	if (!below(t, 20))
+		flags |= GRAPH_ASIDE;
 	t->has_optional |= (flags & GRAPH_OPTIONAL) != 0;
 	return flags;
 }
@@ -337,16 +341,23 @@ static enum base_status play_one(struct graph *g, const struct event *e, struct 
 	return graph_state(g, &e->v, err);
 }
 
+struct mode {                 /* what must not matter */
+	uint32_t arena_nodes; /* 0: as usual */
+	bool plain;           /* no vector instructions */
+};
+
 static enum base_status play(
-	const struct trial *t, uint32_t arena_nodes, struct graph **ret, struct base_err *err)
+	const struct trial *t, struct mode mode, struct graph **ret, struct base_err *err)
 {
 	enum base_status s = graph_new(&t->options, ret, err);
 	uint32_t id;
 
 	if (s)
 		return s;
-	if (arena_nodes)
-		graph_set_arena_nodes(*ret, arena_nodes);
+	if (mode.arena_nodes)
+		graph_set_arena_nodes(*ret, mode.arena_nodes);
+	if (mode.plain)
+		graph_lanes_choose(*ret, false);
 	for (uint32_t i = 0; i < t->nr_actors && !s; i++)
 		s = graph_add_actor(*ret, &id, err);
 	for (uint32_t i = 0; i < t->nr_states && !s; i++)
@@ -510,12 +521,31 @@ static void assert_conserved(const struct graph *g, const struct trial *t)
 
 static struct ref reference;
 
-static void check_trial(const struct trial *t, uint32_t arena_nodes)
+/*
+ * A path that takes an older unit of the same producer is never longer: what the engine leaves out
+ * does not matter. (Except for optional ones, of which the latest unit is defined to count alone.)
+ */
+static void compare_without_merging(struct graph *g, const struct trial *t, int end)
+{
+	if (t->has_optional || end < 0)
+		return;
+	play_reference(t, &reference, false);
+	for (unsigned l = 0; l <= t->options.nr_scenarios; l++) {
+		struct graph_lane_result got;
+
+		assert_int_equal(graph_lane(g, l, &got, NULL), BASE_OK);
+		ref_solve(&reference, l);
+		if (got.found)
+			assert_true(got.length_ns == reference.length[reference.actor[end].tip]);
+	}
+}
+
+static void check_trial(const struct trial *t, struct mode mode)
 {
 	struct graph *g;
 	int end;
 
-	assert_int_equal(play(t, arena_nodes, &g, NULL), BASE_OK);
+	assert_int_equal(play(t, mode, &g, NULL), BASE_OK);
 	if (g->pending)
 		assert_int_equal(graph_flush(g, NULL), BASE_OK);
 	play_reference(t, &reference, true);
@@ -530,6 +560,7 @@ static void check_trial(const struct trial *t, uint32_t arena_nodes)
 		compare_path(g, &reference, end);
 	if (t->options.runner_up)
 		compare_runner_up(g, &reference, end);
+	compare_without_merging(g, t, end);
 	graph_free(g);
 }
 
@@ -556,17 +587,158 @@ static void as_in_the_built_graph(void **unused)
 
 	(void)unused;
 	for (int i = 0; i < nr_trials(6000); i++) {
-		if (getenv("GRAPH_VERBOSE"))
-			fprintf(stderr, "trial %d\n", i);
 		make_trial(&t, (uint32_t)i);
-		check_trial(&t, arena[i % (int)BASE_COUNT(arena)]);
+		check_trial(&t, (struct mode){
+					.arena_nodes = arena[i % (int)BASE_COUNT(arena)],
+					.plain = i % 7 == 0,
+				});
 	}
+}
+
+/* ---- failing, and memory
+ * ------------------------------------------------------------------------- */
+
+static enum base_status whole_run(const struct trial *t, struct base_err *err)
+{
+	const struct graph_state_totals *totals;
+	const struct graph_path_edge *path;
+	struct graph_lane_result lane;
+	struct graph *g = NULL;
+	enum base_status s = play(t, (struct mode){.arena_nodes = 5}, &g, err);
+	size_t nr;
+
+	if (!s)
+		s = graph_finish(g, t->end_actor, err);
+	for (unsigned l = 0; l <= t->options.nr_scenarios && !s; l++)
+		s = graph_lane(g, l, &lane, err);
+	if (!s && t->options.runner_up)
+		s = graph_lane(g, GRAPH_RUNNER_UP, &lane, err);
+	if (!s && t->options.keep_path)
+		s = graph_path(g, &path, &nr, err);
+	if (!s)
+		s = graph_totals(g, &totals, &nr, err);
+	graph_free(g);
+	return s;
+}
+
+static void every_allocation_may_fail(void **unused)
+{
+	static struct trial t;
+
+	(void)unused;
+	for (uint32_t seed = 0; seed < 24; seed++) {
+		enum base_status s = BASE_ERR_NOMEM;
+
+		make_trial(&t, seed);
+		t.options.keep_path = t.options.runner_up = t.options.nr_scenarios < 29;
+		for (uint64_t n = 1; s; n++) {
+			struct base_err err = {0};
+
+			base_alloc_fail_nth(n);
+			s = whole_run(&t, &err);
+			base_alloc_fail_nth(0);
+			if (s) {
+				assert_int_equal(s, BASE_ERR_NOMEM);
+				assert_int_equal(err.status, BASE_ERR_NOMEM);
+				assert_true(err.nr_causes > 0);
+			}
+		}
+	}
+}
+
+static void must(enum base_status s)
+{
+	assert_int_equal(s, BASE_OK);
+}
+
+/* A pipeline of three with standing queues, seventeen lanes, for as long as one likes. */
+static struct graph *pipeline(const struct graph_options *o, uint64_t nr_rounds)
+{
+	struct graph *g;
+	uint32_t id;
+	uint64_t time = 0;
+	enum base_status s = BASE_OK;
+
+	must(graph_new(o, &g, NULL));
+	for (int i = 0; i < 3; i++)
+		must(graph_add_actor(g, &id, NULL));
+	for (int i = 0; i < 20; i++)
+		must(graph_add_state(g, &id, NULL));
+	for (uint32_t i = 0; i < 2; i++)
+		must(graph_add_queue(g,
+			&(struct graph_queue_options){.capacity = 100, .latency_state = 17 + i},
+			&id, NULL));
+	must(graph_state(g, &(struct graph_verb){.flags = GRAPH_START}, NULL));
+	must(graph_link(g, &(struct graph_verb){.actor = 1}, 0, NULL));
+	must(graph_link(g, &(struct graph_verb){.actor = 2}, 0, NULL));
+	for (uint64_t i = 0; i < nr_rounds && !s; i++) {
+		struct graph_verb v = {.time_ns = ++time, .state = (uint32_t)(i % 17), .n = 1};
+
+		s = graph_enqueue(g, &v, NULL);
+		v.actor = 1;
+		v.time_ns = time += 1 + (i & 3);
+		if (!s && i >= 50)
+			s = graph_dequeue(g, &v, NULL);
+		if (!s && i >= 50 && i % 3)
+			s = graph_wait(g, &v, NULL);
+		v.queue = 1;
+		v.time_ns = time += 1;
+		if (!s && i >= 50)
+			s = graph_enqueue(g, &v, NULL);
+		v.actor = 2;
+		if (!s && i >= 90)
+			s = graph_dequeue(g, &v, NULL);
+	}
+	assert_true(s == BASE_OK || s == BASE_ERR_LIMIT);
+	return g;
+}
+
+static void memory_is_bounded(void **unused)
+{
+	struct graph_edit edit[16];
+	struct graph_scenario sc[16];
+	struct graph_lane_result r;
+	struct graph_options o = {.size = sizeof o, .scenario = sc, .nr_scenarios = 16};
+	struct graph *g;
+	size_t early;
+
+	(void)unused;
+	for (uint32_t i = 0; i < 16; i++) {
+		edit[i] = (struct graph_edit){GRAPH_EDIT_SCALE_STATE, i, 0.5};
+		sc[i] = (struct graph_scenario){&edit[i], 1};
+	}
+	g = pipeline(&o, 40000);
+	early = graph_memory_bytes(g);
+	graph_free(g);
+	g = pipeline(&o, 4400000); /* 20 million verbs */
+	assert_true(graph_memory_bytes(g) <= early);
+	assert_true(graph_memory_bytes(g) < 8u << 20);
+	must(graph_finish(g, GRAPH_ANY_ACTOR, NULL));
+	must(graph_lane(g, 0, &r, NULL));
+	assert_true(r.length_ns == (double)(r.end_ns - r.start_ns));
+	graph_free(g);
+}
+
+static void limit_is_kept(void **unused)
+{
+	struct graph_options o = {
+		.size = sizeof o, .keep_path = true, .max_memory_bytes = 3u << 20};
+	struct graph *g = pipeline(&o, 400000);
+	struct base_err err = {0};
+
+	(void)unused;
+	assert_true(graph_memory_bytes(g) <= o.max_memory_bytes);
+	assert_int_equal(graph_finish(g, GRAPH_ANY_ACTOR, &err), BASE_ERR_LIMIT);
+	graph_free(g);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(as_in_the_built_graph),
+		cmocka_unit_test(every_allocation_may_fail),
+		cmocka_unit_test(memory_is_bounded),
+		cmocka_unit_test(limit_is_kept),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
