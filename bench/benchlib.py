@@ -3,7 +3,7 @@
 
 A machine is never quiet. Each run counts the processor time that others took meanwhile (all busy time less the run's own).
 A run waits for a quiet moment, and is repeated when it shared the machine, both within limits. The rule looks at others'
-time only, never at the result.
+time only, never at the result. Where it is allowed to, a bench gives itself the highest ordinary priority first.
 """
 import argparse
 import atexit
@@ -22,11 +22,28 @@ ATTEMPTS_MAX = 4
 QUIET_WAIT_S = 8.0
 
 
+def raise_priority():
+    """nice -20 for this process and all that it starts; again in a session of its own where sessions are what gets scheduled."""
+    autogroup = "/proc/self/autogroup"
+    try:
+        os.setpriority(os.PRIO_PROCESS, 0, -20)
+        if not os.path.exists(autogroup):
+            return
+        if os.environ.get("LONGPOLE_BENCH_SESSION") is None and shutil.which("setsid"):
+            os.environ["LONGPOLE_BENCH_SESSION"] = "1"
+            sys.stdout.flush()
+            os.execvp("setsid", ["setsid", "--wait", sys.executable, *sys.argv])
+        with open(autogroup, "w", encoding="ascii") as file:
+            file.write("-20")
+    except OSError:
+        pass  # not allowed: then the others' share says how good the measurement is
+
+
 def find_longpole():
     candidates = [os.environ.get("LONGPOLE")]
     if os.environ.get("LONGPOLE_BUILD"):
-        candidates.append(os.path.join(os.environ["LONGPOLE_BUILD"], "longpole"))
-    candidates += [os.path.join(SOURCE, build, "longpole") for build in ("build-release", "build")]
+        candidates.append(os.path.join(os.environ["LONGPOLE_BUILD"], "src", "cmd", "longpole"))
+    candidates += [os.path.join(SOURCE, build, "src", "cmd", "longpole") for build in ("build-release", "build")]
     for path in candidates:
         if path and os.access(path, os.X_OK) and os.path.isfile(path):
             return os.path.abspath(path)
@@ -127,6 +144,7 @@ class Bench:
 
     def parse(self):
         self.args = self.parser.parse_args()
+        raise_priority()
         return self.args
 
     def say(self, text=""):

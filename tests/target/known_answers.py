@@ -1,0 +1,113 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""known_answers - records each program of answers.tsv, and asks whether `longpole report` knows what it was built to show.
+
+Prints `ok NAME`, `not ok NAME: why` or `skip NAME: reason`. No time is asserted, only order and shares. A machine that others
+use at the same time changes what a program waits for, so a test that fails is tried again; when it fails while
+others take a tenth of the machine or more, it counts as skipped, with that as the reason.
+"""
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "..", "bench"))
+from benchlib import busy_seconds, raise_priority  # noqa: E402 (needs the path)
+
+ATTEMPTS = 4
+FOREIGN_SHARE_MAX = 0.10
+
+
+def answers():
+    with open(os.path.join(HERE, "answers.tsv"), encoding="utf-8") as lines:
+        for line in lines:
+            if line.strip() and not line.startswith("#"):
+                name, command, expect, kind, least, most, explained = line.rstrip("\n").split("\t")
+                yield name, command.split(), expect, kind, float(least), float(most), float(explained)
+
+
+def texts_of(entry):
+    functions = entry.get("functions") or []
+    return [entry.get("state") or "", entry.get("where") or ""] + [f.get("function") or "" for f in functions[:1]]
+
+
+def matches(entry, expect):
+    return any(re.search(expect, text) for text in texts_of(entry))
+
+
+def describe(entry):
+    return "%s of kind %s, %.0f %% of it" % (" / ".join(t for t in texts_of(entry) if t), entry["kind"], entry["share"] * 100)
+
+
+def judge(result, expect, kind, least, most, explained):
+    """None when the answer is the known one, else why not."""
+    path = result["path"]
+    if not path:
+        return "the path is empty"
+    if result["explained_share"] < explained:
+        return "only %.1f %% of the path is explained" % (result["explained_share"] * 100)
+    if not matches(path[0], expect):
+        return "the path's first state is not %s but %s" % (expect, describe(path[0]))
+    if path[0]["kind"] != kind:
+        return "the path's first state is not of kind %s: %s" % (kind, describe(path[0]))
+    share = sum(entry["share"] for entry in path if entry["kind"] == kind and matches(entry, expect))
+    if not least <= share <= most:
+        return "%s has %.1f %% of the path, not %.0f to %.0f %%" % (expect, share * 100, least * 100, most * 100)
+    return None
+
+
+def attempt(longpole, binary, options, trace, expected):
+    """(why it failed or None, share of the machine that others took)."""
+    busy, own, begin = busy_seconds(), os.times(), time.perf_counter()
+    run = subprocess.run([longpole, "record", "-o", trace, binary, *options], capture_output=True, text=True, check=False,
+                         stdin=subprocess.DEVNULL, timeout=120)
+    elapsed, now = time.perf_counter() - begin, os.times()
+    foreign = (busy_seconds() - busy - sum(now[:4]) + sum(own[:4])) / elapsed / (os.cpu_count() or 1)
+    if run.returncode:
+        return "longpole record: exit status %d: %s" % (run.returncode, run.stderr.strip()[-300:]), foreign
+    run = subprocess.run([longpole, "report", "--json", trace], capture_output=True, text=True, check=False, timeout=120)
+    if run.returncode:
+        return "longpole report: exit status %d: %s" % (run.returncode, run.stderr.strip()[-300:]), foreign
+    return judge(json.loads(run.stdout)["result"], *expected), foreign
+
+
+def main():
+    raise_priority()
+    longpole = os.environ.get("LONGPOLE", "longpole")
+    build = os.path.join(os.environ["LONGPOLE_BUILD"], "tests", "target")
+    only = sys.argv[1:]
+    failed = False
+    with tempfile.TemporaryDirectory() as scratch:
+        trace = os.path.join(scratch, "trace.lpt")
+        for name, command, *expected in answers():
+            if only and name not in only:
+                continue
+            binary = os.path.join(build, command[0])
+            if not os.path.exists(binary):
+                print("skip %s: %s was not built" % (name, command[0]), flush=True)
+                continue
+            whys, foreign = [], []
+            for _ in range(ATTEMPTS):
+                why, share = attempt(longpole, binary, command[1:], trace, expected)
+                if why is None:
+                    break
+                whys.append(why)
+                foreign.append(share)
+                print("%s: others had %.0f %% of the machine: %s" % (name, share * 100, why), file=sys.stderr)
+            if len(whys) < ATTEMPTS:
+                print("ok " + name, flush=True)
+            elif min(foreign) > FOREIGN_SHARE_MAX:
+                print("skip %s: others had %.0f %% of the machine; %s" % (name, min(foreign) * 100, whys[-1]), flush=True)
+            else:
+                quietest = whys[foreign.index(min(foreign))]
+                print("not ok %s: %s" % (name, quietest), flush=True)
+                failed = True
+    return failed
+
+
+if __name__ == "__main__":
+    sys.exit(main())
