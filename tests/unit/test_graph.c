@@ -229,12 +229,386 @@ static void unexplained(void **unused)
 	graph_free(g);
 }
 
+/* One slot between a quick producer and a slow consumer, then the other way round. */
+static void bounded_queue(void **unused)
+{
+	enum { PRODUCE, CONSUME, WAIT_SPACE_STATE, WAIT_DATA_STATE, LATENCY, NR_STATES };
+	const struct graph_edit unbound[] = {{GRAPH_EDIT_UNBOUND_QUEUE, 0, 0}};
+	const struct graph_edit quick[] = {{GRAPH_EDIT_SCALE_STATE, CONSUME, 0}};
+	const struct graph_scenario sc[] = {{unbound, 1}, {quick, 1}};
+	struct graph *g = open_scenarios(sc, 2, false);
+	uint32_t q;
+
+	(void)unused;
+	add(g, 2, NR_STATES);
+	q = add_queue(g, 1, 0, LATENCY);
+	start(g, 0, 0, PRODUCE);
+	link_from(g, 0, 1, CONSUME, 0);
+	does(g, graph_wait_empty, 0, 1, WAIT_DATA_STATE, q, 1, 0);
+	does(g, graph_enqueue, 3, 0, PRODUCE, q, 1, 0); /* 1st */
+	does(g, graph_dequeue, 3, 1, CONSUME, q, 1, 0);
+	does(g, graph_enqueue, 6, 0, PRODUCE, q, 1, 0); /* 2nd */
+	does(g, graph_wait_full, 9, 0, WAIT_SPACE_STATE, q, 1, 0);
+	does(g, graph_dequeue, 23, 1, CONSUME, q, 1, 0);
+	does(g, graph_enqueue, 24, 0, PRODUCE, q, 1, 0); /* 3rd, 1 after the space */
+	state(g, 27, 0, PRODUCE);
+	finish(g, 0);
+	assert_length(g, 0, 27); /* 3 + consumer's 20 + 1 + 3 */
+	assert_true(path_state(g, 0, 1, CONSUME).path_ns == 20);
+	assert_true(path_state(g, 0, 0, LATENCY).latency_ns == 1);
+	assert_length(g, 1, 12); /* four times 3 */
+	assert_length(g, 2, 12); /* the producer by itself */
+	assert_int_equal(graph_queue_stats(g, q)->wait_space_ns, 15);
+	assert_int_equal(graph_queue_stats(g, q)->nr_waits_space, 1);
+	assert_int_equal(graph_queue_stats(g, q)->max_units, 1);
+	graph_free(g);
+}
+
+/* The same when nobody told the capacity: the wait shows that there is one. */
+static void unknown_capacity(void **unused)
+{
+	enum { RUN, WAIT, LATENCY, NR_STATES };
+	struct graph *g = open_scenarios(NULL, 0, false);
+	uint32_t q;
+
+	(void)unused;
+	add(g, 2, NR_STATES);
+	q = add_queue(g, 0, 0, LATENCY);
+	start(g, 0, 0, RUN);
+	link_from(g, 0, 1, RUN, 0);
+	does(g, graph_enqueue, 2, 0, RUN, q, 5, 0);
+	does(g, graph_dequeue, 3, 1, RUN, q, 1, 0);
+	does(g, graph_wait_full, 4, 0, WAIT, q, 3, 0);
+	does(g, graph_dequeue, 10, 1, RUN, q, 4, 0);
+	does(g, graph_enqueue, 12, 0, RUN, q, 3, 0);
+	finish(g, 0);
+	assert_length(g, 0, 12);
+	assert_true(path_state(g, 0, 1, RUN).path_ns == 10);
+	assert_true(path_state(g, 0, 0, LATENCY).path_ns == 2);
+	graph_free(g);
+}
+
+/* Two children work 10 and 8; the second path is that of the other child. */
+static void fork_and_join(void **unused)
+{
+	enum { RUN, WORK, WAIT, LATENCY, NR_STATES };
+	struct graph *g = open_graph(
+		&(struct graph_options){.size = sizeof(struct graph_options), .runner_up = true});
+	struct graph_lane_result second;
+	uint32_t end;
+
+	(void)unused;
+	add(g, 3, NR_STATES);
+	end = add_queue(g, 0, 0, LATENCY);
+	start(g, 100, 0, RUN);
+	state(g, 105, 0, RUN);
+	link_from(g, 106, 1, WORK, 0);
+	link_from(g, 107, 2, WORK, 0);
+	does(g, graph_wait_empty, 108, 0, WAIT, end, 2, 0);
+	does(g, graph_enqueue, 115, 2, RUN, end, 1, 0);
+	does(g, graph_enqueue, 116, 1, RUN, end, 1, 0);
+	does(g, graph_dequeue, 116, 0, RUN, end, 2, 0);
+	state(g, 120, 0, RUN);
+	finish(g, GRAPH_ANY_ACTOR);
+	assert_length(g, 0, 20);
+	assert_int_equal(lane(g, 0).start_ns, 100);
+	assert_int_equal(lane(g, 0).end_ns, 120);
+	assert_true(path_state(g, 0, 1, WORK).path_ns == 10);
+	assert_true(path_state(g, 0, 0, RUN).path_ns == 10);
+	second = lane(g, GRAPH_RUNNER_UP);
+	assert_true(second.found);
+	assert_true(second.length_ns == 19); /* 7 + 8 + 4 */
+	assert_true(path_state(g, GRAPH_RUNNER_UP, 2, WORK).path_ns == 8);
+	assert_true(path_state(g, GRAPH_RUNNER_UP, 1, WORK).path_ns == 0);
+	graph_free(g);
+}
+
+/*
+ * Seed 000, figure 5.4: A sends through B to C and needs C's credit for the next round. Round the
+ * loop it is 11 units; without it 7, inside A.
+ */
+static void resource_loop(void **unused)
+{
+	enum { A, B, C };
+	enum { WORK, WAIT, LATENCY, NR_STATES };
+	enum { CREDIT, TO_B, TO_C, ROUNDS = 5 };
+	const struct graph_edit no_loop[] = {{GRAPH_EDIT_IGNORE_QUEUE, CREDIT, 0}};
+	const struct graph_scenario sc[] = {{no_loop, 1}};
+	struct graph *g = open_scenarios(sc, 1, true);
+
+	(void)unused;
+	graph_set_arena_nodes(g, 4);
+	add(g, 3, NR_STATES);
+	for (uint32_t q = CREDIT; q <= TO_C; q++)
+		assert_int_equal(add_queue(g, 0, q == CREDIT, LATENCY), q);
+	start(g, 0, A, WORK);
+	link_from(g, 0, B, WORK, A);
+	link_from(g, 0, C, WORK, A);
+	does(g, graph_wait_empty, 0, B, WAIT, TO_B, 1, 0);
+	does(g, graph_wait_empty, 0, C, WAIT, TO_C, 1, 0);
+	does(g, graph_dequeue, 0, A, WORK, CREDIT, 1, 0);
+	for (uint64_t t = 0; t < ROUNDS * 11; t += 11) {
+		does(g, graph_enqueue, t + 1, A, WORK, TO_B, 1, 0);
+		does(g, graph_dequeue, t + 1, B, WORK, TO_B, 1, 0);
+		does(g, graph_enqueue, t + 5, B, WORK, TO_C, 1, 0);
+		does(g, graph_wait_empty, t + 5, B, WAIT, TO_B, 1, 0);
+		does(g, graph_dequeue, t + 5, C, WORK, TO_C, 1, 0);
+		does(g, graph_wait_empty, t + 7, A, WAIT, CREDIT, 1, 0);
+		does(g, graph_enqueue, t + 11, C, WORK, CREDIT, 1, 0);
+		does(g, graph_wait_empty, t + 11, C, WAIT, TO_C, 1, 0);
+		does(g, graph_dequeue, t + 11, A, WORK, CREDIT, 1, 0);
+	}
+	finish(g, A);
+	assert_length(g, 0, 11 * ROUNDS);
+	assert_length(g, 1, 7 * ROUNDS);
+	assert_true(path_state(g, 0, C, WORK).path_ns == 6 * ROUNDS);
+	assert_true(path_state(g, 0, B, WORK).path_ns == 4 * ROUNDS);
+	assert_true(path_state(g, 1, A, WORK).path_ns == 7 * ROUNDS);
+	graph_free(g);
+}
+
+/* A condition variable: signalled at 10, the mutex is free at 14, the waiter runs at 15. */
+static void two_dependences(void **unused)
+{
+	enum { RUN, WAIT, COND_LATENCY, MUTEX_LATENCY, NR_STATES };
+	enum { COND, MUTEX };
+	const struct graph_edit no_mutex[] = {{GRAPH_EDIT_IGNORE_QUEUE, MUTEX, 0}};
+	const struct graph_edit no_cond[] = {{GRAPH_EDIT_IGNORE_QUEUE, COND, 0}};
+	const struct graph_scenario sc[] = {{no_mutex, 1}, {no_cond, 1}};
+	struct graph *g = open_scenarios(sc, 2, true);
+	const struct graph_path_edge *path;
+	size_t nr;
+
+	(void)unused;
+	add(g, 2, NR_STATES);
+	add_queue(g, 0, 0, COND_LATENCY);
+	add_queue(g, 0, 1, MUTEX_LATENCY);
+	start(g, 0, 0, RUN);
+	link_from(g, 0, 1, RUN, 0);
+	does(g, graph_wait_empty, 3, 1, WAIT, COND, 1, 0);
+	does(g, graph_dequeue, 8, 0, RUN, MUTEX, 1, 0);
+	does(g, graph_enqueue, 10, 0, RUN, COND, 1, 0);
+	does(g, graph_enqueue, 14, 0, RUN, MUTEX, 1, 0);
+	does(g, graph_dequeue, 15, 1, RUN, COND, 1, GRAPH_MORE);
+	does(g, graph_dequeue, 15, 1, RUN, MUTEX, 1, 0);
+	state(g, 18, 1, RUN);
+	finish(g, 1);
+	assert_length(g, 0, 18);
+	assert_true(path_state(g, 0, 1, MUTEX_LATENCY).latency_ns == 1);
+	assert_length(g, 1, 14); /* 10, woken 1 later, 3 */
+	assert_length(g, 2, 17); /* the wait was none; the mutex orders: 14, 3 */
+	assert_int_equal(graph_path(g, &path, &nr, NULL), BASE_OK);
+	assert_int_equal(path[nr - 2].queue, MUTEX);
+	assert_int_equal(path[nr - 2].begin_ns, 14);
+	graph_free(g);
+}
+
+/* A processor that becomes free after the lock explains the rest of the wait; one free before does
+ * not. */
+static void optional_dependence(void **unused)
+{
+	enum { RUN, WAIT, LOCK_LATENCY, CPU_LATENCY, NR_STATES };
+	enum { LOCK, CPU };
+	struct graph *g = open_scenarios(NULL, 0, false);
+
+	(void)unused;
+	add(g, 3, NR_STATES);
+	add_queue(g, 0, 0, LOCK_LATENCY);
+	add_queue(g, 0, 0, CPU_LATENCY);
+	start(g, 0, 0, RUN);
+	link_from(g, 0, 1, RUN, 0);
+	link_from(g, 0, 2, RUN, 0);
+	does(g, graph_wait_empty, 1, 1, WAIT, LOCK, 1, 0);
+	does(g, graph_enqueue, 10, 0, RUN, LOCK, 1, 0);
+	does(g, graph_enqueue, 20, 2, RUN, CPU, 1, 0);
+	does(g, graph_dequeue, 22, 1, RUN, LOCK, 1, GRAPH_MORE);
+	does(g, graph_dequeue, 22, 1, RUN, CPU, 1, GRAPH_OPTIONAL);
+	does(g, graph_wait_empty, 30, 1, WAIT, LOCK, 1, 0);
+	does(g, graph_enqueue, 31, 2, RUN, CPU, 1, 0);
+	does(g, graph_enqueue, 40, 0, RUN, LOCK, 1, 0);
+	does(g, graph_dequeue, 45, 1, RUN, LOCK, 1, GRAPH_MORE);
+	does(g, graph_dequeue, 45, 1, RUN, CPU, 1, GRAPH_OPTIONAL);
+	finish(g, 1);
+	assert_length(g, 0, 45);
+	/* The second wait leads to actor 0 (40) and hides the first. */
+	assert_true(path_state(g, 0, 1, LOCK_LATENCY).latency_ns == 5);
+	assert_true(path_state(g, 0, 0, RUN).path_ns == 40);
+	assert_int_equal(graph_queue_stats(g, CPU)->nr_latencies, 1);
+	assert_int_equal(graph_queue_stats(g, CPU)->latency_ns, 2);
+	assert_int_equal(graph_queue_stats(g, LOCK)->latency_ns, 5);
+	graph_free(g);
+}
+
+/* A dependence that nobody waited for weighs nothing, but holds in an edited lane. */
+static void order_without_waiting(void **unused)
+{
+	enum { RUN, WORK, LATENCY, NR_STATES };
+	const struct graph_edit quick[] = {{GRAPH_EDIT_SCALE_STATE, WORK, 0}};
+	const struct graph_scenario sc[] = {{quick, 1}};
+	struct graph *g = open_scenarios(sc, 1, false);
+	uint32_t q;
+
+	(void)unused;
+	add(g, 2, NR_STATES);
+	q = add_queue(g, 0, 0, LATENCY);
+	start(g, 0, 0, RUN);
+	link_from(g, 0, 1, WORK, 0);
+	does(g, graph_enqueue, 60, 0, RUN, q, 1, 0);
+	does(g, graph_dequeue, 100, 1, WORK, q, 1, 0);
+	state(g, 110, 1, RUN);
+	finish(g, 1);
+	assert_length(g, 0, 110);
+	assert_length(g, 1, 60);
+	assert_true(path_state(g, 1, 1, LATENCY).visits == 1);
+	assert_true(path_state(g, 1, 1, LATENCY).path_ns == 0);
+	graph_free(g);
+}
+
+/* Which units are taken: from the front, the back, only the newest, more than there are. */
+static void units_of_a_queue(void **unused)
+{
+	enum { RUN, LATENCY, NR_STATES };
+	struct graph *g = open_scenarios(NULL, 0, false);
+	const struct graph_queue_stats *st;
+	uint32_t q, endless;
+
+	(void)unused;
+	add(g, 2, NR_STATES);
+	q = add_queue(g, 0, 2, LATENCY);
+	endless = add_queue(g, 0, GRAPH_UNLIMITED, LATENCY);
+	start(g, 0, 0, RUN);
+	link_from(g, 0, 1, RUN, 0);
+	does(g, graph_enqueue, 1, 0, RUN, q, 10, 0);
+	assert_int_equal(graph_queue_units(g, q), 12);
+	does(g, graph_dequeue, 2, 0, RUN, q, 3, GRAPH_BACK);
+	assert_int_equal(graph_queue_units(g, q), 9);
+	does(g, graph_peek, 3, 1, RUN, q, 4, 0);
+	assert_int_equal(graph_queue_units(g, q), 9);
+	does(g, graph_peek, 3, 1, RUN, q, GRAPH_ALL, GRAPH_LAST);
+	assert_int_equal(graph_queue_units(g, q), 7); /* the two that nobody put are older */
+	does(g, graph_resize, 4, 0, RUN, q, 5, 0);
+	assert_int_equal(graph_queue_units(g, q), 5);
+	does(g, graph_resize, 4, 0, RUN, q, 8, 0);
+	assert_int_equal(graph_queue_units(g, q), 8);
+	does(g, graph_dequeue, 5, 1, RUN, q, 11, 0);
+	assert_int_equal(graph_queue_units(g, q), 0);
+	does(g, graph_dequeue, 5, 1, RUN, q, GRAPH_ALL, 0);
+	does(g, graph_dequeue, 5, 1, RUN, endless, 1000, 0);
+	st = graph_queue_stats(g, q);
+	assert_int_equal(st->underflows, 3);
+	assert_int_equal(graph_queue_stats(g, endless)->underflows, 0);
+	assert_int_equal(st->enqueued, 13);
+	assert_int_equal(st->dequeued, 15);
+	assert_int_equal(st->max_units, 12);
+	assert_int_equal(st->units_time, st->residence_ns); /* Little's law: all were taken */
+	finish(g, GRAPH_ANY_ACTOR);
+	graph_free(g);
+}
+
+/* A timer needs no explanation; a processor given away while waiting carries the path until then.
+ */
+static void explained_and_aside(void **unused)
+{
+	enum { RUN, SLEEP, WAIT, LATENCY, NR_STATES };
+	struct graph *g = open_scenarios(NULL, 0, false);
+	uint32_t cpu;
+
+	(void)unused;
+	add(g, 2, NR_STATES);
+	cpu = add_queue(g, 0, 0, LATENCY);
+	start(g, 0, 0, RUN);
+	link_from(g, 0, 1, RUN, 0);
+	does(g, graph_wait_empty, 2, 1, WAIT, cpu, 1, 0);
+	does(g, graph_wait, 10, 0, SLEEP, 0, 0, 0);
+	does(g, graph_enqueue, 15, 0, RUN, cpu, 1, GRAPH_ASIDE);
+	does(g, graph_dequeue, 17, 1, RUN, cpu, 1, 0);
+	state(g, 20, 1, RUN);
+	does(g, graph_state, 30, 0, RUN, 0, 0, GRAPH_EXPLAINED);
+	finish(g, 1);
+	assert_length(g, 0, 20);
+	assert_true(path_state(g, 0, 0, SLEEP).path_ns == 5);
+	assert_true(path_state(g, 0, 0, SLEEP).unexplained_ns == 0);
+	assert_true(path_state(g, 0, 1, LATENCY).latency_ns == 2);
+	graph_free(g);
+}
+
+/* An actor that nobody started has no path until it gets units; then the time since is charged. */
+static void path_by_dequeue(void **unused)
+{
+	enum { RUN, LATENCY, NR_STATES };
+	struct graph *g = open_scenarios(NULL, 0, false);
+	struct graph_lane_result r;
+	const struct graph_state_totals *totals;
+	size_t nr;
+	uint32_t q;
+
+	(void)unused;
+	add(g, 3, NR_STATES);
+	q = add_queue(g, 0, 0, LATENCY);
+	start(g, 10, 0, RUN);
+	state(g, 10, 1, RUN);
+	state(g, 10, 2, RUN);
+	does(g, graph_enqueue, 14, 0, RUN, q, 1, 0);
+	does(g, graph_dequeue, 20, 1, RUN, q, 1, 0);
+	state(g, 25, 1, RUN);
+	state(g, 99, 2, RUN); /* never gets one */
+	finish(g, GRAPH_ANY_ACTOR);
+	assert_length(g, 0, 15);
+	assert_true(path_state(g, 0, 1, LATENCY).latency_ns == 6);
+	assert_int_equal(graph_totals(g, &totals, &nr, NULL), BASE_OK);
+	assert_int_equal(nr, 3);
+	assert_int_equal(totals[2].total_ns, 89);
+	graph_free(g);
+
+	g = open_scenarios(NULL, 0, false);
+	add(g, 1, NR_STATES);
+	state(g, 5, 0, RUN);
+	finish(g, 0);
+	assert_int_equal(graph_lane(g, 0, &r, NULL), BASE_OK);
+	assert_false(r.found);
+	assert_int_equal(graph_lane(g, 1, &r, NULL), BASE_ERR_NOTFOUND);
+	graph_free(g);
+}
+
+static void bad_options(void **unused)
+{
+	const struct graph_edit nan[] = {{GRAPH_EDIT_SCALE_STATE, 0, NAN}};
+	const struct graph_edit negative[] = {{GRAPH_EDIT_SCALE_STATE, 0, -1}};
+	struct graph_scenario sc[GRAPH_LANES_MAX] = {{nan, 1}};
+	struct graph_options o = {.size = sizeof o, .scenario = sc, .nr_scenarios = 1};
+	struct base_err err = {0};
+	struct graph *g;
+
+	(void)unused;
+	assert_int_equal(graph_new(&o, &g, &err), BASE_ERR_USAGE);
+	assert_null(g);
+	sc[0].edit = negative;
+	assert_int_equal(graph_new(&o, &g, &err), BASE_ERR_USAGE);
+	sc[0].nr_edits = 0;
+	o.nr_scenarios = GRAPH_LANES_MAX;
+	assert_int_equal(graph_new(&o, &g, &err), BASE_ERR_LIMIT);
+	o.nr_scenarios = GRAPH_LANES_MAX - 1;
+	assert_int_equal(graph_new(&o, &g, &err), BASE_OK);
+	graph_free(g);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(stack_and_driver),
 		cmocka_unit_test(lock_ladder),
 		cmocka_unit_test(unexplained),
+		cmocka_unit_test(bounded_queue),
+		cmocka_unit_test(unknown_capacity),
+		cmocka_unit_test(fork_and_join),
+		cmocka_unit_test(resource_loop),
+		cmocka_unit_test(two_dependences),
+		cmocka_unit_test(optional_dependence),
+		cmocka_unit_test(order_without_waiting),
+		cmocka_unit_test(units_of_a_queue),
+		cmocka_unit_test(explained_and_aside),
+		cmocka_unit_test(path_by_dequeue),
+		cmocka_unit_test(bad_options),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
