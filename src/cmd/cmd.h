@@ -94,6 +94,7 @@ struct cmd {
 	size_t nr_operands;
 	struct cmd_terminal term;
 	struct cmd_progress progress;
+	bool answer_on_stderr; /* standard output is the recorded program's */
 	struct base_err err;
 };
 

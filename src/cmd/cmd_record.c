@@ -46,7 +46,7 @@ const struct cmd_details cmd_details_record = {
 
 static const struct cmd_details default_details = {
 	.usage = "[OPTIONS] PROG [ARG...]",
-	.about = "Records PROG, then says what its critical path is made of.",
+	.about = "Records PROG, then says, on standard error, what its critical path is made of.",
 	.option = default_option,
 	.nr_options = BASE_COUNT(default_option),
 	.example = {"longpole ./server --threads 8"},
@@ -184,6 +184,8 @@ static int run_default(struct cmd *c)
 	int exit_status = record(c, buf, &path);
 	if (!path)
 		return exit_status;
+	c->answer_on_stderr =
+		true; /* `longpole gzip -c f >f.gz` must write what gzip alone writes */
 	int analysed = cmd_report_trace(c, path, cmd_given(c, "full"), cmd_given(c, "json"));
 	return exit_status ? exit_status : analysed == CMD_OK ? 0 : RECORD_EXIT_OURS;
 }

@@ -58,8 +58,9 @@ void cmd_terminal_init(struct cmd_terminal *t, enum cmd_when color)
 
 struct report_style cmd_style(const struct cmd *c)
 {
-	return (struct report_style){
-		.utf8 = c->term.utf8, .color = c->term.color_out, .columns = c->term.columns};
+	return (struct report_style){.utf8 = c->term.utf8,
+		.color = c->answer_on_stderr ? c->term.color_err : c->term.color_out,
+		.columns = c->term.columns};
 }
 
 /* ---- messages
@@ -176,11 +177,12 @@ int cmd_write(struct cmd *c, struct base_str *text)
 			c, base_fail(&c->err, BASE_ERR_NOMEM, "out of memory for the answer"));
 	}
 	size_t length = text->length;
-	bool written = fwrite(base_str_text(text), 1, length, stdout) == length && !fflush(stdout);
+	FILE *to = c->answer_on_stderr ? stderr : stdout;
+	bool written = fwrite(base_str_text(text), 1, length, to) == length && !fflush(to);
 	base_str_fini(text);
 	if (written)
 		return CMD_OK;
-	return cmd_fail(c, base_fail_errno(&c->err, errno, "standard output: writing the answer"));
+	return cmd_fail(c, base_fail_errno(&c->err, errno, "writing the answer"));
 }
 
 static int add_json(const char *bytes, size_t length, void *ctx)
