@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* report_fixture.h - small hand-made traces with known answers, for tests of report and format.
+ * Times in us. */
+#ifndef LONGPOLE_TEST_REPORT_FIXTURE_H
+#define LONGPOLE_TEST_REPORT_FIXTURE_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <math.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "model/model.h"
+
+/* cmocka's own compares floats, which cannot tell a million nanoseconds from one more. */
+static inline void near_at(double is, double want, double within, const char *file, int line)
+{
+	if (!(fabs(is - want) <= within))
+		print_message("%s:%d: %.9g instead of %.9g\n", file, line, is, want);
+	_assert_true(fabs(is - want) <= within, "near", file, line);
+}
+#define assert_near(is, want, within) near_at(is, want, within, __FILE__, __LINE__)
+
+struct bench {
+	char path[64];
+	struct trace_writer *w;
+	uint32_t nr_strings, nr_sites, nr_objects, nr_streams, nr_processes;
+	struct trace_reader *reader;
+	struct base_err err;
+};
+
+static inline void put(struct bench *b, struct trace_record r)
+{
+	r.time_ns *= 1000;
+	assert_int_equal(trace_writer_put(b->w, &r, &b->err), BASE_OK);
+}
+
+#define PUT(b, at, by, what, ...)                                                                  \
+	put(b, (struct trace_record){.time_ns = (at),                                              \
+		       .stream = (by),                                                             \
+		       .kind = TRACE_##what,                                                       \
+		       .u.what = {__VA_ARGS__}})
+
+static inline uint32_t string(struct bench *b, const char *s)
+{
+	uint32_t id = ++b->nr_strings;
+	PUT(b, 0, 0, string, .string = id, .text = {s, (uint32_t)strlen(s)});
+	return id;
+}
+
+static inline uint32_t process(struct bench *b, const char *name)
+{
+	uint32_t id = ++b->nr_processes, text = string(b, name);
+	PUT(b, 0, 0, process, .process = id, .pid = 100, .name = text, .command = text);
+	return id;
+}
+
+static inline void stream(struct bench *b, uint32_t of)
+{
+	uint32_t id = ++b->nr_streams;
+	PUT(b, 0, 0, stream, .stream = id, .process = of, .tid = 100 + id);
+}
+
+static inline uint32_t site(struct bench *b, const char *function)
+{
+	uint32_t id = ++b->nr_sites, text = string(b, function);
+	PUT(b, 0, 0, site, .site = id, .offset = id * 16);
+	PUT(b, 0, 0, symbol, .site = id, .function = text, .line = id);
+	return id;
+}
+
+static inline uint32_t mutex(struct bench *b, const char *name)
+{
+	uint32_t id = ++b->nr_objects, text = string(b, name);
+	PUT(b, 0, 0, object, .object = id, .process = 1, .type = TRACE_OBJECT_mutex,
+		.address = id * 64, .name = text);
+	return id;
+}
+
+static inline void start(struct bench *b)
+{
+	*b = (struct bench){.path = "/tmp/longpole-test-report-XXXXXX"};
+	int fd = mkstemp(b->path);
+	assert_true(fd >= 0);
+	close(fd);
+	struct trace_info info = {
+		.size = sizeof info, .host = "h", .command = "c", .tool = "t", .nr_processors = 2};
+	assert_int_equal(trace_writer_open(b->path, &info, &b->w, &b->err), BASE_OK);
+}
+
+static inline void end(struct bench *b, uint64_t at)
+{
+	PUT(b, at, 1, thread_end);
+	PUT(b, at, 1, process_end, .status = 0);
+	assert_int_equal(trace_writer_close(b->w, &b->err), BASE_OK);
+	assert_int_equal(trace_reader_open(b->path, NULL, &b->reader, &b->err), BASE_OK);
+}
+
+static inline void finish(struct bench *b)
+{
+	trace_reader_close(b->reader);
+	unlink(b->path);
+}
+
+/*
+ * Main creates `slow` (15 to 1000) and `fast` (25 to 600) and joins both. With slow's time
+ * multiplied by f, the run takes max(16 + 985 f, 600): what slow has above 600 helps, and no more.
+ */
+static inline void slow_and_fast(struct bench *b)
+{
+	start(b);
+	uint32_t p = process(b, "prog"), slow = site(b, "slow"), fast = site(b, "fast");
+	uint32_t from = site(b, "main");
+	for (unsigned i = 0; i < 3; i++)
+		stream(b, p);
+	PUT(b, 0, 1, process_begin, .token = 0);
+	PUT(b, 0, 1, thread_begin, .token = 0, .handle = 1000);
+	PUT(b, 10, 1, thread_create, .token = 1, .site = from);
+	PUT(b, 15, 2, thread_begin, .token = 1, .handle = 2000, .site = slow);
+	PUT(b, 20, 1, thread_create, .token = 2, .site = from);
+	PUT(b, 25, 3, thread_begin, .token = 2, .handle = 2001, .site = fast);
+	PUT(b, 30, 1, join_wait, .handle = 2000);
+	PUT(b, 600, 3, thread_end);
+	PUT(b, 1000, 2, thread_end);
+	PUT(b, 1001, 1, join_done, .handle = 2000);
+	PUT(b, 1001, 1, join_wait, .handle = 2001);
+	PUT(b, 1001, 1, join_done, .handle = 2001);
+	end(b, 1001);
+}
+
+/* Two workers take turns in mutex m, 100 us each, 8 times; hardly anything else happens. Samples
+ * say f, 3 of 4. */
+static inline void taking_turns(struct bench *b)
+{
+	start(b);
+	uint32_t p = process(b, "prog"), work = site(b, "work"), f = site(b, "fill"), g = site(b, "g");
+	uint32_t m = mutex(b, "m"), from = site(b, "main");
+	for (unsigned i = 0; i < 3; i++)
+		stream(b, p);
+	PUT(b, 0, 1, process_begin, .token = 0);
+	PUT(b, 0, 1, thread_begin, .token = 0, .handle = 1000);
+	for (unsigned i = 0; i < 2; i++) {
+		PUT(b, 1 + i, 1, thread_create, .token = 1 + i, .site = from);
+		PUT(b, 1 + i, 2 + i, thread_begin, .token = 1 + i, .handle = 2000 + i,
+			.site = work);
+	}
+	PUT(b, 3, 1, join_wait, .handle = 2001);
+	PUT(b, 3, 2, lock_acquire, .object = m, .site = work);
+	PUT(b, 3, 3, lock_wait, .object = m, .site = work);
+	uint64_t at = 3;
+	for (unsigned i = 0; i < 8; i++, at += 101) {
+		uint32_t owner = 2 + i % 2, other = 5 - owner;
+		for (unsigned k = 0; k < 4; k++)
+			PUT(b, at + 20 * (k + 1), owner, sample, .site = k < 3 ? f : g);
+		PUT(b, at + 100, owner, lock_release, .object = m, .site = work);
+		if (i >= 6)
+			PUT(b, at + 100, owner, thread_end);
+		else
+			PUT(b, at + 100, owner, lock_wait, .object = m, .site = work);
+		if (i < 7)
+			PUT(b, at + 101, other, lock_acquire, .object = m, .site = work);
+	}
+	PUT(b, at, 1, join_done, .handle = 2001);
+	PUT(b, at, 1, join_wait, .handle = 2000);
+	PUT(b, at, 1, join_done, .handle = 2000);
+	end(b, at);
+}
+
+#endif

@@ -1,0 +1,367 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_report.c - known answers of opportunities and what-if; the edit grammar; rendering. */
+#include "report_fixture.h"
+
+#include "report/report.h"
+
+static struct report_run run_of(const struct bench *b)
+{
+	return (struct report_run){.reader = b->reader, .trace_path = "a.lpt"};
+}
+
+static struct report *build(struct bench *b)
+{
+	struct report_run run = run_of(b);
+	struct report_options opts = {.size = sizeof opts, .nr_opportunities_max = 10};
+	struct report *r = NULL;
+	enum base_status s = report_build(&run, &opts, &r, &b->err);
+	if (s != BASE_OK)
+		print_message("%s\n", b->err.cause[0]);
+	assert_int_equal(s, BASE_OK);
+	return r;
+}
+
+static const struct report_opportunity *opportunity(const struct report *r, const char *part)
+{
+	for (size_t i = 0; i < r->nr_opportunities; i++)
+		if (strstr(r->opportunity[i].state, part))
+			return &r->opportunity[i];
+	fail_msg("no opportunity '%s'", part);
+	return NULL;
+}
+
+static void opportunity_until_the_other_thread(void **state)
+{
+	(void)state;
+	struct bench b;
+	slow_and_fast(&b);
+	struct report *r = build(&b);
+	const struct report_opportunity *o = opportunity(r, "slow");
+	assert_near(r->elapsed_ns, 1001e3, 1e-3);
+	assert_near(r->explained_share, 1, 1e-9);
+	assert_near(o->path_ns, 985e3, 1e-3);
+	assert_near(o->predicted_ns[0], (16 + 985 * 0.9) * 1e3, 1);
+	assert_near(o->predicted_ns[1], (16 + 985 * 0.75) * 1e3, 1);
+	assert_near(o->predicted_ns[2], 600e3, 1);
+	assert_near(o->predicted_ns[3], 600e3, 1);
+	assert_near(o->useful_reduction, 1 - 584.0 / 985, 1e-6);
+	assert_true(o->useful_exact);
+	assert_non_null(strstr(o->next, "fast"));
+	assert_non_null(
+		strstr(r->finding, "98 % of the time the critical path is computing in slow()"));
+	report_free(r);
+	finish(&b);
+}
+
+static void turns_in_a_lock(void **state)
+{
+	(void)state;
+	struct bench b;
+	taking_turns(&b);
+	struct report *r = build(&b);
+	const struct report_row *row = &r->row[0];
+	assert_string_equal(row->state, "holding mutex m");
+	assert_int_equal(row->kind, MODEL_STATE_hold);
+	assert_near(row->path_ns, 800e3, 1e-3);
+	assert_int_equal(row->nr_actors, 2);
+	assert_string_equal(row->actor, "prog/work \xc3\x97"
+					"2");
+	assert_near(row->waiting_share, 0, 1e-9);
+	assert_int_equal(row->nr_functions, 2);
+	assert_string_equal(row->function[0].name, "fill");
+	assert_near(row->function[0].share, 0.75, 1e-9);
+	assert_true(row->function[0].share_low < 0.75 && row->function[0].share_high > 0.75);
+	assert_non_null(strstr(r->finding, "inside mutex m (taken at work"));
+	assert_non_null(strstr(r->finding, "by 2 threads (prog/work) one after another"));
+	const struct report_opportunity *o = opportunity(r, "holding mutex m");
+	assert_near(o->predicted_ns[2], (11 + 400) * 1e3, 1);
+	assert_near(o->useful_reduction, 1, 1e-6);
+	double sum = 0;
+	for (size_t i = 0; i < r->nr_rows; i++)
+		sum += r->row[i].share;
+	assert_near(sum, 1, 1e-9);
+	report_free(r);
+	finish(&b);
+}
+
+/* ---- what-if
+ * ------------------------------------------------------------------------------------- */
+
+static struct report_whatif *try_words(
+	struct bench *b, size_t nr, char *const *word, enum base_status want)
+{
+	struct report_run run = run_of(b);
+	struct report_scenarios s = {0};
+	struct report_whatif *w = NULL;
+	assert_int_equal(report_scenarios_words(&s, word, nr, &b->err), BASE_OK);
+	assert_int_equal(report_whatif_build(&run, &s, &w, &b->err), want);
+	report_scenarios_fini(&s);
+	return w;
+}
+#define TRY(b, want, ...)                                                                          \
+	try_words(b, sizeof((const char *[]){__VA_ARGS__}) / sizeof(char *),                       \
+		(char *const *)(const char *[]){__VA_ARGS__}, want)
+
+static void scenarios_side_by_side(void **state)
+{
+	(void)state;
+	struct bench b;
+	slow_and_fast(&b);
+	struct report_whatif *w = TRY(&b, BASE_OK, "scale", "slow=-20%", "--", "remove", "slow",
+		"--", "scale", "*slow=+10%", "--", "remove", "slow", "remove", "running fast");
+	assert_int_equal(w->nr_predictions, 4);
+	assert_near(w->prediction[0].length_ns, (16 + 985 * 0.8) * 1e3, 1);
+	assert_near(w->prediction[1].length_ns, 600e3, 1);
+	assert_near(w->prediction[2].length_ns, (16 + 985 * 1.1) * 1e3, 1);
+	assert_near(w->prediction[3].length_ns, 30e3, 1); /* main, up to its first join */
+	assert_non_null(strstr(w->prediction[1].next, "fast"));
+	assert_false(w->prediction[0].estimated);
+	report_whatif_free(w);
+	finish(&b);
+}
+
+static void function_is_an_estimate(void **state)
+{
+	(void)state;
+	struct bench b;
+	taking_turns(&b);
+	struct report_whatif *w = TRY(&b, BASE_OK, "remove", "fill", "--", "remove", "mutex m");
+	const struct report_prediction *p = &w->prediction[0];
+	assert_true(p->estimated);
+	assert_near(p->length_ns, (11 + 800 * 0.25) * 1e3, 1);
+	assert_true(p->low_ns < p->length_ns && p->length_ns < p->high_ns);
+	assert_true(p->speedup_low < p->speedup && p->speedup < p->speedup_high);
+	assert_false(w->prediction[1].estimated);
+	assert_near(w->prediction[1].length_ns, 4e3, 1); /* its hand-overs, too */
+	report_whatif_free(w);
+	finish(&b);
+}
+
+static void pattern_without_match(void **state)
+{
+	(void)state;
+	struct bench b;
+	slow_and_fast(&b);
+	assert_null(TRY(&b, BASE_ERR_NOTFOUND, "remove", "nothing like it"));
+	assert_non_null(strstr(b.err.cause[0], "slow")); /* says what there is */
+	assert_null(TRY(&b, BASE_ERR_NOTFOUND, "ignore-queue", "nothing like it"));
+	finish(&b);
+}
+
+static void grammar(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *text;
+		size_t nr_scenarios, nr_first;
+		const char *error;
+	} given[] = {
+		{"scale 'a b'=-50%\n", 1, 1, NULL},
+		{"# all\n\nscale a=x2\nremove b # gone\n\n\n  \nignore-queue \"q 1\"\n", 2, 2,
+			NULL},
+		{"scale a=-50%\n# between\nremove b\n", 1, 2, NULL},
+		{"", 0, 0, NULL},
+		{"scale a\n", 0, 0, "f:1: 'scale a': the amount is missing or wrong"},
+		{"remove a\nscale a=50%\n", 0, 0, "f:2:"},
+		{"scale a=-101%\n", 0, 0, "f:1:"},
+		{"scale a=xnan\n", 0, 0, "f:1:"},
+		{"scale =-10%\n", 0, 0, "pattern is empty"},
+		{"shrink a\n", 0, 0, "'shrink' is no edit"},
+		{"remove a b\n", 0, 0, "quotes"},
+		{"remove 'a b\n", 0, 0, "a quote is not closed"},
+		{"remove\n", 0, 0, "needs one pattern"},
+	};
+	for (size_t i = 0; i < BASE_COUNT(given); i++) {
+		struct report_scenarios s = {0};
+		struct base_err err = {0};
+		enum base_status st = report_scenarios_text(&s, given[i].text, "f", &err);
+		if (given[i].error) {
+			assert_int_equal(st, BASE_ERR_USAGE);
+			assert_non_null(strstr(err.cause[0], given[i].error));
+		} else {
+			assert_int_equal(st, BASE_OK);
+			assert_int_equal(s.nr, given[i].nr_scenarios);
+			if (s.nr)
+				assert_int_equal(s.scenario[0].nr_edits, given[i].nr_first);
+		}
+		report_scenarios_fini(&s);
+	}
+	assert_true(report_pattern_matches("lock", "my_lock 1"));
+	assert_false(report_pattern_matches("Lock", "my_lock 1"));
+	assert_true(report_pattern_matches("my*1", "my_lock 1"));
+	assert_false(report_pattern_matches("lock*", "my_lock 1"));
+}
+
+/* ---- path and queues
+ * --------------------------------------------------------------------------------- */
+
+static void path_adds_up(void **state)
+{
+	(void)state;
+	struct bench b;
+	taking_turns(&b);
+	struct report_run run = run_of(&b);
+	struct report_path_options opts = {.size = sizeof opts, .limit = 3};
+	struct report_path *p = NULL;
+	assert_int_equal(report_path_build(&run, &opts, &p, &b.err), BASE_OK);
+	double sum = 0;
+	for (size_t i = 0; i < p->nr_steps; i++)
+		sum += p->step[i].weight_ns;
+	assert_near(sum, p->elapsed_ns, 1e-3);
+	struct base_str text = {0};
+	struct report_style st = {.columns = 100};
+	report_path_text(&text, p, &opts, &st);
+	unsigned lines = 0, holds = 0;
+	for (const char *at = base_str_text(&text); (at = strchr(at, '\n')); at++)
+		lines++;
+	for (const char *at = base_str_text(&text); (at = strstr(at, "holding mutex m")); at++)
+		holds++;
+	assert_int_equal(holds, 3);
+	assert_true(lines <= 2 + 3 + 4); /* heading, steps, what is between them */
+	base_str_fini(&text);
+	report_path_free(p);
+	finish(&b);
+}
+
+static void queues_count_waits(void **state)
+{
+	(void)state;
+	struct bench b;
+	taking_turns(&b);
+	struct report_run run = run_of(&b);
+	struct report_queues *q = NULL;
+	assert_int_equal(report_queues_build(&run, "mutex", &q, &b.err), BASE_OK);
+	assert_int_equal(q->nr_queues, 1);
+	assert_string_equal(q->queue[0].name, "mutex m");
+	assert_int_equal(q->queue[0].s.nr_waits_data, 7);
+	assert_int_equal(q->queue[0].s.wait_data_ns, (101 + 6 * 102) * 1000);
+	assert_int_equal(q->queue[0].s.dequeued, 8);
+	report_queues_free(q);
+	assert_int_equal(report_queues_build(&run, "no such", &q, &b.err), BASE_ERR_NOTFOUND);
+	finish(&b);
+}
+
+/* ---- rendering
+ * ---------------------------------------------------------------------------------------- */
+
+static void render(const struct report *r, struct base_str *out, bool utf8, bool color)
+{
+	struct report_style st = {.utf8 = utf8, .color = color, .columns = 80};
+	report_text(out, r, &st);
+	assert_false(out->failed);
+}
+
+static void text_fits_and_is_plain(void **state)
+{
+	(void)state;
+	struct bench b;
+	taking_turns(&b);
+	struct report *r = build(&b);
+	struct base_str plain = {0}, again = {0}, colored = {0};
+	render(r, &plain, false, false);
+	render(r, &again, false, false);
+	render(r, &colored, true, true);
+	assert_string_equal(base_str_text(&plain), base_str_text(&again));
+	unsigned lines = 0;
+	for (const char *p = base_str_text(&plain); *p; p++) {
+		assert_true(*p == '\n' || (*p >= 0x20 && *p < 0x7f));
+		lines += *p == '\n';
+	}
+	assert_in_range(lines, 8, 25);
+	assert_non_null(strstr(base_str_text(&plain), "prog/work x2"));
+	assert_non_null(strstr(base_str_text(&plain), "fill 75 %"));
+	assert_non_null(strstr(
+		base_str_text(&plain), "longpole whatif a.lpt scale 'holding mutex m'=-50%"));
+	assert_non_null(strstr(base_str_text(&colored), "\033[1m"));
+	base_str_fini(&plain);
+	base_str_fini(&again);
+	base_str_fini(&colored);
+	report_free(r);
+	finish(&b);
+}
+
+static void json_says_the_same(void **state)
+{
+	(void)state;
+	struct bench b;
+	slow_and_fast(&b);
+	struct report *r = build(&b);
+	json_t *j = report_json(r);
+	assert_non_null(j);
+	assert_string_equal(json_string_value(json_object_get(j, "schema")), "longpole/report/1");
+	const json_t *result = json_object_get(j, "result");
+	assert_int_equal(json_integer_value(json_object_get(result, "elapsed_ns")), 1001000);
+	assert_int_equal(json_array_size(json_object_get(result, "path")), r->nr_rows);
+	assert_int_equal(json_array_size(json_object_get(result, "opportunities")),
+		r->nr_opportunities * REPORT_LEVELS);
+	json_decref(j);
+	report_free(r);
+	finish(&b);
+}
+
+static void foreign_texts_are_cleaned(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *from, *to;
+	} given[] = {
+		{"plain", "plain"},
+		{"a\033[2Jb\n", "a?[2Jb?"},
+		{"\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80", "\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80"},
+		{"\xff", "\xef\xbf\xbd"},
+		{"\xc0\x80", "\xef\xbf\xbd\xef\xbf\xbd"},                 /* overlong */
+		{"\xed\xa0\x80", "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"}, /* surrogate */
+		{"\xc2\x9b"
+		 "31m",
+			"?31m"}, /* C1: starts a sequence */
+		{"\xe2\x82", "\xef\xbf\xbd\xef\xbf\xbd"},
+	};
+	for (size_t i = 0; i < BASE_COUNT(given); i++) {
+		struct base_str s = {0};
+		report_clean_add(&s, given[i].from);
+		assert_string_equal(base_str_text(&s), given[i].to);
+		json_t *j = json_string(base_str_text(&s));
+		assert_non_null(j);
+		json_decref(j);
+		base_str_fini(&s);
+	}
+}
+
+static void survives_lack_of_memory(void **state)
+{
+	(void)state;
+	struct bench b;
+	taking_turns(&b);
+	struct report_run run = run_of(&b);
+	struct report_options opts = {.size = sizeof opts, .nr_opportunities_max = 4};
+	struct report *r = NULL;
+	enum base_status s = BASE_ERR_NOMEM;
+	for (uint64_t n = 1; s != BASE_OK; n++) {
+		assert_true(n < 5000);
+		base_alloc_fail_nth(n);
+		s = report_build(&run, &opts, &r, &b.err);
+		base_alloc_fail_nth(0);
+		assert_true(s == BASE_OK || s == BASE_ERR_NOMEM);
+	}
+	report_free(r);
+	finish(&b);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(opportunity_until_the_other_thread),
+		cmocka_unit_test(turns_in_a_lock),
+		cmocka_unit_test(scenarios_side_by_side),
+		cmocka_unit_test(function_is_an_estimate),
+		cmocka_unit_test(pattern_without_match),
+		cmocka_unit_test(grammar),
+		cmocka_unit_test(path_adds_up),
+		cmocka_unit_test(queues_count_waits),
+		cmocka_unit_test(text_fits_and_is_plain),
+		cmocka_unit_test(json_says_the_same),
+		cmocka_unit_test(foreign_texts_are_cleaned),
+		cmocka_unit_test(survives_lack_of_memory),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
