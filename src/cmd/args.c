@@ -199,6 +199,7 @@ bool cmd_parse(struct cmd *c, int argc, char **argv)
 		}
 		i++;
 	}
+	c->operand[c->nr_operands] = NULL; /* a program's argv ends so; argv[argc] is ours too */
 	const char *color = cmd_value(c, "color");
 	cmd_terminal_init(&c->term, !color            ? CMD_AUTO
 				    : *color == 'n'   ? CMD_NEVER
