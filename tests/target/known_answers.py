@@ -39,6 +39,13 @@ def matches(entry, expect):
     return any(re.search(expect, text) for text in texts_of(entry))
 
 
+def share_of(entry, expect):
+    """A state's share; when it is running in several functions, that of those which match."""
+    functions = entry.get("functions") or []
+    shares = [f["share"] for f in functions if re.search(expect, f.get("function") or "")]
+    return entry["share"] * (sum(shares) if shares else 1)
+
+
 def describe(entry):
     return "%s of kind %s, %.0f %% of it" % (" / ".join(t for t in texts_of(entry) if t), entry["kind"], entry["share"] * 100)
 
@@ -54,7 +61,7 @@ def judge(result, expect, kind, least, most, explained):
         return "the path's first state is not %s but %s" % (expect, describe(path[0]))
     if path[0]["kind"] != kind:
         return "the path's first state is not of kind %s: %s" % (kind, describe(path[0]))
-    share = sum(entry["share"] for entry in path if entry["kind"] == kind and matches(entry, expect))
+    share = sum(share_of(entry, expect) for entry in path if entry["kind"] == kind and matches(entry, expect))
     if not least <= share <= most:
         return "%s has %.1f %% of the path, not %.0f to %.0f %%" % (expect, share * 100, least * 100, most * 100)
     return None
