@@ -2,6 +2,7 @@
 /* cmd_dump.c - `longpole dump`: the trace's records, as they are. */
 #include "cmd/cmd.h"
 
+#include <errno.h>
 #include <string.h>
 
 enum { KINDS_MAX = 64, FLUSH_BYTES = 1 << 16, KIND_LIMIT = 256 };
@@ -88,7 +89,7 @@ static int flush(struct cmd *c, struct base_str *out)
 		return cmd_fail(
 			c, base_fail(&c->err, BASE_ERR_NOMEM, "out of memory for the text"));
 	if (fwrite(base_str_text(out), 1, length, stdout) != length)
-		return CMD_ENVIRONMENT;
+		return cmd_fail(c, base_fail_errno(&c->err, errno, "standard output: writing"));
 	base_str_reset(out);
 	return CMD_OK;
 }
@@ -238,8 +239,8 @@ int cmd_run_dump(struct cmd *c)
 	if (exit_status == CMD_OK && stats)
 		exit_status = print_stats(&d);
 	if (exit_status == CMD_OK && fflush(stdout))
-		exit_status = cmd_fail(
-			c, base_fail(&c->err, BASE_ERR_IO, "standard output: write failed"));
+		exit_status =
+			cmd_fail(c, base_fail_errno(&c->err, errno, "standard output: writing"));
 	health_notes(&d);
 	trace_reader_close(d.reader);
 	base_free(d.codec);

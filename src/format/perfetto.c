@@ -53,6 +53,7 @@ struct perfetto {
 	struct format_out out;
 	const struct format_input *in;
 	const struct trace_defs *defs;
+	struct format_threads threads;
 	struct base_strtab *names;
 	uint32_t nr_sent; /* names below this id have been sent */
 	struct base_str packet, event, part, label, interned;
@@ -203,11 +204,10 @@ static void send_tracks(struct perfetto *w)
 		uint64_t pid = s->process < d->nr_processes ? d->processes[s->process].pid : 0;
 		base_str_reset(&w->part);
 		base_str_reset(&w->label);
-		format_clean_add(&w->label, trace_text_of(d, s->name));
+		format_thread_name(&w->label, &w->threads, i);
 		add_number(&w->part, THREAD_PID, pid);
 		add_number(&w->part, THREAD_TID, s->tid);
-		if (w->label.length)
-			add_text(&w->part, THREAD_NAME, base_str_text(&w->label));
+		add_text(&w->part, THREAD_NAME, base_str_text(&w->label));
 		send_track(w, TRACK_THREAD | i, TRACK_PROCESS | s->process, NULL, DESCRIPTOR_THREAD,
 			&w->part);
 	}
@@ -319,6 +319,8 @@ enum base_status format_export_perfetto(const struct format_desc *f, const struc
 	(void)f;
 	enum base_status s = w.names ? format_path_init(&path, in, opts, err)
 				     : base_fail(err, BASE_ERR_NOMEM, "out of memory for names");
+	if (s == BASE_OK)
+		s = format_threads_init(&w.threads, in, err);
 	if (s == BASE_OK) {
 		send_tracks(&w);
 		s = send_path(&w, &path);
@@ -327,6 +329,7 @@ enum base_status format_export_perfetto(const struct format_desc *f, const struc
 		s = format_timeline(in, opts, send_slice, &w, err);
 	enum base_status closed = format_out_close(&w.out);
 	format_path_fini(&path);
+	format_threads_fini(&w.threads);
 	base_strtab_free(w.names);
 	struct base_str *texts[] = {&w.packet, &w.event, &w.part, &w.label, &w.interned};
 	for (size_t i = 0; i < BASE_COUNT(texts); i++)

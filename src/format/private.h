@@ -57,7 +57,15 @@ enum base_status format_guard(const struct format_input *in, const struct format
 /* "wait: mutex m", "read: pipe 12", "holds mutex m": into an empty string. */
 void format_slice_label(
 	struct base_str *out, const struct trace_defs *d, const struct format_slice *s);
-void format_thread_name(struct base_str *out, const struct trace_defs *d, uint32_t stream);
+/* "prog/worker 1234": its own name if it has one, else its start routine's. */
+struct format_threads {
+	const struct format_input *in;
+	struct base_map actor_of; /* (pid, tid) -> actor; of a reused tid the last */
+};
+enum base_status format_threads_init(struct format_threads *t, const struct format_input *in,
+	struct base_err *err) BASE_MUST_CHECK;
+void format_threads_fini(struct format_threads *t);
+void format_thread_name(struct base_str *out, const struct format_threads *t, uint32_t stream);
 
 /* ---- the path
  * ---------------------------------------------------------------------------------------- */

@@ -15,6 +15,7 @@ struct speedscope {
 	struct format_out out;
 	const struct format_input *in;
 	const struct trace_defs *defs;
+	struct format_threads threads;
 	struct base_strtab *frames; /* id - 1 = frame index */
 	struct base_str label;
 	struct format_slice *slice;
@@ -109,7 +110,7 @@ static void add_threads(struct speedscope *w)
 		for (end = i + 1; end < w->nr && w->slice[end].stream == w->slice[i].stream;)
 			end++;
 		base_str_reset(&w->label);
-		format_thread_name(&w->label, w->defs, w->slice[i].stream);
+		format_thread_name(&w->label, &w->threads, w->slice[i].stream);
 		uint64_t from_ns = w->slice[i].begin_ns, to_ns = w->slice[end - 1].end_ns;
 		begin_profile(w, base_str_text(&w->label), from_ns, to_ns);
 		uint32_t thread = frame_of(w, base_str_text(&w->label));
@@ -153,6 +154,8 @@ enum base_status format_export_speedscope(const struct format_desc *f,
 	enum base_status s = w.frames ? format_path_init(&path, in, opts, err)
 				      : base_fail(err, BASE_ERR_NOMEM, "out of memory for frames");
 	if (s == BASE_OK)
+		s = format_threads_init(&w.threads, in, err);
+	if (s == BASE_OK)
 		s = format_timeline(in, opts, keep_slice, &w, err);
 	if (s == BASE_OK) {
 		base_str_add(&w.out.text, "{\"$schema\":\"https://www.speedscope.app/"
@@ -169,6 +172,7 @@ enum base_status format_export_speedscope(const struct format_desc *f,
 	}
 	enum base_status closed = format_out_close(&w.out);
 	format_path_fini(&path);
+	format_threads_fini(&w.threads);
 	base_strtab_free(w.frames);
 	base_str_fini(&w.label);
 	base_free(w.slice);

@@ -24,7 +24,7 @@ struct seen {                       /* a thread */
 };
 struct timeline {
 	const struct format_options *opts;
-	const struct trace_defs *defs;
+	struct format_threads threads;
 	struct seen *seen; /* by stream */
 	uint32_t nr_streams;
 	format_slice_fn *visit;
@@ -113,19 +113,46 @@ void format_slice_label(
 	}
 }
 
-void format_thread_name(struct base_str *out, const struct trace_defs *d, uint32_t stream)
+enum base_status format_threads_init(
+	struct format_threads *t, const struct format_input *in, struct base_err *err)
 {
+	uint32_t nr = graph_nr_actors(model_graph(in->model));
+	*t = (struct format_threads){.in = in};
+	for (uint32_t i = 0; i < nr; i++) {
+		const struct model_actor *a = model_actor(in->model, i);
+		enum base_status s = base_map_put(&t->actor_of, a->pid, a->tid, i);
+		if (s != BASE_OK) {
+			format_threads_fini(t);
+			return base_fail(err, s, "out of memory for %u threads", nr);
+		}
+	}
+	return BASE_OK;
+}
+
+void format_threads_fini(struct format_threads *t)
+{
+	base_map_fini(&t->actor_of);
+}
+
+void format_thread_name(struct base_str *out, const struct format_threads *t, uint32_t stream)
+{
+	const struct trace_defs *d = trace_reader_defs(t->in->reader);
 	if (!stream || stream >= d->nr_streams)
 		return;
 	const struct trace_stream *s = &d->streams[stream];
-	const char *process = s->process && s->process < d->nr_processes
-				      ? trace_text_of(d, d->processes[s->process].name)
-				      : "";
+	const struct trace_process *p =
+		&d->processes[s->process < d->nr_processes ? s->process : 0];
+	const char *process = d->nr_processes ? trace_text_of(d, p->name) : "";
 	const char *own = trace_text_of(d, s->name);
-	format_clean_add(out, process);
+	uint64_t actor;
 	if (*own && strcmp(own, process) != 0) {
+		format_clean_add(out, process);
 		base_str_add(out, "/");
 		format_clean_add(out, own);
+	} else if (d->nr_processes && base_map_get(&t->actor_of, p->pid, s->tid, &actor)) {
+		format_clean_add(out, model_actor(t->in->model, (uint32_t)actor)->group);
+	} else {
+		format_clean_add(out, process);
 	}
 	base_str_addf(out, " %llu", (unsigned long long)s->tid);
 }
@@ -157,7 +184,7 @@ static bool is_wanted(struct timeline *w, struct seen *t, uint32_t stream)
 {
 	if (!t->decided) {
 		struct base_str name = {0};
-		format_thread_name(&name, w->defs, stream);
+		format_thread_name(&name, &w->threads, stream);
 		t->decided = true;
 		t->wanted = !w->opts->thread || strstr(base_str_text(&name), w->opts->thread);
 		base_str_fini(&name);
@@ -387,15 +414,16 @@ enum base_status format_timeline(const struct format_input *in, const struct for
 {
 	const struct trace_defs *defs = trace_reader_defs(in->reader);
 	struct timeline w = {.opts = opts,
-		.defs = defs,
 		.nr_streams = defs->nr_streams,
 		.visit = visit,
 		.ctx = ctx,
 		.err = err};
 	w.seen = base_alloc(((size_t)w.nr_streams + 1) * sizeof *w.seen);
-	enum base_status s = w.seen ? trace_reader_rewind(in->reader, err)
+	enum base_status s = w.seen ? format_threads_init(&w.threads, in, err)
 				    : base_fail(err, BASE_ERR_NOMEM, "out of memory for %u threads",
 					      w.nr_streams);
+	if (s == BASE_OK)
+		s = trace_reader_rewind(in->reader, err);
 	uint64_t last_ns = 0;
 	while (s == BASE_OK) {
 		struct trace_batch b;
@@ -414,6 +442,7 @@ enum base_status format_timeline(const struct format_input *in, const struct for
 	for (uint32_t i = 1; s == BASE_OK && i < w.nr_streams; i++)
 		s = end_slice(&w, i, last_ns);
 	base_free(w.seen);
+	format_threads_fini(&w.threads);
 	return s;
 }
 

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+# answers.sh - what the commands say about a good trace: form, not numbers (those are unit tests').
+
+test_report() {
+	expect 0 longpole report "$trace"
+	head -n 1 out | grep -Eq '^(No single state|[0-9].* of the time the critical path is ).*\(observed; ' ||
+		fail "first line: $(head -n 1 out)"
+	has out 'IF IT TOOK LESS' 'THE PATH, ' 'CAVEATS' 'not seen: ' "longpole path $trace"
+	(($(wc -l <out) <= 32)) || fail "$(wc -l <out) lines are no short answer"
+	[[ ! -s err ]] || fail "wrote to standard error"
+	! sed -n '2,/^NEXT/p' out | grep -v ' longpole ' | grep -E '^.{101,}' >&2 || fail "wider than COLUMNS"
+}
+
+test_next_commands_work() {
+	longpole report "$trace" | sed -n 's/^\(NEXT\)\? *\(longpole [a-z]* .*\)/\2/p' >commands
+	(($(wc -l <commands) == 3)) || fail "$(wc -l <commands) next commands"
+	local command
+	while read -r command; do
+		(eval "$command") >out 2>err </dev/null || { cat err >&2; fail "$command"; }
+	done <commands
+}
+
+test_json() {
+	local result="type == \"object\" and (.schema | test(\"^longpole/[a-z-]+/1$\")) and has(\"result\")"
+	local command
+	for command in report path queues whatif 'whatif +scale +ladder_mutex=-50%' 'dump --stats'; do
+		local word=(${command//+/})
+		if [[ $command == *+* ]]; then
+			expect 0 longpole whatif --json "$trace" scale ladder_mutex=-50%
+		else
+			expect 0 longpole "${word[@]}" --json "$trace"
+		fi
+		is_json out "$result"
+	done
+	expect 0 longpole report --json "$trace"
+	is_json out '.tool | startswith("longpole ")'
+	is_json out '.trace.records > 1000 and .trace.threads == 3 and (.diagnostics | type == "array")'
+	is_json out '[.result.path[].share] | add > 0.999 and add < 1.001'
+	is_json out '.result.path | all(has("state") and has("actor") and has("kind") and has("waiting_share")
+		and has("where") and (.functions | type == "array"))'
+	is_json out '.result.opportunities | all(.predicted_speedup >= 1 and .reduction_percent > 0
+		and (.next_bottleneck | type == "string"))'
+	is_json out '.result.elapsed_ns == (.result.end_ns - .result.start_ns)'
+	expect 0 longpole doctor --json
+	is_json out '.result.can_record and (.result.probes | length > 3)'
+	expect 0 longpole help --json
+	is_json out '.commands | length > 8'
+	longpole dump --json -d "$trace" | jq -es 'length > 1000 and all(has("kind"))' >/dev/null ||
+		fail "dump --json is not one object a line"
+}
+
+test_prediction_of_the_lock() {
+	expect 0 longpole whatif --json "$trace" remove 'holding mutex ladder_mutex' -- scale ladder_mutex=+50%
+	is_json out '.result.scenarios | length == 2'
+	is_json out '.result.scenarios[0].predicted_speedup > 1.02 and .result.scenarios[1].predicted_speedup < 1'
+	printf '# half\nscale "ladder_mutex"=-50%%\n\nremove ladder_mutex\n' >file
+	expect 0 longpole whatif --json --scenario=file "$trace"
+	is_json out '.result.scenarios | length == 2'
+	is_json out '.result.scenarios[0].predicted_ns > .result.scenarios[1].predicted_ns'
+}
+
+test_same_bytes() {
+	local command
+	for command in report 'report --json' 'report --full' path 'path --json' queues 'whatif --json' 'dump -d' 'dump --stats'; do
+		longpole $command "$trace" >first 2>/dev/null || fail "longpole $command"
+		longpole $command "$trace" >second 2>/dev/null
+		cmp -s first second || fail "longpole $command differs between two runs"
+	done
+	for command in perfetto speedscope collapsed 'collapsed --weight=wait'; do
+		longpole export -q -o first -f $command "$trace" || fail "export -f $command"
+		longpole export -q -o second -f $command "$trace"
+		cmp -s first second || fail "export -f $command differs between two runs"
+		[[ -s first ]] || fail "export -f $command wrote nothing"
+	done
+}
+
+test_ascii_where_needed() {
+	LC_ALL=C longpole report --full "$trace" >out
+	! LC_ALL=C grep -q '[^ -~]' out || fail "not ASCII in the C locale: $(LC_ALL=C grep '[^ -~]' out | head -n 1)"
+	longpole report "$trace" >out
+	grep -q '×' out || fail "no × in a UTF-8 locale"
+}
+
+test_color() {
+	local escape=$'\033[1m'
+	colored() { # VARIABLE=VALUE... - on a terminal
+		env TERM=xterm "$@" script -qec "longpole report '$trace'" /dev/null >out </dev/null
+		grep -qF "$escape" out
+	}
+	expect 0 longpole report --color=always "$trace"
+	has out "$escape"
+	expect 0 longpole report "$trace"
+	! grep -qF "$escape" out || fail "colours without a terminal"
+	command -v script >/dev/null || skip "no script(1) for a terminal"
+	colored || fail "no colours on a terminal"
+	! colored NO_COLOR=1 || fail "NO_COLOR"
+	! colored TERM=dumb || fail "TERM=dumb"
+}
+
+test_full_disk_is_an_error() {
+	[[ -w /dev/full ]] || skip "no /dev/full"
+	local status=0
+	longpole report "$trace" >/dev/full 2>err || status=$?
+	((status == 4)) || fail "exit status $status on a full disk"
+	status=0
+	longpole dump "$trace" >/dev/full 2>err || status=$?
+	((status == 4)) || fail "dump: exit status $status on a full disk"
+	has err 'error'
+}

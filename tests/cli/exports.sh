@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+# exports.sh - other tools' formats, read by others.
+
+test_perfetto_decodes() {
+	command -v protoc >/dev/null || skip "no protoc (Debian package protobuf-compiler)"
+	expect 0 longpole export --format=perfetto -o a.pftrace "$trace"
+	protoc --decode=perfetto.protos.Trace -I "$LONGPOLE_SOURCE/tests/cli" perfetto.proto <a.pftrace >text 2>err ||
+		{ cat err >&2; fail "protoc cannot decode it"; }
+	! grep -Eq '^ *[0-9]+[:{ ]' text || fail "unknown field: $(grep -Em1 '^ *[0-9]+[:{ ]' text)"
+	local begins ends flows
+	begins=$(grep -c 'TYPE_SLICE_BEGIN' text) ends=$(grep -c 'TYPE_SLICE_END' text)
+	((begins && begins == ends)) || fail "$begins slices begin, $ends end"
+	flows=$(grep -c '[^_]flow_ids' text)
+	((flows && flows == $(grep -c 'terminating_flow_ids' text))) || fail "arrows begin and do not end"
+	has text 'name: "critical path"' 'name: "holds mutex ladder_mutex"' 'thread_name: ' 'process_name: "ladder"'
+}
+
+test_speedscope_schema() {
+	expect 0 longpole export -q -f speedscope -o a.json "$trace"
+	is_json a.json '.["$schema"] == "https://www.speedscope.app/file-format-schema.json"'
+	is_json a.json '.profiles | length == 4 and .[0].name == "critical path" and all(.type == "evented"
+		and .unit == "nanoseconds" and .endValue >= .startValue)'
+	is_json a.json '(.shared.frames | length) as $n | [.profiles[].events[].frame] | max < $n and min >= 0'
+	is_json a.json '.profiles | all((.events | map(select(.type == "O")) | length) * 2 == (.events | length))'
+	is_json a.json '.profiles | all([.events[].at] | . == sort)'
+}
+
+test_collapsed_is_integers() {
+	longpole export -q -f collapsed -o - "$trace" >path || fail "export"
+	longpole export -q -f collapsed --weight=wait -o - "$trace" >wait || fail "export --weight=wait"
+	! grep -Evq '^[^;]+(;[^;]+)+ [0-9]+$' path wait || fail "no stack: $(grep -Evhm1 '^[^;]+(;[^;]+)+ [0-9]+$' path wait)"
+	local sum elapsed
+	sum=$(awk '{ s += $NF } END { printf "%.0f", s }' path)
+	elapsed=$(longpole report --json "$trace" | jq .result.elapsed_ns)
+	((sum > elapsed - 1000 && sum < elapsed + 1000)) || fail "weights sum to $sum, the path is $elapsed ns long"
+	has wait 'ladder;' '[wait: mutex ladder_mutex]'
+}
+
+test_guard_gives_flags_that_work() {
+	expect 4 longpole export -f perfetto --max-events=100 -o a.pftrace "$trace"
+	has err '--min-duration=' '--max-events='
+	[[ ! -e a.pftrace && ! -e a.pftrace.part ]] || fail "a refused export left a file"
+	local flag
+	flag=$(grep -o -- '--min-duration=[0-9]*ns' err)
+	expect 0 longpole export -f perfetto --max-events=100 "$flag" -o a.pftrace "$trace"
+	[[ -s a.pftrace ]] || fail "no file"
+}

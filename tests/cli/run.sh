@@ -1,0 +1,78 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# run.sh [NAME...] - the command line: every function test_* of the *.sh files here, each in an empty directory.
+#
+# Prints `ok NAME`, `not ok NAME: why` or `skip NAME: reason`. In a test, `fail WHY` and `skip REASON` end it.
+# $trace is a recording of tests/target/lock_ladder, made once.
+set -uo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+: "${LONGPOLE_SOURCE:=$(cd "$here/../.." && pwd)}" "${LONGPOLE_BUILD:=$LONGPOLE_SOURCE/build}"
+: "${LONGPOLE:=$LONGPOLE_BUILD/src/cmd/longpole}"
+export LONGPOLE_SOURCE LONGPOLE_BUILD LONGPOLE
+export LC_ALL=C.UTF-8 COLUMNS=100
+unset NO_COLOR TERM
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+export PATH=$work/bin:$PATH work
+mkdir "$work/bin"
+ln -s "$LONGPOLE" "$work/bin/longpole"
+ln -s "$LONGPOLE_BUILD/tests/target/lock_ladder" "$work/bin/ladder"
+trace=$work/ladder.lpt
+export trace
+
+fail() {
+	printf '%s' "$*" >"$work/why"
+	exit 1
+}
+skip() {
+	printf '%s' "$*" >"$work/why"
+	exit 77
+}
+# expect STATUS COMMAND... - runs it; its output is in out and err.
+expect() {
+	local want=$1 got=0
+	shift
+	"$@" >out 2>err </dev/null || got=$?
+	((got == want)) && return
+	cat err >&2
+	fail "exit status $got instead of $want: $*"
+}
+# has FILE TEXT... - each text is in the file.
+has() {
+	local file=$1 text
+	shift
+	for text in "$@"; do
+		grep -qF -- "$text" "$file" || { cat "$file" >&2; fail "'$text' is not in $file"; }
+	done
+}
+# is_json FILE FILTER - jq's filter gives true.
+is_json() { jq -e "$2" "$1" >/dev/null || fail "not true in $1: $2"; }
+
+if ! longpole record -q -o "$trace" ladder >"$work/record.out" 2>"$work/record.err"; then
+	cat "$work/record.err" >&2
+	echo "not ok record: cannot record tests/target/lock_ladder"
+	exit 1
+fi
+
+for file in "$here"/*.sh; do
+	[[ $file == "$here/run.sh" ]] || source "$file"
+done
+status=0
+for test in $(declare -F | sed -n 's/^declare -f test_//p'); do
+	((!$#)) || [[ " $* " == *" $test "* ]] || continue
+	mkdir "$work/$test"
+	: >"$work/why"
+	result=0
+	(cd "$work/$test" && "test_$test") || result=$?
+	case $result in
+	0) echo "ok $test" ;;
+	77) echo "skip $test: $(cat "$work/why")" ;;
+	*)
+		why=$(tr '\n' ' ' <"$work/why")
+		echo "not ok $test: ${why:-exit status $result}"
+		status=1
+		;;
+	esac
+done
+exit $status

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+# usage.sh - help, mistakes, exit statuses.
+
+test_help() {
+	expect 0 longpole --help
+	has out 'Usage: longpole' record report whatif 'Examples'
+	expect 2 longpole
+	has err 'Usage: longpole'
+	local name
+	for name in $(longpole help --json | jq -r '.commands[].name | select(. != "")'); do
+		expect 0 longpole "$name" --help
+		has out "Usage: longpole $name" '--help' 'Examples'
+		expect 0 longpole help "$name"
+		cmp -s out <(longpole "$name" -h) || fail "'help $name' and '$name -h' differ"
+	done
+	expect 0 longpole --version
+	has out 'longpole '
+}
+
+test_help_fits_a_screen() {
+	local name lines
+	for name in '' $(longpole help --json | jq -r '.commands[].name | select(. != "")'); do
+		lines=$(longpole $name --help | wc -l)
+		((lines <= 40)) || fail "longpole $name --help has $lines lines"
+		! longpole $name --help | grep -E '^.{101,}' >&2 || fail "longpole $name --help is wide"
+	done
+}
+
+test_suggestions() {
+	expect 2 longpole reprot
+	has err "'reprot' is neither a command nor a program" 'did you mean: longpole report'
+	expect 2 longpole report --ful "$trace"
+	has err 'did you mean --full?'
+	expect 2 longpole dump --kind=lock_wiat "$trace"
+	has err "did you mean 'lock_wait'"
+	expect 2 longpole zzzzzzzzzz
+	! grep -q 'did you mean' err || fail "suggested something for zzzzzzzzzz"
+}
+
+test_wrong_values() {
+	expect 2 longpole path --limit=many "$trace"
+	has err "'many' is no count"
+	expect 2 longpole path --from=5 "$trace"
+	has err 'write it like'
+	expect 2 longpole report --max-memory=lots "$trace"
+	expect 2 longpole report --color=pink "$trace"
+	has err 'auto always never'
+	expect 2 longpole report --full=1 "$trace"
+	expect 2 longpole path --limit
+	expect 2 longpole report "$trace" "$trace"
+	expect 2 longpole export --format=nothing "$trace"
+	expect 2 longpole export --format=perfetto --weight=wait "$trace"
+	expect 2 longpole whatif "$trace" shrink x
+	expect 2 longpole whatif "$trace" scale ladder_mutex
+	expect 2 longpole whatif "$trace" remove 'no such state'
+	has err 'holding' # what there is
+	expect 2 longpole completion tcsh
+	[[ ! -s out ]] || fail "an error wrote to standard output"
+}
+
+test_record_passes_status_on() {
+	expect 7 longpole record -q -o a.lpt sh -c 'exit 7'
+	expect 0 longpole record -q -o a.lpt true
+	expect 143 longpole record -q -o a.lpt sh -c 'kill -TERM $$'
+	expect 127 longpole record -q -o b.lpt ./nothing-here
+	touch plain && chmod -x plain
+	expect 126 longpole record -q -o b.lpt ./plain
+	expect 125 longpole record
+	expect 125 longpole record -o /nonexistent/dir/x.lpt true
+	expect 125 longpole record --sample-hz=often true
+}
+
+test_program_keeps_its_streams() {
+	expect 3 longpole -q -o a.lpt sh -c 'cat; echo out; echo err >&2; exit 3'
+	[[ $(cat out) == out ]] || fail "standard output is not the program's alone"
+	has err 'err' 'THE PATH'
+	[[ -f a.lpt ]] || fail "no trace"
+	ln -s "$(type -P true)" path
+	PATH=.:$PATH expect 0 longpole -q -- path
+	[[ -f longpole-path.lpt ]] || fail "no longpole-path.lpt"
+}
+
+test_newest_trace_is_the_default() {
+	expect 2 longpole report
+	has err 'no *.lpt in this directory'
+	cp "$trace" old.lpt && touch -d '2001-01-01' old.lpt
+	cp "$trace" new.lpt && touch -d '2002-02-02' new.lpt
+	expect 0 longpole queues
+	has err 'reading new.lpt'
+	expect 0 longpole queues -q
+	[[ ! -s err ]] || fail "--quiet is not"
+}
