@@ -25,7 +25,8 @@ enum { TRACE_RECORD_BYTES_MAX = (2 + TRACE_KIND_FIELDS_MAX) * BASE_VARINT_MAX };
 const uint8_t *trace_get_padded_long(const uint8_t *p, uint64_t *ret);
 
 /* Returns the byte after the varint, NULL when it is overlong or too big. */
-static inline const uint8_t *trace_get_padded(const uint8_t *p, uint64_t *ret)
+static inline __attribute__((always_inline)) const uint8_t *trace_get_padded(
+	const uint8_t *p, uint64_t *ret)
 {
 	if (BASE_LIKELY(!(*p & 0x80))) {
 		*ret = *p;
@@ -39,7 +40,8 @@ static inline const uint8_t *trace_get_padded(const uint8_t *p, uint64_t *ret)
 }
 
 /* The same without a branch on the length, for numbers whose length varies: times. */
-static inline const uint8_t *trace_get_padded_mixed(const uint8_t *p, uint64_t *ret)
+static inline __attribute__((always_inline)) const uint8_t *trace_get_padded_mixed(
+	const uint8_t *p, uint64_t *ret)
 {
 	uint64_t x;
 
@@ -60,7 +62,7 @@ static inline const uint8_t *trace_get_padded_mixed(const uint8_t *p, uint64_t *
 	return p + last + 1;
 }
 
-static inline const uint8_t *trace_get_padded_ID(
+static inline __attribute__((always_inline)) const uint8_t *trace_get_padded_ID(
 	const uint8_t *p, const uint8_t *end, uint32_t *ret)
 {
 	uint64_t v;
@@ -71,14 +73,14 @@ static inline const uint8_t *trace_get_padded_ID(
 	return BASE_LIKELY(p && v <= UINT32_MAX) ? p : NULL;
 }
 
-static inline const uint8_t *trace_get_padded_U64(
+static inline __attribute__((always_inline)) const uint8_t *trace_get_padded_U64(
 	const uint8_t *p, const uint8_t *end, uint64_t *ret)
 {
 	(void)end;
 	return trace_get_padded(p, ret);
 }
 
-static inline const uint8_t *trace_get_padded_S64(
+static inline __attribute__((always_inline)) const uint8_t *trace_get_padded_S64(
 	const uint8_t *p, const uint8_t *end, int64_t *ret)
 {
 	uint64_t v;
@@ -89,7 +91,7 @@ static inline const uint8_t *trace_get_padded_S64(
 	return p;
 }
 
-static inline const uint8_t *trace_get_padded_TEXT(
+static inline __attribute__((always_inline)) const uint8_t *trace_get_padded_TEXT(
 	const uint8_t *p, const uint8_t *end, struct trace_text *ret)
 {
 	uint64_t length;
@@ -103,7 +105,7 @@ static inline const uint8_t *trace_get_padded_TEXT(
 
 /* Fields of a known kind; [p, end) is followed by TRACE_PAD_BYTES zeros. NULL: damaged; the result
  * may lie behind `end`: damaged, too. */
-static inline const uint8_t *trace_decode_fields(
+static inline __attribute__((always_inline)) const uint8_t *trace_decode_fields(
 	const uint8_t *p, const uint8_t *end, unsigned kind, struct trace_record *ret)
 {
 	switch (kind) {

@@ -3,23 +3,14 @@
  * merge.c - all streams in the order (time, stream, place in the stream), straight from the chunks'
  * bytes into the batch.
  *
- * A loser tree (Knuth, The Art of Computer Programming 3, 5.4.1) over the streams' heads. With few
- * streams each record plays its matches anew, without branches that depend on the data; with many a
- * run of records is drained while its head stays below the best of the others, so that a quiet
- * crowd costs nothing.
+ * A loser tree (Knuth, The Art of Computer Programming 3, 5.4.1) over the streams' heads, in two
+ * forms. Few streams: each record plays its matches anew, without a branch that depends on the
+ * data. Many: a run of records is drained while its head stays below the best of the others, so
+ * that a quiet crowd costs nothing.
  */
 #include "trace/reader.h"
 
-enum {
-	FEW_LEAVES = 16,
-	FIRST_LEAF = 1
-}; /* leaf i is cursor FIRST_LEAF + i; cursor 0: definitions */
-#define FINISHED (UINT64_C(1) << 32)
-
-static inline bool precedes(struct trace_match a, struct trace_match b)
-{
-	return (a.time_ns < b.time_ns) | ((a.time_ns == b.time_ns) & (a.cursor < b.cursor));
-}
+enum { FIRST_LEAF = 1 }; /* leaf i is cursor[FIRST_LEAF + i]; cursor[0] has the definitions */
 
 /* ---- cursors --------------------------------------------------------------------------------- */
 
@@ -31,6 +22,7 @@ static void go_to_chunk(struct trace_reader *r, struct trace_cursor *c, uint32_t
 		chunk = r->chunk[chunk].next;
 	trace_buffer_release(r, &c->buffer);
 	c->p = c->end = NULL;
+	c->head = c->head_end = NULL;
 	c->chunk = chunk;
 	if (chunk != TRACE_NO_CHUNK)
 		c->time_ns = r->chunk[chunk].entry.first_ns;
@@ -43,74 +35,7 @@ static void leave_chunk(struct trace_reader *r, struct trace_cursor *c, bool is_
 	go_to_chunk(r, c, r->chunk[c->chunk].next);
 }
 
-/* The data kinds that this version knows, for one look-up in the inner loop. */
-static const bool is_data_kind[TRACE_KINDS_MAX] = {
-#define REC(kind, id, since, FIELDS, doc) [id] = (id) >= TRACE_FIRST_DATA_KIND,
-#include "trace/records.def"
-};
-
-/* The uncommon heads: unknown kinds, kinds in the wrong stream, the chunk's end, damage. */
-static __attribute__((noinline)) void find_head(struct trace_reader *r, struct trace_cursor *c)
-{
-	while (c->nr_left) {
-		uint64_t kind, delta_ns;
-		const uint8_t *p = base_get_uvarint(c->p, c->end, &kind);
-
-		if (p)
-			p = base_get_uvarint(p, c->end, &delta_ns);
-		if (!p || kind < TRACE_FIRST_DATA_KIND || kind >= TRACE_KINDS_MAX ||
-			delta_ns > c->last_ns - c->time_ns)
-			break;
-		c->time_ns += delta_ns;
-		c->p = p;
-		if (is_data_kind[kind]) {
-			c->kind = (uint16_t)kind;
-			return;
-		}
-		const struct trace_schema_kind *theirs = trace_schema_find(&r->schema, kind);
-		c->p = theirs ? trace_skip_fields(theirs, p, c->end) : NULL;
-		if (!c->p)
-			break;
-		r->health.count[TRACE_DIAG_kinds_unknown]++;
-		c->nr_left--;
-	}
-	leave_chunk(r, c, c->nr_left || c->p != c->end || c->time_ns != c->last_ns);
-}
-
-/* Kind and time of the record at c->p, which is in [.., c->end]; there are zeros behind. */
-static inline void next_head(struct trace_reader *r, struct trace_cursor *c)
-{
-	uint8_t kind = *c->p;
-	uint64_t delta_ns;
-
-	if (BASE_LIKELY(c->nr_left && is_data_kind[kind])) {
-		const uint8_t *p = trace_get_padded_mixed(c->p + 1, &delta_ns);
-		if (BASE_LIKELY(p && p <= c->end && delta_ns <= c->last_ns - c->time_ns)) {
-			c->time_ns += delta_ns;
-			c->kind = kind;
-			c->p = p;
-			return;
-		}
-	}
-	find_head(r, c);
-}
-
-/* Steps over the head, whose fields nobody wants. */
-static void skip_head(struct trace_reader *r, struct trace_cursor *c)
-{
-	struct trace_record ignored;
-	const uint8_t *p = trace_decode_fields(c->p, c->end, c->kind, &ignored);
-
-	if (!p || p > c->end) {
-		leave_chunk(r, c, true);
-		return;
-	}
-	c->p = p;
-	c->nr_left--;
-	next_head(r, c);
-}
-
-/* Opens the chunk before which the cursor stands. OK also when it is damaged: the cursor is at
+/* Opens the chunk before which the cursor stands. OK also when it is damaged: the cursor is before
  * another then. */
 static enum base_status enter_chunk(
 	struct trace_reader *r, struct trace_cursor *c, struct base_err *err)
@@ -136,13 +61,100 @@ static enum base_status enter_chunk(
 	return BASE_OK;
 }
 
-/* The same for a data stream: afterwards the cursor is at a head, or before another chunk. */
+/* The data kinds that this version knows, for one look-up in the inner loop. */
+static const bool is_data_kind[TRACE_KINDS_MAX] = {
+#define REC(kind, id, since, FIELDS, doc) [id] = (id) >= TRACE_FIRST_DATA_KIND,
+#include "trace/records.def"
+};
+
+/* The fields of a record of a kind that we do not know. NULL: damaged. */
+static __attribute__((noinline)) const uint8_t *skip_unknown(
+	struct trace_reader *r, const struct trace_cursor *c, const uint8_t *p, uint64_t kind)
+{
+	const struct trace_schema_kind *theirs = trace_schema_find(&r->schema, kind);
+
+	if (!theirs || kind < TRACE_FIRST_DATA_KIND || p > c->end)
+		return NULL;
+	r->health.count[TRACE_DIAG_kinds_unknown]++;
+	return trace_skip_fields(theirs, p, c->end);
+}
+
+/*
+ * The inner loop: decodes records of one chunk until the stage is full. Decoding a stream ahead
+ * rather than record by record as the merge asks for them keeps the branch on the kind predictable:
+ * a stream repeats itself, the mixture does not. Leaves the chunk when there is nothing left in it.
+ */
+static void stage(struct trace_reader *r, struct trace_cursor *c)
+{
+	const uint8_t *p = c->p, *const end = c->end;
+	const uint64_t last_ns = c->last_ns, from_ns = r->options.from_ns;
+	uint64_t time_ns = c->time_ns;
+	uint32_t nr = 0, nr_left = c->nr_left;
+
+	while (nr < TRACE_STAGE_RECORDS && nr_left) {
+		struct trace_record *to = &c->staged[nr];
+		uint64_t kind = *p, delta_ns = 0;
+		bool is_short = BASE_LIKELY(kind < 0x80);
+
+		p = is_short ? p + 1 : trace_get_padded(p, &kind);
+		if (BASE_LIKELY(p))
+			p = trace_get_padded_mixed(p, &delta_ns);
+		if (BASE_UNLIKELY(!p || delta_ns > last_ns - time_ns))
+			goto damaged;
+		time_ns += delta_ns;
+		bool is_known = kind < TRACE_KINDS_MAX && is_data_kind[kind];
+		if (BASE_LIKELY(is_known)) {
+			p = trace_decode_fields(p, end, (unsigned)kind, to);
+			to->time_ns = time_ns;
+			to->stream = c->stream;
+			to->kind = (uint16_t)kind;
+		} else {
+			p = skip_unknown(r, c, p, kind);
+		}
+		if (BASE_UNLIKELY(!p || p > end))
+			goto damaged;
+		nr += is_known && time_ns >= from_ns;
+		nr_left--;
+	}
+	if (!nr_left && (p != end || time_ns != last_ns))
+		goto damaged;
+	c->p = p;
+	c->nr_left = nr_left;
+	goto done;
+damaged:
+	/* What came before is good: the chunk ends here. */
+	trace_chunk_damaged(r, c->chunk);
+	c->nr_left = 0;
+done:
+	c->time_ns = time_ns;
+	c->head = c->staged;
+	c->head_end = c->staged + nr;
+	if (!nr)
+		leave_chunk(r, c, false);
+}
+
+/* Goes to the next head of a data stream: a staged record, or before a chunk. */
+static inline void advance(struct trace_reader *r, struct trace_cursor *c)
+{
+	if (BASE_LIKELY(++c->head < c->head_end))
+		return;
+	if (c->nr_left)
+		stage(r, c);
+	else
+		leave_chunk(r, c, false);
+}
+
 static enum base_status enter_data_chunk(
 	struct trace_reader *r, struct trace_cursor *c, struct base_err *err)
 {
-	uint64_t kind, delta_ns;
-	enum base_status status = enter_chunk(r, c, err);
+	uint64_t kind, delta_ns = 0;
+	enum base_status status = BASE_OK;
 
+	if (!c->staged)
+		c->staged = base_alloc(TRACE_STAGE_RECORDS * sizeof *c->staged);
+	if (!c->staged)
+		return base_fail(err, BASE_ERR_NOMEM, "no memory to decode stream %u", c->stream);
+	status = enter_chunk(r, c, err);
 	if (status != BASE_OK || !c->p)
 		return status;
 	/* The first record's time is the chunk's: its order among the streams was decided by that.
@@ -150,23 +162,109 @@ static enum base_status enter_data_chunk(
 	const uint8_t *p = base_get_uvarint(c->p, c->end, &kind);
 	if (p)
 		p = base_get_uvarint(p, c->end, &delta_ns);
-	if (!p || delta_ns) {
+	if (!p || delta_ns)
 		leave_chunk(r, c, true);
-		return BASE_OK;
-	}
-	next_head(r, c);
-	while (c->p && c->time_ns < r->options.from_ns)
-		skip_head(r, c);
+	else
+		stage(r, c);
 	return BASE_OK;
 }
 
-/* ---- tree ------------------------------------------------------------------------------------ */
+/* ---- few streams ----------------------------------------------------------------------------- */
 
-static struct trace_match match_of(const struct trace_reader *r, uint32_t at)
+/*
+ * Time and leaf in one number, so that a match is one comparison and no branch. FEW_FINISHED loses
+ * against all. The leaves' number is a power of two: every way up is as long as the others.
+ */
+enum { FEW_BITS = 4, FEW_LEAVES = 1 << FEW_BITS };
+#define FEW_FINISHED UINT64_MAX
+#define FEW_LAST_NS  ((UINT64_MAX >> FEW_BITS) - 1)
+
+_Static_assert((int)FEW_LEAVES == (int)TRACE_FEW_LEAVES, "the tree's size");
+
+static inline uint64_t few_key(const struct trace_cursor *c, uint32_t leaf)
+{
+	if (BASE_LIKELY(c->head < c->head_end))
+		return c->head->time_ns << FEW_BITS | leaf;
+	return c->chunk == TRACE_NO_CHUNK ? FEW_FINISHED : c->time_ns << FEW_BITS | leaf;
+}
+
+static inline uint64_t few_replay(uint64_t *tree, uint32_t nr_leaves, uint32_t leaf, uint64_t key)
+{
+	for (uint32_t n = (leaf + nr_leaves) / 2; n; n /= 2) {
+		uint64_t other = tree[n];
+		uint64_t swap = (other ^ key) & -(uint64_t)(other < key);
+		tree[n] = other ^ swap;
+		key ^= swap;
+	}
+	return key;
+}
+
+static void few_start(struct trace_reader *r)
+{
+	uint32_t nr_leaves = 1;
+
+	while (nr_leaves < r->nr_leaves)
+		nr_leaves *= 2;
+	r->few_leaves = nr_leaves;
+	/* key[n] is the winner below node n; the losers stay. */
+	uint64_t key[2 * FEW_LEAVES];
+	for (uint32_t leaf = 0; leaf < nr_leaves; leaf++)
+		key[nr_leaves + leaf] = leaf < r->nr_leaves
+						? few_key(&r->cursor[FIRST_LEAF + leaf], leaf)
+						: FEW_FINISHED;
+	for (uint32_t n = nr_leaves - 1; n; n--) {
+		uint64_t a = key[2 * n], b = key[2 * n + 1];
+		key[n] = a < b ? a : b;
+		r->few_tree[n] = a < b ? b : a;
+	}
+	r->few_winner = key[1];
+}
+
+static enum base_status few_next(
+	struct trace_reader *r, uint64_t last_ns, size_t *ret_nr, struct base_err *err)
+{
+	struct trace_record *batch = r->batch;
+	uint64_t *tree = r->few_tree, key = r->few_winner;
+	const uint64_t last_key =
+		last_ns > FEW_LAST_NS ? FEW_FINISHED - 1 : last_ns << FEW_BITS | (FEW_LEAVES - 1);
+	const uint32_t nr_leaves = r->few_leaves;
+	enum base_status status = BASE_OK;
+	size_t nr = 0;
+
+	while (nr < TRACE_BATCH_MAX && key <= last_key) {
+		uint32_t leaf = (uint32_t)key & (FEW_LEAVES - 1);
+		struct trace_cursor *c = &r->cursor[FIRST_LEAF + leaf];
+		if (BASE_LIKELY(c->head < c->head_end)) {
+			batch[nr++] = *c->head;
+			advance(r, c);
+		} else {
+			status = enter_data_chunk(r, c, err);
+			if (status != BASE_OK)
+				break;
+		}
+		key = few_replay(tree, nr_leaves, leaf, few_key(c, leaf));
+	}
+	r->few_winner = key;
+	*ret_nr = nr;
+	return status;
+}
+
+/* ---- many streams ---------------------------------------------------------------------------- */
+
+#define FINISHED (UINT64_C(1) << 32)
+
+static inline bool precedes(struct trace_match a, struct trace_match b)
+{
+	return a.time_ns < b.time_ns || (a.time_ns == b.time_ns && a.cursor < b.cursor);
+}
+
+static inline struct trace_match match_of(const struct trace_reader *r, uint32_t at)
 {
 	const struct trace_cursor *c = &r->cursor[at];
 	bool finished = c->chunk == TRACE_NO_CHUNK;
 
+	if (BASE_LIKELY(c->head < c->head_end))
+		return (struct trace_match){.time_ns = c->head->time_ns, .cursor = at};
 	return (struct trace_match){
 		.time_ns = finished ? UINT64_MAX : c->time_ns,
 		.cursor = finished ? at | FINISHED : at,
@@ -174,23 +272,20 @@ static struct trace_match match_of(const struct trace_reader *r, uint32_t at)
 }
 
 /* The winner's leaf has a new head: play its way up. */
-static inline struct trace_match replay(
+static struct trace_match many_replay(
 	struct trace_match *tree, uint32_t nr_leaves, uint32_t leaf, struct trace_match m)
 {
 	for (uint32_t n = (leaf + nr_leaves) / 2; n; n /= 2) {
 		struct trace_match other = tree[n];
-		uint64_t swap = -(uint64_t)precedes(other, m);
-		uint64_t time_diff = (other.time_ns ^ m.time_ns) & swap;
-		uint64_t cursor_diff = (other.cursor ^ m.cursor) & swap;
-		tree[n].time_ns = other.time_ns ^ time_diff;
-		tree[n].cursor = other.cursor ^ cursor_diff;
-		m.time_ns ^= time_diff;
-		m.cursor ^= cursor_diff;
+		if (precedes(other, m)) {
+			tree[n] = m;
+			m = other;
+		}
 	}
 	return m;
 }
 
-static void build_tree(struct trace_reader *r)
+static void many_start(struct trace_reader *r)
 {
 	/* A leaf waits in its parent's place for the second child, whose match is then played. */
 	struct trace_match *tree = r->tree;
@@ -228,24 +323,39 @@ static struct trace_match second_best(const struct trace_reader *r)
 	return best;
 }
 
-/* ---- batches --------------------------------------------------------------------------------- */
-
-/* One record from the head to `to`. false: the chunk is damaged here, and was left. */
-static inline bool emit(struct trace_reader *r, struct trace_cursor *c, struct trace_record *to)
+static enum base_status many_next(
+	struct trace_reader *r, uint64_t last_ns, size_t *ret_nr, struct base_err *err)
 {
-	const uint8_t *p = trace_decode_fields(c->p, c->end, c->kind, to);
+	struct trace_record *batch = r->batch;
+	enum base_status status = BASE_OK;
+	size_t nr = 0;
 
-	if (BASE_UNLIKELY(!p || p > c->end)) {
-		leave_chunk(r, c, true);
-		return false;
+	while (nr < TRACE_BATCH_MAX && r->winner.cursor < FINISHED &&
+		r->winner.time_ns <= last_ns) {
+		uint32_t at = (uint32_t)r->winner.cursor;
+		struct trace_cursor *c = &r->cursor[at];
+		struct trace_match head;
+		if (BASE_LIKELY(c->head < c->head_end)) {
+			struct trace_match limit = second_best(r);
+			do {
+				batch[nr++] = *c->head;
+				advance(r, c);
+				head = match_of(r, at);
+			} while (nr < TRACE_BATCH_MAX && c->head < c->head_end &&
+				 head.time_ns <= last_ns && precedes(head, limit));
+		} else {
+			status = enter_data_chunk(r, c, err);
+			if (status != BASE_OK)
+				break;
+			head = match_of(r, at);
+		}
+		r->winner = many_replay(r->tree, r->nr_leaves, at - FIRST_LEAF, head);
 	}
-	to->time_ns = c->time_ns;
-	to->stream = c->stream;
-	to->kind = c->kind;
-	c->p = p;
-	c->nr_left--;
-	return true;
+	*ret_nr = nr;
+	return status;
 }
+
+/* ---- batches --------------------------------------------------------------------------------- */
 
 /* Definitions, a part of one chunk at a time, since their texts are borrowed from it. Their damage
  * and their unknown kinds were counted at open. */
@@ -290,49 +400,22 @@ static enum base_status next_definitions(
 enum base_status trace_reader_next(
 	struct trace_reader *r, struct trace_batch *ret, struct base_err *err)
 {
-	struct trace_record *batch = r->batch;
 	const uint64_t last_ns = r->options.to_ns ? r->options.to_ns - 1 : UINT64_MAX;
-	size_t nr = 0;
+	enum base_status status = BASE_OK;
 
-	*ret = (struct trace_batch){.record = batch};
+	*ret = (struct trace_batch){.record = r->batch};
 	if (BASE_UNLIKELY(r->options.with_definitions && r->cursor[0].chunk != TRACE_NO_CHUNK)) {
-		enum base_status status = next_definitions(r, &ret->nr, err);
+		status = next_definitions(r, &ret->nr, err);
 		if (status != BASE_OK || ret->nr)
 			return status;
 	}
-	if (!r->nr_leaves)
-		return BASE_END;
-	while (nr < TRACE_BATCH_MAX && r->winner.cursor < FINISHED &&
-		r->winner.time_ns <= last_ns) {
-		uint32_t at = (uint32_t)r->winner.cursor;
-		struct trace_cursor *c = &r->cursor[at];
-		if (BASE_UNLIKELY(!c->p)) {
-			enum base_status status = enter_data_chunk(r, c, err);
-			if (status != BASE_OK) {
-				if (nr)
-					break; /* it will say so again at the next call */
-				return status;
-			}
-		} else if (r->nr_leaves <= FEW_LEAVES) {
-			if (BASE_LIKELY(emit(r, c, &batch[nr]))) {
-				nr++;
-				next_head(r, c);
-			}
-		} else {
-			struct trace_match limit = second_best(r), head;
-			do {
-				if (!emit(r, c, &batch[nr]))
-					break;
-				nr++;
-				next_head(r, c);
-				head = (struct trace_match){.time_ns = c->time_ns, .cursor = at};
-			} while (nr < TRACE_BATCH_MAX && c->p && c->time_ns <= last_ns &&
-				 precedes(head, limit));
-		}
-		r->winner = replay(r->tree, r->nr_leaves, at - FIRST_LEAF, match_of(r, at));
-	}
-	ret->nr = nr;
-	return nr ? BASE_OK : BASE_END;
+	if (r->few_leaves)
+		status = few_next(r, last_ns, &ret->nr, err);
+	else if (r->nr_leaves)
+		status = many_next(r, last_ns, &ret->nr, err);
+	if (ret->nr)
+		return BASE_OK; /* an error will be met again at the next call */
+	return status == BASE_OK ? BASE_END : status;
 }
 
 /* ---- beginning and end ------------------------------------------------------------------------
@@ -354,14 +437,21 @@ void trace_merge_start(struct trace_reader *r)
 {
 	for (uint32_t i = 0; i < r->nr_cursors; i++)
 		go_to_chunk(r, &r->cursor[i], r->cursor[i].first_chunk);
-	if (r->nr_leaves)
-		build_tree(r);
+	r->few_leaves = 0;
+	if (!r->nr_leaves)
+		return;
+	if (r->nr_leaves <= FEW_LEAVES && r->last_ns <= FEW_LAST_NS)
+		few_start(r);
+	else
+		many_start(r);
 }
 
 void trace_merge_fini(struct trace_reader *r)
 {
-	for (uint32_t i = 0; i < r->nr_cursors; i++)
+	for (uint32_t i = 0; i < r->nr_cursors; i++) {
 		base_free(r->cursor[i].buffer.bytes);
+		base_free(r->cursor[i].staged);
+	}
 	base_free(r->tree);
 	base_free(r->batch);
 }

@@ -18,6 +18,8 @@ enum {
 	   need more. */
 	TRACE_READER_BUFFERS_MAX = 1 << 30,
 	TRACE_SPARE_BUFFERS = 16,
+	TRACE_STAGE_RECORDS = 64,
+	TRACE_FEW_LEAVES = 16,
 };
 
 /* A file, or bytes in memory. */
@@ -41,16 +43,17 @@ struct trace_buffer {
 };
 
 /* struct trace_cursor - where one stream's reading stands. Between chunks it holds no buffer, and
- * time_ns is the next chunk's first time; inside a chunk the head's kind and time are read, its
- * fields are not. */
+ * time_ns is the next chunk's first time; inside a chunk some records ahead are decoded into
+ * `staged`, and time_ns is the last of them. */
 struct trace_cursor {
-	const uint8_t *p, *end; /* the head's fields; NULL: between chunks */
+	struct trace_record *staged; /* TRACE_STAGE_RECORDS; made when first needed */
+	const struct trace_record *head, *head_end; /* what is left of it */
+	const uint8_t *p, *end;                     /* not yet decoded; NULL: between chunks */
 	uint64_t time_ns;
 	uint64_t last_ns; /* of the chunk */
-	uint32_t nr_left; /* records of the chunk from the head on */
+	uint32_t nr_left; /* records of the chunk at p */
 	uint32_t stream;
 	uint32_t first_chunk, chunk; /* TRACE_NO_CHUNK: at the end */
-	uint16_t kind;
 	struct trace_buffer buffer;
 };
 
@@ -91,6 +94,8 @@ struct trace_reader {
 	struct trace_match *tree; /* [1, nr_leaves): losers */
 	uint32_t nr_leaves;       /* data streams */
 	struct trace_match winner;
+	uint64_t few_tree[TRACE_FEW_LEAVES], few_winner; /* instead, when there are few */
+	uint32_t few_leaves;                             /* a power of two; 0: many */
 
 	struct ZSTD_DCtx_s *zstd;
 	struct trace_buffer stored; /* a chunk as the file has it */
