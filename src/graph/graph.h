@@ -52,16 +52,17 @@ struct graph_scenario {
 
 struct graph_options {
 	size_t size;
-	const struct graph_scenario
-		*scenario; /* lanes 1..nr_scenarios; lane 0 is always the unedited run */
+	/* Lanes 1..nr_scenarios; lane 0 is always the unedited run. At most GRAPH_LANES_MAX - 1 of
+	 * them, with the runner-up GRAPH_LANES_MAX - 3; factors from 0 to 1e12. */
+	const struct graph_scenario *scenario;
 	unsigned nr_scenarios;
-	bool keep_path; /* remember lane 0's path edge by edge (memory grows with the path's
-			   records) */
-	bool runner_up; /* also the second longest path of lane 0 that differs in at least one
-			   dependence */
+	/* Remember lane 0's path edge by edge; memory grows with the path's records. */
+	bool keep_path;
+	/* Also the second longest path of lane 0 that differs in at least one dependence. */
+	bool runner_up;
 	size_t max_memory_bytes; /* 0: 2 GiB; beyond it ERR_LIMIT */
-	uint32_t
-		max_queued; /* items a queue may hold before the oldest are forgotten; 0: 1 << 20 */
+	/* Items a queue may hold before the oldest are forgotten; 0: 1 << 20. */
+	uint32_t max_queued;
 };
 
 struct graph;
@@ -153,6 +154,7 @@ struct graph_path_state { /* one (actor, state) of a lane's path, summed */
 	double unexplained_ns; /* of it: waits that nothing explains */
 	double latency_ns;     /* of it: communication latency */
 	uint64_t visits;
+	double observed_ns; /* what path_ns was in the run itself: the slope of whatif.h's curve */
 };
 struct graph_lane_result {
 	double length_ns; /* of the longest path from the start to the end */

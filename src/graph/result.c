@@ -119,6 +119,7 @@ static enum base_status list_states(
 				.unexplained_ns = (double)sum->unexplained_ns * factor,
 				.latency_ns = (double)sum->latency_ns * factor,
 				.visits = sum->visits,
+				.observed_ns = (double)sum->path_ns,
 			};
 		g->dense[i] = (struct sum){0};
 	}

@@ -762,6 +762,8 @@ static inline bool ref_beats(
 {
 	if (a->own || b->own)
 		return n->dep_wins_ties ? a->own : b->own;
+	if (a->link != b->link)
+		return b->link;
 	if (a->available != b->available)
 		return b->available > a->available;
 	return b->order > a->order;
