@@ -149,17 +149,15 @@ uint32_t model_make_state(struct model *m, enum model_state_kind kind, uint32_t 
 	return graph_id;
 }
 
-uint32_t model_run_state(struct model *m, uint32_t role, uint32_t site)
+uint32_t model_run_state(struct model *m, struct thread *t, uint32_t site)
 {
-	struct role *ro = &m->role[role];
-	if (BASE_LIKELY(site < ro->run_capacity && ro->run_by_site[site]))
-		return ro->run_by_site[site] - 1;
+	if (BASE_LIKELY(site < t->run_capacity && t->run_by_site[site]))
+		return t->run_by_site[site] - 1;
 	if (site >= m->defs->nr_sites)
 		site = 0;
-	uint32_t s = model_make_state(m, MODEL_STATE_run, role, NONE, site, NONE);
-	ro = &m->role[role];
-	if (grow(m, &ro->run_by_site, &ro->run_capacity, (size_t)site + 1, sizeof *ro->run_by_site))
-		ro->run_by_site[site] = s + 1;
+	uint32_t s = model_make_state(m, MODEL_STATE_run, t->role, NONE, site, t->stream);
+	if (grow(m, &t->run_by_site, &t->run_capacity, (size_t)site + 1, sizeof *t->run_by_site))
+		t->run_by_site[site] = s + 1;
 	return s;
 }
 
@@ -350,7 +348,7 @@ static struct thread *thread_of(struct model *m, const struct trace_record *r)
 	if (m->status != BASE_OK)
 		return NULL;
 	t->actor = model_make_actor(m, t->role, r->stream);
-	t->run_state = model_run_state(m, t->role, 0);
+	t->run_state = model_run_state(m, t, 0);
 	t->graph_state = t->run_state;
 	t->exit_queue = NONE;
 	t->io.queue = NONE;
@@ -517,16 +515,20 @@ struct model *model_free(struct model *m)
 	if (!m)
 		return NULL;
 	graph_free(m->graph);
-	for (size_t i = 0; i < m->nr_roles; i++)
-		base_free(m->role[i].run_by_site);
 	for (size_t i = 0; i < m->nr_states; i++)
-		base_free(m->state[i].function);
+		base_free(m->state[i].own.function);
+	for (size_t i = 0; i < m->nr_pools; i++)
+		base_free(m->pool[i].function);
+	for (uint32_t i = 0; m->thread && i < m->nr_threads; i++)
+		base_free(m->thread[i].run_by_site);
+	for (uint32_t i = 0; m->object && i < m->nr_objects; i++)
+		base_free(m->object[i].signals);
 	void *owned[] = {m->thread, m->object, m->connection, m->processor, m->role, m->class_,
-		m->state, m->actor, m->queue, m->site_text};
+		m->state, m->actor, m->queue, m->site_text, m->pool};
 	for (size_t i = 0; i < BASE_COUNT(owned); i++)
 		base_free(owned[i]);
 	struct base_map *maps[] = {&m->roles, &m->classes, &m->states, &m->tokens, &m->handles,
-		&m->machines, &m->samples};
+		&m->machines, &m->samples, &m->pools};
 	for (size_t i = 0; i < BASE_COUNT(maps); i++)
 		base_map_fini(maps[i]);
 	base_arena_free(m->arena);
@@ -569,8 +571,9 @@ uint32_t model_nr_groups(const struct model *m)
 const struct model_function_share *model_functions(
 	const struct model *m, uint32_t state, size_t *ret_nr)
 {
-	*ret_nr = state < m->nr_states ? m->state[state].nr_functions : 0;
-	return *ret_nr ? m->state[state].function : NULL;
+	const struct function_list *l = model_function_list(m, state);
+	*ret_nr = l ? l->nr : 0;
+	return *ret_nr ? l->function : NULL;
 }
 
 uint64_t model_nr_records(const struct model *m)

@@ -46,7 +46,10 @@ struct thread {
 	uint32_t processor_queue; /* entered while it waited: another of ours was there before; else
 				     NONE */
 	uint32_t nr_held, nr_machines;
+	uint64_t cond_wait_ns;     /* when its wait on a condition variable began */
 	uint64_t begin_ns, end_ns; /* life span */
+	uint32_t *run_by_site;     /* site id -> state + 1 */
+	size_t run_capacity;
 	bool seen, ended, main_thread;
 	bool left_in_wait;         /* its processor, since the present wait began */
 	bool link_next, link_back; /* deferred link across a call */
@@ -56,16 +59,30 @@ struct thread {
 };
 
 /* Something waited on, by definition id. Queue ids are NONE until first used. */
+enum { MODEL_SIGNALS_MAX = 64 };
+
+struct signals { /* sent, not yet seen to arrive; oldest first */
+	struct {
+		uint64_t time_ns, n;
+		uint32_t slot;
+	} sent[MODEL_SIGNALS_MAX];
+	uint32_t nr;
+	uint32_t queue[MODEL_SIGNALS_MAX]; /* one a signal, so that a waiter can take the one that
+					      was meant for it */
+	bool used[MODEL_SIGNALS_MAX];
+};
+
 struct object {
 	uint32_t queue, queue2; /* the token, bytes, ...; arrivals of a barrier, reader releases,
 				   end of file */
 	uint32_t queue3;        /* what a pseudo-actor passes on */
 	uint32_t pseudo;   /* pseudo-actor: collects a barrier's arrivals, an rwlock's readers */
 	uint32_t class_ix; /* + 1 */
-	uint32_t hold_site, hold_state;              /* last used, a cache */
-	uint64_t waiters, pending, parties, arrived; /* condition variable; barrier */
-	uint32_t user;                               /* processor: the stream that left it last */
-	uint64_t left_ns;                            /* ... and when */
+	uint32_t hold_site, hold_state;     /* last used, a cache */
+	uint64_t waiters, parties, arrived; /* condition variable; barrier */
+	struct signals *signals;            /* condition variable */
+	uint32_t user;                      /* processor: the stream that left it last */
+	uint64_t left_ns;                   /* ... and when */
 	uint64_t debt_bytes; /* read before the (blocked) write that brings them was accounted */
 };
 
@@ -75,17 +92,19 @@ struct connection { /* two directions, by the writer's side */
 
 struct role { /* actors of one program and start routine */
 	uint32_t process_name, site, group_ix, nr_actors;
-	uint32_t *run_by_site; /* site id -> state + 1 */
-	size_t run_capacity;
 	const char *name;
+};
+
+struct function_list { /* where samples were, most first */
+	struct model_function_share *function;
+	size_t nr;
+	uint64_t nr_samples;
 };
 
 struct state_info {
 	struct model_state pub;
 	uint32_t role, class_ix, aux; /* NONE where it does not apply; aux: io op or annotation */
-	struct model_function_share *function;
-	size_t nr_functions;
-	bool named;
+	struct function_list own;
 };
 
 struct actor_info {
@@ -137,7 +156,10 @@ struct model {
 	struct base_map handles;  /* (image, pthread_t) -> stream; (MODEL_LEADERS | image, 0) -> its
 				     first stream */
 	struct base_map machines; /* (stream, actor definition) -> graph actor */
-	struct base_map samples;  /* (state, function string + 1 or module) -> count */
+	struct function_list *pool; /* by (role, site) of running states */
+	size_t nr_pools, pool_capacity;
+	struct base_map pools;
+	struct base_map samples; /* (state, function string + 1 or module) -> count */
 
 	const char **site_text; /* by site id, made on demand */
 	struct trace_health health;
@@ -155,7 +177,9 @@ enum token_kind { TOKEN_thread = 1, TOKEN_fork, TOKEN_spawn, TOKEN_exec, TOKEN_e
 
 uint32_t model_make_state(struct model *m, enum model_state_kind kind, uint32_t role,
 	uint32_t class_ix, uint32_t site, uint32_t aux);
-uint32_t model_run_state(struct model *m, uint32_t role, uint32_t site);
+/* What a thread does after returning from `site`: a state of its own, for what it runs there may be
+ * its own. */
+uint32_t model_run_state(struct model *m, struct thread *t, uint32_t site);
 uint32_t model_make_actor(struct model *m, uint32_t role, uint32_t thread);
 uint32_t model_make_queue(struct model *m, uint64_t initial, uint32_t object,
 	enum trace_object_type type, uint32_t latency_class, bool lifo);
@@ -197,6 +221,8 @@ uint32_t model_idle_state(struct model *m);
 /* ---- names.c -------------------------------------------------------------------------------- */
 
 enum base_status model_make_names(struct model *m);
+/* A state's samples; of its role's threads together when its own are few. NULL: no such state. */
+const struct function_list *model_function_list(const struct model *m, uint32_t state);
 
 /* ---- rules ---------------------------------------------------------------------------------- */
 

@@ -135,6 +135,43 @@ struct sample_pass {
 	bool failed;
 };
 
+static bool add_to_list(
+	struct function_list *l, const char *name, const char *where, uint64_t nr_samples)
+{
+	size_t i = 0;
+	while (i < l->nr &&
+		(strcmp(l->function[i].function, name) || strcmp(l->function[i].where, where)))
+		i++;
+	if (i == l->nr) {
+		struct model_function_share *grown = base_realloc(
+			l->function, l->nr * sizeof *grown, (l->nr + 1) * sizeof *grown);
+		if (!grown)
+			return false;
+		l->function = grown;
+		l->function[l->nr++] =
+			(struct model_function_share){.function = name, .where = where};
+	}
+	l->function[i].nr_samples += nr_samples;
+	l->nr_samples += nr_samples;
+	return true;
+}
+
+/* The list that all threads of a role share for one place: for those that have few samples of their
+ * own. */
+static struct function_list *pool_of(struct sample_pass *p, struct state_info *st)
+{
+	struct model *m = p->m;
+	uint64_t ix;
+	if (!base_map_get(&m->pools, st->role, st->pub.site, &ix)) {
+		ix = m->nr_pools;
+		if (base_grow(&m->pool, &m->pool_capacity, ix + 1, sizeof *m->pool) != BASE_OK ||
+			base_map_put(&m->pools, st->role, st->pub.site, ix) != BASE_OK)
+			return NULL;
+		m->pool[m->nr_pools++] = (struct function_list){0};
+	}
+	return &m->pool[ix];
+}
+
 static bool add_sample(void *ctx, uint64_t state, uint64_t function, uint64_t count)
 {
 	struct sample_pass *p = ctx;
@@ -142,13 +179,6 @@ static bool add_sample(void *ctx, uint64_t state, uint64_t function, uint64_t co
 	if (state >= m->nr_states)
 		return true;
 	struct state_info *st = &m->state[state];
-	struct model_function_share *grown = base_realloc(st->function,
-		st->nr_functions * sizeof *grown, (st->nr_functions + 1) * sizeof *grown);
-	if (!grown) {
-		p->failed = true;
-		return false;
-	}
-	st->function = grown;
 	const char *name = "", *where = "";
 	if (function >> 32) {
 		uint32_t module = (uint32_t)function;
@@ -158,9 +188,12 @@ static bool add_sample(void *ctx, uint64_t state, uint64_t function, uint64_t co
 	} else {
 		name = trace_text_of(m->defs, (uint32_t)function);
 	}
-	grown[st->nr_functions++] = (struct model_function_share){
-		.function = name, .where = where, .nr_samples = count};
-	return true;
+	p->failed |= !add_to_list(&st->own, name, where, count);
+	if (st->pub.kind == MODEL_STATE_run) {
+		struct function_list *pool = pool_of(p, st);
+		p->failed |= !pool || !add_to_list(pool, name, where, count);
+	}
+	return !p->failed;
 }
 
 static int by_samples(const void *a, const void *b)
@@ -173,16 +206,11 @@ static int by_samples(const void *a, const void *b)
 }
 
 /* Wilson's interval for a share (Wilson 1927), 95 %. */
-static void set_shares(struct state_info *st)
+static void set_shares(struct function_list *l)
 {
-	uint64_t n = 0;
-	for (size_t i = 0; i < st->nr_functions; i++)
-		n += st->function[i].nr_samples;
-	if (!n)
-		return;
-	const double z = 1.96, all = (double)n;
-	for (size_t i = 0; i < st->nr_functions; i++) {
-		struct model_function_share *f = &st->function[i];
+	const double z = 1.96, all = (double)l->nr_samples;
+	for (size_t i = 0; i < l->nr; i++) {
+		struct model_function_share *f = &l->function[i];
 		double p = (double)f->nr_samples / all, d = 1 + z * z / all;
 		double mid = (p + z * z / (2 * all)) / d;
 		double half = z * sqrt(p * (1 - p) / all + z * z / (4 * all * all)) / d;
@@ -190,24 +218,34 @@ static void set_shares(struct state_info *st)
 		f->share_low = mid > half ? mid - half : 0;
 		f->share_high = mid + half < 1 ? mid + half : 1;
 	}
-	qsort(st->function, st->nr_functions, sizeof *st->function, by_samples);
+	if (l->nr)
+		qsort(l->function, l->nr, sizeof *l->function, by_samples);
 }
 
 /* ---- states
  * ------------------------------------------------------------------------------------------------
  */
 
-enum { FEW_SAMPLES = 5 };
+enum { FEW_SAMPLES = 5, ENOUGH_SAMPLES = 30 };
+
+const struct function_list *model_function_list(const struct model *m, uint32_t state)
+{
+	const struct state_info *st = state < m->nr_states ? &m->state[state] : NULL;
+	uint64_t pool;
+	if (!st || st->own.nr_samples >= ENOUGH_SAMPLES || st->pub.kind != MODEL_STATE_run ||
+		!base_map_get(&m->pools, st->role, st->pub.site, &pool))
+		return st ? &st->own : NULL;
+	return &m->pool[pool];
+}
 
 /* The function that most of a state's samples are in: it names what runs there. */
-static const char *main_function(const struct state_info *st)
+static const char *main_function(const struct model *m, uint32_t state)
 {
-	uint64_t n = 0;
-	for (size_t i = 0; i < st->nr_functions; i++)
-		n += st->function[i].nr_samples;
-	if (n < FEW_SAMPLES || !*st->function[0].function || st->function[0].nr_samples * 2 < n)
+	const struct function_list *l = model_function_list(m, state);
+	if (l->nr_samples < FEW_SAMPLES || !*l->function[0].function ||
+		l->function[0].nr_samples * 2 < l->nr_samples)
 		return NULL;
-	return st->function[0].function;
+	return l->function[0].function;
 }
 
 static void add_annotated(const struct model *m, struct base_str *s, const struct state_info *st)
@@ -218,8 +256,9 @@ static void add_annotated(const struct model *m, struct base_str *s, const struc
 	base_str_add(s, st->class_ix ? trace_text_of(m->defs, st->class_ix) : "begun");
 }
 
-static void add_state_name(struct model *m, struct base_str *s, const struct state_info *st)
+static void add_state_name(struct model *m, struct base_str *s, uint32_t state)
 {
+	const struct state_info *st = &m->state[state];
 	const char *f = NULL;
 	uint32_t class_ix = st->class_ix;
 	bool queue = class_ix != NONE && class_ix < m->nr_classes &&
@@ -229,7 +268,7 @@ static void add_state_name(struct model *m, struct base_str *s, const struct sta
 			     m->class_[class_ix].type == TRACE_OBJECT_queue);
 	switch (st->pub.kind) {
 	case MODEL_STATE_run:
-		f = main_function(st);
+		f = main_function(m, state);
 		if (!f)
 			f = function_of(m, st->pub.site ? st->pub.site : m->role[st->role].site);
 		if (*f)
@@ -372,11 +411,14 @@ enum base_status model_make_names(struct model *m)
 	if (pass.failed)
 		return base_fail(m->err, BASE_ERR_NOMEM, "out of memory for samples");
 	name_roles(m);
-	for (size_t i = 0; i < m->nr_states; i++) {
+	for (size_t i = 0; i < m->nr_pools; i++)
+		set_shares(&m->pool[i]);
+	for (uint32_t i = 0; i < m->nr_states; i++)
+		set_shares(&m->state[i].own);
+	for (uint32_t i = 0; i < m->nr_states; i++) {
 		struct state_info *st = &m->state[i];
 		struct base_str s = {0};
-		set_shares(st);
-		add_state_name(m, &s, st);
+		add_state_name(m, &s, i);
 		st->pub.name = keep_text(m, &s);
 		st->pub.where = where_text(m, st);
 	}

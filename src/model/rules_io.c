@@ -109,7 +109,7 @@ void rule_io_begin(struct model *m, struct thread *t, const struct trace_record 
 	t->io = (struct io){
 		.object = b->object, .op = b->op, .queue = NONE, .n_bytes = b->n, .active = true};
 	if (!t->nr_held)
-		t->run_state = model_run_state(m, t->role, b->site);
+		t->run_state = model_run_state(m, t, b->site);
 	struct object *f = NULL;
 	if (b->op == TRACE_IO_read)
 		f = flow_of(m, b->object, FLOW_in);
@@ -194,7 +194,7 @@ void rule_io_end(struct model *m, struct thread *t, const struct trace_record *r
 void rule_poll_begin(struct model *m, struct thread *t, const struct trace_record *r)
 {
 	if (!t->nr_held)
-		t->run_state = model_run_state(m, t->role, r->u.poll_begin.site);
+		t->run_state = model_run_state(m, t, r->u.poll_begin.site);
 	model_verb(m, t, VERB_wait, r->time_ns, 0, 0,
 		model_make_state(m, MODEL_STATE_external, NONE, NONE, r->u.poll_begin.site, NONE),
 		0);
@@ -221,7 +221,7 @@ void rule_poll_end(struct model *m, struct thread *t, const struct trace_record 
 void rule_sleep_begin(struct model *m, struct thread *t, const struct trace_record *r)
 {
 	if (!t->nr_held)
-		t->run_state = model_run_state(m, t->role, r->u.sleep_begin.site);
+		t->run_state = model_run_state(m, t, r->u.sleep_begin.site);
 	model_verb(m, t, VERB_state, r->time_ns, 0, 0,
 		model_make_state(m, MODEL_STATE_sleep, NONE, NONE, r->u.sleep_begin.site, NONE), 0);
 }

@@ -86,7 +86,7 @@ static void release(struct model *m, struct thread *t, const struct trace_record
 	if (!pop_held(t, object))
 		model_count(m, TRACE_DIAG_release_unmatched);
 	if (!t->nr_held)
-		t->run_state = model_run_state(m, t->role, site);
+		t->run_state = model_run_state(m, t, site);
 	(void)r;
 }
 
@@ -180,10 +180,42 @@ void rule_cond_wait(struct model *m, struct thread *t, const struct trace_record
 	pop_held(t, w->mutex);
 	uint32_t state = wait_state(m, w->object, w->site);
 	c->waiters++;
+	t->cond_wait_ns = r->time_ns;
 	model_verb(m, t, VERB_enqueue, r->time_ns, model_queue_of(m, w->mutex, x, 1, w->site), 1,
 		state, 0);
 	model_verb(m, t, VERB_wait_empty, r->time_ns, model_queue_of(m, w->object, c, 0, w->site),
 		1, state, 0);
+}
+
+static uint64_t pending(const struct object *c)
+{
+	uint64_t n = 0;
+	for (uint32_t i = 0; c->signals && i < c->signals->nr; i++)
+		n += c->signals->sent[i].n;
+	return n;
+}
+
+static void forget_signal(struct signals *g, uint32_t i)
+{
+	g->used[g->sent[i].slot] = false;
+	g->nr--;
+	for (; i < g->nr; i++)
+		g->sent[i] = g->sent[i + 1];
+}
+
+/* The oldest signal that was sent after the wait began: an older one was for somebody else. */
+static uint32_t take_signal(struct object *c, uint64_t since_ns)
+{
+	struct signals *g = c->signals;
+	for (uint32_t i = 0; g && i < g->nr; i++) {
+		if (g->sent[i].time_ns < since_ns)
+			continue;
+		uint32_t queue = g->queue[g->sent[i].slot];
+		if (--g->sent[i].n == 0)
+			forget_signal(g, i);
+		return queue;
+	}
+	return NONE;
 }
 
 void rule_cond_wake(struct model *m, struct thread *t, const struct trace_record *r)
@@ -192,38 +224,69 @@ void rule_cond_wake(struct model *m, struct thread *t, const struct trace_record
 	struct object *c = model_object(m, w->object), *x = model_object(m, w->mutex);
 	if (!c || !x)
 		return;
-	uint32_t queue = model_queue_of(m, w->object, c, 0, w->site);
 	uint32_t mutex = model_queue_of(m, w->mutex, x, 1, w->site);
-	uint32_t actor = model_acting(t), flags = GRAPH_LAST;
+	uint32_t flags = GRAPH_LAST, signal = NONE;
 	push_held(m, t, x, w->mutex, w->site, false);
 	if (c->waiters)
 		c->waiters--;
-	if (w->result != 0)
+	if (w->result == 0)
+		signal = take_signal(c, t->cond_wait_ns);
+	else
 		flags |= GRAPH_EXPLAINED; /* time ran out */
-	else if (c->pending) {
-		model_verb_of(m, actor, VERB_dequeue, r->time_ns, queue, 1, model_current_state(t),
-			GRAPH_MORE);
-		c->pending--;
-	} else
+	if (signal != NONE)
+		model_verb_of(m, model_acting(t), VERB_dequeue, r->time_ns, signal, 1,
+			model_current_state(t), GRAPH_MORE);
+	else if (w->result == 0)
 		model_count(m, TRACE_DIAG_signal_unmatched);
 	model_verb(m, t, VERB_dequeue, r->time_ns, mutex, 1, model_current_state(t), flags);
-	if (c->pending > c->waiters) { /* signalled, but time ran out first: nobody is left to take
-					  the token */
-		c->pending = c->waiters;
-		model_verb(m, t, VERB_resize, r->time_ns, queue, (int64_t)c->pending,
-			model_current_state(t), 0);
+	while (pending(c) > c->waiters) { /* signalled, but gone before it arrived */
+		if (--c->signals->sent[0].n == 0)
+			forget_signal(c->signals, 0);
 	}
+}
+
+/* A slot whose queue is empty, for one signal's tokens. */
+static uint32_t signal_slot(
+	struct model *m, struct thread *t, struct object *c, const struct trace_record *r)
+{
+	struct signals *g = c->signals;
+	uint32_t object = r->u.cond_signal.object, site = r->u.cond_signal.site, k = 0;
+	if (g->nr == MODEL_SIGNALS_MAX)
+		forget_signal(g, 0);
+	while (g->used[k])
+		k++;
+	g->used[k] = true;
+	if (g->queue[k] == NONE)
+		g->queue[k] = model_make_queue(
+			m, 0, object, TRACE_OBJECT_cond, model_class_of(m, object, site), false);
+	else if (graph_queue_units(m->graph, g->queue[k]))
+		model_verb(
+			m, t, VERB_resize, r->time_ns, g->queue[k], 0, model_current_state(t), 0);
+	return k;
 }
 
 static void wake(struct model *m, struct thread *t, const struct trace_record *r, bool all)
 {
 	struct object *c = model_object(m, r->u.cond_signal.object);
-	if (!c || c->waiters <= c->pending)
+	if (!c || c->waiters <= pending(c))
 		return; /* nobody waits: a signal leaves nothing behind */
-	uint64_t n = all ? c->waiters - c->pending : 1;
-	c->pending += n;
-	uint32_t queue = model_queue_of(m, r->u.cond_signal.object, c, 0, r->u.cond_signal.site);
-	model_verb(m, t, VERB_enqueue, r->time_ns, queue, (int64_t)n, model_current_state(t), 0);
+	uint64_t n = all ? c->waiters - pending(c) : 1;
+	if (!c->signals) {
+		c->signals = base_alloc(sizeof *c->signals);
+		if (!c->signals) {
+			m->status = base_fail(m->err, BASE_ERR_NOMEM, "out of memory for signals");
+			return;
+		}
+		for (uint32_t k = 0; k < MODEL_SIGNALS_MAX; k++)
+			c->signals->queue[k] = NONE;
+	}
+	uint32_t slot = signal_slot(m, t, c, r);
+	struct signals *g = c->signals;
+	g->sent[g->nr].time_ns = r->time_ns;
+	g->sent[g->nr].n = n;
+	g->sent[g->nr++].slot = slot;
+	model_verb(m, t, VERB_enqueue, r->time_ns, g->queue[slot], (int64_t)n,
+		model_current_state(t), 0);
 }
 
 void rule_cond_signal(struct model *m, struct thread *t, const struct trace_record *r)
@@ -276,7 +339,7 @@ void rule_barrier_leave(struct model *m, struct thread *t, const struct trace_re
 		o->parties = o->arrived;
 		open_barrier(m, o, r->time_ns);
 	}
-	t->run_state = model_run_state(m, t->role, site);
+	t->run_state = model_run_state(m, t, site);
 	model_verb(m, t, VERB_dequeue, r->time_ns, queue, 1, model_current_state(t), 0);
 }
 
@@ -331,7 +394,7 @@ void rule_token_take(struct model *m, struct thread *t, const struct trace_recor
 	struct object *o = model_object(m, k->object);
 	if (!o)
 		return;
-	t->run_state = t->nr_held ? t->run_state : model_run_state(m, t->role, k->site);
+	t->run_state = t->nr_held ? t->run_state : model_run_state(m, t, k->site);
 	if (k->n)
 		model_verb(m, t, VERB_dequeue, r->time_ns, token_queue(m, k->object, o, k->site),
 			(int64_t)k->n, model_current_state(t), 0);

@@ -96,7 +96,7 @@ void rule_process_fork(struct model *m, struct thread *t, const struct trace_rec
 	uint32_t queue =
 		model_token_queue(m, token ? TOKEN_fork : TOKEN_spawn, t->process, token, true);
 	if (!t->nr_held)
-		t->run_state = model_run_state(m, t->role, r->u.process_fork.site);
+		t->run_state = model_run_state(m, t, r->u.process_fork.site);
 	model_verb(m, t, VERB_enqueue, r->time_ns, queue, 1, model_current_state(t), 0);
 }
 
@@ -122,7 +122,7 @@ void rule_child_waited(struct model *m, struct thread *t, const struct trace_rec
 	uint32_t queue = pid ? model_token_queue(m, TOKEN_exit, pid, 0, false) : NONE;
 	uint32_t site = t->graph_state < m->nr_states ? m->state[t->graph_state].pub.site : 0;
 	if (!t->nr_held)
-		t->run_state = model_run_state(m, t->role, site);
+		t->run_state = model_run_state(m, t, site);
 	if (queue == NONE)
 		model_verb(m, t, VERB_state, r->time_ns, 0, 0, model_current_state(t),
 			GRAPH_EXPLAINED);
@@ -146,7 +146,7 @@ void rule_thread_create(struct model *m, struct thread *t, const struct trace_re
 	uint32_t queue =
 		model_token_queue(m, TOKEN_thread, t->process, r->u.thread_create.token, true);
 	if (!t->nr_held)
-		t->run_state = model_run_state(m, t->role, r->u.thread_create.site);
+		t->run_state = model_run_state(m, t, r->u.thread_create.site);
 	model_verb(m, t, VERB_enqueue, r->time_ns, queue, 1, model_current_state(t), 0);
 }
 
@@ -190,7 +190,7 @@ void rule_join_done(struct model *m, struct thread *t, const struct trace_record
 	uint64_t stream;
 	uint32_t site = t->graph_state < m->nr_states ? m->state[t->graph_state].pub.site : 0;
 	if (!t->nr_held)
-		t->run_state = model_run_state(m, t->role, site);
+		t->run_state = model_run_state(m, t, site);
 	if (!base_map_get(&m->handles, t->process, r->u.join_done.handle, &stream))
 		model_verb(m, t, VERB_state, r->time_ns, 0, 0, model_current_state(t), 0);
 	else
