@@ -30,14 +30,11 @@
 #include <stdint.h>
 
 /* Flags; which verbs take which is said below. The numbers are in traces. */
-#define LONGPOLE_LINK                                                                              \
-	1u /* begin: the state machine below hands control to this one, and gets it back at its    \
-	      end */
-#define LONGPOLE_SUSPECT                                                                           \
-	2u /* state: not expected to be reached, or not annotated yet: reports point it out */
-#define LONGPOLE_END   4u  /* queue verbs, link: ends the current state machine just after */
-#define LONGPOLE_LIFO  8u  /* queue verbs: the newest unit is taken first */
-#define LONGPOLE_RESET 16u /* queue verbs: the queue is emptied just before */
+#define LONGPOLE_LINK    1u  /* begin: entered from the state machine below, returns there at end */
+#define LONGPOLE_SUSPECT 2u  /* state: should not be reached, or is not annotated yet */
+#define LONGPOLE_END     4u  /* queue verbs, link: ends the current state machine just after */
+#define LONGPOLE_LIFO    8u  /* queue verbs: the newest unit is taken first */
+#define LONGPOLE_RESET   16u /* queue verbs: the queue is emptied just before */
 
 /* n of dequeue, peek: all units there are. */
 #define LONGPOLE_ALL UINT64_MAX
@@ -158,7 +155,7 @@ template <class T> static inline uint64_t longpole_key(T number)
 /* The current state machine enters a state. Flags: SUSPECT. */
 #define longpole_state(name, flags) LONGPOLE_CALL_AT(name, state, &longpole_place_, (flags))
 
-/* ---- queues; flags of all: END, LIFO, RESET ------------------------------------------------- */
+/* ---- queues; flags of all: END, LIFO, RESET ------------------------------------------------ */
 
 #define LONGPOLE_QUEUE(verb, name, instance, n, flags)                                             \
 	LONGPOLE_CALL_AT(name, queue, LONGPOLE_VERB_##verb, &longpole_place_,                      \
@@ -184,7 +181,7 @@ template <class T> static inline uint64_t longpole_key(T number)
 /* Claims that the queue holds exactly n units: the analysis counts the claims that are wrong. */
 #define longpole_assert_size(name, instance, n) LONGPOLE_QUEUE(ASSERT, name, instance, n, 0u)
 
-/* ---- links ---------------------------------------------------------------------------------- */
+/* ---- links --------------------------------------------------------------------------------- */
 
 /* Control passes directly to state machine (name, instance). Flags: END. */
 #define longpole_link(name, instance, flags)                                                       \
@@ -196,7 +193,7 @@ static inline void longpole_link_call(void)
 	LONGPOLE_CALL(link, 0, 0, 0);
 }
 
-/* ---- connections ---------------------------------------------------------------------------- */
+/* ---- connections --------------------------------------------------------------------------- */
 
 /* From now this state machine serves connection `id` (a request, a flow, ...); 0: none. */
 static inline void longpole_identify(uint64_t id)
@@ -214,7 +211,7 @@ static inline uint64_t longpole_get_id(void)
 	return 0;
 }
 
-/* ---- C++ ------------------------------------------------------------------------------------ */
+/* ---- C++ ----------------------------------------------------------------------------------- */
 
 #ifdef __cplusplus
 /* The place of a name, for longpole::machine. */

@@ -240,8 +240,6 @@ struct preload_io {
 };
 void preload_io_begin(struct preload_io *io, unsigned op, int fd, uint64_t nr_bytes, uint64_t site);
 void preload_io_end(struct preload_io *io, int64_t result); /* result as the call's; reads errno */
-void preload_io_unwind(
-	struct preload_io *io); /* cleanup: cancelled, or an exception went through */
 /* Both records afterwards, for calls that are known to have reached the kernel only then. */
 void preload_io_past(unsigned op, uint64_t object, uint64_t nr_bytes, uint64_t site,
 	uint64_t begin_tsc, int64_t result);

@@ -39,12 +39,6 @@ void preload_io_end(struct preload_io *io, int64_t result)
 	errno = saved_errno;
 }
 
-void preload_io_unwind(struct preload_io *io)
-{
-	errno = EINTR;
-	preload_io_end(io, -1);
-}
-
 void preload_io_past(unsigned op, uint64_t object, uint64_t nr_bytes, uint64_t site,
 	uint64_t begin_tsc, int64_t result)
 {
@@ -67,7 +61,7 @@ void preload_io_past(unsigned op, uint64_t object, uint64_t nr_bytes, uint64_t s
 	{                                                                                          \
 		if (!preload_active())                                                             \
 			return PRELOAD_REAL(name) arguments;                                       \
-		struct preload_io io __attribute__((cleanup(preload_io_unwind)));                  \
+		struct preload_io io;                                                              \
 		preload_io_begin(&io, TRACE_IO_##op, fd, (uint64_t)(nr_bytes), PRELOAD_SITE);      \
 		result_type result = PRELOAD_REAL(name) arguments;                                 \
 		preload_io_end(&io, result);                                                       \
@@ -176,18 +170,12 @@ static void receive_end(struct preload_io *io, int64_t result)
 		preload_io_end(io, result);
 }
 
-static void receive_unwind(struct preload_io *io)
-{
-	errno = EINTR;
-	receive_end(io, -1);
-}
-
 #define RECEIVE(name, nr_bytes, parameters, arguments)                                             \
 	PRELOAD_EXPORT ssize_t name parameters                                                     \
 	{                                                                                          \
 		if (!preload_active())                                                             \
 			return PRELOAD_REAL(name) arguments;                                       \
-		struct preload_io io __attribute__((cleanup(receive_unwind)));                     \
+		struct preload_io io;                                                              \
 		receive_begin(&io, fd, nr_bytes, flags, PRELOAD_SITE);                             \
 		ssize_t result = PRELOAD_REAL(name) arguments;                                     \
 		receive_end(&io, result);                                                          \
@@ -225,7 +213,7 @@ static uint64_t sum_messages(const struct mmsghdr *messages, unsigned n, bool mo
 	{                                                                                          \
 		if (!preload_active())                                                             \
 			return PRELOAD_REAL(name) arguments;                                       \
-		struct preload_io io __attribute__((cleanup(preload_io_unwind)));                  \
+		struct preload_io io;                                                              \
 		preload_io_begin(                                                                  \
 			&io, TRACE_IO_##op, fd, sum_messages(messages, n, false), PRELOAD_SITE);   \
 		int result = PRELOAD_REAL(name) arguments;                                         \
@@ -270,17 +258,12 @@ static void transfer_end(struct transfer *t, int64_t result)
 			t->site, preload_now(), result);
 }
 
-static void transfer_unwind(struct transfer *t)
-{
-	preload_io_unwind(&t->io);
-}
-
 #define TRANSFER(name, parameters, arguments)                                                      \
 	PRELOAD_EXPORT ssize_t name parameters                                                     \
 	{                                                                                          \
 		if (!preload_active())                                                             \
 			return PRELOAD_REAL(name) arguments;                                       \
-		struct transfer t __attribute__((cleanup(transfer_unwind)));                       \
+		struct transfer t;                                                                 \
 		transfer_begin(&t, from, to, n, PRELOAD_SITE);                                     \
 		ssize_t result = PRELOAD_REAL(name) arguments;                                     \
 		transfer_end(&t, result);                                                          \
@@ -304,7 +287,7 @@ IO(tee, write, n, ssize_t, (int from, int fd, size_t n, unsigned flags), (from, 
 	{                                                                                          \
 		if (!preload_active())                                                             \
 			return PRELOAD_REAL(name) arguments;                                       \
-		struct preload_io io __attribute__((cleanup(preload_io_unwind)));                  \
+		struct preload_io io;                                                              \
 		preload_io_begin(&io, TRACE_IO_accept, fd, 0, PRELOAD_SITE);                       \
 		int result = PRELOAD_REAL(name) arguments;                                         \
 		preload_io_end(&io, result < 0 ? -1 : 0);                                          \
@@ -327,7 +310,7 @@ PRELOAD_EXPORT int fcntl(int fd, int command, ...)
 	void *argument = va_arg(list, void *);
 	va_end(list);
 	if (command == F_SETLKW || command == F_OFD_SETLKW) {
-		struct preload_io io __attribute__((cleanup(preload_io_unwind))) = {.open = false};
+		struct preload_io io = {.open = false};
 		if (preload_active())
 			preload_io_begin(&io, TRACE_IO_lock, fd, 0, PRELOAD_SITE);
 		int result = PRELOAD_REAL(fcntl)(fd, command, argument);
@@ -349,7 +332,7 @@ PRELOAD_ALIAS(__fcntl, fcntl)
 	{                                                                                          \
 		if (!preload_active())                                                             \
 			return PRELOAD_REAL(name) arguments;                                       \
-		struct preload_io io __attribute__((cleanup(preload_io_unwind)));                  \
+		struct preload_io io;                                                              \
 		preload_io_begin(&io, TRACE_IO_##op, fd, sizeof(eventfd_t), PRELOAD_SITE);         \
 		int result = PRELOAD_REAL(name) arguments;                                         \
 		preload_io_end(&io, result < 0 ? -1 : (int64_t)sizeof(eventfd_t));                 \

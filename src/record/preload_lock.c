@@ -268,22 +268,21 @@ struct once_call {
 };
 static __thread struct once_call *once_now;
 
-static void once_leave(struct once_call **call)
+static void once_release(void *call)
 {
-	once_now = (*call)->outer;
+	const struct once_call *of = call;
+	PRELOAD_RECORD(lock_release, of->object, of->site);
 }
 
-static void once_release(struct once_call **call)
-{
-	PRELOAD_RECORD(lock_release, (*call)->object, (*call)->site);
-}
-
+/* An exception that leaves the routine takes no notice of us: then the release is missing. */
 static void once_routine(void)
 {
-	struct once_call *call __attribute__((cleanup(once_release))) = once_now;
+	struct once_call *call = once_now;
 	call->ran = true;
 	PRELOAD_RECORD(lock_acquire, call->object, call->site);
+	pthread_cleanup_push(once_release, call);
 	call->routine();
+	pthread_cleanup_pop(1);
 }
 
 /* Held by whoever runs the routine; nobody else records more than having waited for it. */
@@ -296,16 +295,15 @@ PRELOAD_INLINE int once(pthread_once_t *control, void (*routine)(void), uintptr_
 		.object = preload_object(control, TRACE_OBJECT_once, false),
 		.site = site,
 		.outer = once_now};
-	struct once_call *leave __attribute__((cleanup(once_leave))) = &call;
 	once_now = &call;
 	if (__atomic_load_n(control, __ATOMIC_RELAXED))
 		PRELOAD_RECORD_WAIT(lock_wait, site, call.object);
 	int result = PRELOAD_REAL(pthread_once)(control, once_routine);
+	once_now = call.outer;
 	if (!call.ran) {
 		PRELOAD_RECORD(lock_acquire, call.object, site);
 		PRELOAD_RECORD(lock_release, call.object, site);
 	}
-	(void)leave;
 	return result;
 }
 

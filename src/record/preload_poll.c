@@ -42,12 +42,6 @@ static void ready_end(struct readiness *r, int64_t result, int fd, bool only_wri
 	errno = saved_errno;
 }
 
-static void ready_unwind(struct readiness *r)
-{
-	errno = EINTR;
-	ready_end(r, -1, -1, false);
-}
-
 /* ---- poll ----------------------------------------------------------------------------------- */
 
 static void poll_end(struct readiness *r, const struct pollfd *fds, nfds_t n, int result)
@@ -63,7 +57,7 @@ static void poll_end(struct readiness *r, const struct pollfd *fds, nfds_t n, in
 #define POLL(name, parameters, arguments)                                                          \
 	PRELOAD_EXPORT int name parameters                                                         \
 	{                                                                                          \
-		struct readiness r __attribute__((cleanup(ready_unwind)));                         \
+		struct readiness r;                                                                \
 		ready_begin(&r, n, PRELOAD_SITE);                                                  \
 		int result = PRELOAD_REAL(name) arguments;                                         \
 		poll_end(&r, fds, n, result);                                                      \
@@ -118,7 +112,7 @@ static void select_end(struct readiness *r, int n, const fd_set *in, const fd_se
 #define SELECT(name, parameters, arguments)                                                        \
 	PRELOAD_EXPORT int name parameters                                                         \
 	{                                                                                          \
-		struct readiness r __attribute__((cleanup(ready_unwind)));                         \
+		struct readiness r;                                                                \
 		ready_begin(&r, n > 0 ? (uint64_t)n : 0, PRELOAD_SITE);                            \
 		int result = PRELOAD_REAL(name) arguments;                                         \
 		select_end(&r, n, in, out, except, result);                                        \
@@ -201,7 +195,7 @@ static void epoll_end(struct readiness *r, int epoll, const struct epoll_event *
 #define EPOLL(name, parameters, arguments)                                                         \
 	PRELOAD_EXPORT int name parameters                                                         \
 	{                                                                                          \
-		struct readiness r __attribute__((cleanup(ready_unwind)));                         \
+		struct readiness r;                                                                \
 		ready_begin(&r, n > 0 ? (uint64_t)n : 0, PRELOAD_SITE);                            \
 		int result = PRELOAD_REAL(name) arguments;                                         \
 		epoll_end(&r, epoll, events, result);                                              \
@@ -221,24 +215,6 @@ EPOLL(epoll_pwait2,
 
 enum { SECOND_NS = 1000000000 };
 
-struct nap {
-	bool open;
-};
-
-static void sleep_begin(struct nap *nap, uint64_t duration_ns, uint64_t site)
-{
-	nap->open = preload_active();
-	if (nap->open)
-		PRELOAD_RECORD(sleep_begin, duration_ns, site);
-}
-
-static void sleep_end(struct nap *nap)
-{
-	if (nap->open)
-		preload_record_at(preload_now(), PRELOAD_sleep_end, NULL, 0);
-	nap->open = false;
-}
-
 static uint64_t span_ns(const struct timespec *t)
 {
 	return t ? (uint64_t)t->tv_sec * SECOND_NS + (uint64_t)t->tv_nsec : 0;
@@ -257,9 +233,12 @@ static uint64_t remaining_ns(clockid_t clock, int flags, const struct timespec *
 #define SLEEP(name, result_type, duration_ns, parameters, arguments)                               \
 	PRELOAD_EXPORT result_type name parameters                                                 \
 	{                                                                                          \
-		struct nap nap __attribute__((cleanup(sleep_end)));                                \
-		sleep_begin(&nap, duration_ns, PRELOAD_SITE);                                      \
-		return PRELOAD_REAL(name) arguments;                                               \
+		if (!preload_active())                                                             \
+			return PRELOAD_REAL(name) arguments;                                       \
+		PRELOAD_RECORD(sleep_begin, duration_ns, PRELOAD_SITE);                            \
+		result_type result = PRELOAD_REAL(name) arguments;                                 \
+		preload_record_at(preload_now(), PRELOAD_sleep_end, NULL, 0);                      \
+		return result;                                                                     \
 	}
 SLEEP(nanosleep, int, span_ns(duration), (const struct timespec *duration, struct timespec *left),
 	(duration, left))

@@ -200,15 +200,10 @@ static void child_wait_end(struct child_wait *wait, pid_t pid)
 	wait->open = false;
 }
 
-static void child_wait_unwind(struct child_wait *wait)
-{
-	child_wait_end(wait, 0);
-}
-
 #define CHILD_WAIT(name, parameters, arguments)                                                    \
 	PRELOAD_EXPORT pid_t name parameters                                                       \
 	{                                                                                          \
-		struct child_wait wait __attribute__((cleanup(child_wait_unwind)));                \
+		struct child_wait wait;                                                            \
 		child_wait_begin(&wait, PRELOAD_SITE);                                             \
 		pid_t pid = PRELOAD_REAL(name) arguments;                                          \
 		child_wait_end(&wait, pid);                                                        \
@@ -222,7 +217,7 @@ CHILD_WAIT(wait4, (pid_t child, int *status, int options, struct rusage *usage),
 
 PRELOAD_EXPORT int waitid(idtype_t type, id_t id, siginfo_t *info, int options)
 {
-	struct child_wait wait __attribute__((cleanup(child_wait_unwind)));
+	struct child_wait wait;
 	child_wait_begin(&wait, PRELOAD_SITE);
 	siginfo_t own = {0};
 	int result = PRELOAD_REAL(waitid)(type, id, info ? info : &own, options);
@@ -235,7 +230,7 @@ PRELOAD_EXPORT int system(const char *command)
 {
 	if (!command)
 		return PRELOAD_REAL(system)(command);
-	struct child_wait wait __attribute__((cleanup(child_wait_unwind)));
+	struct child_wait wait;
 	if (preload_active())
 		PRELOAD_RECORD(process_fork, 0, PRELOAD_SITE);
 	child_wait_begin(&wait, PRELOAD_SITE);
@@ -264,7 +259,7 @@ static pid_t child_of(const FILE *stream)
 
 PRELOAD_EXPORT int pclose(FILE *stream)
 {
-	struct child_wait wait __attribute__((cleanup(child_wait_unwind)));
+	struct child_wait wait;
 	pid_t pid = child_of(stream);
 	fflush(stream); /* through our wrapper: the child may wait for the rest */
 	preload_fd_forget(fileno(stream));

@@ -134,15 +134,10 @@ static void join_end(struct join *join, bool joined)
 	join->open = false;
 }
 
-static void join_unwind(struct join *join)
-{
-	join_end(join, false);
-}
-
 #define JOIN(name, result_type, handle_type, more_parameters, more_arguments)                      \
 	PRELOAD_EXPORT result_type name(handle_type thread, more_parameters)                       \
 	{                                                                                          \
-		struct join join __attribute__((cleanup(join_unwind)));                            \
+		struct join join;                                                                  \
 		join_begin(&join, (uint64_t)thread, PRELOAD_SITE);                                 \
 		result_type result = PRELOAD_REAL(name)(thread, more_arguments);                   \
 		join_end(&join, result == 0);                                                      \

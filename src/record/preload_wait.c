@@ -27,26 +27,26 @@ PRELOAD_INLINE uint64_t mutex_object(const pthread_mutex_t *mutex)
 
 struct cond_call {
 	uint64_t object, mutex, site;
-	bool open;
 };
 
 static void cond_begin(
 	struct cond_call *call, uint64_t object, pthread_mutex_t *mutex, uint64_t site)
 {
-	*call = (struct cond_call){object, mutex_object(mutex), site, preload_on()};
-	if (call->open)
-		PRELOAD_RECORD_WAIT(cond_wait, site, object, call->mutex);
+	*call = (struct cond_call){object, mutex_object(mutex), site};
+	PRELOAD_RECORD_WAIT(cond_wait, site, object, call->mutex);
 }
 
-static void cond_end(struct cond_call *call, int result)
+static void cond_end(const struct cond_call *call, int result)
 {
-	if (call->open)
-		PRELOAD_RECORD(cond_wake, call->object, call->mutex, call->site, (uint64_t)result);
-	call->open = false;
+	PRELOAD_RECORD(cond_wake, call->object, call->mutex, call->site, (uint64_t)result);
 }
 
-/* A cancelled thread holds the mutex again as its cleanup handlers run. */
-static void cond_unwind(struct cond_call *call)
+/*
+ * A cancelled thread holds the mutex again as its cleanup handlers run. No landing pads
+ * (-fexceptions): they would make our copy of the unwinder read what the program's copy wrote. This
+ * way the wrapper is an ordinary user of pthread_cleanup_push().
+ */
+static void cond_unwind(void *call)
 {
 	cond_end(call, ECANCELED);
 }
@@ -55,10 +55,15 @@ static void cond_unwind(struct cond_call *call)
 	PRELOAD_EXPORT int name(cond_type *cond, mutex_type *mutex parameters);                    \
 	int name(cond_type *cond, mutex_type *mutex parameters)                                    \
 	{                                                                                          \
-		struct cond_call call __attribute__((cleanup(cond_unwind)));                       \
+		struct cond_call call;                                                             \
+		int result;                                                                        \
+		if (!preload_on())                                                                 \
+			return PRELOAD_REAL(real)(cond, mutex arguments);                          \
 		cond_begin(&call, object_of((pthread_cond_t *)cond), (pthread_mutex_t *)mutex,     \
 			PRELOAD_SITE);                                                             \
-		int result = PRELOAD_REAL(real)(cond, mutex arguments);                            \
+		pthread_cleanup_push(cond_unwind, &call);                                          \
+		result = PRELOAD_REAL(real)(cond, mutex arguments);                                \
+		pthread_cleanup_pop(0);                                                            \
 		cond_end(&call, result == (timed_out) ? ETIMEDOUT : result);                       \
 		return result;                                                                     \
 	}
@@ -196,19 +201,13 @@ static void token_end(struct token_call *call, bool taken)
 	call->open = false;
 }
 
-static void token_unwind(struct token_call *call)
-{
-	token_end(call, false);
-}
-
 /* errno is the real call's on every way out: recording does not touch it. */
 #define SEM_WAIT(name, parameters, arguments)                                                      \
 	PRELOAD_EXPORT int name(sem_t *semaphore parameters)                                       \
 	{                                                                                          \
 		if (!preload_on())                                                                 \
 			return PRELOAD_REAL(name)(semaphore arguments);                            \
-		struct token_call call __attribute__((cleanup(token_unwind))) = {                  \
-			sem_object(semaphore), 1, PRELOAD_SITE, true};                             \
+		struct token_call call = {sem_object(semaphore), 1, PRELOAD_SITE, true};           \
 		int saved_errno = errno;                                                           \
 		int result = PRELOAD_REAL(sem_trywait)(semaphore);                                 \
 		if (result != 0) {                                                                 \

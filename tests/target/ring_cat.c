@@ -109,7 +109,7 @@ int main(int argc, char **argv)
 		else if (option == 'b')
 			nr_blocks = (uint32_t)strtoul(optarg, NULL, 10);
 		else if (option == 'o')
-			cat.out = fopen(optarg, "w");
+			cat.out = fopen(optarg, "we");
 		else
 			return 2;
 	}
