@@ -18,6 +18,16 @@ struct gap {
 	bool straight;
 };
 
+static double smaller(double a, double b)
+{
+	return a < b ? a : b;
+}
+
+static double larger(double a, double b)
+{
+	return a > b ? a : b;
+}
+
 static double line_ns(const struct graph_curve_point *p, double reduction)
 {
 	return p->length_ns - (reduction - p->reduction) * p->state_ns;
@@ -145,7 +155,7 @@ void graph_curve_bounds(
 		return;
 	}
 	for (unsigned k = 0; k < c->nr_points; k++)
-		*ret_low_ns = fmax(*ret_low_ns, line_ns(&c->point[k], reduction));
+		*ret_low_ns = larger(*ret_low_ns, line_ns(&c->point[k], reduction));
 	if (i > 0)
 		*ret_high_ns = c->point[i - 1].length_ns; /* it never rises */
 	if (i > 0 && i < c->nr_points) {
@@ -177,7 +187,7 @@ struct graph_curve_break graph_curve_first_break(const struct graph_curve *c)
 
 		b.high = q->reduction;
 		if (slopes > 0)
-			b.high = fmin(b.high, (p->length_ns - line_ns(q, 0)) / slopes);
+			b.high = smaller(b.high, (p->length_ns - line_ns(q, 0)) / slopes);
 		if (b.high < b.low || look(c, i).straight)
 			b.high = b.low;
 	} else {

@@ -22,6 +22,11 @@ struct dag { /* edges run from lower to higher nodes; -1: none */
 	int nr_lines;
 };
 
+static double smaller(double a, double b)
+{
+	return a < b ? a : b;
+}
+
 static uint32_t next_random(uint32_t *x)
 {
 	*x ^= *x << 13;
@@ -92,11 +97,11 @@ static double first_break(const struct dag *d)
 
 	for (int i = 0; i < d->nr_lines; i++) {
 		if (d->length[i] == longest)
-			slope = fmin(slope, d->state[i]);
+			slope = smaller(slope, d->state[i]);
 	}
 	for (int i = 0; i < d->nr_lines; i++) {
 		if (d->state[i] < slope)
-			first = fmin(first, (longest - d->length[i]) / (slope - d->state[i]));
+			first = smaller(first, (longest - d->length[i]) / (slope - d->state[i]));
 	}
 	return first;
 }
@@ -111,13 +116,13 @@ static unsigned nr_breaks(const struct dag *d)
 
 		for (int i = 0; i < d->nr_lines; i++) {
 			if (fabs(d->length[i] - at * d->state[i] - now) < 1e-7)
-				slope = fmin(slope, d->state[i]);
+				slope = smaller(slope, d->state[i]);
 		}
 		for (int i = 0; i < d->nr_lines; i++) {
 			double there = now - (d->length[i] - at * d->state[i]);
 
 			if (d->state[i] < slope)
-				next = fmin(next, at + there / (slope - d->state[i]));
+				next = smaller(next, at + there / (slope - d->state[i]));
 		}
 		nr += next < 1 - 1e-9;
 		at = next;
@@ -192,8 +197,9 @@ static void one_breakpoint(void **unused)
 	(void)unused;
 	for (unsigned nr; (nr = graph_curve_next(&c, ask, 2)) > 0;) {
 		for (unsigned i = 0; i < nr; i++) {
-			struct graph_curve_point p = {
-				ask[i], fmax(100 - 100 * ask[i], 62), ask[i] <= 0.38 ? 100 : 0};
+			struct graph_curve_point p = {ask[i],
+				100 - 100 * ask[i] > 62 ? 100 - 100 * ask[i] : 62,
+				ask[i] <= 0.38 ? 100 : 0};
 
 			assert_int_equal(graph_curve_add(&c, &p, NULL), BASE_OK);
 		}
