@@ -225,14 +225,31 @@ static bool still_the_same(const struct record_world *w, uint32_t object, uint32
 	return o->type != TRACE_OBJECT_file || !name || o->name == name;
 }
 
+/* Described a second time: a socket that was not connected the first time, or the same (seen when
+ * looking ahead). */
+static void connected(
+	struct record_world *w, const struct record_descriptor *d, uint32_t object, uint32_t name)
+{
+	if (record_sink_failed(w->sink) || !object || object > w->sink->nr_objects)
+		return;
+	struct trace_object *o = &w->sink->object[object];
+	if (o->type != TRACE_OBJECT_socket || o->pair || !name || o->name == name)
+		return;
+	o->name = name;
+	record_sink_object_again(w->sink, object);
+	match_pair(w, d, object);
+}
+
 void record_image_descriptor(
 	struct record_world *w, struct record_image *image, const struct record_descriptor *d)
 {
 	uint64_t known, type = d->type < TRACE_OBJECT_NR ? d->type : TRACE_OBJECT_other;
 	uint64_t own = scope_of(SCOPE_descriptor, image->number);
-	if (base_map_get(&w->objects, own, d->incarnation, &known))
-		return; /* seen when looking ahead */
 	uint32_t name = record_sink_text(w->sink, d->name, d->name_bytes), object = 0;
+	if (base_map_get(&w->objects, own, d->incarnation, &known)) {
+		connected(w, d, (uint32_t)known, name);
+		return;
+	}
 	uint64_t scope = scope_of(SCOPE_inode, type << 48 | (d->dev & ((1ull << 48) - 1)));
 	if (d->ino && base_map_get(&w->objects, scope, d->ino, &known) &&
 		still_the_same(w, (uint32_t)known, name)) {
