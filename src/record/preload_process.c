@@ -75,12 +75,13 @@ __asm__(".globl vfork\n"
 
 /* ---- exec ----------------------------------------------------------------------------------- */
 
-/* Our variables on the caller's stack; what exec gets when there is nothing to add is what the
- * program said. */
+/* Our variables on the caller's stack, for a vfork's child must leave nothing behind; what exec
+ * gets when there is nothing to add is what the program said. */
 #define WITH_OURS(environment)                                                                     \
 	({                                                                                         \
 		size_t bytes = preload_env_bytes(environment);                                     \
-		bytes ? preload_env_build(alloca(bytes), environment) : (char **)(environment);    \
+		bytes ? preload_env_build(alloca(bytes) /* allowed: see above */, environment)     \
+		      : (char **)(environment);                                                    \
 	})
 
 static void exec_begin(uintptr_t site)
@@ -141,7 +142,7 @@ static size_t count_arguments(va_list list)
 		va_start(list, first);                                                             \
 		size_t n = count_arguments(list);                                                  \
 		va_end(list);                                                                      \
-		char **arguments = alloca((n + 1) * sizeof(char *));                               \
+		char **arguments = alloca((n + 1) * sizeof(char *)); /* allowed: as libc does */   \
 		va_start(list, first);                                                             \
 		arguments[0] = (char *)(uintptr_t)(first);                                         \
 		for (size_t i = 1; i <= n; i++)                                                    \
@@ -261,7 +262,7 @@ PRELOAD_EXPORT int pclose(FILE *stream)
 {
 	struct child_wait wait;
 	pid_t pid = child_of(stream);
-	fflush(stream); /* through our wrapper: the child may wait for the rest */
+	fflush(stream); /* allowed: our wrapper; the child may wait for the rest */
 	preload_fd_forget(fileno(stream));
 	child_wait_begin(&wait, PRELOAD_SITE);
 	int result = PRELOAD_REAL(pclose)(stream);

@@ -27,6 +27,8 @@ enum { /* bits of glibc's FILE */
 	STREAM_PUTTING = 0x800,
 };
 
+#define OUTPUT stdout /* allowed: the program's, which we watch */
+
 struct stream_call {
 	FILE *stream;
 	uint64_t begin_tsc, site;
@@ -151,13 +153,13 @@ STREAM(fputs, int, (const char *from, FILE *f), (from, f), f, WRITES, UNKNOWN,
 	result >= 0 ? strlen(from) : 0)
 STREAM(fputs_unlocked, int, (const char *from, FILE *f), (from, f), f, WRITES, UNKNOWN,
 	result >= 0 ? strlen(from) : 0)
-STREAM(puts, int, (const char *from), (from), stdout, WRITES, UNKNOWN,
+STREAM(puts, int, (const char *from), (from), OUTPUT, WRITES, UNKNOWN,
 	result >= 0 ? strlen(from) + 1 : 0)
 STREAM(fputc, int, (int c, FILE *f), (c, f), f, WRITES, 1, result != EOF)
-STREAM(putchar, int, (int c), (c), stdout, WRITES, 1, result != EOF)
+STREAM(putchar, int, (int c), (c), OUTPUT, WRITES, 1, result != EOF)
 STREAM(__overflow, int, (FILE * f, int c), (f, c), f, WRITES, UNKNOWN, c != EOF && result != EOF)
-STREAM(fflush, int, (FILE * f), (f), f ? f : stdout, WRITES, UNKNOWN, 0 * result)
-STREAM(fflush_unlocked, int, (FILE * f), (f), f ? f : stdout, WRITES, UNKNOWN, 0 * result)
+STREAM(fflush, int, (FILE * f), (f), f ? f : OUTPUT, WRITES, UNKNOWN, 0 * result)
+STREAM(fflush_unlocked, int, (FILE * f), (f), f ? f : OUTPUT, WRITES, UNKNOWN, 0 * result)
 PRELOAD_ALIAS(putc, fputc)
 PRELOAD_ALIAS(_IO_putc, fputc)
 
@@ -189,16 +191,16 @@ static int print_checked(FILE *f, int flag, const char *format, va_list list, ui
 		va_end(list);                                                                      \
 		return result;                                                                     \
 	}
-PRINT(printf, format, (const char *format, ...), print(stdout, format, list, PRELOAD_SITE))
+PRINT(printf, format, (const char *format, ...), print(OUTPUT, format, list, PRELOAD_SITE))
 PRINT(fprintf, format, (FILE * f, const char *format, ...), print(f, format, list, PRELOAD_SITE))
 PRINT(__printf_chk, format, (int flag, const char *format, ...),
-	print_checked(stdout, flag, format, list, PRELOAD_SITE))
+	print_checked(OUTPUT, flag, format, list, PRELOAD_SITE))
 PRINT(__fprintf_chk, format, (FILE * f, int flag, const char *format, ...),
 	print_checked(f, flag, format, list, PRELOAD_SITE))
 
 PRELOAD_EXPORT int vprintf(const char *format, va_list list)
 {
-	return print(stdout, format, list, PRELOAD_SITE);
+	return print(OUTPUT, format, list, PRELOAD_SITE);
 }
 
 PRELOAD_EXPORT int vfprintf(FILE *f, const char *format, va_list list)
@@ -209,7 +211,7 @@ PRELOAD_EXPORT int vfprintf(FILE *f, const char *format, va_list list)
 PRELOAD_EXPORT int __vprintf_chk(int flag, const char *format, va_list list);
 int __vprintf_chk(int flag, const char *format, va_list list)
 {
-	return print_checked(stdout, flag, format, list, PRELOAD_SITE);
+	return print_checked(OUTPUT, flag, format, list, PRELOAD_SITE);
 }
 
 PRELOAD_EXPORT int __vfprintf_chk(FILE *f, int flag, const char *format, va_list list);
@@ -259,6 +261,6 @@ PRELOAD_EXPORT int fclose(FILE *f)
  * the lock. */
 void preload_flush_stdout(void)
 {
-	if (preload_active() && __fpending(stdout) > 0)
-		fflush_unlocked(stdout);
+	if (preload_active() && __fpending(OUTPUT) > 0)
+		fflush_unlocked(OUTPUT);
 }

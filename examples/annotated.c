@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * annotated - a parser and a printer with a hand-made ring between them that spins: no system call,
+ * no lock, nothing that a recorder could see by itself. The annotations say what it is.
+ *
+ *     cc -O2 -pthread -Iinclude examples/annotated.c -o annotated
+ *     longpole record ./annotated && longpole report
+ */
+#include <longpole/annotate.h>
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { SLOTS = 64 };
+
+static struct {
+	_Atomic uint64_t put, taken;
+	uint64_t request[SLOTS], connection[SLOTS];
+} ring;
+
+static uint64_t nr_requests = 20000, sum;
+
+static uint64_t work(uint64_t seed, unsigned rounds)
+{
+	while (rounds--)
+		seed = seed * 6364136223846793005u + 1442695040888963407u;
+	return seed;
+}
+
+static void *parse_all(void *unused)
+{
+	longpole_begin("parser", 0, 0);
+	for (uint64_t i = 0; i < nr_requests; i++) {
+		uint64_t connection = longpole_get_id(); /* from here to the printer it is one */
+		longpole_state("parse", 0);
+		uint64_t parsed = work(i, 300);
+		if (ring.put - ring.taken == SLOTS) {
+			longpole_wait_full("requests", &ring, 1, 0);
+			while (ring.put - ring.taken == SLOTS)
+				sched_yield();
+		}
+		ring.request[ring.put % SLOTS] = parsed;
+		ring.connection[ring.put % SLOTS] = connection;
+		longpole_enqueue("requests", &ring, 1, 0); /* before others can see it */
+		ring.put++;
+	}
+	longpole_end("parser");
+	return unused;
+}
+
+static void *print_all(void *unused)
+{
+	longpole_begin("printer", 0, 0);
+	for (uint64_t i = 0; i < nr_requests; i++) {
+		if (ring.put == ring.taken) {
+			longpole_wait_empty("requests", &ring, 1, 0);
+			while (ring.put == ring.taken)
+				sched_yield();
+		}
+		longpole_dequeue("requests", &ring, 1, 0); /* after getting it */
+		if (ring.connection[i % SLOTS])
+			longpole_identify(ring.connection[i % SLOTS]);
+		longpole_state("print", 0);
+		sum += work(ring.request[i % SLOTS], 500);
+		ring.taken++;
+	}
+	longpole_end("printer");
+	return unused;
+}
+
+int main(int argc, char **argv)
+{
+	pthread_t parser, printer;
+	if (argc > 1)
+		nr_requests = strtoull(argv[1], NULL, 10);
+	longpole_resize("requests", &ring, 0, LONGPOLE_RESET);
+	if (pthread_create(&parser, NULL, parse_all, NULL) ||
+		pthread_create(&printer, NULL, print_all, NULL))
+		return 1;
+	pthread_join(parser, NULL);
+	pthread_join(printer, NULL);
+	printf("%llx\n", (unsigned long long)sum);
+	return 0;
+}

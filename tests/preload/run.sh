@@ -1,0 +1,65 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# run.sh - the preload library by itself: what it exports, the annotation header, what annotations record, robustness.
+set -uo pipefail
+here=$(dirname "$(readlink -f "$0")")
+source_dir=$(readlink -f "$here/../..")
+export LONGPOLE_BUILD=${LONGPOLE_BUILD:-$source_dir/build}
+library=${LONGPOLE_PRELOAD:-$LONGPOLE_BUILD/src/record/liblongpole-preload.so}
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+
+result() { # NAME, what is wrong
+	if [[ -z $2 ]]; then printf 'ok %s\n' "$1"; else printf 'not ok %s: %s\n' "$1" "${2//$'\n'/; }"; fi
+}
+
+# Each name that we define takes the place of libc's in every program: none by accident.
+exports() {
+	nm -D --defined-only "$library" | awk '$2 != "A" {print $3}' | LC_ALL=C sort -u |
+		diff "$here/exports.txt" - | sed -n 's/^< /missing: /p; s/^> /not listed: /p'
+}
+
+# The library must bring its own unwinder, and must not read what another one wrote.
+personality() {
+	if nm "$library" | grep -q __gcc_personality; then
+		printf 'has landing pads (-fexceptions)\n'
+	fi
+	if readelf -d "$library" | grep -q libgcc_s; then
+		printf 'needs libgcc_s\n'
+	fi
+}
+
+header() { # COMPILER STANDARD SUFFIX
+	local warn=(-Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror)
+	local option
+	command -v "$1" >/dev/null || return 0
+	for option in -O0 -O2 -DLONGPOLE_DISABLE; do
+		"$1" "-std=$2" "${warn[@]}" "$option" -I"$source_dir/include" -c "$here/header.$3" \
+			-o "$scratch/header.o" 2>&1 | head -3
+	done
+}
+
+annotations() {
+	local cc=${CC:-cc} count
+	"$cc" -O2 -D_GNU_SOURCE -I"$source_dir/src" "$source_dir/tests/target/ring_cat.c" -o "$scratch/ring_cat" &&
+		"$cc" -O2 -pthread -I"$source_dir/include" "$source_dir/examples/annotated.c" -o "$scratch/annotated" &&
+		strip "$scratch/annotated" || { printf 'does not compile\n'; return; }
+	"$scratch/annotated" 1000 >"$scratch/bare"
+	"$scratch/ring_cat" -c -o "$scratch/counts" "$library" "$scratch/annotated" 1000 >"$scratch/recorded" ||
+		printf 'exit status %s\n' $?
+	cmp -s "$scratch/bare" "$scratch/recorded" || printf 'output differs\n'
+	for count in 'note_begin 2' 'note_end 2' 'note_enqueue 1000' 'note_dequeue 1000' 'note_identify 2000' 'note_resize 1'; do
+		grep -qx "$count" "$scratch/counts" || printf 'not %s\n' "$count"
+	done
+}
+
+if [[ ! -f $library ]]; then
+	printf 'not ok build: no %s\n' "$library"
+	exit 1
+fi
+result exports "$(exports)"
+result unwinder "$(personality)"
+result header_c11 "$(header "${CC:-gcc}" c11 c; header clang-14 c11 c)"
+result header_cxx17 "$(header "${CXX:-g++}" c++17 cc; header clang++-14 c++17 cc)"
+result annotations "$(annotations)"
+"$source_dir/tests/target/robust/run.sh" | sed -E 's#^(ok|not ok|skip) #&robust/#'
