@@ -62,7 +62,9 @@ enum { RING_VERSION = 1, RING_BLOCK_BYTES = 32 * 1024 };
  * - note_link: w1 = name id (0: deferred), w2 = instance, w3 = flags
  * - note_identify: w1 = connection
  *
- * A barrier's parties and an eventfd's first value are token_set records. A tryjoin or wait that
+ * A barrier's parties and an eventfd's first value (unless 0) are token_set records; reads and
+ * writes of an eventfd are io records of 8 bytes. A descriptor is described again, with the same
+ * incarnation, when a socket has got its peer: the last description counts. A tryjoin or wait that
  * found nothing ends with join_done{handle 0}, child_waited{pid 0}. A timed lock that gave up is
  * lock_wait, lock_fail; a reader's shared_wait, lock_fail. Never in a ring, the session's own:
  * definitions, process_end, sample, cpu_out, cpu_in, lost.
@@ -137,8 +139,8 @@ enum ring_kind {
 	/* w1 = bytes, text: this thread's name from now */
 	RING_thread_name = 133,
 	/* first record of an image: w1 = ppid, w2 = bytes of the command line (cut at
-	 * RING_TEXT_MAX), its arguments, each ended by NUL. process_begin, RING_module ... and
-	 * thread_begin follow. */
+	 * RING_TEXT_MAX), its arguments, each ended by NUL. process_begin, thread_begin and
+	 * RING_module ... follow. */
 	RING_image = 134,
 	/* w1 = records dropped by this thread since its previous record */
 	RING_lost = 135,
