@@ -62,8 +62,8 @@ static inline uint32_t dropped(const struct graph *g, uint32_t queue, bool space
 
 /* An edge without dependence, from the actor's tip. `explained`: needs none,
  * wait or not. */
-static inline void own_edge(struct graph *g, const struct actor *a, uint64_t t, bool explained,
-	double *length, uint32_t *tip)
+static inline __attribute__((always_inline)) void own_edge(struct graph *g, const struct actor *a,
+	uint64_t t, bool explained, double *length, uint32_t *tip)
 {
 	uint64_t w = t - a->t_last;
 	uint32_t prev = *tip, zero = 0;
