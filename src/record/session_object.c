@@ -181,6 +181,16 @@ static bool tuple_of(const struct record_descriptor *d, uint64_t *ret_tuple, uns
 		return false;
 	const char *peer = space + 1;
 	size_t nr_local = (size_t)(space - local), nr_peer = (size_t)(end - peer);
+	bool has_local = nr_local > 1 || *local != '-', has_peer = nr_peer > 1 || *peer != '-';
+	if (!strncmp(d->name, "unix ", 5) && has_local != has_peer) {
+		/* Only the one who listens has a name: who was accepted n-th is who connected n-th.
+		 */
+		*ret_side = has_peer;
+		*ret_tuple = has_local ? hash_text(local, nr_local) : hash_text(peer, nr_peer);
+		return true;
+	}
+	if (!has_local || !has_peer)
+		return false; /* not connected yet */
 	size_t common = nr_local < nr_peer ? nr_local : nr_peer;
 	int order = memcmp(local, peer, common);
 	if (!order)
@@ -204,6 +214,9 @@ static void match_pair(struct record_world *w, const struct record_descriptor *d
 	if (d->type != TRACE_OBJECT_socket || !tuple_of(d, &tuple, &side))
 		return;
 	(void)!base_map_get(&w->pair_sides, tuple, side, &turn);
+	if (turn && base_map_get(&w->pairs, tuple, (turn - 1) << 1 | side, &waiting) &&
+		waiting == object)
+		return; /* described once more */
 	put(w, &w->pair_sides, tuple, side, turn + 1);
 	put(w, &w->pairs, tuple, turn << 1 | side, object);
 	sink->object[object].side = side;
@@ -267,6 +280,8 @@ void record_image_descriptor(
 	if (!object)
 		return;
 	put(w, &w->objects, own, d->incarnation, object);
+	if (record_sink_failed(w->sink))
+		return;
 	/* A socket is often described before it is connected, and again after. */
 	struct trace_object *o = &w->sink->object[object];
 	if (d->ino && name && o->name != name) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_record_ring.c - known answers: what the words of a ring become in the trace. */
+#include "record/session_ring.h"
 #include "record_fixture.h"
 
 enum { CODE = 0x400000, BIAS = 0x3ff000, RECORDS_MAX = 20000 };
@@ -20,6 +21,46 @@ static struct fake_thread begin(
 		fake_module(&t, 11, CODE, CODE + 0x10000, BIAS, "/bin/prog");
 	}
 	return t;
+}
+
+/* A connection by a path: accepted and connecting ends are known by the path alone, in their order.
+ * A socket is described before it is connected, and again after. */
+static void test_connects_late(void **state)
+{
+	struct fixture f;
+	(void)state;
+	fixture_open(&f);
+	struct fake_thread a = begin(&f, 1, 100, 1, 0), b = begin(&f, 2, 200, 1, 1);
+	const struct {
+		struct fake_thread *t;
+		uint64_t incarnation, ino;
+		const char *name;
+	} told[] = {{&a, 1, 50, "unix - -"}, {&b, 1, 60, "unix /tmp/s -"},
+		{&a, 1, 50, "unix - /tmp/s"}, {&a, 2, 51, "unix - /tmp/s"},
+		{&b, 2, 61, "unix /tmp/s -"}, {&a, 3, 52, "tcp 0.0.0.0:0 -"},
+		{&b, 3, 62, "tcp 10.0.0.1:1 10.0.0.2:2"}, {&a, 3, 52, "tcp 10.0.0.2:2 10.0.0.1:1"}};
+	for (size_t i = 0; i < BASE_COUNT(told); i++)
+		fake_descriptor(told[i].t, 100 + i, told[i].incarnation, TRACE_OBJECT_socket,
+			told[i].ino, 0, told[i].name);
+	for (uint64_t i = 1; i <= 3; i++) {
+		FAKE(&a, 200 + i, TRACE_io_begin, fake_object(TRACE_OBJECT_socket, i), 0, 1, CODE);
+		FAKE(&b, 300 + i, TRACE_io_begin, fake_object(TRACE_OBJECT_socket, i), 0, 1, CODE);
+	}
+	fixture_finish(&f);
+	assert_int_equal(fixture_records(&f, record, RECORDS_MAX), 6);
+	const struct trace_defs *d = fixture_defs(&f);
+	for (size_t i = 0; i < 3; i++) {
+		const struct trace_object *x = &d->objects[record[i].u.io_begin.object],
+					  *y = &d->objects[record[i + 3].u.io_begin.object];
+		assert_int_equal(x->address, 50 + i);
+		assert_int_equal(y->address, 60 + i);
+		assert_int_not_equal(x->pair, 0);
+		assert_int_equal(x->pair, y->pair);
+		assert_int_equal(x->side + y->side, 1);
+	}
+	assert_string_equal(
+		trace_text_of(d, d->objects[record[0].u.io_begin.object].name), "unix - /tmp/s");
+	fixture_close(&f);
 }
 
 static void test_names_each_thing_once(void **state)
@@ -352,6 +393,7 @@ int main(void)
 		cmocka_unit_test(test_fork_shares_what_is_shared),
 		cmocka_unit_test(test_stacks_are_a_tree),
 		cmocka_unit_test(test_descriptors_meet),
+		cmocka_unit_test(test_connects_late),
 		cmocka_unit_test(test_looks_ahead_for_introductions),
 		cmocka_unit_test(test_blocks_in_sequence_and_back),
 		cmocka_unit_test(test_horizon),
