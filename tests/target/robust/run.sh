@@ -17,7 +17,7 @@ say() { printf '%s\n' "$*"; }
 	say "not ok build: no $library"
 	exit 1
 }
-${CC:-cc} -O2 -D_GNU_SOURCE -I"$source_dir/src" "$here/../ring_cat.c" -o "$scratch/ring_cat" || {
+"${CC:-cc}" -O2 -D_GNU_SOURCE -I"$source_dir/src" "$here/../ring_cat.c" -o "$scratch/ring_cat" || {
 	say "not ok build: ring_cat does not compile"
 	exit 1
 }
@@ -50,9 +50,9 @@ expectations() {
 }
 
 check() {
-	local file=$1 name why compiler=(${CC:-cc} -std=gnu17)
+	local file=$1 name why compiler=("${CC:-cc}" -std=gnu17)
 	name=$(basename "${file%.*}")
-	[[ $file != *.cc ]] || compiler=(${CXX:-c++} -std=gnu++17)
+	[[ $file != *.cc ]] || compiler=("${CXX:-c++}" -std=gnu++17)
 	if [[ $file == *.cc ]] && ! command -v "${compiler[0]}" >/dev/null; then
 		say "skip $name: no C++ compiler"
 		return
