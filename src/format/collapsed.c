@@ -58,10 +58,8 @@ static enum base_status add_weight(struct collapsed *w, double weight_ns)
 		base_strtab_intern(w->stacks, base_str_text(&w->stack), w->stack.length, &id);
 	if (s == BASE_OK && id >= w->capacity)
 		s = base_grow(&w->weight_ns, &w->capacity, (size_t)id + 1, sizeof *w->weight_ns);
-	if (s == BASE_OK && w->stack.failed)
-		s = BASE_ERR_NOMEM;
-	if (s != BASE_OK)
-		return base_fail(w->out.err, s, "out of memory for stacks");
+	if (s != BASE_OK || w->stack.failed || !w->weight_ns)
+		return format_no_memory(w->out.err);
 	w->weight_ns[id] += weight_ns;
 	return BASE_OK;
 }
@@ -149,11 +147,12 @@ enum base_status format_export_collapsed(const struct format_desc *f, const stru
 		.stacks = base_strtab_new(),
 	};
 	(void)f;
-	enum base_status s = !w.stacks ? base_fail(err, BASE_ERR_NOMEM, "out of memory for stacks")
+	enum base_status s = !w.stacks ? format_no_memory(err)
 			     : opts->weight == FORMAT_WEIGHT_path
 				     ? by_path(&w)
 				     : format_timeline(in, opts, add_wait, &w, err);
-	for (uint32_t id = 1; s == BASE_OK && id < base_strtab_count(w.stacks); id++) {
+	uint32_t nr = s == BASE_OK && w.weight_ns ? base_strtab_count(w.stacks) : 0;
+	for (uint32_t id = 1; id < nr; id++) {
 		long long ns = llround(w.weight_ns[id]);
 		if (ns <= 0)
 			continue;

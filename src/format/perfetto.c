@@ -317,8 +317,8 @@ enum base_status format_export_perfetto(const struct format_desc *f, const struc
 	};
 	struct format_path path = {0};
 	(void)f;
-	enum base_status s = w.names ? format_path_init(&path, in, opts, err)
-				     : base_fail(err, BASE_ERR_NOMEM, "out of memory for names");
+	enum base_status s =
+		w.names ? format_path_init(&path, in, opts, err) : format_no_memory(err);
 	if (s == BASE_OK)
 		s = format_threads_init(&w.threads, in, err);
 	if (s == BASE_OK) {

@@ -25,15 +25,12 @@ struct speedscope {
 
 static uint32_t frame_of(struct speedscope *w, const char *name)
 {
-	uint32_t id;
-	enum base_status s = base_strtab_intern(w->frames, name, strlen(name), &id);
-	if (s == BASE_OK && id)
-		return id - 1;
-	if (s == BASE_OK)
-		return frame_of(w, "?");
-	if (w->out.status == BASE_OK)
+	uint32_t id = 1;
+	const char *text = *name ? name : "?"; /* id 0 is "", which is no frame */
+	enum base_status s = base_strtab_intern(w->frames, text, strlen(text), &id);
+	if (s != BASE_OK && w->out.status == BASE_OK)
 		w->out.status = base_fail(w->out.err, s, "out of memory for frames");
-	return 0;
+	return s == BASE_OK ? id - 1 : 0;
 }
 
 static void begin_profile(struct speedscope *w, const char *name, uint64_t from_ns, uint64_t to_ns)
@@ -151,8 +148,8 @@ enum base_status format_export_speedscope(const struct format_desc *f,
 	};
 	struct format_path path = {0};
 	(void)f;
-	enum base_status s = w.frames ? format_path_init(&path, in, opts, err)
-				      : base_fail(err, BASE_ERR_NOMEM, "out of memory for frames");
+	enum base_status s =
+		w.frames ? format_path_init(&path, in, opts, err) : format_no_memory(err);
 	if (s == BASE_OK)
 		s = format_threads_init(&w.threads, in, err);
 	if (s == BASE_OK)

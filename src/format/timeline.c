@@ -419,9 +419,8 @@ enum base_status format_timeline(const struct format_input *in, const struct for
 		.ctx = ctx,
 		.err = err};
 	w.seen = base_alloc(((size_t)w.nr_streams + 1) * sizeof *w.seen);
-	enum base_status s = w.seen ? format_threads_init(&w.threads, in, err)
-				    : base_fail(err, BASE_ERR_NOMEM, "out of memory for %u threads",
-					      w.nr_streams);
+	enum base_status s =
+		w.seen ? format_threads_init(&w.threads, in, err) : format_no_memory(err);
 	if (s == BASE_OK)
 		s = trace_reader_rewind(in->reader, err);
 	uint64_t last_ns = 0;

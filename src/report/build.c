@@ -163,7 +163,7 @@ static enum base_status add_path_state(
 {
 	size_t i = 0;
 	enum base_status s = find_row(w, p, &i, err);
-	if (s != BASE_OK)
+	if (s != BASE_OK || !w->row)
 		return s;
 	struct report_row *row = &w->row[i];
 	double aside_ns = p->unexplained_ns + p->latency_ns;
@@ -224,7 +224,7 @@ static enum base_status finish_rows(struct rows *w, struct base_err *err)
 static enum base_status fill_rows(
 	struct report *r, struct model *m, const struct report_index *ix, struct base_err *err)
 {
-	struct graph_lane_result lane;
+	struct graph_lane_result lane = {0};
 	struct rows w = {.r = r, .m = m, .ix = ix, .wheres = base_strtab_new()};
 	w.nr_topic_actors = report_array(r->arena, ix->nr_topics, sizeof *w.nr_topic_actors);
 	enum base_status s = w.wheres && w.nr_topic_actors
@@ -248,7 +248,7 @@ static enum base_status fill_rows(
 		if (!r->row)
 			s = report_no_memory(err);
 	}
-	if (s == BASE_OK && w.nr) {
+	if (s == BASE_OK && w.nr && w.row) {
 		memcpy(r->row, w.row, w.nr * sizeof *w.row);
 		r->nr_rows = w.nr;
 		qsort(r->row, r->nr_rows, sizeof *r->row, by_path_ns);
@@ -281,9 +281,9 @@ static enum base_status fill_runner_up(
 	double path_ns, other_ns;
 	if (!path || !other)
 		return report_no_memory(err);
-	s = report_lane_topics(m, ix, 0, path, &path_ns, err);
+	s = report_lane_topics(m, ix, 0, path, NULL, &path_ns, err);
 	if (s == BASE_OK)
-		s = report_lane_topics(m, ix, GRAPH_RUNNER_UP, other, &other_ns, err);
+		s = report_lane_topics(m, ix, GRAPH_RUNNER_UP, other, NULL, &other_ns, err);
 	if (s != BASE_OK)
 		return s;
 	for (uint32_t t = 0; t < ix->nr_topics; t++)
@@ -311,7 +311,10 @@ enum base_status report_build(const struct report_run *run, const struct report_
 	struct report_index ix = {0};
 	struct report *r = base_alloc(sizeof *r);
 	enum base_status s = BASE_OK;
-	if (!r || !(r->arena = base_arena_new(0)))
+	if (!r)
+		return report_no_memory(err);
+	r->arena = base_arena_new(0);
+	if (!r->arena)
 		s = report_no_memory(err);
 	if (s == BASE_OK)
 		s = report_pass(run, "finding the critical path", &first, &m, err);

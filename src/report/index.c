@@ -88,19 +88,26 @@ void report_index_fini(struct report_index *ix)
 }
 
 enum base_status report_lane_topics(struct model *m, const struct report_index *ix, unsigned lane,
-	double *topic_ns, double *ret_length_ns, struct base_err *err)
+	double *topic_ns, double *observed_ns, double *ret_length_ns, struct base_err *err)
 {
-	struct graph_lane_result lane_result;
-	enum base_status s = graph_lane(model_graph(m), lane, &lane_result, err);
+	struct graph_lane_result result;
+	enum base_status s = graph_lane(model_graph(m), lane, &result, err);
 	if (s != BASE_OK)
 		return s;
-	for (uint32_t t = 0; t < ix->nr_topics; t++)
+	for (uint32_t t = 0; t < ix->nr_topics; t++) {
 		topic_ns[t] = 0;
-	for (size_t i = 0; i < lane_result.nr_states; i++)
-		if (lane_result.state[i].state < ix->nr_states)
-			topic_ns[ix->topic_of[lane_result.state[i].state]] +=
-				lane_result.state[i].path_ns;
-	*ret_length_ns = lane_result.length_ns;
+		if (observed_ns)
+			observed_ns[t] = 0;
+	}
+	for (size_t i = 0; i < result.nr_states; i++) {
+		const struct graph_path_state *p = &result.state[i];
+		if (p->state >= ix->nr_states)
+			continue;
+		topic_ns[ix->topic_of[p->state]] += p->path_ns;
+		if (observed_ns)
+			observed_ns[ix->topic_of[p->state]] += p->observed_ns;
+	}
+	*ret_length_ns = result.length_ns;
 	return BASE_OK;
 }
 

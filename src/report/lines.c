@@ -69,11 +69,6 @@ void *report_array(struct base_arena *a, size_t nr, size_t elem_size_bytes)
 	return base_arena_alloc(a, (nr ? nr : 1) * elem_size_bytes);
 }
 
-enum base_status report_no_memory(struct base_err *err)
-{
-	return base_fail(err, BASE_ERR_NOMEM, "out of memory for the report");
-}
-
 /* ---- columns
  * ------------------------------------------------------------------------------------- */
 

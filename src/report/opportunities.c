@@ -4,10 +4,11 @@
  *
  * The path's length L(f), with a topic's weights multiplied by f, is the maximum over all paths of
  * (fixed part + f x scaled part): convex, piecewise linear, not decreasing. A lane at f gives L(f)
- * and, as the scaled part of its path divided by f, a slope of L there: a supporting line. Each
- * percent of reduction buys the slope; it falls at each kink. We look for the kink at which it
- * falls below half of what the first percent bought: from there on something else is what the
- * program waits for.
+ * and, as the scaled states' time on its path before the edit, a slope of L there: a supporting
+ * line. Each percent of reduction buys the slope; it falls at each kink. graph/whatif.h finds the
+ * first one; real programs have many tiny ones before anything changes that matters. We look for
+ * the kink at which the slope falls below half of what the first percent bought: from there on
+ * something else is what the program waits for.
  *
  * The kink is bracketed between a line that is steep enough and one that is not. Where the two
  * lines meet is the next point to look at: when L lies on the lines there, it is the kink itself,
@@ -51,7 +52,7 @@ struct search {
 	struct question *question;
 	size_t nr_questions;
 	double elapsed_ns;
-	double *topic_ns;
+	double *topic_ns, *observed_ns;
 };
 
 static enum base_status read_answers(
@@ -59,15 +60,15 @@ static enum base_status read_answers(
 {
 	for (size_t i = 0; i < nr; i++) {
 		double length_ns;
-		enum base_status s =
-			report_lane_topics(m, w->ix, (unsigned)i + 1, w->topic_ns, &length_ns, err);
+		enum base_status s = report_lane_topics(
+			m, w->ix, (unsigned)i + 1, w->topic_ns, w->observed_ns, &length_ns, err);
 		if (s != BASE_OK)
 			return s;
 		uint32_t topic = q[i].c->topic;
 		q[i].answer = (struct line){
 			.f = q[i].factor,
 			.value = length_ns,
-			.slope = w->topic_ns[topic] / q[i].factor,
+			.slope = w->observed_ns[topic],
 		};
 		q[i].largest = report_largest_topic(w->topic_ns, w->ix, REPORT_NONE);
 		q[i].next = report_largest_topic(w->topic_ns, w->ix, topic);
@@ -189,8 +190,7 @@ static enum base_status look_at_levels(struct search *w, struct base_err *err)
 			unsigned percent = report_level_percent[k];
 			w->question[w->nr_questions++] = (struct question){
 				.c = &w->candidate[i],
-				.factor = percent == 100 ? REPORT_ALMOST_NOTHING
-							 : (100 - percent) / 100.0,
+				.factor = (100 - percent) / 100.0,
 			};
 		}
 	enum base_status s = ask_all(w, err);
@@ -342,12 +342,13 @@ enum base_status report_fill_opportunities(struct report *r, const struct report
 	double unused;
 	if (w.arena) {
 		w.topic_ns = report_array(w.arena, ix->nr_topics, sizeof *w.topic_ns);
+		w.observed_ns = report_array(w.arena, ix->nr_topics, sizeof *w.observed_ns);
 		w.question = report_array(w.arena, (size_t)max * REPORT_LEVELS, sizeof *w.question);
 	}
-	if (!w.topic_ns || !w.question)
+	if (!w.topic_ns || !w.observed_ns || !w.question)
 		s = report_no_memory(err);
 	if (s == BASE_OK)
-		s = report_lane_topics(m, ix, 0, w.topic_ns, &unused, err);
+		s = report_lane_topics(m, ix, 0, w.topic_ns, NULL, &unused, err);
 	if (s == BASE_OK)
 		s = choose(&w, r, m, max, err);
 	if (s == BASE_OK && w.nr)

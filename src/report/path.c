@@ -111,7 +111,10 @@ enum base_status report_path_build(const struct report_run *run,
 	struct model *m = NULL;
 	struct report_path *p = base_alloc(sizeof *p);
 	enum base_status s = BASE_OK;
-	if (!p || !(p->arena = base_arena_new(0)))
+	if (!p)
+		return report_no_memory(err);
+	p->arena = base_arena_new(0);
+	if (!p->arena)
 		s = report_no_memory(err);
 	if (s == BASE_OK)
 		s = report_pass(run, "finding the critical path", &pass, &m, err);

@@ -6,8 +6,6 @@
 #include "report/report.h"
 
 #define REPORT_NONE UINT32_MAX
-/* Weights stay multiples of it, so that a removed state's slope can still be read off. */
-#define REPORT_ALMOST_NOTHING (1.0 / (1 << 20))
 
 /* Topics: states of the same kind and name. Ids depend on the trace only, so one index serves every
  * pass over it. */
@@ -30,9 +28,11 @@ enum base_status report_pass(const struct report_run *run, const char *what,
 	const struct report_pass_options *opts, struct model **ret,
 	struct base_err *err) BASE_MUST_CHECK;
 
-/* Path time of each topic in a lane; topic_ns has ix->nr_topics entries. */
+/* Path time of each topic in a lane; topic_ns has ix->nr_topics entries, and so has observed_ns:
+ * the same states' time without the lane's edits (NULL: not wanted). */
 enum base_status report_lane_topics(struct model *m, const struct report_index *ix, unsigned lane,
-	double *topic_ns, double *ret_length_ns, struct base_err *err) BASE_MUST_CHECK;
+	double *topic_ns, double *observed_ns, double *ret_length_ns,
+	struct base_err *err) BASE_MUST_CHECK;
 /* Largest entry but `except`; REPORT_NONE when all are 0. */
 uint32_t report_largest_topic(
 	const double *topic_ns, const struct report_index *ix, uint32_t except);
@@ -46,7 +46,12 @@ enum base_status report_fill_finding(struct report *r, struct base_err *err) BAS
 
 /* Moves a finished text into the arena, and frees it; NULL: no memory. */
 const char *report_keep(struct base_arena *a, struct base_str *s);
-enum base_status report_no_memory(struct base_err *err) BASE_MUST_CHECK;
+/* In sight of analysers: it never returns BASE_OK. */
+static inline enum base_status report_no_memory(struct base_err *err)
+{
+	base_fail(err, BASE_ERR_NOMEM, "out of memory for the report");
+	return BASE_ERR_NOMEM;
+}
 
 /* A zeroed array of the arena; NULL: no memory. */
 void *report_array(struct base_arena *a, size_t nr, size_t elem_size_bytes);

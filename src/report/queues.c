@@ -106,7 +106,10 @@ enum base_status report_queues_build(const struct report_run *run, const char *p
 	struct model *m = NULL;
 	struct report_queues *q = base_alloc(sizeof *q);
 	enum base_status s = BASE_OK;
-	if (!q || !(q->arena = base_arena_new(0)))
+	if (!q)
+		return report_no_memory(err);
+	q->arena = base_arena_new(0);
+	if (!q->arena)
 		s = report_no_memory(err);
 	if (s == BASE_OK)
 		s = report_pass(run, "counting who waits on what", &plain, &m, err);

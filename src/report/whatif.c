@@ -221,7 +221,7 @@ static enum base_status ask(const struct report_run *run, const struct resolver 
 		for (size_t i = 0; s == BASE_OK && i < nr; i++) {
 			struct lane_answer *a = &answer[at + i];
 			s = report_lane_topics(
-				m, ix, (unsigned)i + 1, topic_ns, &a->length_ns, err);
+				m, ix, (unsigned)i + 1, topic_ns, NULL, &a->length_ns, err);
 			a->largest = report_largest_topic(topic_ns, ix, REPORT_NONE);
 			a->largest_ns = a->largest == REPORT_NONE ? 0 : topic_ns[a->largest];
 		}
@@ -313,7 +313,10 @@ enum base_status report_whatif_build(const struct report_run *run, const struct 
 	struct resolver w = {.scenarios = s};
 	struct report_whatif *out = base_alloc(sizeof *out);
 	enum base_status st = BASE_OK;
-	if (!out || !(out->arena = base_arena_new(0)))
+	if (!out)
+		return report_no_memory(err);
+	out->arena = base_arena_new(0);
+	if (!out->arena)
 		st = report_no_memory(err);
 	if (st == BASE_OK)
 		st = report_pass(run, "finding the critical path", &plain, &w.m, err);

@@ -138,7 +138,8 @@ static inline void slow_and_fast(struct bench *b)
 static inline void taking_turns(struct bench *b)
 {
 	start(b);
-	uint32_t p = process(b, "prog"), work = site(b, "work"), f = site(b, "fill"), g = site(b, "g");
+	uint32_t p = process(b, "prog"), work = site(b, "work"), f = site(b, "fill"),
+		 g = site(b, "g");
 	uint32_t m = mutex(b, "m"), from = site(b, "main");
 	for (unsigned i = 0; i < 3; i++)
 		stream(b, p);

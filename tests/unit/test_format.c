@@ -42,6 +42,7 @@ struct field {
 static const uint8_t *next_field(const uint8_t *p, const uint8_t *end, struct field *ret)
 {
 	uint64_t tag = 0;
+	*ret = (struct field){0};
 	p = base_get_uvarint(p, end, &tag);
 	assert_non_null(p);
 	ret->number = tag >> 3;
@@ -158,7 +159,7 @@ static void speedscope_is_balanced(void **state)
 		const json_t *profile = json_array_get(profiles, i), *e;
 		const json_t *events = json_object_get(profile, "events");
 		json_int_t last = json_integer_value(json_object_get(profile, "startValue"));
-		json_int_t stack[8];
+		json_int_t stack[8] = {0};
 		size_t depth = 0, k;
 		json_array_foreach(events, k, e)
 		{
