@@ -294,6 +294,7 @@ static void merge_equals_sort(void **state)
 		{.nr_streams = 7, .nr_records = 20000, .delta_ns = 3, .flush_one_in = 500},
 		{.nr_streams = 16, .nr_records = 20000, .delta_ns = 0},
 		{.nr_streams = 17, .nr_records = 20000, .delta_ns = 2},
+		{.nr_streams = 3, .nr_records = 150, .delta_ns = UINT64_C(1) << 57}, /* late */
 		{.nr_streams = 40, .nr_records = 50000, .delta_ns = 50, .flush_one_in = 5000},
 	};
 
