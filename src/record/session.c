@@ -320,9 +320,21 @@ static void handle_signals(struct session *s)
  * ------------------------------------------------------------------------------------------------------
  */
 
+/* A zombie has ended; in a container nobody may ever reap it. */
 static bool is_alive(uint32_t pid)
 {
-	return !kill((pid_t)pid, 0) || errno == EPERM;
+	char path[40], text[128] = "";
+	if (kill((pid_t)pid, 0) && errno != EPERM)
+		return false;
+	snprintf(path, sizeof path, "/proc/%u/stat", pid);
+	FILE *f = fopen(path, "re");
+	if (!f)
+		return true;
+	size_t n = fread(text, 1, sizeof text - 1, f);
+	fclose(f);
+	text[n] = 0;
+	const char *end = strrchr(text, ')'); /* "pid (name) state ..." */
+	return !end || (strncmp(end, ") Z", 3) != 0 && strncmp(end, ") X", 3) != 0);
 }
 
 static bool any_alive(const struct session *s)
