@@ -44,7 +44,7 @@ static uint32_t below(struct trial *t, uint32_t n)
 	t->random ^= t->random << 13;
 	t->random ^= t->random >> 17;
 	t->random ^= t->random << 5;
-	return (t->random >> 3) % n;
+	return n ? (t->random >> 3) % n : 0;
 }
 
 /* ---- making up a run ----------------------------------------------------------------------------
