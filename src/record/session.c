@@ -33,6 +33,7 @@ enum {
 	INTERVAL_BUSY_NS = 1000000, /* between two looks at the buffers */
 	INTERVAL_NS = 5000000,
 	INTERVAL_IDLE_NS = 20000000,
+	BIRTH_NS = 50000000,
 	USED_BUSY = 32, /* blocks in use that make us look more often: what is read soon is still
 			   cached */
 	PERCENT_LOW = 50,
@@ -337,9 +338,18 @@ static bool is_alive(uint32_t pid)
 	return !end || (strncmp(end, ") Z", 3) != 0 && strncmp(end, ") X", 3) != 0);
 }
 
+/* Everyone who is in the ring or was seen by the kernel's events; who was just born may not be
+ * there yet. */
 static bool any_alive(const struct session *s)
 {
 	const struct record_world *w = &s->converter.world;
+	const struct record_converter *c = &s->converter;
+	if (time_of(CLOCK_MONOTONIC_RAW) < s->begin_ns + s->result->elapsed_ns + BIRTH_NS)
+		return true;
+	for (size_t i = 0; i < c->nr_tasks; i++)
+		if (c->task[i]->tid == c->task[i]->pid && c->task[i]->live &&
+			c->task[i]->pid != c->main_pid && is_alive(c->task[i]->pid))
+			return true;
 	for (size_t i = 0; i < w->nr_images; i++)
 		if (w->image[i] && !w->image[i]->ended && is_alive(w->image[i]->pid))
 			return true;
