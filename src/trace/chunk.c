@@ -45,13 +45,14 @@ enum base_status trace_source_read(
 
 /* ---- buffers --------------------------------------------------------------------------------- */
 
+/* Few sizes, so that buffers can be used again; what a writer fills to the brim just fits. */
 static size_t size_class(size_t need)
 {
 	size_t size = BUFFER_MIN_BYTES;
 
-	while (size < need)
+	while (size + TRACE_PAD_BYTES < need)
 		size *= 2;
-	return size;
+	return size + TRACE_PAD_BYTES;
 }
 
 static enum base_status take_buffer(

@@ -21,6 +21,10 @@ static void go_to_chunk(struct trace_reader *r, struct trace_cursor *c, uint32_t
 			(c->stream && r->chunk[chunk].entry.last_ns < r->options.from_ns)))
 		chunk = r->chunk[chunk].next;
 	trace_buffer_release(r, &c->buffer);
+	if (r->nr_leaves > TRACE_FEW_LEAVES) { /* of thousands, most are between chunks */
+		base_free(c->staged);
+		c->staged = NULL;
+	}
 	c->p = c->end = NULL;
 	c->head = c->head_end = NULL;
 	c->chunk = chunk;
@@ -79,6 +83,12 @@ static __attribute__((noinline)) const uint8_t *skip_unknown(
 	return trace_skip_fields(theirs, p, c->end);
 }
 
+/* All stages together should stay in the cache. */
+static uint32_t stage_size(const struct trace_reader *r)
+{
+	return r->nr_leaves > TRACE_FEW_LEAVES ? TRACE_STAGE_RECORDS / 4 : TRACE_STAGE_RECORDS;
+}
+
 /*
  * The inner loop: decodes records of one chunk until the stage is full. Decoding a stream ahead
  * rather than record by record as the merge asks for them keeps the branch on the kind predictable:
@@ -89,9 +99,10 @@ static void stage(struct trace_reader *r, struct trace_cursor *c)
 	const uint8_t *p = c->p, *const end = c->end;
 	const uint64_t last_ns = c->last_ns, from_ns = r->options.from_ns;
 	uint64_t time_ns = c->time_ns;
+	const uint32_t stage_records = stage_size(r);
 	uint32_t nr = 0, nr_left = c->nr_left;
 
-	while (nr < TRACE_STAGE_RECORDS && nr_left) {
+	while (nr < stage_records && nr_left) {
 		struct trace_record *to = &c->staged[nr];
 		uint64_t kind = *p, delta_ns = 0;
 		bool is_short = BASE_LIKELY(kind < 0x80);
@@ -151,7 +162,7 @@ static enum base_status enter_data_chunk(
 	enum base_status status = BASE_OK;
 
 	if (!c->staged)
-		c->staged = base_alloc(TRACE_STAGE_RECORDS * sizeof *c->staged);
+		c->staged = base_alloc(stage_size(r) * sizeof *c->staged);
 	if (!c->staged)
 		return base_fail(err, BASE_ERR_NOMEM, "no memory to decode stream %u", c->stream);
 	status = enter_chunk(r, c, err);
@@ -277,10 +288,16 @@ static struct trace_match many_replay(
 {
 	for (uint32_t n = (leaf + nr_leaves) / 2; n; n /= 2) {
 		struct trace_match other = tree[n];
-		if (precedes(other, m)) {
-			tree[n] = m;
-			m = other;
-		}
+		/* Without a branch: with many streams nobody can foresee who wins. */
+		uint64_t swap =
+			-(uint64_t)((other.time_ns < m.time_ns) |
+				    ((other.time_ns == m.time_ns) & (other.cursor < m.cursor)));
+		uint64_t time_swap = (other.time_ns ^ m.time_ns) & swap;
+		uint64_t cursor_swap = (other.cursor ^ m.cursor) & swap;
+		tree[n].time_ns = other.time_ns ^ time_swap;
+		tree[n].cursor = other.cursor ^ cursor_swap;
+		m.time_ns ^= time_swap;
+		m.cursor ^= cursor_swap;
 	}
 	return m;
 }
@@ -328,6 +345,7 @@ static enum base_status many_next(
 {
 	struct trace_record *batch = r->batch;
 	enum base_status status = BASE_OK;
+	uint32_t last_at = 0;
 	size_t nr = 0;
 
 	while (nr < TRACE_BATCH_MAX && r->winner.cursor < FINISHED &&
@@ -336,7 +354,10 @@ static enum base_status many_next(
 		struct trace_cursor *c = &r->cursor[at];
 		struct trace_match head;
 		if (BASE_LIKELY(c->head < c->head_end)) {
-			struct trace_match limit = second_best(r);
+			/* Who wins twice may go on winning: worth looking for the second best. */
+			struct trace_match limit = {0};
+			if (at == last_at)
+				limit = second_best(r);
 			do {
 				batch[nr++] = *c->head;
 				advance(r, c);
@@ -349,6 +370,7 @@ static enum base_status many_next(
 				break;
 			head = match_of(r, at);
 		}
+		last_at = at;
 		r->winner = many_replay(r->tree, r->nr_leaves, at - FIRST_LEAF, head);
 	}
 	*ret_nr = nr;
