@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * lock_cost - ns of an uncontended pthread_mutex_lock/unlock pair, for bench/record to run bare and under recorders.
- * --floor=1 puts two bare rdtsc in the pair: what any recorder of two times must pay. The pairs come in bursts with a pause after
- * each, so that a recorder's reader keeps up and no record is dropped for want of space; only bursts are timed.
- * Prints the median of the bursts' ns a pair, and how many pairs there were.
+ * lock_cost - ns of an uncontended pthread_mutex_lock/unlock pair, for bench/record to run bare and
+ * under recorders.
+ * --floor=1 puts two bare rdtsc in the pair: what any recorder of two times must pay. The pairs
+ * come in bursts with a pause after each, so that a recorder's reader keeps up and no record is
+ * dropped for want of space; only bursts are timed. Prints the median of the bursts' ns a pair, and
+ * how many pairs there were.
  */
 #include <pthread.h>
 #include <stdint.h>
@@ -73,19 +75,23 @@ static void *nothing(void *arg)
 
 int main(int argc, char **argv)
 {
-	uint64_t bursts = number(argc, argv, "--bursts", 300), pairs = number(argc, argv, "--pairs", 4000);
-	uint64_t floor = number(argc, argv, "--floor", 0), pause_us = number(argc, argv, "--pause-us", 1500);
+	uint64_t bursts = number(argc, argv, "--bursts", 300),
+		 pairs = number(argc, argv, "--pairs", 4000);
+	uint64_t floor = number(argc, argv, "--floor", 0),
+		 pause_us = number(argc, argv, "--pause-us", 1500);
 	if (!bursts || bursts > BURSTS_MAX || !pairs)
 		return 2;
 	volatile uint64_t times[2] = {0};
 	struct timespec pause = {.tv_nsec = (long)pause_us * 1000};
-	/* The C library saves the atomic operations until a program has created its first thread. */
+	/* The C library saves the atomic operations until a program has created its first thread.
+	 */
 	pthread_t thread;
 	if (pthread_create(&thread, NULL, nothing, NULL))
 		return 3;
 	pthread_join(thread, NULL);
 	for (uint64_t i = 0; i < bursts; i++) {
-		burst_ns[i] = (double)(floor ? with_floor(pairs, times) : bare(pairs)) / (double)pairs;
+		burst_ns[i] =
+			(double)(floor ? with_floor(pairs, times) : bare(pairs)) / (double)pairs;
 		nanosleep(&pause, NULL);
 	}
 	qsort(burst_ns, (size_t)bursts, sizeof(burst_ns[0]), compare);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * lpt_to_ctf.c - the data records of a .lpt trace as a CTF 1.8 trace: the same events with the same fields, so that a CTF
- * reader can be timed on them. One stream file a thread, packets of 256 KiB, as LTTng writes one a processor.
+ * lpt_to_ctf.c - the data records of a .lpt trace as a CTF 1.8 trace: the same events with the same
+ * fields, so that a CTF reader can be timed on them. One stream file a thread, packets of 256 KiB,
+ * as LTTng writes one a processor.
  *
- * Layout: packet header {magic, stream_id}, packet context {timestamp_begin, timestamp_end, content_size, packet_size},
- * event header {u8 id, u64 timestamp}, fields packed: u32 for ids, 64 bits for numbers.
- * Usage: lpt_to_ctf TRACE.lpt DIRECTORY (which exists)
+ * Layout: packet header {magic, stream_id}, packet context {timestamp_begin, timestamp_end,
+ * content_size, packet_size}, event header {u8 id, u64 timestamp}, fields packed: u32 for ids, 64
+ * bits for numbers. Usage: lpt_to_ctf TRACE.lpt DIRECTORY (which exists)
  */
 #include "trace/trace.h"
 
@@ -47,9 +48,11 @@ static void write_metadata(const char *directory)
 	      "trace { major = 1; minor = 8; byte_order = le;\n"
 	      "	packet.header := struct { uint32_t magic; uint32_t stream_id; }; };\n"
 	      "clock { name = monotonic; freq = 1000000000; };\n"
-	      "typealias integer { size = 64; align = 8; signed = false; map = clock.monotonic.value; } := stamp_t;\n"
+	      "typealias integer { size = 64; align = 8; signed = false; map = "
+	      "clock.monotonic.value; } := stamp_t;\n"
 	      "stream { id = 0;\n"
-	      "	packet.context := struct { stamp_t timestamp_begin; stamp_t timestamp_end; uint64_t content_size; "
+	      "	packet.context := struct { stamp_t timestamp_begin; stamp_t timestamp_end; "
+	      "uint64_t content_size; "
 	      "uint64_t packet_size; };\n"
 	      "	event.header := struct { uint8_t id; stamp_t timestamp; }; };\n",
 		f);
@@ -58,10 +61,13 @@ static void write_metadata(const char *directory)
 	for (unsigned i = 0; i < nr; i++) {
 		if (kind[i].kind < TRACE_process_begin)
 			continue;
-		fprintf(f, "event { name = \"%s\"; id = %u; stream_id = 0; fields := struct {", kind[i].name, kind[i].kind);
+		fprintf(f, "event { name = \"%s\"; id = %u; stream_id = 0; fields := struct {",
+			kind[i].name, kind[i].kind);
 		for (unsigned j = 0; j < kind[i].nr_fields; j++) {
 			const struct trace_field_desc *d = &kind[i].field[j];
-			const char *type = d->type == TRACE_FIELD_ID ? "uint32_t" : d->type == TRACE_FIELD_S64 ? "int64_t" : "uint64_t";
+			const char *type = d->type == TRACE_FIELD_ID    ? "uint32_t"
+					   : d->type == TRACE_FIELD_S64 ? "int64_t"
+									: "uint64_t";
 			fprintf(f, " %s _%s;", type, d->name);
 		}
 		fputs(" }; };\n", f);
@@ -134,8 +140,10 @@ int main(int argc, char **argv)
 				die(NULL, NULL);
 			if (!stream[r->stream]) {
 				char path[4096];
-				snprintf(path, sizeof path, "%s/thread_%" PRIu32, argv[2], r->stream);
-				struct ctf_stream *s = stream[r->stream] = calloc(1, sizeof(struct ctf_stream));
+				snprintf(path, sizeof path, "%s/thread_%" PRIu32, argv[2],
+					r->stream);
+				struct ctf_stream *s = stream[r->stream] =
+					calloc(1, sizeof(struct ctf_stream));
 				if (!s || !(s->file = fopen(path, "wb")))
 					die(NULL, path);
 				s->used = HEADER_BYTES;

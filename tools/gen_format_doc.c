@@ -180,8 +180,8 @@ static void print_schema_field(const struct trace_field_desc *f)
 	static const char *const range[] = {
 		"\"type\": \"integer\", \"minimum\": 0, \"maximum\": 4294967295",
 		"\"type\": \"integer\", \"minimum\": 0, \"maximum\": 18446744073709551615",
-		"\"type\": \"integer\", \"minimum\": -9223372036854775808, \"maximum\": "
-		"9223372036854775807",
+		("\"type\": \"integer\", \"minimum\": -9223372036854775808, \"maximum\": "
+		 "9223372036854775807"),
 		"\"type\": \"string\"",
 	};
 

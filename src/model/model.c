@@ -10,7 +10,7 @@ typedef void rule_fn(struct model *m, struct thread *t, const struct trace_recor
 enum { RULES_MAX = 256, PROGRESS_EVERY = 1 << 17 };
 
 static rule_fn *const rule_table[RULES_MAX] = {
-#define RULE(kind) [TRACE_##kind] = rule_##kind,
+#define RULE(kind) [TRACE_##kind] = model_rule_##kind,
 #include "model/rules.def"
 };
 

@@ -227,7 +227,7 @@ const struct function_list *model_function_list(const struct model *m, uint32_t 
 /* ---- rules ---------------------------------------------------------------------------------- */
 
 #define RULE(kind)                                                                                 \
-	void rule_##kind(struct model *m, struct thread *t, const struct trace_record *r);
+	void model_rule_##kind(struct model *m, struct thread *t, const struct trace_record *r);
 #include "model/rules.def"
 
 #endif

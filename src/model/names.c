@@ -139,8 +139,8 @@ static bool add_to_list(
 	struct function_list *l, const char *name, const char *where, uint64_t nr_samples)
 {
 	size_t i = 0;
-	while (i < l->nr &&
-		(strcmp(l->function[i].function, name) || strcmp(l->function[i].where, where)))
+	while (i < l->nr && (strcmp(l->function[i].function, name) != 0 ||
+				    strcmp(l->function[i].where, where) != 0))
 		i++;
 	if (i == l->nr) {
 		struct model_function_share *grown = base_realloc(

@@ -103,7 +103,7 @@ static void begin_write(
 	}
 }
 
-void rule_io_begin(struct model *m, struct thread *t, const struct trace_record *r)
+void model_rule_io_begin(struct model *m, struct thread *t, const struct trace_record *r)
 {
 	const struct trace_io_begin *b = &r->u.io_begin;
 	t->io = (struct io){
@@ -171,7 +171,7 @@ static void end_write(
 		model_verb(m, t, VERB_state, r->time_ns, 0, 0, state, 0);
 }
 
-void rule_io_end(struct model *m, struct thread *t, const struct trace_record *r)
+void model_rule_io_end(struct model *m, struct thread *t, const struct trace_record *r)
 {
 	const struct trace_io_end *e = &r->u.io_end;
 	struct object *f = NULL;
@@ -191,7 +191,7 @@ void rule_io_end(struct model *m, struct thread *t, const struct trace_record *r
  * -----------------------------------------------------------------------------------------------
  */
 
-void rule_poll_begin(struct model *m, struct thread *t, const struct trace_record *r)
+void model_rule_poll_begin(struct model *m, struct thread *t, const struct trace_record *r)
 {
 	if (!t->nr_held)
 		t->run_state = model_run_state(m, t, r->u.poll_begin.site);
@@ -200,7 +200,7 @@ void rule_poll_begin(struct model *m, struct thread *t, const struct trace_recor
 		0);
 }
 
-void rule_poll_end(struct model *m, struct thread *t, const struct trace_record *r)
+void model_rule_poll_end(struct model *m, struct thread *t, const struct trace_record *r)
 {
 	const struct trace_poll_end *e = &r->u.poll_end;
 	uint32_t state = model_current_state(t);
@@ -218,7 +218,7 @@ void rule_poll_end(struct model *m, struct thread *t, const struct trace_record 
  * ----------------------------------------------------------------------------------------------------
  */
 
-void rule_sleep_begin(struct model *m, struct thread *t, const struct trace_record *r)
+void model_rule_sleep_begin(struct model *m, struct thread *t, const struct trace_record *r)
 {
 	if (!t->nr_held)
 		t->run_state = model_run_state(m, t, r->u.sleep_begin.site);
@@ -226,7 +226,7 @@ void rule_sleep_begin(struct model *m, struct thread *t, const struct trace_reco
 		model_make_state(m, MODEL_STATE_sleep, NONE, NONE, r->u.sleep_begin.site, NONE), 0);
 }
 
-void rule_sleep_end(struct model *m, struct thread *t, const struct trace_record *r)
+void model_rule_sleep_end(struct model *m, struct thread *t, const struct trace_record *r)
 {
 	model_verb(m, t, VERB_state, r->time_ns, 0, 0, model_current_state(t), 0);
 }

@@ -55,7 +55,7 @@ static uint32_t wait_state(struct model *m, uint32_t object, uint32_t site)
 /* ---- mutex, spin lock, once, the rwlock's writer
  * ---------------------------------------------------- */
 
-void rule_lock_wait(struct model *m, struct thread *t, const struct trace_record *r)
+void model_rule_lock_wait(struct model *m, struct thread *t, const struct trace_record *r)
 {
 	struct object *o = model_object(m, r->u.lock_wait.object);
 	if (!o)
@@ -65,7 +65,7 @@ void rule_lock_wait(struct model *m, struct thread *t, const struct trace_record
 		wait_state(m, object, site), 0);
 }
 
-void rule_lock_acquire(struct model *m, struct thread *t, const struct trace_record *r)
+void model_rule_lock_acquire(struct model *m, struct thread *t, const struct trace_record *r)
 {
 	uint32_t object = r->u.lock_acquire.object, site = r->u.lock_acquire.site;
 	struct object *o = model_object(m, object);
@@ -90,7 +90,7 @@ static void release(struct model *m, struct thread *t, const struct trace_record
 	(void)r;
 }
 
-void rule_lock_release(struct model *m, struct thread *t, const struct trace_record *r)
+void model_rule_lock_release(struct model *m, struct thread *t, const struct trace_record *r)
 {
 	uint32_t object = r->u.lock_release.object, site = r->u.lock_release.site;
 	struct object *o = model_object(m, object);
@@ -102,7 +102,7 @@ void rule_lock_release(struct model *m, struct thread *t, const struct trace_rec
 }
 
 /* A trylock that found it taken has not waited; a timed lock gave its wait up. */
-void rule_lock_fail(struct model *m, struct thread *t, const struct trace_record *r)
+void model_rule_lock_fail(struct model *m, struct thread *t, const struct trace_record *r)
 {
 	if (t->mode == MODE_WAITING)
 		model_verb(m, t, VERB_state, r->time_ns, 0, 0, model_current_state(t),
@@ -129,7 +129,7 @@ static void make_meeting(
  * depends on the last reader out, whichever that is in a lane, and memory does not grow with
  * readers. */
 
-void rule_shared_wait(struct model *m, struct thread *t, const struct trace_record *r)
+void model_rule_shared_wait(struct model *m, struct thread *t, const struct trace_record *r)
 {
 	uint32_t object = r->u.shared_wait.object, site = r->u.shared_wait.site;
 	struct object *o = model_object(m, object);
@@ -138,7 +138,7 @@ void rule_shared_wait(struct model *m, struct thread *t, const struct trace_reco
 			1, wait_state(m, object, site), 0);
 }
 
-void rule_shared_acquire(struct model *m, struct thread *t, const struct trace_record *r)
+void model_rule_shared_acquire(struct model *m, struct thread *t, const struct trace_record *r)
 {
 	uint32_t object = r->u.shared_acquire.object, site = r->u.shared_acquire.site;
 	struct object *o = model_object(m, object);
@@ -149,7 +149,7 @@ void rule_shared_acquire(struct model *m, struct thread *t, const struct trace_r
 	model_verb(m, t, VERB_peek, r->time_ns, queue, 1, model_current_state(t), GRAPH_LAST);
 }
 
-void rule_shared_release(struct model *m, struct thread *t, const struct trace_record *r)
+void model_rule_shared_release(struct model *m, struct thread *t, const struct trace_record *r)
 {
 	uint32_t object = r->u.shared_release.object, site = r->u.shared_release.site;
 	struct object *o = model_object(m, object);
@@ -171,7 +171,7 @@ void rule_shared_release(struct model *m, struct thread *t, const struct trace_r
 /* ---- condition variable
  * ---------------------------------------------------------------------------------- */
 
-void rule_cond_wait(struct model *m, struct thread *t, const struct trace_record *r)
+void model_rule_cond_wait(struct model *m, struct thread *t, const struct trace_record *r)
 {
 	const struct trace_cond_wait *w = &r->u.cond_wait;
 	struct object *c = model_object(m, w->object), *x = model_object(m, w->mutex);
@@ -218,7 +218,7 @@ static uint32_t take_signal(struct object *c, uint64_t since_ns)
 	return NONE;
 }
 
-void rule_cond_wake(struct model *m, struct thread *t, const struct trace_record *r)
+void model_rule_cond_wake(struct model *m, struct thread *t, const struct trace_record *r)
 {
 	const struct trace_cond_wake *w = &r->u.cond_wake;
 	struct object *c = model_object(m, w->object), *x = model_object(m, w->mutex);
@@ -289,12 +289,12 @@ static void wake(struct model *m, struct thread *t, const struct trace_record *r
 		model_current_state(t), 0);
 }
 
-void rule_cond_signal(struct model *m, struct thread *t, const struct trace_record *r)
+void model_rule_cond_signal(struct model *m, struct thread *t, const struct trace_record *r)
 {
 	wake(m, t, r, false);
 }
 
-void rule_cond_broadcast(struct model *m, struct thread *t, const struct trace_record *r)
+void model_rule_cond_broadcast(struct model *m, struct thread *t, const struct trace_record *r)
 {
 	wake(m, t, r, true);
 }
@@ -311,7 +311,7 @@ static void open_barrier(struct model *m, struct object *o, uint64_t time_ns)
 	o->arrived = 0;
 }
 
-void rule_barrier_arrive(struct model *m, struct thread *t, const struct trace_record *r)
+void model_rule_barrier_arrive(struct model *m, struct thread *t, const struct trace_record *r)
 {
 	uint32_t object = r->u.barrier_arrive.object, site = r->u.barrier_arrive.site;
 	struct object *o = model_object(m, object);
@@ -327,7 +327,7 @@ void rule_barrier_arrive(struct model *m, struct thread *t, const struct trace_r
 	model_verb(m, t, VERB_wait_empty, r->time_ns, queue, 1, state, 0);
 }
 
-void rule_barrier_leave(struct model *m, struct thread *t, const struct trace_record *r)
+void model_rule_barrier_leave(struct model *m, struct thread *t, const struct trace_record *r)
 {
 	uint32_t object = r->u.barrier_leave.object, site = r->u.barrier_leave.site;
 	struct object *o = model_object(m, object);
@@ -353,7 +353,7 @@ static uint32_t token_queue(struct model *m, uint32_t object, struct object *o, 
 	return model_queue_of(m, object, o, made ? 0 : GRAPH_UNLIMITED, site);
 }
 
-void rule_token_set(struct model *m, struct thread *t, const struct trace_record *r)
+void model_rule_token_set(struct model *m, struct thread *t, const struct trace_record *r)
 {
 	uint32_t object = r->u.token_set.object;
 	struct object *o = model_object(m, object);
@@ -370,7 +370,7 @@ void rule_token_set(struct model *m, struct thread *t, const struct trace_record
 		m, t, VERB_resize, r->time_ns, queue, (int64_t)r->u.token_set.n, t->graph_state, 0);
 }
 
-void rule_token_give(struct model *m, struct thread *t, const struct trace_record *r)
+void model_rule_token_give(struct model *m, struct thread *t, const struct trace_record *r)
 {
 	const struct trace_token_give *g = &r->u.token_give;
 	struct object *o = model_object(m, g->object);
@@ -379,7 +379,7 @@ void rule_token_give(struct model *m, struct thread *t, const struct trace_recor
 			(int64_t)g->n, model_current_state(t), 0);
 }
 
-void rule_token_wait(struct model *m, struct thread *t, const struct trace_record *r)
+void model_rule_token_wait(struct model *m, struct thread *t, const struct trace_record *r)
 {
 	const struct trace_token_wait *w = &r->u.token_wait;
 	struct object *o = model_object(m, w->object);
@@ -388,7 +388,7 @@ void rule_token_wait(struct model *m, struct thread *t, const struct trace_recor
 			(int64_t)w->n, wait_state(m, w->object, w->site), 0);
 }
 
-void rule_token_take(struct model *m, struct thread *t, const struct trace_record *r)
+void model_rule_token_take(struct model *m, struct thread *t, const struct trace_record *r)
 {
 	const struct trace_token_take *k = &r->u.token_take;
 	struct object *o = model_object(m, k->object);

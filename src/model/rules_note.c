@@ -45,7 +45,7 @@ static uint32_t machine_actor(struct model *m, uint32_t actor_def)
 	return (uint32_t)id;
 }
 
-void rule_note_begin(struct model *m, struct thread *t, const struct trace_record *r)
+void model_rule_note_begin(struct model *m, struct thread *t, const struct trace_record *r)
 {
 	const struct trace_note_begin *b = &r->u.note_begin;
 	if (t->nr_machines == MODEL_MACHINES_MAX) {
@@ -88,7 +88,7 @@ static void end_machine(struct model *m, struct thread *t, uint64_t time_ns, boo
 	t->mode = MODE_RUNNING;
 }
 
-void rule_note_end(struct model *m, struct thread *t, const struct trace_record *r)
+void model_rule_note_end(struct model *m, struct thread *t, const struct trace_record *r)
 {
 	struct machine *k = top(t);
 	if (!k || (r->u.note_end.actor &&
@@ -99,7 +99,7 @@ void rule_note_end(struct model *m, struct thread *t, const struct trace_record 
 	end_machine(m, t, r->time_ns, false);
 }
 
-void rule_note_state(struct model *m, struct thread *t, const struct trace_record *r)
+void model_rule_note_state(struct model *m, struct thread *t, const struct trace_record *r)
 {
 	struct machine *k = top(t);
 	uint32_t state = annotated_state(m, k ? k->actor_def : 0, r->u.note_state.state);
@@ -137,7 +137,8 @@ static void note_queue(struct model *m, struct thread *t, const struct trace_rec
 }
 
 #define NOTE_RULE(kind, verb)                                                                      \
-	void rule_note_##kind(struct model *m, struct thread *t, const struct trace_record *r)     \
+	void model_rule_note_##kind(                                                               \
+		struct model *m, struct thread *t, const struct trace_record *r)                   \
 	{                                                                                          \
 		note_queue(m, t, r, verb, 0);                                                      \
 	}
@@ -149,7 +150,7 @@ NOTE_RULE(resize, VERB_resize)
 NOTE_RULE(wait_empty, VERB_wait_empty)
 NOTE_RULE(wait_full, VERB_wait_full)
 
-void rule_note_assert(struct model *m, struct thread *t, const struct trace_record *r)
+void model_rule_note_assert(struct model *m, struct thread *t, const struct trace_record *r)
 {
 	(void)t;
 	struct object *o = model_object(m, r->u.note_assert.object);
@@ -158,7 +159,7 @@ void rule_note_assert(struct model *m, struct thread *t, const struct trace_reco
 		model_count(m, TRACE_DIAG_note_assert_failed);
 }
 
-void rule_note_link(struct model *m, struct thread *t, const struct trace_record *r)
+void model_rule_note_link(struct model *m, struct thread *t, const struct trace_record *r)
 {
 	const struct trace_note_link *l = &r->u.note_link;
 	if (!l->actor) { /* to whichever begins next here, and back when it ends */
@@ -175,7 +176,7 @@ void rule_note_link(struct model *m, struct thread *t, const struct trace_record
 
 /* One critical path per connection is the connections analysis's business; the identity itself has
  * no verb here. */
-void rule_note_identify(struct model *m, struct thread *t, const struct trace_record *r)
+void model_rule_note_identify(struct model *m, struct thread *t, const struct trace_record *r)
 {
 	(void)m;
 	(void)t;

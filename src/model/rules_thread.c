@@ -38,7 +38,7 @@ static uint64_t pid_of(const struct model *m, const struct thread *t)
 /* ---- processes
  * ------------------------------------------------------------------------------------------ */
 
-void rule_process_begin(struct model *m, struct thread *t, const struct trace_record *r)
+void model_rule_process_begin(struct model *m, struct thread *t, const struct trace_record *r)
 {
 	uint32_t parent =
 		t->process < m->defs->nr_processes ? m->defs->processes[t->process].parent : 0;
@@ -82,7 +82,7 @@ static void leave(struct model *m, struct thread *t, const struct trace_record *
 		model_verb(m, t, VERB_wait, r->time_ns, 0, 0, idle, 0);
 }
 
-void rule_process_end(struct model *m, struct thread *t, const struct trace_record *r)
+void model_rule_process_end(struct model *m, struct thread *t, const struct trace_record *r)
 {
 	leave(m, t, r);
 	t->ended = true;
@@ -90,7 +90,7 @@ void rule_process_end(struct model *m, struct thread *t, const struct trace_reco
 		m->end_actor = t->actor;
 }
 
-void rule_process_fork(struct model *m, struct thread *t, const struct trace_record *r)
+void model_rule_process_fork(struct model *m, struct thread *t, const struct trace_record *r)
 {
 	uint64_t token = r->u.process_fork.token;
 	uint32_t queue =
@@ -100,7 +100,7 @@ void rule_process_fork(struct model *m, struct thread *t, const struct trace_rec
 	model_verb(m, t, VERB_enqueue, r->time_ns, queue, 1, model_current_state(t), 0);
 }
 
-void rule_process_exec(struct model *m, struct thread *t, const struct trace_record *r)
+void model_rule_process_exec(struct model *m, struct thread *t, const struct trace_record *r)
 {
 	uint32_t queue = model_token_queue(m, TOKEN_exec, pid_of(m, t), 0, true);
 	uint32_t start =
@@ -108,7 +108,7 @@ void rule_process_exec(struct model *m, struct thread *t, const struct trace_rec
 	model_verb(m, t, VERB_enqueue, r->time_ns, queue, 1, start, 0);
 }
 
-void rule_child_wait(struct model *m, struct thread *t, const struct trace_record *r)
+void model_rule_child_wait(struct model *m, struct thread *t, const struct trace_record *r)
 {
 	model_verb(m, t, VERB_wait, r->time_ns, 0, 0,
 		model_make_state(
@@ -116,7 +116,7 @@ void rule_child_wait(struct model *m, struct thread *t, const struct trace_recor
 		0);
 }
 
-void rule_child_waited(struct model *m, struct thread *t, const struct trace_record *r)
+void model_rule_child_waited(struct model *m, struct thread *t, const struct trace_record *r)
 {
 	uint64_t pid = r->u.child_waited.pid;
 	uint32_t queue = pid ? model_token_queue(m, TOKEN_exit, pid, 0, false) : NONE;
@@ -141,7 +141,7 @@ static uint32_t exit_queue(struct model *m, struct thread *t)
 	return t->exit_queue;
 }
 
-void rule_thread_create(struct model *m, struct thread *t, const struct trace_record *r)
+void model_rule_thread_create(struct model *m, struct thread *t, const struct trace_record *r)
 {
 	uint32_t queue =
 		model_token_queue(m, TOKEN_thread, t->process, r->u.thread_create.token, true);
@@ -150,7 +150,7 @@ void rule_thread_create(struct model *m, struct thread *t, const struct trace_re
 	model_verb(m, t, VERB_enqueue, r->time_ns, queue, 1, model_current_state(t), 0);
 }
 
-void rule_thread_begin(struct model *m, struct thread *t, const struct trace_record *r)
+void model_rule_thread_begin(struct model *m, struct thread *t, const struct trace_record *r)
 {
 	const struct trace_thread_begin *b = &r->u.thread_begin;
 	enum base_status s = base_map_put(&m->handles, t->process, b->handle, t->stream);
@@ -163,7 +163,7 @@ void rule_thread_begin(struct model *m, struct thread *t, const struct trace_rec
 	begin(m, t, r, model_token_queue(m, TOKEN_thread, t->process, b->token, false));
 }
 
-void rule_thread_end(struct model *m, struct thread *t, const struct trace_record *r)
+void model_rule_thread_end(struct model *m, struct thread *t, const struct trace_record *r)
 {
 	t->nr_held = 0;
 	t->nr_machines = 0;
@@ -177,7 +177,7 @@ void rule_thread_end(struct model *m, struct thread *t, const struct trace_recor
 	t->ended = true;
 }
 
-void rule_join_wait(struct model *m, struct thread *t, const struct trace_record *r)
+void model_rule_join_wait(struct model *m, struct thread *t, const struct trace_record *r)
 {
 	model_verb(m, t, VERB_wait, r->time_ns, 0, 0,
 		model_make_state(
@@ -185,7 +185,7 @@ void rule_join_wait(struct model *m, struct thread *t, const struct trace_record
 		0);
 }
 
-void rule_join_done(struct model *m, struct thread *t, const struct trace_record *r)
+void model_rule_join_done(struct model *m, struct thread *t, const struct trace_record *r)
 {
 	uint64_t stream;
 	uint32_t site = t->graph_state < m->nr_states ? m->state[t->graph_state].pub.site : 0;
@@ -227,7 +227,7 @@ static uint32_t processor_queue(struct model *m, uint64_t number)
 	return p->queue;
 }
 
-void rule_cpu_out(struct model *m, struct thread *t, const struct trace_record *r)
+void model_rule_cpu_out(struct model *m, struct thread *t, const struct trace_record *r)
 {
 	uint32_t queue = processor_queue(m, r->u.cpu_out.processor);
 	if (queue == NONE)
@@ -277,7 +277,7 @@ void rule_cpu_out(struct model *m, struct thread *t, const struct trace_record *
 	t->mode = MODE_BLOCKED;
 }
 
-void rule_cpu_in(struct model *m, struct thread *t, const struct trace_record *r)
+void model_rule_cpu_in(struct model *m, struct thread *t, const struct trace_record *r)
 {
 	uint32_t queue = processor_queue(m, r->u.cpu_in.processor);
 	if (queue == NONE)
@@ -306,7 +306,7 @@ void rule_cpu_in(struct model *m, struct thread *t, const struct trace_record *r
 	}
 }
 
-void rule_sample(struct model *m, struct thread *t, const struct trace_record *r)
+void model_rule_sample(struct model *m, struct thread *t, const struct trace_record *r)
 {
 	uint32_t site = r->u.sample.site;
 	uint64_t n = 0, function = 0;
@@ -322,7 +322,7 @@ void rule_sample(struct model *m, struct thread *t, const struct trace_record *r
 		m->status = base_fail(m->err, s, "out of memory for samples");
 }
 
-void rule_lost(struct model *m, struct thread *t, const struct trace_record *r)
+void model_rule_lost(struct model *m, struct thread *t, const struct trace_record *r)
 {
 	(void)t;
 	m->health.count[TRACE_DIAG_records_lost] += r->u.lost.n;

@@ -117,7 +117,7 @@ static bool try_perf(
 		char byte;
 		close(hold[1]);
 		(void)!read(hold[0], &byte, 1);
-		_exit(0);
+		_exit(0); /* allowed: a probe's child */
 	}
 	struct record_perf *perf =
 		pid > 0 ? record_perf_open((uint32_t)pid, hz, true, why_samples, why_switches)

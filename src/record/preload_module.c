@@ -5,6 +5,7 @@
  */
 #include "record/preload.h"
 #include "record/preload_real.h"
+#define LONGPOLE_DISABLE /* types and flags only */
 #include "longpole/annotate.h"
 
 #include <elf.h>

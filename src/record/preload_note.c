@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* preload_note.c - what the verbs of longpole/annotate.h call. */
 #include "record/preload.h"
+#define LONGPOLE_DISABLE /* types and flags only */
 #include "longpole/annotate.h"
 
 #include <string.h>

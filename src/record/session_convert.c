@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* session_convert.c - ring words to trace records. */
 #include "record/session_convert.h"
+#define LONGPOLE_DISABLE /* types and flags only */
 #include "longpole/annotate.h"
 
 #include <string.h>

@@ -234,7 +234,7 @@ _Noreturn static void run_child(const char *path, char *const *argv, char **env,
 		n = read(go_fd, &byte, 1);
 	while (n < 0 && errno == EINTR);
 	if (n != 1)
-		_exit(125);
+		_exit(125); /* allowed: the child that becomes the program */
 	sigprocmask(SIG_SETMASK, signals, NULL);
 	execve(path, argv, env);
 	int why = errno;
@@ -252,7 +252,7 @@ _Noreturn static void run_child(const char *path, char *const *argv, char **env,
 		}
 	}
 	(void)!write(fail_fd, &why, sizeof why);
-	_exit(why == ENOENT || why == ENOTDIR ? 127 : 126);
+	_exit(why == ENOENT || why == ENOTDIR ? 127 : 126); /* allowed: the same child */
 }
 
 enum base_status record_child_start(struct record_child *child, const char *path, char *const *argv,

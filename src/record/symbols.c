@@ -81,7 +81,7 @@ static int try_open(char **ret_name, const char *fmt, ...)
 	va_end(args);
 	int fd = n > 0 && n < PATH_MAX ? open(path, O_RDONLY | O_CLOEXEC) : -1;
 	if (fd >= 0)
-		*ret_name = strdup(path); /* dwfl frees it */
+		*ret_name = strdup(path); /* allowed: dwfl frees it */
 	return fd;
 }
 
@@ -222,7 +222,7 @@ struct record_symbols *record_symbols_close(struct record_symbols *s)
 		dwfl_end(s->dwfl);
 	if (s->demangler)
 		dlclose(s->demangler);
-	free(s->text);
+	free(s->text); /* allowed: the demangler's realloc gave it */
 	base_free(s);
 	return NULL;
 }
@@ -234,13 +234,14 @@ struct record_symbols *record_symbols_close(struct record_symbols *s)
 static const char *readable(struct record_symbols *s, const char *name)
 {
 	int status = 0;
-	free(s->text);
+	free(s->text); /* allowed: the demangler's realloc gave it */
 	s->text = NULL;
 	if (s->demangle && name[0] == '_' && name[1] == 'Z')
 		s->text = s->demangle(name, NULL, NULL, &status);
 	if (!s->text) {
 		size_t length = strcspn(name, "@"); /* "read@@GLIBC_2.2.5" */
-		s->text = strndup(name, length ? length : strlen(name));
+		s->text = strndup(name,
+			length ? length : strlen(name)); /* allowed: the demangler reallocs it */
 	}
 	return s->text;
 }

@@ -169,6 +169,7 @@ enum base_status trace_chunk_fetch(struct trace_reader *r, uint32_t chunk, struc
 		return damaged(r, e->offset, "is cut", err);
 	if (status != BASE_OK)
 		return status;
+	BASE_ASSERT(stored);
 	if (XXH64(stored, ret_header->stored_bytes, 0) != ret_header->payload_hash)
 		return damaged(r, e->offset, "its checksum is wrong", err);
 
@@ -176,6 +177,7 @@ enum base_status trace_chunk_fetch(struct trace_reader *r, uint32_t chunk, struc
 	status = take_buffer(r, raw_bytes + TRACE_PAD_BYTES, ret, err);
 	if (status != BASE_OK)
 		return status;
+	BASE_ASSERT(ret->bytes);
 	if (ret_header->codec == TRACE_CODEC_RAW) {
 		memcpy(ret->bytes, stored, raw_bytes);
 	} else if (ZSTD_decompressDCtx(r->zstd, ret->bytes, raw_bytes, stored,

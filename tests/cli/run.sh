@@ -56,6 +56,7 @@ if ! longpole record -q -o "$trace" ladder >"$work/record.out" 2>"$work/record.e
 fi
 
 for file in "$here"/*.sh; do
+	# shellcheck source=/dev/null
 	[[ $file == "$here/run.sh" ]] || source "$file"
 done
 status=0

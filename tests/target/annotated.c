@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * annotated - two stages that hand items over in shared memory, spinning: no call that a recorder could see. The
- * annotations say who waits on which queue. Known answer: the machine `encoder` in its state `encode`.
+ * annotated - two stages that hand items over in shared memory, spinning: no call that a recorder
+ * could see. The annotations say who waits on which queue. Known answer: the machine `encoder` in
+ * its state `encode`.
  */
 #include <pthread.h>
 #include <sched.h>

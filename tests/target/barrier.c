@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * barrier - phases with a barrier after each; one thread has more to do than the others, but not in every phase.
- * Known answer: heavy_phase() is most of the path.
+ * barrier - phases with a barrier after each; one thread has more to do than the others, but not in
+ * every phase. Known answer: heavy_phase() is most of the path.
  */
 #include <pthread.h>
 
@@ -43,7 +43,8 @@ static void *run(void *arg)
 
 int main(int argc, char **argv)
 {
-	target_check(argc, argv, "--section-percent --phases --threads --heavy-units --light-units");
+	target_check(
+		argc, argv, "--section-percent --phases --threads --heavy-units --light-units");
 	uint64_t nr_threads = target_number(argc, argv, "--threads", 2);
 	uint64_t phases = target_number(argc, argv, "--phases", 700);
 	uint64_t heavy_units = target_number(argc, argv, "--heavy-units", 800);
@@ -51,14 +52,16 @@ int main(int argc, char **argv)
 	uint64_t percent = target_percent(argc, argv);
 	if (!nr_threads || nr_threads > THREADS_MAX)
 		return 2;
-	target_must(!pthread_barrier_init(&phase_barrier, NULL, (unsigned)nr_threads), "pthread_barrier_init");
+	target_must(!pthread_barrier_init(&phase_barrier, NULL, (unsigned)nr_threads),
+		"pthread_barrier_init");
 	struct party party[THREADS_MAX] = {0};
 	for (uint64_t i = 0; i < nr_threads; i++) {
 		party[i].number = i;
 		party[i].phases = phases;
 		party[i].units = i ? light_units : heavy_units;
 		party[i].percent = i ? 100 : percent;
-		target_must(!pthread_create(&party[i].thread, NULL, run, &party[i]), "pthread_create");
+		target_must(
+			!pthread_create(&party[i].thread, NULL, run, &party[i]), "pthread_create");
 	}
 	uint64_t sum = 0;
 	for (uint64_t i = 0; i < nr_threads; i++) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// cxx_ladder - lock_ladder with std::mutex and std::thread. Known answer: holding account_mutex is the path.
+// cxx_ladder - lock_ladder with std::mutex and std::thread. Known answer: holding account_mutex is
+// the path.
 #include <mutex>
 #include <thread>
 #include <vector>
@@ -22,9 +23,11 @@ TARGET_FUNCTION uint64_t parallel_work(uint64_t sum, uint64_t units)
 
 int main(int argc, char **argv)
 {
-	target_check(argc, argv, "--section-percent --threads --rounds --section-units --parallel-units");
+	target_check(argc, argv,
+		"--section-percent --threads --rounds --section-units --parallel-units");
 	const uint64_t nr_threads = target_number(argc, argv, "--threads", 2);
-	const uint64_t rounds = target_number(argc, argv, "--rounds", 3200) / (nr_threads ? nr_threads : 1);
+	const uint64_t rounds =
+		target_number(argc, argv, "--rounds", 3200) / (nr_threads ? nr_threads : 1);
 	const uint64_t section_units = target_number(argc, argv, "--section-units", 200);
 	const uint64_t parallel_units = target_number(argc, argv, "--parallel-units", 130);
 	const uint64_t percent = target_percent(argc, argv);
@@ -36,9 +39,11 @@ int main(int argc, char **argv)
 			for (uint64_t i = 0; i < rounds; i++) {
 				{
 					std::lock_guard<std::mutex> guard(account_mutex);
-					critical_section(target_vary(number, i, section_units) * percent / 100);
+					critical_section(target_vary(number, i, section_units) *
+							 percent / 100);
 				}
-				sum = parallel_work(sum, target_vary(number + 64, i, parallel_units));
+				sum = parallel_work(
+					sum, target_vary(number + 64, i, parallel_units));
 				TARGET_PROGRESS("rung");
 			}
 			sums[number] = sum;

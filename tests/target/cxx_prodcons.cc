@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// cxx_prodcons - std::condition_variable and std::unique_lock around a bounded std::deque. Known answer: the consumer is the path.
+// cxx_prodcons - std::condition_variable and std::unique_lock around a bounded std::deque. Known
+// answer: the consumer is the path.
 #include <condition_variable>
 #include <deque>
 #include <mutex>

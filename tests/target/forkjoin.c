@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * forkjoin - each round creates workers and joins them all; one has more to do than the others.
- * Known answer: slow_work() is the path. Shortened to half, the others are the longer for some rounds.
+ * Known answer: slow_work() is the path. Shortened to half, the others are the longer for some
+ * rounds.
  */
 #include <pthread.h>
 
@@ -55,9 +56,11 @@ int main(int argc, char **argv)
 		struct worker worker[WORKERS_MAX] = {0};
 		for (uint64_t i = 0; i < nr_workers; i++) {
 			struct worker *w = &worker[i];
-			w->units = i ? target_vary(i, round, fast_units) : target_vary(i, round, slow_units) * percent / 100;
+			w->units = i ? target_vary(i, round, fast_units)
+				     : target_vary(i, round, slow_units) * percent / 100;
 			w->sum = round;
-			target_must(!pthread_create(&w->thread, NULL, i ? run_fast : run_slow, w), "pthread_create");
+			target_must(!pthread_create(&w->thread, NULL, i ? run_fast : run_slow, w),
+				"pthread_create");
 		}
 		for (uint64_t i = 0; i < nr_workers; i++) {
 			pthread_join(worker[i].thread, NULL);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * lock_ladder - threads take turns at one lock: {critical_section(); parallel_work()}.
- * Known answer: with two threads and a section longer than the rest, the path goes from holder to holder. Shortened to half, the
- * lock is no longer always taken, and the gain is less than twice.
+ * Known answer: with two threads and a section longer than the rest, the path goes from holder to
+ * holder. Shortened to half, the lock is no longer always taken, and the gain is less than twice.
  * --lock=mutex|spin; --threads=4 on two processors is the oversubscribed variant.
  */
 #include <pthread.h>
@@ -46,7 +46,8 @@ static void *climb(void *arg)
 			pthread_spin_unlock(&ladder_spin);
 		else
 			pthread_mutex_unlock(&ladder_mutex);
-		c->sum = parallel_work(c->sum, target_vary(c->number + THREADS_MAX, i, c->parallel_units));
+		c->sum = parallel_work(
+			c->sum, target_vary(c->number + THREADS_MAX, i, c->parallel_units));
 		TARGET_PROGRESS("rung");
 	}
 	return NULL;
@@ -54,7 +55,8 @@ static void *climb(void *arg)
 
 int main(int argc, char **argv)
 {
-	target_check(argc, argv, "--section-percent --threads --rounds --lock --section-units --parallel-units");
+	target_check(argc, argv,
+		"--section-percent --threads --rounds --lock --section-units --parallel-units");
 	uint64_t nr_threads = target_number(argc, argv, "--threads", 2);
 	if (!nr_threads || nr_threads > THREADS_MAX)
 		return 2;

@@ -47,7 +47,9 @@ static void give_turn(int self)
 	if (channel == CHANNEL_SYSV)
 		semaphore_add(!self, 1);
 	else
-		target_must(write(side_fd[channel == CHANNEL_EVENTFD ? !self : self], &one, sizeof(one)) == sizeof(one), "write");
+		target_must(write(side_fd[channel == CHANNEL_EVENTFD ? !self : self], &one,
+				    sizeof(one)) == sizeof(one),
+			"write");
 }
 
 static void await_turn(int self)
@@ -83,7 +85,9 @@ int main(int argc, char **argv)
 {
 	target_check(argc, argv, "--section-percent --channel --rounds --ping-units --pong-units");
 	const char *name = target_text(argc, argv, "--channel", "sysv");
-	channel = !strcmp(name, "socketpair") ? CHANNEL_SOCKETPAIR : !strcmp(name, "eventfd") ? CHANNEL_EVENTFD : CHANNEL_SYSV;
+	channel = !strcmp(name, "socketpair") ? CHANNEL_SOCKETPAIR
+		  : !strcmp(name, "eventfd")  ? CHANNEL_EVENTFD
+					      : CHANNEL_SYSV;
 	rounds = target_number(argc, argv, "--rounds", 1500);
 	ping_units = target_number(argc, argv, "--ping-units", 120);
 	pong_units = target_number(argc, argv, "--pong-units", 240);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pipeline - three processes joined by two pipes, as in a shell pipeline; the parent only waits for them.
- * Known answer: the middle stage is the path; the others wait for data or for space.
+ * pipeline - three processes joined by two pipes, as in a shell pipeline; the parent only waits for
+ * them. Known answer: the middle stage is the path; the others wait for data or for space.
  */
 #include <sys/wait.h>
 #include <unistd.h>
@@ -82,12 +82,14 @@ int main(int argc, char **argv)
 		if (stage == 0) {
 			close(in);
 			for (uint64_t i = 0; i < blocks; i++) {
-				struct block b = {.number = i, .sum = stage1_work(i, target_vary(1, i, units1))};
+				struct block b = {.number = i,
+					.sum = stage1_work(i, target_vary(1, i, units1))};
 				write_block(out, &b);
 			}
 		} else if (stage == 1) {
 			for (struct block b; read_block(in, &b);) {
-				b.sum = stage2_work(b.sum, target_vary(2, b.number, units2) * percent / 100);
+				b.sum = stage2_work(
+					b.sum, target_vary(2, b.number, units2) * percent / 100);
 				write_block(out, &b);
 			}
 		} else {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * prodcons - producer and consumer over a bounded ring with a mutex and two condition variables.
- * Known answer: the slow side, --slow=producer|consumer, is the path; the section is the slow side's work.
+ * Known answer: the slow side, --slow=producer|consumer, is the path; the section is the slow
+ * side's work.
  */
 #include <pthread.h>
 
@@ -13,7 +14,9 @@ static struct {
 	pthread_mutex_t lock;
 	pthread_cond_t not_empty, not_full;
 	uint64_t slot[RING_SLOTS], nr_put, nr_taken;
-} ring = {.lock = PTHREAD_MUTEX_INITIALIZER, .not_empty = PTHREAD_COND_INITIALIZER, .not_full = PTHREAD_COND_INITIALIZER};
+} ring = {.lock = PTHREAD_MUTEX_INITIALIZER,
+	.not_empty = PTHREAD_COND_INITIALIZER,
+	.not_full = PTHREAD_COND_INITIALIZER};
 
 struct side {
 	uint64_t items, units, percent, sum;
@@ -77,8 +80,10 @@ int main(int argc, char **argv)
 	slow->percent = percent;
 
 	pthread_t producer_thread, consumer_thread;
-	target_must(!pthread_create(&producer_thread, NULL, run_producer, &producer), "pthread_create");
-	target_must(!pthread_create(&consumer_thread, NULL, run_consumer, &consumer), "pthread_create");
+	target_must(
+		!pthread_create(&producer_thread, NULL, run_producer, &producer), "pthread_create");
+	target_must(
+		!pthread_create(&consumer_thread, NULL, run_consumer, &consumer), "pthread_create");
 	pthread_join(producer_thread, NULL);
 	pthread_join(consumer_thread, NULL);
 	target_print(consumer.sum);

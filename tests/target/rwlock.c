@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rwlock - threads that look a table up under a read lock, change it under the write lock, and work on their own.
- * Known answer: --dominant=writer: the write sections exclude each other and are the path; --dominant=reader: the
- * reads, although shared, are the longest part of each thread's own way.
+ * rwlock - threads that look a table up under a read lock, change it under the write lock, and work
+ * on their own. Known answer: --dominant=writer: the write sections exclude each other and are the
+ * path; --dominant=reader: the reads, although shared, are the longest part of each thread's own
+ * way.
  */
 #include <pthread.h>
 
@@ -15,7 +16,8 @@ static uint64_t table;
 
 struct user {
 	pthread_t thread;
-	uint64_t number, rounds, read_units, write_units, own_units, read_percent, write_percent, sum;
+	uint64_t number, rounds, read_units, write_units, own_units, read_percent, write_percent,
+		sum;
 };
 
 TARGET_FUNCTION uint64_t read_section(uint64_t sum, uint64_t units)
@@ -40,15 +42,19 @@ static void *run(void *arg)
 {
 	struct user *u = arg;
 	for (uint64_t i = 0; i < u->rounds; i++) {
-		uint64_t read_units = target_vary(u->number, 3 * i, u->read_units) * u->read_percent / 100;
-		uint64_t write_units = target_vary(u->number, 3 * i + 1, u->write_units) * u->write_percent / 100;
+		uint64_t read_units =
+			target_vary(u->number, 3 * i, u->read_units) * u->read_percent / 100;
+		uint64_t write_units =
+			target_vary(u->number, 3 * i + 1, u->write_units) * u->write_percent / 100;
 		pthread_rwlock_rdlock(&table_lock);
-		u->sum ^= read_section(u->number, read_units) & 1; /* what is read depends on the order */
+		u->sum ^= read_section(u->number, read_units) &
+			  1; /* what is read depends on the order */
 		pthread_rwlock_unlock(&table_lock);
 		pthread_rwlock_wrlock(&table_lock);
 		write_section(write_units);
 		pthread_rwlock_unlock(&table_lock);
-		u->sum += own_work(u->number, target_vary(u->number, 3 * i + 2, u->own_units)) & ~1u;
+		u->sum +=
+			own_work(u->number, target_vary(u->number, 3 * i + 2, u->own_units)) & ~1u;
 		TARGET_PROGRESS("round");
 	}
 	return NULL;
@@ -56,7 +62,9 @@ static void *run(void *arg)
 
 int main(int argc, char **argv)
 {
-	target_check(argc, argv, "--section-percent --dominant --threads --rounds --read-units --write-units --own-units");
+	target_check(argc, argv,
+		"--section-percent --dominant --threads --rounds --read-units --write-units "
+		"--own-units");
 	bool readers = !strcmp(target_text(argc, argv, "--dominant", "writer"), "reader");
 	uint64_t nr_threads = target_number(argc, argv, "--threads", 2);
 	uint64_t percent = target_percent(argc, argv);
@@ -66,7 +74,8 @@ int main(int argc, char **argv)
 	for (uint64_t i = 0; i < nr_threads; i++) {
 		struct user *u = &user[i];
 		u->number = i;
-		u->rounds = target_number(argc, argv, "--rounds", readers ? 1300 : 2600) / nr_threads;
+		u->rounds =
+			target_number(argc, argv, "--rounds", readers ? 1300 : 2600) / nr_threads;
 		u->read_units = target_number(argc, argv, "--read-units", readers ? 600 : 40);
 		u->write_units = target_number(argc, argv, "--write-units", readers ? 40 : 220);
 		u->own_units = target_number(argc, argv, "--own-units", readers ? 200 : 90);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sem_pipeline - three threads, a bounded buffer between two neighbours: one semaphore counts items, one counts free places.
- * Known answer: the middle stage, filter(), is the path.
+ * sem_pipeline - three threads, a bounded buffer between two neighbours: one semaphore counts
+ * items, one counts free places. Known answer: the middle stage, filter(), is the path.
  */
 #include <pthread.h>
 #include <semaphore.h>
@@ -61,7 +61,8 @@ static void *run_parser(void *arg)
 static void *run_filter(void *arg)
 {
 	for (uint64_t i = 0; i < nr_items; i++)
-		put(&filtered, filter(take(&parsed), target_vary(2, i, filter_units) * percent / 100));
+		put(&filtered,
+			filter(take(&parsed), target_vary(2, i, filter_units) * percent / 100));
 	return arg;
 }
 
@@ -76,7 +77,8 @@ static void *run_store(void *arg)
 
 int main(int argc, char **argv)
 {
-	target_check(argc, argv, "--section-percent --items --parse-units --filter-units --store-units");
+	target_check(
+		argc, argv, "--section-percent --items --parse-units --filter-units --store-units");
 	nr_items = target_number(argc, argv, "--items", 2500);
 	parse_units = target_number(argc, argv, "--parse-units", 30);
 	filter_units = target_number(argc, argv, "--filter-units", 220);
@@ -84,7 +86,9 @@ int main(int argc, char **argv)
 	percent = target_percent(argc, argv);
 	struct buffer *buffer[2] = {&parsed, &filtered};
 	for (int i = 0; i < 2; i++)
-		target_must(!sem_init(&buffer[i]->items, 0, 0) && !sem_init(&buffer[i]->places, 0, BUFFER_SLOTS), "sem_init");
+		target_must(!sem_init(&buffer[i]->items, 0, 0) &&
+				    !sem_init(&buffer[i]->places, 0, BUFFER_SLOTS),
+			"sem_init");
 	void *(*stage[3])(void *) = {run_parser, run_filter, run_store};
 	pthread_t thread[3];
 	for (int i = 0; i < 3; i++)

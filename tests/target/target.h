@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * target.h - what the programs with known answers share: work of a fixed number of instructions, options, progress points.
+ * target.h - what the programs with known answers share: work of a fixed number of instructions,
+ * options, progress points.
  *
- * Each program has one section, a function of its own, whose length --section-percent scales: running with 50 or 0 is
- * "the program after the fix", with which a prediction is compared. Lengths vary from item to item, but are the same in
- * each run, so that programs are not trivially periodic. A unit of work is about a microsecond.
+ * Each program has one section, a function of its own, whose length --section-percent scales:
+ * running with 50 or 0 is "the program after the fix", with which a prediction is compared. Lengths
+ * vary from item to item, but are the same in each run, so that programs are not trivially
+ * periodic. A unit of work is about a microsecond.
  */
 #ifndef LONGPOLE_TESTS_TARGET_H
 #define LONGPOLE_TESTS_TARGET_H
@@ -16,14 +18,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A function that keeps its name and its body, so that samples in it are seen as its own (gcc would fold equal ones into one). */
+/* A function that keeps its name and its body, so that samples in it are seen as its own (gcc would
+ * fold equal ones into one). */
 #ifdef __clang__
 #define TARGET_FUNCTION __attribute__((noinline)) static
 #else
 #define TARGET_FUNCTION __attribute__((noinline, noclone, no_icf)) static
 #endif
 
-/* A chain of dependent multiplications. A macro, so that its line is that of the function which works (Coz asks for lines). */
+/* A chain of dependent multiplications. A macro, so that its line is that of the function which
+ * works (Coz asks for lines). */
 #define TARGET_ITERATIONS_PER_UNIT 950u
 /* clang-format off */
 #define TARGET_WORK(sum, units) do { uint64_t sum_ = (sum); for (uint64_t i_ = (units) * TARGET_ITERATIONS_PER_UNIT; i_; i_--) sum_ = sum_ * 6364136223846793005u + 1442695040888963407u; (sum) = sum_; } while (0)
@@ -63,16 +67,20 @@ static inline uint64_t target_number(int argc, char **argv, const char *name, ui
 	return n;
 }
 
-/* Ends the program when an option is none of `known` ("--a --b"): a driver's typing error must not pass for a measurement. */
+/* Ends the program when an option is none of `known` ("--a --b"): a driver's typing error must not
+ * pass for a measurement. */
 static inline void target_check(int argc, char **argv, const char *known)
 {
 	for (int i = 1; i < argc; i++) {
 		size_t len = strcspn(argv[i], "=");
 		const char *at = known;
-		while ((at = strstr(at, "--")) && (strncmp(at, argv[i], len) || (at[len] && at[len] != ' ')))
+		while ((at = strstr(at, "--")) &&
+			(strncmp(at, argv[i], len) || (at[len] && at[len] != ' ')))
 			at += 2;
 		if (!at || !argv[i][len]) {
-			fprintf(stderr, "%s: unknown option '%s'; there are: %s (each with =VALUE)\n", argv[0], argv[i], known);
+			fprintf(stderr,
+				"%s: unknown option '%s'; there are: %s (each with =VALUE)\n",
+				argv[0], argv[i], known);
 			exit(2);
 		}
 	}
@@ -96,7 +104,8 @@ static inline void target_print(uint64_t sum)
 	printf("%016llx\n", (unsigned long long)sum);
 }
 
-/* A progress point for Coz when the program runs under it, else nothing: a symbol lookup, no library to link. */
+/* A progress point for Coz when the program runs under it, else nothing: a symbol lookup, no
+ * library to link. */
 struct target_progress {
 	size_t count, backoff;
 };

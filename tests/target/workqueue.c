@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * workqueue - the main thread generates items into a bounded queue, workers take them; condition variables on both ends.
- * Known answer: --bottleneck=generator: generate() is the path; --bottleneck=workers: process_item() is, in whichever worker;
- * what finish_item() does stays.
+ * workqueue - the main thread generates items into a bounded queue, workers take them; condition
+ * variables on both ends. Known answer: --bottleneck=generator: generate() is the path;
+ * --bottleneck=workers: process_item() is, in whichever worker; what finish_item() does stays.
  */
 #include <pthread.h>
 
@@ -62,12 +62,17 @@ static void *work(void *arg)
 
 int main(int argc, char **argv)
 {
-	target_check(argc, argv, "--section-percent --bottleneck --items --workers --generate-units --process-units --finish-units");
-	bool slow_workers = !strcmp(target_text(argc, argv, "--bottleneck", "generator"), "workers");
+	target_check(argc, argv,
+		"--section-percent --bottleneck --items --workers --generate-units --process-units "
+		"--finish-units");
+	bool slow_workers =
+		!strcmp(target_text(argc, argv, "--bottleneck", "generator"), "workers");
 	uint64_t items = target_number(argc, argv, "--items", slow_workers ? 3000 : 2500);
 	uint64_t nr_workers = target_number(argc, argv, "--workers", 2);
-	uint64_t generate_units = target_number(argc, argv, "--generate-units", slow_workers ? 8 : 220);
-	uint64_t process_units = target_number(argc, argv, "--process-units", slow_workers ? 300 : 60);
+	uint64_t generate_units =
+		target_number(argc, argv, "--generate-units", slow_workers ? 8 : 220);
+	uint64_t process_units =
+		target_number(argc, argv, "--process-units", slow_workers ? 300 : 60);
 	uint64_t finish_units = target_number(argc, argv, "--finish-units", slow_workers ? 60 : 20);
 	uint64_t percent = target_percent(argc, argv);
 	if (!nr_workers || nr_workers > WORKERS_MAX)
@@ -77,10 +82,12 @@ int main(int argc, char **argv)
 		worker[i].units = process_units;
 		worker[i].finish_units = finish_units;
 		worker[i].percent = slow_workers ? percent : 100;
-		target_must(!pthread_create(&worker[i].thread, NULL, work, &worker[i]), "pthread_create");
+		target_must(!pthread_create(&worker[i].thread, NULL, work, &worker[i]),
+			"pthread_create");
 	}
 	for (uint64_t i = 0; i < items; i++) {
-		uint64_t item = generate(i, target_vary(1, i, generate_units) * (slow_workers ? 100 : percent) / 100);
+		uint64_t item = generate(i,
+			target_vary(1, i, generate_units) * (slow_workers ? 100 : percent) / 100);
 		pthread_mutex_lock(&queue_lock);
 		while (nr_put - nr_taken == QUEUE_SLOTS)
 			pthread_cond_wait(&space_available, &queue_lock);
