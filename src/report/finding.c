@@ -42,8 +42,9 @@ static void add_run(struct base_str *s, const struct subject *u)
 {
 	static const char *const prefix[] = {"running ", NULL};
 	const char *name = after(u->row->state, prefix);
-	if (u->function)
-		base_str_addf(s, "computing in %s()", u->function);
+	const char *function = u->function ? u->function : name;
+	if (u->function || strchr(name, '+')) /* "program+0x12ab" is no function */
+		base_str_addf(s, "computing in %s%s", function, strchr(function, '+') ? "" : "()");
 	else if (!strncmp(name, "after ", 6) || !strncmp(name, "from ", 5))
 		base_str_addf(s, "computing (%s; no samples say in which function)", name);
 	else

@@ -301,6 +301,25 @@ void report_trace_text_caveats(
 	trace_caveats(out, t, style, &label);
 }
 
+/* The trace does not say what its recording cost; how many records there are hints at it. */
+static bool dense_caveat(struct base_str *out, const struct report *r,
+	const struct report_style *st, const char *label)
+{
+	enum { DENSE_HZ = 1000 * 1000 }; /* a processor: some percent of its time went into them */
+	uint64_t processors = r->trace.nr_processors ? r->trace.nr_processors : 1;
+	double rate_hz = r->elapsed_ns > 0 ? (double)r->trace.nr_records * 1e9 / r->elapsed_ns : 0;
+	if (rate_hz / (double)processors < DENSE_HZ)
+		return false;
+	struct base_str s = {0};
+	base_str_add_count(&s, (uint64_t)rate_hz);
+	base_str_add(&s,
+		" records a second were made, each of which takes some tens of nanoseconds: the "
+		"shortest states look longer than they are without recording");
+	report_wrap(out, st, label, LABEL_WIDTH, base_str_text(&s));
+	base_str_fini(&s);
+	return true;
+}
+
 static void caveats(struct base_str *out, const struct report *r, const struct report_style *st)
 {
 	const char *label = "CAVEATS";
@@ -315,6 +334,8 @@ static void caveats(struct base_str *out, const struct report *r, const struct r
 		label = "";
 		base_str_fini(&s);
 	}
+	if (dense_caveat(out, r, st, label))
+		label = "";
 	report_wrap(out, st, label, LABEL_WIDTH,
 		"not seen: waits that bypass libc (OpenMP, futex calls of its own, spinning); they "
 		"count as "
