@@ -16,6 +16,18 @@ test_perfetto_decodes() {
 	has text 'name: "critical path"' 'name: "holds mutex ladder_mutex"' 'thread_name: ' 'process_name: "ladder"'
 }
 
+test_every_format() {
+	local format nr=0
+	for format in $(longpole help --json | jq -r '.commands[] | select(.name == "export") | .options[]
+		| select(.name == "format") | .choices'); do
+		expect 0 longpole export --format="$format" -o "out.$format" "$trace"
+		[[ -s out.$format ]] || fail "$format is empty"
+		grep -q "^FORMAT($format," "$LONGPOLE_SOURCE/src/format/formats.def" || fail "$format is not in formats.def"
+		nr=$((nr + 1))
+	done
+	((nr == $(grep -c '^FORMAT(' "$LONGPOLE_SOURCE/src/format/formats.def"))) || fail "--format does not offer all of formats.def"
+}
+
 test_speedscope_schema() {
 	expect 0 longpole export -q -f speedscope -o a.json "$trace"
 	is_json a.json '.["$schema"] == "https://www.speedscope.app/file-format-schema.json"'
