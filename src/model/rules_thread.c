@@ -232,20 +232,20 @@ void model_rule_cpu_out(struct model *m, struct thread *t, const struct trace_re
 	uint32_t queue = processor_queue(m, r->u.cpu_out.processor);
 	if (queue == NONE)
 		return;
-	/* one token a processor: the one before is stale */
-	model_verb_of(m, model_acting(t), VERB_dequeue, r->time_ns, queue, GRAPH_ALL,
-		t->graph_state, GRAPH_BACK | GRAPH_ASIDE);
+	t->processor_queue = NONE;
 	/* Woken within its wait and asleep again: what it did meanwhile is no part of any path that
-	 * we know. */
-	bool again = t->mode == MODE_WAITING && t->left_in_wait;
-	struct object *p = &m->processor[r->u.cpu_out.processor];
-	if (!again)
+	 * we know, so the processor still is as the one before left it. */
+	if (t->mode != MODE_WAITING || !t->left_in_wait) {
+		struct object *p = &m->processor[r->u.cpu_out.processor];
+		/* one token a processor: the one before is stale */
+		model_verb_of(m, model_acting(t), VERB_dequeue, r->time_ns, queue, GRAPH_ALL,
+			t->graph_state, GRAPH_BACK | GRAPH_ASIDE);
 		model_verb_of(m, model_acting(t), VERB_enqueue, r->time_ns, queue, 1,
 			t->graph_state, GRAPH_ASIDE);
-	p->user = again ? 0 : t->stream;
-	p->left_ns = r->time_ns;
+		p->user = t->stream;
+		p->left_ns = r->time_ns;
+	}
 	t->left_in_wait = true;
-	t->processor_queue = NONE;
 	if (t->mode != MODE_RUNNING)
 		return;
 	enum model_state_kind kind =
