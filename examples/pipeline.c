@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pipeline - a small log processor: three processes joined by pipes, as `reader | parser | counter` in a shell.
- *   reader   makes the lines of a web server's log, as if it read them from a file
- *   parser   finds the fields of each line: address, path, status, bytes
- *   counter  adds up requests and bytes per path
- * The parser is slow: it finds the path in a table by comparing with each one in turn. --fixed looks it up by hash: that is
- * the fix whose gain `longpole whatif` predicts before it is made. Both count the same, and print it.
+ * pipeline - a small log processor: three processes joined by pipes, as `reader | parser | counter`
+ * in a shell. reader   makes the lines of a web server's log, as if it read them from a file parser
+ * finds the fields of each line: address, path, status, bytes counter  adds up requests and bytes
+ * per path The parser is slow: it finds the path in a table by comparing with each one in turn.
+ * --fixed looks it up by hash: that is the fix whose gain `longpole whatif` predicts before it is
+ * made. Both count the same, and print it.
  *
  *   cc -O2 -g -o pipeline pipeline.c
  *   longpole record -o slow.lpt ./pipeline && longpole report slow.lpt
@@ -53,7 +53,8 @@ static uint32_t hash_of(const char *text, size_t length)
 static void name_paths(void)
 {
 	for (uint32_t i = 0; i < PATHS; i++) {
-		snprintf(path_name[i], sizeof(path_name[i]), "/shop/catalogue/section/item-%03u.html", (unsigned)i);
+		snprintf(path_name[i], sizeof(path_name[i]),
+			"/shop/catalogue/section/item-%03u.html", (unsigned)i);
 		uint32_t slot = hash_of(path_name[i], strlen(path_name[i])) % HASH_SLOTS;
 		while (path_slot[slot])
 			slot = (slot + 1) % HASH_SLOTS;
@@ -90,8 +91,9 @@ __attribute__((noinline)) static void make_lines(struct batch *b, uint64_t *seed
 	for (uint32_t i = 0; i < BATCH; i++) {
 		*seed = *seed * 6364136223846793005u + 1442695040888963407u;
 		uint32_t dice = (uint32_t)(*seed >> 33);
-		snprintf(b->line[i], LINE_MAX_BYTES, "10.0.%u.%u - - \"GET %s\" %u %u", dice >> 8 & 255, dice & 255,
-			path_name[dice % PATHS], dice % 50 ? 200u : 404u, 500 + dice % 9000);
+		snprintf(b->line[i], LINE_MAX_BYTES, "10.0.%u.%u - - \"GET %s\" %u %u",
+			dice >> 8 & 255, dice & 255, path_name[dice % PATHS],
+			dice % 50 ? 200u : 404u, 500 + dice % 9000);
 	}
 }
 
@@ -128,7 +130,8 @@ __attribute__((noinline)) static uint32_t find_path(const char *text, size_t len
 
 __attribute__((noinline)) static uint32_t find_path_by_hash(const char *text, size_t length)
 {
-	for (uint32_t slot = hash_of(text, length) % HASH_SLOTS; path_slot[slot]; slot = (slot + 1) % HASH_SLOTS) {
+	for (uint32_t slot = hash_of(text, length) % HASH_SLOTS; path_slot[slot];
+		slot = (slot + 1) % HASH_SLOTS) {
 		if (same_path(path_name[path_slot[slot] - 1], text, length))
 			return path_slot[slot] - 1u;
 	}
@@ -143,7 +146,8 @@ __attribute__((noinline)) static bool parse_line(const char *line, bool fixed, s
 		return false;
 	path += 4;
 	char *rest = NULL;
-	r->path = fixed ? find_path_by_hash(path, (size_t)(end - path)) : find_path(path, (size_t)(end - path));
+	r->path = fixed ? find_path_by_hash(path, (size_t)(end - path))
+			: find_path(path, (size_t)(end - path));
 	r->status = (uint32_t)strtoul(end + 1, &rest, 10);
 	r->nr_bytes = (uint32_t)strtoul(rest, NULL, 10);
 	return r->path < PATHS;
@@ -183,8 +187,8 @@ static void run_counter(int in)
 		if (nr_bytes[i] > nr_bytes[most])
 			most = i;
 	}
-	printf("%llu requests, %llu failed; most bytes: %s, %llu\n", (unsigned long long)all, (unsigned long long)nr_failed,
-		path_name[most], (unsigned long long)nr_bytes[most]);
+	printf("%llu requests, %llu failed; most bytes: %s, %llu\n", (unsigned long long)all,
+		(unsigned long long)nr_failed, path_name[most], (unsigned long long)nr_bytes[most]);
 }
 
 int main(int argc, char **argv)

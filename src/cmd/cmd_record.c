@@ -118,10 +118,12 @@ static void summary(struct cmd *c, const struct record_result *r, const char *pa
 	base_str_add(&s, " records, ");
 	base_str_add_size(&s, r->trace_bytes);
 	if (r->overhead_share >= 0.001)
-		base_str_addf(&s, ", about %.1f %% of the program's processor time was recording",
+		base_str_addf(&s,
+			"; writing records was at least %.1f %% of the program's processor time",
 			r->overhead_share * 100);
 	else if (r->overhead_share > 0)
-		base_str_add(&s, ", less than 0.1 % of the program's processor time was recording");
+		base_str_add(&s, "; writing records was about 0.1 % of the program's processor "
+				 "time or less");
 	cmd_note(c, "%s", base_str_text(&s));
 	if (*r->no_samples_why)
 		cmd_note(c, "no samples: %s", r->no_samples_why);

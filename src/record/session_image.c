@@ -228,6 +228,12 @@ const struct record_range *record_image_range(const struct record_image *image, 
 	return i < image->nr_ranges && image->range[i].start <= address ? &image->range[i] : NULL;
 }
 
+static bool same_range(const struct record_range *a, const struct record_range *b)
+{
+	return a->start == b->start && a->end == b->end && a->bias == b->bias &&
+	       a->module == b->module;
+}
+
 void record_image_module(
 	struct record_world *w, struct record_image *image, struct record_range range)
 {
@@ -236,7 +242,7 @@ void record_image_module(
 	size_t first = range_after(image, range.start), last = first;
 	while (last < image->nr_ranges && image->range[last].start < range.end)
 		last++;
-	if (last == first + 1 && !memcmp(&image->range[first], &range, sizeof range))
+	if (last == first + 1 && same_range(&image->range[first], &range))
 		return; /* known */
 	if (image->nr_ranges >= RECORD_RANGES_MAX)
 		return;

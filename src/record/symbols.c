@@ -240,8 +240,9 @@ static const char *readable(struct record_symbols *s, const char *name)
 		s->text = s->demangle(name, NULL, NULL, &status);
 	if (!s->text) {
 		size_t length = strcspn(name, "@"); /* "read@@GLIBC_2.2.5" */
-		s->text = strndup(name,
-			length ? length : strlen(name)); /* allowed: the demangler reallocs it */
+		if (!length)
+			length = strlen(name);
+		s->text = strndup(name, length); /* allowed: freed as the demangler's */
 	}
 	return s->text;
 }
