@@ -242,7 +242,7 @@ void record_image_module(
 	size_t first = range_after(image, range.start), last = first;
 	while (last < image->nr_ranges && image->range[last].start < range.end)
 		last++;
-	if (last == first + 1 && same_range(&image->range[first], &range))
+	if (image->range && last == first + 1 && same_range(&image->range[first], &range))
 		return; /* known */
 	if (image->nr_ranges >= RECORD_RANGES_MAX)
 		return;
