@@ -72,8 +72,6 @@ struct model_options {
 	const struct graph_scenario *scenario; /* ids as found by an earlier pass */
 	unsigned nr_scenarios;
 	bool keep_path, runner_up;
-	const char *start; /* state pattern "actor:state"; NULL: start of the first process */
-	const char *end;   /* NULL: end of the first process, else of the last record */
 	size_t max_memory_bytes;
 	void (*progress)(void *ctx, uint64_t done_records,
 		uint64_t all_records); /* may be NULL; called every 100,000 or so */
