@@ -65,7 +65,7 @@ def package_version(package):
 def compile_c(source, output, *flags, compiler=None):
     """Builds one program of the source tree as a user would."""
     compiler = compiler or ("g++" if source.endswith(".cc") else os.environ.get("CC", "gcc"))
-    command = [compiler, "-O2", "-g", "-D_GNU_SOURCE", "-I" + os.path.join(SOURCE, "include")]
+    command = [compiler, "-O2", "-g", "-fno-ipa-icf", "-D_GNU_SOURCE", "-I" + os.path.join(SOURCE, "include")]
     command += [os.path.join(SOURCE, source), "-o", output, "-pthread", *flags]
     result = subprocess.run(command, capture_output=True, text=True)
     if result.returncode:

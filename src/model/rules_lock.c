@@ -65,6 +65,15 @@ void model_rule_lock_wait(struct model *m, struct thread *t, const struct trace_
 		wait_state(m, object, site), 0);
 }
 
+/* A lock that was free orders nothing: had its last holder been later, or another come before, they
+ * would have passed each other. To keep that order in a what-if would forbid the very overlap that
+ * a fix brings. */
+static void take_free(struct model *m, struct thread *t, uint64_t time_ns, uint32_t queue)
+{
+	model_verb(
+		m, t, VERB_dequeue, time_ns, queue, GRAPH_ALL, model_current_state(t), GRAPH_BACK);
+}
+
 void model_rule_lock_acquire(struct model *m, struct thread *t, const struct trace_record *r)
 {
 	uint32_t object = r->u.lock_acquire.object, site = r->u.lock_acquire.site;
@@ -72,7 +81,12 @@ void model_rule_lock_acquire(struct model *m, struct thread *t, const struct tra
 	if (!o)
 		return;
 	uint32_t queue = model_queue_of(m, object, o, 1, site);
+	bool waited = t->mode == MODE_WAITING;
 	push_held(m, t, o, object, site, false);
+	if (!waited) {
+		take_free(m, t, r->time_ns, queue);
+		return;
+	}
 	if (o->queue3 !=
 		NONE) /* an rwlock that had readers: the last of them to leave counts too */
 		model_verb_of(m, model_acting(t), VERB_dequeue, r->time_ns, o->queue3, GRAPH_ALL,
@@ -145,8 +159,10 @@ void model_rule_shared_acquire(struct model *m, struct thread *t, const struct t
 	if (!o)
 		return;
 	uint32_t queue = model_queue_of(m, object, o, 1, site);
+	bool waited = t->mode == MODE_WAITING;
 	push_held(m, t, o, object, site, true);
-	model_verb(m, t, VERB_peek, r->time_ns, queue, 1, model_current_state(t), GRAPH_LAST);
+	model_verb(m, t, waited ? VERB_peek : VERB_state, r->time_ns, queue, 1,
+		model_current_state(t), GRAPH_LAST);
 }
 
 void model_rule_shared_release(struct model *m, struct thread *t, const struct trace_record *r)
