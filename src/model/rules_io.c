@@ -164,9 +164,11 @@ static void end_write(
 	}
 	uint64_t rest = moved - put, paid = rest < f->debt_bytes ? rest : f->debt_bytes;
 	f->debt_bytes -= paid;
+	/* all of it may have been read before this call returned: then only the space was waited
+	 * for */
 	if (t->io.wants_space)
-		model_verb(m, t, VERB_enqueue, r->time_ns, t->io.queue, (int64_t)(rest - paid),
-			state, 0);
+		model_verb(m, t, rest > paid ? VERB_enqueue : VERB_reserve, r->time_ns, t->io.queue,
+			rest > paid ? (int64_t)(rest - paid) : 1, state, 0);
 	else
 		model_verb(m, t, VERB_state, r->time_ns, 0, 0, state, 0);
 }
