@@ -35,6 +35,11 @@
 #define LONGPOLE_END     4u  /* queue verbs, link: ends the current state machine just after */
 #define LONGPOLE_LIFO    8u  /* queue verbs: the newest unit is taken first */
 #define LONGPOLE_RESET   16u /* queue verbs: the queue is emptied just before */
+#define LONGPOLE_POOL    32u /* queue verbs: units are interchangeable tokens (free buffers, locks) \
+			      */
+#define LONGPOLE_PRIORITY 64u /* queue verbs: items have keys, and the smallest is taken first */
+#define LONGPOLE_ANONYMOUS                                                                         \
+	128u /* queue verbs: units do not tell who serves which connection (credits) */
 
 /* n of dequeue, peek: all units there are. */
 #define LONGPOLE_ALL UINT64_MAX

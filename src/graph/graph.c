@@ -293,7 +293,7 @@ enum base_status graph_add_queue(struct graph *g, const struct graph_queue_optio
 	*q = (struct queue){
 		.capacity = o->capacity,
 		.latency_state = o->latency_state,
-		.lifo = o->lifo,
+		.discipline = o->discipline,
 		.unlimited = o->initial == GRAPH_UNLIMITED,
 		.t_units = g->now,
 	};

@@ -76,14 +76,23 @@ enum base_status graph_add_actor(
 	struct graph *g, uint32_t *ret_actor, struct base_err *err) BASE_MUST_CHECK;
 enum base_status graph_add_state(
 	struct graph *g, uint32_t *ret_state, struct base_err *err) BASE_MUST_CHECK;
+/* Which unit a dequeue gets, unless it names one (GRAPH_KEYED). */
+enum graph_discipline {
+	GRAPH_FIFO,
+	GRAPH_LIFO,
+	GRAPH_PRIORITY, /* the smallest key; of equal ones the oldest */
+	GRAPH_POOL,     /* interchangeable tokens (locks, processors, buffers): the oldest, and
+			   a take that did not wait depends on nobody, since any other order of
+			   takers would have done as well */
+};
+#define GRAPH_UNLIMITED UINT64_MAX
 struct graph_queue_options {
 	uint64_t capacity; /* units; 0: unknown, no space dependences unless wait_full is seen */
 	uint64_t initial;  /* units present at the start, produced by nobody; GRAPH_UNLIMITED: as
 			      many as asked */
 	uint32_t latency_state; /* what communication latency through it is charged to */
-	bool lifo;
+	enum graph_discipline discipline;
 };
-#define GRAPH_UNLIMITED UINT64_MAX
 enum base_status graph_add_queue(struct graph *g, const struct graph_queue_options *o,
 	uint32_t *ret_queue, struct base_err *err) BASE_MUST_CHECK;
 
@@ -101,7 +110,26 @@ struct graph_verb {
 	uint32_t state; /* from now */
 	uint32_t queue; /* where one is needed */
 	uint32_t flags; /* GRAPH_* below */
+	uint32_t tag;   /* enqueue: what the units carry for whoever asks (graph_queue_tag) */
 	int64_t n;
+	uint64_t key; /* enqueue: the units' key; dequeue, peek with GRAPH_KEYED: which ones */
+};
+#define GRAPH_VERBS(X)                                                                             \
+	X(state)                                                                                   \
+	X(enqueue)                                                                                 \
+	X(dequeue)                                                                                 \
+	X(peek)                                                                                    \
+	X(reserve)                                                                                 \
+	X(resize)                                                                                  \
+	X(wait_empty)                                                                              \
+	X(wait_full)                                                                               \
+	X(wait)                                                                                    \
+	X(link)
+enum graph_verb_kind {
+#define X(name) GRAPH_VERB_##name,
+	GRAPH_VERBS(X)
+#undef X
+		GRAPH_VERB_NR
 };
 enum {
 	GRAPH_START = 1,    /* see above */
@@ -118,6 +146,7 @@ enum {
 	GRAPH_ASIDE = 64, /* enqueue, and dequeue with GRAPH_BACK: the actor's state, wait and clock
 			     are left alone (its processor becomes free while it waits); the unit
 			     carries the actor's path length as if it had run until now */
+	GRAPH_KEYED = 128, /* dequeue, peek: only units with this verb's key */
 };
 enum base_status graph_state(struct graph *g, const struct graph_verb *v, struct base_err *err);
 enum base_status graph_enqueue(struct graph *g, const struct graph_verb *v, struct base_err *err);
@@ -137,7 +166,26 @@ enum base_status graph_wait(struct graph *g, const struct graph_verb *v,
 enum base_status graph_link(
 	struct graph *g, const struct graph_verb *v, uint32_t from_actor, struct base_err *err);
 
+/* Any verb by its kind. */
+enum base_status graph_apply(struct graph *g, enum graph_verb_kind kind, const struct graph_verb *v,
+	uint32_t from_actor, struct base_err *err);
+
 uint64_t graph_queue_units(const struct graph *g, uint32_t queue); /* in it now */
+/* The tag of the last of the units that this dequeue or peek would get; 0: there are none. */
+uint32_t graph_queue_tag(const struct graph *g, const struct graph_verb *v);
+
+/*
+ * Whoever wants to hear what the graph is told: replay, statistics, the compact graph. Queues are
+ * declared in the order of their ids; actors and states need no declaration. A status other than
+ * BASE_OK ends the run.
+ */
+struct graph_sink {
+	void *ctx;
+	enum base_status (*queue)(void *ctx, uint32_t queue, const struct graph_queue_options *o,
+		struct base_err *err);
+	enum base_status (*verb)(void *ctx, enum graph_verb_kind kind, const struct graph_verb *v,
+		uint32_t from_actor, struct base_err *err);
+};
 
 /* ---- results -------------------------------------------------------------------------------- */
 

@@ -360,7 +360,7 @@ static inline enum base_status merge_single(struct graph *g, struct actor *a, ui
 	const struct dep *d, double *length, struct base_err *err)
 {
 	struct weighing wg = weigh(g, a, t, d, *length == NO_PATH);
-	double own = *length + (double)wg.own_ns, other = *d->length + (double)wg.dep_ns;
+	double own = *length + (double)wg.own_ns, other = *dep_length(g, d) + (double)wg.dep_ns;
 	bool took = other > own || (wg.dep_wins_ties && other == own);
 	uint32_t dep_slot = wg.kind == KIND_NEEDLESS ? a->slot : NONE, prev = a->tip;
 	enum base_status s = BASE_OK;
@@ -485,8 +485,8 @@ enum base_status graph_close(struct graph *g, const struct graph_verb *v, uint64
 	return s;
 }
 
-enum base_status graph_put_aside(struct graph *g, uint32_t queue, bool space, uint64_t t,
-	uint64_t nr_units, struct actor *a, struct base_err *err)
+enum base_status graph_put_aside(
+	struct graph *g, const struct put *put, uint64_t t, struct actor *a, struct base_err *err)
 {
 	double *length = actor_length(g, a), *kept = g->scratch + g->stride;
 	uint32_t tip = a->tip;
@@ -499,7 +499,7 @@ enum base_status graph_put_aside(struct graph *g, uint32_t queue, bool space, ui
 	a->wait = WAIT_NO;
 	if (length[0] != NO_PATH && t > a->t_last)
 		own_edge(g, a, t, true, length, &a->tip);
-	s = graph_put(g, queue, space, t, nr_units, a, err);
+	s = graph_put(g, put, t, a, err);
 	memcpy(length, kept, g->stride * sizeof *kept);
 	a->wait = wait;
 	a->tip = tip;

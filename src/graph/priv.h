@@ -139,7 +139,8 @@ struct item { /* units in a queue, or free space in one */
 	uint32_t node;
 	uint32_t actor; /* NONE: produced by nobody */
 	uint32_t epoch;
-	uint32_t pad;
+	uint32_t tag;
+	uint64_t key;
 	double length[]; /* the producer's path, every lane */
 };
 
@@ -156,7 +157,8 @@ struct queue {
 	uint64_t t_units;    /* when stats.units_time was brought up to date */
 	uint32_t latency_state;
 	uint32_t drop_data, drop_space; /* lanes without these dependences */
-	bool lifo, unlimited;
+	enum graph_discipline discipline;
+	bool unlimited;
 	bool tracks_space;      /* capacity unknown, but somebody waited for space */
 	struct item *last_take; /* then: the last dequeue */
 	struct graph_queue_stats stats;
@@ -173,9 +175,15 @@ struct dep {
 };
 
 struct put { /* to do when the moment is closed: its node is what is put */
-	uint32_t queue;
+	uint32_t queue, tag;
 	bool space;
-	uint64_t nr_units;
+	uint64_t nr_units, key;
+};
+
+struct take { /* where from, and how */
+	uint32_t queue, flags;
+	bool space, keep;
+	uint64_t key;
 };
 
 struct slot { /* an (actor, state) that occurred */
@@ -283,10 +291,10 @@ void graph_lanes_choose(struct graph *g, bool vectors);
 /* queue.c */
 enum base_status graph_ring_push(struct graph *g, struct ring *r, uint64_t t, uint64_t nr_units,
 	const struct actor *a /* NULL: nobody */, struct base_err *err) BASE_MUST_CHECK;
-enum base_status graph_take(struct graph *g, uint32_t queue, bool space, uint64_t t, uint64_t n,
-	uint32_t flags, bool keep, struct base_err *err) BASE_MUST_CHECK;
+enum base_status graph_take(struct graph *g, const struct take *take, uint64_t t, uint64_t n,
+	struct base_err *err) BASE_MUST_CHECK;
 uint64_t graph_take_back(struct graph *g, struct queue *q, uint64_t t, uint64_t n);
-enum base_status graph_put(struct graph *g, uint32_t queue, bool space, uint64_t t, uint64_t n,
+enum base_status graph_put(struct graph *g, const struct put *put, uint64_t t,
 	const struct actor *a, struct base_err *err) BASE_MUST_CHECK;
 void graph_queue_fini(struct graph *g, struct queue *q);
 
@@ -298,8 +306,8 @@ enum base_status graph_link_dep(struct graph *g, const struct actor *from, uint6
 	struct base_err *err) BASE_MUST_CHECK;
 /* GRAPH_ASIDE: puts with the path that the actor would have had it run until
  * now. */
-enum base_status graph_put_aside(struct graph *g, uint32_t queue, bool space, uint64_t t,
-	uint64_t nr_units, struct actor *a, struct base_err *err) BASE_MUST_CHECK;
+enum base_status graph_put_aside(struct graph *g, const struct put *put, uint64_t t,
+	struct actor *a, struct base_err *err) BASE_MUST_CHECK;
 
 /* verbs.c: closes the moment that GRAPH_MORE left open. */
 enum base_status graph_flush(struct graph *g, struct base_err *err) BASE_MUST_CHECK;

@@ -41,6 +41,8 @@ static inline __attribute__((always_inline)) void fill_item(
 	it->node = a ? a->tip : NONE;
 	it->actor = a ? a->id : NONE;
 	it->epoch = a ? a->epoch : 0;
+	it->tag = 0;
+	it->key = 0;
 	if (!a)
 		return;
 	if (g->stride == 1)
@@ -110,15 +112,17 @@ static enum base_status forget_oldest(
 	return put_space(g, q, t, lost, NULL, err);
 }
 
-enum base_status graph_put(struct graph *g, uint32_t queue, bool space, uint64_t t, uint64_t n,
+enum base_status graph_put(struct graph *g, const struct put *put, uint64_t t,
 	const struct actor *a, struct base_err *err)
 {
-	struct queue *q = &g->queue[queue];
+	struct queue *q = &g->queue[put->queue];
 	enum base_status s = BASE_OK;
+	uint64_t n = put->nr_units;
+	struct item *it;
 
 	if (BASE_UNLIKELY(!n))
 		return BASE_OK;
-	if (BASE_UNLIKELY(space))
+	if (BASE_UNLIKELY(put->space))
 		return put_space(g, q, t, n, a, err);
 	count_occupancy(q, t);
 	if (BASE_UNLIKELY(q->data.nr_items >= g->max_queued))
@@ -129,55 +133,71 @@ enum base_status graph_put(struct graph *g, uint32_t queue, bool space, uint64_t
 	} else if (!s) {
 		s = graph_ring_push(g, &q->data, t, n, a, err);
 	}
+	if (BASE_UNLIKELY(s))
+		return s;
+	it = ring_item(g, &q->data, q->data.nr_items - 1);
+	it->tag = put->tag;
+	it->key = put->key;
 	q->stats.enqueued += n;
 	if (q->data.nr_units > q->stats.max_units)
 		q->stats.max_units = q->data.nr_units;
-	return s;
+	return BASE_OK;
 }
 
 /* ---- taking
  * ---------------------------------------------------------------------------------
  */
 
-static enum base_status add_dep(struct graph *g, uint32_t queue, bool space, const struct item *it,
-	uint32_t flags, bool newest_first, struct base_err *err)
+/* A row of its own for lengths that do not stay where they are. */
+static enum base_status copy_length(
+	struct graph *g, const struct item *it, uint32_t *ret_row, struct base_err *err)
 {
+	enum base_status s = graph_mem_need(g, &g->link_length, &g->link_capacity,
+		(g->nr_links + 1) * g->stride, sizeof *g->link_length, err);
+
+	if (s)
+		return s;
+	memcpy(g->link_length + g->nr_links * g->stride, it->length,
+		g->stride * sizeof *g->link_length);
+	*ret_row = (uint32_t)g->nr_links++;
+	return BASE_OK;
+}
+
+static enum base_status add_dep(struct graph *g, const struct take *take, const struct item *it,
+	bool newest_first, bool moves, struct base_err *err)
+{
+	struct dep dep = {
+		.available_ns = it->time_ns,
+		.length = moves ? NULL : it->length,
+		.node = it->node,
+		.queue = take->queue,
+		.space = take->space,
+		.optional = take->flags & GRAPH_OPTIONAL,
+	};
 	struct actor *p;
-	enum base_status s;
+	enum base_status s = BASE_OK;
 
 	if (it->actor == NONE || it->length[0] == NO_PATH)
 		return BASE_OK;
 	p = &g->actor[it->actor];
 	if (p->stamp == g->stamp && p->dep_epoch == it->epoch) {
-		/* The same producer again: within an epoch its newest path is the longest.
-		 */
-		if (!newest_first) {
-			struct dep *d = &g->dep[p->dep_index];
-
-			d->available_ns = it->time_ns;
-			d->length = it->length;
-			d->node = it->node;
-			d->order = g->dep_order++;
-		}
-		return BASE_OK;
+		/* The same producer again: within an epoch its newest path is the longest. */
+		if (newest_first || it->time_ns < g->dep[p->dep_index].available_ns)
+			return BASE_OK;
+	} else {
+		s = graph_mem_need(
+			g, &g->dep, &g->dep_capacity, g->nr_deps + 1, sizeof *g->dep, err);
+		if (s)
+			return s;
+		p->stamp = g->stamp;
+		p->dep_epoch = it->epoch;
+		p->dep_index = (uint32_t)g->nr_deps++;
 	}
-	s = graph_mem_need(g, &g->dep, &g->dep_capacity, g->nr_deps + 1, sizeof *g->dep, err);
-	if (s)
-		return s;
-	p->stamp = g->stamp;
-	p->dep_epoch = it->epoch;
-	p->dep_index = (uint32_t)g->nr_deps;
-	g->dep[g->nr_deps] = (struct dep){
-		.available_ns = it->time_ns,
-		.length = it->length,
-		.node = it->node,
-		.queue = queue,
-		.order = g->dep_order++,
-		.space = space,
-		.optional = flags & GRAPH_OPTIONAL,
-	};
-	g->nr_deps++;
-	return BASE_OK;
+	if (moves)
+		s = copy_length(g, it, &dep.link_row, err);
+	dep.order = g->dep_order++;
+	g->dep[p->dep_index] = dep;
+	return s;
 }
 
 static void remove_units(
@@ -194,7 +214,7 @@ static void forget_older(struct graph *g, struct queue *q, uint64_t t, uint64_t 
 {
 	struct ring *r = &q->data;
 
-	if (!q->lifo) {
+	if (q->discipline != GRAPH_LIFO) {
 		while (r->nr_items > 1 && ring_item(g, r, 0)->nr_units < n) {
 			struct item *it = ring_item(g, r, 0);
 
@@ -223,57 +243,132 @@ static void forget_older(struct graph *g, struct queue *q, uint64_t t, uint64_t 
 	r->nr_items = below + 1;
 }
 
-/* Walks n units from the taking end; removes them unless they are only looked
- * at. */
-static enum base_status walk(struct graph *g, uint32_t queue, bool space, uint64_t t, uint64_t n,
-	uint32_t flags, bool keep, struct base_err *err)
+/* ---- in which order: the next item to take, at or after index `from`; nr_items: none ------------
+ */
+
+static uint32_t next_by_key(
+	const struct graph *g, const struct ring *r, uint32_t from, uint64_t key)
 {
-	struct queue *q = &g->queue[queue];
-	struct ring *r = space ? &q->space : &q->data;
-	bool from_back = !space && q->lifo;
+	while (from < r->nr_items && ring_item(g, r, from)->key != key)
+		from++;
+	return from;
+}
+
+static uint32_t next_by_priority(const struct graph *g, const struct ring *r, uint32_t from)
+{
+	uint32_t best = from;
+
+	for (uint32_t i = from + 1; i < r->nr_items; i++) {
+		if (ring_item(g, r, i)->key < ring_item(g, r, best)->key)
+			best = i;
+	}
+	return best;
+}
+
+struct order {
+	enum graph_discipline discipline;
+	bool keyed;
+	uint64_t key;
+};
+
+static struct order order_of(const struct queue *q, bool space, const struct take *take)
+{
+	if (space)
+		return (struct order){.discipline = GRAPH_FIFO};
+	return (struct order){
+		.discipline = q->discipline, .keyed = take->flags & GRAPH_KEYED, .key = take->key};
+}
+
+/* `seen` items were only looked at: they stay before the taking end. */
+static inline uint32_t next_item(
+	const struct graph *g, const struct ring *r, const struct order *o, uint32_t seen)
+{
+	if (BASE_UNLIKELY(o->keyed))
+		return next_by_key(g, r, seen, o->key);
+	if (BASE_LIKELY(o->discipline == GRAPH_FIFO || o->discipline == GRAPH_POOL))
+		return seen;
+	if (o->discipline == GRAPH_LIFO)
+		return r->nr_items - 1 - seen;
+	return next_by_priority(g, r, seen);
+}
+
+/* Item i goes; those before it keep their order. */
+static void ring_remove(const struct graph *g, struct ring *r, uint32_t i)
+{
+	if (i == r->nr_items - 1) {
+		r->nr_items--;
+		return;
+	}
+	for (; i; i--)
+		memcpy(ring_item(g, r, i), ring_item(g, r, i - 1), g->item_size);
+	ring_pop_front(r);
+}
+
+/*
+ * Walks n units from the taking end; removes them unless they are only looked at. A dependence's
+ * lengths borrow from its item's memory; a removal from the middle moves items, so it copies them.
+ */
+static enum base_status walk(
+	struct graph *g, const struct take *take, uint64_t t, uint64_t n, struct base_err *err)
+{
+	struct queue *q = &g->queue[take->queue];
+	struct ring *r = take->space ? &q->space : &q->data;
+	struct order order = order_of(q, take->space, take);
+	bool from_back = order.discipline == GRAPH_LIFO && !order.keyed;
+	bool middle = order.keyed || order.discipline == GRAPH_PRIORITY;
 	const struct item *newest = NULL;
 	enum base_status s = BASE_OK;
-	uint32_t i = 0;
+	uint32_t seen = 0, i;
 
 	g->stamp++;
-	while (n && i < r->nr_items && !s) {
-		struct item *it = ring_item(g, r, from_back ? r->nr_items - 1 - i : i);
+	while (n && seen < r->nr_items && !s) {
+		i = next_item(g, r, &order, seen);
+		if (i >= r->nr_items)
+			break;
+		struct item *it = ring_item(g, r, i);
 		uint64_t k = n < it->nr_units ? n : it->nr_units;
 
 		n -= k;
-		if (!(flags & GRAPH_LAST))
-			s = add_dep(g, queue, space, it, flags, from_back, err);
+		if (!(take->flags & GRAPH_LAST) || middle)
+			s = add_dep(g, take, it, from_back, middle, err);
 		else if (!from_back || !newest)
 			newest = it;
-		if (keep) {
-			i++;
+		if (take->keep) {
+			if (order.discipline == GRAPH_PRIORITY && !order.keyed)
+				break;
+			seen = middle ? i + 1 : seen + 1;
 			continue;
 		}
-		remove_units(r, space ? NULL : q, it, k, t);
+		remove_units(r, take->space ? NULL : q, it, k, t);
 		if (it->nr_units)
 			break;
 		if (from_back)
 			r->nr_items--;
 		else
-			ring_pop_front(r);
+			ring_remove(g, r, i);
 	}
 	if (newest && !s)
-		s = add_dep(g, queue, space, newest, flags, from_back, err);
+		s = add_dep(g, take, newest, from_back, false, err);
 	return s;
 }
 
-enum base_status graph_take(struct graph *g, uint32_t queue, bool space, uint64_t t, uint64_t n,
-	uint32_t flags, bool keep, struct base_err *err)
+enum base_status graph_take(
+	struct graph *g, const struct take *take, uint64_t t, uint64_t n, struct base_err *err)
 {
-	struct queue *q = &g->queue[queue];
-	struct ring *r = space ? &q->space : &q->data;
+	struct queue *q = &g->queue[take->queue];
+	struct ring *r = take->space ? &q->space : &q->data;
+	bool keyed = take->flags & GRAPH_KEYED;
 
-	if (!space)
+	if (!take->space)
 		count_occupancy(q, t);
+	if (keyed && next_by_key(g, r, 0, take->key) == r->nr_items) {
+		q->stats.underflows += n == UINT64_MAX ? 1 : n;
+		return BASE_OK;
+	}
 	if (n > r->nr_units) {
-		if (!space && !q->unlimited && n != UINT64_MAX)
+		if (!take->space && !q->unlimited && n != UINT64_MAX)
 			q->stats.underflows += n - r->nr_units;
-		if (space && !keep)
+		if (take->space && !take->keep)
 			q->space_debt += n - r->nr_units;
 		n = r->nr_units;
 	}
@@ -281,13 +376,14 @@ enum base_status graph_take(struct graph *g, uint32_t queue, bool space, uint64_
 		return BASE_OK;
 	/* (Moving items must not pull the rug from under this moment's earlier
 	 * dependences.) */
-	if (keep && (flags & GRAPH_LAST) && !space && !(q->lifo && g->nr_deps)) {
+	if (take->keep && (take->flags & GRAPH_LAST) && !take->space && !keyed &&
+		q->discipline != GRAPH_PRIORITY && !(q->discipline == GRAPH_LIFO && g->nr_deps)) {
 		uint64_t before = r->nr_units;
 
 		forget_older(g, q, t, n);
 		n -= before - r->nr_units;
 	}
-	return walk(g, queue, space, t, n, flags, keep, err);
+	return walk(g, take, t, n, err);
 }
 
 uint64_t graph_take_back(struct graph *g, struct queue *q, uint64_t t, uint64_t n)
@@ -326,4 +422,26 @@ const struct graph_queue_stats *graph_queue_stats(const struct graph *g, uint32_
 {
 	BASE_ASSERT(queue < g->nr_queues);
 	return &g->queue[queue].stats;
+}
+
+uint32_t graph_queue_tag(const struct graph *g, const struct graph_verb *v)
+{
+	const struct queue *q = &g->queue[v->queue];
+	const struct ring *r = &q->data;
+	struct order order = order_of(
+		q, false, &(struct take){.queue = v->queue, .flags = v->flags, .key = v->key});
+	uint64_t n = v->n == GRAPH_ALL ? UINT64_MAX : v->n < 0 ? 0 : (uint64_t)v->n;
+	uint32_t tag = 0, seen = 0, i;
+
+	BASE_ASSERT(v->queue < g->nr_queues);
+	while (n && seen < r->nr_items && (i = next_item(g, r, &order, seen)) < r->nr_items) {
+		const struct item *it = ring_item(g, r, i);
+
+		tag = it->tag;
+		n -= n < it->nr_units ? n : it->nr_units;
+		if (order.discipline == GRAPH_PRIORITY && !order.keyed)
+			break;
+		seen = order.keyed ? i + 1 : seen + 1;
+	}
+	return tag;
 }

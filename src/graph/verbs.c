@@ -23,7 +23,7 @@ static enum base_status put_all(
 	enum base_status s = BASE_OK;
 
 	for (size_t i = 0; i < g->nr_puts && !s; i++)
-		s = graph_put(g, g->put[i].queue, g->put[i].space, t, g->put[i].nr_units, a, err);
+		s = graph_put(g, &g->put[i], t, a, err);
 	g->nr_puts = 0;
 	return s;
 }
@@ -83,8 +83,21 @@ static inline enum base_status begin(
 	return BASE_OK;
 }
 
+/* What a verb puts: units, or the space that it freed. */
+static inline struct put put_of(const struct graph_verb *v, bool space, uint64_t n)
+{
+	return (struct put){
+		.queue = v->queue, .space = space, .nr_units = n, .tag = v->tag, .key = v->key};
+}
+
+static inline struct take take_of(const struct graph_verb *v, bool space, bool keep)
+{
+	return (struct take){
+		.queue = v->queue, .flags = v->flags, .space = space, .keep = keep, .key = v->key};
+}
+
 static enum base_status will_put(
-	struct graph *g, uint32_t queue, bool space, uint64_t n, struct base_err *err)
+	struct graph *g, const struct graph_verb *v, bool space, uint64_t n, struct base_err *err)
 {
 	enum base_status s;
 
@@ -93,7 +106,7 @@ static enum base_status will_put(
 	s = graph_mem_need(g, &g->put, &g->put_capacity, g->nr_puts + 1, sizeof *g->put, err);
 	if (s)
 		return s;
-	g->put[g->nr_puts++] = (struct put){.queue = queue, .space = space, .nr_units = n};
+	g->put[g->nr_puts++] = put_of(v, space, n);
 	return BASE_OK;
 }
 
@@ -192,9 +205,13 @@ static enum base_status take_space(
 {
 	struct queue *q = &g->queue[v->queue];
 
+	struct take take = {.queue = v->queue,
+		.flags = v->flags & ~(uint32_t)(GRAPH_LAST | GRAPH_KEYED),
+		.space = true,
+		.keep = keep};
+
 	if (q->capacity)
-		return graph_take(g, v->queue, true, t, units(v), v->flags & ~(uint32_t)GRAPH_LAST,
-			keep, err);
+		return graph_take(g, &take, t, units(v), err);
 	return q->tracks_space ? last_take(g, v, q, err) : BASE_OK;
 }
 
@@ -207,10 +224,13 @@ static enum base_status enqueue_aside(
 	enum base_status s = BASE_OK;
 
 	if (g->queue[v->queue].capacity)
-		s = graph_take(g, v->queue, true, t, n, 0, false, err);
+		s = graph_take(g, &(struct take){.queue = v->queue, .space = true}, t, n, err);
 	g->nr_deps = nr_deps;
 	if (!s)
-		s = graph_put_aside(g, v->queue, false, t, n, &g->actor[v->actor], err);
+		s = graph_put_aside(g,
+			&(struct put){
+				.queue = v->queue, .tag = v->tag, .nr_units = n, .key = v->key},
+			t, &g->actor[v->actor], err);
 	return s ? fail(g, s) : BASE_OK;
 }
 
@@ -226,7 +246,12 @@ enum base_status graph_enqueue(struct graph *g, const struct graph_verb *v, stru
 	if (is_alone(g, v) && !q->capacity && !q->tracks_space) {
 		s = end_alone(g, v, t, NULL, 0, err);
 		if (!s && n)
-			s = graph_put(g, v->queue, false, t, n, &g->actor[v->actor], err);
+			s = graph_put(g,
+				&(struct put){.queue = v->queue,
+					.tag = v->tag,
+					.nr_units = n,
+					.key = v->key},
+				t, &g->actor[v->actor], err);
 		return BASE_UNLIKELY(s) ? fail(g, s) : BASE_OK;
 	}
 	if (v->flags & GRAPH_ASIDE)
@@ -234,7 +259,7 @@ enum base_status graph_enqueue(struct graph *g, const struct graph_verb *v, stru
 	if (n && (q->capacity || q->tracks_space))
 		s = take_space(g, v, t, false, err);
 	if (!s)
-		s = will_put(g, v->queue, false, n, err);
+		s = will_put(g, v, false, n, err);
 	return s ? fail(g, s) : end(g, v, t, err);
 }
 
@@ -245,7 +270,7 @@ static inline bool take_first(struct graph *g, const struct graph_verb *v, struc
 	struct item *it;
 	uint64_t n = (uint64_t)v->n;
 
-	if (v->n <= 0 || q->lifo || !q->data.nr_items)
+	if (v->n <= 0 || q->discipline != GRAPH_FIFO || v->flags & GRAPH_KEYED || !q->data.nr_items)
 		return false;
 	it = ring_item(g, &q->data, 0);
 	if (it->nr_units < n)
@@ -266,6 +291,19 @@ static inline bool take_first(struct graph *g, const struct graph_verb *v, struc
 	return true;
 }
 
+/* The units' dependences. A pool's tokens bind only whoever waited for one. */
+static enum base_status gather(
+	struct graph *g, const struct graph_verb *v, uint64_t t, bool keep, struct base_err *err)
+{
+	struct take take = take_of(v, false, keep);
+	size_t nr_deps = g->nr_deps;
+	enum base_status s = graph_take(g, &take, t, units(v), err);
+
+	if (g->queue[v->queue].discipline == GRAPH_POOL && g->actor[v->actor].wait == WAIT_NO)
+		g->nr_deps = nr_deps;
+	return s;
+}
+
 static enum base_status dequeue_aside(
 	struct graph *g, const struct graph_verb *v, uint64_t t, struct base_err *err)
 {
@@ -274,7 +312,9 @@ static enum base_status dequeue_aside(
 	enum base_status s = BASE_OK;
 
 	if (taken && (q->capacity || q->tracks_space))
-		s = graph_put_aside(g, v->queue, true, t, taken, &g->actor[v->actor], err);
+		s = graph_put_aside(g,
+			&(struct put){.queue = v->queue, .space = true, .nr_units = taken}, t,
+			&g->actor[v->actor], err);
 	return s ? fail(g, s) : BASE_OK;
 }
 
@@ -293,8 +333,11 @@ enum base_status graph_dequeue(struct graph *g, const struct graph_verb *v, stru
 	if (is_alone(g, v) && take_first(g, v, q, t, &dep, &nr_deps)) {
 		s = end_alone(g, v, t, &dep, nr_deps, err);
 		if (!s && (q->capacity || q->tracks_space))
-			s = graph_put(
-				g, v->queue, true, t, (uint64_t)v->n, &g->actor[v->actor], err);
+			s = graph_put(g,
+				&(struct put){.queue = v->queue,
+					.space = true,
+					.nr_units = (uint64_t)v->n},
+				t, &g->actor[v->actor], err);
 		return BASE_UNLIKELY(s) ? fail(g, s) : BASE_OK;
 	}
 	if (v->flags & GRAPH_ASIDE)
@@ -303,9 +346,9 @@ enum base_status graph_dequeue(struct graph *g, const struct graph_verb *v, stru
 	if (v->flags & GRAPH_BACK)
 		graph_take_back(g, q, t, units(v));
 	else
-		s = graph_take(g, v->queue, false, t, units(v), v->flags, false, err);
+		s = gather(g, v, t, false, err);
 	if (!s && (q->capacity || q->tracks_space))
-		s = will_put(g, v->queue, true, before - q->data.nr_units, err);
+		s = will_put(g, v, true, before - q->data.nr_units, err);
 	return s ? fail(g, s) : end(g, v, t, err);
 }
 
@@ -318,9 +361,9 @@ enum base_status graph_peek(struct graph *g, const struct graph_verb *v, struct 
 	if (s)
 		return s;
 	before = q->data.nr_units;
-	s = graph_take(g, v->queue, false, t, units(v), v->flags, true, err);
+	s = gather(g, v, t, true, err);
 	if (!s && before != q->data.nr_units && (q->capacity || q->tracks_space))
-		s = will_put(g, v->queue, true, before - q->data.nr_units, err);
+		s = will_put(g, v, true, before - q->data.nr_units, err);
 	return s ? fail(g, s) : end(g, v, t, err);
 }
 
@@ -348,16 +391,17 @@ enum base_status graph_resize(struct graph *g, const struct graph_verb *v, struc
 	if (n < now) {
 		graph_take_back(g, q, t, now - n);
 		if (q->capacity || q->tracks_space)
-			s = will_put(g, v->queue, true, now - n, err);
+			s = will_put(g, v, true, now - n, err);
 	} else if (n > now) {
 		size_t nr_deps = g->nr_deps;
 
 		/* The space is used, but not waited for. */
 		if (q->capacity)
-			s = graph_take(g, v->queue, true, t, n - now, 0, false, err);
+			s = graph_take(g, &(struct take){.queue = v->queue, .space = true}, t,
+				n - now, err);
 		g->nr_deps = nr_deps;
 		if (!s)
-			s = will_put(g, v->queue, false, n - now, err);
+			s = will_put(g, v, false, n - now, err);
 	}
 	return s ? fail(g, s) : end(g, v, t, err);
 }
@@ -421,4 +465,25 @@ enum base_status graph_link(
 	if (from_actor != v->actor)
 		s = graph_link_dep(g, &g->actor[from_actor], t, err);
 	return s ? fail(g, s) : end(g, v, t, err);
+}
+
+enum base_status graph_apply(struct graph *g, enum graph_verb_kind kind, const struct graph_verb *v,
+	uint32_t from_actor, struct base_err *err)
+{
+	static enum base_status (*const verb[])(
+		struct graph *, const struct graph_verb *, struct base_err *) = {
+		[GRAPH_VERB_state] = graph_state,
+		[GRAPH_VERB_enqueue] = graph_enqueue,
+		[GRAPH_VERB_dequeue] = graph_dequeue,
+		[GRAPH_VERB_peek] = graph_peek,
+		[GRAPH_VERB_reserve] = graph_reserve,
+		[GRAPH_VERB_resize] = graph_resize,
+		[GRAPH_VERB_wait_empty] = graph_wait_empty,
+		[GRAPH_VERB_wait_full] = graph_wait_full,
+		[GRAPH_VERB_wait] = graph_wait,
+	};
+
+	if (kind == GRAPH_VERB_link)
+		return graph_link(g, v, from_actor, err);
+	return verb[kind](g, v, err);
 }

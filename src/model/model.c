@@ -182,7 +182,7 @@ uint32_t model_make_actor(struct model *m, uint32_t role, uint32_t thread)
 }
 
 uint32_t model_make_queue(struct model *m, uint64_t initial, uint32_t object,
-	enum trace_object_type type, uint32_t latency_class, bool lifo)
+	enum trace_object_type type, uint32_t latency_class, enum graph_discipline discipline)
 {
 	struct graph_queue_options o = {
 		.initial = initial,
@@ -191,7 +191,7 @@ uint32_t model_make_queue(struct model *m, uint64_t initial, uint32_t object,
 				? model_make_state(m, MODEL_STATE_runnable, NONE, NONE, 0, NONE)
 				: model_make_state(m, MODEL_STATE_latency, NONE, latency_class, 0,
 					  latency_class == NONE ? (uint32_t)type : NONE),
-		.lifo = lifo,
+		.discipline = discipline,
 	};
 	if (object && object < m->defs->nr_objects && type == TRACE_OBJECT_queue)
 		o.capacity = m->defs->objects[object].capacity;
@@ -202,6 +202,8 @@ uint32_t model_make_queue(struct model *m, uint64_t initial, uint32_t object,
 		!grow(m, &m->queue, &m->queue_capacity, m->nr_queues + 1, sizeof *m->queue))
 		return 0;
 	BASE_ASSERT(id == m->nr_queues);
+	if (m->sink)
+		keep(m, m->sink->queue(m->sink->ctx, id, &o, m->err));
 	m->queue[m->nr_queues++] = (struct queue_info){
 		.pub = {.object = object, .type = type}, .latency_state = o.latency_state};
 	return id;
@@ -221,7 +223,7 @@ uint32_t model_queue_of(
 	if (BASE_UNLIKELY(o->queue == NONE)) {
 		enum trace_object_type type = (enum trace_object_type)m->defs->objects[object].type;
 		o->queue = model_make_queue(
-			m, initial, object, type, model_class_of(m, object, site), false);
+			m, initial, object, type, model_class_of(m, object, site), GRAPH_FIFO);
 	}
 	return o->queue;
 }
@@ -234,7 +236,7 @@ uint32_t model_token_queue(
 		return (uint32_t)id;
 	if (!make)
 		return NONE;
-	id = model_make_queue(m, 0, 0, TRACE_OBJECT_none, NONE, false);
+	id = model_make_queue(m, 0, 0, TRACE_OBJECT_none, NONE, GRAPH_FIFO);
 	map_put(m, &m->tokens, hi, key, id);
 	return (uint32_t)id;
 }
@@ -254,20 +256,16 @@ uint32_t model_acting(const struct thread *t)
 	return t->nr_machines ? t->machine[t->nr_machines - 1].actor : t->actor;
 }
 
-typedef enum base_status verb_fn(struct graph *g, const struct graph_verb *v, struct base_err *err);
-static verb_fn *const verb_table[] = {
-	[VERB_state] = graph_state,
-	[VERB_enqueue] = graph_enqueue,
-	[VERB_dequeue] = graph_dequeue,
-	[VERB_peek] = graph_peek,
-	[VERB_reserve] = graph_reserve,
-	[VERB_resize] = graph_resize,
-	[VERB_wait_empty] = graph_wait_empty,
-	[VERB_wait_full] = graph_wait_full,
-	[VERB_wait] = graph_wait,
-};
+/* To the graph, and to whoever else wants to hear it. */
+static inline void apply_verb(
+	struct model *m, enum graph_verb_kind kind, const struct graph_verb *v, uint32_t from_actor)
+{
+	keep(m, graph_apply(m->graph, kind, v, from_actor, m->err));
+	if (BASE_UNLIKELY(m->sink != NULL) && m->status == BASE_OK)
+		keep(m, m->sink->verb(m->sink->ctx, kind, v, from_actor, m->err));
+}
 
-void model_verb_of(struct model *m, uint32_t actor, enum verb verb, uint64_t time_ns,
+void model_verb_of(struct model *m, uint32_t actor, enum graph_verb_kind verb, uint64_t time_ns,
 	uint32_t queue, int64_t n, uint32_t state, uint32_t flags)
 {
 	if (BASE_UNLIKELY(m->status != BASE_OK))
@@ -279,8 +277,9 @@ void model_verb_of(struct model *m, uint32_t actor, enum verb verb, uint64_t tim
 		.queue = queue,
 		.flags = flags,
 		.n = n,
+		.key = m->item_key,
 	};
-	keep(m, verb_table[verb](m->graph, &v, m->err));
+	apply_verb(m, verb, &v, 0);
 }
 
 /* Woken, but on a processor only now: that counts when it came last. */
@@ -289,18 +288,18 @@ static void add_processor(struct model *m, struct thread *t, uint64_t time_ns, u
 	uint32_t queue = t->processor_queue;
 	t->processor_queue = NONE;
 	if (t->mode == MODE_WAITING && graph_queue_units(m->graph, queue))
-		model_verb_of(m, model_acting(t), VERB_peek, time_ns, queue, 1, state,
+		model_verb_of(m, model_acting(t), GRAPH_VERB_peek, time_ns, queue, 1, state,
 			GRAPH_LAST | GRAPH_MORE | GRAPH_OPTIONAL);
 }
 
-void model_verb(struct model *m, struct thread *t, enum verb verb, uint64_t time_ns, uint32_t queue,
-	int64_t n, uint32_t state, uint32_t flags)
+void model_verb(struct model *m, struct thread *t, enum graph_verb_kind verb, uint64_t time_ns,
+	uint32_t queue, int64_t n, uint32_t state, uint32_t flags)
 {
 	if (BASE_UNLIKELY(t->processor_queue != NONE))
 		add_processor(m, t, time_ns, state);
 	model_verb_of(m, model_acting(t), verb, time_ns, queue, n, state, flags);
 	t->graph_state = state;
-	t->mode = verb >= VERB_wait_empty ? MODE_WAITING : MODE_RUNNING;
+	t->mode = verb >= GRAPH_VERB_wait_empty ? MODE_WAITING : MODE_RUNNING;
 	if (t->mode == MODE_WAITING)
 		t->left_in_wait = false;
 }
@@ -311,7 +310,7 @@ void model_link(
 	if (m->status != BASE_OK)
 		return;
 	struct graph_verb v = {.time_ns = time_ns, .actor = actor, .state = state};
-	keep(m, graph_link(m->graph, &v, from_actor, m->err));
+	apply_verb(m, GRAPH_VERB_link, &v, from_actor);
 }
 
 /* ---- the run
@@ -356,7 +355,7 @@ static struct thread *thread_of(struct model *m, const struct trace_record *r)
 	t->begin_ns = r->time_ns;
 	if (first) {
 		m->end_actor = t->actor;
-		model_verb(m, t, VERB_state, r->time_ns, 0, 0, t->run_state, GRAPH_START);
+		model_verb(m, t, GRAPH_VERB_state, r->time_ns, 0, 0, t->run_state, GRAPH_START);
 		m->started = true;
 	} else if (r->kind != TRACE_process_begin && r->kind != TRACE_thread_begin) {
 		/* its creation was not seen: control came from its process's first thread, as far
@@ -410,6 +409,14 @@ static enum base_status read_all(struct model *m)
 	}
 }
 
+/* The root process's last moment; where its thread only spoke for others, whichever came last. */
+static uint32_t default_end(const struct model *m)
+{
+	uint32_t thread = m->end_actor < m->nr_actors ? m->actor[m->end_actor].thread : 0;
+	bool acts = thread < m->nr_threads && m->thread[thread].acts;
+	return acts ? GRAPH_ANY_ACTOR : m->end_actor;
+}
+
 /* Threads that never said goodbye end with the trace. */
 static void finish_threads(struct model *m)
 {
@@ -431,6 +438,7 @@ static enum base_status make_tables(struct model *m)
 {
 	m->nr_threads = m->defs->nr_streams;
 	m->nr_objects = m->defs->nr_objects;
+	m->nr_standings = m->defs->nr_actors;
 	uint64_t pairs = 0;
 	for (uint32_t i = 1; i < m->nr_objects; i++)
 		if (m->defs->objects[i].pair > pairs)
@@ -439,9 +447,11 @@ static enum base_status make_tables(struct model *m)
 	m->thread = base_alloc((m->nr_threads + 1) * sizeof *m->thread);
 	m->object = base_alloc((m->nr_objects + 1) * sizeof *m->object);
 	m->connection = base_alloc((m->nr_connections + 1) * sizeof *m->connection);
+	m->standing = base_alloc((m->nr_standings + 1) * sizeof *m->standing);
 	m->site_text = base_alloc(((size_t)m->defs->nr_sites + 1) * sizeof *m->site_text);
 	m->arena = base_arena_new(0);
-	if (!m->thread || !m->object || !m->connection || !m->site_text || !m->arena)
+	if (!m->thread || !m->object || !m->connection || !m->standing || !m->site_text ||
+		!m->arena)
 		return base_fail(m->err, BASE_ERR_NOMEM,
 			"out of memory for %u threads and %u objects", m->nr_threads,
 			m->nr_objects);
@@ -468,6 +478,7 @@ enum base_status model_run(struct trace_reader *r, const struct model_options *o
 	m->reader = r;
 	m->defs = trace_reader_defs(r);
 	m->opts = opts;
+	m->sink = opts->sink;
 	struct graph_options g = {
 		.size = sizeof g,
 		.scenario = opts->scenario,
@@ -485,7 +496,7 @@ enum base_status model_run(struct trace_reader *r, const struct model_options *o
 		s = base_fail(m->err, BASE_ERR_NOTFOUND,
 			"the trace has no record of any thread: nothing to analyse");
 	if (s == BASE_OK)
-		s = graph_finish(m->graph, m->end_actor, m->err);
+		s = graph_finish(m->graph, default_end(m), m->err);
 	if (s == BASE_OK) {
 		finish_threads(m);
 		s = model_make_names(m);
@@ -523,8 +534,8 @@ struct model *model_free(struct model *m)
 		base_free(m->thread[i].run_by_site);
 	for (uint32_t i = 0; m->object && i < m->nr_objects; i++)
 		base_free(m->object[i].signals);
-	void *owned[] = {m->thread, m->object, m->connection, m->processor, m->role, m->class_,
-		m->state, m->actor, m->queue, m->site_text, m->pool};
+	void *owned[] = {m->thread, m->standing, m->object, m->connection, m->processor, m->role,
+		m->class_, m->state, m->actor, m->queue, m->site_text, m->pool};
 	for (size_t i = 0; i < BASE_COUNT(owned); i++)
 		base_free(owned[i]);
 	struct base_map *maps[] = {&m->roles, &m->classes, &m->states, &m->tokens, &m->handles,

@@ -76,6 +76,9 @@ struct model_options {
 	void (*progress)(void *ctx, uint64_t done_records,
 		uint64_t all_records); /* may be NULL; called every 100,000 or so */
 	void *progress_ctx;
+	/* Hears every declaration and verb that the graph gets, after the graph; may be NULL. Must
+	 * outlive the run. */
+	const struct graph_sink *sink;
 };
 
 struct model;

@@ -28,6 +28,12 @@ struct machine {                   /* an annotated state machine on a thread's s
 	bool linked;               /* hand control back at its end */
 };
 
+struct standing { /* where a machine was when its stream went on to speak for another (note_act) */
+	uint32_t state, graph_state;
+	enum mode mode;
+	bool known;
+};
+
 struct io {
 	uint32_t object, queue;
 	uint64_t op, n_bytes, put_bytes;
@@ -53,6 +59,7 @@ struct thread {
 	bool seen, ended, main_thread;
 	bool left_in_wait;         /* its processor, since the present wait began */
 	bool link_next, link_back; /* deferred link across a call */
+	bool acts;                 /* for machines in turn (note_act): no actor itself */
 	struct io io;
 	struct held held[MODEL_HELD_MAX];
 	struct machine machine[MODEL_MACHINES_MAX];
@@ -127,6 +134,7 @@ struct model {
 	const struct trace_defs *defs;
 	struct graph *graph;
 	const struct model_options *opts;
+	const struct graph_sink *sink;
 	struct base_arena *arena;
 	struct base_err *err;
 	enum base_status status; /* first failure of a verb: ends the run */
@@ -137,6 +145,8 @@ struct model {
 	uint32_t nr_objects;
 	struct connection *connection; /* by pair id */
 	uint32_t nr_connections;
+	struct standing *standing; /* by actor definition */
+	uint32_t nr_standings;
 	struct object *processor; /* by processor number */
 	size_t nr_processors, processor_capacity;
 
@@ -166,6 +176,7 @@ struct model {
 	uint64_t nr_records, last_ns;
 	uint32_t root_process; /* image that the user started; 0: not yet */
 	uint64_t root_pid;
+	uint64_t item_key;  /* of the verb being made */
 	uint32_t end_actor; /* the root process's last */
 	bool started;
 };
@@ -182,7 +193,7 @@ uint32_t model_make_state(struct model *m, enum model_state_kind kind, uint32_t 
 uint32_t model_run_state(struct model *m, struct thread *t, uint32_t site);
 uint32_t model_make_actor(struct model *m, uint32_t role, uint32_t thread);
 uint32_t model_make_queue(struct model *m, uint64_t initial, uint32_t object,
-	enum trace_object_type type, uint32_t latency_class, bool lifo);
+	enum trace_object_type type, uint32_t latency_class, enum graph_discipline discipline);
 uint32_t model_class_of(struct model *m, uint32_t object, uint32_t site);
 uint32_t model_role_of(struct model *m, uint32_t process, uint32_t site);
 struct object *model_object(struct model *m, uint32_t id);
@@ -196,22 +207,11 @@ uint32_t model_current_state(const struct thread *t);
 /* Who acts: the annotated machine on top, else the thread. */
 uint32_t model_acting(const struct thread *t);
 
-enum verb {
-	VERB_state,
-	VERB_enqueue,
-	VERB_dequeue,
-	VERB_peek,
-	VERB_reserve,
-	VERB_resize,
-	VERB_wait_empty,
-	VERB_wait_full,
-	VERB_wait
-};
 /* One verb of thread t (or its machine) at time_ns; `state` is what it is in from now. Updates
  * t->mode and t->graph_state. */
-void model_verb(struct model *m, struct thread *t, enum verb verb, uint64_t time_ns, uint32_t queue,
-	int64_t n, uint32_t state, uint32_t flags);
-void model_verb_of(struct model *m, uint32_t actor, enum verb verb, uint64_t time_ns,
+void model_verb(struct model *m, struct thread *t, enum graph_verb_kind verb, uint64_t time_ns,
+	uint32_t queue, int64_t n, uint32_t state, uint32_t flags);
+void model_verb_of(struct model *m, uint32_t actor, enum graph_verb_kind verb, uint64_t time_ns,
 	uint32_t queue, int64_t n, uint32_t state, uint32_t flags);
 void model_link(
 	struct model *m, uint32_t actor, uint64_t time_ns, uint32_t state, uint32_t from_actor);

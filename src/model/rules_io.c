@@ -31,7 +31,7 @@ static uint32_t queue_of(struct model *m, uint32_t object, struct object *f, uin
 	if (f->queue == NONE)
 		f->queue = model_make_queue(m, 0, object,
 			(enum trace_object_type)m->defs->objects[object].type,
-			model_class_of(m, object, site), false);
+			model_class_of(m, object, site), GRAPH_FIFO);
 	return f->queue;
 }
 
@@ -40,7 +40,7 @@ static uint32_t end_queue(struct model *m, uint32_t object, struct object *f, ui
 	if (f->queue2 == NONE)
 		f->queue2 = model_make_queue(m, 0, object,
 			(enum trace_object_type)m->defs->objects[object].type,
-			model_class_of(m, object, site), false);
+			model_class_of(m, object, site), GRAPH_FIFO);
 	return f->queue2;
 }
 
@@ -65,12 +65,12 @@ static void begin_read(
 	end_queue(m, object, f, site);
 	t->io.queue = queue;
 	if (graph_queue_units(m->graph, queue))
-		model_verb(m, t, VERB_state, r->time_ns, 0, 0,
+		model_verb(m, t, GRAPH_VERB_state, r->time_ns, 0, 0,
 			model_make_state(m, MODEL_STATE_io, NONE, model_class_of(m, object, site),
 				site, TRACE_IO_read),
 			0);
 	else
-		model_verb(m, t, VERB_wait_empty, r->time_ns, queue, 1,
+		model_verb(m, t, GRAPH_VERB_wait_empty, r->time_ns, queue, 1,
 			model_make_state(m, MODEL_STATE_wait, NONE, model_class_of(m, object, site),
 				site, 0),
 			0);
@@ -92,13 +92,13 @@ static void begin_write(
 	t->io.n_bytes = n;
 	t->io.put_bytes = n < room ? n : room;
 	if (t->io.put_bytes)
-		model_verb(m, t, VERB_enqueue, r->time_ns, queue, (int64_t)t->io.put_bytes,
+		model_verb(m, t, GRAPH_VERB_enqueue, r->time_ns, queue, (int64_t)t->io.put_bytes,
 			model_make_state(
 				m, MODEL_STATE_io, NONE, class_ix, b->site, TRACE_IO_write),
 			0);
 	if (t->io.put_bytes < n) {
 		t->io.wants_space = true;
-		model_verb(m, t, VERB_wait_full, r->time_ns, queue, 1,
+		model_verb(m, t, GRAPH_VERB_wait_full, r->time_ns, queue, 1,
 			model_make_state(m, MODEL_STATE_wait, NONE, class_ix, b->site, 1), 0);
 	}
 }
@@ -120,7 +120,7 @@ void model_rule_io_begin(struct model *m, struct thread *t, const struct trace_r
 	else if (f)
 		begin_write(m, t, r, f);
 	else
-		model_verb(m, t, VERB_state, r->time_ns, 0, 0,
+		model_verb(m, t, GRAPH_VERB_state, r->time_ns, 0, 0,
 			io_state(m, b->object, b->site, b->op), 0);
 }
 
@@ -131,20 +131,23 @@ static void end_read(
 	uint64_t units = graph_queue_units(m->graph, t->io.queue), state = model_current_state(t);
 	bool event = m->defs->objects[t->io.object].type == TRACE_OBJECT_eventfd;
 	if (result == 0 && f->queue2 != NONE && graph_queue_units(m->graph, f->queue2)) {
-		model_verb(m, t, VERB_peek, r->time_ns, f->queue2, 1, (uint32_t)state, GRAPH_LAST);
+		model_verb(m, t, GRAPH_VERB_peek, r->time_ns, f->queue2, 1, (uint32_t)state,
+			GRAPH_LAST);
 		return;
 	}
 	if (result <= 0 || !units) {
 		/* nothing there, or brought by somebody who is not recorded */
 		if (result > 0 && t->mode == MODE_WAITING)
 			f->debt_bytes += (uint64_t)result;
-		model_verb(m, t, VERB_state, r->time_ns, 0, 0, (uint32_t)state, GRAPH_EXPLAINED);
+		model_verb(
+			m, t, GRAPH_VERB_state, r->time_ns, 0, 0, (uint32_t)state, GRAPH_EXPLAINED);
 		return;
 	}
 	uint64_t take = (uint64_t)result < units && !event ? (uint64_t)result : units;
 	if (!event && (uint64_t)result > take)
 		f->debt_bytes += (uint64_t)result - take;
-	model_verb(m, t, VERB_dequeue, r->time_ns, t->io.queue, (int64_t)take, (uint32_t)state, 0);
+	model_verb(m, t, GRAPH_VERB_dequeue, r->time_ns, t->io.queue, (int64_t)take,
+		(uint32_t)state, 0);
 }
 
 static void end_write(
@@ -157,7 +160,7 @@ static void end_write(
 		moved = result > 0;
 	if (moved < put) { /* less than was announced */
 		uint64_t units = graph_queue_units(m->graph, t->io.queue), back = put - moved;
-		model_verb(m, t, VERB_dequeue, r->time_ns, t->io.queue,
+		model_verb(m, t, GRAPH_VERB_dequeue, r->time_ns, t->io.queue,
 			(int64_t)(back < units ? back : units), state,
 			GRAPH_BACK | GRAPH_EXPLAINED);
 		return;
@@ -167,10 +170,10 @@ static void end_write(
 	/* all of it may have been read before this call returned: then only the space was waited
 	 * for */
 	if (t->io.wants_space)
-		model_verb(m, t, rest > paid ? VERB_enqueue : VERB_reserve, r->time_ns, t->io.queue,
-			rest > paid ? (int64_t)(rest - paid) : 1, state, 0);
+		model_verb(m, t, rest > paid ? GRAPH_VERB_enqueue : GRAPH_VERB_reserve, r->time_ns,
+			t->io.queue, rest > paid ? (int64_t)(rest - paid) : 1, state, 0);
 	else
-		model_verb(m, t, VERB_state, r->time_ns, 0, 0, state, 0);
+		model_verb(m, t, GRAPH_VERB_state, r->time_ns, 0, 0, state, 0);
 }
 
 void model_rule_io_end(struct model *m, struct thread *t, const struct trace_record *r)
@@ -184,7 +187,7 @@ void model_rule_io_end(struct model *m, struct thread *t, const struct trace_rec
 	else if (f)
 		end_write(m, t, r, f);
 	else
-		model_verb(m, t, VERB_state, r->time_ns, 0, 0, model_current_state(t),
+		model_verb(m, t, GRAPH_VERB_state, r->time_ns, 0, 0, model_current_state(t),
 			GRAPH_EXPLAINED);
 	t->io.active = false;
 }
@@ -197,7 +200,7 @@ void model_rule_poll_begin(struct model *m, struct thread *t, const struct trace
 {
 	if (!t->nr_held)
 		t->run_state = model_run_state(m, t, r->u.poll_begin.site);
-	model_verb(m, t, VERB_wait, r->time_ns, 0, 0,
+	model_verb(m, t, GRAPH_VERB_wait, r->time_ns, 0, 0,
 		model_make_state(m, MODEL_STATE_external, NONE, NONE, r->u.poll_begin.site, NONE),
 		0);
 }
@@ -209,11 +212,11 @@ void model_rule_poll_end(struct model *m, struct thread *t, const struct trace_r
 	struct object *f =
 		e->object && e->result > 0 && !e->writable ? flow_of(m, e->object, FLOW_in) : NULL;
 	if (f && f->queue != NONE && graph_queue_units(m->graph, f->queue))
-		model_verb(m, t, VERB_peek, r->time_ns, f->queue, 1, state, 0);
+		model_verb(m, t, GRAPH_VERB_peek, r->time_ns, f->queue, 1, state, 0);
 	else if (f && f->queue2 != NONE && graph_queue_units(m->graph, f->queue2))
-		model_verb(m, t, VERB_peek, r->time_ns, f->queue2, 1, state, GRAPH_LAST);
+		model_verb(m, t, GRAPH_VERB_peek, r->time_ns, f->queue2, 1, state, GRAPH_LAST);
 	else
-		model_verb(m, t, VERB_state, r->time_ns, 0, 0, state, GRAPH_EXPLAINED);
+		model_verb(m, t, GRAPH_VERB_state, r->time_ns, 0, 0, state, GRAPH_EXPLAINED);
 }
 
 /* ---- sleep
@@ -224,11 +227,11 @@ void model_rule_sleep_begin(struct model *m, struct thread *t, const struct trac
 {
 	if (!t->nr_held)
 		t->run_state = model_run_state(m, t, r->u.sleep_begin.site);
-	model_verb(m, t, VERB_state, r->time_ns, 0, 0,
+	model_verb(m, t, GRAPH_VERB_state, r->time_ns, 0, 0,
 		model_make_state(m, MODEL_STATE_sleep, NONE, NONE, r->u.sleep_begin.site, NONE), 0);
 }
 
 void model_rule_sleep_end(struct model *m, struct thread *t, const struct trace_record *r)
 {
-	model_verb(m, t, VERB_state, r->time_ns, 0, 0, model_current_state(t), 0);
+	model_verb(m, t, GRAPH_VERB_state, r->time_ns, 0, 0, model_current_state(t), 0);
 }

@@ -61,8 +61,8 @@ void model_rule_lock_wait(struct model *m, struct thread *t, const struct trace_
 	if (!o)
 		return;
 	uint32_t object = r->u.lock_wait.object, site = r->u.lock_wait.site;
-	model_verb(m, t, VERB_wait_empty, r->time_ns, model_queue_of(m, object, o, 1, site), 1,
-		wait_state(m, object, site), 0);
+	model_verb(m, t, GRAPH_VERB_wait_empty, r->time_ns, model_queue_of(m, object, o, 1, site),
+		1, wait_state(m, object, site), 0);
 }
 
 /* A lock that was free orders nothing: had its last holder been later, or another come before, they
@@ -70,8 +70,8 @@ void model_rule_lock_wait(struct model *m, struct thread *t, const struct trace_
  * a fix brings. */
 static void take_free(struct model *m, struct thread *t, uint64_t time_ns, uint32_t queue)
 {
-	model_verb(
-		m, t, VERB_dequeue, time_ns, queue, GRAPH_ALL, model_current_state(t), GRAPH_BACK);
+	model_verb(m, t, GRAPH_VERB_dequeue, time_ns, queue, GRAPH_ALL, model_current_state(t),
+		GRAPH_BACK);
 }
 
 void model_rule_lock_acquire(struct model *m, struct thread *t, const struct trace_record *r)
@@ -89,9 +89,10 @@ void model_rule_lock_acquire(struct model *m, struct thread *t, const struct tra
 	}
 	if (o->queue3 !=
 		NONE) /* an rwlock that had readers: the last of them to leave counts too */
-		model_verb_of(m, model_acting(t), VERB_dequeue, r->time_ns, o->queue3, GRAPH_ALL,
-			model_current_state(t), GRAPH_MORE | GRAPH_LAST);
-	model_verb(m, t, VERB_dequeue, r->time_ns, queue, 1, model_current_state(t), GRAPH_LAST);
+		model_verb_of(m, model_acting(t), GRAPH_VERB_dequeue, r->time_ns, o->queue3,
+			GRAPH_ALL, model_current_state(t), GRAPH_MORE | GRAPH_LAST);
+	model_verb(
+		m, t, GRAPH_VERB_dequeue, r->time_ns, queue, 1, model_current_state(t), GRAPH_LAST);
 }
 
 static void release(struct model *m, struct thread *t, const struct trace_record *r,
@@ -111,7 +112,7 @@ void model_rule_lock_release(struct model *m, struct thread *t, const struct tra
 	if (!o)
 		return;
 	release(m, t, r, object, site);
-	model_verb(m, t, VERB_enqueue, r->time_ns, model_queue_of(m, object, o, 1, site), 1,
+	model_verb(m, t, GRAPH_VERB_enqueue, r->time_ns, model_queue_of(m, object, o, 1, site), 1,
 		model_current_state(t), 0);
 }
 
@@ -119,7 +120,7 @@ void model_rule_lock_release(struct model *m, struct thread *t, const struct tra
 void model_rule_lock_fail(struct model *m, struct thread *t, const struct trace_record *r)
 {
 	if (t->mode == MODE_WAITING)
-		model_verb(m, t, VERB_state, r->time_ns, 0, 0, model_current_state(t),
+		model_verb(m, t, GRAPH_VERB_state, r->time_ns, 0, 0, model_current_state(t),
 			GRAPH_EXPLAINED);
 }
 
@@ -130,11 +131,12 @@ static void make_meeting(
 	if (o->queue2 == NONE)
 		o->queue2 = model_make_queue(m, 0, object,
 			(enum trace_object_type)definition(m, object)->type,
-			model_class_of(m, object, site), false);
+			model_class_of(m, object, site), GRAPH_FIFO);
 	if (o->pseudo != NONE)
 		return;
 	o->pseudo = model_make_actor(m, NONE, NONE);
-	model_verb_of(m, o->pseudo, VERB_wait_empty, time_ns, o->queue2, 1, model_idle_state(m), 0);
+	model_verb_of(
+		m, o->pseudo, GRAPH_VERB_wait_empty, time_ns, o->queue2, 1, model_idle_state(m), 0);
 }
 
 /* ---- the rwlock's readers
@@ -148,8 +150,8 @@ void model_rule_shared_wait(struct model *m, struct thread *t, const struct trac
 	uint32_t object = r->u.shared_wait.object, site = r->u.shared_wait.site;
 	struct object *o = model_object(m, object);
 	if (o)
-		model_verb(m, t, VERB_wait_empty, r->time_ns, model_queue_of(m, object, o, 1, site),
-			1, wait_state(m, object, site), 0);
+		model_verb(m, t, GRAPH_VERB_wait_empty, r->time_ns,
+			model_queue_of(m, object, o, 1, site), 1, wait_state(m, object, site), 0);
 }
 
 void model_rule_shared_acquire(struct model *m, struct thread *t, const struct trace_record *r)
@@ -161,7 +163,7 @@ void model_rule_shared_acquire(struct model *m, struct thread *t, const struct t
 	uint32_t queue = model_queue_of(m, object, o, 1, site);
 	bool waited = t->mode == MODE_WAITING;
 	push_held(m, t, o, object, site, true);
-	model_verb(m, t, waited ? VERB_peek : VERB_state, r->time_ns, queue, 1,
+	model_verb(m, t, waited ? GRAPH_VERB_peek : GRAPH_VERB_state, r->time_ns, queue, 1,
 		model_current_state(t), GRAPH_LAST);
 }
 
@@ -175,13 +177,13 @@ void model_rule_shared_release(struct model *m, struct thread *t, const struct t
 	uint32_t idle = model_idle_state(m);
 	make_meeting(m, o, object, site, r->time_ns);
 	if (o->queue3 == NONE)
-		o->queue3 = model_make_queue(
-			m, 0, object, TRACE_OBJECT_rwlock, model_class_of(m, object, site), false);
-	model_verb(m, t, VERB_enqueue, r->time_ns, o->queue2, 1, model_current_state(t), 0);
-	model_verb_of(m, o->pseudo, VERB_dequeue, r->time_ns, o->queue2, GRAPH_ALL, idle, 0);
-	model_verb_of(m, o->pseudo, VERB_resize, r->time_ns, o->queue3, 0, idle, 0);
-	model_verb_of(m, o->pseudo, VERB_enqueue, r->time_ns, o->queue3, 1, idle, 0);
-	model_verb_of(m, o->pseudo, VERB_wait_empty, r->time_ns, o->queue2, 1, idle, 0);
+		o->queue3 = model_make_queue(m, 0, object, TRACE_OBJECT_rwlock,
+			model_class_of(m, object, site), GRAPH_FIFO);
+	model_verb(m, t, GRAPH_VERB_enqueue, r->time_ns, o->queue2, 1, model_current_state(t), 0);
+	model_verb_of(m, o->pseudo, GRAPH_VERB_dequeue, r->time_ns, o->queue2, GRAPH_ALL, idle, 0);
+	model_verb_of(m, o->pseudo, GRAPH_VERB_resize, r->time_ns, o->queue3, 0, idle, 0);
+	model_verb_of(m, o->pseudo, GRAPH_VERB_enqueue, r->time_ns, o->queue3, 1, idle, 0);
+	model_verb_of(m, o->pseudo, GRAPH_VERB_wait_empty, r->time_ns, o->queue2, 1, idle, 0);
 }
 
 /* ---- condition variable
@@ -197,10 +199,10 @@ void model_rule_cond_wait(struct model *m, struct thread *t, const struct trace_
 	uint32_t state = wait_state(m, w->object, w->site);
 	c->waiters++;
 	t->cond_wait_ns = r->time_ns;
-	model_verb(m, t, VERB_enqueue, r->time_ns, model_queue_of(m, w->mutex, x, 1, w->site), 1,
-		state, 0);
-	model_verb(m, t, VERB_wait_empty, r->time_ns, model_queue_of(m, w->object, c, 0, w->site),
+	model_verb(m, t, GRAPH_VERB_enqueue, r->time_ns, model_queue_of(m, w->mutex, x, 1, w->site),
 		1, state, 0);
+	model_verb(m, t, GRAPH_VERB_wait_empty, r->time_ns,
+		model_queue_of(m, w->object, c, 0, w->site), 1, state, 0);
 }
 
 static uint64_t pending(const struct object *c)
@@ -250,11 +252,11 @@ void model_rule_cond_wake(struct model *m, struct thread *t, const struct trace_
 	else
 		flags |= GRAPH_EXPLAINED; /* time ran out */
 	if (signal != NONE)
-		model_verb_of(m, model_acting(t), VERB_dequeue, r->time_ns, signal, 1,
+		model_verb_of(m, model_acting(t), GRAPH_VERB_dequeue, r->time_ns, signal, 1,
 			model_current_state(t), GRAPH_MORE);
 	else if (w->result == 0)
 		model_count(m, TRACE_DIAG_signal_unmatched);
-	model_verb(m, t, VERB_dequeue, r->time_ns, mutex, 1, model_current_state(t), flags);
+	model_verb(m, t, GRAPH_VERB_dequeue, r->time_ns, mutex, 1, model_current_state(t), flags);
 	while (pending(c) > c->waiters) { /* signalled, but gone before it arrived */
 		if (--c->signals->sent[0].n == 0)
 			forget_signal(c->signals, 0);
@@ -273,11 +275,11 @@ static uint32_t signal_slot(
 		k++;
 	g->used[k] = true;
 	if (g->queue[k] == NONE)
-		g->queue[k] = model_make_queue(
-			m, 0, object, TRACE_OBJECT_cond, model_class_of(m, object, site), false);
+		g->queue[k] = model_make_queue(m, 0, object, TRACE_OBJECT_cond,
+			model_class_of(m, object, site), GRAPH_FIFO);
 	else if (graph_queue_units(m->graph, g->queue[k]))
-		model_verb(
-			m, t, VERB_resize, r->time_ns, g->queue[k], 0, model_current_state(t), 0);
+		model_verb(m, t, GRAPH_VERB_resize, r->time_ns, g->queue[k], 0,
+			model_current_state(t), 0);
 	return k;
 }
 
@@ -301,7 +303,7 @@ static void wake(struct model *m, struct thread *t, const struct trace_record *r
 	g->sent[g->nr].time_ns = r->time_ns;
 	g->sent[g->nr].n = n;
 	g->sent[g->nr++].slot = slot;
-	model_verb(m, t, VERB_enqueue, r->time_ns, g->queue[slot], (int64_t)n,
+	model_verb(m, t, GRAPH_VERB_enqueue, r->time_ns, g->queue[slot], (int64_t)n,
 		model_current_state(t), 0);
 }
 
@@ -321,9 +323,10 @@ void model_rule_cond_broadcast(struct model *m, struct thread *t, const struct t
 static void open_barrier(struct model *m, struct object *o, uint64_t time_ns)
 {
 	uint32_t idle = model_idle_state(m);
-	model_verb_of(m, o->pseudo, VERB_dequeue, time_ns, o->queue2, GRAPH_ALL, idle, 0);
-	model_verb_of(m, o->pseudo, VERB_enqueue, time_ns, o->queue, (int64_t)o->arrived, idle, 0);
-	model_verb_of(m, o->pseudo, VERB_wait_empty, time_ns, o->queue2, 1, idle, 0);
+	model_verb_of(m, o->pseudo, GRAPH_VERB_dequeue, time_ns, o->queue2, GRAPH_ALL, idle, 0);
+	model_verb_of(
+		m, o->pseudo, GRAPH_VERB_enqueue, time_ns, o->queue, (int64_t)o->arrived, idle, 0);
+	model_verb_of(m, o->pseudo, GRAPH_VERB_wait_empty, time_ns, o->queue2, 1, idle, 0);
 	o->arrived = 0;
 }
 
@@ -337,10 +340,10 @@ void model_rule_barrier_arrive(struct model *m, struct thread *t, const struct t
 	make_meeting(m, o, object, site, r->time_ns);
 	if (!o->parties)
 		o->parties = definition(m, object)->capacity;
-	model_verb(m, t, VERB_enqueue, r->time_ns, o->queue2, 1, state, 0);
+	model_verb(m, t, GRAPH_VERB_enqueue, r->time_ns, o->queue2, 1, state, 0);
 	if (++o->arrived == o->parties)
 		open_barrier(m, o, r->time_ns);
-	model_verb(m, t, VERB_wait_empty, r->time_ns, queue, 1, state, 0);
+	model_verb(m, t, GRAPH_VERB_wait_empty, r->time_ns, queue, 1, state, 0);
 }
 
 void model_rule_barrier_leave(struct model *m, struct thread *t, const struct trace_record *r)
@@ -356,7 +359,7 @@ void model_rule_barrier_leave(struct model *m, struct thread *t, const struct tr
 		open_barrier(m, o, r->time_ns);
 	}
 	t->run_state = model_run_state(m, t, site);
-	model_verb(m, t, VERB_dequeue, r->time_ns, queue, 1, model_current_state(t), 0);
+	model_verb(m, t, GRAPH_VERB_dequeue, r->time_ns, queue, 1, model_current_state(t), 0);
 }
 
 /* ---- semaphores
@@ -382,8 +385,8 @@ void model_rule_token_set(struct model *m, struct thread *t, const struct trace_
 	}
 	o->parties = 1; /* made before our eyes */
 	uint32_t queue = token_queue(m, object, o, 0);
-	model_verb(
-		m, t, VERB_resize, r->time_ns, queue, (int64_t)r->u.token_set.n, t->graph_state, 0);
+	model_verb(m, t, GRAPH_VERB_resize, r->time_ns, queue, (int64_t)r->u.token_set.n,
+		t->graph_state, 0);
 }
 
 void model_rule_token_give(struct model *m, struct thread *t, const struct trace_record *r)
@@ -391,8 +394,9 @@ void model_rule_token_give(struct model *m, struct thread *t, const struct trace
 	const struct trace_token_give *g = &r->u.token_give;
 	struct object *o = model_object(m, g->object);
 	if (o)
-		model_verb(m, t, VERB_enqueue, r->time_ns, token_queue(m, g->object, o, g->site),
-			(int64_t)g->n, model_current_state(t), 0);
+		model_verb(m, t, GRAPH_VERB_enqueue, r->time_ns,
+			token_queue(m, g->object, o, g->site), (int64_t)g->n,
+			model_current_state(t), 0);
 }
 
 void model_rule_token_wait(struct model *m, struct thread *t, const struct trace_record *r)
@@ -400,8 +404,9 @@ void model_rule_token_wait(struct model *m, struct thread *t, const struct trace
 	const struct trace_token_wait *w = &r->u.token_wait;
 	struct object *o = model_object(m, w->object);
 	if (o)
-		model_verb(m, t, VERB_wait_empty, r->time_ns, token_queue(m, w->object, o, w->site),
-			(int64_t)w->n, wait_state(m, w->object, w->site), 0);
+		model_verb(m, t, GRAPH_VERB_wait_empty, r->time_ns,
+			token_queue(m, w->object, o, w->site), (int64_t)w->n,
+			wait_state(m, w->object, w->site), 0);
 }
 
 void model_rule_token_take(struct model *m, struct thread *t, const struct trace_record *r)
@@ -412,9 +417,10 @@ void model_rule_token_take(struct model *m, struct thread *t, const struct trace
 		return;
 	t->run_state = t->nr_held ? t->run_state : model_run_state(m, t, k->site);
 	if (k->n)
-		model_verb(m, t, VERB_dequeue, r->time_ns, token_queue(m, k->object, o, k->site),
-			(int64_t)k->n, model_current_state(t), 0);
+		model_verb(m, t, GRAPH_VERB_dequeue, r->time_ns,
+			token_queue(m, k->object, o, k->site), (int64_t)k->n,
+			model_current_state(t), 0);
 	else if (t->mode == MODE_WAITING)
-		model_verb(m, t, VERB_state, r->time_ns, 0, 0, model_current_state(t),
+		model_verb(m, t, GRAPH_VERB_state, r->time_ns, 0, 0, model_current_state(t),
 			GRAPH_EXPLAINED);
 }

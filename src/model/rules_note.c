@@ -26,6 +26,27 @@ static bool same_machine(const struct trace_defs *d, uint32_t a, uint32_t b)
 	       (a < d->nr_actors && b < d->nr_actors && d->actors[a].name == d->actors[b].name);
 }
 
+static struct standing *standing_of(struct model *m, uint32_t actor_def)
+{
+	if (!actor_def || actor_def >= m->nr_standings) {
+		model_count(m, TRACE_DIAG_ids_unknown);
+		return NULL;
+	}
+	return &m->standing[actor_def];
+}
+
+/* Where the machine stops being spoken for. */
+static void keep_standing(struct model *m, struct thread *t)
+{
+	const struct machine *k = &t->machine[0];
+	struct standing *st = standing_of(m, k->actor_def);
+	if (st)
+		*st = (struct standing){.known = true,
+			.mode = t->mode,
+			.state = k->state,
+			.graph_state = t->graph_state};
+}
+
 static struct machine *top(struct thread *t)
 {
 	return t->nr_machines ? &t->machine[t->nr_machines - 1] : NULL;
@@ -61,13 +82,13 @@ void model_rule_note_begin(struct model *m, struct thread *t, const struct trace
 	bool back = first || (b->flags & LONGPOLE_LINK) || (t->link_next && t->link_back);
 	t->link_next = false;
 	/* the caller's clock is closed here; while the machine runs it is elsewhere */
-	model_verb_of(m, from, VERB_state, r->time_ns, 0, 0, t->graph_state, 0);
+	model_verb_of(m, from, GRAPH_VERB_state, r->time_ns, 0, 0, t->graph_state, 0);
 	t->machine[t->nr_machines++] = (struct machine){
 		.actor_def = b->actor, .actor = actor, .state = state, .linked = back};
 	if (link)
 		model_link(m, actor, r->time_ns, state, from);
 	else
-		model_verb_of(m, actor, VERB_state, r->time_ns, 0, 0, state, 0);
+		model_verb_of(m, actor, GRAPH_VERB_state, r->time_ns, 0, 0, state, 0);
 	t->graph_state = state;
 	t->mode = MODE_RUNNING;
 }
@@ -80,9 +101,9 @@ static void end_machine(struct model *m, struct thread *t, uint64_t time_ns, boo
 	if (ended.linked)
 		model_link(m, actor, time_ns, state, ended.actor);
 	else
-		model_verb_of(m, actor, VERB_state, time_ns, 0, 0, state, 0);
+		model_verb_of(m, actor, GRAPH_VERB_state, time_ns, 0, 0, state, 0);
 	if (!waits) /* it is nowhere until it begins again */
-		model_verb_of(m, ended.actor, VERB_wait, time_ns, 0, 0, model_idle_state(m),
+		model_verb_of(m, ended.actor, GRAPH_VERB_wait, time_ns, 0, 0, model_idle_state(m),
 			GRAPH_EXPLAINED);
 	t->graph_state = state;
 	t->mode = MODE_RUNNING;
@@ -107,31 +128,47 @@ void model_rule_note_state(struct model *m, struct thread *t, const struct trace
 		k->state = state;
 	else
 		t->run_state = state; /* a plain thread may name its states too */
-	model_verb(m, t, VERB_state, r->time_ns, 0, 0, state, 0);
+	model_verb(m, t, GRAPH_VERB_state, r->time_ns, 0, 0, state, 0);
 }
 
-/* The queue ops share one shape: {object, n, flags, site}. */
-static void note_queue(struct model *m, struct thread *t, const struct trace_record *r,
-	enum verb verb, uint32_t graph_flags)
+/* What an annotated queue is, its first verb's flags say. */
+static enum graph_discipline discipline_of(uint64_t flags)
 {
-	const struct trace_note_enqueue *q = &r->u.note_enqueue;
+	if (flags & LONGPOLE_POOL)
+		return GRAPH_POOL;
+	if (flags & LONGPOLE_PRIORITY)
+		return GRAPH_PRIORITY;
+	return flags & LONGPOLE_LIFO ? GRAPH_LIFO : GRAPH_FIFO;
+}
+
+struct note_queue { /* a queue verb, whichever record it came in */
+	uint32_t object, site;
+	uint64_t n, key, flags;
+};
+
+static void note_queue(struct model *m, struct thread *t, uint64_t time_ns,
+	const struct note_queue *q, enum graph_verb_kind verb, uint32_t graph_flags)
+{
 	struct object *o = model_object(m, q->object);
 	if (!o)
 		return;
 	if (o->queue == NONE)
 		o->queue = model_make_queue(m, 0, q->object, TRACE_OBJECT_queue,
-			model_class_of(m, q->object, q->site), (q->flags & LONGPOLE_LIFO) != 0);
+			model_class_of(m, q->object, q->site), discipline_of(q->flags));
 	uint32_t state = model_current_state(t);
 	int64_t n = q->n > INT64_MAX ? GRAPH_ALL : (int64_t)q->n;
 	if (q->flags & LONGPOLE_RESET)
-		model_verb(m, t, VERB_resize, r->time_ns, o->queue, 0, state, 0);
-	bool waits = verb == VERB_wait_empty || verb == VERB_wait_full;
+		model_verb(m, t, GRAPH_VERB_resize, time_ns, o->queue, 0, state, 0);
+	bool waits = verb == GRAPH_VERB_wait_empty || verb == GRAPH_VERB_wait_full;
 	if (waits) /* the annotated state goes on, waiting */
 		state = model_make_state(m, MODEL_STATE_wait, NONE,
-			model_class_of(m, q->object, q->site), q->site, verb == VERB_wait_full);
-	model_verb(m, t, verb, r->time_ns, o->queue, n, state, graph_flags);
+			model_class_of(m, q->object, q->site), q->site,
+			verb == GRAPH_VERB_wait_full);
+	m->item_key = q->key;
+	model_verb(m, t, verb, time_ns, o->queue, n, state, graph_flags);
+	m->item_key = 0;
 	if ((q->flags & LONGPOLE_END) && t->nr_machines)
-		end_machine(m, t, r->time_ns, waits);
+		end_machine(m, t, time_ns, waits);
 	else if (q->flags & LONGPOLE_END)
 		model_count(m, TRACE_DIAG_note_misnested);
 }
@@ -140,15 +177,44 @@ static void note_queue(struct model *m, struct thread *t, const struct trace_rec
 	void model_rule_note_##kind(                                                               \
 		struct model *m, struct thread *t, const struct trace_record *r)                   \
 	{                                                                                          \
-		note_queue(m, t, r, verb, 0);                                                      \
+		const struct trace_note_enqueue *q = &r->u.note_enqueue; /* all of one shape */    \
+		note_queue(m, t, r->time_ns,                                                       \
+			&(struct note_queue){.object = q->object,                                  \
+				.site = q->site,                                                   \
+				.n = q->n,                                                         \
+				.flags = q->flags},                                                \
+			verb, 0);                                                                  \
 	}
-NOTE_RULE(enqueue, VERB_enqueue)
-NOTE_RULE(dequeue, VERB_dequeue)
-NOTE_RULE(peek, VERB_peek)
-NOTE_RULE(reserve, VERB_reserve)
-NOTE_RULE(resize, VERB_resize)
-NOTE_RULE(wait_empty, VERB_wait_empty)
-NOTE_RULE(wait_full, VERB_wait_full)
+NOTE_RULE(enqueue, GRAPH_VERB_enqueue)
+NOTE_RULE(dequeue, GRAPH_VERB_dequeue)
+NOTE_RULE(peek, GRAPH_VERB_peek)
+NOTE_RULE(reserve, GRAPH_VERB_reserve)
+NOTE_RULE(resize, GRAPH_VERB_resize)
+NOTE_RULE(wait_empty, GRAPH_VERB_wait_empty)
+NOTE_RULE(wait_full, GRAPH_VERB_wait_full)
+
+static void note_item(struct model *m, struct thread *t, const struct trace_record *r,
+	enum graph_verb_kind verb, uint32_t graph_flags)
+{
+	const struct trace_note_put_item *i = &r->u.note_put_item; /* both of one shape */
+	note_queue(m, t, r->time_ns,
+		&(struct note_queue){.object = i->object,
+			.site = i->site,
+			.n = i->n,
+			.key = i->key,
+			.flags = i->flags},
+		verb, graph_flags);
+}
+
+void model_rule_note_put_item(struct model *m, struct thread *t, const struct trace_record *r)
+{
+	note_item(m, t, r, GRAPH_VERB_enqueue, 0);
+}
+
+void model_rule_note_take_item(struct model *m, struct thread *t, const struct trace_record *r)
+{
+	note_item(m, t, r, GRAPH_VERB_dequeue, GRAPH_KEYED);
+}
 
 void model_rule_note_assert(struct model *m, struct thread *t, const struct trace_record *r)
 {
@@ -168,7 +234,7 @@ void model_rule_note_link(struct model *m, struct thread *t, const struct trace_
 	}
 	uint32_t from = model_acting(t), target = machine_actor(m, l->actor);
 	uint32_t state = annotated_state(m, l->actor, 0);
-	model_verb_of(m, from, VERB_state, r->time_ns, 0, 0, t->graph_state, 0);
+	model_verb_of(m, from, GRAPH_VERB_state, r->time_ns, 0, 0, t->graph_state, 0);
 	model_link(m, target, r->time_ns, state, from);
 	if ((l->flags & LONGPOLE_END) && t->nr_machines)
 		end_machine(m, t, r->time_ns, false);
@@ -181,4 +247,36 @@ void model_rule_note_identify(struct model *m, struct thread *t, const struct tr
 	(void)m;
 	(void)t;
 	(void)r;
+}
+
+/*
+ * One stream that speaks for many machines in turn: a simulator, fibers, a foreign trace. The
+ * machine goes on in the state (or the wait) that it was in. The thread itself is no actor then.
+ */
+void model_rule_note_act(struct model *m, struct thread *t, const struct trace_record *r)
+{
+	uint32_t def = r->u.note_act.actor;
+	if (t->nr_machines == 1 && t->machine[0].actor_def == def)
+		return;
+	struct standing *st = standing_of(m, def);
+	if (!st)
+		return;
+	if (t->nr_machines)
+		keep_standing(m, t);
+	else
+		model_verb_of(m, t->actor, GRAPH_VERB_wait, r->time_ns, 0, 0, model_idle_state(m),
+			GRAPH_EXPLAINED);
+	t->nr_machines = 1;
+	t->acts = true;
+	bool first = !st->known;
+	if (first) {
+		*st = (struct standing){.known = true, .state = annotated_state(m, def, 0)};
+		st->graph_state = st->state;
+	}
+	t->machine[0] = (struct machine){
+		.actor_def = def, .actor = machine_actor(m, def), .state = st->state};
+	t->mode = st->mode;
+	t->graph_state = st->graph_state;
+	if (first)
+		model_link(m, t->machine[0].actor, r->time_ns, st->state, t->actor);
 }

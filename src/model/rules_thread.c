@@ -18,7 +18,8 @@ static uint32_t leader_of(const struct model *m, uint32_t process)
 static void begin(struct model *m, struct thread *t, const struct trace_record *r, uint32_t queue)
 {
 	if (queue != NONE) {
-		model_verb(m, t, VERB_dequeue, r->time_ns, queue, 1, t->run_state, GRAPH_LAST);
+		model_verb(
+			m, t, GRAPH_VERB_dequeue, r->time_ns, queue, 1, t->run_state, GRAPH_LAST);
 		return;
 	}
 	uint32_t parent =
@@ -65,8 +66,8 @@ static void close_written(struct model *m, struct thread *t, uint64_t time_ns)
 		if (o->queue2 == NONE || m->defs->objects[i].type != TRACE_OBJECT_pipe ||
 			o->parties != t->process)
 			continue;
-		model_verb(m, t, VERB_resize, time_ns, o->queue2, 0, t->graph_state, 0);
-		model_verb(m, t, VERB_enqueue, time_ns, o->queue2, 1, t->graph_state, 0);
+		model_verb(m, t, GRAPH_VERB_resize, time_ns, o->queue2, 0, t->graph_state, 0);
+		model_verb(m, t, GRAPH_VERB_enqueue, time_ns, o->queue2, 1, t->graph_state, 0);
 	}
 }
 
@@ -76,14 +77,18 @@ static void leave(struct model *m, struct thread *t, const struct trace_record *
 		 queue = model_token_queue(m, TOKEN_exit, pid_of(m, t), 0, true);
 	if (t->main_thread)
 		close_written(m, t, r->time_ns);
-	model_verb(m, t, VERB_resize, r->time_ns, queue, 0, t->graph_state, 0);
-	model_verb(m, t, VERB_enqueue, r->time_ns, queue, 1, t->graph_state, 0);
+	model_verb(m, t, GRAPH_VERB_resize, r->time_ns, queue, 0, t->graph_state, 0);
+	model_verb(m, t, GRAPH_VERB_enqueue, r->time_ns, queue, 1, t->graph_state, 0);
 	if (t->actor != m->end_actor)
-		model_verb(m, t, VERB_wait, r->time_ns, 0, 0, idle, 0);
+		model_verb(m, t, GRAPH_VERB_wait, r->time_ns, 0, 0, idle, 0);
 }
 
 void model_rule_process_end(struct model *m, struct thread *t, const struct trace_record *r)
 {
+	if (t->acts) { /* its machines are where they are */
+		t->ended = true;
+		return;
+	}
 	leave(m, t, r);
 	t->ended = true;
 	if (pid_of(m, t) == m->root_pid)
@@ -97,7 +102,7 @@ void model_rule_process_fork(struct model *m, struct thread *t, const struct tra
 		model_token_queue(m, token ? TOKEN_fork : TOKEN_spawn, t->process, token, true);
 	if (!t->nr_held)
 		t->run_state = model_run_state(m, t, r->u.process_fork.site);
-	model_verb(m, t, VERB_enqueue, r->time_ns, queue, 1, model_current_state(t), 0);
+	model_verb(m, t, GRAPH_VERB_enqueue, r->time_ns, queue, 1, model_current_state(t), 0);
 }
 
 void model_rule_process_exec(struct model *m, struct thread *t, const struct trace_record *r)
@@ -105,12 +110,12 @@ void model_rule_process_exec(struct model *m, struct thread *t, const struct tra
 	uint32_t queue = model_token_queue(m, TOKEN_exec, pid_of(m, t), 0, true);
 	uint32_t start =
 		model_make_state(m, MODEL_STATE_start, t->role, NONE, r->u.process_exec.site, NONE);
-	model_verb(m, t, VERB_enqueue, r->time_ns, queue, 1, start, 0);
+	model_verb(m, t, GRAPH_VERB_enqueue, r->time_ns, queue, 1, start, 0);
 }
 
 void model_rule_child_wait(struct model *m, struct thread *t, const struct trace_record *r)
 {
-	model_verb(m, t, VERB_wait, r->time_ns, 0, 0,
+	model_verb(m, t, GRAPH_VERB_wait, r->time_ns, 0, 0,
 		model_make_state(
 			m, MODEL_STATE_wait, NONE, NONE, r->u.child_wait.site, TRACE_OBJECT_NR),
 		0);
@@ -124,10 +129,10 @@ void model_rule_child_waited(struct model *m, struct thread *t, const struct tra
 	if (!t->nr_held)
 		t->run_state = model_run_state(m, t, site);
 	if (queue == NONE)
-		model_verb(m, t, VERB_state, r->time_ns, 0, 0, model_current_state(t),
+		model_verb(m, t, GRAPH_VERB_state, r->time_ns, 0, 0, model_current_state(t),
 			GRAPH_EXPLAINED);
 	else
-		model_verb(m, t, VERB_dequeue, r->time_ns, queue, 1, model_current_state(t),
+		model_verb(m, t, GRAPH_VERB_dequeue, r->time_ns, queue, 1, model_current_state(t),
 			GRAPH_LAST);
 }
 
@@ -137,7 +142,7 @@ void model_rule_child_waited(struct model *m, struct thread *t, const struct tra
 static uint32_t exit_queue(struct model *m, struct thread *t)
 {
 	if (t->exit_queue == NONE)
-		t->exit_queue = model_make_queue(m, 0, 0, TRACE_OBJECT_none, NONE, false);
+		t->exit_queue = model_make_queue(m, 0, 0, TRACE_OBJECT_none, NONE, GRAPH_FIFO);
 	return t->exit_queue;
 }
 
@@ -147,7 +152,7 @@ void model_rule_thread_create(struct model *m, struct thread *t, const struct tr
 		model_token_queue(m, TOKEN_thread, t->process, r->u.thread_create.token, true);
 	if (!t->nr_held)
 		t->run_state = model_run_state(m, t, r->u.thread_create.site);
-	model_verb(m, t, VERB_enqueue, r->time_ns, queue, 1, model_current_state(t), 0);
+	model_verb(m, t, GRAPH_VERB_enqueue, r->time_ns, queue, 1, model_current_state(t), 0);
 }
 
 void model_rule_thread_begin(struct model *m, struct thread *t, const struct trace_record *r)
@@ -165,21 +170,23 @@ void model_rule_thread_begin(struct model *m, struct thread *t, const struct tra
 
 void model_rule_thread_end(struct model *m, struct thread *t, const struct trace_record *r)
 {
+	if (t->acts)
+		return;
 	t->nr_held = 0;
 	t->nr_machines = 0;
 	if (t->main_thread) {
 		leave(m, t, r); /* its process_end may follow: then that one counts */
 		return;
 	}
-	model_verb(m, t, VERB_enqueue, r->time_ns, exit_queue(m, t), 1, t->graph_state, 0);
+	model_verb(m, t, GRAPH_VERB_enqueue, r->time_ns, exit_queue(m, t), 1, t->graph_state, 0);
 	if (t->actor != m->end_actor)
-		model_verb(m, t, VERB_wait, r->time_ns, 0, 0, model_idle_state(m), 0);
+		model_verb(m, t, GRAPH_VERB_wait, r->time_ns, 0, 0, model_idle_state(m), 0);
 	t->ended = true;
 }
 
 void model_rule_join_wait(struct model *m, struct thread *t, const struct trace_record *r)
 {
-	model_verb(m, t, VERB_wait, r->time_ns, 0, 0,
+	model_verb(m, t, GRAPH_VERB_wait, r->time_ns, 0, 0,
 		model_make_state(
 			m, MODEL_STATE_wait, NONE, NONE, r->u.join_wait.site, TRACE_OBJECT_none),
 		0);
@@ -192,10 +199,10 @@ void model_rule_join_done(struct model *m, struct thread *t, const struct trace_
 	if (!t->nr_held)
 		t->run_state = model_run_state(m, t, site);
 	if (!base_map_get(&m->handles, t->process, r->u.join_done.handle, &stream))
-		model_verb(m, t, VERB_state, r->time_ns, 0, 0, model_current_state(t), 0);
+		model_verb(m, t, GRAPH_VERB_state, r->time_ns, 0, 0, model_current_state(t), 0);
 	else
-		model_verb(m, t, VERB_dequeue, r->time_ns, exit_queue(m, &m->thread[stream]), 1,
-			model_current_state(t), GRAPH_LAST);
+		model_verb(m, t, GRAPH_VERB_dequeue, r->time_ns, exit_queue(m, &m->thread[stream]),
+			1, model_current_state(t), GRAPH_LAST);
 }
 
 /* ---- the processor: a token that the run queue waits for
@@ -223,7 +230,7 @@ static uint32_t processor_queue(struct model *m, uint64_t number)
 	}
 	struct object *p = &m->processor[number];
 	if (p->queue == NONE)
-		p->queue = model_make_queue(m, 0, 0, TRACE_OBJECT_NR, NONE, false);
+		p->queue = model_make_queue(m, 0, 0, TRACE_OBJECT_NR, NONE, GRAPH_FIFO);
 	return p->queue;
 }
 
@@ -238,9 +245,9 @@ void model_rule_cpu_out(struct model *m, struct thread *t, const struct trace_re
 	if (t->mode != MODE_WAITING || !t->left_in_wait) {
 		struct object *p = &m->processor[r->u.cpu_out.processor];
 		/* one token a processor: the one before is stale */
-		model_verb_of(m, model_acting(t), VERB_dequeue, r->time_ns, queue, GRAPH_ALL,
+		model_verb_of(m, model_acting(t), GRAPH_VERB_dequeue, r->time_ns, queue, GRAPH_ALL,
 			t->graph_state, GRAPH_BACK | GRAPH_ASIDE);
-		model_verb_of(m, model_acting(t), VERB_enqueue, r->time_ns, queue, 1,
+		model_verb_of(m, model_acting(t), GRAPH_VERB_enqueue, r->time_ns, queue, 1,
 			t->graph_state, GRAPH_ASIDE);
 		p->user = t->stream;
 		p->left_ns = r->time_ns;
@@ -252,7 +259,7 @@ void model_rule_cpu_out(struct model *m, struct thread *t, const struct trace_re
 		t->graph_state < m->nr_states ? m->state[t->graph_state].pub.kind : MODEL_STATE_run;
 	if (r->u.cpu_out.preempted) {
 		t->resume_state = t->graph_state;
-		model_verb(m, t, VERB_wait_empty, r->time_ns, queue, 1,
+		model_verb(m, t, GRAPH_VERB_wait_empty, r->time_ns, queue, 1,
 			model_make_state(m, MODEL_STATE_runnable, NONE, NONE, 0, NONE), 0);
 		t->mode = MODE_RUNNABLE;
 		return;
@@ -260,7 +267,7 @@ void model_rule_cpu_out(struct model *m, struct thread *t, const struct trace_re
 	if (t->io.active && t->io.op == TRACE_IO_write &&
 		t->io.queue != NONE) { /* full after all */
 		t->io.wants_space = true;
-		model_verb(m, t, VERB_wait_full, r->time_ns, t->io.queue, 1,
+		model_verb(m, t, GRAPH_VERB_wait_full, r->time_ns, t->io.queue, 1,
 			model_make_state(m, MODEL_STATE_wait, NONE,
 				model_class_of(m, t->io.object, 0), 0, 1),
 			0);
@@ -270,7 +277,7 @@ void model_rule_cpu_out(struct model *m, struct thread *t, const struct trace_re
 		kind == MODEL_STATE_start || kind == MODEL_STATE_idle)
 		return; /* a call that may sleep: its state says so */
 	t->resume_state = t->graph_state;
-	model_verb(m, t, VERB_wait, r->time_ns, 0, 0,
+	model_verb(m, t, GRAPH_VERB_wait, r->time_ns, 0, 0,
 		model_make_state(m, MODEL_STATE_blocked, t->role, NONE,
 			m->state[t->graph_state].pub.site, NONE),
 		0);
@@ -290,12 +297,12 @@ void model_rule_cpu_in(struct model *m, struct thread *t, const struct trace_rec
 	case MODE_RUNNING:
 		return;
 	case MODE_RUNNABLE:
-		model_verb(m, t, ours ? VERB_dequeue : VERB_state, r->time_ns, queue, 1,
+		model_verb(m, t, ours ? GRAPH_VERB_dequeue : GRAPH_VERB_state, r->time_ns, queue, 1,
 			t->resume_state, GRAPH_LAST | GRAPH_EXPLAINED);
 		return;
 	case MODE_BLOCKED:
 		model_count(m, TRACE_DIAG_futex_unseen);
-		model_verb(m, t, VERB_state, r->time_ns, 0, 0, t->resume_state, 0);
+		model_verb(m, t, GRAPH_VERB_state, r->time_ns, 0, 0, t->resume_state, 0);
 		return;
 	case MODE_WAITING:
 		/* one that was asleep waited for it only if it came in the very switch in which

@@ -286,7 +286,7 @@ static inline void ref_take(
 	static struct ref_unit walked[REF_UNITS];
 	struct ref_queue *q = &r->queue[queue];
 	struct ref_fifo *f = space ? &q->space : &q->data;
-	bool back = !space && q->o.lifo;
+	bool back = !space && (q->o.discipline == GRAPH_LIFO);
 	bool all = n == UINT64_MAX;
 	int nr = 0, nr_walked = 0, nr_deps = r->nr_deps;
 

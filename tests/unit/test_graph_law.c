@@ -99,7 +99,7 @@ static void make_world(struct trial *t, uint32_t seed)
 				   : below(t, 5) ? below(t, 5)
 						 : GRAPH_UNLIMITED,
 			.latency_state = below(t, t->nr_states),
-			.lifo = !below(t, 5),
+			.discipline = below(t, 5) ? GRAPH_FIFO : GRAPH_LIFO,
 		};
 	make_scenarios(t);
 }
