@@ -77,6 +77,11 @@ static enum base_status copy_edits(
 				return base_fail(err, BASE_ERR_USAGE,
 					"scenario %u: a factor must lie between 0 and %g", i + 1,
 					MAX_FACTOR);
+			if (e->kind == GRAPH_EDIT_RESIZE_QUEUE || e->kind == GRAPH_EDIT_PROCESSORS)
+				return base_fail(err, BASE_ERR_USAGE,
+					"scenario %u: the path method cannot change how many units "
+					"there are; replay can",
+					i + 1);
 			g->edit_lane[g->nr_edits] = i + 1;
 			g->edit[g->nr_edits++] = *e;
 		}

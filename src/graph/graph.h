@@ -39,11 +39,15 @@ enum graph_edit_kind {
 	GRAPH_EDIT_IGNORE_QUEUE,  /* id = queue: its dependences are dropped; who waited on it did
 				     not wait */
 	GRAPH_EDIT_UNBOUND_QUEUE, /* id = queue: only its space dependences are dropped */
+	GRAPH_EDIT_RESIZE_QUEUE,  /* id = queue: `units` more of capacity, or more tokens in a
+				     GRAPH_POOL */
+	GRAPH_EDIT_PROCESSORS,    /* replay only: `units` more processors */
 };
 struct graph_edit {
 	enum graph_edit_kind kind;
 	uint32_t id;
 	double factor;
+	uint64_t units;
 };
 struct graph_scenario {
 	const struct graph_edit *edit;
@@ -92,6 +96,7 @@ struct graph_queue_options {
 			      many as asked */
 	uint32_t latency_state; /* what communication latency through it is charged to */
 	enum graph_discipline discipline;
+	bool processor; /* its token is a processor: replay schedules threads itself instead */
 };
 enum base_status graph_add_queue(struct graph *g, const struct graph_queue_options *o,
 	uint32_t *ret_queue, struct base_err *err) BASE_MUST_CHECK;
@@ -176,11 +181,14 @@ uint32_t graph_queue_tag(const struct graph *g, const struct graph_verb *v);
 
 /*
  * Whoever wants to hear what the graph is told: replay, statistics, the compact graph. Queues are
- * declared in the order of their ids; actors and states need no declaration. A status other than
- * BASE_OK ends the run.
+ * declared in the order of their ids, and so are states; actors need no declaration. A status other
+ * than BASE_OK ends the run.
  */
 struct graph_sink {
 	void *ctx;
+	/* executes: while it is in it (and does not wait) an actor occupies a processor. */
+	enum base_status (*state)(
+		void *ctx, uint32_t state, bool executes, struct base_err *err); /* may be NULL */
 	enum base_status (*queue)(void *ctx, uint32_t queue, const struct graph_queue_options *o,
 		struct base_err *err);
 	enum base_status (*verb)(void *ctx, enum graph_verb_kind kind, const struct graph_verb *v,

@@ -146,6 +146,11 @@ uint32_t model_make_state(struct model *m, enum model_state_kind kind, uint32_t 
 		.aux = aux,
 	};
 	map_put(m, &m->states, hi, lo, graph_id);
+	if (m->sink && m->sink->state)
+		keep(m, m->sink->state(m->sink->ctx, graph_id,
+				kind == MODEL_STATE_run || kind == MODEL_STATE_hold ||
+					kind == MODEL_STATE_annotated,
+				m->err));
 	return graph_id;
 }
 
@@ -192,6 +197,7 @@ uint32_t model_make_queue(struct model *m, uint64_t initial, uint32_t object,
 				: model_make_state(m, MODEL_STATE_latency, NONE, latency_class, 0,
 					  latency_class == NONE ? (uint32_t)type : NONE),
 		.discipline = discipline,
+		.processor = type == TRACE_OBJECT_NR,
 	};
 	if (object && object < m->defs->nr_objects && type == TRACE_OBJECT_queue)
 		o.capacity = m->defs->objects[object].capacity;
@@ -202,7 +208,7 @@ uint32_t model_make_queue(struct model *m, uint64_t initial, uint32_t object,
 		!grow(m, &m->queue, &m->queue_capacity, m->nr_queues + 1, sizeof *m->queue))
 		return 0;
 	BASE_ASSERT(id == m->nr_queues);
-	if (m->sink)
+	if (m->sink && m->sink->queue)
 		keep(m, m->sink->queue(m->sink->ctx, id, &o, m->err));
 	m->queue[m->nr_queues++] = (struct queue_info){
 		.pub = {.object = object, .type = type}, .latency_state = o.latency_state};
