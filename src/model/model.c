@@ -182,7 +182,7 @@ uint32_t model_make_actor(struct model *m, uint32_t role, uint32_t thread)
 	BASE_ASSERT(id == m->nr_actors);
 	uint32_t number = role == NONE ? 0 : ++m->role[role].nr_actors;
 	m->actor[m->nr_actors++] = (struct actor_info){
-		.role = role, .thread = thread, .number = number, .actor_def = 0};
+		.role = role, .thread = thread, .number = number, .actor_def = 0, .state = NONE};
 	return id;
 }
 
@@ -262,13 +262,37 @@ uint32_t model_acting(const struct thread *t)
 	return t->nr_machines ? t->machine[t->nr_machines - 1].actor : t->actor;
 }
 
-/* To the graph, and to whoever else wants to hear it. */
-static inline void apply_verb(
-	struct model *m, enum graph_verb_kind kind, const struct graph_verb *v, uint32_t from_actor)
+static bool is_in(const struct model_place *p, uint32_t actor, uint32_t state)
 {
+	return (!p->actor || (actor < p->nr_actors && p->actor[actor])) &&
+	       (!p->state || (state < p->nr_states && p->state[state]));
+}
+
+/* Does this verb enter a state, and is it one of that place? */
+static bool enters(const struct model *m, const struct model_place *p, const struct graph_verb *v)
+{
+	return p && m->actor[v->actor].state != v->state && is_in(p, v->actor, v->state);
+}
+
+/* To the graph, and to whoever else wants to hear it. */
+static void apply_verb(
+	struct model *m, enum graph_verb_kind kind, struct graph_verb *v, uint32_t from_actor)
+{
+	const struct model_options *o = m->opts;
+	bool at_end = enters(m, o->end, v);
+	if (!m->path_started && enters(m, o->start, v)) {
+		m->path_started = true;
+		v->flags |= GRAPH_START;
+	}
 	keep(m, graph_apply(m->graph, kind, v, from_actor, m->err));
-	if (BASE_UNLIKELY(m->sink != NULL) && m->status == BASE_OK)
+	if (BASE_UNLIKELY(m->status != BASE_OK))
+		return;
+	if (BASE_UNLIKELY(m->sink != NULL))
 		keep(m, m->sink->verb(m->sink->ctx, kind, v, from_actor, m->err));
+	if (BASE_UNLIKELY(at_end) && !(v->flags & GRAPH_MORE))
+		keep(m, graph_end(m->graph, 0, v->actor, v->time_ns, m->err));
+	if (!(v->flags & GRAPH_MORE))
+		m->actor[v->actor].state = v->state;
 }
 
 void model_verb_of(struct model *m, uint32_t actor, enum graph_verb_kind verb, uint64_t time_ns,
@@ -361,7 +385,8 @@ static struct thread *thread_of(struct model *m, const struct trace_record *r)
 	t->begin_ns = r->time_ns;
 	if (first) {
 		m->end_actor = t->actor;
-		model_verb(m, t, GRAPH_VERB_state, r->time_ns, 0, 0, t->run_state, GRAPH_START);
+		model_verb(m, t, GRAPH_VERB_state, r->time_ns, 0, 0, t->run_state,
+			m->opts->start ? 0 : GRAPH_START);
 		m->started = true;
 	} else if (r->kind != TRACE_process_begin && r->kind != TRACE_thread_begin) {
 		/* its creation was not seen: control came from its process's first thread, as far
@@ -502,7 +527,7 @@ enum base_status model_run(struct trace_reader *r, const struct model_options *o
 		s = base_fail(m->err, BASE_ERR_NOTFOUND,
 			"the trace has no record of any thread: nothing to analyse");
 	if (s == BASE_OK)
-		s = graph_finish(m->graph, default_end(m), m->err);
+		s = graph_finish(m->graph, m->opts->end ? GRAPH_ENDS : default_end(m), m->err);
 	if (s == BASE_OK) {
 		finish_threads(m);
 		s = model_make_names(m);

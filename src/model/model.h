@@ -67,12 +67,21 @@ struct model_function_share {
 		share_high; /* of the state's running time; Wilson interval, 95 % */
 };
 
+/* A set of moments: one of these actors enters one of these states. Ids of an earlier pass. */
+struct model_place {
+	const bool *actor, *state; /* by id; NULL: every one */
+	uint32_t nr_actors, nr_states;
+};
+
 struct model_options {
 	size_t size;
 	const struct graph_scenario *scenario; /* ids as found by an earlier pass */
 	unsigned nr_scenarios;
 	bool keep_path, runner_up;
 	size_t max_memory_bytes;
+	/* The path leads from the first moment of `start` (NULL: the program's start) to the last
+	 * of `end` (NULL: the program's end), as in seed 000 section 6.1. */
+	const struct model_place *start, *end;
 	void (*progress)(void *ctx, uint64_t done_records,
 		uint64_t all_records); /* may be NULL; called every 100,000 or so */
 	void *progress_ctx;

@@ -117,6 +117,7 @@ struct state_info {
 struct actor_info {
 	struct model_actor pub;
 	uint32_t role, thread, number, actor_def;
+	uint32_t state; /* what it entered last; NONE: nothing yet */
 };
 
 struct queue_info {
@@ -178,7 +179,7 @@ struct model {
 	uint64_t root_pid;
 	uint64_t item_key;  /* of the verb being made */
 	uint32_t end_actor; /* the root process's last */
-	bool started;
+	bool started, path_started;
 };
 
 /* tokens' first key */

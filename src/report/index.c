@@ -33,12 +33,22 @@ enum base_status report_pass(const struct report_run *run, const char *what,
 			.keep_path = opts->keep_path,
 			.runner_up = opts->runner_up,
 			.max_memory_bytes = run->max_memory_bytes,
+			.start = run->start,
+			.end = run->end,
 			.progress = run->progress ? pass_progress : NULL,
 			.progress_ctx = &p,
 		};
 		s = model_run(run->reader, &mo, ret, err);
 	}
 	return s == BASE_OK ? s : base_cause(err, s, "while %s", what);
+}
+
+enum base_status report_no_path(struct base_err *err)
+{
+	return base_fail(err, BASE_ERR_NOTFOUND,
+		"no chain of dependences leads from the path's start to its end: nothing that "
+		"happened after the start had to happen before the end ('longpole queues' shows "
+		"who waited for whom)");
 }
 
 /* ---- topics

@@ -28,6 +28,8 @@ enum base_status report_pass(const struct report_run *run, const char *what,
 	const struct report_pass_options *opts, struct model **ret,
 	struct base_err *err) BASE_MUST_CHECK;
 
+enum base_status report_no_path(struct base_err *err);
+
 /* Path time of each topic in a lane; topic_ns has ix->nr_topics entries, and so has observed_ns:
  * the same states' time without the lane's edits (NULL: not wanted). */
 enum base_status report_lane_topics(struct model *m, const struct report_index *ix, unsigned lane,

@@ -17,12 +17,24 @@
 
 struct report_run {
 	struct trace_reader *reader;
-	const char *trace_path;  /* as the user gave it; for "next" lines and JSON */
-	size_t max_memory_bytes; /* of the graph; 0: its default */
+	const char *trace_path;                /* as the user gave it; for "next" lines and JSON */
+	size_t max_memory_bytes;               /* of the graph; 0: its default */
+	const struct model_place *start, *end; /* of the path; NULL: the program's */
 	/* May be NULL. A new pass begins with done 0 and says what it is for. */
 	void (*progress)(void *ctx, const char *what, uint64_t done_records, uint64_t all_records);
 	void *progress_ctx;
 };
+
+/* Where a path starts and ends, by pattern: "ACTOR", "ACTOR@STATE", "@STATE" (as in whatif). */
+struct report_places {
+	struct base_arena *arena;
+	struct model_place start, end;
+};
+/* A pass over the trace finds what the patterns (NULL: none) mean: then set run->start, run->end.
+ * ERR_NOTFOUND says what is near. Call _fini also after a failure. */
+enum base_status report_places_find(struct report_places *p, const struct report_run *run,
+	const char *start, const char *end, struct base_err *err) BASE_MUST_CHECK;
+void report_places_fini(struct report_places *p);
 
 struct report_style {
 	bool utf8, color;

@@ -108,3 +108,20 @@ test_full_disk_is_an_error() {
 	((status == 4)) || fail "dump: exit status $status on a full disk"
 	has err 'error'
 }
+
+# The path between two moments: the first that matches --start, the last that matches --end.
+test_start_and_end() {
+	expect 0 longpole report --json "$trace"
+	local whole
+	whole=$(jq .result.elapsed_ns out)
+	expect 0 longpole report --json --end='@holding mutex ladder_mutex' "$trace"
+	is_json out ".result.elapsed_ns == .result.end_ns - .result.start_ns and .result.elapsed_ns < $whole"
+	expect 0 longpole report --json --start='@holding mutex ladder_mutex' "$trace"
+	is_json out ".result.elapsed_ns == .result.end_ns - .result.start_ns and .result.elapsed_ns < $whole"
+	expect 0 longpole whatif --json --start='@ladder_mutex' --end='@ladder_mutex' "$trace" remove ladder_mutex
+	is_json out '.result.scenarios[0].predicted_speedup > 1'
+	expect 2 longpole path --start=nobody_of_this_name "$trace"
+	has err "no actor matches 'nobody_of_this_name'; on the path are '"
+	expect 2 longpole path --start=@ "$trace"
+	has err 'names nothing'
+}
