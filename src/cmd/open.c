@@ -71,6 +71,8 @@ int cmd_open(struct cmd *c, const char *path, struct report_run *ret)
 		.progress = progress,
 		.progress_ctx = c,
 	};
+	if (c->spec->flags & CMD_ENDS && !cmd_value_count(c, "connection", &ret->connection))
+		return CMD_USAGE;
 	cmd_progress_reset(c);
 	enum base_status s = trace_reader_open(path, NULL, &ret->reader, &c->err);
 	if (s != BASE_OK)

@@ -91,6 +91,7 @@ enum base_status report_places_find(struct report_places *p, const struct report
 	if (!p->arena)
 		return report_no_memory(err);
 	whole.start = whole.end = NULL;
+	whole.connection = 0;
 	enum base_status s = report_pass(&whole, "looking for the path's ends", &opts, &m, err);
 	if (s == BASE_OK && start)
 		s = resolve(p, m, "--start", start, &p->start, err);

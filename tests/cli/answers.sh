@@ -125,3 +125,21 @@ test_start_and_end() {
 	expect 2 longpole path --start=@ "$trace"
 	has err 'names nothing'
 }
+
+test_connections() {
+	expect 2 longpole connections "$trace"
+	has err 'no connection is identified' longpole_identify
+	make_annotated
+	expect 0 longpole connections annotated.lpt
+	has out 'connections, path ' ' in the median, ' 'SHARED between connections'
+	expect 0 longpole connections --json annotated.lpt
+	is_json out '.result.connections | length > 1 and all(.found and .explained_share > 0.9)'
+	is_json out '.result.actors | any(.shared)'
+	local id
+	id=$(jq '.result.connections[0].connection' out)
+	jq '.result.connections[0].path_ns' out >path_ns
+	expect 0 longpole report --json --connection="$id" annotated.lpt
+	is_json out ".result.elapsed_ns == $(cat path_ns)"
+	expect 2 longpole report --connection=987654321 annotated.lpt
+	has err 'connection 987654321 is not identified'
+}
