@@ -120,6 +120,8 @@ static enum base_status mark_tips(struct graph *g, bool only_ends, struct base_e
 			s = mark_ring(g, &q->space, err);
 		if (!s && q->last_take)
 			s = mark_tip(g, q->last_take->node, q->last_take->length, err);
+		if (!s && q->past)
+			s = mark_ring(g, &q->past->taken, err);
 	}
 	return s;
 }
@@ -574,6 +576,8 @@ static void renumber_tips(struct graph *g)
 		renumber_ring(g, &q->space);
 		if (q->last_take)
 			q->last_take->node = new_id(g, q->last_take->node);
+		if (q->past)
+			renumber_ring(g, &q->past->taken);
 	}
 }
 

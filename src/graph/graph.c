@@ -77,10 +77,14 @@ static enum base_status copy_edits(
 				return base_fail(err, BASE_ERR_USAGE,
 					"scenario %u: a factor must lie between 0 and %g", i + 1,
 					MAX_FACTOR);
-			if (e->kind == GRAPH_EDIT_RESIZE_QUEUE || e->kind == GRAPH_EDIT_PROCESSORS)
+			if (e->kind == GRAPH_EDIT_RESIZE_QUEUE && o->runner_up)
 				return base_fail(err, BASE_ERR_USAGE,
-					"scenario %u: the path method cannot change how many units "
-					"there are; replay can",
+					"scenario %u: no runner-up beside queues of another size",
+					i + 1);
+			if (e->kind == GRAPH_EDIT_PROCESSORS)
+				return base_fail(err, BASE_ERR_USAGE,
+					"scenario %u: the path method cannot add processors; "
+					"replay can",
 					i + 1);
 			g->edit_lane[g->nr_edits] = i + 1;
 			g->edit[g->nr_edits++] = *e;
@@ -130,6 +134,7 @@ enum base_status graph_new(
 	if (g->max_queued < 2)
 		g->max_queued = 2;
 	g->keep_path = o.keep_path;
+	g->crossings = o.crossings;
 	g->runner_up = o.runner_up;
 	g->nr_lanes = 1 + o.nr_scenarios;
 	g->nr_tracks = g->nr_lanes + (o.runner_up ? 1 : 0);
@@ -159,8 +164,10 @@ static void free_actor(struct actor *a)
 
 static void free_end(const struct graph *g, struct end *e)
 {
-	for (unsigned l = 0; e->lane && l < g->nr_tracks; l++)
+	for (unsigned l = 0; e->lane && l < g->nr_tracks; l++) {
 		base_free((void *)(uintptr_t)e->lane[l].result.state);
+		base_free(e->lane[l].crossing);
+	}
 	base_free(e->lane);
 }
 
@@ -206,6 +213,7 @@ struct graph *graph_free(struct graph *g)
 	base_free(g->edit_lane);
 	base_free(g->path);
 	base_free(g->totals);
+	base_map_fini(&g->crossing_slots);
 	base_free(g);
 	return NULL;
 }
@@ -282,7 +290,8 @@ static void drop_lanes(const struct graph *g, struct queue *q, uint32_t id)
 			continue;
 		if (g->edit[i].kind == GRAPH_EDIT_IGNORE_QUEUE)
 			q->drop_data |= bit;
-		if (g->edit[i].kind != GRAPH_EDIT_SCALE_STATE)
+		if (g->edit[i].kind == GRAPH_EDIT_IGNORE_QUEUE ||
+			g->edit[i].kind == GRAPH_EDIT_UNBOUND_QUEUE)
 			q->drop_space |= bit;
 	}
 }
@@ -311,13 +320,14 @@ enum base_status graph_add_queue(struct graph *g, const struct graph_queue_optio
 		.t_units = g->now,
 	};
 	drop_lanes(g, q, id);
-	if (initial) {
+	s = graph_past_init(g, id, err);
+	if (initial && !s) {
 		s = graph_ring_push(g, &q->data, g->now, initial, NULL, err);
 		q->stats.max_units = initial;
 	}
 	if (!s && q->capacity > initial)
 		s = graph_ring_push(g, &q->space, g->now, q->capacity - initial, NULL, err);
-	else if (q->capacity)
+	else if (!s && q->capacity)
 		q->space_debt = initial - q->capacity;
 	if (s) {
 		graph_queue_fini(g, q);
@@ -347,9 +357,9 @@ enum base_status graph_slot_add(
 			g, &g->slot, &g->slot_capacity, g->nr_slots + 1, sizeof *g->slot, err);
 	if (s)
 		return s;
-	g->slot[g->nr_slots].totals = (struct graph_state_totals){
-		.actor = a->id,
-		.state = state,
+	g->slot[g->nr_slots] = (struct slot){
+		.totals = {.actor = a->id, .state = state},
+		.base = (uint32_t)g->nr_slots,
 	};
 	*ret_slot = (uint32_t)g->nr_slots++;
 	a->page[page]->slot[state % SLOT_PAGE] = *ret_slot + 1;

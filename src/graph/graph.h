@@ -39,8 +39,8 @@ enum graph_edit_kind {
 	GRAPH_EDIT_IGNORE_QUEUE,  /* id = queue: its dependences are dropped; who waited on it did
 				     not wait */
 	GRAPH_EDIT_UNBOUND_QUEUE, /* id = queue: only its space dependences are dropped */
-	GRAPH_EDIT_RESIZE_QUEUE,  /* id = queue: `units` more of capacity, or more tokens in a
-				     GRAPH_POOL */
+	GRAPH_EDIT_RESIZE_QUEUE,  /* id = queue: `units` more of its capacity; more units from the
+				     start on in a queue without capacity, and in a GRAPH_POOL */
 	GRAPH_EDIT_PROCESSORS,    /* replay only: `units` more processors */
 };
 struct graph_edit {
@@ -62,6 +62,8 @@ struct graph_options {
 	unsigned nr_scenarios;
 	/* Remember lane 0's path edge by edge; memory grows with the path's records. */
 	bool keep_path;
+	/* Also which dependences the paths cross, and how often (graph_crossings). */
+	bool crossings;
 	/* Also the second longest path of lane 0 that differs in at least one dependence. */
 	bool runner_up;
 	size_t max_memory_bytes; /* 0: 2 GiB; beyond it ERR_LIMIT */
@@ -246,6 +248,19 @@ enum base_status graph_path_of(struct graph *g, uint32_t end, const struct graph
 	size_t *ret_nr, struct base_err *err) BASE_MUST_CHECK;
 enum base_status graph_path(struct graph *g, const struct graph_path_edge **ret, size_t *ret_nr,
 	struct base_err *err) BASE_MUST_CHECK; /* of end 0 */
+
+/* A dependence that the path crosses, summed (graph_options.crossings): from the actor that made
+ * the units, or the space, to the one that went on with them. */
+struct graph_crossing {
+	uint32_t from_actor, to_actor;
+	uint32_t queue; /* UINT32_MAX: a link */
+	bool space;     /* back: room that a take made */
+	uint64_t visits;
+	double latency_ns; /* on the path */
+};
+/* Most visits first; borrowed until graph_free. */
+enum base_status graph_crossings_of(struct graph *g, uint32_t end, unsigned lane,
+	const struct graph_crossing **ret, size_t *ret_nr, struct base_err *err) BASE_MUST_CHECK;
 
 /* Everything seen, on the path or not. */
 struct graph_state_totals { /* per (actor, state) */

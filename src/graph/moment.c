@@ -117,6 +117,7 @@ enum base_status graph_link_dep(
 		.link_row = (uint32_t)g->nr_links++,
 		.node = tip,
 		.queue = NONE,
+		.actor = from->id,
 		.order = g->dep_order++,
 		.link = true,
 	};
@@ -177,13 +178,15 @@ static int later_first(const void *pa, const void *pb)
 	return is_later(a, b) ? -1 : 1;
 }
 
-/* The one that became available last. */
+/* The one that became available last, of those that there were in the run itself. */
 static inline const struct dep *latest_dep(const struct dep *dep, size_t nr_deps)
 {
 	const struct dep *latest = &dep[0];
 
 	for (size_t i = 1; i < nr_deps; i++) {
-		if (is_later(&dep[i], latest))
+		if (dep[i].drop & 1)
+			continue;
+		if (latest->drop & 1 || is_later(&dep[i], latest))
 			latest = &dep[i];
 	}
 	return latest;
@@ -322,7 +325,7 @@ static inline enum base_status merge(struct graph *g, struct actor *a, uint64_t 
 	} else {
 		const double *scale = first ? g->scale + (size_t)a->state * g->stride : g->ones;
 		const double *dep_scale = g->scale + (size_t)dep_state * g->stride;
-		uint32_t drop = d->link ? 0 : dropped(g, d->queue, d->space);
+		uint32_t drop = d->link ? 0 : d->drop | dropped(g, d->queue, d->space);
 		double own1 = forced ? NO_PATH : length[0] + own_w;
 		double own2 = forced ? NO_PATH : length[g->nr_tracks - 1] + own_w;
 
@@ -338,7 +341,9 @@ static inline enum base_status merge(struct graph *g, struct actor *a, uint64_t 
 	took &= g->lane_bits | g->rank_bit;
 	if (!(took & g->lane_bits) && !first && !(g->rank_bit & took))
 		return BASE_OK;
-	if (d->link)
+	if (g->crossings && took & g->lane_bits)
+		s = graph_crossing_slot(g, a, dep_state, d, &dep_slot, err);
+	else if (d->link)
 		dep_slot = NONE;
 	else if (wg->kind == KIND_NEEDLESS)
 		dep_slot = a->slot;
@@ -370,7 +375,11 @@ static inline enum base_status merge_single(struct graph *g, struct actor *a, ui
 	enum base_status s = BASE_OK;
 	struct node *n;
 
-	if (took && wg.kind != KIND_NEEDLESS)
+	if (took && g->crossings)
+		s = graph_crossing_slot(g, a,
+			wg.kind == KIND_NEEDLESS ? a->state : g->queue[d->queue].latency_state, d,
+			&dep_slot, err);
+	else if (took && wg.kind != KIND_NEEDLESS)
 		s = actor_slot(g, a, g->queue[d->queue].latency_state, &dep_slot, err);
 	n = add_node(g, a, t, d->queue, &a->tip);
 	n->prev = took ? NONE : prev;

@@ -150,6 +150,22 @@ struct ring {
 	uint64_t nr_units;
 };
 
+/*
+ * A lane with k units more takes, instead of the unit that was taken, the one k units before it. So
+ * the last ones taken are remembered.
+ */
+struct more {
+	uint32_t lanes;
+	uint64_t units;
+};
+struct past {
+	struct ring taken; /* the newest last; at least `most` units when there were so many */
+	uint64_t most;
+	struct more *more; /* by distinct number of units, ascending */
+	size_t nr_more;
+	uint32_t lanes; /* of all */
+};
+
 struct queue {
 	struct ring data, space;
 	uint64_t capacity;
@@ -161,6 +177,7 @@ struct queue {
 	bool unlimited;
 	bool tracks_space;      /* capacity unknown, but somebody waited for space */
 	struct item *last_take; /* then: the last dequeue */
+	struct past *past;      /* NULL: no lane has more of this queue's units */
 	struct graph_queue_stats stats;
 };
 
@@ -169,15 +186,10 @@ struct dep {
 	uint64_t available_ns;
 	const double *length; /* NULL: link_length row */
 	uint32_t link_row;
-	uint32_t node, queue;
+	uint32_t node, queue, actor;
 	uint32_t order;
+	uint32_t drop; /* lanes in which another unit is taken */
 	bool space, optional, link;
-};
-
-struct put { /* to do when the moment is closed: its node is what is put */
-	uint32_t queue, tag;
-	bool space;
-	uint64_t nr_units, key;
 };
 
 struct take { /* where from, and how */
@@ -186,12 +198,23 @@ struct take { /* where from, and how */
 	uint64_t key;
 };
 
-struct slot { /* an (actor, state) that occurred */
+struct put { /* to do when the moment is closed: its node is what is put */
+	uint32_t queue, tag;
+	bool space;
+	uint64_t nr_units, key;
+};
+
+struct slot { /* an (actor, state) that occurred; or, of that, one crossing */
 	struct graph_state_totals totals;
+	uint32_t base; /* the (actor, state)'s; itself unless a crossing */
+	uint32_t from_actor, queue;
+	bool is_crossing, space, link;
 };
 
 struct lane_cache {
 	struct graph_lane_result result;
+	struct graph_crossing *crossing;
+	size_t nr_crossings;
 	bool ready;
 };
 
@@ -217,7 +240,7 @@ struct graph {
 	uint32_t lane_bits; /* of all tracks */
 	uint32_t rank_bit;  /* in took_dep: the runner-up continues as lane 0 of that
 			       predecessor */
-	bool runner_up, keep_path, finished;
+	bool runner_up, keep_path, crossings, finished;
 	bool attention; /* failed, pending or finished: begin() looks closer */
 	double *scale;  /* [state][stride] */
 	struct queue *queue;
@@ -267,6 +290,7 @@ struct graph {
 	uint32_t *bound_step, *next_bound_step; /* [boundary id] -> step */
 	size_t bound_step_capacity, next_bound_step_capacity;
 	uint64_t nr_collections;
+	struct base_map crossing_slots; /* (to, from; queue, space, state) -> slot */
 
 	/* options and results */
 	struct graph_edit *edit;
@@ -322,6 +346,26 @@ enum base_status graph_put_aside(struct graph *g, const struct put *put, uint64_
 
 /* verbs.c: closes the moment that GRAPH_MORE left open. */
 enum base_status graph_flush(struct graph *g, struct base_err *err) BASE_MUST_CHECK;
+
+/* crossing.c: the slot of a dependence that a path crosses. */
+enum base_status graph_crossing_slot(struct graph *g, struct actor *a, uint32_t state,
+	const struct dep *d, uint32_t *ret_slot, struct base_err *err) BASE_MUST_CHECK;
+
+/* resize.c: queues of which lanes have more units. */
+enum base_status graph_past_init(
+	struct graph *g, uint32_t queue, struct base_err *err) BASE_MUST_CHECK;
+void graph_past_fini(struct past *p);
+/* Remembers k units of an item that are being taken. */
+enum base_status graph_past_add(
+	struct graph *g, struct past *p, const struct item *it, uint64_t k, struct base_err *err);
+/* n units have just been taken: the lanes' dependences on others. */
+enum base_status graph_past_deps(
+	struct graph *g, const struct take *take, uint64_t n, struct base_err *err) BASE_MUST_CHECK;
+/* The shift is of space when the capacity is known and units are no tokens. */
+static inline bool past_is_of_space(const struct queue *q)
+{
+	return q->capacity && q->discipline != GRAPH_POOL;
+}
 
 /* collect.c */
 enum base_status graph_collect(

@@ -11,6 +11,8 @@ void graph_queue_fini(struct graph *g, struct queue *q)
 	base_free(q->data.buf);
 	base_free(q->space.buf);
 	base_free(q->last_take);
+	graph_past_fini(q->past);
+	q->past = NULL;
 }
 
 /* ---- putting
@@ -163,6 +165,14 @@ static enum base_status copy_length(
 	return BASE_OK;
 }
 
+/* What lanes take instead; NULL: the same. */
+static struct past *past_of(const struct graph *g, const struct take *take)
+{
+	const struct queue *q = &g->queue[take->queue];
+
+	return q->past && past_is_of_space(q) == take->space ? q->past : NULL;
+}
+
 static enum base_status add_dep(struct graph *g, const struct take *take, const struct item *it,
 	bool newest_first, bool moves, struct base_err *err)
 {
@@ -171,6 +181,8 @@ static enum base_status add_dep(struct graph *g, const struct take *take, const 
 		.length = moves ? NULL : it->length,
 		.node = it->node,
 		.queue = take->queue,
+		.actor = it->actor,
+		.drop = past_of(g, take) ? past_of(g, take)->lanes : 0,
 		.space = take->space,
 		.optional = take->flags & GRAPH_OPTIONAL,
 	};
@@ -316,8 +328,10 @@ static enum base_status walk(
 	struct order order = order_of(q, take->space, take);
 	bool from_back = order.discipline == GRAPH_LIFO && !order.keyed;
 	bool middle = order.keyed || order.discipline == GRAPH_PRIORITY;
+	struct past *past = past_of(g, take);
 	const struct item *newest = NULL;
 	enum base_status s = BASE_OK;
+	uint64_t wanted = n;
 	uint32_t seen = 0, i;
 
 	g->stamp++;
@@ -333,6 +347,8 @@ static enum base_status walk(
 			s = add_dep(g, take, it, from_back, middle, err);
 		else if (!from_back || !newest)
 			newest = it;
+		if (past && !take->keep && !s)
+			s = graph_past_add(g, past, it, k, err);
 		if (take->keep) {
 			if (order.discipline == GRAPH_PRIORITY && !order.keyed)
 				break;
@@ -349,6 +365,8 @@ static enum base_status walk(
 	}
 	if (newest && !s)
 		s = add_dep(g, take, newest, from_back, false, err);
+	if (past && !s)
+		s = graph_past_deps(g, take, wanted, err);
 	return s;
 }
 
@@ -401,6 +419,8 @@ uint64_t graph_take_back(struct graph *g, struct queue *q, uint64_t t, uint64_t 
 		struct item *it = ring_item(g, r, r->nr_items - 1);
 		uint64_t k = n - taken < it->nr_units ? n - taken : it->nr_units;
 
+		if (q->past && !past_is_of_space(q) && graph_past_add(g, q->past, it, k, NULL))
+			g->failed = BASE_ERR_NOMEM;
 		remove_units(r, q, it, k, t);
 		taken += k;
 		if (!it->nr_units)

@@ -132,6 +132,24 @@ static uint64_t sum_folds(struct graph *g, uint32_t f)
 	return fold->start_ns;
 }
 
+/* Crossings are parts of their (actor, state); a link is charged to nobody. */
+static void fold_crossings(struct graph *g)
+{
+	for (size_t i = 0; i < g->nr_slots; i++) {
+		struct sum *from = &g->dense[i], *to = &g->dense[g->slot[i].base];
+
+		if (!g->slot[i].is_crossing)
+			continue;
+		if (!g->slot[i].link) {
+			to->path_ns += from->path_ns;
+			to->unexplained_ns += from->unexplained_ns;
+			to->latency_ns += from->latency_ns;
+			to->visits += from->visits;
+		}
+		*from = (struct sum){0};
+	}
+}
+
 static enum base_status list_states(
 	struct graph *g, unsigned track, struct graph_lane_result *r, struct base_err *err)
 {
@@ -178,6 +196,8 @@ static enum base_status make_lane(
 		sum_folds(g, g->bound[(size_t)g->end[end].bound * g->nr_tracks + track]);
 	c->result.end_ns = g->end[end].time_ns;
 	c->result.found = true;
+	if (g->crossings)
+		fold_crossings(g);
 	s = list_states(g, track, &c->result, err);
 	c->ready = !s;
 	return s;
@@ -218,6 +238,80 @@ enum base_status graph_lane(
 	struct graph *g, unsigned lane, struct graph_lane_result *ret, struct base_err *err)
 {
 	return graph_lane_of(g, 0, lane, ret, err);
+}
+
+/* ---- crossings
+ * ------------------------------------------------------------------------------
+ */
+
+static int most_visits_first(const void *pa, const void *pb)
+{
+	const struct graph_crossing *a = pa, *b = pb;
+
+	if (a->visits != b->visits)
+		return a->visits > b->visits ? -1 : 1;
+	if (a->from_actor != b->from_actor)
+		return a->from_actor < b->from_actor ? -1 : 1;
+	if (a->to_actor != b->to_actor)
+		return a->to_actor < b->to_actor ? -1 : 1;
+	if (a->queue != b->queue)
+		return a->queue < b->queue ? -1 : 1;
+	return a->space - b->space;
+}
+
+/* The sums in g->dense, of crossings; their states do not matter here. */
+static size_t list_crossings(struct graph *g, unsigned track, struct graph_crossing *list)
+{
+	size_t nr = 0;
+
+	for (size_t i = 0; i < g->nr_slots; i++) {
+		const struct slot *slot = &g->slot[i];
+		struct sum *sum = &g->dense[i];
+		double factor = g->scale[(size_t)slot->totals.state * g->stride + track];
+
+		if (slot->is_crossing && sum->visits)
+			list[nr++] = (struct graph_crossing){
+				.from_actor = slot->from_actor,
+				.to_actor = slot->totals.actor,
+				.queue = slot->queue,
+				.space = slot->space,
+				.visits = sum->visits,
+				.latency_ns = (double)sum->path_ns * factor,
+			};
+		*sum = (struct sum){0};
+	}
+	return nr;
+}
+
+enum base_status graph_crossings_of(struct graph *g, uint32_t end, unsigned lane,
+	const struct graph_crossing **ret, size_t *ret_nr, struct base_err *err)
+{
+	enum base_status s;
+	struct lane_cache *c;
+	struct graph_lane_result r;
+	struct graph_crossing *list = NULL;
+	size_t capacity = 0;
+
+	*ret = NULL;
+	*ret_nr = 0;
+	if (!g->crossings)
+		return base_fail(err, BASE_ERR_NOTFOUND, "crossings were not kept");
+	s = graph_lane_of(g, end, lane, &r, err);
+	if (s || !r.found)
+		return s;
+	c = &g->end[end].lane[lane];
+	if (!c->crossing) {
+		s = graph_mem_resize(g, &list, &capacity, g->nr_slots + 1, sizeof *list, err);
+		if (s)
+			return s;
+		sum_folds(g, g->bound[(size_t)g->end[end].bound * g->nr_tracks + lane]);
+		c->nr_crossings = list_crossings(g, lane, list);
+		qsort(list, c->nr_crossings, sizeof *list, most_visits_first);
+		c->crossing = list;
+	}
+	*ret = c->crossing;
+	*ret_nr = c->nr_crossings;
+	return BASE_OK;
 }
 
 /* ---- the path

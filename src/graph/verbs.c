@@ -192,6 +192,7 @@ static enum base_status last_take(
 		.length = it->length,
 		.node = it->node,
 		.queue = v->queue,
+		.actor = it->actor,
 		.order = g->dep_order++,
 		.space = true,
 		.optional = v->flags & GRAPH_OPTIONAL,
@@ -270,7 +271,8 @@ static inline bool take_first(struct graph *g, const struct graph_verb *v, struc
 	struct item *it;
 	uint64_t n = (uint64_t)v->n;
 
-	if (v->n <= 0 || q->discipline != GRAPH_FIFO || v->flags & GRAPH_KEYED || !q->data.nr_items)
+	if (v->n <= 0 || q->discipline != GRAPH_FIFO || q->past || v->flags & GRAPH_KEYED ||
+		!q->data.nr_items)
 		return false;
 	it = ring_item(g, &q->data, 0);
 	if (it->nr_units < n)
@@ -286,6 +288,8 @@ static inline bool take_first(struct graph *g, const struct graph_verb *v, struc
 	dep->length = it->length;
 	dep->node = it->node;
 	dep->queue = v->queue;
+	dep->actor = it->actor;
+	dep->drop = 0;
 	dep->order = 0;
 	dep->space = dep->optional = dep->link = false;
 	return true;
