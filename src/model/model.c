@@ -190,6 +190,13 @@ uint32_t model_make_actor(struct model *m, uint32_t role, uint32_t thread)
 	return id;
 }
 
+static bool is_token(enum trace_object_type type)
+{
+	return type == TRACE_OBJECT_mutex || type == TRACE_OBJECT_spin ||
+	       type == TRACE_OBJECT_rwlock || type == TRACE_OBJECT_once ||
+	       type == TRACE_OBJECT_semaphore || type == TRACE_OBJECT_sysv_semaphore;
+}
+
 uint32_t model_make_queue(struct model *m, uint64_t initial, uint32_t object,
 	enum trace_object_type type, uint32_t latency_class, enum graph_discipline discipline)
 {
@@ -215,7 +222,10 @@ uint32_t model_make_queue(struct model *m, uint64_t initial, uint32_t object,
 	if (m->sink && m->sink->queue)
 		keep(m, m->sink->queue(m->sink->ctx, id, &o, m->err));
 	m->queue[m->nr_queues++] = (struct queue_info){
-		.pub = {.object = object, .type = type},
+		.pub = {.object = object,
+			.type = type,
+			.capacity = o.capacity,
+			.tokens = discipline == GRAPH_POOL || is_token(type)},
 		.latency_state = o.latency_state,
 		.anonymous = type != TRACE_OBJECT_queue && type != TRACE_OBJECT_pipe &&
 			     type != TRACE_OBJECT_socket,
@@ -555,6 +565,7 @@ enum base_status model_run(struct trace_reader *r, const struct model_options *o
 		.nr_scenarios = opts->nr_scenarios,
 		.keep_path = opts->keep_path,
 		.runner_up = opts->runner_up,
+		.crossings = opts->crossings,
 		.max_memory_bytes = opts->max_memory_bytes,
 	};
 	enum base_status s = graph_new(&g, &m->graph, m->err);

@@ -56,8 +56,10 @@ struct model_actor {
 	uint64_t begin_ns, end_ns;
 };
 struct model_queue {
-	const char *name; /* "mutex counter_lock", "pipe 8123 (stage1 -> stage2)" */
-	uint32_t object;  /* definition id; 0: thread start, exit, processor */
+	const char *name;  /* "mutex counter_lock", "pipe 8123 (stage1 -> stage2)" */
+	uint32_t object;   /* definition id; 0: thread start, exit, processor */
+	uint64_t capacity; /* units; 0: not known */
+	bool tokens;       /* its units come back: a lock's, a pool's, a window's credits */
 	enum trace_object_type type;
 };
 
@@ -79,7 +81,7 @@ struct model_options {
 	size_t size;
 	const struct graph_scenario *scenario; /* ids as found by an earlier pass */
 	unsigned nr_scenarios;
-	bool keep_path, runner_up;
+	bool keep_path, runner_up, crossings;
 	size_t max_memory_bytes;
 	/* The path leads from the first moment of `start` (NULL: the program's start) to the last
 	 * of `end` (NULL: the program's end), as in seed 000 section 6.1. */

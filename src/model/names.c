@@ -424,7 +424,9 @@ static void name_queue(struct model *m, uint32_t id)
 	if (latency->class_ix != NONE && latency->class_ix < m->nr_classes)
 		add_class(m, &s, latency->class_ix);
 	else
-		base_str_add(&s, "thread, process or processor token");
+		base_str_add(&s, q->pub.type == TRACE_OBJECT_NR
+					 ? "processor"
+					 : "start or end of a thread or process");
 	q->pub.name = keep_text(m, &s);
 }
 

@@ -161,6 +161,10 @@ static void note_queue(struct model *m, struct thread *t, uint64_t time_ns,
 	int64_t n = q->n > INT64_MAX ? GRAPH_ALL : (int64_t)q->n;
 	if (q->flags & LONGPOLE_RESET)
 		model_verb(m, t, GRAPH_VERB_resize, time_ns, o->queue, 0, state, 0);
+	/* what holds units that nobody has put there one by one: credits */
+	if (verb == GRAPH_VERB_resize && q->n && o->queue < m->nr_queues &&
+		!m->queue[o->queue].pub.capacity)
+		m->queue[o->queue].pub.tokens = true;
 	bool waits = verb == GRAPH_VERB_wait_empty || verb == GRAPH_VERB_wait_full;
 	if (waits) /* the annotated state goes on, waiting */
 		state = model_make_state(m, MODEL_STATE_wait, NONE,

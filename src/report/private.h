@@ -22,6 +22,7 @@ struct report_pass_options {
 	const struct graph_scenario *scenario;
 	unsigned nr_scenarios;
 	bool keep_path, runner_up;
+	bool crossings;
 	bool connections; /* end n of the graph is connection n's */
 };
 /* One run of the model over the whole trace. */

@@ -294,6 +294,42 @@ void report_connections_text(struct base_str *out, const struct report_connectio
 	size_t limit /* 0: all */, const struct report_style *style);
 json_t *report_connections_json(const struct report_connections *c);
 
+/* ---- loops
+ * ---------------------------------------------------------------------------------------
+ */
+
+enum { REPORT_LOOP_LANES = 4 }; /* report_loop_more, then without end */
+extern const unsigned report_loop_more[REPORT_LOOP_LANES - 1];
+struct report_station {
+	const char *actor, *queue; /* who, and through what it goes on; "" a link */
+	bool space;                /* ... as room in it */
+};
+struct report_loop {
+	const char *queue; /* what is finite */
+	bool space, tokens;
+	bool resizable;    /* its size is known: "k more" means something */
+	uint64_t capacity; /* 0: not known, or tokens */
+	uint64_t nr_queues, nr_rounds;
+	double latency_ns;              /* of its crossings, on the path */
+	struct report_station *station; /* the receiver first; the last one closes the loop */
+	size_t nr_stations;
+	double speedup[REPORT_LOOP_LANES];
+	const char *next; /* longest topic when there is no end of it */
+};
+struct report_loops {
+	struct base_arena *arena;
+	struct report_trace trace;
+	double elapsed_ns;
+	struct report_loop *loop; /* most rounds first */
+	size_t nr_loops, nr_found;
+};
+enum base_status report_loops_build(const struct report_run *run, size_t nr_loops_max /* 0: all */,
+	struct report_loops **ret, struct base_err *err) BASE_MUST_CHECK;
+struct report_loops *report_loops_free(struct report_loops *l);
+void report_loops_text(
+	struct base_str *out, const struct report_loops *l, const struct report_style *style);
+json_t *report_loops_json(const struct report_loops *l);
+
 /* ---- shared with cmd ---------------------------------------------------------------------------
  */
 

@@ -143,3 +143,12 @@ test_connections() {
 	expect 2 longpole report --connection=987654321 annotated.lpt
 	has err 'connection 987654321 is not identified'
 }
+
+test_loops() {
+	expect 0 longpole loops "$trace"
+	has out 'The path goes round ' 'mutex ladder_mutex' ' rounds, one every ' 'without end: '
+	expect 0 longpole loops --json "$trace"
+	is_json out '.result.loops[0] | .queue == "mutex ladder_mutex" and .tokens and .rounds > 0'
+	is_json out '[.result.loops[0].more[].predicted_speedup] as $s | $s == ($s | sort) and $s[0] >= 1'
+	is_json out '.result.loops[0] | .predicted_speedup_unbounded >= .more[-1].predicted_speedup'
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cmd_loops.c - `longpole loops`: where the path goes round because something is finite. */
+#include "cmd/cmd.h"
+
+enum { LIMIT_DEFAULT = 5 };
+
+static const struct cmd_option option[] = {
+	{"limit", 'n', "N", NULL, "show the N loops of most rounds (default 5)"},
+	{"all", 'a', NULL, NULL, "show every loop"},
+};
+
+const struct cmd_details cmd_details_loops = {
+	.usage = "[OPTIONS] [TRACE]",
+	.about = "Room in a bounded queue, a lock's token, a window's credit: where the critical "
+		 "path waits again and again for units to come back, it goes round a loop. For "
+		 "each: what is finite, who goes round, how often, and what 1, 2, 4 or any "
+		 "number of units more would buy.",
+	.option = option,
+	.nr_options = BASE_COUNT(option),
+	.example = {"longpole loops server.lpt",
+		"longpole loops --json server.lpt | jq '.result.loops[0].more'"},
+};
+
+int cmd_run_loops(struct cmd *c)
+{
+	struct cmd_trace_name name;
+	struct report_run run;
+	struct report_loops *r = NULL;
+	uint64_t limit = LIMIT_DEFAULT;
+	if (!cmd_value_count(c, "limit", &limit))
+		return CMD_USAGE;
+	if (c->nr_operands > 1)
+		return cmd_usage(c, "one trace at a time");
+	const char *path = cmd_trace_path(c, &name);
+	if (!path)
+		return CMD_USAGE;
+	int exit_status = cmd_open(c, path, &run);
+	if (exit_status != CMD_OK)
+		return exit_status;
+	enum base_status s =
+		report_loops_build(&run, cmd_given(c, "all") ? 0 : (size_t)limit, &r, &c->err);
+	if (s != BASE_OK) {
+		exit_status = cmd_fail(c, base_cause(&c->err, s, "while analysing %s", path));
+	} else if (cmd_given(c, "json")) {
+		exit_status = cmd_write_json(c, report_loops_json(r));
+	} else {
+		struct report_style st = cmd_style(c);
+		struct base_str text = {0};
+		report_loops_text(&text, r, &st);
+		exit_status = cmd_write(c, &text);
+	}
+	report_loops_free(r);
+	cmd_close(c, &run);
+	return exit_status;
+}

@@ -1,0 +1,492 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * loops.c - resource dependence loops (seed 000 section 5.4): where the critical path goes round
+ * and round because something is finite.
+ *
+ * The path is a walk over actors; every return of units (room in a bounded queue, a token, a
+ * credit) closes a loop. From the path's crossings, summed, a loop is a returning crossing together
+ * with the way from its receiver back to its giver that the path takes most often (the widest one).
+ * What k units more would buy, a lane says for each k. Threads of one start routine are one actor
+ * here, and queues of one name one queue.
+ */
+#include "report/private.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- crossings between groups -----------------------------------------------------------------
+ */
+
+struct edge {
+	uint32_t from, to, queue; /* groups; queue name; NONE: a link */
+	bool space, returns;
+	uint64_t visits;
+	double latency_ns;
+};
+struct net {
+	struct base_arena *arena;
+	struct model *m;
+	struct base_strtab *names;    /* of groups and queues: ids from 1 */
+	uint32_t *group_of, *name_of; /* by actor; by queue */
+	struct edge *edge;
+	size_t nr_edges, edge_capacity;
+	struct base_map by_key;
+	uint32_t nr_names;
+};
+
+static uint32_t name_id(struct net *n, const char *prefix, const char *name, enum base_status *s)
+{
+	struct base_str key = {0};
+	uint32_t id = 0;
+	base_str_addf(&key, "%s%s", prefix, name);
+	if (*s == BASE_OK && key.failed)
+		*s = BASE_ERR_NOMEM;
+	if (*s == BASE_OK)
+		*s = base_strtab_intern(n->names, base_str_text(&key), key.length, &id);
+	base_str_fini(&key);
+	if (id >= n->nr_names)
+		n->nr_names = id + 1;
+	return id;
+}
+
+static enum base_status name_all(struct net *n, struct base_err *err)
+{
+	struct graph *g = model_graph(n->m);
+	uint32_t nr_actors = graph_nr_actors(g), nr_queues = graph_nr_queues(g);
+	enum base_status s = BASE_OK;
+	n->names = base_strtab_new();
+	n->group_of = report_array(n->arena, nr_actors, sizeof *n->group_of);
+	n->name_of = report_array(n->arena, nr_queues, sizeof *n->name_of);
+	if (!n->names || !n->group_of || !n->name_of)
+		return report_no_memory(err);
+	for (uint32_t i = 0; i < nr_actors; i++) {
+		const struct model_actor *a = model_actor(n->m, i);
+		n->group_of[i] = name_id(n, "a ", a->tid ? a->group : a->name, &s);
+	}
+	for (uint32_t i = 0; i < nr_queues; i++)
+		n->name_of[i] = name_id(n, "q ", model_queue(n->m, i)->name, &s);
+	return s == BASE_OK ? s : report_no_memory(err);
+}
+
+/* A unit that comes back: room, a token, a credit. */
+static bool returns_units(const struct net *n, const struct graph_crossing *c)
+{
+	return c->queue != REPORT_NONE && (c->space || model_queue(n->m, c->queue)->tokens);
+}
+
+static enum base_status add_crossing(
+	struct net *n, const struct graph_crossing *c, struct base_err *err)
+{
+	uint32_t queue = c->queue == REPORT_NONE ? REPORT_NONE : n->name_of[c->queue];
+	uint32_t from = n->group_of[c->from_actor], to = n->group_of[c->to_actor];
+	uint64_t hi = (uint64_t)from << 32 | to, lo = (uint64_t)queue << 1 | c->space, i;
+	enum base_status s = BASE_OK;
+	if (c->from_actor == c->to_actor)
+		return BASE_OK; /* its own units: nobody was waited for */
+	if (!base_map_get(&n->by_key, hi, lo, &i)) {
+		i = n->nr_edges;
+		s = base_grow(&n->edge, &n->edge_capacity, n->nr_edges + 1, sizeof *n->edge);
+		if (s == BASE_OK)
+			s = base_map_put(&n->by_key, hi, lo, i);
+		if (s != BASE_OK)
+			return report_no_memory(err);
+		n->edge[n->nr_edges++] = (struct edge){
+			.from = from,
+			.to = to,
+			.queue = queue,
+			.space = c->space,
+			.returns = returns_units(n, c),
+		};
+	}
+	n->edge[i].visits += c->visits;
+	n->edge[i].latency_ns += c->latency_ns;
+	return BASE_OK;
+}
+
+static enum base_status gather(struct net *n, struct base_err *err)
+{
+	const struct graph_crossing *c;
+	size_t nr;
+	enum base_status s = name_all(n, err);
+	if (s == BASE_OK)
+		s = graph_crossings_of(model_graph(n->m), 0, 0, &c, &nr, err);
+	for (size_t i = 0; s == BASE_OK && i < nr; i++)
+		s = add_crossing(n, &c[i], err);
+	return s;
+}
+
+/* ---- the widest way back ----------------------------------------------------------------------
+ */
+
+struct way { /* by name id of a group */
+	uint64_t width;
+	uint32_t over; /* edge by which it is reached; NONE: the start */
+	bool done;
+};
+
+/* From `from` to all others, by the edges but `without`. Dijkstra, with widths for lengths; the
+ * groups are few. */
+static void widen(const struct net *n, uint32_t from, uint32_t without, struct way *way)
+{
+	for (uint32_t i = 0; i < n->nr_names; i++)
+		way[i] = (struct way){.over = REPORT_NONE};
+	way[from].width = UINT64_MAX;
+	for (;;) {
+		uint32_t best = REPORT_NONE;
+		for (uint32_t i = 0; i < n->nr_names; i++)
+			if (!way[i].done && way[i].width &&
+				(best == REPORT_NONE || way[i].width > way[best].width))
+				best = i;
+		if (best == REPORT_NONE)
+			return;
+		way[best].done = true;
+		for (uint32_t e = 0; e < n->nr_edges; e++) {
+			const struct edge *x = &n->edge[e];
+			uint64_t width = x->visits < way[best].width ? x->visits : way[best].width;
+			if (x->from != best || e == without || way[x->to].done ||
+				width <= way[x->to].width)
+				continue;
+			way[x->to].width = width;
+			way[x->to].over = e;
+		}
+	}
+}
+
+static const char *name_text(const struct net *n, uint32_t id)
+{
+	return base_strtab_get(n->names, id) + 2; /* without "a " or "q " */
+}
+
+/* The loop's stations: the receiver first, the giver last, each with the queue that leads on. */
+static enum base_status fill_stations(struct report_loop *loop, const struct net *n,
+	uint32_t closing, const struct way *way, struct base_err *err)
+{
+	const struct edge *e = &n->edge[closing];
+	size_t nr = 1;
+	for (uint32_t at = e->from; way[at].over != REPORT_NONE; at = n->edge[way[at].over].from)
+		nr++;
+	loop->station = report_array(n->arena, nr, sizeof *loop->station);
+	if (!loop->station)
+		return report_no_memory(err);
+	loop->nr_stations = nr;
+	uint32_t at = e->from, next = closing;
+	for (size_t i = nr; i-- > 0;) {
+		uint32_t queue = n->edge[next].queue;
+		loop->station[i].actor = report_clean(n->arena, name_text(n, at));
+		loop->station[i].queue =
+			queue == REPORT_NONE ? "" : report_clean(n->arena, name_text(n, queue));
+		loop->station[i].space = n->edge[next].space;
+		if (!loop->station[i].actor || !loop->station[i].queue)
+			return report_no_memory(err);
+		next = way[at].over;
+		at = next == REPORT_NONE ? at : n->edge[next].from;
+	}
+	return BASE_OK;
+}
+
+static int most_rounds_first(const void *a, const void *b)
+{
+	const struct edge *const *x = a, *const *y = b;
+	if ((*x)->visits != (*y)->visits)
+		return (*x)->visits > (*y)->visits ? -1 : 1;
+	return *x < *y ? -1 : 1;
+}
+
+/* What the queue of that name holds at most, when all of that name agree; 0: not known. */
+static void fill_queue(struct report_loop *loop, const struct net *n, const struct edge *e)
+{
+	uint32_t nr = graph_nr_queues(model_graph(n->m));
+	for (uint32_t i = 0; i < nr; i++) {
+		const struct model_queue *q = model_queue(n->m, i);
+		if (n->name_of[i] != e->queue)
+			continue;
+		loop->capacity =
+			loop->nr_queues++ && loop->capacity != q->capacity ? 0 : q->capacity;
+		loop->resizable |= q->capacity || q->tokens;
+		loop->tokens |= q->tokens;
+	}
+}
+
+static enum base_status find_loops(
+	struct report_loops *out, const struct net *n, uint32_t **ret_names, struct base_err *err)
+{
+	const struct edge **closing = report_array(n->arena, n->nr_edges, sizeof *closing);
+	struct way *way = report_array(n->arena, n->nr_names, sizeof *way);
+	size_t nr = 0;
+	out->loop = report_array(n->arena, n->nr_edges, sizeof *out->loop);
+	*ret_names = report_array(n->arena, n->nr_edges, sizeof **ret_names);
+	if (!closing || !way || !out->loop || !*ret_names)
+		return report_no_memory(err);
+	for (size_t i = 0; i < n->nr_edges; i++)
+		if (n->edge[i].returns)
+			closing[nr++] = &n->edge[i];
+	if (nr > 1)
+		qsort(closing, nr, sizeof *closing, most_rounds_first);
+	for (size_t i = 0; i < nr; i++) {
+		const struct edge *e = closing[i];
+		uint32_t ix = (uint32_t)(e - n->edge);
+		widen(n, e->to, ix, way);
+		if (e->from != e->to && !way[e->from].width)
+			continue; /* the path never came back */
+		struct report_loop *loop = &out->loop[out->nr_loops];
+		*loop = (struct report_loop){
+			.queue = report_clean(n->arena, name_text(n, e->queue)),
+			.space = e->space,
+			.nr_rounds = e->visits,
+			.latency_ns = e->latency_ns,
+		};
+		enum base_status s =
+			loop->queue ? fill_stations(loop, n, ix, way, err) : report_no_memory(err);
+		if (s != BASE_OK)
+			return s;
+		fill_queue(loop, n, e);
+		(*ret_names)[out->nr_loops++] = e->queue;
+	}
+	return BASE_OK;
+}
+
+/* ---- what more units would buy ----------------------------------------------------------------
+ */
+
+const unsigned report_loop_more[REPORT_LOOP_LANES - 1] = {1, 2, 4};
+
+static enum base_status edits_of(const struct net *n, const struct report_loop *loop, uint32_t name,
+	unsigned lane, struct graph_scenario *ret, struct base_err *err)
+{
+	uint32_t nr = graph_nr_queues(model_graph(n->m));
+	struct graph_edit *edit = report_array(n->arena, loop->nr_queues, sizeof *edit);
+	size_t at = 0;
+	if (!edit)
+		return report_no_memory(err);
+	for (uint32_t i = 0; i < nr; i++) {
+		if (n->name_of[i] != name)
+			continue;
+		if (lane == REPORT_LOOP_LANES - 1)
+			edit[at++] =
+				(struct graph_edit){.kind = loop->space ? GRAPH_EDIT_UNBOUND_QUEUE
+									: GRAPH_EDIT_IGNORE_QUEUE,
+					.id = i};
+		else
+			edit[at++] = (struct graph_edit){.kind = GRAPH_EDIT_RESIZE_QUEUE,
+				.id = i,
+				.units = report_loop_more[lane]};
+	}
+	*ret = (struct graph_scenario){.edit = edit, .nr_edits = at};
+	return BASE_OK;
+}
+
+static enum base_status read_lanes(struct report_loops *out, struct model *m,
+	const struct report_index *ix, size_t first, size_t nr, struct base_err *err)
+{
+	double *topic_ns = report_array(out->arena, ix->nr_topics, sizeof *topic_ns);
+	enum base_status s = topic_ns ? BASE_OK : report_no_memory(err);
+	for (size_t i = 0; s == BASE_OK && i < nr * REPORT_LOOP_LANES; i++) {
+		struct report_loop *loop = &out->loop[first + i / REPORT_LOOP_LANES];
+		unsigned lane = (unsigned)(i % REPORT_LOOP_LANES);
+		double length_ns;
+		s = report_lane_topics(m, ix, (unsigned)i + 1, topic_ns, NULL, &length_ns, err);
+		if (s != BASE_OK)
+			break;
+		loop->speedup[lane] = length_ns > 0 ? out->elapsed_ns / length_ns : 1;
+		uint32_t next = report_largest_topic(topic_ns, ix, REPORT_NONE);
+		if (lane == REPORT_LOOP_LANES - 1 && next != REPORT_NONE)
+			loop->next = report_clean(
+				out->arena, model_state(m, ix->first_state[next])->name);
+	}
+	return s;
+}
+
+static enum base_status predict(struct report_loops *out, const struct report_run *run,
+	const struct net *n, const uint32_t *name, const struct report_index *ix,
+	struct base_err *err)
+{
+	enum { LOOPS_A_PASS = (GRAPH_LANES_MAX - 1) / REPORT_LOOP_LANES };
+	enum base_status s = BASE_OK;
+	for (size_t at = 0; s == BASE_OK && at < out->nr_loops; at += LOOPS_A_PASS) {
+		struct graph_scenario lane[GRAPH_LANES_MAX];
+		size_t nr = out->nr_loops - at < LOOPS_A_PASS ? out->nr_loops - at : LOOPS_A_PASS;
+		struct report_pass_options opts = {
+			.scenario = lane, .nr_scenarios = (unsigned)nr * REPORT_LOOP_LANES};
+		struct model *m = NULL;
+		for (unsigned i = 0; s == BASE_OK && i < opts.nr_scenarios; i++)
+			s = edits_of(n, &out->loop[at + i / REPORT_LOOP_LANES],
+				name[at + i / REPORT_LOOP_LANES], i % REPORT_LOOP_LANES, &lane[i],
+				err);
+		if (s == BASE_OK)
+			s = report_pass(run, "trying more units", &opts, &m, err);
+		if (s == BASE_OK)
+			s = read_lanes(out, m, ix, at, nr, err);
+		model_free(m);
+	}
+	return s;
+}
+
+/* ---- all of it --------------------------------------------------------------------------------
+ */
+
+enum base_status report_loops_build(const struct report_run *run, size_t nr_loops_max,
+	struct report_loops **ret, struct base_err *err)
+{
+	struct report_pass_options first = {.crossings = true};
+	struct report_loops *out = base_alloc(sizeof *out);
+	struct report_index ix = {0};
+	struct graph_lane_result lane = {0};
+	struct net n = {0};
+	uint32_t *name = NULL;
+	enum base_status s = BASE_OK;
+	if (!out)
+		return report_no_memory(err);
+	n.arena = out->arena = base_arena_new(0);
+	if (!out->arena)
+		s = report_no_memory(err);
+	if (s == BASE_OK)
+		s = report_pass(run, "looking for loops", &first, &n.m, err);
+	if (s == BASE_OK)
+		s = report_fill_trace(&out->trace, out->arena, run, n.m, err);
+	if (s == BASE_OK)
+		s = graph_lane(model_graph(n.m), 0, &lane, err);
+	if (s == BASE_OK && !lane.found)
+		s = report_no_path(err);
+	out->elapsed_ns = lane.length_ns;
+	if (s == BASE_OK)
+		s = gather(&n, err);
+	if (s == BASE_OK)
+		s = find_loops(out, &n, &name, err);
+	out->nr_found = out->nr_loops;
+	if (nr_loops_max && out->nr_loops > nr_loops_max)
+		out->nr_loops = nr_loops_max;
+	if (s == BASE_OK)
+		s = report_index_init(&ix, n.m, err);
+	if (s == BASE_OK)
+		s = predict(out, run, &n, name, &ix, err);
+	report_index_fini(&ix);
+	base_map_fini(&n.by_key);
+	base_strtab_free(n.names);
+	base_free(n.edge);
+	model_free(n.m);
+	if (s != BASE_OK)
+		report_loops_free(out);
+	else
+		*ret = out;
+	return s;
+}
+
+struct report_loops *report_loops_free(struct report_loops *l)
+{
+	if (l)
+		base_arena_free(l->arena);
+	base_free(l);
+	return NULL;
+}
+
+/* ---- text -------------------------------------------------------------------------------------
+ */
+
+static const char *arrow(const struct report_style *st)
+{
+	return st->utf8 ? "\xe2\x86\x92" : "->";
+}
+
+static void what_returns(struct base_str *out, const struct report_loop *l)
+{
+	if (l->space && l->capacity)
+		base_str_addf(out, "room in %s (at most %llu units)", l->queue,
+			(unsigned long long)l->capacity);
+	else if (l->space)
+		base_str_addf(out, "room in %s (its size is not known)", l->queue);
+	else
+		base_str_addf(out, "%s", l->queue);
+}
+
+static void loop_lines(struct base_str *out, const struct report_style *st, size_t number,
+	const struct report_loop *l, double elapsed_ns)
+{
+	base_str_addf(out, "%zu. ", number);
+	report_color_begin(out, st, REPORT_BOLD);
+	what_returns(out, l);
+	report_color_end(out, st);
+	base_str_add(out, ": ");
+	base_str_add_count(out, l->nr_rounds);
+	base_str_addf(out, " round%s, one every ", l->nr_rounds == 1 ? "" : "s");
+	report_ns(out, elapsed_ns / (double)l->nr_rounds);
+	base_str_add(out, " of the path\n   ");
+	for (size_t i = 0; i < l->nr_stations; i++) {
+		const struct report_station *at = &l->station[i];
+		base_str_addf(out, " %s %s", at->actor, arrow(st));
+		if (*at->queue)
+			base_str_addf(out, " [%s%s]", at->space ? "room in " : "", at->queue);
+		base_str_addf(out, " %s", arrow(st));
+	}
+	base_str_addf(out, " %s\n    with", l->station[0].actor);
+	for (unsigned k = 0; l->resizable && k < REPORT_LOOP_LANES - 1; k++)
+		base_str_addf(
+			out, "  +%u: %.2f%s", report_loop_more[k], l->speedup[k], report_times(st));
+	base_str_addf(
+		out, "  without end: %.2f%s", l->speedup[REPORT_LOOP_LANES - 1], report_times(st));
+	if (l->next && *l->next)
+		base_str_addf(out, "; then the longest is %s", l->next);
+	base_str_add(out, "\n");
+}
+
+void report_loops_text(
+	struct base_str *out, const struct report_loops *l, const struct report_style *style)
+{
+	if (!l->nr_loops) {
+		base_str_add(out, "The critical path of ");
+		report_ns(out, l->elapsed_ns);
+		base_str_add(out,
+			" goes round no loop of a finite resource: no bounded queue, lock or "
+			"credit holds it back (observed).\n");
+		report_trace_text_caveats(out, &l->trace, style);
+		return;
+	}
+	const struct report_loop *best = &l->loop[0];
+	for (size_t i = 1; i < l->nr_loops; i++)
+		if (l->loop[i].speedup[REPORT_LOOP_LANES - 1] >
+			best->speedup[REPORT_LOOP_LANES - 1])
+			best = &l->loop[i];
+	base_str_add(out, "The path goes round ");
+	base_str_addf(out, "%zu loop%s of finite resources; the one that holds it back most is ",
+		l->nr_found, l->nr_found == 1 ? "" : "s");
+	what_returns(out, best);
+	base_str_addf(out, ": without end of it %.2f%s (predicted, method: path).\n\n",
+		best->speedup[REPORT_LOOP_LANES - 1], report_times(style));
+	for (size_t i = 0; i < l->nr_loops; i++)
+		loop_lines(out, style, i + 1, &l->loop[i], l->elapsed_ns);
+	if (l->nr_found > l->nr_loops)
+		base_str_addf(
+			out, "and %zu with fewer rounds (see --all)\n", l->nr_found - l->nr_loops);
+	report_trace_text_caveats(out, &l->trace, style);
+}
+
+/* ---- JSON -------------------------------------------------------------------------------------
+ */
+
+static json_t *loop_json(const struct report_loop *l)
+{
+	json_t *stations = json_array(), *more = json_array();
+	for (size_t i = 0; i < l->nr_stations; i++)
+		json_array_append_new(stations,
+			json_pack("{s:s, s:s, s:b}", "actor", l->station[i].actor, "queue",
+				l->station[i].queue, "space", l->station[i].space));
+	for (unsigned k = 0; l->resizable && k < REPORT_LOOP_LANES - 1; k++)
+		json_array_append_new(
+			more, json_pack("{s:i, s:o}", "units", report_loop_more[k],
+				      "predicted_speedup", report_json_share(l->speedup[k])));
+	return json_pack("{s:s, s:b, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:s}", "queue", l->queue,
+		"space", l->space, "tokens", l->tokens, "capacity", report_json_u64(l->capacity),
+		"rounds", report_json_u64(l->nr_rounds), "latency_ns",
+		report_json_ns(l->latency_ns), "stations", stations, "more", more,
+		"predicted_speedup_unbounded", report_json_share(l->speedup[REPORT_LOOP_LANES - 1]),
+		"next_bottleneck", l->next ? l->next : "");
+}
+
+json_t *report_loops_json(const struct report_loops *l)
+{
+	json_t *loops = json_array();
+	for (size_t i = 0; i < l->nr_loops; i++)
+		json_array_append_new(loops, loop_json(&l->loop[i]));
+	json_t *result = json_pack("{s:o, s:o, s:o}", "elapsed_ns", report_json_ns(l->elapsed_ns),
+		"found", report_json_u64(l->nr_found), "loops", loops);
+	return report_envelope("longpole/loops/1", &l->trace, result);
+}
