@@ -136,11 +136,17 @@ void report_opportunities_text(
 /* ---- whatif ------------------------------------------------------------------------------------
  */
 
-enum report_edit_verb { REPORT_EDIT_scale, REPORT_EDIT_ignore_queue, REPORT_EDIT_unbound_queue };
+enum report_edit_verb {
+	REPORT_EDIT_scale,
+	REPORT_EDIT_ignore_queue,
+	REPORT_EDIT_unbound_queue,
+	REPORT_EDIT_resize_queue
+};
 struct report_edit {
 	enum report_edit_verb verb;
 	const char *text, *pattern; /* the edit as given; what it applies to */
 	double factor;
+	uint64_t units;
 };
 struct report_scenario {
 	struct report_edit *edit;

@@ -6,6 +6,7 @@
  *	remove STATE            as scale STATE=-100%
  *	ignore-queue QUEUE      nobody waits on it
  *	unbound-queue QUEUE     it is never full
+ *	resize-queue QUEUE=+N   N units more: of its capacity, or tokens
  *
  * STATE and QUEUE are patterns: a substring, or a glob when there is one of * ? [ in it.
  */
@@ -20,13 +21,15 @@
 static const struct {
 	const char *word;
 	enum report_edit_verb verb;
-	bool with_amount;
+	enum { NO_AMOUNT, A_FACTOR, A_NUMBER } amount;
 } verb_table[] = {
-	{"scale", REPORT_EDIT_scale, true},
-	{"remove", REPORT_EDIT_scale, false},
-	{"ignore-queue", REPORT_EDIT_ignore_queue, false},
-	{"unbound-queue", REPORT_EDIT_unbound_queue, false},
+	{"scale", REPORT_EDIT_scale, A_FACTOR},
+	{"remove", REPORT_EDIT_scale, NO_AMOUNT},
+	{"ignore-queue", REPORT_EDIT_ignore_queue, NO_AMOUNT},
+	{"unbound-queue", REPORT_EDIT_unbound_queue, NO_AMOUNT},
+	{"resize-queue", REPORT_EDIT_resize_queue, A_NUMBER},
 };
+#define VERBS_TEXT "scale, remove, ignore-queue, unbound-queue, resize-queue"
 
 static int find_verb(const char *word)
 {
@@ -65,6 +68,23 @@ static bool parse_amount(const char *text, double *ret_factor)
 	return true;
 }
 
+/* "+3" -> 3 */
+static bool parse_number(const char *text, uint64_t *ret)
+{
+	char *end;
+	if (text[0] != '+' || text[1] < '0' || text[1] > '9')
+		return false;
+	errno = 0;
+	*ret = strtoull(text + 1, &end, 10);
+	return !errno && !*end && *ret;
+}
+
+static bool parse(size_t verb, const char *text, struct report_edit *e)
+{
+	return verb_table[verb].amount == A_FACTOR ? parse_amount(text, &e->factor)
+						   : parse_number(text, &e->units);
+}
+
 static enum base_status start_scenario(struct report_scenarios *s, struct base_err *err)
 {
 	if (!s->arena && !(s->arena = base_arena_new(0)))
@@ -85,12 +105,13 @@ static enum base_status add_edit(struct report_scenarios *s, size_t verb, const 
 {
 	struct report_scenario *sc = &s->scenario[s->nr - 1];
 	struct report_edit e = {.verb = verb_table[verb].verb};
-	const char *equals = verb_table[verb].with_amount ? strrchr(argument, '=') : NULL;
-	if (verb_table[verb].with_amount && (!equals || !parse_amount(equals + 1, &e.factor)))
+	const char *equals = verb_table[verb].amount ? strrchr(argument, '=') : NULL;
+	if (verb_table[verb].amount && (!equals || !parse(verb, equals + 1, &e)))
 		return base_fail(err, BASE_ERR_USAGE,
-			"%s'%s %s': the amount is missing or wrong; write %s 'STATE'=-50%% (or "
-			"+20%%, x0.5)",
-			place, verb_table[verb].word, argument, verb_table[verb].word);
+			"%s'%s %s': the amount is missing or wrong; write %s %s", place,
+			verb_table[verb].word, argument, verb_table[verb].word,
+			verb_table[verb].amount == A_FACTOR ? "'STATE'=-50% (or +20%, x0.5)"
+							    : "'QUEUE'=+1");
 	size_t length = equals ? (size_t)(equals - argument) : strlen(argument);
 	if (!length)
 		return base_fail(err, BASE_ERR_USAGE, "%s'%s': the pattern is empty", place,
@@ -121,9 +142,7 @@ enum base_status report_scenarios_words(
 		int verb = find_verb(word[i]);
 		if (verb < 0)
 			return base_fail(err, BASE_ERR_USAGE,
-				"'%s' is no edit; edits are scale, remove, ignore-queue, "
-				"unbound-queue",
-				word[i]);
+				"'%s' is no edit; edits are " VERBS_TEXT, word[i]);
 		if (i + 1 == nr || !strcmp(word[i + 1], "--"))
 			return base_fail(
 				err, BASE_ERR_USAGE, "'%s' needs what it applies to", word[i]);
@@ -173,8 +192,7 @@ static enum base_status add_line(struct report_scenarios *s, const char *line, b
 		*open = *open &&
 			strspn(line, " \t\r") != strlen(line); /* a comment does not separate */
 	else if (verb < 0)
-		st = base_fail(err, BASE_ERR_USAGE,
-			"%s'%s' is no edit; edits are scale, remove, ignore-queue, unbound-queue",
+		st = base_fail(err, BASE_ERR_USAGE, "%s'%s' is no edit; edits are " VERBS_TEXT,
 			place, verb_word);
 	else if (!argument || extra)
 		st = base_fail(err, BASE_ERR_USAGE,

@@ -120,22 +120,39 @@ static enum base_status apply_to_states(struct resolver *w, const struct report_
 	return s;
 }
 
+static enum graph_edit_kind queue_edit_kind(enum report_edit_verb verb)
+{
+	return verb == REPORT_EDIT_ignore_queue   ? GRAPH_EDIT_IGNORE_QUEUE
+	       : verb == REPORT_EDIT_resize_queue ? GRAPH_EDIT_RESIZE_QUEUE
+						  : GRAPH_EDIT_UNBOUND_QUEUE;
+}
+
 static enum base_status apply_to_queues(struct resolver *w, const struct report_edit *e,
 	struct report_match *match, struct graph_edit *edit, size_t *nr_edits, struct base_err *err)
 {
+	const char *endless = NULL; /* one whose size is not known */
 	for (uint32_t q = 0; q < w->nr_queues; q++) {
-		const char *name = model_queue(w->m, q)->name;
-		if (!report_pattern_matches(e->pattern, name))
+		const struct model_queue *mq = model_queue(w->m, q);
+		if (!report_pattern_matches(e->pattern, mq->name))
 			continue;
+		if (e->verb == REPORT_EDIT_resize_queue && !mq->capacity && !mq->tokens) {
+			endless = mq->name;
+			continue;
+		}
 		if (!match->nr_queues++)
-			match->example = report_clean(w->arena, name);
+			match->example = report_clean(w->arena, mq->name);
 		edit[(*nr_edits)++] = (struct graph_edit){
-			.kind = e->verb == REPORT_EDIT_ignore_queue ? GRAPH_EDIT_IGNORE_QUEUE
-								    : GRAPH_EDIT_UNBOUND_QUEUE,
+			.kind = queue_edit_kind(e->verb),
 			.id = q,
 			.factor = 1,
+			.units = e->units,
 		};
 	}
+	if (!match->nr_queues && endless)
+		return base_fail(err, BASE_ERR_NOTFOUND,
+			"%s: the trace does not say how much %s holds; unbound-queue tries it "
+			"without a limit",
+			e->text, endless);
 	if (!match->nr_queues)
 		return base_fail(err, BASE_ERR_NOTFOUND,
 			"%s: no queue of this trace matches; 'longpole queues' lists them",
