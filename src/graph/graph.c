@@ -130,6 +130,7 @@ enum base_status graph_new(
 	if (g->max_queued < 2)
 		g->max_queued = 2;
 	g->keep_path = o.keep_path;
+	g->listener = o.listener;
 	g->runner_up = o.runner_up;
 	g->nr_lanes = 1 + o.nr_scenarios;
 	g->nr_tracks = g->nr_lanes + (o.runner_up ? 1 : 0);
@@ -198,6 +199,7 @@ struct graph *graph_free(struct graph *g)
 	base_free(g->edit_lane);
 	base_free(g->path);
 	base_free(g->totals);
+	base_free(g->told);
 	base_free(g);
 	return NULL;
 }

@@ -128,6 +128,7 @@ struct actor {
 	uint32_t wait_queue;
 	uint8_t wait; /* enum wait */
 	bool started;
+	uint32_t mark;                 /* the listener's, of its last moment */
 	uint32_t dep_index, dep_epoch; /* graph_take: this actor's dependence of `stamp` */
 	uint64_t stamp;
 	struct slot_page **page;
@@ -139,7 +140,7 @@ struct item { /* units in a queue, or free space in one */
 	uint32_t node;
 	uint32_t actor; /* NONE: produced by nobody */
 	uint32_t epoch;
-	uint32_t tag;
+	uint32_t tag, mark;
 	uint64_t key;
 	double length[]; /* the producer's path, every lane */
 };
@@ -171,6 +172,7 @@ struct dep {
 	uint32_t link_row;
 	uint32_t node, queue;
 	uint32_t order;
+	uint32_t from_actor, mark; /* for the listener */
 	bool space, optional, link;
 };
 
@@ -261,6 +263,10 @@ struct graph {
 	size_t bound_step_capacity, next_bound_step_capacity;
 	uint64_t nr_collections;
 
+	const struct graph_listener *listener;
+	struct graph_dependence *told; /* scratch for it */
+	size_t told_capacity;
+
 	/* options and results */
 	struct graph_edit *edit;
 	uint32_t *edit_lane;
@@ -308,6 +314,11 @@ enum base_status graph_link_dep(struct graph *g, const struct actor *from, uint6
  * now. */
 enum base_status graph_put_aside(struct graph *g, const struct put *put, uint64_t t,
 	struct actor *a, struct base_err *err) BASE_MUST_CHECK;
+
+/* listen.c: tells the listener of a moment, before it is closed. `pathless`: until now. */
+enum base_status graph_tell(struct graph *g, struct actor *a, const struct graph_verb *v,
+	uint64_t t, bool pathless, const struct dep *dep, size_t nr_deps,
+	struct base_err *err) BASE_MUST_CHECK;
 
 /* verbs.c: closes the moment that GRAPH_MORE left open. */
 enum base_status graph_flush(struct graph *g, struct base_err *err) BASE_MUST_CHECK;

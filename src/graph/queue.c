@@ -42,6 +42,7 @@ static inline __attribute__((always_inline)) void fill_item(
 	it->actor = a ? a->id : NONE;
 	it->epoch = a ? a->epoch : 0;
 	it->tag = 0;
+	it->mark = a ? a->mark : 0;
 	it->key = 0;
 	if (!a)
 		return;
@@ -171,6 +172,8 @@ static enum base_status add_dep(struct graph *g, const struct take *take, const 
 		.length = moves ? NULL : it->length,
 		.node = it->node,
 		.queue = take->queue,
+		.from_actor = it->actor,
+		.mark = it->mark,
 		.space = take->space,
 		.optional = take->flags & GRAPH_OPTIONAL,
 	};

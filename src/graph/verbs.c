@@ -193,6 +193,8 @@ static enum base_status last_take(
 		.node = it->node,
 		.queue = v->queue,
 		.order = g->dep_order++,
+		.from_actor = it->actor,
+		.mark = it->mark,
 		.space = true,
 		.optional = v->flags & GRAPH_OPTIONAL,
 	};
@@ -287,6 +289,8 @@ static inline bool take_first(struct graph *g, const struct graph_verb *v, struc
 	dep->node = it->node;
 	dep->queue = v->queue;
 	dep->order = 0;
+	dep->from_actor = it->actor;
+	dep->mark = it->mark;
 	dep->space = dep->optional = dep->link = false;
 	return true;
 }
