@@ -216,7 +216,7 @@ struct graph_moment {
 	bool explained;      /* a dependence ended the wait: nothing was executed */
 	uint64_t latency_ns; /* then: from when the last of them was available */
 	const struct graph_dependence *dep;
-	size_t nr_deps;
+	size_t nr_deps, last; /* last: index of the one that became available last */
 };
 struct graph_listener {
 	void *ctx;

@@ -60,6 +60,7 @@ enum base_status graph_tell(struct graph *g, struct actor *a, const struct graph
 		return s;
 	latest = translate(g->told, dep, nr_deps);
 	tell_wait(&m, a, latest);
+	m.last = latest ? (size_t)(latest - dep) : 0;
 	m.explained = latest && (pathless || (m.waited && latest->available_ns > a->t_last));
 	m.latency_ns = m.explained ? t - latest->available_ns : 0;
 	m.dep = g->told;
