@@ -64,8 +64,7 @@ enum base_status compact_node(struct compact_tables *t, uint32_t actor, uint32_t
 		&c->nr_nodes, &c->node_capacity, sizeof *c->node, ret, &is_new, err);
 
 	if (is_new)
-		c->node[*ret] =
-			(struct graph_compact_node){.actor = actor, .from = from, .to = to};
+		c->node[*ret] = (struct graph_compact_node){.actor = actor, .from = from, .to = to};
 	return s;
 }
 
@@ -173,7 +172,8 @@ static enum base_status actor_of(struct graph_compact_recorder *r, uint32_t id,
 	return BASE_OK;
 }
 
-/* ---- the path laid over it --------------------------------------------------------------------- */
+/* ---- the path laid over it ---------------------------------------------------------------------
+ */
 
 static bool within_actor(const struct graph_path_edge *e)
 {
@@ -220,22 +220,30 @@ static bool place_cross(struct graph_compact_recorder *r, const struct graph_mom
 	return false;
 }
 
-/* Moments of an actor come in the order of its path's edges; several may have one time. */
+/*
+ * Moments of an actor come in the order of its path's edges; several may have one time. The path
+ * goes along an edge once at most, and enters a node over one dependence at most.
+ */
 static void place_path(struct graph_compact_recorder *r, const struct graph_moment *m,
 	uint32_t edge, uint32_t node)
 {
 	struct own_path *own;
+	bool owned = false, crossed = false;
 
 	if (m->actor >= r->nr_path_actors)
 		return;
 	for (own = &r->own_path[m->actor]; own->at < own->end; own->at++) {
 		const struct graph_path_edge *e = &r->path[r->order[own->at]];
-		bool placed;
+		bool placed, within = within_actor(e);
 
 		if (e->end_ns > m->end_ns)
 			return;
-		placed = within_actor(e) ? place_own(r, m, edge, e)
-					 : place_cross(r, m, edge, node, e);
+		if (within)
+			placed = !owned && place_own(r, m, edge, e);
+		else
+			placed = !crossed && place_cross(r, m, edge, node, e);
+		owned |= within && placed;
+		crossed |= !within && placed;
 		if (!placed && e->end_ns == m->end_ns)
 			return; /* a later moment of the same time, then */
 		if (!placed)
@@ -243,7 +251,8 @@ static void place_path(struct graph_compact_recorder *r, const struct graph_mome
 	}
 }
 
-/* ---- what the graph tells ---------------------------------------------------------------------- */
+/* ---- what the graph tells ----------------------------------------------------------------------
+ */
 
 static enum base_status add_crosses(struct graph_compact_recorder *r, const struct graph_moment *m,
 	uint32_t node, struct base_err *err)
@@ -252,8 +261,8 @@ static enum base_status add_crosses(struct graph_compact_recorder *r, const stru
 		const struct graph_dependence *d = &m->dep[i];
 		struct graph_compact_cross *x;
 		uint32_t id;
-		enum base_status s = compact_cross(
-			&r->t, d->mark, node, d->queue, d->space, &id, err);
+		enum base_status s =
+			compact_cross(&r->t, d->mark, node, d->queue, d->space, &id, err);
 
 		if (s)
 			return s;
@@ -324,8 +333,7 @@ static enum base_status on_moment(
 		return s;
 	r->t.c.node[node].passes++;
 	place_path(r, m, edge, node);
-	*a = (struct recorded_actor){
-		.node = node, .state = m->next_state, .last_ns = m->end_ns};
+	*a = (struct recorded_actor){.node = node, .state = m->next_state, .last_ns = m->end_ns};
 	*ret_mark = node;
 	return BASE_OK;
 }
@@ -370,7 +378,8 @@ static enum base_status on_verb(void *ctx, enum graph_verb_kind kind, const stru
 	return BASE_OK;
 }
 
-/* ---- life cycle -------------------------------------------------------------------------------- */
+/* ---- life cycle --------------------------------------------------------------------------------
+ */
 
 enum base_status graph_compact_new(const struct graph_compact_options *o,
 	struct graph_compact_recorder **ret, struct base_err *err)

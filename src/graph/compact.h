@@ -3,11 +3,11 @@
  * compact.h - the compact graph: who goes from which state to which, and who waits for whom, summed
  * over a whole run.
  *
- * Saidi 2009 (seed 000) section 5.9. A node is a transition (actor, state A -> state B), one however
- * often it occurred. An edge from A -> B to B -> C is the state B, so that several edges may carry
- * one state. A crossing joins the transition that made units (or space) available to the one that
- * used them; it carries latency, never execution. Memory grows with distinct transitions, edges and
- * crossings, not with time. Numbers only, as in graph.h; needs base only.
+ * Saidi 2009 (seed 000) section 5.9. A node is a transition (actor, state A -> state B), one
+ * however often it occurred. An edge from A -> B to B -> C is the state B, so that several edges
+ * may carry one state. A crossing joins the transition that made units (or space) available to the
+ * one that used them; it carries latency, never execution. Memory grows with distinct transitions,
+ * edges and crossings, not with time. Numbers only, as in graph.h; needs base only.
  *
  * Laws, with X the value of an actor's first or last node only:
  *   per node, passes in == passes out (X: one less)       edge.path_ns <= edge.time_ns
@@ -27,8 +27,8 @@ struct graph_compact_node {
 	uint64_t passes;          /* how often it was gone through */
 };
 struct graph_compact_edge {
-	uint32_t from, to; /* nodes; to NONE: it was in that state when the run ended */
-	uint32_t state;    /* NONE: several, merged */
+	uint32_t from, to;  /* nodes; to NONE: it was in that state when the run ended */
+	uint32_t state;     /* NONE: several, merged */
 	uint64_t nr_states; /* merged into it, 1 if none */
 	uint64_t passes;    /* times that it was gone along */
 	uint64_t visits;    /* of states: passes x nr_states */
@@ -48,7 +48,7 @@ struct graph_compact_use { /* what an actor did to a queue */
 	uint64_t nr_puts, put_units, nr_takes, taken_units;
 	uint64_t nr_waits_data, wait_data_ns, nr_waits_space, wait_space_ns;
 };
-struct graph_compact_loss { /* what is no longer to be seen one by one */
+struct graph_compact_loss {                        /* what is no longer to be seen one by one */
 	uint64_t nr_merged_nodes, nr_merged_edges; /* inside merged edges: sums are kept */
 	uint64_t nr_pruned_nodes, nr_pruned_edges, nr_pruned_crosses; /* gone, with: */
 	uint64_t visits, time_ns, path_ns, uses, latency_ns;
@@ -87,7 +87,8 @@ const struct graph_sink *graph_compact_sink(struct graph_compact_recorder *r);
 enum base_status graph_compact_finish(struct graph_compact_recorder *r, struct graph_compact *ret,
 	struct base_err *err) BASE_MUST_CHECK;
 
-/* ---- shaping: each makes a new graph of an old one --------------------------------------------- */
+/* ---- shaping: each makes a new graph of an old one ---------------------------------------------
+ */
 
 /* Ids become classes: actor_class[actor], ...; NULL leaves them. Equal nodes, edges, crossings and
  * uses are summed. */

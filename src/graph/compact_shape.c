@@ -13,7 +13,8 @@ static uint32_t class_of(const uint32_t *classes, uint32_t id)
 	return classes && id != NONE ? classes[id] : id;
 }
 
-/* ---- sums of equal rows ------------------------------------------------------------------------ */
+/* ---- sums of equal rows ------------------------------------------------------------------------
+ */
 
 static void sum_edge(struct graph_compact_edge *to, const struct graph_compact_edge *from)
 {
@@ -46,7 +47,8 @@ static void sum_use(struct graph_compact_use *to, const struct graph_compact_use
 	to->wait_space_ns += from->wait_space_ns;
 }
 
-/* ---- folding ----------------------------------------------------------------------------------- */
+/* ---- folding -----------------------------------------------------------------------------------
+ */
 
 static enum base_status fold_nodes(const struct graph_compact *c,
 	const struct graph_compact_classes *k, struct compact_tables *t, uint32_t *new_node,
@@ -95,8 +97,8 @@ static enum base_status fold_rest(const struct graph_compact *c,
 	for (size_t i = 0; i < c->nr_uses && !s; i++) {
 		const struct graph_compact_use *u = &c->use[i];
 
-		s = compact_use(t, class_of(k->actor, u->actor), class_of(k->queue, u->queue), &id,
-			err);
+		s = compact_use(
+			t, class_of(k->actor, u->actor), class_of(k->queue, u->queue), &id, err);
 		if (!s)
 			sum_use(&t->c.use[id], u);
 	}
@@ -124,8 +126,8 @@ enum base_status graph_compact_fold(const struct graph_compact *c,
 {
 	struct compact_tables t = {.limit = SIZE_MAX};
 	uint32_t *new_node = base_alloc((c->nr_nodes + 1) * sizeof *new_node);
-	enum base_status s = new_node ? fold_nodes(c, classes, &t, new_node, err)
-				      : compact_no_memory(err);
+	enum base_status s =
+		new_node ? fold_nodes(c, classes, &t, new_node, err) : compact_no_memory(err);
 
 	if (!s)
 		s = fold_rest(c, classes, &t, new_node, err);
@@ -133,7 +135,8 @@ enum base_status graph_compact_fold(const struct graph_compact *c,
 	return take_tables(&t, c, s, ret);
 }
 
-/* ---- selecting --------------------------------------------------------------------------------- */
+/* ---- selecting ---------------------------------------------------------------------------------
+ */
 
 /* A node of another actor becomes its actor's stub: NONE -> NONE is no transition. */
 static enum base_status stub_of(const struct graph_compact *c, const bool *keep, uint32_t node,
@@ -141,8 +144,8 @@ static enum base_status stub_of(const struct graph_compact *c, const bool *keep,
 {
 	const struct graph_compact_node *n = &c->node[node];
 	bool kept = keep[n->actor];
-	enum base_status s = compact_node(
-		t, n->actor, kept ? n->from : NONE, kept ? n->to : NONE, ret, err);
+	enum base_status s =
+		compact_node(t, n->actor, kept ? n->from : NONE, kept ? n->to : NONE, ret, err);
 
 	if (!s)
 		t->c.node[*ret].stub = !kept;
@@ -224,7 +227,8 @@ enum base_status graph_compact_select(const struct graph_compact *c, const bool 
 	return take_tables(&t, c, s, ret);
 }
 
-/* ---- taking rows out --------------------------------------------------------------------------- */
+/* ---- taking rows out ---------------------------------------------------------------------------
+ */
 
 struct doomed {
 	bool *node, *edge, *cross;
@@ -289,9 +293,10 @@ static enum base_status remove_doomed(
 	return BASE_OK;
 }
 
-/* ---- straight runs ----------------------------------------------------------------------------- */
+/* ---- straight runs -----------------------------------------------------------------------------
+ */
 
-struct ways { /* of a node */
+struct ways {             /* of a node */
 	uint32_t in, out; /* the last edge of each kind */
 	uint32_t nr_in, nr_out;
 	bool crossed, straight;
@@ -364,7 +369,8 @@ enum base_status graph_compact_merge(struct graph_compact *c, struct base_err *e
 	return s;
 }
 
-/* ---- pruning ----------------------------------------------------------------------------------- */
+/* ---- pruning -----------------------------------------------------------------------------------
+ */
 
 struct weighed {
 	double path, passes; /* shares of the largest */

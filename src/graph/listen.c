@@ -53,8 +53,8 @@ enum base_status graph_tell(struct graph *g, struct actor *a, const struct graph
 		.nr_deps = nr_deps,
 	};
 	const struct dep *latest;
-	enum base_status s = graph_mem_need(
-		g, &g->told, &g->told_capacity, nr_deps, sizeof *g->told, err);
+	enum base_status s =
+		graph_mem_need(g, &g->told, &g->told_capacity, nr_deps, sizeof *g->told, err);
 
 	if (s)
 		return s;
