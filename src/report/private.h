@@ -22,6 +22,8 @@ struct report_pass_options {
 	const struct graph_scenario *scenario;
 	unsigned nr_scenarios;
 	bool keep_path, runner_up;
+	const struct graph_sink *sink;
+	const struct graph_listener *listener;
 };
 /* One run of the model over the whole trace. */
 enum base_status report_pass(const struct report_run *run, const char *what,
