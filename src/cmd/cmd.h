@@ -152,6 +152,11 @@ void cmd_close(struct cmd *c, struct report_run *run);
 /* Reads a file of at most limit bytes; NULL: a message was printed. base_free() it. */
 char *cmd_read_file(struct cmd *c, const char *path, size_t limit_bytes);
 
+/* A picture of a graph in the DOT language, by graphviz's dot; format as dot names it. Added to
+ * ret. */
+enum base_status cmd_layout(const struct base_str *dot, const char *format, struct base_str *ret,
+	struct base_err *err) BASE_MUST_CHECK;
+
 /* What `report` prints for a trace; also the second half of `longpole PROG`. */
 int cmd_report_trace(struct cmd *c, const char *path, bool full, bool json);
 extern const struct cmd_spec cmd_default_spec;

@@ -135,6 +135,7 @@ enum base_status graph_new(
 		g->max_queued = 2;
 	g->keep_path = o.keep_path;
 	g->crossings = o.crossings;
+	g->listener = o.listener;
 	g->runner_up = o.runner_up;
 	g->nr_lanes = 1 + o.nr_scenarios;
 	g->nr_tracks = g->nr_lanes + (o.runner_up ? 1 : 0);
@@ -214,6 +215,7 @@ struct graph *graph_free(struct graph *g)
 	base_free(g->path);
 	base_free(g->totals);
 	base_map_fini(&g->crossing_slots);
+	base_free(g->told);
 	base_free(g);
 	return NULL;
 }

@@ -69,6 +69,8 @@ struct graph_options {
 	size_t max_memory_bytes; /* 0: 2 GiB; beyond it ERR_LIMIT */
 	/* Items a queue may hold before the oldest are forgotten; 0: 1 << 20. */
 	uint32_t max_queued;
+	/* Hears every moment as the graph resolved it; may be NULL. Must outlive the graph. */
+	const struct graph_listener *listener;
 };
 
 struct graph;
@@ -195,6 +197,33 @@ struct graph_sink {
 		struct base_err *err);
 	enum base_status (*verb)(void *ctx, enum graph_verb_kind kind, const struct graph_verb *v,
 		uint32_t from_actor, struct base_err *err);
+};
+
+/*
+ * A moment is what the sink's verbs come to: one edge of one actor that closes, with the dependences
+ * that counted. A listener may mark it; the mark stays with what the actor puts from then on, and
+ * comes back with the dependences of whoever takes it.
+ */
+struct graph_dependence {
+	uint64_t available_ns;
+	uint32_t from_actor, mark; /* who made the units available, at which moment */
+	uint32_t queue;            /* UINT32_MAX: a link */
+	bool space;                /* room in it, not units */
+};
+struct graph_moment {
+	uint64_t begin_ns, end_ns;
+	uint32_t actor, state, next_state; /* state UINT32_MAX: the actor's first moment */
+	bool waited, waited_for_space;
+	uint32_t wait_queue; /* UINT32_MAX: none, or not known */
+	bool explained;      /* a dependence ended the wait: nothing was executed */
+	uint64_t latency_ns; /* then: from when the last of them was available */
+	const struct graph_dependence *dep;
+	size_t nr_deps, last; /* last: index of the one that became available last */
+};
+struct graph_listener {
+	void *ctx;
+	enum base_status (*moment)(void *ctx, const struct graph_moment *m, uint32_t *ret_mark,
+		struct base_err *err);
 };
 
 /* ---- results -------------------------------------------------------------------------------- */

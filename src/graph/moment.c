@@ -119,6 +119,7 @@ enum base_status graph_link_dep(
 		.queue = NONE,
 		.actor = from->id,
 		.order = g->dep_order++,
+		.mark = from->mark,
 		.link = true,
 	};
 	g->nr_deps++;
@@ -436,21 +437,24 @@ static void start_path(struct graph *g, struct actor *a, uint64_t t)
 }
 
 /* An actor's edges begin here; what it waited for until now, nobody saw. */
-static enum base_status first_moment(struct graph *g, struct actor *a, uint64_t t, uint32_t state,
-	uint32_t flags, struct dep *dep, size_t nr_deps, struct base_err *err)
+static enum base_status first_moment(struct graph *g, struct actor *a, uint64_t t,
+	const struct graph_verb *v, struct dep *dep, size_t nr_deps, struct base_err *err)
 {
+	uint32_t state = v->state;
 	enum base_status s = actor_slot(g, a, state, &a->slot, err);
 
+	nr_deps = v->flags & GRAPH_START ? 0 : drop_optional(dep, nr_deps);
+	if (!s && g->listener)
+		s = graph_tell(g, a, v, t, true, dep, nr_deps, err);
 	if (s)
 		return s;
 	a->started = true;
 	a->t_last = t;
 	a->state = state;
-	if (flags & GRAPH_START) {
+	if (v->flags & GRAPH_START) {
 		start_path(g, a, t);
 		return BASE_OK;
 	}
-	nr_deps = drop_optional(dep, nr_deps);
 	return nr_deps ? merge_all(g, a, t, true, dep, nr_deps, err) : BASE_OK;
 }
 
@@ -474,10 +478,15 @@ enum base_status graph_close(struct graph *g, const struct graph_verb *v, uint64
 	if (BASE_UNLIKELY(g->next + nr_deps + 1 > g->node_capacity))
 		s = graph_reserve_nodes(g, nr_deps + 1, err);
 	if (BASE_UNLIKELY(s || !a->started))
-		return s ? s : first_moment(g, a, t, v->state, v->flags, dep, nr_deps, err);
+		return s ? s : first_moment(g, a, t, v, dep, nr_deps, err);
 	count_totals(g, a, t - a->t_last);
 	if (BASE_UNLIKELY(nr_deps > 1))
 		nr_deps = drop_optional(dep, nr_deps);
+	if (BASE_UNLIKELY(g->listener != NULL)) {
+		s = graph_tell(g, a, v, t, length[0] == NO_PATH, dep, nr_deps, err);
+		if (s)
+			return s;
+	}
 	if (nr_deps == 1 && g->stride == 1 && !dep->link) {
 		s = merge_single(g, a, t, dep, length, err);
 	} else if (nr_deps) {

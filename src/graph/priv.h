@@ -128,6 +128,7 @@ struct actor {
 	uint32_t wait_queue;
 	uint8_t wait; /* enum wait */
 	bool started;
+	uint32_t mark;                 /* the listener's, of its last moment */
 	uint32_t dep_index, dep_epoch; /* graph_take: this actor's dependence of `stamp` */
 	uint64_t stamp;
 	struct slot_page **page;
@@ -139,7 +140,7 @@ struct item { /* units in a queue, or free space in one */
 	uint32_t node;
 	uint32_t actor; /* NONE: produced by nobody */
 	uint32_t epoch;
-	uint32_t tag;
+	uint32_t tag, mark;
 	uint64_t key;
 	double length[]; /* the producer's path, every lane */
 };
@@ -189,6 +190,7 @@ struct dep {
 	uint32_t node, queue, actor;
 	uint32_t order;
 	uint32_t drop; /* lanes in which another unit is taken */
+	uint32_t mark; /* for the listener */
 	bool space, optional, link;
 };
 
@@ -292,6 +294,10 @@ struct graph {
 	uint64_t nr_collections;
 	struct base_map crossing_slots; /* (to, from; queue, space, state) -> slot */
 
+	const struct graph_listener *listener;
+	struct graph_dependence *told; /* scratch for it */
+	size_t told_capacity;
+
 	/* options and results */
 	struct graph_edit *edit;
 	uint32_t *edit_lane;
@@ -343,6 +349,11 @@ enum base_status graph_link_dep(struct graph *g, const struct actor *from, uint6
  * now. */
 enum base_status graph_put_aside(struct graph *g, const struct put *put, uint64_t t,
 	struct actor *a, struct base_err *err) BASE_MUST_CHECK;
+
+/* listen.c: tells the listener of a moment, before it is closed. `pathless`: until now. */
+enum base_status graph_tell(struct graph *g, struct actor *a, const struct graph_verb *v,
+	uint64_t t, bool pathless, const struct dep *dep, size_t nr_deps,
+	struct base_err *err) BASE_MUST_CHECK;
 
 /* verbs.c: closes the moment that GRAPH_MORE left open. */
 enum base_status graph_flush(struct graph *g, struct base_err *err) BASE_MUST_CHECK;

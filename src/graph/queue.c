@@ -44,6 +44,7 @@ static inline __attribute__((always_inline)) void fill_item(
 	it->actor = a ? a->id : NONE;
 	it->epoch = a ? a->epoch : 0;
 	it->tag = 0;
+	it->mark = a ? a->mark : 0;
 	it->key = 0;
 	if (!a)
 		return;
@@ -183,6 +184,7 @@ static enum base_status add_dep(struct graph *g, const struct take *take, const 
 		.queue = take->queue,
 		.actor = it->actor,
 		.drop = past_of(g, take) ? past_of(g, take)->lanes : 0,
+		.mark = it->mark,
 		.space = take->space,
 		.optional = take->flags & GRAPH_OPTIONAL,
 	};

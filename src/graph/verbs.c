@@ -194,6 +194,7 @@ static enum base_status last_take(
 		.queue = v->queue,
 		.actor = it->actor,
 		.order = g->dep_order++,
+		.mark = it->mark,
 		.space = true,
 		.optional = v->flags & GRAPH_OPTIONAL,
 	};
@@ -291,6 +292,7 @@ static inline bool take_first(struct graph *g, const struct graph_verb *v, struc
 	dep->actor = it->actor;
 	dep->drop = 0;
 	dep->order = 0;
+	dep->mark = it->mark;
 	dep->space = dep->optional = dep->link = false;
 	return true;
 }

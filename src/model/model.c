@@ -567,6 +567,7 @@ enum base_status model_run(struct trace_reader *r, const struct model_options *o
 		.runner_up = opts->runner_up,
 		.crossings = opts->crossings,
 		.max_memory_bytes = opts->max_memory_bytes,
+		.listener = opts->listener,
 	};
 	enum base_status s = graph_new(&g, &m->graph, m->err);
 	if (s == BASE_OK)

@@ -97,6 +97,7 @@ struct model_options {
 	/* Hears every declaration and verb that the graph gets, after the graph; may be NULL. Must
 	 * outlive the run. */
 	const struct graph_sink *sink;
+	const struct graph_listener *listener; /* hears the moments; the same */
 };
 
 struct model;

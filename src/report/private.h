@@ -24,6 +24,8 @@ struct report_pass_options {
 	bool keep_path, runner_up;
 	bool crossings;
 	bool connections; /* end n of the graph is connection n's */
+	const struct graph_sink *sink;
+	const struct graph_listener *listener;
 };
 /* One run of the model over the whole trace. */
 enum base_status report_pass(const struct report_run *run, const char *what,
