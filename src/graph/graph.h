@@ -67,6 +67,7 @@ struct graph_options {
 	size_t max_memory_bytes; /* 0: 2 GiB; beyond it ERR_LIMIT */
 	/* Items a queue may hold before the oldest are forgotten; 0: 1 << 20. */
 	uint32_t max_queued;
+	struct graph_watch *watch; /* histograms (histogram.h); borrowed; NULL: none */
 };
 
 struct graph;

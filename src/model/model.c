@@ -492,6 +492,7 @@ enum base_status model_run(struct trace_reader *r, const struct model_options *o
 		.keep_path = opts->keep_path,
 		.runner_up = opts->runner_up,
 		.max_memory_bytes = opts->max_memory_bytes,
+		.watch = opts->watch,
 	};
 	enum base_status s = graph_new(&g, &m->graph, m->err);
 	if (s == BASE_OK)

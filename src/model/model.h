@@ -79,6 +79,7 @@ struct model_options {
 	/* Hears every declaration and verb that the graph gets, after the graph; may be NULL. Must
 	 * outlive the run. */
 	const struct graph_sink *sink;
+	struct graph_watch *watch; /* histograms of chosen queues (graph/histogram.h); may be NULL */
 };
 
 struct model;

@@ -99,8 +99,8 @@ static enum base_status fill(
 	return BASE_OK;
 }
 
-enum base_status report_queues_build(const struct report_run *run, const char *pattern,
-	struct report_queues **ret, struct base_err *err)
+enum base_status report_queues_model(const struct report_run *run, const char *pattern,
+	struct report_queues **ret, struct model **ret_model, struct base_err *err)
 {
 	struct report_pass_options plain = {0};
 	struct model *m = NULL;
@@ -117,11 +117,22 @@ enum base_status report_queues_build(const struct report_run *run, const char *p
 		s = report_fill_trace(&q->trace, q->arena, run, m, err);
 	if (s == BASE_OK)
 		s = fill(q, m, pattern, err);
-	model_free(m);
-	if (s != BASE_OK)
+	if (s != BASE_OK) {
+		model_free(m);
 		report_queues_free(q);
-	else
-		*ret = q;
+		return s;
+	}
+	*ret = q;
+	*ret_model = m;
+	return s;
+}
+
+enum base_status report_queues_build(const struct report_run *run, const char *pattern,
+	struct report_queues **ret, struct base_err *err)
+{
+	struct model *m = NULL;
+	enum base_status s = report_queues_model(run, pattern, ret, &m, err);
+	model_free(m);
 	return s;
 }
 

@@ -9,6 +9,7 @@
 #ifndef LONGPOLE_REPORT_H
 #define LONGPOLE_REPORT_H
 
+#include "graph/histogram.h"
 #include "model/model.h"
 
 #include <jansson.h>
@@ -236,6 +237,23 @@ struct report_queues *report_queues_free(struct report_queues *q);
 void report_queues_text(struct base_str *out, const struct report_queues *q, size_t limit,
 	const struct report_style *style);
 json_t *report_queues_json(const struct report_queues *q);
+
+/* ---- queues --histogram --------------------------------------------------------------------------
+ */
+
+struct report_histograms {
+	struct report_queues *queues; /* the first nr_rows of them have pages */
+	size_t nr_rows;
+	struct graph_watch *watch; /* its rows are those of `queues` */
+	uint64_t start_ns, end_ns;
+};
+/* limit 0: all that match the pattern (NULL: all). */
+enum base_status report_histograms_build(const struct report_run *run, const char *pattern,
+	size_t limit, struct report_histograms **ret, struct base_err *err) BASE_MUST_CHECK;
+struct report_histograms *report_histograms_free(struct report_histograms *h);
+void report_histograms_text(
+	struct base_str *out, const struct report_histograms *h, const struct report_style *style);
+json_t *report_histograms_json(const struct report_histograms *h);
 
 /* ---- shared with cmd ---------------------------------------------------------------------------
  */
