@@ -506,7 +506,9 @@ enum base_status model_run(struct trace_reader *r, const struct model_options *o
 		s = graph_finish(m->graph, default_end(m), m->err);
 	if (s == BASE_OK) {
 		finish_threads(m);
-		s = model_make_names(m);
+		model_check_all(m);
+		model_sort_processor_waits(m);
+		s = m->status == BASE_OK ? model_make_names(m) : m->status;
 	}
 	if (s != BASE_OK) {
 		model_free(m);
@@ -542,13 +544,16 @@ struct model *model_free(struct model *m)
 	for (uint32_t i = 0; m->object && i < m->nr_objects; i++)
 		base_free(m->object[i].signals);
 	void *owned[] = {m->thread, m->standing, m->object, m->connection, m->processor, m->role,
-		m->class_, m->state, m->actor, m->queue, m->site_text, m->pool};
+		m->class_, m->state, m->actor, m->queue, m->site_text, m->pool, m->noting,
+		m->flight, m->passed};
 	for (size_t i = 0; i < BASE_COUNT(owned); i++)
 		base_free(owned[i]);
 	struct base_map *maps[] = {&m->roles, &m->classes, &m->states, &m->tokens, &m->handles,
 		&m->machines, &m->samples, &m->pools};
 	for (size_t i = 0; i < BASE_COUNT(maps); i++)
 		base_map_fini(maps[i]);
+	model_free_findings(m);
+	model_free_processors(m);
 	base_arena_free(m->arena);
 	base_free(m);
 	return NULL;

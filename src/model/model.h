@@ -102,6 +102,22 @@ uint64_t model_nr_records(const struct model *m);
 const struct trace_health *model_health(const struct model *m);
 /* Text of a site: "function (file:line)", "module+0x12ab". Borrowed. */
 const char *model_site_text(struct model *m, uint32_t site);
+
+/* Non-active time: preempted and ready, but another had the processor that it got in the end. By
+ * waiting actor, longest first. (How long a woken thread waits for a processor nobody records: that
+ * is in its hand-over.) */
+#define MODEL_OTHERS UINT32_MAX
+struct model_processor_wait {
+	uint32_t waiting, had; /* actors; had MODEL_OTHERS: programs that are not recorded */
+	uint64_t wait_ns, nr;
+};
+const struct model_processor_wait *model_processor_waits(const struct model *m, size_t *ret_nr);
+/* Part of graph_totals()'s time in which an annotated machine acted for the actor. */
+uint64_t model_away_ns(const struct model *m, uint32_t actor, uint32_t state);
+/* Who ran just before the actor left that blocked state: the most frequent one, in *ret_nr of
+ * *ret_all times; MODEL_OTHERS: not known. */
+uint32_t model_ran_before(const struct model *m, uint32_t actor, uint32_t state, uint64_t *ret_nr,
+	uint64_t *ret_all);
 /* Call path of a stack definition, outermost first; returns the number of frames written (at most
  * max). */
 size_t model_stack_frames(struct model *m, uint32_t stack, const char **frame, size_t max);
