@@ -46,7 +46,13 @@ struct model_state {
 	uint32_t object;   /* definition id; 0: none */
 	uint32_t site;     /* definition id; 0: none */
 };
+enum model_actor_kind {
+	MODEL_ACTOR_thread,
+	MODEL_ACTOR_machine, /* annotated */
+	MODEL_ACTOR_meeting, /* of a barrier's parties, an rwlock's readers: nobody */
+};
 struct model_actor {
+	enum model_actor_kind kind;
 	const char *name;  /* "pigz/compress_thread #2", main thread: "pigz" */
 	const char *group; /* actors of one program and start routine: "pigz/compress_thread" */
 	uint32_t group_ix; /* dense from 0 */

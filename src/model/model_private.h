@@ -131,7 +131,7 @@ struct flight { /* of an annotated queue */
 
 enum { MODEL_CPU_HISTORY = 64, MODEL_CPUS_MAX = 1 << 16 };
 struct cpu_use {
-	uint32_t stream;
+	uint32_t stream, actor;
 	uint64_t begin_ns, end_ns;
 };
 struct cpu {

@@ -367,6 +367,7 @@ static void name_actor(struct model *m, struct actor_info *a)
 	struct base_str s = {0};
 	if (a->role == NONE) {
 		a->pub.group_ix = (uint32_t)m->nr_roles;
+		a->pub.kind = a->actor_def ? MODEL_ACTOR_machine : MODEL_ACTOR_meeting;
 		if (a->actor_def && a->actor_def < m->defs->nr_actors) {
 			const struct trace_actor *d = &m->defs->actors[a->actor_def];
 			a->pub.group = trace_text_of(m->defs, d->name);

@@ -82,7 +82,7 @@ static void charge_wait(
 			break;
 		if (u->stream == t->stream || begin >= end)
 			continue;
-		charge(m, actor, m->thread[u->stream].actor, end - begin);
+		charge(m, actor, u->actor, end - begin);
 		rest -= end - begin < rest ? end - begin : rest;
 	}
 	charge(m, actor, MODEL_OTHERS, rest);
@@ -91,11 +91,14 @@ static void charge_wait(
 /* ---- on and off
  * -------------------------------------------------------------------------------------------- */
 
-static void leave(struct cpu *c, uint64_t time_ns)
+static void leave(const struct model *m, struct cpu *c, uint64_t time_ns)
 {
 	if (c->stream && time_ns > c->since_ns)
-		c->use[c->nr++ % MODEL_CPU_HISTORY] = (struct cpu_use){
-			.stream = c->stream, .begin_ns = c->since_ns, .end_ns = time_ns};
+		c->use[c->nr++ % MODEL_CPU_HISTORY] =
+			(struct cpu_use){.stream = c->stream,
+				.actor = model_acting(&m->thread[c->stream]),
+				.begin_ns = c->since_ns,
+				.end_ns = time_ns};
 	if (c->stream) {
 		c->last = c->stream;
 		c->last_ns = time_ns;
@@ -108,7 +111,7 @@ void model_processor_out(
 {
 	struct cpu *c = cpu_of(m, number);
 	if (c && c->stream == t->stream)
-		leave(c, time_ns);
+		leave(m, c, time_ns);
 	t->ready_ns = preempted ? time_ns : 0;
 }
 
@@ -132,7 +135,7 @@ static uint32_t ran_before(const struct model *m, const struct cpu *c, const str
 
 static void note_waker(struct model *m, const struct thread *t, uint32_t stream)
 {
-	uint64_t n = 0, who = stream ? m->thread[stream].actor : MODEL_OTHERS;
+	uint64_t n = 0, who = stream ? model_acting(&m->thread[stream]) : MODEL_OTHERS;
 	uint64_t hi = (uint64_t)t->graph_state << 32 | model_acting(t);
 	if (!base_map_get(&m->wakers, hi, who, &n) && m->wakers.nr_used >= PAIRS_MAX)
 		return;
@@ -148,7 +151,7 @@ void model_processor_in(struct model *m, struct thread *t, uint64_t number, uint
 		return;
 	if (c->stream) { /* it left unseen: at its end, or just now */
 		const struct thread *before = &m->thread[c->stream];
-		leave(c, before->ended ? before->end_ns : time_ns);
+		leave(m, c, before->ended ? before->end_ns : time_ns);
 	}
 	if (t->mode == MODE_RUNNABLE && t->ready_ns)
 		charge_wait(m, c, t, t->ready_ns, time_ns);

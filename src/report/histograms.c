@@ -93,6 +93,19 @@ static enum base_status watch(struct report_histograms *h, const struct report_r
 	return s;
 }
 
+/* Starts and ends of threads, and processors: last, for nobody reads a page of them. */
+static void order(struct report_queues *q)
+{
+	size_t nr = 0;
+	for (size_t i = 0; i < q->nr_queues; i++) {
+		struct report_queue row = q->queue[i];
+		if (row.is_token)
+			continue;
+		memmove(q->queue + nr + 1, q->queue + nr, (i - nr) * sizeof row);
+		q->queue[nr++] = row;
+	}
+}
+
 enum base_status report_histograms_build(const struct report_run *run, const char *pattern,
 	size_t limit, struct report_histograms **ret, struct base_err *err)
 {
@@ -102,6 +115,7 @@ enum base_status report_histograms_build(const struct report_run *run, const cha
 		return report_no_memory(err);
 	enum base_status s = report_queues_model(run, pattern, &h->queues, &m, err);
 	if (s == BASE_OK) {
+		order(h->queues);
 		h->nr_rows = limit && limit < h->queues->nr_queues ? limit : h->queues->nr_queues;
 		s = watch(h, run, m, err);
 	}
@@ -212,7 +226,7 @@ static void add_line(struct base_str *out, const struct report_style *st, enum g
 }
 
 static void add_summary(struct base_str *out, const struct report_style *st,
-	enum graph_measure what, const struct base_histogram *h)
+	enum graph_measure what, const struct base_histogram *h, const char *text)
 {
 	static const struct {
 		const char *name;
@@ -238,18 +252,32 @@ static void add_summary(struct base_str *out, const struct report_style *st,
 	report_color_end(out, st);
 	base_str_addf(out, "%s\n", base_str_text(&s));
 	report_color_begin(out, st, REPORT_DIM);
-	base_str_addf(out, "%*s%s\n", INDENT, "", measure[what].text);
+	base_str_addf(out, "%*s%s\n", INDENT, "", text);
 	report_color_end(out, st);
 	base_str_fini(&s);
 }
 
-static void add_histogram(struct base_str *out, const struct report_style *st,
-	enum graph_measure what, const struct base_histogram *h)
+/* Lines between two that count something are left out when they are many. */
+static unsigned empty_lines(
+	const struct base_histogram *h, unsigned from, unsigned last, unsigned step)
 {
+	unsigned i = from;
+	uint64_t low;
+	while (i <= last && !line_count(h, i, step, &low))
+		i++;
+	return i - from;
+}
+
+static void add_histogram(struct base_str *out, const struct report_style *st,
+	enum graph_measure what, const struct base_histogram *h, const char *text)
+{
+	enum { FEW = 3, GAP_LINES = 3 };
 	uint64_t most = 0, low;
 	if (!h->count)
 		return;
-	add_summary(out, st, what, h);
+	add_summary(out, st, what, h, text);
+	if (what != GRAPH_MEASURE_occupancy && h->count <= FEW)
+		return;
 	unsigned step = buckets_a_line(h);
 	unsigned first = base_histogram_index(h->least) / step;
 	unsigned last = base_histogram_index(h->greatest) / step;
@@ -258,6 +286,11 @@ static void add_histogram(struct base_str *out, const struct report_style *st,
 		most = n > most ? n : most;
 	}
 	for (unsigned i = first; i <= last; i++) {
+		unsigned gap = empty_lines(h, i, last, step);
+		if (gap >= GAP_LINES) {
+			base_str_addf(out, "%*s%s\n", INDENT + LOW_WIDTH - 3, "", "...");
+			i += gap;
+		}
 		uint64_t n = line_count(h, i, step, &low);
 		add_line(out, st, what, low, n, most, h->count);
 	}
@@ -305,6 +338,19 @@ static void add_rate(struct base_str *out, const struct report_style *st, const 
 	base_str_add(out, "\n");
 }
 
+/* What a lock's token says in the language of locks. */
+static const char *text_of(const struct report_queue *q, enum graph_measure what)
+{
+	static const char *const of_lock[GRAPH_MEASURE_NR] = {
+		[GRAPH_MEASURE_occupancy] = "1: it is free, 0: it is held, weighted by time",
+		[GRAPH_MEASURE_wait_data] = "waits for the lock",
+		[GRAPH_MEASURE_latency] = "hand-over: from its release to when the waiter went on",
+		[GRAPH_MEASURE_residence] = "free: from its release to when it was next taken",
+		[GRAPH_MEASURE_service] = "held: from taking to releasing it",
+	};
+	return q->is_lock && of_lock[what] ? of_lock[what] : measure[what].text;
+}
+
 static void add_page(struct base_str *out, const struct report_style *st,
 	const struct report_histograms *h, uint32_t row)
 {
@@ -318,7 +364,8 @@ static void add_page(struct base_str *out, const struct report_style *st,
 	base_str_add(out, "\n");
 	for (unsigned m = 0; m < GRAPH_MEASURE_NR; m++)
 		add_histogram(out, st, (enum graph_measure)m,
-			graph_watch_histogram(h->watch, row, (enum graph_measure)m));
+			graph_watch_histogram(h->watch, row, (enum graph_measure)m),
+			text_of(q, (enum graph_measure)m));
 	add_rate(out, st, "ARRIVALS", graph_watch_arrived(h->watch, row), h);
 	add_rate(out, st, "DEPARTURES", graph_watch_departed(h->watch, row), h);
 }
@@ -333,9 +380,9 @@ void report_histograms_text(
 	}
 	if (h->nr_rows < h->queues->nr_queues)
 		base_str_addf(out,
-			"\n... %zu more queues, less waited for (--histogram=PATTERN, --limit, "
-			"--all)\n",
-			h->queues->nr_queues - h->nr_rows);
+			"\n... %zu more queue%s (--histogram=PATTERN, --limit, --all)\n",
+			h->queues->nr_queues - h->nr_rows,
+			h->queues->nr_queues - h->nr_rows == 1 ? "" : "s");
 	report_trace_text_caveats(out, &h->queues->trace, style);
 }
 

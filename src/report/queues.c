@@ -77,6 +77,10 @@ static enum base_status fill(
 		if (!q->name) {
 			q->name = report_clean(out->arena, mq->name);
 			q->type = type_text(mq->type);
+			q->is_token = !mq->object;
+			q->is_lock = mq->type == TRACE_OBJECT_mutex ||
+				     mq->type == TRACE_OBJECT_spin ||
+				     mq->type == TRACE_OBJECT_rwlock;
 			out->nr_queues++;
 		}
 		if (!q->name)
