@@ -226,7 +226,10 @@ void graph_watch_verb(
 	bool waits = kind == GRAPH_VERB_wait_empty || kind == GRAPH_VERB_wait_full;
 	struct holder *h;
 
-	if (!(puts || takes || waits) || v->flags & (GRAPH_ASIDE | GRAPH_BACK))
+	/* From the back: a put undone in part, or all there is of a lock that was free. */
+	bool undone = v->flags & GRAPH_BACK && v->n != GRAPH_ALL;
+
+	if (!(puts || takes || waits) || v->flags & GRAPH_ASIDE || undone)
 		return;
 	h = holder_of(w, v->actor);
 	if (!h)
