@@ -503,12 +503,7 @@ struct report_coach *report_coach_free(struct report_coach *c)
 /* ---- text
  * -------------------------------------------------------------------------------------------- */
 
-enum { LABEL = 8 };
-
-static enum report_color color_of(const struct report_advice *a)
-{
-	return *a->severity == 'e' ? REPORT_RED : *a->severity == 'w' ? REPORT_YELLOW : REPORT_DIM;
-}
+enum { INDENT = 14 };
 
 static void add_where(struct base_str *s, const struct report_advice *a)
 {
@@ -526,14 +521,8 @@ static void add_where(struct base_str *s, const struct report_advice *a)
 static void advice_text(struct base_str *out, const struct report_style *st, size_t number,
 	const struct report_advice *a)
 {
-	struct base_str s = {0};
-	base_str_addf(&s, "%zu", number);
-	report_right(out, base_str_text(&s), 3);
-	base_str_add(out, "  ");
-	report_color_begin(out, st, color_of(a));
-	base_str_addf(out, "%s", a->severity);
-	report_color_end(out, st);
-	base_str_reset(&s);
+	struct base_str s = {0}, label = {0};
+	base_str_addf(&label, "%3zu  %s", number, a->severity);
 	base_str_addf(&s, "%s", a->what);
 	if (a->count && !a->path_ns && !a->total_ns) {
 		base_str_add(&s, ": ");
@@ -544,13 +533,13 @@ static void advice_text(struct base_str *out, const struct report_style *st, siz
 		}
 		base_str_add(&s, a->of == 1 || (!a->of && a->count == 1) ? " time" : " times");
 	}
-	base_str_add(out, "  ");
-	report_wrap(out, st, "", LABEL + 5, base_str_text(&s));
+	report_wrap(out, st, base_str_text(&label), INDENT, base_str_text(&s));
 	base_str_reset(&s);
 	add_where(&s, a);
 	if (s.length)
-		report_wrap(out, st, "     where", LABEL + 5, base_str_text(&s));
-	report_wrap(out, st, "     do", LABEL + 5, a->todo);
+		report_wrap(out, st, "     where", INDENT, base_str_text(&s));
+	report_wrap(out, st, "     do", INDENT, a->todo);
+	base_str_fini(&label);
 	base_str_fini(&s);
 }
 
@@ -586,7 +575,7 @@ void report_coach_text(struct base_str *out, const struct report_coach *c, size_
 				 "run ");
 		report_percent(&s, c->light_share);
 		base_str_add(&s, " of the path waits for the outside");
-		report_wrap(out, style, "NOTE", LABEL + 5, base_str_text(&s));
+		report_wrap(out, style, "NOTE", INDENT, base_str_text(&s));
 	}
 	base_str_fini(&s);
 	report_trace_text_caveats(out, &c->trace, style);
