@@ -215,6 +215,15 @@ uint32_t model_make_queue(struct model *m, uint64_t initial, uint32_t object,
 	return id;
 }
 
+uint32_t model_make_part(struct model *m, uint32_t object, enum model_queue_part part,
+	enum trace_object_type type, uint32_t latency_class)
+{
+	uint32_t id = model_make_queue(m, 0, object, type, latency_class, GRAPH_FIFO);
+	if (id < m->nr_queues)
+		m->queue[id].pub.part = part;
+	return id;
+}
+
 struct object *model_object(struct model *m, uint32_t id)
 {
 	if (BASE_LIKELY(id && id < m->nr_objects))

@@ -59,10 +59,17 @@ struct model_actor {
 	uint64_t pid, tid; /* tid 0: not a thread (annotated machine, barrier) */
 	uint64_t begin_ns, end_ns;
 };
+/* An object is one queue that its users take from, and may have others that help it. */
+enum model_queue_part {
+	MODEL_QUEUE_whole,
+	MODEL_QUEUE_helper,  /* a pipe's end of file, what an rwlock's readers left together */
+	MODEL_QUEUE_meeting, /* where only a meeting point waits: arrivals, readers' releases */
+};
 struct model_queue {
 	const char *name; /* "mutex counter_lock", "pipe 8123 (stage1 -> stage2)" */
 	uint32_t object;  /* definition id; 0: thread start, exit, processor */
 	enum trace_object_type type;
+	enum model_queue_part part;
 };
 
 /* Where the processor was while actors were in a state: from samples. */

@@ -257,6 +257,9 @@ uint32_t model_run_state(struct model *m, struct thread *t, uint32_t site);
 uint32_t model_make_actor(struct model *m, uint32_t role, uint32_t thread);
 uint32_t model_make_queue(struct model *m, uint64_t initial, uint32_t object,
 	enum trace_object_type type, uint32_t latency_class, enum graph_discipline discipline);
+/* One that helps another queue of the same object: see struct model_queue. */
+uint32_t model_make_part(struct model *m, uint32_t object, enum model_queue_part part,
+	enum trace_object_type type, uint32_t latency_class);
 uint32_t model_class_of(struct model *m, uint32_t object, uint32_t site);
 uint32_t model_role_of(struct model *m, uint32_t process, uint32_t site);
 struct object *model_object(struct model *m, uint32_t id);

@@ -36,7 +36,8 @@ static enum base_status choose(struct choice *c, struct model *m, size_t nr_rows
 		s = name.failed ? BASE_ERR_NOMEM
 				: base_strtab_intern(c->names, base_str_text(&name), name.length, &id);
 		base_str_fini(&name);
-		c->row_of_queue[i] = s == BASE_OK && base_map_get(&c->rows, 0, id, &row)
+		bool whole = model_queue(m, i)->part == MODEL_QUEUE_whole;
+		c->row_of_queue[i] = s == BASE_OK && whole && base_map_get(&c->rows, 0, id, &row)
 					     ? (uint32_t)row
 					     : GRAPH_WATCH_NONE;
 	}
@@ -296,6 +297,16 @@ static void add_histogram(struct base_str *out, const struct report_style *st,
 	}
 }
 
+static void add_per_second(struct base_str *out, double rate)
+{
+	if (rate < 10)
+		base_str_addf(out, "%.2g/s", rate);
+	else {
+		base_str_add_count(out, (uint64_t)llround(rate));
+		base_str_add(out, "/s");
+	}
+}
+
 /* A rate over time: one mark a slot, as high as its share of the highest. */
 static void add_rate(struct base_str *out, const struct report_style *st, const char *heading,
 	const uint64_t *slot, const struct report_histograms *h)
@@ -320,10 +331,10 @@ static void add_rate(struct base_str *out, const struct report_style *st, const 
 	report_color_end(out, st);
 	base_str_add_count(out, all);
 	base_str_addf(out, " units%smean ", report_dot(st));
-	base_str_add_count(out, (uint64_t)llround((double)all * 1e9 / elapsed_ns));
-	base_str_addf(out, "/s%smost ", report_dot(st));
-	base_str_add_count(out, (uint64_t)llround((double)most * 1e9 / mark_ns));
-	base_str_addf(out, "/s%sa mark is ", report_dot(st));
+	add_per_second(out, (double)all * 1e9 / elapsed_ns);
+	base_str_addf(out, "%smost ", report_dot(st));
+	add_per_second(out, (double)most * 1e9 / mark_ns);
+	base_str_addf(out, "%sa mark is ", report_dot(st));
 	report_ns(out, mark_ns);
 	base_str_addf(out, "\n%*s", INDENT, "");
 	for (unsigned i = 0; i < GRAPH_WATCH_SLOTS; i += a_mark) {

@@ -31,6 +31,12 @@ static int by_wait(const void *a, const void *b)
 	return strcmp(x->name, y->name);
 }
 
+static void add_latency(struct report_queue *q, const struct graph_queue_stats *s)
+{
+	q->s.nr_latencies += s->nr_latencies;
+	q->s.latency_ns += s->latency_ns;
+}
+
 static void add_stats(struct report_queue *q, const struct graph_queue_stats *s)
 {
 	q->nr_members++;
@@ -42,8 +48,7 @@ static void add_stats(struct report_queue *q, const struct graph_queue_stats *s)
 	q->s.wait_data_ns += s->wait_data_ns;
 	q->s.nr_waits_space += s->nr_waits_space;
 	q->s.wait_space_ns += s->wait_space_ns;
-	q->s.nr_latencies += s->nr_latencies;
-	q->s.latency_ns += s->latency_ns;
+	add_latency(q, s);
 	q->s.residence_ns += s->residence_ns;
 	q->s.units_time += s->units_time;
 	q->s.underflows += s->underflows;
@@ -85,7 +90,10 @@ static enum base_status fill(
 		}
 		if (!q->name)
 			s = report_no_memory(err);
-		add_stats(q, graph_queue_stats(g, i));
+		if (mq->part == MODEL_QUEUE_whole)
+			add_stats(q, graph_queue_stats(g, i));
+		else if (mq->part == MODEL_QUEUE_helper)
+			add_latency(q, graph_queue_stats(g, i));
 	}
 	base_strtab_free(names);
 	if (s != BASE_OK)
