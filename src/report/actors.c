@@ -349,7 +349,7 @@ static void add_part(struct base_str *s, const struct report_style *st, const ch
 static void heading(struct base_str *out, const struct report_style *st,
 	const struct report_actors *all, const struct report_actor *a)
 {
-	struct base_str s = {0};
+	struct base_str s = {0}, label = {0};
 	double total = (double)a->total_ns;
 	report_ns(&s, total);
 	add_part(&s, st, "active", (double)a->active_ns, total);
@@ -358,13 +358,13 @@ static void heading(struct base_str *out, const struct report_style *st,
 	base_str_add(&s, report_dot(st));
 	report_percent(&s, share_of(a->path_ns, all->elapsed_ns));
 	base_str_add(&s, " of the critical path");
-	report_color_begin(out, st, REPORT_BOLD);
-	base_str_add(out, a->name);
-	report_color_end(out, st);
+	base_str_add(&label, a->name);
 	if (a->nr_members > 1)
 		base_str_addf(
-			out, " %s%llu", report_times(st), (unsigned long long)a->nr_members);
-	base_str_addf(out, "  %s\n", base_str_text(&s));
+			&label, " %s%llu", report_times(st), (unsigned long long)a->nr_members);
+	base_str_add(&label, "  ");
+	report_wrap(out, st, base_str_text(&label), 6, base_str_text(&s));
+	base_str_fini(&label);
 	base_str_fini(&s);
 }
 
