@@ -136,6 +136,7 @@ static void begin_wait(struct model *m, const struct thread *t, uint64_t time_ns
 		.nr_takes = k->nr_takes,
 		.nr_waits = k->nr_waits + 1,
 		.take_site = k->take_site,
+		.take_ns = k->take_ns,
 		.connection = k->connection,
 		.several = other};
 	bool in_flight = f->changed_ns && time_ns - f->changed_ns <= IN_FLIGHT_NS;
@@ -179,8 +180,10 @@ void model_check_queue(struct model *m, struct thread *t, uint64_t time_ns,
 		leave_wait(m, model_acting(t), time_ns);
 	if (verb == GRAPH_VERB_enqueue && capacity && q->n <= capacity && units > capacity - q->n)
 		found_at(m, t, time_ns, q, MODEL_CHECK_put_full, q->n, units);
-	if (verb == GRAPH_VERB_dequeue && !k->nr_takes++)
+	if (verb == GRAPH_VERB_dequeue && !k->nr_takes++) {
 		k->take_site = q->site;
+		k->take_ns = time_ns;
+	}
 }
 
 /* The queue itself knows best whether what was taken was there. */
@@ -299,7 +302,7 @@ void model_check_all(struct model *m)
 		model_found(m, &(struct found){.check = MODEL_CHECK_never_waits,
 				       .site = k->take_site,
 				       .actor = i,
-				       .first_ns = m->last_ns,
+				       .first_ns = k->take_ns,
 				       .first = name_of(m, m->actor[i].actor_def),
 				       .a = k->nr_takes});
 	}

@@ -108,6 +108,12 @@ static const char *fill(struct model *m, const struct found *f, const char *text
 	return model_keep_text(m, &s);
 }
 
+/* By passes of its place. */
+static bool is_counted(const struct found *f)
+{
+	return !f->near_by && f->check != MODEL_CHECK_never_waits;
+}
+
 static int most_serious_first(const void *pa, const void *pb)
 {
 	const struct model_finding *a = pa, *b = pb;
@@ -143,7 +149,7 @@ enum base_status model_name_findings(struct model *m)
 			.queue = model_keep_text(m, &queue),
 			.actor = f->actor < m->nr_actors ? m->actor[f->actor].pub.name : "",
 			.count = f->count,
-			.of = f->site < m->nr_passed && !f->near_by ? m->passed[f->site] : 0,
+			.of = f->site < m->nr_passed && is_counted(f) ? m->passed[f->site] : 0,
 			.first_ns = f->first_ns,
 		};
 	}

@@ -121,6 +121,7 @@ struct noting { /* what an actor's annotations said last */
 	bool several;                    /* waits for another queue, too: either may end it */
 	bool identified;                 /* and has done nothing since */
 	uint64_t nr_takes, nr_waits, connection;
+	uint64_t take_ns; /* the first one, */
 	uint32_t take_site;
 };
 struct flight { /* of an annotated queue */

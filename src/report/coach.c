@@ -30,8 +30,9 @@ struct activity {
 struct activities {
 	struct activity *actor;
 	size_t nr, capacity;
-	bool *executes; /* by state */
-	size_t nr_states, state_capacity;
+	bool *executes;  /* by state */
+	bool *processor; /* by queue */
+	size_t nr_states, state_capacity, nr_queues, queue_capacity;
 };
 
 static enum base_status hear_state(void *ctx, uint32_t state, bool executes, struct base_err *err)
@@ -45,6 +46,29 @@ static enum base_status hear_state(void *ctx, uint32_t state, bool executes, str
 		a->executes[a->nr_states] = false;
 	a->executes[state] = executes;
 	return BASE_OK;
+}
+
+static enum base_status hear_queue(
+	void *ctx, uint32_t queue, const struct graph_queue_options *o, struct base_err *err)
+{
+	struct activities *a = ctx;
+	enum base_status s = base_grow(
+		&a->processor, &a->queue_capacity, (size_t)queue + 1, sizeof *a->processor);
+	if (s != BASE_OK)
+		return report_no_memory(err);
+	for (; a->nr_queues <= queue; a->nr_queues++)
+		a->processor[a->nr_queues] = false;
+	a->processor[queue] = o->processor;
+	return BASE_OK;
+}
+
+/* Preempted and back again: it goes on as it was, and wants to all the time. */
+static bool is_about_processor(
+	const struct activities *all, enum graph_verb_kind kind, const struct graph_verb *v)
+{
+	bool has_queue = kind != GRAPH_VERB_state && kind != GRAPH_VERB_wait &&
+			 kind != GRAPH_VERB_link;
+	return has_queue && v->queue < all->nr_queues && all->processor[v->queue];
 }
 
 static void touch(struct activity *a)
@@ -67,7 +91,7 @@ static enum base_status hear_verb(void *ctx, enum graph_verb_kind kind, const st
 	for (; all->nr <= v->actor; all->nr++)
 		all->actor[all->nr] = (struct activity){0};
 	struct activity *a = &all->actor[v->actor];
-	if (v->flags & GRAPH_ASIDE)
+	if (v->flags & GRAPH_ASIDE || (a->seen && is_about_processor(all, kind, v)))
 		return BASE_OK;
 	if (a->seen && !a->waits && a->state < all->nr_states && all->executes[a->state] &&
 		v->time_ns > a->last_ns) {
@@ -353,7 +377,7 @@ static enum base_status add_suspect(struct coach_build *b, uint32_t actor, const
 	uint64_t life_ns = act->last_ns - act->begin_ns;
 	if (!a)
 		return BASE_ERR_NOMEM;
-	base_str_add(&what, "active for ");
+	base_str_add(&what, "active or ready for ");
 	report_percent(&what, life_ns ? (double)act->quiet_ns / (double)life_ns : 0);
 	base_str_add(&what, " of its life (");
 	base_str_add_ns(&what, act->quiet_ns);
@@ -383,18 +407,30 @@ static enum base_status add_suspect(struct coach_build *b, uint32_t actor, const
 	return is_complete(a) && !failed ? BASE_OK : BASE_ERR_NOMEM;
 }
 
+/* While a machine acted for a thread, the thread did nothing. */
+static void subtract_machines(struct model *m, uint32_t actor, struct activity *a,
+	const struct graph_state_totals *totals, size_t nr_totals)
+{
+	uint64_t away_ns = 0;
+	for (size_t i = 0; i < nr_totals; i++)
+		if (totals[i].actor == actor)
+			away_ns += model_away_ns(m, actor, totals[i].state);
+	a->quiet_ns -= away_ns < a->quiet_ns ? away_ns : a->quiet_ns;
+}
+
 /*
  * Whoever computes is active, too: only when everything else is idle, when samples find it yielding,
  * or when it is a machine that says nothing of queues, is that suspicious.
  */
-static enum base_status find_suspects(struct coach_build *b, const struct activities *all,
+static enum base_status find_suspects(struct coach_build *b, struct activities *all,
 	const struct graph_state_totals *totals, size_t nr_totals)
 {
 	enum base_status s = BASE_OK;
 	double elapsed_ns = b->out->elapsed_ns;
 	for (uint32_t i = 0; s == BASE_OK && i < all->nr; i++) {
-		const struct activity *a = &all->actor[i];
+		struct activity *a = &all->actor[i];
 		const struct model_actor *actor = model_actor(b->m, i);
+		subtract_machines(b->m, i, a, totals, nr_totals);
 		double life_ns = (double)(a->last_ns - a->begin_ns), quiet_ns = (double)a->quiet_ns;
 		bool busy = quiet_ns >= (b->out->light ? BUSY_LIGHT_SHARE : BUSY_SHARE) * life_ns;
 		if (!a->seen || !busy || quiet_ns < BUSY_ELAPSED_SHARE * elapsed_ns ||
@@ -427,7 +463,7 @@ static int most_valuable_first(const void *pa, const void *pb)
 }
 
 static enum base_status fill(
-	struct coach_build *b, const struct activities *activities, struct base_err *err)
+	struct coach_build *b, struct activities *activities, struct base_err *err)
 {
 	const struct graph_state_totals *totals;
 	size_t nr_totals, nr;
@@ -462,7 +498,10 @@ enum base_status report_coach_build(
 {
 	struct activities activities = {0};
 	const struct graph_sink sink = {
-		.ctx = &activities, .state = hear_state, .verb = hear_verb};
+		.ctx = &activities,
+		.state = hear_state,
+		.queue = hear_queue,
+		.verb = hear_verb};
 	struct report_pass_options opts = {.sink = &sink};
 	struct coach_build b = {.out = base_alloc(sizeof *b.out)};
 	enum base_status s = BASE_OK;
@@ -482,6 +521,7 @@ enum base_status report_coach_build(
 	base_map_fini(&b.gaps);
 	base_free(activities.actor);
 	base_free(activities.executes);
+	base_free(activities.processor);
 	model_free(b.m);
 	if (s != BASE_OK)
 		report_coach_free(b.out);
@@ -524,14 +564,14 @@ static void advice_text(struct base_str *out, const struct report_style *st, siz
 	struct base_str s = {0}, label = {0};
 	base_str_addf(&label, "%3zu  %s", number, a->severity);
 	base_str_addf(&s, "%s", a->what);
-	if (a->count && !a->path_ns && !a->total_ns) {
+	if (a->count && !a->path_ns && !a->total_ns && (a->of || a->count > 1)) {
 		base_str_add(&s, ": ");
 		base_str_add_count(&s, a->count);
 		if (a->of >= a->count && a->of) {
 			base_str_add(&s, " of ");
 			base_str_add_count(&s, a->of);
 		}
-		base_str_add(&s, a->of == 1 || (!a->of && a->count == 1) ? " time" : " times");
+		base_str_add(&s, (a->of ? a->of : a->count) == 1 ? " time" : " times");
 	}
 	report_wrap(out, st, base_str_text(&label), INDENT, base_str_text(&s));
 	base_str_reset(&s);

@@ -339,6 +339,8 @@ static void caveats(struct base_str *out, const struct report *r, const struct r
 		base_str_add(&s, " of the path (");
 		report_percent(&s, 1 - r->explained_share);
 		base_str_add(&s, ") are waits that no recorded event ended");
+		if (r->explained_share < 0.95)
+			base_str_add(&s, ": longpole coach says where");
 		report_wrap(out, st, label, LABEL_WIDTH, base_str_text(&s));
 		label = "";
 		base_str_fini(&s);

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""coached - records tests/target/misuse and asks `longpole coach` what is wrong with it.
+"""coached - records programs that are annotated badly and asks `longpole coach` what is wrong with them.
 
-The program's comments say which mistake is on which line and how often it is made: the coach has to find each once, there, so
-often, and nothing else (but what follows from it: see ALLOWED). Prints `ok NAME` or `not ok NAME: why`.
+misuse: its comments say which mistake is on which line and how often it is made; the coach has to find each once, there, so
+often, and nothing else (but what follows from it: see ALLOWED). lowrate: a machine that spins where all should be idle has to
+be suspected, and no longer once its wait is annotated. Prints `ok NAME` or `not ok NAME: why`.
 """
 import json
 import os
@@ -36,7 +37,7 @@ def line_of(advice):
 def run(*command):
     done = subprocess.run(command, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL, timeout=120)
     if done.returncode:
-        sys.exit("not ok coach: %s: exit status %d: %s" % (" ".join(command), done.returncode, done.stderr.strip()[-300:]))
+        sys.exit("not ok coached: %s: exit status %d: %s" % (" ".join(command), done.returncode, done.stderr.strip()[-300:]))
     return done.stdout
 
 
@@ -64,23 +65,52 @@ def check(advices):
     return None
 
 
-def main():
-    longpole = os.environ.get("LONGPOLE", "longpole")
-    binary = os.path.join(os.environ["LONGPOLE_BUILD"], "tests", "target", "misuse")
+def coach(longpole, program, *options):
+    """The coach's JSON and text, and the report's text."""
+    binary = os.path.join(os.environ["LONGPOLE_BUILD"], "tests", "target", program)
     with tempfile.TemporaryDirectory() as scratch:
         trace = os.path.join(scratch, "trace.lpt")
-        run(longpole, "record", "-q", "-o", trace, binary)
-        result = json.loads(run(longpole, "coach", "--json", trace))["result"]
-        text, report = run(longpole, "coach", trace), run(longpole, "report", trace)
+        run(longpole, "record", "-q", "-o", trace, binary, *options)
+        return json.loads(run(longpole, "coach", "--json", trace))["result"], run(longpole, "coach", trace), run(
+            longpole, "report", trace)
+
+
+def misuse(longpole):
+    result, text, report = coach(longpole, "misuse")
+    if len(list(mistakes())) < 10:
+        return "misuse.c has lost its comments"
     why = check(result["advice"])
-    if not why and len(list(mistakes())) < 10:
-        why = "misuse.c has lost its comments"
-    if not why and not re.search(r"\b%d annotation findings; see longpole coach" % result["findings"], report):
-        why = "the report does not mention %d findings" % result["findings"]
-    if not why and not re.search(r"misuse\.c:\d+", text):
-        why = "the text names no line"
-    print("not ok coach: " + why if why else "ok coach", flush=True)
-    return why is not None
+    if why:
+        return why
+    if not re.search(r"\b%d annotation findings; see longpole coach" % result["findings"], report):
+        return "the report does not mention %d findings" % result["findings"]
+    if not re.search(r"misuse\.c:\d+", text):
+        return "the text names no line"
+    return None
+
+
+def lowrate(longpole):
+    """Twice: the missing wait is found, and adding it satisfies the coach."""
+    result = coach(longpole, "lowrate")[0]
+    suspects = [a["actor"] for a in result["advice"] if a["check"] == "missing_wait"]
+    if not result["lightly_loaded"]:
+        return "not lightly loaded: %.0f %% of the path waits for the outside" % (result["outside_share"] * 100)
+    if suspects != ["server 0x0"]:
+        return "suspected are: %s" % (", ".join(suspects) or "none")
+    result = coach(longpole, "lowrate", "--waits=annotated")[0]
+    if result["advice"]:
+        return "with its wait annotated: " + result["advice"][0]["text"]
+    return None
+
+
+def main():
+    longpole = os.environ.get("LONGPOLE", "longpole")
+    failed = False
+    for name, test in (("coach_misuse", misuse), ("coach_low_rate", lowrate)):
+        why = test(longpole)
+        print("not ok %s: %s" % (name, why) if why else "ok " + name, flush=True)
+        failed = failed or why is not None
+    return failed
 
 
 if __name__ == "__main__":

@@ -237,7 +237,7 @@ static void every_misuse_of_a_machine(void **state)
 		"connection 3 was named, then 4, and nothing happened in between");
 	expect(&x, MODEL_CHECK_connection_changed, 1, 90, "f4",
 		"the connection changed from 4 to 5 while it waited for queue 'frames'");
-	expect(&x, MODEL_CHECK_never_waits, 1, 200, "f7",
+	expect(&x, MODEL_CHECK_never_waits, 1, 130, "f7",
 		"camera took units 3 times and never waited for any");
 	assert_int_equal(nr_findings(&x), 6);
 	assert_int_equal(model_health(x.m)->count[TRACE_DIAG_note_misnested], 2);
