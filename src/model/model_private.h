@@ -138,7 +138,7 @@ struct cpu_use {
 struct cpu {
 	uint32_t stream, last; /* runs there now, ran there last; 0: none of ours */
 	uint64_t since_ns, last_ns;
-	struct cpu_use use[MODEL_CPU_HISTORY]; /* the last so many */
+	struct cpu_use *use; /* the last MODEL_CPU_HISTORY; NULL: nobody has left it */
 	uint32_t nr;
 };
 

@@ -10,6 +10,7 @@
 
 enum {
 	PAIRS_MAX = 1 << 16, /* beyond them: other programs */
+	LOOK_AT = 1024,      /* processors where somebody may run that wakes others */
 	WOKE_NS = 50 * 1000, /* who left a processor that long ago may have woken somebody */
 };
 
@@ -91,8 +92,15 @@ static void charge_wait(
 /* ---- on and off
  * -------------------------------------------------------------------------------------------- */
 
-static void leave(const struct model *m, struct cpu *c, uint64_t time_ns)
+static void leave(struct model *m, struct cpu *c, uint64_t time_ns)
 {
+	if (!c->use) {
+		c->use = base_alloc(MODEL_CPU_HISTORY * sizeof *c->use);
+		if (!c->use) {
+			no_memory(m, BASE_ERR_NOMEM);
+			return;
+		}
+	}
 	if (c->stream && time_ns > c->since_ns)
 		c->use[c->nr++ % MODEL_CPU_HISTORY] =
 			(struct cpu_use){.stream = c->stream,
@@ -122,7 +130,7 @@ static uint32_t ran_before(const struct model *m, const struct cpu *c, const str
 	uint32_t found = 0;
 	if (c->last && c->last != t->stream && time_ns - c->last_ns <= WOKE_NS)
 		return c->last;
-	for (size_t i = 0; i < m->nr_cpus; i++) {
+	for (size_t i = 0; i < m->nr_cpus && i < LOOK_AT; i++) {
 		uint32_t stream = m->cpu[i].stream;
 		if (!stream || stream == t->stream || m->thread[stream].ended)
 			continue;
@@ -247,6 +255,8 @@ uint32_t model_ran_before(const struct model *m, uint32_t actor, uint32_t state,
 
 void model_free_processors(struct model *m)
 {
+	for (size_t i = 0; i < m->nr_cpus; i++)
+		base_free(m->cpu[i].use);
 	base_free(m->cpu);
 	base_free(m->pair);
 	base_map_fini(&m->pairs);

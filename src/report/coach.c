@@ -23,8 +23,9 @@ enum { QUIET_NS = 1000 * 1000 };
 
 struct activity {
 	uint64_t last_ns, touched_ns, active_ns, quiet_ns, begin_ns, nr_touches;
-	uint64_t run_ns; /* active since the last touch */
-	uint32_t state;
+	uint64_t run_ns;              /* active since the last touch */
+	uint64_t away_ns, longest_ns; /* while its machines acted; in longest_state */
+	uint32_t state, longest_state;
 	bool seen, waits;
 };
 struct activities {
@@ -337,25 +338,39 @@ static double light_share(const struct coach_build *b)
 	return b->out->elapsed_ns > 0 ? light_ns / b->out->elapsed_ns : 0;
 }
 
-/* The function that most of the samples of its active states are in. */
-static const char *busiest_function(
-	struct model *m, uint32_t actor, const struct graph_state_totals *totals, size_t nr_totals)
+/* What the totals say of each actor: which active state is its longest, and for how long its machines
+ * acted in its place. */
+static void add_totals(struct model *m, struct activities *all,
+	const struct graph_state_totals *totals, size_t nr_totals)
 {
-	const char *best = "";
-	uint64_t most_ns = 0;
 	for (size_t i = 0; i < nr_totals; i++) {
 		const struct graph_state_totals *t = &totals[i];
-		size_t nr;
-		if (t->actor != actor || t->total_ns - t->waiting_ns <= most_ns ||
+		uint64_t active_ns = t->total_ns - t->waiting_ns;
+		if (t->actor >= all->nr)
+			continue;
+		struct activity *a = &all->actor[t->actor];
+		a->away_ns += model_away_ns(m, t->actor, t->state);
+		if (active_ns <= a->longest_ns ||
 			model_state_kind_waits(model_state(m, t->state)->kind))
 			continue;
-		const struct model_function_share *f = model_functions(m, t->state, &nr);
-		if (!nr || f[0].share < 0.3)
-			continue;
-		most_ns = t->total_ns - t->waiting_ns;
-		best = *f[0].function ? f[0].function : f[0].where;
+		a->longest_ns = active_ns;
+		a->longest_state = t->state;
 	}
-	return best;
+	for (size_t i = 0; i < all->nr; i++) {
+		struct activity *a = &all->actor[i];
+		a->quiet_ns -= a->away_ns < a->quiet_ns ? a->away_ns : a->quiet_ns;
+	}
+}
+
+/* The function that most samples of its longest active state are in; "" not known. */
+static const char *busiest_function(struct model *m, const struct activity *a)
+{
+	size_t nr = 0;
+	const struct model_function_share *f =
+		a->longest_ns ? model_functions(m, a->longest_state, &nr) : NULL;
+	if (!nr || f[0].share < 0.3)
+		return "";
+	return *f[0].function ? f[0].function : f[0].where;
 }
 
 static bool spins(const char *function)
@@ -407,36 +422,23 @@ static enum base_status add_suspect(struct coach_build *b, uint32_t actor, const
 	return is_complete(a) && !failed ? BASE_OK : BASE_ERR_NOMEM;
 }
 
-/* While a machine acted for a thread, the thread did nothing. */
-static void subtract_machines(struct model *m, uint32_t actor, struct activity *a,
-	const struct graph_state_totals *totals, size_t nr_totals)
-{
-	uint64_t away_ns = 0;
-	for (size_t i = 0; i < nr_totals; i++)
-		if (totals[i].actor == actor)
-			away_ns += model_away_ns(m, actor, totals[i].state);
-	a->quiet_ns -= away_ns < a->quiet_ns ? away_ns : a->quiet_ns;
-}
-
 /*
  * Whoever computes is active, too: only when everything else is idle, when samples find it yielding,
  * or when it is a machine that says nothing of queues, is that suspicious.
  */
-static enum base_status find_suspects(struct coach_build *b, struct activities *all,
-	const struct graph_state_totals *totals, size_t nr_totals)
+static enum base_status find_suspects(struct coach_build *b, const struct activities *all)
 {
 	enum base_status s = BASE_OK;
 	double elapsed_ns = b->out->elapsed_ns;
 	for (uint32_t i = 0; s == BASE_OK && i < all->nr; i++) {
-		struct activity *a = &all->actor[i];
+		const struct activity *a = &all->actor[i];
 		const struct model_actor *actor = model_actor(b->m, i);
-		subtract_machines(b->m, i, a, totals, nr_totals);
 		double life_ns = (double)(a->last_ns - a->begin_ns), quiet_ns = (double)a->quiet_ns;
 		bool busy = quiet_ns >= (b->out->light ? BUSY_LIGHT_SHARE : BUSY_SHARE) * life_ns;
 		if (!a->seen || !busy || quiet_ns < BUSY_ELAPSED_SHARE * elapsed_ns ||
 			actor->kind == MODEL_ACTOR_meeting)
 			continue;
-		const char *function = busiest_function(b->m, i, totals, nr_totals);
+		const char *function = busiest_function(b->m, a);
 		if (b->out->light || spins(function))
 			s = add_suspect(b, i, a, function);
 	}
@@ -484,8 +486,10 @@ static enum base_status fill(
 		b->out->unexplained_path_ns += b->gap[i].path_ns;
 		s = add_gap(b, &b->gap[i]);
 	}
-	if (s == BASE_OK)
-		s = find_suspects(b, activities, totals, nr_totals);
+	if (s == BASE_OK) {
+		add_totals(b->m, activities, totals, nr_totals);
+		s = find_suspects(b, activities);
+	}
 	if (s != BASE_OK)
 		return report_no_memory(err);
 	if (b->out->nr)
