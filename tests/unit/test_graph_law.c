@@ -704,7 +704,7 @@ static void memory_is_bounded(void **unused)
 
 	(void)unused;
 	for (uint32_t i = 0; i < 16; i++) {
-		edit[i] = (struct graph_edit){GRAPH_EDIT_SCALE_STATE, i, 0.5};
+		edit[i] = (struct graph_edit){GRAPH_EDIT_SCALE_STATE, i, 0.5, 0};
 		sc[i] = (struct graph_scenario){&edit[i], 1};
 	}
 	g = pipeline(&o, 40000);
