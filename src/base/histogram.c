@@ -47,13 +47,12 @@ enum base_status base_histogram_add(struct base_histogram *h, uint64_t value, ui
 	return BASE_OK;
 }
 
-enum base_status base_histogram_merge(
-	struct base_histogram *h, const struct base_histogram *other)
+enum base_status base_histogram_merge(struct base_histogram *h, const struct base_histogram *other)
 {
 	double sum = h->sum + other->sum;
 	bool empty = !h->count;
-	uint64_t least = empty || (other->count && other->least < h->least) ? other->least
-									    : h->least;
+	uint64_t least =
+		empty || (other->count && other->least < h->least) ? other->least : h->least;
 	uint64_t greatest = other->greatest > h->greatest ? other->greatest : h->greatest;
 	for (unsigned i = 0; i < BASE_HISTOGRAM_BUCKETS; i++) {
 		uint64_t low, high, n = base_histogram_bucket(other, i, &low, &high);

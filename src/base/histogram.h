@@ -10,8 +10,8 @@
 #include "base/base.h"
 
 enum {
-	BASE_HISTOGRAM_SUB = 32,      /* buckets an octave */
-	BASE_HISTOGRAM_OCTAVES = 60,  /* the first one is 0..31, the last ends at 2^64 */
+	BASE_HISTOGRAM_SUB = 32,     /* buckets an octave */
+	BASE_HISTOGRAM_OCTAVES = 60, /* the first one is 0..31, the last ends at 2^64 */
 	BASE_HISTOGRAM_BUCKETS = BASE_HISTOGRAM_SUB * BASE_HISTOGRAM_OCTAVES,
 };
 

@@ -11,12 +11,13 @@ static const struct cmd_option option[] = {
 
 const struct cmd_details cmd_details_coach = {
 	.usage = "[OPTIONS] [TRACE]",
-	.about = "Checks how annotations (longpole/annotate.h) are used: each misuse once, with its "
-		 "place, how "
-		 "often, and what to do. Then waits that no recorded event explains, by how much of "
-		 "the critical "
-		 "path they are, and actors that stay active where all should wait. Most valuable "
-		 "first.",
+	.about =
+		"Checks how annotations (longpole/annotate.h) are used: each misuse once, with its "
+		"place, how "
+		"often, and what to do. Then waits that no recorded event explains, by how much of "
+		"the critical "
+		"path they are, and actors that stay active where all should wait. Most valuable "
+		"first.",
 	.option = option,
 	.nr_options = BASE_COUNT(option),
 	.example = {"longpole coach server.lpt", "longpole coach -n 3",
@@ -47,8 +48,7 @@ int cmd_run_coach(struct cmd *c)
 	} else {
 		struct report_style st = cmd_style(c);
 		struct base_str text = {0};
-		report_coach_text(
-			&text, coach, cmd_given(c, "all") ? 0 : (size_t)limit, &st);
+		report_coach_text(&text, coach, cmd_given(c, "all") ? 0 : (size_t)limit, &st);
 		exit_status = cmd_write(c, &text);
 	}
 	report_coach_free(coach);

@@ -134,8 +134,8 @@ static void zsh_option(struct base_str *out, const struct cmd_option *o)
 	const char *end = takes_value(o) ? "=" : "";
 	base_str_add(out, " \\\n\t\t\t");
 	if (o->letter)
-		base_str_addf(
-			out, "{-%c%s,--%s%s}'[", o->letter, takes_value(o) ? "+" : "", o->name, end);
+		base_str_addf(out, "{-%c%s,--%s%s}'[", o->letter, takes_value(o) ? "+" : "",
+			o->name, end);
 	else
 		base_str_addf(out, "'--%s%s[", o->name, end);
 	zsh_text(out, o->doc);

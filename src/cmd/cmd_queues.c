@@ -38,8 +38,7 @@ static int histograms(
 	int exit_status;
 	enum base_status s = report_histograms_build(run, pattern, limit, &h, &c->err);
 	if (s != BASE_OK)
-		return cmd_fail(
-			c, base_cause(&c->err, s, "while analysing %s", run->trace_path));
+		return cmd_fail(c, base_cause(&c->err, s, "while analysing %s", run->trace_path));
 	if (cmd_given(c, "json")) {
 		exit_status = cmd_write_json(c, report_histograms_json(h));
 	} else {
@@ -58,8 +57,7 @@ static int table(struct cmd *c, const struct report_run *run, const char *patter
 	int exit_status;
 	enum base_status s = report_queues_build(run, pattern, &q, &c->err);
 	if (s != BASE_OK)
-		return cmd_fail(
-			c, base_cause(&c->err, s, "while analysing %s", run->trace_path));
+		return cmd_fail(c, base_cause(&c->err, s, "while analysing %s", run->trace_path));
 	if (cmd_given(c, "json")) {
 		exit_status = cmd_write_json(c, report_queues_json(q));
 	} else {
@@ -92,8 +90,7 @@ int cmd_run_queues(struct cmd *c)
 		return exit_status;
 	limit = cmd_given(c, "all") ? 0 : limit;
 	if (histogram)
-		exit_status =
-			histograms(c, &run, *histogram ? histogram : pattern, (size_t)limit);
+		exit_status = histograms(c, &run, *histogram ? histogram : pattern, (size_t)limit);
 	else
 		exit_status = table(c, &run, pattern, (size_t)limit);
 	trace_reader_close(run.reader);

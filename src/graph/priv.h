@@ -160,8 +160,8 @@ struct queue {
 	uint32_t drop_data, drop_space; /* lanes without these dependences */
 	enum graph_discipline discipline;
 	bool unlimited;
-	bool tracks_space;      /* capacity unknown, but somebody waited for space */
-	struct item *last_take; /* then: the last dequeue */
+	bool tracks_space;             /* capacity unknown, but somebody waited for space */
+	struct item *last_take;        /* then: the last dequeue */
 	struct graph_watch_row *watch; /* its histograms; NULL: nobody looks */
 	struct graph_queue_stats stats;
 };

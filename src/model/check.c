@@ -24,8 +24,8 @@ static void no_memory(struct model *m, enum base_status s)
 static struct noting *noting_of(struct model *m, uint32_t actor)
 {
 	if (actor >= m->nr_notings) {
-		enum base_status s = base_grow(&m->noting, &m->noting_capacity, (size_t)actor + 1,
-			sizeof *m->noting);
+		enum base_status s = base_grow(
+			&m->noting, &m->noting_capacity, (size_t)actor + 1, sizeof *m->noting);
 		if (s != BASE_OK) {
 			no_memory(m, s);
 			return NULL;
@@ -101,13 +101,13 @@ static void leave_wait(struct model *m, uint32_t actor, uint64_t time_ns)
 	if (!k || k->waits == NOTING_NO)
 		return;
 	if (!k->several)
-		model_found(m, &(struct found){.check = is_satisfied(m, k)
-						 ? MODEL_CHECK_wait_not_taken
-						 : MODEL_CHECK_wait_gave_up,
-				       .site = k->site,
-				       .object = k->object,
-				       .actor = actor,
-				       .first_ns = time_ns});
+		model_found(
+			m, &(struct found){.check = is_satisfied(m, k) ? MODEL_CHECK_wait_not_taken
+								       : MODEL_CHECK_wait_gave_up,
+				   .site = k->site,
+				   .object = k->object,
+				   .actor = actor,
+				   .first_ns = time_ns});
 	k->waits = NOTING_NO;
 }
 
@@ -221,8 +221,8 @@ static uint32_t name_of(const struct model *m, uint32_t actor_def)
 	return actor_def < m->defs->nr_actors ? m->defs->actors[actor_def].name : 0;
 }
 
-void model_check_nesting(struct model *m, const struct thread *t, uint64_t time_ns,
-	uint32_t actor_def, bool begins)
+void model_check_nesting(
+	struct model *m, const struct thread *t, uint64_t time_ns, uint32_t actor_def, bool begins)
 {
 	uint32_t top = t->nr_machines ? t->machine[t->nr_machines - 1].actor_def : 0;
 	model_found(m, &(struct found){
@@ -273,17 +273,16 @@ void model_check_identify(
 		return;
 	bool changes = k->connection && connection && connection != k->connection;
 	if (changes && (k->waits != NOTING_NO || k->identified))
-		model_found(m,
-			&(struct found){
-				.check = k->waits != NOTING_NO ? MODEL_CHECK_connection_changed
-							       : MODEL_CHECK_connection_unused,
-				.site = k->waits != NOTING_NO ? k->site : t->note_site,
-				.near_by = k->waits == NOTING_NO,
-				.object = k->waits != NOTING_NO ? k->object : 0,
-				.actor = actor,
-				.first_ns = time_ns,
-				.a = k->connection,
-				.b = connection});
+		model_found(m, &(struct found){.check = k->waits != NOTING_NO
+								? MODEL_CHECK_connection_changed
+								: MODEL_CHECK_connection_unused,
+				       .site = k->waits != NOTING_NO ? k->site : t->note_site,
+				       .near_by = k->waits == NOTING_NO,
+				       .object = k->waits != NOTING_NO ? k->object : 0,
+				       .actor = actor,
+				       .first_ns = time_ns,
+				       .a = k->connection,
+				       .b = connection});
 	k->connection = connection;
 	k->identified = true;
 }

@@ -35,7 +35,8 @@ void model_found(struct model *m, const struct found *f)
 	struct findings *all = &m->findings;
 	/* the names differ only where there is no queue to tell by */
 	uint64_t hi = (uint64_t)f->check << 32 | f->site;
-	uint64_t lo = (uint64_t)f->actor << 32 | (f->object ? f->object : f->first ^ f->second << 16);
+	uint64_t lo =
+		(uint64_t)f->actor << 32 | (f->object ? f->object : f->first ^ f->second << 16);
 	uint64_t ix;
 	if (base_map_get(&all->by_key, hi, lo, &ix)) {
 		if (ix < all->nr)
@@ -100,9 +101,9 @@ static const char *fill(struct model *m, const struct found *f, const char *text
 		else if (!strncmp(p + 1, "b", length))
 			base_str_add_count(&s, f->b);
 		else
-			base_str_add(&s, trace_text_of(m->defs,
-						 !strncmp(p + 1, "first", length) ? f->first
-										  : f->second));
+			base_str_add(&s,
+				trace_text_of(m->defs,
+					!strncmp(p + 1, "first", length) ? f->first : f->second));
 		p = end + 1;
 	}
 	return model_keep_text(m, &s);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * findings.h - what is wrong with a program's annotations, each misuse once: its site, queue, actor,
- * how often, and when first (seed 000, sections 4.4 and 5.1.3). Never fatal.
+ * findings.h - what is wrong with a program's annotations, each misuse once: its site, queue,
+ * actor, how often, and when first (seed 000, sections 4.4 and 5.1.3). Never fatal.
  */
 #ifndef LONGPOLE_MODEL_FINDINGS_H
 #define LONGPOLE_MODEL_FINDINGS_H
@@ -23,10 +23,11 @@ struct model_finding {
 	enum model_check check;
 	enum model_severity severity;
 	const char *sentence, *advice;
-	const char *where; /* "function (file:line)"; "" when not known */
-	bool near_by;      /* `where` is the last annotation before it */
+	const char *where;         /* "function (file:line)"; "" when not known */
+	bool near_by;              /* `where` is the last annotation before it */
 	const char *queue, *actor; /* "" when it has none */
-	uint64_t count, of; /* so often; of so many times that the place was passed (0: not known) */
+	uint64_t count,
+		of; /* so often; of so many times that the place was passed (0: not known) */
 	uint64_t first_ns;
 };
 /* Errors first, then by count. *ret_more: distinct ones beyond MODEL_FINDINGS_MAX, not kept. */

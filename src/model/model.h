@@ -92,7 +92,8 @@ struct model_options {
 	/* Hears every declaration and verb that the graph gets, after the graph; may be NULL. Must
 	 * outlive the run. */
 	const struct graph_sink *sink;
-	struct graph_watch *watch; /* histograms of chosen queues (graph/histogram.h); may be NULL */
+	struct graph_watch
+		*watch; /* histograms of chosen queues (graph/histogram.h); may be NULL */
 };
 
 struct model;
@@ -129,8 +130,8 @@ const struct model_processor_wait *model_processor_waits(const struct model *m, 
 uint64_t model_away_ns(const struct model *m, uint32_t actor, uint32_t state);
 /* Who ran just before the actor left that blocked state: the most frequent one, in *ret_nr of
  * *ret_all times; MODEL_OTHERS: not known. */
-uint32_t model_ran_before(const struct model *m, uint32_t actor, uint32_t state, uint64_t *ret_nr,
-	uint64_t *ret_all);
+uint32_t model_ran_before(
+	const struct model *m, uint32_t actor, uint32_t state, uint64_t *ret_nr, uint64_t *ret_all);
 /* Call path of a stack definition, outermost first; returns the number of frames written (at most
  * max). */
 size_t model_stack_frames(struct model *m, uint32_t stack, const char **frame, size_t max);

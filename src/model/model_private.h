@@ -98,7 +98,8 @@ struct object {
 	uint64_t debt_bytes; /* read before the (blocked) write that brings them was accounted */
 };
 
-/* ---- findings.c, check.c: are the annotations right? ------------------------------------------ */
+/* ---- findings.c, check.c: are the annotations right? ------------------------------------------
+ */
 
 struct found { /* see struct model_finding */
 	enum model_check check;
@@ -117,14 +118,14 @@ enum noting_wait { NOTING_NO, NOTING_DATA, NOTING_SPACE };
 struct noting { /* what an actor's annotations said last */
 	enum noting_wait waits;
 	uint32_t object, site;
-	uint64_t n;                      /* waited for */
-	bool several;                    /* waits for another queue, too: either may end it */
-	bool identified;                 /* and has done nothing since */
+	uint64_t n;      /* waited for */
+	bool several;    /* waits for another queue, too: either may end it */
+	bool identified; /* and has done nothing since */
 	uint64_t nr_takes, nr_waits, connection;
 	uint64_t take_ns; /* the first one, */
 	uint32_t take_site;
 };
-struct flight { /* of an annotated queue */
+struct flight {              /* of an annotated queue */
 	uint64_t changed_ns; /* its units, last; 0: never */
 };
 
@@ -299,10 +300,10 @@ void model_check_taken(struct model *m, const struct thread *t, uint64_t time_ns
 	uint64_t underflows_before);
 void model_check_assert(struct model *m, struct thread *t, uint64_t time_ns,
 	const struct note_queue *q, uint64_t units);
-void model_check_nesting(struct model *m, const struct thread *t, uint64_t time_ns,
-	uint32_t actor_def, bool begins);
-void model_check_state(struct model *m, struct thread *t, uint64_t time_ns, uint32_t state_def,
-	uint64_t flags);
+void model_check_nesting(
+	struct model *m, const struct thread *t, uint64_t time_ns, uint32_t actor_def, bool begins);
+void model_check_state(
+	struct model *m, struct thread *t, uint64_t time_ns, uint32_t state_def, uint64_t flags);
 void model_check_end(struct model *m, const struct thread *t, uint64_t time_ns);
 void model_check_identify(
 	struct model *m, const struct thread *t, uint64_t time_ns, uint64_t connection);

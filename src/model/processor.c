@@ -43,10 +43,13 @@ static struct cpu *cpu_of(struct model *m, uint64_t number)
 static struct model_processor_wait *pair_of(struct model *m, uint32_t waiting, uint32_t had)
 {
 	uint64_t ix;
-	if (base_map_get(&m->pairs, waiting, had, &ix))
+	bool known = base_map_get(&m->pairs, waiting, had, &ix);
+	if (!known && m->nr_pairs >= PAIRS_MAX) {
+		had = MODEL_OTHERS;
+		known = base_map_get(&m->pairs, waiting, had, &ix);
+	}
+	if (known)
 		return &m->pair[ix];
-	if (m->nr_pairs >= PAIRS_MAX && had != MODEL_OTHERS)
-		return pair_of(m, waiting, MODEL_OTHERS);
 	enum base_status s =
 		base_grow(&m->pair, &m->pair_capacity, m->nr_pairs + 1, sizeof *m->pair);
 	if (s == BASE_OK)
@@ -69,8 +72,8 @@ static void charge(struct model *m, uint32_t waiting, uint32_t had, uint64_t wai
 }
 
 /* Splits a wait that ends now among those who ran on this processor meanwhile. */
-static void charge_wait(
-	struct model *m, const struct cpu *c, const struct thread *t, uint64_t from_ns, uint64_t to_ns)
+static void charge_wait(struct model *m, const struct cpu *c, const struct thread *t,
+	uint64_t from_ns, uint64_t to_ns)
 {
 	uint32_t actor = model_acting(t);
 	uint64_t rest = to_ns > from_ns ? to_ns - from_ns : 0;
@@ -102,11 +105,10 @@ static void leave(struct model *m, struct cpu *c, uint64_t time_ns)
 		}
 	}
 	if (c->stream && time_ns > c->since_ns)
-		c->use[c->nr++ % MODEL_CPU_HISTORY] =
-			(struct cpu_use){.stream = c->stream,
-				.actor = model_acting(&m->thread[c->stream]),
-				.begin_ns = c->since_ns,
-				.end_ns = time_ns};
+		c->use[c->nr++ % MODEL_CPU_HISTORY] = (struct cpu_use){.stream = c->stream,
+			.actor = model_acting(&m->thread[c->stream]),
+			.begin_ns = c->since_ns,
+			.end_ns = time_ns};
 	if (c->stream) {
 		c->last = c->stream;
 		c->last_ns = time_ns;
@@ -124,8 +126,8 @@ void model_processor_out(
 }
 
 /* Whoever of ours runs elsewhere, or left this processor just now: who else could have woken it? */
-static uint32_t ran_before(const struct model *m, const struct cpu *c, const struct thread *t,
-	uint64_t time_ns)
+static uint32_t ran_before(
+	const struct model *m, const struct cpu *c, const struct thread *t, uint64_t time_ns)
 {
 	uint32_t found = 0;
 	if (c->last && c->last != t->stream && time_ns - c->last_ns <= WOKE_NS)
@@ -200,7 +202,8 @@ uint64_t model_away_ns(const struct model *m, uint32_t actor, uint32_t state)
 }
 
 /* ---- answers
- * ------------------------------------------------------------------------------------------------ */
+ * ------------------------------------------------------------------------------------------------
+ */
 
 static int longest_first(const void *pa, const void *pb)
 {
@@ -243,8 +246,8 @@ static bool look(void *ctx, uint64_t key_hi, uint64_t key_lo, uint64_t value)
 	return true;
 }
 
-uint32_t model_ran_before(const struct model *m, uint32_t actor, uint32_t state, uint64_t *ret_nr,
-	uint64_t *ret_all)
+uint32_t model_ran_before(
+	const struct model *m, uint32_t actor, uint32_t state, uint64_t *ret_nr, uint64_t *ret_all)
 {
 	struct best_waker b = {.key = (uint64_t)state << 32 | actor, .actor = MODEL_OTHERS};
 	base_map_each(&m->wakers, look, &b);

@@ -177,8 +177,8 @@ void model_rule_shared_release(struct model *m, struct thread *t, const struct t
 	uint32_t idle = model_idle_state(m);
 	make_meeting(m, o, object, site, r->time_ns);
 	if (o->queue3 == NONE)
-		o->queue3 = model_make_part(m, object, MODEL_QUEUE_helper,
-			TRACE_OBJECT_rwlock, model_class_of(m, object, site));
+		o->queue3 = model_make_part(m, object, MODEL_QUEUE_helper, TRACE_OBJECT_rwlock,
+			model_class_of(m, object, site));
 	model_verb(m, t, GRAPH_VERB_enqueue, r->time_ns, o->queue2, 1, model_current_state(t), 0);
 	model_verb_of(m, o->pseudo, GRAPH_VERB_dequeue, r->time_ns, o->queue2, GRAPH_ALL, idle, 0);
 	model_verb_of(m, o->pseudo, GRAPH_VERB_resize, r->time_ns, o->queue3, 0, idle, 0);

@@ -90,8 +90,7 @@ void model_rule_note_begin(struct model *m, struct thread *t, const struct trace
 	t->link_next = false;
 	/* the caller's clock is closed here; while the machine runs it is elsewhere */
 	model_verb_of(m, from, GRAPH_VERB_state, r->time_ns, 0, 0, t->graph_state, 0);
-	t->machine[t->nr_machines++] = (struct machine){
-		.actor_def = b->actor,
+	t->machine[t->nr_machines++] = (struct machine){.actor_def = b->actor,
 		.actor = actor,
 		.state = state,
 		.linked = back,

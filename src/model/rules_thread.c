@@ -239,8 +239,7 @@ void model_rule_cpu_out(struct model *m, struct thread *t, const struct trace_re
 	uint32_t queue = processor_queue(m, r->u.cpu_out.processor);
 	if (queue == NONE)
 		return;
-	model_processor_out(
-		m, t, r->u.cpu_out.processor, r->time_ns, r->u.cpu_out.preempted != 0);
+	model_processor_out(m, t, r->u.cpu_out.processor, r->time_ns, r->u.cpu_out.preempted != 0);
 	t->processor_queue = NONE;
 	/* Woken within its wait and asleep again: what it did meanwhile is no part of any path that
 	 * we know, so the processor still is as the one before left it. */

@@ -65,8 +65,8 @@ static enum base_status find_state(
 	if (s != BASE_OK)
 		return s;
 	if (!base_map_get(&b->states, row, id, &ix)) {
-		s = base_grow(&r->state, &b->state_capacity[row], r->nr_states + 1,
-			sizeof *r->state);
+		s = base_grow(
+			&r->state, &b->state_capacity[row], r->nr_states + 1, sizeof *r->state);
 		if (s == BASE_OK)
 			s = base_map_put(&b->states, row, id, r->nr_states);
 		if (s != BASE_OK)
@@ -74,7 +74,8 @@ static enum base_status find_state(
 		ix = r->nr_states++;
 		r->state[ix] = (struct report_actor_state){
 			.kind = st->kind,
-			/* (the path follows those of ours: elsewhere only the rest has this name) */
+			/* (the path follows those of ours: elsewhere only the rest has this name)
+			 */
 			.name = st->kind == MODEL_STATE_runnable
 					? "ready, without a processor"
 					: report_clean(b->out->arena, st->name),
@@ -159,7 +160,8 @@ static enum base_status add_ready(struct actors_build *b, const struct model_pro
 	if (row == REPORT_NONE)
 		return BASE_OK;
 	if (w->had != MODEL_OTHERS)
-		name = b->groups ? model_actor(b->m, w->had)->group : model_actor(b->m, w->had)->name;
+		name = b->groups ? model_actor(b->m, w->had)->group
+				 : model_actor(b->m, w->had)->name;
 	struct report_actor *r = &b->out->actor[row];
 	uint64_t ix;
 	enum base_status s = base_strtab_intern(b->had_names, name, strlen(name), &id);
@@ -339,8 +341,8 @@ static double share_of(double part, double all)
 	return all > 0 ? part / all : 0;
 }
 
-static void add_part(struct base_str *s, const struct report_style *st, const char *what, double part,
-	double all)
+static void add_part(struct base_str *s, const struct report_style *st, const char *what,
+	double part, double all)
 {
 	base_str_addf(s, "%s%s ", report_dot(st), what);
 	report_percent(s, share_of(part, all));
@@ -370,8 +372,8 @@ static void heading(struct base_str *out, const struct report_style *st,
 
 enum { STATE_NUMBERS = 2 + 7 + 10 + 10 + 9 + 2 };
 
-static void add_functions(struct base_str *out, const struct report_style *st,
-	const struct report_actor_state *s)
+static void add_functions(
+	struct base_str *out, const struct report_style *st, const struct report_actor_state *s)
 {
 	struct base_str text = {0};
 	for (size_t i = 0; i < s->nr_functions && s->function[i].share >= 0.05; i++) {
@@ -474,11 +476,11 @@ static json_t *functions_json(const struct report_actor_state *s)
 {
 	json_t *list = json_array();
 	for (size_t i = 0; i < s->nr_functions; i++)
-		json_array_append_new(list,
-			json_pack("{s:s, s:s, s:o, s:o}", "function", s->function[i].name, "where",
-				s->function[i].where, "samples",
-				report_json_u64(s->function[i].nr_samples), "share",
-				report_json_share(s->function[i].share)));
+		json_array_append_new(
+			list, json_pack("{s:s, s:s, s:o, s:o}", "function", s->function[i].name,
+				      "where", s->function[i].where, "samples",
+				      report_json_u64(s->function[i].nr_samples), "share",
+				      report_json_share(s->function[i].share)));
 	return list;
 }
 
@@ -487,12 +489,12 @@ static json_t *states_json(const struct report_actor *a)
 	json_t *list = json_array();
 	for (size_t i = 0; i < a->nr_states; i++) {
 		const struct report_actor_state *s = &a->state[i];
-		json_array_append_new(list,
-			json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:o}", "state", s->name, "kind",
-				model_state_kind_name(s->kind), "where", s->where, "total_ns",
-				report_json_u64(s->total_ns), "visits", report_json_u64(s->visits),
-				"path_ns", report_json_ns(s->path_ns), "functions",
-				functions_json(s)));
+		json_array_append_new(
+			list, json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:o}", "state", s->name,
+				      "kind", model_state_kind_name(s->kind), "where", s->where,
+				      "total_ns", report_json_u64(s->total_ns), "visits",
+				      report_json_u64(s->visits), "path_ns",
+				      report_json_ns(s->path_ns), "functions", functions_json(s)));
 	}
 	return list;
 }
@@ -501,10 +503,9 @@ static json_t *had_json(const struct report_actor *a)
 {
 	json_t *list = json_array();
 	for (size_t i = 0; i < a->nr_had; i++)
-		json_array_append_new(list,
-			json_pack("{s:s, s:o, s:o}", "actor", a->had[i].name, "wait_ns",
-				report_json_u64(a->had[i].wait_ns), "times",
-				report_json_u64(a->had[i].nr)));
+		json_array_append_new(list, json_pack("{s:s, s:o, s:o}", "actor", a->had[i].name,
+						    "wait_ns", report_json_u64(a->had[i].wait_ns),
+						    "times", report_json_u64(a->had[i].nr)));
 	return list;
 }
 

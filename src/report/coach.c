@@ -39,8 +39,8 @@ struct activities {
 static enum base_status hear_state(void *ctx, uint32_t state, bool executes, struct base_err *err)
 {
 	struct activities *a = ctx;
-	enum base_status s = base_grow(
-		&a->executes, &a->state_capacity, (size_t)state + 1, sizeof *a->executes);
+	enum base_status s =
+		base_grow(&a->executes, &a->state_capacity, (size_t)state + 1, sizeof *a->executes);
 	if (s != BASE_OK)
 		return report_no_memory(err);
 	for (; a->nr_states <= state; a->nr_states++)
@@ -67,8 +67,8 @@ static enum base_status hear_queue(
 static bool is_about_processor(
 	const struct activities *all, enum graph_verb_kind kind, const struct graph_verb *v)
 {
-	bool has_queue = kind != GRAPH_VERB_state && kind != GRAPH_VERB_wait &&
-			 kind != GRAPH_VERB_link;
+	bool has_queue =
+		kind != GRAPH_VERB_state && kind != GRAPH_VERB_wait && kind != GRAPH_VERB_link;
 	return has_queue && v->queue < all->nr_queues && all->processor[v->queue];
 }
 
@@ -84,8 +84,8 @@ static enum base_status hear_verb(void *ctx, enum graph_verb_kind kind, const st
 	uint32_t from_actor, struct base_err *err)
 {
 	struct activities *all = ctx;
-	enum base_status s = base_grow(
-		&all->actor, &all->capacity, (size_t)v->actor + 1, sizeof *all->actor);
+	enum base_status s =
+		base_grow(&all->actor, &all->capacity, (size_t)v->actor + 1, sizeof *all->actor);
 	(void)from_actor;
 	if (s != BASE_OK)
 		return report_no_memory(err);
@@ -166,9 +166,9 @@ static enum base_status add_finding(struct coach_build *b, const struct model_fi
 	*a = (struct report_advice){
 		.check = model_check_name(f->check),
 		.severity = rare ? "info" : model_severity_name(f->severity),
-		.rank = f->severity == MODEL_SEVERITY_error                ? 0
+		.rank = f->severity == MODEL_SEVERITY_error              ? 0
 			: f->severity == MODEL_SEVERITY_warning && !rare ? 2
-									   : 4,
+									 : 4,
 		.what = report_keep(arena, &what),
 		.todo = report_keep(arena, &todo),
 		.where = report_clean(arena, f->where),
@@ -211,8 +211,8 @@ static enum base_status gap_of(
 }
 
 /* Of a group the one that waited longest stands for all. */
-static enum base_status find_gaps(struct coach_build *b, const struct graph_state_totals *totals,
-	size_t nr_totals)
+static enum base_status find_gaps(
+	struct coach_build *b, const struct graph_state_totals *totals, size_t nr_totals)
 {
 	struct gap *gap = NULL;
 	enum base_status s = BASE_OK;
@@ -242,8 +242,8 @@ static enum base_status find_gaps(struct coach_build *b, const struct graph_stat
 	return s;
 }
 
-static void say_gap(struct coach_build *b, const struct gap *g, struct base_str *what,
-	struct base_str *todo)
+static void say_gap(
+	struct coach_build *b, const struct gap *g, struct base_str *what, struct base_str *todo)
 {
 	const struct model_state *st = model_state(b->m, g->state);
 	double elapsed_ns = b->out->elapsed_ns;
@@ -277,16 +277,19 @@ static void say_gap(struct coach_build *b, const struct gap *g, struct base_str 
 				   "wait end, longpole_dequeue(\"NAME\", instance, 1, 0) here");
 		return;
 	}
-	base_str_add(todo, "longpole_wait_empty(\"NAME\", instance, 1, 0) before the place where it "
-			   "blocks and longpole_dequeue(\"NAME\", instance, 1, 0) after it; ");
+	base_str_add(todo,
+		"longpole_wait_empty(\"NAME\", instance, 1, 0) before the place where it "
+		"blocks and longpole_dequeue(\"NAME\", instance, 1, 0) after it; ");
 	if (waker)
-		base_str_addf(todo, "longpole_enqueue(\"NAME\", instance, 1, 0) in %s, before it "
-				    "wakes this one",
+		base_str_addf(todo,
+			"longpole_enqueue(\"NAME\", instance, 1, 0) in %s, before it "
+			"wakes this one",
 			waker);
 	else
-		base_str_add(todo,
-			"longpole_enqueue(\"NAME\", instance, 1, 0) where it is woken. If it blocks "
-			"in page faults or the kernel, no annotation helps: look at memory and disk");
+		base_str_add(todo, "longpole_enqueue(\"NAME\", instance, 1, 0) where it is woken. "
+				   "If it blocks "
+				   "in page faults or the kernel, no annotation helps: look at "
+				   "memory and disk");
 }
 
 static enum base_status add_gap(struct coach_build *b, const struct gap *g)
@@ -338,8 +341,8 @@ static double light_share(const struct coach_build *b)
 	return b->out->elapsed_ns > 0 ? light_ns / b->out->elapsed_ns : 0;
 }
 
-/* What the totals say of each actor: which active state is its longest, and for how long its machines
- * acted in its place. */
+/* What the totals say of each actor: which active state is its longest, and for how long its
+ * machines acted in its place. */
 static void add_totals(struct model *m, struct activities *all,
 	const struct graph_state_totals *totals, size_t nr_totals)
 {
@@ -375,17 +378,16 @@ static const char *busiest_function(struct model *m, const struct activity *a)
 
 static bool spins(const char *function)
 {
-	static const char *const spinner[] = {
-		"sched_yield", "__sched_yield", "thrd_yield", "pthread_yield", "do_sched_yield",
-		"__x64_sys_sched_yield"};
+	static const char *const spinner[] = {"sched_yield", "__sched_yield", "thrd_yield",
+		"pthread_yield", "do_sched_yield", "__x64_sys_sched_yield"};
 	for (size_t i = 0; i < BASE_COUNT(spinner); i++)
 		if (!strcmp(function, spinner[i]))
 			return true;
 	return false;
 }
 
-static enum base_status add_suspect(struct coach_build *b, uint32_t actor, const struct activity *act,
-	const char *function)
+static enum base_status add_suspect(
+	struct coach_build *b, uint32_t actor, const struct activity *act, const char *function)
 {
 	struct report_advice *a = add_advice(b);
 	struct base_str what = {0}, clean = {0};
@@ -410,8 +412,10 @@ static enum base_status add_suspect(struct coach_build *b, uint32_t actor, const
 		.severity = b->out->light || spins(function) ? "warning" : "info",
 		.rank = b->out->light || spins(function) ? 1 : 5,
 		.what = report_keep(arena, &clean),
-		.todo = "if it polls or spins: longpole_wait_empty(\"NAME\", instance, 1, 0) when it "
-			"finds nothing to do and longpole_dequeue(\"NAME\", instance, 1, 0) when it "
+		.todo = "if it polls or spins: longpole_wait_empty(\"NAME\", instance, 1, 0) when "
+			"it "
+			"finds nothing to do and longpole_dequeue(\"NAME\", instance, 1, 0) when "
+			"it "
 			"does, longpole_enqueue(\"NAME\", instance, 1, 0) where its work is made",
 		.where = "",
 		.actor = report_clean(arena, model_actor(b->m, actor)->name),
@@ -423,8 +427,8 @@ static enum base_status add_suspect(struct coach_build *b, uint32_t actor, const
 }
 
 /*
- * Whoever computes is active, too: only when everything else is idle, when samples find it yielding,
- * or when it is a machine that says nothing of queues, is that suspicious.
+ * Whoever computes is active, too: only when everything else is idle, when samples find it
+ * yielding, or when it is a machine that says nothing of queues, is that suspicious.
  */
 static enum base_status find_suspects(struct coach_build *b, const struct activities *all)
 {
@@ -502,10 +506,7 @@ enum base_status report_coach_build(
 {
 	struct activities activities = {0};
 	const struct graph_sink sink = {
-		.ctx = &activities,
-		.state = hear_state,
-		.queue = hear_queue,
-		.verb = hear_verb};
+		.ctx = &activities, .state = hear_state, .queue = hear_queue, .verb = hear_verb};
 	struct report_pass_options opts = {.sink = &sink};
 	struct coach_build b = {.out = base_alloc(sizeof *b.out)};
 	enum base_status s = BASE_OK;
@@ -553,7 +554,10 @@ static void add_where(struct base_str *s, const struct report_advice *a)
 {
 	if (*a->where)
 		base_str_addf(s, "%s%s",
-			a->near_by ? "soon after " : a->after ? "somewhere after " : "", a->where);
+			a->near_by ? "soon after "
+			: a->after ? "somewhere after "
+				   : "",
+			a->where);
 	if (*a->actor)
 		base_str_addf(s, "%s%s", s->length ? ", by " : "by ", a->actor);
 	if (a->first_ns) {
@@ -599,8 +603,7 @@ void report_coach_text(struct base_str *out, const struct report_coach *c, size_
 		base_str_addf(&s, "%zu thing%s to look at, most valuable first", c->nr,
 			c->nr == 1 ? "" : "s");
 	base_str_add(&s, " (");
-	report_percent(
-		&s, c->elapsed_ns > 0 ? 1 - c->unexplained_path_ns / c->elapsed_ns : 1);
+	report_percent(&s, c->elapsed_ns > 0 ? 1 - c->unexplained_path_ns / c->elapsed_ns : 1);
 	base_str_add(&s, " of the path is explained).");
 	report_color_begin(out, style, REPORT_BOLD);
 	base_str_addf(out, "%s\n", base_str_text(&s));
@@ -634,19 +637,20 @@ json_t *report_coach_json(const struct report_coach *c)
 	for (size_t i = 0; i < c->nr; i++) {
 		const struct report_advice *a = &c->advice[i];
 		json_array_append_new(list,
-			json_pack("{s:s, s:s, s:s, s:s, s:s, s:b, s:s, s:s, s:o, s:o, s:o, s:o, s:o}",
-				"check", a->check, "severity", a->severity, "text", a->what, "advice",
-				a->todo, "where", a->where, "where_is_near", a->near_by || a->after,
-				"actor", a->actor, "queue", a->queue, "count",
-				report_json_u64(a->count), "of", report_json_u64(a->of), "first_ns",
-				report_json_u64(a->first_ns), "path_ns", report_json_ns(a->path_ns),
-				"total_ns", report_json_ns(a->total_ns)));
+			json_pack(
+				"{s:s, s:s, s:s, s:s, s:s, s:b, s:s, s:s, s:o, s:o, s:o, s:o, s:o}",
+				"check", a->check, "severity", a->severity, "text", a->what,
+				"advice", a->todo, "where", a->where, "where_is_near",
+				a->near_by || a->after, "actor", a->actor, "queue", a->queue,
+				"count", report_json_u64(a->count), "of", report_json_u64(a->of),
+				"first_ns", report_json_u64(a->first_ns), "path_ns",
+				report_json_ns(a->path_ns), "total_ns",
+				report_json_ns(a->total_ns)));
 	}
 	json_t *result = json_pack("{s:o, s:o, s:b, s:o, s:o, s:o, s:o}", "elapsed_ns",
 		report_json_ns(c->elapsed_ns), "unexplained_ns",
-		report_json_ns(c->unexplained_path_ns), "lightly_loaded", c->light,
-		"outside_share", report_json_share(c->light_share), "findings",
-		report_json_u64(c->nr_findings), "findings_not_kept",
-		report_json_u64(c->nr_more_findings), "advice", list);
+		report_json_ns(c->unexplained_path_ns), "lightly_loaded", c->light, "outside_share",
+		report_json_share(c->light_share), "findings", report_json_u64(c->nr_findings),
+		"findings_not_kept", report_json_u64(c->nr_more_findings), "advice", list);
 	return report_envelope("longpole/coach/1", &c->trace, result);
 }

@@ -33,8 +33,9 @@ static enum base_status choose(struct choice *c, struct model *m, size_t nr_rows
 	for (uint32_t i = 0; s == BASE_OK && i < nr; i++) {
 		struct base_str name = {0};
 		report_clean_add(&name, model_queue(m, i)->name);
-		s = name.failed ? BASE_ERR_NOMEM
-				: base_strtab_intern(c->names, base_str_text(&name), name.length, &id);
+		s = name.failed
+			    ? BASE_ERR_NOMEM
+			    : base_strtab_intern(c->names, base_str_text(&name), name.length, &id);
 		base_str_fini(&name);
 		bool whole = model_queue(m, i)->part == MODEL_QUEUE_whole;
 		c->row_of_queue[i] = s == BASE_OK && whole && base_map_get(&c->rows, 0, id, &row)
@@ -339,8 +340,8 @@ static void add_rate(struct base_str *out, const struct report_style *st, const 
 	base_str_addf(out, "\n%*s", INDENT, "");
 	for (unsigned i = 0; i < GRAPH_WATCH_SLOTS; i += a_mark) {
 		uint64_t n = slot[i] + (a_mark == 2 ? slot[i + 1] : 0);
-		unsigned height = n ? 1 + (unsigned)((double)(HEIGHTS - 1) * (double)n / (double)most)
-				    : 0;
+		unsigned height =
+			n ? 1 + (unsigned)((double)(HEIGHTS - 1) * (double)n / (double)most) : 0;
 		if (st->utf8)
 			base_str_add(out, block[height]);
 		else
@@ -390,8 +391,7 @@ void report_histograms_text(
 		add_page(out, style, h, (uint32_t)i);
 	}
 	if (h->nr_rows < h->queues->nr_queues)
-		base_str_addf(out,
-			"\n... %zu more queue%s (--histogram=PATTERN, --limit, --all)\n",
+		base_str_addf(out, "\n... %zu more queue%s (--histogram=PATTERN, --limit, --all)\n",
 			h->queues->nr_queues - h->nr_rows,
 			h->queues->nr_queues - h->nr_rows == 1 ? "" : "s");
 	report_trace_text_caveats(out, &h->queues->trace, style);
@@ -461,13 +461,13 @@ json_t *report_histograms_json(const struct report_histograms *h)
 				histogram_json((enum graph_measure)m,
 					graph_watch_histogram(
 						h->watch, (uint32_t)i, (enum graph_measure)m)));
-		json_array_append_new(list,
-			json_pack("{s:s, s:s, s:o, s:o, s:o, s:o}", "queue", q->name, "type",
-				q->type, "members", report_json_u64(q->nr_members), "histograms",
-				all, "arrived_units",
-				slots_json(graph_watch_arrived(h->watch, (uint32_t)i)),
-				"departed_units",
-				slots_json(graph_watch_departed(h->watch, (uint32_t)i))));
+		json_array_append_new(
+			list, json_pack("{s:s, s:s, s:o, s:o, s:o, s:o}", "queue", q->name, "type",
+				      q->type, "members", report_json_u64(q->nr_members),
+				      "histograms", all, "arrived_units",
+				      slots_json(graph_watch_arrived(h->watch, (uint32_t)i)),
+				      "departed_units",
+				      slots_json(graph_watch_departed(h->watch, (uint32_t)i))));
 	}
 	double slot_ns = (double)(h->end_ns - h->start_ns) / GRAPH_WATCH_SLOTS;
 	json_t *result = json_pack("{s:o, s:o, s:o, s:o}", "elapsed_ns",

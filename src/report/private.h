@@ -41,8 +41,7 @@ uint32_t report_largest_topic(
 
 /* report_queues_build(), and the model that it asked. */
 enum base_status report_queues_model(const struct report_run *run, const char *pattern,
-	struct report_queues **ret, struct model **ret_model,
-	struct base_err *err) BASE_MUST_CHECK;
+	struct report_queues **ret, struct model **ret_model, struct base_err *err) BASE_MUST_CHECK;
 enum base_status report_fill_trace(struct report_trace *t, struct base_arena *a,
 	const struct report_run *run, struct model *m, struct base_err *err) BASE_MUST_CHECK;
 enum base_status report_fill_opportunities(struct report *r, const struct report_run *run,

@@ -96,7 +96,7 @@ struct report {
 	struct report_opportunity *opportunity;
 	size_t nr_opportunities;
 	uint64_t nr_annotation_findings; /* see `longpole coach` */
-	bool opportunities_cut; /* there are more of 1 % and above */
+	bool opportunities_cut;          /* there are more of 1 % and above */
 	bool has_samples;
 	struct {
 		bool found;
@@ -221,7 +221,7 @@ json_t *report_path_json(const struct report_path *p, const struct report_path_o
 struct report_queue {
 	const char *name, *type;
 	bool is_token, is_lock; /* of threads and processors; one that is held */
-	uint64_t nr_members; /* queues of that name (one class of locks has many instances) */
+	uint64_t nr_members;    /* queues of that name (one class of locks has many instances) */
 	struct graph_queue_stats s; /* summed; max_units: the largest */
 	double mean_units;
 };
@@ -240,7 +240,8 @@ void report_queues_text(struct base_str *out, const struct report_queues *q, siz
 	const struct report_style *style);
 json_t *report_queues_json(const struct report_queues *q);
 
-/* ---- queues --histogram --------------------------------------------------------------------------
+/* ---- queues --histogram
+ * --------------------------------------------------------------------------
  */
 
 struct report_histograms {
@@ -293,8 +294,8 @@ struct report_actors {
 };
 struct report_actors_options {
 	size_t size;
-	const char *pattern; /* of names or groups; NULL: all */
-	bool groups;         /* one row a group */
+	const char *pattern;     /* of names or groups; NULL: all */
+	bool groups;             /* one row a group */
 	size_t limit, nr_states; /* text; 0: all */
 };
 enum base_status report_actors_build(const struct report_run *run,
@@ -308,11 +309,11 @@ json_t *report_actors_json(const struct report_actors *all);
 /* ---- coach -------------------------------------------------------------------------------------
  */
 
-struct report_advice { /* one thing to do */
+struct report_advice {                /* one thing to do */
 	const char *check, *severity; /* "take_empty" ...; error, warning, info */
 	const char *what, *todo;
-	const char *where;     /* "function (file:line)" or "" */
-	bool near_by, after;   /* `where` is the last annotation before; is where it went in */
+	const char *where;   /* "function (file:line)" or "" */
+	bool near_by, after; /* `where` is the last annotation before; is where it went in */
 	const char *actor, *queue;
 	uint64_t count, of, first_ns;
 	double path_ns, total_ns; /* that it would explain; 0: a misuse */
@@ -322,8 +323,8 @@ struct report_coach {
 	struct base_arena *arena;
 	struct report_trace trace;
 	double elapsed_ns, unexplained_path_ns;
-	double light_share; /* of the path: waits for the outside and sleeps */
-	bool light;         /* lightly loaded: whatever is active lacks a wait */
+	double light_share;           /* of the path: waits for the outside and sleeps */
+	bool light;                   /* lightly loaded: whatever is active lacks a wait */
 	struct report_advice *advice; /* most valuable first */
 	size_t nr;
 	uint64_t nr_findings, nr_more_findings;
@@ -331,8 +332,8 @@ struct report_coach {
 enum base_status report_coach_build(const struct report_run *run, struct report_coach **ret,
 	struct base_err *err) BASE_MUST_CHECK;
 struct report_coach *report_coach_free(struct report_coach *c);
-void report_coach_text(struct base_str *out, const struct report_coach *c, size_t limit /* 0: all */,
-	const struct report_style *style);
+void report_coach_text(struct base_str *out, const struct report_coach *c,
+	size_t limit /* 0: all */, const struct report_style *style);
 json_t *report_coach_json(const struct report_coach *c);
 
 /* ---- shared with cmd ---------------------------------------------------------------------------

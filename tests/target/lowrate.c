@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * lowrate - a client that sends a request now and then, and a server that spins for it: a lightly
- * loaded system (seed 000, section 4.4). As it is, the server lacks a wait, and `longpole coach` has to
- * say so; with --waits=annotated it has one, and the coach has nothing to say. Known answer: the
- * machine `server`.
+ * loaded system (seed 000, section 4.4). As it is, the server lacks a wait, and `longpole coach`
+ * has to say so; with --waits=annotated it has one, and the coach has nothing to say. Known answer:
+ * the machine `server`.
  */
 #include <pthread.h>
 #include <sched.h>

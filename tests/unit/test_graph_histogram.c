@@ -51,11 +51,8 @@ static void close_watched(struct watched *x)
 static void does(struct watched *x, enum graph_verb_kind kind, uint64_t t, uint32_t actor,
 	uint32_t queue, int64_t n)
 {
-	struct graph_verb v = {.time_ns = t,
-		.actor = actor,
-		.queue = queue,
-		.n = n,
-		.flags = t ? 0 : GRAPH_START};
+	struct graph_verb v = {
+		.time_ns = t, .actor = actor, .queue = queue, .n = n, .flags = t ? 0 : GRAPH_START};
 
 	assert_int_equal(graph_apply(x->g, kind, &v, 0, NULL), BASE_OK);
 }
@@ -88,9 +85,9 @@ static void known_answers(void **state)
 	does(&x, GRAPH_VERB_wait_empty, 100, 1, 0, 1); /* waits 100..450 */
 	does(&x, GRAPH_VERB_enqueue, 400, 0, 0, 1);
 	does(&x, GRAPH_VERB_enqueue, 420, 0, 0, 1);
-	does(&x, GRAPH_VERB_dequeue, 450, 1, 0, 1); /* latency 50, residence 50 */
-	does(&x, GRAPH_VERB_enqueue, 600, 1, 1, 1); /* passes on: service 150 */
-	does(&x, GRAPH_VERB_dequeue, 700, 1, 0, 1); /* residence 280, no wait */
+	does(&x, GRAPH_VERB_dequeue, 450, 1, 0, 1);    /* latency 50, residence 50 */
+	does(&x, GRAPH_VERB_enqueue, 600, 1, 1, 1);    /* passes on: service 150 */
+	does(&x, GRAPH_VERB_dequeue, 700, 1, 0, 1);    /* residence 280, no wait */
 	does(&x, GRAPH_VERB_wait_empty, 760, 1, 0, 1); /* back here: service 60 */
 	assert_int_equal(graph_finish(x.g, 1, NULL), BASE_OK);
 	assert_int_equal(graph_watch_finish(x.w, x.g, NULL), BASE_OK);
@@ -154,7 +151,8 @@ static uint32_t next_random(uint32_t *s)
  * empty again, occupancy x time is residence x units (Little's law). */
 static void laws(void **state)
 {
-	static const enum graph_discipline all[] = {GRAPH_FIFO, GRAPH_LIFO, GRAPH_PRIORITY, GRAPH_POOL};
+	static const enum graph_discipline all[] = {
+		GRAPH_FIFO, GRAPH_LIFO, GRAPH_PRIORITY, GRAPH_POOL};
 
 	(void)state;
 	for (uint32_t seed = 1; seed <= 40; seed++) {
@@ -204,16 +202,16 @@ static void laws(void **state)
 				histogram(&x, q, GRAPH_MEASURE_latency)->count, s->nr_latencies);
 			assert_true(histogram(&x, q, GRAPH_MEASURE_latency)->sum ==
 				    (double)s->latency_ns);
-			assert_int_equal(histogram(&x, q, GRAPH_MEASURE_wait_data)->count,
-				s->nr_waits_data);
+			assert_int_equal(
+				histogram(&x, q, GRAPH_MEASURE_wait_data)->count, s->nr_waits_data);
 			assert_true(histogram(&x, q, GRAPH_MEASURE_wait_data)->sum ==
 				    (double)s->wait_data_ns);
 			assert_int_equal(histogram(&x, q, GRAPH_MEASURE_wait_space)->count,
 				s->nr_waits_space);
 			assert_true(histogram(&x, q, GRAPH_MEASURE_wait_space)->sum ==
 				    (double)s->wait_space_ns);
-			assert_true(histogram(&x, q, GRAPH_MEASURE_service)->count <=
-				    s->nr_dequeues);
+			assert_true(
+				histogram(&x, q, GRAPH_MEASURE_service)->count <= s->nr_dequeues);
 		}
 		close_watched(&x);
 	}
@@ -248,8 +246,8 @@ static void watching_changes_no_path(void **state)
 		for (unsigned i = 0; i < 500; i++) {
 			uint32_t a = next_random(&r) % ACTORS, q = next_random(&r) % QUEUES;
 
-			does(&x, next_random(&r) % 2 ? GRAPH_VERB_dequeue : GRAPH_VERB_enqueue, t, a,
-				q, 1);
+			does(&x, next_random(&r) % 2 ? GRAPH_VERB_dequeue : GRAPH_VERB_enqueue, t,
+				a, q, 1);
 			t += next_random(&r) % 100;
 		}
 		assert_int_equal(graph_finish(x.g, 0, NULL), BASE_OK);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_model_findings.c - each misuse of an annotation is found once, with its place and count; right
- * uses are not found; who had the processor. Times in us. */
+/* test_model_findings.c - each misuse of an annotation is found once, with its place and count;
+ * right uses are not found; who had the processor. Times in us. */
 #include "report_fixture.h"
 
 #include "model/findings.h"
@@ -18,8 +18,8 @@ struct scene {
 static uint32_t queue_def(struct bench *b, const char *name, uint64_t capacity)
 {
 	uint32_t id = ++b->nr_objects, text = string(b, name);
-	PUT(b, 0, 0, object, .object = id, .process = 1, .type = TRACE_OBJECT_queue,
-		.address = id, .capacity = capacity, .name = text);
+	PUT(b, 0, 0, object, .object = id, .process = 1, .type = TRACE_OBJECT_queue, .address = id,
+		.capacity = capacity, .name = text);
 	return id;
 }
 
@@ -167,7 +167,8 @@ static void every_misuse_of_a_queue(void **state)
 	Q(&x, 1700, 1, wait_empty, x.queue, 9, 11); /* gave up */
 	Q(&x, 1710, 1, enqueue, x.other, 1, 9);
 	analyse(&x, 2000);
-	expect(&x, MODEL_CHECK_take_empty, 2, 10, "f1", "2 taken from queue 'frames', which held 0");
+	expect(&x, MODEL_CHECK_take_empty, 2, 10, "f1",
+		"2 taken from queue 'frames', which held 0");
 	expect(&x, MODEL_CHECK_peek_empty, 1, 12, "f2",
 		"1 looked at in queue 'frames', which held 0");
 	expect(&x, MODEL_CHECK_wait_has_units, 1, 400, "f4",
@@ -286,8 +287,8 @@ static uint64_t had_ns(const struct scene *x, const char *waiting, const char *h
 	uint64_t sum = 0;
 	const struct model_processor_wait *w = model_processor_waits(x->m, &nr);
 	for (size_t i = 0; i < nr; i++) {
-		const char *who = w[i].had == MODEL_OTHERS ? "others"
-							   : model_actor(x->m, w[i].had)->name;
+		const char *who =
+			w[i].had == MODEL_OTHERS ? "others" : model_actor(x->m, w[i].had)->name;
 		if (!strcmp(model_actor(x->m, w[i].waiting)->name, waiting) && !strcmp(who, had))
 			sum += w[i].wait_ns;
 	}
@@ -312,7 +313,8 @@ static void who_had_the_processor(void **state)
 	PUT(&x.b, 1060, 2, cpu_in, .processor = 1); /* elsewhere: nobody of ours was there */
 	PUT(&x.b, 1070, 1, cpu_in, .processor = 1); /* f0 must have left it */
 	analyse(&x, 2000);
-	near_at((double)had_ns(&x, "prog", "prog/f0"), (450 + 340 + 10) * 1000, 0, __FILE__, __LINE__);
+	near_at((double)had_ns(&x, "prog", "prog/f0"), (450 + 340 + 10) * 1000, 0, __FILE__,
+		__LINE__);
 	near_at((double)had_ns(&x, "prog", "others"), (50 + 50 + 10 + 10) * 1000, 0, __FILE__,
 		__LINE__);
 	near_at((double)had_ns(&x, "prog/f0", "others"), (50 + 70) * 1000, 0, __FILE__, __LINE__);
@@ -331,7 +333,8 @@ static void who_had_the_processor(void **state)
 	close_scene(&x);
 }
 
-/* Thread f0 leaves the processor inside no recorded call; main runs each time before it comes back. */
+/* Thread f0 leaves the processor inside no recorded call; main runs each time before it comes back.
+ */
 static void who_ran_before(void **state)
 {
 	(void)state;

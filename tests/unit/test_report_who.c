@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_report_who.c - actors, coach and histograms: known answers from small traces. Times in us. */
+/* test_report_who.c - actors, coach and histograms: known answers from small traces. Times in us.
+ */
 #include "report_fixture.h"
 
 #include "report/report.h"
@@ -73,8 +74,8 @@ static void actors_taking_turns(void **state)
 	double path_ns = 0;
 	for (size_t i = 0; i < a->nr_actors; i++) {
 		path_ns += a->actor[i].path_ns;
-		assert_int_equal(a->actor[i].active_ns + a->actor[i].waiting_ns +
-					 a->actor[i].ready_ns,
+		assert_int_equal(
+			a->actor[i].active_ns + a->actor[i].waiting_ns + a->actor[i].ready_ns,
 			a->actor[i].total_ns);
 	}
 	assert_near(path_ns, a->elapsed_ns, 1e-3);
@@ -92,7 +93,8 @@ static void actors_taking_turns(void **state)
 	assert_int_equal(a->actor[0].nr_members, 2);
 	assert_near((double)a->actor[0].active_ns, 803e3, 0);
 	json_t *j = report_actors_json(a);
-	json_t *row = json_array_get(json_object_get(result_of(j, "longpole/actors/1"), "actors"), 0);
+	json_t *row =
+		json_array_get(json_object_get(result_of(j, "longpole/actors/1"), "actors"), 0);
 	assert_near(ns_of(row, "active_ns"), 803e3, 0);
 	assert_string_equal(text_of(row, "actor"), "prog/work");
 	json_decref(j);
@@ -214,7 +216,8 @@ static void unexplained_waits_ranked(void **state)
 	assert_near(second->total_ns, 1010e3, 0);
 	assert_near(c->unexplained_path_ns, 720e3, 0);
 	json_t *j = report_coach_json(c);
-	json_t *row = json_array_get(json_object_get(result_of(j, "longpole/coach/1"), "advice"), 0);
+	json_t *row =
+		json_array_get(json_object_get(result_of(j, "longpole/coach/1"), "advice"), 0);
 	assert_near(ns_of(row, "path_ns"), 720e3, 0);
 	json_decref(j);
 	report_coach_free(c);
