@@ -173,7 +173,7 @@ static bool parse_option(struct cmd *c, int argc, char **argv, int *i)
 			cmd_usage(c, "'%s': give each option a word of its own", word);
 		return false;
 	}
-	if (o->value && !value) {
+	if (o->value && !value && !cmd_value_is_optional(o)) {
 		if (*i + 1 >= argc) {
 			cmd_usage(c, "--%s needs a value (%s)", o->name, o->value);
 			return false;

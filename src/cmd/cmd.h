@@ -36,7 +36,7 @@ enum {
 struct cmd_option {
 	const char *name;
 	char letter;         /* 0: none */
-	const char *value;   /* what --help calls it; NULL: takes none */
+	const char *value;   /* what --help calls it; NULL: takes none; "[X]": only as --name=X */
 	const char *choices; /* for completion and checking: "a b c"; "@file"; NULL: anything */
 	const char *doc;
 };
@@ -114,6 +114,12 @@ bool cmd_value_size(struct cmd *c, const char *option, uint64_t *ret_bytes); /* 
 /* The candidate nearest to `word`; NULL: none is near. next() returns NULL at the end. */
 const char *cmd_nearest(
 	const char *word, const char *(*next)(const void *ctx, size_t i), const void *ctx);
+
+/* Its value may be left out, and then is "". */
+static inline bool cmd_value_is_optional(const struct cmd_option *o)
+{
+	return o->value && *o->value == '[';
+}
 
 /* ---- terminal
  * ------------------------------------------------------------------------------------ */

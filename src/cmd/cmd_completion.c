@@ -14,6 +14,12 @@ const struct cmd_details cmd_details_completion = {
 		"longpole completion fish > ~/.config/fish/completions/longpole.fish"},
 };
 
+/* An optional value is none that a shell should wait for. */
+static bool takes_value(const struct cmd_option *o)
+{
+	return o->value && !cmd_value_is_optional(o);
+}
+
 /* In single quotes, for all three shells: a quote in a text becomes an apostrophe that needs no
  * quoting. */
 static void add_text(struct base_str *out, const char *text)
@@ -45,10 +51,10 @@ static void bash_case(struct base_str *out, const struct cmd_spec *spec)
 	const struct cmd_option *o;
 	base_str_addf(out, "\t%s)\n\t\toptions='", *spec->name ? spec->name : "''");
 	for (size_t i = 0; (o = cmd_option_at(spec, i)); i++)
-		base_str_addf(out, "%s--%s%s", i ? " " : "", o->name, o->value ? "=" : "");
+		base_str_addf(out, "%s--%s%s", i ? " " : "", o->name, takes_value(o) ? "=" : "");
 	base_str_add(out, "'\n\t\tcase $previous in\n");
 	for (size_t i = 0; (o = cmd_option_at(spec, i)); i++) {
-		if (!o->value)
+		if (!takes_value(o))
 			continue;
 		base_str_addf(out, "\t\t--%s", o->name);
 		if (o->letter)
@@ -125,16 +131,16 @@ static void zsh_text(struct base_str *out, const char *text)
 
 static void zsh_option(struct base_str *out, const struct cmd_option *o)
 {
-	const char *end = o->value ? "=" : "";
+	const char *end = takes_value(o) ? "=" : "";
 	base_str_add(out, " \\\n\t\t\t");
 	if (o->letter)
-		base_str_addf(
-			out, "{-%c%s,--%s%s}'[", o->letter, o->value ? "+" : "", o->name, end);
+		base_str_addf(out, "{-%c%s,--%s%s}'[", o->letter, takes_value(o) ? "+" : "",
+			o->name, end);
 	else
 		base_str_addf(out, "'--%s%s[", o->name, end);
 	zsh_text(out, o->doc);
 	base_str_add(out, "]");
-	if (o->value)
+	if (takes_value(o))
 		base_str_addf(out, ":%s:", o->value);
 	if (o->value && has_choices(o))
 		base_str_addf(out, "(%s)", o->choices);
@@ -187,7 +193,7 @@ static void fish_option(struct base_str *out, const char *command, const struct 
 		base_str_addf(out, " -s %c", o->letter);
 	if (has_choices(o))
 		base_str_addf(out, " -x -a '%s'", o->choices);
-	else if (o->value)
+	else if (takes_value(o))
 		base_str_add(out, is_file_option(o) ? " -r -F" : " -x");
 	base_str_add(out, " -d '");
 	add_text(out, o->doc);

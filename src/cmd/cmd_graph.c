@@ -207,6 +207,6 @@ int cmd_run_graph(struct cmd *c)
 			      ? answer(c, g, format, limit)
 			      : cmd_fail(c, base_cause(&c->err, s, "while analysing %s", path));
 	report_graph_free(g);
-	trace_reader_close(run.reader);
+	cmd_close(c, &run);
 	return exit_status;
 }

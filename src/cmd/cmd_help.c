@@ -54,7 +54,11 @@ static void option_line(struct base_str *out, const struct cmd_option *o, size_t
 		base_str_addf(&left, "  -%c, ", o->letter);
 	else
 		base_str_add(&left, "      ");
-	base_str_addf(&left, "--%s%s%s", o->name, o->value ? "=" : "", o->value ? o->value : "");
+	if (cmd_value_is_optional(o))
+		base_str_addf(&left, "--%s[=%s", o->name, o->value + 1);
+	else
+		base_str_addf(
+			&left, "--%s%s%s", o->name, o->value ? "=" : "", o->value ? o->value : "");
 	base_str_add(out, base_str_text(&left));
 	if (left.length >= DOC_AT)
 		base_str_addf(out, "\n%*s", DOC_AT, "");

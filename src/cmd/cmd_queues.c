@@ -2,12 +2,14 @@
 /* cmd_queues.c - `longpole queues`: who waits on what. */
 #include "cmd/cmd.h"
 
-enum { LIMIT_DEFAULT = 20 };
+enum { LIMIT_DEFAULT = 20, PAGES_DEFAULT = 3 };
 
 static const struct cmd_option option[] = {
 	{"name", 0, "PATTERN", NULL,
 		"only queues whose name has PATTERN in it (or matches it, with * ? [)"},
-	{"limit", 'n', "N", NULL, "show N queues (default 20)"},
+	{"histogram", 0, "[PATTERN]", NULL,
+		"a page of histograms for each of these queues instead of a line"},
+	{"limit", 'n', "N", NULL, "show N queues (default 20; with --histogram 3)"},
 	{"all", 'a', NULL, NULL, "show every queue"},
 };
 
@@ -24,17 +26,60 @@ const struct cmd_details cmd_details_queues = {
 	.nr_options = BASE_COUNT(option),
 	.example = {"longpole queues server.lpt",
 		"longpole queues --name='mutex *' --all server.lpt",
+		"longpole queues --histogram='mutex *' server.lpt",
 		"longpole queues --json server.lpt | jq '.result.queues[0]'"},
 };
+
+/* A page a queue. */
+static int histograms(
+	struct cmd *c, const struct report_run *run, const char *pattern, size_t limit)
+{
+	struct report_histograms *h = NULL;
+	int exit_status;
+	enum base_status s = report_histograms_build(run, pattern, limit, &h, &c->err);
+	if (s != BASE_OK)
+		return cmd_fail(c, base_cause(&c->err, s, "while analysing %s", run->trace_path));
+	if (cmd_given(c, "json")) {
+		exit_status = cmd_write_json(c, report_histograms_json(h));
+	} else {
+		struct report_style st = cmd_style(c);
+		struct base_str text = {0};
+		report_histograms_text(&text, h, &st);
+		exit_status = cmd_write(c, &text);
+	}
+	report_histograms_free(h);
+	return exit_status;
+}
+
+static int table(struct cmd *c, const struct report_run *run, const char *pattern, size_t limit)
+{
+	struct report_queues *q = NULL;
+	int exit_status;
+	enum base_status s = report_queues_build(run, pattern, &q, &c->err);
+	if (s != BASE_OK)
+		return cmd_fail(c, base_cause(&c->err, s, "while analysing %s", run->trace_path));
+	if (cmd_given(c, "json")) {
+		exit_status = cmd_write_json(c, report_queues_json(q));
+	} else {
+		struct report_style st = cmd_style(c);
+		struct base_str text = {0};
+		report_queues_text(&text, q, limit, &st);
+		exit_status = cmd_write(c, &text);
+	}
+	report_queues_free(q);
+	return exit_status;
+}
 
 int cmd_run_queues(struct cmd *c)
 {
 	struct cmd_trace_name name;
 	struct report_run run;
-	struct report_queues *q = NULL;
-	uint64_t limit = LIMIT_DEFAULT;
+	const char *histogram = cmd_value(c, "histogram"), *pattern = cmd_value(c, "name");
+	uint64_t limit = histogram ? PAGES_DEFAULT : LIMIT_DEFAULT;
 	if (!cmd_value_count(c, "limit", &limit))
 		return CMD_USAGE;
+	if (histogram && *histogram && pattern)
+		return cmd_usage(c, "--name and --histogram=PATTERN: one of them says which");
 	if (c->nr_operands > 1)
 		return cmd_usage(c, "one trace at a time");
 	const char *path = cmd_trace_path(c, &name);
@@ -43,18 +88,11 @@ int cmd_run_queues(struct cmd *c)
 	int exit_status = cmd_open(c, path, &run);
 	if (exit_status != CMD_OK)
 		return exit_status;
-	enum base_status s = report_queues_build(&run, cmd_value(c, "name"), &q, &c->err);
-	if (s != BASE_OK) {
-		exit_status = cmd_fail(c, base_cause(&c->err, s, "while analysing %s", path));
-	} else if (cmd_given(c, "json")) {
-		exit_status = cmd_write_json(c, report_queues_json(q));
-	} else {
-		struct report_style st = cmd_style(c);
-		struct base_str text = {0};
-		report_queues_text(&text, q, cmd_given(c, "all") ? 0 : (size_t)limit, &st);
-		exit_status = cmd_write(c, &text);
-	}
-	report_queues_free(q);
+	limit = cmd_given(c, "all") ? 0 : limit;
+	if (histogram)
+		exit_status = histograms(c, &run, *histogram ? histogram : pattern, (size_t)limit);
+	else
+		exit_status = table(c, &run, pattern, (size_t)limit);
 	cmd_close(c, &run);
 	return exit_status;
 }

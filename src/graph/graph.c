@@ -133,6 +133,7 @@ enum base_status graph_new(
 		g->max_queued = LARGEST_MAX_QUEUED;
 	if (g->max_queued < 2)
 		g->max_queued = 2;
+	g->watch = o.watch;
 	g->keep_path = o.keep_path;
 	g->crossings = o.crossings;
 	g->listener = o.listener;
@@ -335,6 +336,8 @@ enum base_status graph_add_queue(struct graph *g, const struct graph_queue_optio
 		graph_queue_fini(g, q);
 		return s;
 	}
+	if (g->watch)
+		q->watch = graph_watch_queue(g->watch, id, o);
 	g->nr_queues++;
 	*ret_queue = id;
 	return BASE_OK;

@@ -71,6 +71,7 @@ struct graph_options {
 	uint32_t max_queued;
 	/* Hears every moment as the graph resolved it; may be NULL. Must outlive the graph. */
 	const struct graph_listener *listener;
+	struct graph_watch *watch; /* histograms (histogram.h); borrowed; NULL: none */
 };
 
 struct graph;

@@ -210,6 +210,8 @@ static inline void count_wait(struct graph *g, uint32_t queue, bool space, uint6
 {
 	struct graph_queue_stats *st = &g->queue[queue].stats;
 
+	if (BASE_UNLIKELY(g->queue[queue].watch != NULL))
+		graph_watch_waited(g->queue[queue].watch, space, w);
 	if (space) {
 		st->wait_space_ns += w;
 		st->nr_waits_space += count;
@@ -241,8 +243,12 @@ static inline struct weighing weigh(
 	uint32_t zero = a->wait ? wait_ended(g, a, w, latest) : 0;
 
 	if (explained && !latest->link) {
-		g->queue[latest->queue].stats.nr_latencies++;
-		g->queue[latest->queue].stats.latency_ns += latency;
+		struct queue *q = &g->queue[latest->queue];
+
+		q->stats.nr_latencies++;
+		q->stats.latency_ns += latency;
+		if (BASE_UNLIKELY(q->watch != NULL))
+			graph_watch_late(q->watch, latency);
 	}
 	/* An actor without a path has been waiting for one since ever. */
 	if (explained || pathless)

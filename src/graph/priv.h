@@ -5,6 +5,7 @@
 #define LONGPOLE_GRAPH_PRIV_H
 
 #include "graph/graph.h"
+#include "graph/histogram.h"
 
 #include <math.h>
 #include <string.h>
@@ -176,9 +177,10 @@ struct queue {
 	uint32_t drop_data, drop_space; /* lanes without these dependences */
 	enum graph_discipline discipline;
 	bool unlimited;
-	bool tracks_space;      /* capacity unknown, but somebody waited for space */
-	struct item *last_take; /* then: the last dequeue */
-	struct past *past;      /* NULL: no lane has more of this queue's units */
+	struct past *past; /* NULL: no lane has more of this queue's units */
+	bool tracks_space;             /* capacity unknown, but somebody waited for space */
+	struct item *last_take;        /* then: the last dequeue */
+	struct graph_watch_row *watch; /* its histograms; NULL: nobody looks */
 	struct graph_queue_stats stats;
 };
 
@@ -247,6 +249,7 @@ struct graph {
 	double *scale;  /* [state][stride] */
 	struct queue *queue;
 	struct slot *slot;
+	struct graph_watch *watch; /* NULL: no queue has histograms */
 	void (*lane_add)(double *length, const double *scale, double w, unsigned n);
 	uint32_t (*lane_merge)(double *length, const double *scale, double w, const double *dep,
 		const double *dep_scale, double dep_w, unsigned n, bool dep_wins_ties);
@@ -412,6 +415,8 @@ static inline uint64_t add_product(uint64_t a, uint64_t x, uint64_t y)
 static inline void count_occupancy(struct queue *q, uint64_t t)
 {
 	q->stats.units_time = add_product(q->stats.units_time, q->data.nr_units, t - q->t_units);
+	if (BASE_UNLIKELY(q->watch != NULL))
+		graph_watch_occupied(q->watch, q->data.nr_units, t - q->t_units);
 	q->t_units = t;
 }
 
@@ -419,6 +424,8 @@ static inline void count_taken(struct queue *q, const struct item *it, uint64_t 
 {
 	q->stats.dequeued += k;
 	q->stats.residence_ns = add_product(q->stats.residence_ns, k, t - it->time_ns);
+	if (BASE_UNLIKELY(q->watch != NULL))
+		graph_watch_taken(q->watch, t, k, t - it->time_ns);
 }
 
 static inline double *actor_length(const struct graph *g, const struct actor *a)

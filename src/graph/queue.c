@@ -142,6 +142,8 @@ enum base_status graph_put(struct graph *g, const struct put *put, uint64_t t,
 	it->tag = put->tag;
 	it->key = put->key;
 	q->stats.enqueued += n;
+	if (BASE_UNLIKELY(q->watch != NULL))
+		graph_watch_put(q->watch, t, n);
 	if (q->data.nr_units > q->stats.max_units)
 		q->stats.max_units = q->data.nr_units;
 	return BASE_OK;

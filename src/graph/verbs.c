@@ -489,6 +489,8 @@ enum base_status graph_apply(struct graph *g, enum graph_verb_kind kind, const s
 		[GRAPH_VERB_wait] = graph_wait,
 	};
 
+	if (BASE_UNLIKELY(g->watch != NULL))
+		graph_watch_verb(g->watch, kind, v, v->time_ns < g->now ? g->now : v->time_ns);
 	if (kind == GRAPH_VERB_link)
 		return graph_link(g, v, from_actor, err);
 	return verb[kind](g, v, err);

@@ -233,6 +233,15 @@ uint32_t model_make_queue(struct model *m, uint64_t initial, uint32_t object,
 	return id;
 }
 
+uint32_t model_make_part(struct model *m, uint32_t object, enum model_queue_part part,
+	enum trace_object_type type, uint32_t latency_class)
+{
+	uint32_t id = model_make_queue(m, 0, object, type, latency_class, GRAPH_FIFO);
+	if (id < m->nr_queues)
+		m->queue[id].pub.part = part;
+	return id;
+}
+
 struct object *model_object(struct model *m, uint32_t id)
 {
 	if (BASE_LIKELY(id && id < m->nr_objects))
@@ -568,6 +577,7 @@ enum base_status model_run(struct trace_reader *r, const struct model_options *o
 		.crossings = opts->crossings,
 		.max_memory_bytes = opts->max_memory_bytes,
 		.listener = opts->listener,
+		.watch = opts->watch,
 	};
 	enum base_status s = graph_new(&g, &m->graph, m->err);
 	if (s == BASE_OK)
@@ -581,7 +591,9 @@ enum base_status model_run(struct trace_reader *r, const struct model_options *o
 		s = finish_paths(m);
 	if (s == BASE_OK) {
 		finish_threads(m);
-		s = model_make_names(m);
+		model_check_all(m);
+		model_sort_processor_waits(m);
+		s = m->status == BASE_OK ? model_make_names(m) : m->status;
 	}
 	if (s != BASE_OK) {
 		model_free(m);
@@ -618,15 +630,17 @@ struct model *model_free(struct model *m)
 		base_free(m->thread[i].run_by_site);
 	for (uint32_t i = 0; m->object && i < m->nr_objects; i++)
 		base_free(m->object[i].signals);
-	void *owned[] = {m->thread, m->standing, m->followed, m->object, m->connection,
-		m->processor, m->role, m->class_, m->state, m->actor, m->queue, m->site_text,
-		m->pool};
+	void *owned[] = {m->thread, m->standing, m->followed, m->object, m->connection, m->processor, m->role,
+		m->class_, m->state, m->actor, m->queue, m->site_text, m->pool, m->noting,
+		m->flight, m->passed};
 	for (size_t i = 0; i < BASE_COUNT(owned); i++)
 		base_free(owned[i]);
 	struct base_map *maps[] = {&m->connection_ids, &m->speakers, &m->roles, &m->classes,
 		&m->states, &m->tokens, &m->handles, &m->machines, &m->samples, &m->pools};
 	for (size_t i = 0; i < BASE_COUNT(maps); i++)
 		base_map_fini(maps[i]);
+	model_free_findings(m);
+	model_free_processors(m);
 	base_arena_free(m->arena);
 	base_free(m);
 	return NULL;

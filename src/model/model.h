@@ -47,7 +47,13 @@ struct model_state {
 	uint32_t object;   /* definition id; 0: none */
 	uint32_t site;     /* definition id; 0: none */
 };
+enum model_actor_kind {
+	MODEL_ACTOR_thread,
+	MODEL_ACTOR_machine, /* annotated */
+	MODEL_ACTOR_meeting, /* of a barrier's parties, an rwlock's readers: nobody */
+};
 struct model_actor {
+	enum model_actor_kind kind;
 	const char *name;  /* "pigz/compress_thread #2", main thread: "pigz" */
 	const char *group; /* actors of one program and start routine: "pigz/compress_thread" */
 	uint32_t group_ix; /* dense from 0 */
@@ -55,12 +61,19 @@ struct model_actor {
 	uint64_t pid, tid; /* tid 0: not a thread (annotated machine, barrier) */
 	uint64_t begin_ns, end_ns;
 };
+/* An object is one queue that its users take from, and may have others that help it. */
+enum model_queue_part {
+	MODEL_QUEUE_whole,
+	MODEL_QUEUE_helper,  /* a pipe's end of file, what an rwlock's readers left together */
+	MODEL_QUEUE_meeting, /* where only a meeting point waits: arrivals, readers' releases */
+};
 struct model_queue {
 	const char *name;  /* "mutex counter_lock", "pipe 8123 (stage1 -> stage2)" */
 	uint32_t object;   /* definition id; 0: thread start, exit, processor */
 	uint64_t capacity; /* units; 0: not known */
 	bool tokens;       /* its units come back: a lock's, a pool's, a window's credits */
 	enum trace_object_type type;
+	enum model_queue_part part;
 };
 
 /* Where the processor was while actors were in a state: from samples. */
@@ -98,6 +111,8 @@ struct model_options {
 	 * outlive the run. */
 	const struct graph_sink *sink;
 	const struct graph_listener *listener; /* hears the moments; the same */
+	struct graph_watch
+		*watch; /* histograms of chosen queues (graph/histogram.h); may be NULL */
 };
 
 struct model;
@@ -135,6 +150,22 @@ const uint32_t *model_actor_connections(const struct model *m, uint32_t actor, s
 const struct trace_health *model_health(const struct model *m);
 /* Text of a site: "function (file:line)", "module+0x12ab". Borrowed. */
 const char *model_site_text(struct model *m, uint32_t site);
+
+/* Non-active time: preempted and ready, but another had the processor that it got in the end. By
+ * waiting actor, longest first. (How long a woken thread waits for a processor nobody records: that
+ * is in its hand-over.) */
+#define MODEL_OTHERS UINT32_MAX
+struct model_processor_wait {
+	uint32_t waiting, had; /* actors; had MODEL_OTHERS: programs that are not recorded */
+	uint64_t wait_ns, nr;
+};
+const struct model_processor_wait *model_processor_waits(const struct model *m, size_t *ret_nr);
+/* Part of graph_totals()'s time in which an annotated machine acted for the actor. */
+uint64_t model_away_ns(const struct model *m, uint32_t actor, uint32_t state);
+/* Who ran just before the actor left that blocked state: the most frequent one, in *ret_nr of
+ * *ret_all times; MODEL_OTHERS: not known. */
+uint32_t model_ran_before(
+	const struct model *m, uint32_t actor, uint32_t state, uint64_t *ret_nr, uint64_t *ret_all);
 /* Call path of a stack definition, outermost first; returns the number of frames written (at most
  * max). */
 size_t model_stack_frames(struct model *m, uint32_t stack, const char **frame, size_t max);

@@ -3,6 +3,7 @@
 #ifndef LONGPOLE_MODEL_PRIVATE_H
 #define LONGPOLE_MODEL_PRIVATE_H
 
+#include "model/findings.h"
 #include "model/model.h"
 
 #define NONE          UINT32_MAX
@@ -26,6 +27,8 @@ struct machine {                   /* an annotated state machine on a thread's s
 	uint32_t actor_def, actor; /* definition id, graph id */
 	uint32_t state;            /* annotated state; NONE: none yet */
 	bool linked;               /* hand control back at its end */
+	uint64_t begin_ns;         /* since when it acts for the one below, */
+	uint32_t below_state;      /* which was in this state */
 };
 
 struct standing { /* where a machine was when its stream went on to speak for another (note_act) */
@@ -54,6 +57,8 @@ struct thread {
 	uint32_t nr_held, nr_machines;
 	uint64_t cond_wait_ns;     /* when its wait on a condition variable began */
 	uint64_t begin_ns, end_ns; /* life span */
+	uint64_t ready_ns;         /* preempted then; 0: not */
+	uint32_t note_site;        /* of its last annotation that has one */
 	uint32_t *run_by_site;     /* site id -> state + 1 */
 	size_t run_capacity;
 	bool seen, ended, main_thread;
@@ -91,6 +96,51 @@ struct object {
 	uint32_t user;                      /* processor: the stream that left it last */
 	uint64_t left_ns;                   /* ... and when */
 	uint64_t debt_bytes; /* read before the (blocked) write that brings them was accounted */
+};
+
+/* ---- findings.c, check.c: are the annotations right? ------------------------------------------
+ */
+
+struct found { /* see struct model_finding */
+	enum model_check check;
+	uint32_t site, object, actor, first, second; /* first, second: strings */
+	bool near_by;
+	uint64_t count, first_ns, a, b;
+};
+struct findings {
+	struct found *found;
+	struct model_finding *pub;
+	size_t nr, capacity;
+	struct base_map by_key; /* (check, site), (actor, what) -> index */
+	uint64_t nr_more;
+};
+enum noting_wait { NOTING_NO, NOTING_DATA, NOTING_SPACE };
+struct noting { /* what an actor's annotations said last */
+	enum noting_wait waits;
+	uint32_t object, site;
+	uint64_t n;      /* waited for */
+	bool several;    /* waits for another queue, too: either may end it */
+	bool identified; /* and has done nothing since */
+	uint64_t nr_takes, nr_waits, connection;
+	uint64_t take_ns; /* the first one, */
+	uint32_t take_site;
+};
+struct flight {              /* of an annotated queue */
+	uint64_t changed_ns; /* its units, last; 0: never */
+};
+
+/* ---- processor.c: who ran where -------------------------------------------------------------- */
+
+enum { MODEL_CPU_HISTORY = 64, MODEL_CPUS_MAX = 1 << 16 };
+struct cpu_use {
+	uint32_t stream, actor;
+	uint64_t begin_ns, end_ns;
+};
+struct cpu {
+	uint32_t stream, last; /* runs there now, ran there last; 0: none of ours */
+	uint64_t since_ns, last_ns;
+	struct cpu_use *use; /* the last MODEL_CPU_HISTORY; NULL: nobody has left it */
+	uint32_t nr;
 };
 
 struct connection { /* two directions, by the writer's side */
@@ -185,6 +235,20 @@ struct model {
 	struct followed *followed;
 	size_t nr_followed, followed_capacity;
 	uint64_t nr_not_followed;
+	struct findings findings;
+	struct noting *noting; /* by actor */
+	size_t nr_notings, noting_capacity;
+	struct flight *flight; /* by object id; NULL: nothing is annotated */
+	uint64_t *passed;      /* by site id: annotations there; NULL: none */
+	uint32_t nr_passed;
+
+	struct cpu *cpu; /* by processor number */
+	size_t nr_cpus, cpu_capacity;
+	struct model_processor_wait *pair;
+	size_t nr_pairs, pair_capacity;
+	struct base_map pairs;  /* (waiting actor, who had it) -> pair */
+	struct base_map wakers; /* (blocked state << 32 | actor, who ran before) -> count */
+	struct base_map away;   /* (actor, state) -> ns that a machine acted for it */
 
 	const char **site_text; /* by site id, made on demand */
 	struct trace_health health;
@@ -209,6 +273,9 @@ uint32_t model_run_state(struct model *m, struct thread *t, uint32_t site);
 uint32_t model_make_actor(struct model *m, uint32_t role, uint32_t thread);
 uint32_t model_make_queue(struct model *m, uint64_t initial, uint32_t object,
 	enum trace_object_type type, uint32_t latency_class, enum graph_discipline discipline);
+/* One that helps another queue of the same object: see struct model_queue. */
+uint32_t model_make_part(struct model *m, uint32_t object, enum model_queue_part part,
+	enum trace_object_type type, uint32_t latency_class);
 uint32_t model_class_of(struct model *m, uint32_t object, uint32_t site);
 uint32_t model_role_of(struct model *m, uint32_t process, uint32_t site);
 struct object *model_object(struct model *m, uint32_t id);
@@ -248,10 +315,47 @@ void model_speak(struct model *m, enum graph_verb_kind kind, struct graph_verb *
 void model_serve(struct model *m, uint32_t actor, uint64_t id, uint64_t time_ns, uint32_t state);
 /* Ends each connection's path. */
 void model_end_connections(struct model *m);
+/* ---- check.c: before (and after) a rule for an annotation acts ------------------------------- */
+
+struct note_queue { /* a queue verb, whichever record it came in */
+	uint32_t object, site;
+	uint64_t n, key, flags;
+};
+void model_found(struct model *m, const struct found *f);
+void model_check_queue(struct model *m, struct thread *t, uint64_t time_ns,
+	const struct note_queue *q, enum graph_verb_kind verb);
+void model_check_taken(struct model *m, const struct thread *t, uint64_t time_ns,
+	const struct note_queue *q, enum graph_verb_kind verb, uint64_t units_before,
+	uint64_t underflows_before);
+void model_check_assert(struct model *m, struct thread *t, uint64_t time_ns,
+	const struct note_queue *q, uint64_t units);
+void model_check_nesting(
+	struct model *m, const struct thread *t, uint64_t time_ns, uint32_t actor_def, bool begins);
+void model_check_state(
+	struct model *m, struct thread *t, uint64_t time_ns, uint32_t state_def, uint64_t flags);
+void model_check_end(struct model *m, const struct thread *t, uint64_t time_ns);
+void model_check_identify(
+	struct model *m, const struct thread *t, uint64_t time_ns, uint64_t connection);
+void model_check_all(struct model *m);
+enum base_status model_name_findings(struct model *m);
+void model_free_findings(struct model *m);
+
+/* ---- processor.c ----------------------------------------------------------------------------- */
+
+/* Both before the rule changes the thread's mode. */
+void model_processor_out(
+	struct model *m, struct thread *t, uint64_t number, uint64_t time_ns, bool preempted);
+void model_processor_in(struct model *m, struct thread *t, uint64_t number, uint64_t time_ns);
+void model_away(struct model *m, uint32_t actor, uint32_t state, uint64_t duration_ns);
+void model_forget_machines(struct model *m, struct thread *t, uint64_t time_ns);
+void model_sort_processor_waits(struct model *m);
+void model_free_processors(struct model *m);
 
 /* ---- names.c -------------------------------------------------------------------------------- */
 
 enum base_status model_make_names(struct model *m);
+/* Moves a finished text into the model's arena, and frees it. */
+const char *model_keep_text(struct model *m, struct base_str *s);
 /* A state's samples; of its role's threads together when its own are few. NULL: no such state. */
 const struct function_list *model_function_list(const struct model *m, uint32_t state);
 

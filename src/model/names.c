@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *keep_text(struct model *m, struct base_str *s)
+const char *model_keep_text(struct model *m, struct base_str *s)
 {
 	char *copy = s->failed ? NULL : base_arena_strndup(m->arena, base_str_text(s), s->length);
 	base_str_fini(s);
@@ -57,7 +57,7 @@ const char *model_site_text(struct model *m, uint32_t site)
 	if (!m->site_text[site]) {
 		struct base_str s = {0};
 		add_place(m, &s, site);
-		m->site_text[site] = keep_text(m, &s);
+		m->site_text[site] = model_keep_text(m, &s);
 	}
 	return m->site_text[site];
 }
@@ -341,7 +341,7 @@ static const char *where_text(struct model *m, const struct state_info *st)
 	if (st->pub.kind == MODEL_STATE_run)
 		base_str_add(&s, st->pub.site ? "after " : "start of ");
 	base_str_add(&s, model_site_text(m, site));
-	return keep_text(m, &s);
+	return model_keep_text(m, &s);
 }
 
 /* ---- all of them
@@ -358,7 +358,7 @@ static void name_roles(struct model *m)
 			const char *f = function_of(m, ro->site);
 			base_str_addf(&s, "/%s", *f ? f : model_site_text(m, ro->site));
 		}
-		ro->name = keep_text(m, &s);
+		ro->name = model_keep_text(m, &s);
 	}
 }
 
@@ -371,7 +371,7 @@ static const char *machine_group(struct model *m, const struct trace_actor *d)
 	if (!*system)
 		return trace_text_of(m->defs, d->name);
 	base_str_addf(&s, "%s/%s", system, trace_text_of(m->defs, d->name));
-	return keep_text(m, &s);
+	return model_keep_text(m, &s);
 }
 
 /* "host/name 3"; an instance that is an address is shown as one. */
@@ -392,6 +392,7 @@ static void name_actor(struct model *m, struct actor_info *a)
 	struct base_str s = {0};
 	if (a->role == NONE) {
 		a->pub.group_ix = (uint32_t)m->nr_roles;
+		a->pub.kind = a->actor_def ? MODEL_ACTOR_machine : MODEL_ACTOR_meeting;
 		if (a->actor_def && a->actor_def < m->defs->nr_actors) {
 			const struct trace_actor *d = &m->defs->actors[a->actor_def];
 			add_machine(m, &s, d);
@@ -413,7 +414,7 @@ static void name_actor(struct model *m, struct actor_info *a)
 		if (*name && strncmp(name, ro->name, strlen(name)) != 0)
 			base_str_addf(&s, " '%s'", name);
 	}
-	a->pub.name = keep_text(m, &s);
+	a->pub.name = model_keep_text(m, &s);
 }
 
 static void name_queue(struct model *m, uint32_t id)
@@ -427,7 +428,7 @@ static void name_queue(struct model *m, uint32_t id)
 		base_str_add(&s, q->pub.type == TRACE_OBJECT_NR
 					 ? "processor"
 					 : "start or end of a thread or process");
-	q->pub.name = keep_text(m, &s);
+	q->pub.name = model_keep_text(m, &s);
 }
 
 enum base_status model_make_names(struct model *m)
@@ -445,12 +446,12 @@ enum base_status model_make_names(struct model *m)
 		struct state_info *st = &m->state[i];
 		struct base_str s = {0};
 		add_state_name(m, &s, i);
-		st->pub.name = keep_text(m, &s);
+		st->pub.name = model_keep_text(m, &s);
 		st->pub.where = where_text(m, st);
 	}
 	for (size_t i = 0; i < m->nr_actors; i++)
 		name_actor(m, &m->actor[i]);
 	for (uint32_t i = 0; i < m->nr_queues; i++)
 		name_queue(m, i);
-	return BASE_OK;
+	return model_name_findings(m);
 }

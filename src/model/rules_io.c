@@ -38,9 +38,9 @@ static uint32_t queue_of(struct model *m, uint32_t object, struct object *f, uin
 static uint32_t end_queue(struct model *m, uint32_t object, struct object *f, uint32_t site)
 {
 	if (f->queue2 == NONE)
-		f->queue2 = model_make_queue(m, 0, object,
+		f->queue2 = model_make_part(m, object, MODEL_QUEUE_helper,
 			(enum trace_object_type)m->defs->objects[object].type,
-			model_class_of(m, object, site), GRAPH_FIFO);
+			model_class_of(m, object, site));
 	return f->queue2;
 }
 

@@ -129,9 +129,9 @@ static void make_meeting(
 	struct model *m, struct object *o, uint32_t object, uint32_t site, uint64_t time_ns)
 {
 	if (o->queue2 == NONE)
-		o->queue2 = model_make_queue(m, 0, object,
+		o->queue2 = model_make_part(m, object, MODEL_QUEUE_meeting,
 			(enum trace_object_type)definition(m, object)->type,
-			model_class_of(m, object, site), GRAPH_FIFO);
+			model_class_of(m, object, site));
 	if (o->pseudo != NONE)
 		return;
 	o->pseudo = model_make_actor(m, NONE, NONE);
@@ -177,8 +177,8 @@ void model_rule_shared_release(struct model *m, struct thread *t, const struct t
 	uint32_t idle = model_idle_state(m);
 	make_meeting(m, o, object, site, r->time_ns);
 	if (o->queue3 == NONE)
-		o->queue3 = model_make_queue(m, 0, object, TRACE_OBJECT_rwlock,
-			model_class_of(m, object, site), GRAPH_FIFO);
+		o->queue3 = model_make_part(m, object, MODEL_QUEUE_helper, TRACE_OBJECT_rwlock,
+			model_class_of(m, object, site));
 	model_verb(m, t, GRAPH_VERB_enqueue, r->time_ns, o->queue2, 1, model_current_state(t), 0);
 	model_verb_of(m, o->pseudo, GRAPH_VERB_dequeue, r->time_ns, o->queue2, GRAPH_ALL, idle, 0);
 	model_verb_of(m, o->pseudo, GRAPH_VERB_resize, r->time_ns, o->queue3, 0, idle, 0);

@@ -66,11 +66,18 @@ static uint32_t machine_actor(struct model *m, uint32_t actor_def)
 	return (uint32_t)id;
 }
 
+static void misnested(
+	struct model *m, const struct thread *t, uint64_t time_ns, uint32_t actor_def, bool begins)
+{
+	model_check_nesting(m, t, time_ns, actor_def, begins);
+	model_count(m, TRACE_DIAG_note_misnested);
+}
+
 void model_rule_note_begin(struct model *m, struct thread *t, const struct trace_record *r)
 {
 	const struct trace_note_begin *b = &r->u.note_begin;
 	if (t->nr_machines == MODEL_MACHINES_MAX) {
-		model_count(m, TRACE_DIAG_note_misnested);
+		misnested(m, t, r->time_ns, b->actor, true);
 		return;
 	}
 	uint32_t from = model_acting(t), actor = machine_actor(m, b->actor);
@@ -83,8 +90,12 @@ void model_rule_note_begin(struct model *m, struct thread *t, const struct trace
 	t->link_next = false;
 	/* the caller's clock is closed here; while the machine runs it is elsewhere */
 	model_verb_of(m, from, GRAPH_VERB_state, r->time_ns, 0, 0, t->graph_state, 0);
-	t->machine[t->nr_machines++] = (struct machine){
-		.actor_def = b->actor, .actor = actor, .state = state, .linked = back};
+	t->machine[t->nr_machines++] = (struct machine){.actor_def = b->actor,
+		.actor = actor,
+		.state = state,
+		.linked = back,
+		.begin_ns = r->time_ns,
+		.below_state = t->graph_state};
 	if (link)
 		model_link(m, actor, r->time_ns, state, from);
 	else
@@ -98,6 +109,7 @@ static void end_machine(struct model *m, struct thread *t, uint64_t time_ns, boo
 {
 	struct machine ended = t->machine[--t->nr_machines];
 	uint32_t actor = model_acting(t), state = model_current_state(t);
+	model_away(m, actor, ended.below_state, time_ns - ended.begin_ns);
 	if (ended.linked)
 		model_link(m, actor, time_ns, state, ended.actor);
 	else
@@ -114,15 +126,17 @@ void model_rule_note_end(struct model *m, struct thread *t, const struct trace_r
 	struct machine *k = top(t);
 	if (!k || (r->u.note_end.actor &&
 			  !same_machine(m->defs, k->actor_def, r->u.note_end.actor))) {
-		model_count(m, TRACE_DIAG_note_misnested);
+		misnested(m, t, r->time_ns, r->u.note_end.actor, false);
 		return;
 	}
+	model_check_end(m, t, r->time_ns);
 	end_machine(m, t, r->time_ns, false);
 }
 
 void model_rule_note_state(struct model *m, struct thread *t, const struct trace_record *r)
 {
 	struct machine *k = top(t);
+	model_check_state(m, t, r->time_ns, r->u.note_state.state, r->u.note_state.flags);
 	uint32_t state = annotated_state(m, k ? k->actor_def : 0, r->u.note_state.state);
 	if (k)
 		k->state = state;
@@ -141,11 +155,6 @@ static enum graph_discipline discipline_of(uint64_t flags)
 	return flags & LONGPOLE_LIFO ? GRAPH_LIFO : GRAPH_FIFO;
 }
 
-struct note_queue { /* a queue verb, whichever record it came in */
-	uint32_t object, site;
-	uint64_t n, key, flags;
-};
-
 static void note_queue(struct model *m, struct thread *t, uint64_t time_ns,
 	const struct note_queue *q, enum graph_verb_kind verb, uint32_t graph_flags)
 {
@@ -157,6 +166,7 @@ static void note_queue(struct model *m, struct thread *t, uint64_t time_ns,
 			model_class_of(m, q->object, q->site), discipline_of(q->flags));
 	if (q->flags & (LONGPOLE_POOL | LONGPOLE_ANONYMOUS) && o->queue < m->nr_queues)
 		m->queue[o->queue].anonymous = true;
+	model_check_queue(m, t, time_ns, q, verb);
 	uint32_t state = model_current_state(t);
 	int64_t n = q->n > INT64_MAX ? GRAPH_ALL : (int64_t)q->n;
 	if (q->flags & LONGPOLE_RESET)
@@ -170,13 +180,18 @@ static void note_queue(struct model *m, struct thread *t, uint64_t time_ns,
 		state = model_make_state(m, MODEL_STATE_wait, NONE,
 			model_class_of(m, q->object, q->site), q->site,
 			verb == GRAPH_VERB_wait_full);
+	if (m->status != BASE_OK)
+		return;
+	uint64_t units = graph_queue_units(m->graph, o->queue);
+	uint64_t underflows = graph_queue_stats(m->graph, o->queue)->underflows;
 	m->item_key = q->key;
 	model_verb(m, t, verb, time_ns, o->queue, n, state, graph_flags);
 	m->item_key = 0;
+	model_check_taken(m, t, time_ns, q, verb, units, underflows);
 	if ((q->flags & LONGPOLE_END) && t->nr_machines)
 		end_machine(m, t, time_ns, waits);
 	else if (q->flags & LONGPOLE_END)
-		model_count(m, TRACE_DIAG_note_misnested);
+		misnested(m, t, time_ns, 0, false);
 }
 
 #define NOTE_RULE(kind, verb)                                                                      \
@@ -224,10 +239,14 @@ void model_rule_note_take_item(struct model *m, struct thread *t, const struct t
 
 void model_rule_note_assert(struct model *m, struct thread *t, const struct trace_record *r)
 {
-	(void)t;
-	struct object *o = model_object(m, r->u.note_assert.object);
+	const struct trace_note_assert *a = &r->u.note_assert;
+	struct object *o = model_object(m, a->object);
 	uint64_t units = o && o->queue != NONE ? graph_queue_units(m->graph, o->queue) : 0;
-	if (o && units != r->u.note_assert.n)
+	if (!o)
+		return;
+	model_check_assert(m, t, r->time_ns,
+		&(struct note_queue){.object = a->object, .site = a->site, .n = a->n}, units);
+	if (units != a->n)
 		model_count(m, TRACE_DIAG_note_assert_failed);
 }
 
@@ -251,6 +270,7 @@ void model_rule_note_identify(struct model *m, struct thread *t, const struct tr
 	if (m->by_connection)
 		model_serve(m, model_acting(t), r->u.note_identify.connection, r->time_ns,
 			t->graph_state);
+	model_check_identify(m, t, r->time_ns, r->u.note_identify.connection);
 }
 
 /*
@@ -277,8 +297,11 @@ void model_rule_note_act(struct model *m, struct thread *t, const struct trace_r
 		*st = (struct standing){.known = true, .state = annotated_state(m, def, 0)};
 		st->graph_state = st->state;
 	}
-	t->machine[0] = (struct machine){
-		.actor_def = def, .actor = machine_actor(m, def), .state = st->state};
+	t->machine[0] = (struct machine){.actor_def = def,
+		.actor = machine_actor(m, def),
+		.state = st->state,
+		.begin_ns = r->time_ns,
+		.below_state = model_idle_state(m)};
 	t->mode = st->mode;
 	t->graph_state = st->graph_state;
 	if (first)

@@ -173,7 +173,7 @@ void model_rule_thread_end(struct model *m, struct thread *t, const struct trace
 	if (t->acts)
 		return;
 	t->nr_held = 0;
-	t->nr_machines = 0;
+	model_forget_machines(m, t, r->time_ns);
 	if (t->main_thread) {
 		leave(m, t, r); /* its process_end may follow: then that one counts */
 		return;
@@ -239,6 +239,7 @@ void model_rule_cpu_out(struct model *m, struct thread *t, const struct trace_re
 	uint32_t queue = processor_queue(m, r->u.cpu_out.processor);
 	if (queue == NONE)
 		return;
+	model_processor_out(m, t, r->u.cpu_out.processor, r->time_ns, r->u.cpu_out.preempted != 0);
 	t->processor_queue = NONE;
 	/* Woken within its wait and asleep again: what it did meanwhile is no part of any path that
 	 * we know, so the processor still is as the one before left it. */
@@ -289,6 +290,7 @@ void model_rule_cpu_in(struct model *m, struct thread *t, const struct trace_rec
 	uint32_t queue = processor_queue(m, r->u.cpu_in.processor);
 	if (queue == NONE)
 		return;
+	model_processor_in(m, t, r->u.cpu_in.processor, r->time_ns);
 	/* A runnable thread waits for whoever of ours left the processor last, and then for other
 	 * programs. */
 	const struct object *p = &m->processor[r->u.cpu_in.processor];

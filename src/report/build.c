@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* build.c - struct report: rows of the path, the runner-up; the rest is asked of its neighbours. */
+#include "model/findings.h"
 #include "report/private.h"
 
 #include <stdlib.h>
@@ -321,8 +322,13 @@ enum base_status report_build(const struct report_run *run, const struct report_
 		s = report_index_init(&ix, m, err);
 	if (s == BASE_OK)
 		s = report_fill_trace(&r->trace, r->arena, run, m, err);
-	if (s == BASE_OK)
+	if (s == BASE_OK) {
+		size_t nr_findings;
+		uint64_t nr_more;
+		model_findings(m, &nr_findings, &nr_more);
+		r->nr_annotation_findings = nr_findings + nr_more;
 		s = fill_rows(r, m, &ix, err);
+	}
 	if (s == BASE_OK)
 		s = fill_runner_up(r, m, &ix, err);
 	if (s == BASE_OK)

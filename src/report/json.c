@@ -114,11 +114,12 @@ json_t *report_json(const struct report *r)
 		runner_up = json_pack("{s:o, s:s, s:o}", "length_ns",
 			report_json_ns(r->runner_up.length_ns), "state", r->runner_up.state,
 			"more_ns", report_json_ns(r->runner_up.more_ns));
-	json_t *result = json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "finding",
-		r->finding, "certainty", r->certainty, "start_ns", report_json_u64(r->start_ns),
-		"end_ns", report_json_u64(r->end_ns), "elapsed_ns", report_json_ns(r->elapsed_ns),
-		"unexplained_ns", report_json_ns(r->unexplained_ns), "explained_share",
-		report_json_share(r->explained_share), "path", rows(r), "opportunities",
-		opportunities(r), "runner_up", runner_up);
+	json_t *result = json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
+		"finding", r->finding, "certainty", r->certainty, "start_ns",
+		report_json_u64(r->start_ns), "end_ns", report_json_u64(r->end_ns), "elapsed_ns",
+		report_json_ns(r->elapsed_ns), "unexplained_ns", report_json_ns(r->unexplained_ns),
+		"explained_share", report_json_share(r->explained_share), "path", rows(r),
+		"opportunities", opportunities(r), "runner_up", runner_up, "annotation_findings",
+		report_json_u64(r->nr_annotation_findings));
 	return report_envelope("longpole/report/1", &r->trace, result);
 }

@@ -26,6 +26,7 @@ struct report_pass_options {
 	bool connections; /* end n of the graph is connection n's */
 	const struct graph_sink *sink;
 	const struct graph_listener *listener;
+	struct graph_watch *watch;     /* NULL: none */
 };
 /* One run of the model over the whole trace. */
 enum base_status report_pass(const struct report_run *run, const char *what,
@@ -43,6 +44,9 @@ enum base_status report_lane_topics(struct model *m, const struct report_index *
 uint32_t report_largest_topic(
 	const double *topic_ns, const struct report_index *ix, uint32_t except);
 
+/* report_queues_build(), and the model that it asked. */
+enum base_status report_queues_model(const struct report_run *run, const char *pattern,
+	struct report_queues **ret, struct model **ret_model, struct base_err *err) BASE_MUST_CHECK;
 enum base_status report_fill_trace(struct report_trace *t, struct base_arena *a,
 	const struct report_run *run, struct model *m, struct base_err *err) BASE_MUST_CHECK;
 enum base_status report_fill_opportunities(struct report *r, const struct report_run *run,

@@ -31,6 +31,12 @@ static int by_wait(const void *a, const void *b)
 	return strcmp(x->name, y->name);
 }
 
+static void add_latency(struct report_queue *q, const struct graph_queue_stats *s)
+{
+	q->s.nr_latencies += s->nr_latencies;
+	q->s.latency_ns += s->latency_ns;
+}
+
 static void add_stats(struct report_queue *q, const struct graph_queue_stats *s)
 {
 	q->nr_members++;
@@ -42,8 +48,7 @@ static void add_stats(struct report_queue *q, const struct graph_queue_stats *s)
 	q->s.wait_data_ns += s->wait_data_ns;
 	q->s.nr_waits_space += s->nr_waits_space;
 	q->s.wait_space_ns += s->wait_space_ns;
-	q->s.nr_latencies += s->nr_latencies;
-	q->s.latency_ns += s->latency_ns;
+	add_latency(q, s);
 	q->s.residence_ns += s->residence_ns;
 	q->s.units_time += s->units_time;
 	q->s.underflows += s->underflows;
@@ -77,11 +82,18 @@ static enum base_status fill(
 		if (!q->name) {
 			q->name = report_clean(out->arena, mq->name);
 			q->type = type_text(mq->type);
+			q->is_token = !mq->object;
+			q->is_lock = mq->type == TRACE_OBJECT_mutex ||
+				     mq->type == TRACE_OBJECT_spin ||
+				     mq->type == TRACE_OBJECT_rwlock;
 			out->nr_queues++;
 		}
 		if (!q->name)
 			s = report_no_memory(err);
-		add_stats(q, graph_queue_stats(g, i));
+		if (mq->part == MODEL_QUEUE_whole)
+			add_stats(q, graph_queue_stats(g, i));
+		else if (mq->part == MODEL_QUEUE_helper)
+			add_latency(q, graph_queue_stats(g, i));
 	}
 	base_strtab_free(names);
 	if (s != BASE_OK)
@@ -99,8 +111,8 @@ static enum base_status fill(
 	return BASE_OK;
 }
 
-enum base_status report_queues_build(const struct report_run *run, const char *pattern,
-	struct report_queues **ret, struct base_err *err)
+enum base_status report_queues_model(const struct report_run *run, const char *pattern,
+	struct report_queues **ret, struct model **ret_model, struct base_err *err)
 {
 	struct report_pass_options plain = {0};
 	struct model *m = NULL;
@@ -117,11 +129,22 @@ enum base_status report_queues_build(const struct report_run *run, const char *p
 		s = report_fill_trace(&q->trace, q->arena, run, m, err);
 	if (s == BASE_OK)
 		s = fill(q, m, pattern, err);
-	model_free(m);
-	if (s != BASE_OK)
+	if (s != BASE_OK) {
+		model_free(m);
 		report_queues_free(q);
-	else
-		*ret = q;
+		return s;
+	}
+	*ret = q;
+	*ret_model = m;
+	return s;
+}
+
+enum base_status report_queues_build(const struct report_run *run, const char *pattern,
+	struct report_queues **ret, struct base_err *err)
+{
+	struct model *m = NULL;
+	enum base_status s = report_queues_model(run, pattern, ret, &m, err);
+	model_free(m);
 	return s;
 }
 

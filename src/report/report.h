@@ -9,6 +9,7 @@
 #ifndef LONGPOLE_REPORT_H
 #define LONGPOLE_REPORT_H
 
+#include "graph/histogram.h"
 #include "model/model.h"
 
 #include <jansson.h>
@@ -108,7 +109,8 @@ struct report {
 	size_t nr_rows;
 	struct report_opportunity *opportunity;
 	size_t nr_opportunities;
-	bool opportunities_cut; /* there are more of 1 % and above */
+	uint64_t nr_annotation_findings; /* see `longpole coach` */
+	bool opportunities_cut;          /* there are more of 1 % and above */
 	bool has_samples;
 	struct {
 		bool found;
@@ -238,7 +240,8 @@ json_t *report_path_json(const struct report_path *p, const struct report_path_o
 
 struct report_queue {
 	const char *name, *type;
-	uint64_t nr_members; /* queues of that name (one class of locks has many instances) */
+	bool is_token, is_lock; /* of threads and processors; one that is held */
+	uint64_t nr_members;    /* queues of that name (one class of locks has many instances) */
 	struct graph_queue_stats s; /* summed; max_units: the largest */
 	double mean_units;
 };
@@ -414,6 +417,101 @@ void report_graph_text(struct base_str *out, const struct report_graph *g, size_
 json_t *report_graph_json(const struct report_graph *g);
 /* A text as a quoted string of the DOT language, as it will be read: no escape of its own. */
 void report_dot_quote(struct base_str *out, const char *text);
+/* ---- queues --histogram
+ * --------------------------------------------------------------------------
+ */
+
+struct report_histograms {
+	struct report_queues *queues; /* the first nr_rows of them have pages */
+	size_t nr_rows;
+	struct graph_watch *watch; /* its rows are those of `queues` */
+	uint64_t start_ns, end_ns;
+};
+/* limit 0: all that match the pattern (NULL: all). */
+enum base_status report_histograms_build(const struct report_run *run, const char *pattern,
+	size_t limit, struct report_histograms **ret, struct base_err *err) BASE_MUST_CHECK;
+struct report_histograms *report_histograms_free(struct report_histograms *h);
+void report_histograms_text(
+	struct base_str *out, const struct report_histograms *h, const struct report_style *style);
+json_t *report_histograms_json(const struct report_histograms *h);
+
+/* ---- actors ------------------------------------------------------------------------------------
+ */
+
+struct report_actor_state {
+	enum model_state_kind kind;
+	const char *name, *where;
+	uint32_t state;
+	uint64_t total_ns, visits;
+	double path_ns;
+	struct report_function function[REPORT_FUNCTIONS_MAX]; /* shares of its running time */
+	size_t nr_functions;
+};
+struct report_had { /* the processor, while the actor was ready */
+	const char *name;
+	uint64_t wait_ns, nr;
+};
+struct report_actor { /* or a group of them */
+	const char *name;
+	bool is_thread;
+	uint64_t nr_members;
+	/* Its time, idle time and that of its machines aside: active + waiting + ready. */
+	uint64_t total_ns, active_ns, waiting_ns, ready_ns;
+	double path_ns;                   /* its criticality */
+	struct report_actor_state *state; /* longest first */
+	struct report_had *had;
+	size_t nr_states, nr_had;
+};
+struct report_actors {
+	struct base_arena *arena;
+	struct report_trace trace;
+	double elapsed_ns;
+	struct report_actor *actor; /* by path time, then by active time */
+	size_t nr_actors, nr_empty; /* the last nr_empty of them did nothing */
+};
+struct report_actors_options {
+	size_t size;
+	const char *pattern;     /* of names or groups; NULL: all */
+	bool groups;             /* one row a group */
+	size_t limit, nr_states; /* text; 0: all */
+};
+enum base_status report_actors_build(const struct report_run *run,
+	const struct report_actors_options *opts, struct report_actors **ret,
+	struct base_err *err) BASE_MUST_CHECK;
+struct report_actors *report_actors_free(struct report_actors *a);
+void report_actors_text(struct base_str *out, const struct report_actors *all,
+	const struct report_actors_options *opts, const struct report_style *style);
+json_t *report_actors_json(const struct report_actors *all);
+
+/* ---- coach -------------------------------------------------------------------------------------
+ */
+
+struct report_advice {                /* one thing to do */
+	const char *check, *severity; /* "take_empty" ...; error, warning, info */
+	const char *what, *todo;
+	const char *where;   /* "function (file:line)" or "" */
+	bool near_by, after; /* `where` is the last annotation before; is where it went in */
+	const char *actor, *queue;
+	uint64_t count, of, first_ns;
+	double path_ns, total_ns; /* that it would explain; 0: a misuse */
+	unsigned rank;
+};
+struct report_coach {
+	struct base_arena *arena;
+	struct report_trace trace;
+	double elapsed_ns, unexplained_path_ns;
+	double light_share;           /* of the path: waits for the outside and sleeps */
+	bool light;                   /* lightly loaded: whatever is active lacks a wait */
+	struct report_advice *advice; /* most valuable first */
+	size_t nr;
+	uint64_t nr_findings, nr_more_findings;
+};
+enum base_status report_coach_build(const struct report_run *run, struct report_coach **ret,
+	struct base_err *err) BASE_MUST_CHECK;
+struct report_coach *report_coach_free(struct report_coach *c);
+void report_coach_text(struct base_str *out, const struct report_coach *c,
+	size_t limit /* 0: all */, const struct report_style *style);
+json_t *report_coach_json(const struct report_coach *c);
 
 /* ---- shared with cmd ---------------------------------------------------------------------------
  */

@@ -325,12 +325,23 @@ static void caveats(struct base_str *out, const struct report *r, const struct r
 {
 	const char *label = "CAVEATS";
 	trace_caveats(out, &r->trace, st, &label);
+	if (r->nr_annotation_findings) {
+		struct base_str s = {0};
+		base_str_add_count(&s, r->nr_annotation_findings);
+		base_str_addf(&s, " annotation finding%s; see longpole coach",
+			r->nr_annotation_findings == 1 ? "" : "s");
+		report_wrap(out, st, label, LABEL_WIDTH, base_str_text(&s));
+		label = "";
+		base_str_fini(&s);
+	}
 	if (r->explained_share < 0.9995) {
 		struct base_str s = {0};
 		report_ns(&s, r->unexplained_ns);
 		base_str_add(&s, " of the path (");
 		report_percent(&s, 1 - r->explained_share);
 		base_str_add(&s, ") are waits that no recorded event ended");
+		if (r->explained_share < 0.95)
+			base_str_add(&s, ": longpole coach says where");
 		report_wrap(out, st, label, LABEL_WIDTH, base_str_text(&s));
 		label = "";
 		base_str_fini(&s);

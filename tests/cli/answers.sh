@@ -24,7 +24,7 @@ test_next_commands_work() {
 test_json() {
 	local result="type == \"object\" and (.schema | test(\"^longpole/[a-z-]+/1$\")) and has(\"result\")"
 	local command
-	for command in report path queues whatif 'whatif +scale +ladder_mutex=-50%' 'dump --stats'; do
+	for command in report path queues 'queues --histogram' actors coach whatif 'whatif +scale +ladder_mutex=-50%' 'dump --stats'; do
 		local word=(${command//+/})
 		if [[ $command == *+* ]]; then
 			expect 0 longpole whatif --json "$trace" scale ladder_mutex=-50%
@@ -62,7 +62,7 @@ test_prediction_of_the_lock() {
 
 test_same_bytes() {
 	local command
-	for command in report 'report --json' 'report --full' path 'path --json' queues 'whatif --json' 'dump -d' 'dump --stats'; do
+	for command in report 'report --json' 'report --full' path 'path --json' queues 'queues --histogram' actors 'actors --json' coach 'coach --json' 'whatif --json' 'dump -d' 'dump --stats'; do
 		longpole $command "$trace" >first 2>/dev/null || fail "longpole $command"
 		longpole $command "$trace" >second 2>/dev/null
 		cmp -s first second || fail "longpole $command differs between two runs"
@@ -151,4 +151,41 @@ test_loops() {
 	is_json out '.result.loops[0] | .queue == "mutex ladder_mutex" and .tokens and .rounds > 0'
 	is_json out '[.result.loops[0].more[].predicted_speedup] as $s | $s == ($s | sort) and $s[0] >= 1'
 	is_json out '.result.loops[0] | .predicted_speedup_unbounded >= .more[-1].predicted_speedup'
+}
+
+test_histograms() {
+	expect 0 longpole queues --histogram "$trace"
+	has out 'mutex ladder_mutex' 'OCCUPANCY' 'WAITS FOR UNITS' 'held: from taking to releasing it' 'ARRIVALS' 'p99'
+	! grep -E '^.{101,}' out >&2 || fail "wider than COLUMNS"
+	expect 0 longpole queues --histogram='mutex *' -n 1 "$trace"
+	[[ $(head -n 1 out) == 'mutex ladder_mutex'* ]] || fail "not that queue: $(head -n 1 out)"
+	expect 0 longpole queues --histogram=ladder_mutex --json "$trace"
+	# every acquisition is one service; as many are in the buckets; the lock is held or free at any time
+	is_json out '.result.queues[0].histograms | all(.buckets | type == "array")'
+	is_json out '.result.queues[0].histograms.service | .count_takes > 1000 and ([.buckets[].count_takes] | add) == .count_takes'
+	is_json out '.result.queues[0].histograms.occupancy | ([.buckets[].count_ns] | add) == .count_ns and .max_units == 1'
+	is_json out '.result.queues[0].arrived_units | length == 120'
+	expect 2 longpole queues --histogram=ladder_mutex --name=x "$trace"
+	expect 2 longpole queues --histogram=nothing "$trace"
+	LC_ALL=C longpole queues --histogram "$trace" >out
+	! LC_ALL=C grep -q '[^ -~]' out || fail "not ASCII in the C locale"
+}
+
+test_actors() {
+	expect 0 longpole actors "$trace"
+	has out 'climb #1' 'climb #2' 'of the critical path' 'holding mutex ladder_mutex'
+	! grep -E '^.{101,}' out >&2 || fail "wider than COLUMNS"
+	expect 0 longpole actors --json --groups --actor=climb "$trace"
+	is_json out '.result.actors | length == 1 and .[0].members == 2'
+	is_json out '.result.actors[0] | .active_ns + .waiting_ns + .ready_ns == .total_ns and ([.states[].total_ns] | add) == .total_ns'
+	is_json out '.result.actors[0] | ([.processor_had_by[].wait_ns] | add // 0) <= .ready_ns'
+	expect 2 longpole actors --actor=nobody "$trace"
+	has err nobody
+}
+
+test_coach() {
+	expect 0 longpole coach "$trace"
+	has out 'of the path is explained' 'lightly loaded run'
+	expect 0 longpole coach --json "$trace"
+	is_json out '.result.findings == 0 and (.result.lightly_loaded | not) and (.result.advice | type == "array")'
 }

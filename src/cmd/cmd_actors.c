@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cmd_actors.c - `longpole actors`: what each thread and state machine does. */
+#include "cmd/cmd.h"
+
+enum { LIMIT_DEFAULT = 20, STATES_DEFAULT = 5 };
+
+static const struct cmd_option option[] = {
+	{"actor", 0, "PATTERN", NULL,
+		"only actors whose name or group has PATTERN in it (or matches it, with * ? [)"},
+	{"groups", 'g', NULL, NULL, "one entry for all threads of one start routine"},
+	{"limit", 'n', "N", NULL, "show N actors (default 20)"},
+	{"states", 's', "N", NULL, "show N states of each (default 5)"},
+	{"all", 'a', NULL, NULL, "show every actor and every state"},
+};
+
+const struct cmd_details cmd_details_actors = {
+	.usage = "[OPTIONS] [TRACE]",
+	.about = "For each thread and annotated state machine, most critical first: how long it "
+		 "was active, "
+		 "waited, or was ready while another had the processor, and who that was; its "
+		 "states, with time, "
+		 "visits, share of the critical path and the functions that samples found it in.",
+	.option = option,
+	.nr_options = BASE_COUNT(option),
+	.example = {"longpole actors server.lpt",
+		"longpole actors --actor=worker --states=10 server.lpt",
+		"longpole actors --json server.lpt | jq '.result.actors[0].processor_had_by'"},
+};
+
+int cmd_run_actors(struct cmd *c)
+{
+	struct cmd_trace_name name;
+	struct report_run run;
+	struct report_actors *a = NULL;
+	uint64_t limit = LIMIT_DEFAULT, states = STATES_DEFAULT;
+	if (!cmd_value_count(c, "limit", &limit) || !cmd_value_count(c, "states", &states))
+		return CMD_USAGE;
+	if (c->nr_operands > 1)
+		return cmd_usage(c, "one trace at a time");
+	const char *path = cmd_trace_path(c, &name);
+	if (!path)
+		return CMD_USAGE;
+	int exit_status = cmd_open(c, path, &run);
+	if (exit_status != CMD_OK)
+		return exit_status;
+	bool all = cmd_given(c, "all");
+	struct report_actors_options opts = {
+		.size = sizeof opts,
+		.pattern = cmd_value(c, "actor"),
+		.groups = cmd_given(c, "groups"),
+		.limit = all ? 0 : (size_t)limit,
+		.nr_states = all ? 0 : (size_t)states,
+	};
+	enum base_status s = report_actors_build(&run, &opts, &a, &c->err);
+	if (s != BASE_OK) {
+		exit_status = cmd_fail(c, base_cause(&c->err, s, "while analysing %s", path));
+	} else if (cmd_given(c, "json")) {
+		exit_status = cmd_write_json(c, report_actors_json(a));
+	} else {
+		struct report_style st = cmd_style(c);
+		struct base_str text = {0};
+		report_actors_text(&text, a, &opts, &st);
+		exit_status = cmd_write(c, &text);
+	}
+	report_actors_free(a);
+	cmd_close(c, &run);
+	return exit_status;
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cmd_coach.c - `longpole coach`: what to annotate next, and what is annotated wrongly. */
+#include "cmd/cmd.h"
+
+enum { LIMIT_DEFAULT = 20 };
+
+static const struct cmd_option option[] = {
+	{"limit", 'n', "N", NULL, "show N of them (default 20)"},
+	{"all", 'a', NULL, NULL, "show all"},
+};
+
+const struct cmd_details cmd_details_coach = {
+	.usage = "[OPTIONS] [TRACE]",
+	.about =
+		"Checks how annotations (longpole/annotate.h) are used: each misuse once, with its "
+		"place, how "
+		"often, and what to do. Then waits that no recorded event explains, by how much of "
+		"the critical "
+		"path they are, and actors that stay active where all should wait. Most valuable "
+		"first.",
+	.option = option,
+	.nr_options = BASE_COUNT(option),
+	.example = {"longpole coach server.lpt", "longpole coach -n 3",
+		"longpole coach --json server.lpt | jq '.result.advice[0]'"},
+};
+
+int cmd_run_coach(struct cmd *c)
+{
+	struct cmd_trace_name name;
+	struct report_run run;
+	struct report_coach *coach = NULL;
+	uint64_t limit = LIMIT_DEFAULT;
+	if (!cmd_value_count(c, "limit", &limit))
+		return CMD_USAGE;
+	if (c->nr_operands > 1)
+		return cmd_usage(c, "one trace at a time");
+	const char *path = cmd_trace_path(c, &name);
+	if (!path)
+		return CMD_USAGE;
+	int exit_status = cmd_open(c, path, &run);
+	if (exit_status != CMD_OK)
+		return exit_status;
+	enum base_status s = report_coach_build(&run, &coach, &c->err);
+	if (s != BASE_OK) {
+		exit_status = cmd_fail(c, base_cause(&c->err, s, "while analysing %s", path));
+	} else if (cmd_given(c, "json")) {
+		exit_status = cmd_write_json(c, report_coach_json(coach));
+	} else {
+		struct report_style st = cmd_style(c);
+		struct base_str text = {0};
+		report_coach_text(&text, coach, cmd_given(c, "all") ? 0 : (size_t)limit, &st);
+		exit_status = cmd_write(c, &text);
+	}
+	report_coach_free(coach);
+	cmd_close(c, &run);
+	return exit_status;
+}

@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * check.c - do annotations make sense? Looks at each before its rule acts (seed 000, section 5.1.3,
+ * a to d; section 4.4) and tells findings.c. Changes nothing that the graph sees.
+ */
+#include "model/model_private.h"
+
+#define LONGPOLE_DISABLE /* for the flags only */
+#include "longpole/annotate.h"
+
+/*
+ * A program looks at its queue, then says that it waits: what came in between it cannot have seen
+ * (the seed's footnote: in flight).
+ */
+enum { IN_FLIGHT_NS = 100 * 1000 };
+
+static void no_memory(struct model *m, enum base_status s)
+{
+	if (m->status == BASE_OK)
+		m->status = base_fail(m->err, s, "out of memory for checks of annotations");
+}
+
+/* What is known of who acts; NULL: no memory. */
+static struct noting *noting_of(struct model *m, uint32_t actor)
+{
+	if (actor >= m->nr_notings) {
+		enum base_status s = base_grow(
+			&m->noting, &m->noting_capacity, (size_t)actor + 1, sizeof *m->noting);
+		if (s != BASE_OK) {
+			no_memory(m, s);
+			return NULL;
+		}
+		for (; m->nr_notings <= actor; m->nr_notings++)
+			m->noting[m->nr_notings] = (struct noting){0};
+	}
+	return &m->noting[actor];
+}
+
+static struct flight *flight_of(struct model *m, uint32_t object)
+{
+	if (!m->flight) {
+		m->flight = base_alloc(((size_t)m->nr_objects + 1) * sizeof *m->flight);
+		if (!m->flight)
+			no_memory(m, BASE_ERR_NOMEM);
+	}
+	return m->flight ? &m->flight[object] : NULL;
+}
+
+static void count_pass(struct model *m, uint32_t site)
+{
+	if (!m->passed) {
+		m->passed = base_alloc(((size_t)m->defs->nr_sites + 1) * sizeof *m->passed);
+		if (!m->passed) {
+			no_memory(m, BASE_ERR_NOMEM);
+			return;
+		}
+		m->nr_passed = m->defs->nr_sites;
+	}
+	if (site < m->nr_passed)
+		m->passed[site]++;
+}
+
+static void found_at(struct model *m, const struct thread *t, uint64_t time_ns,
+	const struct note_queue *q, enum model_check check, uint64_t a, uint64_t b)
+{
+	model_found(m, &(struct found){.check = check,
+			       .site = q->site,
+			       .object = q->object,
+			       .actor = model_acting(t),
+			       .first_ns = time_ns,
+			       .a = a,
+			       .b = b});
+}
+
+/* ---- a wait that an actor announced, and what became of it
+ * ----------------------------------------------- */
+
+static uint64_t units_of(const struct model *m, uint32_t object)
+{
+	uint32_t queue = m->object[object].queue;
+	return queue == NONE ? 0 : graph_queue_units(m->graph, queue);
+}
+
+static uint64_t capacity_of(const struct model *m, uint32_t object)
+{
+	return m->defs->objects[object].capacity;
+}
+
+static bool is_satisfied(const struct model *m, const struct noting *k)
+{
+	uint64_t units = units_of(m, k->object), capacity = capacity_of(m, k->object);
+	if (k->waits == NOTING_DATA)
+		return units >= k->n;
+	return capacity ? units <= capacity && capacity - units >= k->n : !units;
+}
+
+/* It goes on, and not with what it waited for. */
+static void leave_wait(struct model *m, uint32_t actor, uint64_t time_ns)
+{
+	struct noting *k = noting_of(m, actor);
+	if (!k || k->waits == NOTING_NO)
+		return;
+	if (!k->several)
+		model_found(
+			m, &(struct found){.check = is_satisfied(m, k) ? MODEL_CHECK_wait_not_taken
+								       : MODEL_CHECK_wait_gave_up,
+				   .site = k->site,
+				   .object = k->object,
+				   .actor = actor,
+				   .first_ns = time_ns});
+	k->waits = NOTING_NO;
+}
+
+static void begin_wait(struct model *m, const struct thread *t, uint64_t time_ns,
+	const struct note_queue *q, enum noting_wait waits)
+{
+	struct noting *k = noting_of(m, model_acting(t));
+	const struct flight *f = flight_of(m, q->object);
+	if (!k || !f)
+		return;
+	bool same = k->waits == waits && k->object == q->object;
+	bool other = k->waits != NOTING_NO && !same;
+	uint64_t units = units_of(m, q->object);
+	if (same) {
+		found_at(m, t, time_ns, q,
+			is_satisfied(m, k) && time_ns - f->changed_ns > IN_FLIGHT_NS
+				? MODEL_CHECK_wait_again_satisfied
+				: MODEL_CHECK_wait_twice,
+			0, 0);
+		return;
+	}
+	*k = (struct noting){.waits = waits,
+		.object = q->object,
+		.site = q->site,
+		.n = q->n,
+		.nr_takes = k->nr_takes,
+		.nr_waits = k->nr_waits + 1,
+		.take_site = k->take_site,
+		.take_ns = k->take_ns,
+		.connection = k->connection,
+		.several = other};
+	bool in_flight = f->changed_ns && time_ns - f->changed_ns <= IN_FLIGHT_NS;
+	if (is_satisfied(m, k) && !in_flight)
+		found_at(m, t, time_ns, q,
+			waits == NOTING_DATA ? MODEL_CHECK_wait_has_units
+					     : MODEL_CHECK_wait_has_space,
+			q->n, units);
+}
+
+/* ---- queue verbs
+ * ------------------------------------------------------------------------------------------- */
+
+static bool takes(enum graph_verb_kind verb)
+{
+	return verb == GRAPH_VERB_dequeue || verb == GRAPH_VERB_peek;
+}
+
+void model_check_queue(struct model *m, struct thread *t, uint64_t time_ns,
+	const struct note_queue *q, enum graph_verb_kind verb)
+{
+	struct noting *k = noting_of(m, model_acting(t));
+	if (!k)
+		return;
+	uint64_t units = units_of(m, q->object), capacity = capacity_of(m, q->object);
+	t->note_site = q->site;
+	count_pass(m, q->site);
+	k->identified = false;
+	if (verb == GRAPH_VERB_wait_empty || verb == GRAPH_VERB_wait_full) {
+		begin_wait(m, t, time_ns, q,
+			verb == GRAPH_VERB_wait_empty ? NOTING_DATA : NOTING_SPACE);
+		return;
+	}
+	bool gets = k->object == q->object &&
+		    (k->waits == NOTING_DATA
+				    ? takes(verb)
+				    : verb == GRAPH_VERB_enqueue || verb == GRAPH_VERB_reserve);
+	if (gets)
+		k->waits = NOTING_NO;
+	else if (verb != GRAPH_VERB_resize)
+		leave_wait(m, model_acting(t), time_ns);
+	if (verb == GRAPH_VERB_enqueue && capacity && q->n <= capacity && units > capacity - q->n)
+		found_at(m, t, time_ns, q, MODEL_CHECK_put_full, q->n, units);
+	if (verb == GRAPH_VERB_dequeue && !k->nr_takes++) {
+		k->take_site = q->site;
+		k->take_ns = time_ns;
+	}
+}
+
+/* The queue itself knows best whether what was taken was there. */
+void model_check_taken(struct model *m, const struct thread *t, uint64_t time_ns,
+	const struct note_queue *q, enum graph_verb_kind verb, uint64_t units_before,
+	uint64_t underflows_before)
+{
+	uint32_t queue = m->object[q->object].queue;
+	struct flight *f = flight_of(m, q->object);
+	if (m->status != BASE_OK || queue == NONE || !f)
+		return;
+	if (graph_queue_units(m->graph, queue) != units_before)
+		f->changed_ns = time_ns;
+	if (!takes(verb) || graph_queue_stats(m->graph, queue)->underflows == underflows_before)
+		return;
+	found_at(m, t, time_ns, q,
+		verb == GRAPH_VERB_peek ? MODEL_CHECK_peek_empty : MODEL_CHECK_take_empty, q->n,
+		units_before);
+}
+
+void model_check_assert(struct model *m, struct thread *t, uint64_t time_ns,
+	const struct note_queue *q, uint64_t units)
+{
+	t->note_site = q->site;
+	count_pass(m, q->site);
+	if (units != q->n)
+		found_at(m, t, time_ns, q, MODEL_CHECK_assert_failed, q->n, units);
+}
+
+/* ---- machines and states
+ * ------------------------------------------------------------------------------------ */
+
+static uint32_t name_of(const struct model *m, uint32_t actor_def)
+{
+	return actor_def < m->defs->nr_actors ? m->defs->actors[actor_def].name : 0;
+}
+
+void model_check_nesting(
+	struct model *m, const struct thread *t, uint64_t time_ns, uint32_t actor_def, bool begins)
+{
+	uint32_t top = t->nr_machines ? t->machine[t->nr_machines - 1].actor_def : 0;
+	model_found(m, &(struct found){
+			       .check = begins           ? MODEL_CHECK_begin_too_deep
+					: t->nr_machines ? MODEL_CHECK_end_other
+							 : MODEL_CHECK_end_without_begin,
+			       .site = t->note_site,
+			       .near_by = true,
+			       .actor = model_acting(t),
+			       .first_ns = time_ns,
+			       .first = top ? name_of(m, top) : 0,
+			       .second = name_of(m, actor_def),
+		       });
+}
+
+void model_check_state(
+	struct model *m, struct thread *t, uint64_t time_ns, uint32_t state_def, uint64_t flags)
+{
+	const struct trace_state *s =
+		state_def < m->defs->nr_states ? &m->defs->states[state_def] : NULL;
+	struct noting *k = noting_of(m, model_acting(t));
+	leave_wait(m, model_acting(t), time_ns);
+	if (k)
+		k->identified = false;
+	if (!s)
+		return;
+	t->note_site = s->site;
+	count_pass(m, s->site);
+	if (flags & LONGPOLE_SUSPECT)
+		model_found(m, &(struct found){.check = MODEL_CHECK_suspect_state,
+				       .site = s->site,
+				       .actor = model_acting(t),
+				       .first_ns = time_ns,
+				       .first = s->name});
+}
+
+void model_check_end(struct model *m, const struct thread *t, uint64_t time_ns)
+{
+	leave_wait(m, model_acting(t), time_ns);
+}
+
+void model_check_identify(
+	struct model *m, const struct thread *t, uint64_t time_ns, uint64_t connection)
+{
+	uint32_t actor = model_acting(t);
+	struct noting *k = noting_of(m, actor);
+	if (!k)
+		return;
+	bool changes = k->connection && connection && connection != k->connection;
+	if (changes && (k->waits != NOTING_NO || k->identified))
+		model_found(m, &(struct found){.check = k->waits != NOTING_NO
+								? MODEL_CHECK_connection_changed
+								: MODEL_CHECK_connection_unused,
+				       .site = k->waits != NOTING_NO ? k->site : t->note_site,
+				       .near_by = k->waits == NOTING_NO,
+				       .object = k->waits != NOTING_NO ? k->object : 0,
+				       .actor = actor,
+				       .first_ns = time_ns,
+				       .a = k->connection,
+				       .b = connection});
+	k->connection = connection;
+	k->identified = true;
+}
+
+/* ---- at the end
+ * ---------------------------------------------------------------------------------------------- */
+
+/* A machine that takes what others give waits for it now and then. */
+void model_check_all(struct model *m)
+{
+	enum { TAKES_MIN = 3 };
+	for (uint32_t i = 0; i < m->nr_notings && i < m->nr_actors; i++) {
+		const struct noting *k = &m->noting[i];
+		if (m->actor[i].role != NONE || k->nr_waits || k->nr_takes < TAKES_MIN)
+			continue;
+		model_found(m, &(struct found){.check = MODEL_CHECK_never_waits,
+				       .site = k->take_site,
+				       .actor = i,
+				       .first_ns = k->take_ns,
+				       .first = name_of(m, m->actor[i].actor_def),
+				       .a = k->nr_takes});
+	}
+}
