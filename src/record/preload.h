@@ -212,6 +212,16 @@ void preload_record_stack_at(uint64_t tsc, unsigned kind, const uint64_t *words,
 	preload_record_wait(PRELOAD_##kind, site, PRELOAD_WORDS(__VA_ARGS__, site, 0))
 void preload_record_wait(unsigned kind, uint64_t site, const uint64_t *words, size_t nr_words);
 
+/* ---- what the program hands over ---------------------------------------------------------------
+ */
+
+/* Worth reading before the real call has looked at it? The kernel says EFAULT for NULL, small
+ * numbers and its own addresses; reading them here would end the program. */
+PRELOAD_INLINE bool preload_is_address(const volatile void *address)
+{
+	return (uintptr_t)address >= PRELOAD_PAGE && (uintptr_t)address >> 47 == 0;
+}
+
 /* ---- objects -------------------------------------------------------------------------------- */
 
 PRELOAD_INLINE uint64_t preload_object(const volatile void *address, unsigned type, bool shared)
