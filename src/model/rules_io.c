@@ -131,8 +131,9 @@ static void end_read(
 	uint64_t units = graph_queue_units(m->graph, t->io.queue), state = model_current_state(t);
 	bool event = m->defs->objects[t->io.object].type == TRACE_OBJECT_eventfd;
 	if (result == 0 && f->queue2 != NONE && graph_queue_units(m->graph, f->queue2)) {
+		/* another may have closed it since, who is not recorded */
 		model_verb(m, t, GRAPH_VERB_peek, r->time_ns, f->queue2, 1, (uint32_t)state,
-			GRAPH_LAST);
+			GRAPH_LAST | GRAPH_EXPLAINED);
 		return;
 	}
 	if (result <= 0 || !units) {
@@ -192,6 +193,23 @@ void model_rule_io_end(struct model *m, struct thread *t, const struct trace_rec
 	t->io.active = false;
 }
 
+/*
+ * The reader's end of file has waited for whoever closed the last descriptor that could write: of
+ * all that close one, the last before it. The process's own end closes what is still open
+ * (rules_thread.c).
+ */
+void model_rule_io_close(struct model *m, struct thread *t, const struct trace_record *r)
+{
+	enum { WRITTEN = 2 };
+	const struct trace_io_close *c = &r->u.io_close;
+	struct object *f = c->ends & WRITTEN ? flow_of(m, c->object, FLOW_out) : NULL;
+	if (!f)
+		return;
+	uint32_t queue = end_queue(m, c->object, f, c->site);
+	model_verb(m, t, GRAPH_VERB_resize, r->time_ns, queue, 0, t->graph_state, 0);
+	model_verb(m, t, GRAPH_VERB_enqueue, r->time_ns, queue, 1, t->graph_state, 0);
+}
+
 /* ---- readiness
  * -----------------------------------------------------------------------------------------------
  */
@@ -214,7 +232,8 @@ void model_rule_poll_end(struct model *m, struct thread *t, const struct trace_r
 	if (f && f->queue != NONE && graph_queue_units(m->graph, f->queue))
 		model_verb(m, t, GRAPH_VERB_peek, r->time_ns, f->queue, 1, state, 0);
 	else if (f && f->queue2 != NONE && graph_queue_units(m->graph, f->queue2))
-		model_verb(m, t, GRAPH_VERB_peek, r->time_ns, f->queue2, 1, state, GRAPH_LAST);
+		model_verb(m, t, GRAPH_VERB_peek, r->time_ns, f->queue2, 1, state,
+			GRAPH_LAST | GRAPH_EXPLAINED);
 	else
 		model_verb(m, t, GRAPH_VERB_state, r->time_ns, 0, 0, state, GRAPH_EXPLAINED);
 }

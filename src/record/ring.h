@@ -104,6 +104,7 @@ enum { RING_VERSION = 1, RING_BLOCK_BYTES = 32 * 1024 };
 	RING_RECORD(poll_begin, 2)                                                                 \
 	RING_RECORD(poll_end, 4)                                                                   \
 	RING_RECORD(sleep_begin, 2)                                                                \
+	RING_RECORD(io_close, 3)                                                                   \
 	RING_RECORD(sleep_end, 0)                                                                  \
 	RING_RECORD(note_begin, 3)                                                                 \
 	RING_RECORD(note_end, 1)                                                                   \

@@ -55,6 +55,26 @@ versions() {
 	done
 }
 
+# Every way to close the last writing end is one io_close of its own: the reader's, the parent's and it.
+closings() {
+	local how n
+	"${CC:-cc}" -O2 -w -D_GNU_SOURCE -pthread "$source_dir/tests/target/eof.c" -o "$scratch/eof" -ldl || return
+	while read -r how n; do
+		"$scratch/ring_cat" -c -o "$scratch/counts" "$library" "$scratch/eof" "--how=$how" --section-percent=1 >/dev/null ||
+			printf '%s: exit status %s\n' "$how" $?
+		grep -qx "io_close $n" "$scratch/counts" ||
+			printf '%s: not %s io_close, but %s\n' "$how" "$n" "$(sed -n 's/^io_close //p' "$scratch/counts")"
+	done <<-END
+		close 3
+		dup2 3
+		close_range 3
+		fclose 3
+		exec 3
+		shutdown 3
+		socket 3
+	END
+}
+
 annotations() {
 	local cc=${CC:-cc} count
 	"$cc" -O2 -D_GNU_SOURCE -I"$source_dir/src" "$source_dir/tests/target/ring_cat.c" -o "$scratch/ring_cat" &&
@@ -84,4 +104,5 @@ result header_c11 "$(header "${CC:-gcc}" c11 c; header clang-14 c11 c)"
 result header_cxx17 "$(header "${CXX:-g++}" c++17 cc; header clang++-14 c++17 cc)"
 result versions "$(versions)"
 result annotations "$(annotations)"
+result closings "$(closings)"
 "$source_dir/tests/target/robust/run.sh" | sed -E 's#^(ok|not ok|skip) #&robust/#'

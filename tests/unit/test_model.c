@@ -303,6 +303,33 @@ static void pipe_between_processes(void **state)
 	finish(&b);
 }
 
+/* The end of file has waited for the last closing before it, not for what the writer does then. */
+static void last_closing_is_the_end_of_file(void **state)
+{
+	(void)state;
+	struct bench b;
+	start(&b);
+	uint32_t w = site(&b, "feed"), r = site(&b, "digest");
+	uint32_t pipe_id = object(&b, TRACE_OBJECT_pipe, "", 100);
+	spawn(&b, 1, w);
+	PUT(&b, 20, 2, io_begin, .object = pipe_id, .op = TRACE_IO_write, .n = 10, .site = w);
+	PUT(&b, 22, 2, io_end, .object = pipe_id, .op = TRACE_IO_write, .result = 10);
+	PUT(&b, 24, 1, io_begin, .object = pipe_id, .op = TRACE_IO_read, .n = 100, .site = r);
+	PUT(&b, 26, 1, io_end, .object = pipe_id, .op = TRACE_IO_read, .result = 10);
+	PUT(&b, 30, 1, io_begin, .object = pipe_id, .op = TRACE_IO_read, .n = 100, .site = r);
+	PUT(&b, 100, 2, io_close, .object = pipe_id, .ends = 2, .site = w); /* one of two */
+	PUT(&b, 400, 2, io_close, .object = pipe_id, .ends = 2, .site = w);
+	PUT(&b, 420, 1, io_end, .object = pipe_id, .op = TRACE_IO_read, .result = 0);
+	PUT(&b, 450, 1, io_close, .object = pipe_id, .ends = 1, .site = r);
+	PUT(&b, 800, 2, thread_end);
+	end(&b, 1000);
+	assert_float_equal(on_path(&b, "running feed"), (400 - 22) + (20 - 15), 1e-6);
+	assert_float_equal(on_path(&b, "hand-over of pipe"), 20, 1e-6);
+	assert_float_equal(on_path(&b, "running digest"), 1000 - 420, 1e-6);
+	assert_float_equal(unexplained(&b), 0, 1e-6);
+	finish(&b);
+}
+
 static void full_pipe_holds_the_writer(void **state)
 {
 	(void)state;
@@ -414,6 +441,7 @@ int main(void)
 		cmocka_unit_test(barrier_waits_for_the_last),
 		cmocka_unit_test(writer_waits_for_readers),
 		cmocka_unit_test(pipe_between_processes),
+		cmocka_unit_test(last_closing_is_the_end_of_file),
 		cmocka_unit_test(full_pipe_holds_the_writer),
 		cmocka_unit_test(preempted_by_a_sibling),
 		cmocka_unit_test(unseen_wait_is_unexplained),
