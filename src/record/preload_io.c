@@ -306,8 +306,20 @@ IO(tee, write, n, ssize_t, (int from, int fd, size_t n, unsigned flags), (from, 
 ACCEPT(accept, (int fd, struct sockaddr *from, socklen_t *length), (fd, from, length))
 ACCEPT(accept4, (int fd, struct sockaddr *from, socklen_t *length, int flags),
 	(fd, from, length, flags))
-IO(connect, connect, 0, int, (int fd, const struct sockaddr *to, socklen_t length),
-	(fd, to, length))
+
+/* Described again as soon as it has got its peer, so that its listener is known. */
+PRELOAD_EXPORT int connect(int fd, const struct sockaddr *to, socklen_t length)
+{
+	if (!preload_active())
+		return PRELOAD_REAL(connect)(fd, to, length);
+	struct preload_io io;
+	preload_io_begin(&io, TRACE_IO_connect, fd, 0, PRELOAD_SITE);
+	int result = PRELOAD_REAL(connect)(fd, to, length);
+	preload_io_end(&io, result);
+	if (result == 0)
+		preload_fd_object(fd);
+	return result;
+}
 PRELOAD_ALIAS(__connect, connect)
 
 /* ---- fcntl ---------------------------------------------------------------------------------- */
