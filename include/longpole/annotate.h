@@ -33,13 +33,20 @@
 #define LONGPOLE_LINK    1u  /* begin: entered from the state machine below, returns there at end */
 #define LONGPOLE_SUSPECT 2u  /* state: should not be reached, or is not annotated yet */
 #define LONGPOLE_END     4u  /* queue verbs, link: ends the current state machine just after */
-#define LONGPOLE_LIFO    8u  /* queue verbs: the newest unit is taken first */
 #define LONGPOLE_RESET   16u /* queue verbs: the queue is emptied just before */
-#define LONGPOLE_POOL    32u /* queue verbs: units are interchangeable tokens (free buffers, locks) \
-			      */
-#define LONGPOLE_PRIORITY 64u /* queue verbs: items have keys, and the smallest is taken first */
-#define LONGPOLE_ANONYMOUS                                                                         \
-	128u /* queue verbs: units do not tell who serves which connection (credits) */
+
+/* What kind of queue it is. The first verb on a queue decides, so say the same in all of them; with
+ * none of these the oldest unit is taken first. */
+#define LONGPOLE_LIFO 8u /* the newest unit is taken first */
+/* Interchangeable tokens: free buffers, slots, credits, locks. Who waited for one depends on who
+ * gave it back; who did not wait depends on nobody. */
+#define LONGPOLE_POOL 32u
+/* Items have keys (longpole_enqueue_item), and the smallest key is taken first: deadlines, event
+ * times, priorities. Of equal keys the oldest is taken. */
+#define LONGPOLE_PRIORITY 64u
+/* Also with any of the above: units do not carry a connection from one machine to the other, as
+ * credits and acknowledgements that serve everybody do not. */
+#define LONGPOLE_ANONYMOUS 128u
 
 /* n of dequeue, peek: all units there are. */
 #define LONGPOLE_ALL UINT64_MAX
@@ -55,7 +62,9 @@ enum longpole_verb { /* queue verbs; the numbers are enum trace_kind's */
 	LONGPOLE_VERB_RESIZE = 95,
 	LONGPOLE_VERB_WAIT_EMPTY = 96,
 	LONGPOLE_VERB_WAIT_FULL = 97,
-	LONGPOLE_VERB_ASSERT = 98
+	LONGPOLE_VERB_ASSERT = 98,
+	LONGPOLE_VERB_PUT_ITEM = 102,
+	LONGPOLE_VERB_TAKE_ITEM = 103
 };
 
 /* One place in the code that uses a name. */
@@ -81,7 +90,18 @@ struct longpole_hooks {
 		uint64_t flags); /* NULL: deferred */
 	void (*identify)(uint64_t connection);
 	uint64_t (*get_id)(void);
+	/* a recorder may be older than this header: from here on only behind longpole_hooks_reach()
+	 */
+	void (*item)(enum longpole_verb verb, struct longpole_place *place, uint64_t instance,
+		uint64_t key, uint64_t n, uint64_t flags);
+	void (*act)(struct longpole_place *place, uint64_t instance);
 };
+
+/* Does the recorder's table go on after `first_bytes`? */
+static inline int longpole_hooks_reach(const struct longpole_hooks *hooks, uint64_t first_bytes)
+{
+	return hooks->bytes > first_bytes;
+}
 
 #define LONGPOLE_NOTE_OWNER   "longpole"
 #define LONGPOLE_NOTE_POINTER 1 /* type: a 32-bit distance from itself to the pointer */
@@ -134,6 +154,19 @@ static inline const struct longpole_hooks *longpole_hooks_now(void)
 		LONGPOLE_CALL(function, __VA_ARGS__);                                              \
 	} while (0)
 
+/* The same for functions that a recorder may lack; what it has in their place, or nothing. */
+#define LONGPOLE_CALL_NEWER(function, arguments, instead)                                          \
+	do {                                                                                       \
+		const struct longpole_hooks *longpole_hooks_ = longpole_hooks_now();               \
+		if (__builtin_expect(longpole_hooks_ != 0, 0)) {                                   \
+			if (longpole_hooks_reach(longpole_hooks_,                                  \
+				    __builtin_offsetof(struct longpole_hooks, function)))          \
+				longpole_hooks_->function arguments;                               \
+			else                                                                       \
+				instead;                                                           \
+		}                                                                                  \
+	} while (0)
+
 #ifdef __cplusplus
 template <class T> static inline uint64_t longpole_key(T *pointer)
 {
@@ -159,8 +192,22 @@ template <class T> static inline uint64_t longpole_key(T number)
 #define longpole_end(name) LONGPOLE_CALL_AT(name, end, &longpole_place_)
 /* The current state machine enters a state. Flags: SUSPECT. */
 #define longpole_state(name, flags) LONGPOLE_CALL_AT(name, state, &longpole_place_, (flags))
+/*
+ * From now this thread speaks for state machine (name, instance), and for no other: for fibers,
+ * coroutines, event loops that serve many machines, simulators. Say it where the machine is
+ * resumed; it goes on in the state, or the wait, that it was in when a thread last spoke for it,
+ * perhaps another one. The machine that the thread spoke for before stands where it is and ages
+ * there: let it enter a wait before. longpole_end() ends it for good, and the thread is itself
+ * again: say so before the thread ends.
+ */
+#define longpole_act(name, instance)                                                               \
+	do {                                                                                       \
+		static struct longpole_place longpole_place_ = LONGPOLE_PLACE_OF(name);            \
+		LONGPOLE_CALL_NEWER(                                                               \
+			act, (&longpole_place_, LONGPOLE_KEY(instance)), (void)longpole_place_);   \
+	} while (0)
 
-/* ---- queues; flags of all: END, LIFO, RESET ------------------------------------------------ */
+/* ---- queues; flags of all: END, RESET, LIFO, POOL, PRIORITY, ANONYMOUS ---------------------- */
 
 #define LONGPOLE_QUEUE(verb, name, instance, n, flags)                                             \
 	LONGPOLE_CALL_AT(name, queue, LONGPOLE_VERB_##verb, &longpole_place_,                      \
@@ -172,6 +219,22 @@ template <class T> static inline uint64_t longpole_key(T number)
 #define longpole_dequeue(name, instance, n, flags) LONGPOLE_QUEUE(DEQUEUE, name, instance, n, flags)
 #define longpole_dequeue_all(name, instance, flags)                                                \
 	LONGPOLE_QUEUE(DEQUEUE, name, instance, LONGPOLE_ALL, flags)
+/* Adds one item of n units that can be asked for by its key (a number or a pointer: a request's id,
+ * a deadline), and removes n units of the item with that key, wherever in the queue it is. A
+ * recorder that is older than these verbs takes them for enqueue and dequeue. */
+#define longpole_enqueue_item(name, instance, key, n, flags)                                       \
+	LONGPOLE_ITEM(PUT_ITEM, ENQUEUE, name, instance, key, n, flags)
+#define longpole_dequeue_item(name, instance, key, n, flags)                                       \
+	LONGPOLE_ITEM(TAKE_ITEM, DEQUEUE, name, instance, key, n, flags)
+#define LONGPOLE_ITEM(verb, plain, name, instance, key, n, flags)                                  \
+	do {                                                                                       \
+		static struct longpole_place longpole_place_ = LONGPOLE_PLACE_OF(name);            \
+		LONGPOLE_CALL_NEWER(item,                                                          \
+			(LONGPOLE_VERB_##verb, &longpole_place_, LONGPOLE_KEY(instance),           \
+				LONGPOLE_KEY(key), LONGPOLE_KEY(n), (flags)),                      \
+			longpole_hooks_->queue(LONGPOLE_VERB_##plain, &longpole_place_,            \
+				LONGPOLE_KEY(instance), LONGPOLE_KEY(n), (flags)));                \
+	} while (0)
 /* Depends on them in the same way, and leaves them in the queue. */
 #define longpole_peek(name, instance, n, flags) LONGPOLE_QUEUE(PEEK, name, instance, n, flags)
 /* Counts on space for n units before producing them: depends on whoever made the space. */

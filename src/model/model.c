@@ -535,11 +535,12 @@ static enum base_status make_tables(struct model *m)
 	m->thread = base_alloc((m->nr_threads + 1) * sizeof *m->thread);
 	m->object = base_alloc((m->nr_objects + 1) * sizeof *m->object);
 	m->connection = base_alloc((m->nr_connections + 1) * sizeof *m->connection);
+	m->listener = base_alloc((m->nr_objects + 1) * sizeof *m->listener);
 	m->standing = base_alloc((m->nr_standings + 1) * sizeof *m->standing);
 	m->site_text = base_alloc(((size_t)m->defs->nr_sites + 1) * sizeof *m->site_text);
 	m->arena = base_arena_new(0);
-	if (!m->thread || !m->object || !m->connection || !m->standing || !m->site_text ||
-		!m->arena)
+	if (!m->thread || !m->object || !m->connection || !m->listener || !m->standing ||
+		!m->site_text || !m->arena)
 		return base_fail(m->err, BASE_ERR_NOMEM,
 			"out of memory for %u threads and %u objects", m->nr_threads,
 			m->nr_objects);
@@ -549,7 +550,7 @@ static enum base_status make_tables(struct model *m)
 		m->object[i] = unused;
 	for (uint32_t i = 0; i < m->nr_connections; i++)
 		m->connection[i] = (struct connection){.side = {unused, unused}};
-	return BASE_OK;
+	return model_find_listeners(m);
 }
 
 enum base_status model_run(struct trace_reader *r, const struct model_options *opts,
@@ -630,7 +631,7 @@ struct model *model_free(struct model *m)
 		base_free(m->thread[i].run_by_site);
 	for (uint32_t i = 0; m->object && i < m->nr_objects; i++)
 		base_free(m->object[i].signals);
-	void *owned[] = {m->thread, m->standing, m->followed, m->object, m->connection, m->processor, m->role,
+	void *owned[] = {m->thread, m->standing, m->followed, m->listener, m->object, m->connection, m->processor, m->role,
 		m->class_, m->state, m->actor, m->queue, m->site_text, m->pool, m->noting,
 		m->flight, m->passed};
 	for (size_t i = 0; i < BASE_COUNT(owned); i++)

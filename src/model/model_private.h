@@ -95,6 +95,8 @@ struct object {
 	struct signals *signals;            /* condition variable */
 	uint32_t user;                      /* processor: the stream that left it last */
 	uint64_t left_ns;                   /* ... and when */
+	bool called;         /* listener: a socket that is recorded, too, connects to it */
+	bool calls;          /* connecting socket: its unit is in the listener's queue */
 	uint64_t debt_bytes; /* read before the (blocked) write that brings them was accounted */
 };
 
@@ -204,6 +206,8 @@ struct model {
 	uint32_t nr_objects;
 	struct connection *connection; /* by pair id */
 	uint32_t nr_connections;
+	uint32_t *listener; /* by object id: where a listener's queue is, where a socket calls; 0:
+			       nowhere */
 	struct standing *standing; /* by actor definition */
 	uint32_t nr_standings;
 	struct object *processor; /* by processor number */
@@ -350,6 +354,9 @@ void model_away(struct model *m, uint32_t actor, uint32_t state, uint64_t durati
 void model_forget_machines(struct model *m, struct thread *t, uint64_t time_ns);
 void model_sort_processor_waits(struct model *m);
 void model_free_processors(struct model *m);
+/* ---- listeners.c ---------------------------------------------------------------------------- */
+
+enum base_status model_find_listeners(struct model *m) BASE_MUST_CHECK;
 
 /* ---- names.c -------------------------------------------------------------------------------- */
 

@@ -2,6 +2,8 @@
 /* rules_io.c - descriptors: pipes and connections as byte queues, files, readiness, sleep. */
 #include "model/model_private.h"
 
+#include <errno.h>
+
 enum flow { FLOW_out, FLOW_in };
 
 /* The byte queue behind a descriptor in one direction; NULL: none (file, terminal, peer that is not
@@ -21,6 +23,10 @@ static struct object *flow_of(struct model *m, uint32_t object, enum flow flow)
 			return NULL;
 		return &m->connection[def->pair]
 				.side[flow == FLOW_out ? (def->side & 1) : !(def->side & 1)];
+	case TRACE_OBJECT_listener: { /* connections that wait for accept() */
+		struct object *first = model_object(m, m->listener[object]);
+		return first && first->called ? first : NULL;
+	}
 	default:
 		return NULL;
 	}
@@ -103,6 +109,69 @@ static void begin_write(
 	}
 }
 
+/* Connections that are made: of the caller each is a unit in the listener's queue, from when it
+ * calls. */
+static struct object *called_by(struct model *m, uint32_t object)
+{
+	return object && object < m->nr_objects ? model_object(m, m->listener[object]) : NULL;
+}
+
+static void begin_connect(
+	struct model *m, struct thread *t, const struct trace_record *r, struct object *listener)
+{
+	const struct trace_io_begin *b = &r->u.io_begin;
+	struct object *own = &m->object[b->object];
+	uint32_t state = io_state(m, b->object, b->site, TRACE_IO_connect);
+	t->io.queue = queue_of(m, m->listener[b->object], listener, b->site);
+	if (own->calls) /* asks again how the call went */
+		model_verb(m, t, GRAPH_VERB_state, r->time_ns, 0, 0, state, 0);
+	else
+		model_verb(m, t, GRAPH_VERB_enqueue, r->time_ns, t->io.queue, 1, state, 0);
+	own->calls = true;
+}
+
+static void end_connect(struct model *m, struct thread *t, const struct trace_record *r)
+{
+	int64_t result = r->u.io_end.result;
+	struct object *own = &m->object[t->io.object];
+	bool stands = result >= 0 || result == -EINPROGRESS || result == -EINTR ||
+		      result == -EALREADY || result == -EISCONN;
+	if (stands || !graph_queue_units(m->graph, t->io.queue))
+		model_verb(m, t, GRAPH_VERB_state, r->time_ns, 0, 0, model_current_state(t),
+			GRAPH_EXPLAINED);
+	else
+		model_verb(m, t, GRAPH_VERB_dequeue, r->time_ns, t->io.queue, 1,
+			model_current_state(t), GRAPH_BACK | GRAPH_EXPLAINED);
+	own->calls = stands;
+}
+
+static void begin_accept(
+	struct model *m, struct thread *t, const struct trace_record *r, struct object *listener)
+{
+	const struct trace_io_begin *b = &r->u.io_begin;
+	uint32_t class_ix = model_class_of(m, m->listener[b->object], b->site);
+	t->io.queue = queue_of(m, m->listener[b->object], listener, b->site);
+	if (graph_queue_units(m->graph, t->io.queue))
+		model_verb(m, t, GRAPH_VERB_state, r->time_ns, 0, 0,
+			model_make_state(
+				m, MODEL_STATE_io, NONE, class_ix, b->site, TRACE_IO_accept),
+			0);
+	else
+		model_verb(m, t, GRAPH_VERB_wait_empty, r->time_ns, t->io.queue, 1,
+			model_make_state(m, MODEL_STATE_wait, NONE, class_ix, b->site, 0), 0);
+}
+
+static void end_accept(struct model *m, struct thread *t, const struct trace_record *r)
+{
+	/* no unit: somebody from outside */
+	if (r->u.io_end.result >= 0 && graph_queue_units(m->graph, t->io.queue))
+		model_verb(m, t, GRAPH_VERB_dequeue, r->time_ns, t->io.queue, 1,
+			model_current_state(t), 0);
+	else
+		model_verb(m, t, GRAPH_VERB_state, r->time_ns, 0, 0, model_current_state(t),
+			GRAPH_EXPLAINED);
+}
+
 void model_rule_io_begin(struct model *m, struct thread *t, const struct trace_record *r)
 {
 	const struct trace_io_begin *b = &r->u.io_begin;
@@ -111,12 +180,18 @@ void model_rule_io_begin(struct model *m, struct thread *t, const struct trace_r
 	if (!t->nr_held)
 		t->run_state = model_run_state(m, t, b->site);
 	struct object *f = NULL;
-	if (b->op == TRACE_IO_read)
+	if (b->op == TRACE_IO_read || b->op == TRACE_IO_accept)
 		f = flow_of(m, b->object, FLOW_in);
 	else if (b->op == TRACE_IO_write)
 		f = flow_of(m, b->object, FLOW_out);
+	else if (b->op == TRACE_IO_connect)
+		f = called_by(m, b->object);
 	if (f && b->op == TRACE_IO_read)
 		begin_read(m, t, r, f);
+	else if (f && b->op == TRACE_IO_accept)
+		begin_accept(m, t, r, f);
+	else if (f && b->op == TRACE_IO_connect)
+		begin_connect(m, t, r, f);
 	else if (f)
 		begin_write(m, t, r, f);
 	else
@@ -131,8 +206,9 @@ static void end_read(
 	uint64_t units = graph_queue_units(m->graph, t->io.queue), state = model_current_state(t);
 	bool event = m->defs->objects[t->io.object].type == TRACE_OBJECT_eventfd;
 	if (result == 0 && f->queue2 != NONE && graph_queue_units(m->graph, f->queue2)) {
+		/* another may have closed it since, who is not recorded */
 		model_verb(m, t, GRAPH_VERB_peek, r->time_ns, f->queue2, 1, (uint32_t)state,
-			GRAPH_LAST);
+			GRAPH_LAST | GRAPH_EXPLAINED);
 		return;
 	}
 	if (result <= 0 || !units) {
@@ -180,9 +256,15 @@ void model_rule_io_end(struct model *m, struct thread *t, const struct trace_rec
 {
 	const struct trace_io_end *e = &r->u.io_end;
 	struct object *f = NULL;
-	if (t->io.active && t->io.queue != NONE && t->io.object == e->object)
+	bool known = t->io.active && t->io.queue != NONE && t->io.object == e->object &&
+		     t->io.op == e->op;
+	if (known)
 		f = flow_of(m, e->object, e->op == TRACE_IO_write ? FLOW_out : FLOW_in);
-	if (f && t->io.op == TRACE_IO_read)
+	if (known && e->op == TRACE_IO_connect)
+		end_connect(m, t, r);
+	else if (f && e->op == TRACE_IO_accept)
+		end_accept(m, t, r);
+	else if (f && t->io.op == TRACE_IO_read)
 		end_read(m, t, r, f);
 	else if (f)
 		end_write(m, t, r, f);
@@ -190,6 +272,23 @@ void model_rule_io_end(struct model *m, struct thread *t, const struct trace_rec
 		model_verb(m, t, GRAPH_VERB_state, r->time_ns, 0, 0, model_current_state(t),
 			GRAPH_EXPLAINED);
 	t->io.active = false;
+}
+
+/*
+ * The reader's end of file has waited for whoever closed the last descriptor that could write: of
+ * all that close one, the last before it. The process's own end closes what is still open
+ * (rules_thread.c).
+ */
+void model_rule_io_close(struct model *m, struct thread *t, const struct trace_record *r)
+{
+	enum { WRITTEN = 2 };
+	const struct trace_io_close *c = &r->u.io_close;
+	struct object *f = c->ends & WRITTEN ? flow_of(m, c->object, FLOW_out) : NULL;
+	if (!f)
+		return;
+	uint32_t queue = end_queue(m, c->object, f, c->site);
+	model_verb(m, t, GRAPH_VERB_resize, r->time_ns, queue, 0, t->graph_state, 0);
+	model_verb(m, t, GRAPH_VERB_enqueue, r->time_ns, queue, 1, t->graph_state, 0);
 }
 
 /* ---- readiness
@@ -214,7 +313,8 @@ void model_rule_poll_end(struct model *m, struct thread *t, const struct trace_r
 	if (f && f->queue != NONE && graph_queue_units(m->graph, f->queue))
 		model_verb(m, t, GRAPH_VERB_peek, r->time_ns, f->queue, 1, state, 0);
 	else if (f && f->queue2 != NONE && graph_queue_units(m->graph, f->queue2))
-		model_verb(m, t, GRAPH_VERB_peek, r->time_ns, f->queue2, 1, state, GRAPH_LAST);
+		model_verb(m, t, GRAPH_VERB_peek, r->time_ns, f->queue2, 1, state,
+			GRAPH_LAST | GRAPH_EXPLAINED);
 	else
 		model_verb(m, t, GRAPH_VERB_state, r->time_ns, 0, 0, state, GRAPH_EXPLAINED);
 }

@@ -110,7 +110,11 @@ static void end_machine(struct model *m, struct thread *t, uint64_t time_ns, boo
 	struct machine ended = t->machine[--t->nr_machines];
 	uint32_t actor = model_acting(t), state = model_current_state(t);
 	model_away(m, actor, ended.below_state, time_ns - ended.begin_ns);
-	if (ended.linked)
+	/* a thread that spoke for others in turn goes on where the last of them ended */
+	bool returns = t->acts && !t->nr_machines;
+	if (returns)
+		t->acts = false;
+	if (ended.linked || returns)
 		model_link(m, actor, time_ns, state, ended.actor);
 	else
 		model_verb_of(m, actor, GRAPH_VERB_state, time_ns, 0, 0, state, 0);

@@ -47,6 +47,7 @@ struct preload_fresh {
 	uint32_t attaching;  /* 1: someone is at it */
 	uint32_t introduced; /* 1: RING_image is written */
 	uint32_t image;      /* number of this program image */
+	uint32_t fd_end;     /* no entry of fd[] from here on was ever set */
 	uint64_t next_thread, next_token, next_incarnation, next_name, next_connection;
 	_Alignas(PRELOAD_PAGE)
 		uint64_t fd[PRELOAD_FDS]; /* object word, 0: not known; see preload_fd.c */
@@ -212,6 +213,16 @@ void preload_record_stack_at(uint64_t tsc, unsigned kind, const uint64_t *words,
 	preload_record_wait(PRELOAD_##kind, site, PRELOAD_WORDS(__VA_ARGS__, site, 0))
 void preload_record_wait(unsigned kind, uint64_t site, const uint64_t *words, size_t nr_words);
 
+/* ---- what the program hands over ---------------------------------------------------------------
+ */
+
+/* Worth reading before the real call has looked at it? The kernel says EFAULT for NULL, small
+ * numbers and its own addresses; reading them here would end the program. */
+PRELOAD_INLINE bool preload_is_address(const volatile void *address)
+{
+	return (uintptr_t)address >= PRELOAD_PAGE && (uintptr_t)address >> 47 == 0;
+}
+
 /* ---- objects -------------------------------------------------------------------------------- */
 
 PRELOAD_INLINE uint64_t preload_object(const volatile void *address, unsigned type, bool shared)
@@ -225,7 +236,15 @@ PRELOAD_INLINE uint64_t preload_object(const volatile void *address, unsigned ty
 
 uint64_t preload_fd_object(int fd); /* object word of what fd is now; 0: not a descriptor */
 void preload_fd_forget(int fd);
-void preload_fd_forget_range(unsigned first, unsigned last);
+/* fd is about to be closed: says so if somebody may wait for that, and forgets it. */
+void preload_fd_close(int fd, uint64_t site);
+void preload_fd_close_on_exec(uint64_t site); /* the same for all that an exec closes */
+/* ... for calls that are known to close it only when it is gone. */
+struct preload_close {
+	uint64_t object, ends;
+};
+struct preload_close preload_fd_look_at_end(int fd); /* object 0: nobody waits for its end */
+void preload_record_close(const struct preload_close *end, uint64_t tsc, uint64_t site);
 PRELOAD_INLINE unsigned preload_object_type(uint64_t object)
 {
 	return object >> RING_OBJECT_TYPE_SHIFT & 0xff;

@@ -10,6 +10,8 @@
 #include "record/preload_real.h"
 
 #include <fcntl.h>
+#include <limits.h>
+#include <linux/close_range.h>
 #include <netinet/in.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -280,6 +282,11 @@ static PRELOAD_COLD uint64_t look(int fd, uint64_t known, uint64_t pair_ino)
 	/* introduced before others can find it; two threads may do so, then one incarnation stays
 	 * unused */
 	uint64_t object = record_description(&d), expected = known;
+	uint32_t end = __atomic_load_n(&preload_fresh.fd_end, __ATOMIC_RELAXED);
+	while (entry && end <= (uint32_t)fd &&
+		!__atomic_compare_exchange_n(&preload_fresh.fd_end, &end, (uint32_t)fd + 1, false,
+			__ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		continue;
 	if (entry &&
 		!__atomic_compare_exchange_n(
 			entry, &expected, object, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED) &&
@@ -311,12 +318,6 @@ void preload_fd_forget(int fd)
 		__atomic_store_n(&preload_fresh.fd[fd], 0, __ATOMIC_RELEASE);
 }
 
-void preload_fd_forget_range(unsigned first, unsigned last)
-{
-	for (unsigned fd = first; fd <= last && fd < PRELOAD_FDS; fd++)
-		preload_fd_forget((int)fd);
-}
-
 static void introduce_pair(const int fds[2])
 {
 	struct stat file[2];
@@ -329,24 +330,108 @@ static void introduce_pair(const int fds[2])
 
 /* ---- functions that end a descriptor -------------------------------------------------------- */
 
+enum { END_READ = 1, END_WRITTEN = 2 }; /* io_close.ends */
+
+static bool has_other_end(uint64_t object)
+{
+	unsigned type = preload_object_type(object);
+	return type == TRACE_OBJECT_pipe || type == TRACE_OBJECT_socket;
+}
+
+/* A descriptor that was never used here, as a fork's child has them, may still be the last one that
+ * could write. */
+struct preload_close preload_fd_look_at_end(int fd)
+{
+	struct preload_close end = {0};
+	struct stat file;
+	if (fd < 0 || !preload_active())
+		return end;
+	uint64_t object = fd < PRELOAD_FDS ? preload_fresh.fd[fd] & ~UNCONNECTED : 0;
+	if (object && !has_other_end(object))
+		return end;
+	if (!object) {
+		if (preload_syscall(SYS_fstat, fd, (long)&file, 0, 0, 0, 0) != 0 ||
+			!(S_ISFIFO(file.st_mode) || S_ISSOCK(file.st_mode)))
+			return end;
+		object = preload_fd_object(fd);
+		if (!has_other_end(object)) /* a listener */
+			return end;
+	}
+	end.object = object;
+	end.ends = END_READ | END_WRITTEN;
+	if (preload_object_type(object) == TRACE_OBJECT_pipe) {
+		long mode = preload_syscall(SYS_fcntl, fd, F_GETFL, 0, 0, 0, 0) & O_ACCMODE;
+		end.ends = mode == O_RDONLY   ? END_READ
+			   : mode == O_WRONLY ? END_WRITTEN
+					      : END_READ | END_WRITTEN;
+	}
+	return end;
+}
+
+void preload_record_close(const struct preload_close *end, uint64_t tsc, uint64_t site)
+{
+	if (end->object)
+		PRELOAD_RECORD_AT(tsc, io_close, end->object, end->ends, site);
+}
+
+void preload_fd_close(int fd, uint64_t site)
+{
+	struct preload_close end = preload_fd_look_at_end(fd);
+	preload_record_close(&end, preload_now(), site);
+	preload_fd_forget(fd);
+}
+
+/* Those that we know: of 65536 possible ones we do not ask the kernel. */
+static void close_known(unsigned first, unsigned last, uint64_t site)
+{
+	unsigned end = __atomic_load_n(&preload_fresh.fd_end, __ATOMIC_RELAXED);
+	for (unsigned fd = first; fd <= last && fd < end; fd++)
+		if (preload_fresh.fd[fd])
+			preload_fd_close((int)fd, site);
+}
+
+/* If the exec fails, they are open still: then there is one more descriptor that was closed than
+ * there is in truth, as if it had been another of the same pipe. */
+void preload_fd_close_on_exec(uint64_t site)
+{
+	unsigned end = __atomic_load_n(&preload_fresh.fd_end, __ATOMIC_RELAXED);
+	for (unsigned fd = 0; fd < end && fd < PRELOAD_FDS; fd++) {
+		if (!has_other_end(preload_fresh.fd[fd]) ||
+			!(preload_syscall(SYS_fcntl, fd, F_GETFD, 0, 0, 0, 0) & FD_CLOEXEC))
+			continue;
+		struct preload_close closed = preload_fd_look_at_end((int)fd);
+		preload_record_close(&closed, preload_now(), site);
+	}
+}
+
 /* Before the call: as soon as it is closed another thread may get the number. */
 PRELOAD_EXPORT int close(int fd)
 {
-	preload_fd_forget(fd);
+	preload_fd_close(fd, PRELOAD_SITE);
 	return PRELOAD_REAL(close)(fd);
 }
 PRELOAD_ALIAS(__close, close)
 
 PRELOAD_EXPORT int close_range(unsigned first, unsigned last, int flags)
 {
-	preload_fd_forget_range(first, last);
+	if (!((unsigned)flags & CLOSE_RANGE_CLOEXEC))
+		close_known(first, last, PRELOAD_SITE);
 	return PRELOAD_REAL(close_range)(first, last, flags);
 }
 
 PRELOAD_EXPORT void closefrom(int first)
 {
-	preload_fd_forget_range(first > 0 ? (unsigned)first : 0, PRELOAD_FDS - 1);
+	close_known(first > 0 ? (unsigned)first : 0, UINT_MAX, PRELOAD_SITE);
 	PRELOAD_REAL(closefrom)(first);
+}
+
+PRELOAD_EXPORT int shutdown(int fd, int how)
+{
+	struct preload_close end = preload_fd_look_at_end(fd);
+	if (how == SHUT_RD || how == SHUT_WR)
+		end.ends = how == SHUT_RD ? END_READ : END_WRITTEN;
+	preload_record_close(&end, preload_now(), PRELOAD_SITE);
+	return PRELOAD_REAL(shutdown)(fd, how);
 }
 
 /* ---- functions that make one: it may have been closed behind our back ----------------------- */
@@ -410,7 +495,7 @@ MAKES_FD(dup, (int fd), (fd))
 PRELOAD_EXPORT int dup2(int from, int to)
 {
 	if (from != to)
-		preload_fd_forget(to);
+		preload_fd_close(to, PRELOAD_SITE);
 	int fd = PRELOAD_REAL(dup2)(from, to);
 	return from != to ? made(fd) : fd;
 }
@@ -418,7 +503,8 @@ PRELOAD_ALIAS(__dup2, dup2)
 
 PRELOAD_EXPORT int dup3(int from, int to, int flags)
 {
-	preload_fd_forget(to);
+	if (from != to)
+		preload_fd_close(to, PRELOAD_SITE);
 	return made(PRELOAD_REAL(dup3)(from, to, flags));
 }
 

@@ -4,6 +4,7 @@
 #include "record/preload_real.h"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <sys/file.h>
 #include <sys/sendfile.h>
 
@@ -68,30 +69,38 @@ void preload_io_past(unsigned op, uint64_t object, uint64_t nr_bytes, uint64_t s
 		return result;                                                                     \
 	}
 
-static uint64_t sum(const struct iovec *vector, int n)
+/* The kernel looks at no more pieces than IOV_MAX: who names more of them may not have them. */
+static uint64_t sum(const struct iovec *vector, size_t n)
 {
 	uint64_t nr_bytes = 0;
-	for (int i = 0; vector && i < n; i++)
+	if (!preload_is_address(vector) || n > IOV_MAX)
+		return 0;
+	for (size_t i = 0; i < n; i++)
 		nr_bytes += vector[i].iov_len;
 	return nr_bytes;
+}
+
+static uint64_t sum_message(const struct msghdr *message)
+{
+	return preload_is_address(message) ? sum(message->msg_iov, message->msg_iovlen) : 0;
 }
 
 IO(read, read, n, ssize_t, (int fd, void *buffer, size_t n), (fd, buffer, n))
 IO(write, write, n, ssize_t, (int fd, const void *buffer, size_t n), (fd, buffer, n))
 IO(pread, read, n, ssize_t, (int fd, void *buffer, size_t n, off_t at), (fd, buffer, n, at))
 IO(pwrite, write, n, ssize_t, (int fd, const void *buffer, size_t n, off_t at), (fd, buffer, n, at))
-IO(readv, read, sum(vector, n), ssize_t, (int fd, const struct iovec *vector, int n),
+IO(readv, read, sum(vector, (size_t)n), ssize_t, (int fd, const struct iovec *vector, int n),
 	(fd, vector, n))
-IO(writev, write, sum(vector, n), ssize_t, (int fd, const struct iovec *vector, int n),
+IO(writev, write, sum(vector, (size_t)n), ssize_t, (int fd, const struct iovec *vector, int n),
 	(fd, vector, n))
-IO(preadv, read, sum(vector, n), ssize_t, (int fd, const struct iovec *vector, int n, off_t at),
-	(fd, vector, n, at))
-IO(pwritev, write, sum(vector, n), ssize_t, (int fd, const struct iovec *vector, int n, off_t at),
-	(fd, vector, n, at))
-IO(preadv2, read, sum(vector, n), ssize_t,
+IO(preadv, read, sum(vector, (size_t)n), ssize_t,
+	(int fd, const struct iovec *vector, int n, off_t at), (fd, vector, n, at))
+IO(pwritev, write, sum(vector, (size_t)n), ssize_t,
+	(int fd, const struct iovec *vector, int n, off_t at), (fd, vector, n, at))
+IO(preadv2, read, sum(vector, (size_t)n), ssize_t,
 	(int fd, const struct iovec *vector, int n, off_t at, int flags),
 	(fd, vector, n, at, flags))
-IO(pwritev2, write, sum(vector, n), ssize_t,
+IO(pwritev2, write, sum(vector, (size_t)n), ssize_t,
 	(int fd, const struct iovec *vector, int n, off_t at, int flags),
 	(fd, vector, n, at, flags))
 IO(send, write, n, ssize_t, (int fd, const void *buffer, size_t n, int flags),
@@ -100,9 +109,9 @@ IO(sendto, write, n, ssize_t,
 	(int fd, const void *buffer, size_t n, int flags, const struct sockaddr *to,
 		socklen_t length),
 	(fd, buffer, n, flags, to, length))
-IO(sendmsg, write, message ? sum(message->msg_iov, (int)message->msg_iovlen) : 0, ssize_t,
-	(int fd, const struct msghdr *message, int flags), (fd, message, flags))
-IO(vmsplice, write, sum(vector, (int)n), ssize_t,
+IO(sendmsg, write, sum_message(message), ssize_t, (int fd, const struct msghdr *message, int flags),
+	(fd, message, flags))
+IO(vmsplice, write, sum(vector, n), ssize_t,
 	(int fd, const struct iovec *vector, size_t n, unsigned flags), (fd, vector, n, flags))
 IO(fsync, sync, 0, int, (int fd), (fd))
 IO(fdatasync, sync, 0, int, (int fd), (fd))
@@ -188,8 +197,8 @@ RECEIVE(recv, n, (int fd, void *buffer, size_t n, int flags), (fd, buffer, n, fl
 RECEIVE(recvfrom, n,
 	(int fd, void *buffer, size_t n, int flags, struct sockaddr *from, socklen_t *length),
 	(fd, buffer, n, flags, from, length))
-RECEIVE(recvmsg, message ? sum(message->msg_iov, (int)message->msg_iovlen) : 0,
-	(int fd, struct msghdr *message, int flags), (fd, message, flags))
+RECEIVE(recvmsg, sum_message(message), (int fd, struct msghdr *message, int flags),
+	(fd, message, flags))
 RECEIVE(__recv_chk, n, (int fd, void *buffer, size_t n, size_t room, int flags),
 	(fd, buffer, n, room, flags))
 RECEIVE(__recvfrom_chk, n,
@@ -201,10 +210,10 @@ RECEIVE(__recvfrom_chk, n,
 static uint64_t sum_messages(const struct mmsghdr *messages, unsigned n, bool moved)
 {
 	uint64_t nr_bytes = 0;
-	for (unsigned i = 0; messages && i < n; i++)
-		nr_bytes += moved ? messages[i].msg_len
-				  : sum(messages[i].msg_hdr.msg_iov,
-					    (int)messages[i].msg_hdr.msg_iovlen);
+	if (!preload_is_address(messages))
+		return 0;
+	for (unsigned i = 0; i < n && i < IOV_MAX; i++) /* the kernel stops there, too */
+		nr_bytes += moved ? messages[i].msg_len : sum_message(&messages[i].msg_hdr);
 	return nr_bytes;
 }
 
@@ -297,8 +306,20 @@ IO(tee, write, n, ssize_t, (int from, int fd, size_t n, unsigned flags), (from, 
 ACCEPT(accept, (int fd, struct sockaddr *from, socklen_t *length), (fd, from, length))
 ACCEPT(accept4, (int fd, struct sockaddr *from, socklen_t *length, int flags),
 	(fd, from, length, flags))
-IO(connect, connect, 0, int, (int fd, const struct sockaddr *to, socklen_t length),
-	(fd, to, length))
+
+/* Described again as soon as it has got its peer, so that its listener is known. */
+PRELOAD_EXPORT int connect(int fd, const struct sockaddr *to, socklen_t length)
+{
+	if (!preload_active())
+		return PRELOAD_REAL(connect)(fd, to, length);
+	struct preload_io io;
+	preload_io_begin(&io, TRACE_IO_connect, fd, 0, PRELOAD_SITE);
+	int result = PRELOAD_REAL(connect)(fd, to, length);
+	preload_io_end(&io, result);
+	if (result == 0)
+		preload_fd_object(fd);
+	return result;
+}
 PRELOAD_ALIAS(__connect, connect)
 
 /* ---- fcntl ---------------------------------------------------------------------------------- */

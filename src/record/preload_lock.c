@@ -145,20 +145,28 @@ PRELOAD_EXPORT int mtx_unlock(mtx_t *mutex)
 
 #define LIST(...) __VA_ARGS__
 
+/* A limit that is no time, or of a clock that is none, is for the real function to refuse: some do
+ * when the lock is free, too. */
+static bool has_time(clockid_t clock, const struct timespec *until)
+{
+	return (clock == CLOCK_REALTIME || clock == CLOCK_MONOTONIC) &&
+	       (!until || (uint64_t)until->tv_nsec < 1000000000u);
+}
+
 /*
  * WAITING_LOCK: a function that waits for a lock, made of the one that does not wait and itself.
  * `busy` is what the former returns when the lock is taken. A lock that is free is not refused for
  * its time limit having passed (POSIX).
  */
-#define WAITING_LOCK(                                                                              \
-	name, type, parameters, arguments, try_lock, busy, object_of, wait_kind, acquired_kind)    \
+#define WAITING_LOCK(name, type, parameters, arguments, limit, try_lock, busy, object_of,          \
+	wait_kind, acquired_kind)                                                                  \
 	PRELOAD_EXPORT int name(type *lock parameters)                                             \
 	{                                                                                          \
 		if (!preload_on())                                                                 \
 			return PRELOAD_REAL(name)(lock arguments);                                 \
 		uint64_t object = object_of(lock);                                                 \
-		int result = try_lock(lock);                                                       \
-		if (result == (busy)) {                                                            \
+		int result = limit ? try_lock(lock) : PRELOAD_REAL(name)(lock arguments);          \
+		if (limit && result == (busy)) {                                                   \
 			PRELOAD_RECORD_WAIT(wait_kind, PRELOAD_SITE, object);                      \
 			result = PRELOAD_REAL(name)(lock arguments);                               \
 		}                                                                                  \
@@ -182,10 +190,13 @@ PRELOAD_EXPORT int mtx_unlock(mtx_t *mutex)
 #define NOTHING   LIST()
 #define A_UNTIL   LIST(, until)
 #define A_CLOCKED LIST(, clock, until)
+#define ANY_TIME  true
+#define IN_UNTIL  has_time(CLOCK_REALTIME, until)
+#define IN_CLOCK  has_time(clock, until)
 
-WAITING_LOCK(pthread_mutex_timedlock, pthread_mutex_t, UNTIL, A_UNTIL, preload_real_mutex_trylock,
-	EBUSY, mutex_object, lock_wait, lock_acquire)
-WAITING_LOCK(pthread_mutex_clocklock, pthread_mutex_t, CLOCKED, A_CLOCKED,
+WAITING_LOCK(pthread_mutex_timedlock, pthread_mutex_t, UNTIL, A_UNTIL, IN_UNTIL,
+	preload_real_mutex_trylock, EBUSY, mutex_object, lock_wait, lock_acquire)
+WAITING_LOCK(pthread_mutex_clocklock, pthread_mutex_t, CLOCKED, A_CLOCKED, IN_CLOCK,
 	preload_real_mutex_trylock, EBUSY, mutex_object, lock_wait, lock_acquire)
 
 PRELOAD_EXPORT int mtx_timedlock(mtx_t *mutex, const struct timespec *until)
@@ -209,7 +220,7 @@ PRELOAD_INLINE uint64_t spin_object(const volatile pthread_spinlock_t *lock)
 	return preload_object(lock, TRACE_OBJECT_spin, false);
 }
 
-WAITING_LOCK(pthread_spin_lock, pthread_spinlock_t, NOTHING, NOTHING,
+WAITING_LOCK(pthread_spin_lock, pthread_spinlock_t, NOTHING, NOTHING, ANY_TIME,
 	PRELOAD_REAL(pthread_spin_trylock), EBUSY, spin_object, lock_wait, lock_acquire)
 TRY_LOCK(pthread_spin_trylock, pthread_spinlock_t, spin_object, lock_acquire)
 
@@ -227,17 +238,17 @@ PRELOAD_INLINE uint64_t rwlock_object(const pthread_rwlock_t *lock)
 	return preload_object(lock, TRACE_OBJECT_rwlock, lock->__data.__shared != 0);
 }
 
-WAITING_LOCK(pthread_rwlock_rdlock, pthread_rwlock_t, NOTHING, NOTHING,
+WAITING_LOCK(pthread_rwlock_rdlock, pthread_rwlock_t, NOTHING, NOTHING, ANY_TIME,
 	PRELOAD_REAL(pthread_rwlock_tryrdlock), EBUSY, rwlock_object, shared_wait, shared_acquire)
-WAITING_LOCK(pthread_rwlock_timedrdlock, pthread_rwlock_t, UNTIL, A_UNTIL,
+WAITING_LOCK(pthread_rwlock_timedrdlock, pthread_rwlock_t, UNTIL, A_UNTIL, IN_UNTIL,
 	PRELOAD_REAL(pthread_rwlock_tryrdlock), EBUSY, rwlock_object, shared_wait, shared_acquire)
-WAITING_LOCK(pthread_rwlock_clockrdlock, pthread_rwlock_t, CLOCKED, A_CLOCKED,
+WAITING_LOCK(pthread_rwlock_clockrdlock, pthread_rwlock_t, CLOCKED, A_CLOCKED, IN_CLOCK,
 	PRELOAD_REAL(pthread_rwlock_tryrdlock), EBUSY, rwlock_object, shared_wait, shared_acquire)
-WAITING_LOCK(pthread_rwlock_wrlock, pthread_rwlock_t, NOTHING, NOTHING,
+WAITING_LOCK(pthread_rwlock_wrlock, pthread_rwlock_t, NOTHING, NOTHING, ANY_TIME,
 	PRELOAD_REAL(pthread_rwlock_trywrlock), EBUSY, rwlock_object, lock_wait, lock_acquire)
-WAITING_LOCK(pthread_rwlock_timedwrlock, pthread_rwlock_t, UNTIL, A_UNTIL,
+WAITING_LOCK(pthread_rwlock_timedwrlock, pthread_rwlock_t, UNTIL, A_UNTIL, IN_UNTIL,
 	PRELOAD_REAL(pthread_rwlock_trywrlock), EBUSY, rwlock_object, lock_wait, lock_acquire)
-WAITING_LOCK(pthread_rwlock_clockwrlock, pthread_rwlock_t, CLOCKED, A_CLOCKED,
+WAITING_LOCK(pthread_rwlock_clockwrlock, pthread_rwlock_t, CLOCKED, A_CLOCKED, IN_CLOCK,
 	PRELOAD_REAL(pthread_rwlock_trywrlock), EBUSY, rwlock_object, lock_wait, lock_acquire)
 TRY_LOCK(pthread_rwlock_tryrdlock, pthread_rwlock_t, rwlock_object, shared_acquire)
 TRY_LOCK(pthread_rwlock_trywrlock, pthread_rwlock_t, rwlock_object, lock_acquire)

@@ -141,9 +141,11 @@ void preload_modules_scan(void)
 {
 	if (!preload_active() || __atomic_exchange_n(&scanning, 1, __ATOMIC_ACQUIRE))
 		return;
+	int saved_errno = errno;
 	nr_scans++;
 	dl_iterate_phdr(visit, NULL);
 	record_gone();
+	errno = saved_errno;
 	__atomic_store_n(&scanning, 0, __ATOMIC_RELEASE);
 }
 

@@ -58,6 +58,22 @@ static void note_queue(enum longpole_verb verb, struct longpole_place *place, ui
 	preload_record_at(preload_now(), verb, PRELOAD_WORDS(name, instance, n, flags, site));
 }
 
+static void note_item(enum longpole_verb verb, struct longpole_place *place, uint64_t instance,
+	uint64_t key, uint64_t n, uint64_t flags)
+{
+	uint64_t site = PRELOAD_SITE;
+	if (!preload_on())
+		return;
+	uint64_t name = name_of(place, RING_NAME_queue, site);
+	preload_record_at(preload_now(), verb, PRELOAD_WORDS(name, instance, n, key, flags, site));
+}
+
+static void note_act(struct longpole_place *place, uint64_t instance)
+{
+	if (preload_on())
+		PRELOAD_RECORD(note_act, name_of(place, RING_NAME_actor, PRELOAD_SITE), instance);
+}
+
 static void note_link(struct longpole_place *place, uint64_t instance, uint64_t flags)
 {
 	if (preload_on())
@@ -91,4 +107,6 @@ const struct longpole_hooks preload_hooks = {
 	.link = note_link,
 	.identify = note_identify,
 	.get_id = note_get_id,
+	.item = note_item,
+	.act = note_act,
 };

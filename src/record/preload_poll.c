@@ -3,6 +3,7 @@
 #include "record/preload.h"
 #include "record/preload_real.h"
 
+#include <sys/syscall.h>
 #include <unistd.h>
 
 enum {
@@ -217,7 +218,7 @@ enum { SECOND_NS = 1000000000 };
 
 static uint64_t span_ns(const struct timespec *t)
 {
-	return t ? (uint64_t)t->tv_sec * SECOND_NS + (uint64_t)t->tv_nsec : 0;
+	return preload_is_address(t) ? (uint64_t)t->tv_sec * SECOND_NS + (uint64_t)t->tv_nsec : 0;
 }
 
 static uint64_t remaining_ns(clockid_t clock, int flags, const struct timespec *t)
@@ -225,7 +226,8 @@ static uint64_t remaining_ns(clockid_t clock, int flags, const struct timespec *
 	struct timespec now;
 	if (!(flags & TIMER_ABSTIME))
 		return span_ns(t);
-	if (clock_gettime(clock, &now) != 0 || span_ns(t) < span_ns(&now))
+	if (preload_syscall(SYS_clock_gettime, clock, (long)&now, 0, 0, 0, 0) != 0 ||
+		span_ns(t) < span_ns(&now))
 		return 0;
 	return span_ns(t) - span_ns(&now);
 }

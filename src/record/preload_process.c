@@ -86,8 +86,10 @@ __asm__(".globl vfork\n"
 
 static void exec_begin(uintptr_t site)
 {
-	if (preload_active())
-		PRELOAD_RECORD(process_exec, site);
+	if (!preload_active())
+		return;
+	preload_fd_close_on_exec(site);
+	PRELOAD_RECORD(process_exec, site);
 }
 
 PRELOAD_EXPORT int execve(const char *path, char *const arguments[], char *const environment[])
@@ -263,7 +265,7 @@ PRELOAD_EXPORT int pclose(FILE *stream)
 	struct child_wait wait;
 	pid_t pid = child_of(stream);
 	fflush(stream); /* allowed: our wrapper; the child may wait for the rest */
-	preload_fd_forget(fileno(stream));
+	preload_fd_close(fileno(stream), PRELOAD_SITE);
 	child_wait_begin(&wait, PRELOAD_SITE);
 	int result = PRELOAD_REAL(pclose)(stream);
 	child_wait_end(&wait, result == -1 ? 0 : pid);

@@ -233,8 +233,7 @@ PRELOAD_ALIAS(fopen64, fopen)
 
 PRELOAD_EXPORT FILE *freopen(const char *path, const char *mode, FILE *f)
 {
-	int old = f->_fileno;
-	preload_fd_forget(old);
+	preload_fd_close(f->_fileno, PRELOAD_SITE);
 	FILE *result = PRELOAD_REAL(freopen)(path, mode, f);
 	if (result)
 		preload_fd_forget(result->_fileno);
@@ -242,18 +241,31 @@ PRELOAD_EXPORT FILE *freopen(const char *path, const char *mode, FILE *f)
 }
 PRELOAD_ALIAS(freopen64, freopen)
 
-/* After the call there is neither a stream nor a descriptor to look at. */
+/* After the call there is neither a stream nor a descriptor to look at, and it is not known before
+ * whether it will write. Whoever reads may see the end of file before the call returns, so the
+ * closing is stamped as its beginning, after that of the write. */
 PRELOAD_EXPORT int fclose(FILE *f)
 {
 	uint64_t begin_tsc = preload_now(), object = 0;
 	int64_t held = f->_mode <= 0 && preload_active() ? held_bytes(f, true) : 0;
 	if (held > 0 && f->_fileno >= 0)
 		object = preload_fd_object(f->_fileno);
+	struct preload_close end = preload_fd_look_at_end(f->_fileno);
 	preload_fd_forget(f->_fileno);
-	int result = PRELOAD_REAL(fclose)(f);
+	int result = PRELOAD_REAL(fclose)(f), saved_errno = errno;
 	if (object)
-		preload_io_past(TRACE_IO_write, object, (uint64_t)held, PRELOAD_SITE, begin_tsc,
-			result == 0 ? held : -1);
+		PRELOAD_RECORD_AT(
+			begin_tsc, io_begin, object, TRACE_IO_write, (uint64_t)held, PRELOAD_SITE);
+	preload_record_close(&end, begin_tsc, PRELOAD_SITE);
+	errno = saved_errno;
+	if (object) {
+		struct preload_io io = {.object = object,
+			.begin_tsc = begin_tsc,
+			.site = PRELOAD_SITE,
+			.op = TRACE_IO_write,
+			.open = true};
+		preload_io_end(&io, result == 0 ? held : -1);
+	}
 	return result;
 }
 

@@ -201,11 +201,18 @@ static void token_end(struct token_call *call, bool taken)
 	call->open = false;
 }
 
+/* A limit that is no time is refused by the real function, whatever the semaphore's value. */
+static bool has_time(clockid_t clock, const struct timespec *until)
+{
+	return (clock == CLOCK_REALTIME || clock == CLOCK_MONOTONIC) &&
+	       (uint64_t)until->tv_nsec < 1000000000u;
+}
+
 /* errno is the real call's on every way out: recording does not touch it. */
-#define SEM_WAIT(name, parameters, arguments)                                                      \
+#define SEM_WAIT(name, parameters, arguments, limit)                                               \
 	PRELOAD_EXPORT int name(sem_t *semaphore parameters)                                       \
 	{                                                                                          \
-		if (!preload_on())                                                                 \
+		if (!preload_on() || !(limit))                                                     \
 			return PRELOAD_REAL(name)(semaphore arguments);                            \
 		struct token_call call = {sem_object(semaphore), 1, PRELOAD_SITE, true};           \
 		int saved_errno = errno;                                                           \
@@ -218,9 +225,10 @@ static void token_end(struct token_call *call, bool taken)
 		token_end(&call, result == 0);                                                     \
 		return result;                                                                     \
 	}
-SEM_WAIT(sem_wait, NOTHING, NOTHING)
-SEM_WAIT(sem_timedwait, UNTIL, A_UNTIL)
-SEM_WAIT(sem_clockwait, LIST(, clockid_t clock, const struct timespec *until), LIST(, clock, until))
+SEM_WAIT(sem_wait, NOTHING, NOTHING, true)
+SEM_WAIT(sem_timedwait, UNTIL, A_UNTIL, has_time(CLOCK_REALTIME, until))
+SEM_WAIT(sem_clockwait, LIST(, clockid_t clock, const struct timespec *until), LIST(, clock, until),
+	has_time(clock, until))
 
 PRELOAD_EXPORT int sem_trywait(sem_t *semaphore)
 {
@@ -239,7 +247,10 @@ PRELOAD_EXPORT int sem_post(sem_t *semaphore)
 
 /* ---- System V semaphores -------------------------------------------------------------------- */
 
-enum { SEM_OPS_TRIED = 64 };
+enum {
+	SEM_OPS_TRIED = 64,
+	SEM_OPS_MAX = 500, /* the kernel's; who names more of them may not have them */
+};
 
 static uint64_t sysv_object(int id, const struct sembuf *op)
 {
@@ -274,8 +285,10 @@ static void record_sysv_takes(
 				taken ? (uint64_t)-ops[i].sem_op : 0, site);
 }
 
-/* Tried without waiting first, to know whether there is a wait. */
-static bool sysv_must_wait(int id, const struct sembuf *ops, size_t nr_ops, int *ret_result)
+/* Tried without waiting first, to know whether there is a wait; with the limit, because one that is
+ * no time is refused even then. */
+static bool sysv_must_wait(int id, const struct sembuf *ops, size_t nr_ops,
+	const struct timespec *limit, int *ret_result)
 {
 	struct sembuf tried[SEM_OPS_TRIED];
 	if (nr_ops > SEM_OPS_TRIED)
@@ -284,7 +297,7 @@ static bool sysv_must_wait(int id, const struct sembuf *ops, size_t nr_ops, int 
 		tried[i] = ops[i];
 		tried[i].sem_flg |= IPC_NOWAIT;
 	}
-	*ret_result = PRELOAD_REAL(semop)(id, tried, nr_ops);
+	*ret_result = PRELOAD_REAL(semtimedop)(id, tried, nr_ops, limit);
 	return *ret_result < 0 && errno == EAGAIN;
 }
 
@@ -293,7 +306,7 @@ static int sysv_call(
 {
 	int saved_errno = errno, result = -1;
 	record_sysv_gives(id, ops, nr_ops, site);
-	if (sysv_must_wait(id, ops, nr_ops, &result)) {
+	if (sysv_must_wait(id, ops, nr_ops, limit, &result)) {
 		errno = saved_errno;
 		record_sysv_waits(id, ops, nr_ops, site);
 		result = PRELOAD_REAL(semtimedop)(id, ops, nr_ops, limit);
@@ -304,7 +317,7 @@ static int sysv_call(
 
 PRELOAD_EXPORT int semop(int id, struct sembuf *ops, size_t nr_ops)
 {
-	if (!ops || !preload_on())
+	if (!preload_is_address(ops) || nr_ops > SEM_OPS_MAX || !preload_on())
 		return PRELOAD_REAL(semop)(id, ops, nr_ops);
 	return sysv_call(id, ops, nr_ops, NULL, PRELOAD_SITE);
 }
@@ -312,7 +325,7 @@ PRELOAD_EXPORT int semop(int id, struct sembuf *ops, size_t nr_ops)
 PRELOAD_EXPORT int semtimedop(
 	int id, struct sembuf *ops, size_t nr_ops, const struct timespec *limit)
 {
-	if (!ops || !preload_on())
+	if (!preload_is_address(ops) || nr_ops > SEM_OPS_MAX || !preload_on())
 		return PRELOAD_REAL(semtimedop)(id, ops, nr_ops, limit);
 	return sysv_call(id, ops, nr_ops, limit, PRELOAD_SITE);
 }

@@ -59,6 +59,8 @@ enum { RING_VERSION = 1, RING_BLOCK_BYTES = 32 * 1024 };
  * - note_end: w1 = name id (0: whatever is on top; the instance is that of the top)
  * - note_state: w1 = name id, w2 = flags (the state's site is RING_name's)
  * - queue verbs: w1 = name id, w2 = instance, w3 = n, w4 = flags, w5 = site
+ * - item verbs: w1 = name id, w2 = instance, w3 = n, w4 = key, w5 = flags, w6 = site
+ * - note_act: w1 = name id, w2 = instance
  * - note_link: w1 = name id (0: deferred), w2 = instance, w3 = flags
  * - note_identify: w1 = connection
  *
@@ -102,6 +104,7 @@ enum { RING_VERSION = 1, RING_BLOCK_BYTES = 32 * 1024 };
 	RING_RECORD(poll_begin, 2)                                                                 \
 	RING_RECORD(poll_end, 4)                                                                   \
 	RING_RECORD(sleep_begin, 2)                                                                \
+	RING_RECORD(io_close, 3)                                                                   \
 	RING_RECORD(sleep_end, 0)                                                                  \
 	RING_RECORD(note_begin, 3)                                                                 \
 	RING_RECORD(note_end, 1)                                                                   \
@@ -115,7 +118,10 @@ enum { RING_VERSION = 1, RING_BLOCK_BYTES = 32 * 1024 };
 	RING_RECORD(note_wait_full, 5)                                                             \
 	RING_RECORD(note_assert, 5)                                                                \
 	RING_RECORD(note_link, 3)                                                                  \
-	RING_RECORD(note_identify, 1)
+	RING_RECORD(note_identify, 1)                                                              \
+	RING_RECORD(note_act, 2)                                                                   \
+	RING_RECORD(note_put_item, 6)                                                              \
+	RING_RECORD(note_take_item, 6)
 
 #define RING_OBJECT_TYPE_SHIFT 48
 #define RING_OBJECT_ADDRESS    ((1ull << 48) - 1)

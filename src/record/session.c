@@ -8,6 +8,7 @@
  */
 #include "record/session.h"
 #include "record/perf.h"
+#include "record/session_cost.h"
 #include "record/session_launch.h"
 #include "record/session_names.h"
 #include "record/session_ring.h"
@@ -56,6 +57,7 @@ struct session {
 	uint64_t pair_ns, progress_ns, begin_ns,
 		end_ns; /* CLOCK_MONOTONIC_RAW, but end_ns: of the trace */
 	uint64_t records_before;
+	uint64_t cpu_ns;         /* of this process, before */
 	enum base_status status; /* first failure while the target runs: it is not disturbed */
 	struct base_err *err;
 };
@@ -79,40 +81,6 @@ static uint64_t time_of(clockid_t id)
 static uint64_t ticks_of(const struct session *s, uint64_t ns)
 {
 	return (uint64_t)((unsigned __int128)ns * s->clock.tick_hz / 1000000000u);
-}
-
-/* ---- what a record costs
- * ----------------------------------------------------------------------------- */
-
-/* The best of several rounds, in 1/100 ns: reading the TSC, and that plus writing three words as a
- * wrapper does. */
-static void measure_cost(struct session *s)
-{
-	enum { ROUNDS = 8, TIMES = 512, WORDS = 3 };
-	uint64_t words[TIMES * WORDS], *cursor, read = UINT64_MAX, write = UINT64_MAX;
-	for (int round = 0; round < ROUNDS; round++) {
-		uint64_t before = record_tsc();
-		for (int i = 0; i < TIMES; i++)
-			(void)*(volatile uint64_t *)&(uint64_t){record_tsc()};
-		uint64_t middle = record_tsc();
-		cursor = words;
-		for (int i = 0; i < TIMES; i++) {
-			uint64_t tsc = record_tsc(), *from = cursor, *to = from + WORDS;
-			__asm__ volatile("cmpxchgq %[to], %[cursor]" /* as preload_reserve() */
-					 : [cursor] "+m"(cursor), "+a"(from)
-					 : [to] "r"(to)
-					 : "memory", "cc");
-			from[1] = from[2] = (uint64_t)i;
-			__atomic_store_n(&from[0], tsc << 8, __ATOMIC_RELEASE);
-		}
-		uint64_t after = record_tsc();
-		if (middle - before < read)
-			read = middle - before;
-		if (after - middle < write)
-			write = after - middle;
-	}
-	s->result->tsc_read_ns_x100 = record_clock_ns(&s->clock, read * 100) / TIMES;
-	s->result->record_write_ns_x100 = record_clock_ns(&s->clock, write * 100) / TIMES;
 }
 
 /* ---- set up
@@ -193,7 +161,7 @@ static enum base_status set_up(struct session *s, char program[PATH_MAX])
 	if (status != BASE_OK)
 		return status;
 	s->ring.head->tsc_origin = s->clock.tsc_origin;
-	measure_cost(s);
+	record_cost_measure(&s->clock, s->result);
 	status = open_trace(s);
 	if (status != BASE_OK)
 		return status;
@@ -445,11 +413,12 @@ static enum base_status finish(struct session *s)
 	uint64_t before_ns = time_of(CLOCK_MONOTONIC_RAW);
 	res->nr_named_sites = record_sink_name_all(&s->converter.sink);
 	res->symbols_ns = time_of(CLOCK_MONOTONIC_RAW) - before_ns;
+	res->recorder_cpu_ns = time_of(CLOCK_PROCESS_CPUTIME_ID) - s->cpu_ns;
+	record_cost_write(&s->converter, res);
 	if (record_sink_failed(&s->converter.sink))
 		give_up(s, &s->converter.sink.err);
 	count_all(s);
 	res->nr_sites = s->converter.sink.nr_sites;
-	res->ring_records = s->converter.nr_ring_records;
 	res->records = trace_writer_records(s->writer);
 	struct stat st;
 	struct base_err close_err = {0};
@@ -458,10 +427,6 @@ static enum base_status finish(struct session *s)
 	res->trace_bytes = !stat(s->opts->output_path, &st) ? (uint64_t)st.st_size : 0;
 	if (status != BASE_OK)
 		give_up(s, &close_err);
-	if (res->target_cpu_ns)
-		res->overhead_share = (double)res->ring_records *
-				      (double)res->record_write_ns_x100 / 100.0 /
-				      (double)res->target_cpu_ns;
 	return s->status;
 }
 
@@ -498,12 +463,12 @@ enum base_status record_run(
 	struct session *s = base_alloc(sizeof *s);
 	if (!s)
 		return base_fail(err, BASE_ERR_NOMEM, "no memory for a recording");
-	uint64_t cpu_ns = time_of(CLOCK_PROCESS_CPUTIME_ID);
 	memset(ret, 0, sizeof *ret);
 	ret->wait_status = -1;
 	ret->exit_code = RECORD_EXIT_OURS;
 	*s = (struct session){
 		.opts = opts, .result = ret, .err = err, .signal_fd = -1, .child = {.pid = -1}};
+	s->cpu_ns = time_of(CLOCK_PROCESS_CPUTIME_ID);
 	enum base_status status = set_up(s, program);
 	if (status == BASE_OK)
 		status = start(s);
@@ -514,7 +479,7 @@ enum base_status record_run(
 		status = finish(s);
 	}
 	tear_down(s);
-	ret->recorder_cpu_ns = time_of(CLOCK_PROCESS_CPUTIME_ID) - cpu_ns;
+	ret->recorder_cpu_ns = time_of(CLOCK_PROCESS_CPUTIME_ID) - s->cpu_ns;
 	base_free(s);
 	return status;
 }

@@ -34,7 +34,8 @@ static void describe_kind(struct record_kind *k, unsigned kind)
 	BASE_ASSERT(d && d->nr_fields <= RECORD_FIELDS_MAX);
 	k->known = true;
 	k->nr_words = (uint8_t)(words_of[kind] - 1);
-	k->note = kind >= TRACE_note_begin && kind <= TRACE_note_link;
+	k->note = kind >= TRACE_note_begin && kind <= TRACE_note_take_item &&
+		  kind != TRACE_note_identify;
 	k->nr_fields = (uint8_t)d->nr_fields;
 	BASE_ASSERT(k->note || k->nr_words == d->nr_fields);
 	for (unsigned i = 0; i < d->nr_fields; i++) {
@@ -347,6 +348,21 @@ static void convert_note(struct record_converter *c, struct record_thread *t, co
 	case TRACE_note_state:
 		r->u.note_state.state = state_of(c, named);
 		r->u.note_state.flags = word[2];
+		break;
+	case TRACE_note_act: /* instead of all that the thread spoke for */
+		r->u.note_act.actor = actor_of(c, t, name, word[2]);
+		t->note[0].actor = r->u.note_act.actor;
+		t->note[0].name = name;
+		t->nr_notes = 1;
+		break;
+	case TRACE_note_put_item:
+	case TRACE_note_take_item: /* of one layout */
+		r->u.note_put_item.object = queue_of(c, t, name, word[2]);
+		r->u.note_put_item.n = word[3];
+		r->u.note_put_item.key = word[4];
+		r->u.note_put_item.flags = word[5];
+		end_by_flag(t, word[5]);
+		r->u.note_put_item.site = record_image_site(&c->world, t->image, word[6]);
 		break;
 	case TRACE_note_link:
 		r->u.note_link.actor = word[1] ? actor_of(c, t, name, word[2]) : 0;

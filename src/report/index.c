@@ -168,6 +168,33 @@ static const char *diag_text(struct base_arena *a, const char *sentence, uint64_
 	return report_keep(a, &s);
 }
 
+static enum base_status fill_costs(struct report_trace *t, struct base_arena *a,
+	const struct trace_defs *d, struct base_err *err)
+{
+	uint64_t own_ns = 0;
+	t->cost = report_array(a, d->nr_costs, sizeof *t->cost);
+	if (!t->cost)
+		return report_no_memory(err);
+	for (uint32_t i = 1; i < d->nr_costs; i++) {
+		const struct trace_cost *c = &d->costs[i];
+		if (!c->name)
+			continue;
+		struct report_cost *out = &t->cost[t->nr_costs++];
+		*out = (struct report_cost){.name = report_clean(a, trace_text_of(d, c->name)),
+			.method = report_clean(a, trace_text_of(d, c->method)),
+			.n = c->n,
+			.total_ns = c->total_ns,
+			.beside = c->beside};
+		if (!out->name || !out->method)
+			return report_no_memory(err);
+		own_ns += c->beside || c->total_ns > UINT64_MAX - own_ns ? 0 : c->total_ns;
+		t->target_cpu_ns = c->target_cpu_ns;
+	}
+	if (t->target_cpu_ns)
+		t->cost_share = (double)own_ns / (double)t->target_cpu_ns;
+	return BASE_OK;
+}
+
 enum base_status report_fill_trace(struct report_trace *t, struct base_arena *a,
 	const struct report_run *run, struct model *m, struct base_err *err)
 {
@@ -205,5 +232,5 @@ enum base_status report_fill_trace(struct report_trace *t, struct base_arena *a,
 		if (!out->text)
 			return report_no_memory(err);
 	}
-	return BASE_OK;
+	return fill_costs(t, a, trace_reader_defs(run->reader), err);
 }

@@ -39,14 +39,31 @@ static json_t *diagnostics(const struct report_trace *t)
 	return list;
 }
 
+static json_t *recording_cost(const struct report_trace *t)
+{
+	if (!t->nr_costs)
+		return json_null();
+	json_t *parts = json_array();
+	for (size_t i = 0; i < t->nr_costs; i++) {
+		const struct report_cost *c = &t->cost[i];
+		json_array_append_new(parts,
+			json_pack("{s:s, s:o, s:o, s:b, s:s}", "what", c->name, "times",
+				report_json_u64(c->n), "total_ns", report_json_u64(c->total_ns),
+				"beside_the_program", c->beside, "method", c->method));
+	}
+	return json_pack("{s:o, s:o, s:o}", "share",
+		t->target_cpu_ns ? report_json_share(t->cost_share) : json_null(), "target_cpu_ns",
+		report_json_u64(t->target_cpu_ns), "parts", parts);
+}
+
 json_t *report_envelope(const char *schema, const struct report_trace *t, json_t *result)
 {
-	json_t *trace = json_pack("{s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o}", "path", t->path,
-		"host", t->host, "command", t->command, "recorded_by", t->tool, "file_bytes",
-		report_json_u64(t->file_bytes), "readable_bytes",
+	json_t *trace = json_pack("{s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o}", "path",
+		t->path, "host", t->host, "command", t->command, "recorded_by", t->tool,
+		"file_bytes", report_json_u64(t->file_bytes), "readable_bytes",
 		report_json_u64(t->readable_bytes), "records", report_json_u64(t->nr_records),
 		"processors", report_json_u64(t->nr_processors), "threads",
-		report_json_u64(t->nr_actors));
+		report_json_u64(t->nr_actors), "recording_cost", recording_cost(t));
 	return json_pack("{s:s, s:s, s:o, s:o, s:o}", "schema", schema, "tool",
 		"longpole " LONGPOLE_VERSION, "trace", trace, "diagnostics", diagnostics(t),
 		"result", result);

@@ -49,6 +49,11 @@ struct report_diag {
 	const char *name, *severity, *source, *text; /* text: sentence with the count in it */
 	uint64_t count;
 };
+struct report_cost { /* a part of what recording took */
+	const char *name, *method;
+	uint64_t n, total_ns;
+	bool beside; /* not in the program's time */
+};
 struct report_trace {
 	const char *path, *host, *command, *tool;
 	uint64_t file_bytes, readable_bytes, nr_records, nr_processors;
@@ -56,6 +61,10 @@ struct report_trace {
 	uint64_t nr_actors;
 	struct report_diag *diag;
 	size_t nr_diags;
+	struct report_cost *cost; /* none: the recorder did not say */
+	size_t nr_costs;
+	uint64_t target_cpu_ns;
+	double cost_share; /* of all parts in the program's time, of target_cpu_ns; 0: not known */
 };
 
 /* ---- report ------------------------------------------------------------------------------------

@@ -301,11 +301,40 @@ void report_trace_text_caveats(
 	trace_caveats(out, t, style, &label);
 }
 
-/* The trace does not say what its recording cost; how many records there are hints at it. */
+/* What recording took of the program's processor time, part by part, and how that is known. */
+static bool cost_caveat(struct base_str *out, const struct report_trace *t,
+	const struct report_style *st, const char *label)
+{
+	struct base_str s = {0};
+	if (!t->nr_costs || !t->target_cpu_ns)
+		return false;
+	base_str_add(&s, "recording cost about ");
+	report_percent(&s, t->cost_share);
+	base_str_add(&s, " of the program's processor time");
+	const char *between = ": ";
+	for (size_t i = 0; i < t->nr_costs; i++) {
+		const struct report_cost *c = &t->cost[i];
+		if (c->beside || !c->n)
+			continue;
+		base_str_add(&s, between);
+		base_str_add_count(&s, c->n);
+		base_str_addf(&s, " %s, ", c->name);
+		report_ns(&s, (double)c->total_ns);
+		base_str_addf(&s, " (%s)", c->method);
+		between = "; ";
+	}
+	report_wrap(out, st, label, LABEL_WIDTH, base_str_text(&s));
+	base_str_fini(&s);
+	return true;
+}
+
+/* An old trace does not say what its recording cost; how many records there are hints at it. */
 static bool dense_caveat(struct base_str *out, const struct report *r,
 	const struct report_style *st, const char *label)
 {
 	enum { DENSE_HZ = 1000 * 1000 }; /* a processor: some percent of its time went into them */
+	if (r->trace.nr_costs)
+		return false;
 	uint64_t processors = r->trace.nr_processors ? r->trace.nr_processors : 1;
 	double span_ns = (double)r->trace.last_ns;
 	double rate_hz = span_ns > 0 ? (double)r->trace.nr_records * 1e9 / span_ns : 0;
@@ -346,7 +375,7 @@ static void caveats(struct base_str *out, const struct report *r, const struct r
 		label = "";
 		base_str_fini(&s);
 	}
-	if (dense_caveat(out, r, st, label))
+	if (cost_caveat(out, &r->trace, st, label) || dense_caveat(out, r, st, label))
 		label = "";
 	report_wrap(out, st, label, LABEL_WIDTH,
 		"not seen: waits that bypass libc (OpenMP, futex calls of its own, spinning); they "

@@ -18,6 +18,12 @@ uint64_t every_verb(void *pointer, int number)
 	longpole_wait_empty("queue", pointer, 1, LONGPOLE_END);
 	longpole_wait_full("queue", pointer, 1, 0);
 	longpole_assert_size("queue", pointer, 0);
+	longpole_enqueue_item("queue", pointer, number, 1, LONGPOLE_PRIORITY);
+	longpole_enqueue_item("queue", pointer, pointer, number, LONGPOLE_ANONYMOUS);
+	longpole_dequeue_item("queue", pointer, 5u, 1, LONGPOLE_PRIORITY | LONGPOLE_END);
+	longpole_enqueue("tokens", 0, 1, LONGPOLE_POOL);
+	longpole_act("fiber", pointer);
+	longpole_act("fiber", number);
 	longpole_link("other", pointer, LONGPOLE_END);
 	longpole_link_call();
 	if (number)

@@ -14,6 +14,10 @@ struct server {
 		longpole_dequeue_all("queue", this, 0);
 		longpole_peek("queue", this, LONGPOLE_ALL, 0);
 		longpole_wait_empty("queue", this, 1, LONGPOLE_END);
+		longpole_enqueue_item("queue", this, number, 1, LONGPOLE_PRIORITY);
+		longpole_dequeue_item("queue", this, this, 1, LONGPOLE_PRIORITY | LONGPOLE_END);
+		longpole_enqueue("tokens", 0, 1, LONGPOLE_POOL | LONGPOLE_ANONYMOUS);
+		longpole_act("fiber", this);
 		longpole_link("other", this, LONGPOLE_END);
 		longpole_link_call();
 		longpole_end("machine");

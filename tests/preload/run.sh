@@ -39,6 +39,42 @@ header() { # COMPILER STANDARD SUFFIX
 	done
 }
 
+# New programs with old recorders.
+versions() {
+	local language
+	for language in c c++; do
+		"${CC:-cc}" -O2 -D_GNU_SOURCE -I"$source_dir/include" -x "$language" "$here/versions.c" -o "$scratch/versions" &&
+			"$scratch/versions" >"$scratch/said" || { printf '%s: exit status %s\n' "$language" $?; continue; }
+		diff "$scratch/said" - <<-'END' | sed -n "s/^[<>]/$language: &/p"
+			queue 91 q 7 3 64
+			queue 92 q 7 2 4
+			item 102 q 7 42 3 64
+			item 103 q 7 42 2 4
+			act fiber 5
+		END
+	done
+}
+
+# Every way to close the last writing end is one io_close of its own: the reader's, the parent's and it.
+closings() {
+	local how n
+	"${CC:-cc}" -O2 -w -D_GNU_SOURCE -pthread "$source_dir/tests/target/eof.c" -o "$scratch/eof" -ldl || return
+	while read -r how n; do
+		"$scratch/ring_cat" -c -o "$scratch/counts" "$library" "$scratch/eof" "--how=$how" --section-percent=1 >/dev/null ||
+			printf '%s: exit status %s\n' "$how" $?
+		grep -qx "io_close $n" "$scratch/counts" ||
+			printf '%s: not %s io_close, but %s\n' "$how" "$n" "$(sed -n 's/^io_close //p' "$scratch/counts")"
+	done <<-END
+		close 3
+		dup2 3
+		close_range 3
+		fclose 3
+		exec 3
+		shutdown 3
+		socket 3
+	END
+}
+
 annotations() {
 	local cc=${CC:-cc} count
 	"$cc" -O2 -D_GNU_SOURCE -I"$source_dir/src" "$source_dir/tests/target/ring_cat.c" -o "$scratch/ring_cat" &&
@@ -51,6 +87,11 @@ annotations() {
 	for count in 'note_begin 2' 'note_end 2' 'note_enqueue 1000' 'note_dequeue 1000' 'note_identify 2000' 'note_resize 1'; do
 		grep -qx "$count" "$scratch/counts" || printf 'not %s\n' "$count"
 	done
+	"$cc" -O2 -D_GNU_SOURCE -pthread -I"$source_dir/include" "$source_dir/tests/target/fibers.c" -o "$scratch/fibers" &&
+		"$scratch/ring_cat" -c -o "$scratch/counts" "$library" "$scratch/fibers" --rounds=10 >/dev/null || printf 'fibers: exit status %s\n' $?
+	for count in 'note_act 23' 'note_put_item 80' 'note_take_item 80' 'note_end 1'; do
+		grep -qx "$count" "$scratch/counts" || printf 'fibers: not %s\n' "$count"
+	done
 }
 
 if [[ ! -f $library ]]; then
@@ -61,5 +102,7 @@ result exports "$(exports)"
 result unwinder "$(personality)"
 result header_c11 "$(header "${CC:-gcc}" c11 c; header clang-14 c11 c)"
 result header_cxx17 "$(header "${CXX:-g++}" c++17 cc; header clang++-14 c++17 cc)"
+result versions "$(versions)"
 result annotations "$(annotations)"
+result closings "$(closings)"
 "$source_dir/tests/target/robust/run.sh" | sed -E 's#^(ok|not ok|skip) #&robust/#'

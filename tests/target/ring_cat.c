@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * ring_cat - runs a program under the preload library alone and prints what it records.
- * Usage: ring_cat [-c] [-b BLOCKS] [-o FILE] LIBRARY PROGRAM [ARGUMENT]...
+ * Usage: ring_cat [-ck] [-b BLOCKS] [-o FILE] LIBRARY PROGRAM [ARGUMENT]...
  *   -c  print only how many records of each kind there were
+ *   -k  keep all blocks until the program has ended: with a small -b the ring is full soon
  * Lines: image.thread(tid) microseconds kind words..., block by block. Exits as the program did
  * (128 + signal); 99 when a block holds something that is no record.
  */
@@ -14,7 +15,7 @@
 struct cat {
 	struct ring_host host;
 	FILE *out;
-	bool count_only;
+	bool count_only, keep;
 	uint64_t count[256];
 	uint64_t nr_broken;
 };
@@ -103,9 +104,11 @@ int main(int argc, char **argv)
 	struct cat cat = {.out = stdout};
 	uint32_t nr_blocks = 256;
 	int option;
-	while ((option = getopt(argc, argv, "+cb:o:")) != -1) {
+	while ((option = getopt(argc, argv, "+ckb:o:")) != -1) {
 		if (option == 'c')
 			cat.count_only = true;
+		else if (option == 'k')
+			cat.keep = true;
 		else if (option == 'b')
 			nr_blocks = (uint32_t)strtoul(optarg, NULL, 10);
 		else if (option == 'o')
@@ -114,7 +117,7 @@ int main(int argc, char **argv)
 			return 2;
 	}
 	if (argc - optind < 2 || !cat.out || !ring_host_open(&cat.host, nr_blocks)) {
-		fprintf(stderr, "usage: ring_cat [-c] [-b BLOCKS] [-o FILE] LIBRARY PROGRAM "
+		fprintf(stderr, "usage: ring_cat [-ck] [-b BLOCKS] [-o FILE] LIBRARY PROGRAM "
 				"[ARGUMENT]...\n");
 		return 2;
 	}
@@ -126,7 +129,8 @@ int main(int argc, char **argv)
 	}
 	int status = 0;
 	while (waitpid(pid, &status, WNOHANG) == 0) {
-		drain(&cat, false);
+		if (!cat.keep)
+			drain(&cat, false);
 		usleep(200);
 	}
 	drain(&cat, true);

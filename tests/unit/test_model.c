@@ -303,6 +303,73 @@ static void pipe_between_processes(void **state)
 	finish(&b);
 }
 
+/* The end of file has waited for the last closing before it, not for what the writer does then. */
+static void last_closing_is_the_end_of_file(void **state)
+{
+	(void)state;
+	struct bench b;
+	start(&b);
+	uint32_t w = site(&b, "feed"), r = site(&b, "digest");
+	uint32_t pipe_id = object(&b, TRACE_OBJECT_pipe, "", 100);
+	spawn(&b, 1, w);
+	PUT(&b, 20, 2, io_begin, .object = pipe_id, .op = TRACE_IO_write, .n = 10, .site = w);
+	PUT(&b, 22, 2, io_end, .object = pipe_id, .op = TRACE_IO_write, .result = 10);
+	PUT(&b, 24, 1, io_begin, .object = pipe_id, .op = TRACE_IO_read, .n = 100, .site = r);
+	PUT(&b, 26, 1, io_end, .object = pipe_id, .op = TRACE_IO_read, .result = 10);
+	PUT(&b, 30, 1, io_begin, .object = pipe_id, .op = TRACE_IO_read, .n = 100, .site = r);
+	PUT(&b, 100, 2, io_close, .object = pipe_id, .ends = 2, .site = w); /* one of two */
+	PUT(&b, 400, 2, io_close, .object = pipe_id, .ends = 2, .site = w);
+	PUT(&b, 420, 1, io_end, .object = pipe_id, .op = TRACE_IO_read, .result = 0);
+	PUT(&b, 450, 1, io_close, .object = pipe_id, .ends = 1, .site = r);
+	PUT(&b, 800, 2, thread_end);
+	end(&b, 1000);
+	assert_float_equal(on_path(&b, "running feed"), (400 - 22) + (20 - 15), 1e-6);
+	assert_float_equal(on_path(&b, "hand-over of pipe"), 20, 1e-6);
+	assert_float_equal(on_path(&b, "running digest"), 1000 - 420, 1e-6);
+	assert_float_equal(unexplained(&b), 0, 1e-6);
+	finish(&b);
+}
+
+/* Two clients, one of them refused first, and one from outside; poll sees the second. */
+static void accept_waits_for_the_client(void **state)
+{
+	(void)state;
+	struct bench b;
+	start(&b);
+	uint32_t c = site(&b, "call"), s = site(&b, "answer");
+	spawn(&b, 1, c);
+	uint32_t door = object(&b, TRACE_OBJECT_listener, "tcp 0.0.0.0:80 -", 0);
+	uint32_t one = object(&b, TRACE_OBJECT_socket, "tcp 10.0.0.1:5000 127.0.0.1:80", 0),
+		 two = object(&b, TRACE_OBJECT_socket, "tcp 10.0.0.1:5001 127.0.0.1:80", 0),
+		 away = object(&b, TRACE_OBJECT_socket, "tcp 10.0.0.1:5002 127.0.0.1:81", 0);
+	PUT(&b, 18, 2, io_begin, .object = one, .op = TRACE_IO_connect, .site = c);
+	PUT(&b, 19, 2, io_end, .object = one, .op = TRACE_IO_connect, .result = -111);
+	PUT(&b, 20, 1, io_begin, .object = door, .op = TRACE_IO_accept, .site = s);
+	PUT(&b, 30, 2, io_begin, .object = away, .op = TRACE_IO_connect, .site = c);
+	PUT(&b, 40, 2, io_end, .object = away, .op = TRACE_IO_connect, .result = 0);
+	PUT(&b, 200, 2, io_begin, .object = one, .op = TRACE_IO_connect, .site = c);
+	PUT(&b, 202, 2, io_end, .object = one, .op = TRACE_IO_connect, .result = -115);
+	PUT(&b, 210, 1, io_end, .object = door, .op = TRACE_IO_accept, .result = 0);
+	PUT(&b, 215, 2, io_begin, .object = one, .op = TRACE_IO_connect, .site = c); /* well? */
+	PUT(&b, 216, 2, io_end, .object = one, .op = TRACE_IO_connect, .result = 0);
+	PUT(&b, 220, 1, poll_begin, .n = 1, .site = s);
+	PUT(&b, 500, 2, io_begin, .object = two, .op = TRACE_IO_connect, .site = c);
+	PUT(&b, 503, 2, io_end, .object = two, .op = TRACE_IO_connect, .result = 0);
+	PUT(&b, 506, 1, poll_end, .object = door, .result = 1);
+	PUT(&b, 507, 1, io_begin, .object = door, .op = TRACE_IO_accept, .site = s);
+	PUT(&b, 508, 1, io_end, .object = door, .op = TRACE_IO_accept, .result = 0);
+	PUT(&b, 510, 1, io_begin, .object = door, .op = TRACE_IO_accept, .site = s);
+	PUT(&b, 590, 1, io_end, .object = door, .op = TRACE_IO_accept, .result = 0); /* outside */
+	PUT(&b, 600, 2, thread_end);
+	end(&b, 1000);
+	/* the second call's path: the first call is an event on the way, its answer is not */
+	assert_float_equal(on_path(&b, "hand-over of listening socket"), 506 - 500, 1e-6);
+	assert_float_equal(on_path(&b, "running call"), 500 - 18 - 1 - 10 - 2 - 1 + 3, 1e-6);
+	assert_float_equal(on_path(&b, "running answer"), 1 + 2 + 410, 1e-6);
+	assert_float_equal(unexplained(&b), 0, 1e-6);
+	finish(&b);
+}
+
 static void full_pipe_holds_the_writer(void **state)
 {
 	(void)state;
@@ -542,6 +609,8 @@ int main(void)
 		cmocka_unit_test(barrier_waits_for_the_last),
 		cmocka_unit_test(writer_waits_for_readers),
 		cmocka_unit_test(pipe_between_processes),
+		cmocka_unit_test(last_closing_is_the_end_of_file),
+		cmocka_unit_test(accept_waits_for_the_client),
 		cmocka_unit_test(full_pipe_holds_the_writer),
 		cmocka_unit_test(preempted_by_a_sibling),
 		cmocka_unit_test(unseen_wait_is_unexplained),

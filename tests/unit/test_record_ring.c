@@ -386,6 +386,49 @@ static void test_annotations(void **state)
 	fixture_close(&f);
 }
 
+/* A thread that speaks for two machines in turn, and items with keys. */
+static void test_acts_and_items(void **state)
+{
+	struct fixture f;
+	enum { END = 4, PRIORITY = 64 };
+	(void)state;
+	fixture_open(&f);
+	struct fake_thread t = begin(&f, 1, 100, 1, 0);
+	fake_text(&t, 50, RING_name, FAKE_WORDS(1, RING_NAME_actor, CODE, 5), "fiber", 5);
+	fake_text(&t, 50, RING_name, FAKE_WORDS(2, RING_NAME_queue, CODE, 4), "jobs", 4);
+	FAKE(&t, 100, TRACE_note_begin, 1, 70, 0);
+	FAKE(&t, 101, TRACE_note_begin, 1, 71, 0);
+	FAKE(&t, 102, TRACE_note_act, 1, 72); /* both stay behind */
+	FAKE(&t, 103, TRACE_note_put_item, 2, 0xbeef, 5, 1234, PRIORITY, CODE + 0x40);
+	FAKE(&t, 104, TRACE_note_act, 1, 73);
+	FAKE(&t, 105, TRACE_note_take_item, 2, 0xbeef, 4, 1234, PRIORITY | END, CODE + 0x50);
+	FAKE(&t, 106, TRACE_note_act, 1, 72); /* the same machine as before */
+	FAKE(&t, 107, TRACE_note_end, 0);
+	FAKE(&t, 108, TRACE_note_end, 0); /* nobody is left */
+	fixture_finish(&f);
+	assert_int_equal(fixture_records(&f, record, RECORDS_MAX), 9);
+	const struct trace_defs *d = fixture_defs(&f);
+	const struct trace_record *r = record;
+	assert_int_equal(d->actors[r[2].u.note_act.actor].instance, 72);
+	assert_int_equal(d->actors[r[4].u.note_act.actor].instance, 73);
+	assert_int_equal(r[6].u.note_act.actor, r[2].u.note_act.actor);
+	const struct trace_note_put_item *put = &r[3].u.note_put_item;
+	const struct trace_note_take_item *take = &r[5].u.note_take_item;
+	assert_int_equal(d->objects[put->object].address, 0xbeef);
+	assert_string_equal(trace_text_of(d, d->objects[put->object].name), "jobs");
+	assert_int_equal(put->n, 5);
+	assert_int_equal(put->key, 1234);
+	assert_int_equal(put->flags, PRIORITY);
+	assert_int_equal(d->sites[put->site].offset, CODE + 0x40 - BIAS);
+	assert_int_equal(take->object, put->object);
+	assert_int_equal(take->n, 4);
+	assert_int_equal(take->key, 1234);
+	assert_int_equal(take->flags, PRIORITY | END);
+	assert_int_equal(r[7].u.note_end.actor, r[2].u.note_act.actor);
+	assert_int_equal(r[8].u.note_end.actor, 0);
+	fixture_close(&f);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -399,6 +442,7 @@ int main(void)
 		cmocka_unit_test(test_horizon),
 		cmocka_unit_test(test_lost_and_damaged),
 		cmocka_unit_test(test_annotations),
+		cmocka_unit_test(test_acts_and_items),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

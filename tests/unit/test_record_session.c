@@ -80,6 +80,25 @@ static void test_exit_status(void **state)
 	assert_int_equal(nr_rings(), 0);
 }
 
+/* The trace says what the session knows. */
+static void test_cost_is_in_the_trace(void **state)
+{
+	struct trace_reader *r;
+	(void)state;
+	assert_int_equal(RUN("/bin/sh", "-c", "exit 0"), BASE_OK);
+	assert_int_equal(trace_reader_open(trace_path, NULL, &r, NULL), BASE_OK);
+	const struct trace_defs *d = trace_reader_defs(r);
+	assert_int_equal(d->nr_costs, 1 + 3);
+	assert_string_equal(trace_text_of(d, d->costs[1].name), "records");
+	assert_int_equal(d->costs[1].n, result.ring_records);
+	assert_int_equal(
+		d->costs[1].total_ns, result.ring_records * result.record_write_ns_x100 / 100);
+	assert_int_equal(d->costs[1].target_cpu_ns, result.target_cpu_ns);
+	assert_true(d->costs[3].beside);
+	assert_in_range(d->costs[3].total_ns, 1, result.recorder_cpu_ns);
+	trace_reader_close(r);
+}
+
 static void test_signal(void **state)
 {
 	struct trace_record end;
@@ -215,6 +234,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_exit_status),
+		cmocka_unit_test(test_cost_is_in_the_trace),
 		cmocka_unit_test(test_signal),
 		cmocka_unit_test(test_children),
 		cmocka_unit_test(test_cannot_run),

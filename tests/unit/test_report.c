@@ -299,6 +299,41 @@ static void json_says_the_same(void **state)
 	finish(&b);
 }
 
+/* 1000 records of 10 ns and 20 samples of 1.5 us, of 2 ms: 2 %. What goes on beside is not in it.
+ */
+static void says_what_recording_cost(void **state)
+{
+	(void)state;
+	struct bench b;
+	start(&b);
+	stream(&b, process(&b, "prog"));
+	uint32_t what[] = {string(&b, "records"), string(&b, "samples"), string(&b, "reading")};
+	uint32_t how = string(&b, "by hand");
+	PUT(&b, 0, 0, cost, .cost = 1, .name = what[0], .n = 1000, .total_ns = 10000,
+		.target_cpu_ns = 2000000, .method = how);
+	PUT(&b, 0, 0, cost, .cost = 2, .name = what[1], .n = 20, .total_ns = 30000,
+		.target_cpu_ns = 2000000, .method = how);
+	PUT(&b, 0, 0, cost, .cost = 3, .name = what[2], .n = 1, .total_ns = 70000, .beside = 1,
+		.target_cpu_ns = 2000000, .method = how);
+	PUT(&b, 0, 1, process_begin, .token = 0);
+	PUT(&b, 0, 1, thread_begin, .token = 0, .handle = 1000);
+	end(&b, 2000);
+	struct report *r = build(&b);
+	struct base_str text = {0};
+	render(r, &text, false, false);
+	assert_non_null(strstr(base_str_text(&text), "recording cost about 2.0 %"));
+	assert_non_null(strstr(base_str_text(&text), "20 samples, 30.0 us (by hand)"));
+	assert_null(strstr(base_str_text(&text), "reading"));
+	base_str_fini(&text);
+	json_t *j = report_json(r);
+	const json_t *cost = json_object_get(json_object_get(j, "trace"), "recording_cost");
+	assert_near(json_real_value(json_object_get(cost, "share")), 0.02, 1e-9);
+	assert_int_equal(json_array_size(json_object_get(cost, "parts")), 3);
+	json_decref(j);
+	report_free(r);
+	finish(&b);
+}
+
 static void foreign_texts_are_cleaned(void **state)
 {
 	(void)state;
@@ -360,6 +395,7 @@ int main(void)
 		cmocka_unit_test(queues_count_waits),
 		cmocka_unit_test(text_fits_and_is_plain),
 		cmocka_unit_test(json_says_the_same),
+		cmocka_unit_test(says_what_recording_cost),
 		cmocka_unit_test(foreign_texts_are_cleaned),
 		cmocka_unit_test(survives_lack_of_memory),
 	};

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # run.sh [NAME...] - programs that do to a recorder what it fears most: output and exit status must stay what they are without it.
-# Each runs bare, under the library without a ring, under it with one, and, when LONGPOLE names a longpole, under `record`.
+# Each runs bare, under the library without a ring, with one, with one that is full at once, and, when LONGPOLE names a longpole, under `record`.
 # What a program's first comment asks of the ring: `expect: KIND COUNT`; `needs: root`; `broken: allowed`.
 set -uo pipefail
 here=$(dirname "$(readlink -f "$0")")
@@ -68,10 +68,12 @@ check() {
 	run_as bare "./$name"
 	run_as unrecorded env LD_PRELOAD="$library" "./$name"
 	run_as ring ./ring_cat -c -b 2048 -o "$scratch/counts" "$library" "./$name"
+	run_as full ./ring_cat -c -k -b 1 -o /dev/null "$library" "./$name"
 	if grep -q 'broken: allowed' "$file" && [[ $(<"$scratch/ring.status") == 99 ]]; then
 		cp "$scratch/bare.status" "$scratch/ring.status"
+		cp "$scratch/bare.status" "$scratch/full.status"
 	fi
-	why=$(differs unrecorded; differs ring; expectations "$file")
+	why=$(differs unrecorded; differs ring; differs full; expectations "$file")
 	if [[ -n ${LONGPOLE:-} && -x $LONGPOLE ]]; then
 		run_as longpole "$LONGPOLE" record -o "$scratch/trace.lpt" -- "./$name"
 		why+=$(differs longpole)

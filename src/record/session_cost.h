@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* session_cost.h - what recording took. */
+#ifndef LONGPOLE_RECORD_SESSION_COST_H
+#define LONGPOLE_RECORD_SESSION_COST_H
+
+#include "record/session.h"
+#include "record/session_convert.h"
+
+/* Sets tsc_read_ns_x100 and record_write_ns_x100. Before the program runs. */
+void record_cost_measure(const struct record_clock *clock, struct record_result *ret);
+/* Everything is converted, target_cpu_ns and recorder_cpu_ns are set: puts the trace's definitions
+ * of cost, sets ring_records and overhead_share. */
+void record_cost_write(struct record_converter *c, struct record_result *r);
+
+#endif
