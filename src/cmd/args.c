@@ -17,6 +17,13 @@ static const struct {
 	{CMD_JSON, {"json", 0, NULL, NULL, "one JSON document instead of text"}},
 	{CMD_MEMORY, {"max-memory", 0, "SIZE", NULL,
 			     "give up beyond that much memory for the graph (default 2G)"}},
+	{CMD_ENDS,
+		{"start", 0, "ACTOR@STATE", NULL,
+			"the path starts when ACTOR first enters STATE (patterns; ACTOR or @STATE "
+			"alone will do)"}},
+	{CMD_ENDS, {"end", 0, "ACTOR@STATE", NULL, "the path ends when ACTOR last enters STATE"}},
+	{CMD_ENDS, {"connection", 0, "ID", NULL,
+			   "only the path of this connection ('longpole connections' lists them)"}},
 	{CMD_PROGRESS, {"progress", 0, "WHEN", "auto always never",
 			       "progress bar on standard error (auto: on a terminal, after half a "
 			       "second)"}},

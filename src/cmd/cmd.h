@@ -29,8 +29,9 @@ enum {
 	CMD_PROGRESS = 8, /* --progress, --quiet */
 	CMD_JSON = 16,    /* --json */
 	CMD_MEMORY = 32,  /* --max-memory */
-	CMD_IMPORTS = 64, /* operands: an import format, and a file of it */
-	CMD_ANALYSES = CMD_READS_TRACE | CMD_PROGRESS | CMD_JSON | CMD_MEMORY,
+	CMD_ENDS = 64,    /* --start, --end */
+	CMD_IMPORTS = 128, /* operands: an import format, and a file of it */
+	CMD_ANALYSES = CMD_READS_TRACE | CMD_PROGRESS | CMD_JSON | CMD_MEMORY | CMD_ENDS,
 };
 
 struct cmd_option {
@@ -95,7 +96,8 @@ struct cmd {
 	size_t nr_operands;
 	struct cmd_terminal term;
 	struct cmd_progress progress;
-	bool answer_on_stderr; /* standard output is the recorded program's */
+	struct report_places places; /* of the open trace */
+	bool answer_on_stderr;       /* standard output is the recorded program's */
 	struct base_err err;
 };
 
@@ -148,6 +150,7 @@ struct cmd_trace_name {
 const char *cmd_trace_path(struct cmd *c, struct cmd_trace_name *name);
 /* Opens it and fills a report_run with progress. CMD_OK, or an exit status after a message. */
 int cmd_open(struct cmd *c, const char *path, struct report_run *ret);
+void cmd_close(struct cmd *c, struct report_run *run);
 /* Reads a file of at most limit bytes; NULL: a message was printed. base_free() it. */
 char *cmd_read_file(struct cmd *c, const char *path, size_t limit_bytes);
 

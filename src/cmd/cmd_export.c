@@ -182,6 +182,6 @@ int cmd_run_export(struct cmd *c)
 	if (exit_status != CMD_OK)
 		return exit_status;
 	exit_status = export_file(c, f, &run, &o, path);
-	trace_reader_close(run.reader);
+	cmd_close(c, &run);
 	return exit_status;
 }

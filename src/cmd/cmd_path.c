@@ -54,6 +54,6 @@ int cmd_run_path(struct cmd *c)
 		exit_status = cmd_write(c, &text);
 	}
 	report_path_free(p);
-	trace_reader_close(run.reader);
+	cmd_close(c, &run);
 	return exit_status;
 }

@@ -55,6 +55,6 @@ int cmd_run_queues(struct cmd *c)
 		exit_status = cmd_write(c, &text);
 	}
 	report_queues_free(q);
-	trace_reader_close(run.reader);
+	cmd_close(c, &run);
 	return exit_status;
 }

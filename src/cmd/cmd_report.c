@@ -43,7 +43,7 @@ int cmd_report_trace(struct cmd *c, const char *path, bool full, bool json)
 		exit_status = cmd_write(c, &text);
 	}
 	report_free(r);
-	trace_reader_close(run.reader);
+	cmd_close(c, &run);
 	return exit_status;
 }
 

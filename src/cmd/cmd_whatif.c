@@ -114,7 +114,7 @@ int cmd_run_whatif(struct cmd *c)
 	if (exit_status != CMD_OK)
 		goto out;
 	exit_status = scenarios.nr ? try_scenarios(c, &run, &scenarios) : try_all(c, &run);
-	trace_reader_close(run.reader);
+	cmd_close(c, &run);
 out:
 	report_scenarios_fini(&scenarios);
 	return exit_status;

@@ -71,9 +71,30 @@ int cmd_open(struct cmd *c, const char *path, struct report_run *ret)
 		.progress = progress,
 		.progress_ctx = c,
 	};
+	if (c->spec->flags & CMD_ENDS && !cmd_value_count(c, "connection", &ret->connection))
+		return CMD_USAGE;
 	cmd_progress_reset(c);
 	enum base_status s = trace_reader_open(path, NULL, &ret->reader, &c->err);
-	return s == BASE_OK ? CMD_OK : cmd_fail(c, s);
+	if (s != BASE_OK)
+		return cmd_fail(c, s);
+	const char *start = c->spec->flags & CMD_ENDS ? cmd_value(c, "start") : NULL;
+	const char *end = c->spec->flags & CMD_ENDS ? cmd_value(c, "end") : NULL;
+	if (!start && !end)
+		return CMD_OK;
+	s = report_places_find(&c->places, ret, start, end, &c->err);
+	if (s == BASE_OK) {
+		ret->start = start ? &c->places.start : NULL;
+		ret->end = end ? &c->places.end : NULL;
+		return CMD_OK;
+	}
+	cmd_close(c, ret);
+	return cmd_fail(c, base_cause(&c->err, s, "while analysing %s", path));
+}
+
+void cmd_close(struct cmd *c, struct report_run *run)
+{
+	report_places_fini(&c->places);
+	trace_reader_close(run->reader);
 }
 
 char *cmd_read_file(struct cmd *c, const char *path, size_t limit_bytes)

@@ -101,16 +101,15 @@ static enum base_status mark_ring(struct graph *g, const struct ring *r, struct 
 	return s;
 }
 
-static enum base_status mark_tips(struct graph *g, uint32_t only_actor, struct base_err *err)
+static enum base_status mark_tips(struct graph *g, bool only_ends, struct base_err *err)
 {
 	enum base_status s = BASE_OK;
 
 	g->nr_tips = 0;
-	if (only_actor != NONE) {
-		const struct actor *a = &g->actor[only_actor];
-
-		return mark_tip(g, a->tip, actor_length(g, a), err);
-	}
+	for (size_t i = 0; i < g->nr_ends && !s; i++)
+		s = mark_tip(g, g->end[i].node, g->end_length + i * g->stride, err);
+	if (only_ends)
+		return s;
 	for (size_t i = 0; i < g->nr_actors && !s; i++)
 		s = mark_tip(g, g->actor[i].tip, actor_length(g, &g->actor[i]), err);
 	for (size_t i = 0; i < g->nr_queues && !s; i++) {
@@ -558,6 +557,12 @@ static void renumber_ring(struct graph *g, const struct ring *r)
 	}
 }
 
+static void renumber_ends(struct graph *g)
+{
+	for (size_t i = 0; i < g->nr_ends; i++)
+		g->end[i].node = g->end[i].bound = new_id(g, g->end[i].node);
+}
+
 static void renumber_tips(struct graph *g)
 {
 	for (size_t i = 0; i < g->nr_actors; i++)
@@ -601,14 +606,14 @@ static enum base_status fold_all(struct graph *g, struct base_err *err)
 	return s;
 }
 
-enum base_status graph_collect(struct graph *g, uint32_t only_actor, struct base_err *err)
+enum base_status graph_collect(struct graph *g, bool only_ends, struct base_err *err)
 {
 	enum base_status s;
 	size_t room;
 
 	if (g->next)
 		memset(g->mark, 0, g->next * sizeof *g->mark);
-	s = mark_tips(g, only_actor, err);
+	s = mark_tips(g, only_ends, err);
 	if (!s)
 		s = mark_nodes(g, err);
 	if (s)
@@ -617,7 +622,8 @@ enum base_status graph_collect(struct graph *g, uint32_t only_actor, struct base
 	s = fold_all(g, err);
 	if (s)
 		return s;
-	if (only_actor == NONE)
+	renumber_ends(g);
+	if (!only_ends)
 		renumber_tips(g);
 	if (g->keep_path) {
 		s = keep_steps(g, err);

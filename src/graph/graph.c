@@ -138,7 +138,6 @@ enum base_status graph_new(
 	g->stride = g->nr_tracks == 1 ? 1 : (g->nr_tracks + LANE_STEP - 1) / LANE_STEP * LANE_STEP;
 	g->item_size = sizeof(struct item) + g->stride * sizeof(double);
 	g->min_nodes = ARENA_NODES;
-	g->end_actor = GRAPH_ANY_ACTOR;
 	graph_lanes_choose(g, true);
 	s = copy_edits(g, &o, err);
 	if (!s)
@@ -158,6 +157,13 @@ static void free_actor(struct actor *a)
 	base_free(a->page);
 }
 
+static void free_end(const struct graph *g, struct end *e)
+{
+	for (unsigned l = 0; e->lane && l < g->nr_tracks; l++)
+		base_free((void *)(uintptr_t)e->lane[l].result.state);
+	base_free(e->lane);
+}
+
 struct graph *graph_free(struct graph *g)
 {
 	if (!g)
@@ -166,8 +172,10 @@ struct graph *graph_free(struct graph *g)
 		free_actor(&g->actor[i]);
 	for (size_t i = 0; i < g->nr_queues; i++)
 		graph_queue_fini(g, &g->queue[i]);
-	for (size_t i = 0; i < BASE_COUNT(g->lane); i++)
-		base_free((void *)(uintptr_t)g->lane[i].result.state);
+	for (size_t i = 0; i < g->nr_ends; i++)
+		free_end(g, &g->end[i]);
+	base_free(g->end);
+	base_free(g->end_length);
 	base_free(g->actor);
 	base_free(g->length);
 	base_free(g->node);

@@ -107,7 +107,7 @@ enum base_status graph_add_queue(struct graph *g, const struct graph_queue_optio
  * all there are. Errors: only ERR_NOMEM and ERR_LIMIT; misuse of a queue is counted in its
  * statistics, never fatal. The first verb of an actor starts its path: with GRAPH_START the path's
  * length is 0 there (the process that the user started, at the origin of the analysis); otherwise
- * the actor has no path until a dependence or link gives it one.
+ * the actor has no path until a dependence or link gives it one, or a later verb has GRAPH_START.
  */
 struct graph_verb {
 	uint64_t time_ns;
@@ -197,10 +197,17 @@ struct graph_sink {
 
 /* ---- results -------------------------------------------------------------------------------- */
 
-/* graph_finish() - close all edges; the path ends at `end_actor`'s last verb (GRAPH_ANY_ACTOR: the
- * actor whose path reaches the latest moment). Call once, after the last verb, before the queries
- * below. */
+/*
+ * Ends. A path ends where graph_end() says, as the actor's path is at that time; a later call for
+ * the same end (numbered from 0 by the caller) replaces it, so that the last one counts.
+ * graph_finish() - call once, after the last verb, before the queries below; ends path 0 at
+ * `end_actor`'s last verb: GRAPH_ANY_ACTOR: of the actor whose path reaches the latest moment;
+ * GRAPH_ENDS: nowhere, graph_end() has said it all.
+ */
 #define GRAPH_ANY_ACTOR UINT32_MAX
+#define GRAPH_ENDS      (UINT32_MAX - 1)
+enum base_status graph_end(struct graph *g, uint32_t end, uint32_t actor, uint64_t time_ns,
+	struct base_err *err) BASE_MUST_CHECK;
 enum base_status graph_finish(
 	struct graph *g, uint32_t end_actor, struct base_err *err) BASE_MUST_CHECK;
 
@@ -222,8 +229,10 @@ struct graph_lane_result {
 	bool found; /* false: no path from a start to the end */
 };
 #define GRAPH_RUNNER_UP UINT32_MAX /* as a lane number: the runner-up of lane 0 */
+enum base_status graph_lane_of(struct graph *g, uint32_t end, unsigned lane,
+	struct graph_lane_result *ret, struct base_err *err) BASE_MUST_CHECK;
 enum base_status graph_lane(struct graph *g, unsigned lane, struct graph_lane_result *ret,
-	struct base_err *err) BASE_MUST_CHECK;
+	struct base_err *err) BASE_MUST_CHECK; /* of end 0 */
 
 struct graph_path_edge {           /* lane 0's path, in time order (keep_path) */
 	uint64_t begin_ns, end_ns; /* observed */
@@ -232,8 +241,11 @@ struct graph_path_edge {           /* lane 0's path, in time order (keep_path) *
 	uint32_t from_actor; /* of a dependence edge */
 	double weight_ns;
 };
+/* Borrowed until the next call for another end. */
+enum base_status graph_path_of(struct graph *g, uint32_t end, const struct graph_path_edge **ret,
+	size_t *ret_nr, struct base_err *err) BASE_MUST_CHECK;
 enum base_status graph_path(struct graph *g, const struct graph_path_edge **ret, size_t *ret_nr,
-	struct base_err *err) BASE_MUST_CHECK;
+	struct base_err *err) BASE_MUST_CHECK; /* of end 0 */
 
 /* Everything seen, on the path or not. */
 struct graph_state_totals { /* per (actor, state) */

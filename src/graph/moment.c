@@ -85,15 +85,23 @@ static inline __attribute__((always_inline)) void own_edge(struct graph *g, cons
  * ----------------------------------------------------------------------------------
  */
 
+uint32_t graph_path_now(struct graph *g, const struct actor *a, uint64_t t, double *row)
+{
+	uint32_t tip = a->tip;
+
+	memcpy(row, actor_length(g, a), g->stride * sizeof *row);
+	if (t > a->t_last) /* a node that the actor itself does not pass */
+		own_edge(g, a, t, false, row, &tip);
+	return tip;
+}
+
 enum base_status graph_link_dep(
 	struct graph *g, const struct actor *from, uint64_t t, struct base_err *err)
 {
-	const double *length = actor_length(g, from);
-	uint32_t tip = from->tip;
 	enum base_status s;
-	double *row;
+	uint32_t tip;
 
-	if (length[0] == NO_PATH)
+	if (actor_length(g, from)[0] == NO_PATH)
 		return BASE_OK;
 	s = graph_mem_need(g, &g->dep, &g->dep_capacity, g->nr_deps + 1, sizeof *g->dep, err);
 	if (!s)
@@ -103,11 +111,7 @@ enum base_status graph_link_dep(
 		s = graph_reserve_nodes(g, 1, err);
 	if (s)
 		return s;
-	row = g->link_length + g->nr_links * g->stride;
-	memcpy(row, length, g->stride * sizeof *row);
-	if (t > from->t_last) /* as it is now: a node that the actor itself does not
-				 pass */
-		own_edge(g, from, t, false, row, &tip);
+	tip = graph_path_now(g, from, t, g->link_length + g->nr_links * g->stride);
 	g->dep[g->nr_deps] = (struct dep){
 		.available_ns = t,
 		.link_row = (uint32_t)g->nr_links++,
@@ -482,6 +486,8 @@ enum base_status graph_close(struct graph *g, const struct graph_verb *v, uint64
 		if (!s)
 			s = actor_slot(g, a, v->state, &a->slot, err);
 	}
+	if (BASE_UNLIKELY(v->flags & GRAPH_START) && !s && length[0] == NO_PATH)
+		start_path(g, a, t);
 	return s;
 }
 

@@ -195,6 +195,13 @@ struct lane_cache {
 	bool ready;
 };
 
+struct end { /* where a path ends (graph_end) */
+	uint64_t time_ns;
+	uint32_t node;           /* NONE: no path leads there */
+	uint32_t bound;          /* after finish: the tip's number */
+	struct lane_cache *lane; /* [tracks]; after finish */
+};
+
 struct graph {
 	/* hot */
 	uint64_t now;
@@ -267,10 +274,12 @@ struct graph {
 	size_t nr_edits;
 	size_t max_memory_bytes, memory_bytes;
 	uint32_t max_queued;
-	uint32_t end_actor;
-	struct lane_cache lane[GRAPH_LANES_MAX + 1];
+	struct end *end;
+	double *end_length; /* [end][stride] */
+	size_t nr_ends, ends_capacity, end_length_capacity;
 	struct graph_path_edge *path;
 	size_t nr_path, path_capacity;
+	uint32_t path_end; /* whose `path` is */
 	struct graph_state_totals *totals;
 	size_t nr_totals, totals_capacity;
 };
@@ -302,6 +311,8 @@ void graph_queue_fini(struct graph *g, struct queue *q);
  * reordered). */
 enum base_status graph_close(struct graph *g, const struct graph_verb *v, uint64_t t,
 	struct dep *dep, size_t nr_deps, struct base_err *err) BASE_MUST_CHECK;
+/* The actor's path as it is at t: copies its lengths to `row`, returns its node. */
+uint32_t graph_path_now(struct graph *g, const struct actor *a, uint64_t t, double *row);
 enum base_status graph_link_dep(struct graph *g, const struct actor *from, uint64_t t,
 	struct base_err *err) BASE_MUST_CHECK;
 /* GRAPH_ASIDE: puts with the path that the actor would have had it run until
@@ -313,8 +324,8 @@ enum base_status graph_put_aside(struct graph *g, const struct put *put, uint64_
 enum base_status graph_flush(struct graph *g, struct base_err *err) BASE_MUST_CHECK;
 
 /* collect.c */
-enum base_status graph_collect(struct graph *g, uint32_t only_actor /* NONE: all tips */,
-	struct base_err *err) BASE_MUST_CHECK;
+enum base_status graph_collect(
+	struct graph *g, bool only_ends /* of all tips */, struct base_err *err) BASE_MUST_CHECK;
 enum base_status graph_reserve_nodes(
 	struct graph *g, size_t nr, struct base_err *err) BASE_MUST_CHECK;
 

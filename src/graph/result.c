@@ -30,31 +30,68 @@ static uint32_t latest_actor(const struct graph *g)
 	return best;
 }
 
+enum base_status graph_end(
+	struct graph *g, uint32_t end, uint32_t actor, uint64_t time_ns, struct base_err *err)
+{
+	const struct actor *a = &g->actor[actor];
+	size_t nr = (size_t)end + 1;
+	enum base_status s = BASE_OK;
+
+	BASE_ASSERT(actor < g->nr_actors && !g->finished);
+	if (g->failed)
+		return base_fail(err, g->failed, "the graph failed before");
+	if (g->pending)
+		s = graph_flush(g, err);
+	if (!s)
+		s = graph_mem_need(g, &g->end, &g->ends_capacity, nr, sizeof *g->end, err);
+	if (!s)
+		s = graph_mem_need(g, &g->end_length, &g->end_length_capacity, nr * g->stride,
+			sizeof *g->end_length, err);
+	if (!s)
+		s = graph_reserve_nodes(g, 1, err);
+	if (s) {
+		g->attention = true;
+		return g->failed = s;
+	}
+	for (; g->nr_ends < nr; g->nr_ends++) {
+		g->end[g->nr_ends] = (struct end){.node = NONE, .bound = NONE};
+		for (unsigned l = 0; l < g->stride; l++)
+			g->end_length[g->nr_ends * g->stride + l] = NO_PATH;
+	}
+	if (!has_path(g, actor))
+		return BASE_OK;
+	if (time_ns < a->t_last)
+		time_ns = a->t_last;
+	g->end[end].node = graph_path_now(g, a, time_ns, g->end_length + end * g->stride);
+	g->end[end].time_ns = time_ns;
+	return BASE_OK;
+}
+
+static enum base_status end_at_last_verb(struct graph *g, uint32_t actor, struct base_err *err)
+{
+	if (actor == GRAPH_ANY_ACTOR)
+		actor = latest_actor(g);
+	if (actor >= g->nr_actors || !has_path(g, actor))
+		return BASE_OK;
+	return graph_end(g, 0, actor, g->actor[actor].t_last, err);
+}
+
 enum base_status graph_finish(struct graph *g, uint32_t end_actor, struct base_err *err)
 {
-	enum base_status s;
+	enum base_status s = BASE_OK;
 
 	BASE_ASSERT(!g->finished);
 	if (g->failed)
 		return base_fail(err, g->failed, "the graph failed before");
-	if (g->pending) {
+	if (g->pending)
 		s = graph_flush(g, err);
-		if (s)
-			return g->failed = s;
-	}
+	if (!s && end_actor != GRAPH_ENDS)
+		s = end_at_last_verb(g, end_actor, err);
 	g->finished = g->attention = true;
-	if (end_actor == GRAPH_ANY_ACTOR)
-		end_actor = latest_actor(g);
-	else if (end_actor >= g->nr_actors || !has_path(g, end_actor))
-		end_actor = GRAPH_ANY_ACTOR;
-	g->end_actor = end_actor;
-	if (end_actor == GRAPH_ANY_ACTOR)
-		return BASE_OK;
-	/* Of all tips only this one is of interest now: what remains is its path. */
-	s = graph_collect(g, end_actor, err);
-	if (s)
-		g->failed = s;
-	return s;
+	/* Of all tips only the ends are of interest now: what remains is their paths. */
+	if (!s && g->nr_ends)
+		s = graph_collect(g, true, err);
+	return g->failed = s;
 }
 
 /* ---- lanes
@@ -130,12 +167,28 @@ static enum base_status list_states(
 	return s;
 }
 
-enum base_status graph_lane(
-	struct graph *g, unsigned lane, struct graph_lane_result *ret, struct base_err *err)
+static enum base_status make_lane(
+	struct graph *g, uint32_t end, unsigned track, struct base_err *err)
+{
+	struct lane_cache *c = &g->end[end].lane[track];
+	enum base_status s;
+
+	c->result.length_ns = g->end_length[(size_t)end * g->stride + track];
+	c->result.start_ns =
+		sum_folds(g, g->bound[(size_t)g->end[end].bound * g->nr_tracks + track]);
+	c->result.end_ns = g->end[end].time_ns;
+	c->result.found = true;
+	s = list_states(g, track, &c->result, err);
+	c->ready = !s;
+	return s;
+}
+
+enum base_status graph_lane_of(struct graph *g, uint32_t end, unsigned lane,
+	struct graph_lane_result *ret, struct base_err *err)
 {
 	unsigned track = lane;
-	struct lane_cache *c;
-	uint32_t f;
+	enum base_status s = BASE_OK;
+	struct end *e;
 
 	BASE_ASSERT(g->finished);
 	*ret = (struct graph_lane_result){0};
@@ -145,23 +198,26 @@ enum base_status graph_lane(
 		return base_fail(err, BASE_ERR_NOTFOUND, "there is no lane %u", lane);
 	if (g->failed)
 		return base_fail(err, g->failed, "the graph failed before");
-	if (g->end_actor == GRAPH_ANY_ACTOR || (f = g->bound[track]) == NONE)
+	if (end >= g->nr_ends || g->end[end].bound == NONE ||
+		g->bound[(size_t)g->end[end].bound * g->nr_tracks + track] == NONE)
 		return BASE_OK;
-	c = &g->lane[track];
-	if (!c->ready) {
-		enum base_status s;
+	e = &g->end[end];
+	if (!e->lane) {
+		size_t capacity = 0;
 
-		c->result.length_ns = g->length[(size_t)g->end_actor * g->stride + track];
-		c->result.start_ns = sum_folds(g, f);
-		c->result.end_ns = g->actor[g->end_actor].t_last;
-		c->result.found = true;
-		s = list_states(g, track, &c->result, err);
-		if (s)
-			return s;
-		c->ready = true;
+		s = graph_mem_resize(g, &e->lane, &capacity, g->nr_tracks, sizeof *e->lane, err);
 	}
-	*ret = c->result;
-	return BASE_OK;
+	if (!s && !e->lane[track].ready)
+		s = make_lane(g, end, track, err);
+	if (!s)
+		*ret = e->lane[track].result;
+	return s;
+}
+
+enum base_status graph_lane(
+	struct graph *g, unsigned lane, struct graph_lane_result *ret, struct base_err *err)
+{
+	return graph_lane_of(g, 0, lane, ret, err);
 }
 
 /* ---- the path
@@ -200,9 +256,13 @@ static void fill_path(struct graph *g, uint32_t last)
 	}
 }
 
-enum base_status graph_path(
-	struct graph *g, const struct graph_path_edge **ret, size_t *ret_nr, struct base_err *err)
+enum base_status graph_path_of(struct graph *g, uint32_t end, const struct graph_path_edge **ret,
+	size_t *ret_nr, struct base_err *err)
 {
+	enum base_status s;
+	uint32_t last;
+	size_t nr;
+
 	BASE_ASSERT(g->finished);
 	*ret = NULL;
 	*ret_nr = 0;
@@ -210,21 +270,27 @@ enum base_status graph_path(
 		return base_fail(err, BASE_ERR_NOTFOUND, "the path was not kept (keep_path)");
 	if (g->failed)
 		return base_fail(err, g->failed, "the graph failed before");
-	if (g->end_actor == GRAPH_ANY_ACTOR)
+	if (end >= g->nr_ends || g->end[end].bound == NONE)
 		return BASE_OK;
-	if (!g->path) {
-		size_t nr = count_steps(g, g->bound_step[0]);
-		enum base_status s =
-			graph_mem_resize(g, &g->path, &g->path_capacity, nr, sizeof *g->path, err);
-
+	if (!g->path || g->path_end != end) {
+		last = g->bound_step[g->end[end].bound];
+		nr = count_steps(g, last);
+		s = graph_mem_need(g, &g->path, &g->path_capacity, nr, sizeof *g->path, err);
 		if (s)
 			return s;
 		g->nr_path = nr;
-		fill_path(g, g->bound_step[0]);
+		g->path_end = end;
+		fill_path(g, last);
 	}
 	*ret = g->path;
 	*ret_nr = g->nr_path;
 	return BASE_OK;
+}
+
+enum base_status graph_path(
+	struct graph *g, const struct graph_path_edge **ret, size_t *ret_nr, struct base_err *err)
+{
+	return graph_path_of(g, 0, ret, ret_nr, err);
 }
 
 /* ---- totals

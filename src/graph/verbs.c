@@ -58,7 +58,7 @@ static enum base_status begin_slow(
 		(g->pending_verb.actor != v->actor || t > g->now || v->flags & GRAPH_ASIDE))
 		s = graph_flush(g, err);
 	if (!s && !g->pending && g->next >= g->collect_at)
-		s = graph_collect(g, NONE, err);
+		s = graph_collect(g, false, err);
 	return s ? fail(g, s) : BASE_OK;
 }
 

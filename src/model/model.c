@@ -181,8 +181,12 @@ uint32_t model_make_actor(struct model *m, uint32_t role, uint32_t thread)
 		return 0;
 	BASE_ASSERT(id == m->nr_actors);
 	uint32_t number = role == NONE ? 0 : ++m->role[role].nr_actors;
-	m->actor[m->nr_actors++] = (struct actor_info){
-		.role = role, .thread = thread, .number = number, .actor_def = 0};
+	m->actor[m->nr_actors++] = (struct actor_info){.role = role,
+		.thread = thread,
+		.number = number,
+		.actor_def = 0,
+		.state = NONE,
+		.pub = {.base = id}};
 	return id;
 }
 
@@ -211,7 +215,11 @@ uint32_t model_make_queue(struct model *m, uint64_t initial, uint32_t object,
 	if (m->sink && m->sink->queue)
 		keep(m, m->sink->queue(m->sink->ctx, id, &o, m->err));
 	m->queue[m->nr_queues++] = (struct queue_info){
-		.pub = {.object = object, .type = type}, .latency_state = o.latency_state};
+		.pub = {.object = object, .type = type},
+		.latency_state = o.latency_state,
+		.anonymous = type != TRACE_OBJECT_queue && type != TRACE_OBJECT_pipe &&
+			     type != TRACE_OBJECT_socket,
+	};
 	return id;
 }
 
@@ -262,13 +270,56 @@ uint32_t model_acting(const struct thread *t)
 	return t->nr_machines ? t->machine[t->nr_machines - 1].actor : t->actor;
 }
 
-/* To the graph, and to whoever else wants to hear it. */
-static inline void apply_verb(
-	struct model *m, enum graph_verb_kind kind, const struct graph_verb *v, uint32_t from_actor)
+static bool is_in(const struct model_place *p, uint32_t actor, uint32_t state)
 {
+	return (!p->actor || (actor < p->nr_actors && p->actor[actor])) &&
+	       (!p->state || (state < p->nr_states && p->state[state]));
+}
+
+/* Does this verb enter a state, and is it one of that place? */
+static bool enters(const struct model *m, const struct model_place *p, const struct graph_verb *v)
+{
+	return p && m->actor[v->actor].state != v->state && is_in(p, v->actor, v->state);
+}
+
+static bool *path_started(struct model *m, uint32_t actor)
+{
+	uint32_t serves = m->actor[actor].serves;
+	return serves ? &m->followed[serves - 1].started : &m->path_started;
+}
+
+static void end_path(struct model *m, uint32_t actor, const struct graph_verb *v)
+{
+	uint32_t serves = m->actor[actor].serves;
+	if (m->by_connection && serves < 2) /* nobody's, or of one that is not followed */
+		return;
+	uint32_t end = serves ? m->followed[serves - 1].pub.end : 0;
+	keep(m, graph_end(m->graph, end, v->actor, v->time_ns, m->err));
+}
+
+/* To the graph, and to whoever else wants to hear it. */
+static void apply_verb(
+	struct model *m, enum graph_verb_kind kind, struct graph_verb *v, uint32_t from_actor)
+{
+	const struct model_options *o = m->opts;
+	uint32_t actor = v->actor;
+	bool at_end = enters(m, o->end, v), at_start = enters(m, o->start, v);
+	if (BASE_UNLIKELY(m->by_connection))
+		model_speak(m, kind, v, &from_actor);
+	bool *started = path_started(m, actor);
+	if (BASE_UNLIKELY(at_start) && !*started) {
+		*started = true;
+		v->flags |= GRAPH_START;
+	}
 	keep(m, graph_apply(m->graph, kind, v, from_actor, m->err));
-	if (BASE_UNLIKELY(m->sink != NULL) && m->status == BASE_OK)
+	if (BASE_UNLIKELY(m->status != BASE_OK))
+		return;
+	if (BASE_UNLIKELY(m->sink != NULL))
 		keep(m, m->sink->verb(m->sink->ctx, kind, v, from_actor, m->err));
+	if (BASE_UNLIKELY(at_end) && !(v->flags & GRAPH_MORE))
+		end_path(m, actor, v);
+	if (!(v->flags & GRAPH_MORE))
+		m->actor[actor].state = v->state;
 }
 
 void model_verb_of(struct model *m, uint32_t actor, enum graph_verb_kind verb, uint64_t time_ns,
@@ -361,7 +412,8 @@ static struct thread *thread_of(struct model *m, const struct trace_record *r)
 	t->begin_ns = r->time_ns;
 	if (first) {
 		m->end_actor = t->actor;
-		model_verb(m, t, GRAPH_VERB_state, r->time_ns, 0, 0, t->run_state, GRAPH_START);
+		model_verb(m, t, GRAPH_VERB_state, r->time_ns, 0, 0, t->run_state,
+			m->opts->start || m->by_connection ? 0 : GRAPH_START);
 		m->started = true;
 	} else if (r->kind != TRACE_process_begin && r->kind != TRACE_thread_begin) {
 		/* its creation was not seen: control came from its process's first thread, as far
@@ -421,6 +473,17 @@ static uint32_t default_end(const struct model *m)
 	uint32_t thread = m->end_actor < m->nr_actors ? m->actor[m->end_actor].thread : 0;
 	bool acts = thread < m->nr_threads && m->thread[thread].acts;
 	return acts ? GRAPH_ANY_ACTOR : m->end_actor;
+}
+
+static enum base_status finish_paths(struct model *m)
+{
+	if (m->by_connection && !m->opts->end) {
+		model_end_connections(m);
+		if (m->status != BASE_OK)
+			return m->status;
+	}
+	uint32_t end = m->by_connection || m->opts->end ? GRAPH_ENDS : default_end(m);
+	return graph_finish(m->graph, end, m->err);
 }
 
 /* Threads that never said goodbye end with the trace. */
@@ -485,6 +548,7 @@ enum base_status model_run(struct trace_reader *r, const struct model_options *o
 	m->defs = trace_reader_defs(r);
 	m->opts = opts;
 	m->sink = opts->sink;
+	m->by_connection = opts->connections || opts->connection;
 	struct graph_options g = {
 		.size = sizeof g,
 		.scenario = opts->scenario,
@@ -502,7 +566,7 @@ enum base_status model_run(struct trace_reader *r, const struct model_options *o
 		s = base_fail(m->err, BASE_ERR_NOTFOUND,
 			"the trace has no record of any thread: nothing to analyse");
 	if (s == BASE_OK)
-		s = graph_finish(m->graph, default_end(m), m->err);
+		s = finish_paths(m);
 	if (s == BASE_OK) {
 		finish_threads(m);
 		s = model_make_names(m);
@@ -532,6 +596,8 @@ struct model *model_free(struct model *m)
 	if (!m)
 		return NULL;
 	graph_free(m->graph);
+	for (size_t i = 0; i < m->nr_actors; i++)
+		base_free(m->actor[i].served);
 	for (size_t i = 0; i < m->nr_states; i++)
 		base_free(m->state[i].own.function);
 	for (size_t i = 0; i < m->nr_pools; i++)
@@ -540,12 +606,13 @@ struct model *model_free(struct model *m)
 		base_free(m->thread[i].run_by_site);
 	for (uint32_t i = 0; m->object && i < m->nr_objects; i++)
 		base_free(m->object[i].signals);
-	void *owned[] = {m->thread, m->standing, m->object, m->connection, m->processor, m->role,
-		m->class_, m->state, m->actor, m->queue, m->site_text, m->pool};
+	void *owned[] = {m->thread, m->standing, m->followed, m->object, m->connection,
+		m->processor, m->role, m->class_, m->state, m->actor, m->queue, m->site_text,
+		m->pool};
 	for (size_t i = 0; i < BASE_COUNT(owned); i++)
 		base_free(owned[i]);
-	struct base_map *maps[] = {&m->roles, &m->classes, &m->states, &m->tokens, &m->handles,
-		&m->machines, &m->samples, &m->pools};
+	struct base_map *maps[] = {&m->connection_ids, &m->speakers, &m->roles, &m->classes,
+		&m->states, &m->tokens, &m->handles, &m->machines, &m->samples, &m->pools};
 	for (size_t i = 0; i < BASE_COUNT(maps); i++)
 		base_map_fini(maps[i]);
 	base_arena_free(m->arena);
@@ -596,6 +663,11 @@ const struct model_function_share *model_functions(
 uint64_t model_nr_records(const struct model *m)
 {
 	return m->nr_records;
+}
+
+uint64_t model_last_ns(const struct model *m)
+{
+	return m->last_ns;
 }
 
 const struct trace_health *model_health(const struct model *m)

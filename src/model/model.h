@@ -26,6 +26,7 @@
 	X(sleep, true, "sleeping")                                                                 \
 	X(io, false, "in the kernel") /* file read, write, fsync */                                \
 	X(start, false, "starting")                                                                \
+	X(elsewhere, true, "serving other connections")                                            \
 	X(annotated, false, "annotated state")                                                     \
 	X(idle, true, "not started or ended")
 enum model_state_kind {
@@ -50,6 +51,7 @@ struct model_actor {
 	const char *name;  /* "pigz/compress_thread #2", main thread: "pigz" */
 	const char *group; /* actors of one program and start routine: "pigz/compress_thread" */
 	uint32_t group_ix; /* dense from 0 */
+	uint32_t base;     /* the actor itself; another when this is it serving a connection */
 	uint64_t pid, tid; /* tid 0: not a thread (annotated machine, barrier) */
 	uint64_t begin_ns, end_ns;
 };
@@ -67,12 +69,26 @@ struct model_function_share {
 		share_high; /* of the state's running time; Wilson interval, 95 % */
 };
 
+/* A set of moments: one of these actors enters one of these states. Ids of an earlier pass. */
+struct model_place {
+	const bool *actor, *state; /* by id; NULL: every one */
+	uint32_t nr_actors, nr_states;
+};
+
 struct model_options {
 	size_t size;
 	const struct graph_scenario *scenario; /* ids as found by an earlier pass */
 	unsigned nr_scenarios;
 	bool keep_path, runner_up;
 	size_t max_memory_bytes;
+	/* The path leads from the first moment of `start` (NULL: the program's start) to the last
+	 * of `end` (NULL: the program's end), as in seed 000 section 6.1. */
+	const struct model_place *start, *end;
+	/* One path per connection (seed 000 section 5.1.5): end n of the graph is connection n's,
+	 * and an actor is (actor, connection). `connection` not 0: only that one's, which is end 0.
+	 */
+	bool connections;
+	uint64_t connection;
 	void (*progress)(void *ctx, uint64_t done_records,
 		uint64_t all_records); /* may be NULL; called every 100,000 or so */
 	void *progress_ctx;
@@ -97,6 +113,21 @@ uint32_t model_nr_groups(const struct model *m);
 const struct model_function_share *model_functions(
 	const struct model *m, uint32_t state, size_t *ret_nr);
 uint64_t model_nr_records(const struct model *m);
+uint64_t model_last_ns(const struct model *m); /* of any record, since the recording's start */
+
+/* Connections, in the order of their first appearance (model_options.connections). */
+struct model_connection {
+	uint64_t id;        /* as identified */
+	uint32_t end;       /* of the graph: its path */
+	uint64_t begin_ns;  /* first identified */
+	uint64_t nr_actors; /* that served it */
+};
+enum { MODEL_CONNECTIONS_MAX = 4096 }; /* of more, the first ones are followed */
+uint32_t model_nr_connections(const struct model *m);
+const struct model_connection *model_connection(const struct model *m, uint32_t i);
+uint64_t model_nr_connections_not_followed(const struct model *m);
+/* The connections that an actor served, ascending indices; *ret_nr 0: none. Borrowed. */
+const uint32_t *model_actor_connections(const struct model *m, uint32_t actor, size_t *ret_nr);
 /* Counters of reading and modelling together. */
 const struct trace_health *model_health(const struct model *m);
 /* Text of a site: "function (file:line)", "module+0x12ab". Borrowed. */

@@ -117,11 +117,20 @@ struct state_info {
 struct actor_info {
 	struct model_actor pub;
 	uint32_t role, thread, number, actor_def;
+	uint32_t state; /* what it entered last; NONE: nothing yet */
+	/* connections.c; of a base actor: */
+	uint32_t serves;    /* number + 1 of the connection; 0: none */
+	uint32_t speaks_as; /* graph actor of (this, serves) */
+	uint32_t *served;   /* indices, ascending */
+	size_t nr_served, served_capacity;
+	uint64_t last_ns;    /* of an (actor, connection): its last verb but parking */
+	uint32_t connection; /* of an (actor, connection): number + 1 */
 };
 
 struct queue_info {
 	struct model_queue pub;
 	uint32_t latency_state;
+	bool anonymous; /* its units do not tell whose they are */
 };
 
 struct lock_class {
@@ -171,6 +180,12 @@ struct model {
 	struct base_map pools;
 	struct base_map samples; /* (state, function string + 1 or module) -> count */
 
+	bool by_connection;
+	struct base_map connection_ids, speakers; /* id -> number; (base, number) -> graph actor */
+	struct followed *followed;
+	size_t nr_followed, followed_capacity;
+	uint64_t nr_not_followed;
+
 	const char **site_text; /* by site id, made on demand */
 	struct trace_health health;
 	uint64_t nr_records, last_ns;
@@ -178,7 +193,7 @@ struct model {
 	uint64_t root_pid;
 	uint64_t item_key;  /* of the verb being made */
 	uint32_t end_actor; /* the root process's last */
-	bool started;
+	bool started, path_started;
 };
 
 /* tokens' first key */
@@ -217,6 +232,22 @@ void model_link(
 	struct model *m, uint32_t actor, uint64_t time_ns, uint32_t state, uint32_t from_actor);
 void model_count(struct model *m, enum trace_diag d);
 uint32_t model_idle_state(struct model *m);
+
+/* ---- connections.c -------------------------------------------------------------------------- */
+
+struct followed { /* a connection */
+	struct model_connection pub;
+	uint32_t home; /* base actor that identified it first */
+	uint32_t at;   /* base actor that acted for it last */
+	bool started, came_home;
+};
+
+/* The verb of a base actor becomes that of (actor, connection), which it may make it serve. */
+void model_speak(struct model *m, enum graph_verb_kind kind, struct graph_verb *v, uint32_t *from);
+/* The base actor serves the connection from now. */
+void model_serve(struct model *m, uint32_t actor, uint64_t id, uint64_t time_ns, uint32_t state);
+/* Ends each connection's path. */
+void model_end_connections(struct model *m);
 
 /* ---- names.c -------------------------------------------------------------------------------- */
 

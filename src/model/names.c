@@ -362,6 +362,31 @@ static void name_roles(struct model *m)
 	}
 }
 
+enum { SMALL_NUMBER = 1 << 20 };
+
+static const char *machine_group(struct model *m, const struct trace_actor *d)
+{
+	const char *system = trace_text_of(m->defs, d->system);
+	struct base_str s = {0};
+	if (!*system)
+		return trace_text_of(m->defs, d->name);
+	base_str_addf(&s, "%s/%s", system, trace_text_of(m->defs, d->name));
+	return keep_text(m, &s);
+}
+
+/* "host/name 3"; an instance that is an address is shown as one. */
+static void add_machine(struct model *m, struct base_str *s, const struct trace_actor *d)
+{
+	const char *system = trace_text_of(m->defs, d->system);
+	if (*system)
+		base_str_addf(s, "%s/", system);
+	base_str_add(s, trace_text_of(m->defs, d->name));
+	if (d->instance >= SMALL_NUMBER)
+		base_str_addf(s, " 0x%llx", (unsigned long long)d->instance);
+	else if (d->instance)
+		base_str_addf(s, " %llu", (unsigned long long)d->instance);
+}
+
 static void name_actor(struct model *m, struct actor_info *a)
 {
 	struct base_str s = {0};
@@ -369,9 +394,8 @@ static void name_actor(struct model *m, struct actor_info *a)
 		a->pub.group_ix = (uint32_t)m->nr_roles;
 		if (a->actor_def && a->actor_def < m->defs->nr_actors) {
 			const struct trace_actor *d = &m->defs->actors[a->actor_def];
-			a->pub.group = trace_text_of(m->defs, d->name);
-			base_str_addf(
-				&s, "%s 0x%llx", a->pub.group, (unsigned long long)d->instance);
+			add_machine(m, &s, d);
+			a->pub.group = machine_group(m, d);
 		} else {
 			a->pub.group = "meeting point";
 			base_str_add(&s, "meeting point");

@@ -169,6 +169,8 @@ static void note_queue(struct model *m, struct thread *t, uint64_t time_ns,
 	if (o->queue == NONE)
 		o->queue = model_make_queue(m, 0, q->object, TRACE_OBJECT_queue,
 			model_class_of(m, q->object, q->site), discipline_of(q->flags));
+	if (q->flags & (LONGPOLE_POOL | LONGPOLE_ANONYMOUS) && o->queue < m->nr_queues)
+		m->queue[o->queue].anonymous = true;
 	uint32_t state = model_current_state(t);
 	int64_t n = q->n > INT64_MAX ? GRAPH_ALL : (int64_t)q->n;
 	if (q->flags & LONGPOLE_RESET)
@@ -256,13 +258,11 @@ void model_rule_note_link(struct model *m, struct thread *t, const struct trace_
 		end_machine(m, t, r->time_ns, false);
 }
 
-/* One critical path per connection is the connections analysis's business; the identity itself has
- * no verb here. */
 void model_rule_note_identify(struct model *m, struct thread *t, const struct trace_record *r)
 {
-	(void)m;
-	(void)t;
-	(void)r;
+	if (m->by_connection)
+		model_serve(m, model_acting(t), r->u.note_identify.connection, r->time_ns,
+			t->graph_state);
 }
 
 /*

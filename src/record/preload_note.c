@@ -76,7 +76,8 @@ static uint64_t note_get_id(void)
 	if (!preload_on())
 		return 0;
 	uint64_t count = __atomic_add_fetch(&preload_fresh.next_connection, 1, __ATOMIC_RELAXED);
-	uint64_t connection = (uint64_t)preload_fresh.image << 32 | count;
+	/* 1, 2, 3, ... in the first process; unique in all of them */
+	uint64_t connection = (uint64_t)(uint32_t)(preload_fresh.image - 1) << 32 | count;
 	PRELOAD_RECORD(note_identify, connection);
 	return connection;
 }

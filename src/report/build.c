@@ -231,8 +231,7 @@ static enum base_status fill_rows(
 				     ? graph_lane(model_graph(m), 0, &lane, err)
 				     : report_no_memory(err);
 	if (s == BASE_OK && !lane.found)
-		s = base_fail(err, BASE_ERR_NOTFOUND,
-			"no chain of dependences leads from the program's start to its end");
+		s = report_no_path(err);
 	if (s == BASE_OK) {
 		r->start_ns = lane.start_ns;
 		r->end_ns = lane.end_ns;

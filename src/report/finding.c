@@ -77,8 +77,8 @@ static void add_kind(struct base_str *s, const struct report *r, const struct su
 		break;
 	case MODEL_STATE_latency:
 		base_str_addf(s,
-			"between give and take: the hand-over of %s takes long to wake its "
-			"receiver",
+			"between give and take: what is handed over through %s waits for its "
+			"receiver to wake up, or to get round to it",
 			after(row->state, latency));
 		break;
 	case MODEL_STATE_runnable:

@@ -33,12 +33,31 @@ enum base_status report_pass(const struct report_run *run, const char *what,
 			.keep_path = opts->keep_path,
 			.runner_up = opts->runner_up,
 			.max_memory_bytes = run->max_memory_bytes,
+			.start = run->start,
+			.end = run->end,
+			.connections = opts->connections,
+			.connection = opts->connections ? 0 : run->connection,
 			.progress = run->progress ? pass_progress : NULL,
 			.progress_ctx = &p,
 		};
 		s = model_run(run->reader, &mo, ret, err);
 	}
+	if (s == BASE_OK && run->connection && !model_nr_connections(*ret)) {
+		*ret = model_free(*ret);
+		return base_fail(err, BASE_ERR_NOTFOUND,
+			"connection %llu is not identified in this trace; 'longpole connections' "
+			"lists those that are",
+			(unsigned long long)run->connection);
+	}
 	return s == BASE_OK ? s : base_cause(err, s, "while %s", what);
+}
+
+enum base_status report_no_path(struct base_err *err)
+{
+	return base_fail(err, BASE_ERR_NOTFOUND,
+		"no chain of dependences leads from the path's start to its end: nothing that "
+		"happened after the start had to happen before the end ('longpole queues' shows "
+		"who waited for whom)");
 }
 
 /* ---- topics
@@ -158,6 +177,7 @@ enum base_status report_fill_trace(struct report_trace *t, struct base_arena *a,
 		.file_bytes = health->file_bytes,
 		.readable_bytes = health->readable_bytes,
 		.nr_records = model_nr_records(m),
+		.last_ns = model_last_ns(m),
 		.nr_processors = info->nr_processors,
 		.diag = report_array(a, TRACE_DIAG_NR, sizeof *t->diag),
 	};

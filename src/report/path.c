@@ -80,8 +80,7 @@ static enum base_status fold(struct report_path *p, struct model *m,
 	struct graph_lane_result lane;
 	enum base_status s = graph_lane(g, 0, &lane, err);
 	if (s == BASE_OK && !lane.found)
-		s = base_fail(err, BASE_ERR_NOTFOUND,
-			"no chain of dependences leads from the program's start to its end");
+		s = report_no_path(err);
 	if (s == BASE_OK)
 		s = graph_path(g, &edge, &nr, err);
 	if (s != BASE_OK)

@@ -22,11 +22,14 @@ struct report_pass_options {
 	const struct graph_scenario *scenario;
 	unsigned nr_scenarios;
 	bool keep_path, runner_up;
+	bool connections; /* end n of the graph is connection n's */
 };
 /* One run of the model over the whole trace. */
 enum base_status report_pass(const struct report_run *run, const char *what,
 	const struct report_pass_options *opts, struct model **ret,
 	struct base_err *err) BASE_MUST_CHECK;
+
+enum base_status report_no_path(struct base_err *err);
 
 /* Path time of each topic in a lane; topic_ns has ix->nr_topics entries, and so has observed_ns:
  * the same states' time without the lane's edits (NULL: not wanted). */

@@ -17,12 +17,25 @@
 
 struct report_run {
 	struct trace_reader *reader;
-	const char *trace_path;  /* as the user gave it; for "next" lines and JSON */
-	size_t max_memory_bytes; /* of the graph; 0: its default */
+	const char *trace_path;                /* as the user gave it; for "next" lines and JSON */
+	size_t max_memory_bytes;               /* of the graph; 0: its default */
+	const struct model_place *start, *end; /* of the path; NULL: the program's */
+	uint64_t connection;                   /* only its path; 0: the whole program's */
 	/* May be NULL. A new pass begins with done 0 and says what it is for. */
 	void (*progress)(void *ctx, const char *what, uint64_t done_records, uint64_t all_records);
 	void *progress_ctx;
 };
+
+/* Where a path starts and ends, by pattern: "ACTOR", "ACTOR@STATE", "@STATE" (as in whatif). */
+struct report_places {
+	struct base_arena *arena;
+	struct model_place start, end;
+};
+/* A pass over the trace finds what the patterns (NULL: none) mean: then set run->start, run->end.
+ * ERR_NOTFOUND says what is near. Call _fini also after a failure. */
+enum base_status report_places_find(struct report_places *p, const struct report_run *run,
+	const char *start, const char *end, struct base_err *err) BASE_MUST_CHECK;
+void report_places_fini(struct report_places *p);
 
 struct report_style {
 	bool utf8, color;
@@ -38,6 +51,7 @@ struct report_diag {
 struct report_trace {
 	const char *path, *host, *command, *tool;
 	uint64_t file_bytes, readable_bytes, nr_records, nr_processors;
+	uint64_t last_ns; /* of any record, since the recording's start */
 	uint64_t nr_actors;
 	struct report_diag *diag;
 	size_t nr_diags;
@@ -236,6 +250,49 @@ struct report_queues *report_queues_free(struct report_queues *q);
 void report_queues_text(struct base_str *out, const struct report_queues *q, size_t limit,
 	const struct report_style *style);
 json_t *report_queues_json(const struct report_queues *q);
+
+/* ---- connections --------------------------------------------------------------------------------
+ */
+
+enum { REPORT_CONNECTION_STATES = 3 };
+struct report_connection {
+	uint64_t id;
+	uint32_t end;
+	bool found;
+	uint64_t start_ns, end_ns, nr_actors;
+	double path_ns, unexplained_ns;
+	struct report_connection_state {
+		const char *name;
+		double share;
+	} state[REPORT_CONNECTION_STATES]; /* most first */
+	size_t nr_states;
+};
+struct report_connections_sum { /* of all paths */
+	double median_ns, p90_ns, max_ns, total_ns;
+	struct report_connection_state state[REPORT_CONNECTION_STATES]; /* of all together */
+	size_t nr_states, nr_paths;
+};
+struct report_server { /* an actor, and the connections that it served */
+	const char *name;
+	uint64_t *connection;
+	size_t nr_connections;
+};
+struct report_connections {
+	struct base_arena *arena;
+	struct report_trace trace;
+	struct report_connection *connection;
+	size_t nr_connections;
+	struct report_server *server;
+	size_t nr_servers;
+	uint64_t nr_not_followed;
+	struct report_connections_sum sum;
+};
+enum base_status report_connections_build(const struct report_run *run,
+	struct report_connections **ret, struct base_err *err) BASE_MUST_CHECK;
+struct report_connections *report_connections_free(struct report_connections *c);
+void report_connections_text(struct base_str *out, const struct report_connections *c,
+	size_t limit /* 0: all */, const struct report_style *style);
+json_t *report_connections_json(const struct report_connections *c);
 
 /* ---- shared with cmd ---------------------------------------------------------------------------
  */

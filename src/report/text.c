@@ -307,7 +307,8 @@ static bool dense_caveat(struct base_str *out, const struct report *r,
 {
 	enum { DENSE_HZ = 1000 * 1000 }; /* a processor: some percent of its time went into them */
 	uint64_t processors = r->trace.nr_processors ? r->trace.nr_processors : 1;
-	double rate_hz = r->elapsed_ns > 0 ? (double)r->trace.nr_records * 1e9 / r->elapsed_ns : 0;
+	double span_ns = (double)r->trace.last_ns;
+	double rate_hz = span_ns > 0 ? (double)r->trace.nr_records * 1e9 / span_ns : 0;
 	if (rate_hz / (double)processors < DENSE_HZ)
 		return false;
 	struct base_str s = {0};

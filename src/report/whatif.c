@@ -263,8 +263,7 @@ static enum base_status init_resolver(struct resolver *w, struct base_err *err)
 	if (s != BASE_OK)
 		return s;
 	if (!lane.found || lane.length_ns <= 0)
-		return base_fail(err, BASE_ERR_NOTFOUND,
-			"no chain of dependences leads from the program's start to its end");
+		return report_no_path(err);
 	w->elapsed_ns = lane.length_ns;
 	w->nr_states = graph_nr_states(g);
 	w->nr_queues = graph_nr_queues(g);

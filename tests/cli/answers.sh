@@ -108,3 +108,38 @@ test_full_disk_is_an_error() {
 	((status == 4)) || fail "dump: exit status $status on a full disk"
 	has err 'error'
 }
+
+# The path between two moments: the first that matches --start, the last that matches --end.
+test_start_and_end() {
+	expect 0 longpole report --json "$trace"
+	local whole
+	whole=$(jq .result.elapsed_ns out)
+	expect 0 longpole report --json --end='@holding mutex ladder_mutex' "$trace"
+	is_json out ".result.elapsed_ns == .result.end_ns - .result.start_ns and .result.elapsed_ns < $whole"
+	expect 0 longpole report --json --start='@holding mutex ladder_mutex' "$trace"
+	is_json out ".result.elapsed_ns == .result.end_ns - .result.start_ns and .result.elapsed_ns < $whole"
+	expect 0 longpole whatif --json --start='@ladder_mutex' --end='@ladder_mutex' "$trace" remove ladder_mutex
+	is_json out '.result.scenarios[0].predicted_speedup > 1'
+	expect 2 longpole path --start=nobody_of_this_name "$trace"
+	has err "no actor matches 'nobody_of_this_name'; on the path are '"
+	expect 2 longpole path --start=@ "$trace"
+	has err 'names nothing'
+}
+
+test_connections() {
+	expect 2 longpole connections "$trace"
+	has err 'no connection is identified' longpole_identify
+	make_annotated
+	expect 0 longpole connections annotated.lpt
+	has out 'connections, path ' ' in the median, ' 'SHARED between connections'
+	expect 0 longpole connections --json annotated.lpt
+	is_json out '.result.connections | length > 1 and all(.found and .explained_share > 0.9)'
+	is_json out '.result.actors | any(.shared)'
+	local id
+	id=$(jq '.result.connections[0].connection' out)
+	jq '.result.connections[0].path_ns' out >path_ns
+	expect 0 longpole report --json --connection="$id" annotated.lpt
+	is_json out ".result.elapsed_ns == $(cat path_ns)"
+	expect 2 longpole report --connection=987654321 annotated.lpt
+	has err 'connection 987654321 is not identified'
+}

@@ -28,11 +28,19 @@ test_man_pages_are_well_formed() {
 	done
 }
 
+# A program that says whom it serves; its recording is annotated.lpt.
+make_annotated() {
+	"${CC:-cc}" -O2 -g -pthread -I "$LONGPOLE_SOURCE/include" "$LONGPOLE_SOURCE/examples/annotated.c" -o annotated ||
+		fail "examples/annotated.c does not compile"
+	expect 0 longpole record -q -o annotated.lpt ./annotated
+}
+
 test_man_examples() {
 	local page line nr=0
 	cp "$trace" ladder.lpt
 	annotate_bin annotate.bin
 	ln -s "$work/bin/ladder" ladder
+	make_annotated
 	for page in "$LONGPOLE_SOURCE"/doc/man/*.scd; do
 		while read -r line; do
 			nr=$((nr + 1))

@@ -540,6 +540,10 @@ static inline void ref_close(struct ref *r, int a, uint64_t t, int state, uint32
 			p->tip = n;
 		}
 	}
+	if (!first && flags & GRAPH_START && p->tip < 0) {
+		p->tip = ref_new_node(r, t, a);
+		r->node[p->tip].is_start = true;
+	}
 	p->t_last = t;
 	p->wait = 0;
 	p->state = state;

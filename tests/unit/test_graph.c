@@ -165,8 +165,8 @@ static void stack_and_driver(void **unused)
 static void lock_ladder(void **unused)
 {
 	enum { RUN, HOLD, WAIT, HANDOVER, JOIN, NR_STATES };
-	const struct graph_edit half[] = {{GRAPH_EDIT_SCALE_STATE, HOLD, 0.5}};
-	const struct graph_edit none[] = {{GRAPH_EDIT_IGNORE_QUEUE, 0, 0}};
+	const struct graph_edit half[] = {{GRAPH_EDIT_SCALE_STATE, HOLD, 0.5, 0}};
+	const struct graph_edit none[] = {{GRAPH_EDIT_IGNORE_QUEUE, 0, 0, 0}};
 	const struct graph_scenario sc[] = {{half, 1}, {none, 1}};
 	struct graph *g = open_scenarios(sc, 2, false);
 	uint32_t lock, end;
@@ -233,8 +233,8 @@ static void unexplained(void **unused)
 static void bounded_queue(void **unused)
 {
 	enum { PRODUCE, CONSUME, WAIT_SPACE_STATE, WAIT_DATA_STATE, LATENCY, NR_STATES };
-	const struct graph_edit unbound[] = {{GRAPH_EDIT_UNBOUND_QUEUE, 0, 0}};
-	const struct graph_edit quick[] = {{GRAPH_EDIT_SCALE_STATE, CONSUME, 0}};
+	const struct graph_edit unbound[] = {{GRAPH_EDIT_UNBOUND_QUEUE, 0, 0, 0}};
+	const struct graph_edit quick[] = {{GRAPH_EDIT_SCALE_STATE, CONSUME, 0, 0}};
 	const struct graph_scenario sc[] = {{unbound, 1}, {quick, 1}};
 	struct graph *g = open_scenarios(sc, 2, false);
 	uint32_t q;
@@ -332,7 +332,7 @@ static void resource_loop(void **unused)
 	enum { A, B, C };
 	enum { WORK, WAIT, LATENCY, NR_STATES };
 	enum { CREDIT, TO_B, TO_C, ROUNDS = 5 };
-	const struct graph_edit no_loop[] = {{GRAPH_EDIT_IGNORE_QUEUE, CREDIT, 0}};
+	const struct graph_edit no_loop[] = {{GRAPH_EDIT_IGNORE_QUEUE, CREDIT, 0, 0}};
 	const struct graph_scenario sc[] = {{no_loop, 1}};
 	struct graph *g = open_scenarios(sc, 1, true);
 
@@ -372,8 +372,8 @@ static void two_dependences(void **unused)
 {
 	enum { RUN, WAIT, COND_LATENCY, MUTEX_LATENCY, NR_STATES };
 	enum { COND, MUTEX };
-	const struct graph_edit no_mutex[] = {{GRAPH_EDIT_IGNORE_QUEUE, MUTEX, 0}};
-	const struct graph_edit no_cond[] = {{GRAPH_EDIT_IGNORE_QUEUE, COND, 0}};
+	const struct graph_edit no_mutex[] = {{GRAPH_EDIT_IGNORE_QUEUE, MUTEX, 0, 0}};
+	const struct graph_edit no_cond[] = {{GRAPH_EDIT_IGNORE_QUEUE, COND, 0, 0}};
 	const struct graph_scenario sc[] = {{no_mutex, 1}, {no_cond, 1}};
 	struct graph *g = open_scenarios(sc, 2, true);
 	const struct graph_path_edge *path;
@@ -443,7 +443,7 @@ static void optional_dependence(void **unused)
 static void order_without_waiting(void **unused)
 {
 	enum { RUN, WORK, LATENCY, NR_STATES };
-	const struct graph_edit quick[] = {{GRAPH_EDIT_SCALE_STATE, WORK, 0}};
+	const struct graph_edit quick[] = {{GRAPH_EDIT_SCALE_STATE, WORK, 0, 0}};
 	const struct graph_scenario sc[] = {{quick, 1}};
 	struct graph *g = open_scenarios(sc, 1, false);
 	uint32_t q;
@@ -572,8 +572,8 @@ static void path_by_dequeue(void **unused)
 
 static void bad_options(void **unused)
 {
-	const struct graph_edit nan[] = {{GRAPH_EDIT_SCALE_STATE, 0, NAN}};
-	const struct graph_edit negative[] = {{GRAPH_EDIT_SCALE_STATE, 0, -1}};
+	const struct graph_edit nan[] = {{GRAPH_EDIT_SCALE_STATE, 0, NAN, 0}};
+	const struct graph_edit negative[] = {{GRAPH_EDIT_SCALE_STATE, 0, -1, 0}};
 	struct graph_scenario sc[GRAPH_LANES_MAX] = {{nan, 1}};
 	struct graph_options o = {.size = sizeof o, .scenario = sc, .nr_scenarios = 1};
 	struct base_err err = {0};

@@ -344,6 +344,8 @@ static enum base_status play_one(struct graph *g, const struct event *e, struct 
 struct mode {                 /* what must not matter */
 	uint32_t arena_nodes; /* 0: as usual */
 	bool plain;           /* no vector instructions */
+	int end_after;        /* so many events end 3 is that of end_actor; 0: never */
+	uint32_t end_actor;
 };
 
 static enum base_status play(
@@ -364,8 +366,11 @@ static enum base_status play(
 		s = graph_add_state(*ret, &id, err);
 	for (uint32_t i = 0; i < t->nr_queues && !s; i++)
 		s = graph_add_queue(*ret, &t->queue[i], &id, err);
-	for (int i = 0; i < t->nr_events && !s; i++)
+	for (int i = 0; i < t->nr_events && !s; i++) {
 		s = play_one(*ret, &t->event[i], err);
+		if (!s && mode.end_after == i + 1)
+			s = graph_end(*ret, 3, mode.end_actor, 0, err);
+	}
 	return s;
 }
 
@@ -595,6 +600,60 @@ static void as_in_the_built_graph(void **unused)
 	}
 }
 
+/* ---- ends
+ * --------------------------------------------------------------------------------------- */
+
+static void compare_ends(struct graph *whole, struct graph *part, const struct trial *t)
+{
+	for (unsigned l = 0; l <= t->options.nr_scenarios; l++) {
+		struct graph_lane_result a, b;
+
+		assert_int_equal(graph_lane_of(whole, 3, l, &a, NULL), BASE_OK);
+		assert_int_equal(graph_lane_of(part, 3, l, &b, NULL), BASE_OK);
+		assert_int_equal(a.found, b.found);
+		assert_int_equal(a.nr_states, b.nr_states);
+		assert_true(a.length_ns == b.length_ns);
+		assert_int_equal(a.start_ns, b.start_ns);
+		assert_int_equal(a.end_ns, b.end_ns);
+		if (a.nr_states)
+			assert_memory_equal(a.state, b.state, a.nr_states * sizeof *a.state);
+	}
+	if (t->options.keep_path) {
+		const struct graph_path_edge *a, *b;
+		size_t nr_a, nr_b;
+
+		assert_int_equal(graph_path_of(whole, 3, &a, &nr_a, NULL), BASE_OK);
+		assert_int_equal(graph_path_of(part, 3, &b, &nr_b, NULL), BASE_OK);
+		assert_int_equal(nr_a, nr_b);
+		if (nr_a)
+			assert_memory_equal(a, b, nr_a * sizeof *a);
+	}
+}
+
+/* An end in the middle of a run is what the run had given had it stopped there. */
+static void ends_know_nothing_of_the_future(void **unused)
+{
+	static struct trial t;
+
+	(void)unused;
+	for (int i = 0; i < nr_trials(1500); i++) {
+		struct mode mode = {.arena_nodes = i % 2 ? 3 : 0};
+		struct graph *whole, *part;
+
+		make_trial(&t, (uint32_t)i);
+		mode.end_after = 1 + (int)below(&t, (uint32_t)t.nr_events);
+		mode.end_actor = below(&t, t.nr_actors);
+		assert_int_equal(play(&t, mode, &whole, NULL), BASE_OK);
+		assert_int_equal(graph_finish(whole, GRAPH_ANY_ACTOR, NULL), BASE_OK);
+		t.nr_events = mode.end_after;
+		assert_int_equal(play(&t, mode, &part, NULL), BASE_OK);
+		assert_int_equal(graph_finish(part, GRAPH_ENDS, NULL), BASE_OK);
+		compare_ends(whole, part, &t);
+		graph_free(whole);
+		graph_free(part);
+	}
+}
+
 /* ---- failing, and memory
  * ------------------------------------------------------------------------- */
 
@@ -704,7 +763,7 @@ static void memory_is_bounded(void **unused)
 
 	(void)unused;
 	for (uint32_t i = 0; i < 16; i++) {
-		edit[i] = (struct graph_edit){GRAPH_EDIT_SCALE_STATE, i, 0.5};
+		edit[i] = (struct graph_edit){GRAPH_EDIT_SCALE_STATE, i, 0.5, 0};
 		sc[i] = (struct graph_scenario){&edit[i], 1};
 	}
 	g = pipeline(&o, 40000);
@@ -737,6 +796,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(as_in_the_built_graph),
 		cmocka_unit_test(every_allocation_may_fail),
+		cmocka_unit_test(ends_know_nothing_of_the_future),
 		cmocka_unit_test(memory_is_bounded),
 		cmocka_unit_test(limit_is_kept),
 	};

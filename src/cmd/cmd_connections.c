@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cmd_connections.c - `longpole connections`: one critical path per connection. */
+#include "cmd/cmd.h"
+
+enum { LIMIT_DEFAULT = 20 };
+
+static const struct cmd_option option[] = {
+	{"limit", 'n', "N", NULL, "show N connections, and as many actors (default 20)"},
+	{"all", 'a', NULL, NULL, "show every one"},
+};
+
+const struct cmd_details cmd_details_connections = {
+	.usage = "[OPTIONS] [TRACE]",
+	.about = "Programs that say whom they serve (longpole_identify) have one critical path per "
+		 "connection: no path passes through work that was done for another. Identity "
+		 "flows on through annotated queues, pipes and sockets. Shows each connection's "
+		 "path, and which actors are shared and which belong to one.",
+	.option = option,
+	.nr_options = BASE_COUNT(option),
+	.example = {"longpole connections server.lpt",
+		"longpole connections --json server.lpt | jq '.result.actors[] | select(.shared)'",
+		"longpole report --connection=3 server.lpt"},
+};
+
+int cmd_run_connections(struct cmd *c)
+{
+	struct cmd_trace_name name;
+	struct report_run run;
+	struct report_connections *r = NULL;
+	uint64_t limit = LIMIT_DEFAULT;
+	if (!cmd_value_count(c, "limit", &limit))
+		return CMD_USAGE;
+	if (c->nr_operands > 1)
+		return cmd_usage(c, "one trace at a time");
+	const char *path = cmd_trace_path(c, &name);
+	if (!path)
+		return CMD_USAGE;
+	int exit_status = cmd_open(c, path, &run);
+	if (exit_status != CMD_OK)
+		return exit_status;
+	enum base_status s = report_connections_build(&run, &r, &c->err);
+	if (s != BASE_OK) {
+		exit_status = cmd_fail(c, base_cause(&c->err, s, "while analysing %s", path));
+	} else if (cmd_given(c, "json")) {
+		exit_status = cmd_write_json(c, report_connections_json(r));
+	} else {
+		struct report_style st = cmd_style(c);
+		struct base_str text = {0};
+		report_connections_text(&text, r, cmd_given(c, "all") ? 0 : (size_t)limit, &st);
+		exit_status = cmd_write(c, &text);
+	}
+	report_connections_free(r);
+	cmd_close(c, &run);
+	return exit_status;
+}
