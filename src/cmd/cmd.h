@@ -30,6 +30,7 @@ enum {
 	CMD_JSON = 16,    /* --json */
 	CMD_MEMORY = 32,  /* --max-memory */
 	CMD_ENDS = 64,    /* --start, --end */
+	CMD_IMPORTS = 128, /* operands: an import format, and a file of it */
 	CMD_ANALYSES = CMD_READS_TRACE | CMD_PROGRESS | CMD_JSON | CMD_MEMORY | CMD_ENDS,
 };
 
@@ -128,6 +129,7 @@ void cmd_terminal_init(struct cmd_terminal *t, enum cmd_when color);
 struct report_style cmd_style(const struct cmd *c);
 /* Messages to standard error, cleaned. */
 void cmd_note(struct cmd *c, const char *fmt, ...) BASE_PRINTF(2, 3);
+void cmd_note_lines(struct cmd *c, const struct base_str *lines); /* one message each */
 int cmd_usage(struct cmd *c, const char *fmt, ...) BASE_PRINTF(2, 3); /* returns CMD_USAGE */
 /* Prints c->err and returns the exit status that goes with it. */
 int cmd_fail(struct cmd *c, enum base_status s);

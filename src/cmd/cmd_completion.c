@@ -2,6 +2,8 @@
 /* cmd_completion.c - completion scripts from the tables, for bash, zsh and fish. */
 #include "cmd/cmd.h"
 
+#include "format/format.h"
+
 #include <string.h>
 
 const struct cmd_details cmd_details_completion = {
@@ -42,6 +44,14 @@ static bool has_choices(const struct cmd_option *o)
 	return o->choices && *o->choices != '@';
 }
 
+static void add_import_formats(struct base_str *out)
+{
+	size_t nr;
+	const struct format_import_desc *table = format_import_table(&nr);
+	for (size_t i = 0; i < nr; i++)
+		base_str_addf(out, "%s%s", i ? " " : "", table[i].name);
+}
+
 /* ---- bash
  * ---------------------------------------------------------------------------------------- */
 
@@ -69,6 +79,11 @@ static void bash_case(struct base_str *out, const struct cmd_spec *spec)
 		base_str_add(out, "\t\tprogram=1\n");
 	else if (spec->flags & CMD_READS_TRACE)
 		base_str_add(out, "\t\toperand=trace\n");
+	if (spec->flags & CMD_IMPORTS) {
+		base_str_add(out, "\t\toperand=file\n\t\t((COMP_CWORD == 2)) && words='");
+		add_import_formats(out);
+		base_str_add(out, "'\n");
+	}
 	base_str_add(out, "\t\t;;\n");
 }
 
@@ -78,7 +93,8 @@ static void bash(struct base_str *out, const struct cmd_spec *table, size_t nr)
 		"# bash completion for longpole; made by 'longpole completion bash'\n"
 		"_longpole() {\n"
 		"\tlocal word=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD-1]}\n"
-		"\tlocal command='' commands options='' choices='' files='' operand='' program=''\n"
+		"\tlocal command='' commands options='' choices='' files='' operand='' program='' "
+		"words=''\n"
 		"\t[[ $previous == '=' ]] && previous=${COMP_WORDS[COMP_CWORD-2]}\n"
 		"\t[[ $word == '=' ]] && { previous=${COMP_WORDS[COMP_CWORD-1]}; word=''; }\n"
 		"\tcommands='");
@@ -110,6 +126,10 @@ static void bash(struct base_str *out, const struct cmd_spec *table, size_t nr)
 		"\telif [[ $operand == trace ]]; then\n"
 		"\t\tmapfile -t COMPREPLY < <(compgen -f -X '!*.lpt' -- \"$word\"; compgen -d -- "
 		"\"$word\")\n"
+		"\telif [[ $words ]]; then\n"
+		"\t\tmapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$word\")\n"
+		"\telif [[ $operand == file ]]; then\n"
+		"\t\tmapfile -t COMPREPLY < <(compgen -f -- \"$word\")\n"
 		"\telif [[ $program ]]; then\n"
 		"\t\tmapfile -t COMPREPLY < <(compgen -c -- \"$word\"; compgen -f -- \"$word\")\n"
 		"\tfi\n}\ncomplete -o filenames -F _longpole longpole\n");
@@ -173,7 +193,11 @@ static void zsh(struct base_str *out, const struct cmd_spec *table, size_t nr)
 					  "'*::arguments:_normal'");
 		else if (table[i].flags & CMD_READS_TRACE)
 			base_str_add(out, " \\\n\t\t\t'*:trace:_files -g \"*.lpt\"'");
-		else if (!strcmp(table[i].name, "completion"))
+		else if (table[i].flags & CMD_IMPORTS) {
+			base_str_add(out, " \\\n\t\t\t'1:format:(");
+			add_import_formats(out);
+			base_str_add(out, ")' '2:file:_files'");
+		} else if (!strcmp(table[i].name, "completion"))
 			base_str_add(out, " \\\n\t\t\t'1:shell:(bash zsh fish)'");
 		else if (!strcmp(table[i].name, "help"))
 			base_str_add(out, " \\\n\t\t\t'1:command:{_describe command commands}'");
@@ -211,6 +235,12 @@ static void fish(struct base_str *out, const struct cmd_spec *table, size_t nr)
 		base_str_add(out, "'\n");
 		for (size_t k = 0; (o = cmd_option_at(&table[i], k)); k++)
 			fish_option(out, table[i].name, o);
+		if (!(table[i].flags & CMD_IMPORTS))
+			continue;
+		base_str_addf(out, "complete -c longpole -n '__fish_seen_subcommand_from %s' -a '",
+			table[i].name);
+		add_import_formats(out);
+		base_str_add(out, "'\n");
 	}
 	base_str_add(out, "complete -c longpole -n '__fish_seen_subcommand_from completion' -f -a "
 			  "'bash zsh fish'\n");

@@ -12,7 +12,7 @@
 enum { PATH_BYTES = 4096 };
 
 static const struct cmd_option option[] = {
-	{"format", 'f', "FORMAT", "perfetto speedscope collapsed", "which (default perfetto)"},
+	{"format", 'f', "FORMAT", "perfetto speedscope collapsed gem5", "which (default perfetto)"},
 	{"output", 'o', "FILE", "@file",
 		"where to (default: the trace's name with another ending); -: standard output"},
 	{"weight", 0, "WEIGHT", "path wait",
@@ -27,7 +27,8 @@ static const struct cmd_option option[] = {
 const struct cmd_details cmd_details_export = {
 	.usage = "[OPTIONS] [TRACE]",
 	.about = "Writes the threads' waits and the critical path for ui.perfetto.dev (perfetto), "
-		 "speedscope.app (speedscope) or flame graph tools (collapsed).",
+		 "speedscope.app (speedscope) or flame graph tools (collapsed); or the annotations "
+		 "alone as annotate.bin (gem5).",
 	.option = option,
 	.nr_options = BASE_COUNT(option),
 	.example = {"longpole export --format=perfetto -o server.pftrace server.lpt",
@@ -78,6 +79,13 @@ static bool options(struct cmd *c, const struct format_desc *f, struct format_op
 	o->thread = cmd_value(c, "thread");
 	bool window = cmd_given(c, "from") || cmd_given(c, "to") || cmd_given(c, "min-duration") ||
 		      o->thread;
+	if (f->flags & FORMAT_RECORDS && (window || cmd_given(c, "max-events"))) {
+		cmd_usage(c,
+			"--format=%s writes all annotations: --from, --to, --min-duration, "
+			"--thread and --max-events do not apply",
+			f->name);
+		return false;
+	}
 	if (window && f->flags & FORMAT_WEIGHTS && o->weight == FORMAT_WEIGHT_path) {
 		cmd_usage(c, "--from, --to, --min-duration and --thread do not apply to the path's "
 			     "weights; "
@@ -104,13 +112,20 @@ static enum base_status export_to(struct cmd *c, const struct format_desc *f,
 		.progress = model_progress,
 		.progress_ctx = c,
 	};
+	struct base_str notes = {0};
 	struct format_input in = {.reader = run->reader,
 		.name = run->trace_path,
-		.tool = "longpole " LONGPOLE_VERSION};
-	enum base_status s = model_run(run->reader, &mo, &in.model, &c->err);
+		.tool = "longpole " LONGPOLE_VERSION,
+		.notes = &notes};
+	enum base_status s = BASE_OK;
+	if (!(f->flags & FORMAT_RECORDS))
+		s = model_run(run->reader, &mo, &in.model, &c->err);
 	if (s == BASE_OK)
 		s = format_export(f, &in, o, sink, &c->err);
 	model_free(in.model);
+	if (s == BASE_OK)
+		cmd_note_lines(c, &notes);
+	base_str_fini(&notes);
 	return s;
 }
 

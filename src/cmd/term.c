@@ -91,6 +91,12 @@ void cmd_note(struct cmd *c, const char *fmt, ...)
 	va_end(ap);
 }
 
+void cmd_note_lines(struct cmd *c, const struct base_str *lines)
+{
+	for (const char *p = base_str_text(lines); *p; p += strcspn(p, "\n"), p += *p == '\n')
+		cmd_note(c, "%.*s", (int)strcspn(p, "\n"), p);
+}
+
 int cmd_usage(struct cmd *c, const char *fmt, ...)
 {
 	va_list ap;
@@ -114,6 +120,7 @@ int cmd_exit_of(enum base_status s)
 	case BASE_ERR_TRUNCATED:
 	case BASE_ERR_VERSION:
 	case BASE_ERR_FORMAT:
+	case BASE_ERR_FOREIGN:
 		return CMD_BAD_TRACE;
 	case BASE_ERR_USAGE:
 	case BASE_ERR_NOTFOUND:

@@ -27,8 +27,10 @@ const struct format_desc *format_find(const char *name)
 enum base_status format_export(const struct format_desc *f, const struct format_input *in,
 	const struct format_options *opts, const struct format_sink *sink, struct base_err *err)
 {
-	enum base_status s = format_guard(
-		in, opts, f->name, opts->max_events ? opts->max_events : f->max_events, err);
+	enum base_status s = BASE_OK;
+	if (!(f->flags & FORMAT_RECORDS))
+		s = format_guard(in, opts, f->name,
+			opts->max_events ? opts->max_events : f->max_events, err);
 	if (s == BASE_OK)
 		s = f->export(f, in, opts, sink, err);
 	return s == BASE_OK ? s : base_cause(err, s, "while exporting as %s", f->name);

@@ -1,16 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * format.h - export: a trace and its critical path in another tool's format.
+ * format.h - export: a trace and its critical path in another tool's format; import: another tool's
+ * file as a trace.
  *
- * Units: ns since the trace's origin. The model must have been run over the same reader with
- * keep_path.
+ * Units: ns since the trace's origin. For an export the model must have been run over the same
+ * reader with keep_path, unless the format writes records only (FORMAT_RECORDS).
  */
 #ifndef LONGPOLE_FORMAT_H
 #define LONGPOLE_FORMAT_H
 
 #include "model/model.h"
 
-enum { FORMAT_BINARY = 1, FORMAT_WEIGHTS = 2 /* has --weight */ };
+enum {
+	FORMAT_BINARY = 1,
+	FORMAT_WEIGHTS = 2, /* has --weight */
+	FORMAT_RECORDS = 4, /* the trace's records, all of them: no path, no window, no model */
+};
 
 struct format_sink { /* takes the bytes in order */
 	enum base_status (*write)(
@@ -29,9 +34,11 @@ struct format_options {
 };
 struct format_input {
 	struct trace_reader *reader; /* is rewound */
-	struct model *model;
-	const char *name; /* of the trace */
-	const char *tool; /* "longpole 0.1.0" */
+	struct model *model;         /* NULL for FORMAT_RECORDS */
+	const char *name;            /* of the trace */
+	const char *tool;            /* "longpole 0.1.0" */
+	/* Gets a line for everything that the format could not say; NULL: nobody asks. */
+	struct base_str *notes;
 };
 
 struct format_desc {
@@ -48,6 +55,38 @@ const struct format_desc *format_find(const char *name); /* NULL: none */
 /* ERR_LIMIT when there is more than max_events: its text has the flags to use. */
 enum base_status format_export(const struct format_desc *f, const struct format_input *in,
 	const struct format_options *opts, const struct format_sink *sink,
+	struct base_err *err) BASE_MUST_CHECK;
+
+/* ---- import --------------------------------------------------------------------------------- */
+
+struct format_source { /* a file's bytes, in any order */
+	/* All of [offset, offset + length), which lies within size_bytes. */
+	enum base_status (*read)(
+		void *ctx, uint64_t offset, void *to, size_t length, struct base_err *err);
+	void *ctx;
+	uint64_t size_bytes;
+	const char *name; /* for messages, and the imported program's name */
+};
+struct format_import_options {
+	size_t size;
+	uint64_t tick_ps; /* a simulator's tick; 0: the format's usual one */
+	void (*progress)(void *ctx, uint64_t done_bytes, uint64_t all_bytes); /* may be NULL */
+	void *progress_ctx;
+};
+struct format_import_desc {
+	const char *name, *doc;
+	enum base_status (*import)(const struct format_source *from, struct trace_writer *to,
+		const struct format_import_options *opts, struct base_str *notes,
+		struct base_err *err);
+};
+const struct format_import_desc *format_import_table(size_t *ret_nr);
+const struct format_import_desc *format_import_find(const char *name); /* NULL: none */
+
+/* Writes all of `from` to `to`, which stays open. Notes (may be NULL) get a line for each thing
+ * that was left out, guessed or cut. ERR_FOREIGN: not a file of that format; a file of it that is
+ * cut or damaged further on is imported as far as it goes. */
+enum base_status format_import(const struct format_import_desc *f, const struct format_source *from,
+	struct trace_writer *to, const struct format_import_options *opts, struct base_str *notes,
 	struct base_err *err) BASE_MUST_CHECK;
 
 #endif

@@ -95,4 +95,13 @@ void format_path_fini(struct format_path *p);
 		const struct format_sink *sink, struct base_err *err) BASE_MUST_CHECK;
 #include "format/formats.def"
 
+#define IMPORT(name, doc)                                                                          \
+	enum base_status format_import_##name(const struct format_source *from,                    \
+		struct trace_writer *to, const struct format_import_options *opts,                 \
+		struct base_str *notes, struct base_err *err) BASE_MUST_CHECK;
+#include "format/imports.def"
+
+/* A line of the notes when n is not zero; its %s is the number. */
+void format_note_count(struct base_str *notes, uint64_t n, const char *fmt);
+
 #endif

@@ -108,6 +108,9 @@ static enum base_status mark_tips(struct graph *g, bool only_ends, struct base_e
 	g->nr_tips = 0;
 	for (size_t i = 0; i < g->nr_ends && !s; i++)
 		s = mark_tip(g, g->end[i].node, g->end_length + i * g->stride, err);
+	for (size_t i = 0; i < g->window.nr_anchors && !s; i++)
+		s = mark_tip(g, g->window.anchor[i].node, g->window.anchor_length + i * g->stride,
+			err);
 	if (only_ends)
 		return s;
 	for (size_t i = 0; i < g->nr_actors && !s; i++)
@@ -563,6 +566,9 @@ static void renumber_ends(struct graph *g)
 {
 	for (size_t i = 0; i < g->nr_ends; i++)
 		g->end[i].node = g->end[i].bound = new_id(g, g->end[i].node);
+	for (size_t i = 0; i < g->window.nr_anchors; i++)
+		g->window.anchor[i].node = g->window.anchor[i].bound =
+			new_id(g, g->window.anchor[i].node);
 }
 
 static void renumber_tips(struct graph *g)
@@ -629,7 +635,7 @@ enum base_status graph_collect(struct graph *g, bool only_ends, struct base_err 
 	renumber_ends(g);
 	if (!only_ends)
 		renumber_tips(g);
-	if (g->keep_path) {
+	if (g->keep_path && !g->window.early) {
 		s = keep_steps(g, err);
 		if (s)
 			return s;

@@ -137,6 +137,7 @@ enum base_status graph_new(
 	g->keep_path = o.keep_path;
 	g->crossings = o.crossings;
 	g->listener = o.listener;
+	g->window.early = o.restarts;
 	g->runner_up = o.runner_up;
 	g->nr_lanes = 1 + o.nr_scenarios;
 	g->nr_tracks = g->nr_lanes + (o.runner_up ? 1 : 0);
@@ -183,6 +184,7 @@ struct graph *graph_free(struct graph *g)
 		graph_queue_fini(g, &g->queue[i]);
 	for (size_t i = 0; i < g->nr_ends; i++)
 		free_end(g, &g->end[i]);
+	graph_window_fini(g);
 	base_free(g->end);
 	base_free(g->end_length);
 	base_free(g->actor);

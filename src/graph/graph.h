@@ -67,6 +67,8 @@ struct graph_options {
 	/* Also the second longest path of lane 0 that differs in at least one dependence. */
 	bool runner_up;
 	size_t max_memory_bytes; /* 0: 2 GiB; beyond it ERR_LIMIT */
+	/* graph_restart() will come before graph_finish(): until then keep_path costs nothing. */
+	bool restarts;
 	/* Items a queue may hold before the oldest are forgotten; 0: 1 << 20. */
 	uint32_t max_queued;
 	/* Hears every moment as the graph resolved it; may be NULL. Must outlive the graph. */
@@ -226,6 +228,20 @@ struct graph_listener {
 	enum base_status (*moment)(void *ctx, const struct graph_moment *m, uint32_t *ret_mark,
 		struct base_err *err);
 };
+
+/*
+ * A window of the run, [from, to]. graph_restart(), before the first verb at or after from: all that
+ * came before keeps its effect on states, waits and queues, but weighs nothing: paths are 0 long
+ * there, edges count from there, totals and statistics begin anew. graph_cut(), before the first verb
+ * after to: totals and statistics end; verbs go on to be told, up to the run's end, because only they
+ * say which actor's work at `to` the end depended on: that one's path up to `to` is what an end after
+ * it becomes. The window's path is the part of the whole run's path that lies in it (with one
+ * start), except that a hand-over under way at `to` counts as work of who handed over. The time is
+ * not below the last verb's. At most one of each, in this order.
+ */
+enum base_status graph_restart(
+	struct graph *g, uint64_t time_ns, struct base_err *err) BASE_MUST_CHECK;
+enum base_status graph_cut(struct graph *g, uint64_t time_ns, struct base_err *err) BASE_MUST_CHECK;
 
 /* ---- results -------------------------------------------------------------------------------- */
 

@@ -65,7 +65,7 @@ static inline uint32_t dropped(const struct graph *g, uint32_t queue, bool space
 static inline __attribute__((always_inline)) void own_edge(struct graph *g, const struct actor *a,
 	uint64_t t, bool explained, double *length, uint32_t *tip)
 {
-	uint64_t w = t - a->t_last;
+	uint64_t w = since(g, t, a->t_last);
 	uint32_t prev = *tip, zero = 0;
 	struct node *n = add_node(g, a, t, NONE, tip);
 
@@ -238,7 +238,7 @@ static uint32_t wait_ended(
 static inline struct weighing weigh(
 	struct graph *g, const struct actor *a, uint64_t t, const struct dep *latest, bool pathless)
 {
-	uint64_t w = t - a->t_last, latency = t - latest->available_ns;
+	uint64_t w = since(g, t, a->t_last), latency = since(g, t, latest->available_ns);
 	bool explained = a->wait && latest->available_ns > a->t_last;
 	uint32_t zero = a->wait ? wait_ended(g, a, w, latest) : 0;
 
@@ -485,7 +485,7 @@ enum base_status graph_close(struct graph *g, const struct graph_verb *v, uint64
 		s = graph_reserve_nodes(g, nr_deps + 1, err);
 	if (BASE_UNLIKELY(s || !a->started))
 		return s ? s : first_moment(g, a, t, v, dep, nr_deps, err);
-	count_totals(g, a, t - a->t_last);
+	count_totals(g, a, since(g, t, a->t_last));
 	if (BASE_UNLIKELY(nr_deps > 1))
 		nr_deps = drop_optional(dep, nr_deps);
 	if (BASE_UNLIKELY(g->listener != NULL)) {
@@ -499,7 +499,7 @@ enum base_status graph_close(struct graph *g, const struct graph_verb *v, uint64
 		s = merge_all(g, a, t, length[0] == NO_PATH, dep, nr_deps, err);
 	} else {
 		if (a->wait)
-			wait_ended(g, a, t - a->t_last, NULL);
+			wait_ended(g, a, since(g, t, a->t_last), NULL);
 		if (length[0] != NO_PATH)
 			own_edge(g, a, t, v->flags & GRAPH_EXPLAINED, length, &a->tip);
 	}

@@ -229,9 +229,22 @@ struct end { /* where a path ends (graph_end) */
 	struct lane_cache *lane; /* [tracks]; after finish */
 };
 
+/* window.c: what is kept at the cut. */
+struct window {
+	bool early;         /* until graph_restart(): no path is remembered */
+	bool cut;
+	struct end *anchor; /* [2 actor]: its path up to the cut; [2 actor + 1]: to its last verb */
+	double *anchor_length;
+	size_t nr_anchors, anchor_capacity, anchor_length_capacity;
+	struct graph_state_totals *totals; /* [slot], as they were */
+	size_t nr_totals, totals_capacity;
+	struct graph_queue_stats *stats; /* [queue] */
+	size_t nr_stats, stats_capacity;
+};
+
 struct graph {
 	/* hot */
-	uint64_t now;
+	uint64_t now, since_ns; /* since: nothing before it weighs anything (graph_restart) */
 	struct actor *actor;
 	double *length; /* [actor][stride] */
 	struct node *node;
@@ -315,6 +328,7 @@ struct graph {
 	uint32_t path_end; /* whose `path` is */
 	struct graph_state_totals *totals;
 	size_t nr_totals, totals_capacity;
+	struct window window;
 };
 
 /* graph.c: memory. Sizes are elements; a failure leaves the array as it was. */
@@ -387,6 +401,10 @@ enum base_status graph_collect(
 enum base_status graph_reserve_nodes(
 	struct graph *g, size_t nr, struct base_err *err) BASE_MUST_CHECK;
 
+/* window.c: ends that lie beyond the cut come to lie on it. */
+void graph_window_finish(struct graph *g);
+void graph_window_fini(struct graph *g);
+
 /* ---- inline: once or more a verb
  * ---------------------------------------------------------------
  */
@@ -411,6 +429,12 @@ static inline uint64_t add_product(uint64_t a, uint64_t x, uint64_t y)
 	return r;
 }
 
+/* How much of [from, t] is in the window. */
+static inline uint64_t since(const struct graph *g, uint64_t t, uint64_t from)
+{
+	return t - (from > g->since_ns ? from : g->since_ns);
+}
+
 /* The occupancy so far, before it changes. */
 static inline void count_occupancy(struct queue *q, uint64_t t)
 {
@@ -420,12 +444,13 @@ static inline void count_occupancy(struct queue *q, uint64_t t)
 	q->t_units = t;
 }
 
-static inline void count_taken(struct queue *q, const struct item *it, uint64_t k, uint64_t t)
+static inline void count_taken(const struct graph *g, struct queue *q, const struct item *it,
+	uint64_t k, uint64_t t)
 {
 	q->stats.dequeued += k;
-	q->stats.residence_ns = add_product(q->stats.residence_ns, k, t - it->time_ns);
+	q->stats.residence_ns = add_product(q->stats.residence_ns, k, since(g, t, it->time_ns));
 	if (BASE_UNLIKELY(q->watch != NULL))
-		graph_watch_taken(q->watch, t, k, t - it->time_ns);
+		graph_watch_taken(q->watch, t, k, since(g, t, it->time_ns));
 }
 
 static inline double *actor_length(const struct graph *g, const struct actor *a)

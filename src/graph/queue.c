@@ -216,13 +216,13 @@ static enum base_status add_dep(struct graph *g, const struct take *take, const 
 	return s;
 }
 
-static void remove_units(
-	struct ring *r, struct queue *counted, struct item *it, uint64_t k, uint64_t t)
+static void remove_units(const struct graph *g, struct ring *r, struct queue *counted,
+	struct item *it, uint64_t k, uint64_t t)
 {
 	it->nr_units -= k;
 	r->nr_units -= k;
 	if (counted)
-		count_taken(counted, it, k, t);
+		count_taken(g, counted, it, k, t);
 }
 
 /* Of the n units only the newest item stays. */
@@ -235,7 +235,7 @@ static void forget_older(struct graph *g, struct queue *q, uint64_t t, uint64_t 
 			struct item *it = ring_item(g, r, 0);
 
 			n -= it->nr_units;
-			remove_units(r, q, it, it->nr_units, t);
+			remove_units(g, r, q, it, it->nr_units, t);
 			ring_pop_front(r);
 		}
 		return;
@@ -249,7 +249,7 @@ static void forget_older(struct graph *g, struct queue *q, uint64_t t, uint64_t 
 		struct item *it = ring_item(g, r, below - 1);
 		uint64_t k = n < it->nr_units ? n : it->nr_units;
 
-		remove_units(r, q, it, k, t);
+		remove_units(g, r, q, it, k, t);
 		n -= k;
 		if (!it->nr_units)
 			below--;
@@ -359,7 +359,7 @@ static enum base_status walk(
 			seen = middle ? i + 1 : seen + 1;
 			continue;
 		}
-		remove_units(r, take->space ? NULL : q, it, k, t);
+		remove_units(g, r, take->space ? NULL : q, it, k, t);
 		if (it->nr_units)
 			break;
 		if (from_back)
@@ -425,7 +425,7 @@ uint64_t graph_take_back(struct graph *g, struct queue *q, uint64_t t, uint64_t 
 
 		if (q->past && !past_is_of_space(q) && graph_past_add(g, q->past, it, k, NULL))
 			g->failed = BASE_ERR_NOMEM;
-		remove_units(r, q, it, k, t);
+		remove_units(g, r, q, it, k, t);
 		taken += k;
 		if (!it->nr_units)
 			r->nr_items--;

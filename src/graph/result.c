@@ -80,7 +80,7 @@ enum base_status graph_finish(struct graph *g, uint32_t end_actor, struct base_e
 {
 	enum base_status s = BASE_OK;
 
-	BASE_ASSERT(!g->finished);
+	BASE_ASSERT(!g->finished && !g->window.early);
 	if (g->failed)
 		return base_fail(err, g->failed, "the graph failed before");
 	if (g->pending)
@@ -91,6 +91,8 @@ enum base_status graph_finish(struct graph *g, uint32_t end_actor, struct base_e
 	/* Of all tips only the ends are of interest now: what remains is their paths. */
 	if (!s && g->nr_ends)
 		s = graph_collect(g, true, err);
+	if (!s)
+		graph_window_finish(g);
 	return g->failed = s;
 }
 

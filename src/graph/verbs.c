@@ -279,7 +279,7 @@ static inline bool take_first(struct graph *g, const struct graph_verb *v, struc
 	if (it->nr_units < n)
 		return false;
 	count_occupancy(q, t);
-	count_taken(q, it, n, t);
+	count_taken(g, q, it, n, t);
 	it->nr_units -= n;
 	q->data.nr_units -= n;
 	if (!it->nr_units)

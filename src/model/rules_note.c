@@ -47,6 +47,20 @@ static void keep_standing(struct model *m, struct thread *t)
 			.graph_state = t->graph_state};
 }
 
+/* A link wakes a machine that its stream will speak for later: it goes on where it was, and came
+ * from the link, not from the stream. */
+static uint32_t enter_standing(struct model *m, uint32_t actor_def, uint32_t first_state)
+{
+	struct standing *st = standing_of(m, actor_def);
+	if (!st)
+		return first_state;
+	if (!st->known)
+		*st = (struct standing){.known = true, .state = first_state};
+	st->graph_state = st->state;
+	st->mode = MODE_RUNNING;
+	return st->state;
+}
+
 static struct machine *top(struct thread *t)
 {
 	return t->nr_machines ? &t->machine[t->nr_machines - 1] : NULL;
@@ -263,6 +277,8 @@ void model_rule_note_link(struct model *m, struct thread *t, const struct trace_
 	}
 	uint32_t from = model_acting(t), target = machine_actor(m, l->actor);
 	uint32_t state = annotated_state(m, l->actor, 0);
+	if (t->acts)
+		state = enter_standing(m, l->actor, state);
 	model_verb_of(m, from, GRAPH_VERB_state, r->time_ns, 0, 0, t->graph_state, 0);
 	model_link(m, target, r->time_ns, state, from);
 	if ((l->flags & LONGPOLE_END) && t->nr_machines)

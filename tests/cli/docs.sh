@@ -38,6 +38,7 @@ make_annotated() {
 test_man_examples() {
 	local page line nr=0
 	cp "$trace" ladder.lpt
+	annotate_bin annotate.bin
 	ln -s "$work/bin/ladder" ladder
 	make_annotated
 	for page in "$LONGPOLE_SOURCE"/doc/man/*.scd; do
@@ -71,6 +72,10 @@ test_completion() {
 	touch x.lpt y.txt
 	completes longpole path ''
 	[[ ${COMPREPLY[*]} == x.lpt ]] || fail "longpole path <TAB>: ${COMPREPLY[*]}"
+	completes longpole import ''
+	[[ ${COMPREPLY[*]} == gem5 ]] || fail "longpole import <TAB>: ${COMPREPLY[*]}"
+	completes longpole import gem5 y
+	[[ ${COMPREPLY[*]} == y.txt ]] || fail "longpole import gem5 <TAB>: ${COMPREPLY[*]}"
 	completes longpole completion z
 	[[ ${COMPREPLY[*]} == zsh ]] || fail "longpole completion z<TAB>: ${COMPREPLY[*]}"
 }

@@ -17,10 +17,14 @@ test_perfetto_decodes() {
 }
 
 test_every_format() {
-	local format nr=0
+	local format from nr=0
+	annotate_bin annotate.bin
+	expect 0 longpole import gem5 annotate.bin
 	for format in $(longpole help --json | jq -r '.commands[] | select(.name == "export") | .options[]
 		| select(.name == "format") | .choices'); do
-		expect 0 longpole export --format="$format" -o "out.$format" "$trace"
+		from=$trace
+		[[ $format != gem5 ]] || from=annotate.lpt # of annotations only
+		expect 0 longpole export --format="$format" -o "out.$format" "$from"
 		[[ -s out.$format ]] || fail "$format is empty"
 		grep -q "^FORMAT($format," "$LONGPOLE_SOURCE/src/format/formats.def" || fail "$format is not in formats.def"
 		nr=$((nr + 1))

@@ -435,6 +435,33 @@ static uint64_t rnd(uint64_t *s)
 	return *s >> 33;
 }
 
+/* One stream speaks for two machines; the first calls the second, which calls back: the path goes
+ * through both, and each goes on in the state that it was in. */
+static void machines_in_turn_are_linked(void **state)
+{
+	(void)state;
+	struct bench b;
+	start(&b);
+	stream(&b, process(&b, "sim", 0, 100));
+	for (uint32_t i = 1; i <= 2; i++) {
+		PUT(&b, 0, 0, actor, .actor = i, .name = string(&b, i == 1 ? "caller" : "callee"));
+		PUT(&b, 0, 0, state, .state = i, .name = string(&b, i == 1 ? "asks" : "answers"));
+	}
+	PUT(&b, 0, 1, note_act, .actor = 1);
+	PUT(&b, 0, 1, note_state, .state = 1);
+	PUT(&b, 100, 1, note_link, .actor = 2);
+	PUT(&b, 100, 1, note_act, .actor = 2);
+	PUT(&b, 100, 1, note_state, .state = 2);
+	PUT(&b, 400, 1, note_link, .actor = 1);
+	PUT(&b, 450, 1, note_act, .actor = 1);
+	PUT(&b, 450, 1, note_state, .state = 1);
+	analyse(&b);
+	conserved(&b, 450);
+	assert_float_equal(on_path(&b, "asks"), 150, 1e-6);
+	assert_float_equal(on_path(&b, "answers"), 300, 1e-6);
+	finish(&b);
+}
+
 static void any_records_conserve_time(void **state)
 {
 	(void)state;
@@ -614,6 +641,7 @@ int main(void)
 		cmocka_unit_test(full_pipe_holds_the_writer),
 		cmocka_unit_test(preempted_by_a_sibling),
 		cmocka_unit_test(unseen_wait_is_unexplained),
+		cmocka_unit_test(machines_in_turn_are_linked),
 		cmocka_unit_test(any_records_conserve_time),
 		cmocka_unit_test(a_path_for_each_connection),
 		cmocka_unit_test(one_connection_alone),

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cmd_import.c - `longpole import`: another tool's file as a trace. */
+#include "cmd/cmd.h"
+
+#include "config.h"
+#include "format/format.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { PATH_BYTES = 4096, TICK_PS_MAX = 1000000000 };
+
+static const struct cmd_option option[] = {
+	{"output", 'o', "FILE", "@file",
+		"where to (default: the file's name with the ending .lpt, beside it)"},
+	{"tick-ps", 0, "N", NULL, "gem5: picoseconds a tick (default 1, as gem5's)"},
+};
+
+const struct cmd_details cmd_details_import = {
+	.usage = "[OPTIONS] gem5 FILE",
+	.about = "Makes a trace of FILE, which another tool wrote, for 'longpole report' and all "
+		 "others. "
+		 "Formats: gem5 (annotate.bin, the critical-path annotations of gem5 and M5 until "
+		 "2020).",
+	.option = option,
+	.nr_options = BASE_COUNT(option),
+	.example = {"longpole import gem5 annotate.bin",
+		"longpole import gem5 -o server.lpt m5out/annotate.bin && longpole report "
+		"server.lpt"},
+};
+
+struct input {
+	int fd;
+	const char *path;
+};
+
+static enum base_status read_at(
+	void *ctx, uint64_t offset, void *to, size_t length, struct base_err *err)
+{
+	const struct input *in = ctx;
+	uint8_t *p = to;
+	while (length) {
+		ssize_t n = pread(in->fd, p, length, (off_t)offset);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return base_fail_errno(err, errno, "%s: reading", in->path);
+		if (!n)
+			return base_fail(err, BASE_ERR_TRUNCATED,
+				"%s: became shorter while it was read", in->path);
+		p += n;
+		offset += (uint64_t)n;
+		length -= (size_t)n;
+	}
+	return BASE_OK;
+}
+
+/* m5out/annotate.bin -> m5out/annotate.lpt */
+static const char *output_path(struct cmd *c, const char *path, char buf[PATH_BYTES])
+{
+	const char *given = cmd_value(c, "output"), *slash = strrchr(path, '/');
+	const char *name = slash ? slash + 1 : path, *dot = strrchr(name, '.');
+	size_t length = dot && dot != name ? (size_t)(dot - path) : strlen(path);
+	if (given)
+		return given;
+	int n = snprintf(buf, PATH_BYTES, "%.*s.lpt",
+		(int)(length < PATH_BYTES ? length : PATH_BYTES), path);
+	if (n > 0 && n < PATH_BYTES && strcmp(buf, path) != 0)
+		return buf;
+	cmd_usage(c, "of the file's name no other can be made; use -o");
+	return NULL;
+}
+
+static void progress(void *ctx, uint64_t done_bytes, uint64_t all_bytes)
+{
+	cmd_progress_show(ctx, "importing", done_bytes, all_bytes, "bytes");
+}
+
+static enum base_status import_to(struct cmd *c, const struct format_import_desc *f,
+	const struct format_source *from, uint64_t tick_ps, const char *path,
+	struct base_str *notes)
+{
+	struct trace_info info = {.size = sizeof info,
+		.host = "",
+		.command = from->name,
+		.tool = "longpole " LONGPOLE_VERSION " import",
+		.flags = TRACE_INFO_SYNTHETIC};
+	struct format_import_options o = {
+		.size = sizeof o, .tick_ps = tick_ps, .progress = progress, .progress_ctx = c};
+	struct trace_writer *w = NULL;
+	enum base_status s = trace_writer_open(path, &info, &w, &c->err);
+	if (s != BASE_OK)
+		return s;
+	s = format_import(f, from, w, &o, notes, &c->err);
+	struct base_err late = {0};
+	enum base_status closed = trace_writer_close(w, s == BASE_OK ? &c->err : &late);
+	return s == BASE_OK ? closed : s;
+}
+
+/* The trace appears whole or not at all: a name of its own first. */
+static int import_file(struct cmd *c, const struct format_import_desc *f,
+	const struct format_source *from, uint64_t tick_ps, const char *path)
+{
+	struct base_str temporary = {0}, notes = {0};
+	base_str_addf(&temporary, "%s.part", path);
+	enum base_status s =
+		temporary.failed
+			? base_fail(&c->err, BASE_ERR_NOMEM, "out of memory for a name")
+			: import_to(c, f, from, tick_ps, base_str_text(&temporary), &notes);
+	if (s == BASE_OK && rename(base_str_text(&temporary), path))
+		s = base_fail_errno(&c->err, errno, "%s: renaming", path);
+	if (s != BASE_OK)
+		unlink(base_str_text(&temporary));
+	int exit_status = CMD_OK;
+	if (s != BASE_OK) {
+		exit_status = cmd_fail(c, s);
+	} else {
+		cmd_note(c, "wrote %s", path);
+		cmd_note_lines(c, &notes);
+	}
+	base_str_fini(&temporary);
+	base_str_fini(&notes);
+	return exit_status;
+}
+
+static const char *next_format(const void *ctx, size_t i)
+{
+	size_t nr;
+	const struct format_import_desc *table = format_import_table(&nr);
+	(void)ctx;
+	return i < nr ? table[i].name : NULL;
+}
+
+static const struct format_import_desc *which_format(struct cmd *c)
+{
+	const struct format_import_desc *f =
+		c->nr_operands ? format_import_find(c->operand[0]) : NULL;
+	if (c->nr_operands == 2 && f)
+		return f;
+	const char *near =
+		c->nr_operands && !f ? cmd_nearest(c->operand[0], next_format, NULL) : NULL;
+	if (near)
+		cmd_usage(c, "no import format '%s'; did you mean '%s'?", c->operand[0], near);
+	else if (c->nr_operands && !f)
+		cmd_usage(c, "no import format '%s'; there is: gem5", c->operand[0]);
+	else
+		cmd_usage(c, "give a format and one file of it");
+	return NULL;
+}
+
+int cmd_run_import(struct cmd *c)
+{
+	char buf[PATH_BYTES];
+	uint64_t tick_ps = 1; /* gem5's own */
+	const struct format_import_desc *f = which_format(c);
+	if (!f || !cmd_value_count(c, "tick-ps", &tick_ps))
+		return CMD_USAGE;
+	if (!tick_ps || tick_ps > TICK_PS_MAX)
+		return cmd_usage(c, "--tick-ps: from 1 to %d", TICK_PS_MAX);
+	struct input in = {.path = c->operand[1]};
+	const char *path = output_path(c, in.path, buf);
+	if (!path)
+		return CMD_USAGE;
+	struct stat st;
+	in.fd = open(in.path, O_RDONLY | O_CLOEXEC);
+	if (in.fd < 0 || fstat(in.fd, &st))
+		return cmd_fail(c, base_fail_errno(&c->err, errno, "%s", in.path));
+	int exit_status;
+	struct stat there;
+	if (!stat(path, &there) && there.st_dev == st.st_dev && there.st_ino == st.st_ino) {
+		exit_status = cmd_usage(c, "%s would overwrite what is imported; use -o", path);
+	} else if (S_ISREG(st.st_mode)) {
+		struct format_source from = {.read = read_at,
+			.ctx = &in,
+			.size_bytes = (uint64_t)st.st_size,
+			.name = in.path};
+		cmd_progress_reset(c);
+		exit_status = import_file(c, f, &from, tick_ps, path);
+	} else {
+		exit_status = cmd_usage(
+			c, "%s is no file: names stand at its end, so a pipe will not do", in.path);
+	}
+	close(in.fd);
+	return exit_status;
+}

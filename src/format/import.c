@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* import.c - the table of import formats. */
+#include "format/private.h"
+
+#include <string.h>
+
+static const struct format_import_desc imports[] = {
+#define IMPORT(name, doc) {#name, doc, format_import_##name},
+#include "format/imports.def"
+};
+
+const struct format_import_desc *format_import_table(size_t *ret_nr)
+{
+	*ret_nr = BASE_COUNT(imports);
+	return imports;
+}
+
+const struct format_import_desc *format_import_find(const char *name)
+{
+	for (size_t i = 0; i < BASE_COUNT(imports); i++)
+		if (!strcmp(imports[i].name, name))
+			return &imports[i];
+	return NULL;
+}
+
+enum base_status format_import(const struct format_import_desc *f, const struct format_source *from,
+	struct trace_writer *to, const struct format_import_options *opts, struct base_str *notes,
+	struct base_err *err)
+{
+	struct base_str unread = {0};
+	enum base_status s = f->import(from, to, opts, notes ? notes : &unread, err);
+	base_str_fini(&unread);
+	return s == BASE_OK ? s
+			    : base_cause(err, s, "while importing %s as %s", from->name, f->name);
+}
+
+void format_note_count(struct base_str *notes, uint64_t n, const char *fmt)
+{
+	const char *at = strstr(fmt, "%s");
+	if (!n || !notes)
+		return;
+	BASE_ASSERT(at != NULL);
+	base_str_add_bytes(notes, fmt, (size_t)(at - fmt));
+	base_str_add_count(notes, n);
+	base_str_add(notes, at + 2);
+	base_str_add(notes, "\n");
+}
