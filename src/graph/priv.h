@@ -206,9 +206,10 @@ struct end { /* where a path ends (graph_end) */
 struct window {
 	bool early;         /* until graph_restart(): no path is remembered */
 	bool cut;
-	struct end *anchor; /* [2 actor]: its path up to the cut; [2 actor + 1]: to its last verb */
+	/* [2 actor]: its path up to the cut; [2 actor + 1]: up to its last verb; then units */
+	struct end *anchor;
 	double *anchor_length;
-	size_t nr_anchors, anchor_capacity, anchor_length_capacity;
+	size_t nr_anchors, nr_actor_anchors, anchor_capacity, anchor_length_capacity;
 	struct graph_state_totals *totals; /* [slot], as they were */
 	size_t nr_totals, totals_capacity;
 	struct graph_queue_stats *stats; /* [queue] */
