@@ -177,7 +177,7 @@ struct queue {
 	uint32_t drop_data, drop_space; /* lanes without these dependences */
 	enum graph_discipline discipline;
 	bool unlimited;
-	struct past *past; /* NULL: no lane has more of this queue's units */
+	struct past *past;             /* NULL: no lane has more of this queue's units */
 	bool tracks_space;             /* capacity unknown, but somebody waited for space */
 	struct item *last_take;        /* then: the last dequeue */
 	struct graph_watch_row *watch; /* its histograms; NULL: nobody looks */
@@ -231,11 +231,12 @@ struct end { /* where a path ends (graph_end) */
 
 /* window.c: what is kept at the cut. */
 struct window {
-	bool early;         /* until graph_restart(): no path is remembered */
+	bool early; /* until graph_restart(): no path is remembered */
 	bool cut;
-	struct end *anchor; /* [2 actor]: its path up to the cut; [2 actor + 1]: to its last verb */
+	/* [2 actor]: its path up to the cut; [2 actor + 1]: up to its last verb; then units */
+	struct end *anchor;
 	double *anchor_length;
-	size_t nr_anchors, anchor_capacity, anchor_length_capacity;
+	size_t nr_anchors, nr_actor_anchors, anchor_capacity, anchor_length_capacity;
 	struct graph_state_totals *totals; /* [slot], as they were */
 	size_t nr_totals, totals_capacity;
 	struct graph_queue_stats *stats; /* [queue] */
@@ -444,8 +445,8 @@ static inline void count_occupancy(struct queue *q, uint64_t t)
 	q->t_units = t;
 }
 
-static inline void count_taken(const struct graph *g, struct queue *q, const struct item *it,
-	uint64_t k, uint64_t t)
+static inline void count_taken(
+	const struct graph *g, struct queue *q, const struct item *it, uint64_t k, uint64_t t)
 {
 	q->stats.dequeued += k;
 	q->stats.residence_ns = add_product(q->stats.residence_ns, k, since(g, t, it->time_ns));

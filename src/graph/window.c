@@ -1,27 +1,37 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * window.c - the analysis of a part of the run, [from, to] (seed 000, section 5.1.3: fast-forwarding).
+ * window.c - the analysis of a part of the run, [from, to] (seed 000, section 5.1.3:
+ * fast-forwarding).
  *
- * graph_restart() at `from`: all that is known stays as it is (states, waits, units in queues, who made
- * them and when), but every path is 0 long there and begins at a node of its own. From then on an
- * edge weighs what of it lies after `from` (since(), in priv.h). All lane 0 paths have lost the same
- * length, so which way is the longest does not change: the window's path is the whole run's, clipped.
+ * graph_restart() at `from`: all that is known stays as it is (states, waits, units in queues, who
+ * made them and when), but every path is 0 long there and begins at a node of its own. From then on
+ * an edge weighs what of it lies after `from` (since(), in priv.h). All lane 0 paths have lost the
+ * same length, so which way is the longest does not change: the window's path is the whole run's,
+ * clipped.
  *
- * graph_cut() at `to`: who the run's end will have depended on, nobody knows yet. So each actor's path
- * up to here is kept as an anchor, and the run goes on with a restart whose first nodes carry the
- * actor's number instead of a time. At the end the path leads back to one of them, and that actor's
- * anchor is the end of the window's path. What was still under way between two actors (put before,
- * taken after the cut) counts for the one who put it.
+ * graph_cut() at `to`: what the run's end will have depended on, nobody knows yet. So the path up
+ * to here of each actor, and over each unit in a queue, is kept as an anchor, and the run goes on
+ * with a restart whose first nodes carry the anchor's number instead of a time. At the end the path
+ * leads back to one of them, and that anchor is the end of the window's path. Who will take a unit
+ * that is under way, is not known either: its hand-over so far is charged to who put it.
  */
 #include "graph/priv.h"
 
-/* The weight of an actor's first node after the cut. No time is that late. */
-static uint64_t label(uint32_t actor)
+/* The weight of the first node of an anchor's path after the cut. No time is that late. */
+static uint64_t label(size_t anchor)
 {
-	return WEIGHT_MAX - actor;
+	return WEIGHT_MAX - anchor;
 }
 
-/* ---- restarting ------------------------------------------------------------------------------- */
+/* An anchor for each actor where it is, one for its last verb, then one for each unit with a path.
+ */
+static size_t actor_anchor(uint32_t actor)
+{
+	return 2 * (size_t)actor;
+}
+
+/* ---- restarting -------------------------------------------------------------------------------
+ */
 
 static void zero_lengths(const struct graph *g, double *length)
 {
@@ -33,63 +43,85 @@ static void zero_lengths(const struct graph *g, double *length)
 		length[l] = NO_PATH;
 }
 
-static void restart_actor(struct graph *g, struct actor *a, uint64_t t, bool labelled)
+static uint32_t first_node(struct graph *g, uint32_t actor, uint64_t t, uint64_t weight)
 {
 	uint32_t id = g->next++;
 
 	if (g->extra)
-		g->extra[id] = (struct node_extra){.time_ns = t, .queue = NONE, .actor = a->id};
+		g->extra[id] = (struct node_extra){.time_ns = t, .queue = NONE, .actor = actor};
 	g->node[id] = (struct node){
 		.prev = NONE,
 		.dep = NONE,
 		.slot = NONE,
 		.dep_slot = NONE,
-		.weight = node_weight(KIND_START, labelled ? label(a->id) : t),
+		.weight = node_weight(KIND_START, weight),
 	};
-	a->tip = id;
-	zero_lengths(g, actor_length(g, a));
+	return id;
+}
+
+/* Calls visit for each unit that carries a path: in a queue, or as space in it. */
+typedef enum base_status visit_item(
+	struct graph *g, uint32_t queue, bool space, struct item *it, struct base_err *err);
+
+static enum base_status each_in_ring(struct graph *g, uint32_t queue, bool space,
+	const struct ring *r, visit_item *visit, struct base_err *err)
+{
+	enum base_status s = BASE_OK;
+
+	for (uint32_t i = 0; i < r->nr_items && !s; i++) {
+		struct item *it = ring_item(g, r, i);
+
+		if (it->actor != NONE && it->length[0] != NO_PATH)
+			s = visit(g, queue, space, it, err);
+	}
+	return s;
+}
+
+static enum base_status each_item(struct graph *g, visit_item *visit, struct base_err *err)
+{
+	enum base_status s = BASE_OK;
+
+	for (uint32_t i = 0; i < g->nr_queues && !s; i++) {
+		const struct queue *q = &g->queue[i];
+		struct item *last = q->last_take;
+
+		s = each_in_ring(g, i, false, &q->data, visit, err);
+		if (!s)
+			s = each_in_ring(g, i, true, &q->space, visit, err);
+		if (!s && q->past) /* lanes may still take them */
+			s = each_in_ring(g, i, past_is_of_space(q), &q->past->taken, visit, err);
+		if (!s && last && last->actor != NONE && last->length[0] != NO_PATH)
+			s = visit(g, i, true, last, err);
+	}
+	return s;
 }
 
 /* Whoever made it has a path, since it had one when it made it. */
-static void restart_item(const struct graph *g, struct item *it)
+static enum base_status restart_item(
+	struct graph *g, uint32_t queue, bool space, struct item *it, struct base_err *err)
 {
-	if (it->actor == NONE || it->length[0] == NO_PATH)
-		return;
+	(void)queue;
+	(void)space;
+	(void)err;
 	it->node = g->actor[it->actor].tip;
 	zero_lengths(g, it->length);
+	return BASE_OK;
 }
 
-static void restart_ring(const struct graph *g, const struct ring *r)
-{
-	for (uint32_t i = 0; i < r->nr_items; i++)
-		restart_item(g, ring_item(g, r, i));
-}
-
-static enum base_status restart_paths(
+static enum base_status restart_actors(
 	struct graph *g, uint64_t t, bool labelled, struct base_err *err)
 {
 	enum base_status s = graph_reserve_nodes(g, g->nr_actors, err);
 
-	if (s)
-		return s;
-	for (size_t i = 0; i < g->nr_actors; i++) {
+	for (uint32_t i = 0; i < g->nr_actors && !s; i++) {
 		struct actor *a = &g->actor[i];
 
-		if (actor_length(g, a)[0] != NO_PATH)
-			restart_actor(g, a, t, labelled);
+		if (actor_length(g, a)[0] == NO_PATH)
+			continue;
+		a->tip = first_node(g, i, t, labelled ? label(actor_anchor(i)) : t);
+		zero_lengths(g, actor_length(g, a));
 	}
-	for (size_t i = 0; i < g->nr_queues; i++) {
-		struct queue *q = &g->queue[i];
-
-		restart_ring(g, &q->data);
-		restart_ring(g, &q->space);
-		if (q->last_take)
-			restart_item(g, q->last_take);
-		if (q->past)
-			restart_ring(g, &q->past->taken);
-	}
-	g->since_ns = t;
-	return BASE_OK;
+	return s;
 }
 
 /* Both: what is pending belongs before t, and t is now. */
@@ -154,16 +186,20 @@ enum base_status graph_restart(struct graph *g, uint64_t time_ns, struct base_er
 
 	BASE_ASSERT(!g->window.nr_anchors);
 	if (!s)
-		s = restart_paths(g, time_ns, false, err);
+		s = restart_actors(g, time_ns, false, err);
+	if (!s)
+		s = each_item(g, restart_item, err);
 	if (s)
 		return done(g, s);
+	g->since_ns = time_ns;
 	forget_statistics(g, time_ns);
 	forget_ends(g);
 	g->window.early = false;
 	return done(g, graph_collect(g, false, err));
 }
 
-/* ---- cutting ---------------------------------------------------------------------------------- */
+/* ---- cutting ----------------------------------------------------------------------------------
+ */
 
 /* Open edges, waits and occupancy count up to here. */
 static void close_statistics(struct graph *g, uint64_t t)
@@ -210,18 +246,66 @@ static enum base_status keep_statistics(struct graph *g, struct base_err *err)
 	return BASE_OK;
 }
 
-static enum base_status drop_anchors(struct graph *g, uint64_t t, struct base_err *err)
+static enum base_status need_anchors(struct graph *g, size_t nr, struct base_err *err)
 {
 	struct window *w = &g->window;
-	size_t nr = 2 * g->nr_actors;
+	enum base_status s =
+		graph_mem_need(g, &w->anchor, &w->anchor_capacity, nr, sizeof *w->anchor, err);
+
+	if (!s)
+		s = graph_mem_need(g, &w->anchor_length, &w->anchor_length_capacity, nr * g->stride,
+			sizeof *w->anchor_length, err);
+	return s;
+}
+
+/* The hand-over of a unit up to now, as if who made it took it. */
+static enum base_status anchor_item(
+	struct graph *g, uint32_t queue, bool space, struct item *it, struct base_err *err)
+{
+	struct window *w = &g->window;
+	const struct queue *q = &g->queue[queue];
+	uint64_t t = g->now, latency = since(g, t, it->time_ns);
+	uint32_t slot, id, zero = space ? q->drop_space : q->drop_data;
+	enum base_status s = need_anchors(g, w->nr_anchors + 1, err);
+
+	if (!s)
+		s = graph_reserve_nodes(g, 2, err);
+	if (!s)
+		s = actor_slot(g, &g->actor[it->actor], q->latency_state, &slot, err);
+	if (s)
+		return s;
+
+	double *row = w->anchor_length + w->nr_anchors * g->stride;
+	const double *scale = g->scale + (size_t)q->latency_state * g->stride;
+
+	for (unsigned l = 0; l < g->stride; l++)
+		row[l] = it->length[l] + (zero >> l & 1 ? 0 : (double)latency * scale[l]);
+	id = g->next++;
+	if (g->extra)
+		g->extra[id] =
+			(struct node_extra){.time_ns = t, .queue = queue, .actor = it->actor};
+	g->node[id] = (struct node){
+		.prev = NONE,
+		.dep = it->node,
+		.took_dep = g->lane_bits,
+		.zero = zero,
+		.slot = NONE,
+		.dep_slot = slot,
+		.weight = node_weight(KIND_EXPLAINED, latency),
+	};
+	w->anchor[w->nr_anchors] = (struct end){.node = id, .bound = NONE, .time_ns = t};
+	it->node = first_node(g, it->actor, t, label(w->nr_anchors++));
+	zero_lengths(g, it->length);
+	return BASE_OK;
+}
+
+static enum base_status anchor_actors(struct graph *g, uint64_t t, struct base_err *err)
+{
+	struct window *w = &g->window;
 	enum base_status s = graph_reserve_nodes(g, g->nr_actors, err);
 
 	if (!s)
-		s = graph_mem_need(
-			g, &w->anchor, &w->anchor_capacity, nr, sizeof *w->anchor, err);
-	if (!s)
-		s = graph_mem_need(g, &w->anchor_length, &w->anchor_length_capacity,
-			nr * g->stride, sizeof *w->anchor_length, err);
+		s = need_anchors(g, 2 * g->nr_actors, err);
 	for (size_t i = 0; i < g->nr_actors && !s; i++) {
 		const struct actor *a = &g->actor[i];
 		const double *length = actor_length(g, a);
@@ -234,7 +318,7 @@ static enum base_status drop_anchors(struct graph *g, uint64_t t, struct base_er
 		memcpy(row + g->stride, length, g->stride * sizeof *row);
 		if (has_path)
 			w->anchor[2 * i].node = graph_path_now(g, a, t, row);
-		w->nr_anchors = 2 * (i + 1);
+		w->nr_anchors = w->nr_actor_anchors = 2 * (i + 1);
 	}
 	return s;
 }
@@ -249,14 +333,18 @@ enum base_status graph_cut(struct graph *g, uint64_t time_ns, struct base_err *e
 	close_statistics(g, time_ns);
 	s = keep_statistics(g, err);
 	if (!s)
-		s = drop_anchors(g, time_ns, err);
+		s = anchor_actors(g, time_ns, err);
 	if (!s)
-		s = restart_paths(g, time_ns, true, err);
+		s = each_item(g, anchor_item, err);
+	if (!s)
+		s = restart_actors(g, time_ns, true, err);
+	g->since_ns = time_ns;
 	g->window.cut = true;
 	return done(g, s ? s : graph_collect(g, false, err));
 }
 
-/* ---- the end ---------------------------------------------------------------------------------- */
+/* ---- the end ----------------------------------------------------------------------------------
+ */
 
 /* Where lane 0's path to this end comes from: a time, or a label. */
 static uint64_t path_start(const struct graph *g, const struct end *e)
@@ -277,9 +365,10 @@ static void move_end(struct graph *g, size_t end)
 		return;
 
 	uint64_t start = path_start(g, e);
-	uint64_t i = 2 * (label(0) - start); /* times give numbers beyond all actors */
+	uint64_t i = label(0) - start; /* times give numbers beyond all anchors */
 
-	i += e->time_ns < g->since_ns; /* it did nothing after the cut */
+	if (i < w->nr_actor_anchors)
+		i += e->time_ns < g->since_ns; /* it did nothing after the cut */
 	if (i < w->nr_anchors && w->anchor[i].node != NONE) {
 		*e = w->anchor[i];
 		memcpy(g->end_length + end * g->stride, w->anchor_length + i * g->stride,
@@ -306,8 +395,7 @@ void graph_window_finish(struct graph *g)
 			tot->total_ns = tot->waiting_ns = tot->visits = 0;
 	}
 	for (size_t i = 0; i < g->nr_queues; i++)
-		g->queue[i].stats =
-			i < w->nr_stats ? w->stats[i] : (struct graph_queue_stats){0};
+		g->queue[i].stats = i < w->nr_stats ? w->stats[i] : (struct graph_queue_stats){0};
 }
 
 void graph_window_fini(struct graph *g)
