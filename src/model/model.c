@@ -598,6 +598,11 @@ uint64_t model_nr_records(const struct model *m)
 	return m->nr_records;
 }
 
+uint32_t model_end_actor(const struct model *m)
+{
+	return default_end(m);
+}
+
 const struct trace_health *model_health(const struct model *m)
 {
 	return &m->health;

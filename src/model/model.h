@@ -97,6 +97,8 @@ uint32_t model_nr_groups(const struct model *m);
 const struct model_function_share *model_functions(
 	const struct model *m, uint32_t state, size_t *ret_nr);
 uint64_t model_nr_records(const struct model *m);
+/* Whose last verb ends the path; GRAPH_ANY_ACTOR: whichever comes last. */
+uint32_t model_end_actor(const struct model *m);
 /* Counters of reading and modelling together. */
 const struct trace_health *model_health(const struct model *m);
 /* Text of a site: "function (file:line)", "module+0x12ab". Borrowed. */

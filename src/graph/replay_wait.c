@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * replay_wait.c - simulated queues: what a moment needs, who waits for it, who is called when it
+ * comes. A token is promised to the first in line, who comes for it after its latency; whoever asks
+ * in between without waiting gets it all the same, as with real locks.
+ */
+#include "graph/replay_sim.h"
+
+/* ---- what a step needs ---------------------------------------------------------------------- */
+
+static uint64_t units_with_key(const struct replay_ring *ring, uint64_t key)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < ring->nr; i++) {
+		const struct replay_item *it = &ring->item[(ring->head + i) & (ring->capacity - 1)];
+
+		n += it->key == key ? it->nr_units : 0;
+	}
+	return n;
+}
+
+static bool has_units(const struct sim *s, const struct replay_step *step)
+{
+	const struct sim_queue *q = &s->queue[step->queue];
+	const struct replay_wide *w = replay_wide(s->r, step);
+	uint32_t flags = replay_flags(step);
+	uint64_t need = replay_need(s->r, step);
+
+	if (step->bits & REPLAY_FREE || flags & GRAPH_OPTIONAL || q->ignored || !need)
+		return true;
+	if (step->bits & REPLAY_COUNTED)
+		return q->nr_puts >= w->ordinal;
+	if (BASE_UNLIKELY(flags & GRAPH_KEYED))
+		return units_with_key(&q->keyed, w ? w->key : 0) >= need;
+	return q->units >= (int64_t)need;
+}
+
+static bool has_space(const struct sim *s, const struct replay_step *step)
+{
+	const struct sim_queue *q = &s->queue[step->queue];
+
+	if (step->bits & REPLAY_FREE || q->ignored || q->capacity == GRAPH_UNLIMITED)
+		return true;
+	if (step->bits & REPLAY_COUNTED && !q->edited)
+		return q->nr_takes >= replay_wide(s->r, step)->ordinal;
+	return q->units + (int64_t)replay_need(s->r, step) <= (int64_t)q->capacity;
+}
+
+static bool is_step_met(const struct sim *s, const struct replay_step *step, bool *ret_space)
+{
+	unsigned kind = replay_kind(step);
+
+	*ret_space = kind == GRAPH_VERB_enqueue || kind == GRAPH_VERB_reserve;
+	if (kind == GRAPH_VERB_dequeue || kind == GRAPH_VERB_peek)
+		return has_units(s, step);
+	return !*ret_space || has_space(s, step);
+}
+
+bool sim_is_met(struct sim *s, uint32_t actor, uint32_t *ret_queue, bool *ret_space)
+{
+	uint32_t i = s->actor[actor].cursor;
+
+	do {
+		const struct replay_step *step = replay_step(s->r, i);
+
+		if (!is_step_met(s, step, ret_space)) {
+			*ret_queue = step->queue;
+			return false;
+		}
+		i = replay_next(s->r, step);
+	} while (i != REPLAY_NONE && replay_class(replay_step(s->r, i)) == REPLAY_FOLLOWS);
+	return true;
+}
+
+/* ---- lists of waiters ----------------------------------------------------------------------- */
+
+static void unlist(struct sim *s, uint32_t actor)
+{
+	struct sim_actor *a = &s->actor[actor];
+	struct sim_list *l = &s->queue[a->queue].waiters[a->space];
+
+	if (!a->listed)
+		return;
+	*(a->prev == REPLAY_NONE ? &l->head : &s->actor[a->prev].next) = a->next;
+	*(a->next == REPLAY_NONE ? &l->tail : &s->actor[a->next].prev) = a->prev;
+	a->listed = false;
+}
+
+/* The step of the moment that lacks something of the queue. */
+static const struct replay_step *lacking(
+	const struct sim *s, const struct sim_actor *a, uint32_t queue, bool space)
+{
+	uint32_t i = a->cursor;
+
+	for (;;) {
+		const struct replay_step *step = replay_step(s->r, i);
+		bool of_space;
+
+		i = replay_next(s->r, step);
+		if (i == REPLAY_NONE || (step->queue == queue && !is_step_met(s, step, &of_space) &&
+						of_space == space))
+			return step;
+	}
+}
+
+/* What it would take of the queue when called, so that nobody else is called for it. */
+static uint64_t wanted(const struct sim *s, const struct replay_step *step)
+{
+	unsigned kind = replay_kind(step);
+
+	if (step->bits & REPLAY_COUNTED || replay_flags(step) & GRAPH_KEYED)
+		return 0;
+	return kind == GRAPH_VERB_dequeue || kind == GRAPH_VERB_enqueue ? replay_need(s->r, step)
+									: 0;
+}
+
+static void list_on(struct sim *s, uint32_t actor, uint32_t queue, bool space)
+{
+	struct sim_actor *a = &s->actor[actor];
+	struct sim_queue *q = &s->queue[queue];
+	struct sim_list *l = &q->waiters[space];
+	const struct replay_step *step = lacking(s, a, queue, space);
+	const struct replay_wide *w = replay_wide(s->r, step);
+
+	a->queue = queue;
+	a->space = space;
+	a->listed = true;
+	a->next = REPLAY_NONE;
+	a->prev = l->tail;
+	*(l->tail == REPLAY_NONE ? &l->head : &s->actor[l->tail].next) = actor;
+	l->tail = actor;
+	a->takes_then = q->nr_takes;
+	a->wanted = wanted(s, step);
+	a->nr_overtaken = w ? w->nr_overtaken : 0;
+	a->slow_ns = w ? w->slow_ns : 0;
+}
+
+void sim_wait(struct sim *s, uint32_t actor, uint32_t queue, bool space)
+{
+	struct sim_actor *a = &s->actor[actor];
+
+	a->phase = SIM_WAITS;
+	if (a->listed && a->queue == queue && a->space == space)
+		return; /* keeps its place */
+	if (!a->listed)
+		a->wait_begin_ns = s->now;
+	unlist(s, actor);
+	list_on(s, actor, queue, space);
+}
+
+void sim_stop_waiting(struct sim *s, uint32_t actor)
+{
+	unlist(s, actor);
+}
+
+/* ---- calling -------------------------------------------------------------------------------- */
+
+/* How often the run says it will yet be overtaken. */
+static uint64_t still_overtaken(const struct sim *s, const struct sim_actor *a)
+{
+	uint64_t by = s->queue[a->queue].nr_takes - a->takes_then;
+
+	return by < a->nr_overtaken ? a->nr_overtaken - by : 0;
+}
+
+static uint64_t latency(const struct sim *s, const struct sim_actor *a, bool overtaken)
+{
+	const struct replay_step *step = replay_step(s->r, a->cursor);
+	uint32_t state = s->r->queue[a->queue].o.latency_state;
+	uint64_t ns;
+
+	if (replay_class(step) == REPLAY_EXPLAINED)
+		ns = replay_own(s->r, step);
+	else
+		ns = replay_latency_usual(s->r, state, s->now - a->wait_begin_ns);
+	if (overtaken && ns <= a->slow_ns)
+		ns = a->slow_ns + 1;
+	return sim_scaled(s, state, ns);
+}
+
+static bool is_promised_away(const struct sim *s, const struct sim_actor *a)
+{
+	const struct sim_queue *q = &s->queue[a->queue];
+	int64_t promised = (int64_t)(q->promised[a->space] + a->wanted);
+
+	if (!a->wanted || !q->promised[a->space])
+		return false;
+	if (a->space)
+		return q->capacity != GRAPH_UNLIMITED &&
+		       q->units + promised > (int64_t)q->capacity;
+	return q->units < promised;
+}
+
+/* The first whose turn it is in the run, too; else the first of all. */
+static uint32_t whom_to_call(struct sim *s, uint32_t queue, bool space, bool *ret_overtaken)
+{
+	uint32_t i = s->queue[queue].waiters[space].head, first = REPLAY_NONE, next;
+
+	for (; i != REPLAY_NONE; i = next) {
+		struct sim_actor *a = &s->actor[i];
+		uint32_t other;
+		bool other_space;
+
+		next = a->next;
+		if (a->phase != SIM_WAITS)
+			continue;
+		if (!sim_is_met(s, i, &other, &other_space)) {
+			if (other != queue || other_space != space) {
+				unlist(s, i);
+				list_on(s, i, other, other_space);
+			}
+			continue;
+		}
+		if (is_promised_away(s, a))
+			continue;
+		if (!still_overtaken(s, a)) {
+			*ret_overtaken = false;
+			return i;
+		}
+		if (first == REPLAY_NONE)
+			first = i;
+	}
+	*ret_overtaken = true;
+	return first;
+}
+
+void sim_call(struct sim *s, uint32_t queue, bool space)
+{
+	bool overtaken;
+	uint32_t i;
+
+	while (s->queue[queue].waiters[space].head != REPLAY_NONE &&
+		(i = whom_to_call(s, queue, space, &overtaken)) != REPLAY_NONE) {
+		struct sim_actor *a = &s->actor[i];
+
+		a->promised = a->wanted;
+		s->queue[queue].promised[space] += a->promised;
+		a->phase = SIM_CALLED;
+		sim_schedule(s, i, s->now + latency(s, a, overtaken));
+	}
+}
+
+/* It has come for what it was promised. */
+uint64_t sim_end_promise(struct sim *s, uint32_t actor)
+{
+	struct sim_actor *a = &s->actor[actor];
+	uint64_t promised = a->promised;
+
+	a->promised = 0;
+	s->queue[a->queue].promised[a->space] -= promised;
+	return promised;
+}
+
+/* ---- doing ---------------------------------------------------------------------------------- */
+
+static void fail_memory(struct sim *s, enum base_status status)
+{
+	if (!s->status)
+		s->status = status;
+}
+
+static bool put_units(struct sim *s, const struct replay_step *step, uint64_t n)
+{
+	struct sim_queue *q = &s->queue[step->queue];
+	const struct replay_wide *w = replay_wide(s->r, step);
+
+	if (!n)
+		return false;
+	q->nr_puts++;
+	q->units += (int64_t)n;
+	if (q->units > 0 && (uint64_t)q->units > q->most)
+		q->units = (int64_t)q->most;
+	if (s->r->queue[step->queue].keyed) {
+		struct replay_memory m = {
+			.used_bytes = &s->used_bytes, .max_bytes = s->r->max_memory_bytes};
+		enum base_status st = replay_ring_push(m, &q->keyed,
+			(struct replay_item){
+				.time_ns = s->now, .nr_units = n, .key = w ? w->key : 0},
+			s->err);
+
+		if (st)
+			fail_memory(s, st);
+	}
+	return true;
+}
+
+static bool take_units(struct sim *s, const struct replay_step *step, uint64_t n)
+{
+	struct sim_queue *q = &s->queue[step->queue];
+	const struct replay_log_queue *lq = &s->r->queue[step->queue];
+	const struct replay_wide *w = replay_wide(s->r, step);
+	bool back = replay_flags(step) & GRAPH_BACK && !lq->exclusive;
+	uint64_t ignored;
+
+	if (!back)
+		q->nr_takes++;
+	if (lq->keyed) {
+		struct replay_take take = {.discipline = lq->o.discipline,
+			.keyed = replay_flags(step) & GRAPH_KEYED,
+			.key = w ? w->key : 0,
+			.n = n};
+
+		if (back)
+			replay_ring_take_back(&q->keyed, n);
+		else
+			replay_ring_take(&q->keyed, &take, &ignored);
+	}
+	if (!(replay_is_pool(&lq->o) && !back) && q->units < (int64_t)n)
+		n = q->units > 0 ? (uint64_t)q->units : 0;
+	q->units -= (int64_t)n;
+	return true;
+}
+
+bool sim_do_step(struct sim *s, const struct replay_step *step)
+{
+	uint64_t n = replay_need(s->r, step);
+
+	switch (replay_kind(step)) {
+	case GRAPH_VERB_enqueue:
+		return put_units(s, step, n);
+	case GRAPH_VERB_dequeue:
+		return take_units(s, step, n);
+	case GRAPH_VERB_resize:
+		if (!(step->bits & REPLAY_SHRINKS))
+			return put_units(s, step, n);
+		if (s->queue[step->queue].units < (int64_t)n)
+			n = s->queue[step->queue].units > 0
+				    ? (uint64_t)s->queue[step->queue].units
+				    : 0;
+		s->queue[step->queue].units -= (int64_t)n;
+		replay_ring_take_back(&s->queue[step->queue].keyed, n);
+		return n;
+	default:
+		return false;
+	}
+}
