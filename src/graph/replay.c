@@ -135,6 +135,7 @@ struct graph_replay *graph_replay_free(struct graph_replay *r)
 	for (size_t i = 0; i < r->nr_queues; i++) {
 		replay_ring_fini(&r->queue[i].data);
 		replay_ring_fini(&r->queue[i].space);
+		base_free(r->queue[i].take);
 	}
 	for (size_t i = 0; i < r->latency_capacity; i++)
 		base_free(r->latency[i]);

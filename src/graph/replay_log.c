@@ -19,20 +19,32 @@ static bool is_busy(const struct graph_replay *r, const struct replay_log_actor 
 	       r->executes[a->state];
 }
 
+/* Up to t; in it, how long ours had all processors. */
+static void pass_time(struct graph_replay *r, uint64_t t)
+{
+	uint64_t ns = t - r->busy_since;
+
+	r->busy_ns[r->nr_busy] += ns;
+	if (r->nr_processors && r->nr_busy >= r->nr_processors) {
+		r->full_ns += ns;
+		r->full_until_ns = t;
+	}
+	r->busy_since = t;
+}
+
 static enum base_status count_busy(
 	struct graph_replay *r, bool before, bool after, uint64_t t, struct base_err *err)
 {
 	enum base_status s;
 
-	if (before == after)
+	if (before == after && r->busy_capacity)
 		return BASE_OK;
 	s = replay_mem_need(r, &r->busy_ns, &r->busy_capacity, (size_t)r->nr_busy + 2,
 		sizeof *r->busy_ns, err);
 	if (s)
 		return s;
-	r->busy_ns[r->nr_busy] += t - r->busy_since;
-	r->busy_since = t;
-	r->nr_busy = after ? r->nr_busy + 1 : r->nr_busy - 1;
+	pass_time(r, t);
+	r->nr_busy += (uint32_t)after - (uint32_t)before;
 	return BASE_OK;
 }
 
@@ -145,11 +157,8 @@ static void depends_on(struct replay_moment *m, uint32_t queue, uint64_t availab
 	if (available_ns == REPLAY_NOBODY)
 		return;
 	if (!m->depends || available_ns >= m->available_ns) {
-		m->other_ns = m->depends ? m->available_ns : 0;
 		m->available_ns = available_ns;
 		m->queue = queue;
-	} else if (available_ns > m->other_ns) {
-		m->other_ns = available_ns;
 	}
 	m->depends = true;
 }
@@ -165,7 +174,6 @@ static enum base_status set_wait(struct graph_replay *r, struct replay_log_actor
 
 	if (a->started && !(m->depends && m->available_ns > a->t_last)) {
 		*class = REPLAY_UNEXPLAINED;
-		*own = m->t - a->t_last;
 		if (!m->depends && *own && !(m->flags & GRAPH_EXPLAINED)) {
 			r->nr_unexplained++;
 			r->unexplained_ns += *own;
@@ -224,6 +232,8 @@ static enum base_status close_moment(struct graph_replay *r, struct base_err *er
 		   kind == GRAPH_VERB_wait_full;
 	a->waits_space = kind == GRAPH_VERB_wait_full;
 	a->wait_queue = a->waits && kind != GRAPH_VERB_wait ? last->queue : REPLAY_NONE;
+	if (a->wait_queue != REPLAY_NONE)
+		a->takes_then = r->queue[a->wait_queue].nr_takes;
 	return s ? s : count_busy(r, before, is_busy(r, a), m.t, err);
 }
 
@@ -262,51 +272,63 @@ static enum base_status free_space(
 }
 
 /* How often, since then, somebody else took; and how soon one who had not waited. */
-static uint32_t overtakings(const struct replay_log_queue *q, uint64_t since, uint64_t *slow_ns)
+static uint64_t overtakings(const struct replay_log_queue *q, const struct replay_log_actor *a,
+	uint64_t since, uint64_t *slow_ns)
 {
-	uint32_t nr = 0;
+	uint64_t nr = 0;
 
 	*slow_ns = 0;
-	for (uint64_t k = 0; k < REPLAY_TAKES && k < q->nr_takes; k++) {
-		size_t at = (q->nr_takes - 1 - k) % REPLAY_TAKES;
+	for (; q->take && nr < REPLAY_TAKES && nr < q->nr_takes; nr++) {
+		const struct replay_past_take *take =
+			&q->take[(q->nr_takes - 1 - nr) % REPLAY_TAKES];
 
-		if (q->take[at].time_ns <= since)
-			break;
-		nr++;
-		if (!q->take[at].waited && q->take[at].gap_ns > *slow_ns)
-			*slow_ns = q->take[at].gap_ns;
+		if (take->time_ns <= since)
+			return nr;
+		if (!take->waited && take->gap_ns > *slow_ns)
+			*slow_ns = take->gap_ns;
 	}
+	/* More than are remembered: counted only where the wait was on this very queue. */
+	if (a->wait_queue < REPLAY_NONE && a->takes_then + nr < q->nr_takes && since == a->t_last)
+		nr = q->nr_takes - a->takes_then;
 	return nr;
 }
 
-static enum base_status note_take(struct graph_replay *r, struct replay_log_queue *q, uint32_t i,
+static enum base_status note_take(struct graph_replay *r, const struct graph_verb *v, uint32_t i,
 	uint64_t available_ns, struct base_err *err)
 {
-	const struct replay_log_actor *a = &r->actor[r->moment.actor];
-	uint64_t since = a->t_last, slow_ns;
-	struct replay_wide *w;
+	const struct replay_log_actor *a = &r->actor[v->actor];
+	struct replay_log_queue *q = &r->queue[v->queue];
+	uint64_t since = a->t_last, slow_ns, nr = 0;
 	enum base_status s = BASE_OK;
-	size_t at;
+	struct replay_wide *w;
+	size_t capacity = 0;
 
 	if (a->waits) {
-		uint32_t nr;
-
-		if (r->moment.depends && r->moment.other_ns > since)
-			since = r->moment.other_ns;
-		nr = overtakings(q, since, &slow_ns);
-		if (nr) {
-			s = widen(r, i, &w, err);
-			if (s)
-				return s;
-			w->nr_overtaken = nr;
-			w->slow_ns = slow_ns;
-		}
+		if (a->wait_queue != v->queue && r->moment.depends &&
+			r->moment.available_ns > since)
+			since = r->moment.available_ns;
+		nr = overtakings(q, a, since, &slow_ns);
 	}
-	at = q->nr_takes++ % REPLAY_TAKES;
-	q->take[at].time_ns = r->now;
-	q->take[at].gap_ns = available_ns == REPLAY_NOBODY ? 0 : r->now - available_ns;
-	q->take[at].waited = a->waits;
-	return s;
+	if (nr) {
+		s = widen(r, i, &w, err);
+		if (s)
+			return s;
+		w->nr_overtaken = nr < UINT32_MAX ? (uint32_t)nr : UINT32_MAX;
+		w->slow_ns = slow_ns;
+	}
+	if (!q->take && q->nr_takes) {
+		s = replay_mem_resize(
+			r, &q->take, &capacity, REPLAY_TAKES, sizeof *q->take, err);
+		if (s)
+			return s;
+	}
+	if (q->take) /* (one take alone overtakes nobody) */
+		q->take[q->nr_takes % REPLAY_TAKES] = (struct replay_past_take){
+			.time_ns = r->now,
+			.gap_ns = available_ns == REPLAY_NOBODY ? 0 : r->now - available_ns,
+			.waited = a->waits};
+	q->nr_takes++;
+	return BASE_OK;
 }
 
 /* ---- verbs ---------------------------------------------------------------------------------- */
@@ -424,7 +446,7 @@ static enum base_status log_take(struct graph_replay *r, const struct graph_verb
 	if (!s && v->flags & GRAPH_LAST && !pool && got)
 		s = set_ordinal(r, i, puts, err);
 	if (!s)
-		s = keep ? BASE_OK : note_take(r, q, i, available, err);
+		s = keep ? BASE_OK : note_take(r, v, i, available, err);
 	if (got && !(v->flags & GRAPH_OPTIONAL))
 		depends_on(&r->moment, v->queue, available);
 	return s || keep ? s : free_space(r, q, got, err);
@@ -560,33 +582,34 @@ static enum base_status log_step(struct graph_replay *r, enum graph_verb_kind ki
 
 /* ---- the recorded run's processors: the simulation has its own ------------------------------- */
 
-/* It has been without one since: other programs had it, and will have it again. */
-static enum base_status keep_hole(
-	struct graph_replay *r, const struct graph_verb *v, struct base_err *err)
+/*
+ * It has a processor again. While ours had all of them the simulation will find out anew; the rest
+ * of the time other programs had some, and will have them again: a wait that stays.
+ */
+static enum base_status end_hole(struct graph_replay *r, uint32_t actor, uint32_t state,
+	uint32_t runnable, struct base_err *err)
 {
-	struct replay_log_actor *a = &r->actor[v->actor];
-	struct graph_verb wait = {.actor = v->actor,
-		.state = r->queue[v->queue].o.latency_state,
-		.flags = 0};
-	uint64_t now = r->now;
+	struct replay_log_actor *a = &r->actor[actor];
+	uint64_t now = r->now, ours;
+	struct graph_verb v = {.actor = actor, .state = runnable};
 	enum base_status s;
 
-	r->now = a->hole_begin_ns;
-	s = log_step(r, GRAPH_VERB_wait, &wait, 0, err);
-	r->now = now;
-	r->actor[v->actor].in_hole = false;
-	if (!s) {
-		wait.state = v->state;
-		wait.flags = GRAPH_EXPLAINED;
-		s = log_step(r, GRAPH_VERB_state, &wait, 0, err);
+	pass_time(r, now);
+	ours = r->full_ns - a->hole_full_ns;
+	if (ours >= now - a->hole_begin_ns || !a->started) {
+		a->in_hole = false;
+		a->hole_ns += now - a->hole_begin_ns;
+		return count_busy(r, false, is_busy(r, a), now, err);
 	}
-	return s;
-}
-
-static void end_hole(struct graph_replay *r, struct replay_log_actor *a)
-{
+	r->now = a->hole_begin_ns;
+	s = log_step(r, GRAPH_VERB_wait, &v, 0, err);
+	r->now = now;
+	a = &r->actor[actor];
 	a->in_hole = false;
-	a->hole_ns += r->now - a->hole_begin_ns;
+	a->hole_ns = ours;
+	v.state = state;
+	v.flags = GRAPH_EXPLAINED;
+	return s ? s : log_step(r, GRAPH_VERB_state, &v, 0, err);
 }
 
 /* Verbs on a processor's queue; *ret_done: nothing of it is a step. */
@@ -596,24 +619,27 @@ static enum base_status log_processor(struct graph_replay *r, enum graph_verb_ki
 	struct replay_log_actor *a = &r->actor[v->actor];
 	struct replay_log_queue *q = &r->queue[v->queue];
 	bool before = is_busy(r, a);
-	enum base_status s = BASE_OK;
+	enum base_status s = count_busy(r, before, before, r->now, err);
 
+	if (s)
+		return s;
+	r->nr_processors += !q->used;
 	q->used = true;
 	if (kind == GRAPH_VERB_enqueue) {
 		q->last_take_ns = r->now;
 	} else if (kind == GRAPH_VERB_wait_empty) {
+		pass_time(r, r->now);
 		a->in_hole = true;
 		a->hole_begin_ns = r->now;
+		a->hole_full_ns = r->full_ns;
 	} else if (kind == GRAPH_VERB_peek) {
-		a->processor_ns = q->last_take_ns;
-	} else if (kind == GRAPH_VERB_dequeue && a->in_hole) {
-		end_hole(r, a);
-	} else if (kind == GRAPH_VERB_state && a->in_hole) {
-		return keep_hole(r, v, err);
+		pass_time(r, r->now);
+		a->processor_ns = q->last_take_ns < r->full_until_ns ? q->last_take_ns
+								     : r->full_until_ns;
+	} else if (a->in_hole && !(v->flags & GRAPH_ASIDE)) {
+		return end_hole(r, v->actor, v->state, q->o.latency_state, err);
 	}
-	if (a->started)
-		s = count_busy(r, before, is_busy(r, a), r->now, err);
-	return s;
+	return count_busy(r, before, is_busy(r, a), r->now, err);
 }
 
 static bool is_processor_verb(
@@ -642,6 +668,6 @@ enum base_status replay_log_verb(struct graph_replay *r, enum graph_verb_kind ki
 	if (is_processor_verb(r, kind, v))
 		return log_processor(r, kind, v, err);
 	if (BASE_UNLIKELY(r->actor[v->actor].in_hole))
-		end_hole(r, &r->actor[v->actor]);
-	return log_step(r, kind, v, from_actor, err);
+		s = end_hole(r, v->actor, v->state, r->actor[v->actor].state, err);
+	return s ? s : log_step(r, kind, v, from_actor, err);
 }

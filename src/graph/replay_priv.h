@@ -77,7 +77,12 @@ struct replay_latency { /* of one state, by the wait's length before */
 
 /* ---- the log: who ---------------------------------------------------------------------------- */
 
-enum { REPLAY_TAKES = 8 }; /* remembered a queue */
+enum { REPLAY_TAKES = 64 }; /* remembered a queue */
+
+struct replay_past_take {
+	uint64_t time_ns, gap_ns; /* after the unit was put */
+	bool waited;
+};
 
 struct replay_log_queue {
 	struct graph_queue_options o;
@@ -91,10 +96,7 @@ struct replay_log_queue {
 	struct replay_ring data, space;
 	int64_t units;
 	uint64_t nr_puts, nr_takes, last_take_ns;
-	struct {
-		uint64_t time_ns, gap_ns;
-		bool waited;
-	} take[REPLAY_TAKES]; /* the last ones, by nr_takes */
+	struct replay_past_take *take; /* the last REPLAY_TAKES; NULL: fewer than two */
 };
 
 struct replay_log_actor {
@@ -102,7 +104,9 @@ struct replay_log_actor {
 	uint32_t state;
 	uint32_t wait_queue; /* REPLAY_NONE: not known on which */
 	uint64_t t_last;
-	uint64_t hole_begin_ns, hole_ns; /* on no processor since; all of it since t_last */
+	uint64_t hole_begin_ns, hole_full_ns; /* on no processor since; full_ns then */
+	uint64_t hole_ns;                     /* since t_last, because ours had them all */
+	uint64_t takes_then;   /* of wait_queue, when the wait began */
 	uint64_t processor_ns; /* when its processor became free, of the moment being logged */
 	bool started, waits, waits_space, in_hole;
 };
@@ -111,8 +115,8 @@ struct replay_moment { /* being logged: GRAPH_MORE leaves it open */
 	uint32_t actor, first; /* step; REPLAY_NONE: nothing is open */
 	uint32_t last;
 	uint64_t t;
-	uint64_t available_ns, other_ns; /* the latest of its dependences; of those but the last */
-	uint32_t queue;                  /* of that */
+	uint64_t available_ns; /* the latest of its dependences */
+	uint32_t queue;        /* of that */
 	uint32_t flags;
 	bool depends, links;
 };
@@ -144,6 +148,8 @@ struct graph_replay {
 	size_t busy_capacity;
 	uint32_t nr_busy;
 	uint64_t busy_since;
+	uint64_t full_ns, full_until_ns; /* how long all processors were ours; when last */
+	uint32_t nr_processors;          /* seen so far */
 
 	size_t max_memory_bytes, memory_bytes;
 };
