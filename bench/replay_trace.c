@@ -90,8 +90,14 @@ int main(int argc, char **argv)
 	struct model *m, *m2;
 	double recorded, replayed, took;
 
-	if (argc < 2 || graph_replay_new(NULL, &r, &err))
+	struct graph_replay_options options = {.size = sizeof options};
+
+	if (argc < 2 || trace_reader_open(argv[1], NULL, &reader, &err))
 		return 2;
+	options.nr_processors = trace_reader_info(reader)->nr_processors;
+	trace_reader_close(reader);
+	if (graph_replay_new(&options, &r, &err))
+		give_up(&err);
 	m = run(argv[1], graph_replay_sink(r), NULL, &reader);
 	graph_replay_set_end(r, model_end_actor(m));
 	took = -seconds_now();

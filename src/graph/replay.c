@@ -120,6 +120,7 @@ enum base_status graph_replay_new(
 	r->max_memory_bytes = o.max_memory_bytes ? o.max_memory_bytes : DEFAULT_MAX_MEMORY;
 	if (r->max_memory_bytes < r->memory_bytes)
 		r->max_memory_bytes = r->memory_bytes;
+	r->nr_processors_told = o.nr_processors;
 	r->end_actor = GRAPH_ANY_ACTOR;
 	r->moment.first = REPLAY_NONE;
 	*ret = r;

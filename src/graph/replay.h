@@ -28,6 +28,10 @@
 struct graph_replay_options {
 	size_t size;
 	size_t max_memory_bytes; /* 0: 2 GiB; log and simulation together; beyond it ERR_LIMIT */
+	/* That the program could run on. 0: as many as it was seen on, which is known late: until
+	 * then waits for a processor are taken for those of its own threads. Without effect when
+	 * the log has no switches. */
+	uint32_t nr_processors;
 };
 
 /* A log of all declarations and verbs of a run: 24 bytes a verb, more for unusual ones. */

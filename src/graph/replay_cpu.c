@@ -61,7 +61,7 @@ static void dispatch(struct sim *s, uint32_t processor)
 	if (a->phase == SIM_QUEUES_TAKE) {
 		a->phase = SIM_TRIES;
 		a->queued = true;
-		sim_schedule(s, actor, s->now);
+		sim_schedule(s, actor, s->now + a->switch_ns);
 		return;
 	}
 	emit(s, actor, GRAPH_VERB_dequeue, processor, 1, a->state, GRAPH_LAST | GRAPH_EXPLAINED);

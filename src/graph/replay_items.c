@@ -83,19 +83,20 @@ static size_t next_item(const struct replay_ring *ring, const struct replay_take
 }
 
 uint64_t replay_ring_take(
-	struct replay_ring *ring, const struct replay_take *take, uint64_t *latest_ns)
+	struct replay_ring *ring, const struct replay_take *take, struct replay_item *latest)
 {
-	uint64_t left = take->n, latest = 0;
+	uint64_t left = take->n;
 	bool any = false;
 	size_t seen = 0, i;
 
+	*latest = (struct replay_item){.time_ns = REPLAY_NOBODY};
 	while (left && seen < ring->nr && (i = next_item(ring, take, seen)) < ring->nr) {
 		struct replay_item *it = item_at(ring, i);
 		uint64_t k = left < it->nr_units ? left : it->nr_units;
 
 		left -= k;
-		if (it->time_ns != REPLAY_NOBODY && it->time_ns >= latest) {
-			latest = it->time_ns;
+		if (it->time_ns != REPLAY_NOBODY && (!any || it->time_ns >= latest->time_ns)) {
+			*latest = *it;
 			any = true;
 		}
 		if (take->keep) {
@@ -109,7 +110,6 @@ uint64_t replay_ring_take(
 			break;
 		remove_item(ring, i);
 	}
-	*latest_ns = any ? latest : REPLAY_NOBODY;
 	return take->n - left;
 }
 

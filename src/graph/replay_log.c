@@ -25,10 +25,8 @@ static void pass_time(struct graph_replay *r, uint64_t t)
 	uint64_t ns = t - r->busy_since;
 
 	r->busy_ns[r->nr_busy] += ns;
-	if (r->nr_processors && r->nr_busy >= r->nr_processors) {
+	if (r->nr_processors && r->nr_busy >= r->nr_processors && r->nr_busy >= r->nr_processors_told)
 		r->full_ns += ns;
-		r->full_until_ns = t;
-	}
 	r->busy_since = t;
 }
 
@@ -152,12 +150,13 @@ static enum base_status set_own(
 
 /* ---- a moment's dependences ------------------------------------------------------------------ */
 
-static void depends_on(struct replay_moment *m, uint32_t queue, uint64_t available_ns)
+static void depends_on(struct replay_moment *m, uint32_t queue, const struct replay_item *on)
 {
-	if (available_ns == REPLAY_NOBODY)
+	if (on->time_ns == REPLAY_NOBODY)
 		return;
-	if (!m->depends || available_ns >= m->available_ns) {
-		m->available_ns = available_ns;
+	if (!m->depends || on->time_ns >= m->available_ns) {
+		m->available_ns = on->time_ns;
+		m->full_ns = on->full_ns;
 		m->queue = queue;
 	}
 	m->depends = true;
@@ -167,7 +166,7 @@ static enum base_status set_wait(struct graph_replay *r, struct replay_log_actor
 	const struct replay_moment *m, uint64_t *own, enum replay_class *class,
 	struct base_err *err)
 {
-	uint64_t ready = m->available_ns > a->processor_ns ? m->available_ns : a->processor_ns;
+	uint64_t queued = a->had_to_queue ? r->full_ns - m->full_ns : 0;
 	struct replay_step *step = replay_step(r, m->first);
 	uint64_t since = a->started ? a->t_last : m->available_ns;
 	enum base_status s;
@@ -180,11 +179,12 @@ static enum base_status set_wait(struct graph_replay *r, struct replay_log_actor
 		}
 		return BASE_OK;
 	}
-	if (ready > m->t)
-		ready = m->t;
 	*class = REPLAY_EXPLAINED;
-	*own = m->t - ready;
-	step->bits |= (uint32_t)replay_bucket(m->available_ns - since) << REPLAY_BUCKET_SHIFT;
+	*own = m->t - m->available_ns;
+	if (queued) { /* the simulation has its own processors */
+		*own = *own > queued ? *own - queued : 0;
+		step->bits |= REPLAY_ON_PROCESSOR;
+	}
 	s = replay_latency_add(r, r->queue[m->queue].o.latency_state, m->available_ns - since,
 		*own, err);
 	return s;
@@ -224,7 +224,8 @@ static enum base_status close_moment(struct graph_replay *r, struct base_err *er
 		s = set_own(r, m.first, own, err);
 	a->t_last = m.t;
 	a->started = true;
-	a->hole_ns = a->processor_ns = 0;
+	a->hole_ns = 0;
+	a->had_to_queue = false;
 	if (aside)
 		return s;
 	a->state = last->state;
@@ -244,7 +245,8 @@ static enum base_status put_units(
 	struct base_err *err)
 {
 	uint64_t most = q->exclusive ? q->o.initial : INT64_MAX / 2;
-	struct replay_item item = {.time_ns = r->now, .nr_units = n, .key = key};
+	struct replay_item item = {
+		.time_ns = r->now, .nr_units = n, .key = key, .full_ns = r->full_ns};
 
 	q->nr_puts++;
 	if (q->units > 0 && (uint64_t)q->units + n > most)
@@ -265,10 +267,13 @@ static enum base_status free_space(
 	struct graph_replay *r, struct replay_log_queue *q, uint64_t n, struct base_err *err)
 {
 	q->last_take_ns = r->now;
+	q->last_take_full_ns = r->full_ns;
 	if (!q->o.capacity || !n)
 		return BASE_OK;
 	return replay_ring_push(memory_of(r), &q->space,
-		(struct replay_item){.time_ns = r->now, .nr_units = n}, err);
+		(struct replay_item){
+			.time_ns = r->now, .nr_units = n, .full_ns = r->full_ns},
+		err);
 }
 
 /* How often, since then, somebody else took; and how soon one who had not waited. */
@@ -384,7 +389,8 @@ static enum base_status log_space(struct graph_replay *r, const struct graph_ver
 {
 	struct replay_log_queue *q = &r->queue[v->queue];
 	const struct replay_log_actor *a = &r->actor[v->actor];
-	uint64_t n = units_of(v), got, available;
+	struct replay_item available;
+	uint64_t n = units_of(v), got;
 	bool waited = a->waits && (a->wait_queue == REPLAY_NONE ||
 					  (a->waits_space && a->wait_queue == v->queue));
 
@@ -392,14 +398,16 @@ static enum base_status log_space(struct graph_replay *r, const struct graph_ver
 		struct replay_take take = {.n = n, .keep = keep};
 
 		got = replay_ring_take(&q->space, &take, &available);
-		depends_on(&r->moment, v->queue, available);
+		depends_on(&r->moment, v->queue, &available);
 		if (got < n)
 			replay_step(r, i)->bits |= REPLAY_FREE;
 		return BASE_OK;
 	}
 	if (!q->waits_space || !waited || q->last_take_ns <= a->t_last || !q->nr_takes)
 		return BASE_OK;
-	depends_on(&r->moment, v->queue, q->last_take_ns);
+	available = (struct replay_item){
+		.time_ns = q->last_take_ns, .full_ns = q->last_take_full_ns};
+	depends_on(&r->moment, v->queue, &available);
 	return set_ordinal(r, i, q->nr_takes, err);
 }
 
@@ -425,7 +433,8 @@ static enum base_status log_take(struct graph_replay *r, const struct graph_verb
 		.key = v->key,
 		.keep = keep,
 		.n = units_of(v)};
-	uint64_t available, got, puts = q->nr_puts;
+	struct replay_item available;
+	uint64_t got, puts = q->nr_puts;
 	enum base_status s;
 
 	if (v->flags & GRAPH_BACK && v->n == GRAPH_ALL && pool) /* a lock that was free */
@@ -446,9 +455,9 @@ static enum base_status log_take(struct graph_replay *r, const struct graph_verb
 	if (!s && v->flags & GRAPH_LAST && !pool && got)
 		s = set_ordinal(r, i, puts, err);
 	if (!s)
-		s = keep ? BASE_OK : note_take(r, v, i, available, err);
+		s = keep ? BASE_OK : note_take(r, v, i, available.time_ns, err);
 	if (got && !(v->flags & GRAPH_OPTIONAL))
-		depends_on(&r->moment, v->queue, available);
+		depends_on(&r->moment, v->queue, &available);
 	return s || keep ? s : free_space(r, q, got, err);
 }
 
@@ -474,7 +483,7 @@ static enum base_status log_resize(
 {
 	struct replay_log_queue *q = &r->queue[v->queue];
 	uint64_t have = q->units > 0 ? (uint64_t)q->units : 0, n = v->n < 0 ? 0 : (uint64_t)v->n;
-	uint64_t ignored;
+	struct replay_item ignored;
 	enum base_status s = set_need(r, i, v, n < have ? have - n : n - have, err);
 
 	if (s || n == have)
@@ -625,17 +634,14 @@ static enum base_status log_processor(struct graph_replay *r, enum graph_verb_ki
 		return s;
 	r->nr_processors += !q->used;
 	q->used = true;
-	if (kind == GRAPH_VERB_enqueue) {
-		q->last_take_ns = r->now;
-	} else if (kind == GRAPH_VERB_wait_empty) {
+	if (kind == GRAPH_VERB_wait_empty) {
 		pass_time(r, r->now);
 		a->in_hole = true;
 		a->hole_begin_ns = r->now;
 		a->hole_full_ns = r->full_ns;
 	} else if (kind == GRAPH_VERB_peek) {
 		pass_time(r, r->now);
-		a->processor_ns = q->last_take_ns < r->full_until_ns ? q->last_take_ns
-								     : r->full_until_ns;
+		a->had_to_queue = true;
 	} else if (a->in_hole && !(v->flags & GRAPH_ASIDE)) {
 		return end_hole(r, v->actor, v->state, q->o.latency_state, err);
 	}

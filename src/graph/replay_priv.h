@@ -33,7 +33,7 @@ enum {
 	REPLAY_FREE = 1 << 17,    /* takes (or fills space) without needing anything */
 	REPLAY_SHRINKS = 1 << 18, /* resize: `need` units less */
 	REPLAY_COUNTED = 1 << 19, /* needs the wide ordinal: so many puts (takes, for space) */
-	REPLAY_BUCKET_SHIFT = 20, /* 6 bits: log2 of the wait's length */
+	REPLAY_ON_PROCESSOR = 1 << 20, /* own is how long after its processor became free */
 };
 
 struct replay_step {
@@ -59,6 +59,7 @@ enum { REPLAY_CHUNK_SHIFT = 15, REPLAY_CHUNK = 1 << REPLAY_CHUNK_SHIFT };
 
 struct replay_item {
 	uint64_t time_ns, nr_units, key;
+	uint64_t full_ns; /* of the log, then */
 };
 struct replay_ring {
 	struct replay_item *item;
@@ -95,7 +96,7 @@ struct replay_log_queue {
 	/* as recorded, up to now */
 	struct replay_ring data, space;
 	int64_t units;
-	uint64_t nr_puts, nr_takes, last_take_ns;
+	uint64_t nr_puts, nr_takes, last_take_ns, last_take_full_ns;
 	struct replay_past_take *take; /* the last REPLAY_TAKES; NULL: fewer than two */
 };
 
@@ -107,7 +108,7 @@ struct replay_log_actor {
 	uint64_t hole_begin_ns, hole_full_ns; /* on no processor since; full_ns then */
 	uint64_t hole_ns;                     /* since t_last, because ours had them all */
 	uint64_t takes_then;   /* of wait_queue, when the wait began */
-	uint64_t processor_ns; /* when its processor became free, of the moment being logged */
+	bool had_to_queue; /* for its processor, before the moment being logged */
 	bool started, waits, waits_space, in_hole;
 };
 
@@ -116,6 +117,7 @@ struct replay_moment { /* being logged: GRAPH_MORE leaves it open */
 	uint32_t last;
 	uint64_t t;
 	uint64_t available_ns; /* the latest of its dependences */
+	uint64_t full_ns;      /* of the log, then */
 	uint32_t queue;        /* of that */
 	uint32_t flags;
 	bool depends, links;
@@ -148,8 +150,9 @@ struct graph_replay {
 	size_t busy_capacity;
 	uint32_t nr_busy;
 	uint64_t busy_since;
-	uint64_t full_ns, full_until_ns; /* how long all processors were ours; when last */
+	uint64_t full_ns; /* how long all processors were ours */
 	uint32_t nr_processors;          /* seen so far */
+	uint32_t nr_processors_told;     /* 0: nothing was told */
 
 	size_t max_memory_bytes, memory_bytes;
 };
@@ -230,10 +233,10 @@ struct replay_take {
 	bool keyed, keep;
 	uint64_t key, n;
 };
-/* Takes up to n units; returns how many. *latest_ns: when the last of them was put; REPLAY_NOBODY:
- * by nobody. */
+/* Takes up to n units; returns how many. *latest: the one put last; time REPLAY_NOBODY: none was put by
+ * anybody. */
 uint64_t replay_ring_take(
-	struct replay_ring *ring, const struct replay_take *take, uint64_t *latest_ns);
+	struct replay_ring *ring, const struct replay_take *take, struct replay_item *latest);
 void replay_ring_take_back(struct replay_ring *ring, uint64_t n);
 void replay_ring_fini(struct replay_ring *ring);
 

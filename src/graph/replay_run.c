@@ -314,6 +314,11 @@ static void handle(struct sim *s, uint32_t actor)
 	case SIM_CALLED:
 		if (takes_on_processor(s, a) && !sim_get_processor(s, actor, SIM_QUEUES_TAKE))
 			return;
+		if (a->switch_ns) {
+			a->phase = SIM_TRIES;
+			sim_schedule(s, actor, s->now + a->switch_ns);
+			return;
+		}
 		try_moment(s, actor);
 		return;
 	default:
@@ -356,6 +361,8 @@ static uint32_t recorded_processors(const struct graph_replay *r)
 		nr += r->queue[i].o.processor && r->queue[i].used;
 	if (!nr)
 		return 0;
+	if (r->nr_processors_told)
+		return nr > r->nr_processors_told ? nr : r->nr_processors_told;
 	for (k = 1; k < r->busy_capacity; k++)
 		all += r->busy_ns[k];
 	for (k = r->busy_capacity; k > 1 && above + r->busy_ns[k - 1] <= all / 100; k--)

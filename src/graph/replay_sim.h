@@ -22,6 +22,7 @@ struct sim_actor {
 	uint64_t t_last;
 	uint64_t left_ns, since_ns, slice_end_ns; /* on a processor: to do, from when; its slice */
 	uint64_t wait_begin_ns, takes_then;
+	uint64_t switch_ns; /* called: from having a processor to taking */
 	uint64_t promised, wanted, slow_ns;
 	uint32_t wait_queue;       /* the present wait's; REPLAY_NONE */
 	uint32_t queue, prev, next; /* in the list of this queue's waiters */

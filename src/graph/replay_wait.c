@@ -20,7 +20,21 @@ static uint64_t units_with_key(const struct replay_ring *ring, uint64_t key)
 	return n;
 }
 
-static bool has_units(const struct sim *s, const struct replay_step *step)
+/*
+ * What is promised to somebody who is on the way: a lock can be snatched all the same, and so can
+ * other units by whoever took them without a wait in the run, too. A barrier's token never.
+ */
+static uint64_t reserved(const struct sim *s, const struct replay_step *step, uint32_t actor)
+{
+	const struct sim_actor *a = &s->actor[actor];
+	enum replay_class class = replay_class(replay_step(s->r, a->cursor));
+
+	if (a->listed || class == REPLAY_RUN || replay_is_pool(&s->r->queue[step->queue].o))
+		return 0;
+	return s->queue[step->queue].promised[0];
+}
+
+static bool has_units(const struct sim *s, const struct replay_step *step, uint32_t actor)
 {
 	const struct sim_queue *q = &s->queue[step->queue];
 	const struct replay_wide *w = replay_wide(s->r, step);
@@ -33,7 +47,7 @@ static bool has_units(const struct sim *s, const struct replay_step *step)
 		return q->nr_puts >= w->ordinal;
 	if (BASE_UNLIKELY(flags & GRAPH_KEYED))
 		return units_with_key(&q->keyed, w ? w->key : 0) >= need;
-	return q->units >= (int64_t)need;
+	return q->units >= (int64_t)(need + reserved(s, step, actor));
 }
 
 static bool has_space(const struct sim *s, const struct replay_step *step)
@@ -47,13 +61,14 @@ static bool has_space(const struct sim *s, const struct replay_step *step)
 	return q->units + (int64_t)replay_need(s->r, step) <= (int64_t)q->capacity;
 }
 
-static bool is_step_met(const struct sim *s, const struct replay_step *step, bool *ret_space)
+static bool is_step_met(
+	const struct sim *s, const struct replay_step *step, uint32_t actor, bool *ret_space)
 {
 	unsigned kind = replay_kind(step);
 
 	*ret_space = kind == GRAPH_VERB_enqueue || kind == GRAPH_VERB_reserve;
 	if (kind == GRAPH_VERB_dequeue || kind == GRAPH_VERB_peek)
-		return has_units(s, step);
+		return has_units(s, step, actor);
 	return !*ret_space || has_space(s, step);
 }
 
@@ -64,7 +79,7 @@ bool sim_is_met(struct sim *s, uint32_t actor, uint32_t *ret_queue, bool *ret_sp
 	do {
 		const struct replay_step *step = replay_step(s->r, i);
 
-		if (!is_step_met(s, step, ret_space)) {
+		if (!is_step_met(s, step, actor, ret_space)) {
 			*ret_queue = step->queue;
 			return false;
 		}
@@ -89,16 +104,16 @@ static void unlist(struct sim *s, uint32_t actor)
 
 /* The step of the moment that lacks something of the queue. */
 static const struct replay_step *lacking(
-	const struct sim *s, const struct sim_actor *a, uint32_t queue, bool space)
+	const struct sim *s, uint32_t actor, uint32_t queue, bool space)
 {
-	uint32_t i = a->cursor;
+	uint32_t i = s->actor[actor].cursor;
 
 	for (;;) {
 		const struct replay_step *step = replay_step(s->r, i);
 		bool of_space;
 
 		i = replay_next(s->r, step);
-		if (i == REPLAY_NONE || (step->queue == queue && !is_step_met(s, step, &of_space) &&
+		if (i == REPLAY_NONE || (step->queue == queue && !is_step_met(s, step, actor, &of_space) &&
 						of_space == space))
 			return step;
 	}
@@ -120,7 +135,7 @@ static void list_on(struct sim *s, uint32_t actor, uint32_t queue, bool space)
 	struct sim_actor *a = &s->actor[actor];
 	struct sim_queue *q = &s->queue[queue];
 	struct sim_list *l = &q->waiters[space];
-	const struct replay_step *step = lacking(s, a, queue, space);
+	const struct replay_step *step = lacking(s, actor, queue, space);
 	const struct replay_wide *w = replay_wide(s->r, step);
 
 	a->queue = queue;
@@ -237,7 +252,14 @@ void sim_call(struct sim *s, uint32_t queue, bool space)
 		a->promised = a->wanted;
 		s->queue[queue].promised[space] += a->promised;
 		a->phase = SIM_CALLED;
-		sim_schedule(s, i, s->now + latency(s, a, overtaken));
+		a->switch_ns = latency(s, a, overtaken);
+		if (s->nr_processors &&
+			replay_step(s->r, a->cursor)->bits & REPLAY_ON_PROCESSOR) {
+			sim_schedule(s, i, s->now);
+		} else {
+			sim_schedule(s, i, s->now + a->switch_ns);
+			a->switch_ns = 0;
+		}
 	}
 }
 
@@ -291,7 +313,7 @@ static bool take_units(struct sim *s, const struct replay_step *step, uint64_t n
 	const struct replay_log_queue *lq = &s->r->queue[step->queue];
 	const struct replay_wide *w = replay_wide(s->r, step);
 	bool back = replay_flags(step) & GRAPH_BACK && !lq->exclusive;
-	uint64_t ignored;
+	struct replay_item ignored;
 
 	if (!back)
 		q->nr_takes++;
