@@ -26,10 +26,10 @@ struct sim_actor {
 	uint64_t promised, wanted, slow_ns;
 	uint32_t wait_queue;       /* the present wait's; REPLAY_NONE */
 	uint32_t queue, prev, next; /* in the list of this queue's waiters */
-	uint32_t nr_overtaken;     /* wanted, slow_ns, this: of the step that it waits for */
+	uint32_t nr_overtaken, overtaken_on; /* in the run, since takes_then; on which queue */
 	uint32_t processor; /* REPLAY_NONE */
 	uint8_t phase;      /* enum sim_phase */
-	bool waits, space, listed, queued;
+	bool waits, space, listed, queued, counting;
 };
 
 struct sim_list {

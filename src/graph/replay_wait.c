@@ -112,10 +112,11 @@ static const struct replay_step *lacking(
 		const struct replay_step *step = replay_step(s->r, i);
 		bool of_space;
 
-		i = replay_next(s->r, step);
-		if (i == REPLAY_NONE || (step->queue == queue && !is_step_met(s, step, actor, &of_space) &&
-						of_space == space))
+		if (step->queue == queue && !is_step_met(s, step, actor, &of_space) &&
+			of_space == space)
 			return step;
+		i = replay_next(s->r, step);
+		BASE_ASSERT(i != REPLAY_NONE);
 	}
 }
 
@@ -130,14 +131,39 @@ static uint64_t wanted(const struct sim *s, const struct replay_step *step)
 									: 0;
 }
 
+/* From now on, takes by others count as overtakings. */
+static void count_overtakings(struct sim *s, struct sim_actor *a)
+{
+	if (!a->counting && a->nr_overtaken)
+		a->takes_then = s->queue[a->overtaken_on].nr_takes;
+	a->counting = true;
+}
+
+static void find_overtaken(struct sim *s, struct sim_actor *a)
+{
+	uint32_t i = a->cursor;
+
+	a->nr_overtaken = 0;
+	a->counting = false;
+	do {
+		const struct replay_step *step = replay_step(s->r, i);
+		const struct replay_wide *w = replay_wide(s->r, step);
+
+		if (w && w->nr_overtaken) {
+			a->nr_overtaken = w->nr_overtaken;
+			a->slow_ns = w->slow_ns;
+			a->overtaken_on = step->queue;
+		}
+		i = replay_next(s->r, step);
+	} while (i != REPLAY_NONE && replay_class(replay_step(s->r, i)) == REPLAY_FOLLOWS);
+}
+
 static void list_on(struct sim *s, uint32_t actor, uint32_t queue, bool space)
 {
 	struct sim_actor *a = &s->actor[actor];
-	struct sim_queue *q = &s->queue[queue];
-	struct sim_list *l = &q->waiters[space];
-	const struct replay_step *step = lacking(s, actor, queue, space);
-	const struct replay_wide *w = replay_wide(s->r, step);
+	struct sim_list *l = &s->queue[queue].waiters[space];
 
+	a->wanted = wanted(s, lacking(s, actor, queue, space));
 	a->queue = queue;
 	a->space = space;
 	a->listed = true;
@@ -145,10 +171,8 @@ static void list_on(struct sim *s, uint32_t actor, uint32_t queue, bool space)
 	a->prev = l->tail;
 	*(l->tail == REPLAY_NONE ? &l->head : &s->actor[l->tail].next) = actor;
 	l->tail = actor;
-	a->takes_then = q->nr_takes;
-	a->wanted = wanted(s, step);
-	a->nr_overtaken = w ? w->nr_overtaken : 0;
-	a->slow_ns = w ? w->slow_ns : 0;
+	if (a->nr_overtaken && a->overtaken_on == queue)
+		count_overtakings(s, a);
 }
 
 void sim_wait(struct sim *s, uint32_t actor, uint32_t queue, bool space)
@@ -158,8 +182,10 @@ void sim_wait(struct sim *s, uint32_t actor, uint32_t queue, bool space)
 	a->phase = SIM_WAITS;
 	if (a->listed && a->queue == queue && a->space == space)
 		return; /* keeps its place */
-	if (!a->listed)
+	if (!a->listed) {
 		a->wait_begin_ns = s->now;
+		find_overtaken(s, a);
+	}
 	unlist(s, actor);
 	list_on(s, actor, queue, space);
 }
@@ -174,7 +200,9 @@ void sim_stop_waiting(struct sim *s, uint32_t actor)
 /* How often the run says it will yet be overtaken. */
 static uint64_t still_overtaken(const struct sim *s, const struct sim_actor *a)
 {
-	uint64_t by = s->queue[a->queue].nr_takes - a->takes_then;
+	uint64_t by = a->counting && a->nr_overtaken
+			      ? s->queue[a->overtaken_on].nr_takes - a->takes_then
+			      : 0;
 
 	return by < a->nr_overtaken ? a->nr_overtaken - by : 0;
 }
@@ -252,6 +280,7 @@ void sim_call(struct sim *s, uint32_t queue, bool space)
 		a->promised = a->wanted;
 		s->queue[queue].promised[space] += a->promised;
 		a->phase = SIM_CALLED;
+		count_overtakings(s, a);
 		a->switch_ns = latency(s, a, overtaken);
 		if (s->nr_processors &&
 			replay_step(s->r, a->cursor)->bits & REPLAY_ON_PROCESSOR) {
