@@ -305,6 +305,7 @@ static bool takes_on_processor(const struct sim *s, const struct sim_actor *a)
 static void handle(struct sim *s, uint32_t actor)
 {
 	struct sim_actor *a = &s->actor[actor];
+	uint64_t t;
 
 	switch (a->phase) {
 	case SIM_RUNS:
@@ -312,6 +313,10 @@ static void handle(struct sim *s, uint32_t actor)
 			try_moment(s, actor);
 		return;
 	case SIM_CALLED:
+		if (sim_is_early(s, actor, &t)) {
+			sim_schedule(s, actor, t);
+			return;
+		}
 		if (takes_on_processor(s, a) && !sim_get_processor(s, actor, SIM_QUEUES_TAKE))
 			return;
 		if (a->switch_ns) {

@@ -29,7 +29,7 @@ struct sim_actor {
 	uint32_t nr_overtaken, overtaken_on; /* in the run, since takes_then; on which queue */
 	uint32_t processor; /* REPLAY_NONE */
 	uint8_t phase;      /* enum sim_phase */
-	bool waits, space, listed, queued, counting;
+	bool waits, space, listed, queued, counting, early;
 };
 
 struct sim_list {
@@ -40,6 +40,7 @@ struct sim_queue {
 	int64_t units;
 	uint64_t capacity, most;
 	uint64_t promised[2]; /* units; space */
+	uint64_t last_put_ns;
 	uint64_t nr_puts, nr_takes;
 	struct sim_list waiters[2];
 	struct replay_ring keyed;
@@ -100,6 +101,7 @@ bool sim_is_met(struct sim *s, uint32_t actor, uint32_t *ret_queue, bool *ret_sp
 void sim_wait(struct sim *s, uint32_t actor, uint32_t queue, bool space);
 void sim_stop_waiting(struct sim *s, uint32_t actor);
 uint64_t sim_end_promise(struct sim *s, uint32_t actor);
+bool sim_is_early(struct sim *s, uint32_t actor, uint64_t *ret_ns);
 void sim_call(struct sim *s, uint32_t queue, bool space);
 bool sim_do_step(struct sim *s, const struct replay_step *step); /* true: wakes the queue's waiters */
 

@@ -217,7 +217,7 @@ static uint64_t latency(const struct sim *s, const struct sim_actor *a, bool ove
 		ns = replay_own(s->r, step);
 	else
 		ns = replay_latency_usual(s->r, state, s->now - a->wait_begin_ns);
-	if (overtaken && ns <= a->slow_ns)
+	if (overtaken && a->slow_ns && ns <= a->slow_ns)
 		ns = a->slow_ns + 1;
 	return sim_scaled(s, state, ns);
 }
@@ -281,6 +281,7 @@ void sim_call(struct sim *s, uint32_t queue, bool space)
 		s->queue[queue].promised[space] += a->promised;
 		a->phase = SIM_CALLED;
 		count_overtakings(s, a);
+		a->early = overtaken;
 		a->switch_ns = latency(s, a, overtaken);
 		if (s->nr_processors &&
 			replay_step(s->r, a->cursor)->bits & REPLAY_ON_PROCESSOR) {
@@ -290,6 +291,21 @@ void sim_call(struct sim *s, uint32_t queue, bool space)
 			a->switch_ns = 0;
 		}
 	}
+}
+
+/*
+ * It was called when others were to come before it. They all have: then its latency counts from the
+ * last time that the token was put back, as it was recorded.
+ */
+bool sim_is_early(struct sim *s, uint32_t actor, uint64_t *ret_ns)
+{
+	struct sim_actor *a = &s->actor[actor];
+
+	if (!a->early || still_overtaken(s, a))
+		return false;
+	a->early = false;
+	*ret_ns = s->queue[a->queue].last_put_ns + latency(s, a, false);
+	return *ret_ns > s->now;
 }
 
 /* It has come for what it was promised. */
@@ -319,6 +335,7 @@ static bool put_units(struct sim *s, const struct replay_step *step, uint64_t n)
 	if (!n)
 		return false;
 	q->nr_puts++;
+	q->last_put_ns = s->now;
 	q->units += (int64_t)n;
 	if (q->units > 0 && (uint64_t)q->units > q->most)
 		q->units = (int64_t)q->most;
