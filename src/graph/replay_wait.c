@@ -294,17 +294,17 @@ void sim_call(struct sim *s, uint32_t queue, bool space)
 }
 
 /*
- * It was called when others were to come before it. They all have: then its latency counts from the
- * last time that the token was put back, as it was recorded.
+ * It was called when others were to come before it. Some have, and put the token back: its latency
+ * counts from then, as it was recorded.
  */
 bool sim_is_early(struct sim *s, uint32_t actor, uint64_t *ret_ns)
 {
 	struct sim_actor *a = &s->actor[actor];
 
-	if (!a->early || still_overtaken(s, a))
+	if (!a->early)
 		return false;
-	a->early = false;
-	*ret_ns = s->queue[a->queue].last_put_ns + latency(s, a, false);
+	a->early = still_overtaken(s, a);
+	*ret_ns = s->queue[a->queue].last_put_ns + latency(s, a, a->early);
 	return *ret_ns > s->now;
 }
 
