@@ -263,16 +263,13 @@ static void commit(struct sim *s, uint32_t actor)
 /* What it came for is not (or no longer) there. */
 static void begin_waiting(struct sim *s, uint32_t actor, uint32_t queue, bool space)
 {
-	struct sim_actor *a = &s->actor[actor];
-	uint32_t old_queue = a->queue;
-	bool old_space = a->space, called = a->listed;
-	uint64_t promised = called ? sim_end_promise(s, actor) : 0;
+	bool promised = s->actor[actor].listed && sim_end_promise(s, actor);
 
-	a->queued = false;
+	s->actor[actor].queued = false;
 	sim_release_processor(s, actor);
 	sim_wait(s, actor, queue, space);
-	if (promised) /* somebody else may want what it leaves */
-		sim_call(s, old_queue, old_space);
+	if (promised)
+		sim_call_others(s, actor);
 }
 
 static void try_moment(struct sim *s, uint32_t actor)

@@ -23,13 +23,13 @@ struct sim_actor {
 	uint64_t left_ns, since_ns, slice_end_ns; /* on a processor: to do, from when; its slice */
 	uint64_t wait_begin_ns, takes_then;
 	uint64_t switch_ns; /* called: from having a processor to taking */
-	uint64_t promised, wanted, slow_ns;
+	uint64_t slow_ns;
 	uint32_t wait_queue;       /* the present wait's; REPLAY_NONE */
 	uint32_t queue, prev, next; /* in the list of this queue's waiters */
 	uint32_t nr_overtaken, overtaken_on; /* in the run, since takes_then; on which queue */
 	uint32_t processor; /* REPLAY_NONE */
 	uint8_t phase;      /* enum sim_phase */
-	bool waits, space, listed, queued, counting, early;
+	bool waits, space, listed, queued, counting, early, promised;
 };
 
 struct sim_list {
@@ -100,7 +100,8 @@ void sim_emit(struct sim *s, enum graph_verb_kind kind, const struct graph_verb 
 bool sim_is_met(struct sim *s, uint32_t actor, uint32_t *ret_queue, bool *ret_space);
 void sim_wait(struct sim *s, uint32_t actor, uint32_t queue, bool space);
 void sim_stop_waiting(struct sim *s, uint32_t actor);
-uint64_t sim_end_promise(struct sim *s, uint32_t actor);
+bool sim_end_promise(struct sim *s, uint32_t actor);
+void sim_call_others(struct sim *s, uint32_t actor);
 bool sim_is_early(struct sim *s, uint32_t actor, uint64_t *ret_ns);
 void sim_call(struct sim *s, uint32_t queue, bool space);
 bool sim_do_step(struct sim *s, const struct replay_step *step); /* true: wakes the queue's waiters */

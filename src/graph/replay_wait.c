@@ -20,6 +20,14 @@ static uint64_t units_with_key(const struct replay_ring *ring, uint64_t key)
 	return n;
 }
 
+/* A queue that begins with tokens, and is no GRAPH_POOL: they are taken without asking a kernel. */
+static bool is_lock(const struct sim *s, uint32_t queue)
+{
+	const struct graph_queue_options *o = &s->r->queue[queue].o;
+
+	return o->discipline != GRAPH_POOL && replay_is_pool(o);
+}
+
 /*
  * What is promised to somebody who is on the way: a lock can be snatched all the same, and so can
  * other units by whoever took them without a wait in the run, too. A barrier's token never.
@@ -29,7 +37,7 @@ static uint64_t reserved(const struct sim *s, const struct replay_step *step, ui
 	const struct sim_actor *a = &s->actor[actor];
 	enum replay_class class = replay_class(replay_step(s->r, a->cursor));
 
-	if (a->listed || class == REPLAY_RUN || replay_is_pool(&s->r->queue[step->queue].o))
+	if (a->listed || class == REPLAY_RUN || is_lock(s, step->queue))
 		return 0;
 	return s->queue[step->queue].promised[0];
 }
@@ -41,7 +49,7 @@ static bool has_units(const struct sim *s, const struct replay_step *step, uint3
 	uint32_t flags = replay_flags(step);
 	uint64_t need = replay_need(s->r, step);
 
-	if (step->bits & REPLAY_FREE || flags & GRAPH_OPTIONAL || q->ignored || !need)
+	if (step->bits & REPLAY_FREE || q->ignored || !need)
 		return true;
 	if (step->bits & REPLAY_COUNTED)
 		return q->nr_puts >= w->ordinal;
@@ -102,29 +110,12 @@ static void unlist(struct sim *s, uint32_t actor)
 	a->listed = false;
 }
 
-/* The step of the moment that lacks something of the queue. */
-static const struct replay_step *lacking(
-	const struct sim *s, uint32_t actor, uint32_t queue, bool space)
-{
-	uint32_t i = s->actor[actor].cursor;
-
-	for (;;) {
-		const struct replay_step *step = replay_step(s->r, i);
-		bool of_space;
-
-		if (step->queue == queue && !is_step_met(s, step, actor, &of_space) &&
-			of_space == space)
-			return step;
-		i = replay_next(s->r, step);
-		BASE_ASSERT(i != REPLAY_NONE);
-	}
-}
-
-/* What it would take of the queue when called, so that nobody else is called for it. */
-static uint64_t wanted(const struct sim *s, const struct replay_step *step)
+/* What the step takes when its actor is called, so that nobody else is called for it. */
+static uint64_t wanted(const struct sim *s, const struct replay_step *step, bool *ret_space)
 {
 	unsigned kind = replay_kind(step);
 
+	*ret_space = kind == GRAPH_VERB_enqueue;
 	if (step->bits & REPLAY_COUNTED || replay_flags(step) & GRAPH_KEYED)
 		return 0;
 	return kind == GRAPH_VERB_dequeue || kind == GRAPH_VERB_enqueue ? replay_need(s->r, step)
@@ -163,7 +154,6 @@ static void list_on(struct sim *s, uint32_t actor, uint32_t queue, bool space)
 	struct sim_actor *a = &s->actor[actor];
 	struct sim_list *l = &s->queue[queue].waiters[space];
 
-	a->wanted = wanted(s, lacking(s, actor, queue, space));
 	a->queue = queue;
 	a->space = space;
 	a->listed = true;
@@ -222,17 +212,50 @@ static uint64_t latency(const struct sim *s, const struct sim_actor *a, bool ove
 	return sim_scaled(s, state, ns);
 }
 
+/* The moment's next step; NULL: there is none. */
+static const struct replay_step *next_of_moment(
+	const struct sim *s, const struct replay_step *step)
+{
+	uint32_t i = replay_next(s->r, step);
+
+	if (i == REPLAY_NONE || replay_class(replay_step(s->r, i)) != REPLAY_FOLLOWS)
+		return NULL;
+	return replay_step(s->r, i);
+}
+
 static bool is_promised_away(const struct sim *s, const struct sim_actor *a)
 {
-	const struct sim_queue *q = &s->queue[a->queue];
-	int64_t promised = (int64_t)(q->promised[a->space] + a->wanted);
+	const struct replay_step *step = replay_step(s->r, a->cursor);
 
-	if (!a->wanted || !q->promised[a->space])
-		return false;
-	if (a->space)
-		return q->capacity != GRAPH_UNLIMITED &&
-		       q->units + promised > (int64_t)q->capacity;
-	return q->units < promised;
+	for (; step; step = next_of_moment(s, step)) {
+		const struct sim_queue *q = &s->queue[step->queue];
+		bool space;
+		uint64_t n = wanted(s, step, &space);
+
+		if (!n || !q->promised[space])
+			continue;
+		if (space ? q->capacity != GRAPH_UNLIMITED &&
+				    q->units + (int64_t)(q->promised[1] + n) > (int64_t)q->capacity
+			  : q->units < (int64_t)(q->promised[0] + n))
+			return true;
+	}
+	return false;
+}
+
+static void promise(struct sim *s, struct sim_actor *a, bool keep)
+{
+	const struct replay_step *step = replay_step(s->r, a->cursor);
+
+	if (a->promised == keep)
+		return;
+	a->promised = keep;
+	for (; step; step = next_of_moment(s, step)) {
+		bool space;
+		uint64_t n = wanted(s, step, &space);
+
+		if (n)
+			s->queue[step->queue].promised[space] += keep ? n : -n;
+	}
 }
 
 /* The first whose turn it is in the run, too; else the first of all. */
@@ -277,8 +300,7 @@ void sim_call(struct sim *s, uint32_t queue, bool space)
 		(i = whom_to_call(s, queue, space, &overtaken)) != REPLAY_NONE) {
 		struct sim_actor *a = &s->actor[i];
 
-		a->promised = a->wanted;
-		s->queue[queue].promised[space] += a->promised;
+		promise(s, a, true);
 		a->phase = SIM_CALLED;
 		count_overtakings(s, a);
 		a->early = overtaken;
@@ -309,14 +331,25 @@ bool sim_is_early(struct sim *s, uint32_t actor, uint64_t *ret_ns)
 }
 
 /* It has come for what it was promised. */
-uint64_t sim_end_promise(struct sim *s, uint32_t actor)
+bool sim_end_promise(struct sim *s, uint32_t actor)
 {
-	struct sim_actor *a = &s->actor[actor];
-	uint64_t promised = a->promised;
+	bool promised = s->actor[actor].promised;
 
-	a->promised = 0;
-	s->queue[a->queue].promised[a->space] -= promised;
+	promise(s, &s->actor[actor], false);
 	return promised;
+}
+
+/* What it was promised it did not take: others may want it. */
+void sim_call_others(struct sim *s, uint32_t actor)
+{
+	const struct replay_step *step = replay_step(s->r, s->actor[actor].cursor);
+
+	for (; step; step = next_of_moment(s, step)) {
+		bool space;
+
+		if (wanted(s, step, &space))
+			sim_call(s, step->queue, space);
+	}
 }
 
 /* ---- doing ---------------------------------------------------------------------------------- */

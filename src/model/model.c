@@ -228,8 +228,9 @@ uint32_t model_queue_of(
 {
 	if (BASE_UNLIKELY(o->queue == NONE)) {
 		enum trace_object_type type = (enum trace_object_type)m->defs->objects[object].type;
-		o->queue = model_make_queue(
-			m, initial, object, type, model_class_of(m, object, site), GRAPH_FIFO);
+		o->queue = model_make_queue(m, initial, object, type,
+			model_class_of(m, object, site),
+			type == TRACE_OBJECT_rwlock ? GRAPH_POOL : GRAPH_FIFO);
 	}
 	return o->queue;
 }
@@ -462,7 +463,7 @@ static enum base_status make_tables(struct model *m)
 			"out of memory for %u threads and %u objects", m->nr_threads,
 			m->nr_objects);
 	static const struct object unused = {
-		.queue = NONE, .queue2 = NONE, .queue3 = NONE, .pseudo = NONE};
+		.queue = NONE, .queue2 = NONE, .queue3 = NONE, .room = NONE, .pseudo = NONE};
 	for (uint32_t i = 0; i < m->nr_objects; i++)
 		m->object[i] = unused;
 	for (uint32_t i = 0; i < m->nr_connections; i++)
