@@ -147,6 +147,9 @@ static void find_overtaken(struct sim *s, struct sim_actor *a)
 		}
 		i = replay_next(s->r, step);
 	} while (i != REPLAY_NONE && replay_class(replay_step(s->r, i)) == REPLAY_FOLLOWS);
+	/* Where it waits for something else first (a signal), they count only after that. */
+	if (a->nr_overtaken && a->overtaken_on == a->wait_queue)
+		count_overtakings(s, a);
 }
 
 static void list_on(struct sim *s, uint32_t actor, uint32_t queue, bool space)
