@@ -511,8 +511,10 @@ static enum base_status log_link(
 		return s;
 	from = &r->actor[from_actor];
 	replay_step(r, i)->queue = from_actor;
-	if (!from->started || from_actor == r->moment.actor)
-		return BASE_OK; /* nothing is known of it: no link */
+	if (!from->started || from_actor == r->moment.actor) {
+		replay_step(r, i)->bits |= REPLAY_FREE; /* nothing is known of it: no link */
+		return BASE_OK;
+	}
 	out.state = from->state;
 	out.queue = r->moment.actor;
 	replay_step(r, i)->arg = id;

@@ -121,38 +121,49 @@ static void emit_processor(struct sim *s, const struct sim_actor *a, uint32_t ac
 
 /* ---- from moment to moment ------------------------------------------------------------------- */
 
-/* Some link starts here: its target may go on. */
-static void start_link(struct sim *s, const struct sim_actor *a, const struct replay_step *step)
+/* When the last of the moment's links has come; REPLAY_NOBODY: not yet. */
+static uint64_t links_ns(const struct sim *s, uint32_t i)
 {
-	struct sim_actor *to = &s->actor[step->queue];
-	uint64_t t = a->t_last + (a->waits ? replay_own(s->r, step)
-					   : sim_scaled(s, a->state, replay_own(s->r, step)));
-	const struct replay_step *target;
-	uint32_t id = step->bits & REPLAY_WIDE ? (uint32_t)s->r->wide[step->arg].need : step->arg;
+	uint64_t t = 0;
 
-	s->link_ns[id] = t;
-	if (to->phase != SIM_WAITS || to->listed || to->cursor == REPLAY_NONE)
-		return;
-	target = replay_step(s->r, to->cursor);
-	if (replay_class(target) != REPLAY_LINK || target->arg != id)
-		return;
-	to->phase = SIM_TRIES;
-	sim_schedule(s, step->queue, t > s->now ? t : s->now);
+	do {
+		const struct replay_step *step = replay_step(s->r, i);
+
+		if (replay_kind(step) == GRAPH_VERB_link && !(step->bits & REPLAY_FREE)) {
+			uint64_t at = s->link_ns[replay_need(s->r, step)];
+
+			t = at > t ? at : t; /* (REPLAY_NOBODY is the largest) */
+		}
+		i = replay_next(s->r, step);
+	} while (i != REPLAY_NONE && replay_class(replay_step(s->r, i)) == REPLAY_FOLLOWS);
+	return t;
 }
 
 /* After a link the actor goes on with its source, or later when it is not there yet itself. */
-static void await_link(struct sim *s, uint32_t actor, const struct replay_step *step)
+static void await_link(struct sim *s, uint32_t actor)
 {
 	struct sim_actor *a = &s->actor[actor];
-	uint64_t t = s->link_ns[step->arg];
+	uint64_t t = links_ns(s, a->cursor);
 
-	sim_release_processor(s, actor);
 	if (t == REPLAY_NOBODY) {
 		a->phase = SIM_WAITS;
 		return;
 	}
 	a->phase = SIM_TRIES;
 	sim_schedule(s, actor, t > s->now ? t : s->now);
+}
+
+/* Some link starts here: its target may go on. */
+static void start_link(struct sim *s, const struct sim_actor *a, const struct replay_step *step)
+{
+	const struct sim_actor *to = &s->actor[step->queue];
+	uint64_t own = replay_own(s->r, step);
+
+	s->link_ns[replay_need(s->r, step)] =
+		a->t_last + (a->waits ? own : sim_scaled(s, a->state, own));
+	if (to->phase == SIM_WAITS && !to->listed && to->cursor != REPLAY_NONE &&
+		replay_class(replay_step(s->r, to->cursor)) == REPLAY_LINK)
+		await_link(s, step->queue);
 }
 
 static void begin_run(struct sim *s, uint32_t actor, uint64_t own)
@@ -194,7 +205,8 @@ static void advance(struct sim *s, uint32_t actor)
 	own = replay_own(s->r, step);
 	switch (replay_class(step)) {
 	case REPLAY_LINK:
-		await_link(s, actor, step);
+		sim_release_processor(s, actor);
+		await_link(s, actor);
 		return;
 	case REPLAY_EXPLAINED:
 		a->phase = SIM_TRIES;

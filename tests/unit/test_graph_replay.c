@@ -932,6 +932,64 @@ static void test_window(void **state)
 	}
 }
 
+/* Any verbs in any order, also nonsense: an end, and each verb at most once. */
+static void test_any_verbs(void **state)
+{
+	enum { ACTORS = 6, QUEUES = 7, VERBS = 400 };
+	static struct net w; /* its dice */
+	const char *trials = getenv("REPLAY_TRIALS");
+	uint32_t nr_trials = trials ? (uint32_t)atoi(trials) : 3000;
+
+	(void)state;
+	for (uint32_t seed = 1; seed <= nr_trials; seed++) {
+		struct graph_replay *r = new_replay();
+		const struct graph_sink *s = graph_replay_sink(r);
+		struct graph_replay_result res;
+		struct ear again;
+		struct graph_edit edit[3];
+		struct graph_scenario sc = {.edit = edit, .nr_edits = 3};
+		uint64_t t = 0;
+
+		w.seed = seed * 2654435761u + 7;
+		declare(s);
+		for (uint32_t q = 0; q < QUEUES; q++)
+			declare_queue(s, q,
+				(struct graph_queue_options){.capacity = dice(&w, 2) * dice(&w, 5),
+					.initial = dice(&w, 8) ? dice(&w, 3) : GRAPH_UNLIMITED,
+					.discipline = dice(&w, 4),
+					.processor = q >= 5});
+		for (uint32_t i = 0; i < VERBS; i++) {
+			static const uint32_t flag[] = {0, 0, 0, GRAPH_MORE, GRAPH_OPTIONAL,
+				GRAPH_LAST, GRAPH_BACK, GRAPH_EXPLAINED, GRAPH_ASIDE, GRAPH_KEYED,
+				GRAPH_START, GRAPH_MORE | GRAPH_LAST, GRAPH_BACK | GRAPH_ASIDE};
+			enum graph_verb_kind kind = dice(&w, GRAPH_VERB_NR);
+			struct graph_verb v = {.time_ns = t += dice(&w, 3) * dice(&w, 5000000),
+				.actor = dice(&w, ACTORS),
+				.state = dice(&w, NR_STATES),
+				.queue = dice(&w, QUEUES),
+				.flags = flag[dice(&w, BASE_COUNT(flag))],
+				.n = (int64_t)dice(&w, 5) - 1,
+				.key = dice(&w, 3),
+				.tag = dice(&w, 2)};
+
+			if (v.flags & GRAPH_ASIDE && kind != GRAPH_VERB_enqueue)
+				kind = GRAPH_VERB_dequeue, v.flags |= GRAPH_BACK;
+			assert_int_equal(
+				s->verb(s->ctx, kind, &v, dice(&w, ACTORS), NULL), BASE_OK);
+		}
+		for (int i = 0; i < 3; i++)
+			edit[i] = (struct graph_edit){(enum graph_edit_kind)dice(&w, 5),
+				dice(&w, 8), 0.5 * dice(&w, 4), dice(&w, 3)};
+		ear_init(&again, NULL);
+		assert_int_equal(graph_replay_run(r, &sc, &again.sink, &res, NULL), BASE_OK);
+		assert_true(res.nr_verbs <= graph_replay_nr_verbs(r));
+		for (size_t i = 1; i < again.nr; i++)
+			assert_true(again.heard[i].v.time_ns >= again.heard[i - 1].v.time_ns);
+		ear_fini(&again);
+		graph_replay_free(r);
+	}
+}
+
 static void test_limits(void **state)
 {
 	struct graph_replay_options o = {.size = sizeof o, .max_memory_bytes = 100000};
@@ -1020,6 +1078,7 @@ int main(void)
 		cmocka_unit_test(test_processors),
 		cmocka_unit_test(test_deadlock),
 		cmocka_unit_test(test_window),
+		cmocka_unit_test(test_any_verbs),
 		cmocka_unit_test(test_limits),
 		cmocka_unit_test(test_no_memory),
 	};
