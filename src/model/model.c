@@ -255,8 +255,9 @@ uint32_t model_queue_of(
 {
 	if (BASE_UNLIKELY(o->queue == NONE)) {
 		enum trace_object_type type = (enum trace_object_type)m->defs->objects[object].type;
-		o->queue = model_make_queue(
-			m, initial, object, type, model_class_of(m, object, site), GRAPH_FIFO);
+		o->queue = model_make_queue(m, initial, object, type,
+			model_class_of(m, object, site),
+			type == TRACE_OBJECT_rwlock ? GRAPH_POOL : GRAPH_FIFO);
 	}
 	return o->queue;
 }
@@ -545,7 +546,7 @@ static enum base_status make_tables(struct model *m)
 			"out of memory for %u threads and %u objects", m->nr_threads,
 			m->nr_objects);
 	static const struct object unused = {
-		.queue = NONE, .queue2 = NONE, .queue3 = NONE, .pseudo = NONE};
+		.queue = NONE, .queue2 = NONE, .queue3 = NONE, .room = NONE, .pseudo = NONE};
 	for (uint32_t i = 0; i < m->nr_objects; i++)
 		m->object[i] = unused;
 	for (uint32_t i = 0; i < m->nr_connections; i++)
@@ -695,6 +696,11 @@ uint64_t model_nr_records(const struct model *m)
 uint64_t model_last_ns(const struct model *m)
 {
 	return m->last_ns;
+}
+
+uint32_t model_end_actor(const struct model *m)
+{
+	return default_end(m);
 }
 
 const struct trace_health *model_health(const struct model *m)

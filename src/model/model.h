@@ -146,6 +146,8 @@ const struct model_connection *model_connection(const struct model *m, uint32_t 
 uint64_t model_nr_connections_not_followed(const struct model *m);
 /* The connections that an actor served, ascending indices; *ret_nr 0: none. Borrowed. */
 const uint32_t *model_actor_connections(const struct model *m, uint32_t actor, size_t *ret_nr);
+/* Whose last verb ends the path; GRAPH_ANY_ACTOR: whichever comes last. */
+uint32_t model_end_actor(const struct model *m);
 /* Counters of reading and modelling together. */
 const struct trace_health *model_health(const struct model *m);
 /* Text of a site: "function (file:line)", "module+0x12ab". Borrowed. */

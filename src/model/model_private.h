@@ -88,6 +88,7 @@ struct object {
 	uint32_t queue, queue2; /* the token, bytes, ...; arrivals of a barrier, reader releases,
 				   end of file */
 	uint32_t queue3;        /* what a pseudo-actor passes on */
+	uint32_t room;          /* rwlock: a token for each reader that is not in */
 	uint32_t pseudo;   /* pseudo-actor: collects a barrier's arrivals, an rwlock's readers */
 	uint32_t class_ix; /* + 1 */
 	uint32_t hold_site, hold_state;     /* last used, a cache */

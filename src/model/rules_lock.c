@@ -83,6 +83,9 @@ void model_rule_lock_acquire(struct model *m, struct thread *t, const struct tra
 	uint32_t queue = model_queue_of(m, object, o, 1, site);
 	bool waited = t->mode == MODE_WAITING;
 	push_held(m, t, o, object, site, false);
+	if (o->room != NONE) /* no reader is in */
+		model_verb_of(m, model_acting(t), GRAPH_VERB_peek, r->time_ns, o->room, GRAPH_ALL,
+			model_current_state(t), GRAPH_MORE | GRAPH_OPTIONAL);
 	if (!waited) {
 		take_free(m, t, r->time_ns, queue);
 		return;
@@ -143,7 +146,23 @@ static void make_meeting(
  * ------------------------------------------------------------------------------ */
 /* Readers peek at the writer's token. Their releases meet in a pseudo-actor, so that a writer
  * depends on the last reader out, whichever that is in a lane, and memory does not grow with
- * readers. */
+ * readers. `room` binds nobody in the path: who came in without a wait, and who else was in, only
+ * replay wants to know. */
+
+enum { READERS_MAX = 1 << 16 };
+
+static uint32_t room_of(struct model *m, struct object *o, uint32_t object, uint32_t site)
+{
+	if (o->room == NONE) {
+		o->room = model_make_queue(m, READERS_MAX, object, TRACE_OBJECT_rwlock,
+			model_class_of(m, object, site), GRAPH_POOL);
+		if (o->room < m->nr_queues) {
+			m->queue[o->room].pub.part = MODEL_QUEUE_helper;
+			m->queue[o->room].pub.tokens = false;
+		}
+	}
+	return o->room;
+}
 
 void model_rule_shared_wait(struct model *m, struct thread *t, const struct trace_record *r)
 {
@@ -163,7 +182,10 @@ void model_rule_shared_acquire(struct model *m, struct thread *t, const struct t
 	uint32_t queue = model_queue_of(m, object, o, 1, site);
 	bool waited = t->mode == MODE_WAITING;
 	push_held(m, t, o, object, site, true);
-	model_verb(m, t, waited ? GRAPH_VERB_peek : GRAPH_VERB_state, r->time_ns, queue, 1,
+	bool free = graph_queue_units(m->graph, queue) != 0;
+	model_verb_of(m, model_acting(t), GRAPH_VERB_dequeue, r->time_ns,
+		room_of(m, o, object, site), 1, model_current_state(t), GRAPH_BACK | GRAPH_MORE);
+	model_verb(m, t, waited || free ? GRAPH_VERB_peek : GRAPH_VERB_state, r->time_ns, queue, 1,
 		model_current_state(t), GRAPH_LAST);
 }
 
@@ -179,6 +201,8 @@ void model_rule_shared_release(struct model *m, struct thread *t, const struct t
 	if (o->queue3 == NONE)
 		o->queue3 = model_make_part(m, object, MODEL_QUEUE_helper, TRACE_OBJECT_rwlock,
 			model_class_of(m, object, site));
+	model_verb(m, t, GRAPH_VERB_enqueue, r->time_ns, room_of(m, o, object, site), 1,
+		model_current_state(t), 0);
 	model_verb(m, t, GRAPH_VERB_enqueue, r->time_ns, o->queue2, 1, model_current_state(t), 0);
 	model_verb_of(m, o->pseudo, GRAPH_VERB_dequeue, r->time_ns, o->queue2, GRAPH_ALL, idle, 0);
 	model_verb_of(m, o->pseudo, GRAPH_VERB_resize, r->time_ns, o->queue3, 0, idle, 0);

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* replay.c - life cycle and memory of the log; the sink's declarations. */
+#include "graph/replay_priv.h"
+
+#define DEFAULT_MAX_MEMORY ((size_t)2 << 30)
+
+/* ---- memory --------------------------------------------------------------------------------- */
+
+enum base_status replay_mem_resize(struct graph_replay *r, void *data, size_t *capacity,
+	size_t want, size_t elem_size_bytes, struct base_err *err)
+{
+	size_t old_bytes = *capacity * elem_size_bytes, bytes;
+	void *p;
+
+	if (__builtin_mul_overflow(want, elem_size_bytes, &bytes) ||
+		(bytes > old_bytes && bytes - old_bytes > r->max_memory_bytes - r->memory_bytes))
+		return base_fail(err, BASE_ERR_LIMIT,
+			"replay's log of %zu verbs needs more than %zu MiB: analyse a window of "
+			"the trace or raise the memory limit",
+			r->nr_steps, r->max_memory_bytes >> 20);
+	memcpy(&p, data, sizeof p);
+	p = base_realloc(p, old_bytes, bytes);
+	if (!p)
+		return base_fail(
+			err, BASE_ERR_NOMEM, "no memory for replay's log (%zu bytes)", bytes);
+	memcpy(data, &p, sizeof p);
+	r->memory_bytes = r->memory_bytes - old_bytes + bytes;
+	*capacity = want;
+	return BASE_OK;
+}
+
+enum base_status replay_mem_need(struct graph_replay *r, void *data, size_t *capacity, size_t need,
+	size_t elem_size_bytes, struct base_err *err)
+{
+	size_t want = *capacity ? *capacity : 8;
+
+	if (BASE_LIKELY(need <= *capacity))
+		return BASE_OK;
+	while (want < need)
+		want *= 2;
+	/* Doubling must not be what hits the limit. */
+	if ((want - *capacity) * elem_size_bytes > r->max_memory_bytes - r->memory_bytes)
+		want = need;
+	return replay_mem_resize(r, data, capacity, want, elem_size_bytes, err);
+}
+
+/* ---- the sink ------------------------------------------------------------------------------- */
+
+static enum base_status sink_state(void *ctx, uint32_t state, bool executes, struct base_err *err)
+{
+	struct graph_replay *r = ctx;
+	enum base_status s = replay_mem_need(r, &r->executes, &r->state_capacity,
+		(size_t)state + 1, sizeof *r->executes, err);
+
+	if (s)
+		return r->failed = s;
+	r->executes[state] = executes;
+	if (state >= r->nr_states)
+		r->nr_states = (size_t)state + 1;
+	return BASE_OK;
+}
+
+static enum base_status sink_queue(
+	void *ctx, uint32_t queue, const struct graph_queue_options *o, struct base_err *err)
+{
+	struct graph_replay *r = ctx;
+	struct replay_memory m = {.used_bytes = &r->memory_bytes, .max_bytes = r->max_memory_bytes};
+	struct replay_log_queue *q;
+	enum base_status s;
+
+	BASE_ASSERT(queue == r->nr_queues);
+	s = replay_mem_need(r, &r->queue, &r->queue_capacity, r->nr_queues + 1, sizeof *q, err);
+	if (s)
+		return r->failed = s;
+	q = &r->queue[r->nr_queues++];
+	*q = (struct replay_log_queue){.o = *o};
+	if (o->initial && o->initial != GRAPH_UNLIMITED) {
+		q->units = (int64_t)o->initial;
+		q->max_units = o->initial;
+		s = replay_ring_push(m, &q->data,
+			(struct replay_item){.time_ns = REPLAY_NOBODY, .nr_units = o->initial},
+			err);
+	}
+	if (!s && o->capacity > q->max_units)
+		s = replay_ring_push(m, &q->space,
+			(struct replay_item){.time_ns = REPLAY_NOBODY,
+				.nr_units = o->capacity - q->max_units},
+			err);
+	return s ? (r->failed = s) : BASE_OK;
+}
+
+static enum base_status sink_verb(void *ctx, enum graph_verb_kind kind, const struct graph_verb *v,
+	uint32_t from_actor, struct base_err *err)
+{
+	struct graph_replay *r = ctx;
+	enum base_status s;
+
+	if (BASE_UNLIKELY(r->failed))
+		return base_fail(err, r->failed, "replay's log failed before");
+	s = replay_log_verb(r, kind, v, from_actor, err);
+	return BASE_UNLIKELY(s) ? (r->failed = s) : BASE_OK;
+}
+
+/* ---- life cycle ----------------------------------------------------------------------------- */
+
+enum base_status graph_replay_new(
+	const struct graph_replay_options *opts, struct graph_replay **ret, struct base_err *err)
+{
+	struct graph_replay_options o = {0};
+	struct graph_replay *r = base_alloc(sizeof *r);
+
+	*ret = NULL;
+	if (!r)
+		return base_fail(err, BASE_ERR_NOMEM, "no memory for replay");
+	if (opts)
+		memcpy(&o, opts, opts->size < sizeof o ? opts->size : sizeof o);
+	r->sink = (struct graph_sink){
+		.ctx = r, .state = sink_state, .queue = sink_queue, .verb = sink_verb};
+	r->memory_bytes = sizeof *r;
+	r->max_memory_bytes = o.max_memory_bytes ? o.max_memory_bytes : DEFAULT_MAX_MEMORY;
+	if (r->max_memory_bytes < r->memory_bytes)
+		r->max_memory_bytes = r->memory_bytes;
+	r->nr_processors_told = o.nr_processors;
+	r->end_actor = GRAPH_ANY_ACTOR;
+	r->moment.first = REPLAY_NONE;
+	*ret = r;
+	return BASE_OK;
+}
+
+struct graph_replay *graph_replay_free(struct graph_replay *r)
+{
+	if (!r)
+		return NULL;
+	for (size_t i = 0; i < r->nr_chunks; i++)
+		base_free(r->chunk[i]);
+	for (size_t i = 0; i < r->nr_queues; i++) {
+		replay_ring_fini(&r->queue[i].data);
+		replay_ring_fini(&r->queue[i].space);
+		base_free(r->queue[i].take);
+	}
+	for (size_t i = 0; i < r->latency_capacity; i++)
+		base_free(r->latency[i]);
+	base_free(r->chunk);
+	base_free(r->wide);
+	base_free(r->actor);
+	base_free(r->queue);
+	base_free(r->executes);
+	base_free(r->latency);
+	base_free(r->busy_ns);
+	base_free(r);
+	return NULL;
+}
+
+const struct graph_sink *graph_replay_sink(struct graph_replay *r)
+{
+	return &r->sink;
+}
+
+void graph_replay_set_end(struct graph_replay *r, uint32_t end_actor)
+{
+	r->end_actor = end_actor;
+}
+
+uint64_t graph_replay_nr_verbs(const struct graph_replay *r)
+{
+	return r->nr_steps;
+}
+
+size_t graph_replay_memory_bytes(const struct graph_replay *r)
+{
+	return r->memory_bytes;
+}

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * replay.h - contention-aware what-if: the recorded service times, simulated again.
+ *
+ * The path method (graph.h) keeps the recorded order of service and only changes weights. Replay
+ * keeps what each actor did, and how long it took when nothing held it up, and finds out anew who
+ * waits for whom: units and space are given to whoever asks first in simulated time, and actors
+ * that execute share a finite number of processors where the trace shows the kernel's switches. So
+ * it sees what the path cannot: contention that a change makes or ends, larger queues, more
+ * processors, a deadlock that a change brings.
+ *
+ * An actor is its recorded sequence of verbs. Its own time between two of them is multiplied by its
+ * state's factor. A take lasts until its queue has what it needs; when the actor has to wait, the
+ * communication latency follows: the recorded one where it waited in the run too, else the usual
+ * one (median) of the queue's latency state after a wait of about that length. A wait that nothing
+ * explained, and one that needs no dependence (GRAPH_EXPLAINED), keep their length. With no edit
+ * the replay of a log gives the recorded times again as far as the log explains them; the
+ * difference is the method's own error, so run it first and say so.
+ *
+ * Times are ns since the trace's origin. One struct is for one thread at a time; graph_replay_run()
+ * does not change it, so several threads may run scenarios of one log.
+ */
+#ifndef LONGPOLE_GRAPH_REPLAY_H
+#define LONGPOLE_GRAPH_REPLAY_H
+
+#include "graph/graph.h"
+
+struct graph_replay_options {
+	size_t size;
+	size_t max_memory_bytes; /* 0: 2 GiB; log and simulation together; beyond it ERR_LIMIT */
+	/* That the program could run on. 0: as many as it was seen on, which is known late: until
+	 * then waits for a processor are taken for those of its own threads. Without effect when
+	 * the log has no switches. */
+	uint32_t nr_processors;
+};
+
+/* A log of all declarations and verbs of a run: 24 bytes a verb, more for unusual ones. */
+struct graph_replay;
+enum base_status graph_replay_new(const struct graph_replay_options *opts /* NULL: defaults */,
+	struct graph_replay **ret, struct base_err *err) BASE_MUST_CHECK;
+struct graph_replay *graph_replay_free(struct graph_replay *r); /* NULL-safe */
+
+/* What fills the log: give it to model_options.sink, or call it. Borrowed; lives as long as r. */
+const struct graph_sink *graph_replay_sink(struct graph_replay *r);
+
+/* Whose last verb is the end (model_end_actor()); GRAPH_ANY_ACTOR (default): the latest of all. */
+void graph_replay_set_end(struct graph_replay *r, uint32_t end_actor);
+
+struct graph_replay_result {
+	uint64_t start_ns;        /* the first verb */
+	uint64_t end_ns;          /* simulated */
+	uint64_t recorded_end_ns; /* of the same actor in the run */
+	uint64_t nr_verbs;        /* re-timed */
+
+	/* What the answer rests on. */
+	uint32_t nr_stuck;        /* actors that wait for ever: what they needed never came */
+	uint32_t first_stuck;     /* one of them; GRAPH_ANY_ACTOR: none. What it waits for: */
+	uint32_t first_stuck_queue;
+	uint64_t nr_unexplained;  /* recorded waits that keep their length: nothing seen ended them */
+	uint64_t unexplained_ns;  /* of them all, as recorded */
+	uint64_t nr_rootless;     /* actors that nobody was seen to start: at their recorded time */
+	uint64_t nr_waits_new;    /* waits that the run did not have */
+	uint64_t nr_waits_gone;   /* waits of the run that the simulation does not have */
+
+	uint32_t nr_processors;   /* simulated; 0: not limited (the trace has no switches) */
+	uint64_t nr_processor_waits, processor_wait_ns; /* executable, but none was free */
+};
+
+/*
+ * One simulation of the log, with the scenario's edits (NULL: none). `out`, when not NULL, hears
+ * the declarations and then the re-timed verbs in time order: a fresh graph behind it finds the new
+ * critical path. Verbs of processor queues in it are those of the simulated processors (declared
+ * after the log's queues). Errors: ERR_USAGE (a factor outside 0..1e12), ERR_NOMEM, ERR_LIMIT, and
+ * whatever `out` returns.
+ */
+enum base_status graph_replay_run(const struct graph_replay *r, const struct graph_scenario *edits,
+	const struct graph_sink *out, struct graph_replay_result *ret,
+	struct base_err *err) BASE_MUST_CHECK;
+
+uint64_t graph_replay_nr_verbs(const struct graph_replay *r);
+size_t graph_replay_memory_bytes(const struct graph_replay *r); /* of the log */
+
+#endif

@@ -1,0 +1,681 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * replay_log.c - verbs become steps. Follows the queues as they were in the run, to learn of each
+ * wait what ended it and how long after, so that the simulation need not know the recorded times.
+ */
+#include "graph/replay_priv.h"
+
+static struct replay_memory memory_of(struct graph_replay *r)
+{
+	return (struct replay_memory){
+		.used_bytes = &r->memory_bytes, .max_bytes = r->max_memory_bytes};
+}
+
+/* ---- actors that execute at once ------------------------------------------------------------ */
+
+static bool is_busy(const struct graph_replay *r, const struct replay_log_actor *a)
+{
+	return a->started && !a->waits && !a->in_hole && a->state < r->nr_states &&
+	       r->executes[a->state];
+}
+
+/* Up to t; in it, how long ours had all processors. */
+static void pass_time(struct graph_replay *r, uint64_t t)
+{
+	uint64_t ns = t - r->busy_since;
+
+	r->busy_ns[r->nr_busy] += ns;
+	if (r->nr_processors && r->nr_busy >= r->nr_processors && r->nr_busy >= r->nr_processors_told)
+		r->full_ns += ns;
+	r->busy_since = t;
+}
+
+static enum base_status count_busy(
+	struct graph_replay *r, bool before, bool after, uint64_t t, struct base_err *err)
+{
+	enum base_status s;
+
+	if (before == after && r->busy_capacity)
+		return BASE_OK;
+	s = replay_mem_need(r, &r->busy_ns, &r->busy_capacity, (size_t)r->nr_busy + 2,
+		sizeof *r->busy_ns, err);
+	if (s)
+		return s;
+	pass_time(r, t);
+	r->nr_busy += (uint32_t)after - (uint32_t)before;
+	return BASE_OK;
+}
+
+/* ---- steps ---------------------------------------------------------------------------------- */
+
+static enum base_status need_actor(struct graph_replay *r, uint32_t actor, struct base_err *err)
+{
+	enum base_status s;
+
+	if (BASE_LIKELY(actor < r->nr_actors))
+		return BASE_OK;
+	BASE_ASSERT(actor != REPLAY_NONE);
+	s = replay_mem_need(r, &r->actor, &r->actor_capacity, (size_t)actor + 1,
+		sizeof *r->actor, err);
+	if (s)
+		return s;
+	for (; r->nr_actors <= actor; r->nr_actors++)
+		r->actor[r->nr_actors] = (struct replay_log_actor){
+			.head = REPLAY_NONE, .tail = REPLAY_NONE, .wait_queue = REPLAY_NONE};
+	return BASE_OK;
+}
+
+static enum base_status add_chunk(struct graph_replay *r, struct base_err *err)
+{
+	size_t nr = 0;
+	enum base_status s = replay_mem_need(r, &r->chunk, &r->chunk_capacity, r->nr_chunks + 1,
+		sizeof(struct replay_step *), err);
+
+	if (s)
+		return s;
+	if (r->nr_steps >= REPLAY_NONE - REPLAY_CHUNK)
+		return base_fail(err, BASE_ERR_LIMIT,
+			"replay takes at most 4 thousand million verbs: analyse a window");
+	r->chunk[r->nr_chunks] = NULL;
+	s = replay_mem_resize(
+		r, &r->chunk[r->nr_chunks], &nr, REPLAY_CHUNK, sizeof(struct replay_step), err);
+	if (!s)
+		r->nr_chunks++;
+	return s;
+}
+
+static enum base_status add_step(struct graph_replay *r, uint32_t actor,
+	const struct replay_step *step, uint32_t *ret, struct base_err *err)
+{
+	struct replay_log_actor *a = &r->actor[actor];
+	uint32_t i = (uint32_t)r->nr_steps;
+
+	if (BASE_UNLIKELY(r->nr_steps == r->nr_chunks << REPLAY_CHUNK_SHIFT)) {
+		enum base_status s = add_chunk(r, err);
+
+		if (s)
+			return s;
+	}
+	r->nr_steps++;
+	*replay_step(r, i) = *step;
+	if (a->tail == REPLAY_NONE)
+		a->head = i;
+	else
+		replay_step(r, a->tail)->next = i;
+	a->tail = i;
+	*ret = i;
+	return BASE_OK;
+}
+
+/* The step gets room for what does not fit. */
+static enum base_status widen(
+	struct graph_replay *r, uint32_t i, struct replay_wide **ret, struct base_err *err)
+{
+	struct replay_step *step = replay_step(r, i);
+	enum base_status s;
+
+	if (step->bits & REPLAY_WIDE) {
+		*ret = &r->wide[step->arg];
+		return BASE_OK;
+	}
+	s = replay_mem_need(
+		r, &r->wide, &r->wide_capacity, r->nr_wide + 1, sizeof *r->wide, err);
+	if (s)
+		return s;
+	*ret = &r->wide[r->nr_wide];
+	**ret = (struct replay_wide){.own = step->own,
+		.need = step->arg,
+		.n = step->bits & REPLAY_ALL_UNITS ? GRAPH_ALL : (int64_t)step->arg};
+	step->arg = (uint32_t)r->nr_wide++;
+	step->bits |= REPLAY_WIDE;
+	return BASE_OK;
+}
+
+static enum base_status set_own(
+	struct graph_replay *r, uint32_t i, uint64_t own, struct base_err *err)
+{
+	struct replay_step *step = replay_step(r, i);
+	struct replay_wide *w;
+	enum base_status s;
+
+	if (BASE_LIKELY(own <= UINT32_MAX && !(step->bits & REPLAY_WIDE))) {
+		step->own = (uint32_t)own;
+		return BASE_OK;
+	}
+	s = widen(r, i, &w, err);
+	if (!s)
+		w->own = own;
+	return s;
+}
+
+/* ---- a moment's dependences ------------------------------------------------------------------ */
+
+static void depends_on(struct replay_moment *m, uint32_t queue, const struct replay_item *on)
+{
+	if (on->time_ns == REPLAY_NOBODY)
+		return;
+	if (!m->depends || on->time_ns >= m->available_ns) {
+		m->available_ns = on->time_ns;
+		m->full_ns = on->full_ns;
+		m->queue = queue;
+	}
+	m->depends = true;
+}
+
+static enum base_status set_wait(struct graph_replay *r, struct replay_log_actor *a,
+	const struct replay_moment *m, uint64_t *own, enum replay_class *class,
+	struct base_err *err)
+{
+	uint64_t queued = a->had_to_queue ? r->full_ns - m->full_ns : 0;
+	struct replay_step *step = replay_step(r, m->first);
+	uint64_t since = a->started ? a->t_last : m->available_ns;
+	enum base_status s;
+
+	if (a->started && !(m->depends && m->available_ns > a->t_last)) {
+		*class = REPLAY_UNEXPLAINED;
+		if (!m->depends && *own && !(m->flags & GRAPH_EXPLAINED)) {
+			r->nr_unexplained++;
+			r->unexplained_ns += *own;
+		}
+		return BASE_OK;
+	}
+	*class = REPLAY_EXPLAINED;
+	*own = m->t - m->available_ns;
+	if (queued) { /* the simulation has its own processors */
+		*own = *own > queued ? *own - queued : 0;
+		step->bits |= REPLAY_ON_PROCESSOR;
+	}
+	s = replay_latency_add(r, r->queue[m->queue].o.latency_state, m->available_ns - since,
+		*own, err);
+	return s;
+}
+
+static enum base_status close_moment(struct graph_replay *r, struct base_err *err)
+{
+	struct replay_moment m = r->moment;
+	struct replay_log_actor *a = &r->actor[m.actor];
+	enum replay_class class = REPLAY_RUN;
+	struct replay_step *last = replay_step(r, m.last), *first = replay_step(r, m.first);
+	unsigned kind = replay_kind(last);
+	bool before = is_busy(r, a);
+	enum base_status s = BASE_OK;
+	bool aside = replay_flags(first) & GRAPH_ASIDE;
+	uint64_t own;
+
+	r->moment.first = REPLAY_NONE;
+	last->bits &= ~((uint32_t)GRAPH_MORE << REPLAY_FLAGS_SHIFT);
+	own = a->started ? m.t - a->t_last : m.t;
+	own = own > a->hole_ns ? own - a->hole_ns : 0;
+	if (aside && (a->waits || !a->started)) { /* when the wait begins must do */
+		first->bits &= ~(7u << REPLAY_CLASS_SHIFT);
+		return BASE_OK;
+	}
+	if (m.links) {
+		class = REPLAY_LINK;
+		own = 0;
+	} else if (!a->started && (m.flags & GRAPH_START || !m.depends)) {
+		class = REPLAY_ABSOLUTE;
+	} else if (!a->started || a->waits) {
+		s = set_wait(r, a, &m, &own, &class, err);
+	}
+	first->bits = (first->bits & ~(7u << REPLAY_CLASS_SHIFT)) |
+		      (uint32_t)class << REPLAY_CLASS_SHIFT;
+	if (!s)
+		s = set_own(r, m.first, own, err);
+	a->t_last = m.t;
+	a->started = true;
+	a->hole_ns = 0;
+	a->had_to_queue = false;
+	if (aside)
+		return s;
+	a->state = last->state;
+	a->waits = kind == GRAPH_VERB_wait || kind == GRAPH_VERB_wait_empty ||
+		   kind == GRAPH_VERB_wait_full;
+	a->waits_space = kind == GRAPH_VERB_wait_full;
+	a->wait_queue = a->waits && kind != GRAPH_VERB_wait ? last->queue : REPLAY_NONE;
+	if (a->wait_queue != REPLAY_NONE)
+		a->takes_then = r->queue[a->wait_queue].nr_takes;
+	return s ? s : count_busy(r, before, is_busy(r, a), m.t, err);
+}
+
+/* ---- queues as they were -------------------------------------------------------------------- */
+
+static enum base_status put_units(
+	struct graph_replay *r, struct replay_log_queue *q, uint64_t n, uint64_t key,
+	struct base_err *err)
+{
+	uint64_t most = q->exclusive ? q->o.initial : INT64_MAX / 2;
+	struct replay_item item = {
+		.time_ns = r->now, .nr_units = n, .key = key, .full_ns = r->full_ns};
+
+	q->nr_puts++;
+	if (q->units > 0 && (uint64_t)q->units + n > most)
+		replay_ring_take_back(&q->data, (uint64_t)q->units + n - most);
+	else if (q->units < 0) /* whoever took it before it was put has it */
+		item.nr_units = n > (uint64_t)-q->units ? n - (uint64_t)-q->units : 0;
+	q->units += (int64_t)(n < most ? n : most);
+	if (q->units > (int64_t)most)
+		q->units = (int64_t)most;
+	if (q->units > (int64_t)q->max_units)
+		q->max_units = (uint64_t)q->units;
+	if (!item.nr_units)
+		return BASE_OK;
+	return replay_ring_push(memory_of(r), &q->data, item, err);
+}
+
+static enum base_status free_space(
+	struct graph_replay *r, struct replay_log_queue *q, uint64_t n, struct base_err *err)
+{
+	q->last_take_ns = r->now;
+	q->last_take_full_ns = r->full_ns;
+	if (!q->o.capacity || !n)
+		return BASE_OK;
+	return replay_ring_push(memory_of(r), &q->space,
+		(struct replay_item){
+			.time_ns = r->now, .nr_units = n, .full_ns = r->full_ns},
+		err);
+}
+
+/* How often, since then, somebody else took; and how soon one who had not waited. */
+static uint64_t overtakings(const struct replay_log_queue *q, const struct replay_log_actor *a,
+	uint64_t since, uint64_t *slow_ns)
+{
+	uint64_t nr = 0;
+
+	*slow_ns = 0;
+	for (; q->take && nr < REPLAY_TAKES && nr < q->nr_takes; nr++) {
+		const struct replay_past_take *take =
+			&q->take[(q->nr_takes - 1 - nr) % REPLAY_TAKES];
+
+		if (take->time_ns <= since)
+			return nr;
+		if (!take->waited && take->gap_ns > *slow_ns)
+			*slow_ns = take->gap_ns;
+	}
+	/* More than are remembered: counted only where the wait was on this very queue. */
+	if (a->wait_queue < REPLAY_NONE && a->takes_then + nr < q->nr_takes && since == a->t_last)
+		nr = q->nr_takes - a->takes_then;
+	return nr;
+}
+
+static enum base_status note_take(struct graph_replay *r, const struct graph_verb *v, uint32_t i,
+	uint64_t available_ns, struct base_err *err)
+{
+	const struct replay_log_actor *a = &r->actor[v->actor];
+	struct replay_log_queue *q = &r->queue[v->queue];
+	uint64_t since = a->t_last, slow_ns, nr = 0;
+	enum base_status s = BASE_OK;
+	struct replay_wide *w;
+	size_t capacity = 0;
+
+	if (a->waits) {
+		if (a->wait_queue != v->queue && r->moment.depends &&
+			r->moment.available_ns > since)
+			since = r->moment.available_ns;
+		nr = overtakings(q, a, since, &slow_ns);
+	}
+	if (nr) {
+		s = widen(r, i, &w, err);
+		if (s)
+			return s;
+		w->nr_overtaken = nr < UINT32_MAX ? (uint32_t)nr : UINT32_MAX;
+		w->slow_ns = slow_ns;
+	}
+	if (!q->take && q->nr_takes) {
+		s = replay_mem_resize(
+			r, &q->take, &capacity, REPLAY_TAKES, sizeof *q->take, err);
+		if (s)
+			return s;
+	}
+	if (q->take) /* (one take alone overtakes nobody) */
+		q->take[q->nr_takes % REPLAY_TAKES] = (struct replay_past_take){
+			.time_ns = r->now,
+			.gap_ns = available_ns == REPLAY_NOBODY ? 0 : r->now - available_ns,
+			.waited = a->waits};
+	q->nr_takes++;
+	return BASE_OK;
+}
+
+/* ---- verbs ---------------------------------------------------------------------------------- */
+
+static uint64_t units_of(const struct graph_verb *v)
+{
+	if (v->n == GRAPH_ALL)
+		return UINT64_MAX;
+	return v->n < 0 ? 0 : (uint64_t)v->n;
+}
+
+/* What the step needs is not what the verb says. */
+static enum base_status set_need(struct graph_replay *r, uint32_t i, const struct graph_verb *v,
+	uint64_t need, struct base_err *err)
+{
+	struct replay_step *step = replay_step(r, i);
+	struct replay_wide *w;
+	enum base_status s;
+
+	if (v->n == GRAPH_ALL)
+		step->bits |= REPLAY_ALL_UNITS;
+	if (need <= UINT32_MAX && (v->n == GRAPH_ALL || (uint64_t)v->n == need) && !v->key &&
+		!v->tag && !(step->bits & REPLAY_WIDE)) {
+		step->arg = (uint32_t)need;
+		return BASE_OK;
+	}
+	s = widen(r, i, &w, err);
+	if (s)
+		return s;
+	w->need = need;
+	w->n = v->n;
+	w->key = v->key;
+	w->tag = v->tag;
+	return BASE_OK;
+}
+
+static enum base_status set_ordinal(
+	struct graph_replay *r, uint32_t i, uint64_t ordinal, struct base_err *err)
+{
+	struct replay_wide *w;
+	enum base_status s = widen(r, i, &w, err);
+
+	if (s)
+		return s;
+	replay_step(r, i)->bits |= REPLAY_COUNTED;
+	w->ordinal = ordinal;
+	return BASE_OK;
+}
+
+/* Space: the n units' own, or what a wait for it was ended by. */
+static enum base_status log_space(struct graph_replay *r, const struct graph_verb *v, uint32_t i,
+	bool keep, struct base_err *err)
+{
+	struct replay_log_queue *q = &r->queue[v->queue];
+	const struct replay_log_actor *a = &r->actor[v->actor];
+	struct replay_item available;
+	uint64_t n = units_of(v), got;
+	bool waited = a->waits && (a->wait_queue == REPLAY_NONE ||
+					  (a->waits_space && a->wait_queue == v->queue));
+
+	if (q->o.capacity) {
+		struct replay_take take = {.n = n, .keep = keep};
+
+		got = replay_ring_take(&q->space, &take, &available);
+		depends_on(&r->moment, v->queue, &available);
+		if (got < n)
+			replay_step(r, i)->bits |= REPLAY_FREE;
+		return BASE_OK;
+	}
+	if (!q->waits_space || !waited || q->last_take_ns <= a->t_last || !q->nr_takes)
+		return BASE_OK;
+	available = (struct replay_item){
+		.time_ns = q->last_take_ns, .full_ns = q->last_take_full_ns};
+	depends_on(&r->moment, v->queue, &available);
+	return set_ordinal(r, i, q->nr_takes, err);
+}
+
+static enum base_status log_enqueue(
+	struct graph_replay *r, const struct graph_verb *v, uint32_t i, struct base_err *err)
+{
+	struct replay_log_queue *q = &r->queue[v->queue];
+	uint64_t n = v->n < 0 ? 0 : (uint64_t)v->n;
+	enum base_status s = set_need(r, i, v, n, err);
+
+	if (!s && n)
+		s = log_space(r, v, i, false, err);
+	return s || !n ? s : put_units(r, q, n, v->key, err);
+}
+
+static enum base_status log_take(struct graph_replay *r, const struct graph_verb *v, uint32_t i,
+	bool keep, struct base_err *err)
+{
+	struct replay_log_queue *q = &r->queue[v->queue];
+	bool pool = replay_is_pool(&q->o), keyed = v->flags & GRAPH_KEYED;
+	struct replay_take take = {.discipline = q->o.discipline,
+		.keyed = keyed,
+		.key = v->key,
+		.keep = keep,
+		.n = units_of(v)};
+	struct replay_item available;
+	uint64_t got, puts = q->nr_puts;
+	enum base_status s;
+
+	if (v->flags & GRAPH_BACK && v->n == GRAPH_ALL && pool) /* a lock that was free */
+		q->exclusive = true;
+	q->keyed |= keyed;
+	if (q->exclusive)
+		take.n = 1;
+	got = replay_ring_take(&q->data, &take, &available);
+	if (!keep) {
+		uint64_t gone = pool && !keyed && take.n != UINT64_MAX ? take.n : got;
+
+		q->units -= (int64_t)(gone < INT64_MAX / 4 ? gone : 0);
+	}
+	s = set_need(r, i, v, pool && take.n != UINT64_MAX ? take.n : got, err);
+	/* Taken before it was put: their records crossed. */
+	if (pool && got < take.n && take.n != UINT64_MAX)
+		replay_step(r, i)->bits |= REPLAY_FREE;
+	if (!s && v->flags & GRAPH_LAST && !pool && got)
+		s = set_ordinal(r, i, puts, err);
+	if (!s)
+		s = keep ? BASE_OK : note_take(r, v, i, available.time_ns, err);
+	if (got && !(v->flags & GRAPH_OPTIONAL))
+		depends_on(&r->moment, v->queue, &available);
+	return s || keep ? s : free_space(r, q, got, err);
+}
+
+/* From the back, without needing anything. */
+static enum base_status log_back(
+	struct graph_replay *r, const struct graph_verb *v, uint32_t i, struct base_err *err)
+{
+	struct replay_log_queue *q = &r->queue[v->queue];
+	uint64_t have = q->units > 0 ? (uint64_t)q->units : 0, n = units_of(v);
+	enum base_status s;
+
+	if (n > have)
+		n = have;
+	s = set_need(r, i, v, n, err);
+	replay_step(r, i)->bits |= REPLAY_FREE;
+	replay_ring_take_back(&q->data, n);
+	q->units -= (int64_t)n;
+	return s ? s : free_space(r, q, n, err);
+}
+
+static enum base_status log_resize(
+	struct graph_replay *r, const struct graph_verb *v, uint32_t i, struct base_err *err)
+{
+	struct replay_log_queue *q = &r->queue[v->queue];
+	uint64_t have = q->units > 0 ? (uint64_t)q->units : 0, n = v->n < 0 ? 0 : (uint64_t)v->n;
+	struct replay_item ignored;
+	enum base_status s = set_need(r, i, v, n < have ? have - n : n - have, err);
+
+	if (s || n == have)
+		return s;
+	if (n > have) {
+		replay_ring_take(&q->space, &(struct replay_take){.n = n - have}, &ignored);
+		return put_units(r, q, n - have, 0, err);
+	}
+	replay_step(r, i)->bits |= REPLAY_SHRINKS;
+	replay_ring_take_back(&q->data, have - n);
+	q->units -= (int64_t)(have - n);
+	return free_space(r, q, have - n, err);
+}
+
+/* Where the link starts becomes a step of its source. */
+static enum base_status log_link(
+	struct graph_replay *r, uint32_t from_actor, uint32_t i, struct base_err *err)
+{
+	uint32_t id = (uint32_t)r->nr_links, unused;
+	struct replay_log_actor *from;
+	struct replay_step out = {.next = REPLAY_NONE, .arg = id, .bits = REPLAY_LINK_OUT};
+	enum base_status s = need_actor(r, from_actor, err);
+
+	if (s)
+		return s;
+	from = &r->actor[from_actor];
+	replay_step(r, i)->queue = from_actor;
+	if (!from->started || from_actor == r->moment.actor) {
+		replay_step(r, i)->bits |= REPLAY_FREE; /* nothing is known of it: no link */
+		return BASE_OK;
+	}
+	out.state = from->state;
+	out.queue = r->moment.actor;
+	replay_step(r, i)->arg = id;
+	r->nr_links++;
+	r->moment.links = true;
+	s = add_step(r, from_actor, &out, &unused, err);
+	if (!s)
+		s = set_own(r, unused, r->moment.t - from->t_last - from->hole_ns, err);
+	return s;
+}
+
+static enum base_status log_kind(struct graph_replay *r, enum graph_verb_kind kind,
+	const struct graph_verb *v, uint32_t from_actor, uint32_t i, struct base_err *err)
+{
+	switch (kind) {
+	case GRAPH_VERB_enqueue:
+		return log_enqueue(r, v, i, err);
+	case GRAPH_VERB_dequeue:
+		if (v->flags & GRAPH_BACK &&
+			!(v->n == GRAPH_ALL && replay_is_pool(&r->queue[v->queue].o)))
+			return log_back(r, v, i, err);
+		return log_take(r, v, i, false, err);
+	case GRAPH_VERB_peek:
+		return log_take(r, v, i, true, err);
+	case GRAPH_VERB_reserve: {
+		enum base_status s = set_need(r, i, v, units_of(v), err);
+
+		return s ? s : log_space(r, v, i, true, err);
+	}
+	case GRAPH_VERB_resize:
+		return log_resize(r, v, i, err);
+	case GRAPH_VERB_wait_full:
+		r->queue[v->queue].waits_space = true;
+		return set_need(r, i, v, units_of(v), err);
+	case GRAPH_VERB_link:
+		return log_link(r, from_actor, i, err);
+	default:
+		return set_need(r, i, v, v->n < 0 ? 0 : (uint64_t)v->n, err);
+	}
+}
+
+static bool uses_queue(enum graph_verb_kind kind)
+{
+	return kind != GRAPH_VERB_state && kind != GRAPH_VERB_wait && kind != GRAPH_VERB_link;
+}
+
+static enum base_status log_step(struct graph_replay *r, enum graph_verb_kind kind,
+	const struct graph_verb *v, uint32_t from_actor, struct base_err *err)
+{
+	struct replay_step step = {.next = REPLAY_NONE,
+		.state = v->state,
+		.queue = v->queue,
+		.bits = (uint32_t)kind | (v->flags & 255) << REPLAY_FLAGS_SHIFT |
+			REPLAY_FOLLOWS << REPLAY_CLASS_SHIFT};
+	bool waits = kind == GRAPH_VERB_wait || kind == GRAPH_VERB_wait_empty ||
+		     kind == GRAPH_VERB_wait_full;
+	enum base_status s;
+	uint32_t i;
+
+	if (waits)
+		step.bits &= ~((uint32_t)GRAPH_MORE << REPLAY_FLAGS_SHIFT);
+	s = add_step(r, v->actor, &step, &i, err);
+	if (s)
+		return s;
+	if (v->state > r->last_state)
+		r->last_state = v->state;
+	if (r->moment.first == REPLAY_NONE)
+		r->moment = (struct replay_moment){.actor = v->actor, .first = i, .t = r->now};
+	r->moment.last = i;
+	r->moment.flags |= v->flags & (GRAPH_START | GRAPH_EXPLAINED);
+	s = log_kind(r, kind, v, from_actor, i, err);
+	if (s || (v->flags & GRAPH_MORE && !waits))
+		return s;
+	return close_moment(r, err);
+}
+
+/* ---- the recorded run's processors: the simulation has its own ------------------------------- */
+
+/*
+ * It has a processor again. While ours had all of them the simulation will find out anew; the rest
+ * of the time other programs had some, and will have them again: a wait that stays.
+ */
+static enum base_status end_hole(struct graph_replay *r, uint32_t actor, uint32_t state,
+	uint32_t runnable, struct base_err *err)
+{
+	struct replay_log_actor *a = &r->actor[actor];
+	uint64_t now = r->now, ours;
+	struct graph_verb v = {.actor = actor, .state = runnable};
+	enum base_status s;
+
+	pass_time(r, now);
+	ours = r->full_ns - a->hole_full_ns;
+	if (ours >= now - a->hole_begin_ns || !a->started) {
+		a->in_hole = false;
+		a->hole_ns += now - a->hole_begin_ns;
+		return count_busy(r, false, is_busy(r, a), now, err);
+	}
+	r->now = a->hole_begin_ns;
+	s = log_step(r, GRAPH_VERB_wait, &v, 0, err);
+	r->now = now;
+	a = &r->actor[actor];
+	a->in_hole = false;
+	a->hole_ns = ours;
+	v.state = state;
+	v.flags = GRAPH_EXPLAINED;
+	return s ? s : log_step(r, GRAPH_VERB_state, &v, 0, err);
+}
+
+/* Verbs on a processor's queue; *ret_done: nothing of it is a step. */
+static enum base_status log_processor(struct graph_replay *r, enum graph_verb_kind kind,
+	const struct graph_verb *v, struct base_err *err)
+{
+	struct replay_log_actor *a = &r->actor[v->actor];
+	struct replay_log_queue *q = &r->queue[v->queue];
+	bool before = is_busy(r, a);
+	enum base_status s = count_busy(r, before, before, r->now, err);
+
+	if (s)
+		return s;
+	r->nr_processors += !q->used;
+	q->used = true;
+	if (kind == GRAPH_VERB_wait_empty) {
+		pass_time(r, r->now);
+		a->in_hole = true;
+		a->hole_begin_ns = r->now;
+		a->hole_full_ns = r->full_ns;
+	} else if (kind == GRAPH_VERB_peek) {
+		pass_time(r, r->now);
+		a->had_to_queue = true;
+	} else if (a->in_hole && !(v->flags & GRAPH_ASIDE)) {
+		return end_hole(r, v->actor, v->state, q->o.latency_state, err);
+	}
+	return count_busy(r, before, is_busy(r, a), r->now, err);
+}
+
+static bool is_processor_verb(
+	const struct graph_replay *r, enum graph_verb_kind kind, const struct graph_verb *v)
+{
+	if (v->queue >= r->nr_queues || !r->queue[v->queue].o.processor)
+		return false;
+	return uses_queue(kind) || (kind == GRAPH_VERB_state && r->actor[v->actor].in_hole);
+}
+
+enum base_status replay_log_verb(struct graph_replay *r, enum graph_verb_kind kind,
+	const struct graph_verb *v, uint32_t from_actor, struct base_err *err)
+{
+	uint64_t t = v->time_ns < r->now ? r->now : v->time_ns;
+	enum base_status s = need_actor(r, v->actor, err);
+
+	if (!s && r->moment.first != REPLAY_NONE &&
+		(r->moment.actor != v->actor || r->moment.t != t || v->flags & GRAPH_ASIDE))
+		s = close_moment(r, err);
+	if (s)
+		return s;
+	BASE_ASSERT(v->queue < r->nr_queues || !uses_queue(kind));
+	if (!r->nr_steps)
+		r->start_ns = r->busy_since = t;
+	r->now = t;
+	if (is_processor_verb(r, kind, v))
+		return log_processor(r, kind, v, err);
+	if (BASE_UNLIKELY(r->actor[v->actor].in_hole))
+		s = end_hole(r, v->actor, v->state, r->actor[v->actor].state, err);
+	return s ? s : log_step(r, kind, v, from_actor, err);
+}

@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* replay_priv.h - what the files of replay share: the log, and the state of one simulation. */
+#ifndef LONGPOLE_GRAPH_REPLAY_PRIV_H
+#define LONGPOLE_GRAPH_REPLAY_PRIV_H
+
+#include "graph/replay.h"
+
+#include <string.h>
+
+#define REPLAY_NONE   UINT32_MAX
+#define REPLAY_NOBODY UINT64_MAX /* as a time: of units that were there from the start */
+
+/* ---- the log: steps ------------------------------------------------------------------------- */
+
+/* How long the actor took to the first step of a moment, and why. */
+enum replay_class {
+	REPLAY_RUN,         /* own = time that it did something */
+	REPLAY_EXPLAINED,   /* it waited for what the moment takes; own = latency after that */
+	REPLAY_UNEXPLAINED, /* it waited; own = how long */
+	REPLAY_LINK,        /* it goes on when the link's source does; own = 0 */
+	REPLAY_ABSOLUTE,    /* its first moment, nobody known began it; own = when */
+	REPLAY_FOLLOWS,     /* a later step of the same moment (GRAPH_MORE) */
+};
+
+enum { REPLAY_LINK_OUT = GRAPH_VERB_NR }; /* a step kind: where some link starts; arg: which */
+
+/* step.bits, from bit 0: kind 4, flags 8 (GRAPH_*), class 3, then: */
+enum {
+	REPLAY_FLAGS_SHIFT = 4,
+	REPLAY_CLASS_SHIFT = 12,
+	REPLAY_WIDE = 1 << 15,    /* arg = index of a struct replay_wide */
+	REPLAY_ALL_UNITS = 1 << 16, /* the verb's n was GRAPH_ALL */
+	REPLAY_FREE = 1 << 17,    /* takes (or fills space) without needing anything */
+	REPLAY_SHRINKS = 1 << 18, /* resize: `need` units less */
+	REPLAY_COUNTED = 1 << 19, /* needs the wide ordinal: so many puts (takes, for space) */
+	REPLAY_ON_PROCESSOR = 1 << 20, /* own is how long after its processor became free */
+};
+
+struct replay_step {
+	uint32_t own;  /* ns */
+	uint32_t next; /* of the same actor; REPLAY_NONE */
+	uint32_t state;
+	uint32_t queue; /* a link: its source */
+	uint32_t arg;   /* units needed; a link: which */
+	uint32_t bits;
+};
+
+struct replay_wide { /* what does not fit */
+	uint64_t own, need, key, ordinal;
+	int64_t n;
+	uint64_t slow_ns; /* overtaken: it came at least so long after it was called */
+	uint32_t nr_overtaken;
+	uint32_t tag;
+};
+
+enum { REPLAY_CHUNK_SHIFT = 15, REPLAY_CHUNK = 1 << REPLAY_CHUNK_SHIFT };
+
+/* ---- items with times: the recorded queues, and simulated ones with keys --------------------- */
+
+struct replay_item {
+	uint64_t time_ns, nr_units, key;
+	uint64_t full_ns; /* of the log, then */
+};
+struct replay_ring {
+	struct replay_item *item;
+	size_t head, nr, capacity; /* capacity: a power of two, or 0 */
+};
+
+/* ---- latencies ------------------------------------------------------------------------------- */
+
+enum { REPLAY_BUCKETS = 40, REPLAY_SAMPLES = 15 };
+
+struct replay_latency { /* of one state, by the wait's length before */
+	struct {
+		uint32_t nr, sample[REPLAY_SAMPLES]; /* a reservoir */
+	} bucket[REPLAY_BUCKETS];
+};
+
+/* ---- the log: who ---------------------------------------------------------------------------- */
+
+enum { REPLAY_TAKES = 64 }; /* remembered a queue */
+
+struct replay_past_take {
+	uint64_t time_ns, gap_ns; /* after the unit was put */
+	bool waited;
+};
+
+struct replay_log_queue {
+	struct graph_queue_options o;
+	bool exclusive;    /* a lock: never more tokens than `initial` */
+	bool keyed;        /* some take names a key */
+	bool waits_space;  /* somebody waited for space of a capacity that nobody told */
+	bool used;         /* processor: somebody left it */
+	uint64_t max_units; /* what it held at most */
+
+	/* as recorded, up to now */
+	struct replay_ring data, space;
+	int64_t units;
+	uint64_t nr_puts, nr_takes, last_take_ns, last_take_full_ns;
+	struct replay_past_take *take; /* the last REPLAY_TAKES; NULL: fewer than two */
+};
+
+struct replay_log_actor {
+	uint32_t head, tail; /* its steps */
+	uint32_t state;
+	uint32_t wait_queue; /* REPLAY_NONE: not known on which */
+	uint64_t t_last;
+	uint64_t hole_begin_ns, hole_full_ns; /* on no processor since; full_ns then */
+	uint64_t hole_ns;                     /* since t_last, because ours had them all */
+	uint64_t takes_then;   /* of wait_queue, when the wait began */
+	bool had_to_queue; /* for its processor, before the moment being logged */
+	bool started, waits, waits_space, in_hole;
+};
+
+struct replay_moment { /* being logged: GRAPH_MORE leaves it open */
+	uint32_t actor, first; /* step; REPLAY_NONE: nothing is open */
+	uint32_t last;
+	uint64_t t;
+	uint64_t available_ns; /* the latest of its dependences */
+	uint64_t full_ns;      /* of the log, then */
+	uint32_t queue;        /* of that */
+	uint32_t flags;
+	bool depends, links;
+};
+
+struct graph_replay {
+	struct graph_sink sink;
+	struct replay_step **chunk;
+	size_t nr_steps, chunk_capacity, nr_chunks;
+	struct replay_wide *wide;
+	size_t nr_wide, wide_capacity;
+	struct replay_log_actor *actor;
+	size_t nr_actors, actor_capacity;
+	struct replay_log_queue *queue;
+	size_t nr_queues, queue_capacity;
+	bool *executes; /* [state] */
+	size_t nr_states, state_capacity;
+	uint32_t last_state; /* the largest that a verb named */
+	struct replay_latency **latency; /* [state]; NULL: none seen */
+	size_t latency_capacity;
+	struct replay_moment moment;
+	size_t nr_links;
+	uint64_t now, start_ns;
+	uint64_t nr_unexplained, unexplained_ns;
+	uint32_t end_actor;
+	enum base_status failed;
+
+	/* how many actors executed at once, for how long */
+	uint64_t *busy_ns;
+	size_t busy_capacity;
+	uint32_t nr_busy;
+	uint64_t busy_since;
+	uint64_t full_ns; /* how long all processors were ours */
+	uint32_t nr_processors;          /* seen so far */
+	uint32_t nr_processors_told;     /* 0: nothing was told */
+
+	size_t max_memory_bytes, memory_bytes;
+};
+
+static inline struct replay_step *replay_step(const struct graph_replay *r, uint32_t i)
+{
+	return &r->chunk[i >> REPLAY_CHUNK_SHIFT][i & (REPLAY_CHUNK - 1)];
+}
+
+/* The actor's next step. A moment that GRAPH_MORE left open at the log's end never happened. */
+static inline uint32_t replay_next(const struct graph_replay *r, const struct replay_step *s)
+{
+	return s->next == r->moment.first ? REPLAY_NONE : s->next;
+}
+
+static inline unsigned replay_kind(const struct replay_step *s)
+{
+	return s->bits & 15;
+}
+
+static inline uint32_t replay_flags(const struct replay_step *s)
+{
+	return s->bits >> REPLAY_FLAGS_SHIFT & 255;
+}
+
+static inline enum replay_class replay_class(const struct replay_step *s)
+{
+	return (enum replay_class)(s->bits >> REPLAY_CLASS_SHIFT & 7);
+}
+
+static inline const struct replay_wide *replay_wide(
+	const struct graph_replay *r, const struct replay_step *s)
+{
+	return s->bits & REPLAY_WIDE ? &r->wide[s->arg] : NULL;
+}
+
+static inline uint64_t replay_own(const struct graph_replay *r, const struct replay_step *s)
+{
+	return BASE_UNLIKELY(s->bits & REPLAY_WIDE) ? r->wide[s->arg].own : s->own;
+}
+
+static inline uint64_t replay_need(const struct graph_replay *r, const struct replay_step *s)
+{
+	return BASE_UNLIKELY(s->bits & REPLAY_WIDE) ? r->wide[s->arg].need : s->arg;
+}
+
+/* Tokens: whoever comes first takes one, whichever. */
+static inline bool replay_is_pool(const struct graph_queue_options *o)
+{
+	return o->discipline == GRAPH_POOL || (o->initial && o->initial != GRAPH_UNLIMITED);
+}
+
+static inline unsigned replay_bucket(uint64_t wait_ns)
+{
+	unsigned b = wait_ns ? 64u - (unsigned)__builtin_clzll(wait_ns) : 0;
+
+	return b < REPLAY_BUCKETS ? b : REPLAY_BUCKETS - 1;
+}
+
+/* replay.c: memory of the log. `want` elements; a failure leaves the array as it was. */
+enum base_status replay_mem_resize(struct graph_replay *r, void *data /* T ** */, size_t *capacity,
+	size_t want, size_t elem_size_bytes, struct base_err *err) BASE_MUST_CHECK;
+enum base_status replay_mem_need(struct graph_replay *r, void *data /* T ** */, size_t *capacity,
+	size_t need, size_t elem_size_bytes, struct base_err *err) BASE_MUST_CHECK;
+
+/* replay_log.c: what the sink does with a verb. */
+enum base_status replay_log_verb(struct graph_replay *r, enum graph_verb_kind kind,
+	const struct graph_verb *v, uint32_t from_actor, struct base_err *err) BASE_MUST_CHECK;
+
+/* replay_items.c */
+struct replay_memory { /* whom the bytes count for */
+	size_t *used_bytes, max_bytes;
+};
+enum base_status replay_ring_push(struct replay_memory m, struct replay_ring *ring,
+	struct replay_item item, struct base_err *err) BASE_MUST_CHECK;
+struct replay_take {
+	enum graph_discipline discipline;
+	bool keyed, keep;
+	uint64_t key, n;
+};
+/* Takes up to n units; returns how many. *latest: the one put last; time REPLAY_NOBODY: none was put by
+ * anybody. */
+uint64_t replay_ring_take(
+	struct replay_ring *ring, const struct replay_take *take, struct replay_item *latest);
+void replay_ring_take_back(struct replay_ring *ring, uint64_t n);
+void replay_ring_fini(struct replay_ring *ring);
+
+/* replay_latency.c */
+enum base_status replay_latency_add(struct graph_replay *r, uint32_t state, uint64_t wait_ns,
+	uint64_t latency_ns, struct base_err *err) BASE_MUST_CHECK;
+uint64_t replay_latency_usual(const struct graph_replay *r, uint32_t state, uint64_t wait_ns);
+
+#endif

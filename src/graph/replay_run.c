@@ -1,0 +1,619 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * replay_run.c - one simulation: an event at a time, each actor one at most. Events of one time
+ * come in the order of the log, so that an unedited replay is the run itself.
+ */
+#include "graph/replay_sim.h"
+
+#define MAX_FACTOR 1e12
+
+/* ---- events: a heap, with a short cut for the actor that just moved -------------------------- */
+
+static inline bool is_before(const struct sim_event *a, const struct sim_event *b)
+{
+	return a->t != b->t ? a->t < b->t : a->order < b->order;
+}
+
+static void sift_down(struct sim *s, struct sim_event e)
+{
+	size_t i = 0;
+
+	for (;;) {
+		size_t k = 2 * i + 1;
+
+		if (k + 1 < s->nr_heap && is_before(&s->heap[k + 1], &s->heap[k]))
+			k++;
+		if (k >= s->nr_heap || !is_before(&s->heap[k], &e))
+			break;
+		s->heap[i] = s->heap[k];
+		i = k;
+	}
+	s->heap[i] = e;
+}
+
+static void push(struct sim *s, struct sim_event e)
+{
+	size_t i = s->nr_heap++;
+
+	while (i && is_before(&e, &s->heap[(i - 1) / 2])) {
+		s->heap[i] = s->heap[(i - 1) / 2];
+		i = (i - 1) / 2;
+	}
+	s->heap[i] = e;
+}
+
+void sim_schedule(struct sim *s, uint32_t actor, uint64_t t)
+{
+	struct sim_event e = {.t = t, .order = s->actor[actor].cursor, .actor = actor};
+
+	if (actor == s->current) {
+		s->next = e;
+		s->has_next = true;
+	} else {
+		push(s, e);
+	}
+}
+
+static bool next_event(struct sim *s, struct sim_event *ret)
+{
+	if (s->has_next) {
+		s->has_next = false;
+		if (!s->nr_heap || is_before(&s->next, &s->heap[0])) {
+			*ret = s->next;
+			return true;
+		}
+		*ret = s->heap[0];
+		sift_down(s, s->next);
+		return true;
+	}
+	if (!s->nr_heap)
+		return false;
+	*ret = s->heap[0];
+	if (--s->nr_heap)
+		sift_down(s, s->heap[s->nr_heap]);
+	return true;
+}
+
+/* ---- what others hear ----------------------------------------------------------------------- */
+
+void sim_emit(struct sim *s, enum graph_verb_kind kind, const struct graph_verb *v, uint32_t from)
+{
+	if (!s->status)
+		s->status = s->out->verb(s->out->ctx, kind, v, from, s->err);
+}
+
+static void emit_step(struct sim *s, uint32_t actor, const struct replay_step *step)
+{
+	const struct replay_wide *w = replay_wide(s->r, step);
+	unsigned kind = replay_kind(step);
+	bool link = kind == GRAPH_VERB_link;
+	struct graph_verb v = {.time_ns = s->now,
+		.actor = actor,
+		.state = step->state,
+		.queue = link ? 0 : step->queue,
+		.flags = replay_flags(step),
+		.n = step->bits & REPLAY_ALL_UNITS ? GRAPH_ALL : (int64_t)step->arg};
+
+	if (w) {
+		v.n = w->n;
+		v.key = w->key;
+		v.tag = w->tag;
+	}
+	if (link)
+		v.n = 0;
+	sim_emit(s, (enum graph_verb_kind)kind, &v, link ? step->queue : 0);
+}
+
+/* It had to wait for its processor before it could take: that counts when it came last. */
+static void emit_processor(struct sim *s, const struct sim_actor *a, uint32_t actor)
+{
+	if (!s->out || !a->queued || a->processor == REPLAY_NONE || !s->left[a->processor])
+		return;
+	sim_emit(s, GRAPH_VERB_peek,
+		&(struct graph_verb){.time_ns = s->now,
+			.actor = actor,
+			.state = a->state,
+			.queue = (uint32_t)s->r->nr_queues + a->processor,
+			.flags = GRAPH_LAST | GRAPH_MORE | GRAPH_OPTIONAL,
+			.n = 1},
+		0);
+}
+
+/* ---- from moment to moment ------------------------------------------------------------------- */
+
+/* When the last of the moment's links has come; REPLAY_NOBODY: not yet. */
+static uint64_t links_ns(const struct sim *s, uint32_t i)
+{
+	uint64_t t = 0;
+
+	do {
+		const struct replay_step *step = replay_step(s->r, i);
+
+		if (replay_kind(step) == GRAPH_VERB_link && !(step->bits & REPLAY_FREE)) {
+			uint64_t at = s->link_ns[replay_need(s->r, step)];
+
+			t = at > t ? at : t; /* (REPLAY_NOBODY is the largest) */
+		}
+		i = replay_next(s->r, step);
+	} while (i != REPLAY_NONE && replay_class(replay_step(s->r, i)) == REPLAY_FOLLOWS);
+	return t;
+}
+
+/* After a link the actor goes on with its source, or later when it is not there yet itself. */
+static void await_link(struct sim *s, uint32_t actor)
+{
+	struct sim_actor *a = &s->actor[actor];
+	uint64_t t = links_ns(s, a->cursor);
+
+	if (t == REPLAY_NOBODY) {
+		a->phase = SIM_WAITS;
+		return;
+	}
+	a->phase = SIM_TRIES;
+	sim_schedule(s, actor, t > s->now ? t : s->now);
+}
+
+/* Some link starts here: its target may go on. */
+static void start_link(struct sim *s, const struct sim_actor *a, const struct replay_step *step)
+{
+	const struct sim_actor *to = &s->actor[step->queue];
+	uint64_t own = replay_own(s->r, step);
+
+	s->link_ns[replay_need(s->r, step)] =
+		a->t_last + (a->waits ? own : sim_scaled(s, a->state, own));
+	if (to->phase == SIM_WAITS && !to->listed && to->cursor != REPLAY_NONE &&
+		replay_class(replay_step(s->r, to->cursor)) == REPLAY_LINK)
+		await_link(s, step->queue);
+}
+
+static void begin_run(struct sim *s, uint32_t actor, uint64_t own)
+{
+	struct sim_actor *a = &s->actor[actor];
+
+	own = sim_scaled(s, a->state, own);
+	if (own && s->nr_processors && sim_executes(s, a->state)) {
+		a->left_ns = own;
+		if (sim_get_processor(s, actor, SIM_QUEUES))
+			sim_run_on(s, actor);
+		return;
+	}
+	if (own && a->processor != REPLAY_NONE)
+		sim_release_processor(s, actor);
+	a->left_ns = 0;
+	a->phase = SIM_TRIES;
+	sim_schedule(s, actor, s->now + own);
+}
+
+/* From its last moment towards the next. */
+static void advance(struct sim *s, uint32_t actor)
+{
+	struct sim_actor *a = &s->actor[actor];
+	const struct replay_step *step = NULL;
+	uint64_t own;
+
+	for (;; a->cursor = replay_next(s->r, step)) {
+		if (a->cursor == REPLAY_NONE) {
+			a->phase = SIM_ENDED;
+			sim_release_processor(s, actor);
+			return;
+		}
+		step = replay_step(s->r, a->cursor);
+		if (BASE_LIKELY(replay_kind(step) != REPLAY_LINK_OUT))
+			break;
+		start_link(s, a, step);
+	}
+	own = replay_own(s->r, step);
+	switch (replay_class(step)) {
+	case REPLAY_LINK:
+		sim_release_processor(s, actor);
+		await_link(s, actor);
+		return;
+	case REPLAY_EXPLAINED:
+		a->phase = SIM_TRIES;
+		sim_schedule(s, actor, s->now);
+		return;
+	case REPLAY_UNEXPLAINED:
+		if (a->wait_queue != REPLAY_NONE && s->queue[a->wait_queue].ignored)
+			own = 0;
+		own = sim_scaled(s, a->state, own);
+		if (own)
+			sim_release_processor(s, actor);
+		a->phase = SIM_TRIES;
+		sim_schedule(s, actor, s->now + own);
+		return;
+	default:
+		begin_run(s, actor, own);
+	}
+}
+
+static void note_wait(struct sim_actor *a, const struct replay_step *step)
+{
+	unsigned kind = replay_kind(step);
+
+	if (replay_flags(step) & GRAPH_ASIDE)
+		return;
+	a->waits = kind == GRAPH_VERB_wait || kind == GRAPH_VERB_wait_empty ||
+		   kind == GRAPH_VERB_wait_full;
+	a->wait_queue = a->waits && kind != GRAPH_VERB_wait ? step->queue : REPLAY_NONE;
+	a->state = step->state;
+}
+
+/* The moment happens now. */
+static void commit(struct sim *s, uint32_t actor)
+{
+	struct sim_actor *a = &s->actor[actor];
+	uint32_t first = a->cursor, i = first;
+	bool woke = false;
+
+	a->t_last = s->now;
+	emit_processor(s, a, actor);
+	a->queued = false;
+	do {
+		const struct replay_step *step = replay_step(s->r, i);
+
+		woke |= sim_do_step(s, step);
+		if (s->out)
+			emit_step(s, actor, step);
+		s->res->nr_verbs++;
+		note_wait(a, step);
+		i = replay_next(s->r, step);
+	} while (i != REPLAY_NONE && replay_class(replay_step(s->r, i)) == REPLAY_FOLLOWS);
+	a->cursor = i;
+	/* Only now, when all of the moment is done. */
+	for (uint32_t k = first; woke && k != i; k = replay_next(s->r, replay_step(s->r, k))) {
+		const struct replay_step *step = replay_step(s->r, k);
+		unsigned kind = replay_kind(step);
+
+		if (kind == GRAPH_VERB_enqueue || kind == GRAPH_VERB_resize)
+			sim_call(s, step->queue, false);
+		if (kind == GRAPH_VERB_dequeue || kind == GRAPH_VERB_resize)
+			sim_call(s, step->queue, true);
+	}
+	advance(s, actor);
+}
+
+/* What it came for is not (or no longer) there. */
+static void begin_waiting(struct sim *s, uint32_t actor, uint32_t queue, bool space)
+{
+	bool promised = s->actor[actor].listed && sim_end_promise(s, actor);
+
+	s->actor[actor].queued = false;
+	sim_release_processor(s, actor);
+	sim_wait(s, actor, queue, space);
+	if (promised)
+		sim_call_others(s, actor);
+}
+
+static void try_moment(struct sim *s, uint32_t actor)
+{
+	struct sim_actor *a = &s->actor[actor];
+	bool called = a->listed, space;
+	enum replay_class class = replay_class(replay_step(s->r, a->cursor));
+	uint32_t queue;
+
+	if (!sim_is_met(s, actor, &queue, &space)) {
+		s->res->nr_waits_new += !called && class != REPLAY_EXPLAINED;
+		begin_waiting(s, actor, queue, space);
+		return;
+	}
+	if (called) {
+		sim_stop_waiting(s, actor);
+		sim_end_promise(s, actor);
+	} else if (class == REPLAY_EXPLAINED) {
+		s->res->nr_waits_gone++;
+	}
+	commit(s, actor);
+}
+
+/* Who takes and then executes needs a processor to take at all. */
+static bool takes_on_processor(const struct sim *s, const struct sim_actor *a)
+{
+	return s->nr_processors && sim_executes(s, replay_step(s->r, a->cursor)->state);
+}
+
+static void handle(struct sim *s, uint32_t actor)
+{
+	struct sim_actor *a = &s->actor[actor];
+	uint64_t t;
+
+	switch (a->phase) {
+	case SIM_RUNS:
+		if (!sim_slice_ended(s, actor))
+			try_moment(s, actor);
+		return;
+	case SIM_CALLED:
+		if (sim_is_early(s, actor, &t)) {
+			sim_schedule(s, actor, t);
+			return;
+		}
+		if (takes_on_processor(s, a) && !sim_get_processor(s, actor, SIM_QUEUES_TAKE))
+			return;
+		if (a->switch_ns) {
+			a->phase = SIM_TRIES;
+			sim_schedule(s, actor, s->now + a->switch_ns);
+			return;
+		}
+		try_moment(s, actor);
+		return;
+	default:
+		try_moment(s, actor);
+	}
+}
+
+/* ---- before the first event ------------------------------------------------------------------ */
+
+static void *need(struct sim *s, size_t nr, size_t size)
+{
+	size_t bytes;
+	void *p;
+
+	if (s->status)
+		return NULL;
+	if (__builtin_mul_overflow(nr + 1, size, &bytes) ||
+		bytes > s->r->max_memory_bytes - s->used_bytes) {
+		s->status = base_fail(s->err, BASE_ERR_LIMIT,
+			"replay needs more than %zu MiB to simulate %zu actors and %zu queues: "
+			"analyse a window of the trace or raise the memory limit",
+			s->r->max_memory_bytes >> 20, s->r->nr_actors, s->r->nr_queues);
+		return NULL;
+	}
+	p = base_alloc(bytes);
+	if (!p)
+		s->status = base_fail(s->err, BASE_ERR_NOMEM, "no memory for a simulation");
+	s->used_bytes += bytes;
+	return p;
+}
+
+/* As many as were seen; more when more than that executed at once for a hundredth of the time. */
+static uint32_t recorded_processors(const struct graph_replay *r)
+{
+	uint64_t all = 0, above = 0;
+	uint32_t nr = 0;
+	size_t k;
+
+	for (size_t i = 0; i < r->nr_queues; i++)
+		nr += r->queue[i].o.processor && r->queue[i].used;
+	if (!nr)
+		return 0;
+	if (r->nr_processors_told)
+		return nr > r->nr_processors_told ? nr : r->nr_processors_told;
+	for (k = 1; k < r->busy_capacity; k++)
+		all += r->busy_ns[k];
+	for (k = r->busy_capacity; k > 1 && above + r->busy_ns[k - 1] <= all / 100; k--)
+		above += r->busy_ns[k - 1];
+	return k > nr + 1 ? (uint32_t)k - 1 : nr;
+}
+
+static void apply_edit(struct sim *s, const struct graph_edit *e)
+{
+	struct sim_queue *q = e->id < s->r->nr_queues ? &s->queue[e->id] : NULL;
+
+	if (e->kind == GRAPH_EDIT_SCALE_STATE) {
+		if (!(e->factor >= 0 && e->factor <= MAX_FACTOR))
+			s->status = base_fail(s->err, BASE_ERR_USAGE,
+				"a factor must lie between 0 and %g", MAX_FACTOR);
+		else if (e->id < s->nr_scales)
+			s->scale[e->id] *= e->factor;
+	} else if (e->kind == GRAPH_EDIT_PROCESSORS) {
+		uint64_t nr = s->nr_processors + e->units;
+
+		if (s->nr_processors) /* more than actors are never used */
+			s->nr_processors = nr < s->r->nr_actors + 1 ? (uint32_t)nr
+								    : (uint32_t)s->r->nr_actors + 1;
+	} else if (q) {
+		q->edited = true;
+		if (e->kind == GRAPH_EDIT_IGNORE_QUEUE)
+			q->ignored = true;
+		if (e->kind == GRAPH_EDIT_UNBOUND_QUEUE || e->units > INT64_MAX / 4)
+			q->capacity = GRAPH_UNLIMITED;
+		else if (e->kind == GRAPH_EDIT_RESIZE_QUEUE && q->capacity != GRAPH_UNLIMITED)
+			q->capacity += e->units;
+		if (e->kind == GRAPH_EDIT_RESIZE_QUEUE && replay_is_pool(&s->r->queue[e->id].o) &&
+			e->units <= INT64_MAX / 4) {
+			q->units += (int64_t)e->units;
+			q->most += e->units;
+		}
+	}
+}
+
+/* States up to the last that is edited. */
+static size_t nr_scales(const struct graph_replay *r, const struct graph_scenario *edits)
+{
+	size_t nr = 0, most = r->nr_states > r->last_state ? r->nr_states : r->last_state;
+
+	for (size_t i = 0; edits && i < edits->nr_edits; i++) {
+		const struct graph_edit *e = &edits->edit[i];
+
+		if (e->kind == GRAPH_EDIT_SCALE_STATE && e->id >= nr && e->id <= most)
+			nr = (size_t)e->id + 1;
+	}
+	return nr;
+}
+
+static void init_queue(struct sim_queue *q, const struct replay_log_queue *lq)
+{
+	*q = (struct sim_queue){
+		.capacity = lq->o.capacity ? lq->o.capacity : GRAPH_UNLIMITED,
+		.units = lq->o.initial == GRAPH_UNLIMITED ? 0 : (int64_t)lq->o.initial,
+		.most = lq->exclusive ? lq->o.initial : INT64_MAX / 2,
+		.waiters = {{REPLAY_NONE, REPLAY_NONE}, {REPLAY_NONE, REPLAY_NONE}},
+	};
+	if (!lq->o.capacity && lq->waits_space && lq->max_units)
+		q->capacity = lq->max_units;
+}
+
+/* A wait at the very beginning may as well have begun at the log's: a barrier's, a server's. */
+static bool begins_with_wait(const struct sim *s, const struct replay_step *step)
+{
+	unsigned kind = replay_kind(step);
+	const struct replay_step *next;
+
+	if (kind != GRAPH_VERB_wait && kind != GRAPH_VERB_wait_empty)
+		return false;
+	if (replay_next(s->r, step) == REPLAY_NONE || replay_flags(step) & GRAPH_START)
+		return false;
+	next = replay_step(s->r, step->next);
+	return replay_class(next) == REPLAY_EXPLAINED ||
+	       (replay_class(next) == REPLAY_UNEXPLAINED && !replay_own(s->r, next) &&
+		       replay_kind(next) == GRAPH_VERB_dequeue);
+}
+
+static void place_actor(struct sim *s, uint32_t actor)
+{
+	struct sim_actor *a = &s->actor[actor];
+	const struct replay_step *step;
+	uint64_t t = s->r->start_ns;
+
+	*a = (struct sim_actor){.cursor = s->r->actor[actor].head,
+		.t_last = s->r->start_ns,
+		.wait_queue = REPLAY_NONE,
+		.processor = REPLAY_NONE,
+		.phase = SIM_TRIES};
+	if (a->cursor == s->r->moment.first)
+		a->cursor = REPLAY_NONE;
+	if (a->cursor == REPLAY_NONE) {
+		a->phase = SIM_ENDED;
+		return;
+	}
+	step = replay_step(s->r, a->cursor);
+	if (replay_class(step) == REPLAY_LINK) {
+		a->phase = SIM_WAITS;
+		return;
+	}
+	if (replay_class(step) == REPLAY_ABSOLUTE && !begins_with_wait(s, step)) {
+		t = replay_own(s->r, step);
+		s->res->nr_rootless += !(replay_flags(step) & GRAPH_START);
+	}
+	sim_schedule(s, actor, t);
+}
+
+static void init_processors(struct sim *s)
+{
+	s->idle = need(s, s->nr_processors, sizeof *s->idle);
+	s->left = need(s, s->nr_processors, sizeof *s->left);
+	s->run = need(s, s->r->nr_actors, sizeof *s->run);
+	for (uint32_t i = s->nr_processors; !s->status && i-- > 0;)
+		s->idle[s->nr_idle++] = i;
+	for (size_t i = 0; i < s->r->nr_queues; i++) {
+		if (s->r->queue[i].o.processor)
+			s->runnable_state = s->r->queue[i].o.latency_state;
+	}
+}
+
+static void init(struct sim *s, const struct graph_scenario *edits)
+{
+	const struct graph_replay *r = s->r;
+
+	s->used_bytes = r->memory_bytes;
+	s->nr_processors = recorded_processors(r);
+	s->current = REPLAY_NONE;
+	s->now = r->start_ns;
+	s->nr_scales = nr_scales(r, edits);
+	s->actor = need(s, r->nr_actors, sizeof *s->actor);
+	s->queue = need(s, r->nr_queues, sizeof *s->queue);
+	s->heap = need(s, r->nr_actors, sizeof *s->heap);
+	s->link_ns = need(s, r->nr_links, sizeof *s->link_ns);
+	s->scale = need(s, s->nr_scales, sizeof *s->scale);
+	if (s->status)
+		return;
+	for (size_t i = 0; i < r->nr_queues; i++)
+		init_queue(&s->queue[i], &r->queue[i]);
+	for (size_t i = 0; i < s->nr_scales; i++)
+		s->scale[i] = 1;
+	for (size_t i = 0; edits && i < edits->nr_edits && !s->status; i++)
+		apply_edit(s, &edits->edit[i]);
+	for (size_t i = 0; i < r->nr_links; i++)
+		s->link_ns[i] = REPLAY_NOBODY;
+	init_processors(s);
+	for (size_t i = 0; i < r->nr_actors && !s->status; i++)
+		place_actor(s, (uint32_t)i);
+}
+
+static void declare(struct sim *s)
+{
+	struct graph_queue_options processor = {
+		.latency_state = s->runnable_state, .processor = true};
+	const struct graph_sink *out = s->out;
+
+	for (size_t i = 0; out->state && i < s->r->nr_states && !s->status; i++)
+		s->status = out->state(out->ctx, (uint32_t)i, s->r->executes[i], s->err);
+	for (size_t i = 0; out->queue && i < s->r->nr_queues && !s->status; i++)
+		s->status = out->queue(out->ctx, (uint32_t)i, &s->r->queue[i].o, s->err);
+	for (uint32_t i = 0; out->queue && i < s->nr_processors && !s->status; i++)
+		s->status = out->queue(
+			out->ctx, (uint32_t)s->r->nr_queues + i, &processor, s->err);
+}
+
+/* ---- after the last ------------------------------------------------------------------------- */
+
+static void count_stuck(struct sim *s)
+{
+	for (size_t i = 0; i < s->r->nr_actors; i++) {
+		const struct sim_actor *a = &s->actor[i];
+
+		if (a->phase == SIM_ENDED)
+			continue;
+		if (!s->res->nr_stuck++) {
+			s->res->first_stuck = (uint32_t)i;
+			s->res->first_stuck_queue = a->listed ? a->queue : REPLAY_NONE;
+		}
+	}
+}
+
+static void find_end(struct sim *s)
+{
+	uint32_t end = s->r->end_actor;
+
+	for (size_t i = 0; i < s->r->nr_actors; i++) {
+		if (end != GRAPH_ANY_ACTOR && end < s->r->nr_actors && end != i)
+			continue;
+		if (s->actor[i].t_last > s->res->end_ns)
+			s->res->end_ns = s->actor[i].t_last;
+		if (s->r->actor[i].t_last > s->res->recorded_end_ns)
+			s->res->recorded_end_ns = s->r->actor[i].t_last;
+	}
+}
+
+static void fini(struct sim *s)
+{
+	for (size_t i = 0; s->queue && i < s->r->nr_queues; i++)
+		replay_ring_fini(&s->queue[i].keyed);
+	base_free(s->actor);
+	base_free(s->queue);
+	base_free(s->heap);
+	base_free(s->link_ns);
+	base_free(s->scale);
+	base_free(s->idle);
+	base_free(s->left);
+	base_free(s->run);
+}
+
+enum base_status graph_replay_run(const struct graph_replay *r, const struct graph_scenario *edits,
+	const struct graph_sink *out, struct graph_replay_result *ret, struct base_err *err)
+{
+	struct sim s = {.r = r, .out = out, .err = err, .res = ret};
+	struct sim_event e;
+
+	*ret = (struct graph_replay_result){.start_ns = r->start_ns,
+		.first_stuck = GRAPH_ANY_ACTOR,
+		.first_stuck_queue = REPLAY_NONE,
+		.nr_unexplained = r->nr_unexplained,
+		.unexplained_ns = r->unexplained_ns};
+	if (r->failed)
+		return base_fail(err, r->failed, "replay's log failed before");
+	init(&s, edits);
+	if (!s.status && out)
+		declare(&s);
+	while (!s.status && next_event(&s, &e)) {
+		s.now = e.t;
+		s.current = e.actor;
+		handle(&s, e.actor);
+	}
+	if (!s.status) {
+		count_stuck(&s);
+		find_end(&s);
+	}
+	ret->nr_processors = s.nr_processors;
+	fini(&s);
+	return s.status;
+}

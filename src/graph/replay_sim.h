@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* replay_sim.h - one simulation of a log: replay_run.c moves actors, replay_wait.c queues them up,
+ * replay_cpu.c gives them processors. */
+#ifndef LONGPOLE_GRAPH_REPLAY_SIM_H
+#define LONGPOLE_GRAPH_REPLAY_SIM_H
+
+#include "graph/replay_priv.h"
+
+enum sim_phase {
+	SIM_RUNS,       /* until its event: own time, or a wait that keeps its length */
+	SIM_TRIES,      /* its event: take what the moment needs, or wait for it */
+	SIM_WAITS,      /* for units, space or a link; no event */
+	SIM_CALLED,     /* what it waits for is there: its event comes after the latency */
+	SIM_QUEUES,     /* for a processor, to run; no event */
+	SIM_QUEUES_TAKE, /* for a processor, to take; no event */
+	SIM_ENDED,
+};
+
+struct sim_actor {
+	uint32_t cursor; /* first step of its next moment */
+	uint32_t state;
+	uint64_t t_last;
+	uint64_t left_ns, since_ns, slice_end_ns; /* on a processor: to do, from when; its slice */
+	uint64_t wait_begin_ns, takes_then;
+	uint64_t switch_ns; /* called: from having a processor to taking */
+	uint64_t slow_ns;
+	uint32_t wait_queue;       /* the present wait's; REPLAY_NONE */
+	uint32_t queue, prev, next; /* in the list of this queue's waiters */
+	uint32_t nr_overtaken, overtaken_on; /* in the run, since takes_then; on which queue */
+	uint32_t processor; /* REPLAY_NONE */
+	uint8_t phase;      /* enum sim_phase */
+	bool waits, space, listed, queued, counting, early, promised;
+};
+
+struct sim_list {
+	uint32_t head, tail;
+};
+
+struct sim_queue {
+	int64_t units;
+	uint64_t capacity, most;
+	uint64_t promised[2]; /* units; space */
+	uint64_t last_put_ns;
+	uint64_t nr_puts, nr_takes;
+	struct sim_list waiters[2];
+	struct replay_ring keyed;
+	bool ignored, edited;
+};
+
+struct sim_event {
+	uint64_t t;
+	uint32_t order, actor;
+};
+
+struct sim {
+	const struct graph_replay *r;
+	const struct graph_sink *out;
+	struct base_err *err;
+	struct graph_replay_result *res;
+	size_t used_bytes;
+	uint64_t now;
+	struct sim_actor *actor;
+	struct sim_queue *queue;
+	struct sim_event *heap;
+	size_t nr_heap;
+	uint32_t current; /* whose event is being handled */
+	bool has_next;    /* ... and its next one, not in the heap */
+	struct sim_event next;
+	uint64_t *link_ns; /* [link]; REPLAY_NOBODY: not yet */
+	double *scale;
+	size_t nr_scales;
+	enum base_status status;
+
+	uint32_t nr_processors;
+	uint32_t *idle; /* processors, a stack */
+	uint32_t nr_idle;
+	bool *left; /* [processor]: somebody left it before */
+	uint32_t *run; /* actors, a ring of nr_actors */
+	size_t run_head, nr_run;
+	uint32_t runnable_state;
+};
+
+static inline uint64_t sim_scaled(const struct sim *s, uint32_t state, uint64_t ns)
+{
+	double f = state < s->nr_scales ? s->scale[state] : 1;
+
+	return f == 1 ? ns : (uint64_t)((double)ns * f + 0.5);
+}
+
+static inline bool sim_executes(const struct sim *s, uint32_t state)
+{
+	return state < s->r->nr_states && s->r->executes[state];
+}
+
+/* replay_run.c */
+void sim_schedule(struct sim *s, uint32_t actor, uint64_t t);
+void sim_emit(struct sim *s, enum graph_verb_kind kind, const struct graph_verb *v, uint32_t from);
+
+/* replay_wait.c */
+bool sim_is_met(struct sim *s, uint32_t actor, uint32_t *ret_queue, bool *ret_space);
+void sim_wait(struct sim *s, uint32_t actor, uint32_t queue, bool space);
+void sim_stop_waiting(struct sim *s, uint32_t actor);
+bool sim_end_promise(struct sim *s, uint32_t actor);
+void sim_call_others(struct sim *s, uint32_t actor);
+bool sim_is_early(struct sim *s, uint32_t actor, uint64_t *ret_ns);
+void sim_call(struct sim *s, uint32_t queue, bool space);
+bool sim_do_step(struct sim *s, const struct replay_step *step); /* true: wakes the queue's waiters */
+
+/* replay_cpu.c */
+bool sim_get_processor(struct sim *s, uint32_t actor, enum sim_phase queued);
+void sim_release_processor(struct sim *s, uint32_t actor);
+void sim_run_on(struct sim *s, uint32_t actor);
+bool sim_slice_ended(struct sim *s, uint32_t actor);
+
+#endif

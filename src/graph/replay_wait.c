@@ -1,0 +1,441 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * replay_wait.c - simulated queues: what a moment needs, who waits for it, who is called when it
+ * comes. A token is promised to the first in line, who comes for it after its latency; whoever asks
+ * in between without waiting gets it all the same, as with real locks.
+ */
+#include "graph/replay_sim.h"
+
+/* ---- what a step needs ---------------------------------------------------------------------- */
+
+static uint64_t units_with_key(const struct replay_ring *ring, uint64_t key)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < ring->nr; i++) {
+		const struct replay_item *it = &ring->item[(ring->head + i) & (ring->capacity - 1)];
+
+		n += it->key == key ? it->nr_units : 0;
+	}
+	return n;
+}
+
+/* A queue that begins with tokens, and is no GRAPH_POOL: they are taken without asking a kernel. */
+static bool is_lock(const struct sim *s, uint32_t queue)
+{
+	const struct graph_queue_options *o = &s->r->queue[queue].o;
+
+	return o->discipline != GRAPH_POOL && replay_is_pool(o);
+}
+
+/*
+ * What is promised to somebody who is on the way: a lock can be snatched all the same, and so can
+ * other units by whoever took them without a wait in the run, too. A barrier's token never.
+ */
+static uint64_t reserved(const struct sim *s, const struct replay_step *step, uint32_t actor)
+{
+	const struct sim_actor *a = &s->actor[actor];
+	enum replay_class class = replay_class(replay_step(s->r, a->cursor));
+
+	if (a->listed || class == REPLAY_RUN || is_lock(s, step->queue))
+		return 0;
+	return s->queue[step->queue].promised[0];
+}
+
+static bool has_units(const struct sim *s, const struct replay_step *step, uint32_t actor)
+{
+	const struct sim_queue *q = &s->queue[step->queue];
+	const struct replay_wide *w = replay_wide(s->r, step);
+	uint32_t flags = replay_flags(step);
+	uint64_t need = replay_need(s->r, step);
+
+	if (step->bits & REPLAY_FREE || q->ignored || !need)
+		return true;
+	if (step->bits & REPLAY_COUNTED)
+		return q->nr_puts >= w->ordinal;
+	if (BASE_UNLIKELY(flags & GRAPH_KEYED))
+		return units_with_key(&q->keyed, w ? w->key : 0) >= need;
+	return q->units >= (int64_t)(need + reserved(s, step, actor));
+}
+
+static bool has_space(const struct sim *s, const struct replay_step *step)
+{
+	const struct sim_queue *q = &s->queue[step->queue];
+
+	if (step->bits & REPLAY_FREE || q->ignored || q->capacity == GRAPH_UNLIMITED)
+		return true;
+	if (step->bits & REPLAY_COUNTED && !q->edited)
+		return q->nr_takes >= replay_wide(s->r, step)->ordinal;
+	return q->units + (int64_t)replay_need(s->r, step) <= (int64_t)q->capacity;
+}
+
+static bool is_step_met(
+	const struct sim *s, const struct replay_step *step, uint32_t actor, bool *ret_space)
+{
+	unsigned kind = replay_kind(step);
+
+	*ret_space = kind == GRAPH_VERB_enqueue || kind == GRAPH_VERB_reserve;
+	if (kind == GRAPH_VERB_dequeue || kind == GRAPH_VERB_peek)
+		return has_units(s, step, actor);
+	return !*ret_space || has_space(s, step);
+}
+
+bool sim_is_met(struct sim *s, uint32_t actor, uint32_t *ret_queue, bool *ret_space)
+{
+	uint32_t i = s->actor[actor].cursor;
+
+	do {
+		const struct replay_step *step = replay_step(s->r, i);
+
+		if (!is_step_met(s, step, actor, ret_space)) {
+			*ret_queue = step->queue;
+			return false;
+		}
+		i = replay_next(s->r, step);
+	} while (i != REPLAY_NONE && replay_class(replay_step(s->r, i)) == REPLAY_FOLLOWS);
+	return true;
+}
+
+/* ---- lists of waiters ----------------------------------------------------------------------- */
+
+static void unlist(struct sim *s, uint32_t actor)
+{
+	struct sim_actor *a = &s->actor[actor];
+	struct sim_list *l = &s->queue[a->queue].waiters[a->space];
+
+	if (!a->listed)
+		return;
+	*(a->prev == REPLAY_NONE ? &l->head : &s->actor[a->prev].next) = a->next;
+	*(a->next == REPLAY_NONE ? &l->tail : &s->actor[a->next].prev) = a->prev;
+	a->listed = false;
+}
+
+/* What the step takes when its actor is called, so that nobody else is called for it. */
+static uint64_t wanted(const struct sim *s, const struct replay_step *step, bool *ret_space)
+{
+	unsigned kind = replay_kind(step);
+
+	*ret_space = kind == GRAPH_VERB_enqueue;
+	if (step->bits & REPLAY_COUNTED || replay_flags(step) & GRAPH_KEYED)
+		return 0;
+	return kind == GRAPH_VERB_dequeue || kind == GRAPH_VERB_enqueue ? replay_need(s->r, step)
+									: 0;
+}
+
+/* From now on, takes by others count as overtakings. */
+static void count_overtakings(struct sim *s, struct sim_actor *a)
+{
+	if (!a->counting && a->nr_overtaken)
+		a->takes_then = s->queue[a->overtaken_on].nr_takes;
+	a->counting = true;
+}
+
+static void find_overtaken(struct sim *s, struct sim_actor *a)
+{
+	uint32_t i = a->cursor;
+
+	a->nr_overtaken = 0;
+	a->counting = false;
+	do {
+		const struct replay_step *step = replay_step(s->r, i);
+		const struct replay_wide *w = replay_wide(s->r, step);
+
+		if (w && w->nr_overtaken) {
+			a->nr_overtaken = w->nr_overtaken;
+			a->slow_ns = w->slow_ns;
+			a->overtaken_on = step->queue;
+		}
+		i = replay_next(s->r, step);
+	} while (i != REPLAY_NONE && replay_class(replay_step(s->r, i)) == REPLAY_FOLLOWS);
+	/* Where it waits for something else first (a signal), they count only after that. */
+	if (a->nr_overtaken && a->overtaken_on == a->wait_queue)
+		count_overtakings(s, a);
+}
+
+static void list_on(struct sim *s, uint32_t actor, uint32_t queue, bool space)
+{
+	struct sim_actor *a = &s->actor[actor];
+	struct sim_list *l = &s->queue[queue].waiters[space];
+
+	a->queue = queue;
+	a->space = space;
+	a->listed = true;
+	a->next = REPLAY_NONE;
+	a->prev = l->tail;
+	*(l->tail == REPLAY_NONE ? &l->head : &s->actor[l->tail].next) = actor;
+	l->tail = actor;
+	if (a->nr_overtaken && a->overtaken_on == queue)
+		count_overtakings(s, a);
+}
+
+void sim_wait(struct sim *s, uint32_t actor, uint32_t queue, bool space)
+{
+	struct sim_actor *a = &s->actor[actor];
+
+	a->phase = SIM_WAITS;
+	if (a->listed && a->queue == queue && a->space == space)
+		return; /* keeps its place */
+	if (!a->listed) {
+		a->wait_begin_ns = s->now;
+		find_overtaken(s, a);
+	}
+	unlist(s, actor);
+	list_on(s, actor, queue, space);
+}
+
+void sim_stop_waiting(struct sim *s, uint32_t actor)
+{
+	unlist(s, actor);
+}
+
+/* ---- calling -------------------------------------------------------------------------------- */
+
+/* How often the run says it will yet be overtaken. */
+static uint64_t still_overtaken(const struct sim *s, const struct sim_actor *a)
+{
+	uint64_t by = a->counting && a->nr_overtaken
+			      ? s->queue[a->overtaken_on].nr_takes - a->takes_then
+			      : 0;
+
+	return by < a->nr_overtaken ? a->nr_overtaken - by : 0;
+}
+
+static uint64_t latency(const struct sim *s, const struct sim_actor *a, bool overtaken)
+{
+	const struct replay_step *step = replay_step(s->r, a->cursor);
+	uint32_t state = s->r->queue[a->queue].o.latency_state;
+	uint64_t ns;
+
+	if (replay_class(step) == REPLAY_EXPLAINED)
+		ns = replay_own(s->r, step);
+	else
+		ns = replay_latency_usual(s->r, state, s->now - a->wait_begin_ns);
+	if (overtaken && a->slow_ns && ns <= a->slow_ns)
+		ns = a->slow_ns + 1;
+	return sim_scaled(s, state, ns);
+}
+
+/* The moment's next step; NULL: there is none. */
+static const struct replay_step *next_of_moment(
+	const struct sim *s, const struct replay_step *step)
+{
+	uint32_t i = replay_next(s->r, step);
+
+	if (i == REPLAY_NONE || replay_class(replay_step(s->r, i)) != REPLAY_FOLLOWS)
+		return NULL;
+	return replay_step(s->r, i);
+}
+
+static bool is_promised_away(const struct sim *s, const struct sim_actor *a)
+{
+	const struct replay_step *step = replay_step(s->r, a->cursor);
+
+	for (; step; step = next_of_moment(s, step)) {
+		const struct sim_queue *q = &s->queue[step->queue];
+		bool space;
+		uint64_t n = wanted(s, step, &space);
+
+		if (!n || !q->promised[space])
+			continue;
+		if (space ? q->capacity != GRAPH_UNLIMITED &&
+				    q->units + (int64_t)(q->promised[1] + n) > (int64_t)q->capacity
+			  : q->units < (int64_t)(q->promised[0] + n))
+			return true;
+	}
+	return false;
+}
+
+static void promise(struct sim *s, struct sim_actor *a, bool keep)
+{
+	const struct replay_step *step = replay_step(s->r, a->cursor);
+
+	if (a->promised == keep)
+		return;
+	a->promised = keep;
+	for (; step; step = next_of_moment(s, step)) {
+		bool space;
+		uint64_t n = wanted(s, step, &space);
+
+		if (n)
+			s->queue[step->queue].promised[space] += keep ? n : -n;
+	}
+}
+
+/* The first whose turn it is in the run, too; else the first of all. */
+static uint32_t whom_to_call(struct sim *s, uint32_t queue, bool space, bool *ret_overtaken)
+{
+	uint32_t i = s->queue[queue].waiters[space].head, first = REPLAY_NONE, next;
+
+	for (; i != REPLAY_NONE; i = next) {
+		struct sim_actor *a = &s->actor[i];
+		uint32_t other;
+		bool other_space;
+
+		next = a->next;
+		if (a->phase != SIM_WAITS)
+			continue;
+		if (!sim_is_met(s, i, &other, &other_space)) {
+			if (other != queue || other_space != space) {
+				unlist(s, i);
+				list_on(s, i, other, other_space);
+			}
+			continue;
+		}
+		if (is_promised_away(s, a))
+			continue;
+		if (!still_overtaken(s, a)) {
+			*ret_overtaken = false;
+			return i;
+		}
+		if (first == REPLAY_NONE)
+			first = i;
+	}
+	*ret_overtaken = true;
+	return first;
+}
+
+void sim_call(struct sim *s, uint32_t queue, bool space)
+{
+	bool overtaken;
+	uint32_t i;
+
+	while (s->queue[queue].waiters[space].head != REPLAY_NONE &&
+		(i = whom_to_call(s, queue, space, &overtaken)) != REPLAY_NONE) {
+		struct sim_actor *a = &s->actor[i];
+
+		promise(s, a, true);
+		a->phase = SIM_CALLED;
+		count_overtakings(s, a);
+		a->early = overtaken;
+		a->switch_ns = latency(s, a, overtaken);
+		if (s->nr_processors &&
+			replay_step(s->r, a->cursor)->bits & REPLAY_ON_PROCESSOR) {
+			sim_schedule(s, i, s->now);
+		} else {
+			sim_schedule(s, i, s->now + a->switch_ns);
+			a->switch_ns = 0;
+		}
+	}
+}
+
+/*
+ * It was called when others were to come before it. Some have, and put the token back: its latency
+ * counts from then, as it was recorded.
+ */
+bool sim_is_early(struct sim *s, uint32_t actor, uint64_t *ret_ns)
+{
+	struct sim_actor *a = &s->actor[actor];
+
+	if (!a->early)
+		return false;
+	a->early = still_overtaken(s, a);
+	*ret_ns = s->queue[a->queue].last_put_ns + latency(s, a, a->early);
+	return *ret_ns > s->now;
+}
+
+/* It has come for what it was promised. */
+bool sim_end_promise(struct sim *s, uint32_t actor)
+{
+	bool promised = s->actor[actor].promised;
+
+	promise(s, &s->actor[actor], false);
+	return promised;
+}
+
+/* What it was promised it did not take: others may want it. */
+void sim_call_others(struct sim *s, uint32_t actor)
+{
+	const struct replay_step *step = replay_step(s->r, s->actor[actor].cursor);
+
+	for (; step; step = next_of_moment(s, step)) {
+		bool space;
+
+		if (wanted(s, step, &space))
+			sim_call(s, step->queue, space);
+	}
+}
+
+/* ---- doing ---------------------------------------------------------------------------------- */
+
+static void fail_memory(struct sim *s, enum base_status status)
+{
+	if (!s->status)
+		s->status = status;
+}
+
+static bool put_units(struct sim *s, const struct replay_step *step, uint64_t n)
+{
+	struct sim_queue *q = &s->queue[step->queue];
+	const struct replay_wide *w = replay_wide(s->r, step);
+
+	if (!n)
+		return false;
+	q->nr_puts++;
+	q->last_put_ns = s->now;
+	q->units += (int64_t)n;
+	if (q->units > 0 && (uint64_t)q->units > q->most)
+		q->units = (int64_t)q->most;
+	if (s->r->queue[step->queue].keyed) {
+		struct replay_memory m = {
+			.used_bytes = &s->used_bytes, .max_bytes = s->r->max_memory_bytes};
+		enum base_status st = replay_ring_push(m, &q->keyed,
+			(struct replay_item){
+				.time_ns = s->now, .nr_units = n, .key = w ? w->key : 0},
+			s->err);
+
+		if (st)
+			fail_memory(s, st);
+	}
+	return true;
+}
+
+static bool take_units(struct sim *s, const struct replay_step *step, uint64_t n)
+{
+	struct sim_queue *q = &s->queue[step->queue];
+	const struct replay_log_queue *lq = &s->r->queue[step->queue];
+	const struct replay_wide *w = replay_wide(s->r, step);
+	bool back = replay_flags(step) & GRAPH_BACK && !lq->exclusive;
+	struct replay_item ignored;
+
+	if (!back)
+		q->nr_takes++;
+	if (lq->keyed) {
+		struct replay_take take = {.discipline = lq->o.discipline,
+			.keyed = replay_flags(step) & GRAPH_KEYED,
+			.key = w ? w->key : 0,
+			.n = n};
+
+		if (back)
+			replay_ring_take_back(&q->keyed, n);
+		else
+			replay_ring_take(&q->keyed, &take, &ignored);
+	}
+	if (!(replay_is_pool(&lq->o) && !back) && q->units < (int64_t)n)
+		n = q->units > 0 ? (uint64_t)q->units : 0;
+	q->units -= (int64_t)n;
+	return true;
+}
+
+bool sim_do_step(struct sim *s, const struct replay_step *step)
+{
+	uint64_t n = replay_need(s->r, step);
+
+	switch (replay_kind(step)) {
+	case GRAPH_VERB_enqueue:
+		return put_units(s, step, n);
+	case GRAPH_VERB_dequeue:
+		return take_units(s, step, n);
+	case GRAPH_VERB_resize:
+		if (!(step->bits & REPLAY_SHRINKS))
+			return put_units(s, step, n);
+		if (s->queue[step->queue].units < (int64_t)n)
+			n = s->queue[step->queue].units > 0
+				    ? (uint64_t)s->queue[step->queue].units
+				    : 0;
+		s->queue[step->queue].units -= (int64_t)n;
+		replay_ring_take_back(&s->queue[step->queue].keyed, n);
+		return n;
+	default:
+		return false;
+	}
+}
