@@ -44,6 +44,7 @@ struct platform_system {
 	struct platform_part tx_fetch, tx_dma, tx_line, tx_write_back, tx_timer;
 	struct platform_queue wire; /* items */
 	struct platform_slot *slot;
+	uint64_t nr_to_write_back, nr_charged; /* nr_charged: datagrams' packets that are not cleaned */
 	bool driver_busy;
 
 	/* receiving */

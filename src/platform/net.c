@@ -383,6 +383,7 @@ static bool clean(struct platform_sim *s, struct platform_machine *m, struct pla
 		platform_give(s, m, &y->tx_free, m->count);
 		for (; m->count; m->count--) {
 			struct platform_packet *p = platform_packets_remove(&y->done_packets);
+			y->nr_charged -= p->charged_bytes != 0;
 			if (p->charged_bytes)
 				platform_try_take(s, m, &p->from->sndbuf, p->charged_bytes);
 			platform_packet_free(s, p);
@@ -488,6 +489,7 @@ static void open_end(struct platform_sim *s, struct platform_end *e)
 			.initial_window_segments = (uint32_t)p->initial_window_segments,
 			.abc_limit_segments = (uint32_t)p->abc_limit_segments,
 			.ack_every_segments = (uint32_t)p->ack_every_segments,
+			.validates_window = p->cwnd_validation > 0,
 			.ssthresh_bytes = (uint64_t)p->ssthresh_bytes,
 			.receive_buffer_bytes = (uint64_t)p->rcvbuf_bytes,
 			.peer_window_bytes =

@@ -79,9 +79,15 @@ static bool tx_dma(struct platform_sim *s, struct platform_machine *m)
 		if (!receipt)
 			return true;
 		*receipt = *p;
+		y->nr_charged += p->charged_bytes != 0;
 		platform_packets_add(&y->done_packets, receipt);
 		platform_put_reserved(s, m, &y->tx_fifo, platform_packet_frame_bytes(p), p);
-		platform_give(s, m, &y->tx_done, 1);
+		y->nr_to_write_back++;
+		/* Written back together, but not later than when there is nothing more to do. */
+		if (y->nr_to_write_back < batch(y) && (y->tx_cache.units || y->tx_ring.units))
+			continue;
+		platform_give(s, m, &y->tx_done, y->nr_to_write_back);
+		y->nr_to_write_back = 0;
 	}
 	PLATFORM_END(m);
 }
@@ -117,13 +123,15 @@ static bool tx_write_back(struct platform_sim *s, struct platform_machine *m)
 		WORK(s, m, write_back, descriptors_ns(y, m->count));
 		platform_give(s, m, &y->bus, 1);
 		platform_give(s, m, &y->tx_clean, m->count);
-		if (y->tx_pending.waiting) /* the timer stands still */
+		if (y->tx_pending.waiting && y->nr_charged) /* and the timer stands still */
 			platform_give(s, m, &y->tx_pending, 1);
 	}
 	PLATFORM_END(m);
 }
 
-/* Descriptors that nobody has cleaned when the delay is over get an interrupt of their own. */
+/* Datagrams whose descriptors nobody has cleaned when the delay is over get an interrupt of their
+ * own: their sender may wait for its buffer. TCP's wait for the next interrupt: each segment is
+ * acknowledged, and that is one. */
 static bool tx_timer(struct platform_sim *s, struct platform_machine *m)
 {
 	struct platform_system *y = system_of(m);
@@ -131,7 +139,7 @@ static bool tx_timer(struct platform_sim *s, struct platform_machine *m)
 	for (;;) {
 		TAKE_LATE(s, m, &y->tx_pending, 1,
 			s->now_ns + (uint64_t)(parameters(y)->tx_irq_delay_us * 1000));
-		if (y->tx_clean.units)
+		if (y->nr_charged)
 			platform_nic_raise(s, m, y);
 	}
 	PLATFORM_END(m);
@@ -219,15 +227,15 @@ void platform_nic_init(struct platform_sim *s, struct platform_system *y)
 	add_queue(s, y, &y->tx_ring, "send ring", p->tx_descriptors, 0);
 	add_queue(s, y, &y->tx_cache, "send descriptor cache", p->descriptor_cache, 0);
 	add_queue(s, y, &y->tx_fifo, "send fifo", p->tx_fifo_bytes, 0);
-	add_queue(s, y, &y->tx_done, "sent", p->tx_descriptors, 0);
-	add_queue(s, y, &y->tx_clean, "written back", p->tx_descriptors, 0);
-	add_queue(s, y, &y->tx_pending, "delayed interrupt", 1, 0);
+	add_queue(s, y, &y->tx_done, "sent", 0, 0);
+	add_queue(s, y, &y->tx_clean, "written back", 0, 0);
+	add_queue(s, y, &y->tx_pending, "delayed interrupt", 0, 0);
 	add_queue(s, y, &y->rx_fifo, "receive fifo", p->rx_fifo_bytes, 0);
 	add_queue(s, y, &y->rx_free, "receive descriptors", p->rx_descriptors, LONGPOLE_POOL);
 	add_queue(s, y, &y->rx_cache, "receive descriptor cache", p->descriptor_cache, 0);
-	add_queue(s, y, &y->rx_done, "landed", p->rx_descriptors, 0);
+	add_queue(s, y, &y->rx_done, "landed", 0, 0);
 	add_queue(s, y, &y->rx_ring, "receive ring", p->rx_descriptors, 0);
-	add_queue(s, y, &y->irq, "interrupt", 1, 0);
+	add_queue(s, y, &y->irq, "interrupt", 0, 0);
 	y->tx_fifo.has_items = y->rx_fifo.has_items = y->rx_ring.has_items = true;
 
 	start(s, y, &y->tx_fetch, "send fetch", tx_fetch);

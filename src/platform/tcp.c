@@ -64,7 +64,7 @@ uint64_t platform_tcp_on_ack(struct platform_tcp *t, uint64_t ack, uint64_t edge
 		return 0;
 	/* A window that the sender does not fill proves nothing (RFC 7661 section 4.1). */
 	uint64_t in_flight = t->next - t->una, acked = ack - t->una;
-	if (t->cwnd < 2 * in_flight)
+	if (!t->o.validates_window || t->cwnd < 2 * in_flight)
 		open_window(t, acked);
 	t->una = ack;
 	return acked;

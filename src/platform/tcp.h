@@ -11,6 +11,7 @@
 
 struct platform_tcp_options {
 	uint32_t mss_bytes, initial_window_segments, abc_limit_segments, ack_every_segments;
+	bool validates_window;
 	uint64_t ssthresh_bytes, receive_buffer_bytes, peer_window_bytes;
 };
 struct platform_tcp {
