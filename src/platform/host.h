@@ -113,7 +113,7 @@ bool platform_net_push(
 /* Level 2: a datagram. */
 bool platform_net_send_datagram(
 	struct platform_sim *s, struct platform_machine *m, struct platform_end *e, uint32_t n);
-/* Level 2: an acknowledgement without data. */
+/* Level 3: an acknowledgement without data. */
 bool platform_net_send_ack(
 	struct platform_sim *s, struct platform_machine *m, struct platform_end *e);
 uint32_t platform_net_mss(const struct platform_end *e);

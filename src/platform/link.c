@@ -14,8 +14,8 @@ static void lose(struct platform_sim *s, struct platform_system *to, struct plat
 			base_fail(s->err, BASE_ERR_USAGE,
 				"%s: the card's FIFO is full and a TCP segment would be lost, "
 				"which is "
-				"not simulated; make rx_fifo_bytes or bus_gbps larger, or "
-				"rcvbuf_bytes smaller",
+				"not simulated; set flow_control = 1 for the link, or make "
+				"rx_fifo_bytes or bus_gbps larger",
 				to->name));
 		return;
 	}
@@ -35,7 +35,8 @@ static bool propagate(struct platform_sim *s, struct platform_machine *m)
 			s->now_ns + (uint64_t)(y->link->p.delay_us * 1000));
 		p = m->packet;
 		platform_serve(s, m, p->connection);
-		if (platform_has_space(&y->peer->rx_fifo, platform_packet_frame_bytes(p)))
+		if (y->link->p.flow_control > 0 ||
+			platform_has_space(&y->peer->rx_fifo, platform_packet_frame_bytes(p)))
 			PUT(s, m, &y->peer->rx_fifo, platform_packet_frame_bytes(p), p);
 		else
 			lose(s, y->peer, p);

@@ -83,7 +83,7 @@ uint32_t platform_packet_frame_bytes(const struct platform_packet *p);
 
 /* ---- machines ---------------------------------------------------------------------------------- */
 
-enum { PLATFORM_LEVELS = 5 };
+enum { PLATFORM_LEVELS = 6 };
 
 struct platform_processor {
 	struct platform_machine *running;

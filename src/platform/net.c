@@ -53,12 +53,12 @@ static void lose(struct platform_sim *s, struct platform_system *y, struct platf
 	p->from->dropped_bytes += p->payload_bytes;
 }
 
-/* Level 4: from the device queue into the ring, as long as there are descriptors. Who finds another
+/* Level 5: from the device queue into the ring, as long as there are descriptors. Who finds another
  * one at it leaves the packets to that one. */
 static bool run_queue(
 	struct platform_sim *s, struct platform_machine *m, struct platform_system *y)
 {
-	PLATFORM_BEGIN(m, 4);
+	PLATFORM_BEGIN(m, 5);
 	if (y->driver_busy)
 		goto out;
 	y->driver_busy = true;
@@ -76,11 +76,11 @@ out:;
 	PLATFORM_END(m);
 }
 
-/* Level 3. */
+/* Level 4. */
 static bool transmit(
 	struct platform_sim *s, struct platform_machine *m, struct platform_system *y)
 {
-	PLATFORM_BEGIN(m, 3);
+	PLATFORM_BEGIN(m, 4);
 	WORK(s, m, ip_send, platform_cost(s, parameters(y)->ip_send_ns));
 	if (!platform_has_space(&y->qdisc, 1)) {
 		lose(s, y, m->sending);
@@ -96,11 +96,11 @@ static bool transmit(
 	PLATFORM_END(m);
 }
 
-/* Level 2. Its sequence number is that of when it was decided on. */
+/* Level 3. Its sequence number is that of when it was decided on. */
 static bool send_segment(
 	struct platform_sim *s, struct platform_machine *m, struct platform_end *e, uint32_t n)
 {
-	PLATFORM_BEGIN(m, 2);
+	PLATFORM_BEGIN(m, 3);
 	struct platform_packet *p = m->sending = platform_packet_new(s);
 	if (!p)
 		return false;
@@ -122,7 +122,7 @@ static bool send_segment(
 bool platform_net_send_ack(
 	struct platform_sim *s, struct platform_machine *m, struct platform_end *e)
 {
-	PLATFORM_BEGIN(m, 2);
+	PLATFORM_BEGIN(m, 3);
 	struct platform_packet *p = m->sending = platform_packet_new(s);
 	if (!p)
 		return false;
@@ -140,7 +140,7 @@ bool platform_net_send_ack(
 bool platform_net_push(
 	struct platform_sim *s, struct platform_machine *m, struct platform_end *e, uint32_t n)
 {
-	PLATFORM_BEGIN(m, 1);
+	PLATFORM_BEGIN(m, 2);
 	e->written_bytes += n;
 	if (e->unsent.held || e->output_busy || e->window.units < n) {
 		platform_give(s, m, &e->unsent, n);
@@ -220,7 +220,7 @@ bool platform_net_send_datagram(
 {
 	const struct platform_system_parameters *p = parameters(e->system);
 	uint32_t nr = fragments_of(e, n);
-	PLATFORM_BEGIN(m, 1);
+	PLATFORM_BEGIN(m, 2);
 	e->written_bytes += n;
 	e->in_hand_bytes += n;
 	WORK(s, m, udp_send, platform_cost(s, p->udp_send_ns));

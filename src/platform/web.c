@@ -85,7 +85,7 @@ static bool send_file(
 	struct platform_sim *s, struct platform_machine *m, struct platform_thread *t)
 {
 	struct platform_end *e = t->end;
-	PLATFORM_BEGIN(m, 2);
+	PLATFORM_BEGIN(m, 1);
 	while (e->response_left) {
 		t->n = smaller(e->response_left, platform_net_mss(e));
 		if (!platform_has_space(&e->sndbuf, t->n)) {
