@@ -2,6 +2,7 @@
 /* cmd_platform.c - `longpole platform`: simulate networked computers. */
 #include "cmd/cmd.h"
 #include "platform/platform.h"
+#include "config.h"
 
 #include <string.h>
 
@@ -47,7 +48,8 @@ static json_t *parameters_json(void)
 				p[i].preset, "least", p[i].least, "most", p[i].most, "sentence",
 				p[i].sentence, "source", p[i].source));
 	return json_pack(
-		"{s:s, s:{s:o}}", "schema", "longpole/platform/1", "result", "parameters", list);
+		"{s:s, s:s, s:{s:o}}", "schema", "longpole/platform/1", "tool",
+		"longpole " LONGPOLE_VERSION, "result", "parameters", list);
 }
 
 static int list_parameters(struct cmd *c)
@@ -119,8 +121,9 @@ static json_t *links_json(const struct platform_result *r)
 static json_t *result_json(
 	const struct platform_result *r, const char *trace_path, uint64_t wall_ns)
 {
-	return json_pack("{s:s, s:{s:I, s:f, s:I, s:I, s:I, s:I, s:I, s:s?, s:I, s:I, s:o, s:o}}",
-		"schema", "longpole/platform/1", "result", "simulated_ns",
+	return json_pack("{s:s, s:s, s:{s:I, s:f, s:I, s:I, s:I, s:I, s:I, s:s?, s:I, s:I, s:o, s:o}}",
+		"schema", "longpole/platform/1", "tool", "longpole " LONGPOLE_VERSION, "result",
+		"simulated_ns",
 		(json_int_t)r->simulated_ns, "goodput_mbps", r->goodput_mbps, "dropped_packets",
 		(json_int_t)r->dropped_packets, "events", (json_int_t)r->nr_events, "verbs",
 		(json_int_t)r->nr_verbs, "machines", (json_int_t)r->nr_actors, "queues",

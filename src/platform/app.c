@@ -23,6 +23,16 @@ static uint64_t smaller(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
+/* The scheduler's turn. */
+#define YIELD(s, m, e)                                                                             \
+	do {                                                                                       \
+		if (platform_slice_is_over((s), (m), &(e)->system->processors,                     \
+			    (uint64_t)(parameters(e)->timeslice_us * 1000))) {                     \
+			platform_give((s), (m), &(e)->system->processors, 1);                      \
+			TAKE((s), (m), &(e)->system->processors, 1);                               \
+		}                                                                                  \
+	} while (0)
+
 /* ---- the end
  * --------------------------------------------------------------------------------------- */
 
@@ -75,6 +85,7 @@ static bool tcp_sender(struct platform_sim *s, struct platform_machine *m)
 				platform_cost(s, (double)platform_bytes_ns(
 							 t->n, parameters(e)->copy_gbps)));
 			CALL(m, platform_net_push(s, m, e, (uint32_t)t->n));
+			YIELD(s, m, e);
 		}
 	}
 	platform_give(s, m, processors, 1);
@@ -99,6 +110,7 @@ static bool udp_sender(struct platform_sim *s, struct platform_machine *m)
 			platform_cost(s,
 				(double)platform_bytes_ns(t->n, parameters(e)->copy_gbps)));
 		CALL(m, platform_net_send_datagram(s, m, e, (uint32_t)t->n));
+		YIELD(s, m, e);
 	}
 	platform_give(s, m, processors, 1);
 	platform_work(s, m, PLATFORM_STATE_idle, 0);
@@ -232,6 +244,7 @@ static bool receiver(struct platform_sim *s, struct platform_machine *m)
 			CALL(m, platform_copy_out(s, m, t));
 			if (!e->is_udp && platform_tcp_on_read(&e->tcp, e->just_read))
 				CALL(m, platform_net_send_ack(s, m, e));
+			YIELD(s, m, e);
 		} while (p->read_all > 0 && t->got < t->call_left);
 		CALL(m, finish_copies(s, m, t));
 		if (e->is_udp)

@@ -224,6 +224,15 @@ static enum base_status build(struct platform *p)
 	return s->status != BASE_OK ? s->status : s->note.status;
 }
 
+/* Nothing moves any more: what is lacking will not come. */
+static void give_up_fragments(struct platform *p)
+{
+	for (size_t i = 0; i < p->nr_apps; i++)
+		for (size_t k = 0; k < p->app[i].nr_connections; k++)
+			if (p->app[i].server[k].assembled_bytes)
+				platform_net_discard(&p->sim, &p->app[i].server[k]);
+}
+
 static enum base_status halted(const struct platform *p, struct base_err *err)
 {
 	return base_fail(err, BASE_ERR_USAGE,
@@ -257,6 +266,8 @@ enum base_status platform_run(const struct platform_config *c, const char *trace
 		platform_sim_run(s, (uint64_t)(c->simulation.duration_ms * 1e6));
 		status = s->status;
 	}
+	if (status == BASE_OK && !s->ended && !s->events.nr)
+		give_up_fragments(&p);
 	if (status == BASE_OK && !s->ended && c->simulation.duration_ms <= 0)
 		status = halted(&p, err);
 	if (status == BASE_OK)

@@ -97,6 +97,9 @@ void platform_link_init(struct platform_sim *s, struct platform_system *y, uint6
 /* Tells the processor, unless it knows that there is something. */
 void platform_nic_raise(
 	struct platform_sim *s, struct platform_machine *m, struct platform_system *y);
+/* When descriptors that are written back need cleaning: the timer for that interrupt. */
+void platform_nic_delay_interrupt(
+	struct platform_sim *s, struct platform_machine *m, struct platform_system *y);
 /* Transfer of bytes over the I/O bus, once it is owned. */
 uint64_t platform_bus_ns(const struct platform_system *y, uint64_t bytes);
 
@@ -116,6 +119,8 @@ bool platform_net_send_datagram(
 /* Level 3: an acknowledgement without data. */
 bool platform_net_send_ack(
 	struct platform_sim *s, struct platform_machine *m, struct platform_end *e);
+/* Fragments of a datagram that is not whole are given up (RFC 791: reassembly ends some time). */
+void platform_net_discard(struct platform_sim *s, struct platform_end *e);
 uint32_t platform_net_mss(const struct platform_end *e);
 
 /* ---- app.c, web.c ---------------------------------------------------------------------------------- */

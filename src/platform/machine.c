@@ -156,13 +156,15 @@ uint64_t platform_bytes_ns(uint64_t bytes, double gbps)
 /* ---- processors
  * ------------------------------------------------------------------------------- */
 
-static void enter_processor(struct platform_queue *pool, struct platform_machine *m)
+static void enter_processor(
+	const struct platform_sim *s, struct platform_queue *pool, struct platform_machine *m)
 {
 	for (unsigned i = 0; i < pool->nr_processors; i++) {
 		if (pool->processor[i].running)
 			continue;
 		pool->processor[i].running = m;
 		m->processor = &pool->processor[i];
+		m->on_processor_since_ns = s->now_ns;
 		return;
 	}
 }
@@ -173,6 +175,13 @@ static void leave_processor(struct platform_queue *pool, struct platform_machine
 		return;
 	m->processor->running = NULL;
 	m->processor = NULL;
+}
+
+bool platform_slice_is_over(const struct platform_sim *s, const struct platform_machine *m,
+	const struct platform_queue *processors, uint64_t slice_ns)
+{
+	return m->processor && processors->waiting &&
+	       s->now_ns - m->on_processor_since_ns >= slice_ns;
 }
 
 void platform_interrupt(struct platform_sim *s, struct platform_processor *p)
@@ -298,12 +307,13 @@ static void grant_units(struct platform_queue *q, struct platform_machine *m, ui
 	m->taken = n;
 }
 
-static bool grab_token(struct platform_queue *pool, struct platform_machine *m)
+static bool grab_token(
+	struct platform_sim *s, struct platform_queue *pool, struct platform_machine *m)
 {
 	if (!pool->units || pool->waiting)
 		return false;
 	pool->units--;
-	enter_processor(pool, m);
+	enter_processor(s, pool, m);
 	return true;
 }
 
@@ -311,7 +321,7 @@ static bool grab_token(struct platform_queue *pool, struct platform_machine *m)
 static void go_on(struct platform_sim *s, struct platform_machine *m)
 {
 	struct platform_queue *then = m->want.then;
-	if (!then || grab_token(then, m))
+	if (!then || grab_token(s, then, m))
 		schedule(s, m, s->now_ns);
 	else
 		wait_in(&then->waiting, &then->waiting_last, m, false);
@@ -327,7 +337,7 @@ static void wake_takers(struct platform_sim *s, struct platform_queue *q)
 				return;
 			leave(&q->waiting, &q->waiting_last);
 			q->units--;
-			enter_processor(q, m);
+			enter_processor(s, q, m);
 			schedule(s, m, s->now_ns);
 			continue;
 		}
@@ -336,7 +346,7 @@ static void wake_takers(struct platform_sim *s, struct platform_queue *q)
 		leave(&q->waiting, &q->waiting_last);
 		grant_units(q, m, m->want.most);
 		if (q->nr_processors)
-			enter_processor(q, m);
+			enter_processor(s, q, m);
 		go_on(s, m);
 	}
 }
@@ -377,8 +387,8 @@ bool platform_take(struct platform_sim *s, struct platform_machine *m, struct pl
 	}
 	grant_units(q, m, most);
 	if (q->nr_processors)
-		enter_processor(q, m);
-	if (then && !grab_token(then, m)) {
+		enter_processor(s, q, m);
+	if (then && !grab_token(s, then, m)) {
 		verb(s, m, TRACE_note_wait_empty, then, 1);
 		wait_in(&then->waiting, &then->waiting_last, m, false);
 		return false;

@@ -112,7 +112,7 @@ struct platform_machine {
 	struct platform_processor *processor;
 	enum platform_state state;
 	bool is_working, is_frozen;
-	uint64_t work_end_ns, left_ns;
+	uint64_t work_end_ns, left_ns, on_processor_since_ns;
 };
 
 /* Defines the actor; it takes its first step at time 0. */
@@ -231,6 +231,9 @@ void platform_sleep(struct platform_sim *s, struct platform_machine *m, uint64_t
 		PLATFORM_STOP_2(m);                                                                \
 		platform_taken((s), (m));                                                          \
 	} while (0)
+/* Others wait for the processor, and m has had it for slice_ns. */
+bool platform_slice_is_over(const struct platform_sim *s, const struct platform_machine *m,
+	const struct platform_queue *processors, uint64_t slice_ns);
 /* Without waiting: what is there, up to n. */
 uint64_t platform_try_take(
 	struct platform_sim *s, struct platform_machine *m, struct platform_queue *q, uint64_t n);

@@ -72,6 +72,8 @@ static bool run_queue(
 		platform_give(s, m, &y->tx_ring, 1);
 	}
 	y->driver_busy = false;
+	if (y->tx_clean.units)
+		platform_nic_delay_interrupt(s, m, y);
 out:;
 	PLATFORM_END(m);
 }
@@ -247,7 +249,7 @@ bool platform_net_send_datagram(
 }
 
 /* What has come of a datagram that will never be whole. */
-static void discard(struct platform_sim *s, struct platform_end *e)
+void platform_net_discard(struct platform_sim *s, struct platform_end *e)
 {
 	struct platform_end *from = e->peer;
 	from->packet_bytes -= e->assembled_bytes;
@@ -267,11 +269,11 @@ static bool receive_datagram(
 		WORK(s, m, ip_defragment,
 			platform_cost(s, parameters(e->system)->ip_defragment_ns));
 	if (e->assembled_bytes && e->assembling != p->seq)
-		discard(s, e);
+		platform_net_discard(s, e);
 	e->assembling = p->seq;
 	e->assembled_bytes += p->payload_bytes;
 	if (p->is_last_fragment && e->assembled_bytes != p->ack)
-		discard(s, e);
+		platform_net_discard(s, e);
 	if (!p->is_last_fragment || !e->assembled_bytes)
 		return m->at[2] = 0, true;
 	WORK(s, m, udp_receive, platform_cost(s, parameters(e->system)->udp_receive_ns));

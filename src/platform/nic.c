@@ -35,6 +35,13 @@ static uint64_t batch(const struct platform_system *y)
 	return (uint64_t)parameters(y)->descriptor_batch;
 }
 
+/* No more are fetched than there is ever space for. */
+static uint64_t fetch_batch(const struct platform_system *y)
+{
+	uint64_t cache = (uint64_t)parameters(y)->descriptor_cache;
+	return batch(y) < cache ? batch(y) : cache;
+}
+
 void platform_nic_raise(
 	struct platform_sim *s, struct platform_machine *m, struct platform_system *y)
 {
@@ -42,6 +49,20 @@ void platform_nic_raise(
 		return;
 	y->irq_raised = true;
 	platform_give(s, m, &y->irq, 1);
+}
+
+/* TCP's descriptors wait for the next interrupt: each segment is acknowledged, and that is one. But
+ * somebody may wait for a datagram's buffer, and packets for descriptors. */
+static bool needs_cleaning(const struct platform_system *y)
+{
+	return y->nr_charged || (y->qdisc.units && !y->tx_free.units);
+}
+
+void platform_nic_delay_interrupt(
+	struct platform_sim *s, struct platform_machine *m, struct platform_system *y)
+{
+	if (y->tx_pending.waiting && needs_cleaning(y)) /* and the timer stands still */
+		platform_give(s, m, &y->tx_pending, 1);
 }
 
 /* ---- sending
@@ -52,7 +73,7 @@ static bool tx_fetch(struct platform_sim *s, struct platform_machine *m)
 	struct platform_system *y = system_of(m);
 	PLATFORM_BEGIN(m, 0);
 	for (;;) {
-		TAKE_SOME(s, m, &y->tx_ring, 1, batch(y), NULL);
+		TAKE_SOME(s, m, &y->tx_ring, 1, fetch_batch(y), NULL);
 		m->count = m->taken;
 		TAKE(s, m, &y->bus, 1);
 		WORK(s, m, fetch_descriptors, descriptors_ns(y, m->count));
@@ -123,15 +144,12 @@ static bool tx_write_back(struct platform_sim *s, struct platform_machine *m)
 		WORK(s, m, write_back, descriptors_ns(y, m->count));
 		platform_give(s, m, &y->bus, 1);
 		platform_give(s, m, &y->tx_clean, m->count);
-		if (y->tx_pending.waiting && y->nr_charged) /* and the timer stands still */
-			platform_give(s, m, &y->tx_pending, 1);
+		platform_nic_delay_interrupt(s, m, y);
 	}
 	PLATFORM_END(m);
 }
 
-/* Datagrams whose descriptors nobody has cleaned when the delay is over get an interrupt of their
- * own: their sender may wait for its buffer. TCP's wait for the next interrupt: each segment is
- * acknowledged, and that is one. */
+/* What nobody has cleaned when the delay is over gets an interrupt of its own. */
 static bool tx_timer(struct platform_sim *s, struct platform_machine *m)
 {
 	struct platform_system *y = system_of(m);
@@ -139,7 +157,7 @@ static bool tx_timer(struct platform_sim *s, struct platform_machine *m)
 	for (;;) {
 		TAKE_LATE(s, m, &y->tx_pending, 1,
 			s->now_ns + (uint64_t)(parameters(y)->tx_irq_delay_us * 1000));
-		if (y->nr_charged)
+		if (y->tx_clean.units && needs_cleaning(y))
 			platform_nic_raise(s, m, y);
 	}
 	PLATFORM_END(m);
@@ -153,7 +171,7 @@ static bool rx_fetch(struct platform_sim *s, struct platform_machine *m)
 	struct platform_system *y = system_of(m);
 	PLATFORM_BEGIN(m, 0);
 	for (;;) {
-		TAKE_SOME(s, m, &y->rx_free, 1, batch(y), NULL);
+		TAKE_SOME(s, m, &y->rx_free, 1, fetch_batch(y), NULL);
 		m->count = m->taken;
 		TAKE(s, m, &y->bus, 1);
 		WORK(s, m, fetch_descriptors, descriptors_ns(y, m->count));
