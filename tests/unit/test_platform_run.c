@@ -214,7 +214,7 @@ static const struct scene scenes[] = {
 	/* losses everywhere */
 	{UDP_STREAM "transfer_bytes = 3000000\n", {"rx.bus_gbps=1"}},
 	{UDP_STREAM "transfer_bytes = 3000000\n", {"rx.copy_gbps=1", "rx.rcvbuf_bytes=100000"}},
-	{UDP_STREAM "transfer_bytes = 3000000\n", {"tx.qdisc_packets=3", "tx.tx_descriptors=4"}},
+	{UDP_STREAM "transfer_bytes = 3000000\n", {"tx.qdisc_packets=10", "tx.tx_descriptors=8"}},
 	{web, {NULL}},
 	{web, {"w.server_processes=2", "tx.processors=2", "tx.disk_access_us=30"}},
 	{web, {"tx.sndbuf_bytes=12000"}},
