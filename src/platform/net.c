@@ -1,0 +1,512 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * net.c - the kernel's network stack. It works in three places: in the system calls of applications,
+ * in the interrupt machine (which polls like Linux's NAPI), and, for what a window held back, in an
+ * output machine of each connection.
+ */
+#include "platform/host.h"
+
+#define LONGPOLE_DISABLE /* for the flags only */
+#include "longpole/annotate.h"
+
+static const struct platform_system_parameters *parameters(const struct platform_system *y)
+{
+	return &y->config->p;
+}
+
+uint32_t platform_net_mss(const struct platform_end *e)
+{
+	return (uint32_t)parameters(e->system)->mtu_bytes - PLATFORM_IP_HEADER -
+	       PLATFORM_TCP_HEADER;
+}
+
+/* ---- working in interrupts
+ * ------------------------------------------------------------------------ */
+
+static void begin_interrupt(struct platform_sim *s, struct platform_system *y)
+{
+	platform_interrupt(s, y->irq_processor);
+}
+
+static void end_interrupt(
+	struct platform_sim *s, struct platform_machine *m, struct platform_system *y)
+{
+	platform_give(s, m, &y->softirq, 1);
+	platform_interrupt_end(s, y->irq_processor);
+}
+
+/* ---- sending, from any context: m->sending is the packet
+ * -------------------------------------------- */
+
+static void lose(struct platform_sim *s, struct platform_system *y, struct platform_packet *p)
+{
+	y->qdisc.nr_dropped++;
+	y->dropped_packets++;
+	if (!p->from->is_udp)
+		platform_sim_fail(s,
+			base_fail(s->err, BASE_ERR_USAGE,
+				"%s: the device queue is full and a TCP segment would be lost, "
+				"which is "
+				"not simulated; make qdisc_packets larger or sndbuf_bytes smaller",
+				y->name));
+	p->from->packet_bytes -= p->payload_bytes;
+	p->from->dropped_bytes += p->payload_bytes;
+}
+
+/* Level 5: from the device queue into the ring, as long as there are descriptors. Who finds another
+ * one at it leaves the packets to that one. */
+static bool run_queue(
+	struct platform_sim *s, struct platform_machine *m, struct platform_system *y)
+{
+	PLATFORM_BEGIN(m, 5);
+	if (y->driver_busy)
+		goto out;
+	y->driver_busy = true;
+	while (y->qdisc.units && y->tx_free.units) {
+		if (!platform_try_take_item(s, m, &y->qdisc))
+			break;
+		m->sending = m->packet;
+		platform_try_take(s, m, &y->tx_free, 1);
+		WORK(s, m, driver_send, platform_cost(s, parameters(y)->driver_send_ns));
+		platform_packets_add(&y->ring_packets, m->sending);
+		platform_give(s, m, &y->tx_ring, 1);
+	}
+	y->driver_busy = false;
+	if (y->tx_clean.units)
+		platform_nic_delay_interrupt(s, m, y);
+out:;
+	PLATFORM_END(m);
+}
+
+/* Level 4. */
+static bool transmit(
+	struct platform_sim *s, struct platform_machine *m, struct platform_system *y)
+{
+	PLATFORM_BEGIN(m, 4);
+	WORK(s, m, ip_send, platform_cost(s, parameters(y)->ip_send_ns));
+	if (!platform_has_space(&y->qdisc, 1)) {
+		lose(s, y, m->sending);
+		if (m->sending->charged_bytes)
+			platform_try_take(
+				s, m, &m->sending->from->sndbuf, m->sending->charged_bytes);
+		platform_app_lost(s, m->sending->from);
+		platform_packet_free(s, m->sending);
+	} else {
+		platform_give_item(s, m, &y->qdisc, 1, m->sending);
+	}
+	CALL(m, run_queue(s, m, y));
+	PLATFORM_END(m);
+}
+
+/* Level 3. Its sequence number is that of when it was decided on. */
+static bool send_segment(
+	struct platform_sim *s, struct platform_machine *m, struct platform_end *e, uint32_t n)
+{
+	PLATFORM_BEGIN(m, 3);
+	struct platform_packet *p = m->sending = platform_packet_new(s);
+	if (!p)
+		return false;
+	p->from = e;
+	p->to = e->peer;
+	p->connection = e->connection;
+	p->payload_bytes = n;
+	p->ip_bytes = n + PLATFORM_IP_HEADER + PLATFORM_TCP_HEADER;
+	p->seq = platform_tcp_send(&e->tcp, n);
+	p->has_ack = true;
+	e->in_hand_bytes -= n;
+	e->packet_bytes += n;
+	WORK(s, m, tcp_send, platform_cost(s, parameters(e->system)->tcp_send_ns));
+	platform_tcp_on_sent_ack(&e->tcp, &m->sending->ack, &m->sending->edge);
+	CALL(m, transmit(s, m, e->system));
+	PLATFORM_END(m);
+}
+
+bool platform_net_send_ack(
+	struct platform_sim *s, struct platform_machine *m, struct platform_end *e)
+{
+	PLATFORM_BEGIN(m, 3);
+	struct platform_packet *p = m->sending = platform_packet_new(s);
+	if (!p)
+		return false;
+	p->from = e;
+	p->to = e->peer;
+	p->connection = e->connection;
+	p->ip_bytes = PLATFORM_IP_HEADER + PLATFORM_TCP_HEADER;
+	p->has_ack = true;
+	platform_tcp_on_sent_ack(&e->tcp, &p->ack, &p->edge);
+	WORK(s, m, tcp_send_ack, platform_cost(s, parameters(e->system)->tcp_send_ack_ns));
+	CALL(m, transmit(s, m, e->system));
+	PLATFORM_END(m);
+}
+
+bool platform_net_push(
+	struct platform_sim *s, struct platform_machine *m, struct platform_end *e, uint32_t n)
+{
+	PLATFORM_BEGIN(m, 2);
+	e->written_bytes += n;
+	if (e->unsent.held || e->output_busy || e->window.units < n) {
+		platform_give(s, m, &e->unsent, n);
+		return true;
+	}
+	platform_try_take(s, m, &e->window, n);
+	e->in_hand_bytes += n;
+	CALL(m, send_segment(s, m, e, n));
+	PLATFORM_END(m);
+}
+
+/* What the window held back, as soon as it opens: in an interrupt, like the acknowledgement. */
+static bool output(struct platform_sim *s, struct platform_machine *m)
+{
+	struct platform_end *e =
+		(struct platform_end *)((char *)m - offsetof(struct platform_end, output));
+	uint32_t mss = platform_net_mss(e);
+	PLATFORM_BEGIN(m, 0);
+	for (;;) {
+		TAKE_SOME(s, m, &e->unsent, 1, mss, NULL);
+		m->count = m->taken;
+		e->in_hand_bytes += m->count;
+		e->output_busy = true;
+		TAKE_SOME(s, m, &e->window, m->count, m->count, &e->system->softirq);
+		platform_serve(s, m, e->connection);
+		begin_interrupt(s, e->system);
+		for (;;) {
+			CALL(m, send_segment(s, m, e, (uint32_t)m->count));
+			m->count = e->unsent.units < mss ? e->unsent.units : mss;
+			if (!m->count || e->window.units < m->count)
+				break;
+			platform_try_take(s, m, &e->unsent, m->count);
+			e->in_hand_bytes += m->count;
+			platform_try_take(s, m, &e->window, m->count);
+		}
+		e->output_busy = false;
+		end_interrupt(s, m, e->system);
+	}
+	PLATFORM_END(m);
+}
+
+/* ---- datagrams
+ * ------------------------------------------------------------------------------------- */
+
+static struct platform_packet *fragment(
+	struct platform_sim *s, struct platform_end *e, uint32_t datagram_bytes, uint32_t i)
+{
+	uint32_t data = datagram_bytes + PLATFORM_UDP_HEADER;
+	uint32_t mtu = (uint32_t)parameters(e->system)->mtu_bytes;
+	struct platform_packet *p = platform_packet_new(s);
+	if (!p)
+		return NULL;
+	p->from = e;
+	p->to = e->peer;
+	p->connection = e->connection;
+	p->payload_bytes = platform_ip_fragment_data(data, mtu, i);
+	p->ip_bytes = p->payload_bytes + PLATFORM_IP_HEADER;
+	if (!i)
+		p->payload_bytes -= PLATFORM_UDP_HEADER;
+	p->charged_bytes = p->payload_bytes;
+	p->seq = e->written_bytes; /* which datagram; the next one's is larger */
+	p->ack = datagram_bytes;
+	p->is_last_fragment = i + 1 == platform_ip_nr_fragments(data, mtu);
+	e->in_hand_bytes -= p->payload_bytes;
+	e->packet_bytes += p->payload_bytes;
+	return p;
+}
+
+static uint32_t fragments_of(const struct platform_end *e, uint32_t n)
+{
+	return platform_ip_nr_fragments(
+		n + PLATFORM_UDP_HEADER, (uint32_t)parameters(e->system)->mtu_bytes);
+}
+
+bool platform_net_send_datagram(
+	struct platform_sim *s, struct platform_machine *m, struct platform_end *e, uint32_t n)
+{
+	const struct platform_system_parameters *p = parameters(e->system);
+	uint32_t nr = fragments_of(e, n);
+	PLATFORM_BEGIN(m, 2);
+	e->written_bytes += n;
+	e->in_hand_bytes += n;
+	WORK(s, m, udp_send, platform_cost(s, p->udp_send_ns));
+	if (!p->netfilter_defrag && p->netfilter_ns > 0)
+		WORK(s, m, netfilter, platform_cost(s, p->netfilter_ns));
+	for (m->count = 0; nr > 1 && m->count < nr; m->count++)
+		WORK(s, m, ip_fragment, platform_cost(s, p->ip_fragment_ns));
+	/* The error of Linux before 2.6.16: the filter wants whole packets and comes after
+	 * fragmentation (seed 000 section 6.2.1). */
+	if (p->netfilter_defrag && nr > 1) {
+		for (m->count = 0; m->count < nr; m->count++)
+			WORK(s, m, ip_defragment, platform_cost(s, p->ip_defragment_ns));
+		WORK(s, m, netfilter, platform_cost(s, p->netfilter_ns));
+		for (m->count = 0; m->count < nr; m->count++)
+			WORK(s, m, ip_fragment, platform_cost(s, p->ip_fragment_ns));
+	}
+	for (m->count = 0; m->count < nr; m->count++) {
+		m->sending = fragment(s, e, n, (uint32_t)m->count);
+		if (!m->sending)
+			return false;
+		CALL(m, transmit(s, m, e->system));
+	}
+	PLATFORM_END(m);
+}
+
+/* What has come of a datagram that will never be whole. */
+void platform_net_discard(struct platform_sim *s, struct platform_end *e)
+{
+	struct platform_end *from = e->peer;
+	from->packet_bytes -= e->assembled_bytes;
+	from->dropped_bytes += e->assembled_bytes;
+	e->assembled_bytes = 0;
+	e->system->dropped_packets++;
+	platform_app_lost(s, from);
+}
+
+/* Level 2: a fragment has come; the link keeps the order. */
+static bool receive_datagram(
+	struct platform_sim *s, struct platform_machine *m, struct platform_packet *p)
+{
+	struct platform_end *e = p->to;
+	PLATFORM_BEGIN(m, 2);
+	if (!p->is_last_fragment || p->ip_bytes < p->ack)
+		WORK(s, m, ip_defragment,
+			platform_cost(s, parameters(e->system)->ip_defragment_ns));
+	if (e->assembled_bytes && e->assembling != p->seq)
+		platform_net_discard(s, e);
+	e->assembling = p->seq;
+	e->assembled_bytes += p->payload_bytes;
+	if (p->is_last_fragment && e->assembled_bytes != p->ack)
+		platform_net_discard(s, e);
+	if (!p->is_last_fragment || !e->assembled_bytes)
+		return m->at[2] = 0, true;
+	WORK(s, m, udp_receive, platform_cost(s, parameters(e->system)->udp_receive_ns));
+	p->from->packet_bytes -= e->assembled_bytes;
+	if (platform_has_space(&e->rcvbuf, e->assembled_bytes)) {
+		platform_give_item(s, m, &e->rcvbuf, e->assembled_bytes, NULL);
+	} else {
+		e->rcvbuf.nr_dropped++;
+		e->system->dropped_packets++;
+		p->from->dropped_bytes += e->assembled_bytes;
+		platform_app_lost(s, p->from);
+	}
+	e->assembled_bytes = 0;
+	PLATFORM_END(m);
+}
+
+/* ---- receiving TCP
+ * --------------------------------------------------------------------------------- */
+
+static void on_ack(struct platform_sim *s, struct platform_machine *m, struct platform_end *e,
+	const struct platform_packet *p)
+{
+	uint64_t acked = platform_tcp_on_ack(&e->tcp, p->ack, p->edge), credit;
+	if (acked)
+		platform_try_take(s, m, &e->sndbuf, acked);
+	credit = platform_tcp_new_credit(&e->tcp);
+	if (credit)
+		platform_give(s, m, &e->window, credit);
+	if (acked && e->waits_for_space)
+		platform_web_ready(s, m, e);
+}
+
+static uint64_t latest_ack_ns(const struct platform_end *e)
+{
+	return e->unacked_since_ns + (uint64_t)(parameters(e->system)->delayed_ack_ms * 1e6);
+}
+
+static void rearm(struct platform_sim *s, struct platform_machine *m, struct platform_end *e)
+{
+	e->timer_runs = true;
+	platform_give(s, m, &e->ack_later, 1);
+}
+
+/* Level 1 of the interrupt machine. */
+static bool receive_segment(
+	struct platform_sim *s, struct platform_machine *m, struct platform_packet *p)
+{
+	struct platform_end *e = p->to;
+	enum platform_tcp_ack ack;
+	PLATFORM_BEGIN(m, 1);
+	if (!p->payload_bytes) {
+		WORK(s, m, tcp_ack, platform_cost(s, parameters(e->system)->tcp_ack_ns));
+		on_ack(s, m, e, p);
+		return m->at[1] = 0, true;
+	}
+	WORK(s, m, tcp_receive, platform_cost(s, parameters(e->system)->tcp_receive_ns));
+	on_ack(s, m, e, p);
+	ack = platform_tcp_on_data(&e->tcp, p->seq, p->payload_bytes);
+	p->from->packet_bytes -= p->payload_bytes;
+	platform_give(s, m, &e->rcvbuf, p->payload_bytes);
+	if (e->ready)
+		platform_web_ready(s, m, e);
+	if (ack == PLATFORM_TCP_ACK_NOW) {
+		CALL(m, platform_net_send_ack(s, m, e));
+	} else if (ack == PLATFORM_TCP_ACK_LATER) {
+		if (e->tcp.unacked_segments == 1)
+			e->unacked_since_ns = s->now_ns;
+		if (!e->timer_runs)
+			rearm(s, m, e);
+	}
+	PLATFORM_END(m);
+}
+
+/* The latest moment for an acknowledgement. */
+static bool ack_timer(struct platform_sim *s, struct platform_machine *m)
+{
+	struct platform_end *e =
+		(struct platform_end *)((char *)m - offsetof(struct platform_end, ack_timer));
+	PLATFORM_BEGIN(m, 0);
+	for (;;) {
+		TAKE_LATE(s, m, &e->ack_later, 1, latest_ack_ns(e));
+		e->timer_runs = false;
+		if (!e->tcp.unacked_segments)
+			continue;
+		if (latest_ack_ns(e) > s->now_ns) {
+			rearm(s, m, e);
+			continue;
+		}
+		platform_serve(s, m, e->connection);
+		TAKE(s, m, &e->system->softirq, 1);
+		begin_interrupt(s, e->system);
+		CALL(m, platform_net_send_ack(s, m, e));
+		end_interrupt(s, m, e->system);
+	}
+	PLATFORM_END(m);
+}
+
+/* ---- the interrupt
+ * --------------------------------------------------------------------------------- */
+
+/* Level 1: descriptors that the card has written back. */
+static bool clean(struct platform_sim *s, struct platform_machine *m, struct platform_system *y)
+{
+	PLATFORM_BEGIN(m, 1);
+	if (y->tx_clean.units) {
+		m->count = platform_try_take(s, m, &y->tx_clean, y->tx_clean.units);
+		WORK(s, m, driver_clean,
+			platform_cost(s, parameters(y)->driver_clean_ns * (double)m->count));
+		platform_give(s, m, &y->tx_free, m->count);
+		for (; m->count; m->count--) {
+			struct platform_packet *p = platform_packets_remove(&y->done_packets);
+			y->nr_charged -= p->charged_bytes != 0;
+			if (p->charged_bytes)
+				platform_try_take(s, m, &p->from->sndbuf, p->charged_bytes);
+			platform_packet_free(s, p);
+		}
+	}
+	CALL(m, run_queue(s, m, y));
+	PLATFORM_END(m);
+}
+
+static bool interrupt(struct platform_sim *s, struct platform_machine *m)
+{
+	struct platform_system *y = ((struct platform_part *)m)->system;
+	const struct platform_system_parameters *p = parameters(y);
+	PLATFORM_BEGIN(m, 0);
+	for (;;) {
+		TAKE_LATE(s, m, &y->irq, 1, y->next_irq_ns);
+		TAKE(s, m, &y->softirq, 1);
+		y->next_irq_ns = s->now_ns + (uint64_t)(p->irq_moderation_us * 1000);
+		y->polling = true;
+		y->irq_raised = false;
+		begin_interrupt(s, y);
+		WORK(s, m, irq_handler, platform_cost(s, p->irq_handler_ns));
+		do {
+			CALL(m, clean(s, m, y));
+			for (y->nr_polled = 0; y->nr_polled < (uint64_t)p->poll_packets;
+				y->nr_polled++) {
+				if (!platform_try_take_item(s, m, &y->rx_ring))
+					break;
+				y->received = m->packet;
+				platform_serve(s, m, y->received->connection);
+				WORK(s, m, driver_receive,
+					platform_cost(s, p->driver_receive_ns));
+				platform_give(s, m, &y->rx_free, 1);
+				WORK(s, m, ip_receive, platform_cost(s, p->ip_receive_ns));
+				if (y->received->to->is_udp)
+					CALL(m, receive_datagram(s, m, y->received));
+				else
+					CALL(m, receive_segment(s, m, y->received));
+				platform_packet_free(s, y->received);
+			}
+		} while (y->tx_clean.units || y->rx_ring.units);
+		y->polling = false;
+		end_interrupt(s, m, y);
+	}
+	PLATFORM_END(m);
+}
+
+/* ---- all of it
+ * ------------------------------------------------------------------------------------ */
+
+void platform_net_init(struct platform_sim *s, struct platform_system *y)
+{
+	const struct platform_system_parameters *p = parameters(y);
+	struct base_str text = {0};
+	unsigned nr = (unsigned)p->processors, irq = (unsigned)p->irq_processor;
+	struct platform_processor *processor =
+		platform_sim_alloc(s, (nr + 1) * sizeof *processor);
+	if (!processor)
+		return;
+	platform_queue_init(s, &y->processors, y->name, "processor", 0, nr, LONGPOLE_POOL);
+	y->processors.processor = processor;
+	y->processors.nr_processors = nr;
+	y->irq_processor = &processor[irq < nr ? irq : nr];
+	platform_queue_init(s, &y->softirq, y->name, "softirq", 0, 1, LONGPOLE_POOL);
+	platform_queue_init(
+		s, &y->qdisc, y->name, "device queue", 0, (uint64_t)p->qdisc_packets, 0);
+	y->qdisc.has_items = true;
+	y->interrupt.system = y;
+	base_str_addf(&text, "%s interrupt", y->name);
+	platform_machine_start(
+		s, &y->interrupt.machine, y->name, base_str_text(&text), 0, interrupt);
+	base_str_fini(&text);
+	platform_queue_fill(s, &y->processors, &y->interrupt.machine, nr);
+	platform_queue_fill(s, &y->softirq, &y->interrupt.machine, 1);
+}
+
+static void open_end(struct platform_sim *s, struct platform_end *e)
+{
+	struct platform_system *y = e->system;
+	const struct platform_system_parameters *p = parameters(y);
+	uint64_t c = e->connection;
+	platform_queue_init(
+		s, &e->sndbuf, y->name, "sndbuf", c, (uint64_t)p->sndbuf_bytes, 0);
+	platform_queue_init(
+		s, &e->rcvbuf, y->name, "rcvbuf", c, (uint64_t)p->rcvbuf_bytes, 0);
+	if (e->is_udp) {
+		e->rcvbuf.has_items = true;
+		return;
+	}
+	platform_queue_init(s, &e->unsent, y->name, "unsent", c, 0, 0);
+	platform_queue_init(s, &e->window, y->name, "tcp window", c, 0, LONGPOLE_ANONYMOUS);
+	platform_queue_init(s, &e->ack_later, y->name, "delayed ack", c, 0, 0);
+	struct base_str text = {0};
+	base_str_addf(&text, "%s tcp output", y->name);
+	platform_machine_start(s, &e->output, y->name, base_str_text(&text), c, output);
+	base_str_reset(&text);
+	base_str_addf(&text, "%s tcp timer", y->name);
+	platform_machine_start(s, &e->ack_timer, y->name, base_str_text(&text), c, ack_timer);
+	base_str_fini(&text);
+	platform_tcp_init(&e->tcp,
+		&(struct platform_tcp_options){
+			.mss_bytes = platform_net_mss(e),
+			.initial_window_segments = (uint32_t)p->initial_window_segments,
+			.abc_limit_segments = (uint32_t)p->abc_limit_segments,
+			.ack_every_segments = (uint32_t)p->ack_every_segments,
+			.validates_window = p->cwnd_validation > 0,
+			.ssthresh_bytes = (uint64_t)p->ssthresh_bytes,
+			.receive_buffer_bytes = (uint64_t)p->rcvbuf_bytes,
+			.peer_window_bytes =
+				(uint64_t)parameters(e->peer->system)->rcvbuf_bytes,
+		});
+	platform_queue_fill(s, &e->window, &e->output, platform_tcp_new_credit(&e->tcp));
+}
+
+void platform_net_connect(struct platform_sim *s, struct platform_end *a, struct platform_end *b,
+	uint64_t connection, bool is_udp)
+{
+	a->peer = b;
+	b->peer = a;
+	a->connection = b->connection = connection;
+	a->is_udp = b->is_udp = is_udp;
+	open_end(s, a);
+	open_end(s, b);
+}
