@@ -438,8 +438,7 @@ static void ready_lines(
 	}
 	if (a->nr_had > SHOWN)
 		base_str_addf(&s, ", %zu more", a->nr_had - SHOWN);
-	base_str_add(out, "  ");
-	report_wrap(out, st, "ready, but the processor was had by ", 6, base_str_text(&s));
+	report_wrap(out, st, "  ready, but the processor was had by ", 6, base_str_text(&s));
 	base_str_fini(&s);
 }
 
