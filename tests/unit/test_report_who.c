@@ -110,6 +110,61 @@ static void actors_taking_turns(void **state)
 	finish(&b);
 }
 
+static void assert_fits(const struct base_str *text)
+{
+	for (const char *p = base_str_text(text); *p;) {
+		size_t width = 0;
+		for (; *p && *p != '\n'; p++)
+			width += ((unsigned char)*p & 0xc0) != 0x80;
+		assert_true(width <= style.columns);
+		p += *p == '\n';
+	}
+}
+
+/* Main and six threads take turns on one processor, a millisecond each; main waits for them all. */
+static void one_processor_for_many(void **state)
+{
+	enum { THREADS = 6, TURNS = 3 };
+	(void)state;
+	struct bench b;
+	struct report_actors_options o = {.size = sizeof o};
+	start(&b);
+	uint32_t p = process(&b, "program-with-a-long-name"), from = site(&b, "main");
+	uint32_t work = site(&b, "work_that_has_quite_a_long_name_as_well");
+	for (unsigned i = 0; i <= THREADS; i++)
+		stream(&b, p);
+	PUT(&b, 0, 1, process_begin, .token = 0);
+	PUT(&b, 0, 1, thread_begin, .token = 0, .handle = 1000);
+	for (unsigned i = 0; i < THREADS; i++) {
+		PUT(&b, 1, 1, thread_create, .token = 1 + i, .site = from);
+		PUT(&b, 1, 2 + i, thread_begin, .token = 1 + i, .handle = 2000 + i, .site = work);
+		PUT(&b, 1, 2 + i, cpu_out, .processor = 0, .preempted = 1);
+	}
+	PUT(&b, 1, 1, cpu_out, .processor = 0, .preempted = 1);
+	uint64_t at = 1;
+	for (unsigned i = 0; i < TURNS * THREADS; i++, at += 1000) {
+		uint32_t by = 2 + i % THREADS;
+		PUT(&b, at, by, cpu_in, .processor = 0);
+		PUT(&b, at + 1000, by, cpu_out, .processor = 0, .preempted = 1);
+	}
+	PUT(&b, at, 1, cpu_in, .processor = 0);
+	end(&b, at);
+	struct report_actors *a = actors(&b, &o);
+	const struct report_actor *prog = named(a, "program-with-a-long-name");
+	assert_non_null(prog);
+	assert_int_equal(prog->ready_ns, TURNS * THREADS * 1000000);
+	assert_int_equal(prog->nr_had, THREADS);
+	for (size_t i = 0; i < prog->nr_had; i++)
+		assert_int_equal(prog->had[i].wait_ns, TURNS * 1000000);
+	struct base_str text = {0};
+	report_actors_text(&text, a, &o, &style);
+	assert_non_null(strstr(base_str_text(&text), "the processor was had by"));
+	assert_fits(&text);
+	base_str_fini(&text);
+	report_actors_free(a);
+	finish(&b);
+}
+
 /* ---- coach ---------------------------------------------------------------------------------- */
 
 static struct report_coach *coach(struct bench *b)
@@ -285,13 +340,7 @@ static void histograms_of_a_lock(void **state)
 	report_histograms_text(&text, h, &style);
 	assert_non_null(strstr(base_str_text(&text), "held: from taking to releasing it"));
 	assert_non_null(strstr(base_str_text(&text), "8 takes"));
-	for (const char *p = base_str_text(&text); *p;) { /* no line is wider than the terminal */
-		size_t width = 0;
-		for (; *p && *p != '\n'; p++)
-			width += ((unsigned char)*p & 0xc0) != 0x80;
-		assert_true(width <= style.columns);
-		p += *p == '\n';
-	}
+	assert_fits(&text);
 	base_str_fini(&text);
 	report_histograms_free(h);
 	h = NULL;
@@ -340,6 +389,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(actors_taking_turns),
+		cmocka_unit_test(one_processor_for_many),
 		cmocka_unit_test(the_low_rate_test),
 		cmocka_unit_test(unexplained_waits_ranked),
 		cmocka_unit_test(nothing_to_say),
