@@ -9,6 +9,10 @@ enum { FILES_MAX = 16, FILE_LIMIT_BYTES = 1 << 20 };
 static const struct cmd_option option[] = {
 	{"scenario", 'f', "FILE", "@file",
 		"read scenarios: one edit a line, an empty line between two scenarios, # comments"},
+	{"method", 0, "METHOD", "path replay both",
+		"the longest path with edited weights; the run simulated again; default: both "
+		"where "
+		"they apply"},
 };
 
 const struct cmd_details cmd_details_whatif = {
@@ -17,7 +21,8 @@ const struct cmd_details cmd_details_whatif = {
 		 "Edits: "
 		 "scale STATE=AMOUNT (-50%, +20%, x0.5), remove STATE, ignore-queue QUEUE, "
 		 "unbound-queue "
-		 "QUEUE, resize-queue QUEUE=+N. STATE is a part of a state's name, of the place "
+		 "QUEUE, resize-queue QUEUE=+N, add-processors +N. STATE is a part of a state's "
+		 "name, of the place "
 		 "where it began, or of a "
 		 "function in "
 		 "which samples were taken (then the prediction is an estimate); with * ? [ it is "
@@ -55,12 +60,22 @@ static bool read_scenarios(
 	return false;
 }
 
+static unsigned methods(const struct cmd *c)
+{
+	const char *method = cmd_value(c, "method");
+	if (!method)
+		return 0;
+	return !strcmp(method, "path")     ? REPORT_METHOD_path
+	       : !strcmp(method, "replay") ? REPORT_METHOD_replay
+					   : REPORT_METHOD_path | REPORT_METHOD_replay;
+}
+
 static int try_scenarios(
 	struct cmd *c, const struct report_run *run, const struct report_scenarios *scenarios)
 {
 	struct report_whatif *w = NULL;
 	int exit_status;
-	enum base_status s = report_whatif_build(run, scenarios, &w, &c->err);
+	enum base_status s = report_whatif_build(run, scenarios, methods(c), &w, &c->err);
 	if (s != BASE_OK) {
 		exit_status =
 			cmd_fail(c, base_cause(&c->err, s, "while analysing %s", run->trace_path));

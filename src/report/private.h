@@ -26,7 +26,7 @@ struct report_pass_options {
 	bool connections; /* end n of the graph is connection n's */
 	const struct graph_sink *sink;
 	const struct graph_listener *listener;
-	struct graph_watch *watch;     /* NULL: none */
+	struct graph_watch *watch; /* NULL: none */
 };
 /* One run of the model over the whole trace. */
 enum base_status report_pass(const struct report_run *run, const char *what,
@@ -65,6 +65,17 @@ static inline enum base_status report_no_memory(struct base_err *err)
 
 /* A zeroed array of the arena; NULL: no memory. */
 void *report_array(struct base_arena *a, size_t nr, size_t elem_size_bytes);
+
+/* ---- replay ---------------------------------------------------------------------------------- */
+
+bool report_replay_fits(const struct report_run *run); /* its log, in the memory that is allowed */
+enum base_status report_replay_new(const struct report_run *run, struct graph_replay **ret,
+	struct base_err *err) BASE_MUST_CHECK;
+enum base_status report_replay_base(struct report_replay_run *ret, const struct graph_replay *log,
+	struct base_err *err) BASE_MUST_CHECK;
+enum base_status report_replay_predict(struct report_replay_prediction *ret,
+	const struct report_replay_run *base, const struct graph_replay *log,
+	const struct graph_scenario *lane, unsigned nr_lanes, struct base_err *err) BASE_MUST_CHECK;
 
 /* ---- text ------------------------------------------------------------------------------------ */
 

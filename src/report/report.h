@@ -10,6 +10,7 @@
 #define LONGPOLE_REPORT_H
 
 #include "graph/histogram.h"
+#include "graph/replay.h"
 #include "model/model.h"
 
 #include <jansson.h>
@@ -151,7 +152,8 @@ enum report_edit_verb {
 	REPORT_EDIT_scale,
 	REPORT_EDIT_ignore_queue,
 	REPORT_EDIT_unbound_queue,
-	REPORT_EDIT_resize_queue
+	REPORT_EDIT_resize_queue,
+	REPORT_EDIT_add_processors
 };
 struct report_edit {
 	enum report_edit_verb verb;
@@ -189,7 +191,21 @@ struct report_match { /* what an edit applied to */
 	const char *example;
 	bool estimated; /* function shares of samples were used */
 };
+enum { REPORT_METHOD_path = 1, REPORT_METHOD_replay = 2 };
+struct report_replay_run { /* the run simulated as it was */
+	double recorded_ns, replayed_ns;
+	double own_error; /* share: how far that is off */
+	uint64_t nr_stuck, nr_processors;
+};
+struct report_replay_prediction {
+	bool made;
+	double length_ns; /* of the run, at that speed-up */
+	double speedup, low, high;
+	uint64_t nr_stuck; /* actors that wait for ever after the change */
+};
 struct report_prediction {
+	bool by_path; /* length_ns .. next_share are meant */
+	struct report_replay_prediction replay;
 	struct report_match *match;
 	size_t nr_matches;
 	double length_ns, low_ns, high_ns; /* low == high unless estimated */
@@ -204,10 +220,13 @@ struct report_whatif {
 	double elapsed_ns;
 	struct report_prediction *prediction;
 	size_t nr_predictions;
+	struct report_replay_run base; /* when a prediction is replay's */
+	bool replayed, too_long;       /* too_long: replay was left out, the log would not fit */
 };
-/* ERR_NOTFOUND when a pattern matches nothing; says what is near. */
+/* methods: REPORT_METHOD_*; 0: both where they apply. ERR_NOTFOUND when a pattern matches nothing;
+ * says what is near. */
 enum base_status report_whatif_build(const struct report_run *run, const struct report_scenarios *s,
-	struct report_whatif **ret, struct base_err *err) BASE_MUST_CHECK;
+	unsigned methods, struct report_whatif **ret, struct base_err *err) BASE_MUST_CHECK;
 struct report_whatif *report_whatif_free(struct report_whatif *w);
 void report_whatif_text(
 	struct base_str *out, const struct report_whatif *w, const struct report_style *style);

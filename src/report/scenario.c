@@ -7,6 +7,7 @@
  *	ignore-queue QUEUE      nobody waits on it
  *	unbound-queue QUEUE     it is never full
  *	resize-queue QUEUE=+N   N units more: of its capacity, or tokens
+ *	add-processors +N       (replay only)
  *
  * STATE and QUEUE are patterns: a substring, or a glob when there is one of * ? [ in it.
  */
@@ -21,15 +22,16 @@
 static const struct {
 	const char *word;
 	enum report_edit_verb verb;
-	enum { NO_AMOUNT, A_FACTOR, A_NUMBER } amount;
+	enum { NO_AMOUNT, A_FACTOR, A_NUMBER, ONLY_A_NUMBER } amount;
 } verb_table[] = {
 	{"scale", REPORT_EDIT_scale, A_FACTOR},
 	{"remove", REPORT_EDIT_scale, NO_AMOUNT},
 	{"ignore-queue", REPORT_EDIT_ignore_queue, NO_AMOUNT},
 	{"unbound-queue", REPORT_EDIT_unbound_queue, NO_AMOUNT},
 	{"resize-queue", REPORT_EDIT_resize_queue, A_NUMBER},
+	{"add-processors", REPORT_EDIT_add_processors, ONLY_A_NUMBER},
 };
-#define VERBS_TEXT "scale, remove, ignore-queue, unbound-queue, resize-queue"
+#define VERBS_TEXT "scale, remove, ignore-queue, unbound-queue, resize-queue, add-processors"
 
 static int find_verb(const char *word)
 {
@@ -105,13 +107,16 @@ static enum base_status add_edit(struct report_scenarios *s, size_t verb, const 
 {
 	struct report_scenario *sc = &s->scenario[s->nr - 1];
 	struct report_edit e = {.verb = verb_table[verb].verb};
-	const char *equals = verb_table[verb].amount ? strrchr(argument, '=') : NULL;
-	if (verb_table[verb].amount && (!equals || !parse(verb, equals + 1, &e)))
+	bool alone = verb_table[verb].amount == ONLY_A_NUMBER;
+	const char *equals = verb_table[verb].amount && !alone ? strrchr(argument, '=') : NULL;
+	const char *amount = alone ? argument : equals ? equals + 1 : "";
+	if (verb_table[verb].amount && !parse(verb, amount, &e))
 		return base_fail(err, BASE_ERR_USAGE,
 			"%s'%s %s': the amount is missing or wrong; write %s %s", place,
 			verb_table[verb].word, argument, verb_table[verb].word,
-			verb_table[verb].amount == A_FACTOR ? "'STATE'=-50% (or +20%, x0.5)"
-							    : "'QUEUE'=+1");
+			verb_table[verb].amount == A_FACTOR   ? "'STATE'=-50% (or +20%, x0.5)"
+			: verb_table[verb].amount == A_NUMBER ? "'QUEUE'=+1"
+							      : "+1");
 	size_t length = equals ? (size_t)(equals - argument) : strlen(argument);
 	if (!length)
 		return base_fail(err, BASE_ERR_USAGE, "%s'%s': the pattern is empty", place,

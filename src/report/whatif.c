@@ -10,6 +10,7 @@
 
 #include <string.h>
 
+#define OWN_ERROR_MAX 0.05 /* of replay; beyond it the report warns */
 enum { LANES_A_PASS = GRAPH_LANES_MAX - 1, ENDS = 3 /* estimate, low, high share */ };
 
 struct resolver {
@@ -22,6 +23,9 @@ struct resolver {
 	double *factor[ENDS]; /* by state, of the scenario at hand */
 	struct graph_scenario *lane;
 	size_t nr_lanes;
+	bool *no_path;            /* by lane: an edit that only replay can make */
+	struct graph_replay *log; /* NULL: path alone */
+	unsigned methods;
 };
 
 /* ---- patterns -> states
@@ -160,6 +164,20 @@ static enum base_status apply_to_queues(struct resolver *w, const struct report_
 	return match->example ? BASE_OK : report_no_memory(err);
 }
 
+static enum base_status add_processors(struct resolver *w, const struct report_edit *e,
+	struct report_match *match, struct graph_edit *edit, size_t *nr_edits, struct base_err *err)
+{
+	if (!w->log)
+		return base_fail(err, BASE_ERR_USAGE,
+			"%s: only the method replay can add processors%s", e->text,
+			w->methods & REPORT_METHOD_replay ? ", and this trace is too long for it"
+							  : "");
+	edit[(*nr_edits)++] =
+		(struct graph_edit){.kind = GRAPH_EDIT_PROCESSORS, .factor = 1, .units = e->units};
+	match->example = "processors";
+	return BASE_OK;
+}
+
 /* ---- scenarios -> lanes
  * ------------------------------------------------------------------------------ */
 
@@ -180,6 +198,8 @@ static enum base_status add_lane(struct resolver *w, unsigned end,
 				.factor = w->factor[end][s]};
 	if (nr_queue_edits)
 		memcpy(edit + at, queue_edit, nr_queue_edits * sizeof *edit);
+	for (size_t i = 0; i < nr_queue_edits; i++)
+		w->no_path[w->nr_lanes] |= queue_edit[i].kind == GRAPH_EDIT_PROCESSORS;
 	w->lane[w->nr_lanes++] = (struct graph_scenario){.edit = edit, .nr_edits = nr};
 	return BASE_OK;
 }
@@ -187,8 +207,8 @@ static enum base_status add_lane(struct resolver *w, unsigned end,
 static enum base_status resolve(struct resolver *w, const struct report_scenario *sc,
 	struct report_prediction *p, struct base_err *err)
 {
-	struct graph_edit *queue_edit =
-		report_array(w->arena, (size_t)w->nr_queues * sc->nr_edits, sizeof *queue_edit);
+	struct graph_edit *queue_edit = report_array(
+		w->arena, ((size_t)w->nr_queues + 1) * sc->nr_edits, sizeof *queue_edit);
 	p->match = report_array(w->arena, sc->nr_edits, sizeof *p->match);
 	if (!queue_edit || !p->match)
 		return report_no_memory(err);
@@ -202,10 +222,13 @@ static enum base_status resolve(struct resolver *w, const struct report_scenario
 		match->edit = report_clean(w->arena, e->text);
 		if (!match->edit)
 			return report_no_memory(err);
-		enum base_status s =
-			e->verb == REPORT_EDIT_scale
-				? apply_to_states(w, e, match, err)
-				: apply_to_queues(w, e, match, queue_edit, &nr_queue_edits, err);
+		enum base_status s;
+		if (e->verb == REPORT_EDIT_scale)
+			s = apply_to_states(w, e, match, err);
+		else if (e->verb == REPORT_EDIT_add_processors)
+			s = add_processors(w, e, match, queue_edit, &nr_queue_edits, err);
+		else
+			s = apply_to_queues(w, e, match, queue_edit, &nr_queue_edits, err);
 		if (s != BASE_OK)
 			return s;
 		p->estimated |= match->estimated;
@@ -229,10 +252,13 @@ static enum base_status ask(const struct report_run *run, const struct resolver 
 {
 	double *topic_ns = report_array(w->arena, ix->nr_topics, sizeof *topic_ns);
 	enum base_status s = topic_ns ? BASE_OK : report_no_memory(err);
+	static const struct graph_scenario nothing = {0};
 	for (size_t at = 0; s == BASE_OK && at < w->nr_lanes; at += LANES_A_PASS) {
 		size_t nr = w->nr_lanes - at < LANES_A_PASS ? w->nr_lanes - at : LANES_A_PASS;
-		struct report_pass_options opts = {
-			.scenario = w->lane + at, .nr_scenarios = (unsigned)nr};
+		struct graph_scenario lane[LANES_A_PASS];
+		struct report_pass_options opts = {.scenario = lane, .nr_scenarios = (unsigned)nr};
+		for (size_t i = 0; i < nr; i++)
+			lane[i] = w->no_path[at + i] ? nothing : w->lane[at + i];
 		struct model *m = NULL;
 		s = report_pass(run, "predicting the scenarios", &opts, &m, err);
 		for (size_t i = 0; s == BASE_OK && i < nr; i++) {
@@ -286,14 +312,24 @@ static enum base_status init_resolver(struct resolver *w, struct base_err *err)
 	w->nr_queues = graph_nr_queues(g);
 	w->path_ns = report_array(w->arena, w->nr_states, sizeof *w->path_ns);
 	w->lane = report_array(w->arena, w->scenarios->nr * ENDS, sizeof *w->lane);
+	w->no_path = report_array(w->arena, w->scenarios->nr * ENDS, sizeof *w->no_path);
 	for (unsigned k = 0; k < ENDS; k++)
 		w->factor[k] = report_array(w->arena, w->nr_states, sizeof *w->factor[k]);
-	if (!w->path_ns || !w->lane || !w->factor[0] || !w->factor[1] || !w->factor[2])
+	if (!w->path_ns || !w->lane || !w->no_path || !w->factor[0] || !w->factor[1] ||
+		!w->factor[2])
 		return report_no_memory(err);
 	for (size_t i = 0; i < lane.nr_states; i++)
 		if (lane.state[i].state < w->nr_states)
 			w->path_ns[lane.state[i].state] += lane.state[i].path_ns;
 	return BASE_OK;
+}
+
+static enum base_status start_replay(
+	struct report_whatif *out, struct resolver *w, struct base_err *err)
+{
+	graph_replay_set_end(w->log, model_end_actor(w->m));
+	out->replayed = true;
+	return report_replay_base(&out->base, w->log, err);
 }
 
 static enum base_status fill(struct report_whatif *out, const struct report_run *run,
@@ -311,18 +347,43 @@ static enum base_status fill(struct report_whatif *out, const struct report_run 
 	struct lane_answer *answer = report_array(w->arena, w->nr_lanes, sizeof *answer);
 	if (!answer)
 		return report_no_memory(err);
-	s = ask(run, w, ix, answer, err);
+	if (w->methods & REPORT_METHOD_path)
+		s = ask(run, w, ix, answer, err);
+	if (s == BASE_OK && w->log)
+		s = start_replay(out, w, err);
 	for (size_t i = 0, lane = 0; s == BASE_OK && i < nr; i++) {
 		struct report_prediction *p = &out->prediction[i];
-		s = predict(p, answer + lane, w->elapsed_ns, w->m, ix, out->arena, err);
-		lane += p->estimated ? ENDS : 1;
+		unsigned nr_ends = p->estimated ? ENDS : 1;
+		p->by_path = w->methods & REPORT_METHOD_path && !w->no_path[lane];
+		if (p->by_path)
+			s = predict(p, answer + lane, w->elapsed_ns, w->m, ix, out->arena, err);
+		if (s == BASE_OK && w->log)
+			s = report_replay_predict(
+				&p->replay, &out->base, w->log, &w->lane[lane], nr_ends, err);
+		lane += nr_ends;
 	}
 	out->nr_predictions = nr;
 	return s;
 }
 
+/* Replay predicts whole runs, and keeps a log of them in memory. */
+static enum base_status choose_methods(struct resolver *w, struct report_whatif *out,
+	const struct report_run *run, unsigned methods, struct base_err *err)
+{
+	bool part = run->start || run->end || run->connection;
+	if (part && methods == REPORT_METHOD_replay)
+		return base_fail(err, BASE_ERR_USAGE,
+			"the method replay predicts whole runs: leave --start, --end and "
+			"--connection out, or use --method=path");
+	w->methods = methods ? methods : REPORT_METHOD_path | REPORT_METHOD_replay;
+	out->too_long = !methods && !part && !report_replay_fits(run);
+	if (part || out->too_long)
+		w->methods = REPORT_METHOD_path;
+	return w->methods & REPORT_METHOD_replay ? report_replay_new(run, &w->log, err) : BASE_OK;
+}
+
 enum base_status report_whatif_build(const struct report_run *run, const struct report_scenarios *s,
-	struct report_whatif **ret, struct base_err *err)
+	unsigned methods, struct report_whatif **ret, struct base_err *err)
 {
 	struct report_pass_options plain = {0};
 	struct report_index ix = {0};
@@ -334,6 +395,9 @@ enum base_status report_whatif_build(const struct report_run *run, const struct 
 	out->arena = base_arena_new(0);
 	if (!out->arena)
 		st = report_no_memory(err);
+	if (st == BASE_OK)
+		st = choose_methods(&w, out, run, methods, err);
+	plain.sink = w.log ? graph_replay_sink(w.log) : NULL;
 	if (st == BASE_OK)
 		st = report_pass(run, "finding the critical path", &plain, &w.m, err);
 	if (st == BASE_OK) {
@@ -349,6 +413,7 @@ enum base_status report_whatif_build(const struct report_run *run, const struct 
 	if (st == BASE_OK)
 		out->elapsed_ns = w.elapsed_ns;
 	report_index_fini(&ix);
+	graph_replay_free(w.log);
 	model_free(w.m);
 	if (st != BASE_OK)
 		report_whatif_free(out);
@@ -370,6 +435,8 @@ struct report_whatif *report_whatif_free(struct report_whatif *w)
 
 static void match_line(struct base_str *out, const struct report_match *m)
 {
+	if (!m->nr_queues && !m->nr_states)
+		return;
 	base_str_add(out, "    matches ");
 	if (m->nr_queues)
 		base_str_addf(out, "%llu queue%s", (unsigned long long)m->nr_queues,
@@ -383,28 +450,69 @@ static void match_line(struct base_str *out, const struct report_match *m)
 	base_str_addf(out, ": %s%s\n", m->example, m->nr_states + m->nr_queues > 1 ? ", ..." : "");
 }
 
+static void speedup_words(struct base_str *out, const struct report_style *st, double length_ns,
+	double speedup, double low, double high, bool estimated)
+{
+	report_color_begin(out, st, REPORT_BOLD);
+	report_ns(out, length_ns);
+	base_str_addf(out, ", %.2f%s", speedup, report_times(st));
+	report_color_end(out, st);
+	if (estimated)
+		base_str_addf(out, " (estimated from samples: %.2f to %.2f%s)", low, high,
+			report_times(st));
+}
+
 static void prediction_lines(struct base_str *out, const struct report_style *st, size_t number,
 	const struct report_prediction *p)
 {
+	const struct report_replay_prediction *r = &p->replay;
 	base_str_addf(out, "%zu. ", number);
 	for (size_t i = 0; i < p->nr_matches; i++)
 		base_str_addf(out, "%s%s", i ? ", " : "", p->match[i].edit);
-	base_str_add(out, "\n    ");
-	report_color_begin(out, st, REPORT_BOLD);
-	report_ns(out, p->length_ns);
-	base_str_addf(out, ", %.2f%s", p->speedup, report_times(st));
-	report_color_end(out, st);
-	if (p->estimated) {
-		base_str_addf(out, " (estimated from samples: %.2f to %.2f%s)", p->speedup_low,
-			p->speedup_high, report_times(st));
+	if (p->by_path) {
+		base_str_add(out, "\n    path    ");
+		speedup_words(out, st, p->length_ns, p->speedup, p->speedup_low, p->speedup_high,
+			p->estimated);
+		if (*p->next) {
+			base_str_addf(out, "; then the longest is %s, ", p->next);
+			report_percent(out, p->next_share);
+		}
 	}
-	if (*p->next) {
-		base_str_addf(out, "; then the longest is %s, ", p->next);
-		report_percent(out, p->next_share);
+	if (r->made) {
+		base_str_add(out, "\n    replay  ");
+		speedup_words(out, st, r->length_ns, r->speedup, r->low, r->high, p->estimated);
+		if (r->nr_stuck)
+			base_str_addf(out, "; %llu actors then wait for ever",
+				(unsigned long long)r->nr_stuck);
 	}
 	base_str_add(out, "\n");
 	for (size_t i = 0; i < p->nr_matches; i++)
 		match_line(out, &p->match[i]);
+}
+
+static void replay_lines(
+	struct base_str *out, const struct report_whatif *w, const struct report_style *st)
+{
+	struct base_str s = {0};
+	if (w->too_long)
+		base_str_add(&s, "too many records for replay in the memory that is allowed "
+				 "(--max-memory); the path's predictions stand alone");
+	else if (w->replayed) {
+		base_str_add(&s, "replay simulates the run again; without any edit it is ");
+		report_percent(&s, w->base.own_error < 0 ? -w->base.own_error : w->base.own_error);
+		base_str_addf(&s, " %s than the run was, on ",
+			w->base.own_error < 0 ? "shorter" : "longer");
+		if (w->base.nr_processors)
+			base_str_addf(
+				&s, "%llu processors", (unsigned long long)w->base.nr_processors);
+		else
+			base_str_add(&s, "as many processors as it wants");
+		if (w->base.own_error > OWN_ERROR_MAX || w->base.own_error < -OWN_ERROR_MAX)
+			base_str_add(&s, ": it does not understand this run, so do not rely on it");
+	}
+	if (s.length)
+		report_wrap(out, st, "METHODS    ", 11, base_str_text(&s));
+	base_str_fini(&s);
 }
 
 void report_whatif_text(
@@ -412,41 +520,74 @@ void report_whatif_text(
 {
 	base_str_add(out, "The critical path is ");
 	report_ns(out, w->elapsed_ns);
-	base_str_addf(out, " long. Predicted for %zu scenario%s (method: path):\n",
-		w->nr_predictions, w->nr_predictions == 1 ? "" : "s");
+	base_str_addf(out, " long. Predicted for %zu scenario%s:\n", w->nr_predictions,
+		w->nr_predictions == 1 ? "" : "s");
 	for (size_t i = 0; i < w->nr_predictions; i++)
 		prediction_lines(out, style, i + 1, &w->prediction[i]);
+	replay_lines(out, w, style);
 	report_trace_text_caveats(out, &w->trace, style);
+}
+
+static json_t *edits_json(const struct report_prediction *p)
+{
+	json_t *edits = json_array();
+	for (size_t k = 0; k < p->nr_matches; k++) {
+		const struct report_match *m = &p->match[k];
+		json_array_append_new(
+			edits, json_pack("{s:s, s:o, s:o, s:o, s:s, s:b}", "edit", m->edit,
+				       "states", report_json_u64(m->nr_states), "queues",
+				       report_json_u64(m->nr_queues), "path_share",
+				       report_json_share(m->path_share), "example", m->example,
+				       "estimated", m->estimated));
+	}
+	return edits;
+}
+
+static json_t *replay_json(const struct report_replay_prediction *r)
+{
+	return json_pack("{s:o, s:o, s:o, s:o, s:o}", "predicted_ns", report_json_ns(r->length_ns),
+		"predicted_speedup", report_json_share(r->speedup), "predicted_speedup_low",
+		report_json_share(r->low), "predicted_speedup_high", report_json_share(r->high),
+		"actors_stuck", report_json_u64(r->nr_stuck));
+}
+
+static json_t *path_json(const struct report_prediction *p)
+{
+	return json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:s, s:o}", "method", "path",
+		"predicted_ns", report_json_ns(p->length_ns), "predicted_low_ns",
+		report_json_ns(p->low_ns), "predicted_high_ns", report_json_ns(p->high_ns),
+		"predicted_speedup", report_json_share(p->speedup), "predicted_speedup_low",
+		report_json_share(p->speedup_low), "predicted_speedup_high",
+		report_json_share(p->speedup_high), "next_bottleneck", p->next,
+		"next_bottleneck_share", report_json_share(p->next_share));
+}
+
+/* The path's prediction, replay's beside it; replay's in its place when there is no other. */
+static json_t *prediction_json(const struct report_prediction *p)
+{
+	json_t *o = p->by_path ? path_json(p) : replay_json(&p->replay);
+	if (!p->by_path)
+		json_object_set_new(o, "method", json_string("replay"));
+	else if (p->replay.made)
+		json_object_set_new(o, "replay", replay_json(&p->replay));
+	json_object_set_new(o, "edits", edits_json(p));
+	json_object_set_new(o, "estimated", json_boolean(p->estimated));
+	return o;
 }
 
 json_t *report_whatif_json(const struct report_whatif *w)
 {
 	json_t *list = json_array();
-	for (size_t i = 0; i < w->nr_predictions; i++) {
-		const struct report_prediction *p = &w->prediction[i];
-		json_t *edits = json_array();
-		for (size_t k = 0; k < p->nr_matches; k++) {
-			const struct report_match *m = &p->match[k];
-			json_array_append_new(
-				edits, json_pack("{s:s, s:o, s:o, s:o, s:s, s:b}", "edit", m->edit,
-					       "states", report_json_u64(m->nr_states), "queues",
-					       report_json_u64(m->nr_queues), "path_share",
-					       report_json_share(m->path_share), "example",
-					       m->example, "estimated", m->estimated));
-		}
-		json_array_append_new(
-			list, json_pack("{s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:s, s:o}",
-				      "edits", edits, "method", "path", "predicted_ns",
-				      report_json_ns(p->length_ns), "predicted_low_ns",
-				      report_json_ns(p->low_ns), "predicted_high_ns",
-				      report_json_ns(p->high_ns), "predicted_speedup",
-				      report_json_share(p->speedup), "predicted_speedup_low",
-				      report_json_share(p->speedup_low), "predicted_speedup_high",
-				      report_json_share(p->speedup_high), "estimated", p->estimated,
-				      "next_bottleneck", p->next, "next_bottleneck_share",
-				      report_json_share(p->next_share)));
-	}
+	for (size_t i = 0; i < w->nr_predictions; i++)
+		json_array_append_new(list, prediction_json(&w->prediction[i]));
 	json_t *result = json_pack(
 		"{s:o, s:o}", "elapsed_ns", report_json_ns(w->elapsed_ns), "scenarios", list);
+	if (w->replayed)
+		json_object_set_new(result, "replay",
+			json_pack("{s:o, s:o, s:o, s:o}", "recorded_ns",
+				report_json_ns(w->base.recorded_ns), "replayed_ns",
+				report_json_ns(w->base.replayed_ns), "own_error_share",
+				report_json_share(w->base.own_error), "processors",
+				report_json_u64(w->base.nr_processors)));
 	return report_envelope("longpole/whatif/1", &w->trace, result);
 }

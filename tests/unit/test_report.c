@@ -94,7 +94,7 @@ static struct report_whatif *try_words(
 	struct report_scenarios s = {0};
 	struct report_whatif *w = NULL;
 	assert_int_equal(report_scenarios_words(&s, word, nr, &b->err), BASE_OK);
-	assert_int_equal(report_whatif_build(&run, &s, &w, &b->err), want);
+	assert_int_equal(report_whatif_build(&run, &s, 0, &w, &b->err), want);
 	report_scenarios_fini(&s);
 	return w;
 }

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * replay.c - the second method of `longpole whatif`: the run is simulated again with the edits.
+ *
+ * What is compared is replay with replay: the simulation of the run as it was tells how far the
+ * method itself is off, and that error is not counted as gain.
+ */
+#include "report/private.h"
+
+/* Verbs a record, about; for a guess before the first pass. */
+enum { VERBS_A_RECORD = 2, BYTES_A_VERB = 32 };
+#define MEMORY_DEFAULT ((uint64_t)2 << 30)
+
+bool report_replay_fits(const struct report_run *run)
+{
+	uint64_t limit = run->max_memory_bytes ? run->max_memory_bytes : MEMORY_DEFAULT;
+	uint64_t records = trace_reader_record_count(run->reader);
+	return records <= limit / (VERBS_A_RECORD * BYTES_A_VERB);
+}
+
+enum base_status report_replay_new(
+	const struct report_run *run, struct graph_replay **ret, struct base_err *err)
+{
+	const struct trace_info *info = trace_reader_info(run->reader);
+	struct graph_replay_options o = {
+		.size = sizeof o,
+		.max_memory_bytes = run->max_memory_bytes,
+		.nr_processors = (uint32_t)info->nr_processors,
+	};
+	return graph_replay_new(&o, ret, err);
+}
+
+static enum base_status simulate(const struct graph_replay *log, const struct graph_scenario *edits,
+	struct graph_replay_result *ret, struct base_err *err)
+{
+	enum base_status s = graph_replay_run(log, edits, NULL, ret, err);
+	return s == BASE_OK ? s : base_cause(err, s, "while simulating the run again");
+}
+
+static double length_of(const struct graph_replay_result *r)
+{
+	return r->end_ns > r->start_ns ? (double)(r->end_ns - r->start_ns) : 0;
+}
+
+enum base_status report_replay_base(
+	struct report_replay_run *ret, const struct graph_replay *log, struct base_err *err)
+{
+	struct graph_replay_result r;
+	enum base_status s = simulate(log, NULL, &r, err);
+	if (s != BASE_OK)
+		return s;
+	double recorded_ns = (double)(r.recorded_end_ns - r.start_ns);
+	*ret = (struct report_replay_run){
+		.recorded_ns = recorded_ns,
+		.replayed_ns = length_of(&r),
+		.own_error = recorded_ns > 0 ? length_of(&r) / recorded_ns - 1 : 0,
+		.nr_stuck = r.nr_stuck,
+		.nr_processors = r.nr_processors,
+	};
+	return BASE_OK;
+}
+
+/* lane: the estimate, and when it is one the ends of its interval. */
+enum base_status report_replay_predict(struct report_replay_prediction *ret,
+	const struct report_replay_run *base, const struct graph_replay *log,
+	const struct graph_scenario *lane, unsigned nr_lanes, struct base_err *err)
+{
+	*ret = (struct report_replay_prediction){0};
+	for (unsigned k = 0; k < nr_lanes; k++) {
+		struct graph_replay_result r;
+		enum base_status s = simulate(log, &lane[k], &r, err);
+		if (s != BASE_OK)
+			return s;
+		double speedup = length_of(&r) > 0 ? base->replayed_ns / length_of(&r) : 1;
+		if (!k) {
+			ret->speedup = ret->low = ret->high = speedup;
+			ret->length_ns = speedup > 0 ? base->recorded_ns / speedup : 0;
+			ret->nr_stuck = r.nr_stuck;
+		}
+		ret->low = speedup < ret->low ? speedup : ret->low;
+		ret->high = speedup > ret->high ? speedup : ret->high;
+	}
+	/* what stood still in the run itself is no news */
+	ret->nr_stuck = ret->nr_stuck > base->nr_stuck ? ret->nr_stuck - base->nr_stuck : 0;
+	ret->made = true;
+	return BASE_OK;
+}
