@@ -5,7 +5,7 @@
 enum { LIMIT_DEFAULT = 5 };
 
 static const struct cmd_option option[] = {
-	{"limit", 'n', "N", NULL, "show the N loops of most rounds (default 5)"},
+	{"limit", 'n', "N", NULL, "show the N loops that hold the path back most (default 5)"},
 	{"all", 'a', NULL, NULL, "show every loop"},
 };
 

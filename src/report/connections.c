@@ -77,28 +77,72 @@ static enum base_status fill_sum(struct report_connections *out, struct model *m
 		sum->state, &sum->nr_states, out->arena, m, t->ix, t->all_ns, sum->total_ns, err);
 }
 
+/* The row of an actor's group: its members are one row, with all that any of them served. */
+static enum base_status find_server(struct report_connections *out, struct base_strtab *groups,
+	const struct model_actor *a, uint32_t nr_connections, struct report_server **ret,
+	struct base_err *err)
+{
+	uint32_t id;
+	if (base_strtab_intern(groups, a->group, strlen(a->group), &id) != BASE_OK)
+		return report_no_memory(err);
+	struct report_server *s = *ret = &out->server[id];
+	if (s->serves)
+		return BASE_OK;
+	s->serves = report_array(out->arena, nr_connections, sizeof *s->serves);
+	s->name = report_clean(out->arena, a->name);
+	s->group = report_clean(out->arena, a->group);
+	if (!s->serves || !s->name || !s->group)
+		return report_no_memory(err);
+	return BASE_OK;
+}
+
+static enum base_status list_served(struct report_server *s, struct report_connections *out,
+	struct model *m, struct base_err *err)
+{
+	size_t at = 0;
+	if (!s->serves)
+		return BASE_OK;
+	s->connection = report_array(out->arena, s->nr_connections, sizeof *s->connection);
+	if (!s->connection)
+		return report_no_memory(err);
+	for (uint32_t i = 0; i < model_nr_connections(m); i++)
+		if (s->serves[i])
+			s->connection[at++] = model_connection(m, i)->id;
+	if (s->nr_members > 1)
+		s->name = s->group;
+	return BASE_OK;
+}
+
 static enum base_status fill_servers(
 	struct report_connections *out, struct model *m, struct base_err *err)
 {
-	uint32_t nr = graph_nr_actors(model_graph(m));
-	out->server = report_array(out->arena, nr, sizeof *out->server);
-	if (!out->server)
-		return report_no_memory(err);
-	for (uint32_t i = 0; i < nr; i++) {
+	uint32_t nr = graph_nr_actors(model_graph(m)), nr_connections = model_nr_connections(m);
+	struct base_strtab *groups = base_strtab_new();
+	enum base_status s = BASE_OK;
+	out->server = report_array(out->arena, (size_t)nr + 1, sizeof *out->server);
+	if (!groups || !out->server)
+		s = report_no_memory(err);
+	for (uint32_t i = 0; s == BASE_OK && i < nr; i++) {
+		struct report_server *row = NULL;
 		size_t nr_served;
 		const uint32_t *served = model_actor_connections(m, i, &nr_served);
 		if (!nr_served)
 			continue;
-		struct report_server *s = &out->server[out->nr_servers++];
-		s->name = report_clean(out->arena, model_actor(m, i)->name);
-		s->connection = report_array(out->arena, nr_served, sizeof *s->connection);
-		s->nr_connections = nr_served;
-		if (!s->name || !s->connection)
-			return report_no_memory(err);
-		for (size_t k = 0; k < nr_served; k++)
-			s->connection[k] = model_connection(m, served[k])->id;
+		s = find_server(out, groups, model_actor(m, i), nr_connections, &row, err);
+		if (s != BASE_OK)
+			break;
+		row->nr_members++;
+		for (size_t k = 0; k < nr_served; k++) {
+			row->nr_connections += !row->serves[served[k]];
+			row->serves[served[k]] = true;
+		}
 	}
-	return BASE_OK;
+	/* (id 0 is the empty name) */
+	out->nr_servers = groups ? (size_t)base_strtab_count(groups) + 1 : 0;
+	for (size_t i = 0; s == BASE_OK && i < out->nr_servers; i++)
+		s = list_served(&out->server[i], out, m, err);
+	base_strtab_free(groups);
+	return s;
 }
 
 static enum base_status fill_connections(struct report_connections *out, struct model *m,
@@ -261,8 +305,14 @@ enum { LISTED = 8 };
 static void server_line(struct base_str *out, const struct report_style *st,
 	const struct report_connections *c, const struct report_server *s)
 {
+	struct base_str name = {0};
+	base_str_add(&name, s->name);
+	if (s->nr_members > 1)
+		base_str_addf(
+			&name, " %s%llu", report_times(st), (unsigned long long)s->nr_members);
 	base_str_add(out, "  ");
-	report_cell(out, st, s->name, 36, true);
+	report_cell(out, st, base_str_text(&name), 36, true);
+	base_str_fini(&name);
 	if (s->nr_connections == c->nr_connections && c->nr_connections > 1)
 		base_str_addf(out, " all %zu", c->nr_connections);
 	else
@@ -280,7 +330,7 @@ static void server_lines(struct base_str *out, const struct report_style *st,
 	size_t nr = 0;
 	for (size_t i = 0; i < c->nr_servers; i++) {
 		const struct report_server *s = &c->server[i];
-		if ((s->nr_connections > 1) != shared)
+		if (!s->nr_connections || (s->nr_connections > 1) != shared)
 			continue;
 		if (!nr++)
 			base_str_addf(out, "%s\n",
@@ -345,12 +395,15 @@ json_t *report_connections_json(const struct report_connections *c)
 	for (size_t i = 0; i < c->nr_connections; i++)
 		json_array_append_new(connections, connection_json(&c->connection[i]));
 	for (size_t i = 0; i < c->nr_servers; i++) {
+		if (!c->server[i].nr_connections)
+			continue;
 		json_t *ids = json_array();
 		for (size_t k = 0; k < c->server[i].nr_connections; k++)
 			json_array_append_new(ids, report_json_u64(c->server[i].connection[k]));
-		json_array_append_new(
-			actors, json_pack("{s:s, s:b, s:o}", "actor", c->server[i].name, "shared",
-					c->server[i].nr_connections > 1, "connections", ids));
+		json_array_append_new(actors,
+			json_pack("{s:s, s:o, s:b, s:o}", "actor", c->server[i].name, "members",
+				report_json_u64(c->server[i].nr_members), "shared",
+				c->server[i].nr_connections > 1, "connections", ids));
 	}
 	json_t *result = json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "connections",
 		connections, "actors", actors, "median_ns", report_json_ns(c->sum.median_ns),

@@ -14,6 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { LOOPS_TRIED_MAX = 28 }; /* four passes */
+
 /* ---- crossings between groups -----------------------------------------------------------------
  */
 
@@ -61,7 +63,7 @@ static enum base_status name_all(struct net *n, struct base_err *err)
 		return report_no_memory(err);
 	for (uint32_t i = 0; i < nr_actors; i++) {
 		const struct model_actor *a = model_actor(n->m, i);
-		n->group_of[i] = name_id(n, "a ", a->tid ? a->group : a->name, &s);
+		n->group_of[i] = name_id(n, "a ", a->group, &s);
 	}
 	for (uint32_t i = 0; i < nr_queues; i++)
 		n->name_of[i] = name_id(n, "q ", model_queue(n->m, i)->name, &s);
@@ -324,6 +326,17 @@ static enum base_status predict(struct report_loops *out, const struct report_ru
 /* ---- all of it --------------------------------------------------------------------------------
  */
 
+/* What would buy most comes first; of the same, what the path goes round most often. */
+static int most_gain_first(const void *a, const void *b)
+{
+	const struct report_loop *x = a, *y = b;
+	double gain_x = x->speedup[REPORT_LOOP_LANES - 1],
+	       gain_y = y->speedup[REPORT_LOOP_LANES - 1];
+	if (gain_x != gain_y)
+		return gain_x > gain_y ? -1 : 1;
+	return (x->nr_rounds < y->nr_rounds) - (x->nr_rounds > y->nr_rounds);
+}
+
 enum base_status report_loops_build(const struct report_run *run, size_t nr_loops_max,
 	struct report_loops **ret, struct base_err *err)
 {
@@ -353,12 +366,16 @@ enum base_status report_loops_build(const struct report_run *run, size_t nr_loop
 	if (s == BASE_OK)
 		s = find_loops(out, &n, &name, err);
 	out->nr_found = out->nr_loops;
-	if (nr_loops_max && out->nr_loops > nr_loops_max)
-		out->nr_loops = nr_loops_max;
+	if (out->nr_loops > LOOPS_TRIED_MAX)
+		out->nr_loops = LOOPS_TRIED_MAX; /* those of most rounds */
 	if (s == BASE_OK)
 		s = report_index_init(&ix, n.m, err);
 	if (s == BASE_OK)
 		s = predict(out, run, &n, name, &ix, err);
+	if (s == BASE_OK && out->nr_loops > 1)
+		qsort(out->loop, out->nr_loops, sizeof *out->loop, most_gain_first);
+	if (nr_loops_max && out->nr_loops > nr_loops_max)
+		out->nr_loops = nr_loops_max;
 	report_index_fini(&ix);
 	base_map_fini(&n.by_key);
 	base_strtab_free(n.names);
@@ -398,6 +415,22 @@ static void what_returns(struct base_str *out, const struct report_loop *l)
 		base_str_addf(out, "%s", l->queue);
 }
 
+static void round_lines(
+	struct base_str *out, const struct report_style *st, const struct report_loop *l)
+{
+	struct base_str way = {0};
+	for (size_t i = 0; i < l->nr_stations; i++) {
+		const struct report_station *at = &l->station[i];
+		base_str_addf(&way, "%s %s ", at->actor, arrow(st));
+		if (*at->queue)
+			base_str_addf(&way, "[%s%s] %s ", at->space ? "room in " : "", at->queue,
+				arrow(st));
+	}
+	base_str_add(&way, l->station[0].actor);
+	report_wrap(out, st, "    ", 4, base_str_text(&way));
+	base_str_fini(&way);
+}
+
 static void loop_lines(struct base_str *out, const struct report_style *st, size_t number,
 	const struct report_loop *l, double elapsed_ns)
 {
@@ -409,15 +442,9 @@ static void loop_lines(struct base_str *out, const struct report_style *st, size
 	base_str_add_count(out, l->nr_rounds);
 	base_str_addf(out, " round%s, one every ", l->nr_rounds == 1 ? "" : "s");
 	report_ns(out, elapsed_ns / (double)l->nr_rounds);
-	base_str_add(out, " of the path\n   ");
-	for (size_t i = 0; i < l->nr_stations; i++) {
-		const struct report_station *at = &l->station[i];
-		base_str_addf(out, " %s %s", at->actor, arrow(st));
-		if (*at->queue)
-			base_str_addf(out, " [%s%s]", at->space ? "room in " : "", at->queue);
-		base_str_addf(out, " %s", arrow(st));
-	}
-	base_str_addf(out, " %s\n    with", l->station[0].actor);
+	base_str_add(out, " of the path\n");
+	round_lines(out, st, l);
+	base_str_add(out, "    with");
 	for (unsigned k = 0; l->resizable && k < REPORT_LOOP_LANES - 1; k++)
 		base_str_addf(
 			out, "  +%u: %.2f%s", report_loop_more[k], l->speedup[k], report_times(st));
@@ -441,10 +468,6 @@ void report_loops_text(
 		return;
 	}
 	const struct report_loop *best = &l->loop[0];
-	for (size_t i = 1; i < l->nr_loops; i++)
-		if (l->loop[i].speedup[REPORT_LOOP_LANES - 1] >
-			best->speedup[REPORT_LOOP_LANES - 1])
-			best = &l->loop[i];
 	base_str_add(out, "The path goes round ");
 	base_str_addf(out, "%zu loop%s of finite resources; the one that holds it back most is ",
 		l->nr_found, l->nr_found == 1 ? "" : "s");

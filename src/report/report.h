@@ -309,9 +309,11 @@ struct report_connections_sum { /* of all paths */
 	struct report_connection_state state[REPORT_CONNECTION_STATES]; /* of all together */
 	size_t nr_states, nr_paths;
 };
-struct report_server { /* an actor, and the connections that it served */
-	const char *name;
-	uint64_t *connection;
+struct report_server { /* an actor, or those of one group, and the connections that it served */
+	const char *name, *group;
+	uint64_t nr_members;
+	bool *serves;         /* by connection */
+	uint64_t *connection; /* ids */
 	size_t nr_connections;
 };
 struct report_connections {
@@ -357,7 +359,7 @@ struct report_loops {
 	struct base_arena *arena;
 	struct report_trace trace;
 	double elapsed_ns;
-	struct report_loop *loop; /* most rounds first */
+	struct report_loop *loop; /* most gain first */
 	size_t nr_loops, nr_found;
 };
 enum base_status report_loops_build(const struct report_run *run, size_t nr_loops_max /* 0: all */,
