@@ -42,13 +42,12 @@ static json_t *parameters_json(void)
 	const struct platform_parameter *p = platform_parameters(&nr);
 	json_t *list = json_array();
 	for (size_t i = 0; i < nr; i++)
-		json_array_append_new(list,
-			json_pack("{s:s, s:s, s:s, s:f, s:f, s:f, s:s, s:s}", "section",
-				p[i].section, "key", p[i].key, "unit", p[i].unit, "default",
-				p[i].preset, "least", p[i].least, "most", p[i].most, "sentence",
-				p[i].sentence, "source", p[i].source));
-	return json_pack(
-		"{s:s, s:s, s:{s:o}}", "schema", "longpole/platform/1", "tool",
+		json_array_append_new(
+			list, json_pack("{s:s, s:s, s:s, s:f, s:f, s:f, s:s, s:s}", "section",
+				      p[i].section, "key", p[i].key, "unit", p[i].unit, "default",
+				      p[i].preset, "least", p[i].least, "most", p[i].most,
+				      "sentence", p[i].sentence, "source", p[i].source));
+	return json_pack("{s:s, s:s, s:{s:o}}", "schema", "longpole/platform/1", "tool",
 		"longpole " LONGPOLE_VERSION, "result", "parameters", list);
 }
 
@@ -65,9 +64,8 @@ static int list_parameters(struct cmd *c)
 			base_str_addf(&text, "%s[%s%s]\n", i ? "\n" : "", p[i].section,
 				strcmp(p[i].section, "simulation") ? " NAME" : "");
 		section = p[i].section;
-		base_str_addf(&text, "%s = %.10g\n\t%s: %s (%g to %g; %s)\n", p[i].key,
-			p[i].preset, p[i].unit, p[i].sentence, p[i].least, p[i].most,
-			p[i].source);
+		base_str_addf(&text, "%s = %.10g\n\t%s: %s (%g to %g; %s)\n", p[i].key, p[i].preset,
+			p[i].unit, p[i].sentence, p[i].least, p[i].most, p[i].source);
 	}
 	return cmd_write(c, &text);
 }
@@ -91,16 +89,16 @@ static json_t *connections_json(const struct platform_result *r)
 	json_t *list = json_array();
 	for (size_t i = 0; i < r->nr_connections; i++) {
 		const struct platform_connection_result *n = &r->connection[i];
-		json_array_append_new(list,
-			json_pack("{s:I, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:f}", "connection",
-				(json_int_t)n->connection, "app", n->app, "sent_bytes",
-				(json_int_t)n->sent_bytes, "received_bytes",
-				(json_int_t)n->received_bytes, "dropped_bytes",
-				(json_int_t)n->dropped_bytes, "inside_bytes",
-				(json_int_t)n->inside_bytes, "responses",
-				(json_int_t)n->nr_responses, "duration_ns",
-				(json_int_t)lasted_ns(r, n), "goodput_mbps",
-				mbps(n->received_bytes, lasted_ns(r, n))));
+		json_array_append_new(
+			list, json_pack("{s:I, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:f}",
+				      "connection", (json_int_t)n->connection, "app", n->app,
+				      "sent_bytes", (json_int_t)n->sent_bytes, "received_bytes",
+				      (json_int_t)n->received_bytes, "dropped_bytes",
+				      (json_int_t)n->dropped_bytes, "inside_bytes",
+				      (json_int_t)n->inside_bytes, "responses",
+				      (json_int_t)n->nr_responses, "duration_ns",
+				      (json_int_t)lasted_ns(r, n), "goodput_mbps",
+				      mbps(n->received_bytes, lasted_ns(r, n))));
 	}
 	return list;
 }
@@ -121,15 +119,15 @@ static json_t *links_json(const struct platform_result *r)
 static json_t *result_json(
 	const struct platform_result *r, const char *trace_path, uint64_t wall_ns)
 {
-	return json_pack("{s:s, s:s, s:{s:I, s:f, s:I, s:I, s:I, s:I, s:I, s:s?, s:I, s:I, s:o, s:o}}",
+	return json_pack(
+		"{s:s, s:s, s:{s:I, s:f, s:I, s:I, s:I, s:I, s:I, s:s?, s:I, s:I, s:o, s:o}}",
 		"schema", "longpole/platform/1", "tool", "longpole " LONGPOLE_VERSION, "result",
-		"simulated_ns",
-		(json_int_t)r->simulated_ns, "goodput_mbps", r->goodput_mbps, "dropped_packets",
-		(json_int_t)r->dropped_packets, "events", (json_int_t)r->nr_events, "verbs",
-		(json_int_t)r->nr_verbs, "machines", (json_int_t)r->nr_actors, "queues",
-		(json_int_t)r->nr_queues, "trace", trace_path, "trace_bytes",
-		(json_int_t)r->trace_bytes, "wall_ns", (json_int_t)wall_ns, "connections",
-		connections_json(r), "links", links_json(r));
+		"simulated_ns", (json_int_t)r->simulated_ns, "goodput_mbps", r->goodput_mbps,
+		"dropped_packets", (json_int_t)r->dropped_packets, "events",
+		(json_int_t)r->nr_events, "verbs", (json_int_t)r->nr_verbs, "machines",
+		(json_int_t)r->nr_actors, "queues", (json_int_t)r->nr_queues, "trace", trace_path,
+		"trace_bytes", (json_int_t)r->trace_bytes, "wall_ns", (json_int_t)wall_ns,
+		"connections", connections_json(r), "links", links_json(r));
 }
 
 static void add_connection(struct base_str *text, const struct platform_result *r, size_t i)
@@ -225,9 +223,9 @@ int cmd_run_platform(struct cmd *c)
 	if (!text)
 		return cmd_exit_of(c->err.status);
 	struct platform_config *config = platform_config_new();
-	enum base_status s = config ? BASE_OK
-				    : base_fail(&c->err, BASE_ERR_NOMEM,
-					      "out of memory for the configuration");
+	enum base_status s =
+		config ? BASE_OK
+		       : base_fail(&c->err, BASE_ERR_NOMEM, "out of memory for the configuration");
 	if (s == BASE_OK)
 		s = platform_config_read(config, text, c->operand[0], &c->err);
 	base_free(text);

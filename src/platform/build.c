@@ -85,8 +85,7 @@ static enum base_status check_sizes(const struct platform_config *c, struct base
 					"[system %s]: tx_fifo_bytes and rx_fifo_bytes must hold "
 					"a whole packet of mtu_bytes",
 					y->name);
-			if (a->kind == PLATFORM_APP_web &&
-				a->p.request_bytes > y->p.mtu_bytes - 40)
+			if (a->kind == PLATFORM_APP_web && a->p.request_bytes > y->p.mtu_bytes - 40)
 				return base_fail(err, BASE_ERR_USAGE,
 					"[app %s]: request_bytes must fit into one segment",
 					a->name);

@@ -10,13 +10,13 @@ static void lose(struct platform_sim *s, struct platform_system *to, struct plat
 	to->rx_fifo.nr_dropped++;
 	to->dropped_packets++;
 	if (!p->from->is_udp) {
-		platform_sim_fail(s,
-			base_fail(s->err, BASE_ERR_USAGE,
-				"%s: the card's FIFO is full and a TCP segment would be lost, "
-				"which is "
-				"not simulated; set flow_control = 1 for the link, or make "
-				"rx_fifo_bytes or bus_gbps larger",
-				to->name));
+		platform_sim_fail(
+			s, base_fail(s->err, BASE_ERR_USAGE,
+				   "%s: the card's FIFO is full and a TCP segment would be lost, "
+				   "which is "
+				   "not simulated; set flow_control = 1 for the link, or make "
+				   "rx_fifo_bytes or bus_gbps larger",
+				   to->name));
 		return;
 	}
 	p->from->packet_bytes -= p->payload_bytes;
