@@ -192,8 +192,8 @@ static void fini(struct platform *p)
 {
 	for (size_t i = 0; i < 2 && p->system; i++) {
 		struct platform_system *y = &p->system[i];
-		struct platform_queue *q[] = {
-			&y->qdisc, &y->tx_fifo, &y->rx_fifo, &y->rx_ring, &y->wire};
+		struct platform_queue *q[] = {&y->qdisc, &y->tx_fifo, &y->rx_fifo, &y->rx_ring};
+		platform_link_fini(y);
 		for (size_t k = 0; k < BASE_COUNT(q); k++)
 			platform_queue_fini(q[k]);
 	}

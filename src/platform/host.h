@@ -23,6 +23,8 @@ struct platform_part {
 struct platform_slot {
 	struct platform_machine machine;
 	struct platform_system *from;
+	struct platform_queue queue; /* items: the packet that comes */
+	struct platform_slot *next_free;
 };
 
 struct platform_system {
@@ -42,8 +44,8 @@ struct platform_system {
 	struct platform_queue tx_free, tx_ring, tx_cache, tx_fifo, tx_done, tx_clean, tx_pending;
 	struct platform_packets ring_packets, done_packets;
 	struct platform_part tx_fetch, tx_dma, tx_line, tx_write_back, tx_timer;
-	struct platform_queue wire; /* items */
-	struct platform_slot *slot;
+	struct platform_slot *slot, *free_slot;
+	uint64_t nr_slots;
 	uint64_t nr_to_write_back,
 		nr_charged; /* nr_charged: datagrams' packets that are not cleaned */
 	bool driver_busy;
@@ -96,6 +98,10 @@ struct platform_end {
 
 void platform_nic_init(struct platform_sim *s, struct platform_system *y);
 void platform_link_init(struct platform_sim *s, struct platform_system *y, uint64_t nr_slots);
+void platform_link_fini(struct platform_system *y);
+/* m puts the packet on the cable. */
+void platform_link_send(struct platform_sim *s, struct platform_machine *m,
+	struct platform_system *y, struct platform_packet *p);
 /* Tells the processor, unless it knows that there is something. */
 void platform_nic_raise(
 	struct platform_sim *s, struct platform_machine *m, struct platform_system *y);

@@ -266,15 +266,12 @@ static struct platform_item pop_item(struct platform_queue *q)
 	return item;
 }
 
-static void wait_in(struct platform_machine **first, struct platform_machine **last,
-	struct platform_machine *m, bool in_front)
+static void wait_in(
+	struct platform_machine **first, struct platform_machine **last, struct platform_machine *m)
 {
 	m->next = NULL;
 	if (!*first) {
 		*first = *last = m;
-	} else if (in_front) {
-		m->next = *first;
-		*first = m;
 	} else {
 		(*last)->next = m;
 		*last = m;
@@ -322,7 +319,7 @@ static void go_on(struct platform_sim *s, struct platform_machine *m)
 	if (!then || grab_token(s, then, m))
 		schedule(s, m, s->now_ns);
 	else
-		wait_in(&then->waiting, &then->waiting_last, m, false);
+		wait_in(&then->waiting, &then->waiting_last, m);
 }
 
 /* Units have come: who waits for them? */
@@ -379,7 +376,7 @@ bool platform_take(struct platform_sim *s, struct platform_machine *m, struct pl
 	if (q->waiting || q->units < need) {
 		m->want.has_waited = true;
 		verb(s, m, TRACE_note_wait_empty, q, need);
-		wait_in(&q->waiting, &q->waiting_last, m, q->newest_waiter_first);
+		wait_in(&q->waiting, &q->waiting_last, m);
 		return false;
 	}
 	grant_units(q, m, most);
@@ -387,7 +384,7 @@ bool platform_take(struct platform_sim *s, struct platform_machine *m, struct pl
 		enter_processor(s, q, m);
 	if (then && !grab_token(s, then, m)) {
 		verb(s, m, TRACE_note_wait_empty, then, 1);
-		wait_in(&then->waiting, &then->waiting_last, m, false);
+		wait_in(&then->waiting, &then->waiting_last, m);
 		return false;
 	}
 	platform_taken(s, m);
@@ -400,7 +397,7 @@ void platform_wait(
 	m->want = (struct platform_want){.queue = q, .need = 1, .most = most, .has_waited = true};
 	verb(s, m, TRACE_note_wait_empty, q, 1);
 	if (q->waiting || !q->units) {
-		wait_in(&q->waiting, &q->waiting_last, m, q->newest_waiter_first);
+		wait_in(&q->waiting, &q->waiting_last, m);
 		return;
 	}
 	grant_units(q, m, most);
@@ -467,7 +464,7 @@ static bool wants_space(
 	m->want = *w;
 	m->want.space = m->want.has_waited = true;
 	verb(s, m, TRACE_note_wait_full, q, w->need);
-	wait_in(&q->wants_space, &q->wants_space_last, m, false);
+	wait_in(&q->wants_space, &q->wants_space_last, m);
 	return false;
 }
 

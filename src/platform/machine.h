@@ -187,7 +187,7 @@ struct platform_queue {
 	uint64_t capacity; /* 0: not bounded */
 	struct platform_item *item;
 	size_t first, nr_items, item_capacity;
-	bool has_items, newest_waiter_first;
+	bool has_items;
 	struct platform_machine *waiting, *waiting_last; /* for units */
 	struct platform_machine *wants_space, *wants_space_last;
 	uint64_t max_units, nr_dropped;

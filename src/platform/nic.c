@@ -128,7 +128,7 @@ static bool tx_line(struct platform_sim *s, struct platform_machine *m)
 			platform_bytes_ns(platform_packet_frame_bytes(p) +
 						  (uint64_t)y->link->p.overhead_bytes,
 				y->link->p.rate_gbps));
-		PUT(s, m, &y->wire, 1, m->sending);
+		platform_link_send(s, m, y, m->sending);
 	}
 	PLATFORM_END(m);
 }

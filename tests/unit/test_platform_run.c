@@ -372,7 +372,7 @@ static void test_without_memory(void **state)
 {
 	struct platform_config *c = read_config(TCP_STREAM "transfer_bytes = 30000\n");
 	(void)state;
-	set(c, "l0.packets_in_flight=8");
+	set(c, "l0.packets_in_flight=64");
 	for (uint64_t n = 1; n < 4000; n++) {
 		struct platform_result *r = NULL;
 		struct base_err err = {0};
