@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * app.c - applications that stream data with blocking system calls, and the ways of copying what was
- * received to the user: by the processor, or by a copy engine (seed 000 section 6.4).
+ * app.c - applications that stream data with blocking system calls, and the ways of copying what
+ * was received to the user: by the processor, or by a copy engine (seed 000 section 6.4).
  */
 #include "platform/host.h"
 
@@ -82,8 +82,8 @@ static bool tcp_sender(struct platform_sim *s, struct platform_machine *m)
 			t->left -= t->n;
 			t->call_left -= t->n;
 			WORK(s, m, copy_from_user,
-				platform_cost(s, (double)platform_bytes_ns(
-							 t->n, parameters(e)->copy_gbps)));
+				platform_cost(s,
+					(double)platform_bytes_ns(t->n, parameters(e)->copy_gbps)));
 			CALL(m, platform_net_push(s, m, e, (uint32_t)t->n));
 			YIELD(s, m, e);
 		}
@@ -107,8 +107,8 @@ static bool udp_sender(struct platform_sim *s, struct platform_machine *m)
 		PUT_THEN(s, m, &e->sndbuf, t->n, NULL, processors);
 		t->left -= t->n;
 		WORK(s, m, copy_from_user,
-			platform_cost(s,
-				(double)platform_bytes_ns(t->n, parameters(e)->copy_gbps)));
+			platform_cost(
+				s, (double)platform_bytes_ns(t->n, parameters(e)->copy_gbps)));
 		CALL(m, platform_net_send_datagram(s, m, e, (uint32_t)t->n));
 		YIELD(s, m, e);
 	}
@@ -150,8 +150,8 @@ bool platform_copy_out(
 		CALL(m, issue_copies(s, m, t));
 	} else {
 		WORK(s, m, copy_to_user,
-			platform_cost(s, (double)platform_bytes_ns(
-						 t->n, parameters(e)->copy_gbps)));
+			platform_cost(
+				s, (double)platform_bytes_ns(t->n, parameters(e)->copy_gbps)));
 	}
 	PLATFORM_END(m);
 }
@@ -291,8 +291,7 @@ void platform_app_init(struct platform_sim *s, struct platform_app *a, uint64_t 
 		a->client[i].system = a->from;
 		a->server[i].system = a->to;
 		a->client[i].app = a->server[i].app = a;
-		platform_net_connect(
-			s, &a->client[i], &a->server[i], first_connection + i, is_udp);
+		platform_net_connect(s, &a->client[i], &a->server[i], first_connection + i, is_udp);
 	}
 	if (a->config->kind == PLATFORM_APP_web) {
 		platform_web_init(s, a);

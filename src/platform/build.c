@@ -85,8 +85,7 @@ static enum base_status check_sizes(const struct platform_config *c, struct base
 					"[system %s]: tx_fifo_bytes and rx_fifo_bytes must hold "
 					"a whole packet of mtu_bytes",
 					y->name);
-			if (a->kind == PLATFORM_APP_web &&
-				a->p.request_bytes > y->p.mtu_bytes - 40)
+			if (a->kind == PLATFORM_APP_web && a->p.request_bytes > y->p.mtu_bytes - 40)
 				return base_fail(err, BASE_ERR_USAGE,
 					"[app %s]: request_bytes must fit into one segment",
 					a->name);
@@ -193,8 +192,8 @@ static void fini(struct platform *p)
 {
 	for (size_t i = 0; i < 2 && p->system; i++) {
 		struct platform_system *y = &p->system[i];
-		struct platform_queue *q[] = {
-			&y->qdisc, &y->tx_fifo, &y->rx_fifo, &y->rx_ring, &y->wire};
+		struct platform_queue *q[] = {&y->qdisc, &y->tx_fifo, &y->rx_fifo, &y->rx_ring};
+		platform_link_fini(y);
 		for (size_t k = 0; k < BASE_COUNT(q); k++)
 			platform_queue_fini(q[k]);
 	}

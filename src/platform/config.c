@@ -4,7 +4,8 @@
  *
  *	[simulation]                 [system NAME]        [link NAME]           [app NAME]
  *	seed = 1                     bus_gbps = 2         a = NAME  b = NAME    kind = tcp_stream
- *	                                                  rate_gbps = 10        from = NAME  to = NAME
+ *	                                                  rate_gbps = 10        from = NAME  to =
+ *NAME
  *
  * inih splits lines; what keys there are, parameters.def says.
  */
@@ -251,8 +252,8 @@ static enum base_status open_section(struct platform_config *c, const char *head
 			place, head, head);
 	if (find_section(c, name, &found)) {
 		if (strncmp(found.kind, head, length) != 0)
-			return base_fail(err, BASE_ERR_USAGE, "%s: '%s' is the name of a %s",
-				place, name, found.kind);
+			return base_fail(err, BASE_ERR_USAGE, "%s: '%s' is the name of a %s", place,
+				name, found.kind);
 		*ret = found;
 		return BASE_OK;
 	}
@@ -360,8 +361,8 @@ enum base_status platform_config_read(
 	if (line < 0)
 		return base_fail(err, BASE_ERR_NOMEM, "%s: out of memory", path);
 	if (line)
-		return base_fail(err, BASE_ERR_USAGE,
-			"%s:%d: neither [section] nor key = value", path, line);
+		return base_fail(err, BASE_ERR_USAGE, "%s:%d: neither [section] nor key = value",
+			path, line);
 	return BASE_OK;
 }
 
@@ -371,8 +372,7 @@ enum base_status platform_config_set(
 	char name[PLATFORM_NAME_MAX], key[WORD_MAX];
 	const char *dot = strchr(assignment, '.'), *equals = strchr(assignment, '=');
 	if (!dot || !equals || dot > equals || dot == assignment || equals == dot + 1 ||
-		(size_t)(dot - assignment) >= sizeof name ||
-		(size_t)(equals - dot) >= sizeof key)
+		(size_t)(dot - assignment) >= sizeof name || (size_t)(equals - dot) >= sizeof key)
 		return base_fail(err, BASE_ERR_USAGE, "'%s' is not section.key=value", assignment);
 	memcpy(name, assignment, (size_t)(dot - assignment));
 	name[dot - assignment] = '\0';

@@ -20,7 +20,7 @@ struct platform_simulation_parameters {
 };
 struct platform_system_parameters {
 #define PARAM_simulation(key)
-#define PARAM_system(key) double key;
+#define PARAM_system(key)                                                double key;
 #define PARAM(section, key, preset, least, most, unit, sentence, source) PARAM_##section(key)
 #include "platform/parameters.def"
 #undef PARAM_system
@@ -28,7 +28,7 @@ struct platform_system_parameters {
 };
 struct platform_link_parameters {
 #define PARAM_system(key)
-#define PARAM_link(key) double key;
+#define PARAM_link(key)                                                  double key;
 #define PARAM(section, key, preset, least, most, unit, sentence, source) PARAM_##section(key)
 #include "platform/parameters.def"
 #undef PARAM_link
@@ -36,7 +36,7 @@ struct platform_link_parameters {
 };
 struct platform_app_parameters {
 #define PARAM_link(key)
-#define PARAM_app(key) double key;
+#define PARAM_app(key)                                                   double key;
 #define PARAM(section, key, preset, least, most, unit, sentence, source) PARAM_##section(key)
 #include "platform/parameters.def"
 #undef PARAM_simulation

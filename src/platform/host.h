@@ -23,6 +23,8 @@ struct platform_part {
 struct platform_slot {
 	struct platform_machine machine;
 	struct platform_system *from;
+	struct platform_queue queue; /* items: the packet that comes */
+	struct platform_slot *next_free;
 };
 
 struct platform_system {
@@ -42,9 +44,10 @@ struct platform_system {
 	struct platform_queue tx_free, tx_ring, tx_cache, tx_fifo, tx_done, tx_clean, tx_pending;
 	struct platform_packets ring_packets, done_packets;
 	struct platform_part tx_fetch, tx_dma, tx_line, tx_write_back, tx_timer;
-	struct platform_queue wire; /* items */
-	struct platform_slot *slot;
-	uint64_t nr_to_write_back, nr_charged; /* nr_charged: datagrams' packets that are not cleaned */
+	struct platform_slot *slot, *free_slot;
+	uint64_t nr_slots;
+	uint64_t nr_to_write_back,
+		nr_charged; /* nr_charged: datagrams' packets that are not cleaned */
 	bool driver_busy;
 
 	/* receiving */
@@ -81,19 +84,24 @@ struct platform_end {
 	uint64_t unacked_since_ns;
 	/* for conservation: of this direction */
 	uint64_t written_bytes, in_hand_bytes, packet_bytes, dropped_bytes, read_bytes;
-	uint64_t just_read; /* by the receiver, for the window */
+	uint64_t just_read;                   /* by the receiver, for the window */
 	uint64_t assembling, assembled_bytes; /* UDP: of the datagram that is being put together */
 	/* web server's view: see web.c */
 	bool is_ready, waits_for_space;
-	uint64_t response_left;       /* of the file that is being sent */
+	uint64_t response_left;             /* of the file that is being sent */
 	uint64_t request_bytes, file_bytes; /* what the client wants next */
-	struct platform_queue *ready; /* where readiness is told; NULL: nobody asks */
+	struct platform_queue *ready;       /* where readiness is told; NULL: nobody asks */
 };
 
-/* ---- nic.c, link.c ------------------------------------------------------------------------------ */
+/* ---- nic.c, link.c ------------------------------------------------------------------------------
+ */
 
 void platform_nic_init(struct platform_sim *s, struct platform_system *y);
 void platform_link_init(struct platform_sim *s, struct platform_system *y, uint64_t nr_slots);
+void platform_link_fini(struct platform_system *y);
+/* m puts the packet on the cable. */
+void platform_link_send(struct platform_sim *s, struct platform_machine *m,
+	struct platform_system *y, struct platform_packet *p);
 /* Tells the processor, unless it knows that there is something. */
 void platform_nic_raise(
 	struct platform_sim *s, struct platform_machine *m, struct platform_system *y);
@@ -103,7 +111,8 @@ void platform_nic_delay_interrupt(
 /* Transfer of bytes over the I/O bus, once it is owned. */
 uint64_t platform_bus_ns(const struct platform_system *y, uint64_t bytes);
 
-/* ---- net.c ------------------------------------------------------------------------------------------
+/* ---- net.c
+ * ------------------------------------------------------------------------------------------
  */
 
 void platform_net_init(struct platform_sim *s, struct platform_system *y);
@@ -123,7 +132,8 @@ bool platform_net_send_ack(
 void platform_net_discard(struct platform_sim *s, struct platform_end *e);
 uint32_t platform_net_mss(const struct platform_end *e);
 
-/* ---- app.c, web.c ---------------------------------------------------------------------------------- */
+/* ---- app.c, web.c
+ * ---------------------------------------------------------------------------------- */
 
 struct platform_thread { /* of an application */
 	struct platform_machine machine;
@@ -141,7 +151,7 @@ struct platform_app {
 	struct platform_thread *thread;
 	size_t nr_threads, nr_ended;
 	uint64_t *nr_responses, *end_ns; /* by connection */
-	struct platform_queue *ready; /* of each server process */
+	struct platform_queue *ready;    /* of each server process */
 	size_t nr_ready;
 	size_t *nr_running_apps;
 };
@@ -158,7 +168,6 @@ void platform_disk_init(struct platform_sim *s, struct platform_system *y);
 bool platform_copy_out(
 	struct platform_sim *s, struct platform_machine *m, struct platform_thread *t);
 /* The connection can be read, or written again: tells whoever asked. */
-void platform_web_ready(
-	struct platform_sim *s, struct platform_machine *m, struct platform_end *e);
+void platform_web_ready(struct platform_sim *s, struct platform_machine *m, struct platform_end *e);
 
 #endif

@@ -10,13 +10,13 @@ static void lose(struct platform_sim *s, struct platform_system *to, struct plat
 	to->rx_fifo.nr_dropped++;
 	to->dropped_packets++;
 	if (!p->from->is_udp) {
-		platform_sim_fail(s,
-			base_fail(s->err, BASE_ERR_USAGE,
-				"%s: the card's FIFO is full and a TCP segment would be lost, "
-				"which is "
-				"not simulated; set flow_control = 1 for the link, or make "
-				"rx_fifo_bytes or bus_gbps larger",
-				to->name));
+		platform_sim_fail(
+			s, base_fail(s->err, BASE_ERR_USAGE,
+				   "%s: the card's FIFO is full and a TCP segment would be lost, "
+				   "which is "
+				   "not simulated; set flow_control = 1 for the link, or make "
+				   "rx_fifo_bytes or bus_gbps larger",
+				   to->name));
 		return;
 	}
 	p->from->packet_bytes -= p->payload_bytes;
@@ -27,11 +27,12 @@ static void lose(struct platform_sim *s, struct platform_system *to, struct plat
 
 static bool propagate(struct platform_sim *s, struct platform_machine *m)
 {
-	struct platform_system *y = ((struct platform_slot *)m)->from;
+	struct platform_slot *slot = (struct platform_slot *)m;
+	struct platform_system *y = slot->from;
 	struct platform_packet *p = NULL;
 	PLATFORM_BEGIN(m, 0);
 	for (;;) {
-		TAKE_LATE(s, m, &y->wire, PLATFORM_ITEM,
+		TAKE_LATE(s, m, &slot->queue, PLATFORM_ITEM,
 			s->now_ns + (uint64_t)(y->link->p.delay_us * 1000));
 		p = m->packet;
 		platform_serve(s, m, p->connection);
@@ -40,8 +41,26 @@ static bool propagate(struct platform_sim *s, struct platform_machine *m)
 			PUT(s, m, &y->peer->rx_fifo, platform_packet_frame_bytes(p), p);
 		else
 			lose(s, y->peer, p);
+		slot->next_free = y->free_slot;
+		y->free_slot = slot;
 	}
 	PLATFORM_END(m);
+}
+
+void platform_link_send(struct platform_sim *s, struct platform_machine *m,
+	struct platform_system *y, struct platform_packet *p)
+{
+	struct platform_slot *slot = y->free_slot;
+	if (!slot) {
+		platform_sim_fail(
+			s, base_fail(s->err, BASE_ERR_USAGE,
+				   "[link %s]: more than %llu packets are under way; make "
+				   "packets_in_flight larger",
+				   y->link->name, (unsigned long long)y->nr_slots));
+		return;
+	}
+	y->free_slot = slot->next_free;
+	platform_give_item(s, m, &slot->queue, 1, p);
 }
 
 void platform_link_init(struct platform_sim *s, struct platform_system *y, uint64_t nr_slots)
@@ -50,13 +69,23 @@ void platform_link_init(struct platform_sim *s, struct platform_system *y, uint6
 	y->slot = platform_sim_alloc(s, nr_slots * sizeof *y->slot);
 	if (!y->slot)
 		return;
+	y->nr_slots = nr_slots;
 	base_str_addf(&text, "%s cable", y->name);
-	platform_queue_init(s, &y->wire, y->name, "cable", 0, 0, 0);
-	y->wire.has_items = y->wire.newest_waiter_first = true;
-	for (uint64_t i = 0; i < nr_slots; i++) {
-		y->slot[i].from = y;
+	for (uint64_t i = nr_slots; i--;) {
+		struct platform_slot *slot = &y->slot[i];
+		slot->from = y;
+		slot->next_free = y->free_slot;
+		y->free_slot = slot;
+		platform_queue_init(s, &slot->queue, y->name, "cable", i, 0, 0);
+		slot->queue.has_items = true;
 		platform_machine_start(
-			s, &y->slot[i].machine, y->name, base_str_text(&text), i, propagate);
+			s, &slot->machine, y->name, base_str_text(&text), i, propagate);
 	}
 	base_str_fini(&text);
+}
+
+void platform_link_fini(struct platform_system *y)
+{
+	for (uint64_t i = 0; i < y->nr_slots; i++)
+		platform_queue_fini(&y->slot[i].queue);
 }

@@ -25,8 +25,8 @@ void *platform_sim_alloc(struct platform_sim *s, size_t size_bytes)
 {
 	void *p = base_arena_alloc(s->arena, size_bytes);
 	if (!p)
-		platform_sim_fail(s,
-			base_fail(s->err, BASE_ERR_NOMEM, "out of memory for the platform"));
+		platform_sim_fail(
+			s, base_fail(s->err, BASE_ERR_NOMEM, "out of memory for the platform"));
 	return p;
 }
 
@@ -142,7 +142,7 @@ uint64_t platform_cost(struct platform_sim *s, double ns)
 {
 	enum { STEPS = 1 << 20 };
 	if (s->jitter > 0) {
-		double u = (double)platform_sim_random(s, STEPS) / (STEPS / 2) - 1;
+		double u = (double)platform_sim_random(s, STEPS) / (STEPS / 2.0) - 1;
 		ns *= 1 + s->jitter * u;
 	}
 	return (uint64_t)(ns + 0.5);
@@ -219,8 +219,7 @@ void platform_queue_init(struct platform_sim *s, struct platform_queue *q, const
 	struct base_str text = {0};
 	base_str_addf(&text, "%s %s", system, name);
 	*q = (struct platform_queue){.capacity = capacity, .flags = flags};
-	q->object =
-		platform_note_define_queue(&s->note, base_str_text(&text), instance, capacity);
+	q->object = platform_note_define_queue(&s->note, base_str_text(&text), instance, capacity);
 	base_str_fini(&text);
 }
 
@@ -245,8 +244,7 @@ static void push_item(
 		enum base_status status =
 			base_grow(&q->item, &q->item_capacity, old + 1, sizeof *q->item);
 		if (status != BASE_OK) {
-			platform_sim_fail(
-				s, base_fail(s->err, status, "out of memory for queues"));
+			platform_sim_fail(s, base_fail(s->err, status, "out of memory for queues"));
 			return;
 		}
 		/* What had wrapped round goes behind the old end; the new part is at least as
@@ -268,15 +266,12 @@ static struct platform_item pop_item(struct platform_queue *q)
 	return item;
 }
 
-static void wait_in(struct platform_machine **first, struct platform_machine **last,
-	struct platform_machine *m, bool in_front)
+static void wait_in(
+	struct platform_machine **first, struct platform_machine **last, struct platform_machine *m)
 {
 	m->next = NULL;
 	if (!*first) {
 		*first = *last = m;
-	} else if (in_front) {
-		m->next = *first;
-		*first = m;
 	} else {
 		(*last)->next = m;
 		*last = m;
@@ -324,7 +319,7 @@ static void go_on(struct platform_sim *s, struct platform_machine *m)
 	if (!then || grab_token(s, then, m))
 		schedule(s, m, s->now_ns);
 	else
-		wait_in(&then->waiting, &then->waiting_last, m, false);
+		wait_in(&then->waiting, &then->waiting_last, m);
 }
 
 /* Units have come: who waits for them? */
@@ -377,12 +372,11 @@ static void write_taken(
 bool platform_take(struct platform_sim *s, struct platform_machine *m, struct platform_queue *q,
 	uint64_t need, uint64_t most, struct platform_queue *then)
 {
-	m->want =
-		(struct platform_want){.queue = q, .then = then, .need = need, .most = most};
+	m->want = (struct platform_want){.queue = q, .then = then, .need = need, .most = most};
 	if (q->waiting || q->units < need) {
 		m->want.has_waited = true;
 		verb(s, m, TRACE_note_wait_empty, q, need);
-		wait_in(&q->waiting, &q->waiting_last, m, q->newest_waiter_first);
+		wait_in(&q->waiting, &q->waiting_last, m);
 		return false;
 	}
 	grant_units(q, m, most);
@@ -390,20 +384,20 @@ bool platform_take(struct platform_sim *s, struct platform_machine *m, struct pl
 		enter_processor(s, q, m);
 	if (then && !grab_token(s, then, m)) {
 		verb(s, m, TRACE_note_wait_empty, then, 1);
-		wait_in(&then->waiting, &then->waiting_last, m, false);
+		wait_in(&then->waiting, &then->waiting_last, m);
 		return false;
 	}
 	platform_taken(s, m);
 	return true;
 }
 
-void platform_wait(struct platform_sim *s, struct platform_machine *m, struct platform_queue *q,
-	uint64_t most)
+void platform_wait(
+	struct platform_sim *s, struct platform_machine *m, struct platform_queue *q, uint64_t most)
 {
 	m->want = (struct platform_want){.queue = q, .need = 1, .most = most, .has_waited = true};
 	verb(s, m, TRACE_note_wait_empty, q, 1);
 	if (q->waiting || !q->units) {
-		wait_in(&q->waiting, &q->waiting_last, m, q->newest_waiter_first);
+		wait_in(&q->waiting, &q->waiting_last, m);
 		return;
 	}
 	grant_units(q, m, most);
@@ -470,7 +464,7 @@ static bool wants_space(
 	m->want = *w;
 	m->want.space = m->want.has_waited = true;
 	verb(s, m, TRACE_note_wait_full, q, w->need);
-	wait_in(&q->wants_space, &q->wants_space_last, m, false);
+	wait_in(&q->wants_space, &q->wants_space_last, m);
 	return false;
 }
 

@@ -49,8 +49,8 @@ struct platform_end; /* of a connection: net.h */
 struct platform_packet {
 	struct platform_packet *next; /* in whatever list it is in */
 	struct platform_end *to;
-	uint32_t ip_bytes;     /* with the IP header */
-	uint32_t payload_bytes; /* of TCP or UDP, fragments: of the datagram's data */
+	uint32_t ip_bytes;       /* with the IP header */
+	uint32_t payload_bytes;  /* of TCP or UDP, fragments: of the datagram's data */
 	uint64_t seq, ack, edge; /* TCP: first byte; next expected; right edge of the window */
 	bool has_ack, is_last_fragment;
 	uint32_t charged_bytes; /* UDP: of the sender's buffer, until it is sent */
@@ -81,7 +81,8 @@ void platform_packet_free(struct platform_sim *s, struct platform_packet *p);
 /* On the link's ends and in FIFOs: with the Ethernet header, and the least that Ethernet sends. */
 uint32_t platform_packet_frame_bytes(const struct platform_packet *p);
 
-/* ---- machines ---------------------------------------------------------------------------------- */
+/* ---- machines ----------------------------------------------------------------------------------
+ */
 
 enum { PLATFORM_LEVELS = 6 };
 
@@ -89,7 +90,7 @@ struct platform_processor {
 	struct platform_machine *running;
 	bool interrupted;
 };
-struct platform_want { /* what a stopped machine waits for */
+struct platform_want {                       /* what a stopped machine waits for */
 	struct platform_queue *queue, *then; /* then: also a token of that pool */
 	struct platform_packet *packet;      /* to put */
 	uint64_t need, most;
@@ -103,10 +104,10 @@ struct platform_machine {
 	uint64_t turn;                /* events of earlier turns are void */
 	uint64_t connection;
 	struct platform_want want;
-	struct platform_machine *next; /* waiter */
-	uint64_t taken;                /* units of the last TAKE */
-	uint64_t count;                /* what the component keeps over a stop */
-	struct platform_packet *packet; /* item of the last TAKE */
+	struct platform_machine *next;   /* waiter */
+	uint64_t taken;                  /* units of the last TAKE */
+	uint64_t count;                  /* what the component keeps over a stop */
+	struct platform_packet *packet;  /* item of the last TAKE */
 	struct platform_packet *sending; /* by the stack */
 	/* software */
 	struct platform_processor *processor;
@@ -168,7 +169,8 @@ uint64_t platform_cost(struct platform_sim *s, double ns);
 /* bytes at gbps (1e9 bits a second), rounded up. */
 uint64_t platform_bytes_ns(uint64_t bytes, double gbps);
 
-/* ---- queues --------------------------------------------------------------------------------------
+/* ---- queues
+ * --------------------------------------------------------------------------------------
  */
 
 #define PLATFORM_ITEM UINT64_MAX /* as `most`: the whole first item, whatever its units */
@@ -185,8 +187,8 @@ struct platform_queue {
 	uint64_t capacity; /* 0: not bounded */
 	struct platform_item *item;
 	size_t first, nr_items, item_capacity;
-	bool has_items, newest_waiter_first;
-	struct platform_machine *waiting, *waiting_last;     /* for units */
+	bool has_items;
+	struct platform_machine *waiting, *waiting_last; /* for units */
 	struct platform_machine *wants_space, *wants_space_last;
 	uint64_t max_units, nr_dropped;
 	/* of a pool of processors */
@@ -272,7 +274,8 @@ void platform_give(
 void platform_give_item(struct platform_sim *s, struct platform_machine *m,
 	struct platform_queue *q, uint64_t n, struct platform_packet *p);
 
-/* ---- interrupts ----------------------------------------------------------------------------------
+/* ---- interrupts
+ * ----------------------------------------------------------------------------------
  */
 
 void platform_interrupt(struct platform_sim *s, struct platform_processor *p);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * net.c - the kernel's network stack. It works in three places: in the system calls of applications,
- * in the interrupt machine (which polls like Linux's NAPI), and, for what a window held back, in an
- * output machine of each connection.
+ * net.c - the kernel's network stack. It works in three places: in the system calls of
+ * applications, in the interrupt machine (which polls like Linux's NAPI), and, for what a window
+ * held back, in an output machine of each connection.
  */
 #include "platform/host.h"
 
@@ -55,8 +55,7 @@ static void lose(struct platform_sim *s, struct platform_system *y, struct platf
 
 /* Level 5: from the device queue into the ring, as long as there are descriptors. Who finds another
  * one at it leaves the packets to that one. */
-static bool run_queue(
-	struct platform_sim *s, struct platform_machine *m, struct platform_system *y)
+static bool run_queue(struct platform_sim *s, struct platform_machine *m, struct platform_system *y)
 {
 	PLATFORM_BEGIN(m, 5);
 	if (y->driver_busy)
@@ -79,8 +78,7 @@ out:;
 }
 
 /* Level 4. */
-static bool transmit(
-	struct platform_sim *s, struct platform_machine *m, struct platform_system *y)
+static bool transmit(struct platform_sim *s, struct platform_machine *m, struct platform_system *y)
 {
 	PLATFORM_BEGIN(m, 4);
 	WORK(s, m, ip_send, platform_cost(s, parameters(y)->ip_send_ns));
@@ -226,13 +224,13 @@ bool platform_net_send_datagram(
 	e->written_bytes += n;
 	e->in_hand_bytes += n;
 	WORK(s, m, udp_send, platform_cost(s, p->udp_send_ns));
-	if (!p->netfilter_defrag && p->netfilter_ns > 0)
+	if (p->netfilter_defrag < 1 && p->netfilter_ns > 0)
 		WORK(s, m, netfilter, platform_cost(s, p->netfilter_ns));
 	for (m->count = 0; nr > 1 && m->count < nr; m->count++)
 		WORK(s, m, ip_fragment, platform_cost(s, p->ip_fragment_ns));
 	/* The error of Linux before 2.6.16: the filter wants whole packets and comes after
 	 * fragmentation (seed 000 section 6.2.1). */
-	if (p->netfilter_defrag && nr > 1) {
+	if (p->netfilter_defrag > 0 && nr > 1) {
 		for (m->count = 0; m->count < nr; m->count++)
 			WORK(s, m, ip_defragment, platform_cost(s, p->ip_defragment_ns));
 		WORK(s, m, netfilter, platform_cost(s, p->netfilter_ns));
@@ -416,8 +414,7 @@ static bool interrupt(struct platform_sim *s, struct platform_machine *m)
 					break;
 				y->received = m->packet;
 				platform_serve(s, m, y->received->connection);
-				WORK(s, m, driver_receive,
-					platform_cost(s, p->driver_receive_ns));
+				WORK(s, m, driver_receive, platform_cost(s, p->driver_receive_ns));
 				platform_give(s, m, &y->rx_free, 1);
 				WORK(s, m, ip_receive, platform_cost(s, p->ip_receive_ns));
 				if (y->received->to->is_udp)
@@ -441,8 +438,7 @@ void platform_net_init(struct platform_sim *s, struct platform_system *y)
 	const struct platform_system_parameters *p = parameters(y);
 	struct base_str text = {0};
 	unsigned nr = (unsigned)p->processors, irq = (unsigned)p->irq_processor;
-	struct platform_processor *processor =
-		platform_sim_alloc(s, (nr + 1) * sizeof *processor);
+	struct platform_processor *processor = platform_sim_alloc(s, (nr + 1) * sizeof *processor);
 	if (!processor)
 		return;
 	platform_queue_init(s, &y->processors, y->name, "processor", 0, nr, LONGPOLE_POOL);
@@ -467,10 +463,8 @@ static void open_end(struct platform_sim *s, struct platform_end *e)
 	struct platform_system *y = e->system;
 	const struct platform_system_parameters *p = parameters(y);
 	uint64_t c = e->connection;
-	platform_queue_init(
-		s, &e->sndbuf, y->name, "sndbuf", c, (uint64_t)p->sndbuf_bytes, 0);
-	platform_queue_init(
-		s, &e->rcvbuf, y->name, "rcvbuf", c, (uint64_t)p->rcvbuf_bytes, 0);
+	platform_queue_init(s, &e->sndbuf, y->name, "sndbuf", c, (uint64_t)p->sndbuf_bytes, 0);
+	platform_queue_init(s, &e->rcvbuf, y->name, "rcvbuf", c, (uint64_t)p->rcvbuf_bytes, 0);
 	if (e->is_udp) {
 		e->rcvbuf.has_items = true;
 		return;
@@ -494,8 +488,7 @@ static void open_end(struct platform_sim *s, struct platform_end *e)
 			.validates_window = p->cwnd_validation > 0,
 			.ssthresh_bytes = (uint64_t)p->ssthresh_bytes,
 			.receive_buffer_bytes = (uint64_t)p->rcvbuf_bytes,
-			.peer_window_bytes =
-				(uint64_t)parameters(e->peer->system)->rcvbuf_bytes,
+			.peer_window_bytes = (uint64_t)parameters(e->peer->system)->rcvbuf_bytes,
 		});
 	platform_queue_fill(s, &e->window, &e->output, platform_tcp_new_credit(&e->tcp));
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * nic.c - a network card like Intel's e1000: descriptor rings in memory, fetched and written back over the
- * I/O bus; FIFOs; interrupts that can be moderated. Each engine of the card is a machine; they
- * share the bus. See seed 000 figure 6.1 for the one that sends.
+ * nic.c - a network card like Intel's e1000: descriptor rings in memory, fetched and written back
+ * over the I/O bus; FIFOs; interrupts that can be moderated. Each engine of the card is a machine;
+ * they share the bus. See seed 000 figure 6.1 for the one that sends.
  */
 #include "platform/host.h"
 
@@ -128,7 +128,7 @@ static bool tx_line(struct platform_sim *s, struct platform_machine *m)
 			platform_bytes_ns(platform_packet_frame_bytes(p) +
 						  (uint64_t)y->link->p.overhead_bytes,
 				y->link->p.rate_gbps));
-		PUT(s, m, &y->wire, 1, m->sending);
+		platform_link_send(s, m, y, m->sending);
 	}
 	PLATFORM_END(m);
 }
@@ -191,8 +191,7 @@ static bool rx_dma(struct platform_sim *s, struct platform_machine *m)
 		platform_serve(s, m, m->sending->connection);
 		TAKE(s, m, &y->rx_cache, 1);
 		TAKE(s, m, &y->bus, 1);
-		WORK(s, m, dma_packet,
-			platform_bus_ns(y, platform_packet_frame_bytes(m->sending)));
+		WORK(s, m, dma_packet, platform_bus_ns(y, platform_packet_frame_bytes(m->sending)));
 		platform_give(s, m, &y->bus, 1);
 		platform_packets_add(&y->landed_packets, m->sending);
 		platform_give(s, m, &y->rx_done, 1);
@@ -211,8 +210,8 @@ static bool rx_write_back(struct platform_sim *s, struct platform_machine *m)
 		WORK(s, m, write_back, descriptors_ns(y, m->count));
 		platform_give(s, m, &y->bus, 1);
 		for (; m->count; m->count--)
-			platform_give_item(s, m, &y->rx_ring, 1,
-				platform_packets_remove(&y->landed_packets));
+			platform_give_item(
+				s, m, &y->rx_ring, 1, platform_packets_remove(&y->landed_packets));
 		platform_nic_raise(s, m, y);
 	}
 	PLATFORM_END(m);
@@ -266,8 +265,6 @@ void platform_nic_init(struct platform_sim *s, struct platform_system *y)
 	start(s, y, &y->rx_write_back, "receive write back", rx_write_back);
 
 	platform_queue_fill(s, &y->bus, &y->tx_fetch.machine, 1);
-	platform_queue_fill(
-		s, &y->tx_free, &y->tx_write_back.machine, (uint64_t)p->tx_descriptors);
-	platform_queue_fill(
-		s, &y->rx_free, &y->rx_write_back.machine, (uint64_t)p->rx_descriptors);
+	platform_queue_fill(s, &y->tx_free, &y->tx_write_back.machine, (uint64_t)p->tx_descriptors);
+	platform_queue_fill(s, &y->rx_free, &y->rx_write_back.machine, (uint64_t)p->rx_descriptors);
 }

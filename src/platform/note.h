@@ -22,8 +22,8 @@ struct platform_note {
 enum base_status platform_note_open(struct platform_note *n, const char *path, const char *command,
 	struct base_err *err) BASE_MUST_CHECK;
 /* Ends the stream and the file at end_ns; always frees. */
-enum base_status platform_note_close(struct platform_note *n, uint64_t end_ns,
-	uint64_t *ret_bytes, struct base_err *err) BASE_MUST_CHECK;
+enum base_status platform_note_close(struct platform_note *n, uint64_t end_ns, uint64_t *ret_bytes,
+	struct base_err *err) BASE_MUST_CHECK;
 
 /* Definitions; ids are dense from 1. A queue's capacity 0: not bounded. */
 uint32_t platform_note_define_actor(

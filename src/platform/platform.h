@@ -17,7 +17,8 @@ struct platform_parameter {
 };
 const struct platform_parameter *platform_parameters(size_t *ret_nr);
 
-/* ---- configuration ------------------------------------------------------------------------------ */
+/* ---- configuration ------------------------------------------------------------------------------
+ */
 
 struct platform_config;
 /* A new one without sections. NULL: no memory. */
@@ -34,17 +35,18 @@ enum base_status platform_config_set(
 enum base_status platform_config_check(
 	const struct platform_config *c, struct base_err *err) BASE_MUST_CHECK;
 
-/* ---- runs ------------------------------------------------------------------------------------------ */
+/* ---- runs
+ * ------------------------------------------------------------------------------------------ */
 
 struct platform_connection_result {
-	uint64_t connection;           /* as in note_identify */
-	const char *app;               /* name of its section */
-	uint64_t sent_bytes;           /* handed to the socket by the sending application */
-	uint64_t received_bytes;       /* by the receiving application */
-	uint64_t dropped_bytes;        /* payload of lost datagrams (UDP only) */
-	uint64_t inside_bytes;         /* in buffers and on the cable at the end */
-	uint64_t nr_responses;         /* web: whole files */
-	uint64_t end_ns;               /* when the last byte came */
+	uint64_t connection;     /* as in note_identify */
+	const char *app;         /* name of its section */
+	uint64_t sent_bytes;     /* handed to the socket by the sending application */
+	uint64_t received_bytes; /* by the receiving application */
+	uint64_t dropped_bytes;  /* payload of lost datagrams (UDP only) */
+	uint64_t inside_bytes;   /* in buffers and on the cable at the end */
+	uint64_t nr_responses;   /* web: whole files */
+	uint64_t end_ns;         /* when the last byte came */
 };
 struct platform_link_result {
 	const char *name;
@@ -59,8 +61,8 @@ struct platform_result {
 	uint64_t nr_actors, nr_queues, dropped_packets;
 	double goodput_mbps; /* of all connections, over simulated_ns */
 };
-/* trace_path NULL: writes none. BASE_ERR_USAGE: the configuration makes no platform, or the run came
- * to a halt (says which limit to raise). */
+/* trace_path NULL: writes none. BASE_ERR_USAGE: the configuration makes no platform, or the run
+ * came to a halt (says which limit to raise). */
 enum base_status platform_run(const struct platform_config *c, const char *trace_path,
 	struct platform_result **ret, struct base_err *err) BASE_MUST_CHECK;
 struct platform_result *platform_result_free(struct platform_result *r);

@@ -44,8 +44,7 @@ uint64_t platform_tcp_send(struct platform_tcp *t, uint32_t bytes)
 static void open_window(struct platform_tcp *t, uint64_t acked)
 {
 	if (t->cwnd < t->ssthresh) {
-		t->cwnd += smaller(
-			acked, (uint64_t)t->o.abc_limit_segments * t->o.mss_bytes);
+		t->cwnd += smaller(acked, (uint64_t)t->o.abc_limit_segments * t->o.mss_bytes);
 		return;
 	}
 	t->cwnd_counted += acked;

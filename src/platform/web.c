@@ -32,11 +32,10 @@ static bool is_writable(const struct platform_end *e)
 	return e->sndbuf.held * 3 <= e->sndbuf.capacity * 2;
 }
 
-void platform_web_ready(
-	struct platform_sim *s, struct platform_machine *m, struct platform_end *e)
+void platform_web_ready(struct platform_sim *s, struct platform_machine *m, struct platform_end *e)
 {
-	bool readable = !e->response_left && e->request_bytes &&
-			e->rcvbuf.units >= e->request_bytes;
+	bool readable =
+		!e->response_left && e->request_bytes && e->rcvbuf.units >= e->request_bytes;
 	if (!e->ready || e->is_ready || !(readable || (e->waits_for_space && is_writable(e))))
 		return;
 	struct platform_packet *p = platform_packet_new(s);
@@ -81,8 +80,7 @@ void platform_disk_init(struct platform_sim *s, struct platform_system *y)
  * ---------------------------------------------------------------------------------------- */
 
 /* Level 1: the file's next bytes, until the socket takes no more. */
-static bool send_file(
-	struct platform_sim *s, struct platform_machine *m, struct platform_thread *t)
+static bool send_file(struct platform_sim *s, struct platform_machine *m, struct platform_thread *t)
 {
 	struct platform_end *e = t->end;
 	PLATFORM_BEGIN(m, 1);
@@ -95,8 +93,8 @@ static bool send_file(
 		platform_give(s, m, &e->sndbuf, t->n);
 		e->response_left -= t->n;
 		WORK(s, m, send_file,
-			platform_cost(s,
-				(double)platform_bytes_ns(t->n, parameters(e)->copy_gbps)));
+			platform_cost(
+				s, (double)platform_bytes_ns(t->n, parameters(e)->copy_gbps)));
 		CALL(m, platform_net_push(s, m, e, (uint32_t)t->n));
 	}
 	PLATFORM_END(m);
@@ -195,6 +193,7 @@ void platform_web_init(struct platform_sim *s, struct platform_app *a)
 {
 	size_t nr_processes = (size_t)a->config->p.server_processes;
 	struct base_str name = {0};
+	BASE_ASSERT(nr_processes > 0); /* parameters.def */
 	a->nr_threads = a->nr_connections + nr_processes;
 	a->thread = platform_sim_alloc(s, a->nr_threads * sizeof *a->thread);
 	a->ready = platform_sim_alloc(s, nr_processes * sizeof *a->ready);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fuzz_platform_config.c - any bytes as a platform's configuration: read or refused with a cause, never worse. */
+/* fuzz_platform_config.c - any bytes as a platform's configuration: read or refused with a cause,
+ * never worse. */
 #include "platform/platform.h"
 
 #include <stdlib.h>

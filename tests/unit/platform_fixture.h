@@ -96,8 +96,8 @@ static inline void hear(const char *trace_path, heard_fn *fn, void *ctx)
 				h.object = trace_text_of(
 					d, trace_def_state(d, r->u.note_state.state)->name);
 			} else if (r->kind >= TRACE_note_enqueue && r->kind <= TRACE_note_assert) {
-				h.object = trace_text_of(d,
-					trace_def_object(d, r->u.note_enqueue.object)->name);
+				h.object = trace_text_of(
+					d, trace_def_object(d, r->u.note_enqueue.object)->name);
 				h.n = r->u.note_enqueue.n;
 			} else {
 				continue;

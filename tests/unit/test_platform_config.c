@@ -36,7 +36,8 @@ static void test_mistakes(void **state)
 	REFUSED("[system]\nmtu_bytes = 1500\n", "[system]", "no name");
 	REFUSED("mtu_bytes = 1500\n", "p.conf:1", "before the first section");
 	REFUSED("[system tx]\nwhat is this\n", "p.conf:2");
-	REFUSED("[system tx]\nmtu_bytes=1500\n[link tx]\nrate_gbps=1\n", "p.conf:4", "name of a system");
+	REFUSED("[system tx]\nmtu_bytes=1500\n[link tx]\nrate_gbps=1\n", "p.conf:4",
+		"name of a system");
 	REFUSED("[link a]\nrate_gbps=1\n[link b]\nrate_gbps=1\n", "p.conf:4", "more than 1");
 	REFUSED("[system a-name-that-is-much-too-long-for-us]\nmtu_bytes=1500\n", "31");
 	REFUSED("[app s]\nkind = sctp\n", "sctp", "tcp_stream");
@@ -93,7 +94,7 @@ static void test_long_lines(void **state)
 	(void)state;
 	memset(text + 12, 'x', 500);
 	REFUSED(text, "p.conf:2", "longer than");
-	memcpy(text + 12, "; ", 2); /* a comment, too, is cut by others: refused as well */
+	text[12] = ';'; /* a comment, too, is cut by others: refused as well */
 	REFUSED(text, "p.conf:2");
 }
 
@@ -115,8 +116,8 @@ static void test_table(void **state)
 
 static void test_sizes_that_cannot_work(void **state)
 {
-	static const char *const bad[] = {"tx.sndbuf_bytes=1000", "rx.rcvbuf_bytes=2000",
-		"tx.tx_fifo_bytes=1600"};
+	static const char *const bad[] = {
+		"tx.sndbuf_bytes=1000", "rx.rcvbuf_bytes=2000", "tx.tx_fifo_bytes=1600"};
 	(void)state;
 	for (size_t i = 0; i < BASE_COUNT(bad); i++) {
 		struct base_err err = {0};

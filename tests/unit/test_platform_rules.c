@@ -145,7 +145,8 @@ static void test_slow_start_doubles(void **state)
 	}
 }
 
-/* Without byte counting and with delayed acknowledgements: half as much again (RFC 3465 section 1). */
+/* Without byte counting and with delayed acknowledgements: half as much again (RFC 3465 section 1).
+ */
 static void test_slow_start_without_byte_counting(void **state)
 {
 	struct platform_tcp_options o = options;
@@ -218,8 +219,7 @@ static void test_delayed_acknowledgement(void **state)
 		uint64_t seq = pair * 2 * MSS;
 		assert_int_equal(platform_tcp_on_data(&t, seq, MSS), PLATFORM_TCP_ACK_LATER);
 		assert_int_equal(t.unacked_segments, 1);
-		assert_int_equal(
-			platform_tcp_on_data(&t, seq + MSS, MSS), PLATFORM_TCP_ACK_NOW);
+		assert_int_equal(platform_tcp_on_data(&t, seq + MSS, MSS), PLATFORM_TCP_ACK_NOW);
 		platform_tcp_on_sent_ack(&t, &ack, &edge);
 		assert_int_equal(ack, seq + 2 * MSS);
 		assert_int_equal(edge, 1 << 20); /* nothing was read */
@@ -229,8 +229,7 @@ static void test_delayed_acknowledgement(void **state)
 	for (int i = 0; i < 29; i++)
 		assert_int_equal(platform_tcp_on_data(&t, 10 * MSS + (uint64_t)i * 100, 100),
 			PLATFORM_TCP_ACK_LATER);
-	assert_int_equal(
-		platform_tcp_on_data(&t, 10 * MSS + 2900, 100), PLATFORM_TCP_ACK_NOW);
+	assert_int_equal(platform_tcp_on_data(&t, 10 * MSS + 2900, 100), PLATFORM_TCP_ACK_NOW);
 }
 
 /* RFC 1122 section 4.2.3.3: no silly windows. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_platform_run.c - whole platforms: times that can be computed by hand, RFC rules as seen in the
- * trace, conservation, bounds of queues, determinism, and what the analysis says of the trace.
+ * test_platform_run.c - whole platforms: times that can be computed by hand, RFC rules as seen in
+ * the trace, conservation, bounds of queues, determinism, and what the analysis says of the trace.
  */
 #include "platform/platform.h"
 #include "model/model.h"
@@ -56,7 +56,8 @@ static void test_serialisation_and_delay(void **state)
 {
 	struct line l = {0};
 	(void)state;
-	/* 1000 bytes of payload, 8 of UDP, 20 of IP, 14 of Ethernet, 24 of overhead: 1066 at 1 Gb/s */
+	/* 1000 bytes of payload, 8 of UDP, 20 of IP, 14 of Ethernet, 24 of overhead: 1066 at 1 Gb/s
+	 */
 	platform_result_free(run_with(UDP_STREAM, trace_path, "s.transfer_bytes=1000",
 		"s.datagram_bytes=1000", "l0.rate_gbps=1", NULL));
 	hear(trace_path, hear_line, &l);
@@ -65,16 +66,16 @@ static void test_serialisation_and_delay(void **state)
 	assert_int_equal(l.arrived_ns - l.sent_ns, 100000);
 	/* two fragments: 1480 and 2008 - 1480 bytes of data; at 10 Gb/s, rounded up */
 	l = (struct line){0};
-	platform_result_free(run_with(UDP_STREAM, trace_path, "s.transfer_bytes=2000",
-		"s.datagram_bytes=2000", NULL));
+	platform_result_free(run_with(
+		UDP_STREAM, trace_path, "s.transfer_bytes=2000", "s.datagram_bytes=2000", NULL));
 	hear(trace_path, hear_line, &l);
 	assert_int_equal(l.nr, 2);
 	assert_int_equal(l.transmit_ns[0], ((1480 + 20 + 14 + 24) * 8 + 9) / 10);
 	assert_int_equal(l.transmit_ns[1], ((528 + 20 + 14 + 24) * 8 + 9) / 10);
 	/* the smallest frame */
 	l = (struct line){0};
-	platform_result_free(run_with(
-		UDP_STREAM, trace_path, "s.transfer_bytes=1", "s.datagram_bytes=1", NULL));
+	platform_result_free(
+		run_with(UDP_STREAM, trace_path, "s.transfer_bytes=1", "s.datagram_bytes=1", NULL));
 	hear(trace_path, hear_line, &l);
 	assert_int_equal(l.transmit_ns[0], ((60 + 24) * 8 + 9) / 10);
 }
@@ -122,8 +123,7 @@ static void test_delayed_ack_timer(void **state)
 	}
 	struct base_err err;
 	struct platform_config *c = read_config(TCP_STREAM);
-	assert_int_equal(
-		platform_config_set(c, "rx.delayed_ack_ms=501", &err), BASE_ERR_USAGE);
+	assert_int_equal(platform_config_set(c, "rx.delayed_ack_ms=501", &err), BASE_ERR_USAGE);
 	platform_config_free(c);
 }
 
@@ -144,9 +144,8 @@ static void test_every_second_segment_is_acknowledged(void **state)
 {
 	struct acks a = {0};
 	(void)state;
-	platform_result_free(
-		run_with(TCP_STREAM, trace_path, "s.transfer_bytes=1460000",
-		"s.write_bytes=146000", NULL));
+	platform_result_free(run_with(
+		TCP_STREAM, trace_path, "s.transfer_bytes=1460000", "s.write_bytes=146000", NULL));
 	hear(trace_path, hear_acks, &a);
 	assert_int_equal(a.segments, 1000);
 	/* but for those that the reader's window updates acknowledge */
@@ -200,7 +199,8 @@ struct scene {
 };
 static const struct scene scenes[] = {
 	{TCP_STREAM "transfer_bytes = 1000001\n", {NULL}},
-	{TCP_STREAM "transfer_bytes = 1000000\nconnections = 3\n", {"simulation.jitter_percent=20"}},
+	{TCP_STREAM "transfer_bytes = 1000000\nconnections = 3\n",
+		{"simulation.jitter_percent=20"}},
 	/* a reader much slower than the sender: the receive window closes */
 	{TCP_STREAM "transfer_bytes = 900000\n",
 		{"rx.copy_gbps=0.5", "rx.rcvbuf_bytes=20000", "s.read_bytes=3000"}},
@@ -372,7 +372,7 @@ static void test_without_memory(void **state)
 {
 	struct platform_config *c = read_config(TCP_STREAM "transfer_bytes = 30000\n");
 	(void)state;
-	set(c, "l0.packets_in_flight=8");
+	set(c, "l0.packets_in_flight=64");
 	for (uint64_t n = 1; n < 4000; n++) {
 		struct platform_result *r = NULL;
 		struct base_err err = {0};
