@@ -321,6 +321,7 @@ enum base_status graph_add_queue(struct graph *g, const struct graph_queue_optio
 		.capacity = o->capacity,
 		.latency_state = o->latency_state,
 		.discipline = o->discipline,
+		.exchangeable = o->exchangeable || o->discipline == GRAPH_POOL,
 		.unlimited = o->initial == GRAPH_UNLIMITED,
 		.t_units = g->now,
 	};

@@ -103,6 +103,13 @@ struct graph_queue_options {
 			      many as asked */
 	uint32_t latency_state; /* what communication latency through it is charged to */
 	enum graph_discipline discipline;
+	/*
+	 * Which unit is whose does not matter (locks, processors, pools): in an edited lane a wait
+	 * on it is at most as long as it was in the run. Where the recorded holder would come later
+	 * than that, another order of takers would come about; to keep the recorded one would tie
+	 * the taker to the holder's whole past.
+	 */
+	bool exchangeable;
 	bool processor; /* its token is a processor: replay schedules threads itself instead */
 };
 enum base_status graph_add_queue(struct graph *g, const struct graph_queue_options *o,

@@ -400,6 +400,50 @@ static inline enum base_status merge_single(struct graph *g, struct actor *a, ui
 	return s;
 }
 
+static bool all_exchangeable(const struct graph *g, const struct dep *dep, size_t nr_deps)
+{
+	for (size_t i = 0; i < nr_deps; i++) {
+		if (dep[i].link || dep[i].space || !g->queue[dep[i].queue].exchangeable)
+			return false;
+	}
+	return true;
+}
+
+/*
+ * The lanes in which the wait would be longer than it was: they go on from `tip` and wait for w, in
+ * the state of the wait. (Lane 0 is as long as both ways.)
+ */
+static void cap_wait(struct graph *g, struct actor *a, uint64_t t, uint64_t w, uint32_t tip,
+	const double *before, uint32_t queue, uint32_t zero)
+{
+	double *length = actor_length(g, a);
+	const double *scale = g->scale + (size_t)a->state * g->stride;
+	uint32_t capped = 0;
+
+	for (unsigned l = 1; l < g->nr_lanes; l++) {
+		double most = before[l] + (double)w * scale[l];
+
+		if (length[l] <= most || before[l] == NO_PATH || zero >> l & 1)
+			continue;
+		length[l] = most;
+		capped |= UINT32_C(1) << l;
+	}
+	if (!capped)
+		return;
+
+	uint32_t prev = a->tip;
+	struct node *n = add_node(g, a, t, queue, &a->tip);
+
+	*n = (struct node){
+		.prev = prev,
+		.dep = tip,
+		.took_dep = capped,
+		.slot = a->slot,
+		.dep_slot = a->slot,
+		.weight = node_weight(KIND_CHAIN, w),
+	};
+}
+
 static enum base_status merge_all(struct graph *g, struct actor *a, uint64_t t, bool pathless,
 	struct dep *dep, size_t nr_deps, struct base_err *err)
 {
@@ -417,8 +461,17 @@ static enum base_status merge_all(struct graph *g, struct actor *a, uint64_t t, 
 	}
 	if (nr_deps > 1)
 		qsort(dep, nr_deps, sizeof *dep, wg.dep_wins_ties ? earlier_first : later_first);
+	bool capped = g->nr_lanes > 1 && !pathless && wg.kind == KIND_EXPLAINED &&
+		      all_exchangeable(g, dep, nr_deps);
+	double *before = g->scratch + 2 * g->stride;
+	uint32_t tip = a->tip;
+
+	if (capped)
+		memcpy(before, actor_length(g, a), g->stride * sizeof *before);
 	for (size_t i = 0; i < nr_deps && !s; i++)
 		s = merge(g, a, t, &dep[i], &wg, i == 0, err);
+	if (capped && !s)
+		cap_wait(g, a, t, since(g, t, a->t_last), tip, before, dep[0].queue, wg.zero);
 	return s;
 }
 
@@ -481,8 +534,8 @@ enum base_status graph_close(struct graph *g, const struct graph_verb *v, uint64
 	double *length = actor_length(g, a);
 	enum base_status s = BASE_OK;
 
-	if (BASE_UNLIKELY(g->next + nr_deps + 1 > g->node_capacity))
-		s = graph_reserve_nodes(g, nr_deps + 1, err);
+	if (BASE_UNLIKELY(g->next + nr_deps + 2 > g->node_capacity))
+		s = graph_reserve_nodes(g, nr_deps + 2, err);
 	if (BASE_UNLIKELY(s || !a->started))
 		return s ? s : first_moment(g, a, t, v, dep, nr_deps, err);
 	count_totals(g, a, since(g, t, a->t_last));

@@ -176,7 +176,7 @@ struct queue {
 	uint32_t latency_state;
 	uint32_t drop_data, drop_space; /* lanes without these dependences */
 	enum graph_discipline discipline;
-	bool unlimited;
+	bool unlimited, exchangeable;
 	struct past *past;             /* NULL: no lane has more of this queue's units */
 	bool tracks_space;             /* capacity unknown, but somebody waited for space */
 	struct item *last_take;        /* then: the last dequeue */

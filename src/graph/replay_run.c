@@ -540,8 +540,7 @@ static void declare(struct sim *s)
 	for (size_t i = 0; out->queue && i < s->r->nr_queues && !s->status; i++)
 		s->status = out->queue(out->ctx, (uint32_t)i, &s->r->queue[i].o, s->err);
 	for (uint32_t i = 0; out->queue && i < s->nr_processors && !s->status; i++)
-		s->status = out->queue(
-			out->ctx, (uint32_t)s->r->nr_queues + i, &processor, s->err);
+		s->status = out->queue(out->ctx, (uint32_t)s->r->nr_queues + i, &processor, s->err);
 }
 
 /* ---- after the last ------------------------------------------------------------------------- */

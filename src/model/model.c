@@ -208,6 +208,8 @@ uint32_t model_make_queue(struct model *m, uint64_t initial, uint32_t object,
 				: model_make_state(m, MODEL_STATE_latency, NONE, latency_class, 0,
 					  latency_class == NONE ? (uint32_t)type : NONE),
 		.discipline = discipline,
+		.exchangeable = type == TRACE_OBJECT_NR || type == TRACE_OBJECT_mutex ||
+				type == TRACE_OBJECT_spin || type == TRACE_OBJECT_rwlock,
 		.processor = type == TRACE_OBJECT_NR,
 	};
 	if (object && object < m->defs->nr_objects && type == TRACE_OBJECT_queue)
@@ -255,9 +257,9 @@ uint32_t model_queue_of(
 {
 	if (BASE_UNLIKELY(o->queue == NONE)) {
 		enum trace_object_type type = (enum trace_object_type)m->defs->objects[object].type;
-		o->queue = model_make_queue(m, initial, object, type,
-			model_class_of(m, object, site),
-			type == TRACE_OBJECT_rwlock ? GRAPH_POOL : GRAPH_FIFO);
+		o->queue =
+			model_make_queue(m, initial, object, type, model_class_of(m, object, site),
+				type == TRACE_OBJECT_rwlock ? GRAPH_POOL : GRAPH_FIFO);
 	}
 	return o->queue;
 }
@@ -632,9 +634,9 @@ struct model *model_free(struct model *m)
 		base_free(m->thread[i].run_by_site);
 	for (uint32_t i = 0; m->object && i < m->nr_objects; i++)
 		base_free(m->object[i].signals);
-	void *owned[] = {m->thread, m->standing, m->followed, m->listener, m->object, m->connection, m->processor, m->role,
-		m->class_, m->state, m->actor, m->queue, m->site_text, m->pool, m->noting,
-		m->flight, m->passed};
+	void *owned[] = {m->thread, m->standing, m->followed, m->listener, m->object, m->connection,
+		m->processor, m->role, m->class_, m->state, m->actor, m->queue, m->site_text,
+		m->pool, m->noting, m->flight, m->passed};
 	for (size_t i = 0; i < BASE_COUNT(owned); i++)
 		base_free(owned[i]);
 	struct base_map *maps[] = {&m->connection_ids, &m->speakers, &m->roles, &m->classes,
