@@ -216,7 +216,8 @@ static void advance(struct sim *s, uint32_t actor)
 		if (a->wait_queue != REPLAY_NONE && s->queue[a->wait_queue].ignored)
 			own = 0;
 		own = sim_scaled(s, a->state, own);
-		sim_promise(s, actor);
+		if (!sim_promise(s, actor)) /* not there yet: who waits for it gets in line */
+			own = 0;
 		if (own)
 			sim_release_processor(s, actor);
 		a->phase = SIM_TRIES;

@@ -334,14 +334,17 @@ bool sim_is_early(struct sim *s, uint32_t actor, uint64_t *ret_ns)
 }
 
 /* It keeps its recorded wait's length; what it will take is there, and stays until then. */
-void sim_promise(struct sim *s, uint32_t actor)
+bool sim_promise(struct sim *s, uint32_t actor)
 {
 	struct sim_actor *a = &s->actor[actor];
 	uint32_t queue;
 	bool space;
 
-	if (sim_is_met(s, actor, &queue, &space) && !is_promised_away(s, a))
+	if (!sim_is_met(s, actor, &queue, &space))
+		return false;
+	if (!is_promised_away(s, a))
 		promise(s, a, true);
+	return true;
 }
 
 /* It has come for what it was promised. */
