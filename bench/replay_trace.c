@@ -59,8 +59,7 @@ static bool is_function(const char *name, const char *wanted)
 
 /* The states' factors when the function takes that share of its time. */
 static struct graph_scenario scenario_of(
-	const struct model *m, uint32_t nr_states, const char *function, double factor,
-	bool quiet)
+	const struct model *m, uint32_t nr_states, const char *function, double factor, bool quiet)
 {
 	struct graph_edit *edit = calloc(nr_states + 1, sizeof *edit);
 	struct graph_scenario sc = {.edit = edit};
@@ -70,16 +69,16 @@ static struct graph_scenario scenario_of(
 		const struct model_function_share *f = model_functions(m, s, &nr);
 		double share = 0;
 
-		if (quiet && model_state(m, s)->kind == MODEL_STATE_runnable)
+		if (quiet && (model_state(m, s)->kind == MODEL_STATE_runnable ||
+				     model_state(m, s)->kind == MODEL_STATE_latency))
 			edit[sc.nr_edits++] = (struct graph_edit){
 				.kind = GRAPH_EDIT_SCALE_STATE, .id = s, .factor = 0};
 		for (size_t i = 0; i < nr; i++)
 			share += is_function(f[i].function, function) ? f[i].share : 0;
 		if (share > 0)
-			edit[sc.nr_edits++] =
-				(struct graph_edit){.kind = GRAPH_EDIT_SCALE_STATE,
-					.id = s,
-					.factor = 1 - (1 - factor) * share};
+			edit[sc.nr_edits++] = (struct graph_edit){.kind = GRAPH_EDIT_SCALE_STATE,
+				.id = s,
+				.factor = 1 - (1 - factor) * share};
 	}
 	return sc;
 }

@@ -49,8 +49,8 @@ enum base_status replay_mem_need(struct graph_replay *r, void *data, size_t *cap
 static enum base_status sink_state(void *ctx, uint32_t state, bool executes, struct base_err *err)
 {
 	struct graph_replay *r = ctx;
-	enum base_status s = replay_mem_need(r, &r->executes, &r->state_capacity,
-		(size_t)state + 1, sizeof *r->executes, err);
+	enum base_status s = replay_mem_need(
+		r, &r->executes, &r->state_capacity, (size_t)state + 1, sizeof *r->executes, err);
 
 	if (s)
 		return r->failed = s;
@@ -83,8 +83,8 @@ static enum base_status sink_queue(
 	}
 	if (!s && o->capacity > q->max_units)
 		s = replay_ring_push(m, &q->space,
-			(struct replay_item){.time_ns = REPLAY_NOBODY,
-				.nr_units = o->capacity - q->max_units},
+			(struct replay_item){
+				.time_ns = REPLAY_NOBODY, .nr_units = o->capacity - q->max_units},
 			err);
 	return s ? (r->failed = s) : BASE_OK;
 }

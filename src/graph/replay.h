@@ -53,16 +53,17 @@ struct graph_replay_result {
 	uint64_t nr_verbs;        /* re-timed */
 
 	/* What the answer rests on. */
-	uint32_t nr_stuck;        /* actors that wait for ever: what they needed never came */
-	uint32_t first_stuck;     /* one of them; GRAPH_ANY_ACTOR: none. What it waits for: */
+	uint32_t nr_stuck;    /* actors that wait for ever: what they needed never came */
+	uint32_t first_stuck; /* one of them; GRAPH_ANY_ACTOR: none. What it waits for: */
 	uint32_t first_stuck_queue;
-	uint64_t nr_unexplained;  /* recorded waits that keep their length: nothing seen ended them */
-	uint64_t unexplained_ns;  /* of them all, as recorded */
-	uint64_t nr_rootless;     /* actors that nobody was seen to start: at their recorded time */
-	uint64_t nr_waits_new;    /* waits that the run did not have */
-	uint64_t nr_waits_gone;   /* waits of the run that the simulation does not have */
+	uint64_t
+		nr_unexplained; /* recorded waits that keep their length: nothing seen ended them */
+	uint64_t unexplained_ns; /* of them all, as recorded */
+	uint64_t nr_rootless;    /* actors that nobody was seen to start: at their recorded time */
+	uint64_t nr_waits_new;   /* waits that the run did not have */
+	uint64_t nr_waits_gone;  /* waits of the run that the simulation does not have */
 
-	uint32_t nr_processors;   /* simulated; 0: not limited (the trace has no switches) */
+	uint32_t nr_processors; /* simulated; 0: not limited (the trace has no switches) */
 	uint64_t nr_processor_waits, processor_wait_ns; /* executable, but none was free */
 };
 

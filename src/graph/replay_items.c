@@ -7,8 +7,7 @@ static struct replay_item *item_at(const struct replay_ring *ring, size_t i)
 	return &ring->item[(ring->head + i) & (ring->capacity - 1)];
 }
 
-static enum base_status grow(
-	struct replay_memory m, struct replay_ring *ring, struct base_err *err)
+static enum base_status grow(struct replay_memory m, struct replay_ring *ring, struct base_err *err)
 {
 	size_t old = ring->capacity, capacity = old ? 2 * old : 4;
 	size_t size = sizeof *ring->item;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * replay_latency.c - how long it usually takes from "it is there" to "it is used", by the length of
- * the wait before: who slept for long sleeps deeply. Kept per latency state (one a class of queues).
+ * the wait before: who slept for long sleeps deeply. Kept per latency state (one a class of
+ * queues).
  */
 #include "graph/replay_priv.h"
 

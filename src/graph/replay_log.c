@@ -15,7 +15,7 @@ static struct replay_memory memory_of(struct graph_replay *r)
 
 static bool is_busy(const struct graph_replay *r, const struct replay_log_actor *a)
 {
-	return a->started && !a->waits && !a->in_hole && a->state < r->nr_states &&
+	return a->started && !a->waits && !a->in_hole && !a->slept && a->state < r->nr_states &&
 	       r->executes[a->state];
 }
 
@@ -25,7 +25,8 @@ static void pass_time(struct graph_replay *r, uint64_t t)
 	uint64_t ns = t - r->busy_since;
 
 	r->busy_ns[r->nr_busy] += ns;
-	if (r->nr_processors && r->nr_busy >= r->nr_processors && r->nr_busy >= r->nr_processors_told)
+	if (r->nr_processors && r->nr_busy >= r->nr_processors &&
+		r->nr_busy >= r->nr_processors_told)
 		r->full_ns += ns;
 	r->busy_since = t;
 }
@@ -37,8 +38,8 @@ static enum base_status count_busy(
 
 	if (before == after && r->busy_capacity)
 		return BASE_OK;
-	s = replay_mem_need(r, &r->busy_ns, &r->busy_capacity, (size_t)r->nr_busy + 2,
-		sizeof *r->busy_ns, err);
+	s = replay_mem_need(
+		r, &r->busy_ns, &r->busy_capacity, (size_t)r->nr_busy + 2, sizeof *r->busy_ns, err);
 	if (s)
 		return s;
 	pass_time(r, t);
@@ -55,8 +56,8 @@ static enum base_status need_actor(struct graph_replay *r, uint32_t actor, struc
 	if (BASE_LIKELY(actor < r->nr_actors))
 		return BASE_OK;
 	BASE_ASSERT(actor != REPLAY_NONE);
-	s = replay_mem_need(r, &r->actor, &r->actor_capacity, (size_t)actor + 1,
-		sizeof *r->actor, err);
+	s = replay_mem_need(
+		r, &r->actor, &r->actor_capacity, (size_t)actor + 1, sizeof *r->actor, err);
 	if (s)
 		return s;
 	for (; r->nr_actors <= actor; r->nr_actors++)
@@ -118,8 +119,7 @@ static enum base_status widen(
 		*ret = &r->wide[step->arg];
 		return BASE_OK;
 	}
-	s = replay_mem_need(
-		r, &r->wide, &r->wide_capacity, r->nr_wide + 1, sizeof *r->wide, err);
+	s = replay_mem_need(r, &r->wide, &r->wide_capacity, r->nr_wide + 1, sizeof *r->wide, err);
 	if (s)
 		return s;
 	*ret = &r->wide[r->nr_wide];
@@ -185,8 +185,8 @@ static enum base_status set_wait(struct graph_replay *r, struct replay_log_actor
 		*own = *own > queued ? *own - queued : 0;
 		step->bits |= REPLAY_ON_PROCESSOR;
 	}
-	s = replay_latency_add(r, r->queue[m->queue].o.latency_state, m->available_ns - since,
-		*own, err);
+	s = replay_latency_add(
+		r, r->queue[m->queue].o.latency_state, m->available_ns - since, *own, err);
 	return s;
 }
 
@@ -219,15 +219,18 @@ static enum base_status close_moment(struct graph_replay *r, struct base_err *er
 		s = set_wait(r, a, &m, &own, &class, err);
 	}
 	first->bits = (first->bits & ~(7u << REPLAY_CLASS_SHIFT)) |
-		      (uint32_t)class << REPLAY_CLASS_SHIFT;
+		      (uint32_t) class << REPLAY_CLASS_SHIFT;
 	if (!s)
 		s = set_own(r, m.first, own, err);
 	a->t_last = m.t;
 	a->started = true;
 	a->hole_ns = 0;
 	a->had_to_queue = false;
+	if (a->slept && m.t > a->slept_ns)
+		replay_step(r, m.first)->bits |= REPLAY_SLEPT;
 	if (aside)
 		return s;
+	a->slept = false;
 	a->state = last->state;
 	a->waits = kind == GRAPH_VERB_wait || kind == GRAPH_VERB_wait_empty ||
 		   kind == GRAPH_VERB_wait_full;
@@ -240,9 +243,8 @@ static enum base_status close_moment(struct graph_replay *r, struct base_err *er
 
 /* ---- queues as they were -------------------------------------------------------------------- */
 
-static enum base_status put_units(
-	struct graph_replay *r, struct replay_log_queue *q, uint64_t n, uint64_t key,
-	struct base_err *err)
+static enum base_status put_units(struct graph_replay *r, struct replay_log_queue *q, uint64_t n,
+	uint64_t key, struct base_err *err)
 {
 	uint64_t most = q->exclusive ? q->o.initial : INT64_MAX / 2;
 	struct replay_item item = {
@@ -271,9 +273,7 @@ static enum base_status free_space(
 	if (!q->o.capacity || !n)
 		return BASE_OK;
 	return replay_ring_push(memory_of(r), &q->space,
-		(struct replay_item){
-			.time_ns = r->now, .nr_units = n, .full_ns = r->full_ns},
-		err);
+		(struct replay_item){.time_ns = r->now, .nr_units = n, .full_ns = r->full_ns}, err);
 }
 
 /* How often, since then, somebody else took; and how soon one who had not waited. */
@@ -322,14 +322,12 @@ static enum base_status note_take(struct graph_replay *r, const struct graph_ver
 		w->slow_ns = slow_ns;
 	}
 	if (!q->take && q->nr_takes) {
-		s = replay_mem_resize(
-			r, &q->take, &capacity, REPLAY_TAKES, sizeof *q->take, err);
+		s = replay_mem_resize(r, &q->take, &capacity, REPLAY_TAKES, sizeof *q->take, err);
 		if (s)
 			return s;
 	}
 	if (q->take) /* (one take alone overtakes nobody) */
-		q->take[q->nr_takes % REPLAY_TAKES] = (struct replay_past_take){
-			.time_ns = r->now,
+		q->take[q->nr_takes % REPLAY_TAKES] = (struct replay_past_take){.time_ns = r->now,
 			.gap_ns = available_ns == REPLAY_NOBODY ? 0 : r->now - available_ns,
 			.waited = a->waits};
 	q->nr_takes++;
@@ -405,8 +403,8 @@ static enum base_status log_space(struct graph_replay *r, const struct graph_ver
 	}
 	if (!q->waits_space || !waited || q->last_take_ns <= a->t_last || !q->nr_takes)
 		return BASE_OK;
-	available = (struct replay_item){
-		.time_ns = q->last_take_ns, .full_ns = q->last_take_full_ns};
+	available =
+		(struct replay_item){.time_ns = q->last_take_ns, .full_ns = q->last_take_full_ns};
 	depends_on(&r->moment, v->queue, &available);
 	return set_ordinal(r, i, q->nr_takes, err);
 }
@@ -638,9 +636,13 @@ static enum base_status log_processor(struct graph_replay *r, enum graph_verb_ki
 	q->used = true;
 	if (kind == GRAPH_VERB_wait_empty) {
 		pass_time(r, r->now);
+		a->slept = false;
 		a->in_hole = true;
 		a->hole_begin_ns = r->now;
 		a->hole_full_ns = r->full_ns;
+	} else if (kind == GRAPH_VERB_enqueue && before) {
+		a->slept = true;
+		a->slept_ns = r->now;
 	} else if (kind == GRAPH_VERB_peek) {
 		pass_time(r, r->now);
 		a->had_to_queue = true;

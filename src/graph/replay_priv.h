@@ -28,11 +28,12 @@ enum { REPLAY_LINK_OUT = GRAPH_VERB_NR }; /* a step kind: where some link starts
 enum {
 	REPLAY_FLAGS_SHIFT = 4,
 	REPLAY_CLASS_SHIFT = 12,
-	REPLAY_WIDE = 1 << 15,    /* arg = index of a struct replay_wide */
-	REPLAY_ALL_UNITS = 1 << 16, /* the verb's n was GRAPH_ALL */
-	REPLAY_FREE = 1 << 17,    /* takes (or fills space) without needing anything */
-	REPLAY_SHRINKS = 1 << 18, /* resize: `need` units less */
-	REPLAY_COUNTED = 1 << 19, /* needs the wide ordinal: so many puts (takes, for space) */
+	REPLAY_WIDE = 1 << 15,         /* arg = index of a struct replay_wide */
+	REPLAY_ALL_UNITS = 1 << 16,    /* the verb's n was GRAPH_ALL */
+	REPLAY_FREE = 1 << 17,         /* takes (or fills space) without needing anything */
+	REPLAY_SHRINKS = 1 << 18,      /* resize: `need` units less */
+	REPLAY_COUNTED = 1 << 19,      /* needs the wide ordinal: so many puts (takes, for space) */
+	REPLAY_SLEPT = 1 << 21, /* own needs no processor: it was asleep in it */
 	REPLAY_ON_PROCESSOR = 1 << 20, /* own is how long after its processor became free */
 };
 
@@ -87,10 +88,10 @@ struct replay_past_take {
 
 struct replay_log_queue {
 	struct graph_queue_options o;
-	bool exclusive;    /* a lock: never more tokens than `initial` */
-	bool keyed;        /* some take names a key */
-	bool waits_space;  /* somebody waited for space of a capacity that nobody told */
-	bool used;         /* processor: somebody left it */
+	bool exclusive;     /* a lock: never more tokens than `initial` */
+	bool keyed;         /* some take names a key */
+	bool waits_space;   /* somebody waited for space of a capacity that nobody told */
+	bool used;          /* processor: somebody left it */
 	uint64_t max_units; /* what it held at most */
 
 	/* as recorded, up to now */
@@ -107,12 +108,14 @@ struct replay_log_actor {
 	uint64_t t_last;
 	uint64_t hole_begin_ns, hole_full_ns; /* on no processor since; full_ns then */
 	uint64_t hole_ns;                     /* since t_last, because ours had them all */
-	uint64_t takes_then;   /* of wait_queue, when the wait began */
+	uint64_t takes_then;                  /* of wait_queue, when the wait began */
 	bool had_to_queue; /* for its processor, before the moment being logged */
 	bool started, waits, waits_space, in_hole;
+	bool slept; /* left its processor in a state that does not say so (a call) */
+	uint64_t slept_ns;
 };
 
-struct replay_moment { /* being logged: GRAPH_MORE leaves it open */
+struct replay_moment {         /* being logged: GRAPH_MORE leaves it open */
 	uint32_t actor, first; /* step; REPLAY_NONE: nothing is open */
 	uint32_t last;
 	uint64_t t;
@@ -135,7 +138,7 @@ struct graph_replay {
 	size_t nr_queues, queue_capacity;
 	bool *executes; /* [state] */
 	size_t nr_states, state_capacity;
-	uint32_t last_state; /* the largest that a verb named */
+	uint32_t last_state;             /* the largest that a verb named */
 	struct replay_latency **latency; /* [state]; NULL: none seen */
 	size_t latency_capacity;
 	struct replay_moment moment;
@@ -150,9 +153,9 @@ struct graph_replay {
 	size_t busy_capacity;
 	uint32_t nr_busy;
 	uint64_t busy_since;
-	uint64_t full_ns; /* how long all processors were ours */
-	uint32_t nr_processors;          /* seen so far */
-	uint32_t nr_processors_told;     /* 0: nothing was told */
+	uint64_t full_ns;            /* how long all processors were ours */
+	uint32_t nr_processors;      /* seen so far */
+	uint32_t nr_processors_told; /* 0: nothing was told */
 
 	size_t max_memory_bytes, memory_bytes;
 };
@@ -233,8 +236,8 @@ struct replay_take {
 	bool keyed, keep;
 	uint64_t key, n;
 };
-/* Takes up to n units; returns how many. *latest: the one put last; time REPLAY_NOBODY: none was put by
- * anybody. */
+/* Takes up to n units; returns how many. *latest: the one put last; time REPLAY_NOBODY: none was
+ * put by anybody. */
 uint64_t replay_ring_take(
 	struct replay_ring *ring, const struct replay_take *take, struct replay_item *latest);
 void replay_ring_take_back(struct replay_ring *ring, uint64_t n);

@@ -170,8 +170,10 @@ static void begin_run(struct sim *s, uint32_t actor, uint64_t own)
 {
 	struct sim_actor *a = &s->actor[actor];
 
+	bool slept = replay_step(s->r, a->cursor)->bits & REPLAY_SLEPT;
+
 	own = sim_scaled(s, a->state, own);
-	if (own && s->nr_processors && sim_executes(s, a->state)) {
+	if (own && s->nr_processors && !slept && sim_executes(s, a->state)) {
 		a->left_ns = own;
 		if (sim_get_processor(s, actor, SIM_QUEUES))
 			sim_run_on(s, actor);
@@ -542,8 +544,7 @@ static void declare(struct sim *s)
 	for (size_t i = 0; out->queue && i < s->r->nr_queues && !s->status; i++)
 		s->status = out->queue(out->ctx, (uint32_t)i, &s->r->queue[i].o, s->err);
 	for (uint32_t i = 0; out->queue && i < s->nr_processors && !s->status; i++)
-		s->status = out->queue(
-			out->ctx, (uint32_t)s->r->nr_queues + i, &processor, s->err);
+		s->status = out->queue(out->ctx, (uint32_t)s->r->nr_queues + i, &processor, s->err);
 }
 
 /* ---- after the last ------------------------------------------------------------------------- */

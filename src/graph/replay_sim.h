@@ -7,11 +7,11 @@
 #include "graph/replay_priv.h"
 
 enum sim_phase {
-	SIM_RUNS,       /* until its event: own time, or a wait that keeps its length */
-	SIM_TRIES,      /* its event: take what the moment needs, or wait for it */
-	SIM_WAITS,      /* for units, space or a link; no event */
-	SIM_CALLED,     /* what it waits for is there: its event comes after the latency */
-	SIM_QUEUES,     /* for a processor, to run; no event */
+	SIM_RUNS,        /* until its event: own time, or a wait that keeps its length */
+	SIM_TRIES,       /* its event: take what the moment needs, or wait for it */
+	SIM_WAITS,       /* for units, space or a link; no event */
+	SIM_CALLED,      /* what it waits for is there: its event comes after the latency */
+	SIM_QUEUES,      /* for a processor, to run; no event */
 	SIM_QUEUES_TAKE, /* for a processor, to take; no event */
 	SIM_ENDED,
 };
@@ -24,11 +24,11 @@ struct sim_actor {
 	uint64_t wait_begin_ns, takes_then;
 	uint64_t switch_ns; /* called: from having a processor to taking */
 	uint64_t slow_ns;
-	uint32_t wait_queue;       /* the present wait's; REPLAY_NONE */
-	uint32_t queue, prev, next; /* in the list of this queue's waiters */
+	uint32_t wait_queue;                 /* the present wait's; REPLAY_NONE */
+	uint32_t queue, prev, next;          /* in the list of this queue's waiters */
 	uint32_t nr_overtaken, overtaken_on; /* in the run, since takes_then; on which queue */
-	uint32_t processor; /* REPLAY_NONE */
-	uint8_t phase;      /* enum sim_phase */
+	uint32_t processor;                  /* REPLAY_NONE */
+	uint8_t phase;                       /* enum sim_phase */
 	bool waits, space, listed, queued, counting, early, promised;
 };
 
@@ -74,7 +74,7 @@ struct sim {
 	uint32_t nr_processors;
 	uint32_t *idle; /* processors, a stack */
 	uint32_t nr_idle;
-	bool *left; /* [processor]: somebody left it before */
+	bool *left;    /* [processor]: somebody left it before */
 	uint32_t *run; /* actors, a ring of nr_actors */
 	size_t run_head, nr_run;
 	uint32_t runnable_state;
@@ -105,7 +105,8 @@ bool sim_end_promise(struct sim *s, uint32_t actor);
 void sim_call_others(struct sim *s, uint32_t actor);
 bool sim_is_early(struct sim *s, uint32_t actor, uint64_t *ret_ns);
 void sim_call(struct sim *s, uint32_t queue, bool space);
-bool sim_do_step(struct sim *s, const struct replay_step *step); /* true: wakes the queue's waiters */
+bool sim_do_step(
+	struct sim *s, const struct replay_step *step); /* true: wakes the queue's waiters */
 
 /* replay_cpu.c */
 bool sim_get_processor(struct sim *s, uint32_t actor, enum sim_phase queued);

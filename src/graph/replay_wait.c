@@ -216,8 +216,7 @@ static uint64_t latency(const struct sim *s, const struct sim_actor *a, bool ove
 }
 
 /* The moment's next step; NULL: there is none. */
-static const struct replay_step *next_of_moment(
-	const struct sim *s, const struct replay_step *step)
+static const struct replay_step *next_of_moment(const struct sim *s, const struct replay_step *step)
 {
 	uint32_t i = replay_next(s->r, step);
 
@@ -238,7 +237,8 @@ static bool is_promised_away(const struct sim *s, const struct sim_actor *a)
 		if (!n || !q->promised[space])
 			continue;
 		if (space ? q->capacity != GRAPH_UNLIMITED &&
-				    q->units + (int64_t)(q->promised[1] + n) > (int64_t)q->capacity
+					q->units + (int64_t)(q->promised[1] + n) >
+						(int64_t)q->capacity
 			  : q->units < (int64_t)(q->promised[0] + n))
 			return true;
 	}
@@ -308,8 +308,7 @@ void sim_call(struct sim *s, uint32_t queue, bool space)
 		count_overtakings(s, a);
 		a->early = overtaken;
 		a->switch_ns = latency(s, a, overtaken);
-		if (s->nr_processors &&
-			replay_step(s->r, a->cursor)->bits & REPLAY_ON_PROCESSOR) {
+		if (s->nr_processors && replay_step(s->r, a->cursor)->bits & REPLAY_ON_PROCESSOR) {
 			sim_schedule(s, i, s->now);
 		} else {
 			sim_schedule(s, i, s->now + a->switch_ns);
@@ -443,9 +442,8 @@ bool sim_do_step(struct sim *s, const struct replay_step *step)
 		if (!(step->bits & REPLAY_SHRINKS))
 			return put_units(s, step, n);
 		if (s->queue[step->queue].units < (int64_t)n)
-			n = s->queue[step->queue].units > 0
-				    ? (uint64_t)s->queue[step->queue].units
-				    : 0;
+			n = s->queue[step->queue].units > 0 ? (uint64_t)s->queue[step->queue].units
+							    : 0;
 		s->queue[step->queue].units -= (int64_t)n;
 		replay_ring_take_back(&s->queue[step->queue].keyed, n);
 		return n;

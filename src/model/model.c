@@ -149,7 +149,7 @@ uint32_t model_make_state(struct model *m, enum model_state_kind kind, uint32_t 
 	if (m->sink && m->sink->state)
 		keep(m, m->sink->state(m->sink->ctx, graph_id,
 				kind == MODEL_STATE_run || kind == MODEL_STATE_hold ||
-					kind == MODEL_STATE_annotated,
+					kind == MODEL_STATE_annotated || kind == MODEL_STATE_io,
 				m->err));
 	return graph_id;
 }
@@ -228,9 +228,9 @@ uint32_t model_queue_of(
 {
 	if (BASE_UNLIKELY(o->queue == NONE)) {
 		enum trace_object_type type = (enum trace_object_type)m->defs->objects[object].type;
-		o->queue = model_make_queue(m, initial, object, type,
-			model_class_of(m, object, site),
-			type == TRACE_OBJECT_rwlock ? GRAPH_POOL : GRAPH_FIFO);
+		o->queue =
+			model_make_queue(m, initial, object, type, model_class_of(m, object, site),
+				type == TRACE_OBJECT_rwlock ? GRAPH_POOL : GRAPH_FIFO);
 	}
 	return o->queue;
 }

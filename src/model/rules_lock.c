@@ -379,8 +379,8 @@ void model_rule_barrier_leave(struct model *m, struct thread *t, const struct tr
 	}
 	t->run_state = model_run_state(m, t, site);
 	/* (this opening's token, not an earlier one's) */
-	model_verb(m, t, GRAPH_VERB_dequeue, r->time_ns, queue, 1, model_current_state(t),
-		GRAPH_LAST);
+	model_verb(
+		m, t, GRAPH_VERB_dequeue, r->time_ns, queue, 1, model_current_state(t), GRAPH_LAST);
 }
 
 /* ---- semaphores

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * test_graph_replay.c - replay against an independent simulator: random networks in which the order
- * of service cannot change (single consumers, bounded queues, barriers, links, latencies). And known
- * answers where it can: locks, pools, processors.
+ * of service cannot change (single consumers, bounded queues, barriers, links, latencies). And
+ * known answers where it can: locks, pools, processors.
  */
 #include "graph/replay.h"
 
@@ -83,7 +83,8 @@ static void ear_fini(struct ear *e)
 	*e = (struct ear){0};
 }
 
-/* ---- random networks, and a simulator that shares nothing with replay ------------------------- */
+/* ---- random networks, and a simulator that shares nothing with replay -------------------------
+ */
 
 enum {
 	NET_ACTORS = 16,
@@ -358,8 +359,8 @@ static void net_step(struct net *w, int actor)
 		return;
 	case OP_TAKE:
 		if (!a->resumes && q->units < op->n && !q->dropped) {
-			tell(w, GRAPH_VERB_wait_empty, actor, op->queue, (int64_t)op->n,
-				STATE_WAIT, 0, 0);
+			tell(w, GRAPH_VERB_wait_empty, actor, op->queue, (int64_t)op->n, STATE_WAIT,
+				0, 0);
 			q->wants_data = actor;
 			a->status = BLOCKED;
 			return;
@@ -408,7 +409,8 @@ static uint64_t run_net(struct net *w, const struct graph_sink *out)
 	tell(w, GRAPH_VERB_state, 0, 0, 0, STATE_GLUE, GRAPH_START, 0);
 	for (int i = 0; i < w->nr_queues; i++) {
 		if (w->queue[i].parties)
-			tell(w, GRAPH_VERB_wait_empty, w->queue[i].collector, i, 1, STATE_WAIT, 0, 0);
+			tell(w, GRAPH_VERB_wait_empty, w->queue[i].collector, i, 1, STATE_WAIT, 0,
+				0);
 	}
 	w->actor[0].status = READY;
 	w->actor[0].t = w->now;
@@ -458,8 +460,8 @@ static void feed(struct graph_replay *r, const struct ear *e, const struct net *
 		assert_int_equal(s->queue(s->ctx, (uint32_t)i, &o, NULL), BASE_OK);
 	}
 	for (size_t i = 0; i < e->nr; i++)
-		assert_int_equal(s->verb(s->ctx, e->heard[i].kind, &e->heard[i].v,
-					 e->heard[i].from, NULL),
+		assert_int_equal(
+			s->verb(s->ctx, e->heard[i].kind, &e->heard[i].v, e->heard[i].from, NULL),
 			BASE_OK);
 }
 
@@ -548,8 +550,7 @@ static struct graph_edit change(struct net *w, uint32_t kind)
 	}
 	if (kind == 1) {
 		w->scale[NET_ACTORS + queue] = f;
-		return (struct graph_edit){
-			GRAPH_EDIT_SCALE_STATE, NET_ACTORS + queue, f, 0};
+		return (struct graph_edit){GRAPH_EDIT_SCALE_STATE, NET_ACTORS + queue, f, 0};
 	}
 	while (!w->queue[queue].capacity)
 		queue = (queue + 1) % (uint32_t)w->nr_queues;
@@ -625,8 +626,8 @@ static void test_edited_replay_is_the_changed_network(void **state)
 }
 
 /*
- * The path method drops constraints, and never adds one: what it promises, replay does not beat. Not
- * so with latencies: the path keeps one even where the unit has come before its taker.
+ * The path method drops constraints, and never adds one: what it promises, replay does not beat.
+ * Not so with latencies: the path keeps one even where the unit has come before its taker.
  */
 static void test_path_is_never_longer(void **state)
 {
@@ -646,8 +647,8 @@ static void test_path_is_never_longer(void **state)
 		make_net(&w, seed);
 		for (int i = 0; i < w.nr_queues; i++)
 			w.queue[i].latency_ns = 0;
-		edit = (struct graph_edit){GRAPH_EDIT_SCALE_STATE,
-			dice(&w, (uint32_t)w.nr_actors), 0.25 * dice(&w, 4), 0};
+		edit = (struct graph_edit){GRAPH_EDIT_SCALE_STATE, dice(&w, (uint32_t)w.nr_actors),
+			0.25 * dice(&w, 4), 0};
 		assert_int_equal(graph_new(&o, &g, NULL), BASE_OK);
 		ear_init(&run, g);
 		run_net(&w, &run.sink);
@@ -658,8 +659,7 @@ static void test_path_is_never_longer(void **state)
 		assert_int_equal(graph_replay_run(r, &sc, NULL, &res, NULL), BASE_OK);
 		assert_true(lane.found);
 		/* (each piece is rounded to a whole ns) */
-		assert_true(lane.length_ns <=
-			    (double)(res.end_ns - res.start_ns) + (double)run.nr);
+		assert_true(lane.length_ns <= (double)(res.end_ns - res.start_ns) + (double)run.nr);
 		graph_free(g);
 		graph_replay_free(r);
 		ear_fini(&run);
@@ -763,8 +763,8 @@ static void test_servers(void **state)
 		struct graph_replay_result res;
 
 		declare(s);
-		declare_queue(s, 0,
-			(struct graph_queue_options){.discipline = kind[d], .initial = 1});
+		declare_queue(
+			s, 0, (struct graph_queue_options){.discipline = kind[d], .initial = 1});
 		say(s, GRAPH_VERB_state, 0, 0, 0, 0, IDLE, GRAPH_START);
 		for (uint32_t i = 1; i <= JOBS; i++)
 			say_link(s, 0, i, RUN);
@@ -817,7 +817,8 @@ static void test_lock_changes_hands(void **state)
 	/* B holds it from 12 to 17; A asks at 15, gets it at 17 + 3, holds it until 25, ends at 45
 	 */
 	assert_int_equal(
-		replay_end(r, (struct graph_edit){GRAPH_EDIT_SCALE_STATE, OTHER, 1.5, 0}, &res), 45);
+		replay_end(r, (struct graph_edit){GRAPH_EDIT_SCALE_STATE, OTHER, 1.5, 0}, &res),
+		45);
 	assert_int_equal(res.nr_waits_new, 1);
 	assert_int_equal(res.nr_waits_gone, 1);
 	/* At 20 it finds it free */
@@ -870,7 +871,8 @@ static void test_processors(void **state)
 	graph_replay_free(r);
 }
 
-/* ---- what cannot go on ------------------------------------------------------------------------ */
+/* ---- what cannot go on ------------------------------------------------------------------------
+ */
 
 /* A takes 1 then 2, B takes 2 then 1; the run was lucky, the change is not. */
 static void test_deadlock(void **state)
