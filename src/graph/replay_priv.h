@@ -33,7 +33,7 @@ enum {
 	REPLAY_FREE = 1 << 17,         /* takes (or fills space) without needing anything */
 	REPLAY_SHRINKS = 1 << 18,      /* resize: `need` units less */
 	REPLAY_COUNTED = 1 << 19,      /* needs the wide ordinal: so many puts (takes, for space) */
-	REPLAY_SLEPT = 1 << 21, /* own needs no processor: it was asleep in it */
+	REPLAY_SLEPT = 1 << 21,        /* own needs no processor: it was asleep in it */
 	REPLAY_ON_PROCESSOR = 1 << 20, /* own is how long after its processor became free */
 };
 
