@@ -48,10 +48,18 @@ static struct model *run(const char *path, const struct graph_sink *sink,
 	return m;
 }
 
+/* C++ names carry their parameters. */
+static bool is_function(const char *name, const char *wanted)
+{
+	const char *at = strstr(name, wanted);
+	size_t length = strlen(wanted);
+
+	return at && (at == name || at[-1] == ':') && (!at[length] || at[length] == '(');
+}
+
 /* The states' factors when the function takes that share of its time. */
 static struct graph_scenario scenario_of(
-	const struct model *m, uint32_t nr_states, const char *function, double factor,
-	bool quiet)
+	const struct model *m, uint32_t nr_states, const char *function, double factor, bool quiet)
 {
 	struct graph_edit *edit = calloc(nr_states + 1, sizeof *edit);
 	struct graph_scenario sc = {.edit = edit};
@@ -61,16 +69,16 @@ static struct graph_scenario scenario_of(
 		const struct model_function_share *f = model_functions(m, s, &nr);
 		double share = 0;
 
-		if (quiet && model_state(m, s)->kind == MODEL_STATE_runnable)
+		if (quiet && (model_state(m, s)->kind == MODEL_STATE_runnable ||
+				     model_state(m, s)->kind == MODEL_STATE_latency))
 			edit[sc.nr_edits++] = (struct graph_edit){
 				.kind = GRAPH_EDIT_SCALE_STATE, .id = s, .factor = 0};
 		for (size_t i = 0; i < nr; i++)
-			share += strcmp(f[i].function, function) ? 0 : f[i].share;
+			share += is_function(f[i].function, function) ? f[i].share : 0;
 		if (share > 0)
-			edit[sc.nr_edits++] =
-				(struct graph_edit){.kind = GRAPH_EDIT_SCALE_STATE,
-					.id = s,
-					.factor = 1 - (1 - factor) * share};
+			edit[sc.nr_edits++] = (struct graph_edit){.kind = GRAPH_EDIT_SCALE_STATE,
+				.id = s,
+				.factor = 1 - (1 - factor) * share};
 	}
 	return sc;
 }
@@ -89,12 +97,13 @@ int main(int argc, char **argv)
 {
 	struct graph_replay *r;
 	struct graph_replay_result res;
-	struct graph_scenario scenario[CASES];
+	struct graph_scenario scenario[CASES], quiet[CASES];
 	struct graph_lane_result lane;
 	struct trace_reader *reader, *again;
 	struct base_err err = {0};
 	struct model *m, *m2;
-	double recorded, replayed, took, quiet_ms = 0;
+	double recorded, replayed, took, quiet_ms = 0, path_ns = 0;
+	uint32_t nr_states;
 
 	struct graph_replay_options options = {.size = sizeof options};
 
@@ -123,25 +132,25 @@ int main(int argc, char **argv)
 		(double)graph_replay_memory_bytes(r) / (double)graph_replay_nr_verbs(r));
 	if (argc < 3)
 		return 0;
-	for (int i = 0; i < CASES; i++)
-		scenario[i] = scenario_of(
-			m, graph_nr_states(model_graph(m)), argv[2], factor_of[i], false);
-	m2 = run(argv[1], NULL, scenario, &again);
+	nr_states = graph_nr_states(model_graph(m));
 	for (int i = 0; i < CASES; i++) {
-		struct graph_scenario quiet = scenario_of(
-			m, graph_nr_states(model_graph(m)), argv[2], factor_of[i], true);
-		double path, quietly;
+		scenario[i] = scenario_of(m, nr_states, argv[2], factor_of[i], false);
+		quiet[i] = scenario_of(m, nr_states, argv[2], factor_of[i], true);
+	}
+	m2 = run(argv[1], NULL, quiet, &again);
+	for (int i = 0; i < CASES; i++) {
+		double quietly;
 
 		if (graph_lane(model_graph(m2), (unsigned)i + 1, &lane, &err))
 			give_up(&err);
-		path = recorded / (lane.length_ns / 1e6);
-		quietly = replay_ms(r, &quiet, &res);
+		quietly = replay_ms(r, &quiet[i], &res);
 		quiet_ms = i ? quiet_ms : quietly;
+		path_ns = i ? path_ns : lane.length_ns;
 		replayed = replay_ms(r, &scenario[i], &res);
-		printf("factor %.1f path %.3f replay %.3f quiet %.2f ms %.3f stuck %u new %llu gone "
-		       "%llu\n",
-			factor_of[i], path, recorded / replayed, quietly, quiet_ms / quietly,
-			res.nr_stuck, (unsigned long long)res.nr_waits_new,
+		printf("factor %.1f replay %.3f quiet %.2f ms path %.3f replay %.3f stuck %u new "
+		       "%llu gone %llu\n",
+			factor_of[i], recorded / replayed, quietly, path_ns / lane.length_ns,
+			quiet_ms / quietly, res.nr_stuck, (unsigned long long)res.nr_waits_new,
 			(unsigned long long)res.nr_waits_gone);
 	}
 	return 0;

@@ -15,7 +15,7 @@ static struct replay_memory memory_of(struct graph_replay *r)
 
 static bool is_busy(const struct graph_replay *r, const struct replay_log_actor *a)
 {
-	return a->started && !a->waits && !a->in_hole && a->state < r->nr_states &&
+	return a->started && !a->waits && !a->in_hole && !a->slept && a->state < r->nr_states &&
 	       r->executes[a->state];
 }
 
@@ -226,8 +226,11 @@ static enum base_status close_moment(struct graph_replay *r, struct base_err *er
 	a->started = true;
 	a->hole_ns = 0;
 	a->had_to_queue = false;
+	if (a->slept && m.t > a->slept_ns)
+		replay_step(r, m.first)->bits |= REPLAY_SLEPT;
 	if (aside)
 		return s;
+	a->slept = false;
 	a->state = last->state;
 	a->waits = kind == GRAPH_VERB_wait || kind == GRAPH_VERB_wait_empty ||
 		   kind == GRAPH_VERB_wait_full;
@@ -633,9 +636,13 @@ static enum base_status log_processor(struct graph_replay *r, enum graph_verb_ki
 	q->used = true;
 	if (kind == GRAPH_VERB_wait_empty) {
 		pass_time(r, r->now);
+		a->slept = false;
 		a->in_hole = true;
 		a->hole_begin_ns = r->now;
 		a->hole_full_ns = r->full_ns;
+	} else if (kind == GRAPH_VERB_enqueue && before) {
+		a->slept = true;
+		a->slept_ns = r->now;
 	} else if (kind == GRAPH_VERB_peek) {
 		pass_time(r, r->now);
 		a->had_to_queue = true;

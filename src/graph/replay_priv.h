@@ -33,6 +33,7 @@ enum {
 	REPLAY_FREE = 1 << 17,         /* takes (or fills space) without needing anything */
 	REPLAY_SHRINKS = 1 << 18,      /* resize: `need` units less */
 	REPLAY_COUNTED = 1 << 19,      /* needs the wide ordinal: so many puts (takes, for space) */
+	REPLAY_SLEPT = 1 << 21,        /* own needs no processor: it was asleep in it */
 	REPLAY_ON_PROCESSOR = 1 << 20, /* own is how long after its processor became free */
 };
 
@@ -110,6 +111,8 @@ struct replay_log_actor {
 	uint64_t takes_then;                  /* of wait_queue, when the wait began */
 	bool had_to_queue; /* for its processor, before the moment being logged */
 	bool started, waits, waits_space, in_hole;
+	bool slept; /* left its processor in a state that does not say so (a call) */
+	uint64_t slept_ns;
 };
 
 struct replay_moment {         /* being logged: GRAPH_MORE leaves it open */

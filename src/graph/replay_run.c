@@ -170,8 +170,10 @@ static void begin_run(struct sim *s, uint32_t actor, uint64_t own)
 {
 	struct sim_actor *a = &s->actor[actor];
 
+	bool slept = replay_step(s->r, a->cursor)->bits & REPLAY_SLEPT;
+
 	own = sim_scaled(s, a->state, own);
-	if (own && s->nr_processors && sim_executes(s, a->state)) {
+	if (own && s->nr_processors && !slept && sim_executes(s, a->state)) {
 		a->left_ns = own;
 		if (sim_get_processor(s, actor, SIM_QUEUES))
 			sim_run_on(s, actor);
@@ -216,6 +218,8 @@ static void advance(struct sim *s, uint32_t actor)
 		if (a->wait_queue != REPLAY_NONE && s->queue[a->wait_queue].ignored)
 			own = 0;
 		own = sim_scaled(s, a->state, own);
+		if (!sim_promise(s, actor)) /* not there yet: who waits for it gets in line */
+			own = 0;
 		if (own)
 			sim_release_processor(s, actor);
 		a->phase = SIM_TRIES;
@@ -275,7 +279,7 @@ static void commit(struct sim *s, uint32_t actor)
 /* What it came for is not (or no longer) there. */
 static void begin_waiting(struct sim *s, uint32_t actor, uint32_t queue, bool space)
 {
-	bool promised = s->actor[actor].listed && sim_end_promise(s, actor);
+	bool promised = sim_end_promise(s, actor);
 
 	s->actor[actor].queued = false;
 	sim_release_processor(s, actor);
@@ -296,9 +300,9 @@ static void try_moment(struct sim *s, uint32_t actor)
 		begin_waiting(s, actor, queue, space);
 		return;
 	}
+	sim_end_promise(s, actor);
 	if (called) {
 		sim_stop_waiting(s, actor);
-		sim_end_promise(s, actor);
 	} else if (class == REPLAY_EXPLAINED) {
 		s->res->nr_waits_gone++;
 	}

@@ -100,6 +100,7 @@ void sim_emit(struct sim *s, enum graph_verb_kind kind, const struct graph_verb 
 bool sim_is_met(struct sim *s, uint32_t actor, uint32_t *ret_queue, bool *ret_space);
 void sim_wait(struct sim *s, uint32_t actor, uint32_t queue, bool space);
 void sim_stop_waiting(struct sim *s, uint32_t actor);
+bool sim_promise(struct sim *s, uint32_t actor);
 bool sim_end_promise(struct sim *s, uint32_t actor);
 void sim_call_others(struct sim *s, uint32_t actor);
 bool sim_is_early(struct sim *s, uint32_t actor, uint64_t *ret_ns);

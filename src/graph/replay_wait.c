@@ -37,7 +37,7 @@ static uint64_t reserved(const struct sim *s, const struct replay_step *step, ui
 	const struct sim_actor *a = &s->actor[actor];
 	enum replay_class class = replay_class(replay_step(s->r, a->cursor));
 
-	if (a->listed || class == REPLAY_RUN || is_lock(s, step->queue))
+	if (a->listed || a->promised || class == REPLAY_RUN || is_lock(s, step->queue))
 		return 0;
 	return s->queue[step->queue].promised[0];
 }
@@ -330,6 +330,20 @@ bool sim_is_early(struct sim *s, uint32_t actor, uint64_t *ret_ns)
 	a->early = still_overtaken(s, a);
 	*ret_ns = s->queue[a->queue].last_put_ns + latency(s, a, a->early);
 	return *ret_ns > s->now;
+}
+
+/* It keeps its recorded wait's length; what it will take is there, and stays until then. */
+bool sim_promise(struct sim *s, uint32_t actor)
+{
+	struct sim_actor *a = &s->actor[actor];
+	uint32_t queue;
+	bool space;
+
+	if (!sim_is_met(s, actor, &queue, &space))
+		return false;
+	if (!is_promised_away(s, a))
+		promise(s, a, true);
+	return true;
 }
 
 /* It has come for what it was promised. */

@@ -149,7 +149,7 @@ uint32_t model_make_state(struct model *m, enum model_state_kind kind, uint32_t 
 	if (m->sink && m->sink->state)
 		keep(m, m->sink->state(m->sink->ctx, graph_id,
 				kind == MODEL_STATE_run || kind == MODEL_STATE_hold ||
-					kind == MODEL_STATE_annotated,
+					kind == MODEL_STATE_annotated || kind == MODEL_STATE_io,
 				m->err));
 	return graph_id;
 }

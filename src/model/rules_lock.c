@@ -277,7 +277,7 @@ void model_rule_cond_wake(struct model *m, struct thread *t, const struct trace_
 		flags |= GRAPH_EXPLAINED; /* time ran out */
 	if (signal != NONE)
 		model_verb_of(m, model_acting(t), GRAPH_VERB_dequeue, r->time_ns, signal, 1,
-			model_current_state(t), GRAPH_MORE);
+			model_current_state(t), GRAPH_MORE | GRAPH_LAST);
 	else if (w->result == 0)
 		model_count(m, TRACE_DIAG_signal_unmatched);
 	model_verb(m, t, GRAPH_VERB_dequeue, r->time_ns, mutex, 1, model_current_state(t), flags);
@@ -383,7 +383,9 @@ void model_rule_barrier_leave(struct model *m, struct thread *t, const struct tr
 		open_barrier(m, o, r->time_ns);
 	}
 	t->run_state = model_run_state(m, t, site);
-	model_verb(m, t, GRAPH_VERB_dequeue, r->time_ns, queue, 1, model_current_state(t), 0);
+	/* (this opening's token, not an earlier one's) */
+	model_verb(
+		m, t, GRAPH_VERB_dequeue, r->time_ns, queue, 1, model_current_state(t), GRAPH_LAST);
 }
 
 /* ---- semaphores

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_graph_replay_known.c - replay's answers where they are known by hand: tokens, locks,
+ * processors. */
+#include "graph/replay.h"
+
+#include "replay_fixture.h"
+
+/* n jobs of 10 us behind one token; with k tokens they take ceil(n / k) rounds. */
+static void test_servers(void **state)
+{
+	enum { JOBS = 12, US = 10000 };
+	static const enum graph_discipline kind[] = {GRAPH_POOL, GRAPH_FIFO};
+
+	(void)state;
+	for (size_t d = 0; d < BASE_COUNT(kind); d++) {
+		struct graph_replay *r = new_replay();
+		const struct graph_sink *s = graph_replay_sink(r);
+		struct graph_replay_result res;
+
+		declare(s);
+		declare_queue(
+			s, 0, (struct graph_queue_options){.discipline = kind[d], .initial = 1});
+		say(s, GRAPH_VERB_state, 0, 0, 0, 0, IDLE, GRAPH_START);
+		for (uint32_t i = 1; i <= JOBS; i++)
+			say_link(s, 0, i, RUN);
+		for (uint32_t i = 1; i <= JOBS; i++) {
+			if (i > 1)
+				say(s, GRAPH_VERB_wait_empty, 0, i, 0, 1, WAIT, 0);
+			else
+				say(s, GRAPH_VERB_dequeue, 0, i, 0, 1, HOLD, 0);
+		}
+		for (uint32_t i = 1; i <= JOBS; i++) {
+			say(s, GRAPH_VERB_enqueue, i * US, i, 0, 1, IDLE, 0);
+			if (i < JOBS)
+				say(s, GRAPH_VERB_dequeue, i * US, i + 1, 0, 1, HOLD, 0);
+		}
+		assert_int_equal(replay_end(r, nothing, &res), JOBS * US);
+		for (uint64_t k = 1; k <= JOBS + 2; k++) {
+			struct graph_edit more = {GRAPH_EDIT_RESIZE_QUEUE, 0, 1, k - 1};
+
+			assert_int_equal(replay_end(r, more, &res), (JOBS + k - 1) / k * US);
+			assert_int_equal(res.nr_stuck, 0);
+		}
+		assert_int_equal(
+			replay_end(r, (struct graph_edit){GRAPH_EDIT_IGNORE_QUEUE, 0, 1, 0}, &res),
+			US);
+		graph_replay_free(r);
+	}
+}
+
+/* A locks first in the run; when its way there takes longer, B does, and A waits for B. */
+static void test_lock_changes_hands(void **state)
+{
+	struct graph_replay *r = new_replay();
+	const struct graph_sink *s = graph_replay_sink(r);
+	struct graph_replay_result res;
+
+	(void)state;
+	declare(s);
+	declare_queue(s, 0, (struct graph_queue_options){.initial = 1});
+	say(s, GRAPH_VERB_state, 0, 0, 0, 0, IDLE, GRAPH_START);
+	say_link(s, 0, 1, OTHER);
+	say_link(s, 0, 2, RUN);
+	say(s, GRAPH_VERB_dequeue, 10, 1, 0, GRAPH_ALL, HOLD, GRAPH_BACK); /* free */
+	say(s, GRAPH_VERB_wait_empty, 12, 2, 0, 1, WAIT, 0);
+	say(s, GRAPH_VERB_enqueue, 15, 1, 0, 1, RUN, 0);
+	say(s, GRAPH_VERB_dequeue, 18, 2, 0, 1, HOLD, GRAPH_LAST); /* latency 3 */
+	say(s, GRAPH_VERB_enqueue, 23, 2, 0, 1, IDLE, 0);
+	say(s, GRAPH_VERB_state, 35, 1, 0, 0, IDLE, 0);
+	assert_int_equal(replay_end(r, nothing, &res), 35);
+	assert_int_equal(res.nr_waits_new, 0);
+	/* B holds it from 12 to 17; A asks at 15, gets it at 17 + 3, holds it until 25, ends at 45
+	 */
+	assert_int_equal(
+		replay_end(r, (struct graph_edit){GRAPH_EDIT_SCALE_STATE, OTHER, 1.5, 0}, &res),
+		45);
+	assert_int_equal(res.nr_waits_new, 1);
+	assert_int_equal(res.nr_waits_gone, 1);
+	/* At 20 it finds it free */
+	assert_int_equal(
+		replay_end(r, (struct graph_edit){GRAPH_EDIT_SCALE_STATE, OTHER, 2, 0}, &res), 45);
+	assert_int_equal(res.nr_waits_new, 0);
+	graph_replay_free(r);
+}
+
+/* Two that need 4 ms each and one processor; a second one halves it. */
+static void test_processors(void **state)
+{
+	enum { MS = 1000000 };
+	struct graph_replay *r = new_replay();
+	const struct graph_sink *s = graph_replay_sink(r);
+	struct graph_replay_result res;
+	struct graph_lane_result lane;
+	struct ear again;
+	struct graph *g;
+
+	(void)state;
+	declare(s);
+	declare_queue(s, 0, (struct graph_queue_options){.processor = true});
+	say(s, GRAPH_VERB_state, 0, 0, 0, 0, IDLE, GRAPH_START);
+	say_link(s, 0, 1, RUN);
+	say_link(s, 0, 2, RUN);
+	say(s, GRAPH_VERB_wait_empty, 0, 2, 0, 1, RUNNABLE, 0);
+	say(s, GRAPH_VERB_state, 4 * MS, 1, 0, 0, IDLE, 0);
+	say(s, GRAPH_VERB_dequeue, 4 * MS, 1, 0, GRAPH_ALL, IDLE, GRAPH_BACK | GRAPH_ASIDE);
+	say(s, GRAPH_VERB_enqueue, 4 * MS, 1, 0, 1, IDLE, GRAPH_ASIDE);
+	say(s, GRAPH_VERB_dequeue, 4 * MS, 2, 0, 1, RUN, GRAPH_LAST | GRAPH_EXPLAINED);
+	say(s, GRAPH_VERB_state, 8 * MS, 2, 0, 0, IDLE, 0);
+	assert_int_equal(replay_end(r, nothing, &res), 8 * MS);
+	assert_int_equal(res.nr_processors, 1);
+	assert_int_equal(res.nr_processor_waits, 3); /* 3 ms each, then the rests */
+	assert_int_equal(res.processor_wait_ns, 3 * MS + 3 * MS + 1 * MS);
+	assert_int_equal(
+		replay_end(r, (struct graph_edit){GRAPH_EDIT_PROCESSORS, 0, 1, 1}, &res), 4 * MS);
+	assert_int_equal(res.nr_processors, 2);
+	assert_int_equal(res.nr_processor_waits, 0);
+	/* The path goes from the one on the processor to the other. */
+	assert_int_equal(graph_new(NULL, &g, NULL), BASE_OK);
+	ear_init(&again, g);
+	assert_int_equal(graph_replay_run(r, NULL, &again.sink, &res, NULL), BASE_OK);
+	assert_int_equal(graph_finish(g, GRAPH_ANY_ACTOR, NULL), BASE_OK);
+	assert_int_equal(graph_lane(g, 0, &lane, NULL), BASE_OK);
+	assert_true(lane.length_ns == 8.0 * MS);
+	graph_free(g);
+	ear_fini(&again);
+	graph_replay_free(r);
+}
+
+/* ---- what cannot go on ------------------------------------------------------------------------
+ */
+
+/* A takes 1 then 2, B takes 2 then 1; the run was lucky, the change is not. */
+static void test_deadlock(void **state)
+{
+	struct graph_replay *r = new_replay();
+	const struct graph_sink *s = graph_replay_sink(r);
+	struct graph_replay_result res;
+
+	(void)state;
+	declare(s);
+	declare_queue(s, 0, (struct graph_queue_options){.initial = 1});
+	declare_queue(s, 1, (struct graph_queue_options){.initial = 1});
+	say(s, GRAPH_VERB_state, 0, 0, 0, 0, IDLE, GRAPH_START);
+	say_link(s, 0, 1, RUN);
+	say_link(s, 0, 2, OTHER);
+	say(s, GRAPH_VERB_dequeue, 10, 1, 0, GRAPH_ALL, HOLD, GRAPH_BACK);
+	say(s, GRAPH_VERB_dequeue, 20, 1, 1, GRAPH_ALL, HOLD, GRAPH_BACK);
+	say(s, GRAPH_VERB_enqueue, 30, 1, 1, 1, HOLD, 0);
+	say(s, GRAPH_VERB_enqueue, 40, 1, 0, 1, IDLE, 0);
+	say(s, GRAPH_VERB_dequeue, 60, 2, 1, GRAPH_ALL, HOLD, GRAPH_BACK);
+	say(s, GRAPH_VERB_dequeue, 70, 2, 0, GRAPH_ALL, HOLD, GRAPH_BACK);
+	say(s, GRAPH_VERB_enqueue, 80, 2, 0, 1, IDLE, 0);
+	say(s, GRAPH_VERB_enqueue, 90, 2, 1, 1, IDLE, 0);
+	assert_int_equal(replay_end(r, nothing, &res), 90);
+	assert_int_equal(res.nr_stuck, 0);
+	replay_end(r, (struct graph_edit){GRAPH_EDIT_SCALE_STATE, OTHER, 0.25, 0}, &res);
+	assert_int_equal(res.nr_stuck, 2);
+	assert_int_equal(res.first_stuck, 1);
+	assert_int_equal(res.first_stuck_queue, 1);
+	graph_replay_free(r);
+}
+
+/* One that sleeps inside a call needs no processor meanwhile. */
+static void test_sleeps_in_a_call(void **state)
+{
+	enum { MS = 1000000 };
+	struct graph_replay *r = new_replay();
+	const struct graph_sink *s = graph_replay_sink(r);
+	struct graph_replay_result res;
+
+	(void)state;
+	declare(s);
+	declare_queue(s, 0, (struct graph_queue_options){.processor = true});
+	say(s, GRAPH_VERB_state, 0, 0, 0, 0, IDLE, GRAPH_START);
+	say_link(s, 0, 1, RUN);
+	say_link(s, 0, 2, OTHER);
+	say(s, GRAPH_VERB_dequeue, 0, 2, 0, GRAPH_ALL, OTHER, GRAPH_BACK | GRAPH_ASIDE);
+	say(s, GRAPH_VERB_enqueue, 0, 2, 0, 1, OTHER, GRAPH_ASIDE);
+	say(s, GRAPH_VERB_state, 4 * MS, 1, 0, 0, IDLE, 0);
+	say(s, GRAPH_VERB_state, 5 * MS, 2, 0, 0, IDLE, 0);
+	assert_int_equal(replay_end(r, nothing, &res), 5 * MS);
+	assert_int_equal(res.nr_processors, 1);
+	assert_int_equal(res.nr_processor_waits, 0);
+	graph_replay_free(r);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_servers),
+		cmocka_unit_test(test_lock_changes_hands),
+		cmocka_unit_test(test_processors),
+		cmocka_unit_test(test_sleeps_in_a_call),
+		cmocka_unit_test(test_deadlock),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
