@@ -31,7 +31,9 @@ enum {
 	CMD_MEMORY = 32,  /* --max-memory */
 	CMD_ENDS = 64,    /* --start, --end */
 	CMD_IMPORTS = 128, /* operands: an import format, and a file of it */
-	CMD_ANALYSES = CMD_READS_TRACE | CMD_PROGRESS | CMD_JSON | CMD_MEMORY | CMD_ENDS,
+	CMD_WINDOW = 256,  /* --from, --to */
+	CMD_ANALYSES = CMD_READS_TRACE | CMD_PROGRESS | CMD_JSON | CMD_MEMORY | CMD_ENDS |
+		       CMD_WINDOW,
 };
 
 struct cmd_option {
@@ -111,6 +113,8 @@ size_t cmd_values(const struct cmd *c, const char *option, const char **value, s
 bool cmd_value_count(struct cmd *c, const char *option, uint64_t *ret);
 bool cmd_value_time(
 	struct cmd *c, const char *option, uint64_t *ret_ns); /* 10ms, 1.5s, 250us, 7ns */
+/* A time since the recording's start, or a share of its length, as 20%. */
+bool cmd_value_moment(struct cmd *c, const char *option, uint64_t length_ns, uint64_t *ret_ns);
 bool cmd_value_size(struct cmd *c, const char *option, uint64_t *ret_bytes); /* 512, 64K, 2G */
 /* The candidate nearest to `word`; NULL: none is near. next() returns NULL at the end. */
 const char *cmd_nearest(

@@ -277,6 +277,19 @@ static void runner_up(struct base_str *out, const struct report *r, const struct
 static void trace_caveats(struct base_str *out, const struct report_trace *t,
 	const struct report_style *st, const char **label)
 {
+	if (t->from_ns || t->to_ns) {
+		struct base_str s = {0};
+		base_str_add(&s, "only the window from ");
+		base_str_add_ns(&s, t->from_ns);
+		base_str_add(&s, " to ");
+		base_str_add_ns(&s, t->to_ns && t->to_ns < t->last_ns ? t->to_ns : t->last_ns);
+		base_str_add(&s, " of ");
+		base_str_add_ns(&s, t->last_ns);
+		base_str_add(&s, " was analysed (--from, --to)");
+		report_wrap(out, st, *label, LABEL_WIDTH, base_str_text(&s));
+		*label = "";
+		base_str_fini(&s);
+	}
 	for (size_t i = 0; i < t->nr_diags; i++) {
 		report_wrap(out, st, *label, LABEL_WIDTH, t->diag[i].text);
 		*label = "";
