@@ -24,8 +24,9 @@ static const struct {
 	{CMD_ENDS, {"end", 0, "ACTOR@STATE", NULL, "the path ends when ACTOR last enters STATE"}},
 	{CMD_ENDS, {"connection", 0, "ID", NULL,
 			   "only the path of this connection ('longpole connections' lists them)"}},
-	{CMD_WINDOW, {"from", 0, "TIME", NULL,
-			     "analyse only what happens from TIME on (as 1.5s, 20ms, 300us; or 20%)"}},
+	{CMD_WINDOW,
+		{"from", 0, "TIME", NULL,
+			"analyse only what happens from TIME on (as 1.5s, 20ms, 300us; or 20%)"}},
 	{CMD_WINDOW, {"to", 0, "TIME", NULL, "analyse only what happens up to TIME"}},
 	{CMD_PROGRESS, {"progress", 0, "WHEN", "auto always never",
 			       "progress bar on standard error (auto: on a terminal, after half a "

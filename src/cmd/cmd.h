@@ -24,16 +24,16 @@ enum cmd_group {
 
 enum {
 	CMD_READS_TRACE = 1, /* first operand: a trace, or none: the newest *.lpt here */
-	CMD_PROGRAM = 2,  /* everything from the first operand on is a program and its arguments */
-	CMD_DASHES = 4,   /* "--" is an operand */
-	CMD_PROGRESS = 8, /* --progress, --quiet */
-	CMD_JSON = 16,    /* --json */
-	CMD_MEMORY = 32,  /* --max-memory */
-	CMD_ENDS = 64,    /* --start, --end */
+	CMD_PROGRAM = 2,   /* everything from the first operand on is a program and its arguments */
+	CMD_DASHES = 4,    /* "--" is an operand */
+	CMD_PROGRESS = 8,  /* --progress, --quiet */
+	CMD_JSON = 16,     /* --json */
+	CMD_MEMORY = 32,   /* --max-memory */
+	CMD_ENDS = 64,     /* --start, --end */
 	CMD_IMPORTS = 128, /* operands: an import format, and a file of it */
 	CMD_WINDOW = 256,  /* --from, --to */
-	CMD_ANALYSES = CMD_READS_TRACE | CMD_PROGRESS | CMD_JSON | CMD_MEMORY | CMD_ENDS |
-		       CMD_WINDOW,
+	CMD_ANALYSES =
+		CMD_READS_TRACE | CMD_PROGRESS | CMD_JSON | CMD_MEMORY | CMD_ENDS | CMD_WINDOW,
 };
 
 struct cmd_option {
@@ -127,7 +127,7 @@ void cmd_terminal_init(struct cmd_terminal *t, enum cmd_when color);
 struct report_style cmd_style(const struct cmd *c);
 /* Messages to standard error, cleaned. */
 void cmd_note(struct cmd *c, const char *fmt, ...) BASE_PRINTF(2, 3);
-void cmd_note_lines(struct cmd *c, const struct base_str *lines); /* one message each */
+void cmd_note_lines(struct cmd *c, const struct base_str *lines);     /* one message each */
 int cmd_usage(struct cmd *c, const char *fmt, ...) BASE_PRINTF(2, 3); /* returns CMD_USAGE */
 /* Prints c->err and returns the exit status that goes with it. */
 int cmd_fail(struct cmd *c, enum base_status s);

@@ -198,14 +198,14 @@ struct graph_sink {
 };
 
 /*
- * A window of the run, [from, to]. graph_restart(), before the first verb at or after from: all that
- * came before keeps its effect on states, waits and queues, but weighs nothing: paths are 0 long
- * there, edges count from there, totals and statistics begin anew. graph_cut(), before the first verb
- * after to: totals and statistics end; verbs go on to be told, up to the run's end, because only they
- * say what the end depended on of all that was under way at `to`: the path up to there is what an
- * end after it becomes. So the window's path is the part of the whole run's path that lies in it
- * (with one start); but a hand-over under way at `to` is charged to who hands over. The time is not
- * below the last verb's. At most one of each, in this order.
+ * A window of the run, [from, to]. graph_restart(), before the first verb at or after from: all
+ * that came before keeps its effect on states, waits and queues, but weighs nothing: paths are 0
+ * long there, edges count from there, totals and statistics begin anew. graph_cut(), before the
+ * first verb after to: totals and statistics end; verbs go on to be told, up to the run's end,
+ * because only they say what the end depended on of all that was under way at `to`: the path up to
+ * there is what an end after it becomes. So the window's path is the part of the whole run's path
+ * that lies in it (with one start); but a hand-over under way at `to` is charged to who hands over.
+ * The time is not below the last verb's. At most one of each, in this order.
  */
 enum base_status graph_restart(
 	struct graph *g, uint64_t time_ns, struct base_err *err) BASE_MUST_CHECK;

@@ -204,7 +204,7 @@ struct end { /* where a path ends (graph_end) */
 
 /* window.c: what is kept at the cut. */
 struct window {
-	bool early;         /* until graph_restart(): no path is remembered */
+	bool early; /* until graph_restart(): no path is remembered */
 	bool cut;
 	/* [2 actor]: its path up to the cut; [2 actor + 1]: up to its last verb; then units */
 	struct end *anchor;
@@ -385,8 +385,8 @@ static inline void count_occupancy(struct queue *q, uint64_t t)
 	q->t_units = t;
 }
 
-static inline void count_taken(const struct graph *g, struct queue *q, const struct item *it,
-	uint64_t k, uint64_t t)
+static inline void count_taken(
+	const struct graph *g, struct queue *q, const struct item *it, uint64_t k, uint64_t t)
 {
 	q->stats.dequeued += k;
 	q->stats.residence_ns = add_product(q->stats.residence_ns, k, since(g, t, it->time_ns));

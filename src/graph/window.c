@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * window.c - the analysis of a part of the run, [from, to] (seed 000, section 5.1.3: fast-forwarding).
+ * window.c - the analysis of a part of the run, [from, to] (seed 000, section 5.1.3:
+ * fast-forwarding).
  *
- * graph_restart() at `from`: all that is known stays as it is (states, waits, units in queues, who made
- * them and when), but every path is 0 long there and begins at a node of its own. From then on an
- * edge weighs what of it lies after `from` (since(), in priv.h). All lane 0 paths have lost the same
- * length, so which way is the longest does not change: the window's path is the whole run's, clipped.
+ * graph_restart() at `from`: all that is known stays as it is (states, waits, units in queues, who
+ * made them and when), but every path is 0 long there and begins at a node of its own. From then on
+ * an edge weighs what of it lies after `from` (since(), in priv.h). All lane 0 paths have lost the
+ * same length, so which way is the longest does not change: the window's path is the whole run's,
+ * clipped.
  *
- * graph_cut() at `to`: what the run's end will have depended on, nobody knows yet. So the path up to
- * here of each actor, and over each unit in a queue, is kept as an anchor, and the run goes on with a
- * restart whose first nodes carry the anchor's number instead of a time. At the end the path leads
- * back to one of them, and that anchor is the end of the window's path. Who will take a unit that is
- * under way, is not known either: its hand-over so far is charged to who put it.
+ * graph_cut() at `to`: what the run's end will have depended on, nobody knows yet. So the path up
+ * to here of each actor, and over each unit in a queue, is kept as an anchor, and the run goes on
+ * with a restart whose first nodes carry the anchor's number instead of a time. At the end the path
+ * leads back to one of them, and that anchor is the end of the window's path. Who will take a unit
+ * that is under way, is not known either: its hand-over so far is charged to who put it.
  */
 #include "graph/priv.h"
 
@@ -21,13 +23,15 @@ static uint64_t label(size_t anchor)
 	return WEIGHT_MAX - anchor;
 }
 
-/* An anchor for each actor where it is, one for its last verb, then one for each unit with a path. */
+/* An anchor for each actor where it is, one for its last verb, then one for each unit with a path.
+ */
 static size_t actor_anchor(uint32_t actor)
 {
 	return 2 * (size_t)actor;
 }
 
-/* ---- restarting ------------------------------------------------------------------------------- */
+/* ---- restarting -------------------------------------------------------------------------------
+ */
 
 static void zero_lengths(const struct graph *g, double *length)
 {
@@ -59,8 +63,8 @@ static uint32_t first_node(struct graph *g, uint32_t actor, uint64_t t, uint64_t
 typedef enum base_status visit_item(
 	struct graph *g, uint32_t queue, bool space, struct item *it, struct base_err *err);
 
-static enum base_status each_in_ring(struct graph *g, uint32_t queue, bool space, visit_item *visit,
-	struct base_err *err)
+static enum base_status each_in_ring(
+	struct graph *g, uint32_t queue, bool space, visit_item *visit, struct base_err *err)
 {
 	const struct ring *r = space ? &g->queue[queue].space : &g->queue[queue].data;
 	enum base_status s = BASE_OK;
@@ -192,7 +196,8 @@ enum base_status graph_restart(struct graph *g, uint64_t time_ns, struct base_er
 	return done(g, graph_collect(g, false, err));
 }
 
-/* ---- cutting ---------------------------------------------------------------------------------- */
+/* ---- cutting ----------------------------------------------------------------------------------
+ */
 
 /* Open edges, waits and occupancy count up to here. */
 static void close_statistics(struct graph *g, uint64_t t)
@@ -246,8 +251,8 @@ static enum base_status need_anchors(struct graph *g, size_t nr, struct base_err
 		graph_mem_need(g, &w->anchor, &w->anchor_capacity, nr, sizeof *w->anchor, err);
 
 	if (!s)
-		s = graph_mem_need(g, &w->anchor_length, &w->anchor_length_capacity,
-			nr * g->stride, sizeof *w->anchor_length, err);
+		s = graph_mem_need(g, &w->anchor_length, &w->anchor_length_capacity, nr * g->stride,
+			sizeof *w->anchor_length, err);
 	return s;
 }
 
@@ -336,7 +341,8 @@ enum base_status graph_cut(struct graph *g, uint64_t time_ns, struct base_err *e
 	return done(g, s ? s : graph_collect(g, false, err));
 }
 
-/* ---- the end ---------------------------------------------------------------------------------- */
+/* ---- the end ----------------------------------------------------------------------------------
+ */
 
 /* Where lane 0's path to this end comes from: a time, or a label. */
 static uint64_t path_start(const struct graph *g, const struct end *e)
@@ -387,8 +393,7 @@ void graph_window_finish(struct graph *g)
 			tot->total_ns = tot->waiting_ns = tot->visits = 0;
 	}
 	for (size_t i = 0; i < g->nr_queues; i++)
-		g->queue[i].stats =
-			i < w->nr_stats ? w->stats[i] : (struct graph_queue_stats){0};
+		g->queue[i].stats = i < w->nr_stats ? w->stats[i] : (struct graph_queue_stats){0};
 }
 
 void graph_window_fini(struct graph *g)

@@ -516,8 +516,8 @@ static enum base_status read_all(struct model *m)
 	}
 }
 
-/* The root process's last moment; where its thread only spoke for others, or ended before the window,
- * whichever came last. */
+/* The root process's last moment; where its thread only spoke for others, or ended before the
+ * window, whichever came last. */
 static uint32_t default_end(const struct model *m)
 {
 	uint32_t thread = m->end_actor < m->nr_actors ? m->actor[m->end_actor].thread : 0;

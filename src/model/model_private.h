@@ -191,7 +191,7 @@ struct model {
 	uint64_t nr_records, last_ns;
 	uint64_t next_bound_ns; /* of the window: its begin, then its end; UINT64_MAX: passed */
 	bool entered, left;     /* the window */
-	uint32_t root_process; /* image that the user started; 0: not yet */
+	uint32_t root_process;  /* image that the user started; 0: not yet */
 	uint64_t root_pid;
 	uint64_t item_key;  /* of the verb being made */
 	uint32_t end_actor; /* the root process's last */
