@@ -109,8 +109,8 @@ static enum base_status mark_tips(struct graph *g, bool only_ends, struct base_e
 	for (size_t i = 0; i < g->nr_ends && !s; i++)
 		s = mark_tip(g, g->end[i].node, g->end_length + i * g->stride, err);
 	for (size_t i = 0; i < g->window.nr_anchors && !s; i++)
-		s = mark_tip(g, g->window.anchor[i].node, g->window.anchor_length + i * g->stride,
-			err);
+		s = mark_tip(
+			g, g->window.anchor[i].node, g->window.anchor_length + i * g->stride, err);
 	if (only_ends)
 		return s;
 	for (size_t i = 0; i < g->nr_actors && !s; i++)
