@@ -24,6 +24,10 @@ static const struct {
 	{CMD_ENDS, {"end", 0, "ACTOR@STATE", NULL, "the path ends when ACTOR last enters STATE"}},
 	{CMD_ENDS, {"connection", 0, "ID", NULL,
 			   "only the path of this connection ('longpole connections' lists them)"}},
+	{CMD_WINDOW,
+		{"from", 0, "TIME", NULL,
+			"analyse only what happens from TIME on (as 1.5s, 20ms, 300us; or 20%)"}},
+	{CMD_WINDOW, {"to", 0, "TIME", NULL, "analyse only what happens up to TIME"}},
 	{CMD_PROGRESS, {"progress", 0, "WHEN", "auto always never",
 			       "progress bar on standard error (auto: on a terminal, after half a "
 			       "second)"}},
@@ -306,6 +310,22 @@ bool cmd_value_time(struct cmd *c, const char *option, uint64_t *ret_ns)
 		return true;
 	cmd_usage(c, "--%s: '%s' is no time; write it like 1.5s, 20ms, 300us or 7ns", option, text);
 	return false;
+}
+
+bool cmd_value_moment(struct cmd *c, const char *option, uint64_t length_ns, uint64_t *ret_ns)
+{
+	const char *text = cmd_value(c, option);
+	size_t length = text ? strlen(text) : 0;
+	if (!length || text[length - 1] != '%')
+		return cmd_value_time(c, option, ret_ns);
+	char *end;
+	double share = strtod(text, &end) / 100;
+	if (end == text || end != text + length - 1 || !(share >= 0 && share <= 1)) {
+		cmd_usage(c, "--%s: '%s' is no share; write it from 0%% to 100%%", option, text);
+		return false;
+	}
+	*ret_ns = (uint64_t)llround(share * (double)length_ns);
+	return true;
 }
 
 bool cmd_value_size(struct cmd *c, const char *option, uint64_t *ret_bytes)

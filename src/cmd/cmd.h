@@ -24,14 +24,16 @@ enum cmd_group {
 
 enum {
 	CMD_READS_TRACE = 1, /* first operand: a trace, or none: the newest *.lpt here */
-	CMD_PROGRAM = 2,  /* everything from the first operand on is a program and its arguments */
-	CMD_DASHES = 4,   /* "--" is an operand */
-	CMD_PROGRESS = 8, /* --progress, --quiet */
-	CMD_JSON = 16,    /* --json */
-	CMD_MEMORY = 32,  /* --max-memory */
-	CMD_ENDS = 64,    /* --start, --end */
+	CMD_PROGRAM = 2,   /* everything from the first operand on is a program and its arguments */
+	CMD_DASHES = 4,    /* "--" is an operand */
+	CMD_PROGRESS = 8,  /* --progress, --quiet */
+	CMD_JSON = 16,     /* --json */
+	CMD_MEMORY = 32,   /* --max-memory */
+	CMD_ENDS = 64,     /* --start, --end */
 	CMD_IMPORTS = 128, /* operands: an import format, and a file of it */
-	CMD_ANALYSES = CMD_READS_TRACE | CMD_PROGRESS | CMD_JSON | CMD_MEMORY | CMD_ENDS,
+	CMD_WINDOW = 256,  /* --from, --to */
+	CMD_ANALYSES =
+		CMD_READS_TRACE | CMD_PROGRESS | CMD_JSON | CMD_MEMORY | CMD_ENDS | CMD_WINDOW,
 };
 
 struct cmd_option {
@@ -111,6 +113,8 @@ size_t cmd_values(const struct cmd *c, const char *option, const char **value, s
 bool cmd_value_count(struct cmd *c, const char *option, uint64_t *ret);
 bool cmd_value_time(
 	struct cmd *c, const char *option, uint64_t *ret_ns); /* 10ms, 1.5s, 250us, 7ns */
+/* A time since the recording's start, or a share of its length, as 20%. */
+bool cmd_value_moment(struct cmd *c, const char *option, uint64_t length_ns, uint64_t *ret_ns);
 bool cmd_value_size(struct cmd *c, const char *option, uint64_t *ret_bytes); /* 512, 64K, 2G */
 /* The candidate nearest to `word`; NULL: none is near. next() returns NULL at the end. */
 const char *cmd_nearest(
@@ -129,7 +133,7 @@ void cmd_terminal_init(struct cmd_terminal *t, enum cmd_when color);
 struct report_style cmd_style(const struct cmd *c);
 /* Messages to standard error, cleaned. */
 void cmd_note(struct cmd *c, const char *fmt, ...) BASE_PRINTF(2, 3);
-void cmd_note_lines(struct cmd *c, const struct base_str *lines); /* one message each */
+void cmd_note_lines(struct cmd *c, const struct base_str *lines);     /* one message each */
 int cmd_usage(struct cmd *c, const char *fmt, ...) BASE_PRINTF(2, 3); /* returns CMD_USAGE */
 /* Prints c->err and returns the exit status that goes with it. */
 int cmd_fail(struct cmd *c, enum base_status s);

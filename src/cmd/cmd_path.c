@@ -7,8 +7,6 @@ enum { LIMIT_DEFAULT = 40 };
 static const struct cmd_option option[] = {
 	{"limit", 'n', "N", NULL, "show the N longest steps, in the order of time (default 40)"},
 	{"all", 'a', NULL, NULL, "show every step"},
-	{"from", 0, "TIME", NULL, "leave out steps that end before TIME (as 1.5s, 20ms, 300us)"},
-	{"to", 0, "TIME", NULL, "leave out steps that begin at TIME or later"},
 };
 
 const struct cmd_details cmd_details_path = {
@@ -30,8 +28,7 @@ int cmd_run_path(struct cmd *c)
 	struct report_path_options opts = {.size = sizeof opts, .limit = LIMIT_DEFAULT};
 	struct report_path *p = NULL;
 	uint64_t limit = LIMIT_DEFAULT;
-	if (!cmd_value_count(c, "limit", &limit) || !cmd_value_time(c, "from", &opts.from_ns) ||
-		!cmd_value_time(c, "to", &opts.to_ns))
+	if (!cmd_value_count(c, "limit", &limit))
 		return CMD_USAGE;
 	if (c->nr_operands > 1)
 		return cmd_usage(c, "one trace at a time");
@@ -42,6 +39,8 @@ int cmd_run_path(struct cmd *c)
 	int exit_status = cmd_open(c, path, &run);
 	if (exit_status != CMD_OK)
 		return exit_status;
+	opts.from_ns = run.from_ns;
+	opts.to_ns = run.to_ns;
 	enum base_status s = report_path_build(&run, &opts, &p, &c->err);
 	if (s != BASE_OK) {
 		exit_status = cmd_fail(c, base_cause(&c->err, s, "while analysing %s", path));

@@ -60,6 +60,27 @@ static void progress(void *ctx, const char *what, uint64_t done_records, uint64_
 	cmd_progress_show(ctx, what, done_records, all_records, "records");
 }
 
+/* Nothing but the whole run needs no window: then the answer says nothing of one. */
+static bool window(struct cmd *c, struct report_run *run)
+{
+	uint64_t last_ns = trace_reader_last_ns(run->reader), from_ns = 0, to_ns = UINT64_MAX;
+	if (!cmd_value_moment(c, "from", last_ns, &from_ns) ||
+		!cmd_value_moment(c, "to", last_ns, &to_ns))
+		return false;
+	if (from_ns >= to_ns || from_ns > last_ns) {
+		cmd_usage(c,
+			"--from=%s --to=%s: nothing lies between them (the trace's last record is "
+			"at %llu ns)",
+			cmd_given(c, "from") ? cmd_value(c, "from") : "0%",
+			cmd_given(c, "to") ? cmd_value(c, "to") : "100%",
+			(unsigned long long)last_ns);
+		return false;
+	}
+	run->from_ns = from_ns;
+	run->to_ns = to_ns < last_ns ? to_ns : 0;
+	return true;
+}
+
 int cmd_open(struct cmd *c, const char *path, struct report_run *ret)
 {
 	uint64_t max_memory = 0;
@@ -77,6 +98,10 @@ int cmd_open(struct cmd *c, const char *path, struct report_run *ret)
 	enum base_status s = trace_reader_open(path, NULL, &ret->reader, &c->err);
 	if (s != BASE_OK)
 		return cmd_fail(c, s);
+	if (c->spec->flags & CMD_WINDOW && !window(c, ret)) {
+		trace_reader_close(ret->reader);
+		return CMD_USAGE;
+	}
 	const char *start = c->spec->flags & CMD_ENDS ? cmd_value(c, "start") : NULL;
 	const char *end = c->spec->flags & CMD_ENDS ? cmd_value(c, "end") : NULL;
 	if (!start && !end)

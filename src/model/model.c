@@ -454,6 +454,8 @@ static struct thread *thread_of(struct model *m, const struct trace_record *r)
 static void apply(struct model *m, const struct trace_record *r)
 {
 	rule_fn *rule = r->kind < RULES_MAX ? rule_table[r->kind] : NULL;
+	if (BASE_UNLIKELY(m->left) && r->kind == TRACE_sample)
+		return;
 	if (BASE_UNLIKELY(!rule))
 		return;
 	struct thread *t = thread_of(m, r);
@@ -461,6 +463,50 @@ static void apply(struct model *m, const struct trace_record *r)
 		return;
 	t->end_ns = r->time_ns;
 	rule(m, t, r);
+}
+
+/* ---- the window
+ * ------------------------------------------------------------------------------------------ */
+
+/* The first moment after it. */
+static void expect_end(struct model *m)
+{
+	uint64_t to_ns = m->opts->to_ns;
+	m->next_bound_ns = to_ns && to_ns != UINT64_MAX ? to_ns + 1 : UINT64_MAX;
+}
+
+static void start_window(struct model *m)
+{
+	m->entered = !m->opts->from_ns;
+	if (m->entered)
+		expect_end(m);
+	else
+		m->next_bound_ns = m->opts->from_ns;
+}
+
+/* A record at or after the window's next bound is about to be applied. */
+static void cross_bounds(struct model *m, uint64_t time_ns)
+{
+	if (!m->entered) {
+		keep(m, graph_restart(m->graph, m->opts->from_ns, m->err));
+		base_map_fini(&m->samples); /* counted anew */
+		m->entered = true;
+		expect_end(m);
+	}
+	if (m->status == BASE_OK && time_ns >= m->next_bound_ns) {
+		keep(m, graph_cut(m->graph, m->opts->to_ns, m->err));
+		m->left = true;
+		m->next_bound_ns = UINT64_MAX;
+	}
+}
+
+static enum base_status check_window(struct model *m)
+{
+	if (m->entered)
+		return BASE_OK;
+	return base_fail(m->err, BASE_ERR_NOTFOUND,
+		"the window begins at %llu ns, but the trace's last record is at %llu ns",
+		(unsigned long long)m->opts->from_ns, (unsigned long long)m->last_ns);
 }
 
 static enum base_status read_all(struct model *m)
@@ -473,8 +519,11 @@ static enum base_status read_all(struct model *m)
 			return BASE_OK;
 		if (s != BASE_OK)
 			return base_cause(m->err, s, "while reading the trace for its model");
-		for (size_t i = 0; i < b.nr; i++)
+		for (size_t i = 0; i < b.nr; i++) {
+			if (BASE_UNLIKELY(b.record[i].time_ns >= m->next_bound_ns))
+				cross_bounds(m, b.record[i].time_ns);
 			apply(m, &b.record[i]);
+		}
 		if (m->status != BASE_OK)
 			return base_cause(m->err, m->status,
 				"while building the dependence graph, after %llu records",
@@ -489,16 +538,19 @@ static enum base_status read_all(struct model *m)
 	}
 }
 
-/* The root process's last moment; where its thread only spoke for others, whichever came last. */
+/* The root process's last moment; where its thread only spoke for others, or ended before the
+ * window, whichever came last. */
 static uint32_t default_end(const struct model *m)
 {
 	uint32_t thread = m->end_actor < m->nr_actors ? m->actor[m->end_actor].thread : 0;
-	bool acts = thread < m->nr_threads && m->thread[thread].acts;
+	bool acts = thread < m->nr_threads &&
+		    (m->thread[thread].acts || m->thread[thread].end_ns < m->opts->from_ns);
 	return acts ? GRAPH_ANY_ACTOR : m->end_actor;
 }
 
 static enum base_status finish_paths(struct model *m)
 {
+	m->path_end = default_end(m);
 	if (m->by_connection && !m->opts->end) {
 		model_end_connections(m);
 		if (m->status != BASE_OK)
@@ -582,7 +634,9 @@ enum base_status model_run(struct trace_reader *r, const struct model_options *o
 		.max_memory_bytes = opts->max_memory_bytes,
 		.listener = opts->listener,
 		.watch = opts->watch,
+		.restarts = opts->from_ns != 0,
 	};
+	start_window(m);
 	enum base_status s = graph_new(&g, &m->graph, m->err);
 	if (s == BASE_OK)
 		s = make_tables(m);
@@ -591,6 +645,8 @@ enum base_status model_run(struct trace_reader *r, const struct model_options *o
 	if (s == BASE_OK && !m->started)
 		s = base_fail(m->err, BASE_ERR_NOTFOUND,
 			"the trace has no record of any thread: nothing to analyse");
+	if (s == BASE_OK)
+		s = check_window(m);
 	if (s == BASE_OK)
 		s = finish_paths(m);
 	if (s == BASE_OK) {
@@ -702,7 +758,7 @@ uint64_t model_last_ns(const struct model *m)
 
 uint32_t model_end_actor(const struct model *m)
 {
-	return default_end(m);
+	return m->path_end;
 }
 
 const struct trace_health *model_health(const struct model *m)

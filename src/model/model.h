@@ -104,6 +104,10 @@ struct model_options {
 	 */
 	bool connections;
 	uint64_t connection;
+	/* Only this part of the run, both ends in it: what came before sets states, queues and
+	 * locks; what comes after says what the end depended on. from 0: the beginning; to 0 or
+	 * UINT64_MAX: the end. ERR_NOTFOUND when the trace ends before it. The sink hears all. */
+	uint64_t from_ns, to_ns;
 	void (*progress)(void *ctx, uint64_t done_records,
 		uint64_t all_records); /* may be NULL; called every 100,000 or so */
 	void *progress_ctx;

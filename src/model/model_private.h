@@ -258,9 +258,12 @@ struct model {
 	const char **site_text; /* by site id, made on demand */
 	struct trace_health health;
 	uint64_t nr_records, last_ns;
-	uint32_t root_process; /* image that the user started; 0: not yet */
+	uint64_t next_bound_ns; /* of the window: its begin, then its end; UINT64_MAX: passed */
+	bool entered, left;     /* the window */
+	uint32_t root_process;  /* image that the user started; 0: not yet */
 	uint64_t root_pid;
 	uint64_t item_key;  /* of the verb being made */
+	uint32_t path_end;  /* whose last verb ends the path when nothing else is said */
 	uint32_t end_actor; /* the root process's last */
 	bool started, path_started;
 };

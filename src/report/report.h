@@ -21,6 +21,7 @@ struct report_run {
 	struct trace_reader *reader;
 	const char *trace_path;                /* as the user gave it; for "next" lines and JSON */
 	size_t max_memory_bytes;               /* of the graph; 0: its default */
+	uint64_t from_ns, to_ns;               /* the window to analyse; to 0: to the end */
 	const struct model_place *start, *end; /* of the path; NULL: the program's */
 	uint64_t connection;                   /* only its path; 0: the whole program's */
 	/* May be NULL. A new pass begins with done 0 and says what it is for. */
@@ -58,7 +59,8 @@ struct report_cost { /* a part of what recording took */
 struct report_trace {
 	const char *path, *host, *command, *tool;
 	uint64_t file_bytes, readable_bytes, nr_records, nr_processors;
-	uint64_t last_ns; /* of any record, since the recording's start */
+	uint64_t last_ns;        /* of any record, since the recording's start */
+	uint64_t from_ns, to_ns; /* of it was analysed; 0, 0: all */
 	uint64_t nr_actors;
 	struct report_diag *diag;
 	size_t nr_diags;

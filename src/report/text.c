@@ -277,6 +277,19 @@ static void runner_up(struct base_str *out, const struct report *r, const struct
 static void trace_caveats(struct base_str *out, const struct report_trace *t,
 	const struct report_style *st, const char **label)
 {
+	if (t->from_ns || t->to_ns) {
+		struct base_str s = {0};
+		base_str_add(&s, "only the window from ");
+		base_str_add_ns(&s, t->from_ns);
+		base_str_add(&s, " to ");
+		base_str_add_ns(&s, t->to_ns && t->to_ns < t->last_ns ? t->to_ns : t->last_ns);
+		base_str_add(&s, " of ");
+		base_str_add_ns(&s, t->last_ns);
+		base_str_add(&s, " was analysed (--from, --to)");
+		report_wrap(out, st, *label, LABEL_WIDTH, base_str_text(&s));
+		*label = "";
+		base_str_fini(&s);
+	}
 	for (size_t i = 0; i < t->nr_diags; i++) {
 		report_wrap(out, st, *label, LABEL_WIDTH, t->diag[i].text);
 		*label = "";
@@ -410,11 +423,15 @@ static void add_path_argument(struct base_str *s, const char *path)
 }
 
 static void next_line(struct base_str *out, const struct report_style *st, const char *label,
-	const char *command, const char *path, const char *edit)
+	const char *command, const struct report_trace *t, const char *edit)
 {
 	struct base_str s = {0};
 	base_str_addf(&s, "longpole %s", command);
-	add_path_argument(&s, path);
+	if (t->from_ns)
+		base_str_addf(&s, " --from=%lluns", (unsigned long long)t->from_ns);
+	if (t->to_ns)
+		base_str_addf(&s, " --to=%lluns", (unsigned long long)t->to_ns);
+	add_path_argument(&s, t->path);
 	if (edit) {
 		base_str_add(&s, " scale ");
 		add_quoted(&s, edit);
@@ -427,12 +444,12 @@ static void next_line(struct base_str *out, const struct report_style *st, const
 
 static void next(struct base_str *out, const struct report *r, const struct report_style *st)
 {
-	const char *path = r->trace.path;
+	const struct report_trace *t = &r->trace;
 	bool edit = *r->suggestion;
-	next_line(out, st, "NEXT", edit ? "whatif" : "path", path, edit ? r->suggestion : NULL);
+	next_line(out, st, "NEXT", edit ? "whatif" : "path", t, edit ? r->suggestion : NULL);
 	if (edit)
-		next_line(out, st, "", "path", path, NULL);
-	next_line(out, st, "", "export --format=perfetto", path, NULL);
+		next_line(out, st, "", "path", t, NULL);
+	next_line(out, st, "", "export --format=perfetto", t, NULL);
 }
 
 void report_text(struct base_str *out, const struct report *r, const struct report_style *style)

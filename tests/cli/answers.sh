@@ -189,3 +189,33 @@ test_coach() {
 	expect 0 longpole coach --json "$trace"
 	is_json out '.result.findings == 0 and (.result.lightly_loaded | not) and (.result.advice | type == "array")'
 }
+
+test_window() {
+	local whole first second part=.result.elapsed_ns
+	expect 0 longpole report --json "$trace"
+	whole=$(jq $part out)
+	cp out whole.json
+	expect 0 longpole report --json --from=0ns --to=100% "$trace"
+	cmp out whole.json || fail "the window of all is not the whole run"
+	expect 0 longpole report --json --to=40% "$trace"
+	first=$(jq $part out)
+	expect 0 longpole report --json --from=40% "$trace"
+	is_json out '.trace.window.from_ns > 0'
+	second=$(jq $part out)
+	((first + second == whole)) || fail "$first and $second ns are not $whole ns"
+	((first > 0 && second > 0)) || fail "one window is empty"
+	expect 0 longpole path --json --all --from=20% --to=60% "$trace"
+	is_json out '.result | .start_ns == .from_ns and .end_ns == .to_ns
+		and .elapsed_ns == .to_ns - .from_ns and ([.steps[].increment_ns] | add) == .elapsed_ns'
+	expect 0 longpole report --from=20% --to=60% "$trace"
+	has out 'only the window from' 'holding mutex ladder_mutex' 'longpole path --from='
+	expect 0 longpole queues --to=1ms "$trace"
+	expect 0 longpole whatif --from=20% "$trace" scale ladder_mutex=-50%
+	expect 2 longpole report --from=60% --to=20% "$trace"
+	has err 'nothing lies between them'
+	expect 2 longpole report --from=1000000s "$trace"
+	expect 2 longpole report --from=120% "$trace"
+	has err 'no share'
+	expect 2 longpole report --to=5 "$trace"
+	has err 'write it like'
+}

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_graph_window.c - a window of a run: known answers; and on random runs the laws that its path is
- * the whole run's, clipped, that time is conserved, that two windows make one, and that neither the
- * arena nor a missing allocation matters.
+ * test_graph_window.c - a window of a run: known answers; and on random runs the laws that its path
+ * is the whole run's, clipped, that time is conserved, that two windows make one, and that neither
+ * the arena nor a missing allocation matters.
  */
 #include "graph/graph.h"
 #include "graph/priv.h"
@@ -42,8 +42,7 @@ static void must(enum base_status s)
 }
 
 /* The last scenario changes nothing. */
-static const struct graph_edit half[] = {
-	{.kind = GRAPH_EDIT_SCALE_STATE, .id = 1, .factor = 0.5},
+static const struct graph_edit half[] = {{.kind = GRAPH_EDIT_SCALE_STATE, .id = 1, .factor = 0.5},
 	{.kind = GRAPH_EDIT_SCALE_STATE, .id = 2, .factor = 0.5}};
 static const struct graph_edit without[] = {{.kind = GRAPH_EDIT_IGNORE_QUEUE, .id = 1}};
 static const struct graph_scenario scenario[LANES] = {{half, 2}, {without, 1}, {NULL, 0}};
@@ -127,7 +126,8 @@ static void assert_sums(struct graph *g)
 	assert_true(lane(g, LANES).length_ns == lane(g, 0).length_ns);
 }
 
-/* ---- known answers ---------------------------------------------------------------------------- */
+/* ---- known answers ----------------------------------------------------------------------------
+ */
 
 static struct event *add(
 	struct run *r, uint64_t time_ns, uint32_t actor, enum graph_verb_kind kind, uint32_t state)
@@ -140,7 +140,8 @@ static struct event *add(
 	return e;
 }
 
-/* 0 makes 1 at 10 and waits; 1 works in state 1 and puts at 100; 0 has it at 104 and works to 200. */
+/* 0 makes 1 at 10 and waits; 1 works in state 1 and puts at 100; 0 has it at 104 and works to 200.
+ */
 static void make_hand_over(struct run *r)
 {
 	*r = (struct run){.end_actor = 0};
@@ -166,7 +167,7 @@ static void known_windows(void **unused)
 		{102, 150, 46, 0, 0, 2, 0}, /* put before the window, taken in it */
 		{50, 80, 0, 30, 0, 0, 0},   /* 0 waits: for whom, the rest of the run says */
 		{5, 80, 5, 70, 0, 0, 0},
-		{50, 102, 0, 50, 2, 0, 0}, /* under way at the cut: charged to who put it */
+		{50, 102, 0, 50, 2, 0, 0},  /* under way at the cut: charged to who put it */
 		{150, 230, 50, 0, 0, 0, 0}, /* the end actor's last verb is in it */
 		{104, 104, 0, 0, 0, 0, 0},
 	};
@@ -271,7 +272,8 @@ static void ends_outside(void **unused)
 	graph_free(g);
 }
 
-/* ---- random runs ------------------------------------------------------------------------------ */
+/* ---- random runs ------------------------------------------------------------------------------
+ */
 
 static uint32_t below(struct run *r, uint32_t n)
 {
@@ -382,8 +384,9 @@ static void assert_totals(struct graph *g, const struct run *r, uint64_t from_ns
 	}
 	for (int i = 0; i < r->nr; i++) {
 		const struct graph_verb *v = &r->event[i].v;
-		bool aside = v->flags & GRAPH_ASIDE && (r->event[i].kind == GRAPH_VERB_enqueue ||
-							       r->event[i].kind == GRAPH_VERB_dequeue);
+		bool aside =
+			v->flags & GRAPH_ASIDE && (r->event[i].kind == GRAPH_VERB_enqueue ||
+							  r->event[i].kind == GRAPH_VERB_dequeue);
 		uint64_t first = v->time_ns > from_ns ? v->time_ns : from_ns;
 
 		if (seen[v->actor] || aside)
@@ -443,7 +446,10 @@ static void clipped(void **unused)
 		for (int k = 0; k < 4; k++) {
 			uint64_t a = below(&r, last_ns + 1), b = below(&r, last_ns + 5);
 
-			check_window(&r, whole, a < b ? a : b < last_ns ? b : last_ns,
+			check_window(&r, whole,
+				a < b         ? a
+				: b < last_ns ? b
+					      : last_ns,
 				a < b ? b : a);
 		}
 		graph_free(whole);

@@ -462,6 +462,55 @@ static void machines_in_turn_are_linked(void **state)
 	finish(&b);
 }
 
+static void analyse_window(struct bench *b, uint64_t from_ns, uint64_t to_ns)
+{
+	struct model_options o = {.size = sizeof o, .from_ns = from_ns, .to_ns = to_ns};
+	b->model = model_free(b->model);
+	assert_int_equal(trace_reader_rewind(b->reader, &b->err), BASE_OK);
+	assert_int_equal(model_run(b->reader, &o, &b->model, &b->err), BASE_OK);
+}
+
+/* Main waits in join all the time; the window's path is its threads', who pass a lock on. */
+static void window_of_a_run(void **state)
+{
+	(void)state;
+	struct bench b;
+	start(&b);
+	uint32_t fn = site(&b, "worker"), main_fn = site(&b, "main");
+	uint32_t lock = object(&b, TRACE_OBJECT_mutex, "big_lock", 0);
+	spawn(&b, 2, fn);
+	PUT(&b, 30, 1, join_wait, .handle = 2000, .site = main_fn);
+	PUT(&b, 40, 2, lock_acquire, .object = lock, .site = fn);
+	PUT(&b, 50, 3, lock_wait, .object = lock, .site = fn);
+	PUT(&b, 540, 2, lock_release, .object = lock, .site = fn);
+	PUT(&b, 550, 3, lock_acquire, .object = lock, .site = fn);
+	PUT(&b, 600, 2, thread_end);
+	PUT(&b, 610, 1, join_done, .handle = 2000);
+	PUT(&b, 620, 1, join_wait, .handle = 2001, .site = main_fn);
+	PUT(&b, 950, 3, lock_release, .object = lock, .site = fn);
+	PUT(&b, 960, 3, thread_end);
+	PUT(&b, 970, 1, join_done, .handle = 2001);
+	end(&b, 1000);
+	double held = on_path(&b, "holding mutex big_lock");
+	assert_float_equal(held, 500 + 400, 1e-6);
+	analyse_window(&b, 100, 300); /* the lock was taken before it */
+	conserved(&b, 200);
+	assert_float_equal(on_path(&b, "holding mutex big_lock"), 200, 1e-6);
+	assert_float_equal(unexplained(&b), 0, 1e-6);
+	analyse_window(&b, 500, 700); /* hand-over inside */
+	conserved(&b, 200);
+	assert_float_equal(on_path(&b, "holding mutex big_lock"), 40 + 150, 1e-6);
+	analyse_window(&b, 800, 0);
+	conserved(&b, 200);
+	assert_float_equal(on_path(&b, "holding mutex big_lock"), 150, 1e-6);
+	struct model_options o = {.size = sizeof o, .from_ns = 1001};
+	struct model *none = NULL;
+	assert_int_equal(trace_reader_rewind(b.reader, &b.err), BASE_OK);
+	assert_int_equal(model_run(b.reader, &o, &none, &b.err), BASE_ERR_NOTFOUND);
+	assert_null(none);
+	finish(&b);
+}
+
 static void any_records_conserve_time(void **state)
 {
 	(void)state;
@@ -642,6 +691,7 @@ int main(void)
 		cmocka_unit_test(preempted_by_a_sibling),
 		cmocka_unit_test(unseen_wait_is_unexplained),
 		cmocka_unit_test(machines_in_turn_are_linked),
+		cmocka_unit_test(window_of_a_run),
 		cmocka_unit_test(any_records_conserve_time),
 		cmocka_unit_test(a_path_for_each_connection),
 		cmocka_unit_test(one_connection_alone),
