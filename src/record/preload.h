@@ -194,6 +194,9 @@ void preload_thread_begin(void); /* makes sure that this thread has begun in the
 void preload_thread_end(void);
 void preload_flush_stdout(void); /* what libc would do a little later, where we cannot see it */
 
+/* What a thread that starts in `routine` with `argument` really runs (preload_cxx.c). */
+uintptr_t preload_cxx_routine(uintptr_t routine, const void *argument);
+
 /* ---- call paths ----------------------------------------------------------------------------- */
 
 struct preload_stack {
