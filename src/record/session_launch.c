@@ -198,16 +198,19 @@ enum base_status record_find_program(
 /* ---- start
  * -------------------------------------------------------------------------------------------- */
 
-/* Our environment with LD_PRELOAD (ours first) and LONGPOLE_RING. */
+/* Our environment with LD_PRELOAD (ours first), LONGPOLE_RING, and room for the image's number,
+ * which the library writes there for the children that libc itself makes. */
 static char **make_environment(
 	const char *preload_path, const char *ring_path, struct base_str text[2])
 {
-	static const char preload[] = "LD_PRELOAD=", ring[] = "LONGPOLE_RING=";
+	static const char preload[] = "LD_PRELOAD=", ring[] = "LONGPOLE_RING=",
+			  image[] = "LONGPOLE_IMAGE=";
+	static char no_image[] = "LONGPOLE_IMAGE=0000000000";
 	const char *before = getenv("LD_PRELOAD");
 	size_t nr = 0, to = 0;
 	while (environ && environ[nr])
 		nr++;
-	char **env = base_alloc((nr + 3) * sizeof *env);
+	char **env = base_alloc((nr + 4) * sizeof *env);
 	base_str_addf(&text[0], "%s%s%s%s", preload, preload_path, before && *before ? ":" : "",
 		before ? before : "");
 	base_str_addf(&text[1], "%s%s", ring, ring_path);
@@ -217,10 +220,12 @@ static char **make_environment(
 	}
 	for (size_t i = 0; i < nr; i++)
 		if (strncmp(environ[i], preload, sizeof preload - 1) != 0 &&
-			strncmp(environ[i], ring, sizeof ring - 1) != 0)
+			strncmp(environ[i], ring, sizeof ring - 1) != 0 &&
+			strncmp(environ[i], image, sizeof image - 1) != 0)
 			env[to++] = environ[i];
 	env[to++] = text[0].buf;
 	env[to++] = text[1].buf;
+	env[to++] = no_image;
 	env[to] = NULL;
 	return env;
 }
