@@ -168,8 +168,8 @@ __attribute__((constructor)) static void start(void)
 	preload_attach();
 }
 
-/* Runs after the program's atexit() functions. An exit that passes by here ends the recording of the
- * thread in _exit(), or where the kernel stops it. */
+/* Runs after the program's atexit() functions. An exit that passes by here ends the recording of
+ * the thread in _exit(), or where the kernel stops it. */
 __attribute__((destructor)) static void stop(void)
 {
 	preload_flush_stdout();
