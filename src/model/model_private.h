@@ -269,7 +269,7 @@ struct model {
 };
 
 /* tokens' first key */
-enum token_kind { TOKEN_thread = 1, TOKEN_fork, TOKEN_spawn, TOKEN_exec, TOKEN_exit };
+enum token_kind { TOKEN_thread = 1, TOKEN_fork, TOKEN_spawn, TOKEN_exec, TOKEN_exit, TOKEN_child };
 
 /* ---- model.c: actors, queues, states, verbs ------------------------------------------------- */
 

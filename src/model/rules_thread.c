@@ -71,12 +71,36 @@ static void close_written(struct model *m, struct thread *t, uint64_t time_ns)
 	}
 }
 
+/* The pid of who forked t's process, which an exec does not change; 0: nobody who is recorded. */
+static uint64_t parent_pid_of(const struct model *m, const struct thread *t)
+{
+	enum { EXECS_MAX = 64 };
+	const struct trace_process *p = trace_def_process(m->defs, t->process);
+	uint64_t pid = p->pid;
+	for (int i = 0; i < EXECS_MAX && p->parent && p->pid == pid; i++)
+		p = trace_def_process(m->defs, p->parent);
+	return p->pid == pid ? 0 : p->pid;
+}
+
+/* For a parent that waits without saying for whom: system(). */
+static void tell_parent(struct model *m, struct thread *t, uint64_t time_ns)
+{
+	uint64_t parent = parent_pid_of(m, t);
+	if (!parent)
+		return;
+	uint32_t queue = model_token_queue(m, TOKEN_child, parent, 0, true);
+	model_verb(m, t, GRAPH_VERB_resize, time_ns, queue, 0, t->graph_state, 0);
+	model_verb(m, t, GRAPH_VERB_enqueue, time_ns, queue, 1, t->graph_state, 0);
+}
+
 static void leave(struct model *m, struct thread *t, const struct trace_record *r)
 {
 	uint32_t idle = model_idle_state(m),
 		 queue = model_token_queue(m, TOKEN_exit, pid_of(m, t), 0, true);
 	if (t->main_thread)
 		close_written(m, t, r->time_ns);
+	if (t->main_thread)
+		tell_parent(m, t, r->time_ns);
 	model_verb(m, t, GRAPH_VERB_resize, r->time_ns, queue, 0, t->graph_state, 0);
 	model_verb(m, t, GRAPH_VERB_enqueue, r->time_ns, queue, 1, t->graph_state, 0);
 	if (t->actor != m->end_actor)
@@ -124,13 +148,18 @@ void model_rule_child_wait(struct model *m, struct thread *t, const struct trace
 void model_rule_child_waited(struct model *m, struct thread *t, const struct trace_record *r)
 {
 	uint64_t pid = r->u.child_waited.pid;
-	uint32_t queue = pid ? model_token_queue(m, TOKEN_exit, pid, 0, false) : NONE;
+	/* pid 0: system(), or nobody had ended; if it waited, then for the child that ended last */
+	uint32_t queue = pid ? model_token_queue(m, TOKEN_exit, pid, 0, false)
+			     : model_token_queue(m, TOKEN_child, pid_of(m, t), 0, false);
 	uint32_t site = t->graph_state < m->nr_states ? m->state[t->graph_state].pub.site : 0;
 	if (!t->nr_held)
 		t->run_state = model_run_state(m, t, site);
 	if (queue == NONE)
 		model_verb(m, t, GRAPH_VERB_state, r->time_ns, 0, 0, model_current_state(t),
 			GRAPH_EXPLAINED);
+	else if (!pid)
+		model_verb(m, t, GRAPH_VERB_peek, r->time_ns, queue, 1, model_current_state(t),
+			GRAPH_LAST | GRAPH_EXPLAINED);
 	else
 		model_verb(m, t, GRAPH_VERB_dequeue, r->time_ns, queue, 1, model_current_state(t),
 			GRAPH_LAST);

@@ -24,7 +24,7 @@ enum {
 static struct {
 	struct ring_head *mapped; /* the ring */
 	bool prepared;            /* once a process: key, fork handling */
-	bool has_key;
+	bool has_key, sees_exit;
 	pthread_key_t key; /* its destructor ends threads */
 	uint32_t image;    /* of this process; in a new fork's child: of the parent */
 	uint32_t parent_image;
@@ -81,6 +81,23 @@ static void thread_ends(void *self)
 		preload_thread_end();
 }
 
+void preload_record_exit(int status)
+{
+	if (preload_active() && !preload_self.ended)
+		preload_record_at(
+			preload_now(), RING_exit, PRELOAD_WORDS((uint64_t)(status & 0xff) << 8));
+}
+
+/* Registered by our constructor, which is before all others: so it runs last, after the program's
+ * atexit() functions and all destructors. One of them may have called exit() again: this is the
+ * status that counts. */
+static void exits(int status, void *unused)
+{
+	(void)unused;
+	preload_record_exit(status);
+	preload_thread_end();
+}
+
 static void prepare_process(void)
 {
 	if (process.prepared)
@@ -95,6 +112,7 @@ static void prepare_process(void)
 		pthread_key_delete(process.key);
 		process.has_key = false;
 	}
+	process.sees_exit = on_exit(exits, NULL) == 0;
 	preload_stack_warm_up();
 }
 
@@ -150,15 +168,13 @@ __attribute__((constructor)) static void start(void)
 	preload_attach();
 }
 
-/*
- * Runs after the program's atexit() functions. The other libraries' destructors may come later:
- * what they do is not recorded. An exit that passes by here ends the recording of the thread in
- * _exit(), or where the kernel stops it.
- */
+/* Runs after the program's atexit() functions. An exit that passes by here ends the recording of
+ * the thread in _exit(), or where the kernel stops it. */
 __attribute__((destructor)) static void stop(void)
 {
 	preload_flush_stdout();
-	preload_thread_end();
+	if (!process.sees_exit)
+		preload_thread_end();
 }
 
 /* ---- blocks --------------------------------------------------------------------------------- */

@@ -192,7 +192,11 @@ void preload_record_text(
 uint64_t preload_token(void);
 void preload_thread_begin(void); /* makes sure that this thread has begun in the ring */
 void preload_thread_end(void);
+void preload_record_exit(int status); /* the process ends with it, as far as is known */
 void preload_flush_stdout(void); /* what libc would do a little later, where we cannot see it */
+
+/* What a thread that starts in `routine` with `argument` really runs (preload_cxx.c). */
+uintptr_t preload_cxx_routine(uintptr_t routine, const void *argument);
 
 /* ---- call paths ----------------------------------------------------------------------------- */
 

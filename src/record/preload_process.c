@@ -276,6 +276,7 @@ PRELOAD_EXPORT int pclose(FILE *stream)
 
 PRELOAD_EXPORT __attribute__((noreturn)) void _exit(int status)
 {
+	preload_record_exit(status);
 	preload_thread_end();
 	PRELOAD_REAL(_exit)(status);
 	__builtin_unreachable();
@@ -283,6 +284,7 @@ PRELOAD_EXPORT __attribute__((noreturn)) void _exit(int status)
 
 PRELOAD_EXPORT __attribute__((noreturn)) void _Exit(int status)
 {
+	preload_record_exit(status);
 	preload_thread_end();
 	PRELOAD_REAL(_exit)(status);
 	__builtin_unreachable();

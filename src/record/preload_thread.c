@@ -19,6 +19,7 @@ struct start {
 		thrd_start_t c11;
 	} routine;
 	void *argument;
+	uintptr_t site; /* what it is named by */
 	uint64_t token;
 	uint32_t next;
 };
@@ -58,7 +59,7 @@ static struct start begin_thread(struct start *pooled)
 	struct start start = *pooled;
 	start_give(pooled);
 	preload_self.token = start.token;
-	preload_self.start_site = (uintptr_t)start.routine.posix;
+	preload_self.start_site = start.site;
 	preload_thread_begin();
 	return start;
 }
@@ -94,6 +95,7 @@ PRELOAD_EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attri
 	if (!start)
 		return PRELOAD_REAL(pthread_create)(thread, attributes, routine, argument);
 	start->routine.posix = routine;
+	start->site = preload_cxx_routine((uintptr_t)routine, argument);
 	int result = PRELOAD_REAL(pthread_create)(thread, attributes, run_posix, start);
 	if (result != 0)
 		start_give(start);
@@ -106,6 +108,7 @@ PRELOAD_EXPORT int thrd_create(thrd_t *thread, thrd_start_t routine, void *argum
 	if (!start)
 		return PRELOAD_REAL(thrd_create)(thread, routine, argument);
 	start->routine.c11 = routine;
+	start->site = (uintptr_t)routine;
 	int result = PRELOAD_REAL(thrd_create)(thread, run_c11, start);
 	if (result != thrd_success)
 		start_give(start);

@@ -150,6 +150,8 @@ enum ring_kind {
 	RING_image = 134,
 	/* w1 = records dropped by this thread since its previous record */
 	RING_lost = 135,
+	/* w1 = wait status (as waitpid) that the process is about to end with */
+	RING_exit = 136,
 };
 enum ring_name {
 	RING_NAME_actor = 1, /* annotated state machine */

@@ -393,8 +393,8 @@ static void count_all(struct session *s)
 	const struct record_converter *c = &s->converter;
 	const struct ring_head *head = s->ring.head;
 	struct record_result *res = s->result;
-	count(s, TRACE_DIAG_records_lost,
-		__atomic_load_n(&head->lost_records, __ATOMIC_RELAXED) + c->nr_damaged_blocks);
+	count(s, TRACE_DIAG_records_lost, __atomic_load_n(&head->lost_records, __ATOMIC_RELAXED));
+	count(s, TRACE_DIAG_ring_damaged, c->nr_damaged_blocks);
 	count(s, TRACE_DIAG_nested_dropped,
 		__atomic_load_n(&head->nested_dropped, __ATOMIC_RELAXED) + c->nested_lost);
 	count(s, TRACE_DIAG_unattached_images, c->nr_unattached);

@@ -141,6 +141,7 @@ static size_t variable_length(const uint64_t *word, size_t nr)
 			       : text_length(MODULE_WORDS, word[4] & UINT32_MAX);
 	case RING_unload:
 	case RING_lost:
+	case RING_exit:
 		return 2;
 	case RING_descriptor:
 		return nr < DESCRIPTOR_WORDS ? 0 : text_length(DESCRIPTOR_WORDS, word[8]);
@@ -454,6 +455,10 @@ static void convert_own(struct record_converter *c, struct record_thread *t, con
 	case RING_image:
 		record_image_describe(
 			&c->world, t->image, (const char *)(word + 3), (size_t)word[2]);
+		break;
+	case RING_exit:
+		t->image->exits = true;
+		t->image->exit_status = word[1] & 0xff00; /* others end it by a signal */
 		break;
 	case RING_lost:
 		r.u.lost.n = word[1];

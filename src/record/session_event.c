@@ -176,7 +176,8 @@ static void put_process_end(
 		return;
 	t->image->ended = true;
 	struct trace_record r = {.time_ns = time_ns, .kind = TRACE_process_end};
-	r.u.process_end.status = status;
+	bool said = status < 0 && t->image->exits; /* else only its parent would know */
+	r.u.process_end.status = said ? (int64_t)t->image->exit_status : status;
 	record_thread_put(c, t, &r);
 }
 

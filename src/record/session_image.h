@@ -34,8 +34,10 @@ struct record_image {
 	uint32_t pid;
 	uint32_t process;       /* definition; 0: not yet */
 	uint32_t name, command; /* texts */
-	bool begun, ended;      /* its process_begin, process_end were written */
-	bool forked;            /* came by fork: inherits its parent's modules, objects, texts */
+	bool exits;             /* said so itself, with exit_status (as waitpid) */
+	uint64_t exit_status;
+	bool begun, ended; /* its process_begin, process_end were written */
+	bool forked;       /* came by fork: inherits its parent's modules, objects, texts */
 	uint64_t prescan_tick;
 	struct record_range *range; /* sorted by start, no overlaps */
 	size_t nr_ranges, range_capacity;

@@ -198,29 +198,34 @@ enum base_status record_find_program(
 /* ---- start
  * -------------------------------------------------------------------------------------------- */
 
-/* Our environment with LD_PRELOAD (ours first) and LONGPOLE_RING. */
+/* Our environment with LD_PRELOAD (ours first), LONGPOLE_RING, and room for the image's number,
+ * which the library writes there for the children that libc itself makes. */
 static char **make_environment(
-	const char *preload_path, const char *ring_path, struct base_str text[2])
+	const char *preload_path, const char *ring_path, struct base_str text[3])
 {
-	static const char preload[] = "LD_PRELOAD=", ring[] = "LONGPOLE_RING=";
+	static const char preload[] = "LD_PRELOAD=", ring[] = "LONGPOLE_RING=",
+			  image[] = "LONGPOLE_IMAGE=";
 	const char *before = getenv("LD_PRELOAD");
 	size_t nr = 0, to = 0;
 	while (environ && environ[nr])
 		nr++;
-	char **env = base_alloc((nr + 3) * sizeof *env);
+	char **env = base_alloc((nr + 4) * sizeof *env);
 	base_str_addf(&text[0], "%s%s%s%s", preload, preload_path, before && *before ? ":" : "",
 		before ? before : "");
 	base_str_addf(&text[1], "%s%s", ring, ring_path);
-	if (!env || text[0].failed || text[1].failed) {
+	base_str_addf(&text[2], "%s0000000000", image);
+	if (!env || text[0].failed || text[1].failed || text[2].failed) {
 		base_free(env);
 		return NULL;
 	}
 	for (size_t i = 0; i < nr; i++)
 		if (strncmp(environ[i], preload, sizeof preload - 1) != 0 &&
-			strncmp(environ[i], ring, sizeof ring - 1) != 0)
+			strncmp(environ[i], ring, sizeof ring - 1) != 0 &&
+			strncmp(environ[i], image, sizeof image - 1) != 0)
 			env[to++] = environ[i];
 	env[to++] = text[0].buf;
 	env[to++] = text[1].buf;
+	env[to++] = text[2].buf;
 	env[to] = NULL;
 	return env;
 }
@@ -260,7 +265,7 @@ enum base_status record_child_start(struct record_child *child, const char *path
 	struct base_err *err)
 {
 	enum base_status status = BASE_OK;
-	struct base_str text[2] = {{0}, {0}};
+	struct base_str text[3] = {{0}, {0}, {0}};
 	int go[2] = {-1, -1}, fail[2] = {-1, -1};
 	char **env = make_environment(preload_path, ring_path, text);
 	child->pid = -1;
@@ -294,6 +299,7 @@ out:
 	base_free(env);
 	base_str_fini(&text[0]);
 	base_str_fini(&text[1]);
+	base_str_fini(&text[2]);
 	return status;
 }
 

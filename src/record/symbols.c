@@ -231,6 +231,27 @@ struct record_symbols *record_symbols_close(struct record_symbols *s)
  * --------------------------------------------------------------------------------------------------
  */
 
+/* What std::thread wraps round what it calls: "...tuple<main::{lambda()#1}, int> > >::_M_run()"
+ * becomes "main::{lambda()#1}". In place. */
+static void unwrap_thread(char *name)
+{
+	static const char before[] = "std::thread::_State_impl<std::thread::_Invoker<std::tuple<",
+			  after[] = "> > >::_M_run()";
+	size_t length = strlen(name), nr_before = sizeof before - 1, nr_after = sizeof after - 1;
+	if (length <= nr_before + nr_after || strncmp(name, before, nr_before) != 0 ||
+		strcmp(name + length - nr_after, after) != 0)
+		return;
+	size_t nr = 0, nr_all = length - nr_before - nr_after;
+	const char *called = name + nr_before;
+	for (int depth = 0; nr < nr_all && (called[nr] != ',' || depth); nr++)
+		depth +=
+			(strchr("<({[", called[nr]) != NULL) - (strchr(">)}]", called[nr]) != NULL);
+	while (nr && called[nr - 1] == ' ')
+		nr--;
+	memmove(name, called, nr);
+	name[nr] = '\0';
+}
+
 static const char *readable(struct record_symbols *s, const char *name)
 {
 	int status = 0;
@@ -238,6 +259,8 @@ static const char *readable(struct record_symbols *s, const char *name)
 	s->text = NULL;
 	if (s->demangle && name[0] == '_' && name[1] == 'Z')
 		s->text = s->demangle(name, NULL, NULL, &status);
+	if (s->text)
+		unwrap_thread(s->text);
 	if (!s->text) {
 		size_t length = strcspn(name, "@"); /* "read@@GLIBC_2.2.5" */
 		if (!length)

@@ -106,6 +106,7 @@ static inline size_t ring_host_words(const uint64_t *w, size_t room)
 		break;
 	case RING_unload:
 	case RING_lost:
+	case RING_exit:
 		n = 2;
 		break;
 	case RING_descriptor:
@@ -148,6 +149,8 @@ static inline const char *ring_host_kind_name(unsigned kind)
 		return "IMAGE";
 	case RING_lost:
 		return "LOST";
+	case RING_exit:
+		return "EXIT";
 	}
 	return "?";
 }

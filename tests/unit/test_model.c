@@ -370,6 +370,36 @@ static void accept_waits_for_the_client(void **state)
 	finish(&b);
 }
 
+/* system() does not say which child it waited for: the one that ended last. An exec keeps the pid.
+ */
+static void system_waits_for_its_child(void **state)
+{
+	(void)state;
+	struct bench b;
+	start(&b);
+	uint32_t main_fn = site(&b, "parent"), child_fn = site(&b, "child");
+	uint32_t p = process(&b, "parent", 0, 100), s = process(&b, "sh", p, 101),
+		 c = process(&b, "child", s, 101);
+	stream(&b, p);
+	stream(&b, s);
+	stream(&b, c);
+	PUT(&b, 0, 1, process_begin, .token = 0);
+	PUT(&b, 10, 1, process_fork, .token = 0, .site = main_fn);
+	PUT(&b, 12, 1, child_wait, .site = main_fn);
+	PUT(&b, 20, 2, process_begin, .token = 0);
+	PUT(&b, 30, 2, process_exec, .site = child_fn);
+	PUT(&b, 40, 3, process_begin, .token = 0);
+	PUT(&b, 400, 3, process_end, .status = 0);
+	PUT(&b, 410, 1, child_waited, .pid = 0);
+	PUT(&b, 420, 1, child_wait, .site = main_fn);
+	PUT(&b, 430, 1, child_waited, .pid = 0); /* nobody had ended */
+	end(&b, 500);
+	assert_float_equal(on_path(&b, "running parent"), (420 - 410) + (500 - 430), 1e-6);
+	assert_float_equal(on_path(&b, "waiting for a child process"), 430 - 420, 1e-6);
+	assert_float_equal(unexplained(&b), 0, 1e-6);
+	finish(&b);
+}
+
 static void full_pipe_holds_the_writer(void **state)
 {
 	(void)state;
@@ -687,6 +717,7 @@ int main(void)
 		cmocka_unit_test(pipe_between_processes),
 		cmocka_unit_test(last_closing_is_the_end_of_file),
 		cmocka_unit_test(accept_waits_for_the_client),
+		cmocka_unit_test(system_waits_for_its_child),
 		cmocka_unit_test(full_pipe_holds_the_writer),
 		cmocka_unit_test(preempted_by_a_sibling),
 		cmocka_unit_test(unseen_wait_is_unexplained),

@@ -2,6 +2,7 @@
 /* test_record_session.c - whole recordings of small programs: exit statuses, refusals, signals, a
  * full disk, what is left behind. */
 #include "record/doctor.h"
+#include "record/ring.h"
 #include "record/session.h"
 
 #include <setjmp.h>
@@ -19,6 +20,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+enum { BUFFER_BYTES = 4 << 20 };
 static char trace_path[] = "/tmp/longpole-session-XXXXXX";
 static struct record_result result;
 static struct base_err err;
@@ -28,7 +30,7 @@ static enum base_status run(char *const *argv)
 	struct record_options o = record_options_default();
 	o.output_path = trace_path;
 	o.argv = argv;
-	o.buffer_bytes = 4 << 20;
+	o.buffer_bytes = BUFFER_BYTES;
 	memset(&err, 0, sizeof err);
 	return record_run(&o, &result, &err);
 }
@@ -96,6 +98,77 @@ static void test_cost_is_in_the_trace(void **state)
 	assert_int_equal(d->costs[1].target_cpu_ns, result.target_cpu_ns);
 	assert_true(d->costs[3].beside);
 	assert_in_range(d->costs[3].total_ns, 1, result.recorder_cpu_ns);
+	trace_reader_close(r);
+}
+
+/* How children end they say themselves; a killed one cannot. */
+static void test_children_say_how_they_end(void **state)
+{
+	(void)state;
+	assert_int_equal(RUN("/bin/sh", "-c",
+				 "(exit 3); /bin/sh -c 'exit 4'; (kill -KILL $(sh -c 'echo "
+				 "$PPID')); exit 5"),
+		BASE_OK);
+	bool seen[256] = {0}, unknown = false;
+	struct trace_reader *r;
+	struct trace_batch batch;
+	assert_int_equal(trace_reader_open(trace_path, NULL, &r, NULL), BASE_OK);
+	while (trace_reader_next(r, &batch, NULL) == BASE_OK)
+		for (size_t i = 0; i < batch.nr; i++) {
+			const struct trace_record *one = &batch.record[i];
+			if (one->kind != TRACE_process_end)
+				continue;
+			if (one->u.process_end.status < 0)
+				unknown = true;
+			else
+				seen[WEXITSTATUS(one->u.process_end.status)] = true;
+		}
+	trace_reader_close(r);
+	assert_true(seen[3] && seen[4] && seen[5]);
+	assert_true(unknown);
+}
+
+/* The program writes over the ring: a block that says it is done, with a record of no kind. */
+static void test_damaged_ring(void **state)
+{
+	enum { BLOCK = 3, NO_KIND = 0xff };
+	struct ring_block block = {.state = RING_BLOCK_DONE,
+		.pid = 1,
+		.tid = 1,
+		.image = 1,
+		.thread = 77,
+		.nr_words = 2};
+	uint64_t word[2] = {1 << 8 | NO_KIND, 1};
+	char command[512], path[] = "/tmp/longpole-test-XXXXXX";
+	int fd = mkstemp(path);
+	(void)state;
+	assert_true(write(fd, &block, sizeof block) == sizeof block);
+	assert_true(write(fd, word, sizeof word) == sizeof word);
+	close(fd);
+	/* all of the first blocks are taken, and one of them is ours */
+	snprintf(command, sizeof command,
+		"dd if=/dev/zero of=$LONGPOLE_RING bs=1 count=8 seek=%zu conv=notrunc && "
+		"dd if=%s of=$LONGPOLE_RING bs=1 seek=%zu conv=notrunc",
+		offsetof(struct ring_head, free_map), path,
+		(size_t)ring_blocks_offset(BUFFER_BYTES / RING_BLOCK_BYTES) +
+			BLOCK * (size_t)RING_BLOCK_BYTES);
+	assert_int_equal(RUN("/bin/sh", "-c", command), BASE_OK);
+	assert_int_equal(result.exit_code, 0);
+	assert_int_equal(result.count[TRACE_DIAG_ring_damaged], 1);
+	unlink(path);
+}
+
+/* A child that libc makes by itself (awk's system()) has its parent. */
+static void test_libc_makes_a_child(void **state)
+{
+	struct trace_reader *r;
+	(void)state;
+	assert_int_equal(RUN("/usr/bin/awk", "BEGIN { exit system(\"exit 3\") != 3 }"), BASE_OK);
+	assert_int_equal(result.exit_code, 0);
+	assert_int_equal(trace_reader_open(trace_path, NULL, &r, NULL), BASE_OK);
+	const struct trace_defs *d = trace_reader_defs(r);
+	assert_int_equal(d->nr_processes, 1 + 2);
+	assert_int_equal(d->processes[2].parent, 1);
 	trace_reader_close(r);
 }
 
@@ -169,7 +242,7 @@ static void test_signals_are_passed_on(void **state)
 	(void)state;
 	/* The program signals us, its parent, by kill: we hand it on. */
 	assert_int_equal(
-		RUN("/bin/sh", "-c", "trap 'exit 5' TERM; kill -TERM $PPID; sleep 10 & wait"),
+		RUN("/bin/bash", "-c", "trap 'exit 5' TERM; kill -TERM $PPID; sleep 10 & wait"),
 		BASE_OK);
 	assert_int_equal(result.exit_code, 5);
 }
@@ -235,6 +308,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_exit_status),
 		cmocka_unit_test(test_cost_is_in_the_trace),
+		cmocka_unit_test(test_children_say_how_they_end),
+		cmocka_unit_test(test_damaged_ring),
+		cmocka_unit_test(test_libc_makes_a_child),
 		cmocka_unit_test(test_signal),
 		cmocka_unit_test(test_children),
 		cmocka_unit_test(test_cannot_run),
