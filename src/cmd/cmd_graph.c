@@ -21,9 +21,11 @@ static const struct cmd_option option[] = {
 		"what to write (default: by the output's ending, else dot)"},
 	{"output", 'o', "FILE", "@file", "where to (default: standard output)"},
 	{"max-nodes", 0, "N", NULL, "leave out what matters least beyond N nodes (default 1500)"},
-	{"each-actor", 0, NULL, NULL, "draw each thread of a group, however many"},
+	{"each-actor", 0, NULL, NULL,
+		"draw each thread of a group, and each pipe and socket, however many"},
 	{"limit", 'n', "N", NULL, "text: show N lines (default 30)"},
-	{"all", 0, NULL, NULL, "text: show every line"},
+	{"all", 0, NULL, NULL,
+		"show every line of text, and draw also queues that nobody waited for"},
 };
 
 const struct cmd_details cmd_details_graph = {
@@ -169,6 +171,7 @@ static bool options(
 		  : view && !strcmp(view, "states") ? REPORT_GRAPH_states
 						    : REPORT_GRAPH_interaction;
 	o->each_actor = cmd_given(c, "each-actor");
+	o->idle_queues = cmd_given(c, "all");
 	if (!format_of(c, format) || !cmd_value_count(c, "max-nodes", &max_nodes) ||
 		!cmd_value_count(c, "limit", limit))
 		return false;

@@ -360,13 +360,13 @@ static enum base_status on_verb(void *ctx, enum graph_verb_kind kind, const stru
 	enum base_status s;
 
 	(void)from_actor;
-	if (!puts && !takes)
+	if (!(puts || takes) || (takes && v->flags & GRAPH_ASIDE)) /* aside: a stale token goes */
 		return BASE_OK;
 	s = compact_use(&r->t, v->actor, v->queue, &id, err);
 	if (s)
 		return s;
 	u = &r->t.c.use[id];
-	if (takes && v->flags & GRAPH_BACK) { /* of what it put itself */
+	if (takes && v->flags & GRAPH_EXPLAINED && v->flags & GRAPH_BACK) { /* what it put itself */
 		u->put_units -= n < u->put_units ? n : u->put_units;
 	} else if (takes) {
 		u->nr_takes++;

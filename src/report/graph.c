@@ -7,9 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A group of more threads than that is drawn as one. */
-enum { HANDFUL = 5 };
-
 const char *report_graph_view_name(enum report_graph_view v)
 {
 	return v == REPORT_GRAPH_interaction ? "interaction"
@@ -93,7 +90,7 @@ static enum base_status class_actors(struct graph_names *n, struct report_graph 
 	for (uint32_t a = 0; a < n->nr_actors && s == BASE_OK; a++) {
 		const struct model_actor *actor = model_actor(m, a);
 		uint64_t nr = members[group[a]];
-		bool fold = !o->each_actor && nr > HANDFUL;
+		bool fold = !o->each_actor && nr > REPORT_GRAPH_HANDFUL;
 		if (fold && first[group[a]]) {
 			n->actor_class[a] = first[group[a]] - 1;
 			continue;
@@ -280,15 +277,16 @@ static enum base_status fill(struct report_graph *g, struct model *m,
 {
 	struct graph_names names = {0};
 	struct graph_compact c = {0};
-	size_t max = o->max_nodes ? o->max_nodes : REPORT_GRAPH_NODES_DEFAULT;
 	enum base_status s = make_names(&names, g, m, o, err);
 	if (s == BASE_OK)
 		s = shape(all, &names, o->view, &c, err);
+	if (s == BASE_OK && !o->each_actor)
+		s = report_graph_fold_queues(g, &names, &c, err);
 	if (s == BASE_OK) {
 		count_all(g, &c);
 		s = o->view == REPORT_GRAPH_interaction
-			    ? report_graph_fill_interaction(g, &names, &c, max, err)
-			    : report_graph_fill_states(g, &names, &c, max, err);
+			    ? report_graph_fill_interaction(g, &names, &c, o, err)
+			    : report_graph_fill_states(g, &names, &c, o->max_nodes, err);
 	}
 	graph_compact_fini(&c);
 	base_arena_free(names.scratch);
@@ -318,13 +316,16 @@ static int heaviest_first(const void *pa, const void *pb)
 enum base_status report_graph_build(const struct report_run *run,
 	const struct report_graph_options *opts, struct report_graph **ret, struct base_err *err)
 {
+	struct report_graph_options o = *opts;
 	struct report_graph *g = base_alloc(sizeof *g);
 	struct graph_compact all = {0};
 	struct model *m = NULL;
 	enum base_status s = BASE_OK;
 	if (!g)
 		return report_no_memory(err);
-	g->view = opts->view;
+	g->view = o.view;
+	if (!o.max_nodes)
+		o.max_nodes = REPORT_GRAPH_NODES_DEFAULT;
 	g->arena = base_arena_new(0);
 	if (!g->arena)
 		s = report_no_memory(err);
@@ -333,7 +334,7 @@ enum base_status report_graph_build(const struct report_run *run,
 	if (s == BASE_OK)
 		s = report_fill_trace(&g->trace, g->arena, run, m, err);
 	if (s == BASE_OK)
-		s = fill(g, m, &all, opts, err);
+		s = fill(g, m, &all, &o, err);
 	graph_compact_fini(&all);
 	model_free(m);
 	if (s != BASE_OK) {
