@@ -9,7 +9,8 @@ enum {
 	STATE_WIDTH = 30,
 	CROWDED = 60,      /* edges: beyond it only the weighty ones have their text beside them */
 	WEIGHTY_PART = 50, /* of the largest */
-	MANY = 400         /* nodes and edges: dot must not try as hard */
+	MANY = 400,        /* nodes and edges: dot must not try as hard */
+	VERY_MANY = 1500,
 };
 
 /* ---- texts -------------------------------------------------------------------------------------
@@ -334,7 +335,9 @@ void report_graph_dot(struct base_str *out, const struct report_graph *g)
 	struct scale sc = scale_of(g);
 	base_str_add(out, "digraph longpole {\ngraph [rankdir=LR, fontname=\"Helvetica\", "
 			  "fontsize=11, nodesep=0.3, ranksep=0.6, labelloc=b, labeljust=l");
-	if (g->nr_nodes + g->nr_edges > MANY) /* or the layout takes minutes */
+	if (g->nr_nodes + g->nr_edges > VERY_MANY) /* half a minute instead of many */
+		base_str_add(out, ", nslimit=0.1, nslimit1=0.1, mclimit=0.1, splines=line");
+	else if (g->nr_nodes + g->nr_edges > MANY)
 		base_str_add(out, ", nslimit=1, nslimit1=1, mclimit=0.3");
 	base_str_add(out, "];\nlabel=\"");
 	add_legend(out, g);

@@ -3,6 +3,7 @@
  * server's connections. Locks keep their names. */
 #include "report/graph_private.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static bool is_connection(enum trace_object_type type)
@@ -20,55 +21,73 @@ struct folding {
 	uint32_t *class_of; /* by queue class */
 };
 
-/* A text for each class: its type, and who puts and takes. Uses are in the order of first use, the
- * same for all that are used alike. */
-static enum base_status find_kinds(struct folding *f, const struct graph_compact *c,
-	struct base_strtab *kinds, struct base_str *key, uint32_t queue, struct base_err *err)
+static bool does_put(const struct graph_compact_use *u)
 {
-	uint32_t id;
+	return u->nr_puts || u->nr_waits_space;
+}
+
+static bool does_take(const struct graph_compact_use *u)
+{
+	return u->nr_takes || u->nr_waits_data;
+}
+
+static int by_queue_and_actor(const void *pa, const void *pb)
+{
+	const struct graph_compact_use *a = pa, *b = pb;
+	if (a->queue != b->queue)
+		return a->queue < b->queue ? -1 : 1;
+	return a->actor < b->actor ? -1 : a->actor > b->actor;
+}
+
+/* A text for each class: its type, and who puts and takes. u[0..nr) are its uses, by actor. */
+static enum base_status find_kind(struct folding *f, const struct graph_compact_use *u, size_t nr,
+	struct base_strtab *kinds, struct base_str *key, struct base_err *err)
+{
+	uint32_t id, queue = u->queue;
 	base_str_reset(key);
 	base_str_addf(key, "%d", (int)f->n->queue_type[queue]);
-	for (uint32_t a = 0; a < f->n->nr_actor_classes; a++) {
-		bool puts = false, takes = false;
-		for (size_t i = 0; i < c->nr_uses; i++) {
-			const struct graph_compact_use *u = &c->use[i];
-			if (u->queue != queue || u->actor != a)
-				continue;
-			puts |= u->nr_puts || u->nr_waits_space;
-			takes |= u->nr_takes || u->nr_waits_data;
-		}
-		if (puts || takes)
-			base_str_addf(key, " %u%s%s", a, puts ? "p" : "", takes ? "t" : "");
-	}
+	for (size_t i = 0; i < nr; i++)
+		base_str_addf(key, " %u%s%s", u[i].actor, does_put(&u[i]) ? "p" : "",
+			does_take(&u[i]) ? "t" : "");
 	enum base_status s =
 		key->failed ? BASE_ERR_NOMEM
 			    : base_strtab_intern(kinds, base_str_text(key), key->length, &id);
 	if (s != BASE_OK)
 		return report_no_memory(err);
-	f->kind[queue] = id - 1; /* id 0 is "" */
-	if (!f->members[id - 1]++)
-		f->first[id - 1] = queue;
+	f->kind[queue] = id; /* 0 is "": never used */
+	if (!f->members[id]++)
+		f->first[id] = queue;
 	return BASE_OK;
 }
 
 static enum base_status find_all_kinds(
-	struct folding *f, const struct graph_compact *c, struct base_err *err)
+	struct folding *f, struct graph_compact *c, struct base_err *err)
 {
 	struct base_strtab *kinds = base_strtab_new();
 	struct base_str key = {0};
 	enum base_status s = kinds ? BASE_OK : report_no_memory(err);
-	for (uint32_t q = 0; q < f->n->nr_queue_classes && s == BASE_OK; q++)
-		s = is_connection(f->n->queue_type[q]) ? find_kinds(f, c, kinds, &key, q, err)
-						       : BASE_OK;
+	if (c->nr_uses)
+		qsort(c->use, c->nr_uses, sizeof *c->use, by_queue_and_actor);
+	for (size_t i = 0, end; i < c->nr_uses && s == BASE_OK; i = end) {
+		for (end = i + 1; end < c->nr_uses && c->use[end].queue == c->use[i].queue;)
+			end++;
+		if (is_connection(f->n->queue_type[c->use[i].queue]))
+			s = find_kind(f, &c->use[i], end - i, kinds, &key, err);
+	}
 	base_strtab_free(kinds);
 	base_str_fini(&key);
 	return s;
 }
 
+/* "socket x33 (tcp 127.0.0.1:7778 ...)" of "socket tcp 127.0.0.1:7778": the first stands for all.
+ */
 static const char *folded_name(struct base_arena *a, const char *first, uint32_t nr)
 {
 	struct base_str s = {0};
-	base_str_addf(&s, "%u, such as %s", nr, first);
+	size_t word = strcspn(first, " ");
+	base_str_add_bytes(&s, first, word);
+	base_str_addf(&s, " \xc3\x97%u%s%s%s", nr, first[word] ? " (" : "",
+		first[word] ? first + word + 1 : "", first[word] ? ", ...)" : "");
 	return report_keep(a, &s);
 }
 
@@ -77,7 +96,7 @@ static enum base_status choose_classes(
 {
 	for (uint32_t q = 0; q < f->n->nr_queue_classes; q++) {
 		f->class_of[q] = q;
-		if (!is_connection(f->n->queue_type[q]) ||
+		if (!is_connection(f->n->queue_type[q]) || !f->kind[q] ||
 			f->members[f->kind[q]] <= REPORT_GRAPH_HANDFUL)
 			continue;
 		uint32_t nr = f->members[f->kind[q]];
@@ -99,8 +118,8 @@ enum base_status report_graph_fold_queues(struct report_graph *g, const struct g
 	struct folding f = {
 		.n = n,
 		.kind = report_array(n->scratch, n->nr_queue_classes, sizeof *f.kind),
-		.members = report_array(n->scratch, n->nr_queue_classes, sizeof *f.members),
-		.first = report_array(n->scratch, n->nr_queue_classes, sizeof *f.first),
+		.members = report_array(n->scratch, n->nr_queue_classes + 1, sizeof *f.members),
+		.first = report_array(n->scratch, n->nr_queue_classes + 1, sizeof *f.first),
 		.class_of = report_array(n->scratch, n->nr_queue_classes, sizeof *f.class_of),
 	};
 	bool any = false;

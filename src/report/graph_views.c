@@ -323,17 +323,19 @@ static enum base_status add_arrow(struct interaction *x, enum report_graph_edge_
 		.to = puts ? queue : actor,
 		.name = x->n->queue_name[u->queue],
 	};
+	/* What never does anything, such as a barrier's meeting point, does not wait either. */
+	bool waits = x->g->node[actor].time_ns != 0;
 	if (puts) {
 		e.puts = u->nr_puts;
-		e.waits += u->nr_waits_space;
-		e.waiting_ns += u->wait_space_ns;
+		e.waits += waits ? u->nr_waits_space : 0;
+		e.waiting_ns += waits ? u->wait_space_ns : 0;
 		e.path_ns += x->put[use].ns;
 		e.path_visits += x->put[use].times;
 	}
 	if (takes) {
 		e.takes = u->nr_takes;
-		e.waits += u->nr_waits_data;
-		e.waiting_ns += u->wait_data_ns;
+		e.waits += waits ? u->nr_waits_data : 0;
+		e.waiting_ns += waits ? u->wait_data_ns : 0;
 		e.path_ns += x->take[use].ns;
 		e.path_visits += x->take[use].times;
 	}
