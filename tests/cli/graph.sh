@@ -80,33 +80,34 @@ test_graph_of_odd_names() {
 	done
 }
 
-# Three stages and two pipes: who hands to whom, and the slow stage is the path.
+# Three stages and two pipes: who hands to whom, and the slow stage is the path. (How much of it depends on what else the
+# machine does: the unit test has numbers.)
 test_graph_of_a_pipeline() {
-	expect 0 longpole record -q -o p.lpt "$LONGPOLE_BUILD/tests/target/pipeline" --blocks=400
+	local is_slow='.result as $r | ([$r.nodes[] | select(.kind == "actor")] | max_by(.path_ns) | .node) as $slow |'
+	expect 0 longpole record -q -o p.lpt "$LONGPOLE_BUILD/tests/target/pipeline" --blocks=300 --units2=3000
+	expect 0 longpole graph --view=states --json p.lpt
+	cp out s.json
 	expect 0 longpole graph --json p.lpt
 	cp out g.json
-	# the reddest actor is one stage, with most of the path
-	is_json g.json '.result as $r | [$r.nodes[] | select(.kind == "actor")] | max_by(.path_ns) | .path_ns > 0.6 * $r.elapsed_ns'
+	# the reddest actor is the one that runs the second stage
+	local stage2
+	stage2=$(jq -r '.result as $r | [$r.edges[] | select(.kind == "state" and .name == "running stage2_work")] | max_by(.path_ns)
+		| $r.nodes[.from].name' s.json)
+	is_json g.json "$is_slow \$r.nodes[\$slow].name == \"$stage2\""
+	is_json s.json '.result.edges[0] | .name == "running stage2_work" and .path_ns <= .time_ns'
 	# it takes from one pipe, which another fills, and fills one, from which a third takes
-	is_json g.json '.result as $r
-		| ([$r.nodes[] | select(.kind == "actor")] | max_by(.path_ns) | .node) as $slow
-		| [$r.nodes[] | select(.kind == "queue" and .type == "pipe") | .node] as $pipes
-		| ($pipes | length) == 2
-		and ([$r.edges[] | select(.kind == "take" and .to == $slow) | .from] | length == 1 and (.[0] as $p | $pipes | index($p)) != null)
-		and ([$r.edges[] | select(.kind == "put" and .from == $slow) | .to] | length == 1 and (.[0] as $p | $pipes | index($p)) != null)'
-	is_json g.json '.result as $r
-		| ([$r.nodes[] | select(.kind == "actor")] | max_by(.path_ns) | .node) as $slow
-		| ([$r.edges[] | select(.kind == "take" and .to == $slow) | .from][0]) as $in
-		| ([$r.edges[] | select(.kind == "put" and .from == $slow) | .to][0]) as $out
-		| $in != $out
-		and ([$r.edges[] | select(.kind == "put" and .to == $in)] | length == 1 and .[0].from != $slow and .[0].waits > 10)
-		and ([$r.edges[] | select(.kind == "take" and .from == $out)] | length == 1 and .[0].to != $slow and .[0].waits > 10)'
-	# in DOT the slow stage is the reddest ellipse there is
+	is_json g.json "$is_slow"' [$r.nodes[] | select(.kind == "queue" and .type == "pipe") | .node] as $pipes
+		| [$r.edges[] | select(.kind == "take" and .to == $slow) | .from] as $in
+		| [$r.edges[] | select(.kind == "put" and .from == $slow) | .to] as $out
+		| ($pipes | length) == 2 and ($in + $out | sort) == ($pipes | sort) and ($in | length) == 1
+		and ([$r.edges[] | select(.kind == "put" and .to == $in[0] and .from != $slow and .waits > 10)] | length) == 1
+		and ([$r.edges[] | select(.kind == "take" and .from == $out[0] and .to != $slow and .waits > 10)] | length) == 1'
+	# 300 blocks of 4 KiB go through each
+	is_json g.json '[.result.edges[] | select(.kind == "put" or .kind == "take") | .bytes] == [range(4) | 300 * 4096]'
+	# in the picture it is the reddest ellipse, the only one of that colour
 	expect 0 longpole graph p.lpt
 	(($(grep -c 'shape=ellipse, fillcolor="#ff4c4c"' out) == 1)) || fail "not one reddest ellipse"
-	# its states: computing is the heaviest line
-	expect 0 longpole graph --view=states --format=text p.lpt
-	sed -n 3p out | grep -q 'running stage2_work' || { cat out >&2; fail "stage2_work is not the heaviest"; }
+	grep 'fillcolor="#ff4c4c"' out | grep -qF "$stage2" || fail "$stage2 is not the reddest"
 }
 
 test_graph_limits() {
