@@ -261,6 +261,29 @@ static enum base_status shape(const struct graph_compact *all, const struct grap
 	return s;
 }
 
+/* A pipe's second queue has its end of file as a token, which is no byte. */
+static enum base_status forget_token_units(struct graph_compact *all, const struct graph_names *n,
+	struct model *m, struct base_err *err)
+{
+	struct base_map seen = {0}; /* object -> its first queue */
+	enum base_status s = BASE_OK;
+	bool *token = report_array(n->scratch, n->nr_queues, sizeof *token);
+	if (!token)
+		return report_no_memory(err);
+	for (uint32_t q = 0; q < n->nr_queues && s == BASE_OK; q++) {
+		uint64_t first;
+		uint32_t object = model_queue(m, q)->object;
+		token[q] = object && base_map_get(&seen, object, 0, &first);
+		if (object && !token[q] && base_map_put(&seen, object, 0, q) != BASE_OK)
+			s = report_no_memory(err);
+	}
+	base_map_fini(&seen);
+	for (size_t i = 0; i < all->nr_uses && s == BASE_OK; i++)
+		if (token[all->use[i].queue])
+			all->use[i].put_units = all->use[i].taken_units = 0;
+	return s;
+}
+
 static void count_all(struct report_graph *g, const struct graph_compact *c)
 {
 	for (size_t i = 0; i < c->nr_edges; i++) {
@@ -272,12 +295,14 @@ static void count_all(struct report_graph *g, const struct graph_compact *c)
 	g->unplaced_ns = c->unplaced_ns;
 }
 
-static enum base_status fill(struct report_graph *g, struct model *m,
-	const struct graph_compact *all, const struct report_graph_options *o, struct base_err *err)
+static enum base_status fill(struct report_graph *g, struct model *m, struct graph_compact *all,
+	const struct report_graph_options *o, struct base_err *err)
 {
 	struct graph_names names = {0};
 	struct graph_compact c = {0};
 	enum base_status s = make_names(&names, g, m, o, err);
+	if (s == BASE_OK)
+		s = forget_token_units(all, &names, m, err);
 	if (s == BASE_OK)
 		s = shape(all, &names, o->view, &c, err);
 	if (s == BASE_OK && !o->each_actor)
