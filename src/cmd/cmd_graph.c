@@ -63,16 +63,22 @@ static bool format_of(struct cmd *c, enum format *ret)
 	return false;
 }
 
+static int add_bytes(const char *bytes, size_t length, void *ctx)
+{
+	struct base_str *s = ctx;
+	base_str_add_bytes(s, bytes, length);
+	return s->failed ? -1 : 0;
+}
+
 static enum base_status add_json(struct base_str *out, json_t *json, struct base_err *err)
 {
-	char *text = json ? json_dumps(json, JSON_INDENT(2) | JSON_REAL_PRECISION(10)) : NULL;
+	if (!json ||
+		json_dump_callback(json, add_bytes, out, JSON_INDENT(2) | JSON_REAL_PRECISION(10)))
+		out->failed = true;
 	json_decref(json);
-	if (!text)
-		return base_fail(err, BASE_ERR_NOMEM, "out of memory for the answer");
-	base_str_add(out, text);
 	base_str_add(out, "\n");
-	free(text);
-	return BASE_OK;
+	return out->failed ? base_fail(err, BASE_ERR_NOMEM, "out of memory for the answer")
+			   : BASE_OK;
 }
 
 static enum base_status add_picture(

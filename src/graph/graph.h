@@ -198,9 +198,9 @@ struct graph_sink {
 };
 
 /*
- * A moment is what the sink's verbs come to: one edge of one actor that closes, with the dependences
- * that counted. A listener may mark it; the mark stays with what the actor puts from then on, and
- * comes back with the dependences of whoever takes it.
+ * A moment is what the sink's verbs come to: one edge of one actor that closes, with the
+ * dependences that counted. A listener may mark it; the mark stays with what the actor puts from
+ * then on, and comes back with the dependences of whoever takes it.
  */
 struct graph_dependence {
 	uint64_t available_ns;
@@ -220,8 +220,8 @@ struct graph_moment {
 };
 struct graph_listener {
 	void *ctx;
-	enum base_status (*moment)(void *ctx, const struct graph_moment *m, uint32_t *ret_mark,
-		struct base_err *err);
+	enum base_status (*moment)(
+		void *ctx, const struct graph_moment *m, uint32_t *ret_mark, struct base_err *err);
 };
 
 /* ---- results -------------------------------------------------------------------------------- */
