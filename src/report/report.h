@@ -276,7 +276,7 @@ struct report_graph_edge {
 	const char *name;  /* of the state or queue */
 	uint64_t nr_states, passes, visits;
 	uint64_t puts, takes;         /* put, take, both */
-	uint64_t bytes;               /* of them, through a pipe or socket; else 0 */
+	uint64_t bytes;               /* of them, through a pipe or socket, as accounted; else 0 */
 	uint64_t time_ns, waiting_ns; /* in states; of put and take: waited */
 	uint64_t waits, latency_ns;   /* cross: that ended a wait, and from available to used */
 	uint64_t path_ns, path_visits;
