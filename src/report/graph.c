@@ -282,26 +282,33 @@ static enum base_status shape(const struct graph_compact *all, const struct grap
 	return s;
 }
 
-/* A pipe's second queue has its end of file as a token, which is no byte. */
+/* A pipe has a second queue, with its end of file as a token, which is no byte: of an object's
+ * queues the one with most units has the bytes. */
 static enum base_status forget_token_units(struct graph_compact *all, const struct graph_names *n,
 	struct model *m, struct base_err *err)
 {
-	struct base_map seen = {0}; /* object -> its first queue */
+	struct base_map most = {0}; /* object -> its queue with most units */
 	enum base_status s = BASE_OK;
-	bool *token = report_array(n->scratch, n->nr_queues, sizeof *token);
-	if (!token)
+	uint64_t best;
+	uint64_t *units = report_array(n->scratch, n->nr_queues, sizeof *units);
+	if (!units)
 		return report_no_memory(err);
+	for (size_t i = 0; i < all->nr_uses; i++)
+		units[all->use[i].queue] += all->use[i].put_units + all->use[i].taken_units;
 	for (uint32_t q = 0; q < n->nr_queues && s == BASE_OK; q++) {
-		uint64_t first;
 		uint32_t object = model_queue(m, q)->object;
-		token[q] = object && base_map_get(&seen, object, 0, &first);
-		if (object && !token[q] && base_map_put(&seen, object, 0, q) != BASE_OK)
+		if (base_map_get(&most, object, 0, &best) && units[best] >= units[q])
+			continue;
+		if (base_map_put(&most, object, 0, q) != BASE_OK)
 			s = report_no_memory(err);
 	}
-	base_map_fini(&seen);
-	for (size_t i = 0; i < all->nr_uses && s == BASE_OK; i++)
-		if (token[all->use[i].queue])
-			all->use[i].put_units = all->use[i].taken_units = 0;
+	for (size_t i = 0; i < all->nr_uses && s == BASE_OK; i++) {
+		struct graph_compact_use *u = &all->use[i];
+		if (base_map_get(&most, model_queue(m, u->queue)->object, 0, &best) &&
+			best != u->queue)
+			u->put_units = u->taken_units = 0;
+	}
+	base_map_fini(&most);
 	return s;
 }
 
