@@ -21,9 +21,11 @@ static const struct cmd_option option[] = {
 		"what to write (default: by the output's ending, else dot)"},
 	{"output", 'o', "FILE", "@file", "where to (default: standard output)"},
 	{"max-nodes", 0, "N", NULL, "leave out what matters least beyond N nodes (default 1500)"},
-	{"each-actor", 0, NULL, NULL, "draw each thread of a group, however many"},
+	{"each-actor", 0, NULL, NULL,
+		"draw each thread of a group, and each pipe and socket, however many"},
 	{"limit", 'n', "N", NULL, "text: show N lines (default 30)"},
-	{"all", 0, NULL, NULL, "text: show every line"},
+	{"all", 0, NULL, NULL,
+		"show every line of text, and draw also queues that nobody waited for"},
 };
 
 const struct cmd_details cmd_details_graph = {
@@ -61,16 +63,22 @@ static bool format_of(struct cmd *c, enum format *ret)
 	return false;
 }
 
+static int add_bytes(const char *bytes, size_t length, void *ctx)
+{
+	struct base_str *s = ctx;
+	base_str_add_bytes(s, bytes, length);
+	return s->failed ? -1 : 0;
+}
+
 static enum base_status add_json(struct base_str *out, json_t *json, struct base_err *err)
 {
-	char *text = json ? json_dumps(json, JSON_INDENT(2) | JSON_REAL_PRECISION(10)) : NULL;
+	if (!json ||
+		json_dump_callback(json, add_bytes, out, JSON_INDENT(2) | JSON_REAL_PRECISION(10)))
+		out->failed = true;
 	json_decref(json);
-	if (!text)
-		return base_fail(err, BASE_ERR_NOMEM, "out of memory for the answer");
-	base_str_add(out, text);
 	base_str_add(out, "\n");
-	free(text);
-	return BASE_OK;
+	return out->failed ? base_fail(err, BASE_ERR_NOMEM, "out of memory for the answer")
+			   : BASE_OK;
 }
 
 static enum base_status add_picture(
@@ -169,6 +177,7 @@ static bool options(
 		  : view && !strcmp(view, "states") ? REPORT_GRAPH_states
 						    : REPORT_GRAPH_interaction;
 	o->each_actor = cmd_given(c, "each-actor");
+	o->idle_queues = cmd_given(c, "all");
 	if (!format_of(c, format) || !cmd_value_count(c, "max-nodes", &max_nodes) ||
 		!cmd_value_count(c, "limit", limit))
 		return false;

@@ -12,8 +12,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-extern char **environ;
-
 enum { COMPLAINT_MAX = 160 };
 
 struct files { /* in memory: no pipe can fill up */

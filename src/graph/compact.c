@@ -19,7 +19,7 @@ void graph_compact_fini(struct graph_compact *c)
 	*c = (struct graph_compact){0};
 }
 
-void compact_tables_fini(struct compact_tables *t)
+void graph_compact_tables_fini(struct compact_tables *t)
 {
 	graph_compact_fini(&t->c);
 	base_map_fini(&t->nodes);
@@ -41,10 +41,12 @@ static enum base_status find_row(struct compact_tables *t, struct base_map *m, u
 		*ret = (uint32_t)found;
 		return BASE_OK;
 	}
-	if (*nr >= t->limit)
-		return base_fail(err, BASE_ERR_LIMIT,
+	if (*nr >= t->limit) {
+		base_fail(err, BASE_ERR_LIMIT,
 			"the compact graph has more than %zu distinct transitions or dependences",
 			t->limit);
+		return BASE_ERR_LIMIT; /* (in sight of analysers: never BASE_OK) */
+	}
 	s = base_grow(data, capacity, *nr + 1, elem_size_bytes);
 	if (!s)
 		s = base_map_put(m, hi, lo, *nr);
@@ -55,8 +57,8 @@ static enum base_status find_row(struct compact_tables *t, struct base_map *m, u
 	return BASE_OK;
 }
 
-enum base_status compact_node(struct compact_tables *t, uint32_t actor, uint32_t from, uint32_t to,
-	uint32_t *ret, struct base_err *err)
+enum base_status graph_compact_put_node(struct compact_tables *t, uint32_t actor, uint32_t from,
+	uint32_t to, uint32_t *ret, struct base_err *err)
 {
 	struct graph_compact *c = &t->c;
 	bool is_new;
@@ -68,8 +70,8 @@ enum base_status compact_node(struct compact_tables *t, uint32_t actor, uint32_t
 	return s;
 }
 
-enum base_status compact_edge(struct compact_tables *t, uint32_t from, uint32_t to, uint32_t state,
-	uint32_t *ret, struct base_err *err)
+enum base_status graph_compact_put_edge(struct compact_tables *t, uint32_t from, uint32_t to,
+	uint32_t state, uint32_t *ret, struct base_err *err)
 {
 	struct graph_compact *c = &t->c;
 	bool is_new;
@@ -82,8 +84,8 @@ enum base_status compact_edge(struct compact_tables *t, uint32_t from, uint32_t 
 	return s;
 }
 
-enum base_status compact_cross(struct compact_tables *t, uint32_t from, uint32_t to, uint32_t queue,
-	bool space, uint32_t *ret, struct base_err *err)
+enum base_status graph_compact_put_cross(struct compact_tables *t, uint32_t from, uint32_t to,
+	uint32_t queue, bool space, uint32_t *ret, struct base_err *err)
 {
 	struct graph_compact *c = &t->c;
 	bool is_new;
@@ -97,7 +99,7 @@ enum base_status compact_cross(struct compact_tables *t, uint32_t from, uint32_t
 	return s;
 }
 
-enum base_status compact_use(struct compact_tables *t, uint32_t actor, uint32_t queue,
+enum base_status graph_compact_put_use(struct compact_tables *t, uint32_t actor, uint32_t queue,
 	uint32_t *ret, struct base_err *err)
 {
 	struct graph_compact *c = &t->c;
@@ -262,7 +264,7 @@ static enum base_status add_crosses(struct graph_compact_recorder *r, const stru
 		struct graph_compact_cross *x;
 		uint32_t id;
 		enum base_status s =
-			compact_cross(&r->t, d->mark, node, d->queue, d->space, &id, err);
+			graph_compact_put_cross(&r->t, d->mark, node, d->queue, d->space, &id, err);
 
 		if (s)
 			return s;
@@ -281,7 +283,7 @@ static enum base_status add_wait(
 {
 	struct graph_compact_use *u;
 	uint32_t id;
-	enum base_status s = compact_use(&r->t, m->actor, m->wait_queue, &id, err);
+	enum base_status s = graph_compact_put_use(&r->t, m->actor, m->wait_queue, &id, err);
 
 	if (s)
 		return s;
@@ -300,7 +302,7 @@ static enum base_status add_edge(struct graph_compact_recorder *r, const struct 
 	uint32_t from, uint32_t node, uint32_t *ret, struct base_err *err)
 {
 	struct graph_compact_edge *e;
-	enum base_status s = compact_edge(&r->t, from, node, m->state, ret, err);
+	enum base_status s = graph_compact_put_edge(&r->t, from, node, m->state, ret, err);
 
 	if (s)
 		return s;
@@ -322,7 +324,7 @@ static enum base_status on_moment(
 	enum base_status s = actor_of(r, m->actor, &a, err);
 
 	if (!s)
-		s = compact_node(&r->t, m->actor, m->state, m->next_state, &node, err);
+		s = graph_compact_put_node(&r->t, m->actor, m->state, m->next_state, &node, err);
 	if (!s && a->node != NONE)
 		s = add_edge(r, m, a->node, node, &edge, err);
 	if (!s)
@@ -360,13 +362,13 @@ static enum base_status on_verb(void *ctx, enum graph_verb_kind kind, const stru
 	enum base_status s;
 
 	(void)from_actor;
-	if (!puts && !takes)
+	if (!(puts || takes) || (takes && v->flags & GRAPH_ASIDE)) /* aside: a stale token goes */
 		return BASE_OK;
-	s = compact_use(&r->t, v->actor, v->queue, &id, err);
+	s = graph_compact_put_use(&r->t, v->actor, v->queue, &id, err);
 	if (s)
 		return s;
 	u = &r->t.c.use[id];
-	if (takes && v->flags & GRAPH_BACK) { /* of what it put itself */
+	if (takes && v->flags & GRAPH_EXPLAINED && v->flags & GRAPH_BACK) { /* what it put itself */
 		u->put_units -= n < u->put_units ? n : u->put_units;
 	} else if (takes) {
 		u->nr_takes++;
@@ -407,7 +409,7 @@ struct graph_compact_recorder *graph_compact_free(struct graph_compact_recorder 
 {
 	if (!r)
 		return NULL;
-	compact_tables_fini(&r->t);
+	graph_compact_tables_fini(&r->t);
 	base_free(r->actor);
 	base_free(r->order);
 	base_free(r->own_path);
@@ -443,7 +445,7 @@ static enum base_status place_rest(
 			r->t.c.unplaced_ns += (uint64_t)e->weight_ns;
 			continue;
 		}
-		s = compact_edge(&r->t, a->node, NONE, a->state, &id, err);
+		s = graph_compact_put_edge(&r->t, a->node, NONE, a->state, &id, err);
 		if (s)
 			return s;
 		edge = &r->t.c.edge[id];

@@ -59,8 +59,8 @@ static enum base_status fold_nodes(const struct graph_compact *c,
 	for (size_t i = 0; i < c->nr_nodes && !s; i++) {
 		const struct graph_compact_node *n = &c->node[i];
 
-		s = compact_node(t, class_of(k->actor, n->actor), class_of(k->state, n->from),
-			class_of(k->state, n->to), &new_node[i], err);
+		s = graph_compact_put_node(t, class_of(k->actor, n->actor),
+			class_of(k->state, n->from), class_of(k->state, n->to), &new_node[i], err);
 		if (!s) {
 			t->c.node[new_node[i]].passes += n->passes;
 			t->c.node[new_node[i]].stub = n->stub;
@@ -79,8 +79,9 @@ static enum base_status fold_rest(const struct graph_compact *c,
 	for (size_t i = 0; i < c->nr_edges && !s; i++) {
 		const struct graph_compact_edge *e = &c->edge[i];
 
-		s = compact_edge(t, new_node[e->from], e->to == NONE ? NONE : new_node[e->to],
-			class_of(k->state, e->state), &id, err);
+		s = graph_compact_put_edge(t, new_node[e->from],
+			e->to == NONE ? NONE : new_node[e->to], class_of(k->state, e->state), &id,
+			err);
 		if (!s) {
 			t->c.edge[id].nr_states = e->nr_states;
 			sum_edge(&t->c.edge[id], e);
@@ -89,7 +90,7 @@ static enum base_status fold_rest(const struct graph_compact *c,
 	for (size_t i = 0; i < c->nr_crosses && !s; i++) {
 		const struct graph_compact_cross *x = &c->cross[i];
 
-		s = compact_cross(t, new_node[x->from], new_node[x->to],
+		s = graph_compact_put_cross(t, new_node[x->from], new_node[x->to],
 			class_of(k->queue, x->queue), x->space, &id, err);
 		if (!s)
 			sum_cross(&t->c.cross[id], x);
@@ -97,7 +98,7 @@ static enum base_status fold_rest(const struct graph_compact *c,
 	for (size_t i = 0; i < c->nr_uses && !s; i++) {
 		const struct graph_compact_use *u = &c->use[i];
 
-		s = compact_use(
+		s = graph_compact_put_use(
 			t, class_of(k->actor, u->actor), class_of(k->queue, u->queue), &id, err);
 		if (!s)
 			sum_use(&t->c.use[id], u);
@@ -116,7 +117,7 @@ static enum base_status take_tables(struct compact_tables *t, const struct graph
 		ret->unplaced_ns = old->unplaced_ns;
 		t->c = (struct graph_compact){0};
 	}
-	compact_tables_fini(t);
+	graph_compact_tables_fini(t);
 	return s;
 }
 
@@ -144,8 +145,8 @@ static enum base_status stub_of(const struct graph_compact *c, const bool *keep,
 {
 	const struct graph_compact_node *n = &c->node[node];
 	bool kept = keep[n->actor];
-	enum base_status s =
-		compact_node(t, n->actor, kept ? n->from : NONE, kept ? n->to : NONE, ret, err);
+	enum base_status s = graph_compact_put_node(
+		t, n->actor, kept ? n->from : NONE, kept ? n->to : NONE, ret, err);
 
 	if (!s)
 		t->c.node[*ret].stub = !kept;
@@ -168,7 +169,7 @@ static enum base_status select_edges(const struct graph_compact *c, const bool *
 		if (!s && e->to != NONE)
 			s = stub_of(c, keep, e->to, t, &to, err);
 		if (!s)
-			s = compact_edge(t, from, to, e->state, &id, err);
+			s = graph_compact_put_edge(t, from, to, e->state, &id, err);
 		if (!s) {
 			t->c.edge[id].nr_states = e->nr_states;
 			sum_edge(&t->c.edge[id], e);
@@ -192,7 +193,7 @@ static enum base_status select_crosses(const struct graph_compact *c, const bool
 		if (!s)
 			s = stub_of(c, keep, x->to, t, &to, err);
 		if (!s)
-			s = compact_cross(t, from, to, x->queue, x->space, &id, err);
+			s = graph_compact_put_cross(t, from, to, x->queue, x->space, &id, err);
 		if (!s)
 			sum_cross(&t->c.cross[id], x);
 	}
@@ -220,7 +221,7 @@ enum base_status graph_compact_select(const struct graph_compact *c, const bool 
 	for (size_t i = 0; i < c->nr_uses && !s; i++) {
 		if (!keep[c->use[i].actor])
 			continue;
-		s = compact_use(&t, c->use[i].actor, c->use[i].queue, &id, err);
+		s = graph_compact_put_use(&t, c->use[i].actor, c->use[i].queue, &id, err);
 		if (!s)
 			sum_use(&t.c.use[id], &c->use[i]);
 	}

@@ -130,6 +130,8 @@ uint32_t model_make_state(struct model *m, enum model_state_kind kind, uint32_t 
 	uint64_t id;
 	if (base_map_get(&m->states, hi, lo, &id))
 		return (uint32_t)id;
+	if (m->status != BASE_OK) /* ids of the graph and ours no longer agree */
+		return 0;
 	uint32_t graph_id;
 	enum base_status s = graph_add_state(m->graph, &graph_id, m->err);
 	keep(m, s);
@@ -174,6 +176,8 @@ uint32_t model_idle_state(struct model *m)
 uint32_t model_make_actor(struct model *m, uint32_t role, uint32_t thread)
 {
 	uint32_t id;
+	if (m->status != BASE_OK)
+		return 0;
 	enum base_status s = graph_add_actor(m->graph, &id, m->err);
 	keep(m, s);
 	if (s != BASE_OK ||
@@ -215,6 +219,8 @@ uint32_t model_make_queue(struct model *m, uint64_t initial, uint32_t object,
 	if (object && object < m->defs->nr_objects && type == TRACE_OBJECT_queue)
 		o.capacity = m->defs->objects[object].capacity;
 	uint32_t id;
+	if (m->status != BASE_OK)
+		return 0;
 	enum base_status s = graph_add_queue(m->graph, &o, &id, m->err);
 	keep(m, s);
 	if (s != BASE_OK ||

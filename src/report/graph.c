@@ -7,9 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A group of more threads than that is drawn as one. */
-enum { HANDFUL = 5 };
-
 const char *report_graph_view_name(enum report_graph_view v)
 {
 	return v == REPORT_GRAPH_interaction ? "interaction"
@@ -93,7 +90,7 @@ static enum base_status class_actors(struct graph_names *n, struct report_graph 
 	for (uint32_t a = 0; a < n->nr_actors && s == BASE_OK; a++) {
 		const struct model_actor *actor = model_actor(m, a);
 		uint64_t nr = members[group[a]];
-		bool fold = !o->each_actor && nr > HANDFUL;
+		bool fold = !o->each_actor && nr > REPORT_GRAPH_HANDFUL;
 		if (fold && first[group[a]]) {
 			n->actor_class[a] = first[group[a]] - 1;
 			continue;
@@ -134,34 +131,55 @@ static enum base_status class_states(
 	return s;
 }
 
-/* Queues of one name are one: all locks of a class, both ends of a pipe. */
-static const char *queue_name(const struct model_queue *q)
+/* A pipe or a connection is itself, whatever the place that all of its kind are named after. */
+static bool is_itself(const struct model_queue *q)
 {
-	if (q->object)
-		return q->name;
-	return q->type == TRACE_OBJECT_NR ? "processors" : "start or end";
+	return q->object && (q->type == TRACE_OBJECT_pipe || q->type == TRACE_OBJECT_socket ||
+				    q->type == TRACE_OBJECT_eventfd);
 }
 
-static enum base_status class_queues(
-	struct graph_names *n, struct report_graph *g, struct model *m, struct base_err *err)
+static void add_queue_name(
+	struct base_str *out, const struct model_queue *q, const struct trace_defs *defs)
+{
+	const struct trace_object *o =
+		q->object < defs->nr_objects ? &defs->objects[q->object] : &defs->objects[0];
+	if (!q->object)
+		base_str_add(out, q->type == TRACE_OBJECT_NR ? "processors" : "start or end");
+	else if (is_itself(q) && !o->name)
+		base_str_addf(out, "%.*s %llu", (int)strcspn(q->name, " "), q->name,
+			(unsigned long long)o->address);
+	else
+		report_clean_add(out, q->name);
+}
+
+/* Other queues of one name are one: all locks of a class. */
+static enum base_status name_queue_class(struct graph_names *n, struct report_graph *g,
+	const struct model_queue *q, const struct trace_defs *defs, uint32_t class_ix,
+	struct base_err *err)
+{
+	struct base_str name = {0};
+	add_queue_name(&name, q, defs);
+	n->queue_name[class_ix] = report_keep(g->arena, &name);
+	n->queue_type[class_ix] = q->type;
+	n->queue_is_token[class_ix] = !q->object && q->type != TRACE_OBJECT_NR;
+	if (class_ix >= n->nr_queue_classes)
+		n->nr_queue_classes = class_ix + 1;
+	return n->queue_name[class_ix] ? BASE_OK : report_no_memory(err);
+}
+
+static enum base_status class_queues(struct graph_names *n, struct report_graph *g, struct model *m,
+	const struct trace_defs *defs, struct base_err *err)
 {
 	struct interning in;
 	enum base_status s = interning_begin(&in, err);
 	for (uint32_t i = 0; i < n->nr_queues && s == BASE_OK; i++) {
 		const struct model_queue *q = model_queue(m, i);
 		base_str_reset(&in.key);
-		base_str_addf(&in.key, "%d %s", q->object != 0, queue_name(q));
+		base_str_addf(&in.key, "%u ", is_itself(q) ? q->object : 0);
+		add_queue_name(&in.key, q, defs);
 		s = intern(&in, &n->queue_class[i], err);
-		uint32_t class_ix = s == BASE_OK ? n->queue_class[i] : 0;
-		if (s != BASE_OK || n->queue_name[class_ix])
-			continue;
-		n->queue_name[class_ix] = report_clean(g->arena, queue_name(q));
-		n->queue_type[class_ix] = q->type;
-		n->queue_is_token[class_ix] = !q->object && q->type != TRACE_OBJECT_NR;
-		if (class_ix >= n->nr_queue_classes)
-			n->nr_queue_classes = class_ix + 1;
-		if (!n->queue_name[class_ix])
-			s = report_no_memory(err);
+		if (s == BASE_OK && !n->queue_name[n->queue_class[i]])
+			s = name_queue_class(n, g, q, defs, n->queue_class[i], err);
 	}
 	interning_end(&in);
 	return s;
@@ -183,7 +201,7 @@ static enum base_status no_such_actor(const char *pattern, struct model *m, stru
 }
 
 static enum base_status make_names(struct graph_names *n, struct report_graph *g, struct model *m,
-	const struct report_graph_options *o, struct base_err *err)
+	const struct trace_defs *defs, const struct report_graph_options *o, struct base_err *err)
 {
 	struct graph *engine = model_graph(m);
 	struct base_arena *a = n->scratch = base_arena_new(0);
@@ -210,7 +228,7 @@ static enum base_status make_names(struct graph_names *n, struct report_graph *g
 	if (s == BASE_OK)
 		s = class_states(n, g, m, err);
 	if (s == BASE_OK)
-		s = class_queues(n, g, m, err);
+		s = class_queues(n, g, m, defs, err);
 	if (s == BASE_OK && !n->nr_chosen)
 		s = no_such_actor(o->actor, m, err);
 	return s;
@@ -264,6 +282,36 @@ static enum base_status shape(const struct graph_compact *all, const struct grap
 	return s;
 }
 
+/* A pipe has a second queue, with its end of file as a token, which is no byte: of an object's
+ * queues the one with most units has the bytes. */
+static enum base_status forget_token_units(struct graph_compact *all, const struct graph_names *n,
+	struct model *m, struct base_err *err)
+{
+	struct base_map most = {0}; /* object -> its queue with most units */
+	enum base_status s = BASE_OK;
+	uint64_t best;
+	uint64_t *units = report_array(n->scratch, n->nr_queues, sizeof *units);
+	if (!units)
+		return report_no_memory(err);
+	for (size_t i = 0; i < all->nr_uses; i++)
+		units[all->use[i].queue] += all->use[i].put_units + all->use[i].taken_units;
+	for (uint32_t q = 0; q < n->nr_queues && s == BASE_OK; q++) {
+		uint32_t object = model_queue(m, q)->object;
+		if (base_map_get(&most, object, 0, &best) && units[best] >= units[q])
+			continue;
+		if (base_map_put(&most, object, 0, q) != BASE_OK)
+			s = report_no_memory(err);
+	}
+	for (size_t i = 0; i < all->nr_uses && s == BASE_OK; i++) {
+		struct graph_compact_use *u = &all->use[i];
+		if (base_map_get(&most, model_queue(m, u->queue)->object, 0, &best) &&
+			best != u->queue)
+			u->put_units = u->taken_units = 0;
+	}
+	base_map_fini(&most);
+	return s;
+}
+
 static void count_all(struct report_graph *g, const struct graph_compact *c)
 {
 	for (size_t i = 0; i < c->nr_edges; i++) {
@@ -275,20 +323,23 @@ static void count_all(struct report_graph *g, const struct graph_compact *c)
 	g->unplaced_ns = c->unplaced_ns;
 }
 
-static enum base_status fill(struct report_graph *g, struct model *m,
-	const struct graph_compact *all, const struct report_graph_options *o, struct base_err *err)
+static enum base_status fill(struct report_graph *g, struct model *m, const struct trace_defs *defs,
+	struct graph_compact *all, const struct report_graph_options *o, struct base_err *err)
 {
 	struct graph_names names = {0};
 	struct graph_compact c = {0};
-	size_t max = o->max_nodes ? o->max_nodes : REPORT_GRAPH_NODES_DEFAULT;
-	enum base_status s = make_names(&names, g, m, o, err);
+	enum base_status s = make_names(&names, g, m, defs, o, err);
+	if (s == BASE_OK)
+		s = forget_token_units(all, &names, m, err);
 	if (s == BASE_OK)
 		s = shape(all, &names, o->view, &c, err);
+	if (s == BASE_OK && !o->each_actor)
+		s = report_graph_fold_queues(g, &names, &c, err);
 	if (s == BASE_OK) {
 		count_all(g, &c);
 		s = o->view == REPORT_GRAPH_interaction
-			    ? report_graph_fill_interaction(g, &names, &c, max, err)
-			    : report_graph_fill_states(g, &names, &c, max, err);
+			    ? report_graph_fill_interaction(g, &names, &c, o, err)
+			    : report_graph_fill_states(g, &names, &c, o->max_nodes, err);
 	}
 	graph_compact_fini(&c);
 	base_arena_free(names.scratch);
@@ -318,13 +369,16 @@ static int heaviest_first(const void *pa, const void *pb)
 enum base_status report_graph_build(const struct report_run *run,
 	const struct report_graph_options *opts, struct report_graph **ret, struct base_err *err)
 {
+	struct report_graph_options o = *opts;
 	struct report_graph *g = base_alloc(sizeof *g);
 	struct graph_compact all = {0};
 	struct model *m = NULL;
 	enum base_status s = BASE_OK;
 	if (!g)
 		return report_no_memory(err);
-	g->view = opts->view;
+	g->view = o.view;
+	if (!o.max_nodes)
+		o.max_nodes = REPORT_GRAPH_NODES_DEFAULT;
 	g->arena = base_arena_new(0);
 	if (!g->arena)
 		s = report_no_memory(err);
@@ -333,7 +387,7 @@ enum base_status report_graph_build(const struct report_run *run,
 	if (s == BASE_OK)
 		s = report_fill_trace(&g->trace, g->arena, run, m, err);
 	if (s == BASE_OK)
-		s = fill(g, m, &all, opts, err);
+		s = fill(g, m, trace_reader_defs(run->reader), &all, &o, err);
 	graph_compact_fini(&all);
 	model_free(m);
 	if (s != BASE_OK) {

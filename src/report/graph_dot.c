@@ -4,7 +4,14 @@
 
 #include <math.h>
 
-enum { NAME_WIDTH = 34, STATE_WIDTH = 30, MANY = 400 };
+enum {
+	NAME_WIDTH = 34,
+	STATE_WIDTH = 30,
+	CROWDED = 60,      /* edges: beyond it only the weighty ones have their text beside them */
+	WEIGHTY_PART = 50, /* of the largest */
+	MANY = 400,        /* nodes and edges: dot must not try as hard */
+	VERY_MANY = 1500,
+};
 
 /* ---- texts -------------------------------------------------------------------------------------
  */
@@ -66,17 +73,19 @@ static void add_path(struct base_str *out, const struct report_graph *g, uint64_
  */
 
 struct scale { /* what shares are of */
-	double path_ns, path_visits, passes, node_path_ns;
+	double path_ns, path_visits, passes, waiting_ns, time_ns, node_path_ns;
 };
 
 static struct scale scale_of(const struct report_graph *g)
 {
-	struct scale s = {1, 1, 1, 1};
+	struct scale s = {1, 1, 1, 1, 1, 1};
 	for (size_t i = 0; i < g->nr_edges; i++) {
 		const struct report_graph_edge *e = &g->edge[i];
 		s.path_ns = fmax(s.path_ns, (double)e->path_ns);
 		s.path_visits = fmax(s.path_visits, (double)e->path_visits);
 		s.passes = fmax(s.passes, (double)e->passes);
+		s.time_ns = fmax(s.time_ns, (double)e->time_ns);
+		s.waiting_ns = fmax(s.waiting_ns, (double)e->waiting_ns);
 	}
 	for (size_t i = 0; i < g->nr_nodes; i++)
 		s.node_path_ns = fmax(s.node_path_ns, (double)g->node[i].path_ns);
@@ -88,25 +97,21 @@ static unsigned byte_of(double share)
 	return (unsigned)lround(255 * fmin(fmax(share, 0), 1));
 }
 
-/* How much of the path an edge is: in time, where it has time; else in crossings. */
-static double redness(
-	const struct report_graph *g, const struct report_graph_edge *e, const struct scale *sc)
-{
-	double by_time = (double)e->path_ns / sc->path_ns;
-	double by_visits = (double)e->path_visits / sc->path_visits;
-	return g->view == REPORT_GRAPH_interaction ? fmax(by_time, by_visits) : by_time;
-}
-
+/* Red: how much of the path an edge is; where the path only passes by, how often it does. Width:
+ * the same, but between actors and queues how long they were waited for. */
 static void add_edge_look(struct base_str *out, const struct report_graph *g,
 	const struct report_graph_edge *e, const struct scale *sc)
 {
-	double red = redness(g, e, sc), blue = (double)e->passes / sc->passes;
-	double opacity = 0.4 + 0.6 * fmax(red, blue);
+	bool interaction = g->view == REPORT_GRAPH_interaction;
+	double red = interaction ? (double)e->path_visits / sc->path_visits
+				 : (double)e->path_ns / sc->path_ns;
+	double blue = (double)e->passes / sc->passes;
+	double width = interaction ? (double)e->waiting_ns / sc->waiting_ns : red;
+	double opacity = 0.4 + 0.6 * fmax(fmax(red, blue), width);
 	base_str_addf(out, ", color=\"#%02x00%02x%02x\", penwidth=%.2f", byte_of(red),
-		byte_of(blue), byte_of(opacity), 0.8 + 4 * red);
-	if (red > 0.05)
-		base_str_addf(out, ", fontcolor=\"#%02x0000\", weight=%d",
-			byte_of(0.4 + 0.35 * red), 1 + (int)(8 * red));
+		byte_of(blue), byte_of(opacity), 0.8 + 4 * width);
+	if (fmax(red, width) > 0.05)
+		base_str_addf(out, ", fontcolor=\"#%02x0000\"", byte_of(0.75 * red));
 }
 
 /* White to red in the interaction view; else one pale colour an actor. */
@@ -129,6 +134,8 @@ static void add_fill(struct base_str *out, const struct report_graph *g,
 
 static void transition_label(struct base_str *out, const struct report_graph_node *node)
 {
+	add_short(out, node->name, NAME_WIDTH);
+	base_str_add(out, "\\n");
 	if (*node->from) {
 		add_short(out, node->from, STATE_WIDTH);
 		base_str_add(out, "\\n");
@@ -187,31 +194,6 @@ static void add_node(
 	base_str_add(out, "];\n");
 }
 
-/* An actor's transitions in a box with its name. */
-static void add_clusters(struct base_str *out, const struct report_graph *g, const struct scale *sc)
-{
-	for (uint32_t k = 0; k < g->nr_clusters; k++) {
-		const char *name = NULL;
-		for (size_t i = 0; i < g->nr_nodes; i++) {
-			const struct report_graph_node *node = &g->node[i];
-			if (node->cluster != k || node->kind == REPORT_NODE_stub)
-				continue;
-			if (!name) {
-				base_str_addf(out, "subgraph cluster_%u {\n\tlabel=", k);
-				report_dot_quote(out, node->name);
-				base_str_add(out, ";\n");
-			}
-			name = node->name;
-			add_node(out, g, i, sc);
-		}
-		if (name)
-			base_str_add(out, "}\n");
-	}
-	for (size_t i = 0; i < g->nr_nodes; i++)
-		if (g->node[i].kind == REPORT_NODE_stub)
-			add_node(out, g, i, sc);
-}
-
 /* ---- edges -------------------------------------------------------------------------------------
  */
 
@@ -232,6 +214,10 @@ static void arrow_label(struct base_str *out, const struct report_graph_edge *e)
 		add_counts(out, "takes", e->takes, false);
 	if (e->puts && !same)
 		add_counts(out, "puts", e->puts, e->takes != 0);
+	if (e->bytes) {
+		base_str_add(out, ", ");
+		base_str_add_size(out, e->bytes);
+	}
 	if (e->waits) {
 		base_str_add(out, "\\nwaits ");
 		base_str_add_ns(out, e->waiting_ns);
@@ -242,6 +228,19 @@ static void arrow_label(struct base_str *out, const struct report_graph_edge *e)
 		base_str_add(out, "\\non the path ");
 		add_times(out, e->path_visits);
 	}
+}
+
+/* Texts beside everything would hide what matters: the others are there when pointed at. */
+static bool has_text(
+	const struct report_graph *g, const struct report_graph_edge *e, const struct scale *sc)
+{
+	if (g->nr_edges <= CROWDED)
+		return e->kind != REPORT_EDGE_cross || e->waits || e->path_visits;
+	return (double)e->path_ns * WEIGHTY_PART >= sc->path_ns ||
+	       (double)e->time_ns * WEIGHTY_PART >= sc->time_ns ||
+	       (double)e->latency_ns * WEIGHTY_PART >= sc->time_ns ||
+	       (g->view == REPORT_GRAPH_interaction &&
+		       (double)e->path_visits * WEIGHTY_PART >= sc->path_visits);
 }
 
 static void edge_label(
@@ -276,9 +275,13 @@ static void add_edge(
 			i, e->from, i);
 	else
 		base_str_addf(out, "\tn%u -> n%u [label=\"", e->from, e->to);
+	if (has_text(g, e, sc))
+		edge_label(out, g, e);
+	base_str_add(out, "\", tooltip=\"");
+	add_escaped(out, e->name);
+	base_str_add(out, "\\n");
 	edge_label(out, g, e);
-	base_str_add(out, "\", tooltip=");
-	report_dot_quote(out, e->name);
+	base_str_add(out, "\"");
 	add_edge_look(out, g, e, sc);
 	if (dashed)
 		base_str_add(out, ", style=dashed");
@@ -305,12 +308,18 @@ static void add_legend(struct base_str *out, const struct report_graph *g)
 		g->view == REPORT_GRAPH_interaction
 			? "Ellipse: thread or state machine. Box: queue. Arrows: who puts and who "
 			  "takes, how often, and how long they waited.\\lDashed: who starts whom, "
-			  "and whose end somebody waits for. Redder: more of the critical path; "
-			  "bluer: more often used.\\l"
-			: "Box: a transition, once however often it occurred. Line: a state, with "
-			  "visits, time, and time on the critical path.\\lDashed: from who made "
+			  "and whose end somebody waits for.\\lWider: waited for longer. Redder: "
+			  "more of the critical path passes here; bluer: more often used.\\l"
+			: "Box: a transition, once however often it occurred; one colour an actor. "
+			  "Line: a state, with visits, time, and time on the critical path."
+			  "\\lDashed: from who made "
 			  "something available to who used it. Redder: more of the critical path; "
 			  "bluer: more often gone along.\\l");
+	if (g->nr_edges > CROWDED)
+		base_str_addf(&s,
+			"Lines without text carry less than %d %% of the heaviest: in svg, point "
+			"at them.\n",
+			100 / WEIGHTY_PART);
 	report_graph_losses(&s, g, "\n");
 	for (const char *p = base_str_text(&s); *p; p++) {
 		if (*p == '\n')
@@ -325,9 +334,10 @@ void report_graph_dot(struct base_str *out, const struct report_graph *g)
 {
 	struct scale sc = scale_of(g);
 	base_str_add(out, "digraph longpole {\ngraph [rankdir=LR, fontname=\"Helvetica\", "
-			  "fontsize=11, nodesep=0.3, ranksep=0.7, labelloc=b, labeljust=l,\n"
-			  "\tstyle=rounded, color=\"#bbbbbb\"");
-	if (g->nr_nodes + g->nr_edges > MANY) /* or the layout takes minutes */
+			  "fontsize=11, nodesep=0.3, ranksep=0.6, labelloc=b, labeljust=l");
+	if (g->nr_nodes + g->nr_edges > VERY_MANY) /* half a minute instead of many */
+		base_str_add(out, ", nslimit=0.1, nslimit1=0.1, mclimit=0.1, splines=line");
+	else if (g->nr_nodes + g->nr_edges > MANY)
 		base_str_add(out, ", nslimit=1, nslimit1=1, mclimit=0.3");
 	base_str_add(out, "];\nlabel=\"");
 	add_legend(out, g);
@@ -335,12 +345,8 @@ void report_graph_dot(struct base_str *out, const struct report_graph *g)
 			  "color=\"#888888\", margin=\"0.08,0.04\"];\n"
 			  "edge [fontname=\"Helvetica\", fontsize=9, fontcolor=\"#555555\", "
 			  "arrowsize=0.7];\n");
-	if (g->view == REPORT_GRAPH_interaction) {
-		for (size_t i = 0; i < g->nr_nodes; i++)
-			add_node(out, g, i, &sc);
-	} else {
-		add_clusters(out, g, &sc);
-	}
+	for (size_t i = 0; i < g->nr_nodes; i++)
+		add_node(out, g, i, &sc);
 	for (size_t i = 0; i < g->nr_edges; i++)
 		add_edge(out, g, i, &sc);
 	base_str_add(out, "}\n");

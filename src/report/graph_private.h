@@ -21,13 +21,18 @@ struct graph_names {
 
 /* c is by classes; shaped further in place. */
 enum base_status report_graph_fill_interaction(struct report_graph *g, const struct graph_names *n,
-	const struct graph_compact *c, size_t max_nodes, struct base_err *err) BASE_MUST_CHECK;
+	const struct graph_compact *c, const struct report_graph_options *o,
+	struct base_err *err) BASE_MUST_CHECK;
 enum base_status report_graph_fill_states(struct report_graph *g, const struct graph_names *n,
 	struct graph_compact *c, size_t max_nodes, struct base_err *err) BASE_MUST_CHECK;
 
 /* What was folded, merged and left out, a sentence a line; each line ends with `line_end`. */
 void report_graph_losses(struct base_str *out, const struct report_graph *g, const char *line_end);
 const char *report_graph_title(const struct report_graph *g);
+
+enum { REPORT_GRAPH_HANDFUL = 5 }; /* more of a kind are drawn as one */
+enum base_status report_graph_fold_queues(struct report_graph *g, const struct graph_names *n,
+	struct graph_compact *c, struct base_err *err) BASE_MUST_CHECK;
 
 static inline enum base_status report_graph_add_edge(
 	struct report_graph *g, const struct report_graph_edge *e, struct base_err *err)

@@ -46,6 +46,14 @@ static void pruned(struct base_str *out, const struct report_graph *g, const cha
 
 void report_graph_losses(struct base_str *out, const struct report_graph *g, const char *line_end)
 {
+	if (g->nr_folded_queues) {
+		base_str_add_count(out, g->nr_folded_queues);
+		base_str_addf(out,
+			" pipes or sockets of the same users are drawn together (--each-actor "
+			"draws "
+			"each).%s",
+			line_end);
+	}
 	if (g->nr_folded_groups) {
 		base_str_add_count(out, g->nr_folded_actors);
 		base_str_add(out, " threads are drawn as ");
@@ -60,6 +68,19 @@ void report_graph_losses(struct base_str *out, const struct report_graph *g, con
 	}
 	if (g->nr_pruned_nodes)
 		pruned(out, g, line_end);
+	if (g->nr_idle_queues) {
+		base_str_add_count(out, g->nr_idle_queues);
+		base_str_addf(out,
+			" queues that nobody waited for are not drawn (--all draws them).%s",
+			line_end);
+	}
+	if (g->nr_idle_handovers) {
+		base_str_add_count(out, g->nr_idle_handovers);
+		base_str_addf(out,
+			" dashed lines are not drawn: processors handed on that nobody waited "
+			"for.%s",
+			line_end);
+	}
 	if (g->unplaced_ns) {
 		base_str_add_ns(out, g->unplaced_ns);
 		base_str_addf(
@@ -224,6 +245,7 @@ static json_t *edges(const struct report_graph *g)
 		if (e->kind > REPORT_EDGE_cross) {
 			json_object_set_new(row, "puts", report_json_u64(e->puts));
 			json_object_set_new(row, "takes", report_json_u64(e->takes));
+			json_object_set_new(row, "bytes", report_json_u64(e->bytes));
 		}
 		json_array_append_new(list, row);
 	}
@@ -232,14 +254,17 @@ static json_t *edges(const struct report_graph *g)
 
 json_t *report_graph_json(const struct report_graph *g)
 {
-	json_t *folded = json_pack("{s:o, s:o, s:o}", "actors",
+	json_t *folded = json_pack("{s:o, s:o, s:o, s:o}", "queues",
+		report_json_u64(g->nr_folded_queues), "actors",
 		report_json_u64(g->nr_folded_actors), "into", report_json_u64(g->nr_folded_groups),
 		"merged_transitions", report_json_u64(g->nr_merged_nodes));
-	json_t *left_out = json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "nodes",
+	json_t *left_out = json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "nodes",
 		report_json_u64(g->nr_pruned_nodes), "edges", report_json_u64(g->nr_pruned_edges),
 		"visits", report_json_u64(g->pruned_visits), "time_ns",
 		report_json_u64(g->pruned_time_ns), "path_ns", report_json_u64(g->pruned_path_ns),
-		"uses", report_json_u64(g->pruned_uses));
+		"uses", report_json_u64(g->pruned_uses), "idle_processor_handovers",
+		report_json_u64(g->nr_idle_handovers), "idle_queues",
+		report_json_u64(g->nr_idle_queues));
 	json_t *result = json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o}", "view",
 		report_graph_view_name(g->view), "elapsed_ns", report_json_ns(g->elapsed_ns),
 		"nodes", nodes(g), "edges", edges(g), "folded", folded, "left_out", left_out,

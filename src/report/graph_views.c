@@ -79,12 +79,23 @@ static const char *cross_name(const struct graph_names *n, const struct graph_co
 	return x->queue == NONE ? "hands on" : n->queue_name[x->queue];
 }
 
+/* Who left a processor before whom: noise, unless somebody waited for it. */
+static bool is_idle_handover(const struct graph_names *n, const struct graph_compact_cross *x)
+{
+	return x->queue != NONE && n->queue_type[x->queue] == TRACE_OBJECT_NR && !x->nr_waited &&
+	       !x->path_uses;
+}
+
 static enum base_status add_crosses(struct report_graph *g, const struct graph_names *n,
 	const struct graph_compact *c, struct base_err *err)
 {
 	enum base_status s = BASE_OK;
 	for (size_t i = 0; i < c->nr_crosses && s == BASE_OK; i++) {
 		const struct graph_compact_cross *x = &c->cross[i];
+		if (is_idle_handover(n, x)) {
+			g->nr_idle_handovers++;
+			continue;
+		}
 		struct report_graph_edge out = {
 			.kind = REPORT_EDGE_cross,
 			.from = x->from,
@@ -199,9 +210,17 @@ static enum base_status add_nodes(struct interaction *x, struct base_err *err)
 			.cluster = g->nr_clusters++,
 		};
 	}
+	bool *used = report_array(n->scratch, n->nr_queue_classes, sizeof *used);
+	if (!used)
+		return report_no_memory(err);
+	for (size_t i = 0; i < x->c->nr_uses; i++)
+		used[x->c->use[i].queue] = true;
+	for (size_t i = 0; i < x->c->nr_crosses; i++)
+		if (x->c->cross[i].queue != NONE)
+			used[x->c->cross[i].queue] = true;
 	for (uint32_t q = 0; q < n->nr_queue_classes; q++) {
 		x->queue_node[q] = NONE;
-		if (is_direct(x, q))
+		if (is_direct(x, q) || !used[q])
 			continue;
 		x->queue_node[q] = (uint32_t)g->nr_nodes;
 		g->node[g->nr_nodes++] = (struct report_graph_node){
@@ -304,20 +323,25 @@ static enum base_status add_arrow(struct interaction *x, enum report_graph_edge_
 		.to = puts ? queue : actor,
 		.name = x->n->queue_name[u->queue],
 	};
+	/* What never does anything, such as a barrier's meeting point, does not wait either. */
+	bool waits = x->g->node[actor].time_ns != 0;
 	if (puts) {
 		e.puts = u->nr_puts;
-		e.waits += u->nr_waits_space;
-		e.waiting_ns += u->wait_space_ns;
+		e.waits += waits ? u->nr_waits_space : 0;
+		e.waiting_ns += waits ? u->wait_space_ns : 0;
 		e.path_ns += x->put[use].ns;
 		e.path_visits += x->put[use].times;
 	}
 	if (takes) {
 		e.takes = u->nr_takes;
-		e.waits += u->nr_waits_data;
-		e.waiting_ns += u->wait_data_ns;
+		e.waits += waits ? u->nr_waits_data : 0;
+		e.waiting_ns += waits ? u->wait_data_ns : 0;
 		e.path_ns += x->take[use].ns;
 		e.path_visits += x->take[use].times;
 	}
+	if (x->n->queue_type[u->queue] == TRACE_OBJECT_pipe ||
+		x->n->queue_type[u->queue] == TRACE_OBJECT_socket)
+		e.bytes = (puts ? u->put_units : 0) + (takes ? u->taken_units : 0);
 	e.passes = e.puts + e.takes;
 	e.time_ns = e.waiting_ns;
 	x->g->node[queue].waiting_ns += e.waiting_ns;
@@ -417,8 +441,37 @@ static enum base_status keep_heaviest(struct interaction *x, size_t max, struct 
 	return BASE_OK;
 }
 
+/* Queues that nobody waited for say nothing about who waits on whom. */
+static enum base_status drop_idle(struct interaction *x, struct base_err *err)
+{
+	struct report_graph *g = x->g;
+	uint32_t *new_node = report_array(x->n->scratch, g->nr_nodes, sizeof *new_node);
+	size_t nr = 0, nr_edges = 0;
+	if (!new_node)
+		return report_no_memory(err);
+	for (size_t i = 0; i < g->nr_nodes; i++) {
+		const struct report_graph_node *node = &g->node[i];
+		bool idle = node->kind == REPORT_NODE_queue && !node->waiting_ns && !node->path_ns;
+		g->nr_idle_queues += idle;
+		new_node[i] = idle ? NONE : (uint32_t)nr;
+		if (!idle)
+			g->node[nr++] = *node;
+	}
+	g->nr_nodes = nr;
+	for (size_t i = 0; i < g->nr_edges; i++) {
+		struct report_graph_edge e = g->edge[i];
+		if (new_node[e.from] == NONE || new_node[e.to] == NONE)
+			continue;
+		e.from = new_node[e.from];
+		e.to = new_node[e.to];
+		g->edge[nr_edges++] = e;
+	}
+	g->nr_edges = nr_edges;
+	return BASE_OK;
+}
+
 enum base_status report_graph_fill_interaction(struct report_graph *g, const struct graph_names *n,
-	const struct graph_compact *c, size_t max_nodes, struct base_err *err)
+	const struct graph_compact *c, const struct report_graph_options *o, struct base_err *err)
 {
 	struct interaction x = {.g = g, .n = n, .c = c};
 	enum base_status s = add_nodes(&x, err);
@@ -435,8 +488,10 @@ enum base_status report_graph_fill_interaction(struct report_graph *g, const str
 	}
 	if (s == BASE_OK)
 		s = add_arrows(&x, err);
+	if (s == BASE_OK && !o->idle_queues)
+		s = drop_idle(&x, err);
 	if (s == BASE_OK)
-		s = keep_heaviest(&x, max_nodes, err);
+		s = keep_heaviest(&x, o->max_nodes, err);
 	base_map_fini(&x.use_of);
 	base_map_fini(&x.direct);
 	return s;

@@ -409,6 +409,7 @@ struct report_graph_edge {
 	const char *name;  /* of the state or queue */
 	uint64_t nr_states, passes, visits;
 	uint64_t puts, takes;         /* put, take, both */
+	uint64_t bytes;               /* of them, through a pipe or socket, as accounted; else 0 */
 	uint64_t time_ns, waiting_ns; /* in states; of put and take: waited */
 	uint64_t waits, latency_ns;   /* cross: that ended a wait, and from available to used */
 	uint64_t path_ns, path_visits;
@@ -425,17 +426,21 @@ struct report_graph {
 	size_t edge_capacity;
 	uint32_t nr_clusters;
 	uint64_t nr_folded_actors, nr_folded_groups; /* threads drawn as one */
+	uint64_t nr_folded_queues;                   /* pipes or sockets drawn together */
 	uint64_t nr_merged_nodes;                    /* inside runs */
 	uint64_t nr_pruned_nodes, nr_pruned_edges;   /* left out, with: */
 	uint64_t pruned_time_ns, pruned_visits, pruned_path_ns, pruned_uses;
-	uint64_t unplaced_ns; /* of the path: on no edge */
+	uint64_t nr_idle_handovers; /* of processors that nobody waited for: not drawn */
+	uint64_t nr_idle_queues;    /* that nobody waited for: not drawn */
+	uint64_t unplaced_ns;       /* of the path: on no edge */
 };
 enum { REPORT_GRAPH_NODES_DEFAULT = 1500 };
 struct report_graph_options {
 	size_t size;
 	enum report_graph_view view;
 	const char *actor; /* machine: pattern */
-	bool each_actor;   /* do not fold groups of threads */
+	bool each_actor;   /* do not fold groups of threads, and of pipes or sockets */
+	bool idle_queues;  /* interaction: draw also those that nobody waited for */
 	size_t max_nodes;  /* 0: the default */
 };
 /* Two passes. ERR_NOTFOUND when the pattern matches no actor. */

@@ -39,7 +39,7 @@ test_bits_flipped() {
 		at=$((seed % size))
 		cp "$trace" bad.lpt
 		printf '\xa5' | dd of=bad.lpt bs=1 seek=$at conv=notrunc status=none
-		for command in 'report' 'queues --json' 'dump -d'; do
+		for command in 'report' 'queues --json' 'graph --view=states' 'dump -d'; do
 			status=0
 			longpole $command bad.lpt >out 2>err || status=$?
 			((status == 0 || status == 2 || status == 3)) ||
@@ -53,7 +53,7 @@ test_bad_traces_of_the_format() {
 	for file in "$LONGPOLE_SOURCE"/tests/golden/bad/*; do
 		[[ -f $file && $file != *.md ]] || continue
 		nr=$((nr + 1))
-		for command in report 'report --json' path queues dump 'export -o x'; do
+		for command in report 'report --json' path queues graph 'graph --view=states' dump 'export -o x'; do
 			status=0
 			longpole $command "$file" >out 2>err || status=$?
 			((status == 0 || status == 2 || status == 3)) ||
