@@ -282,34 +282,21 @@ static enum base_status shape(const struct graph_compact *all, const struct grap
 	return s;
 }
 
-/* A pipe has a second queue, with its end of file as a token, which is no byte: of an object's
- * queues the one with most units has the bytes. */
-static enum base_status forget_token_units(struct graph_compact *all, const struct graph_names *n,
-	struct model *m, struct base_err *err)
+/* What helps an object (a pipe's end of file, an rwlock's readers) carries tokens of ours, no data:
+ * only waits on it are drawn. */
+static void forget_helpers(struct graph_compact *all, struct model *m)
 {
-	struct base_map most = {0}; /* object -> its queue with most units */
-	enum base_status s = BASE_OK;
-	uint64_t best;
-	uint64_t *units = report_array(n->scratch, n->nr_queues, sizeof *units);
-	if (!units)
-		return report_no_memory(err);
-	for (size_t i = 0; i < all->nr_uses; i++)
-		units[all->use[i].queue] += all->use[i].put_units + all->use[i].taken_units;
-	for (uint32_t q = 0; q < n->nr_queues && s == BASE_OK; q++) {
-		uint32_t object = model_queue(m, q)->object;
-		if (base_map_get(&most, object, 0, &best) && units[best] >= units[q])
-			continue;
-		if (base_map_put(&most, object, 0, q) != BASE_OK)
-			s = report_no_memory(err);
+	size_t kept = 0;
+	for (size_t i = 0; i < all->nr_uses; i++) {
+		struct graph_compact_use u = all->use[i];
+		if (model_queue(m, u.queue)->part != MODEL_QUEUE_whole) {
+			u.put_units = u.taken_units = u.nr_puts = u.nr_takes = 0;
+			if (!u.nr_waits_data && !u.nr_waits_space)
+				continue;
+		}
+		all->use[kept++] = u;
 	}
-	for (size_t i = 0; i < all->nr_uses && s == BASE_OK; i++) {
-		struct graph_compact_use *u = &all->use[i];
-		if (base_map_get(&most, model_queue(m, u->queue)->object, 0, &best) &&
-			best != u->queue)
-			u->put_units = u->taken_units = 0;
-	}
-	base_map_fini(&most);
-	return s;
+	all->nr_uses = kept;
 }
 
 static void count_all(struct report_graph *g, const struct graph_compact *c)
@@ -330,7 +317,7 @@ static enum base_status fill(struct report_graph *g, struct model *m, const stru
 	struct graph_compact c = {0};
 	enum base_status s = make_names(&names, g, m, defs, o, err);
 	if (s == BASE_OK)
-		s = forget_token_units(all, &names, m, err);
+		forget_helpers(all, m);
 	if (s == BASE_OK)
 		s = shape(all, &names, o->view, &c, err);
 	if (s == BASE_OK && !o->each_actor)

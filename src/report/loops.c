@@ -290,6 +290,9 @@ static enum base_status read_lanes(struct report_loops *out, struct model *m,
 		if (s != BASE_OK)
 			break;
 		loop->speedup[lane] = length_ns > 0 ? out->elapsed_ns / length_ns : 1;
+		/* (a unit more can be left unused) */
+		if (lane && loop->speedup[lane] < loop->speedup[lane - 1])
+			loop->speedup[lane] = loop->speedup[lane - 1];
 		uint32_t next = report_largest_topic(topic_ns, ix, REPORT_NONE);
 		if (lane == REPORT_LOOP_LANES - 1 && next != REPORT_NONE)
 			loop->next = report_clean(
