@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_whatif.c - `longpole whatif`: predict what changes would do. */
-#include "cmd/cmd.h"
+#include "cmd/ledger.h"
 
 #include <string.h>
 
@@ -13,6 +13,13 @@ static const struct cmd_option option[] = {
 		"the longest path with edited weights; the run simulated again; default: both "
 		"where "
 		"they apply"},
+	{"record-outcome", 0, "TIME", "@file",
+		"note in the ledger that the changed program took TIME (as 1.5s), or as long as "
+		"this "
+		"trace of it"},
+	{"ledger", 0, "FILE", "@file",
+		"outcomes so far (default: longpole/ledger.jsonl in $XDG_STATE_HOME or "
+		"~/.local/state)"},
 };
 
 const struct cmd_details cmd_details_whatif = {
@@ -85,8 +92,11 @@ static int try_scenarios(
 		struct report_style st = cmd_style(c);
 		struct base_str text = {0};
 		report_whatif_text(&text, w, &st);
+		cmd_ledger_history(c, w, &text, &st);
 		exit_status = cmd_write(c, &text);
 	}
+	if (exit_status == CMD_OK && cmd_given(c, "record-outcome"))
+		exit_status = cmd_ledger_record(c, w);
 	report_whatif_free(w);
 	return exit_status;
 }

@@ -194,19 +194,33 @@ static int most_rounds_first(const void *a, const void *b)
 	return *x < *y ? -1 : 1;
 }
 
+enum { FEW_UNITS = 16 };
+
+/* 1, 2, 4 of few; of many (bytes, say) a quarter, half and all of them again. */
+static void choose_sizes(struct report_loop *loop, uint64_t units)
+{
+	uint64_t first = units < FEW_UNITS ? 1 : units / 4;
+	for (unsigned k = 0; k < REPORT_LOOP_LANES - 1; k++)
+		loop->more[k] = first << k;
+}
+
 /* What the queue of that name holds at most, when all of that name agree; 0: not known. */
 static void fill_queue(struct report_loop *loop, const struct net *n, const struct edge *e)
 {
 	uint32_t nr = graph_nr_queues(model_graph(n->m));
+	uint64_t most = 0;
 	for (uint32_t i = 0; i < nr; i++) {
 		const struct model_queue *q = model_queue(n->m, i);
+		const struct graph_queue_stats *st = graph_queue_stats(model_graph(n->m), i);
 		if (n->name_of[i] != e->queue)
 			continue;
+		most = st->max_units > most ? st->max_units : most;
 		loop->capacity =
 			loop->nr_queues++ && loop->capacity != q->capacity ? 0 : q->capacity;
 		loop->resizable |= q->capacity || q->tokens;
 		loop->tokens |= q->tokens;
 	}
+	choose_sizes(loop, loop->capacity ? loop->capacity : most);
 }
 
 static enum base_status find_loops(
@@ -250,8 +264,6 @@ static enum base_status find_loops(
 /* ---- what more units would buy ----------------------------------------------------------------
  */
 
-const unsigned report_loop_more[REPORT_LOOP_LANES - 1] = {1, 2, 4};
-
 static enum base_status edits_of(const struct net *n, const struct report_loop *loop, uint32_t name,
 	unsigned lane, struct graph_scenario *ret, struct base_err *err)
 {
@@ -271,7 +283,7 @@ static enum base_status edits_of(const struct net *n, const struct report_loop *
 		else
 			edit[at++] = (struct graph_edit){.kind = GRAPH_EDIT_RESIZE_QUEUE,
 				.id = i,
-				.units = report_loop_more[lane]};
+				.units = loop->more[lane]};
 	}
 	*ret = (struct graph_scenario){.edit = edit, .nr_edits = at};
 	return BASE_OK;
@@ -449,8 +461,8 @@ static void loop_lines(struct base_str *out, const struct report_style *st, size
 	round_lines(out, st, l);
 	base_str_add(out, "    with");
 	for (unsigned k = 0; l->resizable && k < REPORT_LOOP_LANES - 1; k++)
-		base_str_addf(
-			out, "  +%u: %.2f%s", report_loop_more[k], l->speedup[k], report_times(st));
+		base_str_addf(out, "  +%llu: %.2f%s", (unsigned long long)l->more[k], l->speedup[k],
+			report_times(st));
 	base_str_addf(
 		out, "  without end: %.2f%s", l->speedup[REPORT_LOOP_LANES - 1], report_times(st));
 	if (l->next && *l->next)
@@ -497,7 +509,7 @@ static json_t *loop_json(const struct report_loop *l)
 				l->station[i].queue, "space", l->station[i].space));
 	for (unsigned k = 0; l->resizable && k < REPORT_LOOP_LANES - 1; k++)
 		json_array_append_new(
-			more, json_pack("{s:i, s:o}", "units", report_loop_more[k],
+			more, json_pack("{s:o, s:o}", "units", report_json_u64(l->more[k]),
 				      "predicted_speedup", report_json_share(l->speedup[k])));
 	return json_pack("{s:s, s:b, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:s}", "queue", l->queue,
 		"space", l->space, "tokens", l->tokens, "capacity", report_json_u64(l->capacity),

@@ -339,8 +339,7 @@ json_t *report_connections_json(const struct report_connections *c);
  * ---------------------------------------------------------------------------------------
  */
 
-enum { REPORT_LOOP_LANES = 4 }; /* report_loop_more, then without end */
-extern const unsigned report_loop_more[REPORT_LOOP_LANES - 1];
+enum { REPORT_LOOP_LANES = 4 }; /* three sizes more, then without end */
 struct report_station {
 	const char *actor, *queue; /* who, and through what it goes on; "" a link */
 	bool space;                /* ... as room in it */
@@ -351,8 +350,9 @@ struct report_loop {
 	bool resizable;    /* its size is known: "k more" means something */
 	uint64_t capacity; /* 0: not known, or tokens */
 	uint64_t nr_queues, nr_rounds;
-	double latency_ns;              /* of its crossings, on the path */
-	struct report_station *station; /* the receiver first; the last one closes the loop */
+	uint64_t more[REPORT_LOOP_LANES - 1]; /* units */
+	double latency_ns;                    /* of its crossings, on the path */
+	struct report_station *station;       /* the receiver first; the last one closes the loop */
 	size_t nr_stations;
 	double speedup[REPORT_LOOP_LANES];
 	const char *next; /* longest topic when there is no end of it */

@@ -388,6 +388,8 @@ static void caveats(struct base_str *out, const struct report *r, const struct r
 		label = "";
 		base_str_fini(&s);
 	}
+	if (!r->trace.nr_actors)
+		return; /* simulated or imported: nothing was disturbed, nothing hidden */
 	if (cost_caveat(out, &r->trace, st, label) || dense_caveat(out, r, st, label))
 		label = "";
 	report_wrap(out, st, label, LABEL_WIDTH,

@@ -528,6 +528,20 @@ void report_whatif_text(
 	report_trace_text_caveats(out, &w->trace, style);
 }
 
+/* Which method is believed: replay, where it understands the run. */
+static bool trusts_replay(const struct report_whatif *w, const struct report_prediction *p)
+{
+	return p->replay.made && !p->replay.nr_stuck && w->base.own_error <= OWN_ERROR_MAX &&
+	       w->base.own_error >= -OWN_ERROR_MAX;
+}
+
+static json_t *best_json(const struct report_whatif *w, const struct report_prediction *p)
+{
+	bool replay = !p->by_path || trusts_replay(w, p);
+	return json_pack("{s:s, s:o}", "method", replay ? "replay" : "path", "predicted_speedup",
+		report_json_share(replay ? p->replay.speedup : p->speedup));
+}
+
 static json_t *edits_json(const struct report_prediction *p)
 {
 	json_t *edits = json_array();
@@ -563,13 +577,14 @@ static json_t *path_json(const struct report_prediction *p)
 }
 
 /* The path's prediction, replay's beside it; replay's in its place when there is no other. */
-static json_t *prediction_json(const struct report_prediction *p)
+static json_t *prediction_json(const struct report_whatif *w, const struct report_prediction *p)
 {
 	json_t *o = p->by_path ? path_json(p) : replay_json(&p->replay);
 	if (!p->by_path)
 		json_object_set_new(o, "method", json_string("replay"));
 	else if (p->replay.made)
 		json_object_set_new(o, "replay", replay_json(&p->replay));
+	json_object_set_new(o, "best", best_json(w, p));
 	json_object_set_new(o, "edits", edits_json(p));
 	json_object_set_new(o, "estimated", json_boolean(p->estimated));
 	return o;
@@ -579,7 +594,7 @@ json_t *report_whatif_json(const struct report_whatif *w)
 {
 	json_t *list = json_array();
 	for (size_t i = 0; i < w->nr_predictions; i++)
-		json_array_append_new(list, prediction_json(&w->prediction[i]));
+		json_array_append_new(list, prediction_json(w, &w->prediction[i]));
 	json_t *result = json_pack(
 		"{s:o, s:o}", "elapsed_ns", report_json_ns(w->elapsed_ns), "scenarios", list);
 	if (w->replayed)

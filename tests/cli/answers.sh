@@ -219,3 +219,24 @@ test_window() {
 	expect 2 longpole report --to=5 "$trace"
 	has err 'write it like'
 }
+
+test_ledger() {
+	local edit=(scale ladder_mutex=-50%) with=(--ledger=deep/in/ledger.jsonl)
+	expect 0 longpole whatif "${with[@]}" "$trace" "${edit[@]}"
+	! grep -q LEDGER out || fail "a ledger before any outcome"
+	expect 0 longpole whatif "${with[@]}" --record-outcome=10ms "$trace" "${edit[@]}"
+	expect 0 longpole whatif "${with[@]}" --record-outcome="$trace" "$trace" "${edit[@]}"
+	has err 'measured 1.00x; noted in deep/in/ledger.jsonl'
+	jq -es 'length == 2 and all(.kind == "scale" and .path > 1 and .replay > 1 and .measured > 0)' deep/in/ledger.jsonl >/dev/null ||
+		fail "$(cat deep/in/ledger.jsonl)"
+	echo 'not an entry' >>deep/in/ledger.jsonl
+	expect 0 longpole whatif "${with[@]}" "$trace" "${edit[@]}"
+	has out 'LEDGER' 'outcomes of scale so far (2): path ' '; replay '
+	has err '1 lines are no entries'
+	expect 0 longpole whatif "${with[@]}" "$trace" ignore-queue ladder_mutex
+	! grep -q LEDGER out || fail "the ledger has nothing of that kind"
+	expect 2 longpole whatif "${with[@]}" --record-outcome=soon "$trace" "${edit[@]}"
+	expect 2 longpole whatif "${with[@]}" --record-outcome=1s "$trace" "${edit[@]}" -- "${edit[@]}"
+	has err 'is of one scenario'
+	expect 4 longpole whatif --ledger=/proc/nowhere/ledger --record-outcome=1s "$trace" "${edit[@]}"
+}

@@ -11,6 +11,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 export LONGPOLE_SOURCE LONGPOLE_BUILD LONGPOLE
 export LC_ALL=C.UTF-8 COLUMNS=100
 unset NO_COLOR TERM
+export XDG_STATE_HOME=/nonexistent # no ledger of the user's
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ledger.h - predictions and what became of them: how far off was each method for each kind of
+ * edit.
+ *
+ * A text file, one JSON object a line, that only ever grows:
+ *   {"kind": "scale", "edits": ["scale 'f'=-50%"], "command": "./prog", "path": 1.7, "replay": 1.6,
+ *    "best": "replay", "measured": 1.58}
+ * path, replay: predicted speed-ups (absent: not made); measured: the one that came about.
+ */
+#ifndef LONGPOLE_REPORT_LEDGER_H
+#define LONGPOLE_REPORT_LEDGER_H
+
+#include "report/report.h"
+
+struct report_history { /* of one kind of edit, or of several together ("scale+resize-queue") */
+	const char *kind;
+	uint64_t nr_path, nr_replay;
+	double path_median, path_worst; /* |predicted / measured - 1| */
+	double replay_median, replay_worst;
+};
+struct report_ledger {
+	struct base_arena *arena;
+	struct report_history *history; /* by kind, most outcomes first */
+	size_t nr;
+	uint64_t nr_bad_lines; /* that are no entries */
+};
+/* The text of a ledger file. */
+enum base_status report_ledger_read(
+	struct report_ledger *l, const char *text, struct base_err *err) BASE_MUST_CHECK;
+void report_ledger_fini(struct report_ledger *l);
+/* Lines for the kinds that the predictions are of; nothing when there are none. */
+void report_ledger_text(struct base_str *out, const struct report_ledger *l,
+	const struct report_whatif *w, const struct report_style *style);
+/* A line for the file: the prediction (w has one), and the speed-up that was measured. */
+enum base_status report_ledger_entry(struct base_str *out, const struct report_whatif *w,
+	double measured_speedup, struct base_err *err) BASE_MUST_CHECK;
+
+#endif
