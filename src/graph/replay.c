@@ -6,7 +6,7 @@
 
 /* ---- memory --------------------------------------------------------------------------------- */
 
-enum base_status replay_mem_resize(struct graph_replay *r, void *data, size_t *capacity,
+enum base_status graph_replay_mem_resize(struct graph_replay *r, void *data, size_t *capacity,
 	size_t want, size_t elem_size_bytes, struct base_err *err)
 {
 	size_t old_bytes = *capacity * elem_size_bytes, bytes;
@@ -29,8 +29,8 @@ enum base_status replay_mem_resize(struct graph_replay *r, void *data, size_t *c
 	return BASE_OK;
 }
 
-enum base_status replay_mem_need(struct graph_replay *r, void *data, size_t *capacity, size_t need,
-	size_t elem_size_bytes, struct base_err *err)
+enum base_status graph_replay_mem_need(struct graph_replay *r, void *data, size_t *capacity,
+	size_t need, size_t elem_size_bytes, struct base_err *err)
 {
 	size_t want = *capacity ? *capacity : 8;
 
@@ -41,7 +41,7 @@ enum base_status replay_mem_need(struct graph_replay *r, void *data, size_t *cap
 	/* Doubling must not be what hits the limit. */
 	if ((want - *capacity) * elem_size_bytes > r->max_memory_bytes - r->memory_bytes)
 		want = need;
-	return replay_mem_resize(r, data, capacity, want, elem_size_bytes, err);
+	return graph_replay_mem_resize(r, data, capacity, want, elem_size_bytes, err);
 }
 
 /* ---- the sink ------------------------------------------------------------------------------- */
@@ -49,7 +49,7 @@ enum base_status replay_mem_need(struct graph_replay *r, void *data, size_t *cap
 static enum base_status sink_state(void *ctx, uint32_t state, bool executes, struct base_err *err)
 {
 	struct graph_replay *r = ctx;
-	enum base_status s = replay_mem_need(
+	enum base_status s = graph_replay_mem_need(
 		r, &r->executes, &r->state_capacity, (size_t)state + 1, sizeof *r->executes, err);
 
 	if (s)
@@ -69,7 +69,8 @@ static enum base_status sink_queue(
 	enum base_status s;
 
 	BASE_ASSERT(queue == r->nr_queues);
-	s = replay_mem_need(r, &r->queue, &r->queue_capacity, r->nr_queues + 1, sizeof *q, err);
+	s = graph_replay_mem_need(
+		r, &r->queue, &r->queue_capacity, r->nr_queues + 1, sizeof *q, err);
 	if (s)
 		return r->failed = s;
 	q = &r->queue[r->nr_queues++];
@@ -77,12 +78,12 @@ static enum base_status sink_queue(
 	if (o->initial && o->initial != GRAPH_UNLIMITED) {
 		q->units = (int64_t)o->initial;
 		q->max_units = o->initial;
-		s = replay_ring_push(m, &q->data,
+		s = graph_replay_ring_push(m, &q->data,
 			(struct replay_item){.time_ns = REPLAY_NOBODY, .nr_units = o->initial},
 			err);
 	}
 	if (!s && o->capacity > q->max_units)
-		s = replay_ring_push(m, &q->space,
+		s = graph_replay_ring_push(m, &q->space,
 			(struct replay_item){
 				.time_ns = REPLAY_NOBODY, .nr_units = o->capacity - q->max_units},
 			err);
@@ -97,7 +98,7 @@ static enum base_status sink_verb(void *ctx, enum graph_verb_kind kind, const st
 
 	if (BASE_UNLIKELY(r->failed))
 		return base_fail(err, r->failed, "replay's log failed before");
-	s = replay_log_verb(r, kind, v, from_actor, err);
+	s = graph_replay_log_verb(r, kind, v, from_actor, err);
 	return BASE_UNLIKELY(s) ? (r->failed = s) : BASE_OK;
 }
 
@@ -134,8 +135,8 @@ struct graph_replay *graph_replay_free(struct graph_replay *r)
 	for (size_t i = 0; i < r->nr_chunks; i++)
 		base_free(r->chunk[i]);
 	for (size_t i = 0; i < r->nr_queues; i++) {
-		replay_ring_fini(&r->queue[i].data);
-		replay_ring_fini(&r->queue[i].space);
+		graph_replay_ring_fini(&r->queue[i].data);
+		graph_replay_ring_fini(&r->queue[i].space);
 		base_free(r->queue[i].take);
 	}
 	for (size_t i = 0; i < r->latency_capacity; i++)

@@ -16,7 +16,7 @@ static void emit(struct sim *s, uint32_t actor, enum graph_verb_kind kind, uint3
 	int64_t n, uint32_t state, uint32_t flags)
 {
 	if (s->out)
-		sim_emit(s, kind,
+		graph_sim_emit(s, kind,
 			&(struct graph_verb){.time_ns = s->now,
 				.actor = actor,
 				.state = state,
@@ -27,7 +27,7 @@ static void emit(struct sim *s, uint32_t actor, enum graph_verb_kind kind, uint3
 }
 
 /* Until the work is done or the slice is over. */
-void sim_run_on(struct sim *s, uint32_t actor)
+void graph_sim_run_on(struct sim *s, uint32_t actor)
 {
 	struct sim_actor *a = &s->actor[actor];
 	uint64_t end = s->now + a->left_ns;
@@ -36,7 +36,7 @@ void sim_run_on(struct sim *s, uint32_t actor)
 	if (a->slice_end_ns <= s->now)
 		a->slice_end_ns = s->now + SLICE_NS;
 	a->phase = SIM_RUNS;
-	sim_schedule(s, actor, end < a->slice_end_ns ? end : a->slice_end_ns);
+	graph_sim_schedule(s, actor, end < a->slice_end_ns ? end : a->slice_end_ns);
 }
 
 static void take_processor(struct sim *s, uint32_t actor, uint32_t processor)
@@ -61,11 +61,11 @@ static void dispatch(struct sim *s, uint32_t processor)
 	if (a->phase == SIM_QUEUES_TAKE) {
 		a->phase = SIM_TRIES;
 		a->queued = true;
-		sim_schedule(s, actor, s->now + a->switch_ns);
+		graph_sim_schedule(s, actor, s->now + a->switch_ns);
 		return;
 	}
 	emit(s, actor, GRAPH_VERB_dequeue, processor, 1, a->state, GRAPH_LAST | GRAPH_EXPLAINED);
-	sim_run_on(s, actor);
+	graph_sim_run_on(s, actor);
 }
 
 static void queue_up(struct sim *s, uint32_t actor, enum sim_phase phase)
@@ -80,7 +80,7 @@ static void queue_up(struct sim *s, uint32_t actor, enum sim_phase phase)
 		emit(s, actor, GRAPH_VERB_wait_empty, 0, 1, s->runnable_state, 0);
 }
 
-bool sim_get_processor(struct sim *s, uint32_t actor, enum sim_phase queued)
+bool graph_sim_get_processor(struct sim *s, uint32_t actor, enum sim_phase queued)
 {
 	if (s->actor[actor].processor != REPLAY_NONE)
 		return true;
@@ -104,7 +104,7 @@ static void leave(struct sim *s, uint32_t actor)
 	a->processor = REPLAY_NONE;
 }
 
-void sim_release_processor(struct sim *s, uint32_t actor)
+void graph_sim_release_processor(struct sim *s, uint32_t actor)
 {
 	uint32_t processor = s->actor[actor].processor;
 
@@ -118,7 +118,7 @@ void sim_release_processor(struct sim *s, uint32_t actor)
 }
 
 /* Its event on a processor; true: its work is not done yet. */
-bool sim_slice_ended(struct sim *s, uint32_t actor)
+bool graph_sim_slice_ended(struct sim *s, uint32_t actor)
 {
 	struct sim_actor *a = &s->actor[actor];
 	uint64_t did = s->now - a->since_ns;
@@ -132,7 +132,7 @@ bool sim_slice_ended(struct sim *s, uint32_t actor)
 		queue_up(s, actor, SIM_QUEUES);
 		dispatch(s, processor);
 	} else {
-		sim_run_on(s, actor);
+		graph_sim_run_on(s, actor);
 	}
 	return true;
 }

@@ -29,7 +29,7 @@ static enum base_status grow(struct replay_memory m, struct replay_ring *ring, s
 	return BASE_OK;
 }
 
-enum base_status replay_ring_push(struct replay_memory m, struct replay_ring *ring,
+enum base_status graph_replay_ring_push(struct replay_memory m, struct replay_ring *ring,
 	struct replay_item item, struct base_err *err)
 {
 	if (ring->nr == ring->capacity) {
@@ -81,7 +81,7 @@ static size_t next_item(const struct replay_ring *ring, const struct replay_take
 	return best;
 }
 
-uint64_t replay_ring_take(
+uint64_t graph_replay_ring_take(
 	struct replay_ring *ring, const struct replay_take *take, struct replay_item *latest)
 {
 	uint64_t left = take->n;
@@ -112,7 +112,7 @@ uint64_t replay_ring_take(
 	return take->n - left;
 }
 
-void replay_ring_take_back(struct replay_ring *ring, uint64_t n)
+void graph_replay_ring_take_back(struct replay_ring *ring, uint64_t n)
 {
 	while (n && ring->nr) {
 		struct replay_item *it = item_at(ring, ring->nr - 1);
@@ -125,7 +125,7 @@ void replay_ring_take_back(struct replay_ring *ring, uint64_t n)
 	}
 }
 
-void replay_ring_fini(struct replay_ring *ring)
+void graph_replay_ring_fini(struct replay_ring *ring)
 {
 	base_free(ring->item);
 	*ring = (struct replay_ring){0};

@@ -8,12 +8,12 @@
 
 #include <stdlib.h>
 
-enum base_status replay_latency_add(struct graph_replay *r, uint32_t state, uint64_t wait_ns,
+enum base_status graph_replay_latency_add(struct graph_replay *r, uint32_t state, uint64_t wait_ns,
 	uint64_t latency_ns, struct base_err *err)
 {
 	unsigned b = replay_bucket(wait_ns);
 	uint32_t value = latency_ns < UINT32_MAX ? (uint32_t)latency_ns : UINT32_MAX, at;
-	enum base_status s = replay_mem_need(r, &r->latency, &r->latency_capacity,
+	enum base_status s = graph_replay_mem_need(r, &r->latency, &r->latency_capacity,
 		(size_t)state + 1, sizeof(struct replay_latency *), err);
 
 	if (s)
@@ -21,7 +21,7 @@ enum base_status replay_latency_add(struct graph_replay *r, uint32_t state, uint
 	if (!r->latency[state]) {
 		size_t nr = 0;
 
-		s = replay_mem_resize(
+		s = graph_replay_mem_resize(
 			r, &r->latency[state], &nr, 1, sizeof(struct replay_latency), err);
 		if (s)
 			return s;
@@ -56,7 +56,7 @@ static uint64_t median(const uint32_t *sample, uint32_t nr)
 }
 
 /* Of the nearest length of wait that was seen; the shorter of two as near. */
-uint64_t replay_latency_usual(const struct graph_replay *r, uint32_t state, uint64_t wait_ns)
+uint64_t graph_replay_latency_usual(const struct graph_replay *r, uint32_t state, uint64_t wait_ns)
 {
 	const struct replay_latency *l = state < r->latency_capacity ? r->latency[state] : NULL;
 	unsigned b = replay_bucket(wait_ns);

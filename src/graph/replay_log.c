@@ -38,7 +38,7 @@ static enum base_status count_busy(
 
 	if (before == after && r->busy_capacity)
 		return BASE_OK;
-	s = replay_mem_need(
+	s = graph_replay_mem_need(
 		r, &r->busy_ns, &r->busy_capacity, (size_t)r->nr_busy + 2, sizeof *r->busy_ns, err);
 	if (s)
 		return s;
@@ -56,7 +56,7 @@ static enum base_status need_actor(struct graph_replay *r, uint32_t actor, struc
 	if (BASE_LIKELY(actor < r->nr_actors))
 		return BASE_OK;
 	BASE_ASSERT(actor != REPLAY_NONE);
-	s = replay_mem_need(
+	s = graph_replay_mem_need(
 		r, &r->actor, &r->actor_capacity, (size_t)actor + 1, sizeof *r->actor, err);
 	if (s)
 		return s;
@@ -69,8 +69,8 @@ static enum base_status need_actor(struct graph_replay *r, uint32_t actor, struc
 static enum base_status add_chunk(struct graph_replay *r, struct base_err *err)
 {
 	size_t nr = 0;
-	enum base_status s = replay_mem_need(r, &r->chunk, &r->chunk_capacity, r->nr_chunks + 1,
-		sizeof(struct replay_step *), err);
+	enum base_status s = graph_replay_mem_need(r, &r->chunk, &r->chunk_capacity,
+		r->nr_chunks + 1, sizeof(struct replay_step *), err);
 
 	if (s)
 		return s;
@@ -78,7 +78,7 @@ static enum base_status add_chunk(struct graph_replay *r, struct base_err *err)
 		return base_fail(err, BASE_ERR_LIMIT,
 			"replay takes at most 4 thousand million verbs: analyse a window");
 	r->chunk[r->nr_chunks] = NULL;
-	s = replay_mem_resize(
+	s = graph_replay_mem_resize(
 		r, &r->chunk[r->nr_chunks], &nr, REPLAY_CHUNK, sizeof(struct replay_step), err);
 	if (!s)
 		r->nr_chunks++;
@@ -119,7 +119,8 @@ static enum base_status widen(
 		*ret = &r->wide[step->arg];
 		return BASE_OK;
 	}
-	s = replay_mem_need(r, &r->wide, &r->wide_capacity, r->nr_wide + 1, sizeof *r->wide, err);
+	s = graph_replay_mem_need(
+		r, &r->wide, &r->wide_capacity, r->nr_wide + 1, sizeof *r->wide, err);
 	if (s)
 		return s;
 	*ret = &r->wide[r->nr_wide];
@@ -185,7 +186,7 @@ static enum base_status set_wait(struct graph_replay *r, struct replay_log_actor
 		*own = *own > queued ? *own - queued : 0;
 		step->bits |= REPLAY_ON_PROCESSOR;
 	}
-	s = replay_latency_add(
+	s = graph_replay_latency_add(
 		r, r->queue[m->queue].o.latency_state, m->available_ns - since, *own, err);
 	return s;
 }
@@ -252,7 +253,7 @@ static enum base_status put_units(struct graph_replay *r, struct replay_log_queu
 
 	q->nr_puts++;
 	if (q->units > 0 && (uint64_t)q->units + n > most)
-		replay_ring_take_back(&q->data, (uint64_t)q->units + n - most);
+		graph_replay_ring_take_back(&q->data, (uint64_t)q->units + n - most);
 	else if (q->units < 0) /* whoever took it before it was put has it */
 		item.nr_units = n > (uint64_t)-q->units ? n - (uint64_t)-q->units : 0;
 	q->units += (int64_t)(n < most ? n : most);
@@ -262,7 +263,7 @@ static enum base_status put_units(struct graph_replay *r, struct replay_log_queu
 		q->max_units = (uint64_t)q->units;
 	if (!item.nr_units)
 		return BASE_OK;
-	return replay_ring_push(memory_of(r), &q->data, item, err);
+	return graph_replay_ring_push(memory_of(r), &q->data, item, err);
 }
 
 static enum base_status free_space(
@@ -272,7 +273,7 @@ static enum base_status free_space(
 	q->last_take_full_ns = r->full_ns;
 	if (!q->o.capacity || !n)
 		return BASE_OK;
-	return replay_ring_push(memory_of(r), &q->space,
+	return graph_replay_ring_push(memory_of(r), &q->space,
 		(struct replay_item){.time_ns = r->now, .nr_units = n, .full_ns = r->full_ns}, err);
 }
 
@@ -322,7 +323,8 @@ static enum base_status note_take(struct graph_replay *r, const struct graph_ver
 		w->slow_ns = slow_ns;
 	}
 	if (!q->take && q->nr_takes) {
-		s = replay_mem_resize(r, &q->take, &capacity, REPLAY_TAKES, sizeof *q->take, err);
+		s = graph_replay_mem_resize(
+			r, &q->take, &capacity, REPLAY_TAKES, sizeof *q->take, err);
 		if (s)
 			return s;
 	}
@@ -395,7 +397,7 @@ static enum base_status log_space(struct graph_replay *r, const struct graph_ver
 	if (q->o.capacity) {
 		struct replay_take take = {.n = n, .keep = keep};
 
-		got = replay_ring_take(&q->space, &take, &available);
+		got = graph_replay_ring_take(&q->space, &take, &available);
 		depends_on(&r->moment, v->queue, &available);
 		if (got < n)
 			replay_step(r, i)->bits |= REPLAY_FREE;
@@ -440,7 +442,7 @@ static enum base_status log_take(struct graph_replay *r, const struct graph_verb
 	q->keyed |= keyed;
 	if (q->exclusive)
 		take.n = 1;
-	got = replay_ring_take(&q->data, &take, &available);
+	got = graph_replay_ring_take(&q->data, &take, &available);
 	if (!keep) {
 		uint64_t gone = pool && !keyed && take.n != UINT64_MAX ? take.n : got;
 
@@ -471,7 +473,7 @@ static enum base_status log_back(
 		n = have;
 	s = set_need(r, i, v, n, err);
 	replay_step(r, i)->bits |= REPLAY_FREE;
-	replay_ring_take_back(&q->data, n);
+	graph_replay_ring_take_back(&q->data, n);
 	q->units -= (int64_t)n;
 	return s ? s : free_space(r, q, n, err);
 }
@@ -487,11 +489,11 @@ static enum base_status log_resize(
 	if (s || n == have)
 		return s;
 	if (n > have) {
-		replay_ring_take(&q->space, &(struct replay_take){.n = n - have}, &ignored);
+		graph_replay_ring_take(&q->space, &(struct replay_take){.n = n - have}, &ignored);
 		return put_units(r, q, n - have, 0, err);
 	}
 	replay_step(r, i)->bits |= REPLAY_SHRINKS;
-	replay_ring_take_back(&q->data, have - n);
+	graph_replay_ring_take_back(&q->data, have - n);
 	q->units -= (int64_t)(have - n);
 	return free_space(r, q, have - n, err);
 }
@@ -660,7 +662,7 @@ static bool is_processor_verb(
 	return uses_queue(kind) || (kind == GRAPH_VERB_state && r->actor[v->actor].in_hole);
 }
 
-enum base_status replay_log_verb(struct graph_replay *r, enum graph_verb_kind kind,
+enum base_status graph_replay_log_verb(struct graph_replay *r, enum graph_verb_kind kind,
 	const struct graph_verb *v, uint32_t from_actor, struct base_err *err)
 {
 	uint64_t t = v->time_ns < r->now ? r->now : v->time_ns;

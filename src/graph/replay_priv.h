@@ -216,20 +216,22 @@ static inline unsigned replay_bucket(uint64_t wait_ns)
 }
 
 /* replay.c: memory of the log. `want` elements; a failure leaves the array as it was. */
-enum base_status replay_mem_resize(struct graph_replay *r, void *data /* T ** */, size_t *capacity,
-	size_t want, size_t elem_size_bytes, struct base_err *err) BASE_MUST_CHECK;
-enum base_status replay_mem_need(struct graph_replay *r, void *data /* T ** */, size_t *capacity,
-	size_t need, size_t elem_size_bytes, struct base_err *err) BASE_MUST_CHECK;
+enum base_status graph_replay_mem_resize(struct graph_replay *r, void *data /* T ** */,
+	size_t *capacity, size_t want, size_t elem_size_bytes,
+	struct base_err *err) BASE_MUST_CHECK;
+enum base_status graph_replay_mem_need(struct graph_replay *r, void *data /* T ** */,
+	size_t *capacity, size_t need, size_t elem_size_bytes,
+	struct base_err *err) BASE_MUST_CHECK;
 
 /* replay_log.c: what the sink does with a verb. */
-enum base_status replay_log_verb(struct graph_replay *r, enum graph_verb_kind kind,
+enum base_status graph_replay_log_verb(struct graph_replay *r, enum graph_verb_kind kind,
 	const struct graph_verb *v, uint32_t from_actor, struct base_err *err) BASE_MUST_CHECK;
 
 /* replay_items.c */
 struct replay_memory { /* whom the bytes count for */
 	size_t *used_bytes, max_bytes;
 };
-enum base_status replay_ring_push(struct replay_memory m, struct replay_ring *ring,
+enum base_status graph_replay_ring_push(struct replay_memory m, struct replay_ring *ring,
 	struct replay_item item, struct base_err *err) BASE_MUST_CHECK;
 struct replay_take {
 	enum graph_discipline discipline;
@@ -238,14 +240,14 @@ struct replay_take {
 };
 /* Takes up to n units; returns how many. *latest: the one put last; time REPLAY_NOBODY: none was
  * put by anybody. */
-uint64_t replay_ring_take(
+uint64_t graph_replay_ring_take(
 	struct replay_ring *ring, const struct replay_take *take, struct replay_item *latest);
-void replay_ring_take_back(struct replay_ring *ring, uint64_t n);
-void replay_ring_fini(struct replay_ring *ring);
+void graph_replay_ring_take_back(struct replay_ring *ring, uint64_t n);
+void graph_replay_ring_fini(struct replay_ring *ring);
 
 /* replay_latency.c */
-enum base_status replay_latency_add(struct graph_replay *r, uint32_t state, uint64_t wait_ns,
+enum base_status graph_replay_latency_add(struct graph_replay *r, uint32_t state, uint64_t wait_ns,
 	uint64_t latency_ns, struct base_err *err) BASE_MUST_CHECK;
-uint64_t replay_latency_usual(const struct graph_replay *r, uint32_t state, uint64_t wait_ns);
+uint64_t graph_replay_latency_usual(const struct graph_replay *r, uint32_t state, uint64_t wait_ns);
 
 #endif

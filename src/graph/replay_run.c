@@ -42,7 +42,7 @@ static void push(struct sim *s, struct sim_event e)
 	s->heap[i] = e;
 }
 
-void sim_schedule(struct sim *s, uint32_t actor, uint64_t t)
+void graph_sim_schedule(struct sim *s, uint32_t actor, uint64_t t)
 {
 	struct sim_event e = {.t = t, .order = s->actor[actor].cursor, .actor = actor};
 
@@ -76,7 +76,8 @@ static bool next_event(struct sim *s, struct sim_event *ret)
 
 /* ---- what others hear ----------------------------------------------------------------------- */
 
-void sim_emit(struct sim *s, enum graph_verb_kind kind, const struct graph_verb *v, uint32_t from)
+void graph_sim_emit(
+	struct sim *s, enum graph_verb_kind kind, const struct graph_verb *v, uint32_t from)
 {
 	if (!s->status)
 		s->status = s->out->verb(s->out->ctx, kind, v, from, s->err);
@@ -101,7 +102,7 @@ static void emit_step(struct sim *s, uint32_t actor, const struct replay_step *s
 	}
 	if (link)
 		v.n = 0;
-	sim_emit(s, (enum graph_verb_kind)kind, &v, link ? step->queue : 0);
+	graph_sim_emit(s, (enum graph_verb_kind)kind, &v, link ? step->queue : 0);
 }
 
 /* It had to wait for its processor before it could take: that counts when it came last. */
@@ -109,7 +110,7 @@ static void emit_processor(struct sim *s, const struct sim_actor *a, uint32_t ac
 {
 	if (!s->out || !a->queued || a->processor == REPLAY_NONE || !s->left[a->processor])
 		return;
-	sim_emit(s, GRAPH_VERB_peek,
+	graph_sim_emit(s, GRAPH_VERB_peek,
 		&(struct graph_verb){.time_ns = s->now,
 			.actor = actor,
 			.state = a->state,
@@ -150,7 +151,7 @@ static void await_link(struct sim *s, uint32_t actor)
 		return;
 	}
 	a->phase = SIM_TRIES;
-	sim_schedule(s, actor, t > s->now ? t : s->now);
+	graph_sim_schedule(s, actor, t > s->now ? t : s->now);
 }
 
 /* Some link starts here: its target may go on. */
@@ -175,15 +176,15 @@ static void begin_run(struct sim *s, uint32_t actor, uint64_t own)
 	own = sim_scaled(s, a->state, own);
 	if (own && s->nr_processors && !slept && sim_executes(s, a->state)) {
 		a->left_ns = own;
-		if (sim_get_processor(s, actor, SIM_QUEUES))
-			sim_run_on(s, actor);
+		if (graph_sim_get_processor(s, actor, SIM_QUEUES))
+			graph_sim_run_on(s, actor);
 		return;
 	}
 	if (own && a->processor != REPLAY_NONE)
-		sim_release_processor(s, actor);
+		graph_sim_release_processor(s, actor);
 	a->left_ns = 0;
 	a->phase = SIM_TRIES;
-	sim_schedule(s, actor, s->now + own);
+	graph_sim_schedule(s, actor, s->now + own);
 }
 
 /* From its last moment towards the next. */
@@ -196,7 +197,7 @@ static void advance(struct sim *s, uint32_t actor)
 	for (;; a->cursor = replay_next(s->r, step)) {
 		if (a->cursor == REPLAY_NONE) {
 			a->phase = SIM_ENDED;
-			sim_release_processor(s, actor);
+			graph_sim_release_processor(s, actor);
 			return;
 		}
 		step = replay_step(s->r, a->cursor);
@@ -207,23 +208,23 @@ static void advance(struct sim *s, uint32_t actor)
 	own = replay_own(s->r, step);
 	switch (replay_class(step)) {
 	case REPLAY_LINK:
-		sim_release_processor(s, actor);
+		graph_sim_release_processor(s, actor);
 		await_link(s, actor);
 		return;
 	case REPLAY_EXPLAINED:
 		a->phase = SIM_TRIES;
-		sim_schedule(s, actor, s->now);
+		graph_sim_schedule(s, actor, s->now);
 		return;
 	case REPLAY_UNEXPLAINED:
 		if (a->wait_queue != REPLAY_NONE && s->queue[a->wait_queue].ignored)
 			own = 0;
 		own = sim_scaled(s, a->state, own);
-		if (!sim_promise(s, actor)) /* not there yet: who waits for it gets in line */
+		if (!graph_sim_promise(s, actor)) /* not there yet: who waits for it gets in line */
 			own = 0;
 		if (own)
-			sim_release_processor(s, actor);
+			graph_sim_release_processor(s, actor);
 		a->phase = SIM_TRIES;
-		sim_schedule(s, actor, s->now + own);
+		graph_sim_schedule(s, actor, s->now + own);
 		return;
 	default:
 		begin_run(s, actor, own);
@@ -255,7 +256,7 @@ static void commit(struct sim *s, uint32_t actor)
 	do {
 		const struct replay_step *step = replay_step(s->r, i);
 
-		woke |= sim_do_step(s, step);
+		woke |= graph_sim_do_step(s, step);
 		if (s->out)
 			emit_step(s, actor, step);
 		s->res->nr_verbs++;
@@ -269,9 +270,9 @@ static void commit(struct sim *s, uint32_t actor)
 		unsigned kind = replay_kind(step);
 
 		if (kind == GRAPH_VERB_enqueue || kind == GRAPH_VERB_resize)
-			sim_call(s, step->queue, false);
+			graph_sim_call(s, step->queue, false);
 		if (kind == GRAPH_VERB_dequeue || kind == GRAPH_VERB_resize)
-			sim_call(s, step->queue, true);
+			graph_sim_call(s, step->queue, true);
 	}
 	advance(s, actor);
 }
@@ -279,13 +280,13 @@ static void commit(struct sim *s, uint32_t actor)
 /* What it came for is not (or no longer) there. */
 static void begin_waiting(struct sim *s, uint32_t actor, uint32_t queue, bool space)
 {
-	bool promised = sim_end_promise(s, actor);
+	bool promised = graph_sim_end_promise(s, actor);
 
 	s->actor[actor].queued = false;
-	sim_release_processor(s, actor);
-	sim_wait(s, actor, queue, space);
+	graph_sim_release_processor(s, actor);
+	graph_sim_wait(s, actor, queue, space);
 	if (promised)
-		sim_call_others(s, actor);
+		graph_sim_call_others(s, actor);
 }
 
 static void try_moment(struct sim *s, uint32_t actor)
@@ -295,14 +296,14 @@ static void try_moment(struct sim *s, uint32_t actor)
 	enum replay_class class = replay_class(replay_step(s->r, a->cursor));
 	uint32_t queue;
 
-	if (!sim_is_met(s, actor, &queue, &space)) {
+	if (!graph_sim_is_met(s, actor, &queue, &space)) {
 		s->res->nr_waits_new += !called && class != REPLAY_EXPLAINED;
 		begin_waiting(s, actor, queue, space);
 		return;
 	}
-	sim_end_promise(s, actor);
+	graph_sim_end_promise(s, actor);
 	if (called) {
-		sim_stop_waiting(s, actor);
+		graph_sim_stop_waiting(s, actor);
 	} else if (class == REPLAY_EXPLAINED) {
 		s->res->nr_waits_gone++;
 	}
@@ -322,19 +323,19 @@ static void handle(struct sim *s, uint32_t actor)
 
 	switch (a->phase) {
 	case SIM_RUNS:
-		if (!sim_slice_ended(s, actor))
+		if (!graph_sim_slice_ended(s, actor))
 			try_moment(s, actor);
 		return;
 	case SIM_CALLED:
-		if (sim_is_early(s, actor, &t)) {
-			sim_schedule(s, actor, t);
+		if (graph_sim_is_early(s, actor, &t)) {
+			graph_sim_schedule(s, actor, t);
 			return;
 		}
-		if (takes_on_processor(s, a) && !sim_get_processor(s, actor, SIM_QUEUES_TAKE))
+		if (takes_on_processor(s, a) && !graph_sim_get_processor(s, actor, SIM_QUEUES_TAKE))
 			return;
 		if (a->switch_ns) {
 			a->phase = SIM_TRIES;
-			sim_schedule(s, actor, s->now + a->switch_ns);
+			graph_sim_schedule(s, actor, s->now + a->switch_ns);
 			return;
 		}
 		try_moment(s, actor);
@@ -488,7 +489,7 @@ static void place_actor(struct sim *s, uint32_t actor)
 		t = replay_own(s->r, step);
 		s->res->nr_rootless += !(replay_flags(step) & GRAPH_START);
 	}
-	sim_schedule(s, actor, t);
+	graph_sim_schedule(s, actor, t);
 }
 
 static void init_processors(struct sim *s)
@@ -580,7 +581,7 @@ static void find_end(struct sim *s)
 static void fini(struct sim *s)
 {
 	for (size_t i = 0; s->queue && i < s->r->nr_queues; i++)
-		replay_ring_fini(&s->queue[i].keyed);
+		graph_replay_ring_fini(&s->queue[i].keyed);
 	base_free(s->actor);
 	base_free(s->queue);
 	base_free(s->heap);

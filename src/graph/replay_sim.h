@@ -93,25 +93,26 @@ static inline bool sim_executes(const struct sim *s, uint32_t state)
 }
 
 /* replay_run.c */
-void sim_schedule(struct sim *s, uint32_t actor, uint64_t t);
-void sim_emit(struct sim *s, enum graph_verb_kind kind, const struct graph_verb *v, uint32_t from);
+void graph_sim_schedule(struct sim *s, uint32_t actor, uint64_t t);
+void graph_sim_emit(
+	struct sim *s, enum graph_verb_kind kind, const struct graph_verb *v, uint32_t from);
 
 /* replay_wait.c */
-bool sim_is_met(struct sim *s, uint32_t actor, uint32_t *ret_queue, bool *ret_space);
-void sim_wait(struct sim *s, uint32_t actor, uint32_t queue, bool space);
-void sim_stop_waiting(struct sim *s, uint32_t actor);
-bool sim_promise(struct sim *s, uint32_t actor);
-bool sim_end_promise(struct sim *s, uint32_t actor);
-void sim_call_others(struct sim *s, uint32_t actor);
-bool sim_is_early(struct sim *s, uint32_t actor, uint64_t *ret_ns);
-void sim_call(struct sim *s, uint32_t queue, bool space);
-bool sim_do_step(
+bool graph_sim_is_met(struct sim *s, uint32_t actor, uint32_t *ret_queue, bool *ret_space);
+void graph_sim_wait(struct sim *s, uint32_t actor, uint32_t queue, bool space);
+void graph_sim_stop_waiting(struct sim *s, uint32_t actor);
+bool graph_sim_promise(struct sim *s, uint32_t actor);
+bool graph_sim_end_promise(struct sim *s, uint32_t actor);
+void graph_sim_call_others(struct sim *s, uint32_t actor);
+bool graph_sim_is_early(struct sim *s, uint32_t actor, uint64_t *ret_ns);
+void graph_sim_call(struct sim *s, uint32_t queue, bool space);
+bool graph_sim_do_step(
 	struct sim *s, const struct replay_step *step); /* true: wakes the queue's waiters */
 
 /* replay_cpu.c */
-bool sim_get_processor(struct sim *s, uint32_t actor, enum sim_phase queued);
-void sim_release_processor(struct sim *s, uint32_t actor);
-void sim_run_on(struct sim *s, uint32_t actor);
-bool sim_slice_ended(struct sim *s, uint32_t actor);
+bool graph_sim_get_processor(struct sim *s, uint32_t actor, enum sim_phase queued);
+void graph_sim_release_processor(struct sim *s, uint32_t actor);
+void graph_sim_run_on(struct sim *s, uint32_t actor);
+bool graph_sim_slice_ended(struct sim *s, uint32_t actor);
 
 #endif

@@ -80,7 +80,7 @@ static bool is_step_met(
 	return !*ret_space || has_space(s, step);
 }
 
-bool sim_is_met(struct sim *s, uint32_t actor, uint32_t *ret_queue, bool *ret_space)
+bool graph_sim_is_met(struct sim *s, uint32_t actor, uint32_t *ret_queue, bool *ret_space)
 {
 	uint32_t i = s->actor[actor].cursor;
 
@@ -168,7 +168,7 @@ static void list_on(struct sim *s, uint32_t actor, uint32_t queue, bool space)
 		count_overtakings(s, a);
 }
 
-void sim_wait(struct sim *s, uint32_t actor, uint32_t queue, bool space)
+void graph_sim_wait(struct sim *s, uint32_t actor, uint32_t queue, bool space)
 {
 	struct sim_actor *a = &s->actor[actor];
 
@@ -183,7 +183,7 @@ void sim_wait(struct sim *s, uint32_t actor, uint32_t queue, bool space)
 	list_on(s, actor, queue, space);
 }
 
-void sim_stop_waiting(struct sim *s, uint32_t actor)
+void graph_sim_stop_waiting(struct sim *s, uint32_t actor)
 {
 	unlist(s, actor);
 }
@@ -209,7 +209,7 @@ static uint64_t latency(const struct sim *s, const struct sim_actor *a, bool ove
 	if (replay_class(step) == REPLAY_EXPLAINED)
 		ns = replay_own(s->r, step);
 	else
-		ns = replay_latency_usual(s->r, state, s->now - a->wait_begin_ns);
+		ns = graph_replay_latency_usual(s->r, state, s->now - a->wait_begin_ns);
 	if (overtaken && a->slow_ns && ns <= a->slow_ns)
 		ns = a->slow_ns + 1;
 	return sim_scaled(s, state, ns);
@@ -274,7 +274,7 @@ static uint32_t whom_to_call(struct sim *s, uint32_t queue, bool space, bool *re
 		next = a->next;
 		if (a->phase != SIM_WAITS)
 			continue;
-		if (!sim_is_met(s, i, &other, &other_space)) {
+		if (!graph_sim_is_met(s, i, &other, &other_space)) {
 			if (other != queue || other_space != space) {
 				unlist(s, i);
 				list_on(s, i, other, other_space);
@@ -294,7 +294,7 @@ static uint32_t whom_to_call(struct sim *s, uint32_t queue, bool space, bool *re
 	return first;
 }
 
-void sim_call(struct sim *s, uint32_t queue, bool space)
+void graph_sim_call(struct sim *s, uint32_t queue, bool space)
 {
 	bool overtaken;
 	uint32_t i;
@@ -309,9 +309,9 @@ void sim_call(struct sim *s, uint32_t queue, bool space)
 		a->early = overtaken;
 		a->switch_ns = latency(s, a, overtaken);
 		if (s->nr_processors && replay_step(s->r, a->cursor)->bits & REPLAY_ON_PROCESSOR) {
-			sim_schedule(s, i, s->now);
+			graph_sim_schedule(s, i, s->now);
 		} else {
-			sim_schedule(s, i, s->now + a->switch_ns);
+			graph_sim_schedule(s, i, s->now + a->switch_ns);
 			a->switch_ns = 0;
 		}
 	}
@@ -321,7 +321,7 @@ void sim_call(struct sim *s, uint32_t queue, bool space)
  * It was called when others were to come before it. Some have, and put the token back: its latency
  * counts from then, as it was recorded.
  */
-bool sim_is_early(struct sim *s, uint32_t actor, uint64_t *ret_ns)
+bool graph_sim_is_early(struct sim *s, uint32_t actor, uint64_t *ret_ns)
 {
 	struct sim_actor *a = &s->actor[actor];
 
@@ -333,13 +333,13 @@ bool sim_is_early(struct sim *s, uint32_t actor, uint64_t *ret_ns)
 }
 
 /* It keeps its recorded wait's length; what it will take is there, and stays until then. */
-bool sim_promise(struct sim *s, uint32_t actor)
+bool graph_sim_promise(struct sim *s, uint32_t actor)
 {
 	struct sim_actor *a = &s->actor[actor];
 	uint32_t queue;
 	bool space;
 
-	if (!sim_is_met(s, actor, &queue, &space))
+	if (!graph_sim_is_met(s, actor, &queue, &space))
 		return false;
 	if (!is_promised_away(s, a))
 		promise(s, a, true);
@@ -347,7 +347,7 @@ bool sim_promise(struct sim *s, uint32_t actor)
 }
 
 /* It has come for what it was promised. */
-bool sim_end_promise(struct sim *s, uint32_t actor)
+bool graph_sim_end_promise(struct sim *s, uint32_t actor)
 {
 	bool promised = s->actor[actor].promised;
 
@@ -356,7 +356,7 @@ bool sim_end_promise(struct sim *s, uint32_t actor)
 }
 
 /* What it was promised it did not take: others may want it. */
-void sim_call_others(struct sim *s, uint32_t actor)
+void graph_sim_call_others(struct sim *s, uint32_t actor)
 {
 	const struct replay_step *step = replay_step(s->r, s->actor[actor].cursor);
 
@@ -364,7 +364,7 @@ void sim_call_others(struct sim *s, uint32_t actor)
 		bool space;
 
 		if (wanted(s, step, &space))
-			sim_call(s, step->queue, space);
+			graph_sim_call(s, step->queue, space);
 	}
 }
 
@@ -391,7 +391,7 @@ static bool put_units(struct sim *s, const struct replay_step *step, uint64_t n)
 	if (s->r->queue[step->queue].keyed) {
 		struct replay_memory m = {
 			.used_bytes = &s->used_bytes, .max_bytes = s->r->max_memory_bytes};
-		enum base_status st = replay_ring_push(m, &q->keyed,
+		enum base_status st = graph_replay_ring_push(m, &q->keyed,
 			(struct replay_item){
 				.time_ns = s->now, .nr_units = n, .key = w ? w->key : 0},
 			s->err);
@@ -419,9 +419,9 @@ static bool take_units(struct sim *s, const struct replay_step *step, uint64_t n
 			.n = n};
 
 		if (back)
-			replay_ring_take_back(&q->keyed, n);
+			graph_replay_ring_take_back(&q->keyed, n);
 		else
-			replay_ring_take(&q->keyed, &take, &ignored);
+			graph_replay_ring_take(&q->keyed, &take, &ignored);
 	}
 	if (!(replay_is_pool(&lq->o) && !back) && q->units < (int64_t)n)
 		n = q->units > 0 ? (uint64_t)q->units : 0;
@@ -429,7 +429,7 @@ static bool take_units(struct sim *s, const struct replay_step *step, uint64_t n
 	return true;
 }
 
-bool sim_do_step(struct sim *s, const struct replay_step *step)
+bool graph_sim_do_step(struct sim *s, const struct replay_step *step)
 {
 	uint64_t n = replay_need(s->r, step);
 
@@ -445,7 +445,7 @@ bool sim_do_step(struct sim *s, const struct replay_step *step)
 			n = s->queue[step->queue].units > 0 ? (uint64_t)s->queue[step->queue].units
 							    : 0;
 		s->queue[step->queue].units -= (int64_t)n;
-		replay_ring_take_back(&s->queue[step->queue].keyed, n);
+		graph_replay_ring_take_back(&s->queue[step->queue].keyed, n);
 		return n;
 	default:
 		return false;
