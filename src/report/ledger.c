@@ -223,7 +223,7 @@ enum base_status report_ledger_entry(struct base_str *out, const struct report_w
 		"command", w->trace.command, "measured", measured_speedup);
 	if (entry && p->by_path)
 		json_object_set_new(entry, "path", json_real(p->speedup));
-	if (entry && p->replay.made)
+	if (entry && p->replay.made && !p->replay.nr_stuck)
 		json_object_set_new(entry, "replay", json_real(p->replay.speedup));
 	char *line = entry ? json_dumps(entry, JSON_COMPACT | JSON_SORT_KEYS) : NULL;
 	if (line)

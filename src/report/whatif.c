@@ -480,10 +480,15 @@ static void prediction_lines(struct base_str *out, const struct report_style *st
 	}
 	if (r->made) {
 		base_str_add(out, "\n    replay  ");
-		speedup_words(out, st, r->length_ns, r->speedup, r->low, r->high, p->estimated);
 		if (r->nr_stuck)
-			base_str_addf(out, "; %llu actors then wait for ever",
-				(unsigned long long)r->nr_stuck);
+			base_str_addf(out,
+				"no answer: %llu actor%s would wait for ever, since what they do "
+				"next "
+				"is recorded and not decided anew",
+				(unsigned long long)r->nr_stuck, r->nr_stuck == 1 ? "" : "s");
+		else
+			speedup_words(
+				out, st, r->length_ns, r->speedup, r->low, r->high, p->estimated);
 	}
 	base_str_add(out, "\n");
 	for (size_t i = 0; i < p->nr_matches; i++)
@@ -538,6 +543,8 @@ static bool trusts_replay(const struct report_whatif *w, const struct report_pre
 static json_t *best_json(const struct report_whatif *w, const struct report_prediction *p)
 {
 	bool replay = !p->by_path || trusts_replay(w, p);
+	if (replay && p->replay.nr_stuck)
+		return json_pack("{s:s, s:n}", "method", "replay", "predicted_speedup");
 	return json_pack("{s:s, s:o}", "method", replay ? "replay" : "path", "predicted_speedup",
 		report_json_share(replay ? p->replay.speedup : p->speedup));
 }
@@ -559,6 +566,10 @@ static json_t *edits_json(const struct report_prediction *p)
 
 static json_t *replay_json(const struct report_replay_prediction *r)
 {
+	if (r->nr_stuck)
+		return json_pack("{s:n, s:n, s:n, s:n, s:o}", "predicted_ns", "predicted_speedup",
+			"predicted_speedup_low", "predicted_speedup_high", "actors_stuck",
+			report_json_u64(r->nr_stuck));
 	return json_pack("{s:o, s:o, s:o, s:o, s:o}", "predicted_ns", report_json_ns(r->length_ns),
 		"predicted_speedup", report_json_share(r->speedup), "predicted_speedup_low",
 		report_json_share(r->low), "predicted_speedup_high", report_json_share(r->high),
