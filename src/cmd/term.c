@@ -93,8 +93,12 @@ void cmd_note(struct cmd *c, const char *fmt, ...)
 
 void cmd_note_lines(struct cmd *c, const struct base_str *lines)
 {
-	for (const char *p = base_str_text(lines); *p; p += strcspn(p, "\n"), p += *p == '\n')
-		cmd_note(c, "%.*s", (int)strcspn(p, "\n"), p);
+	const char *p = base_str_text(lines);
+	while (p && *p) {
+		size_t length = strcspn(p, "\n");
+		cmd_note(c, "%.*s", (int)length, p);
+		p += length + (p[length] == '\n');
+	}
 }
 
 int cmd_usage(struct cmd *c, const char *fmt, ...)

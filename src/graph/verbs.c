@@ -324,6 +324,14 @@ static enum base_status dequeue_aside(
 	return s ? fail(g, s) : BASE_OK;
 }
 
+/* A lock that was free: as usual as the rest. */
+static inline bool takes_back_alone(
+	const struct graph *g, const struct graph_verb *v, const struct queue *q)
+{
+	return v->flags & GRAPH_BACK && !(v->flags & (GRAPH_MORE | GRAPH_ASIDE)) && !g->pending &&
+	       !q->capacity && !q->tracks_space;
+}
+
 enum base_status graph_dequeue(struct graph *g, const struct graph_verb *v, struct base_err *err)
 {
 	struct queue *q = queue_of(g, v);
@@ -344,6 +352,11 @@ enum base_status graph_dequeue(struct graph *g, const struct graph_verb *v, stru
 					.space = true,
 					.nr_units = (uint64_t)v->n},
 				t, &g->actor[v->actor], err);
+		return BASE_UNLIKELY(s) ? fail(g, s) : BASE_OK;
+	}
+	if (takes_back_alone(g, v, q)) {
+		graph_take_back(g, q, t, units(v));
+		s = end_alone(g, v, t, NULL, 0, err);
 		return BASE_UNLIKELY(s) ? fail(g, s) : BASE_OK;
 	}
 	if (v->flags & GRAPH_ASIDE)

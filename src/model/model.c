@@ -128,8 +128,14 @@ uint32_t model_make_state(struct model *m, enum model_state_kind kind, uint32_t 
 	uint64_t hi = (uint64_t)kind << 56 | (uint64_t)(aux + 1) << 24 | (role + 1);
 	uint64_t lo = (uint64_t)(class_ix + 1) << 32 | site;
 	uint64_t id;
-	if (base_map_get(&m->states, hi, lo, &id))
+	struct recent_state *recent = &m->recent[(lo ^ lo >> 32 ^ hi ^ hi >> 24) % RECENT_STATES];
+	if (BASE_LIKELY(recent->hi == hi && recent->lo == lo && recent->known))
+		return recent->id;
+	if (base_map_get(&m->states, hi, lo, &id)) {
+		*recent = (struct recent_state){
+			.hi = hi, .lo = lo, .id = (uint32_t)id, .known = true};
 		return (uint32_t)id;
+	}
 	if (m->status != BASE_OK) /* ids of the graph and ours no longer agree */
 		return 0;
 	uint32_t graph_id;
@@ -325,29 +331,38 @@ static void end_path(struct model *m, uint32_t actor, const struct graph_verb *v
 	keep(m, graph_end(m->graph, end, v->actor, v->time_ns, m->err));
 }
 
-/* To the graph, and to whoever else wants to hear it. */
-static void apply_verb(
+/* For whoever wants more than the graph: connections, a path's ends, a sink. */
+static void apply_watched_verb(
 	struct model *m, enum graph_verb_kind kind, struct graph_verb *v, uint32_t from_actor)
 {
 	const struct model_options *o = m->opts;
 	uint32_t actor = v->actor;
 	bool at_end = enters(m, o->end, v), at_start = enters(m, o->start, v);
-	if (BASE_UNLIKELY(m->by_connection))
+	if (m->by_connection)
 		model_speak(m, kind, v, &from_actor);
 	bool *started = path_started(m, actor);
-	if (BASE_UNLIKELY(at_start) && !*started) {
+	if (at_start && !*started) {
 		*started = true;
 		v->flags |= GRAPH_START;
 	}
 	keep(m, graph_apply(m->graph, kind, v, from_actor, m->err));
-	if (BASE_UNLIKELY(m->status != BASE_OK))
+	if (m->status != BASE_OK)
 		return;
-	if (BASE_UNLIKELY(m->sink != NULL))
+	if (m->sink)
 		keep(m, m->sink->verb(m->sink->ctx, kind, v, from_actor, m->err));
-	if (BASE_UNLIKELY(at_end) && !(v->flags & GRAPH_MORE))
+	if (at_end && !(v->flags & GRAPH_MORE))
 		end_path(m, actor, v);
 	if (!(v->flags & GRAPH_MORE))
 		m->actor[actor].state = v->state;
+}
+
+static inline void apply_verb(
+	struct model *m, enum graph_verb_kind kind, struct graph_verb *v, uint32_t from_actor)
+{
+	if (BASE_UNLIKELY(m->is_watched))
+		apply_watched_verb(m, kind, v, from_actor);
+	else
+		keep(m, graph_apply(m->graph, kind, v, from_actor, m->err));
 }
 
 void model_verb_of(struct model *m, uint32_t actor, enum graph_verb_kind verb, uint64_t time_ns,
@@ -630,6 +645,7 @@ enum base_status model_run(struct trace_reader *r, const struct model_options *o
 	m->opts = opts;
 	m->sink = opts->sink;
 	m->by_connection = opts->connections || opts->connection;
+	m->is_watched = m->by_connection || m->sink || opts->start || opts->end;
 	struct graph_options g = {
 		.size = sizeof g,
 		.scenario = opts->scenario,

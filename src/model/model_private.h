@@ -191,12 +191,21 @@ struct lock_class {
 		object; /* name: string id, else site of first use and one object */
 };
 
+enum { RECENT_STATES = 64 };
+struct recent_state { /* by key, beside the map: few states are entered again and again */
+	uint64_t hi, lo;
+	uint32_t id;
+	bool known;
+};
+
 struct model {
 	struct trace_reader *reader;
 	const struct trace_defs *defs;
 	struct graph *graph;
 	const struct model_options *opts;
 	const struct graph_sink *sink;
+	bool is_watched; /* by more than the graph */
+	struct recent_state recent[RECENT_STATES];
 	struct base_arena *arena;
 	struct base_err *err;
 	enum base_status status; /* first failure of a verb: ends the run */
