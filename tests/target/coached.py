@@ -95,7 +95,7 @@ def lowrate(longpole):
     suspects = [a["actor"] for a in result["advice"] if a["check"] == "missing_wait"]
     if not result["lightly_loaded"]:
         return "not lightly loaded: %.0f %% of the path waits for the outside" % (result["outside_share"] * 100)
-    if suspects != ["server 0x0"]:
+    if suspects != ["lowrate/server"]:
         return "suspected are: %s" % (", ".join(suspects) or "none")
     result = coach(longpole, "lowrate", "--waits=annotated")[0]
     if result["advice"]:
