@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LOOPS_TRIED_MAX = 28 }; /* four passes */
+enum { LOOPS_TRIED_MAX = 14 }; /* two passes */
 
 /* ---- crossings between groups -----------------------------------------------------------------
  */
