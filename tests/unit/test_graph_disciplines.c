@@ -97,8 +97,9 @@ static void the_one_that_is_asked_for(void **unused)
 	(void)unused;
 	for (uint32_t i = 0; i < PRODUCERS; i++) {
 		for (int d = GRAPH_FIFO; d <= GRAPH_POOL; d++)
-			takes(put_three((struct graph_queue_options){
-						.discipline = (enum graph_discipline)d},
+			takes(put_three(
+				      (struct graph_queue_options){
+					      .discipline = (enum graph_discipline)d},
 				      NULL, 0),
 				(struct graph_verb){.flags = GRAPH_KEYED, .key = key_of[i]}, i);
 	}
@@ -106,8 +107,8 @@ static void the_one_that_is_asked_for(void **unused)
 
 static void what_is_left(void **unused)
 {
-	struct graph *g = put_three(
-		(struct graph_queue_options){.discipline = GRAPH_PRIORITY}, NULL, 0);
+	struct graph *g =
+		put_three((struct graph_queue_options){.discipline = GRAPH_PRIORITY}, NULL, 0);
 	static const uint32_t order[] = {1, 2, 0}; /* by keys 1, 3, 5 */
 
 	(void)unused;
@@ -136,7 +137,8 @@ static double busy_then_take(enum graph_discipline d, bool exchangeable)
 	struct graph_edit slow = {.kind = GRAPH_EDIT_SCALE_STATE, .id = 0, .factor = 9};
 	struct graph_scenario sc = {.edit = &slow, .nr_edits = 1};
 	struct graph *g = put_three(
-		(struct graph_queue_options){.discipline = d, .exchangeable = exchangeable}, &sc, 1);
+		(struct graph_queue_options){.discipline = d, .exchangeable = exchangeable}, &sc,
+		1);
 	struct graph_lane_result r;
 
 	verb(g, GRAPH_VERB_state,
@@ -161,8 +163,8 @@ static double wait_then_take(bool exchangeable)
 {
 	struct graph_edit slow = {.kind = GRAPH_EDIT_SCALE_STATE, .id = 0, .factor = 9};
 	struct graph_scenario sc = {.edit = &slow, .nr_edits = 1};
-	struct graph *g = put_three(
-		(struct graph_queue_options){.exchangeable = exchangeable}, &sc, 1);
+	struct graph *g =
+		put_three((struct graph_queue_options){.exchangeable = exchangeable}, &sc, 1);
 	struct graph_lane_result r;
 	double sum = 0;
 
