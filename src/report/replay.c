@@ -9,11 +9,11 @@
 
 /* Verbs a record, about; for a guess before the first pass. */
 enum { VERBS_A_RECORD = 2, BYTES_A_VERB = 32 };
-#define MEMORY_DEFAULT ((uint64_t)2 << 30)
+#define UNASKED_MAX ((uint64_t)512 << 20) /* bytes that nobody asked us to take */
 
 bool report_replay_fits(const struct report_run *run)
 {
-	uint64_t limit = run->max_memory_bytes ? run->max_memory_bytes : MEMORY_DEFAULT;
+	uint64_t limit = run->max_memory_bytes ? run->max_memory_bytes : UNASKED_MAX;
 	uint64_t records = trace_reader_record_count(run->reader);
 	return records <= limit / (VERBS_A_RECORD * BYTES_A_VERB);
 }

@@ -500,8 +500,9 @@ static void replay_lines(
 {
 	struct base_str s = {0};
 	if (w->too_long)
-		base_str_add(&s, "too many records for replay in the memory that is allowed "
-				 "(--max-memory); the path's predictions stand alone");
+		base_str_add(&s,
+			"the trace is long: replay was left out, since its log would take much "
+			"memory; --method=both makes it all the same");
 	else if (w->replayed) {
 		base_str_add(&s, "replay simulates the run again; without any edit it is ");
 		report_percent(&s, w->base.own_error < 0 ? -w->base.own_error : w->base.own_error);

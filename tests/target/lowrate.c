@@ -44,6 +44,8 @@ int main(int argc, char **argv)
 		longpole_enqueue("requests", 0, 1, 0);
 		nr_sent++;
 	}
+	/* The server has long ended when it is joined: the path is the client's. */
+	nanosleep(&(struct timespec){.tv_nsec = 30 * 1000 * 1000}, NULL);
 	pthread_join(server, NULL);
 	target_print(nr_served);
 	return 0;
