@@ -572,7 +572,7 @@ static void advice_text(struct base_str *out, const struct report_style *st, siz
 	struct base_str s = {0}, label = {0};
 	base_str_addf(&label, "%3zu  %s", number, a->severity);
 	base_str_addf(&s, "%s", a->what);
-	if (a->count && !a->path_ns && !a->total_ns && (a->of || a->count > 1)) {
+	if (a->count && a->path_ns <= 0 && a->total_ns <= 0 && (a->of || a->count > 1)) {
 		base_str_add(&s, ": ");
 		base_str_add_count(&s, a->count);
 		if (a->of >= a->count && a->of) {
