@@ -77,6 +77,9 @@ extern const char *const cmd_group_title[CMD_GROUP_NR];
 enum { CMD_GIVEN_MAX = 64 };
 enum cmd_when { CMD_AUTO, CMD_ALWAYS, CMD_NEVER };
 
+struct cmd_trace_name {
+	char buf[256];
+};
 struct cmd_terminal {
 	bool color_out, color_err, utf8, err_is_tty, dumb;
 	unsigned columns;
@@ -99,6 +102,7 @@ struct cmd {
 	struct cmd_terminal term;
 	struct cmd_progress progress;
 	struct report_places places; /* of the open trace */
+	struct cmd_trace_name found; /* its name, when none was given */
 	bool answer_on_stderr;       /* standard output is the recorded program's */
 	struct base_err err;
 };
@@ -154,12 +158,11 @@ uint64_t cmd_now_ns(void);
 
 /* The trace operand, else the newest *.lpt of the directory; NULL: a message was printed. `buf`
  * holds a found name. */
-struct cmd_trace_name {
-	char buf[256];
-};
 const char *cmd_trace_path(struct cmd *c, struct cmd_trace_name *name);
 /* Opens it and fills a report_run with progress. CMD_OK, or an exit status after a message. */
 int cmd_open(struct cmd *c, const char *path, struct report_run *ret);
+/* The same of the one operand, or of the newest trace here. */
+int cmd_open_operand(struct cmd *c, struct report_run *ret);
 void cmd_close(struct cmd *c, struct report_run *run);
 /* Reads a file of at most limit bytes; NULL: a message was printed. base_free() it. */
 char *cmd_read_file(struct cmd *c, const char *path, size_t limit_bytes);

@@ -195,7 +195,6 @@ static bool options(
 
 int cmd_run_graph(struct cmd *c)
 {
-	struct cmd_trace_name name;
 	struct report_run run;
 	struct report_graph_options o = {.size = sizeof o};
 	struct report_graph *g = NULL;
@@ -203,18 +202,14 @@ int cmd_run_graph(struct cmd *c)
 	uint64_t limit = LIMIT_DEFAULT;
 	if (!options(c, &o, &format, &limit))
 		return CMD_USAGE;
-	if (c->nr_operands > 1)
-		return cmd_usage(c, "one trace at a time");
-	const char *path = cmd_trace_path(c, &name);
-	if (!path)
-		return CMD_USAGE;
-	int exit_status = cmd_open(c, path, &run);
+	int exit_status = cmd_open_operand(c, &run);
 	if (exit_status != CMD_OK)
 		return exit_status;
 	enum base_status s = report_graph_build(&run, &o, &g, &c->err);
-	exit_status = s == BASE_OK
-			      ? answer(c, g, format, limit)
-			      : cmd_fail(c, base_cause(&c->err, s, "while analysing %s", path));
+	exit_status =
+		s == BASE_OK
+			? answer(c, g, format, limit)
+			: cmd_fail(c, base_cause(&c->err, s, "while analysing %s", run.trace_path));
 	report_graph_free(g);
 	cmd_close(c, &run);
 	return exit_status;

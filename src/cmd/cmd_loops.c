@@ -23,24 +23,19 @@ const struct cmd_details cmd_details_loops = {
 
 int cmd_run_loops(struct cmd *c)
 {
-	struct cmd_trace_name name;
 	struct report_run run;
 	struct report_loops *r = NULL;
 	uint64_t limit = LIMIT_DEFAULT;
 	if (!cmd_value_count(c, "limit", &limit))
 		return CMD_USAGE;
-	if (c->nr_operands > 1)
-		return cmd_usage(c, "one trace at a time");
-	const char *path = cmd_trace_path(c, &name);
-	if (!path)
-		return CMD_USAGE;
-	int exit_status = cmd_open(c, path, &run);
+	int exit_status = cmd_open_operand(c, &run);
 	if (exit_status != CMD_OK)
 		return exit_status;
 	enum base_status s =
 		report_loops_build(&run, cmd_given(c, "all") ? 0 : (size_t)limit, &r, &c->err);
 	if (s != BASE_OK) {
-		exit_status = cmd_fail(c, base_cause(&c->err, s, "while analysing %s", path));
+		exit_status =
+			cmd_fail(c, base_cause(&c->err, s, "while analysing %s", run.trace_path));
 	} else if (cmd_given(c, "json")) {
 		exit_status = cmd_write_json(c, report_loops_json(r));
 	} else {

@@ -23,27 +23,22 @@ const struct cmd_details cmd_details_path = {
 
 int cmd_run_path(struct cmd *c)
 {
-	struct cmd_trace_name name;
 	struct report_run run;
 	struct report_path_options opts = {.size = sizeof opts, .limit = LIMIT_DEFAULT};
 	struct report_path *p = NULL;
 	uint64_t limit = LIMIT_DEFAULT;
 	if (!cmd_value_count(c, "limit", &limit))
 		return CMD_USAGE;
-	if (c->nr_operands > 1)
-		return cmd_usage(c, "one trace at a time");
-	const char *path = cmd_trace_path(c, &name);
-	if (!path)
-		return CMD_USAGE;
 	opts.limit = cmd_given(c, "all") ? 0 : limit ? (size_t)limit : 1;
-	int exit_status = cmd_open(c, path, &run);
+	int exit_status = cmd_open_operand(c, &run);
 	if (exit_status != CMD_OK)
 		return exit_status;
 	opts.from_ns = run.from_ns;
 	opts.to_ns = run.to_ns;
 	enum base_status s = report_path_build(&run, &opts, &p, &c->err);
 	if (s != BASE_OK) {
-		exit_status = cmd_fail(c, base_cause(&c->err, s, "while analysing %s", path));
+		exit_status =
+			cmd_fail(c, base_cause(&c->err, s, "while analysing %s", run.trace_path));
 	} else if (cmd_given(c, "json")) {
 		exit_status = cmd_write_json(c, report_path_json(p, &opts));
 	} else {

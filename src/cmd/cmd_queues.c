@@ -72,7 +72,6 @@ static int table(struct cmd *c, const struct report_run *run, const char *patter
 
 int cmd_run_queues(struct cmd *c)
 {
-	struct cmd_trace_name name;
 	struct report_run run;
 	const char *histogram = cmd_value(c, "histogram"), *pattern = cmd_value(c, "name");
 	uint64_t limit = histogram ? PAGES_DEFAULT : LIMIT_DEFAULT;
@@ -80,12 +79,7 @@ int cmd_run_queues(struct cmd *c)
 		return CMD_USAGE;
 	if (histogram && *histogram && pattern)
 		return cmd_usage(c, "--name and --histogram=PATTERN: one of them says which");
-	if (c->nr_operands > 1)
-		return cmd_usage(c, "one trace at a time");
-	const char *path = cmd_trace_path(c, &name);
-	if (!path)
-		return CMD_USAGE;
-	int exit_status = cmd_open(c, path, &run);
+	int exit_status = cmd_open_operand(c, &run);
 	if (exit_status != CMD_OK)
 		return exit_status;
 	limit = cmd_given(c, "all") ? 0 : limit;

@@ -116,6 +116,14 @@ int cmd_open(struct cmd *c, const char *path, struct report_run *ret)
 	return cmd_fail(c, base_cause(&c->err, s, "while analysing %s", path));
 }
 
+int cmd_open_operand(struct cmd *c, struct report_run *ret)
+{
+	if (c->nr_operands > 1)
+		return cmd_usage(c, "one trace at a time");
+	const char *path = cmd_trace_path(c, &c->found);
+	return path ? cmd_open(c, path, ret) : CMD_USAGE;
+}
+
 void cmd_close(struct cmd *c, struct report_run *run)
 {
 	report_places_fini(&c->places);

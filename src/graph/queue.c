@@ -423,8 +423,10 @@ uint64_t graph_take_back(struct graph *g, struct queue *q, uint64_t t, uint64_t 
 		struct item *it = ring_item(g, r, r->nr_items - 1);
 		uint64_t k = n - taken < it->nr_units ? n - taken : it->nr_units;
 
-		if (q->past && !past_is_of_space(q) && graph_past_add(g, q->past, it, k, NULL))
+		if (q->past && !past_is_of_space(q) && graph_past_add(g, q->past, it, k, NULL)) {
 			g->failed = BASE_ERR_NOMEM;
+			g->attention = true;
+		}
 		remove_units(g, r, q, it, k, t);
 		taken += k;
 		if (!it->nr_units)
