@@ -126,6 +126,20 @@ enum base_status model_run(struct trace_reader *r, const struct model_options *o
 	struct model **ret, struct base_err *err) BASE_MUST_CHECK;
 struct model *model_free(struct model *m);
 
+/*
+ * The same in pieces, for whoever has records but no trace. `defs` may grow between calls (entries
+ * change, tables move, the struct stays), must be there as long as the model, and must define what
+ * a batch mentions before it is fed; an id that it does not know is counted. What `opts` points to
+ * must outlive model_finish(), opts itself need not.
+ */
+enum base_status model_new(const struct trace_defs *defs, const struct model_options *opts,
+	struct model **ret, struct base_err *err) BASE_MUST_CHECK;
+/* The next records, in time order. After an error only model_free() is useful. */
+enum base_status model_feed(struct model *m, const struct trace_record *r, size_t nr,
+	struct base_err *err) BASE_MUST_CHECK;
+/* The end: now the queries below may be used. model_health() is of modelling alone. */
+enum base_status model_finish(struct model *m, struct base_err *err) BASE_MUST_CHECK;
+
 struct graph *model_graph(struct model *m); /* finished: query results */
 const struct model_state *model_state(const struct model *m, uint32_t state);
 const struct model_actor *model_actor(const struct model *m, uint32_t actor);

@@ -199,17 +199,19 @@ struct recent_state { /* by key, beside the map: few states are entered again an
 };
 
 struct model {
-	struct trace_reader *reader;
 	const struct trace_defs *defs;
 	struct graph *graph;
-	const struct model_options *opts;
+	struct model_options own_opts;
+	const struct model_options *opts; /* own_opts */
 	const struct graph_sink *sink;
 	bool is_watched; /* by more than the graph */
 	struct recent_state recent[RECENT_STATES];
 	struct base_arena *arena;
-	struct base_err *err;
+	struct base_err *err; /* the present call's, or own_err; NULL between calls */
+	struct base_err own_err;
 	enum base_status status; /* first failure of a verb: ends the run */
 
+	/* These grow with the definitions (grow_tables()), between batches only. */
 	struct thread *thread; /* by stream id */
 	uint32_t nr_threads;
 	struct object *object; /* by object id */
@@ -220,6 +222,9 @@ struct model {
 			       nowhere */
 	struct standing *standing; /* by actor definition */
 	uint32_t nr_standings;
+	size_t thread_capacity, object_capacity, connection_capacity, listener_capacity,
+		standing_capacity, flight_capacity, site_text_capacity;
+	uint32_t nr_site_texts;
 	struct object *processor; /* by processor number */
 	size_t nr_processors, processor_capacity;
 

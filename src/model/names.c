@@ -52,7 +52,7 @@ static void add_place(const struct model *m, struct base_str *s, uint32_t site)
 
 const char *model_site_text(struct model *m, uint32_t site)
 {
-	if (!site || site >= m->defs->nr_sites)
+	if (!site || site >= m->nr_site_texts)
 		return "";
 	if (!m->site_text[site]) {
 		struct base_str s = {0};
