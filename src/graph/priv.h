@@ -241,6 +241,7 @@ struct window {
 	size_t nr_totals, totals_capacity;
 	struct graph_queue_stats *stats; /* [queue] */
 	size_t nr_stats, stats_capacity;
+	size_t nr_before; /* graph_turn(): anchors of the last one */
 };
 
 struct graph {
@@ -404,6 +405,10 @@ enum base_status graph_reserve_nodes(
 
 /* window.c: ends that lie beyond the cut come to lie on it. */
 void graph_window_finish(struct graph *g);
+/* part.c: of the anchors and statistics as they are after a collection. */
+struct graph_part;
+enum base_status graph_part_make(struct graph *g, uint64_t from_ns, size_t nr_before,
+	struct graph_part **ret, struct base_err *err) BASE_MUST_CHECK;
 void graph_window_fini(struct graph *g);
 
 /* ---- inline: once or more a verb
