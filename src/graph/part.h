@@ -21,10 +21,14 @@
 struct graph_part;
 #define GRAPH_PART_NONE UINT32_MAX
 
-/* Before the first verb at or after time_ns. Not together with graph_restart() or graph_cut().
- * Ends (graph_end()) are forgotten. Errors as of verbs. *ret is the caller's: graph_part_free(). */
-enum base_status graph_turn(struct graph *g, uint64_t time_ns, struct graph_part **ret,
-	struct base_err *err) BASE_MUST_CHECK;
+/*
+ * Before the first verb after time_ns. Not together with graph_restart() or graph_cut(). Ends
+ * (graph_end()) are forgotten. With start_all actors that have no path begin one here, where all
+ * paths are 0 long: for a run that has no one start. Errors as of verbs. *ret is the caller's:
+ * graph_part_free().
+ */
+enum base_status graph_turn(struct graph *g, uint64_t time_ns, bool start_all,
+	struct graph_part **ret, struct base_err *err) BASE_MUST_CHECK;
 struct graph_part *graph_part_free(struct graph_part *p);
 
 uint64_t graph_part_from_ns(const struct graph_part *p); /* 0: the run's beginning */

@@ -352,8 +352,26 @@ enum base_status graph_cut(struct graph *g, uint64_t time_ns, struct base_err *e
 	return done(g, s);
 }
 
-enum base_status graph_turn(
-	struct graph *g, uint64_t time_ns, struct graph_part **ret, struct base_err *err)
+/* Whoever has no path yet begins one at t. */
+static enum base_status start_actors(struct graph *g, uint64_t t, struct base_err *err)
+{
+	enum base_status s = graph_reserve_nodes(g, g->nr_actors, err);
+
+	for (uint32_t i = 0; i < g->nr_actors && !s; i++) {
+		struct actor *a = &g->actor[i];
+		double *length = actor_length(g, a);
+
+		if (!a->started || length[0] != NO_PATH)
+			continue;
+		a->tip = first_node(g, i, t, t);
+		for (unsigned l = 0; l < g->nr_lanes; l++)
+			length[l] = 0;
+	}
+	return s;
+}
+
+enum base_status graph_turn(struct graph *g, uint64_t time_ns, bool start_all,
+	struct graph_part **ret, struct base_err *err)
 {
 	struct window *w = &g->window;
 	uint64_t from_ns = g->since_ns;
@@ -370,6 +388,8 @@ enum base_status graph_turn(
 		s = graph_part_make(g, from_ns, w->nr_before, ret, err);
 	w->nr_before = w->nr_anchors;
 	w->nr_anchors = w->nr_actor_anchors = 0;
+	if (!s && start_all)
+		s = start_actors(g, time_ns, err);
 	forget_statistics(g, time_ns);
 	return done(g, s);
 }

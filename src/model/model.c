@@ -714,6 +714,29 @@ enum base_status model_feed(
 	return s;
 }
 
+enum base_status model_turn(struct model *m, uint64_t time_ns, bool start_all,
+	struct graph_part **ret, struct base_err *err)
+{
+	*ret = NULL;
+	if (m->status != BASE_OK)
+		return base_fail(err, m->status, "the model failed before");
+	enum base_status s = graph_turn(m->graph, time_ns, start_all, ret, err);
+	if (s != BASE_OK)
+		m->status = s;
+	return s;
+}
+
+uint32_t model_actor_stream(const struct model *m, uint32_t actor)
+{
+	bool known = actor < m->nr_actors && m->actor[actor].role != NONE;
+	return known ? m->actor[actor].thread : 0;
+}
+
+uint32_t model_end_actor_now(const struct model *m)
+{
+	return m->started ? default_end(m) : GRAPH_ANY_ACTOR;
+}
+
 static enum base_status finish(struct model *m)
 {
 	if (!m->started)

@@ -11,6 +11,7 @@
 #define LONGPOLE_MODEL_H
 
 #include "graph/graph.h"
+#include "graph/part.h"
 #include "trace/trace.h"
 #include "trace/enums.h"
 
@@ -137,6 +138,26 @@ enum base_status model_new(const struct trace_defs *defs, const struct model_opt
 /* The next records, in time order. After an error only model_free() is useful. */
 enum base_status model_feed(struct model *m, const struct trace_record *r, size_t nr,
 	struct base_err *err) BASE_MUST_CHECK;
+/*
+ * Without an end: model_turn() ends a window before the first record after time_ns and begins the
+ * next one (graph/part.h, where `start_all` is explained). Not with ends, connections or a window
+ * in the options. Of the queries below only those of states' and actors' kinds and ids may be used
+ * then, and these here: names as they are known now.
+ */
+enum base_status model_turn(struct model *m, uint64_t time_ns, bool start_all,
+	struct graph_part **ret, struct base_err *err) BASE_MUST_CHECK;
+/* Looks at the samples so far, which name running states. */
+enum base_status model_refresh_names(struct model *m, struct base_err *err) BASE_MUST_CHECK;
+void model_add_state_name(struct model *m, uint32_t state, struct base_str *ret);
+void model_add_state_where(
+	struct model *m, uint32_t state, struct base_str *ret); /* may add nothing */
+void model_add_group_name(struct model *m, uint32_t actor, struct base_str *ret);
+void model_add_object_name(
+	struct model *m, uint32_t state, struct base_str *ret); /* that it waits for */
+uint32_t model_actor_stream(
+	const struct model *m, uint32_t actor); /* definition id; 0: no thread */
+/* As model_end_actor() of a run that ended now; GRAPH_ANY_ACTOR also before the first record. */
+uint32_t model_end_actor_now(const struct model *m);
 /* The end: now the queries below may be used. model_health() is of modelling alone. */
 enum base_status model_finish(struct model *m, struct base_err *err) BASE_MUST_CHECK;
 

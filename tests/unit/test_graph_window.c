@@ -540,12 +540,12 @@ static enum base_status play_turns(
 		const struct event *e = &r->event[i];
 
 		for (; next < w->nr - 1 && e->v.time_ns > w->at[next] && !s; next++)
-			s = graph_turn(g, w->at[next], &w->part[next], err);
+			s = graph_turn(g, w->at[next], false, &w->part[next], err);
 		if (!s)
 			s = graph_apply(g, e->kind, &e->v, e->from, err);
 	}
 	for (; next < w->nr && !s; next++)
-		s = graph_turn(g, w->at[next], &w->part[next], err);
+		s = graph_turn(g, w->at[next], false, &w->part[next], err);
 	graph_free(g);
 	return s;
 }
