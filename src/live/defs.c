@@ -68,49 +68,6 @@ static uint32_t *field_of(struct trace_record *r, uint16_t offset)
 	return (uint32_t *)(void *)((char *)r + offset);
 }
 
-/* ---- life cycle
- * ----------------------------------------------------------------------------------------- */
-
-struct live_defs *live_defs_new(const struct live_defs *older)
-{
-	struct live_defs *d = base_alloc(sizeof *d);
-	if (!d)
-		return NULL;
-	d->older = older;
-	find_fields(d);
-	d->defs.strings = base_strtab_new();
-	for (unsigned t = 1; t < LIVE_TABLE_NR; t++)
-		d->ids[t].nr = 1;
-	return d->defs.strings ? d : live_defs_free(d);
-}
-
-struct live_defs *live_defs_free(struct live_defs *d)
-{
-	if (!d)
-		return NULL;
-	for (unsigned t = 0; t < LIVE_TABLE_NR; t++) {
-		base_map_fini(&d->ids[t].inner);
-		base_free(d->ids[t].outer);
-		base_free(d->ids[t].used_ns);
-	}
-#define DEF_TABLE(kind, plural) base_free(d->defs.plural);
-#include "trace/defs.def"
-#undef DEF_TABLE
-	base_free(d->defs.text);
-	base_free(d->ended);
-	base_strtab_free(d->defs.strings);
-	base_free(d);
-	return NULL;
-}
-
-uint64_t live_defs_size(const struct live_defs *d)
-{
-	uint64_t nr = 0;
-	for (unsigned t = 1; t < LIVE_TABLE_NR; t++)
-		nr += d->ids[t].nr;
-	return nr;
-}
-
 /* ---- ids
  * --------------------------------------------------------------------------------------------------
  */
@@ -204,6 +161,61 @@ static void put_text(struct live_defs *d, uint32_t id, const char *bytes, size_t
 	if (id >= d->defs.nr_texts)
 		d->defs.nr_texts = id + 1;
 }
+
+/* ---- life cycle
+ * ----------------------------------------------------------------------------------------- */
+
+struct live_defs *live_defs_new(const struct live_defs *older)
+{
+	struct live_defs *d = base_alloc(sizeof *d);
+	if (!d)
+		return NULL;
+	d->older = older;
+	find_fields(d);
+	d->defs.strings = base_strtab_new();
+	if (!d->defs.strings)
+		return live_defs_free(d);
+	for (unsigned t = 1; t < LIVE_TABLE_NR; t++)
+		d->ids[t].nr = 1;
+		/* entry 0 of each is all zero */
+#define DEF_TABLE(kind, plural)                                                                    \
+	keep(d, base_grow(&d->defs.plural, &d->plural##_capacity, 1, sizeof *d->defs.plural));     \
+	d->defs.nr_##plural = 1;
+#include "trace/defs.def"
+#undef DEF_TABLE
+	put_text(d, 0, "", 0);
+	return d->status == BASE_OK ? d : live_defs_free(d);
+}
+
+struct live_defs *live_defs_free(struct live_defs *d)
+{
+	if (!d)
+		return NULL;
+	for (unsigned t = 0; t < LIVE_TABLE_NR; t++) {
+		base_map_fini(&d->ids[t].inner);
+		base_free(d->ids[t].outer);
+		base_free(d->ids[t].used_ns);
+	}
+#define DEF_TABLE(kind, plural) base_free(d->defs.plural);
+#include "trace/defs.def"
+#undef DEF_TABLE
+	base_free(d->defs.text);
+	base_free(d->ended);
+	base_strtab_free(d->defs.strings);
+	base_free(d);
+	return NULL;
+}
+
+uint64_t live_defs_size(const struct live_defs *d)
+{
+	uint64_t nr = 0;
+	for (unsigned t = 1; t < LIVE_TABLE_NR; t++)
+		nr += d->ids[t].nr;
+	return nr;
+}
+
+/* ---- definitions
+ * ----------------------------------------------------------------------------------------- */
 
 /* r has inner ids but for its own. */
 static void put(struct live_defs *d, uint32_t id, const struct trace_record *r)

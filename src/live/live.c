@@ -111,7 +111,7 @@ static enum base_status answer(
 	struct subjects subjects = {0};
 	if (!a)
 		return base_fail(err, BASE_ERR_NOMEM, "out of memory for a window's answer");
-	enum base_status s = live_subjects(&l->opts, g, 0, &subjects, err);
+	enum base_status s = live_subjects(l, g, 0, &subjects, err);
 	if (s == BASE_OK)
 		s = model_refresh_names(g->model, err);
 	for (size_t i = 0; i < subjects.nr && s == BASE_OK; i++)
@@ -139,6 +139,14 @@ static void drop_part(struct generation *g)
 	memmove(g->part, g->part + 1, --g->nr_parts * sizeof *g->part);
 }
 
+/* What a model remembers, one with another. */
+static uint64_t size_of(const struct generation *g)
+{
+	const struct graph *graph = model_graph(g->model);
+	return live_defs_size(g->defs) + graph_nr_actors(graph) + graph_nr_queues(graph) +
+	       graph_nr_states(graph);
+}
+
 /* The old generation has answered all that it was to. */
 static enum base_status hand_over(struct live *l, struct base_err *err)
 {
@@ -147,7 +155,7 @@ static enum base_status hand_over(struct live *l, struct base_err *err)
 		return base_fail(err, s, "out of memory for definitions");
 	l->health.nr_forgotten += l->next.defs->nr_forgotten;
 	l->health.nr_models++;
-	l->next.nr_seeded = live_defs_size(l->next.defs);
+	l->next.nr_seeded = size_of(&l->next);
 	free_generation(&l->now);
 	l->now = l->next;
 	l->next = (struct generation){0};
@@ -197,7 +205,7 @@ static enum base_status turn(
 static bool needs_next(const struct live *l)
 {
 	return !l->next.model && l->opts.hindsight != LIVE_HINDSIGHT_ALL &&
-	       live_defs_size(l->now.defs) > l->now.nr_seeded + l->opts.max_entries;
+	       size_of(&l->now) > l->now.nr_seeded + l->opts.max_entries;
 }
 
 static void note_memory(struct live *l)
@@ -213,6 +221,17 @@ static void note_memory(struct live *l)
 		l->health.memory_peak_bytes = sum;
 }
 
+/* Who a fresh model will have to end its paths at. */
+static void note_root(struct live *l)
+{
+	const struct trace_defs *d = &l->now.defs->defs;
+	if (l->root_pid || l->now.first)
+		return;
+	uint32_t end = model_end_actor_now(l->now.model);
+	uint32_t stream = end == GRAPH_ANY_ACTOR ? 0 : model_actor_stream(l->now.model, end);
+	l->root_pid = trace_def_process(d, trace_def_stream(d, stream)->process)->pid;
+}
+
 static enum base_status end_window(struct live *l, uint64_t time_ns, struct base_err *err)
 {
 	enum base_status s = turn(l, &l->now, time_ns, err);
@@ -223,6 +242,7 @@ static enum base_status end_window(struct live *l, uint64_t time_ns, struct base
 	l->window++;
 	l->health.nr_windows++;
 	note_memory(l);
+	note_root(l);
 	s = base_grow(&l->count, &l->count_capacity, l->nr_counts + 2, sizeof *l->count);
 	if (s != BASE_OK)
 		return base_fail(err, s, "out of memory for a window");
@@ -385,6 +405,7 @@ enum base_status live_finish(struct live *l, struct base_err *err)
 struct live_health live_health(const struct live *l)
 {
 	struct live_health h = l->health;
+	h.nr_entries = size_of(&l->now) + (l->next.model ? size_of(&l->next) : 0);
 	h.model = *model_health(l->now.model);
 	return h;
 }

@@ -85,6 +85,7 @@ struct live_health {
 	uint64_t nr_records, nr_late, nr_windows;
 	uint64_t nr_models;         /* that took over */
 	uint64_t nr_forgotten;      /* objects that nobody had mentioned for a minute then */
+	uint64_t nr_entries;        /* of all models now: definitions, actors, states, queues */
 	uint64_t memory_peak_bytes; /* graphs, windows and waiting records */
 	struct trace_health model;  /* of the present model */
 };

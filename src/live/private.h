@@ -89,8 +89,6 @@ struct subjects {
 	uint32_t *anchor;
 	size_t nr, capacity;
 };
-enum base_status live_subjects(const struct live_options *o, const struct generation *g, size_t k,
-	struct subjects *ret, struct base_err *err) BASE_MUST_CHECK;
 struct live {
 	struct live_options opts;
 	char *process, *cgroup;
@@ -108,5 +106,8 @@ struct live {
 	size_t nr_batch;
 	enum base_status status;
 };
+
+enum base_status live_subjects(const struct live *l, const struct generation *g, size_t k,
+	struct subjects *ret, struct base_err *err) BASE_MUST_CHECK;
 
 #endif

@@ -11,6 +11,7 @@ struct finder {
 	const struct live_options *o;
 	const struct generation *g;
 	size_t k, last; /* the window asked about; the newest one */
+	uint64_t root_pid;
 	struct subjects *ret;
 	struct base_err *err;
 };
@@ -68,10 +69,25 @@ static uint32_t latest_actor(const struct finder *f)
 	return best;
 }
 
+/* The program's main thread, to a model that has not seen its beginning. */
+static uint32_t main_actor(const struct finder *f)
+{
+	const struct trace_defs *d = &f->g->defs->defs;
+	uint32_t nr = graph_part_nr_actors(f->g->part[f->last].part);
+	for (uint32_t i = 0; i < nr; i++) {
+		uint32_t stream = model_actor_stream(f->g->model, i);
+		const struct trace_stream *def = trace_def_stream(d, stream);
+		if (stream && def->tid == f->root_pid &&
+			trace_def_process(d, def->process)->pid == f->root_pid)
+			return i;
+	}
+	return GRAPH_ANY_ACTOR;
+}
+
 /* As in a report: the program's main thread; when that has ended before, whoever came last. */
 static enum base_status of_program(struct finder *f)
 {
-	uint32_t end = model_end_actor_now(f->g->model);
+	uint32_t end = f->g->first ? main_actor(f) : model_end_actor_now(f->g->model);
 	uint32_t anchor = end == GRAPH_ANY_ACTOR ? NONE : anchor_of(f, end);
 	if (anchor == NONE) {
 		end = latest_actor(f);
@@ -140,10 +156,17 @@ static enum base_status of_processes(struct finder *f)
 	return s;
 }
 
-enum base_status live_subjects(const struct live_options *o, const struct generation *g, size_t k,
+enum base_status live_subjects(const struct live *l, const struct generation *g, size_t k,
 	struct subjects *ret, struct base_err *err)
 {
-	struct finder f = {.o = o, .g = g, .k = k, .last = g->nr_parts - 1, .ret = ret, .err = err};
+	const struct live_options *o = &l->opts;
+	struct finder f = {.o = o,
+		.g = g,
+		.k = k,
+		.last = g->nr_parts - 1,
+		.root_pid = l->root_pid,
+		.ret = ret,
+		.err = err};
 	ret->nr = 0;
 	bool chosen = o->process || o->cgroup;
 	return o->whom == LIVE_WHOM_program && !chosen ? of_program(&f) : of_processes(&f);
