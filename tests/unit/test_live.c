@@ -204,7 +204,7 @@ static void memory_is_bounded(void **unused)
 	assert_int_equal(h.nr_records, r.nr_records);
 	assert_int_equal(seen.nr_windows, nr_threads * ROUND_NS / o.interval_ns);
 	assert_true(h.nr_models >= nr_threads / 5000);
-	assert_int_equal(seen.nr_fresh, h.nr_models);
+	assert_in_range(h.nr_models - seen.nr_fresh, 0, 1); /* one may take over at the end */
 	/* As much in the second half as in the first; one name, one row. */
 	assert_true(seen.entries_max[1] <= seen.entries_max[0] + seen.entries_max[0] / 10);
 	assert_true(seen.entries_max[0] < 30000);
