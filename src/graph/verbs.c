@@ -488,6 +488,7 @@ enum base_status graph_link(
 
 enum base_status graph_rename(struct graph *g, const struct graph_verb *v, struct base_err *err)
 {
+	struct graph_verb now = *v;
 	struct actor *a;
 	uint64_t t;
 	enum base_status s = begin(g, v, &t, err);
@@ -497,16 +498,18 @@ enum base_status graph_rename(struct graph *g, const struct graph_verb *v, struc
 	if (s)
 		return s;
 	a = &g->actor[v->actor];
+	now.flags = 0;
 	if (!a->started)
-		return end_alone(g, v, t, NULL, 0, err);
+		return end_alone(g, &now, t, NULL, 0, err);
 	a->state = v->state;
-	s = graph_actor_slot(g, a, v->state, &a->slot, err);
+	s = actor_slot(g, a, v->state, &a->slot, err);
 	return s ? fail(g, s) : BASE_OK;
 }
 
 enum base_status graph_forget(struct graph *g, const struct graph_verb *v, struct base_err *err)
 {
 	struct graph_verb now = *v;
+	struct actor *a;
 	uint64_t t;
 	enum base_status s = begin(g, v, &t, err);
 
@@ -514,9 +517,14 @@ enum base_status graph_forget(struct graph *g, const struct graph_verb *v, struc
 		return s;
 	now.flags &= ~(uint32_t)(GRAPH_MORE | GRAPH_ASIDE | GRAPH_BACK | GRAPH_START);
 	s = g->pending ? end(g, &now, t, err) : end_alone(g, &now, t, NULL, 0, err);
-	if (!s)
-		graph_end_history(g, &g->actor[v->actor]);
-	return s;
+	if (s)
+		return s;
+	a = &g->actor[v->actor];
+	for (unsigned l = 0; l < g->stride; l++)
+		actor_length(g, a)[l] = NO_PATH;
+	a->tip = NONE;
+	a->epoch++;
+	return BASE_OK;
 }
 
 enum base_status graph_apply(struct graph *g, enum graph_verb_kind kind, const struct graph_verb *v,
