@@ -127,6 +127,8 @@ static int top_trace(struct top *t, struct live_options *o)
 	t->head.host = trace_reader_info(r)->host;
 	t->head.origin_unix_ns = trace_reader_info(r)->origin_unix_ns;
 	o->hindsight = LIVE_HINDSIGHT_ALL;
+	o->system = trace_reader_info(r)->flags & TRACE_INFO_SYSTEM;
+	o->command = trace_reader_info(r)->command;
 	s = live_new(o, &l, &c->err);
 	if (s == BASE_OK)
 		s = replay(t, l, r);

@@ -129,6 +129,7 @@ struct actor {
 	uint32_t wait_queue;
 	uint8_t wait; /* enum wait */
 	bool started;
+	bool forgets;                  /* has been told to: nobody starts a path for it */
 	uint32_t mark;                 /* the listener's, of its last moment */
 	uint32_t dep_index, dep_epoch; /* graph_take: this actor's dependence of `stamp` */
 	uint64_t stamp;

@@ -97,16 +97,21 @@ static enum base_status each_item(struct graph *g, visit_item *visit, struct bas
 	return s;
 }
 
-/* Whoever made it has a path, since it had one when it made it. */
+/* Whoever made it had a path then, and has one still unless it forgot it. */
 static enum base_status restart_item(
 	struct graph *g, uint32_t queue, bool space, struct item *it, struct base_err *err)
 {
+	enum base_status s = BASE_OK;
+
 	(void)queue;
 	(void)space;
-	(void)err;
 	it->node = g->actor[it->actor].tip;
+	if (it->node == NONE)
+		s = graph_reserve_nodes(g, 1, err);
+	if (!s && it->node == NONE)
+		it->node = first_node(g, it->actor, g->now, g->now);
 	zero_lengths(g, it->length);
-	return BASE_OK;
+	return s;
 }
 
 static enum base_status restart_actors(
@@ -361,7 +366,7 @@ static enum base_status start_actors(struct graph *g, uint64_t t, struct base_er
 		struct actor *a = &g->actor[i];
 		double *length = actor_length(g, a);
 
-		if (!a->started || length[0] != NO_PATH)
+		if (!a->started || a->forgets || length[0] != NO_PATH)
 			continue;
 		a->tip = first_node(g, i, t, t);
 		for (unsigned l = 0; l < g->nr_lanes; l++)

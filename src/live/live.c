@@ -30,7 +30,11 @@ static enum base_status start_generation(
 	*g = (struct generation){.defs = live_defs_new(older), .last = UINT64_MAX};
 	if (!g->defs)
 		return base_fail(err, BASE_ERR_NOMEM, "out of memory for definitions");
-	struct model_options o = {.size = sizeof o, .max_memory_bytes = l->opts.max_memory_bytes};
+	struct model_options o = {.size = sizeof o,
+		.max_memory_bytes = l->opts.max_memory_bytes,
+		.system = l->opts.system,
+		.command = l->command,
+		.turns = true};
 	return model_new(&g->defs->defs, &o, &g->model, err);
 }
 
@@ -44,6 +48,7 @@ struct live *live_free(struct live *l)
 	base_free(l->count);
 	base_free(l->process);
 	base_free(l->cgroup);
+	base_free(l->command);
 	base_free(l);
 	return NULL;
 }
@@ -70,12 +75,14 @@ enum base_status live_new(const struct live_options *opts, struct live **ret, st
 		l->opts.max_entries = LIVE_ENTRIES_MAX;
 	l->end_ns = l->opts.interval_ns;
 	live_late_init(&l->late, l->opts.late_ns);
-	enum base_status s = start_generation(l, &l->now, NULL, err);
-	if (s == BASE_OK &&
-		(!copy_text(&l->process, opts->process) || !copy_text(&l->cgroup, opts->cgroup)))
+	enum base_status s = BASE_OK;
+	if (!copy_text(&l->process, opts->process) || !copy_text(&l->cgroup, opts->cgroup) ||
+		!copy_text(&l->command, opts->command))
 		s = base_fail(err, BASE_ERR_NOMEM, "out of memory");
 	l->opts.process = l->process;
 	l->opts.cgroup = l->cgroup;
+	if (s == BASE_OK)
+		s = start_generation(l, &l->now, NULL, err);
 	if (s != BASE_OK) {
 		live_free(l);
 		return s;

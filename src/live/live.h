@@ -58,6 +58,9 @@ struct live_options {
 	unsigned hindsight; /* windows that an answer waits for, since they tell where the path went
 			       on */
 	enum live_whom whom;
+	bool system; /* every thread's switches and wakes will come (TRACE_INFO_SYSTEM) */
+	const char
+		*command; /* the program that was started, as its definition has it; NULL: none */
 	const char *process;     /* only these: a name (shell pattern) or a pid; NULL: all */
 	const char *cgroup;      /* only those in this one or below; NULL: all */
 	uint64_t max_entries;    /* 0: LIVE_ENTRIES_MAX */

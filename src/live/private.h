@@ -91,7 +91,7 @@ struct subjects {
 };
 struct live {
 	struct live_options opts;
-	char *process, *cgroup;
+	char *process, *cgroup, *command;
 	struct late late;
 	struct generation now, next; /* next.model NULL: none takes over */
 	uint64_t window;             /* that is open */
