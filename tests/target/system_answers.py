@@ -140,7 +140,7 @@ def share(result, actor, kinds):
         return None
     if kinds == ["unexplained"]:
         return sum(s.get("unexplained_ns", s["increment_ns"] if s["kind"] == "blocked" else 0) for s in steps) / length
-    return sum(s["increment_ns"] for s in steps if re.search(actor, s["actor"]) and (kinds == ["*"] or s["kind"] in kinds)) / length
+    return sum(s["increment_ns"] for s in steps if re.search(actor, s["actor"] + ": " + s["state"]) and (kinds == ["*"] or s["kind"] in kinds)) / length
 
 
 def judge(result, demands):
