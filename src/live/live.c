@@ -11,6 +11,8 @@
 
 #include <string.h>
 
+enum { ASLEEP_BELOW = 20 }; /* busy for less than one in so many: asleep */
+
 /* ---- life cycle
  * ----------------------------------------------------------------------------------------- */
 
@@ -94,6 +96,24 @@ enum base_status live_new(const struct live_options *opts, struct live **ret, st
 /* ---- answers
  * ------------------------------------------------------------------------------------------ */
 
+/* Nothing, or next to it, but sleep: what nobody waits for holds nobody up. */
+static bool is_asleep(
+	const struct model *m, const struct graph_path_state *state, size_t nr, double length_ns)
+{
+	static const bool idle[MODEL_STATE_NR] = {
+		[MODEL_STATE_wait] = true, /* ended by an interrupt: else it would weigh nothing */
+		[MODEL_STATE_blocked] = true,
+		[MODEL_STATE_external] = true,
+		[MODEL_STATE_sleep] = true,
+		[MODEL_STATE_idle] = true,
+	};
+	double busy_ns = 0;
+	for (size_t i = 0; i < nr; i++)
+		if (!idle[model_state(m, state[i].state)->kind])
+			busy_ns += state[i].path_ns;
+	return busy_ns * ASLEEP_BELOW < length_ns;
+}
+
 static enum base_status add_path(struct live *l, struct generation *g, struct answer *a,
 	const struct graph_part *part, uint32_t anchor, struct base_err *err)
 {
@@ -101,10 +121,13 @@ static enum base_status add_path(struct live *l, struct generation *g, struct an
 	double length_ns;
 	size_t nr;
 	enum base_status s = graph_part_path(part, anchor, &state, &nr, &length_ns, err);
-	(void)l;
 	if (s != BASE_OK)
 		return s;
-	s = live_answer_add(a, g->model, &g->defs->defs, state, nr, length_ns, err);
+	if (l->opts.whom == LIVE_WHOM_processes && !l->process && !l->cgroup &&
+		is_asleep(g->model, state, nr, length_ns))
+		a->w.nr_asleep++;
+	else
+		s = live_answer_add(a, g->model, &g->defs->defs, state, nr, length_ns, err);
 	base_free(state);
 	return s;
 }
@@ -180,7 +203,7 @@ static enum base_status answer_ready(struct live *l, bool all, struct base_err *
 		if (s != BASE_OK)
 			break;
 		drop_part(&l->now);
-		memmove(l->count, l->count + 1, --l->nr_counts * sizeof *l->count);
+		memmove(l->count, l->count + 1, l->nr_counts-- * sizeof *l->count);
 		l->answered++;
 		if (l->next.model && l->answered > l->now.last)
 			s = hand_over(l, err);

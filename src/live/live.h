@@ -28,6 +28,7 @@ struct live_window {
 	uint64_t from_ns, to_ns;
 	/* The paths that this is about: one, or one a process that did something. */
 	uint32_t nr_paths;
+	uint32_t nr_asleep; /* more processes that did next to nothing but sleep: not summed */
 	double path_ns, unexplained_ns;                      /* of all of them together */
 	const struct live_row *state, *process, *connection; /* most first */
 	size_t nr_states, nr_processes, nr_connections;

@@ -125,12 +125,13 @@ static bool is_wanted(const struct finder *f, uint32_t process)
 	return true;
 }
 
-/* The process of an actor that is a thread; 0: it is none. */
+/* The process of an actor that is a thread, and not the recorder's; 0: it is none. */
 static uint32_t process_of(const struct finder *f, uint32_t actor)
 {
 	const struct trace_defs *d = &f->g->defs->defs;
 	uint32_t stream = model_actor_stream(f->g->model, actor);
-	return stream ? trace_def_stream(d, stream)->process : 0;
+	bool thread = stream && trace_def_context(d, stream)->type == TRACE_CONTEXT_none;
+	return thread ? trace_def_stream(d, stream)->process : 0;
 }
 
 /* Each one's thread that did something last. */
