@@ -8,7 +8,6 @@
 #include "report/top.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -75,13 +74,7 @@ static int write_text(struct top *t, struct base_str *s)
 static int write_line(struct top *t, json_t *j)
 {
 	struct base_str s = {0};
-	char *text = j ? json_dumps(j, JSON_COMPACT | JSON_REAL_PRECISION(10)) : NULL;
-	if (text)
-		base_str_addf(&s, "%s\n", text);
-	else
-		s.failed = true;
-	free(text);
-	json_decref(j);
+	cmd_add_json_line(&s, j);
 	return write_text(t, &s);
 }
 
