@@ -459,7 +459,6 @@ static void count(struct session *s, enum trace_diag diag, uint64_t n)
 static void count_kernel(struct session *s)
 {
 	const struct record_kernel *k = &s->kernel;
-	struct record_result *res = s->result;
 	if (!k->open) {
 		count(s, TRACE_DIAG_own_threads_only, s->opts->system != RECORD_LEVEL_none);
 		return;
