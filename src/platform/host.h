@@ -78,9 +78,10 @@ struct platform_end {
 	uint64_t connection;
 	bool is_udp;
 	struct platform_tcp tcp;
-	struct platform_queue sndbuf, unsent, window, rcvbuf, ack_later;
+	struct platform_queue sndbuf, unsent, window, rcvbuf, ack_later, ack_owed;
 	struct platform_machine output, ack_timer;
-	bool output_busy, timer_runs;
+	bool output_busy, timer_runs, owes_ack;
+	uint64_t nr_owed;
 	uint64_t unacked_since_ns;
 	/* for conservation: of this direction */
 	uint64_t written_bytes, in_hand_bytes, packet_bytes, dropped_bytes, read_bytes;
