@@ -44,7 +44,7 @@ struct platform_system {
 	struct platform_queue tx_free, tx_ring, tx_cache, tx_fifo, tx_done, tx_clean, tx_pending;
 	struct platform_packets ring_packets, done_packets;
 	struct platform_part tx_fetch, tx_dma, tx_line, tx_write_back, tx_timer;
-	struct platform_slot *slot, *free_slot;
+	struct platform_slot *slot, *free_slot, *last_free_slot;
 	uint64_t nr_slots;
 	uint64_t nr_to_write_back,
 		nr_charged; /* nr_charged: datagrams' packets that are not cleaned */
