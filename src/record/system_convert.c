@@ -175,7 +175,7 @@ static void on_exit(
 	if (!t)
 		return;
 	t->dying = true;
-	t->status = (uint32_t)s->a;
+	t->status = (int64_t)s->a;
 	t->pid = (uint32_t)s->b;
 }
 

@@ -23,10 +23,10 @@ struct record_kernel_task {
 	uint32_t tid, pid; /* pid 0: not known yet */
 	uint32_t stream;   /* of a foreign task; 0: none yet */
 	bool own, recorder, begun;
-	bool on_processor, woken_early;
+	bool on_processor, woken_early, own_futex;
 	bool dying; /* its end is written when it has left its processor: it still wakes its parent
 		     */
-	uint32_t status;
+	int64_t status;
 	uint32_t call_object; /* of the system call that it is in */
 };
 
