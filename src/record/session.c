@@ -534,6 +534,7 @@ static enum base_status finish(struct session *s)
 	record_converter_finish(
 		&s->converter, s->ended ? res->wait_status : -1, s->end_ns, is_alive);
 	uint64_t before_ns = time_of(CLOCK_MONOTONIC_RAW);
+	record_kernel_finish(&s->kernel);
 	if (s->opts->listener)
 		res->nr_named_sites += record_namer_look(&s->namer, &s->converter.sink);
 	else

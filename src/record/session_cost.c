@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-enum { SYSTEM_EVENT_NS = 100 }; /* a BPF program and its slot: 60 to 130 on the machines tried */
+enum { SYSTEM_EVENT_NS = 100 };  /* a BPF program and its slot: 60 to 130 on the machines tried */
 enum { KERNEL_EVENT_NS = 1500 }; /* an interrupt and its callers, or a switch; of all machines */
 
 /* The best of several rounds, in 1/100 ns: reading the TSC, and that plus writing three words as a

@@ -153,6 +153,8 @@ struct record_kernel_task *record_kernel_task(struct record_kernel *k, uint32_t 
 		uint64_t known;
 		t->tid = tid;
 		t->own = base_map_get(&k->converter->tasks, 0, tid, &known);
+		if (t->own)
+			t->pid = k->converter->task[known]->pid;
 	}
 	return t;
 }
@@ -188,8 +190,8 @@ static uint32_t stream_new(struct record_kernel *k, struct record_kernel_task *t
 		text[strcspn(text, "\n")] = 0;
 		comm = text;
 	}
-	t->stream = record_sink_stream(sink, image->process, t->tid,
-		record_sink_text(sink, comm, strlen(comm)));
+	t->stream = record_sink_stream(
+		sink, image->process, t->tid, record_sink_text(sink, comm, strlen(comm)));
 	if (t->pid == k->own_pid)
 		mark_recorder(k, t);
 	return t->stream;
