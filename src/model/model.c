@@ -134,7 +134,10 @@ uint32_t model_class_of(struct model *m, uint32_t object, uint32_t site)
 	uint32_t name = def ? def->name : 0;
 	uint64_t hi = (uint64_t)type << 32 | (name ? 1u : 0u);
 	uint64_t lo = name ? name : site;
-	if (def && def->pair) { /* both directions of a connection are one class */
+	const char *text = NULL;
+	if (m->is_system && def && !site) {
+		model_kernel_class(m, object, &hi, &lo, &text);
+	} else if (def && def->pair) { /* both directions of a connection are one class */
 		hi = (uint64_t)type << 32 | 2u;
 		lo = def->pair;
 	}
@@ -144,7 +147,7 @@ uint32_t model_class_of(struct model *m, uint32_t object, uint32_t site)
 			return 0;
 		ix = m->nr_classes++;
 		m->class_[ix] = (struct lock_class){
-			.type = type, .name = name, .site = site, .object = object};
+			.type = type, .name = name, .site = site, .object = object, .text = text};
 		map_put(m, &m->classes, hi, lo, ix);
 	}
 	if (o)
@@ -486,6 +489,8 @@ static void begin_thread(struct model *m, struct thread *t, uint32_t stream, uin
 	t->io.queue = NONE;
 	t->processor_queue = NONE;
 	t->k.wake_queue = NONE;
+	t->k.asleep_state = NONE;
+	t->k.asleep_on = GRAPH_VERB_wait;
 	t->k.call.queue = NONE;
 }
 

@@ -47,9 +47,10 @@ struct io {
 struct call {
 	uint32_t object;
 	uint32_t queue; /* of bytes that it takes or puts; NONE */
-	uint64_t number, op, n, put_bytes;
+	uint64_t number, op, n;
+	uint64_t put_bytes; /* so far; or taken */
 	bool active, takes, puts;
-	uint32_t outer_state; /* what the thread was in before */
+	bool named; /* the thread's state is the call's */
 };
 
 /* What the kernel's records say of a thread or context (rules_kernel*.c). */
@@ -63,6 +64,12 @@ struct kernel_view {
 	bool credited; /* context: this run has a known cause, hence a path */
 	bool woken;    /* while it waited for something that the library knows */
 	uint32_t asleep_state; /* what it waited in before it became ready */
+	uint32_t asleep_site;  /* kernel function where it is about to sleep; 0: not known */
+	enum graph_verb_kind asleep_on; /* wait, or the one on its call's queue */
+	bool seen_packet;      /* context: in this run, so that its raising says no more */
+	uint32_t fired_site;   /* context: function of the timer that it serves; 0: none */
+	uint32_t lock;         /* kernel lock that it waits for; 0: none */
+	uint32_t before_lock;  /* state */
 	struct call call;
 };
 
@@ -123,6 +130,7 @@ struct object {
 	uint64_t left_ns;                   /* ... and when */
 	bool called;         /* listener: a socket that is recorded, too, connects to it */
 	bool calls;          /* connecting socket: its unit is in the listener's queue */
+	uint64_t ahead_bytes; /* taken before their reader said so, and more than it took */
 	uint64_t debt_bytes; /* read before the (blocked) write that brings them was accounted */
 };
 
@@ -217,7 +225,8 @@ struct queue_info {
 
 struct lock_class {
 	uint32_t type, name, site,
-		object; /* name: string id, else site of first use and one object */
+		object;   /* name: string id, else site of first use and one object */
+	const char *text; /* what all of it are called together; NULL: see above */
 };
 
 enum { RECENT_STATES = 64 };
@@ -319,6 +328,7 @@ struct model {
 	bool restarts;  /* the path begins when the root process does, later than the trace */
 	struct cause *cause; /* why contexts wake threads */
 	size_t nr_causes, cause_capacity;
+	uint32_t nr_named_classes; /* so far: of files, connections */
 	struct run_time *run_time; /* by process */
 };
 
@@ -438,7 +448,20 @@ void model_be_born(struct model *m, struct thread *t, uint64_t time_ns, uint32_t
 void model_wake(struct model *m, struct thread *waker, struct thread *t, uint64_t time_ns);
 void model_kernel_out(struct model *m, struct thread *t, const struct trace_record *r);
 void model_kernel_in(struct model *m, struct thread *t, const struct trace_record *r);
+bool model_is_context(const struct thread *t);
+/* Has what it does a cause that is known? A thread's has: the thread. */
+bool model_is_credited(const struct thread *t);
+/* A context has just taken something that has a path. */
+void model_credit(struct thread *t);
+/* The state of whoever acts now: a thread's present one, a context's handling. */
+uint32_t model_busy_state(const struct thread *t);
+uint32_t model_wake_queue(struct model *m, struct thread *t);
+/* A context about to do something without a cause so far: perhaps somebody sent it. */
+void model_take_raise(struct model *m, struct thread *c, uint64_t time_ns);
 const char *model_call_name(uint64_t number);
+enum graph_verb_kind model_call_wait(const struct model *m, const struct thread *t);
+bool model_call_ready(const struct model *m, const struct thread *t, enum graph_verb_kind wait);
+void model_call_passes(struct model *m, struct thread *t, uint64_t time_ns);
 
 /* ---- listeners.c ---------------------------------------------------------------------------- */
 
@@ -456,6 +479,10 @@ bool model_add_kernel_state(struct model *m, struct base_str *s, const struct st
 size_t model_kind_length(const char *name);
 void model_add_runnable(struct model *m, struct base_str *s, const struct state_info *st);
 void model_add_program(const struct model *m, struct base_str *s, const struct role *ro);
+/* Which objects of a recording of the system are one class: its keys, and its text (NULL: the
+ * object's own name). */
+void model_kernel_class(
+	struct model *m, uint32_t object, uint64_t *hi, uint64_t *lo, const char **text);
 /* A state's samples; of its role's threads together when its own are few. NULL: no such state. */
 const struct function_list *model_function_list(const struct model *m, uint32_t state);
 

@@ -106,6 +106,10 @@ static const char *io_text(uint64_t op)
 void model_add_class(struct model *m, struct base_str *s, uint32_t class_ix)
 {
 	const struct lock_class *c = &m->class_[class_ix];
+	if (c->text) {
+		base_str_add(s, c->text);
+		return;
+	}
 	base_str_add(s, type_text(c->type));
 	if (c->name) {
 		base_str_addf(s, " %s", trace_text_of(m->defs, c->name));
