@@ -158,9 +158,18 @@ static void depends_on(struct replay_moment *m, uint32_t queue, const struct rep
 	if (!m->depends || on->time_ns >= m->available_ns) {
 		m->available_ns = on->time_ns;
 		m->full_ns = on->full_ns;
+		m->order = on->order;
 		m->queue = queue;
 	}
 	m->depends = true;
+}
+
+/* At one time the order of the log decides. */
+static bool came_after(const struct replay_moment *m, const struct replay_log_actor *a)
+{
+	if (m->available_ns != a->t_last)
+		return m->available_ns > a->t_last;
+	return m->order > a->order_last;
 }
 
 static enum base_status set_wait(struct graph_replay *r, struct replay_log_actor *a,
@@ -172,7 +181,7 @@ static enum base_status set_wait(struct graph_replay *r, struct replay_log_actor
 	uint64_t since = a->started ? a->t_last : m->available_ns;
 	enum base_status s;
 
-	if (a->started && !(m->depends && m->available_ns > a->t_last)) {
+	if (a->started && !(m->depends && came_after(m, a))) {
 		*class = REPLAY_UNEXPLAINED;
 		if (!m->depends && *own && !(m->flags & GRAPH_EXPLAINED)) {
 			r->nr_unexplained++;
@@ -182,6 +191,8 @@ static enum base_status set_wait(struct graph_replay *r, struct replay_log_actor
 	}
 	*class = REPLAY_EXPLAINED;
 	*own = m->t - m->available_ns;
+	if (a->started && m->available_ns == a->t_last)
+		step->bits |= REPLAY_AT_ONCE;
 	if (queued) { /* the simulation has its own processors */
 		*own = *own > queued ? *own - queued : 0;
 		step->bits |= REPLAY_ON_PROCESSOR;
@@ -226,6 +237,7 @@ static enum base_status close_moment(struct graph_replay *r, struct base_err *er
 	if (!s)
 		s = set_own(r, m.first, own, err);
 	a->t_last = m.t;
+	a->order_last = r->nr_steps;
 	a->forgot = kind == GRAPH_VERB_forget;
 	a->started = !a->forgot;
 	a->hole_ns = 0;
@@ -251,8 +263,11 @@ static enum base_status put_units(struct graph_replay *r, struct replay_log_queu
 	uint64_t key, struct base_err *err)
 {
 	uint64_t most = q->exclusive ? q->o.initial : INT64_MAX / 2;
-	struct replay_item item = {
-		.time_ns = r->now, .nr_units = n, .key = key, .full_ns = r->full_ns};
+	struct replay_item item = {.time_ns = r->now,
+		.nr_units = n,
+		.key = key,
+		.full_ns = r->full_ns,
+		.order = r->nr_steps};
 
 	q->nr_puts++;
 	if (q->units > 0 && (uint64_t)q->units + n > most)
@@ -277,7 +292,11 @@ static enum base_status free_space(
 	if (!q->o.capacity || !n)
 		return BASE_OK;
 	return graph_replay_ring_push(memory_of(r), &q->space,
-		(struct replay_item){.time_ns = r->now, .nr_units = n, .full_ns = r->full_ns}, err);
+		(struct replay_item){.time_ns = r->now,
+			.nr_units = n,
+			.full_ns = r->full_ns,
+			.order = r->nr_steps},
+		err);
 }
 
 /* How often, since then, somebody else took; and how soon one who had not waited. */
@@ -414,6 +433,23 @@ static enum base_status log_space(struct graph_replay *r, const struct graph_ver
 	return set_ordinal(r, i, q->nr_takes, err);
 }
 
+/* Whose tokens come back from their takers can be lent: a processor's, a bus's; not a window's
+ * credits. */
+static void follow_pool(struct graph_replay *r, const struct graph_verb *v, bool take)
+{
+	struct replay_log_queue *q = &r->queue[v->queue];
+	struct replay_held *h;
+	uint64_t n = v->n < 0 ? 0 : (uint64_t)v->n;
+
+	if (q->o.discipline != GRAPH_POOL || q->handed_on || !n)
+		return;
+	h = replay_held(r->actor[v->actor].held, v->queue, take);
+	if (!h || (!take && h->n < n))
+		q->handed_on = true;
+	else
+		h->n += take ? n : -n;
+}
+
 static enum base_status log_enqueue(
 	struct graph_replay *r, const struct graph_verb *v, uint32_t i, struct base_err *err)
 {
@@ -423,6 +459,7 @@ static enum base_status log_enqueue(
 
 	if (!s && n)
 		s = log_space(r, v, i, false, err);
+	follow_pool(r, v, false);
 	return s || !n ? s : put_units(r, q, n, v->key, err);
 }
 
@@ -443,6 +480,8 @@ static enum base_status log_take(struct graph_replay *r, const struct graph_verb
 	if (v->flags & GRAPH_BACK && v->n == GRAPH_ALL && pool) /* a lock that was free */
 		q->exclusive = true;
 	q->keyed |= keyed;
+	if (!keep)
+		follow_pool(r, v, true);
 	if (q->exclusive)
 		take.n = 1;
 	got = graph_replay_ring_take(&q->data, &take, &available);

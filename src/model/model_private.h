@@ -458,7 +458,6 @@ uint32_t model_busy_state(const struct thread *t);
 uint32_t model_wake_queue(struct model *m, struct thread *t);
 /* A context about to do something without a cause so far: perhaps somebody sent it. */
 void model_take_raise(struct model *m, struct thread *c, uint64_t time_ns);
-const char *model_call_name(uint64_t number);
 enum graph_verb_kind model_call_wait(const struct model *m, const struct thread *t);
 bool model_call_ready(const struct model *m, const struct thread *t, enum graph_verb_kind wait);
 void model_call_passes(struct model *m, struct thread *t, uint64_t time_ns);

@@ -1,23 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* names_kernel.c - what system calls, waits in the kernel, interrupts and devices are called. */
 #include "model/model_private.h"
+#include "trace/syscalls.h"
 
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
-const char *model_call_name(uint64_t number)
-{
-	static const char *const name[] = {
-#define CALL(nr, text) [nr] = #text,
-#include "model/calls.def"
-	};
-	return number < BASE_COUNT(name) ? name[number] : NULL;
-}
-
 static void add_call(struct base_str *s, uint32_t call)
 {
-	const char *name = model_call_name(call - 1);
+	const char *name = call ? trace_syscall_find(call - 1)->name : NULL;
 	if (name)
 		base_str_add(s, name);
 	else
