@@ -515,7 +515,8 @@ static void begin_system(struct model *m, uint64_t time_ns)
 		t->k.unborn = true;
 		if (!is_thread(m, i))
 			continue;
-		model_verb(m, t, GRAPH_VERB_wait, time_ns, 0, 0, model_idle_state(m), flags);
+		model_verb(m, t, GRAPH_VERB_state, time_ns, 0, 0,
+			model_make_state(m, MODEL_STATE_idle, NONE, NONE, 0, AUX_UNSEEN), flags);
 		t->mode = MODE_BLOCKED;
 		t->resume_state = t->run_state;
 		uint64_t unused;

@@ -438,6 +438,8 @@ enum {
 	AUX_CALL_SHIFT = 12,
 	AUX_CALL_MASK = (1 << 12) - 1,
 	AUX_IDLE = 1, /* runnable: nobody had the processor */
+	AUX_UNSEEN = 1, /* idle: before anything was seen of it */
+	AUX_STOLEN = 3, /* runnable: nobody had it, and no quota either */
 	AUX_QUOTA = 2, /* ... for so long that it was not allowed to run */
 };
 void model_begin_system(struct model *m, uint64_t time_ns);

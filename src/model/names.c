@@ -336,7 +336,7 @@ static void add_state_name(struct model *m, struct base_str *s, uint32_t state)
 		add_annotated(m, s, st);
 		break;
 	default:
-		base_str_add(s, "idle");
+		base_str_add(s, st->aux == AUX_UNSEEN ? "since before it was first seen" : "idle");
 	}
 }
 

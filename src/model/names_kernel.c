@@ -94,7 +94,9 @@ void model_add_runnable(struct model *m, struct base_str *s, const struct state_
 	else if (st->aux == AUX_IDLE)
 		base_str_add(s, "waking up on an idle processor");
 	else if (st->aux == AUX_QUOTA)
-		base_str_add(s, "kept from an idle processor by its cgroup's quota");
+		base_str_add(s, "kept from an idle processor (its cgroup's quota)");
+	else if (st->aux == AUX_STOLEN)
+		base_str_add(s, "ready, and nobody was seen on its processor");
 	else if (m->is_system)
 		base_str_add(s, "waiting for a processor");
 	else /* what ours had is followed to them: this is the rest */

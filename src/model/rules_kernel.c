@@ -112,10 +112,16 @@ uint32_t model_wake_queue(struct model *m, struct thread *t)
 			model_make_queue(m, 0, 0, TRACE_OBJECT_none, NONE, GRAPH_FIFO);
 		if (t->k.wake_queue < m->nr_queues) {
 			m->queue[t->k.wake_queue].wakes = t->stream + 1;
-			m->queue[t->k.wake_queue].pub.part = MODEL_QUEUE_helper;
+			m->queue[t->k.wake_queue].pub.part = MODEL_QUEUE_wake;
 		}
 	}
 	return t->k.wake_queue;
+}
+
+/* What it was before it was first seen has nothing to do with what makes it go on. */
+static void forget_idle(struct model *m, struct thread *t, uint64_t time_ns)
+{
+	model_verb_of(m, t->actor, GRAPH_VERB_forget, time_ns, 0, 0, t->graph_state, 0);
 }
 
 /* The wait is over: because of the waker, or because of something of the waker's kind. */
@@ -130,6 +136,8 @@ static void end_wait(struct model *m, struct thread *waker, struct thread *t, ui
 		return;
 	}
 	if (model_is_credited(waker)) {
+		if (t->k.unborn)
+			forget_idle(m, t, time_ns);
 		model_verb(m, t, GRAPH_VERB_dequeue, time_ns, t->k.wake_queue, GRAPH_ALL,
 			runnable_state(m), GRAPH_LAST);
 		be_ready(m, t, time_ns, 0);
@@ -246,15 +254,32 @@ void model_kernel_out(struct model *m, struct thread *t, const struct trace_reco
 	be_ready(m, t, r->time_ns, 0);
 }
 
+/* A cgroup of its own may have one; which, nobody recorded. */
+static bool has_quota(const struct model *m, const struct thread *t)
+{
+	const char *path = trace_text_of(m->defs, trace_def_group(m->defs, t->process)->cgroup);
+	return *path && strcmp(path, "/") != 0;
+}
+
 /* Why it had to wait, now that it is known where it runs. */
 static uint32_t processor_wait(struct model *m, const struct thread *t, uint64_t number, uint64_t now)
 {
-	uint64_t waited = now - t->ready_ns, had_ns;
+	uint64_t waited = now - t->ready_ns, had_ns, before_ns = 0;
 	uint32_t role = model_had_processor(m, t, number, t->ready_ns, now, &had_ns);
+	uint32_t before = t->k.processor == number
+				  ? NONE
+				  : model_had_processor(m, t, t->k.processor, t->ready_ns, now,
+					    &before_ns);
+	if (before_ns > had_ns) { /* it waited there, and was taken away */
+		role = before;
+		had_ns = before_ns;
+	}
 	if (role != NONE && had_ns >= waited - had_ns)
 		return model_make_state(m, MODEL_STATE_runnable, role, NONE, 0, NONE);
-	return model_make_state(m, MODEL_STATE_runnable, NONE, NONE, 0,
-		waited - had_ns >= QUOTA_NS ? AUX_QUOTA : AUX_IDLE);
+	uint32_t why = AUX_IDLE;
+	if (waited - had_ns >= QUOTA_NS)
+		why = has_quota(m, t) ? AUX_QUOTA : AUX_STOLEN;
+	return model_make_state(m, MODEL_STATE_runnable, NONE, NONE, 0, why);
 }
 
 void model_kernel_in(struct model *m, struct thread *t, const struct trace_record *r)
@@ -264,7 +289,6 @@ void model_kernel_in(struct model *m, struct thread *t, const struct trace_recor
 		return;
 	model_processor_in(m, t, number, r->time_ns);
 	t->k.on = true;
-	t->k.processor = number < PROCESSORS_MAX ? (uint32_t)number : 0;
 	t->begin_run_ns = r->time_ns;
 	if (t->mode == MODE_RUNNABLE) {
 		model_rename(m, t, r->time_ns, processor_wait(m, t, number, r->time_ns));
@@ -279,6 +303,7 @@ void model_kernel_in(struct model *m, struct thread *t, const struct trace_recor
 		model_verb(m, t, GRAPH_VERB_state, r->time_ns, 0, 0, t->resume_state,
 			t->k.unborn ? GRAPH_EXPLAINED : 0);
 	}
+	t->k.processor = number < PROCESSORS_MAX ? (uint32_t)number : 0;
 	t->k.unborn = false;
 	t->k.early = false;
 	t->k.asleep_site = 0;
@@ -308,10 +333,11 @@ void model_be_born(struct model *m, struct thread *t, uint64_t time_ns, uint32_t
 	if (!t->k.unborn)
 		return;
 	t->k.unborn = false;
-	if (queue != NONE && graph_queue_units(m->graph, queue))
+	if (queue != NONE && graph_queue_units(m->graph, queue)) {
+		forget_idle(m, t, time_ns);
 		model_verb(m, t, GRAPH_VERB_dequeue, time_ns, queue, 1, t->run_state,
 			GRAPH_LAST | GRAPH_EXPLAINED);
-	else
+	} else
 		model_verb(m, t, GRAPH_VERB_state, time_ns, 0, 0, t->run_state, GRAPH_EXPLAINED);
 	t->resume_state = t->run_state;
 	if (!runs)
@@ -376,6 +402,13 @@ uint32_t model_system_end(struct model *m)
 		m->status = base_fail(m->err, BASE_ERR_NOTFOUND,
 			"no process '%s' did anything in this recording", name);
 	return actor;
+}
+
+const char *model_end_process(const struct model *m, uint64_t *ret_pid)
+{
+	const struct trace_process *p = trace_def_process(m->defs, m->end_process);
+	*ret_pid = p->pid;
+	return trace_text_of(m->defs, p->name);
 }
 
 bool model_is_system(const struct model *m)
