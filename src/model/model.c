@@ -490,6 +490,7 @@ static void begin_thread(struct model *m, struct thread *t, uint32_t stream, uin
 	t->processor_queue = NONE;
 	t->k.wake_queue = NONE;
 	t->k.asleep_state = NONE;
+	t->k.packet_by = NONE;
 	t->k.asleep_on = GRAPH_VERB_wait;
 	t->k.call.queue = NONE;
 }
@@ -832,6 +833,15 @@ enum base_status model_run(struct trace_reader *r, const struct model_options *o
 	return BASE_OK;
 }
 
+static void free_object(struct object *o)
+{
+	base_free(o->signals);
+	if (o->disk)
+		base_free(o->disk->slot);
+	base_free(o->disk);
+	base_free(o->tcp);
+}
+
 struct model *model_free(struct model *m)
 {
 	if (!m)
@@ -846,7 +856,7 @@ struct model *model_free(struct model *m)
 	for (uint32_t i = 0; m->thread && i < m->nr_threads; i++)
 		base_free(m->thread[i].run_by_site);
 	for (uint32_t i = 0; m->object && i < m->nr_objects; i++)
-		base_free(m->object[i].signals);
+		free_object(&m->object[i]);
 	void *owned[] = {m->cause, m->run_time, m->thread, m->standing, m->followed, m->listener, m->object, m->connection,
 		m->processor, m->role, m->class_, m->state, m->actor, m->queue, m->site_text,
 		m->pool, m->noting, m->flight, m->passed};

@@ -28,7 +28,8 @@
 	X(start, false, "starting")                                                                \
 	X(elsewhere, true, "serving other connections")                                            \
 	X(annotated, false, "annotated state")                                                     \
-	X(idle, true, "not started or ended")
+	X(idle, true, "not started or ended")                                                      \
+	X(device, false, "a device works")
 enum model_state_kind {
 #define X(name, waits, text) MODEL_STATE_##name,
 	MODEL_STATE_KINDS(X)

@@ -87,6 +87,27 @@ bool model_add_kernel_state(struct model *m, struct base_str *s, const struct st
 	return true;
 }
 
+static const char *disk_word(uint32_t op)
+{
+	static const char *const word[] = {
+#define X(name, text) text,
+		TRACE_DISK_OPS(X)
+#undef X
+	};
+	return op < TRACE_DISK_NR ? word[op] : "other";
+}
+
+/* "disk sda busy (write)", "qdisc tbf of eth0 sending" */
+void model_add_device_state(struct model *m, struct base_str *s, const struct state_info *st)
+{
+	if (st->class_ix != NONE && st->class_ix < m->nr_classes)
+		model_add_class(m, s, st->class_ix);
+	if (st->aux == AUX_SENDS)
+		base_str_add(s, " sending");
+	else
+		base_str_addf(s, " busy (%s)", disk_word(st->aux - AUX_DISK));
+}
+
 void model_add_runnable(struct model *m, struct base_str *s, const struct state_info *st)
 {
 	if (st->role != NONE && st->role < m->nr_roles)

@@ -220,7 +220,7 @@ static void fall_asleep(struct model *m, struct thread *t, uint64_t time_ns)
 	bool early = t->k.early;
 	m->run_time[t->process].nr_blocks++;
 	t->k.asleep_state = state;
-	t->k.asleep_on = model_call_wait(m, t);
+	t->k.asleep_on = model_call_wait(m, t, time_ns);
 	model_verb(m, t, t->k.asleep_on, time_ns,
 		t->k.asleep_on == GRAPH_VERB_wait ? 0 : t->k.call.queue, 1, state, 0);
 	t->mode = MODE_BLOCKED;

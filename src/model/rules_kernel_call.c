@@ -34,6 +34,12 @@ static bool is_pipe(const struct model *m, uint32_t object)
 	       m->defs->objects[object].type == TRACE_OBJECT_pipe;
 }
 
+static bool is_socket(const struct model *m, uint32_t object)
+{
+	return object && object < m->nr_objects &&
+	       m->defs->objects[object].type == TRACE_OBJECT_socket;
+}
+
 /* Does the library, or an annotation, know better what the thread is doing? */
 static bool is_known_better(const struct model *m, const struct thread *t)
 {
@@ -127,12 +133,16 @@ static void end_put(struct model *m, struct thread *t, const struct trace_record
 /* ---- for whoever sleeps in a call ------------------------------------------------------------ */
 
 /* The wait for bytes, or for room, that the thread's call is about; NONE: it is about neither. */
-enum graph_verb_kind model_call_wait(const struct model *m, const struct thread *t)
+enum graph_verb_kind model_call_wait(struct model *m, struct thread *t, uint64_t time_ns)
 {
-	const struct call *c = &t->k.call;
+	struct call *c = &t->k.call;
+	if (c->active && c->writes_socket) {
+		c->queue = model_tcp_room(m, t, c->object, time_ns);
+		return c->queue == NONE ? GRAPH_VERB_wait : GRAPH_VERB_wait_empty;
+	}
 	if (!c->active || c->queue == NONE)
 		return GRAPH_VERB_wait;
-	if (c->takes && !graph_queue_units(m->graph, c->queue))
+	if ((c->takes || c->reads_socket) && !graph_queue_units(m->graph, c->queue))
 		return GRAPH_VERB_wait_empty;
 	if (c->puts && !room_in(m, c->queue))
 		return GRAPH_VERB_wait_full;
@@ -186,7 +196,12 @@ void model_rule_call_begin(struct model *m, struct thread *t, const struct trace
 		c->queue = model_queue_of(m, c->object, &m->object[c->object], 0, 0);
 		c->takes = flow_of_call[c->number] == FLOW_takes;
 		c->puts = !c->takes;
+	} else if (c->number < CALL_MAX && is_socket(m, c->object)) {
+		c->reads_socket = flow_of_call[c->number] == FLOW_takes;
+		c->writes_socket = flow_of_call[c->number] == FLOW_puts;
 	}
+	if (c->reads_socket) /* (what it takes a record of its own says) */
+		c->queue = model_queue_of(m, c->object, &m->object[c->object], 0, 0);
 	model_verb(m, t, GRAPH_VERB_state, r->time_ns, 0, 0, call_state(m, c), 0);
 	if (c->puts)
 		begin_put(m, t, r->time_ns);

@@ -31,7 +31,7 @@ void model_credit(struct thread *t)
 	}
 }
 
-static void forget(struct model *m, struct thread *t, uint64_t time_ns)
+void model_forget_context(struct model *m, struct thread *t, uint64_t time_ns)
 {
 	if (!t->k.credited)
 		return;
@@ -44,7 +44,7 @@ void model_rule_context_begin(struct model *m, struct thread *t, const struct tr
 {
 	if (!model_is_context(t))
 		return;
-	forget(m, t, r->time_ns); /* its end was not seen */
+	model_forget_context(m, t, r->time_ns); /* its end was not seen */
 	t->k.fired_site = 0;
 	t->k.seen_packet = false;
 }
@@ -53,7 +53,7 @@ void model_rule_context_end(struct model *m, struct thread *t, const struct trac
 {
 	if (!model_is_context(t))
 		return;
-	forget(m, t, r->time_ns);
+	model_forget_context(m, t, r->time_ns);
 	t->k.fired_site = 0;
 }
 

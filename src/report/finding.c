@@ -114,6 +114,9 @@ static void add_kind(struct base_str *s, const struct report *r, const struct su
 		add_where(s, ", at ", row->where);
 		add_who(s, ", in ", u);
 		break;
+	case MODEL_STATE_device:
+		base_str_add(s, row->state);
+		break;
 	case MODEL_STATE_start:
 		base_str_add(s, "starting programs, before their first own instruction");
 		break;
