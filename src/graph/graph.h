@@ -205,6 +205,7 @@ enum base_status graph_apply(struct graph *g, enum graph_verb_kind kind, const s
 	uint32_t from_actor, struct base_err *err);
 
 uint64_t graph_queue_units(const struct graph *g, uint32_t queue); /* in it now */
+bool graph_queue_has(const struct graph *g, uint32_t queue, uint64_t key); /* a unit with it */
 /* The tag of the last of the units that this dequeue or peek would get; 0: there are none. */
 uint32_t graph_queue_tag(const struct graph *g, const struct graph_verb *v);
 
