@@ -184,13 +184,6 @@ static bool has_enough(void *ctx)
 	return g->status != BASE_OK;
 }
 
-/* As the recorder's definition of it has it. */
-static void add_command(struct base_str *s, char *const *argv)
-{
-	for (char *const *arg = argv; *arg; arg++)
-		base_str_addf(s, "%s%s", arg == argv ? "" : " ", *arg);
-}
-
 static void say_what(struct top *t, const struct record_result *r)
 {
 	struct live_health h = live_health(t->live);
@@ -246,7 +239,7 @@ static int top_now(struct top *t, struct live_options *o, char *const *argv)
 	clock_gettime(CLOCK_REALTIME, &now);
 	gethostname(host, sizeof host - 1);
 	if (argv) {
-		add_command(&command, argv);
+		record_add_command(&command, argv);
 		base_str_addf(&what, "program %s", base_str_text(&command));
 	} else {
 		base_str_addf(&what, "%s",

@@ -760,21 +760,44 @@ static void grow_objects(struct model *m)
 	keep(m, model_find_listeners(m));
 }
 
+/* Is it the command, or an interpreter with it: "/bin/sh ./build.sh" for "./build.sh"? */
+static bool runs_command(const char *line, const char *command)
+{
+	size_t nr_line = strlen(line), nr = strlen(command);
+	if (nr_line <= nr)
+		return !strcmp(line, command);
+	const char *tail = line + nr_line - nr;
+	return (tail[-1] == ' ' || tail[-1] == '/') && !strcmp(tail, command);
+}
+
+/* Whose command line has the program's, too. */
+static bool is_the_recorder(const struct model *m, uint32_t process)
+{
+	for (uint32_t i = 1; i < m->defs->nr_contexts; i++)
+		if (m->defs->contexts[i].type == TRACE_CONTEXT_recorder &&
+			trace_def_stream(m->defs, i)->process == process)
+			return true;
+	return false;
+}
+
 /* The program that was started to be recorded, if one was: what the header says was run. */
 static void find_root(struct model *m)
 {
 	const char *command = m->opts->command;
-	for (uint32_t i = 1; !m->root_process && command && *command && i < m->defs->nr_processes;
-		i++) {
-		const struct trace_process *p = &m->defs->processes[i];
-		if (strcmp(trace_text_of(m->defs, p->command), command) != 0)
-			continue;
-		m->root_process = i;
-		m->root_pid = p->pid;
-		m->restarts = !m->opts->from_ns && !m->opts->start && !m->by_connection &&
-			      !m->opts->process && !m->opts->turns;
+	if (m->root_process || !command || !*command)
 		return;
-	}
+	for (uint32_t i = 1; i < m->defs->nr_processes && !m->root_process; i++)
+		if (!strcmp(trace_text_of(m->defs, m->defs->processes[i].command), command))
+			m->root_process = i;
+	for (uint32_t i = 1; i < m->defs->nr_processes && !m->root_process; i++)
+		if (runs_command(trace_text_of(m->defs, m->defs->processes[i].command), command) &&
+			!is_the_recorder(m, i))
+			m->root_process = i;
+	if (!m->root_process)
+		return;
+	m->root_pid = m->defs->processes[m->root_process].pid;
+	m->restarts = !m->opts->from_ns && !m->opts->start && !m->by_connection &&
+		      !m->opts->process && !m->opts->turns;
 }
 
 static enum base_status grow_tables(struct model *m)

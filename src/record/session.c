@@ -109,6 +109,14 @@ static enum base_status take_signals(struct session *s)
 	return BASE_OK;
 }
 
+void record_add_command(struct base_str *out, char *const *argv)
+{
+	for (char *const *arg = argv; *arg; arg++) {
+		base_str_add(out, arg == argv ? "" : " ");
+		record_add_quoted(out, *arg, strlen(*arg));
+	}
+}
+
 static enum base_status open_trace(struct session *s)
 {
 	char host[256] = "";
@@ -116,8 +124,8 @@ static enum base_status open_trace(struct session *s)
 		return BASE_OK;
 	struct base_str command = {0};
 	gethostname(host, sizeof host - 1);
-	for (char *const *arg = s->opts->argv; arg && *arg; arg++)
-		base_str_addf(&command, "%s%s", arg == s->opts->argv ? "" : " ", *arg);
+	if (s->opts->argv)
+		record_add_command(&command, s->opts->argv);
 	struct trace_info info = {.size = sizeof info,
 		.host = host,
 		.command = base_str_text(&command),

@@ -63,6 +63,8 @@ struct record_options {
 	const struct record_listener *listener; /* then there is no trace, and no output_path */
 };
 uint64_t record_late_ns(const struct record_options *o);
+/* A command line as the header and the program's process definition have it. */
+void record_add_command(struct base_str *out, char *const *argv);
 
 /* The defaults; set output_path and argv. */
 struct record_options record_options_default(void);
