@@ -32,9 +32,10 @@ struct {
 
 struct kernel_control control[KERNEL_CPUS_MAX]; /* .bss: mapped by the reader */
 
-#define CURRENT_TID ((__u32)bpf_get_current_pid_tgid())
-#define IS_OWN	    ((__u32)(bpf_get_current_pid_tgid() >> 32) == own_tgid)
-#define ALWAYS	    static __always_inline
+/* Loads instead of a helper's call. */
+#define CURRENT_TID ((__u32)bpf_get_current_task_btf()->pid)
+#define IS_OWN	    ((__u32)bpf_get_current_task_btf()->tgid == own_tgid)
+#define ALWAYS static __always_inline
 
 /* ---- slots ------------------------------------------------------------------------------------- */
 
