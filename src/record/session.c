@@ -158,6 +158,7 @@ static enum base_status open_kernel(struct session *s)
 	const struct record_options *o = s->opts;
 	struct record_system_options system = {.level = o->system,
 		.buffer_bytes = o->system_buffer_bytes,
+		.sample_hz = o->sample_hz,
 		.only_backend = o->system_backend};
 	struct base_err refused = {0};
 	if (o->system == RECORD_LEVEL_none)
@@ -165,6 +166,8 @@ static enum base_status open_kernel(struct session *s)
 	enum base_status status = record_kernel_open(&s->kernel, &system, &refused);
 	memcpy(s->result->attempt, s->kernel.attempt, sizeof s->kernel.attempt);
 	s->result->nr_attempts = s->kernel.nr_attempts;
+	memcpy(s->result->no_system_samples_why, s->kernel.no_samples_why,
+		sizeof s->kernel.no_samples_why);
 	if (status == BASE_OK || (s->has_program && status == BASE_ERR_ENV))
 		return BASE_OK;
 	if (s->err)

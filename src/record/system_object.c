@@ -177,6 +177,7 @@ static void describe(
 		  : type         ? TRACE_OBJECT_file
 				 : TRACE_OBJECT_other;
 	snprintf(path, sizeof path, "/proc/%u/fd/%u", pid, fd);
+	d->ino = type ? (uint32_t)word : 0;
 	if (stat(path, &st) || (type && (uint32_t)st.st_ino != (uint32_t)word) ||
 		(st.st_mode & S_IFMT) >> 12 != type)
 		return; /* closed already */
