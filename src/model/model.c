@@ -117,8 +117,8 @@ uint32_t model_role_of_context(struct model *m, enum trace_context_type type, ui
 	if (!grow(m, &m->role, &m->role_capacity, m->nr_roles + 1, sizeof *m->role))
 		return 0;
 	ix = m->nr_roles++;
-	m->role[ix] = (struct role){
-		.process_name = name, .group_ix = (uint32_t)ix, .context = type};
+	m->role[ix] =
+		(struct role){.process_name = name, .group_ix = (uint32_t)ix, .context = type};
 	map_put(m, &m->roles, name, kind, ix);
 	return (uint32_t)ix;
 }
@@ -594,6 +594,10 @@ static void apply(struct model *m, const struct trace_record *r)
 	struct thread *t = thread_of(m, r);
 	if (BASE_UNLIKELY(!t || t->ended))
 		return;
+	if (BASE_UNLIKELY(t->k.context != TRACE_CONTEXT_none && r->kind < TRACE_sample)) {
+		model_count(m, TRACE_DIAG_ids_unknown); /* no interrupt takes a mutex */
+		return;
+	}
 	if (BASE_UNLIKELY(m->restarts && t->process == m->root_process))
 		start_at_root(m, t, r->time_ns);
 	t->end_ns = r->time_ns;
@@ -736,8 +740,12 @@ static enum base_status make_tables(struct model *m)
 		return base_fail(m->err, BASE_ERR_NOMEM,
 			"out of memory for %u threads and %u objects", m->nr_threads,
 			m->nr_objects);
-	static const struct object unused = {
-		.queue = NONE, .queue2 = NONE, .queue3 = NONE, .room = NONE, .pseudo = NONE};
+	static const struct object unused = {.queue = NONE,
+		.queue2 = NONE,
+		.queue3 = NONE,
+		.room = NONE,
+		.pseudo = NONE,
+		.sender = NONE};
 	for (uint32_t i = 0; i < m->nr_objects; i++)
 		m->object[i] = unused;
 	for (uint32_t i = 0; i < m->nr_connections; i++)
@@ -857,9 +865,9 @@ struct model *model_free(struct model *m)
 		base_free(m->thread[i].run_by_site);
 	for (uint32_t i = 0; m->object && i < m->nr_objects; i++)
 		free_object(&m->object[i]);
-	void *owned[] = {m->cause, m->run_time, m->thread, m->standing, m->followed, m->listener, m->object, m->connection,
-		m->processor, m->role, m->class_, m->state, m->actor, m->queue, m->site_text,
-		m->pool, m->noting, m->flight, m->passed};
+	void *owned[] = {m->cause, m->run_time, m->thread, m->standing, m->followed, m->listener,
+		m->object, m->connection, m->processor, m->role, m->class_, m->state, m->actor,
+		m->queue, m->site_text, m->pool, m->noting, m->flight, m->passed};
 	for (size_t i = 0; i < BASE_COUNT(owned); i++)
 		base_free(owned[i]);
 	struct base_map *maps[] = {&m->connection_ids, &m->speakers, &m->roles, &m->classes,

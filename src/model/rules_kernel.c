@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rules_kernel.c - the whole system's switches and wakes. A thread that leaves its processor without
- * being preempted waits; it goes on when somebody wakes it, and then for a processor. What it waited
- * for is known when it ends: a thread's wake is a unit in the woken one's queue; that of an interrupt
- * with a known cause, too; of any other interrupt the kind names the wait, which stays the thread's
- * own. Nobody who was merely interrupted has anything to do with it.
+ * rules_kernel.c - the whole system's switches and wakes. A thread that leaves its processor
+ * without being preempted waits; it goes on when somebody wakes it, and then for a processor. What
+ * it waited for is known when it ends: a thread's wake is a unit in the woken one's queue; that of
+ * an interrupt with a known cause, too; of any other interrupt the kind names the wait, which stays
+ * the thread's own. Nobody who was merely interrupted has anything to do with it.
  */
 #include "model/model_private.h"
 
@@ -34,8 +34,7 @@ static uint32_t cause_of(struct model *m, const struct thread *context)
 		m->status = base_fail(m->err, s, "out of memory for interrupts");
 		return 0;
 	}
-	m->cause[m->nr_causes++] =
-		(struct cause){.type = context->k.context, .name = c->name};
+	m->cause[m->nr_causes++] = (struct cause){.type = context->k.context, .name = c->name};
 	return (uint32_t)m->nr_causes;
 }
 
@@ -108,8 +107,7 @@ static void be_ready(struct model *m, struct thread *t, uint64_t time_ns, uint32
 uint32_t model_wake_queue(struct model *m, struct thread *t)
 {
 	if (t->k.wake_queue == NONE) {
-		t->k.wake_queue =
-			model_make_queue(m, 0, 0, TRACE_OBJECT_none, NONE, GRAPH_FIFO);
+		t->k.wake_queue = model_make_queue(m, 0, 0, TRACE_OBJECT_none, NONE, GRAPH_FIFO);
 		if (t->k.wake_queue < m->nr_queues) {
 			m->queue[t->k.wake_queue].wakes = t->stream + 1;
 			m->queue[t->k.wake_queue].pub.part = MODEL_QUEUE_wake;
@@ -121,13 +119,15 @@ uint32_t model_wake_queue(struct model *m, struct thread *t)
 /* What it was before it was first seen has nothing to do with what makes it go on. */
 static void forget_idle(struct model *m, struct thread *t, uint64_t time_ns)
 {
-	model_verb_of(m, t->actor, GRAPH_VERB_forget, time_ns, 0, 0, t->graph_state, 0);
+	if (!t->nr_machines)
+		model_verb_of(m, t->actor, GRAPH_VERB_forget, time_ns, 0, 0, t->graph_state, 0);
 }
 
 /* The wait is over: because of the waker, or because of something of the waker's kind. */
 static void end_wait(struct model *m, struct thread *waker, struct thread *t, uint64_t time_ns)
 {
-	if (model_is_credited(waker) && model_call_ready(m, t, t->k.asleep_on)) { /* and whoever saw to it is the cause */
+	if (model_is_credited(waker) &&
+		model_call_ready(m, t, t->k.asleep_on)) { /* and whoever saw to it is the cause */
 		model_verb(m, t,
 			t->k.asleep_on == GRAPH_VERB_wait_full ? GRAPH_VERB_reserve
 							       : GRAPH_VERB_peek,
@@ -136,7 +136,7 @@ static void end_wait(struct model *m, struct thread *waker, struct thread *t, ui
 		return;
 	}
 	if (model_is_credited(waker)) {
-		if (t->k.unborn)
+		if (t->k.unborn && !model_is_context(waker))
 			forget_idle(m, t, time_ns);
 		model_verb(m, t, GRAPH_VERB_dequeue, time_ns, t->k.wake_queue, GRAPH_ALL,
 			runnable_state(m), GRAPH_LAST);
@@ -215,8 +215,8 @@ static bool names_itself(const struct model *m, const struct thread *t)
 static void fall_asleep(struct model *m, struct thread *t, uint64_t time_ns)
 {
 	t->resume_state = t->graph_state;
-	uint32_t state = names_itself(m, t) ? t->graph_state
-					    : wait_state(m, t, MODEL_STATE_wait, 0);
+	uint32_t state =
+		names_itself(m, t) ? t->graph_state : wait_state(m, t, MODEL_STATE_wait, 0);
 	bool early = t->k.early;
 	m->run_time[t->process].nr_blocks++;
 	t->k.asleep_state = state;
@@ -239,8 +239,8 @@ void model_kernel_out(struct model *m, struct thread *t, const struct trace_reco
 	t->k.on = false;
 	t->k.processor = number < PROCESSORS_MAX ? (uint32_t)number : 0;
 	if (t->mode == MODE_BLOCKED || t->mode == MODE_RUNNABLE) { /* its coming was not seen */
-		model_verb(m, t, GRAPH_VERB_state, r->time_ns, 0, 0, t->resume_state,
-			GRAPH_EXPLAINED);
+		model_verb(
+			m, t, GRAPH_VERB_state, r->time_ns, 0, 0, t->resume_state, GRAPH_EXPLAINED);
 		t->k.unborn = false;
 	}
 	if (t->mode != MODE_RUNNING)
@@ -262,14 +262,14 @@ static bool has_quota(const struct model *m, const struct thread *t)
 }
 
 /* Why it had to wait, now that it is known where it runs. */
-static uint32_t processor_wait(struct model *m, const struct thread *t, uint64_t number, uint64_t now)
+static uint32_t processor_wait(
+	struct model *m, const struct thread *t, uint64_t number, uint64_t now)
 {
 	uint64_t waited = now - t->ready_ns, had_ns, before_ns = 0;
 	uint32_t role = model_had_processor(m, t, number, t->ready_ns, now, &had_ns);
-	uint32_t before = t->k.processor == number
-				  ? NONE
-				  : model_had_processor(m, t, t->k.processor, t->ready_ns, now,
-					    &before_ns);
+	uint32_t before = t->k.processor == number ? NONE
+						   : model_had_processor(m, t, t->k.processor,
+							     t->ready_ns, now, &before_ns);
 	if (before_ns > had_ns) { /* it waited there, and was taken away */
 		role = before;
 		had_ns = before_ns;
@@ -292,8 +292,8 @@ void model_kernel_in(struct model *m, struct thread *t, const struct trace_recor
 	t->begin_run_ns = r->time_ns;
 	if (t->mode == MODE_RUNNABLE) {
 		model_rename(m, t, r->time_ns, processor_wait(m, t, number, r->time_ns));
-		model_verb(m, t, GRAPH_VERB_state, r->time_ns, 0, 0, t->resume_state,
-			GRAPH_EXPLAINED);
+		model_verb(
+			m, t, GRAPH_VERB_state, r->time_ns, 0, 0, t->resume_state, GRAPH_EXPLAINED);
 	} else if (t->mode == MODE_BLOCKED) {
 		if (!t->k.unborn) {
 			model_count(m, TRACE_DIAG_wakes_unseen);
@@ -317,8 +317,7 @@ void model_rule_wait_at(struct model *m, struct thread *t, const struct trace_re
 	t->k.asleep_site = 0;
 	for (uint32_t steps = 0; stack && stack < d->nr_stacks && steps < STACK_MAX; steps++) {
 		uint32_t site = d->stacks[stack].site;
-		const char *function =
-			trace_text_of(d, trace_def_symbol(d, site)->function);
+		const char *function = trace_text_of(d, trace_def_symbol(d, site)->function);
 		t->k.asleep_site = site < d->nr_sites ? site : 0;
 		if (!strstr(function, "schedule"))
 			return;
@@ -370,7 +369,8 @@ static bool is_recorder(const struct model *m, const struct thread *t)
 	return trace_def_context(m->defs, t->stream)->type == TRACE_CONTEXT_recorder;
 }
 
-/* Whose last moment ends the path, and of whom: the process wanted, that was started, or ran most. */
+/* Whose last moment ends the path, and of whom: the process wanted, that was started, or ran most.
+ */
 uint32_t model_system_end(struct model *m)
 {
 	const char *name = m->opts->process;
@@ -391,7 +391,8 @@ uint32_t model_system_end(struct model *m)
 		pid = trace_def_process(m->defs, m->end_process)->pid;
 	for (uint32_t i = 1; i < m->nr_threads; i++) {
 		const struct thread *t = &m->thread[i];
-		if (model_is_context(t) || !t->seen || t->end_ns < last || t->end_ns <= t->begin_ns ||
+		if (model_is_context(t) || !t->seen || t->end_ns < last ||
+			t->end_ns <= t->begin_ns ||
 			trace_def_process(m->defs, t->process)->pid != pid)
 			continue;
 		last = t->end_ns;
