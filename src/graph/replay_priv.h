@@ -140,7 +140,9 @@ struct replay_log_actor {
 	uint64_t hole_ns;                     /* since t_last, because ours had them all */
 	uint64_t takes_then;                  /* of wait_queue, when the wait began */
 	bool had_to_queue; /* for its processor, before the moment being logged */
+	uint32_t hole_state; /* what the hole was found to be; REPLAY_NONE: not told */
 	bool started, waits, waits_space, in_hole;
+	bool forgot; /* its history, at its last moment: then started is false */
 	bool slept; /* left its processor in a state that does not say so (a call) */
 	uint64_t slept_ns;
 	struct replay_held held[REPLAY_HELD];
