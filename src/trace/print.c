@@ -125,31 +125,22 @@ static void name_stack(struct base_str *out, const struct trace_defs *d, uint64_
 	}
 }
 
-static void name_object_type(struct base_str *out, const struct trace_defs *d, uint64_t type)
-{
-	static const char *const text[] = {
-#define X(name, text) text,
-		TRACE_OBJECT_TYPES(X)
-#undef X
-	};
-
-	(void)d;
-	if (type < BASE_COUNT(text))
-		base_str_add(out, text[type]);
-}
-
-static void name_io(struct base_str *out, const struct trace_defs *d, uint64_t op)
-{
-	static const char *const text[] = {
-#define X(name, text) text,
-		TRACE_IO_OPS(X)
-#undef X
-	};
-
-	(void)d;
-	if (op < BASE_COUNT(text))
-		base_str_add(out, text[op]);
-}
+/* One function for each list of enums.h. */
+#define ENUM_NAMER(function, LIST)                                                                 \
+	static void function(struct base_str *out, const struct trace_defs *d, uint64_t value)     \
+	{                                                                                          \
+		static const char *const text[] = {LIST(ENUM_TEXT)};                               \
+                                                                                                   \
+		(void)d;                                                                           \
+		if (value < BASE_COUNT(text))                                                      \
+			base_str_add(out, text[value]);                                            \
+	}
+#define ENUM_TEXT(name, text) text,
+ENUM_NAMER(name_object_type, TRACE_OBJECT_TYPES)
+ENUM_NAMER(name_io, TRACE_IO_OPS)
+ENUM_NAMER(name_context, TRACE_CONTEXTS)
+ENUM_NAMER(name_sleep, TRACE_SLEEPS)
+ENUM_NAMER(name_disk, TRACE_DISK_OPS)
 
 static void name_object(struct base_str *out, const struct trace_defs *d, uint64_t id)
 {
@@ -208,6 +199,9 @@ static const struct namer {
 	{"module", name_module},
 	{"enum trace_object_type", name_object_type},
 	{"enum trace_io", name_io},
+	{"enum trace_context", name_context},
+	{"enum trace_sleep", name_sleep},
+	{"enum trace_disk", name_disk},
 };
 
 static const struct namer *find_namer(const char *unit)
