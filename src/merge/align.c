@@ -36,9 +36,10 @@ static int by_time(const void *pa, const void *pb)
 
 static void put(struct merge_limits *all, struct merge_point p, bool back, bool inverse)
 {
-	uint64_t at = inverse ? p.b_ns : p.a_ns, by_other = inverse ? p.a_ns : p.b_ns;
+	int64_t at = (int64_t)(inverse ? p.b_ns : p.a_ns),
+		by_other = (int64_t)(inverse ? p.a_ns : p.b_ns);
 	all->limit[all->nr++] = (struct merge_limit){.at_ns = at,
-		.add_ns = (int64_t)(by_other - at),
+		.add_ns = by_other - at,
 		/* A's reading of what A received is not less than B's of its sending, ... */
 		.is_high = back == inverse};
 }
@@ -155,8 +156,8 @@ static enum base_status fit_bends(const struct merge_pair_set *s, bool inverse,
 	return status;
 }
 
-enum base_status merge_clock_fit(struct merge_pair_set *s, bool inverse, uint64_t from_ns,
-	uint64_t to_ns, struct merge_clock *ret, enum merge_fit *ret_fit)
+enum base_status merge_clock_fit(struct merge_pair_set *s, bool inverse, int64_t from_ns,
+	int64_t to_ns, struct merge_clock *ret, enum merge_fit *ret_fit)
 {
 	struct merge_limits all = {
 		.from_ns = from_ns, .to_ns = to_ns > from_ns ? to_ns : from_ns + 1};
@@ -198,13 +199,13 @@ void merge_clock_fini(struct merge_clock *c)
 	*c = (struct merge_clock){.error_ns = UINT64_MAX};
 }
 
-int64_t merge_clock_map(const struct merge_clock *c, uint64_t t_ns)
+int64_t merge_clock_map(const struct merge_clock *c, int64_t t_ns)
 {
 	size_t low = 1, high = c->nr_knots - 1; /* the end of the line that holds t */
 	__int128 add = 0;
 
-	if (t_ns > MERGE_TIME_MAX_NS)
-		t_ns = MERGE_TIME_MAX_NS; /* damaged */
+	if (t_ns > (int64_t)MERGE_TIME_MAX_NS)
+		t_ns = (int64_t)MERGE_TIME_MAX_NS; /* damaged */
 	if (c->nr_knots == 1)
 		add = c->knot[0].add_ns;
 	if (c->nr_knots >= 2) {

@@ -56,7 +56,7 @@ enum base_status merge_pair_add(struct merge_pair_set *s, bool back, uint64_t se
 void merge_pair_set_fini(struct merge_pair_set *s);
 
 struct merge_knot {
-	uint64_t at_ns; /* by the one clock */
+	int64_t at_ns;  /* by the one clock */
 	int64_t add_ns; /* to have the other's */
 };
 /* struct merge_clock - how to turn times of one clock into another's. `{0}`: nothing to add. */
@@ -80,10 +80,10 @@ enum merge_fit {
  * to_ns of the clock that is turned. Bounds and error are for all of these times, be there pairs or
  * not. The caller frees ret with merge_clock_fini(). ERR_NOMEM is the only failure; *ret_fit says
  * what came of it. */
-enum base_status merge_clock_fit(struct merge_pair_set *s, bool inverse, uint64_t from_ns,
-	uint64_t to_ns, struct merge_clock *ret, enum merge_fit *ret_fit) BASE_MUST_CHECK;
+enum base_status merge_clock_fit(struct merge_pair_set *s, bool inverse, int64_t from_ns,
+	int64_t to_ns, struct merge_clock *ret, enum merge_fit *ret_fit) BASE_MUST_CHECK;
 void merge_clock_fini(struct merge_clock *c);
-/* merge_clock_map() - t by the other clock; never decreases with t. May be negative. */
-int64_t merge_clock_map(const struct merge_clock *c, uint64_t t_ns);
+/* merge_clock_map() - t by the other clock; never decreases with t. Both may be negative. */
+int64_t merge_clock_map(const struct merge_clock *c, int64_t t_ns);
 
 #endif

@@ -9,7 +9,7 @@
 
 /* ---- bounds without a line ------------------------------------------------------------------- */
 
-static merge_real between(uint64_t a_ns, uint64_t b_ns)
+static merge_real between(int64_t a_ns, int64_t b_ns)
 {
 	return (merge_real)(a_ns > b_ns ? a_ns - b_ns : b_ns - a_ns);
 }
@@ -33,7 +33,7 @@ void merge_bend_start(const struct merge_limits *all, merge_real *ret_low, merge
 }
 
 struct bound { /* at one time, what all limits permit */
-	uint64_t at_ns;
+	int64_t at_ns;
 	merge_real low, high;
 	bool has_low, has_high;
 };
@@ -84,10 +84,9 @@ static merge_real worst_error(
 		merge_real drift = merge_drift_ns(between(b[i].at_ns, b[i + 1].at_ns)),
 			   high = (b[i].high + b[i + 1].high + drift) / 2,
 			   low = (b[i].low + b[i + 1].low - drift) / 2,
-			   v = (merge_real)(merge_clock_map(c, b[i].at_ns) - (int64_t)b[i].at_ns -
-					    base_ns),
-			   w = (merge_real)(merge_clock_map(c, b[i + 1].at_ns) -
-					    (int64_t)b[i + 1].at_ns - base_ns);
+			   v = (merge_real)(merge_clock_map(c, b[i].at_ns) - b[i].at_ns - base_ns),
+			   w = (merge_real)(merge_clock_map(c, b[i + 1].at_ns) - b[i + 1].at_ns -
+					    base_ns);
 		merge_real above = high - (v < w ? v : w), below = (v < w ? w : v) - low;
 		worst = above > worst ? above : worst;
 		worst = below > worst ? below : worst;
@@ -99,13 +98,13 @@ static merge_real worst_error(
 
 struct chain {
 	struct link { /* one line's possibilities, from one knot to the next */
-		uint64_t from_ns, to_ns;
+		int64_t from_ns, to_ns;
 		struct merge_polygon lines;
 	} * link;
 	size_t nr, capacity;
 };
 
-static enum base_status add_link(struct chain *c, const struct merge_polygon *g, uint64_t to_ns)
+static enum base_status add_link(struct chain *c, const struct merge_polygon *g, int64_t to_ns)
 {
 	enum base_status status = base_grow(&c->link, &c->capacity, c->nr + 1, sizeof *c->link);
 	if (status != BASE_OK)
@@ -155,7 +154,7 @@ static enum base_status make_chain(const struct merge_limits *all, const struct 
 {
 	struct merge_polygon now = {0}, next = {0};
 	merge_real length_ns = (merge_real)(all->to_ns - all->from_ns);
-	uint64_t last_ns = all->from_ns;
+	int64_t last_ns = all->from_ns;
 	enum base_status status =
 		merge_polygon_start(&now, all->from_ns, length_ns, b[0].low, b[0].high);
 	*ret_possible = true;

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-static merge_real share_at(const struct merge_polygon *g, uint64_t at_ns)
+static merge_real share_at(const struct merge_polygon *g, int64_t at_ns)
 {
 	__int128 since = (__int128)at_ns - (__int128)g->from_ns;
 	return (merge_real)since / g->length_ns;
@@ -15,13 +15,13 @@ static merge_real value(struct merge_corner line, merge_real share)
 	return line.p + (line.q - line.p) * share;
 }
 
-merge_real merge_line_at(const struct merge_polygon *g, struct merge_corner line, uint64_t at_ns)
+merge_real merge_line_at(const struct merge_polygon *g, struct merge_corner line, int64_t at_ns)
 {
 	return value(line, share_at(g, at_ns));
 }
 
-enum base_status merge_polygon_start(struct merge_polygon *g, uint64_t from_ns,
-	merge_real length_ns, merge_real low, merge_real high)
+enum base_status merge_polygon_start(struct merge_polygon *g, int64_t from_ns, merge_real length_ns,
+	merge_real low, merge_real high)
 {
 	merge_real drift = merge_drift_ns(length_ns) + MERGE_ROUNDING_NS;
 	enum base_status status = base_grow(&g->corner, &g->capacity, 4, sizeof *g->corner);
@@ -42,7 +42,7 @@ enum base_status merge_polygon_start(struct merge_polygon *g, uint64_t from_ns,
 
 /* Sutherland and Hodgman, of one edge. */
 enum base_status merge_polygon_clip(
-	struct merge_polygon *g, uint64_t at_ns, merge_real limit, bool is_high)
+	struct merge_polygon *g, int64_t at_ns, merge_real limit, bool is_high)
 {
 	merge_real share = share_at(g, at_ns), sign = is_high ? 1 : -1;
 	size_t n = 0;
@@ -73,7 +73,7 @@ enum base_status merge_polygon_clip(
 }
 
 void merge_polygon_range(
-	const struct merge_polygon *g, uint64_t at_ns, merge_real *ret_low, merge_real *ret_high)
+	const struct merge_polygon *g, int64_t at_ns, merge_real *ret_low, merge_real *ret_high)
 {
 	merge_real share = share_at(g, at_ns);
 	for (size_t i = 0; i < g->nr; i++) {
@@ -108,7 +108,7 @@ struct merge_corner merge_polygon_middle(const struct merge_polygon *g)
 }
 
 struct merge_corner merge_polygon_through(
-	const struct merge_polygon *g, uint64_t at_ns, merge_real wanted)
+	const struct merge_polygon *g, int64_t at_ns, merge_real wanted)
 {
 	merge_real share = share_at(g, at_ns), nearest = 0;
 	struct merge_corner end[2], near = {0};

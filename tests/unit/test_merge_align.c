@@ -71,7 +71,7 @@ static void check_bounds(const struct world *w, const struct merge_clock *c, boo
 	long double end = w->length_ns;
 	for (int i = 0; i <= 20; i++) {
 		long double a = i == 20 ? end : i ? uniform(0, end) : 0, b = by_b(w, a);
-		long double mapped = (long double)merge_clock_map(c, (uint64_t)(inverse ? b : a));
+		long double mapped = (long double)merge_clock_map(c, (int64_t)(inverse ? b : a));
 		assert_true(fabsl(mapped - (inverse ? a : b)) <= (long double)c->error_ns + 1);
 	}
 }
@@ -89,7 +89,7 @@ static void test_truth_is_within_the_bounds(void **state)
 		unsigned nr = (unsigned)powl(10, uniform(0, 2.7L)), extra = 50;
 		for (unsigned i = 0; i < 2 * nr; i++)
 			send_one(&w, &s, random_u64() & 1);
-		uint64_t end_a = (uint64_t)w.length_ns, end_b = (uint64_t)by_b(&w, w.length_ns);
+		int64_t end_a = (int64_t)w.length_ns, end_b = (int64_t)by_b(&w, w.length_ns);
 		assert_int_equal(merge_clock_fit(&s, false, 0, end_a, &c, &fit), BASE_OK);
 		if (fit != MERGE_FIT_ok) { /* too few came through: what is said is still true */
 			assert_true(!s.sent_there || !s.sent_back);
@@ -162,7 +162,7 @@ static void test_clocks_that_bend(void **state)
 			continue;
 		}
 		assert_int_equal(
-			merge_clock_fit(&s, false, 0, (uint64_t)w.length_ns, &c, &fit), BASE_OK);
+			merge_clock_fit(&s, false, 0, (int64_t)w.length_ns, &c, &fit), BASE_OK);
 		assert_int_equal(fit, MERGE_FIT_ok);
 		nr_bent += c.bends;
 		if (c.bends) { /* else one line is as good as the truth, for all that one can see */
@@ -172,7 +172,7 @@ static void test_clocks_that_bend(void **state)
 			int64_t before = INT64_MIN;
 			for (unsigned i = 0; i <= 1000; i++) {
 				int64_t now =
-					merge_clock_map(&c, (uint64_t)(w.length_ns * i / 1000.0L));
+					merge_clock_map(&c, (int64_t)(w.length_ns * i / 1000.0L));
 				assert_true(now >= before);
 				before = now;
 			}
