@@ -255,6 +255,35 @@ static void test_credits_are_not_lent(void **state)
 	graph_replay_free(r);
 }
 
+/* An interrupt takes the processor and gives it back: a longer interrupt delays whom it stopped. */
+static void test_interrupted(void **state)
+{
+	enum { PROCESSOR, ARRIVALS, WORKS = 0, INTERRUPTS };
+	struct graph_replay *r = new_replay();
+	const struct graph_sink *s = graph_replay_sink(r);
+	struct graph_replay_result res;
+	struct graph_edit longer = {GRAPH_EDIT_SCALE_STATE, OTHER, 3, 0};
+	struct graph_edit gone = {GRAPH_EDIT_SCALE_STATE, OTHER, 0, 0};
+
+	(void)state;
+	declare(s);
+	declare_queue(
+		s, PROCESSOR, (struct graph_queue_options){.discipline = GRAPH_POOL, .initial = 1});
+	say(s, GRAPH_VERB_state, 0, WORKS, 0, 0, IDLE, GRAPH_START);
+	say_link(s, 0, INTERRUPTS, RUN);
+	say(s, GRAPH_VERB_dequeue, 0, WORKS, PROCESSOR, 1, RUN, 0);
+	say(s, GRAPH_VERB_enqueue, 40, WORKS, PROCESSOR, 1, HOLD, 0); /* interrupted */
+	say(s, GRAPH_VERB_dequeue, 40, INTERRUPTS, PROCESSOR, 1, OTHER, 0);
+	say(s, GRAPH_VERB_enqueue, 50, INTERRUPTS, PROCESSOR, 1, IDLE, 0);
+	say(s, GRAPH_VERB_dequeue, 50, WORKS, PROCESSOR, 1, RUN, 0);
+	say(s, GRAPH_VERB_state, 100, WORKS, 0, 0, IDLE, 0);
+	graph_replay_set_end(r, WORKS);
+	assert_int_equal(replay_end(r, nothing, &res), 100);
+	assert_int_equal(replay_end(r, longer, &res), 120);
+	assert_int_equal(replay_end(r, gone, &res), 90);
+	graph_replay_free(r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -265,6 +294,7 @@ int main(void)
 		cmocka_unit_test(test_deadlock),
 		cmocka_unit_test(test_polling),
 		cmocka_unit_test(test_credits_are_not_lent),
+		cmocka_unit_test(test_interrupted),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
