@@ -11,6 +11,7 @@
 #define LONGPOLE_MODEL_H
 
 #include "graph/graph.h"
+#include "graph/part.h"
 #include "trace/trace.h"
 #include "trace/enums.h"
 
@@ -116,6 +117,10 @@ struct model_options {
 	 * by name ("redis-server"; of several the one that ran most). NULL: where the program that
 	 * was started ended; there was none: at the process that ran most. ERR_NOTFOUND. */
 	const char *process;
+	bool system;         /* a recording of the whole system; model_run() knows */
+	const char *command; /* of it: the program that was started, as its definition has it; NULL:
+				none; model_run() knows */
+	bool turns;          /* model_turn() will be used */
 	void (*progress)(void *ctx, uint64_t done_records,
 		uint64_t all_records); /* may be NULL; called every 100,000 or so */
 	void *progress_ctx;
@@ -133,6 +138,40 @@ struct model;
 enum base_status model_run(struct trace_reader *r, const struct model_options *opts,
 	struct model **ret, struct base_err *err) BASE_MUST_CHECK;
 struct model *model_free(struct model *m);
+
+/*
+ * The same in pieces, for whoever has records but no trace. `defs` may grow between calls (entries
+ * change, tables move, the struct stays), must be there as long as the model, and must define what
+ * a batch mentions before it is fed; an id that it does not know is counted. What `opts` points to
+ * must outlive model_finish(), opts itself need not.
+ */
+enum base_status model_new(const struct trace_defs *defs, const struct model_options *opts,
+	struct model **ret, struct base_err *err) BASE_MUST_CHECK;
+/* The next records, in time order. After an error only model_free() is useful. */
+enum base_status model_feed(struct model *m, const struct trace_record *r, size_t nr,
+	struct base_err *err) BASE_MUST_CHECK;
+/*
+ * Without an end: model_turn() ends a window before the first record after time_ns and begins the
+ * next one (graph/part.h, where `start_all` is explained). Not with ends, connections or a window
+ * in the options. Of the queries below only those of states' and actors' kinds and ids may be used
+ * then, and these here: names as they are known now.
+ */
+enum base_status model_turn(struct model *m, uint64_t time_ns, bool start_all,
+	struct graph_part **ret, struct base_err *err) BASE_MUST_CHECK;
+/* Looks at the samples so far, which name running states. */
+enum base_status model_refresh_names(struct model *m, struct base_err *err) BASE_MUST_CHECK;
+void model_add_state_name(struct model *m, uint32_t state, struct base_str *ret);
+void model_add_state_where(
+	struct model *m, uint32_t state, struct base_str *ret); /* may add nothing */
+void model_add_group_name(struct model *m, uint32_t actor, struct base_str *ret);
+void model_add_object_name(
+	struct model *m, uint32_t state, struct base_str *ret); /* that it waits for */
+uint32_t model_actor_stream(
+	const struct model *m, uint32_t actor); /* definition id; 0: no thread */
+/* As model_end_actor() of a run that ended now; GRAPH_ANY_ACTOR also before the first record. */
+uint32_t model_end_actor_now(struct model *m);
+/* The end: now the queries below may be used. model_health() is of modelling alone. */
+enum base_status model_finish(struct model *m, struct base_err *err) BASE_MUST_CHECK;
 
 struct graph *model_graph(struct model *m); /* finished: query results */
 const struct model_state *model_state(const struct model *m, uint32_t state);

@@ -277,17 +277,19 @@ struct run_time { /* of a process */
 };
 
 struct model {
-	struct trace_reader *reader;
 	const struct trace_defs *defs;
 	struct graph *graph;
-	const struct model_options *opts;
+	struct model_options own_opts;
+	const struct model_options *opts; /* own_opts */
 	const struct graph_sink *sink;
 	bool is_watched; /* by more than the graph */
 	struct recent_state recent[RECENT_STATES];
 	struct base_arena *arena;
-	struct base_err *err;
+	struct base_err *err; /* the present call's, or own_err; NULL between calls */
+	struct base_err own_err;
 	enum base_status status; /* first failure of a verb: ends the run */
 
+	/* These grow with the definitions (grow_tables()), between batches only. */
 	struct thread *thread; /* by stream id */
 	uint32_t nr_threads;
 	struct object *object; /* by object id */
@@ -298,6 +300,9 @@ struct model {
 			       nowhere */
 	struct standing *standing; /* by actor definition */
 	uint32_t nr_standings;
+	size_t thread_capacity, object_capacity, connection_capacity, listener_capacity,
+		standing_capacity, flight_capacity, site_text_capacity;
+	uint32_t nr_site_texts;
 	struct object *processor; /* by processor number */
 	size_t nr_processors, processor_capacity;
 
@@ -361,6 +366,9 @@ struct model {
 	size_t nr_causes, cause_capacity;
 	uint32_t nr_named_classes; /* so far: of files, connections */
 	struct run_time *run_time; /* by process */
+	uint32_t nr_run_times;
+	struct run_time undefined;
+	size_t run_time_capacity;
 };
 
 /* tokens' first key */
@@ -475,7 +483,6 @@ enum {
 	AUX_STOLEN = 3, /* runnable: nobody had it, and no quota either */
 	AUX_QUOTA = 2,  /* ... for so long that it was not allowed to run */
 };
-void model_begin_system(struct model *m, uint64_t time_ns);
 uint32_t model_system_end(struct model *m);
 /* A thread's first moment, made known by its own record or its maker's. */
 void model_be_born(struct model *m, struct thread *t, uint64_t time_ns, uint32_t queue, bool runs);

@@ -199,6 +199,12 @@ void model_rule_wake(struct model *m, struct thread *t, const struct trace_recor
 	model_wake(m, t, woken, r->time_ns);
 }
 
+/* Of its process; all that are not defined together. */
+static struct run_time *run_time_of(struct model *m, const struct thread *t)
+{
+	return t->process < m->nr_run_times ? &m->run_time[t->process] : &m->undefined;
+}
+
 /* ---- on and off ------------------------------------------------------------------------------ */
 
 /* In a call of the library's that may sleep: its name for the wait is the better one. */
@@ -218,7 +224,7 @@ static void fall_asleep(struct model *m, struct thread *t, uint64_t time_ns)
 	uint32_t state =
 		names_itself(m, t) ? t->graph_state : wait_state(m, t, MODEL_STATE_wait, 0);
 	bool early = t->k.early;
-	m->run_time[t->process].nr_blocks++;
+	run_time_of(m, t)->nr_blocks++;
 	t->k.asleep_state = state;
 	t->k.asleep_on = model_call_wait(m, t, time_ns);
 	model_verb(m, t, t->k.asleep_on, time_ns,
@@ -233,8 +239,8 @@ void model_kernel_out(struct model *m, struct thread *t, const struct trace_reco
 	uint64_t number = r->u.cpu_out.processor;
 	if (model_is_context(t))
 		return;
-	if (t->k.on && t->process < m->defs->nr_processes && t->begin_run_ns < r->time_ns)
-		m->run_time[t->process].run_ns += r->time_ns - t->begin_run_ns;
+	if (t->k.on && t->begin_run_ns < r->time_ns)
+		run_time_of(m, t)->run_ns += r->time_ns - t->begin_run_ns;
 	model_processor_out(m, t, number, r->time_ns, r->u.cpu_out.preempted != 0);
 	t->k.on = false;
 	t->k.processor = number < PROCESSORS_MAX ? (uint32_t)number : 0;
@@ -297,7 +303,7 @@ void model_kernel_in(struct model *m, struct thread *t, const struct trace_recor
 	} else if (t->mode == MODE_BLOCKED) {
 		if (!t->k.unborn) {
 			model_count(m, TRACE_DIAG_wakes_unseen);
-			m->run_time[t->process].nr_unseen++;
+			run_time_of(m, t)->nr_unseen++;
 			model_rename(m, t, r->time_ns, wait_state(m, t, MODEL_STATE_blocked, 0));
 		}
 		model_verb(m, t, GRAPH_VERB_state, r->time_ns, 0, 0, t->resume_state,
@@ -345,15 +351,6 @@ void model_be_born(struct model *m, struct thread *t, uint64_t time_ns, uint32_t
 
 /* ---- the whole run --------------------------------------------------------------------------- */
 
-void model_begin_system(struct model *m, uint64_t time_ns)
-{
-	(void)time_ns;
-	m->run_time = base_alloc(((size_t)m->defs->nr_processes + 1) * sizeof *m->run_time);
-	if (!m->run_time)
-		m->status = base_fail(m->err, BASE_ERR_NOMEM, "out of memory for %u processes",
-			m->defs->nr_processes);
-}
-
 /* Is it the one that the user named, by number or by name? */
 static bool is_named(const struct model *m, uint32_t process, const char *name)
 {
@@ -378,9 +375,8 @@ uint32_t model_system_end(struct model *m)
 	uint32_t actor = GRAPH_ANY_ACTOR;
 	for (uint32_t i = 1; i < m->nr_threads && !pid; i++) {
 		const struct thread *t = &m->thread[i];
-		uint64_t ran = t->process < m->defs->nr_processes && m->run_time
-				       ? m->run_time[t->process].run_ns + 1
-				       : 0;
+		uint64_t ran =
+			t->process < m->nr_run_times ? m->run_time[t->process].run_ns + 1 : 0;
 		if (model_is_context(t) || is_recorder(m, t) || ran <= most || !t->seen ||
 			(name && !is_named(m, t->process, name)))
 			continue;
@@ -420,7 +416,7 @@ bool model_is_system(const struct model *m)
 void model_blocked(const struct model *m, uint64_t *ret_nr, uint64_t *ret_nr_unexplained)
 {
 	*ret_nr = *ret_nr_unexplained = 0;
-	for (uint32_t i = 0; m->run_time && i < m->defs->nr_processes; i++) {
+	for (uint32_t i = 0; i < m->nr_run_times; i++) {
 		*ret_nr += m->run_time[i].nr_blocks;
 		*ret_nr_unexplained += m->run_time[i].nr_unseen;
 	}
