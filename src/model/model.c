@@ -599,6 +599,10 @@ static void apply(struct model *m, const struct trace_record *r)
 	struct thread *t = thread_of(m, r);
 	if (BASE_UNLIKELY(!t || t->ended))
 		return;
+	if (BASE_UNLIKELY(t->k.context != TRACE_CONTEXT_none && r->kind < TRACE_sample)) {
+		model_count(m, TRACE_DIAG_ids_unknown); /* no interrupt takes a mutex */
+		return;
+	}
 	if (BASE_UNLIKELY(m->restarts && t->process == m->root_process))
 		start_at_root(m, t, r->time_ns);
 	t->end_ns = r->time_ns;
@@ -731,8 +735,12 @@ static void finish_threads(struct model *m)
 /* ---- tables as long as the definitions
  * ---------------------------------------------------------------- */
 
-static const struct object unused_object = {
-	.queue = NONE, .queue2 = NONE, .queue3 = NONE, .room = NONE, .pseudo = NONE};
+static const struct object unused_object = {.queue = NONE,
+	.queue2 = NONE,
+	.queue3 = NONE,
+	.room = NONE,
+	.pseudo = NONE,
+	.sender = NONE};
 
 static void grow_objects(struct model *m)
 {

@@ -67,12 +67,12 @@ struct kernel_view {
 	uint32_t asleep_state; /* what it waited in before it became ready */
 	uint32_t asleep_site;  /* kernel function where it is about to sleep; 0: not known */
 	enum graph_verb_kind asleep_on; /* wait, or the one on its call's queue */
-	bool seen_packet;      /* context: in this run */
-	uint32_t packet_by;    /* who put the packet that this stream handed to a device last */
-	uint64_t packet;       /* its key */
-	uint32_t fired_site;   /* context: function of the timer that it serves; 0: none */
-	uint32_t lock;         /* kernel lock that it waits for; 0: none */
-	uint32_t before_lock;  /* state */
+	bool seen_packet;               /* context: in this run */
+	uint32_t packet_by;   /* who put the packet that this stream handed to a device last */
+	uint64_t packet;      /* its key */
+	uint32_t fired_site;  /* context: function of the timer that it serves; 0: none */
+	uint32_t lock;        /* kernel lock that it waits for; 0: none */
+	uint32_t before_lock; /* state */
 	struct call call;
 };
 
@@ -137,7 +137,8 @@ struct tcp {
 	uint32_t window, unsent, room; /* credits, bytes, credits */
 	uint64_t sent, acknowledged;   /* sequence numbers: up to there */
 	uint64_t in_flight, window_bytes;
-	uint64_t sent_early; /* in the program's present call, which says only at its end how much */
+	uint64_t
+		sent_early; /* in the program's present call, which says only at its end how much */
 	bool known, heard, of_peer, open;
 };
 
@@ -153,9 +154,11 @@ struct object {
 	struct signals *signals;            /* condition variable */
 	uint32_t user;                      /* processor: the stream that left it last */
 	uint64_t left_ns;                   /* ... and when */
-	bool called;         /* listener: a socket that is recorded, too, connects to it */
-	bool calls;          /* connecting socket: its unit is in the listener's queue */
+	bool called;          /* listener: a socket that is recorded, too, connects to it */
+	bool calls;           /* connecting socket: its unit is in the listener's queue */
 	uint64_t ahead_bytes; /* taken before their reader said so, and more than it took */
+	uint32_t sender;      /* qdisc: the actor that sends what it holds */
+	bool sends;           /* ... and has something to send */
 	struct disk *disk;
 	struct tcp *tcp;
 	uint64_t debt_bytes; /* read before the (blocked) write that brings them was accounted */
@@ -247,8 +250,8 @@ struct queue_info {
 	struct model_queue pub;
 	uint32_t latency_state;
 	const char *what; /* before its object's name: "window of "; NULL: nothing */
-	uint32_t wakes; /* stream + 1: it only wakes that thread; 0: no such queue */
-	bool anonymous; /* its units do not tell whose they are */
+	uint32_t wakes;   /* stream + 1: it only wakes that thread; 0: no such queue */
+	bool anonymous;   /* its units do not tell whose they are */
 };
 
 struct lock_class {
@@ -364,6 +367,7 @@ struct model {
 	uint32_t nr_named_classes; /* so far: of files, connections */
 	struct run_time *run_time; /* by process */
 	uint32_t nr_run_times;
+	struct run_time undefined;
 	size_t run_time_capacity;
 };
 
@@ -472,12 +476,12 @@ enum {
 	AUX_CALL = 1u << 24, /* | (system call + 1) << 12 | (cause + 1); each 0: not known */
 	AUX_CALL_SHIFT = 12,
 	AUX_CALL_MASK = (1 << 12) - 1,
-	AUX_IDLE = 1, /* runnable: nobody had the processor */
-	AUX_SENDS = 8,           /* device: a discipline sends; */
-	AUX_DISK = 16,           /* ... a disk does TRACE_DISK_*: + that */
+	AUX_IDLE = 1,   /* runnable: nobody had the processor */
+	AUX_SENDS = 8,  /* device: a discipline sends; */
+	AUX_DISK = 16,  /* ... a disk does TRACE_DISK_*: + that */
 	AUX_UNSEEN = 1, /* idle: before anything was seen of it */
 	AUX_STOLEN = 3, /* runnable: nobody had it, and no quota either */
-	AUX_QUOTA = 2, /* ... for so long that it was not allowed to run */
+	AUX_QUOTA = 2,  /* ... for so long that it was not allowed to run */
 };
 uint32_t model_system_end(struct model *m);
 /* A thread's first moment, made known by its own record or its maker's. */
@@ -486,6 +490,8 @@ void model_be_born(struct model *m, struct thread *t, uint64_t time_ns, uint32_t
 void model_wake(struct model *m, struct thread *waker, struct thread *t, uint64_t time_ns);
 void model_kernel_out(struct model *m, struct thread *t, const struct trace_record *r);
 void model_kernel_in(struct model *m, struct thread *t, const struct trace_record *r);
+/* An object of a recording of the system, if it is of that type; NULL: not. */
+struct object *model_kernel_object(struct model *m, uint32_t id, enum trace_object_type type);
 bool model_is_context(const struct thread *t);
 /* Has what it does a cause that is known? A thread's has: the thread. */
 bool model_is_credited(const struct thread *t);

@@ -224,8 +224,8 @@ void model_kernel_class(
 		*text = "files";
 		break;
 	case TRACE_OBJECT_futex: {
-		const char *program = trace_text_of(
-			m->defs, trace_def_process(m->defs, def->process)->name);
+		const char *program =
+			trace_text_of(m->defs, trace_def_process(m->defs, def->process)->name);
 		*hi = type | BY_TEXT;
 		base_str_addf(&s, "futex words of %s", *program ? program : "several programs");
 		*text = kept(m, &s, lo);

@@ -119,13 +119,15 @@ uint32_t model_wake_queue(struct model *m, struct thread *t)
 /* What it was before it was first seen has nothing to do with what makes it go on. */
 static void forget_idle(struct model *m, struct thread *t, uint64_t time_ns)
 {
-	model_verb_of(m, t->actor, GRAPH_VERB_forget, time_ns, 0, 0, t->graph_state, 0);
+	if (!t->nr_machines)
+		model_verb_of(m, t->actor, GRAPH_VERB_forget, time_ns, 0, 0, t->graph_state, 0);
 }
 
 /* The wait is over: because of the waker, or because of something of the waker's kind. */
 static void end_wait(struct model *m, struct thread *waker, struct thread *t, uint64_t time_ns)
 {
-	if (model_is_credited(waker) && model_call_ready(m, t, t->k.asleep_on)) { /* and whoever saw to it is the cause */
+	if (model_is_credited(waker) &&
+		model_call_ready(m, t, t->k.asleep_on)) { /* and whoever saw to it is the cause */
 		model_verb(m, t,
 			t->k.asleep_on == GRAPH_VERB_wait_full ? GRAPH_VERB_reserve
 							       : GRAPH_VERB_peek,
@@ -134,7 +136,7 @@ static void end_wait(struct model *m, struct thread *waker, struct thread *t, ui
 		return;
 	}
 	if (model_is_credited(waker)) {
-		if (t->k.unborn)
+		if (t->k.unborn && !model_is_context(waker))
 			forget_idle(m, t, time_ns);
 		model_verb(m, t, GRAPH_VERB_dequeue, time_ns, t->k.wake_queue, GRAPH_ALL,
 			runnable_state(m), GRAPH_LAST);
@@ -197,6 +199,12 @@ void model_rule_wake(struct model *m, struct thread *t, const struct trace_recor
 	model_wake(m, t, woken, r->time_ns);
 }
 
+/* Of its process; all that are not defined together. */
+static struct run_time *run_time_of(struct model *m, const struct thread *t)
+{
+	return t->process < m->nr_run_times ? &m->run_time[t->process] : &m->undefined;
+}
+
 /* ---- on and off ------------------------------------------------------------------------------ */
 
 /* In a call of the library's that may sleep: its name for the wait is the better one. */
@@ -216,7 +224,7 @@ static void fall_asleep(struct model *m, struct thread *t, uint64_t time_ns)
 	uint32_t state =
 		names_itself(m, t) ? t->graph_state : wait_state(m, t, MODEL_STATE_wait, 0);
 	bool early = t->k.early;
-	m->run_time[t->process].nr_blocks++;
+	run_time_of(m, t)->nr_blocks++;
 	t->k.asleep_state = state;
 	t->k.asleep_on = model_call_wait(m, t, time_ns);
 	model_verb(m, t, t->k.asleep_on, time_ns,
@@ -231,8 +239,8 @@ void model_kernel_out(struct model *m, struct thread *t, const struct trace_reco
 	uint64_t number = r->u.cpu_out.processor;
 	if (model_is_context(t))
 		return;
-	if (t->k.on && t->process < m->defs->nr_processes && t->begin_run_ns < r->time_ns)
-		m->run_time[t->process].run_ns += r->time_ns - t->begin_run_ns;
+	if (t->k.on && t->begin_run_ns < r->time_ns)
+		run_time_of(m, t)->run_ns += r->time_ns - t->begin_run_ns;
 	model_processor_out(m, t, number, r->time_ns, r->u.cpu_out.preempted != 0);
 	t->k.on = false;
 	t->k.processor = number < PROCESSORS_MAX ? (uint32_t)number : 0;
@@ -265,10 +273,9 @@ static uint32_t processor_wait(
 {
 	uint64_t waited = now - t->ready_ns, had_ns, before_ns = 0;
 	uint32_t role = model_had_processor(m, t, number, t->ready_ns, now, &had_ns);
-	uint32_t before = t->k.processor == number
-				  ? NONE
-				  : model_had_processor(m, t, t->k.processor, t->ready_ns, now,
-					    &before_ns);
+	uint32_t before = t->k.processor == number ? NONE
+						   : model_had_processor(m, t, t->k.processor,
+							     t->ready_ns, now, &before_ns);
 	if (before_ns > had_ns) { /* it waited there, and was taken away */
 		role = before;
 		had_ns = before_ns;
@@ -296,7 +303,7 @@ void model_kernel_in(struct model *m, struct thread *t, const struct trace_recor
 	} else if (t->mode == MODE_BLOCKED) {
 		if (!t->k.unborn) {
 			model_count(m, TRACE_DIAG_wakes_unseen);
-			m->run_time[t->process].nr_unseen++;
+			run_time_of(m, t)->nr_unseen++;
 			model_rename(m, t, r->time_ns, wait_state(m, t, MODEL_STATE_blocked, 0));
 		}
 		model_verb(m, t, GRAPH_VERB_state, r->time_ns, 0, 0, t->resume_state,
@@ -316,8 +323,7 @@ void model_rule_wait_at(struct model *m, struct thread *t, const struct trace_re
 	t->k.asleep_site = 0;
 	for (uint32_t steps = 0; stack && stack < d->nr_stacks && steps < STACK_MAX; steps++) {
 		uint32_t site = d->stacks[stack].site;
-		const char *function =
-			trace_text_of(d, trace_def_symbol(d, site)->function);
+		const char *function = trace_text_of(d, trace_def_symbol(d, site)->function);
 		t->k.asleep_site = site < d->nr_sites ? site : 0;
 		if (!strstr(function, "schedule"))
 			return;
@@ -369,9 +375,8 @@ uint32_t model_system_end(struct model *m)
 	uint32_t actor = GRAPH_ANY_ACTOR;
 	for (uint32_t i = 1; i < m->nr_threads && !pid; i++) {
 		const struct thread *t = &m->thread[i];
-		uint64_t ran = t->process < m->defs->nr_processes && m->run_time
-				       ? m->run_time[t->process].run_ns + 1
-				       : 0;
+		uint64_t ran =
+			t->process < m->nr_run_times ? m->run_time[t->process].run_ns + 1 : 0;
 		if (model_is_context(t) || is_recorder(m, t) || ran <= most || !t->seen ||
 			(name && !is_named(m, t->process, name)))
 			continue;
@@ -382,7 +387,8 @@ uint32_t model_system_end(struct model *m)
 		pid = trace_def_process(m->defs, m->end_process)->pid;
 	for (uint32_t i = 1; i < m->nr_threads; i++) {
 		const struct thread *t = &m->thread[i];
-		if (model_is_context(t) || !t->seen || t->end_ns < last || t->end_ns <= t->begin_ns ||
+		if (model_is_context(t) || !t->seen || t->end_ns < last ||
+			t->end_ns <= t->begin_ns ||
 			trace_def_process(m->defs, t->process)->pid != pid)
 			continue;
 		last = t->end_ns;
@@ -410,7 +416,7 @@ bool model_is_system(const struct model *m)
 void model_blocked(const struct model *m, uint64_t *ret_nr, uint64_t *ret_nr_unexplained)
 {
 	*ret_nr = *ret_nr_unexplained = 0;
-	for (uint32_t i = 0; m->run_time && i < m->defs->nr_processes; i++) {
+	for (uint32_t i = 0; i < m->nr_run_times; i++) {
 		*ret_nr += m->run_time[i].nr_blocks;
 		*ret_nr_unexplained += m->run_time[i].nr_unseen;
 	}

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rules_kernel_call.c - system calls as the kernel's records tell them: they name what a thread does
- * and waits for, and move bytes through pipes. Inside a call that the library recorded, under a lock
- * that it knows or in an annotated machine they only name the cause of a wait.
+ * rules_kernel_call.c - system calls as the kernel's records tell them: they name what a thread
+ * does and waits for, and move bytes through pipes. Inside a call that the library recorded, under
+ * a lock that it knows or in an annotated machine they only name the cause of a wait.
  */
 #include "model/model_private.h"
 
@@ -75,8 +75,8 @@ static void begin_put(struct model *m, struct thread *t, uint64_t time_ns)
 	c->put_bytes = n;
 	m->object[c->object].parties = t->process;
 	if (n && n <= INT64_MAX)
-		model_verb(m, t, GRAPH_VERB_enqueue, time_ns, c->queue, (int64_t)n,
-			t->graph_state, 0);
+		model_verb(
+			m, t, GRAPH_VERB_enqueue, time_ns, c->queue, (int64_t)n, t->graph_state, 0);
 }
 
 /* Taken so far of what the call will say that it took; the rest was put by nobody who is seen. */
@@ -91,7 +91,8 @@ static void take(struct model *m, struct thread *t, uint64_t time_ns, uint64_t n
 	c->put_bytes += n;
 }
 
-static void end_take(struct model *m, struct thread *t, const struct trace_record *r, uint32_t state)
+static void end_take(
+	struct model *m, struct thread *t, const struct trace_record *r, uint32_t state)
 {
 	struct call *c = &t->k.call;
 	struct object *o = &m->object[c->object];
@@ -102,7 +103,8 @@ static void end_take(struct model *m, struct thread *t, const struct trace_recor
 	uint64_t rest = moved > c->put_bytes ? moved - c->put_bytes : 0,
 		 ahead = rest < o->ahead_bytes ? rest : o->ahead_bytes;
 	o->ahead_bytes -= ahead;
-	if (!result && c->number == 0 && o->queue2 != NONE && graph_queue_units(m->graph, o->queue2))
+	if (!result && c->number == 0 && o->queue2 != NONE &&
+		graph_queue_units(m->graph, o->queue2))
 		model_verb(m, t, GRAPH_VERB_peek, r->time_ns, o->queue2, 1, state,
 			GRAPH_LAST | GRAPH_EXPLAINED); /* end of file: the last writer's */
 	else
@@ -116,8 +118,7 @@ static void end_put(struct model *m, struct thread *t, const struct trace_record
 	int64_t result = r->u.call_end.result;
 	uint64_t moved = result > 0 ? (uint64_t)result : 0;
 	if (moved < c->put_bytes) { /* less than was announced */
-		uint64_t units = graph_queue_units(m->graph, c->queue),
-			 back = c->put_bytes - moved;
+		uint64_t units = graph_queue_units(m->graph, c->queue), back = c->put_bytes - moved;
 		model_verb(m, t, GRAPH_VERB_dequeue, r->time_ns, c->queue,
 			(int64_t)(back < units ? back : units), state,
 			GRAPH_BACK | GRAPH_EXPLAINED);
@@ -153,6 +154,8 @@ enum graph_verb_kind model_call_wait(struct model *m, struct thread *t, uint64_t
 bool model_call_ready(const struct model *m, const struct thread *t, enum graph_verb_kind wait)
 {
 	const struct call *c = &t->k.call;
+	if (c->queue == NONE)
+		return false;
 	if (wait == GRAPH_VERB_wait_empty)
 		return graph_queue_units(m->graph, c->queue) != 0;
 	return wait == GRAPH_VERB_wait_full && room_in(m, c->queue);

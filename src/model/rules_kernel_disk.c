@@ -17,7 +17,7 @@ static uint32_t busy_state(struct model *m, uint32_t object, uint64_t op)
 
 static struct disk *disk_of(struct model *m, uint32_t object)
 {
-	struct object *o = model_object(m, object);
+	struct object *o = model_kernel_object(m, object, TRACE_OBJECT_disk);
 	if (!o)
 		return NULL;
 	if (!o->disk)
@@ -69,8 +69,8 @@ static void leave_slot(struct model *m, struct disk_slot *s, uint64_t time_ns)
 void model_rule_disk_queue(struct model *m, struct thread *t, const struct trace_record *r)
 {
 	const struct trace_disk_queue *q = &r->u.disk_queue;
-	struct object *o = model_object(m, q->object);
-	if (!m->is_system || !o || !model_is_credited(t))
+	struct object *o = model_kernel_object(m, q->object, TRACE_OBJECT_disk);
+	if (!o || !model_is_credited(t))
 		return;
 	uint32_t queue = model_queue_of(m, q->object, o, 0, 0);
 	if (graph_queue_units(m->graph, queue) > REQUESTS_MAX)
@@ -85,7 +85,7 @@ void model_rule_disk_queue(struct model *m, struct thread *t, const struct trace
 void model_rule_disk_begin(struct model *m, struct thread *t, const struct trace_record *r)
 {
 	const struct trace_disk_begin *b = &r->u.disk_begin;
-	struct disk *d = m->is_system ? disk_of(m, b->object) : NULL;
+	struct disk *d = disk_of(m, b->object);
 	struct disk_slot *s = d ? slot_with(d, b->key) : NULL;
 	struct object *o = d ? &m->object[b->object] : NULL;
 	uint32_t i;
@@ -118,7 +118,7 @@ void model_rule_disk_begin(struct model *m, struct thread *t, const struct trace
 void model_rule_disk_end(struct model *m, struct thread *t, const struct trace_record *r)
 {
 	const struct trace_disk_end *e = &r->u.disk_end;
-	struct disk *d = m->is_system ? disk_of(m, e->object) : NULL;
+	struct disk *d = disk_of(m, e->object);
 	struct disk_slot *s = d ? slot_with(d, e->key) : NULL;
 	if (!s)
 		return;

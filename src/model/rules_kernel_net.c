@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rules_kernel_net.c - packets and sockets. A packet is a unit on its flow (addresses and ports, one
- * direction): put by whoever hands it to the device, taken by the softirq that hands it up, on
+ * rules_kernel_net.c - packets and sockets. A packet is a unit on its flow (addresses and ports,
+ * one direction): put by whoever hands it to the device, taken by the softirq that hands it up, on
  * whatever host of this trace. A queueing discipline is an actor that sends one packet after the
- * other: as long as it has some, the time between two is its own, hence a rate limit is on the path.
- * A socket's received bytes are a queue that its program takes from.
+ * other: as long as it has some, the time between two is its own, hence a rate limit is on the
+ * path. A socket's received bytes are a queue that its program takes from.
  */
 #include "model/model_private.h"
 
 enum {
-	FLOW_MAX = 2048,      /* packets that nobody was seen to receive, of one flow */
+	FLOW_MAX = 2048,     /* packets that nobody was seen to receive, of one flow */
 	QDISC_MAX = 1 << 16, /* packets in one discipline */
 };
 
@@ -43,7 +43,7 @@ static bool take_packet(struct model *m, uint32_t actor, uint64_t time_ns, uint3
 static void put_packet(struct model *m, uint32_t actor, uint64_t time_ns, uint32_t object,
 	uint64_t key, uint32_t state)
 {
-	struct object *o = model_object(m, object);
+	struct object *o = model_kernel_object(m, object, TRACE_OBJECT_flow);
 	if (!o)
 		return;
 	uint32_t queue = model_queue_of(m, object, o, 0, 0);
@@ -84,7 +84,7 @@ void model_rule_packet_receive(struct model *m, struct thread *t, const struct t
 	/* both of one shape */
 	const struct trace_packet_queue *p = &r->u.packet_queue;
 	const struct object *o;
-	if (!m->is_system || !(o = model_object(m, p->flow)))
+	if (!(o = model_kernel_object(m, p->flow, TRACE_OBJECT_flow)))
 		return;
 	if (model_is_context(t)) {
 		t->k.seen_packet = true;
@@ -103,43 +103,43 @@ void model_rule_packet_receive(struct model *m, struct thread *t, const struct t
 /* The actor that sends what the discipline holds. */
 static uint32_t sender_of(struct model *m, struct object *o, uint32_t object, uint64_t time_ns)
 {
-	if (o->pseudo != NONE)
-		return o->pseudo;
-	o->pseudo = model_make_actor(m, NONE, NONE);
+	if (o->sender != NONE)
+		return o->sender;
+	o->sender = model_make_actor(m, NONE, NONE);
 	if (m->status != BASE_OK)
 		return NONE;
-	m->actor[o->pseudo].kind = MODEL_ACTOR_device;
-	m->actor[o->pseudo].object = object;
-	model_verb_of(m, o->pseudo, GRAPH_VERB_wait_empty, time_ns,
+	m->actor[o->sender].kind = MODEL_ACTOR_device;
+	m->actor[o->sender].object = object;
+	model_verb_of(m, o->sender, GRAPH_VERB_wait_empty, time_ns,
 		model_queue_of(m, object, o, 0, 0), 1, model_idle_state(m), 0);
-	return o->pseudo;
+	return o->sender;
 }
 
 static uint32_t sending_state(struct model *m, uint32_t object)
 {
-	return model_make_state(m, MODEL_STATE_device, NONE, model_class_of(m, object, 0), 0,
-		AUX_SENDS);
+	return model_make_state(
+		m, MODEL_STATE_device, NONE, model_class_of(m, object, 0), 0, AUX_SENDS);
 }
 
 /* It begins with the next packet, or has none. */
 static void send_next(struct model *m, struct object *o, uint32_t object, uint64_t time_ns)
 {
 	if (graph_queue_units(m->graph, o->queue)) {
-		model_verb_of(m, o->pseudo, GRAPH_VERB_dequeue, time_ns, o->queue, 1,
+		model_verb_of(m, o->sender, GRAPH_VERB_dequeue, time_ns, o->queue, 1,
 			sending_state(m, object), 0);
-		o->parties = 1;
+		o->sends = true;
 		return;
 	}
-	model_verb_of(m, o->pseudo, GRAPH_VERB_wait_empty, time_ns, o->queue, 1,
-		model_idle_state(m), 0);
-	o->parties = 0;
+	model_verb_of(
+		m, o->sender, GRAPH_VERB_wait_empty, time_ns, o->queue, 1, model_idle_state(m), 0);
+	o->sends = false;
 }
 
 void model_rule_qdisc_enqueue(struct model *m, struct thread *t, const struct trace_record *r)
 {
 	const struct trace_packet_queue *p = &r->u.packet_queue;
-	struct object *o = m->is_system ? model_object(m, p->object) : NULL;
-	struct object *flow = o ? model_object(m, p->flow) : NULL;
+	struct object *o = model_kernel_object(m, p->object, TRACE_OBJECT_qdisc);
+	struct object *flow = o ? model_kernel_object(m, p->flow, TRACE_OBJECT_flow) : NULL;
 	bool same = t->k.packet_by != NONE && t->k.packet == key_of(p);
 	uint32_t by = same ? t->k.packet_by : model_acting(t);
 	uint32_t state = same ? state_of(m, t) : model_busy_state(t);
@@ -153,7 +153,7 @@ void model_rule_qdisc_enqueue(struct model *m, struct thread *t, const struct tr
 	if (graph_queue_units(m->graph, o->queue) >= QDISC_MAX)
 		model_verb_of(m, by, GRAPH_VERB_resize, r->time_ns, o->queue, 0, state, 0);
 	model_verb_of(m, by, GRAPH_VERB_enqueue, r->time_ns, o->queue, 1, state, 0);
-	if (!o->parties)
+	if (!o->sends)
 		send_next(m, o, p->object, r->time_ns);
 	if (same)
 		model_tcp_rests(m, by, p->socket, r->time_ns);
@@ -162,11 +162,11 @@ void model_rule_qdisc_enqueue(struct model *m, struct thread *t, const struct tr
 void model_rule_qdisc_dequeue(struct model *m, struct thread *t, const struct trace_record *r)
 {
 	const struct trace_packet_queue *p = &r->u.packet_queue;
-	struct object *o = m->is_system ? model_object(m, p->object) : NULL;
+	struct object *o = model_kernel_object(m, p->object, TRACE_OBJECT_qdisc);
 	(void)t;
-	if (!o || o->pseudo == NONE || !o->parties)
+	if (!o || o->sender == NONE || !o->sends)
 		return;
-	put_packet(m, o->pseudo, r->time_ns, p->flow, key_of(p), sending_state(m, p->object));
+	put_packet(m, o->sender, r->time_ns, p->flow, key_of(p), sending_state(m, p->object));
 	send_next(m, o, p->object, r->time_ns);
 }
 
@@ -175,7 +175,7 @@ void model_rule_qdisc_dequeue(struct model *m, struct thread *t, const struct tr
 void model_rule_socket_ready(struct model *m, struct thread *t, const struct trace_record *r)
 {
 	const struct trace_socket_ready *s = &r->u.socket_ready;
-	struct object *o = m->is_system ? model_object(m, s->object) : NULL;
+	struct object *o = model_kernel_object(m, s->object, TRACE_OBJECT_socket);
 	if (!o || s->n > INT64_MAX)
 		return;
 	model_take_raise(m, t, r->time_ns);
@@ -188,7 +188,7 @@ void model_rule_socket_ready(struct model *m, struct thread *t, const struct tra
 void model_rule_socket_receive(struct model *m, struct thread *t, const struct trace_record *r)
 {
 	const struct trace_socket_receive *s = &r->u.socket_receive;
-	struct object *o = m->is_system ? model_object(m, s->object) : NULL;
+	struct object *o = model_kernel_object(m, s->object, TRACE_OBJECT_socket);
 	if (!o || o->queue == NONE || model_is_context(t) || t->mode != MODE_RUNNING)
 		return;
 	uint64_t units = graph_queue_units(m->graph, o->queue), n = s->n < units ? s->n : units;

@@ -11,7 +11,7 @@
 
 static struct tcp *tcp_of(struct model *m, uint32_t object)
 {
-	struct object *o = object ? model_object(m, object) : NULL;
+	struct object *o = model_kernel_object(m, object, TRACE_OBJECT_socket);
 	if (!o || (o->tcp && !o->tcp->open))
 		return NULL;
 	if (o->tcp)
@@ -53,8 +53,8 @@ static void take_some(struct model *m, uint32_t actor, uint64_t time_ns, uint32_
 	uint64_t units = graph_queue_units(m->graph, queue);
 	n = n < units ? n : units;
 	if (n && n <= INT64_MAX)
-		model_verb_of(m, actor, GRAPH_VERB_dequeue, time_ns, queue, (int64_t)n, state,
-			flags);
+		model_verb_of(
+			m, actor, GRAPH_VERB_dequeue, time_ns, queue, (int64_t)n, state, flags);
 }
 
 /* ---- credits --------------------------------------------------------------------------------- */
@@ -76,7 +76,7 @@ static void set_credits(
 void model_rule_tcp_window(struct model *m, struct thread *t, const struct trace_record *r)
 {
 	const struct trace_tcp_window *w = &r->u.tcp_window;
-	struct tcp *s = m->is_system ? tcp_of(m, w->object) : NULL;
+	struct tcp *s = tcp_of(m, w->object);
 	if (!s)
 		return;
 	s->window_bytes = w->congestion < w->peer ? w->congestion : w->peer;
@@ -172,7 +172,7 @@ void model_tcp_rests(struct model *m, uint32_t actor, uint32_t object, uint64_t 
 void model_rule_socket_send(struct model *m, struct thread *t, const struct trace_record *r)
 {
 	const struct trace_socket_send *d = &r->u.socket_send;
-	struct object *o = m->is_system ? model_object(m, d->object) : NULL;
+	struct object *o = model_kernel_object(m, d->object, TRACE_OBJECT_socket);
 	struct tcp *s = o ? o->tcp : NULL; /* none: it never sent a TCP packet */
 	if (!s || !model_is_credited(t) || d->n > INT64_MAX ||
 		(!model_is_context(t) && t->mode != MODE_RUNNING))

@@ -225,11 +225,15 @@ static enum base_status set_up(struct session *s, char program[PATH_MAX])
 	if (status != BASE_OK)
 		return status;
 	s->converting = true;
+	char host[256] = "";
 	status = record_converter_init(&s->converter, &s->clock, s->writer, s->err);
 	if (status == BASE_OK && o->listener) {
 		s->converter.sink.listen = o->listener->put;
 		s->converter.sink.listen_ctx = o->listener->ctx;
 	}
+	gethostname(host, sizeof host - 1);
+	if (status == BASE_OK)
+		record_sink_host(&s->converter.sink, host);
 	return status;
 }
 

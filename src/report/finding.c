@@ -73,11 +73,13 @@ static void add_kind(struct base_str *s, const struct report *r, const struct su
 		add_who(s, ", by ", u);
 		break;
 	case MODEL_STATE_wait:
-		base_str_addf(s, "%s%s", strncmp(row->state, wait[0], strlen(wait[0])) ? "" : "waiting for ",
+		base_str_addf(s, "%s%s",
+			strncmp(row->state, wait[0], strlen(wait[0])) ? "" : "waiting for ",
 			after(row->state, wait));
 		add_where(s, " at ", row->where);
 		if (!r->trace.process || row->unexplained_ns > row->path_ns / 2)
-			base_str_add(s, ", and nothing that was recorded says what ended these waits");
+			base_str_add(
+				s, ", and nothing that was recorded says what ended these waits");
 		else
 			add_who(s, ", in ", u);
 		break;
@@ -98,7 +100,8 @@ static void add_kind(struct base_str *s, const struct report *r, const struct su
 		add_who(s, ", ", u);
 		break;
 	case MODEL_STATE_external:
-		base_str_addf(s, r->trace.process ? "%s" : "waiting for the outside: %s", row->state);
+		base_str_addf(
+			s, r->trace.process ? "%s" : "waiting for the outside: %s", row->state);
 		add_where(s, " at ", row->where);
 		base_str_add(s, ", whose other end was not recorded");
 		break;

@@ -67,9 +67,8 @@ json_t *report_envelope(const char *schema, const struct report_trace *t, json_t
 	if (t->process)
 		json_object_set_new(trace, "system",
 			json_pack("{s:s, s:o, s:o, s:o}", "process", t->process, "pid",
-				report_json_u64(t->pid), "waits",
-				report_json_u64(t->nr_blocked), "waits_unexplained",
-				report_json_u64(t->nr_blocked_unexplained)));
+				report_json_u64(t->pid), "waits", report_json_u64(t->nr_blocked),
+				"waits_unexplained", report_json_u64(t->nr_blocked_unexplained)));
 	if (t->from_ns || t->to_ns)
 		json_object_set_new(trace, "window",
 			json_pack("{s:o, s:o}", "from_ns", report_json_u64(t->from_ns), "to_ns",

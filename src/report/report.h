@@ -24,7 +24,8 @@ struct report_run {
 	uint64_t from_ns, to_ns;               /* the window to analyse; to 0: to the end */
 	const struct model_place *start, *end; /* of the path; NULL: the program's */
 	uint64_t connection;                   /* only its path; 0: the whole program's */
-	const char *process; /* of a whole system: whose last moment ends the path; NULL: see model.h */
+	const char *
+		process; /* of a whole system: whose last moment ends the path; NULL: see model.h */
 	/* May be NULL. A new pass begins with done 0 and says what it is for. */
 	void (*progress)(void *ctx, const char *what, uint64_t done_records, uint64_t all_records);
 	void *progress_ctx;
