@@ -130,11 +130,10 @@ static int top_trace(struct top *t, struct live_options *o)
 {
 	struct cmd *c = t->c;
 	const char *path = c->operand[0];
-	struct trace_reader_options ro = {.size = sizeof ro, .with_definitions = true};
 	struct trace_reader *r;
 	struct live *l = NULL;
 	struct base_str what = {0};
-	enum base_status s = trace_reader_open(path, &ro, &r, &c->err);
+	enum base_status s = trace_reader_open(path, NULL, &r, &c->err);
 	if (s != BASE_OK)
 		return cmd_fail(c, s);
 	base_str_addf(&what, "trace %s", path);
@@ -142,6 +141,7 @@ static int top_trace(struct top *t, struct live_options *o)
 	t->head.host = trace_reader_info(r)->host;
 	t->head.origin_unix_ns = trace_reader_info(r)->origin_unix_ns;
 	o->hindsight = LIVE_HINDSIGHT_ALL;
+	o->defs = trace_reader_defs(r);
 	o->system = trace_reader_info(r)->flags & TRACE_INFO_SYSTEM;
 	o->command = trace_reader_info(r)->command;
 	s = live_new(o, &l, &c->err);

@@ -29,15 +29,19 @@ static void free_generation(struct generation *g)
 static enum base_status start_generation(
 	struct live *l, struct generation *g, const struct live_defs *older, struct base_err *err)
 {
-	*g = (struct generation){.defs = live_defs_new(older), .last = UINT64_MAX};
-	if (!g->defs)
-		return base_fail(err, BASE_ERR_NOMEM, "out of memory for definitions");
+	*g = (struct generation){.names = l->opts.defs, .last = UINT64_MAX};
+	if (!g->names) {
+		g->defs = live_defs_new(older);
+		if (!g->defs)
+			return base_fail(err, BASE_ERR_NOMEM, "out of memory for definitions");
+		g->names = &g->defs->defs;
+	}
 	struct model_options o = {.size = sizeof o,
 		.max_memory_bytes = l->opts.max_memory_bytes,
 		.system = l->opts.system,
 		.command = l->command,
 		.turns = true};
-	return model_new(&g->defs->defs, &o, &g->model, err);
+	return model_new(g->names, &o, &g->model, err);
 }
 
 struct live *live_free(struct live *l)
@@ -127,7 +131,7 @@ static enum base_status add_path(struct live *l, struct generation *g, struct an
 		is_asleep(g->model, state, nr, length_ns))
 		a->w.nr_asleep++;
 	else
-		s = live_answer_add(a, g->model, &g->defs->defs, state, nr, length_ns, err);
+		s = live_answer_add(a, g->model, g->names, state, nr, length_ns, err);
 	base_free(state);
 	return s;
 }
@@ -173,8 +177,8 @@ static void drop_part(struct generation *g)
 static uint64_t size_of(const struct generation *g)
 {
 	const struct graph *graph = model_graph(g->model);
-	return live_defs_size(g->defs) + graph_nr_actors(graph) + graph_nr_queues(graph) +
-	       graph_nr_states(graph);
+	return (g->defs ? live_defs_size(g->defs) : 0) + graph_nr_actors(graph) +
+	       graph_nr_queues(graph) + graph_nr_states(graph);
 }
 
 /* The old generation has answered all that it was to. */
@@ -234,7 +238,7 @@ static enum base_status turn(
 /* With all of the past in view there is only one generation. */
 static bool needs_next(const struct live *l)
 {
-	return !l->next.model && l->opts.hindsight != LIVE_HINDSIGHT_ALL &&
+	return !l->next.model && !l->opts.defs && l->opts.hindsight != LIVE_HINDSIGHT_ALL &&
 	       size_of(&l->now) > l->now.nr_seeded + l->opts.max_entries;
 }
 
@@ -254,7 +258,7 @@ static void note_memory(struct live *l)
 /* Who a fresh model will have to end its paths at. */
 static void note_root(struct live *l)
 {
-	const struct trace_defs *d = &l->now.defs->defs;
+	const struct trace_defs *d = l->now.names;
 	if (l->root_pid || l->now.first)
 		return;
 	uint32_t end = model_end_actor_now(l->now.model);
@@ -291,6 +295,8 @@ static enum base_status end_window(struct live *l, uint64_t time_ns, struct base
 static enum base_status feed(struct live *l, struct generation *g, struct base_err *err)
 {
 	struct trace_record copy[256];
+	if (!g->defs)
+		return model_feed(g->model, l->batch, l->nr_batch, err);
 	for (size_t at = 0; at < l->nr_batch;) {
 		size_t n =
 			l->nr_batch - at < BASE_COUNT(copy) ? l->nr_batch - at : BASE_COUNT(copy);
@@ -358,6 +364,8 @@ static enum base_status release(struct live *l, uint64_t time_ns, struct base_er
 
 static enum base_status define(struct live *l, const struct trace_record *r, struct base_err *err)
 {
+	if (!l->now.defs)
+		return BASE_OK; /* they are all known */
 	/* what waits in the batch may mean an older definition of it; it may as well be the new */
 	enum base_status s = live_defs_add(l->now.defs, r);
 	if (s == BASE_OK && l->next.model)

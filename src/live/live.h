@@ -59,6 +59,9 @@ struct live_options {
 	unsigned hindsight; /* windows that an answer waits for, since they tell where the path went
 			       on */
 	enum live_whom whom;
+	/* Of a trace, where all are known: no definitions are put, and there is one model only.
+	 * NULL: as live_put() has them. */
+	const struct trace_defs *defs;
 	bool system; /* every thread's switches and wakes will come (TRACE_INFO_SYSTEM) */
 	const char
 		*command; /* the program that was started, as its definition has it; NULL: none */

@@ -73,7 +73,8 @@ struct part_info {               /* a window that is over */
 	uint64_t number;
 };
 struct generation {
-	struct live_defs *defs;
+	struct live_defs *defs;         /* NULL: the trace's are used */
+	const struct trace_defs *names; /* its definitions */
 	struct model *model;
 	struct part_info *part; /* [nr_parts], consecutive windows */
 	size_t nr_parts, part_capacity;

@@ -805,7 +805,7 @@ static void find_root(struct model *m)
 		return;
 	m->root_pid = m->defs->processes[m->root_process].pid;
 	m->restarts = !m->opts->from_ns && !m->opts->start && !m->by_connection &&
-		      !m->opts->process && !m->opts->turns;
+		      !m->opts->process;
 }
 
 static enum base_status grow_tables(struct model *m)
@@ -869,7 +869,7 @@ enum base_status model_new(const struct trace_defs *defs, const struct model_opt
 		.max_memory_bytes = m->opts->max_memory_bytes,
 		.listener = m->opts->listener,
 		.watch = m->opts->watch,
-		.restarts = m->opts->from_ns != 0 || m->restarts,
+		.restarts = m->opts->from_ns != 0 || (m->restarts && !m->opts->turns),
 	};
 	if (s == BASE_OK)
 		s = graph_new(&g, &m->graph, m->err);
