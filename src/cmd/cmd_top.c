@@ -161,6 +161,7 @@ static int top_trace(struct top *t, struct live_options *o)
 struct going_on {
 	struct top *t;
 	struct live *live;
+	uint64_t nr_lost;
 	enum base_status status;
 };
 
@@ -171,9 +172,11 @@ static void take_record(void *ctx, const struct trace_record *r)
 		g->status = live_put(g->live, r, &g->t->c->err);
 }
 
-static void reach(void *ctx, uint64_t time_ns)
+static void reach(void *ctx, uint64_t time_ns, uint64_t nr_lost)
 {
 	struct going_on *g = ctx;
+	live_lost(g->live, nr_lost - g->nr_lost);
+	g->nr_lost = nr_lost;
 	if (g->status == BASE_OK)
 		g->status = live_advance(g->live, time_ns, &g->t->c->err);
 }
@@ -193,6 +196,9 @@ static void say_what(struct top *t, const struct record_result *r)
 	base_str_add_ns(&s, r->elapsed_ns);
 	base_str_addf(&s, "; longpole took %.1f %% of a processor",
 		r->elapsed_ns ? 100 * (double)r->recorder_cpu_ns / (double)r->elapsed_ns : 0);
+	if (h.nr_models)
+		base_str_addf(&s, "; %llu times a fresh model took over",
+			(unsigned long long)h.nr_models);
 	cmd_note(t->c, "%s", base_str_text(&s));
 	base_str_fini(&s);
 	for (unsigned d = 0; d < TRACE_DIAG_NR; d++) {

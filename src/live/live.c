@@ -157,6 +157,7 @@ static enum base_status answer(
 		a->w.to_ns = graph_part_to_ns(part);
 		a->w.nr_records = l->count[0].nr_records;
 		a->w.nr_late = l->count[0].nr_late;
+		a->w.nr_lost = l->count[0].nr_lost;
 		a->w.hindsight = (unsigned)g->nr_parts - 1;
 		a->w.to_the_end = to_the_end;
 		a->w.fresh = g->first == l->answered && l->answered;
@@ -424,6 +425,13 @@ enum base_status live_advance(struct live *l, uint64_t time_ns, struct base_err 
 		return base_fail(err, l->status, "it failed before");
 	return l->status =
 		       advance(l, time_ns > l->opts.late_ns ? time_ns - l->opts.late_ns : 0, err);
+}
+
+void live_lost(struct live *l, uint64_t n)
+{
+	l->health.nr_lost += n;
+	if (l->count)
+		l->count[l->nr_counts].nr_lost += n;
 }
 
 enum base_status live_finish(struct live *l, struct base_err *err)

@@ -33,6 +33,7 @@ struct live_window {
 	const struct live_row *state, *process, *connection; /* most first */
 	size_t nr_states, nr_processes, nr_connections;
 	uint64_t nr_records; /* of this window */
+	uint64_t nr_lost;    /* that should have been; what depended on them is not explained */
 	uint64_t nr_late;    /* of them: came after their time, and count as later than they were */
 	unsigned hindsight;  /* later windows that were known when this was answered */
 	bool to_the_end;     /* ... up to the end of the run: nothing can change it */
@@ -48,7 +49,7 @@ enum live_whom {
 enum {
 	LIVE_WINDOWS_MAX = 4096,         /* that wait for their answer */
 	LIVE_LATE_RECORDS_MAX = 1 << 20, /* that wait for others */
-	LIVE_ENTRIES_MAX = 1 << 17,      /* of a model: then a fresh one takes over */
+	LIVE_ENTRIES_MAX = 1 << 15,      /* of a model: then a fresh one takes over */
 };
 
 struct live_options {
@@ -84,12 +85,14 @@ enum base_status live_put(
 /* All records before time_ns have been put: windows may end. */
 enum base_status live_advance(
 	struct live *l, uint64_t time_ns, struct base_err *err) BASE_MUST_CHECK;
+/* So many records more than before never came. */
+void live_lost(struct live *l, uint64_t n);
 /* The end: everything that waits is answered. */
 enum base_status live_finish(struct live *l, struct base_err *err) BASE_MUST_CHECK;
 struct live *live_free(struct live *l);
 
 struct live_health {
-	uint64_t nr_records, nr_late, nr_windows;
+	uint64_t nr_records, nr_late, nr_lost, nr_windows;
 	uint64_t nr_models;         /* that took over */
 	uint64_t nr_forgotten;      /* objects that nobody had mentioned for a minute then */
 	uint64_t nr_entries;        /* of all models now: definitions, actors, states, queues */

@@ -804,8 +804,8 @@ static void find_root(struct model *m)
 	if (!m->root_process)
 		return;
 	m->root_pid = m->defs->processes[m->root_process].pid;
-	m->restarts = !m->opts->from_ns && !m->opts->start && !m->by_connection &&
-		      !m->opts->process;
+	m->restarts =
+		!m->opts->from_ns && !m->opts->start && !m->by_connection && !m->opts->process;
 }
 
 static enum base_status grow_tables(struct model *m)
@@ -903,6 +903,12 @@ enum base_status model_turn(struct model *m, uint64_t time_ns, bool start_all,
 	if (s != BASE_OK)
 		m->status = s;
 	return s;
+}
+
+uint64_t model_actor_group(const struct model *m, uint32_t actor)
+{
+	uint32_t role = actor < m->nr_actors ? m->actor[actor].role : NONE;
+	return role != NONE ? role : (uint64_t)NONE + actor;
 }
 
 uint32_t model_actor_stream(const struct model *m, uint32_t actor)

@@ -270,6 +270,16 @@ uint64_t record_late_ns(const struct record_options *o)
 	return o->argv && o->argv[0] ? LATE_PROGRAM_NS : LATE_NS;
 }
 
+static uint64_t nr_lost(const struct session *s)
+{
+	uint64_t nr = s->converter.perf_lost + s->converter.nested_lost;
+	if (s->has_program)
+		nr += __atomic_load_n(&s->ring.head->lost_records, __ATOMIC_RELAXED);
+	if (s->kernel.open)
+		nr += s->kernel.source.nr_dropped + s->kernel.source.order.nr_damaged;
+	return nr;
+}
+
 static void tell(struct session *s, uint64_t raw_ns, uint64_t reached_ns, bool final)
 {
 	const struct record_listener *to = s->opts->listener;
@@ -277,7 +287,7 @@ static void tell(struct session *s, uint64_t raw_ns, uint64_t reached_ns, bool f
 		s->result->nr_named_sites += record_namer_look(&s->namer, &s->converter.sink);
 		s->named_ns = raw_ns;
 	}
-	to->reached(to->ctx, reached_ns);
+	to->reached(to->ctx, reached_ns, nr_lost(s));
 	if (to->stop(to->ctx))
 		s->stopped = true;
 }

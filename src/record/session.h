@@ -36,9 +36,9 @@ struct record_listener {
 	void *ctx;
 	/* Not a status: what is wrong ends the recording only when stop() says so. */
 	void (*put)(void *ctx, const struct trace_record *r);
-	/* All records before time_ns have been put, but for those that came up to
-	 * record_late_ns() late. */
-	void (*reached)(void *ctx, uint64_t time_ns);
+	/* All records before time_ns have been put, but for those that come up to
+	 * record_late_ns() late, and nr_lost since the beginning. */
+	void (*reached)(void *ctx, uint64_t time_ns, uint64_t nr_lost);
 	bool (*stop)(void *ctx); /* enough: the recording ends, a program goes on */
 };
 

@@ -148,6 +148,10 @@ static void add_caveats(
 		base_str_add(&s, "what came later was not known; ");
 	if (w->fresh)
 		base_str_add(&s, "a fresh model: what is older than two windows was not known; ");
+	if (w->nr_lost) {
+		base_str_add_count(&s, w->nr_lost);
+		base_str_add(&s, " records were lost (longpole or the kernel could not keep up); ");
+	}
 	if (w->nr_late) {
 		base_str_add_count(&s, w->nr_late);
 		base_str_add(&s, " records came late and count as later than they were; ");
@@ -258,6 +262,7 @@ json_t *report_top_json(const struct live_window *w, const struct report_top_hea
 	json_object_set_new(j, "explained_share",
 		report_json_share(w->path_ns > 0 ? 1 - w->unexplained_ns / w->path_ns : 1));
 	json_object_set_new(j, "records", report_json_u64(w->nr_records));
+	json_object_set_new(j, "lost_records", report_json_u64(w->nr_lost));
 	json_object_set_new(j, "late_records", report_json_u64(w->nr_late));
 	json_object_set_new(j, "hindsight_windows", json_integer(w->hindsight));
 	json_object_set_new(j, "to_the_end", json_boolean(w->to_the_end));
