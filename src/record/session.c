@@ -39,6 +39,7 @@ enum {
 	USED_BUSY = 32, /* blocks in use that make us look more often: what is read soon is still
 			   cached */
 	PERCENT_LOW = 50,
+	SYSTEM_NICE = -15,
 };
 
 struct session {
@@ -51,7 +52,7 @@ struct session {
 	struct record_perf *perf;
 	struct record_kernel kernel;
 	struct record_child child;
-	int signal_fd, sched_policy;
+	int signal_fd, sched_policy, nice;
 	sigset_t old_signals;
 	struct sigaction old_xfsz;
 	bool has_program, converting, ended, stopped, full;
@@ -428,8 +429,14 @@ static enum base_status start(struct session *s)
 	/* Only now, so that the child has not inherited it. A file that grows too large is an
 	 * error, no end. */
 	sigaction(SIGXFSZ, &ignore, &s->old_xfsz);
+	/* The whole system's events are many, and come when all processors are busy: we must get
+	 * one in time, for a little. */
+	errno = 0;
+	s->nice = getpriority(PRIO_PROCESS, 0);
+	if (s->kernel.open && !errno)
+		setpriority(PRIO_PROCESS, 0, SYSTEM_NICE);
 	s->sched_policy = sched_getscheduler(0);
-	if (s->sched_policy == SCHED_OTHER)
+	if (s->sched_policy == SCHED_OTHER && !s->kernel.open)
 		sched_setscheduler(0, SCHED_BATCH, &(struct sched_param){0});
 	set_recording(s, 1);
 	s->begin_ns = s->progress_ns = time_of(CLOCK_MONOTONIC_RAW);
@@ -533,6 +540,8 @@ static void tear_down(struct session *s)
 		if (s->sched_policy == SCHED_OTHER)
 			sched_setscheduler(0, SCHED_OTHER, &(struct sched_param){0});
 	}
+	if (s->begin_ns && s->kernel.open)
+		setpriority(PRIO_PROCESS, 0, s->nice);
 	record_perf_close(s->perf);
 	record_kernel_close(&s->kernel);
 	if (s->converting)
