@@ -433,7 +433,7 @@ static enum base_status start(struct session *s)
 	 * one in time, for a little. */
 	errno = 0;
 	s->nice = getpriority(PRIO_PROCESS, 0);
-	if (s->kernel.open && !errno)
+	if (s->kernel.open && !errno && s->nice > SYSTEM_NICE)
 		setpriority(PRIO_PROCESS, 0, SYSTEM_NICE);
 	s->sched_policy = sched_getscheduler(0);
 	if (s->sched_policy == SCHED_OTHER && !s->kernel.open)
