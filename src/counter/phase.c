@@ -167,7 +167,7 @@ static struct longpole_place *enter(struct longpole_place *place)
 	self.current->open = 1;
 	memcpy(self.entered, value, sizeof self.entered);
 	self.entered_error = error;
-	self.entered_tsc = longpole_rdtsc();
+	self.entered_tsc = tsc;
 	return before;
 }
 
