@@ -3,8 +3,15 @@
 #include "memory/ciat_private.h"
 
 #include <string.h>
+#include <sys/mman.h>
 
-enum { SITES_MAX = 1 << 20, PHASE_MEMORY_BYTES = 64 << 20 };
+enum {
+	SITES_MAX = 1 << 20,
+	PHASE_MEMORY_BYTES = 64 << 20,
+	HUGE_BYTES = 2 << 20,
+	CACHE_LINE_BYTES = 64,
+	PREFETCH_STEPS = 16,
+};
 #define MEMORY_LIMIT_DEFAULT (UINT64_C(4) << 30)
 
 static const uint8_t size_class[MEMORY_ACCESS_MAX_BYTES + 1] = {
@@ -34,41 +41,49 @@ const char *memory_phase_name(enum memory_phase_kind kind)
 
 /* ---- pages ---------------------------------------------------------------------------------- */
 
-static uint64_t page_bytes(const struct memory_ciat *c)
+/* Slabs are large so that the kernel may back them with huge pages: with irregular accesses half
+ * of the time went into page walks otherwise. */
+static enum base_status new_slab(struct memory_ciat *c)
 {
-	uint64_t locations = PAGE_BYTES >> c->location_shift;
-	uint64_t lines = c->options.without_lines ? 0 : PAGE_BYTES >> c->line_shift;
-	return sizeof(struct ciat_page) + locations * (sizeof(uint64_t) + sizeof(uint32_t)) +
-	       lines * sizeof(struct ciat_line);
+	enum base_status s =
+		base_grow(&c->slabs, &c->slabs_capacity, c->nr_slabs + 1, sizeof *c->slabs);
+	if (s != BASE_OK)
+		return s;
+	c->slab_bytes = c->slab_bytes ? c->slab_bytes * 2 : SLAB_FIRST_BYTES;
+	if (c->slab_bytes > SLAB_MAX_BYTES)
+		c->slab_bytes = SLAB_MAX_BYTES;
+	char *bytes = base_alloc(c->slab_bytes);
+	if (!bytes)
+		return BASE_ERR_NOMEM;
+	uintptr_t begin = ((uintptr_t)bytes + HUGE_BYTES - 1) & ~(uintptr_t)(HUGE_BYTES - 1);
+	uintptr_t end = ((uintptr_t)bytes + c->slab_bytes) & ~(uintptr_t)(HUGE_BYTES - 1);
+	if (begin < end) /* a wish; without it all is as right and slower */
+		(void)madvise((void *)begin, end - begin, MADV_HUGEPAGE);
+	c->slabs[c->nr_slabs++] = bytes;
+	c->slab = bytes + (-(uintptr_t)bytes & (CACHE_LINE_BYTES - 1));
+	c->slab_left_bytes = (size_t)(bytes + c->slab_bytes - c->slab);
+	return BASE_OK;
 }
 
 static struct ciat_page *new_page(struct memory_ciat *c, uint64_t number)
 {
-	uint64_t size_bytes = page_bytes(c), locations = PAGE_BYTES >> c->location_shift;
-	if (c->used_bytes + size_bytes > c->options.memory_limit_bytes ||
+	if (c->used_bytes + c->page_bytes > c->options.memory_limit_bytes ||
 		base_grow(&c->page, &c->pages_capacity, c->nr_pages + 1,
 			sizeof(struct ciat_page *)) != BASE_OK)
 		return NULL;
-	char *bytes = base_alloc(size_bytes);
-	if (!bytes)
+	if (c->slab_left_bytes < c->page_bytes && new_slab(c) != BASE_OK)
 		return NULL;
-	struct ciat_page *p = (struct ciat_page *)(void *)bytes;
-	bytes += sizeof *p;
+	struct ciat_page *p = (struct ciat_page *)(void *)c->slab;
+	c->slab += c->page_bytes;
+	c->slab_left_bytes -= c->page_bytes;
+	c->used_bytes += c->page_bytes;
 	p->number = number;
-	p->state = (uint64_t *)(void *)bytes;
-	p->count = (uint32_t *)(void *)(p->state + locations);
-	if (!c->options.without_lines)
-		p->line = (struct ciat_line *)(void *)(p->count + locations);
-	c->used_bytes += size_bytes;
 	c->page[c->nr_pages++] = p;
 	return p;
 }
 
 struct ciat_page *memory_ciat_page(struct memory_ciat *c, uint64_t number)
 {
-	size_t slot = number % LOOKASIDE;
-	if (BASE_LIKELY(c->lookaside[slot].page && c->lookaside[slot].number == number))
-		return c->lookaside[slot].page;
 	struct ciat_page ***middle = &c->top[number >> DIRECTORY_BITS];
 	if (!*middle) {
 		*middle = base_alloc(sizeof(**middle) << DIRECTORY_BITS);
@@ -79,11 +94,17 @@ struct ciat_page *memory_ciat_page(struct memory_ciat *c, uint64_t number)
 	struct ciat_page **p = &(*middle)[number & ((1u << DIRECTORY_BITS) - 1)];
 	if (!*p)
 		*p = new_page(c, number);
-	if (*p) {
-		c->lookaside[slot].number = number;
-		c->lookaside[slot].page = *p;
-	}
 	return *p;
+}
+
+static void set_layout(struct memory_ciat *c)
+{
+	uint32_t locations = (uint32_t)PAGE_BYTES >> c->location_shift;
+	uint32_t lines = c->options.without_lines ? 0 : (uint32_t)PAGE_BYTES >> c->line_shift;
+	c->count_offset = STATE_OFFSET + locations * (uint32_t)sizeof(uint64_t);
+	c->line_offset = c->count_offset + locations * (uint32_t)sizeof(uint32_t);
+	c->page_bytes = c->line_offset + lines * (uint32_t)sizeof(struct ciat_line);
+	c->page_bytes = (c->page_bytes + CACHE_LINE_BYTES - 1) & ~(CACHE_LINE_BYTES - 1u);
 }
 
 /* ---- lines: true and false sharing
@@ -91,11 +112,11 @@ struct ciat_page *memory_ciat_page(struct memory_ciat *c, uint64_t number)
 
 /* Holds one of the locations a value of another thread that this one has not read yet? Then a miss
  * on it is true sharing (Torrellas, Lam, Hennessy 1994). */
-static bool brings_news(const struct memory_ciat *c, const struct ciat_page *p, unsigned first,
+static bool brings_news(const struct memory_ciat *c, struct ciat_page *p, unsigned first,
 	unsigned last, uint32_t thread)
 {
 	for (unsigned g = first; g <= last; g++) {
-		uint64_t st = p->state[g];
+		uint64_t st = ciat_state(p)[g];
 		uint32_t writer = ciat_writer(st);
 		if (writer && writer != thread + 1 &&
 			!memory_sets_has(&c->sets, (uint32_t)st, thread))
@@ -139,7 +160,7 @@ static enum base_status __attribute__((noinline))
 line_miss(struct memory_ciat *c, struct memory_ciat_counts *n, struct ciat_page *p, unsigned line,
 	unsigned first, unsigned last, const struct memory_step *s, bool store)
 {
-	struct ciat_line *l = &p->line[line];
+	struct ciat_line *l = &ciat_lines(c, p)[line];
 	uint32_t thread = s->thread;
 	bool held = memory_sets_has(&c->sets, l->holders, thread);
 	bool seen = memory_sets_has(&c->sets, l->seen, thread);
@@ -174,7 +195,7 @@ static inline enum base_status touch_line(struct memory_ciat *c, struct memory_c
 {
 	unsigned shift = c->line_shift - c->location_shift;
 	for (unsigned line = first >> shift; line <= last >> shift; line++) {
-		uint32_t holders = p->line[line].holders;
+		uint32_t holders = ciat_lines(c, p)[line].holders;
 		if (store ? holders == c->thread[s->thread].alone
 			  : memory_sets_has(&c->sets, holders, s->thread))
 			continue;
@@ -273,7 +294,7 @@ static inline enum base_status touch_page(struct memory_ciat *c, struct memory_c
 	unsigned shift = c->location_shift, first = offset >> shift;
 	unsigned last = (offset + size_bytes - 1) >> shift;
 	enum base_status status = BASE_OK;
-	if (p->line) {
+	if (!c->options.without_lines) {
 		status = touch_line(c, n, p, first, last, s, store);
 		if (BASE_UNLIKELY(status != BASE_OK))
 			return status;
@@ -285,7 +306,7 @@ static inline enum base_status touch_page(struct memory_ciat *c, struct memory_c
 			bytes &= whole << (offset & mask);
 		if (g == last)
 			bytes &= whole >> (mask - ((offset + size_bytes - 1) & mask));
-		status = touch_location(c, &p->state[g], s->thread, bytes, store, ret);
+		status = touch_location(c, &ciat_state(p)[g], s->thread, bytes, store, ret);
 	}
 	return status;
 }
@@ -316,7 +337,7 @@ static enum base_status count_wrap(struct memory_ciat *c, uint64_t location)
 
 static enum base_status fail_page(const struct memory_ciat *c)
 {
-	return c->used_bytes + page_bytes(c) > c->options.memory_limit_bytes ? BASE_ERR_LIMIT
+	return c->used_bytes + c->page_bytes > c->options.memory_limit_bytes ? BASE_ERR_LIMIT
 									     : BASE_ERR_NOMEM;
 }
 
@@ -327,10 +348,13 @@ static inline enum base_status touch(struct memory_ciat *c, struct memory_ciat_c
 {
 	struct seen seen = {0};
 	unsigned offset = address & (PAGE_BYTES - 1);
-	struct ciat_page *p = memory_ciat_page(c, address >> PAGE_SHIFT);
-	if (BASE_UNLIKELY(!p))
-		return fail_page(c);
-	if (counted && BASE_UNLIKELY(!++p->count[offset >> c->location_shift])) {
+	struct ciat_page *p = ciat_known_page(c, address >> PAGE_SHIFT);
+	if (BASE_UNLIKELY(!p)) {
+		p = memory_ciat_page(c, address >> PAGE_SHIFT);
+		if (!p)
+			return fail_page(c);
+	}
+	if (counted && BASE_UNLIKELY(!++ciat_count(c, p)[offset >> c->location_shift])) {
 		enum base_status status = count_wrap(c, address >> c->location_shift);
 		if (status != BASE_OK)
 			return status;
@@ -642,6 +666,22 @@ static enum base_status fail_step(struct memory_ciat *c, const struct memory_ste
 	return base_fail(err, status, "no memory for the state of touched memory");
 }
 
+/* The state of what comes a few steps later: irregular accesses wait for memory, not for us.
+ * (Inlined by force: gcc 12 takes a function that only prefetches for one without effect.) */
+static inline __attribute__((always_inline)) void prefetch(
+	const struct memory_ciat *c, const struct memory_step *s)
+{
+	if (s->kind > MEMORY_ATOMIC)
+		return;
+	struct ciat_page *p = ciat_known_page(c, s->address >> PAGE_SHIFT);
+	if (!p)
+		return;
+	unsigned offset = s->address & (PAGE_BYTES - 1), g = offset >> c->location_shift;
+	__builtin_prefetch(&ciat_state(p)[g], 1);
+	__builtin_prefetch(&ciat_count(c, p)[g], 1);
+	__builtin_prefetch(&ciat_lines(c, p)[offset >> c->line_shift], 1);
+}
+
 enum base_status memory_ciat_add(
 	struct memory_ciat *c, const struct memory_steps *steps, struct base_err *err)
 {
@@ -649,6 +689,8 @@ enum base_status memory_ciat_add(
 	for (size_t i = 0; i < steps->nr; i++) {
 		const struct memory_step *s = &steps->step[i];
 		enum base_status status;
+		if (i + PREFETCH_STEPS < steps->nr)
+			prefetch(c, s + PREFETCH_STEPS);
 		if (BASE_UNLIKELY(s->kind > MEMORY_ATOMIC)) {
 			status = add_rare(c, s, steps, err);
 			if (s->kind < MEMORY_CALL && status == BASE_OK)
@@ -717,6 +759,7 @@ static enum base_status init(struct memory_ciat *c, uint32_t nr_threads, struct 
 		return s;
 	c->location_shift = (unsigned)__builtin_ctz(c->options.location_bytes);
 	c->line_shift = (unsigned)__builtin_ctz(c->options.line_bytes);
+	set_layout(c);
 	memory_sets_init(&c->sets, nr_threads);
 	c->result.nr_threads = nr_threads;
 	c->result.location_bytes = c->options.location_bytes;
@@ -760,9 +803,11 @@ static void free_pages(struct memory_ciat *c)
 {
 	for (size_t i = 0; i < c->nr_pages; i++) {
 		base_free(c->page[i]->code);
-		base_free(c->page[i]);
 	}
 	base_free(c->page);
+	for (size_t i = 0; i < c->nr_slabs; i++)
+		base_free(c->slabs[i]);
+	base_free(c->slabs);
 	for (size_t i = 0; c->top && i < (size_t)1 << TOP_BITS; i++)
 		base_free(c->top[i]);
 	base_free(c->top);

@@ -25,6 +25,9 @@ enum {
 	DIRECTORY_BITS = 17, /* of a middle table; the top has the rest of 47 - 12 */
 	TOP_BITS = 47 - PAGE_SHIFT - DIRECTORY_BITS,
 	LOOKASIDE = 1024,
+	STATE_OFFSET = 64,
+	SLAB_FIRST_BYTES = 1 << 20,
+	SLAB_MAX_BYTES = 64 << 20,
 };
 
 struct ciat_line {
@@ -33,11 +36,11 @@ struct ciat_line {
 	uint32_t true_misses, false_misses, upgrades;
 };
 
+/* A page's head; behind it, at the offsets that struct memory_ciat has: the states of its
+ * locations, how many accesses begin in each, its lines. One allocation, found without a pointer
+ * more. */
 struct ciat_page {
 	uint64_t number;
-	uint64_t *state;        /* per location */
-	uint32_t *count;        /* accesses that begin in it */
-	struct ciat_line *line; /* NULL: lines are not analysed */
 	struct ciat_code *code; /* at the end; NULL: no code */
 };
 
@@ -69,10 +72,11 @@ struct memory_ciat {
 	struct memory_sets sets;
 	unsigned location_shift, line_shift;
 	struct ciat_page ***top; /* [2^TOP_BITS] of [2^DIRECTORY_BITS] */
-	struct {
-		uint64_t number;
-		struct ciat_page *page;
-	} lookaside[LOOKASIDE];
+	uint32_t count_offset, line_offset, page_bytes;
+	char *slab; /* where the next pages come from */
+	size_t slab_left_bytes, slab_bytes;
+	char **slabs;
+	size_t nr_slabs, slabs_capacity;
 	struct ciat_page **page; /* all of them, in the order of first touch */
 	size_t nr_pages, pages_capacity;
 	uint64_t used_bytes;
@@ -115,7 +119,29 @@ static inline uint32_t ciat_toucher(uint64_t state)
 	return (uint32_t)(state >> STATE_TOUCHER) & STATE_THREAD_MASK;
 }
 
-/* NULL: no memory, or its limit. */
+static inline uint64_t *ciat_state(struct ciat_page *p)
+{
+	return (uint64_t *)(void *)((char *)p + STATE_OFFSET);
+}
+
+static inline uint32_t *ciat_count(const struct memory_ciat *c, struct ciat_page *p)
+{
+	return (uint32_t *)(void *)((char *)p + c->count_offset);
+}
+
+static inline struct ciat_line *ciat_lines(const struct memory_ciat *c, struct ciat_page *p)
+{
+	return (struct ciat_line *)(void *)((char *)p + c->line_offset);
+}
+
+/* NULL: the page was not touched yet. */
+static inline struct ciat_page *ciat_known_page(const struct memory_ciat *c, uint64_t number)
+{
+	struct ciat_page **middle = c->top[number >> DIRECTORY_BITS];
+	return BASE_LIKELY(middle != NULL) ? middle[number & ((1u << DIRECTORY_BITS) - 1)] : NULL;
+}
+
+/* Makes it if need be. NULL: no memory, or its limit. */
 struct ciat_page *memory_ciat_page(struct memory_ciat *c, uint64_t number);
 /* Sums of all phases and of memory usage into the result. */
 enum base_status memory_ciat_summarize(

@@ -107,14 +107,13 @@ static void add_toucher(uint32_t *toucher, bool *shared, uint32_t who)
 	*toucher = *toucher ? *toucher : who;
 }
 
-static struct location location_at(
-	const struct memory_ciat *c, const struct ciat_page *p, unsigned g)
+static struct location location_at(const struct memory_ciat *c, struct ciat_page *p, unsigned g)
 {
-	uint64_t st = p->state[g], wraps = 0;
+	uint64_t st = ciat_state(p)[g], wraps = 0;
 	struct location l = {.data_mask = (unsigned)(st >> STATE_BYTES) & 0xff,
 		.toucher = ciat_toucher(st),
 		.shared = st >> STATE_SHARED & 1,
-		.data_accesses = p->count[g]};
+		.data_accesses = ciat_count(c, p)[g]};
 	uint64_t id = (p->number << (PAGE_SHIFT - c->location_shift)) + g;
 	if (BASE_UNLIKELY(c->wrapped.nr_used) && base_map_get(&c->wrapped, 0, id, &wraps))
 		l.data_accesses += wraps << 32;
@@ -134,11 +133,11 @@ static struct location location_at(
 	return l;
 }
 
-static struct page_sum sum_page(const struct memory_ciat *c, const struct ciat_page *p)
+static struct page_sum sum_page(const struct memory_ciat *c, struct ciat_page *p)
 {
 	struct page_sum s = {.page = {.page = p->number}};
 	for (unsigned g = 0; g < (unsigned)PAGE_BYTES >> c->location_shift; g++) {
-		if (!p->state[g] && !p->code)
+		if (!ciat_state(p)[g] && !p->code)
 			continue;
 		struct location l = location_at(c, p, g);
 		unsigned bytes = (unsigned)__builtin_popcount(l.data_mask | l.code_mask);
@@ -232,15 +231,15 @@ static enum base_status sum_pages(struct memory_ciat *c, uint32_t instruction_by
 /* ---- lines and sites
  * ------------------------------------------------------------------------------------ */
 
-static uint32_t writers_of(const struct memory_ciat *c, const struct ciat_page *p, unsigned line)
+static uint32_t writers_of(const struct memory_ciat *c, struct ciat_page *p, unsigned line)
 {
 	unsigned shift = c->line_shift - c->location_shift;
 	uint32_t nr = 0;
 	for (unsigned g = line << shift; g < (line + 1) << shift; g++) {
-		uint32_t writer = ciat_writer(p->state[g]);
+		uint32_t writer = ciat_writer(ciat_state(p)[g]);
 		bool known = !writer;
 		for (unsigned k = line << shift; k < g && !known; k++)
-			known = ciat_writer(p->state[k]) == writer;
+			known = ciat_writer(ciat_state(p)[k]) == writer;
 		nr += !known;
 	}
 	return nr;
@@ -281,24 +280,25 @@ static int by_code(const void *a, const void *b)
 static enum base_status sum_lines(struct memory_ciat *c)
 {
 	size_t nr = 0;
-	unsigned per_page = (unsigned)PAGE_BYTES >> c->line_shift;
+	unsigned per_page = c->options.without_lines ? 0 : (unsigned)PAGE_BYTES >> c->line_shift;
 	for (size_t i = 0; i < c->nr_pages; i++)
-		for (unsigned l = 0; c->page[i]->line && l < per_page; l++)
-			nr += moved(&c->page[i]->line[l]);
+		for (unsigned l = 0; l < per_page; l++)
+			nr += moved(&ciat_lines(c, c->page[i])[l]);
 	c->line = base_alloc((nr + 1) * sizeof *c->line);
 	if (!c->line)
 		return BASE_ERR_NOMEM;
 	for (size_t i = 0; i < c->nr_pages; i++) {
-		const struct ciat_page *p = c->page[i];
-		for (unsigned l = 0; p->line && l < per_page; l++) {
-			if (!moved(&p->line[l]))
+		struct ciat_page *p = c->page[i];
+		const struct ciat_line *lines = ciat_lines(c, p);
+		for (unsigned l = 0; l < per_page; l++) {
+			if (!moved(&lines[l]))
 				continue;
 			c->line[c->result.nr_lines++] =
 				(struct memory_ciat_line){.address = (p->number << PAGE_SHIFT) +
 								     ((uint64_t)l << c->line_shift),
-					.true_misses = p->line[l].true_misses,
-					.false_misses = p->line[l].false_misses,
-					.upgrades = p->line[l].upgrades,
+					.true_misses = lines[l].true_misses,
+					.false_misses = lines[l].false_misses,
+					.upgrades = lines[l].upgrades,
 					.writers = writers_of(c, p, l)};
 		}
 	}
