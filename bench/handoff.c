@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * handoff.c - switches of processors at a chosen rate: on each processor two threads hand a token to and fro through
- * a futex, and work in between. `handoff SECONDS ITERATIONS` prints handoffs (each is a switch) a second, of all
- * processors. The processors are never idle, so whatever else runs makes the number smaller.
+ * handoff.c - switches of processors at a chosen rate: on each processor two threads hand a token
+ * to and fro through a futex, and work in between. `handoff SECONDS ITERATIONS` prints handoffs
+ * (each is a switch) a second, of all processors. The processors are never idle, so whatever else
+ * runs makes the number smaller.
  */
 #include <linux/futex.h>
 #include <pthread.h>
@@ -53,7 +54,8 @@ static void *run(void *ctx)
 		__atomic_store_n(&p->turn, turn + 1, __ATOMIC_RELEASE);
 		syscall(SYS_futex, &p->turn, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
 	}
-	__atomic_add_fetch(&p->turn, 2, __ATOMIC_RELEASE); /* the other one may wait for its turn for ever */
+	__atomic_add_fetch(
+		&p->turn, 2, __ATOMIC_RELEASE); /* the other one may wait for its turn for ever */
 	syscall(SYS_futex, &p->turn, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
 	return NULL;
 }
@@ -79,7 +81,8 @@ int main(int argc, char **argv)
 	for (int cpu = 0; cpu < CPUS_MAX; cpu++) {
 		if (!CPU_ISSET((size_t)cpu, &set))
 			continue;
-		pair[nr] = (struct pair){.cpu = cpu, .iterations = strtoul(argv[2], NULL, 10), .stop = &stop};
+		pair[nr] = (struct pair){
+			.cpu = cpu, .iterations = strtoul(argv[2], NULL, 10), .stop = &stop};
 		for (uint32_t me = 0; me < 2; me++) {
 			half[nr][me] = (struct half){.pair = &pair[nr], .me = me};
 			if (pthread_create(&thread[nr][me], NULL, run, &half[nr][me]))
@@ -87,7 +90,8 @@ int main(int argc, char **argv)
 		}
 		nr++;
 	}
-	struct timespec ts = {.tv_sec = (time_t)seconds, .tv_nsec = (long)((seconds - (double)(time_t)seconds) * 1e9)};
+	struct timespec ts = {.tv_sec = (time_t)seconds,
+		.tv_nsec = (long)((seconds - (double)(time_t)seconds) * 1e9)};
 	nanosleep(&ts, NULL);
 	uint64_t handoffs = 0;
 	for (int i = 0; i < nr; i++)

@@ -56,6 +56,8 @@ struct counter_refusal {
 /* The TSC's rate, measured once in a process. False: not steady. */
 bool counter_clock_init(void);
 uint64_t counter_clock_ticks(uint64_t ns);
+/* The rate, as another process on this machine has measured it; 0: it found no steady TSC. */
+void counter_clock_adopt(uint64_t tick_hz);
 
 /* ---- the thread ---------------------------------------------------------------------------------
  */

@@ -41,6 +41,7 @@ enum {
 	PERCENT_LOW = 50,
 	NAME_EVERY_NS = 1000000000,
 	LATE_NS = 200000000, /* of the kernel's events: by far */
+	SYSTEM_NICE = -15,
 };
 
 /* What the converter holds back until it knows whose it is: 2 s. */
@@ -58,7 +59,7 @@ struct session {
 	struct record_child child;
 	struct record_namer namer; /* with a listener */
 	uint64_t named_ns;
-	int signal_fd, sched_policy;
+	int signal_fd, sched_policy, nice;
 	sigset_t old_signals;
 	struct sigaction old_xfsz;
 	bool has_program, converting, ended, stopped, full;
@@ -484,8 +485,14 @@ static enum base_status start(struct session *s)
 	/* Only now, so that the child has not inherited it. A file that grows too large is an
 	 * error, no end. */
 	sigaction(SIGXFSZ, &ignore, &s->old_xfsz);
+	/* The whole system's events are many, and come when all processors are busy: we must get
+	 * one in time, for a little. */
+	errno = 0;
+	s->nice = getpriority(PRIO_PROCESS, 0);
+	if (s->kernel.open && !errno && s->nice > SYSTEM_NICE)
+		setpriority(PRIO_PROCESS, 0, SYSTEM_NICE);
 	s->sched_policy = sched_getscheduler(0);
-	if (s->sched_policy == SCHED_OTHER)
+	if (s->sched_policy == SCHED_OTHER && !s->kernel.open)
 		sched_setscheduler(0, SCHED_BATCH, &(struct sched_param){0});
 	set_recording(s, 1);
 	s->begin_ns = s->progress_ns = time_of(CLOCK_MONOTONIC_RAW);
@@ -596,6 +603,8 @@ static void tear_down(struct session *s)
 		if (s->sched_policy == SCHED_OTHER)
 			sched_setscheduler(0, SCHED_OTHER, &(struct sched_param){0});
 	}
+	if (s->begin_ns && s->kernel.open)
+		setpriority(PRIO_PROCESS, 0, s->nice);
 	record_perf_close(s->perf);
 	record_kernel_close(&s->kernel);
 	record_namer_fini(&s->namer);

@@ -190,9 +190,11 @@ static void on_comm(
 /* ---- contexts ---------------------------------------------------------------------------------
  */
 
-static uint32_t *running(struct record_kernel *k, const struct kernel_slot *s, unsigned cpu)
+static void set_running(
+	struct record_kernel *k, const struct kernel_slot *s, unsigned cpu, uint32_t stream)
 {
-	return (s->shape & 15) == TRACE_CONTEXT_softirq ? &k->cpu[cpu].soft : &k->cpu[cpu].hard;
+	if ((s->shape & 15) == TRACE_CONTEXT_softirq)
+		k->cpu[cpu].soft = stream;
 }
 
 static void on_context_begin(
@@ -209,7 +211,7 @@ static void on_context_begin(
 	else if ((t = record_kernel_task(k, s->tid)))
 		r.u.context_begin.interrupted = record_kernel_stream(k, t);
 	record_kernel_put_actor(k, s, cpu, &r);
-	*running(k, s, cpu) = r.stream;
+	set_running(k, s, cpu, r.stream);
 }
 
 static void on_context_end(
@@ -217,7 +219,7 @@ static void on_context_end(
 {
 	struct trace_record r = {.time_ns = time_ns, .kind = TRACE_context_end};
 	record_kernel_put_actor(k, s, cpu, &r);
-	*running(k, s, cpu) = 0;
+	set_running(k, s, cpu, 0);
 }
 
 static void on_context_raise(
@@ -290,8 +292,10 @@ enum base_status record_kernel_open(
 void record_kernel_start(struct record_kernel *k, struct record_converter *c)
 {
 	k->converter = c;
-	read_clock(c->clock, &k->line_mono_ns, &k->line_time_ns);
 	k->line_factor = 1ull << LINE_SHIFT;
+	if (k->level == RECORD_LEVEL_full) /* reading all names takes a while */
+		(void)record_kernel_is_tick(k, 0);
+	read_clock(c->clock, &k->line_mono_ns, &k->line_time_ns);
 	k->from_mono_ns = k->line_mono_ns;
 }
 

@@ -43,7 +43,7 @@ struct record_kernel {
 	struct record_kernel_cpu {
 		uint32_t tid;
 		bool known;
-		uint32_t soft, hard; /* streams of the contexts that run; 0: none */
+		uint32_t soft; /* stream of the softirq that runs; 0: none */
 	} * cpu;
 	struct base_map contexts; /* (context << 16 | vector, processor) -> stream */
 	struct base_map objects;  /* see system_object.c */

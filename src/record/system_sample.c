@@ -165,9 +165,9 @@ static void put(struct record_kernel *k, const struct sample *sample)
 	r.u.sample.site = site_of(k, image, sample->ip);
 	record_sink_site_is_exact(&k->converter->sink, r.u.sample.site);
 	r.u.sample.stack = stack_of(k, image, s->frame + sample->first_frame, sample->nr_frames);
-	/* An interrupt or softirq ran on top of it: then that one's. */
-	const struct record_kernel_cpu *cpu = &k->cpu[sample->cpu];
-	r.stream = cpu->hard ? cpu->hard : cpu->soft;
+	/* A softirq ran on top of it: then that one's. Interrupts do not see this clock: it is one.
+	 */
+	r.stream = k->cpu[sample->cpu].soft;
 	if (r.stream)
 		record_sink_put(&k->converter->sink, &r);
 	else

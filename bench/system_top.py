@@ -1,6 +1,5 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""top - what `longpole top` of the whole system costs on a busy redis-server: throughput under redis-benchmark with and without, in
+"""What `longpole top` of the whole system costs on a busy redis-server: throughput under redis-benchmark with and without, in
 turns, and the processor time and memory of longpole itself (recorder and analysis are one process). Needs root."""
 import contextlib
 import json
@@ -10,11 +9,9 @@ import signal
 import socket
 import statistics
 import subprocess
-import sys
 import time
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
-import benchlib  # noqa: E402 (needs the path)
+import benchlib
 
 PORT = 17379
 INTERVAL = "500ms"
@@ -82,10 +79,7 @@ def measured(longpole, scratch, n):
     return rate, cpu, records, peak, busy
 
 
-def main():
-    bench = benchlib.Bench("system/top", __doc__)
-    args = bench.parse()
-    longpole, scratch = benchlib.find_longpole(), benchlib.scratch_dir()
+def rows(bench, longpole, scratch):
     names = ("throughput lost to longpole top", "longpole top: share of a processor", "longpole top: memory at most",
              "longpole top: records a second", "longpole top: explained share of redis-server's path")
     units = ("share", "share", "MiB", "1/s", "share")
@@ -93,9 +87,8 @@ def main():
     if check.returncode:
         for name, unit in zip(names, units):
             bench.row(name, None, unit, why=(check.stderr.strip() or "longpole top failed").splitlines()[0][:200])
-        bench.finish()
         return
-    n, rounds = (100000, 3) if args.quick else (400000, 7)
+    n, rounds = (100000, 3) if bench.args.quick else (400000, 7)
     plain, watched, cpu, records, memory, explained = [], [], [], [], [], []
     with redis(scratch):
         requests(n // 4)  # warm
@@ -116,8 +109,3 @@ def main():
     bench.row(names[2], max(memory), units[2], runs=rounds)
     bench.row(names[3], statistics.median(records), units[3], runs=rounds, why="the busiest window")
     bench.row(names[4], statistics.median(explained) if explained else None, units[4], 0.95, "min", runs=rounds)
-    bench.finish()
-
-
-if __name__ == "__main__":
-    main()
