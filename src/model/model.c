@@ -256,7 +256,8 @@ uint32_t model_make_queue(struct model *m, uint64_t initial, uint32_t object,
 				type == TRACE_OBJECT_spin || type == TRACE_OBJECT_rwlock,
 		.processor = type == TRACE_OBJECT_NR,
 	};
-	if (object && object < m->defs->nr_objects && type == TRACE_OBJECT_queue)
+	if (object && object < m->defs->nr_objects &&
+		(type == TRACE_OBJECT_queue || (m->is_system && type == TRACE_OBJECT_pipe)))
 		o.capacity = m->defs->objects[object].capacity;
 	uint32_t id;
 	if (m->status != BASE_OK)

@@ -510,6 +510,8 @@ uint32_t model_tcp_room(struct model *m, struct thread *t, uint32_t object, uint
 void model_take_raise(struct model *m, struct thread *c, uint64_t time_ns);
 enum graph_verb_kind model_call_wait(struct model *m, struct thread *t, uint64_t time_ns);
 bool model_call_ready(const struct model *m, const struct thread *t, enum graph_verb_kind wait);
+/* ... then it takes note of it: of room by putting what fits. */
+void model_call_goes_on(struct model *m, struct thread *t, uint64_t time_ns, uint32_t state);
 void model_call_passes(struct model *m, struct thread *t, uint64_t time_ns);
 
 /* ---- listeners.c ---------------------------------------------------------------------------- */

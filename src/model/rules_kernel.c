@@ -128,10 +128,7 @@ static void end_wait(struct model *m, struct thread *waker, struct thread *t, ui
 {
 	if (model_is_credited(waker) &&
 		model_call_ready(m, t, t->k.asleep_on)) { /* and whoever saw to it is the cause */
-		model_verb(m, t,
-			t->k.asleep_on == GRAPH_VERB_wait_full ? GRAPH_VERB_reserve
-							       : GRAPH_VERB_peek,
-			time_ns, t->k.call.queue, 1, runnable_state(m), 0);
+		model_call_goes_on(m, t, time_ns, runnable_state(m));
 		be_ready(m, t, time_ns, 0);
 		return;
 	}
