@@ -311,63 +311,59 @@ static void discipline_is_the_path(void **state)
 static void window(void **state)
 {
 	(void)state;
-	{
-		struct wire w;
-		struct bench *b = &w.b;
-		struct graph_edit edit = {GRAPH_EDIT_RESIZE_QUEUE, UINT32_MAX, 0, 300};
-		struct graph_scenario sc = {.edit = &edit, .nr_edits = 1};
-		plug(&w);
-		b->options.process = "server";
-		uint32_t ack = context(b, TRACE_CONTEXT_softirq, 0, "NET_RX");
-		IN(b, 0, w.client, 0);
-		IN(b, 0, w.server, 1);
-		SLEEPS(b, 5, w.server, 1);
-		PACKET(&w, 6, w.client, packet_receive, w.dev, w.back, 1, 1, 0, w.csock);
-		PUT(b, 8, w.client, tcp_window, .object = w.csock, .congestion = 100, .peer = 5000,
-			.own = 5000, .unacknowledged = 0);
-		CALLS(b, 10, w.client, SENDTO, .object = w.csock, .n = 400);
-		PACKET(&w, 20, w.client, packet_queue, w.dev, w.there, 1, 1, 100, w.csock);
-		PUT(b, 22, w.client, socket_send, .object = w.csock, .n = 400);
-		RETURNS(b, 23, w.client, SENDTO, .object = w.csock, .result = 400);
-		SLEEPS(b, 30, w.client, 0);
-		for (uint64_t i = 0; i < 4; i++) {
-			uint64_t at = 120 + i * 200;
-			PUT(b, at, w.rx, context_begin, .interrupted = 0);
-			PACKET(&w, at, w.rx, packet_receive, w.dev, w.there, 1 + i * 100, 1, 100,
-				w.ssock);
-			PACKET(&w, at + 5, w.rx, packet_queue, w.dev, w.back, 1, 101 + i * 100, 0,
-				w.ssock);
-			if (i == 3)
-				WAKES(b, at + 6, w.rx, w.server);
-			PUT(b, at + 7, w.rx, context_end);
-			if (i == 3)
-				break;
-			PUT(b, at + 90, ack, context_begin, .interrupted = 0);
-			PACKET(&w, at + 90, ack, packet_receive, w.dev, w.back, 1, 101 + i * 100, 0,
-				w.csock);
-			PACKET(&w, at + 100, ack, packet_queue, w.dev, w.there, 101 + i * 100, 1,
-				100, w.csock);
-			PUT(b, at + 101, ack, context_end);
-		}
-		IN(b, 730, w.server, 1);
-		SLEEPS(b, 800, w.server, 1);
-		analyse(b);
-		conserved(b, 800);
-		assert_true(on_path(b, "hand-over of packet flow") > 600);
-		for (uint32_t q = 0; q < graph_nr_queues(model_graph(b->model)); q++)
-			if (strstr(model_queue(b->model, q)->name, "window of socket"))
-				edit.id = q;
-		assert_true(edit.id != UINT32_MAX);
-		assert_true(model_queue(b->model, edit.id)->tokens);
-		model_free(b->model);
-		assert_int_equal(trace_reader_rewind(b->reader, &b->err), BASE_OK);
-		b->options.scenario = &sc;
-		b->options.nr_scenarios = 1;
-		assert_int_equal(model_run(b->reader, &b->options, &b->model, &b->err), BASE_OK);
-		/* all four packets at once, then 100 on the wire, and the server's own end */
-		assert_true(lane(b, 1).length_ns < 250);
-		finish(b);
+	struct wire w;
+	struct bench *b = &w.b;
+	struct graph_edit edit = {GRAPH_EDIT_RESIZE_QUEUE, UINT32_MAX, 0, 300};
+	struct graph_scenario sc = {.edit = &edit, .nr_edits = 1};
+	plug(&w);
+	b->options.process = "server";
+	uint32_t ack = context(b, TRACE_CONTEXT_softirq, 0, "NET_RX");
+	IN(b, 0, w.client, 0);
+	IN(b, 0, w.server, 1);
+	SLEEPS(b, 5, w.server, 1);
+	PACKET(&w, 6, w.client, packet_receive, w.dev, w.back, 1, 1, 0, w.csock);
+	PUT(b, 8, w.client, tcp_window, .object = w.csock, .congestion = 100, .peer = 5000,
+		.own = 5000, .unacknowledged = 0);
+	CALLS(b, 10, w.client, SENDTO, .object = w.csock, .n = 400);
+	PACKET(&w, 20, w.client, packet_queue, w.dev, w.there, 1, 1, 100, w.csock);
+	PUT(b, 22, w.client, socket_send, .object = w.csock, .n = 400);
+	RETURNS(b, 23, w.client, SENDTO, .object = w.csock, .result = 400);
+	SLEEPS(b, 30, w.client, 0);
+	for (uint64_t i = 0; i < 4; i++) {
+		uint64_t at = 120 + i * 200;
+		PUT(b, at, w.rx, context_begin, .interrupted = 0);
+		PACKET(&w, at, w.rx, packet_receive, w.dev, w.there, 1 + i * 100, 1, 100, w.ssock);
+		PACKET(&w, at + 5, w.rx, packet_queue, w.dev, w.back, 1, 101 + i * 100, 0, w.ssock);
+		if (i == 3)
+			WAKES(b, at + 6, w.rx, w.server);
+		PUT(b, at + 7, w.rx, context_end);
+		if (i == 3)
+			break;
+		PUT(b, at + 90, ack, context_begin, .interrupted = 0);
+		PACKET(&w, at + 90, ack, packet_receive, w.dev, w.back, 1, 101 + i * 100, 0,
+			w.csock);
+		PACKET(&w, at + 100, ack, packet_queue, w.dev, w.there, 101 + i * 100, 1, 100,
+			w.csock);
+		PUT(b, at + 101, ack, context_end);
 	}
+	IN(b, 730, w.server, 1);
+	SLEEPS(b, 800, w.server, 1);
+	analyse(b);
+	conserved(b, 800);
+	assert_true(on_path(b, "hand-over of packet flow") > 600);
+	for (uint32_t q = 0; q < graph_nr_queues(model_graph(b->model)); q++)
+		if (strstr(model_queue(b->model, q)->name, "window of socket"))
+			edit.id = q;
+	assert_true(edit.id != UINT32_MAX);
+	assert_true(model_queue(b->model, edit.id)->tokens);
+	model_free(b->model);
+	assert_int_equal(trace_reader_rewind(b->reader, &b->err), BASE_OK);
+	b->options.scenario = &sc;
+	b->options.nr_scenarios = 1;
+	assert_int_equal(model_run(b->reader, &b->options, &b->model, &b->err), BASE_OK);
+	/* all four packets at once, then 100 on the wire, and the server's own end */
+	assert_true(lane(b, 1).length_ns < 250);
+	finish(b);
 }
 
 int main(void)
