@@ -467,6 +467,14 @@ void model_link(
 /* ---- the run
  * ----------------------------------------------------------------------------------------- */
 
+/* It has a name, but nobody ran it: there is no command. */
+static bool is_kernel_thread(const struct model *m, uint32_t process)
+{
+	const struct trace_process *p = trace_def_process(m->defs, process);
+	return p->name && !p->command && !p->parent &&
+	       !(m->opts->process && !strcmp(trace_text_of(m->defs, p->name), m->opts->process));
+}
+
 /* A thread, or a context, that is no actor yet. */
 static void begin_thread(struct model *m, struct thread *t, uint32_t stream, uint32_t site)
 {
@@ -483,6 +491,8 @@ static void begin_thread(struct model *m, struct thread *t, uint32_t stream, uin
 			  : model_role_of(m, def->process, site);
 	if (m->status != BASE_OK)
 		return;
+	t->k.server = m->is_system && t->k.context == TRACE_CONTEXT_none &&
+		      is_kernel_thread(m, t->process);
 	t->actor = model_make_actor(m, t->role, stream);
 	t->run_state = model_run_state(m, t, 0);
 	t->graph_state = t->run_state;
@@ -515,7 +525,8 @@ static void begin_threads(struct model *m, uint32_t from, uint64_t time_ns, uint
 		if (!is_thread(m, i))
 			continue;
 		model_verb(m, t, GRAPH_VERB_state, time_ns, 0, 0,
-			model_make_state(m, MODEL_STATE_idle, NONE, NONE, 0, AUX_UNSEEN), flags);
+			model_make_state(m, MODEL_STATE_idle, NONE, NONE, 0, AUX_UNSEEN),
+			t->k.server ? 0 : flags);
 		t->mode = MODE_BLOCKED;
 		t->resume_state = t->run_state;
 		uint64_t unused;
@@ -604,6 +615,8 @@ static void apply(struct model *m, const struct trace_record *r)
 		model_count(m, TRACE_DIAG_ids_unknown); /* no interrupt takes a mutex */
 		return;
 	}
+	if (BASE_UNLIKELY(t->k.unborn && t->k.context == TRACE_CONTEXT_none))
+		model_follow_exec(m, t, r->time_ns);
 	if (BASE_UNLIKELY(m->restarts && t->process == m->root_process))
 		start_at_root(m, t, r->time_ns);
 	t->end_ns = r->time_ns;
@@ -769,6 +782,18 @@ static void grow_objects(struct model *m)
 	keep(m, model_find_listeners(m));
 }
 
+/* However each was quoted. */
+static bool is_same_command(const char *a, const char *b)
+{
+	static const char quotes[] = "'\"\\";
+	for (;; a++, b++) {
+		a += strspn(a, quotes);
+		b += strspn(b, quotes);
+		if (*a != *b || !*a)
+			return *a == *b;
+	}
+}
+
 /* The program that was started to be recorded, if one was: what the header says was run. */
 static void find_root(struct model *m)
 {
@@ -776,7 +801,7 @@ static void find_root(struct model *m)
 	for (uint32_t i = 1; !m->root_process && command && *command && i < m->defs->nr_processes;
 		i++) {
 		const struct trace_process *p = &m->defs->processes[i];
-		if (strcmp(trace_text_of(m->defs, p->command), command) != 0)
+		if (!is_same_command(trace_text_of(m->defs, p->command), command))
 			continue;
 		m->root_process = i;
 		m->root_pid = p->pid;
@@ -983,8 +1008,9 @@ struct model *model_free(struct model *m)
 		m->queue, m->site_text, m->pool, m->noting, m->flight, m->passed};
 	for (size_t i = 0; i < BASE_COUNT(owned); i++)
 		base_free(owned[i]);
-	struct base_map *maps[] = {&m->connection_ids, &m->speakers, &m->roles, &m->classes,
-		&m->states, &m->tokens, &m->handles, &m->machines, &m->samples, &m->pools};
+	struct base_map *maps[] = {&m->by_tid, &m->connection_ids, &m->speakers, &m->roles,
+		&m->classes, &m->states, &m->tokens, &m->handles, &m->machines, &m->samples,
+		&m->pools};
 	for (size_t i = 0; i < BASE_COUNT(maps); i++)
 		base_map_fini(maps[i]);
 	model_free_findings(m);
