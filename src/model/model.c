@@ -294,7 +294,7 @@ uint32_t model_make_part(struct model *m, uint32_t object, enum model_queue_part
 struct object *model_object(struct model *m, uint32_t id)
 {
 	if (BASE_LIKELY(id && id < m->nr_objects))
-		return &m->object[id];
+		return &m->object[model_same_object(m, id)];
 	model_count(m, TRACE_DIAG_ids_unknown);
 	return NULL;
 }
@@ -756,6 +756,19 @@ static const struct object unused_object = {.queue = NONE,
 	.pseudo = NONE,
 	.sender = NONE};
 
+/* A pipe that the library knows is the kernel's of that inode. */
+static void find_same(struct model *m, uint32_t object)
+{
+	const struct trace_object *def = &m->defs->objects[object];
+	uint64_t first;
+	if (def->type != TRACE_OBJECT_pipe || !def->address)
+		return;
+	if (base_map_get(&m->pipes, 0, def->address, &first))
+		m->object[object].same_as = (uint32_t)first;
+	else
+		map_put(m, &m->pipes, 0, def->address, object);
+}
+
 static void grow_objects(struct model *m)
 {
 	uint32_t nr = m->defs->nr_objects, from = m->nr_objects;
@@ -775,6 +788,8 @@ static void grow_objects(struct model *m)
 		return;
 	for (uint32_t i = from; i < nr; i++)
 		m->object[i] = unused_object;
+	for (uint32_t i = from; m->is_system && i < nr; i++)
+		find_same(m, i);
 	for (uint32_t i = m->nr_connections; i < pairs; i++)
 		m->connection[i] = (struct connection){.side = {unused_object, unused_object}};
 	m->nr_objects = nr;
@@ -1008,9 +1023,9 @@ struct model *model_free(struct model *m)
 		m->queue, m->site_text, m->pool, m->noting, m->flight, m->passed};
 	for (size_t i = 0; i < BASE_COUNT(owned); i++)
 		base_free(owned[i]);
-	struct base_map *maps[] = {&m->by_tid, &m->connection_ids, &m->speakers, &m->roles,
-		&m->classes, &m->states, &m->tokens, &m->handles, &m->machines, &m->samples,
-		&m->pools};
+	struct base_map *maps[] = {&m->pipes, &m->by_tid, &m->connection_ids, &m->speakers,
+		&m->roles, &m->classes, &m->states, &m->tokens, &m->handles, &m->machines,
+		&m->samples, &m->pools};
 	for (size_t i = 0; i < BASE_COUNT(maps); i++)
 		base_map_fini(maps[i]);
 	model_free_findings(m);

@@ -146,6 +146,7 @@ struct tcp {
 };
 
 struct object {
+	uint32_t same_as;       /* another definition of it; 0: none */
 	uint32_t queue, queue2; /* the token, bytes, ...; arrivals of a barrier, reader releases,
 				   end of file */
 	uint32_t queue3;        /* what a pseudo-actor passes on */
@@ -320,6 +321,7 @@ struct model {
 	struct queue_info *queue;
 	size_t nr_queues, queue_capacity;
 
+	struct base_map pipes;                  /* inode -> its first definition; a system's */
 	struct base_map by_tid;                 /* thread number -> its last stream; a system's */
 	struct base_map roles, classes, states; /* keys -> index */
 	struct base_map tokens;                 /* (what << 32 | image or pid, key) -> queue */
@@ -377,6 +379,12 @@ struct model {
 
 /* tokens' first key */
 enum token_kind { TOKEN_thread = 1, TOKEN_fork, TOKEN_spawn, TOKEN_exec, TOKEN_exit, TOKEN_child };
+
+/* The definition that stands for all of one thing. */
+static inline uint32_t model_same_object(const struct model *m, uint32_t id)
+{
+	return m->object[id].same_as ? m->object[id].same_as : id;
+}
 
 /* ---- model.c: actors, queues, states, verbs ------------------------------------------------- */
 
