@@ -155,6 +155,12 @@ uint32_t model_class_of(struct model *m, uint32_t object, uint32_t site)
 	return (uint32_t)ix;
 }
 
+/* An interrupt's handler: on the processor of whom it interrupts. */
+static bool is_handling(const struct model *m, uint32_t role)
+{
+	return role < m->nr_roles && m->role[role].context != TRACE_CONTEXT_none;
+}
+
 uint32_t model_make_state(struct model *m, enum model_state_kind kind, uint32_t role,
 	uint32_t class_ix, uint32_t site, uint32_t aux)
 {
@@ -190,8 +196,9 @@ uint32_t model_make_state(struct model *m, enum model_state_kind kind, uint32_t 
 	map_put(m, &m->states, hi, lo, graph_id);
 	if (m->sink && m->sink->state)
 		keep(m, m->sink->state(m->sink->ctx, graph_id,
-				kind == MODEL_STATE_run || kind == MODEL_STATE_hold ||
-					kind == MODEL_STATE_annotated || kind == MODEL_STATE_io,
+				(kind == MODEL_STATE_run && !is_handling(m, role)) ||
+					kind == MODEL_STATE_hold || kind == MODEL_STATE_annotated ||
+					kind == MODEL_STATE_io,
 				m->err));
 	return graph_id;
 }
@@ -277,7 +284,7 @@ uint32_t model_make_queue(struct model *m, uint64_t initial, uint32_t object,
 			.tokens = discipline == GRAPH_POOL || is_token(type)},
 		.latency_state = o.latency_state,
 		.anonymous = type != TRACE_OBJECT_queue && type != TRACE_OBJECT_pipe &&
-			     type != TRACE_OBJECT_socket,
+			     type != TRACE_OBJECT_socket && type != TRACE_OBJECT_flow,
 	};
 	return id;
 }

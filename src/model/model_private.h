@@ -486,6 +486,9 @@ uint32_t model_had_processor(const struct model *m, const struct thread *t, uint
 
 /* ---- rules_kernel*.c: the whole system ------------------------------------------------------- */
 
+/* a queue's type beside those of objects */
+#define MODEL_TYPE_WAKE ((enum trace_object_type)(TRACE_OBJECT_NR + 1))
+
 /* state.aux of waits and executions that the kernel's records tell of */
 enum {
 	AUX_CALL = 1u << 24, /* | (system call + 1) << 12 | (cause + 1); each 0: not known */

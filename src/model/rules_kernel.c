@@ -118,7 +118,7 @@ static void be_ready(struct model *m, struct thread *t, uint64_t time_ns, uint32
 uint32_t model_wake_queue(struct model *m, struct thread *t)
 {
 	if (t->k.wake_queue == NONE) {
-		t->k.wake_queue = model_make_queue(m, 0, 0, TRACE_OBJECT_none, NONE, GRAPH_FIFO);
+		t->k.wake_queue = model_make_queue(m, 0, 0, MODEL_TYPE_WAKE, NONE, GRAPH_FIFO);
 		if (t->k.wake_queue < m->nr_queues) {
 			m->queue[t->k.wake_queue].wakes = t->stream + 1;
 			m->queue[t->k.wake_queue].pub.part = MODEL_QUEUE_wake;
