@@ -248,7 +248,7 @@ bool counter_mark_works(enum longpole_backend mark, struct counter_refusal *ret)
 {
 	enum { UNKNOWN, WORKS, WORKS_NOT };
 	static uint32_t counter_mark_tried[PART_NR]; /* the same answer in every thread */
-	static const enum counter_reason reason[] = {[PART_SENTINEL] = COUNTER_REASON_not_cleared,
+	static const enum counter_reason reason[PART_NR] = {[PART_SENTINEL] = COUNTER_REASON_not_cleared,
 		[PART_PAGE] = COUNTER_REASON_page_stands};
 	struct counter_self *self = &counter_self;
 	enum part part = part_of(mark);

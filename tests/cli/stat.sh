@@ -66,8 +66,7 @@ test_stat_execs_and_children() {
 	# one that lives on is let go, and lives on
 	expect 0 longpole stat --json -o stat.json sh -c '(sleep 0.3; echo alive >later) & exit 0'
 	is_json stat.json '[.result.threads[] | select(.ended | not)] | length >= 1'
-	local i
-	for i in {1..50}; do
+	for _ in {1..50}; do
 		[[ -s later ]] && return
 		sleep 0.1
 	done
