@@ -3,6 +3,7 @@
 #include "counter/counter_priv.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -287,12 +288,12 @@ static void close_events(struct longpole_counter *c, bool forked)
 	c->plan = LONGPOLE_PLAN_CLOSED;
 }
 
-int longpole_counter_open(struct longpole_counter *c, const enum longpole_event *event, unsigned nr,
+static int open_set(struct longpole_counter *c, const enum longpole_event *event, unsigned nr,
 	const struct longpole_counter_options *options)
 {
 	uint32_t backends = allowed_backends(options), flags = options ? options->flags : 0;
 	uint64_t value[LONGPOLE_COUNTER_EVENTS_MAX];
-	int saved_errno = errno, error = LONGPOLE_COUNTER_OK;
+	int error = LONGPOLE_COUNTER_OK;
 	memset(c, 0, sizeof *c);
 	if (!nr || nr > LONGPOLE_COUNTER_EVENTS_MAX || (options && options->size < sizeof *options))
 		return LONGPOLE_COUNTER_ARGUMENT;
@@ -314,16 +315,29 @@ int longpole_counter_open(struct longpole_counter *c, const enum longpole_event 
 		c->event[i].base = c->event[i].backend == LONGPOLE_BACKEND_PMU ? 0 : value[i];
 	if (error)
 		close_events(c, false);
+	return error;
+}
+
+/* Opening makes system calls that a cancelled thread would not return from. */
+int longpole_counter_open(struct longpole_counter *c, const enum longpole_event *event, unsigned nr,
+	const struct longpole_counter_options *options)
+{
+	int saved_errno = errno, cancel;
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	int error = open_set(c, event, nr, options);
+	pthread_setcancelstate(cancel, &cancel);
 	errno = saved_errno;
 	return error;
 }
 
 void longpole_counter_close(struct longpole_counter *c)
 {
-	int saved_errno = errno;
+	int saved_errno = errno, cancel;
 	if (c->plan == LONGPOLE_PLAN_CLOSED)
 		return;
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	close_events(c, counter_thread_check(c->thread) != LONGPOLE_COUNTER_OK);
+	pthread_setcancelstate(cancel, &cancel);
 	errno = saved_errno;
 }
 
