@@ -187,6 +187,12 @@ static bool parse_option(struct cmd *c, int argc, char **argv, int *i)
 	return keep_option(c, o, value);
 }
 
+/* Does this operand begin a program, whose options are not ours? */
+static bool ends_options(unsigned flags, bool dashes)
+{
+	return flags & CMD_PROGRAM && (dashes || !(flags & CMD_DASHES));
+}
+
 bool cmd_parse(struct cmd *c, int argc, char **argv)
 {
 	int i = 0;
@@ -204,7 +210,7 @@ bool cmd_parse(struct cmd *c, int argc, char **argv)
 		bool is_option = options && word[0] == '-' && word[1] && !dashes;
 		if (!is_option) {
 			c->operand[c->nr_operands++] = word; /* at or before argv[i] */
-			options = options && !(c->spec->flags & CMD_PROGRAM);
+			options = options && !ends_options(c->spec->flags, dashes);
 		} else if (!parse_option(c, argc, argv, &i)) {
 			return false;
 		}

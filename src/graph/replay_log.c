@@ -62,7 +62,10 @@ static enum base_status need_actor(struct graph_replay *r, uint32_t actor, struc
 		return s;
 	for (; r->nr_actors <= actor; r->nr_actors++)
 		r->actor[r->nr_actors] = (struct replay_log_actor){
-			.head = REPLAY_NONE, .tail = REPLAY_NONE, .wait_queue = REPLAY_NONE};
+			.head = REPLAY_NONE,
+			.tail = REPLAY_NONE,
+			.wait_queue = REPLAY_NONE,
+			.gave = REPLAY_NONE};
 	return BASE_OK;
 }
 
@@ -202,6 +205,18 @@ static enum base_status set_wait(struct graph_replay *r, struct replay_log_actor
 	return s;
 }
 
+/* It gave its token away and took it back when it came: it did nothing in between. */
+static bool was_interrupted(const struct graph_replay *r, const struct replay_log_actor *a,
+	const struct replay_moment *m)
+{
+	const struct replay_step *first = replay_step(r, m->first);
+
+	return a->started && !a->waits && a->gave != REPLAY_NONE && m->depends &&
+	       m->queue == a->gave && m->available_ns == m->t &&
+	       replay_kind(first) == GRAPH_VERB_dequeue && first->queue == a->gave &&
+	       came_after(m, a);
+}
+
 static enum base_status close_moment(struct graph_replay *r, struct base_err *err)
 {
 	struct replay_moment m = r->moment;
@@ -216,7 +231,7 @@ static enum base_status close_moment(struct graph_replay *r, struct base_err *er
 
 	r->moment.first = REPLAY_NONE;
 	last->bits &= ~((uint32_t)GRAPH_MORE << REPLAY_FLAGS_SHIFT);
-	own = a->started ? m.t - a->t_last : m.t;
+	own = a->started || a->forgot ? m.t - a->t_last : m.t;
 	own = own > a->hole_ns ? own - a->hole_ns : 0;
 	if (aside && (a->waits || !a->started)) { /* when the wait begins must do */
 		first->bits &= ~(7u << REPLAY_CLASS_SHIFT);
@@ -225,8 +240,13 @@ static enum base_status close_moment(struct graph_replay *r, struct base_err *er
 	if (m.links) {
 		class = REPLAY_LINK;
 		own = 0;
+	} else if (!a->started && a->forgot && !m.depends) {
+		class = REPLAY_UNEXPLAINED;
 	} else if (!a->started && (m.flags & GRAPH_START || !m.depends)) {
 		class = REPLAY_ABSOLUTE;
+	} else if (was_interrupted(r, a, &m)) {
+		class = REPLAY_EXPLAINED;
+		own = 0;
 	} else if (!a->started || a->waits) {
 		s = set_wait(r, a, &m, &own, &class, err);
 	}
@@ -236,7 +256,8 @@ static enum base_status close_moment(struct graph_replay *r, struct base_err *er
 		s = set_own(r, m.first, own, err);
 	a->t_last = m.t;
 	a->order_last = r->nr_steps;
-	a->started = true;
+	a->forgot = kind == GRAPH_VERB_forget;
+	a->started = !a->forgot;
 	a->hole_ns = 0;
 	a->had_to_queue = false;
 	if (a->slept && m.t > a->slept_ns)
@@ -249,6 +270,9 @@ static enum base_status close_moment(struct graph_replay *r, struct base_err *er
 		   kind == GRAPH_VERB_wait_full;
 	a->waits_space = kind == GRAPH_VERB_wait_full;
 	a->wait_queue = a->waits && kind != GRAPH_VERB_wait ? last->queue : REPLAY_NONE;
+	a->gave = kind == GRAPH_VERB_enqueue && r->queue[last->queue].o.discipline == GRAPH_POOL
+			  ? last->queue
+			  : REPLAY_NONE;
 	if (a->wait_queue != REPLAY_NONE)
 		a->takes_then = r->queue[a->wait_queue].nr_takes;
 	return s ? s : count_busy(r, before, is_busy(r, a), m.t, err);
@@ -597,7 +621,8 @@ static enum base_status log_kind(struct graph_replay *r, enum graph_verb_kind ki
 
 static bool uses_queue(enum graph_verb_kind kind)
 {
-	return kind != GRAPH_VERB_state && kind != GRAPH_VERB_wait && kind != GRAPH_VERB_link;
+	return kind != GRAPH_VERB_state && kind != GRAPH_VERB_wait && kind != GRAPH_VERB_link &&
+	       kind != GRAPH_VERB_rename && kind != GRAPH_VERB_forget;
 }
 
 static enum base_status log_step(struct graph_replay *r, enum graph_verb_kind kind,
@@ -641,7 +666,8 @@ static enum base_status end_hole(struct graph_replay *r, uint32_t actor, uint32_
 {
 	struct replay_log_actor *a = &r->actor[actor];
 	uint64_t now = r->now, ours;
-	struct graph_verb v = {.actor = actor, .state = runnable};
+	struct graph_verb v = {
+		.actor = actor, .state = a->hole_state != REPLAY_NONE ? a->hole_state : runnable};
 	enum base_status s;
 
 	pass_time(r, now);
@@ -679,6 +705,7 @@ static enum base_status log_processor(struct graph_replay *r, enum graph_verb_ki
 		pass_time(r, r->now);
 		a->slept = false;
 		a->in_hole = true;
+		a->hole_state = REPLAY_NONE;
 		a->hole_begin_ns = r->now;
 		a->hole_full_ns = r->full_ns;
 	} else if (kind == GRAPH_VERB_enqueue && before) {
@@ -690,6 +717,28 @@ static enum base_status log_processor(struct graph_replay *r, enum graph_verb_ki
 	} else if (a->in_hole && !(v->flags & GRAPH_ASIDE)) {
 		return end_hole(r, v->actor, v->state, q->o.latency_state, err);
 	}
+	return count_busy(r, before, is_busy(r, a), r->now, err);
+}
+
+/* What the actor has been in since its last step, or while it had no processor. */
+static enum base_status log_rename(
+	struct graph_replay *r, const struct graph_verb *v, struct base_err *err)
+{
+	struct replay_log_actor *a = &r->actor[v->actor];
+	enum base_status s = r->moment.first != REPLAY_NONE ? close_moment(r, err) : BASE_OK;
+	bool before = is_busy(r, a);
+
+	if (s)
+		return s;
+	if (v->state > r->last_state)
+		r->last_state = v->state;
+	if (a->in_hole) {
+		a->hole_state = v->state;
+		return BASE_OK;
+	}
+	a->state = v->state;
+	if (a->tail != REPLAY_NONE)
+		replay_step(r, a->tail)->state = v->state;
 	return count_busy(r, before, is_busy(r, a), r->now, err);
 }
 
@@ -716,6 +765,8 @@ enum base_status graph_replay_log_verb(struct graph_replay *r, enum graph_verb_k
 	if (!r->nr_steps)
 		r->start_ns = r->busy_since = t;
 	r->now = t;
+	if (kind == GRAPH_VERB_rename)
+		return log_rename(r, v, err);
 	if (is_processor_verb(r, kind, v))
 		return log_processor(r, kind, v, err);
 	if (BASE_UNLIKELY(r->actor[v->actor].in_hole))

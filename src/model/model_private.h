@@ -43,6 +43,29 @@ struct io {
 	bool active, wants_space;
 };
 
+/* A system call under way, as the kernel's records tell it. */
+struct call {
+	uint32_t object;
+	uint32_t queue; /* of bytes that it takes or puts; NONE */
+	uint64_t number, op, n, put_bytes;
+	bool active, takes, puts;
+	uint32_t outer_state; /* what the thread was in before */
+};
+
+/* What the kernel's records say of a thread or context (rules_kernel*.c). */
+struct kernel_view {
+	enum trace_context_type context; /* none: a thread */
+	uint32_t wake_queue;             /* a token for each waking by somebody with a path; NONE */
+	uint32_t processor;              /* that it is on, or was on last */
+	bool on;                         /* a processor */
+	bool unborn;                     /* nothing is known of it before its first record */
+	bool early;    /* woken since it came to its processor: maybe while it fell asleep */
+	bool credited; /* context: this run has a known cause, hence a path */
+	bool woken;    /* while it waited for something that the library knows */
+	uint32_t asleep_state; /* what it waited in before it became ready */
+	struct call call;
+};
+
 /* A thread (one stream of the trace). Its verbs go to the annotated machine on top, else to its own
  * actor. */
 struct thread {
@@ -57,7 +80,8 @@ struct thread {
 	uint32_t nr_held, nr_machines;
 	uint64_t cond_wait_ns;     /* when its wait on a condition variable began */
 	uint64_t begin_ns, end_ns; /* life span */
-	uint64_t ready_ns;         /* preempted then; 0: not */
+	uint64_t begin_run_ns;     /* when it came to its processor */
+	uint64_t ready_ns;         /* preempted (or woken: recordings of the system) then; 0: not */
 	uint32_t note_site;        /* of its last annotation that has one */
 	uint32_t *run_by_site;     /* site id -> state + 1 */
 	size_t run_capacity;
@@ -65,6 +89,7 @@ struct thread {
 	bool left_in_wait;         /* its processor, since the present wait began */
 	bool link_next, link_back; /* deferred link across a call */
 	bool acts;                 /* for machines in turn (note_act): no actor itself */
+	struct kernel_view k;
 	struct io io;
 	struct held held[MODEL_HELD_MAX];
 	struct machine machine[MODEL_MACHINES_MAX];
@@ -134,7 +159,7 @@ struct flight {              /* of an annotated queue */
 
 /* ---- processor.c: who ran where -------------------------------------------------------------- */
 
-enum { MODEL_CPU_HISTORY = 64, MODEL_CPUS_MAX = 1 << 16 };
+enum { MODEL_HAD_MAX = 8, MODEL_CPU_HISTORY = 64, MODEL_CPUS_MAX = 1 << 16 };
 struct cpu_use {
 	uint32_t stream, actor;
 	uint64_t begin_ns, end_ns;
@@ -150,8 +175,9 @@ struct connection { /* two directions, by the writer's side */
 	struct object side[2];
 };
 
-struct role { /* actors of one program and start routine */
+struct role { /* actors of one program and start routine, or one kind of context */
 	uint32_t process_name, site, group_ix, nr_actors;
+	enum trace_context_type context;
 	const char *name;
 };
 
@@ -170,7 +196,9 @@ struct state_info {
 struct actor_info {
 	struct model_actor pub;
 	uint32_t role, thread, number, actor_def;
-	uint32_t state; /* what it entered last; NONE: nothing yet */
+	uint32_t state;             /* what it entered last; NONE: nothing yet */
+	enum model_actor_kind kind; /* of one without a role and definition: what it is */
+	uint32_t object;            /* ... and of what */
 	/* connections.c; of a base actor: */
 	uint32_t serves;    /* number + 1 of the connection; 0: none */
 	uint32_t speaks_as; /* graph actor of (this, serves) */
@@ -183,6 +211,7 @@ struct actor_info {
 struct queue_info {
 	struct model_queue pub;
 	uint32_t latency_state;
+	uint32_t wakes; /* stream + 1: it only wakes that thread; 0: no such queue */
 	bool anonymous; /* its units do not tell whose they are */
 };
 
@@ -198,18 +227,29 @@ struct recent_state { /* by key, beside the map: few states are entered again an
 	bool known;
 };
 
+struct cause { /* a kind of context */
+	enum trace_context_type type;
+	uint32_t name; /* string */
+};
+
+struct run_time { /* of a process */
+	uint64_t run_ns, nr_blocks, nr_unseen;
+};
+
 struct model {
-	struct trace_reader *reader;
 	const struct trace_defs *defs;
 	struct graph *graph;
-	const struct model_options *opts;
+	struct model_options own_opts;
+	const struct model_options *opts; /* own_opts */
 	const struct graph_sink *sink;
 	bool is_watched; /* by more than the graph */
 	struct recent_state recent[RECENT_STATES];
 	struct base_arena *arena;
-	struct base_err *err;
+	struct base_err *err; /* the present call's, or own_err; NULL between calls */
+	struct base_err own_err;
 	enum base_status status; /* first failure of a verb: ends the run */
 
+	/* These grow with the definitions (grow_tables()), between batches only. */
 	struct thread *thread; /* by stream id */
 	uint32_t nr_threads;
 	struct object *object; /* by object id */
@@ -220,6 +260,9 @@ struct model {
 			       nowhere */
 	struct standing *standing; /* by actor definition */
 	uint32_t nr_standings;
+	size_t thread_capacity, object_capacity, connection_capacity, listener_capacity,
+		standing_capacity, flight_capacity, site_text_capacity;
+	uint32_t nr_site_texts;
 	struct object *processor; /* by processor number */
 	size_t nr_processors, processor_capacity;
 
@@ -275,6 +318,15 @@ struct model {
 	uint32_t path_end;  /* whose last verb ends the path when nothing else is said */
 	uint32_t end_actor; /* the root process's last */
 	bool started, path_started;
+
+	uint32_t end_process; /* image whose last moment ends the path; recordings of the system */
+	bool is_system;       /* every thread's switches and wakes are there */
+	bool restarts;        /* the path begins when the root process does, later than the trace */
+	struct cause *cause;  /* why contexts wake threads */
+	size_t nr_causes, cause_capacity;
+	struct run_time *run_time; /* by process */
+	uint32_t nr_run_times;
+	size_t run_time_capacity;
 };
 
 /* tokens' first key */
@@ -295,6 +347,7 @@ uint32_t model_make_part(struct model *m, uint32_t object, enum model_queue_part
 	enum trace_object_type type, uint32_t latency_class);
 uint32_t model_class_of(struct model *m, uint32_t object, uint32_t site);
 uint32_t model_role_of(struct model *m, uint32_t process, uint32_t site);
+uint32_t model_role_of_context(struct model *m, enum trace_context_type type, uint32_t name);
 struct object *model_object(struct model *m, uint32_t id);
 uint32_t model_token_queue(
 	struct model *m, enum token_kind what, uint64_t who, uint64_t key, bool make);
@@ -314,6 +367,8 @@ void model_verb_of(struct model *m, uint32_t actor, enum graph_verb_kind verb, u
 	uint32_t queue, int64_t n, uint32_t state, uint32_t flags);
 void model_link(
 	struct model *m, uint32_t actor, uint64_t time_ns, uint32_t state, uint32_t from_actor);
+/* What the actor has been in since its last verb gets its name now. */
+void model_rename(struct model *m, struct thread *t, uint64_t time_ns, uint32_t state);
 void model_count(struct model *m, enum trace_diag d);
 uint32_t model_idle_state(struct model *m);
 
@@ -367,6 +422,30 @@ void model_away(struct model *m, uint32_t actor, uint32_t state, uint64_t durati
 void model_forget_machines(struct model *m, struct thread *t, uint64_t time_ns);
 void model_sort_processor_waits(struct model *m);
 void model_free_processors(struct model *m);
+/* Who had that processor for most of the time since from_ns: a role; NONE: nobody. In *ret_ns for
+ * how long. */
+uint32_t model_had_processor(const struct model *m, const struct thread *t, uint64_t number,
+	uint64_t from_ns, uint64_t to_ns, uint64_t *ret_ns);
+
+/* ---- rules_kernel*.c: the whole system ------------------------------------------------------- */
+
+/* state.aux of waits and executions that the kernel's records tell of */
+enum {
+	AUX_CALL = 1u << 24, /* | (system call + 1) << 12 | (cause + 1); each 0: not known */
+	AUX_CALL_SHIFT = 12,
+	AUX_CALL_MASK = (1 << 12) - 1,
+	AUX_IDLE = 1,  /* runnable: nobody had the processor */
+	AUX_QUOTA = 2, /* ... for so long that it was not allowed to run */
+};
+uint32_t model_system_end(struct model *m);
+/* A thread's first moment, made known by its own record or its maker's. */
+void model_be_born(struct model *m, struct thread *t, uint64_t time_ns, uint32_t queue, bool runs);
+/* `t` waits no more, because `waker` (thread or context) says so. */
+void model_wake(struct model *m, struct thread *waker, struct thread *t, uint64_t time_ns);
+void model_kernel_out(struct model *m, struct thread *t, const struct trace_record *r);
+void model_kernel_in(struct model *m, struct thread *t, const struct trace_record *r);
+const char *model_call_name(uint64_t number);
+
 /* ---- listeners.c ---------------------------------------------------------------------------- */
 
 enum base_status model_find_listeners(struct model *m) BASE_MUST_CHECK;
@@ -376,6 +455,13 @@ enum base_status model_find_listeners(struct model *m) BASE_MUST_CHECK;
 enum base_status model_make_names(struct model *m);
 /* Moves a finished text into the model's arena, and frees it. */
 const char *model_keep_text(struct model *m, struct base_str *s);
+void model_add_class(struct model *m, struct base_str *s, uint32_t class_ix);
+/* names_kernel.c */
+bool model_add_kernel_state(struct model *m, struct base_str *s, const struct state_info *st);
+/* Of "kworker/u8:3" and "ksoftirqd/1" what is before the slash; 0: it is no such name. */
+size_t model_kind_length(const char *name);
+void model_add_runnable(struct model *m, struct base_str *s, const struct state_info *st);
+void model_add_program(const struct model *m, struct base_str *s, const struct role *ro);
 /* A state's samples; of its role's threads together when its own are few. NULL: no such state. */
 const struct function_list *model_function_list(const struct model *m, uint32_t state);
 

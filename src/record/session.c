@@ -208,7 +208,12 @@ static enum base_status set_up(struct session *s, char program[PATH_MAX])
 	if (status != BASE_OK)
 		return status;
 	s->converting = true;
-	return record_converter_init(&s->converter, &s->clock, s->writer, s->err);
+	char host[256] = "";
+	status = record_converter_init(&s->converter, &s->clock, s->writer, s->err);
+	gethostname(host, sizeof host - 1);
+	if (status == BASE_OK)
+		record_sink_host(&s->converter.sink, host);
+	return status;
 }
 
 /* ---- one round
