@@ -25,7 +25,7 @@ const struct record_backend record_backend_bpf = {.name = "bpf", .open = refuse_
 
 #include "trace/syscalls.h"
 
-#include "system_bpf_bytes.h"
+#include "record/system_bpf_bytes.h"
 
 #include <bpf/bpf.h>
 #include <bpf/btf.h>
