@@ -62,6 +62,11 @@ enum base_status record_source_open(struct record_source *src,
 		ret_attempt[0].backend->name, ret_attempt[0].why);
 }
 
+void record_source_start(struct record_source *src)
+{
+	src->backend->start(src);
+}
+
 enum base_status record_source_read(struct record_source *src, uint64_t now_ns)
 {
 	return src->backend->read(src, now_ns);
