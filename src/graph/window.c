@@ -96,16 +96,21 @@ static enum base_status each_item(struct graph *g, visit_item *visit, struct bas
 	return s;
 }
 
-/* Whoever made it has a path, since it had one when it made it. */
+/* Whoever made it had a path then, and has one still unless it forgot it. */
 static enum base_status restart_item(
 	struct graph *g, uint32_t queue, bool space, struct item *it, struct base_err *err)
 {
+	enum base_status s = BASE_OK;
+
 	(void)queue;
 	(void)space;
-	(void)err;
 	it->node = g->actor[it->actor].tip;
+	if (it->node == NONE)
+		s = graph_reserve_nodes(g, 1, err);
+	if (!s && it->node == NONE)
+		it->node = first_node(g, it->actor, g->now, g->now);
 	zero_lengths(g, it->length);
-	return BASE_OK;
+	return s;
 }
 
 static enum base_status restart_actors(

@@ -78,17 +78,48 @@ static void map_put(struct model *m, struct base_map *map, uint64_t hi, uint64_t
 /* ---- roles, classes, states, actors, queues
  * ------------------------------------------------------ */
 
+/* A kernel thread of every processor is one role: "kworker/0:1" and "kworker/u8:3". */
+static bool is_same_kind(const struct model *m, uint32_t a, uint32_t b)
+{
+	size_t nr_a = model_kind_length(trace_text_of(m->defs, a)),
+	       nr_b = model_kind_length(trace_text_of(m->defs, b));
+	return nr_a && nr_a == nr_b &&
+	       !memcmp(trace_text_of(m->defs, a), trace_text_of(m->defs, b), nr_a);
+}
+
 uint32_t model_role_of(struct model *m, uint32_t process, uint32_t site)
 {
 	uint32_t name = process < m->defs->nr_processes ? m->defs->processes[process].name : 0;
 	uint64_t ix;
 	if (base_map_get(&m->roles, name, site, &ix))
 		return (uint32_t)ix;
+	if (m->is_system && model_kind_length(trace_text_of(m->defs, name)))
+		for (ix = 0; ix < m->nr_roles; ix++)
+			if (m->role[ix].context == TRACE_CONTEXT_none && m->role[ix].site == site &&
+				is_same_kind(m, name, m->role[ix].process_name)) {
+				map_put(m, &m->roles, name, site, ix);
+				return (uint32_t)ix;
+			}
 	if (!grow(m, &m->role, &m->role_capacity, m->nr_roles + 1, sizeof *m->role))
 		return 0;
 	ix = m->nr_roles++;
 	m->role[ix] = (struct role){.process_name = name, .site = site, .group_ix = (uint32_t)ix};
 	map_put(m, &m->roles, name, site, ix);
+	return (uint32_t)ix;
+}
+
+/* All of one kind are one role, on whatever processor. */
+uint32_t model_role_of_context(struct model *m, enum trace_context_type type, uint32_t name)
+{
+	uint64_t kind = UINT64_C(1) << 32 | type, ix;
+	if (base_map_get(&m->roles, name, kind, &ix))
+		return (uint32_t)ix;
+	if (!grow(m, &m->role, &m->role_capacity, m->nr_roles + 1, sizeof *m->role))
+		return 0;
+	ix = m->nr_roles++;
+	m->role[ix] = (struct role){
+		.process_name = name, .group_ix = (uint32_t)ix, .context = type};
+	map_put(m, &m->roles, name, kind, ix);
 	return (uint32_t)ix;
 }
 
@@ -103,7 +134,10 @@ uint32_t model_class_of(struct model *m, uint32_t object, uint32_t site)
 	uint32_t name = def ? def->name : 0;
 	uint64_t hi = (uint64_t)type << 32 | (name ? 1u : 0u);
 	uint64_t lo = name ? name : site;
-	if (def && def->pair) { /* both directions of a connection are one class */
+	const char *text = NULL;
+	if (m->is_system && def && !site) {
+		model_kernel_class(m, object, &hi, &lo, &text);
+	} else if (def && def->pair) { /* both directions of a connection are one class */
 		hi = (uint64_t)type << 32 | 2u;
 		lo = def->pair;
 	}
@@ -113,7 +147,7 @@ uint32_t model_class_of(struct model *m, uint32_t object, uint32_t site)
 			return 0;
 		ix = m->nr_classes++;
 		m->class_[ix] = (struct lock_class){
-			.type = type, .name = name, .site = site, .object = object};
+			.type = type, .name = name, .site = site, .object = object, .text = text};
 		map_put(m, &m->classes, hi, lo, ix);
 	}
 	if (o)
@@ -350,7 +384,7 @@ static void apply_watched_verb(
 		return;
 	if (m->sink)
 		keep(m, m->sink->verb(m->sink->ctx, kind, v, from_actor, m->err));
-	if (at_end && !(v->flags & GRAPH_MORE))
+	if (at_end && kind != GRAPH_VERB_rename && !(v->flags & GRAPH_MORE))
 		end_path(m, actor, v);
 	if (!(v->flags & GRAPH_MORE))
 		m->actor[actor].state = v->state;
@@ -397,11 +431,27 @@ void model_verb(struct model *m, struct thread *t, enum graph_verb_kind verb, ui
 {
 	if (BASE_UNLIKELY(t->processor_queue != NONE))
 		add_processor(m, t, time_ns, state);
+	/* What ends this wait the library does not know; but who woke the thread is known. */
+	if (BASE_UNLIKELY(t->k.woken && t->mode == MODE_WAITING)) {
+		t->k.woken = false;
+		if (verb == GRAPH_VERB_state) {
+			verb = GRAPH_VERB_dequeue;
+			queue = t->k.wake_queue;
+			n = GRAPH_ALL;
+			flags |= GRAPH_LAST;
+		}
+	}
 	model_verb_of(m, model_acting(t), verb, time_ns, queue, n, state, flags);
 	t->graph_state = state;
 	t->mode = verb >= GRAPH_VERB_wait_empty ? MODE_WAITING : MODE_RUNNING;
 	if (t->mode == MODE_WAITING)
 		t->left_in_wait = false;
+}
+
+void model_rename(struct model *m, struct thread *t, uint64_t time_ns, uint32_t state)
+{
+	model_verb_of(m, model_acting(t), GRAPH_VERB_rename, time_ns, 0, 0, state, 0);
+	t->graph_state = state;
 }
 
 void model_link(
@@ -415,6 +465,64 @@ void model_link(
 
 /* ---- the run
  * ----------------------------------------------------------------------------------------- */
+
+/* A thread, or a context, that is no actor yet. */
+static void begin_thread(struct model *m, struct thread *t, uint32_t stream, uint32_t site)
+{
+	const struct trace_stream *def = &m->defs->streams[stream];
+	const struct trace_context *c = trace_def_context(m->defs, stream);
+	t->seen = true;
+	t->stream = stream;
+	t->process = def->process;
+	t->k.context = c->type < TRACE_CONTEXT_NR && c->type != TRACE_CONTEXT_recorder
+			       ? (enum trace_context_type)c->type
+			       : TRACE_CONTEXT_none;
+	t->role = t->k.context != TRACE_CONTEXT_none
+			  ? model_role_of_context(m, t->k.context, c->name)
+			  : model_role_of(m, def->process, site);
+	if (m->status != BASE_OK)
+		return;
+	t->actor = model_make_actor(m, t->role, stream);
+	t->run_state = model_run_state(m, t, 0);
+	t->graph_state = t->run_state;
+	t->exit_queue = NONE;
+	t->io.queue = NONE;
+	t->processor_queue = NONE;
+	t->k.wake_queue = NONE;
+	t->k.asleep_state = NONE;
+	t->k.asleep_on = GRAPH_VERB_wait;
+	t->k.call.queue = NONE;
+}
+
+static bool is_thread(const struct model *m, uint32_t stream)
+{
+	uint64_t type = trace_def_context(m->defs, stream)->type;
+	return type == TRACE_CONTEXT_none || type == TRACE_CONTEXT_recorder;
+}
+
+/* Every thread there will be has been waiting since before the recording, or to be born. */
+static void begin_system(struct model *m, uint64_t time_ns)
+{
+	uint32_t flags = m->opts->start || m->by_connection ? 0 : GRAPH_START;
+	m->started = true;
+	model_begin_system(m, time_ns);
+	for (uint32_t i = 1; i < m->nr_threads && m->status == BASE_OK; i++) {
+		struct thread *t = &m->thread[i];
+		begin_thread(m, t, i, 0);
+		if (m->status != BASE_OK)
+			return;
+		t->begin_ns = t->end_ns = time_ns;
+		t->k.unborn = true;
+		if (!is_thread(m, i))
+			continue;
+		model_verb(m, t, GRAPH_VERB_wait, time_ns, 0, 0, model_idle_state(m), flags);
+		t->mode = MODE_BLOCKED;
+		t->resume_state = t->run_state;
+		uint64_t unused;
+		if (!base_map_get(&m->handles, MODEL_LEADERS | t->process, 0, &unused))
+			map_put(m, &m->handles, MODEL_LEADERS | t->process, 0, i);
+	}
+}
 
 /* A stream's first record makes its actor. Whether it starts a path, or from whom, is its rule's
  * business. */
@@ -440,18 +548,9 @@ static struct thread *thread_of(struct model *m, const struct trace_record *r)
 				      ? m->defs->processes[def->process].pid
 				      : 0;
 	}
-	t->seen = true;
-	t->stream = r->stream;
-	t->process = def->process;
-	t->role = model_role_of(m, def->process, site);
+	begin_thread(m, t, r->stream, site);
 	if (m->status != BASE_OK)
 		return NULL;
-	t->actor = model_make_actor(m, t->role, r->stream);
-	t->run_state = model_run_state(m, t, 0);
-	t->graph_state = t->run_state;
-	t->exit_queue = NONE;
-	t->io.queue = NONE;
-	t->processor_queue = NONE;
 	t->begin_ns = r->time_ns;
 	if (first) {
 		m->end_actor = t->actor;
@@ -472,6 +571,15 @@ static struct thread *thread_of(struct model *m, const struct trace_record *r)
 	return t;
 }
 
+/* The program that the user started begins: so does the path. */
+static void start_at_root(struct model *m, const struct thread *t, uint64_t time_ns)
+{
+	m->restarts = false;
+	m->end_actor = t->actor;
+	keep(m, graph_restart(m->graph, time_ns, m->err));
+	base_map_fini(&m->samples); /* counted anew */
+}
+
 static void apply(struct model *m, const struct trace_record *r)
 {
 	rule_fn *rule = r->kind < RULES_MAX ? rule_table[r->kind] : NULL;
@@ -479,9 +587,13 @@ static void apply(struct model *m, const struct trace_record *r)
 		return;
 	if (BASE_UNLIKELY(!rule))
 		return;
+	if (BASE_UNLIKELY(m->is_system && !m->started))
+		begin_system(m, r->time_ns);
 	struct thread *t = thread_of(m, r);
 	if (BASE_UNLIKELY(!t || t->ended))
 		return;
+	if (BASE_UNLIKELY(m->restarts && t->process == m->root_process))
+		start_at_root(m, t, r->time_ns);
 	t->end_ns = r->time_ns;
 	rule(m, t, r);
 }
@@ -561,8 +673,10 @@ static enum base_status read_all(struct model *m)
 
 /* The root process's last moment; where its thread only spoke for others, or ended before the
  * window, whichever came last. */
-static uint32_t default_end(const struct model *m)
+static uint32_t default_end(struct model *m)
 {
+	if (m->is_system)
+		return model_system_end(m);
 	uint32_t thread = m->end_actor < m->nr_actors ? m->actor[m->end_actor].thread : 0;
 	bool acts = thread < m->nr_threads &&
 		    (m->thread[thread].acts || m->thread[thread].end_ns < m->opts->from_ns);
@@ -577,7 +691,7 @@ static enum base_status finish_paths(struct model *m)
 		if (m->status != BASE_OK)
 			return m->status;
 	}
-	uint32_t end = m->by_connection || m->opts->end ? GRAPH_ENDS : default_end(m);
+	uint32_t end = m->by_connection || m->opts->end ? GRAPH_ENDS : m->path_end;
 	return graph_finish(m->graph, end, m->err);
 }
 
@@ -629,6 +743,22 @@ static enum base_status make_tables(struct model *m)
 	return model_find_listeners(m);
 }
 
+/* The program that was started to be recorded, if one was: what the header says was run. */
+static void find_root(struct model *m)
+{
+	const char *command = trace_reader_info(m->reader)->command;
+	for (uint32_t i = 1; command && *command && i < m->defs->nr_processes; i++) {
+		const struct trace_process *p = &m->defs->processes[i];
+		if (strcmp(trace_text_of(m->defs, p->command), command) != 0)
+			continue;
+		m->root_process = i;
+		m->root_pid = p->pid;
+		m->restarts = !m->opts->from_ns && !m->opts->start && !m->by_connection &&
+			      !m->opts->process;
+		return;
+	}
+}
+
 enum base_status model_run(struct trace_reader *r, const struct model_options *opts,
 	struct model **ret, struct base_err *err)
 {
@@ -645,6 +775,7 @@ enum base_status model_run(struct trace_reader *r, const struct model_options *o
 	m->opts = opts;
 	m->sink = opts->sink;
 	m->by_connection = opts->connections || opts->connection;
+	m->is_system = trace_reader_info(r)->flags & TRACE_INFO_SYSTEM;
 	m->is_watched = m->by_connection || m->sink || opts->start || opts->end;
 	struct graph_options g = {
 		.size = sizeof g,
@@ -659,6 +790,9 @@ enum base_status model_run(struct trace_reader *r, const struct model_options *o
 		.restarts = opts->from_ns != 0,
 	};
 	start_window(m);
+	if (m->is_system)
+		find_root(m);
+	g.restarts |= m->restarts;
 	enum base_status s = graph_new(&g, &m->graph, m->err);
 	if (s == BASE_OK)
 		s = make_tables(m);
@@ -712,7 +846,7 @@ struct model *model_free(struct model *m)
 		base_free(m->thread[i].run_by_site);
 	for (uint32_t i = 0; m->object && i < m->nr_objects; i++)
 		base_free(m->object[i].signals);
-	void *owned[] = {m->thread, m->standing, m->followed, m->listener, m->object, m->connection,
+	void *owned[] = {m->cause, m->run_time, m->thread, m->standing, m->followed, m->listener, m->object, m->connection,
 		m->processor, m->role, m->class_, m->state, m->actor, m->queue, m->site_text,
 		m->pool, m->noting, m->flight, m->passed};
 	for (size_t i = 0; i < BASE_COUNT(owned); i++)

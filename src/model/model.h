@@ -51,6 +51,8 @@ enum model_actor_kind {
 	MODEL_ACTOR_thread,
 	MODEL_ACTOR_machine, /* annotated */
 	MODEL_ACTOR_meeting, /* of a barrier's parties, an rwlock's readers: nobody */
+	MODEL_ACTOR_context, /* an interrupt's or softirq's handler on one processor */
+	MODEL_ACTOR_device,  /* a disk, a socket's sender */
 };
 struct model_actor {
 	enum model_actor_kind kind;
@@ -108,6 +110,10 @@ struct model_options {
 	 * locks; what comes after says what the end depended on. from 0: the beginning; to 0 or
 	 * UINT64_MAX: the end. ERR_NOTFOUND when the trace ends before it. The sink hears all. */
 	uint64_t from_ns, to_ns;
+	/* A recording of the whole system: the path ends at this process's last moment, by pid or
+	 * by name ("redis-server"; of several the one that ran most). NULL: where the program that
+	 * was started ended; there was none: at the process that ran most. ERR_NOTFOUND. */
+	const char *process;
 	void (*progress)(void *ctx, uint64_t done_records,
 		uint64_t all_records); /* may be NULL; called every 100,000 or so */
 	void *progress_ctx;
@@ -152,6 +158,10 @@ uint64_t model_nr_connections_not_followed(const struct model *m);
 const uint32_t *model_actor_connections(const struct model *m, uint32_t actor, size_t *ret_nr);
 /* Whose last verb ends the path; GRAPH_ANY_ACTOR: whichever comes last. */
 uint32_t model_end_actor(const struct model *m);
+/* A recording of the whole system: every thread's switches and wakes are there. */
+bool model_is_system(const struct model *m);
+/* Of blocked intervals, so many ended without a known waker or cause (recordings of the system). */
+void model_blocked(const struct model *m, uint64_t *ret_nr, uint64_t *ret_nr_unexplained);
 /* Counters of reading and modelling together. */
 const struct trace_health *model_health(const struct model *m);
 /* Text of a site: "function (file:line)", "module+0x12ab". Borrowed. */

@@ -103,9 +103,13 @@ static const char *io_text(uint64_t op)
 }
 
 /* "mutex counter_lock"; nameless ones are told by who first used them. */
-static void add_class(struct model *m, struct base_str *s, uint32_t class_ix)
+void model_add_class(struct model *m, struct base_str *s, uint32_t class_ix)
 {
 	const struct lock_class *c = &m->class_[class_ix];
+	if (c->text) {
+		base_str_add(s, c->text);
+		return;
+	}
 	base_str_add(s, type_text(c->type));
 	if (c->name) {
 		base_str_addf(s, " %s", trace_text_of(m->defs, c->name));
@@ -266,6 +270,8 @@ static void add_state_name(struct model *m, struct base_str *s, uint32_t state)
 		     (m->class_[class_ix].type == TRACE_OBJECT_pipe ||
 			     m->class_[class_ix].type == TRACE_OBJECT_socket ||
 			     m->class_[class_ix].type == TRACE_OBJECT_queue);
+	if (model_add_kernel_state(m, s, st))
+		return;
 	switch (st->pub.kind) {
 	case MODEL_STATE_run:
 		f = main_function(m, state);
@@ -275,12 +281,16 @@ static void add_state_name(struct model *m, struct base_str *s, uint32_t state)
 			base_str_addf(s, "running %s", f);
 		else if (st->pub.site)
 			base_str_addf(s, "running after %s", model_site_text(m, st->pub.site));
+		else if (m->is_system && m->role[st->role].context != TRACE_CONTEXT_none)
+			base_str_addf(s, "handling %s", m->role[st->role].name);
+		else if (m->is_system)
+			base_str_addf(s, "running program %s", m->role[st->role].name);
 		else
 			base_str_add(s, "running from its start");
 		break;
 	case MODEL_STATE_hold:
 		base_str_add(s, st->aux == 1 ? "reading under " : "holding ");
-		add_class(m, s, class_ix);
+		model_add_class(m, s, class_ix);
 		break;
 	case MODEL_STATE_wait:
 		if (class_ix == NONE) {
@@ -291,7 +301,7 @@ static void add_state_name(struct model *m, struct base_str *s, uint32_t state)
 		base_str_add(s, !queue         ? "waiting for "
 				: st->aux == 1 ? "waiting for space in "
 					       : "waiting for data in ");
-		add_class(m, s, class_ix);
+		model_add_class(m, s, class_ix);
 		break;
 	case MODEL_STATE_latency:
 		if (class_ix == NONE) {
@@ -299,10 +309,10 @@ static void add_state_name(struct model *m, struct base_str *s, uint32_t state)
 			break;
 		}
 		base_str_add(s, "hand-over of ");
-		add_class(m, s, class_ix);
+		model_add_class(m, s, class_ix);
 		break;
-	case MODEL_STATE_runnable: /* what ours had is followed to them: this is the rest */
-		base_str_add(s, "waiting for a processor that other programs had");
+	case MODEL_STATE_runnable:
+		model_add_runnable(m, s, st);
 		break;
 	case MODEL_STATE_blocked:
 		base_str_add(s, "blocked outside every recorded call");
@@ -314,7 +324,7 @@ static void add_state_name(struct model *m, struct base_str *s, uint32_t state)
 			break;
 		}
 		base_str_addf(s, "%s of ", io_text(st->aux));
-		add_class(m, s, class_ix);
+		model_add_class(m, s, class_ix);
 		break;
 	case MODEL_STATE_sleep:
 		base_str_add(s, "sleeping");
@@ -352,8 +362,7 @@ static void name_roles(struct model *m)
 	for (size_t i = 0; i < m->nr_roles; i++) {
 		struct role *ro = &m->role[i];
 		struct base_str s = {0};
-		const char *program = trace_text_of(m->defs, ro->process_name);
-		base_str_add(&s, *program ? program : "program");
+		model_add_program(m, &s, ro);
 		if (ro->site) {
 			const char *f = function_of(m, ro->site);
 			base_str_addf(&s, "/%s", *f ? f : model_site_text(m, ro->site));
@@ -403,13 +412,18 @@ static void name_actor(struct model *m, struct actor_info *a)
 		}
 	} else {
 		const struct role *ro = &m->role[a->role];
+		const struct trace_context *c = trace_def_context(m->defs, a->thread);
 		const char *name = "";
 		if (a->thread < m->defs->nr_streams)
 			name = trace_text_of(m->defs, m->defs->streams[a->thread].name);
 		a->pub.group = ro->name;
 		a->pub.group_ix = ro->group_ix;
 		base_str_add(&s, ro->name);
-		if (ro->nr_actors > 1)
+		if (ro->context != TRACE_CONTEXT_none) {
+			a->pub.kind = MODEL_ACTOR_context;
+			base_str_addf(&s, ", processor %llu", (unsigned long long)c->processor);
+			name = "";
+		} else if (ro->nr_actors > 1)
 			base_str_addf(&s, " #%u", a->number);
 		if (*name && strncmp(name, ro->name, strlen(name)) != 0)
 			base_str_addf(&s, " '%s'", name);
@@ -422,8 +436,10 @@ static void name_queue(struct model *m, uint32_t id)
 	struct queue_info *q = &m->queue[id];
 	struct base_str s = {0};
 	const struct state_info *latency = &m->state[q->latency_state];
-	if (latency->class_ix != NONE && latency->class_ix < m->nr_classes)
-		add_class(m, &s, latency->class_ix);
+	if (q->wakes && q->wakes - 1 < m->nr_threads)
+		base_str_addf(&s, "waking of %s", m->actor[m->thread[q->wakes - 1].actor].pub.name);
+	else if (latency->class_ix != NONE && latency->class_ix < m->nr_classes)
+		model_add_class(m, &s, latency->class_ix);
 	else
 		base_str_add(&s, q->pub.type == TRACE_OBJECT_NR
 					 ? "processor"

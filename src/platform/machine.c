@@ -105,7 +105,8 @@ static void enter(struct platform_sim *s, struct platform_machine *m, enum platf
 static void verb(struct platform_sim *s, struct platform_machine *m, enum trace_kind kind,
 	const struct platform_queue *q, uint64_t n)
 {
-	platform_note_verb(&s->note, s->now_ns, m->actor, kind, q->object, n, q->flags);
+	if (!q->is_silent)
+		platform_note_verb(&s->note, s->now_ns, m->actor, kind, q->object, n, q->flags);
 }
 
 void platform_machine_start(struct platform_sim *s, struct platform_machine *m, const char *system,
@@ -221,6 +222,24 @@ void platform_queue_init(struct platform_sim *s, struct platform_queue *q, const
 	*q = (struct platform_queue){.capacity = capacity, .flags = flags};
 	q->object = platform_note_define_queue(&s->note, base_str_text(&text), instance, capacity);
 	base_str_fini(&text);
+}
+
+void platform_wait_for_item(
+	struct platform_sim *s, struct platform_machine *m, struct platform_queue *q)
+{
+	verb(s, m, TRACE_note_wait_empty, q, 1);
+}
+
+void platform_put_item(
+	struct platform_sim *s, struct platform_machine *m, struct platform_queue *q, uint64_t key)
+{
+	platform_note_item(&s->note, s->now_ns, m->actor, TRACE_note_put_item, q->object, key);
+}
+
+void platform_take_item(
+	struct platform_sim *s, struct platform_machine *m, struct platform_queue *q, uint64_t key)
+{
+	platform_note_item(&s->note, s->now_ns, m->actor, TRACE_note_take_item, q->object, key);
 }
 
 void platform_queue_fini(struct platform_queue *q)

@@ -182,6 +182,7 @@ struct platform_item {
 struct platform_queue {
 	uint32_t object;
 	uint64_t flags;    /* LONGPOLE_* */
+	bool is_silent;    /* its verbs are not written: a matter of the simulator's alone */
 	uint64_t units;    /* free to take */
 	uint64_t held;     /* with those taken but not yet written down, and reserved space */
 	uint64_t capacity; /* 0: not bounded */
@@ -199,6 +200,13 @@ struct platform_queue {
 void platform_queue_init(struct platform_sim *s, struct platform_queue *q, const char *system,
 	const char *name, uint64_t instance, uint64_t capacity, uint64_t flags);
 void platform_queue_fini(struct platform_queue *q);
+/* Items that are written down only: q holds nothing, whoever takes one knows that it is there. */
+void platform_wait_for_item(
+	struct platform_sim *s, struct platform_machine *m, struct platform_queue *q);
+void platform_put_item(
+	struct platform_sim *s, struct platform_machine *m, struct platform_queue *q, uint64_t key);
+void platform_take_item(
+	struct platform_sim *s, struct platform_machine *m, struct platform_queue *q, uint64_t key);
 /* m puts that many there, of nobody's making. */
 void platform_queue_fill(
 	struct platform_sim *s, struct platform_queue *q, struct platform_machine *m, uint64_t n);

@@ -112,11 +112,11 @@ void report_index_fini(struct report_index *ix)
 	*ix = (struct report_index){0};
 }
 
-enum base_status report_lane_topics(struct model *m, const struct report_index *ix, unsigned lane,
+enum base_status report_lane_topics(struct graph *g, const struct report_index *ix, unsigned lane,
 	double *topic_ns, double *observed_ns, double *ret_length_ns, struct base_err *err)
 {
 	struct graph_lane_result result;
-	enum base_status s = graph_lane(model_graph(m), lane, &result, err);
+	enum base_status s = graph_lane(g, lane, &result, err);
 	if (s != BASE_OK)
 		return s;
 	for (uint32_t t = 0; t < ix->nr_topics; t++) {

@@ -204,6 +204,8 @@ struct report_replay_prediction {
 	double length_ns; /* of the run, at that speed-up */
 	double speedup, low, high;
 	uint64_t nr_stuck; /* actors that wait for ever after the change */
+	const char *next;  /* longest topic of the critical path then; "": none */
+	double next_share;
 };
 struct report_prediction {
 	bool by_path; /* length_ns .. next_share are meant */

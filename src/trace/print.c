@@ -2,6 +2,7 @@
 /* print.c - a record for people and for programs, by the table: no kind is known here. */
 #include "trace/trace.h"
 #include "trace/enums.h"
+#include "trace/syscalls.h"
 
 #include <string.h>
 
@@ -142,6 +143,15 @@ ENUM_NAMER(name_context, TRACE_CONTEXTS)
 ENUM_NAMER(name_sleep, TRACE_SLEEPS)
 ENUM_NAMER(name_disk, TRACE_DISK_OPS)
 
+static void name_syscall(struct base_str *out, const struct trace_defs *d, uint64_t number)
+{
+	const char *name = trace_syscall_find(number)->name;
+
+	(void)d;
+	if (name)
+		base_str_add(out, name);
+}
+
 static void name_object(struct base_str *out, const struct trace_defs *d, uint64_t id)
 {
 	if (!id || id >= d->nr_objects)
@@ -199,6 +209,7 @@ static const struct namer {
 	{"module", name_module},
 	{"enum trace_object_type", name_object_type},
 	{"enum trace_io", name_io},
+	{"x86-64 system call", name_syscall},
 	{"enum trace_context", name_context},
 	{"enum trace_sleep", name_sleep},
 	{"enum trace_disk", name_disk},

@@ -304,7 +304,7 @@ static void make_run(struct run *r, uint32_t seed)
 	for (int nr = 2 + (int)below(r, EVENTS_MAX - 2); r->nr < nr;) {
 		time_ns += below(r, 3) ? below(r, 12) : 0;
 		struct event *e = add(r, time_ns, below(r, ACTORS),
-			(enum graph_verb_kind)below(r, GRAPH_VERB_NR), below(r, STATES));
+			(enum graph_verb_kind)below(r, GRAPH_VERB_rename), below(r, STATES));
 
 		e->from = below(r, ACTORS);
 		e->v.queue = below(r, QUEUES);
