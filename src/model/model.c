@@ -87,39 +87,42 @@ static bool is_same_kind(const struct model *m, uint32_t a, uint32_t b)
 	       !memcmp(trace_text_of(m->defs, a), trace_text_of(m->defs, b), nr_a);
 }
 
-uint32_t model_role_of(struct model *m, uint32_t process, uint32_t site)
+uint32_t model_role_of(struct model *m, uint32_t host, uint32_t process, uint32_t site)
 {
 	uint32_t name = process < m->defs->nr_processes ? m->defs->processes[process].name : 0;
-	uint64_t ix;
-	if (base_map_get(&m->roles, name, site, &ix))
+	uint64_t ix, key = (uint64_t)host << 32 | name;
+	if (base_map_get(&m->roles, key, site, &ix))
 		return (uint32_t)ix;
 	if (m->is_system && model_kind_length(trace_text_of(m->defs, name)))
 		for (ix = 0; ix < m->nr_roles; ix++)
 			if (m->role[ix].context == TRACE_CONTEXT_none && m->role[ix].site == site &&
+				m->role[ix].host == host &&
 				is_same_kind(m, name, m->role[ix].process_name)) {
-				map_put(m, &m->roles, name, site, ix);
+				map_put(m, &m->roles, key, site, ix);
 				return (uint32_t)ix;
 			}
 	if (!grow(m, &m->role, &m->role_capacity, m->nr_roles + 1, sizeof *m->role))
 		return 0;
 	ix = m->nr_roles++;
-	m->role[ix] = (struct role){.process_name = name, .site = site, .group_ix = (uint32_t)ix};
-	map_put(m, &m->roles, name, site, ix);
+	m->role[ix] = (struct role){
+		.host = host, .process_name = name, .site = site, .group_ix = (uint32_t)ix};
+	map_put(m, &m->roles, key, site, ix);
 	return (uint32_t)ix;
 }
 
 /* All of one kind are one role, on whatever processor. */
-uint32_t model_role_of_context(struct model *m, enum trace_context_type type, uint32_t name)
+uint32_t model_role_of_context(
+	struct model *m, uint32_t host, enum trace_context_type type, uint32_t name)
 {
-	uint64_t kind = UINT64_C(1) << 32 | type, ix;
-	if (base_map_get(&m->roles, name, kind, &ix))
+	uint64_t kind = UINT64_C(1) << 32 | type, key = (uint64_t)host << 32 | name, ix;
+	if (base_map_get(&m->roles, key, kind, &ix))
 		return (uint32_t)ix;
 	if (!grow(m, &m->role, &m->role_capacity, m->nr_roles + 1, sizeof *m->role))
 		return 0;
 	ix = m->nr_roles++;
 	m->role[ix] = (struct role){
-		.process_name = name, .group_ix = (uint32_t)ix, .context = type};
-	map_put(m, &m->roles, name, kind, ix);
+		.host = host, .process_name = name, .group_ix = (uint32_t)ix, .context = type};
+	map_put(m, &m->roles, key, kind, ix);
 	return (uint32_t)ix;
 }
 
@@ -477,9 +480,10 @@ static void begin_thread(struct model *m, struct thread *t, uint32_t stream, uin
 	t->k.context = c->type < TRACE_CONTEXT_NR && c->type != TRACE_CONTEXT_recorder
 			       ? (enum trace_context_type)c->type
 			       : TRACE_CONTEXT_none;
+	uint32_t host = model_host_of(m, stream);
 	t->role = t->k.context != TRACE_CONTEXT_none
-			  ? model_role_of_context(m, t->k.context, c->name)
-			  : model_role_of(m, def->process, site);
+			  ? model_role_of_context(m, host, t->k.context, c->name)
+			  : model_role_of(m, host, def->process, site);
 	if (m->status != BASE_OK)
 		return;
 	t->actor = model_make_actor(m, t->role, stream);
@@ -541,12 +545,11 @@ static struct thread *thread_of(struct model *m, const struct trace_record *r)
 		return NULL;
 	const struct trace_stream *def = &m->defs->streams[r->stream];
 	uint32_t site = r->kind == TRACE_thread_begin ? r->u.thread_begin.site : 0;
-	bool first = !m->root_process;
-	if (first) {
+	bool first = !m->started;
+	if (!m->root_process) {
 		m->root_process = def->process;
-		m->root_pid = def->process < m->defs->nr_processes
-				      ? m->defs->processes[def->process].pid
-				      : 0;
+		m->root_pid =
+			model_pid_key(m, r->stream, trace_def_process(m->defs, def->process)->pid);
 	}
 	begin_thread(m, t, r->stream, site);
 	if (m->status != BASE_OK)
@@ -743,22 +746,6 @@ static enum base_status make_tables(struct model *m)
 	return model_find_listeners(m);
 }
 
-/* The program that was started to be recorded, if one was: what the header says was run. */
-static void find_root(struct model *m)
-{
-	const char *command = trace_reader_info(m->reader)->command;
-	for (uint32_t i = 1; command && *command && i < m->defs->nr_processes; i++) {
-		const struct trace_process *p = &m->defs->processes[i];
-		if (strcmp(trace_text_of(m->defs, p->command), command) != 0)
-			continue;
-		m->root_process = i;
-		m->root_pid = p->pid;
-		m->restarts = !m->opts->from_ns && !m->opts->start && !m->by_connection &&
-			      !m->opts->process;
-		return;
-	}
-}
-
 enum base_status model_run(struct trace_reader *r, const struct model_options *opts,
 	struct model **ret, struct base_err *err)
 {
@@ -776,6 +763,7 @@ enum base_status model_run(struct trace_reader *r, const struct model_options *o
 	m->sink = opts->sink;
 	m->by_connection = opts->connections || opts->connection;
 	m->is_system = trace_reader_info(r)->flags & TRACE_INFO_SYSTEM;
+	m->is_merged = trace_reader_info(r)->flags & TRACE_INFO_MERGED;
 	m->is_watched = m->by_connection || m->sink || opts->start || opts->end;
 	struct graph_options g = {
 		.size = sizeof g,
@@ -790,8 +778,8 @@ enum base_status model_run(struct trace_reader *r, const struct model_options *o
 		.restarts = opts->from_ns != 0,
 	};
 	start_window(m);
-	if (m->is_system)
-		find_root(m);
+	if (m->is_system || m->is_merged)
+		model_find_root(m);
 	g.restarts |= m->restarts;
 	enum base_status s = graph_new(&g, &m->graph, m->err);
 	if (s == BASE_OK)
@@ -846,9 +834,9 @@ struct model *model_free(struct model *m)
 		base_free(m->thread[i].run_by_site);
 	for (uint32_t i = 0; m->object && i < m->nr_objects; i++)
 		base_free(m->object[i].signals);
-	void *owned[] = {m->cause, m->run_time, m->thread, m->standing, m->followed, m->listener, m->object, m->connection,
-		m->processor, m->role, m->class_, m->state, m->actor, m->queue, m->site_text,
-		m->pool, m->noting, m->flight, m->passed};
+	void *owned[] = {m->cause, m->run_time, m->thread, m->standing, m->followed, m->listener,
+		m->object, m->connection, m->processor, m->role, m->class_, m->state, m->actor,
+		m->queue, m->site_text, m->pool, m->noting, m->flight, m->passed};
 	for (size_t i = 0; i < BASE_COUNT(owned); i++)
 		base_free(owned[i]);
 	struct base_map *maps[] = {&m->connection_ids, &m->speakers, &m->roles, &m->classes,

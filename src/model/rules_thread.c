@@ -29,7 +29,7 @@ static void begin(struct model *m, struct thread *t, const struct trace_record *
 	uint32_t parent =
 		t->process < m->defs->nr_processes ? m->defs->processes[t->process].parent : 0;
 	uint32_t leader = leader_of(m, t->main_thread ? parent : t->process);
-	if (!leader)
+	if (!leader && !m->is_merged) /* else it may be of another recording */
 		leader = leader_of(m, m->root_process);
 	if (leader && leader != t->stream)
 		model_link(m, t->actor, r->time_ns, t->run_state, m->thread[leader].actor);
@@ -37,7 +37,7 @@ static void begin(struct model *m, struct thread *t, const struct trace_record *
 
 static uint64_t pid_of(const struct model *m, const struct thread *t)
 {
-	return t->process < m->defs->nr_processes ? m->defs->processes[t->process].pid : 0;
+	return model_pid_key(m, t->stream, trace_def_process(m->defs, t->process)->pid);
 }
 
 /* ---- processes
@@ -83,7 +83,7 @@ static uint64_t parent_pid_of(const struct model *m, const struct thread *t)
 	uint64_t pid = p->pid;
 	for (int i = 0; i < EXECS_MAX && p->parent && p->pid == pid; i++)
 		p = trace_def_process(m->defs, p->parent);
-	return p->pid == pid ? 0 : p->pid;
+	return p->pid == pid ? 0 : model_pid_key(m, t->stream, p->pid);
 }
 
 /* For a parent that waits without saying for whom: system(). */
@@ -151,7 +151,7 @@ void model_rule_child_wait(struct model *m, struct thread *t, const struct trace
 
 void model_rule_child_waited(struct model *m, struct thread *t, const struct trace_record *r)
 {
-	uint64_t pid = r->u.child_waited.pid;
+	uint64_t pid = model_pid_key(m, t->stream, r->u.child_waited.pid);
 	/* pid 0: system(), or nobody had ended; if it waited, then for the child that ended last */
 	uint32_t queue = pid ? model_token_queue(m, TOKEN_exit, pid, 0, false)
 			     : model_token_queue(m, TOKEN_child, pid_of(m, t), 0, false);
