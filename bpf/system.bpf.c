@@ -115,11 +115,32 @@ ALWAYS int emit_comm(__u32 type, __u64 a, __u64 b, const struct task_struct *nam
 
 /* ---- scheduler --------------------------------------------------------------------------------- */
 
+/* Where it falls asleep, when no system call says so: on a disk, a page, a lock of the kernel. */
+ALWAYS void emit_stack(void *ctx, __u32 tid)
+{
+	enum { FRAMES_OF_TRACING = 3, WORDS = KERNEL_SLOT_BYTES / 8 };
+	struct writing w;
+	__u64 frame[KERNEL_FRAMES_MAX] = {};
+	long bytes = bpf_get_stack(ctx, frame, sizeof frame, FRAMES_OF_TRACING);
+
+	if (bytes <= 0 || !reserve(&w, 4))
+		return;
+	for (__u32 i = 0; i < KERNEL_FRAMES_MAX / WORDS; i++) {
+		struct kernel_slot *more = slot_at(w.cpu, w.at + 1 + i);
+		if (more)
+			__builtin_memcpy(more, frame + i * WORDS, KERNEL_SLOT_BYTES);
+	}
+	commit(&w, tid, KERNEL_stack, 4, 0, (__u64)bytes / 8, 0);
+}
+
 SEC("tp_btf/sched_switch")
 int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_struct *next, unsigned state)
 {
+	enum { UNINTERRUPTIBLE = 2, NO_LOAD = 0x400 };
 	struct writing w;
 
+	if (with_contexts && !preempt && (state & (UNINTERRUPTIBLE | NO_LOAD)) == UNINTERRUPTIBLE)
+		emit_stack(ctx, (__u32)prev->pid);
 	if (reserve(&w, 1))
 		commit(&w, (__u32)prev->pid, KERNEL_switch, 1, 0, (__u32)next->pid,
 			(__u64)state | (__u64)(preempt || !state) << 32);
@@ -237,3 +258,4 @@ INTERRUPT(call_function_single, KERNEL_IN_IPI, KERNEL_IPI_call_single)
 INTERRUPT(irq_work, KERNEL_IN_IPI, KERNEL_IPI_irq_work)
 
 #include "system_full.h"
+#include "system_net.h"

@@ -504,6 +504,7 @@ static enum base_status finish(struct session *s)
 	record_converter_finish(
 		&s->converter, s->ended ? res->wait_status : -1, s->end_ns, is_alive);
 	uint64_t before_ns = time_of(CLOCK_MONOTONIC_RAW);
+	record_kernel_finish(&s->kernel);
 	res->nr_named_sites = record_sink_name_all(&s->converter.sink);
 	res->symbols_ns = time_of(CLOCK_MONOTONIC_RAW) - before_ns;
 	res->recorder_cpu_ns = time_of(CLOCK_PROCESS_CPUTIME_ID) - s->cpu_ns;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* system_convert.c - one record, or none, of each event of the kernel. */
 #include "record/system_convert.h"
+#include "record/system_full.h"
+#include "record/system_kernel_names.h"
 
 #include <string.h>
 #include <time.h>
@@ -57,7 +59,7 @@ static uint64_t time_of(const struct record_kernel *k, uint64_t ns)
  */
 
 /* A record of who does the event: the context's, or the task's. */
-static void put_actor(
+void record_kernel_put_actor(
 	struct record_kernel *k, const struct kernel_slot *s, unsigned cpu, struct trace_record *r)
 {
 	unsigned context = s->shape & 15;
@@ -140,7 +142,7 @@ static void on_wake(
 	struct trace_record r = {.time_ns = time_ns,
 		.kind = TRACE_wake,
 		.u.wake.woken = record_kernel_stream(k, woken)};
-	put_actor(k, s, cpu, &r);
+	record_kernel_put_actor(k, s, cpu, &r);
 }
 
 /* ---- births, deaths, names --------------------------------------------------------------------
@@ -201,14 +203,14 @@ static void on_context_begin(
 			record_kernel_context(k, TRACE_CONTEXT_idle, 0, cpu);
 	else if ((t = record_kernel_task(k, s->tid)))
 		r.u.context_begin.interrupted = record_kernel_stream(k, t);
-	put_actor(k, s, cpu, &r);
+	record_kernel_put_actor(k, s, cpu, &r);
 }
 
 static void on_context_end(
 	struct record_kernel *k, const struct kernel_slot *s, unsigned cpu, uint64_t time_ns)
 {
 	struct trace_record r = {.time_ns = time_ns, .kind = TRACE_context_end};
-	put_actor(k, s, cpu, &r);
+	record_kernel_put_actor(k, s, cpu, &r);
 }
 
 static void on_context_raise(
@@ -218,16 +220,13 @@ static void on_context_raise(
 		.kind = TRACE_context_raise,
 		.u.context_raise.context = record_kernel_context(
 			k, s->a & 0xff, (unsigned)(s->a >> 8) & 0xffff, (unsigned)s->b)};
-	put_actor(k, s, cpu, &r);
+	record_kernel_put_actor(k, s, cpu, &r);
 }
 
 /* ---- all of them ------------------------------------------------------------------------------
  */
 
-typedef void handler(
-	struct record_kernel *k, const struct kernel_slot *s, unsigned cpu, uint64_t time_ns);
-
-static handler *const handlers[KERNEL_EVENT_NR] = {
+static record_kernel_handler *const handlers[KERNEL_EVENT_NR] = {
 	[KERNEL_switch] = on_switch,
 	[KERNEL_wake] = on_wake,
 	[KERNEL_fork] = on_fork,
@@ -244,7 +243,7 @@ static void convert(struct record_kernel *k, uint64_t horizon_ns)
 	const struct kernel_slot *s;
 	unsigned cpu;
 	while ((s = record_order_next(&k->source.order, horizon_ns, &cpu))) {
-		handler *h = s->type < KERNEL_EVENT_NR ? handlers[s->type] : NULL;
+		record_kernel_handler *h = s->type < KERNEL_EVENT_NR ? handlers[s->type] : NULL;
 		if (BASE_UNLIKELY(s->time_ns < k->from_mono_ns)) {
 			if (s->type == KERNEL_switch)
 				k->cpu[cpu] = (struct record_kernel_cpu){
@@ -252,6 +251,8 @@ static void convert(struct record_kernel *k, uint64_t horizon_ns)
 			continue;
 		}
 		k->nr_events++;
+		if (!h)
+			h = record_full_handler(s->type);
 		if (h)
 			h(k, s, cpu, time_of(k, s->time_ns));
 	}
@@ -294,6 +295,12 @@ void record_kernel_read(struct record_kernel *k, bool final)
 	convert(k, final ? UINT64_MAX : record_order_horizon(&k->source.order, now_ns));
 }
 
+void record_kernel_finish(struct record_kernel *k)
+{
+	if (k->open)
+		record_kernel_name_sites(k);
+}
+
 void record_kernel_close(struct record_kernel *k)
 {
 	if (!k || !k->open)
@@ -302,7 +309,9 @@ void record_kernel_close(struct record_kernel *k)
 	record_kernel_tasks_fini(k);
 	base_free(k->cpu);
 	base_map_fini(&k->contexts);
-	base_map_fini(&k->files);
-	base_map_fini(&k->sockets);
+	base_map_fini(&k->objects);
+	base_map_fini(&k->limits);
+	base_map_fini(&k->keys);
+	record_kernel_names_fini(k);
 	k->open = false;
 }
