@@ -52,7 +52,7 @@ struct task_struct {
 	int exit_code;
 	char comm[16];
 	struct files_struct *files;
-	struct task_struct *group_leader;
+	unsigned in_execve : 1;
 } RELOCATED;
 struct linux_binprm;
 

@@ -32,9 +32,10 @@ struct {
 
 struct kernel_control control[KERNEL_CPUS_MAX]; /* .bss: mapped by the reader */
 
-#define CURRENT_TID ((__u32)bpf_get_current_pid_tgid())
-#define IS_OWN	    ((__u32)(bpf_get_current_pid_tgid() >> 32) == own_tgid)
-#define ALWAYS	    static __always_inline
+/* Loads instead of a helper's call. */
+#define CURRENT_TID ((__u32)bpf_get_current_task_btf()->pid)
+#define IS_OWN	    ((__u32)bpf_get_current_task_btf()->tgid == own_tgid)
+#define ALWAYS static __always_inline
 
 /* ---- slots ------------------------------------------------------------------------------------- */
 
@@ -180,16 +181,19 @@ int BPF_PROG(on_exit, struct task_struct *p)
 
 /* Called before the name is set: it comes as an argument. */
 SEC("tp_btf/task_rename")
-int BPF_PROG(on_rename, struct task_struct *p, const char *comm)
+int BPF_PROG(on_rename, struct task_struct *task, const char *comm)
 {
 	struct writing w;
 
+	/* An exec gives the new name to what is still the old image; on_exec tells it in time. */
+	if (bpf_core_field_exists(task->in_execve) && BPF_CORE_READ_BITFIELD(task, in_execve))
+		return 0;
 	if (!reserve(&w, 2))
 		return 0;
 	struct kernel_slot *more = slot_at(w.cpu, w.at + 1);
 	if (more)
 		bpf_probe_read_kernel_str(more, KERNEL_COMM_BYTES, comm);
-	commit(&w, CURRENT_TID, KERNEL_comm, 2, context_of(w.control), (__u32)p->pid, (__u32)p->tgid);
+	commit(&w, CURRENT_TID, KERNEL_comm, 2, context_of(w.control), (__u32)task->pid, (__u32)task->tgid);
 	return 0;
 }
 

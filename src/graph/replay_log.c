@@ -62,7 +62,10 @@ static enum base_status need_actor(struct graph_replay *r, uint32_t actor, struc
 		return s;
 	for (; r->nr_actors <= actor; r->nr_actors++)
 		r->actor[r->nr_actors] = (struct replay_log_actor){
-			.head = REPLAY_NONE, .tail = REPLAY_NONE, .wait_queue = REPLAY_NONE};
+			.head = REPLAY_NONE,
+			.tail = REPLAY_NONE,
+			.wait_queue = REPLAY_NONE,
+			.gave = REPLAY_NONE};
 	return BASE_OK;
 }
 
@@ -202,6 +205,18 @@ static enum base_status set_wait(struct graph_replay *r, struct replay_log_actor
 	return s;
 }
 
+/* It gave its token away and took it back when it came: it did nothing in between. */
+static bool was_interrupted(const struct graph_replay *r, const struct replay_log_actor *a,
+	const struct replay_moment *m)
+{
+	const struct replay_step *first = replay_step(r, m->first);
+
+	return a->started && !a->waits && a->gave != REPLAY_NONE && m->depends &&
+	       m->queue == a->gave && m->available_ns == m->t &&
+	       replay_kind(first) == GRAPH_VERB_dequeue && first->queue == a->gave &&
+	       came_after(m, a);
+}
+
 static enum base_status close_moment(struct graph_replay *r, struct base_err *err)
 {
 	struct replay_moment m = r->moment;
@@ -229,6 +244,9 @@ static enum base_status close_moment(struct graph_replay *r, struct base_err *er
 		class = REPLAY_UNEXPLAINED;
 	} else if (!a->started && (m.flags & GRAPH_START || !m.depends)) {
 		class = REPLAY_ABSOLUTE;
+	} else if (was_interrupted(r, a, &m)) {
+		class = REPLAY_EXPLAINED;
+		own = 0;
 	} else if (!a->started || a->waits) {
 		s = set_wait(r, a, &m, &own, &class, err);
 	}
@@ -252,6 +270,9 @@ static enum base_status close_moment(struct graph_replay *r, struct base_err *er
 		   kind == GRAPH_VERB_wait_full;
 	a->waits_space = kind == GRAPH_VERB_wait_full;
 	a->wait_queue = a->waits && kind != GRAPH_VERB_wait ? last->queue : REPLAY_NONE;
+	a->gave = kind == GRAPH_VERB_enqueue && r->queue[last->queue].o.discipline == GRAPH_POOL
+			  ? last->queue
+			  : REPLAY_NONE;
 	if (a->wait_queue != REPLAY_NONE)
 		a->takes_then = r->queue[a->wait_queue].nr_takes;
 	return s ? s : count_busy(r, before, is_busy(r, a), m.t, err);
@@ -645,8 +666,8 @@ static enum base_status end_hole(struct graph_replay *r, uint32_t actor, uint32_
 {
 	struct replay_log_actor *a = &r->actor[actor];
 	uint64_t now = r->now, ours;
-	struct graph_verb v = {.actor = actor,
-		.state = a->hole_state != REPLAY_NONE ? a->hole_state : runnable};
+	struct graph_verb v = {
+		.actor = actor, .state = a->hole_state != REPLAY_NONE ? a->hole_state : runnable};
 	enum base_status s;
 
 	pass_time(r, now);

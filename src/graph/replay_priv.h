@@ -134,16 +134,17 @@ struct replay_log_actor {
 	uint32_t head, tail; /* its steps */
 	uint32_t state;
 	uint32_t wait_queue; /* REPLAY_NONE: not known on which */
+	uint32_t gave;       /* the pool that its last verb put tokens into; REPLAY_NONE */
 	uint64_t t_last;
 	uint64_t order_last;                  /* steps logged by all, then */
 	uint64_t hole_begin_ns, hole_full_ns; /* on no processor since; full_ns then */
 	uint64_t hole_ns;                     /* since t_last, because ours had them all */
 	uint64_t takes_then;                  /* of wait_queue, when the wait began */
-	bool had_to_queue; /* for its processor, before the moment being logged */
+	bool had_to_queue;   /* for its processor, before the moment being logged */
 	uint32_t hole_state; /* what the hole was found to be; REPLAY_NONE: not told */
 	bool started, waits, waits_space, in_hole;
 	bool forgot; /* its history, at its last moment: then started is false */
-	bool slept; /* left its processor in a state that does not say so (a call) */
+	bool slept;  /* left its processor in a state that does not say so (a call) */
 	uint64_t slept_ns;
 	struct replay_held held[REPLAY_HELD];
 };

@@ -524,6 +524,7 @@ enum base_status graph_forget(struct graph *g, const struct graph_verb *v, struc
 		actor_length(g, a)[l] = NO_PATH;
 	a->tip = NONE;
 	a->epoch++;
+	a->forgets = true;
 	return BASE_OK;
 }
 

@@ -31,15 +31,16 @@ static uint32_t stream_of(const struct model *m, uint32_t process)
 
 void model_find_root(struct model *m)
 {
-	const char *command = trace_reader_info(m->reader)->command;
-	for (uint32_t i = 1; command && *command && i < m->defs->nr_processes; i++) {
+	const char *command = m->opts->command;
+	for (uint32_t i = 1; !m->root_process && command && *command && i < m->defs->nr_processes;
+		i++) {
 		const struct trace_process *p = &m->defs->processes[i];
 		if (strcmp(trace_text_of(m->defs, p->command), command) != 0)
 			continue;
 		m->root_process = i;
 		m->root_pid = model_pid_key(m, stream_of(m, i), p->pid);
 		m->restarts = !m->opts->from_ns && !m->opts->start && !m->by_connection &&
-			      !m->opts->process;
+			      !m->opts->process && !m->opts->turns;
 		return;
 	}
 }

@@ -259,7 +259,8 @@ uint32_t model_make_queue(struct model *m, uint64_t initial, uint32_t object,
 				type == TRACE_OBJECT_spin || type == TRACE_OBJECT_rwlock,
 		.processor = type == TRACE_OBJECT_NR,
 	};
-	if (object && object < m->defs->nr_objects && type == TRACE_OBJECT_queue)
+	if (object && object < m->defs->nr_objects &&
+		(type == TRACE_OBJECT_queue || (m->is_system && type == TRACE_OBJECT_pipe)))
 		o.capacity = m->defs->objects[object].capacity;
 	uint32_t id;
 	if (m->status != BASE_OK)
@@ -494,6 +495,7 @@ static void begin_thread(struct model *m, struct thread *t, uint32_t stream, uin
 	t->processor_queue = NONE;
 	t->k.wake_queue = NONE;
 	t->k.asleep_state = NONE;
+	t->k.packet_by = NONE;
 	t->k.asleep_on = GRAPH_VERB_wait;
 	t->k.call.queue = NONE;
 }
@@ -504,13 +506,10 @@ static bool is_thread(const struct model *m, uint32_t stream)
 	return type == TRACE_CONTEXT_none || type == TRACE_CONTEXT_recorder;
 }
 
-/* Every thread there will be has been waiting since before the recording, or to be born. */
-static void begin_system(struct model *m, uint64_t time_ns)
+/* Threads from `from` on have been waiting since before the recording, or are to be born. */
+static void begin_threads(struct model *m, uint32_t from, uint64_t time_ns, uint32_t flags)
 {
-	uint32_t flags = m->opts->start || m->by_connection ? 0 : GRAPH_START;
-	m->started = true;
-	model_begin_system(m, time_ns);
-	for (uint32_t i = 1; i < m->nr_threads && m->status == BASE_OK; i++) {
+	for (uint32_t i = from; i < m->nr_threads && m->status == BASE_OK; i++) {
 		struct thread *t = &m->thread[i];
 		begin_thread(m, t, i, 0);
 		if (m->status != BASE_OK)
@@ -519,13 +518,22 @@ static void begin_system(struct model *m, uint64_t time_ns)
 		t->k.unborn = true;
 		if (!is_thread(m, i))
 			continue;
-		model_verb(m, t, GRAPH_VERB_wait, time_ns, 0, 0, model_idle_state(m), flags);
+		model_verb(m, t, GRAPH_VERB_state, time_ns, 0, 0,
+			model_make_state(m, MODEL_STATE_idle, NONE, NONE, 0, AUX_UNSEEN), flags);
 		t->mode = MODE_BLOCKED;
 		t->resume_state = t->run_state;
 		uint64_t unused;
 		if (!base_map_get(&m->handles, MODEL_LEADERS | t->process, 0, &unused))
 			map_put(m, &m->handles, MODEL_LEADERS | t->process, 0, i);
 	}
+}
+
+/* All that are known by now; what is defined later has no path until somebody gives it one. */
+static void begin_system(struct model *m, uint64_t time_ns)
+{
+	uint32_t flags = m->opts->start || m->by_connection ? 0 : GRAPH_START;
+	m->started = true;
+	begin_threads(m, 1, time_ns, flags);
 }
 
 /* A stream's first record makes its actor. Whether it starts a path, or from whom, is its rule's
@@ -595,6 +603,10 @@ static void apply(struct model *m, const struct trace_record *r)
 	struct thread *t = thread_of(m, r);
 	if (BASE_UNLIKELY(!t || t->ended))
 		return;
+	if (BASE_UNLIKELY(t->k.context != TRACE_CONTEXT_none && r->kind < TRACE_sample)) {
+		model_count(m, TRACE_DIAG_ids_unknown); /* no interrupt takes a mutex */
+		return;
+	}
 	if (BASE_UNLIKELY(m->restarts && t->process == m->root_process))
 		start_at_root(m, t, r->time_ns);
 	t->end_ns = r->time_ns;
@@ -645,28 +657,37 @@ static enum base_status check_window(struct model *m)
 		(unsigned long long)m->opts->from_ns, (unsigned long long)m->last_ns);
 }
 
-static enum base_status read_all(struct model *m)
+/* One batch: in time order, and not before the last one. */
+static enum base_status apply_batch(struct model *m, const struct trace_record *r, size_t nr)
 {
-	uint64_t all = trace_reader_record_count(m->reader), reported = 0;
+	for (size_t i = 0; i < nr; i++) {
+		if (BASE_UNLIKELY(r[i].time_ns >= m->next_bound_ns))
+			cross_bounds(m, r[i].time_ns);
+		apply(m, &r[i]);
+	}
+	if (m->status != BASE_OK)
+		return base_cause(m->err, m->status,
+			"while building the dependence graph, after %llu records",
+			(unsigned long long)m->nr_records);
+	if (nr)
+		m->last_ns = r[nr - 1].time_ns;
+	m->nr_records += nr;
+	return BASE_OK;
+}
+
+static enum base_status read_all(struct model *m, struct trace_reader *r)
+{
+	uint64_t all = trace_reader_record_count(r), reported = 0;
 	for (;;) {
 		struct trace_batch b;
-		enum base_status s = trace_reader_next(m->reader, &b, m->err);
+		enum base_status s = trace_reader_next(r, &b, m->err);
 		if (s == BASE_END)
 			return BASE_OK;
 		if (s != BASE_OK)
 			return base_cause(m->err, s, "while reading the trace for its model");
-		for (size_t i = 0; i < b.nr; i++) {
-			if (BASE_UNLIKELY(b.record[i].time_ns >= m->next_bound_ns))
-				cross_bounds(m, b.record[i].time_ns);
-			apply(m, &b.record[i]);
-		}
-		if (m->status != BASE_OK)
-			return base_cause(m->err, m->status,
-				"while building the dependence graph, after %llu records",
-				(unsigned long long)m->nr_records);
-		if (b.nr)
-			m->last_ns = b.record[b.nr - 1].time_ns;
-		m->nr_records += b.nr;
+		s = apply_batch(m, b.record, b.nr);
+		if (s != BASE_OK)
+			return s;
 		if (m->opts->progress && m->nr_records - reported >= PROGRESS_EVERY) {
 			reported = m->nr_records;
 			m->opts->progress(m->opts->progress_ctx, m->nr_records, all);
@@ -715,90 +736,201 @@ static void finish_threads(struct model *m)
 	}
 }
 
-static enum base_status make_tables(struct model *m)
+/* ---- tables as long as the definitions
+ * ---------------------------------------------------------------- */
+
+static const struct object unused_object = {.queue = NONE,
+	.queue2 = NONE,
+	.queue3 = NONE,
+	.room = NONE,
+	.pseudo = NONE,
+	.sender = NONE};
+
+static void grow_objects(struct model *m)
 {
-	m->nr_threads = m->defs->nr_streams;
-	m->nr_objects = m->defs->nr_objects;
-	m->nr_standings = m->defs->nr_actors;
-	uint64_t pairs = 0;
-	for (uint32_t i = 1; i < m->nr_objects; i++)
-		if (m->defs->objects[i].pair > pairs)
-			pairs = m->defs->objects[i].pair;
-	m->nr_connections = pairs < m->nr_objects ? (uint32_t)pairs + 1 : m->nr_objects;
-	m->thread = base_alloc((m->nr_threads + 1) * sizeof *m->thread);
-	m->object = base_alloc((m->nr_objects + 1) * sizeof *m->object);
-	m->connection = base_alloc((m->nr_connections + 1) * sizeof *m->connection);
-	m->listener = base_alloc((m->nr_objects + 1) * sizeof *m->listener);
-	m->standing = base_alloc((m->nr_standings + 1) * sizeof *m->standing);
-	m->site_text = base_alloc(((size_t)m->defs->nr_sites + 1) * sizeof *m->site_text);
+	uint32_t nr = m->defs->nr_objects, from = m->nr_objects;
+	uint64_t pairs = m->nr_connections;
+	for (uint32_t i = from; i < nr; i++)
+		if (m->defs->objects[i].pair >= pairs)
+			pairs = m->defs->objects[i].pair + 1;
+	if (pairs > nr)
+		pairs = nr;
+	if (!grow(m, &m->object, &m->object_capacity, (size_t)nr + 1, sizeof *m->object) ||
+		!grow(m, &m->listener, &m->listener_capacity, (size_t)nr + 1,
+			sizeof *m->listener) ||
+		!grow(m, &m->connection, &m->connection_capacity, pairs + 1,
+			sizeof *m->connection) ||
+		(m->flight && !grow(m, &m->flight, &m->flight_capacity, (size_t)nr + 1,
+				      sizeof *m->flight)))
+		return;
+	for (uint32_t i = from; i < nr; i++)
+		m->object[i] = unused_object;
+	for (uint32_t i = m->nr_connections; i < pairs; i++)
+		m->connection[i] = (struct connection){.side = {unused_object, unused_object}};
+	m->nr_objects = nr;
+	m->nr_connections = (uint32_t)pairs;
+	keep(m, model_find_listeners(m));
+}
+
+static enum base_status grow_tables(struct model *m)
+{
+	const struct trace_defs *d = m->defs;
+	uint32_t nr_threads = m->nr_threads;
+	if (d->nr_streams > m->nr_threads && grow(m, &m->thread, &m->thread_capacity,
+						     (size_t)d->nr_streams + 1, sizeof *m->thread))
+		m->nr_threads = d->nr_streams;
+	if (d->nr_objects > m->nr_objects)
+		grow_objects(m);
+	if (d->nr_actors > m->nr_standings &&
+		grow(m, &m->standing, &m->standing_capacity, (size_t)d->nr_actors + 1,
+			sizeof *m->standing))
+		m->nr_standings = d->nr_actors;
+	if (d->nr_sites > m->nr_site_texts &&
+		grow(m, &m->site_text, &m->site_text_capacity, (size_t)d->nr_sites + 1,
+			sizeof *m->site_text))
+		m->nr_site_texts = d->nr_sites;
+	if (m->is_system && d->nr_processes > m->nr_run_times &&
+		grow(m, &m->run_time, &m->run_time_capacity, (size_t)d->nr_processes + 1,
+			sizeof *m->run_time)) {
+		m->nr_run_times = d->nr_processes;
+		model_find_root(m);
+	}
+	if (m->is_merged)
+		model_find_root(m);
+	if (m->is_system && m->started && nr_threads < m->nr_threads)
+		begin_threads(m, nr_threads, m->last_ns, 0);
+	return m->status;
+}
+
+/* ---- life cycle
+ * ----------------------------------------------------------------------------------------- */
+
+enum base_status model_new(const struct trace_defs *defs, const struct model_options *opts,
+	struct model **ret, struct base_err *err)
+{
+	struct model *m = base_alloc(sizeof *m);
+	*ret = NULL;
+	if (!m)
+		return base_fail(err, BASE_ERR_NOMEM, "out of memory for the model");
+	m->own_opts = opts ? *opts : (struct model_options){.size = sizeof *opts};
+	m->opts = &m->own_opts;
+	m->err = err ? err : &m->own_err;
+	m->defs = defs;
+	m->sink = m->opts->sink;
+	m->by_connection = m->opts->connections || m->opts->connection;
+	m->is_watched = m->by_connection || m->sink || m->opts->start || m->opts->end;
+	m->is_system = m->opts->system;
+	m->is_merged = m->opts->merged;
+	start_window(m);
 	m->arena = base_arena_new(0);
-	if (!m->thread || !m->object || !m->connection || !m->listener || !m->standing ||
-		!m->site_text || !m->arena)
-		return base_fail(m->err, BASE_ERR_NOMEM,
-			"out of memory for %u threads and %u objects", m->nr_threads,
-			m->nr_objects);
-	static const struct object unused = {
-		.queue = NONE, .queue2 = NONE, .queue3 = NONE, .room = NONE, .pseudo = NONE};
-	for (uint32_t i = 0; i < m->nr_objects; i++)
-		m->object[i] = unused;
-	for (uint32_t i = 0; i < m->nr_connections; i++)
-		m->connection[i] = (struct connection){.side = {unused, unused}};
-	return model_find_listeners(m);
+	enum base_status s =
+		m->arena ? grow_tables(m)
+			 : base_fail(m->err, BASE_ERR_NOMEM, "out of memory for the model");
+	struct graph_options g = {
+		.size = sizeof g,
+		.scenario = m->opts->scenario,
+		.nr_scenarios = m->opts->nr_scenarios,
+		.keep_path = m->opts->keep_path,
+		.runner_up = m->opts->runner_up,
+		.crossings = m->opts->crossings,
+		.max_memory_bytes = m->opts->max_memory_bytes,
+		.listener = m->opts->listener,
+		.watch = m->opts->watch,
+		.restarts = m->opts->from_ns != 0 || m->restarts,
+	};
+	if (s == BASE_OK)
+		s = graph_new(&g, &m->graph, m->err);
+	if (s != BASE_OK) {
+		model_free(m);
+		return s;
+	}
+	m->err = NULL;
+	*ret = m;
+	return BASE_OK;
+}
+
+enum base_status model_feed(
+	struct model *m, const struct trace_record *r, size_t nr, struct base_err *err)
+{
+	m->err = err ? err : &m->own_err;
+	enum base_status s = grow_tables(m);
+	if (s == BASE_OK)
+		s = apply_batch(m, r, nr);
+	m->err = NULL;
+	return s;
+}
+
+enum base_status model_turn(struct model *m, uint64_t time_ns, bool start_all,
+	struct graph_part **ret, struct base_err *err)
+{
+	*ret = NULL;
+	if (m->status != BASE_OK)
+		return base_fail(err, m->status, "the model failed before");
+	enum base_status s = graph_turn(m->graph, time_ns, start_all, ret, err);
+	if (s != BASE_OK)
+		m->status = s;
+	return s;
+}
+
+uint32_t model_actor_stream(const struct model *m, uint32_t actor)
+{
+	bool known = actor < m->nr_actors && m->actor[actor].role != NONE;
+	return known ? m->actor[actor].thread : 0;
+}
+
+uint32_t model_end_actor_now(struct model *m)
+{
+	return m->started ? default_end(m) : GRAPH_ANY_ACTOR;
+}
+
+static enum base_status finish(struct model *m)
+{
+	if (!m->started)
+		return base_fail(m->err, BASE_ERR_NOTFOUND,
+			"the trace has no record of any thread: nothing to analyse");
+	enum base_status s = check_window(m);
+	if (s == BASE_OK)
+		s = finish_paths(m);
+	if (s != BASE_OK)
+		return s;
+	finish_threads(m);
+	model_check_all(m);
+	model_sort_processor_waits(m);
+	s = m->status == BASE_OK ? model_make_names(m) : m->status;
+	for (uint32_t q = 0; q < m->nr_queues; q++) {
+		const struct graph_queue_stats *st = graph_queue_stats(m->graph, q);
+		m->health.count[TRACE_DIAG_queue_overflow] += st->overflows;
+		m->health.count[TRACE_DIAG_queue_underflow] += st->underflows;
+	}
+	return s;
+}
+
+enum base_status model_finish(struct model *m, struct base_err *err)
+{
+	m->err = err ? err : &m->own_err;
+	enum base_status s = grow_tables(m);
+	if (s == BASE_OK)
+		s = finish(m);
+	m->err = NULL;
+	return s;
 }
 
 enum base_status model_run(struct trace_reader *r, const struct model_options *opts,
 	struct model **ret, struct base_err *err)
 {
-	static const struct model_options plain = {.size = sizeof plain};
-	if (!opts)
-		opts = &plain;
-	struct model *m = base_alloc(sizeof *m);
-	if (!m)
-		return base_fail(err, BASE_ERR_NOMEM, "out of memory for the model");
-	struct base_err own;
-	m->err = err ? err : &own;
-	m->reader = r;
-	m->defs = trace_reader_defs(r);
-	m->opts = opts;
-	m->sink = opts->sink;
-	m->by_connection = opts->connections || opts->connection;
-	m->is_system = trace_reader_info(r)->flags & TRACE_INFO_SYSTEM;
-	m->is_merged = trace_reader_info(r)->flags & TRACE_INFO_MERGED;
-	m->is_watched = m->by_connection || m->sink || opts->start || opts->end;
-	struct graph_options g = {
-		.size = sizeof g,
-		.scenario = opts->scenario,
-		.nr_scenarios = opts->nr_scenarios,
-		.keep_path = opts->keep_path,
-		.runner_up = opts->runner_up,
-		.crossings = opts->crossings,
-		.max_memory_bytes = opts->max_memory_bytes,
-		.listener = opts->listener,
-		.watch = opts->watch,
-		.restarts = opts->from_ns != 0,
-	};
-	start_window(m);
-	if (m->is_system || m->is_merged)
-		model_find_root(m);
-	g.restarts |= m->restarts;
-	enum base_status s = graph_new(&g, &m->graph, m->err);
+	struct model_options o = opts ? *opts : (struct model_options){.size = sizeof *opts};
+	struct model *m;
+	o.system = trace_reader_info(r)->flags & TRACE_INFO_SYSTEM;
+	o.merged = trace_reader_info(r)->flags & TRACE_INFO_MERGED;
+	o.command = trace_reader_info(r)->command;
+	enum base_status s = model_new(trace_reader_defs(r), &o, &m, err);
+	if (s != BASE_OK)
+		return s;
+	m->err = err ? err : &m->own_err;
+	s = read_all(m, r);
 	if (s == BASE_OK)
-		s = make_tables(m);
-	if (s == BASE_OK)
-		s = read_all(m);
-	if (s == BASE_OK && !m->started)
-		s = base_fail(m->err, BASE_ERR_NOTFOUND,
-			"the trace has no record of any thread: nothing to analyse");
-	if (s == BASE_OK)
-		s = check_window(m);
-	if (s == BASE_OK)
-		s = finish_paths(m);
-	if (s == BASE_OK) {
-		finish_threads(m);
-		model_check_all(m);
-		model_sort_processor_waits(m);
-		s = m->status == BASE_OK ? model_make_names(m) : m->status;
-	}
+		s = finish(m);
+	m->err = NULL;
 	if (s != BASE_OK) {
 		model_free(m);
 		return s;
@@ -806,17 +938,19 @@ enum base_status model_run(struct trace_reader *r, const struct model_options *o
 	const struct trace_health *read = trace_reader_health(r);
 	for (unsigned d = 0; d < TRACE_DIAG_NR; d++)
 		m->health.count[d] += read->count[d];
-	for (uint32_t q = 0; q < m->nr_queues; q++) {
-		const struct graph_queue_stats *st = graph_queue_stats(m->graph, q);
-		m->health.count[TRACE_DIAG_queue_overflow] += st->overflows;
-		m->health.count[TRACE_DIAG_queue_underflow] += st->underflows;
-	}
 	m->health.readable_bytes = read->readable_bytes;
 	m->health.file_bytes = read->file_bytes;
-	m->opts = NULL; /* the caller's, only for the run */
-	m->err = NULL;
 	*ret = m;
 	return BASE_OK;
+}
+
+static void free_object(struct object *o)
+{
+	base_free(o->signals);
+	if (o->disk)
+		base_free(o->disk->slot);
+	base_free(o->disk);
+	base_free(o->tcp);
 }
 
 struct model *model_free(struct model *m)
@@ -833,7 +967,7 @@ struct model *model_free(struct model *m)
 	for (uint32_t i = 0; m->thread && i < m->nr_threads; i++)
 		base_free(m->thread[i].run_by_site);
 	for (uint32_t i = 0; m->object && i < m->nr_objects; i++)
-		base_free(m->object[i].signals);
+		free_object(&m->object[i]);
 	void *owned[] = {m->cause, m->run_time, m->thread, m->standing, m->followed, m->listener,
 		m->object, m->connection, m->processor, m->role, m->class_, m->state, m->actor,
 		m->queue, m->site_text, m->pool, m->noting, m->flight, m->passed};

@@ -50,6 +50,7 @@ struct call {
 	uint64_t number, op, n;
 	uint64_t put_bytes; /* so far; or taken */
 	bool active, takes, puts;
+	bool reads_socket, writes_socket;
 	bool named; /* the thread's state is the call's */
 };
 
@@ -66,10 +67,12 @@ struct kernel_view {
 	uint32_t asleep_state; /* what it waited in before it became ready */
 	uint32_t asleep_site;  /* kernel function where it is about to sleep; 0: not known */
 	enum graph_verb_kind asleep_on; /* wait, or the one on its call's queue */
-	bool seen_packet;      /* context: in this run, so that its raising says no more */
-	uint32_t fired_site;   /* context: function of the timer that it serves; 0: none */
-	uint32_t lock;         /* kernel lock that it waits for; 0: none */
-	uint32_t before_lock;  /* state */
+	bool seen_packet;               /* context: in this run */
+	uint32_t packet_by;   /* who put the packet that this stream handed to a device last */
+	uint64_t packet;      /* its key */
+	uint32_t fired_site;  /* context: function of the timer that it serves; 0: none */
+	uint32_t lock;        /* kernel lock that it waits for; 0: none */
+	uint32_t before_lock; /* state */
 	struct call call;
 };
 
@@ -116,6 +119,29 @@ struct signals { /* sent, not yet seen to arrive; oldest first */
 	bool used[MODEL_SIGNALS_MAX];
 };
 
+/* One of the requests that a disk does at once. */
+struct disk_slot {
+	uint32_t actor;
+	uint64_t key;
+	bool busy;
+};
+struct disk {
+	struct disk_slot *slot;
+	uint32_t nr_slots;
+	size_t slot_capacity;
+};
+
+/* A TCP socket's sending half: see rules_kernel_tcp.c. Queues are NONE until first used. */
+struct tcp {
+	uint32_t sender;               /* actor */
+	uint32_t window, unsent, room; /* credits, bytes, credits */
+	uint64_t sent, acknowledged;   /* sequence numbers: up to there */
+	uint64_t in_flight, window_bytes;
+	uint64_t
+		sent_early; /* in the program's present call, which says only at its end how much */
+	bool known, heard, of_peer, open;
+};
+
 struct object {
 	uint32_t queue, queue2; /* the token, bytes, ...; arrivals of a barrier, reader releases,
 				   end of file */
@@ -128,9 +154,13 @@ struct object {
 	struct signals *signals;            /* condition variable */
 	uint32_t user;                      /* processor: the stream that left it last */
 	uint64_t left_ns;                   /* ... and when */
-	bool called;         /* listener: a socket that is recorded, too, connects to it */
-	bool calls;          /* connecting socket: its unit is in the listener's queue */
+	bool called;          /* listener: a socket that is recorded, too, connects to it */
+	bool calls;           /* connecting socket: its unit is in the listener's queue */
 	uint64_t ahead_bytes; /* taken before their reader said so, and more than it took */
+	uint32_t sender;      /* qdisc: the actor that sends what it holds */
+	bool sends;           /* ... and has something to send */
+	struct disk *disk;
+	struct tcp *tcp;
 	uint64_t debt_bytes; /* read before the (blocked) write that brings them was accounted */
 };
 
@@ -205,7 +235,7 @@ struct state_info {
 struct actor_info {
 	struct model_actor pub;
 	uint32_t role, thread, number, actor_def;
-	uint32_t state; /* what it entered last; NONE: nothing yet */
+	uint32_t state;             /* what it entered last; NONE: nothing yet */
 	enum model_actor_kind kind; /* of one without a role and definition: what it is */
 	uint32_t object;            /* ... and of what */
 	/* connections.c; of a base actor: */
@@ -220,8 +250,9 @@ struct actor_info {
 struct queue_info {
 	struct model_queue pub;
 	uint32_t latency_state;
-	uint32_t wakes; /* stream + 1: it only wakes that thread; 0: no such queue */
-	bool anonymous; /* its units do not tell whose they are */
+	const char *what; /* before its object's name: "window of "; NULL: nothing */
+	uint32_t wakes;   /* stream + 1: it only wakes that thread; 0: no such queue */
+	bool anonymous;   /* its units do not tell whose they are */
 };
 
 struct lock_class {
@@ -247,17 +278,19 @@ struct run_time { /* of a process */
 };
 
 struct model {
-	struct trace_reader *reader;
 	const struct trace_defs *defs;
 	struct graph *graph;
-	const struct model_options *opts;
+	struct model_options own_opts;
+	const struct model_options *opts; /* own_opts */
 	const struct graph_sink *sink;
 	bool is_watched; /* by more than the graph */
 	struct recent_state recent[RECENT_STATES];
 	struct base_arena *arena;
-	struct base_err *err;
+	struct base_err *err; /* the present call's, or own_err; NULL between calls */
+	struct base_err own_err;
 	enum base_status status; /* first failure of a verb: ends the run */
 
+	/* These grow with the definitions (grow_tables()), between batches only. */
 	struct thread *thread; /* by stream id */
 	uint32_t nr_threads;
 	struct object *object; /* by object id */
@@ -268,6 +301,9 @@ struct model {
 			       nowhere */
 	struct standing *standing; /* by actor definition */
 	uint32_t nr_standings;
+	size_t thread_capacity, object_capacity, connection_capacity, listener_capacity,
+		standing_capacity, flight_capacity, site_text_capacity;
+	uint32_t nr_site_texts;
 	struct object *processor; /* by processor number */
 	size_t nr_processors, processor_capacity;
 
@@ -325,12 +361,15 @@ struct model {
 	bool is_merged, started, path_started;
 
 	uint32_t end_process; /* image whose last moment ends the path; recordings of the system */
-	bool is_system; /* every thread's switches and wakes are there */
-	bool restarts;  /* the path begins when the root process does, later than the trace */
-	struct cause *cause; /* why contexts wake threads */
+	bool is_system;       /* every thread's switches and wakes are there */
+	bool restarts;        /* the path begins when the root process does, later than the trace */
+	struct cause *cause;  /* why contexts wake threads */
 	size_t nr_causes, cause_capacity;
 	uint32_t nr_named_classes; /* so far: of files, connections */
 	struct run_time *run_time; /* by process */
+	uint32_t nr_run_times;
+	struct run_time undefined;
+	size_t run_time_capacity;
 };
 
 /* tokens' first key */
@@ -442,13 +481,16 @@ uint32_t model_had_processor(const struct model *m, const struct thread *t, uint
 
 /* state.aux of waits and executions that the kernel's records tell of */
 enum {
-	AUX_CALL = 1u << 24,  /* | (system call + 1) << 12 | (cause + 1); each 0: not known */
+	AUX_CALL = 1u << 24, /* | (system call + 1) << 12 | (cause + 1); each 0: not known */
 	AUX_CALL_SHIFT = 12,
 	AUX_CALL_MASK = (1 << 12) - 1,
-	AUX_IDLE = 1, /* runnable: nobody had the processor */
-	AUX_QUOTA = 2, /* ... for so long that it was not allowed to run */
+	AUX_IDLE = 1,   /* runnable: nobody had the processor */
+	AUX_SENDS = 8,  /* device: a discipline sends; */
+	AUX_DISK = 16,  /* ... a disk does TRACE_DISK_*: + that */
+	AUX_UNSEEN = 1, /* idle: before anything was seen of it */
+	AUX_STOLEN = 3, /* runnable: nobody had it, and no quota either */
+	AUX_QUOTA = 2,  /* ... for so long that it was not allowed to run */
 };
-void model_begin_system(struct model *m, uint64_t time_ns);
 uint32_t model_system_end(struct model *m);
 /* A thread's first moment, made known by its own record or its maker's. */
 void model_be_born(struct model *m, struct thread *t, uint64_t time_ns, uint32_t queue, bool runs);
@@ -456,6 +498,8 @@ void model_be_born(struct model *m, struct thread *t, uint64_t time_ns, uint32_t
 void model_wake(struct model *m, struct thread *waker, struct thread *t, uint64_t time_ns);
 void model_kernel_out(struct model *m, struct thread *t, const struct trace_record *r);
 void model_kernel_in(struct model *m, struct thread *t, const struct trace_record *r);
+/* An object of a recording of the system, if it is of that type; NULL: not. */
+struct object *model_kernel_object(struct model *m, uint32_t id, enum trace_object_type type);
 bool model_is_context(const struct thread *t);
 /* Has what it does a cause that is known? A thread's has: the thread. */
 bool model_is_credited(const struct thread *t);
@@ -465,9 +509,17 @@ void model_credit(struct thread *t);
 uint32_t model_busy_state(const struct thread *t);
 uint32_t model_wake_queue(struct model *m, struct thread *t);
 /* A context about to do something without a cause so far: perhaps somebody sent it. */
+/* Whatever its present run was for is over. */
+void model_forget_context(struct model *m, struct thread *t, uint64_t time_ns);
+uint32_t model_tcp_sends(struct model *m, struct thread *t, const struct trace_record *r);
+void model_tcp_rests(struct model *m, uint32_t actor, uint32_t object, uint64_t time_ns);
+void model_tcp_hears(struct model *m, struct thread *t, const struct trace_record *r);
+uint32_t model_tcp_room(struct model *m, struct thread *t, uint32_t object, uint64_t time_ns);
 void model_take_raise(struct model *m, struct thread *c, uint64_t time_ns);
-enum graph_verb_kind model_call_wait(const struct model *m, const struct thread *t);
+enum graph_verb_kind model_call_wait(struct model *m, struct thread *t, uint64_t time_ns);
 bool model_call_ready(const struct model *m, const struct thread *t, enum graph_verb_kind wait);
+/* ... then it takes note of it: of room by putting what fits. */
+void model_call_goes_on(struct model *m, struct thread *t, uint64_t time_ns, uint32_t state);
 void model_call_passes(struct model *m, struct thread *t, uint64_t time_ns);
 
 /* ---- listeners.c ---------------------------------------------------------------------------- */
@@ -484,6 +536,7 @@ void model_add_class(struct model *m, struct base_str *s, uint32_t class_ix);
 bool model_add_kernel_state(struct model *m, struct base_str *s, const struct state_info *st);
 /* Of "kworker/u8:3" and "ksoftirqd/1" what is before the slash; 0: it is no such name. */
 size_t model_kind_length(const char *name);
+void model_add_device_state(struct model *m, struct base_str *s, const struct state_info *st);
 void model_add_runnable(struct model *m, struct base_str *s, const struct state_info *st);
 void model_add_program(const struct model *m, struct base_str *s, const struct role *ro);
 /* Which objects of a recording of the system are one class: its keys, and its text (NULL: the

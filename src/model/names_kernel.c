@@ -87,6 +87,27 @@ bool model_add_kernel_state(struct model *m, struct base_str *s, const struct st
 	return true;
 }
 
+static const char *disk_word(uint32_t op)
+{
+	static const char *const word[] = {
+#define X(name, text) text,
+		TRACE_DISK_OPS(X)
+#undef X
+	};
+	return op < TRACE_DISK_NR ? word[op] : "other";
+}
+
+/* "disk sda busy (write)", "qdisc tbf of eth0 sending" */
+void model_add_device_state(struct model *m, struct base_str *s, const struct state_info *st)
+{
+	if (st->class_ix != NONE && st->class_ix < m->nr_classes)
+		model_add_class(m, s, st->class_ix);
+	if (st->aux == AUX_SENDS)
+		base_str_add(s, " sending");
+	else
+		base_str_addf(s, " busy (%s)", disk_word(st->aux - AUX_DISK));
+}
+
 void model_add_runnable(struct model *m, struct base_str *s, const struct state_info *st)
 {
 	if (st->role != NONE && st->role < m->nr_roles)
@@ -94,7 +115,9 @@ void model_add_runnable(struct model *m, struct base_str *s, const struct state_
 	else if (st->aux == AUX_IDLE)
 		base_str_add(s, "waking up on an idle processor");
 	else if (st->aux == AUX_QUOTA)
-		base_str_add(s, "kept from an idle processor by its cgroup's quota");
+		base_str_add(s, "kept from an idle processor (its cgroup's quota)");
+	else if (st->aux == AUX_STOLEN)
+		base_str_add(s, "ready, and nobody was seen on its processor");
 	else if (m->is_system)
 		base_str_add(s, "waiting for a processor");
 	else /* what ours had is followed to them: this is the rest */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rules_kernel.c - the whole system's switches and wakes. A thread that leaves its processor without
- * being preempted waits; it goes on when somebody wakes it, and then for a processor. What it waited
- * for is known when it ends: a thread's wake is a unit in the woken one's queue; that of an interrupt
- * with a known cause, too; of any other interrupt the kind names the wait, which stays the thread's
- * own. Nobody who was merely interrupted has anything to do with it.
+ * rules_kernel.c - the whole system's switches and wakes. A thread that leaves its processor
+ * without being preempted waits; it goes on when somebody wakes it, and then for a processor. What
+ * it waited for is known when it ends: a thread's wake is a unit in the woken one's queue; that of
+ * an interrupt with a known cause, too; of any other interrupt the kind names the wait, which stays
+ * the thread's own. Nobody who was merely interrupted has anything to do with it.
  */
 #include "model/model_private.h"
 
@@ -34,8 +34,7 @@ static uint32_t cause_of(struct model *m, const struct thread *context)
 		m->status = base_fail(m->err, s, "out of memory for interrupts");
 		return 0;
 	}
-	m->cause[m->nr_causes++] =
-		(struct cause){.type = context->k.context, .name = c->name};
+	m->cause[m->nr_causes++] = (struct cause){.type = context->k.context, .name = c->name};
 	return (uint32_t)m->nr_causes;
 }
 
@@ -108,28 +107,34 @@ static void be_ready(struct model *m, struct thread *t, uint64_t time_ns, uint32
 uint32_t model_wake_queue(struct model *m, struct thread *t)
 {
 	if (t->k.wake_queue == NONE) {
-		t->k.wake_queue =
-			model_make_queue(m, 0, 0, TRACE_OBJECT_none, NONE, GRAPH_FIFO);
+		t->k.wake_queue = model_make_queue(m, 0, 0, TRACE_OBJECT_none, NONE, GRAPH_FIFO);
 		if (t->k.wake_queue < m->nr_queues) {
 			m->queue[t->k.wake_queue].wakes = t->stream + 1;
-			m->queue[t->k.wake_queue].pub.part = MODEL_QUEUE_helper;
+			m->queue[t->k.wake_queue].pub.part = MODEL_QUEUE_wake;
 		}
 	}
 	return t->k.wake_queue;
 }
 
+/* What it was before it was first seen has nothing to do with what makes it go on. */
+static void forget_idle(struct model *m, struct thread *t, uint64_t time_ns)
+{
+	if (!t->nr_machines)
+		model_verb_of(m, t->actor, GRAPH_VERB_forget, time_ns, 0, 0, t->graph_state, 0);
+}
+
 /* The wait is over: because of the waker, or because of something of the waker's kind. */
 static void end_wait(struct model *m, struct thread *waker, struct thread *t, uint64_t time_ns)
 {
-	if (model_is_credited(waker) && model_call_ready(m, t, t->k.asleep_on)) { /* and whoever saw to it is the cause */
-		model_verb(m, t,
-			t->k.asleep_on == GRAPH_VERB_wait_full ? GRAPH_VERB_reserve
-							       : GRAPH_VERB_peek,
-			time_ns, t->k.call.queue, 1, runnable_state(m), 0);
+	if (model_is_credited(waker) &&
+		model_call_ready(m, t, t->k.asleep_on)) { /* and whoever saw to it is the cause */
+		model_call_goes_on(m, t, time_ns, runnable_state(m));
 		be_ready(m, t, time_ns, 0);
 		return;
 	}
 	if (model_is_credited(waker)) {
+		if (t->k.unborn && !model_is_context(waker))
+			forget_idle(m, t, time_ns);
 		model_verb(m, t, GRAPH_VERB_dequeue, time_ns, t->k.wake_queue, GRAPH_ALL,
 			runnable_state(m), GRAPH_LAST);
 		be_ready(m, t, time_ns, 0);
@@ -191,6 +196,12 @@ void model_rule_wake(struct model *m, struct thread *t, const struct trace_recor
 	model_wake(m, t, woken, r->time_ns);
 }
 
+/* Of its process; all that are not defined together. */
+static struct run_time *run_time_of(struct model *m, const struct thread *t)
+{
+	return t->process < m->nr_run_times ? &m->run_time[t->process] : &m->undefined;
+}
+
 /* ---- on and off ------------------------------------------------------------------------------ */
 
 /* In a call of the library's that may sleep: its name for the wait is the better one. */
@@ -207,12 +218,12 @@ static bool names_itself(const struct model *m, const struct thread *t)
 static void fall_asleep(struct model *m, struct thread *t, uint64_t time_ns)
 {
 	t->resume_state = t->graph_state;
-	uint32_t state = names_itself(m, t) ? t->graph_state
-					    : wait_state(m, t, MODEL_STATE_wait, 0);
+	uint32_t state =
+		names_itself(m, t) ? t->graph_state : wait_state(m, t, MODEL_STATE_wait, 0);
 	bool early = t->k.early;
-	m->run_time[t->process].nr_blocks++;
+	run_time_of(m, t)->nr_blocks++;
 	t->k.asleep_state = state;
-	t->k.asleep_on = model_call_wait(m, t);
+	t->k.asleep_on = model_call_wait(m, t, time_ns);
 	model_verb(m, t, t->k.asleep_on, time_ns,
 		t->k.asleep_on == GRAPH_VERB_wait ? 0 : t->k.call.queue, 1, state, 0);
 	t->mode = MODE_BLOCKED;
@@ -225,14 +236,14 @@ void model_kernel_out(struct model *m, struct thread *t, const struct trace_reco
 	uint64_t number = r->u.cpu_out.processor;
 	if (model_is_context(t))
 		return;
-	if (t->k.on && t->process < m->defs->nr_processes && t->begin_run_ns < r->time_ns)
-		m->run_time[t->process].run_ns += r->time_ns - t->begin_run_ns;
+	if (t->k.on && t->begin_run_ns < r->time_ns)
+		run_time_of(m, t)->run_ns += r->time_ns - t->begin_run_ns;
 	model_processor_out(m, t, number, r->time_ns, r->u.cpu_out.preempted != 0);
 	t->k.on = false;
 	t->k.processor = number < PROCESSORS_MAX ? (uint32_t)number : 0;
 	if (t->mode == MODE_BLOCKED || t->mode == MODE_RUNNABLE) { /* its coming was not seen */
-		model_verb(m, t, GRAPH_VERB_state, r->time_ns, 0, 0, t->resume_state,
-			GRAPH_EXPLAINED);
+		model_verb(
+			m, t, GRAPH_VERB_state, r->time_ns, 0, 0, t->resume_state, GRAPH_EXPLAINED);
 		t->k.unborn = false;
 	}
 	if (t->mode != MODE_RUNNING)
@@ -246,15 +257,32 @@ void model_kernel_out(struct model *m, struct thread *t, const struct trace_reco
 	be_ready(m, t, r->time_ns, 0);
 }
 
-/* Why it had to wait, now that it is known where it runs. */
-static uint32_t processor_wait(struct model *m, const struct thread *t, uint64_t number, uint64_t now)
+/* A cgroup of its own may have one; which, nobody recorded. */
+static bool has_quota(const struct model *m, const struct thread *t)
 {
-	uint64_t waited = now - t->ready_ns, had_ns;
+	const char *path = trace_text_of(m->defs, trace_def_group(m->defs, t->process)->cgroup);
+	return *path && strcmp(path, "/") != 0;
+}
+
+/* Why it had to wait, now that it is known where it runs. */
+static uint32_t processor_wait(
+	struct model *m, const struct thread *t, uint64_t number, uint64_t now)
+{
+	uint64_t waited = now - t->ready_ns, had_ns, before_ns = 0;
 	uint32_t role = model_had_processor(m, t, number, t->ready_ns, now, &had_ns);
+	uint32_t before = t->k.processor == number ? NONE
+						   : model_had_processor(m, t, t->k.processor,
+							     t->ready_ns, now, &before_ns);
+	if (before_ns > had_ns) { /* it waited there, and was taken away */
+		role = before;
+		had_ns = before_ns;
+	}
 	if (role != NONE && had_ns >= waited - had_ns)
 		return model_make_state(m, MODEL_STATE_runnable, role, NONE, 0, NONE);
-	return model_make_state(m, MODEL_STATE_runnable, NONE, NONE, 0,
-		waited - had_ns >= QUOTA_NS ? AUX_QUOTA : AUX_IDLE);
+	uint32_t why = AUX_IDLE;
+	if (waited - had_ns >= QUOTA_NS)
+		why = has_quota(m, t) ? AUX_QUOTA : AUX_STOLEN;
+	return model_make_state(m, MODEL_STATE_runnable, NONE, NONE, 0, why);
 }
 
 void model_kernel_in(struct model *m, struct thread *t, const struct trace_record *r)
@@ -264,21 +292,21 @@ void model_kernel_in(struct model *m, struct thread *t, const struct trace_recor
 		return;
 	model_processor_in(m, t, number, r->time_ns);
 	t->k.on = true;
-	t->k.processor = number < PROCESSORS_MAX ? (uint32_t)number : 0;
 	t->begin_run_ns = r->time_ns;
 	if (t->mode == MODE_RUNNABLE) {
 		model_rename(m, t, r->time_ns, processor_wait(m, t, number, r->time_ns));
-		model_verb(m, t, GRAPH_VERB_state, r->time_ns, 0, 0, t->resume_state,
-			GRAPH_EXPLAINED);
+		model_verb(
+			m, t, GRAPH_VERB_state, r->time_ns, 0, 0, t->resume_state, GRAPH_EXPLAINED);
 	} else if (t->mode == MODE_BLOCKED) {
 		if (!t->k.unborn) {
 			model_count(m, TRACE_DIAG_wakes_unseen);
-			m->run_time[t->process].nr_unseen++;
+			run_time_of(m, t)->nr_unseen++;
 			model_rename(m, t, r->time_ns, wait_state(m, t, MODEL_STATE_blocked, 0));
 		}
 		model_verb(m, t, GRAPH_VERB_state, r->time_ns, 0, 0, t->resume_state,
 			t->k.unborn ? GRAPH_EXPLAINED : 0);
 	}
+	t->k.processor = number < PROCESSORS_MAX ? (uint32_t)number : 0;
 	t->k.unborn = false;
 	t->k.early = false;
 	t->k.asleep_site = 0;
@@ -292,8 +320,7 @@ void model_rule_wait_at(struct model *m, struct thread *t, const struct trace_re
 	t->k.asleep_site = 0;
 	for (uint32_t steps = 0; stack && stack < d->nr_stacks && steps < STACK_MAX; steps++) {
 		uint32_t site = d->stacks[stack].site;
-		const char *function =
-			trace_text_of(d, trace_def_symbol(d, site)->function);
+		const char *function = trace_text_of(d, trace_def_symbol(d, site)->function);
 		t->k.asleep_site = site < d->nr_sites ? site : 0;
 		if (!strstr(function, "schedule"))
 			return;
@@ -308,10 +335,11 @@ void model_be_born(struct model *m, struct thread *t, uint64_t time_ns, uint32_t
 	if (!t->k.unborn)
 		return;
 	t->k.unborn = false;
-	if (queue != NONE && graph_queue_units(m->graph, queue))
+	if (queue != NONE && graph_queue_units(m->graph, queue)) {
+		forget_idle(m, t, time_ns);
 		model_verb(m, t, GRAPH_VERB_dequeue, time_ns, queue, 1, t->run_state,
 			GRAPH_LAST | GRAPH_EXPLAINED);
-	else
+	} else
 		model_verb(m, t, GRAPH_VERB_state, time_ns, 0, 0, t->run_state, GRAPH_EXPLAINED);
 	t->resume_state = t->run_state;
 	if (!runs)
@@ -319,15 +347,6 @@ void model_be_born(struct model *m, struct thread *t, uint64_t time_ns, uint32_t
 }
 
 /* ---- the whole run --------------------------------------------------------------------------- */
-
-void model_begin_system(struct model *m, uint64_t time_ns)
-{
-	(void)time_ns;
-	m->run_time = base_alloc(((size_t)m->defs->nr_processes + 1) * sizeof *m->run_time);
-	if (!m->run_time)
-		m->status = base_fail(m->err, BASE_ERR_NOMEM, "out of memory for %u processes",
-			m->defs->nr_processes);
-}
 
 /* Is it the one that the user named, by number or by name? */
 static bool is_named(const struct model *m, uint32_t process, const char *name)
@@ -344,7 +363,8 @@ static bool is_recorder(const struct model *m, const struct thread *t)
 	return trace_def_context(m->defs, t->stream)->type == TRACE_CONTEXT_recorder;
 }
 
-/* Whose last moment ends the path, and of whom: the process wanted, that was started, or ran most. */
+/* Whose last moment ends the path, and of whom: the process wanted, that was started, or ran most.
+ */
 uint32_t model_system_end(struct model *m)
 {
 	const char *name = m->opts->process;
@@ -352,9 +372,8 @@ uint32_t model_system_end(struct model *m)
 	uint32_t actor = GRAPH_ANY_ACTOR;
 	for (uint32_t i = 1; i < m->nr_threads && !pid; i++) {
 		const struct thread *t = &m->thread[i];
-		uint64_t ran = t->process < m->defs->nr_processes && m->run_time
-				       ? m->run_time[t->process].run_ns + 1
-				       : 0;
+		uint64_t ran =
+			t->process < m->nr_run_times ? m->run_time[t->process].run_ns + 1 : 0;
 		if (model_is_context(t) || is_recorder(m, t) || ran <= most || !t->seen ||
 			(name && !is_named(m, t->process, name)))
 			continue;
@@ -365,7 +384,8 @@ uint32_t model_system_end(struct model *m)
 		pid = trace_def_process(m->defs, m->end_process)->pid;
 	for (uint32_t i = 1; i < m->nr_threads; i++) {
 		const struct thread *t = &m->thread[i];
-		if (model_is_context(t) || !t->seen || t->end_ns < last || t->end_ns <= t->begin_ns ||
+		if (model_is_context(t) || !t->seen || t->end_ns < last ||
+			t->end_ns <= t->begin_ns ||
 			trace_def_process(m->defs, t->process)->pid != pid)
 			continue;
 		last = t->end_ns;
@@ -378,6 +398,13 @@ uint32_t model_system_end(struct model *m)
 	return actor;
 }
 
+const char *model_end_process(const struct model *m, uint64_t *ret_pid)
+{
+	const struct trace_process *p = trace_def_process(m->defs, m->end_process);
+	*ret_pid = p->pid;
+	return trace_text_of(m->defs, p->name);
+}
+
 bool model_is_system(const struct model *m)
 {
 	return m->is_system;
@@ -386,7 +413,7 @@ bool model_is_system(const struct model *m)
 void model_blocked(const struct model *m, uint64_t *ret_nr, uint64_t *ret_nr_unexplained)
 {
 	*ret_nr = *ret_nr_unexplained = 0;
-	for (uint32_t i = 0; m->run_time && i < m->defs->nr_processes; i++) {
+	for (uint32_t i = 0; i < m->nr_run_times; i++) {
 		*ret_nr += m->run_time[i].nr_blocks;
 		*ret_nr_unexplained += m->run_time[i].nr_unseen;
 	}

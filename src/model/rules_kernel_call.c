@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rules_kernel_call.c - system calls as the kernel's records tell them: they name what a thread does
- * and waits for, and move bytes through pipes. Inside a call that the library recorded, under a lock
- * that it knows or in an annotated machine they only name the cause of a wait.
+ * rules_kernel_call.c - system calls as the kernel's records tell them: they name what a thread
+ * does and waits for, and move bytes through pipes. Inside a call that the library recorded, under
+ * a lock that it knows or in an annotated machine they only name the cause of a wait.
  */
 #include "model/model_private.h"
 
@@ -32,6 +32,12 @@ static bool is_pipe(const struct model *m, uint32_t object)
 {
 	return object && object < m->nr_objects &&
 	       m->defs->objects[object].type == TRACE_OBJECT_pipe;
+}
+
+static bool is_socket(const struct model *m, uint32_t object)
+{
+	return object && object < m->nr_objects &&
+	       m->defs->objects[object].type == TRACE_OBJECT_socket;
 }
 
 /* Does the library, or an annotation, know better what the thread is doing? */
@@ -69,8 +75,8 @@ static void begin_put(struct model *m, struct thread *t, uint64_t time_ns)
 	c->put_bytes = n;
 	m->object[c->object].parties = t->process;
 	if (n && n <= INT64_MAX)
-		model_verb(m, t, GRAPH_VERB_enqueue, time_ns, c->queue, (int64_t)n,
-			t->graph_state, 0);
+		model_verb(
+			m, t, GRAPH_VERB_enqueue, time_ns, c->queue, (int64_t)n, t->graph_state, 0);
 }
 
 /* Taken so far of what the call will say that it took; the rest was put by nobody who is seen. */
@@ -85,7 +91,8 @@ static void take(struct model *m, struct thread *t, uint64_t time_ns, uint64_t n
 	c->put_bytes += n;
 }
 
-static void end_take(struct model *m, struct thread *t, const struct trace_record *r, uint32_t state)
+static void end_take(
+	struct model *m, struct thread *t, const struct trace_record *r, uint32_t state)
 {
 	struct call *c = &t->k.call;
 	struct object *o = &m->object[c->object];
@@ -96,7 +103,8 @@ static void end_take(struct model *m, struct thread *t, const struct trace_recor
 	uint64_t rest = moved > c->put_bytes ? moved - c->put_bytes : 0,
 		 ahead = rest < o->ahead_bytes ? rest : o->ahead_bytes;
 	o->ahead_bytes -= ahead;
-	if (!result && c->number == 0 && o->queue2 != NONE && graph_queue_units(m->graph, o->queue2))
+	if (!result && c->number == 0 && o->queue2 != NONE &&
+		graph_queue_units(m->graph, o->queue2))
 		model_verb(m, t, GRAPH_VERB_peek, r->time_ns, o->queue2, 1, state,
 			GRAPH_LAST | GRAPH_EXPLAINED); /* end of file: the last writer's */
 	else
@@ -110,8 +118,7 @@ static void end_put(struct model *m, struct thread *t, const struct trace_record
 	int64_t result = r->u.call_end.result;
 	uint64_t moved = result > 0 ? (uint64_t)result : 0;
 	if (moved < c->put_bytes) { /* less than was announced */
-		uint64_t units = graph_queue_units(m->graph, c->queue),
-			 back = c->put_bytes - moved;
+		uint64_t units = graph_queue_units(m->graph, c->queue), back = c->put_bytes - moved;
 		model_verb(m, t, GRAPH_VERB_dequeue, r->time_ns, c->queue,
 			(int64_t)(back < units ? back : units), state,
 			GRAPH_BACK | GRAPH_EXPLAINED);
@@ -127,12 +134,16 @@ static void end_put(struct model *m, struct thread *t, const struct trace_record
 /* ---- for whoever sleeps in a call ------------------------------------------------------------ */
 
 /* The wait for bytes, or for room, that the thread's call is about; NONE: it is about neither. */
-enum graph_verb_kind model_call_wait(const struct model *m, const struct thread *t)
+enum graph_verb_kind model_call_wait(struct model *m, struct thread *t, uint64_t time_ns)
 {
-	const struct call *c = &t->k.call;
+	struct call *c = &t->k.call;
+	if (c->active && c->writes_socket) {
+		c->queue = model_tcp_room(m, t, c->object, time_ns);
+		return c->queue == NONE ? GRAPH_VERB_wait : GRAPH_VERB_wait_empty;
+	}
 	if (!c->active || c->queue == NONE)
 		return GRAPH_VERB_wait;
-	if (c->takes && !graph_queue_units(m->graph, c->queue))
+	if ((c->takes || c->reads_socket) && !graph_queue_units(m->graph, c->queue))
 		return GRAPH_VERB_wait_empty;
 	if (c->puts && !room_in(m, c->queue))
 		return GRAPH_VERB_wait_full;
@@ -143,9 +154,27 @@ enum graph_verb_kind model_call_wait(const struct model *m, const struct thread 
 bool model_call_ready(const struct model *m, const struct thread *t, enum graph_verb_kind wait)
 {
 	const struct call *c = &t->k.call;
+	if (c->queue == NONE)
+		return false;
 	if (wait == GRAPH_VERB_wait_empty)
 		return graph_queue_units(m->graph, c->queue) != 0;
 	return wait == GRAPH_VERB_wait_full && room_in(m, c->queue);
+}
+
+void model_call_goes_on(struct model *m, struct thread *t, uint64_t time_ns, uint32_t state)
+{
+	struct call *c = &t->k.call;
+	uint64_t room = room_in(m, c->queue), rest = c->n > c->put_bytes ? c->n - c->put_bytes : 0;
+	uint64_t n = rest < room ? rest : room;
+	if (t->k.asleep_on != GRAPH_VERB_wait_full) {
+		model_verb(m, t, GRAPH_VERB_peek, time_ns, c->queue, 1, state, 0);
+		return;
+	}
+	if (n > INT64_MAX)
+		n = 0;
+	model_verb(m, t, n ? GRAPH_VERB_enqueue : GRAPH_VERB_reserve, time_ns, c->queue,
+		n ? (int64_t)n : 1, state, 0);
+	c->put_bytes += n;
 }
 
 /*
@@ -186,7 +215,12 @@ void model_rule_call_begin(struct model *m, struct thread *t, const struct trace
 		c->queue = model_queue_of(m, c->object, &m->object[c->object], 0, 0);
 		c->takes = flow_of_call[c->number] == FLOW_takes;
 		c->puts = !c->takes;
+	} else if (c->number < CALL_MAX && is_socket(m, c->object)) {
+		c->reads_socket = flow_of_call[c->number] == FLOW_takes;
+		c->writes_socket = flow_of_call[c->number] == FLOW_puts;
 	}
+	if (c->reads_socket) /* (what it takes a record of its own says) */
+		c->queue = model_queue_of(m, c->object, &m->object[c->object], 0, 0);
 	model_verb(m, t, GRAPH_VERB_state, r->time_ns, 0, 0, call_state(m, c), 0);
 	if (c->puts)
 		begin_put(m, t, r->time_ns);

@@ -8,6 +8,12 @@
  */
 #include "model/model_private.h"
 
+struct object *model_kernel_object(struct model *m, uint32_t id, enum trace_object_type type)
+{
+	bool is = m->is_system && id && id < m->nr_objects && m->defs->objects[id].type == type;
+	return is ? &m->object[id] : NULL;
+}
+
 bool model_is_context(const struct thread *t)
 {
 	return t->k.context != TRACE_CONTEXT_none;
@@ -31,7 +37,7 @@ void model_credit(struct thread *t)
 	}
 }
 
-static void forget(struct model *m, struct thread *t, uint64_t time_ns)
+void model_forget_context(struct model *m, struct thread *t, uint64_t time_ns)
 {
 	if (!t->k.credited)
 		return;
@@ -44,7 +50,7 @@ void model_rule_context_begin(struct model *m, struct thread *t, const struct tr
 {
 	if (!model_is_context(t))
 		return;
-	forget(m, t, r->time_ns); /* its end was not seen */
+	model_forget_context(m, t, r->time_ns); /* its end was not seen */
 	t->k.fired_site = 0;
 	t->k.seen_packet = false;
 }
@@ -53,7 +59,7 @@ void model_rule_context_end(struct model *m, struct thread *t, const struct trac
 {
 	if (!model_is_context(t))
 		return;
-	forget(m, t, r->time_ns);
+	model_forget_context(m, t, r->time_ns);
 	t->k.fired_site = 0;
 }
 
@@ -134,8 +140,8 @@ void model_rule_kernel_lock_wait(struct model *m, struct thread *t, const struct
 	t->k.lock = object;
 	t->k.before_lock = t->graph_state;
 	model_verb(m, t, GRAPH_VERB_state, r->time_ns, 0, 0,
-		model_make_state(m, MODEL_STATE_io, NONE, model_class_of(m, object, 0), 0,
-			AUX_CALL),
+		model_make_state(
+			m, MODEL_STATE_io, NONE, model_class_of(m, object, 0), 0, AUX_CALL),
 		0);
 }
 

@@ -120,14 +120,29 @@ void platform_machine_start(struct platform_sim *s, struct platform_machine *m, 
 	schedule(s, m, 0);
 }
 
+/* The interrupt has its processor now, and gives it back to nobody else. */
+static void freeze(struct platform_sim *s, struct platform_processor *p, struct platform_machine *m)
+{
+	m->is_frozen = true;
+	enter(s, m, PLATFORM_STATE_interrupted);
+	verb(s, m, TRACE_note_enqueue, p->pool, 1);
+	verb(s, p->by, TRACE_note_dequeue, p->pool, 1);
+}
+
+static void thaw(struct platform_sim *s, struct platform_processor *p, struct platform_machine *m)
+{
+	m->is_frozen = false;
+	verb(s, p->by, TRACE_note_enqueue, p->pool, 1);
+	verb(s, m, TRACE_note_dequeue, p->pool, 1);
+}
+
 bool platform_work(
 	struct platform_sim *s, struct platform_machine *m, enum platform_state state, uint64_t ns)
 {
 	m->state = state;
 	if (m->processor && m->processor->interrupted) {
-		enter(s, m, PLATFORM_STATE_interrupted);
 		m->left_ns = ns;
-		m->is_frozen = true;
+		freeze(s, m->processor, m);
 		return true;
 	}
 	enter(s, m, state);
@@ -161,7 +176,7 @@ static void enter_processor(
 	const struct platform_sim *s, struct platform_queue *pool, struct platform_machine *m)
 {
 	for (unsigned i = 0; i < pool->nr_processors; i++) {
-		if (pool->processor[i].running)
+		if (pool->processor[i].running || pool->processor[i].taken)
 			continue;
 		pool->processor[i].running = m;
 		m->processor = &pool->processor[i];
@@ -185,26 +200,39 @@ bool platform_slice_is_over(const struct platform_sim *s, const struct platform_
 	       s->now_ns - m->on_processor_since_ns >= slice_ns;
 }
 
-void platform_interrupt(struct platform_sim *s, struct platform_processor *p)
+void platform_interrupt(
+	struct platform_sim *s, struct platform_processor *p, struct platform_machine *by)
 {
 	struct platform_machine *m = p->running;
 	p->interrupted = true;
-	if (!m || !m->is_working || m->work_end_ns <= s->now_ns)
+	p->by = by;
+	if (!p->pool) /* nobody else's */
+		return;
+	if (!m) {
+		p->taken = true;
+		platform_try_take(s, by, p->pool, 1);
+		return;
+	}
+	if (!m->is_working || m->work_end_ns <= s->now_ns)
 		return;
 	m->left_ns = m->work_end_ns - s->now_ns;
 	m->turn++;
 	m->is_working = false;
-	m->is_frozen = true;
-	enter(s, m, PLATFORM_STATE_interrupted);
+	freeze(s, p, m);
 }
 
 void platform_interrupt_end(struct platform_sim *s, struct platform_processor *p)
 {
 	struct platform_machine *m = p->running;
 	p->interrupted = false;
+	if (p->taken) {
+		p->taken = false;
+		platform_give_item(s, p->by, p->pool, 1, NULL);
+		return;
+	}
 	if (!m || !m->is_frozen)
 		return;
-	m->is_frozen = false;
+	thaw(s, p, m);
 	m->is_working = true;
 	m->work_end_ns = s->now_ns + m->left_ns;
 	enter(s, m, m->state);

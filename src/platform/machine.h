@@ -88,7 +88,9 @@ enum { PLATFORM_LEVELS = 6 };
 
 struct platform_processor {
 	struct platform_machine *running;
-	bool interrupted;
+	struct platform_queue *pool; /* NULL: serves interrupts only */
+	struct platform_machine *by; /* the interrupt */
+	bool interrupted, taken;     /* taken: it was idle, and the interrupt has its token */
 };
 struct platform_want {                       /* what a stopped machine waits for */
 	struct platform_queue *queue, *then; /* then: also a token of that pool */
@@ -286,7 +288,8 @@ void platform_give_item(struct platform_sim *s, struct platform_machine *m,
  * ----------------------------------------------------------------------------------
  */
 
-void platform_interrupt(struct platform_sim *s, struct platform_processor *p);
+void platform_interrupt(
+	struct platform_sim *s, struct platform_processor *p, struct platform_machine *by);
 void platform_interrupt_end(struct platform_sim *s, struct platform_processor *p);
 /* From now m serves this connection. */
 static inline void platform_serve(

@@ -23,9 +23,10 @@ uint32_t platform_net_mss(const struct platform_end *e)
 /* ---- working in interrupts
  * ------------------------------------------------------------------------ */
 
-static void begin_interrupt(struct platform_sim *s, struct platform_system *y)
+static void begin_interrupt(
+	struct platform_sim *s, struct platform_machine *m, struct platform_system *y)
 {
-	platform_interrupt(s, y->irq_processor);
+	platform_interrupt(s, y->irq_processor, m);
 }
 
 static void end_interrupt(
@@ -169,7 +170,7 @@ static bool output(struct platform_sim *s, struct platform_machine *m)
 		e->output_busy = true;
 		TAKE_SOME(s, m, &e->window, m->count, m->count, &e->system->softirq);
 		platform_serve(s, m, e->connection);
-		begin_interrupt(s, e->system);
+		begin_interrupt(s, m, e->system);
 		for (;;) {
 			CALL(m, send_segment(s, m, e, (uint32_t)m->count));
 			m->count = e->unsent.units < mss ? e->unsent.units : mss;
@@ -374,7 +375,7 @@ static bool ack_timer(struct platform_sim *s, struct platform_machine *m)
 		platform_take_item(s, m, &e->ack_owed, e->nr_owed);
 		e->owes_ack = false;
 		TAKE(s, m, &e->system->softirq, 1);
-		begin_interrupt(s, e->system);
+		begin_interrupt(s, m, e->system);
 		CALL(m, platform_net_send_ack(s, m, e));
 		end_interrupt(s, m, e->system);
 		platform_wait_for_item(s, m, &e->ack_owed);
@@ -417,7 +418,7 @@ static bool interrupt(struct platform_sim *s, struct platform_machine *m)
 		y->next_irq_ns = s->now_ns + (uint64_t)(p->irq_moderation_us * 1000);
 		y->polling = true;
 		y->irq_raised = false;
-		begin_interrupt(s, y);
+		begin_interrupt(s, m, y);
 		WORK(s, m, irq_handler, platform_cost(s, p->irq_handler_ns));
 		do {
 			CALL(m, clean(s, m, y));
@@ -457,6 +458,8 @@ void platform_net_init(struct platform_sim *s, struct platform_system *y)
 	platform_queue_init(s, &y->processors, y->name, "processor", 0, nr, LONGPOLE_POOL);
 	y->processors.processor = processor;
 	y->processors.nr_processors = nr;
+	for (unsigned i = 0; i < nr; i++)
+		processor[i].pool = &y->processors;
 	y->irq_processor = &processor[irq < nr ? irq : nr];
 	platform_queue_init(s, &y->softirq, y->name, "softirq", 0, 1, LONGPOLE_POOL);
 	platform_queue_init(

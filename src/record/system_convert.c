@@ -47,7 +47,7 @@ static void draw_line(struct record_kernel *k)
 	k->line_time_ns = time_ns;
 }
 
-static uint64_t time_of(const struct record_kernel *k, uint64_t ns)
+uint64_t record_kernel_time(const struct record_kernel *k, uint64_t ns)
 {
 	int64_t since = (int64_t)(ns - k->line_mono_ns);
 	int64_t t = (int64_t)k->line_time_ns +
@@ -175,7 +175,7 @@ static void on_exit(
 	if (!t)
 		return;
 	t->dying = true;
-	t->status = (uint32_t)s->a;
+	t->status = (int64_t)s->a;
 	t->pid = (uint32_t)s->b;
 }
 
@@ -189,6 +189,13 @@ static void on_comm(
 
 /* ---- contexts ---------------------------------------------------------------------------------
  */
+
+static void set_running(
+	struct record_kernel *k, const struct kernel_slot *s, unsigned cpu, uint32_t stream)
+{
+	if ((s->shape & 15) == TRACE_CONTEXT_softirq)
+		k->cpu[cpu].soft = stream;
+}
 
 static void on_context_begin(
 	struct record_kernel *k, const struct kernel_slot *s, unsigned cpu, uint64_t time_ns)
@@ -204,6 +211,7 @@ static void on_context_begin(
 	else if ((t = record_kernel_task(k, s->tid)))
 		r.u.context_begin.interrupted = record_kernel_stream(k, t);
 	record_kernel_put_actor(k, s, cpu, &r);
+	set_running(k, s, cpu, r.stream);
 }
 
 static void on_context_end(
@@ -211,6 +219,7 @@ static void on_context_end(
 {
 	struct trace_record r = {.time_ns = time_ns, .kind = TRACE_context_end};
 	record_kernel_put_actor(k, s, cpu, &r);
+	set_running(k, s, cpu, 0);
 }
 
 static void on_context_raise(
@@ -251,10 +260,12 @@ static void convert(struct record_kernel *k, uint64_t horizon_ns)
 			continue;
 		}
 		k->nr_events++;
+		if (k->samples)
+			record_samples_put(k, s->time_ns);
 		if (!h)
 			h = record_full_handler(s->type);
 		if (h)
-			h(k, s, cpu, time_of(k, s->time_ns));
+			h(k, s, cpu, record_kernel_time(k, s->time_ns));
 	}
 }
 
@@ -269,8 +280,11 @@ enum base_status record_kernel_open(
 	k->open = true;
 	k->task_page = base_alloc(RECORD_TID_MAX / RECORD_TID_PAGE * sizeof(void *));
 	k->cpu = base_alloc(k->source.nr_processors * sizeof *k->cpu);
-	if (k->task_page && k->cpu)
+	if (k->task_page && k->cpu) {
+		if (o->sample_hz && o->level == RECORD_LEVEL_full)
+			record_samples_open(k, o->sample_hz);
 		return BASE_OK;
+	}
 	record_kernel_close(k);
 	return base_fail(err, BASE_ERR_NOMEM, "no memory for the system's tasks");
 }
@@ -278,8 +292,10 @@ enum base_status record_kernel_open(
 void record_kernel_start(struct record_kernel *k, struct record_converter *c)
 {
 	k->converter = c;
-	read_clock(c->clock, &k->line_mono_ns, &k->line_time_ns);
 	k->line_factor = 1ull << LINE_SHIFT;
+	if (k->level == RECORD_LEVEL_full) /* reading all names takes a while */
+		(void)record_kernel_is_tick(k, 0);
+	read_clock(c->clock, &k->line_mono_ns, &k->line_time_ns);
 	k->from_mono_ns = k->line_mono_ns;
 }
 
@@ -289,6 +305,7 @@ void record_kernel_read(struct record_kernel *k, bool final)
 		return;
 	uint64_t now_ns = mono_ns();
 	draw_line(k);
+	record_samples_read(k); /* first: no sample then is later than the events that follow */
 	enum base_status status = record_source_read(&k->source, now_ns);
 	if (status != BASE_OK)
 		record_sink_fail(&k->converter->sink, status, "no memory for the kernel's events");
@@ -313,5 +330,6 @@ void record_kernel_close(struct record_kernel *k)
 	base_map_fini(&k->limits);
 	base_map_fini(&k->keys);
 	record_kernel_names_fini(k);
+	record_samples_close(k);
 	k->open = false;
 }

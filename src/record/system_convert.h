@@ -23,10 +23,10 @@ struct record_kernel_task {
 	uint32_t tid, pid; /* pid 0: not known yet */
 	uint32_t stream;   /* of a foreign task; 0: none yet */
 	bool own, recorder, begun;
-	bool on_processor, woken_early;
+	bool on_processor, woken_early, own_futex;
 	bool dying; /* its end is written when it has left its processor: it still wakes its parent
 		     */
-	uint32_t status;
+	int64_t status;
 	uint32_t call_object; /* of the system call that it is in */
 };
 
@@ -43,6 +43,7 @@ struct record_kernel {
 	struct record_kernel_cpu {
 		uint32_t tid;
 		bool known;
+		uint32_t soft; /* stream of the softirq that runs; 0: none */
 	} * cpu;
 	struct base_map contexts; /* (context << 16 | vector, processor) -> stream */
 	struct base_map objects;  /* see system_object.c */
@@ -54,14 +55,25 @@ struct record_kernel {
 	uint64_t nr_descriptors, socket_device;
 	uint32_t module; /* the kernel's code; 0: not mentioned yet */
 	struct record_kernel_names *names;
+	struct record_samples *samples; /* of all threads; NULL: none */
 	uint64_t nr_births;
 	uint64_t nr_events, nr_switches, nr_switches_lost, nr_wakes_early;
+	char no_samples_why[RECORD_SYSTEM_WHY]; /* "": there are, or were not asked for */
 	struct record_attempt attempt[RECORD_ATTEMPTS_MAX];
 	unsigned nr_attempts;
 };
 
 typedef void record_kernel_handler(
 	struct record_kernel *k, const struct kernel_slot *s, unsigned cpu, uint64_t time_ns);
+
+/* system_sample.c: samples of foreign tasks, which wait until the events before them are written.
+ */
+void record_samples_open(struct record_kernel *k, uint64_t sample_hz);
+void record_samples_read(struct record_kernel *k);
+/* Puts those before mono_ns, at time_of_sample(). */
+void record_samples_put(struct record_kernel *k, uint64_t mono_ns);
+void record_samples_close(struct record_kernel *k);
+uint64_t record_kernel_time(const struct record_kernel *k, uint64_t mono_ns);
 
 /* Opens the best source. Events from now on are kept; they are converted by the first
  * record_kernel_read(). */

@@ -20,6 +20,11 @@ static const struct kernel_address *address_of(const struct kernel_slot *s)
 
 /* `own` tasks: the first records wait for their stream, and objects need an image: it may not be
  * there yet. */
+static bool is_shared(const struct kernel_slot *s, uint64_t op)
+{
+	return s->vector == SYS_futex_number && !(op & FUTEX_PRIVATE);
+}
+
 static uint32_t call_object(struct record_kernel *k, struct record_kernel_task *t,
 	const struct kernel_slot *s, uint64_t word, uint64_t op)
 {
@@ -27,8 +32,7 @@ static uint32_t call_object(struct record_kernel *k, struct record_kernel_task *
 	if (word >> 63)
 		return record_kernel_file(k, t, word);
 	if (call->flags & TRACE_SYSCALL_ADDR)
-		return record_kernel_futex(
-			k, t, word, s->vector == SYS_futex_number && !(op & FUTEX_PRIVATE));
+		return record_kernel_futex(k, t, word, is_shared(s, op));
 	return 0;
 }
 
@@ -40,10 +44,17 @@ static void on_call_begin(
 	(void)cpu;
 	if (!t || !record_kernel_stream(k, t))
 		return;
-	t->call_object = call_object(k, t, s, s->a, op);
+	bool futex = (trace_syscall_find(s->vector)->flags & TRACE_SYSCALL_ADDR) != 0;
+	t->own_futex = futex && t->own;
+	t->call_object = t->own_futex ? 0 : call_object(k, t, s, s->a, op);
 	struct trace_record r = {.time_ns = time_ns,
 		.kind = TRACE_call_begin,
 		.u.call_begin = {.number = s->vector, .object = t->call_object, .op = op, .n = n}};
+	if (t->own_futex) { /* whose word it is will be known when it is written */
+		r.u.call_begin.number |= op << RECORD_CALL_OP_SHIFT | RECORD_CALL_FUTEX |
+					 (is_shared(s, op) ? RECORD_CALL_SHARED : 0);
+		r.u.call_begin.op = s->a;
+	}
 	record_kernel_put(k, t, &r);
 }
 
@@ -58,7 +69,10 @@ static void on_call_end(
 	t->call_object = 0;
 	struct trace_record r = {.time_ns = time_ns,
 		.kind = TRACE_call_end,
-		.u.call_end = {.number = s->vector, .object = object, .result = (int64_t)s->a}};
+		.u.call_end = {.number = s->vector | (t->own_futex ? RECORD_CALL_FUTEX : 0),
+			.object = object,
+			.result = (int64_t)s->a}};
+	t->own_futex = false;
 	record_kernel_put(k, t, &r);
 }
 

@@ -100,6 +100,11 @@ uint32_t record_kernel_site(struct record_kernel *k, uint64_t address)
 	return site;
 }
 
+uint32_t record_kernel_return_site(struct record_kernel *k, uint64_t address)
+{
+	return record_sink_site(&k->converter->sink, kernel_module(k), address);
+}
+
 /* How every task leaves its processor: says nothing. */
 static bool is_scheduler(const char *name)
 {
@@ -124,8 +129,8 @@ uint32_t record_kernel_stack(struct record_kernel *k, const uint64_t *frame, siz
 			first = i + 1;
 	for (size_t i = nr; i > first; i--)
 		if (frame[i - 1])
-			stack = record_sink_stack(sink, stack,
-				record_sink_site(sink, kernel_module(k), frame[i - 1]));
+			stack = record_sink_stack(
+				sink, stack, record_kernel_return_site(k, frame[i - 1]));
 	return stack;
 }
 

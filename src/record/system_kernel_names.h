@@ -7,6 +7,7 @@
 
 /* The definition of an address of the kernel; 0 for 0. */
 uint32_t record_kernel_site(struct record_kernel *k, uint64_t address);
+uint32_t record_kernel_return_site(struct record_kernel *k, uint64_t address);
 /* frame: return addresses, innermost first; the scheduler's own are left out. */
 uint32_t record_kernel_stack(struct record_kernel *k, const uint64_t *frame, size_t nr);
 /* Is that the function of the scheduler's own timer? */

@@ -177,6 +177,7 @@ static void describe(
 		  : type         ? TRACE_OBJECT_file
 				 : TRACE_OBJECT_other;
 	snprintf(path, sizeof path, "/proc/%u/fd/%u", pid, fd);
+	d->ino = type ? (uint32_t)word : 0;
 	if (stat(path, &st) || (type && (uint32_t)st.st_ino != (uint32_t)word) ||
 		(st.st_mode & S_IFMT) >> 12 != type)
 		return; /* closed already */
@@ -213,6 +214,19 @@ static uint32_t put_descriptor(struct record_kernel *k, struct record_descriptor
 	return record_image_object(w, k->image, d->incarnation | d->type << RING_OBJECT_TYPE_SHIFT);
 }
 
+/* A socket that an interrupt saw first: now there is a descriptor to ask. Once. */
+static bool is_nameless(struct record_kernel *k, uint32_t object, uint64_t key)
+{
+	const struct record_sink *sink = &k->converter->sink;
+	uint32_t asked;
+	if (record_sink_failed(sink) || !object || sink->object[object].name ||
+		sink->object[object].type != TRACE_OBJECT_socket ||
+		known(k, high(KEY_file, 1), key, &asked))
+		return false;
+	remember(k, high(KEY_file, 1), key, 1);
+	return true;
+}
+
 uint32_t record_kernel_file(struct record_kernel *k, struct record_kernel_task *t, uint64_t word)
 {
 	uint64_t hi = high(KEY_file, 0), lo = KERNEL_FILE_KEY(word);
@@ -221,7 +235,7 @@ uint32_t record_kernel_file(struct record_kernel *k, struct record_kernel_task *
 	uint32_t object;
 	if (!word)
 		return 0;
-	if (known(k, hi, lo, &object))
+	if (known(k, hi, lo, &object) && !is_nameless(k, object, lo))
 		return object;
 	if (!t->pid)
 		(void)record_kernel_stream(k, t);

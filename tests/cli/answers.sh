@@ -24,7 +24,7 @@ test_next_commands_work() {
 test_json() {
 	local result="type == \"object\" and (.schema | test(\"^longpole/[a-z-]+/1$\")) and has(\"result\")"
 	local command
-	for command in report path queues 'queues --histogram' actors coach whatif 'whatif +scale +ladder_mutex=-50%' 'dump --stats'; do
+	for command in report path poles queues 'queues --histogram' actors coach whatif 'whatif +scale +ladder_mutex=-50%' 'dump --stats'; do
 		local word=(${command//+/})
 		if [[ $command == *+* ]]; then
 			expect 0 longpole whatif --json "$trace" scale ladder_mutex=-50%
@@ -142,6 +142,18 @@ test_connections() {
 	is_json out ".result.elapsed_ns == $(cat path_ns)"
 	expect 2 longpole report --connection=987654321 annotated.lpt
 	has err 'connection 987654321 is not identified'
+}
+
+test_poles() {
+	expect 0 longpole poles "$trace"
+	expect 0 longpole poles --json --limit=4 "$trace"
+	# each path is at most as long as the one before it, and no state holds it twice
+	is_json out '[.result.poles[].path_ns] as $p | $p == ($p | sort | reverse) and $p[0] == .result.elapsed_ns'
+	is_json out '[.result.poles[].state] as $s | ($s | length) > 1 and ($s | unique | length) == ($s | length)'
+	# what has more than half of the path has no room
+	is_json out '.result as $r | [$r.states[] | select(.path_ns > 0.5 * $r.elapsed_ns) | .slack_factor < 1.03] | all'
+	is_json out '[.result.states[] | .drag_ns >= 0 and .slack_factor >= 1] | all'
+	expect 2 longpole poles --tolerance=101 "$trace"
 }
 
 test_loops() {
