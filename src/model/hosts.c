@@ -21,6 +21,11 @@ uint64_t model_pid_key(const struct model *m, uint32_t stream, uint64_t pid)
 	return pid ? pid | (uint64_t)model_host_of(m, stream) << 32 : 0;
 }
 
+uint64_t model_pid_of(const struct model *m, const struct thread *t)
+{
+	return model_pid_key(m, t->stream, trace_def_process(m->defs, t->process)->pid);
+}
+
 static uint32_t stream_of(const struct model *m, uint32_t process)
 {
 	for (uint32_t i = 1; i < m->defs->nr_streams; i++)

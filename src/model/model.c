@@ -607,7 +607,8 @@ static void apply(struct model *m, const struct trace_record *r)
 		model_count(m, TRACE_DIAG_ids_unknown); /* no interrupt takes a mutex */
 		return;
 	}
-	if (BASE_UNLIKELY(m->restarts && t->process == m->root_process))
+	/* by pid: its first image may have done nothing that was recorded */
+	if (BASE_UNLIKELY(m->restarts) && model_pid_of(m, t) == m->root_pid)
 		start_at_root(m, t, r->time_ns);
 	t->end_ns = r->time_ns;
 	rule(m, t, r);
@@ -888,6 +889,10 @@ static enum base_status finish(struct model *m)
 	if (!m->started)
 		return base_fail(m->err, BASE_ERR_NOTFOUND,
 			"the trace has no record of any thread: nothing to analyse");
+	if (m->restarts)
+		return base_fail(m->err, BASE_ERR_NOTFOUND,
+			"the program that was started did nothing that was recorded: nothing to "
+			"analyse");
 	enum base_status s = check_window(m);
 	if (s == BASE_OK)
 		s = finish_paths(m);

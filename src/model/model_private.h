@@ -396,6 +396,7 @@ uint32_t model_role_of_context(
 uint32_t model_host_of(const struct model *m, uint32_t stream);
 /* Hosts number their processes each for itself. */
 uint64_t model_pid_key(const struct model *m, uint32_t stream, uint64_t pid);
+uint64_t model_pid_of(const struct model *m, const struct thread *t);
 /* The program that was started to be recorded, if one was: what the header says was run. */
 void model_find_root(struct model *m);
 struct object *model_object(struct model *m, uint32_t id);
