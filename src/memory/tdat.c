@@ -87,7 +87,7 @@ enum base_status memory_tdat_line(
 	struct memory_tdat *t, const char *text, size_t length, struct base_err *err)
 {
 	struct memory_tdat_result *r = &t->result;
-	uint64_t clock, weight;
+	uint64_t clock = 0, weight;
 	t->lines++;
 	while (length && (*text == ' ' || *text == '\t')) {
 		text++;
