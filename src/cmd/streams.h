@@ -48,6 +48,8 @@ struct cmd_streams {
 /* Opens what operands and options say. last_operands: that many at the end are not traces. CMD_OK
  * or an exit status after a message. */
 int cmd_streams_open(struct cmd *c, size_t last_operands, struct cmd_streams *ret);
+/* Only the traces, for who reads them in another way. */
+int cmd_streams_open_source(struct cmd *c, size_t last_operands, struct memory_source **ret);
 void cmd_streams_close(struct cmd_streams *s);
 /* Hands all steps to `add`. */
 int cmd_streams_run(struct cmd *c, struct cmd_streams *s,
