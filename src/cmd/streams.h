@@ -8,8 +8,7 @@
 
 /* The options that ciat and cdat share (seed 004, appendix B, with their letters). */
 #define CMD_STREAM_OPTIONS                                                                         \
-	{"format", 'f', "NAME", "smait lackey din drmemtrace",                                     \
-		"the traces' format (default: found)"},                                            \
+	{"format", 'f', "NAME", NULL, "the traces' format (default: found)"},                      \
 		{"calls", 0, "TRACE", NULL,                                                        \
 			"call records of a less disturbed run, whose times replace those here"},   \
 		{"trace-list", 't', "FILE", "@file", "a file that lists the traces, one a line"},  \

@@ -162,14 +162,23 @@ static struct cdat_chunk *find_replica(struct memory_cdat *c, uint64_t number, u
 	return c->replica_chunk[c->nr_replicas++] = k;
 }
 
+static void drop_page(struct cdat_cache *k, uint64_t page, unsigned lines_shift)
+{
+	for (size_t i = 0; i < (size_t)k->sets * k->ways; i++)
+		if (k->way[i] && ((k->way[i] >> 1) - 1) >> lines_shift == page)
+			k->way[i] = 0;
+}
+
 /* Somebody stores to code that is replicated: from now on the page is one. */
 static void unite(struct memory_cdat *c, struct cdat_home *h, uint64_t line)
 {
 	unsigned lines_shift = c->page_shift - c->line_shift;
-	uint64_t first = line >> lines_shift << lines_shift;
-	for (uint64_t l = first; l < first + (UINT64_C(1) << lines_shift); l++)
-		for (uint32_t p = 0; p < c->nr_processors; p++)
-			memory_cdat_invalidate(c, p, l);
+	for (uint32_t i = 0; i < c->nr_processors; i++) {
+		struct cdat_processor *p = &c->processor[i];
+		struct cdat_cache *level[] = {&p->data, &p->code, &p->second, &p->third};
+		for (size_t k = 0; k < BASE_COUNT(level); k++)
+			drop_page(level[k], line >> lines_shift, lines_shift);
+	}
 	h->replicated = false;
 	c->result.replicated_written++;
 }
