@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash disable=SC2154,SC2094,SC2016 # $trace and $work come from run.sh
+# locks.sh - longpole locks: its forms; the numbers are tested in unit/test_report_locks.c.
+
+test_locks() {
+	expect 0 longpole locks "$trace"
+	head -n 1 out | grep -Eq '^mutex ladder_mutex is [0-9]+ % of the critical path \(observed\); held half as long' ||
+		fail "first line: $(head -n 1 out)"
+	has out 'static lock' 'dynamic' 'halved' 'KNOWN BY' "longpole whatif $trace"
+	[[ ! -s err ]] || fail "wrote to standard error"
+	! sed 1d out | grep -v longpole | grep -E '^.{101,}' >&2 || fail "wider than COLUMNS"
+	expect 0 longpole locks --site --threads --histogram "$trace"
+	has out '  climb' 'THREADS' 'HOLDS' 'WAITS'
+	expect 2 longpole locks --name=nosuch "$trace"
+	has err 'no lock of this trace matches'
+	expect 2 longpole locks --sort=nosuch "$trace"
+}
+
+test_locks_json() {
+	expect 0 longpole locks --json "$trace"
+	is_json out '.schema == "longpole/locks/1" and (.result.locks | length == 1)'
+	is_json out '.result.locks[0] | .acquisitions == 3200 and .path_share > 0.5 and .halved_hold.predicted_speedup > 1.2
+		and .hold.count == 3200 and (.sites | length == 1)'
+	is_json out '.result.totals | .static_locks == 1 and .threads_locking == 2 and .held_all_threads_ns > 0'
+	is_json out '[.result.histograms.hold[].dynamic] | add == 3200'
+	longpole locks --json "$trace" | cmp - out || fail "not the same bytes"
+}
