@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_locks.c - `longpole locks`: how the program uses its locks, and what each costs the run. */
-#include "cmd/cmd.h"
+#include "cmd/record.h"
 
 #include "report/locks.h"
 
@@ -10,6 +10,7 @@ enum { LIMIT_DEFAULT = 15, GAINS = 8 };
 
 #define X(name, text) #name " "
 #define SORTS         REPORT_LOCK_SORTS(X)
+#define RECORD_MODES  RECORD_LOCK_MODES(X)
 static const struct cmd_option option[] = {
 	{"name", 0, "PATTERN", NULL,
 		"only locks whose name has PATTERN in it (or matches it, with * ? [)"},
@@ -22,22 +23,32 @@ static const struct cmd_option option[] = {
 		"also how holds and waits are distributed, by dynamic and by static lock"},
 	{"no-replay", 0, NULL, NULL,
 		"predict by the longest path alone, without simulating the run again"},
+	{"mode", 0, "MODE", RECORD_MODES,
+		"with -- PROG: how it is recorded. sampled (default): exact counts, one hold in "
+		"eight "
+		"timed; count: exact counts; stamps: each operation with its time, for the "
+		"critical "
+		"path; full: also inside lock and unlock functions"},
+	{"output", 'o', "FILE", "@file",
+		"with -- PROG: the trace to write (default: longpole-PROG.lpt)"},
 	{"limit", 'n', "N", NULL, "show N locks (default 15)"},
 	{"all", 'a', NULL, NULL, "show every lock, place and thread"},
 };
 #undef X
 
 const struct cmd_details cmd_details_locks = {
-	.usage = "[OPTIONS] [TRACE]",
+	.usage = "[OPTIONS] [TRACE | -- PROG [ARG...]]",
 	.about = "Per lock: how often it was taken, how often another had it, how long threads "
 		 "waited "
 		 "for it and held it, how many waited at once, the longest convoy (acquisitions in "
 		 "a "
 		 "row that each had to wait), its share of the critical path, and how fast the run "
-		 "would be were it held half as long.",
+		 "would be were it held half as long. With -- PROG, records PROG first, and "
+		 "answers on "
+		 "standard error; its exit status is passed on.",
 	.option = option,
 	.nr_options = BASE_COUNT(option),
-	.example = {"longpole locks server.lpt", "longpole locks --site --threads server.lpt",
+	.example = {"longpole locks server.lpt", "longpole locks -- ./server --threads 8",
 		"longpole locks --histogram --sort=hold server.lpt",
 		"longpole locks --json server.lpt | jq '.result.locks[0]'"},
 };
@@ -55,16 +66,9 @@ static enum report_lock_sort sort_of(const char *text)
 	return REPORT_LOCK_SORT_path;
 }
 
-int cmd_run_locks(struct cmd *c)
+static int answer(struct cmd *c, const struct report_run *run, uint64_t limit)
 {
-	struct report_run run;
 	struct report_locks *l = NULL;
-	uint64_t limit = LIMIT_DEFAULT;
-	if (!cmd_value_count(c, "limit", &limit))
-		return CMD_USAGE;
-	int exit_status = cmd_open_operand(c, &run);
-	if (exit_status != CMD_OK)
-		return exit_status;
 	struct report_locks_options opts = {.size = sizeof opts,
 		.pattern = cmd_value(c, "name"),
 		.sort = sort_of(cmd_value(c, "sort")),
@@ -74,10 +78,11 @@ int cmd_run_locks(struct cmd *c)
 		.sites = cmd_given(c, "site"),
 		.threads = cmd_given(c, "threads"),
 		.histograms = cmd_given(c, "histogram")};
-	enum base_status s = report_locks_build(&run, &opts, &l, &c->err);
+	enum base_status s = report_locks_build(run, &opts, &l, &c->err);
+	int exit_status;
 	if (s != BASE_OK) {
 		exit_status =
-			cmd_fail(c, base_cause(&c->err, s, "while analysing %s", run.trace_path));
+			cmd_fail(c, base_cause(&c->err, s, "while analysing %s", run->trace_path));
 	} else if (cmd_given(c, "json")) {
 		exit_status = cmd_write_json(c, report_locks_json(l));
 	} else {
@@ -87,6 +92,50 @@ int cmd_run_locks(struct cmd *c)
 		exit_status = cmd_write(c, &text);
 	}
 	report_locks_free(l);
+	return exit_status;
+}
+
+/* As `longpole PROG`: a recording first, whose exit status counts. */
+static int run_program(struct cmd *c, uint64_t limit)
+{
+	char buf[CMD_RECORD_PATH_MAX];
+	struct record_options o = record_options_default();
+	const char *mode = cmd_value(c, "mode");
+	struct report_run run;
+	enum base_status s;
+	if (c->nr_operands < 2) {
+		cmd_usage(c, "no program after --");
+		return RECORD_EXIT_OURS;
+	}
+	const char *path = cmd_record_path(c, c->operand[1], buf);
+	if (!path)
+		return RECORD_EXIT_OURS;
+	cmd_record_mode(&o, mode ? cmd_record_locks(mode) : RECORD_LOCKS_sampled);
+	o.argv = c->operand + 1;
+	int exit_status = cmd_record_program(c, &o, path, &s);
+	if (s != BASE_OK)
+		return exit_status;
+	c->answer_on_stderr = true;
+	int analysed = cmd_open(c, path, &run);
+	if (analysed == CMD_OK) {
+		analysed = answer(c, &run, limit);
+		cmd_close(c, &run);
+	}
+	return exit_status ? exit_status : analysed == CMD_OK ? 0 : RECORD_EXIT_OURS;
+}
+
+int cmd_run_locks(struct cmd *c)
+{
+	struct report_run run;
+	uint64_t limit = LIMIT_DEFAULT;
+	if (!cmd_value_count(c, "limit", &limit))
+		return CMD_USAGE;
+	if (c->nr_operands && !strcmp(c->operand[0], "--"))
+		return run_program(c, limit);
+	int exit_status = cmd_open_operand(c, &run);
+	if (exit_status != CMD_OK)
+		return exit_status;
+	exit_status = answer(c, &run, limit);
 	cmd_close(c, &run);
 	return exit_status;
 }

@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_record.c - `longpole record`, and `longpole PROG ARGS`. */
-#include "cmd/cmd.h"
+#include "cmd/record.h"
 
 #include "config.h"
-#include "record/session.h"
 
 #include <string.h>
 
-enum { TRACE_PATH_MAX = 4096 };
-
+#define X(name, text) #name " "
+#define RECORD_MODES  RECORD_LOCK_MODES(X)
 #define RECORD_OPTIONS                                                                             \
 	{"output", 'o', "FILE", "@file", "the trace to write (default: longpole-PROG.lpt)"},       \
 		{"sample-hz", 0, "HZ", NULL,                                                       \
 			"samples a second of each running thread; 0: none (default 999)"},         \
+		{"locks", 0, "MODE", RECORD_MODES,                                                 \
+			"how locks are recorded. stamps (default): each operation with its "       \
+			"time; full: also inside lock and unlock functions; sampled: exact "       \
+			"counts, a sample of the holds timed; count: exact counts"},               \
 		{"no-switches", 0, NULL, NULL,                                                     \
 			"do not record when threads get and lose processors"},                     \
 		{"stack-depth", 0, "N", NULL, "callers kept of each wait; 0: none (default 16)"},  \
@@ -29,6 +32,7 @@ static const struct cmd_option default_option[] = {
 	RECORD_OPTIONS,
 	{"full", 0, NULL, NULL, "every state and fix of 1 % of the path and more"},
 };
+#undef X
 
 const struct cmd_details cmd_details_record = {
 	.usage = "[OPTIONS] PROG [ARG...]",
@@ -76,9 +80,34 @@ static void progress(void *ctx, const struct record_progress *p)
 	base_str_fini(&s);
 }
 
+enum record_locks cmd_record_locks(const char *mode)
+{
+	static const char *const name[] = {
+#define X(name, text) #name,
+		RECORD_LOCK_MODES(X)
+#undef X
+	};
+	for (size_t i = 0; mode && i < BASE_COUNT(name); i++)
+		if (!strcmp(mode, name[i]))
+			return (enum record_locks)i;
+	return RECORD_LOCKS_stamps;
+}
+
+/* Counting is for those who want to pay little: the kernel's events would be most of its cost. */
+void cmd_record_mode(struct record_options *o, enum record_locks locks)
+{
+	bool counts = locks == RECORD_LOCKS_count || locks == RECORD_LOCKS_sampled;
+	o->locks = locks;
+	o->measure_floor = true;
+	o->sample_hz = counts ? 0 : o->sample_hz;
+	o->switches = !counts;
+}
+
 static bool options(struct cmd *c, struct record_options *o)
 {
 	uint64_t depth = o->stack_depth;
+	if (cmd_given(c, "locks"))
+		cmd_record_mode(o, cmd_record_locks(cmd_value(c, "locks")));
 	if (!cmd_value_count(c, "sample-hz", &o->sample_hz) ||
 		!cmd_value_count(c, "stack-depth", &depth) ||
 		!cmd_value_size(c, "buffer", &o->buffer_bytes))
@@ -88,23 +117,23 @@ static bool options(struct cmd *c, struct record_options *o)
 		return false;
 	}
 	o->stack_depth = (unsigned)depth;
-	o->switches = !cmd_given(c, "no-switches");
+	o->switches &= !cmd_given(c, "no-switches");
 	o->wait_all = cmd_given(c, "wait-all");
 	return true;
 }
 
 /* longpole-PROG.lpt in the working directory: every run of PROG replaces the last one's. */
-static const char *output_path(struct cmd *c, char buf[TRACE_PATH_MAX])
+const char *cmd_record_path(struct cmd *c, const char *program, char buf[CMD_RECORD_PATH_MAX])
 {
 	const char *given = cmd_value(c, "output");
-	const char *slash = strrchr(c->operand[0], '/');
-	const char *name = slash && slash[1] ? slash + 1 : c->operand[0];
+	const char *slash = strrchr(program, '/');
+	const char *name = slash && slash[1] ? slash + 1 : program;
 	if (given)
 		return given;
-	int n = snprintf(buf, TRACE_PATH_MAX, "longpole-%s.lpt", name);
+	int n = snprintf(buf, CMD_RECORD_PATH_MAX, "longpole-%s.lpt", name);
 	if (n > 0 && n < 255 && !strchr(name, '/'))
 		return buf;
-	cmd_usage(c, "no file name can be made of '%s'; give one with -o", c->operand[0]);
+	cmd_usage(c, "no file name can be made of '%s'; give one with -o", program);
 	return NULL;
 }
 
@@ -140,39 +169,48 @@ static void summary(struct cmd *c, const struct record_result *r, const char *pa
 	base_str_fini(&s);
 }
 
+int cmd_record_program(
+	struct cmd *c, struct record_options *o, const char *path, enum base_status *ret)
+{
+	struct record_result r = {.wait_status = -1, .exit_code = RECORD_EXIT_OURS};
+	o->output_path = path;
+	o->tool = "longpole " LONGPOLE_VERSION;
+	o->progress = progress;
+	o->progress_ctx = c;
+	cmd_progress_reset(c);
+	*ret = record_run(o, &r, &c->err);
+	cmd_progress_clear(c);
+	if (*ret != BASE_OK) {
+		cmd_fail(c, *ret);
+		return r.exit_code ? r.exit_code : RECORD_EXIT_OURS;
+	}
+	summary(c, &r, path);
+	return r.exit_code;
+}
+
 /* The program's exit status, or ours after a message. *ret_path NULL: there is no trace. */
-static int record(struct cmd *c, char buf[TRACE_PATH_MAX], const char **ret_path)
+static int record(struct cmd *c, char buf[CMD_RECORD_PATH_MAX], const char **ret_path)
 {
 	struct record_options o = record_options_default();
-	struct record_result r = {.wait_status = -1, .exit_code = RECORD_EXIT_OURS};
 	*ret_path = NULL;
 	if (!c->nr_operands) {
 		cmd_usage(c, "no program given");
 		return RECORD_EXIT_OURS;
 	}
-	const char *path = output_path(c, buf);
+	const char *path = cmd_record_path(c, c->operand[0], buf);
 	if (!path || !options(c, &o))
 		return RECORD_EXIT_OURS;
-	o.output_path = path;
 	o.argv = c->operand; /* NULL-terminated: it ends with argv */
-	o.tool = "longpole " LONGPOLE_VERSION;
-	o.progress = progress;
-	o.progress_ctx = c;
-	cmd_progress_reset(c);
-	enum base_status s = record_run(&o, &r, &c->err);
-	cmd_progress_clear(c);
-	if (s != BASE_OK) {
-		cmd_fail(c, s);
-		return r.exit_code ? r.exit_code : RECORD_EXIT_OURS;
-	}
-	summary(c, &r, path);
-	*ret_path = path;
-	return r.exit_code;
+	enum base_status s;
+	int exit_code = cmd_record_program(c, &o, path, &s);
+	if (s == BASE_OK)
+		*ret_path = path;
+	return exit_code;
 }
 
 int cmd_run_record(struct cmd *c)
 {
-	char buf[TRACE_PATH_MAX];
+	char buf[CMD_RECORD_PATH_MAX];
 	const char *path;
 	return record(c, buf, &path);
 }
@@ -181,7 +219,7 @@ int cmd_run_record(struct cmd *c)
  * there. */
 static int run_default(struct cmd *c)
 {
-	char buf[TRACE_PATH_MAX];
+	char buf[CMD_RECORD_PATH_MAX];
 	const char *path;
 	int exit_status = record(c, buf, &path);
 	if (!path)

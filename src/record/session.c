@@ -12,6 +12,7 @@
 #include "record/session_launch.h"
 #include "record/session_names.h"
 #include "record/session_ring.h"
+#include "record/session_tally.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -38,6 +39,7 @@ enum {
 	USED_BUSY = 32, /* blocks in use that make us look more often: what is read soon is still
 			   cached */
 	PERCENT_LOW = 50,
+	HOLD_MASK = 7, /* one in eight */
 };
 
 struct session {
@@ -52,6 +54,7 @@ struct session {
 	int signal_fd, sched_policy;
 	sigset_t old_signals;
 	struct sigaction old_xfsz;
+	struct record_lock_floor floor;
 	bool converting, ended, stopped, full;
 	unsigned interrupts;
 	uint64_t pair_ns, progress_ns, begin_ns,
@@ -128,6 +131,11 @@ static void open_perf(struct session *s)
 		res->no_samples_why, res->no_switches_why);
 }
 
+static bool counts(const struct session *s)
+{
+	return s->opts->locks == RECORD_LOCKS_count || s->opts->locks == RECORD_LOCKS_sampled;
+}
+
 static enum base_status set_up(struct session *s, char program[PATH_MAX])
 {
 	char preload[PATH_MAX];
@@ -140,12 +148,19 @@ static enum base_status set_up(struct session *s, char program[PATH_MAX])
 	status = record_find_program(o->argv[0], program, &s->result->exit_code, s->err);
 	if (status != BASE_OK)
 		return status;
-	status = record_find_preload(preload, s->err);
+	status = record_find_preload(
+		counts(s) ? RECORD_LIBRARY_TALLY : RECORD_LIBRARY_PRELOAD, preload, s->err);
 	if (status != BASE_OK)
 		return status;
 	status = record_ring_create(&s->ring,
 		(size_t)(o->buffer_bytes ? o->buffer_bytes : RECORD_BUFFER_BYTES), o->stack_depth,
 		s->clock.tsc_origin, s->err);
+	if (status != BASE_OK)
+		return status;
+	if (counts(s))
+		status = record_tally_create(&s->ring,
+			o->locks == RECORD_LOCKS_count ? (uint32_t)RECORD_TALLY_NEVER : HOLD_MASK,
+			s->err);
 	if (status != BASE_OK)
 		return status;
 	s->result->buffer_bytes = (uint64_t)s->ring.nr_blocks * RING_BLOCK_BYTES;
@@ -161,7 +176,11 @@ static enum base_status set_up(struct session *s, char program[PATH_MAX])
 	if (status != BASE_OK)
 		return status;
 	s->ring.head->tsc_origin = s->clock.tsc_origin;
+	s->ring.head->ns_per_tick_32 =
+		(uint64_t)(((unsigned __int128)1000000000 << 32) / s->clock.tick_hz);
 	record_cost_measure(&s->clock, s->result);
+	if (o->measure_floor)
+		s->floor = record_lock_floor_measure();
 	status = open_trace(s);
 	if (status != BASE_OK)
 		return status;
@@ -205,6 +224,7 @@ static void look(struct session *s, bool final)
 	if (s->perf)
 		record_perf_read(s->perf, &s->converter);
 	record_ring_drain(&s->ring, &s->converter, horizon, limit, final);
+	record_tally_drain(&s->ring, &s->converter, final ? now : horizon, final);
 	record_converter_release(&s->converter, record_clock_ns(&s->clock, horizon));
 	if (record_sink_failed(&s->converter.sink))
 		give_up(s, &s->converter.sink.err);
@@ -364,7 +384,8 @@ static enum base_status start(struct session *s)
 	s->sched_policy = sched_getscheduler(0);
 	if (s->sched_policy == SCHED_OTHER)
 		sched_setscheduler(0, SCHED_BATCH, &(struct sched_param){0});
-	__atomic_store_n(&s->ring.head->recording, 1, __ATOMIC_RELEASE);
+	bool full = s->opts->locks == RECORD_LOCKS_full;
+	__atomic_store_n(&s->ring.head->recording, full ? RING_full : RING_on, __ATOMIC_RELEASE);
 	s->begin_ns = s->progress_ns = time_of(CLOCK_MONOTONIC_RAW);
 	int why = record_child_go(&s->child);
 	if (!why)
@@ -405,6 +426,16 @@ static void count_all(struct session *s)
 	res->count[TRACE_DIAG_time_raised] = c->nr_late; /* the writer counts them itself */
 }
 
+static const char *mode_name(enum record_locks mode)
+{
+	static const char *const name[] = {
+#define X(name, text) #name,
+		RECORD_LOCK_MODES(X)
+#undef X
+	};
+	return name[mode];
+}
+
 static enum base_status finish(struct session *s)
 {
 	struct record_result *res = s->result;
@@ -415,6 +446,8 @@ static enum base_status finish(struct session *s)
 	res->symbols_ns = time_of(CLOCK_MONOTONIC_RAW) - before_ns;
 	res->recorder_cpu_ns = time_of(CLOCK_PROCESS_CPUTIME_ID) - s->cpu_ns;
 	record_cost_write(&s->converter, res);
+	if (s->opts->measure_floor)
+		record_lock_floor_write(&s->converter, &s->floor, mode_name(s->opts->locks));
 	if (record_sink_failed(&s->converter.sink))
 		give_up(s, &s->converter.sink.err);
 	count_all(s);
