@@ -8,6 +8,7 @@
  */
 #include "report/locks_private.h"
 
+#include <errno.h>
 #include <string.h>
 
 /* ---- small things ------------------------------------------------------------------------------
@@ -350,7 +351,7 @@ static void cond_wake(struct lock_count *c, struct lock_thread *t, const struct 
 	if (counts(c, time_ns)) {
 		meet(c, o, t);
 		cell->use.retaken++;
-		x->sum.timeouts += w->result != 0;
+		x->sum.timeouts += w->result == ETIMEDOUT;
 		if (t->waits_cond == w->object)
 			times_add(&x->sum.wait, cut(c, t->cond_since_ns, time_ns));
 	}

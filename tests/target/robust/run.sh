@@ -77,6 +77,8 @@ check() {
 	if [[ -n ${LONGPOLE:-} && -x $LONGPOLE ]]; then
 		run_as longpole "$LONGPOLE" record -o "$scratch/trace.lpt" -- "./$name"
 		why+=$(differs longpole)
+		run_as counted "$LONGPOLE" record --locks=sampled -o "$scratch/trace.lpt" -- "./$name"
+		why+=$(differs counted)
 	fi
 	[[ -z $why ]] && say "ok $name" || say "not ok $name: ${why//$'\n'/; }"
 }
