@@ -95,47 +95,20 @@ static int answer(struct cmd *c, const struct report_run *run, uint64_t limit)
 	return exit_status;
 }
 
-/* As `longpole PROG`: a recording first, whose exit status counts. */
-static int run_program(struct cmd *c, uint64_t limit)
-{
-	char buf[CMD_RECORD_PATH_MAX];
-	struct record_options o = record_options_default();
-	const char *mode = cmd_value(c, "mode");
-	struct report_run run;
-	enum base_status s;
-	if (c->nr_operands < 2) {
-		cmd_usage(c, "no program after --");
-		return RECORD_EXIT_OURS;
-	}
-	const char *path = cmd_record_path(c, c->operand[1], buf);
-	if (!path)
-		return RECORD_EXIT_OURS;
-	cmd_record_mode(&o, mode ? cmd_record_locks(mode) : RECORD_LOCKS_sampled);
-	o.argv = c->operand + 1;
-	int exit_status = cmd_record_program(c, &o, path, &s);
-	if (s != BASE_OK)
-		return exit_status;
-	c->answer_on_stderr = true;
-	int analysed = cmd_open(c, path, &run);
-	if (analysed == CMD_OK) {
-		analysed = answer(c, &run, limit);
-		cmd_close(c, &run);
-	}
-	return exit_status ? exit_status : analysed == CMD_OK ? 0 : RECORD_EXIT_OURS;
-}
-
 int cmd_run_locks(struct cmd *c)
 {
+	const char *mode = cmd_value(c, "mode");
+	struct record_options o = record_options_default();
+	struct cmd_recorded recorded;
 	struct report_run run;
 	uint64_t limit = LIMIT_DEFAULT;
 	if (!cmd_value_count(c, "limit", &limit))
 		return CMD_USAGE;
-	if (c->nr_operands && !strcmp(c->operand[0], "--"))
-		return run_program(c, limit);
-	int exit_status = cmd_open_operand(c, &run);
-	if (exit_status != CMD_OK)
+	cmd_record_mode(&o, mode ? cmd_record_locks(mode) : RECORD_LOCKS_sampled);
+	int exit_status = cmd_open_or_record(c, &o, &recorded, &run);
+	if (!recorded.has_trace)
 		return exit_status;
 	exit_status = answer(c, &run, limit);
 	cmd_close(c, &run);
-	return exit_status;
+	return cmd_recorded_exit(&recorded, exit_status);
 }

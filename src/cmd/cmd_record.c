@@ -188,6 +188,42 @@ int cmd_record_program(
 	return r.exit_code;
 }
 
+int cmd_open_or_record(struct cmd *c, struct record_options *o, struct cmd_recorded *ret,
+	struct report_run *ret_run)
+{
+	*ret = (struct cmd_recorded){.program_exit = RECORD_EXIT_OURS};
+	int exit_status;
+	enum base_status s;
+	if (!c->nr_operands || strcmp(c->operand[0], "--") != 0) {
+		exit_status = cmd_open_operand(c, ret_run);
+		ret->has_trace = exit_status == CMD_OK;
+		return exit_status;
+	}
+	ret->is_program = true;
+	if (c->nr_operands < 2) {
+		cmd_usage(c, "no program after --");
+		return RECORD_EXIT_OURS;
+	}
+	const char *path = cmd_record_path(c, c->operand[1], ret->path);
+	if (!path)
+		return RECORD_EXIT_OURS;
+	o->argv = c->operand + 1;
+	ret->program_exit = cmd_record_program(c, o, path, &s);
+	if (s != BASE_OK)
+		return ret->program_exit;
+	c->answer_on_stderr = true; /* standard output is the program's */
+	exit_status = cmd_open(c, path, ret_run);
+	ret->has_trace = exit_status == CMD_OK;
+	return cmd_recorded_exit(ret, exit_status);
+}
+
+int cmd_recorded_exit(const struct cmd_recorded *r, int analysed)
+{
+	if (!r->is_program)
+		return analysed;
+	return r->program_exit ? r->program_exit : analysed == CMD_OK ? 0 : RECORD_EXIT_OURS;
+}
+
 /* The program's exit status, or ours after a message. *ret_path NULL: there is no trace. */
 static int record(struct cmd *c, char buf[CMD_RECORD_PATH_MAX], const char **ret_path)
 {

@@ -20,4 +20,17 @@ void cmd_record_mode(struct record_options *o, enum record_locks locks);
 int cmd_record_program(
 	struct cmd *c, struct record_options *o, const char *path, enum base_status *ret);
 
+/* The operand is a trace to open, or "--" and a program to record first (CMD_OR_PROGRAM). */
+struct cmd_recorded {
+	bool has_trace; /* *ret is open: cmd_close() it */
+	bool is_program;
+	int program_exit;
+	char path[CMD_RECORD_PATH_MAX];
+};
+/* Returns an exit status, which counts when there is no trace. */
+int cmd_open_or_record(struct cmd *c, struct record_options *o, struct cmd_recorded *ret,
+	struct report_run *ret_run);
+/* The program's exit status, where there was one; else the analysis's. */
+int cmd_recorded_exit(const struct cmd_recorded *r, int analysed);
+
 #endif

@@ -133,7 +133,16 @@ static void open_perf(struct session *s)
 
 static bool counts(const struct session *s)
 {
-	return s->opts->locks == RECORD_LOCKS_count || s->opts->locks == RECORD_LOCKS_sampled;
+	return s->opts->calls || s->opts->locks == RECORD_LOCKS_count ||
+	       s->opts->locks == RECORD_LOCKS_sampled;
+}
+
+static const char *library_of(const struct record_options *o)
+{
+	bool counts_locks = o->locks == RECORD_LOCKS_count || o->locks == RECORD_LOCKS_sampled;
+	return o->calls       ? RECORD_LIBRARY_CALLS
+	       : counts_locks ? RECORD_LIBRARY_TALLY
+			      : RECORD_LIBRARY_PRELOAD;
 }
 
 static enum base_status set_up(struct session *s, char program[PATH_MAX])
@@ -148,8 +157,7 @@ static enum base_status set_up(struct session *s, char program[PATH_MAX])
 	status = record_find_program(o->argv[0], program, &s->result->exit_code, s->err);
 	if (status != BASE_OK)
 		return status;
-	status = record_find_preload(
-		counts(s) ? RECORD_LIBRARY_TALLY : RECORD_LIBRARY_PRELOAD, preload, s->err);
+	status = record_find_preload(library_of(o), preload, s->err);
 	if (status != BASE_OK)
 		return status;
 	status = record_ring_create(&s->ring,

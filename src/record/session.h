@@ -50,6 +50,7 @@ struct record_options {
 	unsigned stack_depth;  /* frames kept of a wait; 0: none */
 	bool switches;         /* record when threads get and lose processors */
 	enum record_locks locks;
+	bool calls;         /* count library calls, nothing else (calls.def) */
 	bool measure_floor; /* of locks: into the trace */
 	bool wait_all;      /* until all recorded processes have ended, not only the first */
 	void (*progress)(void *ctx,

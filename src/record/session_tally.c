@@ -2,6 +2,7 @@
 /* session_tally.c - tables that the program's threads counted in become records of their streams.
  */
 #include "record/session_tally.h"
+#include "record/calls.h"
 #include "record/tally.h"
 #include "trace/enums.h"
 
@@ -117,6 +118,47 @@ static void put_lock(const struct reader *r, const struct tally_entry *e)
 				       .deviation_ns = deviation(e)}});
 }
 
+/* ---- library calls
+ * --------------------------------------------------------------------------------------- */
+
+static const struct {
+	const char *name;
+	enum trace_call category;
+} functions[CALLS_NR] = {
+	[CALLS_none] = {"", TRACE_CALL_other},
+#define CALL(category, timing, result, name, parameters, arguments, bytes)                         \
+	[CALLS_##name] = {#name, TRACE_CALL_##category},
+#define CALL_VOID(category, timing, name, parameters, arguments)                                   \
+	[CALLS_##name] = {#name, TRACE_CALL_##category},
+#define CALL_OWN(category, timing, name) [CALLS_##name] = {#name, TRACE_CALL_##category},
+#include "record/calls.def"
+};
+
+static void put_call(const struct reader *r, const struct tally_entry *e)
+{
+	struct record_sink *sink = &r->c->sink;
+	unsigned function = CALLS_FUNCTION(e->key), inside = CALLS_CALLER(e->key);
+	if (!function || function >= CALLS_NR || inside >= CALLS_NR)
+		return;
+	const char *name = functions[function].name, *outer = functions[inside].name;
+	uint32_t id = record_sink_text(sink, name, strlen(name));
+	put(r, (struct trace_record){.kind = TRACE_call_count,
+		       .u.call_count = {.function = id,
+			       .inside = inside ? record_sink_text(sink, outer, strlen(outer)) : 0,
+			       .site = record_image_site(&r->c->world, r->t->image, e->site),
+			       .category = functions[function].category,
+			       .calls = e->n[TALLY_calls],
+			       .bytes = e->n[TALLY_bytes]}});
+	if (e->n[TALLY_timed])
+		put(r, (struct trace_record){.kind = TRACE_call_time,
+			       .u.call_time = {.function = id,
+				       .nr = e->n[TALLY_timed],
+				       .total_ns = e->n[TALLY_timed_ns],
+				       .max_ns = e->n[TALLY_call_max_ns],
+				       .cpu_nr = e->n[TALLY_cpu_nr],
+				       .cpu_ns = e->n[TALLY_cpu_ns]}});
+}
+
 static void put_bins(const struct reader *r, uint64_t what, const uint64_t *bin)
 {
 	for (unsigned i = 0; i < TALLY_BINS; i++)
@@ -150,7 +192,9 @@ static void read_table(struct record_converter *c, const struct tally_table *tab
 		uint64_t type = (e.key & ~RING_OBJECT_SHARED) >> RING_OBJECT_TYPE_SHIFT;
 		if (!e.key || !is_used(&e))
 			continue;
-		if (type == TRACE_OBJECT_cond)
+		if (e.key & CALLS_KEY && !type)
+			put_call(&r, &e);
+		else if (type == TRACE_OBJECT_cond)
 			put_cond(&r, &e);
 		else if (type == TRACE_OBJECT_mutex || type == TRACE_OBJECT_rwlock ||
 			 type == TRACE_OBJECT_spin)

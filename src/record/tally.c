@@ -120,6 +120,20 @@ PRELOAD_COLD struct tally_entry *tally_find_slow(uint64_t key, uint64_t site)
 	return e;
 }
 
+/* Descriptors are no concern of those who only count: what the core says of them ends here. */
+void preload_fd_forget(int fd)
+{
+	(void)fd;
+}
+void preload_fd_close(int fd, uint64_t site)
+{
+	(void)fd, (void)site;
+}
+void preload_fd_close_on_exec(uint64_t site)
+{
+	(void)site;
+}
+
 /* The thread, or the process by exit(), ends. The reader clears the table and frees it. */
 void preload_tally_end(void)
 {

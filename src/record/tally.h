@@ -52,12 +52,13 @@ enum tally_call_field {
 	TALLY_calls,
 	TALLY_timed,
 	TALLY_timed_ns,
-	TALLY_inner_ns, /* of it in other counted functions that it called */
 	TALLY_call_max_ns,
 	TALLY_bytes,
+	TALLY_cpu_nr,
+	TALLY_cpu_ns,
 };
 struct tally_entry {
-	uint64_t key;  /* locks: ring.h's object word; calls: function | caller << 16 | 1 << 63; 0:
+	uint64_t key;  /* locks: ring.h's object word; calls: calls.h; 0:
 			  free */
 	uint64_t site; /* locks: caller's address */
 	uint64_t n[TALLY_LOCK_FIELDS];

@@ -25,3 +25,31 @@ test_locks_json() {
 	is_json out '[.result.histograms.hold[].dynamic] | add == 3200'
 	longpole locks --json "$trace" | cmp - out || fail "not the same bytes"
 }
+
+# All modes agree about what is counted; what a mode cannot know is absent.
+test_locks_modes() {
+	local mode
+	for mode in count sampled stamps full; do
+		expect 0 longpole locks -q --mode=$mode -o "$mode.lpt" -- ladder
+		expect 0 longpole locks --json "$mode.lpt"
+		is_json out '.result.locks | length == 1 and .[0].acquisitions == 3200'
+		is_json out ".result.recorded_as == \"$mode\" and .result.floor_bare_ps > 0"
+		cp out "$mode.json"
+	done
+	is_json count.json '.result.locks[0] | has("hold") or has("path_share") or has("convoys") | not'
+	is_json sampled.json '.result.locks[0] | .held_estimated and .hold.count > 300 and .hold.count < 3200'
+	is_json stamps.json '.result.locks[0] | has("path_share") and (has("lock_call") | not)'
+	is_json full.json '.result.locks[0] | .lock_call.count == 3200 and .unlock_call.count == 3200'
+	expect 3 longpole locks -q -o x.lpt -- sh -c 'exit 3'
+	expect 125 longpole locks --
+}
+
+test_calls() {
+	expect 0 longpole calls -o calls.lpt -- ladder
+	head -n 3 err | grep -q 'of the processor time is in library calls' || fail "first lines: $(head -n 3 err)"
+	expect 0 longpole calls --json calls.lpt
+	is_json out '[.result.functions[] | select(.function == "pthread_mutex_lock") | .calls] == [3200]'
+	is_json out '.result.categories.pthreads.calls >= 6400'
+	expect 2 longpole calls "$trace"
+	has err 'no counts of library calls'
+}
