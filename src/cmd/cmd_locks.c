@@ -15,8 +15,7 @@ static const struct cmd_option option[] = {
 	{"name", 0, "PATTERN", NULL,
 		"only locks whose name has PATTERN in it (or matches it, with * ? [)"},
 	{"sort", 0, "KEY", SORTS,
-		"path: time on the critical path (default); gain: speed when held half as long; "
-		"wait, hold: time; acquired, contended: how often; convoys: time in them; name"},
+		"by that, most first; gain is the speed when held half as long (default path)"},
 	{"site", 0, NULL, NULL, "under each lock the places in the code that took it"},
 	{"threads", 0, NULL, NULL, "also a table of the threads"},
 	{"histogram", 0, NULL, NULL,
@@ -24,11 +23,7 @@ static const struct cmd_option option[] = {
 	{"no-replay", 0, NULL, NULL,
 		"predict by the longest path alone, without simulating the run again"},
 	{"mode", 0, "MODE", RECORD_MODES,
-		"with -- PROG: how it is recorded. sampled (default): exact counts, one hold in "
-		"eight "
-		"timed; count: exact counts; stamps: each operation with its time, for the "
-		"critical "
-		"path; full: also inside lock and unlock functions"},
+		"with -- PROG: sampled (default) and count are cheap, stamps and full know more"},
 	{"output", 'o', "FILE", "@file",
 		"with -- PROG: the trace to write (default: longpole-PROG.lpt)"},
 	{"limit", 'n', "N", NULL, "show N locks (default 15)"},

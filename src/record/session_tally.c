@@ -157,6 +157,13 @@ static void put_call(const struct reader *r, const struct tally_entry *e)
 				       .max_ns = e->n[TALLY_call_max_ns],
 				       .cpu_nr = e->n[TALLY_cpu_nr],
 				       .cpu_ns = e->n[TALLY_cpu_ns]}});
+	if (e->n[TALLY_special_nr])
+		put(r, (struct trace_record){.kind = TRACE_call_special,
+			       .u.call_special = {.function = id,
+				       .nr = e->n[TALLY_special_nr],
+				       .total_ns = e->n[TALLY_special_ns],
+				       .waits = functions[function].category ==
+						TRACE_CALL_pthreads}});
 }
 
 static void put_bins(const struct reader *r, uint64_t what, const uint64_t *bin)

@@ -56,6 +56,8 @@ enum tally_call_field {
 	TALLY_bytes,
 	TALLY_cpu_nr,
 	TALLY_cpu_ns,
+	TALLY_special_nr, /* timed, all of them: large copies, locks that were taken */
+	TALLY_special_ns,
 };
 struct tally_entry {
 	uint64_t key;  /* locks: ring.h's object word; calls: calls.h; 0:

@@ -83,13 +83,15 @@ __attribute__((constructor)) static void find_all(void)
 /* ---- one call
  * --------------------------------------------------------------------------------------- */
 
-enum timing { TIMING_often, TIMING_brief, TIMING_waits };
-enum { OFTEN_MASK = 31, CPU_MASK = 7 };
+enum timing { TIMING_often, TIMING_bulk, TIMING_brief, TIMING_waits };
+enum { OFTEN_MASK = 31, CPU_MASK = 7, BULK_BYTES = 64 * 1024 };
+/* A leaf that took longer was interrupted: one in 32 calls must not speak for that. */
+enum { INTERRUPTED_NS = 100000 };
 
 struct call {
 	struct tally_entry *entry; /* NULL: not counted */
 	uint64_t since_tsc, since_cpu_ns;
-	bool timed, cpu_timed, pushed;
+	bool timed, cpu_timed, pushed, special, sampled;
 };
 
 static uint64_t cpu_ns(void)
@@ -114,8 +116,9 @@ static PRELOAD_COLD struct tally_entry *find_entry(uint64_t key, uint64_t site)
 	return e;
 }
 
+/* special: all such calls are timed, and are not part of the sample. */
 PRELOAD_INLINE void call_begin(
-	struct call *c, unsigned function, enum timing timing, uintptr_t site)
+	struct call *c, unsigned function, enum timing timing, bool special, uintptr_t site)
 {
 	uintptr_t stack = (uintptr_t)__builtin_frame_address(0);
 	*c = (struct call){0};
@@ -133,9 +136,11 @@ PRELOAD_INLINE void call_begin(
 		return;
 	TALLY_INC(e->n[TALLY_calls]);
 	c->entry = e;
-	c->timed = timing != TIMING_often || (e->n[TALLY_calls] & OFTEN_MASK) == 1;
+	c->special = special;
+	c->sampled = timing <= TIMING_bulk;
+	c->timed = special || !c->sampled || (e->n[TALLY_calls] & OFTEN_MASK) == 1;
 	c->cpu_timed = timing == TIMING_waits && (e->n[TALLY_calls] & CPU_MASK) == 1;
-	c->pushed = timing != TIMING_often && context.nr < PRELOAD_COUNT(context.frame);
+	c->pushed = !c->sampled && context.nr < PRELOAD_COUNT(context.frame);
 	if (c->pushed) {
 		context.frame[context.nr].stack = stack;
 		context.frame[context.nr].function = function;
@@ -153,9 +158,14 @@ PRELOAD_INLINE void call_end(struct call *c, uint64_t bytes)
 		return;
 	if (c->timed) {
 		uint64_t ns = tally_ns(preload_now() - c->since_tsc);
-		TALLY_INC(e->n[TALLY_timed]);
-		TALLY_ADD(e->n[TALLY_timed_ns], ns);
 		tally_max(&e->n[TALLY_call_max_ns], ns);
+		if (c->special) {
+			TALLY_INC(e->n[TALLY_special_nr]);
+			TALLY_ADD(e->n[TALLY_special_ns], ns);
+		} else if (!c->sampled || ns < INTERRUPTED_NS) {
+			TALLY_INC(e->n[TALLY_timed]);
+			TALLY_ADD(e->n[TALLY_timed_ns], ns);
+		}
 	}
 	if (c->cpu_timed) {
 		TALLY_INC(e->n[TALLY_cpu_nr]);
@@ -169,11 +179,15 @@ PRELOAD_INLINE void call_end(struct call *c, uint64_t bytes)
 /* ---- wrappers from the table
  * ---------------------------------------------------------------------------- */
 
+#define SPECIAL_often false
+#define SPECIAL_bulk  (n >= BULK_BYTES)
+#define SPECIAL_brief false
+#define SPECIAL_waits false
 #define CALL(category, timing, result, name, parameters, arguments, bytes)                         \
 	PRELOAD_EXPORT result name parameters                                                      \
 	{                                                                                          \
 		struct call call;                                                                  \
-		call_begin(&call, CALLS_##name, TIMING_##timing, PRELOAD_SITE);                    \
+		call_begin(&call, CALLS_##name, TIMING_##timing, SPECIAL_##timing, PRELOAD_SITE);  \
 		result r = REAL_OF(name) arguments;                                                \
 		int saved_errno = call.cpu_timed ? errno : 0;                                      \
 		call_end(&call, (uint64_t)(bytes));                                                \
@@ -185,7 +199,7 @@ PRELOAD_INLINE void call_end(struct call *c, uint64_t bytes)
 	PRELOAD_EXPORT void name parameters                                                        \
 	{                                                                                          \
 		struct call call;                                                                  \
-		call_begin(&call, CALLS_##name, TIMING_##timing, PRELOAD_SITE);                    \
+		call_begin(&call, CALLS_##name, TIMING_##timing, SPECIAL_##timing, PRELOAD_SITE);  \
 		REAL_OF(name) arguments;                                                           \
 		call_end(&call, 0);                                                                \
 	}
@@ -202,7 +216,7 @@ PRELOAD_INLINE void call_end(struct call *c, uint64_t bytes)
 			if (context.busy || !find_real(CALLS_##name))                              \
 				return __libc_##name arguments;                                    \
 		}                                                                                  \
-		call_begin(&call, CALLS_##name, TIMING_often, PRELOAD_SITE);                       \
+		call_begin(&call, CALLS_##name, TIMING_often, false, PRELOAD_SITE);                \
 		result r = REAL_OF(name) arguments;                                                \
 		call_end(&call, bytes);                                                            \
 		return r;                                                                          \
@@ -220,7 +234,7 @@ PRELOAD_EXPORT void free(void *p)
 			return;
 		}
 	}
-	call_begin(&call, CALLS_free, TIMING_often, PRELOAD_SITE);
+	call_begin(&call, CALLS_free, TIMING_often, false, PRELOAD_SITE);
 	REAL_OF(free)(p);
 	call_end(&call, 0);
 }
@@ -240,7 +254,7 @@ int __sprintf_chk(char *to, int flag, size_t room, const char *format, ...);
 	{                                                                                          \
 		struct call call;                                                                  \
 		va_list list;                                                                      \
-		call_begin(&call, CALLS_##name, timing, PRELOAD_SITE);                             \
+		call_begin(&call, CALLS_##name, timing, false, PRELOAD_SITE);                      \
 		va_start(list, last);                                                              \
 		int r = call_real;                                                                 \
 		va_end(list);                                                                      \
@@ -268,18 +282,19 @@ FORMATTED(__sprintf_chk, TIMING_often, (char *to, int flag, size_t room, const c
 /* ---- locks and condition variables
  * ---------------------------------------------------------------------------- */
 
-#define LOCK(name, real_one)                                                                       \
+#define LOCK(name, real_one, special)                                                              \
 	PRELOAD_EXPORT int name(pthread_mutex_t *mutex)                                            \
 	{                                                                                          \
 		struct call call;                                                                  \
-		call_begin(&call, CALLS_##name, TIMING_often, PRELOAD_SITE);                       \
+		call_begin(&call, CALLS_##name, TIMING_often, special, PRELOAD_SITE);              \
 		int r = real_one(mutex);                                                           \
 		call_end(&call, 0);                                                                \
 		return r;                                                                          \
 	}
-LOCK(pthread_mutex_lock, preload_real_mutex_lock)
-LOCK(pthread_mutex_trylock, preload_real_mutex_trylock)
-LOCK(pthread_mutex_unlock, preload_real_mutex_unlock)
+#define IS_TAKEN (__atomic_load_n(&mutex->__data.__lock, __ATOMIC_RELAXED) != 0)
+LOCK(pthread_mutex_lock, preload_real_mutex_lock, IS_TAKEN)
+LOCK(pthread_mutex_trylock, preload_real_mutex_trylock, false)
+LOCK(pthread_mutex_unlock, preload_real_mutex_unlock, false)
 
 /* Only today's: a program of before glibc 2.3.2 gets libc's own by its version. */
 #define COND(name, parameters, arguments, timing)                                                  \
@@ -287,7 +302,7 @@ LOCK(pthread_mutex_unlock, preload_real_mutex_unlock)
 	int calls_new_##name parameters                                                            \
 	{                                                                                          \
 		struct call call;                                                                  \
-		call_begin(&call, CALLS_pthread_##name, timing, PRELOAD_SITE);                     \
+		call_begin(&call, CALLS_pthread_##name, timing, false, PRELOAD_SITE);              \
 		int r = REAL_OF(pthread_##name) arguments;                                         \
 		call_end(&call, 0);                                                                \
 		return r;                                                                          \

@@ -70,6 +70,17 @@ static void time_of_last(struct builder *b, const struct trace_record *r)
 	u->cpu_timed_ns += t->cpu_ns;
 }
 
+static void special_of_last(struct builder *b, const struct trace_record *r)
+{
+	uint64_t at;
+	if (!base_map_get(&b->lasts, 0, r->stream, &at) || !at || at > b->nr_cells)
+		return;
+	struct report_call_use *u = &b->cell[at - 1].use;
+	u->special += r->u.call_special.nr;
+	u->special_ns += r->u.call_special.total_ns;
+	u->special_waits |= r->u.call_special.waits != 0;
+}
+
 static enum base_status read_records(struct builder *b, struct base_err *err)
 {
 	struct trace_batch batch;
@@ -82,6 +93,8 @@ static enum base_status read_records(struct builder *b, struct base_err *err)
 				count(b, r);
 			else if (r->kind == TRACE_call_time)
 				time_of_last(b, r);
+			else if (r->kind == TRACE_call_special)
+				special_of_last(b, r);
 			else if (r->kind == TRACE_lock_full)
 				b->out->nr_full += r->u.lock_full.n;
 		}
@@ -94,11 +107,13 @@ static enum base_status read_records(struct builder *b, struct base_err *err)
 /* What a sample says of all: processor time is that of the timed ones where none was measured. */
 static void estimate(struct report_call_use *u)
 {
-	double calls = (double)u->calls;
+	double calls = (double)(u->calls > u->special ? u->calls - u->special : 0);
 	u->ns = u->timed ? (double)u->timed_ns / (double)u->timed * calls : 0;
 	u->cpu_ns = u->cpu_timed ? (double)u->cpu_timed_ns / (double)u->cpu_timed * calls : u->ns;
 	if (u->cpu_ns > u->ns) /* a sample of slow ones */
 		u->cpu_ns = u->ns;
+	u->ns += (double)u->special_ns;
+	u->cpu_ns += u->special_waits ? 0 : (double)u->special_ns;
 }
 
 static void add(struct report_call_use *to, const struct report_call_use *from)
@@ -108,6 +123,8 @@ static void add(struct report_call_use *to, const struct report_call_use *from)
 	to->timed += from->timed;
 	to->timed_ns += from->timed_ns;
 	to->max_ns = from->max_ns > to->max_ns ? from->max_ns : to->max_ns;
+	to->special += from->special;
+	to->special_ns += from->special_ns;
 	to->cpu_timed += from->cpu_timed;
 	to->cpu_timed_ns += from->cpu_timed_ns;
 	to->ns += from->ns;

@@ -15,6 +15,8 @@
 struct report_call_use {
 	uint64_t calls, bytes;
 	uint64_t timed, timed_ns, max_ns; /* timed: all calls, or a sample */
+	uint64_t special, special_ns;     /* beside the sample, all timed */
+	bool special_waits;               /* ... and no processor time */
 	uint64_t cpu_timed, cpu_timed_ns; /* of those that may sleep */
 	double ns, cpu_ns;                /* of all calls, estimated place by place */
 };

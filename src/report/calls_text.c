@@ -83,14 +83,14 @@ static void use_cells(
 	base_str_add_count(&s, u->calls);
 	report_right(out, base_str_text(&s), 13);
 	base_str_reset(&s);
-	if (c->cpu_ns && u->timed)
+	if (c->cpu_ns && (u->timed || u->special))
 		report_percent(&s, share_of(c, u));
 	else
 		base_str_add(&s, "-");
 	report_right(out, base_str_text(&s), 8);
-	cell_ns(out, u->cpu_ns, u->timed, 10);
-	cell_ns(out, u->ns, u->timed, 10);
-	cell_ns(out, u->calls ? u->ns / (double)u->calls : 0, u->timed, 9);
+	cell_ns(out, u->cpu_ns, u->timed + u->special, 10);
+	cell_ns(out, u->ns, u->timed + u->special, 10);
+	cell_ns(out, u->calls ? u->ns / (double)u->calls : 0, u->timed + u->special, 9);
 	base_str_reset(&s);
 	if (u->bytes)
 		base_str_add_size(&s, u->bytes);
@@ -153,7 +153,10 @@ void report_calls_text(struct base_str *out, const struct report_calls *c,
 	base_str_add(out, "\n");
 	report_wrap(out, style, "KNOWN BY", LABEL_WIDTH,
 		"every call through the dynamic linker was counted; leaf functions that are called "
-		"often were timed once in 32 calls, and the processor time of those that may sleep "
+		"often were timed once in 32 calls (copies of 64 KiB and more and taken mutexes "
+		"always; what took "
+		"over 100 us was interrupted and is left out), and the processor time of those "
+		"that may sleep "
 		"measured once in 8. Times include the clock's own, some nanoseconds a timed call. "
 		"A "
 		"category has what the program itself called; what these functions call is theirs");
@@ -186,7 +189,7 @@ static json_t *use_json(const struct report_calls *c, const struct report_call_u
 {
 	json_t *o = json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "calls",
 		report_json_u64(u->calls), "bytes", report_json_u64(u->bytes), "timed_calls",
-		report_json_u64(u->timed), "wall_ns", report_json_ns(u->ns), "cpu_ns",
+		report_json_u64(u->timed + u->special), "wall_ns", report_json_ns(u->ns), "cpu_ns",
 		report_json_ns(u->cpu_ns), "max_ns", report_json_u64(u->max_ns),
 		"cpu_measured_calls", report_json_u64(u->cpu_timed));
 	if (c->cpu_ns)
