@@ -53,3 +53,26 @@ test_calls() {
 	expect 2 longpole calls "$trace"
 	has err 'no counts of library calls'
 }
+
+test_diff() {
+	local i
+	for i in 1 2 3 4; do
+		ladder --rounds=400 >/dev/null
+		expect 0 longpole record -q --sample-hz=0 -o "a$i.lpt" ladder --rounds=400
+		expect 0 longpole record -q --sample-hz=0 -o "b$i.lpt" ladder --rounds=800
+	done
+	expect 0 longpole diff --label=short --label=long --svg=trend.svg --fail-on=dynamic_locks=+200% a?.lpt -- b?.lpt
+	has out 'From short to long' 'dynamic locks' '+100.0 %' 'KNOWN BY'
+	grep -q '^<svg xmlns' trend.svg && ! command -v xmllint >/dev/null || xmllint --noout trend.svg || fail "no SVG"
+	expect 1 longpole diff --fail-on=dynamic_locks=+50% a?.lpt -- b?.lpt
+	has err 'over the budget: dynamic_locks=+50%'
+	expect 0 longpole diff --json a?.lpt -- b?.lpt
+	is_json out '.schema == "longpole/diff/1" and (.result.versions | length == 2)'
+	is_json out '.result.quantities[] | select(.key == "dynamic_locks") | .versions[1] | .ratio == 2 and .significant and .runs == 4'
+	longpole diff --json a?.lpt -- b?.lpt | cmp - out || fail "not the same bytes"
+	expect 0 longpole diff a1.lpt -- b1.lpt
+	head -n 1 out | grep -q '^Nothing can be said for sure' || fail "$(head -n 1 out)"
+	expect 2 longpole diff a1.lpt
+	expect 2 longpole diff --fail-on=nosuch=+5% a1.lpt -- b1.lpt
+	expect 2 longpole diff --fail-on=elapsed a1.lpt -- b1.lpt
+}
