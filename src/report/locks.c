@@ -360,6 +360,7 @@ static enum base_status add_threads(struct builder *b, struct base_err *err)
 		if (!x->name)
 			return report_no_memory(err);
 		out->held_ns += x->held_ns;
+		out->held_running_ns += x->held_running_ns;
 		out->wait_ns += x->wait_ns;
 	}
 	out->nr_threads_locking = out->nr_threads;

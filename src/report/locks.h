@@ -69,7 +69,8 @@ struct report_lock_cond {
 struct report_lock_thread {
 	const char *name;
 	uint64_t acquired, contended, nr_static; /* nr_static: distinct locks */
-	uint64_t held_ns; /* with at least one lock: nested ones are not counted twice */
+	uint64_t held_ns;         /* with at least one lock: nested ones are not counted twice */
+	uint64_t held_running_ns; /* ... and on a processor (REPORT_LOCKS_running) */
 	uint64_t wait_ns, running_ns, alive_ns;
 };
 /* A distribution over powers of two of ns: bin i has [2^i, 2^(i+1)), bin 0 also 0. */
@@ -85,7 +86,7 @@ struct report_locks {
 	uint64_t tick_hz, elapsed_ns, cpu_ns; /* cpu_ns: the program's, in all; 0: not known */
 	double path_ns, own_error;            /* own_error: of replay */
 	struct report_lock_use all;
-	uint64_t nr_static, held_ns, wait_ns, nr_threads_locking;
+	uint64_t nr_static, held_ns, held_running_ns, wait_ns, nr_threads_locking;
 	uint64_t nr_full; /* acquisitions that found no place in a thread's table */
 	uint64_t floor_bare_ps,
 		floor_stamps_ps; /* of lock and unlock on this machine; 0: not known */

@@ -171,6 +171,15 @@ static void end_hold(struct lock_count *c, const struct lock_held *h, uint64_t t
 	c->dynamic.hold[report_lock_bin(ns)]++;
 }
 
+/* The part of [since held, now] that began after the thread got its processor. */
+static void add_running(struct lock_count *c, struct lock_thread *t, uint64_t time_ns)
+{
+	uint64_t since =
+		t->held_since_ns > t->processor_since_ns ? t->held_since_ns : t->processor_since_ns;
+	if (t->on_processor)
+		t->sum.held_running_ns += cut(c, since, time_ns);
+}
+
 /* False: it was not seen taken. */
 static bool unhold(struct lock_count *c, struct lock_thread *t, uint32_t object, uint64_t time_ns)
 {
@@ -186,8 +195,10 @@ static bool unhold(struct lock_count *c, struct lock_thread *t, uint32_t object,
 	t->nr_held--;
 	if (levels == 1)
 		end_hold(c, &h, time_ns);
-	if (!t->nr_held)
+	if (!t->nr_held) {
 		t->sum.held_ns += cut(c, t->held_since_ns, time_ns);
+		add_running(c, t, time_ns);
+	}
 	return true;
 }
 
@@ -439,6 +450,8 @@ static void processor(struct lock_count *c, struct lock_thread *t, bool in, uint
 	t->saw_processor = true;
 	if (!in && t->on_processor)
 		t->sum.running_ns += cut(c, t->processor_since_ns, time_ns);
+	if (!in && t->nr_held)
+		add_running(c, t, time_ns);
 	t->on_processor = in;
 	t->processor_since_ns = time_ns;
 }

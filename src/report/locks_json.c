@@ -155,6 +155,8 @@ static json_t *totals(const struct report_locks *l)
 	set(o, "wait_all_threads_ns", report_json_u64(l->wait_ns));
 	if (l->has & REPORT_LOCKS_events)
 		set(o, "held_all_threads_ns", report_json_u64(l->held_ns));
+	if (l->has & REPORT_LOCKS_events && l->has & REPORT_LOCKS_running)
+		set(o, "held_on_processor_all_threads_ns", report_json_u64(l->held_running_ns));
 	if (l->cpu_ns) {
 		double ticks = (double)l->cpu_ns * (double)l->tick_hz / 1e9;
 		set(o, "cpu_ns", report_json_u64(l->cpu_ns));

@@ -322,21 +322,27 @@ static void time_line(
 		report_ns(&s, (double)l->cpu_ns);
 		base_str_add(&s, " of processor time: ");
 	}
-	if (l->has & REPORT_LOCKS_events)
-		share_words(&s, l->held_ns, l->cpu_ns, " with at least one lock held, ");
-	else if (l->all.hold.nr) {
+	if (l->has & REPORT_LOCKS_events && l->has & REPORT_LOCKS_running) {
+		share_words(&s, l->held_running_ns, l->cpu_ns, " with at least one lock held; ");
+		report_ns(&s, (double)l->held_ns);
+		base_str_add(&s, " of holds by the clock, ");
+	} else if (l->has & REPORT_LOCKS_events) {
+		report_ns(&s, (double)l->held_ns);
+		base_str_add(&s, " by the clock with at least one lock held, ");
+	} else if (l->all.hold.nr) {
 		double error_ns = 1.96 * sqrt(l->all.hold_variance);
-		share_words(&s, report_lock_hold_ns(&l->all), l->cpu_ns, "");
+		report_ns(&s, (double)report_lock_hold_ns(&l->all));
 		if (error_ns > 0) {
 			base_str_addf(&s, " %s ", st->utf8 ? "\xc2\xb1" : "+-");
 			report_ns(&s, error_ns);
 		}
-		base_str_add(&s, " of holds, nested ones counted twice (estimated), ");
+		base_str_add(&s, " of holds by the clock, nested ones counted twice (estimated), ");
 	}
 	if (l->all.lock_call.nr) {
-		share_words(&s, l->all.lock_call.total_ns, l->cpu_ns, " inside lock functions, ");
-		share_words(
-			&s, l->all.unlock_call.total_ns, l->cpu_ns, " inside unlock functions, ");
+		report_ns(&s, (double)l->all.lock_call.total_ns);
+		base_str_add(&s, " inside lock functions, ");
+		report_ns(&s, (double)l->all.unlock_call.total_ns);
+		base_str_add(&s, " inside unlock functions, ");
 	}
 	report_ns(&s, (double)l->wait_ns);
 	base_str_add(&s, " waited");
