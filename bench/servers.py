@@ -41,6 +41,16 @@ class Server:
             time.sleep(0.05)
         return True
 
+    def cpu_seconds(self):
+        """Of the server alone, so far, whoever runs it."""
+        pids, total = [self.process.pid], 0
+        while pids:
+            pid = pids.pop()
+            pids += children_of(pid)
+            if not name_of(pid).startswith("longpole"):
+                total += cpu_ns_of(pid)
+        return total / 1e9
+
     def stop(self):
         """The server's end, and the recording's."""
         if self.process is None:
@@ -212,6 +222,17 @@ def children_of(pid):
             except OSError:
                 pass
     return found
+
+
+def cpu_ns_of(pid):
+    total = 0
+    try:
+        for task in os.listdir("/proc/%d/task" % pid):
+            with open("/proc/%d/task/%s/schedstat" % (pid, task), encoding="ascii") as stat:
+                total += int(stat.read().split()[0])
+    except OSError:
+        pass  # it has just ended
+    return total
 
 
 def name_of(pid):

@@ -192,6 +192,7 @@ struct ring_head {
 	uint64_t lost_records;    /* atomic: no free block */
 	uint64_t nested_dropped;  /* atomic */
 	uint64_t images_attached; /* atomic */
+	uint64_t deepbound;       /* atomic: libraries loaded with RTLD_DEEPBIND */
 	/* tally.h: after the blocks; nr_tables 0: none */
 	uint64_t tables_offset;
 	uint64_t ns_per_tick_32; /* << 32; set before the program starts */

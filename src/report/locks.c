@@ -22,6 +22,7 @@ struct builder {
 	struct model *m;
 	struct graph_replay *log; /* NULL: path alone */
 	struct lock_count count;
+	struct lock_path path;
 	const char **name_of;      /* by object definition; NULL: not a lock that was used */
 	uint32_t *row_of;          /* by object definition; REPORT_NONE */
 	uint32_t nr_objects;       /* definitions */
@@ -384,6 +385,8 @@ static uint32_t state_row(const struct builder *b, uint32_t state)
 	return about && st->object ? row_of(b, st->object) : REPORT_NONE;
 }
 
+/* Waits and hand-overs are states of the lock; what the path does under it, locks_path.c has found.
+ */
 static enum base_status add_path(struct builder *b, struct base_err *err)
 {
 	struct graph_lane_result lane;
@@ -391,41 +394,67 @@ static enum base_status add_path(struct builder *b, struct base_err *err)
 	enum base_status s = graph_lane(model_graph(b->m), 0, &lane, err);
 	if (s != BASE_OK)
 		return s;
-	if (b->count.has & REPORT_LOCKS_tallies && !(b->count.has & REPORT_LOCKS_events))
-		return BASE_OK; /* it knows of no lock */
-	if (!lane.found || lane.length_ns <= 0)
-		return BASE_OK;
+	if (!(b->count.has & REPORT_LOCKS_events) || !lane.found || lane.length_ns <= 0)
+		return BASE_OK; /* tallies know of no lock */
 	out->has |= REPORT_LOCKS_path;
 	out->path_ns = lane.length_ns;
 	for (size_t i = 0; i < lane.nr_states; i++) {
+		const struct model_state *st = model_state(b->m, lane.state[i].state);
 		uint32_t row = state_row(b, lane.state[i].state);
+		out->outside_ns += st->kind == MODEL_STATE_external ? lane.state[i].path_ns : 0;
+		if (row != REPORT_NONE && st->kind != MODEL_STATE_hold)
+			out->lock[row].path_ns += lane.state[i].path_ns;
+	}
+	for (size_t i = 0; i < b->path.nr_unders; i++) {
+		uint32_t row = row_of(b, b->path.under[i].object);
 		if (row == REPORT_NONE)
 			continue;
-		out->lock[row].path_ns += lane.state[i].path_ns;
-		if (model_state(b->m, lane.state[i].state)->kind == MODEL_STATE_hold)
-			out->lock[row].path_hold_ns += lane.state[i].path_ns;
+		out->lock[row].path_ns += b->path.under[i].ns;
+		out->lock[row].path_hold_ns += b->path.under[i].ns;
 	}
 	return BASE_OK;
 }
 
-/* Rows are sorted already: the edits need their states, so the rows of objects are found anew. */
+static bool is_of(const struct builder *b, uint32_t object, const struct report_lock *l)
+{
+	return object && object < b->nr_objects && b->name_of[object] &&
+	       !strcmp(b->name_of[object], l->name);
+}
+
+/*
+ * What is done under the lock takes half as long: its own hold states, and of every other state the
+ * part of its path time that the lock was held in.
+ */
 static enum base_status halving(struct builder *b, const struct report_lock *l,
 	struct graph_scenario *ret, struct base_err *err)
 {
 	uint32_t nr_states = graph_nr_states(model_graph(b->m));
 	struct graph_edit *edit = report_array(b->out->arena, nr_states, sizeof *edit);
-	if (!edit)
+	double *factor = base_alloc(((size_t)nr_states + 1) * sizeof *factor);
+	if (!edit || !factor) {
+		base_free(factor);
 		return report_no_memory(err);
+	}
+	for (uint32_t i = 0; i < nr_states; i++)
+		factor[i] = 1;
+	for (size_t i = 0; i < b->path.nr_unders; i++) {
+		const struct lock_under *u = &b->path.under[i];
+		double all_ns = u->state < b->path.nr_states ? b->path.state_ns[u->state] : 0;
+		if (is_of(b, u->object, l) && all_ns > 0)
+			factor[u->state] -= 0.5 * fmin(u->ns / all_ns, 1);
+	}
 	ret->edit = edit;
 	ret->nr_edits = 0;
 	for (uint32_t i = 0; i < nr_states; i++) {
 		const struct model_state *st = model_state(b->m, i);
-		if (st->kind != MODEL_STATE_hold || !st->object || st->object >= b->nr_objects ||
-			!b->name_of[st->object] || strcmp(b->name_of[st->object], l->name) != 0)
-			continue;
-		edit[ret->nr_edits++] =
-			(struct graph_edit){.kind = GRAPH_EDIT_SCALE_STATE, .id = i, .factor = 0.5};
+		if (st->kind == MODEL_STATE_hold && is_of(b, st->object, l))
+			factor[i] = 0.5;
+		if (factor[i] < 1)
+			edit[ret->nr_edits++] = (struct graph_edit){.kind = GRAPH_EDIT_SCALE_STATE,
+				.id = i,
+				.factor = fmax(factor[i], 0.5)};
 	}
+	base_free(factor);
 	return BASE_OK;
 }
 
@@ -540,7 +569,7 @@ static void sort_locks(struct report_locks *out, enum report_lock_sort sort)
 
 static enum base_status run_model(struct builder *b, struct base_err *err)
 {
-	struct report_pass_options plain = {0};
+	struct report_pass_options plain = {.keep_path = true};
 	bool part = b->run->start || b->run->end || b->run->connection;
 	bool replay = b->opts->nr_gains_max && !b->opts->by_path_only && !part &&
 		      report_replay_fits(b->run);
@@ -559,7 +588,9 @@ static enum base_status fill(struct builder *b, struct base_err *err)
 	if (s == BASE_OK)
 		s = report_fill_trace(&out->trace, out->arena, b->run, b->m, err);
 	if (s == BASE_OK)
-		s = report_locks_count(&b->count, b->run, err);
+		s = report_lock_path_init(&b->path, b->m, err);
+	if (s == BASE_OK)
+		s = report_locks_count(&b->count, b->run, &b->path, b->m, err);
 	if (s != BASE_OK)
 		return s;
 	uint64_t last_ns = trace_reader_last_ns(b->run->reader);
@@ -588,8 +619,14 @@ static enum base_status fill(struct builder *b, struct base_err *err)
 	if (s != BASE_OK)
 		return s;
 	sort_locks(out, REPORT_LOCK_SORT_path);
+	bool on_path =
+		out->nr_locks && out->lock[0].path_ns >= REPORT_LOCKS_PATH_LEAST * out->path_ns;
 	s = add_gains(b, err);
-	sort_locks(out, b->opts->sort);
+	/* where the path has hardly any of them, what is waited for comes first */
+	enum report_lock_sort sort = b->opts->sort == REPORT_LOCK_SORT_path && !on_path
+					     ? REPORT_LOCK_SORT_wait
+					     : b->opts->sort;
+	sort_locks(out, sort);
 	if (s == BASE_OK && b->opts->pattern && !out->nr_locks)
 		s = base_fail(err, BASE_ERR_NOTFOUND, "no lock of this trace matches '%s'",
 			b->opts->pattern);
@@ -608,6 +645,7 @@ enum base_status report_locks_build(const struct report_run *run,
 	out->arena = base_arena_new(0);
 	enum base_status s = out->arena ? fill(&b, err) : report_no_memory(err);
 	report_locks_count_fini(&b.count);
+	report_lock_path_fini(&b.path);
 	base_map_fini(&b.site_rows);
 	graph_replay_free(b.log);
 	model_free(b.m);

@@ -14,6 +14,8 @@
 #include "base/histogram.h"
 #include "report/report.h"
 
+#define REPORT_LOCKS_PATH_LEAST                                                                    \
+	0.005                   /* of the path: a lock with less is not what holds the run back */
 enum { REPORT_CONVOY_MIN = 4 }; /* acquisitions in a row that each had to wait */
 enum {
 	REPORT_LOCKS_events = 1,   /* single operations were recorded */
@@ -54,8 +56,8 @@ struct report_lock { /* locks of one name */
 	struct report_lock_use use;
 	uint64_t waiters_max, waited_by_any_ns;         /* at once; while anybody waited */
 	uint64_t nr_convoys, convoy_ns, convoy_longest; /* longest: acquisitions */
-	double path_ns,
-		path_hold_ns; /* holding it, waiting for it and its hand-over; holding alone */
+	double path_ns, path_hold_ns; /* all that is done while it is held, waiting for it and its
+					 hand-over; the first alone */
 	struct report_lock_gain halved;
 	struct report_lock_site *site; /* most acquired first */
 	size_t nr_sites;
@@ -84,7 +86,8 @@ struct report_locks {
 	struct report_trace trace;
 	unsigned has;                         /* REPORT_LOCKS_* */
 	uint64_t tick_hz, elapsed_ns, cpu_ns; /* cpu_ns: the program's, in all; 0: not known */
-	double path_ns, own_error;            /* own_error: of replay */
+	double path_ns, outside_ns;           /* outside: of it waiting for who was not recorded */
+	double own_error;                     /* own_error: of replay */
 	struct report_lock_use all;
 	uint64_t nr_static, held_ns, held_running_ns, wait_ns, nr_threads_locking;
 	uint64_t nr_full; /* acquisitions that found no place in a thread's table */

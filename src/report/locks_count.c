@@ -159,7 +159,8 @@ static void hold(struct lock_count *c, struct lock_thread *t, uint32_t object, u
 		.object = object, .site = site, .shared = shared, .since_ns = time_ns};
 }
 
-static void end_hold(struct lock_count *c, const struct lock_held *h, uint64_t time_ns)
+static void end_hold(struct lock_count *c, const struct lock_thread *t, const struct lock_held *h,
+	uint64_t time_ns)
 {
 	struct lock_cell *cell = cell_of(c, h->object, h->site);
 	struct lock_object *o = object_of(c, h->object);
@@ -167,6 +168,9 @@ static void end_hold(struct lock_count *c, const struct lock_held *h, uint64_t t
 	if (!cell || !o || !counts(c, time_ns))
 		return;
 	times_add(&cell->use.hold, ns);
+	if (c->path && !report_lock_path_hold(c->path, model_stream_actor(c->model, t->stream),
+			       h->object, h->since_ns, time_ns))
+		c->no_memory = true;
 	into(c, &o->hold, ns);
 	c->dynamic.hold[report_lock_bin(ns)]++;
 }
@@ -194,7 +198,7 @@ static bool unhold(struct lock_count *c, struct lock_thread *t, uint32_t object,
 	memmove(&t->held[i], &t->held[i + 1], (t->nr_held - i - 1) * sizeof h);
 	t->nr_held--;
 	if (levels == 1)
-		end_hold(c, &h, time_ns);
+		end_hold(c, t, &h, time_ns);
 	if (!t->nr_held) {
 		t->sum.held_ns += cut(c, t->held_since_ns, time_ns);
 		add_running(c, t, time_ns);
@@ -569,14 +573,16 @@ static void finish_holds(struct lock_count *c)
 	}
 }
 
-enum base_status report_locks_count(
-	struct lock_count *c, const struct report_run *run, struct base_err *err)
+enum base_status report_locks_count(struct lock_count *c, const struct report_run *run,
+	struct lock_path *path, const struct model *m, struct base_err *err)
 {
 	enum { SHOW_EVERY = 64 }; /* batches */
 	struct trace_batch batch;
 	uint64_t done = 0, all = trace_reader_record_count(run->reader), nr_batches = 0;
-	*c = (struct lock_count){
-		.from_ns = run->from_ns, .to_ns = run->to_ns ? run->to_ns : UINT64_MAX};
+	*c = (struct lock_count){.from_ns = run->from_ns,
+		.to_ns = run->to_ns ? run->to_ns : UINT64_MAX,
+		.path = path,
+		.model = m};
 	enum base_status s = trace_reader_rewind(run->reader, err);
 	while (s == BASE_OK && !c->no_memory) {
 		s = trace_reader_next(run->reader, &batch, err);

@@ -191,8 +191,10 @@ json_t *report_locks_json(const struct report_locks *l)
 		set(result, "floor_bare_ps", report_json_u64(l->floor_bare_ps));
 		set(result, "floor_stamps_ps", report_json_u64(l->floor_stamps_ps));
 	}
-	if (l->has & REPORT_LOCKS_path)
+	if (l->has & REPORT_LOCKS_path) {
 		set(result, "path_ns", report_json_ns(l->path_ns));
+		set(result, "path_outside_ns", report_json_ns(l->outside_ns));
+	}
 	if (l->has & REPORT_LOCKS_replay)
 		set(result, "replay_own_error_share", report_json_share(l->own_error));
 	return report_envelope("longpole/locks/1", &l->trace, result);

@@ -41,7 +41,36 @@ struct lock_thread {
 	uint64_t processor_since_ns, begin_ns, last_ns;
 	struct report_lock_thread sum;
 };
+struct lock_piece { /* of the critical path, inside one actor */
+	uint32_t actor, state;
+	uint64_t begin_ns, end_ns;
+	double weight; /* path time a ns */
+};
+struct lock_under { /* path time in a state while the lock was held */
+	uint32_t object, state;
+	double ns;
+};
+struct lock_path {
+	struct lock_piece *piece; /* by actor, then time */
+	size_t nr_pieces;
+	double *state_ns; /* path time of each state, inside actors */
+	uint32_t nr_states;
+	struct lock_under *under;
+	size_t nr_unders, unders_capacity;
+	struct base_map unders; /* (object, state) -> under */
+};
+struct model;
+/* Of a model that was run with keep_path. */
+enum base_status report_lock_path_init(
+	struct lock_path *p, struct model *m, struct base_err *err) BASE_MUST_CHECK;
+void report_lock_path_fini(struct lock_path *p);
+/* The actor held the lock from begin to end. False: no memory. */
+bool report_lock_path_hold(
+	struct lock_path *p, uint32_t actor, uint32_t object, uint64_t begin_ns, uint64_t end_ns);
+
 struct lock_count {
+	struct lock_path *path; /* hears every hold; NULL: nobody does */
+	const struct model *model;
 	uint64_t from_ns, to_ns; /* the window: intervals are cut to it */
 	unsigned has;            /* REPORT_LOCKS_events, _tallies, _calls, _running */
 	struct lock_cell *cell;
@@ -57,8 +86,8 @@ struct lock_count {
 	bool no_memory;
 };
 /* One pass over the run's records. */
-enum base_status report_locks_count(
-	struct lock_count *c, const struct report_run *run, struct base_err *err) BASE_MUST_CHECK;
+enum base_status report_locks_count(struct lock_count *c, const struct report_run *run,
+	struct lock_path *path, const struct model *m, struct base_err *err) BASE_MUST_CHECK;
 void report_locks_count_fini(struct lock_count *c);
 
 void report_lock_use_add(struct report_lock_use *to, const struct report_lock_use *from);

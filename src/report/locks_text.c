@@ -225,7 +225,7 @@ static void finding(
 	const struct report_lock *path = worst_of_path(l), *waited = most_waited(l);
 	if (!l->nr_locks)
 		base_str_add(&s, "No lock was taken that could be seen.");
-	else if (path) {
+	else if (path && path->path_ns >= REPORT_LOCKS_PATH_LEAST * l->path_ns) {
 		base_str_addf(&s, "%s is ", path->name);
 		report_percent(&s, path->path_ns / l->path_ns);
 		base_str_add(&s, " of the critical path (observed)");
@@ -238,7 +238,11 @@ static void finding(
 				    (double)(waited->use.acquired ? waited->use.acquired : 1));
 		base_str_add(&s, " of its acquisitions found it taken, ");
 		report_ns(&s, (double)waited->use.wait.total_ns);
-		base_str_add(&s, " in all (counted).");
+		base_str_add(&s,
+			l->has & REPORT_LOCKS_events ? " in all (observed)" : " in all (counted)");
+		if (l->has & REPORT_LOCKS_path)
+			base_str_add(&s, "; the critical path has hardly any lock");
+		base_str_add(&s, ".");
 	} else {
 		base_str_addf(&s,
 			"No lock was waited for: %zu kind%s of lock, each free whenever it was "
@@ -584,9 +588,10 @@ static void known_line(
 			l->all.hold.nr ? ", of the holds a sample was timed"
 				       : ", holds were not timed");
 	if (l->has & REPORT_LOCKS_path)
-		base_str_add(&s,
-			"; path: share of the critical path in its hold, its waits and its "
-			"hand-over; halved: speed of the run were it held half as long");
+		base_str_add(&s, "; path: share of the critical path in what is done while it is "
+				 "held, in waits "
+				 "for it and in its hand-over; halved: speed of the run were all "
+				 "that half as long");
 	if (l->has & REPORT_LOCKS_replay) {
 		base_str_add(&s, " (replay, which without a change is ");
 		report_percent(&s, fabs(l->own_error));
@@ -602,6 +607,22 @@ static void known_line(
 	}
 	if (s.length)
 		report_wrap(out, st, "KNOWN BY", LABEL_WIDTH, base_str_text(&s));
+	base_str_fini(&s);
+}
+
+/* Of a server the path leads through its clients. */
+static void outside_line(
+	struct base_str *out, const struct report_locks *l, const struct report_style *st)
+{
+	struct base_str s = {0};
+	if (!(l->has & REPORT_LOCKS_path) || l->outside_ns < 0.2 * l->path_ns)
+		return;
+	report_percent(&s, l->outside_ns / l->path_ns);
+	base_str_add(&s, " of the critical path waits for somebody who was not recorded: to see "
+			 "what holds a "
+			 "server back, record it together with its clients, or choose the path's "
+			 "end (--end)");
+	report_wrap(out, st, "CAUTION", LABEL_WIDTH, base_str_text(&s));
 	base_str_fini(&s);
 }
 
@@ -633,12 +654,15 @@ void report_locks_text(struct base_str *out, const struct report_locks *l,
 	if (view->histograms)
 		histograms(out, l, style);
 	base_str_add(out, "\n");
-	known_line(out, l, style);
+	if (l->nr_locks)
+		known_line(out, l, style);
 	full_line(out, l, style);
+	outside_line(out, l, style);
 	report_trace_text_caveats(out, &l->trace, style);
-	if (worst_of_path(l))
+	bool path = worst_of_path(l) &&
+		    worst_of_path(l)->path_ns >= REPORT_LOCKS_PATH_LEAST * l->path_ns;
+	if (path)
 		report_next_line(out, style, "NEXT", "whatif", &l->trace, worst_of_path(l)->name);
 	if (l->nr_locks && !view->sites)
-		report_next_line(out, style, worst_of_path(l) ? "" : "NEXT", "locks --site",
-			&l->trace, NULL);
+		report_next_line(out, style, path ? "" : "NEXT", "locks --site", &l->trace, NULL);
 }
