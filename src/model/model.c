@@ -1081,6 +1081,13 @@ uint64_t model_last_ns(const struct model *m)
 	return m->last_ns;
 }
 
+uint32_t model_stream_actor(const struct model *m, uint32_t stream)
+{
+	return stream < m->nr_threads && m->thread[stream].actor < m->nr_actors
+		       ? m->thread[stream].actor
+		       : NONE;
+}
+
 uint32_t model_end_actor(const struct model *m)
 {
 	return m->path_end;
