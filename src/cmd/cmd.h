@@ -33,6 +33,7 @@ enum {
 	CMD_ENDS = 64,     /* --start, --end */
 	CMD_IMPORTS = 128, /* operands: an import format, and a file of it */
 	CMD_WINDOW = 256,  /* --from, --to */
+	CMD_OR_PROGRAM = 1024, /* "--" is an operand, and a program with its arguments follows it */
 	CMD_ANALYSES =
 		CMD_READS_TRACE | CMD_PROGRESS | CMD_JSON | CMD_MEMORY | CMD_ENDS | CMD_WINDOW,
 };

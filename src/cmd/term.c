@@ -125,6 +125,7 @@ int cmd_exit_of(enum base_status s)
 	case BASE_ERR_VERSION:
 	case BASE_ERR_FORMAT:
 	case BASE_ERR_FOREIGN:
+	case BASE_ERR_CLOCK:
 		return CMD_BAD_TRACE;
 	case BASE_ERR_USAGE:
 	case BASE_ERR_NOTFOUND:

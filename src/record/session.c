@@ -12,6 +12,7 @@
 #include "record/session_launch.h"
 #include "record/session_names.h"
 #include "record/session_ring.h"
+#include "record/session_tally.h"
 #include "record/system_convert.h"
 
 #include <errno.h>
@@ -42,6 +43,7 @@ enum {
 	NAME_EVERY_NS = 1000000000,
 	LATE_NS = 200000000, /* of the kernel's events: by far */
 	SYSTEM_NICE = -15,
+	HOLD_MASK = 7, /* one in eight */
 };
 
 /* What the converter holds back until it knows whose it is: 2 s. */
@@ -62,6 +64,7 @@ struct session {
 	int signal_fd, sched_policy, nice;
 	sigset_t old_signals;
 	struct sigaction old_xfsz;
+	struct record_lock_floor floor;
 	bool has_program, converting, ended, stopped, full;
 	unsigned interrupts;
 	uint64_t pair_ns, progress_ns, begin_ns,
@@ -176,6 +179,20 @@ static enum base_status open_kernel(struct session *s)
 	return status;
 }
 
+static bool counts(const struct session *s)
+{
+	return s->opts->calls || s->opts->locks == RECORD_LOCKS_count ||
+	       s->opts->locks == RECORD_LOCKS_sampled;
+}
+
+static const char *library_of(const struct record_options *o)
+{
+	bool counts_locks = o->locks == RECORD_LOCKS_count || o->locks == RECORD_LOCKS_sampled;
+	return o->calls       ? RECORD_LIBRARY_CALLS
+	       : counts_locks ? RECORD_LIBRARY_TALLY
+			      : RECORD_LIBRARY_PRELOAD;
+}
+
 static enum base_status set_up_program(struct session *s, char program[PATH_MAX])
 {
 	char preload[PATH_MAX];
@@ -184,12 +201,18 @@ static enum base_status set_up_program(struct session *s, char program[PATH_MAX]
 	status = record_find_program(o->argv[0], program, &s->result->exit_code, s->err);
 	if (status != BASE_OK)
 		return status;
-	status = record_find_preload(preload, s->err);
+	status = record_find_preload(library_of(o), preload, s->err);
 	if (status != BASE_OK)
 		return status;
 	status = record_ring_create(&s->ring,
 		(size_t)(o->buffer_bytes ? o->buffer_bytes : RECORD_BUFFER_BYTES), o->stack_depth,
 		s->clock.tsc_origin, s->err);
+	if (status != BASE_OK)
+		return status;
+	if (counts(s))
+		status = record_tally_create(&s->ring,
+			o->locks == RECORD_LOCKS_count ? (uint32_t)RECORD_TALLY_NEVER : HOLD_MASK,
+			s->err);
 	if (status != BASE_OK)
 		return status;
 	s->result->buffer_bytes = (uint64_t)s->ring.nr_blocks * RING_BLOCK_BYTES;
@@ -219,9 +242,14 @@ static enum base_status set_up(struct session *s, char program[PATH_MAX])
 	status = record_clock_finish(&s->clock, CALIBRATE_NS, s->err);
 	if (status != BASE_OK)
 		return status;
-	if (s->has_program)
+	if (s->has_program) {
 		s->ring.head->tsc_origin = s->clock.tsc_origin;
+		s->ring.head->ns_per_tick_32 =
+			(uint64_t)(((unsigned __int128)1000000000 << 32) / s->clock.tick_hz);
+	}
 	record_cost_measure(&s->clock, s->result);
+	if (o->measure_floor)
+		s->floor = record_lock_floor_measure();
 	status = open_trace(s);
 	if (status != BASE_OK)
 		return status;
@@ -307,8 +335,10 @@ static void look(struct session *s, bool final)
 	if (s->perf)
 		record_perf_read(s->perf, &s->converter);
 	record_kernel_read(&s->kernel, final);
-	if (s->has_program)
+	if (s->has_program) {
 		record_ring_drain(&s->ring, &s->converter, horizon, limit, final);
+		record_tally_drain(&s->ring, &s->converter, final ? now : horizon, final);
+	}
 	record_converter_release(&s->converter, record_clock_ns(&s->clock, horizon));
 	if (s->opts->listener)
 		tell(s, pair.raw_ns, record_clock_ns(&s->clock, final ? now : horizon), final);
@@ -494,7 +524,7 @@ static enum base_status start(struct session *s)
 	s->sched_policy = sched_getscheduler(0);
 	if (s->sched_policy == SCHED_OTHER && !s->kernel.open)
 		sched_setscheduler(0, SCHED_BATCH, &(struct sched_param){0});
-	set_recording(s, 1);
+	set_recording(s, s->opts->locks == RECORD_LOCKS_full ? RING_full : RING_on);
 	s->begin_ns = s->progress_ns = time_of(CLOCK_MONOTONIC_RAW);
 	if (s->kernel.open)
 		record_kernel_start(&s->kernel, c);
@@ -553,11 +583,22 @@ static void count_all(struct session *s)
 	count(s, TRACE_DIAG_ring_damaged, c->nr_damaged_blocks);
 	count_kernel(s);
 	count(s, TRACE_DIAG_unattached_images, c->nr_unattached);
+	count(s, TRACE_DIAG_deepbound, __atomic_load_n(&head->deepbound, __ATOMIC_RELAXED));
 	count(s, TRACE_DIAG_perf_lost, c->perf_lost);
 	count(s, TRACE_DIAG_no_samples, res->no_samples_why[0] != 0);
 	count(s, TRACE_DIAG_no_switches, res->no_switches_why[0] != 0);
 	count(s, TRACE_DIAG_killed, s->ended && WIFSIGNALED(res->wait_status));
 	res->count[TRACE_DIAG_time_raised] = c->nr_late; /* the writer counts them itself */
+}
+
+static const char *mode_name(enum record_locks mode)
+{
+	static const char *const name[] = {
+#define X(name, text) #name,
+		RECORD_LOCK_MODES(X)
+#undef X
+	};
+	return name[mode];
 }
 
 static enum base_status finish(struct session *s)
@@ -576,6 +617,8 @@ static enum base_status finish(struct session *s)
 	res->kernel_events = s->kernel.nr_events;
 	res->kernel_switches = s->kernel.nr_switches;
 	record_cost_write(&s->converter, res);
+	if (s->opts->measure_floor)
+		record_lock_floor_write(&s->converter, &s->floor, mode_name(s->opts->locks));
 	if (record_sink_failed(&s->converter.sink))
 		give_up(s, &s->converter.sink.err);
 	count_all(s);

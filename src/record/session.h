@@ -23,6 +23,19 @@ enum {
 	RECORD_REASON_BYTES = 160,
 };
 
+/* How locks are recorded. count, sampled: exact numbers in tables, no record an operation; the
+ * critical path is not known then. full: seed 001's four stamps. */
+#define RECORD_LOCK_MODES(X)                                                                       \
+	X(stamps, "each taking and giving up with its time: the critical path")                    \
+	X(full, "also the call of each lock function and the return of each unlock function")      \
+	X(sampled, "exact numbers, one hold in eight timed")                                       \
+	X(count, "exact numbers, no holds timed")
+enum record_locks {
+#define X(name, text) RECORD_LOCKS_##name,
+	RECORD_LOCK_MODES(X)
+#undef X
+};
+
 struct record_progress {
 	uint64_t elapsed_ns, records, trace_bytes;
 	unsigned buffer_percent; /* of the ring in use */
@@ -52,6 +65,9 @@ struct record_options {
 	uint64_t buffer_bytes; /* 0: RECORD_BUFFER_BYTES */
 	unsigned stack_depth;  /* frames kept of a wait; 0: none */
 	bool switches;         /* record when threads get and lose processors */
+	enum record_locks locks;
+	bool calls;         /* count library calls, nothing else (calls.def) */
+	bool measure_floor; /* of locks: into the trace */
 	bool wait_all;         /* until all recorded processes have ended, not only the first */
 	enum record_level system;     /* what is recorded of all other threads and of the kernel */
 	const char *system_backend;   /* "bpf", "perf"; NULL: the best one that works */

@@ -79,6 +79,10 @@ check() {
 		why+=$(differs longpole)
 		run_as stat "$LONGPOLE" stat -o "$scratch/stat.txt" -- "./$name"
 		why+=$(differs stat)
+		run_as counted "$LONGPOLE" record --locks=sampled -o "$scratch/trace.lpt" -- "./$name"
+		why+=$(differs counted)
+		run_as called "$LONGPOLE" calls -q -o "$scratch/trace.lpt" -- "./$name"
+		why+=$(differs called)
 	fi
 	[[ -z $why ]] && say "ok $name" || say "not ok $name: ${why//$'\n'/; }"
 }
