@@ -52,7 +52,7 @@ struct task_struct {
 	int exit_code;
 	char comm[16];
 	struct files_struct *files;
-	struct task_struct *group_leader;
+	unsigned in_execve : 1;
 } RELOCATED;
 struct linux_binprm;
 
@@ -97,8 +97,18 @@ struct tcp_sock {
 	__u32 snd_cwnd, mss_cache, snd_wnd, rcv_wnd, snd_nxt, snd_una, write_seq, srtt_us;
 	__u32 rcv_nxt, copied_seq;
 } RELOCATED;
+struct ns_common {
+	unsigned int inum;
+} RELOCATED;
+struct net {
+	struct ns_common ns;
+} RELOCATED;
+typedef struct {
+	struct net *net;
+} possible_net_t;
 struct net_device {
 	int ifindex;
+	possible_net_t nd_net;
 } RELOCATED;
 struct sk_buff {
 	struct net_device *dev;
@@ -137,7 +147,15 @@ struct timer_list {
 	unsigned long expires;
 	void (*function)(struct timer_list *);
 } RELOCATED;
+struct timerqueue_node {
+	long long expires;
+} RELOCATED;
+struct hrtimer_clock_base {
+	int clockid;
+} RELOCATED;
 struct hrtimer {
+	struct timerqueue_node node;
+	struct hrtimer_clock_base *base;
 	void *function;
 } RELOCATED;
 #endif

@@ -32,9 +32,10 @@ struct {
 
 struct kernel_control control[KERNEL_CPUS_MAX]; /* .bss: mapped by the reader */
 
-#define CURRENT_TID ((__u32)bpf_get_current_pid_tgid())
-#define IS_OWN	    ((__u32)(bpf_get_current_pid_tgid() >> 32) == own_tgid)
-#define ALWAYS	    static __always_inline
+/* Loads instead of a helper's call. */
+#define CURRENT_TID ((__u32)bpf_get_current_task_btf()->pid)
+#define IS_OWN	    ((__u32)bpf_get_current_task_btf()->tgid == own_tgid)
+#define ALWAYS static __always_inline
 
 /* ---- slots ------------------------------------------------------------------------------------- */
 
@@ -115,11 +116,32 @@ ALWAYS int emit_comm(__u32 type, __u64 a, __u64 b, const struct task_struct *nam
 
 /* ---- scheduler --------------------------------------------------------------------------------- */
 
+/* Where it falls asleep, when no system call says so: on a disk, a page, a lock of the kernel. */
+ALWAYS void emit_stack(void *ctx, __u32 tid)
+{
+	enum { FRAMES_OF_TRACING = 3, WORDS = KERNEL_SLOT_BYTES / 8 };
+	struct writing w;
+	__u64 frame[KERNEL_FRAMES_MAX] = {};
+	long bytes = bpf_get_stack(ctx, frame, sizeof frame, FRAMES_OF_TRACING);
+
+	if (bytes <= 0 || !reserve(&w, 4))
+		return;
+	for (__u32 i = 0; i < KERNEL_FRAMES_MAX / WORDS; i++) {
+		struct kernel_slot *more = slot_at(w.cpu, w.at + 1 + i);
+		if (more)
+			__builtin_memcpy(more, frame + i * WORDS, KERNEL_SLOT_BYTES);
+	}
+	commit(&w, tid, KERNEL_stack, 4, 0, (__u64)bytes / 8, 0);
+}
+
 SEC("tp_btf/sched_switch")
 int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_struct *next, unsigned state)
 {
+	enum { UNINTERRUPTIBLE = 2, NO_LOAD = 0x400 };
 	struct writing w;
 
+	if (with_contexts && !preempt && (state & (UNINTERRUPTIBLE | NO_LOAD)) == UNINTERRUPTIBLE)
+		emit_stack(ctx, (__u32)prev->pid);
 	if (reserve(&w, 1))
 		commit(&w, (__u32)prev->pid, KERNEL_switch, 1, 0, (__u32)next->pid,
 			(__u64)state | (__u64)(preempt || !state) << 32);
@@ -159,16 +181,19 @@ int BPF_PROG(on_exit, struct task_struct *p)
 
 /* Called before the name is set: it comes as an argument. */
 SEC("tp_btf/task_rename")
-int BPF_PROG(on_rename, struct task_struct *p, const char *comm)
+int BPF_PROG(on_rename, struct task_struct *task, const char *comm)
 {
 	struct writing w;
 
+	/* An exec gives the new name to what is still the old image; on_exec tells it in time. */
+	if (bpf_core_field_exists(task->in_execve) && BPF_CORE_READ_BITFIELD(task, in_execve))
+		return 0;
 	if (!reserve(&w, 2))
 		return 0;
 	struct kernel_slot *more = slot_at(w.cpu, w.at + 1);
 	if (more)
 		bpf_probe_read_kernel_str(more, KERNEL_COMM_BYTES, comm);
-	commit(&w, CURRENT_TID, KERNEL_comm, 2, context_of(w.control), (__u32)p->pid, (__u32)p->tgid);
+	commit(&w, CURRENT_TID, KERNEL_comm, 2, context_of(w.control), (__u32)task->pid, (__u32)task->tgid);
 	return 0;
 }
 
@@ -237,3 +262,4 @@ INTERRUPT(call_function_single, KERNEL_IN_IPI, KERNEL_IPI_call_single)
 INTERRUPT(irq_work, KERNEL_IN_IPI, KERNEL_IPI_irq_work)
 
 #include "system_full.h"
+#include "system_net.h"

@@ -45,11 +45,14 @@ ALWAYS __u64 file_of(__u64 fd)
 	bpf_probe_read_kernel(&file, sizeof file, table->fd + fd);
 	if (!file)
 		return 0;
+	enum { SOCKET = 12, PIPE = 1 };
 	struct inode *inode = BPF_CORE_READ(file, f_inode);
-	__u32 type = BPF_CORE_READ(inode, i_mode) >> 12;
+	__u32 type = BPF_CORE_READ(inode, i_mode) >> 12, device = 0;
+	if (type && type != SOCKET && type != PIPE) /* all of those are on one device */
+		device = BPF_CORE_READ(inode, i_sb, s_dev);
 	/* All anonymous inodes (epoll, eventfd, timerfd) are one inode: the file tells them apart. */
 	__u64 number = type ? BPF_CORE_READ(inode, i_ino) : (__u64)file >> 4;
-	return KERNEL_FILE(number, type, fd);
+	return KERNEL_FILE(number, type, device, fd);
 }
 
 struct kernel_timespec {
@@ -148,4 +151,101 @@ int BPF_PROG(on_ready, struct sock *sk)
 		bytes = (__u32)sk->sk_backlog.rmem_alloc.counter;
 	}
 	return emit_socket(KERNEL_socket_ready, sk, bytes);
+}
+
+/* ---- disks --------------------------------------------------------------------------------------- */
+
+ALWAYS int emit_disk(__u32 type, struct request *rq, __u32 bytes)
+{
+	struct writing w;
+	struct gendisk *disk = rq->q->disk;
+
+	if (!disk || !reserve(&w, 2))
+		return 0;
+	struct kernel_slot *more = slot_at(w.cpu, w.at + 1);
+	if (more)
+		more->time_ns = (__u64)disk->major << 20 | (__u32)disk->first_minor;
+	commit(&w, CURRENT_TID, type, 2, context_of(w.control), rq->__sector,
+		bytes | (__u64)(rq->cmd_flags & 0xff) << 32);
+	return 0;
+}
+SEC("?tp_btf/block_rq_insert")
+int BPF_PROG(on_disk_queue, struct request *rq)
+{
+	return emit_disk(KERNEL_disk_queue, rq, rq->__data_len);
+}
+SEC("?tp_btf/block_rq_issue")
+int BPF_PROG(on_disk_begin, struct request *rq)
+{
+	return emit_disk(KERNEL_disk_begin, rq, rq->__data_len);
+}
+SEC("?tp_btf/block_rq_complete")
+int BPF_PROG(on_disk_end, struct request *rq, int error, unsigned bytes)
+{
+	return emit_disk(KERNEL_disk_end, rq, bytes);
+}
+
+/* ---- work items, timers, locks of the kernel ----------------------------------------------------- */
+
+SEC("?tp_btf/workqueue_queue_work")
+int BPF_PROG(on_work_queue, int cpu, struct pool_workqueue *pwq, struct work_struct *work)
+{
+	return emit(KERNEL_work_queue, (__u64)work, (__u64)work->func);
+}
+SEC("?tp_btf/workqueue_execute_start")
+int BPF_PROG(on_work_begin, struct work_struct *work)
+{
+	return emit(KERNEL_work_begin, (__u64)work, (__u64)work->func);
+}
+/* The item may be gone already: its function comes as an argument (which a tp_btf may not read). */
+SEC("?raw_tp/workqueue_execute_end")
+int BPF_PROG(on_work_end, struct work_struct *work, work_func_t function)
+{
+	return emit(KERNEL_work_end, (__u64)work, (__u64)function);
+}
+
+/* In jiffies, which we do not know: without a delay. */
+SEC("?tp_btf/timer_start")
+int BPF_PROG(on_timer_start, struct timer_list *timer)
+{
+	return emit(KERNEL_timer_start, (__u64)timer, (__u64)timer->function);
+}
+SEC("?tp_btf/timer_expire_entry")
+int BPF_PROG(on_timer_fire, struct timer_list *timer)
+{
+	return emit(KERNEL_timer_fire, (__u64)timer, (__u64)timer->function);
+}
+SEC("?tp_btf/hrtimer_start")
+int BPF_PROG(on_hrtimer_start, struct hrtimer *timer)
+{
+	enum { MONOTONIC = 1 };
+	struct writing w;
+	__s64 delay_ns = timer->base->clockid == MONOTONIC ?
+				 timer->node.expires - (__s64)bpf_ktime_get_ns() :
+				 0;
+
+	if (!reserve(&w, 2))
+		return 0;
+	struct kernel_slot *more = slot_at(w.cpu, w.at + 1);
+	if (more)
+		more->time_ns = delay_ns > 0 ? (__u64)delay_ns : 0;
+	commit(&w, CURRENT_TID, KERNEL_timer_start, 2, context_of(w.control), (__u64)timer,
+		(__u64)timer->function);
+	return 0;
+}
+SEC("?tp_btf/hrtimer_expire_entry")
+int BPF_PROG(on_hrtimer_fire, struct hrtimer *timer)
+{
+	return emit(KERNEL_timer_fire, (__u64)timer, (__u64)timer->function);
+}
+
+SEC("?tp_btf/contention_begin")
+int BPF_PROG(on_contention_begin, void *lock)
+{
+	return emit(KERNEL_lock_wait, (__u64)lock, 0);
+}
+SEC("?tp_btf/contention_end")
+int BPF_PROG(on_contention_end, void *lock)
+{
+	return emit(KERNEL_lock_acquire, (__u64)lock, 0);
 }

@@ -186,6 +186,8 @@ static void summary(struct cmd *c, const struct record_result *r, const char *pa
 	cmd_note(c, "%s", base_str_text(&s));
 	if (r->nr_attempts)
 		system_summary(c, r);
+	if (*r->no_system_samples_why)
+		cmd_note(c, "no samples of other programs: %s", r->no_system_samples_why);
 	if (*r->no_samples_why)
 		cmd_note(c, "no samples: %s", r->no_samples_why);
 	if (*r->no_switches_why)

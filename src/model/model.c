@@ -134,7 +134,10 @@ uint32_t model_class_of(struct model *m, uint32_t object, uint32_t site)
 	uint32_t name = def ? def->name : 0;
 	uint64_t hi = (uint64_t)type << 32 | (name ? 1u : 0u);
 	uint64_t lo = name ? name : site;
-	if (def && def->pair) { /* both directions of a connection are one class */
+	const char *text = NULL;
+	if (m->is_system && def && !site) {
+		model_kernel_class(m, object, &hi, &lo, &text);
+	} else if (def && def->pair) { /* both directions of a connection are one class */
 		hi = (uint64_t)type << 32 | 2u;
 		lo = def->pair;
 	}
@@ -144,7 +147,7 @@ uint32_t model_class_of(struct model *m, uint32_t object, uint32_t site)
 			return 0;
 		ix = m->nr_classes++;
 		m->class_[ix] = (struct lock_class){
-			.type = type, .name = name, .site = site, .object = object};
+			.type = type, .name = name, .site = site, .object = object, .text = text};
 		map_put(m, &m->classes, hi, lo, ix);
 	}
 	if (o)
@@ -486,6 +489,9 @@ static void begin_thread(struct model *m, struct thread *t, uint32_t stream, uin
 	t->io.queue = NONE;
 	t->processor_queue = NONE;
 	t->k.wake_queue = NONE;
+	t->k.asleep_state = NONE;
+	t->k.packet_by = NONE;
+	t->k.asleep_on = GRAPH_VERB_wait;
 	t->k.call.queue = NONE;
 }
 
@@ -507,7 +513,8 @@ static void begin_threads(struct model *m, uint32_t from, uint64_t time_ns, uint
 		t->k.unborn = true;
 		if (!is_thread(m, i))
 			continue;
-		model_verb(m, t, GRAPH_VERB_wait, time_ns, 0, 0, model_idle_state(m), flags);
+		model_verb(m, t, GRAPH_VERB_state, time_ns, 0, 0,
+			model_make_state(m, MODEL_STATE_idle, NONE, NONE, 0, AUX_UNSEEN), flags);
 		t->mode = MODE_BLOCKED;
 		t->resume_state = t->run_state;
 		uint64_t unused;
@@ -592,6 +599,10 @@ static void apply(struct model *m, const struct trace_record *r)
 	struct thread *t = thread_of(m, r);
 	if (BASE_UNLIKELY(!t || t->ended))
 		return;
+	if (BASE_UNLIKELY(t->k.context != TRACE_CONTEXT_none && r->kind < TRACE_sample)) {
+		model_count(m, TRACE_DIAG_ids_unknown); /* no interrupt takes a mutex */
+		return;
+	}
 	if (BASE_UNLIKELY(m->restarts && t->process == m->root_process))
 		start_at_root(m, t, r->time_ns);
 	t->end_ns = r->time_ns;
@@ -724,8 +735,12 @@ static void finish_threads(struct model *m)
 /* ---- tables as long as the definitions
  * ---------------------------------------------------------------- */
 
-static const struct object unused_object = {
-	.queue = NONE, .queue2 = NONE, .queue3 = NONE, .room = NONE, .pseudo = NONE};
+static const struct object unused_object = {.queue = NONE,
+	.queue2 = NONE,
+	.queue3 = NONE,
+	.room = NONE,
+	.pseudo = NONE,
+	.sender = NONE};
 
 static void grow_objects(struct model *m)
 {
@@ -938,6 +953,15 @@ enum base_status model_run(struct trace_reader *r, const struct model_options *o
 	return BASE_OK;
 }
 
+static void free_object(struct object *o)
+{
+	base_free(o->signals);
+	if (o->disk)
+		base_free(o->disk->slot);
+	base_free(o->disk);
+	base_free(o->tcp);
+}
+
 struct model *model_free(struct model *m)
 {
 	if (!m)
@@ -952,7 +976,7 @@ struct model *model_free(struct model *m)
 	for (uint32_t i = 0; m->thread && i < m->nr_threads; i++)
 		base_free(m->thread[i].run_by_site);
 	for (uint32_t i = 0; m->object && i < m->nr_objects; i++)
-		base_free(m->object[i].signals);
+		free_object(&m->object[i]);
 	void *owned[] = {m->cause, m->run_time, m->thread, m->standing, m->followed, m->listener,
 		m->object, m->connection, m->processor, m->role, m->class_, m->state, m->actor,
 		m->queue, m->site_text, m->pool, m->noting, m->flight, m->passed};

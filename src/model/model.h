@@ -29,7 +29,8 @@
 	X(start, false, "starting")                                                                \
 	X(elsewhere, true, "serving other connections")                                            \
 	X(annotated, false, "annotated state")                                                     \
-	X(idle, true, "not started or ended")
+	X(idle, true, "not started or ended")                                                      \
+	X(device, false, "a device works")
 enum model_state_kind {
 #define X(name, waits, text) MODEL_STATE_##name,
 	MODEL_STATE_KINDS(X)
@@ -68,6 +69,7 @@ struct model_actor {
 enum model_queue_part {
 	MODEL_QUEUE_whole,
 	MODEL_QUEUE_helper,  /* a pipe's end of file, what an rwlock's readers left together */
+	MODEL_QUEUE_wake,    /* a system's: one thread is woken through it; nobody thinks of it */
 	MODEL_QUEUE_meeting, /* where only a meeting point waits: arrivals, readers' releases */
 };
 struct model_queue {
@@ -199,6 +201,8 @@ const uint32_t *model_actor_connections(const struct model *m, uint32_t actor, s
 uint32_t model_end_actor(const struct model *m);
 /* A recording of the whole system: every thread's switches and wakes are there. */
 bool model_is_system(const struct model *m);
+/* ... then: the program whose last moment ends the path, and its number. */
+const char *model_end_process(const struct model *m, uint64_t *ret_pid);
 /* Of blocked intervals, so many ended without a known waker or cause (recordings of the system). */
 void model_blocked(const struct model *m, uint64_t *ret_nr, uint64_t *ret_nr_unexplained);
 /* Counters of reading and modelling together. */

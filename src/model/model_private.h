@@ -47,9 +47,11 @@ struct io {
 struct call {
 	uint32_t object;
 	uint32_t queue; /* of bytes that it takes or puts; NONE */
-	uint64_t number, op, n, put_bytes;
+	uint64_t number, op, n;
+	uint64_t put_bytes; /* so far; or taken */
 	bool active, takes, puts;
-	uint32_t outer_state; /* what the thread was in before */
+	bool reads_socket, writes_socket;
+	bool named; /* the thread's state is the call's */
 };
 
 /* What the kernel's records say of a thread or context (rules_kernel*.c). */
@@ -63,6 +65,14 @@ struct kernel_view {
 	bool credited; /* context: this run has a known cause, hence a path */
 	bool woken;    /* while it waited for something that the library knows */
 	uint32_t asleep_state; /* what it waited in before it became ready */
+	uint32_t asleep_site;  /* kernel function where it is about to sleep; 0: not known */
+	enum graph_verb_kind asleep_on; /* wait, or the one on its call's queue */
+	bool seen_packet;               /* context: in this run */
+	uint32_t packet_by;   /* who put the packet that this stream handed to a device last */
+	uint64_t packet;      /* its key */
+	uint32_t fired_site;  /* context: function of the timer that it serves; 0: none */
+	uint32_t lock;        /* kernel lock that it waits for; 0: none */
+	uint32_t before_lock; /* state */
 	struct call call;
 };
 
@@ -109,6 +119,29 @@ struct signals { /* sent, not yet seen to arrive; oldest first */
 	bool used[MODEL_SIGNALS_MAX];
 };
 
+/* One of the requests that a disk does at once. */
+struct disk_slot {
+	uint32_t actor;
+	uint64_t key;
+	bool busy;
+};
+struct disk {
+	struct disk_slot *slot;
+	uint32_t nr_slots;
+	size_t slot_capacity;
+};
+
+/* A TCP socket's sending half: see rules_kernel_tcp.c. Queues are NONE until first used. */
+struct tcp {
+	uint32_t sender;               /* actor */
+	uint32_t window, unsent, room; /* credits, bytes, credits */
+	uint64_t sent, acknowledged;   /* sequence numbers: up to there */
+	uint64_t in_flight, window_bytes;
+	uint64_t
+		sent_early; /* in the program's present call, which says only at its end how much */
+	bool known, heard, of_peer, open;
+};
+
 struct object {
 	uint32_t queue, queue2; /* the token, bytes, ...; arrivals of a barrier, reader releases,
 				   end of file */
@@ -121,8 +154,13 @@ struct object {
 	struct signals *signals;            /* condition variable */
 	uint32_t user;                      /* processor: the stream that left it last */
 	uint64_t left_ns;                   /* ... and when */
-	bool called;         /* listener: a socket that is recorded, too, connects to it */
-	bool calls;          /* connecting socket: its unit is in the listener's queue */
+	bool called;          /* listener: a socket that is recorded, too, connects to it */
+	bool calls;           /* connecting socket: its unit is in the listener's queue */
+	uint64_t ahead_bytes; /* taken before their reader said so, and more than it took */
+	uint32_t sender;      /* qdisc: the actor that sends what it holds */
+	bool sends;           /* ... and has something to send */
+	struct disk *disk;
+	struct tcp *tcp;
 	uint64_t debt_bytes; /* read before the (blocked) write that brings them was accounted */
 };
 
@@ -211,13 +249,15 @@ struct actor_info {
 struct queue_info {
 	struct model_queue pub;
 	uint32_t latency_state;
-	uint32_t wakes; /* stream + 1: it only wakes that thread; 0: no such queue */
-	bool anonymous; /* its units do not tell whose they are */
+	const char *what; /* before its object's name: "window of "; NULL: nothing */
+	uint32_t wakes;   /* stream + 1: it only wakes that thread; 0: no such queue */
+	bool anonymous;   /* its units do not tell whose they are */
 };
 
 struct lock_class {
 	uint32_t type, name, site,
-		object; /* name: string id, else site of first use and one object */
+		object;   /* name: string id, else site of first use and one object */
+	const char *text; /* what all of it are called together; NULL: see above */
 };
 
 enum { RECENT_STATES = 64 };
@@ -324,8 +364,10 @@ struct model {
 	bool restarts;        /* the path begins when the root process does, later than the trace */
 	struct cause *cause;  /* why contexts wake threads */
 	size_t nr_causes, cause_capacity;
+	uint32_t nr_named_classes; /* so far: of files, connections */
 	struct run_time *run_time; /* by process */
 	uint32_t nr_run_times;
+	struct run_time undefined;
 	size_t run_time_capacity;
 };
 
@@ -434,8 +476,12 @@ enum {
 	AUX_CALL = 1u << 24, /* | (system call + 1) << 12 | (cause + 1); each 0: not known */
 	AUX_CALL_SHIFT = 12,
 	AUX_CALL_MASK = (1 << 12) - 1,
-	AUX_IDLE = 1,  /* runnable: nobody had the processor */
-	AUX_QUOTA = 2, /* ... for so long that it was not allowed to run */
+	AUX_IDLE = 1,   /* runnable: nobody had the processor */
+	AUX_SENDS = 8,  /* device: a discipline sends; */
+	AUX_DISK = 16,  /* ... a disk does TRACE_DISK_*: + that */
+	AUX_UNSEEN = 1, /* idle: before anything was seen of it */
+	AUX_STOLEN = 3, /* runnable: nobody had it, and no quota either */
+	AUX_QUOTA = 2,  /* ... for so long that it was not allowed to run */
 };
 uint32_t model_system_end(struct model *m);
 /* A thread's first moment, made known by its own record or its maker's. */
@@ -444,7 +490,27 @@ void model_be_born(struct model *m, struct thread *t, uint64_t time_ns, uint32_t
 void model_wake(struct model *m, struct thread *waker, struct thread *t, uint64_t time_ns);
 void model_kernel_out(struct model *m, struct thread *t, const struct trace_record *r);
 void model_kernel_in(struct model *m, struct thread *t, const struct trace_record *r);
-const char *model_call_name(uint64_t number);
+/* An object of a recording of the system, if it is of that type; NULL: not. */
+struct object *model_kernel_object(struct model *m, uint32_t id, enum trace_object_type type);
+bool model_is_context(const struct thread *t);
+/* Has what it does a cause that is known? A thread's has: the thread. */
+bool model_is_credited(const struct thread *t);
+/* A context has just taken something that has a path. */
+void model_credit(struct thread *t);
+/* The state of whoever acts now: a thread's present one, a context's handling. */
+uint32_t model_busy_state(const struct thread *t);
+uint32_t model_wake_queue(struct model *m, struct thread *t);
+/* A context about to do something without a cause so far: perhaps somebody sent it. */
+/* Whatever its present run was for is over. */
+void model_forget_context(struct model *m, struct thread *t, uint64_t time_ns);
+uint32_t model_tcp_sends(struct model *m, struct thread *t, const struct trace_record *r);
+void model_tcp_rests(struct model *m, uint32_t actor, uint32_t object, uint64_t time_ns);
+void model_tcp_hears(struct model *m, struct thread *t, const struct trace_record *r);
+uint32_t model_tcp_room(struct model *m, struct thread *t, uint32_t object, uint64_t time_ns);
+void model_take_raise(struct model *m, struct thread *c, uint64_t time_ns);
+enum graph_verb_kind model_call_wait(struct model *m, struct thread *t, uint64_t time_ns);
+bool model_call_ready(const struct model *m, const struct thread *t, enum graph_verb_kind wait);
+void model_call_passes(struct model *m, struct thread *t, uint64_t time_ns);
 
 /* ---- listeners.c ---------------------------------------------------------------------------- */
 
@@ -460,8 +526,13 @@ void model_add_class(struct model *m, struct base_str *s, uint32_t class_ix);
 bool model_add_kernel_state(struct model *m, struct base_str *s, const struct state_info *st);
 /* Of "kworker/u8:3" and "ksoftirqd/1" what is before the slash; 0: it is no such name. */
 size_t model_kind_length(const char *name);
+void model_add_device_state(struct model *m, struct base_str *s, const struct state_info *st);
 void model_add_runnable(struct model *m, struct base_str *s, const struct state_info *st);
 void model_add_program(const struct model *m, struct base_str *s, const struct role *ro);
+/* Which objects of a recording of the system are one class: its keys, and its text (NULL: the
+ * object's own name). */
+void model_kernel_class(
+	struct model *m, uint32_t object, uint64_t *hi, uint64_t *lo, const char **text);
 /* A state's samples; of its role's threads together when its own are few. NULL: no such state. */
 const struct function_list *model_function_list(const struct model *m, uint32_t state);
 

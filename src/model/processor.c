@@ -106,12 +106,14 @@ uint32_t model_had_processor(const struct model *m, const struct thread *t, uint
 		return NONE;
 	const struct cpu *c = &m->cpu[number];
 	uint32_t nr = c->nr < MODEL_CPU_HISTORY ? c->nr : MODEL_CPU_HISTORY;
-	for (uint32_t i = 1; i <= nr; i++) {
-		const struct cpu_use *u = &c->use[(c->nr - i) % MODEL_CPU_HISTORY];
+	const struct cpu_use now = {
+		.stream = c->stream, .begin_ns = c->since_ns, .end_ns = c->stream ? to_ns : 0};
+	for (uint32_t i = 0; i <= nr; i++) {
+		const struct cpu_use *u = i ? &c->use[(c->nr - i) % MODEL_CPU_HISTORY] : &now;
 		uint64_t begin = u->begin_ns > from_ns ? u->begin_ns : from_ns;
 		uint64_t end = u->end_ns < to_ns ? u->end_ns : to_ns;
 		uint32_t k = 0, role = m->thread[u->stream].role;
-		if (u->end_ns <= from_ns)
+		if (i && u->end_ns <= from_ns)
 			break;
 		if (u->stream == t->stream || begin >= end)
 			continue;

@@ -39,6 +39,7 @@ enum {
 	USED_BUSY = 32, /* blocks in use that make us look more often: what is read soon is still
 			   cached */
 	PERCENT_LOW = 50,
+	SYSTEM_NICE = -15,
 };
 
 struct session {
@@ -51,7 +52,7 @@ struct session {
 	struct record_perf *perf;
 	struct record_kernel kernel;
 	struct record_child child;
-	int signal_fd, sched_policy;
+	int signal_fd, sched_policy, nice;
 	sigset_t old_signals;
 	struct sigaction old_xfsz;
 	bool has_program, converting, ended, stopped, full;
@@ -141,6 +142,7 @@ static enum base_status open_kernel(struct session *s)
 	const struct record_options *o = s->opts;
 	struct record_system_options system = {.level = o->system,
 		.buffer_bytes = o->system_buffer_bytes,
+		.sample_hz = o->sample_hz,
 		.only_backend = o->system_backend};
 	struct base_err refused = {0};
 	if (o->system == RECORD_LEVEL_none)
@@ -148,6 +150,8 @@ static enum base_status open_kernel(struct session *s)
 	enum base_status status = record_kernel_open(&s->kernel, &system, &refused);
 	memcpy(s->result->attempt, s->kernel.attempt, sizeof s->kernel.attempt);
 	s->result->nr_attempts = s->kernel.nr_attempts;
+	memcpy(s->result->no_system_samples_why, s->kernel.no_samples_why,
+		sizeof s->kernel.no_samples_why);
 	if (status == BASE_OK || (s->has_program && status == BASE_ERR_ENV))
 		return BASE_OK;
 	if (s->err)
@@ -430,8 +434,14 @@ static enum base_status start(struct session *s)
 	/* Only now, so that the child has not inherited it. A file that grows too large is an
 	 * error, no end. */
 	sigaction(SIGXFSZ, &ignore, &s->old_xfsz);
+	/* The whole system's events are many, and come when all processors are busy: we must get
+	 * one in time, for a little. */
+	errno = 0;
+	s->nice = getpriority(PRIO_PROCESS, 0);
+	if (s->kernel.open && !errno && s->nice > SYSTEM_NICE)
+		setpriority(PRIO_PROCESS, 0, SYSTEM_NICE);
 	s->sched_policy = sched_getscheduler(0);
-	if (s->sched_policy == SCHED_OTHER)
+	if (s->sched_policy == SCHED_OTHER && !s->kernel.open)
 		sched_setscheduler(0, SCHED_BATCH, &(struct sched_param){0});
 	set_recording(s, 1);
 	s->begin_ns = s->progress_ns = time_of(CLOCK_MONOTONIC_RAW);
@@ -504,6 +514,7 @@ static enum base_status finish(struct session *s)
 	record_converter_finish(
 		&s->converter, s->ended ? res->wait_status : -1, s->end_ns, is_alive);
 	uint64_t before_ns = time_of(CLOCK_MONOTONIC_RAW);
+	record_kernel_finish(&s->kernel);
 	res->nr_named_sites = record_sink_name_all(&s->converter.sink);
 	res->symbols_ns = time_of(CLOCK_MONOTONIC_RAW) - before_ns;
 	res->recorder_cpu_ns = time_of(CLOCK_PROCESS_CPUTIME_ID) - s->cpu_ns;
@@ -534,6 +545,8 @@ static void tear_down(struct session *s)
 		if (s->sched_policy == SCHED_OTHER)
 			sched_setscheduler(0, SCHED_OTHER, &(struct sched_param){0});
 	}
+	if (s->begin_ns && s->kernel.open)
+		setpriority(PRIO_PROCESS, 0, s->nice);
 	record_perf_close(s->perf);
 	record_kernel_close(&s->kernel);
 	if (s->converting)

@@ -73,6 +73,7 @@ struct record_result {
 	struct record_attempt attempt[RECORD_ATTEMPTS_MAX]; /* ways to see the system, best first */
 	unsigned nr_attempts;
 	uint64_t kernel_events, kernel_switches;
+	char no_system_samples_why[RECORD_SYSTEM_WHY];
 };
 
 /*

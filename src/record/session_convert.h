@@ -102,7 +102,8 @@ struct record_thread {
 	bool started, dead;
 	uint32_t nr_frames; /* of the RING_stack just read */
 	uint64_t frame[RING_STACK_MAX];
-	uint32_t nr_notes; /* annotated machines it is in */
+	uint32_t call_object; /* futex word of the system call that it is in */
+	uint32_t nr_notes;    /* annotated machines it is in */
 	struct {
 		uint32_t actor, name;
 	} note[RECORD_NOTES_MAX];
@@ -178,6 +179,12 @@ struct record_task *record_converter_task(struct record_converter *c, uint32_t t
  * exec. */
 void record_converter_event(struct record_converter *c, const struct record_event *e,
 	const struct record_map_event *map, const char *text);
+/* In call_begin.number and call_end.number of a record for record_converter_kernel(): the call is
+ * about the futex word at the address in `op`; the real op and number are the lower half. Which
+ * object that is depends on the image, which is known when the record is written. */
+#define RECORD_CALL_FUTEX  (1ull << 63)
+#define RECORD_CALL_SHARED (1ull << 62)
+enum { RECORD_CALL_OP_SHIFT = 16 };
 /* A record, without its stream, of a task of the program: to be put in order with the ring's. */
 void record_converter_kernel(
 	struct record_converter *c, uint32_t tid, const struct trace_record *r);

@@ -249,6 +249,25 @@ static void put_sample(
 	record_thread_put(c, t, &r);
 }
 
+/* See RECORD_CALL_FUTEX. */
+static void resolve_call(
+	struct record_converter *c, struct record_thread *t, struct trace_record *r)
+{
+	if (r->kind == TRACE_call_begin && r->u.call_begin.number & RECORD_CALL_FUTEX) {
+		uint64_t number = r->u.call_begin.number, address = r->u.call_begin.op;
+		t->call_object = record_image_object(&c->world, t->image,
+			(address & RING_OBJECT_ADDRESS) |
+				(uint64_t)TRACE_OBJECT_futex << RING_OBJECT_TYPE_SHIFT |
+				(number & RECORD_CALL_SHARED ? RING_OBJECT_SHARED : 0));
+		r->u.call_begin.number = number & ((1u << RECORD_CALL_OP_SHIFT) - 1);
+		r->u.call_begin.op = (uint32_t)number >> RECORD_CALL_OP_SHIFT;
+		r->u.call_begin.object = t->call_object;
+	} else if (r->kind == TRACE_call_end && r->u.call_end.number & RECORD_CALL_FUTEX) {
+		r->u.call_end.number &= ~RECORD_CALL_FUTEX;
+		r->u.call_end.object = t->call_object;
+	}
+}
+
 static void put_event(
 	struct record_converter *c, struct record_thread *t, const struct record_event *e)
 {
@@ -272,6 +291,7 @@ static void put_event(
 	case RECORD_EVENT_kernel:
 		r.kind = e->record_kind;
 		memcpy(&r.u, e->word, sizeof r.u);
+		resolve_call(c, t, &r);
 		record_thread_put(c, t, &r);
 		break;
 	default:

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static const struct record_backend *const backends[] = {&record_backend_bpf};
+static const struct record_backend *const backends[] = {&record_backend_bpf, &record_backend_perf};
 
 const struct record_backend *const *record_backends(unsigned *ret_nr)
 {

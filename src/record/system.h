@@ -30,6 +30,7 @@ enum record_refusal {
 struct record_system_options {
 	enum record_level level;
 	uint64_t buffer_bytes;    /* of all processors; 0: RECORD_SYSTEM_BUFFER_BYTES */
+	uint64_t sample_hz;       /* of all threads, in RECORD_LEVEL_full; 0: none */
 	const char *only_backend; /* "bpf", "perf", or NULL: the best */
 };
 enum {

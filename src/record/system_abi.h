@@ -15,7 +15,7 @@ enum {
 	KERNEL_CALLS_MAX = 512,
 	KERNEL_SLOTS_SPARE = 64, /* reservations that are under way never overrun the tail */
 	KERNEL_COMM_BYTES = 16,
-	KERNEL_FRAMES_MAX = 8,
+	KERNEL_FRAMES_MAX = 12,
 };
 
 /*
@@ -46,7 +46,7 @@ enum {
 	X(packet_drop)                                                                             \
 	X(qdisc_enqueue)                                                                           \
 	X(qdisc_dequeue)                                                                           \
-	X(napi_poll)  /* a: device; b: packets | budget << 32 */                                   \
+	X(napi_poll)  /* a: device; b: packets | budget << 16 | namespace << 32 */                 \
 	X(disk_queue) /* a: sector; b: bytes | op << 32; then the device's number */               \
 	X(disk_begin)                                                                              \
 	X(disk_end)                                                                                \
@@ -86,13 +86,18 @@ struct kernel_slot {
 	unsigned short vector;
 	unsigned long long a, b;
 };
-enum { KERNEL_SLOT_BYTES = 32, KERNEL_SLOTS_OF_EVENT_MAX = 3 };
+enum { KERNEL_SLOT_BYTES = 32, KERNEL_SLOTS_OF_EVENT_MAX = 4 };
 
 /* The file behind a descriptor, in one word: inode's low 32 bits (of an anonymous inode: the
- * address of the struct file >> 4), file type (S_IFMT >> 12) << 32, descriptor << 36 (24 bits). */
-#define KERNEL_FILE(inode, type, fd)                                                               \
+ * address of the struct file >> 4), file type (S_IFMT >> 12), a hash of the device, the descriptor.
+ */
+#define KERNEL_FILE(inode, type, device, fd)                                                       \
 	((unsigned long long)(unsigned int)(inode) | (unsigned long long)(type) << 32 |            \
-		((unsigned long long)(fd)&0xffffff) << 36 | 1ull << 63)
+		(unsigned long long)(((device) ^ (device) >> 7 ^ (device) >> 20) & 0x7f) << 36 |   \
+		((unsigned long long)(fd)&0xfffff) << 43 | 1ull << 63)
+#define KERNEL_FILE_KEY(word)  ((word) & ((1ull << 43) - 1))
+#define KERNEL_FILE_TYPE(word) ((unsigned)((word) >> 32) & 15)
+#define KERNEL_FILE_FD(word)   ((unsigned)((word) >> 43) & 0xfffff)
 /* The top bit tells a file from a user address (futex). */
 
 struct kernel_address { /* of a socket or packet, in the sender's direction; two slots */
@@ -102,7 +107,8 @@ struct kernel_address { /* of a socket or packet, in the sender's direction; two
 	unsigned short protocol;
 	unsigned int inode;
 	unsigned int seq, ack, payload; /* packets only */
-	unsigned int spare[2];
+	unsigned int net_namespace;     /* of the device */
+	unsigned int extra;             /* of a qdisc: its handle; of a drop: the reason */
 };
 
 struct kernel_tcp { /* two slots */

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* system_convert.c - one record, or none, of each event of the kernel. */
 #include "record/system_convert.h"
+#include "record/system_full.h"
+#include "record/system_kernel_names.h"
 
 #include <string.h>
 #include <time.h>
@@ -45,7 +47,7 @@ static void draw_line(struct record_kernel *k)
 	k->line_time_ns = time_ns;
 }
 
-static uint64_t time_of(const struct record_kernel *k, uint64_t ns)
+uint64_t record_kernel_time(const struct record_kernel *k, uint64_t ns)
 {
 	int64_t since = (int64_t)(ns - k->line_mono_ns);
 	int64_t t = (int64_t)k->line_time_ns +
@@ -57,7 +59,7 @@ static uint64_t time_of(const struct record_kernel *k, uint64_t ns)
  */
 
 /* A record of who does the event: the context's, or the task's. */
-static void put_actor(
+void record_kernel_put_actor(
 	struct record_kernel *k, const struct kernel_slot *s, unsigned cpu, struct trace_record *r)
 {
 	unsigned context = s->shape & 15;
@@ -140,7 +142,7 @@ static void on_wake(
 	struct trace_record r = {.time_ns = time_ns,
 		.kind = TRACE_wake,
 		.u.wake.woken = record_kernel_stream(k, woken)};
-	put_actor(k, s, cpu, &r);
+	record_kernel_put_actor(k, s, cpu, &r);
 }
 
 /* ---- births, deaths, names --------------------------------------------------------------------
@@ -173,7 +175,7 @@ static void on_exit(
 	if (!t)
 		return;
 	t->dying = true;
-	t->status = (uint32_t)s->a;
+	t->status = (int64_t)s->a;
 	t->pid = (uint32_t)s->b;
 }
 
@@ -188,6 +190,13 @@ static void on_comm(
 /* ---- contexts ---------------------------------------------------------------------------------
  */
 
+static void set_running(
+	struct record_kernel *k, const struct kernel_slot *s, unsigned cpu, uint32_t stream)
+{
+	if ((s->shape & 15) == TRACE_CONTEXT_softirq)
+		k->cpu[cpu].soft = stream;
+}
+
 static void on_context_begin(
 	struct record_kernel *k, const struct kernel_slot *s, unsigned cpu, uint64_t time_ns)
 {
@@ -201,14 +210,16 @@ static void on_context_begin(
 			record_kernel_context(k, TRACE_CONTEXT_idle, 0, cpu);
 	else if ((t = record_kernel_task(k, s->tid)))
 		r.u.context_begin.interrupted = record_kernel_stream(k, t);
-	put_actor(k, s, cpu, &r);
+	record_kernel_put_actor(k, s, cpu, &r);
+	set_running(k, s, cpu, r.stream);
 }
 
 static void on_context_end(
 	struct record_kernel *k, const struct kernel_slot *s, unsigned cpu, uint64_t time_ns)
 {
 	struct trace_record r = {.time_ns = time_ns, .kind = TRACE_context_end};
-	put_actor(k, s, cpu, &r);
+	record_kernel_put_actor(k, s, cpu, &r);
+	set_running(k, s, cpu, 0);
 }
 
 static void on_context_raise(
@@ -218,16 +229,13 @@ static void on_context_raise(
 		.kind = TRACE_context_raise,
 		.u.context_raise.context = record_kernel_context(
 			k, s->a & 0xff, (unsigned)(s->a >> 8) & 0xffff, (unsigned)s->b)};
-	put_actor(k, s, cpu, &r);
+	record_kernel_put_actor(k, s, cpu, &r);
 }
 
 /* ---- all of them ------------------------------------------------------------------------------
  */
 
-typedef void handler(
-	struct record_kernel *k, const struct kernel_slot *s, unsigned cpu, uint64_t time_ns);
-
-static handler *const handlers[KERNEL_EVENT_NR] = {
+static record_kernel_handler *const handlers[KERNEL_EVENT_NR] = {
 	[KERNEL_switch] = on_switch,
 	[KERNEL_wake] = on_wake,
 	[KERNEL_fork] = on_fork,
@@ -244,7 +252,7 @@ static void convert(struct record_kernel *k, uint64_t horizon_ns)
 	const struct kernel_slot *s;
 	unsigned cpu;
 	while ((s = record_order_next(&k->source.order, horizon_ns, &cpu))) {
-		handler *h = s->type < KERNEL_EVENT_NR ? handlers[s->type] : NULL;
+		record_kernel_handler *h = s->type < KERNEL_EVENT_NR ? handlers[s->type] : NULL;
 		if (BASE_UNLIKELY(s->time_ns < k->from_mono_ns)) {
 			if (s->type == KERNEL_switch)
 				k->cpu[cpu] = (struct record_kernel_cpu){
@@ -252,8 +260,12 @@ static void convert(struct record_kernel *k, uint64_t horizon_ns)
 			continue;
 		}
 		k->nr_events++;
+		if (k->samples)
+			record_samples_put(k, s->time_ns);
+		if (!h)
+			h = record_full_handler(s->type);
 		if (h)
-			h(k, s, cpu, time_of(k, s->time_ns));
+			h(k, s, cpu, record_kernel_time(k, s->time_ns));
 	}
 }
 
@@ -268,8 +280,11 @@ enum base_status record_kernel_open(
 	k->open = true;
 	k->task_page = base_alloc(RECORD_TID_MAX / RECORD_TID_PAGE * sizeof(void *));
 	k->cpu = base_alloc(k->source.nr_processors * sizeof *k->cpu);
-	if (k->task_page && k->cpu)
+	if (k->task_page && k->cpu) {
+		if (o->sample_hz && o->level == RECORD_LEVEL_full)
+			record_samples_open(k, o->sample_hz);
 		return BASE_OK;
+	}
 	record_kernel_close(k);
 	return base_fail(err, BASE_ERR_NOMEM, "no memory for the system's tasks");
 }
@@ -277,8 +292,10 @@ enum base_status record_kernel_open(
 void record_kernel_start(struct record_kernel *k, struct record_converter *c)
 {
 	k->converter = c;
-	read_clock(c->clock, &k->line_mono_ns, &k->line_time_ns);
 	k->line_factor = 1ull << LINE_SHIFT;
+	if (k->level == RECORD_LEVEL_full) /* reading all names takes a while */
+		(void)record_kernel_is_tick(k, 0);
+	read_clock(c->clock, &k->line_mono_ns, &k->line_time_ns);
 	k->from_mono_ns = k->line_mono_ns;
 }
 
@@ -288,10 +305,17 @@ void record_kernel_read(struct record_kernel *k, bool final)
 		return;
 	uint64_t now_ns = mono_ns();
 	draw_line(k);
+	record_samples_read(k); /* first: no sample then is later than the events that follow */
 	enum base_status status = record_source_read(&k->source, now_ns);
 	if (status != BASE_OK)
 		record_sink_fail(&k->converter->sink, status, "no memory for the kernel's events");
 	convert(k, final ? UINT64_MAX : record_order_horizon(&k->source.order, now_ns));
+}
+
+void record_kernel_finish(struct record_kernel *k)
+{
+	if (k->open)
+		record_kernel_name_sites(k);
 }
 
 void record_kernel_close(struct record_kernel *k)
@@ -302,7 +326,10 @@ void record_kernel_close(struct record_kernel *k)
 	record_kernel_tasks_fini(k);
 	base_free(k->cpu);
 	base_map_fini(&k->contexts);
-	base_map_fini(&k->files);
-	base_map_fini(&k->sockets);
+	base_map_fini(&k->objects);
+	base_map_fini(&k->limits);
+	base_map_fini(&k->keys);
+	record_kernel_names_fini(k);
+	record_samples_close(k);
 	k->open = false;
 }

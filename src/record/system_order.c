@@ -34,8 +34,9 @@ void record_order_fini(struct record_order *o)
  */
 
 /* What was given out makes room at the front. */
-static void compact(struct record_order_queue *q)
+void record_order_compact(struct record_order *o, unsigned cpu)
 {
+	struct record_order_queue *q = &o->queue[cpu];
 	if (q->first == q->nr) {
 		q->first = q->nr = q->nr_slots = 0;
 		return;
@@ -165,7 +166,7 @@ enum base_status record_slots_read(struct record_order *o, unsigned cpu,
 	uint64_t head = __atomic_load_n(&control->head, __ATOMIC_ACQUIRE), at = control->tail;
 	enum base_status status = BASE_OK;
 	*ret_used = head - at;
-	compact(q);
+	record_order_compact(o, cpu);
 	while (at < head && status == BASE_OK) {
 		struct kernel_slot *s = &slots[at & mask], event[KERNEL_SLOTS_OF_EVENT_MAX];
 		if (BASE_UNLIKELY(!__atomic_load_n(&s->time_ns, __ATOMIC_ACQUIRE))) {

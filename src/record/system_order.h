@@ -46,6 +46,9 @@ void record_order_fini(struct record_order *o);
 enum base_status record_order_push(struct record_order *o, unsigned cpu,
 	const struct kernel_slot *slot, unsigned nr) BASE_MUST_CHECK;
 
+/* Forget what was given out: slots from record_order_next() are gone then. */
+void record_order_compact(struct record_order *o, unsigned cpu);
+
 /* All events before it are in the queues, as far as one can know at now_ns. */
 uint64_t record_order_horizon(const struct record_order *o, uint64_t now_ns);
 

@@ -153,6 +153,8 @@ struct record_kernel_task *record_kernel_task(struct record_kernel *k, uint32_t 
 		uint64_t known;
 		t->tid = tid;
 		t->own = base_map_get(&k->converter->tasks, 0, tid, &known);
+		if (t->own)
+			t->pid = k->converter->task[known]->pid;
 	}
 	return t;
 }

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_record_system.c - the kernel's slots: read, put in order, merged; with fake slots. */
+#include "record/system_format.h"
+#include "record/system_kernel_names.h"
 #include "record/system_order.h"
 #include "trace/trace.h"
 
@@ -208,6 +210,55 @@ static void test_no_memory(void **state)
 	}
 }
 
+/* ---- format files, names --------------------------------------------------------------------- */
+
+static void test_format(void **state)
+{
+	static const char text[] =
+		"name: sched_switch\nID: 321\nformat:\n"
+		"\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"
+		"\tfield:char prev_comm[16];\toffset:8;\tsize:16;\tsigned:0;\n"
+		"\tfield:pid_t prev_pid;\toffset:24;\tsize:4;\tsigned:1;\n"
+		"\tfield:unsigned long args[6];\toffset:32;\tsize:48;\tsigned:0;\n"
+		"\nprint fmt: \"field:pid_t prev_pid; offset:1; size:1;\"\n";
+	static const char *const names[] = {"prev_pid", "args", "pid", "prev_comm"};
+	uint8_t record[80] = {0};
+	struct record_format f;
+	(void)state;
+	assert_true(record_format_parse(text, names, 4, &f));
+	assert_int_equal(f.id, 321);
+	assert_int_equal(f.field[2].size, 0); /* "pid" is not "prev_pid" */
+	assert_int_equal(f.field[3].offset, 8);
+	memcpy(record + 24, &(int32_t){-2}, 4);
+	memcpy(record + 32, &(uint64_t){0x123456789abcdef0}, 8);
+	assert_true(record_format_get(&f, 0, record, sizeof record) == (uint64_t)-2);
+	assert_true(record_format_get(&f, 1, record, sizeof record) == 0x123456789abcdef0);
+	assert_int_equal(record_format_get(&f, 1, record, 39), 0); /* cut short */
+	assert_int_equal(record_format_get(&f, 2, record, sizeof record), 0);
+	assert_false(record_format_parse("format:\n", names, 4, &f));
+}
+
+static void test_kernel_names(void **state)
+{
+	static const char *const lines[] = {"ffffffff81000200 T second\n",
+		"ffffffff81000100 t first\t[module]\n", "0000000000000000 T hidden\n",
+		"ffffffff81000180 D data\n", "nonsense\n", ""};
+	struct record_kernel_names n = {0};
+	uint64_t start;
+	(void)state;
+	for (size_t i = 0; i < BASE_COUNT(lines); i++)
+		assert_int_equal(record_kernel_names_parse(&n, lines[i]), BASE_OK);
+	record_kernel_names_sort(&n);
+	assert_int_equal(n.nr, 2);
+	assert_null(record_kernel_names_find(&n, 0xffffffff810000ff, &start));
+	assert_string_equal(record_kernel_names_find(&n, 0xffffffff810001ff, &start), "first");
+	assert_true(start == 0xffffffff81000100);
+	assert_string_equal(record_kernel_names_find(&n, 0xffffffff81000200, &start), "second");
+	assert_null(record_kernel_names_find(&n, UINT64_MAX, &start));
+	base_free(n.name);
+	base_free(n.texts);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -217,6 +268,8 @@ int main(void)
 		cmocka_unit_test(test_long),
 		cmocka_unit_test(test_garbage),
 		cmocka_unit_test(test_no_memory),
+		cmocka_unit_test(test_format),
+		cmocka_unit_test(test_kernel_names),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
