@@ -204,7 +204,8 @@ enum base_status graph_forget(struct graph *g, const struct graph_verb *v, struc
 enum base_status graph_apply(struct graph *g, enum graph_verb_kind kind, const struct graph_verb *v,
 	uint32_t from_actor, struct base_err *err);
 
-uint64_t graph_queue_units(const struct graph *g, uint32_t queue); /* in it now */
+uint64_t graph_queue_units(const struct graph *g, uint32_t queue);         /* in it now */
+bool graph_queue_has(const struct graph *g, uint32_t queue, uint64_t key); /* a unit with it */
 /* The tag of the last of the units that this dequeue or peek would get; 0: there are none. */
 uint32_t graph_queue_tag(const struct graph *g, const struct graph_verb *v);
 

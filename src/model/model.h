@@ -29,7 +29,8 @@
 	X(start, false, "starting")                                                                \
 	X(elsewhere, true, "serving other connections")                                            \
 	X(annotated, false, "annotated state")                                                     \
-	X(idle, true, "not started or ended")
+	X(idle, true, "not started or ended")                                                      \
+	X(device, false, "a device works")
 enum model_state_kind {
 #define X(name, waits, text) MODEL_STATE_##name,
 	MODEL_STATE_KINDS(X)
@@ -68,6 +69,7 @@ struct model_actor {
 enum model_queue_part {
 	MODEL_QUEUE_whole,
 	MODEL_QUEUE_helper,  /* a pipe's end of file, what an rwlock's readers left together */
+	MODEL_QUEUE_wake,    /* a system's: one thread is woken through it; nobody thinks of it */
 	MODEL_QUEUE_meeting, /* where only a meeting point waits: arrivals, readers' releases */
 };
 struct model_queue {
@@ -118,6 +120,7 @@ struct model_options {
 	bool system;         /* a recording of the whole system; model_run() knows */
 	const char *command; /* of it: the program that was started, as its definition has it; NULL:
 				none; model_run() knows */
+	bool merged;         /* of several recordings; model_run() knows */
 	bool turns;          /* model_turn() will be used */
 	void (*progress)(void *ctx, uint64_t done_records,
 		uint64_t all_records); /* may be NULL; called every 100,000 or so */
@@ -164,6 +167,8 @@ void model_add_state_where(
 void model_add_group_name(struct model *m, uint32_t actor, struct base_str *ret);
 void model_add_object_name(
 	struct model *m, uint32_t state, struct base_str *ret); /* that it waits for */
+/* Actors of one group have one group name; any number. */
+uint64_t model_actor_group(const struct model *m, uint32_t actor);
 uint32_t model_actor_stream(
 	const struct model *m, uint32_t actor); /* definition id; 0: no thread */
 /* As model_end_actor() of a run that ended now; GRAPH_ANY_ACTOR also before the first record. */
@@ -176,6 +181,8 @@ const struct model_state *model_state(const struct model *m, uint32_t state);
 const struct model_actor *model_actor(const struct model *m, uint32_t actor);
 const struct model_queue *model_queue(const struct model *m, uint32_t queue);
 uint32_t model_nr_groups(const struct model *m);
+/* The actor that a stream of the trace is; UINT32_MAX: none. */
+uint32_t model_stream_actor(const struct model *m, uint32_t stream);
 /* Functions of a state, most samples first; *ret_nr 0 without samples. Borrowed. */
 const struct model_function_share *model_functions(
 	const struct model *m, uint32_t state, size_t *ret_nr);
@@ -199,6 +206,8 @@ const uint32_t *model_actor_connections(const struct model *m, uint32_t actor, s
 uint32_t model_end_actor(const struct model *m);
 /* A recording of the whole system: every thread's switches and wakes are there. */
 bool model_is_system(const struct model *m);
+/* ... then: the program whose last moment ends the path, and its number. */
+const char *model_end_process(const struct model *m, uint64_t *ret_pid);
 /* Of blocked intervals, so many ended without a known waker or cause (recordings of the system). */
 void model_blocked(const struct model *m, uint64_t *ret_nr, uint64_t *ret_nr_unexplained);
 /* Counters of reading and modelling together. */

@@ -106,6 +106,10 @@ static const char *io_text(uint64_t op)
 void model_add_class(struct model *m, struct base_str *s, uint32_t class_ix)
 {
 	const struct lock_class *c = &m->class_[class_ix];
+	if (c->text) {
+		base_str_add(s, c->text);
+		return;
+	}
 	base_str_add(s, type_text(c->type));
 	if (c->name) {
 		base_str_addf(s, " %s", trace_text_of(m->defs, c->name));
@@ -301,11 +305,16 @@ static void add_state_name(struct model *m, struct base_str *s, uint32_t state)
 		break;
 	case MODEL_STATE_latency:
 		if (class_ix == NONE) {
-			base_str_add(s, "start or end of a thread or process");
+			base_str_add(s, st->aux == (uint32_t)MODEL_TYPE_WAKE
+						? "waking"
+						: "start or end of a thread or process");
 			break;
 		}
 		base_str_add(s, "hand-over of ");
 		model_add_class(m, s, class_ix);
+		break;
+	case MODEL_STATE_device:
+		model_add_device_state(m, s, st);
 		break;
 	case MODEL_STATE_runnable:
 		model_add_runnable(m, s, st);
@@ -332,7 +341,7 @@ static void add_state_name(struct model *m, struct base_str *s, uint32_t state)
 		add_annotated(m, s, st);
 		break;
 	default:
-		base_str_add(s, "idle");
+		base_str_add(s, st->aux == AUX_UNSEEN ? "since before it was first seen" : "idle");
 	}
 }
 
@@ -401,6 +410,18 @@ static void add_machine(struct model *m, struct base_str *s, const struct trace_
 		base_str_addf(s, " %llu", (unsigned long long)d->instance);
 }
 
+/* A disk, a discipline, a socket's sender; of a disk's requests at once the number. */
+static void name_device(struct model *m, struct actor_info *a, struct base_str *s)
+{
+	struct base_str group = {0};
+	a->pub.kind = MODEL_ACTOR_device;
+	model_add_class(m, &group, model_class_of(m, a->object, 0));
+	a->pub.group = model_keep_text(m, &group);
+	base_str_add(s, a->pub.group);
+	if (a->number)
+		base_str_addf(s, " #%u", a->number);
+}
+
 static void name_actor(struct model *m, struct actor_info *a)
 {
 	struct base_str s = {0};
@@ -411,6 +432,8 @@ static void name_actor(struct model *m, struct actor_info *a)
 			const struct trace_actor *d = &m->defs->actors[a->actor_def];
 			add_machine(m, &s, d);
 			a->pub.group = machine_group(m, d);
+		} else if (a->kind == MODEL_ACTOR_device) {
+			name_device(m, a, &s);
 		} else {
 			a->pub.group = "meeting point";
 			base_str_add(&s, "meeting point");
@@ -443,7 +466,10 @@ static void name_queue(struct model *m, uint32_t id)
 	const struct state_info *latency = &m->state[q->latency_state];
 	if (q->wakes && q->wakes - 1 < m->nr_threads)
 		base_str_addf(&s, "waking of %s", m->actor[m->thread[q->wakes - 1].actor].pub.name);
-	else if (latency->class_ix != NONE && latency->class_ix < m->nr_classes)
+	else if (q->what) {
+		base_str_add(&s, q->what);
+		model_add_class(m, &s, latency->class_ix);
+	} else if (latency->class_ix != NONE && latency->class_ix < m->nr_classes)
 		model_add_class(m, &s, latency->class_ix);
 	else
 		base_str_add(&s, q->pub.type == TRACE_OBJECT_NR
@@ -476,10 +502,23 @@ static enum base_status list_samples(struct model *m)
 	return BASE_OK;
 }
 
+/* What they are called may become known late. */
+static void refresh_roles(struct model *m)
+{
+	for (size_t i = 0; i < m->nr_roles; i++) {
+		struct base_str s = {0};
+		add_role(m, &s, &m->role[i]);
+		if (!m->role[i].name || strcmp(m->role[i].name, base_str_text(&s)) != 0)
+			m->role[i].name = model_keep_text(m, &s);
+		base_str_fini(&s);
+	}
+}
+
 enum base_status model_refresh_names(struct model *m, struct base_err *err)
 {
 	m->err = err ? err : &m->own_err;
 	enum base_status s = list_samples(m);
+	refresh_roles(m);
 	m->err = NULL;
 	return s;
 }

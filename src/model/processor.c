@@ -106,12 +106,14 @@ uint32_t model_had_processor(const struct model *m, const struct thread *t, uint
 		return NONE;
 	const struct cpu *c = &m->cpu[number];
 	uint32_t nr = c->nr < MODEL_CPU_HISTORY ? c->nr : MODEL_CPU_HISTORY;
-	for (uint32_t i = 1; i <= nr; i++) {
-		const struct cpu_use *u = &c->use[(c->nr - i) % MODEL_CPU_HISTORY];
+	const struct cpu_use now = {
+		.stream = c->stream, .begin_ns = c->since_ns, .end_ns = c->stream ? to_ns : 0};
+	for (uint32_t i = 0; i <= nr; i++) {
+		const struct cpu_use *u = i ? &c->use[(c->nr - i) % MODEL_CPU_HISTORY] : &now;
 		uint64_t begin = u->begin_ns > from_ns ? u->begin_ns : from_ns;
 		uint64_t end = u->end_ns < to_ns ? u->end_ns : to_ns;
 		uint32_t k = 0, role = m->thread[u->stream].role;
-		if (u->end_ns <= from_ns)
+		if (i && u->end_ns <= from_ns)
 			break;
 		if (u->stream == t->stream || begin >= end)
 			continue;
@@ -208,6 +210,17 @@ void model_processor_in(struct model *m, struct thread *t, uint64_t number, uint
 	if (t->mode == MODE_BLOCKED && !m->is_system)
 		note_waker(m, t, ran_before(m, c, t, time_ns));
 	c->stream = t->stream;
+	c->since_ns = time_ns;
+}
+
+void model_processor_taken_over(
+	struct model *m, const struct thread *before, const struct thread *now, uint64_t time_ns)
+{
+	struct cpu *c = cpu_of(m, before->k.processor);
+	if (!c || c->stream != before->stream)
+		return;
+	leave(m, c, time_ns);
+	c->stream = now->stream;
 	c->since_ns = time_ns;
 }
 

@@ -15,20 +15,15 @@ enum {
 	PROCESSORS_MAX = 1 << 16,
 	QUOTA_NS = 1000 * 1000, /* no processor for so long although nobody had it */
 	CAUSES_MAX = 1 << 10,
+	STACK_MAX = 16, /* frames looked at */
 };
-
-static bool is_context(const struct thread *t)
-{
-	return t->k.context != TRACE_CONTEXT_none;
-}
 
 /* ---- names of waits -------------------------------------------------------------------------- */
 
-static uint32_t cause_of(struct model *m, const struct thread *context)
+static uint32_t add_cause(struct model *m, enum trace_context_type type, uint32_t name)
 {
-	const struct trace_context *c = trace_def_context(m->defs, context->stream);
 	for (uint32_t i = 0; i < m->nr_causes; i++)
-		if (m->cause[i].type == context->k.context && m->cause[i].name == c->name)
+		if (m->cause[i].type == type && m->cause[i].name == name)
 			return i + 1;
 	if (m->nr_causes >= CAUSES_MAX)
 		return 0;
@@ -38,8 +33,20 @@ static uint32_t cause_of(struct model *m, const struct thread *context)
 		m->status = base_fail(m->err, s, "out of memory for interrupts");
 		return 0;
 	}
-	m->cause[m->nr_causes++] = (struct cause){.type = context->k.context, .name = c->name};
+	m->cause[m->nr_causes++] = (struct cause){.type = type, .name = name};
 	return (uint32_t)m->nr_causes;
+}
+
+static uint32_t cause_of(struct model *m, const struct thread *context)
+{
+	return add_cause(m, context->k.context, trace_def_context(m->defs, context->stream)->name);
+}
+
+/* A kernel thread that serves nobody who is known: its role takes a context's place. */
+static uint32_t worker_cause(struct model *m, const struct thread *worker)
+{
+	return add_cause(m, TRACE_CONTEXT_none,
+		worker->role < m->nr_roles ? m->role[worker->role].process_name : 0);
 }
 
 static enum model_state_kind kind_of_cause(const struct model *m, uint32_t cause)
@@ -62,7 +69,8 @@ static uint32_t wait_state(
 	const struct call *c = &t->k.call;
 	uint32_t call = c->active ? (uint32_t)c->number + 1 : 0;
 	bool about = c->active && c->object && c->object < m->nr_objects;
-	return model_make_state(m, kind, NONE, about ? model_class_of(m, c->object, 0) : NONE, 0,
+	return model_make_state(m, kind, NONE, about ? model_class_of(m, c->object, 0) : NONE,
+		t->k.asleep_site,
 		AUX_CALL | (call & AUX_CALL_MASK) << AUX_CALL_SHIFT | (cause & AUX_CALL_MASK));
 }
 
@@ -107,59 +115,80 @@ static void be_ready(struct model *m, struct thread *t, uint64_t time_ns, uint32
 
 /* ---- waking ---------------------------------------------------------------------------------- */
 
-static uint32_t wake_queue(struct model *m, struct thread *t)
+uint32_t model_wake_queue(struct model *m, struct thread *t)
 {
 	if (t->k.wake_queue == NONE) {
-		t->k.wake_queue = model_make_queue(m, 0, 0, TRACE_OBJECT_none, NONE, GRAPH_FIFO);
+		t->k.wake_queue = model_make_queue(m, 0, 0, MODEL_TYPE_WAKE, NONE, GRAPH_FIFO);
 		if (t->k.wake_queue < m->nr_queues) {
 			m->queue[t->k.wake_queue].wakes = t->stream + 1;
-			m->queue[t->k.wake_queue].pub.part = MODEL_QUEUE_helper;
+			m->queue[t->k.wake_queue].pub.part = MODEL_QUEUE_wake;
 		}
 	}
 	return t->k.wake_queue;
 }
 
-/* Has what the waker does a cause that is known? A thread's has: the thread. */
-static bool is_credited(const struct thread *waker)
+/* What it was before it was first seen has nothing to do with what makes it go on. */
+static void forget_idle(struct model *m, struct thread *t, uint64_t time_ns)
 {
-	return !is_context(waker) || waker->k.credited;
+	if (!t->nr_machines)
+		model_verb_of(m, t->actor, GRAPH_VERB_forget, time_ns, 0, 0, t->graph_state, 0);
 }
 
 /* The wait is over: because of the waker, or because of something of the waker's kind. */
 static void end_wait(struct model *m, struct thread *waker, struct thread *t, uint64_t time_ns)
 {
-	if (is_credited(waker)) {
-		model_verb(m, t, GRAPH_VERB_dequeue, time_ns, t->k.wake_queue, GRAPH_ALL,
-			runnable_state(m), GRAPH_LAST);
+	if (model_is_credited(waker) &&
+		model_call_ready(m, t, t->k.asleep_on)) { /* and whoever saw to it is the cause */
+		model_call_goes_on(m, t, time_ns, runnable_state(m));
 		be_ready(m, t, time_ns, 0);
 		return;
 	}
-	uint32_t cause = cause_of(m, waker);
+	if (model_is_credited(waker)) {
+		if (t->k.unborn && !model_is_context(waker))
+			forget_idle(m, t, time_ns);
+		model_verb(m, t, GRAPH_VERB_dequeue, time_ns, t->k.wake_queue, GRAPH_ALL,
+			runnable_state(m), GRAPH_LAST);
+		t->k.credited = t->k.server;
+		be_ready(m, t, time_ns, 0);
+		return;
+	}
+	uint32_t cause = waker->k.server ? worker_cause(m, waker) : cause_of(m, waker);
+	if (waker->k.fired_site)
+		t->k.asleep_site = waker->k.fired_site;
 	if (!t->k.unborn)
 		model_rename(m, t, time_ns, wait_state(m, t, kind_of_cause(m, cause), cause));
 	be_ready(m, t, time_ns, GRAPH_EXPLAINED);
 }
 
+/* A token, instead of any older one. Who does it while it waits, as far as its other records say,
+ * goes on waiting. */
+static void give_wake(struct model *m, struct thread *waker, uint32_t queue, uint64_t time_ns)
+{
+	uint32_t actor = model_acting(waker), state = model_busy_state(waker);
+	bool aside = !model_may_act(m, waker, time_ns);
+	if (graph_queue_units(m->graph, queue))
+		model_verb_of(m, actor, GRAPH_VERB_dequeue, time_ns, queue, GRAPH_ALL, state,
+			GRAPH_BACK | GRAPH_ASIDE);
+	model_verb_of(
+		m, actor, GRAPH_VERB_enqueue, time_ns, queue, 1, state, aside ? GRAPH_ASIDE : 0);
+}
+
 void model_wake(struct model *m, struct thread *waker, struct thread *t, uint64_t time_ns)
 {
-	if (is_credited(waker)) {
-		uint32_t queue = wake_queue(m, t);
-		if (graph_queue_units(m->graph, queue)) /* an older one, for nothing */
-			model_verb_of(m, model_acting(waker), GRAPH_VERB_resize, time_ns, queue, 0,
-				waker->graph_state, 0);
-		model_verb_of(m, model_acting(waker), GRAPH_VERB_enqueue, time_ns, queue, 1,
-			waker->graph_state, 0);
-	}
+	model_call_passes(m, waker, time_ns);
+	model_take_raise(m, waker, time_ns);
+	if (model_is_credited(waker))
+		give_wake(m, waker, model_wake_queue(m, t), time_ns);
 	switch (t->mode) {
 	case MODE_BLOCKED:
 		end_wait(m, waker, t, time_ns);
 		t->k.unborn = false;
 		return;
 	case MODE_WAITING: /* the library knows for what, or not: see model_verb() */
-		t->k.woken = is_credited(waker);
+		t->k.woken = model_is_credited(waker);
 		return;
 	case MODE_RUNNABLE:
-		if (!t->k.early) /* ready already */
+		if (!t->k.early || t->k.asleep_state == NONE) /* ready already */
 			return;
 		/* the waking before its sleep was for nothing: this one ended it */
 		model_rename(m, t, time_ns, t->k.asleep_state);
@@ -181,9 +210,15 @@ void model_rule_wake(struct model *m, struct thread *t, const struct trace_recor
 		return;
 	}
 	struct thread *woken = &m->thread[stream];
-	if (woken == t || woken->ended || is_context(woken))
+	if (woken == t || woken->ended || model_is_context(woken))
 		return;
 	model_wake(m, t, woken, r->time_ns);
+}
+
+/* Of its process; all that are not defined together. */
+static struct run_time *run_time_of(struct model *m, const struct thread *t)
+{
+	return t->process < m->nr_run_times ? &m->run_time[t->process] : &m->undefined;
 }
 
 /* ---- on and off ------------------------------------------------------------------------------ */
@@ -205,9 +240,16 @@ static void fall_asleep(struct model *m, struct thread *t, uint64_t time_ns)
 	uint32_t state =
 		names_itself(m, t) ? t->graph_state : wait_state(m, t, MODEL_STATE_wait, 0);
 	bool early = t->k.early;
-	m->run_time[t->process].nr_blocks++;
+	run_time_of(m, t)->nr_blocks++;
 	t->k.asleep_state = state;
-	model_verb(m, t, GRAPH_VERB_wait, time_ns, 0, 0, state, 0);
+	t->k.asleep_on = model_call_wait(m, t, time_ns);
+	if (t->k.server && !t->nr_machines) {
+		model_verb(m, t, GRAPH_VERB_forget, time_ns, 0, 0, state, 0);
+		t->k.credited = false;
+	} else {
+		model_verb(m, t, t->k.asleep_on, time_ns,
+			t->k.asleep_on == GRAPH_VERB_wait ? 0 : t->k.call.queue, 1, state, 0);
+	}
 	t->mode = MODE_BLOCKED;
 	if (early) /* somebody was quicker than it */
 		be_ready(m, t, time_ns, 0);
@@ -216,10 +258,10 @@ static void fall_asleep(struct model *m, struct thread *t, uint64_t time_ns)
 void model_kernel_out(struct model *m, struct thread *t, const struct trace_record *r)
 {
 	uint64_t number = r->u.cpu_out.processor;
-	if (is_context(t))
+	if (model_is_context(t))
 		return;
-	if (t->k.on && t->process < m->defs->nr_processes && t->begin_run_ns < r->time_ns)
-		m->run_time[t->process].run_ns += r->time_ns - t->begin_run_ns;
+	if (t->k.on && t->begin_run_ns < r->time_ns)
+		run_time_of(m, t)->run_ns += r->time_ns - t->begin_run_ns;
 	model_processor_out(m, t, number, r->time_ns, r->u.cpu_out.preempted != 0);
 	t->k.on = false;
 	t->k.processor = number < PROCESSORS_MAX ? (uint32_t)number : 0;
@@ -239,26 +281,41 @@ void model_kernel_out(struct model *m, struct thread *t, const struct trace_reco
 	be_ready(m, t, r->time_ns, 0);
 }
 
+/* A cgroup of its own may have one; which, nobody recorded. */
+static bool has_quota(const struct model *m, const struct thread *t)
+{
+	const char *path = trace_text_of(m->defs, trace_def_group(m->defs, t->process)->cgroup);
+	return *path && strcmp(path, "/") != 0;
+}
+
 /* Why it had to wait, now that it is known where it runs. */
 static uint32_t processor_wait(
 	struct model *m, const struct thread *t, uint64_t number, uint64_t now)
 {
-	uint64_t waited = now - t->ready_ns, had_ns;
+	uint64_t waited = now - t->ready_ns, had_ns, before_ns = 0;
 	uint32_t role = model_had_processor(m, t, number, t->ready_ns, now, &had_ns);
+	uint32_t before = t->k.processor == number ? NONE
+						   : model_had_processor(m, t, t->k.processor,
+							     t->ready_ns, now, &before_ns);
+	if (before_ns > had_ns) { /* it waited there, and was taken away */
+		role = before;
+		had_ns = before_ns;
+	}
 	if (role != NONE && had_ns >= waited - had_ns)
 		return model_make_state(m, MODEL_STATE_runnable, role, NONE, 0, NONE);
-	return model_make_state(m, MODEL_STATE_runnable, NONE, NONE, 0,
-		waited - had_ns >= QUOTA_NS ? AUX_QUOTA : AUX_IDLE);
+	uint32_t why = AUX_IDLE;
+	if (waited - had_ns >= QUOTA_NS)
+		why = has_quota(m, t) ? AUX_QUOTA : AUX_STOLEN;
+	return model_make_state(m, MODEL_STATE_runnable, NONE, NONE, 0, why);
 }
 
 void model_kernel_in(struct model *m, struct thread *t, const struct trace_record *r)
 {
 	uint64_t number = r->u.cpu_in.processor;
-	if (is_context(t))
+	if (model_is_context(t))
 		return;
 	model_processor_in(m, t, number, r->time_ns);
 	t->k.on = true;
-	t->k.processor = number < PROCESSORS_MAX ? (uint32_t)number : 0;
 	t->begin_run_ns = r->time_ns;
 	if (t->mode == MODE_RUNNABLE) {
 		model_rename(m, t, r->time_ns, processor_wait(m, t, number, r->time_ns));
@@ -267,14 +324,72 @@ void model_kernel_in(struct model *m, struct thread *t, const struct trace_recor
 	} else if (t->mode == MODE_BLOCKED) {
 		if (!t->k.unborn) {
 			model_count(m, TRACE_DIAG_wakes_unseen);
-			m->run_time[t->process].nr_unseen++;
+			run_time_of(m, t)->nr_unseen++;
 			model_rename(m, t, r->time_ns, wait_state(m, t, MODEL_STATE_blocked, 0));
 		}
 		model_verb(m, t, GRAPH_VERB_state, r->time_ns, 0, 0, t->resume_state,
 			t->k.unborn ? GRAPH_EXPLAINED : 0);
 	}
+	t->k.processor = number < PROCESSORS_MAX ? (uint32_t)number : 0;
 	t->k.unborn = false;
 	t->k.early = false;
+	t->k.asleep_site = 0;
+}
+
+/* Where in the kernel it goes to sleep: the innermost function that is not the scheduler's. */
+void model_rule_wait_at(struct model *m, struct thread *t, const struct trace_record *r)
+{
+	const struct trace_defs *d = m->defs;
+	uint32_t stack = r->u.wait_at.stack;
+	t->k.asleep_site = 0;
+	for (uint32_t steps = 0; stack && stack < d->nr_stacks && steps < STACK_MAX; steps++) {
+		uint32_t site = d->stacks[stack].site;
+		const char *function = trace_text_of(d, trace_def_symbol(d, site)->function);
+		t->k.asleep_site = site < d->nr_sites ? site : 0;
+		if (!strstr(function, "schedule"))
+			return;
+		stack = d->stacks[stack].parent;
+	}
+}
+
+/* ---- a new image in an old thread ------------------------------------------------------------ */
+
+/* Thread numbers are a machine's own. */
+static uint32_t host_of(const struct model *m, uint32_t stream)
+{
+	for (uint32_t i = 1; i < m->defs->nr_hosts; i++)
+		if (!m->defs->hosts[i].last_stream || stream <= m->defs->hosts[i].last_stream)
+			return i;
+	return 0;
+}
+
+/* The thread's first record in this stream: was it another stream's until now? Then it goes on. */
+void model_follow_exec(struct model *m, struct thread *t, uint64_t time_ns)
+{
+	uint64_t tid = trace_def_stream(m->defs, t->stream)->tid, stream = 0;
+	uint64_t host = host_of(m, t->stream);
+	struct thread *old = NULL;
+	if (t->k.looked || !tid)
+		return;
+	t->k.looked = true;
+	if (base_map_get(&m->by_tid, host, tid, &stream) && stream < m->nr_threads)
+		old = &m->thread[stream];
+	enum base_status s = base_map_put(&m->by_tid, host, tid, t->stream);
+	if (s != BASE_OK)
+		m->status = base_fail(m->err, s, "out of memory for threads");
+	if (!old || old == t || old->ended || !old->k.on || !t->k.unborn)
+		return;
+	model_link(m, t->actor, time_ns, t->run_state, model_acting(old));
+	t->graph_state = t->run_state;
+	t->mode = MODE_RUNNING;
+	t->k.unborn = false;
+	t->k.on = true;
+	t->k.processor = old->k.processor;
+	t->begin_run_ns = time_ns;
+	run_time_of(m, old)->run_ns += time_ns - old->begin_run_ns;
+	model_processor_taken_over(m, old, t, time_ns);
+	old->end_ns = time_ns;
+	old->ended = true;
 }
 
 /* ---- births ---------------------------------------------------------------------------------- */
@@ -284,10 +399,11 @@ void model_be_born(struct model *m, struct thread *t, uint64_t time_ns, uint32_t
 	if (!t->k.unborn)
 		return;
 	t->k.unborn = false;
-	if (queue != NONE && graph_queue_units(m->graph, queue))
+	if (queue != NONE && graph_queue_units(m->graph, queue)) {
+		forget_idle(m, t, time_ns);
 		model_verb(m, t, GRAPH_VERB_dequeue, time_ns, queue, 1, t->run_state,
 			GRAPH_LAST | GRAPH_EXPLAINED);
-	else
+	} else
 		model_verb(m, t, GRAPH_VERB_state, time_ns, 0, 0, t->run_state, GRAPH_EXPLAINED);
 	t->resume_state = t->run_state;
 	if (!runs)
@@ -317,24 +433,24 @@ uint32_t model_system_end(struct model *m)
 {
 	const char *name = m->opts->process;
 	uint64_t pid = name ? 0 : m->root_pid, most = 0, last = 0;
-	uint32_t actor = GRAPH_ANY_ACTOR;
+	uint32_t actor = GRAPH_ANY_ACTOR, end_stream = 0;
 	for (uint32_t i = 1; i < m->nr_threads && !pid; i++) {
 		const struct thread *t = &m->thread[i];
-		uint64_t ran = t->process < m->defs->nr_processes && m->run_time
-				       ? m->run_time[t->process].run_ns + 1
-				       : 0;
-		if (is_context(t) || is_recorder(m, t) || ran <= most || !t->seen ||
+		uint64_t ran =
+			t->process < m->nr_run_times ? m->run_time[t->process].run_ns + 1 : 0;
+		if (model_is_context(t) || is_recorder(m, t) || ran <= most || !t->seen ||
 			(name && !is_named(m, t->process, name)))
 			continue;
 		most = ran;
 		m->end_process = t->process;
+		end_stream = t->stream;
 	}
 	if (!pid)
-		pid = trace_def_process(m->defs, m->end_process)->pid;
+		pid = model_pid_key(m, end_stream, trace_def_process(m->defs, m->end_process)->pid);
 	for (uint32_t i = 1; i < m->nr_threads; i++) {
 		const struct thread *t = &m->thread[i];
-		if (is_context(t) || !t->seen || t->end_ns < last || t->end_ns <= t->begin_ns ||
-			trace_def_process(m->defs, t->process)->pid != pid)
+		if (model_is_context(t) || !t->seen || t->end_ns < last ||
+			t->end_ns <= t->begin_ns || model_pid_of(m, t) != pid)
 			continue;
 		last = t->end_ns;
 		actor = t->actor;
@@ -346,6 +462,13 @@ uint32_t model_system_end(struct model *m)
 	return actor;
 }
 
+const char *model_end_process(const struct model *m, uint64_t *ret_pid)
+{
+	const struct trace_process *p = trace_def_process(m->defs, m->end_process);
+	*ret_pid = p->pid;
+	return trace_text_of(m->defs, p->name);
+}
+
 bool model_is_system(const struct model *m)
 {
 	return m->is_system;
@@ -354,7 +477,7 @@ bool model_is_system(const struct model *m)
 void model_blocked(const struct model *m, uint64_t *ret_nr, uint64_t *ret_nr_unexplained)
 {
 	*ret_nr = *ret_nr_unexplained = 0;
-	for (uint32_t i = 0; m->run_time && i < m->defs->nr_processes; i++) {
+	for (uint32_t i = 0; i < m->nr_run_times; i++) {
 		*ret_nr += m->run_time[i].nr_blocks;
 		*ret_nr_unexplained += m->run_time[i].nr_unseen;
 	}

@@ -67,9 +67,9 @@ static enum base_status hear_queue(
 static bool is_about_processor(
 	const struct activities *all, enum graph_verb_kind kind, const struct graph_verb *v)
 {
-	bool has_queue =
-		kind != GRAPH_VERB_state && kind != GRAPH_VERB_wait && kind != GRAPH_VERB_link &&
-		kind != GRAPH_VERB_rename && kind != GRAPH_VERB_forget;
+	bool has_queue = kind != GRAPH_VERB_state && kind != GRAPH_VERB_wait &&
+			 kind != GRAPH_VERB_link && kind != GRAPH_VERB_rename &&
+			 kind != GRAPH_VERB_forget;
 	return has_queue && v->queue < all->nr_queues && all->processor[v->queue];
 }
 

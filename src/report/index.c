@@ -40,6 +40,7 @@ enum base_status report_pass(const struct report_run *run, const char *what,
 			.to_ns = run->to_ns,
 			.start = run->start,
 			.end = run->end,
+			.process = run->process,
 			.crossings = opts->crossings,
 			.connections = opts->connections,
 			.connection = opts->connections ? 0 : run->connection,
@@ -218,6 +219,12 @@ enum base_status report_fill_trace(struct report_trace *t, struct base_arena *a,
 	};
 	if (!t->path || !t->host || !t->command || !t->tool || !t->diag)
 		return report_no_memory(err);
+	if (model_is_system(m)) {
+		t->process = report_clean(a, model_end_process(m, &t->pid));
+		if (!t->process)
+			return report_no_memory(err);
+		model_blocked(m, &t->nr_blocked, &t->nr_blocked_unexplained);
+	}
 	uint32_t nr = graph_nr_actors(model_graph(m));
 	for (uint32_t i = 0; i < nr; i++)
 		t->nr_actors += model_actor(m, i)->tid != 0;

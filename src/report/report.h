@@ -24,6 +24,8 @@ struct report_run {
 	uint64_t from_ns, to_ns;               /* the window to analyse; to 0: to the end */
 	const struct model_place *start, *end; /* of the path; NULL: the program's */
 	uint64_t connection;                   /* only its path; 0: the whole program's */
+	const char *
+		process; /* of a whole system: whose last moment ends the path; NULL: see model.h */
 	/* May be NULL. A new pass begins with done 0 and says what it is for. */
 	void (*progress)(void *ctx, const char *what, uint64_t done_records, uint64_t all_records);
 	void *progress_ctx;
@@ -62,6 +64,9 @@ struct report_trace {
 	uint64_t last_ns;        /* of any record, since the recording's start */
 	uint64_t from_ns, to_ns; /* of it was analysed; 0, 0: all */
 	uint64_t nr_actors;
+	const char *process; /* a whole system: whose path it is; NULL: one program's recording */
+	uint64_t pid;
+	uint64_t nr_blocked, nr_blocked_unexplained; /* waits of all threads of the system */
 	struct report_diag *diag;
 	size_t nr_diags;
 	struct report_cost *cost; /* none: the recorder did not say */

@@ -37,11 +37,11 @@ static inline void put(struct bench *b, struct trace_record r)
 		       .u.what = {__VA_ARGS__}})
 
 /* Who is switched in and out; a thread that sleeps, one that is preempted. */
-#define IN(b, at, by, cpu)      PUT(b, at, by, cpu_in, .processor = (cpu))
-#define SLEEPS(b, at, by, cpu)  PUT(b, at, by, cpu_out, .processor = (cpu))
-#define YIELDS(b, at, by, cpu)  PUT(b, at, by, cpu_out, .processor = (cpu), .preempted = 1)
-#define WAKES(b, at, by, whom)  PUT(b, at, by, wake, .woken = (whom))
-#define CALLS(b, at, by, nr, ...) PUT(b, at, by, call_begin, .number = (nr), __VA_ARGS__)
+#define IN(b, at, by, cpu)          PUT(b, at, by, cpu_in, .processor = (cpu))
+#define SLEEPS(b, at, by, cpu)      PUT(b, at, by, cpu_out, .processor = (cpu))
+#define YIELDS(b, at, by, cpu)      PUT(b, at, by, cpu_out, .processor = (cpu), .preempted = 1)
+#define WAKES(b, at, by, whom)      PUT(b, at, by, wake, .woken = (whom))
+#define CALLS(b, at, by, nr, ...)   PUT(b, at, by, call_begin, .number = (nr), __VA_ARGS__)
 #define RETURNS(b, at, by, nr, ...) PUT(b, at, by, call_end, .number = (nr), __VA_ARGS__)
 
 static inline uint32_t string(struct bench *b, const char *s)

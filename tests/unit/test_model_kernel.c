@@ -121,6 +121,7 @@ static void quota(void **state)
 	struct bench b;
 	start(&b, "");
 	uint32_t a = thread(&b, "a"), idle = context(&b, TRACE_CONTEXT_idle, 0, "");
+	PUT(&b, 0, 0, group, .process = 1, .cgroup = string(&b, "/limited"));
 	IN(&b, 0, a, 0);
 	YIELDS(&b, 1000000, a, 0);
 	IN(&b, 1000000, idle, 0);
@@ -129,7 +130,7 @@ static void quota(void **state)
 	SLEEPS(&b, 7000000, a, 0);
 	analyse(&b);
 	conserved(&b, 7000000);
-	assert_float_equal(on_path(&b, "its cgroup's quota"), 5000000, 1e-6);
+	assert_float_equal(on_path(&b, "(its cgroup's quota)"), 5000000, 1e-6);
 	finish(&b);
 }
 
