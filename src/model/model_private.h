@@ -73,6 +73,7 @@ struct kernel_view {
 	bool seen_packet;               /* context: in this run */
 	uint32_t packet_by;   /* who put the packet that this stream handed to a device last */
 	uint64_t packet;      /* its key */
+	uint64_t ack;         /* of the segment being handled, while its socket is not known */
 	uint32_t fired_site;  /* context: function of the timer that it serves; 0: none */
 	uint32_t lock;        /* kernel lock that it waits for; 0: none */
 	uint32_t before_lock; /* state */
@@ -142,7 +143,7 @@ struct tcp {
 	uint64_t in_flight, window_bytes;
 	uint64_t
 		sent_early; /* in the program's present call, which says only at its end how much */
-	bool known, heard, of_peer, open;
+	bool known, heard, open;
 };
 
 struct object {
