@@ -34,13 +34,25 @@ static uint32_t stream_of(const struct model *m, uint32_t process)
 	return 0;
 }
 
+/* However each was quoted. */
+static bool is_same_command(const char *a, const char *b)
+{
+	static const char quotes[] = "'\"\\";
+	for (;; a++, b++) {
+		a += strspn(a, quotes);
+		b += strspn(b, quotes);
+		if (*a != *b || !*a)
+			return *a == *b;
+	}
+}
+
 void model_find_root(struct model *m)
 {
 	const char *command = m->opts->command;
 	for (uint32_t i = 1; !m->root_process && command && *command && i < m->defs->nr_processes;
 		i++) {
 		const struct trace_process *p = &m->defs->processes[i];
-		if (strcmp(trace_text_of(m->defs, p->command), command) != 0)
+		if (!is_same_command(trace_text_of(m->defs, p->command), command))
 			continue;
 		m->root_process = i;
 		m->root_pid = model_pid_key(m, stream_of(m, i), p->pid);

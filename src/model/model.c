@@ -158,6 +158,12 @@ uint32_t model_class_of(struct model *m, uint32_t object, uint32_t site)
 	return (uint32_t)ix;
 }
 
+/* An interrupt's handler: on the processor of whom it interrupts. */
+static bool is_handling(const struct model *m, uint32_t role)
+{
+	return role < m->nr_roles && m->role[role].context != TRACE_CONTEXT_none;
+}
+
 uint32_t model_make_state(struct model *m, enum model_state_kind kind, uint32_t role,
 	uint32_t class_ix, uint32_t site, uint32_t aux)
 {
@@ -193,8 +199,9 @@ uint32_t model_make_state(struct model *m, enum model_state_kind kind, uint32_t 
 	map_put(m, &m->states, hi, lo, graph_id);
 	if (m->sink && m->sink->state)
 		keep(m, m->sink->state(m->sink->ctx, graph_id,
-				kind == MODEL_STATE_run || kind == MODEL_STATE_hold ||
-					kind == MODEL_STATE_annotated || kind == MODEL_STATE_io,
+				(kind == MODEL_STATE_run && !is_handling(m, role)) ||
+					kind == MODEL_STATE_hold || kind == MODEL_STATE_annotated ||
+					kind == MODEL_STATE_io,
 				m->err));
 	return graph_id;
 }
@@ -280,7 +287,7 @@ uint32_t model_make_queue(struct model *m, uint64_t initial, uint32_t object,
 			.tokens = discipline == GRAPH_POOL || is_token(type)},
 		.latency_state = o.latency_state,
 		.anonymous = type != TRACE_OBJECT_queue && type != TRACE_OBJECT_pipe &&
-			     type != TRACE_OBJECT_socket,
+			     type != TRACE_OBJECT_socket && type != TRACE_OBJECT_flow,
 	};
 	return id;
 }
@@ -297,7 +304,7 @@ uint32_t model_make_part(struct model *m, uint32_t object, enum model_queue_part
 struct object *model_object(struct model *m, uint32_t id)
 {
 	if (BASE_LIKELY(id && id < m->nr_objects))
-		return &m->object[id];
+		return &m->object[model_same_object(m, id)];
 	model_count(m, TRACE_DIAG_ids_unknown);
 	return NULL;
 }
@@ -470,6 +477,14 @@ void model_link(
 /* ---- the run
  * ----------------------------------------------------------------------------------------- */
 
+/* It has a name, but nobody ran it: there is no command. */
+static bool is_kernel_thread(const struct model *m, uint32_t process)
+{
+	const struct trace_process *p = trace_def_process(m->defs, process);
+	return p->name && !p->command && !p->parent &&
+	       !(m->opts->process && !strcmp(trace_text_of(m->defs, p->name), m->opts->process));
+}
+
 /* A thread, or a context, that is no actor yet. */
 static void begin_thread(struct model *m, struct thread *t, uint32_t stream, uint32_t site)
 {
@@ -487,6 +502,8 @@ static void begin_thread(struct model *m, struct thread *t, uint32_t stream, uin
 			  : model_role_of(m, host, def->process, site);
 	if (m->status != BASE_OK)
 		return;
+	t->k.server = m->is_system && t->k.context == TRACE_CONTEXT_none &&
+		      is_kernel_thread(m, t->process);
 	t->actor = model_make_actor(m, t->role, stream);
 	t->run_state = model_run_state(m, t, 0);
 	t->graph_state = t->run_state;
@@ -519,7 +536,8 @@ static void begin_threads(struct model *m, uint32_t from, uint64_t time_ns, uint
 		if (!is_thread(m, i))
 			continue;
 		model_verb(m, t, GRAPH_VERB_state, time_ns, 0, 0,
-			model_make_state(m, MODEL_STATE_idle, NONE, NONE, 0, AUX_UNSEEN), flags);
+			model_make_state(m, MODEL_STATE_idle, NONE, NONE, 0, AUX_UNSEEN),
+			t->k.server ? 0 : flags);
 		t->mode = MODE_BLOCKED;
 		t->resume_state = t->run_state;
 		uint64_t unused;
@@ -607,6 +625,8 @@ static void apply(struct model *m, const struct trace_record *r)
 		model_count(m, TRACE_DIAG_ids_unknown); /* no interrupt takes a mutex */
 		return;
 	}
+	if (BASE_UNLIKELY(t->k.unborn && t->k.context == TRACE_CONTEXT_none))
+		model_follow_exec(m, t, r->time_ns);
 	/* by pid: its first image may have done nothing that was recorded */
 	if (BASE_UNLIKELY(m->restarts) && model_pid_of(m, t) == m->root_pid)
 		start_at_root(m, t, r->time_ns);
@@ -747,6 +767,19 @@ static const struct object unused_object = {.queue = NONE,
 	.pseudo = NONE,
 	.sender = NONE};
 
+/* A pipe that the library knows is the kernel's of that inode. */
+static void find_same(struct model *m, uint32_t object)
+{
+	const struct trace_object *def = &m->defs->objects[object];
+	uint64_t first;
+	if (def->type != TRACE_OBJECT_pipe || !def->address)
+		return;
+	if (base_map_get(&m->pipes, 0, def->address, &first))
+		m->object[object].same_as = (uint32_t)first;
+	else
+		map_put(m, &m->pipes, 0, def->address, object);
+}
+
 static void grow_objects(struct model *m)
 {
 	uint32_t nr = m->defs->nr_objects, from = m->nr_objects;
@@ -766,6 +799,8 @@ static void grow_objects(struct model *m)
 		return;
 	for (uint32_t i = from; i < nr; i++)
 		m->object[i] = unused_object;
+	for (uint32_t i = from; m->is_system && i < nr; i++)
+		find_same(m, i);
 	for (uint32_t i = m->nr_connections; i < pairs; i++)
 		m->connection[i] = (struct connection){.side = {unused_object, unused_object}};
 	m->nr_objects = nr;
@@ -978,8 +1013,9 @@ struct model *model_free(struct model *m)
 		m->queue, m->site_text, m->pool, m->noting, m->flight, m->passed};
 	for (size_t i = 0; i < BASE_COUNT(owned); i++)
 		base_free(owned[i]);
-	struct base_map *maps[] = {&m->connection_ids, &m->speakers, &m->roles, &m->classes,
-		&m->states, &m->tokens, &m->handles, &m->machines, &m->samples, &m->pools};
+	struct base_map *maps[] = {&m->pipes, &m->by_tid, &m->connection_ids, &m->speakers,
+		&m->roles, &m->classes, &m->states, &m->tokens, &m->handles, &m->machines,
+		&m->samples, &m->pools};
 	for (size_t i = 0; i < BASE_COUNT(maps); i++)
 		base_map_fini(maps[i]);
 	model_free_findings(m);

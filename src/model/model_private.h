@@ -60,9 +60,12 @@ struct kernel_view {
 	uint32_t wake_queue;             /* a token for each waking by somebody with a path; NONE */
 	uint32_t processor;              /* that it is on, or was on last */
 	bool on;                         /* a processor */
+	bool looked;                     /* for who it was before */
 	bool unborn;                     /* nothing is known of it before its first record */
 	bool early;    /* woken since it came to its processor: maybe while it fell asleep */
-	bool credited; /* context: this run has a known cause, hence a path */
+	bool server;   /* a kernel thread: as with a context, what it does has to do with whom it
+			  serves, not with what it did before it slept */
+	bool credited; /* context, server: this run has a known cause, hence a path */
 	bool woken;    /* while it waited for something that the library knows */
 	uint32_t asleep_state; /* what it waited in before it became ready */
 	uint32_t asleep_site;  /* kernel function where it is about to sleep; 0: not known */
@@ -70,6 +73,7 @@ struct kernel_view {
 	bool seen_packet;               /* context: in this run */
 	uint32_t packet_by;   /* who put the packet that this stream handed to a device last */
 	uint64_t packet;      /* its key */
+	uint64_t ack;         /* of the segment being handled, while its socket is not known */
 	uint32_t fired_site;  /* context: function of the timer that it serves; 0: none */
 	uint32_t lock;        /* kernel lock that it waits for; 0: none */
 	uint32_t before_lock; /* state */
@@ -139,10 +143,11 @@ struct tcp {
 	uint64_t in_flight, window_bytes;
 	uint64_t
 		sent_early; /* in the program's present call, which says only at its end how much */
-	bool known, heard, of_peer, open;
+	bool known, heard, open;
 };
 
 struct object {
+	uint32_t same_as;       /* another definition of it; 0: none */
 	uint32_t queue, queue2; /* the token, bytes, ...; arrivals of a barrier, reader releases,
 				   end of file */
 	uint32_t queue3;        /* what a pseudo-actor passes on */
@@ -318,6 +323,8 @@ struct model {
 	struct queue_info *queue;
 	size_t nr_queues, queue_capacity;
 
+	struct base_map pipes;                  /* inode -> its first definition; a system's */
+	struct base_map by_tid;                 /* thread number -> its last stream; a system's */
 	struct base_map roles, classes, states; /* keys -> index */
 	struct base_map tokens;                 /* (what << 32 | image or pid, key) -> queue */
 	struct base_map handles;  /* (image, pthread_t) -> stream; (MODEL_LEADERS | image, 0) -> its
@@ -374,6 +381,12 @@ struct model {
 
 /* tokens' first key */
 enum token_kind { TOKEN_thread = 1, TOKEN_fork, TOKEN_spawn, TOKEN_exec, TOKEN_exit, TOKEN_child };
+
+/* The definition that stands for all of one thing. */
+static inline uint32_t model_same_object(const struct model *m, uint32_t id)
+{
+	return m->object[id].same_as ? m->object[id].same_as : id;
+}
 
 /* ---- model.c: actors, queues, states, verbs ------------------------------------------------- */
 
@@ -469,6 +482,9 @@ void model_free_findings(struct model *m);
 void model_processor_out(
 	struct model *m, struct thread *t, uint64_t number, uint64_t time_ns, bool preempted);
 void model_processor_in(struct model *m, struct thread *t, uint64_t number, uint64_t time_ns);
+/* The thread goes on as another stream. */
+void model_processor_taken_over(
+	struct model *m, const struct thread *before, const struct thread *now, uint64_t time_ns);
 void model_away(struct model *m, uint32_t actor, uint32_t state, uint64_t duration_ns);
 void model_forget_machines(struct model *m, struct thread *t, uint64_t time_ns);
 void model_sort_processor_waits(struct model *m);
@@ -479,6 +495,9 @@ uint32_t model_had_processor(const struct model *m, const struct thread *t, uint
 	uint64_t from_ns, uint64_t to_ns, uint64_t *ret_ns);
 
 /* ---- rules_kernel*.c: the whole system ------------------------------------------------------- */
+
+/* a queue's type beside those of objects */
+#define MODEL_TYPE_WAKE ((enum trace_object_type)(TRACE_OBJECT_NR + 1))
 
 /* state.aux of waits and executions that the kernel's records tell of */
 enum {
@@ -497,6 +516,7 @@ uint32_t model_system_end(struct model *m);
 void model_be_born(struct model *m, struct thread *t, uint64_t time_ns, uint32_t queue, bool runs);
 /* `t` waits no more, because `waker` (thread or context) says so. */
 void model_wake(struct model *m, struct thread *waker, struct thread *t, uint64_t time_ns);
+void model_follow_exec(struct model *m, struct thread *t, uint64_t time_ns);
 void model_kernel_out(struct model *m, struct thread *t, const struct trace_record *r);
 void model_kernel_in(struct model *m, struct thread *t, const struct trace_record *r);
 /* An object of a recording of the system, if it is of that type; NULL: not. */
@@ -504,6 +524,8 @@ struct object *model_kernel_object(struct model *m, uint32_t id, enum trace_obje
 bool model_is_context(const struct thread *t);
 /* Has what it does a cause that is known? A thread's has: the thread. */
 bool model_is_credited(const struct thread *t);
+/* Does the thread run, as far as all its records say? */
+bool model_may_act(struct model *m, struct thread *t, uint64_t time_ns);
 /* A context has just taken something that has a path. */
 void model_credit(struct thread *t);
 /* The state of whoever acts now: a thread's present one, a context's handling. */

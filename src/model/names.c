@@ -305,7 +305,9 @@ static void add_state_name(struct model *m, struct base_str *s, uint32_t state)
 		break;
 	case MODEL_STATE_latency:
 		if (class_ix == NONE) {
-			base_str_add(s, "start or end of a thread or process");
+			base_str_add(s, st->aux == (uint32_t)MODEL_TYPE_WAKE
+						? "waking"
+						: "start or end of a thread or process");
 			break;
 		}
 		base_str_add(s, "hand-over of ");

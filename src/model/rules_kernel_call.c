@@ -202,7 +202,9 @@ void model_rule_call_begin(struct model *m, struct thread *t, const struct trace
 	struct call *c = &t->k.call;
 	if (!m->is_system || t->k.context != TRACE_CONTEXT_none)
 		return;
-	*c = (struct call){.object = b->object,
+	*c = (struct call){.object = b->object && b->object < m->nr_objects
+					     ? model_same_object(m, b->object)
+					     : 0,
 		.number = b->number,
 		.op = b->op,
 		.n = b->n,
