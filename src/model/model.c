@@ -450,6 +450,10 @@ void model_verb(struct model *m, struct thread *t, enum graph_verb_kind verb, ui
 			queue = t->k.wake_queue;
 			n = GRAPH_ALL;
 			flags |= GRAPH_LAST;
+		} else if (verb == GRAPH_VERB_enqueue || verb >= GRAPH_VERB_wait_empty) {
+			/* (a signal's handler, in the middle of a call) */
+			model_verb_of(m, model_acting(t), GRAPH_VERB_dequeue, time_ns,
+				t->k.wake_queue, GRAPH_ALL, t->graph_state, GRAPH_LAST);
 		}
 	}
 	model_verb_of(m, model_acting(t), verb, time_ns, queue, n, state, flags);
@@ -625,7 +629,7 @@ static void apply(struct model *m, const struct trace_record *r)
 		model_count(m, TRACE_DIAG_ids_unknown); /* no interrupt takes a mutex */
 		return;
 	}
-	if (BASE_UNLIKELY(t->k.unborn && t->k.context == TRACE_CONTEXT_none))
+	if (BASE_UNLIKELY(m->is_system && !t->k.looked))
 		model_follow_exec(m, t, r->time_ns);
 	/* by pid: its first image may have done nothing that was recorded */
 	if (BASE_UNLIKELY(m->restarts) && model_pid_of(m, t) == m->root_pid)

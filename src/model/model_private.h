@@ -71,12 +71,13 @@ struct kernel_view {
 	uint32_t asleep_site;  /* kernel function where it is about to sleep; 0: not known */
 	enum graph_verb_kind asleep_on; /* wait, or the one on its call's queue */
 	bool seen_packet;               /* context: in this run */
-	uint32_t packet_by;   /* who put the packet that this stream handed to a device last */
-	uint64_t packet;      /* its key */
-	uint64_t ack;         /* of the segment being handled, while its socket is not known */
-	uint32_t fired_site;  /* context: function of the timer that it serves; 0: none */
-	uint32_t lock;        /* kernel lock that it waits for; 0: none */
-	uint32_t before_lock; /* state */
+	uint32_t packet_by;     /* who put the packet that this stream handed to a device last */
+	uint32_t packet_socket; /* ... and whose it is */
+	uint64_t packet;        /* its key */
+	uint64_t ack;           /* of the segment being handled, while its socket is not known */
+	uint32_t fired_site;    /* context: function of the timer that it serves; 0: none */
+	uint32_t lock;          /* kernel lock that it waits for; 0: none */
+	uint32_t before_lock;   /* state */
 	struct call call;
 };
 
@@ -140,7 +141,7 @@ struct tcp {
 	uint32_t sender;               /* actor */
 	uint32_t window, unsent, room; /* credits, bytes, credits */
 	uint64_t sent, acknowledged;   /* sequence numbers: up to there */
-	uint64_t in_flight, window_bytes;
+	uint64_t window_bytes;         /* the less of the two */
 	uint64_t
 		sent_early; /* in the program's present call, which says only at its end how much */
 	bool known, heard, open;

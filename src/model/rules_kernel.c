@@ -369,9 +369,9 @@ void model_follow_exec(struct model *m, struct thread *t, uint64_t time_ns)
 	uint64_t tid = trace_def_stream(m->defs, t->stream)->tid, stream = 0;
 	uint64_t host = host_of(m, t->stream);
 	struct thread *old = NULL;
-	if (t->k.looked || !tid)
-		return;
 	t->k.looked = true;
+	if (!tid || model_is_context(t))
+		return;
 	if (base_map_get(&m->by_tid, host, tid, &stream) && stream < m->nr_threads)
 		old = &m->thread[stream];
 	enum base_status s = base_map_put(&m->by_tid, host, tid, t->stream);

@@ -77,6 +77,7 @@ void model_rule_packet_queue(struct model *m, struct thread *t, const struct tra
 		return;
 	put_packet(m, t->k.packet_by, r->time_ns, p->flow, key_of(p), state_of(m, t));
 	t->k.packet = key_of(p);
+	t->k.packet_socket = p->socket;
 	model_tcp_rests(m, t->k.packet_by, p->socket, r->time_ns);
 }
 
@@ -165,7 +166,7 @@ void model_rule_qdisc_enqueue(struct model *m, struct thread *t, const struct tr
 	if (!o->sends)
 		send_next(m, o, p->object, r->time_ns);
 	if (same)
-		model_tcp_rests(m, by, p->socket, r->time_ns);
+		model_tcp_rests(m, by, t->k.packet_socket, r->time_ns);
 }
 
 static void take_bytes(struct model *m, const struct trace_packet_queue *p, struct object *o,

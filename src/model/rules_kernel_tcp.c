@@ -57,6 +57,13 @@ static void take_some(struct model *m, uint32_t actor, uint64_t time_ns, uint32_
 			m, actor, GRAPH_VERB_dequeue, time_ns, queue, (int64_t)n, state, flags);
 }
 
+/* Sent and not acknowledged, as far as was seen; sequence numbers begin anew at 2^32. */
+static uint64_t in_flight(const struct tcp *s)
+{
+	uint32_t flying = (uint32_t)(s->sent - s->acknowledged);
+	return s->known && s->heard && flying < INT32_MAX ? flying : 0;
+}
+
 /* ---- credits --------------------------------------------------------------------------------- */
 
 /* As many as the windows leave; given by whoever brought the news. */
@@ -65,8 +72,8 @@ static void set_credits(
 {
 	if (!s->window_bytes)
 		return;
-	uint64_t now = graph_queue_units(m->graph, window_of(m, s, object)),
-		 want = s->window_bytes > s->in_flight ? s->window_bytes - s->in_flight : 0;
+	uint64_t now = graph_queue_units(m->graph, window_of(m, s, object)), flying = in_flight(s),
+		 want = s->window_bytes > flying ? s->window_bytes - flying : 0;
 	uint32_t by = model_is_credited(t) && model_may_act(m, t, time_ns) ? model_acting(t) : NONE;
 	if (now != want && by != NONE)
 		model_verb_of(m, by, GRAPH_VERB_resize, time_ns, s->window,
@@ -85,7 +92,6 @@ static void hear(struct model *m, struct thread *t, struct tcp *s, uint32_t obje
 	s->acknowledged = ack;
 	if (first)
 		return;
-	s->in_flight -= (uint64_t)acked < s->in_flight ? (uint64_t)acked : s->in_flight;
 	if (s->room != NONE && model_is_credited(t) && model_may_act(m, t, time_ns))
 		model_verb_of(m, model_acting(t), GRAPH_VERB_enqueue, time_ns, s->room, acked,
 			model_busy_state(t), 0);
@@ -102,8 +108,6 @@ void model_rule_tcp_window(struct model *m, struct thread *t, const struct trace
 	if (!s)
 		return;
 	s->window_bytes = w->congestion < w->peer ? w->congestion : w->peer;
-	if (!s->known)
-		s->in_flight = w->unacknowledged;
 	if (ack)
 		hear(m, t, s, w->object, ack, r->time_ns);
 	else
@@ -148,7 +152,6 @@ uint32_t model_tcp_sends(struct model *m, struct thread *t, const struct trace_r
 		return NONE;
 	s->known = true;
 	s->sent = end;
-	s->in_flight += (uint64_t)fresh;
 	uint32_t window = window_of(m, s, p->socket),
 		 unsent = part_of(m, &s->unsent, p->socket, "unsent bytes of ", false);
 	if (!model_is_context(t)) {
@@ -158,20 +161,21 @@ uint32_t model_tcp_sends(struct model *m, struct thread *t, const struct trace_r
 				t->graph_state, 0);
 		return NONE;
 	}
-	bool may = graph_queue_units(m->graph, window) && graph_queue_units(m->graph, unsent);
-	if (!may && s->sender == NONE)
+	bool credits = graph_queue_units(m->graph, window) != 0,
+	     bytes = graph_queue_units(m->graph, unsent) != 0;
+	if (!credits && (s->sender == NONE || model_is_credited(t)))
 		return NONE;
 	uint32_t by = sender_of(m, s, p->socket);
 	if (by == NONE)
 		return NONE;
-	if (may) {
+	if (bytes)
 		take_some(m, by, r->time_ns, unsent, (uint64_t)fresh, model_idle_state(m),
-			GRAPH_MORE);
+			credits ? GRAPH_MORE : 0);
+	if (credits)
 		take_some(m, by, r->time_ns, window, (uint64_t)fresh, model_idle_state(m), 0);
-	} else { /* for a reason that was not seen: a timer that paces, a lost record */
+	else if (!bytes) /* for a reason that was not seen */
 		model_verb_of(m, by, GRAPH_VERB_state, r->time_ns, 0, 0, model_idle_state(m),
 			GRAPH_EXPLAINED);
-	}
 	return by;
 }
 
