@@ -129,6 +129,8 @@ static bool system_options(struct cmd *c, struct record_options *o)
 		return false;
 	}
 	o->for_ns = seconds * NS_PER_S;
+	if (cmd_given(c, "buffer"))
+		o->system_buffer_bytes = o->buffer_bytes;
 	o->system_backend = cmd_value(c, "source");
 	if (system)
 		o->system = cmd_given(c, "full") ? RECORD_LEVEL_full : RECORD_LEVEL_sched;

@@ -61,6 +61,7 @@ struct kernel_view {
 	uint32_t processor;              /* that it is on, or was on last */
 	bool on;                         /* a processor */
 	bool looked;                     /* for who it was before */
+	bool gone;                       /* it goes on as another stream */
 	bool unborn;                     /* nothing is known of it before its first record */
 	bool early;    /* woken since it came to its processor: maybe while it fell asleep */
 	bool server;   /* a kernel thread: as with a context, what it does has to do with whom it
@@ -518,6 +519,7 @@ void model_be_born(struct model *m, struct thread *t, uint64_t time_ns, uint32_t
 /* `t` waits no more, because `waker` (thread or context) says so. */
 void model_wake(struct model *m, struct thread *waker, struct thread *t, uint64_t time_ns);
 void model_follow_exec(struct model *m, struct thread *t, uint64_t time_ns);
+void model_seen_running(struct model *m, struct thread *t, const struct trace_record *r);
 void model_kernel_out(struct model *m, struct thread *t, const struct trace_record *r);
 void model_kernel_in(struct model *m, struct thread *t, const struct trace_record *r);
 /* An object of a recording of the system, if it is of that type; NULL: not. */

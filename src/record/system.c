@@ -2,7 +2,9 @@
 /* system.c - the table of back-ends, and the choice among them. */
 #include "record/system.h"
 
+#include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static const struct record_backend *const backends[] = {&record_backend_bpf, &record_backend_perf};
@@ -25,6 +27,14 @@ const char *record_refusal_text(enum record_refusal r)
 	return text[r];
 }
 
+/* Events have the machine's thread numbers; in a container /proc has others. */
+static bool sees_all_threads(void)
+{
+	enum { PROC_PID_INIT_INO = 0xEFFFFFFC };
+	struct stat st;
+	return stat("/proc/self/ns/pid", &st) || st.st_ino == (unsigned)PROC_PID_INIT_INO;
+}
+
 static bool wanted(const struct record_backend *b, const struct record_system_options *o)
 {
 	return !o->only_backend || !strcmp(o->only_backend, b->name);
@@ -36,19 +46,30 @@ enum base_status record_source_open(struct record_source *src,
 	struct base_err *err)
 {
 	_Static_assert(BASE_COUNT(backends) <= RECORD_ATTEMPTS_MAX, "one attempt each");
-	long nr = sysconf(_SC_NPROCESSORS_CONF);
+	long nr = o->nr_processors ? (long)o->nr_processors : sysconf(_SC_NPROCESSORS_CONF);
 	*src = (struct record_source){0};
 	*ret_nr_attempts = 0;
 	src->nr_processors = nr < 1 ? 1 : nr > KERNEL_CPUS_MAX ? KERNEL_CPUS_MAX : (unsigned)nr;
 	enum base_status status = record_order_init(&src->order, src->nr_processors, err);
 	if (status != BASE_OK)
 		return status;
+	if (o->backend) {
+		ret_attempt[(*ret_nr_attempts)++] = (struct record_attempt){.backend = o->backend};
+		src->backend = o->backend;
+		return BASE_OK;
+	}
 	for (size_t i = 0; i < BASE_COUNT(backends); i++) {
 		struct record_attempt *a = &ret_attempt[*ret_nr_attempts];
 		if (!wanted(backends[i], o))
 			continue;
 		*a = (struct record_attempt){.backend = backends[i]};
 		++*ret_nr_attempts;
+		if (!sees_all_threads()) {
+			a->refusal = RECORD_REFUSAL_no_feature;
+			snprintf(a->why, sizeof a->why,
+				"we are in a container, where threads have other numbers");
+			continue;
+		}
 		if (backends[i]->open(src, o, &a->refusal, a->why)) {
 			src->backend = backends[i];
 			return BASE_OK;
@@ -60,6 +81,11 @@ enum base_status record_source_open(struct record_source *src,
 			o->only_backend);
 	return base_fail(err, BASE_ERR_ENV, "the kernel does not show us the whole system: %s: %s",
 		ret_attempt[0].backend->name, ret_attempt[0].why);
+}
+
+void record_source_start(struct record_source *src)
+{
+	src->backend->start(src);
 }
 
 enum base_status record_source_read(struct record_source *src, uint64_t now_ns)

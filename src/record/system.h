@@ -27,18 +27,20 @@ enum record_refusal {
 	RECORD_REFUSAL_resources,  /* memory, descriptors */
 };
 
+struct record_backend;
 struct record_system_options {
 	enum record_level level;
-	uint64_t buffer_bytes;    /* of all processors; 0: RECORD_SYSTEM_BUFFER_BYTES */
-	uint64_t sample_hz;       /* of all threads, in RECORD_LEVEL_full; 0: none */
-	const char *only_backend; /* "bpf", "perf", or NULL: the best */
+	uint64_t buffer_bytes;                /* of all processors; 0: RECORD_SYSTEM_BUFFER_BYTES */
+	uint64_t sample_hz;                   /* of all threads, in RECORD_LEVEL_full; 0: none */
+	const char *only_backend;             /* "bpf", "perf", or NULL: the best */
+	const struct record_backend *backend; /* for tests: this one, and no other ... */
+	unsigned nr_processors;               /* ... of so many; 0: of this machine */
 };
 enum {
 	RECORD_SYSTEM_BUFFER_BYTES = 64 << 20,
 	RECORD_SYSTEM_WHY = 200,
 };
 
-struct record_backend;
 struct record_source { /* an open back-end */
 	const struct record_backend *backend;
 	void *state;
@@ -54,6 +56,8 @@ struct record_backend {
 	/* Sets up src->state for src->nr_processors; on failure *ret_refusal and why say why. */
 	bool (*open)(struct record_source *src, const struct record_system_options *o,
 		enum record_refusal *ret_refusal, char why[RECORD_SYSTEM_WHY]);
+	/* Until then, nothing is kept: it may take long from open to the first read. */
+	void (*start)(struct record_source *src);
 	/* Everything that is there, into src->order. */
 	enum base_status (*read)(struct record_source *src, uint64_t now_ns);
 	void (*close)(struct record_source *src);
@@ -74,6 +78,7 @@ enum base_status record_source_open(struct record_source *src,
 	const struct record_system_options *o,
 	struct record_attempt ret_attempt[RECORD_ATTEMPTS_MAX], unsigned *ret_nr_attempts,
 	struct base_err *err) BASE_MUST_CHECK;
+void record_source_start(struct record_source *src);
 enum base_status record_source_read(
 	struct record_source *src, uint64_t now_ns) BASE_MUST_CHECK; /* now: CLOCK_MONOTONIC */
 void record_source_close(struct record_source *src);

@@ -247,7 +247,12 @@ static void fork_image(struct record_kernel *k, const struct record_kernel_task 
 		image->name = 0;
 		record_image_set_forked(w, image);
 	}
-	record_image_rename(w, image, comm, strlen(comm));
+	if (*comm)
+		record_image_rename(w, image, comm, strlen(comm));
+	else if (from) /* not told: it is the parent's until an exec */
+		record_image_rename(w, image,
+			base_strtab_get(k->converter->sink.strings, from->name),
+			strlen(base_strtab_get(k->converter->sink.strings, from->name)));
 	write_group(k, image);
 }
 
