@@ -2,12 +2,12 @@
 # shellcheck shell=bash disable=SC2154,SC2094,SC2016,SC2086,SC2206,SC2034,SC1091 # $trace and $work come from run.sh; words split on purpose
 # merge.sh - several recordings as one trace. Skewed clocks: tests/unit/test_merge.c, test_merge_align.c.
 
-# record_two ARG... - client.lpt and server.lpt, each recorded for itself, at the same time.
+# record_two - client.lpt and server.lpt, each recorded for itself, at the same time.
 record_two() {
 	local server
-	longpole record -q "$@" -o server.lpt "$LONGPOLE_BUILD/tests/target/request" --as=server >server.out 2>server.err &
+	longpole record -q -o server.lpt "$LONGPOLE_BUILD/tests/target/request" --as=server >server.out 2>server.err &
 	server=$!
-	longpole record -q "$@" -o client.lpt "$LONGPOLE_BUILD/tests/target/request" --as=client >client.out 2>client.err ||
+	longpole record -q -o client.lpt "$LONGPOLE_BUILD/tests/target/request" --as=client >client.out 2>client.err ||
 		{ kill $server; cat client.err >&2; fail "the client's recording"; }
 	wait $server || { cat server.err >&2; fail "the server's recording"; }
 }
