@@ -2,6 +2,7 @@
 /* cmd_cdat.c - `longpole cdat`: what a described machine would do with memory traces. */
 #include "cmd/streams.h"
 #include "memory/cdat.h"
+#include "memory/cdat_lpt.h"
 #include "config.h"
 
 #include <errno.h>
@@ -29,6 +30,8 @@ static const struct cmd_option option[] = {
 	{"general", 'g', "STEM", NULL,
 		"write the general trace: STEM.N for each processor N, and each I/O processor -N"},
 	{"detailed", 'd', "FILE", "@file", "write the detailed trace, every transaction"},
+	{"output", 'o', "TRACE", "@file",
+		"write both traces as records of a .lpt file ('longpole dump' prints it)"},
 	{"check", 0, NULL, NULL, "check after each transaction that no copy is stale or unknown"},
 	{"max-memory", 0, "SIZE", NULL,
 		"give up beyond that much memory for the directory (default 4G)"},
@@ -147,6 +150,7 @@ static int read_usage(struct cmd *c, struct memory_cdat_options *o, struct memor
 
 struct traces {
 	struct cmd_out detailed;
+	struct memory_cdat_lpt *lpt;
 	struct cmd_out *general; /* per processor, then per I/O processor */
 	uint32_t nr_general, nr_processors, per_node;
 };
@@ -154,6 +158,10 @@ struct traces {
 static void on_general(void *ctx, int32_t processor, const struct memory_cdat_transaction *t)
 {
 	struct traces *x = ctx;
+	if (x->lpt)
+		memory_cdat_lpt_general(x->lpt, t);
+	if (!x->general)
+		return;
 	uint32_t i =
 		processor >= 0 ? (uint32_t)processor : x->nr_processors - 1 - (uint32_t)processor;
 	memory_cdat_general_line(&x->general[i].pending, t, x->per_node, x->nr_processors);
@@ -163,6 +171,10 @@ static void on_general(void *ctx, int32_t processor, const struct memory_cdat_tr
 static void on_detailed(void *ctx, const struct memory_cdat_transaction *t)
 {
 	struct traces *x = ctx;
+	if (x->lpt)
+		memory_cdat_lpt_detailed(x->lpt, t);
+	if (!x->detailed.file)
+		return;
 	memory_cdat_detailed_line(&x->detailed.pending, t, x->per_node);
 	cmd_out_add(&x->detailed);
 }
@@ -170,6 +182,11 @@ static void on_detailed(void *ctx, const struct memory_cdat_transaction *t)
 static int close_traces(struct cmd *c, struct traces *x, char **names)
 {
 	int status = cmd_out_close(c, &x->detailed);
+	if (x->lpt) {
+		enum base_status s = memory_cdat_lpt_close(x->lpt, &c->err);
+		if (s != BASE_OK && status == CMD_OK)
+			status = cmd_fail(c, s);
+	}
 	for (uint32_t i = 0; i < x->nr_general; i++) {
 		int closed = cmd_out_close(c, &x->general[i]);
 		status = status == CMD_OK ? closed : status;
@@ -221,9 +238,16 @@ static int open_traces(struct cmd *c, const struct memory_cdat_config *k,
 			return cmd_fail(c, base_fail_errno(&c->err, errno, "cannot write %s",
 						   x->detailed.path));
 	}
+	const char *lpt = cmd_value(c, "output");
+	if (lpt) {
+		enum base_status s = memory_cdat_lpt_open(lpt, "longpole cdat", x->nr_processors,
+			(uint32_t)k->nodes, &x->lpt, &c->err);
+		if (s != BASE_OK)
+			return cmd_fail(c, s);
+	}
 	o->trace_ctx = x;
-	o->detailed = x->detailed.file ? on_detailed : NULL;
-	o->general = stem ? on_general : NULL;
+	o->detailed = x->detailed.file || lpt ? on_detailed : NULL;
+	o->general = stem || lpt ? on_general : NULL;
 	return stem ? open_general(c, k, stem, x, ret_names) : CMD_OK;
 }
 

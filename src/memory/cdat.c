@@ -207,6 +207,7 @@ static void tell_status(struct memory_cdat *c, uint32_t processor, bool active)
 	memset(c->bits, 0, (c->nr_processors + 63) / 64 * sizeof *c->bits);
 	struct memory_cdat_transaction t = {.clock = c->clock,
 		.code = active ? MEMORY_CDAT_starts : MEMORY_CDAT_idles,
+		.requester = (int32_t)processor,
 		.from = (int32_t)processor,
 		.home = c->processor[processor].node,
 		.status = MEMORY_CDAT_IDLE,

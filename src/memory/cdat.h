@@ -96,7 +96,8 @@ enum memory_cdat_status { /* of a line, as in the traces */
 struct memory_cdat_transaction {
 	uint64_t clock, line; /* address of its first byte */
 	unsigned code;
-	int32_t from, to; /* processors; a memory's side has the home's number in `home`, `bank` */
+	int32_t requester; /* whose request or return caused it */
+	int32_t from, to;  /* processors; a memory's side has the home's number in `home`, `bank` */
 	uint32_t bank, home;
 	enum memory_cdat_status status; /* before; requests, and returns but update_data */
 	const uint64_t *sharers;        /* bit map of processors; the same */

@@ -71,6 +71,11 @@ static void note_states(const struct request *r, unsigned type)
 	t->count[type][r->home != r->node][present][status_of(r->line) - 1]++;
 }
 
+static int32_t requester(const struct request *r)
+{
+	return r->processor == UINT32_MAX ? -1 - (int32_t)r->node : (int32_t)r->processor;
+}
+
 static void tell(const struct request *r, unsigned code, int32_t from, int32_t to)
 {
 	struct memory_cdat *c = r->c;
@@ -80,6 +85,7 @@ static void tell(const struct request *r, unsigned code, int32_t from, int32_t t
 	struct memory_cdat_transaction t = {.clock = c->clock,
 		.line = r->number << c->line_shift,
 		.code = code,
+		.requester = requester(r),
 		.from = from,
 		.to = to,
 		.bank = (uint32_t)(r->number % c->config.banks),
@@ -96,6 +102,7 @@ static void tell_general(const struct request *r, unsigned code, unsigned type, 
 		struct memory_cdat_transaction t = {.clock = c->clock,
 			.line = r->number << c->line_shift,
 			.code = code,
+			.requester = processor,
 			.from = processor,
 			.bank = (uint32_t)(r->number % c->config.banks),
 			.home = r->home,

@@ -69,7 +69,10 @@ test_cdat_counts() {
 	# clock addr code proc node bank hnode status sharing_list -1
 	grep -qx '1 65536 2 0 0 0 1 1 0 0 -1' each.0 || { head each.0 >&2; fail "general trace"; }
 	[[ -f each.-2 ]] || fail "no trace of the second I/O processor"
+	expect 0 longpole cdat --output=both.lpt run.2 two.cfg
 	local requests
+	[[ $(longpole dump both.lpt | grep -c ' memory_transaction ') == $(wc -l <all) ]] || fail "transactions in both.lpt"
+	[[ $(longpole dump both.lpt | grep -c ' memory_request ') == $(cat each.* | wc -l) ]] || fail "requests in both.lpt"
 	requests=$(awk '$3 <= 6' each.0 each.1 | wc -l)
 	[[ $requests == $(awk '$3 <= 6' all | wc -l) ]] || fail "$requests requests in the general trace"
 }

@@ -12,7 +12,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-enum { STEPS_MAX = 1 << 16 };
+enum { STEPS_MAX = 1 << 14 };
 
 static struct memory_source *open_bytes(const char *format, const char *path)
 {
@@ -57,7 +57,7 @@ static void analyse(struct memory_source *s, uint8_t how)
 		abort();
 	k->protocol = memory_cdat_protocols(&nr_protocols) + how % 12;
 	k->nodes = 2;
-	k->processors = MEMORY_CDAT_PROCESSORS_MAX / 2;
+	k->processors = s->info.nr_threads / 2 + 1;
 	k->data_bytes = 256;
 	k->code_bytes = 256;
 	k->second_bytes = how & 16 ? 512 : 0;
