@@ -90,7 +90,8 @@ static struct tally_entry *find_in(struct tally_table *t, uint64_t key, uint64_t
 			return e;
 		uint64_t is_free = 0;
 		if (!e->key && __atomic_compare_exchange_n(&e->key, &is_free, key, false,
-				       __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {			e->site = site;
+				       __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+			e->site = site;
 			preload_modules_check(); /* a new place may be in a new library */
 			return e;
 		}

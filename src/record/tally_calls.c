@@ -261,23 +261,25 @@ int __sprintf_chk(char *to, int flag, size_t room, const char *format, ...);
 		call_end(&call, r > 0 ? (uint64_t)r : 0);                                          \
 		return r;                                                                          \
 	}
+/* clang-format off: a line says what it may */
 FORMATTED(printf, TIMING_brief, (const char *format, ...), format,
-	REAL_OF(vfprintf)(stdout, format, list))
+	REAL_OF(vfprintf)(stdout, format, list)) /* allowed: the program prints */
 FORMATTED(fprintf, TIMING_brief, (FILE * f, const char *format, ...), format,
 	REAL_OF(vfprintf)(f, format, list))
 FORMATTED(__printf_chk, TIMING_brief, (int flag, const char *format, ...), format,
-	__vfprintf_chk(stdout, flag, format, list))
+	__vfprintf_chk(stdout, flag, format, list)) /* allowed: the program prints */
 FORMATTED(__fprintf_chk, TIMING_brief, (FILE * f, int flag, const char *format, ...), format,
 	__vfprintf_chk(f, flag, format, list))
 FORMATTED(snprintf, TIMING_often, (char *to, size_t n, const char *format, ...), format,
 	REAL_OF(vsnprintf)(to, n, format, list))
 FORMATTED(sprintf, TIMING_often, (char *to, const char *format, ...), format,
-	vsprintf(to, format, list))
+	vsprintf(to, format, list)) /* allowed: the program's own call */
 FORMATTED(__snprintf_chk, TIMING_often,
 	(char *to, size_t n, int flag, size_t room, const char *format, ...), format,
 	REAL_OF(__vsnprintf_chk)(to, n, flag, room, format, list))
 FORMATTED(__sprintf_chk, TIMING_often, (char *to, int flag, size_t room, const char *format, ...),
 	format, __vsprintf_chk(to, flag, room, format, list))
+/* clang-format on */
 
 /* ---- locks and condition variables
  * ---------------------------------------------------------------------------- */
