@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * smait.h - SMAIT's binary traces (seed 004, appendix A): one file a thread, of simple records of
+ * two 32-bit unsigned integers.
+ *
+ *	field 1          field 2       what
+ *	0000 0RST        address       access: T 0 load, 1 store; S bytes (0 for the store that
+ *	                               touches none); R 0 fixed, 1 floating register
+ *	0000 1xxN        a field       call record of kind xx, N = 0 .. 5: start and end in
+ *	                               microseconds, four arguments
+ *	4... ....        address       procedure starts
+ *	8aaa aaaa        target        branch taken; aaaaaaa = the instruction after it
+ *	Caaa aaaa        target        procedure called
+ *
+ * The seed's machines are big-endian; both orders are read, the likelier one is found from the
+ * first records. Figure 4 of the seed (the digits R, S, T) is lost; what stands here is what its
+ *two examples and section 4.1's list of kinds allow. Instructions are four bytes; the stream of
+ *them is put together as section 3 says.
+ */
+#ifndef LONGPOLE_MEMORY_SMAIT_H
+#define LONGPOLE_MEMORY_SMAIT_H
+
+#include "memory/source.h"
+
+enum { MEMORY_SMAIT_RECORD_BYTES = 8, MEMORY_SMAIT_CALL_RECORDS = 6 };
+
+/* Writes STEM.0, STEM.1, ... Wider accesses become several of at most 8 bytes; what 32 bits cannot
+ * say is left out and counted. */
+struct memory_smait_writer;
+struct memory_smait_loss { /* what the format cannot say */
+	uint64_t wide_addresses, wide_code, ranges, other_calls;
+};
+enum base_status memory_smait_writer_open(const char *stem, uint32_t nr_threads, bool big_endian,
+	struct memory_smait_writer **ret, struct base_err *err) BASE_MUST_CHECK;
+/* All items of a batch; loops are written out. */
+enum base_status memory_smait_writer_put(struct memory_smait_writer *w,
+	const struct memory_batch *b, struct base_err *err) BASE_MUST_CHECK;
+const struct memory_smait_loss *memory_smait_writer_loss(const struct memory_smait_writer *w);
+/* Always frees w. */
+enum base_status memory_smait_writer_close(
+	struct memory_smait_writer *w, struct base_err *err) BASE_MUST_CHECK;
+
+#endif

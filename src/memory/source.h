@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * source.h - the one interface by which analyses get memory and instruction streams.
+ *
+ * A source has threads 0 .. nr_threads-1. Each thread's stream is a sequence of items, handed out
+ *in batches. A reader of a new kind of trace, or a live recorder, is a source: a row of sources.def
+ * and the four functions of struct memory_source_ops. Who consumes the streams is order.h, which
+ * interleaves threads; analyses see only its steps.
+ *
+ * An item is 32 bytes and stands for one access, one run of straight-line code, one branch, one
+ * range, one call record, or for a loop of such items (MEMORY_REPEAT), so that a source whose runs
+ * compress need not write them out: a loop of 10 items and 10^6 iterations is 11 items. Sources
+ * that do not repeat never use it; consumers that do not care use memory_cursor (order.h).
+ *
+ * Example, one iteration of `for (i...) sum += a[i]` at level 3:
+ *	BLOCK  address=0x401000 size_bytes=9 count=3 instructions=0   the code bytes of the block
+ *	LOAD   address=&a[i] code=0x401000 size_bytes=8 instructions=1
+ *	BRANCH code=0x401006 address=0x401000 instructions=2          add, cmp+jne taken
+ * and a thousand of them: REPEAT address=3 count=1000, then those three, LOAD.stride_bytes = 8.
+ */
+#ifndef LONGPOLE_MEMORY_SOURCE_H
+#define LONGPOLE_MEMORY_SOURCE_H
+
+#include "base/base.h"
+
+/* ---- items --------------------------------------------------------------------------------- */
+
+enum memory_item_kind {
+	MEMORY_LOAD,        /* address, size_bytes, reg */
+	MEMORY_STORE,       /* address, size_bytes, reg */
+	MEMORY_ATOMIC,      /* reads and writes, indivisibly; counted as a load and a store */
+	MEMORY_BLOCK,       /* count instructions in size_bytes bytes from address are fetched */
+	MEMORY_BRANCH,      /* taken branch at code to address */
+	MEMORY_PROC_CALL,   /* call instruction at code to the procedure at address */
+	MEMORY_PROC_START,  /* the procedure at address begins */
+	MEMORY_PROC_RETURN, /* return instruction at code to address */
+	MEMORY_RANGE_LOAD, /* count bytes from address are read by unseen code (memcpy, write(2)) */
+	MEMORY_RANGE_STORE, /* count bytes from address are written by unseen code */
+	MEMORY_CALL,        /* address = index into the batch's call[] */
+	MEMORY_STAMP,       /* address = time_ns at which what follows began */
+	MEMORY_REPEAT,      /* the next `address` items, `count` times; see below */
+	MEMORY_ITEM_KINDS
+};
+
+enum memory_register { /* what a load fills and a store empties */
+	MEMORY_REG_UNKNOWN,
+	MEMORY_REG_INTEGER,
+	MEMORY_REG_FLOAT,  /* scalar floating point */
+	MEMORY_REG_VECTOR, /* several elements, of any type */
+	MEMORY_REG_KINDS
+};
+
+/*
+ * struct memory_item - `instructions`: how many instructions this thread executed after the item
+ * before this one, up to and including this one (an access is at least 1 when the source sees
+ * instructions; the second access of one instruction is 0; a level-2 source gives 1 to each access,
+ * which is the seed's pseudo clock, section 3). BLOCK names code bytes and does not itself advance:
+ * its accesses and its terminator do, or it carries `instructions` = what they do not.
+ *
+ * REPEAT: the next `address` items (1 .. MEMORY_REPEAT_BODY_MAX, in the same batch; no REPEAT, CALL
+ * or STAMP among them) happen `count` >= 1 times; in iteration i (from 0) an access is at
+ * address + i * stride_bytes (modulo 2^64). Outside a REPEAT stride_bytes means nothing.
+ */
+struct memory_item {
+	uint64_t address;
+	uint64_t code; /* of the instruction; 0: unknown */
+	union {
+		int64_t stride_bytes; /* LOAD, STORE, ATOMIC in a REPEAT */
+		uint64_t count;       /* BLOCK: instructions; RANGE: bytes; REPEAT: iterations */
+	};
+	uint32_t instructions;
+	uint16_t size_bytes; /* of an access up to MEMORY_ACCESS_MAX_BYTES (0: the seed's zero-byte
+				store, which touches nothing); of a BLOCK up to 65535 */
+	uint8_t kind;        /* enum memory_item_kind */
+	uint8_t reg;         /* enum memory_register */
+};
+
+enum { MEMORY_REPEAT_BODY_MAX = 1024, MEMORY_ACCESS_MAX_BYTES = 64 };
+/* Addresses are below this (user space of x86-64 and the seed's 32 bits); a source counts items
+ * beyond it as bad and leaves them out, so consumers need not look. A REPEAT must not leave the
+ * space, either: memory_batch_check(). */
+#define MEMORY_ADDRESS_LIMIT (UINT64_C(1) << 47)
+
+/* ---- call records: synchronisation, threads, I/O, markers (seed, table 4) ---------------------
+ */
+
+enum memory_call_kind {
+#define CALL(name, number, class, line) MEMORY_CALL_##name = (number),
+#include "memory/calls.def"
+};
+enum memory_call_class { /* what a call kind means to phases, order and reports */
+	MEMORY_CLASS_SPAWN,
+	MEMORY_CLASS_JOIN,
+	MEMORY_CLASS_BARRIER,
+	MEMORY_CLASS_SYNC, /* implies synchronisation: cuts slices */
+	MEMORY_CLASS_MARKER,
+	MEMORY_CLASS_IO,
+	MEMORY_CLASS_OTHER,
+};
+struct memory_call_desc {
+	uint8_t number;
+	enum memory_call_class class;
+	const char *name, *line;
+};
+const struct memory_call_desc *memory_call_find(unsigned number); /* NULL: no such kind */
+const struct memory_call_desc *memory_call_table(size_t *ret_nr);
+
+/* Arguments as in the seed's A.1: spawn: region, threads spawned; barrier: address, threads
+ * waiting; lock, unlock: address; read, write: buffer address, bytes, file; semop: id, number,
+ * operation, flags; marker: command (0 none, 1/2 stop/resume this thread's detail, 3/4 of all),
+ * number. */
+struct memory_call {
+	uint64_t start_ns, end_ns; /* since the trace began; 0 and 0: unknown */
+	uint64_t argument[4];
+	uint8_t kind; /* enum memory_call_kind */
+};
+
+/* ---- a source ---------------------------------------------------------------------------------
+ */
+
+struct memory_batch {
+	const struct memory_item *item; /* borrowed until the next call for the same thread */
+	size_t nr;
+	const struct memory_call *call; /* of the CALL items; same lifetime */
+	size_t nr_calls;
+	uint32_t thread;       /* whose */
+	uint64_t first_record; /* of the foreign file, for messages; 0: unknown */
+};
+enum { MEMORY_BATCH_MAX = 4096 }; /* items; larger batches are a bug of the source */
+
+enum memory_source_flag {
+	MEMORY_SOURCE_TOTAL_ORDER = 1,  /* next(MEMORY_ANY_THREAD) gives batches in the order in
+					   which they happened; per-thread next() is refused */
+	MEMORY_SOURCE_INSTRUCTIONS = 2, /* BLOCK items describe all fetched code (level 3) */
+	MEMORY_SOURCE_THREADS = 4,      /* spawn and join are visible */
+	MEMORY_SOURCE_TIMES = 8,        /* STAMPs or calls carry recorded times */
+	MEMORY_SOURCE_LIVE = 16,        /* still being produced: next() may have nothing now */
+	MEMORY_SOURCE_REGISTERS = 32,   /* reg is known */
+};
+enum { MEMORY_THREADS_MAX = 1024, MEMORY_ANY_THREAD = -1 };
+
+/* Where an address belongs, as far as the source knows. Texts live as long as the source. */
+struct memory_place {
+	const char *name; /* function, or data object: "matrix_a", "malloc at init.c:31" */
+	const char *file; /* "" unknown */
+	uint32_t line;
+	uint64_t start, size_bytes; /* extent of the function or object; 0: unknown */
+};
+
+struct memory_source_info {
+	uint32_t nr_threads;        /* may grow while a LIVE source is read */
+	uint32_t flags;             /* enum memory_source_flag */
+	uint32_t instruction_bytes; /* 4: every instruction has that length; 0: lengths vary */
+	const char *format;         /* the row of sources.def */
+	const char *unseen;         /* "" or a sentence: what the recorder could not see */
+};
+
+/* Problems that do not end the reading; every report prints those that are not zero. */
+enum memory_diag {
+#define DIAG(name, sentence) MEMORY_DIAG_##name,
+#include "memory/diag.def"
+	MEMORY_DIAG_NR
+};
+struct memory_diags {
+	uint64_t count[MEMORY_DIAG_NR];
+	uint64_t first_record[MEMORY_DIAG_NR]; /* where it was met first, counted from 1; 0: unknown
+						*/
+	uint32_t first_thread[MEMORY_DIAG_NR];
+};
+const char *memory_diag_name(enum memory_diag d);
+const char *memory_diag_sentence(enum memory_diag d); /* has one %s for the count */
+void memory_diag_add(
+	struct memory_diags *d, enum memory_diag what, uint32_t thread, uint64_t record);
+
+struct memory_source;
+struct memory_source_ops {
+	/* Next batch of a thread, or of any (thread < 0, only with TOTAL_ORDER). BASE_OK with nr 0:
+	 * nothing now (LIVE only: the thread is blocked or its buffer empty; ask others, then
+	 * again). BASE_END: this thread, or all, have ended. */
+	enum base_status (*next)(struct memory_source *s, int thread, struct memory_batch *ret,
+		struct base_err *err);
+	/* Start again; NULL: cannot (a pipe, a live recording). */
+	enum base_status (*rewind)(struct memory_source *s, struct base_err *err);
+	/* Names of code and of data at an address; false: unknown. NULL: the source has no names.
+	 * at_thread, at_record: heap blocks come and go; hints, may be ignored. */
+	bool (*code_place)(
+		const struct memory_source *s, uint64_t address, struct memory_place *ret);
+	bool (*data_place)(
+		const struct memory_source *s, uint64_t address, struct memory_place *ret);
+	void (*close)(struct memory_source *s); /* frees s */
+};
+/* A source embeds this as its first member. */
+struct memory_source {
+	const struct memory_source_ops *ops;
+	struct memory_source_info info;
+	struct memory_diags diags;
+};
+
+static inline enum base_status memory_source_next(
+	struct memory_source *s, int thread, struct memory_batch *ret, struct base_err *err)
+{
+	return s->ops->next(s, thread, ret, err);
+}
+static inline void memory_source_close(struct memory_source *s)
+{
+	if (s)
+		s->ops->close(s);
+}
+
+/* ---- opening: rows of sources.def ---------------------------------------------------------------
+ */
+
+enum { MEMORY_PROBE_BYTES = 4096 };
+struct memory_source_format {
+	const char *name, *line; /* "smait", "SMAIT binary traces, one file a thread" */
+	/* Does a file that begins with these bytes look like one? 0 no .. 100 sure. */
+	unsigned (*probe)(const uint8_t *bytes, size_t size_bytes, const char *path);
+	/* paths: one per thread, or one that stands for all of them (the format's own rule). */
+	enum base_status (*open)(const char *const *paths, size_t nr_paths,
+		struct memory_source **ret, struct base_err *err);
+};
+const struct memory_source_format *memory_source_formats(size_t *ret_nr);
+/* format NULL: the best probe decides. ERR_FOREIGN names what was tried. */
+enum base_status memory_source_open(const char *format, const char *const *paths, size_t nr_paths,
+	struct memory_source **ret, struct base_err *err) BASE_MUST_CHECK;
+
+/* Does a batch keep the promises above? For tests, fuzzers, and sources that trust nobody.
+ * ERR_CORRUPT names the item. */
+enum base_status memory_batch_check(
+	const struct memory_batch *b, struct base_err *err) BASE_MUST_CHECK;
+
+#endif
