@@ -19,6 +19,9 @@ enum { TRACE_PATH_MAX = 4096 };
 		{"buffer", 0, "SIZE", NULL,                                                        \
 			"memory between the program and the trace (default 256M, used as "         \
 			"needed)"},                                                                \
+	{"level", 0, "N", "1 2 3",                                                                 \
+		"1: calls; 2: also the memory accesses, 3: also the instructions of programs that "        \
+		"`longpole cc` built (default 1)"},                                                \
 	{                                                                                          \
 		"wait-all", 0, NULL, NULL,                                                         \
 			"go on until all recorded processes have ended, not only the first"        \
@@ -88,6 +91,10 @@ static bool options(struct cmd *c, struct record_options *o)
 		return false;
 	}
 	o->stack_depth = (unsigned)depth;
+	uint64_t level = 1;
+	if (!cmd_value_count(c, "level", &level))
+		return false;
+	o->level = (unsigned)level;
 	o->switches = !cmd_given(c, "no-switches");
 	o->wait_all = cmd_given(c, "wait-all");
 	return true;
@@ -108,6 +115,29 @@ static const char *output_path(struct cmd *c, char buf[TRACE_PATH_MAX])
 	return NULL;
 }
 
+static void memory_summary(struct cmd *c, const struct record_result *r)
+{
+	struct base_str s = {0};
+	if (!r->memory_images) {
+		cmd_note(c, "no memory streams: none of the programs that ran was built by "
+			    "`longpole cc`");
+		return;
+	}
+	base_str_addf(&s, "memory streams of level %u: ", r->memory_level);
+	base_str_add_count(&s, r->memory_threads);
+	base_str_add(&s, " threads, ");
+	base_str_add_count(&s, r->memory_words);
+	base_str_add(&s, " words in ");
+	base_str_add_size(&s, r->memory_chunk_bytes);
+	base_str_add(&s, " before compression; the threads spent ");
+	base_str_add_ns(&s, r->memory_encode_ns);
+	base_str_add(&s, " encoding and ");
+	base_str_add_ns(&s, r->memory_wait_ns);
+	base_str_add(&s, " of it waiting for the recorder");
+	cmd_note(c, "%s", base_str_text(&s));
+	base_str_fini(&s);
+}
+
 static void summary(struct cmd *c, const struct record_result *r, const char *path)
 {
 	struct base_str s = {0};
@@ -125,6 +155,8 @@ static void summary(struct cmd *c, const struct record_result *r, const char *pa
 		base_str_add(&s, "; writing records was about 0.1 % of the program's processor "
 				 "time or less");
 	cmd_note(c, "%s", base_str_text(&s));
+	if (r->memory_level)
+		memory_summary(c, r);
 	if (*r->no_samples_why)
 		cmd_note(c, "no samples: %s", r->no_samples_why);
 	if (*r->no_switches_why)

@@ -36,6 +36,7 @@ struct record_options {
 	uint64_t buffer_bytes; /* 0: RECORD_BUFFER_BYTES */
 	unsigned stack_depth;  /* frames kept of a wait; 0: none */
 	bool switches;         /* record when threads get and lose processors */
+	unsigned level;        /* 1 or 0: calls; 2: memory accesses, too; 3: instructions, too */
 	bool wait_all;         /* until all recorded processes have ended, not only the first */
 	void (*progress)(void *ctx,
 		const struct record_progress *p); /* may be NULL; about 5 times a second */
@@ -61,6 +62,11 @@ struct record_result {
 	uint64_t buffer_bytes; /* what the ring got */
 	uint64_t symbols_ns;   /* spent on names at the end */
 	uint64_t nr_sites, nr_named_sites;
+	unsigned memory_level;    /* what the program was built for; 0: no memory streams wanted */
+	uint32_t memory_images;   /* program images that wrote memory streams */
+	uint32_t memory_threads;
+	uint64_t memory_words, memory_chunk_bytes, memory_lost_words, memory_damaged;
+	uint64_t memory_encode_ns, memory_wait_ns; /* of the program's threads: estimates */
 	char no_samples_why[RECORD_REASON_BYTES],
 		no_switches_why[RECORD_REASON_BYTES]; /* "": there are */
 	char disk_full_why[RECORD_REASON_BYTES];
