@@ -62,6 +62,7 @@ enum {
 	MEMORY_BLOCK_SLOTS_MAX = 120,
 	MEMORY_BLOCK_INSTRUCTIONS_MAX = 200,
 	MEMORY_BLOCK_ACCESSES_MAX = 200,
+	MEMORY_BLOCK_ELEMENTS_MAX = 256, /* of its masked, gathering and scattering accesses */
 };
 
 /*

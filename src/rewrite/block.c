@@ -10,6 +10,7 @@ enum { CLASS_PLAIN, CLASS_STACK, CLASS_TICKS };
 void block_reset(struct rewrite_block *b, bool has_frame)
 {
 	b->nr_steps = b->nr_accesses = b->nr_fills = b->nr_slots = b->nr_stack = b->nr_ticks = 0;
+	b->nr_elements = 0;
 	b->mentioned = 0;
 	b->has_frame = has_frame;
 	for (size_t i = 0; i < KEYS_MAX; i++)
@@ -272,6 +273,12 @@ bool block_add(struct rewrite_block *b, const struct rewrite *w, uint32_t statem
 		b->nr_slots + SLOTS_OF_INSTRUCTION * 2 > MEMORY_BLOCK_SLOTS_MAX ||
 		b->nr_ticks + 2 > MEMORY_BLOCK_TICKS_MAX)
 		return false;
+	unsigned elements = 0;
+	for (unsigned i = 0; i < m->nr_accesses; i++)
+		elements += m->access[i].elements;
+	if (b->nr_elements + elements > MEMORY_BLOCK_ELEMENTS_MAX)
+		return false;
+	b->nr_elements += elements;
 	b->step[b->nr_steps] = (struct rewrite_step){
 		.statement = statement, .instruction = instruction, .first_fill = b->nr_fills};
 	if (m->flags & MACHINE_UNKNOWN)

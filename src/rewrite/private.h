@@ -112,7 +112,7 @@ struct rewrite_block {
 	struct rewrite_key key[KEYS_MAX];
 	uint8_t slot_class[MEMORY_BLOCK_SLOTS_MAX]; /* 0 plain, 1 stack, 2 ticks */
 	uint8_t slot_number[MEMORY_BLOCK_SLOTS_MAX]; /* after block_finish() */
-	uint32_t nr_steps, nr_accesses, nr_fills, nr_slots, nr_stack, nr_ticks;
+	uint32_t nr_steps, nr_accesses, nr_fills, nr_slots, nr_stack, nr_ticks, nr_elements;
 	uint16_t mentioned;
 	bool has_frame;
 };
