@@ -431,16 +431,17 @@ static void add_piece(struct target_thread *t, const uint64_t *from, size_t nr, 
 void target_emit(struct target_thread *t, struct target_buffer *b, uint64_t *to, unsigned flags)
 {
 	int idle = 0;
-	if (to <= b->start)
+	if (to <= b->from)
 		return;
 	/* At the process's end another thread may be at it: then it takes these words as well. */
 	if (!__atomic_compare_exchange_n(
 		    &t->flushing, &idle, 1, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
 		return;
 	if (recording() && !t->stopped && !__atomic_load_n(&self.stopped, __ATOMIC_RELAXED))
-		add_piece(t, b->start, (size_t)(to - b->start), flags);
+		add_piece(t, b->from, (size_t)(to - b->from), flags);
 	else
 		t->begin_ticks = target_ticks();
+	b->from = to;
 	__atomic_store_n(&t->flushing, 0, __ATOMIC_RELEASE);
 }
 
@@ -462,7 +463,7 @@ bool target_make_buffer(struct target_buffer *b)
 	(void)target_syscall(SYS_mprotect, (long)(p + TARGET_BUFFER_BYTES), TARGET_GUARD_BYTES,
 		PROT_NONE, 0, 0, 0);
 	b->end = (uint64_t *)(void *)(p + TARGET_BUFFER_BYTES);
-	b->start = (uint64_t *)(void *)p;
+	b->start = b->from = (uint64_t *)(void *)p;
 	return true;
 }
 
@@ -523,8 +524,10 @@ struct target_thread *target_attach_thread(void)
 		t->encoder.heads = (uintptr_t)self.module[1].heads;
 		t->encoder.heads_bytes = (uintptr_t)self.module[1].heads_end - t->encoder.heads;
 	}
-	for (unsigned i = 0; i < TARGET_BUFFERS; i++)
+	for (unsigned i = 0; i < TARGET_BUFFERS; i++) {
 		t->buffer[i].in_use = false;
+		t->buffer[i].from = t->buffer[i].start;
+	}
 	t->buffer[0].in_use = true;
 	t->buffer[0].left_at = NULL;
 	longpole_memory.thread = t;
@@ -557,7 +560,7 @@ void target_flush(void)
 	struct target_buffer *b = target_buffer_of(t, longpole_memory.pointer);
 	if (b) {
 		target_emit(t, b, longpole_memory.pointer, b == t->buffer ? 0 : MEMORY_PIECE_HANDLER);
-		longpole_memory.pointer = b->start;
+		longpole_memory.pointer = b->from = b->start;
 	}
 	restore_signals(&old);
 }
@@ -737,7 +740,7 @@ static void in_child(void)
 	own->begin_ticks = target_ticks();
 	struct target_buffer *b = target_buffer_of(own, longpole_memory.pointer);
 	if (b)
-		longpole_memory.pointer = b->start;
+		longpole_memory.pointer = b->from = b->start;
 }
 
 static void attach(char **environment)

@@ -40,6 +40,7 @@ extern __thread struct target_tls longpole_memory
 
 struct target_buffer {
 	uint64_t *start, *end; /* NULL: not made yet */
+	uint64_t *from;        /* first word that is not encoded yet */
 	uint64_t *left_at;     /* where a handler has interrupted who writes here; NULL: current */
 	const void *frame;     /* of the handler that uses it */
 	bool in_use;
@@ -64,25 +65,25 @@ struct target_thread {
 };
 
 /* A mark's words into the thread's stream. `ticks`-class slots last. */
-void target_mark(enum memory_mark mark, const uint64_t *slot);
+TARGET_EXPORT void target_mark(enum memory_mark mark, const uint64_t *slot);
 static inline uint64_t target_ticks(void)
 {
 	return __builtin_ia32_rdtsc();
 }
 /* A call record: kind is enum memory_call_kind. */
-void target_call(unsigned kind, uint64_t before, uint64_t after, uint64_t a0, uint64_t a1,
+TARGET_EXPORT void target_call(unsigned kind, uint64_t before, uint64_t after, uint64_t a0, uint64_t a1,
 	uint64_t a2, uint64_t a3);
-void target_range(bool store, const void *address, size_t bytes);
+TARGET_EXPORT void target_range(bool store, const void *address, size_t bytes);
 bool target_on(void);
 /* Make this thread's words so far a piece; before exec, at a thread's end. */
 void target_flush(void);
 /* All threads', and their chunks to the reader: the process ends. */
-void target_flush_all(void);
+TARGET_EXPORT void target_flush_all(void);
 void target_thread_end(void);
 
 /* ---- between target.c and target_signal.c ---- */
 struct target_thread *target_attach_thread(void);
-/* Encodes [buffer->start, to). */
+/* Encodes [buffer->from, to), which becomes the rest's beginning. */
 void target_emit(struct target_thread *t, struct target_buffer *b, uint64_t *to, unsigned flags);
 bool target_make_buffer(struct target_buffer *b);
 struct target_buffer *target_buffer_of(struct target_thread *t, const uint64_t *p);

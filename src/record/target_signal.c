@@ -124,7 +124,7 @@ static bool buffer_full(const siginfo_t *info, ucontext_t *uc)
 		/* What of this record is written already moves with it. */
 		memmove(b->start, record, (size_t)((uint8_t *)b->end - (uint8_t *)record));
 		*base = (greg_t)(uintptr_t)b->start;
-		longpole_memory.pointer = b->start;
+		longpole_memory.pointer = b->from = b->start;
 		return true;
 	}
 	return false;
@@ -223,6 +223,17 @@ static uint64_t *live_pointer(const struct target_buffer *b, const ucontext_t *u
 	return r10 > published && r10 <= b->end ? r10 : published;
 }
 
+/* No handler may come between: its own words would want the same encoder. */
+static void emit_alone(
+	struct target_thread *t, struct target_buffer *b, uint64_t *to, unsigned flags)
+{
+	uint64_t all = ~UINT64_C(0) & ~SEGV_BIT, old;
+	(void)target_syscall(
+		SYS_rt_sigprocmask, SIG_SETMASK, (long)&all, (long)&old, sizeof all, 0, 0);
+	target_emit(t, b, to, flags);
+	(void)target_syscall(SYS_rt_sigprocmask, SIG_SETMASK, (long)&old, 0, sizeof old, 0, 0);
+}
+
 static void with_buffer(int signal, siginfo_t *info, void *context)
 {
 	struct target_thread *t = longpole_memory.thread;
@@ -235,7 +246,10 @@ static void with_buffer(int signal, siginfo_t *info, void *context)
 		own = from ? free_buffer(t) : NULL;
 		if (own) {
 			from->left_at = live_pointer(from, context);
+			emit_alone(t, from, from->left_at,
+				from == t->buffer ? 0 : MEMORY_PIECE_HANDLER);
 			own->in_use = true;
+			own->from = own->start;
 			own->frame = &before;
 			longpole_memory.pointer = own->start;
 		}
@@ -245,15 +259,11 @@ static void with_buffer(int signal, siginfo_t *info, void *context)
 	if (!own)
 		return;
 	int saved = errno;
-	uint64_t all = ~UINT64_C(0) & ~SEGV_BIT, old;
-	(void)target_syscall(
-		SYS_rt_sigprocmask, SIG_SETMASK, (long)&all, (long)&old, sizeof all, 0, 0);
-	target_emit(t, own, longpole_memory.pointer, MEMORY_PIECE_HANDLER);
+	emit_alone(t, own, longpole_memory.pointer, MEMORY_PIECE_HANDLER);
 	own->in_use = false;
 	own->frame = NULL;
 	from->left_at = NULL;
 	longpole_memory = before;
-	(void)target_syscall(SYS_rt_sigprocmask, SIG_SETMASK, (long)&old, 0, sizeof old, 0, 0);
 	errno = saved;
 }
 
