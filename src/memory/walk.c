@@ -58,8 +58,10 @@ static struct memory_item *enter(struct memory_walk *w, uint32_t index,
 {
 	if (w->level == 2)
 		return out;
+	unsigned by = w->previous ? w->tables->block[w->previous].terminator : MEMORY_TERM_NONE;
 	out = leave(w, index, b, out);
-	if (b->flags & MEMORY_BLOCK_ENTRY) {
+	/* A loop may begin with the procedure: it is not called again by going round. */
+	if (b->flags & MEMORY_BLOCK_ENTRY && by != MEMORY_TERM_BRANCH && by != MEMORY_TERM_JUMP) {
 		*out++ = (struct memory_item){
 			.kind = MEMORY_PROC_START, .code = b->address, .address = b->address};
 	}

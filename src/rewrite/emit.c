@@ -520,6 +520,8 @@ static void close_block(struct emit *e)
 	bool record = must_record(e);
 	uint8_t labelled[MEMORY_BLOCK_INSTRUCTIONS_MAX] = {1};
 	uint32_t first = 0;
+	for (uint32_t i = 0; i < b->nr_accesses; i++)
+		labelled[b->access[i].instruction] |= b->access[i].maybe; /* the table names it */
 	block_finish(b);
 	choose_registers(e, f->borrows);
 	bool publish = publishes(e, last, terminator);

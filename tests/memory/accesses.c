@@ -14,7 +14,7 @@ static void print(const struct memory_item *t, uint64_t i)
 	case MEMORY_STORE:
 	case MEMORY_ATOMIC:
 		a += i * (uint64_t)t->stride_bytes;
-		printf("%c %" PRIx64 " %u\n", "LSA"[t->kind], a, t->size_bytes);
+		printf("%c %" PRIx64 " %u\n", "LSA"[t->kind], a, t -> size_bytes);
 		break;
 	case MEMORY_RANGE_LOAD:
 	case MEMORY_RANGE_STORE:

@@ -59,15 +59,17 @@ static const Elf64_Shdr *section(const char *name)
 /* Calls visit with the linked address and length of each own instruction. */
 static void each_own(void (*visit)(uint64_t address, unsigned length))
 {
-	const Elf64_Shdr *blocks = section(MEMORY_SECTION_BLOCKS), *info = section(MEMORY_SECTION_INFO);
+	const Elf64_Shdr *blocks = section(MEMORY_SECTION_BLOCKS),
+			 *info = section(MEMORY_SECTION_INFO);
 	if (!blocks || !info)
 		die("not built by longpole cc");
 	for (uint64_t at = 0; at < blocks->sh_size; at += sizeof(struct memory_block_head)) {
 		struct memory_block_head h;
 		memcpy(&h, o.file + blocks->sh_offset + at, sizeof h);
 		uint64_t code = blocks->sh_addr + at + (uint64_t)(int64_t)h.code;
-		const uint8_t *p = o.file + info->sh_offset +
-				   (blocks->sh_addr + at + 4 + (uint64_t)(int64_t)h.info - info->sh_addr);
+		const uint8_t *p =
+			o.file + info->sh_offset +
+			(blocks->sh_addr + at + 4 + (uint64_t)(int64_t)h.info - info->sh_addr);
 		for (unsigned n = p[0], i = 0; i < n; i++) {
 			visit(code, p[2 + 2 * i]);
 			code += p[2 + 2 * i] + p[3 + 2 * i];
@@ -114,8 +116,8 @@ static void read_file(const char *path)
 			continue;
 		for (uint64_t a = s[i].st_value; a < s[i].st_value + s[i].st_size; a++)
 			if (is_own(a)) {
-				o.function[o.nr_functions++] = (struct range){
-					s[i].st_value, s[i].st_value + s[i].st_size};
+				o.function[o.nr_functions++] =
+					(struct range){s[i].st_value, s[i].st_value + s[i].st_size};
 				break;
 			}
 	}
@@ -142,29 +144,47 @@ static uint64_t reg(const struct user_regs_struct *r, ZydisRegister name, uint64
 	if (name == ZYDIS_REGISTER_RIP)
 		return next;
 	switch (ZydisRegisterGetLargestEnclosing(ZYDIS_MACHINE_MODE_LONG_64, name)) {
-	case ZYDIS_REGISTER_RAX: return r->rax;
-	case ZYDIS_REGISTER_RBX: return r->rbx;
-	case ZYDIS_REGISTER_RCX: return r->rcx;
-	case ZYDIS_REGISTER_RDX: return r->rdx;
-	case ZYDIS_REGISTER_RSI: return r->rsi;
-	case ZYDIS_REGISTER_RDI: return r->rdi;
-	case ZYDIS_REGISTER_RBP: return r->rbp;
-	case ZYDIS_REGISTER_RSP: return r->rsp;
-	case ZYDIS_REGISTER_R8: return r->r8;
-	case ZYDIS_REGISTER_R9: return r->r9;
-	case ZYDIS_REGISTER_R10: return r->r10;
-	case ZYDIS_REGISTER_R11: return r->r11;
-	case ZYDIS_REGISTER_R12: return r->r12;
-	case ZYDIS_REGISTER_R13: return r->r13;
-	case ZYDIS_REGISTER_R14: return r->r14;
-	case ZYDIS_REGISTER_R15: return r->r15;
-	default: return 0;
+	case ZYDIS_REGISTER_RAX:
+		return r->rax;
+	case ZYDIS_REGISTER_RBX:
+		return r->rbx;
+	case ZYDIS_REGISTER_RCX:
+		return r->rcx;
+	case ZYDIS_REGISTER_RDX:
+		return r->rdx;
+	case ZYDIS_REGISTER_RSI:
+		return r->rsi;
+	case ZYDIS_REGISTER_RDI:
+		return r->rdi;
+	case ZYDIS_REGISTER_RBP:
+		return r->rbp;
+	case ZYDIS_REGISTER_RSP:
+		return r->rsp;
+	case ZYDIS_REGISTER_R8:
+		return r->r8;
+	case ZYDIS_REGISTER_R9:
+		return r->r9;
+	case ZYDIS_REGISTER_R10:
+		return r->r10;
+	case ZYDIS_REGISTER_R11:
+		return r->r11;
+	case ZYDIS_REGISTER_R12:
+		return r->r12;
+	case ZYDIS_REGISTER_R13:
+		return r->r13;
+	case ZYDIS_REGISTER_R14:
+		return r->r14;
+	case ZYDIS_REGISTER_R15:
+		return r->r15;
+	default:
+		return 0;
 	}
 }
 
 static void line(char kind, uint64_t address, uint64_t size)
 {
-	fprintf(o.out, "%c %llx %llu\n", kind, (unsigned long long)address, (unsigned long long)size);
+	fprintf(o.out, "%c %llx %llu\n", kind, (unsigned long long)address,
+		(unsigned long long)size);
 }
 
 static bool is_string(const ZydisDecodedInstruction *i)
@@ -206,16 +226,19 @@ static void accesses(const struct user_regs_struct *r)
 	ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
 	if (!ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder, bytes, sizeof bytes, &i, op)))
 		die("an instruction that does not decode");
-	bool repeated = i.attributes & (ZYDIS_ATTRIB_HAS_REP | ZYDIS_ATTRIB_HAS_REPE | ZYDIS_ATTRIB_HAS_REPNE);
+	bool repeated = i.attributes &
+			(ZYDIS_ATTRIB_HAS_REP | ZYDIS_ATTRIB_HAS_REPE | ZYDIS_ATTRIB_HAS_REPNE);
 	if (i.meta.category == ZYDIS_CATEGORY_NOP || i.meta.category == ZYDIS_CATEGORY_WIDENOP ||
 		i.meta.category == ZYDIS_CATEGORY_PREFETCH)
 		return;
 	if (is_string(&i) && repeated) {
-		string = (struct string){.active = true, .at = r->rip, .si = r->rsi, .di = r->rdi, .count = r->rcx};
+		string = (struct string){
+			.active = true, .at = r->rip, .si = r->rsi, .di = r->rdi, .count = r->rcx};
 		for (unsigned k = 0; k < i.operand_count; k++)
 			if (op[k].type == ZYDIS_OPERAND_TYPE_MEMORY) {
-				bool di = ZydisRegisterGetLargestEnclosing(ZYDIS_MACHINE_MODE_LONG_64,
-						  op[k].mem.base) == ZYDIS_REGISTER_RDI;
+				bool di =
+					ZydisRegisterGetLargestEnclosing(ZYDIS_MACHINE_MODE_LONG_64,
+						op[k].mem.base) == ZYDIS_REGISTER_RDI;
 				bool writes = op[k].actions & ZYDIS_OPERAND_ACTION_MASK_WRITE;
 				string.size = op[k].size / 8u;
 				string.loads |= !di;
@@ -228,22 +251,26 @@ static void accesses(const struct user_regs_struct *r)
 	for (int pass = 0; pass < 2; pass++) /* loads, then stores */
 		for (unsigned k = 0; k < i.operand_count; k++) {
 			const ZydisDecodedOperand *m = &op[k];
-			if (m->type != ZYDIS_OPERAND_TYPE_MEMORY || m->mem.type == ZYDIS_MEMOP_TYPE_AGEN ||
+			if (m->type != ZYDIS_OPERAND_TYPE_MEMORY ||
+				m->mem.type == ZYDIS_MEMOP_TYPE_AGEN ||
 				m->mem.type == ZYDIS_MEMOP_TYPE_MIB)
 				continue;
-			if (m->mem.type == ZYDIS_MEMOP_TYPE_VSIB || i.avx.mask.reg > ZYDIS_REGISTER_K0)
+			if (m->mem.type == ZYDIS_MEMOP_TYPE_VSIB ||
+				i.avx.mask.reg > ZYDIS_REGISTER_K0)
 				continue; /* the registers are not at hand */
 			bool reads = m->actions & ZYDIS_OPERAND_ACTION_MASK_READ;
 			bool writes = m->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE;
 			uint64_t a = reg(r, m->mem.base, r->rip + i.length) +
-				     reg(r, m->mem.index, 0) * m->mem.scale + (uint64_t)m->mem.disp.value;
+				     reg(r, m->mem.index, 0) * m->mem.scale +
+				     (uint64_t)m->mem.disp.value;
 			unsigned size = m->size / 8u;
 			if (m->mem.segment == ZYDIS_REGISTER_FS)
 				a += r->fs_base;
 			bool stack = m->visibility == ZYDIS_OPERAND_VISIBILITY_HIDDEN;
 			if (stack && writes && i.mnemonic != ZYDIS_MNEMONIC_LEAVE && !is_string(&i))
 				a = r->rsp - size;
-			if (!stack && i.mnemonic == ZYDIS_MNEMONIC_POP && m->mem.base == ZYDIS_REGISTER_RSP)
+			if (!stack && i.mnemonic == ZYDIS_MNEMONIC_POP &&
+				m->mem.base == ZYDIS_REGISTER_RSP)
 				a += size;
 			if (locked && reads && writes) {
 				if (!pass)
@@ -325,7 +352,8 @@ static void step_through(void)
 			string_ends(&r);
 		if (is_own(linked) && !string.active && !signal)
 			accesses(&r);
-		/* A call (or a signal, whose handler's return address is there as well) led out of the program's own code: come back when it returns. */
+		/* A call (or a signal, whose handler's return address is there as well) led out of
+		 * the program's own code: come back when it returns. */
 		if (!in_function(linked) && was_own && !signal && !getenv("ORACLE_STEP")) {
 			was_own = false;
 			if (!run_to(peek(r.rsp), 0))
