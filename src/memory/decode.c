@@ -73,7 +73,7 @@ enum base_status memory_decoder_chunk(
 	d->previous = 0;
 	d->block[0].successor = 0;
 	d->stack = 0;
-	d->tick = head.first_ticks;
+	d->tick = head.first_ticks >> MEMORY_TICK_SHIFT;
 	return BASE_OK;
 }
 
@@ -175,7 +175,7 @@ static bool coded(struct memory_decoder *d, struct piece *z, uint64_t index)
 		if (!z->p)
 			return false;
 		d->tick += (uint64_t)base_unzigzag(v);
-		w[i] = d->tick;
+		w[i] = d->tick << MEMORY_TICK_SHIFT;
 	}
 	z->at += 1u + b->nr_slots;
 	d->previous = (uint32_t)index;
@@ -205,7 +205,7 @@ static bool learn(struct memory_decoder *d, const uint64_t *from, const uint64_t
 			s[i].last = from[i];
 		}
 		if (plain < b->nr_slots)
-			d->tick = from[b->nr_slots - 1u];
+			d->tick = from[b->nr_slots - 1u] >> MEMORY_TICK_SHIFT;
 		from += b->nr_slots;
 		d->previous = (uint32_t)index;
 	}

@@ -189,8 +189,9 @@ enum memory_token {
 	MEMORY_TOKEN_END,   /* of the piece */
 };
 /* A slot: one byte, how many bytes follow (0-8) | what they are the zigzag difference to << 4. A tick
- * slot: uvarint zigzag of the difference to the thread's tick slot before (in the chunk; at first
- * to first_ticks). */
+ * slot is kept to multiples of 2^MEMORY_TICK_SHIFT (reading the clock takes as long; order is kept):
+ * uvarint zigzag of the difference to the thread's tick slot before (in the chunk; at first to
+ * first_ticks), both shifted. */
 enum memory_slot_base {
 	MEMORY_SLOT_PREDICTED, /* last + stride; a stack slot: the last stack address + offset */
 	MEMORY_SLOT_LAST,      /* of this slot */
@@ -198,6 +199,7 @@ enum memory_slot_base {
 	MEMORY_SLOT_BASES
 };
 enum {
+	MEMORY_TICK_SHIFT = 6,
 	MEMORY_PIECE_HANDLER = 1,
 	MEMORY_PIECE_WORDS = 16 * 1024, /* of a buffer */
 	MEMORY_COPY_DISTANCE_MAX = 2048,

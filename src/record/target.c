@@ -392,7 +392,7 @@ static uint8_t *put(uint8_t *p, uint64_t v)
 }
 
 /* The words [from, to) as a piece of the thread's chunk. */
-static void add_piece(struct target_thread *t, const uint64_t *from, size_t nr, unsigned flags)
+static void add_piece(struct target_thread *t, uint64_t *from, size_t nr, unsigned flags)
 {
 	struct memory_ring_head *ring = self.ring;
 	uint64_t began = target_ticks();

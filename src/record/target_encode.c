@@ -29,7 +29,7 @@ void target_encode_start(struct target_encoder *e, uint64_t first_ticks)
 	e->previous = 0;
 	e->block[0].successor = 0;
 	e->stack = 0;
-	e->tick = first_ticks;
+	e->tick = first_ticks >> MEMORY_TICK_SHIFT;
 }
 
 /* ---- copies -------------------------------------------------------------------------------- */
@@ -100,7 +100,7 @@ static void learn(struct target_encoder *e, const uint64_t *base, const uint64_t
 			s[i].last = from[i];
 		}
 		if (plain < h->nr_slots)
-			e->tick = from[h->nr_slots - 1u];
+			e->tick = from[h->nr_slots - 1u] >> MEMORY_TICK_SHIFT;
 		from += h->nr_slots;
 		e->previous = h->index;
 	}
@@ -125,7 +125,7 @@ static inline uint8_t *put_slot(uint8_t *out, uint64_t value, uint64_t predicted
 }
 
 static uint8_t *put_slots(struct target_encoder *e, const struct memory_block_head *h,
-	struct target_slot_state *s, const uint64_t *a, uint8_t *out)
+	struct target_slot_state *s, uint64_t *a, uint8_t *out)
 {
 	unsigned plain = h->nr_slots - (unsigned)(h->flags >> MEMORY_BLOCK_TICKS_SHIFT);
 	uint64_t neighbour = e->stack;
@@ -141,8 +141,10 @@ static uint8_t *put_slots(struct target_encoder *e, const struct memory_block_he
 		s[i].last = neighbour = a[i];
 	}
 	for (unsigned i = plain; i < h->nr_slots; i++) {
-		out = put(out, zigzag(a[i] - e->tick));
-		e->tick = a[i];
+		uint64_t tick = a[i] >> MEMORY_TICK_SHIFT;
+		out = put(out, zigzag(tick - e->tick));
+		e->tick = tick;
+		a[i] = tick << MEMORY_TICK_SHIFT; /* what copies will continue */
 	}
 	return out;
 }
@@ -172,10 +174,11 @@ static size_t try_copy(struct target_encoder *e, const uint64_t *base, const uin
 	return m;
 }
 
-uint8_t *target_encode(struct target_encoder *e, const uint64_t *words, size_t nr, uint8_t *out,
-	size_t *ret_words)
+uint8_t *target_encode(
+	struct target_encoder *e, uint64_t *words, size_t nr, uint8_t *out, size_t *ret_words)
 {
-	const uint64_t *p = words, *end = words + nr;
+	uint64_t *p = words;
+	const uint64_t *end = words + nr;
 	const uint64_t *predicted = p; /* since there all blocks were as predicted */
 	uint64_t run = 0;
 
@@ -209,7 +212,7 @@ uint8_t *target_encode(struct target_encoder *e, const uint64_t *words, size_t n
 		}
 		b->position = (uint32_t)(p - words);
 		b->piece = e->piece;
-		const uint64_t *a = p + 1;
+		uint64_t *a = p + 1;
 		uint64_t miss = plain - nr_slots, stack = e->stack;
 		p = a + nr_slots;
 		for (unsigned i = 0; i < nr_stack; i++) {
