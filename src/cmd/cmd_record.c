@@ -27,15 +27,29 @@ enum { TRACE_PATH_MAX = 4096 };
 			"go on until all recorded processes have ended, not only the first"        \
 	}
 
-static const struct cmd_option record_option[] = {RECORD_OPTIONS};
+static const struct cmd_option record_option[] = {
+	RECORD_OPTIONS,
+	{"system", 0, NULL, NULL,
+		"record all threads of the machine: who ran where, who woke whom (needs root)"},
+	{"sched", 0, NULL, NULL, "with --system: switches and wakes only (default)"},
+	{"full", 0, NULL, NULL,
+		"with --system: system calls, interrupts, sockets, packets, disks, timers, too"},
+	{"for", 0, "SECONDS", NULL,
+		"with --system and without PROG: how long (default: to Ctrl-C)"},
+	{"source", 0, "NAME", "bpf perf",
+		"with --system: where the kernel's events come from (default: the best that "
+		"works)"},
+};
 static const struct cmd_option default_option[] = {
 	RECORD_OPTIONS,
 	{"full", 0, NULL, NULL, "every state and fix of 1 % of the path and more"},
 };
 
 const struct cmd_details cmd_details_record = {
-	.usage = "[OPTIONS] PROG [ARG...]",
-	.about = "Runs PROG, unchanged, and records who waits for whom. Its exit status is passed "
+	.usage = "[OPTIONS] PROG [ARG...]\n--system [OPTIONS] [PROG [ARG...]]",
+	.about = "Runs PROG, unchanged, and records who waits for whom. With --system, records all "
+		 "threads of "
+		 "the machine beside it, or without it. Its exit status is passed "
 		 "on; 125: "
 		 "longpole failed, 126: PROG cannot be executed, 127: PROG was not found. The "
 		 "first Ctrl-C "
@@ -100,12 +114,42 @@ static bool options(struct cmd *c, struct record_options *o)
 	return true;
 }
 
+static bool system_options(struct cmd *c, struct record_options *o)
+{
+	enum { NS_PER_S = 1000000000, SECONDS_MAX = 1000000 };
+	uint64_t seconds = 0;
+	bool system = cmd_given(c, "system");
+	if (!system && (cmd_given(c, "sched") || cmd_given(c, "full") || cmd_given(c, "for") ||
+			       cmd_given(c, "source"))) {
+		cmd_usage(c, "--sched, --full, --for and --source need --system");
+		return false;
+	}
+	if (!cmd_value_count(c, "for", &seconds))
+		return false;
+	if (seconds > SECONDS_MAX || (cmd_given(c, "for") && (c->nr_operands || !seconds))) {
+		cmd_usage(c, c->nr_operands ? "--for: the program says when it ends"
+					    : "--for: 1 to 1000000 seconds");
+		return false;
+	}
+	if (cmd_given(c, "sched") && cmd_given(c, "full")) {
+		cmd_usage(c, "--sched or --full, not both");
+		return false;
+	}
+	o->for_ns = seconds * NS_PER_S;
+	o->system_backend = cmd_value(c, "source");
+	if (system)
+		o->system = cmd_given(c, "full") ? RECORD_LEVEL_full : RECORD_LEVEL_sched;
+	return true;
+}
+
 /* longpole-PROG.lpt in the working directory: every run of PROG replaces the last one's. */
 static const char *output_path(struct cmd *c, char buf[TRACE_PATH_MAX])
 {
 	const char *given = cmd_value(c, "output");
-	const char *slash = strrchr(c->operand[0], '/');
-	const char *name = slash && slash[1] ? slash + 1 : c->operand[0];
+	const char *slash = c->nr_operands ? strrchr(c->operand[0], '/') : NULL;
+	const char *name = slash && slash[1] ? slash + 1
+			   : c->nr_operands  ? c->operand[0]
+					     : "system";
 	if (given)
 		return given;
 	int n = snprintf(buf, TRACE_PATH_MAX, "longpole-%s.lpt", name);
@@ -138,6 +182,21 @@ static void memory_summary(struct cmd *c, const struct record_result *r)
 	base_str_fini(&s);
 }
 
+/* Which back-end it was, and why not a better one. */
+static void system_summary(struct cmd *c, const struct record_result *r)
+{
+	for (unsigned i = 0; i < r->nr_attempts; i++) {
+		const struct record_attempt *a = &r->attempt[i];
+		if (a->refusal != RECORD_REFUSAL_none)
+			cmd_note(c, "kernel events: %s not used: %s (%s)", a->backend->name,
+				record_refusal_text(a->refusal), a->why);
+		else
+			cmd_note(c, "kernel events: %llu through %s, %llu switches",
+				(unsigned long long)r->kernel_events, a->backend->name,
+				(unsigned long long)r->kernel_switches);
+	}
+}
+
 static void summary(struct cmd *c, const struct record_result *r, const char *path)
 {
 	struct base_str s = {0};
@@ -157,6 +216,10 @@ static void summary(struct cmd *c, const struct record_result *r, const char *pa
 	cmd_note(c, "%s", base_str_text(&s));
 	if (r->memory_level)
 		memory_summary(c, r);
+	if (r->nr_attempts)
+		system_summary(c, r);
+	if (*r->no_system_samples_why)
+		cmd_note(c, "no samples of other programs: %s", r->no_system_samples_why);
 	if (*r->no_samples_why)
 		cmd_note(c, "no samples: %s", r->no_samples_why);
 	if (*r->no_switches_why)
@@ -173,20 +236,22 @@ static void summary(struct cmd *c, const struct record_result *r, const char *pa
 }
 
 /* The program's exit status, or ours after a message. *ret_path NULL: there is no trace. */
-static int record(struct cmd *c, char buf[TRACE_PATH_MAX], const char **ret_path)
+static int record(struct cmd *c, bool can_system, char buf[TRACE_PATH_MAX], const char **ret_path)
 {
 	struct record_options o = record_options_default();
 	struct record_result r = {.wait_status = -1, .exit_code = RECORD_EXIT_OURS};
 	*ret_path = NULL;
-	if (!c->nr_operands) {
+	if (!options(c, &o) || (can_system && !system_options(c, &o)))
+		return RECORD_EXIT_OURS;
+	if (!c->nr_operands && o.system == RECORD_LEVEL_none) {
 		cmd_usage(c, "no program given");
 		return RECORD_EXIT_OURS;
 	}
 	const char *path = output_path(c, buf);
-	if (!path || !options(c, &o))
+	if (!path)
 		return RECORD_EXIT_OURS;
 	o.output_path = path;
-	o.argv = c->operand; /* NULL-terminated: it ends with argv */
+	o.argv = c->nr_operands ? c->operand : NULL; /* NULL-terminated: it ends with argv */
 	o.tool = "longpole " LONGPOLE_VERSION;
 	o.progress = progress;
 	o.progress_ctx = c;
@@ -206,7 +271,7 @@ int cmd_run_record(struct cmd *c)
 {
 	char buf[TRACE_PATH_MAX];
 	const char *path;
-	return record(c, buf, &path);
+	return record(c, true, buf, &path);
 }
 
 /* Its exit status is the program's: this is a recording, and scripts go on as if longpole were not
@@ -215,7 +280,7 @@ static int run_default(struct cmd *c)
 {
 	char buf[TRACE_PATH_MAX];
 	const char *path;
-	int exit_status = record(c, buf, &path);
+	int exit_status = record(c, false, buf, &path);
 	if (!path)
 		return exit_status;
 	c->answer_on_stderr =

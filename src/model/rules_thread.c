@@ -17,6 +17,10 @@ static uint32_t leader_of(const struct model *m, uint32_t process)
  * as anyone can tell. */
 static void begin(struct model *m, struct thread *t, const struct trace_record *r, uint32_t queue)
 {
+	if (m->is_system) {
+		model_be_born(m, t, r->time_ns, queue, t->k.on);
+		return;
+	}
 	if (queue != NONE) {
 		model_verb(
 			m, t, GRAPH_VERB_dequeue, r->time_ns, queue, 1, t->run_state, GRAPH_LAST);
@@ -45,7 +49,7 @@ void model_rule_process_begin(struct model *m, struct thread *t, const struct tr
 		t->process < m->defs->nr_processes ? m->defs->processes[t->process].parent : 0;
 	uint32_t queue = NONE;
 	t->main_thread = true;
-	if (t->process == m->root_process)
+	if (t->process == m->root_process && !m->is_system)
 		return; /* started when it was first seen */
 	if (r->u.process_begin.token)
 		queue = model_token_queue(m, TOKEN_fork, parent, r->u.process_begin.token, false);
@@ -192,6 +196,8 @@ void model_rule_thread_begin(struct model *m, struct thread *t, const struct tra
 		m->status = base_fail(m->err, s, "out of memory for threads");
 	if (!b->token) {
 		t->main_thread = true;
+		if (m->is_system)
+			begin(m, t, r, NONE);
 		return;
 	}
 	begin(m, t, r, model_token_queue(m, TOKEN_thread, t->process, b->token, false));
@@ -265,6 +271,10 @@ static uint32_t processor_queue(struct model *m, uint64_t number)
 
 void model_rule_cpu_out(struct model *m, struct thread *t, const struct trace_record *r)
 {
+	if (m->is_system) {
+		model_kernel_out(m, t, r);
+		return;
+	}
 	uint32_t queue = processor_queue(m, r->u.cpu_out.processor);
 	if (queue == NONE)
 		return;
@@ -316,6 +326,10 @@ void model_rule_cpu_out(struct model *m, struct thread *t, const struct trace_re
 
 void model_rule_cpu_in(struct model *m, struct thread *t, const struct trace_record *r)
 {
+	if (m->is_system) {
+		model_kernel_in(m, t, r);
+		return;
+	}
 	uint32_t queue = processor_queue(m, r->u.cpu_in.processor);
 	if (queue == NONE)
 		return;

@@ -10,6 +10,7 @@
 #define LONGPOLE_RECORD_SESSION_H
 
 #include "base/base.h"
+#include "record/system.h"
 #include "trace/trace.h"
 
 enum {
@@ -30,7 +31,8 @@ struct record_progress {
 struct record_options {
 	size_t size; /* sizeof(struct record_options) of the caller */
 	const char *output_path;
-	char *const *argv;     /* NULL-terminated; argv[0] is searched in $PATH */
+	char *const *argv;     /* NULL-terminated; argv[0] is searched in $PATH. NULL: no program,
+				  only the system, until a signal or for_ns */
 	const char *tool;      /* for the trace's header: "longpole 0.1.0" */
 	uint64_t sample_hz;    /* 0: no samples */
 	uint64_t buffer_bytes; /* 0: RECORD_BUFFER_BYTES */
@@ -38,6 +40,10 @@ struct record_options {
 	bool switches;         /* record when threads get and lose processors */
 	unsigned level;        /* 1 or 0: calls; 2: memory accesses, too; 3: instructions, too */
 	bool wait_all;         /* until all recorded processes have ended, not only the first */
+	enum record_level system;     /* what is recorded of all other threads and of the kernel */
+	const char *system_backend;   /* "bpf", "perf"; NULL: the best one that works */
+	uint64_t system_buffer_bytes; /* of the kernel's events; 0: RECORD_SYSTEM_BUFFER_BYTES */
+	uint64_t for_ns;              /* without a program: how long; 0: until a signal */
 	void (*progress)(void *ctx,
 		const struct record_progress *p); /* may be NULL; about 5 times a second */
 	void *progress_ctx;
@@ -70,17 +76,23 @@ struct record_result {
 	char no_samples_why[RECORD_REASON_BYTES],
 		no_switches_why[RECORD_REASON_BYTES]; /* "": there are */
 	char disk_full_why[RECORD_REASON_BYTES];
+	struct record_attempt attempt[RECORD_ATTEMPTS_MAX]; /* ways to see the system, best first */
+	unsigned nr_attempts;
+	uint64_t kernel_events, kernel_switches;
+	char no_system_samples_why[RECORD_SYSTEM_WHY];
 };
 
 /*
  * record_run() - start opts->argv, record it, return when it has ended and the trace is complete.
- * SIGINT (first), SIGTERM, SIGHUP and SIGQUIT are passed on to the program if it did not get them
- * itself; the second SIGINT ends the recording only. A full disk does not disturb the program: the
- * trace ends early, BASE_OK is returned and disk_full counted. On an error ret->exit_code is 125,
- * 126 or 127 and the program did not run, or its trace is damaged (then wait_status is set).
- * BASE_ERR_ENV: statically linked or setuid program, no TSC, no preload library, no memory for the
- * ring. Not for threads of one process at the same time: changes SIGCHLD's and others' blocking
- * while it runs.
+ * With opts->system the kernel's events of all threads are in the trace, too; when the kernel
+ * refuses that and there is a program, the program alone is recorded and own_threads_only is
+ * counted; without one it is an error. SIGINT (first), SIGTERM, SIGHUP and SIGQUIT are passed on to
+ * the program if it did not get them itself; the second SIGINT ends the recording only. A full disk
+ * does not disturb the program: the trace ends early, BASE_OK is returned and disk_full counted. On
+ * an error ret->exit_code is 125, 126 or 127 and the program did not run, or its trace is damaged
+ * (then wait_status is set). BASE_ERR_ENV: statically linked or setuid program, no TSC, no preload
+ * library, no memory for the ring. Not for threads of one process at the same time: changes
+ * SIGCHLD's and others' blocking while it runs.
  */
 enum base_status record_run(const struct record_options *opts, struct record_result *ret,
 	struct base_err *err) BASE_MUST_CHECK;

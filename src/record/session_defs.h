@@ -68,6 +68,8 @@ static inline void record_sink_put(struct record_sink *s, const struct trace_rec
 }
 
 uint32_t record_sink_text(struct record_sink *s, const char *text, size_t length);
+/* This machine, by its kernel's boot id: recordings with the same one have the same clock. */
+void record_sink_host(struct record_sink *s, const char *name);
 uint32_t record_sink_process(
 	struct record_sink *s, uint32_t parent, uint64_t pid, uint32_t name, uint32_t command);
 /* The same process again with better texts: the last definition counts. */

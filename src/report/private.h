@@ -37,7 +37,7 @@ enum base_status report_no_path(struct base_err *err);
 
 /* Path time of each topic in a lane; topic_ns has ix->nr_topics entries, and so has observed_ns:
  * the same states' time without the lane's edits (NULL: not wanted). */
-enum base_status report_lane_topics(struct model *m, const struct report_index *ix, unsigned lane,
+enum base_status report_lane_topics(struct graph *g, const struct report_index *ix, unsigned lane,
 	double *topic_ns, double *observed_ns, double *ret_length_ns,
 	struct base_err *err) BASE_MUST_CHECK;
 /* Largest entry but `except`; REPORT_NONE when all are 0. */
@@ -76,6 +76,11 @@ enum base_status report_replay_base(struct report_replay_run *ret, const struct 
 enum base_status report_replay_predict(struct report_replay_prediction *ret,
 	const struct report_replay_run *base, const struct graph_replay *log,
 	const struct graph_scenario *lane, unsigned nr_lanes, struct base_err *err) BASE_MUST_CHECK;
+/* Simulates it once more and finds the critical path of that: its longest topic. m: of the log. */
+enum base_status report_replay_next(struct report_replay_prediction *ret,
+	const struct graph_replay *log, const struct graph_scenario *lane, struct model *m,
+	const struct report_index *ix, struct base_arena *arena,
+	struct base_err *err) BASE_MUST_CHECK;
 
 /* ---- text ------------------------------------------------------------------------------------ */
 

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* order_private.h - lanes (streams), processors and the slice scheduler. Private to the layer. */
+#ifndef LONGPOLE_MEMORY_ORDER_PRIVATE_H
+#define LONGPOLE_MEMORY_ORDER_PRIVATE_H
+
+#include "memory/order.h"
+
+enum lane_state {
+	LANE_WAITS, /* for a spawn, or for a processor */
+	LANE_RUNS,
+	LANE_BARRIER,
+	LANE_JOINED, /* reached the join of its parallel phase */
+	LANE_JOINS,  /* waits for the end of lane `awaits` */
+	LANE_IDLE,   /* a live source has nothing for it */
+	LANE_ENDED
+};
+
+/* One stream of the source, and where we are in it. */
+struct memory_lane {
+	struct memory_batch batch;
+	size_t at;               /* in the batch */
+	size_t nr_body, body_at; /* inside a REPEAT: its body is item at+1 .. */
+	uint64_t iteration;      /* of batch.item[at].count */
+	uint64_t time_ns;        /* last recorded */
+	uint64_t barrier;        /* address, while LANE_BARRIER */
+	uint64_t barrier_parties;
+	uint64_t blocked_until; /* clock: waits for the disk */
+	uint64_t sliced;        /* instructions of its slice so far */
+	uint32_t awaits;
+	uint32_t processor; /* that it runs or ran on */
+	bool has_run;
+	enum lane_state state;
+	struct memory_batch calls; /* of the call traces; see take_call_times() */
+	size_t calls_at;
+};
+
+/* Who executes: a thread of the program, or one of -i's processors. */
+struct memory_cpu {
+	uint64_t clock;
+	struct memory_lane *lane; /* NULL: idle */
+	bool active;              /* as last told by a step */
+};
+
+struct memory_scheduler;
+struct memory_order {
+	struct memory_source *source, *calls;
+	struct memory_order_options options;
+	struct memory_lane *lane;
+	struct memory_cpu *cpu;
+	uint32_t nr_lanes, nr_cpus;
+	uint64_t *heap; /* keys of the processors that run: (due << 10) | number */
+	uint32_t nr_heap;
+	struct memory_step *step; /* MEMORY_STEPS_MAX */
+	size_t nr_steps;
+	struct memory_call *call;
+	size_t nr_calls;
+	struct memory_scheduler *scheduler; /* SLICES, ROUND_ROBIN */
+	enum memory_phase_kind phase;
+	bool phase_open, user_open, ended;
+	uint64_t region;
+	struct memory_lane total_lane; /* TOTAL_ORDER: being handed out */
+	uint32_t nr_created;           /* TOTAL_ORDER: threads created and not yet joined */
+};
+
+enum { KEY_BITS = 10 };
+static inline uint64_t memory_key(uint64_t due, uint32_t cpu)
+{
+	return due << KEY_BITS | cpu;
+}
+
+void memory_order_heap_put(struct memory_order *o, uint64_t key);
+/* The clock value that stands for a length of time. */
+uint64_t memory_order_clocks(const struct memory_order *o, double ms);
+
+/* Lets a lane run on a processor from `clock` on; it may turn out to have ended. */
+enum base_status memory_order_start(
+	struct memory_order *o, uint32_t lane, uint32_t cpu, uint64_t clock, struct base_err *err);
+
+/* ---- order_slices.c: which stream runs on which processor */
+enum base_status memory_scheduler_new(struct memory_order *o, struct base_err *err);
+struct memory_scheduler *memory_scheduler_free(struct memory_scheduler *s);
+/* Gives processors that have nothing to run the next stream that may run. */
+enum base_status memory_scheduler_fill(struct memory_order *o, struct base_err *err);
+/* After each item: is the slice over, its time used up, or must it wait for the disk? True: the
+ * stream has left the processor. */
+bool memory_scheduler_after(struct memory_order *o, uint32_t cpu, const struct memory_call *call);
+void memory_scheduler_ended(struct memory_order *o, uint32_t cpu);
+/* All streams wait for the disk: time moves on to the first that need not. False: none waits. */
+bool memory_scheduler_skip(struct memory_order *o);
+
+#endif
