@@ -90,12 +90,17 @@ void memory_cdat_lpt_general(struct memory_cdat_lpt *l, const struct memory_cdat
 		       .kind = TRACE_memory_request,
 		       .u.memory_request = {.line = t->line,
 			       .code = t->code,
-			       .processor = t->from,
 			       .bank = t->bank,
 			       .home = t->home,
 			       .status = t->status,
-			       .sharers = nr,
-			       .sharers_low = t->sharers[0]}});
+			       .sharers = nr}});
+	for (uint32_t i = 0; i < (l->nr_processors + 63) / 64; i++)
+		if (t->sharers[i])
+			put(l, &(struct trace_record){.time_ns = t->clock,
+				       .stream = stream_of(l, t->from),
+				       .kind = TRACE_memory_sharers,
+				       .u.memory_sharers = {.first = 64 * (uint64_t)i,
+					       .processors = t->sharers[i]}});
 }
 
 void memory_cdat_lpt_detailed(struct memory_cdat_lpt *l, const struct memory_cdat_transaction *t)
