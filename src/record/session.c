@@ -36,6 +36,7 @@ enum {
 	FUTURE_NS = 1000000000,     /* a stamp that much ahead is damage */
 	INTERVAL_BUSY_NS = 1000000, /* between two looks at the buffers */
 	INTERVAL_NS = 5000000,
+	INTERVAL_SYSTEM_NS = 10000000, /* its buffers are large; names of who ends soon are not */
 	INTERVAL_IDLE_NS = 20000000,
 	BIRTH_NS = 50000000,
 	USED_BUSY = 32, /* blocks in use that make us look more often: what is read soon is still
@@ -381,7 +382,9 @@ static uint64_t interval_ns(struct session *s)
 		return 0;
 	if (s->memory.head || s->ring.nr_used > USED_BUSY || perf > PERCENT_LOW / 2)
 		return INTERVAL_BUSY_NS;
-	return idle ? INTERVAL_IDLE_NS : INTERVAL_NS;
+	if (idle)
+		return INTERVAL_IDLE_NS;
+	return s->has_program ? INTERVAL_NS : INTERVAL_SYSTEM_NS;
 }
 
 static void report_progress(struct session *s)
