@@ -204,6 +204,15 @@ static int add_json(const char *bytes, size_t length, void *ctx)
 	return s->failed ? -1 : 0;
 }
 
+void cmd_add_json_line(struct base_str *out, json_t *json)
+{
+	if (!json ||
+		json_dump_callback(json, add_json, out, JSON_COMPACT | JSON_REAL_PRECISION(10)))
+		out->failed = true;
+	json_decref(json);
+	base_str_add(out, "\n");
+}
+
 int cmd_write_json(struct cmd *c, json_t *json)
 {
 	struct base_str s = {0};

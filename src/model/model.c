@@ -880,7 +880,7 @@ enum base_status model_new(const struct trace_defs *defs, const struct model_opt
 		.max_memory_bytes = m->opts->max_memory_bytes,
 		.listener = m->opts->listener,
 		.watch = m->opts->watch,
-		.restarts = m->opts->from_ns != 0 || m->restarts,
+		.restarts = m->opts->from_ns != 0 || (m->restarts && !m->opts->turns),
 	};
 	if (s == BASE_OK)
 		s = graph_new(&g, &m->graph, m->err);
@@ -914,6 +914,12 @@ enum base_status model_turn(struct model *m, uint64_t time_ns, bool start_all,
 	if (s != BASE_OK)
 		m->status = s;
 	return s;
+}
+
+uint64_t model_actor_group(const struct model *m, uint32_t actor)
+{
+	uint32_t role = actor < m->nr_actors ? m->actor[actor].role : NONE;
+	return role != NONE ? role : (uint64_t)NONE + actor;
 }
 
 uint32_t model_actor_stream(const struct model *m, uint32_t actor)
@@ -1081,6 +1087,13 @@ uint64_t model_nr_records(const struct model *m)
 uint64_t model_last_ns(const struct model *m)
 {
 	return m->last_ns;
+}
+
+uint32_t model_stream_actor(const struct model *m, uint32_t stream)
+{
+	return stream < m->nr_threads && m->thread[stream].actor < m->nr_actors
+		       ? m->thread[stream].actor
+		       : NONE;
 }
 
 uint32_t model_end_actor(const struct model *m)
