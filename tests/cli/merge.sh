@@ -18,10 +18,11 @@ test_merge_two_recordings() {
 	is_json out '.schema == "longpole/merge/1"'
 	is_json out '.result | .hosts == 1 and .connections == 1 and .connections_unusable == 0 and .error_max_ns < 1000000'
 	is_json out '.result.inputs[1] | .clock == "same kernel" and .byte_pairs >= 300'
-	# whatever is said of the server's answer, is said in the client's time
+	# the server's work is on the client's path; on a busy machine both wait for processors, too
 	expect 0 longpole report --json both.lpt
 	is_json out '.result.explained_share > 0.8'
-	is_json out '.result.path[0] | .state == "running answer" and .share > 0.4 and .waiting_share == 0'
+	is_json out '[.result.path[] | select(.state == "running answer") | .path_ns] as [$answer] |
+		[.result.path[] | select(.state == "running prepare") | .path_ns] as [$prepare] | $answer / $prepare | . > 2 and . < 6'
 	client_ns=$(longpole report --json client.lpt | jq .result.elapsed_ns)
 	is_json out ".result.elapsed_ns / $client_ns | . > 0.95 and . < 1.05"
 	# alone, the client only waits for somebody who was not recorded
@@ -33,8 +34,11 @@ test_merge_two_recordings() {
 test_merge_predicts_the_other_program() {
 	record_two
 	expect 0 longpole merge -q -o both.lpt client.lpt server.lpt
+	local elapsed_ns answer_ns
+	elapsed_ns=$(longpole report --json both.lpt | jq .result.elapsed_ns)
+	answer_ns=$(longpole report --json both.lpt | jq '.result.path[] | select(.state == "running answer") | .path_ns')
 	expect 0 longpole whatif --json both.lpt scale answer=-100%
-	is_json out '.result.scenarios[0] | .next_bottleneck == "running prepare" and .predicted_speedup > 1.5 and .predicted_speedup < 5'
+	is_json out ".result.scenarios[0].predicted_ns | ($elapsed_ns - .) / $answer_ns | . > 0.5 and . < 1.1"
 }
 
 test_merge_mistakes() {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fuzz_merge.c - any bytes as the records of two or three traces, which are then merged. Whatever
- * they say: no crash, and what is merged can be read, is in order, and has every record. (Any bytes
- * as a file are fuzz_trace_reader's.)
+ * fuzz_trace_merge.c - any bytes as the records of two or three traces, which are then merged.
+ * Whatever they say: no crash, and what is merged can be read, is in order, and has every record.
+ * (Any bytes as a file are fuzz_trace_reader's.)
  */
 #include "merge/merge.h"
 #include "trace/enums.h"
