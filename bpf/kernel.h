@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
 /*
  * kernel.h - those fields of the kernel's structs that we read. libbpf moves each access to where
  * the running kernel has the field (CO-RE), so neither a kernel's headers nor its BTF are needed to

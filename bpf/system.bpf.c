@@ -1,11 +1,12 @@
-// SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only
 /*
  * system.bpf.c - the kernel side of `longpole record --system`: tracepoints to per-processor slots.
  *
- * The loader (src/record/system_bpf.c) loads only the programs that a recording needs. Every program
- * does the least: it writes down numbers that the kernel has at hand. What they mean (names, objects,
- * order, lost switches) is found out by the reader. A program runs with interrupts on or off, and may
- * be interrupted by another; only `reserve()` and the two context words are shared, see there.
+ * The loader (src/record/system_bpf.c) loads only the programs that a recording needs. Every
+ * program does the least: it writes down numbers that the kernel has at hand. What they mean
+ * (names, objects, order, lost switches) is found out by the reader. A program runs with interrupts
+ * on or off, and may be interrupted by another; only `reserve()` and the two context words are
+ * shared, see there.
  */
 #include "kernel.h"
 
@@ -34,10 +35,11 @@ struct kernel_control control[KERNEL_CPUS_MAX]; /* .bss: mapped by the reader */
 
 /* Loads instead of a helper's call. */
 #define CURRENT_TID ((__u32)bpf_get_current_task_btf()->pid)
-#define IS_OWN	    ((__u32)bpf_get_current_task_btf()->tgid == own_tgid)
-#define ALWAYS static __always_inline
+#define IS_OWN      ((__u32)bpf_get_current_task_btf()->tgid == own_tgid)
+#define ALWAYS      static __always_inline
 
-/* ---- slots ------------------------------------------------------------------------------------- */
+/* ---- slots -------------------------------------------------------------------------------------
+ */
 
 struct writing {
 	struct kernel_control *control;
@@ -78,7 +80,8 @@ ALWAYS __u32 context_of(const struct kernel_control *c)
 	return hard ? hard : *(volatile __u32 *)&c->soft;
 }
 
-ALWAYS void commit(struct writing *w, __u32 tid, __u32 type, __u32 nr, __u32 context, __u64 a, __u64 b)
+ALWAYS void commit(
+	struct writing *w, __u32 tid, __u32 type, __u32 nr, __u32 context, __u64 a, __u64 b)
 {
 	struct kernel_slot *s = w->slot;
 
@@ -114,7 +117,8 @@ ALWAYS int emit_comm(__u32 type, __u64 a, __u64 b, const struct task_struct *nam
 	return 0;
 }
 
-/* ---- scheduler --------------------------------------------------------------------------------- */
+/* ---- scheduler ---------------------------------------------------------------------------------
+ */
 
 /* Where it falls asleep, when no system call says so: on a disk, a page, a lock of the kernel. */
 ALWAYS void emit_stack(void *ctx, __u32 tid)
@@ -135,7 +139,8 @@ ALWAYS void emit_stack(void *ctx, __u32 tid)
 }
 
 SEC("tp_btf/sched_switch")
-int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_struct *next, unsigned state)
+int BPF_PROG(
+	on_switch, bool preempt, struct task_struct *prev, struct task_struct *next, unsigned state)
 {
 	enum { UNINTERRUPTIBLE = 2, NO_LOAD = 0x400 };
 	struct writing w;
@@ -193,14 +198,15 @@ int BPF_PROG(on_rename, struct task_struct *task, const char *comm)
 	struct kernel_slot *more = slot_at(w.cpu, w.at + 1);
 	if (more)
 		bpf_probe_read_kernel_str(more, KERNEL_COMM_BYTES, comm);
-	commit(&w, CURRENT_TID, KERNEL_comm, 2, context_of(w.control), (__u32)task->pid, (__u32)task->tgid);
+	commit(&w, CURRENT_TID, KERNEL_comm, 2, context_of(w.control), (__u32)task->pid,
+		(__u32)task->tgid);
 	return 0;
 }
 
 /* ---- interrupts and softirqs: who it is that wakes ----------------------------------------------
  *
- * `hard` and `soft` are written by their own processor alone, and what interrupts puts back 0 before
- * it returns, so plain stores are enough. Interrupts do not nest, nor do softirqs.
+ * `hard` and `soft` are written by their own processor alone, and what interrupts puts back 0
+ * before it returns, so plain stores are enough. Interrupts do not nest, nor do softirqs.
  */
 
 ALWAYS int context_begin(bool soft, __u32 type, __u32 vector)

@@ -1,14 +1,15 @@
-/* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
 /* system_full.h - the programs that only --full needs. Part of system.bpf.c. */
 
 SEC("?tp_btf/softirq_raise")
 int BPF_PROG(on_softirq_raise, unsigned vector)
 {
-	return emit(KERNEL_context_raise, KERNEL_IN_SOFTIRQ | vector << 8,
-		bpf_get_smp_processor_id());
+	return emit(
+		KERNEL_context_raise, KERNEL_IN_SOFTIRQ | vector << 8, bpf_get_smp_processor_id());
 }
 
-/* ---- system calls -------------------------------------------------------------------------------- */
+/* ---- system calls
+ * -------------------------------------------------------------------------------- */
 
 ALWAYS __u64 argument(const struct pt_regs *r, __u32 number)
 {
@@ -50,7 +51,8 @@ ALWAYS __u64 file_of(__u64 fd)
 	__u32 type = BPF_CORE_READ(inode, i_mode) >> 12, device = 0;
 	if (type && type != SOCKET && type != PIPE) /* all of those are on one device */
 		device = BPF_CORE_READ(inode, i_sb, s_dev);
-	/* All anonymous inodes (epoll, eventfd, timerfd) are one inode: the file tells them apart. */
+	/* All anonymous inodes (epoll, eventfd, timerfd) are one inode: the file tells them apart.
+	 */
 	__u64 number = type ? BPF_CORE_READ(inode, i_ino) : (__u64)file >> 4;
 	return KERNEL_FILE(number, type, device, fd);
 }
@@ -104,7 +106,8 @@ int BPF_PROG(on_sys_exit, struct pt_regs *regs, long result)
 	return 0;
 }
 
-/* ---- sockets ------------------------------------------------------------------------------------- */
+/* ---- sockets
+ * ------------------------------------------------------------------------------------- */
 
 ALWAYS __u32 socket_inode(struct sock *sk)
 {
@@ -133,8 +136,8 @@ SEC("?tp_btf/sock_recv_length")
 int BPF_PROG(on_receive, struct sock *sk, int result, int flags)
 {
 	enum { PEEK = 2 };
-	return result > 0 && !(flags & PEEK) ? emit_socket(KERNEL_socket_receive, sk, (__u32)result) :
-					       0;
+	return result > 0 && !(flags & PEEK) ? emit_socket(KERNEL_socket_receive, sk, (__u32)result)
+					     : 0;
 }
 SEC("?tp_btf/sk_data_ready")
 int BPF_PROG(on_ready, struct sock *sk)
@@ -153,7 +156,8 @@ int BPF_PROG(on_ready, struct sock *sk)
 	return emit_socket(KERNEL_socket_ready, sk, bytes);
 }
 
-/* ---- disks --------------------------------------------------------------------------------------- */
+/* ---- disks
+ * --------------------------------------------------------------------------------------- */
 
 ALWAYS int emit_disk(__u32 type, struct request *rq, __u32 bytes)
 {
@@ -185,7 +189,8 @@ int BPF_PROG(on_disk_end, struct request *rq, int error, unsigned bytes)
 	return emit_disk(KERNEL_disk_end, rq, bytes);
 }
 
-/* ---- work items, timers, locks of the kernel ----------------------------------------------------- */
+/* ---- work items, timers, locks of the kernel
+ * ----------------------------------------------------- */
 
 SEC("?tp_btf/workqueue_queue_work")
 int BPF_PROG(on_work_queue, int cpu, struct pool_workqueue *pwq, struct work_struct *work)
@@ -220,9 +225,9 @@ int BPF_PROG(on_hrtimer_start, struct hrtimer *timer)
 {
 	enum { MONOTONIC = 1 };
 	struct writing w;
-	__s64 delay_ns = timer->base->clockid == MONOTONIC ?
-				 timer->node.expires - (__s64)bpf_ktime_get_ns() :
-				 0;
+	__s64 delay_ns = timer->base->clockid == MONOTONIC
+				 ? timer->node.expires - (__s64)bpf_ktime_get_ns()
+				 : 0;
 
 	if (!reserve(&w, 2))
 		return 0;

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
 /* system_net.h - TCP, packets, queueing disciplines, polling of devices. Part of system.bpf.c. */
 
 enum {
@@ -12,7 +12,8 @@ enum {
 #define HOST16(v) __builtin_bswap16(v)
 #define HOST32(v) __builtin_bswap32(v)
 
-/* ---- TCP ----------------------------------------------------------------------------------------- */
+/* ---- TCP
+ * ----------------------------------------------------------------------------------------- */
 
 SEC("?tp_btf/tcp_probe")
 int BPF_PROG(on_tcp_probe, struct sock *sk, struct sk_buff *skb)
@@ -47,7 +48,8 @@ int BPF_PROG(on_tcp_probe, struct sock *sk, struct sk_buff *skb)
 
 ALWAYS void copy_address(struct writing *w, const struct kernel_address *a)
 {
-	struct kernel_slot *first = slot_at(w->cpu, w->at + 1), *second = slot_at(w->cpu, w->at + 2);
+	struct kernel_slot *first = slot_at(w->cpu, w->at + 1),
+			   *second = slot_at(w->cpu, w->at + 2);
 
 	if (!first || !second)
 		return;
@@ -79,11 +81,13 @@ int BPF_PROG(on_socket_state, struct sock *sk, int before, int state)
 	if (!reserve(&w, 3))
 		return 0;
 	copy_address(&w, &a);
-	commit(&w, CURRENT_TID, KERNEL_socket_state, 3, context_of(w.control), (__u64)sk, (__u32)state);
+	commit(&w, CURRENT_TID, KERNEL_socket_state, 3, context_of(w.control), (__u64)sk,
+		(__u32)state);
 	return 0;
 }
 
-/* ---- packets ------------------------------------------------------------------------------------- */
+/* ---- packets
+ * ------------------------------------------------------------------------------------- */
 
 struct ports { /* the beginning of TCP and of UDP */
 	__be16 from, to;
@@ -123,7 +127,8 @@ ALWAYS void read_ports(struct kernel_address *a, const unsigned char *at, __u32 
 }
 
 /* What the packet's headers say; returns its length from the IP header on, 0: no IP packet. */
-ALWAYS __u32 read_packet(struct kernel_address *a, __u16 ether, const unsigned char *at, __u32 bytes)
+ALWAYS __u32 read_packet(
+	struct kernel_address *a, __u16 ether, const unsigned char *at, __u32 bytes)
 {
 	if (ether == ETHER_IPV4) {
 		struct ipv4 ip = {};
@@ -164,7 +169,8 @@ ALWAYS __u32 namespace_of(const struct net_device *dev)
 	return net ? net->ns.inum : 0;
 }
 
-ALWAYS int emit_packet(__u32 type, struct sk_buff *skb, const struct net_device *dev, bool received, __u32 extra)
+ALWAYS int emit_packet(
+	__u32 type, struct sk_buff *skb, const struct net_device *dev, bool received, __u32 extra)
 {
 	struct kernel_address a = {};
 	struct writing w;
@@ -207,7 +213,8 @@ int BPF_PROG(on_qdisc_enqueue, struct Qdisc *q, struct netdev_queue *txq, struct
 	return emit_packet(KERNEL_qdisc_enqueue, skb, skb->dev, false, q->handle);
 }
 SEC("?tp_btf/qdisc_dequeue")
-int BPF_PROG(on_qdisc_dequeue, struct Qdisc *q, struct netdev_queue *txq, int packets, struct sk_buff *skb)
+int BPF_PROG(on_qdisc_dequeue, struct Qdisc *q, struct netdev_queue *txq, int packets,
+	struct sk_buff *skb)
 {
 	if (packets <= 0 || !skb)
 		return 0;
@@ -229,5 +236,7 @@ int BPF_PROG(on_napi_poll, struct napi_struct *napi, int work, int budget)
 
 	if (!dev)
 		return 0;
-	return emit(KERNEL_napi_poll, (__u32)dev->ifindex, ((__u32)work & 0xffff) | (__u64)(budget & 0xffff) << 16 | (__u64)namespace_of(dev) << 32);
+	return emit(KERNEL_napi_poll, (__u32)dev->ifindex,
+		((__u32)work & 0xffff) | (__u64)(budget & 0xffff) << 16 |
+			(__u64)namespace_of(dev) << 32);
 }

@@ -151,6 +151,8 @@ int cmd_exit_of(enum base_status s);
 /* Writes a finished answer (and frees it): CMD_OK or the exit status after a message. */
 int cmd_write(struct cmd *c, struct base_str *text);
 int cmd_write_json(struct cmd *c, json_t *json);
+/* One line of it, newline included; frees it. NULL: out->failed. */
+void cmd_add_json_line(struct base_str *out, json_t *json);
 
 void cmd_progress_reset(struct cmd *c);
 void cmd_progress_show(

@@ -2,6 +2,7 @@
 /* cmd_ciat.c - `longpole ciat`: how threads share memory, whatever the machine. */
 #include "cmd/streams.h"
 #include "memory/ciat.h"
+#include "memory/smait.h"
 #include "config.h"
 
 #include <inttypes.h>
@@ -18,6 +19,8 @@ static const struct cmd_option option[] = {
 		"write the memory usage of each touched page to FILE"},
 	{"events", 'e', "FILE", "@file",
 		"write each communication event to FILE ('longpole tdat' reads it)"},
+	{"smait", 0, "STEM", NULL,
+		"write the trace as SMAIT's binary files STEM.0, STEM.1 ..., big-endian"},
 	{"location", 0, "BYTES", "1 2 4 8", "size of a memory location (default 4)"},
 	{"line", 0, "BYTES", NULL, "size of a cache line (default 64)"},
 	{"no-lines", 0, NULL, NULL, "do not tell false from true sharing; a fifth faster"},
@@ -425,6 +428,58 @@ static int run(struct cmd *c, struct cmd_streams *s, struct memory_ciat_options 
 	return status;
 }
 
+/* All batches of the source; a second pass then analyses it. */
+static enum base_status copy_batches(
+	struct memory_source *s, struct memory_smait_writer *w, int thread, struct base_err *err)
+{
+	for (;;) {
+		struct memory_batch b;
+		enum base_status ok = memory_source_next(s, thread, &b, err);
+		if (ok == BASE_OK)
+			ok = memory_smait_writer_put(w, &b, err);
+		if (ok != BASE_OK)
+			return ok == BASE_END ? BASE_OK : ok;
+	}
+}
+
+static enum base_status copy_source(
+	struct memory_source *s, struct memory_smait_writer *w, struct base_err *err)
+{
+	enum base_status ok = BASE_OK;
+	if (s->info.flags & MEMORY_SOURCE_TOTAL_ORDER)
+		return copy_batches(s, w, MEMORY_ANY_THREAD, err);
+	for (uint32_t i = 0; i < s->info.nr_threads && ok == BASE_OK; i++)
+		ok = copy_batches(s, w, (int)i, err);
+	return ok;
+}
+
+static int write_smait(struct cmd *c, const char *stem)
+{
+	struct memory_source *s;
+	struct memory_smait_writer *w;
+	struct memory_smait_loss loss = {0};
+	int status = cmd_streams_open_source(c, 0, &s);
+	if (status != CMD_OK)
+		return status;
+	enum base_status ok = memory_smait_writer_open(stem, s->info.nr_threads, true, &w, &c->err);
+	if (ok == BASE_OK) {
+		ok = copy_source(s, w, &c->err);
+		enum base_status closed =
+			memory_smait_writer_close(w, &loss, ok == BASE_OK ? &c->err : NULL);
+		ok = ok == BASE_OK ? closed : ok;
+	}
+	memory_source_close(s);
+	if (ok != BASE_OK)
+		return cmd_fail(c, ok);
+	if (loss.moved_pages || loss.ranges || loss.other_calls || loss.left_out)
+		cmd_note(c,
+			"%s: %" PRIu64 " pages were moved below 4 GiB (code: 256 MiB); %" PRIu64
+			" ranges, %" PRIu64 " call records and %" PRIu64
+			" other records have no place in the format",
+			stem, loss.moved_pages, loss.ranges, loss.other_calls, loss.left_out);
+	return CMD_OK;
+}
+
 int cmd_run_ciat(struct cmd *c)
 {
 	struct memory_ciat_options o;
@@ -434,7 +489,10 @@ int cmd_run_ciat(struct cmd *c)
 	int status = cmd_streams_open(c, 0, &s);
 	if (status != CMD_OK)
 		return status;
-	status = run(c, &s, &o);
+	if (cmd_given(c, "smait"))
+		status = write_smait(c, cmd_value(c, "smait"));
+	if (status == CMD_OK)
+		status = run(c, &s, &o);
 	cmd_streams_close(&s);
 	return status;
 }

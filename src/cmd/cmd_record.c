@@ -158,6 +158,8 @@ static bool system_options(struct cmd *c, struct record_options *o)
 		return false;
 	}
 	o->for_ns = seconds * NS_PER_S;
+	if (cmd_given(c, "buffer"))
+		o->system_buffer_bytes = o->buffer_bytes;
 	o->system_backend = cmd_value(c, "source");
 	if (system)
 		o->system = cmd_given(c, "full") ? RECORD_LEVEL_full : RECORD_LEVEL_sched;
@@ -168,14 +170,14 @@ static bool system_options(struct cmd *c, struct record_options *o)
 const char *cmd_record_path(struct cmd *c, const char *program, char buf[CMD_RECORD_PATH_MAX])
 {
 	const char *given = cmd_value(c, "output");
-	const char *slash = program ? strrchr(program, '/') : NULL;
-	const char *name = slash && slash[1] ? slash + 1 : program ? program : "system";
+	const char *slash = strrchr(program, '/');
+	const char *name = slash && slash[1] ? slash + 1 : program;
 	if (given)
 		return given;
 	int n = snprintf(buf, CMD_RECORD_PATH_MAX, "longpole-%s.lpt", name);
 	if (n > 0 && n < 255 && !strchr(name, '/'))
 		return buf;
-	cmd_usage(c, "no file name can be made of '%s'; give one with -o", name);
+	cmd_usage(c, "no file name can be made of '%s'; give one with -o", program);
 	return NULL;
 }
 
@@ -297,7 +299,7 @@ static int record(
 		cmd_usage(c, "no program given");
 		return RECORD_EXIT_OURS;
 	}
-	const char *path = cmd_record_path(c, c->nr_operands ? c->operand[0] : NULL, buf);
+	const char *path = cmd_record_path(c, c->nr_operands ? c->operand[0] : "system", buf);
 	if (!path)
 		return RECORD_EXIT_OURS;
 	o.argv = c->nr_operands ? c->operand : NULL; /* NULL-terminated: it ends with argv */

@@ -21,6 +21,10 @@ static const struct cmd_option option[] = {
 		"show the N threads that ran longest, and as many processes and phases (default "
 		"20)"},
 	{"all", 'a', NULL, NULL, "show every thread, process and phase"},
+	{"kernel-time", 'k', NULL, NULL,
+		"count system calls, and the time in them exactly, by BPF (for root; each call "
+		"costs "
+		"some 300 ns more)"},
 	{"whole", 0, NULL, NULL, "the program as a whole, not by thread: without ptrace"},
 	{"output", 'o', "FILE", "@file", "write the answer to FILE, not to standard error"},
 };
@@ -116,8 +120,10 @@ int cmd_run_stat(struct cmd *c)
 {
 	const char *list = cmd_value(c, "events");
 	uint16_t event[RECORD_STAT_EVENTS_MAX];
-	struct record_stat_options options = {
-		.argv = c->operand, .event = event, .by_thread = !cmd_given(c, "whole")};
+	struct record_stat_options options = {.argv = c->operand,
+		.event = event,
+		.kernel_time = cmd_given(c, "kernel-time"),
+		.by_thread = !cmd_given(c, "whole")};
 	uint64_t limit = LIMIT_DEFAULT;
 	struct record_stat s;
 	if (list && !strcmp(list, "list"))
@@ -130,6 +136,14 @@ int cmd_run_stat(struct cmd *c)
 		    &options.nr_events) ||
 		!cmd_value_count(c, "limit", &limit))
 		return RECORD_STAT_EXIT_OURS;
+	if (options.kernel_time &&
+		(options.nr_events == RECORD_STAT_EVENTS_MAX || !options.by_thread)) {
+		cmd_usage(c,
+			options.by_thread
+				? "--kernel-time takes the place of an event: at most 4 in --events"
+				: "--kernel-time is by thread: not with --whole");
+		return RECORD_STAT_EXIT_OURS;
+	}
 	enum base_status status = record_stat_run(&options, &s, &c->err);
 	int exit_code = s.exit_code;
 	if (status == BASE_OK) {

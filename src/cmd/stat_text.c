@@ -68,7 +68,7 @@ struct sum {
 	struct record_stat_counts counts;
 	uint64_t alive_ns;
 	uint32_t counted; /* bits: of all threads */
-	bool has_migrations;
+	bool has_migrations, has_calls;
 };
 
 static void add(struct sum *sum, const struct record_stat_thread *t)
@@ -76,6 +76,9 @@ static void add(struct sum *sum, const struct record_stat_thread *t)
 	struct record_stat_counts *c = &sum->counts;
 	sum->counted = sum->nr_threads ? sum->counted & t->counted : t->counted;
 	sum->has_migrations = t->has_migrations && (!sum->nr_threads || sum->has_migrations);
+	sum->has_calls = t->has_calls && (!sum->nr_threads || sum->has_calls);
+	c->call_ns += t->counts.call_ns;
+	c->calls += t->counts.calls;
 	sum->nr_threads++;
 	sum->alive_ns += t->end_ns - t->begin_ns;
 	c->task_ns += t->counts.task_ns;
@@ -116,12 +119,16 @@ static void head(struct base_str *out, const char *what, const char *id)
 	base_str_add(out, "\n");
 }
 
-/* The split is the kernel's guess at clock ticks: of few ticks it says nothing. */
-static void cell_kernel(struct base_str *out, const struct record_stat_counts *c)
+/* Without BPF the split is the kernel's guess at clock ticks: of few ticks it says nothing. */
+static void cell_kernel(struct base_str *out, const struct sum *sum)
 {
+	const struct record_stat_counts *c = &sum->counts;
 	struct base_str text = {0};
 	uint64_t ticks = c->user_ticks + c->kernel_ticks;
-	if (ticks < SPLIT_LEAST_TICKS)
+	if (sum->has_calls)
+		base_str_addf(&text, "%.1f %%",
+			100.0 * (double)c->call_ns / (double)(c->task_ns ? c->task_ns : 1));
+	else if (ticks < SPLIT_LEAST_TICKS)
 		base_str_add(&text, "-");
 	else
 		base_str_addf(&text, "%.0f %%", 100.0 * (double)c->kernel_ticks / (double)ticks);
@@ -137,7 +144,7 @@ static void row(struct base_str *out, const struct sum *sum, uint64_t id)
 	cell_ns(out, 11, c->task_ns);
 	cell_ns(out, 11, c->runqueue_ns);
 	cell_ns(out, 11, sum->alive_ns > busy ? sum->alive_ns - busy : 0);
-	cell_kernel(out, c);
+	cell_kernel(out, sum);
 	cell_count(out, 10, c->voluntary + c->forced);
 	cell_count(out, 10, c->forced);
 	if (sum->has_migrations)
@@ -228,6 +235,12 @@ static void phase_events(
 		else
 			cell_text(out, 14, "-");
 	}
+	if (!c->options->kernel_time)
+		return;
+	if (p->counted & 1u << (c->options->nr_events + 3))
+		cell_ns(out, 11, p->count[c->options->nr_events + 3]);
+	else
+		cell_text(out, 11, "-");
 }
 
 static void phases(struct base_str *out, const struct cmd_stat *c)
@@ -246,6 +259,8 @@ static void phases(struct base_str *out, const struct cmd_stat *c)
 		if (!*s->no_event_why[i])
 			cell_text(out, 14,
 				longpole_event_name((enum longpole_event)c->options->event[i]));
+	if (c->options->kernel_time)
+		cell_text(out, 11, "kernel");
 	base_str_add(out, "\n");
 	for (size_t i = 0; i < shown; i++) {
 		const struct record_stat_phase *p = &s->phase[i];
@@ -312,6 +327,24 @@ static void events(struct base_str *out, const struct cmd_stat *c, const struct 
 			base_str_add(out, "   (in user space only)");
 		base_str_add(out, "\n");
 	}
+}
+
+static void calls(struct base_str *out, const struct sum *sum)
+{
+	const struct record_stat_counts *n = &sum->counts;
+	if (!sum->nr_threads || !sum->has_calls)
+		return;
+	base_str_add(out, "\n  ");
+	base_str_add_count(out, n->calls);
+	base_str_add(out, " system calls, ");
+	base_str_add_ns(out, n->call_ns);
+	base_str_add(out, " in them with a processor");
+	if (n->calls) {
+		base_str_add(out, ", ");
+		base_str_add_ns(out, n->call_ns / n->calls);
+		base_str_add(out, " each");
+	}
+	base_str_add(out, " (page faults and interrupts are not in them)\n");
 }
 
 /* ---- first and last lines -----------------------------------------------------------------------
@@ -398,6 +431,14 @@ static void caveats(struct base_str *out, const struct cmd_stat *c, const struct
 		base_str_addf(out, "  not by thread: %s\n", s->no_threads_why);
 	if (*s->no_phases_why)
 		base_str_addf(out, "  no phases: %s\n", s->no_phases_why);
+	if (*s->no_calls_why)
+		base_str_addf(out, "  not counted: system calls: %s\n", s->no_calls_why);
+	if (s->lost_calls)
+		base_str_addf(out,
+			"  %llu system calls could not be timed (the kernel did not report a "
+			"switch): the time in "
+			"calls is a little more\n",
+			(unsigned long long)s->lost_calls);
 	if (missed)
 		base_str_addf(out,
 			"  %llu threads were killed before their counts could be read: they "
@@ -430,6 +471,7 @@ void cmd_stat_text(struct base_str *out, const struct cmd_stat *c)
 	processes(out, c);
 	phases(out, c);
 	events(out, c, &sum);
+	calls(out, &sum);
 	whole(out, c->s);
 	caveats(out, c, &sum);
 	base_str_add(
@@ -467,13 +509,17 @@ static json_t *thread_json(const struct cmd_stat *c, const struct record_stat_th
 	base_str_fini(&name);
 	if (!object || t->missed)
 		return object;
-	json_t *counts = json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "ran_ns",
-		integer(n->task_ns), "runqueue_ns", integer(n->runqueue_ns), "user_ns",
-		integer(n->user_ticks * tick_ns), "kernel_ns", integer(n->kernel_ticks * tick_ns),
-		"voluntary_switches", integer(n->voluntary), "forced_switches", integer(n->forced),
-		"migrations", t->has_migrations ? integer(n->migrations) : json_null(),
-		"minor_faults", integer(n->minor_faults), "major_faults", integer(n->major_faults),
-		"events", events_json(c, n->event, t->counted, 0));
+	json_t *counts = json_pack(
+		"{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "system_calls",
+		t->has_calls ? integer(n->calls) : json_null(), "system_calls_untimed",
+		t->has_calls ? integer(t->lost_calls) : json_null(), "system_call_ns",
+		t->has_calls ? integer(n->call_ns) : json_null(), "ran_ns", integer(n->task_ns),
+		"runqueue_ns", integer(n->runqueue_ns), "user_ns", integer(n->user_ticks * tick_ns),
+		"kernel_ns", integer(n->kernel_ticks * tick_ns), "voluntary_switches",
+		integer(n->voluntary), "forced_switches", integer(n->forced), "migrations",
+		t->has_migrations ? integer(n->migrations) : json_null(), "minor_faults",
+		integer(n->minor_faults), "major_faults", integer(n->major_faults), "events",
+		events_json(c, n->event, t->counted, 0));
 	json_object_update(object, counts);
 	json_decref(counts);
 	return object;
@@ -483,13 +529,16 @@ static json_t *phase_json(const struct cmd_stat *c, const struct record_stat_pha
 {
 	struct base_str name = {0};
 	report_clean_add(&name, p->name);
-	json_t *object = json_pack("{s:i, s:i, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:b}", "pid",
-		(int)p->pid, "tid", (int)p->tid, "name", base_str_text(&name), "entered",
+	size_t calls_at = c->options->nr_events + 3;
+	bool has_calls = c->options->kernel_time && (p->counted & 1u << calls_at);
+	json_t *object = json_pack("{s:i, s:i, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:b}",
+		"pid", (int)p->pid, "tid", (int)p->tid, "name", base_str_text(&name), "entered",
 		integer(p->entered), "lasted_ns", integer(p->wall_ns), "ran_ns",
 		p->counted & 1 ? integer(p->task_ns) : json_null(), "switches",
 		p->counted & 2 ? integer(p->count[1]) : json_null(), "runqueue_ns",
 		p->counted & 4 ? integer(p->count[2]) : json_null(), "events",
-		events_json(c, p->count + 3, p->counted, 3), "open_at_end", p->open,
+		events_json(c, p->count + 3, p->counted, 3), "system_call_ns",
+		has_calls ? integer(p->count[calls_at]) : json_null(), "open_at_end", p->open,
 		"some_stays_uncounted", p->failed);
 	base_str_fini(&name);
 	return object;
@@ -505,6 +554,9 @@ static json_t *why_json(const struct cmd_stat *c)
 					      longpole_event_name(
 						      (enum longpole_event)c->options->event[i]),
 					      "why", c->s->no_event_why[i]));
+	if (*c->s->no_calls_why)
+		json_array_append_new(list,
+			json_pack("{s:s, s:s}", "what", "system calls", "why", c->s->no_calls_why));
 	if (*c->s->no_threads_why)
 		json_array_append_new(list,
 			json_pack("{s:s, s:s}", "what", "threads", "why", c->s->no_threads_why));

@@ -106,6 +106,15 @@ static int open_some(struct cmd *c, const char *list_option, const char *const *
 	return s == BASE_OK ? CMD_OK : cmd_fail(c, s);
 }
 
+int cmd_streams_open_source(struct cmd *c, size_t last_operands, struct memory_source **ret)
+{
+	size_t nr = c->nr_operands > last_operands ? c->nr_operands - last_operands : 0;
+	*ret = NULL;
+	if (!nr == !cmd_given(c, "trace-list"))
+		return cmd_usage(c, "give the traces, or --trace-list");
+	return open_some(c, "trace-list", (const char *const *)c->operand, nr, ret);
+}
+
 int cmd_streams_open(struct cmd *c, size_t last_operands, struct cmd_streams *ret)
 {
 	struct memory_order_options options;
@@ -114,10 +123,8 @@ int cmd_streams_open(struct cmd *c, size_t last_operands, struct cmd_streams *re
 	*ret = (struct cmd_streams){0};
 	if (!order_options(c, &options))
 		return CMD_USAGE;
-	if (!nr == !cmd_given(c, "trace-list"))
-		return cmd_usage(c, "give the traces, or --trace-list");
 	ret->name = nr ? c->operand[0] : cmd_value(c, "trace-list");
-	int status = open_some(c, "trace-list", (const char *const *)c->operand, nr, &ret->source);
+	int status = cmd_streams_open_source(c, last_operands, &ret->source);
 	if (status == CMD_OK && (calls || cmd_given(c, "call-list")))
 		status = open_some(c, "call-list", &calls, calls != NULL, &ret->calls);
 	if (status != CMD_OK) {

@@ -8,8 +8,7 @@
 
 /* The options that ciat and cdat share (seed 004, appendix B, with their letters). */
 #define CMD_STREAM_OPTIONS                                                                         \
-	{"format", 'f', "NAME", "smait lackey din drmemtrace",                                     \
-		"the traces' format (default: found)"},                                            \
+	{"format", 'f', "NAME", NULL, "the traces' format (default: found)"},                      \
 		{"calls", 0, "TRACE", NULL,                                                        \
 			"call records of a less disturbed run, whose times replace those here"},   \
 		{"trace-list", 't', "FILE", "@file", "a file that lists the traces, one a line"},  \
@@ -48,6 +47,8 @@ struct cmd_streams {
 /* Opens what operands and options say. last_operands: that many at the end are not traces. CMD_OK
  * or an exit status after a message. */
 int cmd_streams_open(struct cmd *c, size_t last_operands, struct cmd_streams *ret);
+/* Only the traces, for who reads them in another way. */
+int cmd_streams_open_source(struct cmd *c, size_t last_operands, struct memory_source **ret);
 void cmd_streams_close(struct cmd_streams *s);
 /* Hands all steps to `add`. */
 int cmd_streams_run(struct cmd *c, struct cmd_streams *s,

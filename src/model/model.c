@@ -87,39 +87,42 @@ static bool is_same_kind(const struct model *m, uint32_t a, uint32_t b)
 	       !memcmp(trace_text_of(m->defs, a), trace_text_of(m->defs, b), nr_a);
 }
 
-uint32_t model_role_of(struct model *m, uint32_t process, uint32_t site)
+uint32_t model_role_of(struct model *m, uint32_t host, uint32_t process, uint32_t site)
 {
 	uint32_t name = process < m->defs->nr_processes ? m->defs->processes[process].name : 0;
-	uint64_t ix;
-	if (base_map_get(&m->roles, name, site, &ix))
+	uint64_t ix, key = (uint64_t)host << 32 | name;
+	if (base_map_get(&m->roles, key, site, &ix))
 		return (uint32_t)ix;
 	if (m->is_system && model_kind_length(trace_text_of(m->defs, name)))
 		for (ix = 0; ix < m->nr_roles; ix++)
 			if (m->role[ix].context == TRACE_CONTEXT_none && m->role[ix].site == site &&
+				m->role[ix].host == host &&
 				is_same_kind(m, name, m->role[ix].process_name)) {
-				map_put(m, &m->roles, name, site, ix);
+				map_put(m, &m->roles, key, site, ix);
 				return (uint32_t)ix;
 			}
 	if (!grow(m, &m->role, &m->role_capacity, m->nr_roles + 1, sizeof *m->role))
 		return 0;
 	ix = m->nr_roles++;
-	m->role[ix] = (struct role){.process_name = name, .site = site, .group_ix = (uint32_t)ix};
-	map_put(m, &m->roles, name, site, ix);
+	m->role[ix] = (struct role){
+		.host = host, .process_name = name, .site = site, .group_ix = (uint32_t)ix};
+	map_put(m, &m->roles, key, site, ix);
 	return (uint32_t)ix;
 }
 
 /* All of one kind are one role, on whatever processor. */
-uint32_t model_role_of_context(struct model *m, enum trace_context_type type, uint32_t name)
+uint32_t model_role_of_context(
+	struct model *m, uint32_t host, enum trace_context_type type, uint32_t name)
 {
-	uint64_t kind = UINT64_C(1) << 32 | type, ix;
-	if (base_map_get(&m->roles, name, kind, &ix))
+	uint64_t kind = UINT64_C(1) << 32 | type, key = (uint64_t)host << 32 | name, ix;
+	if (base_map_get(&m->roles, key, kind, &ix))
 		return (uint32_t)ix;
 	if (!grow(m, &m->role, &m->role_capacity, m->nr_roles + 1, sizeof *m->role))
 		return 0;
 	ix = m->nr_roles++;
-	m->role[ix] =
-		(struct role){.process_name = name, .group_ix = (uint32_t)ix, .context = type};
-	map_put(m, &m->roles, name, kind, ix);
+	m->role[ix] = (struct role){
+		.host = host, .process_name = name, .group_ix = (uint32_t)ix, .context = type};
+	map_put(m, &m->roles, key, kind, ix);
 	return (uint32_t)ix;
 }
 
@@ -153,6 +156,12 @@ uint32_t model_class_of(struct model *m, uint32_t object, uint32_t site)
 	if (o)
 		o->class_ix = (uint32_t)ix + 1;
 	return (uint32_t)ix;
+}
+
+/* An interrupt's handler: on the processor of whom it interrupts. */
+static bool is_handling(const struct model *m, uint32_t role)
+{
+	return role < m->nr_roles && m->role[role].context != TRACE_CONTEXT_none;
 }
 
 uint32_t model_make_state(struct model *m, enum model_state_kind kind, uint32_t role,
@@ -190,8 +199,9 @@ uint32_t model_make_state(struct model *m, enum model_state_kind kind, uint32_t 
 	map_put(m, &m->states, hi, lo, graph_id);
 	if (m->sink && m->sink->state)
 		keep(m, m->sink->state(m->sink->ctx, graph_id,
-				kind == MODEL_STATE_run || kind == MODEL_STATE_hold ||
-					kind == MODEL_STATE_annotated || kind == MODEL_STATE_io,
+				(kind == MODEL_STATE_run && !is_handling(m, role)) ||
+					kind == MODEL_STATE_hold || kind == MODEL_STATE_annotated ||
+					kind == MODEL_STATE_io,
 				m->err));
 	return graph_id;
 }
@@ -256,7 +266,8 @@ uint32_t model_make_queue(struct model *m, uint64_t initial, uint32_t object,
 				type == TRACE_OBJECT_spin || type == TRACE_OBJECT_rwlock,
 		.processor = type == TRACE_OBJECT_NR,
 	};
-	if (object && object < m->defs->nr_objects && type == TRACE_OBJECT_queue)
+	if (object && object < m->defs->nr_objects &&
+		(type == TRACE_OBJECT_queue || (m->is_system && type == TRACE_OBJECT_pipe)))
 		o.capacity = m->defs->objects[object].capacity;
 	uint32_t id;
 	if (m->status != BASE_OK)
@@ -276,7 +287,7 @@ uint32_t model_make_queue(struct model *m, uint64_t initial, uint32_t object,
 			.tokens = discipline == GRAPH_POOL || is_token(type)},
 		.latency_state = o.latency_state,
 		.anonymous = type != TRACE_OBJECT_queue && type != TRACE_OBJECT_pipe &&
-			     type != TRACE_OBJECT_socket,
+			     type != TRACE_OBJECT_socket && type != TRACE_OBJECT_flow,
 	};
 	return id;
 }
@@ -293,7 +304,7 @@ uint32_t model_make_part(struct model *m, uint32_t object, enum model_queue_part
 struct object *model_object(struct model *m, uint32_t id)
 {
 	if (BASE_LIKELY(id && id < m->nr_objects))
-		return &m->object[id];
+		return &m->object[model_same_object(m, id)];
 	model_count(m, TRACE_DIAG_ids_unknown);
 	return NULL;
 }
@@ -466,6 +477,14 @@ void model_link(
 /* ---- the run
  * ----------------------------------------------------------------------------------------- */
 
+/* It has a name, but nobody ran it: there is no command. */
+static bool is_kernel_thread(const struct model *m, uint32_t process)
+{
+	const struct trace_process *p = trace_def_process(m->defs, process);
+	return p->name && !p->command && !p->parent &&
+	       !(m->opts->process && !strcmp(trace_text_of(m->defs, p->name), m->opts->process));
+}
+
 /* A thread, or a context, that is no actor yet. */
 static void begin_thread(struct model *m, struct thread *t, uint32_t stream, uint32_t site)
 {
@@ -477,11 +496,14 @@ static void begin_thread(struct model *m, struct thread *t, uint32_t stream, uin
 	t->k.context = c->type < TRACE_CONTEXT_NR && c->type != TRACE_CONTEXT_recorder
 			       ? (enum trace_context_type)c->type
 			       : TRACE_CONTEXT_none;
+	uint32_t host = model_host_of(m, stream);
 	t->role = t->k.context != TRACE_CONTEXT_none
-			  ? model_role_of_context(m, t->k.context, c->name)
-			  : model_role_of(m, def->process, site);
+			  ? model_role_of_context(m, host, t->k.context, c->name)
+			  : model_role_of(m, host, def->process, site);
 	if (m->status != BASE_OK)
 		return;
+	t->k.server = m->is_system && t->k.context == TRACE_CONTEXT_none &&
+		      is_kernel_thread(m, t->process);
 	t->actor = model_make_actor(m, t->role, stream);
 	t->run_state = model_run_state(m, t, 0);
 	t->graph_state = t->run_state;
@@ -514,7 +536,8 @@ static void begin_threads(struct model *m, uint32_t from, uint64_t time_ns, uint
 		if (!is_thread(m, i))
 			continue;
 		model_verb(m, t, GRAPH_VERB_state, time_ns, 0, 0,
-			model_make_state(m, MODEL_STATE_idle, NONE, NONE, 0, AUX_UNSEEN), flags);
+			model_make_state(m, MODEL_STATE_idle, NONE, NONE, 0, AUX_UNSEEN),
+			t->k.server ? 0 : flags);
 		t->mode = MODE_BLOCKED;
 		t->resume_state = t->run_state;
 		uint64_t unused;
@@ -548,12 +571,11 @@ static struct thread *thread_of(struct model *m, const struct trace_record *r)
 		return NULL;
 	const struct trace_stream *def = &m->defs->streams[r->stream];
 	uint32_t site = r->kind == TRACE_thread_begin ? r->u.thread_begin.site : 0;
-	bool first = !m->root_process;
-	if (first) {
+	bool first = !m->started;
+	if (!m->root_process) {
 		m->root_process = def->process;
-		m->root_pid = def->process < m->defs->nr_processes
-				      ? m->defs->processes[def->process].pid
-				      : 0;
+		m->root_pid =
+			model_pid_key(m, r->stream, trace_def_process(m->defs, def->process)->pid);
 	}
 	begin_thread(m, t, r->stream, site);
 	if (m->status != BASE_OK)
@@ -603,7 +625,10 @@ static void apply(struct model *m, const struct trace_record *r)
 		model_count(m, TRACE_DIAG_ids_unknown); /* no interrupt takes a mutex */
 		return;
 	}
-	if (BASE_UNLIKELY(m->restarts && t->process == m->root_process))
+	if (BASE_UNLIKELY(t->k.unborn && t->k.context == TRACE_CONTEXT_none))
+		model_follow_exec(m, t, r->time_ns);
+	/* by pid: its first image may have done nothing that was recorded */
+	if (BASE_UNLIKELY(m->restarts) && model_pid_of(m, t) == m->root_pid)
 		start_at_root(m, t, r->time_ns);
 	t->end_ns = r->time_ns;
 	rule(m, t, r);
@@ -742,6 +767,19 @@ static const struct object unused_object = {.queue = NONE,
 	.pseudo = NONE,
 	.sender = NONE};
 
+/* A pipe that the library knows is the kernel's of that inode. */
+static void find_same(struct model *m, uint32_t object)
+{
+	const struct trace_object *def = &m->defs->objects[object];
+	uint64_t first;
+	if (def->type != TRACE_OBJECT_pipe || !def->address)
+		return;
+	if (base_map_get(&m->pipes, 0, def->address, &first))
+		m->object[object].same_as = (uint32_t)first;
+	else
+		map_put(m, &m->pipes, 0, def->address, object);
+}
+
 static void grow_objects(struct model *m)
 {
 	uint32_t nr = m->defs->nr_objects, from = m->nr_objects;
@@ -761,28 +799,13 @@ static void grow_objects(struct model *m)
 		return;
 	for (uint32_t i = from; i < nr; i++)
 		m->object[i] = unused_object;
+	for (uint32_t i = from; m->is_system && i < nr; i++)
+		find_same(m, i);
 	for (uint32_t i = m->nr_connections; i < pairs; i++)
 		m->connection[i] = (struct connection){.side = {unused_object, unused_object}};
 	m->nr_objects = nr;
 	m->nr_connections = (uint32_t)pairs;
 	keep(m, model_find_listeners(m));
-}
-
-/* The program that was started to be recorded, if one was: what the header says was run. */
-static void find_root(struct model *m)
-{
-	const char *command = m->opts->command;
-	for (uint32_t i = 1; !m->root_process && command && *command && i < m->defs->nr_processes;
-		i++) {
-		const struct trace_process *p = &m->defs->processes[i];
-		if (strcmp(trace_text_of(m->defs, p->command), command) != 0)
-			continue;
-		m->root_process = i;
-		m->root_pid = p->pid;
-		m->restarts = !m->opts->from_ns && !m->opts->start && !m->by_connection &&
-			      !m->opts->process && !m->opts->turns;
-		return;
-	}
 }
 
 static enum base_status grow_tables(struct model *m)
@@ -806,8 +829,10 @@ static enum base_status grow_tables(struct model *m)
 		grow(m, &m->run_time, &m->run_time_capacity, (size_t)d->nr_processes + 1,
 			sizeof *m->run_time)) {
 		m->nr_run_times = d->nr_processes;
-		find_root(m);
+		model_find_root(m);
 	}
+	if (m->is_merged)
+		model_find_root(m);
 	if (m->is_system && m->started && nr_threads < m->nr_threads)
 		begin_threads(m, nr_threads, m->last_ns, 0);
 	return m->status;
@@ -831,6 +856,7 @@ enum base_status model_new(const struct trace_defs *defs, const struct model_opt
 	m->by_connection = m->opts->connections || m->opts->connection;
 	m->is_watched = m->by_connection || m->sink || m->opts->start || m->opts->end;
 	m->is_system = m->opts->system;
+	m->is_merged = m->opts->merged;
 	start_window(m);
 	m->arena = base_arena_new(0);
 	enum base_status s =
@@ -846,7 +872,7 @@ enum base_status model_new(const struct trace_defs *defs, const struct model_opt
 		.max_memory_bytes = m->opts->max_memory_bytes,
 		.listener = m->opts->listener,
 		.watch = m->opts->watch,
-		.restarts = m->opts->from_ns != 0 || m->restarts,
+		.restarts = m->opts->from_ns != 0 || (m->restarts && !m->opts->turns),
 	};
 	if (s == BASE_OK)
 		s = graph_new(&g, &m->graph, m->err);
@@ -882,6 +908,12 @@ enum base_status model_turn(struct model *m, uint64_t time_ns, bool start_all,
 	return s;
 }
 
+uint64_t model_actor_group(const struct model *m, uint32_t actor)
+{
+	uint32_t role = actor < m->nr_actors ? m->actor[actor].role : NONE;
+	return role != NONE ? role : (uint64_t)NONE + actor;
+}
+
 uint32_t model_actor_stream(const struct model *m, uint32_t actor)
 {
 	bool known = actor < m->nr_actors && m->actor[actor].role != NONE;
@@ -898,6 +930,10 @@ static enum base_status finish(struct model *m)
 	if (!m->started)
 		return base_fail(m->err, BASE_ERR_NOTFOUND,
 			"the trace has no record of any thread: nothing to analyse");
+	if (m->restarts)
+		return base_fail(m->err, BASE_ERR_NOTFOUND,
+			"the program that was started did nothing that was recorded: nothing to "
+			"analyse");
 	enum base_status s = check_window(m);
 	if (s == BASE_OK)
 		s = finish_paths(m);
@@ -931,6 +967,7 @@ enum base_status model_run(struct trace_reader *r, const struct model_options *o
 	struct model_options o = opts ? *opts : (struct model_options){.size = sizeof *opts};
 	struct model *m;
 	o.system = trace_reader_info(r)->flags & TRACE_INFO_SYSTEM;
+	o.merged = trace_reader_info(r)->flags & TRACE_INFO_MERGED;
 	o.command = trace_reader_info(r)->command;
 	enum base_status s = model_new(trace_reader_defs(r), &o, &m, err);
 	if (s != BASE_OK)
@@ -982,8 +1019,9 @@ struct model *model_free(struct model *m)
 		m->queue, m->site_text, m->pool, m->noting, m->flight, m->passed};
 	for (size_t i = 0; i < BASE_COUNT(owned); i++)
 		base_free(owned[i]);
-	struct base_map *maps[] = {&m->connection_ids, &m->speakers, &m->roles, &m->classes,
-		&m->states, &m->tokens, &m->handles, &m->machines, &m->samples, &m->pools};
+	struct base_map *maps[] = {&m->pipes, &m->by_tid, &m->connection_ids, &m->speakers,
+		&m->roles, &m->classes, &m->states, &m->tokens, &m->handles, &m->machines,
+		&m->samples, &m->pools};
 	for (size_t i = 0; i < BASE_COUNT(maps); i++)
 		base_map_fini(maps[i]);
 	model_free_findings(m);

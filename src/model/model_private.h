@@ -60,9 +60,12 @@ struct kernel_view {
 	uint32_t wake_queue;             /* a token for each waking by somebody with a path; NONE */
 	uint32_t processor;              /* that it is on, or was on last */
 	bool on;                         /* a processor */
+	bool looked;                     /* for who it was before */
 	bool unborn;                     /* nothing is known of it before its first record */
 	bool early;    /* woken since it came to its processor: maybe while it fell asleep */
-	bool credited; /* context: this run has a known cause, hence a path */
+	bool server;   /* a kernel thread: as with a context, what it does has to do with whom it
+			  serves, not with what it did before it slept */
+	bool credited; /* context, server: this run has a known cause, hence a path */
 	bool woken;    /* while it waited for something that the library knows */
 	uint32_t asleep_state; /* what it waited in before it became ready */
 	uint32_t asleep_site;  /* kernel function where it is about to sleep; 0: not known */
@@ -143,6 +146,7 @@ struct tcp {
 };
 
 struct object {
+	uint32_t same_as;       /* another definition of it; 0: none */
 	uint32_t queue, queue2; /* the token, bytes, ...; arrivals of a barrier, reader releases,
 				   end of file */
 	uint32_t queue3;        /* what a pseudo-actor passes on */
@@ -213,7 +217,8 @@ struct connection { /* two directions, by the writer's side */
 	struct object side[2];
 };
 
-struct role { /* actors of one program and start routine, or one kind of context */
+struct role { /* actors of one program and start routine, or one kind of context, on one host */
+	uint32_t host; /* 0: there is only one */
 	uint32_t process_name, site, group_ix, nr_actors;
 	enum trace_context_type context;
 	const char *name;
@@ -317,6 +322,8 @@ struct model {
 	struct queue_info *queue;
 	size_t nr_queues, queue_capacity;
 
+	struct base_map pipes;                  /* inode -> its first definition; a system's */
+	struct base_map by_tid;                 /* thread number -> its last stream; a system's */
 	struct base_map roles, classes, states; /* keys -> index */
 	struct base_map tokens;                 /* (what << 32 | image or pid, key) -> queue */
 	struct base_map handles;  /* (image, pthread_t) -> stream; (MODEL_LEADERS | image, 0) -> its
@@ -357,7 +364,7 @@ struct model {
 	uint64_t item_key;  /* of the verb being made */
 	uint32_t path_end;  /* whose last verb ends the path when nothing else is said */
 	uint32_t end_actor; /* the root process's last */
-	bool started, path_started;
+	bool is_merged, started, path_started;
 
 	uint32_t end_process; /* image whose last moment ends the path; recordings of the system */
 	bool is_system;       /* every thread's switches and wakes are there */
@@ -374,6 +381,12 @@ struct model {
 /* tokens' first key */
 enum token_kind { TOKEN_thread = 1, TOKEN_fork, TOKEN_spawn, TOKEN_exec, TOKEN_exit, TOKEN_child };
 
+/* The definition that stands for all of one thing. */
+static inline uint32_t model_same_object(const struct model *m, uint32_t id)
+{
+	return m->object[id].same_as ? m->object[id].same_as : id;
+}
+
 /* ---- model.c: actors, queues, states, verbs ------------------------------------------------- */
 
 uint32_t model_make_state(struct model *m, enum model_state_kind kind, uint32_t role,
@@ -388,8 +401,16 @@ uint32_t model_make_queue(struct model *m, uint64_t initial, uint32_t object,
 uint32_t model_make_part(struct model *m, uint32_t object, enum model_queue_part part,
 	enum trace_object_type type, uint32_t latency_class);
 uint32_t model_class_of(struct model *m, uint32_t object, uint32_t site);
-uint32_t model_role_of(struct model *m, uint32_t process, uint32_t site);
-uint32_t model_role_of_context(struct model *m, enum trace_context_type type, uint32_t name);
+uint32_t model_role_of(struct model *m, uint32_t host, uint32_t process, uint32_t site);
+uint32_t model_role_of_context(
+	struct model *m, uint32_t host, enum trace_context_type type, uint32_t name);
+/* hosts.c: of a merged trace; 0 when there is only one. */
+uint32_t model_host_of(const struct model *m, uint32_t stream);
+/* Hosts number their processes each for itself. */
+uint64_t model_pid_key(const struct model *m, uint32_t stream, uint64_t pid);
+uint64_t model_pid_of(const struct model *m, const struct thread *t);
+/* The program that was started to be recorded, if one was: what the header says was run. */
+void model_find_root(struct model *m);
 struct object *model_object(struct model *m, uint32_t id);
 uint32_t model_token_queue(
 	struct model *m, enum token_kind what, uint64_t who, uint64_t key, bool make);
@@ -460,6 +481,9 @@ void model_free_findings(struct model *m);
 void model_processor_out(
 	struct model *m, struct thread *t, uint64_t number, uint64_t time_ns, bool preempted);
 void model_processor_in(struct model *m, struct thread *t, uint64_t number, uint64_t time_ns);
+/* The thread goes on as another stream. */
+void model_processor_taken_over(
+	struct model *m, const struct thread *before, const struct thread *now, uint64_t time_ns);
 void model_away(struct model *m, uint32_t actor, uint32_t state, uint64_t duration_ns);
 void model_forget_machines(struct model *m, struct thread *t, uint64_t time_ns);
 void model_sort_processor_waits(struct model *m);
@@ -470,6 +494,9 @@ uint32_t model_had_processor(const struct model *m, const struct thread *t, uint
 	uint64_t from_ns, uint64_t to_ns, uint64_t *ret_ns);
 
 /* ---- rules_kernel*.c: the whole system ------------------------------------------------------- */
+
+/* a queue's type beside those of objects */
+#define MODEL_TYPE_WAKE ((enum trace_object_type)(TRACE_OBJECT_NR + 1))
 
 /* state.aux of waits and executions that the kernel's records tell of */
 enum {
@@ -488,6 +515,7 @@ uint32_t model_system_end(struct model *m);
 void model_be_born(struct model *m, struct thread *t, uint64_t time_ns, uint32_t queue, bool runs);
 /* `t` waits no more, because `waker` (thread or context) says so. */
 void model_wake(struct model *m, struct thread *waker, struct thread *t, uint64_t time_ns);
+void model_follow_exec(struct model *m, struct thread *t, uint64_t time_ns);
 void model_kernel_out(struct model *m, struct thread *t, const struct trace_record *r);
 void model_kernel_in(struct model *m, struct thread *t, const struct trace_record *r);
 /* An object of a recording of the system, if it is of that type; NULL: not. */
@@ -495,6 +523,8 @@ struct object *model_kernel_object(struct model *m, uint32_t id, enum trace_obje
 bool model_is_context(const struct thread *t);
 /* Has what it does a cause that is known? A thread's has: the thread. */
 bool model_is_credited(const struct thread *t);
+/* Does the thread run, as far as all its records say? */
+bool model_may_act(struct model *m, struct thread *t, uint64_t time_ns);
 /* A context has just taken something that has a path. */
 void model_credit(struct thread *t);
 /* The state of whoever acts now: a thread's present one, a context's handling. */
@@ -510,6 +540,8 @@ uint32_t model_tcp_room(struct model *m, struct thread *t, uint32_t object, uint
 void model_take_raise(struct model *m, struct thread *c, uint64_t time_ns);
 enum graph_verb_kind model_call_wait(struct model *m, struct thread *t, uint64_t time_ns);
 bool model_call_ready(const struct model *m, const struct thread *t, enum graph_verb_kind wait);
+/* ... then it takes note of it: of room by putting what fits. */
+void model_call_goes_on(struct model *m, struct thread *t, uint64_t time_ns, uint32_t state);
 void model_call_passes(struct model *m, struct thread *t, uint64_t time_ns);
 
 /* ---- listeners.c ---------------------------------------------------------------------------- */

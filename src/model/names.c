@@ -305,7 +305,9 @@ static void add_state_name(struct model *m, struct base_str *s, uint32_t state)
 		break;
 	case MODEL_STATE_latency:
 		if (class_ix == NONE) {
-			base_str_add(s, "start or end of a thread or process");
+			base_str_add(s, st->aux == (uint32_t)MODEL_TYPE_WAKE
+						? "waking"
+						: "start or end of a thread or process");
 			break;
 		}
 		base_str_add(s, "hand-over of ");
@@ -500,10 +502,23 @@ static enum base_status list_samples(struct model *m)
 	return BASE_OK;
 }
 
+/* What they are called may become known late. */
+static void refresh_roles(struct model *m)
+{
+	for (size_t i = 0; i < m->nr_roles; i++) {
+		struct base_str s = {0};
+		add_role(m, &s, &m->role[i]);
+		if (!m->role[i].name || strcmp(m->role[i].name, base_str_text(&s)) != 0)
+			m->role[i].name = model_keep_text(m, &s);
+		base_str_fini(&s);
+	}
+}
+
 enum base_status model_refresh_names(struct model *m, struct base_err *err)
 {
 	m->err = err ? err : &m->own_err;
 	enum base_status s = list_samples(m);
+	refresh_roles(m);
 	m->err = NULL;
 	return s;
 }

@@ -213,6 +213,17 @@ void model_processor_in(struct model *m, struct thread *t, uint64_t number, uint
 	c->since_ns = time_ns;
 }
 
+void model_processor_taken_over(
+	struct model *m, const struct thread *before, const struct thread *now, uint64_t time_ns)
+{
+	struct cpu *c = cpu_of(m, before->k.processor);
+	if (!c || c->stream != before->stream)
+		return;
+	leave(m, c, time_ns);
+	c->stream = now->stream;
+	c->since_ns = time_ns;
+}
+
 /* ---- represented by a machine
  * -------------------------------------------------------------------------------- */
 

@@ -20,11 +20,10 @@ enum {
 
 /* ---- names of waits -------------------------------------------------------------------------- */
 
-static uint32_t cause_of(struct model *m, const struct thread *context)
+static uint32_t add_cause(struct model *m, enum trace_context_type type, uint32_t name)
 {
-	const struct trace_context *c = trace_def_context(m->defs, context->stream);
 	for (uint32_t i = 0; i < m->nr_causes; i++)
-		if (m->cause[i].type == context->k.context && m->cause[i].name == c->name)
+		if (m->cause[i].type == type && m->cause[i].name == name)
 			return i + 1;
 	if (m->nr_causes >= CAUSES_MAX)
 		return 0;
@@ -34,8 +33,20 @@ static uint32_t cause_of(struct model *m, const struct thread *context)
 		m->status = base_fail(m->err, s, "out of memory for interrupts");
 		return 0;
 	}
-	m->cause[m->nr_causes++] = (struct cause){.type = context->k.context, .name = c->name};
+	m->cause[m->nr_causes++] = (struct cause){.type = type, .name = name};
 	return (uint32_t)m->nr_causes;
+}
+
+static uint32_t cause_of(struct model *m, const struct thread *context)
+{
+	return add_cause(m, context->k.context, trace_def_context(m->defs, context->stream)->name);
+}
+
+/* A kernel thread that serves nobody who is known: its role takes a context's place. */
+static uint32_t worker_cause(struct model *m, const struct thread *worker)
+{
+	return add_cause(m, TRACE_CONTEXT_none,
+		worker->role < m->nr_roles ? m->role[worker->role].process_name : 0);
 }
 
 static enum model_state_kind kind_of_cause(const struct model *m, uint32_t cause)
@@ -107,7 +118,7 @@ static void be_ready(struct model *m, struct thread *t, uint64_t time_ns, uint32
 uint32_t model_wake_queue(struct model *m, struct thread *t)
 {
 	if (t->k.wake_queue == NONE) {
-		t->k.wake_queue = model_make_queue(m, 0, 0, TRACE_OBJECT_none, NONE, GRAPH_FIFO);
+		t->k.wake_queue = model_make_queue(m, 0, 0, MODEL_TYPE_WAKE, NONE, GRAPH_FIFO);
 		if (t->k.wake_queue < m->nr_queues) {
 			m->queue[t->k.wake_queue].wakes = t->stream + 1;
 			m->queue[t->k.wake_queue].pub.part = MODEL_QUEUE_wake;
@@ -128,10 +139,7 @@ static void end_wait(struct model *m, struct thread *waker, struct thread *t, ui
 {
 	if (model_is_credited(waker) &&
 		model_call_ready(m, t, t->k.asleep_on)) { /* and whoever saw to it is the cause */
-		model_verb(m, t,
-			t->k.asleep_on == GRAPH_VERB_wait_full ? GRAPH_VERB_reserve
-							       : GRAPH_VERB_peek,
-			time_ns, t->k.call.queue, 1, runnable_state(m), 0);
+		model_call_goes_on(m, t, time_ns, runnable_state(m));
 		be_ready(m, t, time_ns, 0);
 		return;
 	}
@@ -140,10 +148,11 @@ static void end_wait(struct model *m, struct thread *waker, struct thread *t, ui
 			forget_idle(m, t, time_ns);
 		model_verb(m, t, GRAPH_VERB_dequeue, time_ns, t->k.wake_queue, GRAPH_ALL,
 			runnable_state(m), GRAPH_LAST);
+		t->k.credited = t->k.server;
 		be_ready(m, t, time_ns, 0);
 		return;
 	}
-	uint32_t cause = cause_of(m, waker);
+	uint32_t cause = waker->k.server ? worker_cause(m, waker) : cause_of(m, waker);
 	if (waker->k.fired_site)
 		t->k.asleep_site = waker->k.fired_site;
 	if (!t->k.unborn)
@@ -151,18 +160,25 @@ static void end_wait(struct model *m, struct thread *waker, struct thread *t, ui
 	be_ready(m, t, time_ns, GRAPH_EXPLAINED);
 }
 
+/* A token, instead of any older one. Who does it while it waits, as far as its other records say,
+ * goes on waiting. */
+static void give_wake(struct model *m, struct thread *waker, uint32_t queue, uint64_t time_ns)
+{
+	uint32_t actor = model_acting(waker), state = model_busy_state(waker);
+	bool aside = !model_may_act(m, waker, time_ns);
+	if (graph_queue_units(m->graph, queue))
+		model_verb_of(m, actor, GRAPH_VERB_dequeue, time_ns, queue, GRAPH_ALL, state,
+			GRAPH_BACK | GRAPH_ASIDE);
+	model_verb_of(
+		m, actor, GRAPH_VERB_enqueue, time_ns, queue, 1, state, aside ? GRAPH_ASIDE : 0);
+}
+
 void model_wake(struct model *m, struct thread *waker, struct thread *t, uint64_t time_ns)
 {
 	model_call_passes(m, waker, time_ns);
 	model_take_raise(m, waker, time_ns);
-	if (model_is_credited(waker)) {
-		uint32_t queue = model_wake_queue(m, t);
-		if (graph_queue_units(m->graph, queue)) /* an older one, for nothing */
-			model_verb_of(m, model_acting(waker), GRAPH_VERB_resize, time_ns, queue, 0,
-				model_busy_state(waker), 0);
-		model_verb_of(m, model_acting(waker), GRAPH_VERB_enqueue, time_ns, queue, 1,
-			model_busy_state(waker), 0);
-	}
+	if (model_is_credited(waker))
+		give_wake(m, waker, model_wake_queue(m, t), time_ns);
 	switch (t->mode) {
 	case MODE_BLOCKED:
 		end_wait(m, waker, t, time_ns);
@@ -227,8 +243,13 @@ static void fall_asleep(struct model *m, struct thread *t, uint64_t time_ns)
 	run_time_of(m, t)->nr_blocks++;
 	t->k.asleep_state = state;
 	t->k.asleep_on = model_call_wait(m, t, time_ns);
-	model_verb(m, t, t->k.asleep_on, time_ns,
-		t->k.asleep_on == GRAPH_VERB_wait ? 0 : t->k.call.queue, 1, state, 0);
+	if (t->k.server && !t->nr_machines) {
+		model_verb(m, t, GRAPH_VERB_forget, time_ns, 0, 0, state, 0);
+		t->k.credited = false;
+	} else {
+		model_verb(m, t, t->k.asleep_on, time_ns,
+			t->k.asleep_on == GRAPH_VERB_wait ? 0 : t->k.call.queue, 1, state, 0);
+	}
 	t->mode = MODE_BLOCKED;
 	if (early) /* somebody was quicker than it */
 		be_ready(m, t, time_ns, 0);
@@ -331,6 +352,46 @@ void model_rule_wait_at(struct model *m, struct thread *t, const struct trace_re
 	}
 }
 
+/* ---- a new image in an old thread ------------------------------------------------------------ */
+
+/* Thread numbers are a machine's own. */
+static uint32_t host_of(const struct model *m, uint32_t stream)
+{
+	for (uint32_t i = 1; i < m->defs->nr_hosts; i++)
+		if (!m->defs->hosts[i].last_stream || stream <= m->defs->hosts[i].last_stream)
+			return i;
+	return 0;
+}
+
+/* The thread's first record in this stream: was it another stream's until now? Then it goes on. */
+void model_follow_exec(struct model *m, struct thread *t, uint64_t time_ns)
+{
+	uint64_t tid = trace_def_stream(m->defs, t->stream)->tid, stream = 0;
+	uint64_t host = host_of(m, t->stream);
+	struct thread *old = NULL;
+	if (t->k.looked || !tid)
+		return;
+	t->k.looked = true;
+	if (base_map_get(&m->by_tid, host, tid, &stream) && stream < m->nr_threads)
+		old = &m->thread[stream];
+	enum base_status s = base_map_put(&m->by_tid, host, tid, t->stream);
+	if (s != BASE_OK)
+		m->status = base_fail(m->err, s, "out of memory for threads");
+	if (!old || old == t || old->ended || !old->k.on || !t->k.unborn)
+		return;
+	model_link(m, t->actor, time_ns, t->run_state, model_acting(old));
+	t->graph_state = t->run_state;
+	t->mode = MODE_RUNNING;
+	t->k.unborn = false;
+	t->k.on = true;
+	t->k.processor = old->k.processor;
+	t->begin_run_ns = time_ns;
+	run_time_of(m, old)->run_ns += time_ns - old->begin_run_ns;
+	model_processor_taken_over(m, old, t, time_ns);
+	old->end_ns = time_ns;
+	old->ended = true;
+}
+
 /* ---- births ---------------------------------------------------------------------------------- */
 
 void model_be_born(struct model *m, struct thread *t, uint64_t time_ns, uint32_t queue, bool runs)
@@ -372,7 +433,7 @@ uint32_t model_system_end(struct model *m)
 {
 	const char *name = m->opts->process;
 	uint64_t pid = name ? 0 : m->root_pid, most = 0, last = 0;
-	uint32_t actor = GRAPH_ANY_ACTOR;
+	uint32_t actor = GRAPH_ANY_ACTOR, end_stream = 0;
 	for (uint32_t i = 1; i < m->nr_threads && !pid; i++) {
 		const struct thread *t = &m->thread[i];
 		uint64_t ran =
@@ -382,14 +443,14 @@ uint32_t model_system_end(struct model *m)
 			continue;
 		most = ran;
 		m->end_process = t->process;
+		end_stream = t->stream;
 	}
 	if (!pid)
-		pid = trace_def_process(m->defs, m->end_process)->pid;
+		pid = model_pid_key(m, end_stream, trace_def_process(m->defs, m->end_process)->pid);
 	for (uint32_t i = 1; i < m->nr_threads; i++) {
 		const struct thread *t = &m->thread[i];
 		if (model_is_context(t) || !t->seen || t->end_ns < last ||
-			t->end_ns <= t->begin_ns ||
-			trace_def_process(m->defs, t->process)->pid != pid)
+			t->end_ns <= t->begin_ns || model_pid_of(m, t) != pid)
 			continue;
 		last = t->end_ns;
 		actor = t->actor;

@@ -161,6 +161,22 @@ bool model_call_ready(const struct model *m, const struct thread *t, enum graph_
 	return wait == GRAPH_VERB_wait_full && room_in(m, c->queue);
 }
 
+void model_call_goes_on(struct model *m, struct thread *t, uint64_t time_ns, uint32_t state)
+{
+	struct call *c = &t->k.call;
+	uint64_t room = room_in(m, c->queue), rest = c->n > c->put_bytes ? c->n - c->put_bytes : 0;
+	uint64_t n = rest < room ? rest : room;
+	if (t->k.asleep_on != GRAPH_VERB_wait_full) {
+		model_verb(m, t, GRAPH_VERB_peek, time_ns, c->queue, 1, state, 0);
+		return;
+	}
+	if (n > INT64_MAX)
+		n = 0;
+	model_verb(m, t, n ? GRAPH_VERB_enqueue : GRAPH_VERB_reserve, time_ns, c->queue,
+		n ? (int64_t)n : 1, state, 0);
+	c->put_bytes += n;
+}
+
 /*
  * Somebody is woken out of this call: a reader's has taken, by then, what its record will say
  * later. So what it asked for leaves the pipe now, and makes the room that the writer waited for.
@@ -186,7 +202,9 @@ void model_rule_call_begin(struct model *m, struct thread *t, const struct trace
 	struct call *c = &t->k.call;
 	if (!m->is_system || t->k.context != TRACE_CONTEXT_none)
 		return;
-	*c = (struct call){.object = b->object,
+	*c = (struct call){.object = b->object && b->object < m->nr_objects
+					     ? model_same_object(m, b->object)
+					     : 0,
 		.number = b->number,
 		.op = b->op,
 		.n = b->n,

@@ -21,12 +21,39 @@ bool model_is_context(const struct thread *t)
 
 bool model_is_credited(const struct thread *t)
 {
-	return !model_is_context(t) || t->k.credited;
+	return (!model_is_context(t) && !t->k.server) || t->k.credited;
 }
 
 uint32_t model_busy_state(const struct thread *t)
 {
 	return model_is_context(t) ? t->run_state : t->graph_state;
+}
+
+/*
+ * Something is done by a thread that waits, the library says: for bytes, but it is back and only
+ * its call's end is to come. Then who woke it, or brought the bytes, ended the wait. A wait for a
+ * lock goes on.
+ */
+static void settle(struct model *m, struct thread *t, uint64_t time_ns)
+{
+	uint32_t queue = t->io.queue, state = t->graph_state;
+	if (!t->io.active || !t->k.woken)
+		return;
+	if (queue != NONE && !t->io.wants_space && graph_queue_units(m->graph, queue)) {
+		model_verb(m, t, GRAPH_VERB_peek, time_ns, queue, 1, state, 0);
+		t->k.woken = false;
+	} else {
+		model_verb(m, t, GRAPH_VERB_state, time_ns, 0, 0, state, 0);
+	}
+}
+
+bool model_may_act(struct model *m, struct thread *t, uint64_t time_ns)
+{
+	if (model_is_context(t))
+		return true;
+	if (t->mode == MODE_WAITING)
+		settle(m, t, time_ns);
+	return t->mode == MODE_RUNNING;
 }
 
 void model_credit(struct thread *t)
@@ -84,7 +111,7 @@ void model_rule_context_raise(struct model *m, struct thread *t, const struct tr
 	}
 	struct thread *c = &m->thread[stream];
 	if (!model_is_context(c) || c->k.context != TRACE_CONTEXT_ipi || c == t ||
-		!model_is_credited(t))
+		!model_is_credited(t) || !model_may_act(m, t, r->time_ns))
 		return;
 	uint32_t queue = model_wake_queue(m, c);
 	if (graph_queue_units(m->graph, queue))

@@ -70,7 +70,7 @@ void model_rule_disk_queue(struct model *m, struct thread *t, const struct trace
 {
 	const struct trace_disk_queue *q = &r->u.disk_queue;
 	struct object *o = model_kernel_object(m, q->object, TRACE_OBJECT_disk);
-	if (!o || !model_is_credited(t))
+	if (!o || !model_is_credited(t) || !model_may_act(m, t, r->time_ns))
 		return;
 	uint32_t queue = model_queue_of(m, q->object, o, 0, 0);
 	if (graph_queue_units(m->graph, queue) > REQUESTS_MAX)

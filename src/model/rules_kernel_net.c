@@ -63,10 +63,10 @@ static uint32_t state_of(struct model *m, const struct thread *t)
 void model_rule_packet_queue(struct model *m, struct thread *t, const struct trace_record *r)
 {
 	const struct trace_packet_queue *p = &r->u.packet_queue;
-	if (!m->is_system)
+	t->k.packet_by = NONE;
+	if (!m->is_system || !model_may_act(m, t, r->time_ns))
 		return;
 	model_take_raise(m, t, r->time_ns);
-	t->k.packet_by = NONE;
 	uint32_t sender = model_tcp_sends(m, t, r);
 	if (sender != NONE)
 		t->k.packet_by = sender;
@@ -143,7 +143,7 @@ void model_rule_qdisc_enqueue(struct model *m, struct thread *t, const struct tr
 	bool same = t->k.packet_by != NONE && t->k.packet == key_of(p);
 	uint32_t by = same ? t->k.packet_by : model_acting(t);
 	uint32_t state = same ? state_of(m, t) : model_busy_state(t);
-	if (!flow || (!same && !model_is_credited(t)) ||
+	if (!flow || (!same && !model_is_credited(t)) || !model_may_act(m, t, r->time_ns) ||
 		sender_of(m, o, p->object, r->time_ns) == NONE)
 		return;
 	if (flow->queue != NONE && graph_queue_has(m->graph, flow->queue, key_of(p)))
@@ -176,7 +176,7 @@ void model_rule_socket_ready(struct model *m, struct thread *t, const struct tra
 {
 	const struct trace_socket_ready *s = &r->u.socket_ready;
 	struct object *o = model_kernel_object(m, s->object, TRACE_OBJECT_socket);
-	if (!o || s->n > INT64_MAX)
+	if (!o || s->n > INT64_MAX || !model_may_act(m, t, r->time_ns))
 		return;
 	model_take_raise(m, t, r->time_ns);
 	uint32_t queue = model_queue_of(m, s->object, o, 0, 0);

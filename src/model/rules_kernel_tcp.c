@@ -67,7 +67,7 @@ static void set_credits(
 		return;
 	uint64_t now = graph_queue_units(m->graph, window_of(m, s, object)),
 		 want = s->window_bytes > s->in_flight ? s->window_bytes - s->in_flight : 0;
-	uint32_t by = model_is_credited(t) ? model_acting(t) : NONE;
+	uint32_t by = model_is_credited(t) && model_may_act(m, t, time_ns) ? model_acting(t) : NONE;
 	if (now != want && by != NONE)
 		model_verb_of(m, by, GRAPH_VERB_resize, time_ns, s->window,
 			(int64_t)(want < INT64_MAX ? want : INT64_MAX), model_busy_state(t), 0);
@@ -102,7 +102,7 @@ void model_tcp_hears(struct model *m, struct thread *t, const struct trace_recor
 	if (first)
 		return;
 	s->in_flight -= (uint64_t)acked < s->in_flight ? (uint64_t)acked : s->in_flight;
-	if (s->room != NONE && model_is_credited(t))
+	if (s->room != NONE && model_is_credited(t) && model_may_act(m, t, r->time_ns))
 		model_verb_of(m, model_acting(t), GRAPH_VERB_enqueue, r->time_ns, s->room, acked,
 			model_busy_state(t), 0);
 	set_credits(m, t, s, p->socket, r->time_ns);

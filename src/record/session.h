@@ -41,6 +41,20 @@ struct record_progress {
 	unsigned buffer_percent; /* of the ring in use */
 };
 
+/*
+ * Whoever takes the records in place of a trace. Definitions come in stream 0, before what mentions
+ * them; names of code and static objects come about a second after it is first mentioned.
+ */
+struct record_listener {
+	void *ctx;
+	/* Not a status: what is wrong ends the recording only when stop() says so. */
+	void (*put)(void *ctx, const struct trace_record *r);
+	/* All records before time_ns have been put, but for those that come up to
+	 * record_late_ns() late, and nr_lost since the beginning. */
+	void (*reached)(void *ctx, uint64_t time_ns, uint64_t nr_lost);
+	bool (*stop)(void *ctx); /* enough: the recording ends, a program goes on */
+};
+
 struct record_options {
 	size_t size; /* sizeof(struct record_options) of the caller */
 	const char *output_path;
@@ -51,18 +65,22 @@ struct record_options {
 	uint64_t buffer_bytes; /* 0: RECORD_BUFFER_BYTES */
 	unsigned stack_depth;  /* frames kept of a wait; 0: none */
 	bool switches;         /* record when threads get and lose processors */
+	enum record_locks locks;
+	bool calls;         /* count library calls, nothing else (calls.def) */
+	bool measure_floor; /* of locks: into the trace */
 	bool wait_all;         /* until all recorded processes have ended, not only the first */
 	enum record_level system;     /* what is recorded of all other threads and of the kernel */
 	const char *system_backend;   /* "bpf", "perf"; NULL: the best one that works */
 	uint64_t system_buffer_bytes; /* of the kernel's events; 0: RECORD_SYSTEM_BUFFER_BYTES */
 	uint64_t for_ns;              /* without a program: how long; 0: until a signal */
-	enum record_locks locks;
-	bool calls;         /* count library calls, nothing else (calls.def) */
-	bool measure_floor; /* of locks: into the trace */
 	void (*progress)(void *ctx,
 		const struct record_progress *p); /* may be NULL; about 5 times a second */
 	void *progress_ctx;
+	const struct record_listener *listener; /* then there is no trace, and no output_path */
 };
+uint64_t record_late_ns(const struct record_options *o);
+/* A command line as the header and the program's process definition have it. */
+void record_add_command(struct base_str *out, char *const *argv);
 
 /* The defaults; set output_path and argv. */
 struct record_options record_options_default(void);

@@ -7,9 +7,12 @@
  */
 #include "record/stat.h"
 
+#include "counter/counter_priv.h"
 #include "counter/phase.h"
+#include "counter/slots.h"
 #include "record/session.h"
 #include "record/session_launch.h"
+#include "record/slots.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -46,6 +49,7 @@ struct session {
 	uint64_t start_ns;
 	bool started, leaving; /* leaving: the program has ended; let the others go */
 	sigset_t waited, before;
+	struct record_slots *slots; /* NULL: system calls are not counted */
 };
 
 static uint64_t now_ns(void)
@@ -130,6 +134,13 @@ static void take(struct session *session, size_t row, bool ended)
 	struct record_stat_counts counts = {0};
 	t->missed = !record_stat_read(t, &counts);
 	record_stat_events_end(t, &counts, live->fd);
+	if (session->slots) {
+		uint32_t lost;
+		t->has_calls = record_slots_take(
+			session->slots, t->tid, &counts.call_ns, &counts.calls, &lost);
+		t->lost_calls = lost;
+		session->s->lost_calls += lost;
+	}
 	if (!t->missed) {
 		subtract(&counts, &live->base);
 		counts.voluntary -= t->stops < counts.voluntary ? t->stops : counts.voluntary;
@@ -148,6 +159,8 @@ static void begin_program(struct session *session, size_t row)
 	if (record_stat_read(t, &base))
 		session->live[row].base = base;
 	t->stops = 0;
+	if (session->slots)
+		(void)record_slots_register(session->slots, t->tid);
 	record_stat_events_open(session->options, session->s, t->tid, session->live[row].fd);
 	session->start_ns = now_ns();
 	t->begin_ns = 0;
@@ -198,8 +211,11 @@ static void event_stop(struct session *session, pid_t tid, size_t row, int event
 			take(session, row, true);
 		break;
 	case PTRACE_EVENT_STOP:
-		if (session->started && !live->born)
+		if (session->started && !live->born) {
 			record_stat_events_open(session->options, session->s, tid, live->fd);
+			if (session->slots)
+				(void)record_slots_register(session->slots, tid);
+		}
 		live->born = true;
 		if (is_group_stop(number) && !session->leaving) {
 			ptrace(PTRACE_LISTEN, tid, NULL, NULL);
@@ -340,6 +356,11 @@ _Noreturn static void run_child(const struct session *session, const struct laun
 		_exit(RECORD_EXIT_OURS); /* allowed: the child that becomes the program */
 	if (*library)
 		put_library_first(library, file_path);
+	if (session->slots) {
+		char place[RECORD_SLOTS_ENV_BYTES];
+		record_slots_environment(session->slots, place);
+		setenv(COUNTER_SLOTS_ENVIRONMENT, place, 1);
+	}
 	sigprocmask(SIG_SETMASK, &session->before, NULL);
 	execvp(session->options->argv[0], session->options->argv);
 	int why = errno;
@@ -354,7 +375,7 @@ static void find_library(char path[PATH_MAX], struct record_stat *s)
 	char preload[PATH_MAX];
 	struct base_err err = {0};
 	*path = 0;
-	if (record_find_preload(preload, &err) == BASE_OK) {
+	if (record_find_preload(RECORD_LIBRARY_PRELOAD, preload, &err) == BASE_OK) {
 		char *slash = strrchr(preload, '/');
 		if (slash)
 			slash[1] = 0;
@@ -435,6 +456,8 @@ enum base_status record_stat_run(
 	find_library(library, ret);
 	if (!file)
 		*library = 0;
+	if (options->kernel_time)
+		session.slots = record_slots_open(ret->no_calls_why);
 	block_signals(&session);
 	enum base_status status = start(&session, library, file_path, &launch, err);
 	sigprocmask(SIG_SETMASK, &session.before, NULL);
@@ -447,6 +470,7 @@ enum base_status record_stat_run(
 			close(launch.fail[i]);
 	}
 	record_stat_phases_free(file, fd);
+	record_slots_close(session.slots);
 	base_map_fini(&session.rows);
 	base_free(session.live);
 	return status;

@@ -33,6 +33,7 @@ struct record_stat_counts {
 	uint64_t migrations;
 	uint64_t minor_faults, major_faults;
 	uint64_t event[RECORD_STAT_EVENTS_MAX];
+	uint64_t call_ns, calls; /* inside of system calls, with a processor */
 };
 
 struct record_stat_thread {
@@ -43,6 +44,8 @@ struct record_stat_thread {
 	uint32_t stops;      /* by us: each is a switch that `voluntary` does not have */
 	uint32_t counted;    /* bits: these events were counted, all the time */
 	bool has_migrations; /* the kernel says them */
+	bool has_calls;      /* call_ns and calls were counted */
+	uint32_t lost_calls; /* of calls: without their time */
 	bool ended;          /* false: it went on after us */
 	bool missed;         /* it vanished before we could read its accounts: counts are zero */
 };
@@ -61,7 +64,8 @@ struct record_stat_options {
 	char *const *argv;     /* NULL-terminated; argv[0] is searched in $PATH */
 	const uint16_t *event; /* enum longpole_event of the PMU's */
 	size_t nr_events;
-	bool by_thread; /* false: no ptrace; the process's totals only */
+	bool kernel_time; /* count system calls and the time in them, by BPF */
+	bool by_thread;   /* false: no ptrace; the process's totals only */
 };
 
 struct record_stat {
@@ -78,6 +82,8 @@ struct record_stat {
 	int wait_status, exit_code;
 	char no_threads_why[RECORD_STAT_WHY]; /* "": by thread */
 	char no_phases_why[RECORD_STAT_WHY];
+	char no_calls_why[RECORD_STAT_WHY];
+	uint64_t lost_calls; /* system calls that could not be timed */
 	char no_event_why[RECORD_STAT_EVENTS_MAX][RECORD_STAT_WHY];
 	bool event_user_only[RECORD_STAT_EVENTS_MAX];
 };

@@ -30,6 +30,8 @@ struct phase_file *record_stat_phases_make(const struct record_stat_options *opt
 	file->nr_events = PHASE_EVENT_MORE;
 	for (size_t i = 0; i < options->nr_events; i++)
 		file->event[file->nr_events++] = options->event[i];
+	if (options->kernel_time && file->nr_events < PHASE_EVENTS_MAX)
+		file->event[file->nr_events++] = LONGPOLE_KERNEL_NS;
 	*ret_fd = fd;
 	return file;
 }

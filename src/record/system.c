@@ -2,7 +2,9 @@
 /* system.c - the table of back-ends, and the choice among them. */
 #include "record/system.h"
 
+#include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static const struct record_backend *const backends[] = {&record_backend_bpf, &record_backend_perf};
@@ -23,6 +25,14 @@ const char *record_refusal_text(enum record_refusal r)
 		[RECORD_REFUSAL_resources] = "not enough memory or descriptors",
 	};
 	return text[r];
+}
+
+/* Events have the machine's thread numbers; in a container /proc has others. */
+static bool sees_all_threads(void)
+{
+	enum { PROC_PID_INIT_INO = 0xEFFFFFFC };
+	struct stat st;
+	return stat("/proc/self/ns/pid", &st) || st.st_ino == (unsigned)PROC_PID_INIT_INO;
 }
 
 static bool wanted(const struct record_backend *b, const struct record_system_options *o)
@@ -49,6 +59,12 @@ enum base_status record_source_open(struct record_source *src,
 			continue;
 		*a = (struct record_attempt){.backend = backends[i]};
 		++*ret_nr_attempts;
+		if (!sees_all_threads()) {
+			a->refusal = RECORD_REFUSAL_no_feature;
+			snprintf(a->why, sizeof a->why,
+				"we are in a container, where threads have other numbers");
+			continue;
+		}
 		if (backends[i]->open(src, o, &a->refusal, a->why)) {
 			src->backend = backends[i];
 			return BASE_OK;
@@ -60,6 +76,11 @@ enum base_status record_source_open(struct record_source *src,
 			o->only_backend);
 	return base_fail(err, BASE_ERR_ENV, "the kernel does not show us the whole system: %s: %s",
 		ret_attempt[0].backend->name, ret_attempt[0].why);
+}
+
+void record_source_start(struct record_source *src)
+{
+	src->backend->start(src);
 }
 
 enum base_status record_source_read(struct record_source *src, uint64_t now_ns)

@@ -54,6 +54,8 @@ struct record_backend {
 	/* Sets up src->state for src->nr_processors; on failure *ret_refusal and why say why. */
 	bool (*open)(struct record_source *src, const struct record_system_options *o,
 		enum record_refusal *ret_refusal, char why[RECORD_SYSTEM_WHY]);
+	/* Until then, nothing is kept: it may take long from open to the first read. */
+	void (*start)(struct record_source *src);
 	/* Everything that is there, into src->order. */
 	enum base_status (*read)(struct record_source *src, uint64_t now_ns);
 	void (*close)(struct record_source *src);
@@ -74,6 +76,7 @@ enum base_status record_source_open(struct record_source *src,
 	const struct record_system_options *o,
 	struct record_attempt ret_attempt[RECORD_ATTEMPTS_MAX], unsigned *ret_nr_attempts,
 	struct base_err *err) BASE_MUST_CHECK;
+void record_source_start(struct record_source *src);
 enum base_status record_source_read(
 	struct record_source *src, uint64_t now_ns) BASE_MUST_CHECK; /* now: CLOCK_MONOTONIC */
 void record_source_close(struct record_source *src);

@@ -25,7 +25,7 @@ const struct record_backend record_backend_bpf = {.name = "bpf", .open = refuse_
 
 #include "trace/syscalls.h"
 
-#include "system_bpf_bytes.h"
+#include "record/system_bpf_bytes.h"
 
 #include <bpf/bpf.h>
 #include <bpf/btf.h>
@@ -46,6 +46,7 @@ struct bpf_state {
 	struct kernel_slot *slots; /* processor * (mask + 1) */
 	size_t slots_bytes;
 	uint32_t mask;
+	uint64_t nr_before;  /* dropped before the start */
 	char log[LOG_BYTES]; /* the verifier's */
 };
 
@@ -215,6 +216,23 @@ static void bpf_close(struct record_source *src)
 	src->state = NULL;
 }
 
+/* A tail that is far away makes the kernel's side take the buffer for full. */
+static void close_buffers(const struct record_source *src, struct bpf_state *s)
+{
+	for (unsigned cpu = 0; cpu < src->nr_processors; cpu++)
+		s->control[cpu].tail = 1ull << 63;
+}
+
+static void bpf_start(struct record_source *src)
+{
+	struct bpf_state *s = src->state;
+	for (unsigned cpu = 0; cpu < src->nr_processors; cpu++) {
+		struct kernel_control *c = &s->control[cpu];
+		__atomic_store_n(&c->tail, 0, __ATOMIC_RELEASE);
+		s->nr_before += __atomic_load_n(&c->dropped, __ATOMIC_RELAXED);
+	}
+}
+
 static bool open_object(struct record_source *src, struct bpf_state *s,
 	const struct record_system_options *o, enum record_refusal *ret_refusal,
 	char why[RECORD_SYSTEM_WHY])
@@ -243,6 +261,7 @@ static bool open_object(struct record_source *src, struct bpf_state *s,
 	s->control = map_shared(bss, s->control_bytes);
 	if (!s->slots || !s->control)
 		return refuse(s, errno, "mapping the buffers", ret_refusal, why);
+	close_buffers(src, s);
 	error = attach_all(s);
 	if (error)
 		return refuse(s, error, "attaching to tracepoints", ret_refusal, why);
@@ -284,10 +303,11 @@ static enum base_status bpf_read(struct record_source *src, uint64_t now_ns)
 			src->used_percent = percent;
 		src->nr_dropped += __atomic_load_n(&c->dropped, __ATOMIC_RELAXED);
 	}
+	src->nr_dropped -= s->nr_before;
 	return BASE_OK;
 }
 
 const struct record_backend record_backend_bpf = {
-	.name = "bpf", .open = bpf_open, .read = bpf_read, .close = bpf_close};
+	.name = "bpf", .open = bpf_open, .start = bpf_start, .read = bpf_read, .close = bpf_close};
 
 #endif

@@ -120,7 +120,7 @@ static void on_switch(
 		 * one processor at most. */
 		k->nr_switches_lost++;
 		if (c->tid)
-			leave(k, c->tid, cpu, time_ns, true);
+			leave(k, c->tid, cpu, time_ns, false);
 		if (s->tid)
 			enter(k, s->tid, cpu, time_ns);
 	}
@@ -273,6 +273,8 @@ enum base_status record_kernel_open(
 	struct record_kernel *k, const struct record_system_options *o, struct base_err *err)
 {
 	*k = (struct record_kernel){.level = o->level, .own_pid = (uint32_t)getpid()};
+	if (o->level == RECORD_LEVEL_full)
+		(void)record_kernel_is_tick(k, 0); /* reading all names takes a while: not later */
 	enum base_status status =
 		record_source_open(&k->source, o, k->attempt, &k->nr_attempts, err);
 	if (status != BASE_OK)
@@ -293,8 +295,7 @@ void record_kernel_start(struct record_kernel *k, struct record_converter *c)
 {
 	k->converter = c;
 	k->line_factor = 1ull << LINE_SHIFT;
-	if (k->level == RECORD_LEVEL_full) /* reading all names takes a while */
-		(void)record_kernel_is_tick(k, 0);
+	record_source_start(&k->source);
 	read_clock(c->clock, &k->line_mono_ns, &k->line_time_ns);
 	k->from_mono_ns = k->line_mono_ns;
 }

@@ -17,6 +17,7 @@
 enum {
 	RECORD_TID_PAGE = 1 << 10, /* tasks are kept in pages of so many */
 	RECORD_TID_MAX = 1 << 22,  /* the kernel's limit */
+	RECORD_KERNEL_TICKS = 3,
 };
 
 struct record_kernel_task {
@@ -49,7 +50,9 @@ struct record_kernel {
 	struct base_map objects;  /* see system_object.c */
 	struct base_map keys;     /* (0, address) -> small number */
 	uint64_t nr_keys;
-	uint64_t tick;              /* the function that is the scheduler's tick; 1: not known */
+	uint64_t tick[RECORD_KERNEL_TICKS]; /* functions of timers that nobody waits for; 0: not
+					       there */
+	bool ticks_known;
 	struct base_map limits;     /* (0, socket) -> its buffers' limits, as last written */
 	struct record_image *image; /* what describes descriptors of nobody in particular */
 	uint64_t nr_descriptors, socket_device;

@@ -256,7 +256,6 @@ static void on_keyed(
 	record_kernel_put_actor(k, s, cpu, &r);
 }
 
-/* The scheduler's tick starts itself anew each time: nobody waits for it. */
 static void on_timer_start(
 	struct record_kernel *k, const struct kernel_slot *s, unsigned cpu, uint64_t time_ns)
 {

@@ -134,17 +134,27 @@ uint32_t record_kernel_stack(struct record_kernel *k, const uint64_t *frame, siz
 	return stack;
 }
 
-bool record_kernel_is_tick(struct record_kernel *k, uint64_t address)
+/* Timers that start themselves anew each time: the scheduler's tick, and our own sampling. */
+static void find_ticks(struct record_kernel *k)
 {
-	static const char *const names[] = {"tick_nohz_handler", "tick_sched_timer"};
-	const struct record_kernel_names *n = k->tick ? NULL : load(k);
-	for (size_t i = 0; n && i < n->nr && !k->tick; i++)
+	static const char *const names[RECORD_KERNEL_TICKS] = {
+		"tick_nohz_handler", "tick_sched_timer", "perf_swevent_hrtimer"};
+	const struct record_kernel_names *n = load(k);
+	k->ticks_known = true;
+	for (size_t i = 0; n && i < n->nr; i++)
 		for (size_t j = 0; j < BASE_COUNT(names); j++)
 			if (!strcmp(n->texts + n->name[i].text, names[j]))
-				k->tick = n->name[i].address;
-	if (!k->tick)
-		k->tick = 1;
-	return address == k->tick;
+				k->tick[j] = n->name[i].address;
+}
+
+bool record_kernel_is_tick(struct record_kernel *k, uint64_t address)
+{
+	if (!k->ticks_known)
+		find_ticks(k);
+	for (size_t i = 0; i < BASE_COUNT(k->tick); i++)
+		if (address && address == k->tick[i])
+			return true;
+	return false;
 }
 
 void record_kernel_name_sites(struct record_kernel *k)

@@ -10,7 +10,8 @@ uint32_t record_kernel_site(struct record_kernel *k, uint64_t address);
 uint32_t record_kernel_return_site(struct record_kernel *k, uint64_t address);
 /* frame: return addresses, innermost first; the scheduler's own are left out. */
 uint32_t record_kernel_stack(struct record_kernel *k, const uint64_t *frame, size_t nr);
-/* Is that the function of the scheduler's own timer? */
+/* Is that the function of a timer that nobody waits for (the scheduler's tick, our own sampling)?
+ */
 bool record_kernel_is_tick(struct record_kernel *k, uint64_t address);
 /* At the end: the functions of all sites. Nothing when the kernel hides its addresses. */
 void record_kernel_name_sites(struct record_kernel *k);

@@ -466,11 +466,16 @@ static bool open_all(struct record_source *src, struct perf_state *p,
 		if (error && error != ENODEV) /* a processor that is off line */
 			return refuse(error, "perf_event_open of tracepoints", ret_refusal, why);
 	}
+	return true;
+}
+
+static void perf_start(struct record_source *src)
+{
+	struct perf_state *p = src->state;
 	for (unsigned cpu = 0; cpu < p->nr_rings; cpu++)
 		for (size_t e = 0; e < BASE_COUNT(tracepoints); e++)
 			if (p->ring[cpu].fd[e] > 0)
 				ioctl(p->ring[cpu].fd[e], PERF_EVENT_IOC_ENABLE, 0);
-	return true;
 }
 
 static bool perf_open(struct record_source *src, const struct record_system_options *o,
@@ -492,5 +497,8 @@ static bool perf_open(struct record_source *src, const struct record_system_opti
 	return false;
 }
 
-const struct record_backend record_backend_perf = {
-	.name = "perf", .open = perf_open, .read = perf_read, .close = perf_close};
+const struct record_backend record_backend_perf = {.name = "perf",
+	.open = perf_open,
+	.start = perf_start,
+	.read = perf_read,
+	.close = perf_close};

@@ -120,4 +120,13 @@ json_t *report_json_share(double share); /* rounded to six places */
 json_t *report_json_ns(double ns);       /* rounded to an integer */
 json_t *report_json_u64(uint64_t n);
 
+/* ---- top.c ----------------------------------------------------------------------------------- */
+
+struct live_window;
+void report_top_finding(struct base_str *out, const struct live_window *w);
+void report_top_tables(struct base_str *out, const struct live_window *w, size_t limit,
+	const struct report_style *st);
+/* With `hosts` a row's where is the host that it weighs most on. */
+void report_top_json_tables(json_t *to, const struct live_window *w, size_t limit, bool hosts);
+
 #endif
