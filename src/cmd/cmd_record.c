@@ -184,7 +184,7 @@ const char *cmd_record_path(struct cmd *c, const char *program, char buf[CMD_REC
 	int n = snprintf(buf, CMD_RECORD_PATH_MAX, "longpole-%s.lpt", name);
 	if (n > 0 && n < 255 && !strchr(name, '/'))
 		return buf;
-	cmd_usage(c, "no file name can be made of '%s'; give one with -o", name);
+	cmd_usage(c, "no file name can be made of '%s'; give one with -o", program);
 	return NULL;
 }
 

@@ -214,7 +214,7 @@ static enum base_status set_up_program(struct session *s, char program[PATH_MAX]
 	if (status != BASE_OK)
 		return status;
 	s->result->memory_level = o->level >= 2 ? level : 0;
-	status = record_find_library(library_of(o), preload, s->err);
+	status = record_find_preload(library_of(o), preload, s->err);
 	if (status != BASE_OK)
 		return status;
 	status = record_ring_create(&s->ring,
@@ -261,7 +261,7 @@ static enum base_status set_up(struct session *s, char program[PATH_MAX])
 			(uint64_t)(((unsigned __int128)1000000000 << 32) / s->clock.tick_hz);
 	}
 	record_cost_measure(&s->clock, s->result);
-	if (s->opts->measure_floor)
+	if (o->measure_floor)
 		s->floor = record_lock_floor_measure();
 	status = open_trace(s);
 	if (status != BASE_OK)
@@ -597,11 +597,11 @@ static void count_all(struct session *s)
 			__atomic_load_n(&head->lost_records, __ATOMIC_RELAXED));
 		count(s, TRACE_DIAG_nested_dropped,
 			__atomic_load_n(&head->nested_dropped, __ATOMIC_RELAXED) + c->nested_lost);
-		count(s, TRACE_DIAG_deepbound, __atomic_load_n(&head->deepbound, __ATOMIC_RELAXED));
 	}
 	count(s, TRACE_DIAG_ring_damaged, c->nr_damaged_blocks);
 	count_kernel(s);
 	count(s, TRACE_DIAG_unattached_images, c->nr_unattached);
+	count(s, TRACE_DIAG_deepbound, __atomic_load_n(&head->deepbound, __ATOMIC_RELAXED));
 	count(s, TRACE_DIAG_perf_lost, c->perf_lost);
 	count(s, TRACE_DIAG_no_samples, res->no_samples_why[0] != 0);
 	count(s, TRACE_DIAG_no_switches, res->no_switches_why[0] != 0);

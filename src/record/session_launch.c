@@ -26,7 +26,7 @@ static bool is_file(const char *path)
 	return !stat(path, &st) && S_ISREG(st.st_mode) && !access(path, R_OK);
 }
 
-enum base_status record_find_library(
+enum base_status record_find_preload(
 	const char *name, char ret_path[PATH_MAX], struct base_err *err)
 {
 	static const char *const beside[] = {"", "../record/", "../../src/record/",
@@ -55,11 +55,6 @@ enum base_status record_find_library(
 	return base_fail_errno(err, ENOENT,
 		"the library that records from inside the program, %s (set LONGPOLE_PRELOAD to it)",
 		ret_path);
-}
-
-enum base_status record_find_preload(char ret_path[PATH_MAX], struct base_err *err)
-{
-	return record_find_library(RECORD_LIBRARY_PRELOAD, ret_path, err);
 }
 
 /* ---- the program

@@ -14,10 +14,8 @@
 #define RECORD_LIBRARY_PRELOAD "liblongpole-preload.so"
 #define RECORD_LIBRARY_TALLY   "liblongpole-tally.so"
 #define RECORD_LIBRARY_CALLS   "liblongpole-calls.so"
-enum base_status record_find_library(
+enum base_status record_find_preload(
 	const char *name, char ret_path[PATH_MAX], struct base_err *err) BASE_MUST_CHECK;
-/* The one that records. */
-enum base_status record_find_preload(char ret_path[PATH_MAX], struct base_err *err) BASE_MUST_CHECK;
 
 /* Can argv[0] be run and recorded? ret_path: what will be executed. *ret_exit_code: 126, 127, 125
  * when not. */

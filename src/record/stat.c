@@ -375,7 +375,7 @@ static void find_library(char path[PATH_MAX], struct record_stat *s)
 	char preload[PATH_MAX];
 	struct base_err err = {0};
 	*path = 0;
-	if (record_find_preload(preload, &err) == BASE_OK) {
+	if (record_find_preload(RECORD_LIBRARY_PRELOAD, preload, &err) == BASE_OK) {
 		char *slash = strrchr(preload, '/');
 		if (slash)
 			slash[1] = 0;
