@@ -24,7 +24,9 @@
  *                thread's rseq_cs) whenever it takes the processor away: while the mark stands, one
  *                rdtsc is enough; when it is gone, the kernel's own accounts are read anew
  *     page       the same; the mark is the sequence lock of a perf event's mapped page
- *     syscall    each read is a system call (200 to 700 ns)
+ *     bpf        what a BPF program writes at each system call into memory that the thread can
+ * read. Needs a longpole with root's rights: `longpole stat --kernel-time` syscall    each read is
+ * a system call (200 to 700 ns)
  *
  * What a tick is: one of the time stamp counter, whose rate is fixed (longpole_counter_tick_hz()).
  * Not a cycle of the core, which may be faster or slower. A thread that is open in a virtual
@@ -65,6 +67,8 @@ enum longpole_event {
 	LONGPOLE_MIGRATIONS = 5,      /* times it came to another processor */
 	LONGPOLE_FAULTS = 6,          /* page faults */
 	LONGPOLE_FAULTS_MAJOR = 7,    /* of these: that had to wait for a file or for swap */
+	LONGPOLE_KERNEL_NS = 8,       /* time with a processor inside of system calls */
+	LONGPOLE_SYSTEM_CALLS = 9,    /* that have ended */
 
 	LONGPOLE_CYCLES = 16, /* of the core */
 	LONGPOLE_INSTRUCTIONS = 17,
@@ -96,6 +100,7 @@ enum longpole_backend {
 	LONGPOLE_BACKEND_PMU = 1,
 	LONGPOLE_BACKEND_SENTINEL = 2,
 	LONGPOLE_BACKEND_PAGE = 3,
+	LONGPOLE_BACKEND_BPF = 4,
 	LONGPOLE_BACKEND_SYSCALL = 5,
 };
 enum { LONGPOLE_BACKEND_NR = 6 };
@@ -144,9 +149,10 @@ struct longpole_counted {
 	int16_t refused_errno[LONGPOLE_BACKEND_NR];
 	int32_t fd[2]; /* perf events: of the only PMU, or of each kind of core */
 	const volatile struct perf_event_mmap_page *page;
-	uint64_t mask;  /* ~0: the TSC is part of the value */
-	uint64_t base;  /* what there was when the set was opened */
-	uint64_t taken; /* by longpole_counter_take() */
+	const uint64_t *where; /* the kept value, or BPF's */
+	uint64_t mask;         /* ~0: the TSC is part of the value */
+	uint64_t base;         /* what there was when the set was opened */
+	uint64_t taken;        /* by longpole_counter_take() */
 };
 
 /* What the library keeps for each thread. */
@@ -286,7 +292,7 @@ static inline int longpole_kept_read(struct longpole_counter *c, uint64_t *value
 	uint64_t now = longpole_rdtsc();
 	for (uint32_t i = 0; i < c->nr; i++) {
 		const struct longpole_counted *e = &c->event[i];
-		value[i] = t->kept[e->slot] + (now & e->mask) - e->base;
+		value[i] = *(const volatile uint64_t *)e->where + (now & e->mask) - e->base;
 	}
 	now += t->kept[0];
 	__asm__ volatile("" ::: "memory");

@@ -206,11 +206,13 @@ bool cmd_parse(struct cmd *c, int argc, char **argv)
 	while (i < argc) {
 		char *word = argv[i];
 		bool dashes = !strcmp(word, "--");
-		if (options && dashes && !(c->spec->flags & CMD_DASHES)) {
+		bool kept = c->spec->flags & (CMD_DASHES | CMD_OR_PROGRAM);
+		if (options && dashes && !kept) {
 			options = false;
 			i++;
 			continue;
 		}
+		options = options && !(dashes && c->spec->flags & CMD_OR_PROGRAM);
 		bool is_option = options && word[0] == '-' && word[1] && !dashes;
 		if (!is_option) {
 			c->operand[c->nr_operands++] = word; /* at or before argv[i] */

@@ -3,6 +3,7 @@
 #include "counter/counter_priv.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -64,6 +65,7 @@ static const struct {
 		"reads in user space; the restartable-sequence sentinel marks switches"},
 	[LONGPOLE_BACKEND_PAGE] = {"page",
 		"reads in user space; a perf page's sequence lock marks switches"},
+	[LONGPOLE_BACKEND_BPF] = {"bpf", "reads in user space of what a BPF program counts"},
 	[LONGPOLE_BACKEND_SYSCALL] = {"syscall", "a system call each read"},
 };
 
@@ -105,7 +107,8 @@ static const char *reason_text(unsigned reason)
  */
 
 static const uint32_t all_backends = 1u << LONGPOLE_BACKEND_PMU | 1u << LONGPOLE_BACKEND_SENTINEL |
-				     1u << LONGPOLE_BACKEND_PAGE | 1u << LONGPOLE_BACKEND_SYSCALL;
+				     1u << LONGPOLE_BACKEND_PAGE | 1u << LONGPOLE_BACKEND_BPF |
+				     1u << LONGPOLE_BACKEND_SYSCALL;
 
 /* "page,syscall" -> bits; unknown names allow nothing. */
 static uint32_t backends_of(const char *text)
@@ -182,6 +185,19 @@ static bool open_usage(struct longpole_counted *e, uint32_t backends)
 	return false;
 }
 
+static bool open_slot(
+	struct longpole_counted *e, const struct counter_event *event, uint32_t backends)
+{
+	struct counter_refusal why = {COUNTER_REASON_not_asked, 0};
+	if (backends & 1u << LONGPOLE_BACKEND_BPF)
+		e->where = counter_slot_value(event->config != 0, &why);
+	if (e->where)
+		e->backend = LONGPOLE_BACKEND_BPF;
+	else
+		refuse(e, LONGPOLE_BACKEND_BPF, why);
+	return e->where != NULL;
+}
+
 static bool open_pmu(struct longpole_counted *e, const struct counter_event *event,
 	uint32_t backends, uint32_t flags)
 {
@@ -215,26 +231,42 @@ static bool open_event(
 		return open_kept(e, event, backends);
 	case COUNTER_USAGE:
 		return open_usage(e, backends);
+	case COUNTER_SLOT:
+		return open_slot(e, event, backends);
 	case COUNTER_PMU:
 		return open_pmu(e, event, backends, flags);
 	}
 	return false;
 }
 
-/* One way for all events: the inline paths; else the library's. */
+static bool is_mark(enum longpole_backend backend)
+{
+	return backend == LONGPOLE_BACKEND_SENTINEL || backend == LONGPOLE_BACKEND_PAGE;
+}
+
+/* One way for all events: the inline paths; else the library's. BPF's values go with kept ones. */
 static void make_plan(struct longpole_counter *c)
 {
-	enum longpole_backend first = (enum longpole_backend)c->event[0].backend;
-	bool same = true;
-	for (uint32_t i = 1; i < c->nr; i++)
-		same = same && c->event[i].backend == first;
+	enum longpole_backend mark = LONGPOLE_BACKEND_NONE;
+	bool kept = true, pmu = true;
+	for (uint32_t i = 0; i < c->nr; i++) {
+		enum longpole_backend backend = (enum longpole_backend)c->event[i].backend;
+		pmu = pmu && backend == LONGPOLE_BACKEND_PMU;
+		kept = kept && (is_mark(backend) || backend == LONGPOLE_BACKEND_BPF);
+		mark = is_mark(backend) ? backend : mark;
+	}
 	c->plan = LONGPOLE_PLAN_CALL;
 	c->thread = counter_thread_get(LONGPOLE_BACKEND_SYSCALL);
-	if (same && first == LONGPOLE_BACKEND_PMU)
+	if (pmu)
 		c->plan = LONGPOLE_PLAN_PMU;
-	if (same && (first == LONGPOLE_BACKEND_SENTINEL || first == LONGPOLE_BACKEND_PAGE)) {
+	if (kept && mark) {
 		c->plan = LONGPOLE_PLAN_KEPT;
-		c->thread = counter_thread_get(first);
+		c->thread = counter_thread_get(mark);
+	}
+	for (uint32_t i = 0; i < c->nr; i++) {
+		enum longpole_backend backend = (enum longpole_backend)c->event[i].backend;
+		if (is_mark(backend))
+			c->event[i].where = &counter_thread_get(backend)->kept[c->event[i].slot];
 	}
 }
 
@@ -247,7 +279,8 @@ static void close_events(struct longpole_counter *c, bool forked)
 			continue;
 		if (event->how == COUNTER_PMU)
 			counter_pmu_close(e, forked);
-		else if (!forked && event->how != COUNTER_USAGE)
+		else if (!forked &&
+			 (event->how == COUNTER_CLOCK || event->how == COUNTER_AT_SWITCH))
 			counter_thread_drop(
 				(enum longpole_backend)e->backend, (enum counter_kept)e->slot);
 	}
@@ -255,12 +288,12 @@ static void close_events(struct longpole_counter *c, bool forked)
 	c->plan = LONGPOLE_PLAN_CLOSED;
 }
 
-int longpole_counter_open(struct longpole_counter *c, const enum longpole_event *event, unsigned nr,
+static int open_set(struct longpole_counter *c, const enum longpole_event *event, unsigned nr,
 	const struct longpole_counter_options *options)
 {
 	uint32_t backends = allowed_backends(options), flags = options ? options->flags : 0;
 	uint64_t value[LONGPOLE_COUNTER_EVENTS_MAX];
-	int saved_errno = errno, error = LONGPOLE_COUNTER_OK;
+	int error = LONGPOLE_COUNTER_OK;
 	memset(c, 0, sizeof *c);
 	if (!nr || nr > LONGPOLE_COUNTER_EVENTS_MAX || (options && options->size < sizeof *options))
 		return LONGPOLE_COUNTER_ARGUMENT;
@@ -282,16 +315,29 @@ int longpole_counter_open(struct longpole_counter *c, const enum longpole_event 
 		c->event[i].base = c->event[i].backend == LONGPOLE_BACKEND_PMU ? 0 : value[i];
 	if (error)
 		close_events(c, false);
+	return error;
+}
+
+/* Opening makes system calls that a cancelled thread would not return from. */
+int longpole_counter_open(struct longpole_counter *c, const enum longpole_event *event, unsigned nr,
+	const struct longpole_counter_options *options)
+{
+	int saved_errno = errno, cancel;
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	int error = open_set(c, event, nr, options);
+	pthread_setcancelstate(cancel, &cancel);
 	errno = saved_errno;
 	return error;
 }
 
 void longpole_counter_close(struct longpole_counter *c)
 {
-	int saved_errno = errno;
+	int saved_errno = errno, cancel;
 	if (c->plan == LONGPOLE_PLAN_CLOSED)
 		return;
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	close_events(c, counter_thread_check(c->thread) != LONGPOLE_COUNTER_OK);
+	pthread_setcancelstate(cancel, &cancel);
 	errno = saved_errno;
 }
 
@@ -318,6 +364,9 @@ static int read_event(struct longpole_counter *c, struct longpole_counted *e, ui
 		error = counter_pmu_ask(e, (uint32_t)c->reserved[0], value);
 	} else if (event->how == COUNTER_USAGE) {
 		error = ask_usage(event, value);
+	} else if (event->how == COUNTER_SLOT) {
+		*value = *(const volatile uint64_t *)e->where;
+		error = LONGPOLE_COUNTER_OK;
 	} else {
 		error = counter_thread_ask(counter_thread_get((enum longpole_backend)e->backend),
 			(enum counter_kept)e->slot, value);
@@ -351,9 +400,8 @@ static int read_all(struct longpole_counter *c, uint64_t *value)
 				return LONGPOLE_COUNTER_OK;
 	for (uint32_t i = 0; !error && i < c->nr; i++) {
 		struct longpole_counted *e = &c->event[i];
-		bool kept = c->plan != LONGPOLE_PLAN_KEPT &&
-			    (e->backend == LONGPOLE_BACKEND_SENTINEL ||
-				    e->backend == LONGPOLE_BACKEND_PAGE);
+		bool kept =
+			c->plan != LONGPOLE_PLAN_KEPT && is_mark((enum longpole_backend)e->backend);
 		error = kept ? read_kept(c, e, &value[i]) : read_event(c, e, &value[i]);
 	}
 	return error;

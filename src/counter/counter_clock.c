@@ -86,6 +86,14 @@ bool counter_clock_init(void)
 	return factor != 1;
 }
 
+void counter_clock_adopt(uint64_t tick_hz)
+{
+	uint64_t factor = (uint64_t)(((unsigned __int128)tick_hz << SHIFT) / NS_PER_S), none = 0;
+	if (factor > 1)
+		__atomic_compare_exchange_n(&counter_clock_factor, &none, factor, false,
+			__ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+}
+
 uint64_t counter_clock_ticks(uint64_t ns)
 {
 	uint64_t factor = __atomic_load_n(&counter_clock_factor, __ATOMIC_RELAXED);

@@ -149,8 +149,8 @@ int counter_pmu_ask(struct longpole_counted *e, uint32_t flags, uint64_t *value)
 	uint64_t count = 0, enabled = 0, running = 0;
 	for (int i = 0; i < 2 && e->fd[i] >= 0; i++) {
 		uint64_t got[3];
-		ssize_t n = read(e->fd[i], got, sizeof got);
-		if (n != (ssize_t)sizeof got)
+		long n = syscall(SYS_read, e->fd[i], got, sizeof got);
+		if (n != (long)sizeof got)
 			return n ? LONGPOLE_COUNTER_SYSTEM : LONGPOLE_COUNTER_MULTIPLEXED;
 		count += got[0];
 		enabled = got[1] > enabled ? got[1] : enabled;

@@ -17,6 +17,7 @@ enum counter_how {
 	COUNTER_CLOCK,     /* the thread's processor time */
 	COUNTER_AT_SWITCH, /* moves at switches only: kept with the clock; config: its slot */
 	COUNTER_USAGE,     /* getrusage */
+	COUNTER_SLOT,      /* BPF's slots; config: which value */
 	COUNTER_PMU,
 };
 /* Slots of longpole_counter_thread.kept; counter.h knows that the first is the clock. */
@@ -56,6 +57,8 @@ struct counter_refusal {
 /* The TSC's rate, measured once in a process. False: not steady. */
 bool counter_clock_init(void);
 uint64_t counter_clock_ticks(uint64_t ns);
+/* The rate, as another process on this machine has measured it; 0: it found no steady TSC. */
+void counter_clock_adopt(uint64_t tick_hz);
 
 /* ---- the thread ---------------------------------------------------------------------------------
  */
@@ -76,6 +79,10 @@ void counter_thread_drop(enum longpole_backend mark, enum counter_kept slot);
 bool counter_thread_renew(struct longpole_counter_thread *t);
 /* What the kernel says: one slot's value by system calls. */
 int counter_thread_ask(struct longpole_counter_thread *t, enum counter_kept slot, uint64_t *value);
+
+/* Where BPF keeps this thread's time in the kernel, or its number of system calls; NULL: why not.
+ */
+const uint64_t *counter_slot_value(bool calls, struct counter_refusal *ret);
 
 /* ---- perf events --------------------------------------------------------------------------------
  */

@@ -14,6 +14,7 @@
 #include <pthread.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -70,7 +71,8 @@ static bool read_schedstat(int fd, uint64_t *ret)
 {
 	char text[80];
 	uint64_t number[3] = {0};
-	ssize_t n = pread(fd, text, sizeof text, 0), at = 0;
+	/* not libc's: a read of counts is no cancellation point */
+	long n = syscall(SYS_pread64, fd, text, sizeof text, 0), at = 0;
 	for (int i = 0; i < 3; i++, at++)
 		for (; at < n && text[at] >= '0' && text[at] <= '9'; at++)
 			number[i] = number[i] * 10 + (uint64_t)(text[at] - '0');
@@ -80,7 +82,7 @@ static bool read_schedstat(int fd, uint64_t *ret)
 
 static bool read_fd(int fd, uint64_t *ret)
 {
-	return read(fd, ret, sizeof *ret) == (ssize_t)sizeof *ret;
+	return syscall(SYS_read, fd, ret, sizeof *ret) == (long)sizeof *ret;
 }
 
 /* Reads the slots in `wanted`, all but the clock. */
@@ -248,7 +250,8 @@ bool counter_mark_works(enum longpole_backend mark, struct counter_refusal *ret)
 {
 	enum { UNKNOWN, WORKS, WORKS_NOT };
 	static uint32_t counter_mark_tried[PART_NR]; /* the same answer in every thread */
-	static const enum counter_reason reason[] = {[PART_SENTINEL] = COUNTER_REASON_not_cleared,
+	static const enum counter_reason reason[PART_NR] = {
+		[PART_SENTINEL] = COUNTER_REASON_not_cleared,
 		[PART_PAGE] = COUNTER_REASON_page_stands};
 	struct counter_self *self = &counter_self;
 	enum part part = part_of(mark);

@@ -22,7 +22,8 @@ struct graph_part;
 #define GRAPH_PART_NONE UINT32_MAX
 
 /*
- * Before the first verb after time_ns. Not together with graph_restart() or graph_cut(). Ends
+ * Before the first verb after time_ns. Not together with graph_cut(); after a graph_restart() the
+ * window begins there, and nothing comes from the ones before it. Ends
  * (graph_end()) are forgotten. With start_all actors that have no path begin one here, where all
  * paths are 0 long: for a run that has no one start. Errors as of verbs. *ret is the caller's:
  * graph_part_free().

@@ -30,6 +30,8 @@ struct answer *live_answer_free(struct answer *a)
 	free_rows(&a->state);
 	free_rows(&a->process);
 	free_rows(&a->connection);
+	base_free(a->place);
+	base_map_fini(&a->places);
 	base_strtab_free(a->texts);
 	base_free(a);
 	return NULL;
@@ -51,30 +53,28 @@ static uint32_t intern(struct answer *a, struct base_str *text)
 	return id;
 }
 
-/* The row of these texts; NULL: no memory. */
-static struct live_row *row_of(struct answer *a, struct rows *r, uint32_t process, uint32_t name,
+/* The row of these texts; any without memory. */
+static uint32_t row_of(struct answer *a, struct rows *r, uint32_t process, uint32_t name,
 	uint32_t where, enum model_state_kind kind)
 {
 	uint64_t hi = (uint64_t)process << 32 | name, lo = (uint64_t)where << 8 | (unsigned)kind,
 		 at;
 	if (base_map_get(&r->by_key, hi, lo, &at))
-		return &r->row[at];
+		return (uint32_t)at;
 	keep(a, base_grow(&r->row, &r->row_capacity, r->nr + 1, sizeof *r->row));
 	keep(a, base_grow(&r->text, &r->text_capacity, r->nr + 1, sizeof *r->text));
 	keep(a, base_grow(&r->where, &r->where_capacity, r->nr + 1, sizeof *r->where));
 	keep(a, base_map_put(&r->by_key, hi, lo, r->nr));
 	if (a->status != BASE_OK)
-		return NULL;
+		return 0;
 	r->text[r->nr] = hi;
 	r->where[r->nr] = where;
 	r->row[r->nr] = (struct live_row){.kind = kind};
-	return &r->row[r->nr++];
+	return (uint32_t)r->nr++;
 }
 
 static void add_to(struct live_row *row, const struct graph_path_state *st, bool waits)
 {
-	if (!row)
-		return;
 	row->path_ns += st->path_ns;
 	row->unexplained_ns += st->unexplained_ns;
 	row->latency_ns += st->latency_ns;
@@ -93,29 +93,55 @@ static bool is_connection(const struct trace_defs *d, uint32_t object)
 	return object && type < TRACE_OBJECT_NR && is[type];
 }
 
-static void add_state(struct answer *a, struct model *m, const struct trace_defs *defs,
-	const struct graph_path_state *st)
+/* The rows of an actor's group in a state. Made once: many paths go the same ways. */
+static const struct answer_place *place_of(struct answer *a, struct model *m,
+	const struct trace_defs *defs, const struct graph_path_state *st)
 {
+	uint64_t group = model_actor_group(m, st->actor), at;
+	if (base_map_get(&a->places, group, st->state, &at))
+		return &a->place[at];
 	const struct model_state *state = model_state(m, st->state);
-	bool waits = model_state_kind_waits(state->kind);
 	struct base_str process = {0}, name = {0}, where = {0}, object = {0};
 	model_add_group_name(m, st->actor, &process);
 	model_add_state_name(m, st->state, &name);
 	model_add_state_where(m, st->state, &where);
-	uint32_t p = intern(a, &process), n = intern(a, &name), at = intern(a, &where);
-	add_to(row_of(a, &a->state, p, n, at, state->kind), st, waits);
-	add_to(row_of(a, &a->process, p, 0, 0, 0), st, waits);
+	uint32_t p = intern(a, &process), n = intern(a, &name), w = intern(a, &where);
+	struct answer_place place = {
+		.state = row_of(a, &a->state, p, n, w, state->kind),
+		.process = row_of(a, &a->process, p, 0, 0, 0),
+		.connection = NONE,
+		.waits = model_state_kind_waits(state->kind),
+	};
 	if (is_connection(defs, state->object)) {
 		model_add_object_name(m, st->state, &object);
-		add_to(row_of(a, &a->connection, 0, intern(a, &object), 0, 0), st, waits);
+		place.connection = row_of(a, &a->connection, 0, intern(a, &object), 0, 0);
 	}
+	keep(a, base_grow(&a->place, &a->place_capacity, a->nr_places + 1, sizeof *a->place));
+	if (a->status == BASE_OK)
+		keep(a, base_map_put(&a->places, group, st->state, a->nr_places));
+	if (a->status != BASE_OK)
+		return NULL;
+	a->place[a->nr_places] = place;
+	return &a->place[a->nr_places++];
+}
+
+static void add_state(struct answer *a, struct model *m, const struct trace_defs *defs,
+	const struct graph_path_state *st)
+{
+	const struct answer_place *at = place_of(a, m, defs, st);
+	if (!at)
+		return;
+	add_to(&a->state.row[at->state], st, at->waits);
+	add_to(&a->process.row[at->process], st, at->waits);
+	if (at->connection != NONE)
+		add_to(&a->connection.row[at->connection], st, at->waits);
 	a->w.unexplained_ns += st->unexplained_ns;
 }
 
 enum base_status live_answer_add(struct answer *a, struct model *m, const struct trace_defs *defs,
 	const struct graph_path_state *state, size_t nr, double length_ns, struct base_err *err)
 {
-	for (size_t i = 0; i < nr; i++)
+	for (size_t i = 0; i < nr && a->status == BASE_OK; i++)
 		if (state[i].path_ns > 0)
 			add_state(a, m, defs, &state[i]);
 	a->w.nr_paths++;

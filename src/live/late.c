@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-enum { SPANS = LIVE_BUCKETS - 2, SPAN_MIN_NS = 1000000 };
+enum { SPANS = LIVE_BUCKETS - 2, SPAN_MIN_NS = 1000000, KEPT = 256 };
 
 void live_late_init(struct late *q, uint64_t late_ns)
 {
@@ -77,7 +77,7 @@ void live_late_drop(struct late *q)
 	struct bucket *b = &q->bucket[q->first % LIVE_BUCKETS];
 	q->nr_waiting -= b->nr;
 	b->nr = 0;
-	if (b->capacity > 4096) { /* a burst's memory is not kept */
+	if (b->capacity > KEPT) { /* a burst's memory is not kept */
 		base_free(b->record);
 		b->record = NULL;
 		b->capacity = 0;

@@ -11,6 +11,8 @@
 
 #include <string.h>
 
+enum { ASLEEP_BELOW = 20 }; /* busy for less than one in so many: asleep */
+
 /* ---- life cycle
  * ----------------------------------------------------------------------------------------- */
 
@@ -27,15 +29,19 @@ static void free_generation(struct generation *g)
 static enum base_status start_generation(
 	struct live *l, struct generation *g, const struct live_defs *older, struct base_err *err)
 {
-	*g = (struct generation){.defs = live_defs_new(older), .last = UINT64_MAX};
-	if (!g->defs)
-		return base_fail(err, BASE_ERR_NOMEM, "out of memory for definitions");
+	*g = (struct generation){.names = l->opts.defs, .last = UINT64_MAX};
+	if (!g->names) {
+		g->defs = live_defs_new(older);
+		if (!g->defs)
+			return base_fail(err, BASE_ERR_NOMEM, "out of memory for definitions");
+		g->names = &g->defs->defs;
+	}
 	struct model_options o = {.size = sizeof o,
 		.max_memory_bytes = l->opts.max_memory_bytes,
 		.system = l->opts.system,
 		.command = l->command,
 		.turns = true};
-	return model_new(&g->defs->defs, &o, &g->model, err);
+	return model_new(g->names, &o, &g->model, err);
 }
 
 struct live *live_free(struct live *l)
@@ -94,6 +100,24 @@ enum base_status live_new(const struct live_options *opts, struct live **ret, st
 /* ---- answers
  * ------------------------------------------------------------------------------------------ */
 
+/* Nothing, or next to it, but sleep: what nobody waits for holds nobody up. */
+static bool is_asleep(
+	const struct model *m, const struct graph_path_state *state, size_t nr, double length_ns)
+{
+	static const bool idle[MODEL_STATE_NR] = {
+		[MODEL_STATE_wait] = true, /* ended by an interrupt: else it would weigh nothing */
+		[MODEL_STATE_blocked] = true,
+		[MODEL_STATE_external] = true,
+		[MODEL_STATE_sleep] = true,
+		[MODEL_STATE_idle] = true,
+	};
+	double busy_ns = 0;
+	for (size_t i = 0; i < nr; i++)
+		if (!idle[model_state(m, state[i].state)->kind])
+			busy_ns += state[i].path_ns;
+	return busy_ns * ASLEEP_BELOW < length_ns;
+}
+
 static enum base_status add_path(struct live *l, struct generation *g, struct answer *a,
 	const struct graph_part *part, uint32_t anchor, struct base_err *err)
 {
@@ -101,10 +125,13 @@ static enum base_status add_path(struct live *l, struct generation *g, struct an
 	double length_ns;
 	size_t nr;
 	enum base_status s = graph_part_path(part, anchor, &state, &nr, &length_ns, err);
-	(void)l;
 	if (s != BASE_OK)
 		return s;
-	s = live_answer_add(a, g->model, &g->defs->defs, state, nr, length_ns, err);
+	if (l->opts.whom == LIVE_WHOM_processes && !l->process && !l->cgroup &&
+		is_asleep(g->model, state, nr, length_ns))
+		a->w.nr_asleep++;
+	else
+		s = live_answer_add(a, g->model, g->names, state, nr, length_ns, err);
 	base_free(state);
 	return s;
 }
@@ -130,6 +157,7 @@ static enum base_status answer(
 		a->w.to_ns = graph_part_to_ns(part);
 		a->w.nr_records = l->count[0].nr_records;
 		a->w.nr_late = l->count[0].nr_late;
+		a->w.nr_lost = l->count[0].nr_lost;
 		a->w.hindsight = (unsigned)g->nr_parts - 1;
 		a->w.to_the_end = to_the_end;
 		a->w.fresh = g->first == l->answered && l->answered;
@@ -150,8 +178,8 @@ static void drop_part(struct generation *g)
 static uint64_t size_of(const struct generation *g)
 {
 	const struct graph *graph = model_graph(g->model);
-	return live_defs_size(g->defs) + graph_nr_actors(graph) + graph_nr_queues(graph) +
-	       graph_nr_states(graph);
+	return (g->defs ? live_defs_size(g->defs) : 0) + graph_nr_actors(graph) +
+	       graph_nr_queues(graph) + graph_nr_states(graph);
 }
 
 /* The old generation has answered all that it was to. */
@@ -180,7 +208,7 @@ static enum base_status answer_ready(struct live *l, bool all, struct base_err *
 		if (s != BASE_OK)
 			break;
 		drop_part(&l->now);
-		memmove(l->count, l->count + 1, --l->nr_counts * sizeof *l->count);
+		memmove(l->count, l->count + 1, l->nr_counts-- * sizeof *l->count);
 		l->answered++;
 		if (l->next.model && l->answered > l->now.last)
 			s = hand_over(l, err);
@@ -211,7 +239,7 @@ static enum base_status turn(
 /* With all of the past in view there is only one generation. */
 static bool needs_next(const struct live *l)
 {
-	return !l->next.model && l->opts.hindsight != LIVE_HINDSIGHT_ALL &&
+	return !l->next.model && !l->opts.defs && l->opts.hindsight != LIVE_HINDSIGHT_ALL &&
 	       size_of(&l->now) > l->now.nr_seeded + l->opts.max_entries;
 }
 
@@ -231,7 +259,7 @@ static void note_memory(struct live *l)
 /* Who a fresh model will have to end its paths at. */
 static void note_root(struct live *l)
 {
-	const struct trace_defs *d = &l->now.defs->defs;
+	const struct trace_defs *d = l->now.names;
 	if (l->root_pid || l->now.first)
 		return;
 	uint32_t end = model_end_actor_now(l->now.model);
@@ -268,6 +296,8 @@ static enum base_status end_window(struct live *l, uint64_t time_ns, struct base
 static enum base_status feed(struct live *l, struct generation *g, struct base_err *err)
 {
 	struct trace_record copy[256];
+	if (!g->defs)
+		return model_feed(g->model, l->batch, l->nr_batch, err);
 	for (size_t at = 0; at < l->nr_batch;) {
 		size_t n =
 			l->nr_batch - at < BASE_COUNT(copy) ? l->nr_batch - at : BASE_COUNT(copy);
@@ -335,6 +365,8 @@ static enum base_status release(struct live *l, uint64_t time_ns, struct base_er
 
 static enum base_status define(struct live *l, const struct trace_record *r, struct base_err *err)
 {
+	if (!l->now.defs)
+		return BASE_OK; /* they are all known */
 	/* what waits in the batch may mean an older definition of it; it may as well be the new */
 	enum base_status s = live_defs_add(l->now.defs, r);
 	if (s == BASE_OK && l->next.model)
@@ -393,6 +425,13 @@ enum base_status live_advance(struct live *l, uint64_t time_ns, struct base_err 
 		return base_fail(err, l->status, "it failed before");
 	return l->status =
 		       advance(l, time_ns > l->opts.late_ns ? time_ns - l->opts.late_ns : 0, err);
+}
+
+void live_lost(struct live *l, uint64_t n)
+{
+	l->health.nr_lost += n;
+	if (l->count)
+		l->count[l->nr_counts].nr_lost += n;
 }
 
 enum base_status live_finish(struct live *l, struct base_err *err)

@@ -28,10 +28,12 @@ struct live_window {
 	uint64_t from_ns, to_ns;
 	/* The paths that this is about: one, or one a process that did something. */
 	uint32_t nr_paths;
+	uint32_t nr_asleep; /* more processes that did next to nothing but sleep: not summed */
 	double path_ns, unexplained_ns;                      /* of all of them together */
 	const struct live_row *state, *process, *connection; /* most first */
 	size_t nr_states, nr_processes, nr_connections;
 	uint64_t nr_records; /* of this window */
+	uint64_t nr_lost;    /* that should have been; what depended on them is not explained */
 	uint64_t nr_late;    /* of them: came after their time, and count as later than they were */
 	unsigned hindsight;  /* later windows that were known when this was answered */
 	bool to_the_end;     /* ... up to the end of the run: nothing can change it */
@@ -47,7 +49,7 @@ enum live_whom {
 enum {
 	LIVE_WINDOWS_MAX = 4096,         /* that wait for their answer */
 	LIVE_LATE_RECORDS_MAX = 1 << 20, /* that wait for others */
-	LIVE_ENTRIES_MAX = 1 << 17,      /* of a model: then a fresh one takes over */
+	LIVE_ENTRIES_MAX = 1 << 15,      /* of a model: then a fresh one takes over */
 };
 
 struct live_options {
@@ -58,6 +60,9 @@ struct live_options {
 	unsigned hindsight; /* windows that an answer waits for, since they tell where the path went
 			       on */
 	enum live_whom whom;
+	/* Of a trace, where all are known: no definitions are put, and there is one model only.
+	 * NULL: as live_put() has them. */
+	const struct trace_defs *defs;
 	bool system; /* every thread's switches and wakes will come (TRACE_INFO_SYSTEM) */
 	const char
 		*command; /* the program that was started, as its definition has it; NULL: none */
@@ -80,12 +85,14 @@ enum base_status live_put(
 /* All records before time_ns have been put: windows may end. */
 enum base_status live_advance(
 	struct live *l, uint64_t time_ns, struct base_err *err) BASE_MUST_CHECK;
+/* So many records more than before never came. */
+void live_lost(struct live *l, uint64_t n);
 /* The end: everything that waits is answered. */
 enum base_status live_finish(struct live *l, struct base_err *err) BASE_MUST_CHECK;
 struct live *live_free(struct live *l);
 
 struct live_health {
-	uint64_t nr_records, nr_late, nr_windows;
+	uint64_t nr_records, nr_late, nr_lost, nr_windows;
 	uint64_t nr_models;         /* that took over */
 	uint64_t nr_forgotten;      /* objects that nobody had mentioned for a minute then */
 	uint64_t nr_entries;        /* of all models now: definitions, actors, states, queues */

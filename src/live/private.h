@@ -50,8 +50,15 @@ struct rows {
 	size_t nr, row_capacity, text_capacity, where_capacity;
 	struct base_map by_key;
 };
+struct answer_place {                        /* rows */
+	uint32_t state, process, connection; /* connection NONE: it waits for none */
+	bool waits;
+};
 struct answer {
 	struct live_window w;
+	struct answer_place *place;
+	size_t nr_places, place_capacity;
+	struct base_map places; /* (actor's group, state) -> place */
 	struct base_strtab *texts;
 	struct rows state, process, connection;
 	enum base_status status;
@@ -73,7 +80,8 @@ struct part_info {               /* a window that is over */
 	uint64_t number;
 };
 struct generation {
-	struct live_defs *defs;
+	struct live_defs *defs;         /* NULL: the trace's are used */
+	const struct trace_defs *names; /* its definitions */
 	struct model *model;
 	struct part_info *part; /* [nr_parts], consecutive windows */
 	size_t nr_parts, part_capacity;
@@ -81,7 +89,7 @@ struct generation {
 	uint64_t nr_seeded;   /* entries when it began */
 };
 struct window_count {
-	uint64_t nr_records, nr_late;
+	uint64_t nr_records, nr_late, nr_lost;
 };
 
 /* subjects.c: which paths a window is about: the anchors of part `k` of the generation. */

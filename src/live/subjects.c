@@ -72,7 +72,7 @@ static uint32_t latest_actor(const struct finder *f)
 /* The program's main thread, to a model that has not seen its beginning. */
 static uint32_t main_actor(const struct finder *f)
 {
-	const struct trace_defs *d = &f->g->defs->defs;
+	const struct trace_defs *d = f->g->names;
 	uint32_t nr = graph_part_nr_actors(f->g->part[f->last].part);
 	for (uint32_t i = 0; i < nr; i++) {
 		uint32_t stream = model_actor_stream(f->g->model, i);
@@ -109,7 +109,7 @@ static bool is_below(const char *path, const char *group)
 
 static bool is_wanted(const struct finder *f, uint32_t process)
 {
-	const struct trace_defs *d = &f->g->defs->defs;
+	const struct trace_defs *d = f->g->names;
 	const struct trace_process *p = trace_def_process(d, process);
 	if (f->o->process) {
 		char pid[24];
@@ -125,19 +125,20 @@ static bool is_wanted(const struct finder *f, uint32_t process)
 	return true;
 }
 
-/* The process of an actor that is a thread; 0: it is none. */
+/* The process of an actor that is a thread, and not the recorder's; 0: it is none. */
 static uint32_t process_of(const struct finder *f, uint32_t actor)
 {
-	const struct trace_defs *d = &f->g->defs->defs;
+	const struct trace_defs *d = f->g->names;
 	uint32_t stream = model_actor_stream(f->g->model, actor);
-	return stream ? trace_def_stream(d, stream)->process : 0;
+	bool thread = stream && trace_def_context(d, stream)->type == TRACE_CONTEXT_none;
+	return thread ? trace_def_stream(d, stream)->process : 0;
 }
 
 /* Each one's thread that did something last. */
 static enum base_status of_processes(struct finder *f)
 {
 	uint32_t nr = graph_part_nr_actors(f->g->part[f->last].part);
-	uint32_t nr_processes = f->g->defs->defs.nr_processes;
+	uint32_t nr_processes = f->g->names->nr_processes;
 	uint32_t *best = base_alloc(((size_t)nr_processes + 1) * sizeof *best); /* + 1 */
 	enum base_status s = BASE_OK;
 	if (!best)

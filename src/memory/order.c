@@ -204,10 +204,12 @@ static inline uint64_t item_address(const struct memory_lane *l, const struct me
 		       : t->address;
 }
 
+/* The clock of the instruction that an item belongs to: of its last one; without any, a block is
+ * of the next instruction, anything else of the one before. */
 static inline uint64_t item_due(const struct memory_cpu *c, const struct memory_item *t)
 {
 	uint64_t after = c->clock + t->instructions;
-	return after ? after - 1 : 0;
+	return after && (t->instructions || t->kind != MEMORY_BLOCK) ? after - 1 : after;
 }
 
 static uint64_t lane_key(const struct memory_order *o, uint32_t cpu, const struct memory_item *t)

@@ -24,20 +24,24 @@
 
 enum { MEMORY_SMAIT_RECORD_BYTES = 8, MEMORY_SMAIT_CALL_RECORDS = 6 };
 
-/* Writes STEM.0, STEM.1, ... Wider accesses become several of at most 8 bytes; what 32 bits cannot
- * say is left out and counted. */
+/*
+ * Writes STEM.0, STEM.1, ... Wider accesses become several of at most 8 bytes. Addresses that 32
+ * bits (code: 28) cannot hold are moved page by page into such as can, in the order of first use,
+ * so that what lay together in a page still does; how many is counted. Atomics become a load and a
+ * store. Ranges, and call kinds that are not the seed's, are left out and counted.
+ */
 struct memory_smait_writer;
-struct memory_smait_loss { /* what the format cannot say */
-	uint64_t wide_addresses, wide_code, ranges, other_calls;
+struct memory_smait_loss {
+	uint64_t moved_pages, ranges, other_calls,
+		left_out; /* left_out: there was no room to move to */
 };
 enum base_status memory_smait_writer_open(const char *stem, uint32_t nr_threads, bool big_endian,
 	struct memory_smait_writer **ret, struct base_err *err) BASE_MUST_CHECK;
 /* All items of a batch; loops are written out. */
 enum base_status memory_smait_writer_put(struct memory_smait_writer *w,
 	const struct memory_batch *b, struct base_err *err) BASE_MUST_CHECK;
-const struct memory_smait_loss *memory_smait_writer_loss(const struct memory_smait_writer *w);
-/* Always frees w. */
-enum base_status memory_smait_writer_close(
-	struct memory_smait_writer *w, struct base_err *err) BASE_MUST_CHECK;
+/* Always frees w. ret_loss may be NULL. */
+enum base_status memory_smait_writer_close(struct memory_smait_writer *w,
+	struct memory_smait_loss *ret_loss, struct base_err *err) BASE_MUST_CHECK;
 
 #endif

@@ -140,7 +140,7 @@ static enum base_status refuse(struct merge *m, uint32_t input, const bool in_tr
 									   : MERGE_FIT_there_only;
 		worst = fit > worst ? fit : worst;
 	}
-	base_fail(m->err, BASE_ERR_NOTFOUND, "%s",
+	base_fail(m->err, BASE_ERR_CLOCK, "%s",
 		worst == MERGE_FIT_contradiction ? "was a clock set while it was recorded, or are "
 						   "these recordings of different runs?"
 		: worst == MERGE_FIT_none
@@ -150,7 +150,7 @@ static enum base_status refuse(struct merge *m, uint32_t input, const bool in_tr
 			: "one way gives one bound only: record with --system --full on both "
 			  "machines (packets "
 			  "are acknowledged), or let the other side answer now and then");
-	return base_cause(m->err, BASE_ERR_NOTFOUND,
+	return base_cause(m->err, BASE_ERR_CLOCK,
 		"the clock of %s (host '%s') cannot be aligned with the others': %s", in->path,
 		in->host, why[worst]);
 }

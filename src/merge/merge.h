@@ -65,7 +65,7 @@ struct merge_options {
 
 /* merge_run() - the inputs, in the order of their importance, into `output` (overwritten, also
  * after a failure). ERR_USAGE: too few or too many inputs, or one that is merged already.
- * ERR_NOTFOUND: clocks that cannot be aligned; err says whose, why and what to do. Names in
+ * ERR_CLOCK: clocks that cannot be aligned; err says whose, why and what to do. Names in
  * *ret are borrowed from `ret_names`, which the caller frees with base_arena_free(). */
 enum base_status merge_run(const char *const *path, size_t nr_paths, const char *output,
 	const struct merge_options *opts, struct merge_result *ret, struct base_arena **ret_names,

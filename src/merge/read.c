@@ -20,7 +20,7 @@ static enum base_status open_one(struct merge *m, struct merge_input *in, const 
 	in->path = path;
 	in->info = trace_reader_info(in->reader);
 	in->defs = trace_reader_defs(in->reader);
-	if (in->defs->nr_hosts > 2)
+	if (in->info->flags & TRACE_INFO_MERGED)
 		return base_fail(m->err, BASE_ERR_USAGE,
 			"%s is a merged trace already: merge the recordings that it was made of, "
 			"all "

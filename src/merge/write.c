@@ -260,17 +260,23 @@ static void count_losses(struct output *o)
 
 /* ---- header ---------------------------------------------------------------------------------- */
 
-static void join_texts(const struct merge *m, struct base_str *hosts, struct base_str *commands)
+/* Whose end the path leads to: the first recording's program, as its process row has it. */
+static const char *root_command(const struct merge_input *in)
+{
+	const char *command = in->info->command ? in->info->command : "";
+	bool is_system = in->info->flags & TRACE_INFO_SYSTEM;
+	const char *first = trace_text_of(in->defs, trace_def_process(in->defs, 1)->command);
+	return is_system || !*first ? command : first;
+}
+
+static void join_hosts(const struct merge *m, struct base_str *hosts)
 {
 	for (uint32_t n = 0; n < m->nr_inputs; n++) {
-		const struct merge_input *in = &m->input[n];
 		bool known = false;
 		for (uint32_t i = 0; i < n; i++)
-			known |= merge_same_boot(in, &m->input[i]);
+			known |= merge_same_boot(&m->input[n], &m->input[i]);
 		if (!known)
-			base_str_addf(hosts, "%s%s", n ? " + " : "", in->host);
-		base_str_addf(commands, "%s%s", n ? " + " : "",
-			in->info->command ? in->info->command : "");
+			base_str_addf(hosts, "%s%s", n ? " + " : "", m->input[n].host);
 	}
 }
 
@@ -278,24 +284,23 @@ static enum base_status open_output(struct output *o, const char *path)
 {
 	const struct merge *m = o->m;
 	const struct trace_info *first = m->input->info;
-	struct base_str hosts = {0}, commands = {0};
+	struct base_str hosts = {0};
 	struct trace_info info = {.size = sizeof info,
 		.tool = m->opts->tool ? m->opts->tool : "longpole merge",
+		.command = root_command(m->input),
+		.flags = TRACE_INFO_MERGED,
 		.origin_mono_ns = first->origin_mono_ns + (uint64_t)o->first_ns,
 		.origin_unix_ns = first->origin_unix_ns + (uint64_t)o->first_ns,
 		.tick_hz = first->tick_hz,
 		.nr_processors = merge_nr_processors(m)};
 	for (uint32_t i = 0; i < m->nr_inputs; i++)
 		info.flags |= m->input[i].info->flags;
-	join_texts(m, &hosts, &commands);
+	join_hosts(m, &hosts);
 	info.host = base_str_text(&hosts);
-	info.command = base_str_text(&commands);
 	enum base_status status =
-		hosts.failed || commands.failed
-			? base_fail(m->err, BASE_ERR_NOMEM, "no memory for the header")
-			: trace_writer_open(path, &info, &o->w, m->err);
+		hosts.failed ? base_fail(m->err, BASE_ERR_NOMEM, "no memory for the header")
+			     : trace_writer_open(path, &info, &o->w, m->err);
 	base_str_fini(&hosts);
-	base_str_fini(&commands);
 	return status;
 }
 

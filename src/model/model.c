@@ -87,39 +87,42 @@ static bool is_same_kind(const struct model *m, uint32_t a, uint32_t b)
 	       !memcmp(trace_text_of(m->defs, a), trace_text_of(m->defs, b), nr_a);
 }
 
-uint32_t model_role_of(struct model *m, uint32_t process, uint32_t site)
+uint32_t model_role_of(struct model *m, uint32_t host, uint32_t process, uint32_t site)
 {
 	uint32_t name = process < m->defs->nr_processes ? m->defs->processes[process].name : 0;
-	uint64_t ix;
-	if (base_map_get(&m->roles, name, site, &ix))
+	uint64_t ix, key = (uint64_t)host << 32 | name;
+	if (base_map_get(&m->roles, key, site, &ix))
 		return (uint32_t)ix;
 	if (m->is_system && model_kind_length(trace_text_of(m->defs, name)))
 		for (ix = 0; ix < m->nr_roles; ix++)
 			if (m->role[ix].context == TRACE_CONTEXT_none && m->role[ix].site == site &&
+				m->role[ix].host == host &&
 				is_same_kind(m, name, m->role[ix].process_name)) {
-				map_put(m, &m->roles, name, site, ix);
+				map_put(m, &m->roles, key, site, ix);
 				return (uint32_t)ix;
 			}
 	if (!grow(m, &m->role, &m->role_capacity, m->nr_roles + 1, sizeof *m->role))
 		return 0;
 	ix = m->nr_roles++;
-	m->role[ix] = (struct role){.process_name = name, .site = site, .group_ix = (uint32_t)ix};
-	map_put(m, &m->roles, name, site, ix);
+	m->role[ix] = (struct role){
+		.host = host, .process_name = name, .site = site, .group_ix = (uint32_t)ix};
+	map_put(m, &m->roles, key, site, ix);
 	return (uint32_t)ix;
 }
 
 /* All of one kind are one role, on whatever processor. */
-uint32_t model_role_of_context(struct model *m, enum trace_context_type type, uint32_t name)
+uint32_t model_role_of_context(
+	struct model *m, uint32_t host, enum trace_context_type type, uint32_t name)
 {
-	uint64_t kind = UINT64_C(1) << 32 | type, ix;
-	if (base_map_get(&m->roles, name, kind, &ix))
+	uint64_t kind = UINT64_C(1) << 32 | type, key = (uint64_t)host << 32 | name, ix;
+	if (base_map_get(&m->roles, key, kind, &ix))
 		return (uint32_t)ix;
 	if (!grow(m, &m->role, &m->role_capacity, m->nr_roles + 1, sizeof *m->role))
 		return 0;
 	ix = m->nr_roles++;
-	m->role[ix] =
-		(struct role){.process_name = name, .group_ix = (uint32_t)ix, .context = type};
-	map_put(m, &m->roles, name, kind, ix);
+	m->role[ix] = (struct role){
+		.host = host, .process_name = name, .group_ix = (uint32_t)ix, .context = type};
+	map_put(m, &m->roles, key, kind, ix);
 	return (uint32_t)ix;
 }
 
@@ -497,9 +500,10 @@ static void begin_thread(struct model *m, struct thread *t, uint32_t stream, uin
 	t->k.context = c->type < TRACE_CONTEXT_NR && c->type != TRACE_CONTEXT_recorder
 			       ? (enum trace_context_type)c->type
 			       : TRACE_CONTEXT_none;
+	uint32_t host = model_host_of(m, stream);
 	t->role = t->k.context != TRACE_CONTEXT_none
-			  ? model_role_of_context(m, t->k.context, c->name)
-			  : model_role_of(m, def->process, site);
+			  ? model_role_of_context(m, host, t->k.context, c->name)
+			  : model_role_of(m, host, def->process, site);
 	if (m->status != BASE_OK)
 		return;
 	t->k.server = m->is_system && t->k.context == TRACE_CONTEXT_none &&
@@ -571,12 +575,11 @@ static struct thread *thread_of(struct model *m, const struct trace_record *r)
 		return NULL;
 	const struct trace_stream *def = &m->defs->streams[r->stream];
 	uint32_t site = r->kind == TRACE_thread_begin ? r->u.thread_begin.site : 0;
-	bool first = !m->root_process;
-	if (first) {
+	bool first = !m->started;
+	if (!m->root_process) {
 		m->root_process = def->process;
-		m->root_pid = def->process < m->defs->nr_processes
-				      ? m->defs->processes[def->process].pid
-				      : 0;
+		m->root_pid =
+			model_pid_key(m, r->stream, trace_def_process(m->defs, def->process)->pid);
 	}
 	begin_thread(m, t, r->stream, site);
 	if (m->status != BASE_OK)
@@ -632,7 +635,8 @@ static void apply(struct model *m, const struct trace_record *r)
 		model_follow_exec(m, t, r->time_ns);
 	if (BASE_UNLIKELY(m->is_system && !t->k.on))
 		model_seen_running(m, t, r);
-	if (BASE_UNLIKELY(m->restarts && t->process == m->root_process))
+	/* by pid: its first image may have done nothing that was recorded */
+	if (BASE_UNLIKELY(m->restarts) && model_pid_of(m, t) == m->root_pid)
 		start_at_root(m, t, r->time_ns);
 	t->end_ns = r->time_ns;
 	rule(m, t, r);
@@ -812,35 +816,6 @@ static void grow_objects(struct model *m)
 	keep(m, model_find_listeners(m));
 }
 
-/* However each was quoted. */
-static bool is_same_command(const char *a, const char *b)
-{
-	static const char quotes[] = "'\"\\";
-	for (;; a++, b++) {
-		a += strspn(a, quotes);
-		b += strspn(b, quotes);
-		if (*a != *b || !*a)
-			return *a == *b;
-	}
-}
-
-/* The program that was started to be recorded, if one was: what the header says was run. */
-static void find_root(struct model *m)
-{
-	const char *command = m->opts->command;
-	for (uint32_t i = 1; !m->root_process && command && *command && i < m->defs->nr_processes;
-		i++) {
-		const struct trace_process *p = &m->defs->processes[i];
-		if (!is_same_command(trace_text_of(m->defs, p->command), command))
-			continue;
-		m->root_process = i;
-		m->root_pid = p->pid;
-		m->restarts = !m->opts->from_ns && !m->opts->start && !m->by_connection &&
-			      !m->opts->process && !m->opts->turns;
-		return;
-	}
-}
-
 static enum base_status grow_tables(struct model *m)
 {
 	const struct trace_defs *d = m->defs;
@@ -862,8 +837,10 @@ static enum base_status grow_tables(struct model *m)
 		grow(m, &m->run_time, &m->run_time_capacity, (size_t)d->nr_processes + 1,
 			sizeof *m->run_time)) {
 		m->nr_run_times = d->nr_processes;
-		find_root(m);
+		model_find_root(m);
 	}
+	if (m->is_merged)
+		model_find_root(m);
 	if (m->is_system && m->started && nr_threads < m->nr_threads)
 		begin_threads(m, nr_threads, m->last_ns, 0);
 	return m->status;
@@ -887,6 +864,7 @@ enum base_status model_new(const struct trace_defs *defs, const struct model_opt
 	m->by_connection = m->opts->connections || m->opts->connection;
 	m->is_watched = m->by_connection || m->sink || m->opts->start || m->opts->end;
 	m->is_system = m->opts->system;
+	m->is_merged = m->opts->merged;
 	start_window(m);
 	m->arena = base_arena_new(0);
 	enum base_status s =
@@ -902,7 +880,7 @@ enum base_status model_new(const struct trace_defs *defs, const struct model_opt
 		.max_memory_bytes = m->opts->max_memory_bytes,
 		.listener = m->opts->listener,
 		.watch = m->opts->watch,
-		.restarts = m->opts->from_ns != 0 || m->restarts,
+		.restarts = m->opts->from_ns != 0 || (m->restarts && !m->opts->turns),
 	};
 	if (s == BASE_OK)
 		s = graph_new(&g, &m->graph, m->err);
@@ -938,6 +916,12 @@ enum base_status model_turn(struct model *m, uint64_t time_ns, bool start_all,
 	return s;
 }
 
+uint64_t model_actor_group(const struct model *m, uint32_t actor)
+{
+	uint32_t role = actor < m->nr_actors ? m->actor[actor].role : NONE;
+	return role != NONE ? role : (uint64_t)NONE + actor;
+}
+
 uint32_t model_actor_stream(const struct model *m, uint32_t actor)
 {
 	bool known = actor < m->nr_actors && m->actor[actor].role != NONE;
@@ -954,6 +938,10 @@ static enum base_status finish(struct model *m)
 	if (!m->started)
 		return base_fail(m->err, BASE_ERR_NOTFOUND,
 			"the trace has no record of any thread: nothing to analyse");
+	if (m->restarts)
+		return base_fail(m->err, BASE_ERR_NOTFOUND,
+			"the program that was started did nothing that was recorded: nothing to "
+			"analyse");
 	enum base_status s = check_window(m);
 	if (s == BASE_OK)
 		s = finish_paths(m);
@@ -987,6 +975,7 @@ enum base_status model_run(struct trace_reader *r, const struct model_options *o
 	struct model_options o = opts ? *opts : (struct model_options){.size = sizeof *opts};
 	struct model *m;
 	o.system = trace_reader_info(r)->flags & TRACE_INFO_SYSTEM;
+	o.merged = trace_reader_info(r)->flags & TRACE_INFO_MERGED;
 	o.command = trace_reader_info(r)->command;
 	enum base_status s = model_new(trace_reader_defs(r), &o, &m, err);
 	if (s != BASE_OK)
@@ -1098,6 +1087,13 @@ uint64_t model_nr_records(const struct model *m)
 uint64_t model_last_ns(const struct model *m)
 {
 	return m->last_ns;
+}
+
+uint32_t model_stream_actor(const struct model *m, uint32_t stream)
+{
+	return stream < m->nr_threads && m->thread[stream].actor < m->nr_actors
+		       ? m->thread[stream].actor
+		       : NONE;
 }
 
 uint32_t model_end_actor(const struct model *m)

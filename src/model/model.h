@@ -120,6 +120,7 @@ struct model_options {
 	bool system;         /* a recording of the whole system; model_run() knows */
 	const char *command; /* of it: the program that was started, as its definition has it; NULL:
 				none; model_run() knows */
+	bool merged;         /* of several recordings; model_run() knows */
 	bool turns;          /* model_turn() will be used */
 	void (*progress)(void *ctx, uint64_t done_records,
 		uint64_t all_records); /* may be NULL; called every 100,000 or so */
@@ -166,6 +167,8 @@ void model_add_state_where(
 void model_add_group_name(struct model *m, uint32_t actor, struct base_str *ret);
 void model_add_object_name(
 	struct model *m, uint32_t state, struct base_str *ret); /* that it waits for */
+/* Actors of one group have one group name; any number. */
+uint64_t model_actor_group(const struct model *m, uint32_t actor);
 uint32_t model_actor_stream(
 	const struct model *m, uint32_t actor); /* definition id; 0: no thread */
 /* As model_end_actor() of a run that ended now; GRAPH_ANY_ACTOR also before the first record. */
@@ -178,6 +181,8 @@ const struct model_state *model_state(const struct model *m, uint32_t state);
 const struct model_actor *model_actor(const struct model *m, uint32_t actor);
 const struct model_queue *model_queue(const struct model *m, uint32_t queue);
 uint32_t model_nr_groups(const struct model *m);
+/* The actor that a stream of the trace is; UINT32_MAX: none. */
+uint32_t model_stream_actor(const struct model *m, uint32_t stream);
 /* Functions of a state, most samples first; *ret_nr 0 without samples. Borrowed. */
 const struct model_function_share *model_functions(
 	const struct model *m, uint32_t state, size_t *ret_nr);

@@ -220,7 +220,8 @@ struct connection { /* two directions, by the writer's side */
 	struct object side[2];
 };
 
-struct role { /* actors of one program and start routine, or one kind of context */
+struct role { /* actors of one program and start routine, or one kind of context, on one host */
+	uint32_t host; /* 0: there is only one */
 	uint32_t process_name, site, group_ix, nr_actors;
 	enum trace_context_type context;
 	const char *name;
@@ -366,7 +367,7 @@ struct model {
 	uint64_t item_key;  /* of the verb being made */
 	uint32_t path_end;  /* whose last verb ends the path when nothing else is said */
 	uint32_t end_actor; /* the root process's last */
-	bool started, path_started;
+	bool is_merged, started, path_started;
 
 	uint32_t end_process; /* image whose last moment ends the path; recordings of the system */
 	bool is_system;       /* every thread's switches and wakes are there */
@@ -403,8 +404,16 @@ uint32_t model_make_queue(struct model *m, uint64_t initial, uint32_t object,
 uint32_t model_make_part(struct model *m, uint32_t object, enum model_queue_part part,
 	enum trace_object_type type, uint32_t latency_class);
 uint32_t model_class_of(struct model *m, uint32_t object, uint32_t site);
-uint32_t model_role_of(struct model *m, uint32_t process, uint32_t site);
-uint32_t model_role_of_context(struct model *m, enum trace_context_type type, uint32_t name);
+uint32_t model_role_of(struct model *m, uint32_t host, uint32_t process, uint32_t site);
+uint32_t model_role_of_context(
+	struct model *m, uint32_t host, enum trace_context_type type, uint32_t name);
+/* hosts.c: of a merged trace; 0 when there is only one. */
+uint32_t model_host_of(const struct model *m, uint32_t stream);
+/* Hosts number their processes each for itself. */
+uint64_t model_pid_key(const struct model *m, uint32_t stream, uint64_t pid);
+uint64_t model_pid_of(const struct model *m, const struct thread *t);
+/* The program that was started to be recorded, if one was: what the header says was run. */
+void model_find_root(struct model *m);
 struct object *model_object(struct model *m, uint32_t id);
 uint32_t model_token_queue(
 	struct model *m, enum token_kind what, uint64_t who, uint64_t key, bool make);

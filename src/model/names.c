@@ -502,10 +502,23 @@ static enum base_status list_samples(struct model *m)
 	return BASE_OK;
 }
 
+/* What they are called may become known late. */
+static void refresh_roles(struct model *m)
+{
+	for (size_t i = 0; i < m->nr_roles; i++) {
+		struct base_str s = {0};
+		add_role(m, &s, &m->role[i]);
+		if (!m->role[i].name || strcmp(m->role[i].name, base_str_text(&s)) != 0)
+			m->role[i].name = model_keep_text(m, &s);
+		base_str_fini(&s);
+	}
+}
+
 enum base_status model_refresh_names(struct model *m, struct base_err *err)
 {
 	m->err = err ? err : &m->own_err;
 	enum base_status s = list_samples(m);
+	refresh_roles(m);
 	m->err = NULL;
 	return s;
 }

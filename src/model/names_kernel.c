@@ -140,6 +140,9 @@ void model_add_program(const struct model *m, struct base_str *s, const struct r
 {
 	const char *name = trace_text_of(m->defs, ro->process_name);
 	size_t length = m->is_system ? model_kind_length(name) : 0;
+	if (ro->host)
+		base_str_addf(
+			s, "%s:", trace_text_of(m->defs, trace_def_host(m->defs, ro->host)->name));
 	if (ro->context != TRACE_CONTEXT_none) {
 		base_str_addf(s, "%s%s%s", context_word(ro->context), *name ? " " : "", name);
 		return;

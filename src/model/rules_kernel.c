@@ -468,7 +468,7 @@ uint32_t model_system_end(struct model *m)
 {
 	const char *name = m->opts->process;
 	uint64_t pid = name ? 0 : m->root_pid, most = 0, last = 0;
-	uint32_t actor = GRAPH_ANY_ACTOR;
+	uint32_t actor = GRAPH_ANY_ACTOR, end_stream = 0;
 	for (uint32_t i = 1; i < m->nr_threads && !pid; i++) {
 		const struct thread *t = &m->thread[i];
 		uint64_t ran =
@@ -478,14 +478,14 @@ uint32_t model_system_end(struct model *m)
 			continue;
 		most = ran;
 		m->end_process = t->process;
+		end_stream = t->stream;
 	}
 	if (!pid)
-		pid = trace_def_process(m->defs, m->end_process)->pid;
+		pid = model_pid_key(m, end_stream, trace_def_process(m->defs, m->end_process)->pid);
 	for (uint32_t i = 1; i < m->nr_threads; i++) {
 		const struct thread *t = &m->thread[i];
 		if (model_is_context(t) || !t->seen || t->end_ns < last ||
-			t->end_ns <= t->begin_ns ||
-			trace_def_process(m->defs, t->process)->pid != pid)
+			t->end_ns <= t->begin_ns || model_pid_of(m, t) != pid)
 			continue;
 		last = t->end_ns;
 		actor = t->actor;

@@ -29,15 +29,10 @@ static void begin(struct model *m, struct thread *t, const struct trace_record *
 	uint32_t parent =
 		t->process < m->defs->nr_processes ? m->defs->processes[t->process].parent : 0;
 	uint32_t leader = leader_of(m, t->main_thread ? parent : t->process);
-	if (!leader)
+	if (!leader && !m->is_merged) /* else it may be of another recording */
 		leader = leader_of(m, m->root_process);
 	if (leader && leader != t->stream)
 		model_link(m, t->actor, r->time_ns, t->run_state, m->thread[leader].actor);
-}
-
-static uint64_t pid_of(const struct model *m, const struct thread *t)
-{
-	return t->process < m->defs->nr_processes ? m->defs->processes[t->process].pid : 0;
 }
 
 /* ---- processes
@@ -54,11 +49,11 @@ void model_rule_process_begin(struct model *m, struct thread *t, const struct tr
 	if (r->u.process_begin.token)
 		queue = model_token_queue(m, TOKEN_fork, parent, r->u.process_begin.token, false);
 	if (queue == NONE)
-		queue = model_token_queue(m, TOKEN_exec, pid_of(m, t), 0, false);
+		queue = model_token_queue(m, TOKEN_exec, model_pid_of(m, t), 0, false);
 	if (queue == NONE)
 		queue = model_token_queue(m, TOKEN_spawn, parent, 0, false);
 	begin(m, t, r, queue);
-	if (pid_of(m, t) == m->root_pid)
+	if (model_pid_of(m, t) == m->root_pid)
 		m->end_actor = t->actor;
 }
 
@@ -83,7 +78,7 @@ static uint64_t parent_pid_of(const struct model *m, const struct thread *t)
 	uint64_t pid = p->pid;
 	for (int i = 0; i < EXECS_MAX && p->parent && p->pid == pid; i++)
 		p = trace_def_process(m->defs, p->parent);
-	return p->pid == pid ? 0 : p->pid;
+	return p->pid == pid ? 0 : model_pid_key(m, t->stream, p->pid);
 }
 
 /* For a parent that waits without saying for whom: system(). */
@@ -100,7 +95,7 @@ static void tell_parent(struct model *m, struct thread *t, uint64_t time_ns)
 static void leave(struct model *m, struct thread *t, const struct trace_record *r)
 {
 	uint32_t idle = model_idle_state(m),
-		 queue = model_token_queue(m, TOKEN_exit, pid_of(m, t), 0, true);
+		 queue = model_token_queue(m, TOKEN_exit, model_pid_of(m, t), 0, true);
 	if (t->main_thread)
 		close_written(m, t, r->time_ns);
 	if (t->main_thread)
@@ -119,7 +114,7 @@ void model_rule_process_end(struct model *m, struct thread *t, const struct trac
 	}
 	leave(m, t, r);
 	t->ended = true;
-	if (pid_of(m, t) == m->root_pid)
+	if (model_pid_of(m, t) == m->root_pid)
 		m->end_actor = t->actor;
 }
 
@@ -135,7 +130,7 @@ void model_rule_process_fork(struct model *m, struct thread *t, const struct tra
 
 void model_rule_process_exec(struct model *m, struct thread *t, const struct trace_record *r)
 {
-	uint32_t queue = model_token_queue(m, TOKEN_exec, pid_of(m, t), 0, true);
+	uint32_t queue = model_token_queue(m, TOKEN_exec, model_pid_of(m, t), 0, true);
 	uint32_t start =
 		model_make_state(m, MODEL_STATE_start, t->role, NONE, r->u.process_exec.site, NONE);
 	model_verb(m, t, GRAPH_VERB_enqueue, r->time_ns, queue, 1, start, 0);
@@ -151,10 +146,10 @@ void model_rule_child_wait(struct model *m, struct thread *t, const struct trace
 
 void model_rule_child_waited(struct model *m, struct thread *t, const struct trace_record *r)
 {
-	uint64_t pid = r->u.child_waited.pid;
+	uint64_t pid = model_pid_key(m, t->stream, r->u.child_waited.pid);
 	/* pid 0: system(), or nobody had ended; if it waited, then for the child that ended last */
 	uint32_t queue = pid ? model_token_queue(m, TOKEN_exit, pid, 0, false)
-			     : model_token_queue(m, TOKEN_child, pid_of(m, t), 0, false);
+			     : model_token_queue(m, TOKEN_child, model_pid_of(m, t), 0, false);
 	uint32_t site = t->graph_state < m->nr_states ? m->state[t->graph_state].pub.site : 0;
 	if (!t->nr_held)
 		t->run_state = model_run_state(m, t, site);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* doctor.c - probes. One more: a function and a row in the table at the end. */
 #include "record/doctor.h"
+#include "counter/counter_priv.h"
 #include "record/clock.h"
 #include "record/perf.h"
 #include "record/session_launch.h"
@@ -214,6 +215,19 @@ static void probe_ptrace(struct record_probe *p)
 	say(p, restricted ? "ptrace_scope %ld" : "not restricted", scope);
 }
 
+/* The thread's own time, as longpole/counter.h would read it in this process. */
+static void probe_reads(struct record_probe *p)
+{
+	const enum longpole_event event = LONGPOLE_TICKS;
+	struct longpole_counter c;
+	int error = longpole_counter_open(&c, &event, 1, NULL);
+	enum longpole_backend backend = (enum longpole_backend)c.event[0].backend;
+	p->ok = !error && backend != LONGPOLE_BACKEND_SYSCALL;
+	say(p, error ? "no: %s" : "by the %s",
+		error ? longpole_counter_error_text(error) : longpole_backend_name(backend));
+	longpole_counter_close(&c);
+}
+
 /* ---- the recorder's own needs
  * -------------------------------------------------------------------------- */
 
@@ -231,7 +245,7 @@ static void probe_preload(struct record_probe *p)
 {
 	char path[PATH_MAX];
 	struct base_err err = {0};
-	p->ok = record_find_preload(path, &err) == BASE_OK;
+	p->ok = record_find_preload(RECORD_LIBRARY_PRELOAD, path, &err) == BASE_OK;
 	say(p, "%.*s", RECORD_PROBE_VALUE - 1, p->ok ? path : err.cause[0]);
 }
 
@@ -322,6 +336,11 @@ static const struct {
 		 .instead =
 			 "tracepoints through perf rings; root, or CAP_BPF with CAP_PERFMON, may"},
 		probe_bpf},
+	{{.name = "reads",
+		 .title = "counts read in user space",
+		 .lost = "reads of a thread's own time for the price of rdtsc (longpole/counter.h)",
+		 .instead = "system calls: some 300 ns each"},
+		probe_reads},
 	{{.name = "tracepoints",
 		 .title = "whole system: perf rings",
 		 .lost = "without BPF, too: record --system sees the recorded program's threads "
@@ -331,8 +350,8 @@ static const struct {
 		probe_tracepoints},
 	{{.name = "ptrace",
 		 .title = "attaching to processes",
-		 .lost = "attaching to running programs; longpole does not use it yet",
-		 .instead = "programs are recorded from their start"},
+		 .lost = "counts by thread (longpole stat), where not even children may be traced",
+		 .instead = "longpole stat --whole; programs are recorded from their start"},
 		probe_ptrace},
 	{{.name = "demangler",
 		 .title = "C++ names",

@@ -12,6 +12,7 @@
 #include "record/session_launch.h"
 #include "record/session_names.h"
 #include "record/session_ring.h"
+#include "record/session_tally.h"
 #include "record/system_convert.h"
 
 #include <errno.h>
@@ -39,8 +40,14 @@ enum {
 	USED_BUSY = 32, /* blocks in use that make us look more often: what is read soon is still
 			   cached */
 	PERCENT_LOW = 50,
+	NAME_EVERY_NS = 1000000000,
+	LATE_NS = 200000000, /* of the kernel's events: by far */
 	SYSTEM_NICE = -15,
+	HOLD_MASK = 7, /* one in eight */
 };
+
+/* What the converter holds back until it knows whose it is: 2 s. */
+#define LATE_PROGRAM_NS UINT64_C(2200000000)
 
 struct session {
 	const struct record_options *opts;
@@ -52,9 +59,12 @@ struct session {
 	struct record_perf *perf;
 	struct record_kernel kernel;
 	struct record_child child;
+	struct record_namer namer; /* with a listener */
+	uint64_t named_ns;
 	int signal_fd, sched_policy, nice;
 	sigset_t old_signals;
 	struct sigaction old_xfsz;
+	struct record_lock_floor floor;
 	bool has_program, converting, ended, stopped, full;
 	unsigned interrupts;
 	uint64_t pair_ns, progress_ns, begin_ns,
@@ -103,13 +113,23 @@ static enum base_status take_signals(struct session *s)
 	return BASE_OK;
 }
 
+void record_add_command(struct base_str *out, char *const *argv)
+{
+	for (char *const *arg = argv; *arg; arg++) {
+		base_str_add(out, arg == argv ? "" : " ");
+		record_add_quoted(out, *arg, strlen(*arg));
+	}
+}
+
 static enum base_status open_trace(struct session *s)
 {
 	char host[256] = "";
+	if (s->opts->listener)
+		return BASE_OK;
 	struct base_str command = {0};
 	gethostname(host, sizeof host - 1);
-	for (char *const *arg = s->opts->argv; arg && *arg; arg++)
-		base_str_addf(&command, "%s%s", arg == s->opts->argv ? "" : " ", *arg);
+	if (s->opts->argv)
+		record_add_command(&command, s->opts->argv);
 	struct trace_info info = {.size = sizeof info,
 		.host = host,
 		.command = base_str_text(&command),
@@ -159,6 +179,20 @@ static enum base_status open_kernel(struct session *s)
 	return status;
 }
 
+static bool counts(const struct session *s)
+{
+	return s->opts->calls || s->opts->locks == RECORD_LOCKS_count ||
+	       s->opts->locks == RECORD_LOCKS_sampled;
+}
+
+static const char *library_of(const struct record_options *o)
+{
+	bool counts_locks = o->locks == RECORD_LOCKS_count || o->locks == RECORD_LOCKS_sampled;
+	return o->calls       ? RECORD_LIBRARY_CALLS
+	       : counts_locks ? RECORD_LIBRARY_TALLY
+			      : RECORD_LIBRARY_PRELOAD;
+}
+
 static enum base_status set_up_program(struct session *s, char program[PATH_MAX])
 {
 	char preload[PATH_MAX];
@@ -167,12 +201,18 @@ static enum base_status set_up_program(struct session *s, char program[PATH_MAX]
 	status = record_find_program(o->argv[0], program, &s->result->exit_code, s->err);
 	if (status != BASE_OK)
 		return status;
-	status = record_find_preload(preload, s->err);
+	status = record_find_preload(library_of(o), preload, s->err);
 	if (status != BASE_OK)
 		return status;
 	status = record_ring_create(&s->ring,
 		(size_t)(o->buffer_bytes ? o->buffer_bytes : RECORD_BUFFER_BYTES), o->stack_depth,
 		s->clock.tsc_origin, s->err);
+	if (status != BASE_OK)
+		return status;
+	if (counts(s))
+		status = record_tally_create(&s->ring,
+			o->locks == RECORD_LOCKS_count ? (uint32_t)RECORD_TALLY_NEVER : HOLD_MASK,
+			s->err);
 	if (status != BASE_OK)
 		return status;
 	s->result->buffer_bytes = (uint64_t)s->ring.nr_blocks * RING_BLOCK_BYTES;
@@ -185,6 +225,7 @@ static enum base_status set_up_program(struct session *s, char program[PATH_MAX]
 
 static enum base_status set_up(struct session *s, char program[PATH_MAX])
 {
+	const struct record_options *o = s->opts;
 	const char *why;
 	enum base_status status;
 	if (!record_clock_usable(&why))
@@ -201,15 +242,24 @@ static enum base_status set_up(struct session *s, char program[PATH_MAX])
 	status = record_clock_finish(&s->clock, CALIBRATE_NS, s->err);
 	if (status != BASE_OK)
 		return status;
-	if (s->has_program)
+	if (s->has_program) {
 		s->ring.head->tsc_origin = s->clock.tsc_origin;
+		s->ring.head->ns_per_tick_32 =
+			(uint64_t)(((unsigned __int128)1000000000 << 32) / s->clock.tick_hz);
+	}
 	record_cost_measure(&s->clock, s->result);
+	if (o->measure_floor)
+		s->floor = record_lock_floor_measure();
 	status = open_trace(s);
 	if (status != BASE_OK)
 		return status;
 	s->converting = true;
 	char host[256] = "";
 	status = record_converter_init(&s->converter, &s->clock, s->writer, s->err);
+	if (status == BASE_OK && o->listener) {
+		s->converter.sink.listen = o->listener->put;
+		s->converter.sink.listen_ctx = o->listener->ctx;
+	}
 	gethostname(host, sizeof host - 1);
 	if (status == BASE_OK)
 		record_sink_host(&s->converter.sink, host);
@@ -244,6 +294,33 @@ static void give_up(struct session *s, const struct base_err *e)
 		*s->err = *e;
 }
 
+uint64_t record_late_ns(const struct record_options *o)
+{
+	return o->argv && o->argv[0] ? LATE_PROGRAM_NS : LATE_NS;
+}
+
+static uint64_t nr_lost(const struct session *s)
+{
+	uint64_t nr = s->converter.perf_lost + s->converter.nested_lost;
+	if (s->has_program)
+		nr += __atomic_load_n(&s->ring.head->lost_records, __ATOMIC_RELAXED);
+	if (s->kernel.open)
+		nr += s->kernel.source.nr_dropped + s->kernel.source.order.nr_damaged;
+	return nr;
+}
+
+static void tell(struct session *s, uint64_t raw_ns, uint64_t reached_ns, bool final)
+{
+	const struct record_listener *to = s->opts->listener;
+	if (final || raw_ns >= s->named_ns + NAME_EVERY_NS) {
+		s->result->nr_named_sites += record_namer_look(&s->namer, &s->converter.sink);
+		s->named_ns = raw_ns;
+	}
+	to->reached(to->ctx, reached_ns, nr_lost(s));
+	if (to->stop(to->ctx))
+		s->stopped = true;
+}
+
 static void look(struct session *s, bool final)
 {
 	struct record_clock_pair pair;
@@ -258,9 +335,13 @@ static void look(struct session *s, bool final)
 	if (s->perf)
 		record_perf_read(s->perf, &s->converter);
 	record_kernel_read(&s->kernel, final);
-	if (s->has_program)
+	if (s->has_program) {
 		record_ring_drain(&s->ring, &s->converter, horizon, limit, final);
+		record_tally_drain(&s->ring, &s->converter, final ? now : horizon, final);
+	}
 	record_converter_release(&s->converter, record_clock_ns(&s->clock, horizon));
+	if (s->opts->listener)
+		tell(s, pair.raw_ns, record_clock_ns(&s->clock, final ? now : horizon), final);
 	if (record_sink_failed(&s->converter.sink))
 		give_up(s, &s->converter.sink.err);
 }
@@ -296,7 +377,7 @@ static void report_progress(struct session *s)
 	s->progress_ns = now_ns;
 	struct record_progress p = {.elapsed_ns = now_ns - s->begin_ns,
 		.records = s->converter.sink.nr_records,
-		.trace_bytes = trace_writer_bytes(s->writer),
+		.trace_bytes = s->writer ? trace_writer_bytes(s->writer) : 0,
 		.buffer_percent = ring_percent(s)};
 	s->opts->progress(s->opts->progress_ctx, &p);
 }
@@ -443,7 +524,7 @@ static enum base_status start(struct session *s)
 	s->sched_policy = sched_getscheduler(0);
 	if (s->sched_policy == SCHED_OTHER && !s->kernel.open)
 		sched_setscheduler(0, SCHED_BATCH, &(struct sched_param){0});
-	set_recording(s, 1);
+	set_recording(s, s->opts->locks == RECORD_LOCKS_full ? RING_full : RING_on);
 	s->begin_ns = s->progress_ns = time_of(CLOCK_MONOTONIC_RAW);
 	if (s->kernel.open)
 		record_kernel_start(&s->kernel, c);
@@ -468,7 +549,8 @@ static void count(struct session *s, enum trace_diag diag, uint64_t n)
 	if (!n)
 		return;
 	s->result->count[diag] += n;
-	trace_writer_count(s->writer, diag, n);
+	if (s->writer)
+		trace_writer_count(s->writer, diag, n);
 }
 
 static void count_kernel(struct session *s)
@@ -501,11 +583,22 @@ static void count_all(struct session *s)
 	count(s, TRACE_DIAG_ring_damaged, c->nr_damaged_blocks);
 	count_kernel(s);
 	count(s, TRACE_DIAG_unattached_images, c->nr_unattached);
+	count(s, TRACE_DIAG_deepbound, __atomic_load_n(&head->deepbound, __ATOMIC_RELAXED));
 	count(s, TRACE_DIAG_perf_lost, c->perf_lost);
 	count(s, TRACE_DIAG_no_samples, res->no_samples_why[0] != 0);
 	count(s, TRACE_DIAG_no_switches, res->no_switches_why[0] != 0);
 	count(s, TRACE_DIAG_killed, s->ended && WIFSIGNALED(res->wait_status));
 	res->count[TRACE_DIAG_time_raised] = c->nr_late; /* the writer counts them itself */
+}
+
+static const char *mode_name(enum record_locks mode)
+{
+	static const char *const name[] = {
+#define X(name, text) #name,
+		RECORD_LOCK_MODES(X)
+#undef X
+	};
+	return name[mode];
 }
 
 static enum base_status finish(struct session *s)
@@ -515,16 +608,24 @@ static enum base_status finish(struct session *s)
 		&s->converter, s->ended ? res->wait_status : -1, s->end_ns, is_alive);
 	uint64_t before_ns = time_of(CLOCK_MONOTONIC_RAW);
 	record_kernel_finish(&s->kernel);
-	res->nr_named_sites = record_sink_name_all(&s->converter.sink);
+	if (s->opts->listener)
+		res->nr_named_sites += record_namer_look(&s->namer, &s->converter.sink);
+	else
+		res->nr_named_sites = record_sink_name_all(&s->converter.sink);
 	res->symbols_ns = time_of(CLOCK_MONOTONIC_RAW) - before_ns;
 	res->recorder_cpu_ns = time_of(CLOCK_PROCESS_CPUTIME_ID) - s->cpu_ns;
 	res->kernel_events = s->kernel.nr_events;
 	res->kernel_switches = s->kernel.nr_switches;
 	record_cost_write(&s->converter, res);
+	if (s->opts->measure_floor)
+		record_lock_floor_write(&s->converter, &s->floor, mode_name(s->opts->locks));
 	if (record_sink_failed(&s->converter.sink))
 		give_up(s, &s->converter.sink.err);
 	count_all(s);
 	res->nr_sites = s->converter.sink.nr_sites;
+	res->records = s->converter.sink.nr_records;
+	if (!s->writer)
+		return s->status;
 	res->records = trace_writer_records(s->writer);
 	struct stat st;
 	struct base_err close_err = {0};
@@ -549,6 +650,7 @@ static void tear_down(struct session *s)
 		setpriority(PRIO_PROCESS, 0, s->nice);
 	record_perf_close(s->perf);
 	record_kernel_close(&s->kernel);
+	record_namer_fini(&s->namer);
 	if (s->converting)
 		record_converter_fini(&s->converter);
 	if (s->writer && trace_writer_close(s->writer, NULL) == BASE_OK)
@@ -569,7 +671,7 @@ enum base_status record_run(
 {
 	char program[PATH_MAX];
 	bool has_program = opts->argv && opts->argv[0];
-	if (opts->size != sizeof *opts || !opts->output_path ||
+	if (opts->size != sizeof *opts || (!opts->output_path && !opts->listener) ||
 		(!has_program && opts->system == RECORD_LEVEL_none))
 		return base_fail(err, BASE_ERR_USAGE, "record_run: incomplete options");
 	struct session *s = base_alloc(sizeof *s);

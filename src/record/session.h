@@ -23,9 +23,36 @@ enum {
 	RECORD_REASON_BYTES = 160,
 };
 
+/* How locks are recorded. count, sampled: exact numbers in tables, no record an operation; the
+ * critical path is not known then. full: seed 001's four stamps. */
+#define RECORD_LOCK_MODES(X)                                                                       \
+	X(stamps, "each taking and giving up with its time: the critical path")                    \
+	X(full, "also the call of each lock function and the return of each unlock function")      \
+	X(sampled, "exact numbers, one hold in eight timed")                                       \
+	X(count, "exact numbers, no holds timed")
+enum record_locks {
+#define X(name, text) RECORD_LOCKS_##name,
+	RECORD_LOCK_MODES(X)
+#undef X
+};
+
 struct record_progress {
 	uint64_t elapsed_ns, records, trace_bytes;
 	unsigned buffer_percent; /* of the ring in use */
+};
+
+/*
+ * Whoever takes the records in place of a trace. Definitions come in stream 0, before what mentions
+ * them; names of code and static objects come about a second after it is first mentioned.
+ */
+struct record_listener {
+	void *ctx;
+	/* Not a status: what is wrong ends the recording only when stop() says so. */
+	void (*put)(void *ctx, const struct trace_record *r);
+	/* All records before time_ns have been put, but for those that come up to
+	 * record_late_ns() late, and nr_lost since the beginning. */
+	void (*reached)(void *ctx, uint64_t time_ns, uint64_t nr_lost);
+	bool (*stop)(void *ctx); /* enough: the recording ends, a program goes on */
 };
 
 struct record_options {
@@ -38,6 +65,9 @@ struct record_options {
 	uint64_t buffer_bytes; /* 0: RECORD_BUFFER_BYTES */
 	unsigned stack_depth;  /* frames kept of a wait; 0: none */
 	bool switches;         /* record when threads get and lose processors */
+	enum record_locks locks;
+	bool calls;         /* count library calls, nothing else (calls.def) */
+	bool measure_floor; /* of locks: into the trace */
 	bool wait_all;         /* until all recorded processes have ended, not only the first */
 	enum record_level system;     /* what is recorded of all other threads and of the kernel */
 	const char *system_backend;   /* "bpf", "perf"; NULL: the best one that works */
@@ -46,7 +76,11 @@ struct record_options {
 	void (*progress)(void *ctx,
 		const struct record_progress *p); /* may be NULL; about 5 times a second */
 	void *progress_ctx;
+	const struct record_listener *listener; /* then there is no trace, and no output_path */
 };
+uint64_t record_late_ns(const struct record_options *o);
+/* A command line as the header and the program's process definition have it. */
+void record_add_command(struct base_str *out, char *const *argv);
 
 /* The defaults; set output_path and argv. */
 struct record_options record_options_default(void);

@@ -17,7 +17,9 @@
 enum { RECORD_DEFS_LIMIT = 1 << 26 }; /* of each kind */
 
 struct record_sink {
-	struct trace_writer *writer; /* borrowed */
+	struct trace_writer *writer; /* borrowed; NULL: there is a listener */
+	void (*listen)(void *ctx, const struct trace_record *r);
+	void *listen_ctx;
 	enum base_status status;     /* first error */
 	struct base_err err;
 	struct base_strtab *strings;
@@ -64,7 +66,10 @@ static inline void record_sink_put(struct record_sink *s, const struct trace_rec
 	if (record_sink_failed(s))
 		return;
 	s->nr_records++;
-	s->status = trace_writer_put(s->writer, r, &s->err);
+	if (s->writer)
+		s->status = trace_writer_put(s->writer, r, &s->err);
+	else
+		s->listen(s->listen_ctx, r);
 }
 
 uint32_t record_sink_text(struct record_sink *s, const char *text, size_t length);

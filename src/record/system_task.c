@@ -84,6 +84,26 @@ static void write_group(struct record_kernel *k, const struct record_image *imag
 /* ---- processes --------------------------------------------------------------------------------
  */
 
+/* "redis-server *:6379", "nginx: worker process": a title that the program wrote over its command line.
+ * What it was started as, the kernel still knows. */
+static void rename_if_titled(
+	struct record_kernel *k, struct record_image *image, const char *comm)
+{
+	struct record_world *w = &k->converter->world;
+	char path[40], text[KERNEL_COMM_BYTES + 2] = "";
+	const char *name = base_strtab_get(k->converter->sink.strings, image->name);
+	if (!*comm) {
+		snprintf(path, sizeof path, "/proc/%u/comm", image->pid);
+		(void)read_text(path, text, sizeof text);
+		text[strcspn(text, "\n")] = 0;
+		comm = text;
+	}
+	size_t length = strlen(comm);
+	if (length && strchr(name, ' ') && !strncmp(name, comm, length) &&
+		strchr(" :", name[length]) && name[length])
+		record_image_rename(w, image, comm, length);
+}
+
 /* A new image, named by its command line, else by `comm`. */
 static struct record_image *add_image(
 	struct record_kernel *k, uint32_t pid, uint32_t parent, const char *comm)
@@ -98,6 +118,7 @@ static struct record_image *add_image(
 	size_t n = read_text(path, text, sizeof text);
 	if (n > 1) {
 		record_image_describe(w, image, text, n - 1);
+		rename_if_titled(k, image, comm);
 	} else {
 		if (!*comm) {
 			snprintf(path, sizeof path, "/proc/%u/comm", pid);

@@ -109,6 +109,9 @@ const char *report_times(const struct report_style *st);
 void report_wrap(struct base_str *out, const struct report_style *st, const char *label,
 	size_t indent, const char *text);
 const char *report_dot(const struct report_style *st);
+/* "NEXT  longpole COMMAND TRACE [scale 'EDIT'=-50%]" */
+void report_next_line(struct base_str *out, const struct report_style *st, const char *label,
+	const char *command, const struct report_trace *t, const char *edit);
 
 /* ---- JSON ------------------------------------------------------------------------------------ */
 
@@ -116,5 +119,14 @@ json_t *report_json_text(const char *text);
 json_t *report_json_share(double share); /* rounded to six places */
 json_t *report_json_ns(double ns);       /* rounded to an integer */
 json_t *report_json_u64(uint64_t n);
+
+/* ---- top.c ----------------------------------------------------------------------------------- */
+
+struct live_window;
+void report_top_finding(struct base_str *out, const struct live_window *w);
+void report_top_tables(struct base_str *out, const struct live_window *w, size_t limit,
+	const struct report_style *st);
+/* With `hosts` a row's where is the host that it weighs most on. */
+void report_top_json_tables(json_t *to, const struct live_window *w, size_t limit, bool hosts);
 
 #endif

@@ -448,7 +448,7 @@ static void add_path_argument(struct base_str *s, const char *path)
 		add_quoted(s, path);
 }
 
-static void next_line(struct base_str *out, const struct report_style *st, const char *label,
+void report_next_line(struct base_str *out, const struct report_style *st, const char *label,
 	const char *command, const struct report_trace *t, const char *edit)
 {
 	struct base_str s = {0};
@@ -472,10 +472,10 @@ static void next(struct base_str *out, const struct report *r, const struct repo
 {
 	const struct report_trace *t = &r->trace;
 	bool edit = *r->suggestion;
-	next_line(out, st, "NEXT", edit ? "whatif" : "path", t, edit ? r->suggestion : NULL);
+	report_next_line(out, st, "NEXT", edit ? "whatif" : "path", t, edit ? r->suggestion : NULL);
 	if (edit)
-		next_line(out, st, "", "path", t, NULL);
-	next_line(out, st, "", "export --format=perfetto", t, NULL);
+		report_next_line(out, st, "", "path", t, NULL);
+	report_next_line(out, st, "", "export --format=perfetto", t, NULL);
 }
 
 void report_text(struct base_str *out, const struct report *r, const struct report_style *style)

@@ -7,7 +7,18 @@
 
 #include <time.h>
 
-enum { BAR_WIDTH = 8, STATE_WIDTH = 44, PROCESS_WIDTH = 26 };
+enum { BAR_WIDTH = 8, NUMBERS_WIDTH = 28, WHERE_MIN = 8 };
+
+/* Of what the numbers leave; the rest is for where. */
+static size_t state_width(const struct report_style *st)
+{
+	return (st->columns - NUMBERS_WIDTH) * 46 / 100;
+}
+
+static size_t process_width(const struct report_style *st)
+{
+	return (st->columns - NUMBERS_WIDTH) * 24 / 100;
+}
 
 static double share_of(double part, double all)
 {
@@ -32,7 +43,7 @@ static void add_moment(
 	base_str_add_ns(out, w->to_ns);
 }
 
-static void add_finding(struct base_str *out, const struct live_window *w)
+void report_top_finding(struct base_str *out, const struct live_window *w)
 {
 	if (!w->nr_states || w->path_ns <= 0) {
 		base_str_add(out, "nothing was on a critical path");
@@ -51,7 +62,7 @@ static void add_finding(struct base_str *out, const struct live_window *w)
 		base_str_add(out, "all");
 	else
 		report_percent(out, explained);
-	base_str_addf(out, " of %s is explained)", w->nr_paths == 1 ? "the path" : "the paths");
+	base_str_addf(out, " of %s is explained)", w->nr_paths == 1 ? "the path" : "their length");
 }
 
 static void add_row(struct base_str *out, const struct report_style *st, const struct live_row *r,
@@ -66,13 +77,14 @@ static void add_row(struct base_str *out, const struct report_style *st, const s
 	base_str_add(out, "  ");
 	report_bar(out, st, share_of(r->path_ns, all_ns), BAR_WIDTH);
 	base_str_add(out, " ");
-	report_cell(out, st, name, STATE_WIDTH, process && *process);
-	if (process && *process) {
+	size_t used = NUMBERS_WIDTH + state_width(st) + process_width(st) + 5;
+	bool in_process = process && *process;
+	report_cell(out, st, name, state_width(st), in_process);
+	if (in_process) {
 		base_str_add(out, "  ");
-		report_cell(out, st, process, PROCESS_WIDTH, *r->where);
+		report_cell(out, st, process, process_width(st), *r->where);
 	}
-	size_t used = 1 + 7 + 9 + 2 + BAR_WIDTH + 1 + STATE_WIDTH + 2 + PROCESS_WIDTH + 2;
-	if (process && *r->where && st->columns > used + 8) {
+	if (in_process && *r->where && st->columns >= used + WHERE_MIN) {
 		base_str_add(out, "  ");
 		report_cell(out, st, r->where, st->columns - used, false);
 	}
@@ -117,6 +129,17 @@ static void add_table(struct base_str *out, const struct report_style *st, const
 	base_str_fini(&share);
 }
 
+void report_top_tables(struct base_str *out, const struct live_window *w, size_t limit,
+	const struct report_style *st)
+{
+	add_table(out, st, "  share  waiting  STATES", w->state, w->nr_states, w->path_ns, limit,
+		COLUMN_state);
+	add_table(out, st, "  share  waiting  PROCESSES", w->process, w->nr_processes, w->path_ns,
+		limit, COLUMN_process);
+	add_table(out, st, "  share  waiting  CONNECTIONS", w->connection, w->nr_connections,
+		w->path_ns, limit, COLUMN_connection);
+}
+
 static void add_caveats(
 	struct base_str *out, const struct report_style *st, const struct live_window *w)
 {
@@ -125,6 +148,10 @@ static void add_caveats(
 		base_str_add(&s, "what came later was not known; ");
 	if (w->fresh)
 		base_str_add(&s, "a fresh model: what is older than two windows was not known; ");
+	if (w->nr_lost) {
+		base_str_add_count(&s, w->nr_lost);
+		base_str_add(&s, " records were lost (longpole or the kernel could not keep up); ");
+	}
 	if (w->nr_late) {
 		base_str_add_count(&s, w->nr_late);
 		base_str_add(&s, " records came late and count as later than they were; ");
@@ -140,7 +167,7 @@ void report_top_text(struct base_str *out, const struct live_window *w,
 	const struct report_top_head *head, const struct report_style *st)
 {
 	struct base_str finding = {0};
-	add_finding(&finding, w);
+	report_top_finding(&finding, w);
 	report_color_begin(out, st, REPORT_BOLD);
 	base_str_add(out, base_str_text(&finding));
 	report_color_end(out, st);
@@ -150,14 +177,11 @@ void report_top_text(struct base_str *out, const struct live_window *w,
 	base_str_addf(out, ", window %llu: ", (unsigned long long)w->number);
 	add_moment(out, w, head);
 	base_str_addf(out, "; %u path%s, ", w->nr_paths, w->nr_paths == 1 ? "" : "s");
+	if (w->nr_asleep)
+		base_str_addf(out, "%u more of processes that slept, ", w->nr_asleep);
 	base_str_add_count(out, w->nr_records);
 	base_str_add(out, " records\n");
-	add_table(out, st, "  share  waiting  STATES", w->state, w->nr_states, w->path_ns,
-		head->limit, COLUMN_state);
-	add_table(out, st, "  share  waiting  PROCESSES", w->process, w->nr_processes, w->path_ns,
-		head->limit, COLUMN_process);
-	add_table(out, st, "  share  waiting  CONNECTIONS", w->connection, w->nr_connections,
-		w->path_ns, head->limit, COLUMN_connection);
+	report_top_tables(out, w, head->limit, st);
 	add_caveats(out, st, w);
 }
 
@@ -173,18 +197,21 @@ static json_t *clean(const char *text)
 	return j;
 }
 
-static json_t *json_row(const struct live_row *r, double all_ns, enum column column)
+static json_t *json_row(const struct live_row *r, double all_ns, enum column column, bool hosts)
 {
 	json_t *j = json_object();
 	if (column == COLUMN_state) {
 		json_object_set_new(j, "state", clean(r->name));
 		json_object_set_new(j, "process", clean(r->process));
 		json_object_set_new(j, "kind", json_string(model_state_kind_name(r->kind)));
-		json_object_set_new(j, "where", clean(r->where));
+		if (!hosts)
+			json_object_set_new(j, "where", clean(r->where));
 	} else {
 		json_object_set_new(j, column == COLUMN_process ? "process" : "connection",
 			clean(column == COLUMN_process ? r->process : r->name));
 	}
+	if (hosts)
+		json_object_set_new(j, "most_on", clean(r->where));
 	json_object_set_new(j, "path_ns", report_json_ns(r->path_ns));
 	json_object_set_new(j, "share", report_json_share(share_of(r->path_ns, all_ns)));
 	json_object_set_new(j, "waiting_ns", report_json_ns(r->waiting_ns));
@@ -193,19 +220,31 @@ static json_t *json_row(const struct live_row *r, double all_ns, enum column col
 	return j;
 }
 
-static json_t *json_rows(
-	const struct live_row *row, size_t nr, double all_ns, size_t limit, enum column column)
+static json_t *json_rows(const struct live_row *row, size_t nr, double all_ns, size_t limit,
+	enum column column, bool hosts)
 {
 	json_t *list = json_array();
 	for (size_t i = 0; i < nr && (!limit || i < limit); i++)
-		json_array_append_new(list, json_row(&row[i], all_ns, column));
+		json_array_append_new(list, json_row(&row[i], all_ns, column, hosts));
 	return list;
+}
+
+void report_top_json_tables(json_t *to, const struct live_window *w, size_t limit, bool hosts)
+{
+	json_object_set_new(to, "nr_states", report_json_u64(w->nr_states));
+	json_object_set_new(to, "states",
+		json_rows(w->state, w->nr_states, w->path_ns, limit, COLUMN_state, hosts));
+	json_object_set_new(to, "processes",
+		json_rows(w->process, w->nr_processes, w->path_ns, limit, COLUMN_process, hosts));
+	json_object_set_new(to, "connections",
+		json_rows(w->connection, w->nr_connections, w->path_ns, limit, COLUMN_connection,
+			hosts));
 }
 
 json_t *report_top_json(const struct live_window *w, const struct report_top_head *head)
 {
 	struct base_str finding = {0};
-	add_finding(&finding, w);
+	report_top_finding(&finding, w);
 	json_t *j = json_pack("{s:s, s:s, s:o, s:o, s:o}", "schema", "longpole/top/1", "tool",
 		"longpole " LONGPOLE_VERSION, "host", clean(head->host), "what", clean(head->what),
 		"finding", clean(base_str_text(&finding)));
@@ -217,22 +256,17 @@ json_t *report_top_json(const struct live_window *w, const struct report_top_hea
 	json_object_set_new(j, "to_ns", report_json_u64(w->to_ns));
 	json_object_set_new(j, "origin_unix_ns", report_json_u64(head->origin_unix_ns));
 	json_object_set_new(j, "paths", json_integer(w->nr_paths));
+	json_object_set_new(j, "asleep", json_integer(w->nr_asleep));
 	json_object_set_new(j, "path_ns", report_json_ns(w->path_ns));
 	json_object_set_new(j, "unexplained_ns", report_json_ns(w->unexplained_ns));
 	json_object_set_new(j, "explained_share",
 		report_json_share(w->path_ns > 0 ? 1 - w->unexplained_ns / w->path_ns : 1));
 	json_object_set_new(j, "records", report_json_u64(w->nr_records));
+	json_object_set_new(j, "lost_records", report_json_u64(w->nr_lost));
 	json_object_set_new(j, "late_records", report_json_u64(w->nr_late));
 	json_object_set_new(j, "hindsight_windows", json_integer(w->hindsight));
 	json_object_set_new(j, "to_the_end", json_boolean(w->to_the_end));
 	json_object_set_new(j, "fresh_model", json_boolean(w->fresh));
-	json_object_set_new(j, "nr_states", report_json_u64(w->nr_states));
-	json_object_set_new(j, "states",
-		json_rows(w->state, w->nr_states, w->path_ns, head->limit, COLUMN_state));
-	json_object_set_new(j, "processes",
-		json_rows(w->process, w->nr_processes, w->path_ns, head->limit, COLUMN_process));
-	json_object_set_new(j, "connections",
-		json_rows(w->connection, w->nr_connections, w->path_ns, head->limit,
-			COLUMN_connection));
+	report_top_json_tables(j, w, head->limit, false);
 	return j;
 }

@@ -27,7 +27,7 @@ json_t *report_top_json(const struct live_window *w, const struct report_top_hea
 struct report_merge;
 struct report_merge *report_merge_new(void); /* NULL: no memory */
 struct report_merge *report_merge_free(struct report_merge *m);
-/* One line of `longpole top --json` (or of a merge's own JSON). BASE_ERR_FORMAT: it is none. */
+/* One line of `longpole top --json`. BASE_ERR_FORMAT: it is none. */
 enum base_status report_merge_add(struct report_merge *m, const char *line, size_t length,
 	struct base_err *err) BASE_MUST_CHECK;
 void report_merge_text(struct base_str *out, struct report_merge *m, size_t limit,

@@ -100,4 +100,19 @@ enum trace_disk {
 		TRACE_DISK_NR
 };
 
+/* call_count.category */
+#define TRACE_CALLS(X)                                                                             \
+	X(io, "I/O")                                                                               \
+	X(memory, "memory")                                                                        \
+	X(string, "strings")                                                                       \
+	X(pthreads, "pthreads")                                                                    \
+	X(math, "math")                                                                            \
+	X(other, "other")
+enum trace_call {
+#define X(name, text) TRACE_CALL_##name,
+	TRACE_CALLS(X)
+#undef X
+		TRACE_CALL_NR
+};
+
 #endif

@@ -105,6 +105,7 @@ enum {
 		2, /* every thread's switches and wakes are there, not one program's only */
 	TRACE_INFO_KERNEL =
 		4, /* and the kernel's doings: calls, contexts, sockets, packets, disks */
+	TRACE_INFO_MERGED = 8, /* made of several recordings; the command is the first one's */
 };
 
 struct trace_writer;

@@ -41,6 +41,7 @@ test_man_examples() {
 	annotate_bin annotate.bin
 	ln -s "$work/bin/ladder" ladder
 	make_annotated
+	make_smait run.2
 	for page in "$LONGPOLE_SOURCE"/doc/man/*.scd; do
 		while read -r line; do
 			nr=$((nr + 1))

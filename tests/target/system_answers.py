@@ -132,21 +132,22 @@ def setup_disk(scratch):
 SETUPS = {"": setup_none, "fifo": setup_fifo, "quota": setup_quota, "disk": setup_disk}
 
 
-def share(result, actor, kinds):
-    """Of the path; None: not known."""
-    steps = result["steps"]
+def share(result, program, actor, kinds):
+    """Of the path, but for what processors did for programs that are none of ours; None: not known."""
+    others = re.compile("waiting for a processor that (?!%s had)" % re.escape(program))
+    steps = [s for s in result["steps"] if s["kind"] != "runnable" or not others.match(s["state"])]
     length = sum(s["increment_ns"] for s in steps)
     if not length:
         return None
     if kinds == ["unexplained"]:
         return sum(s.get("unexplained_ns", s["increment_ns"] if s["kind"] == "blocked" else 0) for s in steps) / length
-    return sum(s["increment_ns"] for s in steps if re.search(actor, s["actor"]) and (kinds == ["*"] or s["kind"] in kinds)) / length
+    return sum(s["increment_ns"] for s in steps if re.search(actor, s["actor"] + ": " + s["state"]) and (kinds == ["*"] or s["kind"] in kinds)) / length
 
 
-def judge(result, demands):
+def judge(result, program, demands):
     """None when the answer is the known one, else why not."""
     for actor, kinds, least, most in demands:
-        got = share(result, actor, kinds)
+        got = share(result, program, actor, kinds)
         if got is None:
             return "the path is empty"
         if not least <= got <= most:
@@ -170,7 +171,7 @@ def attempt(longpole, binary, options, prefix, trace, demands):
     done = subprocess.run([longpole, "path", "--all", "--json", trace], capture_output=True, text=True, check=False, timeout=120)
     if done.returncode:
         return "longpole path: exit status %d: %s" % (done.returncode, done.stderr.strip()[-300:]), foreign
-    return judge(json.loads(done.stdout)["result"], demands), foreign
+    return judge(json.loads(done.stdout)["result"], os.path.basename(binary), demands), foreign
 
 
 def one(longpole, build, name, answer):

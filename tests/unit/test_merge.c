@@ -283,13 +283,146 @@ static void what_is_refused(void **state)
 	struct base_err err = {0};
 	(void)state;
 	write_both(&f, false, server_name);
-	assert_int_equal(merge_files(&f, &result, &err), BASE_ERR_NOTFOUND);
+	assert_int_equal(merge_files(&f, &result, &err), BASE_ERR_CLOCK);
 	assert_non_null(strstr(err.cause[1], "one way"));
 	write_both(&f, true, "tcp 192.168.1.1:80 10.0.0.2:4000"); /* a NAT */
-	assert_int_equal(merge_files(&f, &result, &err), BASE_ERR_NOTFOUND);
+	assert_int_equal(merge_files(&f, &result, &err), BASE_ERR_CLOCK);
 	assert_non_null(strstr(err.cause[1], "nothing passed"));
 	write_both(&f, true, "tcp 127.0.0.1:80 127.0.0.1:4000");
-	assert_int_equal(merge_files(&f, &result, &err), BASE_ERR_NOTFOUND);
+	assert_int_equal(merge_files(&f, &result, &err), BASE_ERR_CLOCK);
+	remove_files(&f);
+}
+
+/* ---- packets --------------------------------------------------------------------------------- */
+
+static void packet(struct trace_writer *w, const struct machine *k, uint64_t real_ns, bool sent,
+	uint32_t flow, uint64_t seq, uint64_t ack, uint64_t payload)
+{
+	struct trace_record r = {.time_ns = by(k, real_ns),
+		.stream = 1,
+		.kind = TRACE_packet_transmit,
+		.u.packet_transmit = {.flow = flow, .seq = seq, .ack = ack, .payload = payload}};
+	if (!sent) {
+		r.kind = TRACE_packet_receive;
+		r.u.packet_receive = (struct trace_packet_receive){
+			.flow = flow, .seq = seq, .ack = ack, .payload = payload};
+	}
+	put(w, r);
+}
+
+/* Flow 2 is there, 3 is back; from the names on. */
+static struct trace_writer *start_kernel(
+	const struct machine *k, const char *path, const char *there, const char *back)
+{
+	struct trace_writer *w = start(k, path, "kernel", 1, "socket - -");
+	put_text(w, 4, there);
+	put_text(w, 5, back);
+	for (uint32_t i = 2; i < 4; i++)
+		put(w, (struct trace_record){.kind = TRACE_object,
+			       .u.object = {
+				       .object = i, .type = TRACE_OBJECT_flow, .name = i + 2}});
+	return w;
+}
+
+enum { SEGMENT_BYTES = 1000, PACKETS = 400 };
+
+/* A transfer from a to b: segments there, of which some are lost and sent again, acknowledgements
+ * back. The ways take 50 us and 30 us at least. Returns how many were lost. */
+static uint64_t transfer(struct trace_writer *a, const struct machine *ka, struct trace_writer *b,
+	const struct machine *kb, uint64_t from_ns)
+{
+	uint64_t lost = 0, seq = UINT32_MAX - 50000; /* it goes round */
+	for (uint64_t i = 0; i < PACKETS; i++) {
+		uint64_t t = from_ns + i * 100000, wire = 50000 + i % 13 * 1000;
+		uint64_t end = (seq + SEGMENT_BYTES) & UINT32_MAX;
+		packet(a, ka, t, true, 2, seq, 7, SEGMENT_BYTES);
+		if (i % 50 == 49) {
+			lost++;
+			t += 1000;
+			packet(a, ka, t, true, 2, seq, 7, SEGMENT_BYTES);
+		}
+		packet(b, kb, t + wire, false, 2, seq, 7, SEGMENT_BYTES);
+		packet(b, kb, t + wire + 500, true, 3, 7, end, 0);
+		packet(a, ka, t + wire + 500 + 30000, false, 3, 7, end, 0);
+		seq = end;
+	}
+	return lost;
+}
+
+static void packets_of_two_kernels(void **state)
+{
+	struct files f = make_files();
+	struct merge_result result;
+	const char *there = "tcp 10.0.0.2:4000>10.0.0.1:80",
+		   *back = "tcp 10.0.0.1:80>10.0.0.2:4000";
+	(void)state;
+	struct trace_writer *a = start_kernel(&f.client_machine, f.client, there, back),
+			    *b = start_kernel(&f.server_machine, f.server, there, back);
+	uint64_t lost = transfer(a, &f.client_machine, b, &f.server_machine, 3000000);
+	assert_int_equal(trace_writer_close(a, NULL), BASE_OK);
+	assert_int_equal(trace_writer_close(b, NULL), BASE_OK);
+	assert_int_equal(merge_files(&f, &result, NULL), BASE_OK);
+	assert_int_equal(result.nr_sent, 2 * PACKETS + lost);
+	assert_int_equal(result.nr_received, 2 * PACKETS);
+	assert_int_equal(result.nr_matched, 2 * PACKETS);
+	assert_int_equal(result.input[1].nr_packets, 2 * PACKETS);
+	assert_in_range(result.error_ns, 39000, 45000);
+	int64_t off = result.input[1].offset_ns -
+		      (int64_t)(f.client_machine.mono_ns - f.server_machine.mono_ns);
+	assert_true((uint64_t)(off < 0 ? -off : off) <= result.error_ns + 200);
+	remove_files(&f);
+}
+
+/* The third knows only the second: errors add up along the way. */
+static void three_machines_in_a_row(void **state)
+{
+	struct files f = make_files();
+	struct machine third = {.host = "gamma",
+		.boot = "c",
+		.drift = -50e-6,
+		.mono_ns = 77,
+		.unix_ns = 1699999999900000000,
+		.begin_ns = 1000000};
+	const char *ab = "tcp 10.0.0.2:4000>10.0.0.1:80", *ba = "tcp 10.0.0.1:80>10.0.0.2:4000",
+		   *bc = "tcp 10.0.0.1:9>10.0.0.3:90", *cb = "tcp 10.0.0.3:90>10.0.0.1:9";
+	char *path = temporary_path(), *middle = temporary_path();
+	struct merge_result result;
+	struct base_arena *names;
+	(void)state;
+	struct trace_writer *a = start_kernel(&f.client_machine, f.client, ab, ba),
+			    *b = start_kernel(&f.server_machine, f.server, ab, ba);
+	transfer(a, &f.client_machine, b, &f.server_machine, 3000000);
+	assert_int_equal(trace_writer_close(a, NULL), BASE_OK);
+	assert_int_equal(trace_writer_close(b, NULL), BASE_OK);
+	/* the middle one's other recording, of the same kernel */
+	struct trace_writer *m = start_kernel(&f.server_machine, middle, bc, cb),
+			    *c = start_kernel(&third, path, bc, cb);
+	transfer(m, &f.server_machine, c, &third, 3000000);
+	assert_int_equal(trace_writer_close(m, NULL), BASE_OK);
+	assert_int_equal(trace_writer_close(c, NULL), BASE_OK);
+	const char *all[] = {f.client, path, f.server, middle};
+	assert_int_equal(merge_run(all, 4, f.out, NULL, &result, &names, NULL), BASE_OK);
+	base_arena_free(names);
+	assert_int_equal(result.nr_hosts, 3);
+	assert_int_equal(result.input[1].how, MERGE_HOW_pairs);
+	assert_int_equal(result.input[1].through, 3);
+	assert_int_equal(result.input[3].how, MERGE_HOW_kernel);
+	assert_true(result.input[1].error_ns > result.input[2].error_ns + 39000);
+	int64_t off = result.input[1].offset_ns - (int64_t)(f.client_machine.mono_ns - 77);
+	assert_true((uint64_t)(off < 0 ? -off : off) <= result.input[1].error_ns + 200);
+	struct trace_reader *r;
+	assert_int_equal(trace_reader_open(f.out, NULL, &r, NULL), BASE_OK);
+	const struct trace_defs *d = trace_reader_defs(r);
+	/* by host: alpha's, gamma's, both of beta's */
+	assert_string_equal(trace_text_of(d, d->hosts[2].name), "gamma");
+	assert_int_equal(d->hosts[2].last_stream, 2);
+	assert_int_equal(d->hosts[3].last_stream, 4);
+	trace_reader_close(r);
+	char *more[] = {path, middle};
+	for (int i = 0; i < 2; i++) {
+		unlink(more[i]);
+		free(more[i]);
+	}
 	remove_files(&f);
 }
 
@@ -321,6 +454,8 @@ int main(void)
 		cmocka_unit_test(two_machines),
 		cmocka_unit_test(one_machine),
 		cmocka_unit_test(what_is_refused),
+		cmocka_unit_test(packets_of_two_kernels),
+		cmocka_unit_test(three_machines_in_a_row),
 		cmocka_unit_test(memory_failures),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -3,8 +3,8 @@
  * inversion - priority inversion, on one processor with fixed priorities: `low` takes a lock and
  * works 0.5 ms under it; then comes the waiter, with the highest priority, and waits for the lock;
  * then comes `medium`, which needs no lock and works 6 ms, before low can go on. 20 times.
- * Known answer: the waiter's path is medium's work, over low's wait for the processor; low's own
- * work under the lock is short.
+ * Known answer: the waiter's path is low's wait for the processor that medium had; low's own work
+ * under the lock is short.
  */
 #include "roles.h"
 

@@ -15,7 +15,6 @@
 #include <pthread.h>
 #include <sched.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -27,7 +26,7 @@ enum { ROLE_SKIP = 77 }; /* exit status: this machine cannot do it; why is on st
 
 static inline void role_is(const char *name)
 {
-	target_must(!prctl(PR_SET_NAME, name, 0, 0, 0), "prctl");
+	target_must(!pthread_setname_np(pthread_self(), name), "pthread_setname_np");
 }
 
 static inline void role_work(uint64_t us)

@@ -3,8 +3,8 @@
  * shortage - four `worker` processes (the waiter waits for their ends) with 80 ms of work each, all
  * on one processor. Run in a cgroup with a quota, with --workers=1: it is the quota that takes the
  * processor away.
- * Known answer: the path is the work of all four, over the processor that each had while the others
- * were ready; with a quota it is the time without a processor, which nobody had.
+ * Known answer: the path is one worker's work, and three times as much in which the others had its
+ * processor; with a quota it is the time without a processor, which nobody had.
  */
 #include "roles.h"
 

@@ -1,0 +1,498 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cmd_ciat.c - `longpole ciat`: how threads share memory, whatever the machine. */
+#include "cmd/streams.h"
+#include "memory/ciat.h"
+#include "memory/smait.h"
+#include "config.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LINES_SHOWN = 5, SITES_SHOWN = 4, FUNCTIONS_SHOWN = 10, MATRIX_SHOWN = 16 };
+
+static const struct cmd_option option[] = {
+	CMD_STREAM_OPTIONS,
+	{"tags", 'T', NULL, NULL, "print the seed's report, a tag RrTtLll: before each line"},
+	{"report", 0, "FILE", "@file", "write that report to FILE"},
+	{"memory-file", 'm', "FILE", "@file",
+		"write the memory usage of each touched page to FILE"},
+	{"events", 'e', "FILE", "@file",
+		"write each communication event to FILE ('longpole tdat' reads it)"},
+	{"smait", 0, "STEM", NULL,
+		"write the trace as SMAIT's binary files STEM.0, STEM.1 ..., big-endian"},
+	{"location", 0, "BYTES", "1 2 4 8", "size of a memory location (default 4)"},
+	{"line", 0, "BYTES", NULL, "size of a cache line (default 64)"},
+	{"no-lines", 0, NULL, NULL, "do not tell false from true sharing; a fifth faster"},
+	{"functions", 0, NULL, NULL, "a table of the instructions that access memory"},
+	{"reuse", 0, "[SHARE]", NULL,
+		"reuse distances and miss-ratio curves; of a share of the lines when given (0.01)"},
+	{"range-shared", 0, "FROM-TO", NULL, "an address range reserved for shared pages"},
+	{"max-memory", 0, "SIZE", NULL,
+		"give up beyond that much memory for the state of touched memory (default 4G)"},
+};
+
+const struct cmd_details cmd_details_ciat = {
+	.usage = "[OPTIONS] TRACE...",
+	.about = "Configuration independent analysis of memory traces: who reads what others "
+		 "wrote, which cache lines move between threads and why, how much memory is "
+		 "touched and shared, per phase and per thread. TRACE is one file a thread, or "
+		 "the stem of such files (run.4 for run.4.0 ... run.4.3), or one file for all.",
+	.option = option,
+	.nr_options = BASE_COUNT(option),
+	.example = {"longpole ciat run.4", "longpole ciat --tags --calls=level1.4 run.4",
+		"longpole ciat --json lackey.txt | jq .result.usage"},
+};
+
+/* ---- options
+ * ----------------------------------------------------------------------------------------- */
+
+static bool range_option(struct cmd *c, struct memory_ciat_options *o)
+{
+	const char *text = cmd_value(c, "range-shared");
+	if (!text)
+		return true;
+	char *end;
+	o->shared_from = strtoull(text, &end, 0);
+	if (end != text && *end == '-') {
+		const char *second = end + 1;
+		o->shared_to = strtoull(second, &end, 0);
+		if (end != second && !*end && o->shared_from < o->shared_to)
+			return true;
+	}
+	cmd_usage(c, "--range-shared=%s: two addresses, such as 0x80000000-0xc0000000", text);
+	return false;
+}
+
+static bool ciat_options(struct cmd *c, struct memory_ciat_options *o)
+{
+	uint64_t line = 0, location = 0;
+	const char *share = cmd_value(c, "reuse");
+	*o = (struct memory_ciat_options){.without_lines = cmd_given(c, "no-lines"),
+		.with_functions = cmd_given(c, "functions"),
+		.with_reuse = cmd_given(c, "reuse"),
+		.hpux = cmd_given(c, "hpux")};
+	if (!cmd_value_count(c, "line", &line) || !cmd_value_count(c, "location", &location) ||
+		!cmd_value_size(c, "max-memory", &o->memory_limit_bytes) || !range_option(c, o) ||
+		(share && *share && !cmd_value_real(c, "reuse", 1e-6, &o->reuse_share)))
+		return false;
+	o->line_bytes = line > UINT32_MAX ? UINT32_MAX : (uint32_t)line;
+	o->location_bytes = (uint32_t)location;
+	return true;
+}
+
+/* ---- text
+ * -------------------------------------------------------------------------------------------- */
+
+static uint64_t sum_accesses(const struct memory_ciat_counts *n)
+{
+	uint64_t sum = 0;
+	for (unsigned k = 0; k < 2; k++)
+		for (unsigned s = 0; s < MEMORY_CIAT_SIZES; s++)
+			for (unsigned r = 0; r < MEMORY_REG_KINDS; r++)
+				sum += n->access[k][s][r];
+	return sum;
+}
+
+static double percent(uint64_t n, uint64_t of)
+{
+	return of ? 100 * (double)n / (double)of : 0;
+}
+
+static void add_place(struct base_str *out, const struct memory_source *s, uint64_t at, bool code)
+{
+	struct memory_place p = {.name = "", .file = ""};
+	bool (*find)(const struct memory_source *, uint64_t, struct memory_place *) =
+		code ? s->ops->code_place : s->ops->data_place;
+	struct base_str text = {0};
+	if (find && find(s, at, &p)) {
+		base_str_add(&text, p.name);
+		if (!code && p.start && at > p.start)
+			base_str_addf(&text, "+%" PRIu64, at - p.start);
+		if (p.file[0])
+			base_str_addf(&text, " (%s:%u)", p.file, p.line);
+		report_clean_add(out, base_str_text(&text));
+	} else if (code && !at) {
+		base_str_add(out, "an unknown instruction");
+	} else {
+		base_str_addf(
+			out, "%s 0x%" PRIx64, code ? "the instruction at" : "the line at", at);
+	}
+	base_str_fini(&text);
+}
+
+static void finding(
+	struct base_str *out, const struct memory_ciat_result *r, const struct memory_source *s)
+{
+	const struct memory_ciat_counts *n = &r->total.all;
+	uint64_t accesses = sum_accesses(n), misses = n->true_misses + n->false_misses;
+	if (r->nr_threads == 1 || !r->usage.shared_bytes) {
+		base_str_add_count(out, accesses);
+		base_str_addf(out, " accesses of %u thread%s to ", r->nr_threads,
+			r->nr_threads == 1 ? "" : "s");
+		base_str_add_size(out, r->usage.data_bytes);
+		base_str_addf(out, " of memory; nothing is shared.\n");
+	} else if (r->nr_lines && n->false_misses * 2 > misses && n->false_misses > 16) {
+		base_str_addf(
+			out, "False sharing: %.0f%% of the ", percent(n->false_misses, misses));
+		base_str_add_count(out, misses);
+		base_str_add(out, " times that a line comes back changed bring no news; most in ");
+		add_place(out, s, r->line[0].address, false);
+		base_str_addf(out, " (%.0f%% of them).\n",
+			percent(r->line[0].false_misses, n->false_misses));
+	} else {
+		base_str_addf(out, "%.2f%% of ", percent(n->event[MEMORY_CIAT_RAW], accesses));
+		base_str_add_count(out, accesses);
+		base_str_addf(out,
+			" accesses read what another thread wrote; %.1f%% of the touched memory is "
+			"shared by %u threads.\n",
+			percent(r->usage.shared_bytes, r->usage.touched_bytes), r->nr_threads);
+	}
+}
+
+static void phase_rows(struct base_str *out, const struct memory_ciat_result *r)
+{
+	size_t shown = r->nr_phases < 20 ? r->nr_phases : 20;
+	base_str_add(out, "\n  phase              clocks     loads    stores       RAW       WAR  "
+			  "     WAW       RAR\n");
+	for (size_t i = 0; i <= shown; i++) {
+		bool all = i == shown;
+		const struct memory_ciat_phase *p = all ? &r->total : &r->phase[i];
+		const struct memory_ciat_counts *n = &p->all;
+		uint64_t count[2] = {0};
+		for (unsigned k = 0; k < 2; k++)
+			for (unsigned s = 0; s < MEMORY_CIAT_SIZES; s++)
+				for (unsigned g = 0; g < MEMORY_REG_KINDS; g++)
+					count[k] += n->access[k][s][g];
+		struct base_str name = {0};
+		if (all)
+			base_str_add(&name, "all");
+		else
+			base_str_addf(&name, "%zu %s", i, memory_phase_name(p->kind));
+		if (!all && p->number)
+			base_str_addf(&name, " %" PRIu64, p->number);
+		base_str_addf(out,
+			"  %-12s %12" PRIu64 " %9" PRIu64 " %9" PRIu64 " %9" PRIu64 " %9" PRIu64
+			" %9" PRIu64 " %9" PRIu64 "\n",
+			base_str_text(&name), p->end_clock - p->begin_clock, count[0], count[1],
+			n->event[0], n->event[1], n->event[2], n->event[3]);
+		base_str_fini(&name);
+	}
+	if (r->nr_phases > shown)
+		base_str_addf(out, "  (%zu more phases: --tags has them)\n", r->nr_phases - shown);
+}
+
+static void degree_rows(struct base_str *out, const struct memory_ciat_result *r)
+{
+	base_str_add(out, "\n  readers of a value    values    readers before a store    stores\n");
+	for (uint32_t k = 1; k <= r->nr_threads; k++)
+		if (r->total.sharing[k] || r->total.invalidation[k])
+			base_str_addf(out, "  %18u %9" PRId64 "    %22u %9" PRIu64 "\n", k,
+				r->total.sharing[k], k, r->total.invalidation[k]);
+}
+
+static void line_rows(
+	struct base_str *out, const struct memory_ciat_result *r, const struct memory_source *s)
+{
+	const struct memory_ciat_counts *n = &r->total.all;
+	if (!r->lines_known || r->nr_threads == 1)
+		return;
+	base_str_addf(out,
+		"\n  Lines of %u bytes that came back after another thread had changed them: "
+		"%" PRIu64 " with news (true sharing), %" PRIu64 " without (false sharing)\n",
+		r->line_bytes, n->true_misses, n->false_misses);
+	for (size_t i = 0; i < r->nr_lines && i < LINES_SHOWN; i++) {
+		const struct memory_ciat_line *l = &r->line[i];
+		unsigned shown = 0;
+		base_str_addf(out, "  0x%" PRIx64 "  false %" PRIu64 "  true %" PRIu64 "  ",
+			l->address, l->false_misses, l->true_misses);
+		add_place(out, s, l->address, false);
+		base_str_add(out, "\n");
+		for (size_t k = 0; k < r->nr_sites && shown < SITES_SHOWN; k++) {
+			const struct memory_ciat_site *e = &r->site[k];
+			if (e->line != l->address)
+				continue;
+			unsigned first = e->offsets ? (unsigned)__builtin_ctzll(e->offsets) : 0;
+			base_str_addf(out, "      byte %u %s by thread %u%s, ",
+				first * r->line_bytes / 64, e->stores ? "stored" : "loaded",
+				e->thread, e->several ? " and others" : "");
+			add_place(out, s, e->code, true);
+			base_str_addf(out, ": %" PRIu64 " times\n",
+				e->true_misses + e->false_misses + e->upgrades);
+			shown++;
+		}
+	}
+}
+
+static void matrix_rows(struct base_str *out, const struct memory_ciat_result *r)
+{
+	if (r->nr_threads < 2 || r->nr_threads > MATRIX_SHOWN ||
+		!r->total.all.event[MEMORY_CIAT_RAW])
+		return;
+	base_str_add(out, "\n  Values read (columns) from who wrote them (rows)\n       ");
+	for (uint32_t to = 0; to < r->nr_threads; to++)
+		base_str_addf(out, " %9u", to);
+	base_str_add(out, "\n");
+	for (uint32_t from = 0; from < r->nr_threads; from++) {
+		base_str_addf(out, "  %5u", from);
+		for (uint32_t to = 0; to < r->nr_threads; to++)
+			base_str_addf(
+				out, " %9" PRIu64, r->matrix[(size_t)from * r->nr_threads + to]);
+		base_str_add(out, "\n");
+	}
+}
+
+static void usage_rows(struct base_str *out, const struct memory_ciat_result *r)
+{
+	const struct memory_ciat_usage *u = &r->usage;
+	base_str_add(out, "\n  Memory: ");
+	base_str_add_count(out, u->touched_pages);
+	base_str_addf(out, " pages touched (%" PRIu64 " shared), ", u->shared_pages);
+	base_str_add_size(out, u->touched_bytes);
+	base_str_add(out, " touched (data ");
+	base_str_add_size(out, u->data_bytes);
+	base_str_add(out, ", code ");
+	base_str_add_size(out, u->code_bytes);
+	base_str_add(out, "; shared ");
+	base_str_add_size(out, u->shared_bytes);
+	base_str_addf(out,
+		")\n  %.1f%% of data accesses go to shared locations, %.1f%% to shared pages; each "
+		"touched byte was accessed %.1f times, each touched instruction %.1f times\n",
+		percent(u->shared_data_accesses, u->data_accesses),
+		percent(u->page_shared_data_accesses, u->data_accesses), u->data_locality,
+		u->code_locality);
+}
+
+static void curve_rows(struct base_str *out, const struct memory_ciat_result *r)
+{
+	unsigned last = 0;
+	if (!r->has_reuse)
+		return;
+	for (unsigned i = 0; i < MEMORY_REUSE_BUCKETS; i++)
+		if (r->shared_curve.count[i] > 0 || r->private_curve.count[i] > 0)
+			last = i;
+	base_str_addf(out,
+		"\n  Miss ratio of a fully associative LRU cache (%s)\n  %12s %14s %14s\n",
+		r->shared_curve.sampled_share < 1 ? "sampled" : "exact", "size", "one for all",
+		"one a thread");
+	for (unsigned i = 0; i <= last; i++) {
+		struct base_str size = {0};
+		base_str_add_size(&size, (uint64_t)r->line_bytes << i);
+		base_str_addf(out, "  %12s %13.4f%% %13.4f%%\n", base_str_text(&size),
+			100 * memory_reuse_miss_ratio(&r->shared_curve, i),
+			100 * memory_reuse_miss_ratio(&r->private_curve, i));
+		base_str_fini(&size);
+	}
+}
+
+static int by_accesses(const void *a, const void *b)
+{
+	const struct memory_ciat_function *x = *(const struct memory_ciat_function *const *)a,
+					  *y = *(const struct memory_ciat_function *const *)b;
+	uint64_t nx = x->loads + x->stores, ny = y->loads + y->stores;
+	return nx != ny ? (nx < ny ? 1 : -1) : (x->code > y->code) - (x->code < y->code);
+}
+
+static void function_rows(
+	struct base_str *out, const struct memory_ciat_result *r, const struct memory_source *s)
+{
+	const struct memory_ciat_function **by =
+		base_alloc((r->nr_functions + 1) * sizeof(struct memory_ciat_function *));
+	if (!r->nr_functions || !by) {
+		base_free(by);
+		return;
+	}
+	for (size_t i = 0; i < r->nr_functions; i++)
+		by[i] = &r->function[i];
+	qsort(by, r->nr_functions, sizeof(struct memory_ciat_function *), by_accesses);
+	base_str_add(out, "\n      loads     stores        RAW  sharing misses  instruction\n");
+	for (size_t i = 0; i < r->nr_functions && i < FUNCTIONS_SHOWN; i++) {
+		base_str_addf(out,
+			"  %9" PRIu64 "  %9" PRIu64 "  %9" PRIu64 "       %9" PRIu64 "  ",
+			by[i]->loads, by[i]->stores, by[i]->raw, by[i]->misses);
+		add_place(out, s, by[i]->code, true);
+		base_str_add(out, "\n");
+	}
+	base_free(by);
+}
+
+static void caveats(
+	struct base_str *out, const struct cmd_streams *s, const struct memory_ciat_result *r)
+{
+	cmd_streams_caveats(s, out);
+	base_str_addf(out, "A location is %u bytes. The analysis used ", r->location_bytes);
+	base_str_add_size(out, r->memory_bytes);
+	base_str_addf(out, ", %.1f bytes a touched byte.\n",
+		r->usage.touched_bytes ? (double)r->memory_bytes / (double)r->usage.touched_bytes
+				       : 0);
+	if (r->phases_left_out)
+		base_str_addf(out,
+			"Caution: %" PRIu64 " phases beyond the limit are only in the sums.\n",
+			r->phases_left_out);
+	if (r->sites_left_out)
+		base_str_addf(out,
+			"Caution: %" PRIu64 " sharing misses are not attributed to instructions.\n",
+			r->sites_left_out);
+	if (r->nr_threads > 1 && r->lines_known)
+		base_str_add(out, "Sharing is that of caches without end: lines come back only "
+				  "because others changed them.\n");
+	base_str_addf(out, "NEXT  longpole cdat --set=nodes=2 %s\n", s->name);
+}
+
+/* ---- running
+ * ------------------------------------------------------------------------------------------ */
+
+static void on_event(
+	void *ctx, uint64_t clock, enum memory_ciat_event kind, uint32_t thread, uint32_t degree)
+{
+	struct cmd_out *o = ctx;
+	memory_ciat_event_line(&o->pending, clock, kind, thread, degree);
+	cmd_out_add(o);
+}
+
+static enum base_status add(void *ctx, const struct memory_steps *steps, struct base_err *err)
+{
+	return memory_ciat_add(ctx, steps, err);
+}
+
+static int answer(struct cmd *c, const struct cmd_streams *s, const struct memory_ciat_result *r)
+{
+	struct base_str text = {0};
+	if (cmd_given(c, "json"))
+		return cmd_write_json(
+			c, json_pack("{s:s, s:s, s:o, s:o}", "schema", "longpole/ciat/1", "tool",
+				   "longpole " LONGPOLE_VERSION, "source", cmd_streams_json(s),
+				   "result", memory_ciat_json(r, s->source)));
+	if (cmd_given(c, "tags")) {
+		memory_ciat_tags(&text, r);
+		return cmd_write(c, &text);
+	}
+	finding(&text, r, s->source);
+	phase_rows(&text, r);
+	if (r->nr_threads > 1)
+		degree_rows(&text, r);
+	line_rows(&text, r, s->source);
+	matrix_rows(&text, r);
+	usage_rows(&text, r);
+	curve_rows(&text, r);
+	function_rows(&text, r, s->source);
+	caveats(&text, s, r);
+	return cmd_write(c, &text);
+}
+
+static int write_files(struct cmd *c, const struct memory_ciat_result *r)
+{
+	struct cmd_out report, usage;
+	if (!cmd_out_open(c, "report", &report))
+		return cmd_exit_of(c->err.status);
+	if (report.file)
+		memory_ciat_tags(&report.pending, r);
+	int status = cmd_out_close(c, &report);
+	if (status != CMD_OK)
+		return status;
+	if (!cmd_out_open(c, "memory-file", &usage))
+		return cmd_exit_of(c->err.status);
+	if (usage.file)
+		memory_ciat_usage_file(&usage.pending, r);
+	return cmd_out_close(c, &usage);
+}
+
+static int run(struct cmd *c, struct cmd_streams *s, struct memory_ciat_options *o)
+{
+	struct cmd_out events;
+	struct memory_ciat *analysis = NULL;
+	const struct memory_ciat_result *r = NULL;
+	if (!cmd_out_open(c, "events", &events))
+		return cmd_exit_of(c->err.status);
+	uint32_t nr_threads = memory_order_threads(s->order);
+	if (events.file) {
+		o->event = on_event;
+		o->event_ctx = &events;
+		memory_ciat_event_header(&events.pending, nr_threads);
+	}
+	int status = CMD_OK;
+	enum base_status ok = memory_ciat_new(nr_threads, o, &analysis, &c->err);
+	if (ok != BASE_OK)
+		status = cmd_fail(c, ok);
+	else
+		status = cmd_streams_run(c, s, add, analysis);
+	if (status == CMD_OK) {
+		ok = memory_ciat_finish(analysis, s->source->info.instruction_bytes, &r, &c->err);
+		status = ok == BASE_OK ? write_files(c, r) : cmd_fail(c, ok);
+	}
+	int closed = cmd_out_close(c, &events);
+	status = status == CMD_OK ? closed : status;
+	if (status == CMD_OK)
+		status = answer(c, s, r);
+	memory_ciat_free(analysis);
+	return status;
+}
+
+/* All batches of the source; a second pass then analyses it. */
+static enum base_status copy_batches(
+	struct memory_source *s, struct memory_smait_writer *w, int thread, struct base_err *err)
+{
+	for (;;) {
+		struct memory_batch b;
+		enum base_status ok = memory_source_next(s, thread, &b, err);
+		if (ok == BASE_OK)
+			ok = memory_smait_writer_put(w, &b, err);
+		if (ok != BASE_OK)
+			return ok == BASE_END ? BASE_OK : ok;
+	}
+}
+
+static enum base_status copy_source(
+	struct memory_source *s, struct memory_smait_writer *w, struct base_err *err)
+{
+	enum base_status ok = BASE_OK;
+	if (s->info.flags & MEMORY_SOURCE_TOTAL_ORDER)
+		return copy_batches(s, w, MEMORY_ANY_THREAD, err);
+	for (uint32_t i = 0; i < s->info.nr_threads && ok == BASE_OK; i++)
+		ok = copy_batches(s, w, (int)i, err);
+	return ok;
+}
+
+static int write_smait(struct cmd *c, const char *stem)
+{
+	struct memory_source *s;
+	struct memory_smait_writer *w;
+	struct memory_smait_loss loss = {0};
+	int status = cmd_streams_open_source(c, 0, &s);
+	if (status != CMD_OK)
+		return status;
+	enum base_status ok = memory_smait_writer_open(stem, s->info.nr_threads, true, &w, &c->err);
+	if (ok == BASE_OK) {
+		ok = copy_source(s, w, &c->err);
+		enum base_status closed =
+			memory_smait_writer_close(w, &loss, ok == BASE_OK ? &c->err : NULL);
+		ok = ok == BASE_OK ? closed : ok;
+	}
+	memory_source_close(s);
+	if (ok != BASE_OK)
+		return cmd_fail(c, ok);
+	if (loss.moved_pages || loss.ranges || loss.other_calls || loss.left_out)
+		cmd_note(c,
+			"%s: %" PRIu64 " pages were moved below 4 GiB (code: 256 MiB); %" PRIu64
+			" ranges, %" PRIu64 " call records and %" PRIu64
+			" other records have no place in the format",
+			stem, loss.moved_pages, loss.ranges, loss.other_calls, loss.left_out);
+	return CMD_OK;
+}
+
+int cmd_run_ciat(struct cmd *c)
+{
+	struct memory_ciat_options o;
+	struct cmd_streams s;
+	if (!ciat_options(c, &o))
+		return CMD_USAGE;
+	int status = cmd_streams_open(c, 0, &s);
+	if (status != CMD_OK)
+		return status;
+	if (cmd_given(c, "smait"))
+		status = write_smait(c, cmd_value(c, "smait"));
+	if (status == CMD_OK)
+		status = run(c, &s, &o);
+	cmd_streams_close(&s);
+	return status;
+}

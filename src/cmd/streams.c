@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* streams.c - memory streams for ciat and cdat. */
+#include "cmd/streams.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LIST_LIMIT_BYTES = 1 << 20, OUT_CHUNK_BYTES = 1 << 16 };
+
+bool cmd_value_real(struct cmd *c, const char *option, double least, double *ret)
+{
+	const char *text = cmd_value(c, option);
+	if (!text)
+		return true;
+	char *end;
+	double v = strtod(text, &end);
+	if (end == text || *end || !(v >= least) || isinf(v)) {
+		cmd_usage(c, "--%s=%s: a number of at least %g", option, text, least);
+		return false;
+	}
+	*ret = v;
+	return true;
+}
+
+/* ---- options ------------------------------------------------------------------------------------
+ */
+
+static bool small_count(struct cmd *c, const char *option, uint64_t most, uint64_t *ret)
+{
+	if (!cmd_value_count(c, option, ret))
+		return false;
+	if (*ret <= most)
+		return true;
+	cmd_usage(c, "--%s: at most %llu", option, (unsigned long long)most);
+	return false;
+}
+
+static bool order_options(struct cmd *c, struct memory_order_options *o)
+{
+	uint64_t processors = 0;
+	const char *how = cmd_value(c, "order");
+	*o = (struct memory_order_options){.disk_latency_ms = -1};
+	if (!small_count(c, "processors", MEMORY_THREADS_MAX, &processors) ||
+		!small_count(c, "slice", UINT32_MAX, &o->slice_instructions) ||
+		!cmd_value_real(c, "dma-bw", 1e-6, &o->dma_mb_per_s) ||
+		!cmd_value_real(c, "disk-latency", 0, &o->disk_latency_ms) ||
+		!cmd_value_real(c, "ipc", 1e-6, &o->ipc) ||
+		!cmd_value_real(c, "mhz", 1e-6, &o->processor_mhz))
+		return false;
+	o->nr_processors = (uint32_t)processors;
+	o->mode = cmd_given(c, "rr-interleaving") ? MEMORY_ORDER_ROUND_ROBIN
+		  : cmd_given(c, "processors")    ? MEMORY_ORDER_SLICES
+		  : how && !strcmp(how, "time")   ? MEMORY_ORDER_TIME
+						  : MEMORY_ORDER_PSEUDO;
+	o->starts_parallel = cmd_given(c, "parallel");
+	o->affinity = cmd_given(c, "affinity");
+	o->keep_long_slices = cmd_given(c, "keep-slices");
+	o->handle_io = cmd_given(c, "handle-io");
+	o->buffered_io = cmd_given(c, "buffered-io");
+	o->asynch_io = cmd_given(c, "asynch-io");
+	if (o->mode == MEMORY_ORDER_ROUND_ROBIN && !processors) {
+		cmd_usage(c, "--rr-interleaving goes with --processors");
+		return false;
+	}
+	return true;
+}
+
+/* ---- opening
+ * ------------------------------------------------------------------------------------- */
+
+/* The lines of a list file; the text stays in *ret_text. */
+static size_t read_list(
+	struct cmd *c, const char *path, char **ret_text, const char **name, size_t max)
+{
+	size_t nr = 0;
+	char *at, *text = cmd_read_file(c, path, LIST_LIMIT_BYTES);
+	*ret_text = text;
+	for (char *line = text; line && (line = strtok_r(line, "\r\n", &at)); line = NULL)
+		if (nr < max)
+			name[nr++] = line;
+	return nr;
+}
+
+/* The traces that an option with a list, or words, mean. */
+static int open_some(struct cmd *c, const char *list_option, const char *const *words,
+	size_t nr_words, struct memory_source **ret)
+{
+	const char *list = cmd_value(c, list_option), *name[MEMORY_THREADS_MAX];
+	char *text = NULL;
+	size_t nr = nr_words;
+	if (list) {
+		nr = read_list(c, list, &text, name, MEMORY_THREADS_MAX);
+		if (!text)
+			return cmd_exit_of(c->err.status);
+	} else {
+		for (size_t i = 0; i < nr_words && i < MEMORY_THREADS_MAX; i++)
+			name[i] = words[i];
+	}
+	enum base_status s =
+		nr > MEMORY_THREADS_MAX
+			? base_fail(&c->err, BASE_ERR_LIMIT, "%zu traces are too many", nr)
+			: memory_source_open(cmd_value(c, "format"), name, nr, ret, &c->err);
+	base_free(text);
+	return s == BASE_OK ? CMD_OK : cmd_fail(c, s);
+}
+
+int cmd_streams_open_source(struct cmd *c, size_t last_operands, struct memory_source **ret)
+{
+	size_t nr = c->nr_operands > last_operands ? c->nr_operands - last_operands : 0;
+	*ret = NULL;
+	if (!nr == !cmd_given(c, "trace-list"))
+		return cmd_usage(c, "give the traces, or --trace-list");
+	return open_some(c, "trace-list", (const char *const *)c->operand, nr, ret);
+}
+
+int cmd_streams_open(struct cmd *c, size_t last_operands, struct cmd_streams *ret)
+{
+	struct memory_order_options options;
+	const char *calls = cmd_value(c, "calls");
+	size_t nr = c->nr_operands > last_operands ? c->nr_operands - last_operands : 0;
+	*ret = (struct cmd_streams){0};
+	if (!order_options(c, &options))
+		return CMD_USAGE;
+	ret->name = nr ? c->operand[0] : cmd_value(c, "trace-list");
+	int status = cmd_streams_open_source(c, last_operands, &ret->source);
+	if (status == CMD_OK && (calls || cmd_given(c, "call-list")))
+		status = open_some(c, "call-list", &calls, calls != NULL, &ret->calls);
+	if (status != CMD_OK) {
+		cmd_streams_close(ret);
+		return status;
+	}
+	enum base_status s =
+		memory_order_new(ret->source, ret->calls, &options, &ret->order, &c->err);
+	if (s == BASE_OK)
+		return CMD_OK;
+	cmd_streams_close(ret);
+	return cmd_fail(c, s);
+}
+
+void cmd_streams_close(struct cmd_streams *s)
+{
+	memory_order_free(s->order);
+	memory_source_close(s->source);
+	memory_source_close(s->calls);
+	*s = (struct cmd_streams){0};
+}
+
+int cmd_streams_run(struct cmd *c, struct cmd_streams *s,
+	enum base_status (*add)(void *ctx, const struct memory_steps *steps, struct base_err *err),
+	void *ctx)
+{
+	enum base_status status = BASE_OK;
+	cmd_progress_reset(c);
+	for (uint64_t batch = 0; status == BASE_OK; batch++) {
+		struct memory_steps steps;
+		status = memory_order_next(s->order, &steps, &c->err);
+		if (status != BASE_OK)
+			break;
+		s->nr_steps += steps.nr;
+		status = add(ctx, &steps, &c->err);
+		if (!(batch % 256))
+			cmd_progress_show(c, "analysing", s->nr_steps, 0, "steps");
+	}
+	cmd_progress_clear(c);
+	if (status == BASE_END)
+		return CMD_OK;
+	return cmd_fail(c, base_cause(&c->err, status, "while analysing %s", s->name));
+}
+
+void cmd_streams_caveats(const struct cmd_streams *s, struct base_str *out)
+{
+	base_str_addf(out, "\nHow it knows: a trace of format %s; %s.\n", s->source->info.format,
+		memory_order_sentence(s->order));
+	if (s->source->info.unseen[0])
+		base_str_addf(out, "Not seen: %s.\n", s->source->info.unseen);
+	for (unsigned d = 0; d < MEMORY_DIAG_NR; d++) {
+		uint64_t n = s->source->diags.count[d];
+		struct base_str count = {0};
+		if (!n)
+			continue;
+		base_str_add_count(&count, n);
+		const char *sentence = memory_diag_sentence(d), *at = strstr(sentence, "%s");
+		base_str_add(out, "Caution: ");
+		base_str_add_bytes(out, sentence, (size_t)(at - sentence));
+		base_str_add(out, base_str_text(&count));
+		base_str_add(out, at + 2);
+		if (s->source->diags.first_record[d])
+			base_str_addf(out, " (first: thread %u, record %llu)",
+				s->source->diags.first_thread[d],
+				(unsigned long long)s->source->diags.first_record[d]);
+		base_str_add(out, ".\n");
+		base_str_fini(&count);
+	}
+}
+
+json_t *cmd_streams_json(const struct cmd_streams *s)
+{
+	json_t *list = json_array();
+	for (unsigned d = 0; d < MEMORY_DIAG_NR; d++)
+		if (s->source->diags.count[d])
+			json_array_append_new(
+				list, json_pack("{s:s, s:I, s:I, s:I}", "name", memory_diag_name(d),
+					      "count", (json_int_t)s->source->diags.count[d],
+					      "first_record",
+					      (json_int_t)s->source->diags.first_record[d],
+					      "first_thread",
+					      (json_int_t)s->source->diags.first_thread[d]));
+	return json_pack("{s:s, s:s, s:s, s:s, s:o}", "trace", s->name, "format",
+		s->source->info.format, "order", memory_order_sentence(s->order), "not_seen",
+		s->source->info.unseen, "diagnostics", list);
+}
+
+/* ---- files beside the answer
+ * ------------------------------------------------------------------------ */
+
+bool cmd_out_open(struct cmd *c, const char *option, struct cmd_out *ret)
+{
+	*ret = (struct cmd_out){.path = cmd_value(c, option)};
+	if (!ret->path)
+		return true;
+	ret->file = fopen(ret->path, "we");
+	if (!ret->file)
+		cmd_fail(c, base_fail_errno(&c->err, errno, "cannot write %s", ret->path));
+	return ret->file != NULL;
+}
+
+static void out_write(struct cmd_out *o)
+{
+	o->failed |= o->pending.failed || fwrite(base_str_text(&o->pending), 1, o->pending.length,
+						  o->file) != o->pending.length;
+	base_str_reset(&o->pending);
+}
+
+void cmd_out_add(struct cmd_out *o)
+{
+	if (o->pending.length >= OUT_CHUNK_BYTES)
+		out_write(o);
+}
+
+int cmd_out_close(struct cmd *c, struct cmd_out *o)
+{
+	if (!o->file)
+		return CMD_OK;
+	out_write(o);
+	o->failed |= fclose(o->file) != 0;
+	base_str_fini(&o->pending);
+	o->file = NULL;
+	if (!o->failed)
+		return CMD_OK;
+	return cmd_fail(c, base_fail_errno(&c->err, errno ? errno : EIO, "writing %s", o->path));
+}

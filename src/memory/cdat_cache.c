@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cdat_cache.c - sets of ways; the levels of one processor. */
+#include "memory/cdat_private.h"
+
+#include <string.h>
+
+enum base_status memory_cdat_cache_init(struct cdat_cache *k, uint64_t size_bytes, uint64_t ways,
+	uint64_t line_bytes, bool versions)
+{
+	*k = (struct cdat_cache){0};
+	if (!size_bytes)
+		return BASE_OK;
+	uint64_t lines = size_bytes / line_bytes;
+	k->ways = (uint32_t)(ways < lines ? ways : lines);
+	k->sets = (uint32_t)(lines / k->ways);
+	k->set_mask = k->sets & (k->sets - 1) ? 0 : k->sets - 1;
+	k->way = base_alloc((size_t)k->sets * k->ways * sizeof *k->way);
+	if (versions)
+		k->version = base_alloc((size_t)k->sets * k->ways * sizeof *k->version);
+	return k->way && (!versions || k->version) ? BASE_OK : BASE_ERR_NOMEM;
+}
+
+void memory_cdat_cache_fini(struct cdat_cache *k)
+{
+	base_free(k->way);
+	base_free(k->version);
+	*k = (struct cdat_cache){0};
+}
+
+static uint32_t *version_set(const struct cdat_cache *k, uint64_t line)
+{
+	return k->version ? k->version + (cdat_set(k, line) - k->way) : NULL;
+}
+
+/* Moves way `from` to the front. */
+static void to_front(struct cdat_cache *k, uint64_t line, uint32_t from)
+{
+	uint64_t *w = cdat_set(k, line), tag = w[from];
+	uint32_t *v = version_set(k, line);
+	for (uint32_t i = from; i > 0; i--)
+		w[i] = w[i - 1];
+	w[0] = tag;
+	if (v) {
+		uint32_t version = v[from];
+		memmove(v + 1, v, from * sizeof *v);
+		v[0] = version;
+	}
+}
+
+void memory_cdat_cache_use(struct cdat_cache *k, uint64_t line, uint32_t way)
+{
+	if (way)
+		to_front(k, line, way);
+}
+
+static uint32_t choose_victim(struct memory_cdat *c, const struct cdat_cache *k, const uint64_t *w)
+{
+	for (uint32_t i = 0; i < k->ways; i++)
+		if (!w[i])
+			return i;
+	if (c->config.replacement != MEMORY_CDAT_RANDOM)
+		return k->ways - 1;
+	c->random ^= c->random << 13;
+	c->random ^= c->random >> 7;
+	c->random ^= c->random << 17;
+	return (uint32_t)(c->random % k->ways);
+}
+
+void memory_cdat_cache_put(struct memory_cdat *c, struct cdat_cache *k, uint64_t line,
+	uint32_t version, uint64_t *ret_victim, uint32_t *ret_version)
+{
+	uint64_t *w = cdat_set(k, line);
+	uint32_t *v = version_set(k, line), at = choose_victim(c, k, w);
+	*ret_victim = w[at] ? (w[at] >> 1) - 1 : UINT64_MAX;
+	*ret_version = v ? v[at] : 0;
+	w[at] = (line + 1) << 1;
+	if (v)
+		v[at] = version;
+	to_front(k, line, at);
+}
+
+bool memory_cdat_cache_drop(struct cdat_cache *k, uint64_t line, uint32_t *ret_version)
+{
+	uint32_t at = cdat_find(k, line);
+	if (at >= k->ways)
+		return false;
+	uint32_t *v = version_set(k, line);
+	if (v)
+		*ret_version = v[at];
+	cdat_set(k, line)[at] = 0;
+	return true;
+}
+
+void memory_cdat_cache_clean(struct cdat_cache *k, uint64_t line)
+{
+	uint32_t at = cdat_find(k, line);
+	if (at < k->ways)
+		cdat_set(k, line)[at] &= ~UINT64_C(1);
+}
+
+/* ---- the levels of a processor
+ * ------------------------------------------------------------------- */
+
+bool memory_cdat_holds(const struct cdat_processor *p, uint64_t line, uint32_t *ret_version)
+{
+	const struct cdat_cache *level[] = {&p->data, &p->code, &p->second, &p->third};
+	for (size_t i = 0; i < BASE_COUNT(level); i++) {
+		uint32_t at = cdat_find(level[i], line);
+		if (at >= level[i]->ways)
+			continue;
+		const uint32_t *v = version_set(level[i], line);
+		*ret_version = v ? v[at] : 0;
+		return true;
+	}
+	return false;
+}
+
+void memory_cdat_invalidate(struct memory_cdat *c, uint32_t processor, uint64_t line)
+{
+	struct cdat_processor *p = &c->processor[processor];
+	struct cdat_cache *level[] = {&p->data, &p->code, &p->second, &p->third};
+	uint32_t version;
+	for (size_t i = 0; i < BASE_COUNT(level); i++)
+		(void)memory_cdat_cache_drop(level[i], line, &version);
+}
+
+/* A line has left one level; when it is in no other, it has left the processor. */
+static enum base_status left(struct memory_cdat *c, uint32_t processor, uint64_t line)
+{
+	uint32_t version;
+	if (line == UINT64_MAX || memory_cdat_holds(&c->processor[processor], line, &version))
+		return BASE_OK;
+	return memory_cdat_replaced(c, processor, line);
+}
+
+/* Inclusive: the levels behind get it first; what they give up, the levels before give up, too. */
+static enum base_status fill_inclusive(struct memory_cdat *c, uint32_t processor, uint64_t line,
+	struct cdat_cache *first, uint32_t version)
+{
+	struct cdat_processor *p = &c->processor[processor];
+	struct cdat_cache *level[] = {&p->third, &p->second, first};
+	for (size_t i = 0; i < BASE_COUNT(level); i++) {
+		uint64_t victim;
+		uint32_t ignored;
+		if (!level[i]->ways || cdat_has(level[i], line))
+			continue;
+		memory_cdat_cache_put(c, level[i], line, version, &victim, &ignored);
+		if (victim == UINT64_MAX)
+			continue;
+		if (i < 2) {
+			(void)memory_cdat_cache_drop(&p->data, victim, &ignored);
+			(void)memory_cdat_cache_drop(&p->code, victim, &ignored);
+		}
+		if (i < 1)
+			(void)memory_cdat_cache_drop(&p->second, victim, &ignored);
+		enum base_status s = left(c, processor, victim);
+		if (s != BASE_OK)
+			return s;
+	}
+	return BASE_OK;
+}
+
+/* Not inclusive: what one level gives up goes to the next. */
+static enum base_status fill_victims(struct memory_cdat *c, uint32_t processor, uint64_t line,
+	struct cdat_cache *first, uint32_t version)
+{
+	struct cdat_processor *p = &c->processor[processor];
+	struct cdat_cache *level[] = {first, &p->second, &p->third};
+	for (size_t i = 0; i < BASE_COUNT(level) && line != UINT64_MAX; i++)
+		if (level[i]->ways && !cdat_has(level[i], line))
+			memory_cdat_cache_put(c, level[i], line, version, &line, &version);
+		else if (level[i]->ways)
+			line = UINT64_MAX;
+	return left(c, processor, line);
+}
+
+enum base_status memory_cdat_fill(
+	struct memory_cdat *c, uint32_t processor, uint64_t line, bool code, uint32_t version)
+{
+	struct cdat_processor *p = &c->processor[processor];
+	struct cdat_cache *first = code && p->code.ways ? &p->code : &p->data;
+	return c->config.inclusive ? fill_inclusive(c, processor, line, first, version)
+				   : fill_victims(c, processor, line, first, version);
+}

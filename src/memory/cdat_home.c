@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cdat_home.c - where pages live (allocation policies), and the directory's entries. */
+#include "memory/cdat_private.h"
+
+enum { HPUX_PRIVATE_FROM = 0x40000000, HPUX_PRIVATE_TO = 0x7fffffff };
+
+enum base_status memory_cdat_homes_init(struct memory_cdat *c, struct base_err *err)
+{
+	c->top = base_alloc(sizeof *c->top << CHUNK_TOP_BITS);
+	if (!c->top)
+		return base_fail(err, BASE_ERR_NOMEM, "no memory for the directory");
+	for (size_t i = 0; i < c->options.nr_usage; i++) {
+		uint64_t page = c->options.usage[i].page * MEMORY_CIAT_PAGE_BYTES >> c->page_shift;
+		if (base_map_put(&c->usage_of, 0, page, i) != BASE_OK)
+			return base_fail(err, BASE_ERR_NOMEM, "no memory for %zu pages",
+				c->options.nr_usage);
+	}
+	return BASE_OK;
+}
+
+void memory_cdat_homes_fini(struct memory_cdat *c)
+{
+	for (size_t i = 0; c->top && i < (size_t)1 << CHUNK_TOP_BITS; i++) {
+		for (size_t k = 0; c->top[i] && k < (size_t)1 << CHUNK_MIDDLE_BITS; k++)
+			base_free(c->top[i][k]);
+		base_free(c->top[i]);
+	}
+	for (size_t i = 0; i < c->nr_replicas; i++)
+		base_free(c->replica_chunk[i]);
+	base_free(c->top);
+	base_free(c->replica_chunk);
+	base_free(c->home);
+	base_map_fini(&c->replica);
+	base_map_fini(&c->home_of);
+	base_map_fini(&c->usage_of);
+}
+
+/* ---- policies
+ * ------------------------------------------------------------------------------------ */
+
+static const struct memory_ciat_page *usage_of(const struct memory_cdat *c, uint64_t page)
+{
+	uint64_t index;
+	return base_map_get(&c->usage_of, 0, page, &index) ? &c->options.usage[index] : NULL;
+}
+
+static uint32_t in_turn(struct memory_cdat *c)
+{
+	return (uint32_t)(c->next_node++ % c->config.nodes);
+}
+
+static struct cdat_home place_rr1(struct memory_cdat *c, uint64_t page, uint32_t node)
+{
+	uint64_t address = page << c->page_shift;
+	if (c->options.hpux && address >= HPUX_PRIVATE_FROM && address <= HPUX_PRIVATE_TO)
+		return (struct cdat_home){.node = node};
+	return (struct cdat_home){.node = in_turn(c)};
+}
+
+static struct cdat_home place_rr2(struct memory_cdat *c, uint64_t page, uint32_t node)
+{
+	const struct memory_ciat_page *u = usage_of(c, page);
+	if (u && u->code_bytes)
+		return (struct cdat_home){.node = in_turn(c), .replicated = true};
+	return place_rr1(c, page, node);
+}
+
+static struct cdat_home place_oracle(struct memory_cdat *c, uint64_t page, uint32_t node)
+{
+	const struct memory_ciat_page *u = usage_of(c, page);
+	if (u && u->code_bytes)
+		return (struct cdat_home){.node = in_turn(c), .replicated = true};
+	if (!u)
+		return (struct cdat_home){.node = node};
+	if (u->owner >= 0 && (uint32_t)u->owner < c->nr_threads)
+		return (struct cdat_home){.node = c->processor[c->processor_of[u->owner]].node};
+	return (struct cdat_home){.node = in_turn(c)};
+}
+
+static struct cdat_home place_first_touch(struct memory_cdat *c, uint64_t page, uint32_t node)
+{
+	(void)c;
+	(void)page;
+	return (struct cdat_home){.node = node};
+}
+
+static struct cdat_home (*const place[])(struct memory_cdat *, uint64_t, uint32_t) = {
+	[MEMORY_CDAT_RR1] = place_rr1,
+	[MEMORY_CDAT_RR2] = place_rr2,
+	[MEMORY_CDAT_ORACLE] = place_oracle,
+	[MEMORY_CDAT_FIRST_TOUCH] = place_first_touch,
+};
+
+static enum base_status find_home(
+	struct memory_cdat *c, uint64_t page, uint32_t node, uint32_t *ret)
+{
+	uint64_t index;
+	if (!base_map_get(&c->home_of, 0, page, &index)) {
+		enum base_status s =
+			base_grow(&c->home, &c->homes_capacity, c->nr_homes + 1, sizeof *c->home);
+		if (s == BASE_OK)
+			s = base_map_put(&c->home_of, 0, page, c->nr_homes);
+		if (s != BASE_OK)
+			return s;
+		index = c->nr_homes++;
+		c->home[index] = place[c->config.allocation](c, page, node);
+		if (c->config.nodes == 1)
+			c->home[index].replicated = false;
+		c->result.replicated_pages += c->home[index].replicated;
+	}
+	*ret = (uint32_t)index;
+	return BASE_OK;
+}
+
+/* ---- entries
+ * --------------------------------------------------------------------------------------- */
+
+static struct cdat_chunk *new_chunk(struct memory_cdat *c)
+{
+	size_t size_bytes = sizeof(struct cdat_chunk) +
+			    ((size_t)CHUNK_BYTES >> c->line_shift) * sizeof(struct cdat_line);
+	if (c->used_bytes + size_bytes > c->options.memory_limit_bytes)
+		return NULL;
+	c->used_bytes += size_bytes;
+	return base_alloc(size_bytes);
+}
+
+static struct cdat_chunk *find_chunk(struct memory_cdat *c, uint64_t number, uint32_t node)
+{
+	struct cdat_chunk ***middle = &c->top[number >> CHUNK_MIDDLE_BITS];
+	if (BASE_UNLIKELY(!*middle)) {
+		*middle = base_alloc(sizeof(**middle) << CHUNK_MIDDLE_BITS);
+		if (!*middle)
+			return NULL;
+		c->used_bytes += CHUNK_BYTES;
+	}
+	struct cdat_chunk **k = &(*middle)[number & ((1u << CHUNK_MIDDLE_BITS) - 1)];
+	if (BASE_UNLIKELY(!*k)) {
+		uint32_t home;
+		if (find_home(c, number << CHUNK_SHIFT >> c->page_shift, node, &home) != BASE_OK)
+			return NULL;
+		*k = new_chunk(c);
+		if (*k)
+			(*k)->home = home;
+	}
+	return *k;
+}
+
+static struct cdat_chunk *find_replica(struct memory_cdat *c, uint64_t number, uint32_t node)
+{
+	uint64_t index;
+	if (base_map_get(&c->replica, node + 1, number, &index))
+		return c->replica_chunk[index];
+	struct cdat_chunk *k = new_chunk(c);
+	if (!k ||
+		base_grow(&c->replica_chunk, &c->replicas_capacity, c->nr_replicas + 1,
+			sizeof(struct cdat_chunk *)) != BASE_OK ||
+		base_map_put(&c->replica, node + 1, number, c->nr_replicas) != BASE_OK) {
+		base_free(k);
+		return NULL;
+	}
+	return c->replica_chunk[c->nr_replicas++] = k;
+}
+
+static void drop_page(struct cdat_cache *k, uint64_t page, unsigned lines_shift)
+{
+	for (size_t i = 0; i < (size_t)k->sets * k->ways; i++)
+		if (k->way[i] && ((k->way[i] >> 1) - 1) >> lines_shift == page)
+			k->way[i] = 0;
+}
+
+/* Somebody stores to code that is replicated: from now on the page is one. */
+static void unite(struct memory_cdat *c, struct cdat_home *h, uint64_t line)
+{
+	unsigned lines_shift = c->page_shift - c->line_shift;
+	for (uint32_t i = 0; i < c->nr_processors; i++) {
+		struct cdat_processor *p = &c->processor[i];
+		struct cdat_cache *level[] = {&p->data, &p->code, &p->second, &p->third};
+		for (size_t k = 0; k < BASE_COUNT(level); k++)
+			drop_page(level[k], line >> lines_shift, lines_shift);
+	}
+	h->replicated = false;
+	c->result.replicated_written++;
+}
+
+struct cdat_line *memory_cdat_line(
+	struct memory_cdat *c, uint32_t node, uint64_t line, bool store, uint32_t *ret_home)
+{
+	uint64_t number = line << c->line_shift >> CHUNK_SHIFT;
+	struct cdat_chunk *k = find_chunk(c, number, node);
+	if (BASE_UNLIKELY(!k))
+		return NULL;
+	struct cdat_home *h = &c->home[k->home];
+	*ret_home = h->node;
+	if (BASE_UNLIKELY(h->replicated)) {
+		if (store) {
+			unite(c, h, line);
+		} else {
+			*ret_home = node;
+			k = find_replica(c, number, node);
+			if (!k)
+				return NULL;
+		}
+	}
+	return &k->line[line & ((CHUNK_BYTES >> c->line_shift) - 1u)];
+}
+
+bool memory_cdat_is_replicated(const struct memory_cdat *c, uint64_t line)
+{
+	uint64_t index, page = line << c->line_shift >> c->page_shift;
+	return base_map_get(&c->home_of, 0, page, &index) && c->home[index].replicated;
+}
+
+void memory_cdat_count_miss(struct memory_cdat *c, uint32_t node, uint64_t line)
+{
+	struct cdat_chunk *k = find_chunk(c, line << c->line_shift >> CHUNK_SHIFT, node);
+	struct cdat_home *h = k ? &c->home[k->home] : NULL;
+	if (!h || h->replicated)
+		return;
+	/* The majority vote of Boyer and Moore: lead is how far the rival is ahead of all others.
+	 */
+	if (h->rival == node)
+		h->lead++;
+	else if (h->lead)
+		h->lead--;
+	else
+		*h = (struct cdat_home){.node = h->node, .rival = (uint16_t)node, .lead = 1};
+	if (h->lead >= c->config.migrate_after && h->node != h->rival) {
+		h->node = h->rival;
+		h->lead = 0;
+		c->open->migrations++;
+	}
+}

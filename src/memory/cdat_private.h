@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cdat_private.h - caches, directory and pages of the simulated machine. Private to the layer. */
+#ifndef LONGPOLE_MEMORY_CDAT_PRIVATE_H
+#define LONGPOLE_MEMORY_CDAT_PRIVATE_H
+
+#include "memory/cdat.h"
+#include "memory/sets.h"
+
+enum {
+	CHUNK_SHIFT = 12, /* the directory is kept in pieces of 4 KiB of addresses */
+	CHUNK_BYTES = 1 << CHUNK_SHIFT,
+	CHUNK_MIDDLE_BITS = 17,
+	CHUNK_TOP_BITS = 47 - CHUNK_SHIFT - CHUNK_MIDDLE_BITS,
+};
+
+/* Tags only; what a copy is worth, the directory knows. A way is (line + 1) << 1, plus 1 when the
+ * processor may store without asking (its copy is known to be dirty). The first way of a set was
+ * used (FIFO: filled) last. */
+struct cdat_cache {
+	uint32_t sets, ways;
+	uint32_t set_mask; /* sets - 1, when that is a power of two; else 0 */
+	uint64_t *way;
+	uint32_t *version; /* of the data, when the monitor is on */
+};
+
+struct cdat_processor {
+	struct cdat_cache data, code, second, third;
+	uint32_t node;
+	uint64_t time_ps;
+};
+
+struct cdat_line {             /* the directory's entry, and the truth */
+	uint32_t sharers;      /* who may have a copy (struct memory_sets); silent drops stay in */
+	uint32_t interconnect; /* nodes whose interconnect cache has it */
+	uint16_t owner;        /* + 1: who has it exclusive, dirty or owned; 0: nobody */
+	uint8_t state;         /* MEMORY_CDAT_IDLE (or 0), _SHARED, _EXCLUSIVE: private at owner */
+	bool dirty;            /* the owner's copy is newer than memory */
+	uint32_t version, memory_version; /* stores so far; those that memory has seen */
+};
+
+struct cdat_home { /* a page */
+	uint32_t node;
+	bool replicated;
+	uint16_t rival; /* migration: node with most misses, and by how many */
+	uint32_t lead;
+};
+
+struct cdat_chunk {
+	uint32_t home; /* index of its page */
+	struct cdat_line line[];
+};
+
+struct memory_cdat {
+	struct memory_cdat_config config;
+	struct memory_cdat_options options;
+	struct memory_cdat_result result;
+	const struct memory_cdat_protocol *protocol;
+	struct memory_sets sets;
+	unsigned line_shift, page_shift;
+	uint32_t nr_processors;
+	uint16_t *processor_of; /* thread -> processor */
+	uint32_t nr_threads;
+	struct cdat_processor *processor;
+	struct cdat_cache *interconnect; /* per node; NULL: none */
+	struct cdat_chunk ***top;
+	struct base_map replica; /* (node + 1, chunk) -> index into replica_chunk */
+	struct cdat_chunk **replica_chunk;
+	size_t nr_replicas, replicas_capacity;
+	struct cdat_home *home;
+	size_t nr_homes, homes_capacity;
+	struct base_map home_of;  /* page -> index */
+	struct base_map usage_of; /* page of the memory usage file -> index */
+	uint64_t next_node;       /* round robin of shared pages */
+	uint64_t used_bytes, random;
+	struct memory_cdat_phase *open, spilled;
+	size_t phases_capacity;
+	uint64_t clock;                      /* of the step */
+	struct memory_cdat_outcome *outcome; /* being filled */
+	uint64_t *bits;                      /* scratch: a sharing list */
+	struct base_err *err;
+};
+
+/* ---- caches (inline: the hot path) */
+static inline uint64_t *cdat_set(const struct cdat_cache *k, uint64_t line)
+{
+	size_t set = k->set_mask || k->sets == 1 ? line & k->set_mask : line % k->sets;
+	return k->way + set * k->ways;
+}
+
+/* Which way has the line; ways: none. */
+static inline uint32_t cdat_find(const struct cdat_cache *k, uint64_t line)
+{
+	if (!k->ways)
+		return 0;
+	const uint64_t *w = cdat_set(k, line);
+	for (uint32_t i = 0; i < k->ways; i++)
+		if (w[i] >> 1 == line + 1)
+			return i;
+	return k->ways;
+}
+
+static inline bool cdat_has(const struct cdat_cache *k, uint64_t line)
+{
+	return k->ways && cdat_find(k, line) < k->ways;
+}
+
+enum base_status memory_cdat_cache_init(struct cdat_cache *k, uint64_t size_bytes, uint64_t ways,
+	uint64_t line_bytes, bool versions);
+void memory_cdat_cache_fini(struct cdat_cache *k);
+/* A hit: the way becomes the first. */
+void memory_cdat_cache_use(struct cdat_cache *k, uint64_t line, uint32_t way);
+/* Puts a line in; *ret_victim is the line that had to go, UINT64_MAX: none. */
+void memory_cdat_cache_put(struct memory_cdat *c, struct cdat_cache *k, uint64_t line,
+	uint32_t version, uint64_t *ret_victim, uint32_t *ret_version);
+/* Takes it out, if it is there; true: it was, *ret_version its data. */
+bool memory_cdat_cache_drop(struct cdat_cache *k, uint64_t line, uint32_t *ret_version);
+/* No store without asking any more. */
+void memory_cdat_cache_clean(struct cdat_cache *k, uint64_t line);
+
+/* ---- hierarchy of one processor */
+bool memory_cdat_holds(const struct cdat_processor *p, uint64_t line, uint32_t *ret_version);
+void memory_cdat_invalidate(struct memory_cdat *c, uint32_t processor, uint64_t line);
+enum base_status memory_cdat_fill(
+	struct memory_cdat *c, uint32_t processor, uint64_t line, bool code, uint32_t version);
+
+/* ---- cdat_home.c */
+/* The directory's entry for a processor's access; *ret_home: the line's home node. NULL: no
+ * memory. */
+struct cdat_line *memory_cdat_line(
+	struct memory_cdat *c, uint32_t node, uint64_t line, bool store, uint32_t *ret_home);
+enum base_status memory_cdat_homes_init(struct memory_cdat *c, struct base_err *err);
+void memory_cdat_homes_fini(struct memory_cdat *c);
+bool memory_cdat_is_replicated(const struct memory_cdat *c, uint64_t line);
+void memory_cdat_count_miss(struct memory_cdat *c, uint32_t node, uint64_t line);
+
+/* ---- cdat_protocol.c: a request from its beginning to its end; c->outcome is filled */
+enum base_status memory_cdat_load_miss(
+	struct memory_cdat *c, uint32_t processor, uint64_t line, bool code);
+enum base_status memory_cdat_store(
+	struct memory_cdat *c, uint32_t processor, uint64_t line, bool hit);
+enum base_status memory_cdat_replaced(struct memory_cdat *c, uint32_t processor, uint64_t line);
+enum base_status memory_cdat_dma(struct memory_cdat *c, uint32_t node, uint64_t line, bool in);
+/* The monitor: does everybody agree on this line? */
+enum base_status memory_cdat_verify(struct memory_cdat *c, uint64_t line, uint32_t node);
+
+#endif

@@ -1,0 +1,676 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cdat_protocol.c - what a request causes, by the rules of the configured protocol.
+ *
+ * Directory (seed 004, section 5 and appendix C): a request goes to the home. An uncached line is
+ * answered from memory; a shared one, too, after the copies were invalidated when it is to be
+ * stored to. A line that is private elsewhere is recalled from its owner, who may have replaced it
+ * silently (recall_nack_inv), have it clean (recall_nack_shar), or have it dirty: then it goes
+ * straight to the requester (direct) or back through the home. An owner in the requester's own node
+ * answers on the node's bus before the home does, and tells the home (update_data).
+ *
+ * Snooping: a request is seen by all in one order; a dirty owner answers, else memory; copies are
+ * invalidated by the request itself.
+ */
+#include "memory/cdat_private.h"
+
+#include <string.h>
+
+struct request {
+	struct memory_cdat *c;
+	struct cdat_line *line;
+	uint64_t number; /* of the line */
+	uint32_t processor, node, home;
+	unsigned code;
+	uint32_t version; /* of the data that the requester gets */
+};
+
+static enum memory_cdat_status status_of(const struct cdat_line *l)
+{
+	if (l->owner)
+		return l->dirty ? MEMORY_CDAT_DIRTY : MEMORY_CDAT_EXCLUSIVE;
+	return l->state == MEMORY_CDAT_SHARED ? MEMORY_CDAT_SHARED : MEMORY_CDAT_IDLE;
+}
+
+static bool may_hold(const struct memory_cdat *c, const struct cdat_line *l, uint32_t processor)
+{
+	return l->owner == processor + 1 || memory_sets_has(&c->sets, l->sharers, processor);
+}
+
+/* ---- telling
+ * ------------------------------------------------------------------------------------- */
+
+enum { PRESENT_NONE, PRESENT_LOCAL, PRESENT_HOME, PRESENT_REMOTE };
+
+/* Counts of the state table, and the sharing list for the traces. */
+static void note_states(const struct request *r, unsigned type)
+{
+	struct memory_cdat *c = r->c;
+	struct memory_cdat_state_table *t = &c->open->states;
+	unsigned present = PRESENT_NONE;
+	uint32_t elsewhere = 0, nr = 0;
+	memset(c->bits, 0, (c->nr_processors + 63) / 64 * sizeof *c->bits);
+	if (r->line->owner || r->line->sharers) {
+		for (uint32_t p = 0; p < c->nr_processors; p++) {
+			if (!may_hold(c, r->line, p))
+				continue;
+			uint32_t node = c->processor[p].node;
+			unsigned where = node == r->node   ? PRESENT_LOCAL
+					 : node == r->home ? PRESENT_HOME
+							   : PRESENT_REMOTE;
+			c->bits[p / 64] |= UINT64_C(1) << p % 64;
+			present = where > present ? where : present;
+			elsewhere += where != PRESENT_LOCAL;
+			nr++;
+		}
+	}
+	if (status_of(r->line) == MEMORY_CDAT_SHARED && elsewhere) {
+		t->remote_shared++;
+		t->remote_sharers += nr;
+	}
+	t->count[type][r->home != r->node][present][status_of(r->line) - 1]++;
+}
+
+static void tell(const struct request *r, unsigned code, int32_t from, int32_t to)
+{
+	struct memory_cdat *c = r->c;
+	c->open->transactions[code]++;
+	if (!c->options.detailed)
+		return;
+	struct memory_cdat_transaction t = {.clock = c->clock,
+		.line = r->number << c->line_shift,
+		.code = code,
+		.from = from,
+		.to = to,
+		.bank = (uint32_t)(r->number % c->config.banks),
+		.home = r->home};
+	c->options.detailed(c->options.trace_ctx, &t);
+}
+
+/* A processor's request or return: also in the general trace, with the line's state. */
+static void tell_general(const struct request *r, unsigned code, unsigned type, int32_t processor)
+{
+	struct memory_cdat *c = r->c;
+	note_states(r, type);
+	if (c->options.general) {
+		struct memory_cdat_transaction t = {.clock = c->clock,
+			.line = r->number << c->line_shift,
+			.code = code,
+			.from = processor,
+			.bank = (uint32_t)(r->number % c->config.banks),
+			.home = r->home,
+			.status = status_of(r->line),
+			.sharers = c->bits};
+		c->options.general(c->options.trace_ctx, processor, &t);
+	}
+	tell(r, code, processor, 0);
+}
+
+static void tell_request(const struct request *r, int32_t processor)
+{
+	r->c->open->requests++;
+	tell_general(r, r->code, r->code - 1, processor);
+}
+
+static void critical(const struct request *r, uint32_t transactions)
+{
+	r->c->open->critical += transactions;
+	r->c->outcome->critical = transactions;
+}
+
+static void from_memory(const struct request *r)
+{
+	r->c->outcome->supplier =
+		r->home == r->node ? MEMORY_CDAT_FROM_LOCAL_MEMORY : MEMORY_CDAT_FROM_REMOTE_MEMORY;
+}
+
+static void from_cache(const struct request *r, uint32_t owner)
+{
+	r->c->outcome->supplier = r->c->processor[owner].node == r->node
+					  ? MEMORY_CDAT_FROM_LOCAL_CACHE
+					  : MEMORY_CDAT_FROM_REMOTE_CACHE;
+	r->c->outcome->owner = (int32_t)owner;
+}
+
+/* ---- changing the line's state
+ * ------------------------------------------------------------------------ */
+
+static void drop_interconnect(const struct request *r)
+{
+	struct memory_cdat *c = r->c;
+	uint32_t version;
+	for (uint32_t nodes = r->line->interconnect; nodes; nodes &= nodes - 1)
+		(void)memory_cdat_cache_drop(
+			&c->interconnect[__builtin_ctz(nodes)], r->number, &version);
+	r->line->interconnect = 0;
+}
+
+static enum base_status add_sharer(const struct request *r, uint32_t processor)
+{
+	r->line->state = MEMORY_CDAT_SHARED;
+	return memory_sets_add(&r->c->sets, &r->line->sharers, processor);
+}
+
+static void make_private(const struct request *r, bool dirty)
+{
+	drop_interconnect(r);
+	r->line->sharers = 0;
+	r->line->owner = (uint16_t)(r->processor + 1);
+	r->line->state = MEMORY_CDAT_EXCLUSIVE;
+	r->line->dirty = dirty;
+}
+
+/* The owner's copy becomes one of several; its data reached memory if it was dirty. */
+static enum base_status make_shared(const struct request *r, uint32_t owner)
+{
+	struct cdat_line *l = r->line;
+	if (l->dirty)
+		l->memory_version = l->version;
+	memory_cdat_cache_clean(&r->c->processor[owner].data, r->number);
+	l->dirty = false;
+	l->owner = 0;
+	return add_sharer(r, owner);
+}
+
+static void respond(struct request *r, unsigned code)
+{
+	tell(r, code, 0, (int32_t)r->processor);
+	from_memory(r);
+	r->version = r->line->memory_version; /* what memory has, right or not */
+}
+
+/* ---- invalidations
+ * ------------------------------------------------------------------------------------- */
+
+/* All copies but the requester's, each asked and answering. How many there were. */
+static uint32_t invalidate_others(const struct request *r, bool acknowledged)
+{
+	struct memory_cdat *c = r->c;
+	uint32_t nr = 0;
+	if (!r->line->sharers && !r->line->owner)
+		return 0;
+	for (uint32_t p = 0; p < c->nr_processors; p++) {
+		if (p == r->processor || !may_hold(c, r->line, p))
+			continue;
+		nr++;
+		if (acknowledged) {
+			tell(r, MEMORY_CDAT_inv, 0, (int32_t)p);
+			tell(r, MEMORY_CDAT_inv_done, (int32_t)p, 0);
+		}
+		memory_cdat_invalidate(c, p, r->number);
+	}
+	return nr;
+}
+
+/* ---- directory
+ * -------------------------------------------------------------------------------------------- */
+
+static bool is_store(const struct request *r)
+{
+	return r->code == MEMORY_CDAT_read_priv_own;
+}
+
+static bool may_load_exclusive(const struct request *r)
+{
+	const struct memory_cdat_protocol *p = r->c->protocol;
+	return r->code == MEMORY_CDAT_read_shar_or_priv && p->exclusive && !r->line->interconnect &&
+	       (r->home == r->node || p->remote_exclusive);
+}
+
+/* Nobody has it: memory answers. */
+static enum base_status serve_idle(struct request *r)
+{
+	r->line->owner = 0;
+	r->line->sharers = 0;
+	r->line->dirty = false;
+	if (is_store(r) || may_load_exclusive(r)) {
+		respond(r, MEMORY_CDAT_data_priv);
+		make_private(r, is_store(r));
+		return BASE_OK;
+	}
+	respond(r, MEMORY_CDAT_data_shar);
+	return add_sharer(r, r->processor);
+}
+
+static enum base_status serve_shared(struct request *r)
+{
+	if (!is_store(r)) {
+		respond(r, MEMORY_CDAT_data_shar);
+		critical(r, 2);
+		return add_sharer(r, r->processor);
+	}
+	uint32_t others = invalidate_others(r, true);
+	respond(r, MEMORY_CDAT_data_priv);
+	make_private(r, true);
+	critical(r, others ? 4 : 2);
+	return BASE_OK;
+}
+
+/* The owner is in the requester's node and has it: the bus answers. */
+static enum base_status serve_by_bus(struct request *r, uint32_t owner)
+{
+	int32_t from = (int32_t)owner, to = (int32_t)r->processor;
+	from_cache(r, owner);
+	critical(r, 2);
+	if (is_store(r)) {
+		tell(r, MEMORY_CDAT_c2c_data_priv_own, from, to);
+		memory_cdat_invalidate(r->c, owner, r->number);
+		make_private(r, true);
+		return BASE_OK;
+	}
+	tell(r, MEMORY_CDAT_c2c_data_shar, from, to);
+	if (r->line->dirty)
+		tell(r, MEMORY_CDAT_update_data, from, 0);
+	enum base_status s = make_shared(r, owner);
+	return s == BASE_OK ? add_sharer(r, r->processor) : s;
+}
+
+/* Dirty in another node. */
+static enum base_status serve_dirty(struct request *r, uint32_t owner)
+{
+	int32_t from = (int32_t)owner, to = (int32_t)r->processor;
+	bool direct = r->c->protocol->direct;
+	from_cache(r, owner);
+	critical(r, direct ? 3 : 4);
+	if (is_store(r)) {
+		tell(r, direct ? MEMORY_CDAT_c2c_data_priv_own : MEMORY_CDAT_recall_data, from,
+			direct ? to : 0);
+		if (direct)
+			tell(r, MEMORY_CDAT_recall_c2c_done, from, 0);
+		else
+			tell(r, MEMORY_CDAT_data_priv, 0, to);
+		if (!direct)
+			r->line->memory_version = r->line->version;
+		memory_cdat_invalidate(r->c, owner, r->number);
+		make_private(r, true);
+		return BASE_OK;
+	}
+	tell(r, direct ? MEMORY_CDAT_c2c_data_shar : MEMORY_CDAT_recall_data, from,
+		direct ? to : 0);
+	if (direct)
+		tell(r, MEMORY_CDAT_recall_c2c_data, from, 0);
+	else
+		tell(r, MEMORY_CDAT_data_shar, 0, to);
+	enum base_status s = make_shared(r, owner);
+	return s == BASE_OK ? add_sharer(r, r->processor) : s;
+}
+
+/* Private at another processor, as far as the home knows. */
+static enum base_status serve_private(struct request *r, uint32_t owner)
+{
+	struct memory_cdat *c = r->c;
+	bool there = memory_cdat_holds(&c->processor[owner], r->number, &r->version);
+	static const unsigned recall[] = {[MEMORY_CDAT_read_shar] = MEMORY_CDAT_recall_shar,
+		[MEMORY_CDAT_read_shar_or_priv] = MEMORY_CDAT_recall_shar_or_priv,
+		[MEMORY_CDAT_read_priv_own] = MEMORY_CDAT_recall_priv_own};
+	enum base_status s = BASE_OK;
+	if (there && c->processor[owner].node == r->node)
+		return serve_by_bus(r, owner);
+	tell(r, recall[r->code], 0, (int32_t)owner);
+	if (there && r->line->dirty)
+		return serve_dirty(r, owner);
+	tell(r, there ? MEMORY_CDAT_recall_nack_shar : MEMORY_CDAT_recall_nack_inv, (int32_t)owner,
+		0);
+	if (!there) {
+		s = serve_idle(r);
+	} else if (is_store(r)) {
+		memory_cdat_invalidate(c, owner, r->number);
+		respond(r, MEMORY_CDAT_data_priv);
+		make_private(r, true);
+	} else {
+		s = make_shared(r, owner);
+		respond(r, MEMORY_CDAT_data_shar);
+		if (s == BASE_OK)
+			s = add_sharer(r, r->processor);
+	}
+	critical(r, 4);
+	return s;
+}
+
+static enum base_status serve_directory(struct request *r)
+{
+	uint32_t owner = r->line->owner;
+	critical(r, 2);
+	if (owner && owner != r->processor + 1)
+		return serve_private(r, owner - 1);
+	if (!owner && r->line->state == MEMORY_CDAT_SHARED)
+		return serve_shared(r);
+	return serve_idle(r); /* or the requester has dropped it without a word */
+}
+
+/* ---- snooping
+ * --------------------------------------------------------------------------------------------- */
+
+/* Who still has a copy; on a bus silence is seen at once. */
+static enum base_status forget_dropped(struct request *r)
+{
+	struct memory_cdat *c = r->c;
+	uint32_t version;
+	enum base_status s = BASE_OK;
+	uint32_t owner = r->line->owner;
+	if (owner && !memory_cdat_holds(&c->processor[owner - 1], r->number, &version))
+		r->line->owner = 0;
+	for (uint32_t p = 0; r->line->sharers && p < c->nr_processors && s == BASE_OK; p++)
+		if (memory_sets_has(&c->sets, r->line->sharers, p) &&
+			!memory_cdat_holds(&c->processor[p], r->number, &version))
+			s = memory_sets_remove(&c->sets, &r->line->sharers, p);
+	r->line->state = r->line->sharers ? MEMORY_CDAT_SHARED
+			 : r->line->owner ? MEMORY_CDAT_EXCLUSIVE
+					  : MEMORY_CDAT_IDLE;
+	return s;
+}
+
+static enum base_status snoop_load_from_owner(struct request *r, uint32_t owner)
+{
+	struct memory_cdat *c = r->c;
+	struct cdat_line *l = r->line;
+	int32_t from = (int32_t)owner, to = (int32_t)r->processor;
+	enum base_status s;
+	(void)memory_cdat_holds(&c->processor[owner], r->number, &r->version);
+	if (!l->dirty) {
+		s = make_shared(r, owner);
+		respond(r, MEMORY_CDAT_data_shar);
+	} else {
+		from_cache(r, owner);
+		tell(r, MEMORY_CDAT_c2c_data_shar, from, to);
+		if (c->protocol->owned) {
+			memory_cdat_cache_clean(&c->processor[owner].data, r->number);
+			s = BASE_OK;
+		} else {
+			tell(r, MEMORY_CDAT_update_data, from, 0);
+			s = make_shared(r, owner);
+		}
+	}
+	return s == BASE_OK ? add_sharer(r, r->processor) : s;
+}
+
+static enum base_status serve_snooping(struct request *r)
+{
+	enum base_status s = forget_dropped(r);
+	uint32_t owner = r->line->owner;
+	critical(r, 2);
+	if (s != BASE_OK)
+		return s;
+	if (!is_store(r)) {
+		if (owner)
+			return snoop_load_from_owner(r, owner - 1);
+		return r->line->state == MEMORY_CDAT_SHARED ? serve_shared(r) : serve_idle(r);
+	}
+	if (owner && r->line->dirty) {
+		(void)memory_cdat_holds(&r->c->processor[owner - 1], r->number, &r->version);
+		from_cache(r, owner - 1);
+		tell(r, MEMORY_CDAT_c2c_data_priv_own, (int32_t)owner - 1, (int32_t)r->processor);
+	} else {
+		respond(r, MEMORY_CDAT_data_priv);
+	}
+	(void)invalidate_others(r, false);
+	make_private(r, true);
+	return BASE_OK;
+}
+
+/* ---- requests
+ * ---------------------------------------------------------------------------------------------- */
+
+static enum base_status begin_request(struct memory_cdat *c, uint32_t processor, uint64_t line,
+	unsigned code, struct request *ret)
+{
+	uint32_t node = c->processor[processor].node;
+	*ret = (struct request){
+		.c = c, .number = line, .processor = processor, .node = node, .code = code};
+	ret->line = memory_cdat_line(c, node, line, code >= MEMORY_CDAT_read_priv_own, &ret->home);
+	if (ret->line)
+		return BASE_OK;
+	return c->used_bytes + CHUNK_BYTES > c->options.memory_limit_bytes ? BASE_ERR_LIMIT
+									   : BASE_ERR_NOMEM;
+}
+
+/* A clean copy for the node, when the home is elsewhere. */
+static void keep_in_interconnect(const struct request *r)
+{
+	struct memory_cdat *c = r->c;
+	uint64_t victim;
+	uint32_t ignored, home;
+	struct cdat_cache *k = c->interconnect ? &c->interconnect[r->node] : NULL;
+	if (!k || r->home == r->node || r->line->owner || cdat_has(k, r->number))
+		return;
+	memory_cdat_cache_put(c, k, r->number, r->version, &victim, &ignored);
+	r->line->interconnect |= UINT32_C(1) << r->node;
+	if (victim == UINT64_MAX)
+		return;
+	struct cdat_line *l = memory_cdat_line(c, r->node, victim, false, &home);
+	if (l)
+		l->interconnect &= ~(UINT32_C(1) << r->node);
+}
+
+static bool in_interconnect(struct request *r)
+{
+	struct memory_cdat *c = r->c;
+	struct cdat_cache *k = c->interconnect ? &c->interconnect[r->node] : NULL;
+	uint32_t way = k && !r->line->owner ? cdat_find(k, r->number) : 0;
+	if (!k || r->line->owner || way >= k->ways)
+		return false;
+	r->version = k->version ? (k->version + (cdat_set(k, r->number) - k->way))[way] : 0;
+	memory_cdat_cache_use(k, r->number, way);
+	c->outcome->supplier = MEMORY_CDAT_FROM_LOCAL_CACHE;
+	c->open->flow[r->code == MEMORY_CDAT_read_shar ? MEMORY_CDAT_INSTRUCTIONS
+						       : MEMORY_CDAT_DATA]
+		.interconnect_hits++;
+	return true;
+}
+
+static enum base_status serve(struct request *r)
+{
+	return r->c->protocol->network == MEMORY_CDAT_DIRECTORY ? serve_directory(r)
+								: serve_snooping(r);
+}
+
+static enum base_status finish_request(struct request *r)
+{
+	struct memory_cdat *c = r->c;
+	bool remote = c->outcome->supplier >= MEMORY_CDAT_FROM_REMOTE_MEMORY;
+	if (c->config.migrate_after && (remote || r->home == r->node))
+		memory_cdat_count_miss(c, r->node, r->number);
+	return c->options.check ? memory_cdat_verify(c, r->number, r->node) : BASE_OK;
+}
+
+enum base_status memory_cdat_load_miss(
+	struct memory_cdat *c, uint32_t processor, uint64_t line, bool code)
+{
+	struct request r;
+	enum base_status s = begin_request(c, processor, line,
+		code ? MEMORY_CDAT_read_shar : MEMORY_CDAT_read_shar_or_priv, &r);
+	if (s != BASE_OK)
+		return s;
+	if (in_interconnect(&r)) {
+		s = add_sharer(&r, processor);
+	} else {
+		tell_request(&r, (int32_t)processor);
+		s = serve(&r);
+		if (s == BASE_OK)
+			keep_in_interconnect(&r);
+	}
+	if (s == BASE_OK)
+		s = memory_cdat_fill(c, processor, line, code, r.version);
+	return s == BASE_OK ? finish_request(&r) : s;
+}
+
+/* The processor may store now: its copy is the only one, and newer than all. Its own instruction
+ * cache must not keep the old one; the levels behind are taken to be written through. */
+static void stored(struct request *r)
+{
+	struct cdat_processor *p = &r->c->processor[r->processor];
+	struct cdat_cache *level[] = {&p->data, &p->second, &p->third};
+	uint32_t way = cdat_find(&p->data, r->number), ignored;
+	r->line->version++;
+	r->line->dirty = true;
+	(void)memory_cdat_cache_drop(&p->code, r->number, &ignored);
+	if (way < p->data.ways)
+		cdat_set(&p->data, r->number)[way] |= 1;
+	for (size_t i = 0; p->data.version && i < BASE_COUNT(level); i++) {
+		way = cdat_find(level[i], r->number);
+		if (way < level[i]->ways)
+			(level[i]->version + (cdat_set(level[i], r->number) - level[i]->way))[way] =
+				r->line->version;
+	}
+}
+
+static enum base_status upgrade(struct request *r)
+{
+	bool snooping = r->c->protocol->network == MEMORY_CDAT_SNOOPING;
+	r->code = MEMORY_CDAT_req_inv;
+	r->c->outcome->upgrade = true;
+	tell_request(r, (int32_t)r->processor);
+	uint32_t others = invalidate_others(r, !snooping);
+	if (!snooping)
+		tell(r, MEMORY_CDAT_alloc_done, 0, (int32_t)r->processor);
+	critical(r, snooping ? 1 : others ? 4 : 2);
+	make_private(r, true);
+	return BASE_OK;
+}
+
+enum base_status memory_cdat_store(
+	struct memory_cdat *c, uint32_t processor, uint64_t line, bool hit)
+{
+	struct request r;
+	enum base_status s = begin_request(c, processor, line, MEMORY_CDAT_read_priv_own, &r);
+	if (s != BASE_OK)
+		return s;
+	if (hit && !memory_cdat_holds(&c->processor[processor], line, &r.version))
+		hit = false; /* uniting a replicated page took it away */
+	if (!hit) {
+		tell_request(&r, (int32_t)processor);
+		s = serve(&r);
+		if (s == BASE_OK)
+			s = memory_cdat_fill(c, processor, line, false, r.version);
+		if (s == BASE_OK && r.version != r.line->version && c->options.check)
+			return base_fail(c->err, BASE_ERR_CORRUPT,
+				"%s: processor %u was given version %u of line 0x%llx for a store, "
+				"not %u",
+				c->protocol->name, processor, r.version,
+				(unsigned long long)(line << c->line_shift), r.line->version);
+	} else if (r.line->owner != processor + 1 || r.line->state != MEMORY_CDAT_EXCLUSIVE) {
+		s = upgrade(&r);
+	}
+	if (s != BASE_OK)
+		return s;
+	stored(&r);
+	return finish_request(&r);
+}
+
+/* ---- returns
+ * -------------------------------------------------------------------------------------------------
+ */
+
+enum { TYPE_WRITE_BACK = 6, TYPE_UPDATE_TAG = 7 };
+
+enum base_status memory_cdat_replaced(struct memory_cdat *c, uint32_t processor, uint64_t line)
+{
+	struct request r;
+	enum base_status s = begin_request(c, processor, line, MEMORY_CDAT_read_shar, &r);
+	if (s != BASE_OK || r.line->owner != processor + 1)
+		return s; /* a shared copy goes in silence */
+	if (r.line->dirty) {
+		tell_general(&r, MEMORY_CDAT_write_back, TYPE_WRITE_BACK, (int32_t)processor);
+		r.line->memory_version = r.line->version;
+	} else if (c->protocol->network == MEMORY_CDAT_DIRECTORY && c->protocol->announced) {
+		tell_general(&r, MEMORY_CDAT_update_tag, TYPE_UPDATE_TAG, (int32_t)processor);
+	} else {
+		return BASE_OK; /* the home goes on believing it is there */
+	}
+	r.line->dirty = false;
+	r.line->owner = 0;
+	s = memory_sets_remove(&c->sets, &r.line->sharers, processor);
+	r.line->state = r.line->sharers ? MEMORY_CDAT_SHARED : MEMORY_CDAT_IDLE;
+	return s;
+}
+
+/* ---- I/O processors
+ * ------------------------------------------------------------------------------------------ */
+
+enum base_status memory_cdat_dma(struct memory_cdat *c, uint32_t node, uint64_t line, bool in)
+{
+	struct request r = {.c = c,
+		.number = line,
+		.processor = UINT32_MAX,
+		.node = node,
+		.code = in ? MEMORY_CDAT_write_purge : MEMORY_CDAT_read_current};
+	int32_t io = -1 - (int32_t)node;
+	r.line = memory_cdat_line(c, node, line, in, &r.home);
+	if (!r.line)
+		return BASE_ERR_NOMEM;
+	struct cdat_line *l = r.line;
+	uint32_t owner = l->owner;
+	tell_request(&r, io);
+	critical(&r, 2);
+	from_memory(&r);
+	if (in) {
+		bool acknowledged = c->protocol->network == MEMORY_CDAT_DIRECTORY;
+		if (invalidate_others(&r, acknowledged) && acknowledged)
+			critical(&r, 4);
+		drop_interconnect(&r);
+		*l = (struct cdat_line){.state = MEMORY_CDAT_IDLE,
+			.version = l->version + 1,
+			.memory_version = l->version + 1};
+		tell(&r, MEMORY_CDAT_write_purge_done, 0, io);
+		return c->options.check ? memory_cdat_verify(c, line, node) : BASE_OK;
+	}
+	if (owner && l->dirty) { /* memory gets it, the owner keeps it, clean */
+		if (c->protocol->network == MEMORY_CDAT_DIRECTORY) {
+			tell(&r, MEMORY_CDAT_recall_shar, 0, (int32_t)owner - 1);
+			critical(&r, 4);
+		}
+		tell(&r, MEMORY_CDAT_recall_data, (int32_t)owner - 1, 0);
+		memory_cdat_cache_clean(&c->processor[owner - 1].data, line);
+		l->memory_version = l->version;
+		l->dirty = false;
+		from_cache(&r, owner - 1);
+		if (l->state == MEMORY_CDAT_SHARED || !c->protocol->exclusive) {
+			l->owner = 0;
+			enum base_status s = add_sharer(&r, owner - 1);
+			if (s != BASE_OK)
+				return s;
+		}
+	}
+	tell(&r, MEMORY_CDAT_data_shar, 0, io);
+	return c->options.check ? memory_cdat_verify(c, line, node) : BASE_OK;
+}
+
+/* ---- the monitor
+ * -------------------------------------------------------------------------------------------- */
+
+enum base_status memory_cdat_verify(struct memory_cdat *c, uint64_t line, uint32_t node)
+{
+	uint32_t home, version;
+	const struct cdat_line *l = memory_cdat_line(c, node, line, false, &home);
+	const char *fault = NULL;
+	uint32_t at = 0;
+	if (!l)
+		return BASE_ERR_NOMEM;
+	bool replicated = memory_cdat_is_replicated(c, line);
+	c->result.checks++;
+	for (uint32_t p = 0; p < c->nr_processors && !fault; p++) {
+		/* Copies of replicated code belong to their own node's entry. */
+		if (!memory_cdat_holds(&c->processor[p], line, &version) ||
+			(replicated && c->processor[p].node != node))
+			continue;
+		at = p;
+		if (!may_hold(c, l, p))
+			fault = "has a copy that the directory does not know of";
+		else if (version != l->version)
+			fault = "has a stale copy";
+		else if (l->state == MEMORY_CDAT_EXCLUSIVE && l->owner != p + 1)
+			fault = "has a copy of a line that is private elsewhere";
+		const uint64_t *w = cdat_set(&c->processor[p].data, line);
+		uint32_t way = cdat_find(&c->processor[p].data, line);
+		if (!fault && way < c->processor[p].data.ways && w[way] & 1 &&
+			(l->owner != p + 1 || !l->dirty || l->state != MEMORY_CDAT_EXCLUSIVE))
+			fault = "would store without asking";
+	}
+	if (!fault && !l->dirty && l->memory_version != l->version)
+		fault = "is the last to have held a line that memory has not";
+	if (!fault)
+		return BASE_OK;
+	return base_fail(c->err, BASE_ERR_CORRUPT, "%s, clock %llu, line 0x%llx: processor %u %s",
+		c->protocol->name, (unsigned long long)c->clock,
+		(unsigned long long)(line << c->line_shift), at, fault);
+}

@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cdat_text.c - appendix C's trace records, the tagged report, JSON. */
+#include "memory/cdat.h"
+
+#include <inttypes.h>
+#include <math.h>
+
+static const struct {
+	const char *name, *line;
+	enum memory_cdat_class class;
+} code_table[MEMORY_CDAT_CODES] = {
+#define TRANSACTION(name_, code_, class_, line_)                                                   \
+	[(code_)] = {.name = #name_, .line = line_, .class = MEMORY_CDAT_##class_},
+#include "memory/cdat_transactions.def"
+};
+
+const char *memory_cdat_code_name(unsigned code)
+{
+	return code < MEMORY_CDAT_CODES ? code_table[code].name : NULL;
+}
+
+enum memory_cdat_class memory_cdat_code_class(unsigned code)
+{
+	return code_table[code].class;
+}
+
+double memory_cdat_average_latency(const struct memory_cdat_phase *p)
+{
+	return p->requests ? (double)p->critical / (double)p->requests : 0;
+}
+
+/* ---- traces
+ * --------------------------------------------------------------------------------------- */
+
+/* Number in its node, and node; of I/O processors their number is -1 - node, as in the seed. */
+static void add_processor(struct base_str *out, int32_t processor, uint32_t per_node)
+{
+	if (processor < 0)
+		base_str_addf(out, " %" PRId32 " %" PRId32, processor, -1 - processor);
+	else
+		base_str_addf(out, " %u %u", (uint32_t)processor % per_node,
+			(uint32_t)processor / per_node);
+}
+
+void memory_cdat_general_line(struct base_str *out, const struct memory_cdat_transaction *t,
+	uint32_t processors_per_node, uint32_t nr_processors)
+{
+	base_str_addf(out, "%" PRIu64 " %" PRIu64 " %u", t->clock, t->line, t->code);
+	add_processor(out, t->from, processors_per_node);
+	base_str_addf(out, " %u %u %u", t->bank, t->home, (unsigned)t->status);
+	for (uint32_t p = 0; p < nr_processors; p++)
+		base_str_add(out, t->sharers[p / 64] >> p % 64 & 1 ? " 1" : " 0");
+	base_str_add(out, " -1\n");
+}
+
+void memory_cdat_detailed_line(
+	struct base_str *out, const struct memory_cdat_transaction *t, uint32_t processors_per_node)
+{
+	base_str_addf(out, "%" PRIu64 " %" PRIu64 " %u", t->clock, t->line, t->code);
+	switch (memory_cdat_code_class(t->code)) {
+	case MEMORY_CDAT_RESPONSE:
+	case MEMORY_CDAT_RECALL:
+		base_str_addf(out, " %u %u", t->bank, t->home);
+		add_processor(out, t->to, processors_per_node);
+		break;
+	case MEMORY_CDAT_CACHE:
+		add_processor(out, t->from, processors_per_node);
+		add_processor(out, t->to, processors_per_node);
+		break;
+	default:
+		add_processor(out, t->from, processors_per_node);
+		base_str_addf(out, " %u %u", t->bank, t->home);
+		break;
+	}
+	base_str_add(out, "\n");
+}
+
+/* ---- the tagged report
+ * ------------------------------------------------------------------------------- */
+
+static const char *const stream_name[] = {"data", "instruction", "I/O"};
+static const char *const stream_key[] = {"data", "instructions", "io"};
+static const char *const type_name[MEMORY_CDAT_TYPES] = {"read_shar", "read_shar_or_priv",
+	"read_priv_own", "req_inv", "read_current", "write_purge", "write_back", "update_tag", ""};
+static const char *const home_name[] = {"local", "remote"};
+static const char *const copies_name[] = {"none", "local", "home", "remote"};
+static const char *const status_name[] = {"idle", "shared", "exclusive", "dirty"};
+
+struct flow_figure {
+	const char *name, *key;
+	size_t offset;
+};
+static const struct flow_figure flow_figure[] = {
+	{"hits", "hits", offsetof(struct memory_cdat_flow, hits)},
+	{"misses", "misses", offsetof(struct memory_cdat_flow, misses)},
+	{"satisfied locally", "local", offsetof(struct memory_cdat_flow, local)},
+	{"satisfied from a remote node", "remote", offsetof(struct memory_cdat_flow, remote)},
+	{"from a local memory bank", "local_memory",
+		offsetof(struct memory_cdat_flow, local_memory)},
+	{"from a local cache", "local_cache", offsetof(struct memory_cdat_flow, local_cache)},
+	{"from a remote memory bank", "remote_memory",
+		offsetof(struct memory_cdat_flow, remote_memory)},
+	{"from a remote cache", "remote_cache", offsetof(struct memory_cdat_flow, remote_cache)},
+	{"hits that needed ownership", "upgrades", offsetof(struct memory_cdat_flow, upgrades)},
+	{"hits in the second level", "second_level_hits",
+		offsetof(struct memory_cdat_flow, second_hits)},
+	{"hits in the third level", "third_level_hits",
+		offsetof(struct memory_cdat_flow, third_hits)},
+	{"hits in the interconnect cache", "interconnect_cache_hits",
+		offsetof(struct memory_cdat_flow, interconnect_hits)},
+};
+
+static uint64_t figure(const struct memory_cdat_flow *f, size_t i)
+{
+	return *(const uint64_t *)(const void *)((const char *)f + flow_figure[i].offset);
+}
+
+static double percent(uint64_t n, uint64_t of)
+{
+	return of ? 100 * (double)n / (double)of : 0;
+}
+
+static void add_tag(struct base_str *out, int64_t phase, int64_t processor, unsigned kind)
+{
+	base_str_add(out, "R");
+	if (phase < 0)
+		base_str_add(out, "x");
+	else
+		base_str_addf(out, "%" PRId64, phase);
+	if (processor < 0)
+		base_str_addf(out, "TxL%02u: ", kind);
+	else
+		base_str_addf(out, "T%" PRId64 "L%02u: ", processor, kind);
+}
+
+static void flow_lines(struct base_str *out, const struct memory_cdat_phase *p, int64_t phase)
+{
+	for (unsigned s = 0; s < MEMORY_CDAT_STREAMS; s++) {
+		uint64_t all = p->flow[s].hits + p->flow[s].misses;
+		for (unsigned i = 0; all && i < BASE_COUNT(flow_figure); i++) {
+			add_tag(out, phase, -1, 10 + 20 * s + i + 1);
+			base_str_addf(out, "%s %s %" PRIu64 " %.3f%%\n", stream_name[s],
+				flow_figure[i].name, figure(&p->flow[s], i),
+				percent(figure(&p->flow[s], i), all));
+		}
+	}
+}
+
+static uint64_t all_transactions(const struct memory_cdat_phase *p)
+{
+	uint64_t sum = 0;
+	for (unsigned i = 0; i < MEMORY_CDAT_CODES; i++)
+		sum += p->transactions[i];
+	return sum;
+}
+
+static void transaction_lines(
+	struct base_str *out, const struct memory_cdat_phase *p, int64_t phase)
+{
+	add_tag(out, phase, -1, 1);
+	base_str_addf(out, "transactions %" PRIu64 "\n", all_transactions(p));
+	add_tag(out, phase, -1, 2);
+	base_str_addf(out, "processor requests %" PRIu64 "\n", p->requests);
+	add_tag(out, phase, -1, 3);
+	base_str_addf(out, "average latency %.3f transactions\n", memory_cdat_average_latency(p));
+	for (unsigned i = 0; i < MEMORY_CDAT_CODES; i++) {
+		if (!p->transactions[i])
+			continue;
+		add_tag(out, phase, -1, 4);
+		base_str_addf(
+			out, "%02u %s %" PRIu64 "\n", i, code_table[i].name, p->transactions[i]);
+	}
+}
+
+static void state_lines(struct base_str *out, const struct memory_cdat_phase *p, int64_t phase)
+{
+	for (unsigned h = 0; h < 2; h++)
+		for (unsigned c = 0; c < 4; c++)
+			for (unsigned s = 0; s < 4; s++)
+				for (unsigned t = 0; t < MEMORY_CDAT_TYPES; t++) {
+					uint64_t n = p->states.count[t][h][c][s];
+					if (!n)
+						continue;
+					add_tag(out, phase, -1, 80);
+					base_str_addf(out,
+						"%s: home %s, copies %s, %s %" PRIu64 "\n",
+						type_name[t], home_name[h], copies_name[c],
+						status_name[s], n);
+				}
+	if (p->states.remote_shared) {
+		add_tag(out, phase, -1, 81);
+		base_str_addf(out, "average sharing degree of remotely shared lines %.3f\n",
+			(double)p->states.remote_sharers / (double)p->states.remote_shared);
+	}
+}
+
+static void phase_lines(struct base_str *out, const struct memory_cdat_result *r,
+	const struct memory_cdat_phase *p, int64_t phase)
+{
+	uint64_t length = p->end_clock - p->begin_clock;
+	add_tag(out, phase, -1, 0);
+	if (phase < 0)
+		base_str_add(out, "all phases");
+	else
+		base_str_addf(out, "%s phase %" PRIu64, memory_phase_name(p->kind), p->number);
+	base_str_addf(out, ", clock %" PRIu64 " to %" PRIu64 "\n", p->begin_clock, p->end_clock);
+	transaction_lines(out, p, phase);
+	flow_lines(out, p, phase);
+	state_lines(out, p, phase);
+	for (uint32_t i = 0; i < r->nr_processors; i++) {
+		if (!p->active[i])
+			continue;
+		add_tag(out, phase, i, 90);
+		base_str_addf(out,
+			"active cycles %" PRIu64 ", idle cycles %" PRIu64 ", utilization %.2f%%\n",
+			p->active[i], length > p->active[i] ? length - p->active[i] : 0,
+			percent(p->active[i], length));
+		if (p->time_ps[i]) {
+			add_tag(out, phase, i, 91);
+			base_str_addf(out, "time %" PRIu64 " ps\n", p->time_ps[i]);
+		}
+	}
+}
+
+void memory_cdat_tags(struct base_str *out, const struct memory_cdat_result *r)
+{
+	for (size_t i = 0; i < r->nr_phases; i++)
+		phase_lines(out, r, &r->phase[i], (int64_t)i);
+	phase_lines(out, r, &r->total, -1);
+}
+
+/* ---- JSON
+ * ---------------------------------------------------------------------------------------------------
+ */
+
+static json_t *u64(uint64_t n)
+{
+	return json_integer(n > INT64_MAX ? INT64_MAX : (json_int_t)n);
+}
+
+static json_t *flow_json(const struct memory_cdat_flow *f)
+{
+	json_t *o = json_object();
+	for (unsigned i = 0; i < BASE_COUNT(flow_figure); i++)
+		json_object_set_new(o, flow_figure[i].key, u64(figure(f, i)));
+	return o;
+}
+
+static json_t *states_json(const struct memory_cdat_state_table *t)
+{
+	json_t *list = json_array();
+	for (unsigned type = 0; type < MEMORY_CDAT_TYPES; type++)
+		for (unsigned h = 0; h < 2; h++)
+			for (unsigned c = 0; c < 4; c++)
+				for (unsigned s = 0; s < 4; s++)
+					if (t->count[type][h][c][s])
+						json_array_append_new(list,
+							json_pack("{s:s, s:s, s:s, s:s, s:o}",
+								"type", type_name[type], "home",
+								home_name[h], "copies",
+								copies_name[c], "status",
+								status_name[s], "count",
+								u64(t->count[type][h][c][s])));
+	return list;
+}
+
+static json_t *phase_json(const struct memory_cdat_result *r, const struct memory_cdat_phase *p)
+{
+	json_t *transactions = json_object(), *processors = json_array();
+	json_t *o = json_pack("{s:o, s:o, s:o, s:o, s:f, s:o, s:o}", "begin_clock",
+		u64(p->begin_clock), "end_clock", u64(p->end_clock), "transactions",
+		u64(all_transactions(p)), "processor_requests", u64(p->requests),
+		"average_latency_transactions", round(memory_cdat_average_latency(p) * 1e6) / 1e6,
+		"migrated_pages", u64(p->migrations), "critical_transactions", u64(p->critical));
+	for (unsigned i = 0; i < MEMORY_CDAT_CODES; i++)
+		if (p->transactions[i])
+			json_object_set_new(
+				transactions, code_table[i].name, u64(p->transactions[i]));
+	json_object_set_new(o, "transactions_by_type", transactions);
+	for (unsigned s = 0; s < MEMORY_CDAT_STREAMS; s++)
+		json_object_set_new(o, stream_key[s], flow_json(&p->flow[s]));
+	json_object_set_new(o, "states", states_json(&p->states));
+	double degree = p->states.remote_shared
+				? (double)p->states.remote_sharers / (double)p->states.remote_shared
+				: 0;
+	json_object_set_new(o, "remote_sharing_degree", json_real(round(degree * 1e6) / 1e6));
+	uint64_t length = p->end_clock - p->begin_clock;
+	for (uint32_t i = 0; i < r->nr_processors; i++)
+		json_array_append_new(
+			processors, json_pack("{s:o, s:o, s:o}", "active_cycles", u64(p->active[i]),
+					    "idle_cycles",
+					    u64(length > p->active[i] ? length - p->active[i] : 0),
+					    "time_ps", u64(p->time_ps[i])));
+	json_object_set_new(o, "processors", processors);
+	return o;
+}
+
+json_t *memory_cdat_json(
+	const struct memory_cdat_result *r, const struct memory_cdat_config *config)
+{
+	static const char *const allocation[] = {"rr1", "rr2", "oracle", "first_touch"};
+	json_t *phases = json_array(), *machine = json_object();
+#define PARAM(key, preset, least, most, unit, sentence)                                            \
+	json_object_set_new(machine, #key, u64(config->key));
+#include "memory/cdat_parameters.def"
+	json_object_set_new(machine, "protocol", json_string(config->protocol->name));
+	json_object_set_new(machine, "allocation", json_string(allocation[config->allocation]));
+	for (size_t i = 0; i < r->nr_phases; i++) {
+		json_t *p = phase_json(r, &r->phase[i]);
+		json_object_set_new(p, "phase", json_string(memory_phase_name(r->phase[i].kind)));
+		json_object_set_new(p, "number", u64(r->phase[i].number));
+		json_array_append_new(phases, p);
+	}
+	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "machine", machine, "phases",
+		phases, "phases_left_out", u64(r->phases_left_out), "total",
+		phase_json(r, &r->total), "replicated_pages", u64(r->replicated_pages),
+		"replicated_pages_stored_to", u64(r->replicated_written), "state_bytes",
+		u64(r->memory_bytes));
+}

@@ -1,0 +1,853 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ciat.c - each step changes the state of the locations that it touches. */
+#include "memory/ciat_private.h"
+
+#include <string.h>
+#include <sys/mman.h>
+
+enum {
+	SITES_MAX = 1 << 20,
+	PHASE_MEMORY_BYTES = 64 << 20,
+	HUGE_BYTES = 2 << 20,
+	CACHE_LINE_BYTES = 64,
+	PREFETCH_STEPS = 16,
+};
+#define MEMORY_LIMIT_DEFAULT (UINT64_C(4) << 30)
+
+static const uint8_t size_class[MEMORY_ACCESS_MAX_BYTES + 1] = {
+#define SIZE(name, bytes, line) [bytes] = MEMORY_CIAT_SIZE_##name + 1,
+#include "memory/ciat_sizes.def"
+};
+
+/* The class of a size: that of the next size that has a row. */
+static unsigned class_of(unsigned size_bytes)
+{
+	while (!size_class[size_bytes])
+		size_bytes++;
+	return size_class[size_bytes] - 1u;
+}
+
+const char *memory_ciat_event_name(enum memory_ciat_event e)
+{
+	static const char *const name[] = {"RAW", "WAR", "WAW", "RAR"};
+	return name[e];
+}
+
+const char *memory_phase_name(enum memory_phase_kind kind)
+{
+	static const char *const name[] = {"serial", "parallel", "user"};
+	return name[kind];
+}
+
+/* ---- pages ---------------------------------------------------------------------------------- */
+
+/* Slabs are large so that the kernel may back them with huge pages: with irregular accesses half
+ * of the time went into page walks otherwise. */
+static enum base_status new_slab(struct memory_ciat *c)
+{
+	enum base_status s =
+		base_grow(&c->slabs, &c->slabs_capacity, c->nr_slabs + 1, sizeof *c->slabs);
+	if (s != BASE_OK)
+		return s;
+	c->slab_bytes = c->slab_bytes ? c->slab_bytes * 2 : SLAB_FIRST_BYTES;
+	if (c->slab_bytes > SLAB_MAX_BYTES)
+		c->slab_bytes = SLAB_MAX_BYTES;
+	char *bytes = base_alloc(c->slab_bytes);
+	if (!bytes)
+		return BASE_ERR_NOMEM;
+	uintptr_t begin = ((uintptr_t)bytes + HUGE_BYTES - 1) & ~(uintptr_t)(HUGE_BYTES - 1);
+	uintptr_t end = ((uintptr_t)bytes + c->slab_bytes) & ~(uintptr_t)(HUGE_BYTES - 1);
+	if (begin < end) /* a wish; without it all is as right and slower */
+		(void)madvise((void *)begin, end - begin, MADV_HUGEPAGE);
+	c->slabs[c->nr_slabs++] = bytes;
+	c->slab = bytes + (-(uintptr_t)bytes & (CACHE_LINE_BYTES - 1));
+	c->slab_left_bytes = (size_t)(bytes + c->slab_bytes - c->slab);
+	return BASE_OK;
+}
+
+static struct ciat_page *new_page(struct memory_ciat *c, uint64_t number)
+{
+	if (c->used_bytes + c->page_bytes > c->options.memory_limit_bytes ||
+		base_grow(&c->page, &c->pages_capacity, c->nr_pages + 1,
+			sizeof(struct ciat_page *)) != BASE_OK)
+		return NULL;
+	if (c->slab_left_bytes < c->page_bytes && new_slab(c) != BASE_OK)
+		return NULL;
+	struct ciat_page *p = (struct ciat_page *)(void *)c->slab;
+	c->slab += c->page_bytes;
+	c->slab_left_bytes -= c->page_bytes;
+	c->used_bytes += c->page_bytes;
+	p->number = number;
+	c->page[c->nr_pages++] = p;
+	return p;
+}
+
+struct ciat_page *memory_ciat_page(struct memory_ciat *c, uint64_t number)
+{
+	struct ciat_page ***middle = &c->top[number >> DIRECTORY_BITS];
+	if (!*middle) {
+		*middle = base_alloc(sizeof(**middle) << DIRECTORY_BITS);
+		if (!*middle)
+			return NULL;
+		c->used_bytes += MEMORY_CIAT_PAGE_BYTES; /* zero pages take no memory yet */
+	}
+	struct ciat_page **p = &(*middle)[number & ((1u << DIRECTORY_BITS) - 1)];
+	if (!*p)
+		*p = new_page(c, number);
+	return *p;
+}
+
+static void set_layout(struct memory_ciat *c)
+{
+	uint32_t locations = (uint32_t)PAGE_BYTES >> c->location_shift;
+	uint32_t lines = c->options.without_lines ? 0 : (uint32_t)PAGE_BYTES >> c->line_shift;
+	c->count_offset = STATE_OFFSET + locations * (uint32_t)sizeof(uint64_t);
+	c->line_offset = c->count_offset + locations * (uint32_t)sizeof(uint32_t);
+	c->page_bytes = c->line_offset + lines * (uint32_t)sizeof(struct ciat_line);
+	c->page_bytes = (c->page_bytes + CACHE_LINE_BYTES - 1) & ~(CACHE_LINE_BYTES - 1u);
+}
+
+/* ---- lines: true and false sharing
+ * ---------------------------------------------------------------- */
+
+/* Holds one of the locations a value of another thread that this one has not read yet? Then a miss
+ * on it is true sharing (Torrellas, Lam, Hennessy 1994). */
+static bool brings_news(const struct memory_ciat *c, struct ciat_page *p, unsigned first,
+	unsigned last, uint32_t thread)
+{
+	for (unsigned g = first; g <= last; g++) {
+		uint64_t st = ciat_state(p)[g];
+		uint32_t writer = ciat_writer(st);
+		if (writer && writer != thread + 1 &&
+			!memory_sets_has(&c->sets, (uint32_t)st, thread))
+			return true;
+	}
+	return false;
+}
+
+static enum base_status add_site(struct memory_ciat *c, const struct memory_step *s, uint64_t line,
+	bool miss, bool true_miss, bool store)
+{
+	uint64_t index;
+	if (!base_map_get(&c->site_of, line, s->code, &index)) {
+		if (c->nr_sites >= SITES_MAX) {
+			c->result.sites_left_out++;
+			return BASE_OK;
+		}
+		enum base_status status =
+			base_grow(&c->site, &c->sites_capacity, c->nr_sites + 1, sizeof *c->site);
+		if (status == BASE_OK)
+			status = base_map_put(&c->site_of, line, s->code, c->nr_sites);
+		if (status != BASE_OK)
+			return status;
+		index = c->nr_sites++;
+		c->site[index] = (struct memory_ciat_site){
+			.line = line, .code = s->code, .thread = s->thread};
+	}
+	struct memory_ciat_site *site = &c->site[index];
+	site->true_misses += miss && true_miss;
+	site->false_misses += miss && !true_miss;
+	site->upgrades += !miss;
+	site->several |= site->thread != s->thread;
+	site->stores |= store;
+	uint64_t offset = s->address > line ? s->address - line : 0;
+	site->offsets |= UINT64_C(1) << (offset * 64 / c->options.line_bytes & 63);
+	return BASE_OK;
+}
+
+/* The thread's copy of the line is not as the access needs it. */
+static enum base_status __attribute__((noinline))
+line_miss(struct memory_ciat *c, struct memory_ciat_counts *n, struct ciat_page *p, unsigned line,
+	unsigned first, unsigned last, const struct memory_step *s, bool store)
+{
+	struct ciat_line *l = &ciat_lines(c, p)[line];
+	uint32_t thread = s->thread;
+	bool held = memory_sets_has(&c->sets, l->holders, thread);
+	bool seen = memory_sets_has(&c->sets, l->seen, thread);
+	bool news = !held && seen && brings_news(c, p, first, last, thread);
+	enum base_status status = BASE_OK;
+	if (held) {
+		n->upgrades++;
+		l->upgrades++;
+	} else if (!seen) {
+		n->cold_misses++;
+		status = memory_sets_add(&c->sets, &l->seen, thread);
+	} else if (news) {
+		n->true_misses++;
+		l->true_misses++;
+	} else {
+		n->false_misses++;
+		l->false_misses++;
+	}
+	if (status == BASE_OK && (held || seen))
+		status = add_site(c, s,
+			(p->number << PAGE_SHIFT) + ((uint64_t)line << c->line_shift), !held, news,
+			store);
+	if (status == BASE_OK && store)
+		l->holders = c->thread[thread].alone;
+	else if (status == BASE_OK)
+		status = memory_sets_add(&c->sets, &l->holders, thread);
+	return status;
+}
+
+static inline enum base_status touch_line(struct memory_ciat *c, struct memory_ciat_counts *n,
+	struct ciat_page *p, unsigned first, unsigned last, const struct memory_step *s, bool store)
+{
+	unsigned shift = c->line_shift - c->location_shift;
+	for (unsigned line = first >> shift; line <= last >> shift; line++) {
+		uint32_t holders = ciat_lines(c, p)[line].holders;
+		if (store ? holders == c->thread[s->thread].alone
+			  : memory_sets_has(&c->sets, holders, s->thread))
+			continue;
+		unsigned from = line << shift, to = ((line + 1) << shift) - 1;
+		enum base_status status = line_miss(c, n, p, line, first > from ? first : from,
+			last < to ? last : to, s, store);
+		if (status != BASE_OK)
+			return status;
+	}
+	return BASE_OK;
+}
+
+/* ---- locations
+ * ---------------------------------------------------------------------------------------- */
+
+struct seen { /* what an access showed in any of its locations */
+	bool event[MEMORY_CIAT_EVENTS];
+	uint32_t degree;
+	uint32_t writer; /* of the first RAW; + 1 */
+};
+
+/* A thread loads a location that it has neither stored last nor loaded since. */
+static enum base_status __attribute__((noinline))
+load_news(struct memory_ciat *c, uint64_t *state, uint32_t thread, struct seen *ret)
+{
+	uint32_t readers = (uint32_t)*state, writer = ciat_writer(*state);
+	uint32_t degree = memory_sets_size(&c->sets, readers);
+	if (writer) {
+		ret->event[MEMORY_CIAT_RAW] = true;
+		ret->writer = ret->writer ? ret->writer : writer;
+		if (degree)
+			c->sharing[degree]--;
+		c->sharing[degree + 1]++;
+	} else if (degree) {
+		ret->event[MEMORY_CIAT_RAR] = true;
+	}
+	enum base_status s = memory_sets_add(&c->sets, &readers, thread);
+	*state = (*state & ~(uint64_t)UINT32_MAX) | readers;
+	return s;
+}
+
+/* A store that ends the life of another's value, or of one that others have read. */
+static void __attribute__((noinline))
+store_over(struct memory_ciat *c, uint64_t state, uint32_t thread, struct seen *ret)
+{
+	uint32_t readers = (uint32_t)state, writer = ciat_writer(state);
+	uint32_t others =
+		memory_sets_size(&c->sets, readers) - memory_sets_has(&c->sets, readers, thread);
+	if (others) {
+		ret->event[MEMORY_CIAT_WAR] = true;
+		ret->degree = others > ret->degree ? others : ret->degree;
+		c->open->invalidation[others]++;
+	} else if (writer && writer != thread + 1) {
+		ret->event[MEMORY_CIAT_WAW] = true;
+	}
+}
+
+static inline uint64_t touched(uint64_t st, uint32_t thread, uint64_t bytes)
+{
+	uint32_t toucher = ciat_toucher(st);
+	st |= bytes << STATE_BYTES;
+	if (BASE_UNLIKELY(toucher != thread + 1)) {
+		if (!toucher)
+			st |= (uint64_t)(thread + 1) << STATE_TOUCHER;
+		else
+			st |= UINT64_C(1) << STATE_SHARED;
+	}
+	return st;
+}
+
+static inline enum base_status touch_location(struct memory_ciat *c, uint64_t *state,
+	uint32_t thread, uint64_t bytes, bool store, struct seen *ret)
+{
+	uint64_t st = touched(*state, thread, bytes);
+	enum base_status s = BASE_OK;
+	if (!store) {
+		if (ciat_writer(st) != thread + 1 &&
+			!memory_sets_has(&c->sets, (uint32_t)st, thread))
+			s = load_news(c, &st, thread, ret);
+	} else {
+		if ((uint32_t)st || ciat_writer(st) != thread + 1) {
+			store_over(c, st, thread, ret);
+			st &= ~((UINT64_C(1) << STATE_TOUCHER) - 1);
+			st |= (uint64_t)(thread + 1) << STATE_WRITER;
+		}
+	}
+	*state = st;
+	return s;
+}
+
+/* The piece [offset, offset + size) of one page. */
+static inline enum base_status touch_page(struct memory_ciat *c, struct memory_ciat_counts *n,
+	struct ciat_page *p, unsigned offset, unsigned size_bytes, const struct memory_step *s,
+	bool store, struct seen *ret)
+{
+	unsigned shift = c->location_shift, first = offset >> shift;
+	unsigned last = (offset + size_bytes - 1) >> shift;
+	enum base_status status = BASE_OK;
+	if (!c->options.without_lines) {
+		status = touch_line(c, n, p, first, last, s, store);
+		if (BASE_UNLIKELY(status != BASE_OK))
+			return status;
+	}
+	unsigned whole = (1u << (1u << shift)) - 1, mask = (1u << shift) - 1;
+	for (unsigned g = first; g <= last && status == BASE_OK; g++) {
+		unsigned bytes = whole;
+		if (g == first)
+			bytes &= whole << (offset & mask);
+		if (g == last)
+			bytes &= whole >> (mask - ((offset + size_bytes - 1) & mask));
+		status = touch_location(c, &ciat_state(p)[g], s->thread, bytes, store, ret);
+	}
+	return status;
+}
+
+static void report_events(struct memory_ciat *c, struct memory_ciat_counts *n,
+	const struct memory_step *s, const struct seen *seen)
+{
+	for (unsigned e = 0; e < MEMORY_CIAT_EVENTS; e++) {
+		if (!seen->event[e] || (e == MEMORY_CIAT_WAW && seen->event[MEMORY_CIAT_WAR]))
+			continue;
+		n->event[e]++;
+		if (c->options.event)
+			c->options.event(c->options.event_ctx, s->clock, e, s->thread,
+				e == MEMORY_CIAT_WAW   ? 1
+				: e == MEMORY_CIAT_WAR ? seen->degree
+						       : 0);
+	}
+	if (seen->writer)
+		c->matrix[(size_t)(seen->writer - 1) * c->result.nr_threads + s->thread]++;
+}
+
+static enum base_status count_wrap(struct memory_ciat *c, uint64_t location)
+{
+	uint64_t times = 0;
+	(void)base_map_get(&c->wrapped, 0, location, &times);
+	return base_map_put(&c->wrapped, 0, location, times + 1);
+}
+
+static enum base_status fail_page(const struct memory_ciat *c)
+{
+	return c->used_bytes + c->page_bytes > c->options.memory_limit_bytes ? BASE_ERR_LIMIT
+									     : BASE_ERR_NOMEM;
+}
+
+/* [address, address + size) within at most two pages. */
+static inline enum base_status touch(struct memory_ciat *c, struct memory_ciat_counts *n,
+	const struct memory_step *s, uint64_t address, unsigned size_bytes, bool store,
+	bool counted)
+{
+	struct seen seen = {0};
+	unsigned offset = address & (PAGE_BYTES - 1);
+	struct ciat_page *p = ciat_known_page(c, address >> PAGE_SHIFT);
+	if (BASE_UNLIKELY(!p)) {
+		p = memory_ciat_page(c, address >> PAGE_SHIFT);
+		if (!p)
+			return fail_page(c);
+	}
+	if (counted && BASE_UNLIKELY(!++ciat_count(c, p)[offset >> c->location_shift])) {
+		enum base_status status = count_wrap(c, address >> c->location_shift);
+		if (status != BASE_OK)
+			return status;
+	}
+	unsigned here = PAGE_BYTES - offset < size_bytes ? PAGE_BYTES - offset : size_bytes;
+	enum base_status status = touch_page(c, n, p, offset, here, s, store, &seen);
+	if (BASE_UNLIKELY(here < size_bytes) && status == BASE_OK) {
+		p = memory_ciat_page(c, (address >> PAGE_SHIFT) + 1);
+		if (!p)
+			return fail_page(c);
+		status = touch_page(c, n, p, 0, size_bytes - here, s, store, &seen);
+	}
+	uint32_t any;
+	memcpy(&any, seen.event, sizeof any);
+	if (BASE_UNLIKELY(any))
+		report_events(c, n, s, &seen);
+	return status;
+}
+
+/* ---- what is counted beside
+ * ------------------------------------------------------------------------ */
+
+static unsigned string_bucket(uint64_t length)
+{
+	if (length <= MEMORY_CIAT_STRING_EXACT)
+		return (unsigned)length;
+	unsigned octave = 63 - (unsigned)__builtin_clzll(length) - 6; /* 65 .. 127: 0 */
+	unsigned bucket = MEMORY_CIAT_STRING_EXACT + 1 + octave;
+	return bucket < MEMORY_CIAT_STRINGS ? bucket : MEMORY_CIAT_STRINGS - 1;
+}
+
+static inline void add_to_string(struct ciat_thread *t, unsigned kind)
+{
+	if (BASE_LIKELY(t->string_kind == kind)) {
+		t->string_length++;
+		return;
+	}
+	if (t->string_length)
+		t->counts->string[t->string_kind][string_bucket(t->string_length)]++;
+	t->string_kind = kind;
+	t->string_length = 1;
+}
+
+static enum base_status add_function(
+	struct memory_ciat *c, uint64_t code, struct memory_ciat_function **ret)
+{
+	size_t slot = base_hash_u64(code) % LOOKASIDE;
+	uint64_t index = c->function_lookaside[slot].function;
+	if (index < c->nr_functions && c->function[index].code == code) {
+		*ret = &c->function[index];
+		return BASE_OK;
+	}
+	if (!base_map_get(&c->function_of, 0, code, &index)) {
+		enum base_status s = base_grow(&c->function, &c->functions_capacity,
+			c->nr_functions + 1, sizeof *c->function);
+		if (s == BASE_OK)
+			s = base_map_put(&c->function_of, 0, code, c->nr_functions);
+		if (s != BASE_OK)
+			return s;
+		index = c->nr_functions++;
+		c->function[index] = (struct memory_ciat_function){.code = code};
+	}
+	c->function_lookaside[slot].function = (uint32_t)index;
+	*ret = &c->function[index];
+	return BASE_OK;
+}
+
+static enum base_status count_reuse(struct memory_ciat *c, const struct memory_step *s)
+{
+	uint64_t line = s->address >> c->line_shift;
+	uint64_t last = (s->address + s->size_bytes - 1) >> c->line_shift;
+	enum base_status status = BASE_OK;
+	for (; line <= last && status == BASE_OK; line++) {
+		status = memory_reuse_access(c->shared_reuse, line);
+		if (status == BASE_OK)
+			status = memory_reuse_access(c->private_reuse[s->thread], line);
+	}
+	return status;
+}
+
+static enum base_status access_aside(struct memory_ciat *c, const struct memory_step *s,
+	const struct memory_ciat_counts *before, const struct memory_ciat_counts *after)
+{
+	enum base_status status = BASE_OK;
+	if (c->options.with_functions) {
+		struct memory_ciat_function *f;
+		status = add_function(c, s->code, &f);
+		if (status != BASE_OK)
+			return status;
+		f->loads += s->kind != MEMORY_STORE;
+		f->stores += s->kind != MEMORY_LOAD;
+		f->raw += after->event[MEMORY_CIAT_RAW] - before->event[MEMORY_CIAT_RAW];
+		f->misses += after->true_misses + after->false_misses - before->true_misses -
+			     before->false_misses;
+	}
+	if (c->shared_reuse && s->size_bytes)
+		status = count_reuse(c, s);
+	return status;
+}
+
+/* ---- steps
+ * -----------------------------------------------------------------------------------------------
+ */
+
+static inline enum base_status add_access(
+	struct memory_ciat *c, const struct memory_step *s, unsigned kind)
+{
+	struct ciat_thread *t = &c->thread[s->thread];
+	struct memory_ciat_counts *n = t->counts;
+	n->access[kind][class_of(s->size_bytes)][s->reg]++;
+	n->access_bytes[kind] += s->size_bytes;
+	add_to_string(t, kind);
+	if (BASE_UNLIKELY(!s->size_bytes))
+		return BASE_OK;
+	return touch(c, n, s, s->address, s->size_bytes, kind == 1, true);
+}
+
+static enum base_status add_range(struct memory_ciat *c, const struct memory_step *s, bool store)
+{
+	struct memory_ciat_counts *n = c->thread[s->thread].counts;
+	uint64_t address = s->address, end = s->address + s->count;
+	if (store) {
+		n->range_stores++;
+		n->range_store_bytes += s->count;
+	} else {
+		n->range_loads++;
+		n->range_load_bytes += s->count;
+	}
+	while (address < end) {
+		uint64_t next = (address | (MEMORY_ACCESS_MAX_BYTES - 1)) + 1;
+		next = next < end ? next : end;
+		enum base_status status =
+			touch(c, n, s, address, (unsigned)(next - address), store, false);
+		if (status != BASE_OK)
+			return status;
+		address = next;
+	}
+	return BASE_OK;
+}
+
+static enum base_status add_block(struct memory_ciat *c, const struct memory_step *s)
+{
+	uint64_t key = base_hash_u64(s->address ^ (uint64_t)s->size_bytes << 48) ^ s->thread;
+	uint64_t index = c->block_lookaside[key % LOOKASIDE].block;
+	c->thread[s->thread].counts->fetched += s->count;
+	if (c->block_lookaside[key % LOOKASIDE].key != key || index >= c->nr_blocks ||
+		c->block[index].address != s->address || c->block[index].thread != s->thread ||
+		c->block[index].size_bytes != s->size_bytes || c->block[index].count != s->count) {
+		uint64_t hi = (uint64_t)s->thread << 48 | (uint64_t)s->size_bytes << 32 |
+			      (s->count & UINT32_MAX);
+		if (!base_map_get(&c->block_of, hi, s->address, &index)) {
+			enum base_status status = base_grow(
+				&c->block, &c->blocks_capacity, c->nr_blocks + 1, sizeof *c->block);
+			if (status == BASE_OK)
+				status = base_map_put(&c->block_of, hi, s->address, c->nr_blocks);
+			if (status != BASE_OK)
+				return status;
+			index = c->nr_blocks++;
+			c->block[index] = (struct ciat_block){.address = s->address,
+				.count = s->count,
+				.thread = s->thread,
+				.size_bytes = s->size_bytes};
+		}
+		c->block_lookaside[key % LOOKASIDE].key = key;
+		c->block_lookaside[key % LOOKASIDE].block = (uint32_t)index;
+	}
+	c->block[index].executed++;
+	return BASE_OK;
+}
+
+static void add_call(
+	struct memory_ciat *c, const struct memory_step *s, const struct memory_call *call)
+{
+	struct memory_ciat_call_sum *sum = &c->thread[s->thread].counts->call[call->kind];
+	sum->count++;
+	sum->time_ns += call->end_ns > call->start_ns ? call->end_ns - call->start_ns : 0;
+	if (call->kind == MEMORY_CALL_read || call->kind == MEMORY_CALL_write)
+		sum->amount += call->argument[1];
+}
+
+static void end_strings(struct memory_ciat *c)
+{
+	for (uint32_t i = 0; i < c->result.nr_threads; i++) {
+		struct ciat_thread *t = &c->thread[i];
+		if (t->string_length)
+			t->counts->string[t->string_kind][string_bucket(t->string_length)]++;
+		t->string_length = 0;
+		t->string_kind = 2;
+	}
+}
+
+static enum base_status begin_phase(
+	struct memory_ciat *c, const struct memory_step *s, struct base_err *err)
+{
+	struct memory_ciat_result *r = &c->result;
+	size_t each = (size_t)r->nr_threads * sizeof(struct memory_ciat_counts);
+	bool spill = r->nr_phases >= MEMORY_CIAT_PHASES_MAX ||
+		     (r->nr_phases && r->nr_phases * each > PHASE_MEMORY_BYTES);
+	struct memory_ciat_phase *p = &c->spilled;
+	if (spill) {
+		r->phases_left_out++;
+		memory_ciat_phase_fini(p);
+	} else {
+		if (base_grow(&r->phase, &c->phases_capacity, r->nr_phases + 1, sizeof *p) !=
+			BASE_OK)
+			return base_fail(err, BASE_ERR_NOMEM, "no memory for a phase");
+		p = &r->phase[r->nr_phases];
+	}
+	enum base_status status = memory_ciat_phase_init(p, r->nr_threads, err);
+	if (status != BASE_OK)
+		return status;
+	r->nr_phases += !spill;
+	p->kind = (enum memory_phase_kind)s->address;
+	p->number = s->count;
+	p->begin_clock = s->clock;
+	memcpy(p->sharing, c->sharing, (r->nr_threads + 1) * sizeof *p->sharing);
+	c->open = p;
+	for (uint32_t i = 0; i < r->nr_threads; i++)
+		c->thread[i].counts = &p->thread[i];
+	return BASE_OK;
+}
+
+static void end_phase(struct memory_ciat *c, const struct memory_step *s)
+{
+	struct memory_ciat_phase *p = c->open, *total = &c->result.total;
+	if (!p)
+		return;
+	end_strings(c);
+	p->end_clock = s->clock;
+	for (uint32_t i = 0; i < c->result.nr_threads; i++) {
+		memory_ciat_counts_add(&p->all, &p->thread[i]);
+		memory_ciat_counts_add(&total->thread[i], &p->thread[i]);
+	}
+	memory_ciat_counts_add(&total->all, &p->all);
+	for (uint32_t k = 0; k <= c->result.nr_threads; k++) {
+		p->sharing[k] = c->sharing[k] - p->sharing[k];
+		total->sharing[k] += p->sharing[k];
+		total->invalidation[k] += p->invalidation[k];
+	}
+	total->end_clock = s->clock;
+	c->open = NULL;
+}
+
+static enum base_status add_rare(struct memory_ciat *c, const struct memory_step *s,
+	const struct memory_steps *steps, struct base_err *err)
+{
+	struct memory_ciat_counts *n = c->open ? c->thread[s->thread].counts : NULL;
+	if (s->kind == MEMORY_STEP_PHASE_BEGIN)
+		return begin_phase(c, s, err);
+	if (s->kind == MEMORY_STEP_ACTIVE || s->kind == MEMORY_STEP_IDLE)
+		return BASE_OK;
+	BASE_ASSERT(n); /* order.h: nothing happens outside phases */
+	switch (s->kind) {
+	case MEMORY_STEP_PHASE_END:
+		end_phase(c, s);
+		break;
+	case MEMORY_BRANCH:
+		n->branches++;
+		break;
+	case MEMORY_PROC_CALL:
+		n->branches++;
+		n->procedure_calls++;
+		break;
+	case MEMORY_PROC_START:
+		n->procedure_starts++;
+		break;
+	case MEMORY_PROC_RETURN:
+		n->branches++;
+		n->returns++;
+		break;
+	case MEMORY_CALL:
+		add_call(c, s, &steps->call[s->call]);
+		break;
+	case MEMORY_BLOCK:
+		return add_block(c, s);
+	case MEMORY_RANGE_LOAD:
+	case MEMORY_STEP_DMA_OUT:
+		return add_range(c, s, false);
+	case MEMORY_RANGE_STORE:
+	case MEMORY_STEP_DMA_IN:
+		return add_range(c, s, true);
+	default:
+		break;
+	}
+	return BASE_OK;
+}
+
+static inline enum base_status add_step(struct memory_ciat *c, const struct memory_step *s)
+{
+	enum base_status status = BASE_OK;
+	if (s->kind != MEMORY_STORE)
+		status = add_access(c, s, 0);
+	if (s->kind != MEMORY_LOAD && status == BASE_OK)
+		status = add_access(c, s, 1);
+	if (s->kind == MEMORY_ATOMIC)
+		c->thread[s->thread].counts->atomics++;
+	return status;
+}
+
+static enum base_status fail_step(struct memory_ciat *c, const struct memory_step *s,
+	enum base_status status, struct base_err *err)
+{
+	if (status == BASE_ERR_LIMIT)
+		return base_fail(err, status,
+			"the touched memory needs more than %llu MiB of analysis state (at clock "
+			"%llu); allow more with --max-memory",
+			(unsigned long long)(c->options.memory_limit_bytes >> 20),
+			(unsigned long long)s->clock);
+	return base_fail(err, status, "no memory for the state of touched memory");
+}
+
+/* The state of what comes a few steps later: irregular accesses wait for memory, not for us.
+ * (Inlined by force: gcc 12 takes a function that only prefetches for one without effect.) */
+static inline __attribute__((always_inline)) void prefetch(
+	const struct memory_ciat *c, const struct memory_step *s)
+{
+	if (s->kind > MEMORY_ATOMIC)
+		return;
+	struct ciat_page *p = ciat_known_page(c, s->address >> PAGE_SHIFT);
+	if (!p)
+		return;
+	unsigned offset = s->address & (PAGE_BYTES - 1), g = offset >> c->location_shift;
+	__builtin_prefetch(&ciat_state(p)[g], 1);
+	__builtin_prefetch(&ciat_count(c, p)[g], 1);
+	__builtin_prefetch(&ciat_lines(c, p)[offset >> c->line_shift], 1);
+}
+
+enum base_status memory_ciat_add(
+	struct memory_ciat *c, const struct memory_steps *steps, struct base_err *err)
+{
+	bool aside = c->options.with_functions || c->shared_reuse;
+	for (size_t i = 0; i < steps->nr; i++) {
+		const struct memory_step *s = &steps->step[i];
+		enum base_status status;
+		if (i + PREFETCH_STEPS < steps->nr)
+			prefetch(c, s + PREFETCH_STEPS);
+		if (BASE_UNLIKELY(s->kind > MEMORY_ATOMIC)) {
+			status = add_rare(c, s, steps, err);
+			if (s->kind < MEMORY_CALL && status == BASE_OK)
+				c->thread[s->thread].counts->instructions += s->instructions;
+		} else if (!aside) {
+			status = add_step(c, s);
+			c->thread[s->thread].counts->instructions += s->instructions;
+		} else {
+			struct memory_ciat_counts *n = c->thread[s->thread].counts, before = {0};
+			before.event[MEMORY_CIAT_RAW] = n->event[MEMORY_CIAT_RAW];
+			before.true_misses = n->true_misses;
+			before.false_misses = n->false_misses;
+			n->instructions += s->instructions;
+			status = add_step(c, s);
+			if (status == BASE_OK)
+				status = access_aside(c, s, &before, n);
+		}
+		if (BASE_UNLIKELY(status != BASE_OK))
+			return fail_step(c, s, status, err);
+	}
+	return BASE_OK;
+}
+
+/* ---- life
+ * ------------------------------------------------------------------------------------------------
+ */
+
+static bool is_power_of_two(uint32_t n, uint32_t least, uint32_t most)
+{
+	return n >= least && n <= most && !(n & (n - 1));
+}
+
+static enum base_status check_options(struct memory_ciat_options *p, struct base_err *err)
+{
+	p->location_bytes = p->location_bytes ? p->location_bytes : 4;
+	p->line_bytes = p->line_bytes ? p->line_bytes : 64;
+	p->memory_limit_bytes =
+		p->memory_limit_bytes ? p->memory_limit_bytes : MEMORY_LIMIT_DEFAULT;
+	if (!is_power_of_two(p->location_bytes, 1, 8))
+		return base_fail(err, BASE_ERR_USAGE, "a location has 1, 2, 4 or 8 bytes, not %u",
+			p->location_bytes);
+	if (!is_power_of_two(p->line_bytes, 8, MEMORY_CIAT_LINE_BYTES_MAX))
+		return base_fail(err, BASE_ERR_USAGE,
+			"a line has 8 to %d bytes, a power of two, not %u",
+			MEMORY_CIAT_LINE_BYTES_MAX, p->line_bytes);
+	return BASE_OK;
+}
+
+static enum base_status init_reuse(struct memory_ciat *c, struct base_err *err)
+{
+	if (!c->options.with_reuse)
+		return BASE_OK;
+	double share = c->options.reuse_share > 0 ? c->options.reuse_share : 1;
+	c->shared_reuse = memory_reuse_new(share);
+	c->private_reuse = base_alloc(c->result.nr_threads * sizeof(struct memory_reuse *));
+	bool ok = c->shared_reuse && c->private_reuse;
+	for (uint32_t i = 0; ok && i < c->result.nr_threads; i++)
+		ok = (c->private_reuse[i] = memory_reuse_new(share)) != NULL;
+	return ok ? BASE_OK : base_fail(err, BASE_ERR_NOMEM, "no memory for reuse distances");
+}
+
+static enum base_status init(struct memory_ciat *c, uint32_t nr_threads, struct base_err *err)
+{
+	enum base_status s = check_options(&c->options, err);
+	if (s != BASE_OK)
+		return s;
+	c->location_shift = (unsigned)__builtin_ctz(c->options.location_bytes);
+	c->line_shift = (unsigned)__builtin_ctz(c->options.line_bytes);
+	set_layout(c);
+	memory_sets_init(&c->sets, nr_threads);
+	c->result.nr_threads = nr_threads;
+	c->result.location_bytes = c->options.location_bytes;
+	c->result.line_bytes = c->options.line_bytes;
+	c->top = base_alloc(sizeof *c->top << TOP_BITS);
+	c->thread = base_alloc(nr_threads * sizeof *c->thread);
+	c->sharing = base_alloc((nr_threads + 1) * sizeof *c->sharing);
+	c->matrix = base_alloc((size_t)nr_threads * nr_threads * sizeof *c->matrix);
+	if (!c->top || !c->thread || !c->sharing || !c->matrix)
+		return base_fail(err, BASE_ERR_NOMEM, "no memory for %u threads", nr_threads);
+	for (uint32_t i = 0; i < nr_threads; i++) {
+		c->thread[i].string_kind = 2;
+		if (memory_sets_add(&c->sets, &c->thread[i].alone, i) != BASE_OK)
+			return base_fail(
+				err, BASE_ERR_NOMEM, "no memory for %u threads", nr_threads);
+	}
+	s = memory_ciat_phase_init(&c->result.total, nr_threads, err);
+	return s == BASE_OK ? init_reuse(c, err) : s;
+}
+
+enum base_status memory_ciat_new(uint32_t nr_threads, const struct memory_ciat_options *options,
+	struct memory_ciat **ret, struct base_err *err)
+{
+	*ret = NULL;
+	if (!nr_threads || nr_threads > MEMORY_THREADS_MAX)
+		return base_fail(err, BASE_ERR_USAGE, "%u threads", nr_threads);
+	struct memory_ciat *c = base_alloc(sizeof *c);
+	if (!c)
+		return base_fail(err, BASE_ERR_NOMEM, "no memory for the analysis");
+	c->options = *options;
+	enum base_status s = init(c, nr_threads, err);
+	if (s != BASE_OK) {
+		memory_ciat_free(c);
+		return s;
+	}
+	*ret = c;
+	return BASE_OK;
+}
+
+static void free_pages(struct memory_ciat *c)
+{
+	for (size_t i = 0; i < c->nr_pages; i++) {
+		base_free(c->page[i]->code);
+	}
+	base_free(c->page);
+	for (size_t i = 0; i < c->nr_slabs; i++)
+		base_free(c->slabs[i]);
+	base_free(c->slabs);
+	for (size_t i = 0; c->top && i < (size_t)1 << TOP_BITS; i++)
+		base_free(c->top[i]);
+	base_free(c->top);
+}
+
+struct memory_ciat *memory_ciat_free(struct memory_ciat *c)
+{
+	if (!c)
+		return NULL;
+	free_pages(c);
+	for (size_t i = 0; i < c->result.nr_phases; i++)
+		memory_ciat_phase_fini(&c->result.phase[i]);
+	base_free(c->result.phase);
+	memory_ciat_phase_fini(&c->spilled);
+	memory_ciat_phase_fini(&c->result.total);
+	for (uint32_t i = 0; c->private_reuse && i < c->result.nr_threads; i++)
+		memory_reuse_free(c->private_reuse[i]);
+	base_free(c->private_reuse);
+	memory_reuse_free(c->shared_reuse);
+	memory_sets_fini(&c->sets);
+	base_map_fini(&c->wrapped);
+	base_map_fini(&c->block_of);
+	base_map_fini(&c->site_of);
+	base_map_fini(&c->function_of);
+	base_free(c->thread);
+	base_free(c->sharing);
+	base_free(c->block);
+	base_free(c->site);
+	base_free(c->function);
+	base_free(c->matrix);
+	base_free(c->usage_page);
+	base_free(c->line);
+	base_free(c);
+	return NULL;
+}
+
+enum base_status memory_ciat_finish(struct memory_ciat *c, uint32_t instruction_bytes,
+	const struct memory_ciat_result **ret, struct base_err *err)
+{
+	enum base_status s = memory_ciat_summarize(c, instruction_bytes, err);
+	*ret = &c->result;
+	return s;
+}

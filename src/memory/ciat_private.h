@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ciat_private.h - the state of every touched location. Private to the layer. */
+#ifndef LONGPOLE_MEMORY_CIAT_PRIVATE_H
+#define LONGPOLE_MEMORY_CIAT_PRIVATE_H
+
+#include "memory/ciat.h"
+#include "memory/sets.h"
+
+/*
+ * A location's state, 64 bits:
+ *	0 .. 31   readers (struct memory_sets)
+ *	32 .. 42  writer + 1; 0: never stored
+ *	43 .. 53  first thread that touched it + 1; 0: not touched
+ *	54        touched by more than one thread
+ *	55 .. 62  which of its bytes were touched
+ */
+enum {
+	STATE_WRITER = 32,
+	STATE_TOUCHER = 43,
+	STATE_SHARED = 54,
+	STATE_BYTES = 55,
+	STATE_THREAD_MASK = 0x7ff,
+	PAGE_SHIFT = 12,
+	PAGE_BYTES = MEMORY_CIAT_PAGE_BYTES,
+	DIRECTORY_BITS = 17, /* of a middle table; the top has the rest of 47 - 12 */
+	TOP_BITS = 47 - PAGE_SHIFT - DIRECTORY_BITS,
+	LOOKASIDE = 1024,
+	STATE_OFFSET = 64,
+	SLAB_FIRST_BYTES = 1 << 20,
+	SLAB_MAX_BYTES = 64 << 20,
+};
+
+struct ciat_line {
+	uint32_t holders; /* threads whose copy is valid, with caches without end */
+	uint32_t seen;    /* that ever had one */
+	uint32_t true_misses, false_misses, upgrades;
+};
+
+/* A page's head; behind it, at the offsets that struct memory_ciat has: the states of its
+ * locations, how many accesses begin in each, its lines. One allocation, found without a pointer
+ * more. */
+struct ciat_page {
+	uint64_t number;
+	struct ciat_code *code; /* at the end; NULL: no code */
+};
+
+struct ciat_code { /* code in a page, put together at the end */
+	uint64_t count[PAGE_BYTES];
+	uint16_t toucher[PAGE_BYTES]; /* + 1; 0: none; per byte */
+	bool shared[PAGE_BYTES];
+};
+
+/* Straight-line code that a thread ran, and how often. */
+struct ciat_block {
+	uint64_t address, count, executed;
+	uint32_t thread;
+	uint16_t size_bytes;
+};
+
+struct ciat_thread {
+	struct memory_ciat_counts *counts; /* of the open phase */
+	uint64_t string_length;
+	unsigned string_kind; /* 0 loads, 1 stores; 2: none */
+	uint32_t alone;       /* the set of just this thread */
+};
+
+struct memory_reuse;
+
+struct memory_ciat {
+	struct memory_ciat_options options;
+	struct memory_ciat_result result;
+	struct memory_sets sets;
+	unsigned location_shift, line_shift;
+	struct ciat_page ***top; /* [2^TOP_BITS] of [2^DIRECTORY_BITS] */
+	uint32_t count_offset, line_offset, page_bytes;
+	char *slab; /* where the next pages come from */
+	size_t slab_left_bytes, slab_bytes;
+	char **slabs;
+	size_t nr_slabs, slabs_capacity;
+	struct ciat_page **page; /* all of them, in the order of first touch */
+	size_t nr_pages, pages_capacity;
+	uint64_t used_bytes;
+	struct base_map wrapped; /* location -> times that its count wrapped */
+	struct ciat_thread *thread;
+	struct memory_ciat_phase *open;   /* NULL between phases */
+	struct memory_ciat_phase spilled; /* stands for phases beyond the limit */
+	size_t phases_capacity;
+	int64_t *sharing; /* S, as it is now */
+	struct base_map block_of;
+	struct ciat_block *block;
+	size_t nr_blocks, blocks_capacity;
+	struct {
+		uint64_t key;
+		uint32_t block;
+	} block_lookaside[LOOKASIDE];
+	struct base_map site_of;
+	struct memory_ciat_site *site;
+	size_t nr_sites, sites_capacity;
+	struct base_map function_of;
+	struct memory_ciat_function *function;
+	size_t nr_functions, functions_capacity;
+	struct {
+		uint64_t code;
+		uint32_t function;
+	} function_lookaside[LOOKASIDE];
+	uint64_t *matrix;
+	struct memory_reuse *shared_reuse, **private_reuse;
+	struct memory_ciat_page *usage_page;
+	struct memory_ciat_line *line;
+};
+
+static inline uint32_t ciat_writer(uint64_t state)
+{
+	return (uint32_t)(state >> STATE_WRITER) & STATE_THREAD_MASK;
+}
+
+static inline uint32_t ciat_toucher(uint64_t state)
+{
+	return (uint32_t)(state >> STATE_TOUCHER) & STATE_THREAD_MASK;
+}
+
+static inline uint64_t *ciat_state(struct ciat_page *p)
+{
+	return (uint64_t *)(void *)((char *)p + STATE_OFFSET);
+}
+
+static inline uint32_t *ciat_count(const struct memory_ciat *c, struct ciat_page *p)
+{
+	return (uint32_t *)(void *)((char *)p + c->count_offset);
+}
+
+static inline struct ciat_line *ciat_lines(const struct memory_ciat *c, struct ciat_page *p)
+{
+	return (struct ciat_line *)(void *)((char *)p + c->line_offset);
+}
+
+/* NULL: the page was not touched yet. */
+static inline struct ciat_page *ciat_known_page(const struct memory_ciat *c, uint64_t number)
+{
+	struct ciat_page **middle = c->top[number >> DIRECTORY_BITS];
+	return BASE_LIKELY(middle != NULL) ? middle[number & ((1u << DIRECTORY_BITS) - 1)] : NULL;
+}
+
+/* Makes it if need be. NULL: no memory, or its limit. */
+struct ciat_page *memory_ciat_page(struct memory_ciat *c, uint64_t number);
+/* Sums of all phases and of memory usage into the result. */
+enum base_status memory_ciat_summarize(
+	struct memory_ciat *c, uint32_t instruction_bytes, struct base_err *err);
+enum base_status memory_ciat_phase_init(
+	struct memory_ciat_phase *p, uint32_t nr_threads, struct base_err *err);
+void memory_ciat_phase_fini(struct memory_ciat_phase *p);
+void memory_ciat_counts_add(struct memory_ciat_counts *to, const struct memory_ciat_counts *from);
+
+/* ---- reuse.c: distances of one stream of lines. share < 1: sampled (SHARDS) */
+struct memory_reuse *memory_reuse_new(double share);
+struct memory_reuse *memory_reuse_free(struct memory_reuse *r);
+enum base_status memory_reuse_access(struct memory_reuse *r, uint64_t line);
+const struct memory_reuse_curve *memory_reuse_curve_of(struct memory_reuse *r);
+uint64_t memory_reuse_bytes(const struct memory_reuse *r);
+
+#endif

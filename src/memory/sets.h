@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * sets.h - sets of threads or processors in 32 bits each. Up to 32 members a set is its own bit
+ * mask; with more, it is the number of an interned bit map (equal sets have equal numbers), and the
+ * memory grows with the number of distinct sets met.
+ */
+#ifndef LONGPOLE_MEMORY_SETS_H
+#define LONGPOLE_MEMORY_SETS_H
+
+#include "base/base.h"
+
+enum { MEMORY_SETS_MASK_MAX = 32 };
+
+struct memory_sets {
+	uint32_t nr_members; /* members are below this */
+	bool wide;
+	uint32_t words; /* of a bit map */
+	uint64_t *bits; /* of the interned sets; 0 is the empty one */
+	size_t nr_sets, capacity, bits_capacity;
+	uint32_t *size;
+	struct base_map by_hash; /* of the contents -> first set with it */
+	uint32_t *same_hash;     /* next set with the same hash; 0: none */
+	size_t same_capacity;
+	struct base_map with; /* (set, member) -> set */
+	struct base_map without;
+};
+
+void memory_sets_init(struct memory_sets *s, uint32_t nr_members);
+void memory_sets_fini(struct memory_sets *s);
+/* Bytes of interned sets. */
+uint64_t memory_sets_bytes(const struct memory_sets *s);
+
+bool memory_sets_wide_has(const struct memory_sets *s, uint32_t set, uint32_t member);
+enum base_status memory_sets_wide_change(
+	struct memory_sets *s, uint32_t *set, uint32_t member, bool in) BASE_MUST_CHECK;
+uint32_t memory_sets_wide_size(const struct memory_sets *s, uint32_t set);
+
+static inline bool memory_sets_has(const struct memory_sets *s, uint32_t set, uint32_t member)
+{
+	return BASE_LIKELY(!s->wide) ? set >> member & 1 : memory_sets_wide_has(s, set, member);
+}
+
+static inline enum base_status memory_sets_add(
+	struct memory_sets *s, uint32_t *set, uint32_t member)
+{
+	if (BASE_LIKELY(!s->wide)) {
+		*set |= UINT32_C(1) << member;
+		return BASE_OK;
+	}
+	return memory_sets_wide_change(s, set, member, true);
+}
+
+static inline enum base_status memory_sets_remove(
+	struct memory_sets *s, uint32_t *set, uint32_t member)
+{
+	if (BASE_LIKELY(!s->wide)) {
+		*set &= ~(UINT32_C(1) << member);
+		return BASE_OK;
+	}
+	return memory_sets_wide_change(s, set, member, false);
+}
+
+static inline uint32_t memory_sets_size(const struct memory_sets *s, uint32_t set)
+{
+	return BASE_LIKELY(!s->wide) ? (uint32_t)__builtin_popcount(set)
+				     : memory_sets_wide_size(s, set);
+}
+
+#endif

@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash disable=SC2154 # $work comes from run.sh
+# memory.sh - longpole ciat, cdat, tdat on traces made here.
+
+# make_smait STEM - two threads that count in neighbouring words of one line, then meet; SMAIT's format.
+make_smait() {
+	python3 - "$1" <<-'END'
+		import struct, sys
+		def call(kind, start, end, *a):
+		    fields = [start, end] + list(a) + [0] * (4 - len(a))
+		    return b"".join(struct.pack(">II", 0x1000 | kind << 4 | i, f) for i, f in enumerate(fields))
+		def access(store, address):
+		    return struct.pack(">II", store | 0x40, address)
+		zero = access(1, 0x20000) + call(1, 10, 20, 7, 2)
+		one = b""
+		for i in range(100):
+		    zero += access(0, 0x10000) + access(1, 0x10000)
+		    one += access(0, 0x10004) + access(1, 0x10004)
+		zero += call(3, 100, 110, 0x999, 2) + call(2, 200, 210, 7)
+		one += call(3, 90, 110, 0x999, 2) + access(0, 0x20000) + call(2, 200, 210, 7)
+		for i, data in enumerate((zero, one)):
+		    with open("%s.%d" % (sys.argv[1], i), "wb") as file:
+		        file.write(data)
+	END
+}
+
+test_ciat_finds_false_sharing() {
+	make_smait run.2
+	expect 0 longpole ciat run.2
+	has out 'False sharing: 100% of the' '0x10000  false 199  true 0' '1 parallel 7'
+	expect 0 longpole ciat --json run.2
+	is_json out '.schema == "longpole/ciat/1" and .result.total.all.raw == 1 and .result.threads == 2'
+	is_json out '.result.lines[0].address == "0x10000" and .result.lines[0].false_misses == 199'
+	is_json out '.result.usage.touched_bytes == 12 and .result.usage.shared_bytes == 4'
+	is_json out '[.result.phases[].phase] == ["serial", "parallel"] and .source.diagnostics == []'
+}
+
+# The remedy, two lines: nothing is left to find.
+test_ciat_after_the_remedy() {
+	make_smait run.2
+	python3 - <<-'END'
+		data = open("run.2.1", "rb").read().replace(b"\0\1\0\4", b"\0\1\0\x44")
+		open("run.2.1", "wb").write(data)
+	END
+	expect 0 longpole ciat --json run.2
+	is_json out '.result.total.all.line_false_sharing_misses == 0'
+}
+
+test_ciat_files() {
+	make_smait run.2
+	expect 0 longpole ciat --tags --report=report --memory-file=usage --events=events run.2
+	cmp out report || fail "--tags and --report differ"
+	has report 'R1T1L31: RAW 1 0.50%' 'R1TxL32: sharing degree 1 1' 'RxTxL44: touched memory locations in bytes 12'
+	[[ $(tail -n +3 usage) == $'16 8 0 0 400 0 0 0 -1\n32 4 0 4 2 0 2 0 -1' ]] || { cat usage >&2; fail "memory usage file"; }
+	[[ $(tail -n +2 events) == '201 1 1 0' ]] || { cat events >&2; fail "event trace"; }
+	expect 0 longpole ciat --smait=copy run.2
+	cmp copy.1 run.2.1 || fail "a SMAIT trace changes when it is read and written"
+}
+
+test_cdat_counts() {
+	make_smait run.2
+	printf '[machine]\nnodes = 2\nprocessors = 1\nprotocol = dir1\nallocation = rr1\n' >two.cfg
+	expect 0 longpole cdat --check --json run.2 two.cfg
+	is_json out '.schema == "longpole/cdat/1" and .result.total.data.hits + .result.total.data.misses == 402'
+	is_json out '(.result.total.transactions_by_type | .read_shar_or_priv + .read_priv_own) == .result.total.data.misses'
+	expect 0 longpole cdat --detailed=all --general=each --tags run.2 two.cfg
+	has out 'RxTxL03: average latency'
+	[[ $(head -1 all) == '0 131072 3 0 0 0 0' ]] || fail "detailed trace: $(head -1 all)"
+	# clock addr code proc node bank hnode status sharing_list -1
+	grep -qx '1 65536 2 0 0 0 1 1 0 0 -1' each.0 || { head each.0 >&2; fail "general trace"; }
+	[[ -f each.-2 ]] || fail "no trace of the second I/O processor"
+	local requests
+	requests=$(awk '$3 <= 6' each.0 each.1 | wc -l)
+	[[ $requests == $(awk '$3 <= 6' all | wc -l) ]] || fail "$requests requests in the general trace"
+}
+
+# Every protocol, hierarchy and policy ends, and the monitor has no objection.
+test_cdat_machines() {
+	make_smait run.2
+	local protocol machine
+	expect 0 longpole ciat --memory-file=usage run.2
+	for protocol in $(longpole cdat --list-parameters --json | jq -r '.result.protocols[].name'); do
+		expect 0 longpole cdat --check --set=nodes=2 --set=protocol="$protocol" --set=allocation=oracle -m usage \
+			--set=second_bytes=4096 --set=data_bytes=128 --set=interconnect_bytes=1024 --set=mapping=scatter run.2
+		has out 'found nothing wrong'
+	done
+	for machine in "$LONGPOLE_SOURCE"/examples/machines/*.cfg; do
+		expect 0 longpole cdat --check run.2 "$machine"
+	done
+}
+
+test_tdat_figures() {
+	printf '# events\n1 1 0\n9 2 0\n5 1 1\n20 1 0\n' >events
+	expect 0 longpole tdat events 10 2
+	has out '4 events, 0.1333 a clock' 'A processor of 2: 0.06667'
+	expect 0 longpole tdat --json --where=2=1 events 10
+	is_json out '.result.bins == [2, 0, 1] and .result.most_events == 2 and .result.functions[0].density > 0.33'
+	expect 0 longpole tdat --csv --svg=e.svg --time-file=e.time events 10
+	[[ $(tail -n +2 out) == $'0,3\n10,0\n20,1' ]] || fail "CSV"
+	xmllint --noout e.svg 2>/dev/null || ! command -v xmllint >/dev/null || fail "the SVG is no XML"
+	has e.svg '<svg' 'events a bin of 10 clocks'
+	echo nonsense >events
+	expect 3 longpole tdat events
+	has err 'line 1'
+}
+
+test_memory_mistakes() {
+	make_smait run.2
+	head -c 1001 run.2.1 >cut && mv cut run.2.1
+	expect 0 longpole ciat run.2
+	has out 'Caution: 1 streams ended inside a record (first: thread 1, record 126)' 'barriers were left'
+	expect 2 longpole ciat
+	expect 2 longpole ciat --location=3 run.2
+	expect 2 longpole cdat --set=protocol=dir9 run.2
+	has err 'dir8'
+	expect 2 longpole cdat --set=processors=1 run.2
+	has err '2 threads' '1 processors'
+	expect 2 longpole cdat --set=allocation=oracle run.2
+	has err '--memory-file'
+	expect 3 longpole ciat "$LONGPOLE"
+	expect 4 longpole ciat nothing.here
+	expect 2 longpole tdat --bin=0 run.2.0
+}

@@ -1,0 +1,465 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_memory_cdat.c - cdat by hand, against a slow model that knows nothing of directories, and
+ * exhaustively on two nodes and one line.
+ */
+#include "memory/cdat.h"
+#include "memory_fixture.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <cmocka.h>
+
+static struct memory_cdat_config *machine(const char *const *set, size_t nr)
+{
+	struct memory_cdat_config *k = memory_cdat_config_new();
+	struct base_err err = {0};
+	for (size_t i = 0; i < nr; i++)
+		if (memory_cdat_config_set(k, set[i], &err) != BASE_OK)
+			fail_msg("%s", err.cause[0]);
+	return k;
+}
+#define MACHINE(...)                                                                               \
+	machine((const char *const[]){__VA_ARGS__},                                                \
+		BASE_COUNT(((const char *const[]){__VA_ARGS__})))
+
+struct codes { /* transactions in their order */
+	unsigned code[256];
+	size_t nr;
+};
+
+static void keep_code(void *ctx, const struct memory_cdat_transaction *t)
+{
+	struct codes *k = ctx;
+	if (k->nr < BASE_COUNT(k->code))
+		k->code[k->nr++] = t->code;
+}
+
+static struct memory_cdat *start(
+	struct memory_cdat_config *k, uint32_t nr_threads, struct codes *codes)
+{
+	struct memory_cdat_options o = {
+		.check = true, .detailed = codes ? keep_code : NULL, .trace_ctx = codes};
+	struct memory_cdat *c;
+	struct base_err err = {0};
+	if (memory_cdat_new(k, nr_threads, &o, &c, &err) != BASE_OK)
+		fail_msg("%s", err.cause[0]);
+	assert_int_equal(memory_cdat_begin(c, &err), BASE_OK);
+	memory_cdat_config_free(k);
+	return c;
+}
+
+static struct memory_cdat_outcome step(
+	struct memory_cdat *c, uint32_t processor, uint64_t address, unsigned kind)
+{
+	struct memory_cdat_outcome o;
+	struct base_err err = {0};
+	if (memory_cdat_access(c, processor, address, (enum memory_item_kind)kind, 0, &o, &err) !=
+		BASE_OK)
+		fail_msg("%s", err.cause[0]);
+	return o;
+}
+
+/* ---- by hand: every sequence of the directory protocols
+ * ------------------------------------------- */
+
+enum { L = MEMORY_LOAD, S = MEMORY_STORE, F = MEMORY_BLOCK };
+struct act {
+	unsigned processor, kind;
+};
+struct script {
+	const char *protocol;
+	struct act act[4]; /* before the last one: preparation; the last one's transactions */
+	size_t nr_acts;
+	unsigned code[8]; /* 0 ends */
+	uint32_t critical;
+	enum memory_cdat_supplier supplier;
+};
+
+/* Two nodes of two processors: 0, 1 in node 0; 2, 3 in node 1. The line's home is node 0. */
+static const struct script script[] = {
+	/* not cached */
+	{"dir1", {{0, L}}, 1, {2, 12}, 2, MEMORY_CDAT_FROM_LOCAL_MEMORY},
+	{"dir1", {{2, L}}, 1, {2, 12}, 2, MEMORY_CDAT_FROM_REMOTE_MEMORY},
+	{"dir2", {{2, L}}, 1, {2, 11}, 2, MEMORY_CDAT_FROM_REMOTE_MEMORY},
+	{"dir1", {{0, F}}, 1, {1, 11}, 2, MEMORY_CDAT_FROM_LOCAL_MEMORY},
+	{"dir1", {{2, S}}, 1, {3, 12}, 2, MEMORY_CDAT_FROM_REMOTE_MEMORY},
+	/* clean, exclusive: silent when stored to, a nack when recalled */
+	{"dir1", {{2, L}, {2, S}}, 2, {0}, 0, MEMORY_CDAT_FROM_CACHE},
+	{"dir1", {{2, L}, {0, L}}, 2, {2, 32, 54, 11}, 4, MEMORY_CDAT_FROM_LOCAL_MEMORY},
+	{"dir1", {{2, L}, {0, S}}, 2, {3, 33, 54, 12}, 4, MEMORY_CDAT_FROM_LOCAL_MEMORY},
+	{"dir1", {{2, L}, {0, F}}, 2, {1, 31, 54, 11}, 4, MEMORY_CDAT_FROM_LOCAL_MEMORY},
+	/* dirty elsewhere: directly or through the home */
+	{"dir1", {{2, S}, {0, L}}, 2, {2, 32, 41, 51}, 3, MEMORY_CDAT_FROM_REMOTE_CACHE},
+	{"dir1", {{2, S}, {0, S}}, 2, {3, 33, 43, 52}, 3, MEMORY_CDAT_FROM_REMOTE_CACHE},
+	{"dir6", {{2, S}, {0, L}}, 2, {2, 32, 56, 11}, 4, MEMORY_CDAT_FROM_REMOTE_CACHE},
+	{"dir6", {{2, S}, {0, S}}, 2, {3, 33, 56, 12}, 4, MEMORY_CDAT_FROM_REMOTE_CACHE},
+	{"dir6", {{2, S}, {0, F}}, 2, {1, 31, 56, 11}, 4, MEMORY_CDAT_FROM_REMOTE_CACHE},
+	/* dirty in the own node: the bus */
+	{"dir2", {{2, S}, {3, L}}, 2, {2, 41, 22}, 2, MEMORY_CDAT_FROM_LOCAL_CACHE},
+	{"dir2", {{2, S}, {3, S}}, 2, {3, 43}, 2, MEMORY_CDAT_FROM_LOCAL_CACHE},
+	/* shared */
+	{"dir3", {{2, L}, {3, L}, {0, L}}, 3, {2, 11}, 2, MEMORY_CDAT_FROM_LOCAL_MEMORY},
+	{"dir3", {{2, L}, {3, L}, {0, S}}, 3, {3, 34, 53, 34, 53, 12}, 4,
+		MEMORY_CDAT_FROM_LOCAL_MEMORY},
+	{"dir3", {{2, L}, {3, L}, {3, S}}, 3, {4, 34, 53, 13}, 4, MEMORY_CDAT_FROM_CACHE},
+	{"dir3", {{2, L}, {2, S}}, 2, {4, 13}, 2, MEMORY_CDAT_FROM_CACHE},
+	/* snooping */
+	{"msi", {{2, L}}, 1, {2, 11}, 2, MEMORY_CDAT_FROM_REMOTE_MEMORY},
+	{"mesi", {{2, L}, {2, S}}, 2, {0}, 0, MEMORY_CDAT_FROM_CACHE},
+	{"msi", {{2, L}, {2, S}}, 2, {4}, 1, MEMORY_CDAT_FROM_CACHE},
+	{"msi", {{2, S}, {0, L}}, 2, {2, 41, 22}, 2, MEMORY_CDAT_FROM_REMOTE_CACHE},
+	{"mosi", {{2, S}, {0, L}}, 2, {2, 41}, 2, MEMORY_CDAT_FROM_REMOTE_CACHE},
+	{"mosi", {{2, S}, {0, L}, {1, L}}, 3, {2, 41}, 2, MEMORY_CDAT_FROM_REMOTE_CACHE},
+	{"mosi", {{2, S}, {0, L}, {2, S}}, 3, {4}, 1, MEMORY_CDAT_FROM_CACHE},
+	{"mosi", {{2, S}, {0, L}, {1, S}}, 3, {3, 43}, 2, MEMORY_CDAT_FROM_REMOTE_CACHE},
+};
+
+static void test_sequences(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < BASE_COUNT(script); i++) {
+		const struct script *t = &script[i];
+		char protocol[64] = "protocol=";
+		struct codes codes = {.nr = 0};
+		struct memory_cdat_outcome o = {0};
+		size_t nr = 0;
+		memcpy(protocol + 9, t->protocol, strlen(t->protocol) + 1);
+		struct memory_cdat *c = start(
+			MACHINE("nodes=2", "processors=2", "allocation=rr1", protocol), 4, &codes);
+		for (size_t k = 0; k < t->nr_acts; k++) {
+			codes.nr = 0;
+			o = step(c, t->act[k].processor, 0x1000, t->act[k].kind);
+		}
+		while (t->code[nr])
+			nr++;
+		if (codes.nr != nr || memcmp(codes.code, t->code, nr * sizeof *codes.code) != 0 ||
+			o.critical != t->critical || o.supplier != t->supplier) {
+			for (size_t k = 0; k < codes.nr; k++)
+				print_message("%u ", codes.code[k]);
+			fail_msg("script %zu (%s): critical %u, supplier %d", i, t->protocol,
+				o.critical, (int)o.supplier);
+		}
+		memory_cdat_free(c);
+	}
+}
+
+/* One line per cache, so that a second line replaces the first. */
+static void test_replacement(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *protocol;
+		unsigned first;  /* kind of access to the line that is replaced */
+		unsigned code;   /* 0: silent */
+		unsigned recall; /* when it is loaded by another then */
+	} row[] = {
+		{"protocol=dir1", L, 23, 0},
+		{"protocol=dir4", L, 0, 55},
+		{"protocol=dir1", S, 21, 0},
+		{"protocol=dir4", S, 21, 0},
+		{"protocol=msi", L, 0, 0},
+		{"protocol=moesi", S, 21, 0},
+	};
+	for (size_t i = 0; i < BASE_COUNT(row); i++) {
+		struct codes codes = {.nr = 0};
+		struct memory_cdat *c =
+			start(MACHINE("nodes=2", "processors=1", "data_bytes=64", row[i].protocol),
+				2, &codes);
+		step(c, 0, 0x1000, row[i].first);
+		codes.nr = 0;
+		step(c, 0, 0x2000, L);
+		assert_int_equal(codes.nr, row[i].code ? 3 : 2);
+		if (row[i].code)
+			assert_int_equal(codes.code[2], row[i].code);
+		assert_int_equal(memory_cdat_peek(c, 0, 0x1000), 0);
+		codes.nr = 0;
+		step(c, 1, 0x1000, L);
+		assert_int_equal(codes.code[2 * (row[i].recall != 0)],
+			row[i].recall ? row[i].recall : MEMORY_CDAT_read_shar_or_priv);
+		memory_cdat_free(c);
+	}
+}
+
+/* ---- exhaustive: two nodes, one line, and one more line to replace it with
+ * ------------------------- */
+
+/* All sequences of five acts, each on a fresh line: the monitor looks after each act. */
+static void test_exhaustive(void **state)
+{
+	(void)state;
+	enum { LENGTH = 5 }; /* of 2 processors x (load, store, fetch, load of another line) */
+	size_t nr_protocols;
+	const struct memory_cdat_protocol *p = memory_cdat_protocols(&nr_protocols);
+	for (size_t i = 0; i < nr_protocols; i++) {
+		char protocol[64] = "protocol=";
+		memcpy(protocol + 9, p[i].name, strlen(p[i].name) + 1);
+		struct memory_cdat *c = start(
+			MACHINE("nodes=2", "processors=1", "line_bytes=4096", "data_bytes=4096",
+				"code_bytes=4096", "allocation=rr1", protocol),
+			2, NULL);
+		for (unsigned n = 0; n < 1u << 3 * LENGTH; n++) {
+			for (unsigned a = 0; a < LENGTH; a++) {
+				static const unsigned kind[] = {L, S, F, L};
+				unsigned act = n >> 3 * a & 7, who = act & 1;
+				uint64_t at = (n + 1) * 0x2000 + (act >> 1 == 3 ? 0x1000 : 0);
+				step(c, who, at, kind[act >> 1]);
+				enum memory_cdat_status s = memory_cdat_peek(c, who, at);
+				assert_true(s != 0);
+				if (act >> 1 == 1) {
+					assert_int_equal(s, MEMORY_CDAT_DIRTY);
+					assert_int_equal(memory_cdat_peek(c, !who, at), 0);
+				}
+			}
+		}
+		memory_cdat_free(c);
+	}
+}
+
+/* ---- an independent slow model: caches as lists, coherence by definition
+ * ------------------------------- */
+
+enum { SLOW_PROCESSORS = 4, SLOW_SETS = 4, SLOW_WAYS = 2, SLOW_LINES = 24 };
+
+struct slow {
+	/* Lines of each set, the latest first; -1: empty. */
+	int way[SLOW_PROCESSORS][SLOW_SETS][SLOW_WAYS];
+	bool modified[SLOW_PROCESSORS][SLOW_LINES];
+	uint64_t hits, misses, write_backs, upgrades;
+};
+
+static bool slow_has(const struct slow *m, unsigned p, int line, unsigned *ret_at)
+{
+	for (unsigned i = 0; i < SLOW_WAYS; i++)
+		if (m->way[p][line % SLOW_SETS][i] == line) {
+			*ret_at = i;
+			return true;
+		}
+	return false;
+}
+
+static void slow_drop(struct slow *m, unsigned p, int line)
+{
+	unsigned at;
+	if (slow_has(m, p, line, &at))
+		m->way[p][line % SLOW_SETS][at] = -1;
+	m->modified[p][line] = false;
+}
+
+/* MSI semantics: whoever stores is alone; whoever loads makes a modified copy elsewhere clean. */
+static void slow_access(struct slow *m, unsigned p, int line, bool store)
+{
+	int *set = m->way[p][line % SLOW_SETS];
+	unsigned at = 0;
+	bool had = slow_has(m, p, line, &at);
+	m->hits += had;
+	m->misses += !had;
+	m->upgrades += had && store && !m->modified[p][line];
+	for (unsigned q = 0; q < SLOW_PROCESSORS; q++) {
+		if (q == p)
+			continue;
+		if (store)
+			slow_drop(m, q, line);
+		else
+			m->modified[q][line] = m->modified[q][line] && had;
+	}
+	if (!had) {
+		/* An empty way first, the first of them; else the one used longest ago. */
+		for (at = 0; at < SLOW_WAYS - 1 && set[at] >= 0; at++)
+			;
+		if (set[at] >= 0) {
+			m->write_backs += m->modified[p][set[at]];
+			m->modified[p][set[at]] = false;
+		}
+	}
+	memmove(set + 1, set, at * sizeof *set);
+	set[0] = line;
+	if (store)
+		m->modified[p][line] = true;
+}
+
+static void one_random_run(uint64_t seed, const char *protocol)
+{
+	struct slow m = {.hits = 0};
+	memset(m.way, 0xff, sizeof m.way);
+	struct memory_cdat *c = start(MACHINE("nodes=2", "processors=2", "data_bytes=512",
+					      "data_ways=2", "allocation=rr1", protocol),
+		SLOW_PROCESSORS, NULL);
+	const struct memory_cdat_result *r;
+	struct base_err err = {0};
+	for (unsigned i = 0; i < 200; i++) {
+		unsigned p = fixture_random(&seed) % SLOW_PROCESSORS;
+		int line = (int)(fixture_random(&seed) % SLOW_LINES);
+		bool store = !(fixture_random(&seed) % 3);
+		slow_access(&m, p, line, store);
+		step(c, p, (uint64_t)line * 64, store ? S : L);
+	}
+	assert_int_equal(memory_cdat_finish(c, &r, &err), BASE_OK);
+	const struct memory_cdat_flow *f = &r->total.flow[MEMORY_CDAT_DATA];
+	assert_int_equal(f->hits, m.hits);
+	assert_int_equal(f->misses, m.misses);
+	assert_int_equal(f->local + f->remote, m.misses);
+	assert_int_equal(f->local_memory + f->local_cache, f->local);
+	assert_int_equal(f->remote_memory + f->remote_cache, f->remote);
+	assert_int_equal(r->total.transactions[MEMORY_CDAT_write_back], m.write_backs);
+	if (!strcmp(protocol, "protocol=msi"))
+		assert_int_equal(f->upgrades, m.upgrades);
+	assert_true(r->checks >= 200);
+	memory_cdat_free(c);
+}
+
+static void test_slow_model(void **state)
+{
+	(void)state;
+	static const char *const protocol[] = {"protocol=dir1", "protocol=dir2", "protocol=dir3",
+		"protocol=dir4", "protocol=dir5", "protocol=dir6", "protocol=dir7", "protocol=dir8",
+		"protocol=msi", "protocol=mesi"};
+	for (uint64_t seed = 1; seed <= 1000; seed++)
+		one_random_run(seed, protocol[seed % BASE_COUNT(protocol)]);
+}
+
+/* Random traces through everything at once: no monitor may object, and a hierarchy without limits
+ * misses as often as one level of the same size. */
+static void test_hierarchies(void **state)
+{
+	(void)state;
+	size_t nr_protocols;
+	const struct memory_cdat_protocol *p = memory_cdat_protocols(&nr_protocols);
+	static const char *const inclusive[] = {"inclusive=0", "inclusive=1"};
+	static const char *const replacement[] = {
+		"replacement=lru", "replacement=fifo", "replacement=random"};
+	for (uint64_t seed = 1; seed <= 72; seed++) {
+		char protocol[64] = "protocol=";
+		const char *name = p[seed % nr_protocols].name;
+		memcpy(protocol + 9, name, strlen(name) + 1);
+		bool wide = seed % 9 == 0; /* more than 32 processors: sets are interned */
+		struct memory_cdat *c =
+			start(MACHINE(wide ? "nodes=5" : "nodes=2",
+				      wide ? "processors=8" : "processors=2", "data_bytes=256",
+				      "data_ways=2", "code_bytes=256", "second_bytes=512",
+				      "second_ways=4", "third_bytes=1K", "third_ways=4",
+				      seed & 8 ? "interconnect_bytes=512" : "banks=4",
+				      seed & 16 ? "migrate_after=4" : "banks=2",
+				      inclusive[seed & 1], replacement[seed % 3], protocol),
+				wide ? 40 : 4, NULL);
+		uint64_t random = seed;
+		const struct memory_cdat_result *r;
+		struct base_err err = {0};
+		for (unsigned i = 0; i < 1500; i++) {
+			static const unsigned kind[] = {L, L, S, F};
+			uint32_t who = fixture_random(&random) % (wide ? 40 : 4);
+			uint64_t at = 64 * (fixture_random(&random) % 40);
+			step(c, who, at * 16, kind[fixture_random(&random) % 4]);
+		}
+		assert_int_equal(memory_cdat_finish(c, &r, &err), BASE_OK);
+		memory_cdat_free(c);
+	}
+}
+
+/* ---- allocation
+ * ---------------------------------------------------------------------------------------- */
+
+static void test_allocation(void **state)
+{
+	(void)state;
+	static const struct memory_ciat_page usage[] = {
+		{.page = 1, .owner = 1},
+		{.page = 2, .owner = -1, .code_bytes = 64},
+		{.page = 3, .owner = -1},
+	};
+	static const struct {
+		const char *allocation;
+		unsigned local[3]; /* of pages 1, 2, 3 touched by processor 1 (node 1), in that
+				      order */
+	} row[] = {
+		{"allocation=rr1", {0, 1, 0}}, /* nodes 0, 1, 0 */
+		{"allocation=rr2", {0, 1, 0}}, /* page 2 is everywhere */
+		{"allocation=oracle",
+			{1, 1, 0}}, /* page 1 is thread 1's own; 3: next in turn, 1? */
+		{"allocation=first_touch", {1, 1, 1}},
+	};
+	for (size_t i = 0; i < BASE_COUNT(row); i++) {
+		struct memory_cdat_config *k =
+			MACHINE("nodes=2", "processors=1", row[i].allocation);
+		struct memory_cdat_options o = {.check = true, .usage = usage, .nr_usage = 3};
+		struct memory_cdat *c;
+		struct base_err err = {0};
+		assert_int_equal(memory_cdat_new(k, 2, &o, &c, &err), BASE_OK);
+		assert_int_equal(memory_cdat_begin(c, &err), BASE_OK);
+		for (unsigned page = 1; page <= 3; page++) {
+			struct memory_cdat_outcome out = step(c, 1, page * 4096, page == 2 ? F : L);
+			bool local = out.supplier == MEMORY_CDAT_FROM_LOCAL_MEMORY;
+			bool want = row[i].local[page - 1];
+			if (i == 2 && page == 3)
+				want = true; /* replicating took the first turn */
+			if (local != want)
+				fail_msg("%s: page %u", row[i].allocation, page);
+		}
+		if (i == 1 || i == 2) { /* replicated: local to the other node, too */
+			assert_int_equal(
+				step(c, 0, 2 * 4096, F).supplier, MEMORY_CDAT_FROM_LOCAL_MEMORY);
+			step(c, 0, 2 * 4096, S); /* and united by a store */
+			assert_int_equal(memory_cdat_peek(c, 1, 2 * 4096), 0);
+		}
+		memory_cdat_free(c);
+		memory_cdat_config_free(k);
+	}
+}
+
+static void test_migration(void **state)
+{
+	(void)state;
+	struct memory_cdat *c = start(MACHINE("nodes=2", "processors=1", "data_bytes=64",
+					      "allocation=rr1", "migrate_after=3"),
+		2, NULL);
+	const struct memory_cdat_result *r;
+	struct base_err err = {0};
+	for (unsigned i = 0; i < 10; i++)
+		assert_int_equal(step(c, 1, 64 * i, L).supplier,
+			i < 3 ? MEMORY_CDAT_FROM_REMOTE_MEMORY : MEMORY_CDAT_FROM_LOCAL_MEMORY);
+	assert_int_equal(memory_cdat_finish(c, &r, &err), BASE_OK);
+	assert_int_equal(r->total.migrations, 1);
+	memory_cdat_free(c);
+}
+
+/* ---- configuration
+ * -------------------------------------------------------------------------------------- */
+
+static void test_config(void **state)
+{
+	(void)state;
+	static const char *const bad[] = {"nodes=0", "nodes=33", "nodes=two", "protocol=dir9",
+		"colour=red", "mapping=0:", "allocation=best", "data_bytes=-1", "nodes"};
+	struct memory_cdat_config *k = memory_cdat_config_new();
+	for (size_t i = 0; i < BASE_COUNT(bad); i++) {
+		struct base_err err = {0};
+		assert_int_equal(memory_cdat_config_set(k, bad[i], &err), BASE_ERR_USAGE);
+		assert_int_equal(err.nr_causes, 1);
+	}
+	struct base_err err = {0};
+	assert_int_equal(
+		memory_cdat_config_read(k,
+			"[machine]\nmapping = 1:0 0:0\nnodes = 2\n; a remark\nline_bytes = "
+			"128\ndata_bytes = 64K\n",
+			"x", &err),
+		BASE_OK);
+	assert_int_equal(k->data_bytes, 65536);
+	assert_int_equal(memory_cdat_config_check(k, &err), BASE_OK);
+	struct memory_cdat *c = start(k, 2, NULL);
+	memory_cdat_free(c);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_sequences),
+		cmocka_unit_test(test_replacement),
+		cmocka_unit_test(test_exhaustive),
+		cmocka_unit_test(test_slow_model),
+		cmocka_unit_test(test_hierarchies),
+		cmocka_unit_test(test_allocation),
+		cmocka_unit_test(test_migration),
+		cmocka_unit_test(test_config),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

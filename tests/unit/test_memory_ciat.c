@@ -1,0 +1,470 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_memory_ciat.c - ciat against brute force, hand-made traces, and a formula. */
+#include "memory/ciat.h"
+#include "memory_fixture.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <cmocka.h>
+
+/* Runs all of a fixture through the analysis; closes the fixture. */
+static struct memory_ciat *analyse(struct fixture *f, const struct memory_ciat_options *options,
+	const struct memory_order_options *order_options, const struct memory_ciat_result **ret)
+{
+	static const struct memory_ciat_options plain;
+	static const struct memory_order_options plain_order = {.disk_latency_ms = -1};
+	struct memory_order *o;
+	struct memory_ciat *c;
+	struct base_err err = {0};
+	assert_int_equal(memory_order_new(&f->source, NULL,
+				 order_options ? order_options : &plain_order, &o, &err),
+		BASE_OK);
+	assert_int_equal(
+		memory_ciat_new(memory_order_threads(o), options ? options : &plain, &c, &err),
+		BASE_OK);
+	for (;;) {
+		struct memory_steps steps;
+		enum base_status s = memory_order_next(o, &steps, &err);
+		if (s == BASE_END)
+			break;
+		assert_int_equal(s, BASE_OK);
+		assert_int_equal(memory_ciat_add(c, &steps, &err), BASE_OK);
+	}
+	assert_int_equal(
+		memory_ciat_finish(c, f->source.info.instruction_bytes, ret, &err), BASE_OK);
+	memory_order_free(o);
+	memory_source_close(&f->source);
+	return c;
+}
+
+/* ---- by hand
+ * ------------------------------------------------------------------------------------- */
+
+static void test_events(void **state)
+{
+	(void)state;
+	struct fixture *f = fixture_new(3, 0);
+	const struct memory_ciat_result *r;
+	/* Threads go in turns: a row is a time. Each has its own location where it idles. */
+	static const struct {
+		int kind[3]; /* of thread 0, 1, 2; -1: its own location */
+	} row[] = {
+		{{MEMORY_STORE, -1, -1}},
+		{{MEMORY_LOAD, MEMORY_LOAD, MEMORY_LOAD}}, /* RAW twice: S[2] */
+		{{-1, MEMORY_LOAD, -1}},                   /* again: nothing */
+		{{-1, MEMORY_STORE, -1}},                  /* WAR, degree 1 (thread 2) */
+		{{-1, -1, MEMORY_STORE}},                  /* WAW */
+		{{MEMORY_LOAD, -1, -1}},                   /* RAW: S[1] */
+		{{MEMORY_STORE, -1, -1}},                  /* only reader stores: WAW */
+	};
+	for (size_t i = 0; i < BASE_COUNT(row); i++)
+		for (uint32_t t = 0; t < 3; t++)
+			fixture_access(f, t,
+				row[i].kind[t] < 0 ? MEMORY_STORE
+						   : (enum memory_item_kind)row[i].kind[t],
+				row[i].kind[t] < 0 ? 0x2000 + t * 64 : 0x1000, 4);
+	struct memory_ciat *c = analyse(f, NULL, NULL, &r);
+	const struct memory_ciat_counts *n = &r->total.all;
+	assert_int_equal(n->event[MEMORY_CIAT_RAW], 3);
+	assert_int_equal(n->event[MEMORY_CIAT_WAR], 1);
+	assert_int_equal(n->event[MEMORY_CIAT_WAW], 2);
+	assert_int_equal(n->event[MEMORY_CIAT_RAR], 0);
+	assert_int_equal(r->total.sharing[1], 1);
+	assert_int_equal(r->total.sharing[2], 1);
+	assert_int_equal(r->total.invalidation[1], 1);
+	assert_int_equal(r->matrix[0 * 3 + 1], 1);
+	assert_int_equal(r->matrix[0 * 3 + 2], 1);
+	assert_int_equal(r->matrix[2 * 3 + 0], 1);
+	memory_ciat_free(c);
+}
+
+static void test_strings_and_sizes(void **state)
+{
+	(void)state;
+	struct fixture *f = fixture_new(1, 0);
+	const struct memory_ciat_result *r;
+	static const char order[] = "LLLSLSSLLL"; /* load strings 3 1 3, store strings 1 2 */
+	for (size_t i = 0; order[i]; i++)
+		fixture_access(f, 0, order[i] == 'L' ? MEMORY_LOAD : MEMORY_STORE, 0x1000, 8);
+	fixture_access(f, 0, MEMORY_STORE, 0x1000, 0);
+	fixture_access(f, 0, MEMORY_STORE, 0x1001, 3);
+	struct memory_ciat *c = analyse(f, NULL, NULL, &r);
+	const struct memory_ciat_counts *n = &r->total.all;
+	assert_int_equal(n->string[0][3], 2);
+	assert_int_equal(n->string[0][1], 1);
+	assert_int_equal(n->string[1][1], 1);
+	assert_int_equal(n->string[1][2], 2);
+	assert_int_equal(n->access[0][MEMORY_CIAT_SIZE_double][0], 7);
+	assert_int_equal(n->access[1][MEMORY_CIAT_SIZE_zero][0], 1);
+	assert_int_equal(n->access[1][MEMORY_CIAT_SIZE_three][0], 1);
+	assert_int_equal(r->usage.touched_bytes, 8);
+	assert_int_equal(r->usage.data_accesses, 11);
+	memory_ciat_free(c);
+}
+
+static void test_phases(void **state)
+{
+	(void)state;
+	struct fixture *f = fixture_new(2, MEMORY_SOURCE_THREADS);
+	const struct memory_ciat_result *r;
+	fixture_access(f, 0, MEMORY_STORE, 0x1000, 4);
+	fixture_call(f, 0, MEMORY_CALL_spawn, 7, 2);
+	fixture_access(f, 0, MEMORY_LOAD, 0x1000, 4);
+	fixture_call(f, 0, MEMORY_CALL_join, 7, 0);
+	fixture_call(f, 0, MEMORY_CALL_marker, 0, 42);
+	fixture_access(f, 0, MEMORY_STORE, 0x1000, 4);
+	for (unsigned i = 0; i < 5; i++)
+		fixture_access(f, 1, MEMORY_LOAD, 0x1000, 4);
+	fixture_call(f, 1, MEMORY_CALL_join, 7, 0);
+	struct memory_ciat *c = analyse(f, NULL, NULL, &r);
+	assert_int_equal(r->nr_phases, 4);
+	assert_int_equal(r->phase[0].kind, MEMORY_PHASE_SERIAL);
+	assert_int_equal(r->phase[1].kind, MEMORY_PHASE_PARALLEL);
+	assert_int_equal(r->phase[1].number, 7);
+	assert_int_equal(r->phase[1].all.event[MEMORY_CIAT_RAW], 1);
+	assert_int_equal(r->phase[1].begin_clock, 1);
+	assert_int_equal(r->phase[1].end_clock, 6); /* the slower one's */
+	assert_int_equal(r->phase[3].kind, MEMORY_PHASE_USER);
+	assert_int_equal(r->phase[3].number, 42);
+	assert_int_equal(r->phase[3].all.event[MEMORY_CIAT_WAR], 1);
+	assert_int_equal(r->phase[3].end_clock, 7);
+	memory_ciat_free(c);
+}
+
+/* Two counters in one line, then a line apart. */
+static void test_false_sharing(void **state)
+{
+	(void)state;
+	for (unsigned apart = 4; apart <= 64; apart *= 16) {
+		struct fixture *f = fixture_new(2, 0);
+		const struct memory_ciat_result *r;
+		for (unsigned i = 0; i < 100; i++)
+			for (uint32_t t = 0; t < 2; t++)
+				fixture_access(f, t, MEMORY_STORE, 0x1000 + t * apart, 4);
+		struct memory_ciat *c = analyse(f, NULL, NULL, &r);
+		assert_int_equal(r->total.all.false_misses, apart == 4 ? 198 : 0);
+		assert_int_equal(r->total.all.true_misses, 0);
+		assert_int_equal(r->total.all.cold_misses, 2);
+		memory_ciat_free(c);
+	}
+	struct fixture *f = fixture_new(2, 0); /* one counter: every miss brings news */
+	const struct memory_ciat_result *r;
+	for (unsigned i = 0; i < 100; i++)
+		for (uint32_t t = 0; t < 2; t++)
+			fixture_access(f, t, MEMORY_ATOMIC, 0x1000, 4);
+	struct memory_ciat *c = analyse(f, NULL, NULL, &r);
+	assert_int_equal(r->total.all.false_misses, 0);
+	assert_int_equal(r->total.all.true_misses, 198);
+	memory_ciat_free(c);
+}
+
+/* ---- the seed's matrix multiplication: counts by formula
+ * ------------------------------------------- */
+
+enum { N = 32, P = 4 };
+
+/* C = A B, rows in blocks per thread; thread 0 fills A and B first. An inner loop is a REPEAT. */
+static struct fixture *matrix_multiplication(void)
+{
+	struct fixture *f = fixture_new(P, MEMORY_SOURCE_THREADS);
+	const uint64_t a = 0x100000, b = 0x200000, c = 0x300000;
+	fixture_put(
+		f, 0, (struct memory_item){.kind = MEMORY_REPEAT, .address = 2, .count = N * N});
+	for (unsigned m = 0; m < 2; m++)
+		fixture_put(f, 0,
+			(struct memory_item){.kind = MEMORY_STORE,
+				.address = m ? b : a,
+				.stride_bytes = 8,
+				.size_bytes = 8,
+				.reg = MEMORY_REG_FLOAT,
+				.instructions = 1});
+	fixture_call(f, 0, MEMORY_CALL_spawn, 1, P);
+	for (uint32_t t = 0; t < P; t++) {
+		for (unsigned i = t * N / P; i < (t + 1) * N / P; i++)
+			for (unsigned j = 0; j < N; j++) {
+				fixture_put(f, t,
+					(struct memory_item){
+						.kind = MEMORY_REPEAT, .address = 2, .count = N});
+				fixture_put(f, t,
+					(struct memory_item){.kind = MEMORY_LOAD,
+						.address = a + 8 * N * i,
+						.stride_bytes = 8,
+						.size_bytes = 8,
+						.instructions = 1});
+				fixture_put(f, t,
+					(struct memory_item){.kind = MEMORY_LOAD,
+						.address = b + 8 * j,
+						.stride_bytes = 8 * N,
+						.size_bytes = 8,
+						.instructions = 1});
+				fixture_access(f, t, MEMORY_STORE, c + 8 * (N * i + j), 8);
+			}
+		fixture_call(f, t, MEMORY_CALL_join, 1, 0);
+	}
+	return f;
+}
+
+static void test_matrix_formula(void **state)
+{
+	(void)state;
+	const struct memory_ciat_result *r;
+	struct memory_ciat_options o = {.location_bytes = 8, .with_reuse = true};
+	struct memory_ciat *c = analyse(matrix_multiplication(), &o, NULL, &r);
+	const struct memory_ciat_counts *n = &r->total.all;
+	uint64_t loads = 2ull * N * N * N, stores = 3ull * N * N;
+	assert_int_equal(n->access[0][MEMORY_CIAT_SIZE_double][0], loads);
+	assert_int_equal(n->access_bytes[1], stores * 8);
+	/* Thread 0 wrote A and B: the others read all of B, and their rows of A. */
+	assert_int_equal(n->event[MEMORY_CIAT_RAW], (P - 1) * N * N + (P - 1) * N * N / P);
+	assert_int_equal(r->total.sharing[P - 1], N * N);
+	assert_int_equal(r->total.sharing[1], (P - 1) * N * N / P);
+	assert_int_equal(
+		n->event[MEMORY_CIAT_WAR] + n->event[MEMORY_CIAT_WAW] + n->event[MEMORY_CIAT_RAR],
+		0);
+	assert_int_equal(r->usage.data_bytes, 3 * N * N * 8);
+	assert_int_equal(r->usage.data_accesses, loads + stores);
+	assert_int_equal(r->usage.shared_bytes, (N * N + (P - 1) * N * N / P) * 8);
+	assert_int_equal(r->shared_curve.cold, 3 * N * N * 8 / 64);
+	memory_ciat_free(c);
+}
+
+/* ---- brute force
+ * ----------------------------------------------------------------------------------------- */
+
+enum { BYTES = 3 * 4096, MOST = 40 };
+
+struct brute {
+	unsigned location_bytes, nr_threads;
+	int writer[BYTES];
+	bool reader[BYTES][MOST], toucher[BYTES][MOST], byte[BYTES];
+	uint64_t accesses_at[BYTES];
+	uint64_t event[MEMORY_CIAT_EVENTS], invalidation[MOST + 1];
+	uint64_t degree[BYTES * 40]; /* of each value that was ever read by another */
+	size_t value_of[BYTES], nr_values;
+};
+
+static unsigned brute_readers(const struct brute *b, unsigned g, unsigned but)
+{
+	unsigned nr = 0;
+	for (unsigned t = 0; t < b->nr_threads; t++)
+		nr += t != but && b->reader[g][t];
+	return nr;
+}
+
+static void brute_access(struct brute *b, unsigned t, bool store, unsigned at, unsigned size)
+{
+	bool event[MEMORY_CIAT_EVENTS] = {0};
+	b->accesses_at[at / b->location_bytes]++;
+	for (unsigned i = at; i < at + size; i++)
+		b->byte[i] = true;
+	for (unsigned g = at / b->location_bytes; g <= (at + size - 1) / b->location_bytes; g++) {
+		b->toucher[g][t] = true;
+		if (store) {
+			unsigned others = brute_readers(b, g, t);
+			if (others) {
+				event[MEMORY_CIAT_WAR] = true;
+				b->invalidation[others]++;
+			} else if (b->writer[g] >= 0 && b->writer[g] != (int)t) {
+				event[MEMORY_CIAT_WAW] = true;
+			}
+			memset(b->reader[g], 0, sizeof b->reader[g]);
+			b->writer[g] = (int)t;
+			b->value_of[g] = ++b->nr_values;
+			continue;
+		}
+		if (b->writer[g] == (int)t || b->reader[g][t])
+			continue;
+		if (b->writer[g] >= 0) {
+			event[MEMORY_CIAT_RAW] = true;
+			b->degree[b->value_of[g]]++;
+		} else if (brute_readers(b, g, MOST)) {
+			event[MEMORY_CIAT_RAR] = true;
+		}
+		b->reader[g][t] = true;
+	}
+	for (unsigned e = 0; e < MEMORY_CIAT_EVENTS; e++)
+		b->event[e] += event[e] && !(e == MEMORY_CIAT_WAW && event[MEMORY_CIAT_WAR]);
+}
+
+static void compare(const struct brute *b, const struct memory_ciat_result *r)
+{
+	uint64_t shared = 0, touched = 0, shared_accesses = 0, sharing[MOST + 1] = {0};
+	for (unsigned e = 0; e < MEMORY_CIAT_EVENTS; e++)
+		assert_int_equal(r->total.all.event[e], b->event[e]);
+	for (size_t v = 1; v <= b->nr_values; v++)
+		sharing[b->degree[v]]++;
+	for (unsigned k = 1; k <= b->nr_threads; k++) {
+		assert_int_equal(r->total.sharing[k], sharing[k]);
+		assert_int_equal(r->total.invalidation[k], b->invalidation[k]);
+	}
+	for (unsigned g = 0; g < BYTES / b->location_bytes; g++) {
+		unsigned touchers = 0, bytes = 0;
+		for (unsigned t = 0; t < b->nr_threads; t++)
+			touchers += b->toucher[g][t];
+		for (unsigned i = 0; i < b->location_bytes; i++)
+			bytes += b->byte[g * b->location_bytes + i];
+		touched += bytes;
+		shared += touchers > 1 ? bytes : 0;
+		shared_accesses += touchers > 1 ? b->accesses_at[g] : 0;
+	}
+	assert_int_equal(r->usage.touched_bytes, touched);
+	assert_int_equal(r->usage.shared_bytes, shared);
+	assert_int_equal(r->usage.shared_data_accesses, shared_accesses);
+}
+
+static void one_random_trace(unsigned nr_threads, unsigned location_bytes, uint64_t seed)
+{
+	static struct brute b;
+	static const uint16_t size[] = {1, 2, 4, 4, 8, 8, 16, 32, 3, 64};
+	struct fixture *f = fixture_new(nr_threads, 0);
+	const struct memory_ciat_result *r;
+	memset(&b, 0, sizeof b);
+	b.location_bytes = location_bytes;
+	b.nr_threads = nr_threads;
+	for (unsigned i = 0; i < BYTES; i++)
+		b.writer[i] = -1;
+	for (unsigned i = 0; i < 300; i++)
+		for (uint32_t t = 0; t < nr_threads; t++) { /* clocks are equal: in turns */
+			uint16_t bytes = size[fixture_random(&seed) % BASE_COUNT(size)];
+			unsigned range = fixture_random(&seed) % 4 ? 128 : BYTES - 64;
+			unsigned at = 4096 - 64 + fixture_random(&seed) % range;
+			bool store = !(fixture_random(&seed) % 3);
+			at = at + bytes > BYTES ? 0 : at;
+			fixture_access(f, t, store ? MEMORY_STORE : MEMORY_LOAD,
+				0x7ffff0000000 + at, bytes);
+			brute_access(&b, t, store, at, bytes);
+		}
+	struct memory_ciat_options o = {.location_bytes = location_bytes};
+	struct memory_ciat *c = analyse(f, &o, NULL, &r);
+	compare(&b, r);
+	memory_ciat_free(c);
+}
+
+static void test_brute_force(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 1; seed <= 6; seed++)
+		for (unsigned location_bytes = 1; location_bytes <= 8; location_bytes *= 2)
+			one_random_trace(
+				seed <= 3 ? (unsigned)seed + 1 : MOST, location_bytes, seed);
+}
+
+/* Reuse distances against a list that is searched. */
+static void test_reuse(void **state)
+{
+	(void)state;
+	enum { ACCESSES = 9000, LINES = 700 };
+	static uint64_t stack[LINES];
+	size_t nr_stack = 0;
+	double count[MEMORY_REUSE_BUCKETS] = {0};
+	uint64_t seed = 5, cold = 0;
+	struct fixture *f = fixture_new(1, 0);
+	for (unsigned i = 0; i < ACCESSES; i++) {
+		uint32_t x = fixture_random(&seed) % LINES;
+		uint64_t line = (uint64_t)x * x / LINES;
+		size_t at = 0;
+		fixture_access(f, 0, MEMORY_LOAD, line * 64, 8);
+		while (at < nr_stack && stack[at] != line)
+			at++;
+		if (at == nr_stack) {
+			cold++;
+			nr_stack++;
+		} else {
+			unsigned bucket = 0;
+			while (at >> bucket)
+				bucket++;
+			count[bucket]++;
+		}
+		memmove(stack + 1, stack, at * sizeof *stack);
+		stack[0] = line;
+	}
+	const struct memory_ciat_result *r;
+	struct memory_ciat_options o = {.with_reuse = true};
+	struct memory_ciat *c = analyse(f, &o, NULL, &r);
+	assert_int_equal(r->shared_curve.cold, cold);
+	for (unsigned i = 0; i < MEMORY_REUSE_BUCKETS; i++)
+		assert_true(r->shared_curve.count[i] == count[i]);
+	memory_ciat_free(c);
+}
+
+static void test_code(void **state)
+{
+	(void)state;
+	struct fixture *f = fixture_new(2, MEMORY_SOURCE_INSTRUCTIONS);
+	const struct memory_ciat_result *r;
+	f->source.info.instruction_bytes = 4;
+	for (uint32_t t = 0; t < 2; t++) {
+		fixture_put(f, t,
+			(struct memory_item){.kind = MEMORY_REPEAT, .address = 1, .count = 10});
+		fixture_put(f, t,
+			(struct memory_item){.kind = MEMORY_BLOCK,
+				.address = 0x4000 + t * 8,
+				.size_bytes = 16,
+				.count = 4,
+				.instructions = 4});
+	}
+	struct memory_ciat *c = analyse(f, NULL, NULL, &r);
+	assert_int_equal(r->usage.code_bytes, 24);
+	assert_int_equal(r->usage.shared_bytes, 8);
+	assert_int_equal(r->usage.code_accesses, 80);
+	assert_int_equal(r->usage.shared_code_accesses, 40);
+	assert_true(r->usage.code_locality == 80.0 / 6);
+	assert_int_equal(r->total.all.instructions, 80);
+	memory_ciat_free(c);
+}
+
+/* A memory limit is a status, and so is any allocation that fails. */
+static void test_failures(void **state)
+{
+	(void)state;
+	struct memory_ciat_options tiny = {.memory_limit_bytes = 50000};
+	for (uint64_t nth = 0; nth < 400; nth++) {
+		struct fixture *f = fixture_new(2, 0);
+		struct memory_order_options plain = {.disk_latency_ms = -1};
+		struct memory_order *o = NULL;
+		struct memory_ciat *c = NULL;
+		const struct memory_ciat_result *r;
+		struct base_err err = {0};
+		for (unsigned i = 0; i < 64; i++)
+			fixture_access(
+				f, i & 1, i & 2 ? MEMORY_STORE : MEMORY_LOAD, i * 4096 / 8, 8);
+		struct memory_ciat_options big = {.with_reuse = true, .with_functions = true};
+		base_alloc_fail_nth(nth);
+		enum base_status s = memory_order_new(&f->source, NULL, &plain, &o, &err);
+		if (s == BASE_OK)
+			s = memory_ciat_new(2, nth ? &big : &tiny, &c, &err);
+		struct memory_steps steps;
+		while (s == BASE_OK && (s = memory_order_next(o, &steps, &err)) == BASE_OK)
+			s = memory_ciat_add(c, &steps, &err);
+		if (s == BASE_END)
+			s = memory_ciat_finish(c, 0, &r, &err);
+		base_alloc_fail_nth(0);
+		memory_ciat_free(c);
+		memory_order_free(o);
+		memory_source_close(&f->source);
+		if (!nth)
+			assert_int_equal(s, BASE_ERR_LIMIT);
+		else if (s == BASE_OK)
+			return;
+		else
+			assert_int_equal(s, BASE_ERR_NOMEM);
+		assert_true(err.nr_causes > 0);
+	}
+	fail_msg("never succeeded");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_events),
+		cmocka_unit_test(test_strings_and_sizes),
+		cmocka_unit_test(test_phases),
+		cmocka_unit_test(test_false_sharing),
+		cmocka_unit_test(test_matrix_formula),
+		cmocka_unit_test(test_brute_force),
+		cmocka_unit_test(test_reuse),
+		cmocka_unit_test(test_code),
+		cmocka_unit_test(test_failures),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
