@@ -597,11 +597,12 @@ static void count_all(struct session *s)
 			__atomic_load_n(&head->lost_records, __ATOMIC_RELAXED));
 		count(s, TRACE_DIAG_nested_dropped,
 			__atomic_load_n(&head->nested_dropped, __ATOMIC_RELAXED) + c->nested_lost);
+		count(s, TRACE_DIAG_deepbound,
+			__atomic_load_n(&head->deepbound, __ATOMIC_RELAXED));
 	}
 	count(s, TRACE_DIAG_ring_damaged, c->nr_damaged_blocks);
 	count_kernel(s);
 	count(s, TRACE_DIAG_unattached_images, c->nr_unattached);
-	count(s, TRACE_DIAG_deepbound, __atomic_load_n(&head->deepbound, __ATOMIC_RELAXED));
 	count(s, TRACE_DIAG_perf_lost, c->perf_lost);
 	count(s, TRACE_DIAG_no_samples, res->no_samples_why[0] != 0);
 	count(s, TRACE_DIAG_no_switches, res->no_switches_why[0] != 0);
