@@ -95,6 +95,8 @@ struct longpole_hooks {
 	void (*item)(enum longpole_verb verb, struct longpole_place *place, uint64_t instance,
 		uint64_t key, uint64_t n, uint64_t flags);
 	void (*act)(struct longpole_place *place, uint64_t instance);
+	/* counter.h; returns the phase before. NULL: phases are not counted */
+	struct longpole_place *(*phase)(struct longpole_place *place);
 };
 
 /* Does the recorder's table go on after `first_bytes`? */

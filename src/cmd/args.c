@@ -22,6 +22,10 @@ static const struct {
 			"the path starts when ACTOR first enters STATE (patterns; ACTOR or @STATE "
 			"alone will do)"}},
 	{CMD_ENDS, {"end", 0, "ACTOR@STATE", NULL, "the path ends when ACTOR last enters STATE"}},
+	{CMD_ENDS,
+		{"process", 0, "NAME", NULL,
+			"in a recording of the whole system: the path ends at the last moment of "
+			"this program, or process number"}},
 	{CMD_ENDS, {"connection", 0, "ID", NULL,
 			   "only the path of this connection ('longpole connections' lists them)"}},
 	{CMD_WINDOW,
@@ -187,6 +191,12 @@ static bool parse_option(struct cmd *c, int argc, char **argv, int *i)
 	return keep_option(c, o, value);
 }
 
+/* Does this operand begin a program, whose options are not ours? */
+static bool ends_options(unsigned flags, bool dashes)
+{
+	return flags & CMD_PROGRAM && (dashes || !(flags & CMD_DASHES));
+}
+
 bool cmd_parse(struct cmd *c, int argc, char **argv)
 {
 	int i = 0;
@@ -196,15 +206,17 @@ bool cmd_parse(struct cmd *c, int argc, char **argv)
 	while (i < argc) {
 		char *word = argv[i];
 		bool dashes = !strcmp(word, "--");
-		if (options && dashes && !(c->spec->flags & CMD_DASHES)) {
+		bool kept = c->spec->flags & (CMD_DASHES | CMD_OR_PROGRAM);
+		if (options && dashes && !kept) {
 			options = false;
 			i++;
 			continue;
 		}
+		options = options && !(dashes && c->spec->flags & CMD_OR_PROGRAM);
 		bool is_option = options && word[0] == '-' && word[1] && !dashes;
 		if (!is_option) {
 			c->operand[c->nr_operands++] = word; /* at or before argv[i] */
-			options = options && !(c->spec->flags & CMD_PROGRAM);
+			options = options && !ends_options(c->spec->flags, dashes);
 		} else if (!parse_option(c, argc, argv, &i)) {
 			return false;
 		}

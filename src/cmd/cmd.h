@@ -17,6 +17,7 @@ enum cmd_exit { CMD_OK = 0, CMD_GATE = 1, CMD_USAGE = 2, CMD_BAD_TRACE = 3, CMD_
 enum cmd_group {
 	CMD_GROUP_RECORD,
 	CMD_GROUP_ANALYSE,
+	CMD_GROUP_MEMORY,
 	CMD_GROUP_LOOK,
 	CMD_GROUP_HELP,
 	CMD_GROUP_NR
@@ -25,13 +26,14 @@ enum cmd_group {
 enum {
 	CMD_READS_TRACE = 1, /* first operand: a trace, or none: the newest *.lpt here */
 	CMD_PROGRAM = 2,   /* everything from the first operand on is a program and its arguments */
-	CMD_DASHES = 4,    /* "--" is an operand */
+	CMD_DASHES = 4,    /* "--" is an operand; with CMD_PROGRAM the program comes after it */
 	CMD_PROGRESS = 8,  /* --progress, --quiet */
 	CMD_JSON = 16,     /* --json */
 	CMD_MEMORY = 32,   /* --max-memory */
 	CMD_ENDS = 64,     /* --start, --end */
 	CMD_IMPORTS = 128, /* operands: an import format, and a file of it */
 	CMD_WINDOW = 256,  /* --from, --to */
+	CMD_OR_PROGRAM = 1024, /* "--" is an operand, and a program with its arguments follows it */
 	CMD_ANALYSES =
 		CMD_READS_TRACE | CMD_PROGRESS | CMD_JSON | CMD_MEMORY | CMD_ENDS | CMD_WINDOW,
 };
@@ -69,7 +71,11 @@ const struct cmd_spec *cmd_find(const char *name); /* NULL: none */
 const struct cmd_option *cmd_common_option(unsigned flags, size_t i);
 /* i-th option of a command: its own, then the common ones; NULL: no more. */
 const struct cmd_option *cmd_option_at(const struct cmd_spec *spec, size_t i);
-extern const char *const cmd_group_title[CMD_GROUP_NR];
+struct cmd_group_text {
+	const char *title;
+	bool brief; /* the short overview gives its commands' names only */
+};
+extern const struct cmd_group_text cmd_groups[CMD_GROUP_NR];
 
 /* ---- one invocation ----------------------------------------------------------------------------
  */
@@ -145,6 +151,8 @@ int cmd_exit_of(enum base_status s);
 /* Writes a finished answer (and frees it): CMD_OK or the exit status after a message. */
 int cmd_write(struct cmd *c, struct base_str *text);
 int cmd_write_json(struct cmd *c, json_t *json);
+/* One line of it, newline included; frees it. NULL: out->failed. */
+void cmd_add_json_line(struct base_str *out, json_t *json);
 
 void cmd_progress_reset(struct cmd *c);
 void cmd_progress_show(
@@ -177,6 +185,7 @@ int cmd_report_trace(struct cmd *c, const char *path, bool full, bool json);
 extern const struct cmd_spec cmd_default_spec;
 void cmd_help_text(
 	struct base_str *out, const struct cmd_spec *spec, const struct report_style *st);
-void cmd_help_overview(struct base_str *out, const struct report_style *st);
+/* all: with a line for every command. */
+void cmd_help_overview(struct base_str *out, const struct report_style *st, bool all);
 
 #endif

@@ -88,21 +88,38 @@ void cmd_help_text(struct base_str *out, const struct cmd_spec *spec, const stru
 		base_str_addf(out, "  %s\n", d->example[i]);
 }
 
-void cmd_help_overview(struct base_str *out, const struct report_style *st)
+static void group_lines(
+	struct base_str *out, const struct report_style *st, unsigned group, bool all)
 {
 	size_t nr;
 	const struct cmd_spec *table = cmd_table(&nr);
+	bool brief = cmd_groups[group].brief && !all;
+	if (!brief) {
+		base_str_add(out, "\n");
+		title(out, st, cmd_groups[group].title);
+	} else {
+		base_str_addf(out, "%s%-12s%s", st->color ? "\033[1m" : "", cmd_groups[group].title,
+			st->color ? "\033[0m" : "");
+	}
+	for (size_t i = 0; i < nr; i++)
+		if (table[i].group == group)
+			base_str_addf(out, brief ? "  %s" : "  %-11s %s\n", table[i].name,
+				table[i].summary);
+	if (brief)
+		base_str_add(out, "\n");
+}
+
+void cmd_help_overview(struct base_str *out, const struct report_style *st, bool all)
+{
 	base_str_add(out, "longpole finds what decides how long a parallel program takes, and "
 			  "predicts what a fix "
 			  "would buy.\n\n");
 	base_str_add(out, "Usage: longpole [OPTIONS] PROG [ARG...]    record it, then the answer\n"
 			  "       longpole COMMAND [...]\n");
 	for (unsigned g = 0; g < CMD_GROUP_NR; g++) {
-		base_str_add(out, "\n");
-		title(out, st, cmd_group_title[g]);
-		for (size_t i = 0; i < nr; i++)
-			if (table[i].group == g)
-				base_str_addf(out, "  %-11s %s\n", table[i].name, table[i].summary);
+		if (!all && cmd_groups[g].brief && !(g && cmd_groups[g - 1].brief))
+			base_str_add(out, "\n");
+		group_lines(out, st, g, all);
 	}
 	base_str_add(out, "\n");
 	title(out, st, "Examples");
@@ -110,8 +127,8 @@ void cmd_help_overview(struct base_str *out, const struct report_style *st)
 		"  longpole ./server --threads 8\n"
 		"  longpole whatif longpole-server.lpt scale 'cache_mutex'=-50%\n"
 		"  longpole export --format=perfetto -o server.pftrace longpole-server.lpt\n"
-		"\n'longpole COMMAND --help' says more; 'longpole --version' which version this "
-		"is.\n"
+		"\n'longpole help' lists all commands, 'longpole COMMAND --help' says more about "
+		"one.\n"
 		"A program with the name of a command: longpole -- PROG\n");
 }
 
@@ -135,7 +152,7 @@ static json_t *command_json(const struct cmd_spec *spec)
 	for (size_t i = 0; i < BASE_COUNT(spec->details->example) && spec->details->example[i]; i++)
 		json_array_append_new(examples, json_string(spec->details->example[i]));
 	return json_pack("{s:s, s:s, s:s, s:s, s:s, s:o, s:o}", "name", spec->name, "group",
-		cmd_group_title[spec->group], "summary", spec->summary, "usage",
+		cmd_groups[spec->group].title, "summary", spec->summary, "usage",
 		spec->details->usage, "about", spec->details->about, "options", options, "examples",
 		examples);
 }
@@ -158,7 +175,7 @@ int cmd_run_help(struct cmd *c)
 	if (c->nr_operands > 1)
 		return cmd_usage(c, "help on one command at a time");
 	if (!c->nr_operands) {
-		cmd_help_overview(&out, &st);
+		cmd_help_overview(&out, &st, true);
 		return cmd_write(c, &out);
 	}
 	const struct cmd_spec *spec = cmd_find(c->operand[0]);

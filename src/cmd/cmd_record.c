@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_record.c - `longpole record`, and `longpole PROG ARGS`. */
-#include "cmd/cmd.h"
+#include "cmd/record.h"
 
 #include "config.h"
-#include "record/session.h"
 
 #include <string.h>
 
-enum { TRACE_PATH_MAX = 4096 };
-
+#define X(name, text) #name " "
+#define RECORD_MODES  RECORD_LOCK_MODES(X)
 #define RECORD_OPTIONS                                                                             \
 	{"output", 'o', "FILE", "@file", "the trace to write (default: longpole-PROG.lpt)"},       \
 		{"sample-hz", 0, "HZ", NULL,                                                       \
 			"samples a second of each running thread; 0: none (default 999)"},         \
+		{"locks", 0, "MODE", RECORD_MODES,                                                 \
+			"how locks are recorded. stamps (default): each operation with its "       \
+			"time; full: also inside lock and unlock functions; sampled: exact "       \
+			"counts, a sample of the holds timed; count: exact counts"},               \
 		{"no-switches", 0, NULL, NULL,                                                     \
 			"do not record when threads get and lose processors"},                     \
 		{"stack-depth", 0, "N", NULL, "callers kept of each wait; 0: none (default 16)"},  \
@@ -24,15 +27,30 @@ enum { TRACE_PATH_MAX = 4096 };
 			"go on until all recorded processes have ended, not only the first"        \
 	}
 
-static const struct cmd_option record_option[] = {RECORD_OPTIONS};
+static const struct cmd_option record_option[] = {
+	RECORD_OPTIONS,
+	{"system", 0, NULL, NULL,
+		"record all threads of the machine: who ran where, who woke whom (needs root)"},
+	{"sched", 0, NULL, NULL, "with --system: switches and wakes only (default)"},
+	{"full", 0, NULL, NULL,
+		"with --system: system calls, interrupts, sockets, packets, disks, timers, too"},
+	{"for", 0, "SECONDS", NULL,
+		"with --system and without PROG: how long (default: to Ctrl-C)"},
+	{"source", 0, "NAME", "bpf perf",
+		"with --system: where the kernel's events come from (default: the best that "
+		"works)"},
+};
 static const struct cmd_option default_option[] = {
 	RECORD_OPTIONS,
 	{"full", 0, NULL, NULL, "every state and fix of 1 % of the path and more"},
 };
+#undef X
 
 const struct cmd_details cmd_details_record = {
-	.usage = "[OPTIONS] PROG [ARG...]",
-	.about = "Runs PROG, unchanged, and records who waits for whom. Its exit status is passed "
+	.usage = "[OPTIONS] PROG [ARG...]\n--system [OPTIONS] [PROG [ARG...]]",
+	.about = "Runs PROG, unchanged, and records who waits for whom. With --system, records all "
+		 "threads of "
+		 "the machine beside it, or without it. Its exit status is passed "
 		 "on; 125: "
 		 "longpole failed, 126: PROG cannot be executed, 127: PROG was not found. The "
 		 "first Ctrl-C "
@@ -76,9 +94,34 @@ static void progress(void *ctx, const struct record_progress *p)
 	base_str_fini(&s);
 }
 
+enum record_locks cmd_record_locks(const char *mode)
+{
+	static const char *const name[] = {
+#define X(name, text) #name,
+		RECORD_LOCK_MODES(X)
+#undef X
+	};
+	for (size_t i = 0; mode && i < BASE_COUNT(name); i++)
+		if (!strcmp(mode, name[i]))
+			return (enum record_locks)i;
+	return RECORD_LOCKS_stamps;
+}
+
+/* Counting is for those who want to pay little: the kernel's events would be most of its cost. */
+void cmd_record_mode(struct record_options *o, enum record_locks locks)
+{
+	bool counts = locks == RECORD_LOCKS_count || locks == RECORD_LOCKS_sampled;
+	o->locks = locks;
+	o->measure_floor = true;
+	o->sample_hz = counts ? 0 : o->sample_hz;
+	o->switches = !counts;
+}
+
 static bool options(struct cmd *c, struct record_options *o)
 {
 	uint64_t depth = o->stack_depth;
+	if (cmd_given(c, "locks"))
+		cmd_record_mode(o, cmd_record_locks(cmd_value(c, "locks")));
 	if (!cmd_value_count(c, "sample-hz", &o->sample_hz) ||
 		!cmd_value_count(c, "stack-depth", &depth) ||
 		!cmd_value_size(c, "buffer", &o->buffer_bytes))
@@ -88,24 +131,69 @@ static bool options(struct cmd *c, struct record_options *o)
 		return false;
 	}
 	o->stack_depth = (unsigned)depth;
-	o->switches = !cmd_given(c, "no-switches");
+	o->switches &= !cmd_given(c, "no-switches");
 	o->wait_all = cmd_given(c, "wait-all");
 	return true;
 }
 
+static bool system_options(struct cmd *c, struct record_options *o)
+{
+	enum { NS_PER_S = 1000000000, SECONDS_MAX = 1000000 };
+	uint64_t seconds = 0;
+	bool system = cmd_given(c, "system");
+	if (!system && (cmd_given(c, "sched") || cmd_given(c, "full") || cmd_given(c, "for") ||
+			       cmd_given(c, "source"))) {
+		cmd_usage(c, "--sched, --full, --for and --source need --system");
+		return false;
+	}
+	if (!cmd_value_count(c, "for", &seconds))
+		return false;
+	if (seconds > SECONDS_MAX || (cmd_given(c, "for") && (c->nr_operands || !seconds))) {
+		cmd_usage(c, c->nr_operands ? "--for: the program says when it ends"
+					    : "--for: 1 to 1000000 seconds");
+		return false;
+	}
+	if (cmd_given(c, "sched") && cmd_given(c, "full")) {
+		cmd_usage(c, "--sched or --full, not both");
+		return false;
+	}
+	o->for_ns = seconds * NS_PER_S;
+	if (cmd_given(c, "buffer"))
+		o->system_buffer_bytes = o->buffer_bytes;
+	o->system_backend = cmd_value(c, "source");
+	if (system)
+		o->system = cmd_given(c, "full") ? RECORD_LEVEL_full : RECORD_LEVEL_sched;
+	return true;
+}
+
 /* longpole-PROG.lpt in the working directory: every run of PROG replaces the last one's. */
-static const char *output_path(struct cmd *c, char buf[TRACE_PATH_MAX])
+const char *cmd_record_path(struct cmd *c, const char *program, char buf[CMD_RECORD_PATH_MAX])
 {
 	const char *given = cmd_value(c, "output");
-	const char *slash = strrchr(c->operand[0], '/');
-	const char *name = slash && slash[1] ? slash + 1 : c->operand[0];
+	const char *slash = strrchr(program, '/');
+	const char *name = slash && slash[1] ? slash + 1 : program;
 	if (given)
 		return given;
-	int n = snprintf(buf, TRACE_PATH_MAX, "longpole-%s.lpt", name);
+	int n = snprintf(buf, CMD_RECORD_PATH_MAX, "longpole-%s.lpt", name);
 	if (n > 0 && n < 255 && !strchr(name, '/'))
 		return buf;
-	cmd_usage(c, "no file name can be made of '%s'; give one with -o", c->operand[0]);
+	cmd_usage(c, "no file name can be made of '%s'; give one with -o", program);
 	return NULL;
+}
+
+/* Which back-end it was, and why not a better one. */
+static void system_summary(struct cmd *c, const struct record_result *r)
+{
+	for (unsigned i = 0; i < r->nr_attempts; i++) {
+		const struct record_attempt *a = &r->attempt[i];
+		if (a->refusal != RECORD_REFUSAL_none)
+			cmd_note(c, "kernel events: %s not used: %s (%s)", a->backend->name,
+				record_refusal_text(a->refusal), a->why);
+		else
+			cmd_note(c, "kernel events: %llu through %s, %llu switches",
+				(unsigned long long)r->kernel_events, a->backend->name,
+				(unsigned long long)r->kernel_switches);
+	}
 }
 
 static void summary(struct cmd *c, const struct record_result *r, const char *path)
@@ -125,6 +213,10 @@ static void summary(struct cmd *c, const struct record_result *r, const char *pa
 		base_str_add(&s, "; writing records was about 0.1 % of the program's processor "
 				 "time or less");
 	cmd_note(c, "%s", base_str_text(&s));
+	if (r->nr_attempts)
+		system_summary(c, r);
+	if (*r->no_system_samples_why)
+		cmd_note(c, "no samples of other programs: %s", r->no_system_samples_why);
 	if (*r->no_samples_why)
 		cmd_note(c, "no samples: %s", r->no_samples_why);
 	if (*r->no_switches_why)
@@ -140,50 +232,98 @@ static void summary(struct cmd *c, const struct record_result *r, const char *pa
 	base_str_fini(&s);
 }
 
-/* The program's exit status, or ours after a message. *ret_path NULL: there is no trace. */
-static int record(struct cmd *c, char buf[TRACE_PATH_MAX], const char **ret_path)
+int cmd_record_program(
+	struct cmd *c, struct record_options *o, const char *path, enum base_status *ret)
 {
-	struct record_options o = record_options_default();
 	struct record_result r = {.wait_status = -1, .exit_code = RECORD_EXIT_OURS};
-	*ret_path = NULL;
-	if (!c->nr_operands) {
-		cmd_usage(c, "no program given");
-		return RECORD_EXIT_OURS;
-	}
-	const char *path = output_path(c, buf);
-	if (!path || !options(c, &o))
-		return RECORD_EXIT_OURS;
-	o.output_path = path;
-	o.argv = c->operand; /* NULL-terminated: it ends with argv */
-	o.tool = "longpole " LONGPOLE_VERSION;
-	o.progress = progress;
-	o.progress_ctx = c;
+	o->output_path = path;
+	o->tool = "longpole " LONGPOLE_VERSION;
+	o->progress = progress;
+	o->progress_ctx = c;
 	cmd_progress_reset(c);
-	enum base_status s = record_run(&o, &r, &c->err);
+	*ret = record_run(o, &r, &c->err);
 	cmd_progress_clear(c);
-	if (s != BASE_OK) {
-		cmd_fail(c, s);
+	if (*ret != BASE_OK) {
+		cmd_fail(c, *ret);
 		return r.exit_code ? r.exit_code : RECORD_EXIT_OURS;
 	}
 	summary(c, &r, path);
-	*ret_path = path;
 	return r.exit_code;
+}
+
+int cmd_open_or_record(struct cmd *c, struct record_options *o, struct cmd_recorded *ret,
+	struct report_run *ret_run)
+{
+	*ret = (struct cmd_recorded){.program_exit = RECORD_EXIT_OURS};
+	int exit_status;
+	enum base_status s;
+	if (!c->nr_operands || strcmp(c->operand[0], "--") != 0) {
+		exit_status = cmd_open_operand(c, ret_run);
+		ret->has_trace = exit_status == CMD_OK;
+		return exit_status;
+	}
+	ret->is_program = true;
+	if (c->nr_operands < 2) {
+		cmd_usage(c, "no program after --");
+		return RECORD_EXIT_OURS;
+	}
+	const char *path = cmd_record_path(c, c->operand[1], ret->path);
+	if (!path)
+		return RECORD_EXIT_OURS;
+	o->argv = c->operand + 1;
+	ret->program_exit = cmd_record_program(c, o, path, &s);
+	if (s != BASE_OK)
+		return ret->program_exit;
+	c->answer_on_stderr = true; /* standard output is the program's */
+	exit_status = cmd_open(c, path, ret_run);
+	ret->has_trace = exit_status == CMD_OK;
+	return cmd_recorded_exit(ret, exit_status);
+}
+
+int cmd_recorded_exit(const struct cmd_recorded *r, int analysed)
+{
+	if (!r->is_program)
+		return analysed;
+	return r->program_exit ? r->program_exit : analysed == CMD_OK ? 0 : RECORD_EXIT_OURS;
+}
+
+/* The program's exit status, or ours after a message. *ret_path NULL: there is no trace. */
+static int record(
+	struct cmd *c, bool can_system, char buf[CMD_RECORD_PATH_MAX], const char **ret_path)
+{
+	struct record_options o = record_options_default();
+	*ret_path = NULL;
+	if (!options(c, &o) || (can_system && !system_options(c, &o)))
+		return RECORD_EXIT_OURS;
+	if (!c->nr_operands && o.system == RECORD_LEVEL_none) {
+		cmd_usage(c, "no program given");
+		return RECORD_EXIT_OURS;
+	}
+	const char *path = cmd_record_path(c, c->nr_operands ? c->operand[0] : "system", buf);
+	if (!path)
+		return RECORD_EXIT_OURS;
+	o.argv = c->nr_operands ? c->operand : NULL; /* NULL-terminated: it ends with argv */
+	enum base_status s;
+	int exit_code = cmd_record_program(c, &o, path, &s);
+	if (s == BASE_OK)
+		*ret_path = path;
+	return exit_code;
 }
 
 int cmd_run_record(struct cmd *c)
 {
-	char buf[TRACE_PATH_MAX];
+	char buf[CMD_RECORD_PATH_MAX];
 	const char *path;
-	return record(c, buf, &path);
+	return record(c, true, buf, &path);
 }
 
 /* Its exit status is the program's: this is a recording, and scripts go on as if longpole were not
  * there. */
 static int run_default(struct cmd *c)
 {
-	char buf[TRACE_PATH_MAX];
+	char buf[CMD_RECORD_PATH_MAX];
 	const char *path;
-	int exit_status = record(c, buf, &path);
+	int exit_status = record(c, false, buf, &path);
 	if (!path)
 		return exit_status;
 	c->answer_on_stderr =

@@ -15,11 +15,12 @@ static const struct cmd_spec commands[] = {
 #include "cmd/commands.def"
 };
 
-const char *const cmd_group_title[CMD_GROUP_NR] = {
-	[CMD_GROUP_RECORD] = "Record",
-	[CMD_GROUP_ANALYSE] = "Ask",
-	[CMD_GROUP_LOOK] = "Look inside",
-	[CMD_GROUP_HELP] = "Help",
+const struct cmd_group_text cmd_groups[CMD_GROUP_NR] = {
+	[CMD_GROUP_RECORD] = {"Record", false},
+	[CMD_GROUP_ANALYSE] = {"Ask", false},
+	[CMD_GROUP_MEMORY] = {"Memory", true},
+	[CMD_GROUP_LOOK] = {"Traces", true},
+	[CMD_GROUP_HELP] = {"Help", true},
 };
 
 const struct cmd_spec *cmd_table(size_t *ret_nr)
@@ -102,7 +103,7 @@ static int overview(FILE *to, int exit_status)
 	struct report_style st = {.utf8 = t.utf8,
 		.color = to == stdout ? t.color_out : t.color_err,
 		.columns = t.columns};
-	cmd_help_overview(&s, &st);
+	cmd_help_overview(&s, &st, false);
 	fputs(base_str_text(&s), to);
 	base_str_fini(&s);
 	return exit_status;

@@ -94,6 +94,7 @@ int cmd_open(struct cmd *c, const char *path, struct report_run *ret)
 	};
 	if (c->spec->flags & CMD_ENDS && !cmd_value_count(c, "connection", &ret->connection))
 		return CMD_USAGE;
+	ret->process = c->spec->flags & CMD_ENDS ? cmd_value(c, "process") : NULL;
 	cmd_progress_reset(c);
 	enum base_status s = trace_reader_open(path, NULL, &ret->reader, &c->err);
 	if (s != BASE_OK)

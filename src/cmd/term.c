@@ -125,6 +125,7 @@ int cmd_exit_of(enum base_status s)
 	case BASE_ERR_VERSION:
 	case BASE_ERR_FORMAT:
 	case BASE_ERR_FOREIGN:
+	case BASE_ERR_CLOCK:
 		return CMD_BAD_TRACE;
 	case BASE_ERR_USAGE:
 	case BASE_ERR_NOTFOUND:
@@ -201,6 +202,15 @@ static int add_json(const char *bytes, size_t length, void *ctx)
 	struct base_str *s = ctx;
 	base_str_add_bytes(s, bytes, length);
 	return s->failed ? -1 : 0;
+}
+
+void cmd_add_json_line(struct base_str *out, json_t *json)
+{
+	if (!json ||
+		json_dump_callback(json, add_json, out, JSON_COMPACT | JSON_REAL_PRECISION(10)))
+		out->failed = true;
+	json_decref(json);
+	base_str_add(out, "\n");
 }
 
 int cmd_write_json(struct cmd *c, json_t *json)

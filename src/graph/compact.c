@@ -315,6 +315,25 @@ static enum base_status add_edge(struct graph_compact_recorder *r, const struct 
 	return BASE_OK;
 }
 
+/* It was renamed meanwhile: a transition that took no time and is no visit. (What a link took from
+ * the actor before that has the old name: such a piece of a path has no place.) */
+static enum base_status follow_rename(struct graph_compact_recorder *r, struct recorded_actor *a,
+	uint32_t actor, uint32_t state, struct base_err *err)
+{
+	uint32_t node, edge;
+	enum base_status s = graph_compact_put_node(&r->t, actor, a->state, state, &node, err);
+
+	if (!s)
+		s = graph_compact_put_edge(&r->t, a->node, node, a->state, &edge, err);
+	if (s)
+		return s;
+	r->t.c.node[node].passes++;
+	r->t.c.edge[edge].passes++;
+	a->node = node;
+	a->state = state;
+	return BASE_OK;
+}
+
 static enum base_status on_moment(
 	void *ctx, const struct graph_moment *m, uint32_t *ret_mark, struct base_err *err)
 {
@@ -323,6 +342,8 @@ static enum base_status on_moment(
 	uint32_t node, edge = NONE;
 	enum base_status s = actor_of(r, m->actor, &a, err);
 
+	if (!s && a->node != NONE && a->state != m->state)
+		s = follow_rename(r, a, m->actor, m->state, err);
 	if (!s)
 		s = graph_compact_put_node(&r->t, m->actor, m->state, m->next_state, &node, err);
 	if (!s && a->node != NONE)
@@ -431,7 +452,7 @@ const struct graph_sink *graph_compact_sink(struct graph_compact_recorder *r)
 static enum base_status place_rest(
 	struct graph_compact_recorder *r, uint32_t actor, struct base_err *err)
 {
-	const struct recorded_actor *a = actor < r->nr_actors ? &r->actor[actor] : NULL;
+	struct recorded_actor *a = actor < r->nr_actors ? &r->actor[actor] : NULL;
 	struct own_path *own = &r->own_path[actor];
 
 	for (; own->at < own->end; own->at++) {
@@ -440,6 +461,12 @@ static enum base_status place_rest(
 		uint32_t id;
 		enum base_status s;
 
+		if (a && a->node != NONE && within_actor(e) && e->state != a->state &&
+			e->begin_ns >= a->last_ns) { /* renamed, and never closed */
+			s = follow_rename(r, a, actor, e->state, err);
+			if (s)
+				return s;
+		}
 		if (!a || a->node == NONE || !within_actor(e) || e->state != a->state ||
 			e->begin_ns < a->last_ns) {
 			r->t.c.unplaced_ns += (uint64_t)e->weight_ns;

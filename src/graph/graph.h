@@ -143,7 +143,9 @@ struct graph_verb {
 	X(wait_empty)                                                                              \
 	X(wait_full)                                                                               \
 	X(wait)                                                                                    \
-	X(link)
+	X(link)                                                                                    \
+	X(rename)                                                                                  \
+	X(forget)
 enum graph_verb_kind {
 #define X(name) GRAPH_VERB_##name,
 	GRAPH_VERBS(X)
@@ -185,11 +187,25 @@ enum base_status graph_wait(struct graph *g, const struct graph_verb *v,
 enum base_status graph_link(
 	struct graph *g, const struct graph_verb *v, uint32_t from_actor, struct base_err *err);
 
+/*
+ * The actor has been in `state` since its last verb, not in the one that it told then: what a wait
+ * was for is at times only known when it ends. No time passes, nothing else changes. (An actor that
+ * has done nothing yet begins in it.)
+ */
+enum base_status graph_rename(struct graph *g, const struct graph_verb *v, struct base_err *err);
+/*
+ * The actor goes to `state` and has no path any more: what it does next follows from what it takes
+ * next, and from nothing that it did before. For an interrupt's handler: one actor, but its runs
+ * have nothing to do with each other.
+ */
+enum base_status graph_forget(struct graph *g, const struct graph_verb *v, struct base_err *err);
+
 /* Any verb by its kind. */
 enum base_status graph_apply(struct graph *g, enum graph_verb_kind kind, const struct graph_verb *v,
 	uint32_t from_actor, struct base_err *err);
 
-uint64_t graph_queue_units(const struct graph *g, uint32_t queue); /* in it now */
+uint64_t graph_queue_units(const struct graph *g, uint32_t queue);         /* in it now */
+bool graph_queue_has(const struct graph *g, uint32_t queue, uint64_t key); /* a unit with it */
 /* The tag of the last of the units that this dequeue or peek would get; 0: there are none. */
 uint32_t graph_queue_tag(const struct graph *g, const struct graph_verb *v);
 

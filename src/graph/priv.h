@@ -129,6 +129,7 @@ struct actor {
 	uint32_t wait_queue;
 	uint8_t wait; /* enum wait */
 	bool started;
+	bool forgets;                  /* has been told to: nobody starts a path for it */
 	uint32_t mark;                 /* the listener's, of its last moment */
 	uint32_t dep_index, dep_epoch; /* graph_take: this actor's dependence of `stamp` */
 	uint64_t stamp;
@@ -241,6 +242,7 @@ struct window {
 	size_t nr_totals, totals_capacity;
 	struct graph_queue_stats *stats; /* [queue] */
 	size_t nr_stats, stats_capacity;
+	size_t nr_before; /* graph_turn(): anchors of the last one */
 };
 
 struct graph {
@@ -404,6 +406,10 @@ enum base_status graph_reserve_nodes(
 
 /* window.c: ends that lie beyond the cut come to lie on it. */
 void graph_window_finish(struct graph *g);
+/* part.c: of the anchors and statistics as they are after a collection. */
+struct graph_part;
+enum base_status graph_part_make(struct graph *g, uint64_t from_ns, size_t nr_before,
+	struct graph_part **ret, struct base_err *err) BASE_MUST_CHECK;
 void graph_window_fini(struct graph *g);
 
 /* ---- inline: once or more a verb

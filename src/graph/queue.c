@@ -450,6 +450,14 @@ const struct graph_queue_stats *graph_queue_stats(const struct graph *g, uint32_
 	return &g->queue[queue].stats;
 }
 
+bool graph_queue_has(const struct graph *g, uint32_t queue, uint64_t key)
+{
+	BASE_ASSERT(queue < g->nr_queues);
+	const struct ring *r = &g->queue[queue].data;
+
+	return next_by_key(g, r, 0, key) < r->nr_items;
+}
+
 uint32_t graph_queue_tag(const struct graph *g, const struct graph_verb *v)
 {
 	const struct queue *q = &g->queue[v->queue];

@@ -62,7 +62,10 @@ static enum base_status need_actor(struct graph_replay *r, uint32_t actor, struc
 		return s;
 	for (; r->nr_actors <= actor; r->nr_actors++)
 		r->actor[r->nr_actors] = (struct replay_log_actor){
-			.head = REPLAY_NONE, .tail = REPLAY_NONE, .wait_queue = REPLAY_NONE};
+			.head = REPLAY_NONE,
+			.tail = REPLAY_NONE,
+			.wait_queue = REPLAY_NONE,
+			.gave = REPLAY_NONE};
 	return BASE_OK;
 }
 
@@ -158,9 +161,18 @@ static void depends_on(struct replay_moment *m, uint32_t queue, const struct rep
 	if (!m->depends || on->time_ns >= m->available_ns) {
 		m->available_ns = on->time_ns;
 		m->full_ns = on->full_ns;
+		m->order = on->order;
 		m->queue = queue;
 	}
 	m->depends = true;
+}
+
+/* At one time the order of the log decides. */
+static bool came_after(const struct replay_moment *m, const struct replay_log_actor *a)
+{
+	if (m->available_ns != a->t_last)
+		return m->available_ns > a->t_last;
+	return m->order > a->order_last;
 }
 
 static enum base_status set_wait(struct graph_replay *r, struct replay_log_actor *a,
@@ -172,7 +184,7 @@ static enum base_status set_wait(struct graph_replay *r, struct replay_log_actor
 	uint64_t since = a->started ? a->t_last : m->available_ns;
 	enum base_status s;
 
-	if (a->started && !(m->depends && m->available_ns > a->t_last)) {
+	if (a->started && !(m->depends && came_after(m, a))) {
 		*class = REPLAY_UNEXPLAINED;
 		if (!m->depends && *own && !(m->flags & GRAPH_EXPLAINED)) {
 			r->nr_unexplained++;
@@ -182,6 +194,8 @@ static enum base_status set_wait(struct graph_replay *r, struct replay_log_actor
 	}
 	*class = REPLAY_EXPLAINED;
 	*own = m->t - m->available_ns;
+	if (a->started && m->available_ns == a->t_last)
+		step->bits |= REPLAY_AT_ONCE;
 	if (queued) { /* the simulation has its own processors */
 		*own = *own > queued ? *own - queued : 0;
 		step->bits |= REPLAY_ON_PROCESSOR;
@@ -189,6 +203,18 @@ static enum base_status set_wait(struct graph_replay *r, struct replay_log_actor
 	s = graph_replay_latency_add(
 		r, r->queue[m->queue].o.latency_state, m->available_ns - since, *own, err);
 	return s;
+}
+
+/* It gave its token away and took it back when it came: it did nothing in between. */
+static bool was_interrupted(const struct graph_replay *r, const struct replay_log_actor *a,
+	const struct replay_moment *m)
+{
+	const struct replay_step *first = replay_step(r, m->first);
+
+	return a->started && !a->waits && a->gave != REPLAY_NONE && m->depends &&
+	       m->queue == a->gave && m->available_ns == m->t &&
+	       replay_kind(first) == GRAPH_VERB_dequeue && first->queue == a->gave &&
+	       came_after(m, a);
 }
 
 static enum base_status close_moment(struct graph_replay *r, struct base_err *err)
@@ -205,7 +231,7 @@ static enum base_status close_moment(struct graph_replay *r, struct base_err *er
 
 	r->moment.first = REPLAY_NONE;
 	last->bits &= ~((uint32_t)GRAPH_MORE << REPLAY_FLAGS_SHIFT);
-	own = a->started ? m.t - a->t_last : m.t;
+	own = a->started || a->forgot ? m.t - a->t_last : m.t;
 	own = own > a->hole_ns ? own - a->hole_ns : 0;
 	if (aside && (a->waits || !a->started)) { /* when the wait begins must do */
 		first->bits &= ~(7u << REPLAY_CLASS_SHIFT);
@@ -214,8 +240,13 @@ static enum base_status close_moment(struct graph_replay *r, struct base_err *er
 	if (m.links) {
 		class = REPLAY_LINK;
 		own = 0;
+	} else if (!a->started && a->forgot && !m.depends) {
+		class = REPLAY_UNEXPLAINED;
 	} else if (!a->started && (m.flags & GRAPH_START || !m.depends)) {
 		class = REPLAY_ABSOLUTE;
+	} else if (was_interrupted(r, a, &m)) {
+		class = REPLAY_EXPLAINED;
+		own = 0;
 	} else if (!a->started || a->waits) {
 		s = set_wait(r, a, &m, &own, &class, err);
 	}
@@ -224,7 +255,9 @@ static enum base_status close_moment(struct graph_replay *r, struct base_err *er
 	if (!s)
 		s = set_own(r, m.first, own, err);
 	a->t_last = m.t;
-	a->started = true;
+	a->order_last = r->nr_steps;
+	a->forgot = kind == GRAPH_VERB_forget;
+	a->started = !a->forgot;
 	a->hole_ns = 0;
 	a->had_to_queue = false;
 	if (a->slept && m.t > a->slept_ns)
@@ -237,6 +270,9 @@ static enum base_status close_moment(struct graph_replay *r, struct base_err *er
 		   kind == GRAPH_VERB_wait_full;
 	a->waits_space = kind == GRAPH_VERB_wait_full;
 	a->wait_queue = a->waits && kind != GRAPH_VERB_wait ? last->queue : REPLAY_NONE;
+	a->gave = kind == GRAPH_VERB_enqueue && r->queue[last->queue].o.discipline == GRAPH_POOL
+			  ? last->queue
+			  : REPLAY_NONE;
 	if (a->wait_queue != REPLAY_NONE)
 		a->takes_then = r->queue[a->wait_queue].nr_takes;
 	return s ? s : count_busy(r, before, is_busy(r, a), m.t, err);
@@ -248,8 +284,11 @@ static enum base_status put_units(struct graph_replay *r, struct replay_log_queu
 	uint64_t key, struct base_err *err)
 {
 	uint64_t most = q->exclusive ? q->o.initial : INT64_MAX / 2;
-	struct replay_item item = {
-		.time_ns = r->now, .nr_units = n, .key = key, .full_ns = r->full_ns};
+	struct replay_item item = {.time_ns = r->now,
+		.nr_units = n,
+		.key = key,
+		.full_ns = r->full_ns,
+		.order = r->nr_steps};
 
 	q->nr_puts++;
 	if (q->units > 0 && (uint64_t)q->units + n > most)
@@ -274,7 +313,11 @@ static enum base_status free_space(
 	if (!q->o.capacity || !n)
 		return BASE_OK;
 	return graph_replay_ring_push(memory_of(r), &q->space,
-		(struct replay_item){.time_ns = r->now, .nr_units = n, .full_ns = r->full_ns}, err);
+		(struct replay_item){.time_ns = r->now,
+			.nr_units = n,
+			.full_ns = r->full_ns,
+			.order = r->nr_steps},
+		err);
 }
 
 /* How often, since then, somebody else took; and how soon one who had not waited. */
@@ -411,6 +454,23 @@ static enum base_status log_space(struct graph_replay *r, const struct graph_ver
 	return set_ordinal(r, i, q->nr_takes, err);
 }
 
+/* Whose tokens come back from their takers can be lent: a processor's, a bus's; not a window's
+ * credits. */
+static void follow_pool(struct graph_replay *r, const struct graph_verb *v, bool take)
+{
+	struct replay_log_queue *q = &r->queue[v->queue];
+	struct replay_held *h;
+	uint64_t n = v->n < 0 ? 0 : (uint64_t)v->n;
+
+	if (q->o.discipline != GRAPH_POOL || q->handed_on || !n)
+		return;
+	h = replay_held(r->actor[v->actor].held, v->queue, take);
+	if (!h || (!take && h->n < n))
+		q->handed_on = true;
+	else
+		h->n += take ? n : -n;
+}
+
 static enum base_status log_enqueue(
 	struct graph_replay *r, const struct graph_verb *v, uint32_t i, struct base_err *err)
 {
@@ -420,6 +480,7 @@ static enum base_status log_enqueue(
 
 	if (!s && n)
 		s = log_space(r, v, i, false, err);
+	follow_pool(r, v, false);
 	return s || !n ? s : put_units(r, q, n, v->key, err);
 }
 
@@ -440,6 +501,8 @@ static enum base_status log_take(struct graph_replay *r, const struct graph_verb
 	if (v->flags & GRAPH_BACK && v->n == GRAPH_ALL && pool) /* a lock that was free */
 		q->exclusive = true;
 	q->keyed |= keyed;
+	if (!keep)
+		follow_pool(r, v, true);
 	if (q->exclusive)
 		take.n = 1;
 	got = graph_replay_ring_take(&q->data, &take, &available);
@@ -558,7 +621,8 @@ static enum base_status log_kind(struct graph_replay *r, enum graph_verb_kind ki
 
 static bool uses_queue(enum graph_verb_kind kind)
 {
-	return kind != GRAPH_VERB_state && kind != GRAPH_VERB_wait && kind != GRAPH_VERB_link;
+	return kind != GRAPH_VERB_state && kind != GRAPH_VERB_wait && kind != GRAPH_VERB_link &&
+	       kind != GRAPH_VERB_rename && kind != GRAPH_VERB_forget;
 }
 
 static enum base_status log_step(struct graph_replay *r, enum graph_verb_kind kind,
@@ -602,7 +666,8 @@ static enum base_status end_hole(struct graph_replay *r, uint32_t actor, uint32_
 {
 	struct replay_log_actor *a = &r->actor[actor];
 	uint64_t now = r->now, ours;
-	struct graph_verb v = {.actor = actor, .state = runnable};
+	struct graph_verb v = {
+		.actor = actor, .state = a->hole_state != REPLAY_NONE ? a->hole_state : runnable};
 	enum base_status s;
 
 	pass_time(r, now);
@@ -640,6 +705,7 @@ static enum base_status log_processor(struct graph_replay *r, enum graph_verb_ki
 		pass_time(r, r->now);
 		a->slept = false;
 		a->in_hole = true;
+		a->hole_state = REPLAY_NONE;
 		a->hole_begin_ns = r->now;
 		a->hole_full_ns = r->full_ns;
 	} else if (kind == GRAPH_VERB_enqueue && before) {
@@ -651,6 +717,28 @@ static enum base_status log_processor(struct graph_replay *r, enum graph_verb_ki
 	} else if (a->in_hole && !(v->flags & GRAPH_ASIDE)) {
 		return end_hole(r, v->actor, v->state, q->o.latency_state, err);
 	}
+	return count_busy(r, before, is_busy(r, a), r->now, err);
+}
+
+/* What the actor has been in since its last step, or while it had no processor. */
+static enum base_status log_rename(
+	struct graph_replay *r, const struct graph_verb *v, struct base_err *err)
+{
+	struct replay_log_actor *a = &r->actor[v->actor];
+	enum base_status s = r->moment.first != REPLAY_NONE ? close_moment(r, err) : BASE_OK;
+	bool before = is_busy(r, a);
+
+	if (s)
+		return s;
+	if (v->state > r->last_state)
+		r->last_state = v->state;
+	if (a->in_hole) {
+		a->hole_state = v->state;
+		return BASE_OK;
+	}
+	a->state = v->state;
+	if (a->tail != REPLAY_NONE)
+		replay_step(r, a->tail)->state = v->state;
 	return count_busy(r, before, is_busy(r, a), r->now, err);
 }
 
@@ -677,6 +765,8 @@ enum base_status graph_replay_log_verb(struct graph_replay *r, enum graph_verb_k
 	if (!r->nr_steps)
 		r->start_ns = r->busy_since = t;
 	r->now = t;
+	if (kind == GRAPH_VERB_rename)
+		return log_rename(r, v, err);
 	if (is_processor_verb(r, kind, v))
 		return log_processor(r, kind, v, err);
 	if (BASE_UNLIKELY(r->actor[v->actor].in_hole))

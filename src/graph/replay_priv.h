@@ -33,6 +33,7 @@ enum {
 	REPLAY_FREE = 1 << 17,         /* takes (or fills space) without needing anything */
 	REPLAY_SHRINKS = 1 << 18,      /* resize: `need` units less */
 	REPLAY_COUNTED = 1 << 19,      /* needs the wide ordinal: so many puts (takes, for space) */
+	REPLAY_AT_ONCE = 1 << 22,      /* explained, by what came at the time that the wait began */
 	REPLAY_SLEPT = 1 << 21,        /* own needs no processor: it was asleep in it */
 	REPLAY_ON_PROCESSOR = 1 << 20, /* own is how long after its processor became free */
 };
@@ -61,6 +62,7 @@ enum { REPLAY_CHUNK_SHIFT = 15, REPLAY_CHUNK = 1 << REPLAY_CHUNK_SHIFT };
 struct replay_item {
 	uint64_t time_ns, nr_units, key;
 	uint64_t full_ns; /* of the log, then */
+	uint64_t order;   /* steps logged until then */
 };
 struct replay_ring {
 	struct replay_item *item;
@@ -86,12 +88,39 @@ struct replay_past_take {
 	bool waited;
 };
 
+/*
+ * Tokens of pools that an actor has: taken and not put back yet. More than these kinds at a time
+ * are not followed.
+ */
+enum { REPLAY_HELD = 4 };
+struct replay_held {
+	uint32_t queue;
+	uint64_t n; /* 0: free row */
+};
+
+/* The row of that pool; with `make` a new one when there is room; else NULL. */
+static inline struct replay_held *replay_held(struct replay_held *held, uint32_t queue, bool make)
+{
+	struct replay_held *free_row = NULL;
+
+	for (unsigned i = 0; i < REPLAY_HELD; i++) {
+		if (held[i].n && held[i].queue == queue)
+			return &held[i];
+		if (!held[i].n && !free_row)
+			free_row = &held[i];
+	}
+	if (free_row)
+		free_row->queue = queue;
+	return make ? free_row : NULL;
+}
+
 struct replay_log_queue {
 	struct graph_queue_options o;
 	bool exclusive;     /* a lock: never more tokens than `initial` */
 	bool keyed;         /* some take names a key */
 	bool waits_space;   /* somebody waited for space of a capacity that nobody told */
 	bool used;          /* processor: somebody left it */
+	bool handed_on;     /* a pool whose tokens are put back by others than their takers */
 	uint64_t max_units; /* what it held at most */
 
 	/* as recorded, up to now */
@@ -105,14 +134,19 @@ struct replay_log_actor {
 	uint32_t head, tail; /* its steps */
 	uint32_t state;
 	uint32_t wait_queue; /* REPLAY_NONE: not known on which */
+	uint32_t gave;       /* the pool that its last verb put tokens into; REPLAY_NONE */
 	uint64_t t_last;
+	uint64_t order_last;                  /* steps logged by all, then */
 	uint64_t hole_begin_ns, hole_full_ns; /* on no processor since; full_ns then */
 	uint64_t hole_ns;                     /* since t_last, because ours had them all */
 	uint64_t takes_then;                  /* of wait_queue, when the wait began */
-	bool had_to_queue; /* for its processor, before the moment being logged */
+	bool had_to_queue;   /* for its processor, before the moment being logged */
+	uint32_t hole_state; /* what the hole was found to be; REPLAY_NONE: not told */
 	bool started, waits, waits_space, in_hole;
-	bool slept; /* left its processor in a state that does not say so (a call) */
+	bool forgot; /* its history, at its last moment: then started is false */
+	bool slept;  /* left its processor in a state that does not say so (a call) */
 	uint64_t slept_ns;
+	struct replay_held held[REPLAY_HELD];
 };
 
 struct replay_moment {         /* being logged: GRAPH_MORE leaves it open */
@@ -121,6 +155,7 @@ struct replay_moment {         /* being logged: GRAPH_MORE leaves it open */
 	uint64_t t;
 	uint64_t available_ns; /* the latest of its dependences */
 	uint64_t full_ns;      /* of the log, then */
+	uint64_t order;        /* ... and then */
 	uint32_t queue;        /* of that */
 	uint32_t flags;
 	bool depends, links;

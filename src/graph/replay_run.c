@@ -187,12 +187,28 @@ static void begin_run(struct sim *s, uint32_t actor, uint64_t own)
 	graph_sim_schedule(s, actor, s->now + own);
 }
 
+/* What it came for is not (or no longer) there. */
+static void begin_waiting(struct sim *s, uint32_t actor, uint32_t queue, bool space)
+{
+	bool promised = graph_sim_end_promise(s, actor);
+
+	s->actor[actor].queued = false;
+	graph_sim_release_processor(s, actor);
+	graph_sim_wait(s, actor, queue, space);
+	if (replay_class(replay_step(s->r, s->actor[actor].cursor)) == REPLAY_RUN)
+		graph_sim_lend(s, actor);
+	if (promised)
+		graph_sim_call_others(s, actor);
+}
+
 /* From its last moment towards the next. */
 static void advance(struct sim *s, uint32_t actor)
 {
 	struct sim_actor *a = &s->actor[actor];
 	const struct replay_step *step = NULL;
+	uint32_t queue;
 	uint64_t own;
+	bool space;
 
 	for (;; a->cursor = replay_next(s->r, step)) {
 		if (a->cursor == REPLAY_NONE) {
@@ -212,6 +228,10 @@ static void advance(struct sim *s, uint32_t actor)
 		await_link(s, actor);
 		return;
 	case REPLAY_EXPLAINED:
+		if (step->bits & REPLAY_AT_ONCE && !graph_sim_is_met(s, actor, &queue, &space)) {
+			begin_waiting(s, actor, queue, space);
+			return;
+		}
 		a->phase = SIM_TRIES;
 		graph_sim_schedule(s, actor, s->now);
 		return;
@@ -253,10 +273,11 @@ static void commit(struct sim *s, uint32_t actor)
 	a->t_last = s->now;
 	emit_processor(s, a, actor);
 	a->queued = false;
+	graph_sim_take_lent(s, actor);
 	do {
 		const struct replay_step *step = replay_step(s->r, i);
 
-		woke |= graph_sim_do_step(s, step);
+		woke |= graph_sim_do_step(s, actor, step);
 		if (s->out)
 			emit_step(s, actor, step);
 		s->res->nr_verbs++;
@@ -275,18 +296,6 @@ static void commit(struct sim *s, uint32_t actor)
 			graph_sim_call(s, step->queue, true);
 	}
 	advance(s, actor);
-}
-
-/* What it came for is not (or no longer) there. */
-static void begin_waiting(struct sim *s, uint32_t actor, uint32_t queue, bool space)
-{
-	bool promised = graph_sim_end_promise(s, actor);
-
-	s->actor[actor].queued = false;
-	graph_sim_release_processor(s, actor);
-	graph_sim_wait(s, actor, queue, space);
-	if (promised)
-		graph_sim_call_others(s, actor);
 }
 
 static void try_moment(struct sim *s, uint32_t actor)

@@ -29,7 +29,8 @@ struct sim_actor {
 	uint32_t nr_overtaken, overtaken_on; /* in the run, since takes_then; on which queue */
 	uint32_t processor;                  /* REPLAY_NONE */
 	uint8_t phase;                       /* enum sim_phase */
-	bool waits, space, listed, queued, counting, early, promised;
+	bool waits, space, listed, queued, counting, early, promised, lent;
+	struct replay_held held[REPLAY_HELD]; /* of pools whose tokens their takers put back */
 };
 
 struct sim_list {
@@ -106,8 +107,10 @@ bool graph_sim_end_promise(struct sim *s, uint32_t actor);
 void graph_sim_call_others(struct sim *s, uint32_t actor);
 bool graph_sim_is_early(struct sim *s, uint32_t actor, uint64_t *ret_ns);
 void graph_sim_call(struct sim *s, uint32_t queue, bool space);
-bool graph_sim_do_step(
-	struct sim *s, const struct replay_step *step); /* true: wakes the queue's waiters */
+bool graph_sim_do_step(struct sim *s, uint32_t actor,
+	const struct replay_step *step); /* true: wakes the queue's waiters */
+void graph_sim_lend(struct sim *s, uint32_t actor);
+void graph_sim_take_lent(struct sim *s, uint32_t actor);
 
 /* replay_cpu.c */
 bool graph_sim_get_processor(struct sim *s, uint32_t actor, enum sim_phase queued);

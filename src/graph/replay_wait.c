@@ -80,6 +80,21 @@ static bool is_step_met(
 	return !*ret_space || has_space(s, step);
 }
 
+/* What it had to give back meanwhile it needs again. */
+static bool has_lent(const struct sim *s, uint32_t actor, uint32_t *ret_queue, bool *ret_space)
+{
+	const struct replay_held *held = s->actor[actor].held;
+
+	for (unsigned i = 0; i < REPLAY_HELD; i++) {
+		if (s->queue[held[i].queue].units < (int64_t)held[i].n) {
+			*ret_queue = held[i].queue;
+			*ret_space = false;
+			return false;
+		}
+	}
+	return true;
+}
+
 bool graph_sim_is_met(struct sim *s, uint32_t actor, uint32_t *ret_queue, bool *ret_space)
 {
 	uint32_t i = s->actor[actor].cursor;
@@ -93,7 +108,7 @@ bool graph_sim_is_met(struct sim *s, uint32_t actor, uint32_t *ret_queue, bool *
 		}
 		i = replay_next(s->r, step);
 	} while (i != REPLAY_NONE && replay_class(replay_step(s->r, i)) == REPLAY_FOLLOWS);
-	return true;
+	return !s->actor[actor].lent || has_lent(s, actor, ret_queue, ret_space);
 }
 
 /* ---- lists of waiters ----------------------------------------------------------------------- */
@@ -368,6 +383,52 @@ void graph_sim_call_others(struct sim *s, uint32_t actor)
 	}
 }
 
+/* ---- lending -------------------------------------------------------------------------------- */
+
+/*
+ * It took without a wait in the run; here what it wants is not there yet. A program would find
+ * nothing and go: it must not keep a processor from the one that brings it.
+ */
+void graph_sim_lend(struct sim *s, uint32_t actor)
+{
+	struct sim_actor *a = &s->actor[actor];
+
+	if (a->lent)
+		return;
+	for (unsigned i = 0; i < REPLAY_HELD; i++) {
+		if (a->held[i].n) {
+			s->queue[a->held[i].queue].units += (int64_t)a->held[i].n;
+			a->lent = true;
+		}
+	}
+	for (unsigned i = 0; a->lent && i < REPLAY_HELD; i++) {
+		if (a->held[i].n)
+			graph_sim_call(s, a->held[i].queue, false);
+	}
+}
+
+void graph_sim_take_lent(struct sim *s, uint32_t actor)
+{
+	struct sim_actor *a = &s->actor[actor];
+
+	for (unsigned i = 0; a->lent && i < REPLAY_HELD; i++)
+		s->queue[a->held[i].queue].units -= (int64_t)a->held[i].n;
+	a->lent = false;
+}
+
+static void follow_pool(struct sim *s, uint32_t actor, const struct replay_step *step, bool take)
+{
+	const struct replay_log_queue *lq = &s->r->queue[step->queue];
+	uint64_t n = replay_need(s->r, step);
+	struct replay_held *h;
+
+	if (lq->o.discipline != GRAPH_POOL || lq->handed_on || !n)
+		return;
+	h = replay_held(s->actor[actor].held, step->queue, take);
+	if (h)
+		h->n = take ? h->n + n : h->n - (n < h->n ? n : h->n);
+}
+
 /* ---- doing ---------------------------------------------------------------------------------- */
 
 static void fail_memory(struct sim *s, enum base_status status)
@@ -429,14 +490,16 @@ static bool take_units(struct sim *s, const struct replay_step *step, uint64_t n
 	return true;
 }
 
-bool graph_sim_do_step(struct sim *s, const struct replay_step *step)
+bool graph_sim_do_step(struct sim *s, uint32_t actor, const struct replay_step *step)
 {
 	uint64_t n = replay_need(s->r, step);
 
 	switch (replay_kind(step)) {
 	case GRAPH_VERB_enqueue:
+		follow_pool(s, actor, step, false);
 		return put_units(s, step, n);
 	case GRAPH_VERB_dequeue:
+		follow_pool(s, actor, step, true);
 		return take_units(s, step, n);
 	case GRAPH_VERB_resize:
 		if (!(step->bits & REPLAY_SHRINKS))

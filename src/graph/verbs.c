@@ -486,6 +486,48 @@ enum base_status graph_link(
 	return s ? fail(g, s) : end(g, v, t, err);
 }
 
+enum base_status graph_rename(struct graph *g, const struct graph_verb *v, struct base_err *err)
+{
+	struct graph_verb now = *v;
+	struct actor *a;
+	uint64_t t;
+	enum base_status s = begin(g, v, &t, err);
+
+	if (!s && g->pending)
+		s = graph_flush(g, err);
+	if (s)
+		return s;
+	a = &g->actor[v->actor];
+	now.flags = 0;
+	if (!a->started)
+		return end_alone(g, &now, t, NULL, 0, err);
+	a->state = v->state;
+	s = actor_slot(g, a, v->state, &a->slot, err);
+	return s ? fail(g, s) : BASE_OK;
+}
+
+enum base_status graph_forget(struct graph *g, const struct graph_verb *v, struct base_err *err)
+{
+	struct graph_verb now = *v;
+	struct actor *a;
+	uint64_t t;
+	enum base_status s = begin(g, v, &t, err);
+
+	if (s)
+		return s;
+	now.flags &= ~(uint32_t)(GRAPH_MORE | GRAPH_ASIDE | GRAPH_BACK | GRAPH_START);
+	s = g->pending ? end(g, &now, t, err) : end_alone(g, &now, t, NULL, 0, err);
+	if (s)
+		return s;
+	a = &g->actor[v->actor];
+	for (unsigned l = 0; l < g->stride; l++)
+		actor_length(g, a)[l] = NO_PATH;
+	a->tip = NONE;
+	a->epoch++;
+	a->forgets = true;
+	return BASE_OK;
+}
+
 enum base_status graph_apply(struct graph *g, enum graph_verb_kind kind, const struct graph_verb *v,
 	uint32_t from_actor, struct base_err *err)
 {
@@ -500,6 +542,8 @@ enum base_status graph_apply(struct graph *g, enum graph_verb_kind kind, const s
 		[GRAPH_VERB_wait_empty] = graph_wait_empty,
 		[GRAPH_VERB_wait_full] = graph_wait_full,
 		[GRAPH_VERB_wait] = graph_wait,
+		[GRAPH_VERB_rename] = graph_rename,
+		[GRAPH_VERB_forget] = graph_forget,
 	};
 
 	if (BASE_UNLIKELY(g->watch != NULL))

@@ -15,6 +15,7 @@
  * leads back to one of them, and that anchor is the end of the window's path. Who will take a unit
  * that is under way, is not known either: its hand-over so far is charged to who put it.
  */
+#include "graph/part.h"
 #include "graph/priv.h"
 
 /* The weight of the first node of an anchor's path after the cut. No time is that late. */
@@ -96,16 +97,21 @@ static enum base_status each_item(struct graph *g, visit_item *visit, struct bas
 	return s;
 }
 
-/* Whoever made it has a path, since it had one when it made it. */
+/* Whoever made it had a path then, and has one still unless it forgot it. */
 static enum base_status restart_item(
 	struct graph *g, uint32_t queue, bool space, struct item *it, struct base_err *err)
 {
+	enum base_status s = BASE_OK;
+
 	(void)queue;
 	(void)space;
-	(void)err;
 	it->node = g->actor[it->actor].tip;
+	if (it->node == NONE)
+		s = graph_reserve_nodes(g, 1, err);
+	if (!s && it->node == NONE)
+		it->node = first_node(g, it->actor, g->now, g->now);
 	zero_lengths(g, it->length);
-	return BASE_OK;
+	return s;
 }
 
 static enum base_status restart_actors(
@@ -323,6 +329,19 @@ static enum base_status anchor_actors(struct graph *g, uint64_t t, struct base_e
 	return s;
 }
 
+/* Every path up to here becomes an anchor, and goes on with its number. */
+static enum base_status anchor_all(struct graph *g, uint64_t t, struct base_err *err)
+{
+	enum base_status s = anchor_actors(g, t, err);
+
+	if (!s)
+		s = each_item(g, anchor_item, err);
+	if (!s)
+		s = restart_actors(g, t, true, err);
+	g->since_ns = t;
+	return s ? s : graph_collect(g, false, err);
+}
+
 enum base_status graph_cut(struct graph *g, uint64_t time_ns, struct base_err *err)
 {
 	enum base_status s = come_to(g, &time_ns, err);
@@ -333,14 +352,51 @@ enum base_status graph_cut(struct graph *g, uint64_t time_ns, struct base_err *e
 	close_statistics(g, time_ns);
 	s = keep_statistics(g, err);
 	if (!s)
-		s = anchor_actors(g, time_ns, err);
-	if (!s)
-		s = each_item(g, anchor_item, err);
-	if (!s)
-		s = restart_actors(g, time_ns, true, err);
-	g->since_ns = time_ns;
+		s = anchor_all(g, time_ns, err);
 	g->window.cut = true;
-	return done(g, s ? s : graph_collect(g, false, err));
+	return done(g, s);
+}
+
+/* Whoever has no path yet begins one at t. */
+static enum base_status start_actors(struct graph *g, uint64_t t, struct base_err *err)
+{
+	enum base_status s = graph_reserve_nodes(g, g->nr_actors, err);
+
+	for (uint32_t i = 0; i < g->nr_actors && !s; i++) {
+		struct actor *a = &g->actor[i];
+		double *length = actor_length(g, a);
+
+		if (!a->started || a->forgets || length[0] != NO_PATH)
+			continue;
+		a->tip = first_node(g, i, t, t);
+		for (unsigned l = 0; l < g->nr_lanes; l++)
+			length[l] = 0;
+	}
+	return s;
+}
+
+enum base_status graph_turn(struct graph *g, uint64_t time_ns, bool start_all,
+	struct graph_part **ret, struct base_err *err)
+{
+	struct window *w = &g->window;
+	uint64_t from_ns = g->since_ns;
+	enum base_status s = come_to(g, &time_ns, err);
+
+	*ret = NULL;
+	BASE_ASSERT(!w->cut && !w->early);
+	if (s)
+		return done(g, s);
+	close_statistics(g, time_ns);
+	forget_ends(g);
+	s = anchor_all(g, time_ns, err);
+	if (!s)
+		s = graph_part_make(g, from_ns, w->nr_before, ret, err);
+	w->nr_before = w->nr_anchors;
+	w->nr_anchors = w->nr_actor_anchors = 0;
+	if (!s && start_all)
+		s = start_actors(g, time_ns, err);
+	forget_statistics(g, time_ns);
+	return done(g, s);
 }
 
 /* ---- the end ----------------------------------------------------------------------------------

@@ -38,11 +38,9 @@ static struct noting *noting_of(struct model *m, uint32_t actor)
 
 static struct flight *flight_of(struct model *m, uint32_t object)
 {
-	if (!m->flight) {
-		m->flight = base_alloc(((size_t)m->nr_objects + 1) * sizeof *m->flight);
-		if (!m->flight)
-			no_memory(m, BASE_ERR_NOMEM);
-	}
+	if (!m->flight && base_grow(&m->flight, &m->flight_capacity, (size_t)m->nr_objects + 1,
+				  sizeof *m->flight) != BASE_OK)
+		no_memory(m, BASE_ERR_NOMEM);
 	return m->flight ? &m->flight[object] : NULL;
 }
 

@@ -78,17 +78,51 @@ static void map_put(struct model *m, struct base_map *map, uint64_t hi, uint64_t
 /* ---- roles, classes, states, actors, queues
  * ------------------------------------------------------ */
 
-uint32_t model_role_of(struct model *m, uint32_t process, uint32_t site)
+/* A kernel thread of every processor is one role: "kworker/0:1" and "kworker/u8:3". */
+static bool is_same_kind(const struct model *m, uint32_t a, uint32_t b)
+{
+	size_t nr_a = model_kind_length(trace_text_of(m->defs, a)),
+	       nr_b = model_kind_length(trace_text_of(m->defs, b));
+	return nr_a && nr_a == nr_b &&
+	       !memcmp(trace_text_of(m->defs, a), trace_text_of(m->defs, b), nr_a);
+}
+
+uint32_t model_role_of(struct model *m, uint32_t host, uint32_t process, uint32_t site)
 {
 	uint32_t name = process < m->defs->nr_processes ? m->defs->processes[process].name : 0;
-	uint64_t ix;
-	if (base_map_get(&m->roles, name, site, &ix))
+	uint64_t ix, key = (uint64_t)host << 32 | name;
+	if (base_map_get(&m->roles, key, site, &ix))
+		return (uint32_t)ix;
+	if (m->is_system && model_kind_length(trace_text_of(m->defs, name)))
+		for (ix = 0; ix < m->nr_roles; ix++)
+			if (m->role[ix].context == TRACE_CONTEXT_none && m->role[ix].site == site &&
+				m->role[ix].host == host &&
+				is_same_kind(m, name, m->role[ix].process_name)) {
+				map_put(m, &m->roles, key, site, ix);
+				return (uint32_t)ix;
+			}
+	if (!grow(m, &m->role, &m->role_capacity, m->nr_roles + 1, sizeof *m->role))
+		return 0;
+	ix = m->nr_roles++;
+	m->role[ix] = (struct role){
+		.host = host, .process_name = name, .site = site, .group_ix = (uint32_t)ix};
+	map_put(m, &m->roles, key, site, ix);
+	return (uint32_t)ix;
+}
+
+/* All of one kind are one role, on whatever processor. */
+uint32_t model_role_of_context(
+	struct model *m, uint32_t host, enum trace_context_type type, uint32_t name)
+{
+	uint64_t kind = UINT64_C(1) << 32 | type, key = (uint64_t)host << 32 | name, ix;
+	if (base_map_get(&m->roles, key, kind, &ix))
 		return (uint32_t)ix;
 	if (!grow(m, &m->role, &m->role_capacity, m->nr_roles + 1, sizeof *m->role))
 		return 0;
 	ix = m->nr_roles++;
-	m->role[ix] = (struct role){.process_name = name, .site = site, .group_ix = (uint32_t)ix};
-	map_put(m, &m->roles, name, site, ix);
+	m->role[ix] = (struct role){
+		.host = host, .process_name = name, .group_ix = (uint32_t)ix, .context = type};
+	map_put(m, &m->roles, key, kind, ix);
 	return (uint32_t)ix;
 }
 
@@ -103,7 +137,10 @@ uint32_t model_class_of(struct model *m, uint32_t object, uint32_t site)
 	uint32_t name = def ? def->name : 0;
 	uint64_t hi = (uint64_t)type << 32 | (name ? 1u : 0u);
 	uint64_t lo = name ? name : site;
-	if (def && def->pair) { /* both directions of a connection are one class */
+	const char *text = NULL;
+	if (m->is_system && def && !site) {
+		model_kernel_class(m, object, &hi, &lo, &text);
+	} else if (def && def->pair) { /* both directions of a connection are one class */
 		hi = (uint64_t)type << 32 | 2u;
 		lo = def->pair;
 	}
@@ -113,12 +150,18 @@ uint32_t model_class_of(struct model *m, uint32_t object, uint32_t site)
 			return 0;
 		ix = m->nr_classes++;
 		m->class_[ix] = (struct lock_class){
-			.type = type, .name = name, .site = site, .object = object};
+			.type = type, .name = name, .site = site, .object = object, .text = text};
 		map_put(m, &m->classes, hi, lo, ix);
 	}
 	if (o)
 		o->class_ix = (uint32_t)ix + 1;
 	return (uint32_t)ix;
+}
+
+/* An interrupt's handler: on the processor of whom it interrupts. */
+static bool is_handling(const struct model *m, uint32_t role)
+{
+	return role < m->nr_roles && m->role[role].context != TRACE_CONTEXT_none;
 }
 
 uint32_t model_make_state(struct model *m, enum model_state_kind kind, uint32_t role,
@@ -156,8 +199,9 @@ uint32_t model_make_state(struct model *m, enum model_state_kind kind, uint32_t 
 	map_put(m, &m->states, hi, lo, graph_id);
 	if (m->sink && m->sink->state)
 		keep(m, m->sink->state(m->sink->ctx, graph_id,
-				kind == MODEL_STATE_run || kind == MODEL_STATE_hold ||
-					kind == MODEL_STATE_annotated || kind == MODEL_STATE_io,
+				(kind == MODEL_STATE_run && !is_handling(m, role)) ||
+					kind == MODEL_STATE_hold || kind == MODEL_STATE_annotated ||
+					kind == MODEL_STATE_io,
 				m->err));
 	return graph_id;
 }
@@ -222,7 +266,8 @@ uint32_t model_make_queue(struct model *m, uint64_t initial, uint32_t object,
 				type == TRACE_OBJECT_spin || type == TRACE_OBJECT_rwlock,
 		.processor = type == TRACE_OBJECT_NR,
 	};
-	if (object && object < m->defs->nr_objects && type == TRACE_OBJECT_queue)
+	if (object && object < m->defs->nr_objects &&
+		(type == TRACE_OBJECT_queue || (m->is_system && type == TRACE_OBJECT_pipe)))
 		o.capacity = m->defs->objects[object].capacity;
 	uint32_t id;
 	if (m->status != BASE_OK)
@@ -242,7 +287,7 @@ uint32_t model_make_queue(struct model *m, uint64_t initial, uint32_t object,
 			.tokens = discipline == GRAPH_POOL || is_token(type)},
 		.latency_state = o.latency_state,
 		.anonymous = type != TRACE_OBJECT_queue && type != TRACE_OBJECT_pipe &&
-			     type != TRACE_OBJECT_socket,
+			     type != TRACE_OBJECT_socket && type != TRACE_OBJECT_flow,
 	};
 	return id;
 }
@@ -259,7 +304,7 @@ uint32_t model_make_part(struct model *m, uint32_t object, enum model_queue_part
 struct object *model_object(struct model *m, uint32_t id)
 {
 	if (BASE_LIKELY(id && id < m->nr_objects))
-		return &m->object[id];
+		return &m->object[model_same_object(m, id)];
 	model_count(m, TRACE_DIAG_ids_unknown);
 	return NULL;
 }
@@ -350,7 +395,7 @@ static void apply_watched_verb(
 		return;
 	if (m->sink)
 		keep(m, m->sink->verb(m->sink->ctx, kind, v, from_actor, m->err));
-	if (at_end && !(v->flags & GRAPH_MORE))
+	if (at_end && kind != GRAPH_VERB_rename && !(v->flags & GRAPH_MORE))
 		end_path(m, actor, v);
 	if (!(v->flags & GRAPH_MORE))
 		m->actor[actor].state = v->state;
@@ -397,11 +442,27 @@ void model_verb(struct model *m, struct thread *t, enum graph_verb_kind verb, ui
 {
 	if (BASE_UNLIKELY(t->processor_queue != NONE))
 		add_processor(m, t, time_ns, state);
+	/* What ends this wait the library does not know; but who woke the thread is known. */
+	if (BASE_UNLIKELY(t->k.woken && t->mode == MODE_WAITING)) {
+		t->k.woken = false;
+		if (verb == GRAPH_VERB_state) {
+			verb = GRAPH_VERB_dequeue;
+			queue = t->k.wake_queue;
+			n = GRAPH_ALL;
+			flags |= GRAPH_LAST;
+		}
+	}
 	model_verb_of(m, model_acting(t), verb, time_ns, queue, n, state, flags);
 	t->graph_state = state;
 	t->mode = verb >= GRAPH_VERB_wait_empty ? MODE_WAITING : MODE_RUNNING;
 	if (t->mode == MODE_WAITING)
 		t->left_in_wait = false;
+}
+
+void model_rename(struct model *m, struct thread *t, uint64_t time_ns, uint32_t state)
+{
+	model_verb_of(m, model_acting(t), GRAPH_VERB_rename, time_ns, 0, 0, state, 0);
+	t->graph_state = state;
 }
 
 void model_link(
@@ -415,6 +476,83 @@ void model_link(
 
 /* ---- the run
  * ----------------------------------------------------------------------------------------- */
+
+/* It has a name, but nobody ran it: there is no command. */
+static bool is_kernel_thread(const struct model *m, uint32_t process)
+{
+	const struct trace_process *p = trace_def_process(m->defs, process);
+	return p->name && !p->command && !p->parent &&
+	       !(m->opts->process && !strcmp(trace_text_of(m->defs, p->name), m->opts->process));
+}
+
+/* A thread, or a context, that is no actor yet. */
+static void begin_thread(struct model *m, struct thread *t, uint32_t stream, uint32_t site)
+{
+	const struct trace_stream *def = &m->defs->streams[stream];
+	const struct trace_context *c = trace_def_context(m->defs, stream);
+	t->seen = true;
+	t->stream = stream;
+	t->process = def->process;
+	t->k.context = c->type < TRACE_CONTEXT_NR && c->type != TRACE_CONTEXT_recorder
+			       ? (enum trace_context_type)c->type
+			       : TRACE_CONTEXT_none;
+	uint32_t host = model_host_of(m, stream);
+	t->role = t->k.context != TRACE_CONTEXT_none
+			  ? model_role_of_context(m, host, t->k.context, c->name)
+			  : model_role_of(m, host, def->process, site);
+	if (m->status != BASE_OK)
+		return;
+	t->k.server = m->is_system && t->k.context == TRACE_CONTEXT_none &&
+		      is_kernel_thread(m, t->process);
+	t->actor = model_make_actor(m, t->role, stream);
+	t->run_state = model_run_state(m, t, 0);
+	t->graph_state = t->run_state;
+	t->exit_queue = NONE;
+	t->io.queue = NONE;
+	t->processor_queue = NONE;
+	t->k.wake_queue = NONE;
+	t->k.asleep_state = NONE;
+	t->k.packet_by = NONE;
+	t->k.asleep_on = GRAPH_VERB_wait;
+	t->k.call.queue = NONE;
+}
+
+static bool is_thread(const struct model *m, uint32_t stream)
+{
+	uint64_t type = trace_def_context(m->defs, stream)->type;
+	return type == TRACE_CONTEXT_none || type == TRACE_CONTEXT_recorder;
+}
+
+/* Threads from `from` on have been waiting since before the recording, or are to be born. */
+static void begin_threads(struct model *m, uint32_t from, uint64_t time_ns, uint32_t flags)
+{
+	for (uint32_t i = from; i < m->nr_threads && m->status == BASE_OK; i++) {
+		struct thread *t = &m->thread[i];
+		begin_thread(m, t, i, 0);
+		if (m->status != BASE_OK)
+			return;
+		t->begin_ns = t->end_ns = time_ns;
+		t->k.unborn = true;
+		if (!is_thread(m, i))
+			continue;
+		model_verb(m, t, GRAPH_VERB_state, time_ns, 0, 0,
+			model_make_state(m, MODEL_STATE_idle, NONE, NONE, 0, AUX_UNSEEN),
+			t->k.server ? 0 : flags);
+		t->mode = MODE_BLOCKED;
+		t->resume_state = t->run_state;
+		uint64_t unused;
+		if (!base_map_get(&m->handles, MODEL_LEADERS | t->process, 0, &unused))
+			map_put(m, &m->handles, MODEL_LEADERS | t->process, 0, i);
+	}
+}
+
+/* All that are known by now; what is defined later has no path until somebody gives it one. */
+static void begin_system(struct model *m, uint64_t time_ns)
+{
+	uint32_t flags = m->opts->start || m->by_connection ? 0 : GRAPH_START;
+	m->started = true;
+	begin_threads(m, 1, time_ns, flags);
+}
 
 /* A stream's first record makes its actor. Whether it starts a path, or from whom, is its rule's
  * business. */
@@ -433,25 +571,15 @@ static struct thread *thread_of(struct model *m, const struct trace_record *r)
 		return NULL;
 	const struct trace_stream *def = &m->defs->streams[r->stream];
 	uint32_t site = r->kind == TRACE_thread_begin ? r->u.thread_begin.site : 0;
-	bool first = !m->root_process;
-	if (first) {
+	bool first = !m->started;
+	if (!m->root_process) {
 		m->root_process = def->process;
-		m->root_pid = def->process < m->defs->nr_processes
-				      ? m->defs->processes[def->process].pid
-				      : 0;
+		m->root_pid =
+			model_pid_key(m, r->stream, trace_def_process(m->defs, def->process)->pid);
 	}
-	t->seen = true;
-	t->stream = r->stream;
-	t->process = def->process;
-	t->role = model_role_of(m, def->process, site);
+	begin_thread(m, t, r->stream, site);
 	if (m->status != BASE_OK)
 		return NULL;
-	t->actor = model_make_actor(m, t->role, r->stream);
-	t->run_state = model_run_state(m, t, 0);
-	t->graph_state = t->run_state;
-	t->exit_queue = NONE;
-	t->io.queue = NONE;
-	t->processor_queue = NONE;
 	t->begin_ns = r->time_ns;
 	if (first) {
 		m->end_actor = t->actor;
@@ -472,6 +600,15 @@ static struct thread *thread_of(struct model *m, const struct trace_record *r)
 	return t;
 }
 
+/* The program that the user started begins: so does the path. */
+static void start_at_root(struct model *m, const struct thread *t, uint64_t time_ns)
+{
+	m->restarts = false;
+	m->end_actor = t->actor;
+	keep(m, graph_restart(m->graph, time_ns, m->err));
+	base_map_fini(&m->samples); /* counted anew */
+}
+
 static void apply(struct model *m, const struct trace_record *r)
 {
 	rule_fn *rule = r->kind < RULES_MAX ? rule_table[r->kind] : NULL;
@@ -479,9 +616,20 @@ static void apply(struct model *m, const struct trace_record *r)
 		return;
 	if (BASE_UNLIKELY(!rule))
 		return;
+	if (BASE_UNLIKELY(m->is_system && !m->started))
+		begin_system(m, r->time_ns);
 	struct thread *t = thread_of(m, r);
 	if (BASE_UNLIKELY(!t || t->ended))
 		return;
+	if (BASE_UNLIKELY(t->k.context != TRACE_CONTEXT_none && r->kind < TRACE_sample)) {
+		model_count(m, TRACE_DIAG_ids_unknown); /* no interrupt takes a mutex */
+		return;
+	}
+	if (BASE_UNLIKELY(t->k.unborn && t->k.context == TRACE_CONTEXT_none))
+		model_follow_exec(m, t, r->time_ns);
+	/* by pid: its first image may have done nothing that was recorded */
+	if (BASE_UNLIKELY(m->restarts) && model_pid_of(m, t) == m->root_pid)
+		start_at_root(m, t, r->time_ns);
 	t->end_ns = r->time_ns;
 	rule(m, t, r);
 }
@@ -530,28 +678,37 @@ static enum base_status check_window(struct model *m)
 		(unsigned long long)m->opts->from_ns, (unsigned long long)m->last_ns);
 }
 
-static enum base_status read_all(struct model *m)
+/* One batch: in time order, and not before the last one. */
+static enum base_status apply_batch(struct model *m, const struct trace_record *r, size_t nr)
 {
-	uint64_t all = trace_reader_record_count(m->reader), reported = 0;
+	for (size_t i = 0; i < nr; i++) {
+		if (BASE_UNLIKELY(r[i].time_ns >= m->next_bound_ns))
+			cross_bounds(m, r[i].time_ns);
+		apply(m, &r[i]);
+	}
+	if (m->status != BASE_OK)
+		return base_cause(m->err, m->status,
+			"while building the dependence graph, after %llu records",
+			(unsigned long long)m->nr_records);
+	if (nr)
+		m->last_ns = r[nr - 1].time_ns;
+	m->nr_records += nr;
+	return BASE_OK;
+}
+
+static enum base_status read_all(struct model *m, struct trace_reader *r)
+{
+	uint64_t all = trace_reader_record_count(r), reported = 0;
 	for (;;) {
 		struct trace_batch b;
-		enum base_status s = trace_reader_next(m->reader, &b, m->err);
+		enum base_status s = trace_reader_next(r, &b, m->err);
 		if (s == BASE_END)
 			return BASE_OK;
 		if (s != BASE_OK)
 			return base_cause(m->err, s, "while reading the trace for its model");
-		for (size_t i = 0; i < b.nr; i++) {
-			if (BASE_UNLIKELY(b.record[i].time_ns >= m->next_bound_ns))
-				cross_bounds(m, b.record[i].time_ns);
-			apply(m, &b.record[i]);
-		}
-		if (m->status != BASE_OK)
-			return base_cause(m->err, m->status,
-				"while building the dependence graph, after %llu records",
-				(unsigned long long)m->nr_records);
-		if (b.nr)
-			m->last_ns = b.record[b.nr - 1].time_ns;
-		m->nr_records += b.nr;
+		s = apply_batch(m, b.record, b.nr);
+		if (s != BASE_OK)
+			return s;
 		if (m->opts->progress && m->nr_records - reported >= PROGRESS_EVERY) {
 			reported = m->nr_records;
 			m->opts->progress(m->opts->progress_ctx, m->nr_records, all);
@@ -561,8 +718,10 @@ static enum base_status read_all(struct model *m)
 
 /* The root process's last moment; where its thread only spoke for others, or ended before the
  * window, whichever came last. */
-static uint32_t default_end(const struct model *m)
+static uint32_t default_end(struct model *m)
 {
+	if (m->is_system)
+		return model_system_end(m);
 	uint32_t thread = m->end_actor < m->nr_actors ? m->actor[m->end_actor].thread : 0;
 	bool acts = thread < m->nr_threads &&
 		    (m->thread[thread].acts || m->thread[thread].end_ns < m->opts->from_ns);
@@ -577,7 +736,7 @@ static enum base_status finish_paths(struct model *m)
 		if (m->status != BASE_OK)
 			return m->status;
 	}
-	uint32_t end = m->by_connection || m->opts->end ? GRAPH_ENDS : default_end(m);
+	uint32_t end = m->by_connection || m->opts->end ? GRAPH_ENDS : m->path_end;
 	return graph_finish(m->graph, end, m->err);
 }
 
@@ -598,85 +757,226 @@ static void finish_threads(struct model *m)
 	}
 }
 
-static enum base_status make_tables(struct model *m)
+/* ---- tables as long as the definitions
+ * ---------------------------------------------------------------- */
+
+static const struct object unused_object = {.queue = NONE,
+	.queue2 = NONE,
+	.queue3 = NONE,
+	.room = NONE,
+	.pseudo = NONE,
+	.sender = NONE};
+
+/* A pipe that the library knows is the kernel's of that inode. */
+static void find_same(struct model *m, uint32_t object)
 {
-	m->nr_threads = m->defs->nr_streams;
-	m->nr_objects = m->defs->nr_objects;
-	m->nr_standings = m->defs->nr_actors;
-	uint64_t pairs = 0;
-	for (uint32_t i = 1; i < m->nr_objects; i++)
-		if (m->defs->objects[i].pair > pairs)
-			pairs = m->defs->objects[i].pair;
-	m->nr_connections = pairs < m->nr_objects ? (uint32_t)pairs + 1 : m->nr_objects;
-	m->thread = base_alloc((m->nr_threads + 1) * sizeof *m->thread);
-	m->object = base_alloc((m->nr_objects + 1) * sizeof *m->object);
-	m->connection = base_alloc((m->nr_connections + 1) * sizeof *m->connection);
-	m->listener = base_alloc((m->nr_objects + 1) * sizeof *m->listener);
-	m->standing = base_alloc((m->nr_standings + 1) * sizeof *m->standing);
-	m->site_text = base_alloc(((size_t)m->defs->nr_sites + 1) * sizeof *m->site_text);
+	const struct trace_object *def = &m->defs->objects[object];
+	uint64_t first;
+	if (def->type != TRACE_OBJECT_pipe || !def->address)
+		return;
+	if (base_map_get(&m->pipes, 0, def->address, &first))
+		m->object[object].same_as = (uint32_t)first;
+	else
+		map_put(m, &m->pipes, 0, def->address, object);
+}
+
+static void grow_objects(struct model *m)
+{
+	uint32_t nr = m->defs->nr_objects, from = m->nr_objects;
+	uint64_t pairs = m->nr_connections;
+	for (uint32_t i = from; i < nr; i++)
+		if (m->defs->objects[i].pair >= pairs)
+			pairs = m->defs->objects[i].pair + 1;
+	if (pairs > nr)
+		pairs = nr;
+	if (!grow(m, &m->object, &m->object_capacity, (size_t)nr + 1, sizeof *m->object) ||
+		!grow(m, &m->listener, &m->listener_capacity, (size_t)nr + 1,
+			sizeof *m->listener) ||
+		!grow(m, &m->connection, &m->connection_capacity, pairs + 1,
+			sizeof *m->connection) ||
+		(m->flight && !grow(m, &m->flight, &m->flight_capacity, (size_t)nr + 1,
+				      sizeof *m->flight)))
+		return;
+	for (uint32_t i = from; i < nr; i++)
+		m->object[i] = unused_object;
+	for (uint32_t i = from; m->is_system && i < nr; i++)
+		find_same(m, i);
+	for (uint32_t i = m->nr_connections; i < pairs; i++)
+		m->connection[i] = (struct connection){.side = {unused_object, unused_object}};
+	m->nr_objects = nr;
+	m->nr_connections = (uint32_t)pairs;
+	keep(m, model_find_listeners(m));
+}
+
+static enum base_status grow_tables(struct model *m)
+{
+	const struct trace_defs *d = m->defs;
+	uint32_t nr_threads = m->nr_threads;
+	if (d->nr_streams > m->nr_threads && grow(m, &m->thread, &m->thread_capacity,
+						     (size_t)d->nr_streams + 1, sizeof *m->thread))
+		m->nr_threads = d->nr_streams;
+	if (d->nr_objects > m->nr_objects)
+		grow_objects(m);
+	if (d->nr_actors > m->nr_standings &&
+		grow(m, &m->standing, &m->standing_capacity, (size_t)d->nr_actors + 1,
+			sizeof *m->standing))
+		m->nr_standings = d->nr_actors;
+	if (d->nr_sites > m->nr_site_texts &&
+		grow(m, &m->site_text, &m->site_text_capacity, (size_t)d->nr_sites + 1,
+			sizeof *m->site_text))
+		m->nr_site_texts = d->nr_sites;
+	if (m->is_system && d->nr_processes > m->nr_run_times &&
+		grow(m, &m->run_time, &m->run_time_capacity, (size_t)d->nr_processes + 1,
+			sizeof *m->run_time)) {
+		m->nr_run_times = d->nr_processes;
+		model_find_root(m);
+	}
+	if (m->is_merged)
+		model_find_root(m);
+	if (m->is_system && m->started && nr_threads < m->nr_threads)
+		begin_threads(m, nr_threads, m->last_ns, 0);
+	return m->status;
+}
+
+/* ---- life cycle
+ * ----------------------------------------------------------------------------------------- */
+
+enum base_status model_new(const struct trace_defs *defs, const struct model_options *opts,
+	struct model **ret, struct base_err *err)
+{
+	struct model *m = base_alloc(sizeof *m);
+	*ret = NULL;
+	if (!m)
+		return base_fail(err, BASE_ERR_NOMEM, "out of memory for the model");
+	m->own_opts = opts ? *opts : (struct model_options){.size = sizeof *opts};
+	m->opts = &m->own_opts;
+	m->err = err ? err : &m->own_err;
+	m->defs = defs;
+	m->sink = m->opts->sink;
+	m->by_connection = m->opts->connections || m->opts->connection;
+	m->is_watched = m->by_connection || m->sink || m->opts->start || m->opts->end;
+	m->is_system = m->opts->system;
+	m->is_merged = m->opts->merged;
+	start_window(m);
 	m->arena = base_arena_new(0);
-	if (!m->thread || !m->object || !m->connection || !m->listener || !m->standing ||
-		!m->site_text || !m->arena)
-		return base_fail(m->err, BASE_ERR_NOMEM,
-			"out of memory for %u threads and %u objects", m->nr_threads,
-			m->nr_objects);
-	static const struct object unused = {
-		.queue = NONE, .queue2 = NONE, .queue3 = NONE, .room = NONE, .pseudo = NONE};
-	for (uint32_t i = 0; i < m->nr_objects; i++)
-		m->object[i] = unused;
-	for (uint32_t i = 0; i < m->nr_connections; i++)
-		m->connection[i] = (struct connection){.side = {unused, unused}};
-	return model_find_listeners(m);
+	enum base_status s =
+		m->arena ? grow_tables(m)
+			 : base_fail(m->err, BASE_ERR_NOMEM, "out of memory for the model");
+	struct graph_options g = {
+		.size = sizeof g,
+		.scenario = m->opts->scenario,
+		.nr_scenarios = m->opts->nr_scenarios,
+		.keep_path = m->opts->keep_path,
+		.runner_up = m->opts->runner_up,
+		.crossings = m->opts->crossings,
+		.max_memory_bytes = m->opts->max_memory_bytes,
+		.listener = m->opts->listener,
+		.watch = m->opts->watch,
+		.restarts = m->opts->from_ns != 0 || (m->restarts && !m->opts->turns),
+	};
+	if (s == BASE_OK)
+		s = graph_new(&g, &m->graph, m->err);
+	if (s != BASE_OK) {
+		model_free(m);
+		return s;
+	}
+	m->err = NULL;
+	*ret = m;
+	return BASE_OK;
+}
+
+enum base_status model_feed(
+	struct model *m, const struct trace_record *r, size_t nr, struct base_err *err)
+{
+	m->err = err ? err : &m->own_err;
+	enum base_status s = grow_tables(m);
+	if (s == BASE_OK)
+		s = apply_batch(m, r, nr);
+	m->err = NULL;
+	return s;
+}
+
+enum base_status model_turn(struct model *m, uint64_t time_ns, bool start_all,
+	struct graph_part **ret, struct base_err *err)
+{
+	*ret = NULL;
+	if (m->status != BASE_OK)
+		return base_fail(err, m->status, "the model failed before");
+	enum base_status s = graph_turn(m->graph, time_ns, start_all, ret, err);
+	if (s != BASE_OK)
+		m->status = s;
+	return s;
+}
+
+uint64_t model_actor_group(const struct model *m, uint32_t actor)
+{
+	uint32_t role = actor < m->nr_actors ? m->actor[actor].role : NONE;
+	return role != NONE ? role : (uint64_t)NONE + actor;
+}
+
+uint32_t model_actor_stream(const struct model *m, uint32_t actor)
+{
+	bool known = actor < m->nr_actors && m->actor[actor].role != NONE;
+	return known ? m->actor[actor].thread : 0;
+}
+
+uint32_t model_end_actor_now(struct model *m)
+{
+	return m->started ? default_end(m) : GRAPH_ANY_ACTOR;
+}
+
+static enum base_status finish(struct model *m)
+{
+	if (!m->started)
+		return base_fail(m->err, BASE_ERR_NOTFOUND,
+			"the trace has no record of any thread: nothing to analyse");
+	if (m->restarts)
+		return base_fail(m->err, BASE_ERR_NOTFOUND,
+			"the program that was started did nothing that was recorded: nothing to "
+			"analyse");
+	enum base_status s = check_window(m);
+	if (s == BASE_OK)
+		s = finish_paths(m);
+	if (s != BASE_OK)
+		return s;
+	finish_threads(m);
+	model_check_all(m);
+	model_sort_processor_waits(m);
+	s = m->status == BASE_OK ? model_make_names(m) : m->status;
+	for (uint32_t q = 0; q < m->nr_queues; q++) {
+		const struct graph_queue_stats *st = graph_queue_stats(m->graph, q);
+		m->health.count[TRACE_DIAG_queue_overflow] += st->overflows;
+		m->health.count[TRACE_DIAG_queue_underflow] += st->underflows;
+	}
+	return s;
+}
+
+enum base_status model_finish(struct model *m, struct base_err *err)
+{
+	m->err = err ? err : &m->own_err;
+	enum base_status s = grow_tables(m);
+	if (s == BASE_OK)
+		s = finish(m);
+	m->err = NULL;
+	return s;
 }
 
 enum base_status model_run(struct trace_reader *r, const struct model_options *opts,
 	struct model **ret, struct base_err *err)
 {
-	static const struct model_options plain = {.size = sizeof plain};
-	if (!opts)
-		opts = &plain;
-	struct model *m = base_alloc(sizeof *m);
-	if (!m)
-		return base_fail(err, BASE_ERR_NOMEM, "out of memory for the model");
-	struct base_err own;
-	m->err = err ? err : &own;
-	m->reader = r;
-	m->defs = trace_reader_defs(r);
-	m->opts = opts;
-	m->sink = opts->sink;
-	m->by_connection = opts->connections || opts->connection;
-	m->is_watched = m->by_connection || m->sink || opts->start || opts->end;
-	struct graph_options g = {
-		.size = sizeof g,
-		.scenario = opts->scenario,
-		.nr_scenarios = opts->nr_scenarios,
-		.keep_path = opts->keep_path,
-		.runner_up = opts->runner_up,
-		.crossings = opts->crossings,
-		.max_memory_bytes = opts->max_memory_bytes,
-		.listener = opts->listener,
-		.watch = opts->watch,
-		.restarts = opts->from_ns != 0,
-	};
-	start_window(m);
-	enum base_status s = graph_new(&g, &m->graph, m->err);
+	struct model_options o = opts ? *opts : (struct model_options){.size = sizeof *opts};
+	struct model *m;
+	o.system = trace_reader_info(r)->flags & TRACE_INFO_SYSTEM;
+	o.merged = trace_reader_info(r)->flags & TRACE_INFO_MERGED;
+	o.command = trace_reader_info(r)->command;
+	enum base_status s = model_new(trace_reader_defs(r), &o, &m, err);
+	if (s != BASE_OK)
+		return s;
+	m->err = err ? err : &m->own_err;
+	s = read_all(m, r);
 	if (s == BASE_OK)
-		s = make_tables(m);
-	if (s == BASE_OK)
-		s = read_all(m);
-	if (s == BASE_OK && !m->started)
-		s = base_fail(m->err, BASE_ERR_NOTFOUND,
-			"the trace has no record of any thread: nothing to analyse");
-	if (s == BASE_OK)
-		s = check_window(m);
-	if (s == BASE_OK)
-		s = finish_paths(m);
-	if (s == BASE_OK) {
-		finish_threads(m);
-		model_check_all(m);
-		model_sort_processor_waits(m);
-		s = m->status == BASE_OK ? model_make_names(m) : m->status;
-	}
+		s = finish(m);
+	m->err = NULL;
 	if (s != BASE_OK) {
 		model_free(m);
 		return s;
@@ -684,17 +984,19 @@ enum base_status model_run(struct trace_reader *r, const struct model_options *o
 	const struct trace_health *read = trace_reader_health(r);
 	for (unsigned d = 0; d < TRACE_DIAG_NR; d++)
 		m->health.count[d] += read->count[d];
-	for (uint32_t q = 0; q < m->nr_queues; q++) {
-		const struct graph_queue_stats *st = graph_queue_stats(m->graph, q);
-		m->health.count[TRACE_DIAG_queue_overflow] += st->overflows;
-		m->health.count[TRACE_DIAG_queue_underflow] += st->underflows;
-	}
 	m->health.readable_bytes = read->readable_bytes;
 	m->health.file_bytes = read->file_bytes;
-	m->opts = NULL; /* the caller's, only for the run */
-	m->err = NULL;
 	*ret = m;
 	return BASE_OK;
+}
+
+static void free_object(struct object *o)
+{
+	base_free(o->signals);
+	if (o->disk)
+		base_free(o->disk->slot);
+	base_free(o->disk);
+	base_free(o->tcp);
 }
 
 struct model *model_free(struct model *m)
@@ -711,14 +1013,15 @@ struct model *model_free(struct model *m)
 	for (uint32_t i = 0; m->thread && i < m->nr_threads; i++)
 		base_free(m->thread[i].run_by_site);
 	for (uint32_t i = 0; m->object && i < m->nr_objects; i++)
-		base_free(m->object[i].signals);
-	void *owned[] = {m->thread, m->standing, m->followed, m->listener, m->object, m->connection,
-		m->processor, m->role, m->class_, m->state, m->actor, m->queue, m->site_text,
-		m->pool, m->noting, m->flight, m->passed};
+		free_object(&m->object[i]);
+	void *owned[] = {m->cause, m->run_time, m->thread, m->standing, m->followed, m->listener,
+		m->object, m->connection, m->processor, m->role, m->class_, m->state, m->actor,
+		m->queue, m->site_text, m->pool, m->noting, m->flight, m->passed};
 	for (size_t i = 0; i < BASE_COUNT(owned); i++)
 		base_free(owned[i]);
-	struct base_map *maps[] = {&m->connection_ids, &m->speakers, &m->roles, &m->classes,
-		&m->states, &m->tokens, &m->handles, &m->machines, &m->samples, &m->pools};
+	struct base_map *maps[] = {&m->pipes, &m->by_tid, &m->connection_ids, &m->speakers,
+		&m->roles, &m->classes, &m->states, &m->tokens, &m->handles, &m->machines,
+		&m->samples, &m->pools};
 	for (size_t i = 0; i < BASE_COUNT(maps); i++)
 		base_map_fini(maps[i]);
 	model_free_findings(m);
@@ -776,6 +1079,13 @@ uint64_t model_nr_records(const struct model *m)
 uint64_t model_last_ns(const struct model *m)
 {
 	return m->last_ns;
+}
+
+uint32_t model_stream_actor(const struct model *m, uint32_t stream)
+{
+	return stream < m->nr_threads && m->thread[stream].actor < m->nr_actors
+		       ? m->thread[stream].actor
+		       : NONE;
 }
 
 uint32_t model_end_actor(const struct model *m)

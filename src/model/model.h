@@ -11,6 +11,7 @@
 #define LONGPOLE_MODEL_H
 
 #include "graph/graph.h"
+#include "graph/part.h"
 #include "trace/trace.h"
 #include "trace/enums.h"
 
@@ -28,7 +29,8 @@
 	X(start, false, "starting")                                                                \
 	X(elsewhere, true, "serving other connections")                                            \
 	X(annotated, false, "annotated state")                                                     \
-	X(idle, true, "not started or ended")
+	X(idle, true, "not started or ended")                                                      \
+	X(device, false, "a device works")
 enum model_state_kind {
 #define X(name, waits, text) MODEL_STATE_##name,
 	MODEL_STATE_KINDS(X)
@@ -51,6 +53,8 @@ enum model_actor_kind {
 	MODEL_ACTOR_thread,
 	MODEL_ACTOR_machine, /* annotated */
 	MODEL_ACTOR_meeting, /* of a barrier's parties, an rwlock's readers: nobody */
+	MODEL_ACTOR_context, /* an interrupt's or softirq's handler on one processor */
+	MODEL_ACTOR_device,  /* a disk, a socket's sender */
 };
 struct model_actor {
 	enum model_actor_kind kind;
@@ -65,6 +69,7 @@ struct model_actor {
 enum model_queue_part {
 	MODEL_QUEUE_whole,
 	MODEL_QUEUE_helper,  /* a pipe's end of file, what an rwlock's readers left together */
+	MODEL_QUEUE_wake,    /* a system's: one thread is woken through it; nobody thinks of it */
 	MODEL_QUEUE_meeting, /* where only a meeting point waits: arrivals, readers' releases */
 };
 struct model_queue {
@@ -108,6 +113,15 @@ struct model_options {
 	 * locks; what comes after says what the end depended on. from 0: the beginning; to 0 or
 	 * UINT64_MAX: the end. ERR_NOTFOUND when the trace ends before it. The sink hears all. */
 	uint64_t from_ns, to_ns;
+	/* A recording of the whole system: the path ends at this process's last moment, by pid or
+	 * by name ("redis-server"; of several the one that ran most). NULL: where the program that
+	 * was started ended; there was none: at the process that ran most. ERR_NOTFOUND. */
+	const char *process;
+	bool system;         /* a recording of the whole system; model_run() knows */
+	const char *command; /* of it: the program that was started, as its definition has it; NULL:
+				none; model_run() knows */
+	bool merged;         /* of several recordings; model_run() knows */
+	bool turns;          /* model_turn() will be used */
 	void (*progress)(void *ctx, uint64_t done_records,
 		uint64_t all_records); /* may be NULL; called every 100,000 or so */
 	void *progress_ctx;
@@ -126,11 +140,49 @@ enum base_status model_run(struct trace_reader *r, const struct model_options *o
 	struct model **ret, struct base_err *err) BASE_MUST_CHECK;
 struct model *model_free(struct model *m);
 
+/*
+ * The same in pieces, for whoever has records but no trace. `defs` may grow between calls (entries
+ * change, tables move, the struct stays), must be there as long as the model, and must define what
+ * a batch mentions before it is fed; an id that it does not know is counted. What `opts` points to
+ * must outlive model_finish(), opts itself need not.
+ */
+enum base_status model_new(const struct trace_defs *defs, const struct model_options *opts,
+	struct model **ret, struct base_err *err) BASE_MUST_CHECK;
+/* The next records, in time order. After an error only model_free() is useful. */
+enum base_status model_feed(struct model *m, const struct trace_record *r, size_t nr,
+	struct base_err *err) BASE_MUST_CHECK;
+/*
+ * Without an end: model_turn() ends a window before the first record after time_ns and begins the
+ * next one (graph/part.h, where `start_all` is explained). Not with ends, connections or a window
+ * in the options. Of the queries below only those of states' and actors' kinds and ids may be used
+ * then, and these here: names as they are known now.
+ */
+enum base_status model_turn(struct model *m, uint64_t time_ns, bool start_all,
+	struct graph_part **ret, struct base_err *err) BASE_MUST_CHECK;
+/* Looks at the samples so far, which name running states. */
+enum base_status model_refresh_names(struct model *m, struct base_err *err) BASE_MUST_CHECK;
+void model_add_state_name(struct model *m, uint32_t state, struct base_str *ret);
+void model_add_state_where(
+	struct model *m, uint32_t state, struct base_str *ret); /* may add nothing */
+void model_add_group_name(struct model *m, uint32_t actor, struct base_str *ret);
+void model_add_object_name(
+	struct model *m, uint32_t state, struct base_str *ret); /* that it waits for */
+/* Actors of one group have one group name; any number. */
+uint64_t model_actor_group(const struct model *m, uint32_t actor);
+uint32_t model_actor_stream(
+	const struct model *m, uint32_t actor); /* definition id; 0: no thread */
+/* As model_end_actor() of a run that ended now; GRAPH_ANY_ACTOR also before the first record. */
+uint32_t model_end_actor_now(struct model *m);
+/* The end: now the queries below may be used. model_health() is of modelling alone. */
+enum base_status model_finish(struct model *m, struct base_err *err) BASE_MUST_CHECK;
+
 struct graph *model_graph(struct model *m); /* finished: query results */
 const struct model_state *model_state(const struct model *m, uint32_t state);
 const struct model_actor *model_actor(const struct model *m, uint32_t actor);
 const struct model_queue *model_queue(const struct model *m, uint32_t queue);
 uint32_t model_nr_groups(const struct model *m);
+/* The actor that a stream of the trace is; UINT32_MAX: none. */
+uint32_t model_stream_actor(const struct model *m, uint32_t stream);
 /* Functions of a state, most samples first; *ret_nr 0 without samples. Borrowed. */
 const struct model_function_share *model_functions(
 	const struct model *m, uint32_t state, size_t *ret_nr);
@@ -152,6 +204,12 @@ uint64_t model_nr_connections_not_followed(const struct model *m);
 const uint32_t *model_actor_connections(const struct model *m, uint32_t actor, size_t *ret_nr);
 /* Whose last verb ends the path; GRAPH_ANY_ACTOR: whichever comes last. */
 uint32_t model_end_actor(const struct model *m);
+/* A recording of the whole system: every thread's switches and wakes are there. */
+bool model_is_system(const struct model *m);
+/* ... then: the program whose last moment ends the path, and its number. */
+const char *model_end_process(const struct model *m, uint64_t *ret_pid);
+/* Of blocked intervals, so many ended without a known waker or cause (recordings of the system). */
+void model_blocked(const struct model *m, uint64_t *ret_nr, uint64_t *ret_nr_unexplained);
 /* Counters of reading and modelling together. */
 const struct trace_health *model_health(const struct model *m);
 /* Text of a site: "function (file:line)", "module+0x12ab". Borrowed. */

@@ -43,6 +43,42 @@ struct io {
 	bool active, wants_space;
 };
 
+/* A system call under way, as the kernel's records tell it. */
+struct call {
+	uint32_t object;
+	uint32_t queue; /* of bytes that it takes or puts; NONE */
+	uint64_t number, op, n;
+	uint64_t put_bytes; /* so far; or taken */
+	bool active, takes, puts;
+	bool reads_socket, writes_socket;
+	bool named; /* the thread's state is the call's */
+};
+
+/* What the kernel's records say of a thread or context (rules_kernel*.c). */
+struct kernel_view {
+	enum trace_context_type context; /* none: a thread */
+	uint32_t wake_queue;             /* a token for each waking by somebody with a path; NONE */
+	uint32_t processor;              /* that it is on, or was on last */
+	bool on;                         /* a processor */
+	bool looked;                     /* for who it was before */
+	bool unborn;                     /* nothing is known of it before its first record */
+	bool early;    /* woken since it came to its processor: maybe while it fell asleep */
+	bool server;   /* a kernel thread: as with a context, what it does has to do with whom it
+			  serves, not with what it did before it slept */
+	bool credited; /* context, server: this run has a known cause, hence a path */
+	bool woken;    /* while it waited for something that the library knows */
+	uint32_t asleep_state; /* what it waited in before it became ready */
+	uint32_t asleep_site;  /* kernel function where it is about to sleep; 0: not known */
+	enum graph_verb_kind asleep_on; /* wait, or the one on its call's queue */
+	bool seen_packet;               /* context: in this run */
+	uint32_t packet_by;   /* who put the packet that this stream handed to a device last */
+	uint64_t packet;      /* its key */
+	uint32_t fired_site;  /* context: function of the timer that it serves; 0: none */
+	uint32_t lock;        /* kernel lock that it waits for; 0: none */
+	uint32_t before_lock; /* state */
+	struct call call;
+};
+
 /* A thread (one stream of the trace). Its verbs go to the annotated machine on top, else to its own
  * actor. */
 struct thread {
@@ -57,7 +93,8 @@ struct thread {
 	uint32_t nr_held, nr_machines;
 	uint64_t cond_wait_ns;     /* when its wait on a condition variable began */
 	uint64_t begin_ns, end_ns; /* life span */
-	uint64_t ready_ns;         /* preempted then; 0: not */
+	uint64_t begin_run_ns;     /* when it came to its processor */
+	uint64_t ready_ns;         /* preempted (or woken: recordings of the system) then; 0: not */
 	uint32_t note_site;        /* of its last annotation that has one */
 	uint32_t *run_by_site;     /* site id -> state + 1 */
 	size_t run_capacity;
@@ -65,6 +102,7 @@ struct thread {
 	bool left_in_wait;         /* its processor, since the present wait began */
 	bool link_next, link_back; /* deferred link across a call */
 	bool acts;                 /* for machines in turn (note_act): no actor itself */
+	struct kernel_view k;
 	struct io io;
 	struct held held[MODEL_HELD_MAX];
 	struct machine machine[MODEL_MACHINES_MAX];
@@ -84,7 +122,31 @@ struct signals { /* sent, not yet seen to arrive; oldest first */
 	bool used[MODEL_SIGNALS_MAX];
 };
 
+/* One of the requests that a disk does at once. */
+struct disk_slot {
+	uint32_t actor;
+	uint64_t key;
+	bool busy;
+};
+struct disk {
+	struct disk_slot *slot;
+	uint32_t nr_slots;
+	size_t slot_capacity;
+};
+
+/* A TCP socket's sending half: see rules_kernel_tcp.c. Queues are NONE until first used. */
+struct tcp {
+	uint32_t sender;               /* actor */
+	uint32_t window, unsent, room; /* credits, bytes, credits */
+	uint64_t sent, acknowledged;   /* sequence numbers: up to there */
+	uint64_t in_flight, window_bytes;
+	uint64_t
+		sent_early; /* in the program's present call, which says only at its end how much */
+	bool known, heard, of_peer, open;
+};
+
 struct object {
+	uint32_t same_as;       /* another definition of it; 0: none */
 	uint32_t queue, queue2; /* the token, bytes, ...; arrivals of a barrier, reader releases,
 				   end of file */
 	uint32_t queue3;        /* what a pseudo-actor passes on */
@@ -96,8 +158,13 @@ struct object {
 	struct signals *signals;            /* condition variable */
 	uint32_t user;                      /* processor: the stream that left it last */
 	uint64_t left_ns;                   /* ... and when */
-	bool called;         /* listener: a socket that is recorded, too, connects to it */
-	bool calls;          /* connecting socket: its unit is in the listener's queue */
+	bool called;          /* listener: a socket that is recorded, too, connects to it */
+	bool calls;           /* connecting socket: its unit is in the listener's queue */
+	uint64_t ahead_bytes; /* taken before their reader said so, and more than it took */
+	uint32_t sender;      /* qdisc: the actor that sends what it holds */
+	bool sends;           /* ... and has something to send */
+	struct disk *disk;
+	struct tcp *tcp;
 	uint64_t debt_bytes; /* read before the (blocked) write that brings them was accounted */
 };
 
@@ -134,7 +201,7 @@ struct flight {              /* of an annotated queue */
 
 /* ---- processor.c: who ran where -------------------------------------------------------------- */
 
-enum { MODEL_CPU_HISTORY = 64, MODEL_CPUS_MAX = 1 << 16 };
+enum { MODEL_HAD_MAX = 8, MODEL_CPU_HISTORY = 64, MODEL_CPUS_MAX = 1 << 16 };
 struct cpu_use {
 	uint32_t stream, actor;
 	uint64_t begin_ns, end_ns;
@@ -150,8 +217,10 @@ struct connection { /* two directions, by the writer's side */
 	struct object side[2];
 };
 
-struct role { /* actors of one program and start routine */
+struct role { /* actors of one program and start routine, or one kind of context, on one host */
+	uint32_t host; /* 0: there is only one */
 	uint32_t process_name, site, group_ix, nr_actors;
+	enum trace_context_type context;
 	const char *name;
 };
 
@@ -170,7 +239,9 @@ struct state_info {
 struct actor_info {
 	struct model_actor pub;
 	uint32_t role, thread, number, actor_def;
-	uint32_t state; /* what it entered last; NONE: nothing yet */
+	uint32_t state;             /* what it entered last; NONE: nothing yet */
+	enum model_actor_kind kind; /* of one without a role and definition: what it is */
+	uint32_t object;            /* ... and of what */
 	/* connections.c; of a base actor: */
 	uint32_t serves;    /* number + 1 of the connection; 0: none */
 	uint32_t speaks_as; /* graph actor of (this, serves) */
@@ -183,12 +254,15 @@ struct actor_info {
 struct queue_info {
 	struct model_queue pub;
 	uint32_t latency_state;
-	bool anonymous; /* its units do not tell whose they are */
+	const char *what; /* before its object's name: "window of "; NULL: nothing */
+	uint32_t wakes;   /* stream + 1: it only wakes that thread; 0: no such queue */
+	bool anonymous;   /* its units do not tell whose they are */
 };
 
 struct lock_class {
 	uint32_t type, name, site,
-		object; /* name: string id, else site of first use and one object */
+		object;   /* name: string id, else site of first use and one object */
+	const char *text; /* what all of it are called together; NULL: see above */
 };
 
 enum { RECENT_STATES = 64 };
@@ -198,18 +272,29 @@ struct recent_state { /* by key, beside the map: few states are entered again an
 	bool known;
 };
 
+struct cause { /* a kind of context */
+	enum trace_context_type type;
+	uint32_t name; /* string */
+};
+
+struct run_time { /* of a process */
+	uint64_t run_ns, nr_blocks, nr_unseen;
+};
+
 struct model {
-	struct trace_reader *reader;
 	const struct trace_defs *defs;
 	struct graph *graph;
-	const struct model_options *opts;
+	struct model_options own_opts;
+	const struct model_options *opts; /* own_opts */
 	const struct graph_sink *sink;
 	bool is_watched; /* by more than the graph */
 	struct recent_state recent[RECENT_STATES];
 	struct base_arena *arena;
-	struct base_err *err;
+	struct base_err *err; /* the present call's, or own_err; NULL between calls */
+	struct base_err own_err;
 	enum base_status status; /* first failure of a verb: ends the run */
 
+	/* These grow with the definitions (grow_tables()), between batches only. */
 	struct thread *thread; /* by stream id */
 	uint32_t nr_threads;
 	struct object *object; /* by object id */
@@ -220,6 +305,9 @@ struct model {
 			       nowhere */
 	struct standing *standing; /* by actor definition */
 	uint32_t nr_standings;
+	size_t thread_capacity, object_capacity, connection_capacity, listener_capacity,
+		standing_capacity, flight_capacity, site_text_capacity;
+	uint32_t nr_site_texts;
 	struct object *processor; /* by processor number */
 	size_t nr_processors, processor_capacity;
 
@@ -234,6 +322,8 @@ struct model {
 	struct queue_info *queue;
 	size_t nr_queues, queue_capacity;
 
+	struct base_map pipes;                  /* inode -> its first definition; a system's */
+	struct base_map by_tid;                 /* thread number -> its last stream; a system's */
 	struct base_map roles, classes, states; /* keys -> index */
 	struct base_map tokens;                 /* (what << 32 | image or pid, key) -> queue */
 	struct base_map handles;  /* (image, pthread_t) -> stream; (MODEL_LEADERS | image, 0) -> its
@@ -274,11 +364,28 @@ struct model {
 	uint64_t item_key;  /* of the verb being made */
 	uint32_t path_end;  /* whose last verb ends the path when nothing else is said */
 	uint32_t end_actor; /* the root process's last */
-	bool started, path_started;
+	bool is_merged, started, path_started;
+
+	uint32_t end_process; /* image whose last moment ends the path; recordings of the system */
+	bool is_system;       /* every thread's switches and wakes are there */
+	bool restarts;        /* the path begins when the root process does, later than the trace */
+	struct cause *cause;  /* why contexts wake threads */
+	size_t nr_causes, cause_capacity;
+	uint32_t nr_named_classes; /* so far: of files, connections */
+	struct run_time *run_time; /* by process */
+	uint32_t nr_run_times;
+	struct run_time undefined;
+	size_t run_time_capacity;
 };
 
 /* tokens' first key */
 enum token_kind { TOKEN_thread = 1, TOKEN_fork, TOKEN_spawn, TOKEN_exec, TOKEN_exit, TOKEN_child };
+
+/* The definition that stands for all of one thing. */
+static inline uint32_t model_same_object(const struct model *m, uint32_t id)
+{
+	return m->object[id].same_as ? m->object[id].same_as : id;
+}
 
 /* ---- model.c: actors, queues, states, verbs ------------------------------------------------- */
 
@@ -294,7 +401,16 @@ uint32_t model_make_queue(struct model *m, uint64_t initial, uint32_t object,
 uint32_t model_make_part(struct model *m, uint32_t object, enum model_queue_part part,
 	enum trace_object_type type, uint32_t latency_class);
 uint32_t model_class_of(struct model *m, uint32_t object, uint32_t site);
-uint32_t model_role_of(struct model *m, uint32_t process, uint32_t site);
+uint32_t model_role_of(struct model *m, uint32_t host, uint32_t process, uint32_t site);
+uint32_t model_role_of_context(
+	struct model *m, uint32_t host, enum trace_context_type type, uint32_t name);
+/* hosts.c: of a merged trace; 0 when there is only one. */
+uint32_t model_host_of(const struct model *m, uint32_t stream);
+/* Hosts number their processes each for itself. */
+uint64_t model_pid_key(const struct model *m, uint32_t stream, uint64_t pid);
+uint64_t model_pid_of(const struct model *m, const struct thread *t);
+/* The program that was started to be recorded, if one was: what the header says was run. */
+void model_find_root(struct model *m);
 struct object *model_object(struct model *m, uint32_t id);
 uint32_t model_token_queue(
 	struct model *m, enum token_kind what, uint64_t who, uint64_t key, bool make);
@@ -314,6 +430,8 @@ void model_verb_of(struct model *m, uint32_t actor, enum graph_verb_kind verb, u
 	uint32_t queue, int64_t n, uint32_t state, uint32_t flags);
 void model_link(
 	struct model *m, uint32_t actor, uint64_t time_ns, uint32_t state, uint32_t from_actor);
+/* What the actor has been in since its last verb gets its name now. */
+void model_rename(struct model *m, struct thread *t, uint64_t time_ns, uint32_t state);
 void model_count(struct model *m, enum trace_diag d);
 uint32_t model_idle_state(struct model *m);
 
@@ -363,10 +481,69 @@ void model_free_findings(struct model *m);
 void model_processor_out(
 	struct model *m, struct thread *t, uint64_t number, uint64_t time_ns, bool preempted);
 void model_processor_in(struct model *m, struct thread *t, uint64_t number, uint64_t time_ns);
+/* The thread goes on as another stream. */
+void model_processor_taken_over(
+	struct model *m, const struct thread *before, const struct thread *now, uint64_t time_ns);
 void model_away(struct model *m, uint32_t actor, uint32_t state, uint64_t duration_ns);
 void model_forget_machines(struct model *m, struct thread *t, uint64_t time_ns);
 void model_sort_processor_waits(struct model *m);
 void model_free_processors(struct model *m);
+/* Who had that processor for most of the time since from_ns: a role; NONE: nobody. In *ret_ns for
+ * how long. */
+uint32_t model_had_processor(const struct model *m, const struct thread *t, uint64_t number,
+	uint64_t from_ns, uint64_t to_ns, uint64_t *ret_ns);
+
+/* ---- rules_kernel*.c: the whole system ------------------------------------------------------- */
+
+/* a queue's type beside those of objects */
+#define MODEL_TYPE_WAKE ((enum trace_object_type)(TRACE_OBJECT_NR + 1))
+
+/* state.aux of waits and executions that the kernel's records tell of */
+enum {
+	AUX_CALL = 1u << 24, /* | (system call + 1) << 12 | (cause + 1); each 0: not known */
+	AUX_CALL_SHIFT = 12,
+	AUX_CALL_MASK = (1 << 12) - 1,
+	AUX_IDLE = 1,   /* runnable: nobody had the processor */
+	AUX_SENDS = 8,  /* device: a discipline sends; */
+	AUX_DISK = 16,  /* ... a disk does TRACE_DISK_*: + that */
+	AUX_UNSEEN = 1, /* idle: before anything was seen of it */
+	AUX_STOLEN = 3, /* runnable: nobody had it, and no quota either */
+	AUX_QUOTA = 2,  /* ... for so long that it was not allowed to run */
+};
+uint32_t model_system_end(struct model *m);
+/* A thread's first moment, made known by its own record or its maker's. */
+void model_be_born(struct model *m, struct thread *t, uint64_t time_ns, uint32_t queue, bool runs);
+/* `t` waits no more, because `waker` (thread or context) says so. */
+void model_wake(struct model *m, struct thread *waker, struct thread *t, uint64_t time_ns);
+void model_follow_exec(struct model *m, struct thread *t, uint64_t time_ns);
+void model_kernel_out(struct model *m, struct thread *t, const struct trace_record *r);
+void model_kernel_in(struct model *m, struct thread *t, const struct trace_record *r);
+/* An object of a recording of the system, if it is of that type; NULL: not. */
+struct object *model_kernel_object(struct model *m, uint32_t id, enum trace_object_type type);
+bool model_is_context(const struct thread *t);
+/* Has what it does a cause that is known? A thread's has: the thread. */
+bool model_is_credited(const struct thread *t);
+/* Does the thread run, as far as all its records say? */
+bool model_may_act(struct model *m, struct thread *t, uint64_t time_ns);
+/* A context has just taken something that has a path. */
+void model_credit(struct thread *t);
+/* The state of whoever acts now: a thread's present one, a context's handling. */
+uint32_t model_busy_state(const struct thread *t);
+uint32_t model_wake_queue(struct model *m, struct thread *t);
+/* A context about to do something without a cause so far: perhaps somebody sent it. */
+/* Whatever its present run was for is over. */
+void model_forget_context(struct model *m, struct thread *t, uint64_t time_ns);
+uint32_t model_tcp_sends(struct model *m, struct thread *t, const struct trace_record *r);
+void model_tcp_rests(struct model *m, uint32_t actor, uint32_t object, uint64_t time_ns);
+void model_tcp_hears(struct model *m, struct thread *t, const struct trace_record *r);
+uint32_t model_tcp_room(struct model *m, struct thread *t, uint32_t object, uint64_t time_ns);
+void model_take_raise(struct model *m, struct thread *c, uint64_t time_ns);
+enum graph_verb_kind model_call_wait(struct model *m, struct thread *t, uint64_t time_ns);
+bool model_call_ready(const struct model *m, const struct thread *t, enum graph_verb_kind wait);
+/* ... then it takes note of it: of room by putting what fits. */
+void model_call_goes_on(struct model *m, struct thread *t, uint64_t time_ns, uint32_t state);
+void model_call_passes(struct model *m, struct thread *t, uint64_t time_ns);
+
 /* ---- listeners.c ---------------------------------------------------------------------------- */
 
 enum base_status model_find_listeners(struct model *m) BASE_MUST_CHECK;
@@ -376,6 +553,18 @@ enum base_status model_find_listeners(struct model *m) BASE_MUST_CHECK;
 enum base_status model_make_names(struct model *m);
 /* Moves a finished text into the model's arena, and frees it. */
 const char *model_keep_text(struct model *m, struct base_str *s);
+void model_add_class(struct model *m, struct base_str *s, uint32_t class_ix);
+/* names_kernel.c */
+bool model_add_kernel_state(struct model *m, struct base_str *s, const struct state_info *st);
+/* Of "kworker/u8:3" and "ksoftirqd/1" what is before the slash; 0: it is no such name. */
+size_t model_kind_length(const char *name);
+void model_add_device_state(struct model *m, struct base_str *s, const struct state_info *st);
+void model_add_runnable(struct model *m, struct base_str *s, const struct state_info *st);
+void model_add_program(const struct model *m, struct base_str *s, const struct role *ro);
+/* Which objects of a recording of the system are one class: its keys, and its text (NULL: the
+ * object's own name). */
+void model_kernel_class(
+	struct model *m, uint32_t object, uint64_t *hi, uint64_t *lo, const char **text);
 /* A state's samples; of its role's threads together when its own are few. NULL: no such state. */
 const struct function_list *model_function_list(const struct model *m, uint32_t state);
 

@@ -52,7 +52,7 @@ static void add_place(const struct model *m, struct base_str *s, uint32_t site)
 
 const char *model_site_text(struct model *m, uint32_t site)
 {
-	if (!site || site >= m->defs->nr_sites)
+	if (!site || site >= m->nr_site_texts)
 		return "";
 	if (!m->site_text[site]) {
 		struct base_str s = {0};
@@ -103,9 +103,13 @@ static const char *io_text(uint64_t op)
 }
 
 /* "mutex counter_lock"; nameless ones are told by who first used them. */
-static void add_class(struct model *m, struct base_str *s, uint32_t class_ix)
+void model_add_class(struct model *m, struct base_str *s, uint32_t class_ix)
 {
 	const struct lock_class *c = &m->class_[class_ix];
+	if (c->text) {
+		base_str_add(s, c->text);
+		return;
+	}
 	base_str_add(s, type_text(c->type));
 	if (c->name) {
 		base_str_addf(s, " %s", trace_text_of(m->defs, c->name));
@@ -266,6 +270,8 @@ static void add_state_name(struct model *m, struct base_str *s, uint32_t state)
 		     (m->class_[class_ix].type == TRACE_OBJECT_pipe ||
 			     m->class_[class_ix].type == TRACE_OBJECT_socket ||
 			     m->class_[class_ix].type == TRACE_OBJECT_queue);
+	if (model_add_kernel_state(m, s, st))
+		return;
 	switch (st->pub.kind) {
 	case MODEL_STATE_run:
 		f = main_function(m, state);
@@ -275,12 +281,16 @@ static void add_state_name(struct model *m, struct base_str *s, uint32_t state)
 			base_str_addf(s, "running %s", f);
 		else if (st->pub.site)
 			base_str_addf(s, "running after %s", model_site_text(m, st->pub.site));
+		else if (m->is_system && m->role[st->role].context != TRACE_CONTEXT_none)
+			base_str_addf(s, "handling %s", m->role[st->role].name);
+		else if (m->is_system)
+			base_str_addf(s, "running program %s", m->role[st->role].name);
 		else
 			base_str_add(s, "running from its start");
 		break;
 	case MODEL_STATE_hold:
 		base_str_add(s, st->aux == 1 ? "reading under " : "holding ");
-		add_class(m, s, class_ix);
+		model_add_class(m, s, class_ix);
 		break;
 	case MODEL_STATE_wait:
 		if (class_ix == NONE) {
@@ -291,18 +301,23 @@ static void add_state_name(struct model *m, struct base_str *s, uint32_t state)
 		base_str_add(s, !queue         ? "waiting for "
 				: st->aux == 1 ? "waiting for space in "
 					       : "waiting for data in ");
-		add_class(m, s, class_ix);
+		model_add_class(m, s, class_ix);
 		break;
 	case MODEL_STATE_latency:
 		if (class_ix == NONE) {
-			base_str_add(s, "start or end of a thread or process");
+			base_str_add(s, st->aux == (uint32_t)MODEL_TYPE_WAKE
+						? "waking"
+						: "start or end of a thread or process");
 			break;
 		}
 		base_str_add(s, "hand-over of ");
-		add_class(m, s, class_ix);
+		model_add_class(m, s, class_ix);
 		break;
-	case MODEL_STATE_runnable: /* what ours had is followed to them: this is the rest */
-		base_str_add(s, "waiting for a processor that other programs had");
+	case MODEL_STATE_device:
+		model_add_device_state(m, s, st);
+		break;
+	case MODEL_STATE_runnable:
+		model_add_runnable(m, s, st);
 		break;
 	case MODEL_STATE_blocked:
 		base_str_add(s, "blocked outside every recorded call");
@@ -314,7 +329,7 @@ static void add_state_name(struct model *m, struct base_str *s, uint32_t state)
 			break;
 		}
 		base_str_addf(s, "%s of ", io_text(st->aux));
-		add_class(m, s, class_ix);
+		model_add_class(m, s, class_ix);
 		break;
 	case MODEL_STATE_sleep:
 		base_str_add(s, "sleeping");
@@ -326,39 +341,47 @@ static void add_state_name(struct model *m, struct base_str *s, uint32_t state)
 		add_annotated(m, s, st);
 		break;
 	default:
-		base_str_add(s, "idle");
+		base_str_add(s, st->aux == AUX_UNSEEN ? "since before it was first seen" : "idle");
 	}
+}
+
+static void add_where(struct model *m, struct base_str *s, const struct state_info *st)
+{
+	uint32_t site = st->pub.site;
+	if (st->pub.kind == MODEL_STATE_run && !site && m->role[st->role].site)
+		site = m->role[st->role].site;
+	if (!site)
+		return;
+	if (st->pub.kind == MODEL_STATE_run)
+		base_str_add(s, st->pub.site ? "after " : "start of ");
+	base_str_add(s, model_site_text(m, site));
 }
 
 static const char *where_text(struct model *m, const struct state_info *st)
 {
 	struct base_str s = {0};
-	uint32_t site = st->pub.site;
-	if (st->pub.kind == MODEL_STATE_run && !site && m->role[st->role].site)
-		site = m->role[st->role].site;
-	if (!site)
-		return "";
-	if (st->pub.kind == MODEL_STATE_run)
-		base_str_add(&s, st->pub.site ? "after " : "start of ");
-	base_str_add(&s, model_site_text(m, site));
-	return model_keep_text(m, &s);
+	add_where(m, &s, st);
+	return s.length || s.failed ? model_keep_text(m, &s) : "";
 }
 
 /* ---- all of them
  * --------------------------------------------------------------------------------------------- */
 
+static void add_role(struct model *m, struct base_str *s, const struct role *ro)
+{
+	model_add_program(m, s, ro);
+	if (ro->site) {
+		const char *f = function_of(m, ro->site);
+		base_str_addf(s, "/%s", *f ? f : model_site_text(m, ro->site));
+	}
+}
+
 static void name_roles(struct model *m)
 {
 	for (size_t i = 0; i < m->nr_roles; i++) {
-		struct role *ro = &m->role[i];
 		struct base_str s = {0};
-		const char *program = trace_text_of(m->defs, ro->process_name);
-		base_str_add(&s, *program ? program : "program");
-		if (ro->site) {
-			const char *f = function_of(m, ro->site);
-			base_str_addf(&s, "/%s", *f ? f : model_site_text(m, ro->site));
-		}
-		ro->name = model_keep_text(m, &s);
+		add_role(m, &s, &m->role[i]);
+		m->role[i].name = model_keep_text(m, &s);
 	}
 }
 
@@ -387,6 +410,18 @@ static void add_machine(struct model *m, struct base_str *s, const struct trace_
 		base_str_addf(s, " %llu", (unsigned long long)d->instance);
 }
 
+/* A disk, a discipline, a socket's sender; of a disk's requests at once the number. */
+static void name_device(struct model *m, struct actor_info *a, struct base_str *s)
+{
+	struct base_str group = {0};
+	a->pub.kind = MODEL_ACTOR_device;
+	model_add_class(m, &group, model_class_of(m, a->object, 0));
+	a->pub.group = model_keep_text(m, &group);
+	base_str_add(s, a->pub.group);
+	if (a->number)
+		base_str_addf(s, " #%u", a->number);
+}
+
 static void name_actor(struct model *m, struct actor_info *a)
 {
 	struct base_str s = {0};
@@ -397,19 +432,26 @@ static void name_actor(struct model *m, struct actor_info *a)
 			const struct trace_actor *d = &m->defs->actors[a->actor_def];
 			add_machine(m, &s, d);
 			a->pub.group = machine_group(m, d);
+		} else if (a->kind == MODEL_ACTOR_device) {
+			name_device(m, a, &s);
 		} else {
 			a->pub.group = "meeting point";
 			base_str_add(&s, "meeting point");
 		}
 	} else {
 		const struct role *ro = &m->role[a->role];
+		const struct trace_context *c = trace_def_context(m->defs, a->thread);
 		const char *name = "";
 		if (a->thread < m->defs->nr_streams)
 			name = trace_text_of(m->defs, m->defs->streams[a->thread].name);
 		a->pub.group = ro->name;
 		a->pub.group_ix = ro->group_ix;
 		base_str_add(&s, ro->name);
-		if (ro->nr_actors > 1)
+		if (ro->context != TRACE_CONTEXT_none) {
+			a->pub.kind = MODEL_ACTOR_context;
+			base_str_addf(&s, ", processor %llu", (unsigned long long)c->processor);
+			name = "";
+		} else if (ro->nr_actors > 1)
 			base_str_addf(&s, " #%u", a->number);
 		if (*name && strncmp(name, ro->name, strlen(name)) != 0)
 			base_str_addf(&s, " '%s'", name);
@@ -422,8 +464,13 @@ static void name_queue(struct model *m, uint32_t id)
 	struct queue_info *q = &m->queue[id];
 	struct base_str s = {0};
 	const struct state_info *latency = &m->state[q->latency_state];
-	if (latency->class_ix != NONE && latency->class_ix < m->nr_classes)
-		add_class(m, &s, latency->class_ix);
+	if (q->wakes && q->wakes - 1 < m->nr_threads)
+		base_str_addf(&s, "waking of %s", m->actor[m->thread[q->wakes - 1].actor].pub.name);
+	else if (q->what) {
+		base_str_add(&s, q->what);
+		model_add_class(m, &s, latency->class_ix);
+	} else if (latency->class_ix != NONE && latency->class_ix < m->nr_classes)
+		model_add_class(m, &s, latency->class_ix);
 	else
 		base_str_add(&s, q->pub.type == TRACE_OBJECT_NR
 					 ? "processor"
@@ -431,17 +478,89 @@ static void name_queue(struct model *m, uint32_t id)
 	q->pub.name = model_keep_text(m, &s);
 }
 
-enum base_status model_make_names(struct model *m)
+static void empty_list(struct function_list *l)
+{
+	base_free(l->function);
+	*l = (struct function_list){0};
+}
+
+/* Anew, of all samples so far. */
+static enum base_status list_samples(struct model *m)
 {
 	struct sample_pass pass = {.m = m};
+	for (size_t i = 0; i < m->nr_pools; i++)
+		empty_list(&m->pool[i]);
+	for (uint32_t i = 0; i < m->nr_states; i++)
+		empty_list(&m->state[i].own);
 	base_map_each(&m->samples, add_sample, &pass);
 	if (pass.failed)
 		return base_fail(m->err, BASE_ERR_NOMEM, "out of memory for samples");
-	name_roles(m);
 	for (size_t i = 0; i < m->nr_pools; i++)
 		set_shares(&m->pool[i]);
 	for (uint32_t i = 0; i < m->nr_states; i++)
 		set_shares(&m->state[i].own);
+	return BASE_OK;
+}
+
+/* What they are called may become known late. */
+static void refresh_roles(struct model *m)
+{
+	for (size_t i = 0; i < m->nr_roles; i++) {
+		struct base_str s = {0};
+		add_role(m, &s, &m->role[i]);
+		if (!m->role[i].name || strcmp(m->role[i].name, base_str_text(&s)) != 0)
+			m->role[i].name = model_keep_text(m, &s);
+		base_str_fini(&s);
+	}
+}
+
+enum base_status model_refresh_names(struct model *m, struct base_err *err)
+{
+	m->err = err ? err : &m->own_err;
+	enum base_status s = list_samples(m);
+	refresh_roles(m);
+	m->err = NULL;
+	return s;
+}
+
+void model_add_state_name(struct model *m, uint32_t state, struct base_str *ret)
+{
+	if (state < m->nr_states)
+		add_state_name(m, ret, state);
+}
+
+void model_add_state_where(struct model *m, uint32_t state, struct base_str *ret)
+{
+	if (state < m->nr_states)
+		add_where(m, ret, &m->state[state]);
+}
+
+void model_add_group_name(struct model *m, uint32_t actor, struct base_str *ret)
+{
+	const struct actor_info *a = actor < m->nr_actors ? &m->actor[actor] : NULL;
+	if (!a)
+		return;
+	if (a->role != NONE)
+		add_role(m, ret, &m->role[a->role]);
+	else if (a->actor_def && a->actor_def < m->defs->nr_actors)
+		base_str_add(ret, machine_group(m, &m->defs->actors[a->actor_def]));
+	else
+		base_str_add(ret, "meeting point");
+}
+
+void model_add_object_name(struct model *m, uint32_t state, struct base_str *ret)
+{
+	uint32_t class_ix = state < m->nr_states ? m->state[state].class_ix : NONE;
+	if (class_ix != NONE && class_ix < m->nr_classes)
+		model_add_class(m, ret, class_ix);
+}
+
+enum base_status model_make_names(struct model *m)
+{
+	enum base_status s_samples = list_samples(m);
+	if (s_samples != BASE_OK)
+		return s_samples;
+	name_roles(m);
 	for (uint32_t i = 0; i < m->nr_states; i++) {
 		struct state_info *st = &m->state[i];
 		struct base_str s = {0};

@@ -89,7 +89,49 @@ static void charge_wait(struct model *m, const struct cpu *c, const struct threa
 		charge(m, actor, u->actor, end - begin);
 		rest -= end - begin < rest ? end - begin : rest;
 	}
-	charge(m, actor, MODEL_OTHERS, rest);
+	if (!m->is_system) /* else nobody had it */
+		charge(m, actor, MODEL_OTHERS, rest);
+}
+
+uint32_t model_had_processor(const struct model *m, const struct thread *t, uint64_t number,
+	uint64_t from_ns, uint64_t to_ns, uint64_t *ret_ns)
+{
+	struct {
+		uint32_t role;
+		uint64_t ns;
+	} had[MODEL_HAD_MAX];
+	uint32_t nr_had = 0, best = 0;
+	*ret_ns = 0;
+	if (number >= m->nr_cpus || !m->cpu[number].use)
+		return NONE;
+	const struct cpu *c = &m->cpu[number];
+	uint32_t nr = c->nr < MODEL_CPU_HISTORY ? c->nr : MODEL_CPU_HISTORY;
+	const struct cpu_use now = {
+		.stream = c->stream, .begin_ns = c->since_ns, .end_ns = c->stream ? to_ns : 0};
+	for (uint32_t i = 0; i <= nr; i++) {
+		const struct cpu_use *u = i ? &c->use[(c->nr - i) % MODEL_CPU_HISTORY] : &now;
+		uint64_t begin = u->begin_ns > from_ns ? u->begin_ns : from_ns;
+		uint64_t end = u->end_ns < to_ns ? u->end_ns : to_ns;
+		uint32_t k = 0, role = m->thread[u->stream].role;
+		if (i && u->end_ns <= from_ns)
+			break;
+		if (u->stream == t->stream || begin >= end)
+			continue;
+		while (k < nr_had && had[k].role != role)
+			k++;
+		if (k == MODEL_HAD_MAX)
+			continue;
+		if (k == nr_had) {
+			had[nr_had].role = role;
+			had[nr_had++].ns = 0;
+		}
+		had[k].ns += end - begin;
+		*ret_ns += end - begin;
+	}
+	for (uint32_t k = 1; k < nr_had; k++)
+		if (had[k].ns > had[best].ns)
+			best = k;
+	return nr_had ? had[best].role : NONE;
 }
 
 /* ---- on and off
@@ -165,9 +207,20 @@ void model_processor_in(struct model *m, struct thread *t, uint64_t number, uint
 	}
 	if (t->mode == MODE_RUNNABLE && t->ready_ns)
 		charge_wait(m, c, t, t->ready_ns, time_ns);
-	if (t->mode == MODE_BLOCKED)
+	if (t->mode == MODE_BLOCKED && !m->is_system)
 		note_waker(m, t, ran_before(m, c, t, time_ns));
 	c->stream = t->stream;
+	c->since_ns = time_ns;
+}
+
+void model_processor_taken_over(
+	struct model *m, const struct thread *before, const struct thread *now, uint64_t time_ns)
+{
+	struct cpu *c = cpu_of(m, before->k.processor);
+	if (!c || c->stream != before->stream)
+		return;
+	leave(m, c, time_ns);
+	c->stream = now->stream;
 	c->since_ns = time_ns;
 }
 

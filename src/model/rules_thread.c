@@ -17,6 +17,10 @@ static uint32_t leader_of(const struct model *m, uint32_t process)
  * as anyone can tell. */
 static void begin(struct model *m, struct thread *t, const struct trace_record *r, uint32_t queue)
 {
+	if (m->is_system) {
+		model_be_born(m, t, r->time_ns, queue, t->k.on);
+		return;
+	}
 	if (queue != NONE) {
 		model_verb(
 			m, t, GRAPH_VERB_dequeue, r->time_ns, queue, 1, t->run_state, GRAPH_LAST);
@@ -25,15 +29,10 @@ static void begin(struct model *m, struct thread *t, const struct trace_record *
 	uint32_t parent =
 		t->process < m->defs->nr_processes ? m->defs->processes[t->process].parent : 0;
 	uint32_t leader = leader_of(m, t->main_thread ? parent : t->process);
-	if (!leader)
+	if (!leader && !m->is_merged) /* else it may be of another recording */
 		leader = leader_of(m, m->root_process);
 	if (leader && leader != t->stream)
 		model_link(m, t->actor, r->time_ns, t->run_state, m->thread[leader].actor);
-}
-
-static uint64_t pid_of(const struct model *m, const struct thread *t)
-{
-	return t->process < m->defs->nr_processes ? m->defs->processes[t->process].pid : 0;
 }
 
 /* ---- processes
@@ -45,16 +44,16 @@ void model_rule_process_begin(struct model *m, struct thread *t, const struct tr
 		t->process < m->defs->nr_processes ? m->defs->processes[t->process].parent : 0;
 	uint32_t queue = NONE;
 	t->main_thread = true;
-	if (t->process == m->root_process)
+	if (t->process == m->root_process && !m->is_system)
 		return; /* started when it was first seen */
 	if (r->u.process_begin.token)
 		queue = model_token_queue(m, TOKEN_fork, parent, r->u.process_begin.token, false);
 	if (queue == NONE)
-		queue = model_token_queue(m, TOKEN_exec, pid_of(m, t), 0, false);
+		queue = model_token_queue(m, TOKEN_exec, model_pid_of(m, t), 0, false);
 	if (queue == NONE)
 		queue = model_token_queue(m, TOKEN_spawn, parent, 0, false);
 	begin(m, t, r, queue);
-	if (pid_of(m, t) == m->root_pid)
+	if (model_pid_of(m, t) == m->root_pid)
 		m->end_actor = t->actor;
 }
 
@@ -79,7 +78,7 @@ static uint64_t parent_pid_of(const struct model *m, const struct thread *t)
 	uint64_t pid = p->pid;
 	for (int i = 0; i < EXECS_MAX && p->parent && p->pid == pid; i++)
 		p = trace_def_process(m->defs, p->parent);
-	return p->pid == pid ? 0 : p->pid;
+	return p->pid == pid ? 0 : model_pid_key(m, t->stream, p->pid);
 }
 
 /* For a parent that waits without saying for whom: system(). */
@@ -96,7 +95,7 @@ static void tell_parent(struct model *m, struct thread *t, uint64_t time_ns)
 static void leave(struct model *m, struct thread *t, const struct trace_record *r)
 {
 	uint32_t idle = model_idle_state(m),
-		 queue = model_token_queue(m, TOKEN_exit, pid_of(m, t), 0, true);
+		 queue = model_token_queue(m, TOKEN_exit, model_pid_of(m, t), 0, true);
 	if (t->main_thread)
 		close_written(m, t, r->time_ns);
 	if (t->main_thread)
@@ -115,7 +114,7 @@ void model_rule_process_end(struct model *m, struct thread *t, const struct trac
 	}
 	leave(m, t, r);
 	t->ended = true;
-	if (pid_of(m, t) == m->root_pid)
+	if (model_pid_of(m, t) == m->root_pid)
 		m->end_actor = t->actor;
 }
 
@@ -131,7 +130,7 @@ void model_rule_process_fork(struct model *m, struct thread *t, const struct tra
 
 void model_rule_process_exec(struct model *m, struct thread *t, const struct trace_record *r)
 {
-	uint32_t queue = model_token_queue(m, TOKEN_exec, pid_of(m, t), 0, true);
+	uint32_t queue = model_token_queue(m, TOKEN_exec, model_pid_of(m, t), 0, true);
 	uint32_t start =
 		model_make_state(m, MODEL_STATE_start, t->role, NONE, r->u.process_exec.site, NONE);
 	model_verb(m, t, GRAPH_VERB_enqueue, r->time_ns, queue, 1, start, 0);
@@ -147,10 +146,10 @@ void model_rule_child_wait(struct model *m, struct thread *t, const struct trace
 
 void model_rule_child_waited(struct model *m, struct thread *t, const struct trace_record *r)
 {
-	uint64_t pid = r->u.child_waited.pid;
+	uint64_t pid = model_pid_key(m, t->stream, r->u.child_waited.pid);
 	/* pid 0: system(), or nobody had ended; if it waited, then for the child that ended last */
 	uint32_t queue = pid ? model_token_queue(m, TOKEN_exit, pid, 0, false)
-			     : model_token_queue(m, TOKEN_child, pid_of(m, t), 0, false);
+			     : model_token_queue(m, TOKEN_child, model_pid_of(m, t), 0, false);
 	uint32_t site = t->graph_state < m->nr_states ? m->state[t->graph_state].pub.site : 0;
 	if (!t->nr_held)
 		t->run_state = model_run_state(m, t, site);
@@ -192,6 +191,8 @@ void model_rule_thread_begin(struct model *m, struct thread *t, const struct tra
 		m->status = base_fail(m->err, s, "out of memory for threads");
 	if (!b->token) {
 		t->main_thread = true;
+		if (m->is_system)
+			begin(m, t, r, NONE);
 		return;
 	}
 	begin(m, t, r, model_token_queue(m, TOKEN_thread, t->process, b->token, false));
@@ -265,6 +266,10 @@ static uint32_t processor_queue(struct model *m, uint64_t number)
 
 void model_rule_cpu_out(struct model *m, struct thread *t, const struct trace_record *r)
 {
+	if (m->is_system) {
+		model_kernel_out(m, t, r);
+		return;
+	}
 	uint32_t queue = processor_queue(m, r->u.cpu_out.processor);
 	if (queue == NONE)
 		return;
@@ -316,6 +321,10 @@ void model_rule_cpu_out(struct model *m, struct thread *t, const struct trace_re
 
 void model_rule_cpu_in(struct model *m, struct thread *t, const struct trace_record *r)
 {
+	if (m->is_system) {
+		model_kernel_in(m, t, r);
+		return;
+	}
 	uint32_t queue = processor_queue(m, r->u.cpu_in.processor);
 	if (queue == NONE)
 		return;

@@ -44,7 +44,7 @@ struct platform_system {
 	struct platform_queue tx_free, tx_ring, tx_cache, tx_fifo, tx_done, tx_clean, tx_pending;
 	struct platform_packets ring_packets, done_packets;
 	struct platform_part tx_fetch, tx_dma, tx_line, tx_write_back, tx_timer;
-	struct platform_slot *slot, *free_slot;
+	struct platform_slot *slot, *free_slot, *last_free_slot;
 	uint64_t nr_slots;
 	uint64_t nr_to_write_back,
 		nr_charged; /* nr_charged: datagrams' packets that are not cleaned */
@@ -78,9 +78,10 @@ struct platform_end {
 	uint64_t connection;
 	bool is_udp;
 	struct platform_tcp tcp;
-	struct platform_queue sndbuf, unsent, window, rcvbuf, ack_later;
+	struct platform_queue sndbuf, unsent, window, rcvbuf, ack_later, ack_owed;
 	struct platform_machine output, ack_timer;
-	bool output_busy, timer_runs;
+	bool output_busy, timer_runs, owes_ack;
+	uint64_t nr_owed;
 	uint64_t unacked_since_ns;
 	/* for conservation: of this direction */
 	uint64_t written_bytes, in_hand_bytes, packet_bytes, dropped_bytes, read_bytes;

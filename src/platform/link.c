@@ -25,6 +25,20 @@ static void lose(struct platform_sim *s, struct platform_system *to, struct plat
 	platform_packet_free(s, p);
 }
 
+/*
+ * Slots go round. The one that was free last would come again soon: a trace with few of them in use
+ * leaves no room for more packets on the cable when it is simulated again with a faster sender.
+ */
+static void free_slot(struct platform_system *y, struct platform_slot *slot)
+{
+	slot->next_free = NULL;
+	if (y->free_slot)
+		y->last_free_slot->next_free = slot;
+	else
+		y->free_slot = slot;
+	y->last_free_slot = slot;
+}
+
 static bool propagate(struct platform_sim *s, struct platform_machine *m)
 {
 	struct platform_slot *slot = (struct platform_slot *)m;
@@ -41,8 +55,7 @@ static bool propagate(struct platform_sim *s, struct platform_machine *m)
 			PUT(s, m, &y->peer->rx_fifo, platform_packet_frame_bytes(p), p);
 		else
 			lose(s, y->peer, p);
-		slot->next_free = y->free_slot;
-		y->free_slot = slot;
+		free_slot(y, slot);
 	}
 	PLATFORM_END(m);
 }
@@ -71,11 +84,10 @@ void platform_link_init(struct platform_sim *s, struct platform_system *y, uint6
 		return;
 	y->nr_slots = nr_slots;
 	base_str_addf(&text, "%s cable", y->name);
-	for (uint64_t i = nr_slots; i--;) {
+	for (uint64_t i = 0; i < nr_slots; i++) {
 		struct platform_slot *slot = &y->slot[i];
 		slot->from = y;
-		slot->next_free = y->free_slot;
-		y->free_slot = slot;
+		free_slot(y, slot);
 		platform_queue_init(s, &slot->queue, y->name, "cable", i, 0, 0);
 		slot->queue.has_items = true;
 		platform_machine_start(

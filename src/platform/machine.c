@@ -105,7 +105,8 @@ static void enter(struct platform_sim *s, struct platform_machine *m, enum platf
 static void verb(struct platform_sim *s, struct platform_machine *m, enum trace_kind kind,
 	const struct platform_queue *q, uint64_t n)
 {
-	platform_note_verb(&s->note, s->now_ns, m->actor, kind, q->object, n, q->flags);
+	if (!q->is_silent)
+		platform_note_verb(&s->note, s->now_ns, m->actor, kind, q->object, n, q->flags);
 }
 
 void platform_machine_start(struct platform_sim *s, struct platform_machine *m, const char *system,
@@ -119,14 +120,29 @@ void platform_machine_start(struct platform_sim *s, struct platform_machine *m, 
 	schedule(s, m, 0);
 }
 
+/* The interrupt has its processor now, and gives it back to nobody else. */
+static void freeze(struct platform_sim *s, struct platform_processor *p, struct platform_machine *m)
+{
+	m->is_frozen = true;
+	enter(s, m, PLATFORM_STATE_interrupted);
+	verb(s, m, TRACE_note_enqueue, p->pool, 1);
+	verb(s, p->by, TRACE_note_dequeue, p->pool, 1);
+}
+
+static void thaw(struct platform_sim *s, struct platform_processor *p, struct platform_machine *m)
+{
+	m->is_frozen = false;
+	verb(s, p->by, TRACE_note_enqueue, p->pool, 1);
+	verb(s, m, TRACE_note_dequeue, p->pool, 1);
+}
+
 bool platform_work(
 	struct platform_sim *s, struct platform_machine *m, enum platform_state state, uint64_t ns)
 {
 	m->state = state;
 	if (m->processor && m->processor->interrupted) {
-		enter(s, m, PLATFORM_STATE_interrupted);
 		m->left_ns = ns;
-		m->is_frozen = true;
+		freeze(s, m->processor, m);
 		return true;
 	}
 	enter(s, m, state);
@@ -160,7 +176,7 @@ static void enter_processor(
 	const struct platform_sim *s, struct platform_queue *pool, struct platform_machine *m)
 {
 	for (unsigned i = 0; i < pool->nr_processors; i++) {
-		if (pool->processor[i].running)
+		if (pool->processor[i].running || pool->processor[i].taken)
 			continue;
 		pool->processor[i].running = m;
 		m->processor = &pool->processor[i];
@@ -184,26 +200,39 @@ bool platform_slice_is_over(const struct platform_sim *s, const struct platform_
 	       s->now_ns - m->on_processor_since_ns >= slice_ns;
 }
 
-void platform_interrupt(struct platform_sim *s, struct platform_processor *p)
+void platform_interrupt(
+	struct platform_sim *s, struct platform_processor *p, struct platform_machine *by)
 {
 	struct platform_machine *m = p->running;
 	p->interrupted = true;
-	if (!m || !m->is_working || m->work_end_ns <= s->now_ns)
+	p->by = by;
+	if (!p->pool) /* nobody else's */
+		return;
+	if (!m) {
+		p->taken = true;
+		platform_try_take(s, by, p->pool, 1);
+		return;
+	}
+	if (!m->is_working || m->work_end_ns <= s->now_ns)
 		return;
 	m->left_ns = m->work_end_ns - s->now_ns;
 	m->turn++;
 	m->is_working = false;
-	m->is_frozen = true;
-	enter(s, m, PLATFORM_STATE_interrupted);
+	freeze(s, p, m);
 }
 
 void platform_interrupt_end(struct platform_sim *s, struct platform_processor *p)
 {
 	struct platform_machine *m = p->running;
 	p->interrupted = false;
+	if (p->taken) {
+		p->taken = false;
+		platform_give_item(s, p->by, p->pool, 1, NULL);
+		return;
+	}
 	if (!m || !m->is_frozen)
 		return;
-	m->is_frozen = false;
+	thaw(s, p, m);
 	m->is_working = true;
 	m->work_end_ns = s->now_ns + m->left_ns;
 	enter(s, m, m->state);
@@ -221,6 +250,24 @@ void platform_queue_init(struct platform_sim *s, struct platform_queue *q, const
 	*q = (struct platform_queue){.capacity = capacity, .flags = flags};
 	q->object = platform_note_define_queue(&s->note, base_str_text(&text), instance, capacity);
 	base_str_fini(&text);
+}
+
+void platform_wait_for_item(
+	struct platform_sim *s, struct platform_machine *m, struct platform_queue *q)
+{
+	verb(s, m, TRACE_note_wait_empty, q, 1);
+}
+
+void platform_put_item(
+	struct platform_sim *s, struct platform_machine *m, struct platform_queue *q, uint64_t key)
+{
+	platform_note_item(&s->note, s->now_ns, m->actor, TRACE_note_put_item, q->object, key);
+}
+
+void platform_take_item(
+	struct platform_sim *s, struct platform_machine *m, struct platform_queue *q, uint64_t key)
+{
+	platform_note_item(&s->note, s->now_ns, m->actor, TRACE_note_take_item, q->object, key);
 }
 
 void platform_queue_fini(struct platform_queue *q)

@@ -88,7 +88,9 @@ enum { PLATFORM_LEVELS = 6 };
 
 struct platform_processor {
 	struct platform_machine *running;
-	bool interrupted;
+	struct platform_queue *pool; /* NULL: serves interrupts only */
+	struct platform_machine *by; /* the interrupt */
+	bool interrupted, taken;     /* taken: it was idle, and the interrupt has its token */
 };
 struct platform_want {                       /* what a stopped machine waits for */
 	struct platform_queue *queue, *then; /* then: also a token of that pool */
@@ -182,6 +184,7 @@ struct platform_item {
 struct platform_queue {
 	uint32_t object;
 	uint64_t flags;    /* LONGPOLE_* */
+	bool is_silent;    /* its verbs are not written: a matter of the simulator's alone */
 	uint64_t units;    /* free to take */
 	uint64_t held;     /* with those taken but not yet written down, and reserved space */
 	uint64_t capacity; /* 0: not bounded */
@@ -199,6 +202,13 @@ struct platform_queue {
 void platform_queue_init(struct platform_sim *s, struct platform_queue *q, const char *system,
 	const char *name, uint64_t instance, uint64_t capacity, uint64_t flags);
 void platform_queue_fini(struct platform_queue *q);
+/* Items that are written down only: q holds nothing, whoever takes one knows that it is there. */
+void platform_wait_for_item(
+	struct platform_sim *s, struct platform_machine *m, struct platform_queue *q);
+void platform_put_item(
+	struct platform_sim *s, struct platform_machine *m, struct platform_queue *q, uint64_t key);
+void platform_take_item(
+	struct platform_sim *s, struct platform_machine *m, struct platform_queue *q, uint64_t key);
 /* m puts that many there, of nobody's making. */
 void platform_queue_fill(
 	struct platform_sim *s, struct platform_queue *q, struct platform_machine *m, uint64_t n);
@@ -278,7 +288,8 @@ void platform_give_item(struct platform_sim *s, struct platform_machine *m,
  * ----------------------------------------------------------------------------------
  */
 
-void platform_interrupt(struct platform_sim *s, struct platform_processor *p);
+void platform_interrupt(
+	struct platform_sim *s, struct platform_processor *p, struct platform_machine *by);
 void platform_interrupt_end(struct platform_sim *s, struct platform_processor *p);
 /* From now m serves this connection. */
 static inline void platform_serve(

@@ -23,9 +23,10 @@ uint32_t platform_net_mss(const struct platform_end *e)
 /* ---- working in interrupts
  * ------------------------------------------------------------------------ */
 
-static void begin_interrupt(struct platform_sim *s, struct platform_system *y)
+static void begin_interrupt(
+	struct platform_sim *s, struct platform_machine *m, struct platform_system *y)
 {
-	platform_interrupt(s, y->irq_processor);
+	platform_interrupt(s, y->irq_processor, m);
 }
 
 static void end_interrupt(
@@ -132,6 +133,9 @@ bool platform_net_send_ack(
 	p->ip_bytes = PLATFORM_IP_HEADER + PLATFORM_TCP_HEADER;
 	p->has_ack = true;
 	platform_tcp_on_sent_ack(&e->tcp, &p->ack, &p->edge);
+	if (e->owes_ack)
+		platform_take_item(s, m, &e->ack_owed, e->nr_owed);
+	e->owes_ack = false;
 	WORK(s, m, tcp_send_ack, platform_cost(s, parameters(e->system)->tcp_send_ack_ns));
 	CALL(m, transmit(s, m, e->system));
 	PLATFORM_END(m);
@@ -166,7 +170,7 @@ static bool output(struct platform_sim *s, struct platform_machine *m)
 		e->output_busy = true;
 		TAKE_SOME(s, m, &e->window, m->count, m->count, &e->system->softirq);
 		platform_serve(s, m, e->connection);
-		begin_interrupt(s, e->system);
+		begin_interrupt(s, m, e->system);
 		for (;;) {
 			CALL(m, send_segment(s, m, e, (uint32_t)m->count));
 			m->count = e->unsent.units < mss ? e->unsent.units : mss;
@@ -337,20 +341,27 @@ static bool receive_segment(
 	if (ack == PLATFORM_TCP_ACK_NOW) {
 		CALL(m, platform_net_send_ack(s, m, e));
 	} else if (ack == PLATFORM_TCP_ACK_LATER) {
-		if (e->tcp.unacked_segments == 1)
+		if (e->tcp.unacked_segments == 1) {
 			e->unacked_since_ns = s->now_ns;
+			e->owes_ack = true;
+			platform_put_item(s, m, &e->ack_owed, ++e->nr_owed);
+		}
 		if (!e->timer_runs)
 			rearm(s, m, e);
 	}
 	PLATFORM_END(m);
 }
 
-/* The latest moment for an acknowledgement. */
+/*
+ * The latest moment for an acknowledgement. That the timer runs on and finds nothing owed is the
+ * simulator's own matter: written down, it would be a chain of delays as long as the run.
+ */
 static bool ack_timer(struct platform_sim *s, struct platform_machine *m)
 {
 	struct platform_end *e =
 		(struct platform_end *)((char *)m - offsetof(struct platform_end, ack_timer));
 	PLATFORM_BEGIN(m, 0);
+	platform_wait_for_item(s, m, &e->ack_owed);
 	for (;;) {
 		TAKE_LATE(s, m, &e->ack_later, 1, latest_ack_ns(e));
 		e->timer_runs = false;
@@ -361,10 +372,13 @@ static bool ack_timer(struct platform_sim *s, struct platform_machine *m)
 			continue;
 		}
 		platform_serve(s, m, e->connection);
+		platform_take_item(s, m, &e->ack_owed, e->nr_owed);
+		e->owes_ack = false;
 		TAKE(s, m, &e->system->softirq, 1);
-		begin_interrupt(s, e->system);
+		begin_interrupt(s, m, e->system);
 		CALL(m, platform_net_send_ack(s, m, e));
 		end_interrupt(s, m, e->system);
+		platform_wait_for_item(s, m, &e->ack_owed);
 	}
 	PLATFORM_END(m);
 }
@@ -404,7 +418,7 @@ static bool interrupt(struct platform_sim *s, struct platform_machine *m)
 		y->next_irq_ns = s->now_ns + (uint64_t)(p->irq_moderation_us * 1000);
 		y->polling = true;
 		y->irq_raised = false;
-		begin_interrupt(s, y);
+		begin_interrupt(s, m, y);
 		WORK(s, m, irq_handler, platform_cost(s, p->irq_handler_ns));
 		do {
 			CALL(m, clean(s, m, y));
@@ -444,6 +458,8 @@ void platform_net_init(struct platform_sim *s, struct platform_system *y)
 	platform_queue_init(s, &y->processors, y->name, "processor", 0, nr, LONGPOLE_POOL);
 	y->processors.processor = processor;
 	y->processors.nr_processors = nr;
+	for (unsigned i = 0; i < nr; i++)
+		processor[i].pool = &y->processors;
 	y->irq_processor = &processor[irq < nr ? irq : nr];
 	platform_queue_init(s, &y->softirq, y->name, "softirq", 0, 1, LONGPOLE_POOL);
 	platform_queue_init(
@@ -471,7 +487,8 @@ static void open_end(struct platform_sim *s, struct platform_end *e)
 	}
 	platform_queue_init(s, &e->unsent, y->name, "unsent", c, 0, 0);
 	platform_queue_init(s, &e->window, y->name, "tcp window", c, 0, LONGPOLE_ANONYMOUS);
-	platform_queue_init(s, &e->ack_later, y->name, "delayed ack", c, 0, 0);
+	platform_queue_init(s, &e->ack_owed, y->name, "delayed ack", c, 0, 0);
+	e->ack_later = (struct platform_queue){.is_silent = true};
 	struct base_str text = {0};
 	base_str_addf(&text, "%s tcp output", y->name);
 	platform_machine_start(s, &e->output, y->name, base_str_text(&text), c, output);

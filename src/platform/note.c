@@ -133,6 +133,16 @@ void platform_note_verb(struct platform_note *n, uint64_t time_ns, uint32_t acto
 		       .u.note_enqueue = {.object = object, .n = nr_units, .flags = flags}});
 }
 
+void platform_note_item(struct platform_note *n, uint64_t time_ns, uint32_t actor,
+	enum trace_kind kind, uint32_t object, uint64_t key)
+{
+	act(n, time_ns, actor);
+	put(n, &(struct trace_record){.time_ns = time_ns,
+		       .stream = STREAM,
+		       .kind = (uint16_t)kind,
+		       .u.note_put_item = {.object = object, .n = 1, .key = key}});
+}
+
 void platform_note_identify(
 	struct platform_note *n, uint64_t time_ns, uint32_t actor, uint64_t connection)
 {

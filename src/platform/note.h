@@ -36,6 +36,9 @@ uint32_t platform_note_define_state(struct platform_note *n, const char *name);
 void platform_note_enter(struct platform_note *n, uint64_t time_ns, uint32_t actor, uint32_t state);
 void platform_note_verb(struct platform_note *n, uint64_t time_ns, uint32_t actor,
 	enum trace_kind kind, uint32_t object, uint64_t nr_units, uint64_t flags);
+/* kind: TRACE_note_put_item, TRACE_note_take_item. */
+void platform_note_item(struct platform_note *n, uint64_t time_ns, uint32_t actor,
+	enum trace_kind kind, uint32_t object, uint64_t key);
 void platform_note_identify(
 	struct platform_note *n, uint64_t time_ns, uint32_t actor, uint64_t connection);
 

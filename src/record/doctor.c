@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* doctor.c - probes. One more: a function and a row in the table at the end. */
 #include "record/doctor.h"
+#include "counter/counter_priv.h"
 #include "record/clock.h"
 #include "record/perf.h"
 #include "record/session_launch.h"
 #include "record/symbols.h"
+#include "record/system.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -173,14 +175,35 @@ static bool has_capability(unsigned number)
 	return (data[number / 32].effective >> number % 32 & 1) != 0;
 }
 
+/* Really opens it: so many things can refuse. */
+static void probe_source(struct record_probe *p, const char *backend)
+{
+	enum { BUFFER_BYTES = 1 << 20 };
+	struct record_system_options o = {
+		.level = RECORD_LEVEL_sched, .buffer_bytes = BUFFER_BYTES, .only_backend = backend};
+	struct record_attempt attempt[RECORD_ATTEMPTS_MAX];
+	struct record_source src;
+	unsigned nr;
+	struct base_err ignored = {0};
+	p->ok = record_source_open(&src, &o, attempt, &nr, &ignored) == BASE_OK;
+	if (p->ok) {
+		record_source_close(&src);
+		say(p, "works");
+	} else if (nr) {
+		say(p, "%.40s: %.110s", record_refusal_text(attempt[0].refusal), attempt[0].why);
+	} else {
+		say(p, "no memory");
+	}
+}
+
 static void probe_bpf(struct record_probe *p)
 {
-	enum { SYS_ADMIN = 21, BPF = 39 };
-	bool allowed = has_capability(BPF) || has_capability(SYS_ADMIN);
-	bool btf = !access("/sys/kernel/btf/vmlinux", R_OK);
-	p->ok = allowed && btf;
-	say(p, "CAP_BPF: %s, type information (BTF): %s", allowed ? "yes" : "no",
-		btf ? "yes" : "no");
+	probe_source(p, "bpf");
+}
+
+static void probe_tracepoints(struct record_probe *p)
+{
+	probe_source(p, "perf");
 }
 
 static void probe_ptrace(struct record_probe *p)
@@ -190,6 +213,19 @@ static void probe_ptrace(struct record_probe *p)
 	long scope = restricted ? strtol(text, NULL, 10) : 0;
 	p->ok = scope < 2 || (scope == 2 && has_capability(19));
 	say(p, restricted ? "ptrace_scope %ld" : "not restricted", scope);
+}
+
+/* The thread's own time, as longpole/counter.h would read it in this process. */
+static void probe_reads(struct record_probe *p)
+{
+	const enum longpole_event event = LONGPOLE_TICKS;
+	struct longpole_counter c;
+	int error = longpole_counter_open(&c, &event, 1, NULL);
+	enum longpole_backend backend = (enum longpole_backend)c.event[0].backend;
+	p->ok = !error && backend != LONGPOLE_BACKEND_SYSCALL;
+	say(p, error ? "no: %s" : "by the %s",
+		error ? longpole_counter_error_text(error) : longpole_backend_name(backend));
+	longpole_counter_close(&c);
 }
 
 /* ---- the recorder's own needs
@@ -209,7 +245,7 @@ static void probe_preload(struct record_probe *p)
 {
 	char path[PATH_MAX];
 	struct base_err err = {0};
-	p->ok = record_find_preload(path, &err) == BASE_OK;
+	p->ok = record_find_preload(RECORD_LIBRARY_PRELOAD, path, &err) == BASE_OK;
 	say(p, "%.*s", RECORD_PROBE_VALUE - 1, p->ok ? path : err.cause[0]);
 }
 
@@ -293,14 +329,29 @@ static const struct {
 		 .instead = "the time stamp counter; samples by a timer"},
 		probe_counters},
 	{{.name = "bpf",
-		 .title = "kernel tracing by BPF",
-		 .lost = "who wakes whom inside the kernel; longpole does not use it yet",
-		 .instead = "waits are seen at the program's own calls"},
+		 .title = "whole system: BPF",
+		 .lost = "record --system costs about three times as much, and sees no packets, "
+			 "sockets "
+			 "and disks",
+		 .instead =
+			 "tracepoints through perf rings; root, or CAP_BPF with CAP_PERFMON, may"},
 		probe_bpf},
+	{{.name = "reads",
+		 .title = "counts read in user space",
+		 .lost = "reads of a thread's own time for the price of rdtsc (longpole/counter.h)",
+		 .instead = "system calls: some 300 ns each"},
+		probe_reads},
+	{{.name = "tracepoints",
+		 .title = "whole system: perf rings",
+		 .lost = "without BPF, too: record --system sees the recorded program's threads "
+			 "only",
+		 .instead = "root, or CAP_PERFMON and tracefs (mount -t tracefs nodev "
+			    "/sys/kernel/tracing)"},
+		probe_tracepoints},
 	{{.name = "ptrace",
 		 .title = "attaching to processes",
-		 .lost = "attaching to running programs; longpole does not use it yet",
-		 .instead = "programs are recorded from their start"},
+		 .lost = "counts by thread (longpole stat), where not even children may be traced",
+		 .instead = "longpole stat --whole; programs are recorded from their start"},
 		probe_ptrace},
 	{{.name = "demangler",
 		 .title = "C++ names",

@@ -209,8 +209,30 @@ struct record_perf {
 	unsigned fill_percent;
 };
 
+/* Samples of all threads, in the kernel, too; times are CLOCK_MONOTONIC. Needs privilege. */
+static int open_system_event(int cpu, uint64_t sample_hz)
+{
+	struct perf_event_attr attr = {.type = PERF_TYPE_SOFTWARE,
+		.size = sizeof attr,
+		.config = PERF_COUNT_SW_CPU_CLOCK,
+		.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |
+			       PERF_SAMPLE_CPU | PERF_SAMPLE_CALLCHAIN,
+		.sample_freq = sample_hz,
+		.freq = 1,
+		.exclude_idle = 1,
+		.exclude_hv = 1,
+		.sample_id_all = 1,
+		.use_clockid = 1,
+		.clockid = CLOCK_MONOTONIC,
+		.watermark = 1,
+		.wakeup_watermark = UINT32_MAX};
+	return (int)syscall(SYS_perf_event_open, &attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+}
+
 static int open_event(uint32_t pid, int cpu, uint64_t sample_hz, bool switches)
 {
+	if (pid == RECORD_PERF_SYSTEM)
+		return open_system_event(cpu, sample_hz);
 	struct perf_event_attr attr = {.type = PERF_TYPE_SOFTWARE,
 		.size = sizeof attr,
 		.config = sample_hz ? PERF_COUNT_SW_CPU_CLOCK : PERF_COUNT_SW_DUMMY,
@@ -332,6 +354,16 @@ struct record_perf *record_perf_open(uint32_t pid, uint64_t sample_hz, bool swit
 	return record_perf_close(p);
 }
 
+struct record_perf *record_perf_open_system(uint64_t sample_hz, char why_not[RECORD_PERF_WHY])
+{
+	struct record_perf *p = base_alloc(sizeof *p);
+	int why = p ? open_all(p, RECORD_PERF_SYSTEM, sample_hz, false) : ENOMEM;
+	if (!why)
+		return p;
+	explain(why_not, why);
+	return record_perf_close(p);
+}
+
 struct record_perf *record_perf_close(struct record_perf *p)
 {
 	if (!p)
@@ -374,8 +406,9 @@ static void advance(struct buffer *b)
 	}
 }
 
-static void hand_over(struct record_converter *c, struct record_perf_record *r)
+static void hand_over(void *ctx, struct record_perf_record *r)
 {
+	struct record_converter *c = ctx;
 	struct record_event e = r->event;
 	e.time_ns = record_clock_from_raw(c->clock, e.time_ns);
 	if (e.nr_frames) {
@@ -389,6 +422,12 @@ static void hand_over(struct record_converter *c, struct record_perf_record *r)
 }
 
 void record_perf_read(struct record_perf *p, struct record_converter *c)
+{
+	record_perf_each(p, hand_over, c);
+}
+
+void record_perf_each(
+	struct record_perf *p, void (*take)(void *ctx, struct record_perf_record *r), void *ctx)
 {
 	p->fill_percent = 0;
 	for (size_t i = 0; i < p->nr; i++) {
@@ -410,7 +449,7 @@ void record_perf_read(struct record_perf *p, struct record_converter *c)
 		}
 		if (!first)
 			break;
-		hand_over(c, &first->next);
+		take(ctx, &first->next);
 		advance(first);
 	}
 	for (size_t i = 0; i < p->nr; i++)

@@ -12,6 +12,7 @@
 #include "record/session_convert.h"
 
 enum { RECORD_PERF_WHY = 160, RECORD_PERF_TEXT = 4096 };
+#define RECORD_PERF_SYSTEM UINT32_MAX /* as a pid: everybody */
 
 /* One record of a perf buffer, its time still raw. */
 struct record_perf_record {
@@ -34,6 +35,12 @@ struct record_perf;
 struct record_perf *record_perf_open(uint32_t pid, uint64_t sample_hz, bool switches,
 	char why_no_samples[RECORD_PERF_WHY], char why_no_switches[RECORD_PERF_WHY]);
 struct record_perf *record_perf_close(struct record_perf *p);
+/* Samples of all threads of the machine, user space and kernel; times are CLOCK_MONOTONIC. NULL,
+ * and why: refused. */
+struct record_perf *record_perf_open_system(uint64_t sample_hz, char why_not[RECORD_PERF_WHY]);
+/* Everything that is there, in time order over all processors; times as the kernel gave them. */
+void record_perf_each(
+	struct record_perf *p, void (*take)(void *ctx, struct record_perf_record *r), void *ctx);
 /* Hand everything that is there, in time order over all processors, to the converter. */
 void record_perf_read(struct record_perf *p, struct record_converter *c);
 /* Share of the fullest buffer that was in use at the last read, in percent. */

@@ -2,6 +2,7 @@
 /* preload.c - attaching to the ring, and the blocks that threads write into. */
 #include "record/preload.h"
 #include "record/preload_real.h"
+#include "record/tally.h"
 
 #include <fcntl.h>
 #include <limits.h>
@@ -57,7 +58,9 @@ static struct ring_head *map_ring(const char *path)
 		    head->block_bytes == RING_BLOCK_BYTES &&
 		    ring_blocks_offset(head->nr_blocks) +
 				    (uint64_t)head->nr_blocks * RING_BLOCK_BYTES <=
-			    (uint64_t)file.st_size;
+			    (uint64_t)file.st_size &&
+		    (!head->nr_tables || head->tables_offset + tally_bytes(head->nr_tables) <=
+						 (uint64_t)file.st_size);
 	if (fits)
 		return head;
 	preload_syscall(SYS_munmap, (long)head, file.st_size, 0, 0, 0, 0);
@@ -377,6 +380,7 @@ void preload_thread_end(void)
 	struct preload_thread *self = &preload_self;
 	if (!preload_active() || self->ended || self->image != preload_fresh.image)
 		return;
+	preload_tally_end();
 	preload_record_at(preload_now(), PRELOAD_thread_end, NULL, 0);
 	self->busy = 1;
 	PRELOAD_BARRIER();
@@ -384,6 +388,15 @@ void preload_thread_end(void)
 	PRELOAD_BARRIER();
 	self->ended = 1;
 	self->busy = 0;
+}
+
+/* The core is in libraries that count and in one that records: what the one has, the other lacks.
+ */
+__attribute__((weak)) void preload_tally_end(void)
+{
+}
+__attribute__((weak)) void preload_flush_stdout(void)
+{
 }
 
 /* ---- records with a text -------------------------------------------------------------------- */

@@ -71,6 +71,8 @@ struct preload_thread {
 	uint8_t ended;      /* thread_end is written */
 	uint8_t in_vfork;   /* vfork was called and we do not know yet that we are the parent */
 	uint8_t key_rounds; /* of pthread_key destructors */
+	struct tally_table *tally; /* where it counts (tally.h); NULL: not yet, or not any more */
+	uint32_t tally_mask, nr_timed;
 };
 extern __thread struct preload_thread preload_self;
 
@@ -90,11 +92,20 @@ PRELOAD_INLINE bool preload_on(void)
 	return PRELOAD_LIKELY(__atomic_load_n(&head->recording, __ATOMIC_RELAXED));
 }
 
-/* ... without a call: false may also mean that nobody has looked yet. */
+/* ... without a call: false may also mean that nobody has looked yet, or that more than usual is to
+ * be recorded. */
 PRELOAD_INLINE bool preload_surely_on(void)
 {
 	const struct ring_head *head = preload_fresh.head;
-	return PRELOAD_LIKELY(head && __atomic_load_n(&head->recording, __ATOMIC_RELAXED));
+	return PRELOAD_LIKELY(
+		head && __atomic_load_n(&head->recording, __ATOMIC_RELAXED) == RING_on);
+}
+
+/* Four stamps a lock: only after preload_on(). */
+PRELOAD_INLINE bool preload_full(void)
+{
+	return PRELOAD_RARE(
+		__atomic_load_n(&preload_fresh.head->recording, __ATOMIC_RELAXED) == RING_full);
 }
 
 /* The same for wrappers that touch more than the ring: nothing of ours is to change in a child that
@@ -190,6 +201,8 @@ void preload_record_text(
 
 /* Unique in the whole recording: image << 32 | counter. */
 uint64_t preload_token(void);
+/* The thread's table is complete (tally.c); nothing where nobody counts. */
+void preload_tally_end(void);
 void preload_thread_begin(void); /* makes sure that this thread has begun in the ring */
 void preload_thread_end(void);
 void preload_record_exit(int status); /* the process ends with it, as far as is known */

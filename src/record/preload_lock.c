@@ -25,6 +25,19 @@ PRELOAD_INLINE bool is_acquired(int result)
 	return result == 0 || result == EOWNERDEAD;
 }
 
+/* The outer two of four stamps (seed 001, section 4): around the real function. */
+static void record_call(uint64_t object, uint64_t site)
+{
+	if (preload_full())
+		preload_record_at(preload_now(), RING_lock_call, PRELOAD_WORDS(object, site));
+}
+
+static void record_return(uint64_t object, uint64_t site)
+{
+	if (preload_full())
+		preload_record_at(preload_now(), RING_lock_return, PRELOAD_WORDS(object, site));
+}
+
 static void record_outcome(unsigned acquired_kind, int result, uint64_t object, uint64_t site)
 {
 	if (is_acquired(result))
@@ -50,6 +63,7 @@ static PRELOAD_COLD int mutex_lock_first(pthread_mutex_t *mutex, uintptr_t site)
 {
 	if (!preload_on())
 		return preload_real_mutex_lock(mutex);
+	record_call(mutex_object(mutex), site);
 	return mutex_lock_contended(mutex, preload_real_mutex_trylock(mutex), site);
 }
 
@@ -61,9 +75,13 @@ static PRELOAD_COLD int mutex_locked(pthread_mutex_t *mutex, uintptr_t site)
 
 static PRELOAD_COLD int mutex_unlock_slow(pthread_mutex_t *mutex, uintptr_t site)
 {
-	if (preload_on())
-		PRELOAD_RECORD(lock_release, mutex_object(mutex), site);
-	return preload_real_mutex_unlock(mutex);
+	if (!preload_on())
+		return preload_real_mutex_unlock(mutex);
+	uint64_t object = mutex_object(mutex); /* it may be gone as soon as it is free */
+	PRELOAD_RECORD(lock_release, object, site);
+	int result = preload_real_mutex_unlock(mutex);
+	record_return(object, site);
+	return result;
 }
 
 PRELOAD_INLINE int mutex_lock(pthread_mutex_t *mutex, uintptr_t site)
@@ -165,6 +183,7 @@ static bool has_time(clockid_t clock, const struct timespec *until)
 		if (!preload_on())                                                                 \
 			return PRELOAD_REAL(name)(lock arguments);                                 \
 		uint64_t object = object_of(lock);                                                 \
+		record_call(object, PRELOAD_SITE);                                                 \
 		int result = limit ? try_lock(lock) : PRELOAD_REAL(name)(lock arguments);          \
 		if (limit && result == (busy)) {                                                   \
 			PRELOAD_RECORD_WAIT(wait_kind, PRELOAD_SITE, object);                      \
@@ -226,9 +245,12 @@ TRY_LOCK(pthread_spin_trylock, pthread_spinlock_t, spin_object, lock_acquire)
 
 PRELOAD_EXPORT int pthread_spin_unlock(pthread_spinlock_t *lock)
 {
-	if (preload_on())
-		PRELOAD_RECORD(lock_release, spin_object(lock), PRELOAD_SITE);
-	return PRELOAD_REAL(pthread_spin_unlock)(lock);
+	if (!preload_on())
+		return PRELOAD_REAL(pthread_spin_unlock)(lock);
+	PRELOAD_RECORD(lock_release, spin_object(lock), PRELOAD_SITE);
+	int result = PRELOAD_REAL(pthread_spin_unlock)(lock);
+	record_return(spin_object(lock), PRELOAD_SITE);
+	return result;
 }
 
 /* ---- rwlocks -------------------------------------------------------------------------------- */
@@ -256,14 +278,16 @@ TRY_LOCK(pthread_rwlock_trywrlock, pthread_rwlock_t, rwlock_object, lock_acquire
 /* Only the lock knows whose unlock this is: glibc keeps the writer's thread id in it. */
 PRELOAD_EXPORT int pthread_rwlock_unlock(pthread_rwlock_t *lock)
 {
-	if (preload_on()) {
-		unsigned kind = __atomic_load_n(&lock->__data.__cur_writer, __ATOMIC_RELAXED)
-					? PRELOAD_lock_release
-					: PRELOAD_shared_release;
-		preload_record_at(
-			preload_now(), kind, PRELOAD_WORDS(rwlock_object(lock), PRELOAD_SITE));
-	}
-	return PRELOAD_REAL(pthread_rwlock_unlock)(lock);
+	if (!preload_on())
+		return PRELOAD_REAL(pthread_rwlock_unlock)(lock);
+	uint64_t object = rwlock_object(lock);
+	unsigned kind = __atomic_load_n(&lock->__data.__cur_writer, __ATOMIC_RELAXED)
+				? PRELOAD_lock_release
+				: PRELOAD_shared_release;
+	preload_record_at(preload_now(), kind, PRELOAD_WORDS(object, PRELOAD_SITE));
+	int result = PRELOAD_REAL(pthread_rwlock_unlock)(lock);
+	record_return(object, PRELOAD_SITE);
+	return result;
 }
 
 /* ---- once ----------------------------------------------------------------------------------- */

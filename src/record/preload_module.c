@@ -176,9 +176,11 @@ void preload_modules_check(void)
 /* ---- dlopen, dlclose ------------------------------------------------------------------------ */
 
 /* The real function for dlopen's wrapper to jump to, or NULL: preload_dlopen() is to call it. */
-void *preload_dlopen_before(const char *file);
-__attribute__((used)) void *preload_dlopen_before(const char *file)
+void *preload_dlopen_before(const char *file, int mode);
+__attribute__((used)) void *preload_dlopen_before(const char *file, int mode)
 {
+	if (file && mode & RTLD_DEEPBIND && preload_on()) /* it will call libc past our wrappers */
+		__atomic_fetch_add(&preload_fresh.head->deepbound, 1, __ATOMIC_RELAXED);
 	if (!file || (strchr(file, '/') && !strchr(file, '$')))
 		return NULL;
 	__atomic_store_n(&checks_left, CHECKS_AFTER_DLOPEN, __ATOMIC_RELAXED);

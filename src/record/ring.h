@@ -152,6 +152,9 @@ enum ring_kind {
 	RING_lost = 135,
 	/* w1 = wait status (as waitpid) that the process is about to end with */
 	RING_exit = 136,
+	/* trace's lock_call and lock_return: w1 = object, w2 = site */
+	RING_lock_call = 137,
+	RING_lock_return = 138,
 };
 enum ring_name {
 	RING_NAME_actor = 1, /* annotated state machine */
@@ -171,11 +174,16 @@ struct ring_descriptor {      /* words 1.. of RING_descriptor */
 	uint64_t name_bytes; /* path; sockets: "tcp 127.0.0.1:80 127.0.0.1:4242" (local, peer) */
 };
 
+enum ring_recording {
+	RING_off, /* before the start, after Ctrl-C, disk full */
+	RING_on,
+	RING_full, /* also when lock functions are called and unlock functions return */
+};
 struct ring_head {
 	uint64_t magic;
 	uint32_t version, block_bytes;
 	uint32_t nr_blocks; /* the file is ring_blocks_offset() + nr_blocks * block_bytes long */
-	uint32_t recording; /* 0: writers must not record (before start, after Ctrl-C, disk full) */
+	uint32_t recording; /* enum ring_recording */
 	uint64_t tsc_origin;
 	uint32_t next_image; /* atomic: images number themselves */
 	uint32_t next_hint;  /* atomic: where to look for a free block */
@@ -184,7 +192,12 @@ struct ring_head {
 	uint64_t lost_records;    /* atomic: no free block */
 	uint64_t nested_dropped;  /* atomic */
 	uint64_t images_attached; /* atomic */
-	uint64_t free_map[];      /* 1 bit a block: 1 = free; then, page-aligned, the blocks */
+	uint64_t deepbound;       /* atomic: libraries loaded with RTLD_DEEPBIND */
+	/* tally.h: after the blocks; nr_tables 0: none */
+	uint64_t tables_offset;
+	uint64_t ns_per_tick_32; /* << 32; set before the program starts */
+	uint32_t nr_tables, tally_mask;
+	uint64_t free_map[]; /* 1 bit a block: 1 = free; then, page-aligned, the blocks */
 };
 static inline uint64_t ring_blocks_offset(uint32_t nr_blocks)
 {

@@ -12,6 +12,8 @@
 #include "record/session_launch.h"
 #include "record/session_names.h"
 #include "record/session_ring.h"
+#include "record/session_tally.h"
+#include "record/system_convert.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -38,7 +40,14 @@ enum {
 	USED_BUSY = 32, /* blocks in use that make us look more often: what is read soon is still
 			   cached */
 	PERCENT_LOW = 50,
+	NAME_EVERY_NS = 1000000000,
+	LATE_NS = 200000000, /* of the kernel's events: by far */
+	SYSTEM_NICE = -15,
+	HOLD_MASK = 7, /* one in eight */
 };
+
+/* What the converter holds back until it knows whose it is: 2 s. */
+#define LATE_PROGRAM_NS UINT64_C(2200000000)
 
 struct session {
 	const struct record_options *opts;
@@ -48,11 +57,15 @@ struct session {
 	struct record_converter converter;
 	struct trace_writer *writer;
 	struct record_perf *perf;
+	struct record_kernel kernel;
 	struct record_child child;
-	int signal_fd, sched_policy;
+	struct record_namer namer; /* with a listener */
+	uint64_t named_ns;
+	int signal_fd, sched_policy, nice;
 	sigset_t old_signals;
 	struct sigaction old_xfsz;
-	bool converting, ended, stopped, full;
+	struct record_lock_floor floor;
+	bool has_program, converting, ended, stopped, full;
 	unsigned interrupts;
 	uint64_t pair_ns, progress_ns, begin_ns,
 		end_ns; /* CLOCK_MONOTONIC_RAW, but end_ns: of the trace */
@@ -100,13 +113,23 @@ static enum base_status take_signals(struct session *s)
 	return BASE_OK;
 }
 
+void record_add_command(struct base_str *out, char *const *argv)
+{
+	for (char *const *arg = argv; *arg; arg++) {
+		base_str_add(out, arg == argv ? "" : " ");
+		record_add_quoted(out, *arg, strlen(*arg));
+	}
+}
+
 static enum base_status open_trace(struct session *s)
 {
 	char host[256] = "";
+	if (s->opts->listener)
+		return BASE_OK;
 	struct base_str command = {0};
 	gethostname(host, sizeof host - 1);
-	for (char *const *arg = s->opts->argv; *arg; arg++)
-		base_str_addf(&command, "%s%s", arg == s->opts->argv ? "" : " ", *arg);
+	if (s->opts->argv)
+		record_add_command(&command, s->opts->argv);
 	struct trace_info info = {.size = sizeof info,
 		.host = host,
 		.command = base_str_text(&command),
@@ -115,6 +138,9 @@ static enum base_status open_trace(struct session *s)
 		.origin_unix_ns = s->clock.unix_origin_ns,
 		.tick_hz = s->clock.tick_hz,
 		.nr_processors = (uint32_t)sysconf(_SC_NPROCESSORS_ONLN)};
+	if (s->kernel.open)
+		info.flags = TRACE_INFO_SYSTEM |
+			     (s->kernel.level == RECORD_LEVEL_full ? TRACE_INFO_KERNEL : 0);
 	enum base_status status =
 		trace_writer_open(s->opts->output_path, &info, &s->writer, s->err);
 	base_str_fini(&command);
@@ -124,23 +150,58 @@ static enum base_status open_trace(struct session *s)
 static void open_perf(struct session *s)
 {
 	struct record_result *res = s->result;
-	s->perf = record_perf_open((uint32_t)s->child.pid, s->opts->sample_hz, s->opts->switches,
-		res->no_samples_why, res->no_switches_why);
+	s->perf = record_perf_open((uint32_t)s->child.pid, s->opts->sample_hz,
+		s->opts->switches && !s->kernel.open, res->no_samples_why, res->no_switches_why);
+	if (s->kernel.open)
+		res->no_switches_why[0] = 0; /* it sees them */
 }
 
-static enum base_status set_up(struct session *s, char program[PATH_MAX])
+/* Everything else on this machine. With a program, its own threads are better than nothing. */
+static enum base_status open_kernel(struct session *s)
+{
+	const struct record_options *o = s->opts;
+	struct record_system_options system = {.level = o->system,
+		.buffer_bytes = o->system_buffer_bytes,
+		.sample_hz = o->sample_hz,
+		.only_backend = o->system_backend};
+	struct base_err refused = {0};
+	if (o->system == RECORD_LEVEL_none)
+		return BASE_OK;
+	enum base_status status = record_kernel_open(&s->kernel, &system, &refused);
+	memcpy(s->result->attempt, s->kernel.attempt, sizeof s->kernel.attempt);
+	s->result->nr_attempts = s->kernel.nr_attempts;
+	memcpy(s->result->no_system_samples_why, s->kernel.no_samples_why,
+		sizeof s->kernel.no_samples_why);
+	if (status == BASE_OK || (s->has_program && status == BASE_ERR_ENV))
+		return BASE_OK;
+	if (s->err)
+		*s->err = refused;
+	return status;
+}
+
+static bool counts(const struct session *s)
+{
+	return s->opts->calls || s->opts->locks == RECORD_LOCKS_count ||
+	       s->opts->locks == RECORD_LOCKS_sampled;
+}
+
+static const char *library_of(const struct record_options *o)
+{
+	bool counts_locks = o->locks == RECORD_LOCKS_count || o->locks == RECORD_LOCKS_sampled;
+	return o->calls       ? RECORD_LIBRARY_CALLS
+	       : counts_locks ? RECORD_LIBRARY_TALLY
+			      : RECORD_LIBRARY_PRELOAD;
+}
+
+static enum base_status set_up_program(struct session *s, char program[PATH_MAX])
 {
 	char preload[PATH_MAX];
-	const char *why;
 	const struct record_options *o = s->opts;
 	enum base_status status;
-	if (!record_clock_usable(&why))
-		return base_fail(s->err, BASE_ERR_ENV, "%s", why);
-	record_clock_start(&s->clock);
 	status = record_find_program(o->argv[0], program, &s->result->exit_code, s->err);
 	if (status != BASE_OK)
 		return status;
-	status = record_find_preload(preload, s->err);
+	status = record_find_preload(library_of(o), preload, s->err);
 	if (status != BASE_OK)
 		return status;
 	status = record_ring_create(&s->ring,
@@ -148,29 +209,71 @@ static enum base_status set_up(struct session *s, char program[PATH_MAX])
 		s->clock.tsc_origin, s->err);
 	if (status != BASE_OK)
 		return status;
+	if (counts(s))
+		status = record_tally_create(&s->ring,
+			o->locks == RECORD_LOCKS_count ? (uint32_t)RECORD_TALLY_NEVER : HOLD_MASK,
+			s->err);
+	if (status != BASE_OK)
+		return status;
 	s->result->buffer_bytes = (uint64_t)s->ring.nr_blocks * RING_BLOCK_BYTES;
 	status = take_signals(s);
 	if (status != BASE_OK)
 		return status;
-	status = record_child_start(
+	return record_child_start(
 		&s->child, program, o->argv, preload, s->ring.path, &s->old_signals, s->err);
+}
+
+static enum base_status set_up(struct session *s, char program[PATH_MAX])
+{
+	const struct record_options *o = s->opts;
+	const char *why;
+	enum base_status status;
+	if (!record_clock_usable(&why))
+		return base_fail(s->err, BASE_ERR_ENV, "%s", why);
+	record_clock_start(&s->clock);
+	status = s->has_program ? set_up_program(s, program) : take_signals(s);
 	if (status != BASE_OK)
 		return status;
-	open_perf(s);
+	status = open_kernel(s);
+	if (status != BASE_OK)
+		return status;
+	if (s->has_program)
+		open_perf(s);
 	status = record_clock_finish(&s->clock, CALIBRATE_NS, s->err);
 	if (status != BASE_OK)
 		return status;
-	s->ring.head->tsc_origin = s->clock.tsc_origin;
+	if (s->has_program) {
+		s->ring.head->tsc_origin = s->clock.tsc_origin;
+		s->ring.head->ns_per_tick_32 =
+			(uint64_t)(((unsigned __int128)1000000000 << 32) / s->clock.tick_hz);
+	}
 	record_cost_measure(&s->clock, s->result);
+	if (o->measure_floor)
+		s->floor = record_lock_floor_measure();
 	status = open_trace(s);
 	if (status != BASE_OK)
 		return status;
 	s->converting = true;
-	return record_converter_init(&s->converter, &s->clock, s->writer, s->err);
+	char host[256] = "";
+	status = record_converter_init(&s->converter, &s->clock, s->writer, s->err);
+	if (status == BASE_OK && o->listener) {
+		s->converter.sink.listen = o->listener->put;
+		s->converter.sink.listen_ctx = o->listener->ctx;
+	}
+	gethostname(host, sizeof host - 1);
+	if (status == BASE_OK)
+		record_sink_host(&s->converter.sink, host);
+	return status;
 }
 
 /* ---- one round
  * ---------------------------------------------------------------------------------------------- */
+
+static void set_recording(struct session *s, uint32_t on)
+{
+	if (s->has_program)
+		__atomic_store_n(&s->ring.head->recording, on, __ATOMIC_RELEASE);
+}
 
 /* The trace cannot grow any more. A full disk is no failure of the recording: what is there can be
  * read. */
@@ -179,7 +282,7 @@ static void give_up(struct session *s, const struct base_err *e)
 	if (s->full)
 		return;
 	s->full = true;
-	__atomic_store_n(&s->ring.head->recording, 0, __ATOMIC_RELEASE); /* the target goes on */
+	set_recording(s, 0); /* the target goes on */
 	snprintf(s->result->disk_full_why, sizeof s->result->disk_full_why, "%.*s",
 		RECORD_REASON_BYTES - 1, e->nr_causes ? e->cause[0] : base_status_line(e->status));
 	if (e->sys_errno == ENOSPC || e->sys_errno == EFBIG || e->sys_errno == EDQUOT) {
@@ -191,6 +294,33 @@ static void give_up(struct session *s, const struct base_err *e)
 		*s->err = *e;
 }
 
+uint64_t record_late_ns(const struct record_options *o)
+{
+	return o->argv && o->argv[0] ? LATE_PROGRAM_NS : LATE_NS;
+}
+
+static uint64_t nr_lost(const struct session *s)
+{
+	uint64_t nr = s->converter.perf_lost + s->converter.nested_lost;
+	if (s->has_program)
+		nr += __atomic_load_n(&s->ring.head->lost_records, __ATOMIC_RELAXED);
+	if (s->kernel.open)
+		nr += s->kernel.source.nr_dropped + s->kernel.source.order.nr_damaged;
+	return nr;
+}
+
+static void tell(struct session *s, uint64_t raw_ns, uint64_t reached_ns, bool final)
+{
+	const struct record_listener *to = s->opts->listener;
+	if (final || raw_ns >= s->named_ns + NAME_EVERY_NS) {
+		s->result->nr_named_sites += record_namer_look(&s->namer, &s->converter.sink);
+		s->named_ns = raw_ns;
+	}
+	to->reached(to->ctx, reached_ns, nr_lost(s));
+	if (to->stop(to->ctx))
+		s->stopped = true;
+}
+
 static void look(struct session *s, bool final)
 {
 	struct record_clock_pair pair;
@@ -200,20 +330,33 @@ static void look(struct session *s, bool final)
 		s->pair_ns = pair.raw_ns;
 	}
 	uint64_t now = pair.tsc - s->clock.tsc_origin, limit = now + ticks_of(s, FUTURE_NS);
-	uint64_t margin = s->perf ? ticks_of(s, PERF_MARGIN_NS) : 0;
+	uint64_t margin = s->perf || s->kernel.open ? ticks_of(s, PERF_MARGIN_NS) : 0;
 	uint64_t horizon = final ? limit : now > margin ? now - margin : 0;
 	if (s->perf)
 		record_perf_read(s->perf, &s->converter);
-	record_ring_drain(&s->ring, &s->converter, horizon, limit, final);
+	record_kernel_read(&s->kernel, final);
+	if (s->has_program) {
+		record_ring_drain(&s->ring, &s->converter, horizon, limit, final);
+		record_tally_drain(&s->ring, &s->converter, final ? now : horizon, final);
+	}
 	record_converter_release(&s->converter, record_clock_ns(&s->clock, horizon));
+	if (s->opts->listener)
+		tell(s, pair.raw_ns, record_clock_ns(&s->clock, final ? now : horizon), final);
 	if (record_sink_failed(&s->converter.sink))
 		give_up(s, &s->converter.sink.err);
 }
 
+static unsigned ring_percent(const struct session *s)
+{
+	return s->has_program ? s->ring.nr_used * 100 / s->ring.nr_blocks : 0;
+}
+
 static uint64_t interval_ns(struct session *s)
 {
-	unsigned used = s->ring.nr_used * 100 / s->ring.nr_blocks;
+	unsigned used = ring_percent(s);
 	unsigned perf = record_perf_fill_percent(s->perf);
+	if (s->kernel.open && s->kernel.source.used_percent > perf)
+		perf = s->kernel.source.used_percent;
 	uint64_t records = s->converter.sink.nr_records;
 	bool idle = records == s->records_before;
 	s->records_before = records;
@@ -234,8 +377,8 @@ static void report_progress(struct session *s)
 	s->progress_ns = now_ns;
 	struct record_progress p = {.elapsed_ns = now_ns - s->begin_ns,
 		.records = s->converter.sink.nr_records,
-		.trace_bytes = trace_writer_bytes(s->writer),
-		.buffer_percent = s->ring.nr_used * 100 / s->ring.nr_blocks};
+		.trace_bytes = s->writer ? trace_writer_bytes(s->writer) : 0,
+		.buffer_percent = ring_percent(s)};
 	s->opts->progress(s->opts->progress_ctx, &p);
 }
 
@@ -275,13 +418,17 @@ static void handle_signals(struct session *s)
 			continue; /* looked after below, whoever it was */
 		if (signal == SIGINT && ++s->interrupts > 1)
 			s->stopped = true;
+		if (!s->has_program) {
+			s->stopped = true;
+			continue;
+		}
 		/* From the terminal: the target is in the same group and has got it, too. */
 		if (info.ssi_code != SI_KERNEL && !s->ended)
 			kill(s->child.pid, signal);
 		if (signal != SIGINT && s->ended)
 			s->stopped = true; /* while waiting for daemons */
 	}
-	if (!s->ended)
+	if (!s->ended && s->has_program)
 		reap(s);
 }
 
@@ -328,6 +475,9 @@ static bool goes_on(const struct session *s)
 {
 	if (s->stopped)
 		return false;
+	if (!s->has_program)
+		return !s->opts->for_ns ||
+		       time_of(CLOCK_MONOTONIC_RAW) < s->begin_ns + s->opts->for_ns;
 	return !s->ended || (s->opts->wait_all && any_alive(s));
 }
 
@@ -345,27 +495,41 @@ static void run(struct session *s)
 			look(s, false);
 		report_progress(s);
 	}
-	__atomic_store_n(&s->ring.head->recording, 0, __ATOMIC_RELEASE);
+	set_recording(s, 0);
 	if (!s->full)
 		look(s, true);
+	if (!s->has_program)
+		s->result->elapsed_ns = time_of(CLOCK_MONOTONIC_RAW) - s->begin_ns;
 }
 
 static enum base_status start(struct session *s)
 {
 	struct record_converter *c = &s->converter;
 	struct sigaction ignore = {.sa_handler = SIG_IGN};
-	c->main_pid = (uint32_t)s->child.pid;
-	struct record_task *task = record_converter_task(c, c->main_pid, c->main_pid);
-	if (task)
-		task->live = 1;
+	if (s->has_program) {
+		c->main_pid = (uint32_t)s->child.pid;
+		struct record_task *task = record_converter_task(c, c->main_pid, c->main_pid);
+		if (task)
+			task->live = 1;
+	}
 	/* Only now, so that the child has not inherited it. A file that grows too large is an
 	 * error, no end. */
 	sigaction(SIGXFSZ, &ignore, &s->old_xfsz);
+	/* The whole system's events are many, and come when all processors are busy: we must get
+	 * one in time, for a little. */
+	errno = 0;
+	s->nice = getpriority(PRIO_PROCESS, 0);
+	if (s->kernel.open && !errno && s->nice > SYSTEM_NICE)
+		setpriority(PRIO_PROCESS, 0, SYSTEM_NICE);
 	s->sched_policy = sched_getscheduler(0);
-	if (s->sched_policy == SCHED_OTHER)
+	if (s->sched_policy == SCHED_OTHER && !s->kernel.open)
 		sched_setscheduler(0, SCHED_BATCH, &(struct sched_param){0});
-	__atomic_store_n(&s->ring.head->recording, 1, __ATOMIC_RELEASE);
+	set_recording(s, s->opts->locks == RECORD_LOCKS_full ? RING_full : RING_on);
 	s->begin_ns = s->progress_ns = time_of(CLOCK_MONOTONIC_RAW);
+	if (s->kernel.open)
+		record_kernel_start(&s->kernel, c);
+	if (!s->has_program)
+		return BASE_OK;
 	int why = record_child_go(&s->child);
 	if (!why)
 		return BASE_OK;
@@ -385,7 +549,24 @@ static void count(struct session *s, enum trace_diag diag, uint64_t n)
 	if (!n)
 		return;
 	s->result->count[diag] += n;
-	trace_writer_count(s->writer, diag, n);
+	if (s->writer)
+		trace_writer_count(s->writer, diag, n);
+}
+
+static void count_kernel(struct session *s)
+{
+	const struct record_kernel *k = &s->kernel;
+	if (!k->open) {
+		count(s, TRACE_DIAG_own_threads_only, s->opts->system != RECORD_LEVEL_none);
+		return;
+	}
+	count(s, TRACE_DIAG_kernel_dropped, k->source.nr_dropped + k->source.order.nr_damaged);
+	count(s, TRACE_DIAG_switches_lost, k->nr_switches_lost);
+	count(s, TRACE_DIAG_wakes_early, k->nr_wakes_early);
+	count(s, TRACE_DIAG_kernel_reordered, k->source.order.nr_reordered);
+	count(s, TRACE_DIAG_kernel_late, k->source.order.nr_late);
+	count(s, TRACE_DIAG_no_bpf,
+		k->source.backend != &record_backend_bpf && !s->opts->system_backend);
 }
 
 static void count_all(struct session *s)
@@ -393,16 +574,31 @@ static void count_all(struct session *s)
 	const struct record_converter *c = &s->converter;
 	const struct ring_head *head = s->ring.head;
 	struct record_result *res = s->result;
-	count(s, TRACE_DIAG_records_lost, __atomic_load_n(&head->lost_records, __ATOMIC_RELAXED));
+	if (s->has_program) {
+		count(s, TRACE_DIAG_records_lost,
+			__atomic_load_n(&head->lost_records, __ATOMIC_RELAXED));
+		count(s, TRACE_DIAG_nested_dropped,
+			__atomic_load_n(&head->nested_dropped, __ATOMIC_RELAXED) + c->nested_lost);
+	}
 	count(s, TRACE_DIAG_ring_damaged, c->nr_damaged_blocks);
-	count(s, TRACE_DIAG_nested_dropped,
-		__atomic_load_n(&head->nested_dropped, __ATOMIC_RELAXED) + c->nested_lost);
+	count_kernel(s);
 	count(s, TRACE_DIAG_unattached_images, c->nr_unattached);
+	count(s, TRACE_DIAG_deepbound, __atomic_load_n(&head->deepbound, __ATOMIC_RELAXED));
 	count(s, TRACE_DIAG_perf_lost, c->perf_lost);
 	count(s, TRACE_DIAG_no_samples, res->no_samples_why[0] != 0);
 	count(s, TRACE_DIAG_no_switches, res->no_switches_why[0] != 0);
 	count(s, TRACE_DIAG_killed, s->ended && WIFSIGNALED(res->wait_status));
 	res->count[TRACE_DIAG_time_raised] = c->nr_late; /* the writer counts them itself */
+}
+
+static const char *mode_name(enum record_locks mode)
+{
+	static const char *const name[] = {
+#define X(name, text) #name,
+		RECORD_LOCK_MODES(X)
+#undef X
+	};
+	return name[mode];
 }
 
 static enum base_status finish(struct session *s)
@@ -411,14 +607,25 @@ static enum base_status finish(struct session *s)
 	record_converter_finish(
 		&s->converter, s->ended ? res->wait_status : -1, s->end_ns, is_alive);
 	uint64_t before_ns = time_of(CLOCK_MONOTONIC_RAW);
-	res->nr_named_sites = record_sink_name_all(&s->converter.sink);
+	record_kernel_finish(&s->kernel);
+	if (s->opts->listener)
+		res->nr_named_sites += record_namer_look(&s->namer, &s->converter.sink);
+	else
+		res->nr_named_sites = record_sink_name_all(&s->converter.sink);
 	res->symbols_ns = time_of(CLOCK_MONOTONIC_RAW) - before_ns;
 	res->recorder_cpu_ns = time_of(CLOCK_PROCESS_CPUTIME_ID) - s->cpu_ns;
+	res->kernel_events = s->kernel.nr_events;
+	res->kernel_switches = s->kernel.nr_switches;
 	record_cost_write(&s->converter, res);
+	if (s->opts->measure_floor)
+		record_lock_floor_write(&s->converter, &s->floor, mode_name(s->opts->locks));
 	if (record_sink_failed(&s->converter.sink))
 		give_up(s, &s->converter.sink.err);
 	count_all(s);
 	res->nr_sites = s->converter.sink.nr_sites;
+	res->records = s->converter.sink.nr_records;
+	if (!s->writer)
+		return s->status;
 	res->records = trace_writer_records(s->writer);
 	struct stat st;
 	struct base_err close_err = {0};
@@ -439,12 +646,17 @@ static void tear_down(struct session *s)
 		if (s->sched_policy == SCHED_OTHER)
 			sched_setscheduler(0, SCHED_OTHER, &(struct sched_param){0});
 	}
+	if (s->begin_ns && s->kernel.open)
+		setpriority(PRIO_PROCESS, 0, s->nice);
 	record_perf_close(s->perf);
+	record_kernel_close(&s->kernel);
+	record_namer_fini(&s->namer);
 	if (s->converting)
 		record_converter_fini(&s->converter);
 	if (s->writer && trace_writer_close(s->writer, NULL) == BASE_OK)
 		unlink(s->opts->output_path); /* the program did not run */
-	record_ring_destroy(&s->ring);
+	if (s->has_program)
+		record_ring_destroy(&s->ring);
 	if (s->signal_fd >= 0) {
 		struct signalfd_siginfo info; /* those that came for us are answered */
 		while (read(s->signal_fd, &info, sizeof info) == (ssize_t)sizeof info)
@@ -458,7 +670,9 @@ enum base_status record_run(
 	const struct record_options *opts, struct record_result *ret, struct base_err *err)
 {
 	char program[PATH_MAX];
-	if (opts->size != sizeof *opts || !opts->argv || !opts->argv[0] || !opts->output_path)
+	bool has_program = opts->argv && opts->argv[0];
+	if (opts->size != sizeof *opts || (!opts->output_path && !opts->listener) ||
+		(!has_program && opts->system == RECORD_LEVEL_none))
 		return base_fail(err, BASE_ERR_USAGE, "record_run: incomplete options");
 	struct session *s = base_alloc(sizeof *s);
 	if (!s)
@@ -466,15 +680,21 @@ enum base_status record_run(
 	memset(ret, 0, sizeof *ret);
 	ret->wait_status = -1;
 	ret->exit_code = RECORD_EXIT_OURS;
-	*s = (struct session){
-		.opts = opts, .result = ret, .err = err, .signal_fd = -1, .child = {.pid = -1}};
+	*s = (struct session){.opts = opts,
+		.result = ret,
+		.err = err,
+		.has_program = has_program,
+		.signal_fd = -1,
+		.child = {.pid = -1}};
 	s->cpu_ns = time_of(CLOCK_PROCESS_CPUTIME_ID);
 	enum base_status status = set_up(s, program);
 	if (status == BASE_OK)
 		status = start(s);
 	if (status == BASE_OK) {
 		run(s);
-		if (!s->ended) /* the program lives on without us */
+		if (!s->has_program)
+			ret->exit_code = 0;
+		else if (!s->ended) /* the program lives on without us */
 			ret->exit_code = 128 + SIGINT;
 		status = finish(s);
 	}

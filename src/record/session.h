@@ -10,6 +10,7 @@
 #define LONGPOLE_RECORD_SESSION_H
 
 #include "base/base.h"
+#include "record/system.h"
 #include "trace/trace.h"
 
 enum {
@@ -22,25 +23,64 @@ enum {
 	RECORD_REASON_BYTES = 160,
 };
 
+/* How locks are recorded. count, sampled: exact numbers in tables, no record an operation; the
+ * critical path is not known then. full: seed 001's four stamps. */
+#define RECORD_LOCK_MODES(X)                                                                       \
+	X(stamps, "each taking and giving up with its time: the critical path")                    \
+	X(full, "also the call of each lock function and the return of each unlock function")      \
+	X(sampled, "exact numbers, one hold in eight timed")                                       \
+	X(count, "exact numbers, no holds timed")
+enum record_locks {
+#define X(name, text) RECORD_LOCKS_##name,
+	RECORD_LOCK_MODES(X)
+#undef X
+};
+
 struct record_progress {
 	uint64_t elapsed_ns, records, trace_bytes;
 	unsigned buffer_percent; /* of the ring in use */
 };
 
+/*
+ * Whoever takes the records in place of a trace. Definitions come in stream 0, before what mentions
+ * them; names of code and static objects come about a second after it is first mentioned.
+ */
+struct record_listener {
+	void *ctx;
+	/* Not a status: what is wrong ends the recording only when stop() says so. */
+	void (*put)(void *ctx, const struct trace_record *r);
+	/* All records before time_ns have been put, but for those that come up to
+	 * record_late_ns() late, and nr_lost since the beginning. */
+	void (*reached)(void *ctx, uint64_t time_ns, uint64_t nr_lost);
+	bool (*stop)(void *ctx); /* enough: the recording ends, a program goes on */
+};
+
 struct record_options {
 	size_t size; /* sizeof(struct record_options) of the caller */
 	const char *output_path;
-	char *const *argv;     /* NULL-terminated; argv[0] is searched in $PATH */
+	char *const *argv;     /* NULL-terminated; argv[0] is searched in $PATH. NULL: no program,
+				  only the system, until a signal or for_ns */
 	const char *tool;      /* for the trace's header: "longpole 0.1.0" */
 	uint64_t sample_hz;    /* 0: no samples */
 	uint64_t buffer_bytes; /* 0: RECORD_BUFFER_BYTES */
 	unsigned stack_depth;  /* frames kept of a wait; 0: none */
 	bool switches;         /* record when threads get and lose processors */
+	enum record_locks locks;
+	bool calls;         /* count library calls, nothing else (calls.def) */
+	bool measure_floor; /* of locks: into the trace */
 	bool wait_all;         /* until all recorded processes have ended, not only the first */
+	enum record_level system;     /* what is recorded of all other threads and of the kernel */
+	const char *system_backend;   /* "bpf", "perf"; NULL: the best one that works */
+	uint64_t system_buffer_bytes; /* of the kernel's events; 0: RECORD_SYSTEM_BUFFER_BYTES */
+	uint64_t for_ns;              /* without a program: how long; 0: until a signal */
 	void (*progress)(void *ctx,
 		const struct record_progress *p); /* may be NULL; about 5 times a second */
 	void *progress_ctx;
+	const struct record_listener *listener; /* then there is no trace, and no output_path */
 };
+uint64_t record_late_ns(const struct record_options *o);
+/* A command line as the header and the program's process definition have it. */
+void record_add_command(struct base_str *out, char *const *argv);
 
 /* The defaults; set output_path and argv. */
 struct record_options record_options_default(void);
@@ -64,17 +104,23 @@ struct record_result {
 	char no_samples_why[RECORD_REASON_BYTES],
 		no_switches_why[RECORD_REASON_BYTES]; /* "": there are */
 	char disk_full_why[RECORD_REASON_BYTES];
+	struct record_attempt attempt[RECORD_ATTEMPTS_MAX]; /* ways to see the system, best first */
+	unsigned nr_attempts;
+	uint64_t kernel_events, kernel_switches;
+	char no_system_samples_why[RECORD_SYSTEM_WHY];
 };
 
 /*
  * record_run() - start opts->argv, record it, return when it has ended and the trace is complete.
- * SIGINT (first), SIGTERM, SIGHUP and SIGQUIT are passed on to the program if it did not get them
- * itself; the second SIGINT ends the recording only. A full disk does not disturb the program: the
- * trace ends early, BASE_OK is returned and disk_full counted. On an error ret->exit_code is 125,
- * 126 or 127 and the program did not run, or its trace is damaged (then wait_status is set).
- * BASE_ERR_ENV: statically linked or setuid program, no TSC, no preload library, no memory for the
- * ring. Not for threads of one process at the same time: changes SIGCHLD's and others' blocking
- * while it runs.
+ * With opts->system the kernel's events of all threads are in the trace, too; when the kernel
+ * refuses that and there is a program, the program alone is recorded and own_threads_only is
+ * counted; without one it is an error. SIGINT (first), SIGTERM, SIGHUP and SIGQUIT are passed on to
+ * the program if it did not get them itself; the second SIGINT ends the recording only. A full disk
+ * does not disturb the program: the trace ends early, BASE_OK is returned and disk_full counted. On
+ * an error ret->exit_code is 125, 126 or 127 and the program did not run, or its trace is damaged
+ * (then wait_status is set). BASE_ERR_ENV: statically linked or setuid program, no TSC, no preload
+ * library, no memory for the ring. Not for threads of one process at the same time: changes
+ * SIGCHLD's and others' blocking while it runs.
  */
 enum base_status record_run(const struct record_options *opts, struct record_result *ret,
 	struct base_err *err) BASE_MUST_CHECK;

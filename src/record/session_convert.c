@@ -135,6 +135,9 @@ static size_t variable_length(const uint64_t *word, size_t nr)
 	switch (word[0] & 0xff) {
 	case RING_stack:
 		return word[1] <= RING_STACK_MAX ? 2 + (size_t)word[1] : 0;
+	case RING_lock_call:
+	case RING_lock_return:
+		return 3;
 	case RING_module:
 		return nr < MODULE_WORDS || word[4] >> 32 > 20
 			       ? 0
@@ -462,6 +465,14 @@ static void convert_own(struct record_converter *c, struct record_thread *t, con
 		break;
 	case RING_lost:
 		r.u.lost.n = word[1];
+		record_thread_put(c, t, &r);
+		break;
+	case RING_lock_call:
+	case RING_lock_return: /* of one layout */
+		r.kind = kind == RING_lock_call ? TRACE_lock_call : TRACE_lock_return;
+		r.u.lock_call.object = record_image_object(&c->world, t->image, word[1]);
+		r.u.lock_call.site = record_image_site(&c->world, t->image, word[2]);
+		c->nr_ring_records++;
 		record_thread_put(c, t, &r);
 		break;
 	default:

@@ -42,16 +42,24 @@ enum record_event_kind {
 	RECORD_EVENT_comm,
 	RECORD_EVENT_map,
 	RECORD_EVENT_lost,
+	RECORD_EVENT_kernel, /* a record that is complete but for its stream */
 };
 
 struct record_event {
 	uint64_t time_ns;
 	enum record_event_kind kind;
-	uint32_t pid, tid, cpu, other;
-	uint32_t nr_frames;
-	uint64_t ip; /* of a sample; the start of a map; how many were lost */
+	uint32_t pid, tid;
+	uint16_t record_kind; /* RECORD_EVENT_kernel: of the trace */
 	uint64_t
 		*frame; /* return addresses, innermost first; owned by the queue once handed over */
+	union {
+		struct {
+			uint32_t cpu, other;
+			uint32_t nr_frames;
+			uint64_t ip; /* of a sample; how many were lost */
+		};
+		uint64_t word[6]; /* RECORD_EVENT_kernel: the record's fields */
+	};
 };
 
 struct record_map_event { /* RECORD_EVENT_map: an executable mapping */
@@ -72,6 +80,8 @@ struct record_task { /* a tid, as the kernel sees it */
 	struct record_thread *owner; /* who gets its events; NULL: not known yet */
 	bool by_exec;                /* the owner is awaited since an exec, not since a fork */
 	uint64_t await_ns;           /* since when */
+	uint32_t nr_marks;           /* that wait: who comes after them is not known yet */
+	uint32_t reserved;           /* stream of who comes then; 0: not asked for yet */
 	uint64_t live;               /* leader: tasks of the process that have not ended */
 	struct record_map *map;      /* leader: code that was mapped since the exec */
 	size_t nr_maps, map_capacity;
@@ -92,7 +102,8 @@ struct record_thread {
 	bool started, dead;
 	uint32_t nr_frames; /* of the RING_stack just read */
 	uint64_t frame[RING_STACK_MAX];
-	uint32_t nr_notes; /* annotated machines it is in */
+	uint32_t call_object; /* futex word of the system call that it is in */
+	uint32_t nr_notes;    /* annotated machines it is in */
 	struct {
 		uint32_t actor, name;
 	} note[RECORD_NOTES_MAX];
@@ -168,6 +179,17 @@ struct record_task *record_converter_task(struct record_converter *c, uint32_t t
  * exec. */
 void record_converter_event(struct record_converter *c, const struct record_event *e,
 	const struct record_map_event *map, const char *text);
+/* In call_begin.number and call_end.number of a record for record_converter_kernel(): the call is
+ * about the futex word at the address in `op`; the real op and number are the lower half. Which
+ * object that is depends on the image, which is known when the record is written. */
+#define RECORD_CALL_FUTEX  (1ull << 63)
+#define RECORD_CALL_SHARED (1ull << 62)
+enum { RECORD_CALL_OP_SHIFT = 16 };
+/* A record, without its stream, of a task of the program: to be put in order with the ring's. */
+void record_converter_kernel(
+	struct record_converter *c, uint32_t tid, const struct trace_record *r);
+/* The stream that the newest events of a task of the program go to. */
+uint32_t record_converter_stream(struct record_converter *c, uint32_t tid);
 /* The thread's first record has stamp time_ns: take over what the kernel saw of its tid. */
 void record_thread_start(struct record_converter *c, struct record_thread *t, uint64_t time_ns);
 /* Write the events of t's task up to time_ns. */

@@ -2,6 +2,7 @@
 /* session_defs.c - numbers and definitions of a trace (stream 0). */
 #include "record/session_defs.h"
 
+#include <stdio.h>
 #include <string.h>
 
 enum base_status record_sink_init(
@@ -72,6 +73,21 @@ uint32_t record_sink_text(struct record_sink *s, const char *text, size_t length
 		record_sink_put(s, &r);
 	}
 	return id;
+}
+
+void record_sink_host(struct record_sink *s, const char *name)
+{
+	char boot[64] = "";
+	FILE *f = fopen("/proc/sys/kernel/random/boot_id", "re");
+	if (f && fgets(boot, sizeof boot, f))
+		boot[strcspn(boot, "\n")] = 0;
+	if (f)
+		fclose(f);
+	struct trace_record r = {.kind = TRACE_host,
+		.u.host = {.host = 1,
+			.name = record_sink_text(s, name, strlen(name)),
+			.boot = record_sink_text(s, boot, strlen(boot))}};
+	record_sink_put(s, &r);
 }
 
 void record_sink_process_again(struct record_sink *s, uint32_t process, uint32_t parent,

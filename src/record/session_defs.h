@@ -17,7 +17,9 @@
 enum { RECORD_DEFS_LIMIT = 1 << 26 }; /* of each kind */
 
 struct record_sink {
-	struct trace_writer *writer; /* borrowed */
+	struct trace_writer *writer; /* borrowed; NULL: there is a listener */
+	void (*listen)(void *ctx, const struct trace_record *r);
+	void *listen_ctx;
 	enum base_status status;     /* first error */
 	struct base_err err;
 	struct base_strtab *strings;
@@ -64,10 +66,15 @@ static inline void record_sink_put(struct record_sink *s, const struct trace_rec
 	if (record_sink_failed(s))
 		return;
 	s->nr_records++;
-	s->status = trace_writer_put(s->writer, r, &s->err);
+	if (s->writer)
+		s->status = trace_writer_put(s->writer, r, &s->err);
+	else
+		s->listen(s->listen_ctx, r);
 }
 
 uint32_t record_sink_text(struct record_sink *s, const char *text, size_t length);
+/* This machine, by its kernel's boot id: recordings with the same one have the same clock. */
+void record_sink_host(struct record_sink *s, const char *name);
 uint32_t record_sink_process(
 	struct record_sink *s, uint32_t parent, uint64_t pid, uint32_t name, uint32_t command);
 /* The same process again with better texts: the last definition counts. */

@@ -45,6 +45,11 @@ struct record_task *record_converter_task(struct record_converter *c, uint32_t t
 /* ---- queues -------------------------------------------------------------------------------------
  */
 
+static bool is_mark(enum record_event_kind kind)
+{
+	return kind == RECORD_EVENT_fork || kind == RECORD_EVENT_exec;
+}
+
 static void queue_event(
 	struct record_converter *c, struct record_task *task, const struct record_event *e)
 {
@@ -62,12 +67,14 @@ static void queue_event(
 	for (; at > task->first && task->event[at - 1].time_ns > e->time_ns; at--)
 		task->event[at] = task->event[at - 1];
 	task->event[at] = *e;
+	task->nr_marks += is_mark(e->kind);
 	c->nr_waiting++;
 }
 
 static struct record_event next_event(struct record_converter *c, struct record_task *task)
 {
 	c->nr_waiting--;
+	task->nr_marks -= is_mark(task->event[task->first].kind);
 	return task->event[task->first++];
 }
 
@@ -132,6 +139,55 @@ static struct record_image *unattached_image(struct record_converter *c, struct 
 	return image;
 }
 
+/* The stream that records mentioned already, else a new one. */
+static uint32_t take_stream(
+	struct record_converter *c, struct record_task *task, const struct record_thread *t)
+{
+	uint32_t stream = task->reserved;
+	task->reserved = 0;
+	if (!stream)
+		return record_sink_stream(&c->sink, t->image->process, t->tid, t->name);
+	record_sink_stream_again(&c->sink, stream, t->image->process, t->tid, t->name);
+	return stream;
+}
+
+uint32_t record_converter_stream(struct record_converter *c, uint32_t tid)
+{
+	struct record_task *task = record_converter_task(c, tid, tid);
+	if (!task)
+		return 0;
+	if (task->owner && !task->nr_marks)
+		return task->owner->stream;
+	if (!task->reserved)
+		task->reserved = record_sink_stream(&c->sink, 0, tid, 0);
+	return task->reserved;
+}
+
+void record_converter_kernel(struct record_converter *c, uint32_t tid, const struct trace_record *r)
+{
+	struct record_task *task = record_converter_task(c, tid, tid);
+	struct record_event e = {.time_ns = r->time_ns, .tid = tid, .kind = RECORD_EVENT_kernel};
+	_Static_assert(sizeof e.word >= sizeof r->u, "any record fits");
+	if (!task)
+		return;
+	e.pid = task->pid;
+	switch (r->kind) { /* those that say whether it sleeps */
+	case TRACE_cpu_in:
+		e.kind = RECORD_EVENT_in;
+		e.cpu = (uint32_t)r->u.cpu_in.processor;
+		break;
+	case TRACE_cpu_out:
+		e.kind = r->u.cpu_out.preempted ? RECORD_EVENT_preempted : RECORD_EVENT_out;
+		e.cpu = (uint32_t)r->u.cpu_out.processor;
+		break;
+	default:
+		e.record_kind = r->kind;
+		memcpy(e.word, &r->u, sizeof r->u);
+		break;
+	}
+	queue_event(c, task, &e);
+}
+
 /* A stream for a task that has no ring records. */
 static struct record_thread *own_stream(
 	struct record_converter *c, struct record_task *task, uint64_t time_ns)
@@ -156,7 +212,7 @@ static struct record_thread *own_stream(
 	if (task != leader)
 		t->name = record_sink_text(
 			&c->sink, task->comm, strnlen(task->comm, sizeof task->comm));
-	t->stream = record_sink_stream(&c->sink, image->process, task->tid, t->name);
+	t->stream = take_stream(c, task, t);
 	task->owner = t;
 	if (!image->begun && task == leader) {
 		image->begun = true;
@@ -193,6 +249,25 @@ static void put_sample(
 	record_thread_put(c, t, &r);
 }
 
+/* See RECORD_CALL_FUTEX. */
+static void resolve_call(
+	struct record_converter *c, struct record_thread *t, struct trace_record *r)
+{
+	if (r->kind == TRACE_call_begin && r->u.call_begin.number & RECORD_CALL_FUTEX) {
+		uint64_t number = r->u.call_begin.number, address = r->u.call_begin.op;
+		t->call_object = record_image_object(&c->world, t->image,
+			(address & RING_OBJECT_ADDRESS) |
+				(uint64_t)TRACE_OBJECT_futex << RING_OBJECT_TYPE_SHIFT |
+				(number & RECORD_CALL_SHARED ? RING_OBJECT_SHARED : 0));
+		r->u.call_begin.number = number & ((1u << RECORD_CALL_OP_SHIFT) - 1);
+		r->u.call_begin.op = (uint32_t)number >> RECORD_CALL_OP_SHIFT;
+		r->u.call_begin.object = t->call_object;
+	} else if (r->kind == TRACE_call_end && r->u.call_end.number & RECORD_CALL_FUTEX) {
+		r->u.call_end.number &= ~RECORD_CALL_FUTEX;
+		r->u.call_end.object = t->call_object;
+	}
+}
+
 static void put_event(
 	struct record_converter *c, struct record_thread *t, const struct record_event *e)
 {
@@ -213,14 +288,15 @@ static void put_event(
 		r.u.cpu_in.processor = e->cpu;
 		record_thread_put(c, t, &r);
 		break;
+	case RECORD_EVENT_kernel:
+		r.kind = e->record_kind;
+		memcpy(&r.u, e->word, sizeof r.u);
+		resolve_call(c, t, &r);
+		record_thread_put(c, t, &r);
+		break;
 	default:
 		break;
 	}
-}
-
-static bool is_mark(enum record_event_kind kind)
-{
-	return kind == RECORD_EVENT_fork || kind == RECORD_EVENT_exec;
 }
 
 static void await_owner(struct record_task *task, const struct record_event *e)
@@ -286,7 +362,7 @@ void record_thread_start(struct record_converter *c, struct record_thread *t, ui
 		before->image->ended = true;
 		record_sink_stream_again(&c->sink, t->stream, t->image->process, t->tid, t->name);
 	} else {
-		t->stream = record_sink_stream(&c->sink, t->image->process, t->tid, t->name);
+		t->stream = take_stream(c, task, t);
 	}
 	task->owner = t;
 	task->pid = t->pid;

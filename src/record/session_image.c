@@ -121,7 +121,7 @@ struct record_image *record_world_extra(struct record_world *w, uint32_t pid)
 
 /* ---- names ---------------------------------------------------------------------------------- */
 
-static void add_quoted(struct base_str *out, const char *word, size_t length)
+void record_add_quoted(struct base_str *out, const char *word, size_t length)
 {
 	bool plain = length > 0;
 	for (size_t i = 0; i < length && plain; i++) {
@@ -159,7 +159,7 @@ void record_image_describe(
 		size_t n = strnlen(word, (size_t)(end - word));
 		if (word > command)
 			base_str_add(&quoted, " ");
-		add_quoted(&quoted, word, n);
+		record_add_quoted(&quoted, word, n);
 		word += n + 1;
 	}
 	size_t first = strnlen(command, length);

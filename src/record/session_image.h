@@ -148,4 +148,7 @@ void record_image_name_object(
 void record_image_size_object(
 	struct record_world *w, struct record_image *image, uint64_t word, uint64_t capacity);
 
+/* A word of a command line, quoted for a shell where that is needed. */
+void record_add_quoted(struct base_str *out, const char *word, size_t length);
+
 #endif

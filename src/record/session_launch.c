@@ -15,7 +15,6 @@
 #include <unistd.h>
 
 enum { NR_PHDRS_MAX = 128, HEAD_BYTES = 256 };
-static const char preload_name[] = "liblongpole-preload.so";
 
 /* ---- the preload library ------------------------------------------------------------------------
  */
@@ -26,13 +25,14 @@ static bool is_file(const char *path)
 	return !stat(path, &st) && S_ISREG(st.st_mode) && !access(path, R_OK);
 }
 
-enum base_status record_find_preload(char ret_path[PATH_MAX], struct base_err *err)
+enum base_status record_find_preload(
+	const char *name, char ret_path[PATH_MAX], struct base_err *err)
 {
 	static const char *const beside[] = {"", "../record/", "../../src/record/",
 		"../src/record/", "../../record/", "../lib/longpole/"};
 	const char *wanted = getenv("LONGPOLE_PRELOAD");
 	char exe[PATH_MAX];
-	if (wanted && *wanted) {
+	if (wanted && *wanted && !strcmp(name, RECORD_LIBRARY_PRELOAD)) {
 		if (!is_file(wanted) || !realpath(wanted, ret_path))
 			return base_fail_errno(err, ENOENT, "$LONGPOLE_PRELOAD: %s", wanted);
 		return BASE_OK;
@@ -43,12 +43,12 @@ enum base_status record_find_preload(char ret_path[PATH_MAX], struct base_err *e
 	for (size_t i = 0; slash && i < BASE_COUNT(beside); i++) {
 		char path[PATH_MAX];
 		int length = snprintf(path, sizeof path, "%.*s%s%s", (int)(slash - exe + 1), exe,
-			beside[i], preload_name);
+			beside[i], name);
 		if (length > 0 && (size_t)length < sizeof path && is_file(path) &&
 			realpath(path, ret_path))
 			return BASE_OK;
 	}
-	snprintf(ret_path, PATH_MAX, "%s/%s", LONGPOLE_LIBDIR, preload_name);
+	snprintf(ret_path, PATH_MAX, "%s/%s", LONGPOLE_LIBDIR, name);
 	if (is_file(ret_path))
 		return BASE_OK;
 	return base_fail_errno(err, ENOENT,

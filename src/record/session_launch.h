@@ -9,9 +9,13 @@
 #include <signal.h>
 #include <sys/types.h>
 
-/* Where the preload library is: $LONGPOLE_PRELOAD, beside the executable or in its build tree, the
- * installed place. */
-enum base_status record_find_preload(char ret_path[PATH_MAX], struct base_err *err) BASE_MUST_CHECK;
+/* Where a library to load into the program is: beside the executable or in its build tree, the
+ * installed place; $LONGPOLE_PRELOAD stands for the first one. */
+#define RECORD_LIBRARY_PRELOAD "liblongpole-preload.so"
+#define RECORD_LIBRARY_TALLY   "liblongpole-tally.so"
+#define RECORD_LIBRARY_CALLS   "liblongpole-calls.so"
+enum base_status record_find_preload(
+	const char *name, char ret_path[PATH_MAX], struct base_err *err) BASE_MUST_CHECK;
 
 /* Can argv[0] be run and recorded? ret_path: what will be executed. *ret_exit_code: 126, 127, 125
  * when not. */

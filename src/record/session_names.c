@@ -61,3 +61,48 @@ uint64_t record_sink_name_all(struct record_sink *s)
 	}
 	return nr;
 }
+
+/* ---- while it goes on
+ * --------------------------------------------------------------------------------- */
+
+static struct record_symbols *symbols_of(
+	struct record_namer *n, const struct record_sink *s, uint32_t module)
+{
+	if (!module || module > s->nr_modules ||
+		base_grow(&n->module, &n->module_capacity, (size_t)module + 1, sizeof *n->module) !=
+			BASE_OK ||
+		base_grow(&n->looked_at, &n->looked_capacity, (size_t)module + 1,
+			sizeof *n->looked_at) != BASE_OK)
+		return NULL;
+	if (!n->looked_at[module])
+		n->module[module] = record_symbols_open(
+			text_of(s, s->module[module].path), text_of(s, s->module[module].build_id));
+	n->looked_at[module] = true;
+	return n->module[module];
+}
+
+uint64_t record_namer_look(struct record_namer *n, struct record_sink *s)
+{
+	uint64_t nr = 0;
+	for (; n->nr_sites < s->nr_sites && !record_sink_failed(s); n->nr_sites++) {
+		uint32_t site = n->nr_sites + 1;
+		struct record_symbols *symbols = symbols_of(n, s, s->site[site].module);
+		nr += symbols && name_site(s, symbols, site);
+	}
+	for (; n->nr_named < s->nr_named && !record_sink_failed(s); n->nr_named++) {
+		const struct record_named *named = &s->named[n->nr_named];
+		struct record_symbols *symbols = symbols_of(n, s, named->module);
+		if (symbols)
+			name_object(s, symbols, named);
+	}
+	return nr;
+}
+
+void record_namer_fini(struct record_namer *n)
+{
+	for (size_t i = 0; i < n->module_capacity && i < n->looked_capacity; i++)
+		record_symbols_close(n->module[i]);
+	base_free(n->module);
+	base_free(n->looked_at);
+	*n = (struct record_namer){0};
+}

@@ -5,8 +5,22 @@
 
 #include "record/session_defs.h"
 
-/* Write a symbol for each site whose module can be read, and names of objects in static memory.
- * Returns how many sites. */
+/* Write a symbol for each site whose module can be read, and names of objects in static memory: at
+ * the end, one file at a time. Returns how many sites. */
 uint64_t record_sink_name_all(struct record_sink *s);
+
+/* How far the naming of a recording without an end has come; {0} at first. Keeps the files open
+ * that it has read. */
+struct record_namer {
+	struct record_symbols **module; /* by id; NULL: not looked at, or cannot be read */
+	bool *looked_at;
+	size_t module_capacity, looked_capacity;
+	uint32_t nr_sites; /* those up to here have been looked at */
+	size_t nr_named;
+};
+
+/* The same for what is new. */
+uint64_t record_namer_look(struct record_namer *n, struct record_sink *s);
+void record_namer_fini(struct record_namer *n);
 
 #endif

@@ -17,6 +17,8 @@ struct record_ring {
 	struct ring_head *head; /* shared with the target: trust nothing in it */
 	uint8_t *blocks;
 	size_t size_bytes;
+	uint64_t tables_offset; /* session_tally.c; nr_tables 0: none */
+	uint32_t nr_tables;
 	uint32_t nr_blocks;
 	struct record_block {
 		uint32_t cursor; /* words read */

@@ -76,7 +76,7 @@ static enum base_status find_state(
 			.kind = st->kind,
 			/* (the path follows those of ours: elsewhere only the rest has this name)
 			 */
-			.name = st->kind == MODEL_STATE_runnable
+			.name = st->kind == MODEL_STATE_runnable && !b->out->trace.process
 					? "ready, without a processor"
 					: report_clean(b->out->arena, st->name),
 			.where = report_clean(b->out->arena, st->where),

@@ -67,8 +67,9 @@ static enum base_status hear_queue(
 static bool is_about_processor(
 	const struct activities *all, enum graph_verb_kind kind, const struct graph_verb *v)
 {
-	bool has_queue =
-		kind != GRAPH_VERB_state && kind != GRAPH_VERB_wait && kind != GRAPH_VERB_link;
+	bool has_queue = kind != GRAPH_VERB_state && kind != GRAPH_VERB_wait &&
+			 kind != GRAPH_VERB_link && kind != GRAPH_VERB_rename &&
+			 kind != GRAPH_VERB_forget;
 	return has_queue && v->queue < all->nr_queues && all->processor[v->queue];
 }
 
@@ -92,6 +93,10 @@ static enum base_status hear_verb(void *ctx, enum graph_verb_kind kind, const st
 	for (; all->nr <= v->actor; all->nr++)
 		all->actor[all->nr] = (struct activity){0};
 	struct activity *a = &all->actor[v->actor];
+	if (kind == GRAPH_VERB_rename) {
+		a->state = v->state;
+		return BASE_OK;
+	}
 	if (v->flags & GRAPH_ASIDE || (a->seen && is_about_processor(all, kind, v)))
 		return BASE_OK;
 	if (a->seen && !a->waits && a->state < all->nr_states && all->executes[a->state] &&

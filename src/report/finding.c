@@ -43,7 +43,9 @@ static void add_run(struct base_str *s, const struct subject *u)
 	static const char *const prefix[] = {"running ", NULL};
 	const char *name = after(u->row->state, prefix);
 	const char *function = u->function ? u->function : name;
-	if (u->function || strchr(name, '+')) /* "program+0x12ab" is no function */
+	if (!u->function && !strncmp(name, "program ", 8))
+		base_str_addf(s, "computing in %s", name);
+	else if (u->function || strchr(name, '+')) /* "program+0x12ab" is no function */
 		base_str_addf(s, "computing in %s%s", function, strchr(function, '+') ? "" : "()");
 	else if (!strncmp(name, "after ", 6) || !strncmp(name, "from ", 5))
 		base_str_addf(s, "computing (%s; no samples say in which function)", name);
@@ -71,9 +73,15 @@ static void add_kind(struct base_str *s, const struct report *r, const struct su
 		add_who(s, ", by ", u);
 		break;
 	case MODEL_STATE_wait:
-		base_str_addf(s, "waiting for %s", after(row->state, wait));
+		base_str_addf(s, "%s%s",
+			strncmp(row->state, wait[0], strlen(wait[0])) ? "" : "waiting for ",
+			after(row->state, wait));
 		add_where(s, " at ", row->where);
-		base_str_add(s, ", and nothing that was recorded says what ended these waits");
+		if (!r->trace.process || row->unexplained_ns > row->path_ns / 2)
+			base_str_add(
+				s, ", and nothing that was recorded says what ended these waits");
+		else
+			add_who(s, ", in ", u);
 		break;
 	case MODEL_STATE_latency:
 		base_str_addf(s,
@@ -82,8 +90,7 @@ static void add_kind(struct base_str *s, const struct report *r, const struct su
 			after(row->state, latency));
 		break;
 	case MODEL_STATE_runnable:
-		base_str_addf(s,
-			"waiting for a processor that other programs had (this machine has %llu)",
+		base_str_addf(s, "%s (this machine has %llu)", row->state,
 			(unsigned long long)r->trace.nr_processors);
 		break;
 	case MODEL_STATE_blocked:
@@ -93,18 +100,25 @@ static void add_kind(struct base_str *s, const struct report *r, const struct su
 		add_who(s, ", ", u);
 		break;
 	case MODEL_STATE_external:
-		base_str_addf(s, "waiting for the outside: %s", row->state);
+		base_str_addf(
+			s, r->trace.process ? "%s" : "waiting for the outside: %s", row->state);
 		add_where(s, " at ", row->where);
 		base_str_add(s, ", whose other end was not recorded");
 		break;
 	case MODEL_STATE_sleep:
-		base_str_add(s, "asleep because the program asked for it");
+		if (r->trace.process)
+			base_str_add(s, row->state);
+		else
+			base_str_add(s, "asleep because the program asked for it");
 		add_where(s, ", at ", row->where);
 		break;
 	case MODEL_STATE_io:
 		base_str_addf(s, "in the kernel: %s", row->state);
 		add_where(s, ", at ", row->where);
 		add_who(s, ", in ", u);
+		break;
+	case MODEL_STATE_device:
+		base_str_add(s, row->state);
 		break;
 	case MODEL_STATE_start:
 		base_str_add(s, "starting programs, before their first own instruction");

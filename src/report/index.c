@@ -40,6 +40,7 @@ enum base_status report_pass(const struct report_run *run, const char *what,
 			.to_ns = run->to_ns,
 			.start = run->start,
 			.end = run->end,
+			.process = run->process,
 			.crossings = opts->crossings,
 			.connections = opts->connections,
 			.connection = opts->connections ? 0 : run->connection,
@@ -112,11 +113,11 @@ void report_index_fini(struct report_index *ix)
 	*ix = (struct report_index){0};
 }
 
-enum base_status report_lane_topics(struct model *m, const struct report_index *ix, unsigned lane,
+enum base_status report_lane_topics(struct graph *g, const struct report_index *ix, unsigned lane,
 	double *topic_ns, double *observed_ns, double *ret_length_ns, struct base_err *err)
 {
 	struct graph_lane_result result;
-	enum base_status s = graph_lane(model_graph(m), lane, &result, err);
+	enum base_status s = graph_lane(g, lane, &result, err);
 	if (s != BASE_OK)
 		return s;
 	for (uint32_t t = 0; t < ix->nr_topics; t++) {
@@ -218,6 +219,12 @@ enum base_status report_fill_trace(struct report_trace *t, struct base_arena *a,
 	};
 	if (!t->path || !t->host || !t->command || !t->tool || !t->diag)
 		return report_no_memory(err);
+	if (model_is_system(m)) {
+		t->process = report_clean(a, model_end_process(m, &t->pid));
+		if (!t->process)
+			return report_no_memory(err);
+		model_blocked(m, &t->nr_blocked, &t->nr_blocked_unexplained);
+	}
 	uint32_t nr = graph_nr_actors(model_graph(m));
 	for (uint32_t i = 0; i < nr; i++)
 		t->nr_actors += model_actor(m, i)->tid != 0;

@@ -61,7 +61,7 @@ static enum base_status read_answers(
 	for (size_t i = 0; i < nr; i++) {
 		double length_ns;
 		enum base_status s = report_lane_topics(
-			m, w->ix, (unsigned)i + 1, w->topic_ns, w->observed_ns, &length_ns, err);
+			model_graph(m), w->ix, (unsigned)i + 1, w->topic_ns, w->observed_ns, &length_ns, err);
 		if (s != BASE_OK)
 			return s;
 		uint32_t topic = q[i].c->topic;
@@ -348,7 +348,7 @@ enum base_status report_fill_opportunities(struct report *r, const struct report
 	if (!w.topic_ns || !w.observed_ns || !w.question)
 		s = report_no_memory(err);
 	if (s == BASE_OK)
-		s = report_lane_topics(m, ix, 0, w.topic_ns, NULL, &unused, err);
+		s = report_lane_topics(model_graph(m), ix, 0, w.topic_ns, NULL, &unused, err);
 	if (s == BASE_OK)
 		s = choose(&w, r, m, max, err);
 	if (s == BASE_OK && w.nr)

@@ -37,7 +37,7 @@ enum base_status report_no_path(struct base_err *err);
 
 /* Path time of each topic in a lane; topic_ns has ix->nr_topics entries, and so has observed_ns:
  * the same states' time without the lane's edits (NULL: not wanted). */
-enum base_status report_lane_topics(struct model *m, const struct report_index *ix, unsigned lane,
+enum base_status report_lane_topics(struct graph *g, const struct report_index *ix, unsigned lane,
 	double *topic_ns, double *observed_ns, double *ret_length_ns,
 	struct base_err *err) BASE_MUST_CHECK;
 /* Largest entry but `except`; REPORT_NONE when all are 0. */
@@ -76,6 +76,11 @@ enum base_status report_replay_base(struct report_replay_run *ret, const struct 
 enum base_status report_replay_predict(struct report_replay_prediction *ret,
 	const struct report_replay_run *base, const struct graph_replay *log,
 	const struct graph_scenario *lane, unsigned nr_lanes, struct base_err *err) BASE_MUST_CHECK;
+/* Simulates it once more and finds the critical path of that: its longest topic. m: of the log. */
+enum base_status report_replay_next(struct report_replay_prediction *ret,
+	const struct graph_replay *log, const struct graph_scenario *lane, struct model *m,
+	const struct report_index *ix, struct base_arena *arena,
+	struct base_err *err) BASE_MUST_CHECK;
 
 /* ---- text ------------------------------------------------------------------------------------ */
 
@@ -104,6 +109,9 @@ const char *report_times(const struct report_style *st);
 void report_wrap(struct base_str *out, const struct report_style *st, const char *label,
 	size_t indent, const char *text);
 const char *report_dot(const struct report_style *st);
+/* "NEXT  longpole COMMAND TRACE [scale 'EDIT'=-50%]" */
+void report_next_line(struct base_str *out, const struct report_style *st, const char *label,
+	const char *command, const struct report_trace *t, const char *edit);
 
 /* ---- JSON ------------------------------------------------------------------------------------ */
 
@@ -111,5 +119,14 @@ json_t *report_json_text(const char *text);
 json_t *report_json_share(double share); /* rounded to six places */
 json_t *report_json_ns(double ns);       /* rounded to an integer */
 json_t *report_json_u64(uint64_t n);
+
+/* ---- top.c ----------------------------------------------------------------------------------- */
+
+struct live_window;
+void report_top_finding(struct base_str *out, const struct live_window *w);
+void report_top_tables(struct base_str *out, const struct live_window *w, size_t limit,
+	const struct report_style *st);
+/* With `hosts` a row's where is the host that it weighs most on. */
+void report_top_json_tables(json_t *to, const struct live_window *w, size_t limit, bool hosts);
 
 #endif

@@ -71,6 +71,8 @@ static enum base_status fill(
 	for (uint32_t i = 0; s == BASE_OK && i < nr; i++) {
 		const struct model_queue *mq = model_queue(m, i);
 		uint32_t id;
+		if (mq->part == MODEL_QUEUE_wake && !pattern)
+			continue;
 		if (pattern && !report_pattern_matches(pattern, mq->name))
 			continue;
 		s = base_strtab_intern(names, mq->name, strlen(mq->name), &id);

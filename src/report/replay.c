@@ -83,5 +83,84 @@ enum base_status report_replay_predict(struct report_replay_prediction *ret,
 	/* what stood still in the run itself is no news */
 	ret->nr_stuck = ret->nr_stuck > base->nr_stuck ? ret->nr_stuck - base->nr_stuck : 0;
 	ret->made = true;
+	ret->next = "";
 	return BASE_OK;
+}
+
+/* ---- the critical path of what was simulated --------------------------------------------------
+ */
+
+static enum base_status feed_state(void *ctx, uint32_t state, bool executes, struct base_err *err)
+{
+	struct graph *g = ctx;
+	uint32_t id;
+	(void)executes;
+	while (graph_nr_states(g) <= state) {
+		enum base_status s = graph_add_state(g, &id, err);
+		if (s != BASE_OK)
+			return s;
+	}
+	return BASE_OK;
+}
+
+static enum base_status feed_queue(
+	void *ctx, uint32_t queue, const struct graph_queue_options *o, struct base_err *err)
+{
+	uint32_t id;
+	(void)queue;
+	return graph_add_queue(ctx, o, &id, err);
+}
+
+static enum base_status feed_verb(void *ctx, enum graph_verb_kind kind, const struct graph_verb *v,
+	uint32_t from_actor, struct base_err *err)
+{
+	struct graph *g = ctx;
+	uint32_t id, last = v->actor;
+	if (kind == GRAPH_VERB_link && from_actor > last)
+		last = from_actor;
+	while (graph_nr_actors(g) <= last) {
+		enum base_status s = graph_add_actor(g, &id, err);
+		if (s != BASE_OK)
+			return s;
+	}
+	return graph_apply(g, kind, v, from_actor, err);
+}
+
+static enum base_status longest_topic(struct report_replay_prediction *ret, struct graph *g,
+	struct model *m, const struct report_index *ix, struct base_arena *arena,
+	struct base_err *err)
+{
+	double *topic_ns = report_array(arena, ix->nr_topics, sizeof *topic_ns), length_ns;
+	enum base_status s = topic_ns
+				     ? report_lane_topics(g, ix, 0, topic_ns, NULL, &length_ns, err)
+				     : report_no_memory(err);
+	if (s != BASE_OK)
+		return s;
+	uint32_t topic = report_largest_topic(topic_ns, ix, REPORT_NONE);
+	if (topic == REPORT_NONE || length_ns <= 0)
+		return BASE_OK;
+	ret->next = report_clean(arena, model_state(m, ix->first_state[topic])->name);
+	ret->next_share = topic_ns[topic] / length_ns;
+	return ret->next ? BASE_OK : report_no_memory(err);
+}
+
+enum base_status report_replay_next(struct report_replay_prediction *ret,
+	const struct graph_replay *log, const struct graph_scenario *lane, struct model *m,
+	const struct report_index *ix, struct base_arena *arena, struct base_err *err)
+{
+	struct graph *g;
+	enum base_status s = graph_new(NULL, &g, err);
+	if (s != BASE_OK)
+		return s;
+	struct graph_sink sink = {
+		.ctx = g, .state = feed_state, .queue = feed_queue, .verb = feed_verb};
+	struct graph_replay_result r;
+	s = graph_replay_run(log, lane, &sink, &r, err);
+	if (s == BASE_OK)
+		s = graph_finish(g, model_end_actor(m), err);
+	if (s == BASE_OK)
+		s = longest_topic(ret, g, m, ix, arena, err);
+	graph_free(g);
+	return s == BASE_OK ? s
+			    : base_cause(err, s, "while looking for the path of the replayed run");
 }

@@ -24,6 +24,8 @@ struct report_run {
 	uint64_t from_ns, to_ns;               /* the window to analyse; to 0: to the end */
 	const struct model_place *start, *end; /* of the path; NULL: the program's */
 	uint64_t connection;                   /* only its path; 0: the whole program's */
+	const char *
+		process; /* of a whole system: whose last moment ends the path; NULL: see model.h */
 	/* May be NULL. A new pass begins with done 0 and says what it is for. */
 	void (*progress)(void *ctx, const char *what, uint64_t done_records, uint64_t all_records);
 	void *progress_ctx;
@@ -62,6 +64,9 @@ struct report_trace {
 	uint64_t last_ns;        /* of any record, since the recording's start */
 	uint64_t from_ns, to_ns; /* of it was analysed; 0, 0: all */
 	uint64_t nr_actors;
+	const char *process; /* a whole system: whose path it is; NULL: one program's recording */
+	uint64_t pid;
+	uint64_t nr_blocked, nr_blocked_unexplained; /* waits of all threads of the system */
 	struct report_diag *diag;
 	size_t nr_diags;
 	struct report_cost *cost; /* none: the recorder did not say */
@@ -204,6 +209,8 @@ struct report_replay_prediction {
 	double length_ns; /* of the run, at that speed-up */
 	double speedup, low, high;
 	uint64_t nr_stuck; /* actors that wait for ever after the change */
+	const char *next;  /* longest topic of the critical path then; "": none */
+	double next_share;
 };
 struct report_prediction {
 	bool by_path; /* length_ns .. next_share are meant */
@@ -370,6 +377,46 @@ struct report_loops *report_loops_free(struct report_loops *l);
 void report_loops_text(
 	struct base_str *out, const struct report_loops *l, const struct report_style *style);
 json_t *report_loops_json(const struct report_loops *l);
+/* ---- poles -------------------------------------------------------------------------------------
+ */
+
+struct report_pole {
+	const char *state, *where;
+	double length_ns; /* of the critical path, with the poles before this one at no cost */
+	double share;     /* of it, in this state */
+};
+struct report_slack {
+	const char *state, *where;
+	uint64_t visits;
+	double total_ns, path_ns; /* of all actors, without waiting; on the critical path */
+	double drag_ns;           /* how much shorter the run is without it */
+	double slack_factor;  /* its visits may take so many times as long, and the run gets longer
+				 by  the tolerance */
+	bool slack_is_exact;  /* else at most that */
+	bool slack_is_beyond; /* more than that was not tried */
+};
+struct report_poles {
+	struct base_arena *arena;
+	struct report_trace trace;
+	double elapsed_ns, tolerance;
+	struct report_pole *pole; /* the longest first */
+	size_t nr_poles;
+	struct report_slack *slack; /* most time first */
+	size_t nr_slacks;
+};
+struct report_poles_options {
+	size_t size;
+	size_t nr_poles, nr_states; /* at most */
+	double tolerance;           /* of slack: 0.01 is 1 % of the run */
+};
+enum base_status report_poles_build(const struct report_run *run,
+	const struct report_poles_options *opts, struct report_poles **ret,
+	struct base_err *err) BASE_MUST_CHECK;
+struct report_poles *report_poles_free(struct report_poles *p);
+void report_poles_text(
+	struct base_str *out, const struct report_poles *p, const struct report_style *style);
+json_t *report_poles_json(const struct report_poles *p);
+
 /* ---- graph -------------------------------------------------------------------------------------
  */
 

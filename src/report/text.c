@@ -223,7 +223,11 @@ static void path_table(struct base_str *out, const struct report *r, const struc
 	size_t n = rows_to_show(r, st);
 	struct columns c = fit_columns(r, st, n);
 	struct base_str title = {0};
-	base_str_add(&title, "THE PATH, ");
+	base_str_add(&title, "THE PATH");
+	if (r->trace.process)
+		base_str_addf(&title, " of %s, process %llu", r->trace.process,
+			(unsigned long long)r->trace.pid);
+	base_str_add(&title, ", ");
 	report_ns(&title, r->elapsed_ns);
 	heading(out, st, base_str_text(&title));
 	base_str_fini(&title);
@@ -363,6 +367,22 @@ static bool dense_caveat(struct base_str *out, const struct report *r,
 	return true;
 }
 
+/* Of all waits of the system, how many it is known of what ended them. */
+static void blocked_caveat(struct base_str *out, const struct report_trace *t,
+	const struct report_style *st, const char *label)
+{
+	struct base_str s = {0};
+	uint64_t known = t->nr_blocked - t->nr_blocked_unexplained;
+	if (!t->nr_blocked)
+		return;
+	base_str_add(&s, "of all threads' ");
+	base_str_add_count(&s, t->nr_blocked);
+	base_str_addf(&s, " waits %.2f %% ended by a waker, or for a cause, that was seen",
+		100.0 * (double)known / (double)t->nr_blocked);
+	report_wrap(out, st, label, LABEL_WIDTH, base_str_text(&s));
+	base_str_fini(&s);
+}
+
 static void caveats(struct base_str *out, const struct report *r, const struct report_style *st)
 {
 	const char *label = "CAVEATS";
@@ -392,6 +412,10 @@ static void caveats(struct base_str *out, const struct report *r, const struct r
 		return; /* simulated or imported: nothing was disturbed, nothing hidden */
 	if (cost_caveat(out, &r->trace, st, label) || dense_caveat(out, r, st, label))
 		label = "";
+	if (r->trace.process) {
+		blocked_caveat(out, &r->trace, st, label);
+		return;
+	}
 	report_wrap(out, st, label, LABEL_WIDTH,
 		"not seen: waits that bypass libc (OpenMP, futex calls of its own, spinning); they "
 		"count as "
@@ -424,7 +448,7 @@ static void add_path_argument(struct base_str *s, const char *path)
 		add_quoted(s, path);
 }
 
-static void next_line(struct base_str *out, const struct report_style *st, const char *label,
+void report_next_line(struct base_str *out, const struct report_style *st, const char *label,
 	const char *command, const struct report_trace *t, const char *edit)
 {
 	struct base_str s = {0};
@@ -448,10 +472,10 @@ static void next(struct base_str *out, const struct report *r, const struct repo
 {
 	const struct report_trace *t = &r->trace;
 	bool edit = *r->suggestion;
-	next_line(out, st, "NEXT", edit ? "whatif" : "path", t, edit ? r->suggestion : NULL);
+	report_next_line(out, st, "NEXT", edit ? "whatif" : "path", t, edit ? r->suggestion : NULL);
 	if (edit)
-		next_line(out, st, "", "path", t, NULL);
-	next_line(out, st, "", "export --format=perfetto", t, NULL);
+		report_next_line(out, st, "", "path", t, NULL);
+	report_next_line(out, st, "", "export --format=perfetto", t, NULL);
 }
 
 void report_text(struct base_str *out, const struct report *r, const struct report_style *style)

@@ -263,8 +263,8 @@ static enum base_status ask(const struct report_run *run, const struct resolver 
 		s = report_pass(run, "predicting the scenarios", &opts, &m, err);
 		for (size_t i = 0; s == BASE_OK && i < nr; i++) {
 			struct lane_answer *a = &answer[at + i];
-			s = report_lane_topics(
-				m, ix, (unsigned)i + 1, topic_ns, NULL, &a->length_ns, err);
+			s = report_lane_topics(model_graph(m), ix, (unsigned)i + 1, topic_ns, NULL,
+				&a->length_ns, err);
 			a->largest = report_largest_topic(topic_ns, ix, REPORT_NONE);
 			a->largest_ns = a->largest == REPORT_NONE ? 0 : topic_ns[a->largest];
 		}
@@ -360,6 +360,9 @@ static enum base_status fill(struct report_whatif *out, const struct report_run 
 		if (s == BASE_OK && w->log)
 			s = report_replay_predict(
 				&p->replay, &out->base, w->log, &w->lane[lane], nr_ends, err);
+		if (s == BASE_OK && p->replay.made && !p->replay.nr_stuck)
+			s = report_replay_next(
+				&p->replay, w->log, &w->lane[lane], w->m, ix, out->arena, err);
 		lane += nr_ends;
 	}
 	out->nr_predictions = nr;
@@ -462,6 +465,14 @@ static void speedup_words(struct base_str *out, const struct report_style *st, d
 			report_times(st));
 }
 
+static void then_words(struct base_str *out, const char *next, double share)
+{
+	if (!*next)
+		return;
+	base_str_addf(out, "; then the longest is %s, ", next);
+	report_percent(out, share);
+}
+
 static void prediction_lines(struct base_str *out, const struct report_style *st, size_t number,
 	const struct report_prediction *p)
 {
@@ -473,10 +484,7 @@ static void prediction_lines(struct base_str *out, const struct report_style *st
 		base_str_add(out, "\n    path    ");
 		speedup_words(out, st, p->length_ns, p->speedup, p->speedup_low, p->speedup_high,
 			p->estimated);
-		if (*p->next) {
-			base_str_addf(out, "; then the longest is %s, ", p->next);
-			report_percent(out, p->next_share);
-		}
+		then_words(out, p->next, p->next_share);
 	}
 	if (r->made) {
 		base_str_add(out, "\n    replay  ");
@@ -489,6 +497,7 @@ static void prediction_lines(struct base_str *out, const struct report_style *st
 		else
 			speedup_words(
 				out, st, r->length_ns, r->speedup, r->low, r->high, p->estimated);
+		then_words(out, r->next, r->next_share);
 	}
 	base_str_add(out, "\n");
 	for (size_t i = 0; i < p->nr_matches; i++)
@@ -571,10 +580,12 @@ static json_t *replay_json(const struct report_replay_prediction *r)
 		return json_pack("{s:n, s:n, s:n, s:n, s:o}", "predicted_ns", "predicted_speedup",
 			"predicted_speedup_low", "predicted_speedup_high", "actors_stuck",
 			report_json_u64(r->nr_stuck));
-	return json_pack("{s:o, s:o, s:o, s:o, s:o}", "predicted_ns", report_json_ns(r->length_ns),
-		"predicted_speedup", report_json_share(r->speedup), "predicted_speedup_low",
-		report_json_share(r->low), "predicted_speedup_high", report_json_share(r->high),
-		"actors_stuck", report_json_u64(r->nr_stuck));
+	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:s, s:o}", "predicted_ns",
+		report_json_ns(r->length_ns), "predicted_speedup", report_json_share(r->speedup),
+		"predicted_speedup_low", report_json_share(r->low), "predicted_speedup_high",
+		report_json_share(r->high), "actors_stuck", report_json_u64(r->nr_stuck),
+		"next_bottleneck", r->next, "next_bottleneck_share",
+		report_json_share(r->next_share));
 }
 
 static json_t *path_json(const struct report_prediction *p)

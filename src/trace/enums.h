@@ -3,7 +3,9 @@
 #ifndef LONGPOLE_TRACE_ENUMS_H
 #define LONGPOLE_TRACE_ENUMS_H
 
-/* object.type */
+/* object.type. object.address of the kernel's: futex: the word's (process 0: shared memory);
+ * socket, pipe, file: inode; netdev: interface index; qdisc: (interface index << 32) + handle;
+ * disk: major << 20 | minor; kernel_lock: address. */
 #define TRACE_OBJECT_TYPES(X)                                                                      \
 	X(none, "nothing")                                                                         \
 	X(mutex, "mutex")                                                                          \
@@ -23,7 +25,14 @@
 	X(file, "file")                                                                            \
 	X(terminal, "terminal")                                                                    \
 	X(other, "descriptor")                                                                     \
-	X(queue, "queue") /* annotated */
+	X(queue, "queue") /* annotated */                                                          \
+	X(futex, "futex word")                                                                     \
+	X(io_uring, "io_uring")                                                                    \
+	X(netdev, "network device")                                                                \
+	X(qdisc, "queueing discipline")                                                            \
+	X(flow, "packet flow") /* name: PROTOCOL FROM:PORT>TO:PORT */                              \
+	X(disk, "disk")                                                                            \
+	X(kernel_lock, "kernel lock")
 enum trace_object_type {
 #define X(name, text) TRACE_OBJECT_##name,
 	TRACE_OBJECT_TYPES(X)
@@ -44,6 +53,66 @@ enum trace_io {
 	TRACE_IO_OPS(X)
 #undef X
 		TRACE_IO_NR
+};
+
+/* context.type: what runs in a stream that is no thread's */
+#define TRACE_CONTEXTS(X)                                                                          \
+	X(none, "thread")                                                                          \
+	X(irq, "interrupt")                                                                        \
+	X(softirq, "softirq")                                                                      \
+	X(timer, "timer interrupt")                                                                \
+	X(ipi, "inter-processor interrupt")                                                        \
+	X(nmi, "non-maskable interrupt")                                                           \
+	X(idle, "idle processor")                                                                  \
+	X(recorder, "recorder") /* a thread of the recorder itself: noise to every analysis */
+enum trace_context_type {
+#define X(name, text) TRACE_CONTEXT_##name,
+	TRACE_CONTEXTS(X)
+#undef X
+		TRACE_CONTEXT_NR
+};
+
+/* wait_at.state */
+#define TRACE_SLEEPS(X)                                                                            \
+	X(interruptible, "interruptible")                                                          \
+	X(uninterruptible, "uninterruptible") /* disk, page, kernel lock */                        \
+	X(stopped, "stopped or traced")                                                            \
+	X(dead, "dead")                                                                            \
+	X(idle, "idle kernel thread")
+enum trace_sleep {
+#define X(name, text) TRACE_SLEEP_##name,
+	TRACE_SLEEPS(X)
+#undef X
+		TRACE_SLEEP_NR
+};
+
+/* disk_begin.op */
+#define TRACE_DISK_OPS(X)                                                                          \
+	X(read, "read")                                                                            \
+	X(write, "write")                                                                          \
+	X(flush, "flush")                                                                          \
+	X(discard, "discard")                                                                      \
+	X(other, "other")
+enum trace_disk {
+#define X(name, text) TRACE_DISK_##name,
+	TRACE_DISK_OPS(X)
+#undef X
+		TRACE_DISK_NR
+};
+
+/* call_count.category */
+#define TRACE_CALLS(X)                                                                             \
+	X(io, "I/O")                                                                               \
+	X(memory, "memory")                                                                        \
+	X(string, "strings")                                                                       \
+	X(pthreads, "pthreads")                                                                    \
+	X(math, "math")                                                                            \
+	X(other, "other")
+enum trace_call {
+#define X(name, text) TRACE_CALL_##name,
+	TRACE_CALLS(X)
+#undef X
+		TRACE_CALL_NR
 };
 
 #endif

@@ -2,6 +2,7 @@
 /* print.c - a record for people and for programs, by the table: no kind is known here. */
 #include "trace/trace.h"
 #include "trace/enums.h"
+#include "trace/syscalls.h"
 
 #include <string.h>
 
@@ -125,30 +126,30 @@ static void name_stack(struct base_str *out, const struct trace_defs *d, uint64_
 	}
 }
 
-static void name_object_type(struct base_str *out, const struct trace_defs *d, uint64_t type)
+/* One function for each list of enums.h. */
+#define ENUM_NAMER(function, LIST)                                                                 \
+	static void function(struct base_str *out, const struct trace_defs *d, uint64_t value)     \
+	{                                                                                          \
+		static const char *const text[] = {LIST(ENUM_TEXT)};                               \
+                                                                                                   \
+		(void)d;                                                                           \
+		if (value < BASE_COUNT(text))                                                      \
+			base_str_add(out, text[value]);                                            \
+	}
+#define ENUM_TEXT(name, text) text,
+ENUM_NAMER(name_object_type, TRACE_OBJECT_TYPES)
+ENUM_NAMER(name_io, TRACE_IO_OPS)
+ENUM_NAMER(name_context, TRACE_CONTEXTS)
+ENUM_NAMER(name_sleep, TRACE_SLEEPS)
+ENUM_NAMER(name_disk, TRACE_DISK_OPS)
+
+static void name_syscall(struct base_str *out, const struct trace_defs *d, uint64_t number)
 {
-	static const char *const text[] = {
-#define X(name, text) text,
-		TRACE_OBJECT_TYPES(X)
-#undef X
-	};
+	const char *name = trace_syscall_find(number)->name;
 
 	(void)d;
-	if (type < BASE_COUNT(text))
-		base_str_add(out, text[type]);
-}
-
-static void name_io(struct base_str *out, const struct trace_defs *d, uint64_t op)
-{
-	static const char *const text[] = {
-#define X(name, text) text,
-		TRACE_IO_OPS(X)
-#undef X
-	};
-
-	(void)d;
-	if (op < BASE_COUNT(text))
-		base_str_add(out, text[op]);
+	if (name)
+		base_str_add(out, name);
 }
 
 static void name_object(struct base_str *out, const struct trace_defs *d, uint64_t id)
@@ -208,6 +209,10 @@ static const struct namer {
 	{"module", name_module},
 	{"enum trace_object_type", name_object_type},
 	{"enum trace_io", name_io},
+	{"x86-64 system call", name_syscall},
+	{"enum trace_context", name_context},
+	{"enum trace_sleep", name_sleep},
+	{"enum trace_disk", name_disk},
 };
 
 static const struct namer *find_namer(const char *unit)

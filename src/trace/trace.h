@@ -99,7 +99,14 @@ struct trace_info {                        /* the header; texts are borrowed */
 	uint32_t nr_processors;
 	uint32_t flags; /* TRACE_INFO_* */
 };
-enum { TRACE_INFO_SYNTHETIC = 1 };
+enum {
+	TRACE_INFO_SYNTHETIC = 1,
+	TRACE_INFO_SYSTEM =
+		2, /* every thread's switches and wakes are there, not one program's only */
+	TRACE_INFO_KERNEL =
+		4, /* and the kernel's doings: calls, contexts, sockets, packets, disks */
+	TRACE_INFO_MERGED = 8, /* made of several recordings; the command is the first one's */
+};
 
 struct trace_writer;
 enum base_status trace_writer_open(const char *path, const struct trace_info *info,

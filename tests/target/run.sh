@@ -47,5 +47,6 @@ if ((!$#)) || [[ " $* " == *' coach '* ]]; then
 fi
 if [[ $* != coach && $* != thread_names ]]; then
 	python3 "$here/known_answers.py" "$@" || status=1
+	python3 "$here/system_answers.py" "$@" || status=1
 fi
 exit "$status"

@@ -573,6 +573,8 @@ enum ref_verb {
 	REF_WAIT_FULL,
 	REF_WAIT,
 	REF_LINK,
+	REF_RENAME,
+	REF_FORGET,
 	REF_VERBS
 };
 
@@ -672,6 +674,16 @@ static inline void ref_play_aside(
 	ref_aside(r, &put, (int)v->actor);
 }
 
+/* The open edge is another state's; an actor that has done nothing yet begins in it. */
+static inline void ref_rename(struct ref *r, const struct graph_verb *v)
+{
+	ref_flush(r);
+	if (r->actor[v->actor].started)
+		r->actor[v->actor].state = (int)v->state;
+	else
+		ref_close(r, (int)v->actor, r->now, (int)v->state, 0);
+}
+
 static inline void ref_play(struct ref *r, enum ref_verb verb, const struct graph_verb *v, int from)
 {
 	struct ref_queue *q = &r->queue[v->queue];
@@ -697,6 +709,12 @@ static inline void ref_play(struct ref *r, enum ref_verb verb, const struct grap
 		ref_play_aside(r, verb, v, verb == REF_ENQUEUE ? n : n_or_all);
 		return;
 	}
+	if (verb == REF_RENAME) {
+		ref_rename(r, v);
+		return;
+	}
+	if (verb == REF_FORGET)
+		flags &= ~(uint32_t)(GRAPH_MORE | GRAPH_START);
 	if (verb == REF_ENQUEUE) {
 		q->st.nr_enqueues++;
 		if (n)
@@ -729,6 +747,10 @@ static inline void ref_play(struct ref *r, enum ref_verb verb, const struct grap
 		return;
 	}
 	ref_close(r, (int)v->actor, t, (int)v->state, flags);
+	if (verb == REF_FORGET) {
+		r->actor[v->actor].tip = -1;
+		r->actor[v->actor].epoch++;
+	}
 	if (!is_wait)
 		return;
 	r->actor[v->actor].wait = verb == REF_WAIT_EMPTY ? 1 : verb == REF_WAIT_FULL ? 2 : 3;

@@ -30,7 +30,7 @@ struct trial {
 	struct graph_options options;
 	struct event event[EVENTS_MAX];
 	int nr_events;
-	bool one_start, has_optional;
+	bool one_start, has_optional, has_rename;
 	uint32_t end_actor;
 };
 
@@ -86,6 +86,7 @@ static inline void make_world(struct trial *t, uint32_t seed)
 	t->nr_states = 3 + below(t, REF_STATES - 2);
 	t->nr_queues = 1 + below(t, REF_QUEUES);
 	t->one_start = true;
+	t->has_rename = false;
 	t->end_actor = below(t, 3) ? GRAPH_ANY_ACTOR : below(t, t->nr_actors);
 	for (uint32_t q = 0; q < t->nr_queues; q++)
 		t->queue[q] = (struct graph_queue_options){
@@ -149,6 +150,7 @@ static inline void make_chaos(struct trial *t, int nr)
 		if (!below(t, 30))
 			e->v.time_ns = time - below(t, (uint32_t)time + 1);
 		e->v.queue = below(t, t->nr_queues);
+		t->has_rename |= e->verb == REF_RENAME;
 		e->v.n = below(t, 12) ? (int64_t)below(t, 5) : GRAPH_ALL;
 		e->v.flags = random_flags(t);
 		e->from = below(t, t->nr_actors);
@@ -340,6 +342,10 @@ static inline enum base_status play_one(
 		return graph_wait(g, &e->v, err);
 	case REF_LINK:
 		return graph_link(g, &e->v, e->from, err);
+	case REF_RENAME:
+		return graph_rename(g, &e->v, err);
+	case REF_FORGET:
+		return graph_forget(g, &e->v, err);
 	case REF_STATE:
 	case REF_VERBS:
 		break;

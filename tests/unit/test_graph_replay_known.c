@@ -184,6 +184,106 @@ static void test_sleeps_in_a_call(void **state)
 	graph_replay_free(r);
 }
 
+/*
+ * A handler looks for a packet while it has the processor. In the run the packet was there before;
+ * with a faster handler it is not, and whoever brings it needs the processor, too.
+ */
+static void test_polling(void **state)
+{
+	enum { PROCESSOR, PACKETS, ME = 0, BRINGS, POLLS };
+	struct graph_replay *r = new_replay();
+	const struct graph_sink *s = graph_replay_sink(r);
+	struct graph_replay_result res;
+	struct graph_edit faster = {GRAPH_EDIT_SCALE_STATE, OTHER, 0.05, 0};
+
+	(void)state;
+	declare(s);
+	declare_queue(
+		s, PROCESSOR, (struct graph_queue_options){.discipline = GRAPH_POOL, .initial = 1});
+	declare_queue(s, PACKETS, (struct graph_queue_options){0});
+	say(s, GRAPH_VERB_state, 0, ME, 0, 0, IDLE, GRAPH_START);
+	say_link(s, 0, BRINGS, RUN);
+	say_link(s, 0, POLLS, OTHER);
+	say(s, GRAPH_VERB_dequeue, 10, BRINGS, PROCESSOR, 1, HOLD, 0);
+	say(s, GRAPH_VERB_enqueue, 30, BRINGS, PACKETS, 1, HOLD, 0);
+	say(s, GRAPH_VERB_enqueue, 30, BRINGS, PROCESSOR, 1, IDLE, 0);
+	say(s, GRAPH_VERB_dequeue, 100, POLLS, PROCESSOR, 1, HOLD, 0);
+	say(s, GRAPH_VERB_dequeue, 107, POLLS, PACKETS, 1, HOLD, 0);
+	say(s, GRAPH_VERB_enqueue, 110, POLLS, PROCESSOR, 1, IDLE, 0);
+	graph_replay_set_end(r, POLLS);
+	assert_int_equal(replay_end(r, nothing, &res), 110);
+	assert_int_equal(res.nr_waits_new, 0);
+	/* It has the processor from 5, looks at 12, lends it; packet and processor come at 32. */
+	assert_int_equal(replay_end(r, faster, &res), 35);
+	assert_int_equal(res.nr_stuck, 0);
+	graph_replay_free(r);
+}
+
+/*
+ * The same with a token that goes from hand to hand: nobody lends what somebody else has to give
+ * back (a window's credits, a ring's buffers).
+ */
+static void test_credits_are_not_lent(void **state)
+{
+	enum { CREDITS, PACKETS, ME = 0, SENDS, BRINGS, WANTS };
+	struct graph_replay *r = new_replay();
+	const struct graph_sink *s = graph_replay_sink(r);
+	struct graph_replay_result res;
+	struct graph_edit faster = {GRAPH_EDIT_SCALE_STATE, OTHER, 0.1, 0};
+
+	(void)state;
+	declare(s);
+	declare_queue(
+		s, CREDITS, (struct graph_queue_options){.discipline = GRAPH_POOL, .initial = 1});
+	declare_queue(s, PACKETS, (struct graph_queue_options){0});
+	say(s, GRAPH_VERB_state, 0, ME, 0, 0, IDLE, GRAPH_START);
+	say_link(s, 0, SENDS, OTHER);
+	say_link(s, 0, BRINGS, RUN);
+	say_link(s, 0, WANTS, OTHER);
+	say(s, GRAPH_VERB_enqueue, 65, BRINGS, PACKETS, 1, RUN, 0);
+	say(s, GRAPH_VERB_dequeue, 100, SENDS, CREDITS, 1, HOLD, 0);
+	say(s, GRAPH_VERB_wait_empty, 105, WANTS, CREDITS, 1, WAIT, 0);
+	say(s, GRAPH_VERB_dequeue, 110, SENDS, PACKETS, 1, IDLE, 0);
+	say(s, GRAPH_VERB_enqueue, 120, BRINGS, CREDITS, 1, IDLE, 0);
+	say(s, GRAPH_VERB_dequeue, 122, WANTS, CREDITS, 1, IDLE, 0);
+	graph_replay_set_end(r, WANTS);
+	assert_int_equal(replay_end(r, nothing, &res), 122);
+	/* SENDS has the credit from 10 and waits for the packet from 20 to 65; it is not free then.
+	 */
+	assert_int_equal(replay_end(r, faster, &res), 122);
+	assert_int_equal(res.nr_stuck, 0);
+	graph_replay_free(r);
+}
+
+/* An interrupt takes the processor and gives it back: a longer interrupt delays whom it stopped. */
+static void test_interrupted(void **state)
+{
+	enum { PROCESSOR, ARRIVALS, WORKS = 0, INTERRUPTS };
+	struct graph_replay *r = new_replay();
+	const struct graph_sink *s = graph_replay_sink(r);
+	struct graph_replay_result res;
+	struct graph_edit longer = {GRAPH_EDIT_SCALE_STATE, OTHER, 3, 0};
+	struct graph_edit gone = {GRAPH_EDIT_SCALE_STATE, OTHER, 0, 0};
+
+	(void)state;
+	declare(s);
+	declare_queue(
+		s, PROCESSOR, (struct graph_queue_options){.discipline = GRAPH_POOL, .initial = 1});
+	say(s, GRAPH_VERB_state, 0, WORKS, 0, 0, IDLE, GRAPH_START);
+	say_link(s, 0, INTERRUPTS, RUN);
+	say(s, GRAPH_VERB_dequeue, 0, WORKS, PROCESSOR, 1, RUN, 0);
+	say(s, GRAPH_VERB_enqueue, 40, WORKS, PROCESSOR, 1, HOLD, 0); /* interrupted */
+	say(s, GRAPH_VERB_dequeue, 40, INTERRUPTS, PROCESSOR, 1, OTHER, 0);
+	say(s, GRAPH_VERB_enqueue, 50, INTERRUPTS, PROCESSOR, 1, IDLE, 0);
+	say(s, GRAPH_VERB_dequeue, 50, WORKS, PROCESSOR, 1, RUN, 0);
+	say(s, GRAPH_VERB_state, 100, WORKS, 0, 0, IDLE, 0);
+	graph_replay_set_end(r, WORKS);
+	assert_int_equal(replay_end(r, nothing, &res), 100);
+	assert_int_equal(replay_end(r, longer, &res), 120);
+	assert_int_equal(replay_end(r, gone, &res), 90);
+	graph_replay_free(r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -192,6 +292,9 @@ int main(void)
 		cmocka_unit_test(test_processors),
 		cmocka_unit_test(test_sleeps_in_a_call),
 		cmocka_unit_test(test_deadlock),
+		cmocka_unit_test(test_polling),
+		cmocka_unit_test(test_credits_are_not_lent),
+		cmocka_unit_test(test_interrupted),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

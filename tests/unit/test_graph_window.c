@@ -5,6 +5,7 @@
  * the arena nor a missing allocation matters.
  */
 #include "graph/graph.h"
+#include "graph/part.h"
 #include "graph/priv.h"
 
 #include <setjmp.h>
@@ -304,7 +305,7 @@ static void make_run(struct run *r, uint32_t seed)
 	for (int nr = 2 + (int)below(r, EVENTS_MAX - 2); r->nr < nr;) {
 		time_ns += below(r, 3) ? below(r, 12) : 0;
 		struct event *e = add(r, time_ns, below(r, ACTORS),
-			(enum graph_verb_kind)below(r, GRAPH_VERB_NR), below(r, STATES));
+			(enum graph_verb_kind)below(r, GRAPH_VERB_rename), below(r, STATES));
 
 		e->from = below(r, ACTORS);
 		e->v.queue = below(r, QUEUES);
@@ -507,6 +508,171 @@ static void all_is_the_whole(void **unused)
 	}
 }
 
+/* ---- turns ------------------------------------------------------------------------------------
+ */
+
+enum { TURNS_MAX = 8 };
+
+struct turns {
+	uint64_t at[TURNS_MAX + 1]; /* the last one: the run's end */
+	struct graph_part *part[TURNS_MAX + 1];
+	int nr;
+};
+
+static enum base_status play_turns(
+	const struct run *r, struct turns *w, uint32_t arena, struct base_err *err)
+{
+	struct graph_options o = {.size = sizeof o};
+	struct graph *g;
+	uint32_t id;
+	int next = 0;
+	enum base_status s = graph_new(&o, &g, err);
+
+	if (!s && arena)
+		graph_set_arena_nodes(g, arena);
+	for (int i = 0; i < ACTORS && !s; i++)
+		s = graph_add_actor(g, &id, err);
+	for (int i = 0; i < STATES && !s; i++)
+		s = graph_add_state(g, &id, err);
+	for (int i = 0; i < QUEUES && !s; i++)
+		s = graph_add_queue(g, &r->queue[i], &id, err);
+	for (int i = 0; i < r->nr && !s; i++) {
+		const struct event *e = &r->event[i];
+
+		for (; next < w->nr - 1 && e->v.time_ns > w->at[next] && !s; next++)
+			s = graph_turn(g, w->at[next], false, &w->part[next], err);
+		if (!s)
+			s = graph_apply(g, e->kind, &e->v, e->from, err);
+	}
+	for (; next < w->nr && !s; next++)
+		s = graph_turn(g, w->at[next], false, &w->part[next], err);
+	graph_free(g);
+	return s;
+}
+
+static void free_turns(struct turns *w)
+{
+	for (int i = 0; i < w->nr; i++)
+		w->part[i] = graph_part_free(w->part[i]);
+}
+
+/* Whose last verb ends the run: as graph_finish() chooses, with one start. */
+static uint32_t end_actor_of(const struct run *r, const struct graph_part *last)
+{
+	uint32_t best = r->end_actor;
+	uint64_t time_ns, best_ns = 0;
+
+	for (uint32_t i = 0; r->end_actor == GRAPH_ANY_ACTOR && i < ACTORS; i++) {
+		if (graph_part_last(last, i, &time_ns) == GRAPH_PART_NONE ||
+			(best != GRAPH_ANY_ACTOR && time_ns <= best_ns))
+			continue;
+		best = i;
+		best_ns = time_ns;
+	}
+	return best;
+}
+
+/* The part's path is the whole run's, clipped: state by state. */
+static void compare_part(struct graph *whole, const struct graph_part *p, uint32_t anchor)
+{
+	static struct pieces want;
+	struct graph_path_state *got;
+	double want_ns[ACTORS][STATES] = {{0}}, length;
+	size_t nr;
+
+	take_pieces(whole, graph_part_from_ns(p), graph_part_to_ns(p), &want);
+	for (size_t i = 0; i < want.nr; i++)
+		want_ns[want.piece[i].actor][want.piece[i].state] +=
+			(double)(want.piece[i].end_ns - want.piece[i].begin_ns);
+	must(graph_part_path(p, anchor, &got, &nr, &length, NULL));
+	assert_true(length == (double)length_of(&want));
+	for (size_t i = 0; i < nr; i++) {
+		assert_true(got[i].path_ns == want_ns[got[i].actor][got[i].state]);
+		want_ns[got[i].actor][got[i].state] = 0;
+	}
+	for (int i = 0; i < ACTORS; i++)
+		for (int k = 0; k < STATES; k++)
+			assert_true(want_ns[i][k] == 0);
+	base_free(got);
+}
+
+static void make_turns(struct run *r, struct turns *w)
+{
+	uint64_t last_ns = r->event[r->nr - 1].v.time_ns;
+
+	*w = (struct turns){.nr = 1 + (int)below(r, TURNS_MAX + 1)};
+	for (int i = 0; i < w->nr - 1; i++)
+		w->at[i] = below(r, (uint32_t)last_ns + 1);
+	w->at[w->nr - 1] = last_ns;
+	for (int i = 0; i < w->nr; i++)
+		for (int k = i + 1; k < w->nr; k++)
+			if (w->at[k] < w->at[i]) {
+				uint64_t t = w->at[k];
+				w->at[k] = w->at[i];
+				w->at[i] = t;
+			}
+}
+
+static void turns_are_the_run(void **unused)
+{
+	static struct run r;
+	static const uint32_t arena[] = {0, 1, 3, 20};
+	struct turns w;
+	int compared = 0;
+
+	(void)unused;
+	for (int i = 0; i < nr_trials(4000); i++) {
+		make_run(&r, (uint32_t)i);
+		struct graph *whole = played(&r, (struct part){.keep_path = true});
+		uint64_t time_ns, visits = 0;
+		size_t nr;
+
+		make_turns(&r, &w);
+		must(play_turns(&r, &w, arena[below(&r, 4)], NULL));
+		int k = w.nr - 1;
+		uint32_t end = end_actor_of(&r, w.part[k]);
+		uint32_t anchor = graph_part_last(w.part[k], end, &time_ns);
+		while (k > 0 && anchor != GRAPH_PART_NONE &&
+			time_ns < graph_part_from_ns(w.part[k]))
+			anchor = graph_part_last(w.part[--k], end, &time_ns);
+		assert_int_equal(anchor != GRAPH_PART_NONE, lane(whole, 0).found);
+		for (; anchor != GRAPH_PART_NONE; compared++) {
+			compare_part(whole, w.part[k], anchor);
+			anchor = graph_part_before(w.part[k], anchor);
+			assert_true(anchor == GRAPH_PART_NONE || k > 0);
+			k -= k > 0;
+		}
+		for (int p = 0; p < w.nr; p++)
+			for (const struct graph_state_totals *t = graph_part_totals(w.part[p], &nr);
+				nr; nr--)
+				visits += t++->visits;
+		assert_true(visits > 0 || w.at[w.nr - 1] == r.event[0].v.time_ns);
+		free_turns(&w);
+		graph_free(whole);
+	}
+	assert_true(compared > nr_trials(4000));
+}
+
+static void turns_without_memory(void **unused)
+{
+	static struct run r;
+	struct base_err err = {0};
+	struct turns w;
+
+	(void)unused;
+	make_run(&r, 7);
+	for (uint64_t n = 1;; n++) {
+		make_turns(&r, &w);
+		base_alloc_fail_nth(n);
+		enum base_status s = play_turns(&r, &w, 3, &err);
+		base_alloc_fail_nth(0);
+		free_turns(&w);
+		if (s == BASE_OK)
+			break;
+		assert_int_equal(s, BASE_ERR_NOMEM);
+	}
+}
+
 /* [0, t] and [t, end] together are the whole run's sums, state by state. */
 static void two_make_one(void **unused)
 {
@@ -571,6 +737,8 @@ int main(void)
 		cmocka_unit_test(ends_outside),
 		cmocka_unit_test(clipped),
 		cmocka_unit_test(all_is_the_whole),
+		cmocka_unit_test(turns_are_the_run),
+		cmocka_unit_test(turns_without_memory),
 		cmocka_unit_test(two_make_one),
 		cmocka_unit_test(every_allocation_may_fail),
 	};

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # run.sh [NAME...] - programs that do to a recorder what it fears most: output and exit status must stay what they are without it.
-# Each runs bare, under the library without a ring, with one, with one that is full at once, and, when LONGPOLE names a longpole, under `record`.
+# Each runs bare, under the library without a ring, with one, with one that is full at once, and, when LONGPOLE names a longpole, under `record` and `stat`.
 # What a program's first comment asks of the ring: `expect: KIND COUNT`; `needs: root`; `broken: allowed`.
 set -uo pipefail
 here=$(dirname "$(readlink -f "$0")")
@@ -77,6 +77,12 @@ check() {
 	if [[ -n ${LONGPOLE:-} && -x $LONGPOLE ]]; then
 		run_as longpole "$LONGPOLE" record -o "$scratch/trace.lpt" -- "./$name"
 		why+=$(differs longpole)
+		run_as stat "$LONGPOLE" stat -o "$scratch/stat.txt" -- "./$name"
+		why+=$(differs stat)
+		run_as counted "$LONGPOLE" record --locks=sampled -o "$scratch/trace.lpt" -- "./$name"
+		why+=$(differs counted)
+		run_as called "$LONGPOLE" calls -q -o "$scratch/trace.lpt" -- "./$name"
+		why+=$(differs called)
 	fi
 	[[ -z $why ]] && say "ok $name" || say "not ok $name: ${why//$'\n'/; }"
 }

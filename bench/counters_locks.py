@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0
+"""counters_locks - rows of bench/counters: what counting and recording locks costs, a pair and a program.
+
+The floor is a lock and unlock with two bare rdtsc between: what any tool that times holds has to pay.
+"""
+import os
+import shutil
+import statistics
+import subprocess
+import time
+
+from benchlib import compile_c, package_version, run_quiet, spread
+from servers import SERVERS
+
+GOAL_DEFAULT_NS, GOAL_FLOOR_RATIO = 8, 1.3
+GOAL_APP_PERCENT = {"sampled": 3, "stamps": 8}
+MODES = ("count", "sampled", "stamps", "full")
+
+
+def first_number(run):
+    words = run.stdout.split()
+    return float(words[0]) if not run.status and words else None
+
+
+def bench_pairs(bench, longpole, scratch, quick):
+    cost, reads = os.path.join(scratch, "lock_cost"), os.path.join(scratch, "lock_reads")
+    compile_c("bench/lock_cost.c", cost)
+    compile_c("bench/lock_reads.c", reads, "-ldl")
+    bursts = "--bursts=%d" % (60 if quick else 200)
+    trace, uftrace_dir = os.path.join(scratch, "pair.lpt"), os.path.join(scratch, "uftrace-pair")
+    variants = {"bare": [cost, bursts], "floor": [cost, bursts, "--floor=1"]}
+    for mode in MODES:
+        variants[mode] = [longpole, "record", "-q", "--locks=" + mode, "--sample-hz=0", "--no-switches", "-o", trace, "--", cost, bursts]
+    variants.update({"perf read": [reads, "perf"], "PAPI_read": [reads, "papi"], "PAPI_get_virt_nsec": [reads, "papi-time"],
+                      "CLOCK_THREAD_CPUTIME_ID": [reads, "cputime"]})
+    if shutil.which("uftrace"):
+        variants["uftrace"] = ["uftrace", "record", "--force", "--no-event", "-d", uftrace_dir, cost, "--bursts=10"]
+    if shutil.which("ltrace"):
+        variants["ltrace"] = ["ltrace", "-e", "pthread_mutex_lock+pthread_mutex_unlock", "-o", "/dev/null", cost, "--bursts=3", "--pairs=300"]
+    runs = 3 if quick else 9
+    ns, why, lttng = {name: [] for name in variants}, {}, None
+    record = os.path.join(os.path.dirname(__file__), "record")
+    if shutil.which("lttng") and shutil.which("lttng-sessiond"):
+        from importlib.machinery import SourceFileLoader
+        from importlib.util import module_from_spec, spec_from_loader
+        spec = spec_from_loader("bench_record", SourceFileLoader("bench_record", record))
+        module = module_from_spec(spec)
+        spec.loader.exec_module(module)
+        lttng = module.Lttng(scratch)
+        why["LTTng-UST"], ns["LTTng-UST"] = lttng.why, []
+    for _ in range(runs):
+        for name, command in variants.items():
+            run = bench.seen(run_quiet(command))
+            value = first_number(run)
+            if value is None:
+                why[name] = run.stderr.decode(errors="replace").strip()[-160:] or "exit status %d" % run.status
+            else:
+                ns[name].append(value)
+        if lttng and not lttng.why:
+            value = first_number(bench.seen(run_quiet([cost, bursts], env=lttng.environment())))
+            if value is not None:
+                ns["LTTng-UST"].append(value)
+    if lttng:
+        lttng.close()
+    bare = statistics.median(ns["bare"])
+    added = {name: statistics.median(values) - bare for name, values in ns.items() if values}
+    bench.row("lock and unlock, bare", bare, "ns", runs=runs)
+    bench.row("floor: two bare rdtsc, added", added["floor"], "ns", runs=runs)
+    for mode in MODES:
+        if mode not in added:
+            bench.row("locks %s, added" % mode, None, "ns", why=why.get(mode))
+            continue
+        goal = (GOAL_DEFAULT_NS, "max") if mode in ("count", "sampled") else (None, None)
+        bench.row("locks %s, added" % mode, added[mode], "ns", *goal, runs=runs, why="spread %.1f %%" % (spread(ns[mode]) * 100))
+    if "stamps" in added:
+        bench.row("locks stamps, pair / the floor's pair", (added["stamps"] + bare) / (added["floor"] + bare), "ratio", GOAL_FLOOR_RATIO,
+                  "max", runs=runs)
+        bench.row("locks stamps, added / the floor's", added["stamps"] / added["floor"], "ratio", runs=runs)
+    packages = {"uftrace": "uftrace", "LTTng-UST": "liblttng-ust1", "ltrace": "ltrace", "PAPI_read": "libpapi7.0", "PAPI_get_virt_nsec": "libpapi7.0", "perf read": None,
+                "CLOCK_THREAD_CPUTIME_ID": None}
+    for name, package in packages.items():
+        version = package_version(package) if package else os.uname().release
+        if name in added and "sampled" in added:
+            bench.row("%s, added" % name, added[name], "ns", peer=name, peer_version=version, runs=runs)
+            bench.row("%s, added / locks sampled" % name, added[name] / max(added["sampled"], 0.1), "ratio", peer=name,
+                      peer_version=version, runs=runs)
+        else:
+            bench.row("%s, added" % name, None, "ns", peer=name, peer_version=version, why=why.get(name) or name + " is not installed")
+
+
+def run_server(server, prefix):
+    """(operations a second, processor time an operation in us), or None."""
+    if not server.start(prefix):
+        return None
+    before, begin = server.cpu_seconds(), time.monotonic()
+    rate = server.load()
+    seconds, cpu = time.monotonic() - begin, server.cpu_seconds() - before
+    server.stop()
+    return (rate, cpu / (rate * seconds) * 1e6) if rate else None
+
+
+def bench_programs(bench, longpole, scratch, quick):
+    """More processor time an operation: it counts what the recorder adds in the program, and a busy machine changes it little."""
+    for name in ("redis", "memcached", "mariadb"):
+        place = os.path.join(scratch, name)
+        os.makedirs(place, exist_ok=True)
+        server = SERVERS[name](place, quick)
+        if not server.why:
+            server.prepare()
+        pairs = 3 if quick else 9
+        more, fewer = {mode: [] for mode in GOAL_APP_PERCENT}, {mode: [] for mode in GOAL_APP_PERCENT}
+        bare = []
+        for i in range(0 if server.why else pairs + 1):
+            result, order = {}, [None, *GOAL_APP_PERCENT]
+            for mode in order[i % len(order):] + order[:i % len(order)]:
+                prefix = [] if mode is None else [longpole, "record", "-q", "--sample-hz=0", "--no-switches", "--locks=" + mode, "-o",
+                                                  os.path.join(place, "app.lpt"), "--"]
+                result[mode] = run_server(server, prefix)
+            if i and all(result.get(mode) for mode in order):  # the first round warms up
+                bare.append(result[None])
+                for mode in GOAL_APP_PERCENT:
+                    more[mode].append((result[mode][1] / result[None][1] - 1) * 100)
+                    fewer[mode].append((1 - result[mode][0] / result[None][0]) * 100)
+        for mode, goal in GOAL_APP_PERCENT.items():
+            row = "%s under load, locks %s: more processor time an operation" % (name, mode)
+            version = package_version(server.package)
+            if not more[mode]:
+                bench.row(row, None, "%", goal, "max", why=server.why or "no load came through")
+                continue
+            bench.row(row, statistics.median(more[mode]), "%", goal, "max", runs=len(more[mode]),
+                      why="from %.1f to %.1f %%; %s %s, %.1f us an operation; %.1f %% fewer operations a second (from %.1f to %.1f %%)" % (
+                          min(more[mode]), max(more[mode]), server.package, version, statistics.median(cpu for _rate, cpu in bare),
+                          statistics.median(fewer[mode]), min(fewer[mode]), max(fewer[mode])))
+
+
+def bench_exact(bench, longpole, scratch, quick):
+    """Counts beside the program's own: tests/exact."""
+    del scratch, quick
+    source = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    result = subprocess.run([os.path.join(source, "tests", "exact", "run.sh")], capture_output=True, text=True, check=False, timeout=600,
+                            env=dict(os.environ, LONGPOLE=longpole))
+    lines = result.stdout.splitlines()
+    good = sum(line.startswith("ok ") for line in lines)
+    bad = [line for line in lines if line.startswith("not ok")]
+    bench.row("exact counts: ways of locking that differ", len(bad), "ways", 0, "max", runs=1, why="%d agree%s" % (good, "; " + bad[0] if bad else ""))
+
+
+PARTS = {"locks": bench_pairs, "programs": bench_programs, "exact": bench_exact}

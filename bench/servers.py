@@ -1,0 +1,246 @@
+# SPDX-License-Identifier: Apache-2.0
+"""servers - programs of others under load, for benches and studies: start(prefix), load() -> operations a second, stop().
+
+`prefix` is what runs the server: [] or longpole and its options. All sockets and data are in `scratch`.
+"""
+import os
+import re
+import shutil
+import socket
+import subprocess
+import threading
+import time
+
+
+class Server:
+    """One server: what subclasses say is `needs` (programs), command(), ready(), load(), shutdown()."""
+    needs = ()
+    package = None
+
+    def __init__(self, scratch, quick=False):
+        self.scratch, self.quick, self.process, self.why, self.err = scratch, quick, None, None, ""
+        missing = [name for name in self.needs if not shutil.which(name)]
+        if missing:
+            self.why = "%s is not installed" % missing[0]
+
+    def prepare(self):
+        """Once, without a recorder."""
+
+    def start(self, prefix):
+        self.err = ""
+        log = os.path.join(self.scratch, "server.log")
+        with open(log, "wb") as out:
+            self.process = subprocess.Popen([*prefix, *self.command()], stdin=subprocess.DEVNULL, stdout=out, stderr=out)
+        deadline = time.monotonic() + 60
+        while not self.ready():
+            if self.process.poll() is not None or time.monotonic() > deadline:
+                with open(log, encoding="utf-8", errors="replace") as text:
+                    self.why = "did not start: " + text.read().strip()[-300:]
+                self.stop()
+                return False
+            time.sleep(0.05)
+        return True
+
+    def cpu_seconds(self):
+        """Of the server alone, so far, whoever runs it."""
+        pids, total = [self.process.pid], 0
+        while pids:
+            pid = pids.pop()
+            pids += children_of(pid)
+            if not name_of(pid).startswith("longpole"):
+                total += cpu_ns_of(pid)
+        return total / 1e9
+
+    def stop(self):
+        """The server's end, and the recording's."""
+        if self.process is None:
+            return
+        if self.process.poll() is None:
+            self.shutdown()
+        try:
+            self.process.wait(90)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+        with open(os.path.join(self.scratch, "server.log"), encoding="utf-8", errors="replace") as text:
+            self.err = text.read()
+        self.process = None
+
+
+def output_of(command, timeout=300):
+    result = subprocess.run(command, capture_output=True, text=True, check=False, timeout=timeout)
+    return result.stdout + result.stderr
+
+
+class Redis(Server):
+    needs = ("redis-server", "redis-benchmark", "redis-cli")
+    package = "redis-server"
+
+    def command(self):
+        self.socket = os.path.join(self.scratch, "redis.sock")
+        return ["redis-server", "--port", "0", "--unixsocket", self.socket, "--save", "", "--appendonly", "no", "--dir", self.scratch,
+                "--io-threads", "2"]
+
+    def ready(self):
+        return output_of(["redis-cli", "-s", self.socket, "ping"]).startswith("PONG")
+
+    def load(self):
+        n = "30000" if self.quick else "150000"
+        text = output_of(["redis-benchmark", "-s", self.socket, "-t", "set", "-n", n, "-c", "20", "--csv"])
+        rates = re.findall(r'"SET","([0-9.]+)"', text)
+        return float(rates[0]) if rates else None
+
+    def shutdown(self):
+        subprocess.run(["redis-cli", "-s", self.socket, "shutdown", "nosave"], capture_output=True, check=False)
+
+
+class Memcached(Server):
+    """Its own threads against one client that sends sets and gets in batches."""
+    needs = ("memcached",)
+    package = "memcached"
+
+    def command(self):
+        self.socket = os.path.join(self.scratch, "memcached.sock")
+        if os.path.exists(self.socket):
+            os.unlink(self.socket)
+        return ["memcached", "-s", self.socket, "-t", "4", "-m", "64", "-u", "root"]
+
+    def ready(self):
+        return os.path.exists(self.socket)
+
+    def load(self):
+        rounds, batch = (150 if self.quick else 1000), 100
+
+        def client(number):
+            with socket.socket(socket.AF_UNIX) as s:
+                s.connect(self.socket)
+                request = b"".join(b"set k%d-%d 0 0 32\r\n%s\r\nget k%d-%d\r\n" % (number, i, b"x" * 32, number, i) for i in range(batch))
+                answer = sum(len(b"STORED\r\nVALUE k%d-%d 0 32\r\n" % (number, i)) + 32 + len(b"\r\nEND\r\n") for i in range(batch))
+                for _ in range(rounds):
+                    s.sendall(request)
+                    left = answer
+                    while left > 0:
+                        data = s.recv(65536)
+                        if not data:
+                            return
+                        left -= len(data)
+
+        clients = [threading.Thread(target=client, args=(i,)) for i in range(4)]
+        begin = time.monotonic()
+        for thread in clients:
+            thread.start()
+        for thread in clients:
+            thread.join()
+        return 4 * rounds * batch * 2 / (time.monotonic() - begin)
+
+    def shutdown(self):
+        for pid in [self.process.pid, *children_of(self.process.pid)]:
+            if name_of(pid) == "memcached":
+                os.kill(pid, 15)
+
+
+class MariaDB(Server):
+    needs = ("mariadbd", "mariadb-install-db", "mariadb-admin", "sysbench")
+    package = "mariadb-server"
+    threads = 4
+
+    def prepare(self):
+        self.data = os.path.join(self.scratch, "mariadb")
+        self.socket = os.path.join(self.scratch, "mariadb.sock")
+        text = output_of(["mariadb-install-db", "--no-defaults", "--datadir=" + self.data, "--auth-root-authentication-method=normal",
+                          "--skip-test-db", "--user=root"])
+        if not os.path.isdir(os.path.join(self.data, "mysql")):
+            self.why = "mariadb-install-db: " + text.strip()[-200:]
+            return
+        if self.start([]):
+            output_of(["mariadb-admin", "--no-defaults", "-uroot", "-S", self.socket, "create", "sbtest"])
+            output_of(self.sysbench("prepare"))
+            self.stop()
+
+    def command(self):
+        return ["mariadbd", "--no-defaults", "--datadir=" + self.data, "--socket=" + self.socket, "--skip-networking", "--user=root",
+                "--innodb-flush-log-at-trx-commit=0", "--innodb-buffer-pool-size=128M", "--pid-file=" + os.path.join(self.scratch, "m.pid")]
+
+    def sysbench(self, what):
+        return ["sysbench", "oltp_read_write", "--mysql-socket=" + self.socket, "--mysql-user=root", "--mysql-db=sbtest", "--tables=2",
+                "--table-size=5000", "--threads=%d" % self.threads, "--time=%d" % (4 if self.quick else 15), "--histogram=off", what]
+
+    def ready(self):
+        return "alive" in output_of(["mariadb-admin", "--no-defaults", "-uroot", "-S", self.socket, "ping"])
+
+    def load(self):
+        text = output_of(self.sysbench("run"))
+        rates = re.findall(r"transactions: +\d+ +\(([0-9.]+) per sec", text)
+        return float(rates[0]) if rates else None
+
+    def shutdown(self):
+        output_of(["mariadb-admin", "--no-defaults", "-uroot", "-S", self.socket, "shutdown"])
+
+
+class Nginx(Server):
+    needs = ("nginx", "ab")
+    package = "nginx-light"
+    port = 18380
+
+    def prepare(self):
+        root = os.path.join(self.scratch, "www")
+        os.makedirs(root, exist_ok=True)
+        with open(os.path.join(root, "index.html"), "w", encoding="ascii") as page:
+            page.write("a static page\n" * 40)
+        with open(os.path.join(self.scratch, "nginx.conf"), "w", encoding="ascii") as conf:
+            conf.write("""daemon off; master_process on; worker_processes 2; user root; pid %s/nginx.pid; error_log %s/error.log;
+events { worker_connections 512; }
+http { access_log %s/access.log; client_body_temp_path %s; proxy_temp_path %s; fastcgi_temp_path %s; uwsgi_temp_path %s; scgi_temp_path %s;
+server { listen 127.0.0.1:%d; root %s; } }
+""" % (*[self.scratch] * 8, self.port, root))
+
+    def command(self):
+        return ["nginx", "-c", os.path.join(self.scratch, "nginx.conf"), "-e", os.path.join(self.scratch, "error.log")]
+
+    def ready(self):
+        with socket.socket() as s:
+            return s.connect_ex(("127.0.0.1", self.port)) == 0
+
+    def load(self):
+        text = output_of(["ab", "-q", "-n", "5000" if self.quick else "50000", "-c", "64", "http://127.0.0.1:%d/" % self.port])
+        rates = re.findall(r"Requests per second: +([0-9.]+)", text)
+        return float(rates[0]) if rates else None
+
+    def shutdown(self):
+        with open(os.path.join(self.scratch, "nginx.pid"), encoding="ascii") as pid:
+            os.kill(int(pid.read()), 3)
+
+
+def children_of(pid):
+    found = []
+    for task in os.listdir("/proc"):
+        if task.isdigit():
+            try:
+                with open("/proc/%s/stat" % task, encoding="ascii", errors="replace") as stat:
+                    if int(stat.read().rsplit(")", 1)[1].split()[1]) == pid:
+                        found.append(int(task))
+            except OSError:
+                pass
+    return found
+
+
+def cpu_ns_of(pid):
+    total = 0
+    try:
+        for task in os.listdir("/proc/%d/task" % pid):
+            with open("/proc/%d/task/%s/schedstat" % (pid, task), encoding="ascii") as stat:
+                total += int(stat.read().split()[0])
+    except OSError:
+        pass  # it has just ended
+    return total
+
+
+def name_of(pid):
+    try:
+        with open("/proc/%d/comm" % pid, encoding="ascii", errors="replace") as comm:
+            return comm.read().strip()
+    except OSError:
+        return ""
+
+
+SERVERS = {"redis": Redis, "memcached": Memcached, "mariadb": MariaDB, "nginx": Nginx}

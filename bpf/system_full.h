@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
+/* system_full.h - the programs that only --full needs. Part of system.bpf.c. */
+
+SEC("?tp_btf/softirq_raise")
+int BPF_PROG(on_softirq_raise, unsigned vector)
+{
+	return emit(
+		KERNEL_context_raise, KERNEL_IN_SOFTIRQ | vector << 8, bpf_get_smp_processor_id());
+}
+
+/* ---- system calls
+ * -------------------------------------------------------------------------------- */
+
+ALWAYS __u64 argument(const struct pt_regs *r, __u32 number)
+{
+	switch (number) {
+	case 1:
+		return r->di;
+	case 2:
+		return r->si;
+	case 3:
+		return r->dx;
+	case 4:
+		return r->r10;
+	case 5:
+		return r->r8;
+	case 6:
+		return r->r9;
+	default:
+		return 0;
+	}
+}
+
+/* What a descriptor of the current task stands for; 0: nothing. */
+ALWAYS __u64 file_of(__u64 fd)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct files_struct *files = task->files;
+	struct file *file = NULL;
+
+	if (!files)
+		return 0;
+	struct fdtable *table = files->fdt;
+	if (!table || fd >= table->max_fds)
+		return 0;
+	bpf_probe_read_kernel(&file, sizeof file, table->fd + fd);
+	if (!file)
+		return 0;
+	enum { SOCKET = 12, PIPE = 1 };
+	struct inode *inode = BPF_CORE_READ(file, f_inode);
+	__u32 type = BPF_CORE_READ(inode, i_mode) >> 12, device = 0;
+	if (type && type != SOCKET && type != PIPE) /* all of those are on one device */
+		device = BPF_CORE_READ(inode, i_sb, s_dev);
+	/* All anonymous inodes (epoll, eventfd, timerfd) are one inode: the file tells them apart.
+	 */
+	__u64 number = type ? BPF_CORE_READ(inode, i_ino) : (__u64)file >> 4;
+	return KERNEL_FILE(number, type, device, fd);
+}
+
+struct kernel_timespec {
+	long long seconds, nanoseconds;
+};
+
+SEC("?tp_btf/sys_enter")
+int BPF_PROG(on_sys_enter, struct pt_regs *regs, long id)
+{
+	struct writing w;
+	__u32 at = (__u32)id & (KERNEL_CALLS_MAX - 1);
+	const volatile struct kernel_call *call = &call_table[at];
+	__u64 object = 0, op, n;
+
+	if (!call->wanted || IS_OWN)
+		return 0;
+	if (call->object)
+		object = argument(regs, call->object);
+	if (call->object && call->is_file)
+		object = file_of((__u32)object);
+	op = argument(regs, call->op);
+	n = argument(regs, call->n);
+	if (call->n_is_time) {
+		struct kernel_timespec t = {};
+
+		if (n)
+			bpf_probe_read_user(&t, sizeof t, (void *)n);
+		n = (__u64)t.seconds * 1000000000u + (__u64)t.nanoseconds;
+	}
+	if (n >> 48)
+		n = (1ull << 48) - 1;
+	if (reserve(&w, 1))
+		commit(&w, CURRENT_TID, KERNEL_call_begin, 1, at, object, n | op << 48);
+	return 0;
+}
+
+SEC("?tp_btf/sys_exit")
+int BPF_PROG(on_sys_exit, struct pt_regs *regs, long result)
+{
+	struct writing w;
+	__u32 at = (__u32)regs->orig_ax & (KERNEL_CALLS_MAX - 1);
+	const volatile struct kernel_call *call = &call_table[at];
+
+	if (!call->wanted || IS_OWN)
+		return 0;
+	__u64 made = call->makes && result >= 0 ? file_of((__u64)result) : 0;
+	if (reserve(&w, 1))
+		commit(&w, CURRENT_TID, KERNEL_call_end, 1, at, (__u64)result, made);
+	return 0;
+}
+
+/* ---- sockets
+ * ------------------------------------------------------------------------------------- */
+
+ALWAYS __u32 socket_inode(struct sock *sk)
+{
+	struct socket *s = sk->sk_socket;
+
+	if (!s)
+		return 0;
+	struct file *f = s->file;
+	if (!f)
+		return 0;
+	struct inode *inode = f->f_inode;
+	return inode ? (__u32)inode->i_ino : 0;
+}
+
+ALWAYS int emit_socket(__u32 type, struct sock *sk, __u32 bytes)
+{
+	return emit(type, (__u64)sk, bytes | (__u64)socket_inode(sk) << 32);
+}
+
+SEC("?tp_btf/sock_send_length")
+int BPF_PROG(on_send, struct sock *sk, int result)
+{
+	return result > 0 ? emit_socket(KERNEL_socket_send, sk, (__u32)result) : 0;
+}
+SEC("?tp_btf/sock_recv_length")
+int BPF_PROG(on_receive, struct sock *sk, int result, int flags)
+{
+	enum { PEEK = 2 };
+	return result > 0 && !(flags & PEEK) ? emit_socket(KERNEL_socket_receive, sk, (__u32)result)
+					     : 0;
+}
+SEC("?tp_btf/sk_data_ready")
+int BPF_PROG(on_ready, struct sock *sk)
+{
+	enum { TCP = 6, LISTEN = 10 };
+	__u32 bytes = 0;
+
+	if (sk->sk_protocol == TCP && sk->__sk_common.skc_state != LISTEN) {
+		struct tcp_sock *tp = bpf_skc_to_tcp_sock(sk);
+
+		if (tp)
+			bytes = tp->rcv_nxt - tp->copied_seq;
+	} else {
+		bytes = (__u32)sk->sk_backlog.rmem_alloc.counter;
+	}
+	return emit_socket(KERNEL_socket_ready, sk, bytes);
+}
+
+/* ---- disks
+ * --------------------------------------------------------------------------------------- */
+
+ALWAYS int emit_disk(__u32 type, struct request *rq, __u32 bytes)
+{
+	struct writing w;
+	struct gendisk *disk = rq->q->disk;
+
+	if (!disk || !reserve(&w, 2))
+		return 0;
+	struct kernel_slot *more = slot_at(w.cpu, w.at + 1);
+	if (more)
+		more->time_ns = (__u64)disk->major << 20 | (__u32)disk->first_minor;
+	commit(&w, CURRENT_TID, type, 2, context_of(w.control), rq->__sector,
+		bytes | (__u64)(rq->cmd_flags & 0xff) << 32);
+	return 0;
+}
+SEC("?tp_btf/block_rq_insert")
+int BPF_PROG(on_disk_queue, struct request *rq)
+{
+	return emit_disk(KERNEL_disk_queue, rq, rq->__data_len);
+}
+SEC("?tp_btf/block_rq_issue")
+int BPF_PROG(on_disk_begin, struct request *rq)
+{
+	return emit_disk(KERNEL_disk_begin, rq, rq->__data_len);
+}
+SEC("?tp_btf/block_rq_complete")
+int BPF_PROG(on_disk_end, struct request *rq, int error, unsigned bytes)
+{
+	return emit_disk(KERNEL_disk_end, rq, bytes);
+}
+
+/* ---- work items, timers, locks of the kernel
+ * ----------------------------------------------------- */
+
+SEC("?tp_btf/workqueue_queue_work")
+int BPF_PROG(on_work_queue, int cpu, struct pool_workqueue *pwq, struct work_struct *work)
+{
+	return emit(KERNEL_work_queue, (__u64)work, (__u64)work->func);
+}
+SEC("?tp_btf/workqueue_execute_start")
+int BPF_PROG(on_work_begin, struct work_struct *work)
+{
+	return emit(KERNEL_work_begin, (__u64)work, (__u64)work->func);
+}
+/* The item may be gone already: its function comes as an argument (which a tp_btf may not read). */
+SEC("?raw_tp/workqueue_execute_end")
+int BPF_PROG(on_work_end, struct work_struct *work, work_func_t function)
+{
+	return emit(KERNEL_work_end, (__u64)work, (__u64)function);
+}
+
+/* In jiffies, which we do not know: without a delay. */
+SEC("?tp_btf/timer_start")
+int BPF_PROG(on_timer_start, struct timer_list *timer)
+{
+	return emit(KERNEL_timer_start, (__u64)timer, (__u64)timer->function);
+}
+SEC("?tp_btf/timer_expire_entry")
+int BPF_PROG(on_timer_fire, struct timer_list *timer)
+{
+	return emit(KERNEL_timer_fire, (__u64)timer, (__u64)timer->function);
+}
+SEC("?tp_btf/hrtimer_start")
+int BPF_PROG(on_hrtimer_start, struct hrtimer *timer)
+{
+	enum { MONOTONIC = 1 };
+	struct writing w;
+	__s64 delay_ns = timer->base->clockid == MONOTONIC
+				 ? timer->node.expires - (__s64)bpf_ktime_get_ns()
+				 : 0;
+
+	if (!reserve(&w, 2))
+		return 0;
+	struct kernel_slot *more = slot_at(w.cpu, w.at + 1);
+	if (more)
+		more->time_ns = delay_ns > 0 ? (__u64)delay_ns : 0;
+	commit(&w, CURRENT_TID, KERNEL_timer_start, 2, context_of(w.control), (__u64)timer,
+		(__u64)timer->function);
+	return 0;
+}
+SEC("?tp_btf/hrtimer_expire_entry")
+int BPF_PROG(on_hrtimer_fire, struct hrtimer *timer)
+{
+	return emit(KERNEL_timer_fire, (__u64)timer, (__u64)timer->function);
+}
+
+SEC("?tp_btf/contention_begin")
+int BPF_PROG(on_contention_begin, void *lock)
+{
+	return emit(KERNEL_lock_wait, (__u64)lock, 0);
+}
+SEC("?tp_btf/contention_end")
+int BPF_PROG(on_contention_end, void *lock)
+{
+	return emit(KERNEL_lock_acquire, (__u64)lock, 0);
+}

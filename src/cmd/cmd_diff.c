@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cmd_diff.c - `longpole diff`: several runs of several versions. */
+#include "cmd/cmd.h"
+
+#include "report/diff.h"
+
+#include <errno.h>
+#include <string.h>
+
+enum { BUDGETS_MAX = 32 };
+
+static const struct cmd_option option[] = {
+	{"label", 0, "NAME", NULL,
+		"what the next version is called (default: its first file's name)"},
+	{"fail-on", 0, "BUDGET", NULL,
+		"exit with 1 when a quantity of the last version moved further than that from the "
+		"first: elapsed=+5%, hold_mean=+10%, ..."},
+	{"svg", 0, "FILE", "@file", "also draw the trends into FILE"},
+	{"all", 'a', NULL, NULL, "also quantities of single locks that did not move"},
+};
+
+const struct cmd_details cmd_details_diff = {
+	.usage = "[OPTIONS] TRACE... -- TRACE... [-- TRACE...]...",
+	.about = "Compares versions of a program, each recorded several times: how long runs are, "
+		 "how "
+		 "many locks there are and how often they are taken, how long they are waited for "
+		 "and "
+		 "held, and each lock by itself. Medians with 95 % intervals; a change is called "
+		 "one "
+		 "when chance would not make it.",
+	.option = option,
+	.nr_options = BASE_COUNT(option),
+	.example = {"longpole diff old-*.lpt -- new-*.lpt",
+		"longpole diff --label=v1 --label=v2 --label=v3 --svg=trend.svg v1-*.lpt -- "
+		"v2-*.lpt -- "
+		"v3-*.lpt",
+		"longpole diff --fail-on=elapsed=+5% base-*.lpt -- change-*.lpt"},
+};
+
+static const char *label_of(struct cmd *c, size_t version, const char *path, char buf[256])
+{
+	const char *given[REPORT_DIFF_VERSIONS_MAX];
+	size_t nr = cmd_values(c, "label", given, BASE_COUNT(given));
+	const char *slash = strrchr(path, '/');
+	const char *name = slash ? slash + 1 : path;
+	const char *dot = strrchr(name, '.');
+	size_t length = dot && dot != name ? (size_t)(dot - name) : strlen(name);
+	if (version < nr)
+		return given[version];
+	snprintf(buf, 256, "%.*s", (int)(length < 255 ? length : 255), name);
+	return buf;
+}
+
+static int add_run(struct cmd *c, struct report_diff *d, const char *path)
+{
+	struct report_run run;
+	int exit_status = cmd_open(c, path, &run);
+	if (exit_status != CMD_OK)
+		return exit_status;
+	enum base_status s = report_diff_run(d, &run, &c->err);
+	if (s != BASE_OK)
+		exit_status = cmd_fail(c, base_cause(&c->err, s, "while analysing %s", path));
+	cmd_close(c, &run);
+	return exit_status;
+}
+
+static int read_all(struct cmd *c, struct report_diff *d)
+{
+	char buf[256];
+	bool begins = true;
+	for (size_t i = 0; i < c->nr_operands; i++) {
+		if (!strcmp(c->operand[i], "--")) {
+			if (begins)
+				return cmd_usage(c, "a version without a trace");
+			begins = true;
+			continue;
+		}
+		enum base_status s =
+			begins ? report_diff_version(d,
+					 label_of(c, d->nr_versions, c->operand[i], buf), &c->err)
+			       : BASE_OK;
+		if (s != BASE_OK)
+			return cmd_fail(c, s);
+		begins = false;
+		int exit_status = add_run(c, d, c->operand[i]);
+		if (exit_status != CMD_OK)
+			return exit_status;
+	}
+	if (d->nr_versions < 2 || begins)
+		return cmd_usage(c, "at least two versions, as: longpole diff old.lpt -- new.lpt");
+	enum base_status s = report_diff_finish(d, &c->err);
+	return s == BASE_OK ? CMD_OK : cmd_fail(c, s);
+}
+
+static int draw(struct cmd *c, const struct report_diff *d, const char *path)
+{
+	struct base_str svg = {0};
+	report_diff_svg(&svg, d);
+	FILE *f = svg.failed ? NULL : fopen(path, "we");
+	int exit_status = CMD_OK;
+	if (svg.failed)
+		exit_status = cmd_fail(c, base_fail(&c->err, BASE_ERR_NOMEM, "out of memory"));
+	else if (!f || fwrite(svg.buf, 1, svg.length, f) != svg.length)
+		exit_status = cmd_fail(c, base_fail_errno(&c->err, errno, "%s", path));
+	if (f && fclose(f) && exit_status == CMD_OK)
+		exit_status = cmd_fail(c, base_fail_errno(&c->err, errno, "%s", path));
+	base_str_fini(&svg);
+	return exit_status;
+}
+
+/* After the answer: what is over its budget, on standard error. */
+static int gate(struct cmd *c, const struct report_diff *d)
+{
+	const char *budget[BUDGETS_MAX];
+	size_t nr = cmd_values(c, "fail-on", budget, BASE_COUNT(budget));
+	int exit_status = CMD_OK;
+	for (size_t i = 0; i < nr; i++) {
+		bool broken;
+		enum base_status s = report_diff_budget(d, budget[i], &broken, &c->err);
+		if (s != BASE_OK)
+			return cmd_fail(c, s);
+		if (!broken)
+			continue;
+		cmd_note(c, "over the budget: %s", budget[i]);
+		exit_status = CMD_GATE;
+	}
+	return exit_status;
+}
+
+int cmd_run_diff(struct cmd *c)
+{
+	struct report_diff *d = report_diff_new();
+	if (!d)
+		return cmd_fail(c, base_fail(&c->err, BASE_ERR_NOMEM, "out of memory"));
+	int exit_status = read_all(c, d);
+	if (exit_status == CMD_OK && cmd_given(c, "svg"))
+		exit_status = draw(c, d, cmd_value(c, "svg"));
+	if (exit_status == CMD_OK && cmd_given(c, "json")) {
+		exit_status = cmd_write_json(c, report_diff_json(d));
+	} else if (exit_status == CMD_OK) {
+		struct report_style st = cmd_style(c);
+		struct base_str text = {0};
+		report_diff_text(&text, d, cmd_given(c, "all"), &st);
+		exit_status = cmd_write(c, &text);
+	}
+	if (exit_status == CMD_OK)
+		exit_status = gate(c, d);
+	report_diff_free(d);
+	return exit_status;
+}

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cmd_locks.c - `longpole locks`: how the program uses its locks, and what each costs the run. */
+#include "cmd/record.h"
+
+#include "report/locks.h"
+
+#include <string.h>
+
+enum { LIMIT_DEFAULT = 15, GAINS = 8 };
+
+#define X(name, text) #name " "
+#define SORTS         REPORT_LOCK_SORTS(X)
+#define RECORD_MODES  RECORD_LOCK_MODES(X)
+static const struct cmd_option option[] = {
+	{"name", 0, "PATTERN", NULL,
+		"only locks whose name has PATTERN in it (or matches it, with * ? [)"},
+	{"sort", 0, "KEY", SORTS,
+		"by that, most first; gain is the speed when held half as long (default path)"},
+	{"site", 0, NULL, NULL, "under each lock the places in the code that took it"},
+	{"threads", 0, NULL, NULL, "also a table of the threads"},
+	{"histogram", 0, NULL, NULL,
+		"also how holds and waits are distributed, by dynamic and by static lock"},
+	{"no-replay", 0, NULL, NULL,
+		"predict by the longest path alone, without simulating the run again"},
+	{"mode", 0, "MODE", RECORD_MODES,
+		"with -- PROG: sampled (default) and count are cheap, stamps and full know more"},
+	{"output", 'o', "FILE", "@file",
+		"with -- PROG: the trace to write (default: longpole-PROG.lpt)"},
+	{"limit", 'n', "N", NULL, "show N locks (default 15)"},
+	{"all", 'a', NULL, NULL, "show every lock, place and thread"},
+};
+#undef X
+
+const struct cmd_details cmd_details_locks = {
+	.usage = "[OPTIONS] [TRACE | -- PROG [ARG...]]",
+	.about = "Per lock: how often it was taken, how often another had it, how long threads "
+		 "waited "
+		 "for it and held it, how many waited at once, the longest convoy (acquisitions in "
+		 "a "
+		 "row that each had to wait), its share of the critical path, and how fast the run "
+		 "would be were it held half as long. With -- PROG, records PROG first, and "
+		 "answers on "
+		 "standard error; its exit status is passed on.",
+	.option = option,
+	.nr_options = BASE_COUNT(option),
+	.example = {"longpole locks server.lpt", "longpole locks -- ./server --threads 8",
+		"longpole locks --histogram --sort=hold server.lpt",
+		"longpole locks --json server.lpt | jq '.result.locks[0]'"},
+};
+
+static enum report_lock_sort sort_of(const char *text)
+{
+	static const char *const name[] = {
+#define X(name, text) #name,
+		REPORT_LOCK_SORTS(X)
+#undef X
+	};
+	for (size_t i = 0; text && i < BASE_COUNT(name); i++)
+		if (!strcmp(text, name[i]))
+			return (enum report_lock_sort)i;
+	return REPORT_LOCK_SORT_path;
+}
+
+static int answer(struct cmd *c, const struct report_run *run, uint64_t limit)
+{
+	struct report_locks *l = NULL;
+	struct report_locks_options opts = {.size = sizeof opts,
+		.pattern = cmd_value(c, "name"),
+		.sort = sort_of(cmd_value(c, "sort")),
+		.nr_gains_max = GAINS,
+		.by_path_only = cmd_given(c, "no-replay")};
+	struct report_locks_view view = {.limit = cmd_given(c, "all") ? 0 : (size_t)limit,
+		.sites = cmd_given(c, "site"),
+		.threads = cmd_given(c, "threads"),
+		.histograms = cmd_given(c, "histogram")};
+	enum base_status s = report_locks_build(run, &opts, &l, &c->err);
+	int exit_status;
+	if (s != BASE_OK) {
+		exit_status =
+			cmd_fail(c, base_cause(&c->err, s, "while analysing %s", run->trace_path));
+	} else if (cmd_given(c, "json")) {
+		exit_status = cmd_write_json(c, report_locks_json(l));
+	} else {
+		struct report_style st = cmd_style(c);
+		struct base_str text = {0};
+		report_locks_text(&text, l, &view, &st);
+		exit_status = cmd_write(c, &text);
+	}
+	report_locks_free(l);
+	return exit_status;
+}
+
+int cmd_run_locks(struct cmd *c)
+{
+	const char *mode = cmd_value(c, "mode");
+	struct record_options o = record_options_default();
+	struct cmd_recorded recorded;
+	struct report_run run;
+	uint64_t limit = LIMIT_DEFAULT;
+	if (!cmd_value_count(c, "limit", &limit))
+		return CMD_USAGE;
+	cmd_record_mode(&o, mode ? cmd_record_locks(mode) : RECORD_LOCKS_sampled);
+	int exit_status = cmd_open_or_record(c, &o, &recorded, &run);
+	if (!recorded.has_trace)
+		return exit_status;
+	exit_status = answer(c, &run, limit);
+	cmd_close(c, &run);
+	return cmd_recorded_exit(&recorded, exit_status);
+}

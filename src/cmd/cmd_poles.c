@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cmd_poles.c - `longpole poles`: the poles one after another, drag and slack of the states. */
+#include "cmd/cmd.h"
+
+enum {
+	POLES_DEFAULT = 5,
+	STATES_DEFAULT = 20,
+	POLES_MAX = 100,
+	STATES_MAX = 10000,
+	TOLERANCE_DEFAULT = 1
+};
+
+static const struct cmd_option option[] = {
+	{"limit", 'n', "N", NULL, "show N poles, a pass over the trace each (default 5)"},
+	{"states", 's', "N", NULL, "show drag and slack of N states (default 20)"},
+	{"tolerance", 0, "PERCENT", NULL,
+		"slack ends where the run is so much longer (0 to 100; default 1)"},
+};
+
+const struct cmd_details cmd_details_poles = {
+	.usage = "[OPTIONS] [TRACE]",
+	.about = "What holds the program back, what holds it back without that, and so on: the "
+		 "best paths of "
+		 "which none has the longest state of one before it. Then for each state how much "
+		 "shorter the run is without it (drag), and how much longer it may take before the "
+		 "run "
+		 "does (slack).",
+	.option = option,
+	.nr_options = BASE_COUNT(option),
+	.example = {"longpole poles server.lpt", "longpole poles --limit=10 --from=1s server.lpt",
+		"longpole poles --json server.lpt | jq '.result.poles[].state'"},
+};
+
+int cmd_run_poles(struct cmd *c)
+{
+	struct report_run run;
+	struct report_poles *p = NULL;
+	uint64_t poles = POLES_DEFAULT, states = STATES_DEFAULT, percent = TOLERANCE_DEFAULT;
+	if (!cmd_value_count(c, "limit", &poles) || !cmd_value_count(c, "states", &states) ||
+		!cmd_value_count(c, "tolerance", &percent))
+		return CMD_USAGE;
+	if (percent > 100)
+		return cmd_usage(c, "--tolerance: 0 to 100 per cent");
+	int exit_status = cmd_open_operand(c, &run);
+	if (exit_status != CMD_OK)
+		return exit_status;
+	struct report_poles_options opts = {
+		.size = sizeof opts,
+		.nr_poles = (size_t)(poles < POLES_MAX ? poles : POLES_MAX),
+		.nr_states = (size_t)(states < STATES_MAX ? states : STATES_MAX),
+		.tolerance = (double)percent / 100,
+	};
+	enum base_status s = report_poles_build(&run, &opts, &p, &c->err);
+	if (s != BASE_OK) {
+		exit_status =
+			cmd_fail(c, base_cause(&c->err, s, "while analysing %s", run.trace_path));
+	} else if (cmd_given(c, "json")) {
+		exit_status = cmd_write_json(c, report_poles_json(p));
+	} else {
+		struct report_style st = cmd_style(c);
+		struct base_str text = {0};
+		report_poles_text(&text, p, &st);
+		exit_status = cmd_write(c, &text);
+	}
+	report_poles_free(p);
+	cmd_close(c, &run);
+	return exit_status;
+}

@@ -1,0 +1,592 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* stat_text.c - the answer of `longpole stat` for people: the finding, tables, caveats, what next.
+ */
+#include "cmd/stat.h"
+
+#include "config.h"
+
+#define LONGPOLE_DISABLE
+#include "longpole/counter.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+enum { NAME_COLUMN = 18, SPLIT_LEAST_TICKS = 20 };
+
+/* ---- cells --------------------------------------------------------------------------------------
+ */
+
+static void cell(struct base_str *out, unsigned width, struct base_str *text)
+{
+	const char *s = base_str_text(text);
+	size_t columns = 0;
+	for (const char *p = s; *p; p++)
+		columns += (*p & 0xc0) != 0x80;
+	for (; columns < width; columns++)
+		base_str_add(out, " ");
+	base_str_add(out, s);
+	base_str_fini(text);
+}
+
+static void cell_text(struct base_str *out, unsigned width, const char *s)
+{
+	struct base_str text = {0};
+	base_str_add(&text, s);
+	cell(out, width, &text);
+}
+
+static void cell_ns(struct base_str *out, unsigned width, uint64_t ns)
+{
+	struct base_str text = {0};
+	base_str_add_ns(&text, ns);
+	cell(out, width, &text);
+}
+
+static void cell_count(struct base_str *out, unsigned width, uint64_t n)
+{
+	struct base_str text = {0};
+	base_str_add_count(&text, n);
+	cell(out, width, &text);
+}
+
+static void cell_name(struct base_str *out, const char *name)
+{
+	struct base_str clean = {0};
+	report_clean_add(&clean, name);
+	base_str_addf(out, "  %-*.*s", NAME_COLUMN, NAME_COLUMN, base_str_text(&clean));
+	base_str_fini(&clean);
+}
+
+/* ---- sums ---------------------------------------------------------------------------------------
+ */
+
+struct sum {
+	const char *name;
+	pid_t pid;
+	size_t nr_threads;
+	struct record_stat_counts counts;
+	uint64_t alive_ns;
+	uint32_t counted; /* bits: of all threads */
+	bool has_migrations, has_calls;
+};
+
+static void add(struct sum *sum, const struct record_stat_thread *t)
+{
+	struct record_stat_counts *c = &sum->counts;
+	sum->counted = sum->nr_threads ? sum->counted & t->counted : t->counted;
+	sum->has_migrations = t->has_migrations && (!sum->nr_threads || sum->has_migrations);
+	sum->has_calls = t->has_calls && (!sum->nr_threads || sum->has_calls);
+	c->call_ns += t->counts.call_ns;
+	c->calls += t->counts.calls;
+	sum->nr_threads++;
+	sum->alive_ns += t->end_ns - t->begin_ns;
+	c->task_ns += t->counts.task_ns;
+	c->runqueue_ns += t->counts.runqueue_ns;
+	c->user_ticks += t->counts.user_ticks;
+	c->kernel_ticks += t->counts.kernel_ticks;
+	c->voluntary += t->counts.voluntary;
+	c->forced += t->counts.forced;
+	c->migrations += t->counts.migrations;
+	c->minor_faults += t->counts.minor_faults;
+	c->major_faults += t->counts.major_faults;
+	for (size_t i = 0; i < RECORD_STAT_EVENTS_MAX; i++)
+		c->event[i] += t->counts.event[i];
+}
+
+static struct sum sum_all(const struct record_stat *s)
+{
+	struct sum sum = {0};
+	for (size_t i = 0; i < s->nr_threads; i++)
+		add(&sum, &s->thread[i]);
+	return sum;
+}
+
+/* ---- tables -------------------------------------------------------------------------------------
+ */
+
+static void head(struct base_str *out, const char *what, const char *id)
+{
+	base_str_addf(out, "\n  %-*s%8s", NAME_COLUMN, what, id);
+	static const char *const column[] = {"ran", "ready", "asleep"};
+	for (size_t i = 0; i < BASE_COUNT(column); i++)
+		cell_text(out, 11, column[i]);
+	cell_text(out, 8, "kernel");
+	cell_text(out, 10, "switches");
+	cell_text(out, 10, "forced");
+	cell_text(out, 8, "moves");
+	cell_text(out, 10, "faults");
+	base_str_add(out, "\n");
+}
+
+/* Without BPF the split is the kernel's guess at clock ticks: of few ticks it says nothing. */
+static void cell_kernel(struct base_str *out, const struct sum *sum)
+{
+	const struct record_stat_counts *c = &sum->counts;
+	struct base_str text = {0};
+	uint64_t ticks = c->user_ticks + c->kernel_ticks;
+	if (sum->has_calls)
+		base_str_addf(&text, "%.1f %%",
+			100.0 * (double)c->call_ns / (double)(c->task_ns ? c->task_ns : 1));
+	else if (ticks < SPLIT_LEAST_TICKS)
+		base_str_add(&text, "-");
+	else
+		base_str_addf(&text, "%.0f %%", 100.0 * (double)c->kernel_ticks / (double)ticks);
+	cell(out, 8, &text);
+}
+
+static void row(struct base_str *out, const struct sum *sum, uint64_t id)
+{
+	const struct record_stat_counts *c = &sum->counts;
+	uint64_t busy = c->task_ns + c->runqueue_ns;
+	cell_name(out, sum->name);
+	base_str_addf(out, "%8llu", (unsigned long long)id);
+	cell_ns(out, 11, c->task_ns);
+	cell_ns(out, 11, c->runqueue_ns);
+	cell_ns(out, 11, sum->alive_ns > busy ? sum->alive_ns - busy : 0);
+	cell_kernel(out, sum);
+	cell_count(out, 10, c->voluntary + c->forced);
+	cell_count(out, 10, c->forced);
+	if (sum->has_migrations)
+		cell_count(out, 8, c->migrations);
+	else
+		cell_text(out, 8, "-");
+	cell_count(out, 10, c->minor_faults + c->major_faults);
+	base_str_add(out, "\n");
+}
+
+static int by_time(const void *a, const void *b)
+{
+	const struct sum *x = a, *y = b;
+	if (x->counts.task_ns != y->counts.task_ns)
+		return x->counts.task_ns < y->counts.task_ns ? 1 : -1;
+	return x->pid < y->pid ? -1 : x->pid > y->pid;
+}
+
+static void table(struct base_str *out, const struct cmd_stat *c, const char *what, const char *id,
+	struct sum *rows, size_t nr)
+{
+	size_t shown = c->limit && c->limit < nr ? c->limit : nr;
+	if (!nr)
+		return;
+	qsort(rows, nr, sizeof *rows, by_time);
+	head(out, what, id);
+	for (size_t i = 0; i < shown; i++)
+		row(out, &rows[i], (uint64_t)rows[i].pid);
+	if (shown < nr)
+		base_str_addf(out, "  ... and %zu more (--all)\n", nr - shown);
+}
+
+static void threads(struct base_str *out, const struct cmd_stat *c)
+{
+	const struct record_stat *s = c->s;
+	struct sum *rows = base_alloc(s->nr_threads * sizeof *rows + 1);
+	size_t nr = 0;
+	for (size_t i = 0; rows && i < s->nr_threads; i++) {
+		if (s->thread[i].missed)
+			continue;
+		rows[nr] = (struct sum){.name = s->thread[i].comm, .pid = s->thread[i].tid};
+		add(&rows[nr++], &s->thread[i]);
+	}
+	table(out, c, "thread", "tid", rows, nr);
+	base_free(rows);
+}
+
+/* A process has the name of its first thread. */
+static void processes(struct base_str *out, const struct cmd_stat *c)
+{
+	const struct record_stat *s = c->s;
+	struct sum *rows = base_alloc(s->nr_threads * sizeof *rows + 1);
+	struct base_map known = {0};
+	size_t nr = 0;
+	for (size_t i = 0; rows && i < s->nr_threads; i++) {
+		const struct record_stat_thread *t = &s->thread[i];
+		uint64_t at;
+		if (t->tid == t->pid || !base_map_get(&known, 0, (uint64_t)t->pid, &at)) {
+			at = nr++;
+			rows[at] = (struct sum){.name = t->comm, .pid = t->pid};
+			if (base_map_put(&known, 0, (uint64_t)t->pid, at) != BASE_OK)
+				break;
+		}
+		add(&rows[at], t);
+	}
+	if (nr > 1 && nr < s->nr_threads) /* else it is the threads' table again */
+		table(out, c, "process", "pid", rows, nr);
+	base_map_fini(&known);
+	base_free(rows);
+}
+
+static int by_wall(const void *a, const void *b)
+{
+	const struct record_stat_phase *x = a, *y = b;
+	if (x->wall_ns != y->wall_ns)
+		return x->wall_ns < y->wall_ns ? 1 : -1;
+	return x->tid < y->tid ? -1 : x->tid > y->tid;
+}
+
+static void phase_events(
+	struct base_str *out, const struct cmd_stat *c, const struct record_stat_phase *p)
+{
+	for (size_t i = 0; i < c->options->nr_events; i++) {
+		if (*c->s->no_event_why[i])
+			continue;
+		if (p->counted & 1u << (i + 3))
+			cell_count(out, 14, p->count[i + 3]);
+		else
+			cell_text(out, 14, "-");
+	}
+	if (!c->options->kernel_time)
+		return;
+	if (p->counted & 1u << (c->options->nr_events + 3))
+		cell_ns(out, 11, p->count[c->options->nr_events + 3]);
+	else
+		cell_text(out, 11, "-");
+}
+
+static void phases(struct base_str *out, const struct cmd_stat *c)
+{
+	struct record_stat *s = c->s;
+	size_t shown = c->limit && c->limit < s->nr_phases ? c->limit : s->nr_phases;
+	if (!s->nr_phases)
+		return;
+	qsort(s->phase, s->nr_phases, sizeof *s->phase, by_wall);
+	base_str_addf(out, "\n  %-*s%8s%10s", NAME_COLUMN, "phase", "tid", "entered");
+	static const char *const column[] = {"lasted", "ran", "ready"};
+	for (size_t i = 0; i < BASE_COUNT(column); i++)
+		cell_text(out, 11, column[i]);
+	cell_text(out, 10, "switches");
+	for (size_t i = 0; i < c->options->nr_events; i++)
+		if (!*s->no_event_why[i])
+			cell_text(out, 14,
+				longpole_event_name((enum longpole_event)c->options->event[i]));
+	if (c->options->kernel_time)
+		cell_text(out, 11, "kernel");
+	base_str_add(out, "\n");
+	for (size_t i = 0; i < shown; i++) {
+		const struct record_stat_phase *p = &s->phase[i];
+		cell_name(out, p->name);
+		base_str_addf(out, "%8d", (int)p->tid);
+		cell_count(out, 10, p->entered);
+		cell_ns(out, 11, p->wall_ns);
+		cell_ns(out, 11, p->task_ns);
+		if (p->counted & 4u)
+			cell_ns(out, 11, p->count[2]);
+		else
+			cell_text(out, 11, "-");
+		cell_count(out, 10, p->count[1]);
+		phase_events(out, c, p);
+		base_str_add(out, "\n");
+	}
+	if (shown < s->nr_phases)
+		base_str_addf(out, "  ... and %zu more (--all)\n", s->nr_phases - shown);
+}
+
+/* ---- the processor's events ---------------------------------------------------------------------
+ */
+
+static bool index_of(const struct cmd_stat *c, enum longpole_event event, size_t *ret)
+{
+	for (*ret = 0; *ret < c->options->nr_events; ++*ret)
+		if (c->options->event[*ret] == (uint16_t)event)
+			return true;
+	return false;
+}
+
+/* A rate beside a count: of instructions a cycle, of others a thousand instructions. */
+static void rate(struct base_str *out, const struct cmd_stat *c, const struct sum *sum, size_t i)
+{
+	size_t of;
+	bool instructions = c->options->event[i] == LONGPOLE_INSTRUCTIONS;
+	if (c->options->event[i] == LONGPOLE_CYCLES) {
+		if (sum->counts.task_ns)
+			base_str_addf(out, "   %.3f GHz while it ran",
+				(double)sum->counts.event[i] / (double)sum->counts.task_ns);
+	} else if (index_of(c, instructions ? LONGPOLE_CYCLES : LONGPOLE_INSTRUCTIONS, &of) &&
+		   (sum->counted & 1u << of) && sum->counts.event[of]) {
+		double share = (double)sum->counts.event[i] / (double)sum->counts.event[of];
+		base_str_addf(out,
+			instructions ? "   %.2f a cycle" : "   %.2f a thousand instructions",
+			instructions ? share : share * 1000);
+	}
+}
+
+static void events(struct base_str *out, const struct cmd_stat *c, const struct sum *sum)
+{
+	const struct record_stat *s = c->s;
+	bool any = false;
+	for (size_t i = 0; i < c->options->nr_events; i++) {
+		if (!(sum->counted & 1u << i))
+			continue;
+		base_str_add(out, any ? "" : "\n");
+		any = true;
+		base_str_addf(out, "  %-*s", NAME_COLUMN + 6,
+			longpole_event_name((enum longpole_event)c->options->event[i]));
+		cell_count(out, 18, sum->counts.event[i]);
+		rate(out, c, sum, i);
+		if (s->event_user_only[i])
+			base_str_add(out, "   (in user space only)");
+		base_str_add(out, "\n");
+	}
+}
+
+static void calls(struct base_str *out, const struct sum *sum)
+{
+	const struct record_stat_counts *n = &sum->counts;
+	if (!sum->nr_threads || !sum->has_calls)
+		return;
+	base_str_add(out, "\n  ");
+	base_str_add_count(out, n->calls);
+	base_str_add(out, " system calls, ");
+	base_str_add_ns(out, n->call_ns);
+	base_str_add(out, " in them with a processor");
+	if (n->calls) {
+		base_str_add(out, ", ");
+		base_str_add_ns(out, n->call_ns / n->calls);
+		base_str_add(out, " each");
+	}
+	base_str_add(out, " (page faults and interrupts are not in them)\n");
+}
+
+/* ---- first and last lines -----------------------------------------------------------------------
+ */
+
+static void finding(struct base_str *out, const struct cmd_stat *c, const struct sum *sum)
+{
+	const struct record_stat *s = c->s;
+	struct base_str name = {0};
+	uint64_t ran = sum->nr_threads ? sum->counts.task_ns : (s->user_us + s->kernel_us) * 1000;
+	report_clean_add(&name, c->program);
+	base_str_addf(out, "%s ran ", base_str_text(&name));
+	base_str_add_ns(out, ran);
+	base_str_add(out, " of processor time in ");
+	base_str_add_ns(out, s->elapsed_ns);
+	if (s->elapsed_ns)
+		base_str_addf(out, ": %.2f processors were busy with it on average",
+			(double)ran / (double)s->elapsed_ns);
+	if (sum->nr_threads) {
+		base_str_addf(out, "; its %zu thread%s waited ", sum->nr_threads,
+			sum->nr_threads == 1 ? "" : "s");
+		base_str_add_ns(out, sum->counts.runqueue_ns);
+		base_str_addf(out, " for one (%.0f %% of the time that %s could have run)",
+			100.0 * (double)sum->counts.runqueue_ns /
+				(double)(ran + sum->counts.runqueue_ns + 1),
+			sum->nr_threads == 1 ? "it" : "they");
+	}
+	base_str_add(out, ".\n");
+	if (WIFSIGNALED(s->wait_status))
+		base_str_addf(out, "It was ended by signal %d.\n", WTERMSIG(s->wait_status));
+	base_str_fini(&name);
+}
+
+static void whole(struct base_str *out, const struct record_stat *s)
+{
+	base_str_add(out, "\n  the program and those of its children that it waited for:\n  user ");
+	base_str_add_ns(out, s->user_us * 1000);
+	base_str_add(out, ", kernel ");
+	base_str_add_ns(out, s->kernel_us * 1000);
+	base_str_addf(out, " (as the kernel divides it by clock ticks), ");
+	base_str_add_count(out, s->minor_faults + s->major_faults);
+	base_str_add(out, " page faults (");
+	base_str_add_count(out, s->major_faults);
+	base_str_add(out, " major), at most ");
+	base_str_add_size(out, s->max_rss_kb << 10);
+	base_str_add(out, " of memory\n");
+}
+
+/* Events that are refused for one reason share a line. */
+static void not_counted(struct base_str *out, const struct cmd_stat *c, const struct sum *sum)
+{
+	const char *why = "";
+	for (size_t i = 0; i < c->options->nr_events; i++) {
+		const char *name = longpole_event_name((enum longpole_event)c->options->event[i]);
+		const char *this_why = c->s->no_event_why[i];
+		if (!*this_why && sum->nr_threads && !(sum->counted & 1u << i))
+			this_why = "some threads did not have a counter all the time";
+		if (!*this_why)
+			continue;
+		if (*why && strcmp(why, this_why) != 0)
+			base_str_addf(out, ": %s\n", why);
+		base_str_addf(out, "%s%s",
+			*why && !strcmp(why, this_why) ? ", " : "  not counted: ", name);
+		why = this_why;
+	}
+	if (*why)
+		base_str_addf(out, ": %s\n", why);
+}
+
+static void caveats(struct base_str *out, const struct cmd_stat *c, const struct sum *sum)
+{
+	const struct record_stat *s = c->s;
+	uint64_t missed = s->missed_threads, going_on = 0, open = 0, stops = 0;
+	for (size_t i = 0; i < s->nr_threads; i++) {
+		missed += s->thread[i].missed;
+		going_on += !s->thread[i].ended;
+		stops += s->thread[i].stops;
+	}
+	for (size_t i = 0; i < s->nr_phases; i++)
+		open += s->phase[i].open;
+	base_str_add(out, "\n");
+	not_counted(out, c, sum);
+	if (*s->no_threads_why)
+		base_str_addf(out, "  not by thread: %s\n", s->no_threads_why);
+	if (*s->no_phases_why)
+		base_str_addf(out, "  no phases: %s\n", s->no_phases_why);
+	if (*s->no_calls_why)
+		base_str_addf(out, "  not counted: system calls: %s\n", s->no_calls_why);
+	if (s->lost_calls)
+		base_str_addf(out,
+			"  %llu system calls could not be timed (the kernel did not report a "
+			"switch): the time in "
+			"calls is a little more\n",
+			(unsigned long long)s->lost_calls);
+	if (missed)
+		base_str_addf(out,
+			"  %llu threads were killed before their counts could be read: they "
+			"are in no table\n",
+			(unsigned long long)missed);
+	if (going_on)
+		base_str_addf(out, "  %llu threads lived on after the program: counted so far\n",
+			(unsigned long long)going_on);
+	if (open)
+		base_str_addf(out,
+			"  %llu phases had no end (the process was ended or replaced): "
+			"their last stay is not in them\n",
+			(unsigned long long)open);
+	if (s->dropped_marks)
+		base_str_addf(out,
+			"  %llu phase marks found no room, or came in a handler during another\n",
+			(unsigned long long)s->dropped_marks);
+	if (stops)
+		base_str_addf(out,
+			"  observed: exact counts of the kernel at each thread's end; %llu stops "
+			"to read them and %llu signals that passed through cost some 10 us each\n",
+			(unsigned long long)(stops - s->signals), (unsigned long long)s->signals);
+}
+
+void cmd_stat_text(struct base_str *out, const struct cmd_stat *c)
+{
+	struct sum sum = sum_all(c->s);
+	finding(out, c, &sum);
+	threads(out, c);
+	processes(out, c);
+	phases(out, c);
+	events(out, c, &sum);
+	calls(out, &sum);
+	whole(out, c->s);
+	caveats(out, c, &sum);
+	base_str_add(
+		out, "next: longpole record, then longpole report: who the threads wait for\n");
+}
+
+/* ---- JSON ---------------------------------------------------------------------------------------
+ */
+
+static json_t *integer(uint64_t n)
+{
+	return json_integer(n > INT64_MAX ? INT64_MAX : (json_int_t)n);
+}
+
+static json_t *events_json(
+	const struct cmd_stat *c, const uint64_t *value, uint32_t counted, size_t first)
+{
+	json_t *object = json_object();
+	for (size_t i = 0; i < c->options->nr_events; i++)
+		json_object_set_new(object,
+			longpole_event_name((enum longpole_event)c->options->event[i]),
+			counted & 1u << (i + first) ? integer(value[i]) : json_null());
+	return object;
+}
+
+static json_t *thread_json(const struct cmd_stat *c, const struct record_stat_thread *t)
+{
+	const struct record_stat_counts *n = &t->counts;
+	uint64_t tick_ns = c->s->tick_ns;
+	struct base_str name = {0};
+	report_clean_add(&name, t->comm);
+	json_t *object = json_pack("{s:i, s:i, s:s, s:o, s:o, s:b, s:b}", "pid", (int)t->pid, "tid",
+		(int)t->tid, "name", base_str_text(&name), "begin_ns", integer(t->begin_ns),
+		"end_ns", integer(t->end_ns), "ended", t->ended, "counted", !t->missed);
+	base_str_fini(&name);
+	if (!object || t->missed)
+		return object;
+	json_t *counts = json_pack(
+		"{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "system_calls",
+		t->has_calls ? integer(n->calls) : json_null(), "system_calls_untimed",
+		t->has_calls ? integer(t->lost_calls) : json_null(), "system_call_ns",
+		t->has_calls ? integer(n->call_ns) : json_null(), "ran_ns", integer(n->task_ns),
+		"runqueue_ns", integer(n->runqueue_ns), "user_ns", integer(n->user_ticks * tick_ns),
+		"kernel_ns", integer(n->kernel_ticks * tick_ns), "voluntary_switches",
+		integer(n->voluntary), "forced_switches", integer(n->forced), "migrations",
+		t->has_migrations ? integer(n->migrations) : json_null(), "minor_faults",
+		integer(n->minor_faults), "major_faults", integer(n->major_faults), "events",
+		events_json(c, n->event, t->counted, 0));
+	json_object_update(object, counts);
+	json_decref(counts);
+	return object;
+}
+
+static json_t *phase_json(const struct cmd_stat *c, const struct record_stat_phase *p)
+{
+	struct base_str name = {0};
+	report_clean_add(&name, p->name);
+	size_t calls_at = c->options->nr_events + 3;
+	bool has_calls = c->options->kernel_time && (p->counted & 1u << calls_at);
+	json_t *object = json_pack("{s:i, s:i, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:b}",
+		"pid", (int)p->pid, "tid", (int)p->tid, "name", base_str_text(&name), "entered",
+		integer(p->entered), "lasted_ns", integer(p->wall_ns), "ran_ns",
+		p->counted & 1 ? integer(p->task_ns) : json_null(), "switches",
+		p->counted & 2 ? integer(p->count[1]) : json_null(), "runqueue_ns",
+		p->counted & 4 ? integer(p->count[2]) : json_null(), "events",
+		events_json(c, p->count + 3, p->counted, 3), "system_call_ns",
+		has_calls ? integer(p->count[calls_at]) : json_null(), "open_at_end", p->open,
+		"some_stays_uncounted", p->failed);
+	base_str_fini(&name);
+	return object;
+}
+
+static json_t *why_json(const struct cmd_stat *c)
+{
+	json_t *list = json_array();
+	for (size_t i = 0; i < c->options->nr_events; i++)
+		if (*c->s->no_event_why[i])
+			json_array_append_new(
+				list, json_pack("{s:s, s:s}", "what",
+					      longpole_event_name(
+						      (enum longpole_event)c->options->event[i]),
+					      "why", c->s->no_event_why[i]));
+	if (*c->s->no_calls_why)
+		json_array_append_new(list,
+			json_pack("{s:s, s:s}", "what", "system calls", "why", c->s->no_calls_why));
+	if (*c->s->no_threads_why)
+		json_array_append_new(list,
+			json_pack("{s:s, s:s}", "what", "threads", "why", c->s->no_threads_why));
+	if (*c->s->no_phases_why)
+		json_array_append_new(list,
+			json_pack("{s:s, s:s}", "what", "phases", "why", c->s->no_phases_why));
+	return list;
+}
+
+json_t *cmd_stat_json(const struct cmd_stat *c)
+{
+	const struct record_stat *s = c->s;
+	json_t *thread = json_array(), *phase = json_array();
+	for (size_t i = 0; i < s->nr_threads; i++)
+		json_array_append_new(thread, thread_json(c, &s->thread[i]));
+	for (size_t i = 0; i < s->nr_phases; i++)
+		json_array_append_new(phase, phase_json(c, &s->phase[i]));
+	struct base_str program = {0};
+	report_clean_add(&program, c->program);
+	json_t *json = json_pack("{s:s, s:s, s:{s:s, s:o, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, "
+				 "s:o, s:o, s:o, s:o, s:o}}",
+		"schema", "longpole/stat/1", "tool", "longpole " LONGPOLE_VERSION, "result",
+		"program", base_str_text(&program), "elapsed_ns", integer(s->elapsed_ns),
+		"exit_status", s->exit_code, "user_us", integer(s->user_us), "kernel_us",
+		integer(s->kernel_us), "split_resolution_ns", integer(s->tick_ns), "minor_faults",
+		integer(s->minor_faults), "major_faults", integer(s->major_faults), "max_rss_bytes",
+		integer(s->max_rss_kb << 10), "signals_passed_on", integer(s->signals),
+		"threads_missed", integer(s->missed_threads), "marks_dropped",
+		integer(s->dropped_marks), "not_counted", why_json(c), "threads", thread, "phases",
+		phase);
+	base_str_fini(&program);
+	return json;
+}

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* merge.c - the passes, one after the other. */
+#include "merge/private.h"
+
+#include <string.h>
+
+static enum base_status name_results(struct merge *m, struct base_arena *names)
+{
+	for (uint32_t i = 0; i < m->nr_inputs; i++) {
+		const struct merge_input *in = &m->input[i];
+		struct merge_input_result *r = &m->result->input[i];
+		const char *command = in->info->command ? in->info->command : "";
+		r->path = in->path;
+		r->host = base_arena_strndup(names, in->host, strlen(in->host));
+		r->command = base_arena_strndup(names, command, strlen(command));
+		if (!r->host || !r->command)
+			return base_fail(m->err, BASE_ERR_NOMEM, "no memory for names");
+	}
+	m->result->nr_inputs = m->nr_inputs;
+	m->result->nr_hosts = m->nr_hosts;
+	return BASE_OK;
+}
+
+static enum base_status run(
+	struct merge *m, const char *const *path, const char *output, struct base_arena *names)
+{
+	enum base_status status = merge_open(m, path);
+	if (status == BASE_OK)
+		status = name_results(m, names);
+	if (status == BASE_OK)
+		status = merge_find_links(m);
+	if (status == BASE_OK)
+		status = merge_find_pairs(m);
+	if (status == BASE_OK)
+		status = merge_align(m);
+	if (status == BASE_OK)
+		status = merge_place_tables(m);
+	return status == BASE_OK ? merge_write(m, output) : status;
+}
+
+enum base_status merge_run(const char *const *path, size_t nr_paths, const char *output,
+	const struct merge_options *opts, struct merge_result *ret, struct base_arena **ret_names,
+	struct base_err *err)
+{
+	static const struct merge_options plain = {.size = sizeof plain};
+	struct base_err own;
+	struct merge m = {.opts = opts ? opts : &plain, .result = ret, .err = err ? err : &own};
+	*ret = (struct merge_result){0};
+	*ret_names = NULL;
+	if (nr_paths < 2 || nr_paths > MERGE_INPUTS_MAX)
+		return base_fail(err, BASE_ERR_USAGE, "%zu traces (2 to MERGE_INPUTS_MAX, %d)",
+			nr_paths, (int)MERGE_INPUTS_MAX);
+	m.nr_inputs = (uint32_t)nr_paths;
+	m.input = base_alloc(nr_paths * sizeof *m.input);
+	m.pairs = base_alloc(nr_paths * nr_paths * sizeof(struct merge_pairs *));
+	*ret_names = base_arena_new(0);
+	enum base_status status =
+		m.input && m.pairs && *ret_names
+			? run(&m, path, output, *ret_names)
+			: base_fail(err, BASE_ERR_NOMEM, "no memory for %zu traces", nr_paths);
+	merge_close(&m);
+	for (size_t i = 0; m.pairs && i < nr_paths * nr_paths; i++) {
+		if (m.pairs[i])
+			merge_pair_set_fini(&m.pairs[i]->set);
+		base_free(m.pairs[i]);
+	}
+	base_free(m.pairs);
+	base_free(m.link);
+	base_free(m.plan);
+	if (status != BASE_OK)
+		*ret_names = base_arena_free(*ret_names);
+	return status;
+}

@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* names_kernel.c - what system calls, waits in the kernel, interrupts and devices are called. */
+#include "model/model_private.h"
+#include "trace/syscalls.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void add_call(struct base_str *s, uint32_t call)
+{
+	const char *name = call ? trace_syscall_find(call - 1)->name : NULL;
+	if (name)
+		base_str_add(s, name);
+	else
+		base_str_addf(s, "system call %u", call - 1);
+}
+
+static const char *context_word(enum trace_context_type type)
+{
+	static const char *const word[] = {
+#define X(name, text) text,
+		TRACE_CONTEXTS(X)
+#undef X
+	};
+	return type < TRACE_CONTEXT_NR ? word[type] : "context";
+}
+
+/* "a timer", "the network", "interrupt nvme0q1" */
+static void add_cause(const struct model *m, struct base_str *s, uint32_t cause)
+{
+	static const struct {
+		const char *softirq, *text;
+	} known[] = {
+		{"TIMER", "a timer"},
+		{"HRTIMER", "a timer"},
+		{"NET_RX", "the network"},
+		{"NET_TX", "the network to send"},
+		{"BLOCK", "a disk"},
+		{"RCU", "the kernel's RCU grace period"},
+	};
+	const struct cause *c = &m->cause[cause - 1];
+	const char *name = trace_text_of(m->defs, c->name);
+	for (size_t i = 0; i < BASE_COUNT(known) && c->type == TRACE_CONTEXT_softirq; i++)
+		if (!strcmp(known[i].softirq, name)) {
+			base_str_add(s, known[i].text);
+			return;
+		}
+	if (c->type == TRACE_CONTEXT_none)
+		base_str_addf(s, "kernel thread %.*s",
+			(int)(model_kind_length(name) ? model_kind_length(name) : strlen(name)),
+			name);
+	else if (c->type == TRACE_CONTEXT_timer)
+		base_str_add(s, "a timer");
+	else if (*name)
+		base_str_addf(s, "%s %s", context_word(c->type), name);
+	else
+		base_str_addf(s, "an %s", context_word(c->type));
+}
+
+bool model_add_kernel_state(struct model *m, struct base_str *s, const struct state_info *st)
+{
+	if (st->aux == NONE || !(st->aux & AUX_CALL))
+		return false;
+	uint32_t call = st->aux >> AUX_CALL_SHIFT & AUX_CALL_MASK, cause = st->aux & AUX_CALL_MASK;
+	bool about = st->class_ix != NONE && st->class_ix < m->nr_classes;
+	if (about && m->class_[st->class_ix].type == TRACE_OBJECT_kernel_lock) {
+		base_str_add(s, "waiting for ");
+		model_add_class(m, s, st->class_ix);
+		return true;
+	}
+	if (st->pub.kind == MODEL_STATE_io) {
+		add_call(s, call);
+	} else {
+		if (cause && cause <= m->nr_causes) {
+			base_str_add(s, "waiting for ");
+			add_cause(m, s, cause);
+		} else {
+			base_str_add(s, call ? "waiting" : "asleep, not seen in what");
+		}
+		if (call) {
+			base_str_add(s, " in ");
+			add_call(s, call);
+		}
+	}
+	if (about) {
+		base_str_add(s, "(");
+		model_add_class(m, s, st->class_ix);
+		base_str_add(s, ")");
+	}
+	return true;
+}
+
+static const char *disk_word(uint32_t op)
+{
+	static const char *const word[] = {
+#define X(name, text) text,
+		TRACE_DISK_OPS(X)
+#undef X
+	};
+	return op < TRACE_DISK_NR ? word[op] : "other";
+}
+
+/* "disk sda busy (write)", "qdisc tbf of eth0 sending" */
+void model_add_device_state(struct model *m, struct base_str *s, const struct state_info *st)
+{
+	if (st->class_ix != NONE && st->class_ix < m->nr_classes)
+		model_add_class(m, s, st->class_ix);
+	if (st->aux == AUX_SENDS)
+		base_str_add(s, " sending");
+	else
+		base_str_addf(s, " busy (%s)", disk_word(st->aux - AUX_DISK));
+}
+
+void model_add_runnable(struct model *m, struct base_str *s, const struct state_info *st)
+{
+	if (st->role != NONE && st->role < m->nr_roles)
+		base_str_addf(s, "waiting for a processor that %s had", m->role[st->role].name);
+	else if (st->aux == AUX_IDLE)
+		base_str_add(s, "waking up on an idle processor");
+	else if (st->aux == AUX_QUOTA)
+		base_str_add(s, "kept from an idle processor (its cgroup's quota)");
+	else if (st->aux == AUX_STOLEN)
+		base_str_add(s, "ready, and nobody was seen on its processor");
+	else if (m->is_system)
+		base_str_add(s, "waiting for a processor");
+	else /* what ours had is followed to them: this is the rest */
+		base_str_add(s, "waiting for a processor that other programs had");
+}
+
+size_t model_kind_length(const char *name)
+{
+	const char *slash = strchr(name, '/');
+	if (!slash || (!isdigit((unsigned char)slash[1]) && strncmp(name, "kworker/", 8) != 0))
+		return 0;
+	return (size_t)(slash - name);
+}
+
+void model_add_program(const struct model *m, struct base_str *s, const struct role *ro)
+{
+	const char *name = trace_text_of(m->defs, ro->process_name);
+	size_t length = m->is_system ? model_kind_length(name) : 0;
+	if (ro->host)
+		base_str_addf(
+			s, "%s:", trace_text_of(m->defs, trace_def_host(m->defs, ro->host)->name));
+	if (ro->context != TRACE_CONTEXT_none) {
+		base_str_addf(s, "%s%s%s", context_word(ro->context), *name ? " " : "", name);
+		return;
+	}
+	if (length)
+		base_str_add_bytes(s, name, length);
+	else
+		base_str_add(s, *name ? name : "program");
+}
+
+/* ---- which objects are spoken of as one ------------------------------------------------------ */
+
+enum { NAMED_MAX = 200, EPHEMERAL_PORT = 32768 };
+
+/* The name's hash (FNV-1a): two names that share one would share a row of a table. */
+static uint64_t hash(const char *text)
+{
+	uint64_t h = 14695981039346656037u;
+	for (; *text; text++)
+		h = (h ^ (unsigned char)*text) * 1099511628211u;
+	return h;
+}
+
+static const char *port_of(const char *address)
+{
+	const char *end = strchr(address, ' '), *colon = NULL;
+	for (const char *p = address; *p && p != end; p++)
+		if (*p == ':')
+			colon = p;
+	return colon;
+}
+
+/* "tcp 10.0.0.1:80 10.0.0.2:40112": both ends, and all such connections, are the service's at
+ * 10.0.0.1:80: the address whose port is not one of those that callers get. */
+static void add_service(struct base_str *s, const char *name)
+{
+	const char *local = strchr(name, ' '), *peer = local ? strchr(local + 1, ' ') : NULL;
+	const char *local_port = local ? port_of(local + 1) : NULL,
+		   *peer_port = peer ? port_of(peer + 1) : NULL;
+	const char *best = local ? local + 1 : name;
+	if (local_port && peer_port && strtoul(peer_port + 1, NULL, 10) < EPHEMERAL_PORT &&
+		strtoul(peer_port + 1, NULL, 10) < strtoul(local_port + 1, NULL, 10))
+		best = peer + 1;
+	if (local)
+		base_str_add_bytes(s, name, (size_t)(local - name) + 1);
+	base_str_add_bytes(s, best, strcspn(best, " "));
+}
+
+static const char *kept(struct model *m, struct base_str *s, uint64_t *lo)
+{
+	const char *text = model_keep_text(m, s);
+	*lo = hash(text);
+	return text;
+}
+
+void model_kernel_class(
+	struct model *m, uint32_t object, uint64_t *hi, uint64_t *lo, const char **text)
+{
+	enum { BY_OBJECT = 4, BY_PROCESS, BY_TEXT, ALL };
+	const struct trace_object *def = &m->defs->objects[object];
+	const char *name = trace_text_of(m->defs, def->name);
+	struct base_str s = {0};
+	uint64_t type = def->type << 32, ix;
+	switch (def->type) {
+	case TRACE_OBJECT_socket:
+	case TRACE_OBJECT_listener:
+		if (!*name || !strchr(name, ' ')) {
+			*hi = type | ALL;
+			*lo = hash(name);
+			break;
+		}
+		*hi = (uint64_t)TRACE_OBJECT_socket << 32 | BY_TEXT;
+		base_str_add(&s, "socket ");
+		add_service(&s, name);
+		*text = kept(m, &s, lo);
+		break;
+	case TRACE_OBJECT_file: /* a compiler reads thousands */
+		if (*name && base_map_get(&m->classes, *hi, *lo, &ix))
+			return;
+		if (*name && m->nr_named_classes < NAMED_MAX) {
+			m->nr_named_classes++;
+			return;
+		}
+		*hi = type | ALL;
+		*lo = 0;
+		*text = "files";
+		break;
+	case TRACE_OBJECT_futex: {
+		const char *program =
+			trace_text_of(m->defs, trace_def_process(m->defs, def->process)->name);
+		*hi = type | BY_TEXT;
+		base_str_addf(&s, "futex words of %s", *program ? program : "several programs");
+		*text = kept(m, &s, lo);
+		break;
+	}
+	case TRACE_OBJECT_pipe:
+	case TRACE_OBJECT_eventfd:
+	case TRACE_OBJECT_epoll:
+	case TRACE_OBJECT_timerfd:
+	case TRACE_OBJECT_io_uring:
+		if (*name)
+			return;
+		*hi = type | (m->nr_named_classes < NAMED_MAX ? BY_OBJECT : ALL);
+		*lo = m->nr_named_classes < NAMED_MAX ? object : 0;
+		break;
+	default:
+		return;
+	}
+	m->nr_named_classes += !base_map_get(&m->classes, *hi, *lo, &ix);
+}

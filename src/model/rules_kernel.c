@@ -1,0 +1,484 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rules_kernel.c - the whole system's switches and wakes. A thread that leaves its processor
+ * without being preempted waits; it goes on when somebody wakes it, and then for a processor. What
+ * it waited for is known when it ends: a thread's wake is a unit in the woken one's queue; that of
+ * an interrupt with a known cause, too; of any other interrupt the kind names the wait, which stays
+ * the thread's own. Nobody who was merely interrupted has anything to do with it.
+ */
+#include "model/model_private.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+	PROCESSORS_MAX = 1 << 16,
+	QUOTA_NS = 1000 * 1000, /* no processor for so long although nobody had it */
+	CAUSES_MAX = 1 << 10,
+	STACK_MAX = 16, /* frames looked at */
+};
+
+/* ---- names of waits -------------------------------------------------------------------------- */
+
+static uint32_t add_cause(struct model *m, enum trace_context_type type, uint32_t name)
+{
+	for (uint32_t i = 0; i < m->nr_causes; i++)
+		if (m->cause[i].type == type && m->cause[i].name == name)
+			return i + 1;
+	if (m->nr_causes >= CAUSES_MAX)
+		return 0;
+	enum base_status s =
+		base_grow(&m->cause, &m->cause_capacity, m->nr_causes + 1, sizeof *m->cause);
+	if (s != BASE_OK) {
+		m->status = base_fail(m->err, s, "out of memory for interrupts");
+		return 0;
+	}
+	m->cause[m->nr_causes++] = (struct cause){.type = type, .name = name};
+	return (uint32_t)m->nr_causes;
+}
+
+static uint32_t cause_of(struct model *m, const struct thread *context)
+{
+	return add_cause(m, context->k.context, trace_def_context(m->defs, context->stream)->name);
+}
+
+/* A kernel thread that serves nobody who is known: its role takes a context's place. */
+static uint32_t worker_cause(struct model *m, const struct thread *worker)
+{
+	return add_cause(m, TRACE_CONTEXT_none,
+		worker->role < m->nr_roles ? m->role[worker->role].process_name : 0);
+}
+
+static enum model_state_kind kind_of_cause(const struct model *m, uint32_t cause)
+{
+	const struct cause *c = cause ? &m->cause[cause - 1] : NULL;
+	const char *name = c ? trace_text_of(m->defs, c->name) : "";
+	if (!c)
+		return MODEL_STATE_wait;
+	if (c->type == TRACE_CONTEXT_timer || !strcmp(name, "TIMER") || !strcmp(name, "HRTIMER"))
+		return MODEL_STATE_sleep;
+	if (c->type == TRACE_CONTEXT_irq || !strncmp(name, "NET_", 4))
+		return MODEL_STATE_external;
+	return MODEL_STATE_wait;
+}
+
+/* The state of a wait in the thread's present call, or outside of any that is known. */
+static uint32_t wait_state(
+	struct model *m, const struct thread *t, enum model_state_kind kind, uint32_t cause)
+{
+	const struct call *c = &t->k.call;
+	uint32_t call = c->active ? (uint32_t)c->number + 1 : 0;
+	bool about = c->active && c->object && c->object < m->nr_objects;
+	return model_make_state(m, kind, NONE, about ? model_class_of(m, c->object, 0) : NONE,
+		t->k.asleep_site,
+		AUX_CALL | (call & AUX_CALL_MASK) << AUX_CALL_SHIFT | (cause & AUX_CALL_MASK));
+}
+
+/* ---- the processor --------------------------------------------------------------------------- */
+
+static uint32_t processor_queue(struct model *m, uint64_t number)
+{
+	if (number >= PROCESSORS_MAX)
+		number = 0;
+	if (number >= m->nr_processors) {
+		enum base_status s = base_grow(
+			&m->processor, &m->processor_capacity, number + 1, sizeof *m->processor);
+		if (s != BASE_OK) {
+			m->status = base_fail(m->err, s, "out of memory for %llu processors",
+				(unsigned long long)number);
+			return NONE;
+		}
+		for (; m->nr_processors <= number; m->nr_processors++)
+			m->processor[m->nr_processors].queue = NONE;
+	}
+	struct object *p = &m->processor[number];
+	if (p->queue == NONE)
+		p->queue = model_make_queue(m, 0, 0, TRACE_OBJECT_NR, NONE, GRAPH_FIFO);
+	return p->queue;
+}
+
+static uint32_t runnable_state(struct model *m)
+{
+	return model_make_state(m, MODEL_STATE_runnable, NONE, NONE, 0, NONE);
+}
+
+/* It may run, and waits for a processor: which, and who has it, is known when it gets one. */
+static void be_ready(struct model *m, struct thread *t, uint64_t time_ns, uint32_t flags)
+{
+	uint32_t queue = processor_queue(m, t->k.processor);
+	if (queue == NONE)
+		return;
+	model_verb(m, t, GRAPH_VERB_wait_empty, time_ns, queue, 1, runnable_state(m), flags);
+	t->mode = MODE_RUNNABLE;
+	t->ready_ns = time_ns;
+}
+
+/* ---- waking ---------------------------------------------------------------------------------- */
+
+uint32_t model_wake_queue(struct model *m, struct thread *t)
+{
+	if (t->k.wake_queue == NONE) {
+		t->k.wake_queue = model_make_queue(m, 0, 0, MODEL_TYPE_WAKE, NONE, GRAPH_FIFO);
+		if (t->k.wake_queue < m->nr_queues) {
+			m->queue[t->k.wake_queue].wakes = t->stream + 1;
+			m->queue[t->k.wake_queue].pub.part = MODEL_QUEUE_wake;
+		}
+	}
+	return t->k.wake_queue;
+}
+
+/* What it was before it was first seen has nothing to do with what makes it go on. */
+static void forget_idle(struct model *m, struct thread *t, uint64_t time_ns)
+{
+	if (!t->nr_machines)
+		model_verb_of(m, t->actor, GRAPH_VERB_forget, time_ns, 0, 0, t->graph_state, 0);
+}
+
+/* The wait is over: because of the waker, or because of something of the waker's kind. */
+static void end_wait(struct model *m, struct thread *waker, struct thread *t, uint64_t time_ns)
+{
+	if (model_is_credited(waker) &&
+		model_call_ready(m, t, t->k.asleep_on)) { /* and whoever saw to it is the cause */
+		model_call_goes_on(m, t, time_ns, runnable_state(m));
+		be_ready(m, t, time_ns, 0);
+		return;
+	}
+	if (model_is_credited(waker)) {
+		if (t->k.unborn && !model_is_context(waker))
+			forget_idle(m, t, time_ns);
+		model_verb(m, t, GRAPH_VERB_dequeue, time_ns, t->k.wake_queue, GRAPH_ALL,
+			runnable_state(m), GRAPH_LAST);
+		t->k.credited = t->k.server;
+		be_ready(m, t, time_ns, 0);
+		return;
+	}
+	uint32_t cause = waker->k.server ? worker_cause(m, waker) : cause_of(m, waker);
+	if (waker->k.fired_site)
+		t->k.asleep_site = waker->k.fired_site;
+	if (!t->k.unborn)
+		model_rename(m, t, time_ns, wait_state(m, t, kind_of_cause(m, cause), cause));
+	be_ready(m, t, time_ns, GRAPH_EXPLAINED);
+}
+
+/* A token, instead of any older one. Who does it while it waits, as far as its other records say,
+ * goes on waiting. */
+static void give_wake(struct model *m, struct thread *waker, uint32_t queue, uint64_t time_ns)
+{
+	uint32_t actor = model_acting(waker), state = model_busy_state(waker);
+	bool aside = !model_may_act(m, waker, time_ns);
+	if (graph_queue_units(m->graph, queue))
+		model_verb_of(m, actor, GRAPH_VERB_dequeue, time_ns, queue, GRAPH_ALL, state,
+			GRAPH_BACK | GRAPH_ASIDE);
+	model_verb_of(
+		m, actor, GRAPH_VERB_enqueue, time_ns, queue, 1, state, aside ? GRAPH_ASIDE : 0);
+}
+
+void model_wake(struct model *m, struct thread *waker, struct thread *t, uint64_t time_ns)
+{
+	model_call_passes(m, waker, time_ns);
+	model_take_raise(m, waker, time_ns);
+	if (model_is_credited(waker))
+		give_wake(m, waker, model_wake_queue(m, t), time_ns);
+	switch (t->mode) {
+	case MODE_BLOCKED:
+		end_wait(m, waker, t, time_ns);
+		t->k.unborn = false;
+		return;
+	case MODE_WAITING: /* the library knows for what, or not: see model_verb() */
+		t->k.woken = model_is_credited(waker);
+		return;
+	case MODE_RUNNABLE:
+		if (!t->k.early || t->k.asleep_state == NONE) /* ready already */
+			return;
+		/* the waking before its sleep was for nothing: this one ended it */
+		model_rename(m, t, time_ns, t->k.asleep_state);
+		end_wait(m, waker, t, time_ns);
+		return;
+	case MODE_RUNNING: /* perhaps on its way to sleep */
+		t->k.early = true;
+		return;
+	}
+}
+
+void model_rule_wake(struct model *m, struct thread *t, const struct trace_record *r)
+{
+	uint32_t stream = r->u.wake.woken;
+	if (!m->is_system)
+		return;
+	if (!stream || stream >= m->nr_threads) {
+		model_count(m, TRACE_DIAG_ids_unknown);
+		return;
+	}
+	struct thread *woken = &m->thread[stream];
+	if (woken == t || woken->ended || model_is_context(woken))
+		return;
+	model_wake(m, t, woken, r->time_ns);
+}
+
+/* Of its process; all that are not defined together. */
+static struct run_time *run_time_of(struct model *m, const struct thread *t)
+{
+	return t->process < m->nr_run_times ? &m->run_time[t->process] : &m->undefined;
+}
+
+/* ---- on and off ------------------------------------------------------------------------------ */
+
+/* In a call of the library's that may sleep: its name for the wait is the better one. */
+static bool names_itself(const struct model *m, const struct thread *t)
+{
+	enum model_state_kind kind =
+		t->graph_state < m->nr_states ? m->state[t->graph_state].pub.kind : MODEL_STATE_run;
+	bool ours = t->graph_state < m->nr_states && m->state[t->graph_state].aux != NONE &&
+		    m->state[t->graph_state].aux & AUX_CALL;
+	return !ours && (kind == MODEL_STATE_io || kind == MODEL_STATE_sleep ||
+				kind == MODEL_STATE_external || kind == MODEL_STATE_start);
+}
+
+static void fall_asleep(struct model *m, struct thread *t, uint64_t time_ns)
+{
+	t->resume_state = t->graph_state;
+	uint32_t state =
+		names_itself(m, t) ? t->graph_state : wait_state(m, t, MODEL_STATE_wait, 0);
+	bool early = t->k.early;
+	run_time_of(m, t)->nr_blocks++;
+	t->k.asleep_state = state;
+	t->k.asleep_on = model_call_wait(m, t, time_ns);
+	if (t->k.server && !t->nr_machines) {
+		model_verb(m, t, GRAPH_VERB_forget, time_ns, 0, 0, state, 0);
+		t->k.credited = false;
+	} else {
+		model_verb(m, t, t->k.asleep_on, time_ns,
+			t->k.asleep_on == GRAPH_VERB_wait ? 0 : t->k.call.queue, 1, state, 0);
+	}
+	t->mode = MODE_BLOCKED;
+	if (early) /* somebody was quicker than it */
+		be_ready(m, t, time_ns, 0);
+}
+
+void model_kernel_out(struct model *m, struct thread *t, const struct trace_record *r)
+{
+	uint64_t number = r->u.cpu_out.processor;
+	if (model_is_context(t))
+		return;
+	if (t->k.on && t->begin_run_ns < r->time_ns)
+		run_time_of(m, t)->run_ns += r->time_ns - t->begin_run_ns;
+	model_processor_out(m, t, number, r->time_ns, r->u.cpu_out.preempted != 0);
+	t->k.on = false;
+	t->k.processor = number < PROCESSORS_MAX ? (uint32_t)number : 0;
+	if (t->mode == MODE_BLOCKED || t->mode == MODE_RUNNABLE) { /* its coming was not seen */
+		model_verb(
+			m, t, GRAPH_VERB_state, r->time_ns, 0, 0, t->resume_state, GRAPH_EXPLAINED);
+		t->k.unborn = false;
+	}
+	if (t->mode != MODE_RUNNING)
+		return;
+	if (!r->u.cpu_out.preempted) {
+		fall_asleep(m, t, r->time_ns);
+		return;
+	}
+	t->resume_state = t->graph_state;
+	t->k.early = false;
+	be_ready(m, t, r->time_ns, 0);
+}
+
+/* A cgroup of its own may have one; which, nobody recorded. */
+static bool has_quota(const struct model *m, const struct thread *t)
+{
+	const char *path = trace_text_of(m->defs, trace_def_group(m->defs, t->process)->cgroup);
+	return *path && strcmp(path, "/") != 0;
+}
+
+/* Why it had to wait, now that it is known where it runs. */
+static uint32_t processor_wait(
+	struct model *m, const struct thread *t, uint64_t number, uint64_t now)
+{
+	uint64_t waited = now - t->ready_ns, had_ns, before_ns = 0;
+	uint32_t role = model_had_processor(m, t, number, t->ready_ns, now, &had_ns);
+	uint32_t before = t->k.processor == number ? NONE
+						   : model_had_processor(m, t, t->k.processor,
+							     t->ready_ns, now, &before_ns);
+	if (before_ns > had_ns) { /* it waited there, and was taken away */
+		role = before;
+		had_ns = before_ns;
+	}
+	if (role != NONE && had_ns >= waited - had_ns)
+		return model_make_state(m, MODEL_STATE_runnable, role, NONE, 0, NONE);
+	uint32_t why = AUX_IDLE;
+	if (waited - had_ns >= QUOTA_NS)
+		why = has_quota(m, t) ? AUX_QUOTA : AUX_STOLEN;
+	return model_make_state(m, MODEL_STATE_runnable, NONE, NONE, 0, why);
+}
+
+void model_kernel_in(struct model *m, struct thread *t, const struct trace_record *r)
+{
+	uint64_t number = r->u.cpu_in.processor;
+	if (model_is_context(t))
+		return;
+	model_processor_in(m, t, number, r->time_ns);
+	t->k.on = true;
+	t->begin_run_ns = r->time_ns;
+	if (t->mode == MODE_RUNNABLE) {
+		model_rename(m, t, r->time_ns, processor_wait(m, t, number, r->time_ns));
+		model_verb(
+			m, t, GRAPH_VERB_state, r->time_ns, 0, 0, t->resume_state, GRAPH_EXPLAINED);
+	} else if (t->mode == MODE_BLOCKED) {
+		if (!t->k.unborn) {
+			model_count(m, TRACE_DIAG_wakes_unseen);
+			run_time_of(m, t)->nr_unseen++;
+			model_rename(m, t, r->time_ns, wait_state(m, t, MODEL_STATE_blocked, 0));
+		}
+		model_verb(m, t, GRAPH_VERB_state, r->time_ns, 0, 0, t->resume_state,
+			t->k.unborn ? GRAPH_EXPLAINED : 0);
+	}
+	t->k.processor = number < PROCESSORS_MAX ? (uint32_t)number : 0;
+	t->k.unborn = false;
+	t->k.early = false;
+	t->k.asleep_site = 0;
+}
+
+/* Where in the kernel it goes to sleep: the innermost function that is not the scheduler's. */
+void model_rule_wait_at(struct model *m, struct thread *t, const struct trace_record *r)
+{
+	const struct trace_defs *d = m->defs;
+	uint32_t stack = r->u.wait_at.stack;
+	t->k.asleep_site = 0;
+	for (uint32_t steps = 0; stack && stack < d->nr_stacks && steps < STACK_MAX; steps++) {
+		uint32_t site = d->stacks[stack].site;
+		const char *function = trace_text_of(d, trace_def_symbol(d, site)->function);
+		t->k.asleep_site = site < d->nr_sites ? site : 0;
+		if (!strstr(function, "schedule"))
+			return;
+		stack = d->stacks[stack].parent;
+	}
+}
+
+/* ---- a new image in an old thread ------------------------------------------------------------ */
+
+/* Thread numbers are a machine's own. */
+static uint32_t host_of(const struct model *m, uint32_t stream)
+{
+	for (uint32_t i = 1; i < m->defs->nr_hosts; i++)
+		if (!m->defs->hosts[i].last_stream || stream <= m->defs->hosts[i].last_stream)
+			return i;
+	return 0;
+}
+
+/* The thread's first record in this stream: was it another stream's until now? Then it goes on. */
+void model_follow_exec(struct model *m, struct thread *t, uint64_t time_ns)
+{
+	uint64_t tid = trace_def_stream(m->defs, t->stream)->tid, stream = 0;
+	uint64_t host = host_of(m, t->stream);
+	struct thread *old = NULL;
+	if (t->k.looked || !tid)
+		return;
+	t->k.looked = true;
+	if (base_map_get(&m->by_tid, host, tid, &stream) && stream < m->nr_threads)
+		old = &m->thread[stream];
+	enum base_status s = base_map_put(&m->by_tid, host, tid, t->stream);
+	if (s != BASE_OK)
+		m->status = base_fail(m->err, s, "out of memory for threads");
+	if (!old || old == t || old->ended || !old->k.on || !t->k.unborn)
+		return;
+	model_link(m, t->actor, time_ns, t->run_state, model_acting(old));
+	t->graph_state = t->run_state;
+	t->mode = MODE_RUNNING;
+	t->k.unborn = false;
+	t->k.on = true;
+	t->k.processor = old->k.processor;
+	t->begin_run_ns = time_ns;
+	run_time_of(m, old)->run_ns += time_ns - old->begin_run_ns;
+	model_processor_taken_over(m, old, t, time_ns);
+	old->end_ns = time_ns;
+	old->ended = true;
+}
+
+/* ---- births ---------------------------------------------------------------------------------- */
+
+void model_be_born(struct model *m, struct thread *t, uint64_t time_ns, uint32_t queue, bool runs)
+{
+	if (!t->k.unborn)
+		return;
+	t->k.unborn = false;
+	if (queue != NONE && graph_queue_units(m->graph, queue)) {
+		forget_idle(m, t, time_ns);
+		model_verb(m, t, GRAPH_VERB_dequeue, time_ns, queue, 1, t->run_state,
+			GRAPH_LAST | GRAPH_EXPLAINED);
+	} else
+		model_verb(m, t, GRAPH_VERB_state, time_ns, 0, 0, t->run_state, GRAPH_EXPLAINED);
+	t->resume_state = t->run_state;
+	if (!runs)
+		be_ready(m, t, time_ns, 0);
+}
+
+/* ---- the whole run --------------------------------------------------------------------------- */
+
+/* Is it the one that the user named, by number or by name? */
+static bool is_named(const struct model *m, uint32_t process, const char *name)
+{
+	const struct trace_process *p = trace_def_process(m->defs, process);
+	char *end;
+	unsigned long long pid = strtoull(name, &end, 10);
+	return *end == 0 && end != name ? p->pid == pid
+					: !strcmp(trace_text_of(m->defs, p->name), name);
+}
+
+static bool is_recorder(const struct model *m, const struct thread *t)
+{
+	return trace_def_context(m->defs, t->stream)->type == TRACE_CONTEXT_recorder;
+}
+
+/* Whose last moment ends the path, and of whom: the process wanted, that was started, or ran most.
+ */
+uint32_t model_system_end(struct model *m)
+{
+	const char *name = m->opts->process;
+	uint64_t pid = name ? 0 : m->root_pid, most = 0, last = 0;
+	uint32_t actor = GRAPH_ANY_ACTOR, end_stream = 0;
+	for (uint32_t i = 1; i < m->nr_threads && !pid; i++) {
+		const struct thread *t = &m->thread[i];
+		uint64_t ran =
+			t->process < m->nr_run_times ? m->run_time[t->process].run_ns + 1 : 0;
+		if (model_is_context(t) || is_recorder(m, t) || ran <= most || !t->seen ||
+			(name && !is_named(m, t->process, name)))
+			continue;
+		most = ran;
+		m->end_process = t->process;
+		end_stream = t->stream;
+	}
+	if (!pid)
+		pid = model_pid_key(m, end_stream, trace_def_process(m->defs, m->end_process)->pid);
+	for (uint32_t i = 1; i < m->nr_threads; i++) {
+		const struct thread *t = &m->thread[i];
+		if (model_is_context(t) || !t->seen || t->end_ns < last ||
+			t->end_ns <= t->begin_ns || model_pid_of(m, t) != pid)
+			continue;
+		last = t->end_ns;
+		actor = t->actor;
+		m->end_process = t->process;
+	}
+	if (name && actor == GRAPH_ANY_ACTOR && m->status == BASE_OK)
+		m->status = base_fail(m->err, BASE_ERR_NOTFOUND,
+			"no process '%s' did anything in this recording", name);
+	return actor;
+}
+
+const char *model_end_process(const struct model *m, uint64_t *ret_pid)
+{
+	const struct trace_process *p = trace_def_process(m->defs, m->end_process);
+	*ret_pid = p->pid;
+	return trace_text_of(m->defs, p->name);
+}
+
+bool model_is_system(const struct model *m)
+{
+	return m->is_system;
+}
+
+void model_blocked(const struct model *m, uint64_t *ret_nr, uint64_t *ret_nr_unexplained)
+{
+	*ret_nr = *ret_nr_unexplained = 0;
+	for (uint32_t i = 0; i < m->nr_run_times; i++) {
+		*ret_nr += m->run_time[i].nr_blocks;
+		*ret_nr_unexplained += m->run_time[i].nr_unseen;
+	}
+}

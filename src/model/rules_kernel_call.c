@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rules_kernel_call.c - system calls as the kernel's records tell them: they name what a thread
+ * does and waits for, and move bytes through pipes. Inside a call that the library recorded, under
+ * a lock that it knows or in an annotated machine they only name the cause of a wait.
+ */
+#include "model/model_private.h"
+
+#include <string.h>
+
+/* ---- which calls move what ------------------------------------------------------------------- */
+
+enum flow { FLOW_none, FLOW_takes, FLOW_puts };
+enum { CALL_MAX = 512 };
+
+/* Numbers of asm/unistd_64.h. */
+static const uint8_t flow_of_call[CALL_MAX] = {
+	[0] = FLOW_takes,   /* read */
+	[19] = FLOW_takes,  /* readv */
+	[45] = FLOW_takes,  /* recvfrom */
+	[47] = FLOW_takes,  /* recvmsg */
+	[299] = FLOW_takes, /* recvmmsg */
+	[1] = FLOW_puts,    /* write */
+	[20] = FLOW_puts,   /* writev */
+	[44] = FLOW_puts,   /* sendto */
+	[46] = FLOW_puts,   /* sendmsg */
+	[307] = FLOW_puts,  /* sendmmsg */
+};
+
+/* Bytes in a pipe. (Those of sockets have records of their own: rules_kernel_net.c.) */
+static bool is_pipe(const struct model *m, uint32_t object)
+{
+	return object && object < m->nr_objects &&
+	       m->defs->objects[object].type == TRACE_OBJECT_pipe;
+}
+
+static bool is_socket(const struct model *m, uint32_t object)
+{
+	return object && object < m->nr_objects &&
+	       m->defs->objects[object].type == TRACE_OBJECT_socket;
+}
+
+/* Does the library, or an annotation, know better what the thread is doing? */
+static bool is_known_better(const struct model *m, const struct thread *t)
+{
+	enum model_state_kind kind =
+		t->graph_state < m->nr_states ? m->state[t->graph_state].pub.kind : MODEL_STATE_run;
+	return t->io.active || t->nr_held || t->nr_machines || t->mode == MODE_WAITING ||
+	       kind == MODEL_STATE_sleep || kind == MODEL_STATE_start ||
+	       kind == MODEL_STATE_external;
+}
+
+static uint32_t call_state(struct model *m, const struct call *c)
+{
+	bool about = c->object && c->object < m->nr_objects;
+	return model_make_state(m, MODEL_STATE_io, NONE,
+		about ? model_class_of(m, c->object, 0) : NONE, 0,
+		AUX_CALL | ((uint32_t)(c->number + 1) & AUX_CALL_MASK) << AUX_CALL_SHIFT);
+}
+
+/* ---- bytes ----------------------------------------------------------------------------------- */
+
+static uint64_t room_in(const struct model *m, uint32_t queue)
+{
+	uint64_t capacity = queue < m->nr_queues ? m->queue[queue].pub.capacity : 0,
+		 units = graph_queue_units(m->graph, queue);
+	return !capacity ? UINT64_MAX : capacity > units ? capacity - units : 0;
+}
+
+/* What fits goes in at once: whoever reads it need not wait for the call's end. */
+static void begin_put(struct model *m, struct thread *t, uint64_t time_ns)
+{
+	struct call *c = &t->k.call;
+	uint64_t room = room_in(m, c->queue), n = c->n < room ? c->n : room;
+	c->put_bytes = n;
+	m->object[c->object].parties = t->process;
+	if (n && n <= INT64_MAX)
+		model_verb(
+			m, t, GRAPH_VERB_enqueue, time_ns, c->queue, (int64_t)n, t->graph_state, 0);
+}
+
+/* Taken so far of what the call will say that it took; the rest was put by nobody who is seen. */
+static void take(struct model *m, struct thread *t, uint64_t time_ns, uint64_t n, uint32_t state)
+{
+	struct call *c = &t->k.call;
+	struct object *o = &m->object[c->object];
+	uint64_t units = graph_queue_units(m->graph, c->queue), now = n < units ? n : units;
+	o->debt_bytes += n - now;
+	model_verb(m, t, now ? GRAPH_VERB_dequeue : GRAPH_VERB_state, time_ns, c->queue,
+		(int64_t)now, state, 0);
+	c->put_bytes += n;
+}
+
+static void end_take(
+	struct model *m, struct thread *t, const struct trace_record *r, uint32_t state)
+{
+	struct call *c = &t->k.call;
+	struct object *o = &m->object[c->object];
+	int64_t result = r->u.call_end.result;
+	uint64_t moved = result > 0 ? (uint64_t)result : 0;
+	if (moved < c->put_bytes) /* more was taken ahead than it was */
+		o->ahead_bytes += c->put_bytes - moved;
+	uint64_t rest = moved > c->put_bytes ? moved - c->put_bytes : 0,
+		 ahead = rest < o->ahead_bytes ? rest : o->ahead_bytes;
+	o->ahead_bytes -= ahead;
+	if (!result && c->number == 0 && o->queue2 != NONE &&
+		graph_queue_units(m->graph, o->queue2))
+		model_verb(m, t, GRAPH_VERB_peek, r->time_ns, o->queue2, 1, state,
+			GRAPH_LAST | GRAPH_EXPLAINED); /* end of file: the last writer's */
+	else
+		take(m, t, r->time_ns, rest - ahead, state);
+}
+
+static void end_put(struct model *m, struct thread *t, const struct trace_record *r, uint32_t state)
+{
+	struct call *c = &t->k.call;
+	struct object *o = &m->object[c->object];
+	int64_t result = r->u.call_end.result;
+	uint64_t moved = result > 0 ? (uint64_t)result : 0;
+	if (moved < c->put_bytes) { /* less than was announced */
+		uint64_t units = graph_queue_units(m->graph, c->queue), back = c->put_bytes - moved;
+		model_verb(m, t, GRAPH_VERB_dequeue, r->time_ns, c->queue,
+			(int64_t)(back < units ? back : units), state,
+			GRAPH_BACK | GRAPH_EXPLAINED);
+		return;
+	}
+	uint64_t rest = moved - c->put_bytes, paid = rest < o->debt_bytes ? rest : o->debt_bytes;
+	o->debt_bytes -= paid;
+	rest -= paid;
+	model_verb(m, t, rest ? GRAPH_VERB_enqueue : GRAPH_VERB_state, r->time_ns, c->queue,
+		(int64_t)rest, state, 0);
+}
+
+/* ---- for whoever sleeps in a call ------------------------------------------------------------ */
+
+/* The wait for bytes, or for room, that the thread's call is about; NONE: it is about neither. */
+enum graph_verb_kind model_call_wait(struct model *m, struct thread *t, uint64_t time_ns)
+{
+	struct call *c = &t->k.call;
+	if (c->active && c->writes_socket) {
+		c->queue = model_tcp_room(m, t, c->object, time_ns);
+		return c->queue == NONE ? GRAPH_VERB_wait : GRAPH_VERB_wait_empty;
+	}
+	if (!c->active || c->queue == NONE)
+		return GRAPH_VERB_wait;
+	if ((c->takes || c->reads_socket) && !graph_queue_units(m->graph, c->queue))
+		return GRAPH_VERB_wait_empty;
+	if (c->puts && !room_in(m, c->queue))
+		return GRAPH_VERB_wait_full;
+	return GRAPH_VERB_wait;
+}
+
+/* What it waited for is there; false: not that anybody saw. */
+bool model_call_ready(const struct model *m, const struct thread *t, enum graph_verb_kind wait)
+{
+	const struct call *c = &t->k.call;
+	if (c->queue == NONE)
+		return false;
+	if (wait == GRAPH_VERB_wait_empty)
+		return graph_queue_units(m->graph, c->queue) != 0;
+	return wait == GRAPH_VERB_wait_full && room_in(m, c->queue);
+}
+
+void model_call_goes_on(struct model *m, struct thread *t, uint64_t time_ns, uint32_t state)
+{
+	struct call *c = &t->k.call;
+	uint64_t room = room_in(m, c->queue), rest = c->n > c->put_bytes ? c->n - c->put_bytes : 0;
+	uint64_t n = rest < room ? rest : room;
+	if (t->k.asleep_on != GRAPH_VERB_wait_full) {
+		model_verb(m, t, GRAPH_VERB_peek, time_ns, c->queue, 1, state, 0);
+		return;
+	}
+	if (n > INT64_MAX)
+		n = 0;
+	model_verb(m, t, n ? GRAPH_VERB_enqueue : GRAPH_VERB_reserve, time_ns, c->queue,
+		n ? (int64_t)n : 1, state, 0);
+	c->put_bytes += n;
+}
+
+/*
+ * Somebody is woken out of this call: a reader's has taken, by then, what its record will say
+ * later. So what it asked for leaves the pipe now, and makes the room that the writer waited for.
+ */
+void model_call_passes(struct model *m, struct thread *t, uint64_t time_ns)
+{
+	struct call *c = &t->k.call;
+	uint64_t units, n;
+	if (!c->active || !c->takes || c->queue == NONE || t->mode != MODE_RUNNING)
+		return;
+	units = graph_queue_units(m->graph, c->queue);
+	n = c->n > c->put_bytes ? c->n - c->put_bytes : 0;
+	n = n < units ? n : units;
+	if (n)
+		take(m, t, time_ns, n, t->graph_state);
+}
+
+/* ---- rules ----------------------------------------------------------------------------------- */
+
+void model_rule_call_begin(struct model *m, struct thread *t, const struct trace_record *r)
+{
+	const struct trace_call_begin *b = &r->u.call_begin;
+	struct call *c = &t->k.call;
+	if (!m->is_system || t->k.context != TRACE_CONTEXT_none)
+		return;
+	*c = (struct call){.object = b->object && b->object < m->nr_objects
+					     ? model_same_object(m, b->object)
+					     : 0,
+		.number = b->number,
+		.op = b->op,
+		.n = b->n,
+		.queue = NONE,
+		.active = true};
+	if (is_known_better(m, t))
+		return;
+	c->named = true;
+	if (c->number < CALL_MAX && flow_of_call[c->number] && is_pipe(m, c->object)) {
+		c->queue = model_queue_of(m, c->object, &m->object[c->object], 0, 0);
+		c->takes = flow_of_call[c->number] == FLOW_takes;
+		c->puts = !c->takes;
+	} else if (c->number < CALL_MAX && is_socket(m, c->object)) {
+		c->reads_socket = flow_of_call[c->number] == FLOW_takes;
+		c->writes_socket = flow_of_call[c->number] == FLOW_puts;
+	}
+	if (c->reads_socket) /* (what it takes a record of its own says) */
+		c->queue = model_queue_of(m, c->object, &m->object[c->object], 0, 0);
+	model_verb(m, t, GRAPH_VERB_state, r->time_ns, 0, 0, call_state(m, c), 0);
+	if (c->puts)
+		begin_put(m, t, r->time_ns);
+}
+
+void model_rule_call_end(struct model *m, struct thread *t, const struct trace_record *r)
+{
+	struct call *c = &t->k.call;
+	uint32_t state = model_current_state(t);
+	if (!c->active || c->number != r->u.call_end.number)
+		return;
+	if (c->named) {
+		if (c->takes)
+			end_take(m, t, r, state);
+		else if (c->puts)
+			end_put(m, t, r, state);
+		else
+			model_verb(m, t, GRAPH_VERB_state, r->time_ns, 0, 0, state, 0);
+	}
+	*c = (struct call){.queue = NONE};
+}

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rules_kernel_net.c - packets and sockets. A packet is a unit on its flow (addresses and ports,
+ * one direction): put by whoever hands it to the device, taken by the softirq that hands it up, on
+ * whatever host of this trace. A queueing discipline is an actor that sends one packet after the
+ * other: as long as it has some, the time between two is its own, hence a rate limit is on the
+ * path. A socket's received bytes are a queue that its program takes from.
+ */
+#include "model/model_private.h"
+
+enum {
+	FLOW_MAX = 2048,     /* packets that nobody was seen to receive, of one flow */
+	QDISC_MAX = 1 << 16, /* packets in one discipline */
+};
+
+/* The same at both ends. */
+static uint64_t key_of(const struct trace_packet_queue *p)
+{
+	uint64_t h = p->seq * UINT64_C(0x9e3779b97f4a7c15) ^ p->ack * UINT64_C(0xc2b2ae3d27d4eb4f);
+	return h ^ p->payload << 1 ^ (h >> 29);
+}
+
+static void act(struct model *m, uint32_t actor, enum graph_verb_kind verb, uint64_t time_ns,
+	uint32_t queue, uint64_t key, uint32_t state, uint32_t flags)
+{
+	m->item_key = key;
+	model_verb_of(m, actor, verb, time_ns, queue, 1, state, flags);
+	m->item_key = 0;
+}
+
+/* Takes it if it is there. A packet that was cut or joined on the way has another key: then the
+ * oldest. */
+static bool take_packet(struct model *m, uint32_t actor, uint64_t time_ns, uint32_t queue,
+	uint64_t key, uint32_t state)
+{
+	if (queue == NONE || !graph_queue_units(m->graph, queue))
+		return false;
+	act(m, actor, GRAPH_VERB_dequeue, time_ns, queue, key, state,
+		graph_queue_has(m->graph, queue, key) ? GRAPH_KEYED : 0);
+	return true;
+}
+
+static void put_packet(struct model *m, uint32_t actor, uint64_t time_ns, uint32_t object,
+	uint64_t key, uint32_t state)
+{
+	struct object *o = model_kernel_object(m, object, TRACE_OBJECT_flow);
+	if (!o)
+		return;
+	uint32_t queue = model_queue_of(m, object, o, 0, 0);
+	if (graph_queue_units(m->graph, queue) >= FLOW_MAX) /* they went to another host */
+		model_verb_of(m, actor, GRAPH_VERB_resize, time_ns, queue, 0, state, 0);
+	act(m, actor, GRAPH_VERB_enqueue, time_ns, queue, key, state, 0);
+}
+
+/* Of who put the thread's last packet: it, or a socket's sender. */
+static uint32_t state_of(struct model *m, const struct thread *t)
+{
+	return t->k.packet_by == model_acting(t) ? model_busy_state(t) : model_idle_state(m);
+}
+
+/* ---- devices --------------------------------------------------------------------------------- */
+
+void model_rule_packet_queue(struct model *m, struct thread *t, const struct trace_record *r)
+{
+	const struct trace_packet_queue *p = &r->u.packet_queue;
+	t->k.packet_by = NONE;
+	if (!m->is_system || !model_may_act(m, t, r->time_ns))
+		return;
+	model_take_raise(m, t, r->time_ns);
+	uint32_t sender = model_tcp_sends(m, t, r);
+	if (sender != NONE)
+		t->k.packet_by = sender;
+	else if (model_is_credited(t))
+		t->k.packet_by = model_acting(t);
+	if (t->k.packet_by == NONE)
+		return;
+	put_packet(m, t->k.packet_by, r->time_ns, p->flow, key_of(p), state_of(m, t));
+	t->k.packet = key_of(p);
+	model_tcp_rests(m, t->k.packet_by, p->socket, r->time_ns);
+}
+
+void model_rule_packet_receive(struct model *m, struct thread *t, const struct trace_record *r)
+{
+	/* both of one shape */
+	const struct trace_packet_queue *p = &r->u.packet_queue;
+	const struct object *o;
+	if (!(o = model_kernel_object(m, p->flow, TRACE_OBJECT_flow)))
+		return;
+	if (model_is_context(t)) {
+		t->k.seen_packet = true;
+		if (take_packet(m, t->actor, r->time_ns, o->queue, key_of(p), t->run_state))
+			model_credit(t);
+		else if (t->k.credited) /* from outside: for no reason that is known */
+			model_forget_context(m, t, r->time_ns);
+	} else if (t->mode == MODE_RUNNING) { /* a relay that writes it into a tunnel */
+		take_packet(m, model_acting(t), r->time_ns, o->queue, key_of(p), t->graph_state);
+	}
+	model_tcp_hears(m, t, r);
+}
+
+/* ---- queueing disciplines -------------------------------------------------------------------- */
+
+/* The actor that sends what the discipline holds. */
+static uint32_t sender_of(struct model *m, struct object *o, uint32_t object, uint64_t time_ns)
+{
+	if (o->sender != NONE)
+		return o->sender;
+	o->sender = model_make_actor(m, NONE, NONE);
+	if (m->status != BASE_OK)
+		return NONE;
+	m->actor[o->sender].kind = MODEL_ACTOR_device;
+	m->actor[o->sender].object = object;
+	model_verb_of(m, o->sender, GRAPH_VERB_wait_empty, time_ns,
+		model_queue_of(m, object, o, 0, 0), 1, model_idle_state(m), 0);
+	return o->sender;
+}
+
+static uint32_t sending_state(struct model *m, uint32_t object)
+{
+	return model_make_state(
+		m, MODEL_STATE_device, NONE, model_class_of(m, object, 0), 0, AUX_SENDS);
+}
+
+/* It begins with the next packet, or has none. */
+static void send_next(struct model *m, struct object *o, uint32_t object, uint64_t time_ns)
+{
+	if (graph_queue_units(m->graph, o->queue)) {
+		model_verb_of(m, o->sender, GRAPH_VERB_dequeue, time_ns, o->queue, 1,
+			sending_state(m, object), 0);
+		o->sends = true;
+		return;
+	}
+	model_verb_of(
+		m, o->sender, GRAPH_VERB_wait_empty, time_ns, o->queue, 1, model_idle_state(m), 0);
+	o->sends = false;
+}
+
+void model_rule_qdisc_enqueue(struct model *m, struct thread *t, const struct trace_record *r)
+{
+	const struct trace_packet_queue *p = &r->u.packet_queue;
+	struct object *o = model_kernel_object(m, p->object, TRACE_OBJECT_qdisc);
+	struct object *flow = o ? model_kernel_object(m, p->flow, TRACE_OBJECT_flow) : NULL;
+	bool same = t->k.packet_by != NONE && t->k.packet == key_of(p);
+	uint32_t by = same ? t->k.packet_by : model_acting(t);
+	uint32_t state = same ? state_of(m, t) : model_busy_state(t);
+	if (!flow || (!same && !model_is_credited(t)) || !model_may_act(m, t, r->time_ns) ||
+		sender_of(m, o, p->object, r->time_ns) == NONE)
+		return;
+	if (flow->queue != NONE && graph_queue_has(m->graph, flow->queue, key_of(p)))
+		/* not under way yet: it is the discipline's to send */
+		act(m, by, GRAPH_VERB_dequeue, r->time_ns, flow->queue, key_of(p), state,
+			GRAPH_KEYED);
+	if (graph_queue_units(m->graph, o->queue) >= QDISC_MAX)
+		model_verb_of(m, by, GRAPH_VERB_resize, r->time_ns, o->queue, 0, state, 0);
+	model_verb_of(m, by, GRAPH_VERB_enqueue, r->time_ns, o->queue, 1, state, 0);
+	if (!o->sends)
+		send_next(m, o, p->object, r->time_ns);
+	if (same)
+		model_tcp_rests(m, by, p->socket, r->time_ns);
+}
+
+void model_rule_qdisc_dequeue(struct model *m, struct thread *t, const struct trace_record *r)
+{
+	const struct trace_packet_queue *p = &r->u.packet_queue;
+	struct object *o = model_kernel_object(m, p->object, TRACE_OBJECT_qdisc);
+	(void)t;
+	if (!o || o->sender == NONE || !o->sends)
+		return;
+	put_packet(m, o->sender, r->time_ns, p->flow, key_of(p), sending_state(m, p->object));
+	send_next(m, o, p->object, r->time_ns);
+}
+
+/* ---- sockets --------------------------------------------------------------------------------- */
+
+void model_rule_socket_ready(struct model *m, struct thread *t, const struct trace_record *r)
+{
+	const struct trace_socket_ready *s = &r->u.socket_ready;
+	struct object *o = model_kernel_object(m, s->object, TRACE_OBJECT_socket);
+	if (!o || s->n > INT64_MAX || !model_may_act(m, t, r->time_ns))
+		return;
+	model_take_raise(m, t, r->time_ns);
+	uint32_t queue = model_queue_of(m, s->object, o, 0, 0);
+	if (model_is_credited(t) && s->n > graph_queue_units(m->graph, queue))
+		model_verb_of(m, model_acting(t), GRAPH_VERB_resize, r->time_ns, queue,
+			(int64_t)s->n, model_busy_state(t), 0);
+}
+
+void model_rule_socket_receive(struct model *m, struct thread *t, const struct trace_record *r)
+{
+	const struct trace_socket_receive *s = &r->u.socket_receive;
+	struct object *o = model_kernel_object(m, s->object, TRACE_OBJECT_socket);
+	if (!o || o->queue == NONE || model_is_context(t) || t->mode != MODE_RUNNING)
+		return;
+	uint64_t units = graph_queue_units(m->graph, o->queue), n = s->n < units ? s->n : units;
+	if (n)
+		model_verb(m, t, GRAPH_VERB_dequeue, r->time_ns, o->queue, (int64_t)n,
+			t->graph_state, 0);
+}

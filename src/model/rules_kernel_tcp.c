@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rules_kernel_tcp.c - what a TCP socket may send, as credits (seed 000, section 4.2): bytes of the
+ * window (congestion's or the peer's, whichever is less) that are not in flight, and room in the
+ * send buffer. An acknowledgement gives credits; sending takes them. What is sent because an
+ * acknowledgement came is sent by an actor of its own, the socket's sender: it depends on the bytes
+ * and on the credits, not on what else the softirq did. So an edit of a window or a buffer means
+ * something: with k bytes more, each take is of the credits k bytes before.
+ */
+#include "model/model_private.h"
+
+static struct tcp *tcp_of(struct model *m, uint32_t object)
+{
+	struct object *o = model_kernel_object(m, object, TRACE_OBJECT_socket);
+	if (!o || (o->tcp && !o->tcp->open))
+		return NULL;
+	if (o->tcp)
+		return o->tcp;
+	o->tcp = base_alloc(sizeof *o->tcp);
+	if (!o->tcp) {
+		m->status = base_fail(m->err, BASE_ERR_NOMEM, "out of memory for sockets");
+		return NULL;
+	}
+	*o->tcp = (struct tcp){
+		.sender = NONE, .window = NONE, .unsent = NONE, .room = NONE, .open = true};
+	return o->tcp;
+}
+
+static uint32_t part_of(
+	struct model *m, uint32_t *queue, uint32_t object, const char *what, bool tokens)
+{
+	if (*queue == NONE) {
+		*queue = model_make_queue(m, 0, object, TRACE_OBJECT_socket,
+			model_class_of(m, object, 0), GRAPH_FIFO);
+		if (*queue < m->nr_queues) {
+			m->queue[*queue].what = what;
+			m->queue[*queue].pub.tokens = tokens;
+			m->queue[*queue].anonymous = tokens;
+		}
+	}
+	return *queue;
+}
+
+static uint32_t window_of(struct model *m, struct tcp *s, uint32_t object)
+{
+	return part_of(m, &s->window, object, "window of ", true);
+}
+
+/* As many bytes of the queue as there are of n, by whoever acts. */
+static void take_some(struct model *m, uint32_t actor, uint64_t time_ns, uint32_t queue, uint64_t n,
+	uint32_t state, uint32_t flags)
+{
+	uint64_t units = graph_queue_units(m->graph, queue);
+	n = n < units ? n : units;
+	if (n && n <= INT64_MAX)
+		model_verb_of(
+			m, actor, GRAPH_VERB_dequeue, time_ns, queue, (int64_t)n, state, flags);
+}
+
+/* ---- credits --------------------------------------------------------------------------------- */
+
+/* As many as the windows leave; given by whoever brought the news. */
+static void set_credits(
+	struct model *m, struct thread *t, struct tcp *s, uint32_t object, uint64_t time_ns)
+{
+	if (!s->window_bytes)
+		return;
+	uint64_t now = graph_queue_units(m->graph, window_of(m, s, object)),
+		 want = s->window_bytes > s->in_flight ? s->window_bytes - s->in_flight : 0;
+	uint32_t by = model_is_credited(t) && model_may_act(m, t, time_ns) ? model_acting(t) : NONE;
+	if (now != want && by != NONE)
+		model_verb_of(m, by, GRAPH_VERB_resize, time_ns, s->window,
+			(int64_t)(want < INT64_MAX ? want : INT64_MAX), model_busy_state(t), 0);
+}
+
+void model_rule_tcp_window(struct model *m, struct thread *t, const struct trace_record *r)
+{
+	const struct trace_tcp_window *w = &r->u.tcp_window;
+	struct tcp *s = tcp_of(m, w->object);
+	if (!s)
+		return;
+	s->window_bytes = w->congestion < w->peer ? w->congestion : w->peer;
+	s->of_peer = w->peer < w->congestion;
+	if (!s->known)
+		s->in_flight = w->unacknowledged;
+	set_credits(m, t, s, w->object, r->time_ns);
+}
+
+/* A segment has come that acknowledges bytes. */
+void model_tcp_hears(struct model *m, struct thread *t, const struct trace_record *r)
+{
+	const struct trace_packet_queue *p = &r->u.packet_queue;
+	struct tcp *s = p->ack && p->socket ? tcp_of(m, p->socket) : NULL;
+	if (!s)
+		return;
+	int32_t acked = (int32_t)(uint32_t)(p->ack - s->acknowledged);
+	bool first = !s->heard;
+	s->heard = true;
+	if (!first && acked <= 0)
+		return;
+	s->acknowledged = p->ack;
+	if (first)
+		return;
+	s->in_flight -= (uint64_t)acked < s->in_flight ? (uint64_t)acked : s->in_flight;
+	if (s->room != NONE && model_is_credited(t) && model_may_act(m, t, r->time_ns))
+		model_verb_of(m, model_acting(t), GRAPH_VERB_enqueue, r->time_ns, s->room, acked,
+			model_busy_state(t), 0);
+	set_credits(m, t, s, p->socket, r->time_ns);
+}
+
+/* ---- the sender ------------------------------------------------------------------------------ */
+
+static uint32_t sender_of(struct model *m, struct tcp *s, uint32_t object)
+{
+	if (s->sender == NONE) {
+		s->sender = model_make_actor(m, NONE, NONE);
+		if (m->status != BASE_OK)
+			return NONE;
+		m->actor[s->sender].kind = MODEL_ACTOR_device;
+		m->actor[s->sender].object = object;
+	}
+	return s->sender;
+}
+
+/* A packet of the program's bytes: sent by the socket's sender (the actor) when what made it go was
+ * an acknowledgement; NONE: by whoever runs. */
+uint32_t model_tcp_sends(struct model *m, struct thread *t, const struct trace_record *r)
+{
+	const struct trace_packet_queue *p = &r->u.packet_queue;
+	struct tcp *s = p->payload && p->socket ? tcp_of(m, p->socket) : NULL;
+	uint64_t end = p->seq + p->payload;
+	if (!s)
+		return NONE;
+	int64_t fresh = s->known ? (int32_t)(uint32_t)(end - s->sent) : (int64_t)p->payload;
+	if (fresh <= 0 || fresh > INT32_MAX) /* once more */
+		return NONE;
+	s->known = true;
+	s->sent = end;
+	s->in_flight += (uint64_t)fresh;
+	uint32_t window = window_of(m, s, p->socket),
+		 unsent = part_of(m, &s->unsent, p->socket, "unsent bytes of ", false);
+	if (!model_is_context(t)) {
+		s->sent_early += (uint64_t)fresh;
+		if (t->mode == MODE_RUNNING)
+			take_some(m, model_acting(t), r->time_ns, window, (uint64_t)fresh,
+				t->graph_state, 0);
+		return NONE;
+	}
+	if (!graph_queue_units(m->graph, window) || !graph_queue_units(m->graph, unsent))
+		return NONE;
+	uint32_t by = sender_of(m, s, p->socket);
+	if (by == NONE)
+		return NONE;
+	take_some(m, by, r->time_ns, unsent, (uint64_t)fresh, model_idle_state(m), GRAPH_MORE);
+	take_some(m, by, r->time_ns, window, (uint64_t)fresh, model_idle_state(m), 0);
+	return by;
+}
+
+/* It waits for what it lacks. */
+void model_tcp_rests(struct model *m, uint32_t actor, uint32_t object, uint64_t time_ns)
+{
+	struct tcp *s = object ? tcp_of(m, object) : NULL;
+	if (!s || actor != s->sender || actor == NONE)
+		return;
+	bool has_bytes = graph_queue_units(m->graph, s->unsent) != 0;
+	model_verb_of(m, actor, GRAPH_VERB_wait_empty, time_ns, has_bytes ? s->window : s->unsent,
+		1, model_idle_state(m), 0);
+}
+
+/* ---- the program ----------------------------------------------------------------------------- */
+
+void model_rule_socket_send(struct model *m, struct thread *t, const struct trace_record *r)
+{
+	const struct trace_socket_send *d = &r->u.socket_send;
+	struct object *o = model_kernel_object(m, d->object, TRACE_OBJECT_socket);
+	struct tcp *s = o ? o->tcp : NULL; /* none: it never sent a TCP packet */
+	if (!s || !model_is_credited(t) || d->n > INT64_MAX ||
+		(!model_is_context(t) && t->mode != MODE_RUNNING))
+		return;
+	uint64_t early = s->sent_early < d->n ? s->sent_early : d->n;
+	s->sent_early = 0;
+	if (s->room != NONE)
+		take_some(m, model_acting(t), r->time_ns, s->room, d->n, model_busy_state(t), 0);
+	if (d->n > early)
+		model_verb_of(m, model_acting(t), GRAPH_VERB_enqueue, r->time_ns,
+			part_of(m, &s->unsent, d->object, "unsent bytes of ", false),
+			(int64_t)(d->n - early), model_busy_state(t), 0);
+}
+
+/* A program that is about to sleep in a call that writes to it finds no room: from now on room is
+ * counted. NONE: it is no such socket. */
+uint32_t model_tcp_room(struct model *m, struct thread *t, uint32_t object, uint64_t time_ns)
+{
+	struct object *o = object && object < m->nr_objects ? &m->object[object] : NULL;
+	struct tcp *s = o ? o->tcp : NULL;
+	if (!s || !s->known)
+		return NONE;
+	uint32_t room = part_of(m, &s->room, object, "send buffer of ", true);
+	if (graph_queue_units(m->graph, room))
+		model_verb(m, t, GRAPH_VERB_resize, time_ns, room, 0, t->graph_state, 0);
+	return room;
+}

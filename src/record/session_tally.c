@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* session_tally.c - tables that the program's threads counted in become records of their streams.
+ */
+#include "record/session_tally.h"
+#include "record/calls.h"
+#include "record/tally.h"
+#include "trace/enums.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { DISK_TABLES = 128 }; /* on a disk all space must be there before it is written */
+
+/* ---- making
+ * ------------------------------------------------------------------------------------------ */
+
+enum base_status record_tally_create(struct record_ring *r, uint32_t mask, struct base_err *err)
+{
+	bool in_memory = !strncmp(r->path, "/dev/shm/", 9);
+	uint32_t nr = in_memory ? TALLY_TABLES : DISK_TABLES;
+	size_t before = r->size_bytes, size_bytes = before + (size_t)tally_bytes(nr);
+	int fd = open(r->path, O_RDWR | O_CLOEXEC);
+	int refused = fd < 0 ? errno : 0;
+	if (!refused && ftruncate(fd, (off_t)size_bytes))
+		refused = errno;
+	if (!refused && !in_memory)
+		refused = posix_fallocate(fd, 0, (off_t)size_bytes);
+	void *map = MAP_FAILED;
+	if (!refused) {
+		map = mmap(NULL, size_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+		refused = map == MAP_FAILED ? errno : 0;
+	}
+	if (fd >= 0)
+		close(fd);
+	if (refused)
+		return base_fail_errno(err, refused, "cannot make tables in %s", r->path);
+	size_t blocks = (size_t)(r->blocks - (uint8_t *)r->head);
+	munmap(r->head, before);
+	r->head = map;
+	r->blocks = (uint8_t *)map + blocks;
+	r->size_bytes = size_bytes;
+	r->head->tables_offset = before;
+	r->head->tally_mask = mask;
+	r->head->nr_tables = nr;
+	r->nr_tables = nr;
+	r->tables_offset = before;
+	return BASE_OK;
+}
+
+/* ---- reading: the program may have written anything
+ * ------------------------------------------------------ */
+
+struct reader {
+	struct record_converter *c;
+	struct record_thread *t;
+};
+
+static void put(const struct reader *r, struct trace_record rec)
+{
+	rec.time_ns = r->t->last_ns;
+	record_thread_put(r->c, r->t, &rec);
+}
+
+/* Standard deviation of the sample. */
+static uint64_t deviation(const struct tally_entry *e)
+{
+	double nr = (double)e->n[TALLY_hold_nr];
+	if (nr < 1 || !isfinite(e->squares))
+		return 0;
+	double mean = (double)e->n[TALLY_hold_ns] / nr, variance = e->squares / nr - mean * mean;
+	return variance > 0 && variance < 1e36 ? (uint64_t)llround(sqrt(variance)) : 0;
+}
+
+static void put_cond(const struct reader *r, const struct tally_entry *e)
+{
+	put(r, (struct trace_record){.kind = TRACE_cond_count,
+		       .u.cond_count = {
+			       .object = record_image_object(&r->c->world, r->t->image, e->key),
+			       .waits = e->n[TALLY_waits],
+			       .timeouts = e->n[TALLY_timeouts],
+			       .signals = e->n[TALLY_signals],
+			       .broadcasts = e->n[TALLY_broadcasts],
+			       .wait_ns = e->n[TALLY_cond_wait_ns]}});
+}
+
+static void put_lock(const struct reader *r, const struct tally_entry *e)
+{
+	uint32_t object = record_image_object(&r->c->world, r->t->image, e->key);
+	uint32_t site = record_image_site(&r->c->world, r->t->image, e->site);
+	put(r, (struct trace_record){.kind = TRACE_lock_count,
+		       .u.lock_count = {.object = object,
+			       .site = site,
+			       .acquired = e->n[TALLY_acquired],
+			       .shared = e->n[TALLY_shared],
+			       .retaken = e->n[TALLY_retaken],
+			       .contended = e->n[TALLY_contended],
+			       .failed = e->n[TALLY_failed]}});
+	if (e->n[TALLY_wait_nr])
+		put(r, (struct trace_record){.kind = TRACE_lock_waits,
+			       .u.lock_waits = {.object = object,
+				       .site = site,
+				       .nr = e->n[TALLY_wait_nr],
+				       .total_ns = e->n[TALLY_wait_ns],
+				       .max_ns = e->n[TALLY_wait_max_ns]}});
+	if (e->n[TALLY_hold_nr])
+		put(r, (struct trace_record){.kind = TRACE_lock_holds,
+			       .u.lock_holds = {.object = object,
+				       .site = site,
+				       .nr = e->n[TALLY_hold_nr],
+				       .total_ns = e->n[TALLY_hold_ns],
+				       .max_ns = e->n[TALLY_hold_max_ns],
+				       .deviation_ns = deviation(e)}});
+}
+
+/* ---- library calls
+ * --------------------------------------------------------------------------------------- */
+
+static const struct {
+	const char *name;
+	enum trace_call category;
+} functions[CALLS_NR] = {
+	[CALLS_none] = {"", TRACE_CALL_other},
+#define CALL(category, timing, result, name, parameters, arguments, bytes)                         \
+	[CALLS_##name] = {#name, TRACE_CALL_##category},
+#define CALL_VOID(category, timing, name, parameters, arguments)                                   \
+	[CALLS_##name] = {#name, TRACE_CALL_##category},
+#define CALL_OWN(category, timing, name) [CALLS_##name] = {#name, TRACE_CALL_##category},
+#include "record/calls.def"
+};
+
+static void put_call(const struct reader *r, const struct tally_entry *e)
+{
+	struct record_sink *sink = &r->c->sink;
+	unsigned function = CALLS_FUNCTION(e->key), inside = CALLS_CALLER(e->key);
+	if (!function || function >= CALLS_NR || inside >= CALLS_NR)
+		return;
+	const char *name = functions[function].name, *outer = functions[inside].name;
+	uint32_t id = record_sink_text(sink, name, strlen(name));
+	put(r, (struct trace_record){.kind = TRACE_call_count,
+		       .u.call_count = {.function = id,
+			       .inside = inside ? record_sink_text(sink, outer, strlen(outer)) : 0,
+			       .site = record_image_site(&r->c->world, r->t->image, e->site),
+			       .category = functions[function].category,
+			       .calls = e->n[TALLY_calls],
+			       .bytes = e->n[TALLY_bytes]}});
+	if (e->n[TALLY_timed])
+		put(r, (struct trace_record){.kind = TRACE_call_time,
+			       .u.call_time = {.function = id,
+				       .nr = e->n[TALLY_timed],
+				       .total_ns = e->n[TALLY_timed_ns],
+				       .max_ns = e->n[TALLY_call_max_ns],
+				       .cpu_nr = e->n[TALLY_cpu_nr],
+				       .cpu_ns = e->n[TALLY_cpu_ns]}});
+	if (e->n[TALLY_special_nr])
+		put(r, (struct trace_record){.kind = TRACE_call_special,
+			       .u.call_special = {.function = id,
+				       .nr = e->n[TALLY_special_nr],
+				       .total_ns = e->n[TALLY_special_ns],
+				       .waits = functions[function].category ==
+						TRACE_CALL_pthreads}});
+}
+
+static void put_bins(const struct reader *r, uint64_t what, const uint64_t *bin)
+{
+	for (unsigned i = 0; i < TALLY_BINS; i++)
+		if (bin[i])
+			put(r, (struct trace_record){.kind = TRACE_lock_bin,
+				       .u.lock_bin = {.what = what, .bin = i, .n = bin[i]}});
+}
+
+static bool is_used(const struct tally_entry *e)
+{
+	for (unsigned i = 0; i < TALLY_LOCK_FIELDS; i++)
+		if (e->n[i])
+			return true;
+	return false;
+}
+
+static void read_table(struct record_converter *c, const struct tally_table *table, uint64_t now_ns)
+{
+	struct tally_table head; /* only as far as its entries is read */
+	memcpy(&head, table, offsetof(struct tally_table, entry));
+	if (!head.image)
+		return;
+	struct reader r = {c, record_converter_thread(c, head.image, head.parent_image, head.pid,
+				      head.tid, head.thread)};
+	if (!r.t)
+		return;
+	if (!r.t->started)
+		record_thread_start(c, r.t, now_ns);
+	for (size_t i = 0; i < TALLY_ENTRIES; i++) {
+		struct tally_entry e = table->entry[i];
+		uint64_t type = (e.key & ~RING_OBJECT_SHARED) >> RING_OBJECT_TYPE_SHIFT;
+		if (!e.key || !is_used(&e))
+			continue;
+		if (e.key & CALLS_KEY && !type)
+			put_call(&r, &e);
+		else if (type == TRACE_OBJECT_cond)
+			put_cond(&r, &e);
+		else if (type == TRACE_OBJECT_mutex || type == TRACE_OBJECT_rwlock ||
+			 type == TRACE_OBJECT_spin)
+			put_lock(&r, &e);
+	}
+	put_bins(&r, 0, head.wait_bin);
+	put_bins(&r, 1, head.hold_bin);
+	if (head.full)
+		put(&r, (struct trace_record){
+				.kind = TRACE_lock_full, .u.lock_full = {.n = head.full}});
+}
+
+void record_tally_drain(
+	struct record_ring *r, struct record_converter *c, uint64_t horizon, bool final)
+{
+	uint8_t *tables = (uint8_t *)r->head + r->tables_offset;
+	uint32_t *state = (uint32_t *)(void *)tables;
+	for (uint32_t i = 0; i < r->nr_tables && !record_sink_failed(&c->sink); i++) {
+		uint32_t is = __atomic_load_n(&state[i], __ATOMIC_ACQUIRE);
+		struct tally_table *table = (void *)(tables + tally_table_offset(r->nr_tables, i));
+		if (is == TALLY_FREE || (is != TALLY_DONE && !final))
+			continue;
+		if (!final && table->end_tsc - c->clock->tsc_origin > horizon)
+			continue;
+		read_table(c, table, record_clock_ns(c->clock, horizon));
+		if (final)
+			continue;
+		if (madvise(table, sizeof *table,
+			    MADV_REMOVE)) /* its pages, and with them what it says */
+			memset(table, 0, sizeof *table);
+		__atomic_store_n(&state[i], TALLY_FREE, __ATOMIC_RELEASE);
+	}
+}
+
+/* ---- the floor
+ * ------------------------------------------------------------------------------------------- */
+
+enum { FLOOR_ROUNDS = 12, FLOOR_TIMES = 1000 };
+
+static uint64_t clock_ns(void)
+{
+	struct timespec ts;
+	clock_gettime(CLOCK_MONOTONIC_RAW, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+/* In a thread of its own: glibc takes locks without atomic operations before there is a second one.
+ */
+static void *measure_floor(void *floor_)
+{
+	struct record_lock_floor *floor = floor_;
+	pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+	uint64_t bare = UINT64_MAX, stamps = UINT64_MAX;
+	volatile uint64_t stamp;
+	for (unsigned round = 0; round < FLOOR_ROUNDS; round++) {
+		uint64_t begin = clock_ns();
+		for (unsigned i = 0; i < FLOOR_TIMES; i++) {
+			pthread_mutex_lock(&lock);
+			pthread_mutex_unlock(&lock);
+		}
+		uint64_t middle = clock_ns();
+		for (unsigned i = 0; i < FLOOR_TIMES; i++) {
+			pthread_mutex_lock(&lock);
+			stamp = record_tsc();
+			stamp = record_tsc();
+			pthread_mutex_unlock(&lock);
+		}
+		uint64_t end = clock_ns();
+		bare = middle - begin < bare ? middle - begin : bare;
+		stamps = end - middle < stamps ? end - middle : stamps;
+	}
+	(void)stamp;
+	*floor = (struct record_lock_floor){bare * 1000 / FLOOR_TIMES, stamps * 1000 / FLOOR_TIMES};
+	return NULL;
+}
+
+struct record_lock_floor record_lock_floor_measure(void)
+{
+	struct record_lock_floor floor = {0};
+	pthread_t thread;
+	if (!pthread_create(&thread, NULL, measure_floor, &floor))
+		pthread_join(thread, NULL);
+	return floor;
+}
+
+void record_lock_floor_write(
+	struct record_converter *c, const struct record_lock_floor *floor, const char *mode)
+{
+	for (size_t i = 0; i < c->nr_threads; i++) {
+		struct reader r = {c, c->thread[i]};
+		if (!r.t->started)
+			continue;
+		put(&r, (struct trace_record){.kind = TRACE_lock_floor,
+				.u.lock_floor = {
+					.mode = record_sink_text(&c->sink, mode, strlen(mode)),
+					.bare_ps = floor->bare_ps,
+					.stamps_ps = floor->stamps_ps}});
+		return;
+	}
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * system_object.h - what the kernel's events are about: files, futex words, sockets, flows,
+ * devices.
+ *
+ * The kernel's side gives numbers (inodes, addresses, interface indices). An object is defined when
+ * its number is seen first; what it is called is asked from /proc, from a copy of the descriptor,
+ * or told by the event. A socket is one object by its inode: the same as the preload library's.
+ */
+#ifndef LONGPOLE_RECORD_SYSTEM_OBJECT_H
+#define LONGPOLE_RECORD_SYSTEM_OBJECT_H
+
+#include "record/system_convert.h"
+
+/* The object of a call of this task: KERNEL_FILE word, or the address of a futex word (`shared`:
+ * processes may share it). 0: none. */
+uint32_t record_kernel_file(struct record_kernel *k, struct record_kernel_task *t, uint64_t word);
+uint32_t record_kernel_futex(
+	struct record_kernel *k, struct record_kernel_task *t, uint64_t address, bool shared);
+/* A struct sock; inode 0: not known. */
+uint32_t record_kernel_socket(struct record_kernel *k, uint64_t sock, uint32_t inode);
+/* Its addresses are known from now; or it is closed, and its address is free for another. */
+void record_kernel_socket_named(
+	struct record_kernel *k, uint64_t sock, const struct kernel_address *a);
+void record_kernel_socket_closed(struct record_kernel *k, uint64_t sock);
+uint32_t record_kernel_flow(struct record_kernel *k, const struct kernel_address *a);
+uint32_t record_kernel_netdev(struct record_kernel *k, uint32_t net_namespace, uint32_t index);
+uint32_t record_kernel_qdisc(
+	struct record_kernel *k, uint32_t net_namespace, uint32_t index, uint32_t handle);
+uint32_t record_kernel_disk(struct record_kernel *k, uint64_t device);
+uint32_t record_kernel_lock(struct record_kernel *k, uint64_t address);
+
+#endif

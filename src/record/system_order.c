@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* system_order.c - per-processor queues, sorted and merged. */
+#include "record/system_order.h"
+
+#include <string.h>
+
+_Static_assert(sizeof(struct kernel_slot) == KERNEL_SLOT_BYTES, "see system.bpf.c");
+_Static_assert(sizeof(struct kernel_control) == 128, "two lines");
+_Static_assert(sizeof(struct kernel_address) == 2 * KERNEL_SLOT_BYTES, "two slots");
+_Static_assert(sizeof(struct kernel_tcp) == 2 * KERNEL_SLOT_BYTES, "two slots");
+
+enum { SLOTS_MAX = 1 << 24 }; /* waiting in one queue: 512 MiB */
+
+enum base_status record_order_init(struct record_order *o, unsigned nr_queues, struct base_err *err)
+{
+	*o = (struct record_order){.nr_queues = nr_queues};
+	o->queue = base_alloc(nr_queues * sizeof *o->queue);
+	if (!o->queue)
+		return base_fail(err, BASE_ERR_NOMEM, "no memory for %u queues", nr_queues);
+	return BASE_OK;
+}
+
+void record_order_fini(struct record_order *o)
+{
+	for (unsigned i = 0; o->queue && i < o->nr_queues; i++) {
+		base_free(o->queue[i].slot);
+		base_free(o->queue[i].entry);
+	}
+	base_free(o->queue);
+	*o = (struct record_order){0};
+}
+
+/* ---- in ---------------------------------------------------------------------------------------
+ */
+
+/* What was given out makes room at the front. */
+void record_order_compact(struct record_order *o, unsigned cpu)
+{
+	struct record_order_queue *q = &o->queue[cpu];
+	if (q->first == q->nr) {
+		q->first = q->nr = q->nr_slots = 0;
+		return;
+	}
+	if (q->first < 4096 || q->first * 2 < q->nr)
+		return;
+	/* Entries are in time order, slots in order of arrival: the lowest slot that waits. */
+	uint32_t lowest = UINT32_MAX;
+	for (size_t i = q->first; i < q->nr; i++)
+		if (q->entry[i].at < lowest)
+			lowest = q->entry[i].at;
+	q->nr -= q->first;
+	memmove(q->entry, q->entry + q->first, q->nr * sizeof *q->entry);
+	q->first = 0;
+	q->nr_slots -= lowest;
+	memmove(q->slot, q->slot + lowest, q->nr_slots * sizeof *q->slot);
+	for (size_t i = 0; i < q->nr; i++)
+		q->entry[i].at -= lowest;
+}
+
+enum base_status record_order_push(
+	struct record_order *o, unsigned cpu, const struct kernel_slot *slot, unsigned nr)
+{
+	struct record_order_queue *q = &o->queue[cpu];
+	if (q->nr_slots + nr > SLOTS_MAX)
+		return BASE_ERR_NOMEM;
+	if (BASE_UNLIKELY(q->nr_slots + nr > q->slot_capacity || q->nr == q->entry_capacity)) {
+		enum base_status status =
+			base_grow(&q->slot, &q->slot_capacity, q->nr_slots + nr, sizeof *q->slot);
+		if (status == BASE_OK)
+			status = base_grow(
+				&q->entry, &q->entry_capacity, q->nr + 1, sizeof *q->entry);
+		if (status != BASE_OK)
+			return status;
+	}
+	struct record_order_entry e = {.time_ns = slot->time_ns, .at = (uint32_t)q->nr_slots};
+	memcpy(q->slot + q->nr_slots, slot, nr * sizeof *slot);
+	q->nr_slots += nr;
+	size_t at = q->nr++;
+	if (BASE_UNLIKELY(at > q->first && q->entry[at - 1].time_ns > e.time_ns)) {
+		o->nr_reordered++;
+		for (; at > q->first && q->entry[at - 1].time_ns > e.time_ns; at--)
+			q->entry[at] = q->entry[at - 1];
+	}
+	q->entry[at] = e;
+	q->newest_ns = slot->time_ns;
+	o->until_ns = 0; /* who is next has to be found anew */
+	return BASE_OK;
+}
+
+/* ---- out --------------------------------------------------------------------------------------
+ */
+
+static uint64_t first_ns(const struct record_order_queue *q)
+{
+	return q->first < q->nr ? q->entry[q->first].time_ns : UINT64_MAX;
+}
+
+/* The queue whose first event is the earliest, and how long it stays so. */
+static void find_leader(struct record_order *o)
+{
+	uint64_t best = UINT64_MAX, next = UINT64_MAX;
+	for (unsigned i = 0; i < o->nr_queues; i++) {
+		uint64_t ns = first_ns(&o->queue[i]);
+		if (ns < best) {
+			next = best;
+			best = ns;
+			o->leader = i;
+		} else if (ns < next) {
+			next = ns;
+		}
+	}
+	o->until_ns = next;
+}
+
+uint64_t record_order_horizon(const struct record_order *o, uint64_t now_ns)
+{
+	uint64_t horizon_ns = now_ns > RECORD_ORDER_WINDOW_NS ? now_ns - RECORD_ORDER_WINDOW_NS : 0;
+	for (unsigned i = 0; i < o->nr_queues; i++)
+		if (o->queue[i].stuck && o->queue[i].newest_ns < horizon_ns)
+			horizon_ns = o->queue[i].newest_ns;
+	return horizon_ns;
+}
+
+const struct kernel_slot *record_order_next(
+	struct record_order *o, uint64_t horizon_ns, unsigned *ret_cpu)
+{
+	if (first_ns(&o->queue[o->leader]) >= o->until_ns)
+		find_leader(o);
+	struct record_order_queue *q = &o->queue[o->leader];
+	if (first_ns(q) >= horizon_ns)
+		return NULL;
+	const struct record_order_entry *e = &q->entry[q->first++];
+	if (e->time_ns < o->given_ns)
+		o->nr_late++;
+	else
+		o->given_ns = e->time_ns;
+	*ret_cpu = o->leader;
+	return &q->slot[e->at];
+}
+
+/* ---- the slots that the kernel writes ---------------------------------------------------------
+ */
+
+static unsigned slots_of(const struct kernel_slot *s)
+{
+	unsigned nr = s->shape >> 4;
+	return nr ? nr : 1;
+}
+
+/* Copies an event of `nr` slots; the kernel's are zero then. */
+static void take(struct kernel_slot *slots, uint32_t mask, uint64_t at, unsigned nr,
+	struct kernel_slot to[static KERNEL_SLOTS_OF_EVENT_MAX])
+{
+	for (unsigned i = 0; i < nr; i++) {
+		struct kernel_slot *s = &slots[(at + i) & mask];
+		to[i] = *s;
+		*s = (struct kernel_slot){0};
+	}
+}
+
+enum base_status record_slots_read(struct record_order *o, unsigned cpu,
+	struct kernel_control *control, struct kernel_slot *slots, uint32_t mask, uint64_t now_ns,
+	uint64_t *ret_used)
+{
+	struct record_order_queue *q = &o->queue[cpu];
+	uint64_t head = __atomic_load_n(&control->head, __ATOMIC_ACQUIRE), at = control->tail;
+	enum base_status status = BASE_OK;
+	*ret_used = head - at;
+	record_order_compact(o, cpu);
+	while (at < head && status == BASE_OK) {
+		struct kernel_slot *s = &slots[at & mask], event[KERNEL_SLOTS_OF_EVENT_MAX];
+		if (BASE_UNLIKELY(!__atomic_load_n(&s->time_ns, __ATOMIC_ACQUIRE))) {
+			if (!q->stuck) {
+				q->stuck = true;
+				q->stuck_since_ns = now_ns;
+			}
+			if (now_ns - q->stuck_since_ns < RECORD_SLOT_PATIENCE_NS)
+				break;
+			q->stuck = false; /* its program died between reservation and stamp */
+			take(slots, mask, at++, 1, event);
+			o->nr_damaged++;
+			continue;
+		}
+		unsigned nr = slots_of(s);
+		q->stuck = false;
+		if (nr > KERNEL_SLOTS_OF_EVENT_MAX || nr > head - at) {
+			take(slots, mask, at++, 1, event);
+			o->nr_damaged++;
+			continue;
+		}
+		take(slots, mask, at, nr, event);
+		at += nr;
+		status = record_order_push(o, cpu, event, nr);
+	}
+	__atomic_store_n(&control->tail, at, __ATOMIC_RELEASE);
+	return status;
+}

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tally.h - tables in shared memory in which a program's threads count, and `longpole` reads.
+ *
+ *   ring file: head, blocks, | state 0 .. state n-1 (page-aligned) | table 0 | ... | table n-1 |
+ *
+ * A thread takes a free table at its first count and is its only writer; a full one gets a second.
+ * Tables are in the ring's file (ring.h), so they survive crash, _exit, exec and SIGKILL; a fork's
+ * child finds preload_self empty and takes tables of its own. Nothing is written at a thread's end
+ * but its table's state. The reader may look at any time: every number grows only.
+ *
+ * Counters change by one instruction, so a signal handler that counts in between loses nothing.
+ * Pages of a table that are not needed are never touched.
+ */
+#ifndef LONGPOLE_RECORD_TALLY_H
+#define LONGPOLE_RECORD_TALLY_H
+
+#include <stdint.h>
+
+enum {
+	TALLY_TABLES = 4096,
+	TALLY_ENTRIES = 2048, /* a power of two */
+	TALLY_PROBES = 16,    /* entries looked at before a table counts as full */
+	TALLY_THREAD_TABLES = 8,
+	TALLY_BINS = 40, /* log2 of ns */
+};
+enum tally_state { TALLY_FREE, TALLY_ACTIVE, TALLY_DONE };
+
+/* Of a lock taken at one place; of a condition variable; of a function called by another. */
+enum tally_lock_field {
+	TALLY_acquired,
+	TALLY_shared,
+	TALLY_retaken,
+	TALLY_contended,
+	TALLY_failed,
+	TALLY_wait_nr,
+	TALLY_wait_ns,
+	TALLY_wait_max_ns,
+	TALLY_hold_nr,
+	TALLY_hold_ns,
+	TALLY_hold_max_ns,
+	TALLY_LOCK_FIELDS
+};
+enum tally_cond_field {
+	TALLY_waits,
+	TALLY_timeouts,
+	TALLY_signals,
+	TALLY_broadcasts,
+	TALLY_cond_wait_ns,
+};
+enum tally_call_field {
+	TALLY_calls,
+	TALLY_timed,
+	TALLY_timed_ns,
+	TALLY_call_max_ns,
+	TALLY_bytes,
+	TALLY_cpu_nr,
+	TALLY_cpu_ns,
+	TALLY_special_nr, /* timed, all of them: large copies, locks that were taken */
+	TALLY_special_ns,
+};
+struct tally_entry {
+	uint64_t key;  /* locks: ring.h's object word; calls: calls.h; 0:
+			  free */
+	uint64_t site; /* locks: caller's address */
+	uint64_t n[TALLY_LOCK_FIELDS];
+	double squares; /* of timed holds, ns^2 */
+	uint64_t unused[2];
+};
+_Static_assert(sizeof(struct tally_entry) == 128, "two lines");
+
+struct tally_table {
+	uint32_t pid, tid, image, parent_image;
+	uint64_t thread;  /* as in struct ring_block */
+	uint64_t end_tsc; /* when it was DONE; 0: not yet */
+	uint64_t full;    /* counts that found no place */
+	uint64_t next;    /* 1 + the thread's next table; 0: none */
+	uint64_t wait_bin[TALLY_BINS], hold_bin[TALLY_BINS];
+	uint64_t unused[(4096 - 48) / 8 - 2 * TALLY_BINS]; /* entries begin a page */
+	struct tally_entry entry[TALLY_ENTRIES];
+};
+_Static_assert(sizeof(struct tally_table) == 4096 + TALLY_ENTRIES * 128, "whole pages");
+
+enum { TALLY_TABLE_STRIDE = sizeof(struct tally_table) };
+static inline uint64_t tally_bytes(uint32_t nr_tables)
+{
+	uint64_t states = ((uint64_t)nr_tables * sizeof(uint32_t) + 4095) / 4096 * 4096;
+	return states + (uint64_t)nr_tables * TALLY_TABLE_STRIDE;
+}
+static inline uint64_t tally_table_offset(uint32_t nr_tables, uint32_t i)
+{
+	return tally_bytes(nr_tables) - (uint64_t)(nr_tables - i) * TALLY_TABLE_STRIDE;
+}
+
+#endif

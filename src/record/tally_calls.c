@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tally_calls.c - library functions counted where they are called (seed 001, section 5). A wrapper
+ * for each row of calls.def.
+ *
+ * What a counted function calls is its own: a small stack of the counted functions that this thread
+ * is in says inside which one a call was made. Frames that longjmp or a cancellation left are
+ * noticed by their place on the machine's stack.
+ */
+#include "record/tally_count.h"
+#include "record/calls.h"
+
+#include <dlfcn.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/mman.h>
+#include <sys/sendfile.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+
+/* ---- the real ones
+ * ---------------------------------------------------------------------------------- */
+
+static void *real[CALLS_NR];
+static const char *const names[CALLS_NR] = {
+#define CALL(category, timing, result, name, parameters, arguments, bytes) [CALLS_##name] = #name,
+#define CALL_VOID(category, timing, name, parameters, arguments)           [CALLS_##name] = #name,
+#define CALL_OWN(category, timing, name)                                   [CALLS_##name] = #name,
+#include "record/calls.def"
+};
+
+/* glibc's fortified names have no declarations. */
+void *__memcpy_chk(void *to, const void *from, size_t n, size_t room);
+void *__memmove_chk(void *to, const void *from, size_t n, size_t room);
+void *__memset_chk(void *to, int c, size_t n, size_t room);
+int __vsnprintf_chk(char *to, size_t n, int flag, size_t room, const char *format, va_list list);
+
+/* What malloc and its kin are while dlsym looks for them. */
+void *__libc_malloc(size_t n);
+void *__libc_calloc(size_t nr, size_t n);
+void *__libc_realloc(void *p, size_t n);
+void __libc_free(void *p);
+
+static __thread struct context {
+	uint32_t nr;
+	uint32_t busy; /* our own code runs: what it calls is not counted */
+	struct {
+		uintptr_t stack;
+		unsigned function;
+	} frame[16];
+} context;
+
+static PRELOAD_COLD void *find_real(unsigned function)
+{
+	context.busy++;
+	void *found = function == CALLS_pthread_cond_wait ||
+				      function == CALLS_pthread_cond_timedwait ||
+				      function == CALLS_pthread_cond_signal ||
+				      function == CALLS_pthread_cond_broadcast
+			      ? dlvsym(RTLD_NEXT, names[function], "GLIBC_2.3.2")
+			      : dlsym(RTLD_NEXT, names[function]);
+	__atomic_store_n(&real[function], found, __ATOMIC_RELAXED);
+	context.busy--;
+	return found;
+}
+
+/* Now, so that no later search disturbs what the program asks dlerror() about. */
+__attribute__((constructor)) static void find_all(void)
+{
+	for (unsigned i = 1; i < CALLS_NR; i++)
+		if (!real[i])
+			find_real(i);
+}
+
+#define REAL_OF(name)                                                                              \
+	((__typeof__(&name))(real[CALLS_##name] ? real[CALLS_##name] : find_real(CALLS_##name)))
+
+/* ---- one call
+ * --------------------------------------------------------------------------------------- */
+
+enum timing { TIMING_often, TIMING_bulk, TIMING_brief, TIMING_waits };
+enum { OFTEN_MASK = 31, CPU_MASK = 7, BULK_BYTES = 64 * 1024 };
+/* A leaf that took longer was interrupted: one in 32 calls must not speak for that. */
+enum { INTERRUPTED_NS = 100000 };
+
+struct call {
+	struct tally_entry *entry; /* NULL: not counted */
+	uint64_t since_tsc, since_cpu_ns;
+	bool timed, cpu_timed, pushed, special, sampled;
+};
+
+static uint64_t cpu_ns(void)
+{
+	struct timespec now;
+	return preload_syscall(SYS_clock_gettime, CLOCK_THREAD_CPUTIME_ID, (long)&now, 0, 0, 0, 0)
+		       ? 0
+		       : (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* This library, from the first byte to the last. */
+extern const char __ehdr_start[] __attribute__((visibility("hidden")));
+extern const char _end[] __attribute__((visibility("hidden")));
+
+static PRELOAD_COLD struct tally_entry *find_entry(uint64_t key, uint64_t site)
+{
+	if (site >= (uintptr_t)__ehdr_start && site < (uintptr_t)_end)
+		return NULL; /* our own calls */
+	context.busy++;
+	struct tally_entry *e = tally_find_slow(key, site);
+	context.busy--;
+	return e;
+}
+
+/* special: all such calls are timed, and are not part of the sample. */
+PRELOAD_INLINE void call_begin(
+	struct call *c, unsigned function, enum timing timing, bool special, uintptr_t site)
+{
+	uintptr_t stack = (uintptr_t)__builtin_frame_address(0);
+	*c = (struct call){0};
+	if (PRELOAD_RARE(context.busy))
+		return;
+	while (context.nr && context.frame[context.nr - 1].stack <= stack)
+		context.nr--;
+	unsigned caller = context.nr ? context.frame[context.nr - 1].function : CALLS_none;
+	uint64_t key = calls_key(function, caller);
+	struct tally_table *t = preload_self.tally;
+	struct tally_entry *e = t && preload_fresh.head ? &t->entry[tally_slot(key, site)] : NULL;
+	if (PRELOAD_RARE(!e || e->key != key || e->site != site))
+		e = find_entry(key, site);
+	if (PRELOAD_RARE(!e))
+		return;
+	TALLY_INC(e->n[TALLY_calls]);
+	c->entry = e;
+	c->special = special;
+	c->sampled = timing <= TIMING_bulk;
+	c->timed = special || !c->sampled || (e->n[TALLY_calls] & OFTEN_MASK) == 1;
+	c->cpu_timed = timing == TIMING_waits && (e->n[TALLY_calls] & CPU_MASK) == 1;
+	c->pushed = !c->sampled && context.nr < PRELOAD_COUNT(context.frame);
+	if (c->pushed) {
+		context.frame[context.nr].stack = stack;
+		context.frame[context.nr].function = function;
+		PRELOAD_BARRIER();
+		context.nr++;
+	}
+	c->since_cpu_ns = c->cpu_timed ? cpu_ns() : 0;
+	c->since_tsc = c->timed ? preload_now() : 0;
+}
+
+PRELOAD_INLINE void call_end(struct call *c, uint64_t bytes)
+{
+	struct tally_entry *e = c->entry;
+	if (PRELOAD_RARE(!e))
+		return;
+	if (c->timed) {
+		uint64_t ns = tally_ns(preload_now() - c->since_tsc);
+		tally_max(&e->n[TALLY_call_max_ns], ns);
+		if (c->special) {
+			TALLY_INC(e->n[TALLY_special_nr]);
+			TALLY_ADD(e->n[TALLY_special_ns], ns);
+		} else if (!c->sampled || ns < INTERRUPTED_NS) {
+			TALLY_INC(e->n[TALLY_timed]);
+			TALLY_ADD(e->n[TALLY_timed_ns], ns);
+		}
+	}
+	if (c->cpu_timed) {
+		TALLY_INC(e->n[TALLY_cpu_nr]);
+		TALLY_ADD(e->n[TALLY_cpu_ns], cpu_ns() - c->since_cpu_ns);
+	}
+	TALLY_ADD(e->n[TALLY_bytes], bytes);
+	if (c->pushed)
+		context.nr--;
+}
+
+/* ---- wrappers from the table
+ * ---------------------------------------------------------------------------- */
+
+#define SPECIAL_often false
+#define SPECIAL_bulk  (n >= BULK_BYTES)
+#define SPECIAL_brief false
+#define SPECIAL_waits false
+#define CALL(category, timing, result, name, parameters, arguments, bytes)                         \
+	PRELOAD_EXPORT result name parameters                                                      \
+	{                                                                                          \
+		struct call call;                                                                  \
+		call_begin(&call, CALLS_##name, TIMING_##timing, SPECIAL_##timing, PRELOAD_SITE);  \
+		result r = REAL_OF(name) arguments;                                                \
+		int saved_errno = call.cpu_timed ? errno : 0;                                      \
+		call_end(&call, (uint64_t)(bytes));                                                \
+		if (call.cpu_timed)                                                                \
+			errno = saved_errno;                                                       \
+		return r;                                                                          \
+	}
+#define CALL_VOID(category, timing, name, parameters, arguments)                                   \
+	PRELOAD_EXPORT void name parameters                                                        \
+	{                                                                                          \
+		struct call call;                                                                  \
+		call_begin(&call, CALLS_##name, TIMING_##timing, SPECIAL_##timing, PRELOAD_SITE);  \
+		REAL_OF(name) arguments;                                                           \
+		call_end(&call, 0);                                                                \
+	}
+#include "record/calls.def"
+
+/* ---- memory: dlsym itself may ask for some
+ * ----------------------------------------------------------------- */
+
+#define MEMORY(result, name, parameters, arguments, bytes)                                         \
+	PRELOAD_EXPORT result name parameters                                                      \
+	{                                                                                          \
+		struct call call;                                                                  \
+		if (PRELOAD_RARE(!real[CALLS_##name])) {                                           \
+			if (context.busy || !find_real(CALLS_##name))                              \
+				return __libc_##name arguments;                                    \
+		}                                                                                  \
+		call_begin(&call, CALLS_##name, TIMING_often, false, PRELOAD_SITE);                \
+		result r = REAL_OF(name) arguments;                                                \
+		call_end(&call, bytes);                                                            \
+		return r;                                                                          \
+	}
+MEMORY(void *, malloc, (size_t n), (n), n)
+MEMORY(void *, calloc, (size_t nr, size_t n), (nr, n), nr *n)
+MEMORY(void *, realloc, (void *p, size_t n), (p, n), n)
+
+PRELOAD_EXPORT void free(void *p)
+{
+	struct call call;
+	if (PRELOAD_RARE(!real[CALLS_free])) {
+		if (context.busy || !find_real(CALLS_free)) {
+			__libc_free(p);
+			return;
+		}
+	}
+	call_begin(&call, CALLS_free, TIMING_often, false, PRELOAD_SITE);
+	REAL_OF(free)(p);
+	call_end(&call, 0);
+}
+
+/* ---- any number of arguments
+ * ---------------------------------------------------------------------------------- */
+
+int __vfprintf_chk(FILE *f, int flag, const char *format, va_list list);
+int __vsprintf_chk(char *to, int flag, size_t room, const char *format, va_list list);
+int __printf_chk(int flag, const char *format, ...);
+int __fprintf_chk(FILE *f, int flag, const char *format, ...);
+int __snprintf_chk(char *to, size_t n, int flag, size_t room, const char *format, ...);
+int __sprintf_chk(char *to, int flag, size_t room, const char *format, ...);
+
+#define FORMATTED(name, timing, parameters, last, call_real)                                       \
+	PRELOAD_EXPORT int name parameters                                                         \
+	{                                                                                          \
+		struct call call;                                                                  \
+		va_list list;                                                                      \
+		call_begin(&call, CALLS_##name, timing, false, PRELOAD_SITE);                      \
+		va_start(list, last);                                                              \
+		int r = call_real;                                                                 \
+		va_end(list);                                                                      \
+		call_end(&call, r > 0 ? (uint64_t)r : 0);                                          \
+		return r;                                                                          \
+	}
+FORMATTED(printf, TIMING_brief, (const char *format, ...), format,
+	REAL_OF(vfprintf)(stdout, format, list))
+FORMATTED(fprintf, TIMING_brief, (FILE * f, const char *format, ...), format,
+	REAL_OF(vfprintf)(f, format, list))
+FORMATTED(__printf_chk, TIMING_brief, (int flag, const char *format, ...), format,
+	__vfprintf_chk(stdout, flag, format, list))
+FORMATTED(__fprintf_chk, TIMING_brief, (FILE * f, int flag, const char *format, ...), format,
+	__vfprintf_chk(f, flag, format, list))
+FORMATTED(snprintf, TIMING_often, (char *to, size_t n, const char *format, ...), format,
+	REAL_OF(vsnprintf)(to, n, format, list))
+FORMATTED(sprintf, TIMING_often, (char *to, const char *format, ...), format,
+	vsprintf(to, format, list))
+FORMATTED(__snprintf_chk, TIMING_often,
+	(char *to, size_t n, int flag, size_t room, const char *format, ...), format,
+	REAL_OF(__vsnprintf_chk)(to, n, flag, room, format, list))
+FORMATTED(__sprintf_chk, TIMING_often, (char *to, int flag, size_t room, const char *format, ...),
+	format, __vsprintf_chk(to, flag, room, format, list))
+
+/* ---- locks and condition variables
+ * ---------------------------------------------------------------------------- */
+
+#define LOCK(name, real_one, special)                                                              \
+	PRELOAD_EXPORT int name(pthread_mutex_t *mutex)                                            \
+	{                                                                                          \
+		struct call call;                                                                  \
+		call_begin(&call, CALLS_##name, TIMING_often, special, PRELOAD_SITE);              \
+		int r = real_one(mutex);                                                           \
+		call_end(&call, 0);                                                                \
+		return r;                                                                          \
+	}
+#define IS_TAKEN (__atomic_load_n(&mutex->__data.__lock, __ATOMIC_RELAXED) != 0)
+LOCK(pthread_mutex_lock, preload_real_mutex_lock, IS_TAKEN)
+LOCK(pthread_mutex_trylock, preload_real_mutex_trylock, false)
+LOCK(pthread_mutex_unlock, preload_real_mutex_unlock, false)
+
+/* Only today's: a program of before glibc 2.3.2 gets libc's own by its version. */
+#define COND(name, parameters, arguments, timing)                                                  \
+	PRELOAD_EXPORT int calls_new_##name parameters;                                            \
+	int calls_new_##name parameters                                                            \
+	{                                                                                          \
+		struct call call;                                                                  \
+		call_begin(&call, CALLS_pthread_##name, timing, false, PRELOAD_SITE);              \
+		int r = REAL_OF(pthread_##name) arguments;                                         \
+		call_end(&call, 0);                                                                \
+		return r;                                                                          \
+	}                                                                                          \
+	__asm__(".symver calls_new_" #name ", pthread_" #name "@@GLIBC_2.3.2, remove\n");
+COND(cond_wait, (pthread_cond_t * c, pthread_mutex_t *m), (c, m), TIMING_waits)
+COND(cond_timedwait, (pthread_cond_t * c, pthread_mutex_t *m, const struct timespec *until),
+	(c, m, until), TIMING_waits)
+COND(cond_signal, (pthread_cond_t * c), (c), TIMING_brief)
+COND(cond_broadcast, (pthread_cond_t * c), (c), TIMING_brief)

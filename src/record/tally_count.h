@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tally_count.h - counting, inside the program: what the wrappers of tally_*.c share. */
+#ifndef LONGPOLE_RECORD_TALLY_COUNT_H
+#define LONGPOLE_RECORD_TALLY_COUNT_H
+
+#include "record/preload.h"
+#include "record/preload_real.h"
+#include "record/tally.h"
+
+/* One instruction: a signal handler comes before or after it. */
+#define TALLY_ADD(counter, amount)                                                                 \
+	__asm__ volatile("addq %1, %0" : "+m"(counter) : "er"((uint64_t)(amount)) : "cc")
+#define TALLY_INC(counter) __asm__ volatile("incq %0" : "+m"(counter) : : "cc")
+
+PRELOAD_INLINE void tally_max(uint64_t *counter, uint64_t value)
+{
+	if (value > *counter)
+		*counter = value;
+}
+
+PRELOAD_INLINE size_t tally_slot(uint64_t key, uint64_t site)
+{
+	return (size_t)(((key >> 3) + site) * 0x9e3779b97f4a7c15u >> 53);
+}
+_Static_assert(TALLY_ENTRIES == 1 << (64 - 53), "tally_slot()");
+
+struct tally_entry *tally_find_slow(uint64_t key, uint64_t site);
+
+/* Where this thread counts that; NULL: nowhere. In a fork's child preload_fresh is zero until it
+ * has attached, and then preload_self is: so nobody counts into a parent's table. */
+PRELOAD_INLINE struct tally_entry *tally_find(uint64_t key, uint64_t site)
+{
+	struct tally_table *t = preload_self.tally;
+	if (PRELOAD_RARE(!t || !preload_fresh.head))
+		return tally_find_slow(key, site);
+	struct tally_entry *e = &t->entry[tally_slot(key, site)];
+	if (PRELOAD_LIKELY(e->key == key && e->site == site))
+		return e;
+	return tally_find_slow(key, site);
+}
+
+/* Ticks to ns, for durations. */
+PRELOAD_INLINE uint64_t tally_ns(uint64_t ticks)
+{
+	const struct ring_head *head = preload_fresh.head;
+	return head ? (uint64_t)((unsigned __int128)ticks * head->ns_per_tick_32 >> 32) : 0;
+}
+
+PRELOAD_INLINE unsigned tally_bin(uint64_t ns)
+{
+	unsigned bin = ns ? 63u - (unsigned)__builtin_clzll(ns) : 0;
+	return bin < TALLY_BINS ? bin : TALLY_BINS - 1;
+}
+
+#endif

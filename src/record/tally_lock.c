@@ -1,0 +1,428 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tally_lock.c - locks counted where they are taken: exactly, with a sample of the holds timed.
+ *
+ * A lock that looks taken when it is asked for counts as contended, and its wait is timed. Of the
+ * holds of a lock at a place the first is timed, then one in head.tally_mask + 1: each pair of lock
+ * and place has its own turn, so that a program's rhythm cannot hide one from the sample.
+ */
+#include "record/tally_count.h"
+
+/* ---- timed holds
+ * ---------------------------------------------------------------------------------- */
+
+enum { TIMED_MAX = 6 };
+static __thread struct timed {
+	uint64_t key; /* 0: free; 1: being written */
+	uint64_t since_tsc;
+	struct tally_entry *entry;
+} timed[TIMED_MAX];
+
+static PRELOAD_COLD void begin_hold(uint64_t key, struct tally_entry *e, uint64_t now_tsc)
+{
+	if (!preload_self.nr_timed) /* a fork's parent may have left some */
+		for (unsigned i = 0; i < TIMED_MAX; i++)
+			timed[i].key = 0;
+	for (unsigned i = 0; i < TIMED_MAX; i++) {
+		uint64_t is_free = 0;
+		if (timed[i].key || !__atomic_compare_exchange_n(&timed[i].key, &is_free, 1, false,
+					    __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+			continue;
+		timed[i].entry = e;
+		timed[i].since_tsc = now_tsc;
+		PRELOAD_BARRIER();
+		timed[i].key = key;
+		__atomic_fetch_add(&preload_self.nr_timed, 1, __ATOMIC_RELAXED);
+		return;
+	}
+}
+
+static void add_hold(struct tally_entry *e, uint64_t ticks)
+{
+	uint64_t ns = tally_ns(ticks);
+	TALLY_INC(e->n[TALLY_hold_nr]);
+	TALLY_ADD(e->n[TALLY_hold_ns], ns);
+	tally_max(&e->n[TALLY_hold_max_ns], ns);
+	e->squares += (double)ns * (double)ns;
+	struct tally_table *t = preload_self.tally;
+	if (t)
+		TALLY_INC(t->hold_bin[tally_bin(ns)]);
+}
+
+/* The hold that began last, of a lock taken again by its owner. */
+static PRELOAD_COLD void end_hold(uint64_t key, uint64_t now_tsc)
+{
+	if (!preload_fresh.head) { /* a fork's child: the tables are the parent's */
+		preload_self.nr_timed = 0;
+		return;
+	}
+	struct timed *last = NULL;
+	for (unsigned i = 0; i < TIMED_MAX; i++)
+		if (timed[i].key == key && (!last || timed[i].since_tsc > last->since_tsc))
+			last = &timed[i];
+	if (!last)
+		return;
+	struct timed was = *last;
+	last->key = 0;
+	__atomic_fetch_sub(&preload_self.nr_timed, 1, __ATOMIC_RELAXED);
+	add_hold(was.entry, now_tsc - was.since_tsc);
+}
+
+PRELOAD_INLINE void released(uint64_t key)
+{
+	if (PRELOAD_RARE(preload_self.nr_timed))
+		end_hold(key, preload_now());
+}
+
+/* ---- outcomes
+ * -------------------------------------------------------------------------------------- */
+
+/* A robust mutex whose owner died is owned now. */
+PRELOAD_INLINE bool is_acquired(int result)
+{
+	return result == 0 || result == EOWNERDEAD;
+}
+
+PRELOAD_INLINE bool is_turn(const struct tally_entry *e, uint64_t count)
+{
+	(void)e;
+	return PRELOAD_RARE((count & preload_self.tally_mask) == 1);
+}
+
+static void add_wait(struct tally_entry *e, uint64_t ticks)
+{
+	uint64_t ns = tally_ns(ticks);
+	TALLY_INC(e->n[TALLY_wait_nr]);
+	TALLY_ADD(e->n[TALLY_wait_ns], ns);
+	tally_max(&e->n[TALLY_wait_max_ns], ns);
+	struct tally_table *t = preload_self.tally;
+	if (t)
+		TALLY_INC(t->wait_bin[tally_bin(ns)]);
+}
+
+static PRELOAD_COLD void outcome(struct tally_entry *e, uint64_t key, int result, bool shared,
+	bool waited, uint64_t asked_tsc)
+{
+	if (!is_acquired(result) && result != EBUSY && result != ETIMEDOUT)
+		return; /* not a matter of locks: EDEADLK, EINVAL ... */
+	uint64_t now_tsc = waited ? preload_now() : 0;
+	if (waited)
+		add_wait(e, now_tsc - asked_tsc);
+	if (!is_acquired(result)) {
+		TALLY_INC(e->n[TALLY_failed]);
+		return;
+	}
+	TALLY_INC(e->n[TALLY_acquired]);
+	if (shared)
+		TALLY_INC(e->n[TALLY_shared]);
+	if (waited)
+		TALLY_INC(e->n[TALLY_contended]);
+	if (is_turn(e, e->n[TALLY_acquired]))
+		begin_hold(key, e, waited ? now_tsc : preload_now());
+}
+
+/* ---- mutex
+ * ------------------------------------------------------------------------------------------ */
+
+PRELOAD_INLINE uint64_t mutex_key(const pthread_mutex_t *mutex)
+{
+	return (uintptr_t)mutex | (uint64_t)TRACE_OBJECT_mutex << RING_OBJECT_TYPE_SHIFT |
+	       (uint64_t)((unsigned)mutex->__data.__kind & 0x80u) << 56;
+}
+
+/* By another, that is: a recursive one may be ours. */
+static PRELOAD_COLD int mutex_lock_taken(
+	pthread_mutex_t *mutex, uint64_t key, struct tally_entry *e)
+{
+	bool ours = (uint32_t)__atomic_load_n(&mutex->__data.__owner, __ATOMIC_RELAXED) ==
+		    preload_self.tid;
+	uint64_t asked_tsc = preload_now();
+	int result = preload_real_mutex_lock(mutex);
+	outcome(e, key, result, false, !ours, asked_tsc);
+	return result;
+}
+
+PRELOAD_INLINE int mutex_lock(pthread_mutex_t *mutex, uintptr_t site)
+{
+	uint64_t key = mutex_key(mutex);
+	struct tally_entry *e = tally_find(key, site);
+	if (PRELOAD_RARE(!e))
+		return preload_real_mutex_lock(mutex);
+	if (PRELOAD_RARE(__atomic_load_n(&mutex->__data.__lock, __ATOMIC_RELAXED)))
+		return mutex_lock_taken(mutex, key, e);
+	int result = preload_real_mutex_lock(mutex);
+	if (PRELOAD_RARE(result)) {
+		outcome(e, key, result, false, false, 0);
+		return result;
+	}
+	TALLY_INC(e->n[TALLY_acquired]);
+	if (is_turn(e, e->n[TALLY_acquired]))
+		begin_hold(key, e, preload_now());
+	return 0;
+}
+
+PRELOAD_INLINE int mutex_unlock(pthread_mutex_t *mutex)
+{
+	released(mutex_key(mutex));
+	return preload_real_mutex_unlock(mutex);
+}
+
+PRELOAD_INLINE int mutex_trylock(pthread_mutex_t *mutex, uintptr_t site)
+{
+	int result = preload_real_mutex_trylock(mutex);
+	struct tally_entry *e = tally_find(mutex_key(mutex), site);
+	if (e)
+		outcome(e, mutex_key(mutex), result, false, false, 0);
+	return result;
+}
+
+PRELOAD_EXPORT int pthread_mutex_lock(pthread_mutex_t *mutex)
+{
+	return mutex_lock(mutex, PRELOAD_SITE);
+}
+
+PRELOAD_EXPORT int pthread_mutex_trylock(pthread_mutex_t *mutex)
+{
+	return mutex_trylock(mutex, PRELOAD_SITE);
+}
+
+PRELOAD_EXPORT int pthread_mutex_unlock(pthread_mutex_t *mutex)
+{
+	return mutex_unlock(mutex);
+}
+
+/* A C11 mutex is a pthread_mutex_t in glibc; only the results differ. */
+static int c11_result(int result)
+{
+	static const struct {
+		int posix, c11;
+	} same[] = {{0, thrd_success}, {ENOMEM, thrd_nomem}, {ETIMEDOUT, thrd_timedout},
+		{EBUSY, thrd_busy}};
+	for (size_t i = 0; i < PRELOAD_COUNT(same); i++)
+		if (same[i].posix == result)
+			return same[i].c11;
+	return thrd_error;
+}
+
+PRELOAD_EXPORT int mtx_lock(mtx_t *mutex)
+{
+	return c11_result(mutex_lock((pthread_mutex_t *)mutex, PRELOAD_SITE));
+}
+
+PRELOAD_EXPORT int mtx_trylock(mtx_t *mutex)
+{
+	return c11_result(mutex_trylock((pthread_mutex_t *)mutex, PRELOAD_SITE));
+}
+
+PRELOAD_EXPORT int mtx_unlock(mtx_t *mutex)
+{
+	return c11_result(mutex_unlock((pthread_mutex_t *)mutex));
+}
+
+/* ---- other locks: the one that does not wait is tried first
+ * -------------------------------------------- */
+
+#define LIST(...) __VA_ARGS__
+
+static bool has_time(clockid_t clock, const struct timespec *until)
+{
+	return (clock == CLOCK_REALTIME || clock == CLOCK_MONOTONIC) &&
+	       (!until || (uint64_t)until->tv_nsec < 1000000000u);
+}
+
+#define WAITING_LOCK(name, type, parameters, arguments, limit, try_lock, key_of, shared)           \
+	PRELOAD_EXPORT int name(type *lock parameters)                                             \
+	{                                                                                          \
+		uint64_t key = key_of(lock), asked_tsc = 0;                                        \
+		struct tally_entry *e = tally_find(key, PRELOAD_SITE);                             \
+		if (!e)                                                                            \
+			return PRELOAD_REAL(name)(lock arguments);                                 \
+		int result = (limit) ? try_lock(lock) : PRELOAD_REAL(name)(lock arguments);        \
+		bool waits = (limit) && result == EBUSY;                                           \
+		if (waits) {                                                                       \
+			asked_tsc = preload_now();                                                 \
+			result = PRELOAD_REAL(name)(lock arguments);                               \
+		}                                                                                  \
+		outcome(e, key, result, shared, waits, asked_tsc);                                 \
+		return result;                                                                     \
+	}
+#define TRY_LOCK(name, type, key_of, shared)                                                       \
+	PRELOAD_EXPORT int name(type *lock)                                                        \
+	{                                                                                          \
+		int result = PRELOAD_REAL(name)(lock);                                             \
+		struct tally_entry *e = tally_find(key_of(lock), PRELOAD_SITE);                    \
+		if (e)                                                                             \
+			outcome(e, key_of(lock), result, shared, false, 0);                        \
+		return result;                                                                     \
+	}
+#define UNTIL     LIST(, const struct timespec *until)
+#define CLOCKED   LIST(, clockid_t clock, const struct timespec *until)
+#define NOTHING   LIST()
+#define A_UNTIL   LIST(, until)
+#define A_CLOCKED LIST(, clock, until)
+#define IN_UNTIL  has_time(CLOCK_REALTIME, until)
+#define IN_CLOCK  has_time(clock, until)
+
+WAITING_LOCK(pthread_mutex_timedlock, pthread_mutex_t, UNTIL, A_UNTIL, IN_UNTIL,
+	preload_real_mutex_trylock, mutex_key, false)
+WAITING_LOCK(pthread_mutex_clocklock, pthread_mutex_t, CLOCKED, A_CLOCKED, IN_CLOCK,
+	preload_real_mutex_trylock, mutex_key, false)
+
+PRELOAD_EXPORT int mtx_timedlock(mtx_t *mutex, const struct timespec *until)
+{
+	pthread_mutex_t *lock = (pthread_mutex_t *)mutex;
+	uint64_t key = mutex_key(lock);
+	struct tally_entry *e = tally_find(key, PRELOAD_SITE);
+	if (!e)
+		return PRELOAD_REAL(mtx_timedlock)(mutex, until);
+	int result = preload_real_mutex_trylock(lock);
+	bool waits = result == EBUSY;
+	uint64_t asked_tsc = waits ? preload_now() : 0;
+	if (waits)
+		result = PRELOAD_REAL(pthread_mutex_timedlock)(lock, until);
+	outcome(e, key, result, false, waits, asked_tsc);
+	return c11_result(result);
+}
+
+PRELOAD_INLINE uint64_t spin_key(const volatile pthread_spinlock_t *lock)
+{
+	return preload_object(lock, TRACE_OBJECT_spin, false);
+}
+WAITING_LOCK(pthread_spin_lock, pthread_spinlock_t, NOTHING, NOTHING, true,
+	PRELOAD_REAL(pthread_spin_trylock), spin_key, false)
+TRY_LOCK(pthread_spin_trylock, pthread_spinlock_t, spin_key, false)
+
+PRELOAD_EXPORT int pthread_spin_unlock(pthread_spinlock_t *lock)
+{
+	released(spin_key(lock));
+	return PRELOAD_REAL(pthread_spin_unlock)(lock);
+}
+
+PRELOAD_INLINE uint64_t rwlock_key(const pthread_rwlock_t *lock)
+{
+	return preload_object(lock, TRACE_OBJECT_rwlock, lock->__data.__shared != 0);
+}
+WAITING_LOCK(pthread_rwlock_rdlock, pthread_rwlock_t, NOTHING, NOTHING, true,
+	PRELOAD_REAL(pthread_rwlock_tryrdlock), rwlock_key, true)
+WAITING_LOCK(pthread_rwlock_timedrdlock, pthread_rwlock_t, UNTIL, A_UNTIL, IN_UNTIL,
+	PRELOAD_REAL(pthread_rwlock_tryrdlock), rwlock_key, true)
+WAITING_LOCK(pthread_rwlock_clockrdlock, pthread_rwlock_t, CLOCKED, A_CLOCKED, IN_CLOCK,
+	PRELOAD_REAL(pthread_rwlock_tryrdlock), rwlock_key, true)
+WAITING_LOCK(pthread_rwlock_wrlock, pthread_rwlock_t, NOTHING, NOTHING, true,
+	PRELOAD_REAL(pthread_rwlock_trywrlock), rwlock_key, false)
+WAITING_LOCK(pthread_rwlock_timedwrlock, pthread_rwlock_t, UNTIL, A_UNTIL, IN_UNTIL,
+	PRELOAD_REAL(pthread_rwlock_trywrlock), rwlock_key, false)
+WAITING_LOCK(pthread_rwlock_clockwrlock, pthread_rwlock_t, CLOCKED, A_CLOCKED, IN_CLOCK,
+	PRELOAD_REAL(pthread_rwlock_trywrlock), rwlock_key, false)
+TRY_LOCK(pthread_rwlock_tryrdlock, pthread_rwlock_t, rwlock_key, true)
+TRY_LOCK(pthread_rwlock_trywrlock, pthread_rwlock_t, rwlock_key, false)
+
+PRELOAD_EXPORT int pthread_rwlock_unlock(pthread_rwlock_t *lock)
+{
+	released(rwlock_key(lock));
+	return PRELOAD_REAL(pthread_rwlock_unlock)(lock);
+}
+
+/* ---- condition variables
+ * -------------------------------------------------------------------------------- */
+
+PRELOAD_INLINE uint64_t cond_key(const pthread_cond_t *cond)
+{
+	return preload_object(cond, TRACE_OBJECT_cond, (cond->__data.__wrefs & 1) != 0);
+}
+
+/* Before glibc 2.3.2 it was no more than a pointer. */
+PRELOAD_INLINE uint64_t old_cond_key(const pthread_cond_t *cond)
+{
+	return preload_object(cond, TRACE_OBJECT_cond, false);
+}
+
+struct cond_call {
+	struct tally_entry *cond, *mutex; /* mutex: of the place that waits */
+	uint64_t mutex_key, asked_tsc;
+};
+
+static void cond_begin(struct cond_call *call, uint64_t key, pthread_mutex_t *mutex, uint64_t site)
+{
+	call->mutex_key = mutex_key(mutex);
+	call->cond = tally_find(key, 0);
+	call->mutex = tally_find(call->mutex_key, site);
+	released(call->mutex_key);
+	call->asked_tsc = preload_now();
+}
+
+static void cond_end(const struct cond_call *call, bool timed_out)
+{
+	uint64_t now_tsc = preload_now();
+	if (call->cond) {
+		TALLY_INC(call->cond->n[TALLY_waits]);
+		TALLY_ADD(call->cond->n[TALLY_cond_wait_ns], tally_ns(now_tsc - call->asked_tsc));
+		if (timed_out)
+			TALLY_INC(call->cond->n[TALLY_timeouts]);
+	}
+	if (!call->mutex)
+		return;
+	TALLY_INC(call->mutex->n[TALLY_retaken]);
+	if (is_turn(call->mutex, call->mutex->n[TALLY_retaken]))
+		begin_hold(call->mutex_key, call->mutex, now_tsc);
+}
+
+/* As in preload_wait.c: a cancelled thread holds the mutex again as its cleanup handlers run. */
+static void cond_unwind(void *call)
+{
+	cond_end(call, false);
+}
+
+#define COND_WAIT(name, real, key_of, cond_type, mutex_type, parameters, arguments, late)          \
+	PRELOAD_EXPORT int name(cond_type *cond, mutex_type *mutex parameters);                    \
+	int name(cond_type *cond, mutex_type *mutex parameters)                                    \
+	{                                                                                          \
+		struct cond_call call;                                                             \
+		int result;                                                                        \
+		cond_begin(&call, key_of((pthread_cond_t *)cond), (pthread_mutex_t *)mutex,        \
+			PRELOAD_SITE);                                                             \
+		pthread_cleanup_push(cond_unwind, &call);                                          \
+		result = PRELOAD_REAL(real)(cond, mutex arguments);                                \
+		pthread_cleanup_pop(0);                                                            \
+		cond_end(&call, result == (late));                                                 \
+		return result;                                                                     \
+	}
+#define COND_WAKE(name, real, key_of, cond_type, field)                                            \
+	PRELOAD_EXPORT int name(cond_type *cond);                                                  \
+	int name(cond_type *cond)                                                                  \
+	{                                                                                          \
+		struct tally_entry *e = tally_find(key_of((pthread_cond_t *)cond), 0);             \
+		if (e)                                                                             \
+			TALLY_INC(e->n[field]);                                                    \
+		return PRELOAD_REAL(real)(cond);                                                   \
+	}
+
+/* Two implementations, two versions of each name: see preload.map. */
+COND_WAIT(tally_new_cond_wait, pthread_cond_wait, cond_key, pthread_cond_t, pthread_mutex_t,
+	NOTHING, NOTHING, ETIMEDOUT)
+COND_WAIT(tally_new_cond_timedwait, pthread_cond_timedwait, cond_key, pthread_cond_t,
+	pthread_mutex_t, UNTIL, A_UNTIL, ETIMEDOUT)
+COND_WAKE(tally_new_cond_signal, pthread_cond_signal, cond_key, pthread_cond_t, TALLY_signals)
+COND_WAKE(tally_new_cond_broadcast, pthread_cond_broadcast, cond_key, pthread_cond_t,
+	TALLY_broadcasts)
+COND_WAIT(tally_old_cond_wait, old_cond_wait, old_cond_key, pthread_cond_t, pthread_mutex_t,
+	NOTHING, NOTHING, ETIMEDOUT)
+COND_WAIT(tally_old_cond_timedwait, old_cond_timedwait, old_cond_key, pthread_cond_t,
+	pthread_mutex_t, UNTIL, A_UNTIL, ETIMEDOUT)
+COND_WAKE(tally_old_cond_signal, old_cond_signal, old_cond_key, pthread_cond_t, TALLY_signals)
+COND_WAKE(tally_old_cond_broadcast, old_cond_broadcast, old_cond_key, pthread_cond_t,
+	TALLY_broadcasts)
+#define VERSIONS(name)                                                                             \
+	__asm__(".symver tally_new_" #name ", pthread_" #name "@@GLIBC_2.3.2, remove\n"            \
+		".symver tally_old_" #name ", pthread_" #name "@GLIBC_2.2.5, remove\n");
+VERSIONS(cond_wait)
+VERSIONS(cond_timedwait)
+VERSIONS(cond_signal)
+VERSIONS(cond_broadcast)
+
+COND_WAIT(pthread_cond_clockwait, pthread_cond_clockwait, cond_key, pthread_cond_t, pthread_mutex_t,
+	CLOCKED, A_CLOCKED, ETIMEDOUT)
+COND_WAIT(cnd_wait, cnd_wait, cond_key, cnd_t, mtx_t, NOTHING, NOTHING, thrd_timedout)
+COND_WAIT(cnd_timedwait, cnd_timedwait, cond_key, cnd_t, mtx_t, UNTIL, A_UNTIL, thrd_timedout)
+COND_WAKE(cnd_signal, cnd_signal, cond_key, cnd_t, TALLY_signals)
+COND_WAKE(cnd_broadcast, cnd_broadcast, cond_key, cnd_t, TALLY_broadcasts)

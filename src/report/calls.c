@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* calls.c - library calls of all threads, summed by function and place. */
+#include "report/calls.h"
+#include "report/private.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct place_key {
+	uint32_t function, inside, site; /* strings and a site */
+};
+struct cell {
+	struct place_key key;
+	uint64_t category;
+	struct report_call_use use;
+};
+struct builder {
+	struct report_calls *out;
+	const struct report_run *run;
+	struct model *m;
+	struct cell *cell;
+	size_t nr_cells, capacity;
+	struct base_map cells; /* (function << 32 | inside, site) -> cell */
+	struct base_map lasts; /* stream -> 1 + cell */
+	bool no_memory;
+};
+
+/* ---- counting
+ * --------------------------------------------------------------------------------------- */
+
+static struct cell *cell_of(struct builder *b, const struct trace_record *r)
+{
+	const struct trace_call_count *k = &r->u.call_count;
+	uint64_t at, hi = (uint64_t)k->function << 32 | k->inside;
+	if (!base_map_get(&b->cells, hi, k->site, &at)) {
+		at = b->nr_cells;
+		if (base_grow(&b->cell, &b->capacity, at + 1, sizeof *b->cell) != BASE_OK ||
+			base_map_put(&b->cells, hi, k->site, at) != BASE_OK) {
+			b->no_memory = true;
+			return NULL;
+		}
+		b->cell[b->nr_cells++] = (struct cell){
+			.key = {k->function, k->inside, k->site}, .category = k->category};
+	}
+	if (base_map_put(&b->lasts, 0, r->stream, at + 1) != BASE_OK)
+		b->no_memory = true;
+	return &b->cell[at];
+}
+
+static void count(struct builder *b, const struct trace_record *r)
+{
+	struct cell *c = cell_of(b, r);
+	if (!c)
+		return;
+	c->use.calls += r->u.call_count.calls;
+	c->use.bytes += r->u.call_count.bytes;
+}
+
+static void time_of_last(struct builder *b, const struct trace_record *r)
+{
+	const struct trace_call_time *t = &r->u.call_time;
+	uint64_t at;
+	if (!base_map_get(&b->lasts, 0, r->stream, &at) || !at || at > b->nr_cells)
+		return;
+	struct report_call_use *u = &b->cell[at - 1].use;
+	u->timed += t->nr;
+	u->timed_ns += t->total_ns;
+	u->max_ns = t->max_ns > u->max_ns ? t->max_ns : u->max_ns;
+	u->cpu_timed += t->cpu_nr;
+	u->cpu_timed_ns += t->cpu_ns;
+}
+
+static void special_of_last(struct builder *b, const struct trace_record *r)
+{
+	uint64_t at;
+	if (!base_map_get(&b->lasts, 0, r->stream, &at) || !at || at > b->nr_cells)
+		return;
+	struct report_call_use *u = &b->cell[at - 1].use;
+	u->special += r->u.call_special.nr;
+	u->special_ns += r->u.call_special.total_ns;
+	u->special_waits |= r->u.call_special.waits != 0;
+}
+
+static enum base_status read_records(struct builder *b, struct base_err *err)
+{
+	struct trace_batch batch;
+	enum base_status s = trace_reader_rewind(b->run->reader, err);
+	while (s == BASE_OK && !b->no_memory) {
+		s = trace_reader_next(b->run->reader, &batch, err);
+		for (size_t i = 0; s == BASE_OK && i < batch.nr; i++) {
+			const struct trace_record *r = &batch.record[i];
+			if (r->kind == TRACE_call_count)
+				count(b, r);
+			else if (r->kind == TRACE_call_time)
+				time_of_last(b, r);
+			else if (r->kind == TRACE_call_special)
+				special_of_last(b, r);
+			else if (r->kind == TRACE_lock_full)
+				b->out->nr_full += r->u.lock_full.n;
+		}
+	}
+	if (b->no_memory)
+		return base_fail(err, BASE_ERR_NOMEM, "out of memory for the calls");
+	return s == BASE_END ? BASE_OK : s;
+}
+
+/* What a sample says of all: processor time is that of the timed ones where none was measured. */
+static void estimate(struct report_call_use *u)
+{
+	double calls = (double)(u->calls > u->special ? u->calls - u->special : 0);
+	u->ns = u->timed ? (double)u->timed_ns / (double)u->timed * calls : 0;
+	u->cpu_ns = u->cpu_timed ? (double)u->cpu_timed_ns / (double)u->cpu_timed * calls : u->ns;
+	if (u->cpu_ns > u->ns) /* a sample of slow ones */
+		u->cpu_ns = u->ns;
+	u->ns += (double)u->special_ns;
+	u->cpu_ns += u->special_waits ? 0 : (double)u->special_ns;
+}
+
+static void add(struct report_call_use *to, const struct report_call_use *from)
+{
+	to->calls += from->calls;
+	to->bytes += from->bytes;
+	to->timed += from->timed;
+	to->timed_ns += from->timed_ns;
+	to->max_ns = from->max_ns > to->max_ns ? from->max_ns : to->max_ns;
+	to->special += from->special;
+	to->special_ns += from->special_ns;
+	to->cpu_timed += from->cpu_timed;
+	to->cpu_timed_ns += from->cpu_timed_ns;
+	to->ns += from->ns;
+	to->cpu_ns += from->cpu_ns;
+}
+
+/* ---- rows
+ * --------------------------------------------------------------------------------------------- */
+
+static int places_by_time(const void *a, const void *b)
+{
+	const struct report_call_place *x = a, *y = b;
+	if (x->use.cpu_ns != y->use.cpu_ns)
+		return x->use.cpu_ns < y->use.cpu_ns ? 1 : -1;
+	if (x->use.calls != y->use.calls)
+		return x->use.calls < y->use.calls ? 1 : -1;
+	int c = strcmp(x->where, y->where);
+	return c ? c : strcmp(x->inside, y->inside);
+}
+
+static int functions_by_time(const void *a, const void *b)
+{
+	const struct report_call_function *x = a, *y = b;
+	if (x->use.cpu_ns != y->use.cpu_ns)
+		return x->use.cpu_ns < y->use.cpu_ns ? 1 : -1;
+	if (x->use.calls != y->use.calls)
+		return x->use.calls < y->use.calls ? 1 : -1;
+	return strcmp(x->name, y->name);
+}
+
+static int cells_by_function(const void *a, const void *b)
+{
+	const struct cell *x = a, *y = b;
+	return x->key.function < y->key.function ? -1 : x->key.function > y->key.function;
+}
+
+static enum base_status add_place(struct builder *b, struct report_call_function *f,
+	const struct cell *c, struct base_err *err)
+{
+	struct report_calls *out = b->out;
+	const struct trace_defs *d = trace_reader_defs(b->run->reader);
+	const char *where = model_site_text(b->m, c->key.site);
+	struct report_call_place *p = &f->place[f->nr_places++];
+	*p = (struct report_call_place){.where = report_clean(out->arena, *where ? where : "?"),
+		.inside = report_clean(out->arena, trace_text_of(d, c->key.inside)),
+		.use = c->use};
+	add(&f->use, &c->use);
+	if (c->key.inside) {
+		add(&f->inside, &c->use);
+	} else {
+		add(&out->category[f->category], &c->use);
+		add(&out->all, &c->use);
+	}
+	return p->where && p->inside ? BASE_OK : report_no_memory(err);
+}
+
+static enum base_status make_functions(struct builder *b, struct base_err *err)
+{
+	struct report_calls *out = b->out;
+	const struct trace_defs *d = trace_reader_defs(b->run->reader);
+	out->function = report_array(out->arena, b->nr_cells, sizeof *out->function);
+	if (!out->function)
+		return report_no_memory(err);
+	if (b->nr_cells)
+		qsort(b->cell, b->nr_cells, sizeof *b->cell, cells_by_function);
+	for (size_t i = 0, end; i < b->nr_cells; i = end) {
+		for (end = i;
+			end < b->nr_cells && b->cell[end].key.function == b->cell[i].key.function;)
+			estimate(&b->cell[end++].use);
+		struct report_call_function *f = &out->function[out->nr_functions++];
+		uint64_t category = b->cell[i].category;
+		f->name = report_clean(out->arena, trace_text_of(d, b->cell[i].key.function));
+		f->category =
+			category < TRACE_CALL_NR ? (enum trace_call)category : TRACE_CALL_other;
+		f->place = report_array(out->arena, end - i, sizeof *f->place);
+		if (!f->name || !f->place)
+			return report_no_memory(err);
+		for (size_t k = i; k < end; k++) {
+			enum base_status s = add_place(b, f, &b->cell[k], err);
+			if (s != BASE_OK)
+				return s;
+		}
+		qsort(f->place, f->nr_places, sizeof *f->place, places_by_time);
+	}
+	if (out->nr_functions)
+		qsort(out->function, out->nr_functions, sizeof *out->function, functions_by_time);
+	return BASE_OK;
+}
+
+static enum base_status fill(struct builder *b, struct base_err *err)
+{
+	struct report_pass_options plain = {0};
+	struct report_calls *out = b->out;
+	enum base_status s = report_pass(b->run, "reading what was counted", &plain, &b->m, err);
+	if (s == BASE_OK)
+		s = report_fill_trace(&out->trace, out->arena, b->run, b->m, err);
+	if (s == BASE_OK)
+		s = read_records(b, err);
+	if (s == BASE_OK && !b->nr_cells)
+		s = base_fail(err, BASE_ERR_NOTFOUND,
+			"this trace has no counts of library calls; 'longpole calls -- PROG' makes "
+			"them");
+	if (s != BASE_OK)
+		return s;
+	out->tick_hz = trace_reader_info(b->run->reader)->tick_hz;
+	out->elapsed_ns = trace_reader_last_ns(b->run->reader);
+	out->cpu_ns = out->trace.target_cpu_ns;
+	return make_functions(b, err);
+}
+
+enum base_status report_calls_build(
+	const struct report_run *run, struct report_calls **ret, struct base_err *err)
+{
+	struct report_calls *out = base_alloc(sizeof *out);
+	if (!out)
+		return report_no_memory(err);
+	struct builder b = {.out = out, .run = run};
+	out->arena = base_arena_new(0);
+	enum base_status s = out->arena ? fill(&b, err) : report_no_memory(err);
+	base_free(b.cell);
+	base_map_fini(&b.cells);
+	base_map_fini(&b.lasts);
+	model_free(b.m);
+	if (s != BASE_OK)
+		report_calls_free(out);
+	else
+		*ret = out;
+	return s;
+}
+
+struct report_calls *report_calls_free(struct report_calls *c)
+{
+	if (c)
+		base_arena_free(c->arena);
+	base_free(c);
+	return NULL;
+}

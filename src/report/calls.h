@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * calls.h - what a program does in libc, libm and pthreads (seed 001, section 5): by category,
+ * function and place, from call_count and call_time records.
+ *
+ * A call's time is inclusive of all that the function called; a call made inside another counted
+ * function is that one's in the categories, and stands in its own row with `inside`.
+ */
+#ifndef LONGPOLE_REPORT_CALLS_H
+#define LONGPOLE_REPORT_CALLS_H
+
+#include "report/report.h"
+#include "trace/enums.h"
+
+struct report_call_use {
+	uint64_t calls, bytes;
+	uint64_t timed, timed_ns, max_ns; /* timed: all calls, or a sample */
+	uint64_t special, special_ns;     /* beside the sample, all timed */
+	bool special_waits;               /* ... and no processor time */
+	uint64_t cpu_timed, cpu_timed_ns; /* of those that may sleep */
+	double ns, cpu_ns;                /* of all calls, estimated place by place */
+};
+struct report_call_place {
+	const char *where;  /* caller */
+	const char *inside; /* "" the program's own call */
+	struct report_call_use use;
+};
+struct report_call_function {
+	const char *name;
+	enum trace_call category;
+	struct report_call_use use;      /* all calls */
+	struct report_call_use inside;   /* of these, made inside other counted functions */
+	struct report_call_place *place; /* most time first */
+	size_t nr_places;
+};
+struct report_calls {
+	struct base_arena *arena;
+	struct report_trace trace;
+	uint64_t tick_hz, elapsed_ns, cpu_ns; /* cpu_ns: the program's; 0: not known */
+	struct report_call_use all, category[TRACE_CALL_NR]; /* the program's own calls */
+	struct report_call_function *function;               /* most processor time first */
+	size_t nr_functions;
+	uint64_t nr_full;
+};
+enum base_status report_calls_build(const struct report_run *run, struct report_calls **ret,
+	struct base_err *err) BASE_MUST_CHECK;
+struct report_calls *report_calls_free(struct report_calls *c);
+struct report_calls_view {
+	size_t limit; /* 0: all */
+	bool places;
+};
+void report_calls_text(struct base_str *out, const struct report_calls *c,
+	const struct report_calls_view *view, const struct report_style *style);
+json_t *report_calls_json(const struct report_calls *c);
+
+#endif

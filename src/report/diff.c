@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* diff.c - quantities of many runs of many versions; what moved. */
+#include "report/diff.h"
+#include "report/locks.h"
+#include "report/locks_private.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct report_diff *report_diff_new(void)
+{
+	struct report_diff *d = base_alloc(sizeof *d);
+	if (d)
+		d->arena = base_arena_new(0);
+	return d && !d->arena ? report_diff_free(d) : d;
+}
+
+struct report_diff *report_diff_free(struct report_diff *d)
+{
+	if (!d)
+		return NULL;
+	for (size_t i = 0; i < REPORT_DIFF_VERSIONS_MAX; i++)
+		base_free(d->path[i]);
+	base_free(d->quantity);
+	base_map_fini(&d->by_name);
+	base_arena_free(d->arena);
+	base_free(d);
+	return NULL;
+}
+
+enum base_status report_diff_version(struct report_diff *d, const char *label, struct base_err *err)
+{
+	if (d->nr_versions == REPORT_DIFF_VERSIONS_MAX)
+		return base_fail(
+			err, BASE_ERR_LIMIT, "more than %d versions", REPORT_DIFF_VERSIONS_MAX);
+	d->label[d->nr_versions] = report_clean(d->arena, label);
+	if (!d->label[d->nr_versions])
+		return report_no_memory(err);
+	d->nr_versions++;
+	return BASE_OK;
+}
+
+/* ---- numbers
+ * ------------------------------------------------------------------------------------------ */
+
+static uint64_t hash_of(const char *text, uint64_t hash)
+{
+	for (; *text; text++)
+		hash = (hash ^ (unsigned char)*text) * 0x100000001b3u; /* FNV-1a */
+	return hash;
+}
+
+static enum base_status find(struct report_diff *d, const char *key, const char *name,
+	enum report_unit unit, bool detail, struct report_quantity **ret, struct base_err *err)
+{
+	uint64_t at, hi = hash_of(key, 0xcbf29ce484222325u), lo = hash_of(name, hi);
+	if (base_map_get(&d->by_name, hi, lo, &at)) {
+		*ret = &d->quantity[at];
+		return BASE_OK;
+	}
+	at = d->nr_quantities;
+	if (base_grow(&d->quantity, &d->capacity, at + 1, sizeof *d->quantity) != BASE_OK ||
+		base_map_put(&d->by_name, hi, lo, at) != BASE_OK)
+		return report_no_memory(err);
+	struct report_quantity *q = &d->quantity[at];
+	*q = (struct report_quantity){.key = report_clean(d->arena, key),
+		.name = report_clean(d->arena, name),
+		.unit = unit,
+		.detail = detail,
+		.version = report_array(d->arena, REPORT_DIFF_VERSIONS_MAX, sizeof *q->version)};
+	if (!q->key || !q->name || !q->version)
+		return report_no_memory(err);
+	d->nr_quantities++;
+	*ret = q;
+	return BASE_OK;
+}
+
+enum base_status report_diff_add(struct report_diff *d, const char *key, const char *name,
+	enum report_unit unit, bool detail, double value, struct base_err *err)
+{
+	struct report_quantity *q = NULL;
+	enum base_status s = find(d, key, name, unit, detail, &q, err);
+	if (s != BASE_OK)
+		return s;
+	struct report_diff_point *p = &q->version[d->nr_versions - 1];
+	if (!p->run)
+		p->run = report_array(d->arena, REPORT_DIFF_RUNS_MAX, sizeof *p->run);
+	if (!p->run)
+		return report_no_memory(err);
+	if (p->nr_runs < REPORT_DIFF_RUNS_MAX && isfinite(value))
+		p->run[p->nr_runs++] = value;
+	return BASE_OK;
+}
+
+struct adder {
+	struct report_diff *d;
+	struct base_err *err;
+	enum base_status status;
+};
+
+static void number(struct adder *a, const char *key, const char *name, enum report_unit unit,
+	bool known, double value)
+{
+	if (known && a->status == BASE_OK)
+		a->status = report_diff_add(a->d, key, name, unit, false, value, a->err);
+}
+
+static double mean(const struct report_times *t)
+{
+	return t->nr ? (double)t->total_ns / (double)t->nr : 0;
+}
+
+/* Seed 001, figure 10 and table 2. */
+static void whole_program(struct adder *a, const struct report_locks *l)
+{
+	const struct report_lock_use *u = &l->all;
+	bool events = l->has & REPORT_LOCKS_events;
+	double cpu_ms = (double)l->cpu_ns / 1e6, acquired = (double)u->acquired;
+	double threads = l->nr_threads_locking ? (double)l->nr_threads_locking : 1;
+	number(a, "elapsed", "length of the run", REPORT_UNIT_ns, true, (double)l->elapsed_ns);
+	number(a, "cpu", "processor time", REPORT_UNIT_ns, l->cpu_ns, (double)l->cpu_ns);
+	number(a, "static_locks", "static locks", REPORT_UNIT_count, true, (double)l->nr_static);
+	number(a, "static_locks_per_thread", "static locks a thread that locks", REPORT_UNIT_rate,
+		true, (double)l->nr_static / threads);
+	number(a, "dynamic_locks", "dynamic locks (acquisitions)", REPORT_UNIT_count, true,
+		acquired);
+	number(a, "dynamic_locks_per_ms", "acquisitions per ms of processor time", REPORT_UNIT_rate,
+		cpu_ms > 0, cpu_ms > 0 ? acquired / cpu_ms : 0);
+	number(a, "contended", "contended share of acquisitions", REPORT_UNIT_share, u->acquired,
+		u->acquired ? (double)u->contended / acquired : 0);
+	number(a, "hold_mean", "average hold of a lock", REPORT_UNIT_ns, u->hold.nr,
+		mean(&u->hold));
+	number(a, "hold_total", "time of all holds", REPORT_UNIT_ns, u->hold.nr,
+		(double)report_lock_hold_ns(u));
+	number(a, "held_any", "time with at least one lock held", REPORT_UNIT_ns, events,
+		(double)l->held_ns);
+	number(a, "wait_mean", "average wait for a lock", REPORT_UNIT_ns, u->wait.nr,
+		mean(&u->wait));
+	number(a, "wait_total", "time waited for locks", REPORT_UNIT_ns, true, (double)l->wait_ns);
+	number(a, "acquire_mean", "average time inside a lock function", REPORT_UNIT_ns,
+		u->lock_call.nr, mean(&u->lock_call));
+	number(a, "acquire_total", "time inside lock functions", REPORT_UNIT_ns, u->lock_call.nr,
+		(double)u->lock_call.total_ns);
+	number(a, "release_mean", "average time inside an unlock function", REPORT_UNIT_ns,
+		u->unlock_call.nr, mean(&u->unlock_call));
+}
+
+static void one_lock(struct adder *a, const struct report_locks *l, const struct report_lock *x,
+	const char *key, const char *what, enum report_unit unit, bool known, double value)
+{
+	struct base_str name = {0}, full = {0};
+	(void)l;
+	base_str_addf(&name, "%s %s", what, x->name);
+	base_str_addf(&full, "%s:%s", key, x->name);
+	if (name.failed || full.failed)
+		a->status = report_no_memory(a->err);
+	if (known && a->status == BASE_OK)
+		a->status = report_diff_add(a->d, base_str_text(&full), base_str_text(&name), unit,
+			true, value, a->err);
+	base_str_fini(&name);
+	base_str_fini(&full);
+}
+
+static void each_lock(struct adder *a, const struct report_locks *l)
+{
+	for (size_t i = 0; i < l->nr_locks; i++) {
+		const struct report_lock *x = &l->lock[i];
+		one_lock(a, l, x, "acquired", "acquisitions of", REPORT_UNIT_count, true,
+			(double)x->use.acquired);
+		one_lock(a, l, x, "hold", "average hold of", REPORT_UNIT_ns, x->use.hold.nr,
+			mean(&x->use.hold));
+		one_lock(a, l, x, "wait", "time waited for", REPORT_UNIT_ns, true,
+			(double)x->use.wait.total_ns);
+		one_lock(a, l, x, "path", "share of the critical path of", REPORT_UNIT_share,
+			l->has & REPORT_LOCKS_path, l->path_ns > 0 ? x->path_ns / l->path_ns : 0);
+	}
+}
+
+enum base_status report_diff_run(
+	struct report_diff *d, const struct report_run *run, struct base_err *err)
+{
+	struct report_locks_options opts = {.size = sizeof opts, .sort = REPORT_LOCK_SORT_name};
+	struct report_locks *l = NULL;
+	size_t v = d->nr_versions - 1;
+	if (!d->nr_versions || d->nr_runs[v] == REPORT_DIFF_RUNS_MAX)
+		return base_fail(err, BASE_ERR_LIMIT, "more than %d runs of a version",
+			REPORT_DIFF_RUNS_MAX);
+	if (base_grow(&d->path[v], &d->path_capacity[v], d->nr_runs[v] + 1, sizeof **d->path) !=
+		BASE_OK)
+		return report_no_memory(err);
+	enum base_status s = report_locks_build(run, &opts, &l, err);
+	if (s != BASE_OK)
+		return s;
+	const char *path = report_clean(d->arena, run->trace_path);
+	struct adder a = {d, err, path ? BASE_OK : report_no_memory(err)};
+	d->path[v][d->nr_runs[v]++] = path;
+	d->counted |= (l->has & REPORT_LOCKS_tallies) != 0;
+	whole_program(&a, l);
+	each_lock(&a, l);
+	report_locks_free(l);
+	return a.status;
+}
+
+/* ---- the comparison
+ * -------------------------------------------------------------------------------------- */
+
+/* Of three runs each, one pair of versions in ten is apart by chance alone; of four, one in
+ * thirty-five. So with fewer than four nothing is called significant. */
+static enum base_status compare(
+	struct report_quantity *q, size_t nr_versions, uint64_t seed, struct base_err *err)
+{
+	const struct report_diff_point *first = &q->version[0];
+	for (size_t v = 0; v < nr_versions; v++) {
+		struct report_diff_point *p = &q->version[v];
+		bool failed = false;
+		if (!p->nr_runs)
+			continue;
+		p->median = report_bootstrap_median(
+			p->run, p->nr_runs, seed * REPORT_DIFF_VERSIONS_MAX + v, &failed);
+		if (!failed && v && first->nr_runs && first->median.value != 0) {
+			p->compared = true;
+			p->ratio = report_bootstrap_ratio(first->run, first->nr_runs, p->run,
+				p->nr_runs, seed * REPORT_DIFF_VERSIONS_MAX + v, &failed);
+		}
+		if (failed)
+			return report_no_memory(err);
+		p->significant = p->compared && first->nr_runs >= REPORT_DIFF_RUNS_SURE &&
+				 p->nr_runs >= REPORT_DIFF_RUNS_SURE &&
+				 (p->ratio.low > 1 || p->ratio.high < 1);
+	}
+	return BASE_OK;
+}
+
+static double moved(const struct report_quantity *q, size_t nr_versions)
+{
+	double most = 0;
+	for (size_t v = 1; v < nr_versions; v++) {
+		const struct report_diff_point *p = &q->version[v];
+		if (p->significant && p->ratio.value > 0)
+			most = fmax(most, fabs(log(p->ratio.value)));
+	}
+	return most;
+}
+
+/* The program's in the order of the table above; a lock's by how much they moved. */
+static int by_move(const void *a, const void *b, void *ctx)
+{
+	const size_t *nr_versions = ctx;
+	const struct report_quantity *x = a, *y = b;
+	if (x->detail != y->detail)
+		return x->detail ? 1 : -1;
+	if (!x->detail)
+		return 0;
+	double p = moved(x, *nr_versions), q = moved(y, *nr_versions);
+	return p != q ? (p < q ? 1 : -1) : strcmp(x->name, y->name);
+}
+
+enum base_status report_diff_finish(struct report_diff *d, struct base_err *err)
+{
+	for (size_t i = 0; i < d->nr_quantities; i++) {
+		enum base_status s = compare(&d->quantity[i], d->nr_versions, i, err);
+		if (s != BASE_OK)
+			return s;
+	}
+	/* glibc's qsort_r is a merge sort, but for want of memory: keep the order all the same */
+	size_t nr_whole = 0;
+	for (size_t i = 0; i < d->nr_quantities; i++) {
+		if (d->quantity[i].detail)
+			continue;
+		struct report_quantity q = d->quantity[i];
+		memmove(&d->quantity[nr_whole + 1], &d->quantity[nr_whole],
+			(i - nr_whole) * sizeof q);
+		d->quantity[nr_whole++] = q;
+	}
+	if (d->nr_quantities > nr_whole)
+		qsort_r(d->quantity + nr_whole, d->nr_quantities - nr_whole, sizeof *d->quantity,
+			by_move, &d->nr_versions);
+	return BASE_OK;
+}
+
+enum base_status report_diff_budget(
+	const struct report_diff *d, const char *budget, bool *ret_broken, struct base_err *err)
+{
+	const char *equals = strrchr(budget, '=');
+	char *end = NULL;
+	double percent = equals ? strtod(equals + 1, &end) : 0;
+	bool understood = equals && end != equals + 1 && !strcmp(end, "%") && isfinite(percent) &&
+			  (equals[1] == '+' || equals[1] == '-');
+	*ret_broken = false;
+	if (!understood)
+		return base_fail(err, BASE_ERR_USAGE,
+			"'%s' is no budget: QUANTITY=+PERCENT%% or -PERCENT%%, as elapsed=+5%%",
+			budget);
+	for (size_t i = 0; i < d->nr_quantities; i++) {
+		const struct report_quantity *q = &d->quantity[i];
+		if (strlen(q->key) != (size_t)(equals - budget) ||
+			strncmp(q->key, budget, strlen(q->key)) != 0)
+			continue;
+		const struct report_diff_point *p = &q->version[d->nr_versions - 1];
+		bool sure = p->significant || p->nr_runs < REPORT_DIFF_RUNS_SURE ||
+			    q->version[0].nr_runs < REPORT_DIFF_RUNS_SURE;
+		double change = (p->ratio.value - 1) * 100;
+		bool beyond = equals[1] == '+' ? change > percent : change < percent;
+		*ret_broken = p->compared && sure && beyond;
+		return BASE_OK;
+	}
+	return base_fail(err, BASE_ERR_NOTFOUND,
+		"%s: no such quantity; 'longpole diff --all' shows them with their keys in --json",
+		budget);
+}

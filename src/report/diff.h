@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * diff.h - several runs of several versions compared, quantity by quantity (seed 001, section 6).
+ *
+ * A quantity is a number that each run has: the run's length, how often locks are taken, the mean
+ * hold of one lock, ... Whoever knows numbers of a run adds them; the comparison knows nothing of
+ * what they mean. A version's value is the median of its runs, with a 95 % percentile bootstrap
+ * interval; a change is the ratio to the first version's median, with the interval of that ratio.
+ * Random numbers are seeded by the quantity's place: same runs, same bytes.
+ */
+#ifndef LONGPOLE_REPORT_DIFF_H
+#define LONGPOLE_REPORT_DIFF_H
+
+#include "report/report.h"
+
+enum { REPORT_DIFF_VERSIONS_MAX = 64, REPORT_DIFF_RUNS_MAX = 256, REPORT_DIFF_RUNS_SURE = 4 };
+enum report_unit { REPORT_UNIT_ns, REPORT_UNIT_count, REPORT_UNIT_share, REPORT_UNIT_rate };
+
+struct report_diff_interval {
+	double value, low, high; /* low == high == value: no interval, too few runs */
+};
+struct report_diff_point { /* a quantity in one version */
+	double *run;       /* one value a run that has it */
+	size_t nr_runs;
+	struct report_diff_interval median;
+	struct report_diff_interval ratio; /* to the first version */
+	bool compared;    /* ratio is meant: both have values and the first's is not 0 */
+	bool significant; /* ... with at least REPORT_DIFF_RUNS_SURE runs each, and 1 is outside */
+};
+struct report_quantity {
+	const char *key;  /* "hold_mean" */
+	const char *name; /* "average hold of a lock" */
+	enum report_unit unit;
+	bool detail; /* of one lock: shown when it moved */
+	struct report_diff_point *version;
+};
+struct report_diff {
+	struct base_arena *arena;
+	const char *label[REPORT_DIFF_VERSIONS_MAX];
+	const char **path[REPORT_DIFF_VERSIONS_MAX];
+	size_t nr_runs[REPORT_DIFF_VERSIONS_MAX], path_capacity[REPORT_DIFF_VERSIONS_MAX];
+	size_t nr_versions;
+	struct report_quantity *quantity;
+	size_t nr_quantities, capacity;
+	struct base_map by_name; /* hash of key and name -> quantity */
+	bool counted;            /* runs of counting recordings are among them */
+};
+
+struct report_diff *report_diff_new(void); /* NULL: no memory */
+struct report_diff *report_diff_free(struct report_diff *d);
+/* One more version; its label is copied. */
+enum base_status report_diff_version(
+	struct report_diff *d, const char *label, struct base_err *err) BASE_MUST_CHECK;
+/* One more run of the last version: the numbers of its locks, and its length. */
+enum base_status report_diff_run(
+	struct report_diff *d, const struct report_run *run, struct base_err *err) BASE_MUST_CHECK;
+/* A number of the last run. */
+enum base_status report_diff_add(struct report_diff *d, const char *key, const char *name,
+	enum report_unit unit, bool detail, double value, struct base_err *err) BASE_MUST_CHECK;
+/* Medians, intervals, changes; quantities that moved most first within their sort. */
+enum base_status report_diff_finish(struct report_diff *d, struct base_err *err) BASE_MUST_CHECK;
+
+/* "elapsed=+5%", "hold_mean=-10%": a change of the last version beyond that, in that direction,
+ * that is significant (or of single runs). ERR_USAGE: not understood; ERR_NOTFOUND: no such
+ * quantity. */
+enum base_status report_diff_budget(const struct report_diff *d, const char *budget,
+	bool *ret_broken, struct base_err *err) BASE_MUST_CHECK;
+
+void report_diff_text(struct base_str *out, const struct report_diff *d, bool all,
+	const struct report_style *style);
+json_t *report_diff_json(const struct report_diff *d);
+/* A picture: one panel a quantity, one point a version. */
+void report_diff_svg(struct base_str *out, const struct report_diff *d);
+
+/* For tests: percentile bootstrap of the median, and of the ratio b / a of medians. */
+struct report_diff_interval report_bootstrap_median(
+	const double *run, size_t nr, uint64_t seed, bool *ret_failed);
+struct report_diff_interval report_bootstrap_ratio(const double *a, size_t nr_a, const double *b,
+	size_t nr_b, uint64_t seed, bool *ret_failed);
+
+#endif

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * diff_stats.c - medians and their percentile bootstrap (Efron and Tibshirani, An Introduction to
+ * the Bootstrap, chapter 13): resample the runs with replacement, take the median, and its 2.5 and
+ * 97.5 percentiles over 2,000 resamples.
+ */
+#include "report/diff.h"
+#include "report/private.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { RESAMPLES = 2000 };
+
+static int ascending(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+	return (x > y) - (x < y);
+}
+
+static double median_of(double *sorted, size_t nr)
+{
+	qsort(sorted, nr, sizeof *sorted, ascending);
+	return nr % 2 ? sorted[nr / 2] : (sorted[nr / 2 - 1] + sorted[nr / 2]) / 2;
+}
+
+/* xorshift64*: Vigna, "An experimental exploration of Marsaglia's xorshift generators". */
+static uint64_t next(uint64_t *state)
+{
+	*state ^= *state >> 12;
+	*state ^= *state << 25;
+	*state ^= *state >> 27;
+	return *state * 0x2545f4914f6cdd1du;
+}
+
+static double resampled(const double *run, size_t nr, uint64_t *state, double *scratch)
+{
+	for (size_t i = 0; i < nr; i++)
+		scratch[i] = run[(size_t)((next(state) >> 32) * nr >> 32)];
+	return median_of(scratch, nr);
+}
+
+static double plain_median(const double *run, size_t nr, double *scratch)
+{
+	memcpy(scratch, run, nr * sizeof *run);
+	return median_of(scratch, nr);
+}
+
+static void percentiles(double *of, struct report_diff_interval *ret)
+{
+	qsort(of, RESAMPLES, sizeof *of, ascending);
+	ret->low = of[RESAMPLES * 25 / 1000];
+	ret->high = of[RESAMPLES * 975 / 1000 - 1];
+}
+
+static uint64_t seeded(uint64_t seed)
+{
+	return base_hash_u64(seed + 0x6c6f6e67706f6c65u) | 1;
+}
+
+struct report_diff_interval report_bootstrap_median(
+	const double *run, size_t nr, uint64_t seed, bool *ret_failed)
+{
+	struct report_diff_interval r = {0};
+	uint64_t state = seeded(seed);
+	double *scratch = base_alloc((nr + RESAMPLES) * sizeof *scratch);
+	*ret_failed = !scratch;
+	if (!scratch || !nr) {
+		base_free(scratch);
+		return r;
+	}
+	r.value = r.low = r.high = plain_median(run, nr, scratch);
+	if (nr >= REPORT_DIFF_RUNS_SURE) {
+		double *medians = scratch + nr;
+		for (size_t i = 0; i < RESAMPLES; i++)
+			medians[i] = resampled(run, nr, &state, scratch);
+		percentiles(medians, &r);
+	}
+	base_free(scratch);
+	return r;
+}
+
+struct report_diff_interval report_bootstrap_ratio(
+	const double *a, size_t nr_a, const double *b, size_t nr_b, uint64_t seed, bool *ret_failed)
+{
+	struct report_diff_interval r = {1, 1, 1};
+	uint64_t state = seeded(seed);
+	size_t most = nr_a > nr_b ? nr_a : nr_b;
+	double *scratch = base_alloc((most + RESAMPLES) * sizeof *scratch);
+	*ret_failed = !scratch;
+	if (!scratch || !nr_a || !nr_b) {
+		base_free(scratch);
+		return r;
+	}
+	double base = plain_median(a, nr_a, scratch);
+	r.value = base != 0 ? plain_median(b, nr_b, scratch) / base : 1;
+	r.low = r.high = r.value;
+	if (nr_a >= REPORT_DIFF_RUNS_SURE && nr_b >= REPORT_DIFF_RUNS_SURE && base != 0) {
+		double *ratios = scratch + most;
+		for (size_t i = 0; i < RESAMPLES; i++) {
+			double x = resampled(a, nr_a, &state, scratch);
+			double y = resampled(b, nr_b, &state, scratch);
+			ratios[i] = x != 0 ? y / x : r.value;
+		}
+		percentiles(ratios, &r);
+	}
+	base_free(scratch);
+	return r;
+}

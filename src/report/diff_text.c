@@ -1,0 +1,367 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* diff_text.c - struct report_diff for people, for programs, and as a picture. */
+#include "report/diff.h"
+#include "report/private.h"
+
+#include "config.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { LABEL_WIDTH = 11, NAME_WIDTH = 40, VALUE_WIDTH = 12, CHANGE_WIDTH = 28 };
+
+static void add_value(struct base_str *s, enum report_unit unit, double value)
+{
+	if (unit == REPORT_UNIT_ns)
+		report_ns(s, value);
+	else if (unit == REPORT_UNIT_share)
+		report_percent(s, value);
+	else if (unit == REPORT_UNIT_count && value >= 10 && value < 1e15)
+		base_str_add_count(s, (uint64_t)llround(value > 0 ? value : 0));
+	else
+		base_str_addf(s, "%.3g", value);
+}
+
+/* "-38 %", with the interval in brackets. */
+static void add_change(struct base_str *s, const struct report_diff_point *p)
+{
+	base_str_addf(s, "%+.1f %%", (p->ratio.value - 1) * 100);
+	if (p->ratio.low < p->ratio.high)
+		base_str_addf(
+			s, " [%+.1f, %+.1f]", (p->ratio.low - 1) * 100, (p->ratio.high - 1) * 100);
+}
+
+/* ---- text
+ * --------------------------------------------------------------------------------------------- */
+
+struct move {
+	const struct report_quantity *q;
+	size_t version;
+};
+
+/* What moved most in the program as a whole, else of one lock. */
+static size_t count_moves(const struct report_diff *d, struct move *ret_most)
+{
+	size_t nr = 0;
+	double most = -1;
+	for (size_t i = 0; i < d->nr_quantities; i++)
+		for (size_t v = 1; v < d->nr_versions; v++) {
+			const struct report_quantity *q = &d->quantity[i];
+			const struct report_diff_point *p = &q->version[v];
+			if (!p->significant)
+				continue;
+			nr++;
+			double by = p->ratio.value > 0 ? fabs(log(p->ratio.value)) : 0;
+			by = !strcmp(q->key, "elapsed") ? HUGE_VAL : by; /* what it is all about */
+			if (by <= most || (q->detail && ret_most->q && !ret_most->q->detail))
+				continue;
+			most = by;
+			*ret_most = (struct move){q, v};
+		}
+	return nr;
+}
+
+static void finding(
+	struct base_str *out, const struct report_diff *d, const struct report_style *st)
+{
+	struct base_str s = {0};
+	struct move m = {0};
+	size_t nr = count_moves(d, &m), fewest = SIZE_MAX;
+	for (size_t v = 0; v < d->nr_versions; v++)
+		fewest = d->nr_runs[v] < fewest ? d->nr_runs[v] : fewest;
+	if (nr) {
+		const struct report_diff_point *p = &m.q->version[m.version];
+		base_str_addf(&s, "From %s to %s, %s %s ", d->label[0], d->label[m.version],
+			m.q->name, p->ratio.value < 1 ? "fell:" : "rose:");
+		add_change(&s, p);
+		base_str_add(&s, ", from ");
+		add_value(&s, m.q->unit, m.q->version[0].median.value);
+		base_str_add(&s, " to ");
+		add_value(&s, m.q->unit, p->median.value);
+		base_str_addf(&s, " (95 %% interval of %zu and %zu runs)", m.q->version[0].nr_runs,
+			p->nr_runs);
+		if (nr > 1)
+			base_str_addf(
+				&s, "; %zu more changes are more than chance would make", nr - 1);
+		base_str_add(&s, ".");
+	} else if (fewest < REPORT_DIFF_RUNS_SURE) {
+		base_str_addf(&s,
+			"Nothing can be said for sure: a version has %zu run%s, and it takes %d of "
+			"each "
+			"to tell a change from chance.",
+			fewest, fewest == 1 ? "" : "s", REPORT_DIFF_RUNS_SURE);
+	} else {
+		base_str_add(&s, "Nothing moved by more than chance would move it.");
+	}
+	report_color_begin(out, st, REPORT_BOLD);
+	base_str_add(out, base_str_text(&s));
+	report_color_end(out, st);
+	base_str_add(out, "\n\n");
+	base_str_fini(&s);
+}
+
+static bool any_move(const struct report_quantity *q, size_t nr_versions)
+{
+	for (size_t v = 1; v < nr_versions; v++)
+		if (q->version[v].significant)
+			return true;
+	return false;
+}
+
+static void row(struct base_str *out, const struct report_diff *d, const struct report_quantity *q,
+	size_t name_width, const struct report_style *st)
+{
+	report_cell(out, st, q->name, name_width, true);
+	for (size_t v = 0; v < d->nr_versions; v++) {
+		const struct report_diff_point *p = &q->version[v];
+		struct base_str s = {0};
+		if (p->nr_runs)
+			add_value(&s, q->unit, p->median.value);
+		else
+			base_str_add(&s, "-");
+		report_right(out, base_str_text(&s), VALUE_WIDTH);
+		base_str_fini(&s);
+	}
+	const struct report_diff_point *last = &q->version[d->nr_versions - 1];
+	struct base_str s = {0};
+	if (d->nr_versions > 1 && last->compared) {
+		add_change(&s, last);
+		if (last->significant)
+			base_str_add(&s, " *");
+	}
+	base_str_add(out, "  ");
+	report_color_begin(out, st, last->significant ? REPORT_BOLD : REPORT_DIM);
+	base_str_add(out, base_str_text(&s));
+	report_color_end(out, st);
+	base_str_add(out, "\n");
+	base_str_fini(&s);
+}
+
+void report_diff_text(struct base_str *out, const struct report_diff *d, bool all,
+	const struct report_style *style)
+{
+	size_t fixed = VALUE_WIDTH * d->nr_versions + CHANGE_WIDTH;
+	size_t width = style->columns > fixed + 20 ? style->columns - fixed : 20;
+	width = width > NAME_WIDTH ? NAME_WIDTH : width;
+	finding(out, d, style);
+	report_color_begin(out, style, REPORT_DIM);
+	report_cell(out, style, "median of", width, true);
+	for (size_t v = 0; v < d->nr_versions; v++) {
+		struct base_str s = {0};
+		report_cell(&s, style, d->label[v], VALUE_WIDTH - 1, false);
+		report_right(out, base_str_text(&s), VALUE_WIDTH);
+		base_str_fini(&s);
+	}
+	base_str_add(out, d->nr_versions > 1 ? "  last against first [95 %]" : "");
+	report_color_end(out, style);
+	base_str_add(out, "\n");
+	size_t hidden = 0;
+	for (size_t i = 0; i < d->nr_quantities; i++) {
+		const struct report_quantity *q = &d->quantity[i];
+		if (q->detail && !all && !any_move(q, d->nr_versions)) {
+			hidden++;
+			continue;
+		}
+		row(out, d, q, width, style);
+	}
+	if (hidden)
+		base_str_addf(out,
+			"... %zu more of single locks, which did not move (--all shows them)\n",
+			hidden);
+	base_str_add(out, "\n");
+	report_wrap(out, style, "KNOWN BY", LABEL_WIDTH,
+		"medians of runs; * marks a change whose 95 % bootstrap interval leaves out no "
+		"change, "
+		"with four runs or more of both. One in twenty quantities that did not move may "
+		"look "
+		"so");
+	if (d->counted)
+		report_wrap(out, style, "", LABEL_WIDTH,
+			"holds of counting recordings are estimated from a sample; what the "
+			"critical "
+			"path has of a lock is not known there");
+}
+
+/* ---- JSON
+ * --------------------------------------------------------------------------------------------- */
+
+static const char *unit_key(enum report_unit unit)
+{
+	static const char *const key[] = {"ns", "count", "share", "rate"};
+	return key[unit];
+}
+
+static json_t *rounded(double value)
+{
+	return json_real(round(value * 1e6) / 1e6);
+}
+
+static json_t *point_json(const struct report_diff_point *p)
+{
+	if (!p->nr_runs)
+		return json_null();
+	json_t *o = json_pack("{s:o, s:o, s:o, s:o}", "runs", report_json_u64(p->nr_runs), "median",
+		rounded(p->median.value), "low", rounded(p->median.low), "high",
+		rounded(p->median.high));
+	if (p->compared) {
+		json_object_set_new(o, "ratio", rounded(p->ratio.value));
+		json_object_set_new(o, "ratio_low", rounded(p->ratio.low));
+		json_object_set_new(o, "ratio_high", rounded(p->ratio.high));
+		json_object_set_new(o, "significant", json_boolean(p->significant));
+	}
+	return o;
+}
+
+json_t *report_diff_json(const struct report_diff *d)
+{
+	json_t *versions = json_array(), *quantities = json_array();
+	for (size_t v = 0; v < d->nr_versions; v++) {
+		json_t *paths = json_array();
+		for (size_t i = 0; i < d->nr_runs[v]; i++)
+			json_array_append_new(paths, report_json_text(d->path[v][i]));
+		json_array_append_new(
+			versions, json_pack("{s:s, s:o}", "label", d->label[v], "runs", paths));
+	}
+	for (size_t i = 0; i < d->nr_quantities; i++) {
+		const struct report_quantity *q = &d->quantity[i];
+		json_t *points = json_array();
+		for (size_t v = 0; v < d->nr_versions; v++)
+			json_array_append_new(points, point_json(&q->version[v]));
+		json_array_append_new(
+			quantities, json_pack("{s:s, s:s, s:s, s:b, s:o}", "key", q->key, "name",
+					    q->name, "unit", unit_key(q->unit), "of_one_lock",
+					    q->detail, "versions", points));
+	}
+	return json_pack("{s:s, s:s, s:{s:o, s:o}}", "schema", "longpole/diff/1", "tool",
+		"longpole " LONGPOLE_VERSION, "result", "versions", versions, "quantities",
+		quantities);
+}
+
+/* ---- SVG
+ * ---------------------------------------------------------------------------------------------- */
+
+enum {
+	PANEL_W = 300,
+	PANEL_H = 190,
+	PANELS_A_ROW = 3,
+	MARGIN = 14,
+	LEFT = 66,
+	TOP = 34,
+	BOTTOM = 34
+};
+
+static void add_xml(struct base_str *out, const char *text)
+{
+	static const struct {
+		char c;
+		const char *as;
+	} special[] = {{'&', "&amp;"}, {'<', "&lt;"}, {'>', "&gt;"}, {'"', "&quot;"}};
+	for (; *text; text++) {
+		const char *as = NULL;
+		for (size_t i = 0; i < BASE_COUNT(special); i++)
+			if (*text == special[i].c)
+				as = special[i].as;
+		if (as)
+			base_str_add(out, as);
+		else
+			base_str_add_bytes(out, text, 1);
+	}
+}
+
+static void add_label(struct base_str *out, double x, double y, const char *anchor,
+	const char *class, const char *text)
+{
+	base_str_addf(out, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\" class=\"%s\">", x, y,
+		anchor, class);
+	add_xml(out, text);
+	base_str_add(out, "</text>\n");
+}
+
+static void axis_value(
+	struct base_str *out, double x, double y, enum report_unit unit, double value)
+{
+	struct base_str s = {0};
+	add_value(&s, unit, value);
+	add_label(out, x, y, "end", "t", base_str_text(&s));
+	base_str_fini(&s);
+}
+
+static void panel(struct base_str *out, const struct report_diff *d,
+	const struct report_quantity *q, size_t n)
+{
+	double x0 = MARGIN + (double)(n % PANELS_A_ROW) * (PANEL_W + MARGIN);
+	double y0 = MARGIN + (double)(n / PANELS_A_ROW) * (PANEL_H + MARGIN);
+	double w = PANEL_W - LEFT - 10, h = PANEL_H - TOP - BOTTOM, top = 0, bx = 0, by = 0;
+	bool drawn = false;
+	for (size_t v = 0; v < d->nr_versions; v++)
+		top = fmax(top, q->version[v].nr_runs ? q->version[v].median.high : 0);
+	top = top > 0 ? top * 1.08 : 1;
+	double left = x0 + LEFT, bottom = y0 + TOP + h;
+	struct base_str name = {0}, st = {0};
+	report_cell(&name, &(struct report_style){.utf8 = true}, q->name, 37, false);
+	add_label(out, x0 + 4, y0 + 16, "start", "h", base_str_text(&name));
+	base_str_fini(&name);
+	base_str_fini(&st);
+	for (int i = 0; i <= 2; i++) {
+		double y = bottom - h * i / 2;
+		base_str_addf(out,
+			"<line x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\" class=\"g\"/>\n",
+			left, y, left + w, y);
+		axis_value(out, left - 6, y + 4, q->unit, top * i / 2);
+	}
+	for (size_t v = 0; v < d->nr_versions; v++) {
+		const struct report_diff_point *p = &q->version[v];
+		double x = left + w * ((double)v + 0.5) / (double)d->nr_versions;
+		struct base_str label = {0};
+		report_cell(&label, &(struct report_style){.utf8 = true}, d->label[v],
+			(size_t)(w / (double)d->nr_versions / 6), false);
+		add_label(out, x, bottom + 16, "middle", "t", base_str_text(&label));
+		base_str_fini(&label);
+		if (!p->nr_runs)
+			continue;
+		double y = bottom - h * p->median.value / top;
+		if (drawn)
+			base_str_addf(out,
+				"<line x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\" "
+				"class=\"l\"/>\n",
+				bx, by, x, y);
+		if (p->median.low < p->median.high)
+			base_str_addf(out,
+				"<line x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\" "
+				"class=\"e\"/>\n",
+				x, bottom - h * p->median.low / top, x,
+				bottom - h * p->median.high / top);
+		base_str_addf(out, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"4\" class=\"%s\"/>\n", x, y,
+			p->significant ? "s" : "p");
+		bx = x;
+		by = y;
+		drawn = true;
+	}
+}
+
+void report_diff_svg(struct base_str *out, const struct report_diff *d)
+{
+	size_t nr = 0;
+	for (size_t i = 0; i < d->nr_quantities; i++)
+		nr += !d->quantity[i].detail || any_move(&d->quantity[i], d->nr_versions);
+	size_t rows = (nr + PANELS_A_ROW - 1) / PANELS_A_ROW;
+	size_t width = MARGIN + PANELS_A_ROW * (PANEL_W + MARGIN);
+	size_t height = MARGIN + rows * (PANEL_H + MARGIN) + 20;
+	base_str_addf(out,
+		"<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%zu\" height=\"%zu\" "
+		"viewBox=\"0 0 %zu "
+		"%zu\">\n<style>text{font-family:sans-serif;fill:#222}.h{font-size:13px;"
+		"font-weight:bold}.t{font-size:11px}.g{stroke:#ddd}.l{stroke:#5b7fa6;stroke-width:"
+		"1.5}"
+		".e{stroke:#222;stroke-width:1.5}.p{fill:#5b7fa6}.s{fill:#c4442f}</style>\n"
+		"<rect width=\"%zu\" height=\"%zu\" fill=\"#fff\"/>\n",
+		width, height, width, height, width, height);
+	for (size_t i = 0, n = 0; i < d->nr_quantities; i++)
+		if (!d->quantity[i].detail || any_move(&d->quantity[i], d->nr_versions))
+			panel(out, d, &d->quantity[i], n++);
+	add_label(out, MARGIN, (double)height - 10, "start", "t",
+		"median of each version's runs, 95 % bootstrap interval; red: differs from the "
+		"first "
+		"version by more than chance");
+	base_str_add(out, "</svg>\n");
+}

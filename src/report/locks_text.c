@@ -1,0 +1,668 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* locks_text.c - struct report_locks for people. */
+#include "report/locks_private.h"
+
+#include <math.h>
+#include <string.h>
+
+enum {
+	LABEL_WIDTH = 11,
+	NAME_MIN = 14,
+	NAME_WANTED = 32,
+	BIN_BAR = 18,
+	SITES_SHOWN = 5,
+	RANKS = 8
+};
+
+/* ---- cells
+ * ---------------------------------------------------------------------------------------- */
+
+struct column {
+	const char *title;
+	unsigned width;
+	void (*cell)(struct base_str *s, const struct report_locks *l, const void *row,
+		const struct report_style *st);
+	unsigned needs; /* REPORT_LOCKS_*: without these the column is left out */
+	unsigned rank;  /* the highest is left out first where the terminal is narrow */
+};
+
+static void dash_or_ns(struct base_str *s, uint64_t ns, uint64_t nr)
+{
+	if (nr)
+		report_ns(s, (double)ns);
+	else
+		base_str_add(s, "-");
+}
+
+static uint64_t mean(uint64_t total, uint64_t nr)
+{
+	return nr ? total / nr : 0;
+}
+
+static void cell_threads(struct base_str *s, const struct report_locks *l, const void *row,
+	const struct report_style *st)
+{
+	(void)l, (void)st;
+	base_str_add_count(s, ((const struct report_lock *)row)->nr_threads);
+}
+
+static void cell_path(struct base_str *s, const struct report_locks *l, const void *row,
+	const struct report_style *st)
+{
+	const struct report_lock *x = row;
+	(void)st;
+	if (x->path_ns > 0)
+		report_percent(s, x->path_ns / l->path_ns);
+	else
+		base_str_add(s, "-");
+}
+
+static void cell_gain(struct base_str *s, const struct report_locks *l, const void *row,
+	const struct report_style *st)
+{
+	const struct report_lock *x = row;
+	(void)l;
+	if (x->halved.tried)
+		base_str_addf(s, "%.2f%s", report_lock_gain(x), report_times(st));
+	else
+		base_str_add(s, "-");
+}
+
+static void cell_longest(struct base_str *s, const struct report_locks *l, const void *row,
+	const struct report_style *st)
+{
+	const struct report_lock *x = row;
+	(void)l, (void)st;
+	if (x->nr_convoys)
+		base_str_add_count(s, x->convoy_longest);
+	else
+		base_str_add(s, "-");
+}
+
+static void cell_waiters(struct base_str *s, const struct report_locks *l, const void *row,
+	const struct report_style *st)
+{
+	(void)l, (void)st;
+	base_str_add_count(s, ((const struct report_lock *)row)->waiters_max);
+}
+
+#define USE_CELL(name, body)                                                                       \
+	static void use_##name(struct base_str *s, const struct report_locks *l, const void *row,  \
+		const struct report_style *st)                                                     \
+	{                                                                                          \
+		const struct report_lock_use *u = row;                                             \
+		(void)l, (void)st;                                                                 \
+		body;                                                                              \
+	}
+USE_CELL(acquired, base_str_add_count(s, u->acquired))
+USE_CELL(contended, if (u->contended) report_percent(s, (double)u->contended / (double)u->acquired);
+	 else base_str_add(s, "-"))
+USE_CELL(wait, dash_or_ns(s, mean(u->wait.total_ns, u->wait.nr), u->wait.nr))
+USE_CELL(waited, dash_or_ns(s, u->wait.total_ns, u->wait.nr))
+USE_CELL(hold, dash_or_ns(s, mean(u->hold.total_ns, u->hold.nr), u->hold.nr))
+USE_CELL(hold_max, dash_or_ns(s, u->hold.max_ns, u->hold.nr))
+USE_CELL(held, dash_or_ns(s, report_lock_hold_ns(u), u->hold.nr))
+USE_CELL(lock, dash_or_ns(s, mean(u->lock_call.total_ns, u->lock_call.nr), u->lock_call.nr))
+USE_CELL(unlock, dash_or_ns(s, mean(u->unlock_call.total_ns, u->unlock_call.nr), u->unlock_call.nr))
+
+static const struct column use_columns[] = {
+	{"acquired", 10, use_acquired, 0, 1},
+	{"contended", 10, use_contended, 0, 1},
+	{"wait", 9, use_wait, 0, 2},
+	{"hold", 9, use_hold, 0, 2},
+	{"longest", 9, use_hold_max, 0, 5},
+	{"lock()", 9, use_lock, REPORT_LOCKS_calls, 1},
+	{"unlock()", 9, use_unlock, REPORT_LOCKS_calls, 1},
+	{"waited", 9, use_waited, 0, 3},
+	{"held", 9, use_held, 0, 4},
+};
+static const struct column lock_columns[] = {
+	{"threads", 8, cell_threads, 0, 6},
+	{"queue", 6, cell_waiters, REPORT_LOCKS_events, 7},
+	{"convoy", 7, cell_longest, REPORT_LOCKS_events, 8},
+	{"path", 7, cell_path, REPORT_LOCKS_path, 1},
+	{"halved", 8, cell_gain, REPORT_LOCKS_path, 1},
+};
+
+struct table {
+	const struct report_locks *l;
+	const struct report_style *st;
+	unsigned rank_max;
+	size_t name_width;
+};
+
+static bool shown(const struct table *t, const struct column *c)
+{
+	return (t->l->has & c->needs) == c->needs && c->rank <= t->rank_max;
+}
+
+static unsigned columns_width(const struct table *t, const struct column *c, size_t nr)
+{
+	unsigned width = 0;
+	for (size_t i = 0; i < nr; i++)
+		width += shown(t, &c[i]) ? c[i].width : 0;
+	return width;
+}
+
+/* As many columns as leave the names some room. */
+static struct table make_table(
+	const struct report_locks *l, const struct report_style *st, size_t longest)
+{
+	struct table t = {.l = l, .st = st, .rank_max = RANKS};
+	size_t wanted = longest < NAME_WANTED ? longest : NAME_WANTED;
+	wanted = wanted < NAME_MIN ? NAME_MIN : wanted;
+	for (;; t.rank_max--) {
+		unsigned width = columns_width(&t, use_columns, BASE_COUNT(use_columns)) +
+				 columns_width(&t, lock_columns, BASE_COUNT(lock_columns));
+		size_t room = st->columns > width ? st->columns - width : 0;
+		t.name_width = room < longest ? room : longest;
+		if (room >= wanted || t.rank_max == 1)
+			break;
+	}
+	t.name_width = t.name_width < NAME_MIN ? NAME_MIN : t.name_width;
+	return t;
+}
+
+static void titles(struct base_str *out, const struct table *t, const struct column *c, size_t nr)
+{
+	for (size_t i = 0; i < nr; i++)
+		if (shown(t, &c[i]))
+			report_right(out, c[i].title, c[i].width);
+}
+
+static void cells(struct base_str *out, const struct table *t, const struct column *c, size_t nr,
+	const void *row)
+{
+	for (size_t i = 0; i < nr; i++) {
+		struct base_str s = {0};
+		if (!shown(t, &c[i]))
+			continue;
+		c[i].cell(&s, t->l, row, t->st);
+		report_right(out, base_str_text(&s), c[i].width);
+		base_str_fini(&s);
+	}
+}
+
+/* ---- the finding
+ * ------------------------------------------------------------------------------------ */
+
+static const struct report_lock *worst_of_path(const struct report_locks *l)
+{
+	const struct report_lock *best = NULL;
+	for (size_t i = 0; i < l->nr_locks; i++)
+		if (l->lock[i].path_ns > 0 && (!best || l->lock[i].path_ns > best->path_ns))
+			best = &l->lock[i];
+	return best;
+}
+
+static const struct report_lock *most_waited(const struct report_locks *l)
+{
+	const struct report_lock *best = NULL;
+	for (size_t i = 0; i < l->nr_locks; i++)
+		if (!best || l->lock[i].use.wait.total_ns > best->use.wait.total_ns)
+			best = &l->lock[i];
+	return best;
+}
+
+static void gain_words(
+	struct base_str *s, const struct report_lock *x, const struct report_style *st)
+{
+	if (!x->halved.tried)
+		return;
+	double gain = report_lock_gain(x);
+	if (gain < 1.005)
+		base_str_add(s, "; held half as long, the run would take as long as now");
+	else
+		base_str_addf(s, "; held half as long, the run would be %.2f%s as fast", gain,
+			report_times(st));
+	base_str_add(s, x->halved.believed ? " (predicted by replay)" : " (predicted by the path)");
+}
+
+static void finding(
+	struct base_str *out, const struct report_locks *l, const struct report_style *st)
+{
+	struct base_str s = {0};
+	const struct report_lock *path = worst_of_path(l), *waited = most_waited(l);
+	if (!l->nr_locks)
+		base_str_add(&s, "No lock was taken that could be seen.");
+	else if (path && path->path_ns >= REPORT_LOCKS_PATH_LEAST * l->path_ns) {
+		base_str_addf(&s, "%s is ", path->name);
+		report_percent(&s, path->path_ns / l->path_ns);
+		base_str_add(&s, " of the critical path (observed)");
+		gain_words(&s, path, st);
+		base_str_add(&s, ".");
+	} else if (waited->use.wait.nr) {
+		base_str_addf(&s, "%s is waited for most: ", waited->name);
+		report_percent(
+			&s, (double)waited->use.contended /
+				    (double)(waited->use.acquired ? waited->use.acquired : 1));
+		base_str_add(&s, " of its acquisitions found it taken, ");
+		report_ns(&s, (double)waited->use.wait.total_ns);
+		base_str_add(&s,
+			l->has & REPORT_LOCKS_events ? " in all (observed)" : " in all (counted)");
+		if (l->has & REPORT_LOCKS_path)
+			base_str_add(&s, "; the critical path has hardly any lock");
+		base_str_add(&s, ".");
+	} else {
+		base_str_addf(&s,
+			"No lock was waited for: %zu kind%s of lock, each free whenever it was "
+			"asked for (%s).",
+			l->nr_locks, l->nr_locks == 1 ? "" : "s",
+			l->has & REPORT_LOCKS_events ? "observed" : "counted");
+	}
+	report_color_begin(out, st, REPORT_BOLD);
+	base_str_add(out, base_str_text(&s));
+	report_color_end(out, st);
+	base_str_add(out, "\n");
+	base_str_fini(&s);
+}
+
+/* ---- numbers of the whole program (seed 001, table 2 and figure 5)
+ * ------------------------------------ */
+
+static void rate(struct base_str *s, double value)
+{
+	base_str_addf(s, value >= 100 ? "%.0f" : value >= 1 ? "%.2f" : "%.3g", value);
+}
+
+static void counts_line(
+	struct base_str *out, const struct report_locks *l, const struct report_style *st)
+{
+	struct base_str s = {0};
+	uint64_t nr_threads = l->nr_threads_locking ? l->nr_threads_locking : 1;
+	base_str_add_count(&s, l->nr_static);
+	base_str_addf(&s, " static lock%s (", l->nr_static == 1 ? "" : "s");
+	rate(&s, (double)l->nr_static / (double)nr_threads);
+	base_str_addf(&s, " a thread that locks), ");
+	base_str_add_count(&s, l->all.acquired);
+	base_str_add(&s, " dynamic");
+	if (l->cpu_ns) {
+		double ticks = (double)l->cpu_ns * (double)l->tick_hz / 1e9;
+		base_str_add(&s, " = ");
+		if (ticks > 0) {
+			rate(&s, (double)l->all.acquired / ticks * 1e4);
+			base_str_add(&s, " per 10,000 ticks, ");
+		}
+		rate(&s, (double)l->all.acquired / (double)l->cpu_ns * 1e6);
+		base_str_add(&s, " per ms of processor time");
+	}
+	if (l->all.hold.nr) {
+		uint64_t ns = mean(l->all.hold.total_ns, l->all.hold.nr);
+		base_str_add(&s, "; held ");
+		report_ns(&s, (double)ns);
+		if (l->tick_hz) {
+			base_str_add(&s, " (");
+			base_str_add_count(&s, (uint64_t)((double)ns * (double)l->tick_hz / 1e9));
+			base_str_add(&s, " ticks)");
+		}
+		base_str_add(&s, " on average");
+	}
+	if (l->all.acquired) {
+		base_str_add(&s, "; ");
+		report_percent(&s, (double)l->all.contended / (double)l->all.acquired);
+		base_str_add(&s, " contended");
+	}
+	report_wrap(out, st, "LOCKS", LABEL_WIDTH, base_str_text(&s));
+	base_str_fini(&s);
+}
+
+static void share_words(struct base_str *s, uint64_t ns, uint64_t of_ns, const char *what)
+{
+	report_ns(s, (double)ns);
+	if (of_ns) {
+		base_str_add(s, " (");
+		report_percent(s, (double)ns / (double)of_ns);
+		base_str_add(s, ")");
+	}
+	base_str_add(s, what);
+}
+
+static void time_line(
+	struct base_str *out, const struct report_locks *l, const struct report_style *st)
+{
+	struct base_str s = {0};
+	if (l->cpu_ns) {
+		base_str_addf(&s, "of ");
+		report_ns(&s, (double)l->cpu_ns);
+		base_str_add(&s, " of processor time: ");
+	}
+	if (l->has & REPORT_LOCKS_events && l->has & REPORT_LOCKS_running) {
+		share_words(&s, l->held_running_ns, l->cpu_ns, " with at least one lock held; ");
+		report_ns(&s, (double)l->held_ns);
+		base_str_add(&s, " of holds by the clock, ");
+	} else if (l->has & REPORT_LOCKS_events) {
+		report_ns(&s, (double)l->held_ns);
+		base_str_add(&s, " by the clock with at least one lock held, ");
+	} else if (l->all.hold.nr) {
+		double error_ns = 1.96 * sqrt(l->all.hold_variance);
+		report_ns(&s, (double)report_lock_hold_ns(&l->all));
+		if (error_ns > 0) {
+			base_str_addf(&s, " %s ", st->utf8 ? "\xc2\xb1" : "+-");
+			report_ns(&s, error_ns);
+		}
+		base_str_add(&s, " of holds by the clock, nested ones counted twice (estimated), ");
+	}
+	if (l->all.lock_call.nr) {
+		report_ns(&s, (double)l->all.lock_call.total_ns);
+		base_str_add(&s, " inside lock functions, ");
+		report_ns(&s, (double)l->all.unlock_call.total_ns);
+		base_str_add(&s, " inside unlock functions, ");
+	}
+	report_ns(&s, (double)l->wait_ns);
+	base_str_add(&s, " waited");
+	report_wrap(out, st, "TIME", LABEL_WIDTH, base_str_text(&s));
+	base_str_fini(&s);
+}
+
+/* ---- tables
+ * ------------------------------------------------------------------------------------------- */
+
+static void title(struct base_str *out, const struct report_style *st, const char *text)
+{
+	base_str_add(out, "\n");
+	report_color_begin(out, st, REPORT_BOLD);
+	base_str_add(out, text);
+	report_color_end(out, st);
+	base_str_add(out, "\n");
+}
+
+static void site_lines(
+	struct base_str *out, const struct table *t, const struct report_lock *x, size_t limit)
+{
+	for (size_t i = 0; i < x->nr_sites && (!limit || i < limit); i++) {
+		struct base_str name = {0};
+		base_str_addf(&name, "  %s", x->site[i].where);
+		report_cell(out, t->st, base_str_text(&name), t->name_width, true);
+		cells(out, t, use_columns, BASE_COUNT(use_columns), &x->site[i].use);
+		base_str_add(out, "\n");
+		base_str_fini(&name);
+	}
+	if (limit && x->nr_sites > limit)
+		base_str_addf(
+			out, "  ... %zu more places (--all shows them)\n", x->nr_sites - limit);
+}
+
+static void lock_table(struct base_str *out, const struct report_locks *l,
+	const struct report_locks_view *view, const struct report_style *st)
+{
+	size_t nr = view->limit && view->limit < l->nr_locks ? view->limit : l->nr_locks;
+	size_t longest = NAME_MIN;
+	for (size_t i = 0; i < nr; i++) {
+		size_t w = report_width(l->lock[i].name) + 6;
+		longest = w > longest ? w : longest;
+	}
+	struct table t = make_table(l, st, longest);
+	base_str_add(out, "\n");
+	report_color_begin(out, st, REPORT_DIM);
+	report_cell(out, st, "lock", t.name_width, true);
+	titles(out, &t, use_columns, BASE_COUNT(use_columns));
+	titles(out, &t, lock_columns, BASE_COUNT(lock_columns));
+	report_color_end(out, st);
+	base_str_add(out, "\n");
+	for (size_t i = 0; i < nr; i++) {
+		const struct report_lock *x = &l->lock[i];
+		struct base_str name = {0};
+		base_str_add(&name, x->name);
+		if (x->nr_members > 1)
+			base_str_addf(&name, " %s%llu", report_times(st),
+				(unsigned long long)x->nr_members);
+		report_cell(out, st, base_str_text(&name), t.name_width, true);
+		base_str_fini(&name);
+		cells(out, &t, use_columns, BASE_COUNT(use_columns), &x->use);
+		cells(out, &t, lock_columns, BASE_COUNT(lock_columns), x);
+		base_str_add(out, "\n");
+		if (view->sites)
+			site_lines(out, &t, x, view->limit ? SITES_SHOWN : 0);
+	}
+	if (nr < l->nr_locks)
+		base_str_addf(out, "... %zu more (--all shows them)\n", l->nr_locks - nr);
+}
+
+static void cond_table(struct base_str *out, const struct report_locks *l,
+	const struct report_locks_view *view, const struct report_style *st)
+{
+	enum { NUMBERS = 51 };
+	size_t width = st->columns > NUMBERS + NAME_MIN ? st->columns - NUMBERS : NAME_MIN;
+	size_t nr = view->limit && view->limit < l->nr_conds ? view->limit : l->nr_conds;
+	if (!nr)
+		return;
+	base_str_add(out, "\n");
+	report_color_begin(out, st, REPORT_DIM);
+	report_cell(out, st, "condition variable", width, true);
+	base_str_add(out, "     waits     wait  timed out   signals broadcasts");
+	report_color_end(out, st);
+	base_str_add(out, "\n");
+	for (size_t i = 0; i < nr; i++) {
+		const struct report_lock_cond *x = &l->cond[i];
+		const uint64_t number[] = {x->timeouts, x->signals, x->broadcasts};
+		static const size_t wide[] = {11, 10, 11};
+		struct base_str s = {0};
+		base_str_add(&s, x->name);
+		if (x->nr_members > 1)
+			base_str_addf(
+				&s, " %s%llu", report_times(st), (unsigned long long)x->nr_members);
+		report_cell(out, st, base_str_text(&s), width, true);
+		base_str_reset(&s);
+		base_str_add_count(&s, x->waits);
+		report_right(out, base_str_text(&s), 10);
+		base_str_reset(&s);
+		dash_or_ns(&s, mean(x->wait.total_ns, x->wait.nr), x->wait.nr);
+		report_right(out, base_str_text(&s), 9);
+		for (size_t k = 0; k < BASE_COUNT(number); k++) {
+			base_str_reset(&s);
+			base_str_add_count(&s, number[k]);
+			report_right(out, base_str_text(&s), wide[k]);
+		}
+		base_str_add(out, "\n");
+		base_str_fini(&s);
+	}
+}
+
+static void thread_table(struct base_str *out, const struct report_locks *l,
+	const struct report_locks_view *view, const struct report_style *st)
+{
+	enum { WIDTH = 34 };
+	size_t nr = view->limit && view->limit < l->nr_threads ? view->limit : l->nr_threads;
+	bool events = l->has & REPORT_LOCKS_events;
+	title(out, st, "THREADS");
+	report_color_begin(out, st, REPORT_DIM);
+	report_cell(out, st, "thread", WIDTH, true);
+	base_str_add(out, "  acquired  contended    locks    waited");
+	base_str_add(out, events ? "      held  of its time" : "");
+	report_color_end(out, st);
+	base_str_add(out, "\n");
+	for (size_t i = 0; i < nr; i++) {
+		const struct report_lock_thread *x = &l->thread[i];
+		struct base_str s = {0};
+		report_cell(out, st, x->name, WIDTH, true);
+		base_str_add_count(&s, x->acquired);
+		report_right(out, base_str_text(&s), 10);
+		base_str_reset(&s);
+		report_percent(&s, x->acquired ? (double)x->contended / (double)x->acquired : 0);
+		report_right(out, base_str_text(&s), 11);
+		base_str_reset(&s);
+		base_str_add_count(&s, x->nr_static);
+		report_right(out, base_str_text(&s), 9);
+		base_str_reset(&s);
+		dash_or_ns(&s, x->wait_ns, x->contended);
+		report_right(out, base_str_text(&s), 10);
+		if (events) {
+			base_str_reset(&s);
+			report_ns(&s, (double)x->held_ns);
+			report_right(out, base_str_text(&s), 10);
+			base_str_reset(&s);
+			report_percent(
+				&s, x->alive_ns ? (double)x->held_ns / (double)x->alive_ns : 0);
+			report_right(out, base_str_text(&s), 13);
+		}
+		base_str_add(out, "\n");
+		base_str_fini(&s);
+	}
+	if (nr < l->nr_threads)
+		base_str_addf(out, "... %zu more (--all shows them)\n", l->nr_threads - nr);
+}
+
+/* ---- histograms (seed 001, figure 6)
+ * -------------------------------------------------------------------- */
+
+static uint64_t sum_of(const uint64_t *bin, uint64_t *ret_first, uint64_t *ret_last)
+{
+	uint64_t sum = 0;
+	for (uint64_t i = 0; i < REPORT_LOCK_BINS; i++) {
+		if (!bin[i])
+			continue;
+		if (!sum)
+			*ret_first = i;
+		*ret_last = i;
+		sum += bin[i];
+	}
+	return sum;
+}
+
+static void bin_cell(struct base_str *out, const struct report_style *st, const uint64_t *bin,
+	uint64_t i, uint64_t sum)
+{
+	struct base_str s = {0};
+	double share = sum ? (double)bin[i] / (double)sum : 0;
+	report_bar(out, st, share, BIN_BAR);
+	if (bin[i])
+		base_str_add_count(&s, bin[i]);
+	report_right(out, base_str_text(&s), 11);
+	base_str_fini(&s);
+}
+
+static void histogram(struct base_str *out, const struct report_style *st, const char *what,
+	const uint64_t *dynamic, const uint64_t *by_static)
+{
+	uint64_t first = 0, last = 0, first2 = REPORT_LOCK_BINS, last2 = 0;
+	uint64_t sum = sum_of(dynamic, &first, &last);
+	uint64_t sum2 = sum_of(by_static, &first2, &last2);
+	if (!sum)
+		return;
+	first = sum2 && first2 < first ? first2 : first;
+	last = last2 > last ? last2 : last;
+	title(out, st, what);
+	report_color_begin(out, st, REPORT_DIM);
+	base_str_addf(out, "%-12s %-*s     dynamic   %-*s      static\n", "from", BIN_BAR,
+		"each time", BIN_BAR, "each lock's mean");
+	report_color_end(out, st);
+	for (uint64_t i = first; i <= last; i++) {
+		struct base_str s = {0};
+		base_str_add_ns(&s, i ? (uint64_t)1 << i : 0);
+		report_cell(out, st, base_str_text(&s), 12, true);
+		base_str_add(out, " ");
+		bin_cell(out, st, dynamic, i, sum);
+		base_str_add(out, "   ");
+		bin_cell(out, st, by_static, i, sum2);
+		base_str_add(out, "\n");
+		base_str_fini(&s);
+	}
+}
+
+static void histograms(
+	struct base_str *out, const struct report_locks *l, const struct report_style *st)
+{
+	const struct report_lock_bins *d = &l->dynamic, *s = &l->by_static;
+	histogram(out, st, "HOLDS", d->hold, s->hold);
+	histogram(out, st, "WAITS", d->wait, s->wait);
+	histogram(out, st, "INSIDE LOCK FUNCTIONS", d->lock_call, s->lock_call);
+	histogram(out, st, "INSIDE UNLOCK FUNCTIONS", d->unlock_call, s->unlock_call);
+}
+
+/* ---- how it knows
+ * ------------------------------------------------------------------------------------------ */
+
+static void known_line(
+	struct base_str *out, const struct report_locks *l, const struct report_style *st)
+{
+	struct base_str s = {0};
+	if (l->has & REPORT_LOCKS_events)
+		base_str_add(&s, "every operation was recorded with its time");
+	if (l->has & REPORT_LOCKS_tallies)
+		base_str_addf(&s,
+			"%soperations were counted exactly inside the program%s; every wait "
+			"that was seen to begin was timed. Only an order of events could tell "
+			"the critical path, convoys and time with any lock held: record with "
+			"--locks=stamps",
+			l->has & REPORT_LOCKS_events ? "; " : "",
+			l->all.hold.nr ? ", of the holds a sample was timed"
+				       : ", holds were not timed");
+	if (l->has & REPORT_LOCKS_path)
+		base_str_add(&s, "; path: share of the critical path in what is done while it is "
+				 "held, in waits "
+				 "for it and in its hand-over; halved: speed of the run were all "
+				 "that half as long");
+	if (l->has & REPORT_LOCKS_replay) {
+		base_str_add(&s, " (replay, which without a change is ");
+		report_percent(&s, fabs(l->own_error));
+		base_str_addf(&s, " off%s)",
+			fabs(l->own_error) > 0.05 ? ": the path is believed instead" : "");
+	} else if (l->has & REPORT_LOCKS_path)
+		base_str_add(&s, " (longest path with shorter holds)");
+	if (l->floor_bare_ps && l->floor_stamps_ps) {
+		base_str_addf(&s,
+			". On this machine lock and unlock take %.1f ns, with two bare time "
+			"stamps %.1f ns: no tool that times holds can cost less",
+			(double)l->floor_bare_ps / 1e3, (double)l->floor_stamps_ps / 1e3);
+	}
+	if (s.length)
+		report_wrap(out, st, "KNOWN BY", LABEL_WIDTH, base_str_text(&s));
+	base_str_fini(&s);
+}
+
+/* Of a server the path leads through its clients. */
+static void outside_line(
+	struct base_str *out, const struct report_locks *l, const struct report_style *st)
+{
+	struct base_str s = {0};
+	if (!(l->has & REPORT_LOCKS_path) || l->outside_ns < 0.2 * l->path_ns)
+		return;
+	report_percent(&s, l->outside_ns / l->path_ns);
+	base_str_add(&s, " of the critical path waits for somebody who was not recorded: to see "
+			 "what holds a "
+			 "server back, record it together with its clients, or choose the path's "
+			 "end (--end)");
+	report_wrap(out, st, "CAUTION", LABEL_WIDTH, base_str_text(&s));
+	base_str_fini(&s);
+}
+
+static void full_line(
+	struct base_str *out, const struct report_locks *l, const struct report_style *st)
+{
+	struct base_str s = {0};
+	if (!l->nr_full)
+		return;
+	base_str_add_count(&s, l->nr_full);
+	base_str_add(&s, " acquisitions are of no row: their thread used more locks than its table "
+			 "has places");
+	report_wrap(out, st, "LOST", LABEL_WIDTH, base_str_text(&s));
+	base_str_fini(&s);
+}
+
+void report_locks_text(struct base_str *out, const struct report_locks *l,
+	const struct report_locks_view *view, const struct report_style *style)
+{
+	finding(out, l, style);
+	if (l->nr_locks) {
+		counts_line(out, l, style);
+		time_line(out, l, style);
+		lock_table(out, l, view, style);
+	}
+	cond_table(out, l, view, style);
+	if (view->threads)
+		thread_table(out, l, view, style);
+	if (view->histograms)
+		histograms(out, l, style);
+	base_str_add(out, "\n");
+	if (l->nr_locks)
+		known_line(out, l, style);
+	full_line(out, l, style);
+	outside_line(out, l, style);
+	report_trace_text_caveats(out, &l->trace, style);
+	bool path = worst_of_path(l) &&
+		    worst_of_path(l)->path_ns >= REPORT_LOCKS_PATH_LEAST * l->path_ns;
+	if (path)
+		report_next_line(out, style, "NEXT", "whatif", &l->trace, worst_of_path(l)->name);
+	if (l->nr_locks && !view->sites)
+		report_next_line(out, style, path ? "" : "NEXT", "locks --site", &l->trace, NULL);
+}

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash disable=SC2154,SC2094,SC2016 # $trace and $work come from run.sh
+# locks.sh - longpole locks: its forms; the numbers are tested in unit/test_report_locks.c.
+
+test_locks() {
+	expect 0 longpole locks "$trace"
+	head -n 1 out | grep -Eq '^mutex ladder_mutex is [0-9]+ % of the critical path \(observed\); held half as long' ||
+		fail "first line: $(head -n 1 out)"
+	has out 'static lock' 'dynamic' 'halved' 'KNOWN BY' "longpole whatif $trace"
+	[[ ! -s err ]] || fail "wrote to standard error"
+	! sed 1d out | grep -v longpole | grep -E '^.{101,}' >&2 || fail "wider than COLUMNS"
+	expect 0 longpole locks --site --threads --histogram "$trace"
+	has out '  climb' 'THREADS' 'HOLDS' 'WAITS'
+	expect 2 longpole locks --name=nosuch "$trace"
+	has err 'no lock of this trace matches'
+	expect 2 longpole locks --sort=nosuch "$trace"
+}
+
+test_locks_json() {
+	expect 0 longpole locks --json "$trace"
+	is_json out '.schema == "longpole/locks/1" and (.result.locks | length == 1)'
+	is_json out '.result.locks[0] | .acquisitions == 3200 and .path_share > 0.5 and .halved_hold.predicted_speedup > 1.2
+		and .hold.count == 3200 and (.sites | length == 1)'
+	is_json out '.result.totals | .static_locks == 1 and .threads_locking == 2 and .held_all_threads_ns > 0'
+	is_json out '[.result.histograms.hold[].dynamic] | add == 3200'
+	longpole locks --json "$trace" | cmp - out || fail "not the same bytes"
+}
+
+# All modes agree about what is counted; what a mode cannot know is absent.
+test_locks_modes() {
+	local mode
+	for mode in count sampled stamps full; do
+		expect 0 longpole locks -q --mode=$mode -o "$mode.lpt" -- ladder
+		expect 0 longpole locks --json "$mode.lpt"
+		is_json out '.result.locks | length == 1 and .[0].acquisitions == 3200'
+		is_json out ".result.recorded_as == \"$mode\" and .result.floor_bare_ps > 0"
+		cp out "$mode.json"
+	done
+	is_json count.json '.result.locks[0] | has("hold") or has("path_share") or has("convoys") | not'
+	is_json sampled.json '.result.locks[0] | .held_estimated and .hold.count > 300 and .hold.count < 3200'
+	is_json stamps.json '.result.locks[0] | has("path_share") and (has("lock_call") | not)'
+	is_json full.json '.result.locks[0] | .lock_call.count == 3200 and .unlock_call.count == 3200'
+	expect 3 longpole locks -q -o x.lpt -- sh -c 'exit 3'
+	expect 125 longpole locks --
+}
+
+test_calls() {
+	expect 0 longpole calls -o calls.lpt -- ladder
+	has err 'of the processor time is in library calls' 'KNOWN BY' 'NOT SEEN'
+	expect 0 longpole calls --json calls.lpt
+	is_json out '[.result.functions[] | select(.function == "pthread_mutex_lock") | .calls] == [3200]'
+	is_json out '.result.categories.pthreads.calls >= 6400'
+	expect 2 longpole calls "$trace"
+	has err 'no counts of library calls'
+}
+
+test_diff() {
+	local i
+	for i in 1 2 3 4; do
+		ladder --rounds=400 >/dev/null
+		expect 0 longpole record -q --sample-hz=0 -o "a$i.lpt" ladder --rounds=400
+		expect 0 longpole record -q --sample-hz=0 -o "b$i.lpt" ladder --rounds=800
+	done
+	expect 0 longpole diff --label=short --label=long --svg=trend.svg --fail-on=dynamic_locks=+200% a?.lpt -- b?.lpt
+	has out 'From short to long' 'dynamic locks' '+100.0 %' 'KNOWN BY'
+	grep -q '^<svg xmlns' trend.svg && ! command -v xmllint >/dev/null || xmllint --noout trend.svg || fail "no SVG"
+	expect 1 longpole diff --fail-on=dynamic_locks=+50% a?.lpt -- b?.lpt
+	has err 'over the budget: dynamic_locks=+50%'
+	expect 0 longpole diff --json a?.lpt -- b?.lpt
+	is_json out '.schema == "longpole/diff/1" and (.result.versions | length == 2)'
+	is_json out '.result.quantities[] | select(.key == "dynamic_locks") | .versions[1] | .ratio == 2 and .significant and .runs == 4'
+	longpole diff --json a?.lpt -- b?.lpt | cmp - out || fail "not the same bytes"
+	expect 0 longpole diff a1.lpt -- b1.lpt
+	head -n 1 out | grep -q '^Nothing can be said for sure' || fail "$(head -n 1 out)"
+	expect 2 longpole diff a1.lpt
+	expect 2 longpole diff --fail-on=nosuch=+5% a1.lpt -- b1.lpt
+	expect 2 longpole diff --fail-on=elapsed a1.lpt -- b1.lpt
+}

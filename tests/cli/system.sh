@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash disable=SC2154,SC2094,SC2016,SC2086,SC2206,SC2034,SC1091 # $trace and $work come from run.sh; words split on purpose
+# system.sh - recordings of the whole system, where the kernel allows them.
+
+# record_system OUT ARG... - a recording; false when the kernel refuses it.
+record_system() {
+	local out=$1
+	shift
+	if ! longpole record --system -o "$out" "$@" >record.out 2>record.err; then
+		grep -q 'does not show us the whole system' record.err && return 1
+		cat record.err >&2
+		fail "longpole record --system $*"
+	fi
+	grep -q '^longpole: kernel events: [0-9]* through' record.err
+}
+
+# Two processes hand a byte to and fro.
+write_pingpong() {
+	cat >pingpong.py <<'PROGRAM'
+import os
+a, b = os.pipe(), os.pipe()
+if os.fork() == 0:
+    for i in range(1500):
+        os.read(a[0], 1); os.write(b[1], b"x")
+    os._exit(0)
+for i in range(1500):
+    os.write(a[1], b"x"); os.read(b[0], 1)
+os.wait()
+PROGRAM
+}
+
+# Each process is woken by the other one, whatever shows us the kernel's events; switches nest.
+test_system_wakes() {
+	local source seen=0
+	write_pingpong
+	for source in bpf perf; do
+		record_system s.lpt --source=$source -- python3 pingpong.py || continue
+		seen=1
+		longpole dump --json s.lpt >dump || fail "dump"
+		# who woke whom how often; the two that did it most are one pair, both ways
+		jq -r 'select(.kind == "wake") | "\(.stream) \(.woken)"' dump | sort | uniq -c | sort -rn | head -n 2 >most
+		awk '{n[NR] = $1; from[NR] = $2; to[NR] = $3}
+			END {exit !(NR == 2 && n[2] >= 300 && from[1] == to[2] && to[1] == from[2])}' most ||
+			fail "$source: not woken by each other: $(tr '\n' ';' <most)"
+		# nobody enters a processor twice without leaving, but for what the kernel did not show
+		jq -r 'select(.kind == "cpu_in" or .kind == "cpu_out") | "\(.stream) \(.kind)"' dump |
+			awk '$1 in last && last[$1] == $2 {bad++} {last[$1] = $2} END {exit bad > NR / 200}' ||
+			fail "$source: switches do not alternate"
+	done
+	((seen)) || skip "$(grep -m 1 'does not show\|not used' record.err)"
+}
+
+# Who sleeps is woken by a timer interrupt (or the softirq of timers), not by whom that interrupted.
+test_system_timer() {
+	record_system t.lpt --source=bpf --full -- python3 -c '
+import time
+for i in range(50): time.sleep(0.002)' || skip "$(grep -m 1 'does not show\|not used' record.err)"
+	longpole dump --json --definitions t.lpt >dump || fail "dump"
+	jq -rn 'reduce inputs as $r ({};
+			if $r.kind == "context" and ($r.type_text == "timer interrupt" or $r.type_text == "softirq")
+				then .timer[$r.stream | tostring] = true
+			elif $r.kind == "call_begin" and ($r.number_text == "clock_nanosleep" or $r.number_text == "pselect6")
+				then .asleep[$r.stream | tostring] = true
+			elif $r.kind == "call_end" then del(.asleep[$r.stream | tostring])
+			elif $r.kind == "wake" and .asleep[$r.woken | tostring] then
+				if .timer[$r.stream | tostring] then .right += 1 else .wrong += 1 end
+			else . end) | "\(.right // 0) \(.wrong // 0)"' dump >counts
+	read -r right wrong <counts
+	((right >= 45 && wrong * 10 <= right)) || fail "$right wakes by timers, $wrong by others"
+}
+
+# Calls are paired, their objects are known, and the library's records are in the same streams.
+test_system_full() {
+	write_pingpong
+	record_system f.lpt --source=bpf --full -- python3 pingpong.py ||
+		skip "$(grep -m 1 'does not show\|not used' record.err)"
+	longpole dump --json f.lpt >dump || fail "dump"
+	jq -r 'select(.kind == "call_begin" or .kind == "call_end") | "\(.stream) \(.kind) \(.number)"' dump |
+		awk '$2 == "call_begin" {open[$1] = $3; n++; next}
+			{if (!($1 in open) || open[$1] != $3) bad++; delete open[$1]}
+			END {exit !(n > 3000 && bad <= n / 100)}' || fail "calls are not paired"
+	jq -e -n '[inputs | select(.kind == "call_begin" and .number_text == "read") | .object_text // "none" | startswith("pipe")]
+		| (map(select(.)) | length) >= 2900' dump >/dev/null || fail "reads without their pipe"
+	jq -e -n '[inputs | select(.kind == "io_begin" or .kind == "call_begin")] | group_by(.stream)
+		| map(map(.kind) | unique | length) | max == 2' dump >/dev/null || fail "two streams for one thread"
+	for kind in context_begin timer_fire wait_at sample; do
+		grep -q "\"kind\":\"$kind\"" dump || [[ $kind == wait_at ]] || fail "no $kind"
+	done
+}
+
+test_system_alone() {
+	record_system a.lpt --for=1 || skip "$(grep -m 1 'does not show\|not used' record.err)"
+	longpole dump --json --definitions a.lpt >dump || fail "dump"
+	grep -q '"kind":"context"' dump || fail "no context is defined"
+	grep -q '"kind":"group"' dump || fail "no process has a group"
+	grep -q '"kind":"wake"' dump || fail "nobody woke anybody in a second"
+}
+
+# Who has no rights gets a recording of the program, and is told why nothing else.
+test_system_refused() {
+	((EUID == 0)) || skip "only root can give up rights"
+	command -v setpriv >/dev/null || skip "no setpriv"
+	chmod 777 .
+	expect 0 setpriv --reuid 65534 --regid 65534 --clear-groups longpole record --system -o n.lpt true
+	has err 'bpf not used' 'perf not used'
+	expect 125 setpriv --reuid 65534 --regid 65534 --clear-groups longpole record --system -o o.lpt
+	has err 'does not show us the whole system'
+}
+
+test_system_usage() {
+	expect 125 longpole record --sched ladder
+	has err 'need --system'
+	expect 125 longpole record --system --sched --full ladder
+	expect 125 longpole record --system --for=1 ladder
+	expect 125 longpole record --system --for=0
+	expect 2 longpole record --system --source=nothing ladder
+}

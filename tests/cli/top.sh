@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash disable=SC2154 # $trace comes from run.sh
+# top.sh - windows one after the other say what a report of each, and of all, says.
+
+# states FILE FILTER - [[state, path_ns], ...] of a report, states of one name together, without those of no length
+report_states() {
+	jq -c '[.result.path | group_by(.state)[] | {state: .[0].state, ns: (map(.path_ns) | add)} | select(.ns > 0)] | sort_by(.state)' "$1"
+}
+top_states() { # of all lines together
+	jq -s -c '[map(.states[]) | group_by(.state)[] | {state: .[0].state, ns: (map(.path_ns) | add)} | select(.ns > 0)] | sort_by(.state)' "$1"
+}
+# same FILE FILE WHY - the same states, each as long but for rounding
+same() {
+	jq -e -n --slurpfile a "$1" --slurpfile b "$2" '($a[0] | map(.state)) == ($b[0] | map(.state)) and
+		all(range($a[0] | length); ($a[0][.].ns - $b[0][.].ns) | fabs < 1000)' >/dev/null ||
+		{ cat "$1" "$2" >&2; fail "$3"; }
+}
+
+test_top_windows_sum_to_the_run() {
+	expect 0 longpole top --json --limit=0 --interval=7ms "$trace"
+	mv out windows
+	expect 0 longpole report --json "$trace"
+	report_states out >whole
+	top_states windows >sum
+	same whole sum "the windows' states do not sum to the run's"
+	[[ $(jq -s 'map(.path_ns) | add' windows) == "$(jq .result.elapsed_ns out)" ]] || fail "the windows are not as long as the run"
+	# the program may start late
+	jq -e -s 'length > 2 and all(.schema == "longpole/top/1" and .to_the_end) and map(.window) == [range(length)] and
+		(.[(map(.paths) | index(1)):] | all(.paths == 1))' windows >/dev/null || fail "not one line after the other"
+}
+
+# windows_are_reports TRACE INTERVAL - the first ones that have a path
+windows_are_reports() {
+	local from to line nr=0
+	expect 0 longpole top --json --limit=0 --interval="$2" "$1"
+	mv out windows
+	while read -r line; do
+		from=$(jq .from_ns <<<"$line") to=$(jq .to_ns <<<"$line")
+		expect 0 longpole report --json --from="${from}ns" --to="${to}ns" "$1"
+		jq -c '[.result.path[] | select(.path_ns > 0)] | group_by(.kind) | map([.[0].kind, (map(.path_ns) | add)])' out >whole
+		jq -c '[.states[] | select(.path_ns > 0)] | group_by(.kind) | map([.[0].kind, (map(.path_ns) | add)])' <<<"$line" >window
+		cmp -s whole window || { cat whole window >&2; fail "window $from to $to is not its report"; }
+		nr=$((nr + 1))
+	done < <(jq -c 'select(.paths == 1)' windows | head -n 4)
+	((nr >= 2)) || fail "only $nr windows"
+}
+test_top_window_is_its_report() { windows_are_reports "$trace" 20ms; }
+test_top_window_of_a_system_is_its_report() {
+	longpole record -q --system -o system.lpt -- ladder >out 2>err || skip "record --system: $(head -n 1 err)"
+	windows_are_reports system.lpt 100ms
+	expect 0 longpole report --json system.lpt
+	[[ $(jq -s 'map(.path_ns) | add' windows) == "$(jq .result.elapsed_ns out)" ]] || fail "the windows are not as long as the run"
+}
+
+test_top_merge() {
+	expect 0 longpole top --json --limit=0 --interval=20ms "$trace"
+	sed 's/"host":"[^"]*"/"host":"web1"/' out >web1
+	head -n 3 web1 | sed 's/web1/web2/' >web2
+	expect 0 longpole top --merge --json --limit=0 web1 web2
+	is_json out '.schema == "longpole/top-merge/1" and .hosts == ["web1", "web2"]'
+	[[ $(jq .path_ns out) == $(jq -s 'map(.path_ns) | add' web1 web2) ]] || fail "not as long as its parts"
+	[[ $(jq '[.states[].path_ns] | add' out) == $(jq -s '[.[].states[].path_ns] | add' web1 web2) ]] || fail "states are missing"
+	[[ $(jq '.states | map([.state, .process, .kind]) | length - (unique | length)' out) == 0 ]] || fail "one state, two rows"
+	expect 0 longpole top --merge web1 web2
+	has out '2 hosts' ' of 2)' 'STATES' 'PROCESSES'
+	echo '{"schema": "another"}' >other
+	expect 3 longpole top --merge web1 other
+	has err 'other, line 1'
+	expect 2 longpole top --merge
+}
+
+test_top_program() {
+	expect 0 longpole top --interval=50ms --limit=0 --json -o windows -- ladder
+	[[ -s out ]] || fail "the program's own output is not there"
+	jq -e -s 'length > 1 and ([.[].states[] | select(.state == "holding mutex ladder_mutex")] | length > 1)' windows >/dev/null ||
+		{ cat windows err >&2; fail "no window, or not of this program"; }
+	expect 3 longpole top --count=1 -- sh -c 'exit 3'
+	expect 2 longpole top "$trace" "$trace"
+	expect 2 longpole top --interval=0s "$trace"
+}
+
+test_top_count_and_text() {
+	expect 0 longpole top --interval=10ms --count=2 --limit=2 "$trace"
+	[[ $(grep -c ' window [01]: ' out) == 2 && $(grep -c '^  share .*STATES' out) == 2 ]] || { cat out >&2; fail "not two windows"; }
+	expect 0 longpole top --interval=10ms --process='no-such-*' --json "$trace"
+	is_json <(head -n 1 out) '.paths == 0 and .states == []'
+	expect 0 longpole top --interval=10ms --process='ladd*' --json "$trace"
+	jq -e -s 'any(.paths > 0)' out >/dev/null || fail "no paths of the process named"
+}

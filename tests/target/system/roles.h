@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * roles.h - what the programs for the system recorder share. Each is one wake-up of one kind, again
+ * and again, between a few roles. A role is a thread or process that carries its name (comm), so
+ * that a recorder that knows nothing of the program but what the kernel says can be asked about it.
+ * The main thread is always the role `waiter`: the path that ends with it is the one to judge.
+ * Only raw system calls make roles wait for each other: libc's own calls would be seen by the
+ * preload library, too.
+ */
+#ifndef LONGPOLE_TESTS_SYSTEM_ROLES_H
+#define LONGPOLE_TESTS_SYSTEM_ROLES_H
+
+#include <errno.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <sched.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "../target.h"
+
+enum { ROLE_SKIP = 77 }; /* exit status: this machine cannot do it; why is on standard error */
+
+static inline void role_is(const char *name)
+{
+	target_must(!pthread_setname_np(pthread_self(), name), "pthread_setname_np");
+}
+
+static inline void role_work(uint64_t us)
+{
+	volatile uint64_t keep;
+	uint64_t sum = us;
+	TARGET_WORK(sum, us);
+	keep = sum;
+	(void)keep;
+}
+
+/* Runs `run` as a process of its own. */
+static inline pid_t role_process(const char *name, void (*run)(void))
+{
+	pid_t pid = fork();
+	target_must(pid >= 0, "fork");
+	if (pid)
+		return pid;
+	role_is(name);
+	run();
+	_exit(0);
+}
+
+static inline void role_reap(pid_t pid)
+{
+	int status = 0;
+	target_must(waitpid(pid, &status, 0) == pid && !status, "waitpid");
+}
+
+static inline void role_pin(size_t processor)
+{
+	cpu_set_t set;
+	CPU_ZERO(&set);
+	CPU_SET(processor, &set);
+	target_must(!sched_setaffinity(0, sizeof(set), &set), "sched_setaffinity");
+}
+
+/* Memory that forked processes share. */
+static inline void *role_shared(size_t size_bytes)
+{
+	void *p = mmap(NULL, size_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	target_must(p != MAP_FAILED, "mmap");
+	return p;
+}
+
+static inline void role_sleep(long us)
+{
+	struct timespec t = {.tv_sec = us / 1000000, .tv_nsec = us % 1000000 * 1000};
+	while (syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &t, &t))
+		;
+}
+
+/* Until *word is other than `value`. */
+static inline void role_futex_wait(uint32_t *word, uint32_t value)
+{
+	while (__atomic_load_n(word, __ATOMIC_ACQUIRE) == value)
+		syscall(SYS_futex, word, FUTEX_WAIT, value, NULL, NULL, 0);
+}
+
+static inline void role_futex_set(uint32_t *word, uint32_t value)
+{
+	__atomic_store_n(word, value, __ATOMIC_RELEASE);
+	syscall(SYS_futex, word, FUTEX_WAKE, 1, NULL, NULL, 0);
+}
+
+#endif

@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_model_kernel.c - known answers: switches and wakes of a whole system, made by hand. */
+#include "kernel_fixture.h"
+#include "model/model.h"
+
+/* One thread works 100, sleeps until a timer wakes it; who was running then has nothing to do with
+ * it. */
+static void timer_wakes_while_another_runs(void **state)
+{
+	(void)state;
+	struct bench b;
+	start(&b, "");
+	b.options.process = "sleeper";
+	uint32_t sleeper = thread(&b, "sleeper"), hog = thread(&b, "hog");
+	uint32_t timer = context(&b, TRACE_CONTEXT_timer, 0, "local timer");
+	IN(&b, 0, sleeper, 0);
+	SLEEPS(&b, 100, sleeper, 0);
+	IN(&b, 100, hog, 0);
+	WAKES(&b, 1000, timer, sleeper);
+	YIELDS(&b, 1010, hog, 0);
+	IN(&b, 1010, sleeper, 0);
+	SLEEPS(&b, 1200, sleeper, 0);
+	analyse(&b);
+	conserved(&b, 1200);
+	assert_float_equal(on_path(&b, "waiting for a timer"), 900, 1e-6);
+	assert_float_equal(on_path_of(&b, "sleeper", "running program sleeper"), 100 + 190, 1e-6);
+	assert_float_equal(
+		on_path_of(&b, "sleeper", "waiting for a processor that hog had"), 10, 1e-6);
+	assert_float_equal(on_path_of(&b, "hog", ""), 0, 1e-6);
+	assert_float_equal(unexplained(&b), 0, 1e-6);
+	finish(&b);
+}
+
+/* Client asks, server answers, each asleep meanwhile: the path goes there and back. */
+static void wakes_are_followed(void **state)
+{
+	(void)state;
+	struct bench b;
+	start(&b, "");
+	b.options.process = "client";
+	uint32_t client = thread(&b, "client"), server = thread(&b, "server");
+	IN(&b, 0, client, 0);
+	IN(&b, 0, server, 1);
+	SLEEPS(&b, 10, server, 1);
+	WAKES(&b, 100, client, server);
+	SLEEPS(&b, 105, client, 0);
+	IN(&b, 120, server, 1);
+	WAKES(&b, 620, server, client);
+	SLEEPS(&b, 630, server, 1);
+	IN(&b, 640, client, 0);
+	SLEEPS(&b, 700, client, 0);
+	analyse(&b);
+	conserved(&b, 700);
+	assert_float_equal(on_path_of(&b, "client", "running"), 100 + 60, 1e-6);
+	assert_float_equal(on_path_of(&b, "server", "running"), 500, 1e-6);
+	assert_float_equal(on_path(&b, "waking up on an idle processor"), 20 + 20, 1e-6);
+	assert_float_equal(unexplained(&b), 0, 1e-6);
+	finish(&b);
+}
+
+/* The high thread waits for the low one's futex; the low one is preempted by a middle one that
+ * neither knows. */
+static void priority_inversion(void **state)
+{
+	(void)state;
+	struct bench b;
+	start(&b, "");
+	b.options.process = "high";
+	uint32_t high = thread(&b, "high"), middle = thread(&b, "middle"), low = thread(&b, "low");
+	uint32_t net = context(&b, TRACE_CONTEXT_softirq, 0, "NET_RX");
+	IN(&b, 0, low, 0);
+	IN(&b, 0, high, 1);
+	SLEEPS(&b, 50, high, 1);
+	WAKES(&b, 200, net, middle);
+	YIELDS(&b, 200, low, 0);
+	IN(&b, 200, middle, 0);
+	SLEEPS(&b, 1200, middle, 0);
+	IN(&b, 1200, low, 0);
+	WAKES(&b, 1400, low, high);
+	IN(&b, 1405, high, 1);
+	SLEEPS(&b, 1500, high, 1);
+	analyse(&b);
+	conserved(&b, 1500);
+	assert_float_equal(on_path_of(&b, "low", "running program low"), 200 + 200, 1e-6);
+	assert_float_equal(
+		on_path_of(&b, "low", "waiting for a processor that middle had"), 1000, 1e-6);
+	assert_float_equal(on_path_of(&b, "high", ""), 100, 1e-6);
+	finish(&b);
+}
+
+/* Three threads that only compute, on one processor, 100 each in turn. */
+static void processor_shortage(void **state)
+{
+	(void)state;
+	struct bench b;
+	start(&b, "");
+	b.options.process = "a";
+	uint32_t t[] = {thread(&b, "a"), thread(&b, "b"), thread(&b, "c")};
+	size_t nr;
+	for (unsigned i = 0; i < 9; i++) {
+		IN(&b, i * 100, t[i % 3], 0);
+		YIELDS(&b, i * 100 + 100, t[i % 3], 0);
+	}
+	IN(&b, 900, t[0], 0);
+	SLEEPS(&b, 1000, t[0], 0);
+	analyse(&b);
+	conserved(&b, 1000);
+	assert_float_equal(on_path_of(&b, "a", "running program a"), 400, 1e-6);
+	assert_float_equal(on_path_of(&b, "a", "waiting for a processor that"), 600, 1e-6);
+	const struct model_processor_wait *w = model_processor_waits(b.model, &nr);
+	for (size_t i = 0; i < nr; i++)
+		if (!strcmp(model_actor(b.model, w[i].waiting)->name, "a"))
+			assert_int_equal(w[i].wait_ns, 300); /* of b, and of c */
+	finish(&b);
+}
+
+/* Ready for 5 ms although nobody has its processor: it was not allowed to. */
+static void quota(void **state)
+{
+	(void)state;
+	struct bench b;
+	start(&b, "");
+	uint32_t a = thread(&b, "a"), idle = context(&b, TRACE_CONTEXT_idle, 0, "");
+	PUT(&b, 0, 0, group, .process = 1, .cgroup = string(&b, "/limited"));
+	IN(&b, 0, a, 0);
+	YIELDS(&b, 1000000, a, 0);
+	IN(&b, 1000000, idle, 0);
+	SLEEPS(&b, 6000000, idle, 0);
+	IN(&b, 6000000, a, 0);
+	SLEEPS(&b, 7000000, a, 0);
+	analyse(&b);
+	conserved(&b, 7000000);
+	assert_float_equal(on_path(&b, "(its cgroup's quota)"), 5000000, 1e-6);
+	finish(&b);
+}
+
+/* Woken just before it left its processor: it never waited. But where it went on and slept later,
+ * the waking that came then counts. */
+static void woken_before_it_sleeps(void **state)
+{
+	(void)state;
+	struct bench b;
+	start(&b, "");
+	b.options.process = "a";
+	uint32_t a = thread(&b, "a"), w = thread(&b, "w");
+	IN(&b, 0, a, 0);
+	IN(&b, 0, w, 1);
+	WAKES(&b, 98, w, a);
+	SLEEPS(&b, 100, a, 0);
+	IN(&b, 110, a, 0);
+	WAKES(&b, 150, w, a); /* for nothing */
+	SLEEPS(&b, 200, a, 0);
+	WAKES(&b, 600, w, a);
+	IN(&b, 620, a, 0);
+	SLEEPS(&b, 700, a, 0);
+	analyse(&b);
+	conserved(&b, 700);
+	assert_float_equal(on_path_of(&b, "w", "running"), 600, 1e-6);
+	assert_float_equal(on_path_of(&b, "a", "running"), 80, 1e-6);
+	assert_float_equal(unexplained(&b), 0, 1e-6);
+	finish(&b);
+}
+
+/* Nobody was seen to wake it: that is said. A switch that was lost is borne. */
+static void gaps_are_counted(void **state)
+{
+	(void)state;
+	struct bench b;
+	uint64_t nr, nr_unseen;
+	start(&b, "");
+	uint32_t a = thread(&b, "a"), c = thread(&b, "c");
+	IN(&b, 0, a, 0);
+	SLEEPS(&b, 100, a, 0);
+	IN(&b, 400, a, 0);
+	IN(&b, 450, c, 0); /* a's leaving is missing */
+	SLEEPS(&b, 480, c, 0);
+	SLEEPS(&b, 900, a, 1); /* and its coming */
+	analyse(&b);
+	conserved(&b, 900);
+	assert_float_equal(unexplained(&b), 300, 1e-6);
+	assert_int_equal(model_health(b.model)->count[TRACE_DIAG_wakes_unseen], 1);
+	model_blocked(b.model, &nr, &nr_unseen);
+	assert_int_equal(nr, 3);
+	assert_int_equal(nr_unseen, 1);
+	finish(&b);
+}
+
+/* The path of a program is the program's, though the recording began before and ends after it. */
+static void of_the_program(void **state)
+{
+	(void)state;
+	struct bench b;
+	start(&b, "prog");
+	uint32_t other = thread(&b, "other"), prog = thread(&b, "prog");
+	IN(&b, 0, other, 0);
+	WAKES(&b, 500, other, prog);
+	IN(&b, 510, prog, 1);
+	SLEEPS(&b, 600, prog, 1);
+	WAKES(&b, 900, other, prog);
+	IN(&b, 910, prog, 1);
+	SLEEPS(&b, 1000, prog, 1);
+	SLEEPS(&b, 5000, other, 0);
+	analyse(&b);
+	conserved(&b, 490);
+	assert_float_equal(on_path_of(&b, "other", "running"), 390, 1e-6);
+	assert_float_equal(on_path_of(&b, "prog", "running"), 90, 1e-6);
+	finish(&b);
+}
+
+/* Of a whole system it is that of the process that ran most; else of the one wanted. */
+static void whose_path(void **state)
+{
+	(void)state;
+	for (int named = 0; named < 3; named++) {
+		struct bench b;
+		start(&b, "");
+		b.options.process = named == 1 ? "few" : named == 2 ? "1001" : NULL;
+		uint32_t few = thread(&b, "few"), much = thread(&b, "much");
+		IN(&b, 0, few, 0);
+		IN(&b, 0, much, 1);
+		SLEEPS(&b, 100, few, 0);
+		SLEEPS(&b, 900, much, 1);
+		analyse(&b);
+		conserved(&b, named == 1 ? 100 : 900);
+		finish(&b);
+	}
+	struct bench b;
+	start(&b, "");
+	b.options.process = "nobody";
+	IN(&b, 0, thread(&b, "few"), 0);
+	assert_int_equal(trace_writer_close(b.w, &b.err), BASE_OK);
+	assert_int_equal(trace_reader_open(b.path, NULL, &b.reader, &b.err), BASE_OK);
+	assert_int_equal(model_run(b.reader, &b.options, &b.model, &b.err), BASE_ERR_NOTFOUND);
+	trace_reader_close(b.reader);
+	unlink(b.path);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(timer_wakes_while_another_runs),
+		cmocka_unit_test(wakes_are_followed),
+		cmocka_unit_test(priority_inversion),
+		cmocka_unit_test(processor_shortage),
+		cmocka_unit_test(quota),
+		cmocka_unit_test(woken_before_it_sleeps),
+		cmocka_unit_test(gaps_are_counted),
+		cmocka_unit_test(of_the_program),
+		cmocka_unit_test(whose_path),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

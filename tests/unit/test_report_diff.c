@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_report_diff.c - longpole diff: intervals that keep their promise, and nothing called a
+ * change that is none. */
+#include "report_fixture.h"
+
+#include "report/diff.h"
+
+/* A normal deviate, near enough: the sum of twelve uniforms. */
+static double deviate(uint64_t *state)
+{
+	double sum = -6;
+	for (int i = 0; i < 12; i++) {
+		*state = base_hash_u64(*state + 0x9e3779b97f4a7c15u);
+		sum += (double)(*state >> 11) / 9007199254740992.0;
+	}
+	return sum;
+}
+
+static void medians(void **state)
+{
+	(void)state;
+	bool failed;
+	const double odd[] = {5, 1, 3}, even[] = {4, 1, 2, 3}, one[] = {7};
+	assert_near(report_bootstrap_median(odd, 3, 1, &failed).value, 3, 0);
+	struct report_diff_interval i = report_bootstrap_median(even, 4, 1, &failed);
+	assert_near(i.value, 2.5, 0);
+	assert_true(i.low >= 1 && i.low < 2.5 && i.high <= 4 && i.high > 2.5);
+	i = report_bootstrap_median(one, 1, 1, &failed);
+	assert_true(i.low == 7 && i.high == 7); /* no interval of one run */
+	assert_false(failed);
+}
+
+static void same_seed_same_interval(void **state)
+{
+	(void)state;
+	bool failed;
+	const double a[] = {1, 2, 3, 4, 5, 6}, b[] = {2, 4, 6, 8, 10, 12};
+	struct report_diff_interval x = report_bootstrap_ratio(a, 6, b, 6, 42, &failed);
+	struct report_diff_interval y = report_bootstrap_ratio(a, 6, b, 6, 42, &failed);
+	assert_memory_equal(&x, &y, sizeof x);
+	assert_near(x.value, 2, 0);
+	assert_true(x.low < 2 && x.high > 2);
+}
+
+/* Two versions that do not differ: the interval of the ratio leaves 1 out about as seldom as it
+ * says. Two that differ by 30 % with 3 % noise: it says so nearly always. */
+static void coverage(void **state)
+{
+	(void)state;
+	enum { TRIALS = 400, RUNS = 8 };
+	uint64_t random = 1;
+	unsigned wrong = 0, found = 0;
+	for (unsigned t = 0; t < TRIALS; t++) {
+		double a[RUNS], b[RUNS], c[RUNS];
+		bool failed;
+		for (unsigned i = 0; i < RUNS; i++) {
+			a[i] = 100 + 3 * deviate(&random);
+			b[i] = 100 + 3 * deviate(&random);
+			c[i] = 130 + 4 * deviate(&random);
+		}
+		struct report_diff_interval same =
+			report_bootstrap_ratio(a, RUNS, b, RUNS, t, &failed);
+		struct report_diff_interval more =
+			report_bootstrap_ratio(a, RUNS, c, RUNS, t, &failed);
+		wrong += same.low > 1 || same.high < 1;
+		found += more.low > 1;
+	}
+	print_message("of %d: %u false, %u found\n", TRIALS, wrong, found);
+	assert_true(wrong <= TRIALS * 8 / 100);
+	assert_true(found == TRIALS);
+}
+
+static void quantity(struct report_diff *d, const char *label, const double *run, size_t nr)
+{
+	assert_int_equal(report_diff_version(d, label, NULL), BASE_OK);
+	for (size_t i = 0; i < nr; i++)
+		assert_int_equal(report_diff_add(d, "elapsed", "length of the run", REPORT_UNIT_ns,
+					 false, run[i], NULL),
+			BASE_OK);
+}
+
+static bool broken(const struct report_diff *d, const char *budget)
+{
+	bool yes = false;
+	assert_int_equal(report_diff_budget(d, budget, &yes, NULL), BASE_OK);
+	return yes;
+}
+
+static void budgets(void **state)
+{
+	(void)state;
+	const double a[] = {100, 101, 99, 100}, b[] = {110, 111, 109, 110};
+	struct report_diff *d = report_diff_new();
+	bool yes;
+	quantity(d, "a", a, 4);
+	quantity(d, "b", b, 4);
+	assert_int_equal(report_diff_finish(d, NULL), BASE_OK);
+	assert_true(d->quantity[0].version[1].significant);
+	assert_true(broken(d, "elapsed=+5%"));
+	assert_false(broken(d, "elapsed=+15%"));
+	assert_false(broken(d, "elapsed=-1%"));
+	assert_int_equal(report_diff_budget(d, "elapsed", &yes, NULL), BASE_ERR_USAGE);
+	assert_int_equal(report_diff_budget(d, "elapsed=5%", &yes, NULL), BASE_ERR_USAGE);
+	assert_int_equal(report_diff_budget(d, "nosuch=+5%", &yes, NULL), BASE_ERR_NOTFOUND);
+	report_diff_free(d);
+	d = report_diff_new(); /* three runs are too few to be sure */
+	quantity(d, "a", a, 3);
+	quantity(d, "b", b, 3);
+	assert_int_equal(report_diff_finish(d, NULL), BASE_OK);
+	assert_false(d->quantity[0].version[1].significant);
+	report_diff_free(d);
+}
+
+static void out_of_memory(void **state)
+{
+	(void)state;
+	struct bench b;
+	taking_turns(&b);
+	struct report_run run = {.reader = b.reader, .trace_path = b.path};
+	unsigned refused = 0;
+	for (uint64_t n = 1; n < 250; n++) {
+		struct base_str text = {0};
+		base_alloc_fail_nth(n);
+		struct report_diff *d = report_diff_new();
+		enum base_status s = d ? report_diff_version(d, "a", NULL) : BASE_ERR_NOMEM;
+		for (int i = 0; s == BASE_OK && i < 2; i++)
+			s = report_diff_run(d, &run, NULL);
+		if (s == BASE_OK)
+			s = report_diff_version(d, "b", NULL);
+		if (s == BASE_OK)
+			s = report_diff_run(d, &run, NULL);
+		if (s == BASE_OK)
+			s = report_diff_finish(d, NULL);
+		if (s == BASE_OK)
+			report_diff_svg(&text, d);
+		base_alloc_fail_nth(0);
+		refused += s != BASE_OK || text.failed;
+		assert_true(s == BASE_OK || s == BASE_ERR_NOMEM);
+		base_str_fini(&text);
+		report_diff_free(d);
+	}
+	assert_true(refused > 50);
+	finish(&b);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(medians),
+		cmocka_unit_test(same_seed_same_interval),
+		cmocka_unit_test(coverage),
+		cmocka_unit_test(budgets),
+		cmocka_unit_test(out_of_memory),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
