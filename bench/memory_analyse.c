@@ -140,7 +140,7 @@ static void bench_ciat(struct memory_order *o, uint64_t accesses, const char *na
 static void bench_cdat(struct memory_order *o, uint64_t accesses, const char *name)
 {
 	struct memory_cdat_config *config = memory_cdat_config_new();
-	struct memory_cdat *c;
+	struct memory_cdat *c = NULL;
 	struct base_err err = {0};
 	struct memory_cdat_options options = {0};
 	const struct memory_cdat_result *r;

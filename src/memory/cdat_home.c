@@ -7,7 +7,8 @@ enum { HPUX_PRIVATE_FROM = 0x40000000, HPUX_PRIVATE_TO = 0x7fffffff };
 enum base_status memory_cdat_homes_init(struct memory_cdat *c, struct base_err *err)
 {
 	c->top = base_alloc(sizeof *c->top << CHUNK_TOP_BITS);
-	if (!c->top)
+	c->chunks = base_arena_new(0); /* new_chunk() has the limit */
+	if (!c->top || !c->chunks)
 		return base_fail(err, BASE_ERR_NOMEM, "no memory for the directory");
 	for (size_t i = 0; i < c->options.nr_usage; i++) {
 		uint64_t page = c->options.usage[i].page * MEMORY_CIAT_PAGE_BYTES >> c->page_shift;
@@ -20,13 +21,10 @@ enum base_status memory_cdat_homes_init(struct memory_cdat *c, struct base_err *
 
 void memory_cdat_homes_fini(struct memory_cdat *c)
 {
-	for (size_t i = 0; c->top && i < (size_t)1 << CHUNK_TOP_BITS; i++) {
-		for (size_t k = 0; c->top[i] && k < (size_t)1 << CHUNK_MIDDLE_BITS; k++)
-			base_free(c->top[i][k]);
+	for (size_t i = 0; c->top && i < (size_t)1 << CHUNK_TOP_BITS; i++)
 		base_free(c->top[i]);
-	}
-	for (size_t i = 0; i < c->nr_replicas; i++)
-		base_free(c->replica_chunk[i]);
+	if (c->chunks)
+		base_arena_free(c->chunks);
 	base_free(c->top);
 	base_free(c->replica_chunk);
 	base_free(c->home);
@@ -122,7 +120,7 @@ static struct cdat_chunk *new_chunk(struct memory_cdat *c)
 	if (c->used_bytes + size_bytes > c->options.memory_limit_bytes)
 		return NULL;
 	c->used_bytes += size_bytes;
-	return base_alloc(size_bytes);
+	return base_arena_alloc(c->chunks, size_bytes);
 }
 
 static struct cdat_chunk *find_chunk(struct memory_cdat *c, uint64_t number, uint32_t node)
@@ -155,10 +153,8 @@ static struct cdat_chunk *find_replica(struct memory_cdat *c, uint64_t number, u
 	if (!k ||
 		base_grow(&c->replica_chunk, &c->replicas_capacity, c->nr_replicas + 1,
 			sizeof(struct cdat_chunk *)) != BASE_OK ||
-		base_map_put(&c->replica, node + 1, number, c->nr_replicas) != BASE_OK) {
-		base_free(k);
+		base_map_put(&c->replica, node + 1, number, c->nr_replicas) != BASE_OK)
 		return NULL;
-	}
 	return c->replica_chunk[c->nr_replicas++] = k;
 }
 

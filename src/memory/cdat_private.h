@@ -63,6 +63,7 @@ struct memory_cdat {
 	struct cdat_processor *processor;
 	struct cdat_cache *interconnect; /* per node; NULL: none */
 	struct cdat_chunk ***top;
+	struct base_arena *chunks;
 	struct base_map replica; /* (node + 1, chunk) -> index into replica_chunk */
 	struct cdat_chunk **replica_chunk;
 	size_t nr_replicas, replicas_capacity;

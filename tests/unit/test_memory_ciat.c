@@ -387,6 +387,35 @@ static void test_reuse(void **state)
 	memory_ciat_free(c);
 }
 
+/* SHARDS at a tenth: the curve of a cyclic and a skewed stream is near the exact one. */
+static void test_sampled_reuse(void **state)
+{
+	(void)state;
+	struct memory_reuse_curve curve[2];
+	for (unsigned sampled = 0; sampled < 2; sampled++) {
+		uint64_t seed = 9;
+		struct fixture *f = fixture_new(1, 0);
+		for (unsigned i = 0; i < 60000; i++) {
+			uint64_t x = fixture_random(&seed) % 4096;
+			fixture_access(f, 0, MEMORY_LOAD,
+				(i % 2 ? x * x / 4096 : 5000 + i / 2 % 2000) * 64, 8);
+		}
+		const struct memory_ciat_result *r;
+		struct memory_ciat_options o = {.with_reuse = true,
+			.reuse_share = sampled ? 0.1 : 1,
+			.without_lines = true};
+		struct memory_ciat *c = analyse(f, &o, NULL, &r);
+		curve[sampled] = r->shared_curve;
+		memory_ciat_free(c);
+	}
+	assert_true(curve[1].sampled_share > 0.09 && curve[1].sampled_share < 0.11);
+	for (unsigned log2_lines = 8; log2_lines <= 14; log2_lines++) {
+		double error = memory_reuse_miss_ratio(&curve[0], log2_lines) -
+			       memory_reuse_miss_ratio(&curve[1], log2_lines);
+		assert_true(error < 0.06 && error > -0.06);
+	}
+}
+
 static void test_code(void **state)
 {
 	(void)state;
@@ -463,6 +492,7 @@ int main(void)
 		cmocka_unit_test(test_matrix_formula),
 		cmocka_unit_test(test_brute_force),
 		cmocka_unit_test(test_reuse),
+		cmocka_unit_test(test_sampled_reuse),
 		cmocka_unit_test(test_code),
 		cmocka_unit_test(test_failures),
 	};
