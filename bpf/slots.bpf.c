@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only
 /*
  * slots.bpf.c - the time that registered threads spend inside of system calls, in memory that they
  * can read themselves. A thread writes nothing of its slot but the tid; BPF runs on the thread's

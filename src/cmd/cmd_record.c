@@ -22,9 +22,10 @@
 		{"buffer", 0, "SIZE", NULL,                                                        \
 			"memory between the program and the trace (default 256M, used as "         \
 			"needed)"},                                                                \
-	{"level", 0, "N", "1 2 3",                                                                 \
-		"1: calls; 2: also the memory accesses, 3: also the instructions of programs that "        \
-		"`longpole cc` built (default 1)"},                                                \
+		{"level", 0, "N", "1 2 3",                                                         \
+			"1: calls; 2: also the memory accesses, 3: also the instructions of "      \
+			"programs that "                                                           \
+			"`longpole cc` built (default 1)"},                                        \
 	{                                                                                          \
 		"wait-all", 0, NULL, NULL,                                                         \
 			"go on until all recorded processes have ended, not only the first"        \

@@ -81,7 +81,7 @@ static int read_events(struct cmd *c, const char *path, struct memory_tdat *t)
 	enum base_status s = BASE_OK;
 	if (!f || !line)
 		s = base_fail_errno(&c->err, line ? errno : ENOMEM, "cannot read %s", path);
-	while (s == BASE_OK && fgets(line, LINE_MAX_BYTES, f)) {
+	while (s == BASE_OK && f && line && fgets(line, LINE_MAX_BYTES, f)) {
 		size_t length = strlen(line);
 		bool whole = length && line[length - 1] == '\n';
 		s = memory_tdat_line(t, line, length - whole, &c->err);

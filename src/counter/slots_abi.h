@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
 /*
  * slots_abi.h - between bpf/slots.bpf.c, which fills the slots, and who reads them: one slot a
  * thread, found by its tid, in memory that both map. Included by BPF code: no headers here.

@@ -61,8 +61,7 @@ static enum base_status need_actor(struct graph_replay *r, uint32_t actor, struc
 	if (s)
 		return s;
 	for (; r->nr_actors <= actor; r->nr_actors++)
-		r->actor[r->nr_actors] = (struct replay_log_actor){
-			.head = REPLAY_NONE,
+		r->actor[r->nr_actors] = (struct replay_log_actor){.head = REPLAY_NONE,
 			.tail = REPLAY_NONE,
 			.wait_queue = REPLAY_NONE,
 			.gave = REPLAY_NONE};

@@ -283,7 +283,8 @@ static enum base_status fill_runner_up(
 		return report_no_memory(err);
 	s = report_lane_topics(model_graph(m), ix, 0, path, NULL, &path_ns, err);
 	if (s == BASE_OK)
-		s = report_lane_topics(model_graph(m), ix, GRAPH_RUNNER_UP, other, NULL, &other_ns, err);
+		s = report_lane_topics(
+			model_graph(m), ix, GRAPH_RUNNER_UP, other, NULL, &other_ns, err);
 	if (s != BASE_OK)
 		return s;
 	for (uint32_t t = 0; t < ix->nr_topics; t++)

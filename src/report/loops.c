@@ -298,7 +298,8 @@ static enum base_status read_lanes(struct report_loops *out, struct model *m,
 		struct report_loop *loop = &out->loop[first + i / REPORT_LOOP_LANES];
 		unsigned lane = (unsigned)(i % REPORT_LOOP_LANES);
 		double length_ns;
-		s = report_lane_topics(model_graph(m), ix, (unsigned)i + 1, topic_ns, NULL, &length_ns, err);
+		s = report_lane_topics(
+			model_graph(m), ix, (unsigned)i + 1, topic_ns, NULL, &length_ns, err);
 		if (s != BASE_OK)
 			break;
 		loop->speedup[lane] = length_ns > 0 ? out->elapsed_ns / length_ns : 1;

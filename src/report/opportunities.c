@@ -60,8 +60,8 @@ static enum base_status read_answers(
 {
 	for (size_t i = 0; i < nr; i++) {
 		double length_ns;
-		enum base_status s = report_lane_topics(
-			model_graph(m), w->ix, (unsigned)i + 1, w->topic_ns, w->observed_ns, &length_ns, err);
+		enum base_status s = report_lane_topics(model_graph(m), w->ix, (unsigned)i + 1,
+			w->topic_ns, w->observed_ns, &length_ns, err);
 		if (s != BASE_OK)
 			return s;
 		uint32_t topic = q[i].c->topic;

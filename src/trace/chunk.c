@@ -240,8 +240,8 @@ enum base_status trace_reader_contents(struct trace_reader *r, enum trace_conten
 	return BASE_OK;
 }
 
-enum base_status trace_reader_content(struct trace_reader *r, const struct trace_content_chunk *c,
-	void *to, struct base_err *err)
+enum base_status trace_reader_content(
+	struct trace_reader *r, const struct trace_content_chunk *c, void *to, struct base_err *err)
 {
 	const struct trace_index_entry *e = &r->chunk[c->chunk].entry;
 	uint8_t head[TRACE_CHUNK_HEADER_BYTES];

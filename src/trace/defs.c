@@ -23,7 +23,7 @@ static bool id_is_sane(uint32_t id, uint64_t nr_seen)
 		uint32_t id;                                                                       \
                                                                                                    \
 		memcpy(&id, v, sizeof id); /* the first field of each */                           \
-		b->nr_##plural##_seen++; /* some tables' ids are streams' */                       \
+		b->nr_##plural##_seen++;   /* some tables' ids are streams' */                     \
 		if (!id_is_sane(id, b->nr_##plural##_seen + b->nr_streams_seen))                   \
 			return BASE_END;                                                           \
 		enum base_status status = base_grow(&b->defs.plural, &b->plural##_capacity,        \

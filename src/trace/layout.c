@@ -353,7 +353,8 @@ bool trace_chunk_header_decode(
 	return ret->content <= TRACE_CONTENT_MAX && ret->stream < TRACE_STREAM_MAX &&
 	       ret->first_ns <= ret->last_ns && ret->raw_bytes > 0 && ret->raw_bytes <= raw_max &&
 	       stored_fits && ret->stored_bytes > 0 && ret->nr_records > 0 &&
-	       ret->nr_records <= ret->raw_bytes && (ret->stream || (ret->last_ns == 0 && !ret->content));
+	       ret->nr_records <= ret->raw_bytes &&
+	       (ret->stream || (ret->last_ns == 0 && !ret->content));
 }
 
 /* ---- footer ---------------------------------------------------------------------------------- */

@@ -123,8 +123,8 @@ enum base_status trace_writer_open(const char *path, const struct trace_info *in
 enum base_status trace_writer_put(
 	struct trace_writer *w, const struct trace_record *r, struct base_err *err) BASE_MUST_CHECK;
 /* Write a chunk of another content, at once: size_bytes of 1 to TRACE_CONTENT_RAW_MAX, of a stream
- * that has no records. first_ns <= last_ns; not before those of the stream's chunk before (raised to
- * it). */
+ * that has no records. first_ns <= last_ns; not before those of the stream's chunk before (raised
+ * to it). */
 enum base_status trace_writer_put_content(struct trace_writer *w, enum trace_content content,
 	uint32_t stream, uint64_t first_ns, uint64_t last_ns, const void *bytes, size_t size_bytes,
 	struct base_err *err) BASE_MUST_CHECK;

@@ -151,7 +151,7 @@ test_poles() {
 	is_json out '[.result.poles[].path_ns] as $p | $p == ($p | sort | reverse) and $p[0] == .result.elapsed_ns'
 	is_json out '[.result.poles[].state] as $s | ($s | length) > 1 and ($s | unique | length) == ($s | length)'
 	# what has more than half of the path has no room
-	is_json out '.result as $r | [$r.states[] | select(.path_ns > 0.5 * $r.elapsed_ns) | .slack_factor < 1.03] | all'
+	is_json out '.result as $r | [$r.states[] | select(.path_ns > 0.5 * $r.elapsed_ns) | .slack_factor < 1.2] | all'
 	is_json out '[.result.states[] | .drag_ns >= 0 and .slack_factor >= 1] | all'
 	expect 2 longpole poles --tolerance=101 "$trace"
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fuzz_summaries.c - lines of other hosts' `longpole top --json`: whatever they are, the ranking can be
- * written. */
+/* fuzz_summaries.c - lines of other hosts' `longpole top --json`: whatever they are, the ranking
+ * can be written. */
 #include "report/top.h"
 
 #include <string.h>
