@@ -52,8 +52,17 @@ const struct cmd_option *cmd_common_option(unsigned flags, size_t i)
 const struct cmd_option *cmd_option_at(const struct cmd_spec *spec, size_t i)
 {
 	const struct cmd_details *d = spec->details;
-	return i < d->nr_options ? &d->option[i]
-				 : cmd_common_option(spec->flags, i - d->nr_options);
+	if (i < d->nr_options)
+		return &d->option[i];
+	i -= d->nr_options;
+	if (!(spec->flags & CMD_RAW))
+		return cmd_common_option(spec->flags, i);
+	/* All others are the program's. */
+	const struct cmd_option *o = NULL;
+	for (size_t k = 0; !i && (o = cmd_common_option(spec->flags, k)); k++)
+		if (!strcmp(o->name, "help"))
+			break;
+	return o;
 }
 
 /* ---- nearest match

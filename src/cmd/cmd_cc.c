@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cmd_cc.c - `longpole cc`, `longpole c++` (cxx), `longpole fortran`: the compiler, with our assembler
- * and our runtime library. The compiler does everything else itself, so every option works.
+ * cmd_cc.c - `longpole cc`, `longpole c++` (cxx), `longpole fortran`: the compiler, with our
+ * assembler and our runtime library. The compiler does everything else itself, so every option
+ * works.
  */
 #include "cmd/cmd.h"
 
@@ -16,10 +17,10 @@
 enum { EXTRA_ARGUMENTS = 16, NOT_FOUND = 127, NOT_EXECUTABLE = 126 };
 
 #define ABOUT                                                                                      \
-	"Runs the compiler with all the arguments, but lets it find our assembler, which puts "   \
-	"recording code into the program, and links our runtime library. `longpole record "       \
-	"--level 3` records such a program; without it the program runs a little slower. "        \
-	"LONGPOLE_CC_LEVEL=2 leaves out blocks that access no memory; LONGPOLE_CC_VERBOSE=1 "     \
+	"Runs the compiler with all the arguments, but lets it find our assembler, which puts "    \
+	"recording code into the program, and links our runtime library. `longpole record "        \
+	"--level 3` records such a program; without it the program runs a little slower. "         \
+	"LONGPOLE_CC_LEVEL=2 leaves out blocks that access no memory; LONGPOLE_CC_VERBOSE=1 "      \
 	"says what was done. "
 
 static const struct cmd_option no_option[] = {{0}};
@@ -73,8 +74,9 @@ static struct link look(char **argv, size_t nr)
 		else if (is(a, "-r"))
 			l.relocatable = true;
 		else if (is(a, "-c") || is(a, "-S") || is(a, "-E") || is(a, "-M") || is(a, "-MM") ||
-			 is(a, "-fsyntax-only") || !strncmp(a, "--print", 7) || !strncmp(a, "-print", 6) ||
-			 is(a, "--version") || is(a, "-dumpversion") || is(a, "-dumpmachine") || is(a, "--help"))
+			 is(a, "-fsyntax-only") || !strncmp(a, "--print", 7) ||
+			 !strncmp(a, "-print", 6) || is(a, "--version") || is(a, "-dumpversion") ||
+			 is(a, "-dumpmachine") || is(a, "--help"))
 			l.no_link = true;
 	}
 	return l;
@@ -151,7 +153,8 @@ static bool link_arguments(struct cmd *c, struct arguments *a, const struct link
 	add(a, "-Wl,--no-whole-archive,", path[1]);
 	if (!l->shared) {
 		add(a, "-Wl,", path[2]);
-		add(a, "-Wl,--export-dynamic-symbol=longpole_memory*,", "--export-dynamic-symbol=target_*");
+		add(a, "-Wl,--export-dynamic-symbol=longpole_memory*,",
+			"--export-dynamic-symbol=target_*");
 	}
 	return true;
 }
@@ -185,7 +188,8 @@ static int run(struct cmd *c, const char *variable, const char *otherwise)
 	}
 	execvp(compiler, a.argv);
 	status = errno == ENOENT ? NOT_FOUND : NOT_EXECUTABLE;
-	(void)cmd_fail(c, base_fail_errno(&c->err, errno, "cannot run the compiler, '%s'", compiler));
+	(void)cmd_fail(
+		c, base_fail_errno(&c->err, errno, "cannot run the compiler, '%s'", compiler));
 done:
 	for (size_t i = 0; i < a.nr_texts; i++)
 		base_str_fini(&a.text[i]);

@@ -70,8 +70,14 @@ static bool is_program(const char *name)
 static int run_command(const struct cmd_spec *spec, int argc, char **argv)
 {
 	struct cmd c = {.spec = spec};
-	if (spec->flags & CMD_RAW && !(argc == 1 && !strcmp(argv[0], "--help"))) {
+	if (spec->flags & CMD_RAW) {
 		cmd_terminal_init(&c.term, CMD_AUTO);
+		if (argc == 1 && (!strcmp(argv[0], "--help") || !strcmp(argv[0], "-h"))) {
+			struct report_style st = cmd_style(&c);
+			struct base_str s = {0};
+			cmd_help_text(&s, spec, &st);
+			return cmd_write(&c, &s);
+		}
 		c.operand = argv;
 		c.nr_operands = (size_t)argc;
 		return spec->run(&c);

@@ -125,16 +125,16 @@ static bool predicted(struct memory_decoder *d, struct piece *z)
 	return true;
 }
 
-static bool get_slot(struct piece *z, uint64_t predicted_value, uint64_t last, uint64_t neighbour,
-	uint64_t *ret)
+static bool get_slot(
+	struct piece *z, uint64_t predicted_value, uint64_t last, uint64_t neighbour, uint64_t *ret)
 {
 	if (BASE_UNLIKELY(z->end - z->p < 1))
 		return false;
 	unsigned how = *z->p >> 4, length = *z->p & 15;
 	uint64_t v = 0;
 	z->p++;
-	if (BASE_UNLIKELY(length > 8 || (size_t)(z->end - z->p) < length ||
-			    how >= MEMORY_SLOT_BASES))
+	if (BASE_UNLIKELY(
+		    length > 8 || (size_t)(z->end - z->p) < length || how >= MEMORY_SLOT_BASES))
 		return false;
 	memcpy(&v, z->p, length);
 	/* canonical: no byte more than needed */
@@ -142,9 +142,9 @@ static bool get_slot(struct piece *z, uint64_t predicted_value, uint64_t last, u
 		return false;
 	z->p += length;
 	v = (uint64_t)base_unzigzag(v);
-	*ret = v + (how == MEMORY_SLOT_PREDICTED ? predicted_value
-		    : how == MEMORY_SLOT_LAST    ? last
-						 : neighbour);
+	*ret = v + (how == MEMORY_SLOT_PREDICTED     ? predicted_value
+			   : how == MEMORY_SLOT_LAST ? last
+						     : neighbour);
 	return true;
 }
 

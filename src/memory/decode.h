@@ -35,7 +35,8 @@ enum base_status memory_decoder_chunk(struct memory_decoder *d, const uint8_t *c
 enum base_status memory_decoder_piece(
 	struct memory_decoder *d, struct memory_words *ret, struct base_err *err) BASE_MUST_CHECK;
 
-/* ---- items ------------------------------------------------------------------------------------ */
+/* ---- items ------------------------------------------------------------------------------------
+ */
 
 struct memory_clock { /* ticks to ns: memory_stream's definition */
 	uint64_t origin_ticks, factor;
@@ -59,9 +60,9 @@ struct memory_walk {
 	unsigned level;
 	struct memory_words words;
 	uint32_t at, next_copy;
-	uint32_t previous;  /* index of the block before; 0: none */
-	uint32_t loop_at;   /* where the loop that is written out ends; no other begins before */
-	bool stamped;       /* the piece's STAMP is out */
+	uint32_t previous; /* index of the block before; 0: none */
+	uint32_t loop_at;  /* where the loop that is written out ends; no other begins before */
+	bool stamped;      /* the piece's STAMP is out */
 	struct memory_walk_counts counts;
 };
 

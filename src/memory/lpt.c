@@ -158,7 +158,8 @@ static enum base_status lpt_next(
 	struct lpt *l = (struct lpt *)s;
 	*ret = (struct memory_batch){0};
 	if (thread < 0 || (size_t)thread >= l->nr_threads)
-		return base_fail(err, BASE_ERR_USAGE, "there is no thread %d, or no total order", thread);
+		return base_fail(
+			err, BASE_ERR_USAGE, "there is no thread %d, or no total order", thread);
 	struct thread *t = &l->thread[thread];
 	if (t->next_chunk == t->nr_chunks && !t->in_chunk && !t->in_piece)
 		return BASE_END;
@@ -299,7 +300,8 @@ static enum base_status load_tables(struct lpt *l, const struct stream *s, size_
 	enum base_status status =
 		b ? BASE_OK : base_fail(err, BASE_ERR_NOMEM, "no memory for the tables");
 	for (size_t i = 0; status == BASE_OK && i < l->nr_chunks; i++) {
-		const struct stream *of = find_stream((struct stream *)(uintptr_t)s, nr, l->chunk[i].stream);
+		const struct stream *of =
+			find_stream((struct stream *)(uintptr_t)s, nr, l->chunk[i].stream);
 		if (!of || !of->known || of->head.type != MEMORY_CHUNK_TABLE ||
 			of->head.image != image)
 			continue;
@@ -338,9 +340,8 @@ static enum base_status list_threads(
 		if (base_grow(&l->thread, &l->threads_capacity, l->nr_threads + 1,
 			    sizeof *l->thread) != BASE_OK)
 			return base_fail(err, BASE_ERR_NOMEM, "no memory for the threads");
-		l->thread[l->nr_threads++] = (struct thread){.number = s[i].head.thread,
-			.tid = s[i].head.tid,
-			.stream = s[i].stream};
+		l->thread[l->nr_threads++] = (struct thread){
+			.number = s[i].head.thread, .tid = s[i].head.tid, .stream = s[i].stream};
 	}
 	qsort(l->thread, l->nr_threads, sizeof *l->thread, by_number);
 	for (size_t i = 0; i < l->nr_chunks; i++)
@@ -348,8 +349,8 @@ static enum base_status list_threads(
 			struct thread *t = &l->thread[k];
 			if (t->stream != l->chunk[i].stream)
 				continue;
-			if (base_grow(&t->chunk, &t->capacity, t->nr_chunks + 1, sizeof *t->chunk) !=
-				BASE_OK)
+			if (base_grow(&t->chunk, &t->capacity, t->nr_chunks + 1,
+				    sizeof *t->chunk) != BASE_OK)
 				return base_fail(err, BASE_ERR_NOMEM, "no memory for the chunks");
 			t->chunk[t->nr_chunks++] = (uint32_t)i;
 		}
@@ -358,12 +359,13 @@ static enum base_status list_threads(
 
 static void describe(struct lpt *l)
 {
-	base_str_add(&l->unseen,
-		"code that `longpole cc` did not build (libraries, hand-written assembly, the kernel) "
-		"is not in the stream");
+	base_str_add(&l->unseen, "code that `longpole cc` did not build (libraries, hand-written "
+				 "assembly, the kernel) "
+				 "is not in the stream");
 	if (l->nr_other_images)
 		base_str_addf(&l->unseen,
-			"; the trace has %u more programs (after fork or exec), which are not shown",
+			"; the trace has %u more programs (after fork or exec), which are not "
+			"shown",
 			l->nr_other_images);
 	l->source.info = (struct memory_source_info){.nr_threads = (uint32_t)l->nr_threads,
 		.flags = MEMORY_SOURCE_TIMES | MEMORY_SOURCE_REGISTERS | MEMORY_SOURCE_THREADS |
@@ -415,8 +417,8 @@ static enum base_status load(struct lpt *l, const char *path, struct base_err *e
 	return status;
 }
 
-enum base_status memory_source_lpt_open(const char *const *paths, size_t nr_paths,
-	struct memory_source **ret, struct base_err *err)
+enum base_status memory_source_lpt_open(
+	const char *const *paths, size_t nr_paths, struct memory_source **ret, struct base_err *err)
 {
 	static const struct memory_source_ops ops = {
 		.next = lpt_next, .rewind = lpt_rewind, .close = lpt_close};

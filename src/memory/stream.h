@@ -74,20 +74,20 @@ enum {
  * after. Slots count from 0; a form without one has 255.
  */
 enum memory_access_form {
-	MEMORY_FORM_SLOT,        /* s32 disp: slot + disp */
-	MEMORY_FORM_STATIC,      /* s32: relative to this field */
-	MEMORY_FORM_FS,          /* s32 disp: fs base + disp */
-	MEMORY_FORM_FS_SLOT,     /* s32 disp: fs base + slot + disp */
-	MEMORY_FORM_ABSOLUTE,    /* u32 address */
-	MEMORY_FORM_STRING,      /* s32 0, u8 slot of the count: count elements of `size` */
-	MEMORY_FORM_STRING_LEFT, /* s32 0, u8 slot of the count, u8 slot of what was left of it */
-	MEMORY_FORM_RANGE,       /* s32 disp, u32 bytes: slot + disp */
+	MEMORY_FORM_SLOT,         /* s32 disp: slot + disp */
+	MEMORY_FORM_STATIC,       /* s32: relative to this field */
+	MEMORY_FORM_FS,           /* s32 disp: fs base + disp */
+	MEMORY_FORM_FS_SLOT,      /* s32 disp: fs base + slot + disp */
+	MEMORY_FORM_ABSOLUTE,     /* u32 address */
+	MEMORY_FORM_STRING,       /* s32 0, u8 slot of the count: count elements of `size` */
+	MEMORY_FORM_STRING_LEFT,  /* s32 0, u8 slot of the count, u8 slot of what was left of it */
+	MEMORY_FORM_RANGE,        /* s32 disp, u32 bytes: slot + disp */
 	MEMORY_FORM_RANGE_STATIC, /* s32 relative, u32 bytes */
-	MEMORY_FORM_MASKED, /* s32 disp, u8 slot of the mask (a bit an element), u8 elements; size = of
-			       one; gaps are skipped */
+	MEMORY_FORM_MASKED, /* s32 disp, u8 slot of the mask (a bit an element), u8 elements; size =
+			       of one; gaps are skipped */
 	MEMORY_FORM_PACKED, /* the same, but as many elements as bits, without gaps */
-	MEMORY_FORM_VECTOR, /* s32 disp, u8 first slot of the indices, u8 bytes of an index, u8 scale,
-			       u8 elements, u8 slot of the mask: gather, scatter */
+	MEMORY_FORM_VECTOR, /* s32 disp, u8 first slot of the indices, u8 bytes of an index, u8
+			       scale, u8 elements, u8 slot of the mask: gather, scatter */
 	MEMORY_FORM_NEVER,  /* s32: the linker has made the access away */
 	MEMORY_FORMS
 };
@@ -108,7 +108,8 @@ struct memory_maybe {
 #define MEMORY_NOTE_NAME    "longpole"
 enum { MEMORY_NOTE_TYPE = 1 };
 
-/* ---- 2. marks: words of the runtime library ---------------------------------------------------- */
+/* ---- 2. marks: words of the runtime library ----------------------------------------------------
+ */
 
 /* Each is a block with MEMORY_BLOCK_MARK and this many slots; time stamps are TSC ticks. */
 #define MEMORY_MARKS(MARK)                                                                         \
@@ -155,16 +156,16 @@ struct memory_chunk_head {
 	uint32_t reserved;
 };
 
-/* A table chunk goes on: struct memory_table_head, then bytes of the section. Sections larger than a
- * chunk come in parts, in order. */
+/* A table chunk goes on: struct memory_table_head, then bytes of the section. Sections larger than
+ * a chunk come in parts, in order. */
 struct memory_table_head {
-	uint32_t module;       /* number in the image, from 0: the runtime library's own */
-	uint32_t section;      /* enum memory_table_section */
-	uint64_t address;      /* where the section is in memory */
-	uint64_t bytes;        /* of the whole section */
-	uint64_t offset;       /* of this part */
-	uint64_t load_bias;    /* mapped minus linked addresses */
-	uint32_t first_index;  /* of the module's blocks */
+	uint32_t module;      /* number in the image, from 0: the runtime library's own */
+	uint32_t section;     /* enum memory_table_section */
+	uint64_t address;     /* where the section is in memory */
+	uint64_t bytes;       /* of the whole section */
+	uint64_t offset;      /* of this part */
+	uint64_t load_bias;   /* mapped minus linked addresses */
+	uint32_t first_index; /* of the module's blocks */
 	uint32_t reserved;
 };
 enum memory_table_section {
@@ -176,22 +177,22 @@ enum memory_table_section {
 
 /*
  * A stream chunk goes on with pieces, each the words of one buffer:
- *	uvarint words, uvarint flags (1: of a signal handler), uvarint begin (ticks since the chunk's
- *	first), uvarint ticks it lasted, uvarint bytes, then so many bytes of tokens.
- * Predictors start afresh with each chunk, the words that copies refer to with each piece. A token:
- *	uvarint run << 2 | how; `run` blocks as predicted, then by `how`:
+ *	uvarint words, uvarint flags (1: of a signal handler), uvarint begin (ticks since the
+ *chunk's first), uvarint ticks it lasted, uvarint bytes, then so many bytes of tokens. Predictors
+ *start afresh with each chunk, the words that copies refer to with each piece. A token: uvarint run
+ *<< 2 | how; `run` blocks as predicted, then by `how`:
  */
 enum memory_token {
 	MEMORY_TOKEN_SLOTS, /* the predicted block, with slots coded */
 	MEMORY_TOKEN_BLOCK, /* uvarint index, then slots coded */
-	MEMORY_TOKEN_COPY,  /* uvarint L, uvarint m: m words, each w[i-L] + (w[i-L] - w[i-2L]); m >= 2L; whole
-			       blocks */
+	MEMORY_TOKEN_COPY,  /* uvarint L, uvarint m: m words, each w[i-L] + (w[i-L] - w[i-2L]); m >=
+			       2L; whole  blocks */
 	MEMORY_TOKEN_END,   /* of the piece */
 };
-/* A slot: one byte, how many bytes follow (0-8) | what they are the zigzag difference to << 4. A tick
- * slot is kept to multiples of 2^MEMORY_TICK_SHIFT (reading the clock takes as long; order is kept):
- * uvarint zigzag of the difference to the thread's tick slot before (in the chunk; at first to
- * first_ticks), both shifted. */
+/* A slot: one byte, how many bytes follow (0-8) | what they are the zigzag difference to << 4. A
+ * tick slot is kept to multiples of 2^MEMORY_TICK_SHIFT (reading the clock takes as long; order is
+ * kept): uvarint zigzag of the difference to the thread's tick slot before (in the chunk; at first
+ * to first_ticks), both shifted. */
 enum memory_slot_base {
 	MEMORY_SLOT_PREDICTED, /* last + stride; a stack slot: the last stack address + offset */
 	MEMORY_SLOT_LAST,      /* of this slot */

@@ -282,7 +282,8 @@ static enum base_status read_info(struct maker *k, const struct memory_block_hea
 	return c.bad ? nonsense(err, "a description that is cut") : BASE_OK;
 }
 
-static enum base_status make_block(struct maker *k, uint32_t module, uint32_t i, struct base_err *err)
+static enum base_status make_block(
+	struct maker *k, uint32_t module, uint32_t i, struct base_err *err)
 {
 	const struct section *heads = &k->m->section[MEMORY_TABLE_BLOCKS];
 	struct memory_block_head h;
@@ -294,8 +295,8 @@ static enum base_status make_block(struct maker *k, uint32_t module, uint32_t i,
 	if (b->exists || h.nr_slots > MEMORY_BLOCK_SLOTS_MAX || h.nr_stack + ticks > h.nr_slots ||
 		h.terminator >= MEMORY_TERMINATORS)
 		return nonsense(err, "a block that cannot be");
-	*b = (struct memory_table_block){.linked = head_address + (uint64_t)(int64_t)h.code -
-						   k->m->load_bias,
+	*b = (struct memory_table_block){
+		.linked = head_address + (uint64_t)(int64_t)h.code - k->m->load_bias,
 		.module = (uint16_t)module,
 		.nr_slots = h.nr_slots,
 		.nr_stack = h.nr_stack,
@@ -340,8 +341,8 @@ static int by_address(const void *a, const void *b, void *ctx)
 }
 
 /* The blocks of a module one behind the other, as without recording code. */
-static enum base_status lay_out(struct memory_tables *t, const struct memory_table_module *m,
-	struct base_err *err)
+static enum base_status lay_out(
+	struct memory_tables *t, const struct memory_table_module *m, struct base_err *err)
 {
 	struct place *place = base_alloc(((size_t)m->nr_blocks + 1) * sizeof *place);
 	size_t nr = 0;
@@ -425,15 +426,16 @@ static void template(struct memory_tables *t, struct memory_table_block *b, unsi
 		uint32_t upto = a->instruction + 1u;
 		if (a->form == MEMORY_FORM_NEVER)
 			continue;
-		t->item_slot[t->nr_items] =
-			a->form == MEMORY_FORM_SLOT ? a->slot : MEMORY_NO_SLOT;
-		t->item[t->nr_items++] = (struct memory_item){.kind =
-				a->direction == MEMORY_ACCESS_STORE ? MEMORY_STORE : MEMORY_LOAD,
+		t->item_slot[t->nr_items] = a->form == MEMORY_FORM_SLOT ? a->slot : MEMORY_NO_SLOT;
+		t->item[t->nr_items++] = (struct memory_item){
+			.kind = a->direction == MEMORY_ACCESS_STORE ? MEMORY_STORE : MEMORY_LOAD,
 			.reg = a->reg,
 			.size_bytes = a->size,
 			.address = (uint64_t)a->disp,
 			.code = b->address + t->instruction[b->first_instruction + a->instruction],
-			.instructions = level == 2 ? 1 : upto > counted ? upto - counted : 0};
+			.instructions = level == 2       ? 1
+					: upto > counted ? upto - counted
+							 : 0};
 		counted = upto > counted ? upto : counted;
 	}
 	if (blocks) {
@@ -447,7 +449,8 @@ static void template(struct memory_tables *t, struct memory_table_block *b, unsi
 	b->nr_items = (uint32_t)(t->nr_items - first);
 }
 
-static enum base_status make_templates(struct memory_tables *t, unsigned level, struct base_err *err)
+static enum base_status make_templates(
+	struct memory_tables *t, unsigned level, struct base_err *err)
 {
 	size_t most = t->nr_accesses + t->nr_blocks;
 	if (base_grow(&t->item, &t->items_capacity, most, sizeof *t->item) != BASE_OK ||
@@ -461,8 +464,8 @@ static enum base_status make_templates(struct memory_tables *t, unsigned level, 
 
 /* ---- all ----------------------------------------------------------------------------------- */
 
-static enum base_status size_up(const struct memory_tables_builder *b, struct memory_tables *t,
-	struct base_err *err)
+static enum base_status size_up(
+	const struct memory_tables_builder *b, struct memory_tables *t, struct base_err *err)
 {
 	uint64_t nr = 1;
 	for (size_t i = 0; i < b->nr_modules; i++) {

@@ -23,9 +23,9 @@ struct memory_table_access {
 };
 
 struct memory_table_block {
-	uint64_t address, end;         /* code, as said above */
-	uint64_t linked;               /* of the first instruction, in the module's file */
-	uint64_t last;                 /* of the last instruction, like address */
+	uint64_t address, end; /* code, as said above */
+	uint64_t linked;       /* of the first instruction, in the module's file */
+	uint64_t last;         /* of the last instruction, like address */
 	uint32_t first_access, nr_accesses;
 	uint32_t first_instruction;    /* into instruction[]: offset of each from address */
 	uint32_t first_item, nr_items; /* the template of its items; nr_items 0: not simple */

@@ -18,16 +18,16 @@ void memory_walk_begin(struct memory_walk *w, const struct memory_words *words)
 
 /* ---- from one block to the next ------------------------------------------------------------ */
 
-static struct memory_item *branch(
-	const struct memory_table_block *from, enum memory_item_kind kind, uint64_t to, struct memory_item *out)
+static struct memory_item *branch(const struct memory_table_block *from, enum memory_item_kind kind,
+	uint64_t to, struct memory_item *out)
 {
 	*out = (struct memory_item){.kind = (uint8_t)kind, .code = from->last, .address = to};
 	return out + 1;
 }
 
 /* What the end of the block before did, now that it is known where it led. */
-static struct memory_item *leave(
-	struct memory_walk *w, uint32_t index, const struct memory_table_block *to, struct memory_item *out)
+static struct memory_item *leave(struct memory_walk *w, uint32_t index,
+	const struct memory_table_block *to, struct memory_item *out)
 {
 	if (!w->previous)
 		return out;
@@ -89,7 +89,8 @@ static struct memory_item *simple(struct memory_walk *w, const struct memory_tab
 	return out;
 }
 
-static struct memory_item *put(struct memory_walk *w, struct memory_item item, struct memory_item *out)
+static struct memory_item *put(
+	struct memory_walk *w, struct memory_item item, struct memory_item *out)
 {
 	bool range = item.kind == MEMORY_RANGE_LOAD || item.kind == MEMORY_RANGE_STORE;
 	uint64_t size = range ? item.count : item.size_bytes;
@@ -121,7 +122,8 @@ static struct memory_item *elements(struct memory_walk *w, const struct memory_t
 {
 	uint64_t mask = slot[a->slot2], base = slot[a->slot] + (uint64_t)a->disp;
 	mask &= a->elements < 64 ? (UINT64_C(1) << a->elements) - 1 : ~UINT64_C(0);
-	unsigned most = MEMORY_ACCESS_MAX_BYTES / a->size, packed = (unsigned)__builtin_popcountll(mask);
+	unsigned most = MEMORY_ACCESS_MAX_BYTES / a->size,
+		 packed = (unsigned)__builtin_popcountll(mask);
 	if (a->form == MEMORY_FORM_PACKED)
 		mask = packed < 64 ? (UINT64_C(1) << packed) - 1 : ~UINT64_C(0);
 	for (unsigned n = 0; n < a->elements;) {
@@ -151,7 +153,9 @@ static struct memory_item *access_items(struct memory_walk *w, const struct memo
 {
 	bool store = a->direction == MEMORY_ACCESS_STORE;
 	bool both = a->direction == MEMORY_ACCESS_BOTH;
-	struct memory_item item = {.kind = both ? MEMORY_ATOMIC : store ? MEMORY_STORE : MEMORY_LOAD,
+	struct memory_item item = {.kind = both    ? MEMORY_ATOMIC
+					   : store ? MEMORY_STORE
+						   : MEMORY_LOAD,
 		.reg = a->reg,
 		.size_bytes = a->size,
 		.code = b->address + w->tables->instruction[b->first_instruction + a->instruction],
@@ -189,8 +193,8 @@ static struct memory_item *access_items(struct memory_walk *w, const struct memo
 	case MEMORY_FORM_RANGE:
 	case MEMORY_FORM_RANGE_STATIC:
 		item.kind = range;
-		item.address = (uint64_t)a->disp +
-			       (a->form == MEMORY_FORM_RANGE ? slot[a->slot] : 0);
+		item.address =
+			(uint64_t)a->disp + (a->form == MEMORY_FORM_RANGE ? slot[a->slot] : 0);
 		item.count = a->bytes;
 		item.size_bytes = 0;
 		break;
@@ -254,8 +258,8 @@ static struct memory_item *mark(struct memory_walk *w, const struct memory_table
 	case MEMORY_MARK_store:
 		return put(w,
 			(struct memory_item){.kind = b->first_access == MEMORY_MARK_load
-					? MEMORY_RANGE_LOAD
-					: MEMORY_RANGE_STORE,
+							     ? MEMORY_RANGE_LOAD
+							     : MEMORY_RANGE_STORE,
 				.address = slot[0],
 				.count = slot[1]},
 			out);
@@ -272,7 +276,8 @@ static struct memory_item *mark(struct memory_walk *w, const struct memory_table
 /* ---- loops --------------------------------------------------------------------------------- */
 
 /* Sets the strides of a body that is written at `out`, whose slots' differences are at hand.
- * Returns the end of the body, NULL: it is no loop of simple blocks, or leaves the address space. */
+ * Returns the end of the body, NULL: it is no loop of simple blocks, or leaves the address space.
+ */
 static struct memory_item *body(struct memory_walk *w, uint32_t at, uint32_t distance,
 	uint64_t count, struct memory_item *out)
 {
@@ -304,7 +309,8 @@ static struct memory_item *body(struct memory_walk *w, uint32_t at, uint32_t dis
 				if (__builtin_mul_overflow(stride, (int64_t)(count - 1), &span) ||
 					__builtin_add_overflow(
 						(int64_t)out->address, span, &last) ||
-					last < 0 || (uint64_t)last > MEMORY_ADDRESS_LIMIT - out->size_bytes ||
+					last < 0 ||
+					(uint64_t)last > MEMORY_ADDRESS_LIMIT - out->size_bytes ||
 					out->address > MEMORY_ADDRESS_LIMIT - out->size_bytes)
 					goto no_loop;
 			}
@@ -322,7 +328,8 @@ no_loop:
 }
 
 /* The whole iterations of a copy as a REPEAT. NULL: not possible. */
-static struct memory_item *loop(struct memory_walk *w, const struct memory_copy *c, struct memory_item *out)
+static struct memory_item *loop(
+	struct memory_walk *w, const struct memory_copy *c, struct memory_item *out)
 {
 	uint64_t count = c->words / c->distance;
 	struct memory_item *end = body(w, c->at, c->distance, count, out + 1);
@@ -348,11 +355,9 @@ size_t memory_walk_items(struct memory_walk *w, struct memory_item *item, size_t
 	}
 	while (w->at < w->words.nr && out < limit && *ret_calls < call_room) {
 		const uint64_t *word = &w->words.word[w->at];
-		while (w->next_copy < w->words.nr_copies &&
-			w->words.copy[w->next_copy].at < w->at)
+		while (w->next_copy < w->words.nr_copies && w->words.copy[w->next_copy].at < w->at)
 			w->next_copy++;
-		if (w->next_copy < w->words.nr_copies &&
-			w->words.copy[w->next_copy].at == w->at) {
+		if (w->next_copy < w->words.nr_copies && w->words.copy[w->next_copy].at == w->at) {
 			struct memory_item *end = loop(w, &w->words.copy[w->next_copy++], out);
 			if (end) {
 				out = end;
@@ -361,7 +366,7 @@ size_t memory_walk_items(struct memory_walk *w, struct memory_item *item, size_t
 		}
 		uint64_t index = *word;
 		if (BASE_UNLIKELY(index >= t->nr_blocks || !t->block[index].exists ||
-				    w->words.nr - w->at < 1u + t->block[index].nr_slots)) {
+				  w->words.nr - w->at < 1u + t->block[index].nr_slots)) {
 			w->counts.bad_words += w->words.nr - w->at; /* a forged copy */
 			w->at = w->words.nr;
 			break;

@@ -92,8 +92,7 @@ static int create_file(struct record_memory *m)
 	return -1;
 }
 
-enum base_status record_memory_create(
-	struct record_memory *m, unsigned level, struct base_err *err)
+enum base_status record_memory_create(struct record_memory *m, unsigned level, struct base_err *err)
 {
 	*m = (struct record_memory){.level = level};
 	m->copy = base_alloc(MEMORY_RING_BLOCK_BYTES);
@@ -150,18 +149,17 @@ static void define(struct record_memory *m, struct record_converter *c,
 	if (again && (!t || s->linked))
 		return;
 	s->linked = t != NULL;
-	record_sink_put(&c->sink,
-		&(struct trace_record){.kind = TRACE_memory_stream,
-			.u.memory_stream = {.memory_stream = s->definition,
-				.stream = s->stream,
-				.thread = t ? t->stream : 0,
-				.level = m->level,
-				.origin_ticks = c->clock->tsc_origin,
-				.factor = c->clock->factor}});
+	record_sink_put(&c->sink, &(struct trace_record){.kind = TRACE_memory_stream,
+					  .u.memory_stream = {.memory_stream = s->definition,
+						  .stream = s->stream,
+						  .thread = t ? t->stream : 0,
+						  .level = m->level,
+						  .origin_ticks = c->clock->tsc_origin,
+						  .factor = c->clock->factor}});
 }
 
-static struct record_memory_stream *stream_of(struct record_memory *m, struct record_converter *c,
-	const struct memory_chunk_head *h)
+static struct record_memory_stream *stream_of(
+	struct record_memory *m, struct record_converter *c, const struct memory_chunk_head *h)
 {
 	for (size_t i = m->nr_streams; i-- > 0;)
 		if (m->stream[i].image == h->image && m->stream[i].thread == h->thread)
@@ -213,8 +211,7 @@ static void give_back(struct record_memory *m, uint32_t block)
 }
 
 /* false: not its turn. */
-static bool take(
-	struct record_memory *m, struct record_converter *c, uint32_t block, bool final)
+static bool take(struct record_memory *m, struct record_converter *c, uint32_t block, bool final)
 {
 	struct memory_chunk_head h;
 	memcpy(&h, block_at(m, block), sizeof h);

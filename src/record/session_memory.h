@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* session_memory.h - the recorder's side of memory_ring.h: make the file, take the chunks, write them
- * into the trace, give the blocks back. */
+/* session_memory.h - the recorder's side of memory_ring.h: make the file, take the chunks, write
+ * them into the trace, give the blocks back. */
 #ifndef LONGPOLE_RECORD_SESSION_MEMORY_H
 #define LONGPOLE_RECORD_SESSION_MEMORY_H
 
@@ -30,11 +30,12 @@ struct record_memory {
 	uint64_t nr_chunks, nr_bytes, nr_damaged, lost_words;
 };
 
-/* Of an ELF file: the lowest level that an object of it was built for by `longpole cc`; 0: none was.
+/* Of an ELF file: the lowest level that an object of it was built for by `longpole cc`; 0: none
+ * was.
  */
 unsigned record_memory_level(const char *path);
-enum base_status record_memory_create(struct record_memory *m, unsigned level,
-	struct base_err *err) BASE_MUST_CHECK;
+enum base_status record_memory_create(
+	struct record_memory *m, unsigned level, struct base_err *err) BASE_MUST_CHECK;
 void record_memory_destroy(struct record_memory *m); /* removes the file, too */
 /* One round. Returns how many chunks were taken. `final`: nobody writes any more. */
 unsigned record_memory_drain(struct record_memory *m, struct record_converter *c, bool final);

@@ -50,7 +50,8 @@ static struct {
 	bool has_key, avx2;
 } self;
 
-/* ---- system calls, errno kept ------------------------------------------------------------------ */
+/* ---- system calls, errno kept ------------------------------------------------------------------
+ */
 
 long target_syscall(long number, long a, long b, long c, long d, long e, long f)
 {
@@ -482,8 +483,8 @@ static struct target_thread *find_thread(void)
 		t = t->next) {
 		int dead = 0;
 		if (!__atomic_load_n(&t->alive, __ATOMIC_RELAXED) &&
-			__atomic_compare_exchange_n(&t->alive, &dead, 1, false, __ATOMIC_ACQ_REL,
-				__ATOMIC_RELAXED))
+			__atomic_compare_exchange_n(
+				&t->alive, &dead, 1, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
 			return t;
 	}
 	struct target_thread *t = map(sizeof *t, 0);
@@ -559,7 +560,8 @@ void target_flush(void)
 	block_signals(&old);
 	struct target_buffer *b = target_buffer_of(t, longpole_memory.pointer);
 	if (b) {
-		target_emit(t, b, longpole_memory.pointer, b == t->buffer ? 0 : MEMORY_PIECE_HANDLER);
+		target_emit(
+			t, b, longpole_memory.pointer, b == t->buffer ? 0 : MEMORY_PIECE_HANDLER);
 		longpole_memory.pointer = b->from = b->start;
 	}
 	restore_signals(&old);
@@ -617,8 +619,7 @@ void target_mark(enum memory_mark mark, const uint64_t *slot)
 	if (!longpole_memory.pointer && !target_attach_thread())
 		return;
 	const struct memory_block_head *h = &mark_head[mark];
-	struct target_buffer *b =
-		target_buffer_of(longpole_memory.thread, longpole_memory.pointer);
+	struct target_buffer *b = target_buffer_of(longpole_memory.thread, longpole_memory.pointer);
 	if (!b)
 		return;
 	if (b->end - longpole_memory.pointer < TARGET_RECORD_WORDS_MAX)
@@ -645,7 +646,8 @@ void target_range(bool store, const void *address, size_t bytes)
 		target_mark(store ? MEMORY_MARK_store : MEMORY_MARK_load, slot);
 }
 
-/* ---- markers (include/longpole/memory.h) ------------------------------------------------------- */
+/* ---- markers (include/longpole/memory.h) -------------------------------------------------------
+ */
 
 TARGET_EXPORT void longpole_memory_marker(int command, int number);
 void longpole_memory_marker(int command, int number)
@@ -654,17 +656,20 @@ void longpole_memory_marker(int command, int number)
 	enum { CALL_MARKER = 0x10 };
 	struct target_thread *t = longpole_memory.thread;
 	uint64_t now = target_ticks();
-	if (command == ALL_ON)
+	if (command == ALL_ON) {
+		if (t && self.stopped)
+			t->stopped = 1; /* what is in its buffer came while it was off */
 		__atomic_store_n(&self.stopped, 0, __ATOMIC_RELEASE);
+	}
 	if (t && (command == THREAD_ON || command == ALL_ON)) {
 		struct target_buffer *b = target_buffer_of(t, longpole_memory.pointer);
-		if (b && (t->stopped || command == ALL_ON)) {
+		if (b && t->stopped) {
 			target_flush(); /* drops it while stopped */
 			t->stopped = 0;
 		}
 	}
-	target_call(CALL_MARKER, now, now, (uint64_t)(int64_t)command, (uint64_t)(int64_t)number, 0,
-		0);
+	target_call(
+		CALL_MARKER, now, now, (uint64_t)(int64_t)command, (uint64_t)(int64_t)number, 0, 0);
 	if (command == THREAD_OFF || command == ALL_OFF) {
 		uint64_t gap[] = {MEMORY_GAP_MARKER, now};
 		target_mark(MEMORY_MARK_gap, gap);
@@ -677,7 +682,8 @@ void longpole_memory_marker(int command, int number)
 	}
 }
 
-/* ---- start, fork, end -------------------------------------------------------------------------- */
+/* ---- start, fork, end --------------------------------------------------------------------------
+ */
 
 static const char *variable(char **environment, const char *name)
 {
@@ -693,8 +699,7 @@ static void attach_ring(char **environment)
 	const char *path = variable(environment, MEMORY_RING_VARIABLE);
 	if (!path || !*path)
 		return;
-	long fd = target_syscall(
-		SYS_openat, AT_FDCWD, (long)path, O_RDWR | O_CLOEXEC, 0, 0, 0);
+	long fd = target_syscall(SYS_openat, AT_FDCWD, (long)path, O_RDWR | O_CLOEXEC, 0, 0, 0);
 	if (fd < 0)
 		return;
 	struct memory_ring_head head;
@@ -702,8 +707,8 @@ static void attach_ring(char **environment)
 	if (n == (long)sizeof head && head.magic == MEMORY_RING_MAGIC &&
 		head.version == MEMORY_RING_VERSION && head.nr_blocks <= MEMORY_RING_BLOCKS_MAX) {
 		uint64_t bytes = memory_ring_bytes(head.nr_blocks);
-		long p = target_syscall(SYS_mmap, 0, (long)bytes, PROT_READ | PROT_WRITE,
-			MAP_SHARED, fd, 0);
+		long p = target_syscall(
+			SYS_mmap, 0, (long)bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 		if (p > 0 || p < -4096) {
 			self.ring = (struct memory_ring_head *)p;
 			self.ring_bytes = bytes;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * target.h - the runtime library of programs built by `longpole cc`: inside. What target.c (threads,
- * buffers, chunks), target_signal.c (handlers) and target_call_*.c (calls that are recorded) share.
+ * target.h - the runtime library of programs built by `longpole cc`: inside. What target.c
+ * (threads, buffers, chunks), target_signal.c (handlers) and target_call_*.c (calls that are
+ * recorded) share.
  *
  * It runs in other people's processes: no heap, no stdio, no lock, errno kept; on trouble words are
  * dropped and counted. Rewritten code stores words at r10 (or a borrowed register) without looking;
@@ -71,8 +72,8 @@ static inline uint64_t target_ticks(void)
 	return __builtin_ia32_rdtsc();
 }
 /* A call record: kind is enum memory_call_kind. */
-TARGET_EXPORT void target_call(unsigned kind, uint64_t before, uint64_t after, uint64_t a0, uint64_t a1,
-	uint64_t a2, uint64_t a3);
+TARGET_EXPORT void target_call(unsigned kind, uint64_t before, uint64_t after, uint64_t a0,
+	uint64_t a1, uint64_t a2, uint64_t a3);
 TARGET_EXPORT void target_range(bool store, const void *address, size_t bytes);
 bool target_on(void);
 /* Make this thread's words so far a piece; before exec, at a thread's end. */

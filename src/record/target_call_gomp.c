@@ -2,8 +2,13 @@
 /* target_call_gomp.c - OpenMP, as gcc calls libgomp: a parallel region is a spawn and a join. */
 #include "record/target.h"
 
-enum { CALL_SPAWN = 0x01, CALL_JOIN = 0x02, CALL_BARRIER = 0x03, CALL_BEGIN_CRITICAL = 0x06,
-	CALL_END_CRITICAL = 0x07 };
+enum {
+	CALL_SPAWN = 0x01,
+	CALL_JOIN = 0x02,
+	CALL_BARRIER = 0x03,
+	CALL_BEGIN_CRITICAL = 0x06,
+	CALL_END_CRITICAL = 0x07
+};
 
 #define AT   TARGET_EXPORT __attribute__((noinline))
 #define WEAK __attribute__((weak))
@@ -22,7 +27,7 @@ AT void longpole_at_GOMP_parallel(
 {
 	uint64_t now = target_ticks(), region = (uint64_t)(uintptr_t)f;
 	bool outer = !omp_get_level || omp_get_level() == 0;
-	uint64_t nr = nr_threads ? nr_threads
+	uint64_t nr = nr_threads            ? nr_threads
 		      : omp_get_max_threads ? (uint64_t)omp_get_max_threads()
 					    : 0;
 	if (outer)

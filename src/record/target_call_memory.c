@@ -8,7 +8,7 @@
 
 enum { CALL_ALLOCATE = 0x29, CALL_RELEASE = 0x2a };
 
-#define AT TARGET_EXPORT __attribute__((noinline))
+#define AT   TARGET_EXPORT __attribute__((noinline))
 #define SITE ((uint64_t)(uintptr_t)__builtin_return_address(0))
 
 /* The results are libc's; the records come before the call that writes and so may be read by others
@@ -123,13 +123,14 @@ AT int longpole_at_strncmp(const char *a, const char *b, size_t n)
 	return strncmp(a, b, n);
 }
 
-/* ---- the heap: where blocks are, for data objects' names --------------------------------------- */
+/* ---- the heap: where blocks are, for data objects' names ---------------------------------------
+ */
 
 static void allocated(const void *p, size_t bytes, uint64_t site, uint64_t before)
 {
 	if (p)
-		target_call(CALL_ALLOCATE, before, target_ticks(), (uint64_t)(uintptr_t)p, bytes, site,
-			0);
+		target_call(CALL_ALLOCATE, before, target_ticks(), (uint64_t)(uintptr_t)p, bytes,
+			site, 0);
 }
 
 static void released(const void *p)

@@ -21,8 +21,8 @@ enum { /* memory/calls.def */
 	CALL_THREAD_END = 0x27,
 };
 
-#define AT       TARGET_EXPORT __attribute__((noinline))
-#define WORD(p)  ((uint64_t)(uintptr_t)(p))
+#define AT      TARGET_EXPORT __attribute__((noinline))
+#define WORD(p) ((uint64_t)(uintptr_t)(p))
 
 /* int f(object): recorded from before to after the call, when it succeeds. */
 #define SYNC(name, kind, type)                                                                     \

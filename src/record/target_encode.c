@@ -80,8 +80,8 @@ static size_t whole_records(const uint64_t *p, size_t m, size_t distance)
 }
 
 /* After a copy the predictors know its last two iterations. */
-static void learn(struct target_encoder *e, const uint64_t *base, const uint64_t *from,
-	const uint64_t *to)
+static void learn(
+	struct target_encoder *e, const uint64_t *base, const uint64_t *from, const uint64_t *to)
 {
 	while (from < to) {
 		const struct memory_block_head *h = head_at(from);
@@ -108,8 +108,8 @@ static void learn(struct target_encoder *e, const uint64_t *base, const uint64_t
 
 /* ---- slots --------------------------------------------------------------------------------- */
 
-static inline uint8_t *put_slot(uint8_t *out, uint64_t value, uint64_t predicted, uint64_t last,
-	uint64_t neighbour)
+static inline uint8_t *put_slot(
+	uint8_t *out, uint64_t value, uint64_t predicted, uint64_t last, uint64_t neighbour)
 {
 	uint64_t z = zigzag(value - predicted), other = zigzag(value - last);
 	unsigned how = MEMORY_SLOT_PREDICTED;

@@ -45,9 +45,9 @@ static inline size_t target_encode_bound(size_t words)
 
 /* A new chunk: predictors start afresh. */
 void target_encode_start(struct target_encoder *e, uint64_t first_ticks);
-/* Encodes whole records of [words, words + nr), in which tick slots lose their low bits; returns the
- * end of the output. *ret_words: how many
- * were encoded; fewer than nr when a word is no head of a known block: the rest is lost. */
+/* Encodes whole records of [words, words + nr), in which tick slots lose their low bits; returns
+ * the end of the output. *ret_words: how many were encoded; fewer than nr when a word is no head of
+ * a known block: the rest is lost. */
 uint8_t *target_encode(
 	struct target_encoder *e, uint64_t *words, size_t nr, uint8_t *out, size_t *ret_words);
 

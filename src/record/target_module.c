@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* target_module.c - in each module that has rewritten code: tells the runtime library its tables. */
+/* target_module.c - in each module that has rewritten code: tells the runtime library its tables.
+ */
 #include "memory/stream.h"
 
 #include <stddef.h>

@@ -144,8 +144,7 @@ static void with_buffer(int signal, siginfo_t *info, void *context);
 static void guard(int signal, siginfo_t *info, void *context)
 {
 	int saved = errno;
-	if (info->si_code > 0 &&
-		(first_record(info, context) || buffer_full(info, context))) {
+	if (info->si_code > 0 && (first_record(info, context) || buffer_full(info, context))) {
 		errno = saved;
 		return;
 	}
@@ -158,7 +157,8 @@ static void guard(int signal, siginfo_t *info, void *context)
 			.restorer = target_restorer};
 		(void)set_action(SIGSEGV, &none, NULL);
 		if (info->si_code <= 0)
-			(void)target_syscall(SYS_tgkill, target_syscall(SYS_getpid, 0, 0, 0, 0, 0, 0),
+			(void)target_syscall(SYS_tgkill,
+				target_syscall(SYS_getpid, 0, 0, 0, 0, 0, 0),
 				target_syscall(SYS_gettid, 0, 0, 0, 0, 0, 0), SIGSEGV, 0, 0, 0);
 		errno = saved;
 		return;
@@ -181,7 +181,8 @@ void target_install_guard(void)
 	wish[SIGSEGV].mask = old.mask;
 }
 
-/* ---- handlers of the program --------------------------------------------------------------------- */
+/* ---- handlers of the program
+ * --------------------------------------------------------------------- */
 
 /* Buffers whose handler was left by longjmp: what is in them goes out, and they are free again. */
 static void reclaim(struct target_thread *t, const void *frame)
@@ -267,7 +268,8 @@ static void with_buffer(int signal, siginfo_t *info, void *context)
 	errno = saved;
 }
 
-/* ---- what the program asks of the kernel --------------------------------------------------------- */
+/* ---- what the program asks of the kernel
+ * --------------------------------------------------------- */
 
 static bool is_function(const void *handler)
 {
@@ -311,7 +313,8 @@ static int change_action(int signal, const struct sigaction *act, struct sigacti
 			errno = (int)-r;
 			return -1;
 		}
-		if (was.handler != (void *)with_buffer) { /* set before us, or reset by the kernel */
+		if (was.handler !=
+			(void *)with_buffer) { /* set before us, or reset by the kernel */
 			old_handler = was.handler;
 			old_flags = was.flags;
 			old_mask = was.mask;
@@ -319,8 +322,7 @@ static int change_action(int signal, const struct sigaction *act, struct sigacti
 	}
 	if (old) {
 		memset(old, 0, sizeof *old);
-		old->sa_sigaction =
-			(void (*)(int, siginfo_t *, void *))(uintptr_t)old_handler;
+		old->sa_sigaction = (void (*)(int, siginfo_t *, void *))(uintptr_t)old_handler;
 		old->sa_flags = (int)(old_flags & ~(unsigned long)SA_RESTORER_FLAG);
 		memcpy(&old->sa_mask, &old_mask, sizeof old_mask);
 	}
@@ -367,8 +369,8 @@ static long change_mask(int how, const sigset_t *set, sigset_t *old)
 		if (how != SIG_UNBLOCK)
 			mask &= ~(SEGV_BIT | UINT64_C(3) << 31); /* and glibc's own two */
 	}
-	return target_syscall(SYS_rt_sigprocmask, how, set ? (long)&mask : 0, (long)old, MASK_BYTES,
-		0, 0);
+	return target_syscall(
+		SYS_rt_sigprocmask, how, set ? (long)&mask : 0, (long)old, MASK_BYTES, 0, 0);
 }
 
 TARGET_EXPORT int sigprocmask(int how, const sigset_t *set, sigset_t *old)

@@ -56,9 +56,9 @@ bool att_contains(struct att_text t, const char *word)
 
 /* ---- statements ---------------------------------------------------------------------------- */
 
-static const char *const prefix_word[] = {"lock", "rep", "repe", "repz", "repne", "repnz", "notrack",
-	"bnd", "data16", "addr32", "rex64", "rex.W", "xacquire", "xrelease", "{evex}", "{vex}",
-	"{vex2}", "{vex3}", "{disp8}", "{disp32}", "{load}", "{store}"};
+static const char *const prefix_word[] = {"lock", "rep", "repe", "repz", "repne", "repnz",
+	"notrack", "bnd", "data16", "addr32", "rex64", "rex.W", "xacquire", "xrelease", "{evex}",
+	"{vex}", "{vex2}", "{vex3}", "{disp8}", "{disp32}", "{load}", "{store}"};
 
 static bool is_prefix(struct att_text word)
 {
@@ -155,8 +155,8 @@ static enum base_status split_line(
 		bool comment = p + n < end && p[n] == '#';
 		p += n + 1;
 		for (size_t name; (name = label_length(t));) {
-			enum base_status s = add(
-				f, (struct att_text){t.at, name}, ATT_LABEL, flags, err);
+			enum base_status s =
+				add(f, (struct att_text){t.at, name}, ATT_LABEL, flags, err);
 			if (s != BASE_OK)
 				return s;
 			t = att_trim((struct att_text){t.at + name + 1, t.length - name - 1});
@@ -190,7 +190,8 @@ enum base_status att_split(
 			flags |= ATT_IN_APP;
 		else if (att_begins(line, "#NO_APP"))
 			flags &= ~(unsigned)ATT_IN_APP;
-		else if (line.length && *att_trim(line).at == '#' && att_begins(att_trim(line), "#APP"))
+		else if (line.length && *att_trim(line).at == '#' &&
+			 att_begins(att_trim(line), "#APP"))
 			flags |= ATT_IN_APP; /* clang indents it */
 		else if (line.length && att_begins(att_trim(line), "#NO_APP"))
 			flags &= ~(unsigned)ATT_IN_APP;
@@ -254,7 +255,7 @@ static bool number(struct att_text t, int64_t *ret)
 	if (!hex && p[0] == '0' && p[1])
 		return false; /* octal: nobody writes it; let the assembler see the text */
 	for (; *p; p++) {
-		int digit = is_digit(*p) ? *p - '0'
+		int digit = is_digit(*p)                    ? *p - '0'
 			    : hex && *p >= 'a' && *p <= 'f' ? *p - 'a' + 10
 			    : hex && *p >= 'A' && *p <= 'F' ? *p - 'A' + 10
 							    : -1;
@@ -307,8 +308,7 @@ bool att_memory(struct att_text t, struct att_memory *ret)
 		if (!colon)
 			return false;
 		ret->segment = (struct att_text){t.at + 1, (size_t)(colon - t.at) - 1};
-		t = att_trim((struct att_text){
-			colon + 1, t.length - (size_t)(colon + 1 - t.at)});
+		t = att_trim((struct att_text){colon + 1, t.length - (size_t)(colon + 1 - t.at)});
 	}
 	if (!t.length || *t.at == '$' || *t.at == '%')
 		return false;

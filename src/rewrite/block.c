@@ -40,8 +40,8 @@ static bool same_text(struct att_text a, struct att_text b)
 	return a.length == b.length && (!a.length || !memcmp(a.at, b.at, a.length));
 }
 
-static struct rewrite_key *find_key(struct rewrite_block *b, const struct machine_access *m,
-	struct att_text symbol)
+static struct rewrite_key *find_key(
+	struct rewrite_block *b, const struct machine_access *m, struct att_text symbol)
 {
 	for (size_t i = 0; i < KEYS_MAX; i++) {
 		struct rewrite_key *k = &b->key[i];
@@ -53,8 +53,8 @@ static struct rewrite_key *find_key(struct rewrite_block *b, const struct machin
 	return NULL;
 }
 
-static void add_key(struct rewrite_block *b, const struct machine_access *m,
-	struct att_text symbol, uint8_t slot)
+static void add_key(struct rewrite_block *b, const struct machine_access *m, struct att_text symbol,
+	uint8_t slot)
 {
 	for (size_t i = 0; i < KEYS_MAX; i++) {
 		if (b->key[i].used)
@@ -131,7 +131,8 @@ static void address_slot(struct rewrite_block *b, struct rewrite_block_access *a
 		return;
 	}
 	struct rewrite_fill f = {.kind = FILL_REGISTER, .reg = m->base, .memory = a->memory};
-	bool plain = sum.index == MACHINE_NONE && m->base != MACHINE_NONE && !a->memory.symbol.length;
+	bool plain =
+		sum.index == MACHINE_NONE && m->base != MACHINE_NONE && !a->memory.symbol.length;
 	if (!plain)
 		f.kind = FILL_LEA;
 	f.inside_only = m->form != MEMORY_FORM_VECTOR;

@@ -14,12 +14,12 @@ struct emit {
 	struct rewrite *w;
 	struct base_str *out, tables;
 	struct rewrite_block block;
-	bool open;             /* a block is being collected */
-	bool fresh;            /* the next block must load the pointer */
-	bool entry, pad;       /* the next block is a procedure's first; a landing pad */
+	bool open;       /* a block is being collected */
+	bool fresh;      /* the next block must load the pointer */
+	bool entry, pad; /* the next block is a procedure's first; a landing pad */
 	uint32_t nr_blocks;
-	uint32_t section;      /* of the open block */
-	uint32_t table_group;  /* section whose group the tables are in; UINT32_MAX: none yet */
+	uint32_t section;     /* of the open block */
+	uint32_t table_group; /* section whose group the tables are in; UINT32_MAX: none yet */
 	const char *pointer, *scratch; /* registers of the block being written */
 	bool borrows;
 };
@@ -66,7 +66,8 @@ static void borrow(struct emit *e)
 	}
 	base_str_addf(e->out,
 		"\tleaq\t-%d(%%rsp), %%rsp\n\tpushq\t%%%s\n\tpushq\t%%%s\n\tmovq\t" TLS_NAME
-		"@gottpoff(%%rip), %%%s\n\tpopq\t%%fs:%d(%%%s)\n\tpopq\t%%fs:%d(%%%s)\n\tleaq\t%d(%%"
+		"@gottpoff(%%rip), "
+		"%%%s\n\tpopq\t%%fs:%d(%%%s)\n\tpopq\t%%fs:%d(%%%s)\n\tleaq\t%d(%%"
 		"rsp), "
 		"%%rsp\n\tmovq\t%%fs:(%%%s), %%%s\n",
 		RED_ZONE, e->pointer, e->scratch, e->scratch, TLS_SAVE_SCRATCH, e->scratch,
@@ -309,7 +310,8 @@ static void table_access(struct emit *e, const struct rewrite_block_access *a)
 {
 	const struct machine_access *m = &a->machine;
 	struct base_str *t = &e->tables;
-	unsigned size = a->form == MEMORY_FORM_RANGE || a->form == MEMORY_FORM_RANGE_STATIC ? 1 : m->size;
+	unsigned size =
+		a->form == MEMORY_FORM_RANGE || a->form == MEMORY_FORM_RANGE_STATIC ? 1 : m->size;
 	if (a->maybe)
 		base_str_addf(t, ".Llpw%u_%td:", e->nr_blocks, a - e->block.access);
 	base_str_addf(t, "\t.byte\t%u,%u,%u,%u\n", a->instruction,
@@ -347,8 +349,8 @@ static void table_access(struct emit *e, const struct rewrite_block_access *a)
 	}
 }
 
-static void table_block(
-	struct emit *e, unsigned flags, unsigned terminator, uint32_t code_label, const uint8_t *labelled)
+static void table_block(struct emit *e, unsigned flags, unsigned terminator, uint32_t code_label,
+	const uint8_t *labelled)
 {
 	const struct rewrite_block *b = &e->block;
 	struct base_str *t = &e->tables;
@@ -564,7 +566,8 @@ static void close_block(struct emit *e)
 		finish_record(e, false);
 	/* endbr64 stood before the recording code: the block's code begins with it all the same */
 	if (record) {
-		unsigned flags = (e->entry ? MEMORY_BLOCK_ENTRY : 0) | (e->pad ? MEMORY_BLOCK_PAD : 0);
+		unsigned flags =
+			(e->entry ? MEMORY_BLOCK_ENTRY : 0) | (e->pad ? MEMORY_BLOCK_PAD : 0);
 		table_section(e, MEMORY_SECTION_BLOCKS, "aw");
 		base_str_addf(&e->tables, ".Llph%u:\n", e->nr_blocks);
 		table_block(e, flags, terminator, b->step[0].instruction, labelled);
@@ -618,7 +621,8 @@ static bool starts_block(const struct emit *e, size_t i)
 	       e->w->label_flags[place->label] & (LABEL_REFERENCED | LABEL_PAD | LABEL_FUNCTION);
 }
 
-/* Whoever jumps to the label that follows has the pointer in its register; so must who falls into it. */
+/* Whoever jumps to the label that follows has the pointer in its register; so must who falls into
+ * it. */
 static void reload(struct emit *e, size_t i)
 {
 	const struct rewrite_function *f = function_of(e, i);
@@ -649,7 +653,8 @@ static void add_instruction(struct emit *e, size_t i)
 	uint32_t n = w->place[i].instruction;
 	const struct machine_instruction *m = &w->instruction[n];
 	const struct rewrite_function *f = function_of(e, i);
-	size_t behind = e->open ? behind_statement(e, e->block.step[e->block.nr_steps - 1].statement) : i;
+	size_t behind =
+		e->open ? behind_statement(e, e->block.step[e->block.nr_steps - 1].statement) : i;
 	bool full = e->open && f->borrows && !f->skipped &&
 		    nr_free((unsigned)e->block.mentioned | m->mentioned) < BORROWED;
 	if (full) {

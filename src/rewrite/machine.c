@@ -132,11 +132,11 @@ static struct machine_access *add(struct decoded *d, struct machine_access a)
 static void add_stack(struct decoded *d, uint8_t direction, int32_t disp, uint8_t base)
 {
 	add(d, (struct machine_access){.direction = direction,
-			.reg = REG_INTEGER,
-			.base = base,
-			.index = MACHINE_NONE,
-			.disp = disp,
-			.size = d->i.operand_width == 16 ? 2 : STACK_WORD});
+		       .reg = REG_INTEGER,
+		       .base = base,
+		       .index = MACHINE_NONE,
+		       .disp = disp,
+		       .size = d->i.operand_width == 16 ? 2 : STACK_WORD});
 }
 
 static void adjust_stack(struct decoded *d, int32_t by)
@@ -290,7 +290,9 @@ static void note_mask(struct decoded *d, const ZydisDecodedOperand *o, struct ma
 				reg = d->op[n].reg.value;
 				break;
 			}
-		uint32_t bytes = reg >= ZYDIS_REGISTER_ZMM0 ? 64 : reg >= ZYDIS_REGISTER_YMM0 ? 32 : 16;
+		uint32_t bytes = reg >= ZYDIS_REGISTER_ZMM0   ? 64
+				 : reg >= ZYDIS_REGISTER_YMM0 ? 32
+							      : 16;
 		count = bytes / element;
 		if (count > index / a->index_bytes)
 			count = index / a->index_bytes;
@@ -362,9 +364,10 @@ static void add_operand(struct decoded *d, const ZydisDecodedOperand *o)
 /* movs, stos, lods, scas, cmps, ins, outs: the registers say all. */
 static void add_string(struct decoded *d)
 {
-	bool repeated = d->i.attributes & (ZYDIS_ATTRIB_HAS_REP | ZYDIS_ATTRIB_HAS_REPE |
-						  ZYDIS_ATTRIB_HAS_REPNE);
-	bool may_stop = d->i.mnemonic >= ZYDIS_MNEMONIC_CMPSB && d->i.mnemonic <= ZYDIS_MNEMONIC_CMPSW;
+	bool repeated = d->i.attributes &
+			(ZYDIS_ATTRIB_HAS_REP | ZYDIS_ATTRIB_HAS_REPE | ZYDIS_ATTRIB_HAS_REPNE);
+	bool may_stop =
+		d->i.mnemonic >= ZYDIS_MNEMONIC_CMPSB && d->i.mnemonic <= ZYDIS_MNEMONIC_CMPSW;
 	may_stop |= d->i.mnemonic >= ZYDIS_MNEMONIC_SCASB && d->i.mnemonic <= ZYDIS_MNEMONIC_SCASW;
 	for (unsigned k = 0; k < d->i.operand_count; k++) {
 		const ZydisDecodedOperand *o = &d->op[k];
@@ -454,7 +457,8 @@ static void note_accesses(struct decoded *d)
 		add_operands(d);
 		if (d->op[0].type == ZYDIS_OPERAND_TYPE_MEMORY)
 			d->ret->flags |= MACHINE_POP_MEMORY;
-		if (d->op[0].type != ZYDIS_OPERAND_TYPE_REGISTER || gpr(d->op[0].reg.value) != MACHINE_RSP)
+		if (d->op[0].type != ZYDIS_OPERAND_TYPE_REGISTER ||
+			gpr(d->op[0].reg.value) != MACHINE_RSP)
 			adjust_stack(d, word);
 		return;
 	case ZYDIS_MNEMONIC_CALL:
@@ -478,8 +482,8 @@ bool machine_decode(const uint8_t *p, size_t size_bytes, struct machine_instruct
 	struct decoded d = {.ret = ret};
 	memset(ret, 0, sizeof *ret);
 	ret->adjusted = MACHINE_NONE;
-	if (!ZYAN_SUCCESS(ZydisDecoderInit(
-		    &decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64)) ||
+	if (!ZYAN_SUCCESS(
+		    ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64)) ||
 		!ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder, p, size_bytes, &d.i, d.op)))
 		return false;
 	ret->length = d.i.length;

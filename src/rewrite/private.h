@@ -63,29 +63,35 @@ enum base_status rewrite_scan(struct rewrite *w, struct base_err *err) BASE_MUST
 /* false: no such label. */
 bool rewrite_find_label(const struct rewrite *w, struct att_text name, uint32_t *ret);
 
-/* ---- one block (block.c) ----------------------------------------------------------------------- */
+/* ---- one block (block.c) -----------------------------------------------------------------------
+ */
 
 enum { KEYS_MAX = 32 };
 
 /* What a slot is filled with, before which instruction. */
 struct rewrite_fill {
-	uint32_t slot;    /* in order of need; block_finish() gives the final number */
-	uint8_t kind;     /* enum rewrite_fill_kind */
-	uint8_t reg;      /* FILL_REGISTER, FILL_MASK, FILL_VECTOR: which */
+	uint32_t slot; /* in order of need; block_finish() gives the final number */
+	uint8_t kind;  /* enum rewrite_fill_kind */
+	uint8_t reg;   /* FILL_REGISTER, FILL_MASK, FILL_VECTOR: which */
 	uint8_t mask_kind, vector_bytes;
 	struct att_memory memory; /* FILL_LEA */
 	bool inside_only;         /* FILL_LEA without the displacement's number */
 };
 enum rewrite_fill_kind {
-	FILL_REGISTER, FILL_LEA, FILL_MASK, FILL_VECTOR, FILL_TICKS_BEFORE,
+	FILL_REGISTER,
+	FILL_LEA,
+	FILL_MASK,
+	FILL_VECTOR,
+	FILL_TICKS_BEFORE,
 	/* behind the instruction: */
-	FILL_TICKS_AFTER, FILL_REGISTER_AFTER
+	FILL_TICKS_AFTER,
+	FILL_REGISTER_AFTER
 };
 
 struct rewrite_block_access {
 	uint8_t instruction;
 	struct machine_access machine;
-	struct att_memory memory; /* when from_text */
+	struct att_memory memory;                  /* when from_text */
 	uint8_t slot, slot2, slot3, before, after; /* in order of need; 255: none */
 	int32_t disp;
 	bool maybe; /* through the global offset table */
@@ -110,7 +116,7 @@ struct rewrite_block {
 	struct rewrite_block_access access[MEMORY_BLOCK_ACCESSES_MAX];
 	struct rewrite_fill fill[MEMORY_BLOCK_SLOTS_MAX * 2];
 	struct rewrite_key key[KEYS_MAX];
-	uint8_t slot_class[MEMORY_BLOCK_SLOTS_MAX]; /* 0 plain, 1 stack, 2 ticks */
+	uint8_t slot_class[MEMORY_BLOCK_SLOTS_MAX];  /* 0 plain, 1 stack, 2 ticks */
 	uint8_t slot_number[MEMORY_BLOCK_SLOTS_MAX]; /* after block_finish() */
 	uint32_t nr_steps, nr_accesses, nr_fills, nr_slots, nr_stack, nr_ticks, nr_elements;
 	uint16_t mentioned;

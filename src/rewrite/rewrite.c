@@ -18,8 +18,8 @@ static struct att_text next_line(const char **p, const char *end)
 	return att_trim(line);
 }
 
-/* gcc begins with .file; clang with .text, then .file. The preprocessor, which hand-written assembly
- * went through, begins with its own line marks. */
+/* gcc begins with .file; clang with .text, then .file. The preprocessor, which hand-written
+ * assembly went through, begins with its own line marks. */
 bool rewrite_is_compiled(const char *text, size_t size_bytes)
 {
 	const char *p = text, *end = text + (size_bytes < LOOK_BYTES ? size_bytes : LOOK_BYTES);
@@ -127,8 +127,8 @@ enum base_status rewrite_object(
 	base_free(w->instruction);
 	w->instruction = base_alloc(((size_t)w->nr_instructions + 1) * sizeof *w->instruction);
 	if (!w->instruction)
-		return base_fail(err, BASE_ERR_NOMEM, "no memory for %u instructions",
-			w->nr_instructions);
+		return base_fail(
+			err, BASE_ERR_NOMEM, "no memory for %u instructions", w->nr_instructions);
 	char *copy = base_alloc(size_bytes ? size_bytes : 1);
 	if (!copy)
 		return base_fail(err, BASE_ERR_NOMEM, "no memory for the assembler's output");
@@ -138,8 +138,8 @@ enum base_status rewrite_object(
 	GElf_Ehdr head;
 	if (!elf || elf_kind(elf) != ELF_K_ELF || !gelf_getehdr(elf, &head) ||
 		head.e_machine != EM_X86_64)
-		status = base_fail(err, BASE_ERR_FORMAT,
-			"the assembler's output is not an x86-64 object");
+		status = base_fail(
+			err, BASE_ERR_FORMAT, "the assembler's output is not an x86-64 object");
 	for (Elf_Scn *s = NULL; status == BASE_OK && (s = elf_nextscn(elf, s));) {
 		GElf_Shdr header;
 		if (gelf_getshdr(s, &header) && header.sh_type == SHT_SYMTAB)

@@ -5,10 +5,10 @@
  * In four steps, because the assembler and Zydis know more about instructions than any table here
  * could:
  *	rewrite_new()        splits the text
- *	rewrite_labelled()   the same text with a label before each instruction; the caller assembles it,
- *			     keeping local labels (as -L)
- *	rewrite_object()     takes the object: now each instruction's bytes, hence its accesses, are known
- *	rewrite_emit()       the text with recording code and the tables of memory/stream.h
+ *	rewrite_labelled()   the same text with a label before each instruction; the caller
+ *assembles it, keeping local labels (as -L) rewrite_object()     takes the object: now each
+ *instruction's bytes, hence its accesses, are known rewrite_emit()       the text with recording
+ *code and the tables of memory/stream.h
  *
  * The recording code uses mov and lea only, so that flags need no care, and no stack, so that red
  * zones, unwinding and alignment need none. Where a function leaves r10 and r11 alone (gcc is told
@@ -29,7 +29,7 @@ struct rewrite_options {
 
 struct rewrite_counts {
 	uint64_t functions, borrowing, blocks, instructions, accesses, slots;
-	uint64_t opaque; /* places with inline assembly that was not understood */
+	uint64_t opaque;  /* places with inline assembly that was not understood */
 	uint64_t unknown; /* instructions that access memory in a way that is not recorded */
 	uint64_t calls;   /* replaced by calls of the runtime library */
 };

@@ -173,7 +173,8 @@ static uint32_t cold_of(struct scan *s, struct att_text name)
 {
 	const char *cold = name.length ? memmem(name.at, name.length, ".cold", 5) : NULL;
 	uint32_t id;
-	if (!cold || !rewrite_find_label(s->w, (struct att_text){name.at, (size_t)(cold - name.at)}, &id))
+	if (!cold || !rewrite_find_label(
+			     s->w, (struct att_text){name.at, (size_t)(cold - name.at)}, &id))
 		return 0;
 	return id < s->w->flags_capacity ? s->w->label_function[id] : 0;
 }
@@ -250,8 +251,8 @@ static void label(struct scan *s, const struct att_statement *st, struct rewrite
 	place->label = id;
 	s->w->label_flags[id] = (uint8_t)(s->w->label_flags[id] | LABEL_DEFINED);
 	if (section->table) {
-		s->in_call_sites = att_begins(st->text, ".LLSDACSB") ||
-				   att_begins(st->text, ".Lcst_begin");
+		s->in_call_sites =
+			att_begins(st->text, ".LLSDACSB") || att_begins(st->text, ".Lcst_begin");
 		s->call_site_field = 0;
 	}
 	if (section->text && s->w->label_flags[id] & LABEL_FUNCTION)
@@ -297,9 +298,9 @@ static size_t scan_tls(struct rewrite *w, size_t from)
 
 static bool is_tls_sequence(struct att_text t)
 {
-	return att_contains(t, "@tlsgd") || att_contains(t, "@TLSGD") || att_contains(t, "@tlsld") ||
-	       att_contains(t, "@TLSLD") || att_contains(t, "@tlsdesc") ||
-	       att_contains(t, "@TLSDESC");
+	return att_contains(t, "@tlsgd") || att_contains(t, "@TLSGD") ||
+	       att_contains(t, "@tlsld") || att_contains(t, "@TLSLD") ||
+	       att_contains(t, "@tlsdesc") || att_contains(t, "@TLSDESC");
 }
 
 static void scan_opaque(struct rewrite *w)

@@ -37,7 +37,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size_bytes)
 		struct base_str out = {0};
 		rewrite_labelled(w, &out);
 		/* The labels are all that was added. */
-		if (!out.failed && att_split(out.buf ? out.buf : "", out.length, &again, NULL) == BASE_OK) {
+		if (!out.failed &&
+			att_split(out.buf ? out.buf : "", out.length, &again, NULL) == BASE_OK) {
 			BASE_ASSERT(again.nr >= f.nr || size_bytes);
 			att_file_fini(&again);
 		}

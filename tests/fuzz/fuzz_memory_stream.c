@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fuzz_memory_stream.c - any bytes as the tables of a recorded program and a chunk of its stream: items
- * that come out must keep the promises of source.h.
+ * fuzz_memory_stream.c - any bytes as the tables of a recorded program and a chunk of its stream:
+ * items that come out must keep the promises of source.h.
  *
  * Input: u16 bytes of the block section, u16 bytes of the info section, those, then the pieces. The
  * heads are made here, for nobody would guess them.

@@ -122,6 +122,20 @@ library() {
 }
 library
 
+# Markers switch the detail off and on.
+markers() {
+	local why=
+	selected markers || return 0
+	"$LONGPOLE" cc -O1 -I"$LONGPOLE_SOURCE/include" -o markers "$here/markers.c" 2>err || why=$(cat err)
+	why+=$(record -o markers.lpt -- ./markers 3>&1)
+	"$accesses" markers.lpt 0 >recorded 2>err || why+=$(cat err)
+	local stores
+	stores=$(grep -c '^S .* 4$' recorded)
+	((stores >= 200 && stores < 300)) || why+=" $stores stores instead of 200"
+	result markers "$why"
+}
+markers
+
 # Level 2 has the accesses of level 3.
 levels() {
 	local why=

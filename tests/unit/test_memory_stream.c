@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_memory_stream.c - laws: what the encoder of recorded programs writes, the decoder gives back,
- * word by word; damaged chunks end the reading, never the reader. And what items become of blocks. */
+/* test_memory_stream.c - laws: what the encoder of recorded programs writes, the decoder gives
+ * back, word by word; damaged chunks end the reading, never the reader. And what items become of
+ * blocks. */
 #include "memory/decode.h"
 #include "record/target_encode.h"
 
@@ -57,7 +58,8 @@ static void make_program(struct program *p)
 			.code = (int32_t)(i * 100)};
 		/* relative to the field: the sections are taken to be at 0x10000 and 0x20000 */
 		h->info = (int32_t)(0x20000 + p->info_bytes -
-				    (0x10000 + i * sizeof *h + offsetof(struct memory_block_head, info)));
+				    (0x10000 + i * sizeof *h +
+					    offsetof(struct memory_block_head, info)));
 		p->slot_base[i] = (uint32_t)p->nr_slots;
 		p->nr_slots += h->nr_slots;
 		uint8_t nr_instructions = (uint8_t)(nr + 1);
@@ -168,8 +170,8 @@ static uint8_t *put(uint8_t *p, uint64_t v)
 }
 
 /* One chunk of PIECES pieces; what was encoded, piece by piece, is compared by check(). */
-static size_t encode(struct target_encoder *e, uint64_t *seed, uint64_t (*expected)[MEMORY_PIECE_WORDS],
-	size_t *nr)
+static size_t encode(struct target_encoder *e, uint64_t *seed,
+	uint64_t (*expected)[MEMORY_PIECE_WORDS], size_t *nr)
 {
 	struct memory_chunk_head h = {.magic = MEMORY_CHUNK_MAGIC,
 		.version = MEMORY_STREAM_VERSION,
@@ -213,8 +215,7 @@ static void test_round_trip(void **state)
 	uint64_t seed = 88172645463325252u, copies = 0;
 	__builtin_cpu_init();
 	for (unsigned round = 0; round < 12; round++) {
-		struct target_encoder e =
-			make_encoder(round % 2 && __builtin_cpu_supports("avx2"));
+		struct target_encoder e = make_encoder(round % 2 && __builtin_cpu_supports("avx2"));
 		for (unsigned again = 0; again < 2; again++) { /* a second chunk starts afresh */
 			size_t bytes = encode(&e, &seed, expected, nr);
 			assert_int_equal(memory_decoder_chunk(d, chunk, bytes, NULL), BASE_OK);

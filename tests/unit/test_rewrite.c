@@ -17,18 +17,20 @@ static struct att_text text(const char *s)
 
 static void test_statements(void **state)
 {
-	static const char source[] = "f:\t.cfi_startproc # begins; here\n\tlock; xaddl %eax, (%rdi)\n"
-				     "a: b:\tret\n\t.string \"x;#\\\"y\"\n#APP\n# 3 \"x.c\" 1\n\tnop\n"
-				     "#NO_APP\n\tx = 5\n";
+	static const char source[] =
+		"f:\t.cfi_startproc # begins; here\n\tlock; xaddl %eax, (%rdi)\n"
+		"a: b:\tret\n\t.string \"x;#\\\"y\"\n#APP\n# 3 \"x.c\" 1\n\tnop\n"
+		"#NO_APP\n\tx = 5\n";
 	static const struct {
 		enum att_kind kind;
 		unsigned flags;
 		const char *text;
 	} want[] = {{ATT_LABEL, 0, "f"}, {ATT_DIRECTIVE, 0, ".cfi_startproc"},
 		{ATT_INSTRUCTION, ATT_PREFIX_ONLY, "lock"},
-		{ATT_INSTRUCTION, 0, "xaddl %eax, (%rdi)"}, {ATT_LABEL, 0, "a"}, {ATT_LABEL, 0, "b"},
-		{ATT_INSTRUCTION, 0, "ret"}, {ATT_DIRECTIVE, 0, ".string \"x;#\\\"y\""},
-		{ATT_INSTRUCTION, ATT_IN_APP, "nop"}, {ATT_DIRECTIVE, 0, "x = 5"}};
+		{ATT_INSTRUCTION, 0, "xaddl %eax, (%rdi)"}, {ATT_LABEL, 0, "a"},
+		{ATT_LABEL, 0, "b"}, {ATT_INSTRUCTION, 0, "ret"},
+		{ATT_DIRECTIVE, 0, ".string \"x;#\\\"y\""}, {ATT_INSTRUCTION, ATT_IN_APP, "nop"},
+		{ATT_DIRECTIVE, 0, "x = 5"}};
 	struct att_file f;
 	(void)state;
 	assert_int_equal(att_split(source, sizeof source - 1, &f, NULL), BASE_OK);
@@ -78,18 +80,24 @@ static void test_machine(void **state)
 		const char *bytes;
 		unsigned length, nr, direction, size, reg, form, terminator;
 	} want[] = {
-		{"\x48\x8b\x47\x08", 4, 1, MEMORY_ACCESS_LOAD, 8, 1, MEMORY_FORM_SLOT, 0}, /* mov 8(%rdi),%rax */
-		{"\xf2\x0f\x11\x07", 4, 1, MEMORY_ACCESS_STORE, 8, 2, MEMORY_FORM_SLOT, 0}, /* movsd %xmm0,(%rdi) */
-		{"\x0f\x28\x07", 3, 1, MEMORY_ACCESS_LOAD, 16, 3, MEMORY_FORM_SLOT, 0}, /* movaps (%rdi),%xmm0 */
-		{"\xf0\x0f\xc1\x07", 4, 1, MEMORY_ACCESS_BOTH, 4, 1, MEMORY_FORM_SLOT, 0}, /* lock xadd */
-		{"\x01\x07", 2, 2, MEMORY_ACCESS_LOAD, 4, 1, MEMORY_FORM_SLOT, 0}, /* add %eax,(%rdi) */
+		{"\x48\x8b\x47\x08", 4, 1, MEMORY_ACCESS_LOAD, 8, 1, MEMORY_FORM_SLOT,
+			0}, /* mov 8(%rdi),%rax */
+		{"\xf2\x0f\x11\x07", 4, 1, MEMORY_ACCESS_STORE, 8, 2, MEMORY_FORM_SLOT,
+			0}, /* movsd %xmm0,(%rdi) */
+		{"\x0f\x28\x07", 3, 1, MEMORY_ACCESS_LOAD, 16, 3, MEMORY_FORM_SLOT,
+			0}, /* movaps (%rdi),%xmm0 */
+		{"\xf0\x0f\xc1\x07", 4, 1, MEMORY_ACCESS_BOTH, 4, 1, MEMORY_FORM_SLOT,
+			0}, /* lock xadd */
+		{"\x01\x07", 2, 2, MEMORY_ACCESS_LOAD, 4, 1, MEMORY_FORM_SLOT,
+			0},                                /* add %eax,(%rdi) */
 		{"\x48\x8d\x47\x08", 4, 0, 0, 0, 0, 0, 0}, /* lea */
 		{"\xc3", 1, 1, MEMORY_ACCESS_LOAD, 8, 1, MEMORY_FORM_SLOT, MEMORY_TERM_RETURN},
 		{"\xf3\xa4", 2, 2, MEMORY_ACCESS_LOAD, 1, 1, MEMORY_FORM_STRING, 0}, /* rep movsb */
 		{"\x0f\x1f\x40\x00", 4, 0, 0, 0, 0, 0, 0}, /* nop 0(%rax) */
 		{"\x75\xfe", 2, 0, 0, 0, 0, 0, MEMORY_TERM_BRANCH},
 		{"\xff\xe0", 2, 0, 0, 0, 0, 0, MEMORY_TERM_INDIRECT},
-		{"\xe8\x00\x00\x00\x00", 5, 1, MEMORY_ACCESS_STORE, 8, 1, MEMORY_FORM_SLOT, MEMORY_TERM_CALL},
+		{"\xe8\x00\x00\x00\x00", 5, 1, MEMORY_ACCESS_STORE, 8, 1, MEMORY_FORM_SLOT,
+			MEMORY_TERM_CALL},
 	};
 	struct machine_instruction m;
 	(void)state;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * main.c - `as`, as `longpole cc` lets the compiler see it: rewrites what a compiler made, then calls
- * the real assembler. Anything that it cannot rewrite is assembled as it is, and said.
+ * main.c - `as`, as `longpole cc` lets the compiler see it: rewrites what a compiler made, then
+ * calls the real assembler. Anything that it cannot rewrite is assembled as it is, and said.
  *
- * LONGPOLE_CC_LEVEL says how much is recorded; LONGPOLE_CC_VERBOSE=1 prints counts; LONGPOLE_CC_KEEP
- * names a directory for the rewritten text; LONGPOLE_AS is the real assembler.
+ * LONGPOLE_CC_LEVEL says how much is recorded; LONGPOLE_CC_VERBOSE=1 prints counts;
+ * LONGPOLE_CC_KEEP names a directory for the rewritten text; LONGPOLE_AS is the real assembler.
  */
 #include "rewrite/rewrite.h"
 
@@ -159,7 +159,8 @@ static void print_counts(const struct job *j, const struct rewrite_counts *c)
 		return;
 	fprintf(stderr,
 		"longpole: %s: %llu functions (%llu borrowing registers), %llu blocks, %llu "
-		"instructions, %llu accesses, %llu slots, %llu calls replaced; not seen: %llu places of "
+		"instructions, %llu accesses, %llu slots, %llu calls replaced; not seen: %llu "
+		"places of "
 		"inline assembly, %llu instructions\n",
 		j->name, (unsigned long long)c->functions, (unsigned long long)c->borrowing,
 		(unsigned long long)c->blocks, (unsigned long long)c->instructions,
@@ -226,8 +227,7 @@ static int rewrite(struct job *j, const struct base_str *text)
 
 static void clean_up(const struct job *j)
 {
-	static const char *const name[] = {
-		"input.s", "labelled.s", "labelled.o", "rewritten.s"};
+	static const char *const name[] = {"input.s", "labelled.s", "labelled.o", "rewritten.s"};
 	char path[PATH_MAX];
 	for (size_t i = 0; i < BASE_COUNT(name); i++)
 		if (path_of(j, name[i], path))
@@ -240,8 +240,8 @@ static void clean_up(const struct job *j)
 /* Options of the assembler whose value is an argument of its own. */
 static bool takes_value(const char *arg)
 {
-	static const char *const option[] = {"-o", "-I", "--defsym", "-defsym", "--debug-prefix-map",
-		"--MD", "--listing-lhs-width", "--hash-size"};
+	static const char *const option[] = {"-o", "-I", "--defsym", "-defsym",
+		"--debug-prefix-map", "--MD", "--listing-lhs-width", "--hash-size"};
 	for (size_t i = 0; i < BASE_COUNT(option); i++)
 		if (!strcmp(arg, option[i]))
 			return true;

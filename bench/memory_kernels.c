@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* memory_kernels.c KERNEL - programs whose memory streams bench/memory_record records. Prints the
+ * seconds of the work itself. */
+#include <complex.h>
+#include <math.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum {
+	N = 256,
+	THREADS = 4,
+	REPEATS = 4,
+	NODES = 200000,
+	ROUNDS = 40000,
+	POINTS = 1 << 16,
+	KEYS = 1 << 20,
+	LU = 256
+};
+
+static double a[N][N], b[N][N], c[N][N];
+static struct node {
+	struct node *left, *right, *next;
+	unsigned key;
+} * pool;
+static struct {
+	pthread_mutex_t lock;
+	long sum;
+	char pad[64];
+} bucket[64];
+static long result[THREADS];
+
+static unsigned next_random(unsigned *s)
+{
+	*s ^= *s << 13;
+	*s ^= *s >> 17;
+	return *s ^= *s << 5;
+}
+
+static void *matrix(void *arg)
+{
+	long id = (long)arg;
+	for (int r = 0; r < REPEATS; r++)
+		for (long i = id * N / THREADS; i < (id + 1) * N / THREADS; i++)
+			for (int j = 0; j < N; j++) {
+				double sum = 0;
+				for (int k = 0; k < N; k++)
+					sum += a[i][k] * b[k][j];
+				c[i][j] = sum;
+			}
+	return NULL;
+}
+
+static void *pointers(void *arg)
+{
+	long id = (long)arg, sum = 0;
+	unsigned seed = 77 + (unsigned)id;
+	struct node *root = &pool[0];
+	for (int i = 0; i < ROUNDS; i++) {
+		unsigned key = next_random(&seed);
+		for (struct node *n = root; n; n = key < n->key ? n->left : n->right)
+			sum += n->key & 1;
+	}
+	for (struct node *n = root; n; n = n->next)
+		sum += n->key & 3;
+	result[id] = sum;
+	return NULL;
+}
+
+static void *locks(void *arg)
+{
+	unsigned seed = 5 + (unsigned)(long)arg;
+	for (int i = 0; i < ROUNDS; i++) {
+		unsigned n = next_random(&seed) % 64;
+		pthread_mutex_lock(&bucket[n].lock);
+		for (int k = 0; k < 20; k++)
+			bucket[n].sum += k ^ (long)n;
+		pthread_mutex_unlock(&bucket[n].lock);
+	}
+	return NULL;
+}
+
+static void fft(double complex *x, size_t n)
+{
+	for (size_t i = 1, j = 0; i < n; i++) {
+		size_t bit = n >> 1;
+		for (; j & bit; bit >>= 1)
+			j ^= bit;
+		j ^= bit;
+		if (i < j) {
+			double complex t = x[i];
+			x[i] = x[j];
+			x[j] = t;
+		}
+	}
+	for (size_t length = 2; length <= n; length *= 2) {
+		double complex step = cexp(-2 * M_PI * I / (double)length);
+		for (size_t i = 0; i < n; i += length) {
+			double complex w = 1;
+			for (size_t k = 0; k < length / 2; k++, w *= step) {
+				double complex u = x[i + k], v = x[i + k + length / 2] * w;
+				x[i + k] = u + v;
+				x[i + k + length / 2] = u - v;
+			}
+		}
+	}
+}
+
+static void *transforms(void *arg)
+{
+	static double complex x[THREADS][POINTS];
+	long id = (long)arg;
+	for (int i = 0; i < POINTS; i++)
+		x[id][i] = i % 17;
+	fft(x[id], POINTS);
+	result[id] = (long)creal(x[id][3]);
+	return NULL;
+}
+
+static void *radix(void *arg)
+{
+	long id = (long)arg;
+	unsigned *from = malloc(KEYS / THREADS * sizeof *from),
+		 *to = malloc(KEYS / THREADS * sizeof *to);
+	unsigned seed = 9 + (unsigned)id;
+	for (int i = 0; i < KEYS / THREADS; i++)
+		from[i] = next_random(&seed);
+	for (int shift = 0; shift < 32; shift += 8) {
+		int count[257] = {0};
+		for (int i = 0; i < KEYS / THREADS; i++)
+			count[(from[i] >> shift & 255) + 1]++;
+		for (int i = 0; i < 256; i++)
+			count[i + 1] += count[i];
+		for (int i = 0; i < KEYS / THREADS; i++)
+			to[count[from[i] >> shift & 255]++] = from[i];
+		unsigned *t = from;
+		from = to;
+		to = t;
+	}
+	result[id] = from[1];
+	free(from);
+	free(to);
+	return NULL;
+}
+
+static void *lu(void *arg)
+{
+	static double m[THREADS][LU][LU];
+	long id = (long)arg;
+	for (int i = 0; i < LU; i++)
+		for (int j = 0; j < LU; j++)
+			m[id][i][j] = i == j ? LU : (i * 7 + j * 3) % 5;
+	for (int k = 0; k < LU; k++)
+		for (int i = k + 1; i < LU; i++) {
+			double f = m[id][i][k] /= m[id][k][k];
+			for (int j = k + 1; j < LU; j++)
+				m[id][i][j] -= f * m[id][k][j];
+		}
+	result[id] = (long)m[id][LU - 1][LU - 1];
+	return NULL;
+}
+
+static void prepare(void)
+{
+	unsigned seed = 1;
+	for (int i = 0; i < N * N; i++)
+		a[i / N][i % N] = i % 13, b[i / N][i % N] = i % 11;
+	pool = calloc(NODES, sizeof *pool);
+	for (int i = 0; i < NODES; i++) {
+		struct node *n = &pool[i], **at = &pool;
+		n->key = next_random(&seed);
+		n->next = i + 1 < NODES ? &pool[i + 1] : NULL;
+		for (at = i ? (n->key < pool->key ? &pool->left : &pool->right) : NULL; at && *at;)
+			at = n->key < (*at)->key ? &(*at)->left : &(*at)->right;
+		if (at)
+			*at = n;
+	}
+	for (int i = 0; i < 64; i++)
+		pthread_mutex_init(&bucket[i].lock, NULL);
+}
+
+int main(int argc, char **argv)
+{
+	static const struct {
+		const char *name;
+		void *(*run)(void *);
+	} kernel[] = {{"matrix", matrix}, {"pointers", pointers}, {"locks", locks},
+		{"fft", transforms}, {"radix", radix}, {"lu", lu}};
+	for (size_t k = 0; k < sizeof kernel / sizeof *kernel; k++) {
+		pthread_t thread[THREADS];
+		struct timespec begin, end;
+		if (argc < 2 || strcmp(argv[1], kernel[k].name) != 0)
+			continue;
+		if (!strcmp(argv[1], "pointers") || !strcmp(argv[1], "locks") ||
+			!strcmp(argv[1], "matrix"))
+			prepare();
+		clock_gettime(CLOCK_MONOTONIC, &begin);
+		for (long i = 0; i < THREADS; i++)
+			pthread_create(&thread[i], NULL, kernel[k].run, (void *)i);
+		for (long i = 0; i < THREADS; i++)
+			pthread_join(thread[i], NULL);
+		clock_gettime(CLOCK_MONOTONIC, &end);
+		double check = 0; /* so that nothing is computed in vain */
+		for (int i = 0; i < N; i++)
+			check += c[i][N - 1 - i] + (double)result[i % THREADS];
+		fprintf(stderr, "%g\n", check);
+		printf("%.6f\n", (double)(end.tv_sec - begin.tv_sec) +
+					 (double)(end.tv_nsec - begin.tv_nsec) * 1e-9);
+		return 0;
+	}
+	return 2;
+}
