@@ -79,19 +79,22 @@ static void print_layout(void)
 	       "|---|---|---|\n"
 	       "| 0 | u32 | 0x%x (`LPCK`) |\n"
 	       "| 4 | u32 | stream, below %d |\n"
-	       "| 8 | u32 | records, at least 1 |\n"
-	       "| 12 | u32 | codec: %d raw, %d one zstd frame |\n"
+	       "| 8 | u32 | records, at least 1; other content: 1 |\n"
+	       "| 12 | u32 | bit 0: %d raw, %d one zstd frame; the bits above: the content, 0 records, "
+	       "1 a memory stream (`src/memory/stream.h`), at most %d; a reader passes over contents that "
+	       "it does not know |\n"
 	       "| 16 | u64 | first record's time in ns; stream 0: 0 |\n"
 	       "| 24 | u64 | last record's time in ns; stream 0: 0 |\n"
-	       "| 32 | u32 | bytes of the records, at most %d; stream 0: at most %d |\n"
+	       "| 32 | u32 | bytes of the records, at most %d; stream 0: at most %d; other content: at most "
+	       "%d |\n"
 	       "| 36 | u32 | bytes as stored: the same when raw, fewer when zstd |\n"
 	       "| 40 | u64 | hash of the stored bytes |\n"
 	       "| 48 | u64 | hash of bytes 0 to 47 |\n"
 	       "| %d | bytes | the records, stored |\n"
 	       "\n",
 		(unsigned)TRACE_CHUNK_MAGIC, (int)TRACE_STREAM_MAX, (int)TRACE_CODEC_RAW,
-		(int)TRACE_CODEC_ZSTD, (int)TRACE_CHUNK_RAW_MAX, (int)TRACE_DEFS_CHUNK_RAW_MAX,
-		(int)TRACE_CHUNK_HEADER_BYTES);
+		(int)TRACE_CODEC_ZSTD, (int)TRACE_CONTENT_MAX, (int)TRACE_CHUNK_RAW_MAX,
+		(int)TRACE_DEFS_CHUNK_RAW_MAX, (int)TRACE_CONTENT_RAW_MAX, (int)TRACE_CHUNK_HEADER_BYTES);
 	printf("### Records\n"
 	       "\n"
 	       "uvarint kind. Unless the kind is a definition (below %d): uvarint time since the "

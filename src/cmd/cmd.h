@@ -27,6 +27,7 @@ enum {
 	CMD_READS_TRACE = 1, /* first operand: a trace, or none: the newest *.lpt here */
 	CMD_PROGRAM = 2,   /* everything from the first operand on is a program and its arguments */
 	CMD_DASHES = 4,    /* "--" is an operand; with CMD_PROGRAM the program comes after it */
+	CMD_RAW = 1 << 12, /* all arguments are another program's */
 	CMD_PROGRESS = 8,  /* --progress, --quiet */
 	CMD_JSON = 16,     /* --json */
 	CMD_MEMORY = 32,   /* --max-memory */

@@ -22,6 +22,9 @@
 		{"buffer", 0, "SIZE", NULL,                                                        \
 			"memory between the program and the trace (default 256M, used as "         \
 			"needed)"},                                                                \
+	{"level", 0, "N", "1 2 3",                                                                 \
+		"1: calls; 2: also the memory accesses, 3: also the instructions of programs that "        \
+		"`longpole cc` built (default 1)"},                                                \
 	{                                                                                          \
 		"wait-all", 0, NULL, NULL,                                                         \
 			"go on until all recorded processes have ended, not only the first"        \
@@ -131,6 +134,10 @@ static bool options(struct cmd *c, struct record_options *o)
 		return false;
 	}
 	o->stack_depth = (unsigned)depth;
+	uint64_t level = 1;
+	if (!cmd_value_count(c, "level", &level))
+		return false;
+	o->level = (unsigned)level;
 	o->switches &= !cmd_given(c, "no-switches");
 	o->wait_all = cmd_given(c, "wait-all");
 	return true;
@@ -181,6 +188,29 @@ const char *cmd_record_path(struct cmd *c, const char *program, char buf[CMD_REC
 	return NULL;
 }
 
+static void memory_summary(struct cmd *c, const struct record_result *r)
+{
+	struct base_str s = {0};
+	if (!r->memory_images) {
+		cmd_note(c, "no memory streams: none of the programs that ran was built by "
+			    "`longpole cc`");
+		return;
+	}
+	base_str_addf(&s, "memory streams of level %u: ", r->memory_level);
+	base_str_add_count(&s, r->memory_threads);
+	base_str_add(&s, " threads, ");
+	base_str_add_count(&s, r->memory_words);
+	base_str_add(&s, " words in ");
+	base_str_add_size(&s, r->memory_chunk_bytes);
+	base_str_add(&s, " before compression; the threads spent ");
+	base_str_add_ns(&s, r->memory_encode_ns);
+	base_str_add(&s, " encoding and ");
+	base_str_add_ns(&s, r->memory_wait_ns);
+	base_str_add(&s, " of it waiting for the recorder");
+	cmd_note(c, "%s", base_str_text(&s));
+	base_str_fini(&s);
+}
+
 /* Which back-end it was, and why not a better one. */
 static void system_summary(struct cmd *c, const struct record_result *r)
 {
@@ -213,6 +243,8 @@ static void summary(struct cmd *c, const struct record_result *r, const char *pa
 		base_str_add(&s, "; writing records was about 0.1 % of the program's processor "
 				 "time or less");
 	cmd_note(c, "%s", base_str_text(&s));
+	if (r->memory_level)
+		memory_summary(c, r);
 	if (r->nr_attempts)
 		system_summary(c, r);
 	if (*r->no_system_samples_why)

@@ -31,6 +31,8 @@ const struct cmd_spec *cmd_table(size_t *ret_nr)
 
 const struct cmd_spec *cmd_find(const char *name)
 {
+	if (!strcmp(name, "c++")) /* which cannot be part of a C name */
+		name = "cxx";
 	for (size_t i = 0; i < BASE_COUNT(commands); i++)
 		if (!strcmp(commands[i].name, name))
 			return &commands[i];
@@ -68,6 +70,12 @@ static bool is_program(const char *name)
 static int run_command(const struct cmd_spec *spec, int argc, char **argv)
 {
 	struct cmd c = {.spec = spec};
+	if (spec->flags & CMD_RAW && !(argc == 1 && !strcmp(argv[0], "--help"))) {
+		cmd_terminal_init(&c.term, CMD_AUTO);
+		c.operand = argv;
+		c.nr_operands = (size_t)argc;
+		return spec->run(&c);
+	}
 	if (!cmd_parse(&c, argc, argv))
 		return CMD_USAGE;
 	if (cmd_given(&c, "help")) {

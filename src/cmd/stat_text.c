@@ -459,7 +459,8 @@ static void caveats(struct base_str *out, const struct cmd_stat *c, const struct
 	if (stops)
 		base_str_addf(out,
 			"  observed: exact counts of the kernel at each thread's end; %llu stops "
-			"to read them and %llu signals that passed through cost some 10 us each\n",
+			"to read them and %llu signals that passed through cost some 10 to 40 us "
+			"each\n",
 			(unsigned long long)(stops - s->signals), (unsigned long long)s->signals);
 }
 

@@ -104,6 +104,7 @@ static uint32_t make_id(struct live_defs *d, enum live_table t, uint32_t outer)
 static uint32_t bring(struct live_defs *d, enum live_table t, uint32_t outer, unsigned depth);
 
 /* The inner id of an outer one that a record mentions; 0: nothing is known of it. */
+/* NOLINTNEXTLINE(misc-no-recursion): at most NEST_MAX deep */
 static inline uint32_t inner_of(
 	struct live_defs *d, enum live_table t, uint32_t outer, unsigned depth)
 {
@@ -124,6 +125,7 @@ static inline uint32_t inner_of(
 	return recent->inner;
 }
 
+/* NOLINTNEXTLINE(misc-no-recursion): at most NEST_MAX deep */
 static inline void translate_fields(struct live_defs *d, struct trace_record *r, unsigned depth)
 {
 	const struct live_fields *ids = &d->fields[r->kind % LIVE_KINDS];
@@ -277,6 +279,7 @@ static void untranslate_fields(const struct live_defs *older, struct trace_recor
 }
 
 /* All that the older generation has under this number. */
+/* NOLINTNEXTLINE(misc-no-recursion): at most NEST_MAX deep */
 static void bring_rows(
 	struct live_defs *d, enum live_table t, uint32_t theirs, uint32_t inner, unsigned depth)
 {

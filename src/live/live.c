@@ -81,9 +81,9 @@ enum base_status live_new(const struct live_options *opts, struct live **ret, st
 		l->opts.max_entries = LIVE_ENTRIES_MAX;
 	l->end_ns = l->opts.interval_ns;
 	live_late_init(&l->late, l->opts.late_ns);
-	enum base_status s = BASE_OK;
-	if (!copy_text(&l->process, opts->process) || !copy_text(&l->cgroup, opts->cgroup) ||
-		!copy_text(&l->command, opts->command))
+	enum base_status s = base_grow(&l->count, &l->count_capacity, 1, sizeof *l->count);
+	if (s != BASE_OK || !copy_text(&l->process, opts->process) ||
+		!copy_text(&l->cgroup, opts->cgroup) || !copy_text(&l->command, opts->command))
 		s = base_fail(err, BASE_ERR_NOMEM, "out of memory");
 	l->opts.process = l->process;
 	l->opts.cgroup = l->cgroup;
@@ -143,6 +143,7 @@ static enum base_status answer(
 	const struct graph_part *part = g->part[0].part;
 	struct answer *a = live_answer_new();
 	struct subjects subjects = {0};
+	BASE_ASSERT(l->nr_counts && l->count);
 	if (!a)
 		return base_fail(err, BASE_ERR_NOMEM, "out of memory for a window's answer");
 	enum base_status s = live_subjects(l, g, 0, &subjects, err);
@@ -378,11 +379,7 @@ static enum base_status put(struct live *l, const struct trace_record *r, struct
 {
 	if (r->kind < 32)
 		return define(l, r, err);
-	if (!l->count) {
-		enum base_status s = base_grow(&l->count, &l->count_capacity, 1, sizeof *l->count);
-		if (s != BASE_OK)
-			return base_fail(err, s, "out of memory for a window");
-	}
+	l->started = true;
 	if (!l->opts.late_ns)
 		return feed_record(l, r, err);
 	enum base_status s = BASE_OK;
@@ -408,7 +405,7 @@ enum base_status live_put(struct live *l, const struct trace_record *r, struct b
 static enum base_status advance(struct live *l, uint64_t time_ns, struct base_err *err)
 {
 	enum base_status s = release(l, time_ns, err);
-	if (s != BASE_OK || !l->count)
+	if (s != BASE_OK || !l->started)
 		return s;
 	while (s == BASE_OK && time_ns > l->end_ns) {
 		s = flush(l, err);
@@ -430,8 +427,7 @@ enum base_status live_advance(struct live *l, uint64_t time_ns, struct base_err 
 void live_lost(struct live *l, uint64_t n)
 {
 	l->health.nr_lost += n;
-	if (l->count)
-		l->count[l->nr_counts].nr_lost += n;
+	l->count[l->nr_counts].nr_lost += n;
 }
 
 enum base_status live_finish(struct live *l, struct base_err *err)
@@ -439,9 +435,9 @@ enum base_status live_finish(struct live *l, struct base_err *err)
 	if (l->status != BASE_OK)
 		return base_fail(err, l->status, "it failed before");
 	enum base_status s = release(l, UINT64_MAX, err);
-	if (s == BASE_OK && l->count)
+	if (s == BASE_OK && l->started)
 		s = flush(l, err);
-	if (s == BASE_OK && l->count)
+	if (s == BASE_OK && l->started)
 		s = end_window(l, l->last_ns < l->end_ns ? l->last_ns : l->end_ns, err);
 	while (s == BASE_OK && l->now.nr_parts)
 		s = answer_ready(l, true, err);

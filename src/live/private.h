@@ -112,6 +112,7 @@ struct live {
 	struct live_health health;
 	struct trace_record batch[TRACE_BATCH_MAX];
 	size_t nr_batch;
+	bool started; /* a record has come */
 	enum base_status status;
 };
 

@@ -82,6 +82,9 @@ static uint32_t stream_of(const struct memory_cdat_lpt *l, int32_t processor)
 
 void memory_cdat_lpt_general(struct memory_cdat_lpt *l, const struct memory_cdat_transaction *t)
 {
+	uint64_t nr = 0;
+	for (uint32_t i = 0; i < (l->nr_processors + 63) / 64; i++)
+		nr += (uint64_t)__builtin_popcountll(t->sharers[i]);
 	put(l, &(struct trace_record){.time_ns = t->clock,
 		       .stream = stream_of(l, t->from),
 		       .kind = TRACE_memory_request,
@@ -90,7 +93,14 @@ void memory_cdat_lpt_general(struct memory_cdat_lpt *l, const struct memory_cdat
 			       .bank = t->bank,
 			       .home = t->home,
 			       .status = t->status,
-			       .sharers = t->sharers[0]}});
+			       .sharers = nr}});
+	for (uint32_t i = 0; i < (l->nr_processors + 63) / 64; i++)
+		if (t->sharers[i])
+			put(l, &(struct trace_record){.time_ns = t->clock,
+				       .stream = stream_of(l, t->from),
+				       .kind = TRACE_memory_sharers,
+				       .u.memory_sharers = {.first = 64 * (uint64_t)i,
+					       .processors = t->sharers[i]}});
 }
 
 void memory_cdat_lpt_detailed(struct memory_cdat_lpt *l, const struct memory_cdat_transaction *t)

@@ -67,6 +67,7 @@ enum base_status merge_run(const char *const *path, size_t nr_paths, const char 
 	base_free(m.pairs);
 	base_free(m.link);
 	base_free(m.plan);
+	base_map_fini(&m.listeners);
 	if (status != BASE_OK)
 		*ret_names = base_arena_free(*ret_names);
 	return status;

@@ -100,6 +100,8 @@ struct merge {
 	struct merge_link *link;
 	size_t nr_links, link_capacity;
 	uint32_t nr_new_pairs;
+	struct base_map
+		listeners; /* (hash of a listener's name at all addresses) -> host; 0: several */
 	uint64_t all_records, done_records;
 	struct base_err *err;
 };
@@ -131,6 +133,12 @@ enum base_status merge_find_links(struct merge *m) BASE_MUST_CHECK;
  * added when the address means something on one machine only. */
 bool merge_connection_name(
 	const char *name, uint32_t host, struct base_str *ret, unsigned *ret_side);
+
+/* The name of an object whose address means something on its own machine only (loopback, Unix
+ * sockets, a listener at all addresses when another host has one at that port, too): with "@HOST"
+ * behind the addresses. False: it stays as it is. Call only when there are several hosts. */
+bool merge_local_name(
+	const struct merge *m, const struct merge_input *in, uint32_t object, struct base_str *ret);
 
 /* ---- pairs.c, packets.c, bytes.c ------------------------------------------------------------- */
 

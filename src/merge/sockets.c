@@ -100,6 +100,79 @@ bool merge_connection_name(
 	return sign != 0; /* else connected to itself */
 }
 
+/* ---- names that mean something on one machine only ------------------------------------------- */
+
+static uint64_t hash_text(const char *text)
+{
+	uint64_t h = 0;
+	for (; *text; text++)
+		h = base_hash_u64(h ^ (unsigned char)*text);
+	return h;
+}
+
+static bool is_at_all_addresses(const struct trace_object *o, const char *name)
+{
+	return o->type == TRACE_OBJECT_listener &&
+	       (!strncmp(name, "tcp 0.0.0.0:", 12) || !strncmp(name, "tcp [0:0:0:0:0:0:0:0]:", 22));
+}
+
+static enum base_status find_listeners(struct merge *m)
+{
+	enum base_status status = BASE_OK;
+	for (uint32_t i = 0; i < m->nr_inputs && m->nr_hosts > 1; i++) {
+		const struct merge_input *in = &m->input[i];
+		for (uint32_t n = 1; n < in->defs->nr_objects && status == BASE_OK; n++) {
+			const struct trace_object *o = &in->defs->objects[n];
+			const char *name = trace_text_of(in->defs, o->name);
+			uint64_t host = in->host_number, known;
+			if (!is_at_all_addresses(o, name))
+				continue;
+			if (base_map_get(&m->listeners, 0, hash_text(name), &known) &&
+				known != host)
+				host = 0;
+			status = base_map_put(&m->listeners, 0, hash_text(name), host);
+		}
+	}
+	return status;
+}
+
+static bool is_of_one_machine(const struct merge *m, const struct trace_object *o, const char *name)
+{
+	uint64_t host = 0;
+	const char *own = strchr(name, ' '), *peer = own ? strchr(own + 1, ' ') : NULL;
+	if (!own || (o->type != TRACE_OBJECT_socket && o->type != TRACE_OBJECT_listener))
+		return false;
+	if (!strncmp(name, "unix ", 5))
+		return true;
+	struct address a = {own + 1, strlen(own + 1)}, b = {peer ? peer + 1 : "", 0};
+	b.length = strlen(b.text);
+	return is_local(a) || is_local(b) ||
+	       (is_at_all_addresses(o, name) &&
+		       base_map_get(&m->listeners, 0, hash_text(name), &host) && !host);
+}
+
+bool merge_local_name(
+	const struct merge *m, const struct merge_input *in, uint32_t object, struct base_str *ret)
+{
+	const struct trace_object *o = &in->defs->objects[object];
+	const char *name = trace_text_of(in->defs, o->name), *at = name;
+	if (!is_of_one_machine(m, o, name))
+		return false;
+	base_str_reset(ret);
+	for (bool is_address = false; *at; is_address = true) {
+		size_t n = strcspn(at, " ");
+		base_str_add_bytes(ret, at, n);
+		if (is_address && !(n == 1 && *at == '-'))
+			base_str_addf(ret, "@%s", in->host);
+		at += n;
+		if (*at) {
+			base_str_add(ret, " ");
+			at++;
+		}
+	}
+	return true;
+}
+
 /* ---- what was done with them ----------------------------------------------------------------- */
 
 static void tally(struct merge_input *in, const struct trace_record *r)
@@ -297,6 +370,8 @@ enum base_status merge_find_links(struct merge *m)
 			qsort(c.row, c.nr, sizeof *c.row, in_order);
 		if (status == BASE_OK)
 			status = join_all(m, &c);
+		if (status == BASE_OK)
+			status = find_listeners(m);
 		if (status != BASE_OK)
 			base_fail(m->err, status, "no memory for the connections");
 	} else if (!c.names) {

@@ -12,7 +12,8 @@ struct output {
 	struct base_strtab *strings;
 	uint32_t nr_strings;   /* written */
 	struct base_map pipes; /* (host, inode) -> object */
-	int64_t first_ns;      /* by the first input's clock: the merged trace's 0 */
+	struct base_str name;
+	int64_t first_ns; /* by the first input's clock: the merged trace's 0 */
 };
 
 static enum base_status put(struct output *o, const struct trace_record *r)
@@ -79,7 +80,11 @@ static enum base_status put_object(struct output *o, struct merge_input *in, uin
 		r.u.object.pair = known->pair;
 		r.u.object.side = known->side;
 	}
-	return put(o, &r);
+	if (o->m->nr_hosts > 1 && merge_local_name(o->m, in, object, &o->name))
+		status = o->name.failed
+				 ? base_fail(o->m->err, BASE_ERR_NOMEM, "no memory for a name")
+				 : text(o, base_str_text(&o->name), &r.u.object.name);
+	return status == BASE_OK ? put(o, &r) : status;
 }
 
 static enum base_status put_actor(struct output *o, struct merge_input *in, uint32_t actor)
@@ -330,6 +335,7 @@ enum base_status merge_write(struct merge *m, const char *path)
 		status = status == BASE_OK ? closed : status;
 	}
 	base_map_fini(&o.pipes);
+	base_str_fini(&o.name);
 	base_strtab_free(o.strings);
 	return status;
 }

@@ -86,8 +86,8 @@ void model_find_root(struct model *m)
 		m->root_process = process_of_command(m, command, runs_command);
 	if (!m->root_process)
 		return;
-	m->root_pid = model_pid_key(m, stream_of(m, m->root_process),
-		m->defs->processes[m->root_process].pid);
+	m->root_pid = model_pid_key(
+		m, stream_of(m, m->root_process), m->defs->processes[m->root_process].pid);
 	m->restarts = !m->opts->from_ns && !m->opts->start && !m->by_connection &&
 		      !m->opts->process && !m->opts->turns;
 }

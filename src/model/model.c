@@ -450,6 +450,10 @@ void model_verb(struct model *m, struct thread *t, enum graph_verb_kind verb, ui
 			queue = t->k.wake_queue;
 			n = GRAPH_ALL;
 			flags |= GRAPH_LAST;
+		} else if (verb == GRAPH_VERB_enqueue || verb >= GRAPH_VERB_wait_empty) {
+			/* (a signal's handler, in the middle of a call) */
+			model_verb_of(m, model_acting(t), GRAPH_VERB_dequeue, time_ns,
+				t->k.wake_queue, GRAPH_ALL, t->graph_state, GRAPH_LAST);
 		}
 	}
 	model_verb_of(m, model_acting(t), verb, time_ns, queue, n, state, flags);
@@ -619,14 +623,18 @@ static void apply(struct model *m, const struct trace_record *r)
 	if (BASE_UNLIKELY(m->is_system && !m->started))
 		begin_system(m, r->time_ns);
 	struct thread *t = thread_of(m, r);
-	if (BASE_UNLIKELY(!t || t->ended))
+	/* (the kernel still sees it exit, and wake whoever waits for that) */
+	if (BASE_UNLIKELY(!t || (t->ended && !(m->is_system && r->kind > TRACE_sample &&
+						     r->kind != TRACE_lost))))
 		return;
 	if (BASE_UNLIKELY(t->k.context != TRACE_CONTEXT_none && r->kind < TRACE_sample)) {
 		model_count(m, TRACE_DIAG_ids_unknown); /* no interrupt takes a mutex */
 		return;
 	}
-	if (BASE_UNLIKELY(t->k.unborn && t->k.context == TRACE_CONTEXT_none))
+	if (BASE_UNLIKELY(m->is_system && !t->k.looked))
 		model_follow_exec(m, t, r->time_ns);
+	if (BASE_UNLIKELY(m->is_system && !t->k.on))
+		model_seen_running(m, t, r);
 	/* by pid: its first image may have done nothing that was recorded */
 	if (BASE_UNLIKELY(m->restarts) && model_pid_of(m, t) == m->root_pid)
 		start_at_root(m, t, r->time_ns);

@@ -61,6 +61,7 @@ struct kernel_view {
 	uint32_t processor;              /* that it is on, or was on last */
 	bool on;                         /* a processor */
 	bool looked;                     /* for who it was before */
+	bool gone;                       /* it goes on as another stream */
 	bool unborn;                     /* nothing is known of it before its first record */
 	bool early;    /* woken since it came to its processor: maybe while it fell asleep */
 	bool server;   /* a kernel thread: as with a context, what it does has to do with whom it
@@ -71,11 +72,13 @@ struct kernel_view {
 	uint32_t asleep_site;  /* kernel function where it is about to sleep; 0: not known */
 	enum graph_verb_kind asleep_on; /* wait, or the one on its call's queue */
 	bool seen_packet;               /* context: in this run */
-	uint32_t packet_by;   /* who put the packet that this stream handed to a device last */
-	uint64_t packet;      /* its key */
-	uint32_t fired_site;  /* context: function of the timer that it serves; 0: none */
-	uint32_t lock;        /* kernel lock that it waits for; 0: none */
-	uint32_t before_lock; /* state */
+	uint32_t packet_by;     /* who put the packet that this stream handed to a device last */
+	uint32_t packet_socket; /* ... and whose it is */
+	uint64_t packet;        /* its key */
+	uint64_t ack;           /* of the segment being handled, while its socket is not known */
+	uint32_t fired_site;    /* context: function of the timer that it serves; 0: none */
+	uint32_t lock;          /* kernel lock that it waits for; 0: none */
+	uint32_t before_lock;   /* state */
 	struct call call;
 };
 
@@ -139,10 +142,10 @@ struct tcp {
 	uint32_t sender;               /* actor */
 	uint32_t window, unsent, room; /* credits, bytes, credits */
 	uint64_t sent, acknowledged;   /* sequence numbers: up to there */
-	uint64_t in_flight, window_bytes;
+	uint64_t window_bytes;         /* the less of the two */
 	uint64_t
 		sent_early; /* in the program's present call, which says only at its end how much */
-	bool known, heard, of_peer, open;
+	bool known, heard, open;
 };
 
 struct object {
@@ -516,6 +519,7 @@ void model_be_born(struct model *m, struct thread *t, uint64_t time_ns, uint32_t
 /* `t` waits no more, because `waker` (thread or context) says so. */
 void model_wake(struct model *m, struct thread *waker, struct thread *t, uint64_t time_ns);
 void model_follow_exec(struct model *m, struct thread *t, uint64_t time_ns);
+void model_seen_running(struct model *m, struct thread *t, const struct trace_record *r);
 void model_kernel_out(struct model *m, struct thread *t, const struct trace_record *r);
 void model_kernel_in(struct model *m, struct thread *t, const struct trace_record *r);
 /* An object of a recording of the system, if it is of that type; NULL: not. */

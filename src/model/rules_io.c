@@ -19,6 +19,8 @@ static struct object *flow_of(struct model *m, uint32_t object, enum flow flow)
 	case TRACE_OBJECT_eventfd:
 		return o;
 	case TRACE_OBJECT_socket:
+		if (m->is_system) /* who wakes whom is known, whoever has the other end */
+			return NULL;
 		if (!def->pair || def->pair >= m->nr_connections)
 			return NULL;
 		return &m->connection[def->pair]

@@ -210,7 +210,7 @@ void model_rule_wake(struct model *m, struct thread *t, const struct trace_recor
 		return;
 	}
 	struct thread *woken = &m->thread[stream];
-	if (woken == t || woken->ended || model_is_context(woken))
+	if (woken == t || model_is_context(woken))
 		return;
 	model_wake(m, t, woken, r->time_ns);
 }
@@ -309,6 +309,26 @@ static uint32_t processor_wait(
 	return model_make_state(m, MODEL_STATE_runnable, NONE, NONE, 0, why);
 }
 
+/* It runs again, there: so what it waited for has come, and so has a processor. */
+static void go_on(struct model *m, struct thread *t, uint64_t number, uint64_t time_ns)
+{
+	if (t->mode == MODE_RUNNABLE) {
+		model_rename(m, t, time_ns, processor_wait(m, t, number, time_ns));
+		model_verb(m, t, GRAPH_VERB_state, time_ns, 0, 0, t->resume_state, GRAPH_EXPLAINED);
+	} else if (t->mode == MODE_BLOCKED) {
+		if (!t->k.unborn) {
+			model_count(m, TRACE_DIAG_wakes_unseen);
+			run_time_of(m, t)->nr_unseen++;
+			model_rename(m, t, time_ns, wait_state(m, t, MODEL_STATE_blocked, 0));
+		}
+		model_verb(m, t, GRAPH_VERB_state, time_ns, 0, 0, t->resume_state,
+			t->k.unborn ? GRAPH_EXPLAINED : 0);
+	}
+	t->k.unborn = false;
+	t->k.early = false;
+	t->k.asleep_site = 0;
+}
+
 void model_kernel_in(struct model *m, struct thread *t, const struct trace_record *r)
 {
 	uint64_t number = r->u.cpu_in.processor;
@@ -317,23 +337,29 @@ void model_kernel_in(struct model *m, struct thread *t, const struct trace_recor
 	model_processor_in(m, t, number, r->time_ns);
 	t->k.on = true;
 	t->begin_run_ns = r->time_ns;
-	if (t->mode == MODE_RUNNABLE) {
-		model_rename(m, t, r->time_ns, processor_wait(m, t, number, r->time_ns));
-		model_verb(
-			m, t, GRAPH_VERB_state, r->time_ns, 0, 0, t->resume_state, GRAPH_EXPLAINED);
-	} else if (t->mode == MODE_BLOCKED) {
-		if (!t->k.unborn) {
-			model_count(m, TRACE_DIAG_wakes_unseen);
-			run_time_of(m, t)->nr_unseen++;
-			model_rename(m, t, r->time_ns, wait_state(m, t, MODEL_STATE_blocked, 0));
-		}
-		model_verb(m, t, GRAPH_VERB_state, r->time_ns, 0, 0, t->resume_state,
-			t->k.unborn ? GRAPH_EXPLAINED : 0);
-	}
+	go_on(m, t, number, r->time_ns);
 	t->k.processor = number < PROCESSORS_MAX ? (uint32_t)number : 0;
-	t->k.unborn = false;
-	t->k.early = false;
-	t->k.asleep_site = 0;
+}
+
+/* It does something: then it has a processor, which its switch did not say. */
+void model_seen_running(struct model *m, struct thread *t, const struct trace_record *r)
+{
+	switch (r->kind) {
+	case TRACE_cpu_in:
+	case TRACE_cpu_out:
+	case TRACE_lost:
+	case TRACE_call_end:
+	case TRACE_thread_end: /* what the kernel says of it comes with its last switch */
+	case TRACE_process_end:
+		return;
+	default:
+		break;
+	}
+	if (model_is_context(t) || t->k.unborn)
+		return;
+	t->k.on = true;
+	t->begin_run_ns = r->time_ns;
+	go_on(m, t, t->k.processor, r->time_ns);
 }
 
 /* Where in the kernel it goes to sleep: the innermost function that is not the scheduler's. */
@@ -354,6 +380,11 @@ void model_rule_wait_at(struct model *m, struct thread *t, const struct trace_re
 
 /* ---- a new image in an old thread ------------------------------------------------------------ */
 
+static bool is_exec(const struct call *c)
+{
+	return c->number == 59 || c->number == 322; /* execve, execveat */
+}
+
 /* Thread numbers are a machine's own. */
 static uint32_t host_of(const struct model *m, uint32_t stream)
 {
@@ -369,16 +400,19 @@ void model_follow_exec(struct model *m, struct thread *t, uint64_t time_ns)
 	uint64_t tid = trace_def_stream(m->defs, t->stream)->tid, stream = 0;
 	uint64_t host = host_of(m, t->stream);
 	struct thread *old = NULL;
-	if (t->k.looked || !tid)
-		return;
 	t->k.looked = true;
+	if (!tid || model_is_context(t))
+		return;
 	if (base_map_get(&m->by_tid, host, tid, &stream) && stream < m->nr_threads)
 		old = &m->thread[stream];
 	enum base_status s = base_map_put(&m->by_tid, host, tid, t->stream);
 	if (s != BASE_OK)
 		m->status = base_fail(m->err, s, "out of memory for threads");
-	if (!old || old == t || old->ended || !old->k.on || !t->k.unborn)
+	if (!old || old == t || old->k.gone || !t->k.unborn)
 		return;
+	if (!old->k.on && !(old->k.call.active && is_exec(&old->k.call)))
+		return;
+	go_on(m, old, old->k.processor, time_ns);
 	model_link(m, t->actor, time_ns, t->run_state, model_acting(old));
 	t->graph_state = t->run_state;
 	t->mode = MODE_RUNNING;
@@ -389,7 +423,8 @@ void model_follow_exec(struct model *m, struct thread *t, uint64_t time_ns)
 	run_time_of(m, old)->run_ns += time_ns - old->begin_run_ns;
 	model_processor_taken_over(m, old, t, time_ns);
 	old->end_ns = time_ns;
-	old->ended = true;
+	old->ended = old->k.gone = true;
+	old->k.on = false;
 }
 
 /* ---- births ---------------------------------------------------------------------------------- */

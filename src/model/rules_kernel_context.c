@@ -37,9 +37,11 @@ uint32_t model_busy_state(const struct thread *t)
 static void settle(struct model *m, struct thread *t, uint64_t time_ns)
 {
 	uint32_t queue = t->io.queue, state = t->graph_state;
-	if (!t->io.active || !t->k.woken)
+	if (!t->io.active || !(t->k.woken || (t->io.wants_space && t->k.on)))
 		return;
-	if (queue != NONE && !t->io.wants_space && graph_queue_units(m->graph, queue)) {
+	if (!t->k.woken) { /* there was room all the time: somebody takes who is not recorded */
+		model_verb(m, t, GRAPH_VERB_state, time_ns, 0, 0, state, GRAPH_EXPLAINED);
+	} else if (queue != NONE && !t->io.wants_space && graph_queue_units(m->graph, queue)) {
 		model_verb(m, t, GRAPH_VERB_peek, time_ns, queue, 1, state, 0);
 		t->k.woken = false;
 	} else {

@@ -10,7 +10,8 @@
 
 enum {
 	FLOW_MAX = 2048,     /* packets that nobody was seen to receive, of one flow */
-	QDISC_MAX = 1 << 16, /* packets in one discipline */
+	QDISC_MAX = 1 << 30, /* bytes in one discipline */
+	PACKET_MAX = 1 << 24,
 };
 
 /* The same at both ends. */
@@ -76,6 +77,7 @@ void model_rule_packet_queue(struct model *m, struct thread *t, const struct tra
 		return;
 	put_packet(m, t->k.packet_by, r->time_ns, p->flow, key_of(p), state_of(m, t));
 	t->k.packet = key_of(p);
+	t->k.packet_socket = p->socket;
 	model_tcp_rests(m, t->k.packet_by, p->socket, r->time_ns);
 }
 
@@ -121,18 +123,24 @@ static uint32_t sending_state(struct model *m, uint32_t object)
 		m, MODEL_STATE_device, NONE, model_class_of(m, object, 0), 0, AUX_SENDS);
 }
 
-/* It begins with the next packet, or has none. */
+/* Bytes, since a large packet may leave in several: of the program's, or of a packet without any.
+ */
+static uint64_t bytes_of(const struct trace_packet_queue *p)
+{
+	uint64_t n = p->payload ? p->payload : p->n;
+	return n < PACKET_MAX ? n : PACKET_MAX;
+}
+
+/* It goes on with what there is, or has nothing to send. */
 static void send_next(struct model *m, struct object *o, uint32_t object, uint64_t time_ns)
 {
-	if (graph_queue_units(m->graph, o->queue)) {
-		model_verb_of(m, o->sender, GRAPH_VERB_dequeue, time_ns, o->queue, 1,
+	o->sends = graph_queue_units(m->graph, o->queue) != 0;
+	if (o->sends)
+		model_verb_of(m, o->sender, GRAPH_VERB_peek, time_ns, o->queue, 1,
 			sending_state(m, object), 0);
-		o->sends = true;
-		return;
-	}
-	model_verb_of(
-		m, o->sender, GRAPH_VERB_wait_empty, time_ns, o->queue, 1, model_idle_state(m), 0);
-	o->sends = false;
+	else
+		model_verb_of(m, o->sender, GRAPH_VERB_wait_empty, time_ns, o->queue, 1,
+			model_idle_state(m), 0);
 }
 
 void model_rule_qdisc_enqueue(struct model *m, struct thread *t, const struct trace_record *r)
@@ -152,22 +160,59 @@ void model_rule_qdisc_enqueue(struct model *m, struct thread *t, const struct tr
 			GRAPH_KEYED);
 	if (graph_queue_units(m->graph, o->queue) >= QDISC_MAX)
 		model_verb_of(m, by, GRAPH_VERB_resize, r->time_ns, o->queue, 0, state, 0);
-	model_verb_of(m, by, GRAPH_VERB_enqueue, r->time_ns, o->queue, 1, state, 0);
+	model_verb_of(
+		m, by, GRAPH_VERB_enqueue, r->time_ns, o->queue, (int64_t)bytes_of(p), state, 0);
+	flow->sender = p->object;
 	if (!o->sends)
 		send_next(m, o, p->object, r->time_ns);
 	if (same)
-		model_tcp_rests(m, by, p->socket, r->time_ns);
+		model_tcp_rests(m, by, t->k.packet_socket, r->time_ns);
+}
+
+static void take_bytes(struct model *m, const struct trace_packet_queue *p, struct object *o,
+	uint32_t object, uint64_t time_ns, uint32_t flags)
+{
+	uint64_t units = graph_queue_units(m->graph, o->queue), n = bytes_of(p);
+	model_verb_of(m, o->sender, GRAPH_VERB_dequeue, time_ns, o->queue,
+		(int64_t)(n < units ? n : units), sending_state(m, object), flags);
+}
+
+static void leave_discipline(
+	struct model *m, const struct trace_packet_queue *p, uint32_t object, uint64_t time_ns)
+{
+	struct object *o = model_kernel_object(m, object, TRACE_OBJECT_qdisc);
+	if (!o || o->sender == NONE || !o->sends)
+		return;
+	take_bytes(m, p, o, object, time_ns, 0);
+	put_packet(m, o->sender, time_ns, p->flow, key_of(p), sending_state(m, object));
+	send_next(m, o, object, time_ns);
 }
 
 void model_rule_qdisc_dequeue(struct model *m, struct thread *t, const struct trace_record *r)
 {
+	(void)t;
+	leave_discipline(m, &r->u.packet_queue, r->u.qdisc_dequeue.object, r->time_ns);
+}
+
+/* Packets may leave a discipline several at once: only the first is said to. */
+void model_rule_packet_transmit(struct model *m, struct thread *t, const struct trace_record *r)
+{
+	const struct trace_packet_queue *p = &r->u.packet_queue;
+	struct object *flow = model_kernel_object(m, p->flow, TRACE_OBJECT_flow);
+	(void)t;
+	if (flow && flow->sender != NONE && flow->queue != NONE &&
+		!graph_queue_has(m->graph, flow->queue, key_of(p)))
+		leave_discipline(m, p, flow->sender, r->time_ns);
+}
+
+/* One that will not be sent. */
+void model_rule_packet_drop(struct model *m, struct thread *t, const struct trace_record *r)
+{
 	const struct trace_packet_queue *p = &r->u.packet_queue;
 	struct object *o = model_kernel_object(m, p->object, TRACE_OBJECT_qdisc);
 	(void)t;
-	if (!o || o->sender == NONE || !o->sends)
-		return;
-	put_packet(m, o->sender, r->time_ns, p->flow, key_of(p), sending_state(m, p->object));
-	send_next(m, o, p->object, r->time_ns);
+	if (o && o->sender != NONE && o->sends)
+		take_bytes(m, p, o, p->object, r->time_ns, GRAPH_BACK | GRAPH_ASIDE);
 }
 
 /* ---- sockets --------------------------------------------------------------------------------- */

@@ -57,6 +57,13 @@ static void take_some(struct model *m, uint32_t actor, uint64_t time_ns, uint32_
 			m, actor, GRAPH_VERB_dequeue, time_ns, queue, (int64_t)n, state, flags);
 }
 
+/* Sent and not acknowledged, as far as was seen; sequence numbers begin anew at 2^32. */
+static uint64_t in_flight(const struct tcp *s)
+{
+	uint32_t flying = (uint32_t)(s->sent - s->acknowledged);
+	return s->known && s->heard && flying < INT32_MAX ? flying : 0;
+}
+
 /* ---- credits --------------------------------------------------------------------------------- */
 
 /* As many as the windows leave; given by whoever brought the news. */
@@ -65,47 +72,56 @@ static void set_credits(
 {
 	if (!s->window_bytes)
 		return;
-	uint64_t now = graph_queue_units(m->graph, window_of(m, s, object)),
-		 want = s->window_bytes > s->in_flight ? s->window_bytes - s->in_flight : 0;
+	uint64_t now = graph_queue_units(m->graph, window_of(m, s, object)), flying = in_flight(s),
+		 want = s->window_bytes > flying ? s->window_bytes - flying : 0;
 	uint32_t by = model_is_credited(t) && model_may_act(m, t, time_ns) ? model_acting(t) : NONE;
 	if (now != want && by != NONE)
 		model_verb_of(m, by, GRAPH_VERB_resize, time_ns, s->window,
 			(int64_t)(want < INT64_MAX ? want : INT64_MAX), model_busy_state(t), 0);
 }
 
-void model_rule_tcp_window(struct model *m, struct thread *t, const struct trace_record *r)
+/* What has come acknowledges the bytes up to here. */
+static void hear(struct model *m, struct thread *t, struct tcp *s, uint32_t object, uint64_t ack,
+	uint64_t time_ns)
 {
-	const struct trace_tcp_window *w = &r->u.tcp_window;
-	struct tcp *s = tcp_of(m, w->object);
-	if (!s)
-		return;
-	s->window_bytes = w->congestion < w->peer ? w->congestion : w->peer;
-	s->of_peer = w->peer < w->congestion;
-	if (!s->known)
-		s->in_flight = w->unacknowledged;
-	set_credits(m, t, s, w->object, r->time_ns);
-}
-
-/* A segment has come that acknowledges bytes. */
-void model_tcp_hears(struct model *m, struct thread *t, const struct trace_record *r)
-{
-	const struct trace_packet_queue *p = &r->u.packet_queue;
-	struct tcp *s = p->ack && p->socket ? tcp_of(m, p->socket) : NULL;
-	if (!s)
-		return;
-	int32_t acked = (int32_t)(uint32_t)(p->ack - s->acknowledged);
+	int32_t acked = (int32_t)(uint32_t)(ack - s->acknowledged);
 	bool first = !s->heard;
 	s->heard = true;
 	if (!first && acked <= 0)
 		return;
-	s->acknowledged = p->ack;
+	s->acknowledged = ack;
 	if (first)
 		return;
-	s->in_flight -= (uint64_t)acked < s->in_flight ? (uint64_t)acked : s->in_flight;
-	if (s->room != NONE && model_is_credited(t) && model_may_act(m, t, r->time_ns))
-		model_verb_of(m, model_acting(t), GRAPH_VERB_enqueue, r->time_ns, s->room, acked,
+	if (s->room != NONE && model_is_credited(t) && model_may_act(m, t, time_ns))
+		model_verb_of(m, model_acting(t), GRAPH_VERB_enqueue, time_ns, s->room, acked,
 			model_busy_state(t), 0);
-	set_credits(m, t, s, p->socket, r->time_ns);
+	set_credits(m, t, s, object, time_ns);
+}
+
+/* Whose the segment is that the stream is handling, and what its windows were before it. */
+void model_rule_tcp_window(struct model *m, struct thread *t, const struct trace_record *r)
+{
+	const struct trace_tcp_window *w = &r->u.tcp_window;
+	struct tcp *s = tcp_of(m, w->object);
+	uint64_t ack = t->k.ack;
+	t->k.ack = 0;
+	if (!s)
+		return;
+	s->window_bytes = w->congestion < w->peer ? w->congestion : w->peer;
+	if (ack)
+		hear(m, t, s, w->object, ack, r->time_ns);
+	else
+		set_credits(m, t, s, w->object, r->time_ns);
+}
+
+/* A segment has come. Which socket's it is, its own record says, or the next one. */
+void model_tcp_hears(struct model *m, struct thread *t, const struct trace_record *r)
+{
+	const struct trace_packet_queue *p = &r->u.packet_queue;
+	struct tcp *s = p->ack && p->socket ? tcp_of(m, p->socket) : NULL;
+	t->k.ack = s ? 0 : p->ack;
+	if (s)
+		hear(m, t, s, p->socket, p->ack, r->time_ns);
 }
 
 /* ---- the sender ------------------------------------------------------------------------------ */
@@ -136,7 +152,6 @@ uint32_t model_tcp_sends(struct model *m, struct thread *t, const struct trace_r
 		return NONE;
 	s->known = true;
 	s->sent = end;
-	s->in_flight += (uint64_t)fresh;
 	uint32_t window = window_of(m, s, p->socket),
 		 unsent = part_of(m, &s->unsent, p->socket, "unsent bytes of ", false);
 	if (!model_is_context(t)) {
@@ -146,13 +161,21 @@ uint32_t model_tcp_sends(struct model *m, struct thread *t, const struct trace_r
 				t->graph_state, 0);
 		return NONE;
 	}
-	if (!graph_queue_units(m->graph, window) || !graph_queue_units(m->graph, unsent))
+	bool credits = graph_queue_units(m->graph, window) != 0,
+	     bytes = graph_queue_units(m->graph, unsent) != 0;
+	if (!credits && (s->sender == NONE || model_is_credited(t)))
 		return NONE;
 	uint32_t by = sender_of(m, s, p->socket);
 	if (by == NONE)
 		return NONE;
-	take_some(m, by, r->time_ns, unsent, (uint64_t)fresh, model_idle_state(m), GRAPH_MORE);
-	take_some(m, by, r->time_ns, window, (uint64_t)fresh, model_idle_state(m), 0);
+	if (bytes)
+		take_some(m, by, r->time_ns, unsent, (uint64_t)fresh, model_idle_state(m),
+			credits ? GRAPH_MORE : 0);
+	if (credits)
+		take_some(m, by, r->time_ns, window, (uint64_t)fresh, model_idle_state(m), 0);
+	else if (!bytes) /* for a reason that was not seen */
+		model_verb_of(m, by, GRAPH_VERB_state, r->time_ns, 0, 0, model_idle_state(m),
+			GRAPH_EXPLAINED);
 	return by;
 }
 
@@ -163,8 +186,9 @@ void model_tcp_rests(struct model *m, uint32_t actor, uint32_t object, uint64_t 
 	if (!s || actor != s->sender || actor == NONE)
 		return;
 	bool has_bytes = graph_queue_units(m->graph, s->unsent) != 0;
+	uint32_t class_ix = model_class_of(m, object, 0);
 	model_verb_of(m, actor, GRAPH_VERB_wait_empty, time_ns, has_bytes ? s->window : s->unsent,
-		1, model_idle_state(m), 0);
+		1, model_make_state(m, MODEL_STATE_wait, NONE, class_ix, 0, has_bytes), 0);
 }
 
 /* ---- the program ----------------------------------------------------------------------------- */

@@ -102,7 +102,7 @@ static void leave(struct model *m, struct thread *t, const struct trace_record *
 		tell_parent(m, t, r->time_ns);
 	model_verb(m, t, GRAPH_VERB_resize, r->time_ns, queue, 0, t->graph_state, 0);
 	model_verb(m, t, GRAPH_VERB_enqueue, r->time_ns, queue, 1, t->graph_state, 0);
-	if (t->actor != m->end_actor)
+	if (t->actor != m->end_actor && !m->is_system)
 		model_verb(m, t, GRAPH_VERB_wait, r->time_ns, 0, 0, idle, 0);
 }
 
@@ -209,7 +209,7 @@ void model_rule_thread_end(struct model *m, struct thread *t, const struct trace
 		return;
 	}
 	model_verb(m, t, GRAPH_VERB_enqueue, r->time_ns, exit_queue(m, t), 1, t->graph_state, 0);
-	if (t->actor != m->end_actor)
+	if (t->actor != m->end_actor && !m->is_system)
 		model_verb(m, t, GRAPH_VERB_wait, r->time_ns, 0, 0, model_idle_state(m), 0);
 	t->ended = true;
 }

@@ -10,6 +10,7 @@
 #include "record/perf.h"
 #include "record/session_cost.h"
 #include "record/session_launch.h"
+#include "record/session_memory.h"
 #include "record/session_names.h"
 #include "record/session_ring.h"
 #include "record/session_tally.h"
@@ -35,6 +36,7 @@ enum {
 	FUTURE_NS = 1000000000,     /* a stamp that much ahead is damage */
 	INTERVAL_BUSY_NS = 1000000, /* between two looks at the buffers */
 	INTERVAL_NS = 5000000,
+	INTERVAL_SYSTEM_NS = 10000000, /* its buffers are large; names of who ends soon are not */
 	INTERVAL_IDLE_NS = 20000000,
 	BIRTH_NS = 50000000,
 	USED_BUSY = 32, /* blocks in use that make us look more often: what is read soon is still
@@ -54,6 +56,8 @@ struct session {
 	struct record_result *result;
 	struct record_clock clock;
 	struct record_ring ring;
+	struct record_memory memory;
+	bool memory_busy;
 	struct record_converter converter;
 	struct trace_writer *writer;
 	struct record_perf *perf;
@@ -198,9 +202,18 @@ static enum base_status set_up_program(struct session *s, char program[PATH_MAX]
 	char preload[PATH_MAX];
 	const struct record_options *o = s->opts;
 	enum base_status status;
-	status = record_find_program(o->argv[0], program, &s->result->exit_code, s->err);
+	unsigned level = o->level;
+	if (level >= 2)
+		status = record_find_rewritten(
+			o->argv[0], &level, program, &s->result->exit_code, s->err);
+	else
+		status = record_find_program(
+			o->argv[0], program, &s->result->exit_code, s->err);
+	if (status == BASE_OK && o->level >= 2)
+		status = record_memory_create(&s->memory, level, s->err);
 	if (status != BASE_OK)
 		return status;
+	s->result->memory_level = o->level >= 2 ? level : 0;
 	status = record_find_preload(library_of(o), preload, s->err);
 	if (status != BASE_OK)
 		return status;
@@ -219,8 +232,8 @@ static enum base_status set_up_program(struct session *s, char program[PATH_MAX]
 	status = take_signals(s);
 	if (status != BASE_OK)
 		return status;
-	return record_child_start(
-		&s->child, program, o->argv, preload, s->ring.path, &s->old_signals, s->err);
+	return record_child_start(&s->child, program, o->argv, preload, s->ring.path,
+		s->memory.path, &s->old_signals, s->err);
 }
 
 static enum base_status set_up(struct session *s, char program[PATH_MAX])
@@ -283,6 +296,8 @@ static void give_up(struct session *s, const struct base_err *e)
 		return;
 	s->full = true;
 	set_recording(s, 0); /* the target goes on */
+	if (s->memory.head)
+		__atomic_store_n(&s->memory.head->recording, 0, __ATOMIC_RELEASE);
 	snprintf(s->result->disk_full_why, sizeof s->result->disk_full_why, "%.*s",
 		RECORD_REASON_BYTES - 1, e->nr_causes ? e->cause[0] : base_status_line(e->status));
 	if (e->sys_errno == ENOSPC || e->sys_errno == EFBIG || e->sys_errno == EDQUOT) {
@@ -339,6 +354,7 @@ static void look(struct session *s, bool final)
 		record_ring_drain(&s->ring, &s->converter, horizon, limit, final);
 		record_tally_drain(&s->ring, &s->converter, final ? now : horizon, final);
 	}
+	s->memory_busy = record_memory_drain(&s->memory, &s->converter, final) > 0;
 	record_converter_release(&s->converter, record_clock_ns(&s->clock, horizon));
 	if (s->opts->listener)
 		tell(s, pair.raw_ns, record_clock_ns(&s->clock, final ? now : horizon), final);
@@ -362,11 +378,13 @@ static uint64_t interval_ns(struct session *s)
 	s->records_before = records;
 	if (s->full)
 		return INTERVAL_IDLE_NS;
-	if (used > PERCENT_LOW || perf > PERCENT_LOW)
+	if (used > PERCENT_LOW || perf > PERCENT_LOW || s->memory_busy)
 		return 0;
-	if (s->ring.nr_used > USED_BUSY || perf > PERCENT_LOW / 2)
+	if (s->memory.head || s->ring.nr_used > USED_BUSY || perf > PERCENT_LOW / 2)
 		return INTERVAL_BUSY_NS;
-	return idle ? INTERVAL_IDLE_NS : INTERVAL_NS;
+	if (idle)
+		return INTERVAL_IDLE_NS;
+	return s->has_program ? INTERVAL_NS : INTERVAL_SYSTEM_NS;
 }
 
 static void report_progress(struct session *s)
@@ -579,11 +597,12 @@ static void count_all(struct session *s)
 			__atomic_load_n(&head->lost_records, __ATOMIC_RELAXED));
 		count(s, TRACE_DIAG_nested_dropped,
 			__atomic_load_n(&head->nested_dropped, __ATOMIC_RELAXED) + c->nested_lost);
+		count(s, TRACE_DIAG_deepbound,
+			__atomic_load_n(&head->deepbound, __ATOMIC_RELAXED));
 	}
 	count(s, TRACE_DIAG_ring_damaged, c->nr_damaged_blocks);
 	count_kernel(s);
 	count(s, TRACE_DIAG_unattached_images, c->nr_unattached);
-	count(s, TRACE_DIAG_deepbound, __atomic_load_n(&head->deepbound, __ATOMIC_RELAXED));
 	count(s, TRACE_DIAG_perf_lost, c->perf_lost);
 	count(s, TRACE_DIAG_no_samples, res->no_samples_why[0] != 0);
 	count(s, TRACE_DIAG_no_switches, res->no_switches_why[0] != 0);
@@ -601,9 +620,32 @@ static const char *mode_name(enum record_locks mode)
 	return name[mode];
 }
 
+static void count_memory(struct session *s)
+{
+	struct record_memory *m = &s->memory;
+	struct record_result *res = s->result;
+	if (!m->head)
+		return;
+	record_memory_finish(m, &s->converter);
+	res->memory_images = __atomic_load_n(&m->head->attached, __ATOMIC_RELAXED);
+	res->memory_words = __atomic_load_n(&m->head->words, __ATOMIC_RELAXED);
+	res->memory_chunk_bytes = m->nr_bytes;
+	res->memory_damaged = m->nr_damaged;
+	res->memory_lost_words = m->lost_words;
+	res->memory_encode_ns = record_clock_ns(
+		&s->clock, __atomic_load_n(&m->head->encode_ticks, __ATOMIC_RELAXED));
+	res->memory_wait_ns = record_clock_ns(
+		&s->clock, __atomic_load_n(&m->head->wait_ticks, __ATOMIC_RELAXED));
+	for (size_t i = 0; i < m->nr_streams; i++)
+		res->memory_threads += m->stream[i].thread != 0;
+	count(s, TRACE_DIAG_memory_lost, m->lost_words);
+	count(s, TRACE_DIAG_ring_damaged, m->nr_damaged);
+}
+
 static enum base_status finish(struct session *s)
 {
 	struct record_result *res = s->result;
+	count_memory(s);
 	record_converter_finish(
 		&s->converter, s->ended ? res->wait_status : -1, s->end_ns, is_alive);
 	uint64_t before_ns = time_of(CLOCK_MONOTONIC_RAW);
@@ -657,6 +699,7 @@ static void tear_down(struct session *s)
 		unlink(s->opts->output_path); /* the program did not run */
 	if (s->has_program)
 		record_ring_destroy(&s->ring);
+	record_memory_destroy(&s->memory);
 	if (s->signal_fd >= 0) {
 		struct signalfd_siginfo info; /* those that came for us are answered */
 		while (read(s->signal_fd, &info, sizeof info) == (ssize_t)sizeof info)

@@ -20,7 +20,7 @@ struct record_sink {
 	struct trace_writer *writer; /* borrowed; NULL: there is a listener */
 	void (*listen)(void *ctx, const struct trace_record *r);
 	void *listen_ctx;
-	enum base_status status;     /* first error */
+	enum base_status status; /* first error */
 	struct base_err err;
 	struct base_strtab *strings;
 	uint32_t nr_strings_written; /* string ids below this are in the file */

@@ -2,6 +2,7 @@
 /* session_launch.c - find, check and start the program. */
 #include "record/session_launch.h"
 #include "config.h"
+#include "record/session_memory.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -108,7 +109,8 @@ static bool gains_rights(int fd)
 	return getuid() && fgetxattr(fd, "security.capability", NULL, 0) > 0;
 }
 
-static enum base_status check_program(const char *path, struct base_err *err)
+/* `rewritten`: it records itself. */
+static enum base_status check_program(const char *path, bool rewritten, struct base_err *err)
 {
 	char head[HEAD_BYTES + 1], interpreter[PATH_MAX];
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -127,7 +129,7 @@ static enum base_status check_program(const char *path, struct base_err *err)
 			close(fd);
 		path = interpreter;
 	}
-	if (kind == ELF_static)
+	if (kind == ELF_static && !rewritten)
 		return base_fail(err, BASE_ERR_ENV,
 			"%s cannot be recorded: it is statically linked, so nothing can be loaded "
 			"into it",
@@ -192,7 +194,37 @@ enum base_status record_find_program(
 		return base_fail_errno(err, why, "cannot run '%s'", name);
 	}
 	*ret_exit_code = 125;
-	return check_program(ret_path, err);
+	return check_program(ret_path, false, err);
+}
+
+enum base_status record_find_rewritten(const char *name, unsigned *level, char ret_path[PATH_MAX],
+	int *ret_exit_code, struct base_err *err)
+{
+	unsigned char head[SELFMAG] = {0};
+	int why = search_path(name, ret_path);
+	if (why) {
+		*ret_exit_code = why == ENOENT || why == ENOTDIR ? 127 : 126;
+		return base_fail_errno(err, why, "cannot run '%s'", name);
+	}
+	*ret_exit_code = 125;
+	int fd = open(ret_path, O_RDONLY | O_CLOEXEC);
+	if (fd >= 0) {
+		(void)!pread(fd, head, sizeof head, 0);
+		close(fd);
+	}
+	unsigned built = record_memory_level(ret_path);
+	bool elf = !memcmp(head, ELFMAG, SELFMAG);
+	if (elf && built < 2)
+		return base_fail(err, BASE_ERR_ENV,
+			"%s was not built for memory streams: build it with CC='longpole cc', "
+			"CXX='longpole c++' or FC='longpole fortran' instead of the compiler",
+			ret_path);
+	if (elf && *level > built)
+		return base_fail(err, BASE_ERR_ENV,
+			"%s was built for level %u: build it with LONGPOLE_CC_LEVEL=%u", ret_path,
+			built, *level);
+	*level = built;
+	return check_program(ret_path, built >= 2, err);
 }
 
 /* ---- start
@@ -201,31 +233,36 @@ enum base_status record_find_program(
 /* Our environment with LD_PRELOAD (ours first), LONGPOLE_RING, and room for the image's number,
  * which the library writes there for the children that libc itself makes. */
 static char **make_environment(
-	const char *preload_path, const char *ring_path, struct base_str text[3])
+	const char *preload_path, const char *ring_path, const char *memory_path,
+	struct base_str text[4])
 {
 	static const char preload[] = "LD_PRELOAD=", ring[] = "LONGPOLE_RING=",
-			  image[] = "LONGPOLE_IMAGE=";
+			  image[] = "LONGPOLE_IMAGE=", memory[] = MEMORY_RING_VARIABLE "=";
 	const char *before = getenv("LD_PRELOAD");
 	size_t nr = 0, to = 0;
 	while (environ && environ[nr])
 		nr++;
-	char **env = base_alloc((nr + 4) * sizeof *env);
+	char **env = base_alloc((nr + 5) * sizeof *env);
 	base_str_addf(&text[0], "%s%s%s%s", preload, preload_path, before && *before ? ":" : "",
 		before ? before : "");
 	base_str_addf(&text[1], "%s%s", ring, ring_path);
 	base_str_addf(&text[2], "%s0000000000", image);
-	if (!env || text[0].failed || text[1].failed || text[2].failed) {
+	base_str_addf(&text[3], "%s%s", memory, memory_path);
+	if (!env || text[3].failed || text[0].failed || text[1].failed || text[2].failed) {
 		base_free(env);
 		return NULL;
 	}
 	for (size_t i = 0; i < nr; i++)
 		if (strncmp(environ[i], preload, sizeof preload - 1) != 0 &&
 			strncmp(environ[i], ring, sizeof ring - 1) != 0 &&
-			strncmp(environ[i], image, sizeof image - 1) != 0)
+			strncmp(environ[i], image, sizeof image - 1) != 0 &&
+			strncmp(environ[i], memory, sizeof memory - 1) != 0)
 			env[to++] = environ[i];
 	env[to++] = text[0].buf;
 	env[to++] = text[1].buf;
 	env[to++] = text[2].buf;
+	if (*memory_path)
+		env[to++] = text[3].buf;
 	env[to] = NULL;
 	return env;
 }
@@ -261,13 +298,14 @@ _Noreturn static void run_child(const char *path, char *const *argv, char **env,
 }
 
 enum base_status record_child_start(struct record_child *child, const char *path, char *const *argv,
-	const char *preload_path, const char *ring_path, const sigset_t *signals,
+	const char *preload_path, const char *ring_path, const char *memory_path,
+	const sigset_t *signals,
 	struct base_err *err)
 {
 	enum base_status status = BASE_OK;
-	struct base_str text[3] = {{0}, {0}, {0}};
+	struct base_str text[4] = {{0}, {0}, {0}, {0}};
 	int go[2] = {-1, -1}, fail[2] = {-1, -1};
-	char **env = make_environment(preload_path, ring_path, text);
+	char **env = make_environment(preload_path, ring_path, memory_path, text);
 	child->pid = -1;
 	if (!env) {
 		status = base_fail(err, BASE_ERR_NOMEM, "no memory for the program's environment");
@@ -300,6 +338,7 @@ out:
 	base_str_fini(&text[0]);
 	base_str_fini(&text[1]);
 	base_str_fini(&text[2]);
+	base_str_fini(&text[3]);
 	return status;
 }
 

@@ -21,6 +21,10 @@ enum base_status record_find_preload(
  * when not. */
 enum base_status record_find_program(const char *name, char ret_path[PATH_MAX], int *ret_exit_code,
 	struct base_err *err) BASE_MUST_CHECK;
+/* The same for memory streams: it must have been built for them (or be a script that runs such
+ * programs), and may be static. *level: wanted; 0: as built. */
+enum base_status record_find_rewritten(const char *name, unsigned *level, char ret_path[PATH_MAX],
+	int *ret_exit_code, struct base_err *err) BASE_MUST_CHECK;
 
 /* A child that waits, stopped just before its exec. */
 struct record_child {
@@ -29,7 +33,8 @@ struct record_child {
 	int fail_fd; /* read: errno of a refused exec; end of file: it runs */
 };
 enum base_status record_child_start(struct record_child *child, const char *path, char *const *argv,
-	const char *preload_path, const char *ring_path, const sigset_t *signals,
+	const char *preload_path, const char *ring_path, const char *memory_path,
+	const sigset_t *signals,
 	struct base_err *err) BASE_MUST_CHECK;
 /* Let it go; 0 or the errno of exec. Closes both descriptors. */
 int record_child_go(struct record_child *child);

@@ -46,13 +46,18 @@ enum base_status record_source_open(struct record_source *src,
 	struct base_err *err)
 {
 	_Static_assert(BASE_COUNT(backends) <= RECORD_ATTEMPTS_MAX, "one attempt each");
-	long nr = sysconf(_SC_NPROCESSORS_CONF);
+	long nr = o->nr_processors ? (long)o->nr_processors : sysconf(_SC_NPROCESSORS_CONF);
 	*src = (struct record_source){0};
 	*ret_nr_attempts = 0;
 	src->nr_processors = nr < 1 ? 1 : nr > KERNEL_CPUS_MAX ? KERNEL_CPUS_MAX : (unsigned)nr;
 	enum base_status status = record_order_init(&src->order, src->nr_processors, err);
 	if (status != BASE_OK)
 		return status;
+	if (o->backend) {
+		ret_attempt[(*ret_nr_attempts)++] = (struct record_attempt){.backend = o->backend};
+		src->backend = o->backend;
+		return BASE_OK;
+	}
 	for (size_t i = 0; i < BASE_COUNT(backends); i++) {
 		struct record_attempt *a = &ret_attempt[*ret_nr_attempts];
 		if (!wanted(backends[i], o))

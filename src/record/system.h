@@ -27,18 +27,20 @@ enum record_refusal {
 	RECORD_REFUSAL_resources,  /* memory, descriptors */
 };
 
+struct record_backend;
 struct record_system_options {
 	enum record_level level;
-	uint64_t buffer_bytes;    /* of all processors; 0: RECORD_SYSTEM_BUFFER_BYTES */
-	uint64_t sample_hz;       /* of all threads, in RECORD_LEVEL_full; 0: none */
-	const char *only_backend; /* "bpf", "perf", or NULL: the best */
+	uint64_t buffer_bytes;                /* of all processors; 0: RECORD_SYSTEM_BUFFER_BYTES */
+	uint64_t sample_hz;                   /* of all threads, in RECORD_LEVEL_full; 0: none */
+	const char *only_backend;             /* "bpf", "perf", or NULL: the best */
+	const struct record_backend *backend; /* for tests: this one, and no other ... */
+	unsigned nr_processors;               /* ... of so many; 0: of this machine */
 };
 enum {
 	RECORD_SYSTEM_BUFFER_BYTES = 64 << 20,
 	RECORD_SYSTEM_WHY = 200,
 };
 
-struct record_backend;
 struct record_source { /* an open back-end */
 	const struct record_backend *backend;
 	void *state;

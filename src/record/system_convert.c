@@ -23,6 +23,7 @@ static uint64_t mono_ns(void)
 static void read_clock(const struct record_clock *c, uint64_t *ret_mono_ns, uint64_t *ret_time_ns)
 {
 	uint64_t best = UINT64_MAX;
+	*ret_mono_ns = *ret_time_ns = 0;
 	for (int i = 0; i < 3; i++) {
 		uint64_t before = record_tsc(), ns = mono_ns(), width = record_tsc() - before;
 		if (width >= best)

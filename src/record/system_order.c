@@ -63,9 +63,10 @@ enum base_status record_order_push(
 	struct record_order_queue *q = &o->queue[cpu];
 	if (q->nr_slots + nr > SLOTS_MAX)
 		return BASE_ERR_NOMEM;
-	if (BASE_UNLIKELY(q->nr_slots + nr > q->slot_capacity || q->nr == q->entry_capacity)) {
-		enum base_status status =
-			base_grow(&q->slot, &q->slot_capacity, q->nr_slots + nr, sizeof *q->slot);
+	if (BASE_UNLIKELY(q->nr_slots + nr + KERNEL_SLOTS_OF_EVENT_MAX > q->slot_capacity ||
+			  q->nr == q->entry_capacity)) {
+		enum base_status status = base_grow(&q->slot, &q->slot_capacity,
+			q->nr_slots + nr + KERNEL_SLOTS_OF_EVENT_MAX, sizeof *q->slot);
 		if (status == BASE_OK)
 			status = base_grow(
 				&q->entry, &q->entry_capacity, q->nr + 1, sizeof *q->entry);

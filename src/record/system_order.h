@@ -42,7 +42,8 @@ enum base_status record_order_init(
 	struct record_order *o, unsigned nr_queues, struct base_err *err) BASE_MUST_CHECK;
 void record_order_fini(struct record_order *o);
 
-/* An event of that processor: `nr` slots. BASE_ERR_NOMEM. */
+/* An event of that processor: `nr` slots. KERNEL_SLOTS_OF_EVENT_MAX of each event can be read,
+ * whatever it says of its length. BASE_ERR_NOMEM. */
 enum base_status record_order_push(struct record_order *o, unsigned cpu,
 	const struct kernel_slot *slot, unsigned nr) BASE_MUST_CHECK;
 

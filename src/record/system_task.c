@@ -84,10 +84,9 @@ static void write_group(struct record_kernel *k, const struct record_image *imag
 /* ---- processes --------------------------------------------------------------------------------
  */
 
-/* "redis-server *:6379", "nginx: worker process": a title that the program wrote over its command line.
- * What it was started as, the kernel still knows. */
-static void rename_if_titled(
-	struct record_kernel *k, struct record_image *image, const char *comm)
+/* "redis-server *:6379", "nginx: worker process": a title that the program wrote over its command
+ * line. What it was started as, the kernel still knows. */
+static void rename_if_titled(struct record_kernel *k, struct record_image *image, const char *comm)
 {
 	struct record_world *w = &k->converter->world;
 	char path[40], text[KERNEL_COMM_BYTES + 2] = "";

@@ -90,12 +90,27 @@ static struct tally_entry *find_in(struct tally_table *t, uint64_t key, uint64_t
 			return e;
 		uint64_t is_free = 0;
 		if (!e->key && __atomic_compare_exchange_n(&e->key, &is_free, key, false,
-				       __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {			e->site = site;
+				       __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+			e->site = site;
 			preload_modules_check(); /* a new place may be in a new library */
 			return e;
 		}
 	}
 	return NULL;
+}
+
+/* Beside the place where it should be: in a well filled table that is not rare. */
+struct tally_entry *tally_probe(struct tally_table *t, uint64_t key, uint64_t site)
+{
+	size_t at = tally_slot(key, site);
+	for (unsigned i = 1; i < TALLY_PROBES; i++) {
+		struct tally_entry *e = &t->entry[(at + i) % TALLY_ENTRIES];
+		if (e->key == key && e->site == site)
+			return e;
+		if (!e->key)
+			break;
+	}
+	return tally_find_slow(key, site);
 }
 
 PRELOAD_COLD struct tally_entry *tally_find_slow(uint64_t key, uint64_t site)

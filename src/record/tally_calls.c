@@ -106,12 +106,14 @@ static uint64_t cpu_ns(void)
 extern const char __ehdr_start[] __attribute__((visibility("hidden")));
 extern const char _end[] __attribute__((visibility("hidden")));
 
-static PRELOAD_COLD struct tally_entry *find_entry(uint64_t key, uint64_t site)
+static PRELOAD_COLD struct tally_entry *find_entry(
+	struct tally_table *t, uint64_t key, uint64_t site)
 {
 	if (site >= (uintptr_t)__ehdr_start && site < (uintptr_t)_end)
 		return NULL; /* our own calls */
 	context.busy++;
-	struct tally_entry *e = tally_find_slow(key, site);
+	struct tally_entry *e =
+		t && preload_fresh.head ? tally_probe(t, key, site) : tally_find_slow(key, site);
 	context.busy--;
 	return e;
 }
@@ -131,7 +133,7 @@ PRELOAD_INLINE void call_begin(
 	struct tally_table *t = preload_self.tally;
 	struct tally_entry *e = t && preload_fresh.head ? &t->entry[tally_slot(key, site)] : NULL;
 	if (PRELOAD_RARE(!e || e->key != key || e->site != site))
-		e = find_entry(key, site);
+		e = find_entry(t, key, site);
 	if (PRELOAD_RARE(!e))
 		return;
 	TALLY_INC(e->n[TALLY_calls]);
@@ -261,23 +263,25 @@ int __sprintf_chk(char *to, int flag, size_t room, const char *format, ...);
 		call_end(&call, r > 0 ? (uint64_t)r : 0);                                          \
 		return r;                                                                          \
 	}
+/* clang-format off: a line says what it may */
 FORMATTED(printf, TIMING_brief, (const char *format, ...), format,
-	REAL_OF(vfprintf)(stdout, format, list))
+	REAL_OF(vfprintf)(stdout, format, list)) /* allowed: the program prints */
 FORMATTED(fprintf, TIMING_brief, (FILE * f, const char *format, ...), format,
 	REAL_OF(vfprintf)(f, format, list))
 FORMATTED(__printf_chk, TIMING_brief, (int flag, const char *format, ...), format,
-	__vfprintf_chk(stdout, flag, format, list))
+	__vfprintf_chk(stdout, flag, format, list)) /* allowed: the program prints */
 FORMATTED(__fprintf_chk, TIMING_brief, (FILE * f, int flag, const char *format, ...), format,
 	__vfprintf_chk(f, flag, format, list))
 FORMATTED(snprintf, TIMING_often, (char *to, size_t n, const char *format, ...), format,
 	REAL_OF(vsnprintf)(to, n, format, list))
 FORMATTED(sprintf, TIMING_often, (char *to, const char *format, ...), format,
-	vsprintf(to, format, list))
+	vsprintf(to, format, list)) /* allowed: the program's own call */
 FORMATTED(__snprintf_chk, TIMING_often,
 	(char *to, size_t n, int flag, size_t room, const char *format, ...), format,
 	REAL_OF(__vsnprintf_chk)(to, n, flag, room, format, list))
 FORMATTED(__sprintf_chk, TIMING_often, (char *to, int flag, size_t room, const char *format, ...),
 	format, __vsprintf_chk(to, flag, room, format, list))
+/* clang-format on */
 
 /* ---- locks and condition variables
  * ---------------------------------------------------------------------------- */

@@ -25,6 +25,7 @@ PRELOAD_INLINE size_t tally_slot(uint64_t key, uint64_t site)
 _Static_assert(TALLY_ENTRIES == 1 << (64 - 53), "tally_slot()");
 
 struct tally_entry *tally_find_slow(uint64_t key, uint64_t site);
+struct tally_entry *tally_probe(struct tally_table *t, uint64_t key, uint64_t site);
 
 /* Where this thread counts that; NULL: nowhere. In a fork's child preload_fresh is zero until it
  * has attached, and then preload_self is: so nobody counts into a parent's table. */
@@ -36,7 +37,7 @@ PRELOAD_INLINE struct tally_entry *tally_find(uint64_t key, uint64_t site)
 	struct tally_entry *e = &t->entry[tally_slot(key, site)];
 	if (PRELOAD_LIKELY(e->key == key && e->site == site))
 		return e;
-	return tally_find_slow(key, site);
+	return tally_probe(t, key, site);
 }
 
 /* Ticks to ns, for durations. */

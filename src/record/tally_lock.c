@@ -18,7 +18,8 @@ static __thread struct timed {
 	struct tally_entry *entry;
 } timed[TIMED_MAX];
 
-static PRELOAD_COLD void begin_hold(uint64_t key, struct tally_entry *e, uint64_t now_tsc)
+static __attribute__((noinline)) void begin_hold(
+	uint64_t key, struct tally_entry *e, uint64_t now_tsc)
 {
 	if (!preload_self.nr_timed) /* a fork's parent may have left some */
 		for (unsigned i = 0; i < TIMED_MAX; i++)
@@ -50,7 +51,7 @@ static void add_hold(struct tally_entry *e, uint64_t ticks)
 }
 
 /* The hold that began last, of a lock taken again by its owner. */
-static PRELOAD_COLD void end_hold(uint64_t key, uint64_t now_tsc)
+static __attribute__((noinline)) void end_hold(uint64_t key, uint64_t now_tsc)
 {
 	if (!preload_fresh.head) { /* a fork's child: the tables are the parent's */
 		preload_self.nr_timed = 0;

@@ -23,6 +23,7 @@ struct builder {
 	struct graph_replay *log; /* NULL: path alone */
 	struct lock_count count;
 	struct lock_path path;
+	bool pieces;               /* path is filled */
 	const char **name_of;      /* by object definition; NULL: not a lock that was used */
 	uint32_t *row_of;          /* by object definition; REPORT_NONE */
 	uint32_t nr_objects;       /* definitions */
@@ -402,9 +403,13 @@ static enum base_status add_path(struct builder *b, struct base_err *err)
 		const struct model_state *st = model_state(b->m, lane.state[i].state);
 		uint32_t row = state_row(b, lane.state[i].state);
 		out->outside_ns += st->kind == MODEL_STATE_external ? lane.state[i].path_ns : 0;
-		if (row != REPORT_NONE && st->kind != MODEL_STATE_hold)
-			out->lock[row].path_ns += lane.state[i].path_ns;
+		if (row == REPORT_NONE || (st->kind == MODEL_STATE_hold && b->pieces))
+			continue;
+		out->lock[row].path_ns += lane.state[i].path_ns;
+		out->lock[row].path_hold_ns +=
+			st->kind == MODEL_STATE_hold ? lane.state[i].path_ns : 0;
 	}
+	out->has |= b->pieces ? 0 : (unsigned)REPORT_LOCKS_inner;
 	for (size_t i = 0; i < b->path.nr_unders; i++) {
 		uint32_t row = row_of(b, b->path.under[i].object);
 		if (row == REPORT_NONE)
@@ -569,7 +574,9 @@ static void sort_locks(struct report_locks *out, enum report_lock_sort sort)
 
 static enum base_status run_model(struct builder *b, struct base_err *err)
 {
-	struct report_pass_options plain = {.keep_path = true};
+	/* the path piece by piece takes memory, as replay does */
+	bool keep = report_replay_fits(b->run);
+	struct report_pass_options plain = {.keep_path = keep};
 	bool part = b->run->start || b->run->end || b->run->connection;
 	bool replay = b->opts->nr_gains_max && !b->opts->by_path_only && !part &&
 		      report_replay_fits(b->run);
@@ -580,6 +587,16 @@ static enum base_status run_model(struct builder *b, struct base_err *err)
 	return report_pass(b->run, "finding the critical path", &plain, &b->m, err);
 }
 
+static enum base_status keep_pieces(struct builder *b, struct base_err *err)
+{
+	struct graph_lane_result lane;
+	enum base_status s = graph_lane(model_graph(b->m), 0, &lane, err);
+	if (s != BASE_OK || !report_replay_fits(b->run) || !lane.found)
+		return s;
+	b->pieces = true;
+	return report_lock_path_init(&b->path, b->m, err);
+}
+
 static enum base_status fill(struct builder *b, struct base_err *err)
 {
 	struct report_locks *out = b->out;
@@ -588,9 +605,9 @@ static enum base_status fill(struct builder *b, struct base_err *err)
 	if (s == BASE_OK)
 		s = report_fill_trace(&out->trace, out->arena, b->run, b->m, err);
 	if (s == BASE_OK)
-		s = report_lock_path_init(&b->path, b->m, err);
+		s = keep_pieces(b, err);
 	if (s == BASE_OK)
-		s = report_locks_count(&b->count, b->run, &b->path, b->m, err);
+		s = report_locks_count(&b->count, b->run, b->pieces ? &b->path : NULL, b->m, err);
 	if (s != BASE_OK)
 		return s;
 	uint64_t last_ns = trace_reader_last_ns(b->run->reader);

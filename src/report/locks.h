@@ -18,11 +18,13 @@
 	0.005                   /* of the path: a lock with less is not what holds the run back */
 enum { REPORT_CONVOY_MIN = 4 }; /* acquisitions in a row that each had to wait */
 enum {
-	REPORT_LOCKS_events = 1,   /* single operations were recorded */
-	REPORT_LOCKS_tallies = 2,  /* counts were recorded */
-	REPORT_LOCKS_calls = 4,    /* ... with stamps around the lock and unlock functions */
-	REPORT_LOCKS_path = 8,     /* path_ns, halved: there is a critical path */
-	REPORT_LOCKS_replay = 16,  /* halved.replay */
+	REPORT_LOCKS_events = 1,  /* single operations were recorded */
+	REPORT_LOCKS_tallies = 2, /* counts were recorded */
+	REPORT_LOCKS_calls = 4,   /* ... with stamps around the lock and unlock functions */
+	REPORT_LOCKS_path = 8,    /* path_ns, halved: there is a critical path */
+	REPORT_LOCKS_replay = 16, /* halved.replay */
+	REPORT_LOCKS_inner = 64,  /* path_ns has of a hold only what no call and no inner lock took:
+				     a long trace */
 	REPORT_LOCKS_running = 32, /* threads' running_ns is known */
 };
 

@@ -599,6 +599,11 @@ static void known_line(
 			fabs(l->own_error) > 0.05 ? ": the path is believed instead" : "");
 	} else if (l->has & REPORT_LOCKS_path)
 		base_str_add(&s, " (longest path with shorter holds)");
+	if (l->has & REPORT_LOCKS_inner)
+		base_str_add(&s,
+			"; the trace is long: calls of the kernel and inner locks are not counted "
+			"to the lock that is held meanwhile (--max-memory, or a window, makes it "
+			"so)");
 	if (l->floor_bare_ps && l->floor_stamps_ps) {
 		base_str_addf(&s,
 			". On this machine lock and unlock take %.1f ns, with two bare time "

@@ -125,7 +125,7 @@ static void note_host(
 		r->nr_hosts++;
 	sum += (uint64_t)ns;
 	keep(m, base_map_put(&m->by_host, key, host, sum));
-	if ((double)sum > r->host_ns || !r->host_ns) {
+	if ((double)sum > r->host_ns || r->host_ns <= 0) {
 		r->host_ns = (double)sum;
 		r->host = host;
 	}

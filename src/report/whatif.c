@@ -10,7 +10,8 @@
 
 #include <string.h>
 
-#define OWN_ERROR_MAX 0.05 /* of replay; beyond it the report warns */
+#define OWN_ERROR_MAX   0.05 /* of replay; beyond it the report warns */
+#define REPLAY_MORE_MAX 0.01 /* of the path: what replay may simulate beside it */
 enum { LANES_A_PASS = GRAPH_LANES_MAX - 1, ENDS = 3 /* estimate, low, high share */ };
 
 struct resolver {
@@ -504,6 +505,13 @@ static void prediction_lines(struct base_str *out, const struct report_style *st
 		match_line(out, &p->match[i]);
 }
 
+/* A merged trace, or one of the whole system, begins before the program whose path it is: replay
+ * does so, too. */
+static bool replays_more(const struct report_whatif *w)
+{
+	return w->base.recorded_ns > w->elapsed_ns * (1 + REPLAY_MORE_MAX);
+}
+
 static void replay_lines(
 	struct base_str *out, const struct report_whatif *w, const struct report_style *st)
 {
@@ -524,6 +532,10 @@ static void replay_lines(
 			base_str_add(&s, "as many processors as it wants");
 		if (w->base.own_error > OWN_ERROR_MAX || w->base.own_error < -OWN_ERROR_MAX)
 			base_str_add(&s, ": it does not understand this run, so do not rely on it");
+		if (replays_more(w))
+			base_str_add(&s,
+				"; it begins with the trace's first record, long before the "
+				"path does: its times are not the path's");
 	}
 	if (s.length)
 		report_wrap(out, st, "METHODS    ", 11, base_str_text(&s));
@@ -547,7 +559,7 @@ void report_whatif_text(
 static bool trusts_replay(const struct report_whatif *w, const struct report_prediction *p)
 {
 	return p->replay.made && !p->replay.nr_stuck && w->base.own_error <= OWN_ERROR_MAX &&
-	       w->base.own_error >= -OWN_ERROR_MAX;
+	       w->base.own_error >= -OWN_ERROR_MAX && !replays_more(w);
 }
 
 static json_t *best_json(const struct report_whatif *w, const struct report_prediction *p)

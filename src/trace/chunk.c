@@ -147,12 +147,14 @@ static bool agrees(const struct trace_chunk_header *h, const struct trace_index_
 	       h->first_ns == e->first_ns && h->last_ns == e->last_ns;
 }
 
+static enum base_status fetch_payload(struct trace_reader *r, uint32_t chunk,
+	struct trace_buffer *ret, const struct trace_chunk_header *h, struct base_err *err);
+
 enum base_status trace_chunk_fetch(struct trace_reader *r, uint32_t chunk, struct trace_buffer *ret,
 	struct trace_chunk_header *ret_header, struct base_err *err)
 {
 	const struct trace_index_entry *e = &r->chunk[chunk].entry;
 	uint8_t head[TRACE_CHUNK_HEADER_BYTES];
-	const uint8_t *stored = NULL;
 	enum base_status status = trace_source_read(&r->source, e->offset, head, sizeof head, err);
 
 	if (status == BASE_ERR_TRUNCATED)
@@ -161,7 +163,18 @@ enum base_status trace_chunk_fetch(struct trace_reader *r, uint32_t chunk, struc
 		return status;
 	if (!trace_chunk_header_decode(head, ret_header) || !agrees(ret_header, e))
 		return damaged(r, e->offset, "its header", err);
-	uint64_t offset = e->offset + sizeof head;
+	if (ret_header->content != TRACE_CONTENT_RECORDS)
+		return BASE_OK; /* not for us: nothing is fetched */
+	return fetch_payload(r, chunk, ret, ret_header, err);
+}
+
+static enum base_status fetch_payload(struct trace_reader *r, uint32_t chunk,
+	struct trace_buffer *ret, const struct trace_chunk_header *ret_header, struct base_err *err)
+{
+	const struct trace_index_entry *e = &r->chunk[chunk].entry;
+	const uint8_t *stored = NULL;
+	enum base_status status;
+	uint64_t offset = e->offset + TRACE_CHUNK_HEADER_BYTES;
 	if (ret_header->stored_bytes > r->source.size_bytes - offset)
 		return damaged(r, e->offset, "is cut", err);
 	status = read_stored(r, offset, ret_header->stored_bytes, &stored, err);
@@ -186,6 +199,68 @@ enum base_status trace_chunk_fetch(struct trace_reader *r, uint32_t chunk, struc
 		return damaged(r, e->offset, "does not decompress", err);
 	}
 	memset(ret->bytes + raw_bytes, 0, TRACE_PAD_BYTES);
+	return BASE_OK;
+}
+
+/* ---- other contents -------------------------------------------------------------------------- */
+
+enum base_status trace_reader_contents(struct trace_reader *r, enum trace_content content,
+	struct trace_content_chunk **ret, size_t *ret_nr, struct base_err *err)
+{
+	size_t capacity = 0;
+
+	*ret = NULL;
+	*ret_nr = 0;
+	for (uint32_t i = 0; i < r->nr_chunks; i++) {
+		const struct trace_index_entry *e = &r->chunk[i].entry;
+		uint8_t head[TRACE_CHUNK_HEADER_BYTES];
+		struct trace_chunk_header h;
+		enum base_status status =
+			trace_source_read(&r->source, e->offset, head, sizeof head, err);
+
+		if (status != BASE_OK && status != BASE_ERR_TRUNCATED) {
+			base_free(*ret);
+			*ret = NULL;
+			return status;
+		}
+		if (status != BASE_OK || !trace_chunk_header_decode(head, &h) || !agrees(&h, e) ||
+			h.content != (uint32_t)content || r->chunk[i].damaged)
+			continue;
+		if (base_grow(ret, &capacity, *ret_nr + 1, sizeof **ret) != BASE_OK) {
+			base_free(*ret);
+			*ret = NULL;
+			return base_fail(err, BASE_ERR_NOMEM, "no memory for the list of chunks");
+		}
+		(*ret)[(*ret_nr)++] = (struct trace_content_chunk){.chunk = i,
+			.stream = h.stream,
+			.first_ns = h.first_ns,
+			.last_ns = h.last_ns,
+			.size_bytes = h.raw_bytes};
+	}
+	return BASE_OK;
+}
+
+enum base_status trace_reader_content(struct trace_reader *r, const struct trace_content_chunk *c,
+	void *to, struct base_err *err)
+{
+	const struct trace_index_entry *e = &r->chunk[c->chunk].entry;
+	uint8_t head[TRACE_CHUNK_HEADER_BYTES];
+	struct trace_chunk_header h;
+	struct trace_buffer buffer = {0};
+	enum base_status status = trace_source_read(&r->source, e->offset, head, sizeof head, err);
+
+	if (status == BASE_OK && (!trace_chunk_header_decode(head, &h) || !agrees(&h, e) ||
+					 h.raw_bytes != c->size_bytes))
+		status = damaged(r, e->offset, "its header", err);
+	if (status == BASE_OK && h.stored_bytes > r->source.size_bytes - e->offset - sizeof head)
+		status = damaged(r, e->offset, "is cut", err);
+	if (status == BASE_OK)
+		status = fetch_payload(r, c->chunk, &buffer, &h, err);
+	if (status != BASE_OK)
+		return status;
+	memcpy(to, buffer.bytes, h.raw_bytes);
+	memset((uint8_t *)to + h.raw_bytes, 0, TRACE_CONTENT_PAD_BYTES);
+	trace_buffer_release(r, &buffer);
 	return BASE_OK;
 }
 

@@ -122,14 +122,14 @@ enum base_status trace_defs_load(struct trace_reader *r, struct base_err *err)
 		struct base_err ignored = {0};
 		enum base_status status = trace_chunk_fetch(r, i, &buffer, &h, &ignored);
 
-		if (status == BASE_OK) {
+		if (status == BASE_OK && !h.content) {
 			status = load_records(r, &buffer, &h);
 			trace_buffer_release(r, &buffer);
 			if (status == BASE_ERR_NOMEM || status == BASE_ERR_LIMIT)
 				return base_fail(err, status,
 					"%s: the definitions at byte %" PRIu64, r->source.name,
 					r->chunk[i].entry.offset);
-		} else if (status != BASE_ERR_CORRUPT) {
+		} else if (status != BASE_OK && status != BASE_ERR_CORRUPT) {
 			if (err)
 				*err = ignored;
 			return status;

@@ -319,7 +319,7 @@ void trace_chunk_header_encode(
 	trace_put_u32(out, TRACE_CHUNK_MAGIC);
 	trace_put_u32(out + 4, h->stream);
 	trace_put_u32(out + 8, h->nr_records);
-	trace_put_u32(out + 12, (uint32_t)h->codec);
+	trace_put_u32(out + 12, (uint32_t)h->codec | h->content << TRACE_CONTENT_SHIFT);
 	trace_put_u64(out + 16, h->first_ns);
 	trace_put_u64(out + 24, h->last_ns);
 	trace_put_u32(out + 32, h->raw_bytes);
@@ -333,25 +333,27 @@ bool trace_chunk_header_decode(
 {
 	if (trace_get_u32(in) != TRACE_CHUNK_MAGIC || trace_get_u64(in + 48) != XXH64(in, 48, 0))
 		return false;
-	uint32_t codec = trace_get_u32(in + 12);
+	uint32_t number = trace_get_u32(in + 12), codec = number & (TRACE_CODEC_NR - 1);
 	*ret = (struct trace_chunk_header){
 		.stream = trace_get_u32(in + 4),
 		.nr_records = trace_get_u32(in + 8),
 		.codec = codec ? TRACE_CODEC_ZSTD : TRACE_CODEC_RAW,
+		.content = number >> TRACE_CONTENT_SHIFT,
 		.first_ns = trace_get_u64(in + 16),
 		.last_ns = trace_get_u64(in + 24),
 		.raw_bytes = trace_get_u32(in + 32),
 		.stored_bytes = trace_get_u32(in + 36),
 		.payload_hash = trace_get_u64(in + 40),
 	};
-	uint32_t raw_max =
-		ret->stream ? (uint32_t)TRACE_CHUNK_RAW_MAX : (uint32_t)TRACE_DEFS_CHUNK_RAW_MAX;
+	uint32_t raw_max = ret->content  ? (uint32_t)TRACE_CONTENT_RAW_MAX
+			   : ret->stream ? (uint32_t)TRACE_CHUNK_RAW_MAX
+					 : (uint32_t)TRACE_DEFS_CHUNK_RAW_MAX;
 	bool stored_fits = codec == TRACE_CODEC_RAW ? ret->stored_bytes == ret->raw_bytes
 						    : ret->stored_bytes < ret->raw_bytes;
-	return codec < TRACE_CODEC_NR && ret->stream < TRACE_STREAM_MAX &&
+	return ret->content <= TRACE_CONTENT_MAX && ret->stream < TRACE_STREAM_MAX &&
 	       ret->first_ns <= ret->last_ns && ret->raw_bytes > 0 && ret->raw_bytes <= raw_max &&
 	       stored_fits && ret->stored_bytes > 0 && ret->nr_records > 0 &&
-	       ret->nr_records <= ret->raw_bytes && (ret->stream || ret->last_ns == 0);
+	       ret->nr_records <= ret->raw_bytes && (ret->stream || (ret->last_ns == 0 && !ret->content));
 }
 
 /* ---- footer ---------------------------------------------------------------------------------- */

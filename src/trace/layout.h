@@ -38,6 +38,8 @@ enum {
 };
 
 enum trace_codec { TRACE_CODEC_RAW, TRACE_CODEC_ZSTD, TRACE_CODEC_NR };
+/* The codec's number in a chunk's header: enum trace_codec | enum trace_content << this. */
+enum { TRACE_CONTENT_SHIFT = 1, TRACE_CONTENT_MAX = 127 };
 
 static inline void trace_put_u32(uint8_t *p, uint32_t v)
 {
@@ -94,6 +96,7 @@ const struct trace_schema_kind *trace_schema_find(const struct trace_schema *s, 
 struct trace_chunk_header {
 	uint32_t stream, nr_records;
 	enum trace_codec codec;
+	uint32_t content; /* enum trace_content, or one that is not known */
 	uint64_t first_ns, last_ns;
 	uint32_t raw_bytes, stored_bytes;
 	uint64_t payload_hash; /* XXH64 of the stored bytes */

@@ -57,6 +57,10 @@ static enum base_status enter_chunk(
 			*err = why;
 		return status;
 	}
+	if (h.content != TRACE_CONTENT_RECORDS) { /* somebody else's */
+		leave_chunk(r, c, false);
+		return BASE_OK;
+	}
 	c->p = c->buffer.bytes;
 	c->end = c->p + h.raw_bytes;
 	c->time_ns = h.first_ns;

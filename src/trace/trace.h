@@ -88,7 +88,11 @@ struct trace_health {
 
 /* ---- writing -------------------------------------------------------------------------------- */
 
-enum { TRACE_VERSION = 1, TRACE_CHUNK_RAW_MAX = 256 * 1024 };
+enum { TRACE_VERSION = 1, TRACE_CHUNK_RAW_MAX = 256 * 1024, TRACE_CONTENT_RAW_MAX = 1 << 20 };
+
+/* What a chunk holds. Chunks of records are this layer's own; others are bytes in a stream of their
+ * own, which those who read records pass over. Append only: the numbers are in files. */
+enum trace_content { TRACE_CONTENT_RECORDS, TRACE_CONTENT_MEMORY /* memory/stream.h */ };
 
 struct trace_info {                        /* the header; texts are borrowed */
 	size_t size;                       /* sizeof(struct trace_info) of the caller */
@@ -118,6 +122,12 @@ enum base_status trace_writer_open(const char *path, const struct trace_info *in
  * every call returns the same error and the file stays readable. */
 enum base_status trace_writer_put(
 	struct trace_writer *w, const struct trace_record *r, struct base_err *err) BASE_MUST_CHECK;
+/* Write a chunk of another content, at once: size_bytes of 1 to TRACE_CONTENT_RAW_MAX, of a stream
+ * that has no records. first_ns <= last_ns; not before those of the stream's chunk before (raised to
+ * it). */
+enum base_status trace_writer_put_content(struct trace_writer *w, enum trace_content content,
+	uint32_t stream, uint64_t first_ns, uint64_t last_ns, const void *bytes, size_t size_bytes,
+	struct base_err *err) BASE_MUST_CHECK;
 enum base_status trace_writer_flush(struct trace_writer *w, struct base_err *err) BASE_MUST_CHECK;
 void trace_writer_count(
 	struct trace_writer *w, enum trace_diag d, uint64_t n); /* into the footer */
@@ -182,6 +192,23 @@ enum base_status trace_reader_next(
 	struct trace_reader *r, struct trace_batch *ret, struct base_err *err) BASE_MUST_CHECK;
 enum base_status trace_reader_rewind(struct trace_reader *r, struct base_err *err) BASE_MUST_CHECK;
 void trace_reader_close(struct trace_reader *r); /* NULL-safe */
+
+/* Chunks of other contents. They are numbered in file order; trace_reader_contents() finds those of
+ * one content (which reads each chunk's header once) and gives their streams and lengths. */
+struct trace_content_chunk {
+	uint32_t chunk; /* number, for trace_reader_content() */
+	uint32_t stream;
+	uint64_t first_ns, last_ns;
+	uint32_t size_bytes;
+};
+/* *ret: base_free() it. */
+enum base_status trace_reader_contents(struct trace_reader *r, enum trace_content content,
+	struct trace_content_chunk **ret, size_t *ret_nr, struct base_err *err) BASE_MUST_CHECK;
+/* Its bytes into `to`, which has room for size_bytes and TRACE_CONTENT_PAD_BYTES more, which become
+ * zero. ERR_CORRUPT: damaged. */
+enum { TRACE_CONTENT_PAD_BYTES = 128 };
+enum base_status trace_reader_content(struct trace_reader *r, const struct trace_content_chunk *c,
+	void *to, struct base_err *err) BASE_MUST_CHECK;
 
 /* Codec of one record, for tests, fuzzers and tools. Canonical: decode then encode gives the same
  * bytes. */

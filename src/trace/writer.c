@@ -117,7 +117,8 @@ static size_t store_payload(
 	return b->used;
 }
 
-static enum base_status flush_stream(struct trace_writer *w, uint32_t stream, struct base_err *err)
+static enum base_status flush_content(
+	struct trace_writer *w, uint32_t stream, enum trace_content content, struct base_err *err)
 {
 	struct stream_buf *b = &w->stream[stream];
 
@@ -132,6 +133,7 @@ static enum base_status flush_stream(struct trace_writer *w, uint32_t stream, st
 	struct trace_chunk_header h = {
 		.stream = stream,
 		.nr_records = b->nr_records,
+		.content = (uint32_t)content,
 		.first_ns = b->first_ns,
 		.last_ns = b->state.last_ns,
 		.raw_bytes = b->used,
@@ -154,6 +156,11 @@ static enum base_status flush_stream(struct trace_writer *w, uint32_t stream, st
 	b->used = 0;
 	b->nr_records = 0;
 	return BASE_OK;
+}
+
+static enum base_status flush_stream(struct trace_writer *w, uint32_t stream, struct base_err *err)
+{
+	return flush_content(w, stream, TRACE_CONTENT_RECORDS, err);
 }
 
 /* Definitions go first: no chunk in the file mentions an id that is not defined before it. */
@@ -296,6 +303,45 @@ enum base_status trace_writer_put(
 	b->nr_records++;
 	w->nr_records++;
 	return BASE_OK;
+}
+
+enum base_status trace_writer_put_content(struct trace_writer *w, enum trace_content content,
+	uint32_t stream, uint64_t first_ns, uint64_t last_ns, const void *bytes, size_t size_bytes,
+	struct base_err *err)
+{
+	enum base_status status;
+
+	if (BASE_UNLIKELY(w->status != BASE_OK))
+		return stuck(w, err);
+	if (!content || !stream || !size_bytes || size_bytes > TRACE_CONTENT_RAW_MAX ||
+		first_ns > last_ns)
+		return base_fail(err, BASE_ERR_USAGE, "%s: a chunk of content %u, %zu bytes",
+			w->path, content, size_bytes);
+	if (stream >= w->nr_streams) {
+		status = add_stream(w, stream, err);
+		if (status != BASE_OK)
+			return status;
+	}
+	status = flush_stream(w, 0, err);
+	if (status != BASE_OK)
+		return status;
+	struct stream_buf *b = &w->stream[stream];
+	if (b->nr_records)
+		return base_fail(err, BASE_ERR_USAGE, "%s: stream %u has records", w->path, stream);
+	/* The chunk goes out as a buffer of one record would. */
+	first_ns = first_ns < b->state.last_ns ? b->state.last_ns : first_ns;
+	last_ns = last_ns < first_ns ? first_ns : last_ns;
+	struct stream_buf saved = *b;
+	b->bytes = (uint8_t *)(uintptr_t)bytes;
+	b->used = (uint32_t)size_bytes;
+	b->nr_records = 1;
+	b->first_ns = first_ns;
+	b->state.last_ns = last_ns;
+	status = flush_content(w, stream, content, err);
+	b = &w->stream[stream];
+	*b = saved;
+	b->state.last_ns = last_ns;
+	return status;
 }
 
 enum base_status trace_writer_flush(struct trace_writer *w, struct base_err *err)

@@ -2,12 +2,12 @@
 # shellcheck shell=bash disable=SC2154,SC2094,SC2016,SC2086,SC2206,SC2034,SC1091 # $trace and $work come from run.sh; words split on purpose
 # merge.sh - several recordings as one trace. Skewed clocks: tests/unit/test_merge.c, test_merge_align.c.
 
-# record_two ARG... - client.lpt and server.lpt, each recorded for itself, at the same time.
+# record_two - client.lpt and server.lpt, each recorded for itself, at the same time.
 record_two() {
 	local server
-	longpole record -q "$@" -o server.lpt "$LONGPOLE_BUILD/tests/target/request" --as=server >server.out 2>server.err &
+	longpole record -q -o server.lpt "$LONGPOLE_BUILD/tests/target/request" --as=server >server.out 2>server.err &
 	server=$!
-	longpole record -q "$@" -o client.lpt "$LONGPOLE_BUILD/tests/target/request" --as=client >client.out 2>client.err ||
+	longpole record -q -o client.lpt "$LONGPOLE_BUILD/tests/target/request" --as=client >client.out 2>client.err ||
 		{ kill $server; cat client.err >&2; fail "the client's recording"; }
 	wait $server || { cat server.err >&2; fail "the server's recording"; }
 }
@@ -18,10 +18,11 @@ test_merge_two_recordings() {
 	is_json out '.schema == "longpole/merge/1"'
 	is_json out '.result | .hosts == 1 and .connections == 1 and .connections_unusable == 0 and .error_max_ns < 1000000'
 	is_json out '.result.inputs[1] | .clock == "same kernel" and .byte_pairs >= 300'
-	# whatever is said of the server's answer, is said in the client's time
+	# the server's work is on the client's path; on a busy machine both wait for processors, too
 	expect 0 longpole report --json both.lpt
 	is_json out '.result.explained_share > 0.8'
-	is_json out '.result.path[0] | .state == "running answer" and .share > 0.4 and .waiting_share == 0'
+	is_json out '[.result.path[] | select(.state == "running answer") | .path_ns] as [$answer] |
+		[.result.path[] | select(.state == "running prepare") | .path_ns] as [$prepare] | $answer / $prepare | . > 2 and . < 6'
 	client_ns=$(longpole report --json client.lpt | jq .result.elapsed_ns)
 	is_json out ".result.elapsed_ns / $client_ns | . > 0.95 and . < 1.05"
 	# alone, the client only waits for somebody who was not recorded
@@ -33,8 +34,11 @@ test_merge_two_recordings() {
 test_merge_predicts_the_other_program() {
 	record_two
 	expect 0 longpole merge -q -o both.lpt client.lpt server.lpt
+	local elapsed_ns answer_ns
+	elapsed_ns=$(longpole report --json both.lpt | jq .result.elapsed_ns)
+	answer_ns=$(longpole report --json both.lpt | jq '.result.path[] | select(.state == "running answer") | .path_ns')
 	expect 0 longpole whatif --json both.lpt scale answer=-100%
-	is_json out '.result.scenarios[0] | .next_bottleneck == "running prepare" and .predicted_speedup > 1.5 and .predicted_speedup < 5'
+	is_json out ".result.scenarios[0].predicted_ns | ($elapsed_ns - .) / $answer_ns | . > 0.5 and . < 1.1"
 }
 
 test_merge_mistakes() {

@@ -308,6 +308,54 @@ static void late_is_as_in_time(void **unused)
 	assert_true(sums[0].path_ns[MODEL_STATE_run] > 4e6);
 }
 
+/* ---- whose paths
+ * ---------------------------------------------------------------------------------------- */
+
+static enum base_status count_paths(void *ctx, const struct live_window *w, struct base_err *err)
+{
+	uint32_t *max = ctx;
+	(void)err;
+	if (w->nr_paths + w->nr_asleep > *max)
+		*max = w->nr_paths + w->nr_asleep;
+	return BASE_OK;
+}
+
+/* The server is in /system.slice/server.service, the other one nowhere. */
+static void only_those_asked_for(void **unused)
+{
+	static const struct {
+		const char *process, *cgroup;
+		uint32_t nr;
+	} row[] = {{NULL, NULL, 2}, {"server", NULL, 1}, {"s*r", NULL, 1}, {"200", NULL, 1},
+		{"20", NULL, 0}, {NULL, "/system.slice", 1}, {NULL, "/system.slice/", 1},
+		{NULL, "/system", 0}, {NULL, "/system.slice/server.service", 1}, {NULL, "/", 2},
+		{"other", "/system.slice", 0}};
+	(void)unused;
+	for (size_t i = 0; i < BASE_COUNT(row); i++) {
+		uint32_t nr = 0;
+		struct run r = {0};
+		struct live_options o = {.size = sizeof o,
+			.interval_ns = 1000000,
+			.whom = LIVE_WHOM_processes,
+			.process = row[i].process,
+			.cgroup = row[i].cgroup,
+			.answer = count_paths,
+			.ctx = &nr};
+		must(live_new(&o, &r.live, NULL));
+		must(begin(&r));
+		must(put_text(&r, 90000, "/system.slice/server.service"));
+		must(put(&r,
+			(struct trace_record){
+				.kind = TRACE_group, .u.group = {.process = 1, .cgroup = 90000}},
+			0));
+		for (int k = 0; k < 50; k++)
+			must(one_round(&r, 2));
+		must(live_finish(r.live, NULL));
+		live_free(r.live);
+		assert_int_equal(nr, row[i].nr);
+	}
+}
+
 static enum base_status short_run(struct base_err *err)
 {
 	struct seen seen = {.share_min = 1, .explained_min = 1};
@@ -352,6 +400,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(memory_is_bounded),
 		cmocka_unit_test(late_is_as_in_time),
+		cmocka_unit_test(only_those_asked_for),
 		cmocka_unit_test(every_allocation_may_fail),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -426,6 +426,52 @@ static void three_machines_in_a_row(void **state)
 	remove_files(&f);
 }
 
+/* ---- names ----------------------------------------------------------------------------------- */
+
+/* Addresses that another machine has as well, as something else. */
+static void names_of_one_machine(void **state)
+{
+	struct files f = make_files();
+	struct merge_result result;
+	static const char *const name[] = {"tcp 127.0.0.1:5 127.0.0.1:6", "tcp 0.0.0.0:80 -",
+		"tcp 0.0.0.0:81 -", "unix /run/x -"};
+	(void)state;
+	for (int server = 0; server < 2; server++) {
+		const struct machine *k = server ? &f.server_machine : &f.client_machine;
+		struct trace_writer *w = start(k, server ? f.server : f.client, "p", 7,
+			server ? server_name : client_name);
+		for (uint32_t i = 0; i < BASE_COUNT(name); i++) {
+			if (server && i == 2)
+				continue; /* port 81 is alpha's alone */
+			put_text(w, 10 + i, name[i]);
+			put(w, (struct trace_record){.kind = TRACE_object,
+				       .u.object = {.object = 2 + i,
+					       .type = i ? TRACE_OBJECT_listener
+							 : TRACE_OBJECT_socket,
+					       .name = 10 + i}});
+		}
+		for (uint64_t t = 5000000; t < 20000000; t += 1000000) {
+			io(w, k, t + (server ? 100 : 0), t + 200000, TRACE_IO_write, 10);
+			io(w, k, t + 300000, t + 400000, TRACE_IO_read, 10);
+		}
+		assert_int_equal(trace_writer_close(w, NULL), BASE_OK);
+	}
+	assert_int_equal(merge_files(&f, &result, NULL), BASE_OK);
+	struct trace_reader *r;
+	assert_int_equal(trace_reader_open(f.out, NULL, &r, NULL), BASE_OK);
+	const struct trace_defs *d = trace_reader_defs(r);
+	static const char *const expected[] = {"", client_name,
+		"tcp 127.0.0.1:5@alpha 127.0.0.1:6@alpha", "tcp 0.0.0.0:80@alpha -",
+		"tcp 0.0.0.0:81 -", "unix /run/x@alpha -", server_name,
+		"tcp 127.0.0.1:5@beta 127.0.0.1:6@beta", "tcp 0.0.0.0:80@beta -", "",
+		"unix /run/x@beta -"};
+	assert_int_equal(d->nr_objects, BASE_COUNT(expected));
+	for (uint32_t i = 0; i < d->nr_objects; i++)
+		assert_string_equal(trace_text_of(d, d->objects[i].name), expected[i]);
+	trace_reader_close(r);
+	remove_files(&f);
+}
+
 static void memory_failures(void **state)
 {
 	struct files f = make_files();
@@ -456,6 +502,7 @@ int main(void)
 		cmocka_unit_test(what_is_refused),
 		cmocka_unit_test(packets_of_two_kernels),
 		cmocka_unit_test(three_machines_in_a_row),
+		cmocka_unit_test(names_of_one_machine),
 		cmocka_unit_test(memory_failures),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

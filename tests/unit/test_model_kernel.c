@@ -161,6 +161,47 @@ static void woken_before_it_sleeps(void **state)
 	finish(&b);
 }
 
+/* The library's records of the same thread win: its lock is what is waited for, and the time counts
+ * once; only what it knows no cause of is the waker's. */
+static void library_and_kernel(void **state)
+{
+	(void)state;
+	struct bench b;
+	start(&b, "");
+	b.options.process = "a";
+	uint32_t a = thread(&b, "a"), w = thread(&b, "w");
+	uint32_t lock = object(&b, TRACE_OBJECT_mutex, "big_lock", 0);
+	uint32_t peer = object(&b, TRACE_OBJECT_socket, "", 0), fn = site(&b, "worker");
+	IN(&b, 0, w, 1);
+	IN(&b, 0, a, 0);
+	PUT(&b, 10, w, lock_acquire, .object = lock, .site = fn);
+	PUT(&b, 50, a, lock_wait, .object = lock, .site = fn);
+	CALLS(&b, 52, a, 202);
+	SLEEPS(&b, 55, a, 0);
+	PUT(&b, 500, w, lock_release, .object = lock, .site = fn);
+	WAKES(&b, 502, w, a);
+	IN(&b, 510, a, 0);
+	RETURNS(&b, 511, a, 202);
+	PUT(&b, 512, a, lock_acquire, .object = lock, .site = fn);
+	PUT(&b, 600, a, lock_release, .object = lock, .site = fn);
+	PUT(&b, 610, a, io_begin, .object = peer, .op = TRACE_IO_read, .n = 10, .site = fn);
+	CALLS(&b, 611, a, 0, .object = peer, .n = 10);
+	SLEEPS(&b, 612, a, 0);
+	WAKES(&b, 900, w, a);
+	IN(&b, 905, a, 0);
+	RETURNS(&b, 906, a, 0, .object = peer, .result = 10);
+	PUT(&b, 907, a, io_end, .object = peer, .op = TRACE_IO_read, .result = 10);
+	SLEEPS(&b, 1000, a, 0);
+	analyse(&b);
+	conserved(&b, 1000);
+	/* w: 0-900, with the lock 10-500; a after its second wake */
+	assert_float_equal(on_path_of(&b, "w", "holding mutex big_lock"), 490, 1e-6);
+	assert_float_equal(on_path_of(&b, "w", ""), 900, 1e-6);
+	assert_float_equal(on_path_of(&b, "a", ""), 100, 1e-6);
+	assert_float_equal(unexplained(&b), 0, 1e-6);
+	finish(&b);
+}
+
 /* Nobody was seen to wake it: that is said. A switch that was lost is borne. */
 static void gaps_are_counted(void **state)
 {
@@ -244,6 +285,7 @@ int main(void)
 		cmocka_unit_test(processor_shortage),
 		cmocka_unit_test(quota),
 		cmocka_unit_test(woken_before_it_sleeps),
+		cmocka_unit_test(library_and_kernel),
 		cmocka_unit_test(gaps_are_counted),
 		cmocka_unit_test(of_the_program),
 		cmocka_unit_test(whose_path),

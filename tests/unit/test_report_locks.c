@@ -130,6 +130,37 @@ static void path_and_prediction(void **state)
 	finish(&b);
 }
 
+/* A lock's share of the path is all that is done under it: here a write to the disk and another
+ * lock. */
+static void what_is_done_under_a_lock(void **state)
+{
+	(void)state;
+	struct bench b;
+	start(&b);
+	uint32_t p = process(&b, "prog"), at = site(&b, "commit");
+	uint32_t log = mutex(&b, "log"), inner = mutex(&b, "inner");
+	uint32_t file = object_of_type(&b, TRACE_OBJECT_file, "disk");
+	stream(&b, p);
+	PUT(&b, 0, 1, process_begin, .token = 0);
+	PUT(&b, 0, 1, thread_begin, .token = 0, .handle = 1000);
+	PUT(&b, 100, 1, lock_acquire, .object = log, .site = at);
+	PUT(&b, 150, 1, io_begin, .object = file, .op = TRACE_IO_sync, .site = at);
+	PUT(&b, 350, 1, io_end, .object = file, .op = TRACE_IO_sync);
+	PUT(&b, 360, 1, lock_acquire, .object = inner, .site = at);
+	PUT(&b, 380, 1, lock_release, .object = inner, .site = at);
+	PUT(&b, 400, 1, lock_release, .object = log, .site = at);
+	end(&b, 500);
+	struct report_locks *l = locks_of(&b, 0, 0);
+	const struct report_lock *x = lock_of(l, "mutex log"), *y = lock_of(l, "mutex inner");
+	assert_near(l->path_ns, 500e3, 1);
+	assert_near(x->path_ns, 300e3, 1);
+	assert_near(y->path_ns, 20e3, 1);
+	assert_near(x->halved.path_speedup, 500.0 / 350, 0.01); /* all of it takes half as long */
+	assert_near(y->halved.path_speedup, 500.0 / 490, 0.01);
+	report_locks_free(l);
+	finish(&b);
+}
+
 static void condition_variables(void **state)
 {
 	(void)state;
@@ -249,6 +280,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(nested_locks_are_not_counted_twice),
 		cmocka_unit_test(path_and_prediction),
+		cmocka_unit_test(what_is_done_under_a_lock),
 		cmocka_unit_test(condition_variables),
 		cmocka_unit_test(tallies),
 		cmocka_unit_test(out_of_memory),

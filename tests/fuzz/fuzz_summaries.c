@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fuzz_merge.c - lines of other hosts' `longpole top --json`: whatever they are, the ranking can be
+/* fuzz_summaries.c - lines of other hosts' `longpole top --json`: whatever they are, the ranking can be
  * written. */
 #include "report/top.h"
 

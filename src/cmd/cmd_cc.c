@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cmd_cc.c - `longpole cc`, `longpole c++` (cxx), `longpole fortran`: the compiler, with our assembler
+ * and our runtime library. The compiler does everything else itself, so every option works.
+ */
+#include "cmd/cmd.h"
+
+#include "config.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { EXTRA_ARGUMENTS = 16, NOT_FOUND = 127, NOT_EXECUTABLE = 126 };
+
+#define ABOUT                                                                                      \
+	"Runs the compiler with all the arguments, but lets it find our assembler, which puts "   \
+	"recording code into the program, and links our runtime library. `longpole record "       \
+	"--level 3` records such a program; without it the program runs a little slower. "        \
+	"LONGPOLE_CC_LEVEL=2 leaves out blocks that access no memory; LONGPOLE_CC_VERBOSE=1 "     \
+	"says what was done. "
+
+static const struct cmd_option no_option[] = {{0}};
+
+const struct cmd_details cmd_details_cc = {
+	.usage = "COMPILER-ARGUMENT...",
+	.about = ABOUT "The compiler is $LONGPOLE_CC, or gcc; clang works as well.",
+	.option = no_option,
+	.nr_options = 0,
+	.example = {"longpole cc -O2 -g -o prog prog.c -lpthread", "make CC='longpole cc'",
+		"LONGPOLE_CC=clang longpole cc -O2 -c part.c"},
+};
+const struct cmd_details cmd_details_cxx = {
+	.usage = "COMPILER-ARGUMENT...",
+	.about = ABOUT "The compiler is $LONGPOLE_CXX, or g++. `longpole c++` is the same.",
+	.option = no_option,
+	.nr_options = 0,
+	.example = {"longpole c++ -O2 -o prog prog.cc", "cmake -DCMAKE_CXX_COMPILER=g++ -B build",
+		"make CXX='longpole c++'"},
+};
+const struct cmd_details cmd_details_fortran = {
+	.usage = "COMPILER-ARGUMENT...",
+	.about = ABOUT "The compiler is $LONGPOLE_FC, or gfortran.",
+	.option = no_option,
+	.nr_options = 0,
+	.example = {"longpole fortran -O2 -fopenmp -o prog prog.f90"},
+};
+
+struct link {
+	bool pic, shared, relocatable, no_link;
+};
+
+static bool is(const char *arg, const char *option)
+{
+	return !strcmp(arg, option);
+}
+
+/* The last one counts. */
+static struct link look(char **argv, size_t nr)
+{
+	struct link l = {0};
+	for (size_t i = 0; i < nr; i++) {
+		const char *a = argv[i];
+		if (is(a, "-fPIC") || is(a, "-fpic"))
+			l.pic = true;
+		else if (is(a, "-fPIE") || is(a, "-fpie") || is(a, "-fno-pic") ||
+			 is(a, "-fno-PIC") || is(a, "-fno-pie") || is(a, "-fno-PIE"))
+			l.pic = false;
+		else if (is(a, "-shared"))
+			l.shared = true;
+		else if (is(a, "-r"))
+			l.relocatable = true;
+		else if (is(a, "-c") || is(a, "-S") || is(a, "-E") || is(a, "-M") || is(a, "-MM") ||
+			 is(a, "-fsyntax-only") || !strncmp(a, "--print", 7) || !strncmp(a, "-print", 6) ||
+			 is(a, "--version") || is(a, "-dumpversion") || is(a, "-dumpmachine") || is(a, "--help"))
+			l.no_link = true;
+	}
+	return l;
+}
+
+/* A file of ours: in the build tree, beside an installed program, or where it was installed. */
+static bool find(const char *in_build, const char *name, char ret[PATH_MAX])
+{
+	char exe[PATH_MAX];
+	ssize_t n = readlink("/proc/self/exe", exe, sizeof exe - 1);
+	exe[n > 0 ? n : 0] = 0;
+	char *slash = strrchr(exe, '/');
+	int directory = slash ? (int)(slash - exe) : 0;
+	const char *const format[] = {in_build, "../lib/longpole/", NULL};
+	for (size_t i = 0; i < BASE_COUNT(format); i++) {
+		int length = format[i] ? snprintf(ret, PATH_MAX, "%.*s/%s%s", directory, exe,
+						 format[i], name)
+				       : snprintf(ret, PATH_MAX, "%s/%s", LONGPOLE_LIBDIR, name);
+		if (length > 0 && length < PATH_MAX && !access(ret, R_OK))
+			return true;
+	}
+	return false;
+}
+
+struct arguments {
+	char **argv;
+	size_t nr;
+	struct base_str text[EXTRA_ARGUMENTS];
+	size_t nr_texts;
+};
+
+static void add(struct arguments *a, const char *fmt, const char *value)
+{
+	struct base_str *s = &a->text[a->nr_texts++];
+	base_str_addf(s, "%s%s", fmt, value);
+	a->argv[a->nr++] = s->buf;
+}
+
+static bool compiler_arguments(struct cmd *c, struct arguments *a, const char *compiler)
+{
+	char as[PATH_MAX];
+	const char *name = strrchr(compiler, '/');
+	name = name ? name + 1 : compiler;
+	bool clang = strstr(name, "clang") != NULL;
+	if (!find("", "as", as) && !find("", "as/as", as)) {
+		cmd_usage(c, "cannot find longpole's assembler, as, beside longpole or in %s",
+			LONGPOLE_LIBDIR "/as");
+		return false;
+	}
+	as[strlen(as) - strlen("as")] = 0;
+	add(a, "-B", as);
+	if (clang) {
+		add(a, "-fno-integrated-as", "");
+		add(a, "-Wno-unused-command-line-argument", "");
+	} else {
+		add(a, "-ffixed-r10", "");
+		add(a, "-ffixed-r11", "");
+	}
+	return true;
+}
+
+static bool link_arguments(struct cmd *c, struct arguments *a, const struct link *l)
+{
+	static const char *const name[] = {"liblongpole-memory-module.a",
+		"liblongpole-memory-calls.a", "liblongpole-memory.a"};
+	char path[BASE_COUNT(name)][PATH_MAX];
+	for (size_t i = 0; i < BASE_COUNT(name); i++)
+		if (!find("../record/", name[i], path[i])) {
+			cmd_usage(c, "cannot find %s beside longpole or in %s", name[i],
+				LONGPOLE_LIBDIR);
+			return false;
+		}
+	add(a, "-Wl,--whole-archive,", path[0]);
+	add(a, "-Wl,--no-whole-archive,", path[1]);
+	if (!l->shared) {
+		add(a, "-Wl,", path[2]);
+		add(a, "-Wl,--export-dynamic-symbol=longpole_memory*,", "--export-dynamic-symbol=target_*");
+	}
+	return true;
+}
+
+static int run(struct cmd *c, const char *variable, const char *otherwise)
+{
+	const char *given = getenv(variable), *compiler = given && *given ? given : otherwise;
+	struct arguments a = {0};
+	if (!c->nr_operands)
+		return cmd_usage(c, "no argument for the compiler given");
+	struct link l = look(c->operand, c->nr_operands);
+	a.argv = base_alloc((c->nr_operands + EXTRA_ARGUMENTS + 2) * sizeof *a.argv);
+	if (!a.argv)
+		return cmd_fail(c, base_fail(&c->err, BASE_ERR_NOMEM, "no memory for arguments"));
+	a.argv[a.nr++] = (char *)compiler;
+	int status = CMD_ENVIRONMENT;
+	if (!compiler_arguments(c, &a, compiler))
+		goto done;
+	for (size_t i = 0; i < c->nr_operands; i++)
+		a.argv[a.nr++] = c->operand[i];
+	if (!l.no_link && !l.relocatable && !link_arguments(c, &a, &l))
+		goto done;
+	bool good = true;
+	for (size_t i = 0; i < a.nr_texts; i++)
+		good = good && !a.text[i].failed;
+	if (good)
+		good = !setenv("LONGPOLE_CC_PIC", l.pic ? "1" : "0", 1);
+	if (!good) {
+		status = cmd_fail(c, base_fail(&c->err, BASE_ERR_NOMEM, "no memory for arguments"));
+		goto done;
+	}
+	execvp(compiler, a.argv);
+	status = errno == ENOENT ? NOT_FOUND : NOT_EXECUTABLE;
+	(void)cmd_fail(c, base_fail_errno(&c->err, errno, "cannot run the compiler, '%s'", compiler));
+done:
+	for (size_t i = 0; i < a.nr_texts; i++)
+		base_str_fini(&a.text[i]);
+	base_free(a.argv);
+	return status;
+}
+
+int cmd_run_cc(struct cmd *c)
+{
+	return run(c, "LONGPOLE_CC", "gcc");
+}
+
+int cmd_run_cxx(struct cmd *c)
+{
+	return run(c, "LONGPOLE_CXX", "g++");
+}
+
+int cmd_run_fortran(struct cmd *c)
+{
+	return run(c, "LONGPOLE_FC", "gfortran");
+}

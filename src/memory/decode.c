@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* decode.c - tokens into words: the encoder's predictors, the other way round. */
+#include "memory/decode.h"
+
+#include <string.h>
+
+enum { COPIES_MAX = MEMORY_PIECE_WORDS / 4, PAD_WORDS = 8 };
+
+struct block_state {
+	uint32_t successor, chunk;
+};
+struct slot_state {
+	uint64_t last, stride;
+};
+
+struct memory_decoder {
+	const struct memory_tables *tables;
+	struct block_state *block;
+	struct slot_state *slot;
+	uint32_t chunk; /* epoch */
+	uint32_t previous;
+	uint64_t stack, tick;
+	uint64_t word[MEMORY_PIECE_WORDS + PAD_WORDS];
+	struct memory_copy copy[COPIES_MAX];
+	const uint8_t *p, *end; /* of the chunk */
+	uint64_t first_ticks;
+};
+
+struct memory_decoder *memory_decoder_new(const struct memory_tables *t)
+{
+	struct memory_decoder *d = base_alloc(sizeof *d);
+	if (!d)
+		return NULL;
+	d->tables = t;
+	d->block = base_alloc(((size_t)t->nr_blocks + 1) * sizeof *d->block);
+	d->slot = base_alloc((size_t)(t->nr_slots + 1) * sizeof *d->slot);
+	if (!d->block || !d->slot) {
+		memory_decoder_free(d);
+		return NULL;
+	}
+	return d;
+}
+
+void memory_decoder_free(struct memory_decoder *d)
+{
+	if (!d)
+		return;
+	base_free(d->block);
+	base_free(d->slot);
+	base_free(d);
+}
+
+static enum base_status damaged(struct base_err *err, const char *what)
+{
+	return base_fail(err, BASE_ERR_CORRUPT, "a chunk of a memory stream: %s", what);
+}
+
+enum base_status memory_decoder_chunk(
+	struct memory_decoder *d, const uint8_t *chunk, size_t size_bytes, struct base_err *err)
+{
+	struct memory_chunk_head head;
+	d->p = d->end = NULL;
+	if (size_bytes < sizeof head)
+		return damaged(err, "is too short");
+	memcpy(&head, chunk, sizeof head);
+	if (head.magic != MEMORY_CHUNK_MAGIC || head.version != MEMORY_STREAM_VERSION ||
+		head.type != MEMORY_CHUNK_STREAM || head.bytes != size_bytes)
+		return damaged(err, "its head");
+	d->p = chunk + sizeof head;
+	d->end = chunk + size_bytes;
+	d->first_ticks = head.first_ticks;
+	d->chunk++;
+	d->previous = 0;
+	d->block[0].successor = 0;
+	d->stack = 0;
+	d->tick = head.first_ticks >> MEMORY_TICK_SHIFT;
+	return BASE_OK;
+}
+
+/* ---- one block ----------------------------------------------------------------------------- */
+
+struct piece {
+	const uint8_t *p, *end;
+	uint64_t *word;
+	uint32_t nr, at, nr_copies;
+};
+
+static const struct memory_table_block *known(const struct memory_decoder *d, uint64_t index)
+{
+	const struct memory_tables *t = d->tables;
+	if (BASE_UNLIKELY(!index || index >= t->nr_blocks || !t->block[index].exists))
+		return NULL;
+	return &t->block[index];
+}
+
+static struct slot_state *touch(
+	struct memory_decoder *d, uint32_t index, const struct memory_table_block *b)
+{
+	struct slot_state *s = &d->slot[d->tables->slot_base[index]];
+	if (BASE_UNLIKELY(d->block[index].chunk != d->chunk)) {
+		memset(s, 0, b->nr_slots * sizeof *s);
+		d->block[index] = (struct block_state){.chunk = d->chunk};
+	}
+	return s;
+}
+
+/* A block as predicted; false: that cannot be. */
+static bool predicted(struct memory_decoder *d, struct piece *z)
+{
+	uint32_t index = d->block[d->previous].successor;
+	const struct memory_table_block *b = known(d, index);
+	if (BASE_UNLIKELY(!b || z->nr - z->at < 1u + b->nr_slots || b->nr_ticks))
+		return false;
+	struct slot_state *s = touch(d, index, b);
+	uint64_t *w = z->word + z->at;
+	*w++ = index;
+	uint64_t stack = d->stack;
+	for (unsigned i = 0; i < b->nr_stack; i++)
+		w[i] = stack += s[i].stride;
+	d->stack = stack;
+	for (unsigned i = b->nr_stack; i < b->nr_slots; i++)
+		w[i] = s[i].last += s[i].stride;
+	z->at += 1u + b->nr_slots;
+	d->previous = index;
+	return true;
+}
+
+static bool get_slot(struct piece *z, uint64_t predicted_value, uint64_t last, uint64_t neighbour,
+	uint64_t *ret)
+{
+	if (BASE_UNLIKELY(z->end - z->p < 1))
+		return false;
+	unsigned how = *z->p >> 4, length = *z->p & 15;
+	uint64_t v = 0;
+	z->p++;
+	if (BASE_UNLIKELY(length > 8 || (size_t)(z->end - z->p) < length ||
+			    how >= MEMORY_SLOT_BASES))
+		return false;
+	memcpy(&v, z->p, length);
+	/* canonical: no byte more than needed */
+	if (BASE_UNLIKELY(length && !z->p[length - 1]))
+		return false;
+	z->p += length;
+	v = (uint64_t)base_unzigzag(v);
+	*ret = v + (how == MEMORY_SLOT_PREDICTED ? predicted_value
+		    : how == MEMORY_SLOT_LAST    ? last
+						 : neighbour);
+	return true;
+}
+
+static bool coded(struct memory_decoder *d, struct piece *z, uint64_t index)
+{
+	const struct memory_table_block *b = known(d, index);
+	if (BASE_UNLIKELY(!b || z->nr - z->at < 1u + b->nr_slots))
+		return false;
+	struct slot_state *s = touch(d, (uint32_t)index, b);
+	uint64_t *w = z->word + z->at, neighbour = d->stack;
+	unsigned plain = b->nr_slots - (unsigned)b->nr_ticks;
+	*w++ = index;
+	for (unsigned i = 0; i < b->nr_stack; i++) {
+		if (!get_slot(z, d->stack + s[i].stride, d->stack, neighbour, &w[i]))
+			return false;
+		s[i].stride = w[i] - d->stack;
+		d->stack = neighbour = w[i];
+	}
+	for (unsigned i = b->nr_stack; i < plain; i++) {
+		if (!get_slot(z, s[i].last + s[i].stride, s[i].last, neighbour, &w[i]))
+			return false;
+		s[i].stride = w[i] - s[i].last;
+		s[i].last = neighbour = w[i];
+	}
+	for (unsigned i = plain; i < b->nr_slots; i++) {
+		uint64_t v;
+		z->p = base_get_uvarint(z->p, z->end, &v);
+		if (!z->p)
+			return false;
+		d->tick += (uint64_t)base_unzigzag(v);
+		w[i] = d->tick << MEMORY_TICK_SHIFT;
+	}
+	z->at += 1u + b->nr_slots;
+	d->previous = (uint32_t)index;
+	return true;
+}
+
+/* ---- copies -------------------------------------------------------------------------------- */
+
+/* As the encoder's learn(). */
+static bool learn(struct memory_decoder *d, const uint64_t *from, const uint64_t *to)
+{
+	while (from < to) {
+		uint64_t index = *from;
+		const struct memory_table_block *b = known(d, index);
+		if (!b || (size_t)(to - from) < 1u + b->nr_slots)
+			return false;
+		struct slot_state *s = touch(d, (uint32_t)index, b);
+		unsigned plain = b->nr_slots - (unsigned)b->nr_ticks;
+		d->block[d->previous].successor = (uint32_t)index;
+		from++;
+		for (unsigned i = 0; i < b->nr_stack; i++) {
+			s[i].stride = from[i] - d->stack;
+			d->stack = from[i];
+		}
+		for (unsigned i = b->nr_stack; i < plain; i++) {
+			s[i].stride = from[i] - s[i].last;
+			s[i].last = from[i];
+		}
+		if (plain < b->nr_slots)
+			d->tick = from[b->nr_slots - 1u] >> MEMORY_TICK_SHIFT;
+		from += b->nr_slots;
+		d->previous = (uint32_t)index;
+	}
+	return true;
+}
+
+static bool copy(struct memory_decoder *d, struct piece *z)
+{
+	uint64_t distance, m;
+	z->p = base_get_uvarint(z->p, z->end, &distance);
+	z->p = z->p ? base_get_uvarint(z->p, z->end, &m) : NULL;
+	if (!z->p || !distance || distance > MEMORY_COPY_DISTANCE_MAX || distance * 2 > z->at ||
+		m > z->nr - z->at || m < distance * 2 || z->nr_copies == COPIES_MAX)
+		return false;
+	uint64_t *to = z->word + z->at, *near = to - distance, *far = near - distance;
+	for (size_t i = 0; i < m; i++)
+		to[i] = 2 * near[i] - far[i];
+	if (!learn(d, to + (m / distance - 2) * distance, to + m))
+		return false;
+	d->copy[z->nr_copies++] = (struct memory_copy){
+		.at = z->at, .distance = (uint32_t)distance, .words = (uint32_t)m};
+	z->at += (uint32_t)m;
+	return true;
+}
+
+/* ---- pieces -------------------------------------------------------------------------------- */
+
+static bool tokens(struct memory_decoder *d, struct piece *z)
+{
+	for (;;) {
+		uint64_t token, index;
+		z->p = base_get_uvarint(z->p, z->end, &token);
+		if (!z->p)
+			return false;
+		for (uint64_t run = token >> 2; run; run--)
+			if (!predicted(d, z))
+				return false;
+		switch ((enum memory_token)(token & 3)) {
+		case MEMORY_TOKEN_SLOTS:
+			if (!coded(d, z, d->block[d->previous].successor))
+				return false;
+			break;
+		case MEMORY_TOKEN_BLOCK:
+			z->p = base_get_uvarint(z->p, z->end, &index);
+			if (!z->p || !known(d, index))
+				return false;
+			d->block[d->previous].successor = (uint32_t)index;
+			if (!coded(d, z, index))
+				return false;
+			break;
+		case MEMORY_TOKEN_COPY:
+			if (!copy(d, z))
+				return false;
+			break;
+		case MEMORY_TOKEN_END:
+			return z->p == z->end && z->at == z->nr;
+		}
+	}
+}
+
+enum base_status memory_decoder_piece(
+	struct memory_decoder *d, struct memory_words *ret, struct base_err *err)
+{
+	uint64_t nr, flags, begin, lasted, bytes;
+	if (d->p == d->end)
+		return BASE_END;
+	const uint8_t *p = base_get_uvarint(d->p, d->end, &nr);
+	p = p ? base_get_uvarint(p, d->end, &flags) : NULL;
+	p = p ? base_get_uvarint(p, d->end, &begin) : NULL;
+	p = p ? base_get_uvarint(p, d->end, &lasted) : NULL;
+	p = p ? base_get_uvarint(p, d->end, &bytes) : NULL;
+	d->p = d->end;
+	if (!p || nr > MEMORY_PIECE_WORDS || flags > MEMORY_PIECE_HANDLER ||
+		bytes > (uint64_t)(d->end - p))
+		return damaged(err, "a piece's head");
+	struct piece z = {.p = p, .end = p + bytes, .word = d->word, .nr = (uint32_t)nr};
+	if (!tokens(d, &z))
+		return damaged(err, "a piece's tokens");
+	d->p = p + bytes;
+	*ret = (struct memory_words){.word = d->word,
+		.nr = (uint32_t)nr,
+		.copy = d->copy,
+		.nr_copies = z.nr_copies,
+		.begin_ticks = d->first_ticks + begin,
+		.end_ticks = d->first_ticks + begin + lasted,
+		.handler = flags & MEMORY_PIECE_HANDLER};
+	return BASE_OK;
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * memory_ring.h - the contract between the runtime library of rewritten programs (target*.c) and who
+ * reads their memory streams (session_memory.c, or an analysis on the fly).
+ *
+ * One file in shared memory, whose path is in LONGPOLE_MEMORY: a head, then blocks of
+ * MEMORY_RING_BLOCK_BYTES, each one chunk of memory/stream.h. A writer takes a FREE block by
+ * compare-and-exchange, fills it with pieces, updating the chunk head's `bytes` after each, and makes
+ * it DONE. The reader makes it FREE. The chunks of a thread are numbered; take them in that order. A
+ * block that is ACTIVE when its process has ended is whole up to its `bytes`. With no block free,
+ * writers wait: nothing is lost as long as the reader lives and `recording` is set.
+ */
+#ifndef LONGPOLE_RECORD_MEMORY_RING_H
+#define LONGPOLE_RECORD_MEMORY_RING_H
+
+#include "memory/stream.h"
+
+#include <stdint.h>
+
+enum {
+	MEMORY_RING_VERSION = 1,
+	MEMORY_RING_BLOCK_BYTES = MEMORY_CHUNK_MAX_BYTES,
+	MEMORY_RING_BLOCKS_MAX = 1024,
+};
+#define MEMORY_RING_MAGIC    0x474e49524d504c01u
+#define MEMORY_RING_VARIABLE "LONGPOLE_MEMORY"
+
+enum memory_ring_state { MEMORY_RING_FREE, MEMORY_RING_ACTIVE, MEMORY_RING_DONE };
+
+struct memory_ring_head {
+	uint64_t magic;
+	uint32_t version, nr_blocks;
+	uint32_t recording; /* 0: writers drop what they have */
+	uint32_t reader_pid;
+	uint32_t next_image; /* atomic: images number themselves, from 1 */
+	uint32_t freed;      /* atomic, a futex: the reader has given blocks back */
+	uint32_t waiters;    /* atomic: writers that wait for it */
+	uint32_t attached;   /* atomic: images that have come */
+	uint64_t lost_words; /* atomic */
+	uint64_t wait_ticks, encode_ticks; /* atomic: what recording cost the program */
+	uint64_t words, pieces;            /* atomic: raw words encoded */
+	uint64_t nested_dropped;           /* atomic: words of handlers too deep */
+	uint32_t state[MEMORY_RING_BLOCKS_MAX];
+};
+enum { MEMORY_RING_HEAD_BYTES = 8192 };
+
+static inline uint64_t memory_ring_bytes(uint32_t nr_blocks)
+{
+	return MEMORY_RING_HEAD_BYTES + (uint64_t)nr_blocks * MEMORY_RING_BLOCK_BYTES;
+}
+
+#endif

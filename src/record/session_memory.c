@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* session_memory.c - memory streams from the target's shared memory into the trace. */
+#include "record/session_memory.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <gelf.h>
+#include <libelf.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+enum { LEVEL_MAX = 3 };
+
+/* ---- is it a program of ours? -------------------------------------------------------------- */
+
+static unsigned note_level(Elf_Scn *section)
+{
+	Elf_Data *data = elf_getdata(section, NULL);
+	unsigned level = 0;
+	GElf_Nhdr note;
+	size_t name, desc, at = 0;
+	while (data && (at = gelf_getnote(data, at, &note, &name, &desc)) > 0) {
+		uint32_t value[2];
+		if (note.n_type != MEMORY_NOTE_TYPE || note.n_descsz != sizeof value ||
+			note.n_namesz != sizeof MEMORY_NOTE_NAME ||
+			memcmp((const char *)data->d_buf + name, MEMORY_NOTE_NAME,
+				sizeof MEMORY_NOTE_NAME) != 0)
+			continue;
+		memcpy(value, (const char *)data->d_buf + desc, sizeof value);
+		if (value[0] == MEMORY_STREAM_VERSION && value[1] <= LEVEL_MAX &&
+			(!level || value[1] < level))
+			level = value[1];
+	}
+	return level;
+}
+
+unsigned record_memory_level(const char *path)
+{
+	unsigned level = 0;
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0 || elf_version(EV_CURRENT) == EV_NONE) {
+		if (fd >= 0)
+			close(fd);
+		return 0;
+	}
+	Elf *elf = elf_begin(fd, ELF_C_READ, NULL);
+	size_t names = 0;
+	if (elf && !elf_getshdrstrndx(elf, &names)) {
+		for (Elf_Scn *s = NULL; (s = elf_nextscn(elf, s));) {
+			GElf_Shdr header;
+			const char *name = gelf_getshdr(s, &header)
+						   ? elf_strptr(elf, names, header.sh_name)
+						   : NULL;
+			if (name && !strcmp(name, MEMORY_NOTE_SECTION))
+				level = note_level(s);
+		}
+	}
+	if (elf)
+		elf_end(elf);
+	close(fd);
+	return level;
+}
+
+/* ---- the file ------------------------------------------------------------------------------ */
+
+static int create_file(struct record_memory *m)
+{
+	const char *tmpdir = getenv("TMPDIR");
+	const char *dir[] = {"/dev/shm", tmpdir && *tmpdir ? tmpdir : "/tmp", "/tmp"};
+	for (size_t i = 0; i < BASE_COUNT(dir); i++) {
+		int n = snprintf(m->path, sizeof m->path, "%s/longpole-memory-%d-XXXXXX", dir[i],
+			(int)getpid());
+		if (n < 0 || (size_t)n >= sizeof m->path)
+			continue;
+		int fd = mkostemp(m->path, O_CLOEXEC);
+		if (fd < 0)
+			continue;
+		/* Its pages are there, or it is of no use: a writer would be killed for one that is
+		 * not. */
+		if (!posix_fallocate(fd, 0, (off_t)memory_ring_bytes(RECORD_MEMORY_BLOCKS)))
+			return fd;
+		close(fd);
+		unlink(m->path);
+	}
+	m->path[0] = 0;
+	return -1;
+}
+
+enum base_status record_memory_create(
+	struct record_memory *m, unsigned level, struct base_err *err)
+{
+	*m = (struct record_memory){.level = level};
+	m->copy = base_alloc(MEMORY_RING_BLOCK_BYTES);
+	if (!m->copy)
+		return base_fail(err, BASE_ERR_NOMEM, "no memory for memory streams");
+	int fd = create_file(m);
+	if (fd < 0)
+		return base_fail_errno(err, errno ? errno : ENOSPC,
+			"cannot make %llu MiB of shared memory in /dev/shm, $TMPDIR or /tmp",
+			(unsigned long long)memory_ring_bytes(RECORD_MEMORY_BLOCKS) >> 20);
+	void *p = mmap(NULL, memory_ring_bytes(RECORD_MEMORY_BLOCKS), PROT_READ | PROT_WRITE,
+		MAP_SHARED, fd, 0);
+	int why = errno;
+	close(fd);
+	if (p == MAP_FAILED)
+		return base_fail_errno(err, why, "cannot map %s", m->path);
+	m->head = p;
+	m->head->version = MEMORY_RING_VERSION;
+	m->head->nr_blocks = RECORD_MEMORY_BLOCKS;
+	m->head->reader_pid = (uint32_t)getpid();
+	m->head->recording = 1;
+	__atomic_store_n(&m->head->magic, MEMORY_RING_MAGIC, __ATOMIC_RELEASE);
+	return BASE_OK;
+}
+
+void record_memory_destroy(struct record_memory *m)
+{
+	if (m->head) {
+		__atomic_store_n(&m->head->recording, 0, __ATOMIC_RELEASE);
+		munmap(m->head, memory_ring_bytes(RECORD_MEMORY_BLOCKS));
+	}
+	if (m->path[0])
+		unlink(m->path);
+	base_free(m->stream);
+	base_free(m->copy);
+	*m = (struct record_memory){0};
+}
+
+/* ---- streams ------------------------------------------------------------------------------- */
+
+static const struct record_thread *records_of(
+	const struct record_converter *c, uint32_t pid, uint32_t tid)
+{
+	for (size_t i = c->nr_threads; i-- > 0;)
+		if (c->thread[i]->pid == pid && c->thread[i]->tid == tid && c->thread[i]->stream)
+			return c->thread[i];
+	return NULL;
+}
+
+static void define(struct record_memory *m, struct record_converter *c,
+	struct record_memory_stream *s, bool again)
+{
+	const struct record_thread *t = s->thread ? records_of(c, s->pid, s->tid) : NULL;
+	if (again && (!t || s->linked))
+		return;
+	s->linked = t != NULL;
+	record_sink_put(&c->sink,
+		&(struct trace_record){.kind = TRACE_memory_stream,
+			.u.memory_stream = {.memory_stream = s->definition,
+				.stream = s->stream,
+				.thread = t ? t->stream : 0,
+				.level = m->level,
+				.origin_ticks = c->clock->tsc_origin,
+				.factor = c->clock->factor}});
+}
+
+static struct record_memory_stream *stream_of(struct record_memory *m, struct record_converter *c,
+	const struct memory_chunk_head *h)
+{
+	for (size_t i = m->nr_streams; i-- > 0;)
+		if (m->stream[i].image == h->image && m->stream[i].thread == h->thread)
+			return &m->stream[i];
+	if (base_grow(&m->stream, &m->streams_capacity, m->nr_streams + 1, sizeof *m->stream) !=
+		BASE_OK)
+		return NULL;
+	struct record_memory_stream *s = &m->stream[m->nr_streams];
+	*s = (struct record_memory_stream){.image = h->image,
+		.thread = h->thread,
+		.pid = h->pid,
+		.tid = h->tid,
+		.definition = ++m->nr_definitions,
+		.stream = record_sink_stream(&c->sink, 0, h->tid, 0)};
+	if (!s->stream)
+		return NULL;
+	m->nr_streams++;
+	define(m, c, s, false);
+	return s;
+}
+
+/* ---- chunks -------------------------------------------------------------------------------- */
+
+static const uint8_t *block_at(const struct record_memory *m, uint32_t i)
+{
+	return (const uint8_t *)m->head + MEMORY_RING_HEAD_BYTES +
+	       (uint64_t)i * MEMORY_RING_BLOCK_BYTES;
+}
+
+static bool head_makes_sense(const struct memory_chunk_head *h)
+{
+	return h->magic == MEMORY_CHUNK_MAGIC && h->version == MEMORY_STREAM_VERSION &&
+	       h->type > 0 && h->type < MEMORY_CHUNK_TYPES && h->bytes >= sizeof *h &&
+	       h->bytes <= MEMORY_RING_BLOCK_BYTES && h->last_ticks >= h->first_ticks;
+}
+
+static uint64_t ns_of(const struct record_converter *c, uint64_t ticks)
+{
+	uint64_t origin = c->clock->tsc_origin;
+	return ticks > origin ? record_clock_ns(c->clock, ticks - origin) : 0;
+}
+
+static void give_back(struct record_memory *m, uint32_t block)
+{
+	__atomic_store_n(&m->head->state[block], MEMORY_RING_FREE, __ATOMIC_RELEASE);
+	__atomic_fetch_add(&m->head->freed, 1, __ATOMIC_ACQ_REL);
+	if (__atomic_load_n(&m->head->waiters, __ATOMIC_ACQUIRE))
+		(void)syscall(SYS_futex, &m->head->freed, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+}
+
+/* false: not its turn. */
+static bool take(
+	struct record_memory *m, struct record_converter *c, uint32_t block, bool final)
+{
+	struct memory_chunk_head h;
+	memcpy(&h, block_at(m, block), sizeof h);
+	if (!head_makes_sense(&h)) {
+		m->nr_damaged += !final;
+		give_back(m, block);
+		return true;
+	}
+	struct record_memory_stream *s = stream_of(m, c, &h);
+	if (s && h.type == MEMORY_CHUNK_STREAM && h.sequence != s->sequence && !final)
+		return false;
+	if (!s || record_sink_failed(&c->sink)) {
+		if (!s)
+			record_sink_fail(&c->sink, BASE_ERR_NOMEM, "no memory for one more thread");
+		give_back(m, block);
+		return true;
+	}
+	s->sequence = h.sequence + 1;
+	memcpy(m->copy, &h, sizeof h);
+	memcpy(m->copy + sizeof h, block_at(m, block) + sizeof h, h.bytes - sizeof h);
+	give_back(m, block);
+	uint64_t first_ns = ns_of(c, h.first_ticks), last_ns = ns_of(c, h.last_ticks);
+	first_ns = first_ns < s->last_ns ? s->last_ns : first_ns;
+	s->last_ns = last_ns < first_ns ? first_ns : last_ns;
+	c->sink.status = trace_writer_put_content(c->sink.writer, TRACE_CONTENT_MEMORY, s->stream,
+		first_ns, s->last_ns, m->copy, h.bytes, &c->sink.err);
+	m->nr_chunks++;
+	m->nr_bytes += h.bytes;
+	m->lost_words += h.lost;
+	return true;
+}
+
+/* In the order of each thread's numbers, which need not be that of the blocks. */
+unsigned record_memory_drain(struct record_memory *m, struct record_converter *c, bool final)
+{
+	unsigned nr = 0;
+	bool again = m->head != NULL;
+	while (again) {
+		again = false;
+		for (uint32_t i = 0; i < RECORD_MEMORY_BLOCKS; i++) {
+			uint32_t state = __atomic_load_n(&m->head->state[i], __ATOMIC_ACQUIRE);
+			if (state != MEMORY_RING_DONE)
+				continue;
+			bool taken = take(m, c, i, false);
+			nr += taken;
+			again |= taken;
+		}
+	}
+	/* What is left in order of place: chunks of threads that are gone, or stopped halfway. */
+	for (uint32_t i = 0; final && m->head && i < RECORD_MEMORY_BLOCKS; i++)
+		if (__atomic_load_n(&m->head->state[i], __ATOMIC_ACQUIRE) != MEMORY_RING_FREE)
+			nr += take(m, c, i, true);
+	return nr;
+}
+
+void record_memory_finish(struct record_memory *m, struct record_converter *c)
+{
+	for (size_t i = 0; i < m->nr_streams; i++)
+		define(m, c, &m->stream[i], true);
+	if (m->head)
+		m->lost_words += __atomic_load_n(&m->head->lost_words, __ATOMIC_RELAXED);
+}

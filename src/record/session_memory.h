@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* session_memory.h - the recorder's side of memory_ring.h: make the file, take the chunks, write them
+ * into the trace, give the blocks back. */
+#ifndef LONGPOLE_RECORD_SESSION_MEMORY_H
+#define LONGPOLE_RECORD_SESSION_MEMORY_H
+
+#include "record/memory_ring.h"
+#include "record/session_convert.h"
+
+enum { RECORD_MEMORY_BLOCKS = 64, RECORD_MEMORY_PATH = 128 };
+
+struct record_memory_stream {
+	uint32_t image;
+	uint64_t thread;   /* 0: the image's tables */
+	uint64_t sequence; /* next */
+	uint32_t stream, definition;
+	uint64_t last_ns;
+	uint32_t tid, pid;
+	bool linked; /* its thread's stream of records is known */
+};
+
+struct record_memory {
+	char path[RECORD_MEMORY_PATH]; /* "": not made */
+	struct memory_ring_head *head; /* shared with the target: trust nothing in it */
+	unsigned level;
+	struct record_memory_stream *stream;
+	size_t nr_streams, streams_capacity;
+	uint32_t nr_definitions;
+	uint8_t *copy; /* of one block: the target may write to its own */
+	uint64_t nr_chunks, nr_bytes, nr_damaged, lost_words;
+};
+
+/* Of an ELF file: the lowest level that an object of it was built for by `longpole cc`; 0: none was.
+ */
+unsigned record_memory_level(const char *path);
+enum base_status record_memory_create(struct record_memory *m, unsigned level,
+	struct base_err *err) BASE_MUST_CHECK;
+void record_memory_destroy(struct record_memory *m); /* removes the file, too */
+/* One round. Returns how many chunks were taken. `final`: nobody writes any more. */
+unsigned record_memory_drain(struct record_memory *m, struct record_converter *c, bool final);
+/* The definitions again, now that all threads are known. */
+void record_memory_finish(struct record_memory *m, struct record_converter *c);
+
+#endif

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * target.h - the runtime library of programs built by `longpole cc`: inside. What target.c (threads,
+ * buffers, chunks), target_signal.c (handlers) and target_call_*.c (calls that are recorded) share.
+ *
+ * It runs in other people's processes: no heap, no stdio, no lock, errno kept; on trouble words are
+ * dropped and counted. Rewritten code stores words at r10 (or a borrowed register) without looking;
+ * a guard page behind each buffer faults when it is full, and the fault's handler encodes it.
+ */
+#ifndef LONGPOLE_RECORD_TARGET_H
+#define LONGPOLE_RECORD_TARGET_H
+
+#include "record/memory_ring.h"
+#include "record/target_encode.h"
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define TARGET_EXPORT __attribute__((visibility("default")))
+
+enum {
+	TARGET_BUFFER_BYTES = MEMORY_PIECE_WORDS * 8,
+	TARGET_GUARD_BYTES = 64 * 1024, /* more than a record */
+	TARGET_BUFFERS = 8,             /* one, and one for each handler that interrupts another */
+	TARGET_RECORD_WORDS_MAX = 256,
+	TARGET_MODULES_MAX = 1024,
+	TARGET_STACK_BYTES = 64 * 1024, /* of the guard's handler */
+};
+
+/* Known to rewritten code by offset: see rewrite/emit.c. */
+struct target_tls {
+	uint64_t *pointer; /* next word; NULL: this thread has no buffer yet */
+	uint64_t save[2];  /* borrowed registers */
+	struct target_thread *thread;
+};
+extern __thread struct target_tls longpole_memory
+	__attribute__((tls_model("initial-exec"), visibility("default")));
+
+struct target_buffer {
+	uint64_t *start, *end; /* NULL: not made yet */
+	uint64_t *from;        /* first word that is not encoded yet */
+	uint64_t *left_at;     /* where a handler has interrupted who writes here; NULL: current */
+	const void *frame;     /* of the handler that uses it */
+	bool in_use;
+};
+
+struct target_thread {
+	struct target_thread *next; /* all that ever were; never freed, used again */
+	int alive;                  /* atomic */
+	int flushing;               /* atomic: 1 while someone encodes for it */
+	struct target_tls *tls;
+	struct target_buffer buffer[TARGET_BUFFERS];
+	struct target_encoder encoder;
+	uint64_t nr_slot_states;
+	uint8_t *chunk; /* in the ring; NULL: none open */
+	uint32_t chunk_block, chunk_used;
+	uint64_t number, sequence, lost;
+	uint32_t tid;
+	int stopped;          /* detail is off for this thread */
+	uint64_t begin_ticks; /* of the current buffer */
+	uint64_t fs_base;
+	uint8_t *stack; /* of the guard's handler */
+};
+
+/* A mark's words into the thread's stream. `ticks`-class slots last. */
+TARGET_EXPORT void target_mark(enum memory_mark mark, const uint64_t *slot);
+static inline uint64_t target_ticks(void)
+{
+	return __builtin_ia32_rdtsc();
+}
+/* A call record: kind is enum memory_call_kind. */
+TARGET_EXPORT void target_call(unsigned kind, uint64_t before, uint64_t after, uint64_t a0, uint64_t a1,
+	uint64_t a2, uint64_t a3);
+TARGET_EXPORT void target_range(bool store, const void *address, size_t bytes);
+bool target_on(void);
+/* Make this thread's words so far a piece; before exec, at a thread's end. */
+void target_flush(void);
+/* All threads', and their chunks to the reader: the process ends. */
+TARGET_EXPORT void target_flush_all(void);
+void target_thread_end(void);
+
+/* ---- between target.c and target_signal.c ---- */
+struct target_thread *target_attach_thread(void);
+/* Encodes [buffer->from, to), which becomes the rest's beginning. */
+void target_emit(struct target_thread *t, struct target_buffer *b, uint64_t *to, unsigned flags);
+bool target_make_buffer(struct target_buffer *b);
+struct target_buffer *target_buffer_of(struct target_thread *t, const uint64_t *p);
+void target_install_guard(void);
+void target_count_nested(uint64_t words);
+long target_syscall(long number, long a, long b, long c, long d, long e, long f);
+
+#endif

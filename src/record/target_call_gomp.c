@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* target_call_gomp.c - OpenMP, as gcc calls libgomp: a parallel region is a spawn and a join. */
+#include "record/target.h"
+
+enum { CALL_SPAWN = 0x01, CALL_JOIN = 0x02, CALL_BARRIER = 0x03, CALL_BEGIN_CRITICAL = 0x06,
+	CALL_END_CRITICAL = 0x07 };
+
+#define AT   TARGET_EXPORT __attribute__((noinline))
+#define WEAK __attribute__((weak))
+
+void GOMP_parallel(void (*f)(void *), void *data, unsigned nr_threads, unsigned flags) WEAK;
+void GOMP_barrier(void) WEAK;
+void GOMP_critical_start(void) WEAK;
+void GOMP_critical_end(void) WEAK;
+int omp_get_max_threads(void) WEAK;
+int omp_get_num_threads(void) WEAK;
+int omp_get_level(void) WEAK;
+
+void longpole_at_GOMP_parallel(void (*f)(void *), void *data, unsigned nr_threads, unsigned flags);
+AT void longpole_at_GOMP_parallel(
+	void (*f)(void *), void *data, unsigned nr_threads, unsigned flags)
+{
+	uint64_t now = target_ticks(), region = (uint64_t)(uintptr_t)f;
+	bool outer = !omp_get_level || omp_get_level() == 0;
+	uint64_t nr = nr_threads ? nr_threads
+		      : omp_get_max_threads ? (uint64_t)omp_get_max_threads()
+					    : 0;
+	if (outer)
+		target_call(CALL_SPAWN, now, now, region, nr, 0, 0);
+	GOMP_parallel(f, data, nr_threads, flags);
+	if (outer)
+		target_call(CALL_JOIN, target_ticks(), target_ticks(), region, nr, 0, 0);
+}
+
+void longpole_at_GOMP_barrier(void);
+AT void longpole_at_GOMP_barrier(void)
+{
+	uint64_t before = target_ticks();
+	GOMP_barrier();
+	target_call(CALL_BARRIER, before, target_ticks(), 0,
+		omp_get_num_threads ? (uint64_t)omp_get_num_threads() : 0, 0, 0);
+}
+
+void longpole_at_GOMP_critical_start(void);
+AT void longpole_at_GOMP_critical_start(void)
+{
+	uint64_t before = target_ticks();
+	GOMP_critical_start();
+	target_call(CALL_BEGIN_CRITICAL, before, target_ticks(), 0, 0, 0, 0);
+}
+
+void longpole_at_GOMP_critical_end(void);
+AT void longpole_at_GOMP_critical_end(void)
+{
+	uint64_t now = target_ticks();
+	target_call(CALL_END_CRITICAL, now, now, 0, 0, 0, 0);
+	GOMP_critical_end();
+}

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* target_call_memory.c - functions of libc that move or look at memory: ranges. */
+#include "record/target.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { CALL_ALLOCATE = 0x29, CALL_RELEASE = 0x2a };
+
+#define AT TARGET_EXPORT __attribute__((noinline))
+#define SITE ((uint64_t)(uintptr_t)__builtin_return_address(0))
+
+/* The results are libc's; the records come before the call that writes and so may be read by others
+ * at once. Names are those of rewrite/calls.def. */
+void *longpole_at_memcpy(void *to, const void *from, size_t n);
+AT void *longpole_at_memcpy(void *to, const void *from, size_t n)
+{
+	target_range(false, from, n);
+	target_range(true, to, n);
+	return memcpy(to, from, n);
+}
+
+void *longpole_at_memmove(void *to, const void *from, size_t n);
+AT void *longpole_at_memmove(void *to, const void *from, size_t n)
+{
+	target_range(false, from, n);
+	target_range(true, to, n);
+	return memmove(to, from, n);
+}
+
+void *longpole_at_mempcpy(void *to, const void *from, size_t n);
+AT void *longpole_at_mempcpy(void *to, const void *from, size_t n)
+{
+	target_range(false, from, n);
+	target_range(true, to, n);
+	return mempcpy(to, from, n);
+}
+
+void *longpole_at_memset(void *to, int c, size_t n);
+AT void *longpole_at_memset(void *to, int c, size_t n)
+{
+	target_range(true, to, n);
+	return memset(to, c, n);
+}
+
+void *longpole_at___memcpy_chk(void *to, const void *from, size_t n, size_t room);
+void *__memcpy_chk(void *to, const void *from, size_t n, size_t room);
+AT void *longpole_at___memcpy_chk(void *to, const void *from, size_t n, size_t room)
+{
+	target_range(false, from, n);
+	target_range(true, to, n);
+	return __memcpy_chk(to, from, n, room);
+}
+
+void *longpole_at___memmove_chk(void *to, const void *from, size_t n, size_t room);
+void *__memmove_chk(void *to, const void *from, size_t n, size_t room);
+AT void *longpole_at___memmove_chk(void *to, const void *from, size_t n, size_t room)
+{
+	target_range(false, from, n);
+	target_range(true, to, n);
+	return __memmove_chk(to, from, n, room);
+}
+
+void *longpole_at___memset_chk(void *to, int c, size_t n, size_t room);
+void *__memset_chk(void *to, int c, size_t n, size_t room);
+AT void *longpole_at___memset_chk(void *to, int c, size_t n, size_t room)
+{
+	target_range(true, to, n);
+	return __memset_chk(to, c, n, room);
+}
+
+size_t longpole_at_strlen(const char *s);
+AT size_t longpole_at_strlen(const char *s)
+{
+	size_t n = strlen(s);
+	target_range(false, s, n + 1);
+	return n;
+}
+
+char *longpole_at_strcpy(char *to, const char *from);
+AT char *longpole_at_strcpy(char *to, const char *from)
+{
+	size_t n = strlen(from) + 1;
+	target_range(false, from, n);
+	target_range(true, to, n);
+	return memcpy(to, from, n);
+}
+
+/* How much of both is read: up to the difference. */
+static size_t compared(const unsigned char *a, const unsigned char *b, size_t n, bool text)
+{
+	size_t i = 0;
+	while (i < n && a[i] == b[i] && (!text || a[i]))
+		i++;
+	return i < n ? i + 1 : n;
+}
+
+int longpole_at_memcmp(const void *a, const void *b, size_t n);
+AT int longpole_at_memcmp(const void *a, const void *b, size_t n)
+{
+	size_t read = compared(a, b, n, false);
+	target_range(false, a, read);
+	target_range(false, b, read);
+	return memcmp(a, b, n);
+}
+
+int longpole_at_strcmp(const char *a, const char *b);
+AT int longpole_at_strcmp(const char *a, const char *b)
+{
+	size_t read = compared((const unsigned char *)a, (const unsigned char *)b, SIZE_MAX, true);
+	target_range(false, a, read);
+	target_range(false, b, read);
+	return strcmp(a, b);
+}
+
+int longpole_at_strncmp(const char *a, const char *b, size_t n);
+AT int longpole_at_strncmp(const char *a, const char *b, size_t n)
+{
+	size_t read = compared((const unsigned char *)a, (const unsigned char *)b, n, true);
+	target_range(false, a, read);
+	target_range(false, b, read);
+	return strncmp(a, b, n);
+}
+
+/* ---- the heap: where blocks are, for data objects' names --------------------------------------- */
+
+static void allocated(const void *p, size_t bytes, uint64_t site, uint64_t before)
+{
+	if (p)
+		target_call(CALL_ALLOCATE, before, target_ticks(), (uint64_t)(uintptr_t)p, bytes, site,
+			0);
+}
+
+static void released(const void *p)
+{
+	uint64_t now = target_ticks();
+	if (p)
+		target_call(CALL_RELEASE, now, now, (uint64_t)(uintptr_t)p, 0, 0, 0);
+}
+
+void *longpole_at_malloc(size_t n);
+AT void *longpole_at_malloc(size_t n)
+{
+	uint64_t before = target_ticks();
+	void *p = malloc(n); /* allowed: the program's own call */
+	allocated(p, n, SITE, before);
+	return p;
+}
+
+void *longpole_at_calloc(size_t nr, size_t n);
+AT void *longpole_at_calloc(size_t nr, size_t n)
+{
+	uint64_t before = target_ticks();
+	void *p = calloc(nr, n); /* allowed: the program's own call */
+	allocated(p, nr * n, SITE, before);
+	if (p)
+		target_range(true, p, nr * n);
+	return p;
+}
+
+void *longpole_at_realloc(void *p, size_t n);
+AT void *longpole_at_realloc(void *p, size_t n)
+{
+	uint64_t before = target_ticks();
+	released(p);
+	void *q = realloc(p, n); /* allowed: the program's own call */
+	allocated(q, n, SITE, before);
+	return q;
+}
+
+void longpole_at_free(void *p);
+AT void longpole_at_free(void *p)
+{
+	released(p);
+	free(p); /* allowed: the program's own call */
+}

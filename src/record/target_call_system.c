@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* target_call_system.c - reads, writes, and calls after which this image is no more. */
+#include "record/target.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+enum { CALL_READ = 0x11, CALL_WRITE = 0x12 };
+
+#define AT      TARGET_EXPORT __attribute__((noinline))
+#define WORD(p) ((uint64_t)(uintptr_t)(p))
+
+static void moved(bool into_memory, const void *p, size_t bytes, uint64_t file, uint64_t before)
+{
+	int saved = errno;
+	target_call(into_memory ? CALL_READ : CALL_WRITE, before, target_ticks(), WORD(p), bytes,
+		file, 0);
+	target_range(into_memory, p, bytes);
+	errno = saved;
+}
+
+ssize_t longpole_at_read(int fd, void *p, size_t n);
+AT ssize_t longpole_at_read(int fd, void *p, size_t n)
+{
+	uint64_t before = target_ticks();
+	ssize_t r = read(fd, p, n);
+	if (r > 0)
+		moved(true, p, (size_t)r, (uint64_t)fd, before);
+	return r;
+}
+
+ssize_t longpole_at_write(int fd, const void *p, size_t n);
+AT ssize_t longpole_at_write(int fd, const void *p, size_t n)
+{
+	uint64_t before = target_ticks();
+	ssize_t r = write(fd, p, n);
+	if (r > 0)
+		moved(false, p, (size_t)r, (uint64_t)fd, before);
+	return r;
+}
+
+ssize_t longpole_at_pread(int fd, void *p, size_t n, off_t at);
+AT ssize_t longpole_at_pread(int fd, void *p, size_t n, off_t at)
+{
+	uint64_t before = target_ticks();
+	ssize_t r = pread(fd, p, n, at);
+	if (r > 0)
+		moved(true, p, (size_t)r, (uint64_t)fd, before);
+	return r;
+}
+
+ssize_t longpole_at_pwrite(int fd, const void *p, size_t n, off_t at);
+AT ssize_t longpole_at_pwrite(int fd, const void *p, size_t n, off_t at)
+{
+	uint64_t before = target_ticks();
+	ssize_t r = pwrite(fd, p, n, at);
+	if (r > 0)
+		moved(false, p, (size_t)r, (uint64_t)fd, before);
+	return r;
+}
+
+size_t longpole_at_fread(void *p, size_t size, size_t nr, FILE *f);
+AT size_t longpole_at_fread(void *p, size_t size, size_t nr, FILE *f)
+{
+	uint64_t before = target_ticks();
+	size_t r = fread(p, size, nr, f);
+	if (r)
+		moved(true, p, r * size, WORD(f), before);
+	return r;
+}
+
+size_t longpole_at_fwrite(const void *p, size_t size, size_t nr, FILE *f);
+AT size_t longpole_at_fwrite(const void *p, size_t size, size_t nr, FILE *f)
+{
+	uint64_t before = target_ticks();
+	size_t r = fwrite(p, size, nr, f);
+	if (r)
+		moved(false, p, r * size, WORD(f), before);
+	return r;
+}
+
+/* ---- the image's end ----------------------------------------------------------------------- */
+
+_Noreturn void longpole_at__exit(int status);
+AT _Noreturn void longpole_at__exit(int status)
+{
+	target_flush_all();
+	_exit(status); /* allowed: the program's own call */
+}
+
+_Noreturn void longpole_at__Exit(int status);
+AT _Noreturn void longpole_at__Exit(int status)
+{
+	target_flush_all();
+	_exit(status); /* allowed: the program's own call */
+}
+
+_Noreturn void longpole_at_abort(void);
+AT _Noreturn void longpole_at_abort(void)
+{
+	target_flush_all();
+	abort(); /* allowed: the program's own call */
+}
+
+int longpole_at_execve(const char *path, char *const *argv, char *const *envp);
+AT int longpole_at_execve(const char *path, char *const *argv, char *const *envp)
+{
+	target_flush_all();
+	return execve(path, argv, envp);
+}
+
+int longpole_at_execv(const char *path, char *const *argv);
+AT int longpole_at_execv(const char *path, char *const *argv)
+{
+	target_flush_all();
+	return execv(path, argv);
+}
+
+int longpole_at_execvp(const char *file, char *const *argv);
+AT int longpole_at_execvp(const char *file, char *const *argv)
+{
+	target_flush_all();
+	return execvp(file, argv);
+}

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* target_call_thread.c - threads and what they wait for: call records with times. */
+#include "record/target.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdlib.h>
+
+enum { /* memory/calls.def */
+	CALL_SPAWN = 0x01,
+	CALL_JOIN = 0x02,
+	CALL_BARRIER = 0x03,
+	CALL_LOCK = 0x20,
+	CALL_UNLOCK = 0x21,
+	CALL_WAIT = 0x22,
+	CALL_SIGNAL = 0x23,
+	CALL_THREAD_CREATE = 0x24,
+	CALL_THREAD_JOIN = 0x25,
+	CALL_THREAD_BEGIN = 0x26,
+	CALL_THREAD_END = 0x27,
+};
+
+#define AT       TARGET_EXPORT __attribute__((noinline))
+#define WORD(p)  ((uint64_t)(uintptr_t)(p))
+
+/* int f(object): recorded from before to after the call, when it succeeds. */
+#define SYNC(name, kind, type)                                                                     \
+	int longpole_at_##name(type *object);                                                      \
+	AT int longpole_at_##name(type *object)                                                    \
+	{                                                                                          \
+		uint64_t before = target_ticks();                                                  \
+		int result = name(object);                                                         \
+		if (!result)                                                                       \
+			target_call(kind, before, target_ticks(), WORD(object), 0, 0, 0);          \
+		return result;                                                                     \
+	}
+/* What gives: recorded before the call, lest who takes be recorded earlier. */
+#define GIVE(name, kind, type)                                                                     \
+	int longpole_at_##name(type *object);                                                      \
+	AT int longpole_at_##name(type *object)                                                    \
+	{                                                                                          \
+		uint64_t now = target_ticks();                                                     \
+		target_call(kind, now, now, WORD(object), 0, 0, 0);                                \
+		return name(object);                                                               \
+	}
+
+SYNC(pthread_mutex_lock, CALL_LOCK, pthread_mutex_t)
+SYNC(pthread_mutex_trylock, CALL_LOCK, pthread_mutex_t)
+GIVE(pthread_mutex_unlock, CALL_UNLOCK, pthread_mutex_t)
+SYNC(pthread_rwlock_rdlock, CALL_LOCK, pthread_rwlock_t)
+SYNC(pthread_rwlock_wrlock, CALL_LOCK, pthread_rwlock_t)
+SYNC(pthread_rwlock_tryrdlock, CALL_LOCK, pthread_rwlock_t)
+SYNC(pthread_rwlock_trywrlock, CALL_LOCK, pthread_rwlock_t)
+GIVE(pthread_rwlock_unlock, CALL_UNLOCK, pthread_rwlock_t)
+SYNC(sem_wait, CALL_WAIT, sem_t)
+SYNC(sem_trywait, CALL_WAIT, sem_t)
+GIVE(sem_post, CALL_SIGNAL, sem_t)
+GIVE(pthread_cond_signal, CALL_SIGNAL, pthread_cond_t)
+GIVE(pthread_cond_broadcast, CALL_SIGNAL, pthread_cond_t)
+
+/* spin locks are volatile */
+int longpole_at_pthread_spin_lock(pthread_spinlock_t *lock);
+AT int longpole_at_pthread_spin_lock(pthread_spinlock_t *lock)
+{
+	uint64_t before = target_ticks();
+	int result = pthread_spin_lock(lock);
+	target_call(CALL_LOCK, before, target_ticks(), WORD(lock), 0, 0, 0);
+	return result;
+}
+
+int longpole_at_pthread_spin_unlock(pthread_spinlock_t *lock);
+AT int longpole_at_pthread_spin_unlock(pthread_spinlock_t *lock)
+{
+	uint64_t now = target_ticks();
+	target_call(CALL_UNLOCK, now, now, WORD(lock), 0, 0, 0);
+	return pthread_spin_unlock(lock);
+}
+
+int longpole_at_pthread_cond_wait(pthread_cond_t *cond, pthread_mutex_t *mutex);
+AT int longpole_at_pthread_cond_wait(pthread_cond_t *cond, pthread_mutex_t *mutex)
+{
+	uint64_t before = target_ticks();
+	target_call(CALL_UNLOCK, before, before, WORD(mutex), 0, 0, 0);
+	int result = pthread_cond_wait(cond, mutex);
+	target_call(CALL_WAIT, before, target_ticks(), WORD(cond), 0, 0, 0);
+	target_call(CALL_LOCK, before, target_ticks(), WORD(mutex), 0, 0, 0);
+	return result;
+}
+
+int longpole_at_pthread_cond_timedwait(
+	pthread_cond_t *cond, pthread_mutex_t *mutex, const struct timespec *until);
+AT int longpole_at_pthread_cond_timedwait(
+	pthread_cond_t *cond, pthread_mutex_t *mutex, const struct timespec *until)
+{
+	uint64_t before = target_ticks();
+	target_call(CALL_UNLOCK, before, before, WORD(mutex), 0, 0, 0);
+	int result = pthread_cond_timedwait(cond, mutex, until);
+	target_call(CALL_WAIT, before, target_ticks(), WORD(cond), 0, 0, 0);
+	target_call(CALL_LOCK, before, target_ticks(), WORD(mutex), 0, 0, 0);
+	return result;
+}
+
+int longpole_at_pthread_barrier_wait(pthread_barrier_t *barrier);
+AT int longpole_at_pthread_barrier_wait(pthread_barrier_t *barrier)
+{
+	/* glibc's struct: the count is its third word */
+	uint64_t parties = ((const uint32_t *)(const void *)barrier)[2];
+	uint64_t before = target_ticks();
+	int result = pthread_barrier_wait(barrier);
+	target_call(CALL_BARRIER, before, target_ticks(), WORD(barrier), parties, 0, 0);
+	return result;
+}
+
+/* ---- threads ------------------------------------------------------------------------------- */
+
+struct birth {
+	void *(*function)(void *);
+	void *argument;
+	uint64_t token;
+};
+
+/* Also when it is cancelled or calls pthread_exit. */
+static void leaves(void *token)
+{
+	uint64_t now = target_ticks();
+	target_call(CALL_THREAD_END, now, now, WORD(token), 0, 0, 0);
+}
+
+static void *begins(void *argument)
+{
+	struct birth b = *(struct birth *)argument;
+	void *result;
+	uint64_t now = target_ticks();
+	free(argument); /* allowed: of the call below */
+	target_call(CALL_THREAD_BEGIN, now, now, b.token, 0, 0, 0);
+	pthread_cleanup_push(leaves, (void *)(uintptr_t)b.token);
+	result = b.function(b.argument);
+	pthread_cleanup_pop(1);
+	return result;
+}
+
+int longpole_at_pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
+	void *(*function)(void *), void *argument);
+AT int longpole_at_pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
+	void *(*function)(void *), void *argument)
+{
+	struct birth *b = malloc(sizeof *b); /* allowed: the thread outlives our stack */
+	if (!b)
+		return EAGAIN;
+	uint64_t before = target_ticks();
+	*b = (struct birth){function, argument, WORD(b) ^ before << 20};
+	uint64_t token = b->token;
+	target_call(CALL_THREAD_CREATE, before, before, token, 0, 0, 0);
+	int result = pthread_create(thread, attributes, begins, b);
+	if (result)
+		free(b); /* allowed: see above */
+	return result;
+}
+
+int longpole_at_pthread_join(pthread_t thread, void **value);
+AT int longpole_at_pthread_join(pthread_t thread, void **value)
+{
+	uint64_t before = target_ticks();
+	int result = pthread_join(thread, value);
+	target_call(CALL_THREAD_JOIN, before, target_ticks(), (uint64_t)thread, 0, 0, 0);
+	return result;
+}

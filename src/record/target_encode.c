@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* target_encode.c - predictors, and copies by linear extrapolation. */
+#include "record/target_encode.h"
+
+#include <immintrin.h>
+#include <string.h>
+
+#define LIKELY(x)   __builtin_expect(!!(x), 1)
+#define UNLIKELY(x) __builtin_expect(!!(x), 0)
+
+enum { COPY_ITERATIONS_MIN = 4, COPY_WORDS_MIN = 16 };
+
+static inline uint8_t *put(uint8_t *p, uint64_t v)
+{
+	for (; v > 127; v >>= 7)
+		*p++ = (uint8_t)(v | 128);
+	*p++ = (uint8_t)v;
+	return p;
+}
+
+static inline uint64_t zigzag(uint64_t v)
+{
+	return v << 1 ^ (uint64_t)((int64_t)v >> 63);
+}
+
+void target_encode_start(struct target_encoder *e, uint64_t first_ticks)
+{
+	e->chunk++;
+	e->previous = 0;
+	e->block[0].successor = 0;
+	e->stack = 0;
+	e->tick = first_ticks >> MEMORY_TICK_SHIFT;
+}
+
+/* ---- copies -------------------------------------------------------------------------------- */
+
+/* How far does w[k] - w[k-L] == w[k-L] - w[k-2L] hold? */
+__attribute__((target("avx2"))) static size_t extrapolates_avx2(
+	const uint64_t *w, const uint64_t *end, size_t distance)
+{
+	const uint64_t *k = w;
+	for (; k + 4 <= end; k += 4) {
+		__m256i x = _mm256_loadu_si256((const void *)k);
+		__m256i y = _mm256_loadu_si256((const void *)(k - distance));
+		__m256i z = _mm256_loadu_si256((const void *)(k - 2 * distance));
+		__m256i same = _mm256_cmpeq_epi64(_mm256_sub_epi64(x, y), _mm256_sub_epi64(y, z));
+		unsigned mask = (unsigned)_mm256_movemask_pd(_mm256_castsi256_pd(same));
+		if (mask != 15)
+			return (size_t)(k - w) + (size_t)__builtin_ctz(~mask);
+	}
+	while (k < end && k[0] - *(k - distance) == *(k - distance) - *(k - 2 * distance))
+		k++;
+	return (size_t)(k - w);
+}
+
+static size_t extrapolates(const uint64_t *w, const uint64_t *end, size_t distance)
+{
+	const uint64_t *k = w;
+	while (k < end && k[0] - *(k - distance) == *(k - distance) - *(k - 2 * distance))
+		k++;
+	return (size_t)(k - w);
+}
+
+static inline const struct memory_block_head *head_at(const uint64_t *p)
+{
+	return (const struct memory_block_head *)(uintptr_t)*p;
+}
+
+/* The words from p on that are whole records within the next m. */
+static size_t whole_records(const uint64_t *p, size_t m, size_t distance)
+{
+	const uint64_t *at = p + m / distance * distance, *limit = p + m;
+	while (at < limit) {
+		size_t next = 1 + (size_t)head_at(at)->nr_slots;
+		if (at + next > limit)
+			break;
+		at += next;
+	}
+	return (size_t)(at - p);
+}
+
+/* After a copy the predictors know its last two iterations. */
+static void learn(struct target_encoder *e, const uint64_t *base, const uint64_t *from,
+	const uint64_t *to)
+{
+	while (from < to) {
+		const struct memory_block_head *h = head_at(from);
+		unsigned plain = h->nr_slots - (unsigned)(h->flags >> MEMORY_BLOCK_TICKS_SHIFT);
+		struct target_slot_state *s = &e->slot[e->slot_base[h->index]];
+		e->block[e->previous].successor = h->index;
+		e->block[h->index].position = (uint32_t)(from - base);
+		e->block[h->index].piece = e->piece;
+		from++;
+		for (unsigned i = 0; i < h->nr_stack; i++) {
+			s[i].stride = from[i] - e->stack;
+			e->stack = from[i];
+		}
+		for (unsigned i = h->nr_stack; i < plain; i++) {
+			s[i].stride = from[i] - s[i].last;
+			s[i].last = from[i];
+		}
+		if (plain < h->nr_slots)
+			e->tick = from[h->nr_slots - 1u] >> MEMORY_TICK_SHIFT;
+		from += h->nr_slots;
+		e->previous = h->index;
+	}
+}
+
+/* ---- slots --------------------------------------------------------------------------------- */
+
+static inline uint8_t *put_slot(uint8_t *out, uint64_t value, uint64_t predicted, uint64_t last,
+	uint64_t neighbour)
+{
+	uint64_t z = zigzag(value - predicted), other = zigzag(value - last);
+	unsigned how = MEMORY_SLOT_PREDICTED;
+	if (other < z)
+		z = other, how = MEMORY_SLOT_LAST << 4;
+	other = zigzag(value - neighbour);
+	if (other < z)
+		z = other, how = MEMORY_SLOT_NEIGHBOUR << 4;
+	unsigned length = z ? (unsigned)(71 - __builtin_clzll(z)) >> 3 : 0;
+	*out = (uint8_t)(how | length);
+	memcpy(out + 1, &z, 8);
+	return out + 1 + length;
+}
+
+static uint8_t *put_slots(struct target_encoder *e, const struct memory_block_head *h,
+	struct target_slot_state *s, uint64_t *a, uint8_t *out)
+{
+	unsigned plain = h->nr_slots - (unsigned)(h->flags >> MEMORY_BLOCK_TICKS_SHIFT);
+	uint64_t neighbour = e->stack;
+	for (unsigned i = 0; i < h->nr_stack; i++) {
+		out = put_slot(out, a[i], e->stack + s[i].stride, e->stack, neighbour);
+		s[i].stride = a[i] - e->stack;
+		e->stack = neighbour = a[i];
+	}
+	for (unsigned i = h->nr_stack; i < plain; i++) {
+		uint64_t stride = a[i] - s[i].last;
+		out = put_slot(out, a[i], s[i].last + s[i].stride, s[i].last, neighbour);
+		s[i].stride = stride;
+		s[i].last = neighbour = a[i];
+	}
+	for (unsigned i = plain; i < h->nr_slots; i++) {
+		uint64_t tick = a[i] >> MEMORY_TICK_SHIFT;
+		out = put(out, zigzag(tick - e->tick));
+		e->tick = tick;
+		a[i] = tick << MEMORY_TICK_SHIFT; /* what copies will continue */
+	}
+	return out;
+}
+
+/* ---- all ----------------------------------------------------------------------------------- */
+
+static bool is_known(const struct target_encoder *e, uint64_t word)
+{
+	if (UNLIKELY((uintptr_t)word - e->heads >= e->heads_bytes) && !e->is_head((uintptr_t)word))
+		return false;
+	const struct memory_block_head *h = head_at(&word);
+	return h->index && h->index < e->nr_blocks;
+}
+
+/* Tries a copy at p, whose block was last seen at q. Returns how many words it covers; 0: none. */
+static size_t try_copy(struct target_encoder *e, const uint64_t *base, const uint64_t *p,
+	const uint64_t *end, size_t distance, uint64_t run, uint8_t **out)
+{
+	size_t m = e->avx2 ? extrapolates_avx2(p, end, distance) : extrapolates(p, end, distance);
+	if (m < COPY_ITERATIONS_MIN * distance + COPY_WORDS_MIN)
+		return 0;
+	m = whole_records(p, m, distance);
+	*out = put(*out, run << 2 | MEMORY_TOKEN_COPY);
+	*out = put(*out, distance);
+	*out = put(*out, m);
+	learn(e, base, p + (m / distance - 2) * distance, p + m);
+	return m;
+}
+
+uint8_t *target_encode(
+	struct target_encoder *e, uint64_t *words, size_t nr, uint8_t *out, size_t *ret_words)
+{
+	uint64_t *p = words;
+	const uint64_t *end = words + nr;
+	const uint64_t *predicted = p; /* since there all blocks were as predicted */
+	uint64_t run = 0;
+
+	e->piece++;
+	while (p < end) {
+		if (UNLIKELY(!is_known(e, *p)))
+			break;
+		const struct memory_block_head *h = head_at(p);
+		unsigned nr_slots = h->nr_slots, nr_stack = h->nr_stack;
+		unsigned plain = nr_slots - (unsigned)(h->flags >> MEMORY_BLOCK_TICKS_SHIFT);
+		struct target_block_state *b = &e->block[h->index];
+		struct target_slot_state *s = &e->slot[e->slot_base[h->index]];
+		if (UNLIKELY(1 + (size_t)nr_slots > (size_t)(end - p)))
+			break;
+		if (UNLIKELY(b->chunk != e->chunk)) {
+			memset(s, 0, nr_slots * sizeof *s);
+			b->successor = 0;
+			b->chunk = e->chunk;
+		} else if (b->piece == e->piece) {
+			size_t distance = (size_t)(p - words) - b->position;
+			if ((size_t)(p - predicted) >= 2 * distance &&
+				distance <= MEMORY_COPY_DISTANCE_MAX) {
+				size_t m = try_copy(e, words, p, end, distance, run, &out);
+				if (m) {
+					run = 0;
+					p += m;
+					continue;
+				}
+				predicted = p; /* two more iterations before the next attempt */
+			}
+		}
+		b->position = (uint32_t)(p - words);
+		b->piece = e->piece;
+		uint64_t *a = p + 1;
+		uint64_t miss = plain - nr_slots, stack = e->stack;
+		p = a + nr_slots;
+		for (unsigned i = 0; i < nr_stack; i++) {
+			miss |= (a[i] - stack) ^ s[i].stride;
+			stack = a[i];
+		}
+		for (unsigned i = nr_stack; i < plain; i++)
+			miss |= (a[i] - s[i].last) ^ s[i].stride;
+		bool jumped = e->block[e->previous].successor != h->index;
+		if (LIKELY(!miss && !jumped)) {
+			for (unsigned i = nr_stack; i < plain; i++)
+				s[i].last = a[i];
+			e->stack = stack;
+			e->previous = h->index;
+			run++;
+			continue;
+		}
+		predicted = p;
+		out = put(out, run << 2 | (jumped ? MEMORY_TOKEN_BLOCK : MEMORY_TOKEN_SLOTS));
+		run = 0;
+		if (jumped) {
+			out = put(out, h->index);
+			e->block[e->previous].successor = h->index;
+		}
+		out = put_slots(e, h, s, a, out);
+		e->previous = h->index;
+	}
+	*ret_words = (size_t)(p - words);
+	return put(out, run << 2 | MEMORY_TOKEN_END);
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * target_encode.h - raw words to tokens (memory/stream.h): the encoder that runs inside recorded
+ * programs, in a signal handler. Calls nothing, allocates nothing, trusts the words as far as it
+ * must: `lookup` says whether a word is a block's head.
+ */
+#ifndef LONGPOLE_RECORD_TARGET_ENCODE_H
+#define LONGPOLE_RECORD_TARGET_ENCODE_H
+
+#include "memory/stream.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct target_block_state {
+	uint32_t successor; /* index */
+	uint32_t chunk;     /* epoch in which successor and slots were set */
+	uint32_t position;  /* word of the last occurrence ... */
+	uint32_t piece;     /* ... in this piece */
+};
+struct target_slot_state {
+	uint64_t last, stride;
+};
+
+struct target_encoder {
+	struct target_block_state *block; /* by index */
+	struct target_slot_state *slot;   /* by slot_base[index] */
+	const uint32_t *slot_base;        /* by index, of the image */
+	uint32_t nr_blocks;               /* room in block[] */
+	uint32_t chunk, piece;            /* epochs */
+	uint32_t previous;                /* index of the last block */
+	uint64_t stack, tick;             /* last values of those classes */
+	bool avx2;
+	/* Ranges of heads: of one module; others by lookup(). */
+	uintptr_t heads, heads_bytes;
+	bool (*is_head)(uintptr_t address);
+};
+
+/* Bytes that `words` words can become. */
+static inline size_t target_encode_bound(size_t words)
+{
+	return words * 10 + 64;
+}
+
+/* A new chunk: predictors start afresh. */
+void target_encode_start(struct target_encoder *e, uint64_t first_ticks);
+/* Encodes whole records of [words, words + nr), in which tick slots lose their low bits; returns the
+ * end of the output. *ret_words: how many
+ * were encoded; fewer than nr when a word is no head of a known block: the rest is lost. */
+uint8_t *target_encode(
+	struct target_encoder *e, uint64_t *words, size_t nr, uint8_t *out, size_t *ret_words);
+
+#endif

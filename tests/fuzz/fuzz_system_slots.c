@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fuzz_system_slots.c - whatever the kernel's side may have written, converted. */
+#include "record/system_convert.h"
+
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+enum { END = 1 << 30, CPUS = 2, NOBODY = 0x3ffff0 };
+
+static struct {
+	const uint8_t *data;
+	size_t size;
+} input;
+
+static void fake_start(struct record_source *src)
+{
+	(void)src;
+}
+
+/* No thread of this machine is meant. */
+static uint32_t nobody(uint64_t tid)
+{
+	return tid ? NOBODY + (uint32_t)(tid & 7) : 0;
+}
+
+static enum base_status fake_read(struct record_source *src, uint64_t now_ns)
+{
+	enum base_status status = BASE_OK;
+	(void)now_ns;
+	while (input.size >= KERNEL_SLOT_BYTES && status == BASE_OK) {
+		struct kernel_slot s[KERNEL_SLOTS_OF_EVENT_MAX] = {0};
+		memcpy(&s[0], input.data, KERNEL_SLOT_BYTES);
+		unsigned nr = s[0].shape >> 4, cpu = s[0].tid >> 31;
+		if (!nr || nr > KERNEL_SLOTS_OF_EVENT_MAX ||
+			input.size < nr * (size_t)KERNEL_SLOT_BYTES)
+			nr = 1;
+		memcpy(s, input.data, nr * (size_t)KERNEL_SLOT_BYTES);
+		input.data += nr * (size_t)KERNEL_SLOT_BYTES;
+		input.size -= nr * (size_t)KERNEL_SLOT_BYTES;
+		s[0].shape = (unsigned char)(nr << 4 | (s[0].shape & 15));
+		s[0].tid = nobody(s[0].tid);
+		if (s[0].type == KERNEL_switch || s[0].type == KERNEL_wake ||
+			s[0].type == KERNEL_comm)
+			s[0].a = nobody(s[0].a);
+		if (s[0].type == KERNEL_fork)
+			s[0].a = nobody(s[0].a) | (uint64_t)nobody(s[0].a >> 32) << 32;
+		status = record_order_push(&src->order, cpu, s, nr);
+	}
+	return status;
+}
+
+static void fake_close(struct record_source *src)
+{
+	(void)src;
+}
+
+static bool nobody_lives(uint32_t pid)
+{
+	(void)pid;
+	return false;
+}
+
+static void convert(struct record_converter *c)
+{
+	static const struct record_backend fake = {
+		.name = "fake", .start = fake_start, .read = fake_read, .close = fake_close};
+	struct record_system_options o = {
+		.level = RECORD_LEVEL_full, .backend = &fake, .nr_processors = CPUS};
+	struct record_kernel *k = base_alloc(sizeof *k);
+	if (k && record_kernel_open(k, &o, NULL) == BASE_OK) {
+		record_kernel_start(k, c);
+		k->line_mono_ns = k->line_time_ns = 1ull << 62;
+		k->from_mono_ns = 0;
+		record_kernel_read(k, true);
+		record_kernel_finish(k);
+		record_kernel_close(k);
+	}
+	base_free(k);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct record_clock clock = {0};
+	struct trace_info info = {.size = sizeof info, .host = "", .command = "", .tool = ""};
+	struct trace_writer *w;
+	struct record_converter *c = base_alloc(sizeof *c);
+	input.data = data;
+	input.size = size;
+	if (c &&
+		record_clock_fix(&clock, (struct record_clock_pair){0, 0},
+			(struct record_clock_pair){END, END}) &&
+		trace_writer_open("/dev/null", &info, &w, NULL) == BASE_OK) {
+		if (record_converter_init(c, &clock, w, NULL) == BASE_OK) {
+			convert(c);
+			record_converter_finish(c, 0, END, nobody_lives);
+			BASE_ASSERT(c->sink.status == BASE_OK);
+		}
+		record_converter_fini(c);
+		(void)!trace_writer_close(w, NULL);
+	}
+	base_free(c);
+	return 0;
+}

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* accesses.c TRACE THREAD - what a recorded thread accessed, as oracle.c writes it. */
+#include "memory/source.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static void print(const struct memory_item *t, uint64_t i)
+{
+	uint64_t a = t->address;
+	switch (t->kind) {
+	case MEMORY_LOAD:
+	case MEMORY_STORE:
+	case MEMORY_ATOMIC:
+		a += i * (uint64_t)t->stride_bytes;
+		printf("%c %" PRIx64 " %u\n", "LSA"[t->kind], a, t -> size_bytes);
+		break;
+	case MEMORY_RANGE_LOAD:
+	case MEMORY_RANGE_STORE:
+		if (!t->code) /* of a function that is not rewritten */
+			break;
+		printf("%c %" PRIx64 " %" PRIu64 "\n", t->kind == MEMORY_RANGE_LOAD ? 'R' : 'W', a,
+			t->count);
+		break;
+	default:
+		break;
+	}
+}
+
+int main(int argc, char **argv)
+{
+	struct memory_source *s;
+	struct base_err err = {0};
+	struct memory_batch b;
+	const char *path[] = {argc > 1 ? argv[1] : ""};
+	enum base_status status = memory_source_open("lpt", path, 1, &s, &err);
+	if (status != BASE_OK) {
+		fprintf(stderr, "%s\n", err.nr_causes ? err.cause[0] : "?");
+		return 3;
+	}
+	int thread = argc > 2 ? atoi(argv[2]) : 0;
+	while ((status = memory_source_next(s, thread, &b, &err)) == BASE_OK) {
+		if (memory_batch_check(&b, &err) != BASE_OK) {
+			fprintf(stderr, "%s\n", err.cause[0]);
+			return 3;
+		}
+		for (size_t i = 0; i < b.nr; i++) {
+			if (b.item[i].kind != MEMORY_REPEAT) {
+				print(&b.item[i], 0);
+				continue;
+			}
+			size_t nr = (size_t)b.item[i].address;
+			for (uint64_t n = 0; n < b.item[i].count; n++)
+				for (size_t k = 1; k <= nr; k++)
+					print(&b.item[i + k], n);
+			i += nr;
+		}
+	}
+	uint64_t bad = 0;
+	for (unsigned d = 0; d < MEMORY_DIAG_NR; d++)
+		bad += s->diags.count[d];
+	if (bad)
+		fprintf(stderr, "%" PRIu64 " problems\n", bad);
+	memory_source_close(s);
+	return status == BASE_END && !bad ? 0 : 3;
+}

@@ -1,0 +1,142 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# run.sh [NAME...] - memory streams of programs that `longpole cc` builds.
+#
+# Truth: a program runs one instruction at a time under an oracle that computes every access from the
+# registers; what was recorded of the same run must be the same, access by access. Behaviour: output
+# and exit status are those of the program built without us.
+set -uo pipefail
+here=$(dirname "$(readlink -f "$0")")
+: "${LONGPOLE_SOURCE:=$(readlink -f "$here/../..")}" "${LONGPOLE_BUILD:=$LONGPOLE_SOURCE/build}"
+: "${LONGPOLE:=$LONGPOLE_BUILD/src/cmd/longpole}"
+oracle=$LONGPOLE_BUILD/tests/memory/memory-oracle
+accesses=$LONGPOLE_BUILD/tests/memory/memory-accesses
+export TMPDIR
+TMPDIR=$(mktemp -d)
+cd "$TMPDIR" || exit 2
+trap 'rm -rf "$TMPDIR"' EXIT
+unset LONGPOLE_CC LONGPOLE_CXX LONGPOLE_FC LONGPOLE_CC_LEVEL LONGPOLE_CC_PIC LONGPOLE_CC_VERBOSE
+wanted=" $* "
+
+result() { # NAME, what is wrong
+	if [[ -z $2 ]]; then printf 'ok %s\n' "$1"; else printf 'not ok %s: %s\n' "$1" "${2//$'\n'/; }"; fi
+}
+selected() { [[ $wanted == '  ' || $wanted == *" $1 "* ]]; }
+record() { timeout 60 "$LONGPOLE" record -q --level "${level:-3}" --sample-hz 0 --no-switches "$@" 2>err || { echo "exit status $?: $(tail -n 2 err)"; false; }; }
+has_compiler() { command -v "$1" >/dev/null; }
+
+# can_trace: the kernel lets us single-step a child.
+can_trace() { "$oracle" probe ./probe_program >/dev/null 2>&1; }
+
+# truth NAME COMPILER SOURCE OPTION... - in step with the oracle.
+truth() {
+	local name=$1 compiler=$2 source=$3 why=
+	shift 3
+	selected "$name" || return 0
+	if ! has_compiler "$compiler"; then
+		echo "skip $name: no $compiler"
+		return
+	fi
+	LONGPOLE_CC=$compiler "$LONGPOLE" cc -w "$@" -o "$name" "$here/$source" -lm 2>cc.err || why="does not build: $(head -n 3 cc.err)"
+	if [[ -z $why ]]; then
+		printf '#!/bin/sh\nexec %s %s.oracle ./%s\n' "$oracle" "$name" "$name" >"$name.sh"
+		chmod +x "$name.sh"
+		why=$(record -o "$name.lpt" -- "./$name.sh" >/dev/null)
+	fi
+	if [[ -z $why ]]; then
+		"$accesses" "$name.lpt" 0 >"$name.recorded" 2>err || why="does not decode: $(cat err)"
+		cmp -s "$name.oracle" "$name.recorded" ||
+			why+=" $(diff "$name.oracle" "$name.recorded" | grep -c '^[<>]') accesses differ, the first: $(diff "$name.oracle" "$name.recorded" | sed -n 2p)"
+		[[ $(wc -l <"$name.oracle") -gt 100 ]] || why+=" the oracle saw too little"
+	fi
+	result "$name" "$why"
+}
+
+# same NAME COMMAND NATIVE_COMPILER SOURCES OPTION... - recorded and not, it behaves as when built without us.
+same() {
+	local name=$1 command=$2 native=$3 sources=$4 why= source files=()
+	shift 4
+	selected "$name" || return 0
+	if ! has_compiler "$native"; then
+		echo "skip $name: no $native"
+		return
+	fi
+	for source in $sources; do files+=("$here/$source"); done
+	"$native" -w "$@" -o "$name.native" "${files[@]}" -lm -pthread 2>cc.err || why="native: $(head -n 2 cc.err)"
+	LONGPOLE_CC=$native LONGPOLE_CXX=$native "$LONGPOLE" "$command" -w "$@" -o "$name" "${files[@]}" -lm -pthread 2>cc.err ||
+		why="does not build: $(head -n 3 cc.err)"
+	if [[ -z $why ]]; then
+		./"$name.native" >expected
+		timeout 20 ./"$name" >said || why="by itself: exit status $?"
+		cmp -s expected said || why+=" by itself it says: $(head -n 1 said)"
+		why+=$(record -o "$name.lpt" -- "./$name" 3>&1 >said)
+		cmp -s expected said || why+=" recorded it says: $(head -n 1 said)"
+		"$accesses" "$name.lpt" 0 >recorded 2>err || why+=" does not decode: $(cat err)"
+		[[ -s recorded ]] || why+=" nothing was recorded"
+	fi
+	result "$name" "$why"
+}
+
+gcc -o probe_program -x c - <<<'int main(void) { return 0; }' 2>/dev/null
+for option in -O0 -O2 -O3; do
+	truth "truth-basics$option" gcc basics.c "$option" -fno-builtin-memcpy
+	ORACLE_STEP=1 truth "truth-hard$option" gcc hard.c "$option"
+done
+truth truth-basics-pic gcc basics.c -O2 -fPIC -pie
+truth truth-basics-static gcc basics.c -O2 -static
+truth truth-vectors gcc vectors.c -O3 -ffast-math
+truth truth-clang clang-14 basics.c -O2
+truth truth-clang-O0 clang-14 basics.c -O0
+
+same exceptions-O0 c++ g++ 'exceptions.cc exceptions2.cc' -O0
+same exceptions-O2 c++ g++ 'exceptions.cc exceptions2.cc' -O2 -g
+same exceptions-clang c++ clang++-14 'exceptions.cc exceptions2.cc' -O2
+same processes cc gcc processes.c -O2
+grep -qw avx2 /proc/cpuinfo && same vectors-native cc gcc vectors.c -O3 -ffast-math -march=native
+
+# Borrowed registers: everything in a build that the compiler was not told about r10 and r11.
+borrowing() {
+	local why=
+	selected borrowing || return 0
+	printf '#include "%s"\n' "$here/basics.c" >borrowing.c
+	"$LONGPOLE" cc -w -O2 -fcall-used-r10 -fcall-used-r11 -fno-ipa-ra -o borrowing borrowing.c 2>err || why=$(cat err)
+	gcc -w -O2 -o borrowing.native borrowing.c
+	[[ $(./borrowing 2>&1) == $(./borrowing.native) ]] || why+=" says something else"
+	result borrowing "$why"
+}
+borrowing
+
+# A shared library, recorded, with a program, recorded.
+library() {
+	local why= option
+	selected library || return 0
+	for option in -O0 -O2; do
+		"$LONGPOLE" cc "$option" -fPIC -shared -o libtold.so "$here/library.c" 2>err &&
+			"$LONGPOLE" cc "$option" -o uses "$here/uses_library.c" ./libtold.so -Wl,-rpath,. 2>err || why="$option: $(cat err)"
+		[[ $(./uses) == '281875 8' ]] || why+=" $option: says $(./uses)"
+		why+=$(record -o uses.lpt -- ./uses 3>&1 >/dev/null)
+		"$accesses" uses.lpt 0 >recorded 2>err || why+=" $option: $(cat err)"
+		[[ $(wc -l <recorded) -gt 1500 ]] || why+=" $option: only $(wc -l <recorded) accesses"
+	done
+	result library "$why"
+}
+library
+
+# Level 2 has the accesses of level 3.
+levels() {
+	local why=
+	selected levels || return 0
+	"$LONGPOLE" cc -w -O2 -o three "$here/vectors.c" && LONGPOLE_CC_LEVEL=2 "$LONGPOLE" cc -w -O2 -o two "$here/vectors.c"
+	record -o three.lpt -- ./three >/dev/null
+	level=2 record -o two.lpt -- ./two >/dev/null
+	"$accesses" three.lpt 0 | cut -d' ' -f1,3 >three.txt
+	"$accesses" two.lpt 0 | cut -d' ' -f1,3 >two.txt
+	cmp -s three.txt two.txt || why="the accesses differ"
+	[[ -s two.txt ]] || why+=" there are none"
+	level=3 record -o no.lpt -- ./two >/dev/null && why+=" level 3 of a program built for 2"
+	record -o no.lpt -- /bin/true >/dev/null && why+=" a program that was not built for it"
+	grep -q 'longpole cc' err || why+=" does not say how to build it"
+	result levels "$why"
+}
+levels >levels.out 2>/dev/null
+grep -E '^(ok|not ok|skip) ' levels.out

@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_memory_stream.c - laws: what the encoder of recorded programs writes, the decoder gives back,
+ * word by word; damaged chunks end the reading, never the reader. And what items become of blocks. */
+#include "memory/decode.h"
+#include "record/target_encode.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { BLOCKS = 40, PIECES = 6, CODE_BYTES = 3 };
+
+/* A program: blocks of one to three accesses by slots. */
+struct program {
+	struct memory_block_head head[BLOCKS];
+	uint8_t info[BLOCKS * 64];
+	size_t info_bytes;
+	uint32_t slot_base[BLOCKS + 1];
+	uint64_t nr_slots;
+};
+static struct program program;
+static uint64_t raw[MEMORY_PIECE_WORDS];
+static uint8_t chunk[MEMORY_CHUNK_MAX_BYTES], table[1 << 16];
+
+static uint64_t random_u64(uint64_t *s)
+{
+	*s ^= *s << 13;
+	*s ^= *s >> 7;
+	*s ^= *s << 17;
+	return *s;
+}
+
+static void put_info(struct program *p, const void *bytes, size_t nr)
+{
+	memcpy(p->info + p->info_bytes, bytes, nr);
+	p->info_bytes += nr;
+}
+
+static void make_program(struct program *p)
+{
+	memset(p, 0, sizeof *p);
+	/* Index 0 is in the section as well: a block without anything. */
+	p->head[0].info = 0x20000 - (0x10000 + (int32_t)offsetof(struct memory_block_head, info));
+	p->info_bytes = 2;
+	for (uint32_t i = 1; i < BLOCKS; i++) {
+		struct memory_block_head *h = &p->head[i];
+		uint8_t nr = (uint8_t)(i % 4), ticks = i % 7 == 3;
+		*h = (struct memory_block_head){.index = i,
+			.nr_slots = (uint8_t)(nr + ticks),
+			.nr_stack = nr > 1 && i % 3 == 0,
+			.flags = (uint8_t)((i % 9 == 0 ? MEMORY_BLOCK_ENTRY : 0) |
+					   ticks << MEMORY_BLOCK_TICKS_SHIFT),
+			.terminator = i % 5 == 0 ? MEMORY_TERM_BRANCH : MEMORY_TERM_NONE,
+			.code = (int32_t)(i * 100)};
+		/* relative to the field: the sections are taken to be at 0x10000 and 0x20000 */
+		h->info = (int32_t)(0x20000 + p->info_bytes -
+				    (0x10000 + i * sizeof *h + offsetof(struct memory_block_head, info)));
+		p->slot_base[i] = (uint32_t)p->nr_slots;
+		p->nr_slots += h->nr_slots;
+		uint8_t nr_instructions = (uint8_t)(nr + 1);
+		put_info(p, &nr_instructions, 1);
+		put_info(p, &nr, 1);
+		for (unsigned k = 0; k <= nr; k++)
+			put_info(p, (const uint8_t[]){CODE_BYTES, 1}, 2);
+		for (uint8_t k = 0; k < nr; k++) {
+			int32_t disp = 8 * k;
+			put_info(p, (const uint8_t[]){k, (uint8_t)(k & 1), 8, k}, 4);
+			put_info(p, &disp, sizeof disp);
+		}
+	}
+}
+
+static enum base_status add_table(struct memory_tables_builder *b, unsigned section,
+	uint64_t address, const void *bytes, size_t nr)
+{
+	struct memory_chunk_head h = {.magic = MEMORY_CHUNK_MAGIC,
+		.version = MEMORY_STREAM_VERSION,
+		.type = MEMORY_CHUNK_TABLE,
+		.image = 1};
+	struct memory_table_head t = {.section = section, .address = address, .bytes = nr};
+	h.bytes = (uint32_t)(sizeof h + sizeof t + nr);
+	memcpy(table, &h, sizeof h);
+	memcpy(table + sizeof h, &t, sizeof t);
+	memcpy(table + sizeof h + sizeof t, bytes, nr);
+	return memory_tables_add(b, table, h.bytes, NULL);
+}
+
+static enum base_status make_tables(struct memory_tables *ret)
+{
+	struct memory_tables_builder *b = memory_tables_begin(1);
+	if (!b)
+		return BASE_ERR_NOMEM;
+	enum base_status s =
+		add_table(b, MEMORY_TABLE_BLOCKS, 0x10000, program.head, sizeof program.head);
+	if (s == BASE_OK)
+		s = add_table(b, MEMORY_TABLE_INFO, 0x20000, program.info, program.info_bytes);
+	if (s != BASE_OK) {
+		memory_tables_free(b);
+		return s;
+	}
+	struct base_err err = {0};
+	s = memory_tables_end(b, 3, ret, &err);
+	if (s == BASE_ERR_CORRUPT)
+		fail_msg("%s", err.cause[0]);
+	return s;
+}
+
+static bool is_head(uintptr_t address)
+{
+	uintptr_t at = address - (uintptr_t)program.head;
+	return at < sizeof program.head && at % sizeof program.head[0] == 0;
+}
+
+static struct target_block_state block_state[BLOCKS];
+static struct target_slot_state slot_state[BLOCKS * 8];
+
+static struct target_encoder make_encoder(bool avx2)
+{
+	memset(block_state, 0, sizeof block_state);
+	memset(slot_state, 0, sizeof slot_state);
+	return (struct target_encoder){.block = block_state,
+		.slot = slot_state,
+		.slot_base = program.slot_base,
+		.nr_blocks = BLOCKS,
+		.avx2 = avx2,
+		.heads = (uintptr_t)program.head,
+		.heads_bytes = sizeof program.head,
+		.is_head = is_head};
+}
+
+/* Loops of a few blocks with strides, with noise now and then. */
+static size_t random_words(uint64_t *seed)
+{
+	size_t nr = 0;
+	uint64_t tick = 1000;
+	while (nr + 64 < MEMORY_PIECE_WORDS / 2) {
+		unsigned length = 1 + (unsigned)(random_u64(seed) % 5);
+		unsigned times = 1 + (unsigned)(random_u64(seed) % 60);
+		uint32_t index[5];
+		uint64_t base[5], stride = random_u64(seed) % 3 * 8;
+		bool noisy = random_u64(seed) % 3 == 0;
+		for (unsigned i = 0; i < length; i++) {
+			index[i] = 1 + (uint32_t)(random_u64(seed) % (BLOCKS - 1));
+			base[i] = random_u64(seed) >> (20 + random_u64(seed) % 30);
+		}
+		for (unsigned n = 0; n < times; n++)
+			for (unsigned i = 0; i < length && nr + 16 < MEMORY_PIECE_WORDS; i++) {
+				const struct memory_block_head *h = &program.head[index[i]];
+				unsigned ticks = h->flags >> MEMORY_BLOCK_TICKS_SHIFT;
+				raw[nr++] = (uint64_t)(uintptr_t)h;
+				for (unsigned k = 0; k < h->nr_slots; k++)
+					raw[nr++] = k + ticks >= h->nr_slots
+							    ? tick += random_u64(seed) % 5000
+							    : base[i] + n * stride + k +
+								      (noisy ? random_u64(seed) % 4
+									     : 0);
+			}
+	}
+	return nr;
+}
+
+static uint8_t *put(uint8_t *p, uint64_t v)
+{
+	return base_put_uvarint(p, v);
+}
+
+/* One chunk of PIECES pieces; what was encoded, piece by piece, is compared by check(). */
+static size_t encode(struct target_encoder *e, uint64_t *seed, uint64_t (*expected)[MEMORY_PIECE_WORDS],
+	size_t *nr)
+{
+	struct memory_chunk_head h = {.magic = MEMORY_CHUNK_MAGIC,
+		.version = MEMORY_STREAM_VERSION,
+		.type = MEMORY_CHUNK_STREAM,
+		.image = 1,
+		.thread = 1};
+	uint8_t *p = chunk + sizeof h;
+	static uint8_t tokens[MEMORY_PIECE_WORDS * 10 + 64];
+	target_encode_start(e, 0);
+	for (unsigned i = 0; i < PIECES; i++) {
+		size_t done;
+		nr[i] = random_words(seed);
+		uint8_t *end = target_encode(e, raw, nr[i], tokens, &done);
+		assert_int_equal(done, nr[i]);
+		assert_true((size_t)(end - tokens) <= target_encode_bound(nr[i]));
+		memcpy(expected[i], raw, nr[i] * sizeof *raw); /* ticks are rounded by now */
+		p = put(p, nr[i]);
+		p = put(p, 0);
+		p = put(p, i * 100);
+		p = put(p, 50);
+		p = put(p, (uint64_t)(end - tokens));
+		memcpy(p, tokens, (size_t)(end - tokens));
+		p += end - tokens;
+	}
+	h.bytes = (uint32_t)(p - chunk);
+	memcpy(chunk, &h, sizeof h);
+	return h.bytes;
+}
+
+static void test_round_trip(void **state)
+{
+	static uint64_t expected[PIECES][MEMORY_PIECE_WORDS];
+	size_t nr[PIECES];
+	struct memory_tables t;
+	struct memory_words w;
+	(void)state;
+	make_program(&program);
+	assert_int_equal(make_tables(&t), BASE_OK);
+	struct memory_decoder *d = memory_decoder_new(&t);
+	assert_non_null(d);
+	uint64_t seed = 88172645463325252u, copies = 0;
+	__builtin_cpu_init();
+	for (unsigned round = 0; round < 12; round++) {
+		struct target_encoder e =
+			make_encoder(round % 2 && __builtin_cpu_supports("avx2"));
+		for (unsigned again = 0; again < 2; again++) { /* a second chunk starts afresh */
+			size_t bytes = encode(&e, &seed, expected, nr);
+			assert_int_equal(memory_decoder_chunk(d, chunk, bytes, NULL), BASE_OK);
+			for (unsigned i = 0; i < PIECES; i++) {
+				assert_int_equal(memory_decoder_piece(d, &w, NULL), BASE_OK);
+				assert_int_equal(w.nr, nr[i]);
+				assert_int_equal(w.begin_ticks, i * 100);
+				copies += w.nr_copies;
+				for (size_t k = 0; k < nr[i];) {
+					const struct memory_block_head *h =
+						(const void *)(uintptr_t)expected[i][k];
+					assert_int_equal(w.word[k], h->index);
+					assert_memory_equal(w.word + k + 1, expected[i] + k + 1,
+						h->nr_slots * sizeof *raw);
+					k += 1u + h->nr_slots;
+				}
+			}
+			assert_int_equal(memory_decoder_piece(d, &w, NULL), BASE_END);
+		}
+	}
+	assert_true(copies > 100); /* the loops were found */
+	memory_decoder_free(d);
+	memory_tables_fini(&t);
+}
+
+static uint64_t walk_all(const struct memory_tables *t, struct memory_decoder *d, size_t bytes)
+{
+	static struct memory_item item[MEMORY_BATCH_MAX];
+	struct memory_call call[MEMORY_WALK_CALLS_MIN];
+	struct memory_walk w = {.tables = t, .level = 3};
+	struct memory_words words;
+	uint64_t accesses = 0;
+	if (memory_decoder_chunk(d, chunk, bytes, NULL) != BASE_OK)
+		return 0;
+	while (memory_decoder_piece(d, &words, NULL) == BASE_OK) {
+		size_t nr, nr_calls;
+		memory_walk_begin(&w, &words);
+		while ((nr = memory_walk_items(&w, item, MEMORY_BATCH_MAX, call,
+				MEMORY_WALK_CALLS_MIN, &nr_calls))) {
+			struct memory_batch b = {
+				.item = item, .nr = nr, .call = call, .nr_calls = nr_calls};
+			struct base_err err = {0};
+			if (memory_batch_check(&b, &err) != BASE_OK)
+				fail_msg("%s", err.cause[0]);
+			for (size_t i = 0; i < nr; i++) {
+				uint64_t times = 1, body = 0;
+				if (item[i].kind == MEMORY_REPEAT)
+					times = item[i].count, body = item[i].address, i++;
+				for (uint64_t k = 0; k < (body ? body : 1); k++)
+					accesses += item[i + k].kind <= MEMORY_ATOMIC ? times : 0;
+				i += body ? body - 1 : 0;
+			}
+		}
+	}
+	return accesses + w.counts.bad_addresses;
+}
+
+/* As many accesses as the blocks have, loops or not. */
+static void test_items(void **state)
+{
+	static uint64_t expected[PIECES][MEMORY_PIECE_WORDS];
+	size_t nr[PIECES];
+	struct memory_tables t;
+	(void)state;
+	make_program(&program);
+	assert_int_equal(make_tables(&t), BASE_OK);
+	struct memory_decoder *d = memory_decoder_new(&t);
+	uint64_t seed = 99;
+	struct target_encoder e = make_encoder(false);
+	size_t bytes = encode(&e, &seed, expected, nr);
+	uint64_t accesses = 0;
+	for (unsigned i = 0; i < PIECES; i++)
+		for (size_t k = 0; k < nr[i];) {
+			const struct memory_block_head *h = (const void *)(uintptr_t)expected[i][k];
+			accesses += h->index % 4;
+			k += 1u + h->nr_slots;
+		}
+	assert_int_equal(walk_all(&t, d, bytes), accesses);
+	memory_decoder_free(d);
+	memory_tables_fini(&t);
+}
+
+/* Any byte of a chunk may be wrong, and it may end anywhere. */
+static void test_damage(void **state)
+{
+	static uint64_t expected[PIECES][MEMORY_PIECE_WORDS];
+	static uint8_t whole[MEMORY_CHUNK_MAX_BYTES];
+	size_t nr[PIECES];
+	struct memory_tables t;
+	(void)state;
+	make_program(&program);
+	assert_int_equal(make_tables(&t), BASE_OK);
+	struct memory_decoder *d = memory_decoder_new(&t);
+	uint64_t seed = 7;
+	struct target_encoder e = make_encoder(false);
+	size_t bytes = encode(&e, &seed, expected, nr);
+	memcpy(whole, chunk, bytes);
+	for (unsigned i = 0; i < 400; i++) {
+		uint64_t at = random_u64(&seed) % bytes;
+		memcpy(chunk, whole, bytes);
+		chunk[at] ^= (uint8_t)(1 + random_u64(&seed) % 255);
+		(void)walk_all(&t, d, bytes);
+		memcpy(chunk, whole, bytes);
+		struct memory_chunk_head h;
+		memcpy(&h, chunk, sizeof h);
+		h.bytes = (uint32_t)(at < sizeof h ? sizeof h : at);
+		memcpy(chunk, &h, sizeof h);
+		(void)walk_all(&t, d, h.bytes);
+	}
+	memory_decoder_free(d);
+	memory_tables_fini(&t);
+}
+
+static void test_no_memory(void **state)
+{
+	unsigned failed = 0;
+	(void)state;
+	make_program(&program);
+	for (uint64_t n = 1; n < 100; n++) {
+		struct memory_tables t;
+		base_alloc_fail_nth(n);
+		enum base_status s = make_tables(&t);
+		struct memory_decoder *d = s == BASE_OK ? memory_decoder_new(&t) : NULL;
+		base_alloc_fail_nth(0);
+		failed += s != BASE_OK || !d;
+		if (s != BASE_OK)
+			assert_int_equal(s, BASE_ERR_NOMEM);
+		memory_decoder_free(d);
+		if (s == BASE_OK)
+			memory_tables_fini(&t);
+		if (s == BASE_OK && d)
+			break;
+	}
+	assert_true(failed > 5);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_round_trip),
+		cmocka_unit_test(test_items),
+		cmocka_unit_test(test_damage),
+		cmocka_unit_test(test_no_memory),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
