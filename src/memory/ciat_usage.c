@@ -206,7 +206,8 @@ static enum base_status sum_pages(struct memory_ciat *c, uint32_t instruction_by
 {
 	struct memory_ciat_usage *u = &c->result.usage;
 	uint64_t instructions = 0;
-	qsort(c->page, c->nr_pages, sizeof(struct ciat_page *), by_number);
+	if (c->nr_pages)
+		qsort(c->page, c->nr_pages, sizeof(struct ciat_page *), by_number);
 	c->usage_page = base_alloc((c->nr_pages + 1) * sizeof *c->usage_page);
 	if (!c->usage_page)
 		return BASE_ERR_NOMEM;

@@ -146,8 +146,8 @@ static uint64_t heap_second(const struct memory_order *o)
 /* ---- one lane
  * ------------------------------------------------------------------------------------ */
 
-/* The lane's next item into *ret; BASE_END when there is none; NULL when there is none now. */
-static enum base_status lane_peek(struct memory_order *o, struct memory_lane *l,
+/* lane_peek() where it is not simple: loops begin, times pass, batches end. */
+static enum base_status lane_fetch(struct memory_order *o, struct memory_lane *l,
 	const struct memory_item **ret, struct base_err *err)
 {
 	for (;;) {
@@ -182,6 +182,17 @@ static enum base_status lane_peek(struct memory_order *o, struct memory_lane *l,
 			return BASE_OK;
 		}
 	}
+}
+
+/* The lane's next item into *ret; BASE_END when there is none; NULL when there is none now. */
+static inline enum base_status lane_peek(struct memory_order *o, struct memory_lane *l,
+	const struct memory_item **ret, struct base_err *err)
+{
+	if (BASE_UNLIKELY(!l->nr_body) &&
+		(l->at >= l->batch.nr || l->batch.item[l->at].kind >= MEMORY_STAMP))
+		return lane_fetch(o, l, ret, err);
+	*ret = &l->batch.item[l->at + (l->nr_body ? 1 + l->body_at : 0)];
+	return BASE_OK;
 }
 
 static inline void lane_advance(struct memory_lane *l)

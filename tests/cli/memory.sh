@@ -109,7 +109,7 @@ test_tdat_figures() {
 
 test_memory_mistakes() {
 	make_smait run.2
-	head -c 1001 run.2.1 >cut && mv cut run.2.1
+	head -c 1001 run.2.1 >short && mv short run.2.1
 	expect 0 longpole ciat run.2
 	has out 'Caution: 1 streams ended inside a record (first: thread 1, record 126)' 'barriers were left'
 	expect 2 longpole ciat
