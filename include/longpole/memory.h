@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * longpole/memory.h - say in the program which part of its memory streams to record. For programs that
- * `longpole cc` builds; in all others the calls do nothing. C99, C++11; needs no library.
+ * longpole/memory.h - say in the program which part of its memory streams to record. For programs
+ * that `longpole cc` builds; in all others the calls do nothing. C99, C++11; needs no library.
  */
 #ifndef LONGPOLE_MEMORY_PUBLIC_H
 #define LONGPOLE_MEMORY_PUBLIC_H

@@ -207,8 +207,7 @@ static enum base_status set_up_program(struct session *s, char program[PATH_MAX]
 		status = record_find_rewritten(
 			o->argv[0], &level, program, &s->result->exit_code, s->err);
 	else
-		status = record_find_program(
-			o->argv[0], program, &s->result->exit_code, s->err);
+		status = record_find_program(o->argv[0], program, &s->result->exit_code, s->err);
 	if (status == BASE_OK && o->level >= 2)
 		status = record_memory_create(&s->memory, level, s->err);
 	if (status != BASE_OK)
@@ -597,8 +596,7 @@ static void count_all(struct session *s)
 			__atomic_load_n(&head->lost_records, __ATOMIC_RELAXED));
 		count(s, TRACE_DIAG_nested_dropped,
 			__atomic_load_n(&head->nested_dropped, __ATOMIC_RELAXED) + c->nested_lost);
-		count(s, TRACE_DIAG_deepbound,
-			__atomic_load_n(&head->deepbound, __ATOMIC_RELAXED));
+		count(s, TRACE_DIAG_deepbound, __atomic_load_n(&head->deepbound, __ATOMIC_RELAXED));
 	}
 	count(s, TRACE_DIAG_ring_damaged, c->nr_damaged_blocks);
 	count_kernel(s);
@@ -634,8 +632,8 @@ static void count_memory(struct session *s)
 	res->memory_lost_words = m->lost_words;
 	res->memory_encode_ns = record_clock_ns(
 		&s->clock, __atomic_load_n(&m->head->encode_ticks, __ATOMIC_RELAXED));
-	res->memory_wait_ns = record_clock_ns(
-		&s->clock, __atomic_load_n(&m->head->wait_ticks, __ATOMIC_RELAXED));
+	res->memory_wait_ns =
+		record_clock_ns(&s->clock, __atomic_load_n(&m->head->wait_ticks, __ATOMIC_RELAXED));
 	for (size_t i = 0; i < m->nr_streams; i++)
 		res->memory_threads += m->stream[i].thread != 0;
 	count(s, TRACE_DIAG_memory_lost, m->lost_words);

@@ -66,11 +66,11 @@ struct record_options {
 	unsigned stack_depth;  /* frames kept of a wait; 0: none */
 	bool switches;         /* record when threads get and lose processors */
 	enum record_locks locks;
-	bool calls;         /* count library calls, nothing else (calls.def) */
-	bool measure_floor; /* of locks: into the trace */
-	unsigned level;        /* 1 or 0: calls; 2: memory accesses, too; 3: instructions, too */
-	bool wait_all;         /* until all recorded processes have ended, not only the first */
-	enum record_level system;     /* what is recorded of all other threads and of the kernel */
+	bool calls;               /* count library calls, nothing else (calls.def) */
+	bool measure_floor;       /* of locks: into the trace */
+	unsigned level;           /* 1 or 0: calls; 2: memory accesses, too; 3: instructions, too */
+	bool wait_all;            /* until all recorded processes have ended, not only the first */
+	enum record_level system; /* what is recorded of all other threads and of the kernel */
 	const char *system_backend;   /* "bpf", "perf"; NULL: the best one that works */
 	uint64_t system_buffer_bytes; /* of the kernel's events; 0: RECORD_SYSTEM_BUFFER_BYTES */
 	uint64_t for_ns;              /* without a program: how long; 0: until a signal */
@@ -102,8 +102,8 @@ struct record_result {
 	uint64_t buffer_bytes; /* what the ring got */
 	uint64_t symbols_ns;   /* spent on names at the end */
 	uint64_t nr_sites, nr_named_sites;
-	unsigned memory_level;    /* what the program was built for; 0: no memory streams wanted */
-	uint32_t memory_images;   /* program images that wrote memory streams */
+	unsigned memory_level;  /* what the program was built for; 0: no memory streams wanted */
+	uint32_t memory_images; /* program images that wrote memory streams */
 	uint32_t memory_threads;
 	uint64_t memory_words, memory_chunk_bytes, memory_lost_words, memory_damaged;
 	uint64_t memory_encode_ns, memory_wait_ns; /* of the program's threads: estimates */

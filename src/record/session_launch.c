@@ -232,9 +232,8 @@ enum base_status record_find_rewritten(const char *name, unsigned *level, char r
 
 /* Our environment with LD_PRELOAD (ours first), LONGPOLE_RING, and room for the image's number,
  * which the library writes there for the children that libc itself makes. */
-static char **make_environment(
-	const char *preload_path, const char *ring_path, const char *memory_path,
-	struct base_str text[4])
+static char **make_environment(const char *preload_path, const char *ring_path,
+	const char *memory_path, struct base_str text[4])
 {
 	static const char preload[] = "LD_PRELOAD=", ring[] = "LONGPOLE_RING=",
 			  image[] = "LONGPOLE_IMAGE=", memory[] = MEMORY_RING_VARIABLE "=";
@@ -299,8 +298,7 @@ _Noreturn static void run_child(const char *path, char *const *argv, char **env,
 
 enum base_status record_child_start(struct record_child *child, const char *path, char *const *argv,
 	const char *preload_path, const char *ring_path, const char *memory_path,
-	const sigset_t *signals,
-	struct base_err *err)
+	const sigset_t *signals, struct base_err *err)
 {
 	enum base_status status = BASE_OK;
 	struct base_str text[4] = {{0}, {0}, {0}, {0}};

@@ -34,8 +34,7 @@ struct record_child {
 };
 enum base_status record_child_start(struct record_child *child, const char *path, char *const *argv,
 	const char *preload_path, const char *ring_path, const char *memory_path,
-	const sigset_t *signals,
-	struct base_err *err) BASE_MUST_CHECK;
+	const sigset_t *signals, struct base_err *err) BASE_MUST_CHECK;
 /* Let it go; 0 or the errno of exec. Closes both descriptors. */
 int record_child_go(struct record_child *child);
 /* Never let it go: it is reaped. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* basics.c - what compilers make of everyday C: recursion, structs by value, switches, varargs, atomics. */
+/* basics.c - what compilers make of everyday C: recursion, structs by value, switches, varargs,
+ * atomics. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hard.c - what recording code must not break: strings, realigned frames, nested functions, signals, longjmp, inline assembly. */
+/* hard.c - what recording code must not break: strings, realigned frames, nested functions,
+ * signals, longjmp, inline assembly. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
