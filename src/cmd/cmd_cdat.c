@@ -190,7 +190,8 @@ static int close_traces(struct cmd *c, struct traces *x, char **names)
 	for (uint32_t i = 0; i < x->nr_general; i++) {
 		int closed = cmd_out_close(c, &x->general[i]);
 		status = status == CMD_OK ? closed : status;
-		base_free(names[i]);
+		if (names)
+			base_free(names[i]);
 	}
 	base_free(x->general);
 	base_free(names);
@@ -438,7 +439,7 @@ static int run(struct cmd *c, struct cmd_streams *s, const struct memory_cdat_co
 		.check = cmd_given(c, "check")};
 	struct traces x = {0};
 	char **names = NULL;
-	struct memory_ciat_page *usage;
+	struct memory_ciat_page *usage = NULL;
 	struct memory_cdat *simulation = NULL;
 	const struct memory_cdat_result *r = NULL;
 	if (!cmd_value_size(c, "max-memory", &o.memory_limit_bytes))
@@ -454,7 +455,7 @@ static int run(struct cmd *c, struct cmd_streams *s, const struct memory_cdat_co
 		status = simulate(c, s, k, &o, &simulation, &r);
 	int closed = close_traces(c, &x, names);
 	status = status == CMD_OK ? closed : status;
-	if (status == CMD_OK)
+	if (status == CMD_OK && r)
 		status = answer(c, s, k, r);
 	memory_cdat_free(simulation);
 	base_free(usage);
@@ -469,9 +470,9 @@ int cmd_run_cdat(struct cmd *c)
 		return list_parameters(c);
 	const char *path = config_path(c, &operands);
 	struct memory_cdat_config *k = memory_cdat_config_new();
-	int status =
-		k ? read_machine(c, path, k)
-		  : cmd_fail(c, base_fail(&c->err, BASE_ERR_NOMEM, "no memory for the machine"));
+	if (!k)
+		return cmd_fail(c, base_fail(&c->err, BASE_ERR_NOMEM, "no memory for the machine"));
+	int status = read_machine(c, path, k);
 	if (status == CMD_OK)
 		status = cmd_streams_open(c, operands, &s);
 	if (status == CMD_OK) {

@@ -197,7 +197,7 @@ static int merge_to(
 int cmd_run_merge(struct cmd *c)
 {
 	const char *given = cmd_value(c, "output"), *path = given ? given : "merged.lpt";
-	struct merge_result result;
+	struct merge_result result = {0};
 	struct base_arena *names = NULL;
 	if (c->nr_operands < 2)
 		return cmd_usage(c, "give two traces or more");

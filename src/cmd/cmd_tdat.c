@@ -38,14 +38,14 @@ const struct cmd_details cmd_details_tdat = {
 static bool tdat_options(struct cmd *c, struct memory_tdat_options *o)
 {
 	uint64_t processors = 0, weight = 0;
-	const char *where = cmd_value(c, "where"), *end = where;
+	const char *where = cmd_value(c, "where"), *end;
 	*o = (struct memory_tdat_options){.bin_clocks = 1000};
 	if (!cmd_value_count(c, "bin", &o->bin_clocks) ||
 		!cmd_value_count(c, "processors", &processors) ||
 		!cmd_value_count(c, "weight", &weight))
 		return false;
-	uint64_t *positional[] = {&o->bin_clocks, &processors};
-	for (size_t i = 1; i < c->nr_operands; i++) {
+	uint64_t *const positional[] = {&o->bin_clocks, &processors};
+	for (size_t i = 1; i < c->nr_operands && i <= BASE_COUNT(positional); i++) {
 		char *stop;
 		errno = 0;
 		*positional[i - 1] = strtoull(c->operand[i], &stop, 10);

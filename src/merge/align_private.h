@@ -48,9 +48,9 @@ void merge_polygon_range(
 	const struct merge_polygon *g, int64_t at_ns, merge_real *ret_low, merge_real *ret_high);
 /* A line well inside. */
 struct merge_corner merge_polygon_middle(const struct merge_polygon *g);
-/* Of the lines with this value at at_ns, one well inside. */
+/* Of the lines with the wanted value at at_ns, one well inside. */
 struct merge_corner merge_polygon_through(
-	const struct merge_polygon *g, int64_t at_ns, merge_real value);
+	const struct merge_polygon *g, int64_t at_ns, merge_real wanted);
 merge_real merge_line_at(const struct merge_polygon *g, struct merge_corner line, int64_t at_ns);
 void merge_polygon_fini(struct merge_polygon *g);
 

@@ -175,6 +175,6 @@ uint32_t merge_nr_processors(const struct merge *m);
 
 /* ---- write.c --------------------------------------------------------------------------------- */
 
-enum base_status merge_write(struct merge *m, const char *output) BASE_MUST_CHECK;
+enum base_status merge_write(struct merge *m, const char *path) BASE_MUST_CHECK;
 
 #endif

@@ -973,12 +973,12 @@ enum base_status model_run(struct trace_reader *r, const struct model_options *o
 	struct model **ret, struct base_err *err)
 {
 	struct model_options o = opts ? *opts : (struct model_options){.size = sizeof *opts};
-	struct model *m;
+	struct model *m = NULL;
 	o.system = trace_reader_info(r)->flags & TRACE_INFO_SYSTEM;
 	o.merged = trace_reader_info(r)->flags & TRACE_INFO_MERGED;
 	o.command = trace_reader_info(r)->command;
 	enum base_status s = model_new(trace_reader_defs(r), &o, &m, err);
-	if (s != BASE_OK)
+	if (s != BASE_OK || !m)
 		return s;
 	m->err = err ? err : &m->own_err;
 	s = read_all(m, r);

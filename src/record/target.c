@@ -625,6 +625,8 @@ void target_mark(enum memory_mark mark, const uint64_t *slot)
 	if (b->end - longpole_memory.pointer < TARGET_RECORD_WORDS_MAX)
 		target_flush();
 	uint64_t *p = longpole_memory.pointer;
+	if (!p)
+		return;
 	*p++ = (uint64_t)(uintptr_t)h;
 	for (unsigned i = 0; i < h->nr_slots; i++)
 		*p++ = slot[i];
