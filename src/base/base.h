@@ -63,6 +63,12 @@ enum base_status base_cause(struct base_err *err, enum base_status s, const char
 			base_assert_failed(#cond, __FILE__, __LINE__);                             \
 	} while (0)
 _Noreturn void base_assert_failed(const char *cond, const char *file, int line);
+/* What holds by construction, where a test would cost: said to the analyser only. */
+#ifdef __clang_analyzer__
+#define BASE_ASSUME(cond) BASE_ASSERT(cond)
+#else
+#define BASE_ASSUME(cond) ((void)0)
+#endif
 
 /* ---- memory ------------------------------------------------------------------------------- */
 

@@ -98,7 +98,7 @@ static enum base_status check_hit(struct memory_cdat *c, uint32_t processor, uin
 	return base_fail(c->err, BASE_ERR_CORRUPT,
 		"%s, clock %llu: processor %u reads version %u of line 0x%llx, the newest is %u",
 		c->protocol->name, (unsigned long long)c->clock, processor, version,
-		(unsigned long long)(line << c->line_shift), l->version);
+		(unsigned long long)line << c->line_shift, l->version);
 }
 
 static inline enum base_status access_line(struct memory_cdat *c, uint32_t processor, uint64_t line,
@@ -267,6 +267,7 @@ static enum base_status begin_phase(struct memory_cdat *c, enum memory_phase_kin
 	p->kind = kind;
 	p->number = number;
 	p->begin_clock = clock;
+	BASE_ASSERT(p->time_ps && c->processor);
 	for (uint32_t i = 0; i < c->nr_processors; i++)
 		p->time_ps[i] = c->processor[i].time_ps;
 	c->open = p;

@@ -554,7 +554,7 @@ enum base_status memory_cdat_store(
 				"%s: processor %u was given version %u of line 0x%llx for a store, "
 				"not %u",
 				c->protocol->name, processor, r.version,
-				(unsigned long long)(line << c->line_shift), r.line->version);
+				(unsigned long long)line << c->line_shift, r.line->version);
 	} else if (r.line->owner != processor + 1 || r.line->state != MEMORY_CDAT_EXCLUSIVE) {
 		s = upgrade(&r);
 	}
@@ -679,5 +679,5 @@ enum base_status memory_cdat_verify(struct memory_cdat *c, uint64_t line, uint32
 		return BASE_OK;
 	return base_fail(c->err, BASE_ERR_CORRUPT, "%s, clock %llu, line 0x%llx: processor %u %s",
 		c->protocol->name, (unsigned long long)c->clock,
-		(unsigned long long)(line << c->line_shift), at, fault);
+		(unsigned long long)line << c->line_shift, at, fault);
 }

@@ -50,7 +50,7 @@ enum base_status memory_file_fill(
 			continue;
 		if (got < 0)
 			return base_fail_errno(err, errno, "cannot read %s at byte %llu", f->path,
-				(unsigned long long)(f->offset + f->filled));
+				(unsigned long long)f->offset + f->filled);
 		f->ended = got == 0;
 		f->filled += (size_t)got;
 	}

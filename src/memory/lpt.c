@@ -227,6 +227,7 @@ static enum base_status look_at(struct lpt *l, const struct trace_content_chunk 
 		return status;
 	if (c->size_bytes < sizeof *ret)
 		return base_fail(err, BASE_ERR_CORRUPT, "a chunk of a memory stream is too short");
+	BASE_ASSERT(bytes);
 	memcpy(ret, bytes, sizeof *ret);
 	return BASE_OK;
 }

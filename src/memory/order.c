@@ -45,6 +45,7 @@ const char *memory_order_sentence(const struct memory_order *o)
 
 static struct memory_step *add_step(struct memory_order *o, struct memory_step s)
 {
+	BASE_ASSUME(o->step);
 	o->step[o->nr_steps] = s;
 	return &o->step[o->nr_steps++];
 }
@@ -52,6 +53,7 @@ static struct memory_step *add_step(struct memory_order *o, struct memory_step s
 static uint64_t largest_clock(const struct memory_order *o)
 {
 	uint64_t most = 0;
+	BASE_ASSUME(o->cpu);
 	for (uint32_t i = 0; i < o->nr_cpus; i++)
 		most = o->cpu[i].clock > most ? o->cpu[i].clock : most;
 	return most;
@@ -188,6 +190,7 @@ static enum base_status lane_fetch(struct memory_order *o, struct memory_lane *l
 static inline enum base_status lane_peek(struct memory_order *o, struct memory_lane *l,
 	const struct memory_item **ret, struct base_err *err)
 {
+	BASE_ASSUME(l);
 	if (BASE_UNLIKELY(!l->nr_body) &&
 		(l->at >= l->batch.nr || l->batch.item[l->at].kind >= MEMORY_STAMP))
 		return lane_fetch(o, l, ret, err);
@@ -270,8 +273,9 @@ static enum base_status take_call_times(
 }
 
 enum base_status memory_order_start(
-	struct memory_order *o, uint32_t lane, uint32_t i, uint64_t clock, struct base_err *err)
+	struct memory_order *o, uint32_t lane, uint32_t cpu, uint64_t clock, struct base_err *err)
 {
+	BASE_ASSUME(o->lane && o->cpu);
 	struct memory_lane *l = &o->lane[lane];
 	const struct memory_item *t;
 	enum base_status s = lane_peek(o, l, &t, err);
@@ -279,18 +283,18 @@ enum base_status memory_order_start(
 		l->state = LANE_ENDED;
 	if (s != BASE_OK)
 		return s == BASE_END ? BASE_OK : s;
-	struct memory_cpu *c = &o->cpu[i];
+	struct memory_cpu *c = &o->cpu[cpu];
 	c->lane = l;
 	c->clock = clock > c->clock ? clock : c->clock;
-	l->processor = i;
+	l->processor = cpu;
 	if (!t) {
 		l->state = LANE_IDLE;
 		return BASE_OK;
 	}
 	l->state = LANE_RUNS;
 	if (o->phase_open)
-		tell_active(o, i, true);
-	memory_order_heap_put(o, lane_key(o, i, t));
+		tell_active(o, cpu, true);
+	memory_order_heap_put(o, lane_key(o, cpu, t));
 	return BASE_OK;
 }
 
@@ -306,6 +310,7 @@ static enum base_status start_all(
 {
 	enum base_status s = BASE_OK;
 	uint64_t clock = largest_clock(o);
+	BASE_ASSUME(o->lane);
 	for (uint32_t i = 0; i < o->nr_lanes && s == BASE_OK; i++)
 		if (o->lane[i].state == from)
 			s = start_lane(o, i, clock, err);

@@ -44,6 +44,7 @@ static inline enum base_status memory_sets_add(
 	struct memory_sets *s, uint32_t *set, uint32_t member)
 {
 	if (BASE_LIKELY(!s->wide)) {
+		BASE_ASSUME(member < 32);
 		*set |= UINT32_C(1) << member;
 		return BASE_OK;
 	}
@@ -54,6 +55,7 @@ static inline enum base_status memory_sets_remove(
 	struct memory_sets *s, uint32_t *set, uint32_t member)
 {
 	if (BASE_LIKELY(!s->wide)) {
+		BASE_ASSUME(member < 32);
 		*set &= ~(UINT32_C(1) << member);
 		return BASE_OK;
 	}

@@ -60,6 +60,7 @@ static struct memory_item *enter(struct memory_walk *w, uint32_t index,
 		return out;
 	unsigned by = w->previous ? w->tables->block[w->previous].terminator : MEMORY_TERM_NONE;
 	out = leave(w, index, b, out);
+	BASE_ASSUME(out);
 	/* A loop may begin with the procedure: it is not called again by going round. */
 	if (b->flags & MEMORY_BLOCK_ENTRY && by != MEMORY_TERM_BRANCH && by != MEMORY_TERM_JUMP) {
 		*out++ = (struct memory_item){
@@ -242,6 +243,7 @@ static struct memory_item *complex(struct memory_walk *w, const struct memory_ta
 static struct memory_item *mark(struct memory_walk *w, const struct memory_table_block *b,
 	const uint64_t *slot, struct memory_item *out, struct memory_call *call, size_t *nr_calls)
 {
+	BASE_ASSUME(out);
 	switch ((enum memory_mark)b->first_access) {
 	case MEMORY_MARK_call:
 		if (slot[0] > UINT8_MAX || !memory_call_find((unsigned)slot[0])) {

@@ -126,9 +126,9 @@ static enum base_status refuse(struct merge *m, uint32_t input, const bool in_tr
 		[MERGE_FIT_none] = "nothing passed between them that both recordings show",
 		[MERGE_FIT_there_only] = "all that both recordings show went one way",
 		[MERGE_FIT_back_only] = "all that both recordings show went one way",
-		[MERGE_FIT_contradiction] = "what passed between them would have been received "
-					    "before it was sent, by any "
-					    "clock",
+		[MERGE_FIT_contradiction] =
+			("what passed between them would have been received before it was sent, by "
+			 "any clock"),
 	};
 	enum merge_fit worst = MERGE_FIT_none;
 	const struct merge_input *in = &m->input[input];
@@ -174,7 +174,7 @@ static enum base_status grow_tree(struct merge *m, uint32_t order[MERGE_INPUTS_M
 	for (uint32_t n = 1; n < m->nr_inputs; n++) {
 		uint32_t best = UINT32_MAX;
 		for (uint32_t i = 1; i < m->nr_inputs; i++) {
-			struct edge e;
+			struct edge e = {0};
 			enum merge_fit fit;
 			if (in_tree[i])
 				continue;
@@ -211,7 +211,7 @@ static void widen(struct merge *m, const struct merge_input *in)
 
 enum base_status merge_align(struct merge *m)
 {
-	uint32_t order[MERGE_INPUTS_MAX];
+	uint32_t order[MERGE_INPUTS_MAX] = {0};
 	uint64_t largest = 0, second = 0;
 	enum base_status status = grow_tree(m, order);
 	for (uint32_t i = 0; i < m->nr_inputs; i++) {
@@ -220,7 +220,7 @@ enum base_status merge_align(struct merge *m)
 	}
 	for (uint32_t n = m->nr_inputs; status == BASE_OK && --n;) {
 		struct merge_input *in = &m->input[order[n]];
-		struct edge e;
+		struct edge e = {0};
 		enum merge_fit fit;
 		status = find_edge(m, order[n], in->parent, in->from_ns, in->to_ns, &e, &fit);
 		if (status != BASE_OK)

@@ -69,7 +69,7 @@ static void finding(
 	size_t nr = count_moves(d, &m), fewest = SIZE_MAX;
 	for (size_t v = 0; v < d->nr_versions; v++)
 		fewest = d->nr_runs[v] < fewest ? d->nr_runs[v] : fewest;
-	if (nr) {
+	if (nr && m.q) {
 		const struct report_diff_point *p = &m.q->version[m.version];
 		base_str_addf(&s, "From %s to %s, %s %s ", d->label[0], d->label[m.version],
 			m.q->name, p->ratio.value < 1 ? "fell:" : "rose:");
@@ -290,7 +290,8 @@ static void panel(struct base_str *out, const struct report_diff *d,
 	const struct report_quantity *q, size_t n)
 {
 	double x0 = MARGIN + (double)(n % PANELS_A_ROW) * (PANEL_W + MARGIN);
-	double y0 = MARGIN + (double)(n / PANELS_A_ROW) * (PANEL_H + MARGIN);
+	size_t row = n / PANELS_A_ROW;
+	double y0 = MARGIN + (double)row * (PANEL_H + MARGIN);
 	double w = PANEL_W - LEFT - 10, h = PANEL_H - TOP - BOTTOM, top = 0, bx = 0, by = 0;
 	bool drawn = false;
 	for (size_t v = 0; v < d->nr_versions; v++)

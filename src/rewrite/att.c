@@ -345,7 +345,7 @@ void att_symbols(struct att_text t, void (*visit)(void *ctx, struct att_text sym
 				;
 			continue;
 		}
-		size_t from = i;
+		size_t from;
 		i += c == '$'; /* an immediate */
 		from = i;
 		while (i < t.length && is_word(t.at[i]))

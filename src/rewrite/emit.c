@@ -254,6 +254,7 @@ static void table_instructions(struct emit *e, const uint8_t *labelled)
 {
 	const struct rewrite_block *b = &e->block;
 	struct base_str *t = &e->tables;
+	BASE_ASSUME(labelled);
 	uint32_t base = b->step[0].instruction, since = 0;
 	for (uint32_t k = 0; k < b->nr_steps; k++) {
 		const struct machine_instruction *m = &e->w->instruction[b->step[k].instruction];

@@ -43,7 +43,7 @@ enum base_status rewrite_new(const char *text, size_t size_bytes,
 bool rewrite_is_compiled(const char *text, size_t size_bytes);
 /* Check ret->failed. */
 void rewrite_labelled(const struct rewrite *w, struct base_str *ret);
-enum base_status rewrite_object(struct rewrite *w, const void *elf, size_t size_bytes,
+enum base_status rewrite_object(struct rewrite *w, const void *bytes, size_t size_bytes,
 	struct base_err *err) BASE_MUST_CHECK;
 enum base_status rewrite_emit(
 	struct rewrite *w, struct base_str *ret, struct base_err *err) BASE_MUST_CHECK;

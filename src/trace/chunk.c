@@ -148,7 +148,8 @@ static bool agrees(const struct trace_chunk_header *h, const struct trace_index_
 }
 
 static enum base_status fetch_payload(struct trace_reader *r, uint32_t chunk,
-	struct trace_buffer *ret, const struct trace_chunk_header *h, struct base_err *err);
+	struct trace_buffer *ret, const struct trace_chunk_header *ret_header,
+	struct base_err *err);
 
 enum base_status trace_chunk_fetch(struct trace_reader *r, uint32_t chunk, struct trace_buffer *ret,
 	struct trace_chunk_header *ret_header, struct base_err *err)
@@ -258,6 +259,7 @@ enum base_status trace_reader_content(
 		status = fetch_payload(r, c->chunk, &buffer, &h, err);
 	if (status != BASE_OK)
 		return status;
+	BASE_ASSUME(to && buffer.bytes);
 	memcpy(to, buffer.bytes, h.raw_bytes);
 	memset((uint8_t *)to + h.raw_bytes, 0, TRACE_CONTENT_PAD_BYTES);
 	trace_buffer_release(r, &buffer);
