@@ -54,7 +54,7 @@ truth() {
 
 # same NAME COMMAND NATIVE_COMPILER SOURCES OPTION... - recorded and not, it behaves as when built without us.
 same() {
-	local name=$1 command=$2 native=$3 sources=$4 why= source files=()
+	local name=$1 command=$2 native=$3 sources=$4 why='' source files=()
 	shift 4
 	selected "$name" || return 0
 	if ! has_compiler "$native"; then
@@ -108,7 +108,7 @@ borrowing
 
 # A shared library, recorded, with a program, recorded.
 library() {
-	local why= option
+	local why='' option
 	selected library || return 0
 	for option in -O0 -O2; do
 		"$LONGPOLE" cc "$option" -fPIC -shared -o libtold.so "$here/library.c" 2>err &&
