@@ -148,7 +148,7 @@ static void emit_lea(struct emit *e, const struct rewrite_fill *f)
 	if (f->inside_only)
 		base_str_add_bytes(e->out, f->memory.inside.at, f->memory.inside.length);
 	else if (f->reg != MACHINE_NONE)
-		base_str_addf(e->out, "(%%%s)", machine_register_name[f->reg]);
+		base_str_addf(e->out, "(%%%s)", rewrite_register_name[f->reg]);
 	base_str_addf(e->out, ", %%%s\n\tmovq\t%%%s, %u(%%%s)\n", e->scratch, e->scratch,
 		at(e, f->slot), e->pointer);
 }
@@ -207,7 +207,7 @@ static bool emit_fills(struct emit *e, const struct rewrite_step *s, bool behind
 		case FILL_REGISTER:
 		case FILL_REGISTER_AFTER:
 			base_str_addf(e->out, "\tmovq\t%%%s, %u(%%%s)\n",
-				machine_register_name[f->reg], at(e, f->slot), e->pointer);
+				rewrite_register_name[f->reg], at(e, f->slot), e->pointer);
 			break;
 		case FILL_LEA:
 			emit_lea(e, f);
@@ -387,7 +387,7 @@ static void choose_registers(struct emit *e, bool borrows)
 	e->scratch = "r11";
 	for (unsigned r = MACHINE_GPRS; borrows && r-- > 0 && nr < BORROWED;)
 		if (r != MACHINE_RSP && !(e->block.mentioned & 1u << r))
-			found[nr++] = machine_register_name[r];
+			found[nr++] = rewrite_register_name[r];
 	if (borrows && nr == BORROWED) {
 		e->pointer = found[0];
 		e->scratch = found[1];

@@ -8,7 +8,7 @@
 enum { REG_UNKNOWN, REG_INTEGER, REG_FLOAT, REG_VECTOR }; /* as enum memory_register */
 enum { STACK_WORD = 8, ACCESS_MAX_BYTES = 64 };
 
-const char *const machine_register_name[MACHINE_GPRS] = {"rax", "rcx", "rdx", "rbx", "rsp", "rbp",
+const char *const rewrite_register_name[MACHINE_GPRS] = {"rax", "rcx", "rdx", "rbx", "rsp", "rbp",
 	"rsi", "rdi", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15"};
 
 struct decoded {

@@ -72,6 +72,6 @@ struct machine_instruction {
 /* Decodes one instruction at p. false: no instruction. */
 bool machine_decode(const uint8_t *p, size_t size_bytes, struct machine_instruction *ret);
 
-extern const char *const machine_register_name[MACHINE_GPRS]; /* "rax" */
+extern const char *const rewrite_register_name[MACHINE_GPRS]; /* "rax" */
 
 #endif
