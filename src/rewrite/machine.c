@@ -476,7 +476,7 @@ static void note_accesses(struct decoded *d)
 	}
 }
 
-bool machine_decode(const uint8_t *p, size_t size_bytes, struct machine_instruction *ret)
+bool rewrite_decode(const uint8_t *p, size_t size_bytes, struct machine_instruction *ret)
 {
 	ZydisDecoder decoder;
 	struct decoded d = {.ret = ret};

@@ -70,7 +70,7 @@ struct machine_instruction {
 };
 
 /* Decodes one instruction at p. false: no instruction. */
-bool machine_decode(const uint8_t *p, size_t size_bytes, struct machine_instruction *ret);
+bool rewrite_decode(const uint8_t *p, size_t size_bytes, struct machine_instruction *ret);
 
 extern const char *const rewrite_register_name[MACHINE_GPRS]; /* "rax" */
 

@@ -78,7 +78,7 @@ static bool decode_at(struct rewrite *w, Elf *elf, const GElf_Sym *symbol, uint3
 	Elf_Data *data = section ? elf_rawdata(section, NULL) : NULL;
 	if (!data || !data->d_buf || symbol->st_value >= data->d_size)
 		return false;
-	return machine_decode((const uint8_t *)data->d_buf + symbol->st_value,
+	return rewrite_decode((const uint8_t *)data->d_buf + symbol->st_value,
 		data->d_size - symbol->st_value, &w->instruction[number]);
 }
 

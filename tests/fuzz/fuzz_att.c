@@ -25,7 +25,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size_bytes)
 	struct rewrite *w;
 	struct att_file f, again;
 	struct machine_instruction m;
-	if (machine_decode(data, size_bytes, &m))
+	if (rewrite_decode(data, size_bytes, &m))
 		BASE_ASSERT(m.length && m.length <= size_bytes &&
 			    m.nr_accesses <= MACHINE_ACCESSES_MAX);
 	(void)rewrite_is_compiled(text, size_bytes);

@@ -102,7 +102,7 @@ static void test_machine(void **state)
 	struct machine_instruction m;
 	(void)state;
 	for (size_t i = 0; i < BASE_COUNT(want); i++) {
-		assert_true(machine_decode((const uint8_t *)want[i].bytes, want[i].length, &m));
+		assert_true(rewrite_decode((const uint8_t *)want[i].bytes, want[i].length, &m));
 		assert_int_equal(m.length, want[i].length);
 		assert_int_equal(m.nr_accesses, want[i].nr);
 		assert_int_equal(m.terminator, want[i].terminator);
@@ -113,7 +113,7 @@ static void test_machine(void **state)
 		assert_int_equal(m.access[0].reg, want[i].reg);
 		assert_int_equal(m.access[0].form, want[i].form);
 	}
-	assert_false(machine_decode((const uint8_t *)"\x06", 1, &m));
+	assert_false(rewrite_decode((const uint8_t *)"\x06", 1, &m));
 }
 
 static const char compiled[] = "\t.file\t\"x.c\"\n\t.text\n\t.globl\tf\n\t.type\tf, @function\nf:\n"
