@@ -166,7 +166,7 @@ static uint64_t add_errors(uint64_t a, uint64_t b)
 static enum base_status grow_tree(struct merge *m, uint32_t order[MERGE_INPUTS_MAX])
 {
 	bool in_tree[MERGE_INPUTS_MAX] = {true};
-	uint64_t error[MERGE_INPUTS_MAX];
+	uint64_t error[MERGE_INPUTS_MAX] = {0};
 	uint32_t parent[MERGE_INPUTS_MAX] = {0}, last = 0;
 	for (uint32_t i = 0; i < m->nr_inputs; i++)
 		error[i] = UINT64_MAX;

@@ -75,7 +75,7 @@ static bool load(struct record_slots *s, char why[RECORD_SLOTS_WHY])
 	struct bpf_object_open_opts opts = {.sz = sizeof opts, .object_name = "longpole_slots"};
 	struct bpf_program *program;
 	size_t nr = 0;
-	s->object = bpf_object__open_mem(slots_bpf_bytes, sizeof slots_bpf_bytes, &opts);
+	s->object = bpf_object__open_mem(record_slots_bytes, sizeof record_slots_bytes, &opts);
 	if (!s->object)
 		return refuse(why, "opening the BPF object", errno);
 	int error = bpf_object__load(s->object);

@@ -53,7 +53,7 @@ static struct {
 /* ---- system calls, errno kept ------------------------------------------------------------------
  */
 
-long target_syscall(long number, long a, long b, long c, long d, long e, long f)
+long longpole_target_syscall(long number, long a, long b, long c, long d, long e, long f)
 {
 	register long r10 __asm__("r10") = d;
 	register long r8 __asm__("r8") = e;
@@ -68,7 +68,7 @@ long target_syscall(long number, long a, long b, long c, long d, long e, long f)
 
 static void *map(size_t bytes, long flags)
 {
-	long p = target_syscall(SYS_mmap, 0, (long)bytes, PROT_READ | PROT_WRITE,
+	long p = longpole_target_syscall(SYS_mmap, 0, (long)bytes, PROT_READ | PROT_WRITE,
 		MAP_PRIVATE | MAP_ANONYMOUS | flags, -1, 0);
 	return p < 0 && p > -4096 ? NULL : (void *)p;
 }
@@ -76,7 +76,7 @@ static void *map(size_t bytes, long flags)
 static void unmap(void *p, size_t bytes)
 {
 	if (p)
-		(void)target_syscall(SYS_munmap, (long)p, (long)bytes, 0, 0, 0, 0);
+		(void)longpole_target_syscall(SYS_munmap, (long)p, (long)bytes, 0, 0, 0, 0);
 }
 
 /* ---- the ring ------------------------------------------------------------------------------ */
@@ -86,7 +86,7 @@ static bool recording(void)
 	return self.ring && __atomic_load_n(&self.ring->recording, __ATOMIC_ACQUIRE);
 }
 
-bool target_on(void)
+bool longpole_target_on(void)
 {
 	return recording() && !__atomic_load_n(&self.stopped, __ATOMIC_RELAXED);
 }
@@ -99,7 +99,8 @@ static uint8_t *block_at(uint32_t i)
 
 static bool reader_lives(void)
 {
-	return target_syscall(SYS_kill, (long)self.ring->reader_pid, 0, 0, 0, 0, 0) != -ESRCH;
+	return longpole_target_syscall(SYS_kill, (long)self.ring->reader_pid, 0, 0, 0, 0, 0) !=
+	       -ESRCH;
 }
 
 static bool try_take(uint32_t *ret)
@@ -133,7 +134,7 @@ static bool take_block(uint32_t *ret)
 		waited = true;
 		struct timespec ts = {.tv_nsec = WAIT_NS};
 		__atomic_fetch_add(&ring->waiters, 1, __ATOMIC_ACQ_REL);
-		(void)target_syscall(
+		(void)longpole_target_syscall(
 			SYS_futex, (long)&ring->freed, FUTEX_WAIT, freed, (long)&ts, 0, 0);
 		__atomic_fetch_sub(&ring->waiters, 1, __ATOMIC_ACQ_REL);
 		if (!reader_lives())
@@ -297,8 +298,8 @@ static void add_module(struct memory_block_head *heads, struct memory_block_head
 	if (self.nr_modules)
 		(void)dl_iterate_phdr(find_module, m);
 	if (self.nr_modules && !m->path[0]) {
-		long n = target_syscall(SYS_readlink, (long)"/proc/self/exe", (long)m->path,
-			sizeof m->path - 1, 0, 0, 0);
+		long n = longpole_target_syscall(SYS_readlink, (long)"/proc/self/exe",
+			(long)m->path, sizeof m->path - 1, 0, 0, 0);
 		m->path[n > 0 ? n : 0] = 0;
 	}
 	for (uint64_t i = 0; i < nr; i++) {
@@ -380,7 +381,7 @@ static bool open_chunk(struct target_thread *t)
 		.tables = self.tables};
 	memcpy(t->chunk, &head, sizeof head);
 	t->lost = 0;
-	target_encode_start(&t->encoder, t->begin_ticks);
+	longpole_target_encode_start(&t->encoder, t->begin_ticks);
 	return true;
 }
 
@@ -410,7 +411,7 @@ static void add_piece(struct target_thread *t, uint64_t *from, size_t nr, unsign
 		return;
 	}
 	uint8_t *piece = t->chunk + t->chunk_used, *tokens = piece + PIECE_HEAD_BYTES;
-	uint8_t *end = target_encode(&t->encoder, from, nr, tokens, &done);
+	uint8_t *end = longpole_target_encode(&t->encoder, from, nr, tokens, &done);
 	struct memory_chunk_head *head = chunk_head(t->chunk);
 	uint64_t size = (uint64_t)(end - tokens);
 	uint8_t *p = put(piece, done);
@@ -429,7 +430,8 @@ static void add_piece(struct target_thread *t, uint64_t *from, size_t nr, unsign
 	__atomic_fetch_add(&ring->encode_ticks, t->begin_ticks - began, __ATOMIC_RELAXED);
 }
 
-void target_emit(struct target_thread *t, struct target_buffer *b, uint64_t *to, unsigned flags)
+void longpole_target_emit(
+	struct target_thread *t, struct target_buffer *b, uint64_t *to, unsigned flags)
 {
 	int idle = 0;
 	if (to <= b->from)
@@ -446,7 +448,7 @@ void target_emit(struct target_thread *t, struct target_buffer *b, uint64_t *to,
 	__atomic_store_n(&t->flushing, 0, __ATOMIC_RELEASE);
 }
 
-void target_count_nested(uint64_t words)
+void longpole_target_count_nested(uint64_t words)
 {
 	if (self.ring)
 		__atomic_fetch_add(&self.ring->nested_dropped, words, __ATOMIC_RELAXED);
@@ -454,21 +456,21 @@ void target_count_nested(uint64_t words)
 
 /* ---- threads ------------------------------------------------------------------------------- */
 
-bool target_make_buffer(struct target_buffer *b)
+bool longpole_target_make_buffer(struct target_buffer *b)
 {
 	if (b->start)
 		return true;
 	uint8_t *p = map(TARGET_BUFFER_BYTES + TARGET_GUARD_BYTES, MAP_POPULATE);
 	if (!p)
 		return false;
-	(void)target_syscall(SYS_mprotect, (long)(p + TARGET_BUFFER_BYTES), TARGET_GUARD_BYTES,
-		PROT_NONE, 0, 0, 0);
+	(void)longpole_target_syscall(SYS_mprotect, (long)(p + TARGET_BUFFER_BYTES),
+		TARGET_GUARD_BYTES, PROT_NONE, 0, 0, 0);
 	b->end = (uint64_t *)(void *)(p + TARGET_BUFFER_BYTES);
 	b->start = b->from = (uint64_t *)(void *)p;
 	return true;
 }
 
-struct target_buffer *target_buffer_of(struct target_thread *t, const uint64_t *p)
+struct target_buffer *longpole_target_buffer_of(struct target_thread *t, const uint64_t *p)
 {
 	for (unsigned i = 0; i < TARGET_BUFFERS; i++)
 		if (t->buffer[i].start && p >= t->buffer[i].start && p <= t->buffer[i].end)
@@ -505,17 +507,17 @@ static uint64_t fs_base(void)
 	return base;
 }
 
-struct target_thread *target_attach_thread(void)
+struct target_thread *longpole_target_attach_thread(void)
 {
 	struct target_thread *t = find_thread();
-	if (!t || !target_make_buffer(&t->buffer[0]))
+	if (!t || !longpole_target_make_buffer(&t->buffer[0]))
 		return NULL;
 	if (!t->stack)
 		t->stack = map(TARGET_STACK_BYTES, 0);
 	t->number = __atomic_add_fetch(&self.next_thread, 1, __ATOMIC_RELAXED);
 	t->sequence = t->lost = 0;
 	t->stopped = 0;
-	t->tid = (uint32_t)target_syscall(SYS_gettid, 0, 0, 0, 0, 0, 0);
+	t->tid = (uint32_t)longpole_target_syscall(SYS_gettid, 0, 0, 0, 0, 0, 0);
 	t->fs_base = fs_base();
 	t->begin_ticks = target_ticks();
 	t->tls = &longpole_memory;
@@ -542,37 +544,38 @@ static void block_signals(uint64_t *ret_old)
 {
 	uint64_t all = ~UINT64_C(0);
 	all &= ~(UINT64_C(1) << (SIGSEGV - 1));
-	(void)target_syscall(
+	(void)longpole_target_syscall(
 		SYS_rt_sigprocmask, SIG_SETMASK, (long)&all, (long)ret_old, sizeof all, 0, 0);
 }
 
 static void restore_signals(const uint64_t *old)
 {
-	(void)target_syscall(SYS_rt_sigprocmask, SIG_SETMASK, (long)old, 0, sizeof *old, 0, 0);
+	(void)longpole_target_syscall(
+		SYS_rt_sigprocmask, SIG_SETMASK, (long)old, 0, sizeof *old, 0, 0);
 }
 
-void target_flush(void)
+void longpole_target_flush(void)
 {
 	struct target_thread *t = longpole_memory.thread;
 	uint64_t old;
 	if (!t || !longpole_memory.pointer)
 		return;
 	block_signals(&old);
-	struct target_buffer *b = target_buffer_of(t, longpole_memory.pointer);
+	struct target_buffer *b = longpole_target_buffer_of(t, longpole_memory.pointer);
 	if (b) {
-		target_emit(
+		longpole_target_emit(
 			t, b, longpole_memory.pointer, b == t->buffer ? 0 : MEMORY_PIECE_HANDLER);
 		longpole_memory.pointer = b->from = b->start;
 	}
 	restore_signals(&old);
 }
 
-void target_thread_end(void)
+void longpole_target_thread_end(void)
 {
 	struct target_thread *t = longpole_memory.thread;
 	if (!t)
 		return;
-	target_flush();
+	longpole_target_flush();
 	if (t->chunk)
 		close_chunk(t);
 }
@@ -581,7 +584,7 @@ void target_thread_end(void)
 static void thread_ends(void *round)
 {
 	uintptr_t n = (uintptr_t)round;
-	target_thread_end();
+	longpole_target_thread_end();
 	if (n < ATTACH_DESTRUCTORS) {
 		(void)pthread_setspecific(self.key, (void *)(n + 1));
 		return;
@@ -593,18 +596,18 @@ static void thread_ends(void *round)
 		__atomic_store_n(&t->alive, 0, __ATOMIC_RELEASE);
 }
 
-void target_flush_all(void)
+void longpole_target_flush_all(void)
 {
-	target_thread_end();
+	longpole_target_thread_end();
 	for (struct target_thread *t = __atomic_load_n(&self.threads, __ATOMIC_ACQUIRE); t;
 		t = t->next) {
 		if (!__atomic_load_n(&t->alive, __ATOMIC_ACQUIRE) || t == longpole_memory.thread)
 			continue;
 		/* It may go on; what it has published is whole. */
 		uint64_t *to = __atomic_load_n(&t->tls->pointer, __ATOMIC_ACQUIRE);
-		struct target_buffer *b = to ? target_buffer_of(t, to) : NULL;
+		struct target_buffer *b = to ? longpole_target_buffer_of(t, to) : NULL;
 		if (b)
-			target_emit(t, b, to, 0);
+			longpole_target_emit(t, b, to, 0);
 		if (t->chunk)
 			close_chunk(t);
 	}
@@ -612,18 +615,19 @@ void target_flush_all(void)
 
 /* ---- marks --------------------------------------------------------------------------------- */
 
-void target_mark(enum memory_mark mark, const uint64_t *slot)
+void longpole_target_mark(enum memory_mark mark, const uint64_t *slot)
 {
-	if (!target_on())
+	if (!longpole_target_on())
 		return;
-	if (!longpole_memory.pointer && !target_attach_thread())
+	if (!longpole_memory.pointer && !longpole_target_attach_thread())
 		return;
 	const struct memory_block_head *h = &mark_head[mark];
-	struct target_buffer *b = target_buffer_of(longpole_memory.thread, longpole_memory.pointer);
+	struct target_buffer *b =
+		longpole_target_buffer_of(longpole_memory.thread, longpole_memory.pointer);
 	if (!b)
 		return;
 	if (b->end - longpole_memory.pointer < TARGET_RECORD_WORDS_MAX)
-		target_flush();
+		longpole_target_flush();
 	uint64_t *p = longpole_memory.pointer;
 	if (!p)
 		return;
@@ -634,18 +638,18 @@ void target_mark(enum memory_mark mark, const uint64_t *slot)
 	longpole_memory.pointer = p;
 }
 
-void target_call(unsigned kind, uint64_t before, uint64_t after, uint64_t a0, uint64_t a1,
+void longpole_target_call(unsigned kind, uint64_t before, uint64_t after, uint64_t a0, uint64_t a1,
 	uint64_t a2, uint64_t a3)
 {
 	uint64_t slot[] = {kind, a0, a1, a2, a3, before, after};
-	target_mark(MEMORY_MARK_call, slot);
+	longpole_target_mark(MEMORY_MARK_call, slot);
 }
 
-void target_range(bool store, const void *address, size_t bytes)
+void longpole_target_range(bool store, const void *address, size_t bytes)
 {
 	uint64_t slot[] = {(uint64_t)(uintptr_t)address, bytes};
 	if (bytes)
-		target_mark(store ? MEMORY_MARK_store : MEMORY_MARK_load, slot);
+		longpole_target_mark(store ? MEMORY_MARK_store : MEMORY_MARK_load, slot);
 }
 
 /* ---- markers (include/longpole/memory.h) -------------------------------------------------------
@@ -664,18 +668,18 @@ void longpole_memory_marker(int command, int number)
 		__atomic_store_n(&self.stopped, 0, __ATOMIC_RELEASE);
 	}
 	if (t && (command == THREAD_ON || command == ALL_ON)) {
-		struct target_buffer *b = target_buffer_of(t, longpole_memory.pointer);
+		struct target_buffer *b = longpole_target_buffer_of(t, longpole_memory.pointer);
 		if (b && t->stopped) {
-			target_flush(); /* drops it while stopped */
+			longpole_target_flush(); /* drops it while stopped */
 			t->stopped = 0;
 		}
 	}
-	target_call(
+	longpole_target_call(
 		CALL_MARKER, now, now, (uint64_t)(int64_t)command, (uint64_t)(int64_t)number, 0, 0);
 	if (command == THREAD_OFF || command == ALL_OFF) {
 		uint64_t gap[] = {MEMORY_GAP_MARKER, now};
-		target_mark(MEMORY_MARK_gap, gap);
-		target_flush();
+		longpole_target_mark(MEMORY_MARK_gap, gap);
+		longpole_target_flush();
 		t = longpole_memory.thread;
 		if (command == ALL_OFF)
 			__atomic_store_n(&self.stopped, 1, __ATOMIC_RELEASE);
@@ -701,22 +705,23 @@ static void attach_ring(char **environment)
 	const char *path = variable(environment, MEMORY_RING_VARIABLE);
 	if (!path || !*path)
 		return;
-	long fd = target_syscall(SYS_openat, AT_FDCWD, (long)path, O_RDWR | O_CLOEXEC, 0, 0, 0);
+	long fd = longpole_target_syscall(
+		SYS_openat, AT_FDCWD, (long)path, O_RDWR | O_CLOEXEC, 0, 0, 0);
 	if (fd < 0)
 		return;
 	struct memory_ring_head head;
-	long n = target_syscall(SYS_pread64, fd, (long)&head, sizeof head, 0, 0, 0);
+	long n = longpole_target_syscall(SYS_pread64, fd, (long)&head, sizeof head, 0, 0, 0);
 	if (n == (long)sizeof head && head.magic == MEMORY_RING_MAGIC &&
 		head.version == MEMORY_RING_VERSION && head.nr_blocks <= MEMORY_RING_BLOCKS_MAX) {
 		uint64_t bytes = memory_ring_bytes(head.nr_blocks);
-		long p = target_syscall(
+		long p = longpole_target_syscall(
 			SYS_mmap, 0, (long)bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 		if (p > 0 || p < -4096) {
 			self.ring = (struct memory_ring_head *)p;
 			self.ring_bytes = bytes;
 		}
 	}
-	(void)target_syscall(SYS_close, fd, 0, 0, 0, 0, 0);
+	(void)longpole_target_syscall(SYS_close, fd, 0, 0, 0, 0, 0);
 	if (!self.ring)
 		return;
 	self.image = __atomic_add_fetch(&self.ring->next_image, 1, __ATOMIC_RELAXED);
@@ -728,7 +733,7 @@ static void attach_ring(char **environment)
 static void in_child(void)
 {
 	struct target_thread *own = longpole_memory.thread;
-	self.pid = (uint32_t)target_syscall(SYS_getpid, 0, 0, 0, 0, 0, 0);
+	self.pid = (uint32_t)longpole_target_syscall(SYS_getpid, 0, 0, 0, 0, 0, 0);
 	self.next_thread = 0;
 	for (struct target_thread *t = self.threads; t; t = t->next) {
 		t->chunk = NULL;
@@ -745,7 +750,7 @@ static void in_child(void)
 	own->sequence = own->lost = 0;
 	own->tid = self.pid;
 	own->begin_ticks = target_ticks();
-	struct target_buffer *b = target_buffer_of(own, longpole_memory.pointer);
+	struct target_buffer *b = longpole_target_buffer_of(own, longpole_memory.pointer);
 	if (b)
 		longpole_memory.pointer = b->from = b->start;
 }
@@ -758,11 +763,11 @@ static void attach(char **environment)
 		return;
 	__builtin_cpu_init();
 	self.avx2 = __builtin_cpu_supports("avx2");
-	self.pid = (uint32_t)target_syscall(SYS_getpid, 0, 0, 0, 0, 0, 0);
+	self.pid = (uint32_t)longpole_target_syscall(SYS_getpid, 0, 0, 0, 0, 0, 0);
 	self.nr_blocks = 1; /* index 0 is none */
 	attach_ring(environment);
 	add_module(mark_head, mark_head + MEMORY_MARK_NR, (const uint8_t *)"", (const uint8_t *)"");
-	target_install_guard();
+	longpole_target_install_guard();
 	self.has_key = !pthread_key_create(&self.key, thread_ends);
 	(void)pthread_atfork(NULL, NULL, in_child);
 	__atomic_store_n(&self.attached, 2, __ATOMIC_RELEASE);
@@ -783,7 +788,7 @@ void longpole_memory_register(struct memory_block_head *heads, struct memory_blo
 
 static void end(void)
 {
-	target_flush_all();
+	longpole_target_flush_all();
 }
 
 static void start(int argc, char **argv, char **environment)

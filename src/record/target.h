@@ -66,30 +66,31 @@ struct target_thread {
 };
 
 /* A mark's words into the thread's stream. `ticks`-class slots last. */
-TARGET_EXPORT void target_mark(enum memory_mark mark, const uint64_t *slot);
+TARGET_EXPORT void longpole_target_mark(enum memory_mark mark, const uint64_t *slot);
 static inline uint64_t target_ticks(void)
 {
 	return __builtin_ia32_rdtsc();
 }
 /* A call record: kind is enum memory_call_kind. */
-TARGET_EXPORT void target_call(unsigned kind, uint64_t before, uint64_t after, uint64_t a0,
+TARGET_EXPORT void longpole_target_call(unsigned kind, uint64_t before, uint64_t after, uint64_t a0,
 	uint64_t a1, uint64_t a2, uint64_t a3);
-TARGET_EXPORT void target_range(bool store, const void *address, size_t bytes);
-bool target_on(void);
+TARGET_EXPORT void longpole_target_range(bool store, const void *address, size_t bytes);
+bool longpole_target_on(void);
 /* Make this thread's words so far a piece; before exec, at a thread's end. */
-void target_flush(void);
+void longpole_target_flush(void);
 /* All threads', and their chunks to the reader: the process ends. */
-TARGET_EXPORT void target_flush_all(void);
-void target_thread_end(void);
+TARGET_EXPORT void longpole_target_flush_all(void);
+void longpole_target_thread_end(void);
 
 /* ---- between target.c and target_signal.c ---- */
-struct target_thread *target_attach_thread(void);
+struct target_thread *longpole_target_attach_thread(void);
 /* Encodes [buffer->from, to), which becomes the rest's beginning. */
-void target_emit(struct target_thread *t, struct target_buffer *b, uint64_t *to, unsigned flags);
-bool target_make_buffer(struct target_buffer *b);
-struct target_buffer *target_buffer_of(struct target_thread *t, const uint64_t *p);
-void target_install_guard(void);
-void target_count_nested(uint64_t words);
-long target_syscall(long number, long a, long b, long c, long d, long e, long f);
+void longpole_target_emit(
+	struct target_thread *t, struct target_buffer *b, uint64_t *to, unsigned flags);
+bool longpole_target_make_buffer(struct target_buffer *b);
+struct target_buffer *longpole_target_buffer_of(struct target_thread *t, const uint64_t *p);
+void longpole_target_install_guard(void);
+void longpole_target_count_nested(uint64_t words);
+long longpole_target_syscall(long number, long a, long b, long c, long d, long e, long f);
 
 #endif

@@ -31,10 +31,10 @@ AT void longpole_at_GOMP_parallel(
 		      : omp_get_max_threads ? (uint64_t)omp_get_max_threads()
 					    : 0;
 	if (outer)
-		target_call(CALL_SPAWN, now, now, region, nr, 0, 0);
+		longpole_target_call(CALL_SPAWN, now, now, region, nr, 0, 0);
 	GOMP_parallel(f, data, nr_threads, flags);
 	if (outer)
-		target_call(CALL_JOIN, target_ticks(), target_ticks(), region, nr, 0, 0);
+		longpole_target_call(CALL_JOIN, target_ticks(), target_ticks(), region, nr, 0, 0);
 }
 
 void longpole_at_GOMP_barrier(void);
@@ -42,7 +42,7 @@ AT void longpole_at_GOMP_barrier(void)
 {
 	uint64_t before = target_ticks();
 	GOMP_barrier();
-	target_call(CALL_BARRIER, before, target_ticks(), 0,
+	longpole_target_call(CALL_BARRIER, before, target_ticks(), 0,
 		omp_get_num_threads ? (uint64_t)omp_get_num_threads() : 0, 0, 0);
 }
 
@@ -51,13 +51,13 @@ AT void longpole_at_GOMP_critical_start(void)
 {
 	uint64_t before = target_ticks();
 	GOMP_critical_start();
-	target_call(CALL_BEGIN_CRITICAL, before, target_ticks(), 0, 0, 0, 0);
+	longpole_target_call(CALL_BEGIN_CRITICAL, before, target_ticks(), 0, 0, 0, 0);
 }
 
 void longpole_at_GOMP_critical_end(void);
 AT void longpole_at_GOMP_critical_end(void)
 {
 	uint64_t now = target_ticks();
-	target_call(CALL_END_CRITICAL, now, now, 0, 0, 0, 0);
+	longpole_target_call(CALL_END_CRITICAL, now, now, 0, 0, 0, 0);
 	GOMP_critical_end();
 }

@@ -16,31 +16,31 @@ enum { CALL_ALLOCATE = 0x29, CALL_RELEASE = 0x2a };
 void *longpole_at_memcpy(void *to, const void *from, size_t n);
 AT void *longpole_at_memcpy(void *to, const void *from, size_t n)
 {
-	target_range(false, from, n);
-	target_range(true, to, n);
+	longpole_target_range(false, from, n);
+	longpole_target_range(true, to, n);
 	return memcpy(to, from, n);
 }
 
 void *longpole_at_memmove(void *to, const void *from, size_t n);
 AT void *longpole_at_memmove(void *to, const void *from, size_t n)
 {
-	target_range(false, from, n);
-	target_range(true, to, n);
+	longpole_target_range(false, from, n);
+	longpole_target_range(true, to, n);
 	return memmove(to, from, n);
 }
 
 void *longpole_at_mempcpy(void *to, const void *from, size_t n);
 AT void *longpole_at_mempcpy(void *to, const void *from, size_t n)
 {
-	target_range(false, from, n);
-	target_range(true, to, n);
+	longpole_target_range(false, from, n);
+	longpole_target_range(true, to, n);
 	return mempcpy(to, from, n);
 }
 
 void *longpole_at_memset(void *to, int c, size_t n);
 AT void *longpole_at_memset(void *to, int c, size_t n)
 {
-	target_range(true, to, n);
+	longpole_target_range(true, to, n);
 	return memset(to, c, n);
 }
 
@@ -48,8 +48,8 @@ void *longpole_at___memcpy_chk(void *to, const void *from, size_t n, size_t room
 void *__memcpy_chk(void *to, const void *from, size_t n, size_t room);
 AT void *longpole_at___memcpy_chk(void *to, const void *from, size_t n, size_t room)
 {
-	target_range(false, from, n);
-	target_range(true, to, n);
+	longpole_target_range(false, from, n);
+	longpole_target_range(true, to, n);
 	return __memcpy_chk(to, from, n, room);
 }
 
@@ -57,8 +57,8 @@ void *longpole_at___memmove_chk(void *to, const void *from, size_t n, size_t roo
 void *__memmove_chk(void *to, const void *from, size_t n, size_t room);
 AT void *longpole_at___memmove_chk(void *to, const void *from, size_t n, size_t room)
 {
-	target_range(false, from, n);
-	target_range(true, to, n);
+	longpole_target_range(false, from, n);
+	longpole_target_range(true, to, n);
 	return __memmove_chk(to, from, n, room);
 }
 
@@ -66,7 +66,7 @@ void *longpole_at___memset_chk(void *to, int c, size_t n, size_t room);
 void *__memset_chk(void *to, int c, size_t n, size_t room);
 AT void *longpole_at___memset_chk(void *to, int c, size_t n, size_t room)
 {
-	target_range(true, to, n);
+	longpole_target_range(true, to, n);
 	return __memset_chk(to, c, n, room);
 }
 
@@ -74,7 +74,7 @@ size_t longpole_at_strlen(const char *s);
 AT size_t longpole_at_strlen(const char *s)
 {
 	size_t n = strlen(s);
-	target_range(false, s, n + 1);
+	longpole_target_range(false, s, n + 1);
 	return n;
 }
 
@@ -82,8 +82,8 @@ char *longpole_at_strcpy(char *to, const char *from);
 AT char *longpole_at_strcpy(char *to, const char *from)
 {
 	size_t n = strlen(from) + 1;
-	target_range(false, from, n);
-	target_range(true, to, n);
+	longpole_target_range(false, from, n);
+	longpole_target_range(true, to, n);
 	return memcpy(to, from, n);
 }
 
@@ -100,8 +100,8 @@ int longpole_at_memcmp(const void *a, const void *b, size_t n);
 AT int longpole_at_memcmp(const void *a, const void *b, size_t n)
 {
 	size_t read = compared(a, b, n, false);
-	target_range(false, a, read);
-	target_range(false, b, read);
+	longpole_target_range(false, a, read);
+	longpole_target_range(false, b, read);
 	return memcmp(a, b, n);
 }
 
@@ -109,8 +109,8 @@ int longpole_at_strcmp(const char *a, const char *b);
 AT int longpole_at_strcmp(const char *a, const char *b)
 {
 	size_t read = compared((const unsigned char *)a, (const unsigned char *)b, SIZE_MAX, true);
-	target_range(false, a, read);
-	target_range(false, b, read);
+	longpole_target_range(false, a, read);
+	longpole_target_range(false, b, read);
 	return strcmp(a, b);
 }
 
@@ -118,8 +118,8 @@ int longpole_at_strncmp(const char *a, const char *b, size_t n);
 AT int longpole_at_strncmp(const char *a, const char *b, size_t n)
 {
 	size_t read = compared((const unsigned char *)a, (const unsigned char *)b, n, true);
-	target_range(false, a, read);
-	target_range(false, b, read);
+	longpole_target_range(false, a, read);
+	longpole_target_range(false, b, read);
 	return strncmp(a, b, n);
 }
 
@@ -129,15 +129,15 @@ AT int longpole_at_strncmp(const char *a, const char *b, size_t n)
 static void allocated(const void *p, size_t bytes, uint64_t site, uint64_t before)
 {
 	if (p)
-		target_call(CALL_ALLOCATE, before, target_ticks(), (uint64_t)(uintptr_t)p, bytes,
-			site, 0);
+		longpole_target_call(CALL_ALLOCATE, before, target_ticks(), (uint64_t)(uintptr_t)p,
+			bytes, site, 0);
 }
 
 static void released(const void *p)
 {
 	uint64_t now = target_ticks();
 	if (p)
-		target_call(CALL_RELEASE, now, now, (uint64_t)(uintptr_t)p, 0, 0, 0);
+		longpole_target_call(CALL_RELEASE, now, now, (uint64_t)(uintptr_t)p, 0, 0, 0);
 }
 
 void *longpole_at_malloc(size_t n);
@@ -156,7 +156,7 @@ AT void *longpole_at_calloc(size_t nr, size_t n)
 	void *p = calloc(nr, n); /* allowed: the program's own call */
 	allocated(p, nr * n, SITE, before);
 	if (p)
-		target_range(true, p, nr * n);
+		longpole_target_range(true, p, nr * n);
 	return p;
 }
 

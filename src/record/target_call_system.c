@@ -15,9 +15,9 @@ enum { CALL_READ = 0x11, CALL_WRITE = 0x12 };
 static void moved(bool into_memory, const void *p, size_t bytes, uint64_t file, uint64_t before)
 {
 	int saved = errno;
-	target_call(into_memory ? CALL_READ : CALL_WRITE, before, target_ticks(), WORD(p), bytes,
-		file, 0);
-	target_range(into_memory, p, bytes);
+	longpole_target_call(into_memory ? CALL_READ : CALL_WRITE, before, target_ticks(), WORD(p),
+		bytes, file, 0);
+	longpole_target_range(into_memory, p, bytes);
 	errno = saved;
 }
 
@@ -86,41 +86,41 @@ AT size_t longpole_at_fwrite(const void *p, size_t size, size_t nr, FILE *f)
 _Noreturn void longpole_at__exit(int status);
 AT _Noreturn void longpole_at__exit(int status)
 {
-	target_flush_all();
+	longpole_target_flush_all();
 	_exit(status); /* allowed: the program's own call */
 }
 
 _Noreturn void longpole_at__Exit(int status);
 AT _Noreturn void longpole_at__Exit(int status)
 {
-	target_flush_all();
+	longpole_target_flush_all();
 	_exit(status); /* allowed: the program's own call */
 }
 
 _Noreturn void longpole_at_abort(void);
 AT _Noreturn void longpole_at_abort(void)
 {
-	target_flush_all();
+	longpole_target_flush_all();
 	abort(); /* allowed: the program's own call */
 }
 
 int longpole_at_execve(const char *path, char *const *argv, char *const *envp);
 AT int longpole_at_execve(const char *path, char *const *argv, char *const *envp)
 {
-	target_flush_all();
+	longpole_target_flush_all();
 	return execve(path, argv, envp);
 }
 
 int longpole_at_execv(const char *path, char *const *argv);
 AT int longpole_at_execv(const char *path, char *const *argv)
 {
-	target_flush_all();
+	longpole_target_flush_all();
 	return execv(path, argv);
 }
 
 int longpole_at_execvp(const char *file, char *const *argv);
 AT int longpole_at_execvp(const char *file, char *const *argv)
 {
-	target_flush_all();
+	longpole_target_flush_all();
 	return execvp(file, argv);
 }

@@ -32,7 +32,7 @@ enum { /* memory/calls.def */
 		uint64_t before = target_ticks();                                                  \
 		int result = name(object);                                                         \
 		if (!result)                                                                       \
-			target_call(kind, before, target_ticks(), WORD(object), 0, 0, 0);          \
+			longpole_target_call(kind, before, target_ticks(), WORD(object), 0, 0, 0); \
 		return result;                                                                     \
 	}
 /* What gives: recorded before the call, lest who takes be recorded earlier. */
@@ -41,7 +41,7 @@ enum { /* memory/calls.def */
 	AT int longpole_at_##name(type *object)                                                    \
 	{                                                                                          \
 		uint64_t now = target_ticks();                                                     \
-		target_call(kind, now, now, WORD(object), 0, 0, 0);                                \
+		longpole_target_call(kind, now, now, WORD(object), 0, 0, 0);                       \
 		return name(object);                                                               \
 	}
 
@@ -65,7 +65,7 @@ AT int longpole_at_pthread_spin_lock(pthread_spinlock_t *lock)
 {
 	uint64_t before = target_ticks();
 	int result = pthread_spin_lock(lock);
-	target_call(CALL_LOCK, before, target_ticks(), WORD(lock), 0, 0, 0);
+	longpole_target_call(CALL_LOCK, before, target_ticks(), WORD(lock), 0, 0, 0);
 	return result;
 }
 
@@ -73,7 +73,7 @@ int longpole_at_pthread_spin_unlock(pthread_spinlock_t *lock);
 AT int longpole_at_pthread_spin_unlock(pthread_spinlock_t *lock)
 {
 	uint64_t now = target_ticks();
-	target_call(CALL_UNLOCK, now, now, WORD(lock), 0, 0, 0);
+	longpole_target_call(CALL_UNLOCK, now, now, WORD(lock), 0, 0, 0);
 	return pthread_spin_unlock(lock);
 }
 
@@ -81,10 +81,10 @@ int longpole_at_pthread_cond_wait(pthread_cond_t *cond, pthread_mutex_t *mutex);
 AT int longpole_at_pthread_cond_wait(pthread_cond_t *cond, pthread_mutex_t *mutex)
 {
 	uint64_t before = target_ticks();
-	target_call(CALL_UNLOCK, before, before, WORD(mutex), 0, 0, 0);
+	longpole_target_call(CALL_UNLOCK, before, before, WORD(mutex), 0, 0, 0);
 	int result = pthread_cond_wait(cond, mutex);
-	target_call(CALL_WAIT, before, target_ticks(), WORD(cond), 0, 0, 0);
-	target_call(CALL_LOCK, before, target_ticks(), WORD(mutex), 0, 0, 0);
+	longpole_target_call(CALL_WAIT, before, target_ticks(), WORD(cond), 0, 0, 0);
+	longpole_target_call(CALL_LOCK, before, target_ticks(), WORD(mutex), 0, 0, 0);
 	return result;
 }
 
@@ -94,10 +94,10 @@ AT int longpole_at_pthread_cond_timedwait(
 	pthread_cond_t *cond, pthread_mutex_t *mutex, const struct timespec *until)
 {
 	uint64_t before = target_ticks();
-	target_call(CALL_UNLOCK, before, before, WORD(mutex), 0, 0, 0);
+	longpole_target_call(CALL_UNLOCK, before, before, WORD(mutex), 0, 0, 0);
 	int result = pthread_cond_timedwait(cond, mutex, until);
-	target_call(CALL_WAIT, before, target_ticks(), WORD(cond), 0, 0, 0);
-	target_call(CALL_LOCK, before, target_ticks(), WORD(mutex), 0, 0, 0);
+	longpole_target_call(CALL_WAIT, before, target_ticks(), WORD(cond), 0, 0, 0);
+	longpole_target_call(CALL_LOCK, before, target_ticks(), WORD(mutex), 0, 0, 0);
 	return result;
 }
 
@@ -108,7 +108,7 @@ AT int longpole_at_pthread_barrier_wait(pthread_barrier_t *barrier)
 	uint64_t parties = ((const uint32_t *)(const void *)barrier)[2];
 	uint64_t before = target_ticks();
 	int result = pthread_barrier_wait(barrier);
-	target_call(CALL_BARRIER, before, target_ticks(), WORD(barrier), parties, 0, 0);
+	longpole_target_call(CALL_BARRIER, before, target_ticks(), WORD(barrier), parties, 0, 0);
 	return result;
 }
 
@@ -124,7 +124,7 @@ struct birth {
 static void leaves(void *token)
 {
 	uint64_t now = target_ticks();
-	target_call(CALL_THREAD_END, now, now, WORD(token), 0, 0, 0);
+	longpole_target_call(CALL_THREAD_END, now, now, WORD(token), 0, 0, 0);
 }
 
 static void *begins(void *argument)
@@ -133,7 +133,7 @@ static void *begins(void *argument)
 	void *result;
 	uint64_t now = target_ticks();
 	free(argument); /* allowed: of the call below */
-	target_call(CALL_THREAD_BEGIN, now, now, b.token, 0, 0, 0);
+	longpole_target_call(CALL_THREAD_BEGIN, now, now, b.token, 0, 0, 0);
 	pthread_cleanup_push(leaves, (void *)(uintptr_t)b.token);
 	result = b.function(b.argument);
 	pthread_cleanup_pop(1);
@@ -151,7 +151,7 @@ AT int longpole_at_pthread_create(pthread_t *thread, const pthread_attr_t *attri
 	uint64_t before = target_ticks();
 	*b = (struct birth){function, argument, WORD(b) ^ before << 20};
 	uint64_t token = b->token;
-	target_call(CALL_THREAD_CREATE, before, before, token, 0, 0, 0);
+	longpole_target_call(CALL_THREAD_CREATE, before, before, token, 0, 0, 0);
 	int result = pthread_create(thread, attributes, begins, b);
 	if (result)
 		free(b); /* allowed: see above */
@@ -163,6 +163,6 @@ AT int longpole_at_pthread_join(pthread_t thread, void **value)
 {
 	uint64_t before = target_ticks();
 	int result = pthread_join(thread, value);
-	target_call(CALL_THREAD_JOIN, before, target_ticks(), (uint64_t)thread, 0, 0, 0);
+	longpole_target_call(CALL_THREAD_JOIN, before, target_ticks(), (uint64_t)thread, 0, 0, 0);
 	return result;
 }

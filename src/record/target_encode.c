@@ -23,7 +23,7 @@ static inline uint64_t zigzag(uint64_t v)
 	return v << 1 ^ (uint64_t)((int64_t)v >> 63);
 }
 
-void target_encode_start(struct target_encoder *e, uint64_t first_ticks)
+void longpole_target_encode_start(struct target_encoder *e, uint64_t first_ticks)
 {
 	e->chunk++;
 	e->previous = 0;
@@ -174,7 +174,7 @@ static size_t try_copy(struct target_encoder *e, const uint64_t *base, const uin
 	return m;
 }
 
-uint8_t *target_encode(
+uint8_t *longpole_target_encode(
 	struct target_encoder *e, uint64_t *words, size_t nr, uint8_t *out, size_t *ret_words)
 {
 	uint64_t *p = words;

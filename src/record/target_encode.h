@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * target_encode.h - raw words to tokens (memory/stream.h): the encoder that runs inside recorded
- * programs, in a signal handler. Calls nothing, allocates nothing, trusts the words as far as it
- * must: `lookup` says whether a word is a block's head.
+ * target_encode.h - raw words to tokens (memory/stream.h): the encoder that runs inside
+ * recorded programs, in a signal handler. Calls nothing, allocates nothing, trusts the words as far
+ * as it must: `lookup` says whether a word is a block's head.
  */
 #ifndef LONGPOLE_RECORD_TARGET_ENCODE_H
 #define LONGPOLE_RECORD_TARGET_ENCODE_H
@@ -44,11 +44,11 @@ static inline size_t target_encode_bound(size_t words)
 }
 
 /* A new chunk: predictors start afresh. */
-void target_encode_start(struct target_encoder *e, uint64_t first_ticks);
+void longpole_target_encode_start(struct target_encoder *e, uint64_t first_ticks);
 /* Encodes whole records of [words, words + nr), in which tick slots lose their low bits; returns
  * the end of the output. *ret_words: how many were encoded; fewer than nr when a word is no head of
  * a known block: the rest is lost. */
-uint8_t *target_encode(
+uint8_t *longpole_target_encode(
 	struct target_encoder *e, uint64_t *words, size_t nr, uint8_t *out, size_t *ret_words);
 
 #endif

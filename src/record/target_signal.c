@@ -32,14 +32,17 @@ static struct {
 } wish[SIGNALS];
 
 /* As glibc's: unwinders and debuggers know these bytes. */
-__asm__(".text\n\t.p2align 4\n\t.hidden target_restorer\n\t.globl target_restorer\n\t.type "
-	"target_restorer,@function\ntarget_restorer:\n\tmovq $15, %rax\n\tsyscall\n\t.size "
-	"target_restorer,.-target_restorer");
-void target_restorer(void);
+__asm__(".text\n\t.p2align 4\n\t.hidden longpole_target_restorer\n\t.globl "
+	"longpole_target_restorer\n\t.type "
+	"longpole_target_restorer,@function\nlongpole_target_restorer:\n\tmovq $15, "
+	"%rax\n\tsyscall\n\t.size "
+	"longpole_target_restorer,.-longpole_target_restorer");
+void longpole_target_restorer(void);
 
 static long set_action(int signal, const struct kernel_action *act, struct kernel_action *old)
 {
-	return target_syscall(SYS_rt_sigaction, signal, (long)act, (long)old, MASK_BYTES, 0, 0);
+	return longpole_target_syscall(
+		SYS_rt_sigaction, signal, (long)act, (long)old, MASK_BYTES, 0, 0);
 }
 
 /* ---- the guard ----------------------------------------------------------------------------- */
@@ -92,7 +95,7 @@ static bool first_record(const siginfo_t *info, ucontext_t *uc)
 	greg_t *base = general_register(uc, base_register(code));
 	if (*base)
 		return false;
-	struct target_thread *t = target_attach_thread();
+	struct target_thread *t = longpole_target_attach_thread();
 	if (!t)
 		return false;
 	*base = (greg_t)(uintptr_t)longpole_memory.pointer;
@@ -120,7 +123,7 @@ static bool buffer_full(const siginfo_t *info, ucontext_t *uc)
 		uint64_t *record = (uint64_t *)(uintptr_t)*base;
 		if (record < b->start || record > b->end)
 			return false;
-		target_emit(t, b, record, i ? MEMORY_PIECE_HANDLER : 0);
+		longpole_target_emit(t, b, record, i ? MEMORY_PIECE_HANDLER : 0);
 		/* What of this record is written already moves with it. */
 		memmove(b->start, record, (size_t)((uint8_t *)b->end - (uint8_t *)record));
 		*base = (greg_t)(uintptr_t)b->start;
@@ -151,15 +154,16 @@ static void guard(int signal, siginfo_t *info, void *context)
 	void *handler = wish[SIGSEGV].handler;
 	if (handler == (void *)SIG_DFL || (handler == (void *)SIG_IGN && info->si_code > 0)) {
 		/* The program's end: as without us. The fault comes again. */
-		target_flush_all();
+		longpole_target_flush_all();
 		struct kernel_action none = {.handler = (void *)SIG_DFL,
 			.flags = SA_RESTORER_FLAG,
-			.restorer = target_restorer};
+			.restorer = longpole_target_restorer};
 		(void)set_action(SIGSEGV, &none, NULL);
 		if (info->si_code <= 0)
-			(void)target_syscall(SYS_tgkill,
-				target_syscall(SYS_getpid, 0, 0, 0, 0, 0, 0),
-				target_syscall(SYS_gettid, 0, 0, 0, 0, 0, 0), SIGSEGV, 0, 0, 0);
+			(void)longpole_target_syscall(SYS_tgkill,
+				longpole_target_syscall(SYS_getpid, 0, 0, 0, 0, 0, 0),
+				longpole_target_syscall(SYS_gettid, 0, 0, 0, 0, 0, 0), SIGSEGV, 0,
+				0, 0);
 		errno = saved;
 		return;
 	}
@@ -168,11 +172,11 @@ static void guard(int signal, siginfo_t *info, void *context)
 		with_buffer(signal, info, context);
 }
 
-void target_install_guard(void)
+void longpole_target_install_guard(void)
 {
 	struct kernel_action act = {.handler = (void *)guard,
 		.flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER | SA_RESTORER_FLAG,
-		.restorer = target_restorer,
+		.restorer = longpole_target_restorer,
 		.mask = ~UINT64_C(0) & ~SEGV_BIT};
 	struct kernel_action old = {0};
 	(void)set_action(SIGSEGV, &act, &old);
@@ -198,7 +202,7 @@ static void reclaim(struct target_thread *t, const void *frame)
 			struct target_buffer *left = &t->buffer[k];
 			if (!left->in_use || !left->left_at || k == i || left->frame)
 				continue;
-			target_emit(t, left, left->left_at, 0);
+			longpole_target_emit(t, left, left->left_at, 0);
 			left->left_at = NULL;
 			left->in_use = current ? false : left->in_use;
 		}
@@ -210,7 +214,7 @@ static void reclaim(struct target_thread *t, const void *frame)
 static struct target_buffer *free_buffer(struct target_thread *t)
 {
 	for (unsigned i = 0; i < TARGET_BUFFERS; i++)
-		if (!t->buffer[i].in_use && target_make_buffer(&t->buffer[i]))
+		if (!t->buffer[i].in_use && longpole_target_make_buffer(&t->buffer[i]))
 			return &t->buffer[i];
 	return NULL;
 }
@@ -229,10 +233,11 @@ static void emit_alone(
 	struct target_thread *t, struct target_buffer *b, uint64_t *to, unsigned flags)
 {
 	uint64_t all = ~UINT64_C(0) & ~SEGV_BIT, old;
-	(void)target_syscall(
+	(void)longpole_target_syscall(
 		SYS_rt_sigprocmask, SIG_SETMASK, (long)&all, (long)&old, sizeof all, 0, 0);
-	target_emit(t, b, to, flags);
-	(void)target_syscall(SYS_rt_sigprocmask, SIG_SETMASK, (long)&old, 0, sizeof old, 0, 0);
+	longpole_target_emit(t, b, to, flags);
+	(void)longpole_target_syscall(
+		SYS_rt_sigprocmask, SIG_SETMASK, (long)&old, 0, sizeof old, 0, 0);
 }
 
 static void with_buffer(int signal, siginfo_t *info, void *context)
@@ -243,7 +248,7 @@ static void with_buffer(int signal, siginfo_t *info, void *context)
 	if (t && before.pointer) {
 		int saved = errno;
 		reclaim(t, &before);
-		from = target_buffer_of(t, before.pointer);
+		from = longpole_target_buffer_of(t, before.pointer);
 		own = from ? free_buffer(t) : NULL;
 		if (own) {
 			from->left_at = live_pointer(from, context);
@@ -297,7 +302,7 @@ static int change_action(int signal, const struct sigaction *act, struct sigacti
 		wish[signal].handler = (void *)(uintptr_t)act->sa_sigaction;
 		k.mask &= ~SEGV_BIT;
 		k.flags = (unsigned)act->sa_flags | SA_RESTORER_FLAG;
-		k.restorer = target_restorer;
+		k.restorer = longpole_target_restorer;
 		k.handler = (void *)(uintptr_t)act->sa_sigaction;
 		if (is_function(k.handler)) {
 			k.handler = (void *)with_buffer;
@@ -369,7 +374,7 @@ static long change_mask(int how, const sigset_t *set, sigset_t *old)
 		if (how != SIG_UNBLOCK)
 			mask &= ~(SEGV_BIT | UINT64_C(3) << 31); /* and glibc's own two */
 	}
-	return target_syscall(
+	return longpole_target_syscall(
 		SYS_rt_sigprocmask, how, set ? (long)&mask : 0, (long)old, MASK_BYTES, 0, 0);
 }
 

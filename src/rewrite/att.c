@@ -23,7 +23,7 @@ static bool is_digit(char c)
 	return c >= '0' && c <= '9';
 }
 
-struct att_text att_trim(struct att_text t)
+struct att_text rewrite_att_trim(struct att_text t)
 {
 	while (t.length && is_blank(*t.at))
 		t.at++, t.length--;
@@ -32,24 +32,24 @@ struct att_text att_trim(struct att_text t)
 	return t;
 }
 
-bool att_is(struct att_text t, const char *word)
+bool rewrite_att_is(struct att_text t, const char *word)
 {
 	return t.length == strlen(word) && !memcmp(t.at, word, t.length);
 }
 
-bool att_begins(struct att_text t, const char *prefix)
+bool rewrite_att_begins(struct att_text t, const char *prefix)
 {
 	size_t n = strlen(prefix);
 	return t.length >= n && !memcmp(t.at, prefix, n);
 }
 
-bool att_ends(struct att_text t, const char *suffix)
+bool rewrite_att_ends(struct att_text t, const char *suffix)
 {
 	size_t n = strlen(suffix);
 	return t.length >= n && !memcmp(t.at + t.length - n, suffix, n);
 }
 
-bool att_contains(struct att_text t, const char *word)
+bool rewrite_att_contains(struct att_text t, const char *word)
 {
 	return t.length && memmem(t.at, t.length, word, strlen(word)) != NULL;
 }
@@ -63,7 +63,7 @@ static const char *const prefix_word[] = {"lock", "rep", "repe", "repz", "repne"
 static bool is_prefix(struct att_text word)
 {
 	for (size_t i = 0; i < BASE_COUNT(prefix_word); i++)
-		if (att_is(word, prefix_word[i]))
+		if (rewrite_att_is(word, prefix_word[i]))
 			return true;
 	return false;
 }
@@ -79,10 +79,10 @@ static struct att_text first_word(struct att_text t)
 static struct att_text behind(struct att_text t, struct att_text word)
 {
 	size_t n = (size_t)(word.at - t.at) + word.length;
-	return att_trim((struct att_text){t.at + n, t.length - n});
+	return rewrite_att_trim((struct att_text){t.at + n, t.length - n});
 }
 
-struct att_text att_word(const struct att_statement *s)
+struct att_text rewrite_att_word(const struct att_statement *s)
 {
 	struct att_text t = s->text, word = first_word(t);
 	while (s->kind == ATT_INSTRUCTION && is_prefix(word)) {
@@ -95,9 +95,9 @@ struct att_text att_word(const struct att_statement *s)
 	return word;
 }
 
-struct att_text att_rest(const struct att_statement *s)
+struct att_text rewrite_att_rest(const struct att_statement *s)
 {
-	return behind(s->text, att_word(s));
+	return behind(s->text, rewrite_att_word(s));
 }
 
 static enum base_status add(struct att_file *f, struct att_text text, enum att_kind kind,
@@ -110,7 +110,7 @@ static enum base_status add(struct att_file *f, struct att_text text, enum att_k
 		return base_fail(err, BASE_ERR_NOMEM, "no memory for the assembly's statements");
 	struct att_statement *s = &f->statement[f->nr++];
 	*s = (struct att_statement){text, (uint8_t)kind, (uint8_t)flags};
-	if (kind == ATT_INSTRUCTION && is_prefix(att_word(s)))
+	if (kind == ATT_INSTRUCTION && is_prefix(rewrite_att_word(s)))
 		s->flags |= ATT_PREFIX_ONLY;
 	return BASE_OK;
 }
@@ -151,7 +151,7 @@ static enum base_status split_line(
 {
 	while (p < end) {
 		size_t n = statement_length(p, end);
-		struct att_text t = att_trim((struct att_text){p, n});
+		struct att_text t = rewrite_att_trim((struct att_text){p, n});
 		bool comment = p + n < end && p[n] == '#';
 		p += n + 1;
 		for (size_t name; (name = label_length(t));) {
@@ -159,11 +159,12 @@ static enum base_status split_line(
 				add(f, (struct att_text){t.at, name}, ATT_LABEL, flags, err);
 			if (s != BASE_OK)
 				return s;
-			t = att_trim((struct att_text){t.at + name + 1, t.length - name - 1});
+			t = rewrite_att_trim(
+				(struct att_text){t.at + name + 1, t.length - name - 1});
 		}
 		if (t.length) {
 			bool assigns = memchr(t.at, '=', t.length) && first_word(t).length &&
-				       !att_contains(first_word(t), "{");
+				       !rewrite_att_contains(first_word(t), "{");
 			enum att_kind kind =
 				*t.at == '.' || assigns ? ATT_DIRECTIVE : ATT_INSTRUCTION;
 			enum base_status s = add(f, t, kind, flags, err);
@@ -176,7 +177,7 @@ static enum base_status split_line(
 	return BASE_OK;
 }
 
-enum base_status att_split(
+enum base_status rewrite_att_split(
 	const char *text, size_t size_bytes, struct att_file *ret, struct base_err *err)
 {
 	const char *p = text, *end = text + size_bytes;
@@ -186,18 +187,18 @@ enum base_status att_split(
 		const char *eol = memchr(p, '\n', (size_t)(end - p));
 		eol = eol ? eol : end;
 		struct att_text line = {p, (size_t)(eol - p)};
-		if (att_begins(line, "#APP"))
+		if (rewrite_att_begins(line, "#APP"))
 			flags |= ATT_IN_APP;
-		else if (att_begins(line, "#NO_APP"))
+		else if (rewrite_att_begins(line, "#NO_APP"))
 			flags &= ~(unsigned)ATT_IN_APP;
-		else if (line.length && *att_trim(line).at == '#' &&
-			 att_begins(att_trim(line), "#APP"))
+		else if (line.length && *rewrite_att_trim(line).at == '#' &&
+			 rewrite_att_begins(rewrite_att_trim(line), "#APP"))
 			flags |= ATT_IN_APP; /* clang indents it */
-		else if (line.length && att_begins(att_trim(line), "#NO_APP"))
+		else if (line.length && rewrite_att_begins(rewrite_att_trim(line), "#NO_APP"))
 			flags &= ~(unsigned)ATT_IN_APP;
 		enum base_status s = split_line(ret, p, eol, flags, err);
 		if (s != BASE_OK) {
-			att_file_fini(ret);
+			rewrite_att_file_fini(ret);
 			return s;
 		}
 		p = eol + 1;
@@ -205,7 +206,7 @@ enum base_status att_split(
 	return BASE_OK;
 }
 
-void att_file_fini(struct att_file *f)
+void rewrite_att_file_fini(struct att_file *f)
 {
 	base_free(f->statement);
 	*f = (struct att_file){0};
@@ -213,12 +214,12 @@ void att_file_fini(struct att_file *f)
 
 /* ---- operands ------------------------------------------------------------------------------ */
 
-size_t att_parts(struct att_text list, struct att_text *ret, size_t max)
+size_t rewrite_att_parts(struct att_text list, struct att_text *ret, size_t max)
 {
 	size_t nr = 0, from = 0;
 	int depth = 0;
 	bool in_string = false;
-	if (!att_trim(list).length)
+	if (!rewrite_att_trim(list).length)
 		return 0;
 	for (size_t i = 0; i <= list.length; i++) {
 		char c = i < list.length ? list.at[i] : ',';
@@ -229,7 +230,7 @@ size_t att_parts(struct att_text list, struct att_text *ret, size_t max)
 		if (i < list.length && (c != ',' || depth > 0 || in_string))
 			continue;
 		if (nr < max)
-			ret[nr] = att_trim((struct att_text){list.at + from, i - from});
+			ret[nr] = rewrite_att_trim((struct att_text){list.at + from, i - from});
 		nr++;
 		from = i + 1;
 	}
@@ -268,7 +269,7 @@ static bool number(struct att_text t, int64_t *ret)
 }
 
 /* "sym+8" -> "sym", 8; a number alone -> "", it; anything else stays whole. */
-static void split_displacement(struct att_text t, struct att_memory *ret)
+static void split_displacement(struct att_text t, struct rewrite_att_memory *ret)
 {
 	ret->symbol = (struct att_text){t.at, 0};
 	ret->number = 0;
@@ -283,17 +284,17 @@ static void split_displacement(struct att_text t, struct att_memory *ret)
 		}
 		struct att_text tail = {t.at + i, t.length - i};
 		if (number(tail, &ret->number))
-			ret->symbol = att_trim((struct att_text){t.at, i});
+			ret->symbol = rewrite_att_trim((struct att_text){t.at, i});
 		return;
 	}
 }
 
-bool att_memory(struct att_text t, struct att_memory *ret)
+bool rewrite_att_memory(struct att_text t, struct rewrite_att_memory *ret)
 {
-	*ret = (struct att_memory){0};
-	t = att_trim(t);
+	*ret = (struct rewrite_att_memory){0};
+	t = rewrite_att_trim(t);
 	if (t.length && *t.at == '*')
-		t = att_trim((struct att_text){t.at + 1, t.length - 1});
+		t = rewrite_att_trim((struct att_text){t.at + 1, t.length - 1});
 	/* {1to8}, {%k1} behind it */
 	while (t.length && t.at[t.length - 1] == '}') {
 		size_t i = t.length;
@@ -301,14 +302,15 @@ bool att_memory(struct att_text t, struct att_memory *ret)
 			i--;
 		if (!i)
 			return false;
-		t = att_trim((struct att_text){t.at, i - 1});
+		t = rewrite_att_trim((struct att_text){t.at, i - 1});
 	}
 	if (t.length > 4 && *t.at == '%') {
 		const char *colon = memchr(t.at, ':', t.length);
 		if (!colon)
 			return false;
 		ret->segment = (struct att_text){t.at + 1, (size_t)(colon - t.at) - 1};
-		t = att_trim((struct att_text){colon + 1, t.length - (size_t)(colon + 1 - t.at)});
+		t = rewrite_att_trim(
+			(struct att_text){colon + 1, t.length - (size_t)(colon + 1 - t.at)});
 	}
 	if (!t.length || *t.at == '$' || *t.at == '%')
 		return false;
@@ -320,14 +322,15 @@ bool att_memory(struct att_text t, struct att_memory *ret)
 			return false;
 		if (i < t.length && (t.at[i] == '%' || t.at[i] == ',')) {
 			ret->inside = (struct att_text){t.at + i - 1, t.length - i + 1};
-			t = att_trim((struct att_text){t.at, i - 1});
+			t = rewrite_att_trim((struct att_text){t.at, i - 1});
 		}
 	}
 	split_displacement(t, ret);
 	return true;
 }
 
-void att_symbols(struct att_text t, void (*visit)(void *ctx, struct att_text symbol), void *ctx)
+void rewrite_att_symbols(
+	struct att_text t, void (*visit)(void *ctx, struct att_text symbol), void *ctx)
 {
 	for (size_t i = 0; i < t.length;) {
 		char c = t.at[i];

@@ -33,35 +33,36 @@ struct att_file {
 /* Splits a whole text, which must outlive the result. BASE_ERR_LIMIT: more than ATT_STATEMENTS_MAX.
  */
 enum { ATT_STATEMENTS_MAX = 1 << 27 };
-enum base_status att_split(const char *text, size_t size_bytes, struct att_file *ret,
+enum base_status rewrite_att_split(const char *text, size_t size_bytes, struct att_file *ret,
 	struct base_err *err) BASE_MUST_CHECK;
-void att_file_fini(struct att_file *f);
+void rewrite_att_file_fini(struct att_file *f);
 
 /* The first word of a statement: directive or mnemonic (behind prefixes like `lock`). */
-struct att_text att_word(const struct att_statement *s);
+struct att_text rewrite_att_word(const struct att_statement *s);
 /* What follows the word. */
-struct att_text att_rest(const struct att_statement *s);
+struct att_text rewrite_att_rest(const struct att_statement *s);
 /* Parts separated by commas outside parentheses, braces and quotes. Returns how many there are; at
  * most `max` are stored. */
-size_t att_parts(struct att_text list, struct att_text *ret, size_t max);
+size_t rewrite_att_parts(struct att_text list, struct att_text *ret, size_t max);
 
-bool att_is(struct att_text t, const char *word);
-bool att_begins(struct att_text t, const char *prefix);
-bool att_ends(struct att_text t, const char *suffix);
-bool att_contains(struct att_text t, const char *word);
-struct att_text att_trim(struct att_text t);
+bool rewrite_att_is(struct att_text t, const char *word);
+bool rewrite_att_begins(struct att_text t, const char *prefix);
+bool rewrite_att_ends(struct att_text t, const char *suffix);
+bool rewrite_att_contains(struct att_text t, const char *word);
+struct att_text rewrite_att_trim(struct att_text t);
 
-/* struct att_memory - a memory operand, [seg:]disp(base,index,scale). */
-struct att_memory {
+/* struct rewrite_att_memory - a memory operand, [seg:]disp(base,index,scale). */
+struct rewrite_att_memory {
 	struct att_text segment; /* "fs"; empty: none */
 	struct att_text symbol;  /* of the displacement: "x@tpoff"; empty: a number only */
 	int64_t number;          /* added to it */
 	struct att_text inside;  /* the parentheses and what is in them; empty: none */
 };
 /* false: not a memory operand (a register, an immediate), or one that is not understood. */
-bool att_memory(struct att_text operand, struct att_memory *ret);
+bool rewrite_att_memory(struct att_text operand, struct rewrite_att_memory *ret);
 
 /* Calls visit for each symbol-like word in an expression or operand list; registers are none. */
-void att_symbols(struct att_text t, void (*visit)(void *ctx, struct att_text symbol), void *ctx);
+void rewrite_att_symbols(
+	struct att_text t, void (*visit)(void *ctx, struct att_text symbol), void *ctx);
 
 #endif

@@ -7,7 +7,7 @@
 enum { NO_SLOT = 255, SLOTS_OF_INSTRUCTION = 14 };
 enum { CLASS_PLAIN, CLASS_STACK, CLASS_TICKS };
 
-void block_reset(struct rewrite_block *b, bool has_frame)
+void rewrite_block_reset(struct rewrite_block *b, bool has_frame)
 {
 	b->nr_steps = b->nr_accesses = b->nr_fills = b->nr_slots = b->nr_stack = b->nr_ticks = 0;
 	b->nr_elements = 0;
@@ -178,7 +178,7 @@ static void mask_slots(struct rewrite_block *b, struct rewrite_block_access *a)
 
 static bool through_got(struct att_text symbol)
 {
-	return att_contains(symbol, "@GOT") || att_contains(symbol, "@got");
+	return rewrite_att_contains(symbol, "@GOT") || rewrite_att_contains(symbol, "@got");
 }
 
 /* false: cannot be said. */
@@ -221,12 +221,12 @@ static bool place_access(struct rewrite_block *b, struct rewrite_block_access *a
 }
 
 /* The memory operand of a statement: there is one at most, but for string instructions. */
-static bool operand_of(const struct att_statement *st, struct att_memory *ret)
+static bool operand_of(const struct att_statement *st, struct rewrite_att_memory *ret)
 {
 	struct att_text part[8];
-	size_t nr = att_parts(att_rest(st), part, BASE_COUNT(part));
+	size_t nr = rewrite_att_parts(rewrite_att_rest(st), part, BASE_COUNT(part));
 	for (size_t i = 0; i < nr && i < BASE_COUNT(part); i++)
-		if (att_memory(part[i], ret))
+		if (rewrite_att_memory(part[i], ret))
 			return true;
 	return false;
 }
@@ -265,7 +265,7 @@ static void add_access(struct rewrite_block *b, const struct rewrite *w, uint32_
 	b->access[b->nr_accesses++] = a;
 }
 
-bool block_add(struct rewrite_block *b, const struct rewrite *w, uint32_t statement,
+bool rewrite_block_add(struct rewrite_block *b, const struct rewrite *w, uint32_t statement,
 	uint32_t instruction, uint64_t *unknown)
 {
 	const struct machine_instruction *m = &w->instruction[instruction];
@@ -292,7 +292,7 @@ bool block_add(struct rewrite_block *b, const struct rewrite *w, uint32_t statem
 	return true;
 }
 
-void block_finish(struct rewrite_block *b)
+void rewrite_block_finish(struct rewrite_block *b)
 {
 	static const uint8_t order[] = {CLASS_STACK, CLASS_PLAIN, CLASS_TICKS};
 	uint8_t next = 0;

@@ -9,7 +9,7 @@ bool rewrite_call_is_replaced(struct att_text name)
 #include "rewrite/calls.def"
 		NULL};
 	for (size_t i = 0; table[i]; i++)
-		if (att_is(name, table[i]))
+		if (rewrite_att_is(name, table[i]))
 			return true;
 	return false;
 }

@@ -113,8 +113,8 @@ static bool is_defined(const struct emit *e, struct att_text name)
 static bool replaced_call(struct emit *e, size_t i)
 {
 	const struct att_statement *st = &e->w->file.statement[i];
-	struct att_text word = att_word(st), rest = att_rest(st), name = rest;
-	if (!att_begins(word, "call") && !att_begins(word, "jmp"))
+	struct att_text word = rewrite_att_word(st), rest = rewrite_att_rest(st), name = rest;
+	if (!rewrite_att_begins(word, "call") && !rewrite_att_begins(word, "jmp"))
 		return false;
 	if (name.length && *name.at == '*')
 		name = (struct att_text){name.at + 1, name.length - 1};
@@ -401,7 +401,7 @@ static unsigned nr_free(unsigned mentioned)
 
 static bool leaves_function(const struct emit *e, size_t i)
 {
-	struct att_text target = att_rest(&e->w->file.statement[i]);
+	struct att_text target = rewrite_att_rest(&e->w->file.statement[i]);
 	uint32_t id;
 	if (!rewrite_find_label(e->w, target, &id) || id >= e->w->functions_of_capacity)
 		return true;
@@ -525,7 +525,7 @@ static void close_block(struct emit *e)
 	uint32_t first = 0;
 	for (uint32_t i = 0; i < b->nr_accesses; i++)
 		labelled[b->access[i].instruction] |= b->access[i].maybe; /* the table names it */
-	block_finish(b);
+	rewrite_block_finish(b);
 	choose_registers(e, f->borrows);
 	bool publish = publishes(e, last, terminator);
 	if (e->w->instruction[b->step[0].instruction].flags & MACHINE_ENDBR) {
@@ -591,7 +591,7 @@ static void opaque(struct emit *e, size_t from, size_t to)
 	bool record = from < to && e->w->place[from].flags & STATEMENT_CODE && !f->skipped &&
 		      e->w->options.level >= 2;
 	if (record) {
-		block_reset(&e->block, false);
+		rewrite_block_reset(&e->block, false);
 		choose_registers(e, f->borrows);
 		start_record(e);
 		finish_record(e, true);
@@ -663,16 +663,16 @@ static void add_instruction(struct emit *e, size_t i)
 		between(e, behind, i);
 	}
 	if (!e->open) {
-		block_reset(&e->block, f->has_frame);
+		rewrite_block_reset(&e->block, f->has_frame);
 		e->open = true;
 		e->section = w->place[i].section;
 	}
-	if (!block_add(&e->block, w, (uint32_t)i, n, &e->w->counts.unknown)) {
+	if (!rewrite_block_add(&e->block, w, (uint32_t)i, n, &e->w->counts.unknown)) {
 		close_block(e);
 		between(e, behind, i);
-		block_reset(&e->block, f->has_frame);
+		rewrite_block_reset(&e->block, f->has_frame);
 		e->open = true;
-		(void)block_add(&e->block, w, (uint32_t)i, n, &e->w->counts.unknown);
+		(void)rewrite_block_add(&e->block, w, (uint32_t)i, n, &e->w->counts.unknown);
 	}
 	if (m->terminator != MEMORY_TERM_NONE)
 		close_block(e);
@@ -681,9 +681,10 @@ static void add_instruction(struct emit *e, size_t i)
 /* Inside a block these stay where they are, between two instructions. */
 static bool may_stay(const struct emit *e, size_t i)
 {
-	struct att_text word = att_word(&e->w->file.statement[i]);
-	return e->w->file.statement[i].kind == ATT_LABEL || att_begins(word, ".loc") ||
-	       att_begins(word, ".cfi_") || att_is(word, ".p2align") || att_is(word, ".align");
+	struct att_text word = rewrite_att_word(&e->w->file.statement[i]);
+	return e->w->file.statement[i].kind == ATT_LABEL || rewrite_att_begins(word, ".loc") ||
+	       rewrite_att_begins(word, ".cfi_") || rewrite_att_is(word, ".p2align") ||
+	       rewrite_att_is(word, ".align");
 }
 
 static void walk(struct emit *e)

@@ -70,12 +70,12 @@ enum { KEYS_MAX = 32 };
 
 /* What a slot is filled with, before which instruction. */
 struct rewrite_fill {
-	uint32_t slot; /* in order of need; block_finish() gives the final number */
+	uint32_t slot; /* in order of need; rewrite_block_finish() gives the final number */
 	uint8_t kind;  /* enum rewrite_fill_kind */
 	uint8_t reg;   /* FILL_REGISTER, FILL_MASK, FILL_VECTOR: which */
 	uint8_t mask_kind, vector_bytes;
-	struct att_memory memory; /* FILL_LEA */
-	bool inside_only;         /* FILL_LEA without the displacement's number */
+	struct rewrite_att_memory memory; /* FILL_LEA */
+	bool inside_only;                 /* FILL_LEA without the displacement's number */
 };
 enum rewrite_fill_kind {
 	FILL_REGISTER,
@@ -91,7 +91,7 @@ enum rewrite_fill_kind {
 struct rewrite_block_access {
 	uint8_t instruction;
 	struct machine_access machine;
-	struct att_memory memory;                  /* when from_text */
+	struct rewrite_att_memory memory;          /* when from_text */
 	uint8_t slot, slot2, slot3, before, after; /* in order of need; 255: none */
 	int32_t disp;
 	bool maybe; /* through the global offset table */
@@ -117,17 +117,17 @@ struct rewrite_block {
 	struct rewrite_fill fill[MEMORY_BLOCK_SLOTS_MAX * 2];
 	struct rewrite_key key[KEYS_MAX];
 	uint8_t slot_class[MEMORY_BLOCK_SLOTS_MAX];  /* 0 plain, 1 stack, 2 ticks */
-	uint8_t slot_number[MEMORY_BLOCK_SLOTS_MAX]; /* after block_finish() */
+	uint8_t slot_number[MEMORY_BLOCK_SLOTS_MAX]; /* after rewrite_block_finish() */
 	uint32_t nr_steps, nr_accesses, nr_fills, nr_slots, nr_stack, nr_ticks, nr_elements;
 	uint16_t mentioned;
 	bool has_frame;
 };
 
-void block_reset(struct rewrite_block *b, bool has_frame);
+void rewrite_block_reset(struct rewrite_block *b, bool has_frame);
 /* Adds an instruction. false: there is no room; end the block before it. */
-bool block_add(struct rewrite_block *b, const struct rewrite *w, uint32_t statement,
+bool rewrite_block_add(struct rewrite_block *b, const struct rewrite *w, uint32_t statement,
 	uint32_t instruction, uint64_t *unknown);
 /* Numbers the slots: stack first, ticks last. */
-void block_finish(struct rewrite_block *b);
+void rewrite_block_finish(struct rewrite_block *b);
 
 #endif

@@ -15,7 +15,7 @@ static struct att_text next_line(const char **p, const char *end)
 	const char *eol = memchr(*p, '\n', (size_t)(end - *p));
 	struct att_text line = {*p, (size_t)((eol ? eol : end) - *p)};
 	*p = eol ? eol + 1 : end;
-	return att_trim(line);
+	return rewrite_att_trim(line);
 }
 
 /* gcc begins with .file; clang with .text, then .file. The preprocessor, which hand-written
@@ -25,12 +25,12 @@ bool rewrite_is_compiled(const char *text, size_t size_bytes)
 	const char *p = text, *end = text + (size_bytes < LOOK_BYTES ? size_bytes : LOOK_BYTES);
 	while (p < end) {
 		struct att_text line = next_line(&p, end);
-		if (att_begins(line, "# "))
+		if (rewrite_att_begins(line, "# "))
 			return false;
-		if (!line.length || *line.at == '#' || att_is(line, ".text") ||
-			att_begins(line, ".intel") || att_begins(line, ".att"))
+		if (!line.length || *line.at == '#' || rewrite_att_is(line, ".text") ||
+			rewrite_att_begins(line, ".intel") || rewrite_att_begins(line, ".att"))
 			continue;
-		return att_begins(line, ".file\t") || att_begins(line, ".file ");
+		return rewrite_att_begins(line, ".file\t") || rewrite_att_begins(line, ".file ");
 	}
 	return false;
 }
@@ -45,7 +45,7 @@ enum base_status rewrite_new(const char *text, size_t size_bytes,
 	w->options = *options;
 	w->labels = base_strtab_new();
 	enum base_status status =
-		w->labels ? att_split(text, size_bytes, &w->file, err)
+		w->labels ? rewrite_att_split(text, size_bytes, &w->file, err)
 			  : base_fail(err, BASE_ERR_NOMEM, "no memory to rewrite assembly");
 	if (status == BASE_OK)
 		status = rewrite_scan(w, err);
@@ -162,7 +162,7 @@ void rewrite_free(struct rewrite *w)
 {
 	if (!w)
 		return;
-	att_file_fini(&w->file);
+	rewrite_att_file_fini(&w->file);
 	base_strtab_free(w->labels);
 	base_free(w->place);
 	base_free(w->label_flags);

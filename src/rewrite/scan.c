@@ -77,9 +77,9 @@ static void visit_pad(void *ctx, struct att_text symbol)
 
 static bool is_debug(struct att_text name)
 {
-	return att_begins(name, ".debug") || att_begins(name, ".gnu.debug") ||
-	       att_begins(name, ".stab") || att_begins(name, ".eh_frame") ||
-	       att_begins(name, ".note");
+	return rewrite_att_begins(name, ".debug") || rewrite_att_begins(name, ".gnu.debug") ||
+	       rewrite_att_begins(name, ".stab") || rewrite_att_begins(name, ".eh_frame") ||
+	       rewrite_att_begins(name, ".note");
 }
 
 /* `.section name,"flags",@type,[entsize,]group,comdat` */
@@ -87,23 +87,25 @@ static uint32_t add_section(struct scan *s, struct att_text description)
 {
 	struct rewrite *w = s->w;
 	struct att_text part[8];
-	size_t nr = att_parts(description, part, BASE_COUNT(part));
+	size_t nr = rewrite_att_parts(description, part, BASE_COUNT(part));
 	struct rewrite_section section = {0};
 	if (!nr)
 		return s->section;
 	nr = nr > BASE_COUNT(part) ? BASE_COUNT(part) : nr;
 	section.name = unquoted(part[0]);
-	section.text = att_begins(section.name, ".text") || att_begins(section.name, ".init") ||
-		       att_begins(section.name, ".fini");
-	if (att_begins(section.name, ".init_array") || att_begins(section.name, ".fini_array"))
+	section.text = rewrite_att_begins(section.name, ".text") ||
+		       rewrite_att_begins(section.name, ".init") ||
+		       rewrite_att_begins(section.name, ".fini");
+	if (rewrite_att_begins(section.name, ".init_array") ||
+		rewrite_att_begins(section.name, ".fini_array"))
 		section.text = false;
 	if (nr > 1)
-		section.text = att_contains(part[1], "x");
+		section.text = rewrite_att_contains(part[1], "x");
 	for (size_t i = 2; i + 1 < nr; i++)
-		if (att_is(part[i + 1], "comdat"))
+		if (rewrite_att_is(part[i + 1], "comdat"))
 			section.group = part[i];
 	section.debug = is_debug(section.name);
-	section.table = att_begins(section.name, ".gcc_except_table");
+	section.table = rewrite_att_begins(section.name, ".gcc_except_table");
 	for (size_t i = 0; i < w->nr_sections; i++) {
 		const struct rewrite_section *o = &w->section[i];
 		if (o->name.length == section.name.length &&
@@ -133,20 +135,20 @@ static bool section_directive(struct scan *s, struct att_text word, struct att_t
 {
 	static const char *const own[] = {".text", ".data", ".bss"};
 	for (size_t i = 0; i < BASE_COUNT(own); i++)
-		if (att_is(word, own[i])) {
+		if (rewrite_att_is(word, own[i])) {
 			enter(s, add_section(s, word));
 			return true;
 		}
-	if (att_is(word, ".section")) {
+	if (rewrite_att_is(word, ".section")) {
 		enter(s, add_section(s, rest));
-	} else if (att_is(word, ".pushsection")) {
+	} else if (rewrite_att_is(word, ".pushsection")) {
 		if (s->depth < SECTION_STACK)
 			s->stack[s->depth++] = s->section;
 		enter(s, add_section(s, rest));
-	} else if (att_is(word, ".popsection")) {
+	} else if (rewrite_att_is(word, ".popsection")) {
 		if (s->depth)
 			enter(s, s->stack[--s->depth]);
-	} else if (att_is(word, ".previous")) {
+	} else if (rewrite_att_is(word, ".previous")) {
 		enter(s, s->previous);
 	} else {
 		return false;
@@ -195,12 +197,13 @@ static void function_label(struct scan *s, uint32_t id, struct att_text name)
 static void type_directive(struct scan *s, struct att_text rest)
 {
 	struct att_text part[2];
-	if (att_parts(rest, part, 2) != 2)
+	if (rewrite_att_parts(rest, part, 2) != 2)
 		return;
-	if (att_ends(part[1], "function"))
+	if (rewrite_att_ends(part[1], "function"))
 		flag_label(s, part[0],
-			att_contains(part[1], "gnu_indirect") ? LABEL_RESOLVER : LABEL_FUNCTION);
-	if (att_ends(part[1], "gnu_indirect_function"))
+			rewrite_att_contains(part[1], "gnu_indirect") ? LABEL_RESOLVER
+								      : LABEL_FUNCTION);
+	if (rewrite_att_ends(part[1], "gnu_indirect_function"))
 		flag_label(s, part[0], LABEL_RESOLVER);
 }
 
@@ -212,7 +215,7 @@ static bool is_data(struct att_text word)
 		".2byte", ".4byte", ".8byte", ".word", ".uleb128", ".sleb128", ".set", ".equ",
 		".dc.a", ".dc.l"};
 	for (size_t i = 0; i < BASE_COUNT(data); i++)
-		if (att_is(word, data[i]))
+		if (rewrite_att_is(word, data[i]))
 			return true;
 	return false;
 }
@@ -220,25 +223,25 @@ static bool is_data(struct att_text word)
 static void call_site_item(struct scan *s, struct att_text rest)
 {
 	unsigned field = s->call_site_field;
-	att_symbols(rest, visit_pad, s);
+	rewrite_att_symbols(rest, visit_pad, s);
 	s->call_site_field = (field + 1) % CALL_SITE_FIELDS;
 }
 
 static void directive(struct scan *s, const struct att_statement *st)
 {
-	struct att_text word = att_word(st), rest = att_rest(st);
+	struct att_text word = rewrite_att_word(st), rest = rewrite_att_rest(st);
 	if (section_directive(s, word, rest))
 		return;
 	const struct rewrite_section *section = &s->w->section[s->section];
-	if (att_is(word, ".type")) {
+	if (rewrite_att_is(word, ".type")) {
 		type_directive(s, rest);
-	} else if (att_is(word, ".size") && section->text) {
+	} else if (rewrite_att_is(word, ".size") && section->text) {
 		s->function = 0;
 	} else if (is_data(word) && section->table) {
 		if (s->in_call_sites)
 			call_site_item(s, rest);
 	} else if (!section->debug && (is_data(word) || *word.at != '.')) {
-		att_symbols(rest, visit_reference, s);
+		rewrite_att_symbols(rest, visit_reference, s);
 	}
 }
 
@@ -251,8 +254,8 @@ static void label(struct scan *s, const struct att_statement *st, struct rewrite
 	place->label = id;
 	s->w->label_flags[id] = (uint8_t)(s->w->label_flags[id] | LABEL_DEFINED);
 	if (section->table) {
-		s->in_call_sites =
-			att_begins(st->text, ".LLSDACSB") || att_begins(st->text, ".Lcst_begin");
+		s->in_call_sites = rewrite_att_begins(st->text, ".LLSDACSB") ||
+				   rewrite_att_begins(st->text, ".Lcst_begin");
 		s->call_site_field = 0;
 	}
 	if (section->text && s->w->label_flags[id] & LABEL_FUNCTION)
@@ -287,7 +290,7 @@ static size_t scan_tls(struct rewrite *w, size_t from)
 	size_t to = from + 1;
 	while (to < w->file.nr && to < from + 8 && w->file.statement[to].kind != ATT_LABEL) {
 		bool calls = w->file.statement[to].kind == ATT_INSTRUCTION &&
-			     att_begins(att_word(&w->file.statement[to]), "call");
+			     rewrite_att_begins(rewrite_att_word(&w->file.statement[to]), "call");
 		to++;
 		if (calls)
 			break;
@@ -298,9 +301,9 @@ static size_t scan_tls(struct rewrite *w, size_t from)
 
 static bool is_tls_sequence(struct att_text t)
 {
-	return att_contains(t, "@tlsgd") || att_contains(t, "@TLSGD") ||
-	       att_contains(t, "@tlsld") || att_contains(t, "@TLSLD") ||
-	       att_contains(t, "@tlsdesc") || att_contains(t, "@TLSDESC");
+	return rewrite_att_contains(t, "@tlsgd") || rewrite_att_contains(t, "@TLSGD") ||
+	       rewrite_att_contains(t, "@tlsld") || rewrite_att_contains(t, "@TLSLD") ||
+	       rewrite_att_contains(t, "@tlsdesc") || rewrite_att_contains(t, "@TLSDESC");
 }
 
 static void scan_opaque(struct rewrite *w)
@@ -312,7 +315,8 @@ static void scan_opaque(struct rewrite *w)
 		else if (st->kind == ATT_INSTRUCTION && is_tls_sequence(st->text))
 			i = scan_tls(w, i);
 		else if (st->kind == ATT_DIRECTIVE && w->place[i].flags & STATEMENT_CODE &&
-			 is_data(att_word(st)) && !att_begins(att_word(st), ".set"))
+			 is_data(rewrite_att_word(st)) &&
+			 !rewrite_att_begins(rewrite_att_word(st), ".set"))
 			make_opaque(w, i, i + 1), i++; /* data among code */
 		else
 			i++;
@@ -331,7 +335,7 @@ static void statement(struct scan *s, size_t i)
 	else if (st->kind == ATT_DIRECTIVE)
 		directive(s, st);
 	else
-		att_symbols(att_rest(st), visit_reference, s);
+		rewrite_att_symbols(rewrite_att_rest(st), visit_reference, s);
 	place->section = s->section;
 	place->function = w->section[s->section].text ? s->function : 0;
 	if (place->function)
@@ -346,8 +350,8 @@ static void skip_resolvers(struct scan *s)
 		const struct att_statement *st = &w->file.statement[i];
 		struct att_text part[2];
 		uint32_t name, target;
-		if (st->kind == ATT_DIRECTIVE && att_is(att_word(st), ".set") &&
-			att_parts(att_rest(st), part, 2) == 2 &&
+		if (st->kind == ATT_DIRECTIVE && rewrite_att_is(rewrite_att_word(st), ".set") &&
+			rewrite_att_parts(rewrite_att_rest(st), part, 2) == 2 &&
 			rewrite_find_label(w, part[0], &name) &&
 			w->label_flags[name] & LABEL_RESOLVER &&
 			rewrite_find_label(w, part[1], &target))

@@ -10,10 +10,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size_bytes);
 static void look_at(const struct att_statement *s)
 {
 	struct att_text part[8];
-	struct att_memory m;
-	size_t nr = att_parts(att_rest(s), part, BASE_COUNT(part));
+	struct rewrite_att_memory m;
+	size_t nr = rewrite_att_parts(rewrite_att_rest(s), part, BASE_COUNT(part));
 	for (size_t i = 0; i < nr && i < BASE_COUNT(part); i++)
-		if (att_memory(part[i], &m))
+		if (rewrite_att_memory(part[i], &m))
 			BASE_ASSERT(m.symbol.length <= part[i].length &&
 				    m.inside.length <= part[i].length);
 }
@@ -29,7 +29,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size_bytes)
 		BASE_ASSERT(m.length && m.length <= size_bytes &&
 			    m.nr_accesses <= MACHINE_ACCESSES_MAX);
 	(void)rewrite_is_compiled(text, size_bytes);
-	if (att_split(text, size_bytes, &f, NULL) != BASE_OK)
+	if (rewrite_att_split(text, size_bytes, &f, NULL) != BASE_OK)
 		return 0;
 	for (size_t i = 0; i < f.nr; i++)
 		look_at(&f.statement[i]);
@@ -37,14 +37,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size_bytes)
 		struct base_str out = {0};
 		rewrite_labelled(w, &out);
 		/* The labels are all that was added. */
-		if (!out.failed &&
-			att_split(out.buf ? out.buf : "", out.length, &again, NULL) == BASE_OK) {
+		if (!out.failed && rewrite_att_split(out.buf ? out.buf : "", out.length, &again,
+					   NULL) == BASE_OK) {
 			BASE_ASSERT(again.nr >= f.nr || size_bytes);
-			att_file_fini(&again);
+			rewrite_att_file_fini(&again);
 		}
 		base_str_fini(&out);
 		rewrite_free(w);
 	}
-	att_file_fini(&f);
+	rewrite_att_file_fini(&f);
 	return 0;
 }

@@ -180,11 +180,11 @@ static size_t encode(struct target_encoder *e, uint64_t *seed,
 		.thread = 1};
 	uint8_t *p = chunk + sizeof h;
 	static uint8_t tokens[MEMORY_PIECE_WORDS * 10 + 64];
-	target_encode_start(e, 0);
+	longpole_target_encode_start(e, 0);
 	for (unsigned i = 0; i < PIECES; i++) {
 		size_t done;
 		nr[i] = random_words(seed);
-		uint8_t *end = target_encode(e, raw, nr[i], tokens, &done);
+		uint8_t *end = longpole_target_encode(e, raw, nr[i], tokens, &done);
 		assert_int_equal(done, nr[i]);
 		assert_true((size_t)(end - tokens) <= target_encode_bound(nr[i]));
 		memcpy(expected[i], raw, nr[i] * sizeof *raw); /* ticks are rounded by now */

@@ -33,14 +33,14 @@ static void test_statements(void **state)
 		{ATT_DIRECTIVE, 0, "x = 5"}};
 	struct att_file f;
 	(void)state;
-	assert_int_equal(att_split(source, sizeof source - 1, &f, NULL), BASE_OK);
+	assert_int_equal(rewrite_att_split(source, sizeof source - 1, &f, NULL), BASE_OK);
 	assert_int_equal(f.nr, BASE_COUNT(want));
 	for (size_t i = 0; i < f.nr; i++) {
 		assert_int_equal(f.statement[i].kind, want[i].kind);
 		assert_int_equal(f.statement[i].flags, want[i].flags);
-		assert_true(att_is(f.statement[i].text, want[i].text));
+		assert_true(rewrite_att_is(f.statement[i].text, want[i].text));
 	}
-	att_file_fini(&f);
+	rewrite_att_file_fini(&f);
 }
 
 static void test_operands(void **state)
@@ -56,21 +56,21 @@ static void test_operands(void **state)
 	static const char *const none[] = {"$5", "%rax", "$x+4", "%xmm3", "%st(1)"};
 	(void)state;
 	for (size_t i = 0; i < BASE_COUNT(want); i++) {
-		struct att_memory m;
-		assert_true(att_memory(text(want[i].operand), &m));
-		assert_true(att_is(m.segment, want[i].segment));
-		assert_true(att_is(m.symbol, want[i].symbol));
-		assert_true(att_is(m.inside, want[i].inside));
+		struct rewrite_att_memory m;
+		assert_true(rewrite_att_memory(text(want[i].operand), &m));
+		assert_true(rewrite_att_is(m.segment, want[i].segment));
+		assert_true(rewrite_att_is(m.symbol, want[i].symbol));
+		assert_true(rewrite_att_is(m.inside, want[i].inside));
 		assert_int_equal(m.number, want[i].number);
 	}
 	for (size_t i = 0; i < BASE_COUNT(none); i++) {
-		struct att_memory m;
-		assert_false(att_memory(text(none[i]), &m));
+		struct rewrite_att_memory m;
+		assert_false(rewrite_att_memory(text(none[i]), &m));
 	}
 	struct att_text part[4];
-	assert_int_equal(att_parts(text("8(%rax,%rbx,4), {%k1}, %xmm0"), part, 4), 3);
-	assert_true(att_is(part[0], "8(%rax,%rbx,4)"));
-	assert_int_equal(att_parts(text(""), part, 4), 0);
+	assert_int_equal(rewrite_att_parts(text("8(%rax,%rbx,4), {%k1}, %xmm0"), part, 4), 3);
+	assert_true(rewrite_att_is(part[0], "8(%rax,%rbx,4)"));
+	assert_int_equal(rewrite_att_parts(text(""), part, 4), 0);
 }
 
 /* Bytes as the assembler makes them. */
