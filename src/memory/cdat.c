@@ -476,13 +476,15 @@ static enum base_status map_threads(struct memory_cdat *c, struct base_err *err)
 			"or processors",
 			c->nr_threads, k->nr_mapped ? k->nr_mapped : c->nr_processors,
 			k->nr_mapped ? " in its mapping" : "");
-	for (uint32_t t = 0; t < c->nr_threads; t++)
-		c->processor_of[t] =
-			k->nr_mapped   ? (uint16_t)(k->place_of[t] / MEMORY_CDAT_PROCESSORS_MAX *
-                                                          per_node +
-                                                  k->place_of[t] % MEMORY_CDAT_PROCESSORS_MAX)
-			: k->scattered ? (uint16_t)(t % nodes * per_node + t / nodes)
-				       : (uint16_t)t;
+	for (uint32_t t = 0; t < c->nr_threads; t++) {
+		uint32_t at = t;
+		if (k->nr_mapped)
+			at = k->place_of[t] / MEMORY_CDAT_PROCESSORS_MAX * per_node +
+			     k->place_of[t] % MEMORY_CDAT_PROCESSORS_MAX;
+		else if (k->scattered)
+			at = t % nodes * per_node + t / nodes;
+		c->processor_of[t] = (uint16_t)at;
+	}
 	return BASE_OK;
 }
 

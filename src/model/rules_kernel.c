@@ -281,10 +281,20 @@ void model_kernel_out(struct model *m, struct thread *t, const struct trace_reco
 	be_ready(m, t, r->time_ns, 0);
 }
 
+/* A program that attached before the kernel showed it began in its recorder's. */
+static const char *cgroup_of(const struct model *m, uint32_t process)
+{
+	const struct trace_defs *d = m->defs;
+	for (uint32_t i = 1; i < d->nr_contexts && !trace_def_group(d, process)->cgroup; i++)
+		if (d->contexts[i].type == TRACE_CONTEXT_recorder)
+			process = trace_def_stream(d, i)->process;
+	return trace_text_of(d, trace_def_group(d, process)->cgroup);
+}
+
 /* A cgroup of its own may have one; which, nobody recorded. */
 static bool has_quota(const struct model *m, const struct thread *t)
 {
-	const char *path = trace_text_of(m->defs, trace_def_group(m->defs, t->process)->cgroup);
+	const char *path = cgroup_of(m, t->process);
 	return *path && strcmp(path, "/") != 0;
 }
 

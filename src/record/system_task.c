@@ -52,12 +52,14 @@ static uint64_t namespace_of(uint32_t pid, const char *name)
 	return stat(path, &st) ? 0 : (uint64_t)st.st_ino;
 }
 
-/* The line of the unified hierarchy, else of the processor controller. */
+/* The line of the processor controller, where it has a hierarchy of its own; else the unified one.
+ */
 static const char *cgroup_path(char *text)
 {
-	char *line = strstr(text, "0::/");
-	if (!line)
-		line = strstr(text, "cpu");
+	static const char *const controller[] = {":cpu:", ":cpu,", ",cpu:", "0::/"};
+	char *line = NULL;
+	for (size_t i = 0; !line && i < BASE_COUNT(controller); i++)
+		line = strstr(text, controller[i]);
 	char *path = line ? strchr(line, '/') : NULL;
 	if (!path)
 		return "";
