@@ -361,7 +361,10 @@ static const char *where_text(struct model *m, const struct state_info *st)
 {
 	struct base_str s = {0};
 	add_where(m, &s, st);
-	return s.length || s.failed ? model_keep_text(m, &s) : "";
+	if (s.length || s.failed)
+		return model_keep_text(m, &s);
+	base_str_fini(&s); /* an empty name may have taken room */
+	return "";
 }
 
 /* ---- all of them
