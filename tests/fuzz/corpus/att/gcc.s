@@ -1,7 +1,7 @@
 	.file	"exceptions2.cc"
 	.text
 .Ltext0:
-	.file 0 "/work/wt/mem-record" "tests/memory/exceptions2.cc"
+	.file 0 "/src" "tests/memory/exceptions2.cc"
 	.p2align 4
 	.globl	_Z5otherv
 	.type	_Z5otherv, @function
