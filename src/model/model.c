@@ -14,36 +14,6 @@ static rule_fn *const rule_table[RULES_MAX] = {
 #include "model/rules.def"
 };
 
-const char *model_state_kind_name(enum model_state_kind k)
-{
-	static const char *const name[] = {
-#define X(n, waits, text) #n,
-		MODEL_STATE_KINDS(X)
-#undef X
-	};
-	return k < MODEL_STATE_NR ? name[k] : "?";
-}
-
-const char *model_state_kind_text(enum model_state_kind k)
-{
-	static const char *const text[] = {
-#define X(n, waits, t) t,
-		MODEL_STATE_KINDS(X)
-#undef X
-	};
-	return k < MODEL_STATE_NR ? text[k] : "?";
-}
-
-bool model_state_kind_waits(enum model_state_kind k)
-{
-	static const bool waits[] = {
-#define X(n, w, text) w,
-		MODEL_STATE_KINDS(X)
-#undef X
-	};
-	return k < MODEL_STATE_NR && waits[k];
-}
-
 /* ---- failures: the first one ends the run; rules need not check ---------------------------------
  */
 
@@ -916,18 +886,6 @@ enum base_status model_turn(struct model *m, uint64_t time_ns, bool start_all,
 	return s;
 }
 
-uint64_t model_actor_group(const struct model *m, uint32_t actor)
-{
-	uint32_t role = actor < m->nr_actors ? m->actor[actor].role : NONE;
-	return role != NONE ? role : (uint64_t)NONE + actor;
-}
-
-uint32_t model_actor_stream(const struct model *m, uint32_t actor)
-{
-	bool known = actor < m->nr_actors && m->actor[actor].role != NONE;
-	return known ? m->actor[actor].thread : 0;
-}
-
 uint32_t model_end_actor_now(struct model *m)
 {
 	return m->started ? default_end(m) : GRAPH_ANY_ACTOR;
@@ -1037,71 +995,4 @@ struct model *model_free(struct model *m)
 	base_arena_free(m->arena);
 	base_free(m);
 	return NULL;
-}
-
-/* ---- queries
- * ------------------------------------------------------------------------------------------- */
-
-struct graph *model_graph(struct model *m)
-{
-	return m->graph;
-}
-
-const struct model_state *model_state(const struct model *m, uint32_t state)
-{
-	static const struct model_state unknown = {
-		.kind = MODEL_STATE_idle, .name = "?", .where = ""};
-	return state < m->nr_states ? &m->state[state].pub : &unknown;
-}
-
-const struct model_actor *model_actor(const struct model *m, uint32_t actor)
-{
-	static const struct model_actor unknown = {.name = "?", .group = "?"};
-	return actor < m->nr_actors ? &m->actor[actor].pub : &unknown;
-}
-
-const struct model_queue *model_queue(const struct model *m, uint32_t queue)
-{
-	static const struct model_queue unknown = {.name = "?"};
-	return queue < m->nr_queues ? &m->queue[queue].pub : &unknown;
-}
-
-uint32_t model_nr_groups(const struct model *m)
-{
-	return (uint32_t)m->nr_roles;
-}
-
-const struct model_function_share *model_functions(
-	const struct model *m, uint32_t state, size_t *ret_nr)
-{
-	const struct function_list *l = model_function_list(m, state);
-	*ret_nr = l ? l->nr : 0;
-	return *ret_nr ? l->function : NULL;
-}
-
-uint64_t model_nr_records(const struct model *m)
-{
-	return m->nr_records;
-}
-
-uint64_t model_last_ns(const struct model *m)
-{
-	return m->last_ns;
-}
-
-uint32_t model_stream_actor(const struct model *m, uint32_t stream)
-{
-	return stream < m->nr_threads && m->thread[stream].actor < m->nr_actors
-		       ? m->thread[stream].actor
-		       : NONE;
-}
-
-uint32_t model_end_actor(const struct model *m)
-{
-	return m->path_end;
-}
-
-const struct trace_health *model_health(const struct model *m)
-{
-	return &m->health;
 }

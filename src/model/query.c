@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* query.c - what a model answers when it has been asked to: nothing here changes it. */
+#include "model/model_private.h"
+
+const char *model_state_kind_name(enum model_state_kind k)
+{
+	static const char *const name[] = {
+#define X(n, waits, text) #n,
+		MODEL_STATE_KINDS(X)
+#undef X
+	};
+	return k < MODEL_STATE_NR ? name[k] : "?";
+}
+
+const char *model_state_kind_text(enum model_state_kind k)
+{
+	static const char *const text[] = {
+#define X(n, waits, t) t,
+		MODEL_STATE_KINDS(X)
+#undef X
+	};
+	return k < MODEL_STATE_NR ? text[k] : "?";
+}
+
+bool model_state_kind_waits(enum model_state_kind k)
+{
+	static const bool waits[] = {
+#define X(n, w, text) w,
+		MODEL_STATE_KINDS(X)
+#undef X
+	};
+	return k < MODEL_STATE_NR && waits[k];
+}
+
+struct graph *model_graph(struct model *m)
+{
+	return m->graph;
+}
+
+const struct model_state *model_state(const struct model *m, uint32_t state)
+{
+	static const struct model_state unknown = {
+		.kind = MODEL_STATE_idle, .name = "?", .where = ""};
+	return state < m->nr_states ? &m->state[state].pub : &unknown;
+}
+
+const struct model_actor *model_actor(const struct model *m, uint32_t actor)
+{
+	static const struct model_actor unknown = {.name = "?", .group = "?"};
+	return actor < m->nr_actors ? &m->actor[actor].pub : &unknown;
+}
+
+const struct model_queue *model_queue(const struct model *m, uint32_t queue)
+{
+	static const struct model_queue unknown = {.name = "?"};
+	return queue < m->nr_queues ? &m->queue[queue].pub : &unknown;
+}
+
+uint32_t model_nr_groups(const struct model *m)
+{
+	return (uint32_t)m->nr_roles;
+}
+
+const struct model_function_share *model_functions(
+	const struct model *m, uint32_t state, size_t *ret_nr)
+{
+	const struct function_list *l = model_function_list(m, state);
+	*ret_nr = l ? l->nr : 0;
+	return *ret_nr ? l->function : NULL;
+}
+
+uint64_t model_nr_records(const struct model *m)
+{
+	return m->nr_records;
+}
+
+uint64_t model_last_ns(const struct model *m)
+{
+	return m->last_ns;
+}
+
+uint32_t model_stream_actor(const struct model *m, uint32_t stream)
+{
+	return stream < m->nr_threads && m->thread[stream].actor < m->nr_actors
+		       ? m->thread[stream].actor
+		       : NONE;
+}
+
+uint32_t model_end_actor(const struct model *m)
+{
+	return m->path_end;
+}
+
+const struct trace_health *model_health(const struct model *m)
+{
+	return &m->health;
+}
+
+uint64_t model_actor_group(const struct model *m, uint32_t actor)
+{
+	uint32_t role = actor < m->nr_actors ? m->actor[actor].role : NONE;
+	return role != NONE ? role : (uint64_t)NONE + actor;
+}
+
+uint32_t model_actor_stream(const struct model *m, uint32_t actor)
+{
+	bool known = actor < m->nr_actors && m->actor[actor].role != NONE;
+	return known ? m->actor[actor].thread : 0;
+}
