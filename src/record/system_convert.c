@@ -51,9 +51,8 @@ static void draw_line(struct record_kernel *k)
 uint64_t record_kernel_time(const struct record_kernel *k, uint64_t ns)
 {
 	int64_t since = (int64_t)(ns - k->line_mono_ns);
-	int64_t t = (int64_t)k->line_time_ns +
-		    (int64_t)(((__int128)since * (int64_t)k->line_factor) >> LINE_SHIFT);
-	return t > 0 ? (uint64_t)t : 0;
+	__int128 t = (((__int128)since * (int64_t)k->line_factor) >> LINE_SHIFT) + k->line_time_ns;
+	return t <= 0 ? 0 : t >= INT64_MAX ? INT64_MAX : (uint64_t)t;
 }
 
 /* ---- whose record it is -----------------------------------------------------------------------

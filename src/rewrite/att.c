@@ -34,19 +34,19 @@ struct att_text rewrite_att_trim(struct att_text t)
 
 bool rewrite_att_is(struct att_text t, const char *word)
 {
-	return t.length == strlen(word) && !memcmp(t.at, word, t.length);
+	return t.length == strlen(word) && (!t.length || !memcmp(t.at, word, t.length));
 }
 
 bool rewrite_att_begins(struct att_text t, const char *prefix)
 {
 	size_t n = strlen(prefix);
-	return t.length >= n && !memcmp(t.at, prefix, n);
+	return t.length >= n && (!n || !memcmp(t.at, prefix, n));
 }
 
 bool rewrite_att_ends(struct att_text t, const char *suffix)
 {
 	size_t n = strlen(suffix);
-	return t.length >= n && !memcmp(t.at + t.length - n, suffix, n);
+	return t.length >= n && (!n || !memcmp(t.at + t.length - n, suffix, n));
 }
 
 bool rewrite_att_contains(struct att_text t, const char *word)
