@@ -203,48 +203,90 @@ static bool is_as_it_was(const struct spin_detector *d, uint32_t slot)
 	return !any;
 }
 
-/* Nested spins count once: outer loops do not count the inner one's instructions again. */
-static void count_spin(struct spin_detector *d, uint32_t below, uint64_t instructions)
+/* The top has spun. Nested spins count once: what other loops have counted of these instructions,
+ * as their own so far, is not theirs any more. */
+static void count_spin(struct spin_detector *d, uint64_t instructions)
 {
 	d->counts.spins++;
 	d->counts.spinning += instructions;
-	for (uint32_t i = below; i < d->used; i++)
-		d->sdt[slot_of(d, i)].began_instructions += instructions;
+	for (uint32_t i = 1; i < d->used; i++) {
+		struct spin_sdt *e = &d->sdt[slot_of(d, i)];
+		uint64_t own = d->counts.instructions - e->began_instructions;
+		e->began_instructions += own < instructions ? own : instructions;
+	}
+}
+
+/* Its place from the top; `used`: it is not there. */
+static uint32_t find(const struct spin_detector *d, uint64_t pc)
+{
+	uint32_t i = 0;
+	while (i < d->used && d->sdt[slot_of(d, i)].pc != pc)
+		i++;
+	return i;
+}
+
+static void begin_iteration(struct spin_detector *d, uint32_t slot, uint64_t now)
+{
+	d->sdt[slot].overflow = false;
+	d->sdt[slot].began = now;
+	d->sdt[slot].began_instructions = d->counts.instructions;
+}
+
+static void did_not_spin(struct spin_detector *d, uint32_t slot, uint64_t now)
+{
+	d->sdt[slot].iterations = 0;
+	d->sdt[slot].since = now;
+	release(d, slot);
 }
 
 struct spin_verdict spin_branch(struct spin_detector *d, uint64_t pc, uint64_t now)
 {
 	struct spin_verdict v = {0};
+	uint32_t i = find(d, pc);
 	d->counts.bcts++;
-	uint32_t i = 0;
-	while (i < d->used && d->sdt[slot_of(d, i)].pc != pc)
-		i++;
 	if (i == d->used) {
-		d->sdt[push(d)] = (struct spin_sdt){.pc = pc,
-			.began_instructions = d->counts.instructions,
-			.since = now,
-			.began = now};
+		uint32_t slot = push(d);
+		d->sdt[slot] = (struct spin_sdt){.pc = pc, .since = now};
+		begin_iteration(d, slot, now);
 		return v;
 	}
-	while (i--)
-		pop(d);
-	struct spin_sdt *e = &d->sdt[d->top];
+	uint32_t slot = slot_of(d, i);
+	const struct spin_sdt *e = &d->sdt[slot];
 	d->counts.cycles++;
 	v.cycle = true;
-	v.spinning = is_as_it_was(d, d->top);
+	v.spinning = is_as_it_was(d, slot);
 	v.instructions = d->counts.instructions - e->began_instructions;
 	if (v.spinning) {
-		count_spin(d, 1, v.instructions);
-		v.iterations = ++e->iterations;
+		while (i--)
+			pop(d);
+		count_spin(d, v.instructions);
+		v.iterations = ++d->sdt[slot].iterations;
 		v.since = e->since;
 		v.until = e->began;
 	} else {
-		e->iterations = 0;
-		e->since = now;
-		release(d, d->top);
+		did_not_spin(d, slot, now);
 	}
-	e->overflow = false;
-	e->began = now;
-	e->began_instructions = d->counts.instructions;
+	begin_iteration(d, slot, now);
 	return v;
+}
+
+bool spin_branch_changed(struct spin_detector *d, uint64_t pc, uint64_t now)
+{
+	uint32_t i = find(d, pc);
+	if (i == d->used)
+		return false;
+	d->counts.bcts++;
+	d->counts.cycles++;
+	did_not_spin(d, slot_of(d, i), now);
+	begin_iteration(d, slot_of(d, i), now);
+	return true;
+}
+
+void spin_distrust(struct spin_detector *d, uint64_t pc)
+{
+	uint32_t i = find(d, pc);
+	if (i == d->used)
+		return;
+	release(d, slot_of(d, i));
+	d->sdt[slot_of(d, i)].overflow = true;
 }

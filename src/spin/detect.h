@@ -12,8 +12,10 @@
  * What the text leaves open is decided so:
  * - One RUB serves all SDT entries and acts exactly as one RUB an entry would: a register may be in
  * it twice, with the values that it had when different entries' iterations began.
- * - A BCT that is found in the SDT pops the entries above it whether or not it spun. They lie
- * inside its iteration, which has ended.
+ * - A BCT that is found but did not spin stays where it is in the SDT, with those above it: what an
+ * inner loop's counter made different may be as it was when the outer loop's BCT comes (an idle
+ * loop that looks at several words). So an entry may be younger than one above it, and what the one
+ * above counts as spinning is subtracted from it at most down to 0.
  * - An entry that overflowed the RUB may spin again in its next iteration, which begins with
  * nothing in the RUB.
  * - The interval in which a thread spun (3.5.3) ends where its last iteration began, not where it
@@ -106,5 +108,13 @@ struct spin_verdict {
 /* The thread takes the backward branch or jump at `pc`. Calls and returns are none. `now`: logical
  * time of the caller, which does not go back; 0 if there is none. */
 struct spin_verdict spin_branch(struct spin_detector *d, uint64_t pc, uint64_t now);
+
+/* Short cuts for who sees without the RUB that an iteration did not spin, and tells its registers'
+ * changes later, several iterations' as one. The BCT at `pc` is taken again: as spin_branch() of an
+ * iteration that changed a register. False: it is not in the SDT, and nothing was done. */
+bool spin_branch_changed(struct spin_detector *d, uint64_t pc, uint64_t now);
+/* What was told does not reach back to where the current iteration of `pc` began: it is not
+ * spinning. */
+void spin_distrust(struct spin_detector *d, uint64_t pc);
 
 #endif

@@ -15,7 +15,7 @@
 #include <string.h>
 
 enum { MEMORY_WORDS = 256, NR_GENERAL = 8, REG_FLAGS = NR_GENERAL, REG_VECTOR, NR_REGISTERS = 10 };
-enum { VECTOR_WORDS = 4, BRANCHES_MAX = 4096 };
+enum { VECTOR_WORDS = 4, BRANCHES_MAX = 4096, SPUN_MAX = 1 << 21 };
 
 enum op {
 	SET,     /* a = imm */
@@ -55,6 +55,7 @@ struct thread {
 	struct spin_detector *detector;
 	struct seen *seen; /* newest last */
 	size_t nr_seen;
+	bool *spun; /* which of its instructions spun */
 	uint64_t instructions, oracle_spinning, oracle_spins;
 	struct spin_verdict verdict; /* of the last backward branch */
 	bool oracle_verdict, branched;
@@ -102,14 +103,15 @@ static inline void oracle_branch(struct thread *t)
 		return;
 	}
 	struct seen *s = &t->seen[i - 1];
-	t->nr_seen = i;
-	uint64_t nr = t->instructions - s->instructions;
 	if (!memcmp(&s->registers, &t->r, sizeof t->r)) {
 		t->oracle_verdict = true;
 		t->oracle_spins++;
-		t->oracle_spinning += nr;
-		for (size_t k = 0; k + 1 < i; k++) /* counted once */
-			t->seen[k].instructions += nr;
+		t->nr_seen = i;
+		/* instruction by instruction, so that none counts twice */
+		for (uint64_t k = s->instructions; k < t->instructions && k < SPUN_MAX; k++) {
+			t->oracle_spinning += !t->spun[k];
+			t->spun[k] = true;
+		}
 	}
 	s->registers = t->r;
 	s->instructions = t->instructions;
@@ -201,6 +203,7 @@ static inline struct thread *thread_new(
 	struct thread *t = calloc(1, sizeof *t);
 	t->program = program;
 	t->seen = calloc(BRANCHES_MAX, sizeof *t->seen);
+	t->spun = calloc(SPUN_MAX, 1);
 	t->detector = calloc(1, sizeof *t->detector);
 	if (!spin_detector_init(t->detector, calloc(1, spin_detector_size_bytes(nr_sdt, nr_rub)),
 		    nr_sdt, nr_rub))
@@ -212,6 +215,7 @@ static inline void thread_free(struct thread *t)
 {
 	free(t->detector->sdt);
 	free(t->detector);
+	free(t->spun);
 	free(t->seen);
 	free(t);
 }

@@ -234,6 +234,37 @@ static void contended_lock_long(void **state)
 	}
 }
 
+/* Section 3.6.2.1's idle loop: a round looks at 50 words, and an inner loop's counter changes all
+ * the while. Only the outer branch sees that all is as it was. */
+static void idle_loop(void **state)
+{
+	(void)state;
+	static const struct instruction program[] = {
+		{SET, 0, 0, 0},
+		/* 1: */ {LOAD, 1, 0, 100},
+		{COMPARE, 1, 0, 0},
+		{DIFFER, 0, 0, 8},
+		{ADD, 0, 0, 1},
+		{COMPARE, 0, 0, 50},
+		{DIFFER, 0, 0, 1},
+		{GOTO, 0, 0, 0},
+		/* 8: */ {HALT, 0, 0, 0},
+	};
+	struct machine m = {0};
+	struct thread *t = thread_new(program, SPIN_SDT_DEFAULT, SPIN_RUB_DEFAULT);
+	uint64_t round = 1 + 50 * 6 + 1;
+	for (uint64_t i = 0; i < 100 * round; i++)
+		step(&m, t);
+	/* In the first round the registers were not yet what they are at a round's end. */
+	assert_int_equal(t->detector->counts.spinning, 99 * round);
+	assert_int_equal(t->oracle_spinning, 99 * round);
+	m.memory[120] = 1;
+	while (!t->halted)
+		step(&m, t);
+	assert_int_equal(t->detector->counts.spinning, 99 * round);
+	thread_free(t);
+}
+
 /* ---- laws on random programs ------------------------------------------------------------------
  */
 
@@ -621,6 +652,7 @@ int main(void)
 		cmocka_unit_test(nested_lock_held),
 		cmocka_unit_test(contended_lock),
 		cmocka_unit_test(contended_lock_long),
+		cmocka_unit_test(idle_loop),
 		cmocka_unit_test(nothing_in_computation),
 		cmocka_unit_test(as_the_oracle_says),
 		cmocka_unit_test(too_small),
