@@ -47,11 +47,13 @@ struct writer {
 struct polled {
 	Addr address;
 	UInt size;
+	Bool own; /* on the thread's own stack */
 };
 struct watched { /* an aligned word that a loop polls; a hash node */
 	struct watched *next;
 	UWord word;
 	UInt bytes; /* of it are polled: a bit each */
+	Bool own;   /* on the stack of the thread that polls it */
 	struct writer last;
 	UInt writer[WRITERS]; /* threads that changed it while it was watched */
 	UInt nr_writers;

@@ -89,6 +89,8 @@ static void add_word(Addr address)
 		add_text(name);
 		add(", \"offset_bytes\": %ld", (long)offset);
 	}
+	if (w && w->own)
+		add(", \"own_stack\": true");
 	if (w) {
 		add(", \"changes\": %llu, \"writers\": [", w->last.changes);
 		for (UInt i = 0; i < w->nr_writers; i++)

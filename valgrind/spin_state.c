@@ -193,14 +193,14 @@ static Bool is_own_stack(const struct thread *t, Addr address, Addr stack)
 VG_REGPARM(3) void spin_on_load(Addr address, Addr stack, UWord size)
 {
 	struct thread *t = current;
-	if (is_own_stack(t, address, stack))
-		return;
-	spin_phase_load(&t->phase, address);
+	Bool own = is_own_stack(t, address, stack);
+	if (!own)
+		spin_phase_load(&t->phase, address);
 	for (UInt i = 0; i < t->nr_polled; i++)
 		if (t->polled[i].address == address)
 			return;
 	if (t->nr_polled < POLLED_MAX)
-		t->polled[t->nr_polled++] = (struct polled){address, (UInt)size};
+		t->polled[t->nr_polled++] = (struct polled){address, (UInt)size, own};
 	else
 		t->polled_more = True;
 }
@@ -256,6 +256,7 @@ static void watch(const struct polled *p)
 	w = VG_(calloc)("longpole.watched", 1, sizeof *w);
 	w->word = word;
 	w->bytes = bytes;
+	w->own = p->own;
 	VG_(HT_add_node)(spin_run.watched, w);
 	spin_run.nr_watched++;
 	spin_filter[spin_filter_at(p->address)] = 1;
@@ -296,8 +297,13 @@ static void add_address(struct loop *l, const struct polled *p)
 
 static void harvest(struct thread *t, struct loop *l)
 {
+	/* Words on its own stack count if there are no others: a node of a queue may lie there. */
+	Bool others = False;
 	for (UInt i = 0; i < t->nr_polled; i++)
-		add_address(l, &t->polled[i]);
+		others |= !t->polled[i].own;
+	for (UInt i = 0; i < t->nr_polled; i++)
+		if (!others || !t->polled[i].own)
+			add_address(l, &t->polled[i]);
 	l->more_addresses |= t->polled_more;
 }
 
