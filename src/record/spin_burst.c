@@ -193,28 +193,27 @@ static bool unblock_trap(struct record_spin_stop *stop)
 	return stop->mask_changed;
 }
 
-bool record_spin_stop(
+bool record_spin_ask(
 	pid_t pid, pid_t tid, struct record_spin_stop *stop, struct record_spin_burst *ret)
 {
-	sigset_t all;
-	int status;
 	*ret = (struct record_spin_burst){0};
+	*stop = (struct record_spin_stop){.pid = pid, .tid = tid, .stopped_at_ns = now_ns()};
 	const char *why = why_not(pid, tid);
 	if (why)
 		return give_up(ret, RECORD_SPIN_REFUSED, why);
-	sigfillset(&all);
-	*stop = (struct record_spin_stop){.pid = pid, .tid = tid};
-	sigprocmask(SIG_BLOCK, &all, &stop->ours);
-	stop->stopped_at_ns = now_ns();
-	if (ptrace(PTRACE_SEIZE, tid, NULL, NULL)) {
-		bool gone = errno == ESRCH;
-		sigprocmask(SIG_SETMASK, &stop->ours, NULL);
-		return gone ? give_up(ret, RECORD_SPIN_GONE, "it has ended")
-			    : give_up(ret, RECORD_SPIN_REFUSED, "ptrace is refused");
-	}
-	if (ptrace(PTRACE_INTERRUPT, tid, NULL, NULL) || !wait_stop(tid, &status, ret)) {
-		ptrace(PTRACE_DETACH, tid, NULL, NULL);
-		sigprocmask(SIG_SETMASK, &stop->ours, NULL);
+	if (ptrace(PTRACE_SEIZE, tid, NULL, NULL))
+		return errno == ESRCH ? give_up(ret, RECORD_SPIN_GONE, "it has ended")
+				      : give_up(ret, RECORD_SPIN_REFUSED, "ptrace is refused");
+	ptrace(PTRACE_INTERRUPT, tid, NULL, NULL); /* (if it fails, the thread ends) */
+	return true;
+}
+
+bool record_spin_await(struct record_spin_stop *stop, struct record_spin_burst *ret)
+{
+	int status;
+	*ret = (struct record_spin_burst){0};
+	if (!wait_stop(stop->tid, &status, ret)) {
+		ptrace(PTRACE_DETACH, stop->tid, NULL, NULL);
 		return give_up(ret, RECORD_SPIN_GONE, "it has ended");
 	}
 	if (status >> 16 != PTRACE_EVENT_STOP) { /* a signal was first: it gets it */
@@ -229,12 +228,37 @@ bool record_spin_stop(
 	return true;
 }
 
-void record_spin_let_go(struct record_spin_stop *stop)
+bool record_spin_stop(
+	pid_t pid, pid_t tid, struct record_spin_stop *stop, struct record_spin_burst *ret)
 {
+	return record_spin_ask(pid, tid, stop, ret) && record_spin_await(stop, ret);
+}
+
+/* As it was before the burst: its mask; and no trap flag, which would stay if we died while it is
+ * held. It comes to a stop again before it runs an instruction. */
+static void settle(struct record_spin_stop *stop, struct record_spin_burst *ret)
+{
+	int status;
 	if (stop->mask_changed)
 		ptrace(PTRACE_SETSIGMASK, stop->tid, (void *)sizeof stop->mask, &stop->mask);
+	stop->mask_changed = false;
+	if (!ret->steps || ret->verdict == RECORD_SPIN_GONE)
+		return;
+	ptrace(PTRACE_INTERRUPT, stop->tid, NULL, NULL);
+	if (ptrace(PTRACE_CONT, stop->tid, NULL, (void *)(uintptr_t)stop->signal))
+		return;
+	stop->signal = 0;
+	if (!wait_stop(stop->tid, &status, ret))
+		give_up(ret, RECORD_SPIN_GONE, "it has ended");
+	else if (!(status >> 16)) {
+		stop->signal = WSTOPSIG(status);
+		give_up(ret, RECORD_SPIN_KERNEL, "a signal came");
+	}
+}
+
+void record_spin_let_go(struct record_spin_stop *stop)
+{
 	ptrace(PTRACE_DETACH, stop->tid, NULL, (void *)(uintptr_t)stop->signal);
-	sigprocmask(SIG_SETMASK, &stop->ours, NULL);
 }
 
 /* ---- memory -----------------------------------------------------------------------------------
@@ -484,50 +508,64 @@ static void reset(struct record_spin_stepper *s)
 	s->changes = 0;
 }
 
-void record_spin_step(struct record_spin_stepper *s, struct record_spin_stop *stop,
-	const struct record_spin_limits *limits, struct record_spin_burst *ret)
+/* False: there is nothing to step. */
+static bool may_step(
+	struct record_spin_stop *stop, struct user_regs_struct *regs, struct record_spin_burst *ret)
 {
-	struct user_regs_struct regs;
+	enum { CODE_64_BIT = 0x33 };
+	if (ptrace(PTRACE_GETREGS, stop->tid, NULL, regs))
+		return give_up(ret, RECORD_SPIN_GONE, "it has ended");
+	ret->pc = regs->rip;
+	if (was_in_kernel(stop->tid, regs))
+		return give_up(ret, RECORD_SPIN_KERNEL, "it was in the kernel");
+	if (regs->cs != CODE_64_BIT)
+		return give_up(ret, RECORD_SPIN_REFUSED, "it runs 32-bit code");
+	if (!unblock_trap(stop))
+		return give_up(ret, RECORD_SPIN_REFUSED, "its signal mask cannot be read or set");
+	return true;
+}
+
+static void run_steps(struct record_spin_stepper *s, struct record_spin_stop *stop,
+	struct user_regs_struct *regs, const struct record_spin_limits *limits,
+	struct record_spin_burst *ret)
+{
 	struct stores stores;
-	*ret = (struct record_spin_burst){.verdict = RECORD_SPIN_WORKS};
-	reset(s);
-	if (ptrace(PTRACE_GETREGS, stop->tid, NULL, &regs)) {
-		give_up(ret, RECORD_SPIN_GONE, "it has ended");
-		return;
-	}
-	ret->pc = regs.rip;
-	if (was_in_kernel(stop->tid, &regs)) {
-		give_up(ret, RECORD_SPIN_KERNEL, "it was in the kernel");
-		return;
-	}
-	if (regs.cs != 0x33) {
-		give_up(ret, RECORD_SPIN_REFUSED, "it runs 32-bit code");
-		return;
-	}
-	if (!unblock_trap(stop)) {
-		give_up(ret, RECORD_SPIN_REFUSED, "its signal mask cannot be read or set");
-		return;
-	}
 	while (ret->steps < limits->steps && s->changes < CHANGES_MAX) {
-		const uint64_t pc = regs.rip;
+		const uint64_t pc = regs->rip;
 		const struct record_spin_instruction *i = decode_at(s, stop->pid, pc);
 		if (!i || i->unfit)
 			break;
 		if (i->calls_kernel) {
-			if (!step_yield(s, stop, &regs, ret))
+			if (!step_yield(s, stop, regs, ret))
 				break;
 			spin_commit(&s->detector, 1);
 			continue;
 		}
-		note_accesses(s, stop->pid, i, &regs, &stores);
-		if (!step_once(stop, &regs, ret))
+		note_accesses(s, stop->pid, i, regs, &stores);
+		if (!step_once(stop, regs, ret))
 			break;
 		/* a string instruction traps after each turn, and is one instruction */
-		spin_commit(&s->detector, i->jump || regs.rip != pc);
-		note_changes(s, stop->pid, i, &stores, regs.rsp);
-		if (i->jump && regs.rip <= pc && !branched(s, stop, pc, &regs, limits, ret))
+		spin_commit(&s->detector, i->jump || regs->rip != pc);
+		note_changes(s, stop->pid, i, &stores, regs->rsp);
+		if (i->jump && regs->rip <= pc && !branched(s, stop, pc, regs, limits, ret))
 			break;
 	}
+}
+
+void record_spin_step(struct record_spin_stepper *s, struct record_spin_stop *stop,
+	const struct record_spin_limits *limits, struct record_spin_burst *ret)
+{
+	struct user_regs_struct regs;
+	sigset_t all, before;
+	*ret = (struct record_spin_burst){.verdict = RECORD_SPIN_WORKS};
+	reset(s);
+	/* Were we to die within the burst, the thread would, too. */
+	sigfillset(&all);
+	sigprocmask(SIG_BLOCK, &all, &before);
+	if (may_step(stop, &regs, ret))
+		run_steps(s, stop, &regs, limits, ret);
+	settle(stop, ret);
+	sigprocmask(SIG_SETMASK, &before, NULL);
 	ret->stopped_ns = now_ns() - stop->stopped_at_ns;
 }
 

@@ -70,7 +70,6 @@ struct record_spin_stop {
 	uint64_t stopped_at_ns;
 	bool mask_changed;
 	uint64_t mask; /* of signals, as it was */
-	sigset_t ours; /* our own mask, before */
 };
 
 /* The buffers of bursts, for one at a time. NULL: no memory. */
@@ -83,6 +82,11 @@ bool record_spin_is_running(pid_t pid, pid_t tid);
  * blocked. */
 bool record_spin_stop(
 	pid_t pid, pid_t tid, struct record_spin_stop *stop, struct record_spin_burst *ret);
+/* The same in two: where many are to be stopped, all are asked first. Each that was asked (true)
+ * must be awaited; false from there: it goes on. */
+bool record_spin_ask(
+	pid_t pid, pid_t tid, struct record_spin_stop *stop, struct record_spin_burst *ret);
+bool record_spin_await(struct record_spin_stop *stop, struct record_spin_burst *ret);
 /* Steps the stopped thread. Others may be stopped, too; those that are do not interfere. */
 void record_spin_step(struct record_spin_stepper *s, struct record_spin_stop *stop,
 	const struct record_spin_limits *limits, struct record_spin_burst *ret);

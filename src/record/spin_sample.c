@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* spin_sample.c - a live process, looked at again and again: one burst a sample. */
 #include "record/spin_names.h"
+#include "record/spin_tasks.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 enum {
 	NS_PER_S = 1000000000,
-	TASKS_MAX = 4096,                  /* threads of a process that are looked at */
-	LOOK_EVERY_NS = 300 * 1000 * 1000, /* for livelock */
-	ALL_SPIN = 3,                      /* samples in a row that spin, before all are stopped */
+	LOOK_EVERY_NS = 200 * 1000 * 1000, /* for livelock */
+	NICE = -10,                        /* samples must not wait behind those that spin */
+	ALL_SPIN = 2,                      /* samples in a row that spin, before all are stopped */
 };
 
 struct session {
@@ -41,31 +42,6 @@ static uint64_t now_ns(void)
 
 /* ---- threads and loops ------------------------------------------------------------------------
  */
-
-static size_t list_tasks(pid_t pid, pid_t tid[TASKS_MAX])
-{
-	char path[32];
-	size_t nr = 0;
-	snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
-	DIR *dir = opendir(path);
-	if (!dir)
-		return 0;
-	for (const struct dirent *e; nr < TASKS_MAX && (e = readdir(dir));)
-		if (e->d_name[0] != '.')
-			tid[nr++] = (pid_t)strtol(e->d_name, NULL, 10);
-	closedir(dir);
-	return nr;
-}
-
-static size_t running_tasks(pid_t pid, pid_t tid[TASKS_MAX], size_t *ret_all)
-{
-	size_t all = list_tasks(pid, tid), nr = 0;
-	for (size_t i = 0; i < all; i++)
-		if (record_spin_is_running(pid, tid[i]))
-			tid[nr++] = tid[i];
-	*ret_all = all;
-	return nr;
-}
 
 static void read_name(struct record_spin_thread *t, pid_t pid)
 {
@@ -217,6 +193,27 @@ struct all { /* threads that are stopped */
 	size_t nr;
 };
 
+static void stop_all(pid_t pid, const pid_t *task, size_t nr, struct all *all,
+	struct record_spin_standstill *ret)
+{
+	struct record_spin_burst b;
+	size_t asked = 0;
+	for (; asked < nr; asked++)
+		if (!record_spin_ask(pid, task[asked], &all->stop[asked], &b)) {
+			ret->nr_other++;
+			break;
+		}
+	for (size_t i = 0; i < asked; i++) {
+		const struct record_spin_stop stop = all->stop[i];
+		all->stop[all->nr] = stop;
+		if (!record_spin_await(&all->stop[all->nr], &b)) {
+			ret->nr_other++;
+			continue;
+		}
+		all->tid[all->nr++] = stop.tid;
+	}
+}
+
 static void step_all(struct record_spin_stepper *s, struct all *all,
 	const struct record_spin_limits *limits, struct record_spin_standstill *ret,
 	uint64_t *ret_signature)
@@ -258,30 +255,22 @@ void record_spin_look_for_livelock(struct record_spin_stepper *s, pid_t pid,
 	const struct record_spin_limits *limits, struct record_spin_standstill *ret,
 	uint64_t *ret_signature)
 {
-	pid_t *task = base_alloc(2 * TASKS_MAX * sizeof *task);
-	struct all all = {.tid = task ? task + TASKS_MAX : NULL,
-		.stop = base_alloc(TASKS_MAX * sizeof *all.stop)};
+	pid_t *task = base_alloc(2 * RECORD_SPIN_TASKS_MAX * sizeof *task);
+	struct all all = {.tid = task ? task + RECORD_SPIN_TASKS_MAX : NULL,
+		.stop = base_alloc(RECORD_SPIN_TASKS_MAX * sizeof *all.stop)};
 	uint64_t began_ns = now_ns();
-	struct record_spin_burst b;
 	size_t nr_all;
 	*ret = (struct record_spin_standstill){.has_handlers = true};
 	*ret_signature = 0;
 	if (!task || !all.stop)
 		goto out;
-	size_t nr = running_tasks(pid, task, &nr_all);
-	for (size_t i = 0; i < nr; i++) {
-		all.tid[all.nr] = task[i];
-		if (!record_spin_stop(pid, task[i], &all.stop[all.nr], &b)) {
-			ret->nr_other++;
-			break;
-		}
-		all.nr++;
-	}
+	size_t nr = record_spin_running_tasks(pid, task, &nr_all);
+	stop_all(pid, task, nr, &all, ret);
 	if (!ret->nr_other)
 		step_all(s, &all, limits, ret, ret_signature);
 	/* Nobody has begun to run meanwhile, and sleepers still sleep. */
 	if (!ret->nr_other)
-		look_at_sleepers(pid, &all, task, list_tasks(pid, task), ret);
+		look_at_sleepers(pid, &all, task, record_spin_list_tasks(pid, task), ret);
 	ret->has_handlers = has_handlers(pid);
 	if (!ret->nr_other && ret->nr_spinning)
 		ret->verdict = ret->open ? RECORD_SPIN_LIVELOCK_OPEN : RECORD_SPIN_LIVELOCK_FOUND;
@@ -337,10 +326,10 @@ static void look_whether_ended(struct session *s)
 }
 
 /* One sample: of the threads that run or could, any. */
-static void sample(struct session *s, pid_t task[TASKS_MAX], uint64_t *ret_stopped_ns)
+static void sample(struct session *s, pid_t *task, uint64_t *ret_stopped_ns)
 {
 	struct record_spin_burst b;
-	size_t all, nr = running_tasks(s->pid, task, &all);
+	size_t all, nr = record_spin_running_tasks(s->pid, task, &all);
 	*ret_stopped_ns = 0;
 	if (!nr) {
 		s->a->nr_idle_looks++;
@@ -352,7 +341,9 @@ static void sample(struct session *s, pid_t task[TASKS_MAX], uint64_t *ret_stopp
 	record_spin_burst(s->stepper, s->pid, tid, &s->o->limits, &b);
 	if (b.ended && s->child && tid == s->pid)
 		take_exit(s, b.end_status);
-	*ret_stopped_ns = b.stopped_ns;
+	/* (one that spins loses nothing by being held) */
+	bool waits = b.verdict == RECORD_SPIN_SPINS || b.verdict == RECORD_SPIN_COUNTS;
+	*ret_stopped_ns = waits ? 0 : b.stopped_ns;
 	count(s, tid, &b);
 }
 
@@ -419,7 +410,7 @@ enum base_status record_spin_sample(const struct record_spin_sample_options *o,
 	struct record_spin_answer *ret, struct base_err *err)
 {
 	struct session s = {.o = o, .a = ret, .pid = o->pid, .child = !o->pid};
-	pid_t *task = base_alloc(TASKS_MAX * sizeof *task);
+	pid_t *task = base_alloc(RECORD_SPIN_TASKS_MAX * sizeof *task);
 	enum base_status status = BASE_OK;
 	sigset_t signals, before;
 	*ret = (struct record_spin_answer){.sampled = true, .arena = base_arena_new(0)};
@@ -448,6 +439,7 @@ enum base_status record_spin_sample(const struct record_spin_sample_options *o,
 		goto out;
 	}
 	s.start_ns = now_ns();
+	setpriority(PRIO_PROCESS, 0, NICE); /* (if we may) */
 	sample_all(&s, &signals, task);
 	ret->elapsed_ns = now_ns() - s.start_ns;
 	ret->running = !s.ended;
