@@ -12,7 +12,7 @@ uint64_t record_sink_name_all(struct record_sink *s);
 /* How far the naming of a recording without an end has come; {0} at first. Keeps the files open
  * that it has read. */
 struct record_namer {
-	struct record_symbols **module; /* by id; NULL: not looked at, or cannot be read */
+	struct symbol_file **module; /* by id; NULL: not looked at, or cannot be read */
 	bool *looked_at;
 	size_t module_capacity, looked_capacity;
 	uint32_t nr_sites; /* those up to here have been looked at */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* symbols.c - names and lines from ELF and DWARF, by libdwfl; function starts from .eh_frame_hdr
+/* symbol.c - names and lines from ELF and DWARF, by libdwfl; function starts from .eh_frame_hdr
  * when there are no names. */
-#include "record/symbols.h"
+#include "symbol/symbol.h"
 
 #include <dlfcn.h>
 #include <elfutils/libdwelf.h>
@@ -24,7 +24,7 @@ enum {
 
 typedef char *demangle_fn(const char *mangled, char *buf, size_t *length, int *status);
 
-struct record_symbols {
+struct symbol_file {
 	Dwfl *dwfl;
 	Dwfl_Module *module;
 	GElf_Addr bias; /* of dwfl's addresses over those as linked */
@@ -51,17 +51,17 @@ static void hex_of(const void *bytes, size_t nr, char *text, size_t text_size)
 		snprintf(text + 2 * i, 3, "%02x", p[i]);
 }
 
-static bool build_id_of(Elf *elf, char text[RECORD_BUILD_ID_TEXT])
+static bool build_id_of(Elf *elf, char text[SYMBOL_BUILD_ID_TEXT])
 {
 	const void *id;
 	ssize_t n = dwelf_elf_gnu_build_id(elf, &id);
-	hex_of(id, n > 0 ? (size_t)n : 0, text, RECORD_BUILD_ID_TEXT);
+	hex_of(id, n > 0 ? (size_t)n : 0, text, SYMBOL_BUILD_ID_TEXT);
 	return n > 0;
 }
 
 static bool has_build_id(int fd, const char *wanted)
 {
-	char found[RECORD_BUILD_ID_TEXT] = "";
+	char found[SYMBOL_BUILD_ID_TEXT] = "";
 	elf_version(EV_CURRENT);
 	Elf *elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
 	bool is_elf = elf && elf_kind(elf) == ELF_K_ELF;
@@ -91,7 +91,7 @@ static int find_debuginfo(Dwfl_Module *module, void **user, const char *name, Dw
 {
 	const unsigned char *id;
 	GElf_Addr id_address;
-	char hex[RECORD_BUILD_ID_TEXT] = "";
+	char hex[SYMBOL_BUILD_ID_TEXT] = "";
 	int nr = dwfl_module_build_id(module, &id, &id_address), fd = -1;
 	(void)user, (void)name, (void)base, (void)crc;
 	hex_of(id, nr > 0 ? (size_t)nr : 0, hex, sizeof hex);
@@ -112,7 +112,7 @@ static int find_debuginfo(Dwfl_Module *module, void **user, const char *name, Dw
 /* ---- function starts
  * ------------------------------------------------------------------------------------ */
 
-static void find_table(struct record_symbols *s, Elf *elf)
+static void find_table(struct symbol_file *s, Elf *elf)
 {
 	size_t nr = 0, file_bytes = 0;
 	const uint8_t *image = (const uint8_t *)elf_rawfile(elf, &file_bytes);
@@ -140,7 +140,7 @@ static void find_table(struct record_symbols *s, Elf *elf)
 	}
 }
 
-static uint64_t table_start(const struct record_symbols *s, size_t i)
+static uint64_t table_start(const struct symbol_file *s, size_t i)
 {
 	int32_t relative;
 	memcpy(&relative, s->table + i * 8, sizeof relative);
@@ -148,7 +148,7 @@ static uint64_t table_start(const struct record_symbols *s, size_t i)
 }
 
 /* The last function start that is not after `offset`. */
-static bool function_start(const struct record_symbols *s, uint64_t offset, uint64_t *ret)
+static bool function_start(const struct symbol_file *s, uint64_t offset, uint64_t *ret)
 {
 	size_t low = 0, high = s->nr_functions;
 	while (low < high) {
@@ -174,10 +174,10 @@ static const Dwfl_Callbacks callbacks = {
 	.section_address = dwfl_offline_section_address,
 };
 
-struct record_symbols *record_symbols_open(const char *path, const char *build_id)
+struct symbol_file *symbol_open(const char *path, const char *build_id)
 {
 	size_t length = strlen(path);
-	struct record_symbols *s = NULL;
+	struct symbol_file *s = NULL;
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return NULL;
@@ -211,10 +211,10 @@ struct record_symbols *record_symbols_open(const char *path, const char *build_i
 fail:
 	if (fd >= 0)
 		close(fd);
-	return record_symbols_close(s);
+	return symbol_close(s);
 }
 
-struct record_symbols *record_symbols_close(struct record_symbols *s)
+struct symbol_file *symbol_close(struct symbol_file *s)
 {
 	if (!s)
 		return NULL;
@@ -252,7 +252,7 @@ static void unwrap_thread(char *name)
 	name[nr] = '\0';
 }
 
-static const char *readable(struct record_symbols *s, const char *name)
+static const char *readable(struct symbol_file *s, const char *name)
 {
 	int status = 0;
 	free(s->text); /* allowed: the demangler's realloc gave it */
@@ -271,8 +271,8 @@ static const char *readable(struct record_symbols *s, const char *name)
 }
 
 /* A symbol that covers the address, or one without a size at `start`. */
-static const char *symbol_at(struct record_symbols *s, uint64_t offset, uint64_t start,
-	uint64_t *ret_value, int *ret_type)
+static const char *symbol_at(
+	struct symbol_file *s, uint64_t offset, uint64_t start, uint64_t *ret_value, int *ret_type)
 {
 	GElf_Off in_symbol = 0;
 	GElf_Sym sym;
@@ -285,9 +285,9 @@ static const char *symbol_at(struct record_symbols *s, uint64_t offset, uint64_t
 	return in_symbol < sym.st_size || (!sym.st_size && *ret_value == start) ? name : NULL;
 }
 
-bool record_symbols_code(struct record_symbols *s, uint64_t offset, struct record_symbol *ret)
+bool symbol_code(struct symbol_file *s, uint64_t offset, struct symbol_found *ret)
 {
-	*ret = (struct record_symbol){0};
+	*ret = (struct symbol_found){0};
 	uint64_t start = UINT64_MAX, value;
 	bool has_start = function_start(s, offset, &start);
 	int type;
@@ -313,7 +313,7 @@ bool record_symbols_code(struct record_symbols *s, uint64_t offset, struct recor
 	return ret->function != NULL;
 }
 
-bool record_symbols_data(struct record_symbols *s, uint64_t offset, struct base_str *ret)
+bool symbol_data(struct symbol_file *s, uint64_t offset, struct base_str *ret)
 {
 	uint64_t value;
 	int type;
@@ -326,7 +326,7 @@ bool record_symbols_data(struct record_symbols *s, uint64_t offset, struct base_
 	return true;
 }
 
-uint64_t record_symbols_find(struct record_symbols *s, const char *name)
+uint64_t symbol_find(struct symbol_file *s, const char *name)
 {
 	int nr = dwfl_module_getsymtab(s->module);
 	for (int i = 0; i < nr; i++) {
@@ -340,7 +340,7 @@ uint64_t record_symbols_find(struct record_symbols *s, const char *name)
 	return 0;
 }
 
-bool record_demangler_found(void)
+bool symbol_demangler_found(void)
 {
 	void *library = dlopen("libstdc++.so.6", RTLD_LAZY | RTLD_LOCAL);
 	if (library)
@@ -348,8 +348,8 @@ bool record_demangler_found(void)
 	return library != NULL;
 }
 
-bool record_elf_bias(const char *path, uint64_t start, uint64_t file_offset, uint64_t *ret_bias,
-	char ret_build_id[RECORD_BUILD_ID_TEXT])
+bool symbol_elf_bias(const char *path, uint64_t start, uint64_t file_offset, uint64_t *ret_bias,
+	char ret_build_id[SYMBOL_BUILD_ID_TEXT])
 {
 	bool found = false;
 	size_t nr = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_record_symbols.c - this very program's functions, lines and variables; and those of a
+/* test_symbol.c - this very program's functions, lines and variables; and those of a
  * stripped copy. */
-#include "record/symbols.h"
+#include "symbol/symbol.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -49,47 +49,47 @@ static uintptr_t bias(void)
 
 static void test_function_and_line(void **state)
 {
-	struct record_symbol found;
-	struct record_symbols *s = record_symbols_open("/proc/self/exe", "");
+	struct symbol_found found;
+	struct symbol_file *s = symbol_open("/proc/self/exe", "");
 	(void)state;
 	assert_non_null(s);
-	assert_true(record_symbols_code(s, known_function() - bias() - 1, &found));
+	assert_true(symbol_code(s, known_function() - bias() - 1, &found));
 	assert_string_equal(found.function, "known_function");
 	assert_true(found.exact);
 	assert_int_equal(found.function_offset, (uintptr_t)known_function - bias());
 	assert_non_null(found.file);
-	assert_non_null(strstr(found.file, "test_record_symbols.c"));
+	assert_non_null(strstr(found.file, "test_symbol.c"));
 	assert_int_equal(found.line, KNOWN_LINE);
-	record_symbols_close(s);
+	symbol_close(s);
 }
 
 static void test_variables(void **state)
 {
 	struct base_str name = {0};
-	struct record_symbols *s = record_symbols_open("/proc/self/exe", "");
+	struct symbol_file *s = symbol_open("/proc/self/exe", "");
 	(void)state;
-	assert_true(record_symbols_data(s, (uintptr_t)known_variable - bias(), &name));
+	assert_true(symbol_data(s, (uintptr_t)known_variable - bias(), &name));
 	assert_string_equal(base_str_text(&name), "known_variable");
 	base_str_reset(&name);
-	assert_true(record_symbols_data(s, (uintptr_t)&known_variable[10] - bias(), &name));
+	assert_true(symbol_data(s, (uintptr_t)&known_variable[10] - bias(), &name));
 	assert_string_equal(base_str_text(&name), "known_variable+0x28");
 	base_str_reset(&name);
-	assert_false(record_symbols_data(s, (uintptr_t)known_function - bias(), &name));
+	assert_false(symbol_data(s, (uintptr_t)known_function - bias(), &name));
 	base_str_fini(&name);
-	record_symbols_close(s);
+	symbol_close(s);
 }
 
 static void test_other_builds_are_refused(void **state)
 {
 	(void)state;
-	assert_null(record_symbols_open("/proc/self/exe", "0123456789abcdef"));
-	assert_null(record_symbols_open("/dev/null", ""));
-	assert_null(record_symbols_open("/nonexistent", ""));
+	assert_null(symbol_open("/proc/self/exe", "0123456789abcdef"));
+	assert_null(symbol_open("/dev/null", ""));
+	assert_null(symbol_open("/nonexistent", ""));
 }
 
 static void test_bias_of_a_mapping(void **state)
 {
-	char line[1024], path[512], build_id[RECORD_BUILD_ID_TEXT] = "", perms[8];
+	char line[1024], path[512], build_id[SYMBOL_BUILD_ID_TEXT] = "", perms[8];
 	uint64_t start, end, offset, found = 1;
 	FILE *f = fopen("/proc/self/maps", "r");
 	bool seen = false;
@@ -98,7 +98,7 @@ static void test_bias_of_a_mapping(void **state)
 		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %7s %" SCNx64 " %*s %*s %511s", &start,
 			    &end, perms, &offset, path) == 5 &&
 			start <= (uintptr_t)known_function && (uintptr_t)known_function < end) {
-			assert_true(record_elf_bias(path, start, offset, &found, build_id));
+			assert_true(symbol_elf_bias(path, start, offset, &found, build_id));
 			seen = true;
 		}
 	fclose(f);
@@ -110,7 +110,7 @@ static void test_bias_of_a_mapping(void **state)
 static void test_stripped(void **state)
 {
 	char path[] = "/tmp/longpole-strip-XXXXXX", command[200], expect[64];
-	struct record_symbol found;
+	struct symbol_found found;
 	(void)state;
 	int fd = mkstemp(path);
 	assert_true(fd >= 0);
@@ -122,20 +122,20 @@ static void test_stripped(void **state)
 		unlink(path);
 		skip();
 	}
-	struct record_symbols *s = record_symbols_open(path, "");
+	struct symbol_file *s = symbol_open(path, "");
 	assert_non_null(s);
 	uint64_t start = (uintptr_t)known_function - bias();
 	snprintf(expect, sizeof expect, "%s+0x%" PRIx64, strrchr(path, '/') + 1, start);
 	const uint64_t asked[] = {start, start + 4, known_function() - bias() - 1};
 	for (size_t i = 0; i < BASE_COUNT(asked); i++) {
-		assert_true(record_symbols_code(s, asked[i], &found));
+		assert_true(symbol_code(s, asked[i], &found));
 		/* -rdynamic builds (sanitizers) keep the name in .dynsym */
 		if (!found.exact)
 			assert_string_equal(found.function, expect);
 		assert_int_equal(found.function_offset, start);
 		assert_null(found.file);
 	}
-	record_symbols_close(s);
+	symbol_close(s);
 	unlink(path);
 }
 
