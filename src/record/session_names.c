@@ -45,15 +45,40 @@ static void name_object(
 	base_str_fini(&name);
 }
 
-uint64_t record_sink_name_all(struct record_sink *s)
+/* All sites of a module. Those that get no function's name are counted, with the last one's why. */
+static uint64_t name_module(struct record_sink *s, struct symbol_file *symbols, uint32_t module,
+	struct record_unnamed *unnamed)
 {
+	uint64_t nr = 0, nr_unnamed = 0;
+	enum symbol_why last = unnamed->opened;
+	for (uint32_t site = 1; site <= s->nr_sites && !record_sink_failed(s); site++) {
+		if (s->site[site].module != module)
+			continue;
+		nr += symbols && name_site(s, symbols, site);
+		enum symbol_why why = symbols ? symbol_why(symbols) : unnamed->opened;
+		bool named = why == SYMBOL_WHY_none || why == SYMBOL_WHY_no_lines;
+		last = named ? last : why;
+		nr_unnamed += !named;
+	}
+	unnamed->nr += nr_unnamed;
+	if (nr_unnamed > unnamed->nr_most) {
+		unnamed->nr_most = nr_unnamed;
+		unnamed->module = module;
+		unnamed->why = last;
+	}
+	return nr;
+}
+
+uint64_t record_sink_name_all(struct record_sink *s, struct record_unnamed *ret)
+{
+	/* Nothing is recorded any more: the time for downloads, where they are configured. */
+	const struct symbol_options fetch = {.size = sizeof fetch, .fetch = true};
 	uint64_t nr = 0;
+	*ret = (struct record_unnamed){0};
 	for (uint32_t module = 1; module <= s->nr_modules && !record_sink_failed(s); module++) {
-		struct symbol_file *symbols = symbol_open(
-			text_of(s, s->module[module].path), text_of(s, s->module[module].build_id));
-		for (uint32_t site = 1; symbols && site <= s->nr_sites; site++)
-			if (s->site[site].module == module && !record_sink_failed(s))
-				nr += name_site(s, symbols, site);
+		struct symbol_file *symbols = symbol_open_with(text_of(s, s->module[module].path),
+			text_of(s, s->module[module].build_id), &fetch, &ret->opened);
+		nr += name_module(s, symbols, module, ret);
 		for (size_t i = 0; symbols && i < s->nr_named; i++)
 			if (s->named[i].module == module && !record_sink_failed(s))
 				name_object(s, symbols, &s->named[i]);

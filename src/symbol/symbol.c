@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* symbol.c - names and lines from ELF and DWARF, by libdwfl; function starts from .eh_frame_hdr
  * when there are no names. */
-#include "symbol/symbol.h"
+#include "symbol/private.h"
 
 #include <dlfcn.h>
-#include <elfutils/libdwelf.h>
-#include <elfutils/libdwfl.h>
-#include <errno.h>
+#include <dwarf.h>
 #include <fcntl.h>
-#include <gelf.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
@@ -17,102 +14,53 @@
 #include <unistd.h>
 
 enum {
-	DW_EH_PE_udata4 = 0x03,
-	DW_EH_PE_datarel_sdata4 = 0x3b,
+	DATAREL_SDATA4 = DW_EH_PE_datarel | DW_EH_PE_sdata4,
 	EH_FRAME_HDR_BYTES = 12, /* version, three encodings, eh_frame_ptr, fde_count */
 };
-
-typedef char *demangle_fn(const char *mangled, char *buf, size_t *length, int *status);
 
 struct symbol_file {
 	Dwfl *dwfl;
 	Dwfl_Module *module;
 	GElf_Addr bias; /* of dwfl's addresses over those as linked */
 	const char *base_name;
-	char *text; /* last result, from malloc: by the demangler */
 	void *demangler;
-	demangle_fn *demangle;
+	symbol_demangle_fn *demangle;
 	/* .eh_frame_hdr's table: (function start, description), sorted, relative to the header's
 	 * address */
 	const uint8_t *table;
 	size_t nr_functions;
 	uint64_t table_base;
+	bool sorted;
+	struct symbol_tables tables;
+	struct symbol_units units;
+	struct base_arena *texts;
+	struct base_map readable; /* a name's address, or a scope's DIE -> its text */
+	enum symbol_why why;
 	char path[];
 };
+enum { KEY_NAME, KEY_SCOPE };
 
-/* ---- finding files
- * ----------------------------------------------------------------------------------- */
+static const struct {
+	const char *line, *advice;
+} reasons[] = {
+#define WHY(name, line, advice) {line, advice},
+#include "symbol/reasons.def"
+};
 
-static void hex_of(const void *bytes, size_t nr, char *text, size_t text_size)
+const char *symbol_why_line(enum symbol_why w)
 {
-	const uint8_t *p = bytes;
-	text[0] = 0;
-	for (size_t i = 0; i < nr && 2 * i + 2 < text_size; i++)
-		snprintf(text + 2 * i, 3, "%02x", p[i]);
+	return w < SYMBOL_WHY_NR ? reasons[w].line : "";
 }
 
-static bool build_id_of(Elf *elf, char text[SYMBOL_BUILD_ID_TEXT])
+const char *symbol_why_advice(enum symbol_why w)
 {
-	const void *id;
-	ssize_t n = dwelf_elf_gnu_build_id(elf, &id);
-	hex_of(id, n > 0 ? (size_t)n : 0, text, SYMBOL_BUILD_ID_TEXT);
-	return n > 0;
-}
-
-static bool has_build_id(int fd, const char *wanted)
-{
-	char found[SYMBOL_BUILD_ID_TEXT] = "";
-	elf_version(EV_CURRENT);
-	Elf *elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
-	bool is_elf = elf && elf_kind(elf) == ELF_K_ELF;
-	if (is_elf)
-		build_id_of(elf, found);
-	elf_end(elf);
-	return is_elf && (!*wanted || !strcmp(found, wanted));
-}
-
-static int try_open(char **ret_name, const char *fmt, ...) BASE_PRINTF(2, 3);
-static int try_open(char **ret_name, const char *fmt, ...)
-{
-	char path[PATH_MAX];
-	va_list args;
-	va_start(args, fmt);
-	int n = vsnprintf(path, sizeof path, fmt, args);
-	va_end(args);
-	int fd = n > 0 && n < PATH_MAX ? open(path, O_RDONLY | O_CLOEXEC) : -1;
-	if (fd >= 0)
-		*ret_name = strdup(path); /* allowed: dwfl frees it */
-	return fd;
-}
-
-/* Debug files that are installed here. Nothing is fetched: recording is no time for downloads. */
-static int find_debuginfo(Dwfl_Module *module, void **user, const char *name, Dwarf_Addr base,
-	const char *file, const char *link, GElf_Word crc, char **ret_name)
-{
-	const unsigned char *id;
-	GElf_Addr id_address;
-	char hex[SYMBOL_BUILD_ID_TEXT] = "";
-	int nr = dwfl_module_build_id(module, &id, &id_address), fd = -1;
-	(void)user, (void)name, (void)base, (void)crc;
-	hex_of(id, nr > 0 ? (size_t)nr : 0, hex, sizeof hex);
-	if (nr > 1)
-		fd = try_open(ret_name, "/usr/lib/debug/.build-id/%.2s/%s.debug", hex, hex + 2);
-	const char *slash = file ? strrchr(file, '/') : NULL;
-	if (fd < 0 && link && slash) {
-		int length = (int)(slash - file);
-		fd = try_open(ret_name, "%.*s/.debug/%s", length, file, link);
-		if (fd < 0)
-			fd = try_open(ret_name, "/usr/lib/debug%.*s/%s", length, file, link);
-		if (fd < 0 && strcmp(link, slash + 1) != 0)
-			fd = try_open(ret_name, "%.*s/%s", length, file, link);
-	}
-	return fd;
+	return w < SYMBOL_WHY_NR ? reasons[w].advice : "";
 }
 
 /* ---- function starts
  * ------------------------------------------------------------------------------------ */
 
-static void find_table(struct symbol_file *s, Elf *elf)
+static void find_table(struct symbol_file *f, Elf *elf)
 {
 	size_t nr = 0, file_bytes = 0;
 	const uint8_t *image = (const uint8_t *)elf_rawfile(elf, &file_bytes);
@@ -127,40 +75,39 @@ static void find_table(struct symbol_file *s, Elf *elf)
 			ph.p_filesz < EH_FRAME_HDR_BYTES)
 			return;
 		const uint8_t *header = image + ph.p_offset;
-		if (header[0] != 1 || header[2] != DW_EH_PE_udata4 ||
-			header[3] != DW_EH_PE_datarel_sdata4)
+		if (header[0] != 1 || header[2] != DW_EH_PE_udata4 || header[3] != DATAREL_SDATA4)
 			return;
 		memcpy(&count, header + 8, sizeof count);
 		if (count > (ph.p_filesz - EH_FRAME_HDR_BYTES) / 8)
 			return;
-		s->table = header + EH_FRAME_HDR_BYTES;
-		s->nr_functions = count;
-		s->table_base = ph.p_vaddr;
+		f->table = header + EH_FRAME_HDR_BYTES;
+		f->nr_functions = count;
+		f->table_base = ph.p_vaddr;
 		return;
 	}
 }
 
-static uint64_t table_start(const struct symbol_file *s, size_t i)
+static uint64_t table_start(const struct symbol_file *f, size_t i)
 {
 	int32_t relative;
-	memcpy(&relative, s->table + i * 8, sizeof relative);
-	return s->table_base + (uint64_t)(int64_t)relative;
+	memcpy(&relative, f->table + i * 8, sizeof relative);
+	return f->table_base + (uint64_t)(int64_t)relative;
 }
 
 /* The last function start that is not after `offset`. */
-static bool function_start(const struct symbol_file *s, uint64_t offset, uint64_t *ret)
+static bool function_start(const struct symbol_file *f, uint64_t offset, uint64_t *ret)
 {
-	size_t low = 0, high = s->nr_functions;
+	size_t low = 0, high = f->nr_functions;
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
-		if (table_start(s, middle) <= offset)
+		if (table_start(f, middle) <= offset)
 			low = middle + 1;
 		else
 			high = middle;
 	}
 	if (!low)
 		return false;
-	*ret = table_start(s, low - 1);
+	*ret = table_start(f, low - 1);
 	return true;
 }
 
@@ -168,209 +115,287 @@ static bool function_start(const struct symbol_file *s, uint64_t offset, uint64_
  * -------------------------------------------------------------------------------------------------
  */
 
-static const Dwfl_Callbacks callbacks = {
-	.find_elf = dwfl_build_id_find_elf,
-	.find_debuginfo = find_debuginfo,
-	.section_address = dwfl_offline_section_address,
-};
+static enum symbol_why check_file(int fd, const char *wanted)
+{
+	char found[SYMBOL_BUILD_ID_TEXT] = "";
+	elf_version(EV_CURRENT);
+	Elf *elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
+	bool is_elf = elf && elf_kind(elf) == ELF_K_ELF;
+	if (is_elf)
+		symbol_build_id_of(elf, found);
+	elf_end(elf);
+	if (!is_elf)
+		return SYMBOL_WHY_not_elf;
+	return *wanted && strcmp(found, wanted) != 0 ? SYMBOL_WHY_other_build : SYMBOL_WHY_none;
+}
+
+/* The file itself; else, when it is gone or another one, the debug file that is installed for its
+ * build id, which has all names and lines. */
+static int open_file(const char *path, const char *build_id, char debug[static PATH_MAX],
+	enum symbol_why *ret_why)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	*ret_why = fd < 0 ? SYMBOL_WHY_no_file : check_file(fd, build_id);
+	*debug = '\0';
+	if (*ret_why == SYMBOL_WHY_none)
+		return fd;
+	if (fd >= 0)
+		close(fd);
+	if (strlen(build_id) < 3 || strchr(build_id, '/'))
+		return -1;
+	int n = snprintf(
+		debug, PATH_MAX, "/usr/lib/debug/.build-id/%.2s/%s.debug", build_id, build_id + 2);
+	fd = n > 0 && n < PATH_MAX ? open(debug, O_RDONLY | O_CLOEXEC) : -1;
+	if (fd >= 0 && check_file(fd, build_id) == SYMBOL_WHY_none)
+		return fd;
+	if (fd >= 0)
+		close(fd);
+	return -1;
+}
+
+struct symbol_file *symbol_open_with(const char *path, const char *build_id,
+	const struct symbol_options *opts, enum symbol_why *ret_why)
+{
+	char debug[PATH_MAX];
+	size_t length = strlen(path);
+	enum symbol_why why;
+	int fd = open_file(path, build_id, debug, &why);
+	struct symbol_file *f = NULL;
+	if (fd < 0)
+		goto fail;
+	why = SYMBOL_WHY_no_memory;
+	f = base_alloc(sizeof *f + length + 1);
+	if (!f)
+		goto fail;
+	memcpy(f->path, path, length + 1);
+	const char *slash = strrchr(f->path, '/');
+	f->base_name = slash ? slash + 1 : f->path;
+	f->texts = base_arena_new(SYMBOL_TEXT_LIMIT_BYTES);
+	f->dwfl = dwfl_begin(opts && opts->fetch ? &symbol_callbacks_fetch : &symbol_callbacks);
+	if (!f->texts || !f->dwfl)
+		goto fail;
+	f->module = dwfl_report_offline(f->dwfl, f->base_name, *debug ? debug : f->path, fd);
+	if (!f->module) {
+		why = SYMBOL_WHY_not_elf;
+		goto fail;
+	}
+	fd = -1; /* dwfl's now */
+	dwfl_report_end(f->dwfl, NULL, NULL);
+	Elf *elf = dwfl_module_getelf(f->module, &f->bias);
+	if (!elf) {
+		why = SYMBOL_WHY_not_elf;
+		goto fail;
+	}
+	find_table(f, elf);
+	f->demangler = symbol_demangler_open(&f->demangle);
+	if (ret_why)
+		*ret_why = SYMBOL_WHY_none;
+	return f;
+fail:
+	if (ret_why)
+		*ret_why = why;
+	if (fd >= 0)
+		close(fd);
+	return symbol_close(f);
+}
 
 struct symbol_file *symbol_open(const char *path, const char *build_id)
 {
-	size_t length = strlen(path);
-	struct symbol_file *s = NULL;
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return NULL;
-	if (!has_build_id(fd, build_id))
-		goto fail;
-	s = base_alloc(sizeof *s + length + 1);
-	if (!s)
-		goto fail;
-	memcpy(s->path, path, length + 1);
-	const char *slash = strrchr(s->path, '/');
-	s->base_name = slash ? slash + 1 : s->path;
-	s->dwfl = dwfl_begin(&callbacks);
-	if (!s->dwfl)
-		goto fail;
-	s->module = dwfl_report_offline(s->dwfl, s->base_name, s->path, fd);
-	if (!s->module)
-		goto fail;
-	fd = -1; /* dwfl's now */
-	dwfl_report_end(s->dwfl, NULL, NULL);
-	Elf *elf = dwfl_module_getelf(s->module, &s->bias);
-	if (!elf)
-		goto fail;
-	find_table(s, elf);
-	/* C++ names: whoever has C++ programs has this library. */
-	s->demangler = dlopen("libstdc++.so.6", RTLD_LAZY | RTLD_LOCAL);
-	if (s->demangler) {
-		void *symbol = dlsym(s->demangler, "__cxa_demangle");
-		memcpy(&s->demangle, &symbol, sizeof symbol);
-	}
-	return s;
-fail:
-	if (fd >= 0)
-		close(fd);
-	return symbol_close(s);
+	return symbol_open_with(path, build_id, NULL, NULL);
 }
 
-struct symbol_file *symbol_close(struct symbol_file *s)
+struct symbol_file *symbol_close(struct symbol_file *f)
 {
-	if (!s)
+	if (!f)
 		return NULL;
-	if (s->dwfl)
-		dwfl_end(s->dwfl);
-	if (s->demangler)
-		dlclose(s->demangler);
-	free(s->text); /* allowed: the demangler's realloc gave it */
-	base_free(s);
+	symbol_tables_fini(&f->tables);
+	symbol_units_fini(&f->units);
+	if (f->dwfl)
+		dwfl_end(f->dwfl);
+	if (f->demangler)
+		dlclose(f->demangler);
+	base_map_fini(&f->readable);
+	base_arena_free(f->texts);
+	base_free(f);
 	return NULL;
+}
+
+/* ---- texts
+ * ------------------------------------------------------------------------------------------------
+ */
+
+/* A name as one reads it, made once for each key. NULL: no memory. */
+static const char *readable(struct symbol_file *f, unsigned kind, uint64_t key, const char *name)
+{
+	uint64_t known;
+	if (base_map_get(&f->readable, kind, key, &known))
+		return (const char *)(uintptr_t)known;
+	char *text = symbol_readable(f->demangle, name);
+	const char *kept = text ? base_arena_strndup(f->texts, text, strlen(text)) : NULL;
+	free(text); /* allowed: of the demangler */
+	if (!kept || base_map_put(&f->readable, kind, key, (uintptr_t)kept) != BASE_OK)
+		f->why = SYMBOL_WHY_no_memory;
+	return kept;
+}
+
+static const char *name_of_entry(struct symbol_file *f, const struct symbol_entry *e)
+{
+	return readable(f, KEY_NAME, (uintptr_t)e->name, e->name);
+}
+
+/* Of a function without a name: by where it starts. */
+static const char *made_up(struct symbol_file *f, uint64_t start)
+{
+	char text[NAME_MAX + 32];
+	snprintf(text, sizeof text, "%s+0x%" PRIx64, f->base_name, start);
+	return readable(f, KEY_NAME, start | 1ull << 63, text);
 }
 
 /* ---- look up
  * --------------------------------------------------------------------------------------------------
  */
 
-/* What std::thread wraps round what it calls: "...tuple<main::{lambda()#1}, int> > >::_M_run()"
- * becomes "main::{lambda()#1}". In place. */
-static void unwrap_thread(char *name)
+static const struct symbol_tables *tables(struct symbol_file *f)
 {
-	static const char before[] = "std::thread::_State_impl<std::thread::_Invoker<std::tuple<",
-			  after[] = "> > >::_M_run()";
-	size_t length = strlen(name), nr_before = sizeof before - 1, nr_after = sizeof after - 1;
-	if (length <= nr_before + nr_after || strncmp(name, before, nr_before) != 0 ||
-		strcmp(name + length - nr_after, after) != 0)
-		return;
-	size_t nr = 0, nr_all = length - nr_before - nr_after;
-	const char *called = name + nr_before;
-	for (int depth = 0; nr < nr_all && (called[nr] != ',' || depth); nr++)
-		depth +=
-			(strchr("<({[", called[nr]) != NULL) - (strchr(">)}]", called[nr]) != NULL);
-	while (nr && called[nr - 1] == ' ')
-		nr--;
-	memmove(name, called, nr);
-	name[nr] = '\0';
+	if (!f->sorted)
+		symbol_tables_init(&f->tables, f->module, f->bias);
+	f->sorted = true;
+	return &f->tables;
 }
 
-static const char *readable(struct symbol_file *s, const char *name)
+static bool name_code(struct symbol_file *f, uint64_t offset, struct symbol_found *ret)
 {
-	int status = 0;
-	free(s->text); /* allowed: the demangler's realloc gave it */
-	s->text = NULL;
-	if (s->demangle && name[0] == '_' && name[1] == 'Z')
-		s->text = s->demangle(name, NULL, NULL, &status);
-	if (s->text)
-		unwrap_thread(s->text);
-	if (!s->text) {
-		size_t length = strcspn(name, "@"); /* "read@@GLIBC_2.2.5" */
-		if (!length)
-			length = strlen(name);
-		s->text = strndup(name, length); /* allowed: freed as the demangler's */
-	}
-	return s->text;
-}
-
-/* A symbol that covers the address, or one without a size at `start`. */
-static const char *symbol_at(
-	struct symbol_file *s, uint64_t offset, uint64_t start, uint64_t *ret_value, int *ret_type)
-{
-	GElf_Off in_symbol = 0;
-	GElf_Sym sym;
-	const char *name = dwfl_module_addrinfo(
-		s->module, offset + s->bias, &in_symbol, &sym, NULL, NULL, NULL);
-	if (!name || !*name)
-		return NULL;
-	*ret_value = offset - in_symbol;
-	*ret_type = GELF_ST_TYPE(sym.st_info);
-	return in_symbol < sym.st_size || (!sym.st_size && *ret_value == start) ? name : NULL;
-}
-
-bool symbol_code(struct symbol_file *s, uint64_t offset, struct symbol_found *ret)
-{
+	uint64_t start = UINT64_MAX;
 	*ret = (struct symbol_found){0};
-	uint64_t start = UINT64_MAX, value;
-	bool has_start = function_start(s, offset, &start);
-	int type;
-	const char *name = symbol_at(s, offset, start, &value, &type);
-	if (name) {
-		(void)readable(s, name);
-		ret->function_offset = value;
+	f->why = SYMBOL_WHY_none;
+	bool has_start = function_start(f, offset, &start);
+	const struct symbol_entry *e = symbol_table_at(&tables(f)->code, offset, start);
+	if (e) {
+		ret->function = name_of_entry(f, e);
+		ret->function_offset = e->value;
 		ret->exact = true;
-	} else if (has_start) {
-		char text[NAME_MAX + 32];
-		snprintf(text, sizeof text, "%s+0x%" PRIx64, s->base_name, start);
-		(void)readable(s, text);
-		ret->function_offset = start;
-	} else {
-		return false;
+		return ret->function != NULL;
 	}
-	ret->function = s->text;
-	Dwfl_Line *line = dwfl_module_getsrc(s->module, offset + s->bias);
-	int number = 0;
-	if (line)
-		ret->file = dwfl_lineinfo(line, NULL, &number, NULL, NULL, NULL);
-	ret->line = ret->file && number > 0 ? (uint64_t)number : 0;
+	f->why = f->tables.failed                  ? SYMBOL_WHY_no_memory
+		 : has_start || !f->tables.code.nr ? SYMBOL_WHY_stripped
+						   : SYMBOL_WHY_outside;
+	if (!has_start)
+		return false;
+	ret->function = made_up(f, start);
+	ret->function_offset = start;
 	return ret->function != NULL;
 }
 
-bool symbol_data(struct symbol_file *s, uint64_t offset, struct base_str *ret)
+static void add_line(struct symbol_file *f, Dwarf_Die *unit, uint64_t address,
+	const char **ret_file, uint64_t *ret_line)
 {
-	uint64_t value;
-	int type;
-	const char *name = symbol_at(s, offset, UINT64_MAX, &value, &type);
-	if (!name || type != STT_OBJECT || !readable(s, name))
+	int number = 0;
+	Dwarf_Line *line = dwarf_getsrc_die(unit, address);
+	*ret_file = line ? dwarf_linesrc(line, NULL, NULL) : NULL;
+	*ret_line = *ret_file && !dwarf_lineno(line, &number) && number > 0 ? (uint64_t)number : 0;
+	if (!*ret_file && f->why == SYMBOL_WHY_none)
+		f->why = SYMBOL_WHY_no_lines;
+}
+
+bool symbol_code(struct symbol_file *f, uint64_t offset, struct symbol_found *ret)
+{
+	Dwarf_Die unit;
+	Dwarf_Addr bias;
+	bool found = name_code(f, offset, ret);
+	if (symbol_units_die(&f->units, f->module, offset + f->bias, &unit, &bias))
+		add_line(f, &unit, offset + f->bias - bias, &ret->file, &ret->line);
+	else if (f->why == SYMBOL_WHY_none)
+		f->why = SYMBOL_WHY_no_lines;
+	return found;
+}
+
+static const char *name_of_scope(struct symbol_file *f, Dwarf_Die *unit, Dwarf_Off offset)
+{
+	Dwarf_Die die;
+	Dwarf_Attribute a;
+	uint64_t known;
+	if (base_map_get(&f->readable, KEY_SCOPE, offset, &known))
+		return (const char *)(uintptr_t)known;
+	if (!dwarf_offdie(dwarf_cu_getdwarf(unit->cu), offset, &die))
+		return NULL;
+	const char *name = dwarf_formstring(dwarf_attr_integrate(&die, DW_AT_linkage_name, &a));
+	if (!name)
+		name = dwarf_formstring(dwarf_attr_integrate(&die, DW_AT_MIPS_linkage_name, &a));
+	if (!name)
+		name = dwarf_diename(&die);
+	return name ? readable(f, KEY_SCOPE, offset, name) : NULL;
+}
+
+/* The frames that are inlined, then the function that they are in. */
+static size_t add_inlined(struct symbol_file *f, Dwarf_Die *unit, uint64_t address,
+	const struct symbol_found *whole, struct symbol_frame *ret, size_t max)
+{
+	const struct symbol_unit *u = symbol_units_scopes(&f->units, unit);
+	uint32_t at = u ? symbol_unit_at(u, address) : SYMBOL_NO_SCOPE;
+	Dwarf_Files *files = NULL;
+	size_t nr = 0;
+	const char *file = whole->file;
+	uint64_t line = whole->line;
+	for (; at != SYMBOL_NO_SCOPE && u->scope[at].inlined && nr + 1 < max;
+		at = u->scope[at].parent) {
+		const struct symbol_scope *s = &u->scope[at];
+		const char *name = name_of_scope(f, unit, s->die);
+		ret[nr++] = (struct symbol_frame){
+			.function = name, .file = file, .line = line, .inlined = true};
+		if (!files && dwarf_getsrcfiles(unit, &files, NULL))
+			files = NULL;
+		file = files && s->call_file ? dwarf_filesrc(files, s->call_file, NULL, NULL)
+					     : NULL;
+		line = file ? s->call_line : 0;
+		if (s->parent == at)
+			break;
+	}
+	ret[nr++] = (struct symbol_frame){.function = whole->function, .file = file, .line = line};
+	return nr;
+}
+
+size_t symbol_frames(struct symbol_file *f, uint64_t offset, struct symbol_frame *ret, size_t max)
+{
+	struct symbol_found whole;
+	Dwarf_Die unit;
+	Dwarf_Addr bias;
+	if (!max || !name_code(f, offset, &whole))
+		return 0;
+	if (symbol_units_die(&f->units, f->module, offset + f->bias, &unit, &bias)) {
+		uint64_t address = offset + f->bias - bias;
+		add_line(f, &unit, address, &whole.file, &whole.line);
+		return add_inlined(f, &unit, address, &whole, ret, max);
+	}
+	if (f->why == SYMBOL_WHY_none)
+		f->why = SYMBOL_WHY_no_lines;
+	ret[0] = (struct symbol_frame){.function = whole.function};
+	return 1;
+}
+
+enum symbol_why symbol_why(const struct symbol_file *f)
+{
+	return f->why;
+}
+
+bool symbol_data(struct symbol_file *f, uint64_t offset, struct base_str *ret)
+{
+	const struct symbol_entry *e = symbol_table_at(&tables(f)->data, offset, UINT64_MAX);
+	const char *name = e ? name_of_entry(f, e) : NULL;
+	if (!name)
 		return false;
-	base_str_add(ret, s->text);
-	if (offset != value)
-		base_str_addf(ret, "+0x%" PRIx64, offset - value);
+	base_str_add(ret, name);
+	if (offset != e->value)
+		base_str_addf(ret, "+0x%" PRIx64, offset - e->value);
 	return true;
 }
 
-uint64_t symbol_find(struct symbol_file *s, const char *name)
+uint64_t symbol_find(struct symbol_file *f, const char *name)
 {
-	int nr = dwfl_module_getsymtab(s->module);
-	for (int i = 0; i < nr; i++) {
-		GElf_Sym sym;
-		GElf_Addr address;
-		const char *found =
-			dwfl_module_getsym_info(s->module, i, &sym, &address, NULL, NULL, NULL);
-		if (found && !strcmp(found, name) && sym.st_shndx != SHN_UNDEF)
-			return address - s->bias;
-	}
+	const struct symbol_tables *t = tables(f);
+	const struct symbol_table *both[] = {&t->code, &t->data};
+	for (size_t k = 0; k < BASE_COUNT(both); k++)
+		for (size_t i = 0; i < both[k]->nr; i++)
+			if (!strcmp(both[k]->entry[i].name, name))
+				return both[k]->entry[i].value;
 	return 0;
-}
-
-bool symbol_demangler_found(void)
-{
-	void *library = dlopen("libstdc++.so.6", RTLD_LAZY | RTLD_LOCAL);
-	if (library)
-		dlclose(library);
-	return library != NULL;
-}
-
-bool symbol_elf_bias(const char *path, uint64_t start, uint64_t file_offset, uint64_t *ret_bias,
-	char ret_build_id[SYMBOL_BUILD_ID_TEXT])
-{
-	bool found = false;
-	size_t nr = 0;
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	if (fd < 0)
-		return false;
-	elf_version(EV_CURRENT);
-	Elf *elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
-	if (elf && elf_kind(elf) == ELF_K_ELF && !elf_getphdrnum(elf, &nr)) {
-		build_id_of(elf, ret_build_id);
-		for (size_t i = 0; i < nr && !found; i++) {
-			GElf_Phdr ph;
-			if (!gelf_getphdr(elf, (int)i, &ph) || ph.p_type != PT_LOAD)
-				continue;
-			uint64_t page = ~(uint64_t)4095;
-			found = file_offset >= (ph.p_offset & page) &&
-				file_offset < ph.p_offset + ph.p_filesz;
-			*ret_bias = start - file_offset - (ph.p_vaddr - ph.p_offset);
-		}
-	}
-	elf_end(elf);
-	close(fd);
-	return found;
 }

@@ -8,6 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include <dlfcn.h>
+#include <elfutils/libdwfl.h>
 #include <inttypes.h>
 #include <link.h>
 #include <stdio.h>
@@ -106,6 +108,222 @@ static void test_bias_of_a_mapping(void **state)
 	assert_int_equal(found, bias());
 }
 
+/* ---- inlined frames ---------------------------------------------------------------------------
+ */
+
+enum { INNER_LINE = __LINE__ + 4 };
+static inline __attribute__((always_inline)) uintptr_t inner(void)
+{
+	known_variable[3]++;
+	uintptr_t address = here();
+	known_variable[4]++;
+	return address;
+}
+enum { MIDDLE_LINE = __LINE__ + 4 };
+static inline __attribute__((always_inline)) uintptr_t middle(void)
+{
+	known_variable[5]++;
+	uintptr_t address = inner();
+	known_variable[6]++;
+	return address;
+}
+enum { OUTER_LINE = __LINE__ + 4 };
+__attribute__((noinline)) uintptr_t outer(void);
+uintptr_t outer(void)
+{
+	uintptr_t address = middle();
+	known_variable[7]++;
+	return address;
+}
+
+static void test_inlined_frames(void **state)
+{
+	static const struct {
+		const char *function;
+		uint64_t line;
+		bool inlined;
+	} expect[] = {{"inner", INNER_LINE, true}, {"middle", MIDDLE_LINE, true},
+		{"outer", OUTER_LINE, false}};
+	struct symbol_frame frame[8];
+	struct symbol_file *s = symbol_open("/proc/self/exe", "");
+	(void)state;
+	assert_int_equal(symbol_frames(s, outer() - bias() - 1, frame, BASE_COUNT(frame)), 3);
+	assert_int_equal(symbol_why(s), SYMBOL_WHY_none);
+	for (size_t i = 0; i < 3; i++) {
+		assert_string_equal(frame[i].function, expect[i].function);
+		assert_non_null(strstr(frame[i].file, "test_symbol.c"));
+		assert_int_equal(frame[i].line, expect[i].line);
+		assert_int_equal(frame[i].inlined, expect[i].inlined);
+	}
+	/* A function that nothing is inlined into; room for one frame only. */
+	assert_int_equal(symbol_frames(s, known_function() - bias() - 1, frame, 8), 1);
+	assert_string_equal(frame[0].function, "known_function");
+	assert_int_equal(symbol_frames(s, outer() - bias() - 1, frame, 1), 1);
+	assert_string_equal(frame[0].function, "outer");
+	symbol_close(s);
+}
+
+/* ---- C++ names --------------------------------------------------------------------------------
+ */
+
+uintptr_t mangled(void) __asm__("_ZN5tents4pole4pushEiPKc");
+__attribute__((noinline)) uintptr_t mangled(void)
+{
+	return here() + (uintptr_t)(known_variable[8]++ < 0);
+}
+
+static void test_demangled(void **state)
+{
+	struct symbol_found found;
+	struct symbol_file *s = symbol_open("/proc/self/exe", "");
+	(void)state;
+	if (!symbol_demangler_found()) {
+		symbol_close(s);
+		skip();
+	}
+	uint64_t at = mangled() - bias() - 1;
+	assert_true(symbol_code(s, at, &found));
+	assert_string_equal(found.function, "tents::pole::push(int, char const*)");
+	assert_int_equal(symbol_find(s, "_ZN5tents4pole4pushEiPKc"), found.function_offset);
+	symbol_close(s);
+}
+
+/* ---- an independent reference: libdwfl's own search, symbol by symbol --------------------------
+ */
+
+static void test_as_libdwfl_finds(void **state)
+{
+	static const Dwfl_Callbacks callbacks = {.find_elf = dwfl_build_id_find_elf,
+		.find_debuginfo = dwfl_standard_find_debuginfo,
+		.section_address = dwfl_offline_section_address};
+	struct symbol_file *s = symbol_open("/proc/self/exe", "");
+	Dwfl *dwfl = dwfl_begin(&callbacks);
+	Dwfl_Module *module = dwfl_report_offline(dwfl, "self", "/proc/self/exe", -1);
+	GElf_Addr shift;
+	(void)state;
+	dwfl_report_end(dwfl, NULL, NULL);
+	assert_non_null(dwfl_module_getelf(module, &shift));
+	uint64_t first = (uintptr_t)here - bias(), nr = 0, nr_lines = 0;
+	for (uint64_t at = first; at < first + 8192; at += 7) {
+		struct symbol_found found;
+		GElf_Off in_symbol;
+		GElf_Sym sym;
+		const char *name = dwfl_module_addrinfo(
+			module, at + shift, &in_symbol, &sym, NULL, NULL, NULL);
+		if (!name || in_symbol >= sym.st_size)
+			continue;
+		assert_true(symbol_code(s, at, &found));
+		assert_int_equal(found.function_offset, at - in_symbol);
+		if (found.function[0] == name[0] && !strchr(name, '@') && name[0] != '_')
+			assert_string_equal(found.function, name);
+		Dwfl_Line *line = dwfl_module_getsrc(module, at + shift);
+		int number = 0;
+		const char *file =
+			line ? dwfl_lineinfo(line, NULL, &number, NULL, NULL, NULL) : NULL;
+		if (file) {
+			assert_string_equal(found.file, file);
+			assert_int_equal(found.line, number);
+			nr_lines++;
+		}
+		nr++;
+	}
+	assert_true(nr > 500);
+	assert_true(nr_lines > 200);
+	dwfl_end(dwfl);
+	symbol_close(s);
+}
+
+/* ---- by build id -------------------------------------------------------------------------------
+ */
+
+/* A stripped copy gets its names back from a debuginfod server; here a directory is one. */
+static void test_fetched_by_build_id(void **state)
+{
+	char dir[] = "/tmp/longpole-fetch-XXXXXX", command[2048], path[128],
+	     id[SYMBOL_BUILD_ID_TEXT];
+	struct symbol_found found;
+	uint64_t unused;
+	enum symbol_why why;
+	(void)state;
+	assert_non_null(mkdtemp(dir));
+	if (!symbol_elf_bias("/proc/self/exe", 0, 0, &unused, id) || !*id ||
+		access("/usr/bin/objcopy", X_OK))
+		skip();
+	snprintf(command, sizeof command,
+		"cd %s && mkdir -p buildid/%s cache && cp /proc/%d/exe whole && "
+		"objcopy --only-keep-debug whole buildid/%s/debuginfo && "
+		"objcopy --strip-all -R .gnu_debuglink whole stripped",
+		dir, id, (int)getpid(), id);
+	assert_int_equal(system(command), 0);
+	snprintf(path, sizeof path, "%s/stripped", dir);
+	uint64_t at = known_function() - bias() - 1;
+
+	struct symbol_file *s = symbol_open_with(path, id, NULL, &why);
+	assert_int_equal(why, SYMBOL_WHY_none);
+	assert_true(symbol_code(s, at, &found));
+	assert_null(found.file);
+	assert_int_equal(symbol_why(s), found.exact ? SYMBOL_WHY_no_lines : SYMBOL_WHY_stripped);
+	symbol_close(s);
+
+	snprintf(command, sizeof command, "file://%s", dir);
+	setenv("DEBUGINFOD_URLS", command, 1);
+	snprintf(command, sizeof command, "%s/cache", dir);
+	setenv("DEBUGINFOD_CACHE_PATH", command, 1);
+	s = symbol_open_with(path, id,
+		&(struct symbol_options){.size = sizeof(struct symbol_options), .fetch = true},
+		&why);
+	assert_true(symbol_code(s, at, &found));
+	void *library = dlopen("libdebuginfod.so.1", RTLD_LAZY);
+	if (library) {
+		assert_string_equal(found.function, "known_function");
+		assert_int_equal(found.line, KNOWN_LINE);
+		dlclose(library);
+	}
+	symbol_close(s);
+	unsetenv("DEBUGINFOD_URLS");
+	snprintf(command, sizeof command, "rm -rf %s", dir);
+	assert_int_equal(system(command), 0);
+}
+
+static void test_why(void **state)
+{
+	enum symbol_why why = SYMBOL_WHY_none;
+	(void)state;
+	assert_null(symbol_open_with("/nonexistent", "", NULL, &why));
+	assert_int_equal(why, SYMBOL_WHY_no_file);
+	assert_null(symbol_open_with("/proc/self/exe", "0123456789abcdef", NULL, &why));
+	assert_int_equal(why, SYMBOL_WHY_other_build);
+	assert_null(symbol_open_with("/dev/null", "", NULL, &why));
+	assert_int_equal(why, SYMBOL_WHY_not_elf);
+	for (unsigned i = 0; i < SYMBOL_WHY_NR; i++)
+		assert_true(strlen(symbol_why_line((enum symbol_why)i)) > 5);
+	struct symbol_file *s = symbol_open("/proc/self/exe", "");
+	struct symbol_found found;
+	assert_false(symbol_code(s, 1, &found));
+	assert_int_not_equal(symbol_why(s), SYMBOL_WHY_none);
+	symbol_close(s);
+}
+
+/* The n-th allocation fails: less is known, nothing breaks. */
+static void test_no_memory(void **state)
+{
+	struct symbol_frame frame[8];
+	uint64_t at = outer() - bias() - 1;
+	bool whole = false;
+	(void)state;
+	for (uint64_t n = 1; !whole && n < 400; n++) {
+		base_alloc_fail_nth(n);
+		struct symbol_file *s = symbol_open("/proc/self/exe", "");
+		size_t nr = s ? symbol_frames(s, at, frame, BASE_COUNT(frame)) : 0;
+		whole = nr == 3 && frame[0].function && frame[1].function;
+		if (s && nr < 3)
+			assert_true(nr <= 1);
+		symbol_close(s);
+	}
+	base_alloc_fail_nth(0);
+	assert_true(whole);
+}
+
 /* Without names a function is called by where it starts, wherever in it one asks. */
 static void test_stripped(void **state)
 {
@@ -146,6 +364,12 @@ int main(void)
 		cmocka_unit_test(test_variables),
 		cmocka_unit_test(test_other_builds_are_refused),
 		cmocka_unit_test(test_bias_of_a_mapping),
+		cmocka_unit_test(test_inlined_frames),
+		cmocka_unit_test(test_demangled),
+		cmocka_unit_test(test_as_libdwfl_finds),
+		cmocka_unit_test(test_fetched_by_build_id),
+		cmocka_unit_test(test_why),
+		cmocka_unit_test(test_no_memory),
 		cmocka_unit_test(test_stripped),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
