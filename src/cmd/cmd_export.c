@@ -117,12 +117,20 @@ static enum base_status export_to(struct cmd *c, const struct format_desc *f,
 		.name = run->trace_path,
 		.tool = "longpole " LONGPOLE_VERSION,
 		.notes = &notes};
+	struct format_events events;
 	enum base_status s = BASE_OK;
+	format_events_init(&events);
+	if (f->flags & FORMAT_EVENTS) {
+		mo.listener = &events.listener;
+		mo.sink = &events.sink;
+		in.events = &events;
+	}
 	if (!(f->flags & FORMAT_RECORDS))
 		s = model_run(run->reader, &mo, &in.model, &c->err);
 	if (s == BASE_OK)
 		s = format_export(f, &in, o, sink, &c->err);
 	model_free(in.model);
+	format_events_fini(&events);
 	if (s == BASE_OK)
 		cmd_note_lines(c, &notes);
 	base_str_fini(&notes);
