@@ -103,6 +103,11 @@ struct format_source { /* a file's bytes, in any order */
 	void *ctx;
 	uint64_t size_bytes;
 	const char *name; /* for messages, and the imported program's name */
+	const char *path; /* FORMAT_IMPORT_PATH: for a library that opens it; else NULL */
+};
+enum {
+	FORMAT_IMPORT_SYSTEM = 1, /* becomes a recording of a whole system */
+	FORMAT_IMPORT_PATH = 2,   /* a library reads it by its path, which may be a directory */
 };
 struct format_import_options {
 	size_t size;
@@ -112,6 +117,7 @@ struct format_import_options {
 };
 struct format_import_desc {
 	const char *name, *doc;
+	unsigned flags;
 	enum base_status (*import)(const struct format_source *from, struct trace_writer *to,
 		const struct format_import_options *opts, struct base_str *notes,
 		struct base_err *err);

@@ -125,7 +125,7 @@ void format_path_fini(struct format_path *p);
 		const struct format_sink *sink, struct base_err *err) BASE_MUST_CHECK;
 #include "format/formats.def"
 
-#define IMPORT(name, doc)                                                                          \
+#define IMPORT(name, flags, doc)                                                                   \
 	enum base_status format_import_##name(const struct format_source *from,                    \
 		struct trace_writer *to, const struct format_import_options *opts,                 \
 		struct base_str *notes, struct base_err *err) BASE_MUST_CHECK;
