@@ -120,9 +120,8 @@ static void facts(struct base_str *out, const struct report_html *h)
 	base_str_addf(out, " records, %llu processors, critical path ",
 		(unsigned long long)t->nr_processors);
 	report_ns(out, h->report->elapsed_ns);
-	base_str_add(out, ", of which ");
-	report_percent(out, h->report->explained_share);
-	base_str_add(out, " explained</p>\n");
+	base_str_addf(out, ", of which %.1f&#8239;%% explained</p>\n",
+		100 * h->report->explained_share);
 }
 
 /* ---- locks and queues -------------------------------------------------------------------------- */

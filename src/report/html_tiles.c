@@ -164,6 +164,17 @@ static json_t *tiles(const struct html_pyramid *p)
 	return to;
 }
 
+static json_t *leaves(const struct html_pyramid *p)
+{
+	json_t *list = json_array();
+	for (size_t i = 0; i < p->nr_tiles; i++)
+		if (p->tile[i].leaf)
+			json_array_append_new(list,
+				json_sprintf("%u/%llu", p->tile[i].level,
+					(unsigned long long)p->tile[i].index));
+	return list;
+}
+
 enum base_status html_timeline_json(const struct html_timeline *t, size_t max_bytes, json_t **ret,
 	struct base_err *err)
 {
@@ -196,14 +207,14 @@ enum base_status html_timeline_json(const struct html_timeline *t, size_t max_by
 	if (s != BASE_OK)
 		return s;
 	*ret = json_pack(
-		"{s:o, s:o, s:o, s:I, s:i, s:I, s:b, s:o, s:o, s:o, s:o, s:o, s:i, s:o, s:o}",
+		"{s:o, s:o, s:o, s:I, s:i, s:I, s:b, s:o, s:o, s:o, s:o, s:o, s:i, s:o, s:o, s:o}",
 		"start_ns", report_json_u64(t->start_ns), "end_ns", report_json_u64(t->end_ns),
 		"path_ns", report_json_ns(t->path_ns), "bucket_log2", (json_int_t)p.top_log2,
 		"buckets", (int)HTML_TILE_BUCKETS, "whole_levels", (json_int_t)p.nr_levels, "whole",
 		(int)p.whole, "lanes", lanes(t), "lanes_left_out",
 		report_json_u64(t->nr_other_lanes), "states", states(t), "steps", steps(t),
 		"queues", rows(t), "bins", (int)REPORT_HTML_BINS, "sums", sums(t), "tiles",
-		tiles(&p));
+		tiles(&p), "leaves", leaves(&p));
 	html_pyramid_fini(&p);
 	return *ret ? BASE_OK : report_no_memory(err);
 }
