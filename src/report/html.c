@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { QUEUES_MAX = 24, LOCK_GAINS = 5, GRAPH_NODES_MAX = 160, CAVEAT_COLUMNS = 60000 };
+enum { QUEUES_MAX = 12, LOCK_GAINS = 5, GRAPH_NODES_MAX = 160, CAVEAT_COLUMNS = 60000 };
 
 struct making {
 	const struct report_run *run;
@@ -165,8 +165,7 @@ static enum base_status add_timeline(struct making *w)
 	json_t *part = NULL;
 	enum base_status s = html_timeline_build(&w->h->timeline, w->run, w->err);
 	w->h->has_timeline = s == BASE_OK;
-	/* an eighth for names, sums and escapes */
-	size_t rest = max - max / 8;
+	size_t rest = max - max / 50; /* for escapes, and for what is counted roughly */
 	if (s == BASE_OK)
 		s = html_timeline_json(&w->h->timeline, rest > others ? rest - others : 0, &part,
 			w->err);

@@ -21,7 +21,8 @@ enum {
 	REPORT_HTML_PAGE_MAX = 150000,   /* bytes of page besides the data */
 	REPORT_HTML_LANES_MAX = 128,
 	REPORT_HTML_QUEUES_MAX = 8,
-	REPORT_HTML_BINS = 256, /* of the exact sums */
+	REPORT_HTML_BINS = 256, /* of the exact sums; fewer where they would be large */
+	REPORT_HTML_BINS_MIN = 16,
 };
 
 struct report_html_options {

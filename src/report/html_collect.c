@@ -132,7 +132,7 @@ static enum base_status on_queue(
 	c->units[queue] = o->initial == GRAPH_UNLIMITED ? 0 : (int64_t)o->initial;
 	c->nr_queues = need > c->nr_queues ? need : c->nr_queues;
 	uint32_t row = row_of(c, queue);
-	if (row != REPORT_NONE)
+	if (row != REPORT_NONE && !c->t->row[row].waiters)
 		c->unit[row].now += c->units[queue];
 	return BASE_OK;
 }
@@ -383,6 +383,83 @@ static enum base_status close_tracks(struct html_timeline *t, struct collect *c,
 
 /* ---- states: from the model's ids to those of the page ----------------------------------------- */
 
+/* Names of the queues that objects are: what a state waits for or holds. */
+static enum base_status name_queues(struct html_timeline *t, struct model *m,
+	const uint32_t *object, struct base_err *err)
+{
+	struct base_map name_of = {0};
+	uint32_t nr = graph_nr_queues(model_graph(m));
+	enum base_status s = BASE_OK;
+	for (uint32_t i = 0; s == BASE_OK && i < nr; i++) {
+		const struct model_queue *q = model_queue(m, i);
+		if (q->object && q->part == MODEL_QUEUE_whole)
+			s = base_map_put(&name_of, 0, q->object, i);
+	}
+	for (uint32_t i = 0; s == BASE_OK && i < t->nr_states; i++) {
+		uint64_t queue;
+		t->state[i].queue = "";
+		if (object[i] && base_map_get(&name_of, 0, object[i], &queue))
+			t->state[i].queue = report_clean(
+				t->arena, model_queue(m, (uint32_t)queue)->name);
+		if (!t->state[i].queue)
+			s = BASE_ERR_NOMEM;
+	}
+	base_map_fini(&name_of);
+	return s == BASE_OK ? s : report_no_memory(err);
+}
+
+struct topic {
+	double path_ns;
+	uint64_t total_ns;
+	uint32_t id;
+};
+
+static int by_topic(const void *a, const void *b)
+{
+	const struct topic *x = a, *y = b;
+	if (x->path_ns != y->path_ns)
+		return x->path_ns < y->path_ns ? 1 : -1;
+	if (x->total_ns != y->total_ns)
+		return x->total_ns < y->total_ns ? 1 : -1;
+	return x->id < y->id ? -1 : x->id > y->id;
+}
+
+/* States of one kind and name have one colour: a topic's, the one with most path time first. */
+static enum base_status rank_topics(struct html_timeline *t, struct base_err *err)
+{
+	struct base_strtab *names = base_strtab_new();
+	struct topic *topic = base_alloc(((size_t)t->nr_states + 1) * sizeof *topic);
+	uint32_t *rank = base_alloc(((size_t)t->nr_states + 1) * sizeof *rank);
+	enum base_status s = names && topic && rank ? BASE_OK : BASE_ERR_NOMEM;
+	uint32_t nr = 0;
+	for (uint32_t i = 0; s == BASE_OK && i < t->nr_states; i++) {
+		struct html_state *st = &t->state[i];
+		struct base_str key = {0};
+		base_str_addf(&key, "%d %s", (int)st->kind, st->name);
+		s = key.failed ? BASE_ERR_NOMEM
+			       : base_strtab_intern(
+					 names, base_str_text(&key), key.length, &st->topic);
+		base_str_fini(&key);
+		if (s != BASE_OK)
+			break;
+		st->topic--; /* id 0 is "" */
+		nr = st->topic >= nr ? st->topic + 1 : nr;
+		topic[st->topic].id = st->topic;
+		topic[st->topic].path_ns += st->path_ns;
+		topic[st->topic].total_ns += st->total_ns;
+	}
+	if (s == BASE_OK && nr)
+		qsort(topic, nr, sizeof *topic, by_topic);
+	for (uint32_t i = 0; s == BASE_OK && i < nr; i++)
+		rank[topic[i].id] = i;
+	for (uint32_t i = 0; s == BASE_OK && i < t->nr_states; i++)
+		t->state[i].topic = rank[t->state[i].topic];
+	base_strtab_free(names);
+	base_free(topic);
+	base_free(rank);
+	return s == BASE_OK ? s : report_no_memory(err);
+}
+
 struct used {
 	double path_ns;
 	uint64_t total_ns;
@@ -443,13 +520,15 @@ static enum base_status take_states(struct html_timeline *t, struct model *m, st
 	while (nr_used < nr && (used[nr_used].path_ns > 0 || used[nr_used].total_ns))
 		nr_used++;
 	t->state = report_array(t->arena, nr_used, sizeof *t->state);
-	if (!t->state)
+	uint32_t *object = report_array(t->arena, nr_used, sizeof *object);
+	if (!t->state || !object)
 		return report_no_memory(err);
 	for (uint32_t i = 0; i < nr_used; i++) {
 		const struct model_state *st = model_state(m, used[i].state);
 		if (st->kind == MODEL_STATE_idle) /* drawn as nothing */
 			continue;
 		struct html_state *s = &t->state[t->nr_states];
+		object[t->nr_states] = st->object;
 		to[used[i].state] = t->nr_states++;
 		*s = (struct html_state){.kind = st->kind,
 			.name = report_clean(t->arena, st->name),
@@ -459,7 +538,8 @@ static enum base_status take_states(struct html_timeline *t, struct model *m, st
 		if (!s->name || !s->where)
 			return report_no_memory(err);
 	}
-	return BASE_OK;
+	enum base_status s = name_queues(t, m, object, err);
+	return s == BASE_OK ? rank_topics(t, err) : s;
 }
 
 static enum base_status number_states(struct html_timeline *t, struct model *m,

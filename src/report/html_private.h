@@ -27,6 +27,8 @@ struct html_row { /* queues of one name */
 struct html_state {
 	enum model_state_kind kind;
 	const char *name, *where;
+	const char *queue; /* that it is about; "": none */
+	uint32_t topic;    /* of its kind and name; 0 has most path time */
 	double path_ns;
 	uint64_t total_ns;
 };

@@ -5,7 +5,7 @@
  */
 #include "report/html_private.h"
 
-enum { BUCKETS = 400, LANES = 32, LEFT = 210, WIDTH = 1000, ROW = 22, BAR = 13, TOP = 24 };
+enum { BUCKETS = 400, LANES = 32, LEFT = 210, WIDTH = 1000, ROW = 22, BAR = 13, TOP = 24, PALETTE = 7 };
 
 struct picture {
 	struct base_str *out;
@@ -61,8 +61,8 @@ static void lane(struct picture *p, const struct html_lane *l, double y)
 			struct base_str class = {0};
 			base_str_addf(&class, "k-%s",
 				model_state_kind_name(t->state[run].kind));
-			if (run < 7 && !t->waits[run])
-				base_str_addf(&class, " s%u", run);
+			if (t->state[run].topic < PALETTE && !t->waits[run])
+				base_str_addf(&class, " s%u", t->state[run].topic);
 			rect(p, base_str_text(&class), from, i, y, BAR, t->state[run].name);
 			base_str_fini(&class);
 		}

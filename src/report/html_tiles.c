@@ -9,11 +9,10 @@ enum { MOMENTS_MAX = 24, EVENLY = 9 };
 
 /* ---- exact sums: per lane and bin, the time in each state -------------------------------------- */
 
-static uint64_t bin_begin(const struct html_timeline *t, unsigned bin)
+static uint64_t bin_begin(const struct html_timeline *t, unsigned bin, unsigned nr_bins)
 {
 	uint64_t length_ns = t->end_ns - t->start_ns;
-	return t->start_ns + length_ns / REPORT_HTML_BINS * bin +
-	       length_ns % REPORT_HTML_BINS * bin / REPORT_HTML_BINS;
+	return t->start_ns + length_ns / nr_bins * bin + length_ns % nr_bins * bin / nr_bins;
 }
 
 static void put_bin(struct html_bytes *b, struct html_cursor *c, uint64_t from_ns, uint64_t to_ns,
@@ -38,7 +37,7 @@ static void put_bin(struct html_bytes *b, struct html_cursor *c, uint64_t from_n
 	}
 }
 
-static json_t *sums(const struct html_timeline *t)
+static json_t *sums_of(const struct html_timeline *t, unsigned nr_bins)
 {
 	size_t nr_values = t->nr_states > t->nr_steps ? t->nr_states : t->nr_steps, length;
 	uint64_t *sum_ns = base_alloc((nr_values + 1) * sizeof *sum_ns);
@@ -48,8 +47,9 @@ static json_t *sums(const struct html_timeline *t)
 	for (size_t i = 0; sum_ns && seen && i <= t->nr_lanes; i++) {
 		struct html_cursor c = html_cursor_of(
 			i < t->nr_lanes ? &t->lane[i].track : &t->path, t->end_ns);
-		for (unsigned k = 0; k < REPORT_HTML_BINS; k++)
-			put_bin(&b, &c, bin_begin(t, k), bin_begin(t, k + 1), sum_ns, seen);
+		for (unsigned k = 0; k < nr_bins; k++)
+			put_bin(&b, &c, bin_begin(t, k, nr_bins), bin_begin(t, k + 1, nr_bins),
+				sum_ns, seen);
 	}
 	char *text = sum_ns && seen && !b.failed ? html_pack(b.byte, b.length, &length) : NULL;
 	if (text)
@@ -59,6 +59,19 @@ static json_t *sums(const struct html_timeline *t)
 	base_free(sum_ns);
 	base_free(seen);
 	return ret;
+}
+
+/* As many bins as fit into an eighth of the data. */
+static json_t *sums(const struct html_timeline *t, size_t max_bytes, unsigned *ret_nr_bins)
+{
+	for (unsigned nr = REPORT_HTML_BINS;; nr /= 2) {
+		json_t *text = sums_of(t, nr);
+		*ret_nr_bins = nr;
+		if (!text || nr <= REPORT_HTML_BINS_MIN ||
+			json_string_length(text) <= max_bytes / 8)
+			return text;
+		json_decref(text);
+	}
 }
 
 /* ---- moments that somebody will want to see ---------------------------------------------------- */
@@ -118,8 +131,9 @@ static json_t *states(const struct html_timeline *t)
 	for (size_t i = 0; i < t->nr_states; i++) {
 		const struct html_state *s = &t->state[i];
 		json_array_append_new(list,
-			json_pack("{s:s, s:s, s:s, s:b, s:o, s:o}", "name", s->name, "where",
-				s->where, "kind", model_state_kind_name(s->kind), "waits",
+			json_pack("{s:s, s:s, s:s, s:I, s:s, s:b, s:o, s:o}", "name", s->name,
+				"where", s->where, "queue", s->queue, "topic",
+				(json_int_t)s->topic, "kind", model_state_kind_name(s->kind), "waits",
 				(int)model_state_kind_waits(s->kind), "path_ns",
 				report_json_ns(s->path_ns), "total_ns",
 				report_json_u64(s->total_ns)));
@@ -175,7 +189,7 @@ static json_t *leaves(const struct html_pyramid *p)
 	return list;
 }
 
-enum base_status html_timeline_json(const struct html_timeline *t, size_t max_bytes, json_t **ret,
+static enum base_status add_tiles(const struct html_timeline *t, size_t max_bytes, json_t *to,
 	struct base_err *err)
 {
 	struct html_pyramid_track *track =
@@ -206,15 +220,34 @@ enum base_status html_timeline_json(const struct html_timeline *t, size_t max_by
 	base_free(track);
 	if (s != BASE_OK)
 		return s;
-	*ret = json_pack(
-		"{s:o, s:o, s:o, s:I, s:i, s:I, s:b, s:o, s:o, s:o, s:o, s:o, s:i, s:o, s:o, s:o}",
-		"start_ns", report_json_u64(t->start_ns), "end_ns", report_json_u64(t->end_ns),
-		"path_ns", report_json_ns(t->path_ns), "bucket_log2", (json_int_t)p.top_log2,
-		"buckets", (int)HTML_TILE_BUCKETS, "whole_levels", (json_int_t)p.nr_levels, "whole",
-		(int)p.whole, "lanes", lanes(t), "lanes_left_out",
-		report_json_u64(t->nr_other_lanes), "states", states(t), "steps", steps(t),
-		"queues", rows(t), "bins", (int)REPORT_HTML_BINS, "sums", sums(t), "tiles",
-		tiles(&p), "leaves", leaves(&p));
+	json_t *part = json_pack("{s:I, s:i, s:I, s:b, s:o, s:o}", "bucket_log2",
+		(json_int_t)p.top_log2, "buckets", (int)HTML_TILE_BUCKETS, "whole_levels",
+		(json_int_t)p.nr_levels, "whole", (int)p.whole, "leaves", leaves(&p), "tiles",
+		tiles(&p));
 	html_pyramid_fini(&p);
-	return *ret ? BASE_OK : report_no_memory(err);
+	if (!part || json_object_update(to, part))
+		s = report_no_memory(err);
+	json_decref(part);
+	return s;
+}
+
+enum base_status html_timeline_json(
+	const struct html_timeline *t, size_t max_bytes, json_t **ret, struct base_err *err)
+{
+	unsigned nr_bins;
+	json_t *bins = sums(t, max_bytes, &nr_bins);
+	json_t *o = json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:i}", "start_ns",
+		report_json_u64(t->start_ns), "end_ns", report_json_u64(t->end_ns), "path_ns",
+		report_json_ns(t->path_ns), "lanes", lanes(t), "lanes_left_out",
+		report_json_u64(t->nr_other_lanes), "states", states(t), "steps", steps(t),
+		"queues", rows(t), "sums", bins, "bins", (int)nr_bins);
+	if (!o)
+		return report_no_memory(err);
+	size_t small = json_dumpb(o, NULL, 0, JSON_COMPACT);
+	enum base_status s = add_tiles(t, max_bytes > small ? max_bytes - small : 0, o, err);
+	if (s == BASE_OK)
+		*ret = o;
+	else
+		json_decref(o);
+	return s;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // data.ts - the document as doc/page.md describes it, and numbers for people.
-export type State = { name: string; where: string; kind: string; waits: boolean; path_ns: number; total_ns: number; queue?: string };
+export type State = { name: string; where: string; kind: string; waits: boolean; path_ns: number; total_ns: number; queue: string; topic: number };
 export type Lane = { name: string; group: string; pid: number; tid: number; active_ns: number; wait_ns: number; path_ns: number };
 export type Timeline = {
   start_ns: number; end_ns: number; path_ns: number; bucket_log2: number; buckets: number; whole: boolean; whole_levels: number;
@@ -33,7 +33,7 @@ export const times = (v: number) => `${v.toFixed(2)}×`;
 export const PALETTE = 7;
 export const colorName = (i: number) => {
   const s = T!.states[i];
-  return i < PALETTE && !s.waits ? `--s${i}` : `--k-${s.kind}`;
+  return s.topic < PALETTE && !s.waits ? `--s${s.topic}` : `--k-${s.kind}`;
 };
 let css: CSSStyleDeclaration;
 const seen = new Map<string, string>();

@@ -3,7 +3,7 @@
 import { signal } from '@preact/signals';
 import { render, type ComponentChild } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
-import { T, doc, forgetColors, ns } from './data';
+import { PALETTE, T, doc, forgetColors, ns } from './data';
 import { Flame } from './flame';
 import { GraphPanel } from './graph';
 import { Answer, Connections, Locks, Quality, Queues, Selection, Threads, WhatIf } from './panels';
@@ -16,14 +16,16 @@ const KEYS: [string, string][] = [['W S', 'zoom in, out'], ['A D, ← →', 'mov
   ['click on a name', 'select that thread'], ['Z', 'zoom to the selection'], ['0', 'the whole run'], ['Esc', 'select everything again'], ['/', 'search'], ['1 … 9', 'panels'], ['?', 'this help']];
 
 function Legend() {
-  const n = T!.states.length, kinds = new Map<string, number>();
-  for (let i = 7; i < n; i++) if (!kinds.has(T!.states[i].kind)) kinds.set(T!.states[i].kind, i);
-  for (let i = 0; i < Math.min(7, n); i++) if (T!.states[i].waits && !kinds.has(T!.states[i].kind)) kinds.set(T!.states[i].kind, i);
+  const own = new Map<number, number>(), kinds = new Map<string, number>();
+  T!.states.forEach((s, i) => {
+    if (s.topic < PALETTE && !s.waits) own.set(s.topic, own.get(s.topic) ?? i);
+    else if (!kinds.has(s.kind)) kinds.set(s.kind, i);
+  });
   const text: Record<string, string> = { run: 'other running', hold: 'other holding', wait: 'waiting', latency: 'hand-over', runnable: 'ready, no processor', blocked: 'blocked, not seen in what', external: 'waiting for the outside',
     sleep: 'sleeping', io: 'in the kernel', start: 'starting', elsewhere: 'serving others', annotated: 'other states', device: 'device at work' };
   return (
     <ul class="legend">
-      {T!.states.slice(0, 7).map((s, i) => !s.waits && <li><i class={swatch(i)} /> {s.name}</li>)}
+      {[...own].sort((a, b) => a[0] - b[0]).map(([, i]) => <li><i class={swatch(i)} /> {T!.states[i].name}</li>)}
       {[...kinds].map(([k, i]) => <li><i class={`sw ${T!.states[i].waits ? 'wait' : ''} k-${k}`} /> {text[k] ?? k}</li>)}
       <li><i class="sw path-key" /> critical path</li>
     </ul>

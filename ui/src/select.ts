@@ -2,7 +2,7 @@
 // select.ts - what is looked at: one selection for all panels, in the address. Times are ns since the timeline's start.
 import { computed, effect, signal } from '@preact/signals';
 import { doc, T } from './data';
-import { bins } from './tiles';
+import { bins, decoded, find, walk, type Tile } from './tiles';
 
 export const whole = T ? T.end_ns - T.start_ns : 1;
 export type Range = readonly [number, number];
@@ -76,23 +76,40 @@ export function chooseConnection(id: number | null) {
   lanes.value = l.length ? new Set(l) : null;
 }
 
-// Time in each state within the selection: [lane][state] and the path's by step. Bins that the range cuts count in
-// proportion; `within` says what that can be off by.
+// Time in each state within the selection: by lane and state, and the path's by step. Whole bins are exact; of a bin that the
+// range cuts, the slices say it where they are there, else it counts in proportion, and `within` says what that can be off by.
 export type Sums = { lane: Map<number, number>[]; path: Map<number, number>; within: number; ns: number };
+const put = (m: Map<number, number>, k: number, x: number) => x > 0 && m.set(k, (m.get(k) ?? 0) + x);
+function slices(a: number, b: number, all: Map<number, number>[]): boolean {
+  const parts: [Tile, number, number][] = [];
+  if (!walk(a, b, 0, (t, x, y) => parts.push([t, x, y])) || parts.some(([t]) => !t.leaf)) return false;
+  for (const [t, x, y] of parts)
+    all.forEach((m, l) => {
+      const r = t.tracks[l];
+      for (let i = find(r, x); i < r.a.length && r.from[i] < y; i++) {
+        const v = r.a[i] < 0 ? r.w[i] : r.a[i];
+        if (v >= 0) put(m, v, Math.min(r.from[i + 1], y) - Math.max(r.from[i], x));
+      }
+    });
+  return true;
+}
 export const sums = computed<Sums | null>(() => {
-  if (!bins.value || !T) return null;
-  const [a, b] = range.value ?? [0, whole], n = T.bins, add = (m: Map<number, number>, k: number, x: number) => m.set(k, (m.get(k) ?? 0) + x);
-  const first = Math.floor((a * n) / whole), last = Math.min(n - 1, Math.ceil((b * n) / whole) - 1), width = whole / n;
-  const share = (k: number) => (Math.min(b, (k + 1) * width) - Math.max(a, k * width)) / width;
-  const of = (bin: [number, number][][]) => {
-    const m = new Map<number, number>();
-    for (let k = first; k <= last; k++) for (const [v, x] of bin[k]) add(m, v, x * Math.min(1, Math.max(0, share(k))));
-    return m;
-  };
-  const path = of(bins.value[T.lanes.length]);
-  for (const k of path.keys()) if (!isLane(T.steps[k][0])) path.delete(k);
-  const cut = (share(first) < 0.9999 ? 1 : 0) + (last > first && share(last) < 0.9999 ? 1 : 0);
-  return { lane: T.lanes.map((_, i) => (isLane(i) ? of(bins.value![i]) : new Map())), path, within: cut ? (cut * width) / 2 : 0, ns: b - a };
+  const all = bins.value, [a, b] = range.value ?? [0, whole];
+  if (!all || !T) return null;
+  void decoded.value;
+  const out = all.map(() => new Map<number, number>()), n = T.bins, begin = (k: number) => Math.floor((whole * k) / n);
+  let within = 0, k = Math.max(0, Math.floor((a * n) / whole) - 1);
+  for (; k < n && begin(k) < b; k++) {
+    const x = Math.max(a, begin(k)), y = Math.min(b, begin(k + 1)), width = begin(k + 1) - begin(k);
+    if (x >= y) continue;
+    const cut = y - x < width;
+    if (cut && slices(x, y, out)) continue;
+    if (cut) within += Math.min(y - x, width - (y - x));
+    out.forEach((m, l) => { for (const [v, t] of all[l][k]) put(m, v, (t * (y - x)) / width); });
+  }
+  const path = out.pop()!;
+  for (const s of path.keys()) if (!isLane(T.steps[s][0])) path.delete(s);
+  return { lane: out.map((m, i) => (isLane(i) ? m : new Map())), path, within, ns: b - a };
 });
 // Per state, over the selected lanes.
 export const stateSums = computed(() => {

@@ -63,7 +63,7 @@ function hatch(g: CanvasRenderingContext2D, name: string): CanvasPattern {
   }
   return p;
 }
-export const swatch = (i: number) => `sw ${T!.states[i].waits ? 'wait' : ''} ${i < 7 && !T!.states[i].waits ? `s${i}` : `k-${T!.states[i].kind}`}`;
+export const swatch = (i: number) => `sw ${T!.states[i].waits ? 'wait' : ''} ${colorName(i).slice(2)}`;
 
 function ticks(a: number, b: number, px: number): number[] {
   const raw = (b - a) / Math.max(px / 110, 1), p = 10 ** Math.floor(Math.log10(raw)), m = raw / p;
