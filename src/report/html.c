@@ -204,7 +204,11 @@ static enum base_status fill(struct making *w)
 enum base_status report_html_build(const struct report_run *run,
 	const struct report_html_options *opts, struct report_html **ret, struct base_err *err)
 {
-	struct making w = {.run = run, .opts = opts, .h = base_alloc(sizeof *w.h), .err = err};
+	struct base_err own; /* reasons are kept also for who does not ask */
+	struct making w = {.run = run,
+		.opts = opts,
+		.h = base_alloc(sizeof *w.h),
+		.err = err ? err : &own};
 	if (!w.h)
 		return report_no_memory(err);
 	enum base_status s = fill(&w);

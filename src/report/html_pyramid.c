@@ -121,9 +121,13 @@ static enum base_status add_tile(struct sweep *w, uint64_t index, bool leaf)
 	char *text = html_pack(w->bytes.byte, w->bytes.length, &length);
 	if (!text)
 		return BASE_ERR_NOMEM;
-	p->tile[p->nr_tiles++] = (struct html_tile){
-		.level = w->level, .index = index, .leaf = leaf, .text = text};
-	p->nr_bytes += length + sizeof "\"12/123456\":\"\",";
+	length += sizeof "\"12/1234567890\":\"\",";
+	p->tile[p->nr_tiles++] = (struct html_tile){.level = w->level,
+		.index = index,
+		.leaf = leaf,
+		.text = text,
+		.nr_bytes = length};
+	p->nr_bytes += length;
 	return BASE_OK;
 }
 
@@ -180,7 +184,15 @@ static enum base_status wish_children(struct sweep *w, struct wish *ret, bool al
 	return BASE_OK;
 }
 
-/* Stops when there are max_bytes; *ret_done: all of them were made. */
+static void drop_last(struct html_pyramid *p)
+{
+	struct html_tile *t = &p->tile[--p->nr_tiles];
+	p->nr_bytes -= t->nr_bytes;
+	base_free(t->text);
+}
+
+/* Stops before there are more than max_bytes; *ret_done: all of them were made. The first tile is
+ * always there. */
 static enum base_status make(
 	struct sweep *w, const struct wish *wish, size_t max_bytes, bool *ret_done)
 {
@@ -188,25 +200,22 @@ static enum base_status make(
 		w->cursor[i] = html_cursor_of(w->in->track[i].track, w->in->end_ns);
 	*ret_done = true;
 	for (size_t i = 0; i < wish->nr; i++) {
-		if (w->level && w->p->nr_bytes >= max_bytes) {
-			*ret_done = false;
-			break;
-		}
 		enum base_status s = write_tile(w, wish->index[i]);
 		if (s != BASE_OK)
 			return s;
+		if (w->level && w->p->nr_bytes > max_bytes) {
+			drop_last(w->p);
+			*ret_done = false;
+			break;
+		}
 	}
 	return BASE_OK;
 }
 
 static void drop_level(struct html_pyramid *p, unsigned level)
 {
-	while (p->nr_tiles && p->tile[p->nr_tiles - 1].level == level) {
-		p->nr_bytes -= sizeof "\"12/123456\":\"\",";
-		for (const char *c = p->tile[p->nr_tiles - 1].text; *c; c++)
-			p->nr_bytes--;
-		base_free(p->tile[--p->nr_tiles].text);
-	}
+	while (p->nr_tiles && p->tile[p->nr_tiles - 1].level == level)
+		drop_last(p);
 }
 
 static enum base_status all_levels(struct sweep *w, struct wish *wish)

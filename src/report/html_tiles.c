@@ -5,7 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { MOMENTS_MAX = 24, EVENLY = 9 };
+enum { MOMENTS_MAX = 48, EVENLY = 33 };
 
 /* ---- exact sums: per lane and bin, the time in each state -------------------------------------- */
 

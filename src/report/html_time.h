@@ -76,7 +76,8 @@ struct html_tile {
 	unsigned level;
 	uint64_t index;
 	bool leaf;
-	char *text; /* base64 of deflated bytes; see doc/page.md */
+	char *text;      /* base64 of deflated bytes; see doc/page.md */
+	size_t nr_bytes; /* in the document */
 };
 struct html_pyramid {
 	struct html_tile *tile; /* by level, index */

@@ -105,7 +105,7 @@ function drawLane(g: CanvasRenderingContext2D, t: Tile, lane: number, from: numb
 
 function drawPath(g: CanvasRenderingContext2D, x: (t: number) => number, from: number, to: number, top: number, nr: number, perPx: number) {
   const p = new Path2D(), n = T!.lanes.length;
-  let last = NaN, open = false;
+  let last = NaN, open = false, turns = 0;
   walk(from, to, perPx, (t, a, b) => {
     const r = t.tracks[n];
     for (let i = find(r, a); i < r.a.length && r.from[i] < b; i++) {
@@ -114,14 +114,15 @@ function drawPath(g: CanvasRenderingContext2D, x: (t: number) => number, from: n
       if (lane < 0) { open = false; continue; }
       const y = top + row * ROW + BAR + 3, x0 = x(Math.max(r.from[i], a)), x1 = x(Math.min(r.from[i + 1], b));
       if (!open) p.moveTo(x0, y);
-      else if (y !== last) p.lineTo(x0, y);
+      else if (y !== last) { p.lineTo(x0, y); turns++; }
       p.lineTo(x1, y);
       last = y;
       open = true;
     }
   });
   g.lineJoin = 'round';
-  for (const [c, w] of [['--paper', 5], ['--path', 2.2]] as const) {
+  const dense = turns * 5 > width; // a thread a few pixels: thinner, that lanes stay to be seen
+  for (const [c, w] of [['--paper', dense ? 0.01 : 5], ['--path', dense ? 1 : 2.2]] as const) {
     g.strokeStyle = color(c);
     g.lineWidth = w;
     g.stroke(p);
