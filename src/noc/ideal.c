@@ -1,76 +1,140 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ideal.c - one sweep over a graph. */
-#include "noc/ideal.h"
+/* ideal.c - topology=ideal: every packet arrives a fixed time after it was sent. */
+#include "noc/network_private.h"
 
-#include "noc/draw.h"
-
-enum base_status noc_runs_init(
-	struct noc_runs *r, uint32_t nr_runs, uint32_t nr_packets, struct base_err *err)
+enum base_status noc_ideal_open(struct noc_network *n, struct base_err *err)
 {
-	size_t nr = (size_t)nr_runs * (nr_packets ? nr_packets : 1);
-	*r = (struct noc_runs){.nr_runs = nr_runs, .stride = nr_runs, .nr_packets = nr_packets};
-	BASE_ASSERT(nr_runs && nr_runs <= NOC_RUNS_MAX);
-	r->transmit_cycle = base_alloc(nr * sizeof *r->transmit_cycle);
-	r->receive_cycle = base_alloc(nr * sizeof *r->receive_cycle);
-	if (r->transmit_cycle && r->receive_cycle)
+	struct noc_ideal *i = base_alloc(sizeof *i);
+	if (!i)
+		return base_fail(err, BASE_ERR_NOMEM, "an ideal network");
+	for (size_t s = 0; s < NOC_IDEAL_SLOTS; s++)
+		i->head[s] = NOC_NONE;
+	i->nodes = (uint32_t)n->config.nodes;
+	i->latency = (uint32_t)n->config.ideal_cycles;
+	n->ideal = i;
+	n->nr_nodes = i->nodes;
+	return BASE_OK;
+}
+
+void noc_ideal_close(struct noc_ideal *i)
+{
+	if (i)
+		base_free(i->latency_of);
+	base_free(i);
+}
+
+static enum base_status make_matrix(struct noc_ideal *i, struct base_err *err)
+{
+	if (i->latency_of)
 		return BASE_OK;
-	noc_runs_fini(r);
-	return base_fail(err, BASE_ERR_NOMEM, "no memory for the times of %u runs", nr_runs);
+	if (i->nodes > NOC_IDEAL_MATRIX_NODES_MAX)
+		return base_fail(err, BASE_ERR_LIMIT, "latencies of pairs: more than %d nodes",
+			NOC_IDEAL_MATRIX_NODES_MAX);
+	size_t nr = (size_t)i->nodes * i->nodes;
+	i->latency_of = base_alloc(nr * sizeof *i->latency_of);
+	if (!i->latency_of)
+		return base_fail(err, BASE_ERR_NOMEM, "latencies of %zu pairs", nr);
+	for (size_t p = 0; p < nr; p++)
+		i->latency_of[p] = (uint16_t)i->latency;
+	return BASE_OK;
 }
 
-void noc_runs_fini(struct noc_runs *r)
+enum base_status noc_network_set_latency(struct noc_network *n, uint32_t source,
+	uint32_t destination, uint32_t cycles, struct base_err *err)
 {
-	base_free(r->transmit_cycle);
-	base_free(r->receive_cycle);
-	*r = (struct noc_runs){0};
+	struct noc_ideal *i = n->ideal;
+	if (!i)
+		return base_fail(err, BASE_ERR_USAGE, "latencies of pairs need topology=ideal");
+	if (!cycles || cycles > NOC_LATENCY_MAX ||
+		(source >= i->nodes && source != UINT32_MAX) ||
+		(destination >= i->nodes && destination != UINT32_MAX))
+		return base_fail(err, BASE_ERR_USAGE, "latency of %u cycles from %u to %u", cycles,
+			source, destination);
+	enum base_status s = make_matrix(i, err);
+	if (s != BASE_OK)
+		return s;
+	uint32_t a = source == UINT32_MAX ? 0 : source;
+	uint32_t a_end = source == UINT32_MAX ? i->nodes : source + 1;
+	uint32_t b = destination == UINT32_MAX ? 0 : destination;
+	uint32_t b_end = destination == UINT32_MAX ? i->nodes : destination + 1;
+	for (; a < a_end; a++)
+		for (uint32_t d = b; d < b_end; d++)
+			i->latency_of[(size_t)a * i->nodes + d] = (uint16_t)cycles;
+	return BASE_OK;
 }
 
-static uint64_t delay_of(const struct noc_pdg *g, const struct noc_plan *plan, uint32_t i,
-	uint32_t run)
+enum base_status noc_ideal_send(
+	struct noc_network *n, uint32_t packet, uint32_t extra, struct base_err *err)
 {
-	uint64_t d = g->delay_cycles[i];
-	if (!plan || !plan->noise_cycles)
-		return d;
-	uint64_t width = 2 * (uint64_t)plan->noise_cycles + 1;
-	uint64_t noisy = d + noc_draw_hash(plan->seed + run, i) % width;
-	return noisy > plan->noise_cycles ? noisy - plan->noise_cycles : 1;
+	struct noc_ideal *i = n->ideal;
+	struct noc_live *p = &n->pool.packet[packet];
+	uint32_t latency =
+		i->latency_of ? i->latency_of[(size_t)p->source * i->nodes + p->destination]
+			      : i->latency;
+	uint64_t sum = (uint64_t)latency + extra;
+	if (sum > NOC_LATENCY_MAX)
+		return base_fail(err, BASE_ERR_USAGE, "a latency of %llu cycles: the most is %d",
+			(unsigned long long)sum, NOC_LATENCY_MAX);
+	uint32_t s = (uint32_t)((n->now + sum) % NOC_IDEAL_SLOTS);
+	p->sent = n->now;
+	p->next = NOC_NONE;
+	if (i->head[s] == NOC_NONE) {
+		i->head[s] = packet;
+		i->used[s >> 6] |= (uint64_t)1 << (s & 63);
+		i->used_words[s >> 12] |= (uint64_t)1 << (s >> 6 & 63);
+	} else {
+		n->pool.packet[i->tail[s]].next = packet;
+	}
+	i->tail[s] = packet;
+	return BASE_OK;
 }
 
-void noc_ideal_replay(const struct noc_pdg *g, const struct noc_index *x,
-	const struct noc_plan *plan, struct noc_runs *r, uint32_t run)
+/* Distance from slot `from` to the next one in use, from itself on; something is in use. */
+static uint32_t to_next(const struct noc_ideal *i, uint32_t from)
 {
-	const size_t stride = r->stride;
-	uint64_t *transmit = r->transmit_cycle + run, *receive = r->receive_cycle + run;
-	for (uint32_t i = 0; i < g->nr_packets; i++) {
-		if (plan && plan->hold)
-			for (uint64_t h = plan->first_hold[i]; h < plan->first_hold[i + 1]; h++) {
-				const struct noc_hold *hold = &plan->hold[h];
-				uint64_t until = receive[hold->after * stride] + hold->cycles;
-				if (receive[hold->packet * stride] < until)
-					receive[hold->packet * stride] = until;
-			}
-		uint32_t before = x->previous[i];
-		uint64_t previous = before == NOC_PDG_NONE ? 0 : transmit[before * stride];
-		uint64_t t = g->inputs[i] & NOC_PDG_PREVIOUS ? previous : 0;
-		for (uint64_t d = g->first[i]; d < g->first[i + 1]; d++) {
-			uint64_t arrival = receive[g->dependency[d] * stride];
-			t = arrival > t ? arrival : t;
+	uint32_t w = from >> 6;
+	uint64_t bits = i->used[w] & (~(uint64_t)0 << (from & 63));
+	if (!bits) {
+		/* Whole words from w + 1 on; the summary says which are not empty. */
+		uint32_t v = (w + 1) % NOC_IDEAL_WORDS;
+		uint64_t words = i->used_words[v >> 6] & (~(uint64_t)0 << (v & 63));
+		for (uint32_t u = v >> 6; !words;) {
+			u = (u + 1) % (NOC_IDEAL_WORDS / 64);
+			words = i->used_words[u];
+			v = u << 6;
 		}
-		t += delay_of(g, plan, i, run);
-		if (before != NOC_PDG_NONE && g->ordered[g->source[i]] && t <= previous)
-			t = previous + 1;
-		transmit[i * stride] = t;
-		receive[i * stride] =
-			t + 1 + (plan && plan->extra_cycles ? plan->extra_cycles[i] : 0);
+		w = (v & ~63u) + (uint32_t)__builtin_ctzll(words);
+		bits = i->used[w];
 	}
+	uint32_t slot = (w << 6) + (uint32_t)__builtin_ctzll(bits);
+	return (slot - from) % NOC_IDEAL_SLOTS;
 }
 
-uint64_t noc_runs_end(const struct noc_runs *r, uint32_t run)
+enum base_status noc_ideal_run(struct noc_network *n, uint64_t until, struct base_err *err)
 {
-	uint64_t end = 0;
-	for (uint32_t i = 0; i < r->nr_packets; i++) {
-		uint64_t t = r->receive_cycle[(size_t)i * r->stride + run];
-		end = t > end ? t : end;
+	struct noc_ideal *i = n->ideal;
+	if (!n->pool.nr_used) {
+		n->now = until;
+		return BASE_OK;
 	}
-	return end;
+	uint64_t next = n->now + to_next(i, (uint32_t)(n->now % NOC_IDEAL_SLOTS));
+	if (next > until) {
+		n->now = until;
+		return BASE_OK;
+	}
+	n->now = next;
+	uint32_t s = (uint32_t)(next % NOC_IDEAL_SLOTS);
+	for (uint32_t p = i->head[s], following; p != NOC_NONE; p = following) {
+		following = n->pool.packet[p].next;
+		if (base_grow(&n->arrivals.list, &n->arrivals.capacity, n->arrivals.nr + 1,
+			    sizeof *n->arrivals.list) != BASE_OK)
+			return base_fail(err, BASE_ERR_NOMEM, "arrivals of a cycle");
+		noc_arrive(&n->arrivals, &n->pool.packet[p], next);
+		noc_pool_give(&n->pool, p);
+	}
+	i->head[s] = NOC_NONE;
+	i->used[s >> 6] &= ~((uint64_t)1 << (s & 63));
+	if (!i->used[s >> 6])
+		i->used_words[s >> 12] &= ~((uint64_t)1 << (s >> 6 & 63));
+	return BASE_OK;
 }

@@ -27,7 +27,7 @@
 #ifndef LONGPOLE_NOC_INFER_H
 #define LONGPOLE_NOC_INFER_H
 
-#include "noc/ideal.h"
+#include "noc/replay_ideal.h"
 #include "noc/pdg.h"
 
 #define NOC_TOLERANCE_AUTO UINT32_MAX

@@ -20,7 +20,7 @@
 #ifndef LONGPOLE_NOC_SAMPLE_H
 #define LONGPOLE_NOC_SAMPLE_H
 
-#include "noc/ideal.h"
+#include "noc/replay_ideal.h"
 #include "noc/infer.h"
 
 enum noc_design { NOC_NODES, NOC_LINKS, NOC_PACKETS, NOC_ADAPTIVE, NOC_DESIGNS };

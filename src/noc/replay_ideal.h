@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ideal.h - runs of a graph on the network of the seed's base trace: fully connected, every packet
+ * replay_ideal.h - runs of a graph on the network of the seed's base trace: fully connected, every packet
  * under way for one cycle, no contention; and on that network with some packets slowed down, which
  * is what samples are. No network is simulated: one sweep in the order of the numbers, which is a
  * topological one.
  */
-#ifndef LONGPOLE_NOC_IDEAL_H
-#define LONGPOLE_NOC_IDEAL_H
+#ifndef LONGPOLE_NOC_REPLAY_IDEAL_H
+#define LONGPOLE_NOC_REPLAY_IDEAL_H
 
 #include "noc/pdg.h"
 
