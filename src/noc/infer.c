@@ -20,6 +20,7 @@ void noc_infer_robust(struct noc_infer_options *o)
 		.adaptive = true,
 		.grade = true,
 		.reduce = true,
+		.learn = true,
 		.tolerance_cycles = NOC_TOLERANCE_AUTO,
 		.window_previous_max = 64};
 }
@@ -42,6 +43,7 @@ struct job {
 	const struct noc_infer_options *options;
 	struct noc_index index;
 	uint32_t tolerance_cycles;
+	struct noc_learned *learned; /* by node */
 	struct noc_pdg *graph; /* delay_cycles, inputs, by packet */
 	uint32_t *nr;          /* dependencies, by packet */
 	struct task *task;
@@ -63,6 +65,7 @@ static void view_of(struct noc_view *v, const struct job *j, uint32_t node)
 	v->reception = x->receptions + x->first_reception[node];
 	v->nr_receptions = x->first_reception[node + 1] - x->first_reception[node];
 	v->ordered = j->packets->ordered[node] != 0;
+	v->learned = j->learned[node];
 }
 
 static enum base_status add_kept(
@@ -201,7 +204,7 @@ static int compare_u32(const void *a, const void *b)
 
 /* Where one thing alone explains a transmit, its slacks differ by the noise only; where none does,
  * by what was slowed. Noise is what the better half shows: the largest spread that is not more than
- * three times its median (and a cycle). */
+ * twice its median. */
 static enum base_status estimate_tolerance(struct job *j, uint32_t *ret, struct base_err *err)
 {
 	struct noc_view v = {0};
@@ -225,12 +228,62 @@ static enum base_status estimate_tolerance(struct job *j, uint32_t *ret, struct 
 	*ret = 0;
 	if (nr) {
 		qsort(spread, nr, sizeof *spread, compare_u32);
-		uint64_t bound = 3 * (uint64_t)spread[nr / 4];
+		uint64_t bound = 2 * (uint64_t)spread[nr / 4];
 		for (uint32_t i = 0; i < nr && spread[i] <= bound; i++)
 			*ret = spread[i];
 	}
 	base_free(spread);
 	return BASE_OK;
+}
+
+/* ---- what a node's transmits have in common --------------------------------------------------- */
+
+enum { LEARN_TRANSMITS = 256, LEARN_LEAST = 16 };
+
+static int compare_u64(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+	return x < y ? -1 : x > y;
+}
+
+static enum base_status learn_node(
+	const struct job *j, struct noc_view *v, struct noc_learned *ret, struct base_err *err)
+{
+	uint64_t delay[LEARN_TRANSMITS];
+	uint32_t nr = 0, nr_seen = 0, answers = 0, step = v->nr_transmits / LEARN_TRANSMITS + 1;
+	for (uint32_t t = 0; t < v->nr_transmits && nr < LEARN_TRANSMITS; t += step) {
+		struct noc_gate gate;
+		enum base_status s = noc_view_gate(v, t, &gate, err);
+		if (s != BASE_OK)
+			return s;
+		nr_seen += v->nr_usable >= NOC_LEARN_RUNS;
+		if (gate.nr != 1 || v->nr_usable < NOC_LEARN_RUNS)
+			continue;
+		for (uint32_t c = 0; c < v->nr_candidates; c++)
+			answers += v->keep[c] && j->packets->source[v->candidate[c]] ==
+					j->packets->destination[v->transmit[t]];
+		delay[nr++] = gate.delay_cycles;
+	}
+	if (nr < LEARN_LEAST)
+		return BASE_OK;
+	qsort(delay, nr, sizeof *delay, compare_u64);
+	ret->delay_cycles = delay[nr / 2];
+	ret->answers = 5 * answers >= 4 * nr_seen;
+	return BASE_OK;
+}
+
+static enum base_status learn(struct job *j, struct base_err *err)
+{
+	struct noc_view v = {0};
+	enum base_status s = BASE_OK;
+	for (uint32_t n = 0; n < j->packets->nr_nodes && s == BASE_OK; n++) {
+		struct noc_learned learned = {0};
+		view_of(&v, j, n);
+		s = learn_node(j, &v, &learned, err);
+		j->learned[n] = learned;
+	}
+	noc_view_fini(&v);
+	return s;
 }
 
 /* ---- the graph -------------------------------------------------------------------------------- */
@@ -299,7 +352,8 @@ enum base_status noc_infer(const struct noc_pdg *packets, const struct noc_runs 
 		return s;
 	j.graph = noc_pdg_copy(packets);
 	j.nr = base_alloc(((size_t)packets->nr_packets + 1) * sizeof *j.nr);
-	if (!j.graph || !j.nr)
+	j.learned = base_alloc(packets->nr_nodes * sizeof *j.learned);
+	if (!j.graph || !j.nr || !j.learned)
 		s = base_fail(err, BASE_ERR_NOMEM, "no memory for the graph");
 	if (s == BASE_OK)
 		s = make_tasks(&j, err);
@@ -307,6 +361,8 @@ enum base_status noc_infer(const struct noc_pdg *packets, const struct noc_runs 
 	if (s == BASE_OK && o->tolerance_cycles == NOC_TOLERANCE_AUTO)
 		s = estimate_tolerance(&j, &j.tolerance_cycles, err);
 	counts.tolerance_cycles = j.tolerance_cycles;
+	if (s == BASE_OK && o->learn && o->adaptive)
+		s = learn(&j, err);
 	if (s == BASE_OK)
 		s = run_tasks(&j, &counts, err);
 	if (s == BASE_OK)
@@ -325,6 +381,7 @@ enum base_status noc_infer(const struct noc_pdg *packets, const struct noc_runs 
 	}
 	base_free(j.task);
 	base_free(j.nr);
+	base_free(j.learned);
 	noc_index_fini(&j.index);
 	return s;
 }

@@ -21,8 +21,11 @@
  *                   set explains every run: in each its last arrival is D before the transmit;
  *   grade           a dependency is *confirmed* when in some run it alone was the last arrival, else
  *                   *consistent*;
- *   reduce          of those the ones that no run needs are left out, and those which the order
- *                   of the node's transmits implies (only in ordered nodes).
+ *   reduce          of those the ones that no run needs are left out, among them all that the
+ *                   order of the node's transmits implies;
+ *   learn           a transmit that was held up in nearly all runs depends on what its node's
+ *                   others do, where four of five of those agree: on a packet from the node that it
+ *                   goes to (an answer).
  */
 #ifndef LONGPOLE_NOC_INFER_H
 #define LONGPOLE_NOC_INFER_H
@@ -36,7 +39,7 @@ enum { NOC_WINDOW_PREVIOUS_MAX = 4096, NOC_THREADS_MAX = 256 };
 struct noc_infer_options {
 	uint32_t window_previous;   /* k: receptions since the k-th previous transmit (dynamic) */
 	uint32_t window_receptions; /* instead, when not 0: the last so many (static) */
-	bool ignore_blocked, adaptive, grade, reduce;
+	bool ignore_blocked, adaptive, grade, reduce, learn;
 	uint32_t tolerance_cycles;
 	uint32_t window_previous_max; /* adaptive: at most */
 	uint32_t nr_threads;          /* 0: one a processor */

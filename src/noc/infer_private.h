@@ -15,6 +15,13 @@ struct noc_gate {
 	uint32_t nr;    /* of keep[] in the view: packets */
 };
 
+/* What the transmits of a node with many usable runs have in common; see the option `learn`. */
+struct noc_learned {
+	bool answers; /* they depend on a packet from the node that they go to */
+	uint64_t delay_cycles; /* the middle of their delays */
+};
+enum { NOC_LEARN_RUNS = 3 /* usable runs that decide alone */ };
+
 /* One thread's view of one node. */
 struct noc_view {
 	const struct noc_pdg *packets;
@@ -25,6 +32,7 @@ struct noc_view {
 	const uint32_t *transmit, *reception; /* of the node */
 	uint32_t nr_transmits, nr_receptions;
 	bool ordered;
+	struct noc_learned learned;
 
 	/* of the transmit that is looked at */
 	uint32_t nr_candidates;
@@ -35,6 +43,8 @@ struct noc_view {
 	uint8_t *certainty; /* of the kept ones, in the order of candidate[] */
 	size_t capacity;    /* of these five, in candidates */
 	bool usable[NOC_RUNS_MAX];
+	uint32_t nr_usable;
+	bool only_answers; /* candidates are only what came from where the transmit goes to */
 
 	struct noc_infer_result counts;
 };

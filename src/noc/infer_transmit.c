@@ -70,6 +70,9 @@ static enum base_status fill(struct noc_view *v, uint32_t t, uint32_t from, uint
 	for (uint32_t k = from; k < to; k++) {
 		const uint64_t *arrival = v->runs->receive_cycle + v->reception[k] * stride;
 		int64_t *slack = v->slack + nr * nr_runs;
+		if (v->only_answers && v->packets->source[v->reception[k]] !=
+				v->packets->destination[v->transmit[t]])
+			continue;
 		v->candidate[nr++] = v->reception[k];
 		for (size_t r = 0; r < nr_runs; r++)
 			slack[r] = (int64_t)(transmit[r] - arrival[r]);
@@ -118,6 +121,7 @@ static uint32_t find_usable(struct noc_view *v, uint32_t t)
 		nr += v->usable[r];
 	}
 	v->counts.blocked += runs - nr;
+	v->nr_usable = nr;
 	return nr;
 }
 
@@ -304,11 +308,60 @@ static enum base_status explain(
 	return BASE_OK;
 }
 
+/* Of a transmit that was held up in nearly all runs little is known but inequalities. Where others
+ * of the node answer who asked, so does it. */
+static enum base_status explain_by_others(
+	struct noc_view *v, uint32_t t, struct noc_gate *ret, struct base_err *err)
+{
+	enum base_status s = BASE_OK;
+	v->only_answers = true;
+	if (v->nr_usable) {
+		s = explain(v, t, ret, err);
+		v->only_answers = false;
+		return s;
+	}
+	uint32_t from, to, latest = NOC_PDG_NONE;
+	int64_t room_cycles = 0;
+	window(v, t, v->options->window_previous_max, &from, &to);
+	s = fill(v, t, from, to, false, err);
+	v->only_answers = false;
+	/* the latest that is no later than the delay of others before the transmit in any run */
+	for (uint32_t c = 0; c < v->nr_candidates && s == BASE_OK; c++) {
+		int64_t least = INT64_MAX;
+		for (uint32_t r = 0; r < v->runs->nr_runs; r++) {
+			int64_t slack = v->slack[(size_t)c * v->runs->nr_runs + r];
+			least = slack < least ? slack : least;
+		}
+		v->keep[c] = false;
+		if (least > 0) {
+			latest = c;
+			room_cycles = least;
+		}
+	}
+	if (s != BASE_OK || latest == NOC_PDG_NONE)
+		return s;
+	v->keep[latest] = true;
+	v->certainty[latest] = NOC_CONSISTENT;
+	ret->nr = 1;
+	ret->explained = true;
+	ret->delay_cycles = (uint64_t)room_cycles < v->learned.delay_cycles
+		? (uint64_t)room_cycles
+		: v->learned.delay_cycles;
+	return BASE_OK;
+}
+
 static enum base_status gate_adaptive(
 	struct noc_view *v, uint32_t t, struct noc_gate *ret, struct base_err *err)
 {
 	uint64_t delay;
-	if (!find_usable(v, t)) {
+	enum base_status s = BASE_OK;
+	find_usable(v, t);
+	if (v->nr_usable < NOC_LEARN_RUNS && v->learned.answers) {
+		s = explain_by_others(v, t, ret, err);
+		if (s != BASE_OK || ret->explained)
+			return s;
+	}
+	if (!v->nr_usable) {
 		/* Held up by its predecessor in every run: that, one cycle later, is all that is
 		 * known, and enough. */
 		take_previous(v, t, 1, ret);
@@ -320,7 +373,7 @@ static enum base_status gate_adaptive(
 		ret->explained = true;
 		return BASE_OK;
 	}
-	enum base_status s = explain(v, t, ret, err);
+	s = explain(v, t, ret, err);
 	if (s != BASE_OK || ret->explained)
 		return s;
 	take_previous(v, t, base_gap(v, t), ret);
@@ -372,7 +425,7 @@ uint32_t noc_view_spread(struct noc_view *v, uint32_t t, struct base_err *err)
 	uint64_t best = UINT32_MAX;
 	uint32_t nr_usable = find_usable(v, t);
 	window(v, t, 1, &from, &to);
-	if (nr_usable < 2 || fill(v, t, from, to, t > 0, err) != BASE_OK)
+	if (nr_usable < runs || runs < 2 || fill(v, t, from, to, t > 0, err) != BASE_OK)
 		return UINT32_MAX;
 	for (uint32_t c = 0; c < v->nr_candidates; c++) {
 		int64_t least = INT64_MAX, most = INT64_MIN;

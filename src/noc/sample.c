@@ -82,12 +82,15 @@ static uint32_t slow_run(const struct sampling *s, uint32_t i)
 static void slow_down(struct sampling *s, uint32_t skewed)
 {
 	for (uint32_t i = 0; i < s->graph->nr_packets; i++)
-		if (s->options->design == NOC_ADAPTIVE) {
-			uint32_t sh = getenv("SH") ? (uint32_t)atoi(getenv("SH")) : 1;
-			uint64_t h = noc_draw_hash(s->options->seed + 77 + skewed, i);
-			s->extra_cycles[i] = h % sh ? 0 : (uint32_t)((h >> 20) % (s->slow_cycles + 1));
-		} else
 		s->extra_cycles[i] = slow_run(s, i) == skewed ? s->slow_cycles : 0;
+}
+
+/* Each packet a little, uniform from 0 to `most`. */
+static void jitter(struct sampling *s, uint32_t skewed, uint32_t most)
+{
+	for (uint32_t i = 0; i < s->graph->nr_packets; i++)
+		s->extra_cycles[i] = (uint32_t)(noc_draw_hash(s->options->seed + skewed, i) %
+			((uint64_t)most + 1));
 }
 
 static enum base_status add_hold(
@@ -138,7 +141,8 @@ static enum base_status plan_transmit(struct sampling *s, const struct noc_pdg *
 }
 
 /* Infers from the runs so far, and plans the next. */
-static enum base_status plan_next(struct sampling *s, uint32_t run, struct base_err *err)
+static enum base_status plan_next(
+	struct sampling *s, uint32_t run, uint32_t *ret_tolerance, struct base_err *err)
 {
 	struct noc_infer_options o;
 	struct noc_infer_result result;
@@ -155,9 +159,12 @@ static enum base_status plan_next(struct sampling *s, uint32_t run, struct base_
 		st = plan_transmit(s, inferred, i, 2 * result.tolerance_cycles + 2, run, err);
 	}
 	s->first_hold[s->graph->nr_packets] = s->nr_holds;
+	*ret_tolerance = result.tolerance_cycles;
 	noc_pdg_free(inferred);
 	return st;
 }
+
+enum { JITTER_MIN = 10, JITTER_TOLERANCES = 16 };
 
 /* ---- all runs --------------------------------------------------------------------------------- */
 
@@ -166,11 +173,14 @@ static enum base_status skewed_run(struct sampling *s, uint32_t run, struct base
 	struct noc_plan plan = {.extra_cycles = s->extra_cycles,
 		.noise_cycles = s->options->noise_cycles,
 		.seed = s->options->seed};
-	slow_down(s, run - 1);
-	if (s->options->design == NOC_ADAPTIVE) {
+	if (s->options->design != NOC_ADAPTIVE) {
+		slow_down(s, run - 1);
+	} else {
+		uint32_t tolerance = 0, most = s->options->slow_cycles;
 		s->runs->nr_runs = run;
-		enum base_status st = plan_next(s, run, err);
+		enum base_status st = plan_next(s, run, &tolerance, err);
 		s->runs->nr_runs = s->options->nr_skewed + 1;
+		jitter(s, run, most ? most : JITTER_MIN + JITTER_TOLERANCES * tolerance);
 		if (st != BASE_OK)
 			return st;
 		plan.hold = s->hold;
@@ -187,7 +197,7 @@ static enum base_status sample(struct sampling *s, struct base_err *err)
 	enum base_status st = BASE_OK;
 	noc_ideal_replay(g, s->index, &plan, s->runs, 0);
 	s->slow_cycles = s->options->slow_cycles;
-	if (!s->slow_cycles)
+	if (!s->slow_cycles && s->options->design != NOC_ADAPTIVE)
 		st = choose_slowness(s->runs, s->index, &s->slow_cycles, err);
 	if (st == BASE_OK && s->options->design == NOC_NODES)
 		st = noc_partition(g, s->options->nr_skewed, s->set, err);

@@ -10,11 +10,13 @@
  *   adaptive  after each run the dependencies are inferred from the runs so far. Receptions of one
  *             window that are still candidates are kept at their receiver until after the confirmed
  *             ones, one by one: so that the next run either shows one of them to be the last that
- *             the transmit waits for, or to be none. Packets are slow as in `packets`, too, which
- *             shows dependencies from outside the window. Needs a simulator that can keep a packet
- *             back until another has come.
+ *             the transmit waits for, or to be none. Each packet is slow by a few cycles of its own,
+ *             too, which shows dependencies from outside the window. All that stays near the base
+ *             run: what is far from it hides more than it shows, since an ordered node's transmits
+ *             then wait for each other. Needs a simulator that can keep a packet back until another
+ *             has come.
  *
- * The seed does not say how slow; here: 4 times the 99th percentile of the time between the transmit
+ * The seed does not say how slow; here, but for adaptive (up to 10 cycles, and 16 tolerances): 4 times the 99th percentile of the time between the transmit
  * before last and a transmit, at least 1000 cycles, unless given.
  */
 #ifndef LONGPOLE_NOC_SAMPLE_H
