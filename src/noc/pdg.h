@@ -29,7 +29,11 @@ enum {
 #define NOC_PDG_CYCLE_MAX   ((uint64_t)1 << 60)
 
 /* Bits of inputs[]. */
-enum { NOC_PDG_PREVIOUS = 1, NOC_PDG_UNEXPLAINED = 2 };
+enum {
+	NOC_PDG_PREVIOUS = 1,
+	NOC_PDG_UNEXPLAINED = 2,
+	NOC_PDG_NOT_BEFORE = 4, /* does not fire before its recorded transmit cycle (Netrace) */
+};
 
 /* How sure a dependency is. The numbers are in files. */
 enum noc_certainty {

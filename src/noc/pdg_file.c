@@ -257,7 +257,7 @@ static enum base_status add_record(struct load *l, const struct trace_defs *defs
 	} else if (r->kind == TRACE_noc_gate) {
 		g->delay_cycles[last] = r->u.noc_gate.delay;
 		g->inputs[last] =
-			r->u.noc_gate.inputs & (NOC_PDG_PREVIOUS | NOC_PDG_UNEXPLAINED);
+			r->u.noc_gate.inputs & (NOC_PDG_PREVIOUS | NOC_PDG_UNEXPLAINED | NOC_PDG_NOT_BEFORE);
 	} else {
 		if (r->u.noc_dependency.on >= l->nr_wanted ||
 			r->u.noc_dependency.certainty >= NOC_CERTAINTIES)

@@ -73,6 +73,9 @@ static enum base_status input(
 	if (--r->waits[packet])
 		return BASE_OK;
 	r->fire[packet] += r->g->delay_cycles[packet];
+	if (r->g->inputs[packet] & NOC_PDG_NOT_BEFORE &&
+		r->fire[packet] < r->g->transmit_cycle[packet])
+		r->fire[packet] = r->g->transmit_cycle[packet];
 	uint32_t before = r->index.previous[packet];
 	if (before != NOC_PDG_NONE && is_ordered(r, packet) &&
 		r->fire[packet] <= r->result->transmit_cycle[before])

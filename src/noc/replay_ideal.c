@@ -57,6 +57,8 @@ void noc_ideal_replay(const struct noc_pdg *g, const struct noc_index *x,
 			t = arrival > t ? arrival : t;
 		}
 		t += delay_of(g, plan, i, run);
+		if (g->inputs[i] & NOC_PDG_NOT_BEFORE && t < g->transmit_cycle[i])
+			t = g->transmit_cycle[i];
 		if (before != NOC_PDG_NONE && g->ordered[g->source[i]] && t <= previous)
 			t = previous + 1;
 		transmit[i * stride] = t;
