@@ -100,9 +100,9 @@ enum base_status noc_network_zero_load_cycles(const struct noc_network *n, uint3
 	if (c->routing == NOC_ROUTING_VALIANT)
 		return base_fail(err, BASE_ERR_USAGE, "with routing = valiant ways are chosen by chance");
 	uint32_t hops = noc_network_distance(n, source, destination), slowest;
-	uint64_t stages = c->routing_delay + c->vc_alloc_delay + c->sw_alloc_delay + c->crossbar_delay;
-	if (c->speculative)
-		stages -= c->vc_alloc_delay;
+	uint64_t stages = c->routing_delay + c->sw_alloc_delay - 1 + c->crossbar_delay;
+	if (!c->speculative)
+		stages += c->vc_alloc_delay;
 	*ret_cycles = 2 + hops * stages + links_cycles(n, source, destination, hops, &slowest) + 2 +
 		      (uint64_t)(size_flits - 1) * slowest;
 	return BASE_OK;

@@ -26,6 +26,8 @@ struct noc_traffic {
 	size_t nr_hotspots;
 	uint32_t (*pattern)(struct noc_traffic *t, uint32_t node, struct noc_random *r);
 	struct sender *sender;
+	uint64_t begin, end, nr_made;
+	double sum_made;
 };
 
 /* ---- patterns ------------------------------------------------------------------------------- */
@@ -193,6 +195,10 @@ static bool next(void *ctx, uint32_t node, uint32_t class, uint64_t now_cycle,
 	packet->id = s->nth * t->nodes + node;
 	packet->size_flits = s->size;
 	packet->destination = t->pattern(t, node, &s->random);
+	if (s->next >= t->begin && s->next < t->end) {
+		t->nr_made++;
+		t->sum_made += (double)s->next;
+	}
 	if (!--s->copies) {
 		s->nth++;
 		s->next = next_packet(t, s, s->next + 1);
@@ -211,6 +217,18 @@ uint32_t noc_traffic_behind(const struct noc_traffic *t, uint64_t cycle)
 	for (uint32_t i = 0; i < t->nodes; i++)
 		nr += t->sender[i].next < cycle;
 	return nr;
+}
+
+void noc_traffic_window(struct noc_traffic *t, uint64_t begin, uint64_t end)
+{
+	t->begin = begin;
+	t->end = end;
+}
+
+void noc_traffic_made(const struct noc_traffic *t, uint64_t *ret_nr, double *ret_sum_cycles)
+{
+	*ret_nr = t->nr_made;
+	*ret_sum_cycles = t->sum_made;
 }
 
 uint32_t noc_traffic_destination(struct noc_traffic *t, uint32_t node)

@@ -25,6 +25,9 @@ void noc_traffic_close(struct noc_traffic *t);
 struct noc_source noc_traffic_source(struct noc_traffic *t);
 /* Nodes that may yet make a packet with a creation cycle before `cycle`. */
 uint32_t noc_traffic_behind(const struct noc_traffic *t, uint64_t cycle);
+/* Packets that were made from `begin` to before `end` are counted: how many were handed to the network so far, and the sum of their creation cycles. */
+void noc_traffic_window(struct noc_traffic *t, uint64_t begin, uint64_t end);
+void noc_traffic_made(const struct noc_traffic *t, uint64_t *ret_nr, double *ret_sum_cycles);
 /* Mean size of a packet. */
 double noc_traffic_mean_flits(const struct noc_config *config);
 /* One draw of a destination. */
