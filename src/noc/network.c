@@ -471,3 +471,8 @@ uint64_t noc_network_pending(const struct noc_network *n)
 {
 	return n->pool.nr_used;
 }
+
+enum noc_routing noc_network_routing(const struct noc_network *n)
+{
+	return (enum noc_routing)n->config.routing;
+}

@@ -5,9 +5,9 @@
  * Cycle accurate at the flit: input-buffered routers with virtual channels, credits and wormhole switching.
  * Timing is that of BookSim 2's `iq` router (Jiang et al., ISPASS 2013), which a test compares: a flit that
  * reaches a router in cycle t with the default pipeline is routed in t, gets a virtual channel in t+1 and the
- * crossbar in t+2, crosses it in t+3, and is on the link for link_cycles + 1 cycles. So the latency of a packet of
- * F flits over H routers without contention is 2 + H * (routing + vc_alloc + sw_alloc + crossbar) + sum of
- * (link_cycles + 1) of the H - 1 links and of the ejection (1 + 1) + F - 1, with injection being (1 + 1).
+ * crossbar in t+2, crosses it in t+3 while it leaves, and is on the link for link_cycles + 1 cycles. So the latency of a packet
+ * of F flits over H routers without contention is 2 (injection) + H * (routing + vc_alloc + sw_alloc - 1 + crossbar; vc_alloc
+ * is 0 when speculative) + sum of (link_cycles + 1) of the H - 1 links + 2 (ejection) + F - 1.
  * noc_network_zero_load_cycles() computes it.
  *
  * Work is done only where something can happen: an idle stretch costs nothing, however long it is.
@@ -59,6 +59,8 @@ void noc_network_close(struct noc_network *n); /* NULL-safe */
 
 uint32_t noc_network_nodes(const struct noc_network *n);
 uint64_t noc_network_now_cycle(const struct noc_network *n); /* 0 at first */
+/* What routing = auto became. */
+enum noc_routing noc_network_routing(const struct noc_network *n);
 /* Packets queued or under way. */
 uint64_t noc_network_pending(const struct noc_network *n);
 

@@ -161,12 +161,12 @@ struct noc_network {
 	struct noc_slot *slot;
 	uint32_t slot_mask;
 	uint64_t nr_events; /* in all slots */
-	struct noc_counts counts;
+	struct noc_counts counts, forgotten; /* since the start; before the last reset */
 	uint64_t buffered; /* flits in buffers */
 
 	/* asking the source: calendar of (node, class) */
 	struct noc_source source;
-	bool has_source;
+	uint32_t source_classes; /* bits; 0: nobody is asked */
 	uint32_t *ask_next, *ask_head;
 	uint64_t *ask_cycle, ask_used[NOC_ASK_SLOTS / 64];
 	uint64_t nr_asks;

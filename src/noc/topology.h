@@ -31,11 +31,13 @@ struct noc_topology {
 	/* cubes: mesh, torus, cmesh, flatfly */
 	uint32_t dimensions, radix[NOC_DIMENSIONS_MAX];
 	uint16_t *place;       /* [router][dimensions] */
-	bool wraps;
+	bool wraps, direct; /* direct: flattened butterfly */
+	uint32_t first_node_port, first_link_port;
 	/* fat trees */
 	uint32_t arity, levels, level_routers;
 	/* graphs: the port of the next hop, [router][destination router]; UINT8_MAX: none */
 	uint8_t *table;
+	bool up_down; /* shortest ways would deadlock: up*-down* ways */
 };
 
 enum base_status noc_topology_init(struct noc_topology *t, const struct noc_config *c,
