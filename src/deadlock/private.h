@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* private.h - what the files of this directory share; nothing else includes it. */
+#ifndef LONGPOLE_DEADLOCK_PRIVATE_H
+#define LONGPOLE_DEADLOCK_PRIVATE_H
+
+#include "deadlock/deadlock.h"
+
+/* ---- /proc: parsers of text (proc.c) and readers of files ------------------------------------ */
+
+enum { PROC_TEXT_MAX = 1 << 16 };
+
+/* Reads at most size - 1 bytes of a file of /proc/PID, ends them with a NUL. The number of bytes,
+ * -1: cannot be read. */
+ssize_t deadlock_proc_read(pid_t pid, const char *name, char *buf, size_t size);
+ssize_t deadlock_proc_read_task(pid_t pid, pid_t tid, const char *name, char *buf, size_t size);
+
+struct deadlock_stat { /* /proc/PID/task/TID/stat */
+	pid_t parent;
+	uint64_t start_ticks;
+	unsigned flags;
+	char state;
+	char name[16];
+};
+bool deadlock_parse_stat(const char *text, struct deadlock_stat *ret);
+
+struct deadlock_syscall { /* /proc/PID/task/TID/syscall */
+	bool is_running, is_none; /* none: blocked, but not in a system call */
+	int64_t call;
+	uint64_t arg[6], sp, pc;
+};
+bool deadlock_parse_syscall(const char *text, struct deadlock_syscall *ret);
+bool deadlock_parse_schedstat(const char *text, uint64_t *ret_runs);
+
+struct deadlock_status { /* /proc/PID/status */
+	pid_t tracer;
+	uid_t uid;
+	uint64_t caught; /* signals with a handler */
+	unsigned seccomp;
+};
+bool deadlock_parse_status(const char *text, struct deadlock_status *ret);
+
+/* The value of "NAME:\tVALUE" in fdinfo; false: none. */
+bool deadlock_parse_fdinfo(const char *text, const char *name, int base, uint64_t *ret);
+/* One "tfd:" line of an epoll's fdinfo; moves *text on; false: no more. */
+struct deadlock_epoll_item {
+	int fd;
+	uint32_t events;
+	uint64_t data;
+};
+bool deadlock_parse_epoll(const char **text, struct deadlock_epoll_item *ret);
+
+struct deadlock_region { /* a line of /proc/PID/maps */
+	uint64_t start, end, offset;
+	uint64_t device, inode; /* device: major << 20 | minor, as in /proc/locks */
+	bool readable, writable, executable, shared;
+	const char *path; /* "" when it has none */
+	size_t path_length;
+};
+/* Parses one line and moves *text on; false: no more, or not a line of maps. */
+bool deadlock_parse_region(const char **text, struct deadlock_region *ret);
+
+struct deadlock_file_lock { /* a line of /proc/locks */
+	bool is_blocked;	    /* "->": waits for the one before */
+	bool is_flock, is_write;    /* else POSIX or OFD */
+	pid_t pid;		    /* as the reader sees it; -1: open file description lock */
+	uint64_t device, inode, start, end;
+};
+bool deadlock_parse_file_lock(const char **text, struct deadlock_file_lock *ret);
+
+/* ---- a process, as it was when it was first asked for (process.c) ----------------------------- */
+
+enum deadlock_file_kind {
+	DEADLOCK_FILE_NONE, /* not open */
+	DEADLOCK_FILE_PIPE, /* and FIFOs */
+	DEADLOCK_FILE_SOCKET,
+	DEADLOCK_FILE_EVENTFD,
+	DEADLOCK_FILE_EPOLL,
+	DEADLOCK_FILE_REGULAR, /* and directories */
+	DEADLOCK_FILE_OTHER,   /* ttys, devices, timerfd, signalfd, inotify ... */
+};
+struct deadlock_file {
+	enum deadlock_file_kind kind;
+	bool can_read, can_write;
+	bool is_timer;	/* a timerfd: becomes ready by itself */
+	uint64_t device, inode; /* eventfd: inode is its eventfd-id */
+	uint64_t peer;	/* socket: the peer's inode on this machine; 0: none that we know */
+};
+
+struct deadlock_process {
+	pid_t pid, parent;
+	uint64_t start_ticks;
+	struct deadlock_status status;
+	bool has_timers; /* POSIX timers */
+	bool is_gone;	 /* could not be read at all */
+	const struct deadlock_region *region; /* sorted; paths are the world's */
+	size_t nr_regions;
+	bool has_regions, has_files;
+	struct {
+		int fd;
+		struct deadlock_file file;
+	} *file; /* all open ones, sorted by fd; fill with deadlock_process_files() */
+	size_t nr_files;
+	const char *command; /* "" when unknown */
+	void *unwinder;	     /* frames.c */
+	struct deadlock_process *next;
+};
+
+/* Everything that was read for one look. Threads of control: one. */
+struct deadlock_world;
+enum base_status deadlock_world_open(
+	struct deadlock_world **ret, struct base_err *err) BASE_MUST_CHECK;
+struct deadlock_world *deadlock_world_close(struct deadlock_world *w);
+struct base_arena *deadlock_world_arena(struct deadlock_world *w);
+/* NULL: no memory. A process that is gone has is_gone. */
+struct deadlock_process *deadlock_world_process(struct deadlock_world *w, pid_t pid);
+const struct deadlock_region *deadlock_process_region(
+	struct deadlock_world *w, struct deadlock_process *p, uint64_t address);
+void deadlock_process_regions(struct deadlock_world *w, struct deadlock_process *p);
+void deadlock_process_files(struct deadlock_world *w, struct deadlock_process *p);
+/* What fd is; also for a descriptor opened after deadlock_process_files(). */
+void deadlock_file_of(
+	struct deadlock_world *w, struct deadlock_process *p, int fd, struct deadlock_file *ret);
+/* The key of a futex word: shared ones are known by file and offset, at any address. */
+void deadlock_key_of_futex(struct deadlock_world *w, struct deadlock_process *p, uint64_t address,
+	bool is_private, struct deadlock_key *ret);
+/* What reading (writing) this file produces for others: room (data). False: nothing for threads. */
+bool deadlock_key_of_reading(const struct deadlock_file *f, struct deadlock_key *ret);
+bool deadlock_key_of_writing(const struct deadlock_file *f, struct deadlock_key *ret);
+/* Memory of a live process; false unless all of it could be read. Never writes. */
+bool deadlock_read(pid_t pid, uint64_t address, void *buf, size_t size);
+/* How often the thread was put on a processor. False: it is gone. */
+bool deadlock_runs_of(pid_t pid, pid_t tid, uint64_t *ret_runs);
+
+/* ---- registers without stopping anybody (tasks.c, bpf/deadlock.bpf.c) ------------------------ */
+
+struct deadlock_tasks; /* the loaded iterator, kept for the life of a session */
+enum { DEADLOCK_WHY_MAX = 160 };
+/* NULL: not here, and why. */
+struct deadlock_tasks *deadlock_tasks_open(char why[DEADLOCK_WHY_MAX]);
+struct deadlock_tasks *deadlock_tasks_close(struct deadlock_tasks *t);
+/* Fills registers and registers_source of those waits whose thread is still in the same call (same
+ * sp and pc). One pass over the machine's threads. */
+enum base_status deadlock_tasks_registers(struct deadlock_tasks *t, struct deadlock_wait *wait,
+	size_t nr_waits, struct base_err *err) BASE_MUST_CHECK;
+
+/* ---- running ahead (ahead.c) ------------------------------------------------------------------ */
+
+/*
+ * A runner serves one look: it may cache what it reads of `w`, which must outlive it.
+ * deadlock_ahead_run() lets a copy of one waiting thread go on as if its wait had been satisfied,
+ * and reports which events it would produce for others. Nothing leaves the copy. A run that could not be made is not
+ * an error: it has the end REFUSED, FAILED or MOVED, and `why`. An error is our own lack of memory.
+ */
+struct deadlock_ahead;
+enum base_status deadlock_ahead_open(struct deadlock_world *w, struct deadlock_ahead **ret,
+	struct base_err *err) BASE_MUST_CHECK;
+struct deadlock_ahead *deadlock_ahead_close(struct deadlock_ahead *a);
+enum base_status deadlock_ahead_run(struct deadlock_ahead *a, const struct deadlock_wait *wait,
+	const struct deadlock_ahead_options *options, struct deadlock_run *ret,
+	struct base_err *err) BASE_MUST_CHECK;
+
+#endif
