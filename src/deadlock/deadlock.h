@@ -8,6 +8,8 @@
 
 #include "deadlock/types.h"
 
+#include <jansson.h>
+
 /* ---- the monitor: who has slept, and since when -----------------------------------------------
  */
 
@@ -97,6 +99,7 @@ struct deadlock_answer {
 	size_t nr_processes, nr_blocked, nr_long; /* long: slept over the threshold */
 	size_t nr_blind;           /* processes whose memory map or files we may not read */
 	size_t nr_run, nr_not_run; /* threads run ahead; tried in vain */
+	uint64_t stopped_ns; /* the longest that any thread was stopped; 0: none was */
 	uint64_t elapsed_ns;       /* of the look */
 	uint64_t now_ns;
 	const char *without_bpf; /* why; NULL: BPF was used */
@@ -117,5 +120,14 @@ struct deadlock_look_options {
 enum base_status deadlock_look(struct deadlock_monitor *m, const struct deadlock_look_options *o,
 	struct deadlock_answer **ret, struct base_err *err) BASE_MUST_CHECK;
 struct deadlock_answer *deadlock_answer_free(struct deadlock_answer *a);
+
+/* ---- the answer in words ----------------------------------------------------------------------
+ */
+
+void deadlock_text(struct base_str *out, const struct deadlock_answer *a);
+/* In the DOT language: threads are boxes, events ellipses, as in the source's figures. */
+void deadlock_dot(struct base_str *out, const struct deadlock_answer *a);
+json_t *deadlock_json(const struct deadlock_answer *a, const char *tool);  /* NULL: no memory */
+json_t *deadlock_sarif(const struct deadlock_answer *a, const char *tool); /* SARIF 2.1.0 */
 
 #endif
