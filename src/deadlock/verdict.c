@@ -62,6 +62,15 @@ bool deadlock_owner_is_gone(const struct deadlock_answer *a, const struct deadlo
 	return !pid || (w->nr_keys && w->key[0].kind == DEADLOCK_KEY_FUTEX && pid != w->thread.pid);
 }
 
+/* Locks that are private to a process are its own threads'. */
+size_t deadlock_answer_owner(const struct deadlock_answer *a, const struct deadlock_wait *w)
+{
+	size_t i = deadlock_answer_find(a, w->owner);
+	bool is_private = w->nr_keys && (w->key[0].kind == DEADLOCK_KEY_FUTEX ||
+						w->key[0].kind == DEADLOCK_KEY_THREAD_EXIT);
+	return i != SIZE_MAX && is_private && a->wait[i].thread.pid != w->thread.pid ? SIZE_MAX : i;
+}
+
 /* Was the lock copied by a fork while a thread of the parent, or of its parent, had it? */
 static bool is_inherited(const struct deadlock_answer *a, const struct deadlock_wait *w)
 {
@@ -177,7 +186,7 @@ static enum base_status add_owner_edges(struct judging *j, size_t i)
 		}
 		return s;
 	}
-	size_t p = deadlock_answer_find(j->a, w->owner);
+	size_t p = deadlock_answer_owner(j->a, w);
 	if (p != SIZE_MAX && is_stuck(j, p))
 		s = add_edge(j, i, p, 0,
 			w->kind == DEADLOCK_JOIN ? DEADLOCK_EDGE_EXITS : DEADLOCK_EDGE_OWNS);
@@ -273,7 +282,7 @@ static enum base_status add_gone_owners(struct judging *j)
 	for (size_t i = 0; s == BASE_OK && i < j->a->nr_waits; i++) {
 		const struct deadlock_wait *w = &j->a->wait[i];
 		if (!is_stuck(j, i) || !w->owner_is_exact ||
-			deadlock_answer_find(j->a, w->owner) != SIZE_MAX ||
+			deadlock_answer_owner(j->a, w) != SIZE_MAX ||
 			!deadlock_owner_is_gone(j->a, w))
 			continue;
 		uint32_t *member = base_arena_alloc(j->arena, sizeof *member);
