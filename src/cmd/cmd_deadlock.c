@@ -24,6 +24,7 @@ static const struct cmd_option option[] = {
 	{"settle", 0, "TIME", NULL, "who has not run for that long is suspicious (default 100ms)"},
 	{"idle", 0, "NAME", NULL,
 		"processes of this name (a pattern) are idle by profession; may be repeated"},
+	{"static", 0, NULL, NULL, "do not run copies ahead: only who has what, and who could"},
 	{"no-bpf", 0, NULL, NULL, "read /proc only"},
 	{"dot", 0, NULL, NULL, "the resource graph in graphviz's DOT language"},
 	{"svg", 0, NULL, NULL, "the resource graph as a picture (needs graphviz)"},
@@ -205,6 +206,7 @@ int cmd_run_deadlock(struct cmd *c)
 					       : "give --pid PID, --all, or -- and a program");
 	r.o.nr_idle = cmd_values(c, "idle", r.idle, IDLE_MAX);
 	r.o.idle = r.idle;
+	r.o.is_static = cmd_given(c, "static");
 	r.o.threshold_ns = r.settle_ns;
 	enum base_status s = deadlock_monitor_open(!cmd_given(c, "no-bpf"), &r.monitor, &c->err);
 	int exit_status = s != BASE_OK     ? cmd_fail(c, s)

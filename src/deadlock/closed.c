@@ -83,7 +83,7 @@ static bool owner_lives(struct closing *c, const struct deadlock_wait *w)
 {
 	if (w->owner_is_process)
 		return count_of(&c->nr_live, w->owner) || !count_of(&c->nr_threads, w->owner);
-	size_t at = deadlock_answer_find(c->a, w->owner);
+	size_t at = deadlock_answer_owner(c->a, w);
 	if (at == SIZE_MAX)
 		return w->kind == DEADLOCK_JOIN || !deadlock_owner_is_gone(c->a, w);
 	return c->live[at];

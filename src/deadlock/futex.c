@@ -166,11 +166,12 @@ static void find_parked(struct deadlock_wait *w)
 	if (deadlock_read(w->thread.pid, w->sp, candidate + 6, PARKED_REACH))
 		nr = BASE_COUNT(candidate);
 	for (size_t i = 0; i < nr; i++) {
-		if (is_pi_mutex(w, candidate[i], &owner)) {
-			w->object = candidate[i];
-			set_owner(w, owner);
+		if (!is_pi_mutex(w, candidate[i], &owner))
+			continue;
+		w->object = candidate[i];
+		set_owner(w, owner);
+		if (w->owner != w->thread.tid) /* else it may be one that it merely has */
 			return;
-		}
 	}
 }
 

@@ -219,6 +219,11 @@ static enum base_status judge(struct look *l)
 	enum base_status s = deadlock_close_world(a, &l->accesses, l->err);
 	if (s == BASE_OK && drop_moved(l))
 		s = deadlock_close_world(a, &l->accesses, l->err);
+	if (s == BASE_OK && !l->o->is_static) {
+		s = deadlock_foresee(a, &l->o->ahead, l->err);
+		if (s == BASE_OK && a->run) /* some may have moved on meanwhile */
+			s = deadlock_close_world(a, &l->accesses, l->err);
+	}
 	if (s == BASE_OK)
 		s = deadlock_judge(a, &l->accesses, l->err);
 	return s;

@@ -191,9 +191,14 @@ enum base_status deadlock_close_world(struct deadlock_answer *a,
 /* Edges and findings, from waits, hope and runs. */
 enum base_status deadlock_judge(struct deadlock_answer *a, const struct deadlock_accesses *accesses,
 	struct base_err *err) BASE_MUST_CHECK;
+/* Runs those ahead that a->hope leaves without hope (foresee.c): tier 3. Allocates a->run. */
+enum base_status deadlock_foresee(struct deadlock_answer *a,
+	const struct deadlock_ahead_options *options, struct base_err *err) BASE_MUST_CHECK;
 bool deadlock_wait_is_blocked(const struct deadlock_wait *w);
 /* Does the thread that has the lock not exist any more, or not in this process? */
 bool deadlock_owner_is_gone(const struct deadlock_answer *a, const struct deadlock_wait *w);
+/* Index of the thread that owns what w waits for, SIZE_MAX: it is not there. */
+size_t deadlock_answer_owner(const struct deadlock_answer *a, const struct deadlock_wait *w);
 /* Index of a thread, SIZE_MAX: not looked at. */
 size_t deadlock_answer_find(const struct deadlock_answer *a, pid_t tid);
 

@@ -10,6 +10,15 @@
 
 enum { SHOWN_MEMBERS = 24, SHOWN_FRAMES = 3, SHOWN_EDGES = 12 };
 
+static void add_count(struct base_str *out, size_t n, const char *noun)
+{
+	size_t length = strlen(noun);
+	base_str_addf(out, "%zu %s%s", n, noun,
+		n == 1			      ? ""
+		: noun[length - 1] == 's' ? "es"
+					      : "s");
+}
+
 /* ---- the first line of a finding ------------------------------------------------------------- */
 
 static size_t nr_processes_of(const struct deadlock_answer *a, const struct deadlock_finding *f)
@@ -244,14 +253,17 @@ void deadlock_say_headline(struct base_str *out, const struct deadlock_answer *a
 			base_str_addf(out, " And %zu more.", a->nr_findings - 1);
 		return;
 	}
+	base_str_add(out, "No deadlock seen: of ");
+	add_count(out, a->nr_waits, "thread");
+	base_str_add(out, " of ");
+	add_count(out, a->nr_processes, "process");
 	if (!a->nr_long)
-		base_str_addf(out, "No deadlock: no thread of %zu processes has slept that long.",
-			a->nr_processes);
+		base_str_add(out, " none has slept all the time.");
 	else
 		base_str_addf(out,
-			"No deadlock seen: %zu of %zu threads of %zu processes sleep, and each may "
-			"still be woken: by somebody who runs, by time, or from outside.",
-			a->nr_long, a->nr_waits, a->nr_processes);
+			" %zu slept all the time, and each may still be woken: by somebody who runs, by "
+			"time, or from outside.",
+			a->nr_long);
 }
 
 static void add_caveats(struct base_str *out, const struct deadlock_answer *a)
@@ -286,10 +298,11 @@ void deadlock_text(struct base_str *out, const struct deadlock_answer *a)
 		}
 		add_finding(out, a, &a->finding[i]);
 	}
-	base_str_addf(out,
-		"\nHOW IT IS KNOWN\n  Observed: %zu threads that sleep, in %zu processes; what "
-		"they wait for by their system calls and lock words, ",
-		a->nr_long, a->nr_processes);
+	base_str_add(out, "\nHOW IT IS KNOWN\n  Observed: ");
+	add_count(out, a->nr_long, "sleeping thread");
+	base_str_add(out, " of ");
+	add_count(out, a->nr_processes, "process");
+	base_str_add(out, "; what each waits for by its system call and lock words, ");
 	base_str_add(out, a->nr_run ? "and what they would do next by running copies ahead; "
 				    : "and who could wake them by who has access; ");
 	base_str_add(out, "in ");

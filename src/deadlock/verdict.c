@@ -62,6 +62,15 @@ bool deadlock_owner_is_gone(const struct deadlock_answer *a, const struct deadlo
 	return !pid || (w->nr_keys && w->key[0].kind == DEADLOCK_KEY_FUTEX && pid != w->thread.pid);
 }
 
+/* Locks that are private to a process are its own threads'. */
+size_t deadlock_answer_owner(const struct deadlock_answer *a, const struct deadlock_wait *w)
+{
+	size_t i = deadlock_answer_find(a, w->owner);
+	bool is_private = w->nr_keys && (w->key[0].kind == DEADLOCK_KEY_FUTEX ||
+						w->key[0].kind == DEADLOCK_KEY_THREAD_EXIT);
+	return i != SIZE_MAX && is_private && a->wait[i].thread.pid != w->thread.pid ? SIZE_MAX : i;
+}
+
 /* Was the lock copied by a fork while a thread of the parent, or of its parent, had it? */
 static bool is_inherited(const struct deadlock_answer *a, const struct deadlock_wait *w)
 {
@@ -177,7 +186,7 @@ static enum base_status add_owner_edges(struct judging *j, size_t i)
 		}
 		return s;
 	}
-	size_t p = deadlock_answer_find(j->a, w->owner);
+	size_t p = deadlock_answer_owner(j->a, w);
 	if (p != SIZE_MAX && is_stuck(j, p))
 		s = add_edge(j, i, p, 0,
 			w->kind == DEADLOCK_JOIN ? DEADLOCK_EDGE_EXITS : DEADLOCK_EDGE_OWNS);
@@ -273,7 +282,7 @@ static enum base_status add_gone_owners(struct judging *j)
 	for (size_t i = 0; s == BASE_OK && i < j->a->nr_waits; i++) {
 		const struct deadlock_wait *w = &j->a->wait[i];
 		if (!is_stuck(j, i) || !w->owner_is_exact ||
-			deadlock_answer_find(j->a, w->owner) != SIZE_MAX ||
+			deadlock_answer_owner(j->a, w) != SIZE_MAX ||
 			!deadlock_owner_is_gone(j->a, w))
 			continue;
 		uint32_t *member = base_arena_alloc(j->arena, sizeof *member);
@@ -312,20 +321,22 @@ static bool is_closed_by_files(const struct judging *j, const struct deadlock_fi
 	return true;
 }
 
-/* A wait for a signal to a condition variable or semaphore, where everybody who could have given it
- * was run ahead to its end, and did not. */
+/* Signals to condition variables or semaphores that those who could give them do not give: they
+ * were run ahead to their ends. */
 static bool is_lost_wakeup(const struct judging *j, const struct deadlock_finding *f)
 {
-	bool has_signal = false;
 	for (uint32_t m = 0; m < f->nr_members; m++) {
-		const struct deadlock_wait *w = &j->a->wait[f->member[m]];
-		has_signal |= w->kind == DEADLOCK_CONDITION || w->kind == DEADLOCK_SEMAPHORE ||
-			      w->kind == DEADLOCK_FUTEX;
-		if (!was_run(j, f->member[m]) ||
+		enum deadlock_kind kind = j->a->wait[f->member[m]].kind;
+		if (kind != DEADLOCK_CONDITION && kind != DEADLOCK_SEMAPHORE &&
+			kind != DEADLOCK_FUTEX)
+			return false;
+		/* woken, it would wait again: it is what it looks at that is missing */
+		if (!was_run(j, f->member[m]) || j->a->run[f->member[m]].again_is_same ||
+			j->a->run[f->member[m]].end == DEADLOCK_END_LOOPS ||
 			!deadlock_end_is_proper(j->a->run[f->member[m]].end))
 			return false;
 	}
-	return has_signal;
+	return f->nr_members > 0;
 }
 
 static enum base_status add_component(
@@ -338,10 +349,8 @@ static enum base_status add_component(
 		return s;
 	if (nr == 1)
 		f.kind = DEADLOCK_FINDING_SELF;
-	if (weak && !is_closed_by_files(j, &f)) {
+	if (weak && !is_closed_by_files(j, &f))
 		f.kind = DEADLOCK_FINDING_STUCK;
-		f.is_lost_wakeup = is_lost_wakeup(j, &f);
-	}
 	if (weak && f.sure != DEADLOCK_CERTAIN)
 		return BASE_OK; /* no cycle that was seen, and somebody may still help */
 	return add_finding(j, &f);
@@ -384,12 +393,64 @@ static enum base_status add_components(struct judging *j, bool weak)
 		uint32_t size = c.first[i + 1] - c.first[i];
 		if (size > 1 || c.has_loop[i])
 			s = add_component(j, member, size, weak);
-		else if (weak && j->a->hope[*member] == DEADLOCK_STUCK && !behind[*member])
-			s = add_component(j, member, 1, true);
 	}
 	deadlock_components_fini(&c);
 	base_free(behind);
 	base_free(arc);
+	return s;
+}
+
+/* Is somebody of a finding there who could, once it goes on, wake it in another turn than the one
+ * that was seen? Then it waits behind them. */
+static enum base_status add_hopes(struct judging *j, uint32_t i, bool *has_edge)
+{
+	const struct deadlock_wait *w = &j->a->wait[i];
+	enum base_status s = BASE_OK;
+	for (size_t k = 0; k < w->nr_keys; k++) {
+		const struct deadlock_access *access =
+			deadlock_accesses_get(j->accesses, &w->key[k]);
+		for (size_t n = 0; access && n < access->nr_pids; n++) {
+			size_t first = first_of(j, access->pid[n]);
+			size_t nr = nr_threads_of(j, first, access->pid[n]);
+			for (size_t t = 0; s == BASE_OK && t < nr; t++) {
+				uint32_t p = j->by_pid[first + t];
+				if (p == i || !j->found[p] ||
+					(was_run(j, p) && j->a->run[p].end == DEADLOCK_END_EXITED))
+					continue;
+				s = add_edge(j, i, p, k, DEADLOCK_EDGE_MAY);
+				has_edge[i] = true;
+			}
+		}
+	}
+	return s;
+}
+
+/* Those whom nobody would wake: everybody who could was run ahead, and did not. By process. */
+static enum base_status add_sinks(struct judging *j)
+{
+	size_t n = j->a->nr_waits;
+	bool *has_edge = base_alloc(n + 1);
+	enum base_status s = has_edge ? BASE_OK : BASE_ERR_NOMEM;
+	for (size_t e = 0; s == BASE_OK && e < j->nr_edges; e++)
+		has_edge[j->edge[e].waiter] = true;
+	for (uint32_t i = 0; s == BASE_OK && i < n; i++) {
+		if (j->a->hope[i] == DEADLOCK_STUCK && !has_edge[i] && !j->found[i])
+			s = add_hopes(j, i, has_edge);
+	}
+	for (size_t i = 0; s == BASE_OK && i < n;) {
+		pid_t pid = j->a->wait[j->by_pid[i]].thread.pid;
+		uint32_t *member = base_arena_alloc(j->arena, (n - i) * sizeof *member);
+		struct deadlock_finding f = {
+			.kind = DEADLOCK_FINDING_STUCK, .member = member, .is_knot = true};
+		for (; member && i < n && j->a->wait[j->by_pid[i]].thread.pid == pid; i++) {
+			uint32_t w = j->by_pid[i];
+			if (j->a->hope[w] == DEADLOCK_STUCK && !has_edge[w] && !j->found[w])
+				member[f.nr_members++] = w;
+		}
+		f.is_lost_wakeup = is_lost_wakeup(j, &f);
+		s = !member ? BASE_ERR_NOMEM : f.nr_members ? add_finding(j, &f) : BASE_OK;
+	}
+	base_free(has_edge);
 	return s;
 }
 
@@ -456,6 +517,8 @@ enum base_status deadlock_judge(
 		s = add_gone_owners(&j);
 	if (s == BASE_OK)
 		s = add_components(&j, false);
+	if (s == BASE_OK)
+		s = add_sinks(&j);
 	if (s == BASE_OK)
 		s = add_components(&j, true);
 	for (size_t i = 0; s == BASE_OK && i < j.nr_findings; i++)
