@@ -632,6 +632,12 @@ bool deadlock_ghost_set_xstate(struct deadlock_ghost *g, const void *xstate, siz
 	return set_xstate(g, xstate, size);
 }
 
+size_t deadlock_ghost_get_xstate(struct deadlock_ghost *g, void *xstate, size_t size)
+{
+	struct iovec io = {xstate, size};
+	return ptrace(PTRACE_GETREGSET, g->pid, NT_X86_XSTATE, &io) == 0 ? io.iov_len : 0;
+}
+
 /* Is the SIGSEGV at hand one for a page that has not been copied yet? Then it is now. */
 static bool cure_fault(struct deadlock_ghost *g)
 {
