@@ -2,7 +2,7 @@
 /* spin_names.c - names of addresses in a live process. */
 #include "record/spin_names.h"
 
-#include "record/symbols.h"
+#include "symbol/symbol.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -20,7 +20,7 @@ struct file {
 	uint32_t path;
 	uint64_t start; /* of the mapping that bias is of */
 	uint64_t bias;
-	struct record_symbols *symbols;
+	struct symbol_file *symbols;
 };
 struct record_spin_names {
 	pid_t pid;
@@ -49,7 +49,7 @@ void record_spin_names_free(struct record_spin_names *n)
 	if (!n)
 		return;
 	for (size_t i = 0; i < n->nr_files; i++)
-		record_symbols_close(n->file[i].symbols);
+		symbol_close(n->file[i].symbols);
 	base_strtab_free(n->paths);
 	base_free(n->mapping);
 	base_free(n->file);
@@ -111,7 +111,7 @@ static const struct mapping *mapping_of(struct record_spin_names *n, uint64_t ad
 
 static const struct file *file_of(struct record_spin_names *n, const struct mapping *m)
 {
-	char build_id[RECORD_BUILD_ID_TEXT];
+	char build_id[SYMBOL_BUILD_ID_TEXT];
 	struct file f = {.path = m->path, .start = m->start};
 	if (!m->path)
 		return NULL;
@@ -122,8 +122,8 @@ static const struct file *file_of(struct record_spin_names *n, const struct mapp
 	if (n->nr_files == FILES_MAX || base_grow(&n->file, &n->files_capacity, n->nr_files + 1,
 						sizeof *n->file) != BASE_OK)
 		return NULL;
-	if (record_elf_bias(path, m->start, m->offset, &f.bias, build_id))
-		f.symbols = record_symbols_open(path, build_id);
+	if (symbol_elf_bias(path, m->start, m->offset, &f.bias, build_id))
+		f.symbols = symbol_open(path, build_id);
 	n->file[n->nr_files] = f;
 	return &n->file[n->nr_files++];
 }
@@ -136,7 +136,7 @@ static const char *keep(struct record_spin_names *n, const char *text)
 void record_spin_names_code(
 	struct record_spin_names *n, uint64_t address, struct record_spin_place *ret)
 {
-	struct record_symbol s = {0};
+	struct symbol_found s = {0};
 	*ret = (struct record_spin_place){.address = address};
 	const struct mapping *m = mapping_of(n, address);
 	if (!m)
@@ -144,7 +144,7 @@ void record_spin_names_code(
 	if (m->path)
 		ret->object = keep(n, base_strtab_get(n->paths, m->path));
 	const struct file *f = file_of(n, m);
-	if (!f || !f->symbols || !record_symbols_code(f->symbols, address - f->bias, &s))
+	if (!f || !f->symbols || !symbol_code(f->symbols, address - f->bias, &s))
 		return;
 	ret->function = keep(n, s.function);
 	ret->file = keep(n, s.file);
@@ -166,7 +166,7 @@ void record_spin_names_data(struct record_spin_names *n, struct record_spin_poll
 		if (before->path && before->end == m->start && !m->path)
 			f = file_of(n, before);
 	}
-	if (f && f->symbols && record_symbols_data(f->symbols, ret->address - f->bias, &name) &&
+	if (f && f->symbols && symbol_data(f->symbols, ret->address - f->bias, &name) &&
 		!name.failed)
 		ret->name = keep(n, base_str_text(&name));
 	base_str_fini(&name);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* spin_names.h - names of addresses in a live process, from its maps and symbols.h. */
+/* spin_names.h - names of addresses in a live process, from its maps and symbol/symbol.h. */
 #ifndef LONGPOLE_RECORD_SPIN_NAMES_H
 #define LONGPOLE_RECORD_SPIN_NAMES_H
 
