@@ -195,7 +195,7 @@ static void futex(struct lock *l, unsigned me)
 {
 	unsigned zero = 0;
 	(void)me;
-	if (look_often(l, 1000) && atomic_compare_exchange_strong(&l->word, &zero, 1))
+	if (look_often(l, 5000) && atomic_compare_exchange_strong(&l->word, &zero, 1))
 		return;
 	while (atomic_exchange(&l->word, 2))
 		syscall(SYS_futex, &l->word, FUTEX_WAIT_PRIVATE, 2, NULL, NULL, 0);
