@@ -352,7 +352,8 @@ int main(int argc, char **argv)
 	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
 		if (!strcmp(kinds[i].name, name))
 			kind = &kinds[i];
-	if (!kind || nr_threads < 2 || nr_threads > THREADS_MAX) {
+	if (!kind || nr_threads < (hold || circle || kind->acquire == idle ? 2 : 1) ||
+		nr_threads > THREADS_MAX) {
 		fprintf(stderr, "usage: spin_known KIND [THREADS [ROUNDS [WORK]]]\n");
 		return 2;
 	}
