@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kernel.h - what kernel traces of other tools have in common: switches, wakes, births and deaths of
- * threads, interrupts, system calls. Importers add events in any order; then they are sorted and
+ * kernel.h - what kernel traces of other tools have in common: switches, wakes, births and deaths
+ * of threads, interrupts, system calls. Importers add events in any order; then they are sorted and
  * written as a recording of the whole system.
  *
  * Units: ns of the tool's clock; the earliest event becomes time 0. Memory: 48 bytes an event, at
