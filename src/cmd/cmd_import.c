@@ -20,14 +20,15 @@ static const struct cmd_option option[] = {
 };
 
 const struct cmd_details cmd_details_import = {
-	.usage = "[OPTIONS] gem5 FILE",
+	.usage = "[OPTIONS] FORMAT FILE",
 	.about = "Makes a trace of FILE, which another tool wrote, for 'longpole report' and all "
-		 "others. "
-		 "Formats: gem5 (annotate.bin, the critical-path annotations of gem5 and M5 until "
-		 "2020).",
+		 "others. Formats: perf (perf.data), ctf (LTTng), tracecmd (trace.dat), perfetto: "
+		 "kernel traces with sched events; chrome (Trace Event JSON), otlp (OpenTelemetry or "
+		 "Jaeger JSON); gem5 (annotate.bin, the critical-path annotations of gem5 and M5 "
+		 "until 2020).",
 	.option = option,
 	.nr_options = BASE_COUNT(option),
-	.example = {"longpole import gem5 annotate.bin",
+	.example = {"longpole import perf perf.data && longpole report perf.lpt",
 		"longpole import gem5 -o server.lpt m5out/annotate.bin && longpole report "
 		"server.lpt"},
 };
