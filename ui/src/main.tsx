@@ -9,7 +9,7 @@ import { GraphPanel } from './graph';
 import { Answer, Connections, Locks, Quality, Queues, Selection, Threads, WhatIf } from './panels';
 import { clear, connection, lanes, panel, range, search, selected, startHash, view, whole } from './select';
 import { loadBins } from './tiles';
-import { Timeline, forgetPatterns, go, pan, scrollLanes, swatch, tip, zoom } from './timeline';
+import { Timeline, first, forgetPatterns, go, pan, scrollLanes, shown as rowsShown, swatch, tip, zoom } from './timeline';
 
 const rest = signal(false), help = signal(false);
 const KEYS: [string, string][] = [['W S', 'zoom in, out'], ['A D, ← →', 'move'], ['↑ ↓', 'other threads'], ['drag', 'measure: selects that time'], ['Shift + drag', 'move'], ['Ctrl + wheel', 'zoom'],
@@ -33,13 +33,14 @@ function Legend() {
 }
 function TimelinePanel() {
   if (!T) return <p class="absent">No timeline: {doc.absent.timeline}.</p>;
-  const b = (text: string, f: () => void, label: string) => <button onClick={f} aria-label={label} title={label}>{text}</button>;
+  const b = (text: string, f: () => void, label: string) => <button onClick={f} aria-label={label === text ? undefined : label} title={label}>{text}</button>;
   return (
     <>
       <div class="row">
         {b('+', () => zoom(0.5), 'zoom in')}{b('−', () => zoom(2), 'zoom out')}{b('←', () => pan(-0.3), 'move left')}{b('→', () => pan(0.3), 'move right')}
-        {b('all', () => go([0, whole]), 'the whole run')}{range.value && b('zoom to selection', () => go(range.value!), 'zoom to the selection')}
-        <span class="now" aria-live="off">{ns(view.value[1] - view.value[0])} at {ns(view.value[0])}</span>
+        {b('all', () => go([0, whole]), 'all: the whole run')}{range.value && b('zoom to selection', () => go(range.value!), 'zoom to the selection')}
+        {T.lanes.length > rowsShown() && <>{b('↑', () => scrollLanes(-5), 'lanes further up')}{b('↓', () => scrollLanes(5), 'lanes further down')}<span class="now">lanes {first.value + 1}–{Math.min(first.value + rowsShown(), T.lanes.length)} of {T.lanes.length}</span></>}
+        <span class="now span" aria-live="off">{ns(view.value[1] - view.value[0])} at {ns(view.value[0])}</span>
       </div>
       <Timeline />
       <Legend />
@@ -68,7 +69,8 @@ function Chips() {
 }
 function Help() {
   const ref = useRef<HTMLDialogElement>(null);
-  useEffect(() => { if (help.value) ref.current?.showModal(); else ref.current?.close(); });
+  const open = help.value;
+  useEffect(() => { if (open) ref.current?.showModal(); else ref.current?.close(); }, [open]);
   return (
     <dialog ref={ref} onClose={() => (help.value = false)} aria-labelledby="keys">
       <h2 id="keys">Keys</h2>
@@ -85,7 +87,7 @@ function App() {
         <nav aria-label="panels">{shown.map(([id, name]) => <a href={`#p=${id}`} aria-current={panel.value === id ? 'true' : undefined} onClick={(e) => { e.preventDefault(); show(id); }}>{name}</a>)}</nav>
         <Chips />
         <input type="search" id="search" placeholder="search ( / )" aria-label="search states, threads, locks, queues" value={search.value} onInput={(e) => (search.value = e.currentTarget.value)} />
-        <button onClick={() => (help.value = true)} aria-label="keys" title="keys">?</button>
+        <button onClick={() => (help.value = true)} aria-label="? keys" title="keys">?</button>
       </header>
       <main>
         <h1 class="hidden">longpole: {doc.name}</h1>
