@@ -56,7 +56,7 @@ for (const name of names.filter((n) => n !== 'empty')) {
   await test(`page/${name}/panels`, async () => {
     const page = await open(name);
     assert.deepEqual(await page.locator('section > h2').allTextContents(), ['Answer', 'Timeline', 'What-if', 'Locks', 'Queues', 'Graph', 'Flame',
-      ...(doc.memory ? ['Memory'] : []), ...(doc.network ? ['Network'] : []), ...(doc.connections ? ['Connections'] : []), 'Data quality']);
+      ...(doc.attached.ciat ? ['Memory'] : []), ...(/platform/.test(doc.trace.recorded_by) ? ['Network'] : []), ...(doc.attached.deadlock ? ['Deadlock'] : []), ...(doc.connections ? ['Connections'] : []), 'Data quality']);
     assert.ok((await page.locator('#answer .finding').textContent()).startsWith(doc.answer.finding));
     assert.ok(await rows(page, 'predicted gains') > 0 || !doc.answer.opportunities.length);
     assert.ok(await rows(page, 'the critical path') > 0);

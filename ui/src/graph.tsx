@@ -39,7 +39,7 @@ function Drawing({ g, part }: { g: Row; part: Part }) {
   return (
     <div class="graph" tabIndex={0} role="region" aria-label="graph; the table beneath has the same">
       <svg width={laid.w} height={laid.h} viewBox={`0 0 ${laid.w} ${laid.h}`} role="img" aria-label="graph of who waits on whom">
-        <defs><marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto-start-reverse" markerUnits="userSpaceOnUse"><path d="M0 0L8 4L0 8z" /></marker></defs>
+        
         {edges.map((e, i) => {
           const p = d.edge({ v: `${e.from}`, w: `${e.to}`, name: `${i}` })?.points;
           return p && (

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // main.tsx - the page: its panels, its keys. Without it the static part of the page stays.
 import { signal } from '@preact/signals';
-import { render, type ComponentChild } from 'preact';
+import { Component, render, type ComponentChild } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import { PALETTE, T, doc, forgetColors, ns } from './data';
+import { Deadlock, Memory, Network, isNetwork } from './extras';
 import { Flame } from './flame';
 import { GraphPanel } from './graph';
 import { Answer, Connections, Locks, Quality, Queues, Selection, Threads, WhatIf } from './panels';
@@ -50,9 +51,15 @@ function TimelinePanel() {
     </>
   );
 }
+// A document of another version may lack what a panel draws: that panel says so, the others stay.
+class Safe extends Component<{ children: ComponentChild }> {
+  state = { why: '' };
+  componentDidCatch(e: Error) { this.setState({ why: e.message }); }
+  render() { return this.state.why ? <p class="absent">This part cannot be drawn: {this.state.why}</p> : this.props.children; }
+}
 type Panel = [string, string, () => ComponentChild, boolean?];
 const PANELS: Panel[] = [['answer', 'Answer', () => <Answer />], ['timeline', 'Timeline', () => <TimelinePanel />], ['whatif', 'What-if', () => <WhatIf />], ['locks', 'Locks', () => <Locks />],
-  ['queues', 'Queues', () => <Queues />], ['graph', 'Graph', () => <GraphPanel />], ['flame', 'Flame', () => <Flame />], ['connections', 'Connections', () => <Connections />, !doc.connections], ['quality', 'Data quality', () => <Quality />]];
+  ['queues', 'Queues', () => <Queues />], ['graph', 'Graph', () => <GraphPanel />], ['flame', 'Flame', () => <Flame />], ['memory', 'Memory', () => <Memory />, !doc.attached.ciat], ['network', 'Network', () => <Network />, !isNetwork()], ['deadlock', 'Deadlock', () => <Deadlock />, !doc.attached.deadlock], ['connections', 'Connections', () => <Connections />, !doc.connections], ['quality', 'Data quality', () => <Quality />]];
 const shown = PANELS.filter((p) => !p[3]);
 const show = (id: string) => { panel.value = id; rest.value = true; requestAnimationFrame(() => document.getElementById(id)?.scrollIntoView({ block: 'start' })); };
 
@@ -91,10 +98,11 @@ function App() {
       </header>
       <main>
         <h1 class="hidden">longpole: {doc.name}</h1>
-        {shown.map(([id, name, f], i) => (i < 2 || rest.value) && <section id={id} aria-labelledby={`h-${id}`}><h2 id={`h-${id}`}>{name}</h2>{f()}</section>)}
+        {shown.map(([id, name, f], i) => (i < 2 || rest.value) && <section id={id} aria-labelledby={`h-${id}`}><h2 id={`h-${id}`}>{name}</h2><Safe>{f()}</Safe></section>)}
       </main>
       {tip.value && <div class="tip" ref={(e) => { if (e) { e.style.left = `${Math.min(tip.value!.x + 14, innerWidth - 340)}px`; e.style.top = `${Math.min(tip.value!.y + 16, innerHeight - 120)}px`; } }}>{tip.value.text.map((t) => <div>{t}</div>)}</div>}
       <Help />
+      <svg class="hidden" aria-hidden="true"><defs><marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto-start-reverse" markerUnits="userSpaceOnUse"><path d="M0 0L8 4L0 8z" /></marker></defs></svg>
     </>
   );
 }
