@@ -25,19 +25,20 @@ size_t noc_network_links(const struct noc_network *n)
 	return nr;
 }
 
-void noc_network_link(const struct noc_network *n, size_t i, struct noc_link *ret)
+void noc_network_each_link(const struct noc_network *n, struct noc_link *ret)
 {
-	size_t at = 0;
-	for (; !is_link(port_at(n, at)) || i; at++)
-		i -= is_link(port_at(n, at));
-	const struct noc_port *p = port_at(n, at);
-	*ret = (struct noc_link){.from_router = (uint32_t)(at / n->ports),
-		.from_port = (uint32_t)(at % n->ports),
-		.to_router = p->router,
-		.to_port = p->router == UINT32_MAX ? p->node : p->port,
-		.latency_cycles = p->latency,
-		.flit_cycles = p->flit_cycles,
-		.flits = n->sent_flits[at]};
+	for (size_t at = 0; at < (size_t)n->nr_routers * n->ports; at++) {
+		const struct noc_port *p = port_at(n, at);
+		if (!is_link(p))
+			continue;
+		*ret++ = (struct noc_link){.from_router = (uint32_t)(at / n->ports),
+			.from_port = (uint32_t)(at % n->ports),
+			.to_router = p->router,
+			.to_port = p->router == UINT32_MAX ? p->node : p->port,
+			.latency_cycles = p->latency,
+			.flit_cycles = p->flit_cycles,
+			.flits = n->sent_flits[at]};
+	}
 }
 
 void noc_network_counts(const struct noc_network *n, struct noc_counts *ret)

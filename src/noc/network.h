@@ -126,7 +126,8 @@ struct noc_link {
 };
 uint32_t noc_network_routers(const struct noc_network *n);
 size_t noc_network_links(const struct noc_network *n); /* ejection links included */
-void noc_network_link(const struct noc_network *n, size_t i, struct noc_link *ret);
+/* Fills noc_network_links() entries, by router and port. */
+void noc_network_each_link(const struct noc_network *n, struct noc_link *ret);
 /* Flits that were written into buffers, crossed crossbars, crossed links between routers, left sources, were ejected. */
 struct noc_counts {
 	uint64_t buffer_writes, crossbar, link, injected, ejected;
