@@ -104,6 +104,9 @@ enum base_status noc_network_zero_load_cycles(const struct noc_network *n, uint3
 	uint64_t stages = c->routing_delay + c->sw_alloc_delay - 1 + c->crossbar_delay;
 	if (!c->speculative)
 		stages += c->vc_alloc_delay;
+	/* While a flit's grant is computed, its virtual channel does not ask for the next one. */
+	if (slowest < c->sw_alloc_delay)
+		slowest = (uint32_t)c->sw_alloc_delay;
 	*ret_cycles = 2 + hops * stages + links_cycles(n, source, destination, hops, &slowest) + 2 +
 		      (uint64_t)(size_flits - 1) * slowest;
 	return BASE_OK;

@@ -103,6 +103,14 @@ static inline void wait_for_vc(struct here *h, uint32_t vc, uint32_t words)
 		noc_set_bit(n->waiting + (size_t)(h->first_port + r[i].port) * words, vc);
 }
 
+/* What was decided now takes effect at the end of the delay's last cycle (delays above one cycle). */
+static void put_off(struct here *h, uint32_t vc, uint32_t result, uint64_t delay)
+{
+	h->input[vc].result = (uint16_t)result;
+	h->input[vc].ready = (uint16_t)(h->n->now + delay - 1);
+	noc_set_bit(h->pending, vc);
+}
+
 /* Requests of all who want an output VC; returns how many output VCs are wanted. */
 static inline uint32_t vc_requests(struct here *h, uint32_t words, uint32_t *ret_asking)
 {
@@ -133,7 +141,10 @@ static inline uint32_t vc_requests(struct here *h, uint32_t words, uint32_t *ret
 		if (any) {
 			s->vc_asking[asking++] = (uint16_t)vc;
 			s->vc_grant[vc] = UINT16_MAX;
-		} else if (!n->slow) {
+		} else if (n->slow) {
+			put_off(h, (uint32_t)vc, UINT16_MAX, n->config.vc_alloc_delay);
+			noc_clear_bit(h->to_vc, (uint32_t)vc);
+		} else {
 			wait_for_vc(h, (uint32_t)vc, words);
 		}
 	}
@@ -657,6 +668,63 @@ static inline __attribute__((always_inline)) bool step(
 	return rest;
 }
 
+/* What was put off until this cycle. A VC may have gone to somebody else meanwhile. */
+static void complete(struct here *h, uint32_t words)
+{
+	struct noc_network *n = h->n;
+	EACH_BIT(h->pending, words, vc)
+	{
+		struct noc_input_vc *in = &h->input[vc];
+		if (!is_due(n, in))
+			continue;
+		uint32_t result = in->result;
+		noc_clear_bit(h->pending, (uint32_t)vc);
+		if (in->state == NOC_VC_WAITING) {
+			uint32_t port = result == UINT16_MAX ? 0 : n->port_of[result];
+			if (result != UINT16_MAX &&
+				n->free_vcs[h->first_port + port] >> (result - port * n->vcs) & 1)
+				take_vc(h, (uint32_t)vc, result, words);
+			else
+				noc_set_bit(h->to_vc, (uint32_t)vc);
+		} else {
+			noc_set_bit(h->to_sw, (uint32_t)vc);
+			if (result != UINT16_MAX)
+				send_flit(h, (uint32_t)vc, words);
+		}
+	}
+}
+
+/* The same with delays above one cycle, where a decision is not yet an effect. Not speculative. */
+static bool step_slow(struct here *h, uint32_t words)
+{
+	struct noc_network *n = h->n;
+	struct noc_scratch *s = h->s;
+	uint32_t nr_asking = allocate_vcs(h, words);
+	for (uint32_t i = 0; i < nr_asking; i++) {
+		uint32_t vc = s->vc_asking[i];
+		put_off(h, vc, s->vc_grant[vc], n->config.vc_alloc_delay);
+		noc_clear_bit(h->to_vc, vc);
+	}
+	uint32_t nr_matches = allocate_switch(h, words, false);
+	EACH_BIT(h->to_sw, words, vc)
+	{
+		put_off(h, (uint32_t)vc, UINT16_MAX, n->config.sw_alloc_delay);
+		noc_clear_bit(h->to_sw, (uint32_t)vc);
+	}
+	for (uint32_t i = 0; i < nr_matches; i++) {
+		uint32_t in = s->match[i].in, vc = in * n->vcs + s->match[i].label;
+		n->sw_vc_next[h->first_port + in] =
+			(uint16_t)(s->match[i].label + 1u == n->vcs ? 0 : s->match[i].label + 1u);
+		h->input[vc].result = s->match[i].out;
+	}
+	compute_routes(h, words);
+	complete(h, words);
+	uint64_t rest = 0;
+	for (uint32_t w = 0; w < words; w++)
+		rest |= h->to_vc[w] | h->to_sw[w] | h->to_route[w] | h->pending[w];
+	return rest;
+}
+
 static struct here make_here(struct noc_network *n, uint32_t router)
 {
 	size_t set = (size_t)router * n->words;
@@ -681,6 +749,8 @@ void noc_router_begin(struct noc_network *n, uint32_t router, uint32_t vc_in_rou
 bool noc_router_step(struct noc_network *n, uint32_t router)
 {
 	struct here h = make_here(n, router);
+	if (n->slow)
+		return step_slow(&h, n->words);
 	if (n->words == 1)
 		return n->speculative ? step(&h, 1, true) : step(&h, 1, false);
 	return n->speculative ? step(&h, n->words, true) : step(&h, n->words, false);
