@@ -25,19 +25,20 @@ size_t noc_network_links(const struct noc_network *n)
 	return nr;
 }
 
-void noc_network_link(const struct noc_network *n, size_t i, struct noc_link *ret)
+void noc_network_each_link(const struct noc_network *n, struct noc_link *ret)
 {
-	size_t at = 0;
-	for (; !is_link(port_at(n, at)) || i; at++)
-		i -= is_link(port_at(n, at));
-	const struct noc_port *p = port_at(n, at);
-	*ret = (struct noc_link){.from_router = (uint32_t)(at / n->ports),
-		.from_port = (uint32_t)(at % n->ports),
-		.to_router = p->router,
-		.to_port = p->router == UINT32_MAX ? p->node : p->port,
-		.latency_cycles = p->latency,
-		.flit_cycles = p->flit_cycles,
-		.flits = n->sent_flits[at]};
+	for (size_t at = 0; at < (size_t)n->nr_routers * n->ports; at++) {
+		const struct noc_port *p = port_at(n, at);
+		if (!is_link(p))
+			continue;
+		*ret++ = (struct noc_link){.from_router = (uint32_t)(at / n->ports),
+			.from_port = (uint32_t)(at % n->ports),
+			.to_router = p->router,
+			.to_port = p->router == UINT32_MAX ? p->node : p->port,
+			.latency_cycles = p->latency,
+			.flit_cycles = p->flit_cycles,
+			.flits = n->sent_flits[at]};
+	}
 }
 
 void noc_network_counts(const struct noc_network *n, struct noc_counts *ret)
@@ -103,6 +104,9 @@ enum base_status noc_network_zero_load_cycles(const struct noc_network *n, uint3
 	uint64_t stages = c->routing_delay + c->sw_alloc_delay - 1 + c->crossbar_delay;
 	if (!c->speculative)
 		stages += c->vc_alloc_delay;
+	/* While a flit's grant is computed, its virtual channel does not ask for the next one. */
+	if (slowest < c->sw_alloc_delay)
+		slowest = (uint32_t)c->sw_alloc_delay;
 	*ret_cycles = 2 + hops * stages + links_cycles(n, source, destination, hops, &slowest) + 2 +
 		      (uint64_t)(size_flits - 1) * slowest;
 	return BASE_OK;
