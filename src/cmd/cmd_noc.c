@@ -145,8 +145,8 @@ void cmd_noc_describe(struct base_str *out, const struct noc_config *k)
 
 int cmd_run_noc(struct cmd *c)
 {
-	bool network = !c->nr_operands || !strcmp(c->operand[0], "sim");
-	if (network && cmd_given(c, "list-parameters"))
+	bool of_graphs = c->nr_operands && !strcmp(c->operand[0], "gen"); /* it has its own */
+	if (cmd_given(c, "list-parameters") && !of_graphs)
 		return list_parameters(c);
 	struct base_str text = {0};
 	for (size_t i = 0; i < BASE_COUNT(verb_table); i++) {
