@@ -71,7 +71,8 @@ struct deadlock_ahead *deadlock_ahead_close(struct deadlock_ahead *a)
 	return NULL;
 }
 
-/* ---- where a copy starts ------------------------------------------------------------------------- */
+/* ---- where a copy starts
+ * ------------------------------------------------------------------------- */
 
 static void cannot(struct deadlock_run *run, enum deadlock_end end, const char *why)
 {
@@ -112,7 +113,7 @@ static bool is_where_it_was(const struct deadlock_ahead *a, const struct deadloc
 {
 	uint64_t runs = 0;
 	return deadlock_runs_of(wait->thread.pid, wait->thread.tid, &runs) &&
-		runs == a->registers.runs;
+	       runs == a->registers.runs;
 }
 
 /* The copy behind the system call instruction, with the call's result. */
@@ -135,14 +136,15 @@ static void start(struct deadlock_ahead *a, const struct deadlock_wait *wait)
 	deadlock_ghost_registers(a->ghost)->rax = (unsigned long long)result;
 }
 
-/* ---- running --------------------------------------------------------------------------------------- */
+/* ---- running
+ * --------------------------------------------------------------------------------------- */
 
 /* int 0x80 stops, too, but counts its calls otherwise. */
 static bool is_syscall_instruction(struct deadlock_copy *c, uint64_t behind)
 {
 	uint8_t code[2];
 	return deadlock_copy_peek(c, behind - 2, code, sizeof code) && code[0] == 0x0f &&
-		code[1] == 0x05;
+	       code[1] == 0x05;
 }
 
 static void at_call(struct deadlock_copy *c)

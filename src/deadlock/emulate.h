@@ -13,23 +13,23 @@
 #include "deadlock/ghost.h"
 
 enum {
-	DEADLOCK_COPY_FILES_MAX = 64,	   /* descriptors that the copy opened, closed or read */
-	DEADLOCK_COPY_FAKE_FD = 1 << 20,   /* the first that the copy opens */
-	DEADLOCK_COPY_FAKE_PID = 1 << 23,  /* the first process that the copy makes: no real one */
-	DEADLOCK_COPY_REPEATS_MAX = 40,	   /* the same call from the same place, nothing new */
-	DEADLOCK_COPY_CALLS_MAX = 400,	   /* calls without a new event */
-	DEADLOCK_COPY_POLLS_MAX = 4,	   /* times that poll and the like find something ready */
-	DEADLOCK_COPY_IO_MAX = 1 << 16,	   /* bytes of one read that are really provided */
-	DEADLOCK_COPY_VECTOR_MAX = 64,	   /* pieces of one readv, writev, recvmsg, sendmsg */
+	DEADLOCK_COPY_FILES_MAX = 64,       /* descriptors that the copy opened, closed or read */
+	DEADLOCK_COPY_FAKE_FD = 1 << 20,    /* the first that the copy opens */
+	DEADLOCK_COPY_FAKE_PID = 1 << 23,   /* the first process that the copy makes: no real one */
+	DEADLOCK_COPY_REPEATS_MAX = 40,     /* the same call from the same place, nothing new */
+	DEADLOCK_COPY_CALLS_MAX = 400,      /* calls without a new event */
+	DEADLOCK_COPY_POLLS_MAX = 4,        /* times that poll and the like find something ready */
+	DEADLOCK_COPY_IO_MAX = 1 << 16,     /* bytes of one read that are really provided */
+	DEADLOCK_COPY_VECTOR_MAX = 64,      /* pieces of one readv, writev, recvmsg, sendmsg */
 	DEADLOCK_COPY_MAPPED_MAX = 1 << 28, /* bytes that the copy may map */
 };
 
 /* A descriptor about which the copy and its original differ. */
 struct deadlock_copy_file {
 	int fd;
-	int original;	   /* the process's descriptor that it stands for; -1: none */
+	int original; /* the process's descriptor that it stands for; -1: none */
 	bool is_closed;
-	bool was_fed;	   /* read once with made-up data: the next read finds the end */
+	bool was_fed;      /* read once with made-up data: the next read finds the end */
 	uint64_t position; /* bytes of it that were read already; a file: where, once known */
 	bool has_position;
 };
@@ -43,10 +43,11 @@ struct deadlock_copy {
 	uint32_t events_max;
 	bool is_done;
 	bool is_exiting; /* all its files are closed */
-	bool is_first;	 /* the awaited call itself is being satisfied: it does not wait again */
-	const char *tainted; /* what it did after which a proper end proves nothing; NULL: nothing */
+	bool is_first;   /* the awaited call itself is being satisfied: it does not wait again */
+	const char
+		*tainted; /* what it did after which a proper end proves nothing; NULL: nothing */
 
-	unsigned hypothesis;   /* how the awaited word is faked: the nth way (satisfy.c) */
+	unsigned hypothesis; /* how the awaited word is faked: the nth way (satisfy.c) */
 	bool no_more_hypotheses;
 	unsigned nr_satisfied; /* further waits for parts of the same object */
 	unsigned polls, accepts, waits, fakes;
@@ -69,7 +70,8 @@ const char *deadlock_emulate_name(uint64_t number); /* "" when there is none */
 
 /* Fakes what ends the wait, in the copy's memory; the awaited call's result. May end the run. */
 int64_t deadlock_satisfy(struct deadlock_copy *c);
-/* The copy waits for the same object again, at `word`: fakes it in the next way. False: none is left. */
+/* The copy waits for the same object again, at `word`: fakes it in the next way. False: none is
+ * left. */
 bool deadlock_satisfy_again(struct deadlock_copy *c, uint64_t word, uint32_t expected);
 
 /* ---- for the rows --------------------------------------------------------------------------- */
@@ -91,7 +93,8 @@ bool deadlock_copy_poke(struct deadlock_copy *c, uint64_t address, const void *b
 bool deadlock_copy_poke32(struct deadlock_copy *c, uint64_t address, uint32_t value);
 
 /* One row of emulate.def: emulate_HANDLER in emulate_*.c. */
-#define CALL(name, handler) int64_t deadlock_emulate_##handler(struct deadlock_copy *, const uint64_t *);
+#define CALL(name, handler)                                                                        \
+	int64_t deadlock_emulate_##handler(struct deadlock_copy *, const uint64_t *);
 #define RESULT(name, value)
 #include "deadlock/emulate.def"
 

@@ -19,7 +19,8 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-/* ---- which file a descriptor of the copy is ------------------------------------------------------ */
+/* ---- which file a descriptor of the copy is
+ * ------------------------------------------------------ */
 
 static struct deadlock_copy_file *own_file(struct deadlock_copy *c, int fd)
 {
@@ -71,7 +72,8 @@ static int reopen(const struct deadlock_copy *c, int original)
 	return open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
 }
 
-/* ---- reading ------------------------------------------------------------------------------------- */
+/* ---- reading
+ * ------------------------------------------------------------------------------------- */
 
 /* Up to `size` bytes of what the pipe holds behind the first `skip`; nothing is taken out. */
 static int64_t peek_pipe(struct deadlock_copy *c, int original, uint64_t skip, size_t size)
@@ -183,8 +185,8 @@ int64_t deadlock_emulate_pread(struct deadlock_copy *c, const uint64_t *arg)
 }
 
 /* The pieces' sizes together; -EFAULT. */
-static int64_t vector(struct deadlock_copy *c, uint64_t address, uint64_t nr, struct iovec *ret,
-	size_t *ret_nr)
+static int64_t vector(
+	struct deadlock_copy *c, uint64_t address, uint64_t nr, struct iovec *ret, size_t *ret_nr)
 {
 	int64_t size = 0;
 	*ret_nr = nr < DEADLOCK_COPY_VECTOR_MAX ? (size_t)nr : DEADLOCK_COPY_VECTOR_MAX;
@@ -200,8 +202,7 @@ static int64_t scatter(struct deadlock_copy *c, const struct iovec *piece, size_
 	int64_t done = 0;
 	for (size_t i = 0; i < nr && done < got; i++) {
 		const int64_t left = got - done;
-		const size_t n =
-			(int64_t)piece[i].iov_len < left ? piece[i].iov_len : (size_t)left;
+		const size_t n = (int64_t)piece[i].iov_len < left ? piece[i].iov_len : (size_t)left;
 		if (!deadlock_copy_poke(c, (uint64_t)(uintptr_t)piece[i].iov_base, c->io + done, n))
 			return -EFAULT;
 		done += (int64_t)n;
@@ -225,8 +226,8 @@ int64_t deadlock_emulate_recvmsg(struct deadlock_copy *c, const uint64_t *arg)
 	size_t nr;
 	if (!deadlock_copy_peek(c, arg[1], &message, sizeof message))
 		return -EFAULT;
-	const int64_t size = vector(
-		c, (uint64_t)(uintptr_t)message.msg_iov, message.msg_iovlen, piece, &nr);
+	const int64_t size =
+		vector(c, (uint64_t)(uintptr_t)message.msg_iov, message.msg_iovlen, piece, &nr);
 	const int64_t got = size < 0 ? size : provide(c, (int)arg[0], (uint64_t)size);
 	message.msg_controllen = 0;
 	message.msg_namelen = 0;
@@ -236,7 +237,8 @@ int64_t deadlock_emulate_recvmsg(struct deadlock_copy *c, const uint64_t *arg)
 	return got > 0 ? scatter(c, piece, nr, got) : got;
 }
 
-/* ---- writing ------------------------------------------------------------------------------------- */
+/* ---- writing
+ * ------------------------------------------------------------------------------------- */
 
 static void keep_text(struct deadlock_copy *c, int fd, uint64_t address, uint64_t size)
 {
@@ -246,9 +248,8 @@ static void keep_text(struct deadlock_copy *c, int fd, uint64_t address, uint64_
 	if (run->would_write[0] || !n || !deadlock_copy_peek(c, address, text, n))
 		return;
 	for (size_t i = 0; i < n; i++)
-		run->would_write[i] = isprint((unsigned char)text[i]) || text[i] == '\n'
-			? text[i]
-			: '.';
+		run->would_write[i] =
+			isprint((unsigned char)text[i]) || text[i] == '\n' ? text[i] : '.';
 	run->would_write[n] = '\0';
 	run->would_write_fd = fd;
 }
@@ -295,7 +296,8 @@ int64_t deadlock_emulate_sendmsg(struct deadlock_copy *c, const uint64_t *arg)
 	return deadlock_emulate_writev(c, as_writev);
 }
 
-/* ---- opening and closing --------------------------------------------------------------------------- */
+/* ---- opening and closing
+ * --------------------------------------------------------------------------- */
 
 /* Another descriptor of the process for the same end of the same pipe or socket is still open. */
 static bool has_twin(struct deadlock_copy *c, int fd, const struct deadlock_file *file)
@@ -328,9 +330,8 @@ static bool is_locked(const struct deadlock_file *file, pid_t by, pid_t other_th
 		return false;
 	text[got] = '\0';
 	while (deadlock_parse_file_lock(&rest, &lock))
-		if (!lock.is_blocked && lock.inode == file->inode &&
-			lock.device == file->device && (!by || lock.pid == by) &&
-			(!other_than || lock.pid != other_than))
+		if (!lock.is_blocked && lock.inode == file->inode && lock.device == file->device &&
+			(!by || lock.pid == by) && (!other_than || lock.pid != other_than))
 			return true;
 	return false;
 }
@@ -455,7 +456,8 @@ int64_t deadlock_emulate_accept(struct deadlock_copy *c, const uint64_t *arg)
 	return stand_for(c, new_fd(c), -1);
 }
 
-/* ---- the rest --------------------------------------------------------------------------------------- */
+/* ---- the rest
+ * --------------------------------------------------------------------------------------- */
 
 static int64_t file_lock(struct deadlock_copy *c, int fd, bool unlocks, bool waits)
 {
@@ -486,7 +488,7 @@ int64_t deadlock_emulate_fcntl(struct deadlock_copy *c, const uint64_t *arg)
 		if (!is_open(c, (int)arg[0], &file))
 			return -EBADF;
 		return file.can_read && file.can_write ? O_RDWR
-			: file.can_write	       ? O_WRONLY
+		       : file.can_write                ? O_WRONLY
 						       : O_RDONLY;
 	case F_GETFD:
 	case F_SETFD:
@@ -504,8 +506,7 @@ int64_t deadlock_emulate_fcntl(struct deadlock_copy *c, const uint64_t *arg)
 		return file_lock(c, (int)arg[0], lock.l_type == F_UNLCK,
 			arg[1] == F_SETLKW || arg[1] == F_OFD_SETLKW);
 	default:
-		deadlock_copy_end(
-			c, DEADLOCK_END_CALL, "fcntl %llu", (unsigned long long)arg[1]);
+		deadlock_copy_end(c, DEADLOCK_END_CALL, "fcntl %llu", (unsigned long long)arg[1]);
 		return 0;
 	}
 }

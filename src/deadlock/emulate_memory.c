@@ -43,7 +43,8 @@ int64_t deadlock_emulate_mprotect(struct deadlock_copy *c, const uint64_t *arg)
 	return deadlock_ghost_protect(c->ghost, arg[0], arg[1], prot);
 }
 
-/* Only one advice changes what is read later: private memory that is given up comes back as zero. */
+/* Only one advice changes what is read later: private memory that is given up comes back as zero.
+ */
 int64_t deadlock_emulate_madvise(struct deadlock_copy *c, const uint64_t *arg)
 {
 	const struct deadlock_region *r = deadlock_process_region(c->world, c->process, arg[0]);
@@ -73,7 +74,8 @@ static uint64_t heap_end(struct deadlock_copy *c)
 /* Grows only while nothing is in its way; who is refused maps memory instead. */
 int64_t deadlock_emulate_brk(struct deadlock_copy *c, const uint64_t *arg)
 {
-	const uint64_t now = heap_end(c), wanted = (arg[0] + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
+	const uint64_t now = heap_end(c),
+		       wanted = (arg[0] + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
 	if (!now || arg[0] <= now || !may_map(c, wanted - now))
 		return (int64_t)now;
 	for (size_t i = 0; i < c->process->nr_regions; i++)

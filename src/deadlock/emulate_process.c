@@ -13,7 +13,8 @@
 #include <sys/utsname.h>
 #include <time.h>
 
-/* ---- ends ------------------------------------------------------------------------------------------ */
+/* ---- ends
+ * ------------------------------------------------------------------------------------------ */
 
 static unsigned threads_of(const struct deadlock_copy *c)
 {
@@ -28,8 +29,9 @@ static unsigned threads_of(const struct deadlock_copy *c)
 int64_t deadlock_copy_exit(struct deadlock_copy *c, bool whole)
 {
 	const struct deadlock_thread *t = &c->wait->thread;
-	struct deadlock_key key = {
-		.kind = DEADLOCK_KEY_THREAD_EXIT, .space = (uint64_t)t->pid, .id = (uint64_t)t->tid};
+	struct deadlock_key key = {.kind = DEADLOCK_KEY_THREAD_EXIT,
+		.space = (uint64_t)t->pid,
+		.id = (uint64_t)t->tid};
 	if (!whole)
 		deadlock_copy_event(c, &key);
 	if (whole || threads_of(c) == 1) {
@@ -65,7 +67,8 @@ int64_t deadlock_emulate_fork(struct deadlock_copy *c, const uint64_t *arg)
 	return DEADLOCK_COPY_FAKE_PID + (int64_t)c->fakes++;
 }
 
-/* ---- signals --------------------------------------------------------------------------------------- */
+/* ---- signals
+ * --------------------------------------------------------------------------------------- */
 
 static int64_t send_signal(struct deadlock_copy *c, int64_t pid, int signal)
 {
@@ -115,14 +118,15 @@ int64_t deadlock_emulate_sigprocmask(struct deadlock_copy *c, const uint64_t *ar
 	return 0;
 }
 
-/* ---- who it is: as the process itself would be told -------------------------------------------------- */
+/* ---- who it is: as the process itself would be told
+ * -------------------------------------------------- */
 
 static int64_t own_id(const struct deadlock_copy *c, const char *name, int64_t outside)
 {
 	/* NSpid's last number is the id in the process's own namespace */
 	char text[PROC_TEXT_MAX];
-	if (deadlock_proc_read_task(c->wait->thread.pid, (pid_t)outside, "status", text,
-		    sizeof text) <= 0)
+	if (deadlock_proc_read_task(
+		    c->wait->thread.pid, (pid_t)outside, "status", text, sizeof text) <= 0)
 		return outside;
 	const char *at = strstr(text, name);
 	const char *end = at ? strchr(at + 1, '\n') : NULL;
@@ -187,15 +191,16 @@ int64_t deadlock_emulate_uname(struct deadlock_copy *c, const uint64_t *arg)
 	return deadlock_copy_poke(c, arg[0], &name, sizeof name) ? 0 : -EFAULT;
 }
 
-/* ---- clocks and chance -------------------------------------------------------------------------------- */
+/* ---- clocks and chance
+ * -------------------------------------------------------------------------------- */
 
 int64_t deadlock_emulate_clock_gettime(struct deadlock_copy *c, const uint64_t *arg)
 {
 	struct timespec now;
 	/* a processor-time clock would be ours: monotonic time is as good */
 	const int64_t clock = (int)arg[0];
-	const bool is_cpu = clock < 0 || clock == CLOCK_PROCESS_CPUTIME_ID ||
-		clock == CLOCK_THREAD_CPUTIME_ID;
+	const bool is_cpu =
+		clock < 0 || clock == CLOCK_PROCESS_CPUTIME_ID || clock == CLOCK_THREAD_CPUTIME_ID;
 	if (clock_gettime(is_cpu ? CLOCK_MONOTONIC : (clockid_t)clock, &now))
 		return -errno;
 	return deadlock_copy_poke(c, arg[1], &now, sizeof now) ? 0 : -EFAULT;

@@ -36,9 +36,8 @@ static int64_t futex_block(
 static bool is_awaited_object(const struct deadlock_wait *w, uint64_t address)
 {
 	return w->call == SYS_futex &&
-		(address == w->word ||
-			(w->object && address >= w->object &&
-				address - w->object < w->object_bytes));
+	       (address == w->word || (w->object && address >= w->object &&
+					      address - w->object < w->object_bytes));
 }
 
 static int64_t futex_wait(struct deadlock_copy *c, const uint64_t *arg, bool is_private)
@@ -99,7 +98,8 @@ int64_t deadlock_emulate_futex(struct deadlock_copy *c, const uint64_t *arg)
 	}
 }
 
-/* ---- poll and the like: what is asked for is there, a few times -------------------------------- */
+/* ---- poll and the like: what is asked for is there, a few times --------------------------------
+ */
 
 int64_t deadlock_emulate_sleep(struct deadlock_copy *c, const uint64_t *arg)
 {
@@ -167,15 +167,17 @@ int64_t deadlock_emulate_epoll(struct deadlock_copy *c, const uint64_t *arg)
 				.data = {.u64 = item.data},
 			};
 			if (event.events)
-				return deadlock_copy_poke(c, arg[1], &event, sizeof event) ? 1
-											   : -EFAULT;
+				return deadlock_copy_poke(c, arg[1], &event, sizeof event)
+					       ? 1
+					       : -EFAULT;
 		}
 	if (c->last.number == SYS_epoll_pwait2 ? arg[3] != 0 : (int)arg[3] >= 0)
 		return 0;
 	return deadlock_copy_block(c, NULL, "epoll_wait");
 }
 
-/* ---- children ---------------------------------------------------------------------------------- */
+/* ---- children ----------------------------------------------------------------------------------
+ */
 
 /* Who is said to have ended: the awaited child, or one that the copy believes to have made. */
 static int64_t ended_child(struct deadlock_copy *c, int64_t wanted)
@@ -217,7 +219,8 @@ int64_t deadlock_emulate_waitid(struct deadlock_copy *c, const uint64_t *arg)
 	return arg[2] && !deadlock_copy_poke(c, arg[2], &info, sizeof info) ? -EFAULT : 0;
 }
 
-/* ---- signals ----------------------------------------------------------------------------------- */
+/* ---- signals -----------------------------------------------------------------------------------
+ */
 
 static int64_t wait_for_signal(struct deadlock_copy *c)
 {
@@ -237,7 +240,8 @@ int64_t deadlock_emulate_sigwait(struct deadlock_copy *c, const uint64_t *arg)
 	return arg[2] ? -EAGAIN : wait_for_signal(c);
 }
 
-/* ---- System V and file locks ------------------------------------------------------------------- */
+/* ---- System V and file locks -------------------------------------------------------------------
+ */
 
 int64_t deadlock_emulate_semop(struct deadlock_copy *c, const uint64_t *arg)
 {

@@ -37,7 +37,7 @@ struct range {
 
 struct deadlock_ghost {
 	pid_t pid;
-	int memory_fd;	/* /proc/GHOST/mem: writes code, too */
+	int memory_fd;  /* /proc/GHOST/mem: writes code, too */
 	int pagemap_fd; /* of the copied process; -1: not ours to read */
 	bool is_alive, is_dirty, has_default_xstate;
 	struct user_regs_struct registers;
@@ -119,7 +119,8 @@ static enum base_status start(struct deadlock_ghost *g, struct base_err *err)
 		return base_fail_errno(err, errno, "a file in memory for the ghost's program");
 	}
 	(void)sigfillset(&all);
-	(void)pthread_sigmask(SIG_SETMASK, &all, &before); /* no handler of ours runs in the child */
+	(void)pthread_sigmask(
+		SIG_SETMASK, &all, &before); /* no handler of ours runs in the child */
 	g->pid = clone(be_born, stack + STACK_BYTES, CLONE_VM | CLONE_VFORK | SIGCHLD, &birth);
 	int error = g->pid < 0 ? errno : birth.error;
 	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
@@ -330,8 +331,7 @@ static bool move_vdso(struct deadlock_ghost *g, uint64_t to)
 		const uint64_t size = r->hi - r->lo, target = to + (r->lo - from);
 		int64_t result = 0;
 		if (!call(g, SYS_mremap,
-			    (uint64_t[6]){
-				    r->lo, size, size, MREMAP_MAYMOVE | MREMAP_FIXED, target},
+			    (uint64_t[6]){r->lo, size, size, MREMAP_MAYMOVE | MREMAP_FIXED, target},
 			    &result) ||
 			result != (int64_t)target)
 			return false;
@@ -483,9 +483,9 @@ static bool is_device(const struct deadlock_region *r)
 {
 	static const char device[] = "/dev/", shm[] = "/dev/shm/", zero[] = "/dev/zero";
 	return r->path_length >= sizeof device - 1 &&
-		memcmp(r->path, device, sizeof device - 1) == 0 &&
-		(r->path_length < sizeof shm - 1 || memcmp(r->path, shm, sizeof shm - 1) != 0) &&
-		(r->path_length < sizeof zero - 1 || memcmp(r->path, zero, sizeof zero - 1) != 0);
+	       memcmp(r->path, device, sizeof device - 1) == 0 &&
+	       (r->path_length < sizeof shm - 1 || memcmp(r->path, shm, sizeof shm - 1) != 0) &&
+	       (r->path_length < sizeof zero - 1 || memcmp(r->path, zero, sizeof zero - 1) != 0);
 }
 
 /* Makes [lo, hi) of the ghost zeroed private memory. */
@@ -495,10 +495,9 @@ static bool map_at(struct deadlock_ghost *g, uint64_t lo, uint64_t hi, int prot)
 	const uint64_t flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE;
 	if (lo < DEADLOCK_IMAGE_ADDRESS + DEADLOCK_IMAGE_BYTES || hi > TOP || lo >= hi)
 		return false;
-	return call(g, SYS_mmap,
-		       (uint64_t[6]){lo, hi - lo, (uint64_t)prot, flags, (uint64_t)-1, 0},
+	return call(g, SYS_mmap, (uint64_t[6]){lo, hi - lo, (uint64_t)prot, flags, (uint64_t)-1, 0},
 		       &result) &&
-		result == (int64_t)lo && know(g, lo, hi);
+	       result == (int64_t)lo && know(g, lo, hi);
 }
 
 /* The main thread's stack grows when it is touched below its end. */
@@ -527,7 +526,7 @@ static bool page_in(struct deadlock_ghost *g, uint64_t address)
 	hi = hi > r->end ? r->end : hi;
 	clip_to_unknown(g, address, &lo, &hi);
 	const int prot = (r->readable ? PROT_READ : 0) | (r->writable ? PROT_WRITE : 0) |
-		(r->executable ? PROT_EXEC : 0);
+			 (r->executable ? PROT_EXEC : 0);
 	const size_t nr_pages = (size_t)((hi - lo) / DEADLOCK_GHOST_PAGE_BYTES);
 	const uint32_t pages = r->readable ? pages_to_read(g, r, lo, nr_pages) : 0;
 	if (!map_at(g, lo, hi, prot))
@@ -558,15 +557,15 @@ static bool page_in_all(struct deadlock_ghost *g, uint64_t address, uint64_t siz
 bool deadlock_ghost_read(struct deadlock_ghost *g, uint64_t address, void *buf, size_t size)
 {
 	return size == 0 ||
-		(page_in_all(g, address, size) &&
-			pread(g->memory_fd, buf, size, (off_t)address) == (ssize_t)size);
+	       (page_in_all(g, address, size) &&
+		       pread(g->memory_fd, buf, size, (off_t)address) == (ssize_t)size);
 }
 
 bool deadlock_ghost_write(struct deadlock_ghost *g, uint64_t address, const void *buf, size_t size)
 {
 	return size == 0 ||
-		(page_in_all(g, address, size) &&
-			pwrite(g->memory_fd, buf, size, (off_t)address) == (ssize_t)size);
+	       (page_in_all(g, address, size) &&
+		       pwrite(g->memory_fd, buf, size, (off_t)address) == (ssize_t)size);
 }
 
 /* ---- its own mappings ------------------------------------------------------------------------ */
@@ -710,9 +709,8 @@ bool deadlock_ghost_watch(struct deadlock_ghost *g, unsigned nr, uint64_t addres
 	if (!poke_debug(g, 7, control & ~mine) || !size)
 		return size == 0;
 	return poke_debug(g, nr, address) &&
-		poke_debug(g, 7,
-			(control & ~mine) | 1u << (2 * nr) |
-				(1 | length << 2) << (16 + 4 * nr));
+	       poke_debug(g, 7,
+		       (control & ~mine) | 1u << (2 * nr) | (1 | length << 2) << (16 + 4 * nr));
 }
 
 unsigned deadlock_ghost_written(struct deadlock_ghost *g)

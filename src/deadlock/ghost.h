@@ -18,10 +18,10 @@
 
 enum {
 	DEADLOCK_GHOST_PAGE_BYTES = 4096,
-	DEADLOCK_GHOST_CHUNK_BYTES = 1 << 16,	  /* copied at once around a touched address */
+	DEADLOCK_GHOST_CHUNK_BYTES = 1 << 16,      /* copied at once around a touched address */
 	DEADLOCK_GHOST_COPIED_MAX_BYTES = 1 << 28, /* more of another process is not copied */
-	DEADLOCK_GHOST_TICK_NS = 10000000,	  /* of processor time between two ticks */
-	DEADLOCK_GHOST_LIMIT_BYTES = 1 << 30,	  /* its address space (RLIMIT_AS) */
+	DEADLOCK_GHOST_TICK_NS = 10000000,         /* of processor time between two ticks */
+	DEADLOCK_GHOST_LIMIT_BYTES = 1 << 30,      /* its address space (RLIMIT_AS) */
 	DEADLOCK_GHOST_RANGES_MAX = 16384,
 	DEADLOCK_GHOST_WATCHES = 4, /* debug registers */
 };
@@ -54,7 +54,7 @@ bool deadlock_ghost_set_xstate(struct deadlock_ghost *g, const void *xstate, siz
 /* On to the next stop; `step`: after one instruction. Missing pages are copied on the way. */
 enum deadlock_stop deadlock_ghost_go(struct deadlock_ghost *g, bool step);
 uint64_t deadlock_ghost_fault_address(const struct deadlock_ghost *g); /* after STOP_FAULT */
-int deadlock_ghost_signal(const struct deadlock_ghost *g);	       /* after STOP_SIGNAL */
+int deadlock_ghost_signal(const struct deadlock_ghost *g);             /* after STOP_SIGNAL */
 
 /* Its memory, copied first where it is missing. All or nothing is reported as true. */
 bool deadlock_ghost_read(struct deadlock_ghost *g, uint64_t address, void *buf, size_t size);

@@ -13,7 +13,8 @@ enum { DEADLOCK_IMAGE_BYTES = 4096 };
 
 struct deadlock_image {
 	uint8_t bytes[DEADLOCK_IMAGE_BYTES]; /* an ELF executable */
-	uint64_t ready; /* rip at the trap (SIGTRAP) that says that the filter is on, result in rax */
+	uint64_t ready; /* rip at the trap (SIGTRAP) that says that the filter is on, result in rax
+			 */
 	uint64_t call, called; /* a `syscall` instruction, and rip at the trap behind it */
 };
 

@@ -50,7 +50,7 @@ static bool add(struct deadlock_copy *c, uint64_t word, uint32_t n)
 {
 	uint32_t now = 0;
 	return deadlock_copy_peek(c, word, &now, sizeof now) &&
-		deadlock_copy_poke32(c, word, now + n);
+	       deadlock_copy_poke32(c, word, now + n);
 }
 
 static bool as_semaphore(struct deadlock_copy *c, uint64_t word, uint32_t expected, unsigned way)

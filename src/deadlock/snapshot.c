@@ -29,7 +29,8 @@ enum {
 	SETTLE_TRIES = 200, /* of 100 us: until it waits again */
 };
 
-/* Calls with a timeout that begins anew when they are restarted; the argument that is the timeout. */
+/* Calls with a timeout that begins anew when they are restarted; the argument that is the timeout.
+ */
 static const struct {
 	int64_t call;
 	unsigned argument;
@@ -81,7 +82,8 @@ const char *deadlock_snapshot_harm(const struct deadlock_wait *wait)
 		if (begins_anew[i].call == wait->call) {
 			const uint64_t timeout = wait->arg[begins_anew[i].argument];
 			if (begins_anew[i].in_place ? (int)timeout > 0 : timeout != 0)
-				return "a stop would begin its timeout anew; BPF (root) needs no stop";
+				return "a stop would begin its timeout anew; BPF (root) needs no "
+				       "stop";
 		}
 	return "";
 }
@@ -121,8 +123,8 @@ static bool settle(const struct deadlock_wait *w, uint64_t *ret_runs)
 	char text[256];
 	struct deadlock_syscall now;
 	for (unsigned i = 0; i < SETTLE_TRIES; i++) {
-		if (deadlock_proc_read_task(w->thread.pid, w->thread.tid, "syscall", text,
-			    sizeof text) <= 0)
+		if (deadlock_proc_read_task(
+			    w->thread.pid, w->thread.tid, "syscall", text, sizeof text) <= 0)
 			return false;
 		if (deadlock_parse_syscall(text, &now) && !now.is_running && !now.is_none &&
 			now.sp == w->sp && now.pc == w->pc)

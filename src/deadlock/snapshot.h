@@ -17,15 +17,17 @@ enum { DEADLOCK_XSTATE_MAX_BYTES = 16384 };
 struct deadlock_registers {
 	struct user_regs_struct general;
 	uint8_t xstate[DEADLOCK_XSTATE_MAX_BYTES]; /* vectors and floating point */
-	size_t xstate_bytes;			   /* 0: not known, and not needed in a C library's calls */
-	uint64_t runs; /* times it was on a processor: unchanged when the copy is done, or it was for nothing */
+	size_t xstate_bytes; /* 0: not known, and not needed in a C library's calls */
+	uint64_t runs; /* times it was on a processor: unchanged when the copy is done, or it was
+			  for nothing */
 	uint64_t stopped_ns;
 };
 
 enum deadlock_snapshot_result {
 	DEADLOCK_SNAPSHOT_DONE,
 	DEADLOCK_SNAPSHOT_MOVED,   /* it is not in that call any more */
-	DEADLOCK_SNAPSHOT_REFUSED, /* stopping it would change what its call returns, or is forbidden */
+	DEADLOCK_SNAPSHOT_REFUSED, /* stopping it would change what its call returns, or is
+				      forbidden */
 };
 
 /* `why` (96 bytes) says why not. */
