@@ -49,6 +49,7 @@ struct deadlock_copy {
 
 	unsigned hypothesis; /* how the awaited word is faked: the nth way (satisfy.c) */
 	bool no_more_hypotheses;
+	uint64_t sequence; /* of an awaited condition variable: each wait for it counts it up */
 	unsigned nr_satisfied; /* further waits for parts of the same object */
 	unsigned polls, accepts, waits, fakes;
 	unsigned repeats, calls_without_news;

@@ -138,10 +138,22 @@ static way_fn *way_of(enum deadlock_kind kind)
 	return NULL;
 }
 
+/* pthread_cond_t begins with the number of waits for it, so far. */
+static uint64_t sequence_of(struct deadlock_copy *c)
+{
+	uint64_t n = 0;
+	if (c->wait->kind == DEADLOCK_CONDITION && c->wait->object)
+		(void)deadlock_copy_peek(c, c->wait->object, &n, sizeof n);
+	return n;
+}
+
 bool deadlock_satisfy_again(struct deadlock_copy *c, uint64_t word, uint32_t expected)
 {
 	way_fn *fake = way_of(c->wait->kind);
 	if (!fake || c->no_more_hypotheses)
+		return false;
+	/* it believed the signal, looked, and waits anew: its predicate is false */
+	if (sequence_of(c) != c->sequence)
 		return false;
 	/* another word of the same object: the first way, once more or twice */
 	if (word != c->wait->word && c->nr_satisfied < 2 && fake(c, word, expected, 0)) {
@@ -158,6 +170,7 @@ bool deadlock_satisfy_again(struct deadlock_copy *c, uint64_t word, uint32_t exp
 static int64_t satisfy_futex(struct deadlock_copy *c)
 {
 	way_fn *fake = way_of(c->wait->kind);
+	c->sequence = sequence_of(c);
 	if (c->wait->kind == DEADLOCK_MUTEX_PARKED)
 		deadlock_copy_end(c, DEADLOCK_END_BLOCKED, "parked for ever by the C library");
 	else if (!fake)

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * deadlock_ahead [--ptrace] [--times=N] [--branch=K] PID... - runs a copy of each waiting thread of these processes
- * ahead, and prints a line for each:
+ * deadlock_ahead [--ptrace] [--times=N] [--branch=K] PID... - runs a copy of each waiting thread of
+ *these processes ahead, and prints a line for each:
  *
- *	TID KIND END "why" calls=N stopped_ns=N events=KIND[space,id,at],... again=KIND[...] would=FD:"text"
+ *	TID KIND END "why" calls=N stopped_ns=N events=KIND[space,id,at],... again=KIND[...]
+ *would=FD:"text"
  *
  * With --times=N everything N times, printing the last; then a line "times N: NS ns a copy".
  * Exit status 2: no copies here, and why on standard error.
@@ -37,8 +38,10 @@ static void print_run(const struct deadlock_wait *w, const struct deadlock_run *
 #define END(id, proper, text) #id,
 #include "deadlock/ends.def"
 	};
-	printf("%d %s %s \"%s\" calls=%" PRIu32 " elapsed_ns=%" PRIu64 " stopped_ns=%" PRIu64 " events=",
-		(int)w->thread.tid, kind[w->kind], end[r->end], r->why, r->nr_calls, r->elapsed_ns, r->stopped_ns);
+	printf("%d %s %s \"%s\" calls=%" PRIu32 " elapsed_ns=%" PRIu64 " stopped_ns=%" PRIu64
+	       " events=",
+		(int)w->thread.tid, kind[w->kind], end[r->end], r->why, r->nr_calls, r->elapsed_ns,
+		r->stopped_ns);
 	for (size_t i = 0; i < r->nr_events; i++) {
 		printf("%s", i ? "," : "");
 		print_key(&r->event[i].key);
@@ -60,7 +63,8 @@ static size_t list_threads(pid_t pid, struct deadlock_wait *wait, size_t nr)
 		wait[nr] = (struct deadlock_wait){.thread = {.pid = pid, .tid = tid}};
 		char text[1024];
 		struct deadlock_stat stat;
-		if (deadlock_proc_read_task(pid, tid, "stat", text, sizeof text) <= 0 || !deadlock_parse_stat(text, &stat))
+		if (deadlock_proc_read_task(pid, tid, "stat", text, sizeof text) <= 0 ||
+			!deadlock_parse_stat(text, &stat))
 			continue;
 		wait[nr].thread.state = stat.state;
 		deadlock_runs_of(pid, tid, &wait[nr].thread.runs);
@@ -93,8 +97,8 @@ static void parse(int argc, char **argv, struct arguments *ret)
 			ret->pid[ret->nr_pids++] = (pid_t)strtol(argv[i], NULL, 10);
 }
 
-static enum base_status look(const struct arguments *args, struct deadlock_tasks *tasks, bool prints, uint64_t *copy_ns,
-	uint64_t *copies, struct base_err *err)
+static enum base_status look(const struct arguments *args, struct deadlock_tasks *tasks,
+	bool prints, uint64_t *copy_ns, uint64_t *copies, struct base_err *err)
 {
 	struct deadlock_world *world = NULL;
 	struct deadlock_ahead *ahead = NULL;
@@ -142,10 +146,12 @@ int main(int argc, char **argv)
 		status = look(&args, tasks, i == args.times, &copy_ns, &copies, &err);
 	deadlock_tasks_close(tasks);
 	if (status != BASE_OK) {
-		fprintf(stderr, "%s: %s\n", base_status_name(status), err.nr_causes ? err.cause[0] : "");
+		fprintf(stderr, "%s: %s\n", base_status_name(status),
+			err.nr_causes ? err.cause[0] : "");
 		return 2;
 	}
 	if (args.times > 1)
-		printf("times %u: %" PRIu64 " ns a copy\n", args.times, copies ? copy_ns / copies : 0);
+		printf("times %u: %" PRIu64 " ns a copy\n", args.times,
+			copies ? copy_ns / copies : 0);
 	return 0;
 }
