@@ -131,6 +131,7 @@ static void self_lock(void)
 	pthread_mutex_lock(&first);
 	ready();
 	pthread_mutex_lock(&first);
+	pthread_mutex_unlock(&first);
 }
 
 static pthread_rwlock_t rwlock = PTHREAD_RWLOCK_INITIALIZER;
