@@ -49,7 +49,7 @@ struct deadlock_copy {
 
 	unsigned hypothesis; /* how the awaited word is faked: the nth way (satisfy.c) */
 	bool no_more_hypotheses;
-	uint64_t sequence; /* of an awaited condition variable: each wait for it counts it up */
+	uint64_t sequence;     /* of an awaited condition variable: each wait for it counts it up */
 	unsigned nr_satisfied; /* further waits for parts of the same object */
 	unsigned polls, accepts, waits, fakes;
 	unsigned repeats, calls_without_news;
@@ -58,6 +58,7 @@ struct deadlock_copy {
 	} last;
 	struct deadlock_copy_file file[DEADLOCK_COPY_FILES_MAX];
 	size_t nr_files;
+	const struct deadlock_key *watched[DEADLOCK_GHOST_WATCHES];
 	uint64_t heap_end, mapped_bytes;
 	uint64_t signal_mask;
 	uint8_t io[DEADLOCK_COPY_IO_MAX];
@@ -92,6 +93,12 @@ void deadlock_copy_closing(struct deadlock_copy *c, int fd);
 bool deadlock_copy_peek(struct deadlock_copy *c, uint64_t address, void *buf, size_t size);
 bool deadlock_copy_poke(struct deadlock_copy *c, uint64_t address, const void *buf, size_t size);
 bool deadlock_copy_poke32(struct deadlock_copy *c, uint64_t address, uint32_t value);
+
+/* What to do at a stop of the copy, but for single steps. */
+void deadlock_copy_at_stop(struct deadlock_copy *c, enum deadlock_stop stop);
+/* Lets the awaited call return, steps to the application's kth conditional jump and takes its other
+ * side (force.c). */
+void deadlock_copy_force(struct deadlock_copy *c, uint32_t k);
 
 /* One row of emulate.def: emulate_HANDLER in emulate_*.c. */
 #define CALL(name, handler)                                                                        \

@@ -58,8 +58,12 @@ static bool copy_run(struct foresight *f, size_t i, uint64_t hi, uint64_t lo)
 	if (!base_map_get(&f->place, hi, lo, &other))
 		return false;
 	f->a->run[i] = f->a->run[other];
-	for (size_t e = 0; e < f->a->run[i].nr_events; e++)
-		f->a->run[i].event[e].tid = f->a->wait[i].thread.tid;
+	for (size_t e = 0; e < f->a->run[i].nr_events; e++) {
+		struct deadlock_event *event = &f->a->run[i].event[e];
+		event->tid = f->a->wait[i].thread.tid;
+		if (event->key.kind == DEADLOCK_KEY_THREAD_EXIT)
+			event->key.id = (uint64_t)event->tid;
+	}
 	return true;
 }
 

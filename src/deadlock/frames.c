@@ -153,7 +153,7 @@ static const char *base_name(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-static bool is_runtime(const char *module)
+bool deadlock_module_is_runtime(const char *module)
 {
 	static const char *const prefix[] = {"libc.so", "libc-", "ld-linux", "ld-2", "ld-musl",
 		"libpthread", "libstdc++.so", "libc++.so", "libm.so", "[vdso"};
@@ -184,7 +184,7 @@ static void fill_frame(struct unwinder *u, uint64_t pc, struct deadlock_frame *f
 	const char *path = dwfl_module_info(module, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
 	const char *name = base_name(path ? path : "");
 	f->module = copy_text(u->world, name, strlen(name));
-	f->is_runtime = is_runtime(name);
+	f->is_runtime = deadlock_module_is_runtime(name);
 	GElf_Off offset = 0;
 	GElf_Sym symbol;
 	name = dwfl_module_addrinfo(module, pc, &offset, &symbol, NULL, NULL, NULL);

@@ -3,6 +3,7 @@
 #include "deadlock/ghost.h"
 
 #include "deadlock/ghost_image.h"
+#include "deadlock/source.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -38,7 +39,7 @@ struct range {
 struct deadlock_ghost {
 	pid_t pid;
 	int memory_fd;  /* /proc/GHOST/mem: writes code, too */
-	int pagemap_fd; /* of the copied process; -1: not ours to read */
+	struct deadlock_source source; /* the copied process's memory */
 	bool is_alive, is_dirty, has_default_xstate;
 	struct user_regs_struct registers;
 	struct deadlock_image image;
@@ -274,7 +275,7 @@ enum base_status deadlock_ghost_new(struct deadlock_ghost **ret, struct base_err
 	*ret = NULL;
 	if (!g)
 		return base_fail(err, BASE_ERR_NOMEM, "a ghost");
-	g->memory_fd = g->pagemap_fd = -1;
+	g->memory_fd = g->source.pagemap_fd = -1;
 	deadlock_image_make(&g->image);
 	enum base_status status = start(g, err);
 	if (status == BASE_OK)
@@ -292,8 +293,7 @@ struct deadlock_ghost *deadlock_ghost_free(struct deadlock_ghost *g)
 	bury(g);
 	if (g->memory_fd >= 0)
 		(void)close(g->memory_fd);
-	if (g->pagemap_fd >= 0)
-		(void)close(g->pagemap_fd);
+	deadlock_source_close(&g->source);
 	base_free(g);
 	return NULL;
 }
@@ -358,7 +358,6 @@ static bool place_vdso(struct deadlock_ghost *g)
 bool deadlock_ghost_begin(
 	struct deadlock_ghost *g, const struct deadlock_process *p, const char **why)
 {
-	char path[40];
 	const bool again = g->process != NULL;
 	g->process = p;
 	g->nr_known = 0;
@@ -376,10 +375,8 @@ bool deadlock_ghost_begin(
 	for (unsigned i = 0; i < DEADLOCK_GHOST_WATCHES; i++)
 		(void)deadlock_ghost_watch(g, i, 0, 0);
 	(void)set_xstate(g, g->default_xstate, g->default_xstate_size);
-	if (g->pagemap_fd >= 0)
-		(void)close(g->pagemap_fd);
-	(void)snprintf(path, sizeof path, "/proc/%d/pagemap", (int)p->pid);
-	g->pagemap_fd = open(path, O_RDONLY | O_CLOEXEC);
+	deadlock_source_close(&g->source);
+	deadlock_source_open(&g->source, p->pid);
 	*why = "";
 	return true;
 }
@@ -436,45 +433,19 @@ static bool know(struct deadlock_ghost *g, uint64_t lo, uint64_t hi)
 
 /* ---- copying pages --------------------------------------------------------------------------- */
 
-enum { CHUNK_PAGES = DEADLOCK_GHOST_CHUNK_BYTES / DEADLOCK_GHOST_PAGE_BYTES };
-
-/*
- * Which pages must be read. A page of private memory without a file that is neither present nor
- * swapped out was never touched: it is zero, and reading it would make the kernel map one (or block
- * for ever, where user space serves the faults).
- */
-static uint32_t pages_to_read(const struct deadlock_ghost *g, const struct deadlock_region *r,
-	uint64_t lo, size_t nr_pages)
-{
-	uint64_t entry[CHUNK_PAGES];
-	const ssize_t size = (ssize_t)(nr_pages * sizeof *entry);
-	uint32_t pages = 0;
-	if (r->shared || r->inode || g->pagemap_fd < 0 ||
-		pread(g->pagemap_fd, entry, (size_t)size,
-			(off_t)(lo / DEADLOCK_GHOST_PAGE_BYTES * sizeof *entry)) != size)
-		return (1u << nr_pages) - 1;
-	for (size_t i = 0; i < nr_pages; i++)
-		if (entry[i] >> 62)
-			pages |= 1u << i;
-	return pages;
-}
-
-static bool copy_pages(struct deadlock_ghost *g, uint64_t lo, uint32_t pages)
+/* What was read of a chunk goes into the ghost. */
+static bool write_pages(struct deadlock_ghost *g, uint64_t lo, uint32_t pages)
 {
 	for (unsigned i = 0; pages >> i;) {
 		unsigned n = 0;
-		if (!(pages >> i & 1)) {
-			i++;
-			continue;
-		}
 		while (pages >> (i + n) & 1)
 			n++;
-		const uint64_t address = lo + (uint64_t)i * DEADLOCK_GHOST_PAGE_BYTES;
-		const size_t size = (size_t)n * DEADLOCK_GHOST_PAGE_BYTES;
-		if (!deadlock_read(g->process->pid, address, g->chunk, size) ||
-			pwrite(g->memory_fd, g->chunk, size, (off_t)address) != (ssize_t)size)
+		const size_t from = (size_t)i * DEADLOCK_GHOST_PAGE_BYTES,
+			     size = (size_t)n * DEADLOCK_GHOST_PAGE_BYTES;
+		if (n && pwrite(g->memory_fd, g->chunk + from, size, (off_t)(lo + from)) !=
+				 (ssize_t)size)
 			return false;
-		i += n;
+		i += n ? n : 1;
 	}
 	return true;
 }
@@ -527,20 +498,25 @@ static bool page_in(struct deadlock_ghost *g, uint64_t address)
 	clip_to_unknown(g, address, &lo, &hi);
 	const int prot = (r->readable ? PROT_READ : 0) | (r->writable ? PROT_WRITE : 0) |
 			 (r->executable ? PROT_EXEC : 0);
-	const size_t nr_pages = (size_t)((hi - lo) / DEADLOCK_GHOST_PAGE_BYTES);
-	const uint32_t pages = r->readable ? pages_to_read(g, r, lo, nr_pages) : 0;
-	if (!map_at(g, lo, hi, prot))
+	const unsigned nr_pages = (unsigned)((hi - lo) / DEADLOCK_GHOST_PAGE_BYTES);
+	uint32_t filled = 0, bad = 0;
+	deadlock_source_read(&g->source, r, lo, nr_pages, g->chunk, &filled, &bad);
+	const unsigned wanted = (unsigned)((address - lo) / DEADLOCK_GHOST_PAGE_BYTES);
+	if (bad >> wanted & 1)
+		return false;
+	/* a part that cannot be read (behind a file's end, say) stays unknown, and ends the chunk */
+	unsigned first = wanted, last = wanted;
+	while (first && !(bad >> (first - 1) & 1))
+		first--;
+	while (last + 1 < nr_pages && !(bad >> (last + 1) & 1))
+		last++;
+	const uint64_t from = lo + (uint64_t)first * DEADLOCK_GHOST_PAGE_BYTES,
+		       to = lo + (uint64_t)(last + 1) * DEADLOCK_GHOST_PAGE_BYTES;
+	if (!map_at(g, from, to, prot))
 		return false;
 	g->nr_chunks++;
-	g->copied_bytes += hi - lo;
-	if (copy_pages(g, lo, pages))
-		return true;
-	/* A part cannot be read (behind a file's end, say): that page alone, or nothing. */
-	const uint64_t page = address & PAGE_BITS;
-	for (uint64_t at = lo; at < hi; at += DEADLOCK_GHOST_PAGE_BYTES)
-		if (!copy_pages(g, at, 1) && at == page)
-			return false;
-	return true;
+	g->copied_bytes += to - from;
+	return write_pages(g, lo, filled & ((2u << last) - (1u << first)));
 }
 
 static bool page_in_all(struct deadlock_ghost *g, uint64_t address, uint64_t size)
@@ -630,6 +606,12 @@ struct user_regs_struct *deadlock_ghost_registers(struct deadlock_ghost *g)
 bool deadlock_ghost_set_xstate(struct deadlock_ghost *g, const void *xstate, size_t size)
 {
 	return set_xstate(g, xstate, size);
+}
+
+size_t deadlock_ghost_get_xstate(struct deadlock_ghost *g, void *xstate, size_t size)
+{
+	struct iovec io = {xstate, size};
+	return ptrace(PTRACE_GETREGSET, g->pid, NT_X86_XSTATE, &io) == 0 ? io.iov_len : 0;
 }
 
 /* Is the SIGSEGV at hand one for a page that has not been copied yet? Then it is now. */

@@ -51,6 +51,8 @@ bool deadlock_ghost_is_alive(const struct deadlock_ghost *g);
 struct user_regs_struct *deadlock_ghost_registers(struct deadlock_ghost *g);
 /* Vector and floating point registers, as PTRACE_GETREGSET of NT_X86_XSTATE gave them. */
 bool deadlock_ghost_set_xstate(struct deadlock_ghost *g, const void *xstate, size_t size);
+/* The same, read; its size, 0: refused. */
+size_t deadlock_ghost_get_xstate(struct deadlock_ghost *g, void *xstate, size_t size);
 /* On to the next stop; `step`: after one instruction. Missing pages are copied on the way. */
 enum deadlock_stop deadlock_ghost_go(struct deadlock_ghost *g, bool step);
 uint64_t deadlock_ghost_fault_address(const struct deadlock_ghost *g); /* after STOP_FAULT */

@@ -146,6 +146,8 @@ bool deadlock_runs_of(pid_t pid, pid_t tid, uint64_t *ret_runs);
 /* Fills frame and nr_frames; needs sp and pc, does better with registers. */
 void deadlock_frames_of(
 	struct deadlock_world *world, struct deadlock_process *p, struct deadlock_wait *w);
+/* libc.so.6 and the like: not the application's own. A file's name without its directory. */
+bool deadlock_module_is_runtime(const char *module);
 /* "table_lock", "forks+0x28", "0x7f... (allocated memory)". */
 void deadlock_name_of_data(struct deadlock_world *w, struct deadlock_process *p, uint64_t address,
 	struct base_str *ret);
@@ -236,5 +238,22 @@ struct deadlock_ahead *deadlock_ahead_close(struct deadlock_ahead *a);
 enum base_status deadlock_ahead_run(struct deadlock_ahead *a, const struct deadlock_wait *wait,
 	const struct deadlock_ahead_options *options, struct deadlock_run *ret,
 	struct base_err *err) BASE_MUST_CHECK;
+
+/*
+ * Spinners (seed 3.3 and 4.2.5). Does a thread that runs go round a loop that changes nothing? Its
+ * registers are read by ptrace (it is stopped for tens of microseconds, which nothing can see: it
+ * is in no system call that waits), and a copy of it goes on by single steps. If all registers come
+ * back and nothing that the loop writes has changed, it is proven: nothing but another thread's
+ * write can end it. Then ret->kind is SPIN, with a key SPIN for each word that the loop reads;
+ * deadlock_ahead_run(ret) tries values of those words until the copy gets out. Otherwise ret->kind
+ * is RUNNING and `why` says why not.
+ */
+enum { DEADLOCK_SPIN_WHY_MAX = 96 };
+enum base_status deadlock_ahead_spin(struct deadlock_ahead *a, const struct deadlock_thread *thread,
+	struct deadlock_wait *ret, char why[DEADLOCK_SPIN_WHY_MAX],
+	struct base_err *err) BASE_MUST_CHECK;
+/* Keys SPIN of others: runs from now on have an event when they write such a word. The first four
+ * of the copy's process count (there are four debug registers). `key` must live as long as `a`. */
+void deadlock_ahead_watch(struct deadlock_ahead *a, const struct deadlock_key *key, size_t nr_keys);
 
 #endif

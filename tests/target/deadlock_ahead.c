@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * deadlock_ahead [--ptrace] [--times=N] [--branch=K] PID... - runs a copy of each waiting thread of
- *these processes ahead, and prints a line for each:
+ * deadlock_ahead [--ptrace] [--times=N] [--branch=K] [--spin] PID... - runs a copy of each waiting
+ *thread of these processes ahead, and prints a line for each:
  *
  *	TID KIND END "why" calls=N stopped_ns=N events=KIND[space,id,at],... again=KIND[...]
  *would=FD:"text"
@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { THREADS_MAX = 4096 };
+enum { THREADS_MAX = 4096, KEYS_MAX = 64 };
 
 static void print_key(const struct deadlock_key *k)
 {
@@ -79,6 +79,7 @@ static size_t list_threads(pid_t pid, struct deadlock_wait *wait, size_t nr)
 struct arguments {
 	struct deadlock_ahead_options options;
 	unsigned times;
+	bool spins;
 	pid_t pid[64];
 	size_t nr_pids;
 };
@@ -93,8 +94,35 @@ static void parse(int argc, char **argv, struct arguments *ret)
 			ret->times = (unsigned)strtoul(argv[i] + 8, NULL, 10);
 		else if (strncmp(argv[i], "--branch=", 9) == 0)
 			ret->options.force_branch = (uint32_t)strtoul(argv[i] + 9, NULL, 10);
+		else if (strcmp(argv[i], "--spin") == 0)
+			ret->spins = true;
 		else if (ret->nr_pids < 64)
 			ret->pid[ret->nr_pids++] = (pid_t)strtol(argv[i], NULL, 10);
+}
+
+/* Running threads that are proven to spin; each is told which words the others poll. */
+static enum base_status find_spinners(struct deadlock_ahead *ahead, struct deadlock_wait *wait,
+	size_t nr, struct deadlock_key *keys, struct base_err *err)
+{
+	size_t nr_keys = 0;
+	enum base_status status = BASE_OK;
+	for (size_t i = 0; status == BASE_OK && i < nr; i++) {
+		char why[DEADLOCK_SPIN_WHY_MAX];
+		const struct deadlock_thread thread = wait[i].thread;
+		if (thread.state != 'R')
+			continue;
+		status = deadlock_ahead_spin(ahead, &thread, &wait[i], why, err);
+		if (wait[i].kind != DEADLOCK_SPIN)
+			printf("%d no spinner: %s\n", (int)thread.tid, why);
+		for (size_t n = 0; n < wait[i].nr_keys && nr_keys < KEYS_MAX; n++) {
+			printf("%d polls ", (int)thread.tid);
+			print_key(&wait[i].key[n]);
+			printf("\n");
+			keys[nr_keys++] = wait[i].key[n];
+		}
+	}
+	deadlock_ahead_watch(ahead, keys, nr_keys);
+	return status;
 }
 
 static enum base_status look(const struct arguments *args, struct deadlock_tasks *tasks,
@@ -102,6 +130,7 @@ static enum base_status look(const struct arguments *args, struct deadlock_tasks
 {
 	struct deadlock_world *world = NULL;
 	struct deadlock_ahead *ahead = NULL;
+	struct deadlock_key keys[KEYS_MAX];
 	struct deadlock_wait *wait = calloc(THREADS_MAX, sizeof *wait);
 	size_t nr = 0;
 	enum base_status status = wait ? deadlock_world_open(&world, err) : BASE_ERR_NOMEM;
@@ -111,13 +140,17 @@ static enum base_status look(const struct arguments *args, struct deadlock_tasks
 		status = deadlock_tasks_registers(tasks, wait, nr, err);
 	if (status == BASE_OK)
 		status = deadlock_ahead_open(world, &ahead, err);
+	if (status == BASE_OK && args->spins)
+		status = find_spinners(ahead, wait, nr, keys, err);
 	for (size_t i = 0; status == BASE_OK && i < nr; i++) {
 		struct deadlock_run run;
 		struct deadlock_process *p = deadlock_world_process(world, wait[i].thread.pid);
 		if (!p || wait[i].kind == DEADLOCK_RUNNING)
 			continue;
-		deadlock_frames_of(world, p, &wait[i]);
-		deadlock_wait_decode(world, &wait[i]);
+		if (wait[i].kind != DEADLOCK_SPIN) {
+			deadlock_frames_of(world, p, &wait[i]);
+			deadlock_wait_decode(world, &wait[i]);
+		}
 		status = deadlock_ahead_run(ahead, &wait[i], &args->options, &run, err);
 		*copy_ns += run.elapsed_ns;
 		++*copies;
