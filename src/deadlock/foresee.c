@@ -36,7 +36,8 @@ static uint64_t mix(uint64_t h, uint64_t value)
 /* Of all return addresses that are known, and of what is awaited. */
 static void place_of(const struct deadlock_wait *w, uint64_t *ret_hi, uint64_t *ret_lo)
 {
-	uint64_t place = mix((uint64_t)w->thread.pid, w->pc), key = mix((uint64_t)w->call, w->nr_keys);
+	uint64_t place = mix((uint64_t)w->thread.pid, w->pc),
+		 key = mix((uint64_t)w->call, w->nr_keys);
 	for (size_t i = 0; i < w->nr_frames; i++)
 		place = mix(place, w->frame[i].pc);
 	for (size_t i = 0; i < w->nr_keys; i++)

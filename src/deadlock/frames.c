@@ -226,11 +226,21 @@ void deadlock_frames_of(
 
 /* ---- variables ------------------------------------------------------------------------------- */
 
+/* What a file leaves to be zero lies behind what is mapped of it, in memory without a name. */
+static Dwfl_Module *module_of(struct unwinder *u, uint64_t address)
+{
+	Dwfl_Module *module = dwfl_addrmodule(u->dwfl, address);
+	const struct deadlock_region *r = deadlock_process_region(u->world, u->process, address);
+	return !module && r && !*r->path && r > u->process->region && r[-1].end == r->start
+		       ? dwfl_addrmodule(u->dwfl, r->start - 1)
+		       : module;
+}
+
 static bool name_variable(struct unwinder *u, uint64_t address, struct base_str *ret)
 {
 	GElf_Off offset = 0;
 	GElf_Sym symbol;
-	Dwfl_Module *module = u && u->dwfl ? dwfl_addrmodule(u->dwfl, address) : NULL;
+	Dwfl_Module *module = u && u->dwfl ? module_of(u, address) : NULL;
 	const char *name =
 		module ? dwfl_module_addrinfo(module, address, &offset, &symbol, NULL, NULL, NULL)
 		       : NULL;

@@ -13,10 +13,7 @@ enum { SHOWN_MEMBERS = 24, SHOWN_FRAMES = 3, SHOWN_EDGES = 12 };
 static void add_count(struct base_str *out, size_t n, const char *noun)
 {
 	size_t length = strlen(noun);
-	base_str_addf(out, "%zu %s%s", n, noun,
-		n == 1			      ? ""
-		: noun[length - 1] == 's' ? "es"
-					      : "s");
+	base_str_addf(out, "%zu %s%s", n, noun, n == 1 ? "" : noun[length - 1] == 's' ? "es" : "s");
 }
 
 /* ---- the first line of a finding ------------------------------------------------------------- */
@@ -261,7 +258,8 @@ void deadlock_say_headline(struct base_str *out, const struct deadlock_answer *a
 		base_str_add(out, " none has slept all the time.");
 	else
 		base_str_addf(out,
-			" %zu slept all the time, and each may still be woken: by somebody who runs, by "
+			" %zu slept all the time, and each may still be woken: by somebody who "
+			"runs, by "
 			"time, or from outside.",
 			a->nr_long);
 }
