@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * deadlock_harm - 24 kinds of blocking calls that check that nothing which they can see changes while they are looked at.
+ * deadlock_harm - 24 kinds of blocking calls that check that nothing which they can see changes
+ * while they are looked at.
  *
- * Prints "READY PID"; works until its standard input ends; then prints a line for each kind and "ERRORS N". Exit status 1
- * when there were errors. An error is a result that a program without a debugger never gets: EINTR without a signal, a
- * short transfer, damaged data, a timeout that comes early, a register that changed, a child that it does not know.
+ * Prints "READY PID"; works until its standard input ends; then prints a line for each kind and
+ * "ERRORS N". Exit status 1 when there were errors. An error is a result that a program without a
+ * debugger never gets: EINTR without a signal, a short transfer, damaged data, a timeout that comes
+ * early, a register that changed, a child that it does not know.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -42,10 +44,10 @@ struct kind {
 
 static atomic_bool stops;
 
-#define BAD(k, ...)                                                                                                          \
-	do {                                                                                                                 \
-		(k)->errors++;                                                                                               \
-		snprintf((k)->what, sizeof(k)->what, __VA_ARGS__);                                                           \
+#define BAD(k, ...)                                                                                \
+	do {                                                                                       \
+		(k)->errors++;                                                                     \
+		snprintf((k)->what, sizeof(k)->what, __VA_ARGS__);                                 \
 	} while (0)
 
 static void sleep_ms(int ms)
@@ -183,7 +185,8 @@ static void kind_pong(struct kind *k)
 	sem_post(&ping);
 }
 
-static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER, condition_mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER,
+		       condition_mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t condition = PTHREAD_COND_INITIALIZER;
 static volatile long shared;
 static void kind_mutex(struct kind *k)
@@ -201,7 +204,8 @@ static void kind_condition(struct kind *k)
 	const struct timespec until = in_150_ms();
 	pthread_mutex_lock(&condition_mutex);
 	const double begin = now_ms();
-	timed_out(k, begin, pthread_cond_timedwait(&condition, &condition_mutex, &until), ETIMEDOUT);
+	timed_out(
+		k, begin, pthread_cond_timedwait(&condition, &condition_mutex, &until), ETIMEDOUT);
 	pthread_mutex_unlock(&condition_mutex);
 }
 
@@ -371,20 +375,23 @@ static void kind_registers(struct kind *k)
 	__asm__ volatile(/* in 0, out 48, word 104, time 112, vectors 128 and 192 */
 		"push %%rbp\n push %%rbx\n push %%r12\n push %%r13\n push %%r14\n push %%r15\n"
 		"mov %%rax, %%r9\n"
-		"mov 0(%%r9), %%rbx\n mov 8(%%r9), %%r12\n mov 16(%%r9), %%r13\n mov 24(%%r9), %%r14\n"
+		"mov 0(%%r9), %%rbx\n mov 8(%%r9), %%r12\n mov 16(%%r9), %%r13\n mov 24(%%r9), "
+		"%%r14\n"
 		"mov 32(%%r9), %%r15\n mov 40(%%r9), %%rbp\n"
 		"movdqu 128(%%r9), %%xmm0\n movdqu 144(%%r9), %%xmm5\n"
 		"movdqu 160(%%r9), %%xmm10\n movdqu 176(%%r9), %%xmm15\n"
 		"lea 104(%%r9), %%rdi\n mov $128, %%esi\n xor %%edx, %%edx\n lea 112(%%r9), %%r10\n"
 		"mov $202, %%eax\n syscall\n"
-		"mov %%rbx, 48(%%r9)\n mov %%r12, 56(%%r9)\n mov %%r13, 64(%%r9)\n mov %%r14, 72(%%r9)\n"
+		"mov %%rbx, 48(%%r9)\n mov %%r12, 56(%%r9)\n mov %%r13, 64(%%r9)\n mov %%r14, "
+		"72(%%r9)\n"
 		"mov %%r15, 80(%%r9)\n mov %%rbp, 88(%%r9)\n mov %%rax, 96(%%r9)\n"
 		"movdqu %%xmm0, 192(%%r9)\n movdqu %%xmm5, 208(%%r9)\n"
 		"movdqu %%xmm10, 224(%%r9)\n movdqu %%xmm15, 240(%%r9)\n"
 		"pop %%r15\n pop %%r14\n pop %%r13\n pop %%r12\n pop %%rbx\n pop %%rbp\n"
 		:
 		: "a"(&c)
-		: "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11", "xmm0", "xmm5", "xmm10", "xmm15", "memory");
+		: "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11", "xmm0", "xmm5", "xmm10",
+		"xmm15", "memory");
 	if ((int64_t)c.out[6] != -ETIMEDOUT)
 		BAD(k, "result %ld", (long)c.out[6]);
 	if (memcmp(c.in, c.out, sizeof c.in) != 0)
@@ -513,7 +520,8 @@ int main(void)
 	for (int i = 0; i < KINDS; i++) {
 		const struct kind *k = &kinds[i];
 		if (k->name)
-			printf("%-24s rounds %ld errors %ld %s\n", k->name, k->rounds, k->errors, k->what);
+			printf("%-24s rounds %ld errors %ld %s\n", k->name, k->rounds, k->errors,
+				k->what);
 		errors += k->errors;
 	}
 	stops = true;

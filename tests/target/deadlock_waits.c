@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * deadlock_waits [spin] - threads that wait, each in another way, and that know what they would do next.
+ * deadlock_waits [spin] - threads that wait, each in another way, and that know what they would do
+ * next.
  *
- * Prints for each "TID NAME WOULD EVENT" (the event as deadlock_ahead writes it), then "READY PID", and waits for the end
- * of its standard input. With `spin` two threads spin for a lock that the other has.
+ * Prints for each "TID NAME WOULD EVENT" (the event as deadlock_ahead writes it), then "READY PID",
+ * and waits for the end of its standard input. With `spin` two threads spin for a lock that the
+ * other has.
  */
 #include <linux/futex.h>
 #include <pthread.h>
@@ -141,7 +143,8 @@ static void *for_room(void *x)
 	static char much[1 << 17];
 	struct stat s;
 	fstat(file_fd, &s);
-	would("WRITE", "FILE_LOCK[%u,%llu,0]", major(s.st_dev) << 20 | minor(s.st_dev), (unsigned long long)s.st_ino);
+	would("WRITE", "FILE_LOCK[%u,%llu,0]", major(s.st_dev) << 20 | minor(s.st_dev),
+		(unsigned long long)s.st_ino);
 	if (write(full[1], much, sizeof much) == sizeof much)
 		flock(file_fd, LOCK_UN);
 	pause();
@@ -210,15 +213,17 @@ int main(int argc, char **argv)
 	semctl(semaphores, 0, SETVAL, 0);
 	queue = msgget(IPC_PRIVATE, 0600);
 	file_fd = mkstemp(path);
-	if (pipe(greeting) || pipe(end) || pipe(empty) || pipe(full) || file_fd < 0 || flock(file_fd, LOCK_EX))
+	if (pipe(greeting) || pipe(end) || pipe(empty) || pipe(full) || file_fd < 0 ||
+		flock(file_fd, LOCK_EX))
 		return 2;
 	unlink(path);
 	if (argc > 1) {
 		start(spins);
 		start(spins_too);
 	} else {
-		void *(*const waits[])(void *) = {for_mutex, behind_mutex, for_semaphore, behind_semaphore, for_condition,
-			for_rwlock, for_barrier, for_join, for_data, for_room, for_word};
+		void *(*const waits[])(void *) = {for_mutex, behind_mutex, for_semaphore,
+			behind_semaphore, for_condition, for_rwlock, for_barrier, for_join,
+			for_data, for_room, for_word};
 		pthread_create(&never_ends, NULL, that_never_ends, NULL);
 		for (size_t i = 0; i < sizeof waits / sizeof *waits; i++)
 			start(waits[i]);
