@@ -13,6 +13,8 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -158,18 +160,20 @@ static void harm_flock(void)
 /* What would harm the one who looks. */
 static void harm_by_crash(void)
 {
-	*(volatile int *)1 = 1;
+	volatile uintptr_t nowhere = 8;
+	*(volatile int *)nowhere = 1;
 }
 static void harm_by_loop(void)
 {
 	for (volatile int i = 0;; i++)
 		;
 }
+static volatile bool for_ever = true;
 static int recurse(volatile char *from)
 {
 	volatile char frame[65536];
 	frame[0] = *from;
-	return recurse(frame) + frame[0];
+	return for_ever ? recurse(frame) + frame[0] : 0;
 }
 static void harm_by_stack(void)
 {
