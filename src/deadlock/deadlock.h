@@ -102,7 +102,9 @@ struct deadlock_answer {
 	uint64_t stopped_ns;       /* the longest that any thread was stopped; 0: none was */
 	uint64_t elapsed_ns;       /* of the look */
 	uint64_t now_ns;
-	const char *without_bpf; /* why; NULL: BPF was used */
+	const char *without_bpf;   /* why; NULL: BPF was used */
+	const char *without_ahead; /* why no copy could be made at all; NULL: some could, or none
+				      was needed */
 	struct deadlock_world *world;
 };
 

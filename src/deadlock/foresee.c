@@ -90,9 +90,11 @@ static enum base_status run_one(struct foresight *f, size_t i, struct base_err *
 	const struct deadlock_run *r = &a->run[i];
 	if (r->stopped_ns > a->stopped_ns)
 		a->stopped_ns = r->stopped_ns;
-	if (r->end == DEADLOCK_END_MOVED)
+	if (r->end == DEADLOCK_END_MOVED) {
 		w->kind = DEADLOCK_RUNNING;
-	else if (r->end == DEADLOCK_END_REFUSED || r->end == DEADLOCK_END_FAILED)
+		return BASE_OK;
+	}
+	if (r->end == DEADLOCK_END_REFUSED || r->end == DEADLOCK_END_FAILED)
 		a->nr_not_run++;
 	else
 		a->nr_run++;
@@ -113,6 +115,17 @@ enum base_status deadlock_foresee(struct deadlock_answer *a,
 	if (!a->run)
 		return base_fail(err, BASE_ERR_NOMEM, "out of memory for runs ahead");
 	enum base_status s = deadlock_ahead_open(a->world, &f.ahead, err);
+	if (s == BASE_ERR_ENV || s == BASE_ERR_IO) { /* what is known without it is still true */
+		const char *why = err ? err->cause[0] : "";
+		a->without_ahead =
+			base_arena_strndup(deadlock_world_arena(a->world), why, strlen(why));
+		base_free(a->run);
+		a->run = NULL;
+		a->nr_not_run = nr;
+		return a->without_ahead
+			       ? BASE_OK
+			       : base_fail(err, BASE_ERR_NOMEM, "out of memory for runs ahead");
+	}
 	for (size_t i = 0; s == BASE_OK && i < a->nr_waits; i++) {
 		if (a->hope[i] != DEADLOCK_LIVE && may_be_run(&a->wait[i]))
 			s = run_one(&f, i, err);

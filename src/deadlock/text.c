@@ -278,8 +278,10 @@ static void add_caveats(struct base_str *out, const struct deadlock_answer *a)
 			a->without_bpf);
 	if (a->nr_not_run)
 		base_str_addf(out,
-			"  %zu threads could not be run ahead: what they would do is not known.\n",
-			a->nr_not_run);
+			"  %zu threads could not be run ahead: what they would do is not "
+			"known%s%s%s.\n",
+			a->nr_not_run, a->without_ahead ? " (" : "",
+			a->without_ahead ? a->without_ahead : "", a->without_ahead ? ")" : "");
 }
 
 void deadlock_text(struct base_str *out, const struct deadlock_answer *a)

@@ -231,7 +231,7 @@ struct by_hand {
 
 static void judge(struct by_hand *h, size_t nr)
 {
-	struct deadlock_accesses accesses;
+	struct deadlock_accesses accesses = {0};
 	struct base_err err;
 	h->a.wait = h->wait;
 	h->a.hope = h->hope;
