@@ -231,8 +231,15 @@ static enum base_status no_memory(struct base_err *err)
 	return base_fail(err, BASE_ERR_NOMEM, "no memory for the distribution of slack");
 }
 
+static uint64_t tautness(
+	const struct slack_analysis *a, uint32_t processor, uint64_t slack, uint64_t latency)
+{
+	uint64_t around = slack ? 0 : least_around(a, processor);
+	return around < latency ? around : latency;
+}
+
 struct one { /* node or run */
-	uint64_t code, slack, from, to, count, latency;
+	uint64_t code, slack, from, to, count, taut;
 	uint32_t processor;
 	uint8_t kind;
 };
@@ -255,11 +262,7 @@ static enum base_status add_one(
 	}
 	if (o->kind != SLACK_PLAIN)
 		c->kind = o->kind;
-	if (!o->slack) {
-		uint64_t taut = least_around(a, o->processor);
-		taut = taut < o->latency ? taut : o->latency;
-		c->taut_cycles = taut > c->taut_cycles ? taut : c->taut_cycles;
-	}
+	c->taut_cycles = o->taut > c->taut_cycles ? o->taut : c->taut_cycles;
 	c->critical_cycles += cycles;
 	a->result.processor[o->processor].critical_cycles += cycles;
 	a->result.critical_cycles += cycles;
@@ -277,15 +280,15 @@ enum base_status slack_profile_run(void *ctx, const struct slack_run *r, struct 
 		.from = r->ready,
 		.to = r->issue + r->count,
 		.count = r->count,
-		.latency = 1,
 		.processor = p};
+	o.taut = tautness(a, p, o.slack, 1);
 	if (settle_local(a, p, 0) != BASE_OK ||
 		(r->count > 1 && base_histogram_add(&a->result.local, 0, r->count - 1) != BASE_OK))
 		return no_memory(err);
 	a->pending[p] = (struct pending_local){
 		.local = SLACK_NEVER, .is_one = true, .counts = true};
 	if (a->options.tell)
-		a->options.tell(a->options.ctx, NULL, r, o.slack);
+		a->options.tell(a->options.ctx, NULL, r, o.slack, o.taut);
 	return add_one(a, &o, err);
 }
 
@@ -306,7 +309,6 @@ enum base_status slack_profile_node(void *ctx, const struct slack_node *n, struc
 		.from = n->ready,
 		.to = n->complete,
 		.count = n->instructions,
-		.latency = n->complete - n->start,
 		.processor = p,
 		.kind = n->kind};
 	enum base_status s = settle_local(a, p, late) == BASE_OK ? BASE_OK : no_memory(err);
@@ -319,8 +321,9 @@ enum base_status slack_profile_node(void *ctx, const struct slack_node *n, struc
 	}
 	if (s == BASE_OK)
 		s = take_off(a, n->order, err);
+	o.taut = tautness(a, p, o.slack, n->complete - n->start);
 	if (a->options.tell)
-		a->options.tell(a->options.ctx, n, NULL, o.slack);
+		a->options.tell(a->options.ctx, n, NULL, o.slack, o.taut);
 	uint64_t before = a->result.processor[p].critical_cycles;
 	if (s == BASE_OK)
 		s = add_one(a, &o, err);

@@ -58,9 +58,10 @@ struct slack_options {
 	struct slack_machine_options machine;
 	/* Called now and then; NULL: not. pass 1 or 2. */
 	void (*progress)(void *ctx, unsigned pass, uint64_t instructions);
-	/* The slack of each node and run, in the order of the machine; for tests. NULL: not asked. */
+	/* Global slack and tautness of each node or run's instruction, in the order of the machine.
+	 * NULL: not asked. */
 	void (*tell)(void *ctx, const struct slack_node *node, const struct slack_run *run,
-		uint64_t global_slack);
+		uint64_t global_slack, uint64_t tautness);
 	void *ctx;
 };
 

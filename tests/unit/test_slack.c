@@ -89,7 +89,7 @@ struct vertex {
 	uint64_t start, complete, order;
 	uint32_t processor;
 	size_t first_edge, nr_edges;
-	uint64_t slack, told, local;
+	uint64_t slack, told, local, taut;
 	uint8_t instructions;
 };
 struct whole {
@@ -216,7 +216,8 @@ static void whole_fini(struct whole *w)
 	free(w->by_order);
 }
 
-static void tell(void *ctx, const struct slack_node *n, const struct slack_run *r, uint64_t slack)
+static void tell(void *ctx, const struct slack_node *n, const struct slack_run *r, uint64_t slack,
+	uint64_t taut)
 {
 	struct whole *w = ctx;
 	for (uint64_t i = 0; i < (r ? r->count : 1); i++) {
@@ -224,6 +225,7 @@ static void tell(void *ctx, const struct slack_node *n, const struct slack_run *
 		struct vertex *v = &w->v[w->told++];
 		assert_int_equal(v->processor, r ? r->processor : n->processor);
 		v->told = slack;
+		v->taut = taut;
 	}
 }
 
@@ -313,6 +315,12 @@ static void laws_of(const struct slack_machine_config *c, struct fixture *f, boo
 		assert_int_equal(again(&w, i, g, false, continuous, endpoint), end);
 		assert_int_equal(again(&w, i, g + 1, false, continuous, endpoint), end + 1);
 	}
+	for (size_t i = fixture_random(seed) % 40; i < w.nr; i += 1 + fixture_random(seed) % 60) {
+		uint64_t earlier = end - again(&w, i, 0, true, continuous, endpoint);
+		if (earlier != w.v[i].taut)
+			fail_msg("node %zu of %zu: tautness %llu, the end comes %llu earlier", i,
+				w.nr, (unsigned long long)w.v[i].taut, (unsigned long long)earlier);
+	}
 	slack_analysis_free(a);
 	assert_int_equal(f->source.ops->rewind(&f->source, NULL), BASE_OK);
 	whole_fini(&w);
@@ -363,11 +371,336 @@ static void test_keep_all(void **state)
 	memory_source_close(&f->source);
 }
 
+/* ---- by hand
+ * ---------------------------------------------------------------------------------------------- */
+
+static void plain(struct fixture *f, uint32_t t, uint32_t nr)
+{
+	fixture_put(f, t,
+		(struct memory_item){.kind = MEMORY_BLOCK,
+			.address = 0x400000 + t * 64,
+			.size_bytes = 10,
+			.count = nr,
+			.instructions = nr});
+}
+
+/* One thread waits for another, which takes 100 cycles. */
+static void test_join(void **state)
+{
+	(void)state;
+	struct fixture *f = fixture_new(2, MEMORY_SOURCE_INSTRUCTIONS);
+	struct slack_machine_config *c = CONFIG(2, "code_bytes=0");
+	struct slack_analysis *a;
+	struct slack_options o = {0};
+	fixture_call(f, 0, MEMORY_CALL_thread_create, 1, 0); /* [0, 1) */
+	plain(f, 0, 10);                                     /* [1, 11) */
+	fixture_call(f, 0, MEMORY_CALL_thread_join, 1, 0);   /* [101, 102) */
+	plain(f, 1, 100);                                    /* [1, 101) */
+	const struct slack_result *r = analyse(c, &f->source, &o, &a);
+	assert_int_equal(r->end, 102);
+	assert_int_equal(r->endpoint, 0);
+	assert_int_equal(r->critical_hops, 2);
+	assert_int_equal(r->processor[0].critical_cycles, 2);
+	assert_int_equal(r->processor[1].critical_cycles, 100);
+	assert_int_equal(r->machine.processor[0].waited_cycles, 90);
+	for (size_t i = 0; i < r->nr_code; i++)
+		if (r->code[i].code == 0x400000) {
+			assert_int_equal(r->code[i].least, 90);
+			assert_int_equal(r->code[i].greatest, 90);
+			assert_int_equal(r->code[i].alike, 9);
+			assert_int_equal(r->code[i].taut_cycles, 0);
+		} else if (r->code[i].code == 0x400040) {
+			assert_int_equal(r->code[i].critical, 100);
+			assert_int_equal(r->code[i].taut_cycles, 1);
+		}
+	slack_analysis_free(a);
+	slack_machine_config_free(c);
+	memory_source_close(&f->source);
+}
+
+struct seen {
+	struct slack_node n[64];
+	size_t nr;
+};
+static enum base_status see_node(void *ctx, const struct slack_node *n, struct base_err *err)
+{
+	struct seen *s = ctx;
+	(void)err;
+	assert_true(s->nr < BASE_COUNT(s->n));
+	s->n[s->nr++] = *n;
+	return BASE_OK;
+}
+
+static void run_machine(const struct slack_machine_config *c, struct fixture *f, struct seen *s,
+	struct slack_machine_result *ret)
+{
+	struct slack_sink sink = {NULL, see_node, s};
+	struct slack_machine_options o = {0};
+	struct slack_machine *m;
+	assert_int_equal(slack_machine_new(c, &f->source, &o, &sink, &m, NULL), BASE_OK);
+	while (slack_machine_run(m, 1, NULL) == BASE_OK)
+		;
+	*ret = *slack_machine_result(m);
+	slack_machine_free(m);
+}
+
+/* What a request costs, protocol by protocol: the only thread, then one that takes its line. Own
+ * memory, the other's memory (first touch), a dirty line of the other, an upgrade. */
+static void test_latencies(void **state)
+{
+	static const struct {
+		const char *protocol;
+		uint64_t own, remote, dirty, upgrade;
+	} row[] = {
+		/* 200 + 320 + 200; the same; 200 + 16 + 200; 200 */
+		{"protocol=mosi", 720, 720, 416, 200},
+		/* 320; 200 + 320 + 200; 200 + 320 + 0 + 16 + 200; 200 + 320 + 400 + 200 */
+		{"protocol=dirmosi", 320, 720, 736, 1120},
+	};
+	(void)state;
+	for (size_t i = 0; i < BASE_COUNT(row); i++) {
+		struct fixture *f = fixture_new(2, MEMORY_SOURCE_INSTRUCTIONS);
+		struct slack_machine_config *c =
+			CONFIG(2, "code_bytes=0", "contention=0", row[i].protocol);
+		struct seen s = {0};
+		struct slack_machine_result r;
+		fixture_access(f, 0, MEMORY_LOAD, 0x1000, 8);
+		fixture_access(f, 0, MEMORY_STORE, 0x1040, 8);
+		fixture_access(f, 0, MEMORY_LOAD, 0x1048, 8);
+		fixture_call(f, 0, MEMORY_CALL_thread_create, 1, 0);
+		fixture_access(f, 1, MEMORY_LOAD, 0x1080, 8);
+		fixture_access(f, 1, MEMORY_LOAD, 0x1040, 8);
+		fixture_access(f, 1, MEMORY_STORE, 0x1040, 8);
+		run_machine(c, f, &s, &r);
+		assert_int_equal(s.n[0].complete - s.n[0].start, 1 + row[i].own);
+		assert_int_equal(s.n[2].complete - s.n[2].start, 1);
+		const struct slack_node *remote = NULL, *dirty = NULL, *upgrade = NULL;
+		for (size_t k = 0; k < s.nr; k++) {
+			if (s.n[k].processor != 1)
+				continue;
+			remote = s.n[k].address == 0x1080 ? &s.n[k] : remote;
+			dirty = s.n[k].address == 0x1040 && s.n[k].kind == SLACK_LOAD ? &s.n[k]
+										      : dirty;
+			upgrade = s.n[k].kind == SLACK_STORE ? &s.n[k] : upgrade;
+		}
+		assert_non_null(remote);
+		assert_non_null(dirty);
+		assert_non_null(upgrade);
+		assert_int_equal(remote->complete - remote->start, 1 + row[i].remote);
+		assert_int_equal(dirty->complete - dirty->start, 1 + row[i].dirty);
+		assert_int_equal(upgrade->complete - upgrade->start, 1 + row[i].upgrade);
+		assert_int_equal(dirty->nr_producers, 1);
+		slack_machine_config_free(c);
+		memory_source_close(&f->source);
+	}
+}
+
+/* Four threads ask in the same cycle: the broadcast network takes one in 5 cycles. */
+static void test_contention(void **state)
+{
+	(void)state;
+	for (unsigned contention = 0; contention < 2; contention++) {
+		struct fixture *f = fixture_new(4, MEMORY_SOURCE_INSTRUCTIONS);
+		struct slack_machine_config *c = CONFIG(
+			4, "code_bytes=0", contention ? "contention=1" : "contention=0");
+		struct seen s = {0};
+		struct slack_machine_result r;
+		for (uint32_t t = 1; t < 4; t++)
+			fixture_call(f, 0, MEMORY_CALL_thread_create, t, 0);
+		for (uint32_t t = 0; t < 4; t++) {
+			fixture_call(f, t, MEMORY_CALL_barrier, 0, 4);
+			fixture_access(f, t, MEMORY_LOAD, 0x10000 + t * 0x10000, 8);
+		}
+		run_machine(c, f, &s, &r);
+		uint64_t waited = 0;
+		for (uint32_t t = 0; t < 4; t++)
+			waited += r.processor[t].contention_cycles;
+		/* The barrier's last one leaves a cycle before the others do. */
+		assert_int_equal(waited, contention ? 4 + 9 + 14 : 0);
+		slack_machine_config_free(c);
+		memory_source_close(&f->source);
+	}
+}
+
+/* A lock goes to who came first; who waits starts when it is given back. */
+static void test_lock(void **state)
+{
+	(void)state;
+	struct fixture *f = fixture_new(3, MEMORY_SOURCE_INSTRUCTIONS);
+	struct slack_machine_config *c = CONFIG(3, "code_bytes=0", "contention=0");
+	struct seen s = {0};
+	struct slack_machine_result r;
+	fixture_call(f, 0, MEMORY_CALL_lock, LOCK_AT, 0);
+	fixture_call(f, 0, MEMORY_CALL_thread_create, 1, 0);
+	fixture_call(f, 0, MEMORY_CALL_thread_create, 2, 0);
+	plain(f, 0, 5000);
+	fixture_call(f, 0, MEMORY_CALL_unlock, LOCK_AT, 0);
+	plain(f, 1, 200);
+	plain(f, 2, 100);
+	for (uint32_t t = 1; t < 3; t++) {
+		fixture_call(f, t, MEMORY_CALL_lock, LOCK_AT, 0);
+		plain(f, t, 1000);
+		fixture_call(f, t, MEMORY_CALL_unlock, LOCK_AT, 0);
+	}
+	run_machine(c, f, &s, &r);
+	const struct slack_node *lock[3] = {NULL}, *unlock[3] = {NULL};
+	for (size_t i = 0; i < s.nr; i++) {
+		lock[s.n[i].processor] =
+			s.n[i].kind == SLACK_LOCK ? &s.n[i] : lock[s.n[i].processor];
+		unlock[s.n[i].processor] =
+			s.n[i].kind == SLACK_UNLOCK ? &s.n[i] : unlock[s.n[i].processor];
+	}
+	for (unsigned t = 0; t < 3; t++) {
+		assert_non_null(lock[t]);
+		assert_non_null(unlock[t]);
+	}
+	assert_int_equal(lock[2]->start, unlock[0]->complete);
+	assert_int_equal(lock[1]->start, unlock[2]->complete);
+	assert_int_equal(lock[2]->complete, lock[2]->start + 416 + 1);
+	assert_int_equal(
+		r.processor[2].waited_cycles, lock[2]->start - lock[2]->issue);
+	assert_int_equal(r.processor[1].waits, 1);
+	slack_machine_config_free(c);
+	memory_source_close(&f->source);
+}
+
+/* Nobody can go on, or a record names what is not there: that is counted, and the rest goes on. */
+static void test_forced(void **state)
+{
+	(void)state;
+	struct fixture *f = fixture_new(3, MEMORY_SOURCE_INSTRUCTIONS);
+	struct slack_machine_config *c = CONFIG(3, "code_bytes=0");
+	struct seen s = {0};
+	struct slack_machine_result r;
+	fixture_call(f, 0, MEMORY_CALL_thread_create, 9, 0);
+	fixture_call(f, 0, MEMORY_CALL_wait, 0x7000, 0); /* it began at one */
+	fixture_call(f, 0, MEMORY_CALL_signal, 0x7000, 0);
+	fixture_call(f, 0, MEMORY_CALL_wait, 0x7000, 0);
+	fixture_call(f, 0, MEMORY_CALL_barrier, BARRIER_AT, 5);
+	fixture_call(f, 0, MEMORY_CALL_thread_join, 77, 0);
+	fixture_call(f, 1, MEMORY_CALL_lock, LOCK_AT, 0);
+	fixture_call(f, 2, MEMORY_CALL_lock, LOCK_AT, 0);
+	plain(f, 2, 7);
+	run_machine(c, f, &s, &r);
+	assert_int_equal(r.bad_calls, 2);
+	assert_int_equal(r.forced, 3);
+	assert_int_equal(r.instructions, 7);
+	slack_machine_config_free(c);
+	memory_source_close(&f->source);
+}
+
+/* A condition lets go who waited, a broadcast all; spinning instructions are counted apart. */
+static uint64_t every_second(void *ctx, uint32_t thread, uint64_t first, uint64_t count)
+{
+	uint64_t *asked = ctx;
+	*asked += thread == 1 ? count : 0;
+	return (first + count + 1) / 2 - (first + 1) / 2;
+}
+
+static void test_condition_and_spinning(void **state)
+{
+	(void)state;
+	struct fixture *f = fixture_new(3, MEMORY_SOURCE_INSTRUCTIONS);
+	struct slack_machine_config *c = CONFIG(3, "code_bytes=0");
+	uint64_t asked = 0;
+	fixture_call(f, 0, MEMORY_CALL_thread_create, 1, 0);
+	fixture_call(f, 0, MEMORY_CALL_thread_create, 2, 0);
+	plain(f, 0, 9000);
+	fixture_call(f, 0, MEMORY_CALL_lock, LOCK_AT, 0);
+	fixture_call(f, 0, MEMORY_CALL_signal, 0x8000, 0);
+	f->thread[0].call[3].start_ns = f->thread[0].call[3].end_ns = 500;
+	fixture_call(f, 0, MEMORY_CALL_unlock, LOCK_AT, 0);
+	for (uint32_t t = 1; t < 3; t++) {
+		fixture_call(f, t, MEMORY_CALL_lock, LOCK_AT, 0);
+		fixture_call(f, t, MEMORY_CALL_unlock, LOCK_AT, 0);
+		fixture_call(f, t, MEMORY_CALL_wait, 0x8000, 0);
+		fixture_call(f, t, MEMORY_CALL_lock, LOCK_AT, 0);
+		for (unsigned i = 1; i < 4; i++)
+			f->thread[t].call[i].start_ns = 100;
+		plain(f, t, 11);
+		fixture_call(f, t, MEMORY_CALL_unlock, LOCK_AT, 0);
+	}
+	struct slack_machine_options o = {.spinning = every_second, .spinning_ctx = &asked};
+	struct slack_machine *m;
+	assert_int_equal(slack_machine_new(c, &f->source, &o, NULL, &m, NULL), BASE_OK);
+	while (slack_machine_run(m, 1000, NULL) == BASE_OK)
+		;
+	const struct slack_machine_result *r = slack_machine_result(m);
+	assert_int_equal(r->forced, 0);
+	assert_true(r->processor[1].waited_cycles > 7000 && r->processor[2].waited_cycles > 7000);
+	assert_int_equal(asked, 11);
+	assert_int_equal(r->processor[1].instructions, 11);
+	assert_int_equal(r->processor[1].spinning, 6);
+	assert_int_equal(r->spinning, 4500 + 6 + 6);
+	slack_machine_free(m);
+	slack_machine_config_free(c);
+	memory_source_close(&f->source);
+}
+
+/* ---- refusals
+ * --------------------------------------------------------------------------------------------- */
+
+static void test_config(void **state)
+{
+	static const char *const bad[] = {"hop_cycles", "hop_cycles=", "hop_cycles=x",
+		"hop_cycles=-1", "contention=2", "clock_mhz=0", "protocol=none", "nodes=99"};
+	struct slack_machine_config *c = slack_machine_config_new(40);
+	struct base_err err = {0};
+	(void)state;
+	assert_int_equal(c->cdat->nodes * c->cdat->processors, 64);
+	for (size_t i = 0; i < BASE_COUNT(bad); i++)
+		assert_int_equal(slack_machine_config_set(c, bad[i], NULL), BASE_ERR_USAGE);
+	assert_int_equal(slack_machine_config_read(
+				 c, "[machine]\nhop_cycles = 7\nnodes = 3\n", "x", &err),
+		BASE_OK);
+	assert_int_equal(c->hop_cycles, 7);
+	assert_int_equal(c->cdat->nodes, 3);
+	assert_int_equal(
+		slack_machine_config_read(c, "[other]\na = 7\n", "x", &err), BASE_ERR_USAGE);
+	assert_int_equal(slack_machine_config_read(c, "[machine\n", "x", &err), BASE_ERR_USAGE);
+	slack_machine_config_free(c);
+}
+
+static void test_no_memory(void **state)
+{
+	(void)state;
+	struct fixture *f = random_program(3, 5, 60);
+	struct slack_machine_config *c = slack_machine_config_new(3);
+	enum base_status s = BASE_ERR_NOMEM;
+	unsigned n = 1;
+	for (; s == BASE_ERR_NOMEM || s == BASE_ERR_LIMIT; n++) {
+		struct slack_analysis *a = NULL;
+		struct slack_options o = {0};
+		base_alloc_fail_nth(n);
+		s = slack_analyse(c, &f->source, &o, &a, NULL);
+		base_alloc_fail_nth(0);
+		slack_analysis_free(a);
+		f->source.ops->rewind(&f->source, NULL);
+	}
+	assert_int_equal(s, BASE_OK);
+	assert_true(n > 80);
+	base_alloc_fail_nth(1);
+	assert_null(slack_machine_config_new(3));
+	base_alloc_fail_nth(2);
+	assert_null(slack_machine_config_new(3));
+	base_alloc_fail_nth(0);
+	slack_machine_config_free(c);
+	memory_source_close(&f->source);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_laws),
 		cmocka_unit_test(test_keep_all),
+		cmocka_unit_test(test_join),
+		cmocka_unit_test(test_latencies),
+		cmocka_unit_test(test_contention),
+		cmocka_unit_test(test_lock),
+		cmocka_unit_test(test_forced),
+		cmocka_unit_test(test_condition_and_spinning),
+		cmocka_unit_test(test_config),
+		cmocka_unit_test(test_no_memory),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
