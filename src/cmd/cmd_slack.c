@@ -19,6 +19,7 @@ static const struct cmd_option option[] = {
 		"end with the last instruction of that processor; what does not lead there is not "
 		"in the graph"},
 	{"from-parallel", 0, NULL, NULL, "the graph begins when the first thread is created"},
+	{"from-marker", 0, "N", NULL, "the graph begins at the first marker with that number"},
 	{"until", 0, "CYCLES", NULL, "stop the machine after so many cycles"},
 	{"top", 'n', "N", NULL, "rows of each table (default 10)"},
 	{"max-memory", 0, "SIZE", NULL,
@@ -93,10 +94,12 @@ static bool read_options(struct cmd *c, struct slack_options *o, uint64_t *rows)
 {
 	uint64_t endpoint = 0;
 	if (!cmd_value_count(c, "continuous", &endpoint) ||
+		!cmd_value_count(c, "from-marker", &o->marker) ||
 		!cmd_value_count(c, "until", &o->machine.until) ||
 		!cmd_value_count(c, "top", rows) ||
 		!cmd_value_size(c, "max-memory", &o->memory_bytes))
 		return false;
+	o->from_marker = cmd_given(c, "from-marker");
 	o->continuous = cmd_given(c, "continuous");
 	o->endpoint = endpoint < UINT32_MAX ? (uint32_t)endpoint : UINT32_MAX;
 	o->from_parallel = cmd_given(c, "from-parallel");

@@ -12,10 +12,16 @@ enum base_status slack_compress_init(struct slack_analysis *a, struct base_err *
 	a->nr_glances = base_alloc((a->nr_processors + 1) * sizeof *a->nr_glances);
 	a->glance_bytes = sizeof(struct glance) + a->nr_processors * sizeof(uint64_t);
 	a->glances = base_alloc((size_t)a->nr_processors * GLANCES * a->glance_bytes + 1);
-	a->begun = !a->options.from_parallel;
+	a->begun = !a->options.from_parallel && !a->options.from_marker;
 	return a->earlier && a->last_late && a->seen && a->nr_glances && a->glances
 		       ? BASE_OK
 		       : base_fail(err, BASE_ERR_NOMEM, "no memory to compress the graph");
+}
+
+bool slack_begins(const struct slack_options *o, const struct slack_node *n)
+{
+	return o->from_parallel ? n->kind == SLACK_CREATE
+				: n->kind == SLACK_MARK && n->address == o->marker;
 }
 
 enum base_status slack_compress_run(void *ctx, const struct slack_run *r, struct base_err *err)
@@ -120,7 +126,7 @@ enum base_status slack_compress_node(void *ctx, const struct slack_node *n, stru
 	uint64_t issue = n->first ? 0 : n->issue;
 	enum base_status s = BASE_OK;
 	if (BASE_UNLIKELY(!a->begun)) {
-		if (n->kind != SLACK_CREATE)
+		if (!slack_begins(&a->options, n))
 			return s;
 		a->begun = true;
 		a->origin_order = n->order;

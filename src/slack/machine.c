@@ -23,7 +23,8 @@ const char *slack_kind_name(enum slack_kind k)
 		[SLACK_CREATE] = "create",
 		[SLACK_BEGIN] = "begin",
 		[SLACK_END] = "end",
-		[SLACK_JOIN] = "join"};
+		[SLACK_JOIN] = "join",
+		[SLACK_MARK] = "mark"};
 	return k < SLACK_KINDS ? name[k] : "?";
 }
 

@@ -65,6 +65,7 @@ enum slack_kind {
 	SLACK_BEGIN,
 	SLACK_END,
 	SLACK_JOIN,
+	SLACK_MARK, /* a marker; address: its number */
 	SLACK_KINDS
 };
 const char *slack_kind_name(enum slack_kind k);

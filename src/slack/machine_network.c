@@ -5,7 +5,8 @@
  * Snooping: a request goes to all nodes through one network that orders requests, which one after
  * another take a slot of it; after a hop all have seen it, and who has the line sends it point to
  * point. An upgrade is over when its own request has come back. Directory: a request goes to the
- * line's home and from there to its owner, if it is dirty, or to its sharers, if it is stored to.
+ * line's home and from there to its owner, if it is dirty, or to its sharers, if it is stored to;
+ * whether a store waits for these is a parameter.
  * Links carry one message after another; a hop's latency includes its own transmission. Messages
  * claim links in the order in which their requests were made.
  */
@@ -120,13 +121,15 @@ static void by_directory(struct journey *j, uint32_t node, uint32_t owner_node,
 	}
 	if (o->upgrade) {
 		j->at += look;
-		if (o->critical >= 4) /* invalidations and their answers */
+		if (o->critical >= 4 && j->c->acknowledged)
 			j->at += 2 * j->c->hop_cycles;
 		hop(j, o->home, node, false);
 		return;
 	}
-	uint64_t rounds = o->critical >= 4 ? look + 2 * j->c->hop_cycles : 0;
 	uint64_t reads = memory > look ? memory : look; /* side by side */
+	/* A clean owner is asked first; copies are told to go, and may have to answer. */
+	bool waits = o->critical >= 4 && (j->c->acknowledged || !j->c->cdat->protocol->owned);
+	uint64_t rounds = waits ? look + 2 * j->c->hop_cycles : 0;
 	j->at += rounds > reads ? rounds : reads;
 	hop(j, o->home, node, true);
 }

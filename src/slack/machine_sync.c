@@ -361,6 +361,16 @@ static enum base_status leave_region(
 	return s;
 }
 
+static enum base_status mark(struct slack_machine *m, struct lane *l,
+	const struct memory_call *call, struct base_err *err)
+{
+	struct slack_access a = {
+		.kind = SLACK_MARK, .address = call->argument[1], .code = l->call_code};
+	enum base_status s = slack_machine_node(m, l, &a, NULL, err);
+	go_on(m, l);
+	return s;
+}
+
 /* ---- all
  * ---------------------------------------------------------------------------------------------------
  */
@@ -398,6 +408,9 @@ enum base_status slack_sync_call(struct slack_machine *m, struct lane *l,
 		return spawn(m, l, err);
 	case MEMORY_CALL_join:
 		return meet(m, l, err);
+	case MEMORY_CALL_marker:
+	case MEMORY_CALL_phase:
+		return mark(m, l, call, err);
 	default:
 		go_on(m, l);
 		return BASE_OK;

@@ -85,6 +85,7 @@ struct slack_analysis {
 };
 
 /* ---- compress.c: the sink of the first run */
+bool slack_begins(const struct slack_options *o, const struct slack_node *n);
 enum base_status slack_compress_init(struct slack_analysis *a, struct base_err *err);
 enum base_status slack_compress_run(void *ctx, const struct slack_run *r, struct base_err *err);
 enum base_status slack_compress_node(void *ctx, const struct slack_node *n, struct base_err *err);

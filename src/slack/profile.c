@@ -47,7 +47,7 @@ enum base_status slack_profile_init(struct slack_analysis *a, struct base_err *e
 	}
 	enum base_status s = slack_stack_pop(&a->flights, &a->take_off, err);
 	a->has_take_off = s == BASE_OK;
-	a->begun = !a->options.from_parallel;
+	a->begun = !a->options.from_parallel && !a->options.from_marker;
 	return s == BASE_END ? BASE_OK : s;
 }
 

@@ -52,6 +52,10 @@ static enum base_status analyse(struct slack_analysis *a, const struct slack_mac
 		s = slack_machine_new(config, source, &a->options.machine, &first, m, err);
 	if (s == BASE_OK)
 		s = run_all(a, *m, 1, err);
+	if (s == BASE_OK && !a->begun)
+		s = base_fail(err, BASE_ERR_USAGE,
+			a->options.from_parallel ? "no thread is created: the graph cannot begin there"
+						 : "there is no such marker: the graph cannot begin there");
 	if (s == BASE_OK)
 		s = keep_result(a, *m, err);
 	if (s == BASE_OK)

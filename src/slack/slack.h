@@ -53,6 +53,8 @@ struct slack_options {
 	bool continuous;       /* only what leads to the endpoint is in the graph (section 2.4.3) */
 	uint32_t endpoint;     /* with continuous: the processor whose last node it is */
 	bool from_parallel;    /* the graph begins when the first thread is created */
+	bool from_marker;      /* it begins at the first marker with this number */
+	uint64_t marker;
 	bool keep_all;         /* no theorem 2-2 and 2-3; for tests */
 	uint64_t memory_bytes; /* of kept edges; 0: 1 GiB */
 	struct slack_machine_options machine;

@@ -454,8 +454,8 @@ static void test_latencies(void **state)
 	} row[] = {
 		/* 200 + 320 + 200; the same; 200 + 16 + 200; 200 */
 		{"protocol=mosi", 720, 720, 416, 200},
-		/* 320; 200 + 320 + 200; 200 + 320 + 0 + 16 + 200; 200 + 320 + 400 + 200 */
-		{"protocol=dirmosi", 320, 720, 736, 1120},
+		/* 320; 200 + 320 + 200; 200 + 16 + 0 + 16 + 200; 200 + 16 + 200 */
+		{"protocol=dirmosi", 320, 720, 432, 416},
 	};
 	(void)state;
 	for (size_t i = 0; i < BASE_COUNT(row); i++) {
