@@ -37,6 +37,12 @@ static bool is_the_kernels(unsigned kind)
 	       kind == TRACE_qdisc_enqueue || kind == TRACE_qdisc_dequeue;
 }
 
+/* Between two calls of the program; whatever else it is seen to do is a part of one. */
+static bool is_between(unsigned kind)
+{
+	return kind == TRACE_call_begin || kind == TRACE_call_end || kind == TRACE_cpu_out;
+}
+
 static void put(struct trace_writer *w, struct trace_record r)
 {
 	struct base_err err = {0};
@@ -62,10 +68,11 @@ static void bracket(struct trace_writer *w, struct softirq *s, uint64_t time_ns,
 
 static void put_hidden(struct trace_writer *w, struct softirq *s, struct trace_record r)
 {
-	bool is_kept = is_the_kernels(r.kind);
-	bracket(w, s, is_kept ? r.time_ns : s->last_ns, is_kept);
-	if (!is_kept)
+	if (is_between(r.kind))
+		bracket(w, s, s->last_ns, false);
+	if (!is_the_kernels(r.kind))
 		return;
+	bracket(w, s, r.time_ns, true);
 	s->last_ns = r.time_ns;
 	r.stream = s->stream;
 	put(w, r);

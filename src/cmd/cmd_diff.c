@@ -16,6 +16,9 @@ static const struct cmd_option option[] = {
 		"exit with 1 when a quantity of the last version moved further than that from the "
 		"first: elapsed=+5%, hold_mean=+10%, ..."},
 	{"svg", 0, "FILE", "@file", "also draw the trends into FILE"},
+	{"html", 0, "FILE", "@file", "also write a page into FILE: tables and trends"},
+	{"junit", 0, "FILE", "@file", "also write the budgets into FILE as JUnit tests, for CI"},
+	{"markdown", 0, NULL, NULL, "the answer in Markdown, for a pull request"},
 	{"all", 'a', NULL, NULL, "also quantities of single locks that did not move"},
 };
 
@@ -25,7 +28,7 @@ const struct cmd_details cmd_details_diff = {
 		 "how "
 		 "many locks there are and how often they are taken, how long they are waited for "
 		 "and "
-		 "held, and each lock by itself. Medians with 95 % intervals; a change is called "
+		 "held, each lock by itself, and each state of the critical path. Medians with 95 % intervals; a change is called "
 		 "one "
 		 "when chance would not make it.",
 	.option = option,
@@ -108,43 +111,86 @@ static int draw(struct cmd *c, const struct report_diff *d, const char *path)
 	return exit_status;
 }
 
-/* After the answer: what is over its budget, on standard error. */
-static int gate(struct cmd *c, const struct report_diff *d)
+struct gates {
+	struct report_diff_gate gate[BUDGETS_MAX];
+	struct base_str found[BUDGETS_MAX];
+	size_t nr;
+};
+
+static int judge(struct cmd *c, const struct report_diff *d, struct gates *g)
 {
 	const char *budget[BUDGETS_MAX];
-	size_t nr = cmd_values(c, "fail-on", budget, BASE_COUNT(budget));
-	int exit_status = CMD_OK;
-	for (size_t i = 0; i < nr; i++) {
-		bool broken;
-		enum base_status s = report_diff_budget(d, budget[i], &broken, &c->err);
+	g->nr = cmd_values(c, "fail-on", budget, BASE_COUNT(budget));
+	for (size_t i = 0; i < g->nr; i++) {
+		enum base_status s =
+			report_diff_budget(d, budget[i], &g->gate[i].broken, &c->err);
 		if (s != BASE_OK)
 			return cmd_fail(c, s);
-		if (!broken)
+		report_diff_found(&g->found[i], d, budget[i]);
+		g->gate[i].budget = budget[i];
+		g->gate[i].found = base_str_text(&g->found[i]);
+	}
+	return CMD_OK;
+}
+
+static int write_files(struct cmd *c, const struct report_diff *d, const struct gates *g)
+{
+	static const struct {
+		const char *option;
+		void (*render)(struct base_str *out, const struct report_diff *d,
+			const struct report_diff_gate *gate, size_t nr_gates);
+	} file[] = {{"html", report_diff_page}, {"junit", report_diff_junit}};
+	int exit_status = CMD_OK;
+	if (cmd_given(c, "svg"))
+		exit_status = draw(c, d, cmd_value(c, "svg"));
+	for (size_t i = 0; exit_status == CMD_OK && i < BASE_COUNT(file); i++) {
+		struct base_str text = {0};
+		if (!cmd_given(c, file[i].option))
 			continue;
-		cmd_note(c, "over the budget: %s", budget[i]);
-		exit_status = CMD_GATE;
+		file[i].render(&text, d, g->gate, g->nr);
+		exit_status = cmd_write_file(c, &text, cmd_value(c, file[i].option));
+		base_str_fini(&text);
 	}
 	return exit_status;
 }
 
+static int answer(struct cmd *c, const struct report_diff *d)
+{
+	struct report_style st = cmd_style(c);
+	struct base_str text = {0};
+	if (cmd_given(c, "json"))
+		return cmd_write_json(c, report_diff_json(d));
+	if (cmd_given(c, "markdown"))
+		report_diff_markdown(&text, d, cmd_given(c, "all"));
+	else
+		report_diff_text(&text, d, cmd_given(c, "all"), &st);
+	return cmd_write(c, &text);
+}
+
 int cmd_run_diff(struct cmd *c)
 {
+	struct gates g = {0};
+	if (cmd_given(c, "json") && cmd_given(c, "markdown"))
+		return cmd_usage(c, "--json or --markdown, not both");
 	struct report_diff *d = report_diff_new();
 	if (!d)
 		return cmd_fail(c, base_fail(&c->err, BASE_ERR_NOMEM, "out of memory"));
 	int exit_status = read_all(c, d);
-	if (exit_status == CMD_OK && cmd_given(c, "svg"))
-		exit_status = draw(c, d, cmd_value(c, "svg"));
-	if (exit_status == CMD_OK && cmd_given(c, "json")) {
-		exit_status = cmd_write_json(c, report_diff_json(d));
-	} else if (exit_status == CMD_OK) {
-		struct report_style st = cmd_style(c);
-		struct base_str text = {0};
-		report_diff_text(&text, d, cmd_given(c, "all"), &st);
-		exit_status = cmd_write(c, &text);
-	}
 	if (exit_status == CMD_OK)
-		exit_status = gate(c, d);
+		exit_status = judge(c, d, &g);
+	if (exit_status == CMD_OK)
+		exit_status = write_files(c, d, &g);
+	if (exit_status == CMD_OK)
+		exit_status = answer(c, d);
+	/* After the answer: what is over its budget, on standard error. */
+	for (size_t i = 0; exit_status != CMD_USAGE && i < g.nr; i++) {
+		if (g.gate[i].broken && (exit_status == CMD_OK || exit_status == CMD_GATE)) {
+			cmd_note(c, "over the budget: %s (%s)", g.gate[i].budget, g.gate[i].found);
+			exit_status = CMD_GATE;
+		}
+	}
+	for (size_t i = 0; i < g.nr; i++)
+		base_str_fini(&g.found[i]);
 	report_diff_free(d);
 	return exit_status;
 }

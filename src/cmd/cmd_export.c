@@ -7,16 +7,20 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { PATH_BYTES = 4096 };
 
 static const struct cmd_option option[] = {
-	{"format", 'f', "FORMAT", "perfetto speedscope collapsed gem5", "which (default perfetto)"},
+	{"format", 'f', "FORMAT",
+		"perfetto speedscope collapsed firefox pprof chrome otlp csv sqlite ctf gem5",
+		"which (default perfetto)"},
 	{"output", 'o', "FILE", "@file",
 		"where to (default: the trace's name with another ending); -: standard output"},
 	{"weight", 0, "WEIGHT", "path wait",
-		"collapsed: stacks weighted by the critical path, or by waiting (default path)"},
+		"collapsed, pprof: stacks weighted by the critical path, or by waiting (default "
+		"path)"},
 	{"from", 0, "TIME", NULL, "only what happens at TIME (as 1.5s, 20ms, 300us) and later"},
 	{"to", 0, "TIME", NULL, "only what happens before TIME"},
 	{"min-duration", 0, "TIME", NULL, "leave shorter slices of threads out"},
@@ -26,9 +30,12 @@ static const struct cmd_option option[] = {
 
 const struct cmd_details cmd_details_export = {
 	.usage = "[OPTIONS] [TRACE]",
-	.about = "Writes the threads' waits and the critical path for ui.perfetto.dev (perfetto), "
-		 "speedscope.app (speedscope) or flame graph tools (collapsed); or the annotations "
-		 "alone as annotate.bin (gem5).",
+	.about =
+		"Writes the threads' waits and the critical path for ui.perfetto.dev (perfetto), "
+		"speedscope.app (speedscope), profiler.firefox.com (firefox), pprof, flame graph "
+		"tools (collapsed), OpenTelemetry (otlp), Chrome (chrome), spreadsheets (csv) or "
+		"questions in SQL (sqlite); all records as CTF 1.8 (ctf); or the annotations alone "
+		"as annotate.bin (gem5).",
 	.option = option,
 	.nr_options = BASE_COUNT(option),
 	.example = {"longpole export --format=perfetto -o server.pftrace server.lpt",
@@ -38,7 +45,9 @@ const struct cmd_details cmd_details_export = {
 
 struct file {
 	FILE *f;
-	const char *path;
+	const char *path;      /* for messages */
+	const char *directory; /* of several files; else NULL */
+	struct base_str names; /* of them, each with its NUL */
 };
 
 static enum base_status write_file(
@@ -48,6 +57,22 @@ static enum base_status write_file(
 	if (fwrite(bytes, 1, length, o->f) == length)
 		return BASE_OK;
 	return base_fail_errno(err, errno, "%s: writing", o->path);
+}
+
+/* The next file of several. */
+static enum base_status begin_file(void *ctx, const char *name, struct base_err *err)
+{
+	struct file *o = ctx;
+	struct base_str path = {0};
+	if (o->f && fclose(o->f)) {
+		o->f = NULL;
+		return base_fail_errno(err, errno, "%s: writing", o->path);
+	}
+	base_str_addf(&path, "%s/%s", o->directory, name);
+	base_str_add_bytes(&o->names, base_str_text(&path), path.length + 1);
+	o->f = path.failed || o->names.failed ? NULL : fopen(base_str_text(&path), "we");
+	base_str_fini(&path);
+	return o->f ? BASE_OK : base_fail_errno(err, errno, "%s/%s: opening", o->directory, name);
 }
 
 /* server.lpt -> server.pftrace, beside it. */
@@ -72,7 +97,7 @@ static bool options(struct cmd *c, const struct format_desc *f, struct format_op
 {
 	const char *weight = cmd_value(c, "weight");
 	if (weight && !(f->flags & FORMAT_WEIGHTS)) {
-		cmd_usage(c, "--weight is for --format=collapsed");
+		cmd_usage(c, "--weight is for --format=collapsed and --format=pprof");
 		return false;
 	}
 	o->weight = weight && !strcmp(weight, "wait") ? FORMAT_WEIGHT_wait : FORMAT_WEIGHT_path;
@@ -81,7 +106,7 @@ static bool options(struct cmd *c, const struct format_desc *f, struct format_op
 		      o->thread;
 	if (f->flags & FORMAT_RECORDS && (window || cmd_given(c, "max-events"))) {
 		cmd_usage(c,
-			"--format=%s writes all annotations: --from, --to, --min-duration, "
+			"--format=%s writes all records: --from, --to, --min-duration, "
 			"--thread and --max-events do not apply",
 			f->name);
 		return false;
@@ -117,16 +142,56 @@ static enum base_status export_to(struct cmd *c, const struct format_desc *f,
 		.name = run->trace_path,
 		.tool = "longpole " LONGPOLE_VERSION,
 		.notes = &notes};
+	struct format_events events;
 	enum base_status s = BASE_OK;
+	format_events_init(&events);
+	if (f->flags & FORMAT_EVENTS) {
+		mo.listener = &events.listener;
+		mo.sink = &events.sink;
+		in.events = &events;
+	}
 	if (!(f->flags & FORMAT_RECORDS))
 		s = model_run(run->reader, &mo, &in.model, &c->err);
 	if (s == BASE_OK)
 		s = format_export(f, &in, o, sink, &c->err);
 	model_free(in.model);
+	format_events_fini(&events);
 	if (s == BASE_OK)
 		cmd_note_lines(c, &notes);
 	base_str_fini(&notes);
 	return s;
+}
+
+/* Opens what is written to; `temporary` is its name until it is whole. */
+static enum base_status open_output(struct cmd *c, const struct format_desc *f, struct file *out,
+	const struct base_str *temporary, bool to_stdout)
+{
+	const char *path = base_str_text(temporary);
+	if (temporary->failed)
+		return base_fail(&c->err, BASE_ERR_NOMEM, "out of memory for a name");
+	if (f->flags & FORMAT_FILES) {
+		out->directory = path;
+		return mkdir(path, 0777) ? base_fail_errno(&c->err, errno, "%s: making", path)
+					 : BASE_OK;
+	}
+	if (f->flags & FORMAT_FILE) {
+		unlink(path); /* of a run that was killed */
+		return BASE_OK;
+	}
+	out->f = to_stdout ? stdout : fopen(path, "we");
+	return out->f ? BASE_OK : base_fail_errno(&c->err, errno, "%s: opening", out->path);
+}
+
+static void remove_output(
+	const struct format_desc *f, const struct file *out, const char *temporary)
+{
+	const char *name = base_str_text(&out->names);
+	for (const char *end = name + out->names.length; name < end; name += strlen(name) + 1)
+		unlink(name);
+	if (f->flags & FORMAT_FILES)
+		rmdir(temporary);
+	else
+		unlink(temporary);
 }
 
 /* The file appears whole or not at all: a name of its own first. */
@@ -137,20 +202,23 @@ static int export_file(struct cmd *c, const struct format_desc *f, const struct 
 	struct file out = {.path = path};
 	bool to_stdout = !strcmp(path, "-");
 	base_str_addf(&temporary, "%s.part", path);
-	out.f = to_stdout          ? stdout
-		: temporary.failed ? NULL
-				   : fopen(base_str_text(&temporary), "we");
-	enum base_status s = out.f ? BASE_OK : base_fail_errno(&c->err, errno, "%s: opening", path);
-	struct format_sink sink = {.write = write_file, .ctx = &out};
+	const char *name = base_str_text(&temporary);
+	enum base_status s = open_output(c, f, &out, &temporary, to_stdout);
+	bool made = s == BASE_OK && !to_stdout;
+	struct format_sink sink = {.write = write_file,
+		.begin = begin_file,
+		.ctx = &out,
+		.path = f->flags & FORMAT_FILE ? name : NULL};
 	if (s == BASE_OK)
 		s = export_to(c, f, run, o, &sink);
 	if (out.f && (to_stdout ? fflush(out.f) : fclose(out.f)) && s == BASE_OK)
 		s = base_fail_errno(&c->err, errno, "%s: writing", path);
-	if (!to_stdout && s == BASE_OK && rename(base_str_text(&temporary), path))
+	if (made && s == BASE_OK && rename(name, path))
 		s = base_fail_errno(&c->err, errno, "%s: renaming", path);
-	if (!to_stdout && out.f && s != BASE_OK)
-		unlink(base_str_text(&temporary));
+	if (made && s != BASE_OK)
+		remove_output(f, &out, name);
 	base_str_fini(&temporary);
+	base_str_fini(&out.names);
 	if (s != BASE_OK)
 		return cmd_fail(c, s);
 	if (!to_stdout)
@@ -176,6 +244,8 @@ int cmd_run_export(struct cmd *c)
 	const char *path = trace ? output_path(c, trace, f, buf) : NULL;
 	if (!path)
 		return CMD_USAGE;
+	if (!strcmp(path, "-") && f->flags & (FORMAT_FILE | FORMAT_FILES))
+		return cmd_usage(c, "%s is no stream of bytes: give a name with -o", f->name);
 	if (!strcmp(path, "-") && f->flags & FORMAT_BINARY && isatty(STDOUT_FILENO))
 		return cmd_usage(c, "%s is binary: give a file with -o, or redirect", f->name);
 	int exit_status = cmd_open(c, trace, &run);

@@ -87,7 +87,8 @@ static enum base_status import_to(struct cmd *c, const struct format_import_desc
 		.host = "",
 		.command = from->name,
 		.tool = "longpole " LONGPOLE_VERSION " import",
-		.flags = TRACE_INFO_SYNTHETIC};
+		.flags =
+			f->flags & FORMAT_IMPORT_SYSTEM ? TRACE_INFO_SYSTEM : TRACE_INFO_SYNTHETIC};
 	struct format_import_options o = {
 		.size = sizeof o, .tick_ps = tick_ps, .progress = progress, .progress_ctx = c};
 	struct trace_writer *w = NULL;

@@ -254,6 +254,8 @@ static void summary(struct cmd *c, const struct record_result *r, const char *pa
 		cmd_note(c, "no samples: %s", r->no_samples_why);
 	if (*r->no_switches_why)
 		cmd_note(c, "no processor switches: %s", r->no_switches_why);
+	if (*r->unnamed_why)
+		cmd_note(c, "%s", r->unnamed_why);
 	if (*r->disk_full_why)
 		cmd_note(c, "the trace ends early: %s", r->disk_full_why);
 	for (unsigned d = 0; d < TRACE_DIAG_NR; d++) {

@@ -4,6 +4,7 @@
 
 static const struct cmd_option option[] = {
 	{"full", 0, NULL, NULL, "every state and fix of 1 % of the path and more"},
+	{"html", 0, "FILE", "@file", "write it as a page into FILE, with timeline, what-if and all"},
 };
 
 const struct cmd_details cmd_details_report = {
@@ -15,7 +16,8 @@ const struct cmd_details cmd_details_report = {
 	.option = option,
 	.nr_options = BASE_COUNT(option),
 	.example = {"longpole report", "longpole report --full server.lpt",
-		"longpole report --json server.lpt | jq .result.opportunities"},
+		"longpole report --json server.lpt | jq .result.opportunities",
+		"longpole report --html=server.html server.lpt"},
 };
 
 int cmd_report_trace(struct cmd *c, const char *path, bool full, bool json)
@@ -53,6 +55,10 @@ int cmd_run_report(struct cmd *c)
 	if (c->nr_operands > 1)
 		return cmd_usage(c, "one trace at a time");
 	const char *path = cmd_trace_path(c, &name);
+	if (path && cmd_given(c, "html") && (cmd_given(c, "json") || cmd_given(c, "full")))
+		return cmd_usage(c, "--html writes a page, which has all of it: without --json, --full");
+	if (path && cmd_given(c, "html"))
+		return cmd_html_trace(c, path, cmd_value(c, "html"));
 	return path ? cmd_report_trace(c, path, cmd_given(c, "full"), cmd_given(c, "json"))
 		    : CMD_USAGE;
 }

@@ -15,13 +15,49 @@ enum {
 	FORMAT_BINARY = 1,
 	FORMAT_WEIGHTS = 2, /* has --weight */
 	FORMAT_RECORDS = 4, /* the trace's records, all of them: no path, no window, no model */
+	FORMAT_EVENTS = 8,  /* wants format_input.events */
+	FORMAT_FILE = 16,   /* a library writes it: the sink's path */
+	FORMAT_FILES = 32,  /* several files: the sink's path is a directory */
 };
 
 struct format_sink { /* takes the bytes in order */
 	enum base_status (*write)(
 		void *ctx, const void *bytes, size_t length, struct base_err *err);
+	/* FORMAT_FILES: what is written from now on is file `name` of the directory. */
+	enum base_status (*begin)(void *ctx, const char *name, struct base_err *err);
 	void *ctx;
+	const char *path; /* FORMAT_FILE: does not exist yet; else NULL */
 };
+
+/*
+ * struct format_events - what the model told the graph, and what that said, gathered while
+ * model_run() runs: its options get this listener and this sink. Bounded: of more than
+ * FORMAT_EVENTS_MAX of a kind, the rest is counted.
+ */
+enum { FORMAT_EVENTS_MAX = 1 << 22 };
+struct format_dependence {                       /* a wait ended because of what somebody did */
+	uint64_t available_ns, begin_ns, end_ns; /* done then; waited from, to */
+	uint32_t from_actor, to_actor;
+	uint32_t queue; /* UINT32_MAX: a link */
+	bool space;     /* room in it was waited for */
+};
+struct format_level { /* units in a queue from now */
+	uint64_t time_ns, units;
+	uint32_t queue;
+};
+struct format_events {
+	struct format_dependence *dependence;
+	struct format_level *level;
+	size_t nr_dependences, nr_levels, dependence_capacity, level_capacity;
+	uint64_t nr_left_out;
+	uint64_t *units; /* by queue, now */
+	size_t *last;    /* by queue: index + 1 of its last level */
+	size_t nr_queues, units_capacity, last_capacity;
+	struct graph_listener listener;
+	struct graph_sink sink;
+};
+void format_events_init(struct format_events *e); /* must stay where it is */
+void format_events_fini(struct format_events *e);
 
 enum format_weight { FORMAT_WEIGHT_path, FORMAT_WEIGHT_wait };
 struct format_options {
@@ -33,10 +69,11 @@ struct format_options {
 	enum format_weight weight;
 };
 struct format_input {
-	struct trace_reader *reader; /* is rewound */
-	struct model *model;         /* NULL for FORMAT_RECORDS */
-	const char *name;            /* of the trace */
-	const char *tool;            /* "longpole 0.1.0" */
+	struct trace_reader *reader;        /* is rewound */
+	struct model *model;                /* NULL for FORMAT_RECORDS */
+	const struct format_events *events; /* NULL: dependences and queues are left out */
+	const char *name;                   /* of the trace */
+	const char *tool;                   /* "longpole 0.1.0" */
 	/* Gets a line for everything that the format could not say; NULL: nobody asks. */
 	struct base_str *notes;
 };
@@ -66,6 +103,11 @@ struct format_source { /* a file's bytes, in any order */
 	void *ctx;
 	uint64_t size_bytes;
 	const char *name; /* for messages, and the imported program's name */
+	const char *path; /* FORMAT_IMPORT_PATH: for a library that opens it; else NULL */
+};
+enum {
+	FORMAT_IMPORT_SYSTEM = 1, /* becomes a recording of a whole system */
+	FORMAT_IMPORT_PATH = 2,   /* a library reads it by its path, which may be a directory */
 };
 struct format_import_options {
 	size_t size;
@@ -75,6 +117,7 @@ struct format_import_options {
 };
 struct format_import_desc {
 	const char *name, *doc;
+	unsigned flags;
 	enum base_status (*import)(const struct format_source *from, struct trace_writer *to,
 		const struct format_import_options *opts, struct base_str *notes,
 		struct base_err *err);

@@ -5,7 +5,7 @@
 #include <string.h>
 
 static const struct format_import_desc imports[] = {
-#define IMPORT(name, doc) {#name, doc, format_import_##name},
+#define IMPORT(name, flags, doc) {#name, doc, flags, format_import_##name},
 #include "format/imports.def"
 };
 

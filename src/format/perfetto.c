@@ -3,11 +3,11 @@
  * perfetto.c - TrackEvent protobuf (Perfetto's trace_packet.proto, track_event.proto,
  * track_descriptor.proto).
  *
- * Only the few messages that we need, written by hand: a message is encoded into a string of its
- * own, then added with its length. Event names are interned: the first use of a name carries its
+ * Event names are interned: the first use of a name carries its
  * text.
  */
 #include "format/private.h"
+#include "format/wire.h"
 
 #include <string.h>
 
@@ -27,6 +27,8 @@ enum { /* field numbers */
 	DESCRIPTOR_PROCESS = 3,
 	DESCRIPTOR_THREAD = 4,
 	DESCRIPTOR_PARENT = 5,
+	DESCRIPTOR_COUNTER = 8,
+	COUNTER_UNIT_NAME = 6,
 	PROCESS_PID = 1,
 	PROCESS_NAME = 6,
 	THREAD_PID = 1,
@@ -36,18 +38,20 @@ enum { /* field numbers */
 	EVENT_TYPE = 9,
 	EVENT_NAME = 10,
 	EVENT_TRACK = 11,
+	EVENT_COUNTER = 30,
 	EVENT_FLOWS = 47,
 	EVENT_FLOWS_END = 48,
 	ANNOTATION_NAME = 10,
 	ANNOTATION_STRING = 6,
 };
-enum { TYPE_BEGIN = 1, TYPE_END = 2, TYPE_INSTANT = 3 };
+enum { TYPE_BEGIN = 1, TYPE_END = 2, TYPE_INSTANT = 3, TYPE_COUNTER = 4 };
 enum { STATE_CLEARED = 1, STATE_NEEDED = 2 };
 enum { SEQUENCE = 1 };
 /* Track ids: any distinct numbers. */
 #define TRACK_PATH    1
 #define TRACK_PROCESS (1ull << 33)
 #define TRACK_THREAD  (1ull << 32)
+#define TRACK_QUEUE   (1ull << 34)
 
 struct perfetto {
 	struct format_out out;
@@ -57,58 +61,20 @@ struct perfetto {
 	struct base_strtab *names;
 	uint32_t nr_sent; /* names below this id have been sent */
 	struct base_str packet, event, part, label, interned;
+	uint64_t flow; /* the last arrow's id */
 	bool begun;
 };
 
-/* ---- wire format
- * ------------------------------------------------------------------------------------- */
-
-static void add_varint(struct base_str *s, uint64_t v)
-{
-	uint8_t bytes[BASE_VARINT_MAX];
-	base_str_add_bytes(s, bytes, (size_t)(base_put_uvarint(bytes, v) - bytes));
-}
-
-static void add_number(struct base_str *s, unsigned field, uint64_t v)
-{
-	add_varint(s, (uint64_t)field << 3);
-	add_varint(s, v);
-}
-
-static void add_bytes(struct base_str *s, unsigned field, const void *bytes, size_t length)
-{
-	add_varint(s, (uint64_t)field << 3 | 2);
-	add_varint(s, length);
-	base_str_add_bytes(s, bytes, length);
-}
-
-static void add_text(struct base_str *s, unsigned field, const char *text)
-{
-	add_bytes(s, field, text, strlen(text));
-}
-
-static void add_message(struct base_str *s, unsigned field, const struct base_str *message)
-{
-	add_bytes(s, field, base_str_text(message), message->length);
-	s->failed |= message->failed;
-}
-
-static void add_fixed64(struct base_str *s, unsigned field, uint64_t v)
-{
-	uint8_t bytes[8];
-	for (unsigned i = 0; i < 8; i++)
-		bytes[i] = (uint8_t)(v >> 8 * i);
-	add_varint(s, (uint64_t)field << 3 | 1);
-	base_str_add_bytes(s, bytes, sizeof bytes);
-}
+/* ---- packets
+ * ----------------------------------------------------------------------------------------- */
 
 static void send_packet(struct perfetto *w)
 {
-	add_number(&w->packet, PACKET_SEQUENCE_ID, SEQUENCE);
-	add_number(&w->packet, PACKET_SEQUENCE_FLAGS,
+	format_wire_number(&w->packet, PACKET_SEQUENCE_ID, SEQUENCE);
+	format_wire_number(&w->packet, PACKET_SEQUENCE_FLAGS,
 		w->begun ? STATE_NEEDED : STATE_CLEARED | STATE_NEEDED);
 	w->begun = true;
-	add_message(&w->out.text, TRACE_PACKET, &w->packet);
+	format_wire_message(&w->out.text, TRACE_PACKET, &w->packet);
 	base_str_reset(&w->packet);
 	format_out_check(&w->out);
 }
@@ -120,8 +86,8 @@ static void send_packet(struct perfetto *w)
 static void begin_event(struct perfetto *w, unsigned type, uint64_t track)
 {
 	base_str_reset(&w->event);
-	add_number(&w->event, EVENT_TYPE, type);
-	add_number(&w->event, EVENT_TRACK, track);
+	format_wire_number(&w->event, EVENT_TYPE, type);
+	format_wire_number(&w->event, EVENT_TRACK, track);
 }
 
 /* Adds the event's name; its text goes with the packet the first time. */
@@ -136,16 +102,16 @@ static void name_event(struct perfetto *w, const char *name)
 	}
 	if (!iid)
 		return;
-	add_number(&w->event, EVENT_NAME, iid);
+	format_wire_number(&w->event, EVENT_NAME, iid);
 	if (iid < w->nr_sent)
 		return;
 	w->nr_sent = iid + 1;
 	base_str_reset(&w->part);
-	add_number(&w->part, EVENT_NAME_IID, iid);
-	add_text(&w->part, EVENT_NAME_NAME, name);
+	format_wire_number(&w->part, EVENT_NAME_IID, iid);
+	format_wire_text(&w->part, EVENT_NAME_NAME, name);
 	base_str_reset(&w->interned);
-	add_message(&w->interned, INTERNED_EVENT_NAMES, &w->part);
-	add_message(&w->packet, PACKET_INTERNED_DATA, &w->interned);
+	format_wire_message(&w->interned, INTERNED_EVENT_NAMES, &w->part);
+	format_wire_message(&w->packet, PACKET_INTERNED_DATA, &w->interned);
 }
 
 static void annotate_event(struct perfetto *w, const char *name, const char *value)
@@ -153,15 +119,15 @@ static void annotate_event(struct perfetto *w, const char *name, const char *val
 	if (!*value)
 		return;
 	base_str_reset(&w->part);
-	add_text(&w->part, ANNOTATION_NAME, name);
-	add_text(&w->part, ANNOTATION_STRING, value);
-	add_message(&w->event, EVENT_DEBUG_ANNOTATIONS, &w->part);
+	format_wire_text(&w->part, ANNOTATION_NAME, name);
+	format_wire_text(&w->part, ANNOTATION_STRING, value);
+	format_wire_message(&w->event, EVENT_DEBUG_ANNOTATIONS, &w->part);
 }
 
 static void send_event(struct perfetto *w, uint64_t time_ns)
 {
-	add_number(&w->packet, PACKET_TIMESTAMP, time_ns);
-	add_message(&w->packet, PACKET_TRACK_EVENT, &w->event);
+	format_wire_number(&w->packet, PACKET_TIMESTAMP, time_ns);
+	format_wire_message(&w->packet, PACKET_TRACK_EVENT, &w->event);
 	send_packet(w);
 }
 
@@ -172,14 +138,14 @@ static void send_track(struct perfetto *w, uint64_t uuid, uint64_t parent, const
 	unsigned descriptor, const struct base_str *of)
 {
 	base_str_reset(&w->event);
-	add_number(&w->event, DESCRIPTOR_UUID, uuid);
+	format_wire_number(&w->event, DESCRIPTOR_UUID, uuid);
 	if (name)
-		add_text(&w->event, DESCRIPTOR_NAME, name);
+		format_wire_text(&w->event, DESCRIPTOR_NAME, name);
 	if (parent)
-		add_number(&w->event, DESCRIPTOR_PARENT, parent);
+		format_wire_number(&w->event, DESCRIPTOR_PARENT, parent);
 	if (of)
-		add_message(&w->event, descriptor, of);
-	add_message(&w->packet, PACKET_TRACK_DESCRIPTOR, &w->event);
+		format_wire_message(&w->event, descriptor, of);
+	format_wire_message(&w->packet, PACKET_TRACK_DESCRIPTOR, &w->event);
 	send_packet(w);
 }
 
@@ -193,8 +159,8 @@ static void send_tracks(struct perfetto *w)
 		base_str_reset(&w->part);
 		base_str_reset(&w->label);
 		format_clean_add(&w->label, trace_text_of(d, d->processes[i].name));
-		add_number(&w->part, PROCESS_PID, d->processes[i].pid);
-		add_text(&w->part, PROCESS_NAME, base_str_text(&w->label));
+		format_wire_number(&w->part, PROCESS_PID, d->processes[i].pid);
+		format_wire_text(&w->part, PROCESS_NAME, base_str_text(&w->label));
 		send_track(w, TRACK_PROCESS | i, 0, NULL, DESCRIPTOR_PROCESS, &w->part);
 	}
 	for (uint32_t i = 1; i < d->nr_streams; i++) {
@@ -205,9 +171,9 @@ static void send_tracks(struct perfetto *w)
 		base_str_reset(&w->part);
 		base_str_reset(&w->label);
 		format_thread_name(&w->label, &w->threads, i);
-		add_number(&w->part, THREAD_PID, pid);
-		add_number(&w->part, THREAD_TID, s->tid);
-		add_text(&w->part, THREAD_NAME, base_str_text(&w->label));
+		format_wire_number(&w->part, THREAD_PID, pid);
+		format_wire_number(&w->part, THREAD_TID, s->tid);
+		format_wire_text(&w->part, THREAD_NAME, base_str_text(&w->label));
 		send_track(w, TRACK_THREAD | i, TRACK_PROCESS | s->process, NULL, DESCRIPTOR_THREAD,
 			&w->part);
 	}
@@ -236,26 +202,12 @@ static enum base_status send_slice(void *ctx, const struct format_slice *s, stru
 /* ---- the path
  * ------------------------------------------------------------------------------------------- */
 
-/* (pid, tid) -> stream: actors know the former. The last thread of a reused tid wins. */
-static enum base_status map_threads(
-	const struct trace_defs *d, struct base_map *map, struct base_err *err)
-{
-	for (uint32_t i = 1; i < d->nr_streams; i++) {
-		const struct trace_stream *s = &d->streams[i];
-		uint64_t pid = s->process < d->nr_processes ? d->processes[s->process].pid : 0;
-		enum base_status st = base_map_put(map, pid, s->tid, i);
-		if (st != BASE_OK)
-			return base_fail(err, st, "out of memory for threads");
-	}
-	return BASE_OK;
-}
-
 static void send_hand_over(struct perfetto *w, uint64_t stream, uint64_t time_ns,
-	unsigned flow_field, uint64_t flow, const char *name)
+	unsigned flow_field, const char *name)
 {
 	begin_event(w, TYPE_INSTANT, TRACK_THREAD | stream);
 	name_event(w, name);
-	add_fixed64(&w->event, flow_field, flow);
+	format_wire_fixed64(&w->event, flow_field, w->flow);
 	send_event(w, time_ns);
 }
 
@@ -280,29 +232,85 @@ static void send_step(struct perfetto *w, const struct format_step *s)
 
 /* An arrow from where the path leaves a thread to where it enters the next one. Meeting points
  * (barriers) are no threads. */
-static enum base_status send_path(struct perfetto *w, const struct format_path *p)
+static void send_path(struct perfetto *w, const struct format_path *p)
 {
-	struct base_map threads = {0};
-	enum base_status s = map_threads(w->defs, &threads, w->out.err);
-	uint64_t last = 0, left_ns = 0, flow = 0;
-	for (size_t i = 0; s == BASE_OK && i < p->nr && w->out.status == BASE_OK; i++) {
+	uint32_t last = 0;
+	uint64_t left_ns = 0;
+	for (size_t i = 0; i < p->nr && w->out.status == BASE_OK; i++) {
 		const struct format_step *step = &p->step[i];
-		const struct model_actor *ac = model_actor(w->in->model, step->actor);
-		uint64_t stream;
+		uint32_t stream = model_actor_stream(w->in->model, step->actor);
 		send_step(w, step);
-		if (!ac->tid || !base_map_get(&threads, ac->pid, ac->tid, &stream))
+		if (!stream)
 			continue;
 		bool latency = model_state(w->in->model, step->state)->kind == MODEL_STATE_latency;
 		if (last && stream != last) {
-			flow++;
-			send_hand_over(w, last, left_ns, EVENT_FLOWS, flow, "path leaves");
+			w->flow++;
+			send_hand_over(w, last, left_ns, EVENT_FLOWS, "path leaves");
 			send_hand_over(w, stream, latency ? step->end_ns : step->begin_ns,
-				EVENT_FLOWS_END, flow, "path enters");
+				EVENT_FLOWS_END, "path enters");
 		}
 		last = stream;
 		left_ns = step->end_ns;
 	}
-	base_map_fini(&threads);
+}
+
+/* ---- dependences and queues
+ * ------------------------------------------------------------------------------- */
+
+/* An arrow from who ended a wait to who waited, each named by what was handed over. */
+static void send_dependences(struct perfetto *w, const struct format_options *opts)
+{
+	const struct format_events *e = w->in->events;
+	struct base_str what = {0};
+	for (size_t i = 0; e && i < e->nr_dependences && w->out.status == BASE_OK; i++) {
+		const struct format_dependence *d = &e->dependence[i];
+		uint32_t from, to;
+		if (!format_dependence_wanted(w->in, opts, d, &from, &to))
+			continue;
+		base_str_reset(&what);
+		base_str_add(&what, "gives ");
+		format_dependence_label(&what, w->in, d);
+		w->flow++;
+		send_hand_over(w, from, d->available_ns, EVENT_FLOWS, base_str_text(&what));
+		base_str_reset(&what);
+		base_str_add(&what, "gets ");
+		format_dependence_label(&what, w->in, d);
+		send_hand_over(w, to, d->end_ns, EVENT_FLOWS_END, base_str_text(&what));
+	}
+	base_str_fini(&what);
+}
+
+static void send_counter_track(struct perfetto *w, uint32_t queue)
+{
+	base_str_reset(&w->part);
+	base_str_reset(&w->label);
+	format_clean_add(&w->label, model_queue(w->in->model, queue)->name);
+	format_wire_text(&w->part, COUNTER_UNIT_NAME, "units");
+	send_track(
+		w, TRACK_QUEUE | queue, 0, base_str_text(&w->label), DESCRIPTOR_COUNTER, &w->part);
+}
+
+static enum base_status send_levels(struct perfetto *w, const struct format_options *opts)
+{
+	const struct format_events *e = w->in->events;
+	struct base_map described = {0};
+	enum base_status s = BASE_OK;
+	for (size_t i = 0; e && s == BASE_OK && i < e->nr_levels && w->out.status == BASE_OK; i++) {
+		const struct format_level *l = &e->level[i];
+		uint64_t known;
+		if (!format_level_wanted(w->in, opts, l))
+			continue;
+		if (!base_map_get(&described, 0, l->queue, &known)) {
+			send_counter_track(w, l->queue);
+			s = base_map_put(&described, 0, l->queue, 1);
+			if (s != BASE_OK)
+				s = base_fail(w->out.err, s, "out of memory for queues");
+		}
+		begin_event(w, TYPE_COUNTER, TRACK_QUEUE | l->queue);
+		format_wire_number(&w->event, EVENT_COUNTER, l->units);
+		send_event(w, l->time_ns);
+	}
+	base_map_fini(&described);
 	return s;
 }
 
@@ -323,10 +331,14 @@ enum base_status format_export_perfetto(const struct format_desc *f, const struc
 		s = format_threads_init(&w.threads, in, err);
 	if (s == BASE_OK) {
 		send_tracks(&w);
-		s = send_path(&w, &path);
-	}
-	if (s == BASE_OK)
+		send_path(&w, &path);
 		s = format_timeline(in, opts, send_slice, &w, err);
+	}
+	if (s == BASE_OK) {
+		send_dependences(&w, opts);
+		s = send_levels(&w, opts);
+		format_events_note(in);
+	}
 	enum base_status closed = format_out_close(&w.out);
 	format_path_fini(&path);
 	format_threads_fini(&w.threads);

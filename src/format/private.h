@@ -74,6 +74,36 @@ enum base_status format_threads_init(struct format_threads *t, const struct form
 void format_threads_fini(struct format_threads *t);
 void format_thread_name(struct base_str *out, const struct format_threads *t, uint32_t stream);
 
+/* All of them, sorted by stream and time. */
+struct format_slices {
+	struct format_slice *slice;
+	size_t nr, capacity;
+};
+enum base_status format_slices_init(struct format_slices *l, const struct format_input *in,
+	const struct format_options *opts, struct base_err *err) BASE_MUST_CHECK;
+void format_slices_fini(struct format_slices *l);
+/* The stream's slice that covers the time (its end included); NULL: none, it runs. */
+const struct format_slice *format_slices_at(
+	const struct format_slices *l, uint32_t stream, uint64_t time_ns);
+
+/* "wait", "io", ...: one word a kind. */
+const char *format_slice_kind_name(enum format_slice_kind k);
+
+/* ---- dependences and queues -------------------------------------------------------------------
+ */
+
+/* Is it in the window, long enough, and between two threads (wanted ones)? Their streams. */
+bool format_dependence_wanted(const struct format_input *in, const struct format_options *opts,
+	const struct format_dependence *d, uint32_t *ret_from, uint32_t *ret_to);
+/* "mutex m", "room in pipe 7"; "a link". Into an empty string. */
+void format_dependence_label(
+	struct base_str *out, const struct format_input *in, const struct format_dependence *d);
+/* A queue whose occupancy means something: not a lock's token, not a helper. */
+bool format_level_wanted(const struct format_input *in, const struct format_options *opts,
+	const struct format_level *l);
+/* Notes what format_events left out. */
+void format_events_note(const struct format_input *in);
+
 /* ---- the path
  * ---------------------------------------------------------------------------------------- */
 
@@ -95,7 +125,7 @@ void format_path_fini(struct format_path *p);
 		const struct format_sink *sink, struct base_err *err) BASE_MUST_CHECK;
 #include "format/formats.def"
 
-#define IMPORT(name, doc)                                                                          \
+#define IMPORT(name, flags, doc)                                                                   \
 	enum base_status format_import_##name(const struct format_source *from,                    \
 		struct trace_writer *to, const struct format_import_options *opts,                 \
 		struct base_str *notes, struct base_err *err) BASE_MUST_CHECK;

@@ -8,7 +8,6 @@
 #include "format/private.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 struct speedscope {
@@ -18,8 +17,7 @@ struct speedscope {
 	struct format_threads threads;
 	struct base_strtab *frames; /* id - 1 = frame index */
 	struct base_str label;
-	struct format_slice *slice;
-	size_t nr, capacity;
+	struct format_slices slices;
 	bool first_profile, first_event;
 };
 
@@ -80,44 +78,26 @@ static void add_path(struct speedscope *w, const struct format_path *p)
 	end_profile(w);
 }
 
-static enum base_status keep_slice(void *ctx, const struct format_slice *s, struct base_err *err)
-{
-	struct speedscope *w = ctx;
-	enum base_status st = base_grow(&w->slice, &w->capacity, w->nr + 1, sizeof *w->slice);
-	if (st != BASE_OK)
-		return base_fail(err, st, "out of memory for %zu slices", w->nr);
-	w->slice[w->nr++] = *s;
-	return BASE_OK;
-}
-
-static int by_stream(const void *a, const void *b)
-{
-	const struct format_slice *x = a, *y = b;
-	if (x->stream != y->stream)
-		return x->stream < y->stream ? -1 : 1;
-	return x->begin_ns < y->begin_ns ? -1 : x->begin_ns > y->begin_ns;
-}
-
 /* One profile a thread: its name is the outermost frame, whose own time is running. */
 static void add_threads(struct speedscope *w)
 {
-	if (w->nr)
-		qsort(w->slice, w->nr, sizeof *w->slice, by_stream);
-	for (size_t i = 0, end; i < w->nr; i = end) {
-		for (end = i + 1; end < w->nr && w->slice[end].stream == w->slice[i].stream;)
+	for (size_t i = 0, end; i < w->slices.nr; i = end) {
+		for (end = i + 1; end < w->slices.nr &&
+				  w->slices.slice[end].stream == w->slices.slice[i].stream;)
 			end++;
 		base_str_reset(&w->label);
-		format_thread_name(&w->label, &w->threads, w->slice[i].stream);
-		uint64_t from_ns = w->slice[i].begin_ns, to_ns = w->slice[end - 1].end_ns;
+		format_thread_name(&w->label, &w->threads, w->slices.slice[i].stream);
+		uint64_t from_ns = w->slices.slice[i].begin_ns,
+			 to_ns = w->slices.slice[end - 1].end_ns;
 		begin_profile(w, base_str_text(&w->label), from_ns, to_ns);
 		uint32_t thread = frame_of(w, base_str_text(&w->label));
 		add_event(w, 'O', thread, from_ns);
 		for (size_t k = i; k < end; k++) {
 			base_str_reset(&w->label);
-			format_slice_label(&w->label, w->defs, &w->slice[k]);
+			format_slice_label(&w->label, w->defs, &w->slices.slice[k]);
 			uint32_t frame = frame_of(w, base_str_text(&w->label));
-			add_event(w, 'O', frame, w->slice[k].begin_ns);
-			add_event(w, 'C', frame, w->slice[k].end_ns);
+			add_event(w, 'O', frame, w->slices.slice[k].begin_ns);
+			add_event(w, 'C', frame, w->slices.slice[k].end_ns);
 		}
 		add_event(w, 'C', thread, to_ns);
 		end_profile(w);
@@ -153,7 +133,7 @@ enum base_status format_export_speedscope(const struct format_desc *f,
 	if (s == BASE_OK)
 		s = format_threads_init(&w.threads, in, err);
 	if (s == BASE_OK)
-		s = format_timeline(in, opts, keep_slice, &w, err);
+		s = format_slices_init(&w.slices, in, opts, err);
 	if (s == BASE_OK) {
 		base_str_add(&w.out.text, "{\"$schema\":\"https://www.speedscope.app/"
 					  "file-format-schema.json\",\"exporter\":");
@@ -172,6 +152,6 @@ enum base_status format_export_speedscope(const struct format_desc *f,
 	format_threads_fini(&w.threads);
 	base_strtab_free(w.frames);
 	base_str_fini(&w.label);
-	base_free(w.slice);
+	format_slices_fini(&w.slices);
 	return s != BASE_OK ? s : closed;
 }

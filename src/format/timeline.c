@@ -113,6 +113,20 @@ void format_slice_label(
 	}
 }
 
+const char *format_slice_kind_name(enum format_slice_kind k)
+{
+	static const char *const name[] = {[FORMAT_SLICE_none] = "run",
+		[FORMAT_SLICE_wait] = "wait",
+		[FORMAT_SLICE_io] = "io",
+		[FORMAT_SLICE_poll] = "poll",
+		[FORMAT_SLICE_sleep] = "sleep",
+		[FORMAT_SLICE_runnable] = "runnable",
+		[FORMAT_SLICE_blocked] = "blocked",
+		[FORMAT_SLICE_hold] = "hold",
+		[FORMAT_SLICE_state] = "state"};
+	return k < BASE_COUNT(name) ? name[k] : "?";
+}
+
 enum base_status format_threads_init(
 	struct format_threads *t, const struct format_input *in, struct base_err *err)
 {

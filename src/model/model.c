@@ -478,6 +478,11 @@ static void begin_thread(struct model *m, struct thread *t, uint32_t stream, uin
 		return;
 	t->k.server = m->is_system && t->k.context == TRACE_CONTEXT_none &&
 		      is_kernel_thread(m, t->process);
+	/* a grace period ends when every processor has passed: the last one is not its cause */
+	t->k.anybodys =
+		t->k.server &&
+		!strncmp(trace_text_of(m->defs, trace_def_process(m->defs, t->process)->name),
+			"rcu", 3);
 	t->actor = model_make_actor(m, t->role, stream);
 	t->run_state = model_run_state(m, t, 0);
 	t->graph_state = t->run_state;
@@ -963,6 +968,7 @@ static void free_object(struct object *o)
 		base_free(o->disk->slot);
 	base_free(o->disk);
 	base_free(o->tcp);
+	model_packets_free(o);
 }
 
 struct model *model_free(struct model *m)

@@ -66,6 +66,7 @@ struct kernel_view {
 	bool early;    /* woken since it came to its processor: maybe while it fell asleep */
 	bool server;   /* a kernel thread: as with a context, what it does has to do with whom it
 			  serves, not with what it did before it slept */
+	bool anybodys; /* server: woken by whoever passes by (RCU), for nobody's sake */
 	bool credited; /* context, server: this run has a known cause, hence a path */
 	bool woken;    /* while it waited for something that the library knows */
 	uint32_t asleep_state; /* what it waited in before it became ready */
@@ -139,13 +140,27 @@ struct disk {
 
 /* A TCP socket's sending half: see rules_kernel_tcp.c. Queues are NONE until first used. */
 struct tcp {
-	uint32_t sender;               /* actor */
-	uint32_t window, unsent, room; /* credits, bytes, credits */
-	uint64_t sent, acknowledged;   /* sequence numbers: up to there */
-	uint64_t window_bytes;         /* the less of the two */
+	uint32_t sender;                       /* actor */
+	uint32_t window, unsent, room;         /* credits, bytes, credits */
+	uint32_t below;                        /* credits: bytes that have left the discipline */
+	uint64_t sent, acknowledged;           /* sequence numbers: up to there */
+	uint64_t peer_bytes, congestion_bytes; /* windows */
+	uint64_t room_bytes;                   /* acknowledged, and not given as room yet */
 	uint64_t
 		sent_early; /* in the program's present call, which says only at its end how much */
 	bool known, heard, open;
+};
+
+struct packet { /* bytes of a flow, from sequence number to sequence number */
+	uint64_t key;
+	uint32_t begin, end;
+};
+
+enum { PACKETS_FOUND_MAX = 64 };
+
+struct packets { /* under way on a flow */
+	struct packet *packet, found[PACKETS_FOUND_MAX];
+	size_t nr, capacity;
 };
 
 struct object {
@@ -168,6 +183,7 @@ struct object {
 	bool sends;           /* ... and has something to send */
 	struct disk *disk;
 	struct tcp *tcp;
+	struct packets *packets; /* flow */
 	uint64_t debt_bytes; /* read before the (blocked) write that brings them was accounted */
 };
 
@@ -537,9 +553,20 @@ uint32_t model_wake_queue(struct model *m, struct thread *t);
 /* A context about to do something without a cause so far: perhaps somebody sent it. */
 /* Whatever its present run was for is over. */
 void model_forget_context(struct model *m, struct thread *t, uint64_t time_ns);
+/* packets.c */
+void model_packet_sent(
+	struct model *m, struct object *o, const struct trace_packet_queue *p, uint64_t key);
+const struct packet *model_packets_covering(
+	struct object *o, const struct trace_packet_queue *p, size_t *ret_nr);
+void model_packet_gone(struct object *o, uint64_t key);
+void model_packets_gone(struct object *o);
+void model_packets_free(struct object *o);
+
 uint32_t model_tcp_sends(struct model *m, struct thread *t, const struct trace_record *r);
 void model_tcp_rests(struct model *m, uint32_t actor, uint32_t object, uint64_t time_ns);
 void model_tcp_hears(struct model *m, struct thread *t, const struct trace_record *r);
+void model_tcp_left(struct model *m, uint32_t actor, uint32_t state, uint32_t object, uint64_t n,
+	uint64_t time_ns);
 uint32_t model_tcp_room(struct model *m, struct thread *t, uint32_t object, uint64_t time_ns);
 void model_take_raise(struct model *m, struct thread *c, uint64_t time_ns);
 enum graph_verb_kind model_call_wait(struct model *m, struct thread *t, uint64_t time_ns);

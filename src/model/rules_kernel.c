@@ -137,13 +137,14 @@ static void forget_idle(struct model *m, struct thread *t, uint64_t time_ns)
 /* The wait is over: because of the waker, or because of something of the waker's kind. */
 static void end_wait(struct model *m, struct thread *waker, struct thread *t, uint64_t time_ns)
 {
-	if (model_is_credited(waker) &&
+	bool credited = model_is_credited(waker) && !t->k.anybodys;
+	if (credited &&
 		model_call_ready(m, t, t->k.asleep_on)) { /* and whoever saw to it is the cause */
 		model_call_goes_on(m, t, time_ns, runnable_state(m));
 		be_ready(m, t, time_ns, 0);
 		return;
 	}
-	if (model_is_credited(waker)) {
+	if (credited) {
 		if (t->k.unborn && !model_is_context(waker))
 			forget_idle(m, t, time_ns);
 		model_verb(m, t, GRAPH_VERB_dequeue, time_ns, t->k.wake_queue, GRAPH_ALL,
@@ -152,7 +153,9 @@ static void end_wait(struct model *m, struct thread *waker, struct thread *t, ui
 		be_ready(m, t, time_ns, 0);
 		return;
 	}
-	uint32_t cause = waker->k.server ? worker_cause(m, waker) : cause_of(m, waker);
+	uint32_t cause = t->k.anybodys     ? worker_cause(m, t)
+			 : waker->k.server ? worker_cause(m, waker)
+					   : cause_of(m, waker);
 	if (waker->k.fired_site)
 		t->k.asleep_site = waker->k.fired_site;
 	if (!t->k.unborn)
@@ -177,7 +180,7 @@ void model_wake(struct model *m, struct thread *waker, struct thread *t, uint64_
 {
 	model_call_passes(m, waker, time_ns);
 	model_take_raise(m, waker, time_ns);
-	if (model_is_credited(waker))
+	if (model_is_credited(waker) && !t->k.anybodys)
 		give_wake(m, waker, model_wake_queue(m, t), time_ns);
 	switch (t->mode) {
 	case MODE_BLOCKED:

@@ -167,7 +167,10 @@ void model_call_goes_on(struct model *m, struct thread *t, uint64_t time_ns, uin
 	uint64_t room = room_in(m, c->queue), rest = c->n > c->put_bytes ? c->n - c->put_bytes : 0;
 	uint64_t n = rest < room ? rest : room;
 	if (t->k.asleep_on != GRAPH_VERB_wait_full) {
-		model_verb(m, t, GRAPH_VERB_peek, time_ns, c->queue, 1, state, 0);
+		/* a socket's writer is woken when there is room worth waking for: this much */
+		uint64_t all = c->writes_socket ? graph_queue_units(m->graph, c->queue) : 1;
+		model_verb(m, t, GRAPH_VERB_peek, time_ns, c->queue,
+			all && all <= INT64_MAX ? (int64_t)all : 1, state, 0);
 		return;
 	}
 	if (n > INT64_MAX)
@@ -210,19 +213,20 @@ void model_rule_call_begin(struct model *m, struct thread *t, const struct trace
 		.n = b->n,
 		.queue = NONE,
 		.active = true};
+	bool moves = c->number < CALL_MAX && flow_of_call[c->number] != FLOW_none;
+	if (moves && is_socket(m, c->object)) /* of the room in it the library knows nothing */
+		c->writes_socket = flow_of_call[c->number] == FLOW_puts;
 	if (is_known_better(m, t))
 		return;
 	c->named = true;
-	if (c->number < CALL_MAX && flow_of_call[c->number] && is_pipe(m, c->object)) {
+	if (moves && is_pipe(m, c->object)) {
 		c->queue = model_queue_of(m, c->object, &m->object[c->object], 0, 0);
 		c->takes = flow_of_call[c->number] == FLOW_takes;
 		c->puts = !c->takes;
-	} else if (c->number < CALL_MAX && is_socket(m, c->object)) {
-		c->reads_socket = flow_of_call[c->number] == FLOW_takes;
-		c->writes_socket = flow_of_call[c->number] == FLOW_puts;
-	}
-	if (c->reads_socket) /* (what it takes a record of its own says) */
+	} else if (moves && is_socket(m, c->object) && !c->writes_socket) {
+		c->reads_socket = true; /* (what it takes a record of its own says) */
 		c->queue = model_queue_of(m, c->object, &m->object[c->object], 0, 0);
+	}
 	model_verb(m, t, GRAPH_VERB_state, r->time_ns, 0, 0, call_state(m, c), 0);
 	if (c->puts)
 		begin_put(m, t, r->time_ns);

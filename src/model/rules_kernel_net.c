@@ -29,28 +29,52 @@ static void act(struct model *m, uint32_t actor, enum graph_verb_kind verb, uint
 	m->item_key = 0;
 }
 
-/* Takes it if it is there. A packet that was cut or joined on the way has another key: then the
- * oldest. */
-static bool take_packet(struct model *m, uint32_t actor, uint64_t time_ns, uint32_t queue,
-	uint64_t key, uint32_t state)
+/* Its bytes are under way in packets that were put together or cut otherwise: those that came whole
+ * leave, of the others the last is looked at. */
+static bool take_parts(struct model *m, uint32_t actor, uint64_t time_ns, struct object *o,
+	const struct trace_packet_queue *p, uint32_t state)
 {
-	if (queue == NONE || !graph_queue_units(m->graph, queue))
+	size_t nr;
+	const struct packet *found = model_packets_covering(o, p, &nr);
+	for (size_t i = 0; i < nr; i++) {
+		bool whole = (int32_t)((uint32_t)(p->seq + p->payload) - found[i].end) >= 0;
+		if (!whole && i + 1 < nr)
+			continue;
+		act(m, actor, whole ? GRAPH_VERB_dequeue : GRAPH_VERB_peek, time_ns, o->queue,
+			found[i].key, state, GRAPH_KEYED | (i + 1 < nr ? GRAPH_MORE : 0));
+		if (whole)
+			model_packet_gone(o, found[i].key);
+	}
+	return nr != 0;
+}
+
+/* Takes it, or what has its bytes, if that is there. */
+static bool take_packet(struct model *m, uint32_t actor, uint64_t time_ns, struct object *o,
+	const struct trace_packet_queue *p, uint32_t state)
+{
+	uint64_t key = key_of(p);
+	if (o->queue == NONE || !graph_queue_units(m->graph, o->queue))
 		return false;
-	act(m, actor, GRAPH_VERB_dequeue, time_ns, queue, key, state,
-		graph_queue_has(m->graph, queue, key) ? GRAPH_KEYED : 0);
+	if (!graph_queue_has(m->graph, o->queue, key))
+		return take_parts(m, actor, time_ns, o, p, state);
+	act(m, actor, GRAPH_VERB_dequeue, time_ns, o->queue, key, state, GRAPH_KEYED);
+	model_packet_gone(o, key);
 	return true;
 }
 
-static void put_packet(struct model *m, uint32_t actor, uint64_t time_ns, uint32_t object,
-	uint64_t key, uint32_t state)
+static void put_packet(struct model *m, uint32_t actor, uint64_t time_ns,
+	const struct trace_packet_queue *p, uint32_t state)
 {
-	struct object *o = model_kernel_object(m, object, TRACE_OBJECT_flow);
+	struct object *o = model_kernel_object(m, p->flow, TRACE_OBJECT_flow);
 	if (!o)
 		return;
-	uint32_t queue = model_queue_of(m, object, o, 0, 0);
-	if (graph_queue_units(m->graph, queue) >= FLOW_MAX) /* they went to another host */
+	uint32_t queue = model_queue_of(m, p->flow, o, 0, 0);
+	if (graph_queue_units(m->graph, queue) >= FLOW_MAX) { /* they went to another host */
 		model_verb_of(m, actor, GRAPH_VERB_resize, time_ns, queue, 0, state, 0);
-	act(m, actor, GRAPH_VERB_enqueue, time_ns, queue, key, state, 0);
+		model_packets_gone(o);
+	}
+	act(m, actor, GRAPH_VERB_enqueue, time_ns, queue, key_of(p), state, 0);
+	model_packet_sent(m, o, p, key_of(p));
 }
 
 /* Of who put the thread's last packet: it, or a socket's sender. */
@@ -75,7 +99,7 @@ void model_rule_packet_queue(struct model *m, struct thread *t, const struct tra
 		t->k.packet_by = model_acting(t);
 	if (t->k.packet_by == NONE)
 		return;
-	put_packet(m, t->k.packet_by, r->time_ns, p->flow, key_of(p), state_of(m, t));
+	put_packet(m, t->k.packet_by, r->time_ns, p, state_of(m, t));
 	t->k.packet = key_of(p);
 	t->k.packet_socket = p->socket;
 	model_tcp_rests(m, t->k.packet_by, p->socket, r->time_ns);
@@ -85,17 +109,17 @@ void model_rule_packet_receive(struct model *m, struct thread *t, const struct t
 {
 	/* both of one shape */
 	const struct trace_packet_queue *p = &r->u.packet_queue;
-	const struct object *o;
-	if (!(o = model_kernel_object(m, p->flow, TRACE_OBJECT_flow)))
+	struct object *o = model_kernel_object(m, p->flow, TRACE_OBJECT_flow);
+	if (!o)
 		return;
 	if (model_is_context(t)) {
 		t->k.seen_packet = true;
-		if (take_packet(m, t->actor, r->time_ns, o->queue, key_of(p), t->run_state))
+		if (take_packet(m, t->actor, r->time_ns, o, p, t->run_state))
 			model_credit(t);
 		else if (t->k.credited) /* from outside: for no reason that is known */
 			model_forget_context(m, t, r->time_ns);
 	} else if (t->mode == MODE_RUNNING) { /* a relay that writes it into a tunnel */
-		take_packet(m, model_acting(t), r->time_ns, o->queue, key_of(p), t->graph_state);
+		take_packet(m, model_acting(t), r->time_ns, o, p, t->graph_state);
 	}
 	model_tcp_hears(m, t, r);
 }
@@ -149,19 +173,25 @@ void model_rule_qdisc_enqueue(struct model *m, struct thread *t, const struct tr
 	struct object *o = model_kernel_object(m, p->object, TRACE_OBJECT_qdisc);
 	struct object *flow = o ? model_kernel_object(m, p->flow, TRACE_OBJECT_flow) : NULL;
 	bool same = t->k.packet_by != NONE && t->k.packet == key_of(p);
-	uint32_t by = same ? t->k.packet_by : model_acting(t);
-	uint32_t state = same ? state_of(m, t) : model_busy_state(t);
-	if (!flow || (!same && !model_is_credited(t)) || !model_may_act(m, t, r->time_ns) ||
+	if (!flow || !model_may_act(m, t, r->time_ns) ||
 		sender_of(m, o, p->object, r->time_ns) == NONE)
 		return;
-	if (flow->queue != NONE && graph_queue_has(m->graph, flow->queue, key_of(p)))
+	/* one that came for no known reason is the discipline's own: what leaves must have come */
+	bool aside = !same && !model_is_credited(t);
+	uint32_t by = same ? t->k.packet_by : aside ? o->sender : model_acting(t);
+	uint32_t state = same    ? state_of(m, t)
+			 : aside ? (o->sends ? sending_state(m, p->object) : model_idle_state(m))
+				 : model_busy_state(t);
+	if (flow->queue != NONE && graph_queue_has(m->graph, flow->queue, key_of(p))) {
 		/* not under way yet: it is the discipline's to send */
 		act(m, by, GRAPH_VERB_dequeue, r->time_ns, flow->queue, key_of(p), state,
-			GRAPH_KEYED);
+			GRAPH_KEYED | (aside ? GRAPH_BACK | GRAPH_ASIDE : 0));
+		model_packet_gone(flow, key_of(p));
+	}
 	if (graph_queue_units(m->graph, o->queue) >= QDISC_MAX)
 		model_verb_of(m, by, GRAPH_VERB_resize, r->time_ns, o->queue, 0, state, 0);
-	model_verb_of(
-		m, by, GRAPH_VERB_enqueue, r->time_ns, o->queue, (int64_t)bytes_of(p), state, 0);
+	model_verb_of(m, by, GRAPH_VERB_enqueue, r->time_ns, o->queue, (int64_t)bytes_of(p), state,
+		aside ? GRAPH_ASIDE : 0);
 	flow->sender = p->object;
 	if (!o->sends)
 		send_next(m, o, p->object, r->time_ns);
@@ -184,7 +214,8 @@ static void leave_discipline(
 	if (!o || o->sender == NONE || !o->sends)
 		return;
 	take_bytes(m, p, o, object, time_ns, 0);
-	put_packet(m, o->sender, time_ns, p->flow, key_of(p), sending_state(m, object));
+	put_packet(m, o->sender, time_ns, p, sending_state(m, object));
+	model_tcp_left(m, o->sender, sending_state(m, object), p->socket, p->payload, time_ns);
 	send_next(m, o, object, time_ns);
 }
 
@@ -194,14 +225,19 @@ void model_rule_qdisc_dequeue(struct model *m, struct thread *t, const struct tr
 	leave_discipline(m, &r->u.packet_queue, r->u.qdisc_dequeue.object, r->time_ns);
 }
 
-/* Packets may leave a discipline several at once: only the first is said to. */
+/* Packets may leave a discipline several at once: only the first is said to. (What leaves in pieces
+ * was said to, whole.) */
 void model_rule_packet_transmit(struct model *m, struct thread *t, const struct trace_record *r)
 {
 	const struct trace_packet_queue *p = &r->u.packet_queue;
 	struct object *flow = model_kernel_object(m, p->flow, TRACE_OBJECT_flow);
+	size_t nr;
 	(void)t;
-	if (flow && flow->sender != NONE && flow->queue != NONE &&
-		!graph_queue_has(m->graph, flow->queue, key_of(p)))
+	if (!flow || flow->sender == NONE || flow->queue == NONE ||
+		graph_queue_has(m->graph, flow->queue, key_of(p)))
+		return;
+	model_packets_covering(flow, p, &nr);
+	if (!nr)
 		leave_discipline(m, p, flow->sender, r->time_ns);
 }
 
@@ -211,8 +247,11 @@ void model_rule_packet_drop(struct model *m, struct thread *t, const struct trac
 	const struct trace_packet_queue *p = &r->u.packet_queue;
 	struct object *o = model_kernel_object(m, p->object, TRACE_OBJECT_qdisc);
 	(void)t;
-	if (o && o->sender != NONE && o->sends)
-		take_bytes(m, p, o, p->object, r->time_ns, GRAPH_BACK | GRAPH_ASIDE);
+	if (!o || o->sender == NONE || !o->sends)
+		return;
+	take_bytes(m, p, o, p->object, r->time_ns, GRAPH_BACK | GRAPH_ASIDE);
+	model_tcp_left(
+		m, o->sender, sending_state(m, p->object), p->socket, p->payload, r->time_ns);
 }
 
 /* ---- sockets --------------------------------------------------------------------------------- */

@@ -2,10 +2,12 @@
 /*
  * rules_kernel_tcp.c - what a TCP socket may send, as credits (seed 000, section 4.2): bytes of the
  * window (congestion's or the peer's, whichever is less) that are not in flight, and room in the
- * send buffer. An acknowledgement gives credits; sending takes them. What is sent because an
- * acknowledgement came is sent by an actor of its own, the socket's sender: it depends on the bytes
- * and on the credits, not on what else the softirq did. So an edit of a window or a buffer means
- * something: with k bytes more, each take is of the credits k bytes before.
+ * send buffer. An acknowledgement gives credits; sending takes them. And as a socket may have so
+ * many bytes only below itself (Linux: small queues), a packet that leaves the queueing discipline
+ * gives credits, too. What is sent because either came is sent by an actor of its own, the socket's
+ * sender: it depends on the bytes and on the credits, not on what else the softirq did. So an edit
+ * of a window or a buffer means something: with k bytes more, each take is of the credits k bytes
+ * before.
  */
 #include "model/model_private.h"
 
@@ -21,8 +23,12 @@ static struct tcp *tcp_of(struct model *m, uint32_t object)
 		m->status = base_fail(m->err, BASE_ERR_NOMEM, "out of memory for sockets");
 		return NULL;
 	}
-	*o->tcp = (struct tcp){
-		.sender = NONE, .window = NONE, .unsent = NONE, .room = NONE, .open = true};
+	*o->tcp = (struct tcp){.sender = NONE,
+		.window = NONE,
+		.unsent = NONE,
+		.room = NONE,
+		.below = NONE,
+		.open = true};
 	return o->tcp;
 }
 
@@ -46,6 +52,11 @@ static uint32_t window_of(struct model *m, struct tcp *s, uint32_t object)
 	return part_of(m, &s->window, object, "window of ", true);
 }
 
+static uint32_t below_of(struct model *m, struct tcp *s, uint32_t object)
+{
+	return part_of(m, &s->below, object, "small queue of ", true);
+}
+
 /* As many bytes of the queue as there are of n, by whoever acts. */
 static void take_some(struct model *m, uint32_t actor, uint64_t time_ns, uint32_t queue, uint64_t n,
 	uint32_t state, uint32_t flags)
@@ -66,14 +77,25 @@ static uint64_t in_flight(const struct tcp *s)
 
 /* ---- credits --------------------------------------------------------------------------------- */
 
+/*
+ * The peer's window holds the sender back; the congestion window only where it is full: one that is
+ * not would have grown if there had been use for it (RFC 7661), and says nothing about another run.
+ */
+static uint64_t window_bytes(const struct tcp *s)
+{
+	enum { SEGMENT = 1500, SEGMENTS = 3 };
+	bool full = in_flight(s) + (uint64_t)SEGMENT * SEGMENTS >= s->congestion_bytes;
+	return full && s->congestion_bytes < s->peer_bytes ? s->congestion_bytes : s->peer_bytes;
+}
+
 /* As many as the windows leave; given by whoever brought the news. */
 static void set_credits(
 	struct model *m, struct thread *t, struct tcp *s, uint32_t object, uint64_t time_ns)
 {
-	if (!s->window_bytes)
+	if (!s->peer_bytes || !s->congestion_bytes)
 		return;
 	uint64_t now = graph_queue_units(m->graph, window_of(m, s, object)), flying = in_flight(s),
-		 want = s->window_bytes > flying ? s->window_bytes - flying : 0;
+		 bytes = window_bytes(s), want = bytes > flying ? bytes - flying : 0;
 	uint32_t by = model_is_credited(t) && model_may_act(m, t, time_ns) ? model_acting(t) : NONE;
 	if (now != want && by != NONE)
 		model_verb_of(m, by, GRAPH_VERB_resize, time_ns, s->window,
@@ -92,9 +114,12 @@ static void hear(struct model *m, struct thread *t, struct tcp *s, uint32_t obje
 	s->acknowledged = ack;
 	if (first)
 		return;
-	if (s->room != NONE && model_is_credited(t) && model_may_act(m, t, time_ns))
-		model_verb_of(m, model_acting(t), GRAPH_VERB_enqueue, time_ns, s->room, acked,
-			model_busy_state(t), 0);
+	s->room_bytes += (uint64_t)acked;
+	if (s->room != NONE && model_is_credited(t) && model_may_act(m, t, time_ns)) {
+		model_verb_of(m, model_acting(t), GRAPH_VERB_enqueue, time_ns, s->room,
+			(int64_t)s->room_bytes, model_busy_state(t), 0);
+		s->room_bytes = 0;
+	}
 	set_credits(m, t, s, object, time_ns);
 }
 
@@ -107,7 +132,8 @@ void model_rule_tcp_window(struct model *m, struct thread *t, const struct trace
 	t->k.ack = 0;
 	if (!s)
 		return;
-	s->window_bytes = w->congestion < w->peer ? w->congestion : w->peer;
+	s->peer_bytes = w->peer;
+	s->congestion_bytes = w->congestion;
 	if (ack)
 		hear(m, t, s, w->object, ack, r->time_ns);
 	else
@@ -152,7 +178,7 @@ uint32_t model_tcp_sends(struct model *m, struct thread *t, const struct trace_r
 		return NONE;
 	s->known = true;
 	s->sent = end;
-	uint32_t window = window_of(m, s, p->socket),
+	uint32_t window = window_of(m, s, p->socket), below = below_of(m, s, p->socket),
 		 unsent = part_of(m, &s->unsent, p->socket, "unsent bytes of ", false);
 	if (!model_is_context(t)) {
 		s->sent_early += (uint64_t)fresh;
@@ -161,22 +187,39 @@ uint32_t model_tcp_sends(struct model *m, struct thread *t, const struct trace_r
 				t->graph_state, 0);
 		return NONE;
 	}
-	bool credits = graph_queue_units(m->graph, window) != 0,
-	     bytes = graph_queue_units(m->graph, unsent) != 0;
-	if (!credits && (s->sender == NONE || model_is_credited(t)))
-		return NONE;
-	uint32_t by = sender_of(m, s, p->socket);
+	const struct need {
+		uint32_t queue;
+		uint64_t n;
+	} need[] = {
+		{unsent, (uint64_t)fresh}, {window, (uint64_t)fresh},
+		{below, INT64_MAX}, /* how many it may have changes: what left last let it go */
+	};
+	enum { NEEDS = sizeof need / sizeof *need };
+	uint32_t last = NEEDS, by = s->sender;
+	for (uint32_t i = 0; i < NEEDS; i++)
+		if (graph_queue_units(m->graph, need[i].queue))
+			last = i;
+	if (by == NONE && last != NEEDS && (last || !model_is_credited(t)))
+		by = sender_of(m, s, p->socket);
 	if (by == NONE)
 		return NONE;
-	if (bytes)
-		take_some(m, by, r->time_ns, unsent, (uint64_t)fresh, model_idle_state(m),
-			credits ? GRAPH_MORE : 0);
-	if (credits)
-		take_some(m, by, r->time_ns, window, (uint64_t)fresh, model_idle_state(m), 0);
-	else if (!bytes) /* for a reason that was not seen */
+	for (uint32_t i = 0; i <= last && i < NEEDS; i++)
+		take_some(m, by, r->time_ns, need[i].queue, need[i].n, model_idle_state(m),
+			i < last ? GRAPH_MORE : 0);
+	if (last == NEEDS) /* for a reason that was not seen */
 		model_verb_of(m, by, GRAPH_VERB_state, r->time_ns, 0, 0, model_idle_state(m),
 			GRAPH_EXPLAINED);
 	return by;
+}
+
+/* So many bytes have left the queueing discipline below the socket. */
+void model_tcp_left(struct model *m, uint32_t actor, uint32_t state, uint32_t object, uint64_t n,
+	uint64_t time_ns)
+{
+	struct tcp *s = n && object ? tcp_of(m, object) : NULL;
+	if (s && s->known && n <= INT64_MAX)
+		model_verb_of(m, actor, GRAPH_VERB_enqueue, time_ns, below_of(m, s, object),
+			(int64_t)n, state, 0);
 }
 
 /* It waits for what it lacks. */
@@ -219,6 +262,7 @@ uint32_t model_tcp_room(struct model *m, struct thread *t, uint32_t object, uint
 	struct tcp *s = o ? o->tcp : NULL;
 	if (!s || !s->known)
 		return NONE;
+	s->room_bytes = 0;
 	uint32_t room = part_of(m, &s->room, object, "send buffer of ", true);
 	if (graph_queue_units(m->graph, room))
 		model_verb(m, t, GRAPH_VERB_resize, time_ns, room, 0, t->graph_state, 0);

@@ -5,7 +5,7 @@
 #include "record/clock.h"
 #include "record/perf.h"
 #include "record/session_launch.h"
-#include "record/symbols.h"
+#include "symbol/symbol.h"
 #include "record/system.h"
 
 #include <errno.h>
@@ -268,7 +268,7 @@ static void probe_processors(struct record_probe *p)
 
 static void probe_demangler(struct record_probe *p)
 {
-	bool found = record_demangler_found();
+	bool found = symbol_demangler_found();
 	p->ok = found;
 	say(p, "%s", found ? "libstdc++.so.6" : "libstdc++.so.6 not found");
 }

@@ -323,6 +323,24 @@ static uint64_t nr_lost(const struct session *s)
 	return nr;
 }
 
+/* Names at the end; why places stay without one goes into the result. */
+static void name_all(struct session *s)
+{
+	struct record_sink *sink = &s->converter.sink;
+	struct record_unnamed unnamed;
+	s->result->nr_named_sites = record_sink_name_all(sink, &unnamed);
+	if (!unnamed.nr)
+		return;
+	const char *path = base_strtab_get(sink->strings, sink->module[unnamed.module].path);
+	const char *slash = strrchr(path, '/'), *advice = symbol_why_advice(unnamed.why);
+	snprintf(s->result->unnamed_why, sizeof s->result->unnamed_why,
+		"%llu of %u places in the code have no function's name, %llu of them in %.64s: "
+		"%s%s%s",
+		(unsigned long long)unnamed.nr, sink->nr_sites, (unsigned long long)unnamed.nr_most,
+		slash ? slash + 1 : path, symbol_why_line(unnamed.why), *advice ? "; " : "",
+		advice);
+}
+
 static void tell(struct session *s, uint64_t raw_ns, uint64_t reached_ns, bool final)
 {
 	const struct record_listener *to = s->opts->listener;
@@ -651,7 +669,7 @@ static enum base_status finish(struct session *s)
 	if (s->opts->listener)
 		res->nr_named_sites += record_namer_look(&s->namer, &s->converter.sink);
 	else
-		res->nr_named_sites = record_sink_name_all(&s->converter.sink);
+		name_all(s);
 	res->symbols_ns = time_of(CLOCK_MONOTONIC_RAW) - before_ns;
 	res->recorder_cpu_ns = time_of(CLOCK_PROCESS_CPUTIME_ID) - s->cpu_ns;
 	res->kernel_events = s->kernel.nr_events;

@@ -102,6 +102,7 @@ struct record_result {
 	uint64_t buffer_bytes; /* what the ring got */
 	uint64_t symbols_ns;   /* spent on names at the end */
 	uint64_t nr_sites, nr_named_sites;
+	char unnamed_why[320];  /* "": every place has a function's name */
 	unsigned memory_level;  /* what the program was built for; 0: no memory streams wanted */
 	uint32_t memory_images; /* program images that wrote memory streams */
 	uint32_t memory_threads;

@@ -7,7 +7,7 @@
  * does in time, to a stream made for it.
  */
 #include "record/session_convert.h"
-#include "record/symbols.h"
+#include "symbol/symbol.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -124,9 +124,9 @@ static struct record_image *unattached_image(struct record_converter *c, struct 
 	for (size_t i = 0; i < leader->nr_maps; i++) {
 		const struct record_map *m = &leader->map[i];
 		const char *path = base_strtab_get(c->sink.strings, m->path);
-		char build_id[RECORD_BUILD_ID_TEXT] = "";
+		char build_id[SYMBOL_BUILD_ID_TEXT] = "";
 		uint64_t bias = 0;
-		if (!record_elf_bias(path, m->start, m->file_offset, &bias, build_id))
+		if (!symbol_elf_bias(path, m->start, m->file_offset, &bias, build_id))
 			continue;
 		uint32_t id = record_sink_text(&c->sink, build_id, strlen(build_id));
 		record_image_module(&c->world, image,

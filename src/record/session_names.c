@@ -2,7 +2,7 @@
 /* session_names.c - the last definitions of a trace: functions and lines of all sites, names of
  * static objects. */
 #include "record/session_names.h"
-#include "record/symbols.h"
+#include "symbol/symbol.h"
 
 #include <string.h>
 
@@ -16,13 +16,13 @@ static uint32_t text_id(struct record_sink *s, const char *text)
 	return text ? record_sink_text(s, text, strlen(text)) : 0;
 }
 
-static bool name_site(struct record_sink *s, struct record_symbols *symbols, uint32_t site)
+static bool name_site(struct record_sink *s, struct symbol_file *symbols, uint32_t site)
 {
-	struct record_symbol found;
+	struct symbol_found found;
 	/* A return address may be the next function's first byte: the call is before it. */
 	const struct record_site *at = &s->site[site];
 	uint64_t offset = at->exact ? at->offset : at->offset - 1;
-	if (!record_symbols_code(symbols, offset, &found))
+	if (!symbol_code(symbols, offset, &found))
 		return false;
 	struct trace_record r = {.kind = TRACE_symbol,
 		.u.symbol = {.site = site,
@@ -35,29 +35,54 @@ static bool name_site(struct record_sink *s, struct record_symbols *symbols, uin
 }
 
 static void name_object(
-	struct record_sink *s, struct record_symbols *symbols, const struct record_named *named)
+	struct record_sink *s, struct symbol_file *symbols, const struct record_named *named)
 {
 	struct base_str name = {0};
-	if (!s->object[named->object].name && record_symbols_data(symbols, named->offset, &name)) {
+	if (!s->object[named->object].name && symbol_data(symbols, named->offset, &name)) {
 		s->object[named->object].name = text_id(s, base_str_text(&name));
 		record_sink_object_again(s, named->object);
 	}
 	base_str_fini(&name);
 }
 
-uint64_t record_sink_name_all(struct record_sink *s)
+/* All sites of a module. Those that get no function's name are counted, with the last one's why. */
+static uint64_t name_module(struct record_sink *s, struct symbol_file *symbols, uint32_t module,
+	struct record_unnamed *unnamed)
 {
+	uint64_t nr = 0, nr_unnamed = 0;
+	enum symbol_why last = unnamed->opened;
+	for (uint32_t site = 1; site <= s->nr_sites && !record_sink_failed(s); site++) {
+		if (s->site[site].module != module)
+			continue;
+		nr += symbols && name_site(s, symbols, site);
+		enum symbol_why why = symbols ? symbol_why(symbols) : unnamed->opened;
+		bool named = why == SYMBOL_WHY_none || why == SYMBOL_WHY_no_lines;
+		last = named ? last : why;
+		nr_unnamed += !named;
+	}
+	unnamed->nr += nr_unnamed;
+	if (nr_unnamed > unnamed->nr_most) {
+		unnamed->nr_most = nr_unnamed;
+		unnamed->module = module;
+		unnamed->why = last;
+	}
+	return nr;
+}
+
+uint64_t record_sink_name_all(struct record_sink *s, struct record_unnamed *ret)
+{
+	/* Nothing is recorded any more: the time for downloads, where they are configured. */
+	const struct symbol_options fetch = {.size = sizeof fetch, .fetch = true};
 	uint64_t nr = 0;
+	*ret = (struct record_unnamed){0};
 	for (uint32_t module = 1; module <= s->nr_modules && !record_sink_failed(s); module++) {
-		struct record_symbols *symbols = record_symbols_open(
-			text_of(s, s->module[module].path), text_of(s, s->module[module].build_id));
-		for (uint32_t site = 1; symbols && site <= s->nr_sites; site++)
-			if (s->site[site].module == module && !record_sink_failed(s))
-				nr += name_site(s, symbols, site);
+		struct symbol_file *symbols = symbol_open_with(text_of(s, s->module[module].path),
+			text_of(s, s->module[module].build_id), &fetch, &ret->opened);
+		nr += name_module(s, symbols, module, ret);
 		for (size_t i = 0; symbols && i < s->nr_named; i++)
 			if (s->named[i].module == module && !record_sink_failed(s))
 				name_object(s, symbols, &s->named[i]);
-		record_symbols_close(symbols);
+		symbol_close(symbols);
 	}
 	return nr;
 }
@@ -65,7 +90,7 @@ uint64_t record_sink_name_all(struct record_sink *s)
 /* ---- while it goes on
  * --------------------------------------------------------------------------------- */
 
-static struct record_symbols *symbols_of(
+static struct symbol_file *symbols_of(
 	struct record_namer *n, const struct record_sink *s, uint32_t module)
 {
 	if (!module || module > s->nr_modules ||
@@ -75,7 +100,7 @@ static struct record_symbols *symbols_of(
 			sizeof *n->looked_at) != BASE_OK)
 		return NULL;
 	if (!n->looked_at[module])
-		n->module[module] = record_symbols_open(
+		n->module[module] = symbol_open(
 			text_of(s, s->module[module].path), text_of(s, s->module[module].build_id));
 	n->looked_at[module] = true;
 	return n->module[module];
@@ -86,12 +111,12 @@ uint64_t record_namer_look(struct record_namer *n, struct record_sink *s)
 	uint64_t nr = 0;
 	for (; n->nr_sites < s->nr_sites && !record_sink_failed(s); n->nr_sites++) {
 		uint32_t site = n->nr_sites + 1;
-		struct record_symbols *symbols = symbols_of(n, s, s->site[site].module);
+		struct symbol_file *symbols = symbols_of(n, s, s->site[site].module);
 		nr += symbols && name_site(s, symbols, site);
 	}
 	for (; n->nr_named < s->nr_named && !record_sink_failed(s); n->nr_named++) {
 		const struct record_named *named = &s->named[n->nr_named];
-		struct record_symbols *symbols = symbols_of(n, s, named->module);
+		struct symbol_file *symbols = symbols_of(n, s, named->module);
 		if (symbols)
 			name_object(s, symbols, named);
 	}
@@ -101,7 +126,7 @@ uint64_t record_namer_look(struct record_namer *n, struct record_sink *s)
 void record_namer_fini(struct record_namer *n)
 {
 	for (size_t i = 0; i < n->module_capacity && i < n->looked_capacity; i++)
-		record_symbols_close(n->module[i]);
+		symbol_close(n->module[i]);
 	base_free(n->module);
 	base_free(n->looked_at);
 	*n = (struct record_namer){0};

@@ -4,15 +4,24 @@
 #define LONGPOLE_RECORD_SESSION_NAMES_H
 
 #include "record/session_defs.h"
+#include "symbol/symbol.h"
+
+/* Places in the code that have no function's name: all, and the module with most of them. */
+struct record_unnamed {
+	uint64_t nr, nr_most;
+	uint32_t module;
+	enum symbol_why why, opened; /* opened: of the module just looked at */
+};
 
 /* Write a symbol for each site whose module can be read, and names of objects in static memory: at
- * the end, one file at a time. Returns how many sites. */
-uint64_t record_sink_name_all(struct record_sink *s);
+ * the end, one file at a time; debug
+ * files are fetched where debuginfod is configured. Returns how many sites. */
+uint64_t record_sink_name_all(struct record_sink *s, struct record_unnamed *ret);
 
 /* How far the naming of a recording without an end has come; {0} at first. Keeps the files open
  * that it has read. */
 struct record_namer {
-	struct record_symbols **module; /* by id; NULL: not looked at, or cannot be read */
+	struct symbol_file **module; /* by id; NULL: not looked at, or cannot be read */
 	bool *looked_at;
 	size_t module_capacity, looked_capacity;
 	uint32_t nr_sites; /* those up to here have been looked at */

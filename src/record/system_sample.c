@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* system_sample.c - what the processors were doing: samples of all tasks but the program's own. */
 #include "record/perf.h"
-#include "record/symbols.h"
+#include "symbol/symbol.h"
 #include "record/system_convert.h"
 #include "record/system_kernel_names.h"
 
@@ -98,7 +98,7 @@ static void read_maps(struct record_kernel *k, struct record_image *image)
 	image->shared_read_ns = 1; /* not again: see record_image */
 	while (f && fgets(line, sizeof line, f)) {
 		uint64_t start, end, offset, bias = 0;
-		char perms[8] = "", build_id[RECORD_BUILD_ID_TEXT] = "";
+		char perms[8] = "", build_id[SYMBOL_BUILD_ID_TEXT] = "";
 		int at = 0;
 		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %7s %" SCNx64 " %*s %*s %n", &start, &end,
 			    perms, &offset, &at) < 4 ||
@@ -106,7 +106,7 @@ static void read_maps(struct record_kernel *k, struct record_image *image)
 			continue;
 		char *file = line + at;
 		file[strcspn(file, "\n")] = 0;
-		if (!record_elf_bias(file, start, offset, &bias, build_id))
+		if (!symbol_elf_bias(file, start, offset, &bias, build_id))
 			continue;
 		struct record_sink *sink = &k->converter->sink;
 		uint32_t name = record_sink_text(sink, file, strlen(file));

@@ -200,11 +200,28 @@ enum base_status report_diff_run(
 	whole_program(&a, l);
 	each_lock(&a, l);
 	report_locks_free(l);
-	return a.status;
+	return a.status == BASE_OK ? report_diff_path(d, run, err) : a.status;
 }
 
 /* ---- the comparison
  * -------------------------------------------------------------------------------------- */
+
+/* A state that a run's path did not come by took no time of it. */
+static enum base_status fill_states(
+	struct report_diff *d, struct report_quantity *q, struct base_err *err)
+{
+	if (strncmp(q->key, REPORT_DIFF_STATE_KEY, strlen(REPORT_DIFF_STATE_KEY)) != 0)
+		return BASE_OK;
+	for (size_t v = 0; v < d->nr_versions; v++) {
+		struct report_diff_point *p = &q->version[v];
+		if (!p->run) /* zeroed */
+			p->run = report_array(d->arena, REPORT_DIFF_RUNS_MAX, sizeof *p->run);
+		if (!p->run)
+			return report_no_memory(err);
+		p->nr_runs = d->nr_runs[v];
+	}
+	return BASE_OK;
+}
 
 /* Of three runs each, one pair of versions in ten is apart by chance alone; of four, one in
  * thirty-five. So with fewer than four nothing is called significant. */
@@ -260,7 +277,9 @@ static int by_move(const void *a, const void *b, void *ctx)
 enum base_status report_diff_finish(struct report_diff *d, struct base_err *err)
 {
 	for (size_t i = 0; i < d->nr_quantities; i++) {
-		enum base_status s = compare(&d->quantity[i], d->nr_versions, i, err);
+		enum base_status s = fill_states(d, &d->quantity[i], err);
+		if (s == BASE_OK)
+			s = compare(&d->quantity[i], d->nr_versions, i, err);
 		if (s != BASE_OK)
 			return s;
 	}
@@ -309,4 +328,18 @@ enum base_status report_diff_budget(
 	return base_fail(err, BASE_ERR_NOTFOUND,
 		"%s: no such quantity; 'longpole diff --all' shows them with their keys in --json",
 		budget);
+}
+
+void report_diff_found(struct base_str *out, const struct report_diff *d, const char *budget)
+{
+	const char *equals = strrchr(budget, '=');
+	for (size_t i = 0; equals && i < d->nr_quantities; i++) {
+		const struct report_quantity *q = &d->quantity[i];
+		if (strlen(q->key) != (size_t)(equals - budget) ||
+			strncmp(q->key, budget, strlen(q->key)) != 0)
+			continue;
+		base_str_addf(out, "%s: ", q->name);
+		report_diff_change(out, &q->version[d->nr_versions - 1]);
+		return;
+	}
 }

@@ -66,6 +66,31 @@ enum base_status report_diff_finish(struct report_diff *d, struct base_err *err)
 enum base_status report_diff_budget(const struct report_diff *d, const char *budget,
 	bool *ret_broken, struct base_err *err) BASE_MUST_CHECK;
 
+/* What the last run's critical path is made of (a quantity a state); nothing when it has none. */
+enum base_status report_diff_path(struct report_diff *d, const struct report_run *run,
+	struct base_err *err) BASE_MUST_CHECK;
+#define REPORT_DIFF_STATE_KEY "state:" /* a run without such a quantity has 0 of it */
+
+struct report_diff_gate { /* a budget, and what became of it */
+	const char *budget;
+	bool broken;
+	const char *found; /* "length of the run: +12.1 % [+9.0, +15.2]" */
+};
+/* The sentence that says it all. */
+void report_diff_finding(struct base_str *out, const struct report_diff *d);
+void report_diff_value(struct base_str *out, enum report_unit unit, double value);
+void report_diff_change(struct base_str *out, const struct report_diff_point *p);
+/* The last version's change of a budget's quantity, in words; "" when there is no such one. */
+void report_diff_found(struct base_str *out, const struct report_diff *d, const char *budget);
+/* For a pull request. */
+void report_diff_markdown(struct base_str *out, const struct report_diff *d, bool all);
+/* A page of its own, without a script. */
+void report_diff_page(struct base_str *out, const struct report_diff *d,
+	const struct report_diff_gate *gate, size_t nr_gates);
+/* A test suite with a test for each budget. */
+void report_diff_junit(struct base_str *out, const struct report_diff *d,
+	const struct report_diff_gate *gate, size_t nr_gates);
+
 void report_diff_text(struct base_str *out, const struct report_diff *d, bool all,
 	const struct report_style *style);
 json_t *report_diff_json(const struct report_diff *d);

@@ -10,7 +10,7 @@
 
 enum { LABEL_WIDTH = 11, NAME_WIDTH = 40, VALUE_WIDTH = 12, CHANGE_WIDTH = 28 };
 
-static void add_value(struct base_str *s, enum report_unit unit, double value)
+void report_diff_value(struct base_str *s, enum report_unit unit, double value)
 {
 	if (unit == REPORT_UNIT_ns)
 		report_ns(s, value);
@@ -23,7 +23,7 @@ static void add_value(struct base_str *s, enum report_unit unit, double value)
 }
 
 /* "-38 %", with the interval in brackets. */
-static void add_change(struct base_str *s, const struct report_diff_point *p)
+void report_diff_change(struct base_str *s, const struct report_diff_point *p)
 {
 	base_str_addf(s, "%+.1f %%", (p->ratio.value - 1) * 100);
 	if (p->ratio.low < p->ratio.high)
@@ -39,7 +39,20 @@ struct move {
 	size_t version;
 };
 
-/* What moved most in the program as a whole, else of one lock. */
+#define STATE_LEAST 0.01 /* of the run: a state that moved by less is no news */
+
+static bool is_news(const struct report_diff *d, const struct report_quantity *q, size_t version)
+{
+	double moved_ns = fabs(q->version[version].median.value - q->version[0].median.value);
+	if (strncmp(q->key, REPORT_DIFF_STATE_KEY, strlen(REPORT_DIFF_STATE_KEY)) != 0)
+		return true;
+	for (size_t i = 0; i < d->nr_quantities; i++)
+		if (!strcmp(d->quantity[i].key, "elapsed"))
+			return moved_ns >= STATE_LEAST * d->quantity[i].version[0].median.value;
+	return true;
+}
+
+/* What moved most in the program as a whole, else of one lock or state. */
 static size_t count_moves(const struct report_diff *d, struct move *ret_most)
 {
 	size_t nr = 0;
@@ -48,7 +61,7 @@ static size_t count_moves(const struct report_diff *d, struct move *ret_most)
 		for (size_t v = 1; v < d->nr_versions; v++) {
 			const struct report_quantity *q = &d->quantity[i];
 			const struct report_diff_point *p = &q->version[v];
-			if (!p->significant)
+			if (!p->significant || !is_news(d, q, v))
 				continue;
 			nr++;
 			double by = p->ratio.value > 0 ? fabs(log(p->ratio.value)) : 0;
@@ -61,8 +74,7 @@ static size_t count_moves(const struct report_diff *d, struct move *ret_most)
 	return nr;
 }
 
-static void finding(
-	struct base_str *out, const struct report_diff *d, const struct report_style *st)
+void report_diff_finding(struct base_str *out, const struct report_diff *d)
 {
 	struct base_str s = {0};
 	struct move m = {0};
@@ -73,11 +85,11 @@ static void finding(
 		const struct report_diff_point *p = &m.q->version[m.version];
 		base_str_addf(&s, "From %s to %s, %s %s ", d->label[0], d->label[m.version],
 			m.q->name, p->ratio.value < 1 ? "fell:" : "rose:");
-		add_change(&s, p);
+		report_diff_change(&s, p);
 		base_str_add(&s, ", from ");
-		add_value(&s, m.q->unit, m.q->version[0].median.value);
+		report_diff_value(&s, m.q->unit, m.q->version[0].median.value);
 		base_str_add(&s, " to ");
-		add_value(&s, m.q->unit, p->median.value);
+		report_diff_value(&s, m.q->unit, p->median.value);
 		base_str_addf(&s, " (95 %% interval of %zu and %zu runs)", m.q->version[0].nr_runs,
 			p->nr_runs);
 		if (nr > 1)
@@ -93,10 +105,8 @@ static void finding(
 	} else {
 		base_str_add(&s, "Nothing moved by more than chance would move it.");
 	}
-	report_color_begin(out, st, REPORT_BOLD);
 	base_str_add(out, base_str_text(&s));
-	report_color_end(out, st);
-	base_str_add(out, "\n\n");
+	out->failed |= s.failed;
 	base_str_fini(&s);
 }
 
@@ -116,7 +126,7 @@ static void row(struct base_str *out, const struct report_diff *d, const struct 
 		const struct report_diff_point *p = &q->version[v];
 		struct base_str s = {0};
 		if (p->nr_runs)
-			add_value(&s, q->unit, p->median.value);
+			report_diff_value(&s, q->unit, p->median.value);
 		else
 			base_str_add(&s, "-");
 		report_right(out, base_str_text(&s), VALUE_WIDTH);
@@ -125,7 +135,7 @@ static void row(struct base_str *out, const struct report_diff *d, const struct 
 	const struct report_diff_point *last = &q->version[d->nr_versions - 1];
 	struct base_str s = {0};
 	if (d->nr_versions > 1 && last->compared) {
-		add_change(&s, last);
+		report_diff_change(&s, last);
 		if (last->significant)
 			base_str_add(&s, " *");
 	}
@@ -143,7 +153,10 @@ void report_diff_text(struct base_str *out, const struct report_diff *d, bool al
 	size_t fixed = VALUE_WIDTH * d->nr_versions + CHANGE_WIDTH;
 	size_t width = style->columns > fixed + 20 ? style->columns - fixed : 20;
 	width = width > NAME_WIDTH ? NAME_WIDTH : width;
-	finding(out, d, style);
+	report_color_begin(out, style, REPORT_BOLD);
+	report_diff_finding(out, d);
+	report_color_end(out, style);
+	base_str_add(out, "\n\n");
 	report_color_begin(out, style, REPORT_DIM);
 	report_cell(out, style, "median of", width, true);
 	for (size_t v = 0; v < d->nr_versions; v++) {
@@ -166,7 +179,7 @@ void report_diff_text(struct base_str *out, const struct report_diff *d, bool al
 	}
 	if (hidden)
 		base_str_addf(out,
-			"... %zu more of single locks, which did not move (--all shows them)\n",
+			"... %zu more of single locks and states, which did not move (--all shows them)\n",
 			hidden);
 	base_str_add(out, "\n");
 	report_wrap(out, style, "KNOWN BY", LABEL_WIDTH,
@@ -281,7 +294,7 @@ static void axis_value(
 	struct base_str *out, double x, double y, enum report_unit unit, double value)
 {
 	struct base_str s = {0};
-	add_value(&s, unit, value);
+	report_diff_value(&s, unit, value);
 	add_label(out, x, y, "end", "t", base_str_text(&s));
 	base_str_fini(&s);
 }

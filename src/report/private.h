@@ -109,6 +109,9 @@ const char *report_times(const struct report_style *st);
 void report_wrap(struct base_str *out, const struct report_style *st, const char *label,
 	size_t indent, const char *text);
 const char *report_dot(const struct report_style *st);
+/* What to be careful about, a paragraph each; the first has the label CAVEATS. */
+void report_text_caveats(
+	struct base_str *out, const struct report *r, const struct report_style *st);
 /* "NEXT  longpole COMMAND TRACE [scale 'EDIT'=-50%]" */
 void report_next_line(struct base_str *out, const struct report_style *st, const char *label,
 	const char *command, const struct report_trace *t, const char *edit);

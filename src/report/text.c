@@ -383,7 +383,8 @@ static void blocked_caveat(struct base_str *out, const struct report_trace *t,
 	base_str_fini(&s);
 }
 
-static void caveats(struct base_str *out, const struct report *r, const struct report_style *st)
+void report_text_caveats(
+	struct base_str *out, const struct report *r, const struct report_style *st)
 {
 	const char *label = "CAVEATS";
 	trace_caveats(out, &r->trace, st, &label);
@@ -493,6 +494,6 @@ void report_text(struct base_str *out, const struct report *r, const struct repo
 	}
 	path_table(out, r, style);
 	runner_up(out, r, style);
-	caveats(out, r, style);
+	report_text_caveats(out, r, style);
 	next(out, r, style);
 }

@@ -3,6 +3,37 @@
 #include "kernel_fixture.h"
 #include "model/model.h"
 
+/* A grace period ends when every processor has passed; who passed last is not why. */
+static void grace_period(void **state)
+{
+	(void)state;
+	struct bench b;
+	start(&b, "");
+	b.options.process = "waiter";
+	uint32_t waiter = thread(&b, "waiter"), hog = thread(&b, "hog");
+	uint32_t name = string(&b, "rcu_exp_gp_kthread_worker"), kernels = ++b.nr_processes;
+	PUT(&b, 0, 0, process, .process = kernels, .pid = 17, .name = name); /* no command */
+	uint32_t rcu = stream(&b, kernels);
+	IN(&b, 0, waiter, 0);
+	IN(&b, 0, hog, 1);
+	WAKES(&b, 90, waiter, rcu);
+	SLEEPS(&b, 100, waiter, 0);
+	IN(&b, 100, rcu, 0);
+	SLEEPS(&b, 110, rcu, 0);
+	WAKES(&b, 500, hog, rcu);
+	IN(&b, 500, rcu, 0);
+	WAKES(&b, 510, rcu, waiter);
+	SLEEPS(&b, 520, rcu, 0);
+	IN(&b, 520, waiter, 0);
+	SLEEPS(&b, 600, waiter, 0);
+	analyse(&b);
+	conserved(&b, 600);
+	assert_float_equal(on_path_of(&b, "hog", ""), 0, 1e-6);
+	assert_float_equal(on_path_of(&b, "waiter", "rcu_exp"), 410, 10.5F);
+	assert_float_equal(unexplained(&b), 0, 1e-6);
+	finish(&b);
+}
+
 /* One thread works 100, sleeps until a timer wakes it; who was running then has nothing to do with
  * it. */
 static void timer_wakes_while_another_runs(void **state)
@@ -279,6 +310,7 @@ static void whose_path(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(grace_period),
 		cmocka_unit_test(timer_wakes_while_another_runs),
 		cmocka_unit_test(wakes_are_followed),
 		cmocka_unit_test(priority_inversion),

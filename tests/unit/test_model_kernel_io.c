@@ -235,6 +235,44 @@ static void packet_from_its_sender(void **state)
 	finish(b);
 }
 
+/* One packet of 200 bytes, its numbers past 2^32, comes as two: each half is known for its
+ * sender's, and it is under way until the second. */
+static void cut_packet(void **state)
+{
+	(void)state;
+	struct wire w;
+	struct bench *b = &w.b;
+	const uint64_t seq = UINT32_MAX - 49;
+	plug(&w);
+	b->options.process = "server";
+	IN(b, 0, w.client, 0);
+	IN(b, 0, w.server, 1);
+	CALLS(b, 20, w.server, RECVFROM, .object = w.ssock, .n = 4096);
+	SLEEPS(b, 25, w.server, 1);
+	CALLS(b, 400, w.client, SENDTO, .object = w.csock, .n = 200);
+	PACKET(&w, 410, w.client, packet_queue, w.dev, w.there, seq, 1, 200, w.csock);
+	PUT(b, 440, w.rx, context_begin, .interrupted = 0);
+	PACKET(&w, 442, w.rx, packet_receive, w.dev, w.there, seq, 1, 100, w.ssock);
+	PUT(b, 443, w.rx, context_end);
+	PUT(b, 448, w.rx, context_begin, .interrupted = 0);
+	PACKET(&w, 450, w.rx, packet_receive, w.dev, w.there, (seq + 100) & UINT32_MAX, 1, 100,
+		w.ssock);
+	PUT(b, 455, w.rx, socket_ready, .object = w.ssock, .n = 200);
+	WAKES(b, 456, w.rx, w.server);
+	PUT(b, 460, w.rx, context_end);
+	RETURNS(b, 465, w.client, SENDTO, .object = w.csock, .result = 200);
+	IN(b, 470, w.server, 1);
+	PUT(b, 472, w.server, socket_receive, .object = w.ssock, .n = 200);
+	RETURNS(b, 473, w.server, RECVFROM, .object = w.ssock, .result = 200);
+	SLEEPS(b, 600, w.server, 1);
+	analyse(b);
+	conserved(b, 600);
+	assert_float_equal(on_path_of(b, "client", "running"), 400, 1e-6);
+	assert_float_equal(on_path(b, "hand-over of packet flow"), 40, 1e-6);
+	assert_float_equal(unexplained(b), 0, 1e-6);
+	finish(b);
+}
+
 /* From another host, nobody knows from whom: the server's wait for the network stays its own. */
 static void packet_from_outside(void **state)
 {
@@ -375,6 +413,7 @@ int main(void)
 		cmocka_unit_test(call_and_timer),
 		cmocka_unit_test(disk),
 		cmocka_unit_test(packet_from_its_sender),
+		cmocka_unit_test(cut_packet),
 		cmocka_unit_test(packet_from_outside),
 		cmocka_unit_test(discipline_is_the_path),
 		cmocka_unit_test(window),

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cmd_deadlock.c - `longpole deadlock`: who of the running programs waits for whom, for ever. */
+#include "cmd/cmd.h"
+
+#include "config.h"
+#include "deadlock/deadlock.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { PIDS_MAX = 64, IDLE_MAX = 64 };
+#define MS_NS UINT64_C(1000000)
+
+static const struct cmd_option option[] = {
+	{"pid", 'p', "PID", NULL, "look at this process and its descendants; may be repeated"},
+	{"all", 'a', NULL, NULL, "look at all processes that may be looked at"},
+	{"settle", 0, "TIME", NULL, "who has not run for that long is suspicious (default 100ms)"},
+	{"idle", 0, "NAME", NULL,
+		"processes of this name (a pattern) are idle by profession; may be repeated"},
+	{"static", 0, NULL, NULL, "do not run copies ahead: only who has what, and who could"},
+	{"no-bpf", 0, NULL, NULL, "read /proc only"},
+	{"dot", 0, NULL, NULL, "the resource graph in graphviz's DOT language"},
+	{"svg", 0, NULL, NULL, "the resource graph as a picture (needs graphviz)"},
+	{"sarif", 0, NULL, NULL, "the findings as SARIF 2.1.0"},
+};
+
+const struct cmd_details cmd_details_deadlock = {
+	.usage = "[OPTIONS] --pid PID | --all | -- PROG [ARG...]",
+	.about = "Looks at programs that run, without stopping them: which threads sleep, what "
+		 "each waits for (locks, conditions, semaphores, pipes, sockets, children, "
+		 "threads, file locks), who has it, and who could still give it. Where nobody can, "
+		 "it is a deadlock, and the circle is told with source lines. With PROG: runs it, "
+		 "and looks whenever its threads sleep. Exit status 1: found.",
+	.option = option,
+	.nr_options = BASE_COUNT(option),
+	.example = {"longpole deadlock --pid $(pidof server)", "longpole deadlock --all",
+		"longpole deadlock --json -- ./server --threads 8 | jq -r .result.finding"},
+};
+
+struct run {
+	struct cmd *c;
+	struct deadlock_monitor *monitor;
+	struct deadlock_look_options o;
+	pid_t pid[PIDS_MAX];
+	const char *idle[IDLE_MAX];
+	uint64_t settle_ns;
+};
+
+static void nap(uint64_t ns)
+{
+	struct timespec t = {
+		.tv_sec = (time_t)(ns / (1000 * MS_NS)), .tv_nsec = (long)(ns % (1000 * MS_NS))};
+	while (nanosleep(&t, &t) != 0 && errno == EINTR)
+		;
+}
+
+/* ---- the answer ------------------------------------------------------------------------------ */
+
+static int write_picture(struct cmd *c, const struct deadlock_answer *a, bool svg)
+{
+	struct base_str dot = {0}, picture = {0};
+	deadlock_dot(&dot, a);
+	if (!svg)
+		return cmd_write(c, &dot);
+	enum base_status s = cmd_layout(&dot, "svg", &picture, &c->err);
+	base_str_fini(&dot);
+	if (s == BASE_OK)
+		return cmd_write(c, &picture);
+	base_str_fini(&picture);
+	return cmd_fail(c, s);
+}
+
+static int write_answer(struct cmd *c, const struct deadlock_answer *a)
+{
+	struct base_str text = {0};
+	if (cmd_given(c, "sarif"))
+		return cmd_write_json(c, deadlock_sarif(a, LONGPOLE_VERSION));
+	if (cmd_given(c, "json"))
+		return cmd_write_json(c, deadlock_json(a, "longpole " LONGPOLE_VERSION));
+	if (cmd_given(c, "dot") || cmd_given(c, "svg"))
+		return write_picture(c, a, cmd_given(c, "svg"));
+	deadlock_text(&text, a);
+	if (a->nr_findings)
+		base_str_add(
+			&text, "NEXT\n  longpole deadlock --svg draws it; --json has all stacks\n");
+	return cmd_write(c, &text);
+}
+
+/* ---- looking --------------------------------------------------------------------------------- */
+
+static enum base_status look(struct run *r, struct deadlock_answer **ret)
+{
+	struct cmd *c = r->c;
+	enum base_status s = deadlock_monitor_pass(r->monitor, cmd_now_ns(), &c->err);
+	r->o.now_ns = cmd_now_ns();
+	*ret = NULL;
+	return s == BASE_OK ? deadlock_look(r->monitor, &r->o, ret, &c->err) : s;
+}
+
+static int look_once(struct run *r)
+{
+	struct deadlock_answer *a;
+	enum base_status s = deadlock_monitor_pass(r->monitor, cmd_now_ns(), &r->c->err);
+	nap(r->settle_ns);
+	if (s == BASE_OK)
+		s = look(r, &a);
+	if (s != BASE_OK)
+		return cmd_fail(r->c, s);
+	int exit_status = write_answer(r->c, a);
+	if (exit_status == CMD_OK && a->nr_findings)
+		exit_status = CMD_GATE;
+	deadlock_answer_free(a);
+	return exit_status;
+}
+
+/* ---- a program of our own -------------------------------------------------------------------- */
+
+static int start(struct run *r, pid_t *ret)
+{
+	struct cmd *c = r->c;
+	/* orphans of the program stay in sight; and what we may trace is our own */
+	(void)prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+	char **argv = c->operand + 1; /* after "--" */
+	int error = posix_spawnp(ret, argv[0], NULL, NULL, argv, environ);
+	if (!error)
+		return CMD_OK;
+	return cmd_fail(c, base_fail_errno(&c->err, error, "starting %s", argv[0]));
+}
+
+/* Looks until the program ends, or hangs. */
+static int watch_program(struct run *r)
+{
+	struct deadlock_answer *a = NULL;
+	int status = 0, exit_status = start(r, &r->pid[0]);
+	if (exit_status != CMD_OK)
+		return exit_status;
+	pid_t child = r->pid[0];
+	r->o.nr_pids = 1;
+	enum base_status s = BASE_OK;
+	bool ended = false;
+	while (s == BASE_OK && !ended && (!a || !a->nr_findings)) {
+		deadlock_answer_free(a);
+		a = NULL;
+		nap(r->settle_ns);
+		while (waitpid(-1, &status, WNOHANG) > 0)
+			;
+		ended = kill(child, 0) != 0;
+		if (!ended)
+			s = look(r, &a);
+	}
+	if (s != BASE_OK)
+		return cmd_fail(r->c, s);
+	if (a && a->nr_findings) {
+		exit_status = write_answer(r->c, a);
+		if (exit_status == CMD_OK)
+			exit_status = CMD_GATE;
+		(void)kill(child, SIGKILL);
+	} else {
+		cmd_note(r->c, "the program ended by itself: no deadlock");
+	}
+	deadlock_answer_free(a);
+	return exit_status;
+}
+
+/* ---- options --------------------------------------------------------------------------------- */
+
+static bool read_pids(struct run *r)
+{
+	const char *text[PIDS_MAX];
+	size_t nr = cmd_values(r->c, "pid", text, PIDS_MAX);
+	for (size_t i = 0; i < nr; i++) {
+		char *end;
+		long pid = strtol(text[i], &end, 10);
+		if (*end || pid <= 0 || pid > INT32_MAX) {
+			cmd_usage(r->c, "--pid: '%s' is no process", text[i]);
+			return false;
+		}
+		if (kill((pid_t)pid, 0) != 0 && errno == ESRCH) {
+			cmd_usage(r->c, "--pid: there is no process %ld", pid);
+			return false;
+		}
+		r->pid[i] = (pid_t)pid;
+	}
+	r->o.pid = r->pid;
+	r->o.nr_pids = nr;
+	return true;
+}
+
+int cmd_run_deadlock(struct cmd *c)
+{
+	struct run r = {.c = c, .settle_ns = 100 * MS_NS};
+	if (!read_pids(&r) || !cmd_value_time(c, "settle", &r.settle_ns))
+		return CMD_USAGE;
+	if (c->nr_operands && (strcmp(c->operand[0], "--") != 0 || c->nr_operands < 2))
+		return cmd_usage(c, "a program comes after --");
+	int nr_targets = (r.o.nr_pids > 0) + cmd_given(c, "all") + (c->nr_operands > 0);
+	if (nr_targets != 1)
+		return cmd_usage(c, nr_targets ? "give one of --pid, --all and a program"
+					       : "give --pid PID, --all, or -- and a program");
+	r.o.nr_idle = cmd_values(c, "idle", r.idle, IDLE_MAX);
+	r.o.idle = r.idle;
+	r.o.is_static = cmd_given(c, "static");
+	r.o.threshold_ns = r.settle_ns;
+	enum base_status s = deadlock_monitor_open(!cmd_given(c, "no-bpf"), &r.monitor, &c->err);
+	int exit_status = s != BASE_OK     ? cmd_fail(c, s)
+			  : c->nr_operands ? watch_program(&r)
+					   : look_once(&r);
+	deadlock_monitor_close(r.monitor);
+	return exit_status;
+}

@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cmd_noc_compare.c - `longpole noc replay`: one graph through one network; `longpole noc compare`:
+ * reference, time stamps only, and inferred graphs, side by side on several networks. */
+#include "cmd/noc_graph.h"
+
+#include "noc/compare.h"
+#include "config.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+struct progress {
+	struct cmd *c;
+	const char *what;
+	uint64_t all;
+};
+
+static void show(void *ctx, uint64_t done)
+{
+	struct progress *p = ctx;
+	cmd_progress_show(p->c, p->what, done, p->all, "packets");
+}
+
+static bool is_own_setting(const char *operand)
+{
+	return !strncmp(operand, "on=", 3) || !strncmp(operand, "how=", 4);
+}
+
+/* The settings of the command line over `c`'s defaults or a standard network. */
+static enum base_status configure(
+	struct cmd *c, struct noc_config *config, const struct noc_standard *standard)
+{
+	enum base_status s = BASE_OK;
+	noc_config_init(config);
+	for (size_t i = 0; standard && i < 3 && *standard->setting[i] && s == BASE_OK; i++)
+		s = noc_config_set(config, standard->setting[i], &c->err);
+	for (size_t k = 1; k < c->nr_operands && s == BASE_OK; k++)
+		if (cmd_noc_is_setting(c->operand[k]) && !is_own_setting(c->operand[k]))
+			s = noc_config_set(config, c->operand[k], &c->err);
+	return s;
+}
+
+/* ---- one replay ------------------------------------------------------------------------------- */
+
+static const char *const how_words[] = {"graph", "stripped"};
+
+static int print_replay(struct cmd *c, const struct noc_replay_result *r, const char *how,
+	uint64_t took_ns)
+{
+	double latency = noc_replay_mean_latency(r);
+	double network = r->packets ? (double)r->network_latency_cycles / (double)r->packets : 0;
+	double hops = r->packets ? (double)r->hops / (double)r->packets : 0;
+	if (cmd_given(c, "json"))
+		return cmd_write_json(c,
+			json_pack("{s:s, s:s, s:{s:s, s:I, s:I, s:f, s:f, s:f, s:I}}", "schema",
+				"longpole/noc-replay/1", "tool", "longpole " LONGPOLE_VERSION,
+				"result", "how", how, "packets", (json_int_t)r->packets,
+				"execution_cycles", (json_int_t)r->execution_cycles,
+				"mean_packet_latency_cycles", latency,
+				"mean_network_latency_cycles", network, "mean_hops", hops,
+				"wall_ns", (json_int_t)took_ns));
+	struct base_str text = {0};
+	base_str_add_count(&text, r->packets);
+	base_str_addf(&text, " packets in ");
+	base_str_add_count(&text, r->execution_cycles);
+	base_str_addf(&text, " cycles (simulated; %s).\n",
+		strcmp(how, "graph") ? "sent at their time stamps, whatever has come"
+				     : "each sent when what it waits for has come");
+	base_str_addf(&text,
+		"  mean packet latency %.2f cycles, of which %.2f in the network; %.2f hops\n",
+		latency, network, hops);
+	base_str_addf(&text, "  %.2f M packets a second\n",
+		took_ns ? (double)r->packets * 1e3 / (double)took_ns : 0);
+	return cmd_write(c, &text);
+}
+
+/* The packets with the times that they had in the replay. */
+static enum base_status write_replay(struct cmd *c, struct noc_pdg *g,
+	const struct noc_replay_result *r, const char *path)
+{
+	size_t size = g->nr_packets * sizeof *g->transmit_cycle;
+	if (size) {
+		memcpy(g->transmit_cycle, r->transmit_cycle, size);
+		memcpy(g->receive_cycle, r->receive_cycle, size);
+	}
+	return noc_pdg_write(g, path, &c->err);
+}
+
+int cmd_noc_replay(struct cmd *c)
+{
+	const char *path = cmd_noc_file(c, 0), *output = cmd_value(c, "output");
+	struct noc_replay_result r;
+	struct noc_config config;
+	unsigned how = NOC_REPLAY_GRAPH;
+	if (!path || cmd_noc_file(c, 1))
+		return cmd_usage(c, "give one graph or trace of packets");
+	if (!cmd_noc_word(c, "how", how_words, 2, &how))
+		return CMD_USAGE;
+	enum base_status s = configure(c, &config, NULL);
+	if (s != BASE_OK)
+		return cmd_fail(c, s);
+	struct noc_pdg *g = cmd_noc_read(c, path);
+	if (!g)
+		return cmd_exit_of(c->err.status);
+	if (!g->has_graph)
+		how = NOC_REPLAY_STRIPPED;
+	struct progress p = {c, "replaying", g->nr_packets};
+	uint64_t began_ns = cmd_now_ns();
+	s = noc_replay(g, &config, (enum noc_replay_mode)how, show, &p, &r, &c->err);
+	cmd_progress_clear(c);
+	uint64_t took_ns = cmd_now_ns() - began_ns;
+	int exit_status;
+	if (s == BASE_OK && output)
+		s = write_replay(c, g, &r, output);
+	exit_status = s == BASE_OK ? print_replay(c, &r, how_words[how], took_ns) : cmd_fail(c, s);
+	if (s == BASE_OK)
+		noc_replay_result_fini(&r);
+	noc_pdg_free(g);
+	return exit_status;
+}
+
+/* ---- side by side ----------------------------------------------------------------------------- */
+
+enum { GRAPHS_MAX = 8 };
+
+struct comparison {
+	struct cmd *c;
+	struct noc_pdg *graph[GRAPHS_MAX]; /* the first is the reference */
+	const char *path[GRAPHS_MAX];
+	size_t nr;
+	struct base_str text;
+	json_t *rows;
+	/* of all networks but the ideal one: sums of |execution error|, and the largest; of the
+	 * stripped replay [0] and of each graph but the reference */
+	double sum[GRAPHS_MAX], worst[GRAPHS_MAX];
+	unsigned nr_networks;
+};
+
+static void add_row(struct comparison *x, const char *network, const char *what,
+	const struct noc_replay_result *r, const struct noc_error *e, uint64_t took_ns)
+{
+	base_str_addf(&x->text, "  %-8s %-24s %12llu %+9.3f %% %10.2f %+9.3f %%\n", network, what,
+		(unsigned long long)r->execution_cycles, 100 * e->execution,
+		noc_replay_mean_latency(r), 100 * e->latency);
+	json_array_append_new(x->rows,
+		json_pack("{s:s, s:s, s:I, s:f, s:f, s:f, s:f, s:f, s:I}", "network", network,
+			"replay", what, "execution_cycles", (json_int_t)r->execution_cycles,
+			"execution_error", e->execution, "mean_packet_latency_cycles",
+			noc_replay_mean_latency(r), "latency_error", e->latency,
+			"worst_node_latency_error", e->worst_node_latency,
+			"worst_slice_packets_error", e->worst_slice_packets, "wall_ns",
+			(json_int_t)took_ns));
+}
+
+static enum base_status replay_one(struct comparison *x, const struct noc_standard *network,
+	const struct noc_pdg *g, enum noc_replay_mode mode, const char *what,
+	const struct noc_replay_result *reference, struct noc_replay_result *ret,
+	struct noc_error *ret_error)
+{
+	struct noc_config config;
+	struct progress p = {x->c, network->name, g->nr_packets};
+	enum base_status s = configure(x->c, &config, network);
+	if (s != BASE_OK)
+		return s;
+	uint64_t began_ns = cmd_now_ns();
+	s = noc_replay(g, &config, mode, show, &p, ret, &x->c->err);
+	uint64_t took_ns = cmd_now_ns() - began_ns;
+	cmd_progress_clear(x->c);
+	if (s != BASE_OK)
+		return base_cause(&x->c->err, s, "on %s", network->name);
+	s = noc_compare(g, reference ? reference : ret, ret, ret_error, &x->c->err);
+	if (s == BASE_OK)
+		add_row(x, network->name, what, ret, ret_error, took_ns);
+	else
+		noc_replay_result_fini(ret);
+	return s;
+}
+
+/* All replays on one network: the reference, its time stamps, the other graphs. */
+static enum base_status compare_on(struct comparison *x, const struct noc_standard *network)
+{
+	struct noc_replay_result reference, other;
+	struct noc_error e;
+	enum base_status s = replay_one(x, network, x->graph[0], NOC_REPLAY_GRAPH, "reference",
+		NULL, &reference, &e);
+	if (s != BASE_OK)
+		return s;
+	bool counts = strcmp(network->name, "ideal") != 0;
+	for (size_t i = 0; i < x->nr && s == BASE_OK; i++) {
+		s = replay_one(x, network, x->graph[i],
+			i ? NOC_REPLAY_GRAPH : NOC_REPLAY_STRIPPED, i ? x->path[i] : "time stamps",
+			&reference, &other, &e);
+		if (s != BASE_OK)
+			break;
+		if (counts) {
+			x->sum[i] += fabs(e.execution);
+			x->worst[i] = fmax(x->worst[i], fabs(e.execution));
+		}
+		noc_replay_result_fini(&other);
+	}
+	x->nr_networks += counts;
+	noc_replay_result_fini(&reference);
+	return s;
+}
+
+/* Is the network's name among those of on=a,b,c (all, when that is not given)? */
+static bool is_wanted(const struct cmd *c, const char *name)
+{
+	const char *list = cmd_noc_setting(c, "on");
+	size_t length = strlen(name);
+	if (!list)
+		return true;
+	for (const char *p = list; *p; p += strspn(p, ",")) {
+		size_t n = strcspn(p, ",");
+		if (n == length && !strncmp(p, name, n))
+			return true;
+		p += n;
+	}
+	return false;
+}
+
+static int print_comparison(struct comparison *x)
+{
+	struct base_str first = {0};
+	double nr = x->nr_networks ? x->nr_networks : 1;
+	if (cmd_given(x->c, "json")) {
+		base_str_fini(&x->text);
+		return cmd_write_json(x->c,
+			json_pack("{s:s, s:s, s:{s:s, s:I, s:f, s:o}}", "schema",
+				"longpole/noc-compare/1", "tool", "longpole " LONGPOLE_VERSION,
+				"result", "reference", x->path[0], "packets",
+				(json_int_t)x->graph[0]->nr_packets,
+				"stripped_mean_execution_error", x->sum[0] / nr, "rows", x->rows));
+	}
+	json_decref(x->rows);
+	base_str_addf(&first, "Time stamps alone miss the execution time by %.2f %% on average "
+			      "(worst %.2f %%)",
+		100 * x->sum[0] / nr, 100 * x->worst[0]);
+	for (size_t i = 1; i < x->nr; i++)
+		base_str_addf(&first, ", %s by %.3f %% (worst %.3f %%)", x->path[i],
+			100 * x->sum[i] / nr, 100 * x->worst[i]);
+	base_str_addf(&first, ", over %u simulated networks.\n", x->nr_networks);
+	base_str_addf(&first, "  %-8s %-24s %12s %11s %10s %11s\n", "network", "replay",
+		"cycles", "error", "latency", "error");
+	base_str_add(&first, base_str_text(&x->text));
+	base_str_fini(&x->text);
+	return cmd_write(x->c, &first);
+}
+
+static int run_comparison(struct comparison *x)
+{
+	struct noc_standard standard[NOC_STANDARDS_MAX];
+	size_t nr = noc_standards(x->graph[0]->nr_nodes, standard), nr_run = 0;
+	enum base_status s = BASE_OK;
+	x->rows = json_array();
+	for (size_t i = 0; i < nr && s == BASE_OK; i++)
+		if (is_wanted(x->c, standard[i].name)) {
+			s = compare_on(x, &standard[i]);
+			nr_run++;
+		}
+	if (s == BASE_OK && nr_run)
+		return print_comparison(x);
+	json_decref(x->rows);
+	base_str_fini(&x->text);
+	return s != BASE_OK
+		? cmd_fail(x->c, s)
+		: cmd_usage(x->c, "on= names none of: mesh, torus, ring, fattree, ideal");
+}
+
+int cmd_noc_compare(struct cmd *c)
+{
+	struct comparison x = {.c = c};
+	int exit_status = CMD_OK;
+	if (!cmd_noc_file(c, 0))
+		return cmd_usage(c, "give the reference graph, then inferred ones");
+	for (size_t i = 0; cmd_noc_file(c, i) && exit_status == CMD_OK; i++) {
+		if (i == GRAPHS_MAX) {
+			exit_status = cmd_usage(c, "at most %d graphs", GRAPHS_MAX);
+			break;
+		}
+		x.path[i] = cmd_noc_file(c, i);
+		x.graph[i] = cmd_noc_read(c, x.path[i]);
+		if (!x.graph[i]) {
+			exit_status = cmd_exit_of(c->err.status);
+			break;
+		}
+		x.nr++;
+		if (!x.graph[i]->has_graph)
+			exit_status = cmd_usage(c, "%s has times only", x.path[i]);
+		else if (x.graph[i]->nr_packets != x.graph[0]->nr_packets ||
+			x.graph[i]->nr_nodes != x.graph[0]->nr_nodes)
+			exit_status = cmd_usage(c, "%s is not of the packets of %s", x.path[i],
+				x.path[0]);
+	}
+	if (exit_status == CMD_OK)
+		exit_status = run_comparison(&x);
+	for (size_t i = 0; i < x.nr; i++)
+		noc_pdg_free(x.graph[i]);
+	return exit_status;
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cmd_noc_gen.c - `longpole noc gen`: a graph whose dependencies are known. */
+#include "cmd/noc_graph.h"
+
+#include "noc/gen.h"
+#include "config.h"
+
+static int list_parameters(struct cmd *c)
+{
+	size_t nr_patterns, nr;
+	const struct noc_gen_pattern *p = noc_gen_patterns(&nr_patterns);
+	const struct noc_gen_parameter *q = noc_gen_parameters(&nr);
+	struct base_str text = {0};
+	base_str_add(&text, "pattern = rand\n");
+	for (size_t i = 0; i < nr_patterns; i++)
+		base_str_addf(&text, "\t%-8s %s\n", p[i].name, p[i].line);
+	for (size_t i = 0; i < nr; i++)
+		base_str_addf(&text, "%s = %g\n\t%s: %s (%g to %g)\n", q[i].key, q[i].preset,
+			q[i].unit, q[i].sentence, q[i].least, q[i].most);
+	return cmd_write(c, &text);
+}
+
+static int print(struct cmd *c, const struct noc_pdg *g, const char *pattern, const char *path)
+{
+	uint64_t end = 0, nr = noc_pdg_nr_dependencies(g), roots = 0;
+	for (uint32_t i = 0; i < g->nr_packets; i++) {
+		end = g->receive_cycle[i] > end ? g->receive_cycle[i] : end;
+		roots += g->first[i] == g->first[i + 1];
+	}
+	if (cmd_given(c, "json"))
+		return cmd_write_json(c,
+			json_pack("{s:s, s:s, s:{s:s, s:I, s:I, s:I, s:I, s:I, s:s, s:s}}",
+				"schema", "longpole/noc-gen/1", "tool",
+				"longpole " LONGPOLE_VERSION, "result", "pattern", pattern,
+				"nodes", (json_int_t)g->nr_nodes, "packets",
+				(json_int_t)g->nr_packets, "dependencies", (json_int_t)nr,
+				"packets_without_dependency", (json_int_t)roots, "base_run_cycles",
+				(json_int_t)end, "trace", path, "origin", g->origin));
+	struct base_str text = {0};
+	base_str_addf(&text, "%s: ", pattern);
+	base_str_add_count(&text, g->nr_packets);
+	base_str_addf(&text, " packets of %u nodes with ", g->nr_nodes);
+	base_str_add_count(&text, nr);
+	base_str_addf(&text, " dependencies, %.2f a packet, known because they were drawn.\n",
+		(double)nr / (double)g->nr_packets);
+	base_str_add(&text, "  ");
+	base_str_add_count(&text, end);
+	base_str_addf(&text,
+		" cycles on the one-cycle network; %.1f %% of the packets depend on no reception\n",
+		100.0 * (double)roots / (double)g->nr_packets);
+	base_str_addf(&text, "  wrote %s\nNEXT  longpole noc sample -o run %s\n", path, path);
+	return cmd_write(c, &text);
+}
+
+int cmd_noc_gen(struct cmd *c)
+{
+	const char *path = cmd_value(c, "output");
+	struct noc_gen_config config;
+	struct noc_pdg *g;
+	size_t nr;
+	if (cmd_given(c, "list-parameters"))
+		return list_parameters(c);
+	noc_gen_config_init(&config);
+	for (size_t k = 1; k < c->nr_operands; k++)
+		if (noc_gen_config_set(&config, c->operand[k], &c->err) != BASE_OK)
+			return cmd_fail(c, c->err.status);
+	if (!path)
+		return cmd_usage(c, "say where the graph goes: --output=TRACE");
+	enum base_status s = noc_gen(&config, &g, &c->err);
+	if (s != BASE_OK)
+		return cmd_fail(c, s);
+	s = noc_pdg_write(g, path, &c->err);
+	int exit_status = s == BASE_OK
+		? print(c, g, noc_gen_patterns(&nr)[config.pattern].name, path)
+		: cmd_fail(c, s);
+	noc_pdg_free(g);
+	return exit_status;
+}

@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cmd_noc_infer.c - `longpole noc infer`: dependencies from several runs. */
+#include "cmd/noc_graph.h"
+
+#include "noc/infer.h"
+#include "config.h"
+
+#include <stdlib.h>
+
+/* ---- options ---------------------------------------------------------------------------------- */
+
+static const char *const method_words[] = {"robust", "literal"};
+static const char *const flag_words[] = {"0", "1"};
+
+static bool read_flag(struct cmd *c, const char *key, bool *flag)
+{
+	unsigned v = *flag;
+	if (!cmd_noc_word(c, key, flag_words, 2, &v))
+		return false;
+	*flag = v != 0;
+	return true;
+}
+
+static bool read_options(struct cmd *c, struct noc_infer_options *o)
+{
+	static const char *const key[] = {"method", "k", "w", "k_max", "tolerance", "blocked",
+		"adaptive", "grade", "reduce", "learn", "threads", "reference"};
+	unsigned method = 0;
+	const char *tolerance = cmd_noc_setting(c, "tolerance");
+	if (!cmd_noc_only(c, key, BASE_COUNT(key)) ||
+		!cmd_noc_word(c, "method", method_words, 2, &method))
+		return false;
+	if (method)
+		noc_infer_literal(o);
+	else
+		noc_infer_robust(o);
+	uint64_t k = o->window_previous, w = 0, k_max = 64, eps = o->tolerance_cycles, threads = 0;
+	if (tolerance && !strcmp(tolerance, "auto"))
+		eps = NOC_TOLERANCE_AUTO;
+	else if (!cmd_noc_number(c, "tolerance", 0, 1000000, &eps))
+		return false;
+	if (!cmd_noc_number(c, "k", 1, NOC_WINDOW_PREVIOUS_MAX, &k) ||
+		!cmd_noc_number(c, "w", 0, 1000000, &w) ||
+		!cmd_noc_number(c, "k_max", 1, NOC_WINDOW_PREVIOUS_MAX, &k_max) ||
+		!cmd_noc_number(c, "threads", 0, NOC_THREADS_MAX, &threads) ||
+		!read_flag(c, "blocked", &o->ignore_blocked) ||
+		!read_flag(c, "adaptive", &o->adaptive) || !read_flag(c, "grade", &o->grade) ||
+		!read_flag(c, "reduce", &o->reduce) || !read_flag(c, "learn", &o->learn))
+		return false;
+	o->window_previous = (uint32_t)k;
+	o->window_receptions = (uint32_t)w;
+	o->window_previous_max = (uint32_t)k_max;
+	o->tolerance_cycles = (uint32_t)eps;
+	o->nr_threads = (uint32_t)threads;
+	return true;
+}
+
+/* ---- runs ------------------------------------------------------------------------------------- */
+
+static bool same_packets(const struct noc_pdg *a, const struct noc_pdg *b)
+{
+	bool same = a->nr_packets == b->nr_packets && a->nr_nodes == b->nr_nodes;
+	for (uint32_t i = 0; same && i < a->nr_packets; i++)
+		same = a->source[i] == b->source[i] && a->destination[i] == b->destination[i];
+	return same;
+}
+
+static void take_times(struct noc_runs *runs, const struct noc_pdg *g, uint32_t r)
+{
+	for (uint32_t i = 0; i < g->nr_packets; i++) {
+		runs->transmit_cycle[(size_t)i * runs->stride + r] = g->transmit_cycle[i];
+		runs->receive_cycle[(size_t)i * runs->stride + r] = g->receive_cycle[i];
+	}
+}
+
+/* Reads the other runs into *ret. CMD_OK, or an exit status after a message. */
+static int read_runs(struct cmd *c, const struct noc_pdg *base, struct noc_runs *ret)
+{
+	uint32_t nr = 1;
+	while (cmd_noc_file(c, nr))
+		nr++;
+	if (nr < 2 || nr > NOC_RUNS_MAX)
+		return cmd_usage(c, "give the base run and 1 to %d skewed runs", NOC_RUNS_MAX - 1);
+	enum base_status s = noc_runs_init(ret, nr, base->nr_packets, &c->err);
+	if (s != BASE_OK)
+		return cmd_fail(c, s);
+	take_times(ret, base, 0);
+	for (uint32_t r = 1; r < nr; r++) {
+		const char *path = cmd_noc_file(c, r);
+		struct noc_pdg *g = cmd_noc_read(c, path);
+		int exit_status = CMD_OK;
+		if (!g)
+			exit_status = cmd_exit_of(c->err.status);
+		else if (!same_packets(base, g))
+			exit_status = cmd_usage(c,
+				"%s has other packets than %s: match them first (longpole noc match)",
+				path, cmd_noc_file(c, 0));
+		else
+			take_times(ret, g, r);
+		noc_pdg_free(g);
+		if (exit_status != CMD_OK) {
+			noc_runs_fini(ret);
+			return exit_status;
+		}
+	}
+	return CMD_OK;
+}
+
+/* ---- the answer ------------------------------------------------------------------------------- */
+
+struct answer {
+	const struct noc_pdg *inferred;
+	const struct noc_infer_result *result;
+	const struct noc_infer_options *options;
+	const struct noc_match_counts *counts; /* NULL: no reference */
+	uint32_t nr_runs;
+	uint64_t took_ns;
+	const char *path;
+};
+
+static double share(uint64_t a, uint64_t b)
+{
+	return b ? (double)a / (double)b : 0;
+}
+
+static json_t *counts_json(const struct noc_match_counts *m)
+{
+	if (!m)
+		return json_null();
+	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:f}", "reference_dependencies",
+		(json_int_t)m->reference, "found", (json_int_t)m->found, "found_by_order",
+		(json_int_t)m->implied, "missed", (json_int_t)m->missed, "quasi",
+		(json_int_t)m->quasi, "found_share", share(m->found, m->reference),
+		"quasi_per_true", share(m->quasi, m->reference), "delays_right_share",
+		share(m->delays_right, m->packets));
+}
+
+static int print_json(struct cmd *c, const struct answer *a)
+{
+	const struct noc_infer_result *r = a->result;
+	return cmd_write_json(c,
+		json_pack("{s:s, s:s, s:{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, "
+			  "s:I, s:s?, s:o}}",
+			"schema", "longpole/noc-infer/1", "tool", "longpole " LONGPOLE_VERSION,
+			"result", "method", a->options->adaptive ? "robust" : "literal", "runs",
+			(json_int_t)a->nr_runs, "packets", (json_int_t)r->transmits, "dependencies",
+			(json_int_t)r->dependencies, "confirmed",
+			(json_int_t)r->certainty[NOC_CONFIRMED], "consistent",
+			(json_int_t)r->certainty[NOC_CONSISTENT], "previous_only",
+			(json_int_t)r->previous_only, "emptied", (json_int_t)r->empty,
+			"unexplained", (json_int_t)r->unexplained, "blocked_transmit_runs",
+			(json_int_t)r->blocked, "tolerance_cycles", (json_int_t)r->tolerance_cycles,
+			"wall_ns", (json_int_t)a->took_ns, "trace", a->path, "reference",
+			counts_json(a->counts)));
+}
+
+static void add_counts(struct base_str *text, const struct noc_match_counts *m)
+{
+	base_str_addf(text, "  against the reference: %.2f %% of ",
+		100 * share(m->found, m->reference));
+	base_str_add_count(text, m->reference);
+	base_str_addf(text,
+		" true dependencies found, %.4f quasi-dependencies a true one, %.1f %% of the "
+		"delays exact\n",
+		share(m->quasi, m->reference), 100 * share(m->delays_right, m->packets));
+}
+
+static int print(struct cmd *c, const struct answer *a)
+{
+	const struct noc_infer_result *r = a->result;
+	struct base_str text = {0};
+	if (cmd_given(c, "json"))
+		return print_json(c, a);
+	base_str_add_count(&text, r->dependencies);
+	base_str_addf(&text, " dependencies of ");
+	base_str_add_count(&text, r->transmits);
+	base_str_addf(&text, " packets, from %u runs", a->nr_runs);
+	if (a->options->grade)
+		base_str_addf(&text, "; %.1f %% of them confirmed by a run",
+			100 * share(r->certainty[NOC_CONFIRMED], r->dependencies));
+	base_str_add(&text, ".\n");
+	if (a->counts)
+		add_counts(&text, a->counts);
+	base_str_addf(&text,
+		"  %.1f %% of the packets wait for their node's previous transmit only, or for "
+		"nothing\n",
+		100 * share(r->previous_only, r->transmits));
+	if (r->tolerance_cycles)
+		base_str_addf(&text,
+			"  delays that differ by up to %u cycles between runs count as equal\n",
+			r->tolerance_cycles);
+	base_str_addf(&text, "  %.2f M packets a second\n",
+		a->took_ns ? (double)r->transmits * 1e3 / (double)a->took_ns : 0);
+	if (r->unexplained || r->empty) {
+		base_str_add(&text, "CAVEAT  ");
+		base_str_add_count(&text, r->unexplained ? r->unexplained : r->empty);
+		base_str_add(&text, " packets that no reception explains: they follow their node's "
+				    "previous transmit, as in the base run\n");
+	}
+	if (a->options->ignore_blocked && share(r->blocked, r->transmits * a->nr_runs) > 0.5)
+		base_str_add(&text, "CAVEAT  most transmits were held up by the one before, in "
+				    "most runs: slow less down\n");
+	if (a->path)
+		base_str_addf(&text, "  wrote %s\nNEXT  longpole noc compare %s\n", a->path,
+			a->path);
+	return cmd_write(c, &text);
+}
+
+/* ---- all of it -------------------------------------------------------------------------------- */
+
+static int compare_and_print(struct cmd *c, struct answer *a)
+{
+	const char *reference_path = cmd_noc_setting(c, "reference");
+	struct noc_match_counts counts;
+	struct noc_index x = {0};
+	if (!reference_path)
+		return print(c, a);
+	struct noc_pdg *reference = cmd_noc_read(c, reference_path);
+	int exit_status;
+	if (!reference)
+		return cmd_exit_of(c->err.status);
+	if (!reference->has_graph || !same_packets(reference, a->inferred)) {
+		exit_status = cmd_usage(c, "%s is no graph of these packets", reference_path);
+	} else if (noc_index_init(&x, reference, reference->receive_cycle, 1, &c->err) != BASE_OK) {
+		exit_status = cmd_fail(c, c->err.status);
+	} else {
+		noc_infer_compare(reference, a->inferred, &x, &counts);
+		a->counts = &counts;
+		exit_status = print(c, a);
+	}
+	noc_index_fini(&x);
+	noc_pdg_free(reference);
+	return exit_status;
+}
+
+static int infer(struct cmd *c, const struct noc_pdg *base, const struct noc_runs *runs,
+	const struct noc_infer_options *o)
+{
+	struct noc_infer_result result;
+	struct noc_pdg *inferred;
+	struct answer a = {.result = &result,
+		.options = o,
+		.nr_runs = runs->nr_runs,
+		.path = cmd_value(c, "output")};
+	uint64_t began_ns = cmd_now_ns();
+	enum base_status s = noc_infer(base, runs, o, &inferred, &result, &c->err);
+	a.took_ns = cmd_now_ns() - began_ns;
+	if (s != BASE_OK)
+		return cmd_fail(c, s);
+	snprintf(inferred->origin, sizeof inferred->origin,
+		"infer method=%s runs=%u k=%u tolerance=%u; base: %.400s",
+		o->adaptive ? "robust" : "literal", runs->nr_runs, o->window_previous,
+		result.tolerance_cycles, base->origin);
+	a.inferred = inferred;
+	if (a.path)
+		s = noc_pdg_write(inferred, a.path, &c->err);
+	int exit_status = s == BASE_OK ? compare_and_print(c, &a) : cmd_fail(c, s);
+	noc_pdg_free(inferred);
+	return exit_status;
+}
+
+int cmd_noc_infer(struct cmd *c)
+{
+	const char *path = cmd_noc_file(c, 0);
+	struct noc_infer_options o;
+	struct noc_runs runs;
+	if (!path)
+		return cmd_usage(c, "give the base run, then the skewed runs");
+	if (!read_options(c, &o))
+		return CMD_USAGE;
+	struct noc_pdg *base = cmd_noc_read(c, path);
+	if (!base)
+		return cmd_exit_of(c->err.status);
+	int exit_status = read_runs(c, base, &runs);
+	if (exit_status == CMD_OK) {
+		exit_status = infer(c, base, &runs, &o);
+		noc_runs_fini(&runs);
+	}
+	noc_pdg_free(base);
+	return exit_status;
+}

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* html.c - the page of a trace, in a file: for `report --html` and `view`. */
+#include "cmd/cmd.h"
+
+#include "format/format.h"
+#include "report/html.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+static enum base_status keep(void *ctx, const void *bytes, size_t length, struct base_err *err)
+{
+	struct base_str *text = ctx;
+	base_str_add_bytes(text, bytes, length);
+	return text->failed ? base_fail(err, BASE_ERR_NOMEM, "out of memory for call paths")
+			    : BASE_OK;
+}
+
+static void model_progress(void *ctx, uint64_t done_records, uint64_t all_records)
+{
+	cmd_progress_show(ctx, "gathering waits by call path", done_records, all_records, "records");
+}
+
+/* All waiting by call path, as `longpole export --format=collapsed --weight=wait` has it. */
+static enum base_status waits_by_call_path(
+	struct cmd *c, const struct report_run *run, struct base_str *ret)
+{
+	struct model_options mo = {.size = sizeof mo,
+		.from_ns = run->from_ns,
+		.to_ns = run->to_ns,
+		.process = run->process,
+		.progress = model_progress,
+		.progress_ctx = c};
+	struct format_input in = {.reader = run->reader, .name = run->trace_path, .tool = "longpole"};
+	struct format_options fo = {.size = sizeof fo,
+		.from_ns = run->from_ns,
+		.to_ns = run->to_ns,
+		.weight = FORMAT_WEIGHT_wait};
+	struct format_sink sink = {.write = keep, .ctx = ret};
+	const struct format_desc *f = format_find("collapsed");
+	BASE_ASSERT(f != NULL);
+	enum base_status s = trace_reader_rewind(run->reader, &c->err);
+	if (s == BASE_OK)
+		s = model_run(run->reader, &mo, &in.model, &c->err);
+	if (s == BASE_OK)
+		s = format_export(f, &in, &fo, &sink, &c->err);
+	model_free(in.model);
+	if (s == BASE_ERR_NOTFOUND) { /* no thread: the page says so */
+		c->err = (struct base_err){0};
+		return BASE_OK;
+	}
+	return s;
+}
+
+/* The file appears whole or not at all: a name of its own first. */
+int cmd_write_file(struct cmd *c, const struct base_str *text, const char *path)
+{
+	struct base_str part = {0};
+	base_str_addf(&part, "%s.part", path);
+	if (text->failed || part.failed) {
+		base_str_fini(&part);
+		return cmd_fail(c, base_fail(&c->err, BASE_ERR_NOMEM, "out of memory"));
+	}
+	const char *temporary = base_str_text(&part);
+	FILE *f = fopen(temporary, "we");
+	enum base_status s = f ? BASE_OK : base_fail_errno(&c->err, errno, "%s: opening", path);
+	if (f && fwrite(text->buf, 1, text->length, f) != text->length)
+		s = base_fail_errno(&c->err, errno, "%s: writing", path);
+	if (f && fclose(f) && s == BASE_OK)
+		s = base_fail_errno(&c->err, errno, "%s: writing", path);
+	if (s == BASE_OK && rename(temporary, path))
+		s = base_fail_errno(&c->err, errno, "%s: renaming", path);
+	if (f && s != BASE_OK)
+		unlink(temporary);
+	base_str_fini(&part);
+	return s == BASE_OK ? CMD_OK : cmd_fail(c, s);
+}
+
+int cmd_html_trace(struct cmd *c, const char *trace, const char *path)
+{
+	struct report_run run;
+	struct report_html *h = NULL;
+	struct base_str waits = {0}, page = {0};
+	int exit_status = cmd_open(c, trace, &run);
+	if (exit_status != CMD_OK)
+		return exit_status;
+	enum base_status s = waits_by_call_path(c, &run, &waits);
+	struct report_html_options opts = {
+		.size = sizeof opts, .waits_by_call_path = base_str_text(&waits)};
+	if (s == BASE_OK)
+		s = report_html_build(&run, &opts, &h, &c->err);
+	if (s == BASE_OK) {
+		report_html_page(&page, h);
+		cmd_progress_clear(c);
+		exit_status = cmd_write_file(c, &page, path);
+	} else {
+		exit_status = cmd_fail(c, base_cause(&c->err, s, "while making a page of %s", trace));
+	}
+	if (exit_status == CMD_OK)
+		cmd_note(c, "wrote %s (%.1f MB)", path, (double)page.length / 1e6);
+	report_html_free(h);
+	base_str_fini(&waits);
+	base_str_fini(&page);
+	cmd_close(c, &run);
+	return exit_status;
+}

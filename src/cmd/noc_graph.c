@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* noc_graph.c - operands of the verbs about packet dependency graphs. */
+#include "cmd/noc_graph.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+static const char *value_of(const char *operand, const char *key)
+{
+	size_t length = strlen(key);
+	return !strncmp(operand, key, length) && operand[length] == '=' ? operand + length + 1
+									 : NULL;
+}
+
+const char *cmd_noc_setting(const struct cmd *c, const char *key)
+{
+	const char *found = NULL;
+	for (size_t k = 1; k < c->nr_operands; k++) {
+		const char *value = value_of(c->operand[k], key);
+		found = value ? value : found;
+	}
+	return found;
+}
+
+bool cmd_noc_number(
+	struct cmd *c, const char *key, uint64_t least, uint64_t most, uint64_t *ret)
+{
+	const char *value = cmd_noc_setting(c, key);
+	char *end;
+	if (!value)
+		return true;
+	errno = 0;
+	unsigned long long v = strtoull(value, &end, 10);
+	if (end == value || *end || errno || *value == '-' || v < least || v > most) {
+		cmd_usage(c, "%s is a number from %llu to %llu", key, (unsigned long long)least,
+			(unsigned long long)most);
+		return false;
+	}
+	*ret = v;
+	return true;
+}
+
+bool cmd_noc_word(
+	struct cmd *c, const char *key, const char *const *word, size_t nr, unsigned *ret)
+{
+	const char *value = cmd_noc_setting(c, key);
+	struct base_str all = {0};
+	for (size_t i = 0; value && i < nr; i++) {
+		base_str_addf(&all, "%s%s", i ? ", " : "", word[i]);
+		if (strcmp(value, word[i]) != 0)
+			continue;
+		*ret = (unsigned)i;
+		value = NULL;
+	}
+	if (value)
+		cmd_usage(c, "%s=%s: it is one of %s", key, value, base_str_text(&all));
+	base_str_fini(&all);
+	return !value;
+}
+
+bool cmd_noc_only(struct cmd *c, const char *const *key, size_t nr)
+{
+	for (size_t k = 1; k < c->nr_operands; k++) {
+		bool known = !cmd_noc_is_setting(c->operand[k]);
+		for (size_t i = 0; i < nr && !known; i++)
+			known = value_of(c->operand[k], key[i]) != NULL;
+		if (!known) {
+			cmd_usage(c, "noc %s knows no setting '%s'", c->operand[0], c->operand[k]);
+			return false;
+		}
+	}
+	return true;
+}
+
+struct noc_pdg *cmd_noc_read(struct cmd *c, const char *path)
+{
+	struct noc_pdg *g;
+	enum base_status s = noc_pdg_read(path, &g, &c->err);
+	if (s == BASE_OK)
+		return g;
+	cmd_fail(c, s);
+	return NULL;
+}

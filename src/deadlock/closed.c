@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * closed.c - the closed world: whoever could still be woken by somebody who runs is alive; those
+ * that are left are stuck, whatever the program does. Owners of locks are believed; where there is
+ * no owner, everybody with access counts.
+ */
+#include "deadlock/private.h"
+
+#include <signal.h>
+
+/* Signals whose handlers nobody waits for: faults, and those that glibc keeps for itself. */
+static const int no_help[] = {
+	SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGTRAP, SIGSYS, SIGPIPE, 32, 33};
+
+struct closing {
+	struct deadlock_answer *a;
+	const struct deadlock_accesses *accesses;
+	struct base_map nr_live, nr_threads; /* of each pid */
+	bool *live;
+	bool strict; /* handlers and the kernel count as helpers */
+};
+
+static uint64_t count_of(const struct base_map *m, pid_t pid)
+{
+	uint64_t n = 0;
+	return base_map_get(m, 0, (uint64_t)pid, &n) ? n : 0;
+}
+
+static enum base_status count_one(struct base_map *m, pid_t pid)
+{
+	return base_map_put(m, 0, (uint64_t)pid, count_of(m, pid) + 1);
+}
+
+static bool is_gone(const struct deadlock_wait *w)
+{
+	return w->thread.state == 'Z' || w->thread.state == 'X';
+}
+
+bool deadlock_wait_is_blocked(const struct deadlock_wait *w)
+{
+	return w->kind != DEADLOCK_RUNNING && w->kind != DEADLOCK_DISK && !is_gone(w);
+}
+
+static bool has_handlers(struct closing *c, pid_t pid)
+{
+	const struct deadlock_process *p = deadlock_world_process(c->a->world, pid);
+	if (!p)
+		return true;
+	uint64_t caught = p->status.caught;
+	for (size_t i = 0; i < BASE_COUNT(no_help); i++)
+		caught &= ~(UINT64_C(1) << (no_help[i] - 1));
+	return caught || p->has_timers;
+}
+
+/* Could a signal handler, or the kernel by itself, end it? Nobody unlocks a mutex in a handler. */
+static bool may_be_helped(struct closing *c, const struct deadlock_wait *w)
+{
+	if (w->owner_is_exact)
+		return false;
+	for (size_t i = 0; i < w->nr_keys; i++) {
+		switch (w->key[i].kind) {
+		case DEADLOCK_KEY_EVENTFD_DATA:
+		case DEADLOCK_KEY_EVENTFD_ROOM:
+		case DEADLOCK_KEY_SYSV_SEM:
+		case DEADLOCK_KEY_SYSV_QUEUE:
+			return true;
+		default:
+			break;
+		}
+	}
+	return w->kind != DEADLOCK_WAIT_CHILD && w->kind != DEADLOCK_JOIN &&
+	       has_handlers(c, w->thread.pid);
+}
+
+/* Nobody that we see has access: is there somebody else? The kernel may hold the other end, or it
+ * is on its way in a message. */
+static bool unseen_may_help(const struct deadlock_key *k)
+{
+	return k->kind != DEADLOCK_KEY_SYSV_SEM && k->kind != DEADLOCK_KEY_SYSV_QUEUE;
+}
+
+static bool owner_lives(struct closing *c, const struct deadlock_wait *w)
+{
+	if (w->owner_is_process)
+		return count_of(&c->nr_live, w->owner) || !count_of(&c->nr_threads, w->owner);
+	size_t at = deadlock_answer_owner(c->a, w);
+	if (at == SIZE_MAX)
+		return w->kind == DEADLOCK_JOIN || !deadlock_owner_is_gone(c->a, w);
+	return c->live[at];
+}
+
+static bool key_may_come(struct closing *c, const struct deadlock_key *k)
+{
+	const struct deadlock_access *access = deadlock_accesses_get(c->accesses, k);
+	if (!access || !access->nr_pids)
+		return unseen_may_help(k);
+	for (size_t i = 0; i < access->nr_pids; i++) {
+		if (count_of(&c->nr_live, access->pid[i]) ||
+			!count_of(&c->nr_threads, access->pid[i]))
+			return true; /* a process that was not looked at counts as alive */
+	}
+	return false;
+}
+
+static bool may_wake(struct closing *c, const struct deadlock_wait *w)
+{
+	if (is_gone(w))
+		return false;
+	if (!deadlock_wait_is_blocked(w) || w->is_timed || w->is_external || w->keys_cut ||
+		w->kind == DEADLOCK_UNKNOWN)
+		return true;
+	if (c->strict && may_be_helped(c, w))
+		return true;
+	if (w->owner_is_exact)
+		return owner_lives(c, w);
+	if (!w->nr_keys)
+		return true;
+	for (size_t i = 0; i < w->nr_keys; i++) {
+		if (key_may_come(c, &w->key[i]))
+			return true;
+	}
+	return false;
+}
+
+static enum base_status close_world(struct closing *c)
+{
+	bool changed = true;
+	enum base_status s = BASE_OK;
+	while (changed && s == BASE_OK) {
+		changed = false;
+		for (size_t i = 0; s == BASE_OK && i < c->a->nr_waits; i++) {
+			const struct deadlock_wait *w = &c->a->wait[i];
+			if (c->live[i] || !may_wake(c, w))
+				continue;
+			c->live[i] = changed = true;
+			s = count_one(&c->nr_live, w->thread.pid);
+		}
+	}
+	return s;
+}
+
+enum base_status deadlock_close_world(
+	struct deadlock_answer *a, const struct deadlock_accesses *accesses, struct base_err *err)
+{
+	struct closing c = {.a = a, .accesses = accesses};
+	enum base_status s = BASE_OK;
+	c.live = base_alloc(a->nr_waits + 1);
+	if (!c.live)
+		s = BASE_ERR_NOMEM;
+	for (size_t i = 0; s == BASE_OK && i < a->nr_waits; i++) {
+		a->hope[i] = DEADLOCK_STUCK;
+		if (!is_gone(&a->wait[i]))
+			s = count_one(&c.nr_threads, a->wait[i].thread.pid);
+	}
+	/* without helpers first: who lives then, lives with them as well */
+	for (int strict = 0; s == BASE_OK && strict <= 1; strict++) {
+		c.strict = strict;
+		s = close_world(&c);
+		for (size_t i = 0; s == BASE_OK && i < a->nr_waits; i++) {
+			if (c.live[i] && a->hope[i] == DEADLOCK_STUCK)
+				a->hope[i] = strict ? DEADLOCK_HELPABLE : DEADLOCK_LIVE;
+			if (is_gone(&a->wait[i]))
+				a->hope[i] = DEADLOCK_LIVE;
+		}
+	}
+	base_map_fini(&c.nr_live);
+	base_map_fini(&c.nr_threads);
+	base_free(c.live);
+	return s == BASE_OK ? s : base_fail(err, s, "out of memory for who may wake whom");
+}

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * deadlock.h - deadlocks of running programs: who waits for what, who could end it, and whether
+ * anybody will.
+ */
+#ifndef LONGPOLE_DEADLOCK_DEADLOCK_H
+#define LONGPOLE_DEADLOCK_DEADLOCK_H
+
+#include "deadlock/types.h"
+
+#include <jansson.h>
+
+/* ---- the monitor: who has slept, and since when -----------------------------------------------
+ */
+
+/*
+ * A pass costs about 0.15 us a thread where BPF task iterators are allowed (root), else about 5 us
+ * from /proc. A thread that was not put on a processor since the last pass has slept all the time;
+ * `since_ns` is when that was first seen, so it is never too early.
+ */
+struct deadlock_sleeper {
+	struct deadlock_thread thread;
+	uint64_t since_ns; /* of the clock given to deadlock_monitor_pass() */
+	uint32_t nr_looks; /* passes since then; 0: it is new, or ran */
+};
+struct deadlock_monitor;
+enum base_status deadlock_monitor_open(
+	bool use_bpf, struct deadlock_monitor **ret, struct base_err *err) BASE_MUST_CHECK;
+struct deadlock_monitor *deadlock_monitor_close(struct deadlock_monitor *m);
+/* Why BPF is not used; NULL: it is. */
+const char *deadlock_monitor_without_bpf(const struct deadlock_monitor *m);
+enum base_status deadlock_monitor_pass(
+	struct deadlock_monitor *m, uint64_t now_ns, struct base_err *err) BASE_MUST_CHECK;
+/* All user threads of the last pass, sorted by tid; until the next pass. */
+const struct deadlock_sleeper *deadlock_monitor_threads(
+	const struct deadlock_monitor *m, size_t *ret_nr);
+
+/* ---- a look: the general resource graph and what it says --------------------------------------
+ */
+
+/* How far from certain it is that a waiting thread is never woken. */
+enum deadlock_hope {
+	DEADLOCK_LIVE,     /* it runs, or somebody who does may wake it, or it wakes by itself */
+	DEADLOCK_HELPABLE, /* only a signal handler, or the kernel, could still help */
+	DEADLOCK_STUCK,    /* whoever could wake it is stuck, too */
+};
+
+enum deadlock_edge_why {
+	DEADLOCK_EDGE_OWNS,  /* it has what is awaited, by the lock's own record */
+	DEADLOCK_EDGE_EXITS, /* its end is awaited */
+	DEADLOCK_EDGE_WOULD, /* run ahead, it produced what is awaited */
+	DEADLOCK_EDGE_MAY,   /* it could; nothing more is known */
+};
+
+/* A request edge and a producer edge: `waiter` waits for its key, which `producer` produces. */
+struct deadlock_edge {
+	uint32_t waiter, producer; /* indices of answer->wait */
+	uint32_t key;              /* index of the waiter's keys */
+	enum deadlock_edge_why why;
+};
+
+enum deadlock_finding_kind {
+	DEADLOCK_FINDING_CYCLE,
+	DEADLOCK_FINDING_SELF,      /* one thread waits for itself */
+	DEADLOCK_FINDING_ORPHANED,  /* who had the lock is gone */
+	DEADLOCK_FINDING_INHERITED, /* the lock was held in the parent when it forked */
+	DEADLOCK_FINDING_STUCK,     /* no cycle is seen, but nobody is left who could wake them */
+};
+
+enum deadlock_sure {
+	DEADLOCK_CERTAIN,         /* nobody outside of it could end it */
+	DEADLOCK_PROBABLE,        /* nobody outside of it was seen to */
+	DEADLOCK_UNKNOWN_OUTCOME, /* somebody may, and could not be run ahead */
+};
+
+struct deadlock_finding {
+	enum deadlock_finding_kind kind;
+	enum deadlock_sure sure;
+	const uint32_t *member; /* indices of answer->wait; round the cycle where it is one */
+	uint32_t nr_members;
+	const uint32_t *edge; /* indices of answer->edge, between members */
+	uint32_t nr_edges;
+	bool is_knot;        /* no edge leaves it: a cycle alone may have another way out */
+	bool is_simple;      /* every member waits for the next one only */
+	uint32_t nr_behind;  /* others that wait for a member, or for one who does */
+	bool is_lost_wakeup; /* STUCK: a condition variable or semaphore that all who could have
+				signalled it went past */
+};
+
+struct deadlock_answer {
+	struct deadlock_wait *wait; /* all threads of the processes looked at, sorted by tid */
+	enum deadlock_hope *hope;   /* of each */
+	struct deadlock_run *run;   /* of each; end NONE: it was not run ahead. NULL: none was */
+	size_t nr_waits;
+	struct deadlock_edge *edge;
+	size_t nr_edges;
+	struct deadlock_finding *finding; /* the most certain first */
+	size_t nr_findings;
+	size_t nr_processes, nr_blocked, nr_long; /* long: slept over the threshold */
+	size_t nr_blind;           /* processes whose memory map or files we may not read */
+	size_t nr_run, nr_not_run; /* threads run ahead; tried in vain */
+	uint64_t stopped_ns; /* the longest that any thread was stopped; 0: none was */
+	uint64_t elapsed_ns;       /* of the look */
+	uint64_t now_ns;
+	const char *without_bpf; /* why; NULL: BPF was used */
+	struct deadlock_world *world;
+};
+
+struct deadlock_look_options {
+	const pid_t *pid; /* processes (and their descendants) to look at; none: all */
+	size_t nr_pids;
+	const char *const *idle; /* names of processes that are idle by profession (fnmatch) */
+	size_t nr_idle;
+	uint64_t now_ns, threshold_ns; /* who slept less is not suspicious */
+	bool is_static;                /* never run a copy ahead: tiers 1 and 2 only */
+	struct deadlock_ahead_options ahead;
+};
+
+/* After at least two passes of the monitor. The answer is the caller's. */
+enum base_status deadlock_look(struct deadlock_monitor *m, const struct deadlock_look_options *o,
+	struct deadlock_answer **ret, struct base_err *err) BASE_MUST_CHECK;
+struct deadlock_answer *deadlock_answer_free(struct deadlock_answer *a);
+
+/* ---- the answer in words ----------------------------------------------------------------------
+ */
+
+void deadlock_text(struct base_str *out, const struct deadlock_answer *a);
+/* In the DOT language: threads are boxes, events ellipses, as in the source's figures. */
+void deadlock_dot(struct base_str *out, const struct deadlock_answer *a);
+json_t *deadlock_json(const struct deadlock_answer *a, const char *tool);  /* NULL: no memory */
+json_t *deadlock_sarif(const struct deadlock_answer *a, const char *tool); /* SARIF 2.1.0 */
+
+#endif

@@ -1,0 +1,557 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * emulate_file.c - files, pipes and sockets. What a pipe really holds is read without taking it
+ * (tee); a regular file is read at its position, which stays; anything else gives one made-up byte,
+ * then its end. What would be written is kept as text and as an event, and never written.
+ */
+#include "deadlock/emulate.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+/* ---- which file a descriptor of the copy is
+ * ------------------------------------------------------ */
+
+static struct deadlock_copy_file *own_file(struct deadlock_copy *c, int fd)
+{
+	for (size_t i = 0; i < c->nr_files; i++)
+		if (c->file[i].fd == fd)
+			return &c->file[i];
+	return NULL;
+}
+
+/* NULL: too many. */
+static struct deadlock_copy_file *make_file(struct deadlock_copy *c, int fd)
+{
+	struct deadlock_copy_file *f = own_file(c, fd);
+	if (f)
+		return f;
+	if (c->nr_files == DEADLOCK_COPY_FILES_MAX) {
+		deadlock_copy_end(c, DEADLOCK_END_LOOPS, "over %d files", DEADLOCK_COPY_FILES_MAX);
+		return NULL;
+	}
+	f = &c->file[c->nr_files++];
+	*f = (struct deadlock_copy_file){
+		.fd = fd, .original = fd < DEADLOCK_COPY_FAKE_FD ? fd : -1};
+	return f;
+}
+
+/* The descriptor of the process that it stands for; -1: closed, or the copy's own invention. */
+static int original_of(struct deadlock_copy *c, int fd)
+{
+	const struct deadlock_copy_file *f = own_file(c, fd);
+	if (!f)
+		return fd < DEADLOCK_COPY_FAKE_FD ? fd : -1;
+	return f->is_closed ? -1 : f->original;
+}
+
+static bool is_open(struct deadlock_copy *c, int fd, struct deadlock_file *ret)
+{
+	const struct deadlock_copy_file *own = own_file(c, fd);
+	const int original = original_of(c, fd);
+	*ret = (struct deadlock_file){.kind = DEADLOCK_FILE_NONE};
+	if (original >= 0)
+		deadlock_file_of(c->world, c->process, original, ret);
+	return ret->kind != DEADLOCK_FILE_NONE || (own && !own->is_closed && original < 0);
+}
+
+static int reopen(const struct deadlock_copy *c, int original)
+{
+	char path[48];
+	(void)snprintf(path, sizeof path, "/proc/%d/fd/%d", (int)c->process->pid, original);
+	return open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
+}
+
+/* ---- reading
+ * ------------------------------------------------------------------------------------- */
+
+/* Up to `size` bytes of what the pipe holds behind the first `skip`; nothing is taken out. */
+static int64_t peek_pipe(struct deadlock_copy *c, int original, uint64_t skip, size_t size)
+{
+	int ours[2];
+	int64_t got = 0;
+	const int fd = reopen(c, original);
+	if (fd < 0)
+		return 0;
+	if (pipe2(ours, O_NONBLOCK | O_CLOEXEC) == 0) {
+		const ssize_t teed = tee(fd, ours[1], DEADLOCK_COPY_IO_MAX, SPLICE_F_NONBLOCK);
+		const ssize_t all = teed > 0 ? read(ours[0], c->io, DEADLOCK_COPY_IO_MAX) : 0;
+		if (all > 0 && (uint64_t)all > skip) {
+			got = all - (int64_t)skip;
+			got = (uint64_t)got > size ? (int64_t)size : got;
+			memmove(c->io, c->io + skip, (size_t)got);
+		}
+		(void)close(ours[0]);
+		(void)close(ours[1]);
+	}
+	(void)close(fd);
+	return got;
+}
+
+static uint64_t position_of(struct deadlock_copy *c, int original)
+{
+	char text[512], name[32];
+	uint64_t position = 0;
+	(void)snprintf(name, sizeof name, "fdinfo/%d", original);
+	if (deadlock_proc_read(c->process->pid, name, text, sizeof text) > 0)
+		(void)deadlock_parse_fdinfo(text, "pos", 10, &position);
+	return position;
+}
+
+static int64_t read_regular(struct deadlock_copy *c, int original, uint64_t position, size_t size)
+{
+	const int fd = reopen(c, original);
+	if (fd < 0)
+		return -EIO;
+	const ssize_t got = pread(fd, c->io, size, (off_t)position);
+	(void)close(fd);
+	return got < 0 ? -EIO : got;
+}
+
+/* A byte for who waits for one, then the end of the file. */
+static int64_t invent(struct deadlock_copy *c, struct deadlock_copy_file *f,
+	enum deadlock_file_kind kind, size_t size)
+{
+	const uint64_t one = 1;
+	c->run->is_hypothetical = true;
+	if (kind == DEADLOCK_FILE_EVENTFD && size >= sizeof one) {
+		memcpy(c->io, &one, sizeof one);
+		return sizeof one;
+	}
+	if (f->was_fed)
+		return 0;
+	f->was_fed = true;
+	c->io[0] = '\n';
+	return 1;
+}
+
+/* What reading would give, in c->io; and its event: room for who writes. */
+static int64_t provide(struct deadlock_copy *c, int fd, uint64_t size)
+{
+	struct deadlock_file file;
+	struct deadlock_key key;
+	struct deadlock_copy_file *f;
+	if (!is_open(c, fd, &file))
+		return -EBADF;
+	if (!(f = make_file(c, fd)))
+		return 0;
+	if (deadlock_key_of_reading(&file, &key))
+		deadlock_copy_event(c, &key);
+	size = size < DEADLOCK_COPY_IO_MAX ? size : DEADLOCK_COPY_IO_MAX;
+	if (!size)
+		return 0;
+	int64_t got = 0;
+	if (file.kind == DEADLOCK_FILE_REGULAR) {
+		if (!f->has_position)
+			f->position = position_of(c, f->original);
+		f->has_position = true;
+		got = read_regular(c, f->original, f->position, (size_t)size);
+	} else if (file.kind == DEADLOCK_FILE_PIPE) {
+		got = peek_pipe(c, f->original, f->position, (size_t)size);
+	}
+	if (got > 0)
+		f->position += (uint64_t)got;
+	if (got || file.kind == DEADLOCK_FILE_REGULAR)
+		return got;
+	return invent(c, f, file.kind, (size_t)size);
+}
+
+int64_t deadlock_emulate_read(struct deadlock_copy *c, const uint64_t *arg)
+{
+	const int64_t got = provide(c, (int)arg[0], arg[2]);
+	return got > 0 && !deadlock_copy_poke(c, arg[1], c->io, (size_t)got) ? -EFAULT : got;
+}
+
+int64_t deadlock_emulate_pread(struct deadlock_copy *c, const uint64_t *arg)
+{
+	struct deadlock_file file;
+	const uint64_t size = arg[2] < DEADLOCK_COPY_IO_MAX ? arg[2] : DEADLOCK_COPY_IO_MAX;
+	if (!is_open(c, (int)arg[0], &file))
+		return -EBADF;
+	if (file.kind != DEADLOCK_FILE_REGULAR)
+		return -ESPIPE;
+	const int64_t got = read_regular(c, original_of(c, (int)arg[0]), arg[3], (size_t)size);
+	return got > 0 && !deadlock_copy_poke(c, arg[1], c->io, (size_t)got) ? -EFAULT : got;
+}
+
+/* The pieces' sizes together; -EFAULT. */
+static int64_t vector(
+	struct deadlock_copy *c, uint64_t address, uint64_t nr, struct iovec *ret, size_t *ret_nr)
+{
+	int64_t size = 0;
+	*ret_nr = nr < DEADLOCK_COPY_VECTOR_MAX ? (size_t)nr : DEADLOCK_COPY_VECTOR_MAX;
+	if (!deadlock_copy_peek(c, address, ret, *ret_nr * sizeof *ret))
+		return -EFAULT;
+	for (size_t i = 0; i < *ret_nr; i++)
+		size += (int64_t)ret[i].iov_len;
+	return size;
+}
+
+static int64_t scatter(struct deadlock_copy *c, const struct iovec *piece, size_t nr, int64_t got)
+{
+	int64_t done = 0;
+	for (size_t i = 0; i < nr && done < got; i++) {
+		const int64_t left = got - done;
+		const size_t n = (int64_t)piece[i].iov_len < left ? piece[i].iov_len : (size_t)left;
+		if (!deadlock_copy_poke(c, (uint64_t)(uintptr_t)piece[i].iov_base, c->io + done, n))
+			return -EFAULT;
+		done += (int64_t)n;
+	}
+	return got;
+}
+
+int64_t deadlock_emulate_readv(struct deadlock_copy *c, const uint64_t *arg)
+{
+	struct iovec piece[DEADLOCK_COPY_VECTOR_MAX];
+	size_t nr;
+	const int64_t size = vector(c, arg[1], arg[2], piece, &nr);
+	const int64_t got = size < 0 ? size : provide(c, (int)arg[0], (uint64_t)size);
+	return got > 0 ? scatter(c, piece, nr, got) : got;
+}
+
+int64_t deadlock_emulate_recvmsg(struct deadlock_copy *c, const uint64_t *arg)
+{
+	struct iovec piece[DEADLOCK_COPY_VECTOR_MAX];
+	struct msghdr message;
+	size_t nr;
+	if (!deadlock_copy_peek(c, arg[1], &message, sizeof message))
+		return -EFAULT;
+	const int64_t size =
+		vector(c, (uint64_t)(uintptr_t)message.msg_iov, message.msg_iovlen, piece, &nr);
+	const int64_t got = size < 0 ? size : provide(c, (int)arg[0], (uint64_t)size);
+	message.msg_controllen = 0;
+	message.msg_namelen = 0;
+	message.msg_flags = 0;
+	if (got >= 0 && !deadlock_copy_poke(c, arg[1], &message, sizeof message))
+		return -EFAULT;
+	return got > 0 ? scatter(c, piece, nr, got) : got;
+}
+
+/* ---- writing
+ * ------------------------------------------------------------------------------------- */
+
+static void keep_text(struct deadlock_copy *c, int fd, uint64_t address, uint64_t size)
+{
+	struct deadlock_run *run = c->run;
+	char text[DEADLOCK_WOULD_MAX];
+	const size_t n = size < sizeof text - 1 ? (size_t)size : sizeof text - 1;
+	if (run->would_write[0] || !n || !deadlock_copy_peek(c, address, text, n))
+		return;
+	for (size_t i = 0; i < n; i++)
+		run->would_write[i] =
+			isprint((unsigned char)text[i]) || text[i] == '\n' ? text[i] : '.';
+	run->would_write[n] = '\0';
+	run->would_write_fd = fd;
+}
+
+static int64_t would_write(
+	struct deadlock_copy *c, int fd, uint64_t address, uint64_t first, int64_t all)
+{
+	struct deadlock_file file;
+	struct deadlock_key key;
+	if (!is_open(c, fd, &file))
+		return -EBADF;
+	keep_text(c, fd, address, first);
+	if (deadlock_key_of_writing(&file, &key))
+		deadlock_copy_event(c, &key);
+	return all;
+}
+
+int64_t deadlock_emulate_write(struct deadlock_copy *c, const uint64_t *arg)
+{
+	return would_write(c, (int)arg[0], arg[1], arg[2], (int64_t)arg[2]);
+}
+
+int64_t deadlock_emulate_writev(struct deadlock_copy *c, const uint64_t *arg)
+{
+	struct iovec piece[DEADLOCK_COPY_VECTOR_MAX];
+	size_t nr;
+	const int64_t size = vector(c, arg[1], arg[2], piece, &nr);
+	if (size <= 0)
+		return size;
+	size_t first = 0; /* C libraries put an empty piece before */
+	while (first + 1 < nr && !piece[first].iov_len)
+		first++;
+	return would_write(c, (int)arg[0], (uint64_t)(uintptr_t)piece[first].iov_base,
+		piece[first].iov_len, size);
+}
+
+int64_t deadlock_emulate_sendmsg(struct deadlock_copy *c, const uint64_t *arg)
+{
+	struct msghdr message;
+	if (!deadlock_copy_peek(c, arg[1], &message, sizeof message))
+		return -EFAULT;
+	const uint64_t as_writev[6] = {
+		arg[0], (uint64_t)(uintptr_t)message.msg_iov, message.msg_iovlen};
+	return deadlock_emulate_writev(c, as_writev);
+}
+
+/* ---- opening and closing
+ * --------------------------------------------------------------------------- */
+
+/* Another descriptor of the process for the same end of the same pipe or socket is still open. */
+static bool has_twin(struct deadlock_copy *c, int fd, const struct deadlock_file *file)
+{
+	if (c->is_exiting) /* they are closed, too */
+		return false;
+	deadlock_process_files(c->world, c->process);
+	for (size_t i = 0; i < c->process->nr_files; i++) {
+		const struct deadlock_file *other = &c->process->file[i].file;
+		const int other_fd = c->process->file[i].fd;
+		if (other_fd != fd && original_of(c, other_fd) == other_fd &&
+			other->kind == file->kind && other->inode == file->inode &&
+			other->device == file->device && other->can_write == file->can_write)
+			return true;
+	}
+	return false;
+}
+
+/* "17" of /proc/locks holds a lock on that file. */
+static bool is_locked(const struct deadlock_file *file, pid_t by, pid_t other_than)
+{
+	char text[PROC_TEXT_MAX];
+	const char *rest = text;
+	struct deadlock_file_lock lock;
+	const int fd = open("/proc/locks", O_RDONLY | O_CLOEXEC);
+	const ssize_t got = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
+	if (fd >= 0)
+		(void)close(fd);
+	if (got <= 0)
+		return false;
+	text[got] = '\0';
+	while (deadlock_parse_file_lock(&rest, &lock))
+		if (!lock.is_blocked && lock.inode == file->inode && lock.device == file->device &&
+			(!by || lock.pid == by) && (!other_than || lock.pid != other_than))
+			return true;
+	return false;
+}
+
+static struct deadlock_key lock_key(const struct deadlock_file *file)
+{
+	return (struct deadlock_key){
+		.kind = DEADLOCK_KEY_FILE_LOCK, .space = file->device, .id = file->inode};
+}
+
+void deadlock_copy_closing(struct deadlock_copy *c, int fd)
+{
+	struct deadlock_file file;
+	struct deadlock_key key;
+	const int original = original_of(c, fd);
+	if (original < 0 || !is_open(c, fd, &file))
+		return;
+	if (file.kind == DEADLOCK_FILE_REGULAR && is_locked(&file, c->process->pid, 0)) {
+		key = lock_key(&file);
+		deadlock_copy_event(c, &key);
+	}
+	if (file.kind != DEADLOCK_FILE_PIPE && file.kind != DEADLOCK_FILE_SOCKET)
+		return;
+	if (has_twin(c, fd, &file))
+		return;
+	/* the end of the data for who reads, an error for who writes */
+	if (file.can_write && deadlock_key_of_writing(&file, &key))
+		deadlock_copy_event(c, &key);
+	if (file.can_read && deadlock_key_of_reading(&file, &key))
+		deadlock_copy_event(c, &key);
+}
+
+int64_t deadlock_emulate_close(struct deadlock_copy *c, const uint64_t *arg)
+{
+	struct deadlock_file file;
+	struct deadlock_copy_file *f;
+	if (!is_open(c, (int)arg[0], &file))
+		return -EBADF;
+	deadlock_copy_closing(c, (int)arg[0]);
+	if ((f = make_file(c, (int)arg[0])))
+		f->is_closed = true;
+	return 0;
+}
+
+int64_t deadlock_emulate_close_range(struct deadlock_copy *c, const uint64_t *arg)
+{
+	deadlock_process_files(c->world, c->process);
+	for (size_t i = 0; i < c->process->nr_files && !c->is_done; i++) {
+		const int fd = c->process->file[i].fd;
+		if ((uint64_t)fd >= arg[0] && (uint64_t)fd <= arg[1])
+			(void)deadlock_emulate_close(c, (uint64_t[6]){(uint64_t)fd});
+	}
+	return 0;
+}
+
+int64_t deadlock_emulate_shutdown(struct deadlock_copy *c, const uint64_t *arg)
+{
+	struct deadlock_file file;
+	struct deadlock_key key;
+	if (!is_open(c, (int)arg[0], &file))
+		return -EBADF;
+	if (arg[1] != SHUT_RD && deadlock_key_of_writing(&file, &key))
+		deadlock_copy_event(c, &key);
+	if (arg[1] != SHUT_WR && deadlock_key_of_reading(&file, &key))
+		deadlock_copy_event(c, &key);
+	return 0;
+}
+
+static int64_t stand_for(struct deadlock_copy *c, int fd, int original)
+{
+	struct deadlock_copy_file *f = make_file(c, fd);
+	if (!f)
+		return -EMFILE;
+	*f = (struct deadlock_copy_file){.fd = fd, .original = original};
+	return fd;
+}
+
+static int new_fd(struct deadlock_copy *c)
+{
+	return DEADLOCK_COPY_FAKE_FD + (int)c->nr_files;
+}
+
+int64_t deadlock_emulate_dup(struct deadlock_copy *c, const uint64_t *arg)
+{
+	struct deadlock_file file;
+	if (!is_open(c, (int)arg[0], &file))
+		return -EBADF;
+	return stand_for(c, new_fd(c), original_of(c, (int)arg[0]));
+}
+
+int64_t deadlock_emulate_dup2(struct deadlock_copy *c, const uint64_t *arg)
+{
+	struct deadlock_file file;
+	const int from = (int)arg[0], to = (int)arg[1];
+	if (!is_open(c, from, &file))
+		return -EBADF;
+	if (from == to)
+		return to;
+	const int original = original_of(c, from);
+	deadlock_copy_closing(c, to);
+	return stand_for(c, to, original);
+}
+
+/* Files that the copy opens are its own invention: empty to read, and what is written is gone. */
+int64_t deadlock_emulate_open(struct deadlock_copy *c, const uint64_t *arg)
+{
+	const uint64_t flags = c->last.number == SYS_openat ? arg[2] : arg[1];
+	if ((flags & O_ACCMODE) == O_RDONLY)
+		deadlock_copy_taint(c, "it opened a file, which a copy may not read");
+	const int64_t fd = stand_for(c, new_fd(c), -1);
+	if (fd >= 0)
+		own_file(c, (int)fd)->was_fed = true; /* empty */
+	return fd;
+}
+
+int64_t deadlock_emulate_accept(struct deadlock_copy *c, const uint64_t *arg)
+{
+	(void)arg;
+	if (c->accepts++ || !c->is_first)
+		return deadlock_copy_block(c, NULL, "accept");
+	c->run->is_hypothetical = true;
+	return stand_for(c, new_fd(c), -1);
+}
+
+/* ---- the rest
+ * --------------------------------------------------------------------------------------- */
+
+static int64_t file_lock(struct deadlock_copy *c, int fd, bool unlocks, bool waits)
+{
+	struct deadlock_file file;
+	if (!is_open(c, fd, &file))
+		return -EBADF;
+	const struct deadlock_key key = lock_key(&file);
+	if (unlocks) {
+		deadlock_copy_event(c, &key);
+		return 0;
+	}
+	if (c->is_first || !is_locked(&file, 0, c->process->pid))
+		return 0;
+	return waits ? deadlock_copy_block(c, &key, "a lock of a file") : -EAGAIN;
+}
+
+int64_t deadlock_emulate_flock(struct deadlock_copy *c, const uint64_t *arg)
+{
+	return file_lock(c, (int)arg[0], arg[1] & LOCK_UN, !(arg[1] & LOCK_NB));
+}
+
+int64_t deadlock_emulate_fcntl(struct deadlock_copy *c, const uint64_t *arg)
+{
+	struct deadlock_file file;
+	struct flock lock;
+	switch (arg[1]) {
+	case F_GETFL:
+		if (!is_open(c, (int)arg[0], &file))
+			return -EBADF;
+		return file.can_read && file.can_write ? O_RDWR
+		       : file.can_write                ? O_WRONLY
+						       : O_RDONLY;
+	case F_GETFD:
+	case F_SETFD:
+	case F_SETFL:
+		return is_open(c, (int)arg[0], &file) ? 0 : -EBADF;
+	case F_DUPFD:
+	case F_DUPFD_CLOEXEC:
+		return deadlock_emulate_dup(c, arg);
+	case F_SETLK:
+	case F_SETLKW:
+	case F_OFD_SETLK:
+	case F_OFD_SETLKW:
+		if (!deadlock_copy_peek(c, arg[2], &lock, sizeof lock))
+			return -EFAULT;
+		return file_lock(c, (int)arg[0], lock.l_type == F_UNLCK,
+			arg[1] == F_SETLKW || arg[1] == F_OFD_SETLKW);
+	default:
+		deadlock_copy_end(c, DEADLOCK_END_CALL, "fcntl %llu", (unsigned long long)arg[1]);
+		return 0;
+	}
+}
+
+int64_t deadlock_emulate_lseek(struct deadlock_copy *c, const uint64_t *arg)
+{
+	struct deadlock_file file;
+	struct deadlock_copy_file *f;
+	if (!is_open(c, (int)arg[0], &file))
+		return -EBADF;
+	if (file.kind != DEADLOCK_FILE_REGULAR)
+		return -ESPIPE;
+	if (!(f = make_file(c, (int)arg[0])))
+		return 0;
+	if (!f->has_position)
+		f->position = position_of(c, f->original);
+	f->has_position = true;
+	if (arg[2] == SEEK_SET)
+		f->position = arg[1];
+	else if (arg[2] == SEEK_CUR)
+		f->position += arg[1];
+	else
+		deadlock_copy_taint(c, "it asked for the end of a file");
+	return (int64_t)f->position;
+}
+
+int64_t deadlock_emulate_fstat(struct deadlock_copy *c, const uint64_t *arg)
+{
+	char path[48];
+	struct stat s;
+	const int original = original_of(c, (int)arg[0]);
+	memset(&s, 0, sizeof s);
+	s.st_mode = S_IFREG | 0600; /* a file that the copy invented */
+	s.st_blksize = 4096;
+	(void)snprintf(path, sizeof path, "/proc/%d/fd/%d", (int)c->process->pid, original);
+	if (original >= 0 && stat(path, &s))
+		return -EBADF;
+	return deadlock_copy_poke(c, arg[1], &s, sizeof s) ? 0 : -EFAULT;
+}
+
+int64_t deadlock_emulate_ioctl(struct deadlock_copy *c, const uint64_t *arg)
+{
+	if (arg[1] == FIONBIO)
+		return 0;
+	if (arg[1] != TCGETS) /* "is it a terminal?" has a harmless answer */
+		deadlock_copy_taint(c, "it asked a device");
+	return -ENOTTY;
+}

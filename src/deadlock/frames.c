@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * frames.c - stacks of waiting threads by elfutils, from registers and memory that were read
+ * without stopping anybody. Without registers (only sp and pc are known) a stack ends at the first
+ * frame whose rules need another one.
+ */
+#include "deadlock/private.h"
+
+#include <dlfcn.h>
+#include <dwarf.h>
+#include <elfutils/libdwfl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { STACK_CHUNK = 4096, DWARF_REGISTERS = 17 };
+
+typedef char *demangle_fn(const char *mangled, char *buf, size_t *length, int *status);
+
+struct unwinder {
+	Dwfl *dwfl;
+	Dwfl_Callbacks callbacks;
+	struct deadlock_world *world;
+	struct deadlock_process *process;
+	struct deadlock_wait *wait; /* whose stack is read now */
+	uint64_t chunk_at;          /* memory read last */
+	bool has_chunk;
+	uint8_t chunk[STACK_CHUNK];
+	void *demangler;
+	demangle_fn *demangle;
+};
+
+/* ---- what elfutils asks ---------------------------------------------------------------------- */
+
+static pid_t next_thread(Dwfl *dwfl, void *arg, void **thread_arg)
+{
+	struct unwinder *u = arg;
+	(void)dwfl;
+	if (*thread_arg)
+		return 0;
+	*thread_arg = u;
+	return u->wait->thread.tid;
+}
+
+static bool get_thread(Dwfl *dwfl, pid_t tid, void *arg, void **thread_arg)
+{
+	(void)dwfl, (void)tid;
+	*thread_arg = arg;
+	return true;
+}
+
+static bool read_word(Dwfl *dwfl, Dwarf_Addr address, Dwarf_Word *ret, void *arg)
+{
+	struct unwinder *u = arg;
+	uint64_t at = address & ~(uint64_t)(STACK_CHUNK - 1);
+	(void)dwfl;
+	if (address - at > STACK_CHUNK - sizeof *ret)
+		return deadlock_read(u->process->pid, address, ret, sizeof *ret);
+	if (!u->has_chunk || u->chunk_at != at) {
+		u->has_chunk = deadlock_read(u->process->pid, at, u->chunk, sizeof u->chunk);
+		u->chunk_at = at;
+	}
+	if (!u->has_chunk)
+		return false;
+	memcpy(ret, u->chunk + (address - at), sizeof *ret);
+	return true;
+}
+
+static bool set_registers(Dwfl_Thread *thread, void *arg)
+{
+	const struct unwinder *u = arg;
+	const struct deadlock_wait *w = u->wait;
+	const struct user_regs_struct *r = &w->registers;
+	Dwarf_Word value[DWARF_REGISTERS] = {[7] = w->sp, [16] = w->pc};
+	if (w->registers_source != DEADLOCK_REGISTERS_NONE) {
+		const Dwarf_Word known[DWARF_REGISTERS] = {r->rax, r->rdx, r->rcx, r->rbx, r->rsi,
+			r->rdi, r->rbp, r->rsp, r->r8, r->r9, r->r10, r->r11, r->r12, r->r13,
+			r->r14, r->r15, r->rip};
+		memcpy(value, known, sizeof value);
+	}
+	return dwfl_thread_state_registers(thread, 0, DWARF_REGISTERS, value);
+}
+
+static const Dwfl_Thread_Callbacks thread_callbacks = {
+	.next_thread = next_thread,
+	.get_thread = get_thread,
+	.memory_read = read_word,
+	.set_initial_registers = set_registers,
+};
+
+/* ---- one process ----------------------------------------------------------------------------- */
+
+static void close_unwinder(void *p)
+{
+	struct unwinder *u = p;
+	if (u->dwfl)
+		dwfl_end(u->dwfl);
+	if (u->demangler)
+		dlclose(u->demangler);
+	base_free(u);
+}
+
+static struct unwinder *unwinder_of(struct deadlock_world *w, struct deadlock_process *p)
+{
+	if (p->unwinder)
+		return p->unwinder;
+	struct unwinder *u = base_alloc(sizeof *u);
+	if (!u)
+		return NULL;
+	u->callbacks = (Dwfl_Callbacks){.find_elf = dwfl_linux_proc_find_elf,
+		.find_debuginfo = dwfl_build_id_find_debuginfo};
+	u->world = w;
+	u->process = p;
+	u->dwfl = dwfl_begin(&u->callbacks);
+	if (u->dwfl && (dwfl_linux_proc_report(u->dwfl, p->pid) != 0 ||
+			       dwfl_report_end(u->dwfl, NULL, NULL) != 0)) {
+		dwfl_end(u->dwfl);
+		u->dwfl = NULL;
+	}
+	u->demangler = dlopen("libstdc++.so.6", RTLD_LAZY | RTLD_LOCAL);
+	if (u->demangler) {
+		void *symbol = dlsym(u->demangler, "__cxa_demangle");
+		memcpy(&u->demangle, &symbol, sizeof symbol);
+	}
+	p->unwinder = u;
+	p->close_unwinder = close_unwinder;
+	return u;
+}
+
+static const char *copy_text(struct deadlock_world *w, const char *text, size_t length)
+{
+	const char *copy = base_arena_strndup(deadlock_world_arena(w), text, length);
+	return copy ? copy : "";
+}
+
+/* Without a version ("read@@GLIBC_2.2.5"), readable when it is C++. */
+static const char *readable(struct unwinder *u, const char *name)
+{
+	int status = 0;
+	char *text = u->demangle && name[0] == '_' && name[1] == 'Z'
+			     ? u->demangle(name, NULL, NULL, &status)
+			     : NULL;
+	const char *copy = text ? copy_text(u->world, text, strlen(text))
+				: copy_text(u->world, name, strcspn(name, "@"));
+	free(text); /* allowed: the demangler's */
+	return copy;
+}
+
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	return slash ? slash + 1 : path;
+}
+
+bool deadlock_module_is_runtime(const char *module)
+{
+	static const char *const prefix[] = {"libc.so", "libc-", "ld-linux", "ld-2", "ld-musl",
+		"libpthread", "libstdc++.so", "libc++.so", "libm.so", "[vdso"};
+	for (size_t i = 0; i < BASE_COUNT(prefix); i++) {
+		if (!strncmp(module, prefix[i], strlen(prefix[i])))
+			return true;
+	}
+	return false;
+}
+
+static void fill_line(struct unwinder *u, Dwfl_Module *module, struct deadlock_frame *f)
+{
+	int number = 0;
+	Dwfl_Line *line = f->is_runtime ? NULL : dwfl_module_getsrc(module, f->pc);
+	const char *file = line ? dwfl_lineinfo(line, NULL, &number, NULL, NULL, NULL) : NULL;
+	if (file && number > 0) {
+		f->file = copy_text(u->world, file, strlen(file));
+		f->line = (uint32_t)number;
+	}
+}
+
+static void fill_frame(struct unwinder *u, uint64_t pc, struct deadlock_frame *f)
+{
+	*f = (struct deadlock_frame){.pc = pc, .function = "", .module = "", .file = ""};
+	Dwfl_Module *module = dwfl_addrmodule(u->dwfl, pc);
+	if (!module)
+		return;
+	const char *path = dwfl_module_info(module, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
+	const char *name = base_name(path ? path : "");
+	f->module = copy_text(u->world, name, strlen(name));
+	f->is_runtime = deadlock_module_is_runtime(name);
+	GElf_Off offset = 0;
+	GElf_Sym symbol;
+	name = dwfl_module_addrinfo(module, pc, &offset, &symbol, NULL, NULL, NULL);
+	if (name && (symbol.st_size == 0 || offset < symbol.st_size)) {
+		f->function = readable(u, name);
+		f->offset = offset;
+	}
+	fill_line(u, module, f);
+}
+
+static int on_frame(Dwfl_Frame *frame, void *arg)
+{
+	struct unwinder *u = arg;
+	struct deadlock_wait *w = u->wait;
+	Dwarf_Addr pc;
+	bool is_activation;
+	if (w->nr_frames == DEADLOCK_FRAMES_MAX || !dwfl_frame_pc(frame, &pc, &is_activation))
+		return DWARF_CB_ABORT;
+	/* all frames are behind their call; the innermost is behind `syscall` */
+	fill_frame(u, pc - 1, &w->frame[w->nr_frames++]);
+	return DWARF_CB_OK;
+}
+
+void deadlock_frames_of(
+	struct deadlock_world *world, struct deadlock_process *p, struct deadlock_wait *w)
+{
+	struct unwinder *u = unwinder_of(world, p);
+	w->nr_frames = 0;
+	if (!u || !u->dwfl)
+		return;
+	u->wait = w;
+	u->has_chunk = false;
+	/* fails where it was attached before: that is what we want */
+	(void)dwfl_attach_state(u->dwfl, NULL, p->pid, &thread_callbacks, u);
+	(void)dwfl_getthread_frames(u->dwfl, w->thread.tid, on_frame, u);
+	if (!w->nr_frames && w->pc)
+		fill_frame(u, w->pc - 1, &w->frame[w->nr_frames++]);
+}
+
+/* ---- variables ------------------------------------------------------------------------------- */
+
+static bool name_variable(struct unwinder *u, uint64_t address, struct base_str *ret)
+{
+	GElf_Off offset = 0;
+	GElf_Sym symbol;
+	Dwfl_Module *module = u && u->dwfl ? dwfl_addrmodule(u->dwfl, address) : NULL;
+	const char *name =
+		module ? dwfl_module_addrinfo(module, address, &offset, &symbol, NULL, NULL, NULL)
+		       : NULL;
+	if (!name || GELF_ST_TYPE(symbol.st_info) != STT_OBJECT || offset >= symbol.st_size)
+		return false;
+	base_str_add(ret, readable(u, name));
+	if (offset)
+		base_str_addf(ret, "+0x%" PRIx64, (uint64_t)offset);
+	return true;
+}
+
+void deadlock_name_of_data(struct deadlock_world *w, struct deadlock_process *p, uint64_t address,
+	struct base_str *ret)
+{
+	const struct deadlock_region *r = deadlock_process_region(w, p, address);
+	if (name_variable(unwinder_of(w, p), address, ret))
+		return;
+	base_str_addf(ret, "0x%" PRIx64, address);
+	if (!r)
+		return;
+	if (!strcmp(r->path, "[heap]") || (!*r->path && !r->shared))
+		base_str_add(ret, " (allocated memory)");
+	else if (!strncmp(r->path, "[stack", 6))
+		base_str_add(ret, " (on the main thread's stack)");
+	else if (r->shared)
+		base_str_addf(ret, " (shared memory%s%s)", *r->path ? " " : "", r->path);
+	else
+		base_str_addf(ret, " (in %s)", base_name(r->path));
+}

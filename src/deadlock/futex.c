@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * futex.c - what a wait on a futex is: which kind of object, where it begins, who owns it. By the
+ * function of the C library that it is in, and where there is no name by operation and value; a
+ * futex of nobody's that we know is a bare one.
+ *
+ * Layouts are glibc's since 2.25, on x86-64; of a condition variable that of 2.25 to 2.40.
+ */
+#include "deadlock/private.h"
+
+#include <linux/futex.h>
+#include <string.h>
+
+#ifndef FUTEX_LOCK_PI2
+#define FUTEX_LOCK_PI2 13
+#endif
+
+enum {
+	TID_BITS = 0x3fffffff,
+	CONTENDED = 2, /* a mutex's word when somebody waits */
+	MUTEX_OWNER = 2,
+	MUTEX_KIND = 4,
+	MUTEX_WORDS = 5,
+	MUTEX_ROBUST = 16,
+	MUTEX_PRIO_INHERIT = 32,
+	MUTEX_BYTES = 40,
+	CONDITION_BYTES = 48,
+	RWLOCK_BYTES = 56,
+	BARRIER_BYTES = 32,
+	SEMAPHORE_BYTES = 32,
+	RWLOCK_WRITER = 24,  /* tid of the writer */
+	PTHREAD_TID = 0x2d0, /* in struct pthread */
+	PARKED_REACH = 512,
+};
+
+struct named {
+	const char *prefix;
+	enum deadlock_kind kind;
+};
+/* In this order: the first that fits. Leading underscores are left out. */
+static const struct named names[] = {
+	{"pthread_mutex", DEADLOCK_MUTEX},
+	{"mtx_", DEADLOCK_MUTEX},
+	{"pthread_cond", DEADLOCK_CONDITION},
+	{"cnd_", DEADLOCK_CONDITION},
+	{"sem_", DEADLOCK_SEMAPHORE},
+	{"new_sem_", DEADLOCK_SEMAPHORE},
+	{"pthread_rwlock_rd", DEADLOCK_RWLOCK_READ},
+	{"pthread_rwlock_timedrd", DEADLOCK_RWLOCK_READ},
+	{"pthread_rwlock_clockrd", DEADLOCK_RWLOCK_READ},
+	{"pthread_rwlock", DEADLOCK_RWLOCK_WRITE},
+	{"pthread_barrier", DEADLOCK_BARRIER},
+	{"pthread_join", DEADLOCK_JOIN},
+	{"pthread_timedjoin", DEADLOCK_JOIN},
+	{"pthread_clockjoin", DEADLOCK_JOIN},
+	{"thrd_join", DEADLOCK_JOIN},
+	{"pthread_once", DEADLOCK_ONCE},
+	{"call_once", DEADLOCK_ONCE},
+};
+
+static enum deadlock_kind kind_by_name(const struct deadlock_wait *w)
+{
+	for (size_t i = 0; i < w->nr_frames; i++) {
+		const char *name = w->frame[i].function;
+		name += strspn(name, "_");
+		if (!strncmp(name, "GI_", 3))
+			name += 3 + strspn(name + 3, "_");
+		for (size_t k = 0; k < BASE_COUNT(names); k++) {
+			if (!strncmp(name, names[k].prefix, strlen(names[k].prefix)))
+				return names[k].kind;
+		}
+		if (*w->frame[i].module && !w->frame[i].is_runtime)
+			break;
+	}
+	return DEADLOCK_UNKNOWN;
+}
+
+/* Is tid a thread of the process? */
+static bool is_thread(pid_t pid, pid_t tid)
+{
+	uint64_t runs;
+	return tid > 0 && deadlock_runs_of(pid, tid, &runs);
+}
+
+static bool read_words(const struct deadlock_wait *w, uint64_t at, uint32_t *word, size_t nr)
+{
+	return deadlock_read(w->thread.pid, at, word, nr * sizeof *word);
+}
+
+/* ---- kinds ----------------------------------------------------------------------------------- */
+
+static enum deadlock_kind kind_of(const struct deadlock_wait *w, unsigned op)
+{
+	enum deadlock_kind kind = kind_by_name(w);
+	bool in_runtime = !w->nr_frames || w->frame[0].is_runtime || !*w->frame[0].module;
+	uint32_t mutex[MUTEX_WORDS];
+	if (op == FUTEX_LOCK_PI || op == FUTEX_LOCK_PI2)
+		return DEADLOCK_MUTEX_PI;
+	if (op == FUTEX_WAIT_REQUEUE_PI)
+		return DEADLOCK_CONDITION;
+	if (kind == DEADLOCK_MUTEX || kind == DEADLOCK_CONDITION) {
+		/* the condition variable's mutex is taken again inside of its wait */
+		if (op == FUTEX_WAIT && w->expected & FUTEX_WAITERS)
+			return DEADLOCK_MUTEX_ROBUST;
+		if (op == FUTEX_WAIT && w->expected == CONTENDED)
+			return DEADLOCK_MUTEX;
+		if (kind == DEADLOCK_MUTEX && !w->expected && w->word >= w->sp &&
+			w->word < w->sp + PARKED_REACH)
+			return DEADLOCK_MUTEX_PARKED;
+		return kind;
+	}
+	if (kind != DEADLOCK_UNKNOWN)
+		return kind;
+	if (!in_runtime)
+		return DEADLOCK_FUTEX;
+	if (op == FUTEX_WAIT_BITSET && w->expected && is_thread(w->thread.pid, (pid_t)w->expected))
+		return DEADLOCK_JOIN;
+	if (op == FUTEX_WAIT && w->expected & FUTEX_WAITERS && w->expected & TID_BITS)
+		return DEADLOCK_MUTEX_ROBUST;
+	if (op == FUTEX_WAIT && w->expected == CONTENDED)
+		return read_words(w, w->word, mutex, MUTEX_WORDS) &&
+				       is_thread(w->thread.pid, (pid_t)mutex[MUTEX_OWNER])
+			       ? DEADLOCK_MUTEX
+			       : DEADLOCK_LOCK;
+	return DEADLOCK_FUTEX;
+}
+
+/* ---- owners ---------------------------------------------------------------------------------- */
+
+static void set_owner(struct deadlock_wait *w, uint32_t tid)
+{
+	w->owner = (pid_t)(tid & TID_BITS);
+	w->owner_is_exact = w->owner != 0;
+}
+
+/* stdio's locks are {word, count, struct pthread *owner}. */
+static void find_lock_owner(struct deadlock_wait *w)
+{
+	uint64_t owner;
+	uint32_t tid;
+	if (deadlock_read(w->thread.pid, w->word + 8, &owner, sizeof owner) && owner &&
+		!(owner & 15) &&
+		deadlock_read(w->thread.pid, owner + PTHREAD_TID, &tid, sizeof tid) &&
+		is_thread(w->thread.pid, (pid_t)tid))
+		set_owner(w, tid);
+}
+
+static bool is_pi_mutex(const struct deadlock_wait *w, uint64_t at, uint32_t *ret_owner)
+{
+	uint32_t word[MUTEX_WORDS];
+	if (!at || at & 7 || !read_words(w, at, word, MUTEX_WORDS))
+		return false;
+	*ret_owner = word[0] & TID_BITS;
+	return (word[MUTEX_KIND] & ~0x9fu) == MUTEX_PRIO_INHERIT &&
+	       is_thread(w->thread.pid, (pid_t)*ret_owner);
+}
+
+/* The kernel refused to let it wait (EDEADLK), and glibc parks it on a word of its own stack. Which
+ * mutex it was is in a register that calls preserve, or on the stack. */
+static void find_parked(struct deadlock_wait *w)
+{
+	uint64_t candidate[6 + PARKED_REACH / 8] = {w->registers.rbx, w->registers.rbp,
+		w->registers.r12, w->registers.r13, w->registers.r14, w->registers.r15};
+	uint32_t owner;
+	size_t nr = 6;
+	if (deadlock_read(w->thread.pid, w->sp, candidate + 6, PARKED_REACH))
+		nr = BASE_COUNT(candidate);
+	for (size_t i = 0; i < nr; i++) {
+		if (!is_pi_mutex(w, candidate[i], &owner))
+			continue;
+		w->object = candidate[i];
+		set_owner(w, owner);
+		if (w->owner != w->thread.tid) /* else it may be one that it merely has */
+			return;
+	}
+}
+
+/* Of an object that begins `before` bytes before the word. */
+static void set_object(struct deadlock_wait *w, uint64_t before, uint32_t bytes)
+{
+	w->object = w->word - before;
+	w->object_bytes = bytes;
+}
+
+static void locate(struct deadlock_wait *w)
+{
+	uint32_t word[MUTEX_WORDS] = {0};
+	bool is_odd = w->word & 4; /* the second word of eight bytes */
+	set_object(w, 0, 4);
+	switch (w->kind) {
+	case DEADLOCK_MUTEX:
+		if (read_words(w, w->word, word, MUTEX_WORDS))
+			set_owner(w, word[MUTEX_OWNER]);
+		set_object(w, 0, MUTEX_BYTES);
+		break;
+	case DEADLOCK_MUTEX_PI:
+	case DEADLOCK_MUTEX_ROBUST:
+		if (read_words(w, w->word, word, 1))
+			set_owner(w, word[0]);
+		set_object(w, 0, MUTEX_BYTES);
+		break;
+	case DEADLOCK_MUTEX_PARKED:
+		find_parked(w);
+		w->object_bytes = MUTEX_BYTES;
+		break;
+	case DEADLOCK_LOCK:
+		find_lock_owner(w);
+		break;
+	case DEADLOCK_RWLOCK_READ:
+	case DEADLOCK_RWLOCK_WRITE:
+		set_object(w, is_odd ? 12 : 8, RWLOCK_BYTES);
+		if (read_words(w, w->object + RWLOCK_WRITER, word, 1) && word[0])
+			set_owner(w, word[0]);
+		break;
+	case DEADLOCK_CONDITION:
+		set_object(w, is_odd ? 44 : 40, CONDITION_BYTES);
+		break;
+	case DEADLOCK_BARRIER:
+		set_object(w, 4, BARRIER_BYTES);
+		break;
+	case DEADLOCK_SEMAPHORE:
+		set_object(w, 0, SEMAPHORE_BYTES);
+		break;
+	case DEADLOCK_JOIN:
+		set_owner(w, w->expected);
+		break;
+	default:
+		break;
+	}
+}
+
+/* Without its stack, where operation and value leave no doubt. */
+static bool is_plain(const struct deadlock_wait *w, unsigned op)
+{
+	uint32_t mutex[MUTEX_WORDS];
+	if (op == FUTEX_LOCK_PI || op == FUTEX_LOCK_PI2)
+		return true;
+	return op == FUTEX_WAIT && w->expected == CONTENDED &&
+	       read_words(w, w->word, mutex, MUTEX_WORDS) && mutex[0] == CONTENDED &&
+	       is_thread(w->thread.pid, (pid_t)mutex[MUTEX_OWNER]);
+}
+
+void deadlock_wait_decode_futex(
+	struct deadlock_world *world, struct deadlock_process *p, struct deadlock_wait *w)
+{
+	unsigned op = (unsigned)w->arg[1] & (unsigned)FUTEX_CMD_MASK;
+	bool is_private = w->arg[1] & FUTEX_PRIVATE_FLAG;
+	struct deadlock_key key;
+	w->word = w->arg[0];
+	w->expected = (uint32_t)w->arg[2];
+	if (!w->nr_frames && !is_plain(w, op))
+		deadlock_frames_of(world, p, w);
+	w->kind = kind_of(w, op);
+	locate(w);
+	if (w->kind == DEADLOCK_JOIN) {
+		key = (struct deadlock_key){.kind = DEADLOCK_KEY_THREAD_EXIT,
+			.space = (uint64_t)p->pid,
+			.id = w->expected};
+	} else {
+		uint64_t at = w->object ? w->object : w->word;
+		deadlock_key_of_futex(world, p, at, is_private, &key);
+		key.bytes = w->object_bytes;
+	}
+	deadlock_wait_add_key(w, &key);
+}

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* peers.c - the kernel's list of sockets (sock_diag), as pairs of inodes. */
+#include "deadlock/peers.h"
+
+#include <linux/inet_diag.h>
+#include <linux/netlink.h>
+#include <linux/sock_diag.h>
+#include <linux/unix_diag.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+enum { ANSWER_BYTES = 1 << 16 };
+
+/* ---- parsing --------------------------------------------------------------------------------- */
+
+static void put(struct deadlock_peers *p, uint64_t a, uint64_t b)
+{
+	if (a && b && base_map_put(&p->peer, 0, a, b) != BASE_OK)
+		p->refused = true;
+}
+
+static void parse_unix(struct deadlock_peers *p, const uint8_t *at, size_t length)
+{
+	struct unix_diag_msg m;
+	if (length < sizeof m)
+		return;
+	memcpy(&m, at, sizeof m);
+	for (size_t i = NLMSG_ALIGN(sizeof m); i + 4 <= length;) {
+		uint16_t attribute[2]; /* length, type */
+		uint32_t peer;
+		memcpy(attribute, at + i, sizeof attribute);
+		if (attribute[0] < 4 || attribute[0] > length - i)
+			return;
+		if (attribute[1] == UNIX_DIAG_PEER && attribute[0] >= 8) {
+			memcpy(&peer, at + i + 4, sizeof peer);
+			put(p, m.udiag_ino, peer);
+		}
+		i += NLMSG_ALIGN(attribute[0]);
+	}
+}
+
+static uint64_t fold(const uint32_t address[4], uint16_t port)
+{
+	uint64_t h = port;
+	for (int i = 0; i < 4; i++)
+		h = base_hash_u64(h ^ address[i]);
+	return h;
+}
+
+/* Two sockets with each other's addresses are a pair. Half of a 128-bit key a side: no collision
+ * worth a thought. */
+static void parse_inet(
+	struct deadlock_peers *p, struct base_map *ends, const uint8_t *at, size_t length)
+{
+	struct inet_diag_msg m;
+	uint64_t other;
+	if (length < sizeof m)
+		return;
+	memcpy(&m, at, sizeof m);
+	uint64_t here = fold(m.id.idiag_src, m.id.idiag_sport);
+	uint64_t there = fold(m.id.idiag_dst, m.id.idiag_dport);
+	if (!m.id.idiag_dport || !m.idiag_inode)
+		return;
+	if (base_map_get(ends, there, here, &other)) {
+		put(p, m.idiag_inode, other);
+		put(p, other, m.idiag_inode);
+	} else if (base_map_put(ends, here, there, m.idiag_inode) != BASE_OK) {
+		p->refused = true;
+	}
+}
+
+bool deadlock_peers_parse(
+	struct deadlock_peers *p, struct base_map *ends, const void *buf, size_t length)
+{
+	const uint8_t *at = buf;
+	while (length >= sizeof(struct nlmsghdr)) {
+		struct nlmsghdr h;
+		memcpy(&h, at, sizeof h);
+		if (h.nlmsg_len < sizeof h || h.nlmsg_len > length)
+			return false;
+		if (h.nlmsg_type == NLMSG_DONE)
+			return false;
+		if (h.nlmsg_type == NLMSG_ERROR) {
+			p->refused = true;
+			return false;
+		}
+		size_t body = h.nlmsg_len - NLMSG_HDRLEN;
+		if (body > 0 && at[NLMSG_HDRLEN] == AF_UNIX)
+			parse_unix(p, at + NLMSG_HDRLEN, body);
+		else if (body > 0)
+			parse_inet(p, ends, at + NLMSG_HDRLEN, body);
+		size_t step = NLMSG_ALIGN(h.nlmsg_len);
+		if (step >= length)
+			break;
+		at += step;
+		length -= step;
+	}
+	return true;
+}
+
+/* ---- asking ---------------------------------------------------------------------------------- */
+
+static bool ask(struct deadlock_peers *p, int fd, const void *request, size_t bytes,
+	struct base_map *ends, void *buf)
+{
+	if (send(fd, request, bytes, 0) != (ssize_t)bytes)
+		return false;
+	for (;;) {
+		ssize_t n = recv(fd, buf, ANSWER_BYTES, 0);
+		if (n <= 0)
+			return false;
+		if (!deadlock_peers_parse(p, ends, buf, (size_t)n))
+			return true;
+	}
+}
+
+static bool ask_inet(
+	struct deadlock_peers *p, int fd, uint8_t family, struct base_map *ends, void *buf)
+{
+	struct {
+		struct nlmsghdr h;
+		struct inet_diag_req_v2 r;
+	} q = {.h = {.nlmsg_len = sizeof q,
+		       .nlmsg_type = SOCK_DIAG_BY_FAMILY,
+		       .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP},
+		.r = {.sdiag_family = family,
+			.sdiag_protocol = IPPROTO_TCP,
+			.idiag_states = 1u << TCP_ESTABLISHED | 1u << TCP_CLOSE_WAIT |
+					1u << TCP_FIN_WAIT1 | 1u << TCP_FIN_WAIT2}};
+	return ask(p, fd, &q, sizeof q, ends, buf);
+}
+
+static bool ask_unix(struct deadlock_peers *p, int fd, struct base_map *ends, void *buf)
+{
+	struct {
+		struct nlmsghdr h;
+		struct unix_diag_req r;
+	} q = {.h = {.nlmsg_len = sizeof q,
+		       .nlmsg_type = SOCK_DIAG_BY_FAMILY,
+		       .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP},
+		.r = {.sdiag_family = AF_UNIX, .udiag_states = ~0u, .udiag_show = UDIAG_SHOW_PEER}};
+	return ask(p, fd, &q, sizeof q, ends, buf);
+}
+
+void deadlock_peers_read(struct deadlock_peers *p)
+{
+	struct timeval patience = {.tv_sec = 1};
+	struct base_map ends = {0};
+	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
+	void *buf = base_alloc(ANSWER_BYTES);
+	if (fd < 0 || !buf) {
+		p->refused = true;
+	} else {
+		(void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+		if (!ask_unix(p, fd, &ends, buf) || !ask_inet(p, fd, AF_INET, &ends, buf) ||
+			!ask_inet(p, fd, AF_INET6, &ends, buf))
+			p->refused = true;
+	}
+	if (fd >= 0)
+		close(fd);
+	base_free(buf);
+	base_map_fini(&ends);
+}
+
+uint64_t deadlock_peers_get(const struct deadlock_peers *p, uint64_t inode)
+{
+	uint64_t peer = 0;
+	return base_map_get(&p->peer, 0, inode, &peer) ? peer : 0;
+}
+
+void deadlock_peers_fini(struct deadlock_peers *p)
+{
+	base_map_fini(&p->peer);
+}

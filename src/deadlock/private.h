@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* private.h - what the files of this directory share; nothing else includes it. */
+#ifndef LONGPOLE_DEADLOCK_PRIVATE_H
+#define LONGPOLE_DEADLOCK_PRIVATE_H
+
+#include "deadlock/deadlock.h"
+
+/* ---- /proc: parsers of text (proc.c) and readers of files ------------------------------------ */
+
+enum { PROC_TEXT_MAX = 1 << 16 };
+
+/* Reads at most size - 1 bytes of a file of /proc/PID, ends them with a NUL. The number of bytes,
+ * -1: cannot be read. */
+ssize_t deadlock_proc_read(pid_t pid, const char *name, char *buf, size_t size);
+ssize_t deadlock_proc_read_task(pid_t pid, pid_t tid, const char *name, char *buf, size_t size);
+
+struct deadlock_stat { /* /proc/PID/task/TID/stat */
+	pid_t parent;
+	uint64_t start_ticks;
+	unsigned flags;
+	char state;
+	char name[16];
+};
+bool deadlock_parse_stat(const char *text, struct deadlock_stat *ret);
+
+struct deadlock_syscall {         /* /proc/PID/task/TID/syscall */
+	bool is_running, is_none; /* none: blocked, but not in a system call */
+	int64_t call;
+	uint64_t arg[6], sp, pc;
+};
+bool deadlock_parse_syscall(const char *text, struct deadlock_syscall *ret);
+bool deadlock_parse_schedstat(const char *text, uint64_t *ret_runs);
+
+struct deadlock_status { /* /proc/PID/status */
+	pid_t tracer;
+	uid_t uid;
+	uint64_t caught; /* signals with a handler */
+	unsigned seccomp;
+};
+bool deadlock_parse_status(const char *text, struct deadlock_status *ret);
+
+/* The value of "NAME:\tVALUE" in fdinfo; false: none. */
+bool deadlock_parse_fdinfo(const char *text, const char *name, int base, uint64_t *ret);
+/* One "tfd:" line of an epoll's fdinfo; moves *text on; false: no more. */
+struct deadlock_epoll_item {
+	int fd;
+	uint32_t events;
+	uint64_t data;
+};
+bool deadlock_parse_epoll(const char **text, struct deadlock_epoll_item *ret);
+
+struct deadlock_region { /* a line of /proc/PID/maps */
+	uint64_t start, end, offset;
+	uint64_t device, inode; /* device: major << 20 | minor, as in /proc/locks */
+	bool readable, writable, executable, shared;
+	const char *path; /* "" when it has none */
+	size_t path_length;
+};
+/* Parses one line and moves *text on; false: no more, or not a line of maps. */
+bool deadlock_parse_region(const char **text, struct deadlock_region *ret);
+
+struct deadlock_file_lock {      /* a line of /proc/locks */
+	bool is_blocked;         /* "->": waits for the one before */
+	bool is_flock, is_write; /* else POSIX or OFD */
+	pid_t pid;               /* as the reader sees it; -1: open file description lock */
+	uint64_t device, inode, start, end;
+};
+bool deadlock_parse_file_lock(const char **text, struct deadlock_file_lock *ret);
+
+/* ---- a process, as it was when it was first asked for (process.c) -----------------------------
+ */
+
+enum deadlock_file_kind {
+	DEADLOCK_FILE_NONE, /* not open */
+	DEADLOCK_FILE_PIPE, /* and FIFOs */
+	DEADLOCK_FILE_SOCKET,
+	DEADLOCK_FILE_EVENTFD,
+	DEADLOCK_FILE_EPOLL,
+	DEADLOCK_FILE_REGULAR, /* and directories */
+	DEADLOCK_FILE_OTHER,   /* ttys, devices, timerfd, signalfd, inotify ... */
+};
+struct deadlock_file {
+	enum deadlock_file_kind kind;
+	bool can_read, can_write;
+	bool is_timer;          /* a timerfd: becomes ready by itself */
+	uint64_t device, inode; /* eventfd: inode is its eventfd-id */
+	uint64_t peer;          /* socket: the peer's inode on this machine; 0: none that we know */
+};
+
+struct deadlock_open_file {
+	int fd;
+	struct deadlock_file file;
+};
+
+struct deadlock_process {
+	pid_t pid, parent;
+	uint64_t start_ticks;
+	struct deadlock_status status;
+	bool has_timers;                      /* POSIX timers */
+	bool is_gone;                         /* could not be read at all */
+	const struct deadlock_region *region; /* sorted; paths are the world's */
+	size_t nr_regions;
+	bool has_regions, has_files;
+	struct deadlock_open_file *file; /* all, sorted by fd: see deadlock_process_files() */
+	size_t nr_files;
+	bool files_refused;  /* not ours to see */
+	const char *command; /* "" when unknown */
+	void *unwinder;      /* frames.c */
+	void (*close_unwinder)(void *unwinder);
+};
+
+/* Everything that was read for one look. Threads of control: one. */
+struct deadlock_world;
+enum base_status deadlock_world_open(
+	struct deadlock_world **ret, struct base_err *err) BASE_MUST_CHECK;
+struct deadlock_world *deadlock_world_close(struct deadlock_world *w);
+struct base_arena *deadlock_world_arena(struct deadlock_world *w);
+/* All processes and their parents, sorted by pid; read once. */
+struct deadlock_listed {
+	pid_t pid, parent;
+};
+const struct deadlock_listed *deadlock_world_list(struct deadlock_world *w, size_t *ret_nr);
+/* NULL: no memory. A process that is gone has is_gone. */
+struct deadlock_process *deadlock_world_process(struct deadlock_world *w, pid_t pid);
+const struct deadlock_region *deadlock_process_region(
+	struct deadlock_world *w, struct deadlock_process *p, uint64_t address);
+void deadlock_process_regions(struct deadlock_world *w, struct deadlock_process *p);
+void deadlock_process_files(struct deadlock_world *w, struct deadlock_process *p);
+/* What fd is; also for a descriptor opened after deadlock_process_files(). */
+void deadlock_file_of(
+	struct deadlock_world *w, struct deadlock_process *p, int fd, struct deadlock_file *ret);
+/* The key of a futex word: shared ones are known by file and offset, at any address. */
+void deadlock_key_of_futex(struct deadlock_world *w, struct deadlock_process *p, uint64_t address,
+	bool is_private, struct deadlock_key *ret);
+/* What reading (writing) this file produces for others: room (data). False: nothing for threads. */
+bool deadlock_key_of_reading(const struct deadlock_file *f, struct deadlock_key *ret);
+bool deadlock_key_of_writing(const struct deadlock_file *f, struct deadlock_key *ret);
+/* Memory of a live process; false unless all of it could be read. Never writes. */
+bool deadlock_read(pid_t pid, uint64_t address, void *buf, size_t size);
+/* How often the thread was put on a processor. False: it is gone. */
+bool deadlock_runs_of(pid_t pid, pid_t tid, uint64_t *ret_runs);
+
+/* ---- stacks and names (frames.c) --------------------------------------------------------------
+ */
+
+/* Fills frame and nr_frames; needs sp and pc, does better with registers. */
+void deadlock_frames_of(
+	struct deadlock_world *world, struct deadlock_process *p, struct deadlock_wait *w);
+/* libc.so.6 and the like: not the application's own. A file's name without its directory. */
+bool deadlock_module_is_runtime(const char *module);
+/* "table_lock", "forks+0x28", "0x7f... (allocated memory)". */
+void deadlock_name_of_data(struct deadlock_world *w, struct deadlock_process *p, uint64_t address,
+	struct base_str *ret);
+
+/* ---- decoding waits (wait.c, futex.c) ----------------------------------------------------------
+ */
+
+/* Of a thread: the call that it is in. kind RUNNING or DISK: none; else UNKNOWN until it is
+ * decoded. */
+void deadlock_wait_read(struct deadlock_wait *w);
+/* Decodes the call. Of futexes by the frames, if there are any. */
+void deadlock_wait_decode(struct deadlock_world *world, struct deadlock_wait *w);
+void deadlock_wait_decode_futex(
+	struct deadlock_world *world, struct deadlock_process *p, struct deadlock_wait *w);
+void deadlock_wait_add_key(struct deadlock_wait *w, const struct deadlock_key *key);
+
+/* ---- who may produce an event (access.c) -------------------------------------------------------
+ */
+
+/* The processes with access to a key: those that could produce it. */
+struct deadlock_access {
+	struct deadlock_key key;
+	const pid_t *pid; /* sorted */
+	size_t nr_pids;
+};
+struct deadlock_accesses {
+	struct deadlock_access *access; /* sorted by key */
+	size_t nr;
+	size_t nr_blind; /* processes that could not be looked into */
+};
+/* Of all keys of `wait`; one pass over the machine's processes where that is needed. */
+enum base_status deadlock_accesses_find(struct deadlock_world *w, const struct deadlock_wait *wait,
+	size_t nr_waits, struct deadlock_accesses *ret, struct base_err *err) BASE_MUST_CHECK;
+const struct deadlock_access *deadlock_accesses_get(
+	const struct deadlock_accesses *a, const struct deadlock_key *key);
+
+/* ---- the verdict (verdict.c) --------------------------------------------------------------------
+ */
+
+/* Sets a->hope: tier 2, a closed world. */
+enum base_status deadlock_close_world(struct deadlock_answer *a,
+	const struct deadlock_accesses *accesses, struct base_err *err) BASE_MUST_CHECK;
+/* Edges and findings, from waits, hope and runs. */
+enum base_status deadlock_judge(struct deadlock_answer *a, const struct deadlock_accesses *accesses,
+	struct base_err *err) BASE_MUST_CHECK;
+/* Runs those ahead that a->hope leaves without hope (foresee.c): tier 3. Allocates a->run. */
+enum base_status deadlock_foresee(struct deadlock_answer *a,
+	const struct deadlock_ahead_options *options, struct base_err *err) BASE_MUST_CHECK;
+bool deadlock_wait_is_blocked(const struct deadlock_wait *w);
+/* Does the thread that has the lock not exist any more, or not in this process? */
+bool deadlock_owner_is_gone(const struct deadlock_answer *a, const struct deadlock_wait *w);
+/* Index of the thread that owns what w waits for, SIZE_MAX: it is not there. */
+size_t deadlock_answer_owner(const struct deadlock_answer *a, const struct deadlock_wait *w);
+/* Index of a thread, SIZE_MAX: not looked at. */
+size_t deadlock_answer_find(const struct deadlock_answer *a, pid_t tid);
+
+/* ---- registers without stopping anybody (tasks.c, bpf/deadlock.bpf.c) ------------------------ */
+
+struct deadlock_tasks; /* the loaded iterator, kept for the life of a session */
+enum { DEADLOCK_WHY_MAX = 160 };
+/* NULL: not here, and why. */
+struct deadlock_tasks *deadlock_tasks_open(char why[DEADLOCK_WHY_MAX]);
+struct deadlock_tasks *deadlock_tasks_close(struct deadlock_tasks *t);
+/* All user threads, sorted by tid. */
+enum base_status deadlock_tasks_threads(struct deadlock_tasks *t, struct deadlock_thread **thread,
+	size_t *capacity, size_t *nr, struct base_err *err) BASE_MUST_CHECK;
+/* Fills registers and registers_source of those waits whose thread is still in the same call (same
+ * sp and pc). One pass over the machine's threads. */
+enum base_status deadlock_tasks_registers(struct deadlock_tasks *t, struct deadlock_wait *wait,
+	size_t nr_waits, struct base_err *err) BASE_MUST_CHECK;
+
+struct deadlock_tasks *deadlock_monitor_tasks(const struct deadlock_monitor *m);
+
+/* ---- running ahead (ahead.c) ------------------------------------------------------------------
+ */
+
+/*
+ * A runner serves one look: it may cache what it reads of `w`, which must outlive it.
+ * deadlock_ahead_run() lets a copy of one waiting thread go on as if its wait had been satisfied,
+ * and reports which events it would produce for others. Nothing leaves the copy. A run that could
+ * not be made is not an error: it has the end REFUSED, FAILED or MOVED, and `why`. An error is our
+ * own lack of memory.
+ */
+struct deadlock_ahead;
+enum base_status deadlock_ahead_open(struct deadlock_world *w, struct deadlock_ahead **ret,
+	struct base_err *err) BASE_MUST_CHECK;
+struct deadlock_ahead *deadlock_ahead_close(struct deadlock_ahead *a);
+enum base_status deadlock_ahead_run(struct deadlock_ahead *a, const struct deadlock_wait *wait,
+	const struct deadlock_ahead_options *options, struct deadlock_run *ret,
+	struct base_err *err) BASE_MUST_CHECK;
+
+/*
+ * Spinners (seed 3.3 and 4.2.5). Does a thread that runs go round a loop that changes nothing? Its
+ * registers are read by ptrace (it is stopped for tens of microseconds, which nothing can see: it
+ * is in no system call that waits), and a copy of it goes on by single steps. If all registers come
+ * back and nothing that the loop writes has changed, it is proven: nothing but another thread's
+ * write can end it. Then ret->kind is SPIN, with a key SPIN for each word that the loop reads;
+ * deadlock_ahead_run(ret) tries values of those words until the copy gets out. Otherwise ret->kind
+ * is RUNNING and `why` says why not.
+ */
+enum { DEADLOCK_SPIN_WHY_MAX = 96 };
+enum base_status deadlock_ahead_spin(struct deadlock_ahead *a, const struct deadlock_thread *thread,
+	struct deadlock_wait *ret, char why[DEADLOCK_SPIN_WHY_MAX],
+	struct base_err *err) BASE_MUST_CHECK;
+/* Keys SPIN of others: runs from now on have an event when they write such a word. The first four
+ * of the copy's process count (there are four debug registers). `key` must live as long as `a`. */
+void deadlock_ahead_watch(struct deadlock_ahead *a, const struct deadlock_key *key, size_t nr_keys);
+
+#endif

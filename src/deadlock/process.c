@@ -1,0 +1,392 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* process.c - processes as they were when they were first asked for: memory map, open files, keys.
+ */
+#include "deadlock/private.h"
+
+#include "deadlock/peers.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+enum { MAPS_CHUNK = 1 << 16, MAPS_MAX = 1 << 24, ARENA_LIMIT = 1 << 30 };
+
+struct deadlock_world {
+	struct base_arena *arena;
+	struct base_map process; /* pid -> struct deadlock_process * */
+	struct deadlock_peers peers;
+	bool has_peers, has_list;
+	struct deadlock_listed *list;
+	size_t list_capacity, nr_listed;
+};
+
+/* ---- the world ------------------------------------------------------------------------------- */
+
+enum base_status deadlock_world_open(struct deadlock_world **ret, struct base_err *err)
+{
+	struct deadlock_world *w = base_alloc(sizeof *w);
+	*ret = NULL;
+	if (w)
+		w->arena = base_arena_new(ARENA_LIMIT);
+	if (!w || !w->arena) {
+		base_free(w);
+		return base_fail(err, BASE_ERR_NOMEM, "out of memory for a look at processes");
+	}
+	*ret = w;
+	return BASE_OK;
+}
+
+static bool close_process(void *ctx, uint64_t hi, uint64_t lo, uint64_t value)
+{
+	struct deadlock_process *p = (struct deadlock_process *)(uintptr_t)value;
+	(void)ctx, (void)hi, (void)lo;
+	if (p->unwinder && p->close_unwinder)
+		p->close_unwinder(p->unwinder);
+	p->unwinder = NULL;
+	return true;
+}
+
+struct deadlock_world *deadlock_world_close(struct deadlock_world *w)
+{
+	if (!w)
+		return NULL;
+	base_map_each(&w->process, close_process, NULL);
+	base_map_fini(&w->process);
+	base_free(w->list);
+	deadlock_peers_fini(&w->peers);
+	base_arena_free(w->arena);
+	base_free(w);
+	return NULL;
+}
+
+struct base_arena *deadlock_world_arena(struct deadlock_world *w)
+{
+	return w->arena;
+}
+
+static void read_command(struct deadlock_world *w, struct deadlock_process *p)
+{
+	char text[256];
+	p->command = "";
+	ssize_t n = deadlock_proc_read(p->pid, "cmdline", text, sizeof text);
+	for (ssize_t i = 0; i + 1 < n; i++) {
+		if (!text[i])
+			text[i] = ' ';
+	}
+	if (n > 0) {
+		const char *copy = base_arena_strndup(w->arena, text, strlen(text));
+		p->command = copy ? copy : "";
+	}
+}
+
+static void read_process(struct deadlock_world *w, struct deadlock_process *p)
+{
+	char text[4096];
+	struct deadlock_stat stat;
+	p->is_gone = true;
+	p->command = "";
+	if (deadlock_proc_read(p->pid, "stat", text, sizeof text) <= 0 ||
+		!deadlock_parse_stat(text, &stat))
+		return;
+	p->parent = stat.parent;
+	p->start_ticks = stat.start_ticks;
+	if (deadlock_proc_read(p->pid, "status", text, sizeof text) <= 0 ||
+		!deadlock_parse_status(text, &p->status))
+		return;
+	p->has_timers = deadlock_proc_read(p->pid, "timers", text, sizeof text) > 0;
+	read_command(w, p);
+	p->is_gone = false;
+}
+
+struct deadlock_process *deadlock_world_process(struct deadlock_world *w, pid_t pid)
+{
+	uint64_t value;
+	if (base_map_get(&w->process, 0, (uint64_t)pid, &value))
+		return (struct deadlock_process *)(uintptr_t)value;
+	struct deadlock_process *p = base_arena_alloc(w->arena, sizeof *p);
+	if (!p || base_map_put(&w->process, 0, (uint64_t)pid, (uintptr_t)p) != BASE_OK)
+		return NULL;
+	p->pid = pid;
+	read_process(w, p);
+	return p;
+}
+
+static int by_pid(const void *a, const void *b)
+{
+	const struct deadlock_listed *x = a, *y = b;
+	return (x->pid > y->pid) - (x->pid < y->pid);
+}
+
+static void read_list(struct deadlock_world *w)
+{
+	DIR *dir = opendir("/proc");
+	for (const struct dirent *e; dir && (e = readdir(dir));) {
+		char text[1024], *end;
+		struct deadlock_stat stat;
+		long pid = strtol(e->d_name, &end, 10);
+		if (*end || pid <= 0 || pid > INT32_MAX ||
+			deadlock_proc_read((pid_t)pid, "stat", text, sizeof text) <= 0 ||
+			!deadlock_parse_stat(text, &stat))
+			continue;
+		if (base_grow(&w->list, &w->list_capacity, w->nr_listed + 1, sizeof *w->list) !=
+			BASE_OK)
+			break;
+		w->list[w->nr_listed++] =
+			(struct deadlock_listed){.pid = (pid_t)pid, .parent = stat.parent};
+	}
+	if (dir)
+		closedir(dir);
+	if (w->nr_listed)
+		qsort(w->list, w->nr_listed, sizeof *w->list, by_pid);
+}
+
+const struct deadlock_listed *deadlock_world_list(struct deadlock_world *w, size_t *ret_nr)
+{
+	if (!w->has_list)
+		read_list(w);
+	w->has_list = true;
+	*ret_nr = w->nr_listed;
+	return w->list;
+}
+
+/* ---- memory ---------------------------------------------------------------------------------- */
+
+bool deadlock_read(pid_t pid, uint64_t address, void *buf, size_t size)
+{
+	struct iovec local = {buf, size}, remote = {(void *)(uintptr_t)address, size};
+	return size && process_vm_readv(pid, &local, 1, &remote, 1, 0) == (ssize_t)size;
+}
+
+/* The whole of /proc/PID/maps in the arena. NULL: unreadable, or too big. */
+static char *read_maps(struct deadlock_world *w, pid_t pid)
+{
+	for (size_t size = MAPS_CHUNK; size <= MAPS_MAX; size *= 4) {
+		char *text = base_alloc(size);
+		if (!text)
+			return NULL;
+		ssize_t n = deadlock_proc_read(pid, "maps", text, size);
+		if (n >= 0 && (size_t)n < size - 1) {
+			char *copy = base_arena_strndup(w->arena, text, (size_t)n);
+			base_free(text);
+			return copy;
+		}
+		base_free(text);
+		if (n < 0)
+			return NULL;
+	}
+	return NULL;
+}
+
+void deadlock_process_regions(struct deadlock_world *w, struct deadlock_process *p)
+{
+	if (p->has_regions)
+		return;
+	p->has_regions = true;
+	char *text = read_maps(w, p->pid);
+	const char *at = text ? text : "";
+	struct deadlock_region r;
+	size_t nr = 0;
+	while (deadlock_parse_region(&at, &r))
+		nr++;
+	struct deadlock_region *region = base_arena_alloc(w->arena, (nr + 1) * sizeof *region);
+	if (!region)
+		return;
+	at = text ? text : "";
+	for (size_t i = 0; i < nr && deadlock_parse_region(&at, &region[i]); i++)
+		;
+	for (size_t i = 0; i < nr; i++) /* only now: a path ends where a line did */
+		((char *)(uintptr_t)region[i].path)[region[i].path_length] = 0;
+	p->region = region;
+	p->nr_regions = nr;
+}
+
+const struct deadlock_region *deadlock_process_region(
+	struct deadlock_world *w, struct deadlock_process *p, uint64_t address)
+{
+	deadlock_process_regions(w, p);
+	size_t low = 0, high = p->nr_regions;
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+		if (p->region[mid].end <= address)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low < p->nr_regions && address >= p->region[low].start ? &p->region[low] : NULL;
+}
+
+void deadlock_key_of_futex(struct deadlock_world *w, struct deadlock_process *p, uint64_t address,
+	bool is_private, struct deadlock_key *ret)
+{
+	*ret = (struct deadlock_key){
+		.kind = DEADLOCK_KEY_FUTEX, .space = (uint64_t)p->pid, .at = address};
+	const struct deadlock_region *r =
+		is_private ? NULL : deadlock_process_region(w, p, address);
+	if (r && r->shared) /* else: shared in name only */
+		*ret = (struct deadlock_key){.kind = DEADLOCK_KEY_FUTEX_SHARED,
+			.space = r->device,
+			.id = r->inode,
+			.at = address - r->start + r->offset};
+}
+
+/* ---- files ----------------------------------------------------------------------------------- */
+
+/* "NAME:[123]" */
+static bool inode_in(const char *link, const char *name, uint64_t *ret)
+{
+	size_t length = strlen(name);
+	if (strncmp(link, name, length) != 0 || strncmp(link + length, ":[", 2) != 0)
+		return false;
+	*ret = strtoull(link + length + 2, NULL, 10);
+	return true;
+}
+
+static void read_info(pid_t pid, int fd, struct deadlock_file *f)
+{
+	char name[48], text[4096];
+	uint64_t flags = 0;
+	snprintf(name, sizeof name, "fdinfo/%d", fd);
+	if (deadlock_proc_read(pid, name, text, sizeof text) <= 0)
+		return;
+	if (f->kind == DEADLOCK_FILE_EVENTFD)
+		(void)deadlock_parse_fdinfo(text, "eventfd-id", 10, &f->inode);
+	if (deadlock_parse_fdinfo(text, "flags", 8, &flags)) {
+		f->can_read = (flags & 3) != 1; /* O_WRONLY */
+		f->can_write = (flags & 3) != 0;
+	}
+}
+
+static uint64_t peer_of(struct deadlock_world *w, uint64_t inode)
+{
+	if (!w->has_peers)
+		deadlock_peers_read(&w->peers);
+	w->has_peers = true;
+	return deadlock_peers_get(&w->peers, inode);
+}
+
+static void read_stat(const char *path, struct deadlock_file *f)
+{
+	struct stat st;
+	f->kind = DEADLOCK_FILE_OTHER;
+	if (stat(path, &st) != 0)
+		return;
+	f->device = (uint64_t)major(st.st_dev) << 20 | minor(st.st_dev);
+	f->inode = st.st_ino;
+	if (S_ISFIFO(st.st_mode))
+		f->kind = DEADLOCK_FILE_PIPE;
+	else if (S_ISREG(st.st_mode) || S_ISDIR(st.st_mode))
+		f->kind = DEADLOCK_FILE_REGULAR;
+}
+
+void deadlock_file_of(
+	struct deadlock_world *w, struct deadlock_process *p, int fd, struct deadlock_file *ret)
+{
+	char path[64], link[160];
+	*ret = (struct deadlock_file){0};
+	snprintf(path, sizeof path, "/proc/%d/fd/%d", (int)p->pid, fd);
+	ssize_t n = readlink(path, link, sizeof link - 1);
+	if (n < 0)
+		return;
+	link[n] = 0;
+	if (inode_in(link, "pipe", &ret->inode)) {
+		ret->kind = DEADLOCK_FILE_PIPE;
+	} else if (inode_in(link, "socket", &ret->inode)) {
+		ret->kind = DEADLOCK_FILE_SOCKET;
+		ret->peer = peer_of(w, ret->inode);
+	} else if (!strcmp(link, "anon_inode:[eventfd]")) {
+		ret->kind = DEADLOCK_FILE_EVENTFD;
+	} else if (!strcmp(link, "anon_inode:[eventpoll]")) {
+		ret->kind = DEADLOCK_FILE_EPOLL;
+	} else {
+		read_stat(path, ret);
+		ret->is_timer = !strcmp(link, "anon_inode:[timerfd]");
+	}
+	read_info(p->pid, fd, ret);
+}
+
+static int by_fd(const void *a, const void *b)
+{
+	const struct deadlock_open_file *x = a, *y = b;
+	return (x->fd > y->fd) - (x->fd < y->fd);
+}
+
+void deadlock_process_files(struct deadlock_world *w, struct deadlock_process *p)
+{
+	char path[48];
+	if (p->has_files)
+		return;
+	p->has_files = true;
+	snprintf(path, sizeof path, "/proc/%d/fd", (int)p->pid);
+	DIR *dir = opendir(path);
+	struct deadlock_open_file *file = NULL;
+	size_t capacity = 0, nr = 0;
+	if (!dir) {
+		p->files_refused = true;
+		return;
+	}
+	for (const struct dirent *e; (e = readdir(dir));) {
+		char *end;
+		long fd = strtol(e->d_name, &end, 10);
+		if (*end || end == e->d_name || fd < 0 || fd > INT32_MAX)
+			continue;
+		if (base_grow(&file, &capacity, nr + 1, sizeof *file) != BASE_OK)
+			break;
+		file[nr].fd = (int)fd;
+		deadlock_file_of(w, p, (int)fd, &file[nr].file);
+		nr++;
+	}
+	closedir(dir);
+	if (nr)
+		qsort(file, nr, sizeof *file, by_fd);
+	p->file = nr ? base_arena_alloc(w->arena, nr * sizeof *file) : NULL;
+	if (p->file) {
+		memcpy(p->file, file, nr * sizeof *file);
+		p->nr_files = nr;
+	} else if (nr) {
+		p->files_refused = true;
+	}
+	base_free(file);
+}
+
+bool deadlock_key_of_reading(const struct deadlock_file *f, struct deadlock_key *ret)
+{
+	*ret = (struct deadlock_key){.id = f->inode};
+	switch (f->kind) {
+	case DEADLOCK_FILE_PIPE:
+		ret->kind = DEADLOCK_KEY_PIPE_ROOM;
+		return true;
+	case DEADLOCK_FILE_SOCKET: /* whoever writes at the other end */
+		ret->kind = DEADLOCK_KEY_SOCKET_ROOM;
+		ret->id = f->peer;
+		return f->peer != 0;
+	case DEADLOCK_FILE_EVENTFD:
+		ret->kind = DEADLOCK_KEY_EVENTFD_ROOM;
+		return true;
+	default:
+		return false;
+	}
+}
+
+bool deadlock_key_of_writing(const struct deadlock_file *f, struct deadlock_key *ret)
+{
+	*ret = (struct deadlock_key){.id = f->inode};
+	switch (f->kind) {
+	case DEADLOCK_FILE_PIPE:
+		ret->kind = DEADLOCK_KEY_PIPE_DATA;
+		return true;
+	case DEADLOCK_FILE_SOCKET:
+		ret->kind = DEADLOCK_KEY_SOCKET_DATA;
+		ret->id = f->peer;
+		return f->peer != 0;
+	case DEADLOCK_FILE_EVENTFD:
+		ret->kind = DEADLOCK_KEY_EVENTFD_DATA;
+		return true;
+	default:
+		return false;
+	}
+}

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * snapshot.c - registers by ptrace. PTRACE_SEIZE and PTRACE_INTERRUPT, never PTRACE_ATTACH (which
+ * sends a signal), never EXITKILL: when we die the thread goes on.
+ *
+ * The kernel restarts an interrupted call by itself where rax says so (-ERESTARTSYS and its
+ * sisters). Calls that return EINTR after any stop (epoll_wait, semop, sigtimedwait, reads with a
+ * timeout) get -ERESTARTNOHAND instead: restarted, unless a handler ran.
+ */
+#include "deadlock/snapshot.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <linux/limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <time.h>
+
+enum {
+	WHY_BYTES = 96,
+	ERESTARTSYS = 512,
+	ERESTARTNOHAND = 514,
+	ERESTART_RESTARTBLOCK = 516,
+	SETTLE_TRIES = 200, /* of 100 us: until it waits again */
+};
+
+/* Calls with a timeout that begins anew when they are restarted; the argument that is the timeout.
+ */
+static const struct {
+	int64_t call;
+	unsigned argument;
+	bool in_place; /* the argument itself (milliseconds), negative: none; else an address */
+} begins_anew[] = {
+	{SYS_epoll_wait, 3, true},
+	{SYS_epoll_pwait, 3, true},
+	{SYS_epoll_pwait2, 3, false},
+	{SYS_semtimedop, 3, false},
+	{SYS_rt_sigtimedwait, 2, false},
+	{SYS_io_getevents, 4, false},
+	{SYS_recvmmsg, 4, false},
+};
+
+/* Calls that may have done a part, which a stop would make them return. */
+static bool may_be_partial(const struct deadlock_wait *w)
+{
+	switch (w->call) {
+	case SYS_write:
+	case SYS_sendto:
+		return w->arg[2] > PIPE_BUF || w->call == SYS_sendto;
+	case SYS_recvfrom:
+		return w->arg[3] & MSG_WAITALL;
+	case SYS_recvmsg:
+		return w->arg[2] & MSG_WAITALL;
+	case SYS_pwrite64:
+	case SYS_writev:
+	case SYS_pwritev:
+	case SYS_pwritev2:
+	case SYS_sendmsg:
+	case SYS_sendmmsg:
+	case SYS_sendfile:
+	case SYS_splice:
+	case SYS_tee:
+	case SYS_vmsplice:
+	case SYS_copy_file_range:
+	case SYS_io_uring_enter:
+		return true;
+	default:
+		return false;
+	}
+}
+
+const char *deadlock_snapshot_harm(const struct deadlock_wait *wait)
+{
+	if (may_be_partial(wait))
+		return "a stop could cut its transfer short; BPF (root) needs no stop";
+	for (size_t i = 0; i < BASE_COUNT(begins_anew); i++)
+		if (begins_anew[i].call == wait->call) {
+			const uint64_t timeout = wait->arg[begins_anew[i].argument];
+			if (begins_anew[i].in_place ? (int)timeout > 0 : timeout != 0)
+				return "a stop would begin its timeout anew; BPF (root) needs no "
+				       "stop";
+		}
+	return "";
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec t;
+	(void)clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static bool registers_of(pid_t tid, struct user_regs_struct *ret)
+{
+	struct iovec io = {ret, sizeof *ret};
+	return ptrace(PTRACE_GETREGSET, tid, NT_PRSTATUS, &io) == 0;
+}
+
+/* Is the stopped thread where the wait says, in a call that will be restarted? EINTR is cured. */
+static bool is_in_call(const struct deadlock_wait *w, struct user_regs_struct *r)
+{
+	const int64_t result = (int64_t)r->rax;
+	if (r->rsp != w->sp || r->rip != w->pc ||
+		((int64_t)r->orig_rax != w->call && r->orig_rax != SYS_restart_syscall))
+		return false;
+	if (result == -EINTR) {
+		struct user_regs_struct cured = *r;
+		cured.rax = (unsigned long long)-ERESTARTNOHAND;
+		struct iovec io = {&cured, sizeof cured};
+		return ptrace(PTRACE_SETREGSET, w->thread.tid, NT_PRSTATUS, &io) == 0;
+	}
+	return result <= -ERESTARTSYS && result >= -ERESTART_RESTARTBLOCK;
+}
+
+/* Back in its call, and its count of runs stays as it is. */
+static bool settle(const struct deadlock_wait *w, uint64_t *ret_runs)
+{
+	char text[256];
+	struct deadlock_syscall now;
+	for (unsigned i = 0; i < SETTLE_TRIES; i++) {
+		if (deadlock_proc_read_task(
+			    w->thread.pid, w->thread.tid, "syscall", text, sizeof text) <= 0)
+			return false;
+		if (deadlock_parse_syscall(text, &now) && !now.is_running && !now.is_none &&
+			now.sp == w->sp && now.pc == w->pc)
+			return deadlock_runs_of(w->thread.pid, w->thread.tid, ret_runs);
+		const struct timespec pause = {.tv_nsec = 100000};
+		(void)nanosleep(&pause, NULL);
+	}
+	return false;
+}
+
+static bool stop(pid_t tid, int *ret_status)
+{
+	pid_t got;
+	if (ptrace(PTRACE_INTERRUPT, tid, NULL, NULL))
+		return false;
+	do
+		got = waitpid(tid, ret_status, __WALL);
+	while (got < 0 && errno == EINTR);
+	return got == tid && WIFSTOPPED(*ret_status);
+}
+
+enum deadlock_snapshot_result deadlock_snapshot_ptrace(
+	const struct deadlock_wait *wait, struct deadlock_registers *ret, char *why)
+{
+	const pid_t tid = wait->thread.tid;
+	const char *harm = deadlock_snapshot_harm(wait);
+	int status = 0;
+	ret->xstate_bytes = 0;
+	if (*harm) {
+		(void)snprintf(why, WHY_BYTES, "%s", harm);
+		return DEADLOCK_SNAPSHOT_REFUSED;
+	}
+	if (ptrace(PTRACE_SEIZE, tid, NULL, NULL)) {
+		(void)snprintf(why, WHY_BYTES, "ptrace: %s", strerror(errno));
+		return errno == ESRCH ? DEADLOCK_SNAPSHOT_MOVED : DEADLOCK_SNAPSHOT_REFUSED;
+	}
+	const uint64_t begin_ns = now_ns();
+	if (!stop(tid, &status)) {
+		(void)snprintf(why, WHY_BYTES, "it ended");
+		return DEADLOCK_SNAPSHOT_MOVED;
+	}
+	const bool by_us = status >> 16 == PTRACE_EVENT_STOP && WSTOPSIG(status) == SIGTRAP;
+	bool good = by_us && registers_of(tid, &ret->general) && is_in_call(wait, &ret->general);
+	if (good) {
+		struct iovec io = {ret->xstate, sizeof ret->xstate};
+		if (ptrace(PTRACE_GETREGSET, tid, NT_X86_XSTATE, &io) == 0)
+			ret->xstate_bytes = io.iov_len;
+	}
+	/* a signal that came at the same time goes to the thread */
+	const uintptr_t signal = by_us || status >> 16 ? 0 : (uintptr_t)WSTOPSIG(status);
+	(void)ptrace(PTRACE_DETACH, tid, NULL, (void *)signal);
+	ret->stopped_ns = now_ns() - begin_ns;
+	good = good && settle(wait, &ret->runs);
+	if (!good)
+		(void)snprintf(why, WHY_BYTES, "it was not in that call any more");
+	return good ? DEADLOCK_SNAPSHOT_DONE : DEADLOCK_SNAPSHOT_MOVED;
+}

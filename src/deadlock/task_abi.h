@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
+/* task_abi.h - what bpf/deadlock.bpf.c writes for each thread; tasks.c reads it. */
+#ifndef LONGPOLE_DEADLOCK_TASK_ABI_H
+#define LONGPOLE_DEADLOCK_TASK_ABI_H
+
+struct deadlock_task { /* the program `threads` */
+	__u32 pid, tid;
+	__u32 state; /* the kernel's bits; 0: running or about to */
+	__u32 exit_state;
+	__u64 runs, start_ns; /* start_ns: since boot */
+	char name[16];
+};
+
+/* The order of struct pt_regs. */
+enum {
+	DEADLOCK_R15,
+	DEADLOCK_R14,
+	DEADLOCK_R13,
+	DEADLOCK_R12,
+	DEADLOCK_BP,
+	DEADLOCK_BX,
+	DEADLOCK_R11,
+	DEADLOCK_R10,
+	DEADLOCK_R9,
+	DEADLOCK_R8,
+	DEADLOCK_AX,
+	DEADLOCK_CX,
+	DEADLOCK_DX,
+	DEADLOCK_SI,
+	DEADLOCK_DI,
+	DEADLOCK_ORIG_AX,
+	DEADLOCK_IP,
+	DEADLOCK_CS,
+	DEADLOCK_FLAGS,
+	DEADLOCK_SP,
+	DEADLOCK_SS,
+	DEADLOCK_PT_REGS,
+};
+struct deadlock_task_registers { /* the program `registers` */
+	__u32 pid, tid;
+	__u32 state, pad;
+	__u64 runs, fs_base, gs_base;
+	__u64 value[DEADLOCK_PT_REGS];
+};
+
+#endif

@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tasks.c - the loader of bpf/deadlock.bpf.c. Without libbpf or clang it only says so. */
+#include "deadlock/private.h"
+
+#include "config.h"
+
+#include <stdio.h>
+
+#if !LONGPOLE_BPF
+
+struct deadlock_tasks *deadlock_tasks_open(char why[DEADLOCK_WHY_MAX])
+{
+	snprintf(why, DEADLOCK_WHY_MAX,
+		"longpole was built without BPF (libbpf-dev and clang were missing)");
+	return NULL;
+}
+
+struct deadlock_tasks *deadlock_tasks_close(struct deadlock_tasks *t)
+{
+	return t;
+}
+
+enum base_status deadlock_tasks_registers(
+	struct deadlock_tasks *t, struct deadlock_wait *wait, size_t nr_waits, struct base_err *err)
+{
+	(void)t, (void)wait, (void)nr_waits;
+	return base_fail(err, BASE_ERR_ENV, "built without BPF");
+}
+
+enum base_status deadlock_tasks_threads(struct deadlock_tasks *t, struct deadlock_thread **thread,
+	size_t *capacity, size_t *nr, struct base_err *err)
+{
+	(void)t, (void)thread, (void)capacity, (void)nr;
+	return base_fail(err, BASE_ERR_ENV, "built without BPF");
+}
+
+#else
+
+#include <linux/types.h>
+
+#include "deadlock/task_abi.h"
+#include "deadlock_bpf_bytes.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* A machine has no more threads than that (PID_MAX_LIMIT). */
+enum { BUFFER_FIRST = 1 << 18, BUFFER_MAX = 1 << 30 };
+/* The inode of /proc/self/ns/pid where pids are the machine's own. */
+#define FIRST_PID_NAMESPACE 0xeffffffcu
+
+enum { ITERATOR_THREADS, ITERATOR_REGISTERS, ITERATOR_NR };
+
+struct deadlock_tasks {
+	struct bpf_object *object;
+	struct bpf_link *link[ITERATOR_NR];
+	char *buf;
+	size_t capacity;
+};
+
+static bool refuse(char why[DEADLOCK_WHY_MAX], const char *what, int error)
+{
+	error = error < 0 ? -error : error;
+	snprintf(why, DEADLOCK_WHY_MAX, "%s: %s%s", what, strerror(error),
+		error == EPERM ? " (needs root)" : "");
+	return false;
+}
+
+static bool load(struct deadlock_tasks *t, char why[DEADLOCK_WHY_MAX])
+{
+	static const char *const name[ITERATOR_NR] = {"threads", "registers"};
+	struct bpf_object_open_opts opts = {.sz = sizeof opts, .object_name = "longpole_tasks"};
+	struct stat namespace;
+	if (stat("/proc/self/ns/pid", &namespace) != 0 || namespace.st_ino != FIRST_PID_NAMESPACE) {
+		snprintf(why, DEADLOCK_WHY_MAX,
+			"BPF knows threads by the machine's pids, not by this container's");
+		return false;
+	}
+	t->object = bpf_object__open_mem(deadlock_bpf_bytes, sizeof deadlock_bpf_bytes, &opts);
+	if (!t->object)
+		return refuse(why, "opening the BPF object", errno);
+	int error = bpf_object__load(t->object);
+	if (error)
+		return refuse(why, "loading BPF programs", error);
+	for (int i = 0; i < ITERATOR_NR; i++) {
+		const struct bpf_program *p = bpf_object__find_program_by_name(t->object, name[i]);
+		t->link[i] = p ? bpf_program__attach_iter(p, NULL) : NULL;
+		if (!t->link[i])
+			return refuse(why, "a task iterator", errno);
+	}
+	return true;
+}
+
+struct deadlock_tasks *deadlock_tasks_open(char why[DEADLOCK_WHY_MAX])
+{
+	struct deadlock_tasks *t = base_alloc(sizeof *t);
+	if (!t) {
+		snprintf(why, DEADLOCK_WHY_MAX, "no memory");
+		return NULL;
+	}
+	libbpf_set_print(NULL); /* libraries do not print */
+	libbpf_set_strict_mode(LIBBPF_STRICT_ALL);
+	if (load(t, why))
+		return t;
+	return deadlock_tasks_close(t);
+}
+
+struct deadlock_tasks *deadlock_tasks_close(struct deadlock_tasks *t)
+{
+	if (!t)
+		return NULL;
+	for (int i = 0; i < ITERATOR_NR; i++)
+		bpf_link__destroy(t->link[i]);
+	bpf_object__close(t->object);
+	base_free(t->buf);
+	base_free(t);
+	return NULL;
+}
+
+static enum base_status make_room(struct deadlock_tasks *t, struct base_err *err)
+{
+	size_t capacity = t->capacity ? t->capacity * 2 : BUFFER_FIRST;
+	char *buf = capacity <= BUFFER_MAX ? base_realloc(t->buf, t->capacity, capacity) : NULL;
+	if (!buf)
+		return base_fail(err, BASE_ERR_NOMEM, "out of memory for the list of threads");
+	t->buf = buf;
+	t->capacity = capacity;
+	return BASE_OK;
+}
+
+/* One pass over the machine's threads into t->buf. */
+static enum base_status pass(
+	struct deadlock_tasks *t, int iterator, size_t *ret_length, struct base_err *err)
+{
+	size_t length = 0;
+	ssize_t n;
+	enum base_status s = BASE_OK;
+	int fd = bpf_iter_create(bpf_link__fd(t->link[iterator]));
+	if (fd < 0)
+		return base_fail_errno(err, errno, "creating a task iterator");
+	for (;;) {
+		if (length == t->capacity && (s = make_room(t, err)) != BASE_OK)
+			break;
+		n = read(fd, t->buf + length, t->capacity - length);
+		if (n < 0 && (errno == EINTR || errno == EAGAIN))
+			continue;
+		if (n < 0)
+			s = base_fail_errno(err, errno, "reading a task iterator");
+		if (n <= 0)
+			break;
+		length += (size_t)n;
+	}
+	close(fd);
+	*ret_length = length;
+	return s;
+}
+
+static char state_of(const struct deadlock_task *t)
+{
+	enum { INTERRUPTIBLE = 1, UNINTERRUPTIBLE = 2, STOPPED = 4, TRACED = 8 };
+	if (t->exit_state)
+		return 'Z';
+	return t->state & TRACED            ? 't'
+	       : t->state & STOPPED         ? 'T'
+	       : t->state & INTERRUPTIBLE   ? 'S'
+	       : t->state & UNINTERRUPTIBLE ? 'D'
+					    : 'R';
+}
+
+enum base_status deadlock_tasks_threads(struct deadlock_tasks *t, struct deadlock_thread **thread,
+	size_t *capacity, size_t *nr, struct base_err *err)
+{
+	size_t length;
+	struct deadlock_task task;
+	uint64_t ticks = (uint64_t)sysconf(_SC_CLK_TCK);
+	enum base_status s = pass(t, ITERATOR_THREADS, &length, err);
+	*nr = 0;
+	if (s != BASE_OK)
+		return s;
+	s = base_grow(thread, capacity, length / sizeof task + 1, sizeof **thread);
+	if (s != BASE_OK)
+		return base_fail(err, s, "out of memory for the list of threads");
+	for (size_t i = 0; i + sizeof task <= length; i += sizeof task) {
+		memcpy(&task, t->buf + i, sizeof task);
+		struct deadlock_thread *out = &(*thread)[(*nr)++];
+		*out = (struct deadlock_thread){.pid = (pid_t)task.pid,
+			.tid = (pid_t)task.tid,
+			.start_ticks = task.start_ns / (UINT64_C(1000000000) / ticks),
+			.runs = task.runs,
+			.state = state_of(&task)};
+		memcpy(out->name, task.name, sizeof out->name);
+		out->name[sizeof out->name - 1] = 0;
+	}
+	return BASE_OK;
+}
+
+static void copy_registers(struct deadlock_wait *w, const struct deadlock_task_registers *t)
+{
+	const __u64 *v = t->value;
+	if (v[DEADLOCK_SP] != w->sp || v[DEADLOCK_IP] != w->pc || t->runs != w->thread.runs)
+		return;
+	w->registers = (struct user_regs_struct){.r15 = v[DEADLOCK_R15],
+		.r14 = v[DEADLOCK_R14],
+		.r13 = v[DEADLOCK_R13],
+		.r12 = v[DEADLOCK_R12],
+		.rbp = v[DEADLOCK_BP],
+		.rbx = v[DEADLOCK_BX],
+		.r11 = v[DEADLOCK_R11],
+		.r10 = v[DEADLOCK_R10],
+		.r9 = v[DEADLOCK_R9],
+		.r8 = v[DEADLOCK_R8],
+		.rax = v[DEADLOCK_AX],
+		.rcx = v[DEADLOCK_CX],
+		.rdx = v[DEADLOCK_DX],
+		.rsi = v[DEADLOCK_SI],
+		.rdi = v[DEADLOCK_DI],
+		.orig_rax = v[DEADLOCK_ORIG_AX],
+		.rip = v[DEADLOCK_IP],
+		.cs = v[DEADLOCK_CS],
+		.eflags = v[DEADLOCK_FLAGS],
+		.rsp = v[DEADLOCK_SP],
+		.ss = v[DEADLOCK_SS],
+		.fs_base = t->fs_base,
+		.gs_base = t->gs_base};
+	w->registers_source = DEADLOCK_REGISTERS_BPF;
+}
+
+enum base_status deadlock_tasks_registers(
+	struct deadlock_tasks *t, struct deadlock_wait *wait, size_t nr_waits, struct base_err *err)
+{
+	size_t length;
+	struct base_map index = {0};
+	enum base_status s = pass(t, ITERATOR_REGISTERS, &length, err);
+	for (size_t i = 0; s == BASE_OK && i < nr_waits; i++) {
+		s = base_map_put(&index, 0, (uint64_t)wait[i].thread.tid, i);
+		if (s != BASE_OK)
+			(void)base_fail(err, s, "out of memory for registers");
+	}
+	struct deadlock_task_registers r;
+	for (size_t i = 0; s == BASE_OK && i + sizeof r <= length; i += sizeof r) {
+		uint64_t at;
+		memcpy(&r, t->buf + i, sizeof r);
+		if (base_map_get(&index, 0, r.tid, &at))
+			copy_registers(&wait[at], &r);
+	}
+	base_map_fini(&index);
+	return s;
+}
+
+#endif

@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* text.c - an answer for people: the finding, the circle, each thread's place, what it is based on.
+ */
+#include "deadlock/private.h"
+
+#include "deadlock/say.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+enum { SHOWN_MEMBERS = 24, SHOWN_FRAMES = 3, SHOWN_EDGES = 12 };
+
+static void add_count(struct base_str *out, size_t n, const char *noun)
+{
+	size_t length = strlen(noun);
+	base_str_addf(out, "%zu %s%s", n, noun,
+		n == 1			      ? ""
+		: noun[length - 1] == 's' ? "es"
+					      : "s");
+}
+
+/* ---- the first line of a finding ------------------------------------------------------------- */
+
+static size_t nr_processes_of(const struct deadlock_answer *a, const struct deadlock_finding *f)
+{
+	size_t n = 0;
+	for (uint32_t i = 0; i < f->nr_members; i++) {
+		bool is_new = true;
+		for (uint32_t k = 0; k < i && is_new; k++)
+			is_new = a->wait[f->member[k]].thread.pid !=
+				 a->wait[f->member[i]].thread.pid;
+		n += is_new;
+	}
+	return n;
+}
+
+/* "5 threads of philosophers (pid 123)", "3 threads of 3 processes" */
+static void add_who(
+	struct base_str *out, const struct deadlock_answer *a, const struct deadlock_finding *f)
+{
+	size_t nr = nr_processes_of(a, f);
+	const struct deadlock_wait *w = &a->wait[f->member[0]];
+	if (f->nr_members == 1)
+		base_str_addf(out, "thread %d of ", (int)w->thread.tid);
+	else
+		base_str_addf(out, "%" PRIu32 " threads of ", f->nr_members);
+	if (nr == 1)
+		deadlock_say_process(out, a, w->thread.pid);
+	else
+		base_str_addf(out, "%zu processes", nr);
+}
+
+static const char *sureness(const struct deadlock_finding *f)
+{
+	switch (f->sure) {
+	case DEADLOCK_CERTAIN:
+		return "certain: nobody else can end it";
+	case DEADLOCK_PROBABLE:
+		return "probable: nobody was seen to end it, but a signal handler or the kernel "
+		       "could";
+	default:
+		return "unknown: somebody may end it, and could not be run ahead";
+	}
+}
+
+void deadlock_say_finding(
+	struct base_str *out, const struct deadlock_answer *a, const struct deadlock_finding *f)
+{
+	const struct deadlock_wait *w = &a->wait[f->member[0]];
+	switch (f->kind) {
+	case DEADLOCK_FINDING_CYCLE:
+		base_str_add(
+			out, f->sure == DEADLOCK_UNKNOWN_OUTCOME ? "Suspicious: " : "Deadlock: ");
+		add_who(out, a, f);
+		base_str_add(out,
+			f->is_simple ? " wait for each other in a circle" : " wait for each other");
+		break;
+	case DEADLOCK_FINDING_SELF:
+		base_str_add(out, "Deadlock: ");
+		add_who(out, a, f);
+		base_str_add(out, " waits for itself");
+		break;
+	case DEADLOCK_FINDING_ORPHANED:
+		base_str_add(out, "Orphaned lock: ");
+		add_who(out, a, f);
+		base_str_add(out, " waits for ");
+		deadlock_say_object(out, a, f->member[0], 0);
+		base_str_addf(out, ", which thread %d had when it ended", (int)w->owner);
+		break;
+	case DEADLOCK_FINDING_INHERITED:
+		base_str_add(out, "Lock held over a fork: ");
+		add_who(out, a, f);
+		base_str_add(out, " waits for ");
+		deadlock_say_object(out, a, f->member[0], 0);
+		base_str_addf(out,
+			", which thread %d of its parent had when this process was forked",
+			(int)w->owner);
+		break;
+	case DEADLOCK_FINDING_STUCK:
+		base_str_add(out, f->is_lost_wakeup ? "Lost wake-up: " : "Stuck: ");
+		add_who(out, a, f);
+		base_str_add(out, f->nr_members == 1
+					  ? " waits, and nobody is left who could wake it"
+					  : " wait, and nobody is left who could wake any of them");
+		break;
+	}
+	base_str_addf(out, " (%s).", sureness(f));
+}
+
+/* ---- its members ----------------------------------------------------------------------------- */
+
+static const char *name_of_edge(enum deadlock_edge_why why)
+{
+	switch (why) {
+	case DEADLOCK_EDGE_OWNS:
+		return "which %s has";
+	case DEADLOCK_EDGE_EXITS:
+		return "which is %s";
+	case DEADLOCK_EDGE_WOULD:
+		return "which %s would give, if it went on";
+	default:
+		return "which %s could give";
+	}
+}
+
+static void add_edges_of(struct base_str *out, const struct deadlock_answer *a,
+	const struct deadlock_finding *f, uint32_t member)
+{
+	uint32_t shown = 0, nr = 0, key = UINT32_MAX;
+	for (uint32_t i = 0; i < f->nr_edges; i++)
+		nr += a->edge[f->edge[i]].waiter == member;
+	for (uint32_t i = 0; i < f->nr_edges; i++) {
+		const struct deadlock_edge *e = &a->edge[f->edge[i]];
+		char who[64];
+		if (e->waiter != member)
+			continue;
+		if (shown++ == SHOWN_EDGES) {
+			base_str_addf(out, "\n      and %" PRIu32 " more", nr - SHOWN_EDGES);
+			return;
+		}
+		base_str_add(out, shown > 1 ? "\n      or " : " ");
+		if (e->key != key) {
+			deadlock_say_object(out, a, member, e->key);
+			base_str_add(out, ", ");
+		}
+		key = e->key;
+		if (e->producer == member)
+			base_str_add(out, e->why == DEADLOCK_EDGE_OWNS
+						  ? "which it has already"
+						  : "which only itself could give");
+		else {
+			deadlock_say_tid(who, sizeof who, a, e->producer);
+			deadlock_say_with(out, name_of_edge(e->why), who);
+		}
+	}
+	if (!nr) {
+		base_str_add(out, " ");
+		deadlock_say_object(out, a, member, 0);
+	}
+}
+
+/* "eat() table.c:12 < philosopher() table.c:20": the application's innermost frames. */
+static void add_place(struct base_str *out, const struct deadlock_wait *w)
+{
+	size_t shown = 0;
+	for (size_t i = 0; i < w->nr_frames && shown < SHOWN_FRAMES; i++) {
+		const struct deadlock_frame *f = &w->frame[i];
+		if (f->is_runtime && shown)
+			break;
+		if (f->is_runtime)
+			continue;
+		base_str_add(out, shown ? " < " : "      at ");
+		deadlock_say_frame(out, f);
+		shown++;
+	}
+	if (shown)
+		base_str_add(out, "\n");
+}
+
+static void add_future(struct base_str *out, const struct deadlock_answer *a, uint32_t i)
+{
+	const struct deadlock_run *r = a->run ? &a->run[i] : NULL;
+	if (!r || r->end == DEADLOCK_END_NONE)
+		return;
+	base_str_add(out, "      run ahead: ");
+	for (size_t e = 0; e < r->nr_events; e++) {
+		base_str_add(out, e ? ", " : "it would give ");
+		deadlock_say_key(out, a, i, &r->event[e].key);
+	}
+	base_str_addf(out, "%s%s", r->nr_events ? "; then " : "", deadlock_end_text(r->end));
+	if (r->again.kind != DEADLOCK_KEY_NONE) {
+		base_str_add(out, ", for ");
+		deadlock_say_key(out, a, i, &r->again);
+	}
+	if (*r->why)
+		base_str_addf(out, " (%s)", r->why);
+	if (*r->would_write)
+		base_str_addf(out, "; it would write to descriptor %d: \"%s\"", r->would_write_fd,
+			r->would_write);
+	base_str_add(out, "\n");
+}
+
+static void add_member(struct base_str *out, const struct deadlock_answer *a,
+	const struct deadlock_finding *f, uint32_t i)
+{
+	const struct deadlock_wait *w = &a->wait[i];
+	char who[64];
+	deadlock_say_tid(who, sizeof who, a, i);
+	base_str_addf(out, "  %s \"%s\" %s:", who, w->thread.name, deadlock_kind_text(w->kind));
+	add_edges_of(out, a, f, i);
+	base_str_add(out, "; asleep for at least ");
+	base_str_add_ns(out, a->now_ns > w->blocked_since_ns ? a->now_ns - w->blocked_since_ns : 0);
+	base_str_add(out, "\n");
+	add_place(out, w);
+	add_future(out, a, i);
+}
+
+/* The sentence that explains it. */
+static void add_moral(struct base_str *out, const struct deadlock_finding *f)
+{
+	if (f->kind == DEADLOCK_FINDING_CYCLE && f->is_simple)
+		base_str_add(out,
+			"  Each of them waits for the next one, and the last for the first: "
+			"none can go on before another does.\n");
+	else if (f->kind == DEADLOCK_FINDING_CYCLE && f->is_knot)
+		base_str_add(out, "  Whoever could wake one of them is one of them (a knot).\n");
+	else if (f->kind == DEADLOCK_FINDING_CYCLE)
+		base_str_add(out, "  They wait for each other; some could also be woken by others, "
+				  "who wait as well.\n");
+	if (f->nr_behind)
+		base_str_addf(out, "  %" PRIu32 " more %s behind %s.\n", f->nr_behind,
+			f->nr_behind == 1 ? "thread waits" : "threads wait",
+			f->nr_members == 1 ? "it" : "them");
+}
+
+static void add_finding(
+	struct base_str *out, const struct deadlock_answer *a, const struct deadlock_finding *f)
+{
+	for (uint32_t m = 0; m < f->nr_members && m < SHOWN_MEMBERS; m++)
+		add_member(out, a, f, f->member[m]);
+	if (f->nr_members > SHOWN_MEMBERS)
+		base_str_addf(out, "  and %" PRIu32 " more\n", f->nr_members - SHOWN_MEMBERS);
+	add_moral(out, f);
+}
+
+/* ---- the whole ------------------------------------------------------------------------------- */
+
+void deadlock_say_headline(struct base_str *out, const struct deadlock_answer *a)
+{
+	if (a->nr_findings) {
+		deadlock_say_finding(out, a, &a->finding[0]);
+		if (a->nr_findings > 1)
+			base_str_addf(out, " And %zu more.", a->nr_findings - 1);
+		return;
+	}
+	base_str_add(out, "No deadlock seen: of ");
+	add_count(out, a->nr_waits, "thread");
+	base_str_add(out, " of ");
+	add_count(out, a->nr_processes, "process");
+	if (!a->nr_long)
+		base_str_add(out, " none has slept all the time.");
+	else
+		base_str_addf(out,
+			" %zu slept all the time, and each may still be woken: by somebody who runs, by "
+			"time, or from outside.",
+			a->nr_long);
+}
+
+static void add_caveats(struct base_str *out, const struct deadlock_answer *a)
+{
+	if (a->nr_blind)
+		base_str_addf(out,
+			"  %zu processes could not be looked into (not ours): if one of them has "
+			"the "
+			"other end of a pipe, it was not counted.\n",
+			a->nr_blind);
+	if (a->without_bpf)
+		base_str_addf(out,
+			"  Without BPF (%s) registers are not known: stacks may end early.\n",
+			a->without_bpf);
+	if (a->nr_not_run)
+		base_str_addf(out,
+			"  %zu threads could not be run ahead: what they would do is not known.\n",
+			a->nr_not_run);
+}
+
+void deadlock_text(struct base_str *out, const struct deadlock_answer *a)
+{
+	struct base_str caveats = {0};
+	deadlock_say_headline(out, a);
+	base_str_add(out, "\n");
+	for (size_t i = 0; i < a->nr_findings; i++) {
+		base_str_add(out, "\n");
+		if (i || a->nr_findings > 1) {
+			base_str_addf(out, "%zu. ", i + 1);
+			deadlock_say_finding(out, a, &a->finding[i]);
+			base_str_add(out, "\n");
+		}
+		add_finding(out, a, &a->finding[i]);
+	}
+	base_str_add(out, "\nHOW IT IS KNOWN\n  Observed: ");
+	add_count(out, a->nr_long, "sleeping thread");
+	base_str_add(out, " of ");
+	add_count(out, a->nr_processes, "process");
+	base_str_add(out, "; what each waits for by its system call and lock words, ");
+	base_str_add(out, a->nr_run ? "and what they would do next by running copies ahead; "
+				    : "and who could wake them by who has access; ");
+	base_str_add(out, "in ");
+	base_str_add_ns(out, a->elapsed_ns);
+	base_str_add(
+		out, a->stopped_ns ? "; longest stop of a thread " : ", and no thread was stopped");
+	if (a->stopped_ns)
+		base_str_add_ns(out, a->stopped_ns);
+	base_str_add(out, ".\n");
+	add_caveats(&caveats, a);
+	if (caveats.length)
+		base_str_addf(out, "CAVEATS\n%s", base_str_text(&caveats));
+	out->failed |= caveats.failed;
+	base_str_fini(&caveats);
+}

@@ -1,0 +1,441 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* wait.c - what a thread waits for: the decode table of waits.def. Futexes: futex.c. */
+#include "deadlock/private.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/sem.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#ifndef SYS_futex_waitv
+#define SYS_futex_waitv 449
+#endif
+
+enum { POLL_FILES_MAX = 1024, SELECT_FILES_MAX = 1024, SEMBUF_MAX = 64, EPOLL_DEPTH_MAX = 4 };
+
+struct call { /* one decoding */
+	struct deadlock_world *world;
+	struct deadlock_process *process;
+	struct deadlock_wait *wait;
+	int fd; /* -1: none */
+};
+
+void deadlock_wait_add_key(struct deadlock_wait *w, const struct deadlock_key *key)
+{
+	for (size_t i = 0; i < w->nr_keys; i++) {
+		if (deadlock_key_equal(&w->key[i], key))
+			return;
+	}
+	if (w->nr_keys < DEADLOCK_KEYS_MAX)
+		w->key[w->nr_keys++] = *key;
+	else
+		w->keys_cut = true;
+}
+
+static void add(
+	const struct call *c, enum deadlock_key_kind kind, uint64_t space, uint64_t id, uint64_t at)
+{
+	deadlock_wait_add_key(
+		c->wait, &(struct deadlock_key){.kind = kind, .space = space, .id = id, .at = at});
+}
+
+/* ---- files ----------------------------------------------------------------------------------- */
+
+static void add_epoll(const struct call *c, int fd, int depth);
+
+/* Waits until fd is readable, or writable. */
+static void add_file(const struct call *c, int fd, bool reads, bool writes, int depth)
+{
+	struct deadlock_file f;
+	deadlock_file_of(c->world, c->process, fd, &f);
+	switch (f.kind) {
+	case DEADLOCK_FILE_PIPE:
+		if (reads)
+			add(c, DEADLOCK_KEY_PIPE_DATA, 0, f.inode, 0);
+		if (writes)
+			add(c, DEADLOCK_KEY_PIPE_ROOM, 0, f.inode, 0);
+		break;
+	case DEADLOCK_FILE_SOCKET:
+		if (!f.peer)
+			c->wait->is_external = true;
+		if (reads)
+			add(c, DEADLOCK_KEY_SOCKET_DATA, 0, f.inode, 0);
+		if (writes)
+			add(c, DEADLOCK_KEY_SOCKET_ROOM, 0, f.inode, 0);
+		break;
+	case DEADLOCK_FILE_EVENTFD:
+		if (reads)
+			add(c, DEADLOCK_KEY_EVENTFD_DATA, 0, f.inode, 0);
+		if (writes)
+			add(c, DEADLOCK_KEY_EVENTFD_ROOM, 0, f.inode, 0);
+		break;
+	case DEADLOCK_FILE_EPOLL:
+		add_epoll(c, fd, depth + 1);
+		break;
+	case DEADLOCK_FILE_NONE: /* closed while it waits: whatever it was may still come */
+	case DEADLOCK_FILE_REGULAR:
+	case DEADLOCK_FILE_OTHER:
+		if (f.is_timer)
+			c->wait->is_timed = true;
+		else
+			c->wait->is_external = true;
+		break;
+	}
+}
+
+static void add_epoll(const struct call *c, int fd, int depth)
+{
+	char name[48], text[PROC_TEXT_MAX];
+	struct deadlock_epoll_item item;
+	struct base_str s = {0};
+	base_str_addf(&s, "fdinfo/%d", fd);
+	if (s.failed || s.length >= sizeof name || depth > EPOLL_DEPTH_MAX) {
+		base_str_fini(&s);
+		c->wait->is_external = true;
+		return;
+	}
+	memcpy(name, s.buf, s.length + 1);
+	base_str_fini(&s);
+	ssize_t n = deadlock_proc_read(c->process->pid, name, text, sizeof text);
+	const char *at = n > 0 ? text : "";
+	if (n <= 0 || (size_t)n == sizeof text - 1)
+		c->wait->is_external = true; /* not all of it was seen */
+	while (deadlock_parse_epoll(&at, &item))
+		add_file(c, item.fd, item.events & (EPOLLIN | EPOLLRDNORM | EPOLLPRI | EPOLLRDHUP),
+			item.events & (EPOLLOUT | EPOLLWRNORM), depth);
+}
+
+static void decode_read(struct call *c)
+{
+	c->wait->kind = DEADLOCK_READ;
+	add_file(c, c->fd, true, false, 0);
+}
+
+static void decode_write(struct call *c)
+{
+	c->wait->kind = DEADLOCK_WRITE;
+	add_file(c, c->fd, false, true, 0);
+}
+
+/* From one file to another: either may be what it waits for. */
+static void decode_splice(struct call *c)
+{
+	bool is_tee = c->wait->call == SYS_tee;
+	c->wait->kind = DEADLOCK_READ;
+	add_file(c, c->fd, true, false, 0);
+	add_file(c, (int)c->wait->arg[is_tee ? 1 : 2], false, true, 0);
+}
+
+static void decode_poll(struct call *c)
+{
+	struct pollfd set[POLL_FILES_MAX];
+	struct deadlock_wait *w = c->wait;
+	size_t nr = w->arg[1];
+	w->kind = DEADLOCK_POLL;
+	if (!nr || nr > POLL_FILES_MAX ||
+		!deadlock_read(w->thread.pid, w->arg[0], set, nr * sizeof *set)) {
+		w->is_external = true;
+		return;
+	}
+	for (size_t i = 0; i < nr; i++) {
+		if (set[i].fd >= 0)
+			add_file(c, set[i].fd, set[i].events & (POLLIN | POLLRDNORM | POLLPRI),
+				set[i].events & (POLLOUT | POLLWRNORM), 0);
+	}
+	if (!w->nr_keys)
+		w->is_external = true; /* a way to sleep until a signal */
+}
+
+static bool in_set(const uint8_t *set, size_t i)
+{
+	return set[i / 8] >> (i % 8) & 1;
+}
+
+/* The kernel overwrites the sets only when it returns. */
+static void decode_select(struct call *c)
+{
+	struct deadlock_wait *w = c->wait;
+	uint8_t set[3][SELECT_FILES_MAX / 8] = {{0}};
+	size_t nr = w->arg[0], bytes = (nr + 63) / 64 * 8;
+	w->kind = DEADLOCK_POLL;
+	if (!nr || nr > SELECT_FILES_MAX) {
+		w->is_external = true;
+		return;
+	}
+	for (int i = 0; i < 3; i++) {
+		if (w->arg[1 + i] && !deadlock_read(w->thread.pid, w->arg[1 + i], set[i], bytes))
+			w->is_external = true;
+	}
+	for (size_t i = 0; i < nr; i++) {
+		bool reads = in_set(set[0], i) || in_set(set[2], i), writes = in_set(set[1], i);
+		if (reads || writes)
+			add_file(c, (int)i, reads, writes, 0);
+	}
+	if (!w->nr_keys)
+		w->is_external = true;
+}
+
+static void decode_epoll(struct call *c)
+{
+	c->wait->kind = DEADLOCK_EPOLL;
+	add_epoll(c, c->fd, 0);
+	if (!c->wait->nr_keys && !c->wait->is_timed)
+		c->wait->is_external = true; /* files may be added at any time */
+}
+
+static void decode_accept(struct call *c)
+{
+	struct deadlock_file f;
+	deadlock_file_of(c->world, c->process, c->fd, &f);
+	c->wait->kind = DEADLOCK_ACCEPT;
+	c->wait->is_external = true; /* anybody may connect */
+	if (f.kind == DEADLOCK_FILE_SOCKET)
+		add(c, DEADLOCK_KEY_SOCKET_PEER, 0, f.inode, 0);
+}
+
+static void decode_connect(struct call *c)
+{
+	c->wait->kind = DEADLOCK_CONNECT;
+	c->wait->is_external = true; /* and TCP gives up after a while */
+}
+
+/* ---- processes ------------------------------------------------------------------------------- */
+
+static void add_children(struct call *c)
+{
+	size_t nr;
+	const struct deadlock_listed *list = deadlock_world_list(c->world, &nr);
+	for (size_t i = 0; i < nr; i++) {
+		if (list[i].parent == c->process->pid)
+			add(c, DEADLOCK_KEY_PROCESS_EXIT, 0, (uint64_t)list[i].pid, 0);
+	}
+	if (!c->wait->nr_keys)
+		c->wait->is_external =
+			true; /* children of another namespace, or of a thread we do not see */
+}
+
+static void decode_wait4(struct call *c)
+{
+	pid_t pid = (pid_t)c->wait->arg[0];
+	c->wait->kind = DEADLOCK_WAIT_CHILD;
+	if (pid > 0)
+		add(c, DEADLOCK_KEY_PROCESS_EXIT, 0, (uint64_t)pid, 0);
+	else
+		add_children(c);
+}
+
+static void decode_waitid(struct call *c)
+{
+	uint64_t type = c->wait->arg[0], id = c->wait->arg[1];
+	char name[48], text[4096];
+	c->wait->kind = DEADLOCK_WAIT_CHILD;
+	if (type == P_PID) {
+		add(c, DEADLOCK_KEY_PROCESS_EXIT, 0, id, 0);
+	} else if (type == P_PIDFD) {
+		struct base_str s = {0};
+		uint64_t pid = 0;
+		base_str_addf(&s, "fdinfo/%d", (int)id);
+		if (!s.failed && s.length < sizeof name) {
+			memcpy(name, s.buf, s.length + 1);
+			if (deadlock_proc_read(c->process->pid, name, text, sizeof text) > 0)
+				(void)deadlock_parse_fdinfo(text, "Pid", 10, &pid);
+		}
+		base_str_fini(&s);
+		if (pid && pid <= INT32_MAX)
+			add(c, DEADLOCK_KEY_PROCESS_EXIT, 0, pid, 0);
+		else
+			c->wait->is_external = true;
+	} else {
+		add_children(c);
+	}
+}
+
+/* ---- locks on files, System V ---------------------------------------------------------------- */
+
+/* In /proc/locks those who wait for a lock follow it, with an arrow. Of open file descriptions the
+ * pid is -1: whose they are is not told. */
+static void find_lock_owner(struct deadlock_wait *w, uint64_t inode)
+{
+	char text[PROC_TEXT_MAX];
+	struct deadlock_file_lock l, held = {0};
+	ssize_t n = deadlock_proc_read(w->thread.pid, "../locks", text, sizeof text);
+	const char *at = n > 0 ? text : "";
+	while (deadlock_parse_file_lock(&at, &l)) {
+		if (!l.is_blocked) {
+			held = l;
+		} else if (l.pid == w->thread.pid && l.inode == inode && held.pid > 0) {
+			w->owner = held.pid;
+			w->owner_is_exact = w->owner_is_process = true;
+			return;
+		}
+	}
+}
+
+static void decode_file_lock(struct call *c)
+{
+	struct deadlock_wait *w = c->wait;
+	struct deadlock_file f;
+	uint64_t command = w->arg[1];
+	if (w->call == SYS_fcntl && command != F_SETLKW && command != 38 /* F_OFD_SETLKW */) {
+		w->is_external = true;
+		return;
+	}
+	deadlock_file_of(c->world, c->process, c->fd, &f);
+	w->kind = DEADLOCK_FILE_LOCK;
+	add(c, DEADLOCK_KEY_FILE_LOCK, f.device, f.inode, 0);
+	find_lock_owner(w, f.inode);
+}
+
+static void decode_semop(struct call *c)
+{
+	struct deadlock_wait *w = c->wait;
+	struct sembuf op[SEMBUF_MAX];
+	size_t nr = w->arg[2];
+	w->kind = DEADLOCK_SYSV_SEM;
+	if (!nr || nr > SEMBUF_MAX ||
+		!deadlock_read(w->thread.pid, w->arg[1], op, nr * sizeof *op)) {
+		w->is_external = true;
+		return;
+	}
+	for (size_t i = 0; i < nr; i++) {
+		if (op[i].sem_op <= 0)
+			add(c, DEADLOCK_KEY_SYSV_SEM, 0, w->arg[0], op[i].sem_num);
+	}
+}
+
+static void decode_msg(struct call *c)
+{
+	c->wait->kind = DEADLOCK_SYSV_QUEUE;
+	add(c, DEADLOCK_KEY_SYSV_QUEUE, 0, c->wait->arg[0], 0);
+}
+
+/* ---- the rest -------------------------------------------------------------------------------- */
+
+static void decode_signal(struct call *c)
+{
+	c->wait->kind = DEADLOCK_SIGNAL;
+	c->wait->is_external = true;
+	add(c, DEADLOCK_KEY_SIGNAL, (uint64_t)c->process->pid, 0, 0);
+}
+
+static void decode_sleep(struct call *c)
+{
+	c->wait->kind = DEADLOCK_SLEEP;
+	c->wait->is_timed = true;
+}
+
+static void decode_futex(struct call *c)
+{
+	deadlock_wait_decode_futex(c->world, c->process, c->wait);
+}
+
+static void decode_futex_vector(struct call *c)
+{
+	struct deadlock_wait *w = c->wait;
+	struct {
+		uint64_t value, address;
+		uint32_t flags, reserved;
+	} item[DEADLOCK_KEYS_MAX];
+	enum { FLAG_PRIVATE = 128 };
+	size_t nr = w->arg[1];
+	w->kind = DEADLOCK_FUTEX;
+	if (!nr || nr > BASE_COUNT(item) ||
+		!deadlock_read(w->thread.pid, w->arg[0], item, nr * sizeof *item)) {
+		w->is_external = true;
+		return;
+	}
+	w->word = item[0].address;
+	w->expected = (uint32_t)item[0].value;
+	for (size_t i = 0; i < nr; i++) {
+		struct deadlock_key key;
+		deadlock_key_of_futex(
+			c->world, c->process, item[i].address, item[i].flags & FLAG_PRIVATE, &key);
+		key.bytes = 4;
+		deadlock_wait_add_key(w, &key);
+	}
+}
+
+/* Somebody stopped it once, and the kernel restarted it: the arguments are as they were, the number
+ * is not. Where it sleeps in the kernel says what it was. */
+static void decode_restart(struct call *c)
+{
+	static const struct {
+		const char *where;
+		int64_t call;
+	} row[] = {{"futex_", SYS_futex}, {"poll_", SYS_poll}, {"do_sys_poll", SYS_poll}};
+	char text[96];
+	struct deadlock_wait *w = c->wait;
+	w->kind = DEADLOCK_SLEEP;
+	w->is_timed = true;
+	if (deadlock_proc_read_task(w->thread.pid, w->thread.tid, "wchan", text, sizeof text) <= 0)
+		return;
+	for (size_t i = 0; i < BASE_COUNT(row); i++) {
+		if (!strncmp(text, row[i].where, strlen(row[i].where))) {
+			w->call = row[i].call;
+			w->is_timed = false;
+			deadlock_wait_decode(c->world, w);
+			return;
+		}
+	}
+}
+
+struct row {
+	void (*decode)(struct call *c);
+	int64_t call;
+	int file, time, time_ms;
+};
+static const struct row rows[] = {
+#define CALL(name, function, file, time, time_ms) {function, SYS_##name, file, time, time_ms},
+#include "deadlock/waits.def"
+};
+
+void deadlock_wait_decode(struct deadlock_world *world, struct deadlock_wait *w)
+{
+	const struct row *row = NULL;
+	struct call c = {.world = world,
+		.process = deadlock_world_process(world, w->thread.pid),
+		.wait = w,
+		.fd = -1};
+	w->kind = DEADLOCK_UNKNOWN;
+	for (size_t i = 0; i < BASE_COUNT(rows) && !row; i++) {
+		if (rows[i].call == w->call)
+			row = &rows[i];
+	}
+	if (!row || !c.process) {
+		w->is_external = true;
+		return;
+	}
+	if (row->file >= 0)
+		c.fd = (int)w->arg[row->file];
+	if (row->time >= 0)
+		w->is_timed = w->arg[row->time] != 0;
+	if (row->time_ms >= 0)
+		w->is_timed = (int)w->arg[row->time_ms] >= 0;
+	row->decode(&c);
+}
+
+void deadlock_wait_read(struct deadlock_wait *w)
+{
+	struct deadlock_syscall call;
+	char text[256];
+	const struct deadlock_thread *t = &w->thread;
+	w->kind = DEADLOCK_RUNNING;
+	if (t->state == 'D') {
+		w->kind = DEADLOCK_DISK;
+		return;
+	}
+	if (t->state != 'S' ||
+		deadlock_proc_read_task(t->pid, t->tid, "syscall", text, sizeof text) <= 0 ||
+		!deadlock_parse_syscall(text, &call) || call.is_running)
+		return;
+	w->sp = call.sp;
+	w->pc = call.pc;
+	w->call = call.call;
+	memcpy(w->arg, call.arg, sizeof w->arg);
+	w->kind = DEADLOCK_UNKNOWN; /* until deadlock_wait_decode() */
+	w->is_external = call.is_none;
+}

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* infer_prune.c - steps 2 and 3 of PDG_GEN for one set of candidates. */
+#include "noc/infer.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { FEW = 24 };
+
+static int compare(const void *a, const void *b)
+{
+	const struct noc_infer_sort *x = a, *y = b;
+	if (x->least != y->least)
+		return x->least < y->least ? -1 : 1;
+	return x->candidate < y->candidate ? -1 : x->candidate > y->candidate;
+}
+
+static void sort(struct noc_infer_sort *s, uint32_t nr)
+{
+	if (nr > FEW) {
+		qsort(s, nr, sizeof *s, compare);
+		return;
+	}
+	for (uint32_t i = 1; i < nr; i++) {
+		struct noc_infer_sort x = s[i];
+		uint32_t k = i;
+		for (; k && compare(&x, &s[k - 1]) < 0; k--)
+			s[k] = s[k - 1];
+		s[k] = x;
+	}
+}
+
+/* Candidates that come before the transmit in every run, by least slack. */
+static uint32_t causal(const int64_t *slack, uint32_t nr_candidates, uint32_t nr_runs,
+	struct noc_infer_sort *to)
+{
+	uint32_t nr = 0;
+	for (uint32_t c = 0; c < nr_candidates; c++) {
+		const int64_t *own = slack + (size_t)c * nr_runs;
+		int64_t least = own[0];
+		for (uint32_t r = 1; r < nr_runs; r++)
+			least = own[r] < least ? own[r] : least;
+		if (least > 0)
+			to[nr++] = (struct noc_infer_sort){least, c};
+	}
+	sort(to, nr);
+	return nr;
+}
+
+uint32_t noc_infer_prune(const int64_t *slack, uint32_t nr_candidates, uint32_t nr_runs,
+	const bool *usable, uint32_t tolerance_cycles, struct noc_infer_sort *scratch, bool *keep,
+	int64_t *ret_delay, bool *ret_explained)
+{
+	uint32_t nr = causal(slack, nr_candidates, nr_runs, scratch), from = nr;
+	int64_t last[NOC_RUNS_MAX], delay = 0;
+	bool explained = false;
+	memset(keep, 0, nr_candidates * sizeof *keep);
+	for (uint32_t r = 0; r < nr_runs; r++)
+		last[r] = INT64_MAX;
+	/* From the longest least slack down: last[] = slack of each run's last arrival in the
+	 * suffix. The longest suffix that holds is the answer, so look at all of them. */
+	for (uint32_t k = nr; k--;) {
+		const int64_t *own = slack + (size_t)scratch[k].candidate * nr_runs;
+		int64_t most = INT64_MIN, least = INT64_MAX;
+		for (uint32_t r = 0; r < nr_runs; r++) {
+			last[r] = own[r] < last[r] ? own[r] : last[r];
+			if (usable && !usable[r])
+				continue;
+			most = last[r] > most ? last[r] : most;
+			least = last[r] < least ? last[r] : least;
+		}
+		if (most != INT64_MIN && scratch[k].least + tolerance_cycles >= most) {
+			from = k;
+			delay = most;
+			explained = least + tolerance_cycles >= most;
+		}
+	}
+	for (uint32_t k = from; k < nr; k++)
+		keep[scratch[k].candidate] = true;
+	*ret_delay = delay;
+	*ret_explained = explained;
+	return nr - from;
+}

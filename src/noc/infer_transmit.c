@@ -1,0 +1,443 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* infer_transmit.c - one transmit: its windows, and what explains it. */
+#include "noc/infer_private.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- windows ---------------------------------------------------------------------------------- */
+
+/* First reception of the node that came in the base run at `cycle` or later. */
+static uint32_t first_from(const struct noc_view *v, uint64_t cycle)
+{
+	uint32_t low = 0, high = v->nr_receptions;
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+		if (noc_view_receive(v, v->reception[middle], 0) < cycle)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static enum base_status room(struct noc_view *v, size_t nr, struct base_err *err)
+{
+	if (nr <= v->capacity)
+		return BASE_OK;
+	size_t next = nr + nr / 2 + 16, runs = v->runs->nr_runs;
+	uint32_t *candidate = base_alloc(next * sizeof *candidate);
+	int64_t *slack = base_alloc(next * runs * sizeof *slack);
+	struct noc_infer_sort *sort = base_alloc(next * sizeof *sort);
+	bool *keep = base_alloc(next * sizeof *keep);
+	uint8_t *certainty = base_alloc(next);
+	base_free(v->candidate);
+	base_free(v->slack);
+	base_free(v->sort);
+	base_free(v->keep);
+	base_free(v->certainty);
+	v->candidate = candidate;
+	v->slack = slack;
+	v->sort = sort;
+	v->keep = keep;
+	v->certainty = certainty;
+	v->capacity = next;
+	if (candidate && slack && sort && keep && certainty)
+		return BASE_OK;
+	v->capacity = 0;
+	return base_fail(err, BASE_ERR_NOMEM, "no memory for a window of %zu receptions", nr);
+}
+
+void noc_view_fini(struct noc_view *v)
+{
+	base_free(v->candidate);
+	base_free(v->slack);
+	base_free(v->sort);
+	base_free(v->keep);
+	base_free(v->certainty);
+}
+
+/* The slacks of transmit t to receptions [from, to) of the node, and to its previous transmit. */
+static enum base_status fill(struct noc_view *v, uint32_t t, uint32_t from, uint32_t to,
+	bool with_previous, struct base_err *err)
+{
+	enum base_status s = room(v, (size_t)(to - from) + 1, err);
+	if (s != BASE_OK)
+		return s;
+	const size_t nr_runs = v->runs->nr_runs, stride = v->runs->stride;
+	const uint64_t *transmit = v->runs->transmit_cycle + v->transmit[t] * stride;
+	uint32_t nr = 0;
+	for (uint32_t k = from; k < to; k++) {
+		const uint64_t *arrival = v->runs->receive_cycle + v->reception[k] * stride;
+		int64_t *slack = v->slack + nr * nr_runs;
+		if (v->only_answers && v->packets->source[v->reception[k]] !=
+				v->packets->destination[v->transmit[t]])
+			continue;
+		v->candidate[nr++] = v->reception[k];
+		for (size_t r = 0; r < nr_runs; r++)
+			slack[r] = (int64_t)(transmit[r] - arrival[r]);
+	}
+	if (with_previous) {
+		const uint64_t *before = v->runs->transmit_cycle + v->transmit[t - 1] * stride;
+		int64_t *slack = v->slack + nr * nr_runs;
+		v->candidate[nr++] = NOC_PDG_NONE;
+		for (size_t r = 0; r < nr_runs; r++)
+			slack[r] = (int64_t)(transmit[r] - before[r]);
+	}
+	v->nr_candidates = nr;
+	return BASE_OK;
+}
+
+/* Receptions [*ret_from, *ret_to) since the k-th previous transmit. One in the cycle of that
+ * transmit is inside, one in the cycle of t itself is not. */
+static void window(
+	const struct noc_view *v, uint32_t t, uint32_t k, uint32_t *ret_from, uint32_t *ret_to)
+{
+	*ret_to = first_from(v, noc_view_transmit(v, v->transmit[t], 0));
+	*ret_from = t >= k ? first_from(v, noc_view_transmit(v, v->transmit[t - k], 0)) : 0;
+	if (*ret_from > *ret_to)
+		*ret_from = *ret_to; /* transmits of a node that is not ordered */
+}
+
+static void window_of_options(
+	const struct noc_view *v, uint32_t t, uint32_t *ret_from, uint32_t *ret_to)
+{
+	const struct noc_infer_options *o = v->options;
+	window(v, t, o->window_previous, ret_from, ret_to);
+	if (o->window_receptions)
+		*ret_from = *ret_to > o->window_receptions ? *ret_to - o->window_receptions : 0;
+}
+
+/* ---- which runs may be used ------------------------------------------------------------------- */
+
+/* Sets usable[]; gives their number. */
+static uint32_t find_usable(struct noc_view *v, uint32_t t)
+{
+	uint32_t nr = 0, runs = v->runs->nr_runs;
+	for (uint32_t r = 0; r < runs; r++) {
+		v->usable[r] = !(v->options->ignore_blocked && v->ordered && t &&
+			noc_view_transmit(v, v->transmit[t], r) <=
+				noc_view_transmit(v, v->transmit[t - 1], r) + 1);
+		nr += v->usable[r];
+	}
+	v->counts.blocked += runs - nr;
+	v->nr_usable = nr;
+	return nr;
+}
+
+static int compare_slacks(const void *a, const void *b)
+{
+	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+	return x < y ? -1 : x > y;
+}
+
+/* The middle of the delays that the usable runs show, when candidates c with keep[c] are all there
+ * is. */
+static uint64_t median_delay(const struct noc_view *v)
+{
+	int64_t delay[NOC_RUNS_MAX];
+	uint32_t nr = 0, runs = v->runs->nr_runs;
+	for (uint32_t r = 0; r < runs; r++) {
+		int64_t last = INT64_MAX;
+		for (uint32_t c = 0; c < v->nr_candidates && v->usable[r]; c++)
+			if (v->keep[c] && v->slack[(size_t)c * runs + r] < last)
+				last = v->slack[(size_t)c * runs + r];
+		if (last != INT64_MAX)
+			delay[nr++] = last;
+	}
+	if (!nr)
+		return 1;
+	qsort(delay, nr, sizeof *delay, compare_slacks);
+	int64_t middle = nr % 2 ? delay[nr / 2] : (delay[nr / 2 - 1] + delay[nr / 2]) / 2;
+	return middle > 0 ? (uint64_t)middle : 1;
+}
+
+/* ---- grades ----------------------------------------------------------------------------------- */
+
+/* Of a run's kept candidates: the last arrival; *ret_alone: no other within the tolerance. */
+static uint32_t last_arrival(const struct noc_view *v, uint32_t run, bool *ret_alone)
+{
+	uint32_t last = NOC_PDG_NONE, runs = v->runs->nr_runs;
+	int64_t least = INT64_MAX, second = INT64_MAX;
+	for (uint32_t c = 0; c < v->nr_candidates; c++) {
+		int64_t slack = v->slack[(size_t)c * runs + run];
+		if (!v->keep[c])
+			continue;
+		if (slack < least) {
+			second = least;
+			least = slack;
+			last = c;
+		} else if (slack < second) {
+			second = slack;
+		}
+	}
+	*ret_alone = last != NOC_PDG_NONE && second - least > (int64_t)v->tolerance_cycles;
+	return last;
+}
+
+static void grade(struct noc_view *v)
+{
+	for (uint32_t c = 0; c < v->nr_candidates; c++)
+		v->certainty[c] = NOC_CONSISTENT;
+	for (uint32_t r = 0; r < v->runs->nr_runs; r++) {
+		bool alone;
+		uint32_t last = v->usable[r] ? last_arrival(v, r, &alone) : NOC_PDG_NONE;
+		if (last != NOC_PDG_NONE && alone)
+			v->certainty[last] = NOC_CONFIRMED;
+	}
+}
+
+/* Leaves out what no run needs: every usable run has one of the kept ones as its last arrival. */
+static void reduce(struct noc_view *v)
+{
+	const uint32_t runs = v->runs->nr_runs;
+	bool *needed = (bool *)v->sort; /* not used by now */
+	_Static_assert(sizeof *v->sort >= sizeof *needed, "room for a flag each");
+	for (uint32_t c = 0; c < v->nr_candidates; c++)
+		needed[c] = v->keep[c] && v->certainty[c] == NOC_CONFIRMED;
+	for (uint32_t r = 0; r < runs; r++) {
+		bool alone, covered = false;
+		uint32_t last = v->usable[r] ? last_arrival(v, r, &alone) : NOC_PDG_NONE;
+		if (last == NOC_PDG_NONE)
+			continue;
+		int64_t least = v->slack[(size_t)last * runs + r];
+		for (uint32_t c = 0; c < v->nr_candidates && !covered; c++)
+			covered = needed[c] && v->slack[(size_t)c * runs + r] - least <=
+					(int64_t)v->tolerance_cycles;
+		if (!covered)
+			needed[last] = true;
+	}
+	for (uint32_t c = 0; c < v->nr_candidates; c++)
+		v->keep[c] = needed[c];
+}
+
+/* ---- explanations ----------------------------------------------------------------------------- */
+
+/* Is the time since the previous transmit (of the first: since the start) the same in all usable
+ * runs? */
+static bool only_previous(const struct noc_view *v, uint32_t t, uint64_t *ret_delay)
+{
+	int64_t least = INT64_MAX, most = INT64_MIN, gap[NOC_RUNS_MAX];
+	uint32_t nr = 0;
+	for (uint32_t r = 0; r < v->runs->nr_runs; r++) {
+		uint64_t before = t ? noc_view_transmit(v, v->transmit[t - 1], r) : 0;
+		int64_t g = (int64_t)(noc_view_transmit(v, v->transmit[t], r) - before);
+		least = g < least ? g : least; /* too early is wrong in any run */
+		if (!v->usable[r])
+			continue;
+		gap[nr++] = g;
+		most = g > most ? g : most;
+	}
+	if (!nr || most - least > (int64_t)v->tolerance_cycles)
+		return false;
+	qsort(gap, nr, sizeof *gap, compare_slacks);
+	*ret_delay = gap[nr / 2] > 0 ? (uint64_t)gap[nr / 2] : 0;
+	return true;
+}
+
+/* The gate of candidates that are kept. */
+static void take(struct noc_view *v, int64_t delay, bool robust, struct noc_gate *ret)
+{
+	ret->delay_cycles = robust ? median_delay(v) : (uint64_t)delay;
+	for (uint32_t c = 0; c < v->nr_candidates; c++)
+		v->certainty[c] = v->keep[c] ? NOC_CONSISTENT : NOC_UNEXPLAINED;
+	if (v->options->grade)
+		grade(v);
+	if (v->options->grade && v->options->reduce)
+		reduce(v);
+	for (uint32_t c = 0; c < v->nr_candidates; c++) {
+		if (!v->keep[c])
+			continue;
+		if (v->candidate[c] == NOC_PDG_NONE) {
+			ret->inputs |= NOC_PDG_PREVIOUS;
+			v->keep[c] = false;
+		} else {
+			ret->nr++;
+		}
+	}
+}
+
+static void take_previous(struct noc_view *v, uint32_t t, uint64_t delay, struct noc_gate *ret)
+{
+	v->nr_candidates = 0;
+	ret->inputs = t ? NOC_PDG_PREVIOUS : 0;
+	ret->delay_cycles = delay;
+}
+
+static uint64_t base_gap(const struct noc_view *v, uint32_t t)
+{
+	uint64_t now = noc_view_transmit(v, v->transmit[t], 0);
+	return t ? now - noc_view_transmit(v, v->transmit[t - 1], 0) : now;
+}
+
+static uint32_t next_window(uint32_t k)
+{
+	return k < 4 ? k + 1 : k % 3 ? k + k / 2 : k + k / 3;
+}
+
+/* Tries windows that grow, first receptions alone, then with the previous transmit as one more
+ * input. */
+static enum base_status explain(
+	struct noc_view *v, uint32_t t, struct noc_gate *ret, struct base_err *err)
+{
+	for (unsigned with_previous = 0; with_previous <= (t ? 1u : 0u); with_previous++) {
+		uint32_t last_from = UINT32_MAX;
+		for (uint32_t k = 1; k <= v->options->window_previous_max; k = next_window(k)) {
+			uint32_t from, to;
+			int64_t delay;
+			bool explained;
+			window(v, t, k, &from, &to);
+			if (from == last_from && k > 1)
+				continue; /* nothing new came in it */
+			last_from = from;
+			enum base_status s = fill(v, t, from, to, with_previous, err);
+			if (s != BASE_OK)
+				return s;
+			v->counts.candidates += v->nr_candidates;
+			if (noc_infer_prune(v->slack, v->nr_candidates, v->runs->nr_runs, v->usable,
+				    v->tolerance_cycles, v->sort, v->keep, &delay, &explained) &&
+				explained) {
+				take(v, delay, true, ret);
+				ret->explained = true;
+				return BASE_OK;
+			}
+			if (!from)
+				break;
+		}
+	}
+	return BASE_OK;
+}
+
+/* Of a transmit that was held up in nearly all runs little is known but inequalities. Where others
+ * of the node answer who asked, so does it. */
+static enum base_status explain_by_others(
+	struct noc_view *v, uint32_t t, struct noc_gate *ret, struct base_err *err)
+{
+	enum base_status s = BASE_OK;
+	v->only_answers = true;
+	if (v->nr_usable) {
+		s = explain(v, t, ret, err);
+		v->only_answers = false;
+		return s;
+	}
+	uint32_t from, to, latest = NOC_PDG_NONE;
+	int64_t room_cycles = 0;
+	window(v, t, v->options->window_previous_max, &from, &to);
+	s = fill(v, t, from, to, false, err);
+	v->only_answers = false;
+	/* the latest that is no later than the delay of others before the transmit in any run */
+	for (uint32_t c = 0; c < v->nr_candidates && s == BASE_OK; c++) {
+		int64_t least = INT64_MAX;
+		for (uint32_t r = 0; r < v->runs->nr_runs; r++) {
+			int64_t slack = v->slack[(size_t)c * v->runs->nr_runs + r];
+			least = slack < least ? slack : least;
+		}
+		v->keep[c] = false;
+		if (least > 0) {
+			latest = c;
+			room_cycles = least;
+		}
+	}
+	if (s != BASE_OK || latest == NOC_PDG_NONE)
+		return s;
+	v->keep[latest] = true;
+	v->certainty[latest] = NOC_CONSISTENT;
+	ret->nr = 1;
+	ret->explained = true;
+	ret->delay_cycles = (uint64_t)room_cycles < v->learned.delay_cycles
+		? (uint64_t)room_cycles
+		: v->learned.delay_cycles;
+	return BASE_OK;
+}
+
+static enum base_status gate_adaptive(
+	struct noc_view *v, uint32_t t, struct noc_gate *ret, struct base_err *err)
+{
+	uint64_t delay;
+	enum base_status s = BASE_OK;
+	find_usable(v, t);
+	if (v->nr_usable < NOC_LEARN_RUNS && v->learned.answers) {
+		s = explain_by_others(v, t, ret, err);
+		if (s != BASE_OK || ret->explained)
+			return s;
+	}
+	if (!v->nr_usable) {
+		/* Held up by its predecessor in every run: that, one cycle later, is all that is
+		 * known, and enough. */
+		take_previous(v, t, 1, ret);
+		ret->explained = true;
+		return BASE_OK;
+	}
+	if (only_previous(v, t, &delay)) {
+		take_previous(v, t, delay, ret);
+		ret->explained = true;
+		return BASE_OK;
+	}
+	s = explain(v, t, ret, err);
+	if (s != BASE_OK || ret->explained)
+		return s;
+	take_previous(v, t, base_gap(v, t), ret);
+	ret->inputs |= NOC_PDG_UNEXPLAINED;
+	ret->empty = true;
+	return BASE_OK;
+}
+
+static enum base_status gate_one_window(
+	struct noc_view *v, uint32_t t, struct noc_gate *ret, struct base_err *err)
+{
+	uint32_t from, to;
+	int64_t delay;
+	bool explained;
+	window_of_options(v, t, &from, &to);
+	enum base_status s = fill(v, t, from, to, false, err);
+	if (s != BASE_OK)
+		return s;
+	uint32_t nr_usable = find_usable(v, t);
+	v->counts.candidates += v->nr_candidates;
+	ret->explained = true;
+	if (!nr_usable)
+		take_previous(v, t, 1, ret);
+	else if (noc_infer_prune(v->slack, v->nr_candidates, v->runs->nr_runs, v->usable,
+			 v->tolerance_cycles, v->sort, v->keep, &delay, &explained)) {
+		take(v, delay, v->tolerance_cycles != 0, ret);
+	} else {
+		ret->empty = v->nr_candidates != 0;
+		take_previous(v, t, base_gap(v, t), ret);
+	}
+	return BASE_OK;
+}
+
+enum base_status noc_view_gate(
+	struct noc_view *v, uint32_t t, struct noc_gate *ret, struct base_err *err)
+{
+	*ret = (struct noc_gate){0};
+	return v->options->adaptive ? gate_adaptive(v, t, ret, err)
+				    : gate_one_window(v, t, ret, err);
+}
+
+/* ---- tolerance -------------------------------------------------------------------------------- */
+
+/* Of what explains the transmit best alone (its previous one, or one reception): by how much its
+ * slack differs between runs. UINT32_MAX: nothing to look at. */
+uint32_t noc_view_spread(struct noc_view *v, uint32_t t, struct base_err *err)
+{
+	uint32_t from, to, runs = v->runs->nr_runs;
+	uint64_t best = UINT32_MAX;
+	uint32_t nr_usable = find_usable(v, t);
+	window(v, t, 1, &from, &to);
+	if (nr_usable < runs || runs < 2 || fill(v, t, from, to, t > 0, err) != BASE_OK)
+		return UINT32_MAX;
+	for (uint32_t c = 0; c < v->nr_candidates; c++) {
+		int64_t least = INT64_MAX, most = INT64_MIN;
+		for (uint32_t r = 0; r < runs; r++) {
+			int64_t slack = v->slack[(size_t)c * runs + r];
+			if (!v->usable[r])
+				continue;
+			least = slack < least ? slack : least;
+			most = slack > most ? slack : most;
+		}
+		if ((uint64_t)(most - least) < best)
+			best = (uint64_t)(most - least);
+	}
+	return (uint32_t)best;
+}

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* network_private.h - the parts of struct noc_network; for the files of the simulator only. */
+#ifndef LONGPOLE_NOC_NETWORK_PRIVATE_H
+#define LONGPOLE_NOC_NETWORK_PRIVATE_H
+
+#include "noc/network.h"
+#include "noc/random.h"
+#include "noc/topology.h"
+
+#define NOC_NONE UINT32_MAX
+
+/* ---- packets ------------------------------------------------------------------------------- */
+
+/* Queued or under way. Flits are numbers of packets with two flags. */
+struct noc_live {
+	uint64_t id, created, sent;
+	uint32_t source, destination, size, next; /* next: in a queue, or in the list of the free */
+	uint32_t left;   /* flits that have not left the source */
+	uint32_t middle; /* valiant: the router to go to first */
+	uint16_t hops;
+	uint8_t class, phase; /* phase: what a routing remembers from hop to hop */
+};
+struct noc_pool {
+	struct noc_live *packet;
+	size_t capacity;
+	uint32_t free, nr_used, nr_touched;
+};
+enum base_status noc_pool_take(struct noc_pool *p, uint32_t *ret) BASE_MUST_CHECK;
+static inline void noc_pool_give(struct noc_pool *p, uint32_t i)
+{
+	p->packet[i].next = p->free;
+	p->free = i;
+	p->nr_used--;
+}
+
+struct noc_arrivals {
+	struct noc_arrival *list;
+	size_t nr, capacity;
+};
+/* The caller has made room. */
+void noc_arrive(struct noc_arrivals *a, const struct noc_live *p, uint64_t cycle);
+
+/* ---- topology=ideal ------------------------------------------------------------------------ */
+
+enum {
+	NOC_IDEAL_SLOTS = 1 << 16, /* > NOC_LATENCY_MAX */
+	NOC_IDEAL_WORDS = NOC_IDEAL_SLOTS / 64,
+	NOC_IDEAL_MATRIX_NODES_MAX = 8192,
+};
+struct noc_ideal {
+	uint32_t head[NOC_IDEAL_SLOTS], tail[NOC_IDEAL_SLOTS]; /* by arrival cycle */
+	uint64_t used[NOC_IDEAL_WORDS], used_words[NOC_IDEAL_WORDS / 64];
+	uint32_t nodes, latency;
+	uint16_t *latency_of; /* [source][destination]; NULL: all the same */
+};
+struct noc_network;
+enum base_status noc_ideal_open(struct noc_network *n, struct base_err *err) BASE_MUST_CHECK;
+void noc_ideal_close(struct noc_ideal *i);
+enum base_status noc_ideal_send(struct noc_network *n, uint32_t packet, uint32_t extra,
+	struct base_err *err) BASE_MUST_CHECK;
+enum base_status noc_ideal_run(
+	struct noc_network *n, uint64_t until, struct base_err *err) BASE_MUST_CHECK;
+
+/* ---- routers ------------------------------------------------------------------------------- */
+
+/* Numbers: an input VC is router * ports * vcs + port * vcs + vc, an output VC likewise; a node's VCs of its
+ * injection link follow those of the routers: routers * ports * vcs + node * vcs + vc. */
+
+enum noc_vc_state { NOC_VC_IDLE, NOC_VC_ROUTING, NOC_VC_WAITING, NOC_VC_ACTIVE };
+struct noc_input_vc {
+	uint32_t out;         /* output VC; while ACTIVE */
+	uint16_t first, count; /* ring of flits */
+	uint16_t result;      /* of an allocation that is under way (delays above 1) */
+	uint8_t state, nr_routes;
+	uint8_t out_port, out_vc;
+	uint16_t ready; /* low bits of the cycle in which what is under way is done */
+};
+struct noc_route {
+	uint8_t port, vc_first, vc_last, priority;
+};
+enum { NOC_FLIT_HEAD = 1, NOC_FLIT_TAIL = 2, NOC_FLIT_EJECT = 4 };
+struct noc_flit {
+	uint32_t packet, flags;
+};
+/* A flit reaches a router's input VC; or (NOC_FLIT_EJECT) a node, then `vc` is the output VC that gets the credit. */
+struct noc_flit_event {
+	uint32_t vc, router;
+	struct noc_flit flit;
+};
+/* router >= nr_routers: that of a node. */
+struct noc_credit_event {
+	uint32_t vc, router;
+};
+struct noc_slot {
+	uint32_t nr_flits, nr_credits;
+	struct noc_flit_event *flit;
+	struct noc_credit_event *credit;
+};
+/* What an output port leads to: an input VC of a router, or a node. */
+struct noc_output {
+	uint32_t vc, router; /* first input VC there; of an ejection: own first output VC, own router */
+	uint32_t delay;      /* from the crossbar's grant to the arrival */
+	uint16_t busy_cycles;
+	uint16_t eject; /* NOC_FLIT_EJECT or 0 */
+};
+/* Where credits of an input port go. */
+struct noc_back {
+	uint32_t vc, router, delay;
+};
+/* A node's queue of one class. */
+struct noc_queue {
+	uint32_t first, last;
+	uint8_t vc, last_vc; /* UINT8_MAX: none yet */
+};
+enum { NOC_ASK_SLOTS = 1024 };
+
+struct noc_network {
+	struct noc_config config;
+	struct noc_pool pool;
+	struct noc_arrivals arrivals;
+	struct noc_random random;
+	uint64_t now;
+	struct noc_ideal *ideal; /* NULL: the rest is in use */
+
+	struct noc_topology topology;
+	uint32_t nr_routers, nr_nodes, ports, vcs, classes;
+	uint32_t router_vcs; /* ports * vcs */
+	uint32_t words;      /* of a set of a router's input VCs */
+	uint32_t route_max, buffer;
+	bool lookahead, speculative, narrow, slow; /* slow: allocation delays above 1 */
+	unsigned (*route)(struct noc_network *n, uint32_t router, uint32_t in_port, uint32_t in_vc,
+		struct noc_live *p, struct noc_route *ret);
+
+	/* of each input VC */
+	struct noc_input_vc *input;
+	struct noc_route *routes; /* route_max each */
+	struct noc_flit *flit;    /* buffer each */
+	/* of each output VC, nodes' included */
+	uint16_t *credit;
+	uint16_t *owner; /* input VC of the same router; UINT16_MAX: nobody */
+	uint16_t *vc_grant_next; /* round robin: next input VC of the router */
+	uint16_t *vc_accept_next; /* of each input VC: next output VC of the router */
+	/* of each port */
+	struct noc_output *output;
+	struct noc_back *back;
+	uint64_t *free_vcs; /* of an output: bits of VCs that no packet has; nodes' follow */
+	uint64_t *waiting;  /* of an output: input VCs that wait for a VC of it; `words` each */
+	uint8_t *sw_grant_next, *sw_accept_next, *sw_vc_next;
+	uint64_t *sent_flits, *busy_until;
+	/* of each router: sets of input VCs, `words` each */
+	uint64_t *to_route, *to_vc, *to_sw, *pending;
+	uint64_t *router_active, *node_active; /* bits */
+	struct noc_scratch *scratch;
+	uint8_t *port_of; /* of an input VC of a router */
+
+	/* of nodes */
+	struct noc_queue *queue; /* [node][class] */
+	uint8_t *last_class;
+	uint32_t *inject_vc, *inject_delay;
+
+	struct noc_slot *slot;
+	uint32_t slot_mask;
+	uint64_t nr_events; /* in all slots */
+	struct noc_counts counts, forgotten; /* since the start; before the last reset */
+	uint64_t buffered; /* flits in buffers */
+
+	/* asking the source: calendar of (node, class) */
+	struct noc_source source;
+	uint32_t source_classes; /* bits; 0: nobody is asked */
+	uint32_t *ask_next, *ask_head;
+	uint64_t *ask_cycle, ask_used[NOC_ASK_SLOTS / 64];
+	uint64_t nr_asks;
+};
+
+static inline void noc_set_bit(uint64_t *set, uint32_t i)
+{
+	set[i >> 6] |= (uint64_t)1 << (i & 63);
+}
+static inline void noc_clear_bit(uint64_t *set, uint32_t i)
+{
+	set[i >> 6] &= ~((uint64_t)1 << (i & 63));
+}
+static inline bool noc_has_bit(const uint64_t *set, uint32_t i)
+{
+	return set[i >> 6] >> (i & 63) & 1;
+}
+
+/* router.c: one cycle of a router; false: it has nothing to do until something arrives. */
+bool noc_router_step(struct noc_network *n, uint32_t router);
+/* The packet at the front of an idle input VC: routing begins, or is done already. */
+void noc_router_begin(struct noc_network *n, uint32_t router, uint32_t vc_in_router);
+struct noc_scratch *noc_scratch_new(const struct noc_network *n);
+
+/* routing.c */
+enum base_status noc_routing_choose(struct noc_network *n, struct base_err *err) BASE_MUST_CHECK;
+
+/* inject.c: queues of the nodes, and whom they ask */
+void noc_inject(struct noc_network *n);
+void noc_enqueue(struct noc_network *n, uint32_t packet);
+enum base_status noc_ask_due(struct noc_network *n, struct base_err *err) BASE_MUST_CHECK;
+void noc_ask_at(struct noc_network *n, uint32_t asked, uint64_t cycle);
+uint64_t noc_ask_first(const struct noc_network *n); /* UINT64_MAX: never */
+
+static inline void noc_class_vcs(
+	const struct noc_network *n, uint32_t class, uint32_t *ret_first, uint32_t *ret_last)
+{
+	*ret_first = class * n->vcs / n->classes;
+	*ret_last = (class + 1) * n->vcs / n->classes - 1;
+}
+
+#endif

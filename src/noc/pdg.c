@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* pdg.c - packets and dependencies in memory. */
+#include "noc/pdg.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+const char *noc_certainty_name(enum noc_certainty c)
+{
+	static const char *const name[NOC_CERTAINTIES] = {
+		"given", "confirmed", "consistent", "unexplained"};
+	return c < NOC_CERTAINTIES ? name[c] : "";
+}
+
+struct noc_pdg *noc_pdg_new(uint32_t nr_nodes)
+{
+	struct noc_pdg *g = base_alloc(sizeof *g);
+	if (!g || !nr_nodes || nr_nodes > NOC_PDG_NODES_MAX)
+		return noc_pdg_free(g);
+	g->nr_nodes = nr_nodes;
+	g->ordered = base_alloc(nr_nodes);
+	if (!g->ordered)
+		return noc_pdg_free(g);
+	memset(g->ordered, 1, nr_nodes);
+	return g;
+}
+
+struct noc_pdg *noc_pdg_free(struct noc_pdg *g)
+{
+	if (!g)
+		return NULL;
+	base_free(g->source);
+	base_free(g->destination);
+	base_free(g->size_flits);
+	base_free(g->type);
+	base_free(g->transmit_cycle);
+	base_free(g->receive_cycle);
+	base_free(g->delay_cycles);
+	base_free(g->inputs);
+	base_free(g->first);
+	base_free(g->address);
+	base_free(g->units);
+	base_free(g->dependency);
+	base_free(g->certainty);
+	base_free(g->ordered);
+	base_free(g);
+	return NULL;
+}
+
+/* One array of many that grow together; `capacity` is changed by the caller when all have. */
+static bool grow_one(void *data, size_t elem_bytes, size_t capacity, size_t next)
+{
+	void **p = data;
+	void *grown = base_realloc(*p, capacity * elem_bytes, next * elem_bytes);
+	if (grown)
+		*p = grown;
+	return grown != NULL;
+}
+
+static enum base_status grow_packets(struct noc_pdg *g, struct base_err *err)
+{
+	size_t capacity = g->packets_capacity, next = capacity ? capacity * 2 : 64;
+	/* first[] has one more than the others; an array that has grown alone is merely larger */
+	bool ok = grow_one(&g->source, sizeof *g->source, capacity, next) &&
+		grow_one(&g->destination, sizeof *g->destination, capacity, next) &&
+		grow_one(&g->size_flits, sizeof *g->size_flits, capacity, next) &&
+		grow_one(&g->type, sizeof *g->type, capacity, next) &&
+		grow_one(&g->transmit_cycle, sizeof *g->transmit_cycle, capacity, next) &&
+		grow_one(&g->receive_cycle, sizeof *g->receive_cycle, capacity, next) &&
+		grow_one(&g->delay_cycles, sizeof *g->delay_cycles, capacity, next) &&
+		grow_one(&g->inputs, sizeof *g->inputs, capacity, next) &&
+		grow_one(&g->address, sizeof *g->address, capacity, next) &&
+		grow_one(&g->units, sizeof *g->units, capacity, next) &&
+		grow_one(&g->first, sizeof *g->first, capacity ? capacity + 1 : 0, next + 1);
+	if (!ok)
+		return base_fail(err, BASE_ERR_NOMEM, "no memory for %zu packets", next);
+	g->packets_capacity = next;
+	return BASE_OK;
+}
+
+enum base_status noc_pdg_add(
+	struct noc_pdg *g, const struct noc_pdg_packet *p, struct base_err *err)
+{
+	uint32_t i = g->nr_packets;
+	if (i >= NOC_PDG_PACKETS_MAX)
+		return base_fail(err, BASE_ERR_LIMIT, "more than %llu packets",
+			(unsigned long long)NOC_PDG_PACKETS_MAX);
+	if (i == g->packets_capacity) {
+		enum base_status s = grow_packets(g, err);
+		if (s != BASE_OK)
+			return s;
+	}
+	g->source[i] = p->source;
+	g->destination[i] = p->destination;
+	g->size_flits[i] = p->size_flits;
+	g->type[i] = p->type;
+	g->transmit_cycle[i] = p->transmit_cycle;
+	g->receive_cycle[i] = p->receive_cycle;
+	g->delay_cycles[i] = p->delay_cycles;
+	g->inputs[i] = p->inputs;
+	g->address[i] = p->address;
+	g->units[i] = p->units;
+	if (!i)
+		g->first[0] = 0;
+	g->first[i + 1] = g->first[i];
+	g->nr_packets++;
+	return BASE_OK;
+}
+
+enum base_status noc_pdg_add_dependency(
+	struct noc_pdg *g, uint32_t on, enum noc_certainty c, struct base_err *err)
+{
+	uint64_t nr = noc_pdg_nr_dependencies(g);
+	if (nr == g->dependencies_capacity) {
+		size_t capacity = g->dependencies_capacity, next = capacity ? capacity * 2 : 64;
+		if (!grow_one(&g->dependency, sizeof *g->dependency, capacity, next) ||
+			!grow_one(&g->certainty, sizeof *g->certainty, capacity, next))
+			return base_fail(
+				err, BASE_ERR_NOMEM, "no memory for %zu dependencies", next);
+		g->dependencies_capacity = next;
+	}
+	g->dependency[nr] = on;
+	g->certainty[nr] = (uint8_t)c;
+	g->first[g->nr_packets] = nr + 1;
+	return BASE_OK;
+}
+
+struct noc_pdg *noc_pdg_copy(const struct noc_pdg *g)
+{
+	struct noc_pdg *c = noc_pdg_new(g->nr_nodes);
+	if (!c)
+		return NULL;
+	for (uint32_t i = 0; i < g->nr_packets; i++) {
+		struct noc_pdg_packet p = {.source = g->source[i],
+			.destination = g->destination[i],
+			.size_flits = g->size_flits[i],
+			.type = g->type[i],
+			.units = g->units[i],
+			.transmit_cycle = g->transmit_cycle[i],
+			.receive_cycle = g->receive_cycle[i],
+			.address = g->address[i]};
+		if (noc_pdg_add(c, &p, NULL) != BASE_OK)
+			return noc_pdg_free(c);
+	}
+	memcpy(c->ordered, g->ordered, g->nr_nodes);
+	memcpy(c->origin, g->origin, sizeof c->origin);
+	c->has_addresses = g->has_addresses;
+	c->run = g->run;
+	return c;
+}
+
+static enum base_status check_packet(const struct noc_pdg *g, uint32_t i, struct base_err *err)
+{
+	const char *why = NULL;
+	if (g->source[i] >= g->nr_nodes || g->destination[i] >= g->nr_nodes)
+		why = "is of a node that is not there";
+	else if (!g->size_flits[i])
+		why = "has no flits";
+	else if (g->receive_cycle[i] < g->transmit_cycle[i])
+		why = "is received before it is sent";
+	else if (g->receive_cycle[i] > NOC_PDG_CYCLE_MAX || g->delay_cycles[i] > NOC_PDG_CYCLE_MAX)
+		why = "has a time beyond all limits";
+	for (uint64_t d = g->first[i]; !why && d < g->first[i + 1]; d++)
+		if (g->dependency[d] >= i)
+			why = "depends on itself or on a later packet";
+		else if (g->destination[g->dependency[d]] != g->source[i])
+			why = "depends on a packet that its node does not receive";
+	if (why)
+		return base_fail(err, BASE_ERR_CORRUPT, "packet %u %s", i, why);
+	return BASE_OK;
+}
+
+enum base_status noc_pdg_check(const struct noc_pdg *g, struct base_err *err)
+{
+	enum base_status s = BASE_OK;
+	for (uint32_t i = 0; i < g->nr_packets && s == BASE_OK; i++)
+		s = check_packet(g, i, err);
+	return s;
+}
+
+/* ---- index ------------------------------------------------------------------------------------ */
+
+/* Counting sort of packets by node. */
+static void sort_by_node(
+	const struct noc_pdg *g, const uint32_t *node, uint32_t *first, uint32_t *order)
+{
+	memset(first, 0, ((size_t)g->nr_nodes + 1) * sizeof *first);
+	for (uint32_t i = 0; i < g->nr_packets; i++)
+		first[node[i] + 1]++;
+	for (uint32_t n = 0; n < g->nr_nodes; n++)
+		first[n + 1] += first[n];
+	for (uint32_t i = 0; i < g->nr_packets; i++)
+		order[first[node[i]]++] = i;
+	memmove(first + 1, first, (size_t)g->nr_nodes * sizeof *first);
+	first[0] = 0;
+}
+
+struct arrival {
+	uint64_t cycle;
+	uint32_t packet;
+};
+
+static int compare_arrivals(const void *a, const void *b)
+{
+	const struct arrival *x = a, *y = b;
+	if (x->cycle != y->cycle)
+		return x->cycle < y->cycle ? -1 : 1;
+	return x->packet < y->packet ? -1 : x->packet > y->packet;
+}
+
+/* Sorts one node's receptions by time; on a one-cycle network they are in order already. */
+static bool sort_receptions(
+	uint32_t *packet, size_t nr, const uint64_t *receive_cycle, size_t stride)
+{
+	bool sorted = true;
+	for (size_t i = 1; i < nr && sorted; i++)
+		sorted = receive_cycle[packet[i - 1] * stride] <= receive_cycle[packet[i] * stride];
+	if (sorted)
+		return true;
+	struct arrival *a = base_alloc(nr * sizeof *a);
+	if (!a)
+		return false;
+	for (size_t i = 0; i < nr; i++)
+		a[i] = (struct arrival){receive_cycle[packet[i] * stride], packet[i]};
+	qsort(a, nr, sizeof *a, compare_arrivals);
+	for (size_t i = 0; i < nr; i++)
+		packet[i] = a[i].packet;
+	base_free(a);
+	return true;
+}
+
+enum base_status noc_index_init(struct noc_index *x, const struct noc_pdg *g,
+	const uint64_t *receive_cycle, size_t stride, struct base_err *err)
+{
+	size_t nr = g->nr_packets ? g->nr_packets : 1, nodes = (size_t)g->nr_nodes + 1;
+	x->transmits = base_alloc(nr * sizeof *x->transmits);
+	x->receptions = base_alloc(nr * sizeof *x->receptions);
+	x->previous = base_alloc(nr * sizeof *x->previous);
+	x->first_transmit = base_alloc(nodes * sizeof *x->first_transmit);
+	x->first_reception = base_alloc(nodes * sizeof *x->first_reception);
+	bool ok = x->transmits && x->receptions && x->previous && x->first_transmit &&
+		x->first_reception;
+	if (ok) {
+		sort_by_node(g, g->source, x->first_transmit, x->transmits);
+		sort_by_node(g, g->destination, x->first_reception, x->receptions);
+		for (uint32_t n = 0; n < g->nr_nodes; n++)
+			for (uint32_t t = x->first_transmit[n]; t < x->first_transmit[n + 1]; t++)
+				x->previous[x->transmits[t]] = t > x->first_transmit[n]
+					? x->transmits[t - 1]
+					: NOC_PDG_NONE;
+	}
+	for (uint32_t n = 0; n < g->nr_nodes && ok; n++)
+		ok = sort_receptions(x->receptions + x->first_reception[n],
+			x->first_reception[n + 1] - x->first_reception[n], receive_cycle, stride);
+	if (ok)
+		return BASE_OK;
+	noc_index_fini(x);
+	return base_fail(err, BASE_ERR_NOMEM, "no memory to sort %u packets", g->nr_packets);
+}
+
+void noc_index_fini(struct noc_index *x)
+{
+	base_free(x->transmits);
+	base_free(x->receptions);
+	base_free(x->previous);
+	base_free(x->first_transmit);
+	base_free(x->first_reception);
+	*x = (struct noc_index){0};
+}

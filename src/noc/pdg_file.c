@@ -1,0 +1,369 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* pdg_file.c - packet dependency graphs as .lpt traces. */
+#include "noc/pdg.h"
+
+#include "trace/trace.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { HAS_GRAPH = 1, HAS_ADDRESSES = 2 };
+
+/* ---- writing ---------------------------------------------------------------------------------- */
+
+static enum base_status put_string(struct trace_writer *w, uint32_t id, const char *text,
+	struct base_err *err)
+{
+	struct trace_record r = {.kind = TRACE_string,
+		.u.string = {.string = id,
+			.text = {.bytes = text, .length = (uint32_t)strlen(text)}}};
+	return trace_writer_put(w, &r, err);
+}
+
+enum { STRING_TOOL = 1, STRING_ORIGIN, STRING_NODES };
+
+static enum base_status put_definitions(
+	const struct noc_pdg *g, struct trace_writer *w, struct base_err *err)
+{
+	struct trace_record process = {.kind = TRACE_process,
+		.u.process = {.process = 1, .pid = 1, .name = STRING_TOOL,
+			.command = STRING_ORIGIN}};
+	enum base_status s = put_string(w, STRING_TOOL, "noc", err);
+	if (s == BASE_OK)
+		s = put_string(w, STRING_ORIGIN, g->origin, err);
+	if (s == BASE_OK)
+		s = trace_writer_put(w, &process, err);
+	for (uint32_t n = 0; n < g->nr_nodes && s == BASE_OK; n++) {
+		struct base_str name = {0};
+		struct trace_record r = {.kind = TRACE_stream,
+			.u.stream = {.stream = n + 1, .process = 1, .tid = n + 1,
+				.name = STRING_NODES + n}};
+		base_str_addf(&name, "node %u", n);
+		s = put_string(w, STRING_NODES + n, base_str_text(&name), err);
+		base_str_fini(&name);
+		if (s == BASE_OK)
+			s = trace_writer_put(w, &r, err);
+	}
+	return s;
+}
+
+static enum base_status put_header(
+	const struct noc_pdg *g, struct trace_writer *w, struct base_err *err)
+{
+	struct trace_record r = {.kind = TRACE_noc_graph, .stream = 1};
+	r.u.noc_graph.nodes = g->nr_nodes;
+	r.u.noc_graph.packets = g->nr_packets;
+	r.u.noc_graph.run = g->run;
+	r.u.noc_graph.has =
+		(g->has_graph ? HAS_GRAPH : 0u) | (g->has_addresses ? HAS_ADDRESSES : 0u);
+	r.u.noc_graph.origin = STRING_ORIGIN;
+	enum base_status s = trace_writer_put(w, &r, err);
+	for (uint32_t n = 0; n < g->nr_nodes && s == BASE_OK; n++) {
+		struct trace_record o = {.kind = TRACE_noc_node, .stream = n + 1};
+		o.u.noc_node.ordered = g->ordered[n];
+		s = trace_writer_put(w, &o, err);
+	}
+	return s;
+}
+
+static enum base_status put_gate(
+	const struct noc_pdg *g, uint32_t i, struct trace_writer *w, struct trace_record *r,
+	struct base_err *err)
+{
+	r->kind = TRACE_noc_gate;
+	memset(&r->u, 0, sizeof r->u);
+	r->u.noc_gate.delay = g->delay_cycles[i];
+	r->u.noc_gate.inputs = g->inputs[i];
+	r->u.noc_gate.dependencies = g->first[i + 1] - g->first[i];
+	enum base_status s = trace_writer_put(w, r, err);
+	for (uint64_t d = g->first[i]; d < g->first[i + 1] && s == BASE_OK; d++) {
+		r->kind = TRACE_noc_dependency;
+		memset(&r->u, 0, sizeof r->u);
+		r->u.noc_dependency.on = g->dependency[d];
+		r->u.noc_dependency.certainty = g->certainty[d];
+		s = trace_writer_put(w, r, err);
+	}
+	return s;
+}
+
+static enum base_status put_packet(
+	const struct noc_pdg *g, uint32_t i, struct trace_writer *w, struct base_err *err)
+{
+	struct trace_record r = {.kind = TRACE_noc_packet,
+		.stream = g->source[i] + 1,
+		.time_ns = g->transmit_cycle[i]};
+	r.u.noc_packet.packet = i;
+	r.u.noc_packet.destination = g->destination[i] + 1;
+	r.u.noc_packet.size = g->size_flits[i];
+	r.u.noc_packet.type = g->type[i];
+	r.u.noc_packet.latency = g->receive_cycle[i] - g->transmit_cycle[i];
+	enum base_status s = trace_writer_put(w, &r, err);
+	if (g->has_addresses && s == BASE_OK) {
+		r.kind = TRACE_noc_address;
+		memset(&r.u, 0, sizeof r.u);
+		r.u.noc_address.address = g->address[i];
+		r.u.noc_address.units = g->units[i];
+		s = trace_writer_put(w, &r, err);
+	}
+	if (g->has_graph && s == BASE_OK)
+		s = put_gate(g, i, w, &r, err);
+	return s;
+}
+
+struct moment {
+	uint64_t cycle;
+	uint32_t packet;
+};
+
+static int compare_moments(const void *a, const void *b)
+{
+	const struct moment *x = a, *y = b;
+	if (x->cycle != y->cycle)
+		return x->cycle < y->cycle ? -1 : 1;
+	return x->packet < y->packet ? -1 : x->packet > y->packet;
+}
+
+/* Packets in the order of their transmits: a stream's times do not decrease. */
+static enum base_status put_packets(
+	const struct noc_pdg *g, struct trace_writer *w, struct base_err *err)
+{
+	struct moment *m = base_alloc(((size_t)g->nr_packets + 1) * sizeof *m);
+	enum base_status s = BASE_OK;
+	bool sorted = true;
+	if (!m)
+		return base_fail(err, BASE_ERR_NOMEM, "no memory to write the packets");
+	for (uint32_t i = 0; i < g->nr_packets; i++) {
+		m[i] = (struct moment){g->transmit_cycle[i], i};
+		sorted = sorted && (!i || m[i - 1].cycle <= m[i].cycle);
+	}
+	if (!sorted)
+		qsort(m, g->nr_packets, sizeof *m, compare_moments);
+	for (uint32_t i = 0; i < g->nr_packets && s == BASE_OK; i++)
+		s = put_packet(g, m[i].packet, w, err);
+	base_free(m);
+	return s;
+}
+
+enum base_status noc_pdg_write(const struct noc_pdg *g, const char *path, struct base_err *err)
+{
+	struct trace_info info = {.size = sizeof info,
+		.host = "simulated",
+		.command = g->origin,
+		.tool = "longpole noc",
+		.nr_processors = g->nr_nodes,
+		.flags = TRACE_INFO_SYNTHETIC};
+	struct trace_writer *w;
+	enum base_status s = trace_writer_open(path, &info, &w, err);
+	if (s != BASE_OK)
+		return s;
+	s = put_definitions(g, w, err);
+	if (s == BASE_OK)
+		s = put_header(g, w, err);
+	if (s == BASE_OK)
+		s = put_packets(g, w, err);
+	enum base_status closed = trace_writer_close(w, s == BASE_OK ? err : NULL);
+	return s == BASE_OK ? closed : s;
+}
+
+/* ---- reading ---------------------------------------------------------------------------------- */
+
+struct load {
+	struct noc_pdg *g; /* packets in the order of the file */
+	uint32_t *number;  /* of them */
+	size_t numbers_capacity;
+	uint64_t nr_wanted; /* by the header */
+	uint32_t stream;    /* of the packet before; 0: none */
+};
+
+static enum base_status bad(struct base_err *err, const char *what)
+{
+	return base_fail(err, BASE_ERR_CORRUPT, "%s", what);
+}
+
+static enum base_status begin(struct load *l, const struct trace_defs *defs,
+	const struct trace_record *r, struct base_err *err)
+{
+	const struct trace_noc_graph *h = &r->u.noc_graph;
+	if (l->g)
+		return bad(err, "two noc_graph records");
+	if (!h->nodes || h->nodes > NOC_PDG_NODES_MAX || h->packets > NOC_PDG_PACKETS_MAX ||
+		h->run > UINT32_MAX)
+		return bad(err, "noc_graph: more nodes or packets than there can be");
+	l->g = noc_pdg_new((uint32_t)h->nodes);
+	if (!l->g)
+		return base_fail(err, BASE_ERR_NOMEM, "no memory for the nodes");
+	l->nr_wanted = h->packets;
+	l->g->run = (uint32_t)h->run;
+	l->g->has_graph = (h->has & HAS_GRAPH) != 0;
+	l->g->has_addresses = (h->has & HAS_ADDRESSES) != 0;
+	const char *origin = trace_text_of(defs, h->origin);
+	size_t length = strnlen(origin, NOC_PDG_ORIGIN_MAX - 1);
+	memcpy(l->g->origin, origin, length);
+	return BASE_OK;
+}
+
+static enum base_status add_packet(
+	struct load *l, const struct trace_record *r, struct base_err *err)
+{
+	const struct trace_noc_packet *p = &r->u.noc_packet;
+	struct noc_pdg *g = l->g;
+	if (r->stream > g->nr_nodes || !p->destination || p->destination > g->nr_nodes)
+		return bad(err, "a packet of a node that is not there");
+	if (p->packet >= l->nr_wanted || !p->size || p->size > UINT32_MAX || p->type > UINT8_MAX ||
+		p->latency > UINT64_MAX - r->time_ns)
+		return bad(err, "a packet's number, size, type or latency is beyond its limit");
+	if (l->numbers_capacity <= g->nr_packets) {
+		enum base_status s = base_grow(&l->number, &l->numbers_capacity,
+			(size_t)g->nr_packets + 1, sizeof *l->number);
+		if (s != BASE_OK)
+			return base_fail(err, s, "no memory for the packets");
+	}
+	l->number[g->nr_packets] = (uint32_t)p->packet;
+	l->stream = r->stream;
+	return noc_pdg_add(g,
+		&(struct noc_pdg_packet){.source = r->stream - 1,
+			.destination = p->destination - 1,
+			.size_flits = (uint32_t)p->size,
+			.type = (uint8_t)p->type,
+			.transmit_cycle = r->time_ns,
+			.receive_cycle = r->time_ns + p->latency},
+		err);
+}
+
+static enum base_status add_record(struct load *l, const struct trace_defs *defs,
+	const struct trace_record *r, struct base_err *err)
+{
+	struct noc_pdg *g = l->g;
+	if (r->kind == TRACE_noc_graph)
+		return begin(l, defs, r, err);
+	if (r->kind < TRACE_noc_graph || r->kind > TRACE_noc_address)
+		return BASE_OK;
+	if (!g)
+		return bad(err, "packets before the noc_graph record");
+	if (r->kind == TRACE_noc_node) {
+		if (r->stream > g->nr_nodes)
+			return bad(err, "a node beyond the last");
+		g->ordered[r->stream - 1] = r->u.noc_node.ordered != 0;
+		return BASE_OK;
+	}
+	if (r->kind == TRACE_noc_packet)
+		return add_packet(l, r, err);
+	if (!g->nr_packets || r->stream != l->stream)
+		return bad(err, "a gate, dependency or address without its packet");
+	uint32_t last = g->nr_packets - 1;
+	if (r->kind == TRACE_noc_address) {
+		g->address[last] = r->u.noc_address.address;
+		g->units[last] = (uint8_t)r->u.noc_address.units;
+	} else if (r->kind == TRACE_noc_gate) {
+		g->delay_cycles[last] = r->u.noc_gate.delay;
+		g->inputs[last] =
+			r->u.noc_gate.inputs & (NOC_PDG_PREVIOUS | NOC_PDG_UNEXPLAINED | NOC_PDG_NOT_BEFORE);
+	} else {
+		if (r->u.noc_dependency.on >= l->nr_wanted ||
+			r->u.noc_dependency.certainty >= NOC_CERTAINTIES)
+			return bad(err, "a dependency on a packet that is not there");
+		return noc_pdg_add_dependency(g, (uint32_t)r->u.noc_dependency.on,
+			(enum noc_certainty)r->u.noc_dependency.certainty, err);
+	}
+	return BASE_OK;
+}
+
+/* Packets in the order of their numbers. */
+static enum base_status reorder(
+	const struct load *l, struct noc_pdg **ret, struct base_err *err)
+{
+	const struct noc_pdg *g = l->g;
+	struct noc_pdg *to = noc_pdg_new(g->nr_nodes);
+	uint32_t *place = base_alloc(((size_t)g->nr_packets + 1) * sizeof *place);
+	enum base_status s = BASE_OK;
+	if (!to || !place)
+		s = base_fail(err, BASE_ERR_NOMEM, "no memory for %u packets", g->nr_packets);
+	for (uint32_t i = 0; i < g->nr_packets && s == BASE_OK; i++)
+		if (l->number[i] >= g->nr_packets || place[l->number[i]])
+			s = bad(err, "a packet's number is there twice, or one is missing");
+		else
+			place[l->number[i]] = i + 1;
+	for (uint32_t n = 0; n < g->nr_packets && s == BASE_OK; n++) {
+		uint32_t i = place[n] - 1;
+		s = noc_pdg_add(to,
+			&(struct noc_pdg_packet){.source = g->source[i],
+				.destination = g->destination[i],
+				.size_flits = g->size_flits[i],
+				.type = g->type[i],
+				.inputs = g->inputs[i],
+				.units = g->units[i],
+				.transmit_cycle = g->transmit_cycle[i],
+				.receive_cycle = g->receive_cycle[i],
+				.delay_cycles = g->delay_cycles[i],
+				.address = g->address[i]},
+			err);
+		for (uint64_t d = g->first[i]; d < g->first[i + 1] && s == BASE_OK; d++)
+			s = noc_pdg_add_dependency(to, g->dependency[d],
+				(enum noc_certainty)g->certainty[d], err);
+	}
+	base_free(place);
+	if (s == BASE_OK) {
+		memcpy(to->ordered, g->ordered, g->nr_nodes);
+		memcpy(to->origin, g->origin, sizeof to->origin);
+		to->run = g->run;
+		to->has_graph = g->has_graph;
+		to->has_addresses = g->has_addresses;
+		s = noc_pdg_check(to, err);
+	}
+	if (s != BASE_OK)
+		to = noc_pdg_free(to);
+	*ret = to;
+	return s;
+}
+
+static enum base_status load(
+	struct trace_reader *reader, struct noc_pdg **ret, struct base_err *err)
+{
+	struct load l = {0};
+	struct trace_batch b;
+	enum base_status s;
+	while ((s = trace_reader_next(reader, &b, err)) == BASE_OK)
+		for (size_t i = 0; i < b.nr && s == BASE_OK; i++) {
+			s = add_record(&l, trace_reader_defs(reader), &b.record[i], err);
+			if (s != BASE_OK)
+				goto out;
+		}
+	if (s == BASE_END)
+		s = BASE_OK;
+	if (s == BASE_OK && !l.g)
+		s = base_fail(err, BASE_ERR_NOTFOUND, "no packets of a network in this trace");
+	if (s == BASE_OK && l.g->nr_packets != l.nr_wanted)
+		s = base_fail(err, BASE_ERR_TRUNCATED, "%u of %llu packets are there",
+			l.g->nr_packets, (unsigned long long)l.nr_wanted);
+	if (s == BASE_OK)
+		s = reorder(&l, ret, err);
+out:
+	noc_pdg_free(l.g);
+	base_free(l.number);
+	return s;
+}
+
+enum base_status noc_pdg_read(const char *path, struct noc_pdg **ret, struct base_err *err)
+{
+	struct trace_reader *reader;
+	*ret = NULL;
+	enum base_status s = trace_reader_open(path, NULL, &reader, err);
+	if (s != BASE_OK)
+		return s;
+	s = load(reader, ret, err);
+	trace_reader_close(reader);
+	return s == BASE_OK ? s : base_cause(err, s, "while reading %s", path);
+}
+
+enum base_status noc_pdg_read_memory(
+	const void *bytes, size_t size_bytes, struct noc_pdg **ret, struct base_err *err)
+{
+	struct trace_reader *reader;
+	*ret = NULL;
+	enum base_status s = trace_reader_open_memory(bytes, size_bytes, NULL, &reader, err);
+	if (s != BASE_OK)
+		return s;
+	s = load(reader, ret, err);
+	trace_reader_close(reader);
+	return s;
+}

@@ -1,0 +1,619 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * router.c - one cycle of a router: virtual channel allocation, switch allocation, routing; then what they decided.
+ *
+ * A router's input VCs are members of sets of bits: to_route, to_vc (want an output VC), to_sw (have an output VC, a flit and a credit) and, with
+ * delays above one cycle, pending. A packet that finds all its output VCs taken leaves to_vc and waits at the output port until a tail frees one. So a
+ * router where nothing can move has empty sets and is not visited. The allocators are those of N. McKeown, "The iSLIP scheduling algorithm" (1999).
+ */
+#include "noc/network_private.h"
+
+#include <string.h>
+
+#define SPECULATIVE 128u /* of a label: asked without having an output VC */
+
+struct noc_scratch {
+	uint64_t *vc_request; /* [output VC]: input VCs; `words` each */
+	uint16_t *vc_touched, *vc_asking; /* output VCs with requests; input VCs that request */
+	uint16_t *vc_grant;   /* [input VC]: output VC */
+	uint16_t *vc_offer;   /* [input VC]: the best output VC that was granted to it */
+	uint16_t *vc_offered, *vc_matched; /* input VCs */
+	uint64_t sw_request[NOC_PORTS_MAX], sw_wanted[NOC_PORTS_MAX]; /* of outputs; of inputs */
+	uint8_t label[NOC_PORTS_MAX][NOC_PORTS_MAX];                  /* [input][output] */
+	uint8_t sw_offer[NOC_PORTS_MAX];
+	struct {
+		uint8_t in, out, label;
+	} match[NOC_PORTS_MAX];
+};
+
+struct noc_scratch *noc_scratch_new(const struct noc_network *n)
+{
+	size_t vcs = n->router_vcs, words = vcs * n->words;
+	size_t size = sizeof(struct noc_scratch) + words * 8 + 6 * vcs * sizeof(uint16_t);
+	struct noc_scratch *s = base_alloc(size);
+	if (!s)
+		return NULL;
+	s->vc_request = (uint64_t *)(void *)(s + 1);
+	s->vc_touched = (uint16_t *)(void *)(s->vc_request + words);
+	s->vc_asking = s->vc_touched + vcs;
+	s->vc_grant = s->vc_asking + vcs;
+	s->vc_offer = s->vc_grant + vcs;
+	s->vc_offered = s->vc_offer + vcs;
+	s->vc_matched = s->vc_offered + vcs;
+	return s;
+}
+
+/* What a step works on. `words` is a constant where it is inlined. */
+struct here {
+	struct noc_network *n;
+	struct noc_scratch *s;
+	uint32_t router, first_vc, first_port;
+	uint64_t *to_route, *to_vc, *to_sw, *pending;
+	struct noc_input_vc *input;
+};
+
+#define EACH_BIT(set, words, i)                                                                    \
+	for (uint32_t w_ = 0; w_ < (words); w_++)                                                  \
+		for (uint64_t bits_ = (set)[w_], i;                                                \
+			bits_ && ((i = w_ * 64 + (uint64_t)__builtin_ctzll(bits_)), true);         \
+			bits_ &= bits_ - 1)
+
+/* The first member at or after `from`, else the first at all; the set is not empty. */
+static inline uint32_t round_robin(const uint64_t *set, uint32_t words, uint32_t from)
+{
+	uint32_t w = words == 1 ? 0 : from >> 6;
+	uint64_t bits = set[w] & (~(uint64_t)0 << (from & 63));
+	while (!bits) {
+		w = w + 1 == words ? 0 : w + 1;
+		bits = set[w];
+	}
+	return w * 64 + (uint32_t)__builtin_ctzll(bits);
+}
+
+static inline uint32_t ahead(uint32_t i, uint32_t from, uint32_t nr)
+{
+	return i >= from ? i - from : i + nr - from;
+}
+
+static inline uint64_t vc_range(const struct noc_route *r)
+{
+	return (~(uint64_t)0 >> (63 - r->vc_last)) & (~(uint64_t)0 << r->vc_first);
+}
+
+static inline uint64_t free_of(const struct here *h, const struct noc_route *r)
+{
+	return h->n->free_vcs[h->first_port + r->port] & vc_range(r);
+}
+
+static inline uint64_t made(const struct here *h, uint32_t vc)
+{
+	uint32_t at = h->first_vc + vc;
+	const struct noc_flit *f = &h->n->flit[(size_t)at * h->n->buffer + h->input[vc].first];
+	return h->n->pool.packet[f->packet].created;
+}
+
+/* ---- virtual channel allocation ------------------------------------------------------------- */
+
+static inline void wait_for_vc(struct here *h, uint32_t vc, uint32_t words)
+{
+	const struct noc_network *n = h->n;
+	const struct noc_route *r = n->routes + (size_t)(h->first_vc + vc) * n->route_max;
+	noc_clear_bit(h->to_vc, vc);
+	for (unsigned i = 0; i < h->input[vc].nr_routes; i++)
+		noc_set_bit(n->waiting + (size_t)(h->first_port + r[i].port) * words, vc);
+}
+
+/* Requests of all who want an output VC; returns how many output VCs are wanted. */
+static inline uint32_t vc_requests(struct here *h, uint32_t words, uint32_t *ret_asking)
+{
+	const struct noc_network *n = h->n;
+	struct noc_scratch *s = h->s;
+	uint64_t touched[NOC_PORTS_MAX];
+	uint32_t nr = 0, asking = 0;
+	for (uint32_t w = 0; w < words; w++)
+		touched[w] = 0;
+	EACH_BIT(h->to_vc, words, vc)
+	{
+		const struct noc_route *r = n->routes + (size_t)(h->first_vc + vc) * n->route_max;
+		bool any = false;
+		for (unsigned i = 0; i < h->input[vc].nr_routes; i++) {
+			for (uint64_t f = free_of(h, &r[i]); f; f &= f - 1) {
+				uint32_t o = (uint32_t)__builtin_ctzll(f);
+				uint32_t out = r[i].port * n->vcs + o;
+				uint64_t *set = s->vc_request + (size_t)out * words;
+				if (!noc_has_bit(touched, out)) {
+					noc_set_bit(touched, out);
+					s->vc_touched[nr++] = (uint16_t)out;
+					memset(set, 0, words * sizeof *set);
+				}
+				noc_set_bit(set, (uint32_t)vc);
+				any = true;
+			}
+		}
+		if (any) {
+			s->vc_asking[asking++] = (uint16_t)vc;
+			s->vc_grant[vc] = UINT16_MAX;
+		} else if (!n->slow) {
+			wait_for_vc(h, (uint32_t)vc, words);
+		}
+	}
+	*ret_asking = asking;
+	return nr;
+}
+
+static void vc_match(struct here *h, uint32_t in, uint32_t out, uint32_t nr_vcs, bool move)
+{
+	struct noc_network *n = h->n;
+	h->s->vc_grant[in] = (uint16_t)out;
+	if (!move)
+		return;
+	n->vc_grant_next[h->first_vc + out] = (uint16_t)(in + 1 == nr_vcs ? 0 : in + 1);
+	n->vc_accept_next[h->first_vc + in] = (uint16_t)(out + 1 == nr_vcs ? 0 : out + 1);
+}
+
+/* One input VC alone: every output VC it asks for is granted. Most cycles of most routers are this. */
+static inline void vc_alone(struct here *h, uint32_t in, uint32_t nr)
+{
+	const struct noc_network *n = h->n;
+	uint32_t from = n->vc_accept_next[h->first_vc + in], best = h->s->vc_touched[0];
+	for (uint32_t i = 1; i < nr; i++) {
+		uint32_t out = h->s->vc_touched[i];
+		if (ahead(out, from, n->router_vcs) < ahead(best, from, n->router_vcs))
+			best = out;
+	}
+	vc_match(h, in, best, n->router_vcs, true);
+}
+
+static inline void vc_islip(struct here *h, uint32_t nr, uint32_t words)
+{
+	const struct noc_network *n = h->n;
+	struct noc_scratch *s = h->s;
+	for (uint32_t iteration = 0; iteration < n->config.iterations; iteration++) {
+		uint32_t nr_offered = 0;
+		for (uint32_t i = 0; i < nr; i++) {
+			uint32_t out = s->vc_touched[i];
+			const uint64_t *set = s->vc_request + (size_t)out * words;
+			uint64_t any = 0;
+			for (uint32_t w = 0; w < words; w++)
+				any |= set[w];
+			if (!any)
+				continue;
+			uint32_t in = round_robin(set, words, n->vc_grant_next[h->first_vc + out]);
+			uint32_t from = n->vc_accept_next[h->first_vc + in];
+			/* An offer is marked by not being in the list before: vc_grant tells. */
+			if (s->vc_grant[in] == UINT16_MAX) {
+				s->vc_grant[in] = UINT16_MAX - 1;
+				s->vc_offered[nr_offered++] = (uint16_t)in;
+				s->vc_offer[in] = (uint16_t)out;
+			} else if (ahead(out, from, n->router_vcs) <
+				   ahead(s->vc_offer[in], from, n->router_vcs)) {
+				s->vc_offer[in] = (uint16_t)out;
+			}
+		}
+		for (uint32_t i = 0; i < nr_offered; i++)
+			vc_match(h, s->vc_offered[i], s->vc_offer[s->vc_offered[i]], n->router_vcs,
+				!iteration);
+		if (!nr_offered || iteration + 1 == n->config.iterations)
+			return;
+		/* Who has one neither asks nor is asked again. */
+		for (uint32_t i = 0; i < nr; i++) {
+			uint64_t *set = s->vc_request + (size_t)s->vc_touched[i] * words;
+			for (uint32_t o = 0; o < nr_offered; o++) {
+				uint32_t in = s->vc_offered[o];
+				if (s->vc_grant[in] == s->vc_touched[i])
+					memset(set, 0, words * sizeof *set);
+				noc_clear_bit(set, in);
+			}
+		}
+	}
+}
+
+/* Input first: each input VC chooses one of its output VCs, then each output VC one of those. */
+static void vc_separable(
+	struct here *h, uint32_t nr, uint32_t nr_asking, uint32_t words, bool by_age)
+{
+	const struct noc_network *n = h->n;
+	struct noc_scratch *s = h->s;
+	for (uint32_t a = 0; a < nr_asking; a++) {
+		uint32_t in = s->vc_asking[a], from = n->vc_accept_next[h->first_vc + in];
+		uint32_t best = UINT32_MAX;
+		for (uint32_t i = 0; i < nr; i++) {
+			uint32_t out = s->vc_touched[i];
+			if (noc_has_bit(s->vc_request + (size_t)out * words, in) &&
+				(best == UINT32_MAX || ahead(out, from, n->router_vcs) <
+							       ahead(best, from, n->router_vcs)))
+				best = out;
+		}
+		s->vc_offer[in] = (uint16_t)best;
+	}
+	for (uint32_t i = 0; i < nr; i++) {
+		uint32_t out = s->vc_touched[i], from = n->vc_grant_next[h->first_vc + out];
+		uint32_t best = UINT32_MAX;
+		for (uint32_t a = 0; a < nr_asking; a++) {
+			uint32_t in = s->vc_asking[a];
+			if (s->vc_offer[in] != out)
+				continue;
+			bool nearer = best == UINT32_MAX || ahead(in, from, n->router_vcs) <
+								    ahead(best, from, n->router_vcs);
+			if (by_age && best != UINT32_MAX && made(h, in) != made(h, best))
+				nearer = made(h, in) < made(h, best);
+			if (nearer)
+				best = in;
+		}
+		if (best != UINT32_MAX)
+			vc_match(h, best, out, n->router_vcs, true);
+	}
+}
+
+/* Fills vc_grant[] of the input VCs in vc_asking[]; returns how many those are. */
+static inline uint32_t allocate_vcs(struct here *h, uint32_t words)
+{
+	uint32_t nr_asking, nr = vc_requests(h, words, &nr_asking);
+	uint64_t kind = h->n->config.vc_allocator;
+	if (!nr)
+		return 0;
+	if (nr_asking == 1)
+		vc_alone(h, h->s->vc_asking[0], nr);
+	else if (kind == NOC_ALLOCATOR_ISLIP)
+		vc_islip(h, nr, words);
+	else
+		vc_separable(h, nr, nr_asking, words, kind == NOC_ALLOCATOR_AGE);
+	return nr_asking;
+}
+
+static inline void take_vc(struct here *h, uint32_t vc, uint32_t out, uint32_t words)
+{
+	struct noc_network *n = h->n;
+	struct noc_input_vc *in = &h->input[vc];
+	uint32_t port = n->port_of[out], out_vc = out - port * n->vcs;
+	(void)words;
+	n->free_vcs[h->first_port + port] &= ~((uint64_t)1 << out_vc);
+	n->owner[h->first_vc + out] = (uint16_t)vc;
+	in->state = NOC_VC_ACTIVE;
+	in->out = h->first_vc + out;
+	in->out_port = (uint8_t)port;
+	in->out_vc = (uint8_t)out_vc;
+	noc_clear_bit(h->to_vc, vc);
+	if (n->credit[in->out])
+		noc_set_bit(h->to_sw, vc);
+}
+
+/* ---- switch allocation ---------------------------------------------------------------------- */
+
+struct switch_sets {
+	uint64_t inputs, outputs; /* ports with requests */
+};
+
+static inline void sw_request(
+	struct here *h, uint32_t vc, uint32_t out, uint32_t mark, struct switch_sets *sets)
+{
+	const struct noc_network *n = h->n;
+	struct noc_scratch *s = h->s;
+	uint32_t in = n->port_of[vc], own = vc - in * n->vcs;
+	uint64_t out_bit = (uint64_t)1 << out, in_bit = (uint64_t)1 << in;
+	if (n->narrow && n->busy_until[h->first_port + out] > n->now)
+		return;
+	if (!(sets->inputs & in_bit)) {
+		sets->inputs |= in_bit;
+		s->sw_wanted[in] = 0;
+	}
+	if (!(sets->outputs & out_bit)) {
+		sets->outputs |= out_bit;
+		s->sw_request[out] = 0;
+	}
+	if (s->sw_wanted[in] & out_bit) {
+		uint32_t other = s->label[in][out], other_vc = other & ~SPECULATIVE;
+		uint32_t from = n->sw_vc_next[h->first_port + in];
+		bool better = ahead(own, from, n->vcs) < ahead(other_vc, from, n->vcs);
+		if (n->config.sw_allocator == NOC_ALLOCATOR_AGE && !mark &&
+			!(other & SPECULATIVE)) {
+			uint64_t a = made(h, vc), b = made(h, in * n->vcs + other_vc);
+			better = a < b || (a == b && better);
+		}
+		if ((other & SPECULATIVE) != mark)
+			better = !mark;
+		if (!better)
+			return;
+	}
+	s->sw_wanted[in] |= out_bit;
+	s->sw_request[out] |= in_bit;
+	s->label[in][out] = (uint8_t)(own | mark);
+}
+
+/* Who asks for a VC asks for the crossbar, too, where a free VC of the output has room. */
+static inline void sw_speculate(struct here *h, uint32_t words, struct switch_sets *sets)
+{
+	const struct noc_network *n = h->n;
+	EACH_BIT(h->to_vc, words, vc)
+	{
+		const struct noc_route *r = n->routes + (size_t)(h->first_vc + vc) * n->route_max;
+		for (unsigned i = 0; i < h->input[vc].nr_routes; i++) {
+			const uint16_t *credit =
+				n->credit + h->first_vc + (size_t)r[i].port * n->vcs;
+			for (uint64_t f = free_of(h, &r[i]); f; f &= f - 1) {
+				if (!credit[__builtin_ctzll(f)])
+					continue;
+				sw_request(h, (uint32_t)vc, r[i].port, SPECULATIVE, sets);
+				break;
+			}
+		}
+	}
+}
+
+static inline void sw_match(struct here *h, uint32_t *nr, uint32_t in, uint32_t out, bool move)
+{
+	struct noc_network *n = h->n;
+	h->s->match[*nr].in = (uint8_t)in;
+	h->s->match[*nr].out = (uint8_t)out;
+	h->s->match[(*nr)++].label = h->s->label[in][out];
+	if (!move)
+		return;
+	n->sw_grant_next[h->first_port + out] = (uint8_t)(in + 1 == n->ports ? 0 : in + 1);
+	n->sw_accept_next[h->first_port + in] = (uint8_t)(out + 1 == n->ports ? 0 : out + 1);
+}
+
+static inline uint32_t sw_islip(struct here *h, struct switch_sets sets)
+{
+	const struct noc_network *n = h->n;
+	struct noc_scratch *s = h->s;
+	uint64_t inputs = sets.inputs, outputs = sets.outputs; /* not matched yet */
+	uint32_t nr = 0;
+	for (uint32_t iteration = 0; iteration < n->config.iterations && inputs; iteration++) {
+		uint64_t offered = 0;
+		uint32_t begin = nr;
+		for (uint64_t bits = outputs; bits; bits &= bits - 1) {
+			uint32_t out = (uint32_t)__builtin_ctzll(bits);
+			uint64_t set = s->sw_request[out] & inputs;
+			if (!set)
+				continue;
+			uint32_t in = round_robin(&set, 1, n->sw_grant_next[h->first_port + out]);
+			uint32_t from = n->sw_accept_next[h->first_port + in];
+			if (!(offered >> in & 1) || ahead(out, from, n->ports) <
+							    ahead(s->sw_offer[in], from, n->ports))
+				s->sw_offer[in] = (uint8_t)out;
+			offered |= (uint64_t)1 << in;
+		}
+		for (uint64_t bits = offered; bits; bits &= bits - 1) {
+			uint32_t in = (uint32_t)__builtin_ctzll(bits);
+			sw_match(h, &nr, in, s->sw_offer[in], !iteration);
+			outputs &= ~((uint64_t)1 << s->sw_offer[in]);
+		}
+		inputs &= ~offered;
+		if (nr == begin)
+			break;
+	}
+	return nr;
+}
+
+static uint64_t sw_made(const struct here *h, uint32_t in, uint32_t out)
+{
+	uint32_t label = h->s->label[in][out];
+	return label & SPECULATIVE ? UINT64_MAX : made(h, in * h->n->vcs + label);
+}
+
+static uint32_t sw_separable(struct here *h, struct switch_sets sets, bool by_age)
+{
+	const struct noc_network *n = h->n;
+	struct noc_scratch *s = h->s;
+	uint64_t chosen[NOC_PORTS_MAX] = {0};
+	uint32_t nr = 0;
+	for (uint64_t bits = sets.inputs; bits; bits &= bits - 1) {
+		uint32_t in = (uint32_t)__builtin_ctzll(bits);
+		uint32_t out = round_robin(
+			&s->sw_wanted[in], 1, n->sw_accept_next[h->first_port + in]);
+		for (uint64_t o = by_age ? s->sw_wanted[in] : 0; o; o &= o - 1) {
+			uint32_t other = (uint32_t)__builtin_ctzll(o);
+			if (sw_made(h, in, other) < sw_made(h, in, out))
+				out = other;
+		}
+		chosen[out] |= (uint64_t)1 << in;
+	}
+	for (uint64_t bits = sets.outputs; bits; bits &= bits - 1) {
+		uint32_t out = (uint32_t)__builtin_ctzll(bits);
+		if (!chosen[out])
+			continue;
+		uint32_t in = round_robin(
+			&chosen[out], 1, n->sw_grant_next[h->first_port + out]);
+		for (uint64_t i = by_age ? chosen[out] : 0; i; i &= i - 1) {
+			uint32_t other = (uint32_t)__builtin_ctzll(i);
+			if (sw_made(h, other, out) < sw_made(h, in, out))
+				in = other;
+		}
+		sw_match(h, &nr, in, out, true);
+	}
+	return nr;
+}
+
+/* Fills match[]; returns how many. */
+static inline uint32_t allocate_switch(struct here *h, uint32_t words, bool speculative)
+{
+	struct switch_sets sets = {0};
+	uint64_t kind = h->n->config.sw_allocator;
+	EACH_BIT(h->to_sw, words, vc)
+	sw_request(h, (uint32_t)vc, h->input[vc].out_port, 0, &sets);
+	if (speculative)
+		sw_speculate(h, words, &sets);
+	if (!sets.inputs)
+		return 0;
+	return kind == NOC_ALLOCATOR_ISLIP ? sw_islip(h, sets)
+					   : sw_separable(h, sets, kind == NOC_ALLOCATOR_AGE);
+}
+
+/* ---- what was decided ----------------------------------------------------------------------- */
+
+/* Routing begins in `cycle`; with look-ahead it is done. */
+static inline void begin_packet(struct here *h, uint32_t vc, uint64_t cycle)
+{
+	struct noc_network *n = h->n;
+	struct noc_input_vc *in = &h->input[vc];
+	if (!n->lookahead) {
+		in->state = NOC_VC_ROUTING;
+		in->ready = (uint16_t)(cycle + n->config.routing_delay - 1);
+		noc_set_bit(h->to_route, vc);
+		return;
+	}
+	uint32_t at = h->first_vc + vc;
+	struct noc_flit *f = &n->flit[(size_t)at * n->buffer + in->first];
+	uint32_t port = n->port_of[vc];
+	in->state = NOC_VC_WAITING;
+	in->nr_routes = (uint8_t)n->route(n, h->router, port, vc - port * n->vcs,
+		&n->pool.packet[f->packet], n->routes + (size_t)at * n->route_max);
+	noc_set_bit(h->to_vc, vc);
+}
+
+/* `ready` has 16 bits; what is under way takes less. */
+static inline bool is_due(const struct noc_network *n, const struct noc_input_vc *in)
+{
+	return (uint16_t)(n->now - in->ready) < 0x8000;
+}
+
+static inline void compute_routes(struct here *h, uint32_t words)
+{
+	struct noc_network *n = h->n;
+	EACH_BIT(h->to_route, words, vc)
+	{
+		struct noc_input_vc *in = &h->input[vc];
+		if (n->slow && !is_due(n, in))
+			continue;
+		uint32_t at = h->first_vc + (uint32_t)vc, port = n->port_of[vc];
+		struct noc_flit *f = &n->flit[(size_t)at * n->buffer + in->first];
+		in->state = NOC_VC_WAITING;
+		in->nr_routes = (uint8_t)n->route(n, h->router, port, (uint32_t)vc - port * n->vcs,
+			&n->pool.packet[f->packet], n->routes + (size_t)at * n->route_max);
+		noc_clear_bit(h->to_route, (uint32_t)vc);
+		noc_set_bit(h->to_vc, (uint32_t)vc);
+	}
+}
+
+static inline void release_vc(
+	struct here *h, const struct noc_input_vc *in, uint32_t words)
+{
+	struct noc_network *n = h->n;
+	uint32_t port = h->first_port + in->out_port;
+	n->free_vcs[port] |= (uint64_t)1 << in->out_vc;
+	n->owner[in->out] = UINT16_MAX;
+	uint64_t *waiting = n->waiting + (size_t)port * words;
+	for (uint32_t w = 0; w < words; w++) {
+		for (uint64_t bits = waiting[w]; bits; bits &= bits - 1) {
+			uint32_t vc = w * 64 + (uint32_t)__builtin_ctzll(bits);
+			/* It may wait at several outputs, and have had its VC at another. */
+			if (h->input[vc].state == NOC_VC_WAITING)
+				noc_set_bit(h->to_vc, vc);
+		}
+		waiting[w] = 0;
+	}
+}
+
+/* The front flit of an input VC crosses to its output. */
+static inline void send_flit(struct here *h, uint32_t vc, uint32_t words)
+{
+	struct noc_network *n = h->n;
+	struct noc_input_vc *in = &h->input[vc];
+	uint32_t at = h->first_vc + vc, port = h->first_port + in->out_port;
+	struct noc_flit flit = n->flit[(size_t)at * n->buffer + in->first];
+	const struct noc_output *out = &n->output[port];
+	const struct noc_back *back = &n->back[h->first_port + n->port_of[vc]];
+	uint32_t next = in->first + 1u;
+	in->first = (uint16_t)(next == n->buffer ? 0 : next);
+	in->count--;
+	n->buffered--;
+	n->sent_flits[port]++;
+	uint16_t credit = --n->credit[in->out];
+	struct noc_slot *s = &n->slot[(n->now + out->delay) & n->slot_mask];
+	s->flit[s->nr_flits++] = (struct noc_flit_event){.vc = out->vc + in->out_vc,
+		.router = out->router,
+		.flit = {flit.packet, flit.flags | out->eject}};
+	s = &n->slot[(n->now + back->delay) & n->slot_mask];
+	s->credit[s->nr_credits++] = (struct noc_credit_event){
+		.vc = back->vc + (vc - n->port_of[vc] * n->vcs), .router = back->router};
+	n->nr_events += 2;
+	if (n->narrow)
+		n->busy_until[port] = n->now + out->busy_cycles;
+	if (flit.flags & NOC_FLIT_HEAD)
+		n->pool.packet[flit.packet].hops++;
+	if (flit.flags & NOC_FLIT_TAIL) {
+		noc_clear_bit(h->to_sw, vc);
+		release_vc(h, in, words);
+		if (in->count)
+			begin_packet(h, vc, n->now + 1);
+		else
+			in->state = NOC_VC_IDLE;
+	} else if (!in->count || !credit) {
+		noc_clear_bit(h->to_sw, vc);
+	}
+}
+
+static inline void use_match(struct here *h, uint32_t i, uint32_t words)
+{
+	struct noc_network *n = h->n;
+	uint32_t in = h->s->match[i].in, label = h->s->match[i].label;
+	uint32_t own = label & ~SPECULATIVE, vc = in * n->vcs + own;
+	n->sw_vc_next[h->first_port + in] = (uint8_t)(own + 1 == n->vcs ? 0 : own + 1);
+	if (label & SPECULATIVE) {
+		/* Was the VC got, at that output, and is there room? */
+		const struct noc_input_vc *v = &h->input[vc];
+		if (v->state != NOC_VC_ACTIVE || v->out_port != h->s->match[i].out ||
+			!n->credit[v->out])
+			return;
+	}
+	send_flit(h, vc, words);
+}
+
+/* ---- a cycle -------------------------------------------------------------------------------- */
+
+static inline __attribute__((always_inline)) bool step(
+	struct here *h, uint32_t words, bool speculative)
+{
+	struct noc_scratch *s = h->s;
+	uint64_t any_vc = 0, any_sw = 0, any_route = 0;
+	for (uint32_t w = 0; w < words; w++) {
+		any_vc |= h->to_vc[w];
+		any_sw |= h->to_sw[w];
+		any_route |= h->to_route[w];
+	}
+	uint32_t nr_asking = any_vc ? allocate_vcs(h, words) : 0;
+	uint32_t nr_matches =
+		any_sw || (speculative && any_vc) ? allocate_switch(h, words, speculative) : 0;
+	if (any_route)
+		compute_routes(h, words);
+	for (uint32_t i = 0; i < nr_asking; i++) {
+		uint32_t vc = s->vc_asking[i];
+		if (s->vc_grant[vc] != UINT16_MAX)
+			take_vc(h, vc, s->vc_grant[vc], words);
+	}
+	for (uint32_t i = 0; i < nr_matches; i++)
+		use_match(h, i, words);
+	uint64_t rest = 0;
+	for (uint32_t w = 0; w < words; w++)
+		rest |= h->to_vc[w] | h->to_sw[w] | h->to_route[w];
+	return rest;
+}
+
+static struct here make_here(struct noc_network *n, uint32_t router)
+{
+	size_t set = (size_t)router * n->words;
+	return (struct here){.n = n,
+		.s = n->scratch,
+		.router = router,
+		.first_vc = router * n->router_vcs,
+		.first_port = router * n->ports,
+		.to_route = n->to_route + set,
+		.to_vc = n->to_vc + set,
+		.to_sw = n->to_sw + set,
+		.pending = n->pending + set,
+		.input = n->input + (size_t)router * n->router_vcs};
+}
+
+void noc_router_begin(struct noc_network *n, uint32_t router, uint32_t vc_in_router)
+{
+	struct here h = make_here(n, router);
+	begin_packet(&h, vc_in_router, n->now);
+}
+
+bool noc_router_step(struct noc_network *n, uint32_t router)
+{
+	struct here h = make_here(n, router);
+	if (n->words == 1)
+		return n->speculative ? step(&h, 1, true) : step(&h, 1, false);
+	return n->speculative ? step(&h, n->words, true) : step(&h, n->words, false);
+}

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * html_flame.c - three trees of weights for the page: the critical path and the processors' time,
+ * as program / role / state / function; and all waiting by call path, which the caller gathered.
+ *
+ * A tree is a list of nodes [parent, text, own_ns]; node 0 is the root.
+ */
+#include "report/html_private.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { NODES_MAX = 20000 };
+
+struct node {
+	uint32_t parent, text;
+	double own_ns;
+};
+struct tree {
+	struct node *node;
+	size_t nr, capacity;
+	struct base_map child; /* (parent, text) -> node */
+	uint64_t nr_cut;       /* weights that went to the root: too many nodes */
+};
+struct flame {
+	struct base_strtab *texts;
+	struct tree path, cpu, wait;
+};
+
+static enum base_status child_of(
+	struct flame *f, struct tree *t, uint32_t parent, const char *text, uint32_t *ret)
+{
+	uint32_t id;
+	uint64_t found;
+	struct base_str clean = {0};
+	report_clean_add(&clean, *text ? text : "?");
+	enum base_status s = clean.failed ? BASE_ERR_NOMEM
+					  : base_strtab_intern(f->texts, base_str_text(&clean),
+						    clean.length, &id);
+	base_str_fini(&clean);
+	if (s != BASE_OK)
+		return s;
+	if (base_map_get(&t->child, parent, id, &found)) {
+		*ret = (uint32_t)found;
+		return BASE_OK;
+	}
+	if (t->nr >= NODES_MAX) {
+		t->nr_cut++;
+		*ret = parent;
+		return BASE_OK;
+	}
+	s = base_grow(&t->node, &t->capacity, t->nr + 2, sizeof *t->node);
+	if (s == BASE_OK && !t->nr)
+		t->nr = 1;
+	if (s == BASE_OK)
+		s = base_map_put(&t->child, parent, id, t->nr);
+	if (s != BASE_OK)
+		return s;
+	*ret = (uint32_t)t->nr;
+	t->node[t->nr++] = (struct node){.parent = parent, .text = id};
+	return BASE_OK;
+}
+
+/* ---- path and processors ----------------------------------------------------------------------- */
+
+static enum base_status add_group(
+	struct flame *f, struct tree *t, const char *group, uint32_t *ret)
+{
+	const char *slash = strchr(group, '/');
+	struct base_str program = {0};
+	base_str_add_bytes(&program, group, slash ? (size_t)(slash - group) : strlen(group));
+	enum base_status s = program.failed
+				     ? BASE_ERR_NOMEM
+				     : child_of(f, t, 0, base_str_text(&program), ret);
+	base_str_fini(&program);
+	return s == BASE_OK ? child_of(f, t, *ret, slash ? slash + 1 : "main", ret) : s;
+}
+
+/* all_ns of a state, of which its functions have running_ns by their samples. */
+static enum base_status add_state(struct flame *f, struct tree *t, struct model *m, uint32_t actor,
+	uint32_t state, double all_ns, double running_ns)
+{
+	size_t nr;
+	const struct model_function_share *fn = model_functions(m, state, &nr);
+	uint32_t at, leaf;
+	enum base_status s = add_group(f, t, model_actor(m, actor)->group, &at);
+	if (s == BASE_OK)
+		s = child_of(f, t, at, model_state(m, state)->name, &at);
+	for (size_t i = 0; s == BASE_OK && running_ns > 0 && i < nr; i++) {
+		double ns = running_ns * fn[i].share;
+		s = child_of(f, t, at, *fn[i].function ? fn[i].function : fn[i].where, &leaf);
+		if (s == BASE_OK)
+			t->node[leaf].own_ns += ns;
+		all_ns -= ns;
+	}
+	if (s == BASE_OK && all_ns > 0)
+		t->node[at].own_ns += all_ns;
+	return s;
+}
+
+static enum base_status by_path(struct flame *f, struct model *m, struct base_err *err)
+{
+	struct graph_lane_result lane;
+	enum base_status s = graph_lane(model_graph(m), 0, &lane, err);
+	for (size_t i = 0; s == BASE_OK && i < lane.nr_states; i++) {
+		const struct graph_path_state *p = &lane.state[i];
+		if (add_state(f, &f->path, m, p->actor, p->state, p->path_ns,
+			    p->path_ns - p->latency_ns - p->unexplained_ns) != BASE_OK)
+			s = report_no_memory(err);
+	}
+	return s;
+}
+
+static bool runs(enum model_state_kind k)
+{
+	return k == MODEL_STATE_run || k == MODEL_STATE_hold || k == MODEL_STATE_annotated ||
+	       k == MODEL_STATE_start || k == MODEL_STATE_io;
+}
+
+static enum base_status by_cpu(struct flame *f, struct model *m, struct base_err *err)
+{
+	const struct graph_state_totals *total;
+	size_t nr;
+	enum base_status s = graph_totals(model_graph(m), &total, &nr, err);
+	for (size_t i = 0; s == BASE_OK && i < nr; i++) {
+		double ns = (double)(total[i].total_ns - total[i].waiting_ns);
+		if (runs(model_state(m, total[i].state)->kind) && ns > 0 &&
+			add_state(f, &f->cpu, m, total[i].actor, total[i].state, ns, ns) !=
+				BASE_OK)
+			s = report_no_memory(err);
+	}
+	return s;
+}
+
+/* ---- waits by call path ------------------------------------------------------------------------ */
+
+static enum base_status add_line(struct flame *f, const char *line, size_t length)
+{
+	struct base_str frame = {0};
+	uint32_t at = 0;
+	size_t end = length;
+	while (end && line[end - 1] != ' ')
+		end--;
+	if (!end)
+		return BASE_OK;
+	double ns = strtod(line + end, NULL);
+	enum base_status s = BASE_OK;
+	for (size_t from = 0; s == BASE_OK && from < end - 1;) {
+		const char *semicolon = memchr(line + from, ';', end - 1 - from);
+		size_t to = semicolon ? (size_t)(semicolon - line) : end - 1;
+		base_str_reset(&frame);
+		base_str_add_bytes(&frame, line + from, to - from);
+		s = frame.failed ? BASE_ERR_NOMEM
+				 : child_of(f, &f->wait, at, base_str_text(&frame), &at);
+		from = to + 1;
+	}
+	base_str_fini(&frame);
+	if (s == BASE_OK && at)
+		f->wait.node[at].own_ns += ns;
+	return s;
+}
+
+static enum base_status by_waits(struct flame *f, const char *text, struct base_err *err)
+{
+	while (text && *text) {
+		const char *end = strchr(text, '\n');
+		size_t length = end ? (size_t)(end - text) : strlen(text);
+		if (add_line(f, text, length) != BASE_OK)
+			return report_no_memory(err);
+		text = end ? end + 1 : NULL;
+	}
+	return BASE_OK;
+}
+
+/* ---- the document ------------------------------------------------------------------------------ */
+
+static json_t *tree_json(const struct tree *t)
+{
+	json_t *list = json_array();
+	for (size_t i = 0; i < t->nr; i++) {
+		const struct node *n = &t->node[i];
+		json_array_append_new(list,
+			json_pack("[I, I, I]", (json_int_t)n->parent, (json_int_t)n->text,
+				(json_int_t)llround(n->own_ns)));
+	}
+	return list;
+}
+
+static void tree_fini(struct tree *t)
+{
+	base_free(t->node);
+	base_map_fini(&t->child);
+}
+
+enum base_status html_flame_json(const struct report_run *run, const char *waits_by_call_path,
+	json_t **ret, struct base_err *err)
+{
+	struct flame f = {.texts = base_strtab_new()};
+	struct report_pass_options plain = {0};
+	struct model *m = NULL;
+	enum base_status s = f.texts ? report_pass(run, "weighing states and functions", &plain, &m,
+					       err)
+				     : report_no_memory(err);
+	if (s == BASE_OK)
+		s = by_path(&f, m, err);
+	if (s == BASE_OK)
+		s = by_cpu(&f, m, err);
+	if (s == BASE_OK)
+		s = by_waits(&f, waits_by_call_path, err);
+	if (s == BASE_OK) {
+		json_t *texts = json_array();
+		for (uint32_t i = 0; i < base_strtab_count(f.texts); i++)
+			json_array_append_new(texts, json_string(base_strtab_get(f.texts, i)));
+		*ret = json_pack("{s:o, s:o, s:o, s:o, s:o}", "texts", texts, "path",
+			tree_json(&f.path), "cpu", tree_json(&f.cpu), "wait", tree_json(&f.wait),
+			"cut",
+			report_json_u64(f.path.nr_cut + f.cpu.nr_cut + f.wait.nr_cut));
+		s = *ret ? s : report_no_memory(err);
+	}
+	model_free(m);
+	tree_fini(&f.path);
+	tree_fini(&f.cpu);
+	tree_fini(&f.wait);
+	base_strtab_free(f.texts);
+	return s;
+}

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* html_static.c - what the page says without JavaScript and on paper: the answer, tables. */
+#include "report/html_private.h"
+
+enum { ROWS = 12 };
+
+static void text(struct base_str *out, const char *before, const char *what, const char *after)
+{
+	base_str_add(out, before);
+	report_html_text(out, what);
+	base_str_add(out, after);
+}
+
+static void cell_ns(struct base_str *out, double ns)
+{
+	base_str_add(out, "<td class=n>");
+	report_ns(out, ns);
+	base_str_add(out, "</td>");
+}
+
+static void cell_share(struct base_str *out, double share)
+{
+	base_str_add(out, "<td class=n>");
+	report_percent(out, share);
+	base_str_add(out, "</td>");
+}
+
+static void cell_count(struct base_str *out, uint64_t n)
+{
+	base_str_add(out, "<td class=n>");
+	base_str_add_count(out, n);
+	base_str_add(out, "</td>");
+}
+
+static void head(struct base_str *out, const char *title, const char *const *column)
+{
+	base_str_addf(out, "<h2>%s</h2>\n<table><thead><tr>", title);
+	for (; *column; column++)
+		base_str_addf(out, "<th scope=col>%s</th>", *column);
+	base_str_add(out, "</tr></thead><tbody>\n");
+}
+
+static void tail(struct base_str *out, size_t shown, size_t all)
+{
+	base_str_add(out, "</tbody></table>\n");
+	if (all > shown)
+		base_str_addf(out, "<p class=more>and %zu more</p>\n", all - shown);
+}
+
+static size_t at_most(size_t nr)
+{
+	return nr < ROWS ? nr : ROWS;
+}
+
+/* ---- the answer ------------------------------------------------------------------------------- */
+
+static void opportunities(struct base_str *out, const struct report *r)
+{
+	static const char *const column[] = {"if it took less", "share of the path", "&minus;10&#8239;%",
+		"&minus;25&#8239;%", "&minus;50&#8239;%", "gone", "helps until", "then it is", NULL};
+	size_t nr = at_most(r->nr_opportunities);
+	if (!nr)
+		return;
+	head(out, "What a fix would buy", column);
+	for (size_t i = 0; i < nr; i++) {
+		const struct report_opportunity *o = &r->opportunity[i];
+		text(out, "<tr><th scope=row>", o->state, "</th>");
+		cell_share(out, o->share);
+		for (unsigned k = 0; k < REPORT_LEVELS; k++)
+			base_str_addf(out, "<td class=n>%.2f&times;</td>", o->speedup[k]);
+		if (o->useful_reduction >= 1)
+			base_str_add(out, "<td class=n>all of it</td>");
+		else
+			base_str_addf(out, "<td class=n>&minus;%.0f&#8239;%%</td>",
+				o->useful_reduction * 100);
+		text(out, "<td>", o->next, "</td></tr>\n");
+	}
+	tail(out, nr, r->nr_opportunities);
+	base_str_add(out, "<p class=more>Predicted from the longest path with less of that state; "
+			  "it does not reorder threads.</p>\n");
+}
+
+static void path_rows(struct base_str *out, const struct report *r)
+{
+	static const char *const column[] = {
+		"share", "time", "waiting", "state", "who", "where", NULL};
+	size_t nr = at_most(r->nr_rows);
+	head(out, "The critical path", column);
+	for (size_t i = 0; i < nr; i++) {
+		const struct report_row *row = &r->row[i];
+		base_str_add(out, "<tr>");
+		cell_share(out, row->share);
+		cell_ns(out, row->path_ns);
+		cell_share(out, row->waiting_share);
+		text(out, "<td>", row->state, "</td>");
+		text(out, "<td>", row->actor, "</td>");
+		text(out, "<td>", row->where, "</td></tr>\n");
+	}
+	tail(out, nr, r->nr_rows);
+}
+
+static void caveats(struct base_str *out, const struct report_html *h)
+{
+	const json_t *list =
+		json_object_get(json_object_get(h->document, "answer"), "caveats");
+	if (!json_array_size(list))
+		return;
+	base_str_add(out, "<h2>What to be careful about</h2>\n<ul>\n");
+	for (size_t i = 0; i < json_array_size(list); i++)
+		text(out, "<li>", json_string_value(json_array_get(list, i)), "</li>\n");
+	base_str_add(out, "</ul>\n");
+}
+
+static void facts(struct base_str *out, const struct report_html *h)
+{
+	const struct report_trace *t = &h->report->trace;
+	text(out, "<p class=facts><code>", t->command, "</code>");
+	text(out, " on ", t->host, ", ");
+	base_str_add_count(out, t->nr_records);
+	base_str_addf(out, " records, %llu processors, critical path ",
+		(unsigned long long)t->nr_processors);
+	report_ns(out, h->report->elapsed_ns);
+	base_str_addf(out, ", of which %.1f&#8239;%% explained</p>\n",
+		100 * h->report->explained_share);
+}
+
+/* ---- locks and queues -------------------------------------------------------------------------- */
+
+static void locks(struct base_str *out, const struct report_locks *l)
+{
+	static const char *const column[] = {
+		"lock", "taken", "had to wait", "waited", "held", "on the path", NULL};
+	size_t nr = at_most(l->nr_locks);
+	if (!nr)
+		return;
+	head(out, "Locks", column);
+	for (size_t i = 0; i < nr; i++) {
+		const struct report_lock *k = &l->lock[i];
+		text(out, "<tr><th scope=row>", k->name, "</th>");
+		cell_count(out, k->use.acquired);
+		cell_count(out, k->use.contended);
+		cell_ns(out, (double)k->use.wait.total_ns);
+		cell_ns(out, (double)k->use.hold.total_ns);
+		cell_ns(out, k->path_ns);
+		base_str_add(out, "</tr>\n");
+	}
+	tail(out, nr, l->nr_locks);
+}
+
+static void queues(struct base_str *out, const struct report_queues *q)
+{
+	static const char *const column[] = {"queue", "units in", "waits for units",
+		"waited for units", "waited for room", "most in it", NULL};
+	size_t nr = at_most(q->nr_queues);
+	if (!nr)
+		return;
+	head(out, "Queues", column);
+	for (size_t i = 0; i < nr; i++) {
+		const struct report_queue *x = &q->queue[i];
+		text(out, "<tr><th scope=row>", x->name, "</th>");
+		cell_count(out, x->s.enqueued);
+		cell_count(out, x->s.nr_waits_data);
+		cell_ns(out, (double)x->s.wait_data_ns);
+		cell_ns(out, (double)x->s.wait_space_ns);
+		cell_count(out, x->s.max_units);
+		base_str_add(out, "</tr>\n");
+	}
+	tail(out, nr, q->nr_queues);
+}
+
+void html_static(struct base_str *out, const struct report_html *h)
+{
+	text(out, "<h1>", h->name, "</h1>\n");
+	if (!h->report) {
+		base_str_add(out, "<p class=finding>There is no answer for this trace.</p>\n");
+		text(out, "<p>", h->reason, "</p>\n");
+		return;
+	}
+	text(out, "<p class=finding>", h->report->finding, "");
+	text(out, " <span class=sure>(", h->report->certainty, ")</span></p>\n");
+	facts(out, h);
+	opportunities(out, h->report);
+	if (h->has_timeline)
+		html_static_timeline(out, &h->timeline);
+	path_rows(out, h->report);
+	if (h->locks)
+		locks(out, h->locks);
+	if (h->queues)
+		queues(out, h->queues);
+	caveats(out, h);
+}

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* private.h - shared by the files of symbol/, not beyond. */
+#ifndef LONGPOLE_SYMBOL_PRIVATE_H
+#define LONGPOLE_SYMBOL_PRIVATE_H
+
+#include "symbol/symbol.h"
+
+#include <elfutils/libdwfl.h>
+#include <gelf.h>
+
+typedef char *symbol_demangle_fn(const char *mangled, char *buf, size_t *length, int *status);
+
+/* table.c: the symbols of a file, sorted */
+struct symbol_entry {
+	uint64_t value, size;
+	uint64_t reach; /* the largest end of this and all entries before */
+	const char *name;
+	int rank; /* of those at one address the largest is called first */
+};
+struct symbol_table {
+	struct symbol_entry *entry;
+	size_t nr, capacity;
+};
+struct symbol_tables {
+	struct symbol_table code, data;
+	bool failed;
+};
+void symbol_tables_init(struct symbol_tables *t, Dwfl_Module *module, GElf_Addr bias);
+void symbol_tables_fini(struct symbol_tables *t);
+/* The innermost one that covers the address; else one without a size at `start`; else NULL. */
+const struct symbol_entry *symbol_table_at(
+	const struct symbol_table *t, uint64_t address, uint64_t start);
+
+/* scope.c: functions of compile units and what is inlined in them */
+struct symbol_scope {
+	Dwarf_Off die;
+	uint32_t parent; /* scope that it was inlined into; itself: none */
+	uint32_t call_file, call_line;
+	bool inlined;
+};
+struct symbol_segment {
+	uint64_t begin; /* up to the next one's */
+	uint32_t scope; /* innermost; NO_SCOPE: none */
+};
+enum { SYMBOL_NO_SCOPE = UINT32_MAX };
+struct symbol_unit {
+	Dwarf_Off die;
+	struct symbol_scope *scope;
+	struct symbol_segment *segment;
+	size_t nr_scopes, scope_capacity, nr_segments, segment_capacity;
+};
+struct symbol_unit_range {
+	uint64_t begin, end, reach;
+	Dwarf_Off die;
+};
+struct symbol_units {
+	struct base_map by_die; /* -> index + 1 of unit */
+	struct symbol_unit *unit;
+	size_t nr, capacity;
+	struct symbol_unit_range *range; /* all units', when the file has no .debug_aranges */
+	size_t nr_ranges, range_capacity;
+	bool ranged;
+};
+/* The unit of a dwfl address, and what to subtract to get an address of its file. False: none. */
+bool symbol_units_die(struct symbol_units *u, Dwfl_Module *module, GElf_Addr address,
+	Dwarf_Die *ret_unit, Dwarf_Addr *ret_bias);
+/* NULL: no memory, or a unit too deep. Valid until the next call. */
+const struct symbol_unit *symbol_units_scopes(struct symbol_units *u, Dwarf_Die *unit);
+uint32_t symbol_unit_at(const struct symbol_unit *u, uint64_t address);
+void symbol_units_fini(struct symbol_units *u);
+
+/* find.c */
+extern const Dwfl_Callbacks symbol_callbacks, symbol_callbacks_fetch;
+bool symbol_build_id_of(Elf *elf, char text[SYMBOL_BUILD_ID_TEXT]);
+
+/* demangle.c */
+void *symbol_demangler_open(symbol_demangle_fn **ret);
+/* Of malloc: the caller frees. NULL: no memory. */
+char *symbol_readable(symbol_demangle_fn *demangle, const char *name);
+
+#endif

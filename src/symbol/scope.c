@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * scope.c - which functions cover an address of a compile unit: the innermost inlined one and those
+ * that it was inlined into.
+ *
+ * dwarf_getscopes() walks a unit's tree for each question; here it is walked once, and becomes a
+ * row of segments that do not overlap, each with its innermost scope.
+ */
+#include "symbol/private.h"
+
+#include <dwarf.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { DEPTH_MAX = 256, RANGES_MAX = 1 << 20, SCOPES_MAX = 1 << 24 };
+
+struct covered { /* a range of a scope */
+	uint64_t begin, end;
+	uint32_t scope, depth;
+};
+struct walk {
+	struct symbol_unit *unit;
+	struct covered *covered;
+	size_t nr, capacity;
+	bool failed;
+};
+
+/* ---- the tree ---------------------------------------------------------------------------------
+ */
+
+static uint32_t number(Dwarf_Die *die, unsigned attribute)
+{
+	Dwarf_Attribute found;
+	Dwarf_Word value = 0;
+	if (!dwarf_attr(die, attribute, &found) || dwarf_formudata(&found, &value) ||
+		value > UINT32_MAX)
+		return 0;
+	return (uint32_t)value;
+}
+
+/* The scope of a function's DIE with its ranges; `parent` when it has no code of its own. */
+static uint32_t add_scope(struct walk *w, Dwarf_Die *die, int tag, uint32_t parent, unsigned depth)
+{
+	struct symbol_unit *u = w->unit;
+	Dwarf_Addr base = 0, begin, end;
+	ptrdiff_t at = 0;
+	bool any = false;
+	for (int i = 0; i < RANGES_MAX && (at = dwarf_ranges(die, at, &base, &begin, &end)) > 0;
+		i++) {
+		if (begin >= end)
+			continue;
+		if (base_grow(&w->covered, &w->capacity, w->nr + 1, sizeof *w->covered) !=
+			BASE_OK) {
+			w->failed = true;
+			return parent;
+		}
+		w->covered[w->nr++] = (struct covered){.begin = begin,
+			.end = end,
+			.scope = (uint32_t)u->nr_scopes,
+			.depth = depth};
+		any = true;
+	}
+	if (!any)
+		return parent;
+	if (u->nr_scopes >= SCOPES_MAX || base_grow(&u->scope, &u->scope_capacity, u->nr_scopes + 1,
+						  sizeof *u->scope) != BASE_OK) {
+		w->failed = true;
+		return parent;
+	}
+	bool inlined = tag == DW_TAG_inlined_subroutine;
+	uint32_t own = (uint32_t)u->nr_scopes++;
+	u->scope[own] = (struct symbol_scope){.die = dwarf_dieoffset(die),
+		.inlined = inlined,
+		.parent = inlined && parent != SYMBOL_NO_SCOPE ? parent : own,
+		.call_file = inlined ? number(die, DW_AT_call_file) : 0,
+		.call_line = inlined ? number(die, DW_AT_call_line) : 0};
+	return own;
+}
+
+static bool may_hold_code(int tag)
+{
+	switch (tag) {
+	case DW_TAG_subprogram:
+	case DW_TAG_inlined_subroutine:
+	case DW_TAG_lexical_block:
+	case DW_TAG_namespace:
+	case DW_TAG_module:
+	case DW_TAG_try_block:
+	case DW_TAG_catch_block:
+	case DW_TAG_with_stmt:
+	case DW_TAG_entry_point:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* Depth first, without recursion: the depth is the file's. */
+static void walk(struct walk *w, Dwarf_Die *unit)
+{
+	Dwarf_Die stack[DEPTH_MAX];
+	uint32_t scope[DEPTH_MAX];
+	unsigned depth = 0;
+	uint32_t parent = SYMBOL_NO_SCOPE;
+	if (dwarf_child(unit, &stack[0]))
+		return;
+	scope[0] = parent;
+	for (;;) {
+		Dwarf_Die *die = &stack[depth];
+		int tag = dwarf_tag(die);
+		if (may_hold_code(tag)) {
+			uint32_t own = scope[depth];
+			if (tag == DW_TAG_subprogram || tag == DW_TAG_inlined_subroutine)
+				own = add_scope(w, die, tag, own, depth);
+			if (w->failed)
+				return;
+			if (depth + 1 < DEPTH_MAX && !dwarf_child(die, &stack[depth + 1])) {
+				scope[++depth] = own;
+				continue;
+			}
+		}
+		while (dwarf_siblingof(&stack[depth], &stack[depth])) {
+			if (!depth)
+				return;
+			depth--;
+		}
+	}
+}
+
+/* ---- segments ---------------------------------------------------------------------------------
+ */
+
+static int by_begin(const void *a, const void *b)
+{
+	const struct covered *x = a, *y = b;
+	if (x->begin != y->begin)
+		return x->begin < y->begin ? -1 : 1;
+	if (x->depth != y->depth)
+		return x->depth < y->depth ? -1 : 1;
+	return x->end > y->end ? -1 : x->end < y->end;
+}
+
+static void add_segment(struct walk *w, uint64_t begin, uint32_t scope)
+{
+	struct symbol_unit *u = w->unit;
+	if (u->nr_segments && u->segment[u->nr_segments - 1].begin == begin) {
+		u->segment[u->nr_segments - 1].scope = scope;
+		return;
+	}
+	if (base_grow(&u->segment, &u->segment_capacity, u->nr_segments + 1, sizeof *u->segment) !=
+		BASE_OK) {
+		w->failed = true;
+		return;
+	}
+	u->segment[u->nr_segments++] = (struct symbol_segment){.begin = begin, .scope = scope};
+}
+
+/* Ranges nest, as functions do; of a damaged file whose ranges do not, the later one wins. */
+static void flatten(struct walk *w)
+{
+	const struct covered *open[DEPTH_MAX];
+	unsigned nr_open = 0;
+	if (w->nr)
+		qsort(w->covered, w->nr, sizeof *w->covered, by_begin);
+	for (size_t i = 0; i <= w->nr && !w->failed; i++) {
+		uint64_t now = i < w->nr ? w->covered[i].begin : UINT64_MAX;
+		while (nr_open && open[nr_open - 1]->end <= now) {
+			uint64_t end = open[--nr_open]->end;
+			while (nr_open && open[nr_open - 1]->end <= end)
+				nr_open--;
+			add_segment(w, end, nr_open ? open[nr_open - 1]->scope : SYMBOL_NO_SCOPE);
+		}
+		if (i == w->nr || nr_open == DEPTH_MAX)
+			continue;
+		open[nr_open++] = &w->covered[i];
+		add_segment(w, now, w->covered[i].scope);
+	}
+}
+
+static void unit_fini(struct symbol_unit *u)
+{
+	base_free(u->scope);
+	base_free(u->segment);
+}
+
+const struct symbol_unit *symbol_units_scopes(struct symbol_units *units, Dwarf_Die *die)
+{
+	uint64_t known;
+	Dwarf_Off key = dwarf_dieoffset(die);
+	if (base_map_get(&units->by_die, 0, key, &known))
+		return &units->unit[known - 1];
+	struct symbol_unit unit = {.die = key};
+	struct walk w = {.unit = &unit};
+	walk(&w, die);
+	flatten(&w);
+	base_free(w.covered);
+	if (w.failed ||
+		base_grow(&units->unit, &units->capacity, units->nr + 1, sizeof *units->unit) !=
+			BASE_OK ||
+		base_map_put(&units->by_die, 0, key, units->nr + 1) != BASE_OK) {
+		unit_fini(&unit);
+		return NULL;
+	}
+	units->unit[units->nr++] = unit;
+	return &units->unit[units->nr - 1];
+}
+
+uint32_t symbol_unit_at(const struct symbol_unit *u, uint64_t address)
+{
+	size_t low = 0, high = u->nr_segments;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		if (u->segment[middle].begin <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low ? u->segment[low - 1].scope : SYMBOL_NO_SCOPE;
+}
+
+void symbol_units_fini(struct symbol_units *u)
+{
+	for (size_t i = 0; i < u->nr; i++)
+		unit_fini(&u->unit[i]);
+	base_free(u->unit);
+	base_free(u->range);
+	base_map_fini(&u->by_die);
+	*u = (struct symbol_units){0};
+}
+
+/* ---- units ------------------------------------------------------------------------------------
+ */
+
+static int range_order(const void *a, const void *b)
+{
+	const struct symbol_unit_range *x = a, *y = b;
+	return x->begin < y->begin ? -1 : x->begin > y->begin;
+}
+
+/* clang writes no .debug_aranges, which libdwfl needs to find an address's unit. */
+static void find_ranges(struct symbol_units *u, Dwfl_Module *module)
+{
+	Dwarf_Die *unit = NULL;
+	Dwarf_Addr bias;
+	u->ranged = true;
+	while ((unit = dwfl_module_nextcu(module, unit, &bias))) {
+		Dwarf_Addr base = 0, begin, end;
+		ptrdiff_t at = 0;
+		for (int i = 0;
+			i < RANGES_MAX && (at = dwarf_ranges(unit, at, &base, &begin, &end)) > 0;
+			i++) {
+			if (begin >= end)
+				continue;
+			if (base_grow(&u->range, &u->range_capacity, u->nr_ranges + 1,
+				    sizeof *u->range) != BASE_OK)
+				return;
+			u->range[u->nr_ranges++] = (struct symbol_unit_range){
+				.begin = begin, .end = end, .die = dwarf_dieoffset(unit)};
+		}
+	}
+	if (u->nr_ranges)
+		qsort(u->range, u->nr_ranges, sizeof *u->range, range_order);
+	for (size_t i = 0; i < u->nr_ranges; i++) {
+		uint64_t before = i ? u->range[i - 1].reach : 0;
+		u->range[i].reach = u->range[i].end > before ? u->range[i].end : before;
+	}
+}
+
+static const struct symbol_unit_range *range_at(const struct symbol_units *u, uint64_t address)
+{
+	size_t low = 0, high = u->nr_ranges;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		if (u->range[middle].begin <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	while (low-- > 0 && u->range[low].reach > address)
+		if (address < u->range[low].end)
+			return &u->range[low];
+	return NULL;
+}
+
+bool symbol_units_die(struct symbol_units *u, Dwfl_Module *module, GElf_Addr address,
+	Dwarf_Die *ret_unit, Dwarf_Addr *ret_bias)
+{
+	Dwarf_Die *unit = u->nr_ranges ? NULL : dwfl_module_addrdie(module, address, ret_bias);
+	if (unit) {
+		*ret_unit = *unit;
+		return true;
+	}
+	Dwarf *dwarf = dwfl_module_getdwarf(module, ret_bias);
+	if (!dwarf)
+		return false;
+	if (!u->ranged)
+		find_ranges(u, module);
+	const struct symbol_unit_range *r = range_at(u, address - *ret_bias);
+	return r && dwarf_offdie(dwarf, r->die, ret_unit);
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * symbol.h - names of functions, source lines, inlined callers and variables of ELF files, by
+ * elfutils, in this process.
+ *
+ * Files are found by their path and must still have the same build id; names and lines may come
+ * from a separate debug file that is installed here, or from a debuginfod server when the caller
+ * allows it and $DEBUGINFOD_URLS names one. A file's symbols are sorted when it is first asked, a
+ * compile unit's functions when an address in it is first asked: after that a question is a few
+ * binary searches (bench/symbols).
+ *
+ * Units: offsets are addresses as linked. Texts are borrowed until symbol_close(). One thread a
+ * file. Memory: what is asked; at most SYMBOL_TEXT_LIMIT_BYTES of names a file.
+ */
+#ifndef LONGPOLE_SYMBOL_H
+#define LONGPOLE_SYMBOL_H
+
+#include "base/base.h"
+
+enum { SYMBOL_BUILD_ID_TEXT = 2 * 64 + 1, SYMBOL_TEXT_LIMIT_BYTES = 256 << 20 };
+
+/* Why an address has no name or no line (reasons.def). */
+enum symbol_why {
+#define WHY(name, line, advice) SYMBOL_WHY_##name,
+#include "symbol/reasons.def"
+	SYMBOL_WHY_NR
+};
+const char *symbol_why_line(enum symbol_why w);   /* "stripped, and no debug file is here" */
+const char *symbol_why_advice(enum symbol_why w); /* what to try; "" when there is nothing */
+
+struct symbol_file; /* one ELF file, opened */
+
+struct symbol_options {
+	size_t size;
+	bool fetch; /* debuginfod may be asked, if $DEBUGINFOD_URLS says where: may take long */
+};
+
+struct symbol_found {
+	const char *function; /* demangled; NULL: unknown */
+	const char *file;     /* NULL: no line information */
+	uint64_t line;
+	uint64_t function_offset;
+	bool exact; /* `function` is a symbol's name; else it was made up ("pigz+0x4a20") */
+};
+struct symbol_frame {
+	const char *function, *file; /* as above */
+	uint64_t line;
+	bool inlined; /* into the next frame */
+};
+
+/* NULL: no such file, not ELF, or another build; ret_why (may be NULL) says which. build_id "":
+ * any. opts NULL: nothing is fetched. */
+struct symbol_file *symbol_open_with(const char *path, const char *build_id,
+	const struct symbol_options *opts, enum symbol_why *ret_why);
+struct symbol_file *symbol_open(const char *path, const char *build_id);
+struct symbol_file *symbol_close(struct symbol_file *f); /* NULL-safe; returns NULL */
+
+/* The function and line of the code at `offset`. False: nothing is known, symbol_why() says why. */
+bool symbol_code(struct symbol_file *f, uint64_t offset, struct symbol_found *ret);
+/* The same with the functions that were inlined there, innermost first; the last one is the
+ * function that a debugger would stop in. Returns how many there are, max at most; 0: unknown. */
+size_t symbol_frames(struct symbol_file *f, uint64_t offset, struct symbol_frame *ret, size_t max);
+/* Why the last symbol_code() or symbol_frames() found no name, or no line; none: it found both. */
+enum symbol_why symbol_why(const struct symbol_file *f);
+/* The variable that covers `offset`: "name" or "name+0x28". False: none. */
+bool symbol_data(struct symbol_file *f, uint64_t offset, struct base_str *ret);
+/* Where `name` is defined, 0: nowhere. */
+uint64_t symbol_find(struct symbol_file *f, const char *name);
+
+/* Are C++ names made readable here? */
+bool symbol_demangler_found(void);
+
+/* What to subtract from addresses of a mapping (start, file offset) of `path` to get addresses as
+ * linked; and its build id. False: not an ELF file that can be read. */
+bool symbol_elf_bias(const char *path, uint64_t start, uint64_t file_offset, uint64_t *ret_bias,
+	char ret_build_id[SYMBOL_BUILD_ID_TEXT]);
+
+#endif

@@ -1,0 +1,376 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_symbol.c - this very program's functions, lines and variables; and those of a
+ * stripped copy. */
+#include "symbol/symbol.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <dlfcn.h>
+#include <elfutils/libdwfl.h>
+#include <inttypes.h>
+#include <link.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+int known_variable[16] = {1};
+uintptr_t known_function(void);
+
+static uintptr_t here(void) __attribute__((noinline));
+static uintptr_t here(void)
+{
+	return (uintptr_t)__builtin_return_address(0);
+}
+
+enum { KNOWN_LINE = __LINE__ + 4 };
+__attribute__((noinline)) uintptr_t known_function(void)
+{
+	known_variable[1]++;
+	uintptr_t address = here();
+	known_variable[2]++;
+	return address;
+}
+
+static int own_bias(struct dl_phdr_info *info, size_t size, void *bias)
+{
+	(void)size;
+	memcpy(bias, &info->dlpi_addr, sizeof info->dlpi_addr);
+	return 1; /* the program is the first */
+}
+
+static uintptr_t bias(void)
+{
+	uintptr_t b = 0;
+	dl_iterate_phdr(own_bias, &b);
+	return b;
+}
+
+static void test_function_and_line(void **state)
+{
+	struct symbol_found found;
+	struct symbol_file *s = symbol_open("/proc/self/exe", "");
+	(void)state;
+	assert_non_null(s);
+	assert_true(symbol_code(s, known_function() - bias() - 1, &found));
+	assert_string_equal(found.function, "known_function");
+	assert_true(found.exact);
+	assert_int_equal(found.function_offset, (uintptr_t)known_function - bias());
+	assert_non_null(found.file);
+	assert_non_null(strstr(found.file, "test_symbol.c"));
+	assert_int_equal(found.line, KNOWN_LINE);
+	symbol_close(s);
+}
+
+static void test_variables(void **state)
+{
+	struct base_str name = {0};
+	struct symbol_file *s = symbol_open("/proc/self/exe", "");
+	(void)state;
+	assert_true(symbol_data(s, (uintptr_t)known_variable - bias(), &name));
+	assert_string_equal(base_str_text(&name), "known_variable");
+	base_str_reset(&name);
+	assert_true(symbol_data(s, (uintptr_t)&known_variable[10] - bias(), &name));
+	assert_string_equal(base_str_text(&name), "known_variable+0x28");
+	base_str_reset(&name);
+	assert_false(symbol_data(s, (uintptr_t)known_function - bias(), &name));
+	base_str_fini(&name);
+	symbol_close(s);
+}
+
+static void test_other_builds_are_refused(void **state)
+{
+	(void)state;
+	assert_null(symbol_open("/proc/self/exe", "0123456789abcdef"));
+	assert_null(symbol_open("/dev/null", ""));
+	assert_null(symbol_open("/nonexistent", ""));
+}
+
+static void test_bias_of_a_mapping(void **state)
+{
+	char line[1024], path[512], build_id[SYMBOL_BUILD_ID_TEXT] = "", perms[8];
+	uint64_t start, end, offset, found = 1;
+	FILE *f = fopen("/proc/self/maps", "r");
+	bool seen = false;
+	(void)state;
+	while (fgets(line, sizeof line, f) && !seen)
+		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %7s %" SCNx64 " %*s %*s %511s", &start,
+			    &end, perms, &offset, path) == 5 &&
+			start <= (uintptr_t)known_function && (uintptr_t)known_function < end) {
+			assert_true(symbol_elf_bias(path, start, offset, &found, build_id));
+			seen = true;
+		}
+	fclose(f);
+	assert_true(seen);
+	assert_int_equal(found, bias());
+}
+
+/* ---- inlined frames ---------------------------------------------------------------------------
+ */
+
+enum { INNER_LINE = __LINE__ + 4 };
+static inline __attribute__((always_inline)) uintptr_t inner(void)
+{
+	known_variable[3]++;
+	uintptr_t address = here();
+	known_variable[4]++;
+	return address;
+}
+enum { MIDDLE_LINE = __LINE__ + 4 };
+static inline __attribute__((always_inline)) uintptr_t middle(void)
+{
+	known_variable[5]++;
+	uintptr_t address = inner();
+	known_variable[6]++;
+	return address;
+}
+enum { OUTER_LINE = __LINE__ + 4 };
+__attribute__((noinline)) uintptr_t outer(void);
+uintptr_t outer(void)
+{
+	uintptr_t address = middle();
+	known_variable[7]++;
+	return address;
+}
+
+static void test_inlined_frames(void **state)
+{
+	static const struct {
+		const char *function;
+		uint64_t line;
+		bool inlined;
+	} expect[] = {{"inner", INNER_LINE, true}, {"middle", MIDDLE_LINE, true},
+		{"outer", OUTER_LINE, false}};
+	struct symbol_frame frame[8];
+	struct symbol_file *s = symbol_open("/proc/self/exe", "");
+	(void)state;
+	assert_int_equal(symbol_frames(s, outer() - bias() - 1, frame, BASE_COUNT(frame)), 3);
+	assert_int_equal(symbol_why(s), SYMBOL_WHY_none);
+	for (size_t i = 0; i < 3; i++) {
+		assert_string_equal(frame[i].function, expect[i].function);
+		assert_non_null(strstr(frame[i].file, "test_symbol.c"));
+		assert_int_equal(frame[i].line, expect[i].line);
+		assert_int_equal(frame[i].inlined, expect[i].inlined);
+	}
+	/* A function that nothing is inlined into; room for one frame only. */
+	assert_int_equal(symbol_frames(s, known_function() - bias() - 1, frame, 8), 1);
+	assert_string_equal(frame[0].function, "known_function");
+	assert_int_equal(symbol_frames(s, outer() - bias() - 1, frame, 1), 1);
+	assert_string_equal(frame[0].function, "outer");
+	symbol_close(s);
+}
+
+/* ---- C++ names --------------------------------------------------------------------------------
+ */
+
+uintptr_t mangled(void) __asm__("_ZN5tents4pole4pushEiPKc");
+__attribute__((noinline)) uintptr_t mangled(void)
+{
+	return here() + (uintptr_t)(known_variable[8]++ < 0);
+}
+
+static void test_demangled(void **state)
+{
+	struct symbol_found found;
+	struct symbol_file *s = symbol_open("/proc/self/exe", "");
+	(void)state;
+	if (!symbol_demangler_found()) {
+		symbol_close(s);
+		skip();
+	}
+	uint64_t at = mangled() - bias() - 1;
+	assert_true(symbol_code(s, at, &found));
+	assert_string_equal(found.function, "tents::pole::push(int, char const*)");
+	assert_int_equal(symbol_find(s, "_ZN5tents4pole4pushEiPKc"), found.function_offset);
+	symbol_close(s);
+}
+
+/* ---- an independent reference: libdwfl's own search, symbol by symbol --------------------------
+ */
+
+static void test_as_libdwfl_finds(void **state)
+{
+	static const Dwfl_Callbacks callbacks = {.find_elf = dwfl_build_id_find_elf,
+		.find_debuginfo = dwfl_standard_find_debuginfo,
+		.section_address = dwfl_offline_section_address};
+	struct symbol_file *s = symbol_open("/proc/self/exe", "");
+	Dwfl *dwfl = dwfl_begin(&callbacks);
+	Dwfl_Module *module = dwfl_report_offline(dwfl, "self", "/proc/self/exe", -1);
+	GElf_Addr shift;
+	(void)state;
+	dwfl_report_end(dwfl, NULL, NULL);
+	assert_non_null(dwfl_module_getelf(module, &shift));
+	uint64_t first = (uintptr_t)here - bias(), nr = 0, nr_lines = 0;
+	for (uint64_t at = first; at < first + 8192; at += 7) {
+		struct symbol_found found;
+		GElf_Off in_symbol;
+		GElf_Sym sym;
+		const char *name = dwfl_module_addrinfo(
+			module, at + shift, &in_symbol, &sym, NULL, NULL, NULL);
+		if (!name || in_symbol >= sym.st_size)
+			continue;
+		assert_true(symbol_code(s, at, &found));
+		assert_int_equal(found.function_offset, at - in_symbol);
+		if (found.function[0] == name[0] && !strchr(name, '@') && name[0] != '_')
+			assert_string_equal(found.function, name);
+		Dwfl_Line *line = dwfl_module_getsrc(module, at + shift);
+		int number = 0;
+		const char *file =
+			line ? dwfl_lineinfo(line, NULL, &number, NULL, NULL, NULL) : NULL;
+		if (file) {
+			assert_string_equal(found.file, file);
+			assert_int_equal(found.line, number);
+			nr_lines++;
+		}
+		nr++;
+	}
+	assert_true(nr > 500);
+	assert_true(nr_lines > 200);
+	dwfl_end(dwfl);
+	symbol_close(s);
+}
+
+/* ---- by build id -------------------------------------------------------------------------------
+ */
+
+/* A stripped copy gets its names back from a debuginfod server; here a directory is one. */
+static void test_fetched_by_build_id(void **state)
+{
+	char dir[] = "/tmp/longpole-fetch-XXXXXX", command[2048], path[128],
+	     id[SYMBOL_BUILD_ID_TEXT];
+	struct symbol_found found;
+	uint64_t unused;
+	enum symbol_why why;
+	(void)state;
+	assert_non_null(mkdtemp(dir));
+	if (!symbol_elf_bias("/proc/self/exe", 0, 0, &unused, id) || !*id ||
+		access("/usr/bin/objcopy", X_OK))
+		skip();
+	snprintf(command, sizeof command,
+		"cd %s && mkdir -p buildid/%s cache && cp /proc/%d/exe whole && "
+		"objcopy --only-keep-debug whole buildid/%s/debuginfo && "
+		"objcopy --strip-all -R .gnu_debuglink whole stripped",
+		dir, id, (int)getpid(), id);
+	assert_int_equal(system(command), 0);
+	snprintf(path, sizeof path, "%s/stripped", dir);
+	uint64_t at = known_function() - bias() - 1;
+
+	struct symbol_file *s = symbol_open_with(path, id, NULL, &why);
+	assert_int_equal(why, SYMBOL_WHY_none);
+	assert_true(symbol_code(s, at, &found));
+	assert_null(found.file);
+	assert_int_equal(symbol_why(s), found.exact ? SYMBOL_WHY_no_lines : SYMBOL_WHY_stripped);
+	symbol_close(s);
+
+	snprintf(command, sizeof command, "file://%s", dir);
+	setenv("DEBUGINFOD_URLS", command, 1);
+	snprintf(command, sizeof command, "%s/cache", dir);
+	setenv("DEBUGINFOD_CACHE_PATH", command, 1);
+	s = symbol_open_with(path, id,
+		&(struct symbol_options){.size = sizeof(struct symbol_options), .fetch = true},
+		&why);
+	assert_true(symbol_code(s, at, &found));
+	void *library = dlopen("libdebuginfod.so.1", RTLD_LAZY);
+	if (library) {
+		assert_string_equal(found.function, "known_function");
+		assert_int_equal(found.line, KNOWN_LINE);
+		dlclose(library);
+	}
+	symbol_close(s);
+	unsetenv("DEBUGINFOD_URLS");
+	snprintf(command, sizeof command, "rm -rf %s", dir);
+	assert_int_equal(system(command), 0);
+}
+
+static void test_why(void **state)
+{
+	enum symbol_why why = SYMBOL_WHY_none;
+	(void)state;
+	assert_null(symbol_open_with("/nonexistent", "", NULL, &why));
+	assert_int_equal(why, SYMBOL_WHY_no_file);
+	assert_null(symbol_open_with("/proc/self/exe", "0123456789abcdef", NULL, &why));
+	assert_int_equal(why, SYMBOL_WHY_other_build);
+	assert_null(symbol_open_with("/dev/null", "", NULL, &why));
+	assert_int_equal(why, SYMBOL_WHY_not_elf);
+	for (unsigned i = 0; i < SYMBOL_WHY_NR; i++)
+		assert_true(strlen(symbol_why_line((enum symbol_why)i)) > 5);
+	struct symbol_file *s = symbol_open("/proc/self/exe", "");
+	struct symbol_found found;
+	assert_false(symbol_code(s, 1, &found));
+	assert_int_not_equal(symbol_why(s), SYMBOL_WHY_none);
+	symbol_close(s);
+}
+
+/* The n-th allocation fails: less is known, nothing breaks. */
+static void test_no_memory(void **state)
+{
+	struct symbol_frame frame[8];
+	uint64_t at = outer() - bias() - 1;
+	bool whole = false;
+	(void)state;
+	for (uint64_t n = 1; !whole && n < 400; n++) {
+		base_alloc_fail_nth(n);
+		struct symbol_file *s = symbol_open("/proc/self/exe", "");
+		size_t nr = s ? symbol_frames(s, at, frame, BASE_COUNT(frame)) : 0;
+		whole = nr == 3 && frame[0].function && frame[1].function;
+		if (s && nr < 3)
+			assert_true(nr <= 1);
+		symbol_close(s);
+	}
+	base_alloc_fail_nth(0);
+	assert_true(whole);
+}
+
+/* Without names a function is called by where it starts, wherever in it one asks. */
+static void test_stripped(void **state)
+{
+	char path[] = "/tmp/longpole-strip-XXXXXX", command[200], expect[64];
+	struct symbol_found found;
+	(void)state;
+	int fd = mkstemp(path);
+	assert_true(fd >= 0);
+	close(fd);
+	snprintf(command, sizeof command,
+		"strip --strip-all -R .gnu_debuglink -o %s /proc/%d/exe 2>/dev/null", path,
+		(int)getpid());
+	if (system(command)) {
+		unlink(path);
+		skip();
+	}
+	struct symbol_file *s = symbol_open(path, "");
+	assert_non_null(s);
+	uint64_t start = (uintptr_t)known_function - bias();
+	snprintf(expect, sizeof expect, "%s+0x%" PRIx64, strrchr(path, '/') + 1, start);
+	const uint64_t asked[] = {start, start + 4, known_function() - bias() - 1};
+	for (size_t i = 0; i < BASE_COUNT(asked); i++) {
+		assert_true(symbol_code(s, asked[i], &found));
+		/* -rdynamic builds (sanitizers) keep the name in .dynsym */
+		if (!found.exact)
+			assert_string_equal(found.function, expect);
+		assert_int_equal(found.function_offset, start);
+		assert_null(found.file);
+	}
+	symbol_close(s);
+	unlink(path);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_function_and_line),
+		cmocka_unit_test(test_variables),
+		cmocka_unit_test(test_other_builds_are_refused),
+		cmocka_unit_test(test_bias_of_a_mapping),
+		cmocka_unit_test(test_inlined_frames),
+		cmocka_unit_test(test_demangled),
+		cmocka_unit_test(test_as_libdwfl_finds),
+		cmocka_unit_test(test_fetched_by_build_id),
+		cmocka_unit_test(test_why),
+		cmocka_unit_test(test_no_memory),
+		cmocka_unit_test(test_stripped),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

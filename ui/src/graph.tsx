@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// graph.tsx - who waits on whom, and the states' transitions; laid out by dagre when they come into sight.
+import { Graph as Dagre, layout } from '@dagrejs/dagre';
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { T, count, doc, ns, pct, type Row } from './data';
+import { lanes, search, selected } from './select';
+import { Absent, Scope } from './panels';
+import { Table } from './table';
+
+const short = (s: string, n = 34) => (s.length > n ? `${s.slice(0, n / 2 - 1)}…${s.slice(-n / 2)}` : s);
+const title = (n: Row) => (n.kind === 'transition' ? (n.from_state ? `${n.from_state} → ${n.to_state}` : `begins: ${n.to_state}`) : n.name);
+// Actors of the selected threads, and what they use.
+function chosen(g: Row): Set<number> | null {
+  const l = lanes.value;
+  if (!l || !T) return null;
+  const names = new Set([...l].flatMap((i) => [T!.lanes[i].name, T!.lanes[i].group])), s = new Set<number>();
+  for (const n of g.nodes) if (names.has(n.name) || [...names].some((x) => n.name.startsWith(`${x} `))) s.add(n.node);
+  for (const e of g.edges) for (const [a, b] of [[e.from, e.to], [e.to, e.from]]) if (s.has(a) && g.nodes[b].kind === 'queue') s.add(b);
+  return s;
+}
+type Part = 'nodes' | 'path';
+function Drawing({ g, part }: { g: Row; part: Part }) {
+  const laid = useMemo(() => {
+    const d = new Dagre({ multigraph: true });
+    d.setGraph({ rankdir: 'LR', nodesep: 14, ranksep: 46, marginx: 12, marginy: 12 });
+    d.setDefaultEdgeLabel(() => ({}));
+    const nodes: Row[] = g.nodes.filter((n: Row) => part === 'nodes' || n.path_ns > 0 || g.edges.some((e: Row) => e.path_ns > 0 && (e.from === n.node || e.to === n.node)));
+    const ids = new Set(nodes.map((n) => n.node)), edges: Row[] = g.edges.filter((e: Row) => ids.has(e.from) && ids.has(e.to) && (part === 'nodes' || e.path_ns > 0));
+    for (const n of nodes) d.setNode(`${n.node}`, { width: 30 + short(title(n)).length * 6.7, height: 38 });
+    edges.forEach((e, i) => d.setEdge(`${e.from}`, `${e.to}`, {}, `${i}`));
+    layout(d);
+    return { nodes, edges, d, w: d.graph().width ?? 100, h: d.graph().height ?? 100 };
+  }, [g, part]);
+  const { nodes, edges, d } = laid, on = chosen(g), most = Math.max(1, ...edges.map((e) => e.path_ns)), q = search.value.toLowerCase();
+  const dim = (n: Row) => (on && !on.has(n.node)) || (q && !title(n).toLowerCase().includes(q));
+  return (
+    <div class="graph" tabIndex={0} role="region" aria-label="graph; the table beneath has the same">
+      <svg width={Math.min(laid.w, 2600)} viewBox={`0 0 ${laid.w} ${laid.h}`} role="img" aria-label="graph of who waits on whom">
+        <defs><marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto-start-reverse" markerUnits="userSpaceOnUse"><path d="M0 0L8 4L0 8z" /></marker></defs>
+        {edges.map((e, i) => {
+          const p = d.edge({ v: `${e.from}`, w: `${e.to}`, name: `${i}` })?.points;
+          return p && (
+            <path class={`e ${e.path_ns > 0 ? 'on-path' : ''} ${dim(g.nodes[e.from]) || dim(g.nodes[e.to]) ? 'dim' : ''}`} d={`M${p.map((x: any) => `${x.x.toFixed(1)} ${x.y.toFixed(1)}`).join('L')}`}
+              stroke-width={1 + (5 * e.path_ns) / most} marker-end="url(#tip)" marker-start={e.kind === 'put_and_take' ? 'url(#tip)' : undefined}>
+              <title>{`${e.name}: ${count(e.times)} times${e.waiting_ns ? `, waited ${ns(e.waiting_ns)}` : ''}${e.path_ns ? `, ${ns(e.path_ns)} of the path` : ''}`}</title>
+            </path>
+          );
+        })}
+        {nodes.map((n) => {
+          const p = d.node(`${n.node}`) as any, s = n.path_ns / g.elapsed_ns;
+          return (
+            <g class={`v ${n.kind} ${n.path_ns > 0 ? 'on-path' : ''} ${dim(n) ? 'dim' : ''}`} transform={`translate(${p.x} ${p.y})`}>
+              <title>{`${title(n)}: ${n.path_ns ? `${ns(n.path_ns)} of the path, ` : ''}${count(n.times)} times${n.waiting_ns ? `, waited ${ns(n.waiting_ns)}` : ''}`}</title>
+              <rect x={-p.width / 2} y="-19" width={p.width} height="38" rx={n.kind === 'queue' ? 19 : 4} />
+              <text y="-3">{short(title(n))}</text>
+              <text y="12" class="small">{n.path_ns ? `${pct(s)} of the path` : n.waiting_ns ? `waited ${ns(n.waiting_ns)}` : `${count(n.times)}×`}</text>
+            </g>
+          );
+        })}
+      </svg>
+    </div>
+  );
+}
+export function GraphPanel() {
+  const [which, setWhich] = useState<'graph' | 'states_graph'>('graph'), [seen, setSeen] = useState(false), ref = useRef<HTMLDivElement>(null), g = doc[which];
+  const [part, setPart] = useState<Part>('nodes');
+  useEffect(() => {
+    const o = new IntersectionObserver((e) => e.some((x) => x.isIntersecting) && setSeen(true), { rootMargin: '300px' });
+    o.observe(ref.current!);
+    return () => o.disconnect();
+  }, []);
+  return (
+    <div ref={ref}>
+      <div class="row">
+        <label>Show <select value={which} onChange={(e) => { setWhich(e.currentTarget.value as any); setPart(e.currentTarget.value === 'graph' ? 'nodes' : 'path'); }}><option value="graph">threads and queues: who waits on whom</option><option value="states_graph">states and transitions</option></select></label>
+        <label><input type="checkbox" checked={part === 'path'} onChange={(e) => setPart(e.currentTarget.checked ? 'path' : 'nodes')} /> only what the critical path passes</label>
+      </div>
+      {selected.value && <Scope>Numbers are of the whole run; what the selected threads have no part in is pale.</Scope>}
+      {!g ? <Absent of={which} what="graph" /> : seen && <>
+        <Drawing g={g} part={part} />
+        {g.left_out.nodes > 0 && <p class="more">{count(g.left_out.nodes)} nodes with {ns(g.left_out.time_ns)} are left out; <code>longpole graph</code> draws more.</p>}
+        <details><summary>As a table</summary><Table name="edges of the graph" rows={g.edges} columns={[['from', (e: Row) => title(g.nodes[e.from])], ['to', (e: Row) => title(g.nodes[e.to])], ['what', (e: Row) => e.name],
+          ['of the path', (e: Row) => e.path_ns, (e: Row) => ns(e.path_ns)], ['times', (e: Row) => e.times, (e: Row) => count(e.times)], ['waited', (e: Row) => e.waiting_ns, (e: Row) => ns(e.waiting_ns)]]} /></details>
+      </>}
+    </div>
+  );
+}

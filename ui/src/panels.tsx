@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+// panels.tsx - answer, threads, what-if, locks, queues, connections, data quality.
+import { useMemo, useState } from 'preact/hooks';
+import { T, count, doc, exact, ns, pct, times, type Row } from './data';
+import { Plot } from './plot';
+import { chooseConnection, connection, lanes, pathSums, range, search, selected, stateSums, sums, toggleLane } from './select';
+import { Bar, Table } from './table';
+import { swatch } from './timeline';
+
+const has = (text: string) => !search.value || text.toLowerCase().includes(search.value.toLowerCase());
+export const Absent = ({ of, what }: { of: string; what: string }) => <p class="absent">No {what}: {doc.absent[of] ?? 'this trace has nothing of it'}.</p>;
+const within = () => (sums.value?.within ? `, within ${ns(sums.value.within)}` : '');
+export const Scope = ({ children }: { children: string }) => (selected.value ? <p class="scope">{children}</p> : null);
+const total = (m: Map<number, number>) => [...m.values()].reduce((a, b) => a + b, 0);
+
+export function Selection() {
+  const path = pathSums.value, all = total(path) || 1;
+  if (!selected.value || !sums.value) return null;
+  const rows = [...path].filter(([s]) => s >= 0).sort((a, b) => b[1] - a[1]);
+  return (
+    <div class="box">
+      <h3>In the selection</h3>
+      <p>The critical path is {ns(total(path))} long there{within()}{lanes.value ? `, in ${lanes.value.size} thread${lanes.value.size > 1 ? 's' : ''}` : ''}.</p>
+      <Table name="the path in the selection" limit={8} rows={rows} columns={[
+        ['state', (r) => T!.states[r[0]].name, (r) => <><i class={swatch(r[0])} /> {T!.states[r[0]].name}</>],
+        ['where', (r) => T!.states[r[0]].where], ['on the path', (r) => r[1], (r) => ns(r[1])], ['share', (r) => r[1], (r) => <>{pct(r[1] / all)} <Bar of={r[1] / all} /></>]]} />
+    </div>
+  );
+}
+
+export function Answer() {
+  const a = doc.answer;
+  if (!a) return <p class="finding">There is no answer for this trace: {doc.absent.answer}.</p>;
+  const by = new Map<string, Row[]>();
+  for (const o of a.opportunities) by.set(o.state, [...(by.get(o.state) ?? []), o]);
+  const fixes = [...by.values()].filter((o) => has(o[0].state));
+  const replay = (o: Row) => doc.whatif?.states.find((s: Row) => s.state === o.state && s.kind === o.kind)?.replay.find((r: Row) => r.reduction_percent === o.reduction_percent && !r.stuck);
+  const gain = (o: Row | undefined) => {
+    const r = o && replay(o);
+    if (!o) return '';
+    return r && Math.abs(r.speedup - o.predicted_speedup) >= 0.005
+      ? <>{times(o.predicted_speedup)} <small>{Math.min(r.speedup, o.predicted_speedup).toFixed(2)}–{Math.max(r.speedup, o.predicted_speedup).toFixed(2)}</small></> : times(o.predicted_speedup);
+  };
+  return (
+    <>
+      <p class="finding">{a.finding} <span class="sure">({a.certainty})</span></p>
+      <Selection />
+      <h3>What a fix would buy</h3>
+      <Table name="predicted gains" limit={6} rows={fixes} columns={[
+        ['if it took less', (o) => o[0].state], ['of the path', (o) => o[0].share, (o) => <>{pct(o[0].share)} <Bar of={o[0].share} /></>],
+        ...[10, 25, 50, 100].map((p) => [p === 100 ? 'gone' : `−${p} %`, (o: Row[]) => o.find((x) => x.reduction_percent === p)?.predicted_speedup ?? 0,
+          (o: Row[]) => gain(o.find((x) => x.reduction_percent === p))] as any),
+        ['helps until', (o) => o[0].helps_until_percent, (o) => (o[0].helps_until_percent >= 100 ? 'all of it' : `${o[0].helps_until_exact ? '' : 'at least '}−${o[0].helps_until_percent.toFixed(0)} %`)],
+        ['then it is', (o) => o[0].next_bottleneck]]} />
+      <p class="more">Predicted from the longest path with less of that state. Small: the interval between that and a replay of the run with other waits, where both were made{doc.whatif?.replayed ? ` (replay repeats the run itself within ${pct(Math.abs(doc.whatif.replay_error))})` : ''}. The whole run, whatever is selected.</p>
+      {a.caveats.length > 0 && <><h3>What to be careful about</h3><ul>{a.caveats.map((c: string) => <li>{c}</li>)}</ul></>}
+      <h3>The critical path, {ns(a.elapsed_ns)}</h3>
+      <Table name="the critical path" rows={a.path.filter((r: Row) => has(r.state + r.actor + r.where))} columns={[
+        ['state', (r: Row) => r.state], ['who', (r: Row) => r.actor], ['where', (r: Row) => r.where], ['time', (r: Row) => r.path_ns, (r: Row) => ns(r.path_ns)],
+        ['share', (r: Row) => r.share, (r: Row) => <>{pct(r.share)} <Bar of={r.share} /></>], ['waiting', (r: Row) => r.waiting_share, (r: Row) => pct(r.waiting_share)],
+        ['visits', (r: Row) => r.visits, (r: Row) => count(r.visits)]]} />
+    </>
+  );
+}
+
+export function Threads() {
+  const s = sums.value, on = T!.lanes.map((l, i) => {
+    const m = s?.lane[i] ?? new Map<number, number>();
+    let active = 0, wait = 0, path = 0;
+    for (const [k, v] of m) if (T!.states[k].waits) wait += v; else active += v;
+    for (const [k, v] of s?.path ?? []) if (T!.steps[k][0] === i) path += v;
+    return { l, i, active, wait, path };
+  });
+  return (
+    <Table name="threads" limit={12} rows={on.filter((r) => has(r.l.name))} click={(r) => toggleLane(r.i)} chosen={(r) => !!lanes.value?.has(r.i)} columns={[
+      ['thread', (r) => r.l.name], ['on the path', (r) => r.path, (r) => <>{ns(r.path)} <Bar of={r.path / (s?.ns || 1)} /></>],
+      ['active', (r) => r.active, (r) => ns(r.active)], ['waiting', (r) => r.wait, (r) => ns(r.wait)], ['process', (r) => r.l.pid], ['thread id', (r) => r.l.tid]]} />
+  );
+}
+
+export function WhatIf() {
+  const w = doc.whatif, [at, setAt] = useState<[number, number]>([0, 50]);
+  if (!w || !w.states.length) return <Absent of="whatif" what="predictions" />;
+  const s = w.states[at[0]], pieces: Row[] = s.pieces, r = at[1] / 100;
+  const lengthAt = (q: number) => {
+    const p = pieces.find((x) => q <= x.to + 1e-9) ?? pieces[pieces.length - 1];
+    return p.to > p.from ? p.from_ns + ((q - p.from) / (p.to - p.from)) * (p.to_ns - p.from_ns) : p.to_ns;
+  };
+  const curve = useMemo(() => {
+    const xs = new Set<number>([0, 1]);
+    for (const p of pieces) xs.add(p.from).add(p.to);
+    for (const p of s.replay) xs.add(p.reduction_percent / 100);
+    const x = [...xs].sort((a, b) => a - b);
+    return { x: x.map((v) => v * 100), y: [x.map((v) => lengthAt(v)), x.map((v) => s.replay.find((p: Row) => p.reduction_percent / 100 === v && !p.stuck)?.length_ns ?? null)] };
+  }, [at[0]]);
+  const piece = pieces.find((x) => r <= x.to + 1e-9) ?? pieces[pieces.length - 1], now = lengthAt(r);
+  const stuck = s.replay.some((p: Row) => p.stuck);
+  const quote = `'${s.state.replaceAll("'", "'\\''")}=-${at[1]}%'`;
+  return (
+    <>
+      <Scope>Predictions are for the whole run; for a part of it, make a page with --from and --to.</Scope>
+      <div class="two">
+        <div>
+          {w.states.map((x: Row, i: number) => has(x.state) && (
+            <label class={`slider ${i === at[0] ? 'on' : ''}`}>
+              <span>{x.state} <small>{pct(x.path_ns / w.length_ns)} of the path</small></span>
+              <input type="range" min="0" max="100" value={i === at[0] ? at[1] : 0} aria-label={`less of ${x.state}, per cent`} onInput={(e) => setAt([i, Number(e.currentTarget.value)])} />
+            </label>
+          ))}
+        </div>
+        <div>
+          <p class="finding" aria-live="polite">{at[1]} % less of “{s.state}”: {times(w.length_ns / now)}, {ns(now)} instead of {ns(w.length_ns)}{piece.exact ? '' : ', at most'}.</p>
+          <Plot label={`run time against less of ${s.state}`} x={curve.x} y={curve.y} mark={at[1]} xLabel="per cent less" xText={(v) => `${+v.toFixed(1)} %`} yText={ns}
+            series={[{ label: 'longest path', color: '--s0' }, { label: 'replay', color: '--s4', points: true }]} />
+          <p class="more">{pieces.filter((p) => p.exact).length} of {pieces.length} pieces of the curve are exact, the others chords (the run takes at most that).{stuck ? ' Where replay got stuck it has no point.' : ''} One change at a time; several together: <code>longpole whatif {doc.name} scale {quote} scale …</code></p>
+        </div>
+      </div>
+      {doc.loops?.loops.length > 0 && <>
+        <h3>More of what is finite</h3>
+        <Table name="finite resources" limit={8} rows={doc.loops!.loops.filter((l: Row) => has(l.queue))} columns={[
+          ['resource', (l: Row) => l.queue, (l: Row) => `${l.space ? 'room in ' : ''}${l.queue}`], ['rounds of the path', (l: Row) => l.rounds, (l: Row) => count(l.rounds)],
+          ...[0, 1, 2].map((k) => [['a little more', 'more', 'much more'][k], (l: Row) => l.more?.[k]?.predicted_speedup ?? 0,
+            (l: Row) => (l.more?.[k] ? <>{times(l.more[k].predicted_speedup)} <small>+{l.more[k].units}</small></> : '–')] as any),
+          ['without end', (l: Row) => l.predicted_speedup_unbounded, (l: Row) => times(l.predicted_speedup_unbounded)], ['then it is', (l: Row) => l.next_bottleneck]]} />
+      </>}
+      {w.processors.length > 0 && <>
+        <h3>More processors</h3>
+        <Table name="more processors" rows={w.processors} columns={[
+          ['processors', (p: Row) => p.more_processors, (p: Row) => `${w.nr_processors} + ${p.more_processors}`],
+          ['predicted', (p: Row) => p.speedup, (p: Row) => (p.stuck ? `${times(p.speedup)} (${count(p.stuck)} stuck)` : times(p.speedup))], ['run', (p: Row) => p.length_ns, (p: Row) => ns(p.length_ns)]]} />
+        <p class="more">By replay, which repeats the run itself within {pct(Math.abs(w.replay_error))}.</p>
+      </>}
+    </>
+  );
+}
+
+// Time of a queue's states in the selection.
+const ofQueue = (name: string, waits: boolean) => {
+  let v = 0;
+  for (const [k, x] of stateSums.value) if (T!.states[k].queue === name && T!.states[k].waits === waits) v += x;
+  return v;
+};
+const selectedColumns = (key: string): any[] => (selected.value && T ? [['waited, selected', (l: Row) => ofQueue(l[key], true), (l: Row) => ns(ofQueue(l[key], true))]] : []);
+
+export function Locks() {
+  const l = doc.locks;
+  if (!l?.locks.length) return <Absent of="locks" what="locks" />;
+  const q = (l: Row, d: string, k: string) => l[d]?.[k] ?? 0;
+  const quantile = (title: string, d: string, k: string): any => [title, (r: Row) => q(r, d, k), (r: Row) => ns(q(r, d, k))];
+  return (
+    <>
+      <Table name="locks" rows={l.locks.filter((r: Row) => has(r.lock))} columns={[
+        ['lock', (r: Row) => r.lock], ['on the path', (r: Row) => r.path_ns ?? 0, (r: Row) => <>{ns(r.path_ns ?? 0)} <Bar of={r.path_share ?? 0} /></>], ...selectedColumns('lock'),
+        ['held half as long', (r: Row) => r.halved_hold?.predicted_speedup ?? 0, (r: Row) => (r.halved_hold ? times(r.halved_hold.predicted_speedup) : '–')],
+        ['taken', (r: Row) => r.acquisitions, (r: Row) => count(r.acquisitions)], ['had to wait', (r: Row) => r.contended_share, (r: Row) => pct(r.contended_share)],
+        ['waited', (r: Row) => q(r, 'wait', 'total_ns'), (r: Row) => ns(q(r, 'wait', 'total_ns'))], ['held', (r: Row) => r.held_ns ?? 0, (r: Row) => ns(r.held_ns ?? 0)],
+        quantile('hold p50', 'hold_distribution', 'p50_ns'), quantile('p99', 'hold_distribution', 'p99_ns'), quantile('wait p50', 'wait_distribution', 'p50_ns'),
+        quantile('p99', 'wait_distribution', 'p99_ns'), ['convoys', (r: Row) => r.convoys ?? 0], ['threads', (r: Row) => r.threads]]} />
+      {l.locks.slice(0, 5).map((k: Row) => k.sites?.length > 0 && has(k.lock) && (
+        <details><summary>Where {k.lock} is taken</summary>
+          <Table name={`sites of ${k.lock}`} rows={k.sites} columns={[['where', (r: Row) => r.where], ['taken', (r: Row) => r.acquisitions, (r: Row) => count(r.acquisitions)],
+            ['had to wait', (r: Row) => r.contended, (r: Row) => count(r.contended)], ['held', (r: Row) => r.held_ns ?? 0, (r: Row) => ns(r.held_ns ?? 0)]]} /></details>
+      ))}
+    </>
+  );
+}
+
+export function Queues() {
+  const h = doc.histograms?.queues ?? [], [which, setWhich] = useState(0), [what, setWhat] = useState('wait_data');
+  const rows: Row[] = doc.queues?.queues ?? [];
+  const one = h[which], d = one?.histograms[what];
+  const plot = useMemo(() => {
+    if (!d?.buckets.length) return null;
+    const keys = Object.keys(d.buckets[0]), low = keys.find((k) => k.startsWith('low'))!, n = keys.find((k) => k.startsWith('count'))!;
+    const high = keys.find((k) => k.startsWith('high'))!, isNs = low.endsWith('ns'), log = isNs && d.buckets.length > 3, x: number[] = [], y: (number | null)[] = [];
+    for (const b of d.buckets) {
+      if (x.length && b[low] > x[x.length - 1]) { x.push(b[low]); y.push(0); y[y.length - 1] = b[n]; }
+      else { x.push(log ? Math.max(b[low], 1) : b[low]); y.push(b[n]); }
+      x.push(b[high] + 1);
+      y.push(0);
+    }
+    const ux: number[] = [], uy: (number | null)[] = [];
+    x.forEach((v, i) => { if (ux.length && v <= ux[ux.length - 1]) uy[uy.length - 1] = y[i]; else { ux.push(v); uy.push(y[i]); } });
+    return { x: ux, y: [uy], isNs, countNs: n.endsWith('ns'), log };
+  }, [which, what]);
+  const rate = useMemo(() => {
+    if (!one) return null;
+    const w = doc.histograms!.rate_slot_ns, x = one.arrived_units.map((_: number, i: number) => i * w), r = range.value;
+    const inside = x.map((v: number) => !r || (v + w > r[0] && v < r[1]));
+    return { x: x.filter((_: number, i: number) => inside[i]), y: [one.arrived_units, one.departed_units].map((a: number[]) => a.filter((_, i) => inside[i])) };
+  }, [which, range.value]);
+  if (!rows.length) return <Absent of="queues" what="queues" />;
+  return (
+    <>
+      <Table name="queues" rows={rows.filter((r) => has(r.queue))} limit={10} click={(r) => { const i = h.findIndex((x: Row) => x.queue === r.queue); if (i >= 0) setWhich(i); }} chosen={(r) => r.queue === one?.queue} columns={[
+        ['queue', (r) => r.queue], ['type', (r) => r.type], ['waits for units', (r) => r.waits_for_data, (r) => count(r.waits_for_data)], ['waited for units', (r) => r.wait_for_data_ns, (r) => ns(r.wait_for_data_ns)],
+        ['waited for room', (r) => r.wait_for_space_ns, (r) => ns(r.wait_for_space_ns)], ...selectedColumns('queue'), ['units in', (r) => r.enqueued_units, (r) => count(r.enqueued_units)],
+        ['most in it', (r) => r.max_units, (r) => count(r.max_units)], ['mean', (r) => r.mean_units, (r) => r.mean_units.toFixed(2)]]} />
+      {one && <>
+        <div class="row">
+          <label>Queue <select value={which} onChange={(e) => setWhich(Number(e.currentTarget.value))}>{h.map((x: Row, i: number) => <option value={i}>{x.queue}</option>)}</select></label>
+          <label>Histogram of <select value={what} onChange={(e) => setWhat(e.currentTarget.value)}>{Object.entries<Row>(one.histograms).map(([k, v]) => <option value={k}>{v.text}</option>)}</select></label>
+        </div>
+        <Scope>Histograms are of the whole run; units a slot are of the selected time.</Scope>
+        <div class="two">
+          <div>{plot ? <Plot label={`histogram of ${d.text} of ${one.queue}`} x={plot.x} y={plot.y} log={plot.log} xLabel={d.text} xText={plot.isNs ? ns : count} yText={plot.countNs ? ns : count}
+            series={[{ label: 'count', color: '--s0', steps: true, fill: true }]} /> : <p class="absent">None of these in this queue.</p>}</div>
+          <div>{rate && rate.x.length > 1 && <Plot label={`units a slot of ${one.queue}`} x={rate.x} y={rate.y} xLabel="time" xText={ns} yText={count}
+            series={[{ label: 'came', color: '--s0', steps: true }, { label: 'went', color: '--s4', steps: true, dash: [5, 3] }]} />}</div>
+        </div>
+      </>}
+    </>
+  );
+}
+
+export function Connections() {
+  const c = doc.connections;
+  if (!c) return <Absent of="connections" what="connections" />;
+  return <Table name="connections" rows={c.connections} click={(r: Row) => chooseConnection(connection.value === r.connection ? null : r.connection)} chosen={(r: Row) => connection.value === r.connection} columns={[
+    ['connection', (r: Row) => r.connection], ['path', (r: Row) => r.path_ns, (r: Row) => ns(r.path_ns)], ['from', (r: Row) => r.start_ns, (r: Row) => ns(r.start_ns - (T?.start_ns ?? 0))],
+    ['threads', (r: Row) => r.actors ?? 0], ['most of it', (r: Row) => r.states?.[0]?.state ?? '', (r: Row) => (r.states?.[0] ? `${pct(r.states[0].share)} ${r.states[0].state}` : '')]]} />;
+}
+
+export function Quality() {
+  const t = doc.trace, cost = t?.recording_cost;
+  return (
+    <>
+      {t && <dl>
+        <dt>Command</dt><dd><code>{t.command}</code> on {t.host}, {t.processors} processors</dd>
+        <dt>Trace</dt><dd>{t.path}: {count(t.records)} records, {count(t.file_bytes)} bytes{t.readable_bytes < t.file_bytes ? `, of which only ${count(t.readable_bytes)} could be read` : ''}; recorded by {t.recorded_by}, page by {doc.tool}</dd>
+        {doc.answer && <><dt>Explained</dt><dd>{pct(doc.answer.explained_share)} of the path; {exact(doc.answer.unexplained_ns)} are waits that no recorded event ended</dd></>}
+        {doc.whatif && <><dt>Replay</dt><dd>{doc.whatif.replayed ? `repeats the unedited run within ${pct(Math.abs(doc.whatif.replay_error))}` : 'was left out: the log would not fit in memory'}</dd></>}
+        {cost && <><dt>Cost of recording</dt><dd>{cost.share === null ? 'not known' : `${pct(cost.share)} of the program's processor time`}: {cost.parts.map((p: Row) => `${count(p.times)} ${p.what}, ${ns(p.total_ns)} (${p.method})`).join('; ')}</dd></>}
+        {T && <><dt>Timeline</dt><dd>{T.whole ? 'every state to the nanosecond' : `complete in buckets of ${ns(2 ** Math.max(T.bucket_log2 - 2 * (T.whole_levels - 1), 0))}; to the nanosecond where the strip beneath the axis is blue; elsewhere make a page with --from and --to`}{T.lanes_left_out ? `; ${count(T.lanes_left_out)} lanes with less are left out` : ''}</dd></>}
+        <dt>Clock</dt><dd>{doc.diagnostics?.some((d) => /clock/.test(d.name)) ? 'see below' : 'no trouble with clocks was noticed'}</dd>
+      </dl>}
+      {doc.diagnostics?.length ? <Table name="what was lost or guessed" rows={doc.diagnostics} columns={[['what', (d: Row) => d.text], ['how bad', (d: Row) => d.severity], ['seen by', (d: Row) => d.source], ['count', (d: Row) => d.count, (d: Row) => count(d.count)]]} /> : <p>Nothing was lost, and nothing in the records was odd.</p>}
+      {Object.keys(doc.absent).length > 0 && <><h3>Not in this page</h3><ul>{Object.entries(doc.absent).map(([k, v]) => <li>{k}: {v}</li>)}</ul></>}
+    </>
+  );
+}
