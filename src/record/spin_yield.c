@@ -24,7 +24,7 @@ enum {
 	KNOWN_MAX = 4096, /* threads whose patience is kept */
 	NEAR_BYTES = 512, /* a loop that waits is short */
 	REST_FIRST_NS = 2 * 1000 * 1000,
-	REST_MAX_NS = 64 * 1000 * 1000, /* between two looks at a thread that works */
+	REST_MAX_NS = 64 * 1000 * 1000,  /* between two looks at a thread that works */
 	QUIET_MAX_NS = 20 * 1000 * 1000, /* between two looks at a machine with room for all */
 	PEEK_FIRST_NS = 100 * NS_PER_US, /* between two looks at the words of those that are held */
 	PEEK_LAST_NS = 500 * NS_PER_US,
