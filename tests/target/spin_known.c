@@ -20,7 +20,11 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#ifdef __clang__
+#define MARKED __attribute__((noinline, section("spin_marked")))
+#else
 #define MARKED __attribute__((noinline, noclone, section("spin_marked")))
+#endif
 enum { THREADS_MAX = 64, QUEUES = 100 };
 
 static unsigned nr_threads = 2, rounds = 20, work = 20000;
