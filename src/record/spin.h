@@ -77,6 +77,8 @@ struct record_spin_standstill {
 	bool has_handlers;   /* a signal handler could still end it */
 	uint64_t found_ns;   /* since the first sample */
 	uint64_t stopped_ns; /* the longest that all were stopped for */
+	bool ended; /* the process's first thread was killed meanwhile, with this wait status */
+	int end_status;
 };
 
 struct record_spin_answer {

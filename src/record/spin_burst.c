@@ -213,7 +213,7 @@ bool record_spin_await(struct record_spin_stop *stop, struct record_spin_burst *
 	int status;
 	*ret = (struct record_spin_burst){0};
 	if (!wait_stop(stop->tid, &status, ret)) {
-		ptrace(PTRACE_DETACH, stop->tid, NULL, NULL);
+		record_spin_let_go(stop);
 		return give_up(ret, RECORD_SPIN_GONE, "it has ended");
 	}
 	if (status >> 16 != PTRACE_EVENT_STOP) { /* a signal was first: it gets it */
@@ -256,9 +256,29 @@ static void settle(struct record_spin_stop *stop, struct record_spin_burst *ret)
 	}
 }
 
+/* A thread that was killed while it was stopped is ours to reap: its process does not end before.
+ */
+static void reap(struct record_spin_stop *stop)
+{
+	enum { TRIES = 200 };
+	const struct timespec ms = {.tv_nsec = 1000000};
+	for (int i = 0; i < TRIES; i++) {
+		int status;
+		pid_t got = waitpid(stop->tid, &status, __WALL | WNOHANG);
+		if (got == stop->tid && !WIFSTOPPED(status)) {
+			stop->ended = true;
+			stop->end_status = status;
+		}
+		if (stop->ended || (got < 0 && errno == ECHILD))
+			return;
+		nanosleep(&ms, NULL);
+	}
+}
+
 void record_spin_let_go(struct record_spin_stop *stop)
 {
-	ptrace(PTRACE_DETACH, stop->tid, NULL, (void *)(uintptr_t)stop->signal);
+	if (ptrace(PTRACE_DETACH, stop->tid, NULL, (void *)(uintptr_t)stop->signal))
+		reap(stop);
 }
 
 /* ---- memory -----------------------------------------------------------------------------------
@@ -590,5 +610,9 @@ void record_spin_burst(struct record_spin_stepper *s, pid_t pid, pid_t tid,
 		return;
 	record_spin_step(s, &stop, limits, ret);
 	record_spin_let_go(&stop);
+	if (stop.ended) {
+		ret->ended = true;
+		ret->end_status = stop.end_status;
+	}
 	ret->stopped_ns = now_ns() - stop.stopped_at_ns;
 }

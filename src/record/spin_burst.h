@@ -68,6 +68,9 @@ struct record_spin_stop {
 	pid_t pid, tid;
 	int signal; /* that came while it was stopped: delivered when it is let go */
 	uint64_t stopped_at_ns;
+	bool ended; /* it was killed meanwhile; if it was our child's first thread, so ended our
+		       child */
+	int end_status;
 	bool mask_changed;
 	uint64_t mask; /* of signals, as it was */
 };

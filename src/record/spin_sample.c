@@ -274,12 +274,23 @@ void record_spin_look_for_livelock(struct record_spin_stepper *s, pid_t pid,
 	ret->has_handlers = has_handlers(pid);
 	if (!ret->nr_other && ret->nr_spinning)
 		ret->verdict = ret->open ? RECORD_SPIN_LIVELOCK_OPEN : RECORD_SPIN_LIVELOCK_FOUND;
-	while (all.nr--)
+	while (all.nr--) {
 		record_spin_let_go(&all.stop[all.nr]);
+		if (all.stop[all.nr].ended && all.stop[all.nr].tid == pid) {
+			ret->ended = true;
+			ret->end_status = all.stop[all.nr].end_status;
+		}
+	}
 	ret->stopped_ns = now_ns() - began_ns;
 out:
 	base_free(task);
 	base_free(all.stop);
+}
+
+static void take_exit(struct session *s, int status)
+{
+	s->a->exit_code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+	s->ended = true;
 }
 
 /* Two looks must say the same, of the same words with the same values. True: found. */
@@ -293,6 +304,8 @@ static bool watch_livelock(struct session *s)
 		return false;
 	record_spin_look_for_livelock(s->stepper, s->pid, &s->o->limits, &now, &signature);
 	s->looked_ns = now_ns();
+	if (now.ended && s->child)
+		take_exit(s, now.end_status);
 	bool again = s->signed_once && signature == s->signature &&
 		     now.verdict != RECORD_SPIN_LIVELOCK_NONE;
 	s->signature = signature;
@@ -309,12 +322,6 @@ static bool watch_livelock(struct session *s)
 
 /* ---- the session ------------------------------------------------------------------------------
  */
-
-static void take_exit(struct session *s, int status)
-{
-	s->a->exit_code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
-	s->ended = true;
-}
 
 static void look_whether_ended(struct session *s)
 {

@@ -17,6 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+enum { LONG_PATH = PATH_MAX + 300 }; /* a directory and a name in it */
 #define TOOL_FILE "longpole-amd64-linux"
 static const char tool_schema[] = "longpole-valgrind/spin/1";
 
@@ -92,7 +93,7 @@ struct reading {
 	struct record_spin_answer *a;
 	struct base_err *err;
 	uint64_t first_thread; /* ids of the process begin after it */
-	bool failed;
+	bool failed, no_memory;
 };
 
 static void fail(struct reading *r, const char *what)
@@ -130,7 +131,9 @@ static uint64_t address(struct reading *r, const json_t *object)
 static const char *text_or_null(struct reading *r, const json_t *object, const char *key)
 {
 	const char *text = json_string_value(json_object_get(object, key));
-	return text ? base_arena_strndup(r->a->arena, text, strlen(text)) : NULL;
+	const char *copy = text ? base_arena_strndup(r->a->arena, text, strlen(text)) : NULL;
+	r->no_memory |= text && !copy;
+	return copy;
 }
 
 static void read_place(struct reading *r, const json_t *object, struct record_spin_place *ret)
@@ -168,6 +171,7 @@ static void read_word(struct reading *r, const json_t *object, struct record_spi
 		if (offset)
 			base_str_addf(&s, "+0x%" PRIx64, offset);
 		ret->name = s.failed ? NULL : base_arena_strndup(r->a->arena, s.buf, s.length);
+		r->no_memory |= !ret->name;
 		base_str_fini(&s);
 	}
 	json_array_foreach(writers, i, writer)
@@ -200,9 +204,14 @@ static void read_loop(struct reading *r, const json_t *object)
 		if (l.nr_polled < RECORD_SPIN_WORDS)
 			read_word(r, word, &l.polled[l.nr_polled++]);
 	}
-	if (r->failed || a->nr_loops == RECORD_SPIN_LOOPS_MAX ||
-		base_grow(&a->loop, &a->loops_capacity, a->nr_loops + 1, sizeof l) != BASE_OK) {
+	if (r->failed)
+		return;
+	if (a->nr_loops == RECORD_SPIN_LOOPS_MAX) {
 		a->lost_loops++;
+		return;
+	}
+	if (base_grow(&a->loop, &a->loops_capacity, a->nr_loops + 1, sizeof l) != BASE_OK) {
+		r->no_memory = true;
 		return;
 	}
 	a->loop[a->nr_loops++] = l;
@@ -225,9 +234,12 @@ static void read_thread(struct reading *r, const json_t *object)
 	if (t.spin_instructions > t.instructions ||
 		t.counting_instructions > t.instructions - t.spin_instructions)
 		fail(r, "spin_instructions are more than there were");
-	if (!r->failed && a->nr_threads < RECORD_SPIN_THREADS_MAX &&
-		base_grow(&a->thread, &a->threads_capacity, a->nr_threads + 1, sizeof t) == BASE_OK)
+	if (r->failed || a->nr_threads == RECORD_SPIN_THREADS_MAX)
+		return;
+	if (base_grow(&a->thread, &a->threads_capacity, a->nr_threads + 1, sizeof t) == BASE_OK)
 		a->thread[a->nr_threads++] = t;
+	else
+		r->no_memory = true;
 }
 
 enum base_status record_spin_read_tool(
@@ -266,7 +278,10 @@ enum base_status record_spin_read_tool(
 			read_loop(&r, item);
 	}
 	json_decref(all);
-	return r.failed ? BASE_ERR_CORRUPT : BASE_OK;
+	if (r.failed)
+		return BASE_ERR_CORRUPT;
+	return r.no_memory ? base_fail(err, BASE_ERR_NOMEM, "no memory for the tool's answer")
+			   : BASE_OK;
 }
 
 /* ---- running ----------------------------------------------------------------------------------
@@ -301,7 +316,7 @@ static enum base_status read_answer(
 static enum base_status read_answers(
 	const char *dir, pid_t pid, struct record_spin_answer *a, struct base_err *err)
 {
-	char path[PATH_MAX];
+	char path[LONG_PATH];
 	snprintf(path, sizeof path, "%s/%d.json", dir, (int)pid);
 	enum base_status s = read_answer(path, a, err);
 	if (s == BASE_ERR_ENV || s == BASE_ERR_IO)
@@ -396,7 +411,7 @@ static enum base_status make_directory(char dir[PATH_MAX], struct base_err *err)
 
 static void remove_directory(const char *dir)
 {
-	char path[PATH_MAX];
+	char path[LONG_PATH];
 	DIR *d = opendir(dir);
 	for (const struct dirent *e; d && (e = readdir(d));) {
 		snprintf(path, sizeof path, "%s/%s", dir, e->d_name);
@@ -441,6 +456,7 @@ enum base_status record_spin_run_tool(const struct record_spin_tool_options *o,
 				     ? make_directory(dir, err)
 				     : base_fail(err, BASE_ERR_NOMEM, "no memory for a command");
 	if (s == BASE_OK) {
+		BASE_ASSUME(c);
 		c->arena = ret->arena;
 		make_command(c, o, dir);
 		s = c->failed ? base_fail(err, BASE_ERR_LIMIT, "too many arguments")

@@ -115,12 +115,11 @@ static void hurry(struct session *s)
 /* ---- holding ----------------------------------------------------------------------------------
  */
 
-static void note_end(struct session *s, pid_t tid, const struct record_spin_burst *b)
+static void note_end(struct session *s, pid_t tid, bool ended, int status)
 {
-	if (!b->ended || tid != s->r->pid)
+	if (!ended || tid != s->r->pid)
 		return;
-	s->r->exit_code = WIFSIGNALED(b->end_status) ? 128 + WTERMSIG(b->end_status)
-						     : WEXITSTATUS(b->end_status);
+	s->r->exit_code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 	s->ended = true;
 }
 
@@ -129,6 +128,7 @@ static void let_go(struct session *s, size_t i, bool changed)
 	struct record_spin_yield *r = s->r;
 	uint64_t ns = now_ns() - s->held[i].since_ns;
 	record_spin_let_go(&s->held[i].stop);
+	note_end(s, s->held[i].stop.tid, s->held[i].stop.ended, s->held[i].stop.end_status);
 	r->held_ns += ns;
 	r->longest_hold_ns = ns > r->longest_hold_ns ? ns : r->longest_hold_ns;
 	r->nr_changed += changed;
@@ -205,7 +205,7 @@ static bool step(struct session *s, struct held *h)
 	r->nr_bursts++;
 	r->nr_steps += h->burst.steps;
 	r->nr_spins += spins;
-	note_end(s, h->stop.tid, &h->burst);
+	note_end(s, h->stop.tid, h->burst.ended, h->burst.end_status);
 	if (!spins)
 		learn(s, h->stop.tid, false);
 	return spins;
@@ -222,7 +222,7 @@ static void try_one(struct session *s, pid_t tid)
 		r->nr_refused += h->burst.verdict == RECORD_SPIN_REFUSED;
 		if (h->burst.verdict == RECORD_SPIN_REFUSED)
 			r->refused = h->burst.why;
-		note_end(s, tid, &h->burst);
+		note_end(s, tid, h->burst.ended, h->burst.end_status);
 		learn(s, tid, false);
 		return;
 	}
@@ -230,6 +230,7 @@ static void try_one(struct session *s, pid_t tid)
 	r->stopped_ns += now_ns() - h->stop.stopped_at_ns;
 	if (!spins) {
 		record_spin_let_go(&h->stop);
+		note_end(s, tid, h->stop.ended, h->stop.end_status);
 		return;
 	}
 	h->since_ns = now_ns();
@@ -346,6 +347,7 @@ enum base_status record_spin_yield(const struct record_spin_yield_options *o,
 		status = record_spin_start(
 			o->argv, NULL, NULL, &before, &ret->pid, &ret->exit_code, err);
 	if (status == BASE_OK) {
+		BASE_ASSUME(s.stepper && s.held && s.known && s.task);
 		uint64_t start_ns = now_ns();
 		setpriority(PRIO_PROCESS, 0, NICE); /* (if we may) */
 		watch(&s, &signals);

@@ -57,6 +57,12 @@ struct thread {
 	size_t nr_seen;
 	bool *spun; /* which of its instructions spun */
 	uint64_t instructions, oracle_spinning, oracle_spins;
+	/* As Valgrind's tool does: hot loops that change a general register or memory are told at
+	 * once, their registers' changes later. */
+	bool lazily, lazy, changed;
+	unsigned streak;
+	uint64_t last_pc;
+	struct registers told, at_branch;
 	struct spin_verdict verdict; /* of the last backward branch */
 	bool oracle_verdict, branched;
 };
@@ -74,7 +80,8 @@ static inline void write_register(struct thread *t, unsigned reg, const uint64_t
 {
 	uint32_t words = reg == REG_VECTOR ? VECTOR_WORDS : 1;
 	uint64_t *place = words_of(&t->r, reg);
-	spin_register(t->detector, reg, words, place, value);
+	if (!t->lazily)
+		spin_register(t->detector, reg, words, place, value);
 	memcpy(place, value, words * sizeof *place);
 }
 
@@ -85,7 +92,9 @@ static inline void store(struct machine *m, struct thread *t, uint64_t address, 
 		return;
 	*place = value;
 	m->time++;
-	spin_changed(t->detector);
+	if (!t->lazily)
+		spin_changed(t->detector);
+	t->changed = true;
 	t->nr_seen = 0;
 }
 
@@ -117,10 +126,43 @@ static inline void oracle_branch(struct thread *t)
 	s->instructions = t->instructions;
 }
 
+static inline void tell_all(struct thread *t)
+{
+	for (unsigned reg = 0; reg < NR_REGISTERS; reg++)
+		spin_register(t->detector, reg, reg == REG_VECTOR ? VECTOR_WORDS : 1,
+			words_of(&t->told, reg), words_of(&t->r, reg));
+	t->told = t->r;
+}
+
+static inline struct spin_verdict lazy_branch(struct machine *m, struct thread *t)
+{
+	bool computes =
+		t->pc == t->last_pc && (t->changed || memcmp(t->at_branch.general, t->r.general,
+							      sizeof t->r.general) != 0);
+	bool changed = t->changed;
+	t->streak = computes ? t->streak + 1 : 0;
+	t->at_branch = t->r;
+	t->changed = false;
+	if (t->lazy && t->streak < 3)
+		spin_distrust(t->detector, t->last_pc);
+	if (changed)
+		spin_changed(t->detector);
+	t->lazy = t->streak >= 3;
+	if (t->lazy) {
+		if (!spin_branch_changed(t->detector, t->pc, m->time))
+			spin_branch(t->detector, t->pc, m->time);
+		return (struct spin_verdict){0};
+	}
+	tell_all(t);
+	t->last_pc = t->pc;
+	return spin_branch(t->detector, t->pc, m->time);
+}
+
 static inline void go_to(struct machine *m, struct thread *t, uint64_t target)
 {
 	if (target <= t->pc) {
-		t->verdict = spin_branch(t->detector, t->pc, m->time);
+		t->verdict =
+			t->lazily ? lazy_branch(m, t) : spin_branch(t->detector, t->pc, m->time);
 		oracle_branch(t);
 		t->branched = true;
 	}

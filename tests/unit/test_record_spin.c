@@ -160,11 +160,38 @@ static void tool_answer_damaged(void **state)
 	}
 	/* more spinning than there was */
 	memcpy(text, good, sizeof good);
-	memcpy(strstr(text, "\"instructions\": 100"), "\"instructions\": 059", 19);
+	char *hundred = strstr(text, "100");
+	assert_non_null(hundred);
+	hundred[0] = '5';
+	hundred[1] = '9';
+	hundred[2] = ' ';
 	struct record_spin_answer a = {.arena = base_arena_new(0)};
 	struct base_err err = {0};
 	assert_int_equal(record_spin_read_tool(text, sizeof good - 1, &a, &err), BASE_ERR_CORRUPT);
 	record_spin_answer_fini(&a);
+}
+
+static void no_memory(void **state)
+{
+	(void)state;
+	for (uint64_t nth = 1;; nth++) {
+		struct record_spin_answer a = {.arena = base_arena_new(0)};
+		struct base_err err = {0};
+		base_alloc_fail_nth(nth);
+		enum base_status s = record_spin_read_tool(good, sizeof good - 1, &a, &err);
+		base_alloc_fail_nth(0);
+		if (s == BASE_OK) {
+			assert_int_equal(a.nr_threads, 2);
+			assert_string_equal(a.loop[0].polled[0].name, "lock+0x4");
+		} else {
+			assert_int_equal(s, BASE_ERR_NOMEM);
+		}
+		record_spin_answer_fini(&a);
+		if (s == BASE_OK) {
+			assert_true(nth > 3);
+			return;
+		}
+	}
 }
 
 /* ---- live bursts ------------------------------------------------------------------------------
@@ -294,6 +321,7 @@ int main(void)
 		cmocka_unit_test(instructions),
 		cmocka_unit_test(tool_answer),
 		cmocka_unit_test(tool_answer_damaged),
+		cmocka_unit_test(no_memory),
 		cmocka_unit_test(live_bursts),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -295,6 +295,7 @@ static void emit_work(struct builder *b)
 }
 
 /* Loops that end by themselves, up to three deep, with counters in r3 to r5. */
+/* NOLINTNEXTLINE(misc-no-recursion): three deep */
 static void emit_finite(struct builder *b, unsigned depth)
 {
 	for (uint64_t i = 1 + pick(b, 3); i; i--) {
@@ -370,7 +371,7 @@ static void nothing_in_computation(void **state)
 static void as_the_oracle_says(void **state)
 {
 	(void)state;
-	uint64_t spins = 0, missed = 0, lost = 0;
+	uint64_t spins = 0, missed = 0, lost = 0, lazily = 0;
 	for (uint64_t seed = 1; seed <= 500; seed++) {
 		struct builder b = {.random = seed * 0xd1342543de82ef95u};
 		for (int i = 0; i < 40; i++) {
@@ -380,13 +381,14 @@ static void as_the_oracle_says(void **state)
 				emit(&b, jump[pick(&b, 5)], 0, 0, (int64_t)pick(&b, 60));
 		}
 		emit(&b, GOTO, 0, 0, 0);
-		struct machine m[3] = {0};
-		/* unbounded; as usual; far too small */
-		struct thread *t[3] = {thread_new(b.code, SPIN_SDT_MAX, SPIN_RUB_MAX),
+		struct machine m[4] = {0};
+		/* unbounded; as usual; far too small; told late */
+		struct thread *t[4] = {thread_new(b.code, SPIN_SDT_MAX, SPIN_RUB_MAX),
 			thread_new(b.code, SPIN_SDT_DEFAULT, SPIN_RUB_DEFAULT),
-			thread_new(b.code, 2, 2)};
+			thread_new(b.code, 2, 2), thread_new(b.code, SPIN_SDT_MAX, SPIN_RUB_MAX)};
+		t[3]->lazily = true;
 		for (int i = 0; i < 2000; i++) {
-			for (int k = 0; k < 3; k++) {
+			for (int k = 0; k < 4; k++) {
 				step(&m[k], t[k]);
 				if (!t[k]->branched)
 					continue;
@@ -397,7 +399,7 @@ static void as_the_oracle_says(void **state)
 				if (!k)
 					assert_int_equal(
 						t[k]->verdict.spinning, t[k]->oracle_verdict);
-				if (t[k]->oracle_verdict && !t[k]->verdict.spinning) {
+				if (k < 3 && t[k]->oracle_verdict && !t[k]->verdict.spinning) {
 					assert_true(t[k]->detector->counts.evictions +
 							    t[k]->detector->counts.overflows >
 						    0);
@@ -406,7 +408,7 @@ static void as_the_oracle_says(void **state)
 			}
 			if (!pick(&b, 50)) { /* somebody else */
 				uint64_t where = pick(&b, 64), what = pick(&b, 3);
-				for (int k = 0; k < 3; k++)
+				for (int k = 0; k < 4; k++)
 					m[k].memory[where] = what;
 			}
 		}
@@ -415,8 +417,10 @@ static void as_the_oracle_says(void **state)
 		assert_int_equal(t[0]->detector->counts.evictions, 0);
 		assert_int_equal(t[0]->detector->counts.overflows, 0);
 		assert_true(t[0]->oracle_spinning <= t[0]->instructions);
+		lazily += t[3]->detector->counts.spins;
+		assert_true(t[3]->detector->counts.spinning <= t[0]->oracle_spinning);
 		lost += t[2]->detector->counts.evictions + t[2]->detector->counts.overflows;
-		for (int k = 0; k < 3; k++)
+		for (int k = 0; k < 4; k++)
 			thread_free(t[k]);
 	}
 	assert_true(spins > 1000);               /* they do spin */
