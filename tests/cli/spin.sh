@@ -11,7 +11,7 @@ spinning() {
 	# shellcheck disable=SC2064 # the number as it is now
 	trap "kill -9 $spinner 2>/dev/null" EXIT
 	for _ in {1..100}; do
-		[[ -s ready ]] && return
+		[[ -s ready ]] && sleep 0.3 && return # (its threads are on their way)
 		sleep 0.05
 	done
 	fail "spin_known $* is not ready"
@@ -33,7 +33,8 @@ test_spin_samples_known_waits() {
 		expect 0 longpole spin -p "$spinner" --duration 150ms --json
 		enough
 		is_json out '.schema == "longpole/spin/1" and .result.method == "samples" and .result.samples > 0'
-		is_json out '.result.samples_spinning == .result.samples'
+		# (its first thread may be on its way into a wait, or a sample meet the kernel)
+		is_json out '.result | .samples_spinning >= .samples * 0.8 and .samples_counting == 0'
 		is_json out ".result.loops | length == 1 and .[0].branch.function == \"wait_$kind\" and
 			(.[0].branch.file | endswith(\"spin_known.c\"))"
 		is_json out ".result.loops[0].words | any(.name == \"$word\")"
