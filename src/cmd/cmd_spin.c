@@ -22,6 +22,8 @@ static const struct cmd_option option[] = {
 	{"until-livelock", 0, NULL, NULL, "stop sampling when a livelock was found"},
 	{"sdt", 0, "N", NULL, "Valgrind: loops of a thread that are followed (default 16)"},
 	{"rub", 0, "N", NULL, "Valgrind: changed registers that are remembered (default 64)"},
+	{"yield-after", 0, "N", NULL,
+		"Valgrind: a loop that spun N times round gives way; 0: never (default 8)"},
 	{"marked", 0, "LO-HI", NULL,
 		"Valgrind: count the instructions at these addresses (hexadecimal) apart"},
 	{"limit", 'n', "N", NULL, "show the N loops and threads that wait most (default 10)"},
@@ -58,7 +60,7 @@ struct wanted {
 
 static bool parse(struct cmd *c, struct wanted *w)
 {
-	uint64_t percent = 5, steps = RECORD_SPIN_STEPS_DEFAULT;
+	uint64_t percent = 5, steps = RECORD_SPIN_STEPS_DEFAULT, yield_after = 0;
 	w->limit = LIMIT_DEFAULT;
 	w->sample = (struct record_spin_sample_options){.interval_ns = 10 * NS_PER_MS,
 		.watch_livelock = true,
@@ -67,6 +69,7 @@ static bool parse(struct cmd *c, struct wanted *w)
 		!cmd_value_count(c, "steps", &steps) || !cmd_value_count(c, "max-stop", &percent) ||
 		!cmd_value_count(c, "sdt", &w->tool.nr_sdt) ||
 		!cmd_value_count(c, "rub", &w->tool.nr_rub) ||
+		!cmd_value_count(c, "yield-after", &yield_after) ||
 		!cmd_value_time(c, "interval", &w->sample.interval_ns))
 		return false;
 	if (w->pid)
@@ -75,7 +78,7 @@ static bool parse(struct cmd *c, struct wanted *w)
 		return false;
 	if (!percent || percent > 100 || !steps || steps > 1000000 ||
 		w->tool.nr_sdt > SPIN_SDT_MAX || w->tool.nr_rub > SPIN_RUB_MAX ||
-		w->pid > INT32_MAX) {
+		yield_after > INT32_MAX / 4 || w->pid > INT32_MAX) {
 		cmd_usage(c, "a value is out of range: --max-stop 1 to 100, --steps 1 to 1000000, "
 			     "--sdt 1 to 1024, --rub 1 to 16384");
 		return false;
@@ -90,6 +93,8 @@ static bool parse(struct cmd *c, struct wanted *w)
 	w->sample.limits = (struct record_spin_limits){
 		.steps = (uint32_t)steps, .iterations = RECORD_SPIN_ITERATIONS_DEFAULT};
 	w->tool.marked = cmd_value(c, "marked");
+	w->tool.yield_after =
+		yield_after || !cmd_given(c, "yield-after") ? yield_after : UINT64_MAX;
 	w->sample.pid = (pid_t)w->pid;
 	w->sample.argv = w->tool.argv = c->operand;
 	return true;
