@@ -141,7 +141,7 @@ static void add_missing(const struct noc_network *n, uint32_t *missing)
 		for (uint32_t i = 0; i < slot->nr_flits; i++) {
 			const struct noc_flit_event *e = &slot->flit[i];
 			uint32_t port = e->vc / n->vcs;
-			missing[e->flit.flags & NOC_FLIT_EJECT
+			missing[e->flit & NOC_FLIT_EJECT
 					? e->vc
 					: n->back[port].vc + e->vc % n->vcs]++;
 		}

@@ -229,6 +229,10 @@ static enum base_status open_routers(struct noc_network *n, struct base_err *err
 		return base_fail(err, BASE_ERR_LIMIT,
 			"%u routers of %u ports with %u virtual channels of %u flits: too large",
 			n->nr_routers, n->ports, n->vcs, n->buffer);
+	for (uint32_t i = 0; i < n->classes; i++) {
+		n->class_first[i] = i * n->vcs / n->classes;
+		n->class_last[i] = (i + 1) * n->vcs / n->classes - 1;
+	}
 	s = noc_routing_choose(n, err);
 	if (s != BASE_OK)
 		return s;
@@ -316,14 +320,14 @@ enum base_status noc_network_send_multicast(struct noc_network *n, const struct 
 
 static void eject(struct noc_network *n, const struct noc_flit_event *e)
 {
-	struct noc_live *p = &n->pool.packet[e->flit.packet];
+	struct noc_live *p = &n->pool.packet[e->flit >> NOC_FLIT_SHIFT];
 	struct noc_slot *s = &n->slot[(n->now + 2 + n->config.credit_delay) & n->slot_mask];
 	s->credit[s->nr_credits++] = (struct noc_credit_event){.vc = e->vc, .router = e->router};
 	n->nr_events++;
 	n->counts.ejected++;
-	if (e->flit.flags & NOC_FLIT_TAIL) {
+	if (e->flit & NOC_FLIT_TAIL) {
 		noc_arrive(&n->arrivals, p, n->now);
-		noc_pool_give(&n->pool, e->flit.packet);
+		noc_pool_give(&n->pool, e->flit >> NOC_FLIT_SHIFT);
 	}
 }
 
@@ -382,7 +386,7 @@ static enum base_status step(struct noc_network *n, struct base_err *err)
 		    sizeof *n->arrivals.list) != BASE_OK)
 		return base_fail(err, BASE_ERR_NOMEM, "arrivals of a cycle");
 	for (uint32_t i = 0; i < s->nr_flits; i++) {
-		if (s->flit[i].flit.flags & NOC_FLIT_EJECT)
+		if (s->flit[i].flit & NOC_FLIT_EJECT)
 			eject(n, &s->flit[i]);
 		else
 			arrive(n, &s->flit[i]);

@@ -88,8 +88,8 @@ static inline uint64_t free_of(const struct here *h, const struct noc_route *r)
 static inline uint64_t made(const struct here *h, uint32_t vc)
 {
 	uint32_t at = h->first_vc + vc;
-	const struct noc_flit *f = &h->n->flit[(size_t)at * h->n->buffer + h->input[vc].first];
-	return h->n->pool.packet[f->packet].created;
+	uint32_t flit = h->n->flit[(size_t)at * h->n->buffer + h->input[vc].first];
+	return h->n->pool.packet[flit >> NOC_FLIT_SHIFT].created;
 }
 
 /* ---- virtual channel allocation ------------------------------------------------------------- */
@@ -532,11 +532,11 @@ static inline void begin_packet(struct here *h, uint32_t vc, uint64_t cycle)
 		return;
 	}
 	uint32_t at = h->first_vc + vc;
-	struct noc_flit *f = &n->flit[(size_t)at * n->buffer + in->first];
+	uint32_t flit = n->flit[(size_t)at * n->buffer + in->first];
 	uint32_t port = n->port_of[vc];
 	in->state = NOC_VC_WAITING;
 	in->nr_routes = (uint16_t)n->route(n, h->router, port, vc - port * n->vcs,
-		&n->pool.packet[f->packet], n->routes + (size_t)at * n->route_max);
+		&n->pool.packet[flit >> NOC_FLIT_SHIFT], n->routes + (size_t)at * n->route_max);
 	noc_set_bit(h->to_vc, vc);
 }
 
@@ -555,10 +555,10 @@ static inline void compute_routes(struct here *h, uint32_t words)
 		if (n->slow && !is_due(n, in))
 			continue;
 		uint32_t at = h->first_vc + (uint32_t)vc, port = n->port_of[vc];
-		struct noc_flit *f = &n->flit[(size_t)at * n->buffer + in->first];
+		uint32_t flit = n->flit[(size_t)at * n->buffer + in->first];
 		in->state = NOC_VC_WAITING;
 		in->nr_routes = (uint16_t)n->route(n, h->router, port, (uint32_t)vc - port * n->vcs,
-			&n->pool.packet[f->packet], n->routes + (size_t)at * n->route_max);
+			&n->pool.packet[flit >> NOC_FLIT_SHIFT], n->routes + (size_t)at * n->route_max);
 		noc_clear_bit(h->to_route, (uint32_t)vc);
 		noc_set_bit(h->to_vc, (uint32_t)vc);
 	}
@@ -589,7 +589,7 @@ static inline void send_flit(struct here *h, uint32_t vc, uint32_t words)
 	struct noc_network *n = h->n;
 	struct noc_input_vc *in = &h->input[vc];
 	uint32_t at = h->first_vc + vc, port = h->first_port + in->out_port;
-	struct noc_flit flit = n->flit[(size_t)at * n->buffer + in->first];
+	uint32_t flit = n->flit[(size_t)at * n->buffer + in->first];
 	const struct noc_output *out = &n->output[port];
 	const struct noc_back *back = &n->back[h->first_port + n->port_of[vc]];
 	uint32_t next = in->first + 1u;
@@ -601,16 +601,16 @@ static inline void send_flit(struct here *h, uint32_t vc, uint32_t words)
 	struct noc_slot *s = &n->slot[(n->now + out->delay) & n->slot_mask];
 	s->flit[s->nr_flits++] = (struct noc_flit_event){.vc = out->vc + in->out_vc,
 		.router = out->router,
-		.flit = {flit.packet, flit.flags | out->eject}};
+		.flit = flit | out->eject};
 	s = &n->slot[(n->now + back->delay) & n->slot_mask];
 	s->credit[s->nr_credits++] = (struct noc_credit_event){
 		.vc = back->vc + (vc - n->port_of[vc] * n->vcs), .router = back->router};
 	n->nr_events += 2;
 	if (n->narrow)
 		n->busy_until[port] = n->now + out->busy_cycles;
-	if (flit.flags & NOC_FLIT_HEAD)
-		n->pool.packet[flit.packet].hops++;
-	if (flit.flags & NOC_FLIT_TAIL) {
+	if (flit & NOC_FLIT_HEAD)
+		n->pool.packet[flit >> NOC_FLIT_SHIFT].hops++;
+	if (flit & NOC_FLIT_TAIL) {
 		noc_clear_bit(h->to_sw, vc);
 		release_vc(h, in, words);
 		if (in->count)

@@ -72,9 +72,12 @@ static unsigned route_dor(struct noc_network *n, uint32_t router, uint32_t in_po
 {
 	uint32_t to = n->topology.node_router[p->destination], first, last;
 	(void)in_vc;
-	noc_class_vcs(n, p->class, &first, &last);
+	first = n->class_first[p->class];
+	last = n->class_last[p->class];
 	if (to == router)
 		return one(ret, n->topology.node_port[p->destination], first, last);
+	if (n->topology.first_port)
+		return one(ret, n->topology.first_port[(size_t)router * n->nr_routers + to], first, last);
 	uint32_t port = dimension_order(n, router, to, in_port, false, &p->phase);
 	if (n->topology.wraps)
 		halve(&first, &last, p->phase);
@@ -92,7 +95,8 @@ static unsigned route_o1turn(struct noc_network *n, uint32_t router, uint32_t in
 	uint32_t to = n->topology.node_router[p->destination], first, last;
 	uint8_t half = 0;
 	(void)in_vc;
-	noc_class_vcs(n, p->class, &first, &last);
+	first = n->class_first[p->class];
+	last = n->class_last[p->class];
 	if (to == router)
 		return one(ret, n->topology.node_port[p->destination], first, last);
 	if (from_node(n, router, in_port))
@@ -108,7 +112,8 @@ static unsigned route_valiant(struct noc_network *n, uint32_t router, uint32_t i
 {
 	uint32_t to = n->topology.node_router[p->destination], first, last;
 	(void)in_vc;
-	noc_class_vcs(n, p->class, &first, &last);
+	first = n->class_first[p->class];
+	last = n->class_last[p->class];
 	if (from_node(n, router, in_port)) {
 		p->phase = 0;
 		p->middle = noc_random_below(&n->random, n->nr_routers);
@@ -158,7 +163,8 @@ static unsigned route_adaptive(struct noc_network *n, uint32_t router, uint32_t 
 {
 	const struct noc_topology *t = &n->topology;
 	uint32_t to = t->node_router[p->destination], first, last, nr_escapes = t->wraps ? 2 : 1;
-	noc_class_vcs(n, p->class, &first, &last);
+	first = n->class_first[p->class];
+	last = n->class_last[p->class];
 	if (to == router)
 		return one(ret, t->node_port[p->destination], first, last);
 	bool begins = from_node(n, router, in_port), escaped = !begins && in_vc < first + nr_escapes;
@@ -179,7 +185,8 @@ static unsigned route_nca(struct noc_network *n, uint32_t router, uint32_t in_po
 	uint32_t first, last, level = router / t->level_routers, pos = router % t->level_routers;
 	(void)in_port;
 	(void)in_vc;
-	noc_class_vcs(n, p->class, &first, &last);
+	first = n->class_first[p->class];
+	last = n->class_last[p->class];
 	/* Nodes under one port down of this level, and under the router. */
 	uint32_t branch = 1;
 	for (uint32_t l = level + 1; l < t->levels; l++)
@@ -196,7 +203,8 @@ static unsigned route_table(struct noc_network *n, uint32_t router, uint32_t in_
 	uint32_t to = t->node_router[p->destination], first, last;
 	(void)in_port;
 	(void)in_vc;
-	noc_class_vcs(n, p->class, &first, &last);
+	first = n->class_first[p->class];
+	last = n->class_last[p->class];
 	return one(ret,
 		to == router ? t->node_port[p->destination]
 			     : t->table[(size_t)router * t->nr_routers + to],

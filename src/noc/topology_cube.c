@@ -82,6 +82,29 @@ static void link_all(struct noc_topology *t, const struct noc_config *c)
 	}
 }
 
+/* Where dimension order leads, looked up instead of computed: routers ask for each packet and hop. */
+static enum base_status fill_first_ports(struct noc_topology *t, struct base_err *err)
+{
+	size_t nr = t->nr_routers;
+	if (t->wraps || t->direct || nr > NOC_FIRST_PORT_ROUTERS_MAX)
+		return BASE_OK;
+	t->first_port = base_alloc(nr * nr);
+	if (!t->first_port)
+		return base_fail(err, BASE_ERR_NOMEM, "ways between %zu routers", nr);
+	for (size_t a = 0; a < nr; a++) {
+		for (size_t b = 0; b < nr; b++) {
+			const uint16_t *from = t->place + a * t->dimensions;
+			const uint16_t *to = t->place + b * t->dimensions;
+			uint32_t d = 0;
+			while (d < t->dimensions && from[d] == to[d])
+				d++;
+			if (d < t->dimensions)
+				t->first_port[a * nr + b] = (uint8_t)(2 * d + (from[d] > to[d]));
+		}
+	}
+	return BASE_OK;
+}
+
 enum base_status noc_topology_cube(
 	struct noc_topology *t, const struct noc_config *c, struct base_err *err)
 {
@@ -114,5 +137,5 @@ enum base_status noc_topology_cube(
 		link_all(t, c);
 	else
 		link_grid(t, c);
-	return BASE_OK;
+	return fill_first_ports(t, err);
 }
