@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* ---- numbers ---------------------------------------------------------------------------------- */
@@ -200,25 +201,53 @@ static enum base_status close_written(FILE *file, const char *path, struct base_
 	return BASE_OK;
 }
 
+struct moment {
+	uint64_t cycle;
+	uint32_t packet;
+};
+
+static int compare_moments(const void *a, const void *b)
+{
+	const struct moment *x = a, *y = b;
+	if (x->cycle != y->cycle)
+		return x->cycle < y->cycle ? -1 : 1;
+	return x->packet < y->packet ? -1 : x->packet > y->packet;
+}
+
+static void write_line(FILE *file, const struct noc_pdg *g, uint32_t i)
+{
+	fprintf(file, "%u,%llu,%u,%u,%u,%u,%llu,%llu", i, (unsigned long long)g->transmit_cycle[i],
+		g->source[i], g->destination[i], g->size_flits[i], g->type[i],
+		(unsigned long long)g->address[i], (unsigned long long)g->receive_cycle[i]);
+	if (g->has_graph)
+		fprintf(file, ",%llu,%d,", (unsigned long long)g->delay_cycles[i],
+			g->inputs[i] & NOC_PDG_PREVIOUS);
+	for (uint64_t d = g->first[i]; g->has_graph && d < g->first[i + 1]; d++)
+		fprintf(file, "%s%u", d > g->first[i] ? ";" : "", g->dependency[d]);
+	fputs("\n", file);
+}
+
+/* A graph's lines are in the order of its numbers, by which dependencies name them; a trace's in the
+ * order of its times. */
 enum base_status noc_csv_write(const struct noc_pdg *g, const char *path, struct base_err *err)
 {
+	struct moment *m = base_alloc(((size_t)g->nr_packets + 1) * sizeof *m);
+	if (!m)
+		return base_fail(err, BASE_ERR_NOMEM, "no memory to write %s", path);
+	for (uint32_t i = 0; i < g->nr_packets; i++)
+		m[i] = (struct moment){g->transmit_cycle[i], i};
+	if (!g->has_graph)
+		qsort(m, g->nr_packets, sizeof *m, compare_moments);
 	FILE *file = fopen(path, "we");
-	if (!file)
+	if (!file) {
+		base_free(m);
 		return base_fail_errno(err, errno, "cannot write %s", path);
+	}
 	fprintf(file, "packet,cycle,source,destination,flits,type,address,receive%s\n",
 		g->has_graph ? ",delay,previous,dependencies" : "");
-	for (uint32_t i = 0; i < g->nr_packets; i++) {
-		fprintf(file, "%u,%llu,%u,%u,%u,%u,%llu,%llu", i,
-			(unsigned long long)g->transmit_cycle[i], g->source[i], g->destination[i],
-			g->size_flits[i], g->type[i], (unsigned long long)g->address[i],
-			(unsigned long long)g->receive_cycle[i]);
-		if (g->has_graph)
-			fprintf(file, ",%llu,%u,", (unsigned long long)g->delay_cycles[i],
-				g->inputs[i] & NOC_PDG_PREVIOUS);
-		for (uint64_t d = g->first[i]; g->has_graph && d < g->first[i + 1]; d++)
-			fprintf(file, "%s%u", d > g->first[i] ? ";" : "", g->dependency[d]);
-		fputs("\n", file);
-	}
+	for (uint32_t i = 0; i < g->nr_packets; i++)
+		write_line(file, g, m[i].packet);
+	base_free(m);
 	return close_written(file, path, err);
 }
 

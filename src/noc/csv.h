@@ -11,7 +11,7 @@
  *   delay         intrinsic delay        } with these two it is a graph
  *   dependencies  packets, by their line from 0, separated by ';'
  *   previous      1: the node's previous transmit is an input, too
- * Lines are in the order of their cycles. Numbers are decimal; no quotes.
+ * Lines are in the order of their cycles, and are numbered so. Numbers are decimal; no quotes.
  *
  * BookSim: what the workload "trace" of BookSim 2's branch `classes` reads: "DELAY SOURCE DESTINATION
  * TYPE" a line, the delay being the cycles since the line before; a type is the place of its size in a
