@@ -82,7 +82,7 @@ struct noc_closed {
 	struct memory_cdat *machine;
 	struct noc_network *network;
 	struct noc_closed_thread *thread;
-	uint32_t nr_threads, nr_ended;
+	uint32_t nr_threads, nr_ended, nr_created, nr_joined;
 	struct base_map locks; /* (0, address) -> holder */
 	struct closed_event *heap;
 	size_t nr_events, events_capacity;

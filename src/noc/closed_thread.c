@@ -31,6 +31,13 @@ static enum base_status start_thread(
 	return noc_closed_wake(c, thread, cycle, err);
 }
 
+/* The thread that a call names; when the recording does not say: each in turn. */
+static uint32_t which(const struct noc_closed *c, uint64_t named, uint32_t *nr)
+{
+	*nr += *nr + 1 < c->nr_threads;
+	return named && named < c->nr_threads ? (uint32_t)named : *nr;
+}
+
 static enum base_status obey_call(
 	struct noc_closed *c, uint32_t thread, const struct memory_call *call, struct base_err *err)
 {
@@ -53,19 +60,16 @@ static enum base_status obey_call(
 			s = start_thread(c, i, t->cycle, err);
 		break;
 	case MEMORY_CALL_thread_create:
-		if (call->argument[0] < c->nr_threads)
-			s = start_thread(c, (uint32_t)call->argument[0], t->cycle, err);
+		s = start_thread(c, which(c, call->argument[0], &c->nr_created), t->cycle, err);
 		break;
 	case MEMORY_CALL_join:
 		if (!thread && c->nr_ended + 1 < c->nr_threads)
 			t->state = CLOSED_JOINS_ALL;
 		break;
 	case MEMORY_CALL_thread_join:
-		if (call->argument[0] < c->nr_threads && call->argument[0] != thread &&
-			c->thread[call->argument[0]].state != CLOSED_ENDED) {
-			t->awaits = (uint32_t)call->argument[0];
+		t->awaits = which(c, call->argument[0], &c->nr_joined);
+		if (t->awaits != thread && c->thread[t->awaits].state != CLOSED_ENDED)
 			t->state = CLOSED_JOINS;
-		}
 		break;
 	default:
 		break;
