@@ -157,7 +157,8 @@ static enum base_status distribute(struct worker *w, unsigned nr_workers, const 
 				continue;
 			if (!read_all(w[i].from, &a, sizeof a))
 				return base_fail(err, BASE_ERR_ENV,
-					"a worker has gone; what was answered is kept, start again");
+					"a worker has gone; what was answered is kept, start "
+					"again");
 			taken++;
 			if (!take(ctx, &a))
 				return BASE_END;

@@ -68,13 +68,12 @@ static bool make_state(struct noc_network *n)
 	       make(&n->sent_flits, ports, sizeof *n->sent_flits) &&
 	       make(&n->busy_until, ports, sizeof *n->busy_until) &&
 	       make(&n->to_route, sets, sizeof *n->to_route) &&
-	       make(&n->to_vc, sets, sizeof *n->to_vc) &&
-	       make(&n->to_sw, sets, sizeof *n->to_sw) &&
+	       make(&n->to_vc, sets, sizeof *n->to_vc) && make(&n->to_sw, sets, sizeof *n->to_sw) &&
 	       make(&n->pending, sets, sizeof *n->pending) &&
 	       make(&n->router_active, n->nr_routers / 64 + 1, 8) &&
 	       make(&n->node_active, n->nr_nodes / 64 + 1, 8) &&
-	       make(&n->port_of, n->router_vcs, 2) &&
-	       make(&n->queue, queues, sizeof *n->queue) && make(&n->last_class, n->nr_nodes, 1) &&
+	       make(&n->port_of, n->router_vcs, 2) && make(&n->queue, queues, sizeof *n->queue) &&
+	       make(&n->last_class, n->nr_nodes, 1) &&
 	       make(&n->inject_vc, n->nr_nodes, sizeof *n->inject_vc) &&
 	       make(&n->inject_delay, n->nr_nodes, sizeof *n->inject_delay) &&
 	       make(&n->ask_next, queues, sizeof *n->ask_next) &&
@@ -163,10 +162,10 @@ static void wire(struct noc_network *n, uint32_t *ret_longest, size_t *ret_links
 				/* The injection link is as long as the ejection link. */
 				n->inject_vc[port->node] = own * n->vcs;
 				n->inject_delay[port->node] = 2;
-				n->back[own] = (struct noc_back){
-					.vc = nodes_base + port->node * n->vcs,
-					.router = n->nr_routers + port->node,
-					.delay = 2 + credit};
+				n->back[own] =
+					(struct noc_back){.vc = nodes_base + port->node * n->vcs,
+						.router = n->nr_routers + port->node,
+						.delay = 2 + credit};
 			} else {
 				continue;
 			}
@@ -221,8 +220,8 @@ static enum base_status open_routers(struct noc_network *n, struct base_err *err
 			"speculative = 1 needs delays of one cycle: vc_alloc_delay, "
 			"sw_alloc_delay; routing_delay 0 or 1");
 	if (n->classes > n->vcs)
-		return base_fail(err, BASE_ERR_USAGE, "classes = %u: more than vcs = %u", n->classes,
-			n->vcs);
+		return base_fail(err, BASE_ERR_USAGE, "classes = %u: more than vcs = %u",
+			n->classes, n->vcs);
 	if (((uint64_t)n->nr_routers * n->router_vcs + (uint64_t)n->nr_nodes * n->vcs) *
 			(n->buffer + 8) >
 		(uint64_t)1 << 30)
@@ -431,8 +430,7 @@ static uint64_t next_cycle(const struct noc_network *n)
 	return next;
 }
 
-static enum base_status run_routers(
-	struct noc_network *n, uint64_t until, struct base_err *err)
+static enum base_status run_routers(struct noc_network *n, uint64_t until, struct base_err *err)
 {
 	while (n->now < until && !n->arrivals.nr) {
 		uint64_t next = next_cycle(n);
@@ -454,8 +452,8 @@ enum base_status noc_network_run(struct noc_network *n, uint64_t until_cycle,
 	const struct noc_arrival **ret, size_t *ret_nr, struct base_err *err)
 {
 	n->arrivals.nr = 0;
-	enum base_status s = n->ideal ? noc_ideal_run(n, until_cycle, err)
-				      : run_routers(n, until_cycle, err);
+	enum base_status s =
+		n->ideal ? noc_ideal_run(n, until_cycle, err) : run_routers(n, until_cycle, err);
 	*ret = n->arrivals.list;
 	*ret_nr = s == BASE_OK ? n->arrivals.nr : 0;
 	return s;

@@ -109,9 +109,9 @@ static enum base_status record(struct sim *s, const struct noc_arrival *a, struc
 		if (!s->same_links || k->hops != a->hops || k->size != a->size_flits) {
 			k->hops = a->hops;
 			k->size = a->size_flits;
-			s->zero_known = noc_network_zero_load_cycles(s->network, a->source,
-						a->destination, a->size_flits, &k->zero,
-						NULL) == BASE_OK;
+			s->zero_known =
+				noc_network_zero_load_cycles(s->network, a->source, a->destination,
+					a->size_flits, &k->zero, NULL) == BASE_OK;
 		}
 		s->sum_zero += s->zero_known ? (double)k->zero : 0;
 	}
@@ -142,8 +142,7 @@ static enum base_status run_until(struct sim *s, uint64_t until, struct base_err
 			stop = s->reply[s->reply_first].due;
 		const struct noc_arrival *arrival;
 		size_t nr;
-		enum base_status status =
-			noc_network_run(s->network, stop, &arrival, &nr, err);
+		enum base_status status = noc_network_run(s->network, stop, &arrival, &nr, err);
 		for (size_t i = 0; status == BASE_OK && i < nr; i++)
 			status = take(s, &arrival[i], err);
 		if (status == BASE_OK)
@@ -156,7 +155,8 @@ static enum base_status run_until(struct sim *s, uint64_t until, struct base_err
 
 /* ---- statistics ----------------------------------------------------------------------------- */
 
-/* 97.5 % quantile of Student's distribution: within 0.002 for all degrees (Abramowitz and Stegun 26.7.5). */
+/* 97.5 % quantile of Student's distribution: within 0.002 for all degrees (Abramowitz and
+ * Stegun 26.7.5). */
 static double student(unsigned degrees)
 {
 	static const double small[] = {12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306};
@@ -170,9 +170,9 @@ static double student(unsigned degrees)
 enum { OF_LATENCY, OF_NETWORK, OF_CLASS };
 static void value(const struct batch *b, unsigned what, unsigned class, double *sum, uint64_t *nr)
 {
-	*sum = what == OF_LATENCY ? b->latency
+	*sum = what == OF_LATENCY   ? b->latency
 	       : what == OF_NETWORK ? b->network
-				  : b->class_latency[class];
+				    : b->class_latency[class];
 	*nr = what == OF_CLASS ? b->class_nr[class] : b->nr;
 }
 
@@ -397,8 +397,8 @@ static bool search_progress(void *ctx, uint64_t done, uint64_t all)
 	return s->progress(s->ctx, *s->nr * one + done, (*s->nr > 9 ? *s->nr + 1 : 10) * one);
 }
 
-static enum base_status at_load(struct search *s, double load, double limit,
-	struct noc_result *ret, struct base_err *err)
+static enum base_status at_load(
+	struct search *s, double load, double limit, struct noc_result *ret, struct base_err *err)
 {
 	s->config.load = load;
 	s->config.latency_limit_cycles = (uint64_t)ceil(limit);
