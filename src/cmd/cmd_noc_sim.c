@@ -95,8 +95,8 @@ static void add_histogram(struct base_str *out, const struct base_histogram *h)
 	for (uint64_t i = 0; i <= BARS; i++) {
 		if (!bar[i])
 			continue;
-		base_str_addf(out, "  %s%6llu %10llu ", i == BARS ? ">" : " ",
-			(unsigned long long)(h->least + i * width), (unsigned long long)bar[i]);
+		unsigned long long from = h->least + i * width, nr = bar[i];
+		base_str_addf(out, "  %s%6llu %10llu ", i == BARS ? ">" : " ", from, nr);
 		for (uint64_t x = 0; x < bar[i] * BAR_COLUMNS / most; x++)
 			base_str_add(out, "#");
 		base_str_add(out, "\n");

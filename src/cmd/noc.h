@@ -13,7 +13,7 @@
  * an exit status after a message. */
 int cmd_noc_config(struct cmd *c, size_t first, struct noc_config *ret);
 /* "8x8 mesh", "3-level fat tree of 64 nodes". */
-void cmd_noc_describe(struct base_str *out, const struct noc_config *config);
+void cmd_noc_describe(struct base_str *out, const struct noc_config *k);
 /* {"key": value, ...} of all parameters. */
 json_t *cmd_noc_config_json(const struct noc_config *config);
 

@@ -65,6 +65,7 @@ static enum base_status add_link(struct graph *g, uint32_t from, uint32_t to, ui
 	uint64_t i;
 	struct graph_link link = {from, to, latency, busy, given};
 	if (base_map_get(&g->link_of, from, to, &i)) {
+		BASE_ASSUME(g->link);
 		if (given && g->link[i].given)
 			return base_fail(
 				err, BASE_ERR_USAGE, "two links from router %u to %u", from, to);
@@ -363,6 +364,7 @@ static enum base_status has_ring(const struct noc_topology *t, bool *ret, struct
 		s = base_fail(err, BASE_ERR_NOMEM, "%zu links", links);
 	for (uint32_t i = 0; s == BASE_OK && i < t->nr_nodes; i++) {
 		uint32_t to = t->node_router[i];
+		BASE_ASSUME(t->table && follows);
 		for (uint32_t r = 0; r < t->nr_routers; r++) {
 			if (r == to)
 				continue;
@@ -378,6 +380,7 @@ static enum base_status has_ring(const struct noc_topology *t, bool *ret, struct
 	for (bool changed = true; s == BASE_OK && changed;) {
 		changed = false;
 		for (size_t l = 0; l < links; l++) {
+			BASE_ASSUME(follows && removed);
 			if (removed[l])
 				continue;
 			uint32_t next = t->port[l].router;
