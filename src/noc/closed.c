@@ -205,6 +205,8 @@ static enum base_status arrived(
 	for (uint32_t k = j + 1; k < a->nr && s == BASE_OK; k++)
 		if (waits_for(&a->message[k], m))
 			s = input(c, access, k, cycle, err);
+	if (memory_cdat_code_class(m->code) == MEMORY_CDAT_RECALL && s == BASE_OK)
+		s = noc_closed_recalled(c, m->destination, m->line, cycle, err);
 	if (m->resumes && s == BASE_OK) {
 		a->resume_cycle = cycle > a->resume_cycle ? cycle : a->resume_cycle;
 		if (!--a->nr_resuming)
@@ -373,9 +375,10 @@ static enum base_status start(struct noc_closed *c, struct base_err *err)
 	if (s == BASE_OK)
 		s = slow_down(c, err);
 	for (uint32_t i = 0; i < c->nr_threads && s == BASE_OK; i++) {
-		c->thread[i].state = threads && i ? CLOSED_WAITS : CLOSED_RUNS;
-		if (c->thread[i].state == CLOSED_RUNS)
-			s = noc_closed_wake(c, i, 0, err);
+		c->thread[i].started = !(threads && i);
+		if (!c->thread[i].started)
+			noc_closed_await_start(c, i);
+		s = noc_closed_wake(c, i, 0, err);
 	}
 	return s;
 }

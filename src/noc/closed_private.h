@@ -6,21 +6,20 @@
 #include "noc/closed.h"
 
 enum noc_closed_state {
-	CLOSED_WAITS, /* to be started */
 	CLOSED_RUNS,
-	CLOSED_AT_BARRIER,
-	CLOSED_AT_LOCK,
-	CLOSED_JOINS, /* waits for one thread's end */
-	CLOSED_JOINS_ALL,
+	CLOSED_WATCHES, /* spins on a copy of a line until that is taken away */
 	CLOSED_ENDED,
 };
 
 /* What a thread does once its access is done. */
 enum noc_closed_then {
 	CLOSED_GO_ON,
-	CLOSED_ARRIVE,  /* at the barrier */
-	CLOSED_ACQUIRE, /* the lock */
-	CLOSED_RELEASE,
+	CLOSED_ARRIVE,   /* at the barrier */
+	CLOSED_ACQUIRE,  /* the lock */
+	CLOSED_TAKE,     /* the lock that it was given */
+	CLOSED_LOOK,     /* has what it watches for happened? */
+	CLOSED_RELEASED, /* who watches what was just stored has seen it by now */
+	CLOSED_END,
 };
 
 struct noc_closed_thread {
@@ -35,8 +34,13 @@ struct noc_closed_thread {
 	enum memory_item_kind kind;
 	uint64_t address, left_bytes;
 	/* synchronisation */
-	uint64_t object, parties;
-	uint32_t awaits;
+	uint64_t object, parties;    /* of the call that it obeys */
+	uint64_t watched;            /* address; 0: nothing */
+	bool released;               /* what it watches for has happened */
+	bool at_barrier, at_lock;    /* of `object` */
+	enum noc_closed_then after;  /* then it has seen that */
+	bool started, is_over;       /* is_over: its last store is under way */
+	uint32_t children, joining;  /* left to start, next to join, of spawn and join */
 };
 
 enum noc_closed_step { CLOSED_ACCESS, CLOSED_BLOCKED };
@@ -49,6 +53,11 @@ enum base_status noc_closed_advance(struct noc_closed *c, uint32_t thread,
 /* The thread's access is done at `cycle`: what follows for it and for others. */
 enum base_status noc_closed_done(
 	struct noc_closed *c, uint32_t thread, uint64_t cycle, struct base_err *err) BASE_MUST_CHECK;
+/* A line was asked back from the thread's cache: if that is what it watches, it looks again. */
+enum base_status noc_closed_recalled(struct noc_closed *c, uint32_t thread, uint64_t line,
+	uint64_t cycle, struct base_err *err) BASE_MUST_CHECK;
+/* Makes the thread wait for its creation. */
+void noc_closed_await_start(struct noc_closed *c, uint32_t thread);
 /* A thread has something to do at `cycle`. */
 enum base_status noc_closed_wake(
 	struct noc_closed *c, uint32_t thread, uint64_t cycle, struct base_err *err) BASE_MUST_CHECK;
