@@ -39,7 +39,11 @@ struct noc_closed_options {
 void noc_closed_options_init(struct noc_closed_options *o);
 
 struct noc_closed_result {
-	struct noc_pdg *trace; /* messages with types (cdat's codes) and addresses; no dependencies */
+	/* Messages with types (cdat's codes) and addresses, and what each waited for in this run: at a
+	 * home or cache the messages before it in the protocol, at a processor the data of the miss
+	 * before. What a run would do in another order (who gets a lock, whose copy is taken away) no
+	 * graph of it can say: this one is the best that inference can reach. */
+	struct noc_pdg *trace;
 	uint64_t execution_cycles; /* last thread's end */
 	uint64_t accesses, misses;
 	bool stopped; /* by accesses_max */

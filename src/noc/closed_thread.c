@@ -60,12 +60,14 @@ static enum base_status look_again(
 }
 
 enum base_status noc_closed_recalled(struct noc_closed *c, uint32_t thread, uint64_t line,
-	uint64_t cycle, struct base_err *err)
+	uint32_t packet, uint64_t cycle, struct base_err *err)
 {
-	const struct noc_closed_thread *t = &c->thread[thread];
+	struct noc_closed_thread *t = &c->thread[thread];
 	uint64_t bytes = c->options->machine->line_bytes;
 	if (t->state != CLOSED_WATCHES || !t->released || t->watched / bytes != line / bytes)
 		return BASE_OK;
+	t->causes.nr = 0;
+	noc_closed_add_cause(&t->causes, packet);
 	return look_again(c, thread, cycle + 1, err);
 }
 
