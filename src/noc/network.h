@@ -7,9 +7,8 @@
  * reaches a router in cycle t with the default pipeline is routed in t, gets a virtual channel in t+1 and the
  * crossbar in t+2, crosses it in t+3 while it leaves, and is on the link for link_cycles + 1 cycles. So the latency of a packet
  * of F flits over H routers without contention is 2 (injection) + H * (routing + vc_alloc + sw_alloc - 1 + crossbar; vc_alloc
- * is 0 when speculative) + sum of (link_cycles + 1) of the H - 1 links + 2 (ejection) + (F - 1) * cycles a flit
- * (the most of sw_alloc and the link_flit_cycles on the way).
- * noc_network_zero_load_cycles() computes it.
+ * is 0 when speculative) + sum of (link_cycles + 1) of the H - 1 links + 2 (ejection) + F - 1. Links narrower
+ * than a flit and slower allocation spread the flits; noc_network_zero_load_cycles() computes that, too.
  *
  * Work is done only where something can happen: an idle stretch costs nothing, however long it is.
  *
