@@ -67,6 +67,31 @@ static bool copy_run(struct foresight *f, size_t i, uint64_t hi, uint64_t lo)
 	return true;
 }
 
+/* Woken, it looks at something and waits again: what would it do if it had found it? The other side
+ * of the first conditional jumps after the wait. */
+static enum base_status force(struct foresight *f, size_t i, struct base_err *err)
+{
+	enum { BRANCHES = 3 };
+	struct deadlock_run *r = &f->a->run[i], forced;
+	const struct deadlock_wait *w = &f->a->wait[i];
+	bool goes_back = r->again_is_same || r->end == DEADLOCK_END_LOOPS;
+	enum base_status s = BASE_OK;
+	if (w->kind != DEADLOCK_CONDITION || f->a->hope[i] != DEADLOCK_STUCK || !goes_back)
+		return BASE_OK;
+	for (uint32_t k = 1; s == BASE_OK && k <= BRANCHES; k++) {
+		struct deadlock_ahead_options o = *f->options;
+		o.force_branch = k;
+		s = deadlock_ahead_run(f->ahead, w, &o, &forced, err);
+		if (s != BASE_OK || !deadlock_end_is_proper(forced.end) || forced.again_is_same ||
+			forced.end == DEADLOCK_END_LOOPS)
+			continue;
+		forced.is_forced = true;
+		*r = forced;
+		break;
+	}
+	return s;
+}
+
 static enum base_status run_one(struct foresight *f, size_t i, struct base_err *err)
 {
 	struct deadlock_answer *a = f->a;
@@ -98,6 +123,9 @@ static enum base_status run_one(struct foresight *f, size_t i, struct base_err *
 		a->nr_not_run++;
 	else
 		a->nr_run++;
+	s = force(f, i, err);
+	if (s != BASE_OK)
+		return s;
 	s = base_map_put(&f->place, hi, lo, i);
 	return s == BASE_OK ? s : base_fail(err, s, "out of memory for runs ahead");
 }

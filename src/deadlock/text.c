@@ -179,7 +179,8 @@ static void add_future(struct base_str *out, const struct deadlock_answer *a, ui
 	const struct deadlock_run *r = a->run ? &a->run[i] : NULL;
 	if (!r || r->end == DEADLOCK_END_NONE)
 		return;
-	base_str_add(out, "      run ahead: ");
+	base_str_add(out, r->is_forced ? "      run ahead, as if what it looks at had come true: "
+				       : "      run ahead: ");
 	for (size_t e = 0; e < r->nr_events; e++) {
 		base_str_add(out, e ? ", " : "it would give ");
 		deadlock_say_key(out, a, i, &r->event[e].key);

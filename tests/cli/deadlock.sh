@@ -100,7 +100,8 @@ test_deadlock_of_the_future() {
 	finds smokers '.result.deadlocks | length >= 1 and (.[0] | .kind == "cycle" and .sure == "certain" and
 		([.edges[] | select(.why == "would")] | length) >= 2)'
 	finds lost-wakeup '.result.deadlocks | length == 1 and .[0].lost_wakeup and .[0].waiting_behind == 1'
-	finds predicates '.result.deadlocks | length == 1 and (.[0].threads | length) == 2 and .[0].sure == "certain" and (.[0].lost_wakeup | not)'
+	finds predicates "$(cycle_of 2)"
+	is_json predicates.json '.result.deadlocks[0].edges | map(.event) | sort == ["condition variable condition", "condition variable other"]'
 }
 
 test_deadlock_of_processes() {
