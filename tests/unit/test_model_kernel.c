@@ -29,7 +29,7 @@ static void grace_period(void **state)
 	analyse(&b);
 	conserved(&b, 600);
 	assert_float_equal(on_path_of(&b, "hog", ""), 0, 1e-6);
-	assert_float_equal(on_path_of(&b, "waiter", "rcu_exp"), 410, 10 + 1e-6);
+	assert_float_equal(on_path_of(&b, "waiter", "rcu_exp"), 410, 10.5F);
 	assert_float_equal(unexplained(&b), 0, 1e-6);
 	finish(&b);
 }
