@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_deadlock.c - `longpole deadlock`: who of the running programs waits for whom, for ever. */
-#include "cmd/cmd.h"
+#include "cmd/record.h"
 
 #include "config.h"
 #include "deadlock/deadlock.h"
+#include "report/order.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -28,6 +29,11 @@ static const struct cmd_option option[] = {
 	{"share", 0, "PERCENT", NULL,
 		"with --watch: the most it may cost, of one processor (default 0.2)"},
 	{"count", 'n', "N", NULL, "with --watch: stop after N deadlocks"},
+	{"potential", 0, NULL, NULL,
+		"deadlocks that did not happen but could: locks taken in opposite order, of a "
+		"recording or of PROG"},
+	{"output", 'o', "FILE", "@file",
+		"with --potential -- PROG: the trace to write (default: longpole-PROG.lpt)"},
 	{"settle", 0, "TIME", NULL, "who has not run for that long is suspicious (default 100ms)"},
 	{"idle", 0, "NAME", NULL,
 		"processes of this name (a pattern) are idle by profession; may be repeated"},
@@ -39,7 +45,7 @@ static const struct cmd_option option[] = {
 };
 
 const struct cmd_details cmd_details_deadlock = {
-	.usage = "[OPTIONS] --pid PID | --all | -- PROG [ARG...]",
+	.usage = "[OPTIONS] --pid PID | --all | -- PROG [ARG...] | --potential TRACE",
 	.about = "Looks at programs that run, without stopping them: which threads sleep, what "
 		 "each waits for (locks, conditions, semaphores, pipes, sockets, children, "
 		 "threads, file locks), who has it, and who could still give it. Where nobody can, "
@@ -47,9 +53,10 @@ const struct cmd_details cmd_details_deadlock = {
 		 "and looks whenever its threads sleep. Exit status 1: found.",
 	.option = option,
 	.nr_options = BASE_COUNT(option),
-	.example = {"longpole deadlock --pid $(pidof server)", "longpole deadlock --all",
+	.example = {"longpole deadlock --pid $(pidof server)",
+		"longpole deadlock --all --watch --threshold=60s",
 		"longpole deadlock --json -- ./server --threads 8 | jq -r .result.finding",
-		"longpole deadlock --all --watch --threshold=60s"},
+		"longpole deadlock --potential -- make test"},
 };
 
 struct run {
@@ -258,6 +265,37 @@ static int watch(struct run *r)
 	return exit_status;
 }
 
+/* ---- what could happen ------------------------------------------------------------------------
+ */
+
+static int potential(struct cmd *c)
+{
+	struct record_options o = record_options_default();
+	struct cmd_recorded recorded;
+	struct report_run run;
+	struct report_order *order = NULL;
+	int exit_status = cmd_open_or_record(c, &o, &recorded, &run);
+	if (!recorded.has_trace)
+		return exit_status;
+	enum base_status s = report_order_build(&run, &order, &c->err);
+	size_t nr_cycles = order ? order->nr_cycles : 0;
+	if (s != BASE_OK) {
+		exit_status =
+			cmd_fail(c, base_cause(&c->err, s, "while analysing %s", run.trace_path));
+	} else if (cmd_given(c, "json")) {
+		exit_status = cmd_write_json(c, report_order_json(order));
+	} else {
+		struct base_str text = {0};
+		report_order_text(&text, order);
+		exit_status = cmd_write(c, &text);
+	}
+	report_order_free(order);
+	cmd_close(c, &run);
+	if (exit_status == CMD_OK && nr_cycles && (!recorded.is_program || !recorded.program_exit))
+		return CMD_GATE;
+	return cmd_recorded_exit(&recorded, exit_status);
+}
+
 /* ---- options --------------------------------------------------------------------------------- */
 
 static bool read_pids(struct run *r)
@@ -287,6 +325,8 @@ int cmd_run_deadlock(struct cmd *c)
 	struct run r = {.c = c, .settle_ns = 100 * MS_NS};
 	if (!read_pids(&r) || !cmd_value_time(c, "settle", &r.settle_ns))
 		return CMD_USAGE;
+	if (cmd_given(c, "potential"))
+		return potential(c);
 	if (c->nr_operands && (strcmp(c->operand[0], "--") != 0 || c->nr_operands < 2))
 		return cmd_usage(c, "a program comes after --");
 	int nr_targets = (r.o.nr_pids > 0) + cmd_given(c, "all") + (c->nr_operands > 0);

@@ -154,3 +154,28 @@ test_deadlock_of_a_program() {
 	expect 2 longpole deadlock --all --pid $$
 	expect 2 longpole deadlock --pid 0
 }
+
+# Locks in opposite order that did not hang: how many circles, and of how many threads.
+test_deadlock_potential() {
+	local name want
+	while read -r name want; do
+		timeout 60 longpole deadlock --potential --json -- "$hangs/order" "$name" 2>"$name.err" >/dev/null </dev/null
+		longpole deadlock --potential --json longpole-order.lpt >"$name.json" 2>err
+		is_json "$name.json" "[.result.potential_deadlocks[].steps | length] == $want"
+	done <<-END
+		opposite [2]
+		three [3]
+		joined []
+		created []
+		alone []
+		gated []
+		readers []
+		writer [2]
+	END
+	is_json joined.json '.result.one_after_the_other >= 1'
+	is_json gated.json '.result.guarded_by_a_lock >= 1'
+	is_json opposite.json '[.result.potential_deadlocks[0].steps[] | .has, .takes] | unique == ["mutex a", "mutex b"]'
+	is_json opposite.json '.result.potential_deadlocks[0].steps | all(.takes_where | contains("order.c:"))'
+	expect 1 longpole deadlock --potential longpole-order.lpt # of "writer", the last one
+	has out '1 potential deadlock: 2 threads' 'as a reader'
+}
