@@ -22,6 +22,7 @@ enum { PIDS_MAX = 64, IDLE_MAX = 64 };
 static const struct cmd_option option[] = {
 	{"pid", 'p', "PID", NULL, "look at this process and its descendants; may be repeated"},
 	{"all", 'a', NULL, NULL, "look at all processes that may be looked at"},
+	{"core", 'c', "FILE", "@file", "look at a core file: owners of locks only"},
 	{"watch", 'w', NULL, NULL, "go on looking, and tell each deadlock once, until interrupted"},
 	{"interval", 'i', "TIME", NULL, "with --watch: how long to nap between looks (default 1s)"},
 	{"threshold", 't', "TIME", NULL,
@@ -48,7 +49,7 @@ static const struct cmd_option option[] = {
 };
 
 const struct cmd_details cmd_details_deadlock = {
-	.usage = "[OPTIONS] --pid PID | --all | -- PROG [ARG...] | --potential TRACE",
+	.usage = "[OPTIONS] --pid PID | --all | --core FILE | -- PROG [ARG...] | --potential TRACE",
 	.about = "Looks at programs that run, without stopping them: which threads sleep, what "
 		 "each waits for (locks, conditions, semaphores, pipes, sockets, children, "
 		 "threads, file locks), who has it, and who could still give it. Where nobody can, "
@@ -132,6 +133,19 @@ static int look_once(struct run *r)
 	if (s != BASE_OK)
 		return cmd_fail(r->c, s);
 	int exit_status = write_answer(r->c, a);
+	if (exit_status == CMD_OK && a->nr_findings)
+		exit_status = CMD_GATE;
+	deadlock_answer_free(a);
+	return exit_status;
+}
+
+static int look_at_core(struct cmd *c, const char *path)
+{
+	struct deadlock_answer *a;
+	enum base_status s = deadlock_look_core(path, &a, &c->err);
+	if (s != BASE_OK)
+		return cmd_fail(c, s);
+	int exit_status = write_answer(c, a);
 	if (exit_status == CMD_OK && a->nr_findings)
 		exit_status = CMD_GATE;
 	deadlock_answer_free(a);
@@ -332,10 +346,14 @@ int cmd_run_deadlock(struct cmd *c)
 		return potential(c);
 	if (c->nr_operands && (strcmp(c->operand[0], "--") != 0 || c->nr_operands < 2))
 		return cmd_usage(c, "a program comes after --");
-	int nr_targets = (r.o.nr_pids > 0) + cmd_given(c, "all") + (c->nr_operands > 0);
+	int nr_targets = (r.o.nr_pids > 0) + cmd_given(c, "all") + cmd_given(c, "core") +
+			 (c->nr_operands > 0);
 	if (nr_targets != 1)
-		return cmd_usage(c, nr_targets ? "give one of --pid, --all and a program"
-					       : "give --pid PID, --all, or -- and a program");
+		return cmd_usage(
+			c, nr_targets ? "give one of --pid, --all, --core and a program"
+				      : "give --pid PID, --all, --core FILE, or -- and a program");
+	if (cmd_given(c, "core"))
+		return look_at_core(c, cmd_value(c, "core"));
 	r.o.nr_idle = cmd_values(c, "idle", r.idle, IDLE_MAX);
 	r.o.idle = r.idle;
 	r.o.is_static = cmd_given(c, "static");

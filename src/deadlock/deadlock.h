@@ -106,6 +106,7 @@ struct deadlock_answer {
 	const char *without_ahead; /* why no copy could be made at all; NULL: some could, or none
 				      was needed */
 	struct deadlock_world *world;
+	struct deadlock_core *core; /* NULL: of live processes */
 };
 
 struct deadlock_look_options {
@@ -122,6 +123,10 @@ struct deadlock_look_options {
 /* After at least two passes of the monitor. The answer is the caller's. */
 enum base_status deadlock_look(struct deadlock_monitor *m, const struct deadlock_look_options *o,
 	struct deadlock_answer **ret, struct base_err *err) BASE_MUST_CHECK;
+/* The same of a core file: owners of locks only, there is no more in it. ERR_FOREIGN: no core file.
+ */
+enum base_status deadlock_look_core(
+	const char *path, struct deadlock_answer **ret, struct base_err *err) BASE_MUST_CHECK;
 struct deadlock_answer *deadlock_answer_free(struct deadlock_answer *a);
 
 /* ---- watching ---------------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 /* look.c - one look: who waits, for what, who could end it; and the verdict. */
 #include "deadlock/private.h"
 
-#include "deadlock/components.h"
+#include "deadlock/core.h"
 
 #include <fnmatch.h>
 #include <stdlib.h>
@@ -297,6 +297,61 @@ enum base_status deadlock_look(struct deadlock_monitor *m, const struct deadlock
 	return BASE_OK;
 }
 
+/* ---- a core file ----------------------------------------------------------------------------- */
+
+/* Only who owns what: files and other processes are not in it, and nothing can be run ahead. */
+static enum base_status look_at_core(struct look *l)
+{
+	struct deadlock_answer *a = l->a;
+	size_t nr;
+	const struct deadlock_wait *w = deadlock_core_waits(a->core, &nr);
+	enum base_status s = base_grow(&a->wait, &l->capacity, nr, sizeof *a->wait);
+	if (s != BASE_OK)
+		return no_memory(l);
+	memcpy(a->wait, w, nr * sizeof *w);
+	a->nr_waits = nr;
+	a->nr_processes = 1;
+	for (size_t i = 0; i < nr; i++) {
+		if (a->wait[i].call >= 0)
+			deadlock_wait_decode(a->world, &a->wait[i]);
+		a->nr_blocked += deadlock_wait_is_blocked(&a->wait[i]);
+	}
+	a->nr_long = a->nr_blocked;
+	s = deadlock_accesses_find(a->world, a->wait, nr, &l->accesses, l->err);
+	a->hope = s == BASE_OK ? base_alloc((nr + 1) * sizeof *a->hope) : NULL;
+	if (s == BASE_OK && !a->hope)
+		return no_memory(l);
+	if (s == BASE_OK)
+		s = deadlock_close_world(a, &l->accesses, l->err);
+	if (s == BASE_OK)
+		s = deadlock_judge(a, &l->accesses, l->err);
+	return s;
+}
+
+enum base_status deadlock_look_core(
+	const char *path, struct deadlock_answer **ret, struct base_err *err)
+{
+	uint64_t began_ns = clock_ns();
+	struct look l = {.err = err};
+	*ret = NULL;
+	l.a = base_alloc(sizeof *l.a);
+	if (!l.a)
+		return no_memory(&l);
+	enum base_status s = deadlock_core_open(path, &l.a->core, err);
+	if (s == BASE_OK)
+		s = deadlock_world_open_core(l.a->core, &l.a->world, err);
+	if (s == BASE_OK)
+		s = look_at_core(&l);
+	if (s != BASE_OK) {
+		deadlock_answer_free(l.a);
+		return s;
+	}
+	name_frames(l.a);
+	l.a->elapsed_ns = clock_ns() - began_ns;
+	*ret = l.a;
+	return BASE_OK;
+}
+
 struct deadlock_answer *deadlock_answer_free(struct deadlock_answer *a)
 {
 	if (!a)
@@ -307,6 +362,7 @@ struct deadlock_answer *deadlock_answer_free(struct deadlock_answer *a)
 	base_free(a->edge);
 	base_free(a->finding);
 	deadlock_world_close(a->world);
+	deadlock_core_close(a->core);
 	base_free(a);
 	return NULL;
 }

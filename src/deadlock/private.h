@@ -137,6 +137,15 @@ void deadlock_key_of_futex(struct deadlock_world *w, struct deadlock_process *p,
 /* What reading (writing) this file produces for others: room (data). False: nothing for threads. */
 bool deadlock_key_of_reading(const struct deadlock_file *f, struct deadlock_key *ret);
 bool deadlock_key_of_writing(const struct deadlock_file *f, struct deadlock_key *ret);
+struct deadlock_core;
+/* A world of one process that was dumped. The core must outlive it. */
+enum base_status deadlock_world_open_core(const struct deadlock_core *core,
+	struct deadlock_world **ret, struct base_err *err) BASE_MUST_CHECK;
+const struct deadlock_core *deadlock_world_core(const struct deadlock_world *w); /* NULL: live */
+/* Memory of a process, alive or dumped; whether it has such a thread. */
+bool deadlock_world_read(
+	const struct deadlock_world *w, pid_t pid, uint64_t address, void *buf, size_t size);
+bool deadlock_world_has_thread(const struct deadlock_world *w, pid_t pid, pid_t tid);
 /* Memory of a live process; false unless all of it could be read. Never writes. */
 bool deadlock_read(pid_t pid, uint64_t address, void *buf, size_t size);
 /* How often the thread was put on a processor. False: it is gone. */

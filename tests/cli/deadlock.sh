@@ -159,6 +159,25 @@ test_deadlock_watch() {
 	is_json <(jq -s '[.[].result.deadlocks[]] | map(.threads | length) | sort' out) '. == [2, 5]'
 }
 
+test_deadlock_of_a_core_file() {
+	start_all hang_threads philosophers
+	finds philosophers "$(cycle_of 5)" --static
+	local core
+	if command -v gcore >/dev/null && gcore -o dump "${pid_of[philosophers]}" >/dev/null 2>&1; then
+		core=$(echo dump.*)
+	else
+		skip "no gcore here"
+	fi
+	expect 1 longpole deadlock --json --core "$core"
+	is_json out "$(cycle_of 5)"
+	is_json out '.result.deadlocks[0].threads | all(.frames | any(.function == "philosopher"))'
+	head -c 5000 "$core" >short
+	longpole deadlock --core short >out 2>err
+	(($? == 3 || $? == 0)) || fail "a core that was cut short: exit status $?"
+	expect 3 longpole deadlock --core "$hangs/hang_threads"
+	expect 4 longpole deadlock --core /nonexistent
+}
+
 test_deadlock_of_a_program() {
 	expect 1 timeout 60 longpole deadlock --settle=50ms -- "$hangs/hang_threads" circle-normal
 	has out 'Deadlock: 2 threads'
