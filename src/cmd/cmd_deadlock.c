@@ -38,6 +38,9 @@ static const struct cmd_option option[] = {
 	{"settle", 0, "TIME", NULL, "who has not run for that long is suspicious (default 100ms)"},
 	{"idle", 0, "NAME", NULL,
 		"processes of this name (a pattern) are idle by profession; may be repeated"},
+	{"spinners", 0, NULL, NULL,
+		"threads that run, too: those that spin for what never comes (stops each for "
+		"microseconds)"},
 	{"static", 0, NULL, NULL, "do not run copies ahead: only who has what, and who could"},
 	{"no-bpf", 0, NULL, NULL, "read /proc only"},
 	{"dot", 0, NULL, NULL, "the resource graph in graphviz's DOT language"},
@@ -354,6 +357,7 @@ int cmd_run_deadlock(struct cmd *c)
 	r.o.nr_idle = cmd_values(c, "idle", r.idle, IDLE_MAX);
 	r.o.idle = r.idle;
 	r.o.is_static = cmd_given(c, "static");
+	r.o.finds_spinners = cmd_given(c, "spinners");
 	r.o.threshold_ns = r.settle_ns;
 	if (cmd_given(c, "watch"))
 		return c->nr_operands ? cmd_usage(c, "--watch: with --pid or --all") : watch(&r);

@@ -115,7 +115,8 @@ struct deadlock_look_options {
 	const char *const *idle; /* names of processes that are idle by profession (fnmatch) */
 	size_t nr_idle;
 	uint64_t now_ns, threshold_ns; /* who slept less is not suspicious */
-	bool is_static;                /* never run a copy ahead: tiers 1 and 2 only */
+	bool finds_spinners; /* of threads that run, too; each is stopped for microseconds */
+	bool is_static;      /* never run a copy ahead: tiers 1 and 2 only */
 	struct deadlock_ahead_options ahead;
 };
 

@@ -48,7 +48,8 @@ static void place_of(const struct deadlock_wait *w, uint64_t *ret_hi, uint64_t *
 
 static bool may_be_run(const struct deadlock_wait *w)
 {
-	return deadlock_wait_is_blocked(w) && w->call >= 0 && w->kind != DEADLOCK_UNKNOWN;
+	return deadlock_wait_is_blocked(w) && w->kind != DEADLOCK_UNKNOWN &&
+	       (w->call >= 0 || w->kind == DEADLOCK_SPIN);
 }
 
 /* As somebody who stands at the same place: the same events, by another thread. */
@@ -130,10 +131,10 @@ static enum base_status run_one(struct foresight *f, size_t i, struct base_err *
 	return s == BASE_OK ? s : base_fail(err, s, "out of memory for runs ahead");
 }
 
-enum base_status deadlock_foresee(struct deadlock_answer *a,
+enum base_status deadlock_foresee(struct deadlock_answer *a, struct deadlock_ahead *ahead,
 	const struct deadlock_ahead_options *options, struct base_err *err)
 {
-	struct foresight f = {.a = a, .options = options, .began_ns = clock_ns()};
+	struct foresight f = {.a = a, .ahead = ahead, .options = options, .began_ns = clock_ns()};
 	size_t nr = 0;
 	for (size_t i = 0; i < a->nr_waits; i++)
 		nr += a->hope[i] != DEADLOCK_LIVE && may_be_run(&a->wait[i]);
@@ -142,7 +143,7 @@ enum base_status deadlock_foresee(struct deadlock_answer *a,
 	a->run = base_alloc((a->nr_waits + 1) * sizeof *a->run);
 	if (!a->run)
 		return base_fail(err, BASE_ERR_NOMEM, "out of memory for runs ahead");
-	enum base_status s = deadlock_ahead_open(a->world, &f.ahead, err);
+	enum base_status s = ahead ? BASE_OK : deadlock_ahead_open(a->world, &f.ahead, err);
 	if (s == BASE_ERR_ENV || s == BASE_ERR_IO) { /* what is known without it is still true */
 		const char *why = err ? err->cause[0] : "";
 		a->without_ahead =
@@ -158,7 +159,8 @@ enum base_status deadlock_foresee(struct deadlock_answer *a,
 		if (a->hope[i] != DEADLOCK_LIVE && may_be_run(&a->wait[i]))
 			s = run_one(&f, i, err);
 	}
-	deadlock_ahead_close(f.ahead);
+	if (!ahead)
+		deadlock_ahead_close(f.ahead);
 	base_map_fini(&f.place);
 	return s;
 }

@@ -199,7 +199,7 @@ static bool drop_moved(struct look *l)
 	for (size_t i = 0; i < l->a->nr_waits; i++) {
 		struct deadlock_wait *w = &l->a->wait[i];
 		uint64_t runs;
-		if (l->a->hope[i] == DEADLOCK_LIVE)
+		if (l->a->hope[i] == DEADLOCK_LIVE || w->kind == DEADLOCK_SPIN)
 			continue;
 		if (!deadlock_runs_of(w->thread.pid, w->thread.tid, &runs) ||
 			runs != w->thread.runs) {
@@ -210,20 +210,47 @@ static bool drop_moved(struct look *l)
 	return dropped;
 }
 
+/* Those that run and get nowhere. Where no copies can be made there are none to be found. */
+static enum base_status add_spinners(
+	struct look *l, struct deadlock_ahead **ahead, struct deadlock_key **word)
+{
+	struct deadlock_answer *a = l->a;
+	size_t nr = 0, nr_words = 0;
+	for (size_t i = 0; i < a->nr_waits; i++)
+		nr += a->wait[i].kind == DEADLOCK_RUNNING && a->wait[i].thread.state == 'R';
+	if (!l->o->finds_spinners || l->o->is_static || !nr)
+		return BASE_OK;
+	enum base_status s = deadlock_ahead_open(a->world, ahead, l->err);
+	if (s != BASE_OK)
+		return s == BASE_ERR_NOMEM ? s : BASE_OK;
+	s = deadlock_find_spinners(a, *ahead, word, &nr_words, l->err);
+	a->stopped_ns = deadlock_ahead_stopped_ns(*ahead);
+	deadlock_ahead_watch(*ahead, *word, nr_words);
+	if (s == BASE_OK && nr_words)
+		s = deadlock_accesses_find(a->world, a->wait, a->nr_waits, &l->accesses, l->err);
+	return s;
+}
+
 static enum base_status judge(struct look *l)
 {
 	struct deadlock_answer *a = l->a;
+	struct deadlock_ahead *ahead = NULL;
+	struct deadlock_key *word = NULL;
 	a->hope = base_alloc((a->nr_waits + 1) * sizeof *a->hope);
 	if (!a->hope)
 		return no_memory(l);
-	enum base_status s = deadlock_close_world(a, &l->accesses, l->err);
+	enum base_status s = add_spinners(l, &ahead, &word);
+	if (s == BASE_OK)
+		s = deadlock_close_world(a, &l->accesses, l->err);
 	if (s == BASE_OK && drop_moved(l))
 		s = deadlock_close_world(a, &l->accesses, l->err);
 	if (s == BASE_OK && !l->o->is_static) {
-		s = deadlock_foresee(a, &l->o->ahead, l->err);
+		s = deadlock_foresee(a, ahead, &l->o->ahead, l->err);
 		if (s == BASE_OK && a->run) /* some may have moved on meanwhile */
 			s = deadlock_close_world(a, &l->accesses, l->err);
 	}
+	deadlock_ahead_close(ahead);
+	base_free(word);
 	if (s == BASE_OK)
 		s = deadlock_judge(a, &l->accesses, l->err);
 	return s;

@@ -206,9 +206,15 @@ enum base_status deadlock_close_world(struct deadlock_answer *a,
 /* Edges and findings, from waits, hope and runs. */
 enum base_status deadlock_judge(struct deadlock_answer *a, const struct deadlock_accesses *accesses,
 	struct base_err *err) BASE_MUST_CHECK;
-/* Runs those ahead that a->hope leaves without hope (foresee.c): tier 3. Allocates a->run. */
-enum base_status deadlock_foresee(struct deadlock_answer *a,
+struct deadlock_ahead; /* see below */
+/* Runs those ahead that a->hope leaves without hope (foresee.c): tier 3. Allocates a->run. `ahead`
+ * may be NULL: one is opened if it is needed. */
+enum base_status deadlock_foresee(struct deadlock_answer *a, struct deadlock_ahead *ahead,
 	const struct deadlock_ahead_options *options, struct base_err *err) BASE_MUST_CHECK;
+/* Threads that run and are proven to spin become waits of kind SPIN (spinners.c). *ret_key: all
+ * words that they poll, for deadlock_ahead_watch(); the caller frees. */
+enum base_status deadlock_find_spinners(struct deadlock_answer *a, struct deadlock_ahead *ahead,
+	struct deadlock_key **ret_key, size_t *ret_nr, struct base_err *err) BASE_MUST_CHECK;
 bool deadlock_wait_is_blocked(const struct deadlock_wait *w);
 /* Does the thread that has the lock not exist any more, or not in this process? */
 bool deadlock_owner_is_gone(const struct deadlock_answer *a, const struct deadlock_wait *w);
@@ -267,6 +273,8 @@ enum base_status deadlock_ahead_spin(struct deadlock_ahead *a, const struct dead
 	struct base_err *err) BASE_MUST_CHECK;
 /* Keys SPIN of others: runs from now on have an event when they write such a word. The first four
  * of the copy's process count (there are four debug registers). `key` must live as long as `a`. */
+/* The longest stop of a thread by deadlock_ahead_spin(), so far. */
+uint64_t deadlock_ahead_stopped_ns(const struct deadlock_ahead *a);
 void deadlock_ahead_watch(struct deadlock_ahead *a, const struct deadlock_key *key, size_t nr_keys);
 
 #endif

@@ -53,8 +53,8 @@ static const char *sureness(const struct deadlock_finding *f)
 	case DEADLOCK_CERTAIN:
 		return "certain: nobody else can end it";
 	case DEADLOCK_PROBABLE:
-		return "probable: nobody was seen to end it, but a signal handler or the kernel "
-		       "could";
+		return "probable: nobody was seen to end it; that nobody could (a signal handler, "
+		       "the kernel, who spins) is not proven";
 	default:
 		return "unknown: somebody may end it, and could not be run ahead";
 	}
@@ -203,7 +203,7 @@ static void add_member(struct base_str *out, const struct deadlock_answer *a,
 	deadlock_say_tid(who, sizeof who, a, i);
 	base_str_addf(out, "  %s \"%s\" %s:", who, w->thread.name, deadlock_kind_text(w->kind));
 	add_edges_of(out, a, f, i);
-	if (!a->core) {
+	if (w->kind != DEADLOCK_SPIN && !a->core) {
 		base_str_add(out, "; asleep for at least ");
 		base_str_add_ns(
 			out, a->now_ns > w->blocked_since_ns ? a->now_ns - w->blocked_since_ns : 0);

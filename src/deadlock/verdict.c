@@ -262,7 +262,9 @@ static enum base_status describe(struct judging *j, struct deadlock_finding *f, 
 		}
 	}
 	for (uint32_t m = 0; m < f->nr_members; m++) {
-		if (j->a->hope[member[m]] != DEADLOCK_STUCK)
+		/* a loop was seen now and then, not all the time */
+		if (j->a->hope[member[m]] != DEADLOCK_STUCK ||
+			j->a->wait[member[m]].kind == DEADLOCK_SPIN)
 			f->sure = DEADLOCK_PROBABLE;
 	}
 	if (f->is_simple && f->nr_edges) { /* round the cycle, from its smallest tid */

@@ -104,6 +104,19 @@ test_deadlock_of_the_future() {
 	is_json predicates.json '.result.deadlocks[0].edges | map(.event) | sort == ["condition variable condition", "condition variable other"]'
 }
 
+# Threads that run and get nowhere.
+test_deadlock_of_spinners() {
+	start_all hang_threads spinlocks yielders spin-with-lock
+	look spinlocks --spinners || :
+	jq -e '.result.registers | test("ptrace")' spinlocks.json >/dev/null || skip "no copies can be made here"
+	finds spinlocks "$(cycle_of 2 probable)" --spinners
+	finds yielders "$(cycle_of 2 probable)" --spinners
+	finds spin-with-lock "$(cycle_of 2 probable)" --spinners
+	# only who asks has a thread stopped
+	look spinlocks || fail "found without --spinners"
+	is_json spinlocks.json '.result.longest_stop_ns == 0'
+}
+
 test_deadlock_of_processes() {
 	local name
 	start_all hang_processes philosophers smokers cgi wait-full-pipe full-pipes both-read lock-and-pipe file-locks sysv-semaphores
