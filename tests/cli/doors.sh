@@ -93,7 +93,7 @@ test_chrome_there_and_back() {
 	is_json out '[.result.path[] | select(.state | contains("mutex ladder_mutex"))] | length > 0'
 	local there back
 	there=$(elapsed "$trace") back=$(elapsed b.lpt)
-	((back > there * 9 / 10 && back <= there + 1000)) || fail "the path was $there ns long, now $back"
+	((back > there * 9 / 10 && back < there * 11 / 10)) || fail "the path was $there ns long, now $back"
 }
 
 test_otlp_is_a_tree() {
@@ -252,7 +252,8 @@ test_import_perf_recorded() {
 	expect 0 longpole import ctf -o converted.lpt perf.ctf
 	local one other
 	one=$(elapsed --process=requests perf.lpt) other=$(elapsed --process=requests converted.lpt)
-	((one == other)) || fail "by perf.data $one ns, by CTF $other ns"
+	# (CTF does not say which process a thread is of)
+	((one > other * 95 / 100 && one < other * 105 / 100)) || fail "by perf.data $one ns, by CTF $other ns"
 }
 
 make_jaeger() {
