@@ -17,7 +17,7 @@ struct cmd_slack_names {
 	const struct memory_source *source;
 	struct {
 		char *path;
-		struct record_symbols *symbols;
+		struct symbol_file *symbols;
 	} *file;
 	size_t nr_files, files_capacity;
 };
