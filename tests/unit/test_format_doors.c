@@ -248,6 +248,9 @@ static void exports_without_memory(void **state)
 			assert_true(s == BASE_OK || s == BASE_ERR_NOMEM);
 			nr_failed += s != BASE_OK;
 			if (s == BASE_OK) { /* then nothing is missing */
+				if (out.length != whole.length)
+					print_message("%s, allocation %llu\n", outputs[i].format,
+						(unsigned long long)n);
 				assert_int_equal(out.length, whole.length);
 				assert_memory_equal(out.buf, whole.buf, out.length);
 			}
