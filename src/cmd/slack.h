@@ -4,6 +4,7 @@
 #define LONGPOLE_CMD_SLACK_H
 
 #include "cmd/streams.h"
+#include "slack/fields.h"
 #include "slack/slack.h"
 
 #include <jansson.h>
@@ -17,7 +18,7 @@ struct cmd_slack_names {
 	const struct memory_source *source;
 	struct {
 		char *path;
-		struct record_symbols *symbols;
+		struct symbol_file *symbols;
 	} *file;
 	size_t nr_files, files_capacity;
 };
@@ -32,16 +33,30 @@ struct cmd_slack_named *cmd_slack_group(struct cmd_slack_names *n, const struct 
 	enum cmd_slack_by by, size_t *ret_nr);
 void cmd_slack_group_free(struct cmd_slack_named *g, size_t nr);
 
+/* What instructions do to registers: ctx of cmd_slack_decode(). */
+struct cmd_slack_decoder {
+	const struct memory_source *source;
+	struct cmd_slack_code *file;
+	size_t nr_files, files_capacity;
+};
+bool cmd_slack_decode(void *ctx, uint64_t code, struct slack_registers *ret);
+void cmd_slack_decoder_fini(struct cmd_slack_decoder *d);
+
 struct cmd_slack_view {
 	const char *trace;
 	const struct memory_source *source;
 	const struct slack_machine_config *config;
 	const struct slack_options *options;
-	const struct slack_result *result;
+	const struct slack_result *result;         /* NULL: out of order */
+	const struct slack_fields_result *fields; /* NULL: in order */
+	const struct slack_core *core;
 	struct cmd_slack_names *names;
 	size_t rows;
 };
 void cmd_slack_text(struct base_str *out, const struct cmd_slack_view *v);
 json_t *cmd_slack_json(const struct cmd_slack_view *v);
+/* ---- slack_fields.c: of the out-of-order model */
+void cmd_slack_fields_text(struct base_str *out, const struct cmd_slack_view *v);
+json_t *cmd_slack_fields_json(const struct cmd_slack_view *v);
 
 #endif

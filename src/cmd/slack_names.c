@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* slack_names.c - addresses of a memory stream into names, by the program's own files. */
 #include "cmd/slack.h"
-#include "record/symbols.h"
+#include "symbol/symbol.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* The same file is opened once; NULL: it is not there or has no symbols. */
-static struct record_symbols *symbols_of(struct cmd_slack_names *n, const char *path)
+static struct symbol_file *symbols_of(struct cmd_slack_names *n, const char *path)
 {
 	for (size_t i = 0; i < n->nr_files; i++)
 		if (!strcmp(n->file[i].path, path))
@@ -21,7 +21,7 @@ static struct record_symbols *symbols_of(struct cmd_slack_names *n, const char *
 		return NULL;
 	}
 	n->file[n->nr_files].path = copy.buf;
-	n->file[n->nr_files].symbols = *path ? record_symbols_open(path, "") : NULL;
+	n->file[n->nr_files].symbols = *path ? symbol_open(path, "") : NULL;
 	return n->file[n->nr_files++].symbols;
 }
 
@@ -29,13 +29,13 @@ void cmd_slack_names_fini(struct cmd_slack_names *n)
 {
 	for (size_t i = 0; i < n->nr_files; i++) {
 		base_free(n->file[i].path);
-		record_symbols_close(n->file[i].symbols);
+		symbol_close(n->file[i].symbols);
 	}
 	base_free(n->file);
 	*n = (struct cmd_slack_names){0};
 }
 
-static void add_file_line(struct base_str *out, const struct record_symbol *s)
+static void add_file_line(struct base_str *out, const struct symbol_found *s)
 {
 	const char *slash = strrchr(s->file, '/');
 	base_str_addf(out, "%s:%" PRIu64, slash ? slash + 1 : s->file, s->line);
@@ -45,11 +45,11 @@ static bool name_code(
 	struct cmd_slack_names *n, enum cmd_slack_by by, uint64_t address, struct base_str *out)
 {
 	struct memory_linked at;
-	struct record_symbol s;
+	struct symbol_found s;
 	if (!n->source->ops->linked || !n->source->ops->linked(n->source, address, true, 0, &at))
 		return false;
-	struct record_symbols *symbols = symbols_of(n, at.path);
-	if (!symbols || !record_symbols_code(symbols, at.address, &s) || !s.function)
+	struct symbol_file *symbols = symbols_of(n, at.path);
+	if (!symbols || !symbol_code(symbols, at.address, &s) || !s.function)
 		return false;
 	bool line = s.file && s.line;
 	if (by == CMD_SLACK_LINE && line) {
@@ -73,9 +73,9 @@ static bool name_data(struct cmd_slack_names *n, uint64_t address, struct base_s
 	for (size_t i = 0; n->source->ops->linked &&
 			   n->source->ops->linked(n->source, address, false, i, &at);
 		i++) {
-		struct record_symbols *symbols = symbols_of(n, at.path);
+		struct symbol_file *symbols = symbols_of(n, at.path);
 		struct base_str name = {0};
-		if (symbols && record_symbols_data(symbols, at.address, &name)) {
+		if (symbols && symbol_data(symbols, at.address, &name)) {
 			const char *text = base_str_text(&name), *plus = strstr(text, "+0x");
 			base_str_add_bytes(out, text, plus ? (size_t)(plus - text) : name.length);
 			base_str_fini(&name);

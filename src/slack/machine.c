@@ -398,6 +398,9 @@ static enum base_status begin_block(
 	enum base_status s = end_block(m, l, err);
 	l->tail = t->instructions;
 	l->tail_code = t->address;
+	if (m->sink.block && s == BASE_OK)
+		s = m->sink.block(m->sink.ctx, (uint32_t)(l - m->lane), t->address, t->size_bytes,
+			t->count, err);
 	if (!t->size_bytes || !m->config.cdat->code_bytes || s != BASE_OK)
 		return s;
 	uint64_t first = t->address >> m->line_shift;

@@ -104,6 +104,9 @@ struct slack_sink {
 	enum base_status (*run)(void *ctx, const struct slack_run *r, struct base_err *err);
 	enum base_status (*node)(void *ctx, const struct slack_node *n, struct base_err *err);
 	void *ctx;
+	/* A basic block of `count` instructions begins; what comes next of this processor is in it. */
+	enum base_status (*block)(void *ctx, uint32_t processor, uint64_t address,
+		uint32_t size_bytes, uint64_t count, struct base_err *err);
 };
 
 /* ---- the machine

@@ -45,8 +45,9 @@ static enum base_status keep_result(
 static enum base_status analyse(struct slack_analysis *a, const struct slack_machine_config *config,
 	struct memory_source *source, struct slack_machine **m, struct base_err *err)
 {
-	struct slack_sink first = {slack_compress_run, slack_compress_node, a},
-			  second = {slack_profile_run, slack_profile_node, a};
+	struct slack_sink first = {
+		.run = slack_compress_run, .node = slack_compress_node, .ctx = a};
+	struct slack_sink second = {.run = slack_profile_run, .node = slack_profile_node, .ctx = a};
 	enum base_status s = slack_compress_init(a, err);
 	if (s == BASE_OK)
 		s = slack_machine_new(config, source, &a->options.machine, &first, m, err);

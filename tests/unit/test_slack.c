@@ -243,7 +243,7 @@ static struct slack_machine_config *config_of(uint32_t nr, const char *const *se
 static void keep_whole(
 	struct whole *w, const struct slack_machine_config *c, struct memory_source *s)
 {
-	struct slack_sink sink = {whole_run, whole_node, w};
+	struct slack_sink sink = {.run = whole_run, .node = whole_node, .ctx = w};
 	struct slack_machine_options o = {0};
 	struct slack_machine *m;
 	struct base_err err = {0};
@@ -434,7 +434,7 @@ static enum base_status see_node(void *ctx, const struct slack_node *n, struct b
 static void run_machine(const struct slack_machine_config *c, struct fixture *f, struct seen *s,
 	struct slack_machine_result *ret)
 {
-	struct slack_sink sink = {NULL, see_node, s};
+	struct slack_sink sink = {.node = see_node, .ctx = s};
 	struct slack_machine_options o = {0};
 	struct slack_machine *m;
 	assert_int_equal(slack_machine_new(c, &f->source, &o, &sink, &m, NULL), BASE_OK);
