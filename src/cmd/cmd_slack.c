@@ -119,10 +119,10 @@ static int answer(struct cmd *c, const struct cmd_slack_view *v)
 {
 	struct base_str text = {0};
 	if (cmd_given(c, "json"))
-		return cmd_write_json(c, json_pack("{s:s, s:s, s:o}", "schema", "longpole/slack/1",
-						 "tool", "longpole " LONGPOLE_VERSION, "result",
-						 v->fields ? cmd_slack_fields_json(v)
-							   : cmd_slack_json(v)));
+		return cmd_write_json(
+			c, json_pack("{s:s, s:s, s:o}", "schema", "longpole/slack/1", "tool",
+				   "longpole " LONGPOLE_VERSION, "result",
+				   v->fields ? cmd_slack_fields_json(v) : cmd_slack_json(v)));
 	if (v->fields)
 		cmd_slack_fields_text(&text, v);
 	else
@@ -169,12 +169,12 @@ static int out_of_order(struct cmd *c, struct memory_source *source, struct cmd_
 	struct slack_fields *f;
 	if (v->options->continuous)
 		return cmd_usage(c, "--continuous goes without --out-of-order");
-	if (!small_count(c, "window", 1, &core.window) || !small_count(c, "width", 1, &core.width) ||
+	if (!small_count(c, "window", 1, &core.window) ||
+		!small_count(c, "width", 1, &core.width) ||
 		!small_count(c, "penalty", 0, &core.penalty_cycles) ||
 		!cmd_value_count(c, "instructions", &core.most))
 		return CMD_USAGE;
-	enum base_status s =
-		slack_fields_new(v->config, source, v->options, &core, &f, &c->err);
+	enum base_status s = slack_fields_new(v->config, source, v->options, &core, &f, &c->err);
 	cmd_slack_decoder_fini(&d);
 	if (s != BASE_OK)
 		return cmd_fail(c, s);
@@ -192,8 +192,8 @@ static int run(struct cmd *c, struct memory_source *source, const struct slack_m
 	if (!read_options(c, &o, &rows))
 		return CMD_USAGE;
 	struct cmd_slack_names names = {.source = source};
-	struct cmd_slack_view v = {.trace = c->nr_operands ? c->operand[0]
-							   : cmd_value(c, "trace-list"),
+	struct cmd_slack_view v = {
+		.trace = c->nr_operands ? c->operand[0] : cmd_value(c, "trace-list"),
 		.source = source,
 		.config = k,
 		.options = &o,

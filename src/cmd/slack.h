@@ -19,13 +19,14 @@ struct cmd_slack_names {
 	struct {
 		char *path;
 		struct symbol_file *symbols;
-	} *file;
+	} * file;
 	size_t nr_files, files_capacity;
 };
 void cmd_slack_names_fini(struct cmd_slack_names *n);
 
 enum cmd_slack_by { CMD_SLACK_FUNCTION, CMD_SLACK_LINE, CMD_SLACK_INSTRUCTION, CMD_SLACK_DATA };
-/* "function", "file:line", "function+0x12 file:line", "object"; addresses where there is no name. */
+/* "function", "file:line", "function+0x12 file:line", "object"; addresses where there is no name.
+ */
 void cmd_slack_name(
 	struct cmd_slack_names *n, enum cmd_slack_by by, uint64_t address, struct base_str *out);
 /* Sums over static instructions or lines, most critical first. NULL: nothing, or no memory. */
@@ -47,7 +48,7 @@ struct cmd_slack_view {
 	const struct memory_source *source;
 	const struct slack_machine_config *config;
 	const struct slack_options *options;
-	const struct slack_result *result;         /* NULL: out of order */
+	const struct slack_result *result;        /* NULL: out of order */
 	const struct slack_fields_result *fields; /* NULL: in order */
 	const struct slack_core *core;
 	struct cmd_slack_names *names;

@@ -151,8 +151,7 @@ static bool makes_zero(const ZydisDecodedInstruction *i, const ZydisDecodedOpera
 
 static uint8_t branch_of(const ZydisDecodedInstruction *i, const ZydisDecodedOperand *o)
 {
-	bool indirect = i->operand_count_visible &&
-			o[0].type != ZYDIS_OPERAND_TYPE_IMMEDIATE;
+	bool indirect = i->operand_count_visible && o[0].type != ZYDIS_OPERAND_TYPE_IMMEDIATE;
 	switch (i->meta.category) {
 	case ZYDIS_CATEGORY_COND_BR:
 		return SLACK_BRANCH_CONDITIONAL;

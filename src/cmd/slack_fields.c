@@ -22,8 +22,9 @@ static void instruction_rows(struct base_str *out, const struct cmd_slack_view *
 {
 	const struct slack_fields_result *r = v->fields;
 	size_t shown = 0;
-	base_str_add(out, "\n  of critical path     executed  critical  slack: least         mean    "
-			  "deviation  instruction\n");
+	base_str_add(out,
+		"\n  of critical path     executed  critical  slack: least         mean    "
+		"deviation  instruction\n");
 	for (size_t i = 0; i < r->nr_code && shown < v->rows; i++) {
 		const struct slack_static *c = &r->code[i];
 		struct base_str name = {0};
@@ -33,8 +34,7 @@ static void instruction_rows(struct base_str *out, const struct cmd_slack_view *
 		double mean = c->sum / (double)c->executed;
 		double variance = c->squares / (double)c->executed - mean * mean;
 		cmd_slack_name(v->names, CMD_SLACK_INSTRUCTION, c->code, &name);
-		base_str_addf(out,
-			"  %15.1f%% %12" PRIu64 " %8.1f%% %13" PRIu64 " %12.0f %12.0f  ",
+		base_str_addf(out, "  %15.1f%% %12" PRIu64 " %8.1f%% %13" PRIu64 " %12.0f %12.0f  ",
 			percent(c->critical_cycles, r->cycles), c->executed,
 			percent(c->critical, c->executed), c->least, mean,
 			variance > 0 ? sqrt(variance) : 0);
@@ -81,7 +81,8 @@ void cmd_slack_fields_text(struct base_str *out, const struct cmd_slack_view *v)
 	quantiles(out, r);
 	instruction_rows(out, v);
 	base_str_addf(out,
-		"\nBranches: %" PRIu64 " conditional or indirect, %.2f%% mispredicted (gshare, 4096 "
+		"\nBranches: %" PRIu64
+		" conditional or indirect, %.2f%% mispredicted (gshare, 4096 "
 		"counters), %u cycles each.\n",
 		r->branches, percent(r->mispredicted, r->branches), v->core->penalty_cycles);
 	base_str_addf(out,
@@ -125,18 +126,18 @@ json_t *cmd_slack_fields_json(const struct cmd_slack_view *v)
 		if (!c->executed)
 			continue;
 		cmd_slack_name(v->names, CMD_SLACK_INSTRUCTION, c->code, &name);
-		json_array_append_new(list,
-			json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:f, s:o}", "name",
-				base_str_text(&name), "kind", slack_kind_name(c->kind), "executed",
-				count(c->executed), "critical", count(c->critical),
-				"least_slack_cycles", count(c->least), "greatest_slack_cycles",
-				count(c->greatest), "mean_slack_cycles",
-				c->sum / (double)c->executed, "critical_cycles",
-				count(c->critical_cycles)));
+		json_array_append_new(
+			list, json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:f, s:o}", "name",
+				      base_str_text(&name), "kind", slack_kind_name(c->kind),
+				      "executed", count(c->executed), "critical",
+				      count(c->critical), "least_slack_cycles", count(c->least),
+				      "greatest_slack_cycles", count(c->greatest),
+				      "mean_slack_cycles", c->sum / (double)c->executed,
+				      "critical_cycles", count(c->critical_cycles)));
 		base_str_fini(&name);
 	}
-	json_t *core = json_pack("{s:i, s:i, s:i, s:b}", "window_instructions", (int)v->core->window,
-		"width_instructions", (int)v->core->width, "penalty_cycles",
+	json_t *core = json_pack("{s:i, s:i, s:i, s:b}", "window_instructions",
+		(int)v->core->window, "width_instructions", (int)v->core->width, "penalty_cycles",
 		(int)v->core->penalty_cycles, "perfect_branches", v->core->perfect_branches);
 	return json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:o}",
 		"trace", v->trace, "protocol", v->config->cdat->protocol->name, "core", core,

@@ -24,7 +24,8 @@ const char *slack_cause_line(enum slack_cause c)
 }
 
 /* ---- edges
- * ------------------------------------------------------------------------------------------------ */
+ * ------------------------------------------------------------------------------------------------
+ */
 
 enum stage { STAGE_D, STAGE_E, STAGE_C };
 struct in_edge {
@@ -122,7 +123,8 @@ static uint64_t forward(struct slack_fields *f, uint64_t late, uint64_t by)
 }
 
 /* ---- slack
- * ----------------------------------------------------------------------------------------------------- */
+ * -----------------------------------------------------------------------------------------------------
+ */
 
 static void push(struct slack_fields *f, const struct in_edge *e, uint64_t target, uint64_t slack)
 {
@@ -133,8 +135,8 @@ static void push(struct slack_fields *f, const struct in_edge *e, uint64_t targe
 	*to = g < *to ? g : *to;
 }
 
-static void push_fixed(
-	struct slack_fields *f, const struct op *o, enum stage stage, uint64_t target, uint64_t slack)
+static void push_fixed(struct slack_fields *f, const struct op *o, enum stage stage,
+	uint64_t target, uint64_t slack)
 {
 	struct in_edge list[FIXED_EDGES_MAX];
 	for (unsigned i = fixed_edges(f, o, stage, list); i-- > 0;)
@@ -163,7 +165,8 @@ static void backward(struct slack_fields *f)
 }
 
 /* ---- critical path
- * -------------------------------------------------------------------------------------------------- */
+ * --------------------------------------------------------------------------------------------------
+ */
 
 /* The last-arriving edge; false: the node is where all begins. */
 static bool last_arriving(const struct slack_fields *f, const struct op *o, enum stage stage,
@@ -197,8 +200,7 @@ static enum base_status code_of(
 				BASE_OK ||
 			base_map_put(&f->codes, 0, code, index) != BASE_OK)
 			return base_fail(err, BASE_ERR_NOMEM, "no memory for the instructions");
-		r->code[r->nr_code++] =
-			(struct slack_static){.code = code, .least = UINT64_MAX};
+		r->code[r->nr_code++] = (struct slack_static){.code = code, .least = UINT64_MAX};
 	}
 	*ret = &r->code[index];
 	return BASE_OK;
@@ -263,7 +265,8 @@ static enum base_status sum_up(struct slack_fields *f, struct base_err *err)
 }
 
 /* ---- life
- * ---------------------------------------------------------------------------------------------------------- */
+ * ----------------------------------------------------------------------------------------------------------
+ */
 
 static enum base_status analyse(struct slack_fields *f, struct base_err *err)
 {

@@ -106,7 +106,8 @@ static enum base_status on_block(void *ctx, uint32_t processor, uint64_t address
 }
 
 /* ---- ops
- * ------------------------------------------------------------------------------------------------- */
+ * -------------------------------------------------------------------------------------------------
+ */
 
 static enum base_status add_edge(struct slack_fields *f, uint32_t from, struct base_err *err)
 {
@@ -236,9 +237,9 @@ static enum base_status on_node(void *ctx, const struct slack_node *n, struct ba
 		.alone = n->kind == SLACK_ATOMIC || n->kind >= SLACK_LOCK};
 	enum base_status s = add_op(f, n->processor, &o, err);
 	if (s == BASE_OK)
-		s = n->instructions		       ? use_registers(f, p, err)
+		s = n->instructions           ? use_registers(f, p, err)
 		    : n->kind <= SLACK_ATOMIC ? follow_on(f, p, err)
-						       : BASE_OK;
+					      : BASE_OK;
 	if (s == BASE_OK)
 		s = add_producers(f, n, err);
 	size_t at = (size_t)(n->order - f->first_order);
@@ -277,8 +278,8 @@ enum base_status slack_fields_build(struct slack_fields *f,
 			p->writer[k] = OP_NONE;
 	}
 	f->begun = !f->options.from_parallel && !f->options.from_marker;
-	enum base_status s = slack_machine_new(
-		config, source, &f->options.machine, &sink, &f->machine, err);
+	enum base_status s =
+		slack_machine_new(config, source, &f->options.machine, &sink, &f->machine, err);
 	while (s == BASE_OK && !f->result.cut)
 		s = slack_machine_run(f->machine, 1 << 14, err);
 	f->machine = slack_machine_free(f->machine);

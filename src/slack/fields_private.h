@@ -10,7 +10,7 @@ enum { OP_NONE = UINT32_MAX, REGISTERS = 64, GSHARE_BITS = 12, TARGETS = 512 };
 
 struct op {
 	uint64_t code;
-	uint64_t d, e, c;       /* times; then slack of E stays in `slack` */
+	uint64_t d, e, c; /* times; then slack of E stays in `slack` */
 	uint64_t slack;
 	uint32_t first_edge, number; /* number: on its processor */
 	uint32_t latency;
@@ -24,7 +24,7 @@ struct block_template {
 	uint32_t size_bytes, first, nr; /* in registers[] */
 };
 
-struct core_state { /* a processor */
+struct core_state {   /* a processor */
 	uint32_t *op; /* by number */
 	size_t nr, capacity;
 	uint32_t writer[REGISTERS];
@@ -62,7 +62,8 @@ struct slack_fields {
 };
 
 /* ---- fields_build.c */
-enum base_status slack_fields_build(struct slack_fields *f, struct slack_machine_config const *config,
-	struct memory_source *source, struct base_err *err);
+enum base_status slack_fields_build(struct slack_fields *f,
+	struct slack_machine_config const *config, struct memory_source *source,
+	struct base_err *err);
 
 #endif

@@ -114,10 +114,11 @@ static enum base_status sync_node(struct slack_machine *m, struct lane *l, enum 
 }
 
 /* ---- locks
- * ------------------------------------------------------------------------------------------------ */
+ * ------------------------------------------------------------------------------------------------
+ */
 
-static enum base_status lock(struct slack_machine *m, struct lane *l, struct object *o,
-	struct base_err *err)
+static enum base_status lock(
+	struct slack_machine *m, struct lane *l, struct object *o, struct base_err *err)
 {
 	if (o->holder && o->holder != l) {
 		queue(o, l, SLACK_LOCK);
@@ -192,8 +193,8 @@ static enum base_status barrier(struct slack_machine *m, struct lane *l, struct 
 /* ---- conditions and semaphores
  * ---------------------------------------------------------------------------- */
 
-static enum base_status pass(struct slack_machine *m, struct lane *l, struct object *o,
-	struct base_err *err)
+static enum base_status pass(
+	struct slack_machine *m, struct lane *l, struct object *o, struct base_err *err)
 {
 	enum base_status s = sync_node(m, l, SLACK_WAIT, o->address, &o->giver, 1, NULL, err);
 	go_on(m, l);
@@ -346,8 +347,7 @@ static enum base_status meet(struct slack_machine *m, struct lane *l, struct bas
 }
 
 /* All who have come to the region's end have an edge to who goes on. */
-static enum base_status leave_region(
-	struct slack_machine *m, struct lane *l, struct base_err *err)
+static enum base_status leave_region(struct slack_machine *m, struct lane *l, struct base_err *err)
 {
 	uint32_t nr = 0;
 	struct slack_producer *p = base_alloc((m->nr_lanes + 1) * sizeof *p);
@@ -462,8 +462,7 @@ static struct lane *longest(struct slack_machine *m, enum slack_kind kind)
 	struct lane *best = NULL;
 	for (uint32_t i = 0; i < m->nr_lanes; i++) {
 		struct lane *l = &m->lane[i];
-		if ((l->state == LANE_WAITS || l->state == LANE_JOINS ||
-			    l->state == LANE_MEETS) &&
+		if ((l->state == LANE_WAITS || l->state == LANE_JOINS || l->state == LANE_MEETS) &&
 			l->pending == kind && (!best || l->issue < best->issue))
 			best = l;
 	}

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_slack_fields.c - the out-of-order graph: by hand, and the law of slack on random programs. */
+/* test_slack_fields.c - the out-of-order graph: by hand, and the law of slack on random programs.
+ */
 #include "slack/fields.h"
 #include "memory_fixture.h"
 
@@ -81,14 +82,16 @@ static void test_misses(void **state)
 	block(f, 0, 0, 2, 0);
 	access_at(f, 0, MEMORY_LOAD, DATA_AT);
 	access_at(f, 0, MEMORY_LOAD, DATA_AT + 4096);
-	struct slack_core core = {.window = 16, .width = 3, .decode = decode, .decode_ctx = &free_of};
+	struct slack_core core = {
+		.window = 16, .width = 3, .decode = decode, .decode_ctx = &free_of};
 	/* D 0, E 1, C 722; the thread's end, a third op, waits for both. */
 	assert_int_equal(cycles_of(f, core), 722);
 	core.width = 1; /* they commit at 722, 723, 724 */
 	assert_int_equal(cycles_of(f, core), 724);
 	core.window = 1; /* D 722, C 1444; the end: D 1444, E 1445 */
 	assert_int_equal(cycles_of(f, core), 2 * 722 + 1);
-	core = (struct slack_core){.window = 16, .width = 3, .decode = decode, .decode_ctx = &chained};
+	core = (struct slack_core){
+		.window = 16, .width = 3, .decode = decode, .decode_ctx = &chained};
 	assert_int_equal(cycles_of(f, core), 1 + 2 * 721);
 	memory_source_close(&f->source);
 }
@@ -214,8 +217,7 @@ static void test_limits(void **state)
 	struct slack_machine_config *c = slack_machine_config_new(3);
 	struct slack_options o = {0};
 	core.window = 0;
-	assert_int_equal(
-		slack_fields_new(c, &f->source, &o, &core, &x, NULL), BASE_ERR_USAGE);
+	assert_int_equal(slack_fields_new(c, &f->source, &o, &core, &x, NULL), BASE_ERR_USAGE);
 	core.window = 1;
 	enum base_status s = BASE_ERR_NOMEM;
 	unsigned n = 1;
