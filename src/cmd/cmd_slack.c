@@ -181,6 +181,8 @@ static int out_of_order(struct cmd *c, struct memory_source *source, struct cmd_
 	v->fields = slack_fields_result(f);
 	v->core = &core;
 	int status = answer(c, v);
+	v->core = NULL;
+	v->fields = NULL;
 	slack_fields_free(f);
 	return status;
 }

@@ -189,45 +189,46 @@ static bool last_arriving(const struct slack_fields *f, const struct op *o, enum
 	return false;
 }
 
-static enum base_status code_of(
-	struct slack_fields *f, uint64_t code, struct slack_static **ret, struct base_err *err)
+/* NULL: no memory. */
+static struct slack_static *code_of(struct slack_fields *f, uint64_t code)
 {
 	struct slack_fields_result *r = &f->result;
 	uint64_t index;
-	if (!base_map_get(&f->codes, 0, code, &index)) {
-		index = r->nr_code;
-		if (base_grow(&r->code, &f->code_capacity, r->nr_code + 1, sizeof *r->code) !=
-				BASE_OK ||
-			base_map_put(&f->codes, 0, code, index) != BASE_OK)
-			return base_fail(err, BASE_ERR_NOMEM, "no memory for the instructions");
-		r->code[r->nr_code++] = (struct slack_static){.code = code, .least = UINT64_MAX};
-	}
-	*ret = &r->code[index];
-	return BASE_OK;
+	if (base_map_get(&f->codes, 0, code, &index))
+		return &r->code[index];
+	if (base_grow(&r->code, &f->code_capacity, r->nr_code + 1, sizeof *r->code) != BASE_OK ||
+		base_map_put(&f->codes, 0, code, r->nr_code) != BASE_OK)
+		return NULL;
+	r->code[r->nr_code] = (struct slack_static){.code = code, .least = UINT64_MAX};
+	return &r->code[r->nr_code++];
+}
+
+static enum base_status no_code(struct base_err *err)
+{
+	return base_fail(err, BASE_ERR_NOMEM, "no memory for the instructions");
 }
 
 static enum base_status trace_back(struct slack_fields *f, struct base_err *err)
 {
 	uint32_t at = OP_NONE;
 	enum stage stage = STAGE_C;
-	enum base_status s = BASE_OK;
 	struct in_edge e;
 	for (size_t i = f->nr; i-- > 0 && at == OP_NONE;)
 		if (f->op[i].c == f->end)
 			at = (uint32_t)i;
-	while (at != OP_NONE && s == BASE_OK) {
+	while (at != OP_NONE) {
 		uint64_t time = time_of(f, at, stage);
-		struct slack_static *c;
 		if (!time || !last_arriving(f, &f->op[at], stage, time, &e))
 			break;
+		struct slack_static *c = code_of(f, f->op[e.from].code);
+		if (!c)
+			return no_code(err);
 		f->result.cause_cycles[e.cause] += e.length;
-		s = code_of(f, f->op[e.from].code, &c, err);
-		if (s == BASE_OK)
-			c->critical_cycles += e.length;
+		c->critical_cycles += e.length;
 		at = e.from;
 		stage = e.stage;
 	}
-	return s;
+	return BASE_OK;
 }
 
 static int by_cycles(const void *x, const void *y)
@@ -243,12 +244,11 @@ static enum base_status sum_up(struct slack_fields *f, struct base_err *err)
 	struct slack_fields_result *r = &f->result;
 	for (size_t i = 0; i < f->nr; i++) {
 		const struct op *o = &f->op[i];
-		struct slack_static *c;
 		if (!o->counts)
 			continue;
-		enum base_status s = code_of(f, o->code, &c, err);
-		if (s != BASE_OK)
-			return s;
+		struct slack_static *c = code_of(f, o->code);
+		if (!c)
+			return no_code(err);
 		c->executed++;
 		c->kind = o->kind ? o->kind : c->kind;
 		c->least = o->slack < c->least ? o->slack : c->least;

@@ -554,12 +554,13 @@ static enum base_status check(const struct slack_machine *m, struct base_err *er
 			"a trace of format %s has one order for all threads; the machine needs a "
 			"stream for each",
 			m->source->info.format);
-	if (nr > k->nodes * k->processors || nr > MEMORY_CDAT_PROCESSORS_MAX)
+	unsigned long long processors = k->nodes * k->processors;
+	if (nr > processors || nr > MEMORY_CDAT_PROCESSORS_MAX)
 		return base_fail(err, BASE_ERR_USAGE,
 			"the trace has %u threads, the machine %llu processors: a thread has one "
 			"of its own; "
 			"set nodes or processors",
-			nr, (unsigned long long)(k->nodes * k->processors));
+			nr, processors);
 	if (k->line_bytes > 1u << PAGE_SHIFT)
 		return base_fail(
 			err, BASE_ERR_USAGE, "line_bytes is at most %d here", 1 << PAGE_SHIFT);
