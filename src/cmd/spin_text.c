@@ -339,6 +339,17 @@ static void how_sampled(struct base_str *out, const struct cmd_spin *c, const st
 		base_str_add(out, " at most, to look for livelock");
 	}
 	base_str_add(out, "\n");
+	if (a->has_cycles)
+		base_str_addf(out,
+			"useful IPC %.2f, IPC %.2f: estimated, as if loops that spin had the IPC "
+			"of the rest\n",
+			share(a->instructions, a->cycles) * (1 - share(t->spins, t->samples)),
+			share(a->instructions, a->cycles));
+	else
+		base_str_addf(out,
+			"useful IPC is about %.2f of whatever IPC is: cycles are not counted on "
+			"this machine\n",
+			1 - share(t->spins, t->samples));
 	if (t->refused)
 		base_str_addf(out, "not looked at, %" PRIu64 " times: %s\n", t->refused,
 			a->refused ? a->refused : "");
@@ -515,6 +526,10 @@ json_t *cmd_spin_json(const struct cmd_spin *c)
 		json_object_set_new(r, "elapsed_ns", integer(a->elapsed_ns));
 		json_object_set_new(r, "stopped_ns", integer(a->stopped_ns));
 		json_object_set_new(r, "longest_stop_ns", integer(a->longest_stop_ns));
+		if (a->has_cycles) {
+			json_object_set_new(r, "cycles", integer(a->cycles));
+			json_object_set_new(r, "instructions", integer(a->instructions));
+		}
 		json_object_set_new(r, "livelock", livelock_json(&a->standstill));
 		set_text(r, "refused", a->refused);
 		set_text(r, "not_counted", c->no_tool);

@@ -97,6 +97,8 @@ struct record_spin_answer {
 	/* samples */
 	uint64_t nr_samples, nr_idle_looks, elapsed_ns, stopped_ns, longest_stop_ns, nr_steps;
 	const char *refused; /* why, of the last that was; static text */
+	bool has_cycles;     /* of all threads, in user space: */
+	uint64_t cycles, instructions;
 	struct record_spin_standstill standstill;
 };
 void record_spin_answer_fini(struct record_spin_answer *a);

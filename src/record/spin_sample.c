@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* spin_sample.c - a live process, looked at again and again: one burst a sample. */
+#include "record/spin_cycles.h"
 #include "record/spin_names.h"
 #include "record/spin_tasks.h"
 
@@ -418,6 +419,8 @@ enum base_status record_spin_sample(const struct record_spin_sample_options *o,
 {
 	struct session s = {.o = o, .a = ret, .pid = o->pid, .child = !o->pid};
 	pid_t *task = base_alloc(RECORD_SPIN_TASKS_MAX * sizeof *task);
+	struct record_spin_cycles *cycles = base_alloc(sizeof *cycles);
+	uint64_t counted[RECORD_SPIN_EVENTS];
 	enum base_status status = BASE_OK;
 	sigset_t signals, before;
 	*ret = (struct record_spin_answer){.sampled = true, .arena = base_arena_new(0)};
@@ -428,7 +431,7 @@ enum base_status record_spin_sample(const struct record_spin_sample_options *o,
 	sigaddset(&signals, SIGHUP);
 	sigaddset(&signals, SIGCHLD);
 	sigprocmask(SIG_BLOCK, &signals, &before);
-	if (!ret->arena || !s.stepper || !task) {
+	if (!ret->arena || !s.stepper || !task || !cycles) {
 		status = base_fail(err, BASE_ERR_NOMEM, "no memory for samples");
 		goto out;
 	}
@@ -446,9 +449,13 @@ enum base_status record_spin_sample(const struct record_spin_sample_options *o,
 		goto out;
 	}
 	s.start_ns = now_ns();
+	record_spin_cycles_open(cycles, s.pid, record_spin_ipc_events);
 	setpriority(PRIO_PROCESS, 0, NICE); /* (if we may) */
 	sample_all(&s, &signals, task);
 	ret->elapsed_ns = now_ns() - s.start_ns;
+	ret->has_cycles = record_spin_cycles_read(cycles, counted) && counted[0];
+	ret->cycles = counted[0];
+	ret->instructions = counted[1];
 	ret->running = !s.ended;
 	if (!o->until_livelock)
 		wait_for_child(&s);
@@ -457,6 +464,9 @@ out:
 	sigprocmask(SIG_SETMASK, &before, NULL);
 	record_spin_names_free(s.names);
 	record_spin_stepper_free(s.stepper);
+	if (cycles)
+		record_spin_cycles_close(cycles);
+	base_free(cycles);
 	base_free(task);
 	return status;
 }

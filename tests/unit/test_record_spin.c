@@ -2,8 +2,10 @@
 /* test_record_spin.c - instructions about to be stepped; what the tool for Valgrind wrote; live
  * bursts. */
 #include "record/spin.h"
+#include "record/spin_cycles.h"
 #include "record/spin_decode.h"
 
+#include <linux/perf_event.h>
 #include <pthread.h>
 #include <sched.h>
 #include <setjmp.h>
@@ -315,6 +317,31 @@ static void live_bursts(void **state)
 	assert_true(alive);
 }
 
+/* There are no counters to be had everywhere: events of the kernel take their place. */
+static void two_events(void **state)
+{
+	(void)state;
+	static const struct record_spin_event event[RECORD_SPIN_EVENTS] = {
+		{PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK},
+		{PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK}};
+	static struct record_spin_cycles c;
+	uint64_t v[RECORD_SPIN_EVENTS];
+	pid_t pid = child_of(compute);
+	if (!record_spin_cycles_open(&c, pid, event)) { /* perf_event is forbidden here */
+		kill(pid, SIGKILL);
+		waitpid(pid, NULL, 0);
+		skip();
+	}
+	usleep(200000);
+	assert_true(record_spin_cycles_read(&c, v));
+	assert_true(v[0] > 0 && v[1] > 0);
+	record_spin_cycles_close(&c);
+	assert_false(record_spin_cycles_read(&c, v));
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	assert_false(record_spin_cycles_open(&c, pid, event)); /* it is gone */
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -323,6 +350,7 @@ int main(void)
 		cmocka_unit_test(tool_answer_damaged),
 		cmocka_unit_test(no_memory),
 		cmocka_unit_test(live_bursts),
+		cmocka_unit_test(two_events),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
