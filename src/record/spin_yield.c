@@ -23,6 +23,8 @@ enum {
 	HELD_MAX = 256,
 	KNOWN_MAX = 4096, /* threads whose patience is kept */
 	NEAR_BYTES = 512, /* a loop that waits is short */
+	USEFUL_NS = 200 * 1000 *
+		    1000, /* a thread whose holds are worth it is looked at often for so long */
 	REST_FIRST_NS = 2 * 1000 * 1000,
 	REST_MAX_NS = 64 * 1000 * 1000,  /* between two looks at a thread that works */
 	QUIET_MAX_NS = 20 * 1000 * 1000, /* between two looks at a machine with room for all */
@@ -30,7 +32,8 @@ enum {
 	PEEK_LAST_NS = 500 * NS_PER_US,
 	/* A wait that ended so soon after we met it is not worth the time until its end is seen. */
 	SHORT_NS = 1000 * NS_PER_US,
-	NICE = -10, /* we run rarely and briefly, and must not wait behind those that spin */
+	SHORTS_MAX = 4, /* (some waits are met when they are about to end) */
+	NICE = -10,     /* we run rarely and briefly, and must not wait behind those that spin */
 };
 
 struct held {
@@ -43,6 +46,11 @@ struct known {
 	bool seen; /* a glance at it, shortly ago: */
 	uint64_t pc, sum;
 	uint64_t next_ns, rest_ns;
+	uint32_t nr_short;  /* holds that were not, since */
+	uint64_t useful_ns; /* when a hold of it was last worth it */
+	/* the loop that it was last proved to spin in, with which registers, on what */
+	struct record_spin_burst loop;
+	uint64_t loop_sum;
 };
 struct session {
 	const struct record_spin_yield_options *o;
@@ -98,7 +106,8 @@ static void learn(struct session *s, pid_t tid, bool spins)
 {
 	struct known *k = known_of(s, tid);
 	uint64_t longer = 2 * k->rest_ns;
-	k->rest_ns = spins ? REST_FIRST_NS : longer < REST_MAX_NS ? longer : REST_MAX_NS;
+	uint64_t most_ns = now_ns() - k->useful_ns < USEFUL_NS ? REST_FIRST_NS : REST_MAX_NS;
+	k->rest_ns = spins ? s->o->interval_ns : longer < most_ns ? longer : most_ns;
 	k->next_ns = now_ns() + (spins ? s->o->interval_ns : k->rest_ns);
 	k->seen = false;
 }
@@ -133,9 +142,15 @@ static void let_go(struct session *s, size_t i, bool changed)
 	r->longest_hold_ns = ns > r->longest_hold_ns ? ns : r->longest_hold_ns;
 	r->nr_changed += changed;
 	r->nr_short += changed && ns < SHORT_NS;
-	if (ns >= SHORT_NS)
+	struct known *k = known_of(s, s->held[i].stop.tid);
+	if (ns >= SHORT_NS) {
 		hurry(s);
-	learn(s, s->held[i].stop.tid, ns >= SHORT_NS);
+		k->useful_ns = now_ns();
+		k->nr_short = 0;
+	} else {
+		k->nr_short++;
+	}
+	learn(s, s->held[i].stop.tid, k->nr_short < SHORTS_MAX);
 	s->held[i] = s->held[--s->nr_held];
 }
 
@@ -181,12 +196,16 @@ static bool may_spin(struct session *s, struct record_spin_stop *stop)
 		learn(s, stop->tid, false);
 		return false;
 	}
+	if (pc >= k->loop.begins && pc <= k->loop.branch && sum == k->loop_sum)
+		return true; /* it spun there before */
 	uint64_t apart = pc > k->pc ? pc - k->pc : k->pc - pc;
 	if (k->seen && (sum != k->sum || apart > NEAR_BYTES)) {
 		learn(s, stop->tid, false);
 		return false;
 	}
 	bool twice = k->seen;
+	k->loop_sum = sum; /* (if it is proved to spin now) */
+	k->loop = (struct record_spin_burst){.begins = 1};
 	k->seen = true;
 	k->pc = pc;
 	k->sum = sum;
@@ -206,7 +225,9 @@ static bool step(struct session *s, struct held *h)
 	r->nr_steps += h->burst.steps;
 	r->nr_spins += spins;
 	note_end(s, h->stop.tid, h->burst.ended, h->burst.end_status);
-	if (!spins)
+	if (spins)
+		known_of(s, h->stop.tid)->loop = h->burst;
+	else
 		learn(s, h->stop.tid, false);
 	return spins;
 }
