@@ -41,6 +41,8 @@ static const struct cmd_option option[] = {
 	{"spinners", 0, NULL, NULL,
 		"threads that run, too: those that spin for what never comes (stops each for "
 		"microseconds)"},
+	{"suspicious", 0, NULL, NULL,
+		"also tell circles that somebody alive may still break, who was not seen to"},
 	{"static", 0, NULL, NULL, "do not run copies ahead: only who has what, and who could"},
 	{"no-bpf", 0, NULL, NULL, "read /proc only"},
 	{"dot", 0, NULL, NULL, "the resource graph in graphviz's DOT language"},
@@ -133,7 +135,9 @@ static int look_once(struct run *r)
 	if (s != BASE_OK)
 		return cmd_fail(r->c, s);
 	int exit_status = write_answer(r->c, a);
-	if (exit_status == CMD_OK && a->nr_findings)
+	/* the most certain comes first */
+	if (exit_status == CMD_OK && a->nr_findings &&
+		a->finding[0].sure != DEADLOCK_UNKNOWN_OUTCOME)
 		exit_status = CMD_GATE;
 	deadlock_answer_free(a);
 	return exit_status;
@@ -356,6 +360,7 @@ int cmd_run_deadlock(struct cmd *c)
 		return look_at_core(c, cmd_value(c, "core"));
 	r.o.nr_idle = cmd_values(c, "idle", r.idle, IDLE_MAX);
 	r.o.idle = r.idle;
+	r.o.is_suspicious = cmd_given(c, "suspicious");
 	r.o.is_static = cmd_given(c, "static");
 	r.o.finds_spinners = cmd_given(c, "spinners");
 	r.o.threshold_ns = r.settle_ns;

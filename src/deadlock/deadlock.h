@@ -41,6 +41,7 @@ const struct deadlock_sleeper *deadlock_monitor_threads(
 /* How far from certain it is that a waiting thread is never woken. */
 enum deadlock_hope {
 	DEADLOCK_LIVE,     /* it runs, or somebody who does may wake it, or it wakes by itself */
+	DEADLOCK_DOUBTFUL, /* somebody alive could; nobody was seen to (suspect.c) */
 	DEADLOCK_HELPABLE, /* only a signal handler, or the kernel, could still help */
 	DEADLOCK_STUCK,    /* whoever could wake it is stuck, too */
 };
@@ -116,6 +117,7 @@ struct deadlock_look_options {
 	size_t nr_idle;
 	uint64_t now_ns, threshold_ns; /* who slept less is not suspicious */
 	bool finds_spinners; /* of threads that run, too; each is stopped for microseconds */
+	bool is_suspicious;  /* also tell circles of which the outcome is unknown */
 	bool is_static;      /* never run a copy ahead: tiers 1 and 2 only */
 	struct deadlock_ahead_options ahead;
 };

@@ -245,14 +245,16 @@ static enum base_status judge(struct look *l)
 	if (s == BASE_OK && drop_moved(l))
 		s = deadlock_close_world(a, &l->accesses, l->err);
 	if (s == BASE_OK && !l->o->is_static) {
-		s = deadlock_foresee(a, ahead, &l->o->ahead, l->err);
+		s = deadlock_foresee(a, NULL, ahead, &l->o->ahead, l->err);
 		if (s == BASE_OK && a->run) /* some may have moved on meanwhile */
 			s = deadlock_close_world(a, &l->accesses, l->err);
 	}
-	deadlock_ahead_close(ahead);
-	base_free(word);
 	if (s == BASE_OK)
 		s = deadlock_judge(a, &l->accesses, l->err);
+	if (s == BASE_OK && l->o->is_suspicious && !l->o->is_static)
+		s = deadlock_suspect(a, &l->accesses, ahead, &l->o->ahead, l->err);
+	deadlock_ahead_close(ahead);
+	base_free(word);
 	return s;
 }
 

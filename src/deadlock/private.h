@@ -207,9 +207,17 @@ enum base_status deadlock_close_world(struct deadlock_answer *a,
 enum base_status deadlock_judge(struct deadlock_answer *a, const struct deadlock_accesses *accesses,
 	struct base_err *err) BASE_MUST_CHECK;
 struct deadlock_ahead; /* see below */
-/* Runs those ahead that a->hope leaves without hope (foresee.c): tier 3. Allocates a->run. `ahead`
- * may be NULL: one is opened if it is needed. */
-enum base_status deadlock_foresee(struct deadlock_answer *a, struct deadlock_ahead *ahead,
+/* Runs those ahead that are wanted (NULL: whom a->hope leaves without hope), and were not yet
+ * (foresee.c): tier 3. Allocates a->run. ahead NULL: one of its own. */
+enum base_status deadlock_foresee(struct deadlock_answer *a, const bool *wanted,
+	struct deadlock_ahead *ahead, const struct deadlock_ahead_options *options,
+	struct base_err *err) BASE_MUST_CHECK;
+/* Run ahead, would the i-th thread give what is awaited? */
+bool deadlock_run_gives(
+	const struct deadlock_answer *a, size_t i, const struct deadlock_key *awaited);
+/* Where nothing is certain or probable: circles that somebody alive may still break (suspect.c). */
+enum base_status deadlock_suspect(struct deadlock_answer *a,
+	const struct deadlock_accesses *accesses, struct deadlock_ahead *ahead,
 	const struct deadlock_ahead_options *options, struct base_err *err) BASE_MUST_CHECK;
 /* Threads that run and are proven to spin become waits of kind SPIN (spinners.c). *ret_key: all
  * words that they poll, for deadlock_ahead_watch(); the caller frees. */

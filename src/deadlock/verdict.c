@@ -263,8 +263,11 @@ static enum base_status describe(struct judging *j, struct deadlock_finding *f, 
 	}
 	for (uint32_t m = 0; m < f->nr_members; m++) {
 		/* a loop was seen now and then, not all the time */
-		if (j->a->hope[member[m]] != DEADLOCK_STUCK ||
-			j->a->wait[member[m]].kind == DEADLOCK_SPIN)
+		bool seen_once = j->a->wait[member[m]].kind == DEADLOCK_SPIN;
+		if (j->a->hope[member[m]] == DEADLOCK_DOUBTFUL)
+			f->sure = DEADLOCK_UNKNOWN_OUTCOME;
+		else if ((j->a->hope[member[m]] != DEADLOCK_STUCK || seen_once) &&
+			 f->sure == DEADLOCK_CERTAIN)
 			f->sure = DEADLOCK_PROBABLE;
 	}
 	if (f->is_simple && f->nr_edges) { /* round the cycle, from its smallest tid */

@@ -17,7 +17,7 @@ start_all() {
 	done
 	for name in "$@"; do
 		for _ in {1..500}; do
-			grep -q READY "$name.said" && break
+			grep -qs READY "$name.said" && break
 			sleep 0.01
 		done
 		pid_of[$name]=$(sed -n 's/^READY //p' "$name.said")
@@ -30,7 +30,7 @@ stop_all() {
 	for pid in "${started[@]}"; do
 		kill -KILL -- "-$pid" 2>/dev/null
 	done
-	for id in $(sed -n 's/^SEMAPHORES //p' -- *.said); do
+	for id in $(sed -n "s/^SEMAPHORES //p" -- *.said 2>/dev/null); do
 		ipcrm -s "$id"
 	done
 }
@@ -85,6 +85,21 @@ test_deadlock_of_owners() {
 		(.runs[0].results[0].locations[0].physicalLocation.artifactLocation.uri | endswith("hang_threads.c"))'
 	longpole deadlock --settle=50ms --pid "${pid_of[philosophers]}" >text
 	has text 'Deadlock: 5 threads of hang_threads' 'in a circle (certain' 'philosopher() hang_threads.c:' 'HOW IT IS KNOWN'
+}
+
+# Two semaphores, and a third thread that lives: never called a deadlock.
+test_deadlock_suspicious() {
+	start_all hang_threads doubtful
+	start_all calm third-posts
+	look doubtful || fail "reported"
+	for _ in {1..20}; do
+		look doubtful --suspicious || fail "a suspicion has exit status $?"
+		jq -e '.result.deadlocks | length == 1' doubtful.json >/dev/null && break
+	done
+	jq -e '.result.threads_run_ahead > 0' doubtful.json >/dev/null || skip "no thread may be run ahead here"
+	is_json doubtful.json '.result.deadlocks[0] | .sure == "unknown" and (.threads | length) == 2 and (.finding | startswith("Suspicious"))'
+	look third-posts --suspicious # the third was seen to post
+	is_json third-posts.json '.result.deadlocks == []'
 }
 
 # What only the future tells: semaphores, conditions, words without an owner.

@@ -455,6 +455,28 @@ static void raw_futex(void)
 	pthread_join(t, NULL);
 }
 
+static sem_t one_sem, other_sem;
+
+static void *one_for_other(void *argument)
+{
+	sem_t *mine = argument ? &one_sem : &other_sem, *its = argument ? &other_sem : &one_sem;
+	sem_wait(mine);
+	sem_post(its);
+	return argument;
+}
+
+/* Somebody alive could post; none does. */
+static void doubtful(void)
+{
+	sem_init(&one_sem, 0, 0);
+	sem_init(&other_sem, 0, 0);
+	start(one_for_other, 0);
+	start(one_for_other, 1);
+	ready();
+	for (;;)
+		nap_ms(1000);
+}
+
 /* ---- part of a program that lives --------------------------------------------------------------
  */
 
@@ -612,6 +634,7 @@ static const struct hang_case cases[] = {
 	{"predicates", predicates},
 	{"smokers", smokers},
 	{"raw-futex", raw_futex},
+	{"doubtful", doubtful},
 	{"partial", partial},
 	{"seccomp", seccomp},
 	{"spinlocks", spinlocks},
