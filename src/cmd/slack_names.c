@@ -70,8 +70,8 @@ static bool name_code(
 static bool name_data(struct cmd_slack_names *n, uint64_t address, struct base_str *out)
 {
 	struct memory_linked at;
-	for (size_t i = 0; n->source->ops->linked &&
-			   n->source->ops->linked(n->source, address, false, i, &at);
+	for (size_t i = 0;
+		n->source->ops->linked && n->source->ops->linked(n->source, address, false, i, &at);
 		i++) {
 		struct symbol_file *symbols = symbols_of(n, at.path);
 		struct base_str name = {0};
@@ -110,9 +110,8 @@ static int by_critical(const void *x, const void *y)
 	return strcmp(a->name, b->name);
 }
 
-static struct cmd_slack_named *find_name(
-	struct cmd_slack_named **g, size_t *nr, size_t *capacity, struct base_strtab *texts,
-	struct base_map *index, const char *name)
+static struct cmd_slack_named *find_name(struct cmd_slack_named **g, size_t *nr, size_t *capacity,
+	struct base_strtab *texts, struct base_map *index, const char *name)
 {
 	uint32_t id;
 	uint64_t at;
@@ -152,8 +151,8 @@ struct cmd_slack_named *cmd_slack_group(struct cmd_slack_names *n, const struct 
 	bool failed = !texts;
 	for (size_t i = 0; i < all && !failed; i++) {
 		base_str_reset(&name);
-		cmd_slack_name(n, by,
-			by == CMD_SLACK_DATA ? r->line[i].address : r->code[i].code, &name);
+		cmd_slack_name(
+			n, by, by == CMD_SLACK_DATA ? r->line[i].address : r->code[i].code, &name);
 		struct cmd_slack_named *to = name.failed ? NULL
 							 : find_name(&g, &nr, &capacity, texts,
 								   &index, base_str_text(&name));
