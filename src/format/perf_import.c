@@ -206,8 +206,8 @@ static enum base_status read_attrs(
 	struct perf *f, uint64_t offset, uint64_t size, uint64_t attr_size)
 {
 	uint8_t bytes[256];
-	if (attr_size < ATTR_SIZE_MIN + SECTION_BYTES || attr_size > sizeof bytes || size < attr_size ||
-		size / attr_size > ATTRS_MAX)
+	if (attr_size < ATTR_SIZE_MIN + SECTION_BYTES || attr_size > sizeof bytes ||
+		size < attr_size || size / attr_size > ATTRS_MAX)
 		return base_fail(f->err, BASE_ERR_FOREIGN,
 			"events are described in %llu bytes of %llu each", (unsigned long long)size,
 			(unsigned long long)attr_size);
