@@ -88,6 +88,7 @@ static uint32_t thread_of(struct chrome *c, const json_t *e)
 		c->failed = true;
 		return UINT32_MAX;
 	}
+	BASE_ASSUME(c->thread != NULL);
 	c->thread[c->nr_threads++] = (struct thread){.pid = pid, .tid = tid};
 	return (uint32_t)c->nr_threads - 1;
 }

@@ -18,7 +18,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { DEPTH_MAX = 6, TRACES_MAX = 256, PATH_BYTES = 4096 };
+enum { DIRECTORIES_MAX = 4096, TRACES_MAX = 256, PATH_BYTES = 4096 };
 
 struct ctf_import {
 	struct format_sched *sched;
@@ -75,7 +75,7 @@ static bool around(const bt_event *event, const char *name, uint32_t *ret)
 		bt_event_borrow_common_context_field_const(event),
 		bt_event_borrow_specific_context_field_const(event)};
 	for (size_t i = 0; i < BASE_COUNT(place); i++) {
-		int64_t number;
+		int64_t number = 0;
 		const char *text = NULL;
 		size_t length;
 		if (!value_of(member(place[i], name), &number, &text, &length) || text)
@@ -112,7 +112,7 @@ static void hear_event(struct ctf_import *im, const bt_message *message)
 		e.cpu = (uint16_t)number;
 	if (around(event, "tid", &number))
 		e.actor = number;
-	int64_t flags;
+	int64_t flags = 0;
 	const char *text = NULL, *colon = name ? strchr(name, ':') : NULL;
 	size_t length;
 	if (get((void *)(uintptr_t)event, "common_pid", &flags, &text, &length) && !text)
@@ -218,25 +218,57 @@ static enum base_status add_source(struct sources *g, const char *directory)
 	return s;
 }
 
-/* Directories with a file `metadata` are traces; their parents are how LTTng keeps several. */
-static enum base_status add_sources(struct sources *g, const char *directory, unsigned depth)
+/* Is there a file `metadata` in it? */
+static bool is_trace(const char *directory)
 {
 	char path[PATH_BYTES];
 	struct stat st;
 	int n = snprintf(path, sizeof path, "%s/metadata", directory);
-	if (n > 0 && (size_t)n < sizeof path && !stat(path, &st) && S_ISREG(st.st_mode))
-		return g->nr < TRACES_MAX ? add_source(g, directory) : BASE_OK;
-	DIR *d = depth < DEPTH_MAX ? opendir(directory) : NULL;
+	return n > 0 && (size_t)n < sizeof path && !stat(path, &st) && S_ISREG(st.st_mode);
+}
+
+/* Its directories go to the end of the list. */
+static enum base_status list_directories(struct base_strtab *list, const char *directory)
+{
+	DIR *d = opendir(directory);
 	enum base_status s = BASE_OK;
 	for (struct dirent *e; d && s == BASE_OK && (e = readdir(d));) {
-		n = snprintf(path, sizeof path, "%s/%s", directory, e->d_name);
-		if (e->d_name[0] != '.' && n > 0 && (size_t)n < sizeof path && !stat(path, &st) &&
+		char path[PATH_BYTES];
+		struct stat st;
+		uint32_t id;
+		int n = snprintf(path, sizeof path, "%s/%s", directory, e->d_name);
+		if (e->d_name[0] != '.' && n > 0 && (size_t)n < sizeof path && !lstat(path, &st) &&
 			S_ISDIR(st.st_mode))
-			s = add_sources(g, path, depth + 1); /* (at most DEPTH_MAX deep) */
+			s = base_strtab_intern(list, path, (size_t)n, &id);
 	}
 	if (d)
 		closedir(d);
 	return s;
+}
+
+/* Directories with a file `metadata` are traces; their parents are how LTTng keeps several. */
+static enum base_status add_sources(struct sources *g, const char *directory)
+{
+	struct base_strtab *list = base_strtab_new();
+	uint32_t id;
+	enum base_status s =
+		list ? base_strtab_intern(list, directory, strlen(directory), &id) : BASE_ERR_NOMEM;
+	for (uint32_t i = 1; s == BASE_OK && i < base_strtab_count(list); i++) {
+		const char *path = base_strtab_get(list, i);
+		if (i > DIRECTORIES_MAX || g->nr >= TRACES_MAX)
+			break;
+		if (!is_trace(path)) {
+			s = list_directories(list, path);
+			continue;
+		}
+		enum base_status added = add_source(g, path);
+		if (added != BASE_OK) {
+			base_strtab_free(list);
+			return added;
+		}
+	}
+	base_strtab_free(list);
+	return s == BASE_OK ? s : base_fail(g->err, s, "out of memory for directories");
 }
 
 static enum base_status build(struct sources *g, struct ctf_import *im, const char *directory,
@@ -252,7 +284,7 @@ static enum base_status build(struct sources *g, struct ctf_import *im, const ch
 		bt_graph_add_simple_sink_component(g->graph, "longpole", NULL, consume, NULL, im,
 			&sink) != BT_GRAPH_ADD_COMPONENT_STATUS_OK)
 		return complain(g->err, "its plugins cannot be used");
-	enum base_status s = add_sources(g, directory, 0);
+	enum base_status s = add_sources(g, directory);
 	if (s != BASE_OK)
 		return s;
 	if (!g->nr)

@@ -92,12 +92,12 @@ static bool convert_call(
 		size_t length = strlen(form[i].prefix);
 		if (strncmp(event, form[i].prefix, length) != 0)
 			continue;
-		for (uint16_t nr = 0; nr < TRACE_SYSCALLS_MAX; nr++) {
+		for (unsigned nr = 0; nr < TRACE_SYSCALLS_MAX; nr++) {
 			const char *name = trace_syscall_find(nr)->name;
 			if (!name || strcmp(name, event + length) != 0)
 				continue;
 			e->kind = (uint8_t)form[i].kind;
-			e->number = nr;
+			e->number = (uint16_t)nr;
 			e->value = number_of(f, "ret", 0);
 			return true;
 		}

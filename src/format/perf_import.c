@@ -206,8 +206,8 @@ static enum base_status read_attrs(
 	struct perf *f, uint64_t offset, uint64_t size, uint64_t attr_size)
 {
 	uint8_t bytes[256];
-	if (attr_size < ATTR_SIZE_MIN + SECTION_BYTES || attr_size > sizeof bytes || !size ||
-		size / attr_size > ATTRS_MAX)
+	if (attr_size < ATTR_SIZE_MIN + SECTION_BYTES || attr_size > sizeof bytes ||
+		size < attr_size || size / attr_size > ATTRS_MAX)
 		return base_fail(f->err, BASE_ERR_FOREIGN,
 			"events are described in %llu bytes of %llu each", (unsigned long long)size,
 			(unsigned long long)attr_size);
@@ -265,7 +265,8 @@ static enum base_status read_header(struct perf *f)
 /* Which event's: by its id, which stands at a known place when there are several kinds. */
 static const struct attr *attr_of(const struct perf *f, const uint8_t *p, size_t length)
 {
-	const struct attr *first = &f->attr[0];
+	const struct attr *first = f->attr;
+	BASE_ASSUME(first != NULL); /* read_attrs() took one at least */
 	uint64_t index;
 	if (f->nr_attrs == 1 || !(first->sample_type & PERF_SAMPLE_IDENTIFIER) || length < 8)
 		return first;
@@ -350,6 +351,7 @@ static enum base_status add_sample(struct perf *f, const uint8_t *p, size_t leng
 /* The time in what follows a record that is no sample; 0: from before the recording. */
 static uint64_t time_of(const struct perf *f, const uint8_t *p, size_t length)
 {
+	BASE_ASSUME(f->attr != NULL);
 	uint64_t t = f->attr[0].sample_type;
 	size_t after = (t & PERF_SAMPLE_ID ? 8u : 0) + (t & PERF_SAMPLE_STREAM_ID ? 8u : 0) +
 		       (t & PERF_SAMPLE_CPU ? 8u : 0) + (t & PERF_SAMPLE_IDENTIFIER ? 8u : 0);

@@ -62,9 +62,9 @@ static int hear(struct tracecmd_input *in, struct tep_record *record, int cpu, v
 	struct format_sched_event e = {
 		.time_ns = record->ts, .cpu = (uint16_t)cpu, .actor = FORMAT_SCHED_UNKNOWN};
 	struct format_sched_fields fields = {.ctx = &event, .get = get};
-	int64_t number;
+	int64_t number = 0;
 	const char *text = NULL;
-	size_t length;
+	size_t length = 0;
 	if (!event.type) {
 		im->nr_other++;
 		return 0;

@@ -183,26 +183,24 @@ static void unit_fini(struct symbol_unit *u)
 	base_free(u->segment);
 }
 
-const struct symbol_unit *symbol_units_scopes(struct symbol_units *units, Dwarf_Die *die)
+const struct symbol_unit *symbol_units_scopes(struct symbol_units *u, Dwarf_Die *unit)
 {
 	uint64_t known;
-	Dwarf_Off key = dwarf_dieoffset(die);
-	if (base_map_get(&units->by_die, 0, key, &known))
-		return &units->unit[known - 1];
-	struct symbol_unit unit = {.die = key};
-	struct walk w = {.unit = &unit};
-	walk(&w, die);
+	Dwarf_Off key = dwarf_dieoffset(unit);
+	if (base_map_get(&u->by_die, 0, key, &known))
+		return &u->unit[known - 1];
+	struct symbol_unit made = {.die = key};
+	struct walk w = {.unit = &made};
+	walk(&w, unit);
 	flatten(&w);
 	base_free(w.covered);
-	if (w.failed ||
-		base_grow(&units->unit, &units->capacity, units->nr + 1, sizeof *units->unit) !=
-			BASE_OK ||
-		base_map_put(&units->by_die, 0, key, units->nr + 1) != BASE_OK) {
-		unit_fini(&unit);
+	if (w.failed || base_grow(&u->unit, &u->capacity, u->nr + 1, sizeof *u->unit) != BASE_OK ||
+		base_map_put(&u->by_die, 0, key, u->nr + 1) != BASE_OK) {
+		unit_fini(&made);
 		return NULL;
 	}
-	units->unit[units->nr++] = unit;
-	return &units->unit[units->nr - 1];
+	u->unit[u->nr++] = made;
+	return &u->unit[u->nr - 1];
 }
 
 uint32_t symbol_unit_at(const struct symbol_unit *u, uint64_t address)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# shellcheck shell=bash disable=SC2154,SC2094,SC2016,SC2086,SC2206,SC2034,SC1091 # $trace and $work come from run.sh; words split on purpose
+# shellcheck shell=bash disable=SC2154,SC2094,SC2016,SC2086,SC2206,SC2034,SC1091,SC2046 # $trace and $work come from run.sh; words split on purpose
 # doors.sh - each export read by its consumer or checked against its definition; each import of what the foreign tool wrote.
 
 # elapsed TRACE - the path's length.
@@ -239,10 +239,10 @@ test_import_perf_recorded() {
 		-o perf.data ./requests >out 2>&1 || skip "perf record does not work here: $(tail -n 1 out)"
 	expect 0 longpole import perf perf.data
 	expect 0 longpole report --json --process=requests perf.lpt
-	# 80 % of the work is the server's: the second thread's
+	# 250 ms of processor time, of both threads in turn, are on the path, however long they wait for a processor
 	is_json out '([.result.path[] | select(.group == "requests" and (.state | startswith("running"))) | .path_ns] | add) as $run
-		| $run > 240000000 and ([.result.path[] | select(.actors > 1 or .visits >= 10) | .path_ns] | add) > $run * 0.7'
-	is_json out '.result.explained_share > 0.9'
+		| $run > 200000000 and $run < 350000000'
+	is_json out '[.result.path[] | select(.group == "requests") | .actor] | any(contains("2"))'
 	longpole dump perf.lpt >text
 	grep -q ' wake woken=' text || fail "no wakes"
 	head -c $(($(stat -c %s perf.data) / 2)) perf.data >cut.data
