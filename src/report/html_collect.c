@@ -263,7 +263,8 @@ static enum base_status map_rows(
 
 struct score {
 	uint32_t actor;
-	double path_ns;
+	double path_ns, family_ns;
+	bool crowd;
 	uint64_t active_ns, wait_ns;
 };
 
@@ -277,9 +278,13 @@ static int by_score(const void *a, const void *b)
 	return x->actor < y->actor ? -1 : x->actor > y->actor;
 }
 
-static int by_actor(const void *a, const void *b)
+static int by_family(const void *a, const void *b)
 {
 	const struct score *x = a, *y = b;
+	if (x->crowd != y->crowd)
+		return x->crowd ? 1 : -1;
+	if (x->family_ns != y->family_ns)
+		return x->family_ns < y->family_ns ? 1 : -1;
 	return x->actor < y->actor ? -1 : x->actor > y->actor;
 }
 
@@ -310,6 +315,30 @@ static bool is_nobody(const struct model_actor *a)
 	return a->kind == MODEL_ACTOR_meeting;
 }
 
+enum { CROWD = 12 };
+
+/* Who is on the path stands first, beside its kin: a thread's are those of its process, which has
+ * all their path time; a machine's those of its group, which has its longest member's. */
+static void set_families(struct score *score, size_t nr, struct model *m)
+{
+	for (size_t i = 0; i < nr; i++) {
+		const struct model_actor *a = model_actor(m, score[i].actor);
+		unsigned nr_group = 0;
+		score[i].family_ns = 0;
+		for (size_t k = 0; k < nr; k++) {
+			const struct model_actor *b = model_actor(m, score[k].actor);
+			double ns = score[k].path_ns;
+			bool kin = !strcmp(a->group, b->group);
+			nr_group += kin;
+			if (a->pid && a->pid == b->pid)
+				score[i].family_ns += ns;
+			else if (!a->pid && kin && ns > score[i].family_ns)
+				score[i].family_ns = ns;
+		}
+		score[i].crowd = !a->tid && nr_group > CROWD;
+	}
+}
+
 static enum base_status choose_lanes(struct html_timeline *t, struct collect *c, struct model *m,
 	const struct graph_lane_result *lane, uint32_t *lane_of, struct base_err *err)
 {
@@ -336,7 +365,8 @@ static enum base_status choose_lanes(struct html_timeline *t, struct collect *c,
 		else
 			score[chosen++] = *from;
 	}
-	qsort(score, chosen, sizeof *score, by_actor);
+	set_families(score, chosen, m);
+	qsort(score, chosen, sizeof *score, by_family);
 	t->lane = report_array(t->arena, chosen, sizeof *t->lane);
 	for (size_t i = 0; t->lane && i < chosen; i++) {
 		const struct model_actor *a = model_actor(m, score[i].actor);
