@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_deadlock.c - `longpole deadlock`: who of the running programs waits for whom, for ever. */
-#include "cmd/cmd.h"
+#include "cmd/record.h"
 
 #include "config.h"
 #include "deadlock/deadlock.h"
+#include "report/order.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -21,9 +22,27 @@ enum { PIDS_MAX = 64, IDLE_MAX = 64 };
 static const struct cmd_option option[] = {
 	{"pid", 'p', "PID", NULL, "look at this process and its descendants; may be repeated"},
 	{"all", 'a', NULL, NULL, "look at all processes that may be looked at"},
+	{"core", 'c', "FILE", "@file", "look at a core file: owners of locks only"},
+	{"watch", 'w', NULL, NULL, "go on looking, and tell each deadlock once, until interrupted"},
+	{"interval", 'i', "TIME", NULL, "with --watch: how long to nap between looks (default 1s)"},
+	{"threshold", 't', "TIME", NULL,
+		"with --watch: who has slept for that long is suspicious (default 5s)"},
+	{"share", 0, "PERCENT", NULL,
+		"with --watch: the most it may cost, of one processor (default 0.2)"},
+	{"count", 'n', "N", NULL, "with --watch: stop after N deadlocks"},
+	{"potential", 0, NULL, NULL,
+		"deadlocks that did not happen but could: locks taken in opposite order, of a "
+		"recording or of PROG"},
+	{"output", 'o', "FILE", "@file",
+		"with --potential -- PROG: the trace to write (default: longpole-PROG.lpt)"},
 	{"settle", 0, "TIME", NULL, "who has not run for that long is suspicious (default 100ms)"},
 	{"idle", 0, "NAME", NULL,
 		"processes of this name (a pattern) are idle by profession; may be repeated"},
+	{"spinners", 0, NULL, NULL,
+		"threads that run, too: those that spin for what never comes (stops each for "
+		"microseconds)"},
+	{"suspicious", 0, NULL, NULL,
+		"also tell circles that somebody alive may still break, who was not seen to"},
 	{"static", 0, NULL, NULL, "do not run copies ahead: only who has what, and who could"},
 	{"no-bpf", 0, NULL, NULL, "read /proc only"},
 	{"dot", 0, NULL, NULL, "the resource graph in graphviz's DOT language"},
@@ -32,7 +51,7 @@ static const struct cmd_option option[] = {
 };
 
 const struct cmd_details cmd_details_deadlock = {
-	.usage = "[OPTIONS] --pid PID | --all | -- PROG [ARG...]",
+	.usage = "[OPTIONS] --pid PID | --all | --core FILE | -- PROG [ARG...] | --potential TRACE",
 	.about = "Looks at programs that run, without stopping them: which threads sleep, what "
 		 "each waits for (locks, conditions, semaphores, pipes, sockets, children, "
 		 "threads, file locks), who has it, and who could still give it. Where nobody can, "
@@ -40,8 +59,10 @@ const struct cmd_details cmd_details_deadlock = {
 		 "and looks whenever its threads sleep. Exit status 1: found.",
 	.option = option,
 	.nr_options = BASE_COUNT(option),
-	.example = {"longpole deadlock --pid $(pidof server)", "longpole deadlock --all",
-		"longpole deadlock --json -- ./server --threads 8 | jq -r .result.finding"},
+	.example = {"longpole deadlock --pid $(pidof server)",
+		"longpole deadlock --all --watch --threshold=60s",
+		"longpole deadlock --json -- ./server --threads 8 | jq -r .result.finding",
+		"longpole deadlock --potential -- make test"},
 };
 
 struct run {
@@ -114,6 +135,21 @@ static int look_once(struct run *r)
 	if (s != BASE_OK)
 		return cmd_fail(r->c, s);
 	int exit_status = write_answer(r->c, a);
+	/* the most certain comes first */
+	if (exit_status == CMD_OK && a->nr_findings &&
+		a->finding[0].sure != DEADLOCK_UNKNOWN_OUTCOME)
+		exit_status = CMD_GATE;
+	deadlock_answer_free(a);
+	return exit_status;
+}
+
+static int look_at_core(struct cmd *c, const char *path)
+{
+	struct deadlock_answer *a;
+	enum base_status s = deadlock_look_core(path, &a, &c->err);
+	if (s != BASE_OK)
+		return cmd_fail(c, s);
+	int exit_status = write_answer(c, a);
 	if (exit_status == CMD_OK && a->nr_findings)
 		exit_status = CMD_GATE;
 	deadlock_answer_free(a);
@@ -169,6 +205,118 @@ static int watch_program(struct run *r)
 	return exit_status;
 }
 
+/* ---- a watch --------------------------------------------------------------------------------- */
+
+static volatile sig_atomic_t interrupted;
+
+static void on_signal(int number)
+{
+	(void)number;
+	interrupted = 1;
+}
+
+static void catch_signals(void)
+{
+	struct sigaction sa = {.sa_handler = on_signal}; /* naps end at once */
+	(void)sigaction(SIGINT, &sa, NULL);
+	(void)sigaction(SIGTERM, &sa, NULL);
+}
+
+static void nap_unless_interrupted(uint64_t ns)
+{
+	struct timespec t = {
+		.tv_sec = (time_t)(ns / (1000 * MS_NS)), .tv_nsec = (long)(ns % (1000 * MS_NS))};
+	if (!interrupted)
+		(void)nanosleep(&t, NULL);
+}
+
+static int tell(struct run *r, const struct deadlock_answer *a)
+{
+	struct cmd *c = r->c;
+	struct base_str line = {0};
+	if (!cmd_given(c, "json"))
+		return write_answer(c, a);
+	cmd_add_json_line(&line, deadlock_json(a, "longpole " LONGPOLE_VERSION));
+	return cmd_write(c, &line);
+}
+
+static int watch(struct run *r)
+{
+	struct cmd *c = r->c;
+	struct deadlock_watch_options o = {.look = r->o, .use_bpf = !cmd_given(c, "no-bpf")};
+	struct deadlock_watch *w;
+	uint64_t interval_ns = 1000 * MS_NS, count = 0;
+	const char *share = cmd_value(c, "share");
+	char *end = NULL;
+	int exit_status = CMD_OK;
+	o.look.threshold_ns = 5000 * MS_NS;
+	o.share = (share ? strtod(share, &end) : 0.2) / 100;
+	if (share && (end == share || *end || !(o.share >= 0)))
+		return cmd_usage(c, "--share: '%s' is no percentage", share);
+	if (!cmd_value_time(c, "interval", &interval_ns) ||
+		!cmd_value_time(c, "threshold", &o.look.threshold_ns) ||
+		!cmd_value_count(c, "count", &count))
+		return CMD_USAGE;
+	catch_signals();
+	enum base_status s = deadlock_watch_open(&o, cmd_now_ns(), &w, &c->err);
+	if (s != BASE_OK)
+		return cmd_fail(c, s);
+	const struct deadlock_watch_stats *stats = deadlock_watch_stats(w);
+	while (s == BASE_OK && exit_status == CMD_OK && !interrupted &&
+		(!count || stats->nr_findings < count)) {
+		struct deadlock_answer *a;
+		s = deadlock_watch_step(w, cmd_now_ns(), &a, &c->err);
+		if (s == BASE_OK && a)
+			exit_status = tell(r, a);
+		deadlock_answer_free(s == BASE_OK ? a : NULL);
+		if (!count || stats->nr_findings < count)
+			nap_unless_interrupted(interval_ns);
+	}
+	if (s == BASE_OK)
+		cmd_note(c,
+			"%llu passes, %llu looks, %llu deadlocks; it cost %.1f ms of processor "
+			"time",
+			(unsigned long long)stats->nr_passes, (unsigned long long)stats->nr_looks,
+			(unsigned long long)stats->nr_findings, (double)stats->cpu_ns / 1e6);
+	else
+		exit_status = cmd_fail(c, s);
+	if (exit_status == CMD_OK && stats->nr_findings)
+		exit_status = CMD_GATE;
+	deadlock_watch_close(w);
+	return exit_status;
+}
+
+/* ---- what could happen ------------------------------------------------------------------------
+ */
+
+static int potential(struct cmd *c)
+{
+	struct record_options o = record_options_default();
+	struct cmd_recorded recorded;
+	struct report_run run;
+	struct report_order *order = NULL;
+	int exit_status = cmd_open_or_record(c, &o, &recorded, &run);
+	if (!recorded.has_trace)
+		return exit_status;
+	enum base_status s = report_order_build(&run, &order, &c->err);
+	size_t nr_cycles = order ? order->nr_cycles : 0;
+	if (s != BASE_OK) {
+		exit_status =
+			cmd_fail(c, base_cause(&c->err, s, "while analysing %s", run.trace_path));
+	} else if (cmd_given(c, "json")) {
+		exit_status = cmd_write_json(c, report_order_json(order));
+	} else {
+		struct base_str text = {0};
+		report_order_text(&text, order);
+		exit_status = cmd_write(c, &text);
+	}
+	report_order_free(order);
+	cmd_close(c, &run);
+	if (exit_status == CMD_OK && nr_cycles && (!recorded.is_program || !recorded.program_exit))
+		return CMD_GATE;
+	return cmd_recorded_exit(&recorded, exit_status);
+}
+
 /* ---- options --------------------------------------------------------------------------------- */
 
 static bool read_pids(struct run *r)
@@ -198,16 +346,26 @@ int cmd_run_deadlock(struct cmd *c)
 	struct run r = {.c = c, .settle_ns = 100 * MS_NS};
 	if (!read_pids(&r) || !cmd_value_time(c, "settle", &r.settle_ns))
 		return CMD_USAGE;
+	if (cmd_given(c, "potential"))
+		return potential(c);
 	if (c->nr_operands && (strcmp(c->operand[0], "--") != 0 || c->nr_operands < 2))
 		return cmd_usage(c, "a program comes after --");
-	int nr_targets = (r.o.nr_pids > 0) + cmd_given(c, "all") + (c->nr_operands > 0);
+	int nr_targets = (r.o.nr_pids > 0) + cmd_given(c, "all") + cmd_given(c, "core") +
+			 (c->nr_operands > 0);
 	if (nr_targets != 1)
-		return cmd_usage(c, nr_targets ? "give one of --pid, --all and a program"
-					       : "give --pid PID, --all, or -- and a program");
+		return cmd_usage(
+			c, nr_targets ? "give one of --pid, --all, --core and a program"
+				      : "give --pid PID, --all, --core FILE, or -- and a program");
+	if (cmd_given(c, "core"))
+		return look_at_core(c, cmd_value(c, "core"));
 	r.o.nr_idle = cmd_values(c, "idle", r.idle, IDLE_MAX);
 	r.o.idle = r.idle;
+	r.o.is_suspicious = cmd_given(c, "suspicious");
 	r.o.is_static = cmd_given(c, "static");
+	r.o.finds_spinners = cmd_given(c, "spinners");
 	r.o.threshold_ns = r.settle_ns;
+	if (cmd_given(c, "watch"))
+		return c->nr_operands ? cmd_usage(c, "--watch: with --pid or --all") : watch(&r);
 	enum base_status s = deadlock_monitor_open(!cmd_given(c, "no-bpf"), &r.monitor, &c->err);
 	int exit_status = s != BASE_OK     ? cmd_fail(c, s)
 			  : c->nr_operands ? watch_program(&r)

@@ -173,6 +173,11 @@ void cmd_streams_caveats(const struct cmd_streams *s, struct base_str *out)
 {
 	base_str_addf(out, "\nHow it knows: a trace of format %s; %s.\n", s->source->info.format,
 		memory_order_sentence(s->order));
+	cmd_streams_source_caveats(s, out);
+}
+
+void cmd_streams_source_caveats(const struct cmd_streams *s, struct base_str *out)
+{
 	if (s->source->info.unseen[0])
 		base_str_addf(out, "Not seen: %s.\n", s->source->info.unseen);
 	for (unsigned d = 0; d < MEMORY_DIAG_NR; d++) {

@@ -58,6 +58,8 @@ int cmd_streams_run(struct cmd *c, struct cmd_streams *s,
 bool cmd_value_real(struct cmd *c, const char *option, double least, double *ret);
 /* Caveats: order, what was unseen, problems of the source. */
 void cmd_streams_caveats(const struct cmd_streams *s, struct base_str *out);
+/* The last two of them only. */
+void cmd_streams_source_caveats(const struct cmd_streams *s, struct base_str *out);
 json_t *cmd_streams_json(const struct cmd_streams *s);
 
 /* A file that a command writes beside its answer. */

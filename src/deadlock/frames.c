@@ -6,6 +6,8 @@
  */
 #include "deadlock/private.h"
 
+#include "deadlock/core.h"
+
 #include <dlfcn.h>
 #include <dwarf.h>
 #include <elfutils/libdwfl.h>
@@ -14,9 +16,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { STACK_CHUNK = 4096, DWARF_REGISTERS = 17 };
+enum { STACK_CHUNK = 4096, DWARF_REGISTERS = 17, SHAPES_MAX = 64, SHAPE_BYTES = 1024 };
 
 typedef char *demangle_fn(const char *mangled, char *buf, size_t *length, int *status);
+
+/* Where on the stack the return addresses of one call path are. A thread that has the same ones
+ * at the same places, and the same pc, is on the same path: of a thousand idle workers one is
+ * unwound. */
+struct shape {
+	uint64_t pc, address[DEADLOCK_FRAMES_MAX];
+	uint16_t offset[DEADLOCK_FRAMES_MAX];
+	size_t nr_frames;
+	struct deadlock_frame frame[DEADLOCK_FRAMES_MAX];
+};
 
 struct unwinder {
 	Dwfl *dwfl;
@@ -27,8 +39,11 @@ struct unwinder {
 	uint64_t chunk_at;          /* memory read last */
 	bool has_chunk;
 	uint8_t chunk[STACK_CHUNK];
-	void *demangler;
+	void *demangler; /* when a C++ name was met */
 	demangle_fn *demangle;
+	bool has_no_demangler;
+	struct shape *shape;
+	size_t nr_shapes;
 };
 
 /* ---- what elfutils asks ---------------------------------------------------------------------- */
@@ -56,9 +71,10 @@ static bool read_word(Dwfl *dwfl, Dwarf_Addr address, Dwarf_Word *ret, void *arg
 	uint64_t at = address & ~(uint64_t)(STACK_CHUNK - 1);
 	(void)dwfl;
 	if (address - at > STACK_CHUNK - sizeof *ret)
-		return deadlock_read(u->process->pid, address, ret, sizeof *ret);
+		return deadlock_world_read(u->world, u->process->pid, address, ret, sizeof *ret);
 	if (!u->has_chunk || u->chunk_at != at) {
-		u->has_chunk = deadlock_read(u->process->pid, at, u->chunk, sizeof u->chunk);
+		u->has_chunk = deadlock_world_read(
+			u->world, u->process->pid, at, u->chunk, sizeof u->chunk);
 		u->chunk_at = at;
 	}
 	if (!u->has_chunk)
@@ -98,7 +114,14 @@ static void close_unwinder(void *p)
 		dwfl_end(u->dwfl);
 	if (u->demangler)
 		dlclose(u->demangler);
+	base_free(u->shape);
 	base_free(u);
+}
+
+static bool report_modules(struct unwinder *u, const struct deadlock_core *core)
+{
+	return core ? dwfl_core_file_report(u->dwfl, deadlock_core_elf(core), NULL) >= 0
+		    : dwfl_linux_proc_report(u->dwfl, u->process->pid) == 0;
 }
 
 static struct unwinder *unwinder_of(struct deadlock_world *w, struct deadlock_process *p)
@@ -108,21 +131,18 @@ static struct unwinder *unwinder_of(struct deadlock_world *w, struct deadlock_pr
 	struct unwinder *u = base_alloc(sizeof *u);
 	if (!u)
 		return NULL;
-	u->callbacks = (Dwfl_Callbacks){.find_elf = dwfl_linux_proc_find_elf,
+	const struct deadlock_core *core = deadlock_world_core(w);
+	u->callbacks = (Dwfl_Callbacks){
+		.find_elf = core ? dwfl_build_id_find_elf : dwfl_linux_proc_find_elf,
 		.find_debuginfo = dwfl_build_id_find_debuginfo};
 	u->world = w;
 	u->process = p;
 	u->dwfl = dwfl_begin(&u->callbacks);
-	if (u->dwfl && (dwfl_linux_proc_report(u->dwfl, p->pid) != 0 ||
-			       dwfl_report_end(u->dwfl, NULL, NULL) != 0)) {
+	if (u->dwfl && (!report_modules(u, core) || dwfl_report_end(u->dwfl, NULL, NULL) != 0)) {
 		dwfl_end(u->dwfl);
 		u->dwfl = NULL;
 	}
-	u->demangler = dlopen("libstdc++.so.6", RTLD_LAZY | RTLD_LOCAL);
-	if (u->demangler) {
-		void *symbol = dlsym(u->demangler, "__cxa_demangle");
-		memcpy(&u->demangle, &symbol, sizeof symbol);
-	}
+	u->shape = base_alloc(SHAPES_MAX * sizeof *u->shape);
 	p->unwinder = u;
 	p->close_unwinder = close_unwinder;
 	return u;
@@ -134,10 +154,24 @@ static const char *copy_text(struct deadlock_world *w, const char *text, size_t 
 	return copy ? copy : "";
 }
 
+static void find_demangler(struct unwinder *u)
+{
+	if (u->demangler || u->has_no_demangler)
+		return;
+	u->demangler = dlopen("libstdc++.so.6", RTLD_LAZY | RTLD_LOCAL);
+	u->has_no_demangler = !u->demangler;
+	if (u->demangler) {
+		void *symbol = dlsym(u->demangler, "__cxa_demangle");
+		memcpy(&u->demangle, &symbol, sizeof symbol);
+	}
+}
+
 /* Without a version ("read@@GLIBC_2.2.5"), readable when it is C++. */
 static const char *readable(struct unwinder *u, const char *name)
 {
 	int status = 0;
+	if (name[0] == '_' && name[1] == 'Z')
+		find_demangler(u);
 	char *text = u->demangle && name[0] == '_' && name[1] == 'Z'
 			     ? u->demangle(name, NULL, NULL, &status)
 			     : NULL;
@@ -208,6 +242,54 @@ static int on_frame(Dwfl_Frame *frame, void *arg)
 	return DWARF_CB_OK;
 }
 
+/* ---- call paths that were met before --------------------------------------------------------- */
+
+static bool fits(const struct shape *s, const struct deadlock_wait *w, const uint8_t *stack)
+{
+	uint64_t address;
+	if (s->pc != w->pc)
+		return false;
+	for (size_t i = 1; i < s->nr_frames; i++) {
+		memcpy(&address, stack + s->offset[i], sizeof address);
+		if (address != s->address[i])
+			return false;
+	}
+	return true;
+}
+
+static bool copy_shape(const struct unwinder *u, const uint8_t *stack, struct deadlock_wait *w)
+{
+	for (size_t i = 0; i < u->nr_shapes; i++) {
+		if (!fits(&u->shape[i], w, stack))
+			continue;
+		memcpy(w->frame, u->shape[i].frame, sizeof w->frame);
+		w->nr_frames = u->shape[i].nr_frames;
+		return true;
+	}
+	return false;
+}
+
+/* Only if every return address was seen on the stack. */
+static void keep_shape(struct unwinder *u, const uint8_t *stack, const struct deadlock_wait *w)
+{
+	if (!u->shape || u->nr_shapes == SHAPES_MAX || w->nr_frames < 2)
+		return;
+	struct shape *s = &u->shape[u->nr_shapes];
+	size_t at = 0;
+	*s = (struct shape){.pc = w->pc, .nr_frames = w->nr_frames};
+	for (size_t i = 1; i < w->nr_frames; i++) {
+		uint64_t address = 0;
+		for (; at + sizeof address <= SHAPE_BYTES && address != w->frame[i].pc + 1; at += 8)
+			memcpy(&address, stack + at, sizeof address);
+		if (address != w->frame[i].pc + 1)
+			return;
+		s->address[i] = address;
+		s->offset[i] = (uint16_t)(at - 8);
+	}
+	memcpy(s->frame, w->frame, sizeof s->frame);
+	u->nr_shapes++;
+}
+
 void deadlock_frames_of(
 	struct deadlock_world *world, struct deadlock_process *p, struct deadlock_wait *w)
 {
@@ -215,22 +297,38 @@ void deadlock_frames_of(
 	w->nr_frames = 0;
 	if (!u || !u->dwfl)
 		return;
+	uint8_t stack[SHAPE_BYTES];
+	bool has_stack = deadlock_world_read(world, p->pid, w->sp, stack, sizeof stack);
+	if (has_stack && copy_shape(u, stack, w))
+		return;
 	u->wait = w;
 	u->has_chunk = false;
 	/* fails where it was attached before: that is what we want */
 	(void)dwfl_attach_state(u->dwfl, NULL, p->pid, &thread_callbacks, u);
 	(void)dwfl_getthread_frames(u->dwfl, w->thread.tid, on_frame, u);
+	if (has_stack)
+		keep_shape(u, stack, w);
 	if (!w->nr_frames && w->pc)
 		fill_frame(u, w->pc - 1, &w->frame[w->nr_frames++]);
 }
 
 /* ---- variables ------------------------------------------------------------------------------- */
 
+/* What a file leaves to be zero lies behind what is mapped of it, in memory without a name. */
+static Dwfl_Module *module_of(struct unwinder *u, uint64_t address)
+{
+	Dwfl_Module *module = dwfl_addrmodule(u->dwfl, address);
+	const struct deadlock_region *r = deadlock_process_region(u->world, u->process, address);
+	return !module && r && !*r->path && r > u->process->region && r[-1].end == r->start
+		       ? dwfl_addrmodule(u->dwfl, r->start - 1)
+		       : module;
+}
+
 static bool name_variable(struct unwinder *u, uint64_t address, struct base_str *ret)
 {
 	GElf_Off offset = 0;
 	GElf_Sym symbol;
-	Dwfl_Module *module = u && u->dwfl ? dwfl_addrmodule(u->dwfl, address) : NULL;
+	Dwfl_Module *module = u && u->dwfl ? module_of(u, address) : NULL;
 	const char *name =
 		module ? dwfl_module_addrinfo(module, address, &offset, &symbol, NULL, NULL, NULL)
 		       : NULL;

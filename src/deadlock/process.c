@@ -3,6 +3,7 @@
  */
 #include "deadlock/private.h"
 
+#include "deadlock/core.h"
 #include "deadlock/peers.h"
 
 #include <dirent.h>
@@ -14,12 +15,15 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+/* PF_KTHREAD */
+enum { KERNEL_THREAD = 0x00200000 };
 enum { MAPS_CHUNK = 1 << 16, MAPS_MAX = 1 << 24, ARENA_LIMIT = 1 << 30 };
 
 struct deadlock_world {
 	struct base_arena *arena;
 	struct base_map process; /* pid -> struct deadlock_process * */
 	struct deadlock_peers peers;
+	const struct deadlock_core *core; /* NULL: live */
 	bool has_peers, has_list;
 	struct deadlock_listed *list;
 	size_t list_capacity, nr_listed;
@@ -39,6 +43,35 @@ enum base_status deadlock_world_open(struct deadlock_world **ret, struct base_er
 	}
 	*ret = w;
 	return BASE_OK;
+}
+
+enum base_status deadlock_world_open_core(
+	const struct deadlock_core *core, struct deadlock_world **ret, struct base_err *err)
+{
+	enum base_status s = deadlock_world_open(ret, err);
+	if (s == BASE_OK)
+		(*ret)->core = core;
+	return s;
+}
+
+const struct deadlock_core *deadlock_world_core(const struct deadlock_world *w)
+{
+	return w->core;
+}
+
+bool deadlock_world_read(
+	const struct deadlock_world *w, pid_t pid, uint64_t address, void *buf, size_t size)
+{
+	return w->core ? deadlock_core_read(w->core, address, buf, size)
+		       : deadlock_read(pid, address, buf, size);
+}
+
+bool deadlock_world_has_thread(const struct deadlock_world *w, pid_t pid, pid_t tid)
+{
+	uint64_t runs;
+	if (tid <= 0)
+		return false;
+	return w->core ? deadlock_core_has_thread(w->core, tid) : deadlock_runs_of(pid, tid, &runs);
 }
 
 static bool close_process(void *ctx, uint64_t hi, uint64_t lo, uint64_t value)
@@ -69,27 +102,11 @@ struct base_arena *deadlock_world_arena(struct deadlock_world *w)
 	return w->arena;
 }
 
-static void read_command(struct deadlock_world *w, struct deadlock_process *p)
-{
-	char text[256];
-	p->command = "";
-	ssize_t n = deadlock_proc_read(p->pid, "cmdline", text, sizeof text);
-	for (ssize_t i = 0; i + 1 < n; i++) {
-		if (!text[i])
-			text[i] = ' ';
-	}
-	if (n > 0) {
-		const char *copy = base_arena_strndup(w->arena, text, strlen(text));
-		p->command = copy ? copy : "";
-	}
-}
-
-static void read_process(struct deadlock_world *w, struct deadlock_process *p)
+static void read_process(struct deadlock_process *p)
 {
 	char text[4096];
 	struct deadlock_stat stat;
 	p->is_gone = true;
-	p->command = "";
 	if (deadlock_proc_read(p->pid, "stat", text, sizeof text) <= 0 ||
 		!deadlock_parse_stat(text, &stat))
 		return;
@@ -99,7 +116,6 @@ static void read_process(struct deadlock_world *w, struct deadlock_process *p)
 		!deadlock_parse_status(text, &p->status))
 		return;
 	p->has_timers = deadlock_proc_read(p->pid, "timers", text, sizeof text) > 0;
-	read_command(w, p);
 	p->is_gone = false;
 }
 
@@ -112,7 +128,13 @@ struct deadlock_process *deadlock_world_process(struct deadlock_world *w, pid_t 
 	if (!p || base_map_put(&w->process, 0, (uint64_t)pid, (uintptr_t)p) != BASE_OK)
 		return NULL;
 	p->pid = pid;
-	read_process(w, p);
+	if (w->core) /* of its signal handlers nothing is known: there may be some */
+		*p = (struct deadlock_process){.pid = pid,
+			.status.caught = UINT64_MAX,
+			.has_regions = true,
+			.has_files = true};
+	else
+		read_process(p);
 	return p;
 }
 
@@ -124,14 +146,14 @@ static int by_pid(const void *a, const void *b)
 
 static void read_list(struct deadlock_world *w)
 {
-	DIR *dir = opendir("/proc");
+	DIR *dir = w->core ? NULL : opendir("/proc");
 	for (const struct dirent *e; dir && (e = readdir(dir));) {
 		char text[1024], *end;
 		struct deadlock_stat stat;
 		long pid = strtol(e->d_name, &end, 10);
 		if (*end || pid <= 0 || pid > INT32_MAX ||
 			deadlock_proc_read((pid_t)pid, "stat", text, sizeof text) <= 0 ||
-			!deadlock_parse_stat(text, &stat))
+			!deadlock_parse_stat(text, &stat) || stat.flags & KERNEL_THREAD)
 			continue;
 		if (base_grow(&w->list, &w->list_capacity, w->nr_listed + 1, sizeof *w->list) !=
 			BASE_OK)
@@ -283,11 +305,13 @@ static void read_stat(const char *path, struct deadlock_file *f)
 		f->kind = DEADLOCK_FILE_REGULAR;
 }
 
-void deadlock_file_of(
+void deadlock_file_kind_of(
 	struct deadlock_world *w, struct deadlock_process *p, int fd, struct deadlock_file *ret)
 {
 	char path[64], link[160];
 	*ret = (struct deadlock_file){0};
+	if (w->core)
+		return;
 	snprintf(path, sizeof path, "/proc/%d/fd/%d", (int)p->pid, fd);
 	ssize_t n = readlink(path, link, sizeof link - 1);
 	if (n < 0)
@@ -306,7 +330,14 @@ void deadlock_file_of(
 		read_stat(path, ret);
 		ret->is_timer = !strcmp(link, "anon_inode:[timerfd]");
 	}
-	read_info(p->pid, fd, ret);
+}
+
+void deadlock_file_of(
+	struct deadlock_world *w, struct deadlock_process *p, int fd, struct deadlock_file *ret)
+{
+	deadlock_file_kind_of(w, p, fd, ret);
+	if (ret->kind != DEADLOCK_FILE_NONE)
+		read_info(p->pid, fd, ret);
 }
 
 static int by_fd(const void *a, const void *b)

@@ -13,10 +13,7 @@ enum { SHOWN_MEMBERS = 24, SHOWN_FRAMES = 3, SHOWN_EDGES = 12 };
 static void add_count(struct base_str *out, size_t n, const char *noun)
 {
 	size_t length = strlen(noun);
-	base_str_addf(out, "%zu %s%s", n, noun,
-		n == 1			      ? ""
-		: noun[length - 1] == 's' ? "es"
-					      : "s");
+	base_str_addf(out, "%zu %s%s", n, noun, n == 1 ? "" : noun[length - 1] == 's' ? "es" : "s");
 }
 
 /* ---- the first line of a finding ------------------------------------------------------------- */
@@ -56,8 +53,8 @@ static const char *sureness(const struct deadlock_finding *f)
 	case DEADLOCK_CERTAIN:
 		return "certain: nobody else can end it";
 	case DEADLOCK_PROBABLE:
-		return "probable: nobody was seen to end it, but a signal handler or the kernel "
-		       "could";
+		return "probable: nobody was seen to end it; that nobody could (a signal handler, "
+		       "the kernel, who spins) is not proven";
 	default:
 		return "unknown: somebody may end it, and could not be run ahead";
 	}
@@ -114,8 +111,6 @@ static const char *name_of_edge(enum deadlock_edge_why why)
 	switch (why) {
 	case DEADLOCK_EDGE_OWNS:
 		return "which %s has";
-	case DEADLOCK_EDGE_EXITS:
-		return "which is %s";
 	case DEADLOCK_EDGE_WOULD:
 		return "which %s would give, if it went on";
 	default:
@@ -139,17 +134,16 @@ static void add_edges_of(struct base_str *out, const struct deadlock_answer *a,
 			return;
 		}
 		base_str_add(out, shown > 1 ? "\n      or " : " ");
-		if (e->key != key) {
+		if (e->key != key)
 			deadlock_say_object(out, a, member, e->key);
-			base_str_add(out, ", ");
-		}
 		key = e->key;
 		if (e->producer == member)
 			base_str_add(out, e->why == DEADLOCK_EDGE_OWNS
-						  ? "which it has already"
-						  : "which only itself could give");
-		else {
+						  ? ", which it has already"
+						  : ", which only itself could give");
+		else if (e->why != DEADLOCK_EDGE_EXITS) { /* the object says whose */
 			deadlock_say_tid(who, sizeof who, a, e->producer);
+			base_str_add(out, ", ");
 			deadlock_say_with(out, name_of_edge(e->why), who);
 		}
 	}
@@ -182,7 +176,8 @@ static void add_future(struct base_str *out, const struct deadlock_answer *a, ui
 	const struct deadlock_run *r = a->run ? &a->run[i] : NULL;
 	if (!r || r->end == DEADLOCK_END_NONE)
 		return;
-	base_str_add(out, "      run ahead: ");
+	base_str_add(out, r->is_forced ? "      run ahead, as if what it looks at had come true: "
+				       : "      run ahead: ");
 	for (size_t e = 0; e < r->nr_events; e++) {
 		base_str_add(out, e ? ", " : "it would give ");
 		deadlock_say_key(out, a, i, &r->event[e].key);
@@ -208,8 +203,11 @@ static void add_member(struct base_str *out, const struct deadlock_answer *a,
 	deadlock_say_tid(who, sizeof who, a, i);
 	base_str_addf(out, "  %s \"%s\" %s:", who, w->thread.name, deadlock_kind_text(w->kind));
 	add_edges_of(out, a, f, i);
-	base_str_add(out, "; asleep for at least ");
-	base_str_add_ns(out, a->now_ns > w->blocked_since_ns ? a->now_ns - w->blocked_since_ns : 0);
+	if (w->kind != DEADLOCK_SPIN && !a->core) {
+		base_str_add(out, "; asleep for at least ");
+		base_str_add_ns(
+			out, a->now_ns > w->blocked_since_ns ? a->now_ns - w->blocked_since_ns : 0);
+	}
 	base_str_add(out, "\n");
 	add_place(out, w);
 	add_future(out, a, i);
@@ -261,7 +259,8 @@ void deadlock_say_headline(struct base_str *out, const struct deadlock_answer *a
 		base_str_add(out, " none has slept all the time.");
 	else
 		base_str_addf(out,
-			" %zu slept all the time, and each may still be woken: by somebody who runs, by "
+			" %zu slept all the time, and each may still be woken: by somebody who "
+			"runs, by "
 			"time, or from outside.",
 			a->nr_long);
 }
@@ -280,8 +279,10 @@ static void add_caveats(struct base_str *out, const struct deadlock_answer *a)
 			a->without_bpf);
 	if (a->nr_not_run)
 		base_str_addf(out,
-			"  %zu threads could not be run ahead: what they would do is not known.\n",
-			a->nr_not_run);
+			"  %zu threads could not be run ahead: what they would do is not "
+			"known%s%s%s.\n",
+			a->nr_not_run, a->without_ahead ? " (" : "",
+			a->without_ahead ? a->without_ahead : "", a->without_ahead ? ")" : "");
 }
 
 void deadlock_text(struct base_str *out, const struct deadlock_answer *a)
@@ -303,6 +304,10 @@ void deadlock_text(struct base_str *out, const struct deadlock_answer *a)
 	base_str_add(out, " of ");
 	add_count(out, a->nr_processes, "process");
 	base_str_add(out, "; what each waits for by its system call and lock words, ");
+	if (a->core) {
+		base_str_add(out, "from a core file, which has no files and no other processes.\n");
+		return;
+	}
 	base_str_add(out, a->nr_run ? "and what they would do next by running copies ahead; "
 				    : "and who could wake them by who has access; ");
 	base_str_add(out, "in ");

@@ -165,6 +165,7 @@ struct memory_cdat_outcome {
 	enum memory_cdat_supplier supplier;
 	bool upgrade;
 	int32_t owner;       /* processor whose cache supplied it; -1: none */
+	uint32_t home;       /* node of the line, when there was a request */
 	uint32_t critical;   /* transactions one after another */
 	uint64_t latency_ps; /* beyond an instruction's cycle; by the configuration */
 };

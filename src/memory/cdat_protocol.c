@@ -253,6 +253,22 @@ static enum base_status serve_shared(struct request *r)
 	return BASE_OK;
 }
 
+/* A store takes it from its owner, and, when an owned line has been loaded by others, from those.
+ */
+static void take_from_owner(struct request *r)
+{
+	if (invalidate_others(r, r->line->sharers != 0) > 1)
+		critical(r, 4);
+	make_private(r, true);
+}
+
+/* The owner stays the one who answers, but must ask before it stores. */
+static enum base_status lend(struct request *r, uint32_t owner)
+{
+	memory_cdat_cache_clean(&r->c->processor[owner].data, r->number);
+	return add_sharer(r, r->processor);
+}
+
 /* The owner is in the requester's node and has it: the bus answers. */
 static enum base_status serve_by_bus(struct request *r, uint32_t owner)
 {
@@ -261,11 +277,12 @@ static enum base_status serve_by_bus(struct request *r, uint32_t owner)
 	critical(r, 2);
 	if (is_store(r)) {
 		tell(r, MEMORY_CDAT_c2c_data_priv_own, from, to);
-		memory_cdat_invalidate(r->c, owner, r->number);
-		make_private(r, true);
+		take_from_owner(r);
 		return BASE_OK;
 	}
 	tell(r, MEMORY_CDAT_c2c_data_shar, from, to);
+	if (r->line->dirty && r->c->protocol->owned)
+		return lend(r, owner);
 	if (r->line->dirty)
 		tell(r, MEMORY_CDAT_update_data, from, 0);
 	enum base_status s = make_shared(r, owner);
@@ -288,8 +305,7 @@ static enum base_status serve_dirty(struct request *r, uint32_t owner)
 			tell(r, MEMORY_CDAT_data_priv, 0, to);
 		if (!direct)
 			r->line->memory_version = r->line->version;
-		memory_cdat_invalidate(r->c, owner, r->number);
-		make_private(r, true);
+		take_from_owner(r);
 		return BASE_OK;
 	}
 	tell(r, direct ? MEMORY_CDAT_c2c_data_shar : MEMORY_CDAT_recall_data, from,
@@ -298,6 +314,8 @@ static enum base_status serve_dirty(struct request *r, uint32_t owner)
 		tell(r, MEMORY_CDAT_recall_c2c_data, from, 0);
 	else
 		tell(r, MEMORY_CDAT_data_shar, 0, to);
+	if (r->c->protocol->owned)
+		return lend(r, owner);
 	enum base_status s = make_shared(r, owner);
 	return s == BASE_OK ? add_sharer(r, r->processor) : s;
 }
@@ -488,6 +506,7 @@ enum base_status memory_cdat_load_miss(
 		code ? MEMORY_CDAT_read_shar : MEMORY_CDAT_read_shar_or_priv, &r);
 	if (s != BASE_OK)
 		return s;
+	c->outcome->home = r.home;
 	if (in_interconnect(&r)) {
 		s = add_sharer(&r, processor);
 	} else {
@@ -542,6 +561,7 @@ enum base_status memory_cdat_store(
 	enum base_status s = begin_request(c, processor, line, MEMORY_CDAT_read_priv_own, &r);
 	if (s != BASE_OK)
 		return s;
+	c->outcome->home = r.home;
 	if (hit && !memory_cdat_holds(&c->processor[processor], line, &r.version))
 		hit = false; /* uniting a replicated page took it away */
 	if (!hit) {

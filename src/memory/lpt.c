@@ -12,6 +12,8 @@ struct thread {
 	uint32_t *chunk; /* numbers in lpt.chunk[] */
 	size_t nr_chunks, capacity, next_chunk;
 	uint64_t number, fs_base, sequence;
+	uint64_t token;    /* what its creator's record calls it; 0: none */
+	uint64_t begin_ns; /* its first record */
 	uint32_t tid, stream;
 	struct memory_decoder *decoder; /* between the first chunk and the last */
 	uint8_t *bytes;                 /* of the chunk */
@@ -152,6 +154,39 @@ static void settle_counts(struct lpt *l, struct thread *t)
 	}
 }
 
+/* Records name a thread that they create by a token, one that they join by its handle, which is
+ * where its thread data is. Both become numbers; what cannot be found stays no thread's number. */
+static uint64_t find_created(const struct lpt *l, uint64_t token)
+{
+	for (size_t i = 0; i < l->nr_threads; i++)
+		if (token && l->thread[i].token == token)
+			return i;
+	return UINT64_MAX;
+}
+
+/* Handles are used again: the last one that began before the join was over is meant. */
+static uint64_t find_joined(const struct lpt *l, uint64_t handle, uint64_t end_ns)
+{
+	uint64_t best = UINT64_MAX;
+	for (size_t i = 0; i < l->nr_threads; i++) {
+		const struct thread *t = &l->thread[i];
+		if (t->fs_base == handle && t->begin_ns <= end_ns &&
+			(best == UINT64_MAX || t->begin_ns >= l->thread[best].begin_ns))
+			best = i;
+	}
+	return best;
+}
+
+static void name_threads(const struct lpt *l, struct memory_call *call, size_t nr)
+{
+	for (size_t i = 0; i < nr; i++) {
+		if (call[i].kind == MEMORY_CALL_thread_create)
+			call[i].argument[0] = find_created(l, call[i].argument[0]);
+		else if (call[i].kind == MEMORY_CALL_thread_join)
+			call[i].argument[0] = find_joined(l, call[i].argument[0], call[i].end_ns);
+	}
+}
+
 static enum base_status lpt_next(
 	struct memory_source *s, int thread, struct memory_batch *ret, struct base_err *err)
 {
@@ -170,6 +205,7 @@ static enum base_status lpt_next(
 			size_t nr = memory_walk_items(&t->walk, t->item, MEMORY_BATCH_MAX, t->call,
 				BATCH_CALLS, &nr_calls);
 			if (nr) {
+				name_threads(l, t->call, nr_calls);
 				*ret = (struct memory_batch){.item = t->item,
 					.nr = nr,
 					.call = t->call,
@@ -199,6 +235,21 @@ static enum base_status lpt_rewind(struct memory_source *s, struct base_err *err
 		t->walk = (struct memory_walk){0};
 	}
 	return BASE_OK;
+}
+
+static bool lpt_linked(const struct memory_source *s, uint64_t address, bool code, size_t candidate,
+	struct memory_linked *ret)
+{
+	const struct lpt *l = (const struct lpt *)s;
+	const struct memory_tables *t = &l->tables;
+	const struct memory_table_block *b = code ? memory_tables_find(t, address) : NULL;
+	if (candidate >= (code ? 1u : t->nr_modules) ||
+		(code && (!b || b->module >= t->nr_modules)))
+		return false;
+	const struct memory_table_module *m = &t->module[code ? b->module : candidate];
+	ret->path = m->path ? m->path : "";
+	ret->address = code ? memory_tables_linked(t, b, address) : address - m->load_bias;
+	return true;
 }
 
 static void lpt_close(struct memory_source *s)
@@ -358,6 +409,36 @@ static enum base_status list_threads(
 	return BASE_OK;
 }
 
+/* What a thread's first words say: its own token. */
+static enum base_status meet_thread(struct lpt *l, struct thread *t, struct base_err *err)
+{
+	enum base_status status = start_thread(l, t, err);
+	struct base_err why = {0};
+	if (status == BASE_OK)
+		status = next_piece(l, t, &why);
+	if (status == BASE_OK) {
+		size_t nr_calls;
+		(void)memory_walk_items(
+			&t->walk, t->item, MEMORY_BATCH_MAX, t->call, BATCH_CALLS, &nr_calls);
+		t->fs_base = t->walk.fs_base;
+		t->begin_ns = memory_clock_ns(&l->clock, t->walk.words.begin_ticks);
+		if (nr_calls && t->call[0].kind == MEMORY_CALL_thread_begin)
+			t->token = t->call[0].argument[0];
+	} else if (status != BASE_END && err) {
+		*err = why;
+	}
+	return status == BASE_END ? BASE_OK : status;
+}
+
+static enum base_status meet_threads(struct lpt *l, struct base_err *err)
+{
+	enum base_status status = BASE_OK;
+	for (size_t i = 0; i < l->nr_threads && status == BASE_OK; i++)
+		status = meet_thread(l, &l->thread[i], err);
+	l->source.diags = (struct memory_diags){0};
+	return status == BASE_OK ? lpt_rewind(&l->source, err) : status;
+}
+
 static void describe(struct lpt *l)
 {
 	base_str_add(&l->unseen, "code that `longpole cc` did not build (libraries, hand-written "
@@ -411,6 +492,8 @@ static enum base_status load(struct lpt *l, const char *path, struct base_err *e
 	}
 	if (status == BASE_OK)
 		status = list_threads(l, stream, nr, err);
+	if (status == BASE_OK)
+		status = meet_threads(l, err);
 	base_free(stream);
 	base_free(bytes);
 	if (status == BASE_OK)
@@ -422,7 +505,7 @@ enum base_status memory_source_lpt_open(
 	const char *const *paths, size_t nr_paths, struct memory_source **ret, struct base_err *err)
 {
 	static const struct memory_source_ops ops = {
-		.next = lpt_next, .rewind = lpt_rewind, .close = lpt_close};
+		.next = lpt_next, .rewind = lpt_rewind, .linked = lpt_linked, .close = lpt_close};
 	*ret = NULL;
 	if (nr_paths != 1)
 		return base_fail(err, BASE_ERR_USAGE, "one .lpt file has all threads");

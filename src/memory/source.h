@@ -147,6 +147,11 @@ struct memory_place {
 	uint64_t start, size_bytes; /* extent of the function or object; 0: unknown */
 };
 
+struct memory_linked {
+	const char *path; /* of an ELF file */
+	uint64_t address; /* in it */
+};
+
 struct memory_source_info {
 	uint32_t nr_threads;        /* may grow while a LIVE source is read */
 	uint32_t flags;             /* enum memory_source_flag */
@@ -187,6 +192,10 @@ struct memory_source_ops {
 		const struct memory_source *s, uint64_t address, struct memory_place *ret);
 	bool (*data_place)(
 		const struct memory_source *s, uint64_t address, struct memory_place *ret);
+	/* For who has the program's files: where an address of code or data is in them. Data may be
+	 * of any module: from 0 on, candidates until false. NULL: not known. */
+	bool (*linked)(const struct memory_source *s, uint64_t address, bool code, size_t candidate,
+		struct memory_linked *ret);
 	void (*close)(struct memory_source *s); /* frees s */
 };
 /* A source embeds this as its first member. */

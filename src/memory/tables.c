@@ -258,15 +258,20 @@ static enum base_status read_info(struct maker *k, const struct memory_block_hea
 	if (base_grow(&t->access, &t->accesses_capacity, t->nr_accesses + b->nr_accesses,
 		    sizeof *t->access) != BASE_OK ||
 		base_grow(&t->instruction, &t->instructions_capacity,
-			t->nr_instructions + b->nr_instructions, sizeof *t->instruction) != BASE_OK)
+			t->nr_instructions + b->nr_instructions,
+			sizeof *t->instruction) != BASE_OK ||
+		base_grow(&t->linked, &t->linked_capacity, t->nr_instructions + b->nr_instructions,
+			sizeof *t->linked) != BASE_OK)
 		return no_memory(err);
-	uint32_t offset = 0, last = 0;
+	uint32_t offset = 0, last = 0, linked = 0;
 	for (unsigned i = 0; i < b->nr_instructions; i++) {
 		uint8_t length = take(&c);
 		if (!length || length > INSTRUCTION_MAX_BYTES)
 			return nonsense(err, "an instruction that cannot be");
-		(void)take(&c); /* the gap: addresses are given without it */
+		/* Addresses are given without the gap; the file has it. */
+		t->linked[t->nr_instructions] = linked;
 		t->instruction[t->nr_instructions++] = last = offset;
+		linked += (uint32_t)length + take(&c);
 		offset += length;
 	}
 	b->end = offset; /* made addresses by lay_out() */
@@ -388,6 +393,16 @@ const struct memory_table_block *memory_tables_find(const struct memory_tables *
 			return address < b->end ? b : NULL;
 	}
 	return NULL;
+}
+
+uint64_t memory_tables_linked(
+	const struct memory_tables *t, const struct memory_table_block *b, uint64_t address)
+{
+	uint64_t linked = b->linked;
+	for (uint32_t i = b->first_instruction; i < b->first_instruction + b->nr_instructions; i++)
+		if (b->address + t->instruction[i] <= address)
+			linked = b->linked + t->linked[i];
+	return linked;
 }
 
 /* ---- templates ----------------------------------------------------------------------------- */
@@ -544,6 +559,7 @@ void memory_tables_fini(struct memory_tables *t)
 	base_free(t->slot_base);
 	base_free(t->access);
 	base_free(t->instruction);
+	base_free(t->linked);
 	base_free(t->item);
 	base_free(t->item_slot);
 	base_free(t->module);

@@ -51,6 +51,8 @@ struct memory_tables {
 	size_t nr_accesses, accesses_capacity;
 	uint32_t *instruction; /* offsets from the block's address */
 	size_t nr_instructions, instructions_capacity;
+	uint32_t *linked; /* of the same instructions: offsets from the block's linked address */
+	size_t linked_capacity;
 	struct memory_item *item; /* templates: BLOCK, then its accesses */
 	uint8_t *item_slot;       /* of each: which slot its address is relative to; 255: none */
 	size_t nr_items, items_capacity, item_slots_capacity;
@@ -75,5 +77,8 @@ void memory_tables_fini(struct memory_tables *t);
 /* The block whose code contains the address; NULL: none. */
 const struct memory_table_block *memory_tables_find(
 	const struct memory_tables *t, uint64_t address);
+/* Where that instruction is in its module's file. */
+uint64_t memory_tables_linked(
+	const struct memory_tables *t, const struct memory_table_block *b, uint64_t address);
 
 #endif

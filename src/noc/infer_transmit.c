@@ -5,6 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Longer than any slack can be, so that it is neither a least nor a last one. */
+#define UNKNOWN_SLACK ((int64_t)1 << 62)
+
 /* ---- windows ---------------------------------------------------------------------------------- */
 
 /* First reception of the node that came in the base run at `cycle` or later. */
@@ -57,6 +60,17 @@ void noc_view_fini(struct noc_view *v)
 	base_free(v->certainty);
 }
 
+/* A run in which the transmit or a candidate was not seen proves nothing about them, nor about which
+ * came last. */
+static void ignore_filled(struct noc_view *v, uint32_t transmit, uint32_t packet, int64_t *slack)
+{
+	for (uint32_t r = 0; r < v->runs->nr_runs; r++)
+		if (noc_view_filled(v, packet, r) || noc_view_filled(v, transmit, r)) {
+			slack[r] = UNKNOWN_SLACK;
+			v->usable[r] = false;
+		}
+}
+
 /* The slacks of transmit t to receptions [from, to) of the node, and to its previous transmit. */
 static enum base_status fill(struct noc_view *v, uint32_t t, uint32_t from, uint32_t to,
 	bool with_previous, struct base_err *err)
@@ -70,12 +84,16 @@ static enum base_status fill(struct noc_view *v, uint32_t t, uint32_t from, uint
 	for (uint32_t k = from; k < to; k++) {
 		const uint64_t *arrival = v->runs->receive_cycle + v->reception[k] * stride;
 		int64_t *slack = v->slack + nr * nr_runs;
+		if (v->reception[k] > v->transmit[t])
+			continue; /* later by number: the base run is noisy */
 		if (v->only_answers && v->packets->source[v->reception[k]] !=
 				v->packets->destination[v->transmit[t]])
 			continue;
 		v->candidate[nr++] = v->reception[k];
 		for (size_t r = 0; r < nr_runs; r++)
 			slack[r] = (int64_t)(transmit[r] - arrival[r]);
+		if (v->runs->filled)
+			ignore_filled(v, v->transmit[t], v->reception[k], slack);
 	}
 	if (with_previous) {
 		const uint64_t *before = v->runs->transmit_cycle + v->transmit[t - 1] * stride;
@@ -83,6 +101,8 @@ static enum base_status fill(struct noc_view *v, uint32_t t, uint32_t from, uint
 		v->candidate[nr++] = NOC_PDG_NONE;
 		for (size_t r = 0; r < nr_runs; r++)
 			slack[r] = (int64_t)(transmit[r] - before[r]);
+		if (v->runs->filled)
+			ignore_filled(v, v->transmit[t], v->transmit[t - 1], slack);
 	}
 	v->nr_candidates = nr;
 	return BASE_OK;
@@ -117,7 +137,9 @@ static uint32_t find_usable(struct noc_view *v, uint32_t t)
 	for (uint32_t r = 0; r < runs; r++) {
 		v->usable[r] = !(v->options->ignore_blocked && v->ordered && t &&
 			noc_view_transmit(v, v->transmit[t], r) <=
-				noc_view_transmit(v, v->transmit[t - 1], r) + 1);
+				noc_view_transmit(v, v->transmit[t - 1], r) + 1) &&
+			!noc_view_filled(v, v->transmit[t], r) &&
+			!(t && noc_view_filled(v, v->transmit[t - 1], r));
 		nr += v->usable[r];
 	}
 	v->counts.blocked += runs - nr;
@@ -221,6 +243,9 @@ static bool only_previous(const struct noc_view *v, uint32_t t, uint64_t *ret_de
 	uint32_t nr = 0;
 	for (uint32_t r = 0; r < v->runs->nr_runs; r++) {
 		uint64_t before = t ? noc_view_transmit(v, v->transmit[t - 1], r) : 0;
+		if (noc_view_filled(v, v->transmit[t], r) ||
+			(t && noc_view_filled(v, v->transmit[t - 1], r)))
+			continue;
 		int64_t g = (int64_t)(noc_view_transmit(v, v->transmit[t], r) - before);
 		least = g < least ? g : least; /* too early is wrong in any run */
 		if (!v->usable[r])
@@ -308,6 +333,40 @@ static enum base_status explain(
 	return BASE_OK;
 }
 
+/* Nothing explains all runs: in some, something else was waited for (programs race). Takes what explains
+ * most of them: a reception, or the previous transmit, whose slack is that of the base run in most
+ * others, the latest of them. */
+static enum base_status explain_most(
+	struct noc_view *v, uint32_t t, struct noc_gate *ret, struct base_err *err)
+{
+	uint32_t from, to, best = NOC_PDG_NONE, most = 0, runs = v->runs->nr_runs;
+	window(v, t, v->options->window_previous_max, &from, &to);
+	enum base_status s = fill(v, t, from, to, t > 0, err);
+	for (uint32_t c = 0; c < v->nr_candidates && s == BASE_OK; c++) {
+		const int64_t *slack = v->slack + (size_t)c * runs;
+		uint32_t nr = 0;
+		for (uint32_t r = 1; r < runs; r++)
+			nr += slack[r] != UNKNOWN_SLACK &&
+				llabs(slack[r] - slack[0]) <= (long long)v->tolerance_cycles;
+		v->keep[c] = false;
+		if (slack[0] > 0 && nr >= most && nr) {
+			best = c;
+			most = nr;
+		}
+	}
+	if (s != BASE_OK || best == NOC_PDG_NONE)
+		return s;
+	ret->delay_cycles = (uint64_t)v->slack[(size_t)best * runs];
+	if (v->candidate[best] == NOC_PDG_NONE) {
+		ret->inputs = NOC_PDG_PREVIOUS;
+		return BASE_OK;
+	}
+	v->keep[best] = true;
+	v->certainty[best] = NOC_UNEXPLAINED;
+	ret->nr = 1;
+	return BASE_OK;
+}
+
 /* Of a transmit that was held up in nearly all runs little is known but inequalities. Where others
  * of the node answer who asked, so does it. */
 static enum base_status explain_by_others(
@@ -376,7 +435,11 @@ static enum base_status gate_adaptive(
 	s = explain(v, t, ret, err);
 	if (s != BASE_OK || ret->explained)
 		return s;
-	take_previous(v, t, base_gap(v, t), ret);
+	s = explain_most(v, t, ret, err);
+	if (s != BASE_OK)
+		return s;
+	if (!ret->nr && !ret->inputs)
+		take_previous(v, t, base_gap(v, t), ret);
 	ret->inputs |= NOC_PDG_UNEXPLAINED;
 	ret->empty = true;
 	return BASE_OK;
@@ -389,10 +452,10 @@ static enum base_status gate_one_window(
 	int64_t delay;
 	bool explained;
 	window_of_options(v, t, &from, &to);
+	uint32_t nr_usable = find_usable(v, t);
 	enum base_status s = fill(v, t, from, to, false, err);
 	if (s != BASE_OK)
 		return s;
-	uint32_t nr_usable = find_usable(v, t);
 	v->counts.candidates += v->nr_candidates;
 	ret->explained = true;
 	if (!nr_usable)

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cmd_slack.c - `longpole slack`: how long each instruction may be delayed. */
+#include "cmd/slack.h"
+#include "config.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+enum { WINDOW = 128, WIDTH = 4, PENALTY_CYCLES = 11, CORE_MOST = 1 << 20 };
+enum { CONFIG_LIMIT_BYTES = 1 << 20, SETTINGS_MAX = 48, ROWS = 10 };
+
+static const struct cmd_option option[] = {
+	{"format", 'f', "NAME", NULL, "the traces' format (default: found)"},
+	{"trace-list", 't', "FILE", "@file", "a file that lists the traces, one a line"},
+	{"machine", 'M', "CONFIG", "@file", "the machine, an INI file"},
+	{"set", 0, "KEY=VALUE", NULL, "one parameter of the machine (may be given again)"},
+	{"list-parameters", 'l', NULL, NULL,
+		"no simulation: the machine's parameters with what they mean"},
+	{"continuous", 'c', "PROCESSOR", NULL,
+		"end with the last instruction of that processor; what does not lead there is not "
+		"in the graph"},
+	{"from-parallel", 0, NULL, NULL, "the graph begins when the first thread is created"},
+	{"from-marker", 0, "N", NULL, "the graph begins at the first marker with that number"},
+	{"until", 0, "CYCLES", NULL, "stop the machine after so many cycles"},
+	{"out-of-order", 'o', NULL, NULL, "on out-of-order processors, as B. Fields models them"},
+	{"window", 0, "N", NULL, "with -o: instructions in the reorder buffer (default 128)"},
+	{"width", 0, "N", NULL, "with -o: instructions dispatched, and committed, in a cycle (4)"},
+	{"penalty", 0, "CYCLES", NULL, "with -o: of a mispredicted branch (default 11)"},
+	{"perfect-branches", 0, NULL, NULL, "with -o: no branch is mispredicted"},
+	{"instructions", 0, "N", NULL, "with -o: look at the first N (default 2097152)"},
+	{"top", 'n', "N", NULL, "rows of each table (default 10)"},
+	{"max-memory", 0, "SIZE", NULL,
+		"for kept edges, before they go to a temporary file (default 1G)"},
+};
+
+const struct cmd_details cmd_details_slack = {
+	.usage = "[OPTIONS] TRACE...",
+	.about = "Runs recorded instruction streams (longpole record --level 3) through a "
+		 "simulated multiprocessor, and says how long each instruction could be delayed "
+		 "before the program gets slower, and what the critical path consists of: by "
+		 "processor, function, source line, instruction and data.",
+	.option = option,
+	.nr_options = BASE_COUNT(option),
+	.example = {"longpole slack run.lpt", "longpole slack --set=protocol=dirmosi run.lpt",
+		"longpole slack --from-parallel --top=20 run.lpt",
+		"longpole slack --out-of-order --window=256 run.lpt"},
+};
+
+static int list_parameters(struct cmd *c)
+{
+	size_t nr;
+	const struct slack_parameter *p = slack_parameters(&nr);
+	struct base_str text = {0};
+	if (cmd_given(c, "json")) {
+		json_t *list = json_array();
+		for (size_t i = 0; i < nr; i++)
+			json_array_append_new(
+				list, json_pack("{s:s, s:s, s:I, s:I, s:I, s:s}", "key", p[i].key,
+					      "unit", p[i].unit, "default", (json_int_t)p[i].preset,
+					      "least", (json_int_t)p[i].least, "most",
+					      (json_int_t)p[i].most, "sentence", p[i].sentence));
+		return cmd_write_json(
+			c, json_pack("{s:s, s:s, s:{s:o}}", "schema", "longpole/slack/1", "tool",
+				   "longpole " LONGPOLE_VERSION, "result", "parameters", list));
+	}
+	base_str_add(&text, "[machine]\n");
+	for (size_t i = 0; i < nr; i++)
+		base_str_addf(&text, "%s = %" PRIu64 "\n\t%s: %s (%" PRIu64 " to %" PRIu64 ")\n",
+			p[i].key, p[i].preset, p[i].unit, p[i].sentence, p[i].least, p[i].most);
+	base_str_add(&text,
+		"Caches, nodes and protocols: 'longpole cdat --list-parameters'; here they begin "
+		"as data_bytes = 128K, code_bytes = 128K, second_bytes = 4M, each 4 ways, "
+		"protocol = mosi, a node for each thread. Latencies there are not used.\n");
+	return cmd_write(c, &text);
+}
+
+static int read_machine(struct cmd *c, struct slack_machine_config *k)
+{
+	const char *path = cmd_value(c, "machine"), *setting[SETTINGS_MAX];
+	size_t nr = cmd_values(c, "set", setting, SETTINGS_MAX);
+	enum base_status s = BASE_OK;
+	if (path) {
+		char *text = cmd_read_file(c, path, CONFIG_LIMIT_BYTES);
+		if (!text)
+			return cmd_exit_of(c->err.status);
+		s = slack_machine_config_read(k, text, path, &c->err);
+		base_free(text);
+	}
+	for (size_t i = 0; i < nr && s == BASE_OK; i++)
+		s = slack_machine_config_set(k, setting[i], &c->err);
+	return s == BASE_OK ? CMD_OK : cmd_fail(c, s);
+}
+
+static void show_progress(void *ctx, unsigned pass, uint64_t instructions)
+{
+	cmd_progress_show(ctx, pass == 1 ? "simulating" : "again, for slack", instructions, 0,
+		"instructions");
+}
+
+static bool read_options(struct cmd *c, struct slack_options *o, uint64_t *rows)
+{
+	uint64_t endpoint = 0;
+	if (!cmd_value_count(c, "continuous", &endpoint) ||
+		!cmd_value_count(c, "from-marker", &o->marker) ||
+		!cmd_value_count(c, "until", &o->machine.until) ||
+		!cmd_value_count(c, "top", rows) ||
+		!cmd_value_size(c, "max-memory", &o->memory_bytes))
+		return false;
+	o->from_marker = cmd_given(c, "from-marker");
+	o->continuous = cmd_given(c, "continuous");
+	o->endpoint = endpoint < UINT32_MAX ? (uint32_t)endpoint : UINT32_MAX;
+	o->from_parallel = cmd_given(c, "from-parallel");
+	o->progress = show_progress;
+	o->ctx = c;
+	return true;
+}
+
+static int answer(struct cmd *c, const struct cmd_slack_view *v)
+{
+	struct base_str text = {0};
+	if (cmd_given(c, "json"))
+		return cmd_write_json(
+			c, json_pack("{s:s, s:s, s:o}", "schema", "longpole/slack/1", "tool",
+				   "longpole " LONGPOLE_VERSION, "result",
+				   v->fields ? cmd_slack_fields_json(v) : cmd_slack_json(v)));
+	if (v->fields)
+		cmd_slack_fields_text(&text, v);
+	else
+		cmd_slack_text(&text, v);
+	return cmd_write(c, &text);
+}
+
+static int in_order(struct cmd *c, struct memory_source *source, struct cmd_slack_view *v)
+{
+	struct slack_analysis *a;
+	cmd_progress_reset(c);
+	enum base_status s = slack_analyse(v->config, source, v->options, &a, &c->err);
+	cmd_progress_clear(c);
+	if (s != BASE_OK)
+		return cmd_fail(c, s);
+	v->result = slack_analysis_result(a);
+	int status = answer(c, v);
+	slack_analysis_free(a);
+	return status;
+}
+
+static bool small_count(struct cmd *c, const char *name, uint64_t least, uint32_t *ret)
+{
+	uint64_t n = *ret;
+	if (!cmd_value_count(c, name, &n))
+		return false;
+	if (n >= least && n <= CORE_MOST) {
+		*ret = (uint32_t)n;
+		return true;
+	}
+	cmd_usage(c, "--%s: %" PRIu64 " to %d", name, least, CORE_MOST);
+	return false;
+}
+
+static int out_of_order(struct cmd *c, struct memory_source *source, struct cmd_slack_view *v)
+{
+	struct cmd_slack_decoder d = {.source = source};
+	struct slack_core core = {.window = WINDOW,
+		.width = WIDTH,
+		.penalty_cycles = PENALTY_CYCLES,
+		.perfect_branches = cmd_given(c, "perfect-branches"),
+		.decode = cmd_slack_decode,
+		.decode_ctx = &d};
+	struct slack_fields *f;
+	if (v->options->continuous)
+		return cmd_usage(c, "--continuous goes without --out-of-order");
+	if (!small_count(c, "window", 1, &core.window) ||
+		!small_count(c, "width", 1, &core.width) ||
+		!small_count(c, "penalty", 0, &core.penalty_cycles) ||
+		!cmd_value_count(c, "instructions", &core.most))
+		return CMD_USAGE;
+	enum base_status s = slack_fields_new(v->config, source, v->options, &core, &f, &c->err);
+	cmd_slack_decoder_fini(&d);
+	if (s != BASE_OK)
+		return cmd_fail(c, s);
+	v->fields = slack_fields_result(f);
+	v->core = &core;
+	int status = answer(c, v);
+	v->core = NULL;
+	v->fields = NULL;
+	slack_fields_free(f);
+	return status;
+}
+
+static int run(struct cmd *c, struct memory_source *source, const struct slack_machine_config *k)
+{
+	struct slack_options o = {0};
+	uint64_t rows = ROWS;
+	if (!read_options(c, &o, &rows))
+		return CMD_USAGE;
+	struct cmd_slack_names names = {.source = source};
+	struct cmd_slack_view v = {
+		.trace = c->nr_operands ? c->operand[0] : cmd_value(c, "trace-list"),
+		.source = source,
+		.config = k,
+		.options = &o,
+		.names = &names,
+		.rows = (size_t)rows};
+	int status = cmd_given(c, "out-of-order") ? out_of_order(c, source, &v)
+						  : in_order(c, source, &v);
+	cmd_slack_names_fini(&names);
+	return status;
+}
+
+int cmd_run_slack(struct cmd *c)
+{
+	struct memory_source *source;
+	if (cmd_given(c, "list-parameters"))
+		return list_parameters(c);
+	int status = cmd_streams_open_source(c, 0, &source);
+	if (status != CMD_OK)
+		return status;
+	struct slack_machine_config *k = slack_machine_config_new(source->info.nr_threads);
+	if (!k)
+		status = cmd_fail(
+			c, base_fail(&c->err, BASE_ERR_NOMEM, "no memory for the machine"));
+	else
+		status = read_machine(c, k);
+	if (status == CMD_OK)
+		status = run(c, source, k);
+	slack_machine_config_free(k);
+	memory_source_close(source);
+	return status;
+}

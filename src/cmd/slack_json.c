@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* slack_json.c - the answer of `longpole slack` as JSON: counts and cycles, longpole/slack/1. */
+#include "cmd/slack.h"
+
+#include <inttypes.h>
+#include <math.h>
+
+static json_t *count(uint64_t n)
+{
+	return json_integer((json_int_t)n);
+}
+
+static json_t *histogram(const struct base_histogram *h)
+{
+	json_t *list = json_array();
+	for (unsigned i = 0; h->count && i < BASE_HISTOGRAM_BUCKETS; i++) {
+		uint64_t low, high, n = base_histogram_bucket(h, i, &low, &high);
+		if (n)
+			json_array_append_new(
+				list, json_pack("{s:o, s:o, s:o}", "from_cycles", count(low),
+					      "to_cycles", count(high), "instructions", count(n)));
+	}
+	return list;
+}
+
+static json_t *processors(const struct slack_result *r)
+{
+	json_t *list = json_array();
+	for (uint32_t i = 0; i < r->machine.nr_processors; i++) {
+		const struct slack_processor_result *p = &r->machine.processor[i];
+		json_array_append_new(list,
+			json_pack("{s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, "
+				  "s:o, s:o}",
+				"processor", (int)i, "critical_cycles",
+				count(r->processor[i].critical_cycles), "begin_cycle",
+				count(p->begin), "end_cycle", count(p->end), "instructions",
+				count(p->instructions), "spinning_instructions", count(p->spinning),
+				"waited_cycles", count(p->waited_cycles), "waits", count(p->waits),
+				"miss_cycles", count(p->miss_cycles), "fetch_cycles",
+				count(p->fetch_cycles), "contention_cycles",
+				count(p->contention_cycles), "line_accesses", count(p->accesses),
+				"line_misses", count(p->misses), "nodes", count(p->nodes)));
+	}
+	return list;
+}
+
+static json_t *group(const struct cmd_slack_view *v, enum cmd_slack_by by)
+{
+	json_t *list = json_array();
+	size_t nr;
+	struct cmd_slack_named *g = cmd_slack_group(v->names, v->result, by, &nr);
+	for (size_t i = 0; i < nr; i++) {
+		const struct cmd_slack_named *n = &g[i];
+		if (by == CMD_SLACK_DATA)
+			json_array_append_new(list,
+				json_pack("{s:s, s:o, s:o}", "name", n->name, "critical_cycles",
+					count(n->critical_cycles), "times", count(n->executed)));
+		else
+			json_array_append_new(list,
+				json_pack("{s:s, s:o, s:o, s:f}", "name", n->name,
+					"critical_cycles", count(n->critical_cycles),
+					"instructions", count(n->executed), "mean_slack_cycles",
+					n->executed ? n->sum / (double)n->executed : 0.0));
+	}
+	cmd_slack_group_free(g, nr);
+	return list;
+}
+
+static json_t *instructions(const struct cmd_slack_view *v)
+{
+	const struct slack_result *r = v->result;
+	json_t *list = json_array();
+	for (size_t i = 0; i < r->nr_code; i++) {
+		const struct slack_static *c = &r->code[i];
+		uint64_t inside = c->executed - c->outside;
+		struct base_str name = {0}, code = {0};
+		if (!c->executed)
+			continue;
+		double mean = inside ? c->sum / (double)inside : 0;
+		double variance = inside ? c->squares / (double)inside - mean * mean : 0;
+		cmd_slack_name(v->names, CMD_SLACK_INSTRUCTION, c->code, &name);
+		base_str_addf(&code, "0x%" PRIx64, c->code);
+		json_array_append_new(list,
+			json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:f, s:f, s:o, s:o}",
+				"code", base_str_text(&code), "name", base_str_text(&name), "kind",
+				slack_kind_name(c->kind), "executed", count(c->executed), "outside",
+				count(c->outside), "critical", count(c->critical),
+				"least_slack_cycles", count(inside ? c->least : 0),
+				"greatest_slack_cycles", count(c->greatest), "mean_slack_cycles",
+				mean, "deviation_cycles", variance > 0 ? sqrt(variance) : 0.0,
+				"alike", count(c->alike), "greatest_tautness_cycles",
+				count(c->taut_cycles)));
+		json_object_set_new(json_array_get(list, json_array_size(list) - 1),
+			"critical_cycles", count(c->critical_cycles));
+		base_str_fini(&name);
+		base_str_fini(&code);
+	}
+	return list;
+}
+
+static json_t *graph(const struct slack_result *r)
+{
+	const struct slack_counts *k = &r->counts;
+	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "instructions",
+		count(k->instructions), "nodes", count(k->nodes), "raw_edges", count(k->raw_edges),
+		"raw_edges_within_a_processor", count(k->raw_within), "late_raw_edges",
+		count(k->raw_late), "kept_nodes", count(k->kept_nodes + r->machine.nr_processors),
+		"kept_raw_edges", count(k->kept_edges), "removed_same_store",
+		count(k->removed_same_store), "removed_in_time", count(k->removed_in_time),
+		"removed_beyond", count(k->removed_beyond), "spilled_bytes",
+		count(k->spilled_bytes));
+}
+
+static json_t *diagnostics(const struct memory_source *s)
+{
+	json_t *list = json_array();
+	for (unsigned d = 0; d < MEMORY_DIAG_NR; d++)
+		if (s->diags.count[d])
+			json_array_append_new(
+				list, json_pack("{s:s, s:o}", "name", memory_diag_name(d), "count",
+					      count(s->diags.count[d])));
+	return list;
+}
+
+json_t *cmd_slack_json(const struct cmd_slack_view *v)
+{
+	const struct slack_result *r = v->result;
+	const struct slack_machine_result *m = &r->machine;
+	json_t *all = json_pack("{s:s, s:s, s:o, s:o, s:o, s:i, s:o, s:o, s:o, s:o}", "trace",
+		v->trace, "protocol", v->config->cdat->protocol->name, "clock_mhz",
+		count(v->config->clock_mhz), "origin_cycle", count(r->origin), "end_cycle",
+		count(r->end), "endpoint_processor", (int)r->endpoint, "critical_cycles",
+		count(r->critical_cycles), "critical_hops", count(r->critical_hops),
+		"outside_instructions", count(r->outside), "machine_cycles", count(m->cycles));
+	json_t *more = json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "processors",
+		processors(r), "global_slack", histogram(&r->global), "local_slack",
+		histogram(&r->local), "functions", group(v, CMD_SLACK_FUNCTION), "lines",
+		group(v, CMD_SLACK_LINE), "data", group(v, CMD_SLACK_DATA), "static_instructions",
+		instructions(v), "graph", graph(r), "diagnostics", diagnostics(v->source));
+	json_t *lost = json_pack("{s:o, s:o, s:o, s:s}", "forced_waits", count(m->forced),
+		"bad_calls", count(m->bad_calls), "omp_regions_without_end", count(m->omp_regions),
+		"not_seen", v->source->info.unseen);
+	json_object_update(all, more);
+	json_object_update(all, lost);
+	json_decref(more);
+	json_decref(lost);
+	return all;
+}

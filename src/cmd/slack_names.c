@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* slack_names.c - addresses of a memory stream into names, by the program's own files. */
+#include "cmd/slack.h"
+#include "symbol/symbol.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The same file is opened once; NULL: it is not there or has no symbols. */
+static struct symbol_file *symbols_of(struct cmd_slack_names *n, const char *path)
+{
+	for (size_t i = 0; i < n->nr_files; i++)
+		if (!strcmp(n->file[i].path, path))
+			return n->file[i].symbols;
+	struct base_str copy = {0};
+	base_str_add(&copy, path);
+	if (copy.failed || base_grow(&n->file, &n->files_capacity, n->nr_files + 1,
+				   sizeof *n->file) != BASE_OK) {
+		base_str_fini(&copy);
+		return NULL;
+	}
+	n->file[n->nr_files].path = copy.buf;
+	n->file[n->nr_files].symbols = *path ? symbol_open(path, "") : NULL;
+	return n->file[n->nr_files++].symbols;
+}
+
+void cmd_slack_names_fini(struct cmd_slack_names *n)
+{
+	for (size_t i = 0; i < n->nr_files; i++) {
+		base_free(n->file[i].path);
+		symbol_close(n->file[i].symbols);
+	}
+	base_free(n->file);
+	*n = (struct cmd_slack_names){0};
+}
+
+static void add_file_line(struct base_str *out, const struct symbol_found *s)
+{
+	const char *slash = strrchr(s->file, '/');
+	base_str_addf(out, "%s:%" PRIu64, slash ? slash + 1 : s->file, s->line);
+}
+
+static bool name_code(
+	struct cmd_slack_names *n, enum cmd_slack_by by, uint64_t address, struct base_str *out)
+{
+	struct memory_linked at;
+	struct symbol_found s;
+	if (!n->source->ops->linked || !n->source->ops->linked(n->source, address, true, 0, &at))
+		return false;
+	struct symbol_file *symbols = symbols_of(n, at.path);
+	if (!symbols || !symbol_code(symbols, at.address, &s) || !s.function)
+		return false;
+	bool line = s.file && s.line;
+	if (by == CMD_SLACK_LINE && line) {
+		add_file_line(out, &s);
+		return true;
+	}
+	base_str_add(out, s.function);
+	if (by != CMD_SLACK_INSTRUCTION)
+		return true;
+	base_str_addf(out, "+0x%" PRIx64, at.address - s.function_offset);
+	if (line) {
+		base_str_add(out, " ");
+		add_file_line(out, &s);
+	}
+	return true;
+}
+
+static bool name_data(struct cmd_slack_names *n, uint64_t address, struct base_str *out)
+{
+	struct memory_linked at;
+	for (size_t i = 0;
+		n->source->ops->linked && n->source->ops->linked(n->source, address, false, i, &at);
+		i++) {
+		struct symbol_file *symbols = symbols_of(n, at.path);
+		struct base_str name = {0};
+		if (symbols && symbol_data(symbols, at.address, &name)) {
+			const char *text = base_str_text(&name), *plus = strstr(text, "+0x");
+			base_str_add_bytes(out, text, plus ? (size_t)(plus - text) : name.length);
+			base_str_fini(&name);
+			return true;
+		}
+		base_str_fini(&name);
+	}
+	return false;
+}
+
+void cmd_slack_name(
+	struct cmd_slack_names *n, enum cmd_slack_by by, uint64_t address, struct base_str *out)
+{
+	struct memory_place p = {.name = "", .file = ""};
+	bool data = by == CMD_SLACK_DATA;
+	bool (*find)(const struct memory_source *, uint64_t, struct memory_place *) =
+		data ? n->source->ops->data_place : n->source->ops->code_place;
+	if (find && find(n->source, address, &p))
+		base_str_add(out, p.name);
+	else if (!address && !data)
+		base_str_add(out, "(threads and unseen code)");
+	else if (!(data ? name_data(n, address, out) : name_code(n, by, address, out)))
+		/* Neighbours on one page of a heap or stack go together. */
+		base_str_addf(out, "0x%" PRIx64, data ? address & ~UINT64_C(4095) : address);
+}
+
+static int by_critical(const void *x, const void *y)
+{
+	const struct cmd_slack_named *a = x, *b = y;
+	if (a->critical_cycles != b->critical_cycles)
+		return a->critical_cycles < b->critical_cycles ? 1 : -1;
+	return strcmp(a->name, b->name);
+}
+
+static struct cmd_slack_named *find_name(struct cmd_slack_named **g, size_t *nr, size_t *capacity,
+	struct base_strtab *texts, struct base_map *index, const char *name)
+{
+	uint32_t id;
+	uint64_t at;
+	if (base_strtab_intern(texts, name, strlen(name), &id) != BASE_OK)
+		return NULL;
+	if (base_map_get(index, 0, id, &at))
+		return &(*g)[at];
+	struct base_str copy = {0};
+	base_str_add(&copy, name);
+	if (copy.failed || base_grow(g, capacity, *nr + 1, sizeof **g) != BASE_OK ||
+		base_map_put(index, 0, id, *nr) != BASE_OK) {
+		base_str_fini(&copy);
+		return NULL;
+	}
+	(*g)[*nr] = (struct cmd_slack_named){.name = copy.buf, .least = UINT64_MAX};
+	return &(*g)[(*nr)++];
+}
+
+static void add_static(struct cmd_slack_named *to, const struct slack_static *c)
+{
+	to->critical_cycles += c->critical_cycles;
+	to->executed += c->executed - c->outside;
+	to->alike += c->alike;
+	to->sum += c->sum;
+	to->least = c->least < to->least ? c->least : to->least;
+	to->taut_cycles = c->taut_cycles > to->taut_cycles ? c->taut_cycles : to->taut_cycles;
+}
+
+struct cmd_slack_named *cmd_slack_group(struct cmd_slack_names *n, const struct slack_result *r,
+	enum cmd_slack_by by, size_t *ret_nr)
+{
+	struct cmd_slack_named *g = NULL;
+	struct base_strtab *texts = base_strtab_new();
+	struct base_map index = {0};
+	struct base_str name = {0};
+	size_t nr = 0, capacity = 0, all = by == CMD_SLACK_DATA ? r->nr_lines : r->nr_code;
+	bool failed = !texts;
+	for (size_t i = 0; i < all && !failed; i++) {
+		base_str_reset(&name);
+		cmd_slack_name(
+			n, by, by == CMD_SLACK_DATA ? r->line[i].address : r->code[i].code, &name);
+		struct cmd_slack_named *to = name.failed ? NULL
+							 : find_name(&g, &nr, &capacity, texts,
+								   &index, base_str_text(&name));
+		failed = !to;
+		if (to && by != CMD_SLACK_DATA) {
+			add_static(to, &r->code[i]);
+		} else if (to) {
+			to->critical_cycles += r->line[i].critical_cycles;
+			to->executed += r->line[i].times;
+		}
+	}
+	base_str_fini(&name);
+	base_map_fini(&index);
+	base_strtab_free(texts);
+	if (failed) {
+		cmd_slack_group_free(g, nr);
+		g = NULL;
+		nr = 0;
+	}
+	if (nr)
+		qsort(g, nr, sizeof *g, by_critical);
+	*ret_nr = nr;
+	return g;
+}
+
+void cmd_slack_group_free(struct cmd_slack_named *g, size_t nr)
+{
+	for (size_t i = 0; i < nr; i++)
+		base_free(g[i].name);
+	base_free(g);
+}
