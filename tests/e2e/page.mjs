@@ -136,6 +136,18 @@ if (names.includes('tcp'))
     assert.deepEqual(page.trouble, []);
   });
 
+if (names.includes('tcp'))
+  await test('page/connection', async () => {
+    const page = await open('tcp'), c = data('tcp').connections.connections[0];
+    await page.locator('[aria-label=connections] tbody button').first().click();
+    await page.waitForFunction((id) => location.hash.includes(`connection=${id}`) && location.hash.includes('threads='), c.connection);
+    assert.ok((await page.locator('header .chips').textContent()).includes(`connection ${c.connection}`));
+    assert.equal(await page.locator('[aria-label=connections] tbody tr.on').count(), 1);
+    await page.keyboard.press('Escape');
+    assert.equal(await page.locator('header .chip').count(), 0);
+    assert.deepEqual(page.trouble, []);
+  });
+
 const some = names.find((n) => n === 'pigz') ?? names.find((n) => n !== 'empty');
 const now = (page) => page.locator('.span').textContent();
 await test('page/keys', async () => {
