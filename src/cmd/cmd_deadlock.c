@@ -51,7 +51,7 @@ static const struct cmd_option option[] = {
 };
 
 const struct cmd_details cmd_details_deadlock = {
-	.usage = "[OPTIONS] --pid PID | --all | --core FILE | -- PROG [ARG...] | --potential TRACE",
+	.usage = "[OPTIONS] --pid PID | --all | --core FILE | -- PROG... | --potential TRACE",
 	.about = "Looks at programs that run, without stopping them: which threads sleep, what "
 		 "each waits for (locks, conditions, semaphores, pipes, sockets, children, "
 		 "threads, file locks), who has it, and who could still give it. Where nobody can, "

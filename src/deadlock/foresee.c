@@ -161,8 +161,12 @@ enum base_status deadlock_foresee(struct deadlock_answer *a, const bool *wanted,
 	struct deadlock_ahead *ahead, const struct deadlock_ahead_options *options,
 	struct base_err *err)
 {
-	struct foresight f = {.a = a, .ahead = ahead, .options = options, .began_ns = clock_ns()};
+	struct deadlock_ahead_options chosen = *options;
+	struct foresight f = {.a = a, .ahead = ahead, .options = &chosen, .began_ns = clock_ns()};
 	size_t nr = 0;
+	if (chosen.snapshot == DEADLOCK_SNAPSHOT_AUTO && !a->without_bpf)
+		chosen.snapshot =
+			DEADLOCK_SNAPSHOT_BPF; /* whom BPF missed has moved on: do not stop it */
 	for (size_t i = 0; i < a->nr_waits; i++)
 		nr += is_wanted(a, wanted, i);
 	if (!nr || a->without_ahead)

@@ -85,7 +85,8 @@ static int be_born(void *argument)
 	for (int i = 1; i < _NSIG; i++)
 		(void)sigaction(i, &by_default, NULL);
 	(void)sigemptyset(&empty);
-	if (prctl(PR_SET_PDEATHSIG, SIGKILL) || getppid() != b->parent ||
+	/* a process group of its own: the terminal's signals are not for it */
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL) || getppid() != b->parent || setpgid(0, 0) ||
 		setrlimit(RLIMIT_CORE, &none) || setrlimit(RLIMIT_FSIZE, &none) ||
 		setrlimit(RLIMIT_AS, &space) || setitimer(ITIMER_PROF, &ticks, NULL) ||
 		ptrace(PTRACE_TRACEME, 0, NULL, NULL) ||
@@ -173,6 +174,14 @@ static void bury(struct deadlock_ghost *g)
 	g->pid = -1;
 }
 
+/* Signals that an instruction of its own may raise. Others come from outside, and do not reach it.
+ */
+static bool is_own_doing(int signal)
+{
+	return signal == SIGTRAP || signal == SIGSEGV || signal == SIGBUS || signal == SIGILL ||
+	       signal == SIGFPE || signal == SIGSYS;
+}
+
 /* Runs it to its next trap, at `rip`. Ticks of its timer are nobody's business here. */
 static bool run_to_trap(struct deadlock_ghost *g, uint64_t rip)
 {
@@ -180,7 +189,7 @@ static bool run_to_trap(struct deadlock_ghost *g, uint64_t rip)
 	for (;;) {
 		if (ptrace(PTRACE_CONT, g->pid, NULL, NULL) || !wait_for(g->pid, &status))
 			return false;
-		if (WSTOPSIG(status) == SIGPROF)
+		if (!is_own_doing(WSTOPSIG(status)))
 			continue;
 		return WSTOPSIG(status) == SIGTRAP && get_registers(g) && g->registers.rip == rip;
 	}
@@ -735,6 +744,8 @@ enum deadlock_stop deadlock_ghost_go(struct deadlock_ghost *g, bool step)
 				return DEADLOCK_STOP_FAULT;
 			break;
 		default:
+			if (!is_own_doing(WSTOPSIG(status)))
+				break;
 			g->signal = WSTOPSIG(status);
 			return DEADLOCK_STOP_SIGNAL;
 		}

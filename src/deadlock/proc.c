@@ -142,7 +142,9 @@ bool deadlock_parse_syscall(const char *text, struct deadlock_syscall *ret)
 bool deadlock_parse_schedstat(const char *text, uint64_t *ret_runs)
 {
 	uint64_t unused;
-	return take(&text, 10, &unused) && take(&text, 10, &unused) && take(&text, 10, ret_runs);
+	bool has_times = take(&text, 10, &unused);
+	has_times = has_times && take(&text, 10, &unused);
+	return has_times && take(&text, 10, ret_runs);
 }
 
 bool deadlock_runs_of(pid_t pid, pid_t tid, uint64_t *ret_runs)

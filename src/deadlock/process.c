@@ -49,7 +49,7 @@ enum base_status deadlock_world_open_core(
 	const struct deadlock_core *core, struct deadlock_world **ret, struct base_err *err)
 {
 	enum base_status s = deadlock_world_open(ret, err);
-	if (s == BASE_OK)
+	if (s == BASE_OK && *ret)
 		(*ret)->core = core;
 	return s;
 }

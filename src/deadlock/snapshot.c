@@ -12,6 +12,7 @@
 #include <elf.h>
 #include <errno.h>
 #include <linux/limits.h>
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ptrace.h>
@@ -135,6 +136,20 @@ static bool settle(const struct deadlock_wait *w, uint64_t *ret_runs)
 	return false;
 }
 
+bool deadlock_snapshot_hurry(void)
+{
+	const struct sched_param lowest = {.sched_priority = 1};
+	return sched_getscheduler(0) == SCHED_OTHER &&
+	       sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &lowest) == 0;
+}
+
+void deadlock_snapshot_relax(bool hurried)
+{
+	const struct sched_param none = {0};
+	if (hurried)
+		(void)sched_setscheduler(0, SCHED_OTHER, &none);
+}
+
 static bool stop(pid_t tid, int *ret_status)
 {
 	pid_t got;
@@ -157,12 +172,15 @@ enum deadlock_snapshot_result deadlock_snapshot_ptrace(
 		(void)snprintf(why, WHY_BYTES, "%s", harm);
 		return DEADLOCK_SNAPSHOT_REFUSED;
 	}
+	const bool hurried = deadlock_snapshot_hurry();
 	if (ptrace(PTRACE_SEIZE, tid, NULL, NULL)) {
+		deadlock_snapshot_relax(hurried);
 		(void)snprintf(why, WHY_BYTES, "ptrace: %s", strerror(errno));
 		return errno == ESRCH ? DEADLOCK_SNAPSHOT_MOVED : DEADLOCK_SNAPSHOT_REFUSED;
 	}
 	const uint64_t begin_ns = now_ns();
 	if (!stop(tid, &status)) {
+		deadlock_snapshot_relax(hurried);
 		(void)snprintf(why, WHY_BYTES, "it ended");
 		return DEADLOCK_SNAPSHOT_MOVED;
 	}
@@ -177,6 +195,7 @@ enum deadlock_snapshot_result deadlock_snapshot_ptrace(
 	const uintptr_t signal = by_us || status >> 16 ? 0 : (uintptr_t)WSTOPSIG(status);
 	(void)ptrace(PTRACE_DETACH, tid, NULL, (void *)signal);
 	ret->stopped_ns = now_ns() - begin_ns;
+	deadlock_snapshot_relax(hurried);
 	good = good && settle(wait, &ret->runs);
 	if (!good)
 		(void)snprintf(why, WHY_BYTES, "it was not in that call any more");

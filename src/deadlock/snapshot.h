@@ -34,6 +34,13 @@ enum deadlock_snapshot_result {
 enum deadlock_snapshot_result deadlock_snapshot_ptrace(
 	const struct deadlock_wait *wait, struct deadlock_registers *ret, char *why);
 
+/*
+ * While a thread is stopped nobody shall get between us and its going on: real-time priority, where
+ * that is allowed. Returns what _relax() needs to undo it.
+ */
+bool deadlock_snapshot_hurry(void);
+void deadlock_snapshot_relax(bool hurried);
+
 /* Would a stop change what this call returns? "" or why. */
 const char *deadlock_snapshot_harm(const struct deadlock_wait *wait);
 

@@ -37,11 +37,10 @@ static bool computes(const struct user_regs_struct *r)
 	return (int64_t)r->orig_rax < 0 || result > -512 || result < -516;
 }
 
-bool deadlock_spin_registers(pid_t tid, struct deadlock_registers *ret, const char **why)
+static bool stop_and_read(pid_t tid, struct deadlock_registers *ret, const char **why)
 {
 	int status = 0;
 	pid_t got;
-	ret->xstate_bytes = 0;
 	*why = "it may not be traced";
 	if (ptrace(PTRACE_SEIZE, tid, NULL, NULL))
 		return false;
@@ -65,6 +64,15 @@ bool deadlock_spin_registers(pid_t tid, struct deadlock_registers *ret, const ch
 	(void)ptrace(PTRACE_DETACH, tid, NULL, (void *)signal);
 	ret->stopped_ns = clock_ns() - begin_ns;
 	*why = "it is in a system call";
+	return good;
+}
+
+bool deadlock_spin_registers(pid_t tid, struct deadlock_registers *ret, const char **why)
+{
+	ret->xstate_bytes = ret->stopped_ns = 0;
+	const bool hurried = deadlock_snapshot_hurry();
+	const bool good = stop_and_read(tid, ret, why);
+	deadlock_snapshot_relax(hurried);
 	return good;
 }
 

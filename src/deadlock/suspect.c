@@ -58,9 +58,10 @@ static enum base_status keep_unbroken(struct deadlock_answer *a,
 	const struct deadlock_ahead_options *options, struct base_err *err)
 {
 	bool *rescuer = base_alloc(a->nr_waits + 1);
-	enum base_status s =
-		rescuer ? BASE_OK : base_fail(err, BASE_ERR_NOMEM, "out of memory for rescuers");
+	enum base_status s = BASE_OK;
 	size_t kept = 0;
+	if (!rescuer)
+		return base_fail(err, BASE_ERR_NOMEM, "out of memory for rescuers");
 	for (size_t i = 0; s == BASE_OK && i < a->nr_findings; i++) {
 		struct deadlock_finding f = a->finding[i];
 		memset(rescuer, 0, a->nr_waits + 1);

@@ -174,7 +174,7 @@ static char state_of(const struct deadlock_task *t)
 enum base_status deadlock_tasks_threads(struct deadlock_tasks *t, struct deadlock_thread **thread,
 	size_t *capacity, size_t *nr, struct base_err *err)
 {
-	size_t length;
+	size_t length = 0;
 	struct deadlock_task task;
 	uint64_t ticks = (uint64_t)sysconf(_SC_CLK_TCK);
 	enum base_status s = pass(t, ITERATOR_THREADS, &length, err);
@@ -232,7 +232,7 @@ static void copy_registers(struct deadlock_wait *w, const struct deadlock_task_r
 enum base_status deadlock_tasks_registers(
 	struct deadlock_tasks *t, struct deadlock_wait *wait, size_t nr_waits, struct base_err *err)
 {
-	size_t length;
+	size_t length = 0;
 	struct base_map index = {0};
 	enum base_status s = pass(t, ITERATOR_REGISTERS, &length, err);
 	for (size_t i = 0; s == BASE_OK && i < nr_waits; i++) {

@@ -110,7 +110,6 @@ enum deadlock_snapshot {
 	DEADLOCK_SNAPSHOT_AUTO,   /* the first of the following that this machine allows */
 	DEADLOCK_SNAPSHOT_BPF,    /* a ghost, registers from BPF: the thread is never stopped */
 	DEADLOCK_SNAPSHOT_PTRACE, /* a ghost, registers by ptrace: stopped for microseconds */
-	DEADLOCK_SNAPSHOT_FORK,   /* a fork made inside of the process */
 };
 
 struct deadlock_ahead_options {

@@ -15,13 +15,15 @@
 #define SYS_futex_waitv 449
 #endif
 
-enum { POLL_FILES_MAX = 1024, SELECT_FILES_MAX = 1024, SEMBUF_MAX = 64, EPOLL_DEPTH_MAX = 4 };
+enum { POLL_FILES_MAX = 1024, SELECT_FILES_MAX = 1024, SEMBUF_MAX = 64, EPOLLS_MAX = 16 };
 
 struct call { /* one decoding */
 	struct deadlock_world *world;
 	struct deadlock_process *process;
 	struct deadlock_wait *wait;
-	int fd; /* -1: none */
+	int fd;                /* -1: none */
+	int epoll[EPOLLS_MAX]; /* sets that are waited for, also inside of others */
+	size_t nr_epolls, nr_epolls_read;
 };
 
 void deadlock_wait_add_key(struct deadlock_wait *w, const struct deadlock_key *key)
@@ -45,10 +47,21 @@ static void add(
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
-static void add_epoll(const struct call *c, int fd, int depth);
+/* Is read later: sets may be in sets. */
+static void queue_epoll(struct call *c, int fd)
+{
+	for (size_t i = 0; i < c->nr_epolls; i++) {
+		if (c->epoll[i] == fd)
+			return;
+	}
+	if (c->nr_epolls < EPOLLS_MAX)
+		c->epoll[c->nr_epolls++] = fd;
+	else
+		c->wait->is_external = true;
+}
 
 /* Waits until fd is readable, or writable. */
-static void add_file(const struct call *c, int fd, bool reads, bool writes, int depth)
+static void add_file(struct call *c, int fd, bool reads, bool writes)
 {
 	struct deadlock_file f;
 	deadlock_file_of(c->world, c->process, fd, &f);
@@ -74,7 +87,7 @@ static void add_file(const struct call *c, int fd, bool reads, bool writes, int 
 			add(c, DEADLOCK_KEY_EVENTFD_ROOM, 0, f.inode, 0);
 		break;
 	case DEADLOCK_FILE_EPOLL:
-		add_epoll(c, fd, depth + 1);
+		queue_epoll(c, fd);
 		break;
 	case DEADLOCK_FILE_NONE: /* closed while it waits: whatever it was may still come */
 	case DEADLOCK_FILE_REGULAR:
@@ -87,13 +100,13 @@ static void add_file(const struct call *c, int fd, bool reads, bool writes, int 
 	}
 }
 
-static void add_epoll(const struct call *c, int fd, int depth)
+static void read_epoll(struct call *c, int fd)
 {
 	char name[48], text[PROC_TEXT_MAX];
 	struct deadlock_epoll_item item;
 	struct base_str s = {0};
 	base_str_addf(&s, "fdinfo/%d", fd);
-	if (s.failed || s.length >= sizeof name || depth > EPOLL_DEPTH_MAX) {
+	if (s.failed || s.length >= sizeof name) {
 		base_str_fini(&s);
 		c->wait->is_external = true;
 		return;
@@ -106,19 +119,19 @@ static void add_epoll(const struct call *c, int fd, int depth)
 		c->wait->is_external = true; /* not all of it was seen */
 	while (deadlock_parse_epoll(&at, &item))
 		add_file(c, item.fd, item.events & (EPOLLIN | EPOLLRDNORM | EPOLLPRI | EPOLLRDHUP),
-			item.events & (EPOLLOUT | EPOLLWRNORM), depth);
+			item.events & (EPOLLOUT | EPOLLWRNORM));
 }
 
 static void decode_read(struct call *c)
 {
 	c->wait->kind = DEADLOCK_READ;
-	add_file(c, c->fd, true, false, 0);
+	add_file(c, c->fd, true, false);
 }
 
 static void decode_write(struct call *c)
 {
 	c->wait->kind = DEADLOCK_WRITE;
-	add_file(c, c->fd, false, true, 0);
+	add_file(c, c->fd, false, true);
 }
 
 /* From one file to another: either may be what it waits for. */
@@ -126,8 +139,8 @@ static void decode_splice(struct call *c)
 {
 	bool is_tee = c->wait->call == SYS_tee;
 	c->wait->kind = DEADLOCK_READ;
-	add_file(c, c->fd, true, false, 0);
-	add_file(c, (int)c->wait->arg[is_tee ? 1 : 2], false, true, 0);
+	add_file(c, c->fd, true, false);
+	add_file(c, (int)c->wait->arg[is_tee ? 1 : 2], false, true);
 }
 
 static void decode_poll(struct call *c)
@@ -144,9 +157,9 @@ static void decode_poll(struct call *c)
 	for (size_t i = 0; i < nr; i++) {
 		if (set[i].fd >= 0)
 			add_file(c, set[i].fd, set[i].events & (POLLIN | POLLRDNORM | POLLPRI),
-				set[i].events & (POLLOUT | POLLWRNORM), 0);
+				set[i].events & (POLLOUT | POLLWRNORM));
 	}
-	if (!w->nr_keys)
+	if (!w->nr_keys && !c->nr_epolls)
 		w->is_external = true; /* a way to sleep until a signal */
 }
 
@@ -174,18 +187,16 @@ static void decode_select(struct call *c)
 	for (size_t i = 0; i < nr; i++) {
 		bool reads = in_set(set[0], i) || in_set(set[2], i), writes = in_set(set[1], i);
 		if (reads || writes)
-			add_file(c, (int)i, reads, writes, 0);
+			add_file(c, (int)i, reads, writes);
 	}
-	if (!w->nr_keys)
+	if (!w->nr_keys && !c->nr_epolls)
 		w->is_external = true;
 }
 
 static void decode_epoll(struct call *c)
 {
 	c->wait->kind = DEADLOCK_EPOLL;
-	add_epoll(c, c->fd, 0);
-	if (!c->wait->nr_keys && !c->wait->is_timed)
-		c->wait->is_external = true; /* files may be added at any time */
+	queue_epoll(c, c->fd);
 }
 
 static void decode_accept(struct call *c)
@@ -417,6 +428,10 @@ void deadlock_wait_decode(struct deadlock_world *world, struct deadlock_wait *w)
 	if (row->time_ms >= 0)
 		w->is_timed = (int)w->arg[row->time_ms] >= 0;
 	row->decode(&c);
+	while (c.nr_epolls_read < c.nr_epolls)
+		read_epoll(&c, c.epoll[c.nr_epolls_read++]);
+	if (c.nr_epolls && !w->nr_keys && !w->is_timed)
+		w->is_external = true; /* files may be added at any time */
 }
 
 void deadlock_wait_read(struct deadlock_wait *w)

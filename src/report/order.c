@@ -198,7 +198,7 @@ static enum base_status step(struct search *s, uint32_t at, bool *ret_deeper)
 /* Depth first, with the place in each lock's list as the stack. */
 static enum base_status search_from(struct search *s, uint32_t edge)
 {
-	uint32_t cursor[REPORT_ORDER_LENGTH_MAX + 1];
+	uint32_t cursor[REPORT_ORDER_LENGTH_MAX + 1] = {0};
 	enum base_status st = BASE_OK;
 	s->path[0] = edge;
 	s->length = 1;

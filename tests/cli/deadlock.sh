@@ -78,8 +78,8 @@ test_deadlock_of_owners() {
 	# without BPF, from /proc alone
 	finds philosophers "$(cycle_of 5)" --static --no-bpf
 	# and on the picture as in the source
-	longpole deadlock --settle=50ms --dot --pid "${pid_of[circle-normal]}" >dot
-	has dot 'mutex first' 'label="owns"' 'shape=box'
+	longpole deadlock --settle=50ms --dot --pid "${pid_of[circle-normal]}" >picture
+	has picture 'mutex first' 'label="owns"' 'shape=box'
 	longpole deadlock --settle=50ms --sarif --pid "${pid_of[self-lock]}" >sarif
 	is_json sarif '.version == "2.1.0" and .runs[0].results[0].ruleId == "self" and
 		(.runs[0].results[0].locations[0].physicalLocation.artifactLocation.uri | endswith("hang_threads.c"))'
