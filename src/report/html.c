@@ -82,7 +82,7 @@ static enum base_status add_answer(struct making *w)
 static enum base_status add_curves(struct making *w)
 {
 	json_t *part = NULL;
-	enum base_status s = html_curves_json(w->run, &part, w->err);
+	enum base_status s = report_html_curves_json(w->run, &part, w->err);
 	return set_part(w, "whatif", s, part);
 }
 
@@ -154,7 +154,8 @@ static enum base_status add_connections(struct making *w)
 static enum base_status add_flame(struct making *w)
 {
 	json_t *part = NULL;
-	enum base_status s = html_flame_json(w->run, w->opts->waits_by_call_path, &part, w->err);
+	enum base_status s =
+		report_html_flame_json(w->run, w->opts->waits_by_call_path, &part, w->err);
 	return set_part(w, "flame", s, part);
 }
 
@@ -197,11 +198,11 @@ static enum base_status add_timeline(struct making *w)
 	size_t max = w->opts->max_data_bytes ? w->opts->max_data_bytes : REPORT_HTML_DATA_MAX;
 	size_t others = json_dumpb(w->h->document, NULL, 0, JSON_COMPACT);
 	json_t *part = NULL;
-	enum base_status s = html_timeline_build(&w->h->timeline, w->run, w->err);
+	enum base_status s = report_html_timeline_build(&w->h->timeline, w->run, w->err);
 	w->h->has_timeline = s == BASE_OK;
 	size_t rest = max - max / 50; /* for escapes, and for what is counted roughly */
 	if (s == BASE_OK)
-		s = html_timeline_json(
+		s = report_html_timeline_json(
 			&w->h->timeline, rest > others ? rest - others : 0, &part, w->err);
 	return set_part(w, "timeline", s, part);
 }
@@ -261,7 +262,7 @@ struct report_html *report_html_free(struct report_html *h)
 	report_locks_free(h->locks);
 	report_queues_free(h->queues);
 	if (h->has_timeline)
-		html_timeline_fini(&h->timeline);
+		report_html_timeline_fini(&h->timeline);
 	base_arena_free(h->arena);
 	base_free(h);
 	return NULL;

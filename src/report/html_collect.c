@@ -59,7 +59,7 @@ static enum base_status add_slice(struct collect *c, uint32_t actor, uint64_t be
 {
 	struct html_track *t = &c->track[actor];
 	size_t before = t->length;
-	enum base_status s = html_track_add(t, begin_ns, end_ns, state);
+	enum base_status s = report_html_track_add(t, begin_ns, end_ns, state);
 	c->bytes += t->length - before;
 	if (s != BASE_OK)
 		return report_no_memory(err);
@@ -157,7 +157,7 @@ static enum base_status on_verb(void *ctx, enum graph_verb_kind kind, const stru
 	struct row_units *u = &c->unit[row];
 	uint64_t now = u->now > 0 ? (uint64_t)u->now : 0;
 	struct html_row *r = &c->t->row[row];
-	if (html_track_add(&r->track, u->since_ns, v->time_ns,
+	if (report_html_track_add(&r->track, u->since_ns, v->time_ns,
 		    now < HTML_NOTHING ? (uint32_t)now : HTML_NOTHING - 1) != BASE_OK)
 		return report_no_memory(err);
 	u->since_ns = v->time_ns;
@@ -186,7 +186,7 @@ static enum base_status count_waiters(struct collect *c)
 		const struct waiter *w = &c->waiter[i];
 		struct row_units *u = &c->unit[w->row];
 		struct html_row *r = &c->t->row[w->row];
-		enum base_status s = html_track_add(
+		enum base_status s = report_html_track_add(
 			&r->track, u->since_ns, w->time_ns, u->now > 0 ? (uint32_t)u->now : 0);
 		if (s != BASE_OK)
 			return s;
@@ -203,10 +203,10 @@ static enum base_status close_rows(struct collect *c)
 	enum base_status s = count_waiters(c);
 	for (size_t i = 0; s == BASE_OK && i < c->t->nr_rows; i++) {
 		struct row_units *u = &c->unit[i];
-		s = html_track_add(&c->t->row[i].track, u->since_ns, c->t->end_ns,
+		s = report_html_track_add(&c->t->row[i].track, u->since_ns, c->t->end_ns,
 			u->now > 0 ? (uint32_t)u->now : 0);
 		if (s == BASE_OK)
-			s = html_track_close(&c->t->row[i].track);
+			s = report_html_track_close(&c->t->row[i].track);
 	}
 	return s;
 }
@@ -263,7 +263,8 @@ static enum base_status map_rows(
 
 struct score {
 	uint32_t actor;
-	double path_ns;
+	double path_ns, family_ns;
+	bool crowd;
 	uint64_t active_ns, wait_ns;
 };
 
@@ -277,9 +278,13 @@ static int by_score(const void *a, const void *b)
 	return x->actor < y->actor ? -1 : x->actor > y->actor;
 }
 
-static int by_actor(const void *a, const void *b)
+static int by_family(const void *a, const void *b)
 {
 	const struct score *x = a, *y = b;
+	if (x->crowd != y->crowd)
+		return x->crowd ? 1 : -1;
+	if (x->family_ns != y->family_ns)
+		return x->family_ns < y->family_ns ? 1 : -1;
 	return x->actor < y->actor ? -1 : x->actor > y->actor;
 }
 
@@ -310,6 +315,30 @@ static bool is_nobody(const struct model_actor *a)
 	return a->kind == MODEL_ACTOR_meeting;
 }
 
+enum { CROWD = 12 };
+
+/* Who is on the path stands first, beside its kin: a thread's are those of its process, which has
+ * all their path time; a machine's those of its group, which has its longest member's. */
+static void set_families(struct score *score, size_t nr, struct model *m)
+{
+	for (size_t i = 0; i < nr; i++) {
+		const struct model_actor *a = model_actor(m, score[i].actor);
+		unsigned nr_group = 0;
+		score[i].family_ns = 0;
+		for (size_t k = 0; k < nr; k++) {
+			const struct model_actor *b = model_actor(m, score[k].actor);
+			double ns = score[k].path_ns;
+			bool kin = !strcmp(a->group, b->group);
+			nr_group += kin;
+			if (a->pid && a->pid == b->pid)
+				score[i].family_ns += ns;
+			else if (!a->pid && kin && ns > score[i].family_ns)
+				score[i].family_ns = ns;
+		}
+		score[i].crowd = !a->tid && nr_group > CROWD;
+	}
+}
+
 static enum base_status choose_lanes(struct html_timeline *t, struct collect *c, struct model *m,
 	const struct graph_lane_result *lane, uint32_t *lane_of, struct base_err *err)
 {
@@ -336,7 +365,8 @@ static enum base_status choose_lanes(struct html_timeline *t, struct collect *c,
 		else
 			score[chosen++] = *from;
 	}
-	qsort(score, chosen, sizeof *score, by_actor);
+	set_families(score, chosen, m);
+	qsort(score, chosen, sizeof *score, by_family);
 	t->lane = report_array(t->arena, chosen, sizeof *t->lane);
 	for (size_t i = 0; t->lane && i < chosen; i++) {
 		const struct model_actor *a = model_actor(m, score[i].actor);
@@ -376,7 +406,7 @@ static enum base_status close_tracks(
 			if (s != BASE_OK)
 				return s;
 		}
-		if (html_track_close(k) != BASE_OK)
+		if (report_html_track_close(k) != BASE_OK)
 			return report_no_memory(err);
 	}
 	return BASE_OK;
@@ -481,9 +511,9 @@ static int by_use(const void *a, const void *b)
 static void count_use(const struct html_timeline *t, struct used *used)
 {
 	for (size_t i = 0; i < t->nr_lanes; i++) {
-		struct html_cursor c = html_cursor_of(&t->lane[i].track, t->end_ns);
+		struct html_cursor c = report_html_cursor_of(&t->lane[i].track, t->end_ns);
 		for (uint64_t at = t->start_ns; at < t->end_ns;) {
-			const struct html_slice *s = html_cursor_seek(&c, at);
+			const struct html_slice *s = report_html_cursor_seek(&c, at);
 			uint64_t until = s->end_ns < t->end_ns ? s->end_ns : t->end_ns;
 			if (s->value != HTML_NOTHING)
 				used[s->value].total_ns += until - at;
@@ -495,19 +525,19 @@ static void count_use(const struct html_timeline *t, struct used *used)
 static enum base_status renumber(struct html_track *t, const uint32_t *to)
 {
 	struct html_track fresh = {0};
-	struct html_cursor c = html_cursor_of(t, UINT64_MAX);
+	struct html_cursor c = report_html_cursor_of(t, UINT64_MAX);
 	enum base_status s = BASE_OK;
 	for (uint64_t at = t->begin_ns; s == BASE_OK;) {
-		const struct html_slice *from = html_cursor_seek(&c, at);
+		const struct html_slice *from = report_html_cursor_seek(&c, at);
 		if (from->end_ns == UINT64_MAX)
 			break;
 		if (from->value != HTML_NOTHING && to[from->value] != HTML_NOTHING)
-			s = html_track_add(&fresh, at, from->end_ns, to[from->value]);
+			s = report_html_track_add(&fresh, at, from->end_ns, to[from->value]);
 		at = from->end_ns;
 	}
 	if (s == BASE_OK)
-		s = html_track_close(&fresh);
-	html_track_fini(t);
+		s = report_html_track_close(&fresh);
+	report_html_track_fini(t);
 	*t = fresh;
 	return s;
 }
@@ -603,10 +633,10 @@ static enum base_status draw_path(struct html_timeline *t, struct model *m, cons
 				.lane = lane_of[edge[i].actor], .state = to[edge[i].state]},
 			&step);
 		if (s == BASE_OK)
-			s = html_track_add(&t->path, edge[i].begin_ns, edge[i].end_ns, step);
+			s = report_html_track_add(&t->path, edge[i].begin_ns, edge[i].end_ns, step);
 	}
 	if (s == BASE_OK)
-		s = html_track_close(&t->path);
+		s = report_html_track_close(&t->path);
 	base_map_fini(&known);
 	return s == BASE_OK ? s : report_no_memory(err);
 }
@@ -666,7 +696,7 @@ static enum base_status collect(struct html_timeline *t, const struct report_run
 	return s;
 }
 
-enum base_status html_timeline_build(
+enum base_status report_html_timeline_build(
 	struct html_timeline *t, const struct report_run *run, struct base_err *err)
 {
 	*t = (struct html_timeline){.arena = base_arena_new(0)};
@@ -690,7 +720,7 @@ enum base_status html_timeline_build(
 	if (s == BASE_OK)
 		s = collect(t, run, &c, err);
 	for (size_t i = 0; i < c.nr_tracks; i++)
-		html_track_fini(&c.track[i]);
+		report_html_track_fini(&c.track[i]);
 	base_free(c.track);
 	base_free(c.next_state);
 	base_free(c.latency_state);
@@ -700,17 +730,17 @@ enum base_status html_timeline_build(
 	base_free(row_of_queue);
 	report_queues_free(q);
 	if (s != BASE_OK)
-		html_timeline_fini(t);
+		report_html_timeline_fini(t);
 	return s;
 }
 
-void html_timeline_fini(struct html_timeline *t)
+void report_html_timeline_fini(struct html_timeline *t)
 {
 	for (size_t i = 0; i < t->nr_lanes; i++)
-		html_track_fini(&t->lane[i].track);
+		report_html_track_fini(&t->lane[i].track);
 	for (size_t i = 0; i < t->nr_rows; i++)
-		html_track_fini(&t->row[i].track);
-	html_track_fini(&t->path);
+		report_html_track_fini(&t->row[i].track);
+	report_html_track_fini(&t->path);
 	base_free(t->step);
 	base_arena_free(t->arena);
 	*t = (struct html_timeline){0};

@@ -240,7 +240,8 @@ static json_t *curves_json(const struct curves *c)
 		"nr_processors", report_json_u64(c->base.nr_processors));
 }
 
-enum base_status html_curves_json(const struct report_run *run, json_t **ret, struct base_err *err)
+enum base_status report_html_curves_json(
+	const struct report_run *run, json_t **ret, struct base_err *err)
 {
 	struct curves *c = base_alloc(sizeof *c);
 	struct report_pass_options plain = {0};

@@ -199,8 +199,8 @@ static void tree_fini(struct tree *t)
 	base_map_fini(&t->child);
 }
 
-enum base_status html_flame_json(const struct report_run *run, const char *waits_by_call_path,
-	json_t **ret, struct base_err *err)
+enum base_status report_html_flame_json(const struct report_run *run,
+	const char *waits_by_call_path, json_t **ret, struct base_err *err)
 {
 	struct flame f = {.texts = base_strtab_new()};
 	struct report_pass_options plain = {0};

@@ -74,7 +74,7 @@ void report_html_page(struct base_str *out, const struct report_html *h)
 	base_str_add(out, "longpole: ");
 	report_html_text(out, h->name);
 	rest = up_to(out, rest, MARK_STATIC);
-	html_static(out, h);
+	report_html_static(out, h);
 	rest = up_to(out, rest, MARK_DATA);
 	report_html_script(out, h->text, h->length);
 	base_str_add_bytes(out, rest, (size_t)(report_page_end - rest));

@@ -50,19 +50,19 @@ struct html_timeline {
 	uint64_t nr_slices;
 };
 /* Two passes. ERR_NOTFOUND: no path. ERR_LIMIT: too much to draw, with advice. */
-enum base_status html_timeline_build(struct html_timeline *t, const struct report_run *run,
+enum base_status report_html_timeline_build(struct html_timeline *t, const struct report_run *run,
 	struct base_err *err) BASE_MUST_CHECK;
-void html_timeline_fini(struct html_timeline *t);
+void report_html_timeline_fini(struct html_timeline *t);
 /* Its part of the document. */
-enum base_status html_timeline_json(const struct html_timeline *t, size_t max_bytes, json_t **ret,
-	struct base_err *err) BASE_MUST_CHECK;
+enum base_status report_html_timeline_json(const struct html_timeline *t, size_t max_bytes,
+	json_t **ret, struct base_err *err) BASE_MUST_CHECK;
 
 /* Curves of the path's length against less time in each of the longest states; three passes. */
-enum base_status html_curves_json(
+enum base_status report_html_curves_json(
 	const struct report_run *run, json_t **ret, struct base_err *err) BASE_MUST_CHECK;
 /* Where the processors' time went: of all threads by group, state, function. */
-enum base_status html_flame_json(const struct report_run *run, const char *waits_by_call_path,
-	json_t **ret, struct base_err *err) BASE_MUST_CHECK;
+enum base_status report_html_flame_json(const struct report_run *run,
+	const char *waits_by_call_path, json_t **ret, struct base_err *err) BASE_MUST_CHECK;
 
 struct report_html {
 	json_t *document;
@@ -77,7 +77,7 @@ struct report_html {
 	const char *name, *reason; /* reason: why there is no answer; "" */
 };
 /* What is readable without JavaScript. */
-void html_static(struct base_str *out, const struct report_html *h);
-void html_static_timeline(struct base_str *out, const struct html_timeline *t);
+void report_html_static(struct base_str *out, const struct report_html *h);
+void report_html_static_timeline(struct base_str *out, const struct html_timeline *t);
 
 #endif

@@ -40,7 +40,7 @@ static size_t slices_in(const struct sweep *w, uint64_t from_ns, uint64_t to_ns)
 	for (size_t i = 0; i < w->in->nr_tracks && nr <= HTML_LEAF_SLICES; i++) {
 		struct html_cursor c = w->cursor[i];
 		for (uint64_t at = from_ns; at < to_ns && nr <= HTML_LEAF_SLICES; nr++)
-			at = html_cursor_seek(&c, at)->end_ns;
+			at = report_html_cursor_seek(&c, at)->end_ns;
 	}
 	return nr;
 }
@@ -48,10 +48,10 @@ static size_t slices_in(const struct sweep *w, uint64_t from_ns, uint64_t to_ns)
 static void put_slices(struct sweep *w, struct html_cursor *c, uint64_t from_ns, uint64_t to_ns)
 {
 	for (uint64_t at = from_ns; at < to_ns;) {
-		const struct html_slice *s = html_cursor_seek(c, at);
+		const struct html_slice *s = report_html_cursor_seek(c, at);
 		uint64_t until = s->end_ns < to_ns ? s->end_ns : to_ns;
-		html_put(&w->bytes, s->value == HTML_NOTHING ? 0 : (uint64_t)s->value + 1);
-		html_put(&w->bytes, until - at);
+		report_html_put(&w->bytes, s->value == HTML_NOTHING ? 0 : (uint64_t)s->value + 1);
+		report_html_put(&w->bytes, until - at);
 		at = until;
 	}
 }
@@ -64,18 +64,18 @@ static void put_state_buckets(struct sweep *w, size_t track, uint64_t from_ns, u
 	for (unsigned i = 0; i <= HTML_TILE_BUCKETS; i++) {
 		struct html_bucket b = {0};
 		if (i < HTML_TILE_BUCKETS)
-			b = html_bucket_of(c, from_ns + i * width_ns, from_ns + (i + 1) * width_ns,
-				w->in->track[track].waits, w->sum_ns);
+			b = report_html_bucket_of(c, from_ns + i * width_ns,
+				from_ns + (i + 1) * width_ns, w->in->track[track].waits, w->sum_ns);
 		if (nr && (i == HTML_TILE_BUCKETS || b.active != run.active ||
 				  b.waiting != run.waiting ||
 				  b.active_fifteenths != run.active_fifteenths ||
 				  b.wait_fifteenths != run.wait_fifteenths)) {
-			html_put(&w->bytes, nr);
-			html_put(&w->bytes,
+			report_html_put(&w->bytes, nr);
+			report_html_put(&w->bytes,
 				run.active == HTML_NOTHING ? 0 : (uint64_t)run.active + 1);
-			html_put(&w->bytes,
+			report_html_put(&w->bytes,
 				run.waiting == HTML_NOTHING ? 0 : (uint64_t)run.waiting + 1);
-			html_put(&w->bytes,
+			report_html_put(&w->bytes,
 				(uint64_t)run.active_fifteenths << 4 | run.wait_fifteenths);
 			nr = 0;
 		}
@@ -91,16 +91,16 @@ static void put_unit_buckets(
 	for (unsigned i = 0; i <= HTML_TILE_BUCKETS; i++) {
 		uint64_t low = UINT64_MAX, high = 0, to_ns = from_ns + (i + 1) * width_ns;
 		for (uint64_t at = from_ns + i * width_ns; i < HTML_TILE_BUCKETS && at < to_ns;) {
-			const struct html_slice *s = html_cursor_seek(c, at);
+			const struct html_slice *s = report_html_cursor_seek(c, at);
 			uint64_t units = s->value == HTML_NOTHING ? 0 : s->value;
 			low = units < low ? units : low;
 			high = units > high ? units : high;
 			at = s->end_ns;
 		}
 		if (nr && (i == HTML_TILE_BUCKETS || low != least || high != greatest)) {
-			html_put(&w->bytes, nr);
-			html_put(&w->bytes, least);
-			html_put(&w->bytes, greatest);
+			report_html_put(&w->bytes, nr);
+			report_html_put(&w->bytes, least);
+			report_html_put(&w->bytes, greatest);
 			nr = 0;
 		}
 		least = low;
@@ -116,7 +116,7 @@ static enum base_status add_tile(struct sweep *w, uint64_t index, bool leaf)
 	enum base_status s = base_grow(&p->tile, &p->capacity, p->nr_tiles + 1, sizeof *p->tile);
 	if (s != BASE_OK || w->bytes.failed)
 		return BASE_ERR_NOMEM;
-	char *text = html_pack(w->bytes.byte, w->bytes.length, &length);
+	char *text = report_html_pack(w->bytes.byte, w->bytes.length, &length);
 	if (!text)
 		return BASE_ERR_NOMEM;
 	length += sizeof "\"12/1234567890\":\"\",";
@@ -132,10 +132,10 @@ static enum base_status write_tile(struct sweep *w, uint64_t index)
 	uint64_t from_ns = w->in->start_ns + index * tile_span_ns(w);
 	uint64_t to_ns = from_ns + tile_span_ns(w), width_ns = (uint64_t)1 << w->log2;
 	for (size_t i = 0; i < w->in->nr_tracks; i++)
-		(void)html_cursor_seek(&w->cursor[i], from_ns);
+		(void)report_html_cursor_seek(&w->cursor[i], from_ns);
 	bool leaf = w->log2 <= FINEST_LOG2 || slices_in(w, from_ns, to_ns) <= HTML_LEAF_SLICES;
 	w->bytes.length = 0;
-	html_put(&w->bytes, leaf);
+	report_html_put(&w->bytes, leaf);
 	for (size_t i = 0; i < w->in->nr_tracks; i++) {
 		struct html_cursor *c = &w->cursor[i];
 		if (leaf)
@@ -193,7 +193,7 @@ static enum base_status make(
 	struct sweep *w, const struct wish *wish, size_t max_bytes, bool *ret_done)
 {
 	for (size_t i = 0; i < w->in->nr_tracks; i++)
-		w->cursor[i] = html_cursor_of(w->in->track[i].track, w->in->end_ns);
+		w->cursor[i] = report_html_cursor_of(w->in->track[i].track, w->in->end_ns);
 	*ret_done = true;
 	for (size_t i = 0; i < wish->nr; i++) {
 		enum base_status s = write_tile(w, wish->index[i]);
@@ -255,7 +255,7 @@ static int by_level(const void *a, const void *b)
 	return x->index < y->index ? -1 : x->index > y->index;
 }
 
-enum base_status html_pyramid_build(
+enum base_status report_html_pyramid_build(
 	struct html_pyramid *p, const struct html_pyramid_input *in, struct base_err *err)
 {
 	*p = (struct html_pyramid){0};
@@ -282,11 +282,11 @@ enum base_status html_pyramid_build(
 	base_free(wish.index);
 	if (s == BASE_OK)
 		return s;
-	html_pyramid_fini(p);
+	report_html_pyramid_fini(p);
 	return base_fail(err, s, "out of memory for the page's timeline");
 }
 
-void html_pyramid_fini(struct html_pyramid *p)
+void report_html_pyramid_fini(struct html_pyramid *p)
 {
 	for (size_t i = 0; i < p->nr_tiles; i++)
 		base_free(p->tile[i].text);

@@ -173,7 +173,7 @@ static void queues(struct base_str *out, const struct report_queues *q)
 	tail(out, nr, q->nr_queues);
 }
 
-void html_static(struct base_str *out, const struct report_html *h)
+void report_html_static(struct base_str *out, const struct report_html *h)
 {
 	text(out, "<h1>", h->name, "</h1>\n");
 	if (!h->report) {
@@ -186,7 +186,7 @@ void html_static(struct base_str *out, const struct report_html *h)
 	facts(out, h);
 	opportunities(out, h->report);
 	if (h->has_timeline)
-		html_static_timeline(out, &h->timeline);
+		report_html_static_timeline(out, &h->timeline);
 	path_rows(out, h->report);
 	if (h->locks)
 		locks(out, h->locks);

@@ -83,13 +83,13 @@ static void legend(struct picture *p)
 static void lane(struct picture *p, const struct html_lane *l, double y)
 {
 	const struct html_timeline *t = p->t;
-	struct html_cursor c = html_cursor_of(&l->track, t->end_ns);
+	struct html_cursor c = report_html_cursor_of(&l->track, t->end_ns);
 	uint32_t run = HTML_NOTHING;
 	unsigned from = 0;
 	for (unsigned i = 0; i <= BUCKETS; i++) {
 		uint32_t now = HTML_NOTHING;
 		if (i < BUCKETS && bucket_begin(t, i + 1) > bucket_begin(t, i)) {
-			struct html_bucket b = html_bucket_of(&c, bucket_begin(t, i),
+			struct html_bucket b = report_html_bucket_of(&c, bucket_begin(t, i),
 				bucket_begin(t, i + 1), t->waits, p->sum_ns);
 			now = shown(&b);
 		}
@@ -110,13 +110,13 @@ static void lane(struct picture *p, const struct html_lane *l, double y)
 static void path(struct picture *p, size_t nr_lanes)
 {
 	const struct html_timeline *t = p->t;
-	struct html_cursor c = html_cursor_of(&t->path, t->end_ns);
+	struct html_cursor c = report_html_cursor_of(&t->path, t->end_ns);
 	uint32_t run = HTML_NOTHING;
 	unsigned from = 0;
 	for (unsigned i = 0; i <= BUCKETS; i++) {
 		uint32_t now = HTML_NOTHING;
 		if (i < BUCKETS && bucket_begin(t, i + 1) > bucket_begin(t, i)) {
-			struct html_bucket b = html_bucket_of(
+			struct html_bucket b = report_html_bucket_of(
 				&c, bucket_begin(t, i), bucket_begin(t, i + 1), NULL, p->sum_ns);
 			now = b.active == HTML_NOTHING ? HTML_NOTHING : t->step[b.active].lane;
 		}
@@ -153,7 +153,7 @@ static void labels(struct picture *p, size_t nr_lanes)
 	}
 }
 
-void html_static_timeline(struct base_str *out, const struct html_timeline *t)
+void report_html_static_timeline(struct base_str *out, const struct html_timeline *t)
 {
 	size_t nr_values = t->nr_states > t->nr_steps ? t->nr_states : t->nr_steps;
 	size_t nr_lanes = t->nr_lanes < LANES ? t->nr_lanes : LANES;

@@ -21,7 +21,7 @@ static void put_bin(struct html_bytes *b, struct html_cursor *c, uint64_t from_n
 {
 	uint32_t nr = 0;
 	for (uint64_t at = from_ns; at < to_ns;) {
-		const struct html_slice *s = html_cursor_seek(c, at);
+		const struct html_slice *s = report_html_cursor_seek(c, at);
 		uint64_t until = s->end_ns < to_ns ? s->end_ns : to_ns;
 		if (s->value != HTML_NOTHING) {
 			if (!sum_ns[s->value])
@@ -30,10 +30,10 @@ static void put_bin(struct html_bytes *b, struct html_cursor *c, uint64_t from_n
 		}
 		at = until;
 	}
-	html_put(b, nr);
+	report_html_put(b, nr);
 	for (uint32_t i = 0; i < nr; i++) {
-		html_put(b, seen[i]);
-		html_put(b, sum_ns[seen[i]]);
+		report_html_put(b, seen[i]);
+		report_html_put(b, sum_ns[seen[i]]);
 		sum_ns[seen[i]] = 0;
 	}
 }
@@ -46,13 +46,14 @@ static json_t *sums_of(const struct html_timeline *t, unsigned nr_bins)
 	struct html_bytes b = {0};
 	json_t *ret = NULL;
 	for (size_t i = 0; sum_ns && seen && i <= t->nr_lanes; i++) {
-		struct html_cursor c =
-			html_cursor_of(i < t->nr_lanes ? &t->lane[i].track : &t->path, t->end_ns);
+		struct html_cursor c = report_html_cursor_of(
+			i < t->nr_lanes ? &t->lane[i].track : &t->path, t->end_ns);
 		for (unsigned k = 0; k < nr_bins; k++)
 			put_bin(&b, &c, bin_begin(t, k, nr_bins), bin_begin(t, k + 1, nr_bins),
 				sum_ns, seen);
 	}
-	char *text = sum_ns && seen && !b.failed ? html_pack(b.byte, b.length, &length) : NULL;
+	char *text =
+		sum_ns && seen && !b.failed ? report_html_pack(b.byte, b.length, &length) : NULL;
 	if (text)
 		ret = json_stringn(text, length);
 	base_free(text);
@@ -91,9 +92,9 @@ static size_t choose_moments(const struct html_timeline *t, uint64_t moment[MOME
 	enum { STATES = 8 };
 	uint64_t longest_ns[STATES] = {0}, at_ns[STATES] = {0};
 	size_t nr = 0;
-	struct html_cursor c = html_cursor_of(&t->path, t->end_ns);
+	struct html_cursor c = report_html_cursor_of(&t->path, t->end_ns);
 	for (uint64_t at = t->start_ns; at < t->end_ns;) {
-		const struct html_slice *s = html_cursor_seek(&c, at);
+		const struct html_slice *s = report_html_cursor_seek(&c, at);
 		uint32_t state = s->value == HTML_NOTHING ? STATES : t->step[s->value].state;
 		if (state < STATES && s->end_ns - at > longest_ns[state]) {
 			longest_ns[state] = s->end_ns - at;
@@ -219,7 +220,7 @@ static enum base_status add_tiles(
 		.moment_ns = moment,
 		.nr_moments = choose_moments(t, moment),
 	};
-	enum base_status s = html_pyramid_build(&p, &in, err);
+	enum base_status s = report_html_pyramid_build(&p, &in, err);
 	base_free(track);
 	if (s != BASE_OK)
 		return s;
@@ -227,14 +228,14 @@ static enum base_status add_tiles(
 		json_pack("{s:I, s:i, s:I, s:b, s:o, s:o}", "bucket_log2", (json_int_t)p.top_log2,
 			"buckets", (int)HTML_TILE_BUCKETS, "whole_levels", (json_int_t)p.nr_levels,
 			"whole", (int)p.whole, "leaves", leaves(&p), "tiles", tiles(&p));
-	html_pyramid_fini(&p);
+	report_html_pyramid_fini(&p);
 	if (!part || json_object_update(to, part))
 		s = report_no_memory(err);
 	json_decref(part);
 	return s;
 }
 
-enum base_status html_timeline_json(
+enum base_status report_html_timeline_json(
 	const struct html_timeline *t, size_t max_bytes, json_t **ret, struct base_err *err)
 {
 	unsigned nr_bins;

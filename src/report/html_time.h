@@ -28,10 +28,10 @@ struct html_track {
 };
 /* Slices in the order of time. What overlaps the one before is cut off; equal neighbours become
  * one. */
-enum base_status html_track_add(
+enum base_status report_html_track_add(
 	struct html_track *t, uint64_t begin_ns, uint64_t end_ns, uint32_t value) BASE_MUST_CHECK;
-enum base_status html_track_close(struct html_track *t) BASE_MUST_CHECK;
-void html_track_fini(struct html_track *t);
+enum base_status report_html_track_close(struct html_track *t) BASE_MUST_CHECK;
+void report_html_track_fini(struct html_track *t);
 
 /* Walks a closed track. Before its first moment and after its last one there is nothing. */
 struct html_cursor {
@@ -40,9 +40,9 @@ struct html_cursor {
 	uint64_t limit_ns; /* from here on there is nothing */
 	struct html_slice now;
 };
-struct html_cursor html_cursor_of(const struct html_track *t, uint64_t limit_ns);
+struct html_cursor report_html_cursor_of(const struct html_track *t, uint64_t limit_ns);
 /* Moves on to the slice that is under way at time_ns (never back) and returns it. */
-const struct html_slice *html_cursor_seek(struct html_cursor *c, uint64_t time_ns);
+const struct html_slice *report_html_cursor_seek(struct html_cursor *c, uint64_t time_ns);
 
 enum html_track_kind {
 	HTML_TRACK_states, /* a bucket: who had most of its active time, who most of its waiting */
@@ -55,7 +55,7 @@ struct html_bucket {
 };
 /* The dominating values of [from_ns, to_ns) at the cursor. waits[value] (NULL: none); sum_ns: one
  * zero a value, left so. */
-struct html_bucket html_bucket_of(struct html_cursor *c, uint64_t from_ns, uint64_t to_ns,
+struct html_bucket report_html_bucket_of(struct html_cursor *c, uint64_t from_ns, uint64_t to_ns,
 	const bool *waits, uint64_t *sum_ns);
 
 struct html_pyramid_track {
@@ -86,18 +86,18 @@ struct html_pyramid {
 	unsigned nr_levels; /* that are complete: every moment is in a tile of it or in a leaf */
 	bool whole;         /* every slice is in a leaf */
 };
-enum base_status html_pyramid_build(struct html_pyramid *p, const struct html_pyramid_input *in,
-	struct base_err *err) BASE_MUST_CHECK;
-void html_pyramid_fini(struct html_pyramid *p);
+enum base_status report_html_pyramid_build(struct html_pyramid *p,
+	const struct html_pyramid_input *in, struct base_err *err) BASE_MUST_CHECK;
+void report_html_pyramid_fini(struct html_pyramid *p);
 
 /* Bytes, deflated and as base64, NUL at its end; NULL: no memory. base_free() it. */
-char *html_pack(const uint8_t *bytes, size_t length, size_t *ret_length);
+char *report_html_pack(const uint8_t *bytes, size_t length, size_t *ret_length);
 
 struct html_bytes {
 	uint8_t *byte;
 	size_t length, capacity;
 	bool failed;
 };
-void html_put(struct html_bytes *b, uint64_t v); /* a varint */
+void report_html_put(struct html_bytes *b, uint64_t v); /* a varint */
 
 #endif

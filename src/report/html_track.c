@@ -27,12 +27,12 @@ static enum base_status push(
 		t->open.end_ns = end_ns;
 		return BASE_OK;
 	}
-	enum base_status s = html_track_close(t);
+	enum base_status s = report_html_track_close(t);
 	t->open = (struct html_slice){.begin_ns = begin_ns, .end_ns = end_ns, .value = value};
 	return s;
 }
 
-enum base_status html_track_add(
+enum base_status report_html_track_add(
 	struct html_track *t, uint64_t begin_ns, uint64_t end_ns, uint32_t value)
 {
 	if (!t->begun) {
@@ -51,14 +51,14 @@ enum base_status html_track_add(
 	return s == BASE_OK ? push(t, begin_ns, end_ns, value) : s;
 }
 
-enum base_status html_track_close(struct html_track *t)
+enum base_status report_html_track_close(struct html_track *t)
 {
 	enum base_status s = t->open.end_ns > t->open.begin_ns ? encode(t, &t->open) : BASE_OK;
 	t->open.begin_ns = t->open.end_ns;
 	return s;
 }
 
-void html_track_fini(struct html_track *t)
+void report_html_track_fini(struct html_track *t)
 {
 	base_free(t->byte);
 	*t = (struct html_track){0};
@@ -67,7 +67,7 @@ void html_track_fini(struct html_track *t)
 /* ---- reading ----------------------------------------------------------------------------------
  */
 
-struct html_cursor html_cursor_of(const struct html_track *t, uint64_t limit_ns)
+struct html_cursor report_html_cursor_of(const struct html_track *t, uint64_t limit_ns)
 {
 	return (struct html_cursor){
 		.track = t,
@@ -79,7 +79,7 @@ struct html_cursor html_cursor_of(const struct html_track *t, uint64_t limit_ns)
 	};
 }
 
-const struct html_slice *html_cursor_seek(struct html_cursor *c, uint64_t time_ns)
+const struct html_slice *report_html_cursor_seek(struct html_cursor *c, uint64_t time_ns)
 {
 	const struct html_track *t = c->track;
 	while (c->now.end_ns <= time_ns && c->now.end_ns != UINT64_MAX) {
@@ -109,7 +109,7 @@ static uint8_t fifteenths(uint64_t part_ns, uint64_t of_ns)
 	return n < 1 ? 1 : n > HTML_FIFTEENTHS ? HTML_FIFTEENTHS : (uint8_t)n;
 }
 
-struct html_bucket html_bucket_of(struct html_cursor *c, uint64_t from_ns, uint64_t to_ns,
+struct html_bucket report_html_bucket_of(struct html_cursor *c, uint64_t from_ns, uint64_t to_ns,
 	const bool *waits, uint64_t *sum_ns)
 {
 	struct html_bucket b = {.active = HTML_NOTHING, .waiting = HTML_NOTHING};
@@ -117,7 +117,7 @@ struct html_bucket html_bucket_of(struct html_cursor *c, uint64_t from_ns, uint6
 	/* The cursor may not go back, so both rounds walk with copies of it. */
 	struct html_cursor clean = *c;
 	for (uint64_t at = from_ns; at < to_ns;) {
-		const struct html_slice *s = html_cursor_seek(c, at);
+		const struct html_slice *s = report_html_cursor_seek(c, at);
 		uint64_t until = s->end_ns < to_ns ? s->end_ns : to_ns;
 		if (s->value != HTML_NOTHING) {
 			bool w = waits && waits[s->value];
@@ -133,7 +133,7 @@ struct html_bucket html_bucket_of(struct html_cursor *c, uint64_t from_ns, uint6
 		at = until;
 	}
 	for (uint64_t at = from_ns; at < to_ns;) {
-		const struct html_slice *s = html_cursor_seek(&clean, at);
+		const struct html_slice *s = report_html_cursor_seek(&clean, at);
 		if (s->value != HTML_NOTHING)
 			sum_ns[s->value] = 0;
 		at = s->end_ns < to_ns ? s->end_ns : to_ns;
@@ -152,7 +152,7 @@ struct html_bucket html_bucket_of(struct html_cursor *c, uint64_t from_ns, uint6
 /* ---- bytes ------------------------------------------------------------------------------------
  */
 
-void html_put(struct html_bytes *b, uint64_t v)
+void report_html_put(struct html_bytes *b, uint64_t v)
 {
 	if (base_grow(&b->byte, &b->capacity, b->length + BASE_VARINT_MAX, 1) != BASE_OK) {
 		b->failed = true;
@@ -179,7 +179,7 @@ static char *base64(const uint8_t *p, size_t length, size_t *ret_length)
 	return text;
 }
 
-char *html_pack(const uint8_t *bytes, size_t length, size_t *ret_length)
+char *report_html_pack(const uint8_t *bytes, size_t length, size_t *ret_length)
 {
 	static const uint8_t none[1];
 	uLongf packed_bytes = compressBound(length);

@@ -476,7 +476,7 @@ static void next(struct base_str *out, const struct report *r, const struct repo
 	report_next_line(out, st, "NEXT", edit ? "whatif" : "path", t, edit ? r->suggestion : NULL);
 	if (edit)
 		report_next_line(out, st, "", "path", t, NULL);
-	report_next_line(out, st, "", "export --format=perfetto", t, NULL);
+	report_next_line(out, st, "", "view", t, NULL);
 }
 
 void report_text(struct base_str *out, const struct report *r, const struct report_style *style)

@@ -39,7 +39,7 @@ test_page_of_nothing() {
 
 test_view() {
 	cp "$trace" x.lpt
-	DISPLAY='' WAYLAND_DISPLAY='' expect 0 longpole view x.lpt
+	DISPLAY= WAYLAND_DISPLAY= expect 0 longpole view x.lpt
 	[[ $(cat out) == "$(realpath x.html)" ]] || fail "said: $(cat out)"
 	has x.html '<p class=finding>'
 	# a display: the browser is asked, and told which file

@@ -104,7 +104,7 @@ static struct world *world_new(size_t nr_slices, uint64_t longest_ns)
 				w->plain[i].slice[w->plain[i].nr++] =
 					(struct html_slice){at, at + length, value};
 				assert_int_equal(
-					html_track_add(&w->track[i], at, at + length, value),
+					report_html_track_add(&w->track[i], at, at + length, value),
 					BASE_OK);
 				last = value;
 			} else {
@@ -112,7 +112,7 @@ static struct world *world_new(size_t nr_slices, uint64_t longest_ns)
 			}
 			at += length;
 		}
-		assert_int_equal(html_track_close(&w->track[i]), BASE_OK);
+		assert_int_equal(report_html_track_close(&w->track[i]), BASE_OK);
 		if (at > w->end_ns)
 			w->end_ns = at;
 		w->in[i] = (struct html_pyramid_track){
@@ -128,7 +128,7 @@ static struct world *world_new(size_t nr_slices, uint64_t longest_ns)
 static void world_free(struct world *w)
 {
 	for (unsigned i = 0; i < TRACKS; i++)
-		html_track_fini(&w->track[i]);
+		report_html_track_fini(&w->track[i]);
 	free(w);
 }
 
@@ -293,7 +293,7 @@ static void build(const struct world *w, size_t max_bytes, struct html_pyramid *
 		.moment_ns = moment,
 		.nr_moments = 3,
 	};
-	assert_int_equal(html_pyramid_build(p, &in, &err), BASE_OK);
+	assert_int_equal(report_html_pyramid_build(p, &in, &err), BASE_OK);
 }
 
 /* Does a leaf have the moment? */
@@ -320,7 +320,7 @@ static void pyramid_is_what_brute_force_says(void **state)
 		check_pyramid(w, &p);
 		for (uint64_t at = 1000; at < w->end_ns; at += w->end_ns / 777)
 			assert_true(has_leaf_at(&p, at));
-		html_pyramid_fini(&p);
+		report_html_pyramid_fini(&p);
 		world_free(w);
 	}
 }
@@ -339,7 +339,7 @@ static void pyramid_keeps_its_size(void **state)
 		assert_true(p.nr_bytes >= last);
 		assert_true(p.nr_levels >= 1);
 		last = p.nr_bytes;
-		html_pyramid_fini(&p);
+		report_html_pyramid_fini(&p);
 	}
 	/* room for some: the chosen moments come first */
 	struct html_pyramid p;
@@ -347,7 +347,7 @@ static void pyramid_keeps_its_size(void **state)
 	assert_false(p.whole);
 	assert_true(has_leaf_at(&p, 1000));
 	assert_true(has_leaf_at(&p, w->end_ns / 2));
-	html_pyramid_fini(&p);
+	report_html_pyramid_fini(&p);
 	world_free(w);
 }
 

@@ -71,7 +71,7 @@ export function chooseConnection(id: number | null) {
   const c = doc.connections?.connections.find((x: any) => x.connection === id);
   if (!c || !T) return;
   range.value = [Math.max(c.start_ns - T.start_ns, 0), Math.min(c.end_ns - T.start_ns, whole)];
-  const names = new Set(doc.connections!.servers.filter((s: any) => s.connections.includes(id)).map((s: any) => s.actor));
+  const names = new Set(doc.connections!.actors.filter((s: any) => s.connections.includes(id)).map((s: any) => s.actor));
   const l = T.lanes.flatMap((x, i) => (names.has(x.name) || names.has(x.group) ? [i] : []));
   lanes.value = l.length ? new Set(l) : null;
 }
