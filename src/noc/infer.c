@@ -44,6 +44,8 @@ struct job {
 	struct noc_index index;
 	uint32_t tolerance_cycles;
 	struct noc_learned *learned; /* by node */
+	struct noc_semantics *semantics;
+	bool use_semantics; /* it is whole */
 	struct noc_pdg *graph; /* delay_cycles, inputs, by packet */
 	uint32_t *nr;          /* dependencies, by packet */
 	struct task *task;
@@ -66,6 +68,7 @@ static void view_of(struct noc_view *v, const struct job *j, uint32_t node)
 	v->nr_receptions = x->first_reception[node + 1] - x->first_reception[node];
 	v->ordered = j->packets->ordered[node] != 0;
 	v->learned = j->learned[node];
+	v->semantics = j->use_semantics ? j->semantics : NULL;
 }
 
 static enum base_status add_kept(
@@ -238,12 +241,24 @@ static enum base_status estimate_tolerance(struct job *j, uint32_t *ret, struct 
 
 /* ---- what a node's transmits have in common --------------------------------------------------- */
 
-enum { LEARN_TRANSMITS = 256, LEARN_LEAST = 16 };
+enum { LEARN_TRANSMITS = 512, LEARN_LEAST = 16 };
 
 static int compare_u64(const void *a, const void *b)
 {
 	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
 	return x < y ? -1 : x > y;
+}
+
+static void note_semantics(const struct job *j, const struct noc_view *v, uint32_t transmit)
+{
+	const struct noc_pdg *g = j->packets;
+	struct noc_semantics *m = j->semantics;
+	m->seen[g->type[transmit]]++;
+	for (uint32_t c = 0; c < v->nr_candidates; c++)
+		if (v->keep[c] && v->certainty[c] == NOC_CONFIRMED) {
+			bool same = g->address[transmit] == g->address[v->candidate[c]];
+			m->pair[g->type[transmit]][g->type[v->candidate[c]]][same]++;
+		}
 }
 
 static enum base_status learn_node(
@@ -257,6 +272,8 @@ static enum base_status learn_node(
 		if (s != BASE_OK)
 			return s;
 		nr_seen += v->nr_usable >= NOC_LEARN_RUNS;
+		if (j->semantics && v->nr_usable >= NOC_LEARN_RUNS && gate.explained)
+			note_semantics(j, v, v->transmit[t]);
 		if (gate.nr != 1 || v->nr_usable < NOC_LEARN_RUNS)
 			continue;
 		for (uint32_t c = 0; c < v->nr_candidates; c++)
@@ -282,6 +299,7 @@ static enum base_status learn(struct job *j, struct base_err *err)
 		s = learn_node(j, &v, &learned, err);
 		j->learned[n] = learned;
 	}
+	j->use_semantics = j->semantics != NULL;
 	noc_view_fini(&v);
 	return s;
 }
@@ -353,7 +371,9 @@ enum base_status noc_infer(const struct noc_pdg *packets, const struct noc_runs 
 	j.graph = noc_pdg_copy(packets);
 	j.nr = base_alloc(((size_t)packets->nr_packets + 1) * sizeof *j.nr);
 	j.learned = base_alloc(packets->nr_nodes * sizeof *j.learned);
-	if (!j.graph || !j.nr || !j.learned)
+	if (o->learn && packets->has_addresses)
+		j.semantics = base_alloc(sizeof *j.semantics);
+	if (!j.graph || !j.nr || !j.learned || (o->learn && packets->has_addresses && !j.semantics))
 		s = base_fail(err, BASE_ERR_NOMEM, "no memory for the graph");
 	if (s == BASE_OK)
 		s = make_tasks(&j, err);
@@ -382,6 +402,7 @@ enum base_status noc_infer(const struct noc_pdg *packets, const struct noc_runs 
 	base_free(j.task);
 	base_free(j.nr);
 	base_free(j.learned);
+	base_free(j.semantics);
 	noc_index_fini(&j.index);
 	return s;
 }

@@ -25,7 +25,9 @@
  *                   order of the node's transmits implies;
  *   learn           a transmit that was held up in nearly all runs depends on what its node's
  *                   others do, where four of five of those agree: on a packet from the node that it
- *                   goes to (an answer).
+ *                   goes to (an answer). And where messages have types and addresses, what a
+ *                   type waits for is learned from the transmits with many usable runs, and
+ *                   tried first.
  */
 #ifndef LONGPOLE_NOC_INFER_H
 #define LONGPOLE_NOC_INFER_H

@@ -71,6 +71,16 @@ static void ignore_filled(struct noc_view *v, uint32_t transmit, uint32_t packet
 		}
 }
 
+/* At least one in a hundred of the transmits of its type wait for such a reception. */
+static bool is_plausible(const struct noc_view *v, uint32_t transmit, uint32_t reception)
+{
+	const struct noc_pdg *g = v->packets;
+	const struct noc_semantics *m = v->semantics;
+	uint8_t type = g->type[transmit];
+	bool same = g->address[transmit] == g->address[reception];
+	return (uint64_t)100 * m->pair[type][g->type[reception]][same] >= m->seen[type];
+}
+
 /* The slacks of transmit t to receptions [from, to) of the node, and to its previous transmit. */
 static enum base_status fill(struct noc_view *v, uint32_t t, uint32_t from, uint32_t to,
 	bool with_previous, struct base_err *err)
@@ -79,6 +89,7 @@ static enum base_status fill(struct noc_view *v, uint32_t t, uint32_t from, uint
 	if (s != BASE_OK)
 		return s;
 	const size_t nr_runs = v->runs->nr_runs, stride = v->runs->stride;
+	memcpy(v->usable, v->usable_t, nr_runs * sizeof *v->usable);
 	const uint64_t *transmit = v->runs->transmit_cycle + v->transmit[t] * stride;
 	uint32_t nr = 0;
 	for (uint32_t k = from; k < to; k++) {
@@ -86,6 +97,8 @@ static enum base_status fill(struct noc_view *v, uint32_t t, uint32_t from, uint
 		int64_t *slack = v->slack + nr * nr_runs;
 		if (v->reception[k] > v->transmit[t])
 			continue; /* later by number: the base run is noisy */
+		if (v->by_type && !is_plausible(v, v->transmit[t], v->reception[k]))
+			continue;
 		if (v->only_answers && v->packets->source[v->reception[k]] !=
 				v->packets->destination[v->transmit[t]])
 			continue;
@@ -135,12 +148,13 @@ static uint32_t find_usable(struct noc_view *v, uint32_t t)
 {
 	uint32_t nr = 0, runs = v->runs->nr_runs;
 	for (uint32_t r = 0; r < runs; r++) {
-		v->usable[r] = !(v->options->ignore_blocked && v->ordered && t &&
+		v->usable_t[r] = !(v->options->ignore_blocked && v->ordered && t &&
 			noc_view_transmit(v, v->transmit[t], r) <=
 				noc_view_transmit(v, v->transmit[t - 1], r) + 1) &&
 			!noc_view_filled(v, v->transmit[t], r) &&
-			!(t && noc_view_filled(v, v->transmit[t - 1], r));
-		nr += v->usable[r];
+			!(t && v->ordered && noc_view_filled(v, v->transmit[t - 1], r));
+		v->usable[r] = v->usable_t[r];
+		nr += v->usable_t[r];
 	}
 	v->counts.blocked += runs - nr;
 	v->nr_usable = nr;
@@ -409,12 +423,22 @@ static enum base_status explain_by_others(
 	return BASE_OK;
 }
 
+enum { SEEN_LEAST = 50 };
+
 static enum base_status gate_adaptive(
 	struct noc_view *v, uint32_t t, struct noc_gate *ret, struct base_err *err)
 {
 	uint64_t delay;
 	enum base_status s = BASE_OK;
 	find_usable(v, t);
+	if (v->semantics && v->semantics->seen[v->packets->type[v->transmit[t]]] >= SEEN_LEAST) {
+		v->by_type = true;
+		s = explain(v, t, ret, err);
+		v->by_type = false;
+		memcpy(v->usable, v->usable_t, sizeof v->usable);
+		if (s != BASE_OK || ret->explained)
+			return s;
+	}
 	if (v->nr_usable < NOC_LEARN_RUNS && v->learned.answers) {
 		s = explain_by_others(v, t, ret, err);
 		if (s != BASE_OK || ret->explained)
