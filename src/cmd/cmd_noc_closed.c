@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_noc_closed.c - `longpole noc closed`: a recorded program, its misses through the network; and
- * what a trace of it, and a graph inferred from a few, predict instead (seed 002, figures 8 to 10). */
+ * what a trace of it, and a graph inferred from a few, predict instead (seed 002, figures 8 to 10).
+ */
 #include "cmd/noc_graph.h"
 
 #include "noc/closed.h"
@@ -33,8 +34,8 @@ struct closed {
 	bool stopped;
 };
 
-static const char *const own_keys[] = {"runs", "slow", "uniform", "on", "accesses", "short_flits", "long_flits",
-	"directory_cycles", "memory_cycles", "cache_cycles"};
+static const char *const own_keys[] = {"runs", "slow", "uniform", "on", "accesses", "short_flits",
+	"long_flits", "directory_cycles", "memory_cycles", "cache_cycles"};
 
 static bool is_own(const char *operand)
 {
@@ -46,7 +47,8 @@ static bool is_own(const char *operand)
 	return false;
 }
 
-/* ---- settings --------------------------------------------------------------------------------- */
+/* ---- settings ---------------------------------------------------------------------------------
+ */
 
 static bool read_own(struct closed *x)
 {
@@ -65,9 +67,9 @@ static bool read_own(struct closed *x)
 	o->memory_cycles = (uint32_t)v[3];
 	o->cache_cycles = (uint32_t)v[4];
 	return cmd_noc_number(x->c, "runs", 1, NOC_RUNS_MAX - 1, &x->runs) &&
-		cmd_noc_number(x->c, "slow", 1, 50000, &x->slow) &&
-		cmd_noc_number(x->c, "uniform", 0, 1, &x->uniform) &&
-		cmd_noc_number(x->c, "accesses", 0, UINT64_MAX, &o->accesses_max);
+	       cmd_noc_number(x->c, "slow", 1, 50000, &x->slow) &&
+	       cmd_noc_number(x->c, "uniform", 0, 1, &x->uniform) &&
+	       cmd_noc_number(x->c, "accesses", 0, UINT64_MAX, &o->accesses_max);
 }
 
 /* "machine.KEY=VALUE" are the machine's; what is left is the network's. */
@@ -106,7 +108,8 @@ static enum base_status configure_machine(struct closed *x)
 	return s == BASE_OK ? memory_cdat_config_check(x->machine, &x->c->err) : s;
 }
 
-/* ---- runs ------------------------------------------------------------------------------------- */
+/* ---- runs -------------------------------------------------------------------------------------
+ */
 
 static enum base_status open_program(struct closed *x, struct memory_source **ret)
 {
@@ -118,8 +121,8 @@ static enum base_status open_program(struct closed *x, struct memory_source **re
 }
 
 /* The program on x->network; set NULL: nothing is slow. */
-static enum base_status run(struct closed *x, const uint32_t *set, uint32_t slow_set,
-	struct noc_closed_result *ret)
+static enum base_status run(
+	struct closed *x, const uint32_t *set, uint32_t slow_set, struct noc_closed_result *ret)
 {
 	struct memory_source *program;
 	*ret = (struct noc_closed_result){0};
@@ -194,7 +197,8 @@ static enum base_status infer(struct closed *x, const struct noc_pdg *base, stru
 	return s;
 }
 
-/* ---- comparison ------------------------------------------------------------------------------- */
+/* ---- comparison -------------------------------------------------------------------------------
+ */
 
 struct outcome {
 	uint64_t cycles;
@@ -225,11 +229,11 @@ static void add_row(struct closed *x, const char *network, const char *what, str
 	double latency = relative(o.latency, reference.latency);
 	base_str_addf(&x->text, "  %-8s %-12s %12llu %+8.2f %% %10.2f %+8.2f %%\n", network, what,
 		(unsigned long long)o.cycles, 100 * cycles, o.latency, 100 * latency);
-	json_array_append_new(x->rows,
-		json_pack("{s:s, s:s, s:I, s:f, s:f, s:f, s:I}", "network", network, "replay", what,
-			"execution_cycles", (json_int_t)o.cycles, "execution_error", cycles,
-			"mean_packet_latency_cycles", o.latency, "latency_error", latency,
-			"messages", (json_int_t)messages));
+	json_array_append_new(
+		x->rows, json_pack("{s:s, s:s, s:I, s:f, s:f, s:f, s:I}", "network", network,
+				 "replay", what, "execution_cycles", (json_int_t)o.cycles,
+				 "execution_error", cycles, "mean_packet_latency_cycles", o.latency,
+				 "latency_error", latency, "messages", (json_int_t)messages));
 }
 
 enum { STRIPPED, INFERRED, KNOWN, REPLAYS };
@@ -293,7 +297,8 @@ static int print(struct closed *x)
 	if (cmd_given(x->c, "json")) {
 		base_str_fini(&x->text);
 		return cmd_write_json(x->c,
-			json_pack("{s:s, s:s, s:{s:I, s:I, s:I, s:I, s:b, s:f, s:I, s:I, s:I, s:I, s:I, s:f, s:f, "
+			json_pack("{s:s, s:s, s:{s:I, s:I, s:I, s:I, s:b, s:f, s:I, s:I, s:I, s:I, "
+				  "s:I, s:f, s:f, "
 				  "s:f, s:f, s:f, s:f, s:o}}",
 				"schema", "longpole/noc-closed/1", "tool",
 				"longpole " LONGPOLE_VERSION, "result", "threads",
@@ -315,7 +320,8 @@ static int print(struct closed *x)
 	}
 	json_decref(x->rows);
 	base_str_addf(&first,
-		"Against the closed loop, the inferred graph misses the execution time by %.2f %% on "
+		"Against the closed loop, the inferred graph misses the execution time by %.2f %% "
+		"on "
 		"average (worst %.2f %%), time stamps by %.2f %%, over %u simulated networks.\n",
 		100 * x->sum[1] / nr, 100 * x->worst[1], 100 * x->sum[0] / nr, x->nr_networks);
 	base_str_addf(&first, "  %-8s %-12s %12s %10s %10s %10s\n", "network", "replay", "cycles",
@@ -325,7 +331,8 @@ static int print(struct closed *x)
 	base_str_addf(&first, "  mean latency error %.2f %%, of time stamps %.2f %%\n",
 		100 * x->sum_latency[1] / nr, 100 * x->sum_latency[0] / nr);
 	base_str_addf(&first,
-		"  the graph that is known from inside misses the execution time by %.2f %%: what one "
+		"  the graph that is known from inside misses the execution time by %.2f %%: what "
+		"one "
 		"run's graph cannot say\n",
 		100 * x->sum[2] / nr);
 	base_str_addf(&first, "  %u threads, ", x->nr_threads);

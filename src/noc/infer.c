@@ -25,7 +25,8 @@ void noc_infer_robust(struct noc_infer_options *o)
 		.window_previous_max = 64};
 }
 
-/* ---- tasks ------------------------------------------------------------------------------------ */
+/* ---- tasks ------------------------------------------------------------------------------------
+ */
 
 enum { TASK_TRANSMITS = 4096 };
 
@@ -45,7 +46,7 @@ struct job {
 	uint32_t tolerance_cycles;
 	struct noc_learned *learned; /* by node */
 	struct noc_semantics *semantics;
-	bool use_semantics; /* it is whole */
+	bool use_semantics;    /* it is whole */
 	struct noc_pdg *graph; /* delay_cycles, inputs, by packet */
 	uint32_t *nr;          /* dependencies, by packet */
 	struct task *task;
@@ -195,7 +196,8 @@ static enum base_status make_tasks(struct job *j, struct base_err *err)
 	return BASE_OK;
 }
 
-/* ---- tolerance -------------------------------------------------------------------------------- */
+/* ---- tolerance --------------------------------------------------------------------------------
+ */
 
 enum { SPREADS_MAX = 1 << 14 };
 
@@ -239,7 +241,8 @@ static enum base_status estimate_tolerance(struct job *j, uint32_t *ret, struct 
 	return BASE_OK;
 }
 
-/* ---- what a node's transmits have in common --------------------------------------------------- */
+/* ---- what a node's transmits have in common ---------------------------------------------------
+ */
 
 enum { LEARN_TRANSMITS = 512, LEARN_LEAST = 16 };
 
@@ -278,7 +281,7 @@ static enum base_status learn_node(
 			continue;
 		for (uint32_t c = 0; c < v->nr_candidates; c++)
 			answers += v->keep[c] && j->packets->source[v->candidate[c]] ==
-					j->packets->destination[v->transmit[t]];
+							 j->packets->destination[v->transmit[t]];
 		delay[nr++] = gate.delay_cycles;
 	}
 	if (nr < LEARN_LEAST)
@@ -304,7 +307,8 @@ static enum base_status learn(struct job *j, struct base_err *err)
 	return s;
 }
 
-/* ---- the graph -------------------------------------------------------------------------------- */
+/* ---- the graph --------------------------------------------------------------------------------
+ */
 
 static void base_times(const struct job *j)
 {
@@ -337,8 +341,7 @@ static enum base_status assemble(
 	g->dependencies_capacity = nr + 1;
 	for (size_t k = 0; k < j->nr_tasks; k++) {
 		const struct task *task = &j->task[k];
-		const uint32_t *transmit =
-			j->index.transmits + j->index.first_transmit[task->node];
+		const uint32_t *transmit = j->index.transmits + j->index.first_transmit[task->node];
 		size_t from = 0;
 		for (uint32_t t = task->from; t < task->to; t++) {
 			uint32_t packet = transmit[t];
@@ -353,8 +356,8 @@ static enum base_status assemble(
 }
 
 enum base_status noc_infer(const struct noc_pdg *packets, const struct noc_runs *runs,
-	const struct noc_infer_options *o, struct noc_pdg **ret, struct noc_infer_result *ret_result,
-	struct base_err *err)
+	const struct noc_infer_options *o, struct noc_pdg **ret,
+	struct noc_infer_result *ret_result, struct base_err *err)
 {
 	struct job j = {.packets = packets, .runs = runs, .options = o};
 	struct noc_infer_result counts = {0};
@@ -407,7 +410,8 @@ enum base_status noc_infer(const struct noc_pdg *packets, const struct noc_runs 
 	return s;
 }
 
-/* ---- compare ---------------------------------------------------------------------------------- */
+/* ---- compare ----------------------------------------------------------------------------------
+ */
 
 static bool has(const struct noc_pdg *g, uint32_t i, uint32_t on)
 {
@@ -441,7 +445,8 @@ void noc_infer_compare(const struct noc_pdg *reference, const struct noc_pdg *in
 	struct noc_match_counts c = {.packets = reference->nr_packets};
 	BASE_ASSERT(reference->nr_packets == inferred->nr_packets);
 	for (uint32_t i = 0; i < reference->nr_packets; i++) {
-		uint64_t nr = reference->first[i + 1] - reference->first[i], present = 0, by_order = 0;
+		uint64_t nr = reference->first[i + 1] - reference->first[i], present = 0,
+			 by_order = 0;
 		for (uint64_t d = reference->first[i]; d < reference->first[i + 1]; d++) {
 			uint32_t on = reference->dependency[d];
 			if (has(inferred, i, on))

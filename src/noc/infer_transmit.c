@@ -8,7 +8,8 @@
 /* Longer than any slack can be, so that it is neither a least nor a last one. */
 #define UNKNOWN_SLACK ((int64_t)1 << 62)
 
-/* ---- windows ---------------------------------------------------------------------------------- */
+/* ---- windows ----------------------------------------------------------------------------------
+ */
 
 /* First reception of the node that came in the base run at `cycle` or later. */
 static uint32_t first_from(const struct noc_view *v, uint64_t cycle)
@@ -60,8 +61,8 @@ void noc_view_fini(struct noc_view *v)
 	base_free(v->certainty);
 }
 
-/* A run in which the transmit or a candidate was not seen proves nothing about them, nor about which
- * came last. */
+/* A run in which the transmit or a candidate was not seen proves nothing about them, nor about
+ * which came last. */
 static void ignore_filled(struct noc_view *v, uint32_t transmit, uint32_t packet, int64_t *slack)
 {
 	for (uint32_t r = 0; r < v->runs->nr_runs; r++)
@@ -100,7 +101,7 @@ static enum base_status fill(struct noc_view *v, uint32_t t, uint32_t from, uint
 		if (v->by_type && !is_plausible(v, v->transmit[t], v->reception[k]))
 			continue;
 		if (v->only_answers && v->packets->source[v->reception[k]] !=
-				v->packets->destination[v->transmit[t]])
+					       v->packets->destination[v->transmit[t]])
 			continue;
 		v->candidate[nr++] = v->reception[k];
 		for (size_t r = 0; r < nr_runs; r++)
@@ -141,7 +142,8 @@ static void window_of_options(
 		*ret_from = *ret_to > o->window_receptions ? *ret_to - o->window_receptions : 0;
 }
 
-/* ---- which runs may be used ------------------------------------------------------------------- */
+/* ---- which runs may be used -------------------------------------------------------------------
+ */
 
 /* Sets usable[]; gives their number. */
 static uint32_t find_usable(struct noc_view *v, uint32_t t)
@@ -149,10 +151,10 @@ static uint32_t find_usable(struct noc_view *v, uint32_t t)
 	uint32_t nr = 0, runs = v->runs->nr_runs;
 	for (uint32_t r = 0; r < runs; r++) {
 		v->usable_t[r] = !(v->options->ignore_blocked && v->ordered && t &&
-			noc_view_transmit(v, v->transmit[t], r) <=
-				noc_view_transmit(v, v->transmit[t - 1], r) + 1) &&
-			!noc_view_filled(v, v->transmit[t], r) &&
-			!(t && v->ordered && noc_view_filled(v, v->transmit[t - 1], r));
+					 noc_view_transmit(v, v->transmit[t], r) <=
+						 noc_view_transmit(v, v->transmit[t - 1], r) + 1) &&
+				 !noc_view_filled(v, v->transmit[t], r) &&
+				 !(t && v->ordered && noc_view_filled(v, v->transmit[t - 1], r));
 		v->usable[r] = v->usable_t[r];
 		nr += v->usable_t[r];
 	}
@@ -188,7 +190,8 @@ static uint64_t median_delay(const struct noc_view *v)
 	return middle > 0 ? (uint64_t)middle : 1;
 }
 
-/* ---- grades ----------------------------------------------------------------------------------- */
+/* ---- grades -----------------------------------------------------------------------------------
+ */
 
 /* Of a run's kept candidates: the last arrival; *ret_alone: no other within the tolerance. */
 static uint32_t last_arrival(const struct noc_view *v, uint32_t run, bool *ret_alone)
@@ -239,7 +242,7 @@ static void reduce(struct noc_view *v)
 		int64_t least = v->slack[(size_t)last * runs + r];
 		for (uint32_t c = 0; c < v->nr_candidates && !covered; c++)
 			covered = needed[c] && v->slack[(size_t)c * runs + r] - least <=
-					(int64_t)v->tolerance_cycles;
+						       (int64_t)v->tolerance_cycles;
 		if (!covered)
 			needed[last] = true;
 	}
@@ -247,7 +250,8 @@ static void reduce(struct noc_view *v)
 		v->keep[c] = needed[c];
 }
 
-/* ---- explanations ----------------------------------------------------------------------------- */
+/* ---- explanations -----------------------------------------------------------------------------
+ */
 
 /* Is the time since the previous transmit (of the first: since the start) the same in all usable
  * runs? */
@@ -347,9 +351,9 @@ static enum base_status explain(
 	return BASE_OK;
 }
 
-/* Nothing explains all runs: in some, something else was waited for (programs race). Takes what explains
- * most of them: a reception, or the previous transmit, whose slack is that of the base run in most
- * others, the latest of them. */
+/* Nothing explains all runs: in some, something else was waited for (programs race). Takes what
+ * explains most of them: a reception, or the previous transmit, whose slack is that of the base run
+ * in most others, the latest of them. */
 static enum base_status explain_most(
 	struct noc_view *v, uint32_t t, struct noc_gate *ret, struct base_err *err)
 {
@@ -361,7 +365,7 @@ static enum base_status explain_most(
 		uint32_t nr = 0;
 		for (uint32_t r = 1; r < runs; r++)
 			nr += slack[r] != UNKNOWN_SLACK &&
-				llabs(slack[r] - slack[0]) <= (long long)v->tolerance_cycles;
+			      llabs(slack[r] - slack[0]) <= (long long)v->tolerance_cycles;
 		v->keep[c] = false;
 		if (slack[0] > 0 && nr >= most && nr) {
 			best = c;
@@ -418,8 +422,8 @@ static enum base_status explain_by_others(
 	ret->nr = 1;
 	ret->explained = true;
 	ret->delay_cycles = (uint64_t)room_cycles < v->learned.delay_cycles
-		? (uint64_t)room_cycles
-		: v->learned.delay_cycles;
+				    ? (uint64_t)room_cycles
+				    : v->learned.delay_cycles;
 	return BASE_OK;
 }
 
@@ -502,7 +506,8 @@ enum base_status noc_view_gate(
 				    : gate_one_window(v, t, ret, err);
 }
 
-/* ---- tolerance -------------------------------------------------------------------------------- */
+/* ---- tolerance --------------------------------------------------------------------------------
+ */
 
 /* Of what explains the transmit best alone (its previous one, or one reception): by how much its
  * slack differs between runs. UINT32_MAX: nothing to look at. */

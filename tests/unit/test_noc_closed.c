@@ -11,7 +11,8 @@
 
 #include <cmocka.h>
 
-/* ---- a program in memory ---------------------------------------------------------------------- */
+/* ---- a program in memory ----------------------------------------------------------------------
+ */
 
 enum { ITEMS_MAX = 4096, CALLS_MAX = 64, THREADS_MAX = 8 };
 
@@ -61,8 +62,8 @@ static void op(struct program *p, uint32_t thread, enum memory_item_kind kind, u
 		.size_bytes = 8};
 }
 
-static void call(struct program *p, uint32_t thread, enum memory_call_kind kind, uint64_t a,
-	uint64_t b)
+static void call(
+	struct program *p, uint32_t thread, enum memory_call_kind kind, uint64_t a, uint64_t b)
 {
 	size_t at = p->thread[thread].nr_calls++;
 	p->thread[thread].call[at] =
@@ -70,7 +71,8 @@ static void call(struct program *p, uint32_t thread, enum memory_call_kind kind,
 	op(p, thread, MEMORY_CALL, at, 1);
 }
 
-/* ---- running ---------------------------------------------------------------------------------- */
+/* ---- running ----------------------------------------------------------------------------------
+ */
 
 static enum base_status run_on(struct program *p, const char *topology, const char *shape,
 	struct noc_closed_result *ret, struct base_err *err)
@@ -98,8 +100,8 @@ static enum base_status run_on(struct program *p, const char *topology, const ch
 	return s;
 }
 
-/* One load of each of two threads, whose pages are each other's: by hand. Request: 1 cycle after the
- * access, 1 on its way; memory 50; 1 on its way; the thread goes on 1 later. */
+/* One load of each of two threads, whose pages are each other's: by hand. Request: 1 cycle after
+ * the access, 1 on its way; memory 50; 1 on its way; the thread goes on 1 later. */
 static void test_one_miss(void **state)
 {
 	struct program *p = new_program(2);
@@ -146,8 +148,8 @@ static struct program *contended(void)
 	return p;
 }
 
-/* What the trace says of its own dependencies is true, on every network; messages are conserved: all
- * are received, and a slower network takes longer. */
+/* What the trace says of its own dependencies is true, on every network; messages are conserved:
+ * all are received, and a slower network takes longer. */
 static void test_laws(void **state)
 {
 	static const char *const network[][2] = {{"topology=ideal", "nodes=8"},
@@ -164,8 +166,9 @@ static void test_laws(void **state)
 		for (uint32_t i = 0; i < g->nr_packets; i++) {
 			assert_true(g->receive_cycle[i] > g->transmit_cycle[i]);
 			for (uint64_t d = g->first[i]; d < g->first[i + 1]; d++)
-				assert_true(g->receive_cycle[g->dependency[d]] +
-						g->delay_cycles[i] <= g->transmit_cycle[i]);
+				assert_true(
+					g->receive_cycle[g->dependency[d]] + g->delay_cycles[i] <=
+					g->transmit_cycle[i]);
 		}
 		cycles[n] = r.execution_cycles;
 		noc_closed_result_fini(&r);
@@ -218,7 +221,8 @@ static void test_allocation_failures(void **state)
 	(void)state;
 	for (uint32_t t = 0; t < 2; t++)
 		op(p, t, MEMORY_STORE, 0x1000, 3);
-	for (uint64_t nth = 30; s != BASE_OK; nth++) { /* (the first ones are the configuration's) */
+	for (uint64_t nth = 30; s != BASE_OK;
+		nth++) { /* (the first ones are the configuration's) */
 		struct noc_closed_result r = {0};
 		base_alloc_fail_nth(nth);
 		s = run_on(p, "topology=ideal", "nodes=2", &r, NULL);
