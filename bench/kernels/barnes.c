@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * barnes.c [THREADS [BODIES]] - Barnes-Hut in two dimensions: all threads put bodies into one tree, whose
- * cells have locks; thread 0 sums it up; all compute forces and move.
+ * barnes.c [THREADS [BODIES]] - Barnes-Hut in two dimensions: all threads put bodies into one tree,
+ * whose cells have locks; thread 0 sums it up; all compute forces and move.
  */
 #include "kernel.h"
 
@@ -13,7 +13,7 @@ static const long kernel_default_size = 512;
 
 struct node {
 	double x, y, mass;
-	double vx, vy; /* of a body */
+	double vx, vy;          /* of a body */
 	double left, low, side; /* of a cell */
 	struct node *child[4];
 	int is_body;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fft.c [THREADS [LOG2]] - six-step FFT of 2^LOG2 points (LOG2 even): transpose, rows, twiddle, transpose, rows, transpose. */
+/* fft.c [THREADS [LOG2]] - six-step FFT of 2^LOG2 points (LOG2 even): transpose, rows, twiddle,
+ * transpose, rows, transpose. */
 #include "kernel.h"
 
 #include <math.h>

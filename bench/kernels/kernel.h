@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kernel.h - what the kernels share: KERNEL [THREADS [SIZE [CHECK]]]. Thread 0 is the program's first;
- * all run kernel_work(), which meets at barriers. Prints "ok" when the kernel's own check holds, else
- * fails. Marker 1: the parallel part begins. With CHECK 0 there is no check, and the
- * program ends with its parallel part. With -DKERNEL_SPIN locks and barriers spin in the program's own code (test and
- * test-and-set, sense reversal), else they are pthread's.
+ * kernel.h - what the kernels share: KERNEL [THREADS [SIZE [CHECK]]]. Thread 0 is the program's
+ * first; all run kernel_work(), which meets at barriers. Prints "ok" when the kernel's own check
+ * holds, else fails. Marker 1: the parallel part begins. With CHECK 0 there is no check, and the
+ * program ends with its parallel part. With -DKERNEL_SPIN locks and barriers spin in the program's
+ * own code (test and test-and-set, sense reversal), else they are pthread's.
  */
 #ifndef LONGPOLE_BENCH_KERNEL_H
 #define LONGPOLE_BENCH_KERNEL_H

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lu.c [THREADS [N]] - blocked LU factorization without pivoting; blocks are dealt out in two dimensions. */
+/* lu.c [THREADS [N]] - blocked LU factorization without pivoting; blocks are dealt out in two
+ * dimensions. */
 #include "kernel.h"
 
 #include <math.h>

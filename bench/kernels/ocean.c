@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ocean.c [THREADS [SIDE]] - red-black relaxation of a grid, with a residual that all add to under a lock. */
+/* ocean.c [THREADS [SIDE]] - red-black relaxation of a grid, with a residual that all add to under
+ * a lock. */
 #include "kernel.h"
 
 #include <math.h>
@@ -26,9 +27,8 @@ static double relax(long from, long to, long color)
 	for (long i = from; i < to; i++) {
 		double *r = grid + i * kernel_size;
 		for (long j = 1 + (i + color) % 2; j < kernel_size - 1; j += 2) {
-			double next = (r[j - 1] + r[j + 1] + r[j - kernel_size] +
-					      r[j + kernel_size]) /
-				      4;
+			double next =
+				(r[j - 1] + r[j + 1] + r[j - kernel_size] + r[j + kernel_size]) / 4;
 			sum += (next - r[j]) * (next - r[j]);
 			r[j] = next;
 		}

@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+enum { WINDOW = 128, WIDTH = 4, PENALTY_CYCLES = 11, CORE_MOST = 1 << 20 };
 enum { CONFIG_LIMIT_BYTES = 1 << 20, SETTINGS_MAX = 48, ROWS = 10 };
 
 static const struct cmd_option option[] = {
@@ -21,6 +22,12 @@ static const struct cmd_option option[] = {
 	{"from-parallel", 0, NULL, NULL, "the graph begins when the first thread is created"},
 	{"from-marker", 0, "N", NULL, "the graph begins at the first marker with that number"},
 	{"until", 0, "CYCLES", NULL, "stop the machine after so many cycles"},
+	{"out-of-order", 'o', NULL, NULL, "on out-of-order processors, as B. Fields models them"},
+	{"window", 0, "N", NULL, "with -o: instructions in the reorder buffer (default 128)"},
+	{"width", 0, "N", NULL, "with -o: instructions dispatched, and committed, in a cycle (4)"},
+	{"penalty", 0, "CYCLES", NULL, "with -o: of a mispredicted branch (default 11)"},
+	{"perfect-branches", 0, NULL, NULL, "with -o: no branch is mispredicted"},
+	{"instructions", 0, "N", NULL, "with -o: look at the first N (default 2097152)"},
 	{"top", 'n', "N", NULL, "rows of each table (default 10)"},
 	{"max-memory", 0, "SIZE", NULL,
 		"for kept edges, before they go to a temporary file (default 1G)"},
@@ -36,7 +43,7 @@ const struct cmd_details cmd_details_slack = {
 	.nr_options = BASE_COUNT(option),
 	.example = {"longpole slack run.lpt", "longpole slack --set=protocol=dirmosi run.lpt",
 		"longpole slack --from-parallel --top=20 run.lpt",
-		"longpole slack --list-parameters"},
+		"longpole slack --out-of-order --window=256 run.lpt"},
 };
 
 static int list_parameters(struct cmd *c)
@@ -112,37 +119,91 @@ static int answer(struct cmd *c, const struct cmd_slack_view *v)
 {
 	struct base_str text = {0};
 	if (cmd_given(c, "json"))
-		return cmd_write_json(c, json_pack("{s:s, s:s, s:o}", "schema", "longpole/slack/1",
-						 "tool", "longpole " LONGPOLE_VERSION, "result",
-						 cmd_slack_json(v)));
-	cmd_slack_text(&text, v);
+		return cmd_write_json(
+			c, json_pack("{s:s, s:s, s:o}", "schema", "longpole/slack/1", "tool",
+				   "longpole " LONGPOLE_VERSION, "result",
+				   v->fields ? cmd_slack_fields_json(v) : cmd_slack_json(v)));
+	if (v->fields)
+		cmd_slack_fields_text(&text, v);
+	else
+		cmd_slack_text(&text, v);
 	return cmd_write(c, &text);
+}
+
+static int in_order(struct cmd *c, struct memory_source *source, struct cmd_slack_view *v)
+{
+	struct slack_analysis *a;
+	cmd_progress_reset(c);
+	enum base_status s = slack_analyse(v->config, source, v->options, &a, &c->err);
+	cmd_progress_clear(c);
+	if (s != BASE_OK)
+		return cmd_fail(c, s);
+	v->result = slack_analysis_result(a);
+	int status = answer(c, v);
+	slack_analysis_free(a);
+	return status;
+}
+
+static bool small_count(struct cmd *c, const char *name, uint64_t least, uint32_t *ret)
+{
+	uint64_t n = *ret;
+	if (!cmd_value_count(c, name, &n))
+		return false;
+	if (n >= least && n <= CORE_MOST) {
+		*ret = (uint32_t)n;
+		return true;
+	}
+	cmd_usage(c, "--%s: %" PRIu64 " to %d", name, least, CORE_MOST);
+	return false;
+}
+
+static int out_of_order(struct cmd *c, struct memory_source *source, struct cmd_slack_view *v)
+{
+	struct cmd_slack_decoder d = {.source = source};
+	struct slack_core core = {.window = WINDOW,
+		.width = WIDTH,
+		.penalty_cycles = PENALTY_CYCLES,
+		.perfect_branches = cmd_given(c, "perfect-branches"),
+		.decode = cmd_slack_decode,
+		.decode_ctx = &d};
+	struct slack_fields *f;
+	if (v->options->continuous)
+		return cmd_usage(c, "--continuous goes without --out-of-order");
+	if (!small_count(c, "window", 1, &core.window) ||
+		!small_count(c, "width", 1, &core.width) ||
+		!small_count(c, "penalty", 0, &core.penalty_cycles) ||
+		!cmd_value_count(c, "instructions", &core.most))
+		return CMD_USAGE;
+	enum base_status s = slack_fields_new(v->config, source, v->options, &core, &f, &c->err);
+	cmd_slack_decoder_fini(&d);
+	if (s != BASE_OK)
+		return cmd_fail(c, s);
+	v->fields = slack_fields_result(f);
+	v->core = &core;
+	int status = answer(c, v);
+	v->core = NULL;
+	v->fields = NULL;
+	slack_fields_free(f);
+	return status;
 }
 
 static int run(struct cmd *c, struct memory_source *source, const struct slack_machine_config *k)
 {
 	struct slack_options o = {0};
 	uint64_t rows = ROWS;
-	struct slack_analysis *a;
 	if (!read_options(c, &o, &rows))
 		return CMD_USAGE;
-	cmd_progress_reset(c);
-	enum base_status s = slack_analyse(k, source, &o, &a, &c->err);
-	cmd_progress_clear(c);
-	if (s != BASE_OK)
-		return cmd_fail(c, s);
 	struct cmd_slack_names names = {.source = source};
-	struct cmd_slack_view v = {.trace = c->nr_operands ? c->operand[0]
-							   : cmd_value(c, "trace-list"),
+	struct cmd_slack_view v = {
+		.trace = c->nr_operands ? c->operand[0] : cmd_value(c, "trace-list"),
 		.source = source,
 		.config = k,
 		.options = &o,
-		.result = slack_analysis_result(a),
 		.names = &names,
 		.rows = (size_t)rows};
-	int status = answer(c, &v);
+	int status = cmd_given(c, "out-of-order") ? out_of_order(c, source, &v)
+						  : in_order(c, source, &v);
 	cmd_slack_names_fini(&names);
-	slack_analysis_free(a);
 	return status;
 }
 

@@ -4,6 +4,7 @@
 #define LONGPOLE_CMD_SLACK_H
 
 #include "cmd/streams.h"
+#include "slack/fields.h"
 #include "slack/slack.h"
 
 #include <jansson.h>
@@ -24,7 +25,8 @@ struct cmd_slack_names {
 void cmd_slack_names_fini(struct cmd_slack_names *n);
 
 enum cmd_slack_by { CMD_SLACK_FUNCTION, CMD_SLACK_LINE, CMD_SLACK_INSTRUCTION, CMD_SLACK_DATA };
-/* "function", "file:line", "function+0x12 file:line", "object"; addresses where there is no name. */
+/* "function", "file:line", "function+0x12 file:line", "object"; addresses where there is no name.
+ */
 void cmd_slack_name(
 	struct cmd_slack_names *n, enum cmd_slack_by by, uint64_t address, struct base_str *out);
 /* Sums over static instructions or lines, most critical first. NULL: nothing, or no memory. */
@@ -32,16 +34,30 @@ struct cmd_slack_named *cmd_slack_group(struct cmd_slack_names *n, const struct 
 	enum cmd_slack_by by, size_t *ret_nr);
 void cmd_slack_group_free(struct cmd_slack_named *g, size_t nr);
 
+/* What instructions do to registers: ctx of cmd_slack_decode(). */
+struct cmd_slack_decoder {
+	const struct memory_source *source;
+	struct cmd_slack_code *file;
+	size_t nr_files, files_capacity;
+};
+bool cmd_slack_decode(void *ctx, uint64_t code, struct slack_registers *ret);
+void cmd_slack_decoder_fini(struct cmd_slack_decoder *d);
+
 struct cmd_slack_view {
 	const char *trace;
 	const struct memory_source *source;
 	const struct slack_machine_config *config;
 	const struct slack_options *options;
-	const struct slack_result *result;
+	const struct slack_result *result;        /* NULL: out of order */
+	const struct slack_fields_result *fields; /* NULL: in order */
+	const struct slack_core *core;
 	struct cmd_slack_names *names;
 	size_t rows;
 };
 void cmd_slack_text(struct base_str *out, const struct cmd_slack_view *v);
 json_t *cmd_slack_json(const struct cmd_slack_view *v);
+/* ---- slack_fields.c: of the out-of-order model */
+void cmd_slack_fields_text(struct base_str *out, const struct cmd_slack_view *v);
+json_t *cmd_slack_fields_json(const struct cmd_slack_view *v);
 
 #endif

@@ -16,9 +16,9 @@ static json_t *histogram(const struct base_histogram *h)
 	for (unsigned i = 0; h->count && i < BASE_HISTOGRAM_BUCKETS; i++) {
 		uint64_t low, high, n = base_histogram_bucket(h, i, &low, &high);
 		if (n)
-			json_array_append_new(list,
-				json_pack("{s:o, s:o, s:o}", "from_cycles", count(low), "to_cycles",
-					count(high), "instructions", count(n)));
+			json_array_append_new(
+				list, json_pack("{s:o, s:o, s:o}", "from_cycles", count(low),
+					      "to_cycles", count(high), "instructions", count(n)));
 	}
 	return list;
 }
@@ -52,10 +52,9 @@ static json_t *group(const struct cmd_slack_view *v, enum cmd_slack_by by)
 	for (size_t i = 0; i < nr; i++) {
 		const struct cmd_slack_named *n = &g[i];
 		if (by == CMD_SLACK_DATA)
-			json_array_append_new(
-				list, json_pack("{s:s, s:o, s:o}", "name", n->name,
-					      "critical_cycles", count(n->critical_cycles), "times",
-					      count(n->executed)));
+			json_array_append_new(list,
+				json_pack("{s:s, s:o, s:o}", "name", n->name, "critical_cycles",
+					count(n->critical_cycles), "times", count(n->executed)));
 		else
 			json_array_append_new(list,
 				json_pack("{s:s, s:o, s:o, s:f}", "name", n->name,
@@ -117,9 +116,9 @@ static json_t *diagnostics(const struct memory_source *s)
 	json_t *list = json_array();
 	for (unsigned d = 0; d < MEMORY_DIAG_NR; d++)
 		if (s->diags.count[d])
-			json_array_append_new(list, json_pack("{s:s, s:o}", "name",
-							    memory_diag_name(d), "count",
-							    count(s->diags.count[d])));
+			json_array_append_new(
+				list, json_pack("{s:s, s:o}", "name", memory_diag_name(d), "count",
+					      count(s->diags.count[d])));
 	return list;
 }
 

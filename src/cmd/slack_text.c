@@ -36,8 +36,9 @@ static void finding(struct base_str *out, const struct cmd_slack_view *v,
 	}
 	base_str_addf(out, "%.1f%% of ", percent(zero, r->global.count));
 	base_str_add_count(out, r->global.count);
-	base_str_addf(out, " instructions are critical, half of them could each wait %" PRIu64
-			   " cycles or more (modelled: %u processors, %s).\n",
+	base_str_addf(out,
+		" instructions are critical, half of them could each wait %" PRIu64
+		" cycles or more (modelled: %u processors, %s).\n",
 		base_histogram_quantile(&r->global, 0.5), r->machine.nr_processors,
 		v->config->cdat->protocol->name);
 	base_str_add(out, "The critical path is ");
@@ -81,8 +82,8 @@ static void distribution_rows(struct base_str *out, const struct cmd_slack_view 
 			  "   PDF      CDF\n");
 	for (unsigned octave = 0; octave < 63; octave++) {
 		uint64_t from = UINT64_C(1) << octave, to = from * 2 - 1, low, high, n = 0, m = 0;
-		for (unsigned i = base_histogram_index(from - 1);
-			i <= base_histogram_index(to - 1); i++) {
+		for (unsigned i = base_histogram_index(from - 1); i <= base_histogram_index(to - 1);
+			i++) {
 			uint64_t here = base_histogram_bucket(g, i, &low, &high);
 			uint64_t there = base_histogram_bucket(l, i, &low, &high);
 			if (low >= from - 1 && low < to) {
@@ -130,8 +131,9 @@ static void instruction_rows(struct base_str *out, const struct cmd_slack_view *
 {
 	const struct slack_result *r = v->result;
 	size_t shown = 0;
-	base_str_add(out, "\n  of critical path     executed  critical  slack: least         mean    "
-			  "deviation  alike  taut  instruction\n");
+	base_str_add(out,
+		"\n  of critical path     executed  critical  slack: least         mean    "
+		"deviation  alike  taut  instruction\n");
 	for (size_t i = 0; i < r->nr_code && shown < v->rows; i++) {
 		const struct slack_static *c = &r->code[i];
 		uint64_t inside = c->executed - c->outside;
@@ -143,8 +145,8 @@ static void instruction_rows(struct base_str *out, const struct cmd_slack_view *
 		struct base_str name = {0};
 		cmd_slack_name(v->names, CMD_SLACK_INSTRUCTION, c->code, &name);
 		base_str_addf(out,
-			"  %15.1f%% %12" PRIu64 " %8.1f%% %13" PRIu64 " %12.0f %12.0f %5.0f%% %5" PRIu64
-			"  ",
+			"  %15.1f%% %12" PRIu64 " %8.1f%% %13" PRIu64
+			" %12.0f %12.0f %5.0f%% %5" PRIu64 "  ",
 			percent(c->critical_cycles, length_of(r)), inside,
 			percent(c->critical, inside), c->least, mean,
 			variance > 0 ? sqrt(variance) : 0,
@@ -226,8 +228,7 @@ void cmd_slack_text(struct base_str *out, const struct cmd_slack_view *v)
 {
 	struct cmd_slack_named *g[3];
 	size_t nr[3];
-	static const enum cmd_slack_by by[] = {
-		CMD_SLACK_FUNCTION, CMD_SLACK_LINE, CMD_SLACK_DATA};
+	static const enum cmd_slack_by by[] = {CMD_SLACK_FUNCTION, CMD_SLACK_LINE, CMD_SLACK_DATA};
 	static const char *const title[] = {"function", "line", "data that were waited for"};
 	for (unsigned i = 0; i < 3; i++)
 		g[i] = cmd_slack_group(v->names, v->result, by[i], &nr[i]);

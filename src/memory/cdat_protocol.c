@@ -253,7 +253,8 @@ static enum base_status serve_shared(struct request *r)
 	return BASE_OK;
 }
 
-/* A store takes it from its owner, and, when an owned line has been loaded by others, from those. */
+/* A store takes it from its owner, and, when an owned line has been loaded by others, from those.
+ */
 static void take_from_owner(struct request *r)
 {
 	if (invalidate_others(r, r->line->sharers != 0) > 1)

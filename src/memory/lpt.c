@@ -154,8 +154,8 @@ static void settle_counts(struct lpt *l, struct thread *t)
 	}
 }
 
-/* Records name a thread that they create by a token, one that they join by its handle, which is where
- * its thread data is. Both become numbers; what cannot be found stays no thread's number. */
+/* Records name a thread that they create by a token, one that they join by its handle, which is
+ * where its thread data is. Both become numbers; what cannot be found stays no thread's number. */
 static uint64_t find_created(const struct lpt *l, uint64_t token)
 {
 	for (size_t i = 0; i < l->nr_threads; i++)
@@ -183,8 +183,7 @@ static void name_threads(const struct lpt *l, struct memory_call *call, size_t n
 		if (call[i].kind == MEMORY_CALL_thread_create)
 			call[i].argument[0] = find_created(l, call[i].argument[0]);
 		else if (call[i].kind == MEMORY_CALL_thread_join)
-			call[i].argument[0] =
-				find_joined(l, call[i].argument[0], call[i].end_ns);
+			call[i].argument[0] = find_joined(l, call[i].argument[0], call[i].end_ns);
 	}
 }
 
@@ -244,7 +243,8 @@ static bool lpt_linked(const struct memory_source *s, uint64_t address, bool cod
 	const struct lpt *l = (const struct lpt *)s;
 	const struct memory_tables *t = &l->tables;
 	const struct memory_table_block *b = code ? memory_tables_find(t, address) : NULL;
-	if (candidate >= (code ? 1u : t->nr_modules) || (code && (!b || b->module >= t->nr_modules)))
+	if (candidate >= (code ? 1u : t->nr_modules) ||
+		(code && (!b || b->module >= t->nr_modules)))
 		return false;
 	const struct memory_table_module *m = &t->module[code ? b->module : candidate];
 	ret->path = m->path ? m->path : "";
@@ -505,10 +505,7 @@ enum base_status memory_source_lpt_open(
 	const char *const *paths, size_t nr_paths, struct memory_source **ret, struct base_err *err)
 {
 	static const struct memory_source_ops ops = {
-		.next = lpt_next,
-		.rewind = lpt_rewind,
-		.linked = lpt_linked,
-		.close = lpt_close};
+		.next = lpt_next, .rewind = lpt_rewind, .linked = lpt_linked, .close = lpt_close};
 	*ret = NULL;
 	if (nr_paths != 1)
 		return base_fail(err, BASE_ERR_USAGE, "one .lpt file has all threads");

@@ -258,8 +258,8 @@ static enum base_status read_info(struct maker *k, const struct memory_block_hea
 	if (base_grow(&t->access, &t->accesses_capacity, t->nr_accesses + b->nr_accesses,
 		    sizeof *t->access) != BASE_OK ||
 		base_grow(&t->instruction, &t->instructions_capacity,
-			t->nr_instructions + b->nr_instructions, sizeof *t->instruction) !=
-			BASE_OK ||
+			t->nr_instructions + b->nr_instructions,
+			sizeof *t->instruction) != BASE_OK ||
 		base_grow(&t->linked, &t->linked_capacity, t->nr_instructions + b->nr_instructions,
 			sizeof *t->linked) != BASE_OK)
 		return no_memory(err);

@@ -7,8 +7,7 @@ enum base_status slack_compress_init(struct slack_analysis *a, struct base_err *
 	slack_stack_init(&a->edges, sizeof(struct kept_edge), &a->budget);
 	a->earlier = base_alloc((UINT64_C(1) << EARLIER_BITS) * sizeof *a->earlier);
 	a->last_late = base_alloc((a->nr_processors + 1) * sizeof *a->last_late);
-	a->seen = base_alloc(
-		((size_t)a->nr_processors * a->nr_processors + 1) * sizeof *a->seen);
+	a->seen = base_alloc(((size_t)a->nr_processors * a->nr_processors + 1) * sizeof *a->seen);
 	a->nr_glances = base_alloc((a->nr_processors + 1) * sizeof *a->nr_glances);
 	a->glance_bytes = sizeof(struct glance) + a->nr_processors * sizeof(uint64_t);
 	a->glances = base_alloc((size_t)a->nr_processors * GLANCES * a->glance_bytes + 1);
@@ -67,7 +66,8 @@ static const struct glance *glance_before(
 }
 
 /* An edge is kept: all that leads to its source now leads to its target. */
-static void see(struct slack_analysis *a, const struct slack_node *n, const struct slack_producer *p)
+static void see(
+	struct slack_analysis *a, const struct slack_node *n, const struct slack_producer *p)
 {
 	uint64_t *seen = seen_by(a, n->processor);
 	const struct glance *g = glance_before(a, p->processor, p->order);
@@ -112,8 +112,8 @@ static enum base_status keep(struct slack_analysis *a, const struct slack_node *
 		.issue = issue,
 		.start = n->start,
 		.arrival = p->complete};
-	*earlier_of(a, p->order, n->processor) = (struct earlier){
-		.store = p->order, .load = n->order, .processor = n->processor};
+	*earlier_of(a, p->order, n->processor) =
+		(struct earlier){.store = p->order, .load = n->order, .processor = n->processor};
 	see(a, n, p);
 	a->result.counts.kept_edges++;
 	return slack_stack_push(&a->edges, &e, err);

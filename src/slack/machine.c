@@ -200,8 +200,7 @@ static uint64_t request(struct slack_machine *m, uint32_t processor, uint64_t ad
 	const struct memory_cdat_outcome *o, struct place_page *page, uint64_t *contention)
 {
 	bool beyond = o->supplier >= MEMORY_CDAT_FROM_LOCAL_MEMORY || o->upgrade;
-	uint64_t *ready =
-		&page->line_ready[(address & ((1u << PAGE_SHIFT) - 1)) >> m->line_shift];
+	uint64_t *ready = &page->line_ready[(address & ((1u << PAGE_SHIFT) - 1)) >> m->line_shift];
 	if (beyond && *ready > at) {
 		*contention += *ready - at;
 		at = *ready;
@@ -398,6 +397,9 @@ static enum base_status begin_block(
 	enum base_status s = end_block(m, l, err);
 	l->tail = t->instructions;
 	l->tail_code = t->address;
+	if (m->sink.block && s == BASE_OK)
+		s = m->sink.block(m->sink.ctx, (uint32_t)(l - m->lane), t->address, t->size_bytes,
+			t->count, err);
 	if (!t->size_bytes || !m->config.cdat->code_bytes || s != BASE_OK)
 		return s;
 	uint64_t first = t->address >> m->line_shift;
@@ -410,8 +412,8 @@ static enum base_status begin_block(
 		(last - first + 1) << m->line_shift, MEMORY_BLOCK, &l->issue, err);
 }
 
-static enum base_status run_item(struct slack_machine *m, struct lane *l,
-	const struct memory_item *t, struct base_err *err)
+static enum base_status run_item(
+	struct slack_machine *m, struct lane *l, const struct memory_item *t, struct base_err *err)
 {
 	switch ((enum memory_item_kind)t->kind) {
 	case MEMORY_LOAD:
@@ -479,8 +481,7 @@ static enum base_status run_top(struct slack_machine *m, struct base_err *err)
 			s = lane_peek(m, l, &t, err);
 	}
 	if (s != BASE_END)
-		return base_cause(
-			err, s, "while simulating thread %u", (unsigned)(l - m->lane));
+		return base_cause(err, s, "while simulating thread %u", (unsigned)(l - m->lane));
 	slack_heap_pop(m);
 	return lane_ended(m, l, err);
 }
@@ -498,16 +499,14 @@ static void stop_all(struct slack_machine *m)
 	m->stopped = true;
 }
 
-enum base_status slack_machine_run(
-	struct slack_machine *m, uint64_t nr_nodes, struct base_err *err)
+enum base_status slack_machine_run(struct slack_machine *m, uint64_t nr_nodes, struct base_err *err)
 {
 	uint64_t until = m->order + nr_nodes;
 	enum base_status s = BASE_OK;
 	while (s == BASE_OK && m->order < until) {
 		if (m->stopped)
 			return BASE_END;
-		if (m->nr_heap && m->options.until &&
-			m->heap[0] >> KEY_BITS >= m->options.until) {
+		if (m->nr_heap && m->options.until && m->heap[0] >> KEY_BITS >= m->options.until) {
 			stop_all(m);
 		} else if (m->nr_heap) {
 			s = run_top(m, err);
@@ -555,15 +554,16 @@ static enum base_status check(const struct slack_machine *m, struct base_err *er
 			"a trace of format %s has one order for all threads; the machine needs a "
 			"stream for each",
 			m->source->info.format);
-	if (nr > k->nodes * k->processors || nr > MEMORY_CDAT_PROCESSORS_MAX)
+	unsigned long long processors = k->nodes * k->processors;
+	if (nr > processors || nr > MEMORY_CDAT_PROCESSORS_MAX)
 		return base_fail(err, BASE_ERR_USAGE,
 			"the trace has %u threads, the machine %llu processors: a thread has one "
 			"of its own; "
 			"set nodes or processors",
-			nr, (unsigned long long)(k->nodes * k->processors));
+			nr, processors);
 	if (k->line_bytes > 1u << PAGE_SHIFT)
-		return base_fail(err, BASE_ERR_USAGE, "line_bytes is at most %d here",
-			1 << PAGE_SHIFT);
+		return base_fail(
+			err, BASE_ERR_USAGE, "line_bytes is at most %d here", 1 << PAGE_SHIFT);
 	return memory_cdat_config_check(k, err);
 }
 

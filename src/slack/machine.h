@@ -8,14 +8,14 @@
  * first in time goes first, so all accesses have one order that keeps each program's: memory is
  * sequentially consistent.
  *
- * What a thread does is recorded, when it does it is not: threads begin when they are created in the
- * simulated machine, get a lock when its holder there has given it up (first come, first served),
- * leave a barrier when its last thread has come, a join when the other has ended. How long the
- * recorded run waited plays no part. Which path the program took does: a loop that the program
+ * What a thread does is recorded, when it does it is not: threads begin when they are created in
+ * the simulated machine, get a lock when its holder there has given it up (first come, first
+ * served), leave a barrier when its last thread has come, a join when the other has ended. How long
+ * the recorded run waited plays no part. Which path the program took does: a loop that the program
  * itself spins in has the iterations of the recorded run.
  *
- * What the machine did is told to a sink as nodes of a dependence graph (seed 003, section 2.3.2): an
- * instruction, or a further access of the same instruction. Plain instructions come in runs.
+ * What the machine did is told to a sink as nodes of a dependence graph (seed 003, section 2.3.2):
+ * an instruction, or a further access of the same instruction. Plain instructions come in runs.
  *
  * Cycles count from 0. Memory grows with the touched footprint of the program.
  */
@@ -54,7 +54,8 @@ enum slack_kind {
 	SLACK_LOAD,
 	SLACK_STORE,
 	SLACK_ATOMIC,
-	SLACK_UNSEEN, /* a line of a range that unseen code accesses: no instruction of the stream */
+	SLACK_UNSEEN, /* a line of a range that unseen code accesses: no instruction of the stream
+		       */
 	SLACK_LOCK,
 	SLACK_UNLOCK,
 	SLACK_BARRIER, /* arrives; the last one opens it */
@@ -80,14 +81,15 @@ struct slack_producer {
 
 struct slack_node {
 	uint64_t order;
-	uint64_t ready;    /* when the processor was through with the node before */
-	uint64_t issue;    /* when the program order edge arrives: later when code had to be fetched */
-	uint64_t start;    /* when the last edge arrives */
+	uint64_t ready; /* when the processor was through with the node before */
+	uint64_t issue; /* when the program order edge arrives: later when code had to be fetched */
+	uint64_t start; /* when the last edge arrives */
 	uint64_t complete; /* the next one of this processor is ready */
 	uint64_t code;     /* of the instruction, 0: unknown; of a call record: of the call */
 	uint64_t address;  /* of the access, or of the object synchronised on */
 	uint32_t processor;
-	uint8_t instructions; /* 1, or 0: not the first access of its instruction, or a call record */
+	uint8_t instructions; /* 1, or 0: not the first access of its instruction, or a call record
+			       */
 	uint8_t kind;         /* enum slack_kind */
 	bool first;           /* of its processor: there is no program order edge */
 	const struct slack_producer *producer; /* of edges to it, no two of one node */
@@ -104,6 +106,10 @@ struct slack_sink {
 	enum base_status (*run)(void *ctx, const struct slack_run *r, struct base_err *err);
 	enum base_status (*node)(void *ctx, const struct slack_node *n, struct base_err *err);
 	void *ctx;
+	/* A basic block of `count` instructions begins; what comes next of this processor is in it.
+	 */
+	enum base_status (*block)(void *ctx, uint32_t processor, uint64_t address,
+		uint32_t size_bytes, uint64_t count, struct base_err *err);
 };
 
 /* ---- the machine
@@ -121,13 +127,13 @@ struct slack_machine_options {
 struct slack_processor_result {
 	uint64_t begin, end; /* cycles: its first node issued, its last one completed */
 	uint64_t instructions, spinning;
-	uint64_t nodes;              /* that are not plain */
-	uint64_t accesses, misses;   /* of data: lines accessed; beyond its own caches */
-	uint64_t miss_cycles;        /* waited for lines, contention included */
-	uint64_t fetch_cycles;       /* for code */
-	uint64_t contention_cycles;  /* of both: for links, and for lines on their way */
-	uint64_t waited_cycles;      /* at locks, barriers, joins, signals: a spinning thread would have
-					executed an instruction in each */
+	uint64_t nodes;             /* that are not plain */
+	uint64_t accesses, misses;  /* of data: lines accessed; beyond its own caches */
+	uint64_t miss_cycles;       /* waited for lines, contention included */
+	uint64_t fetch_cycles;      /* for code */
+	uint64_t contention_cycles; /* of both: for links, and for lines on their way */
+	uint64_t waited_cycles; /* at locks, barriers, joins, signals: a spinning thread would have
+				   executed an instruction in each */
 	uint64_t waits;
 };
 struct slack_machine_result {
@@ -144,8 +150,8 @@ struct slack_machine_result {
 };
 
 struct slack_machine;
-/* The source, config and sink's context stay the caller's. ERR_USAGE: a source without instructions,
- * or more threads than processors. */
+/* The source, config and sink's context stay the caller's. ERR_USAGE: a source without
+ * instructions, or more threads than processors. */
 enum base_status slack_machine_new(const struct slack_machine_config *config,
 	struct memory_source *source, const struct slack_machine_options *options,
 	const struct slack_sink *sink, struct slack_machine **ret,
@@ -157,8 +163,8 @@ enum base_status slack_machine_run(
 const struct slack_machine_result *slack_machine_result(struct slack_machine *m);
 struct slack_machine *slack_machine_free(struct slack_machine *m);
 
-/* Both ends of a run with the same source: rewinds it and runs all again into another sink; the same
- * nodes get the same numbers. */
+/* Both ends of a run with the same source: rewinds it and runs all again into another sink; the
+ * same nodes get the same numbers. */
 enum base_status slack_machine_again(struct slack_machine **m, const struct slack_sink *sink,
 	struct base_err *err) BASE_MUST_CHECK;
 

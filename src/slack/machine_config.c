@@ -113,8 +113,8 @@ static int on_line(void *ctx, const char *section, const char *key, const char *
 	return r->status == BASE_OK;
 }
 
-enum base_status slack_machine_config_read(struct slack_machine_config *c, const char *text,
-	const char *path, struct base_err *err)
+enum base_status slack_machine_config_read(
+	struct slack_machine_config *c, const char *text, const char *path, struct base_err *err)
 {
 	struct reading r = {.c = c, .err = err};
 	int bad = ini_parse_string(text, on_line, &r);

@@ -84,8 +84,8 @@ static bool from_a_cache(const struct memory_cdat_outcome *o)
 					o->supplier == MEMORY_CDAT_FROM_REMOTE_CACHE);
 }
 
-static void by_snooping(struct journey *j, uint32_t node, uint32_t owner_node,
-	const struct memory_cdat_outcome *o)
+static void by_snooping(
+	struct journey *j, uint32_t node, uint32_t owner_node, const struct memory_cdat_outcome *o)
 {
 	broadcast(j);
 	if (o->upgrade)
@@ -98,8 +98,8 @@ static void by_snooping(struct journey *j, uint32_t node, uint32_t owner_node,
 		j->at += j->c->hop_cycles; /* own memory answers through the same switch */
 }
 
-static void by_directory(struct journey *j, uint32_t node, uint32_t owner_node,
-	const struct memory_cdat_outcome *o)
+static void by_directory(
+	struct journey *j, uint32_t node, uint32_t owner_node, const struct memory_cdat_outcome *o)
 {
 	uint64_t look = j->c->directory_cycles, memory = j->c->memory_cycles;
 	if (o->critical >= 2 && from_a_cache(o) && owner_node == node) {

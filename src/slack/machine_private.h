@@ -16,7 +16,7 @@ enum {
 	ACCESS_PLACES_MAX = (MEMORY_ACCESS_MAX_BYTES >> PLACE_SHIFT) + 1,
 };
 
-struct place { /* who wrote it last */
+struct place {           /* who wrote it last */
 	uint64_t writer; /* processor << ORDER_BITS | order; 0: nobody */
 	uint64_t complete;
 };
@@ -42,8 +42,7 @@ static inline struct place_page *slack_places_page(struct places *p, uint64_t ad
 	if (BASE_LIKELY(p->last && p->last_number == number))
 		return p->last;
 	struct place_page **middle = p->top[number >> PAGE_MIDDLE_BITS];
-	struct place_page *page =
-		middle ? middle[number & ((1u << PAGE_MIDDLE_BITS) - 1)] : NULL;
+	struct place_page *page = middle ? middle[number & ((1u << PAGE_MIDDLE_BITS) - 1)] : NULL;
 	if (BASE_UNLIKELY(!page))
 		page = slack_places_make(p, number);
 	p->last = page;
@@ -60,10 +59,10 @@ struct network {
 };
 enum base_status slack_network_init(struct network *n, const struct slack_machine_config *c);
 void slack_network_fini(struct network *n);
-/* When what a request at `at` asked for is there; *contention grows by what was waited for links. */
+/* When what a request at `at` asked for is there; *contention grows by what was waited for links.
+ */
 uint64_t slack_network_request(struct network *n, const struct slack_machine_config *c,
-	uint32_t processor, uint64_t at, const struct memory_cdat_outcome *o,
-	uint64_t *contention);
+	uint32_t processor, uint64_t at, const struct memory_cdat_outcome *o, uint64_t *contention);
 
 /* ---- lanes: one thread's stream on its processor */
 enum lane_state {
@@ -79,21 +78,21 @@ struct lane {
 	struct memory_batch batch;
 	size_t at, nr_body, body_at;
 	uint64_t iteration;
-	uint64_t time;   /* through with all before */
-	uint64_t issue;  /* of the next instruction: later than `time` when code is fetched */
-	uint64_t limit;  /* of what it waited for */
-	uint64_t tail;   /* plain instructions of the block still to come */
+	uint64_t time;  /* through with all before */
+	uint64_t issue; /* of the next instruction: later than `time` when code is fetched */
+	uint64_t limit; /* of what it waited for */
+	uint64_t tail;  /* plain instructions of the block still to come */
 	uint64_t tail_code, call_code;
-	uint64_t line;   /* of code, fetched last; UINT64_MAX: none */
+	uint64_t line; /* of code, fetched last; UINT64_MAX: none */
 	uint64_t executed;
 	enum lane_state state;
 	uint32_t awaits;
 	struct object *object;
-	struct lane *next;   /* who waits behind us */
-	uint64_t asked_ns;   /* recorded: when it began to wait */
-	uint8_t pending;     /* enum slack_kind that it goes on with; 0: none */
-	bool started;        /* has had a node or run */
-	bool last_unlock;    /* the record before was an unlock, at unlock_ns */
+	struct lane *next; /* who waits behind us */
+	uint64_t asked_ns; /* recorded: when it began to wait */
+	uint8_t pending;   /* enum slack_kind that it goes on with; 0: none */
+	bool started;      /* has had a node or run */
+	bool last_unlock;  /* the record before was an unlock, at unlock_ns */
 	uint64_t unlock_ns;
 	struct slack_producer last; /* its end */
 	struct slack_producer woken_by;
@@ -108,7 +107,7 @@ struct object {
 	uint32_t depth;
 	uint64_t tokens, signal_ns;
 	bool signalled;
-	struct slack_producer giver; /* the last signal or the last one that opened it */
+	struct slack_producer giver;    /* the last signal or the last one that opened it */
 	struct slack_producer *arrived; /* at a barrier */
 	uint32_t nr_arrived;
 };
@@ -151,8 +150,8 @@ static inline uint64_t slack_heap_second(const struct slack_machine *m)
 	return best;
 }
 
-/* A node of a processor that starts at `start`: the access to [address, + bytes), if bytes is not 0.
- * `extra`: producers beside those of memory. *ret: the node as a producer. */
+/* A node of a processor that starts at `start`: the access to [address, + bytes), if bytes is not
+ * 0. `extra`: producers beside those of memory. *ret: the node as a producer. */
 struct slack_access {
 	uint64_t address, code;
 	uint64_t bytes;

@@ -17,18 +17,15 @@ static enum base_status no_memory(struct base_err *err)
 	return base_fail(err, BASE_ERR_NOMEM, "no memory for an object of synchronisation");
 }
 
-static enum base_status object_of(
-	struct slack_machine *m, uint64_t address, struct object **ret, struct base_err *err)
+/* NULL: no memory. */
+static struct object *object_of(struct slack_machine *m, uint64_t address)
 {
 	uint64_t index;
-	*ret = NULL;
-	if (base_map_get(&m->objects, 0, address, &index)) {
-		*ret = m->object[index];
-		return BASE_OK;
-	}
+	if (base_map_get(&m->objects, 0, address, &index))
+		return m->object[index];
 	if (base_grow(&m->object, &m->objects_capacity, m->nr_objects + 1, sizeof *m->object) !=
 		BASE_OK)
-		return no_memory(err);
+		return NULL;
 	struct object *o = base_alloc(sizeof *o);
 	if (o)
 		o->arrived = base_alloc((m->nr_lanes + 1) * sizeof *o->arrived);
@@ -36,12 +33,10 @@ static enum base_status object_of(
 		if (o)
 			base_free(o->arrived);
 		base_free(o);
-		return no_memory(err);
+		return NULL;
 	}
 	o->address = address;
-	m->object[m->nr_objects++] = o;
-	*ret = o;
-	return BASE_OK;
+	return m->object[m->nr_objects++] = o;
 }
 
 void slack_sync_fini(struct slack_machine *m)
@@ -114,10 +109,11 @@ static enum base_status sync_node(struct slack_machine *m, struct lane *l, enum 
 }
 
 /* ---- locks
- * ------------------------------------------------------------------------------------------------ */
+ * ------------------------------------------------------------------------------------------------
+ */
 
-static enum base_status lock(struct slack_machine *m, struct lane *l, struct object *o,
-	struct base_err *err)
+static enum base_status lock(
+	struct slack_machine *m, struct lane *l, struct object *o, struct base_err *err)
 {
 	if (o->holder && o->holder != l) {
 		queue(o, l, SLACK_LOCK);
@@ -192,8 +188,8 @@ static enum base_status barrier(struct slack_machine *m, struct lane *l, struct 
 /* ---- conditions and semaphores
  * ---------------------------------------------------------------------------- */
 
-static enum base_status pass(struct slack_machine *m, struct lane *l, struct object *o,
-	struct base_err *err)
+static enum base_status pass(
+	struct slack_machine *m, struct lane *l, struct object *o, struct base_err *err)
 {
 	enum base_status s = sync_node(m, l, SLACK_WAIT, o->address, &o->giver, 1, NULL, err);
 	go_on(m, l);
@@ -346,8 +342,7 @@ static enum base_status meet(struct slack_machine *m, struct lane *l, struct bas
 }
 
 /* All who have come to the region's end have an edge to who goes on. */
-static enum base_status leave_region(
-	struct slack_machine *m, struct lane *l, struct base_err *err)
+static enum base_status leave_region(struct slack_machine *m, struct lane *l, struct base_err *err)
 {
 	uint32_t nr = 0;
 	struct slack_producer *p = base_alloc((m->nr_lanes + 1) * sizeof *p);
@@ -375,31 +370,51 @@ static enum base_status mark(struct slack_machine *m, struct lane *l,
  * ---------------------------------------------------------------------------------------------------
  */
 
-enum base_status slack_sync_call(struct slack_machine *m, struct lane *l,
-	const struct memory_call *call, struct base_err *err)
+static bool is_of_an_object(unsigned kind)
 {
-	struct object *o = NULL;
-	bool condition = l->last_unlock && l->unlock_ns == call->start_ns;
-	enum base_status s = BASE_OK;
-	l->last_unlock = false;
+	switch (kind) {
+	case MEMORY_CALL_lock:
+	case MEMORY_CALL_begin_critical:
+	case MEMORY_CALL_unlock:
+	case MEMORY_CALL_end_critical:
+	case MEMORY_CALL_barrier:
+	case MEMORY_CALL_wait:
+	case MEMORY_CALL_signal:
+		return true;
+	default:
+		return false;
+	}
+}
+
+static enum base_status object_call(struct slack_machine *m, struct lane *l,
+	const struct memory_call *call, bool condition, struct base_err *err)
+{
+	struct object *o = object_of(m, call->argument[0]);
+	if (!o)
+		return no_memory(err);
 	switch ((enum memory_call_kind)call->kind) {
 	case MEMORY_CALL_lock:
 	case MEMORY_CALL_begin_critical:
-		s = object_of(m, call->argument[0], &o, err);
-		return s == BASE_OK ? lock(m, l, o, err) : s;
-	case MEMORY_CALL_unlock:
-	case MEMORY_CALL_end_critical:
-		s = object_of(m, call->argument[0], &o, err);
-		return s == BASE_OK ? unlock(m, l, o, call, err) : s;
+		return lock(m, l, o, err);
 	case MEMORY_CALL_barrier:
-		s = object_of(m, call->argument[0], &o, err);
-		return s == BASE_OK ? barrier(m, l, o, call, err) : s;
+		return barrier(m, l, o, call, err);
 	case MEMORY_CALL_wait:
-		s = object_of(m, call->argument[0], &o, err);
-		return s == BASE_OK ? wait_signal(m, l, o, call, condition, err) : s;
+		return wait_signal(m, l, o, call, condition, err);
 	case MEMORY_CALL_signal:
-		s = object_of(m, call->argument[0], &o, err);
-		return s == BASE_OK ? signal_all(m, l, o, call, err) : s;
+		return signal_all(m, l, o, call, err);
+	default:
+		return unlock(m, l, o, call, err);
+	}
+}
+
+enum base_status slack_sync_call(struct slack_machine *m, struct lane *l,
+	const struct memory_call *call, struct base_err *err)
+{
+	bool condition = l->last_unlock && l->unlock_ns == call->start_ns;
+	l->last_unlock = false;
+	if (is_of_an_object(call->kind))
+		return object_call(m, l, call, condition, err);
+	switch ((enum memory_call_kind)call->kind) {
 	case MEMORY_CALL_thread_create:
 		return create(m, l, call, err);
 	case MEMORY_CALL_thread_join:
@@ -462,8 +477,7 @@ static struct lane *longest(struct slack_machine *m, enum slack_kind kind)
 	struct lane *best = NULL;
 	for (uint32_t i = 0; i < m->nr_lanes; i++) {
 		struct lane *l = &m->lane[i];
-		if ((l->state == LANE_WAITS || l->state == LANE_JOINS ||
-			    l->state == LANE_MEETS) &&
+		if ((l->state == LANE_WAITS || l->state == LANE_JOINS || l->state == LANE_MEETS) &&
 			l->pending == kind && (!best || l->issue < best->issue))
 			best = l;
 	}

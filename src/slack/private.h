@@ -7,16 +7,17 @@
 #include "slack/slack.h"
 #include "slack/stack.h"
 
-struct kept_edge { /* those of one target one after another */
+struct kept_edge {               /* those of one target one after another */
 	uint64_t source, target; /* slack_name() */
 	uint64_t issue, start;   /* of the target; issue 0: it is its processor's first */
 	uint64_t arrival;
 };
 struct known_node { /* what the second run needs to know, by processor, last node first */
 	uint64_t order;
-	uint64_t global, before; /* slack of the node; of those between the kept node before and it */
-	uint64_t local;          /* least local slack of its RAW edges; SLACK_NEVER: none */
-	uint64_t late;           /* local slack of the program order edge to it */
+	uint64_t global,
+		before; /* slack of the node; of those between the kept node before and it */
+	uint64_t local; /* least local slack of its RAW edges; SLACK_NEVER: none */
+	uint64_t late;  /* local slack of the program order edge to it */
 };
 struct stretch { /* of the critical path, on one processor; last one first */
 	uint64_t from, to;
@@ -77,7 +78,7 @@ struct slack_analysis {
 	bool *has_next, *has_stretch;
 	struct base_map code, lines;
 	size_t code_capacity, lines_capacity;
-	uint64_t *recent; /* direct-mapped: code to index + 1 */
+	uint64_t *recent;   /* direct-mapped: code to index + 1 */
 	struct flight *air; /* heap: edges whose source has passed, least slack first */
 	size_t nr_air, air_capacity;
 	struct flight take_off; /* the next one */

@@ -5,11 +5,11 @@
  * A node that was not kept has the slack of the place before the next kept node of its processor
  * (theorem 2-1).
  *
- * Tautness (Tune et al., seed 003 section 2.7): by how much the end would be earlier if this node took
- * no time. Each path that does not lead through a node leads, at the node's place in the machine's
- * order, over an edge that spans that place: a program order edge of another processor, or a RAW
- * edge. The longest such path is the end - the least G of these edges, so tautness is the least of
- * them, at most the node's own time; 0 off the critical path.
+ * Tautness (Tune et al., seed 003 section 2.7): by how much the end would be earlier if this node
+ * took no time. Each path that does not lead through a node leads, at the node's place in the
+ * machine's order, over an edge that spans that place: a program order edge of another processor,
+ * or a RAW edge. The longest such path is the end - the least G of these edges, so tautness is the
+ * least of them, at most the node's own time; 0 off the critical path.
  */
 #include "slack/private.h"
 
@@ -75,11 +75,11 @@ static enum base_status add_code(
 		return BASE_OK;
 	if (base_grow(&r->code, &a->code_capacity, r->nr_code + 1, sizeof *r->code) != BASE_OK ||
 		base_map_put(&a->code, 0, code, r->nr_code) != BASE_OK)
-		return base_fail(err, BASE_ERR_NOMEM, "no memory for %zu static instructions",
-			r->nr_code);
+		return base_fail(
+			err, BASE_ERR_NOMEM, "no memory for %zu static instructions", r->nr_code);
 	*ret = r->nr_code;
-	r->code[r->nr_code++] = (struct slack_static){
-		.code = code, .least = UINT64_MAX, .previous = SLACK_NEVER};
+	r->code[r->nr_code++] =
+		(struct slack_static){.code = code, .least = UINT64_MAX, .previous = SLACK_NEVER};
 	return BASE_OK;
 }
 
@@ -106,8 +106,8 @@ static enum base_status add_line(
 		if (base_grow(&r->line, &a->lines_capacity, r->nr_lines + 1, sizeof *r->line) !=
 				BASE_OK ||
 			base_map_put(&a->lines, 0, line, index) != BASE_OK)
-			return base_fail(err, BASE_ERR_NOMEM, "no memory for %zu lines",
-				r->nr_lines);
+			return base_fail(
+				err, BASE_ERR_NOMEM, "no memory for %zu lines", r->nr_lines);
 		r->line[r->nr_lines++] = (struct slack_line){.address = line};
 	}
 	r->line[index].critical_cycles += cycles;
@@ -215,7 +215,8 @@ static uint64_t least_around(const struct slack_analysis *a, uint32_t processor)
 }
 
 /* ---- nodes
- * ----------------------------------------------------------------------------------------------- */
+ * -----------------------------------------------------------------------------------------------
+ */
 
 /* The program order edge from the node before is met: its local slack is known. */
 static enum base_status settle_local(struct slack_analysis *a, uint32_t processor, uint64_t late)
@@ -244,8 +245,7 @@ struct one { /* node or run */
 	uint8_t kind;
 };
 
-static enum base_status add_one(
-	struct slack_analysis *a, const struct one *o, struct base_err *err)
+static enum base_status add_one(struct slack_analysis *a, const struct one *o, struct base_err *err)
 {
 	enum base_status s;
 	uint64_t cycles = critical_part(a, o->processor, o->from, o->to, &s, err);
@@ -285,8 +285,8 @@ enum base_status slack_profile_run(void *ctx, const struct slack_run *r, struct 
 	if (settle_local(a, p, 0) != BASE_OK ||
 		(r->count > 1 && base_histogram_add(&a->result.local, 0, r->count - 1) != BASE_OK))
 		return no_memory(err);
-	a->pending[p] = (struct pending_local){
-		.local = SLACK_NEVER, .is_one = true, .counts = true};
+	a->pending[p] =
+		(struct pending_local){.local = SLACK_NEVER, .is_one = true, .counts = true};
 	if (a->options.tell)
 		a->options.tell(a->options.ctx, NULL, r, o.slack, o.taut);
 	return add_one(a, &o, err);
@@ -305,7 +305,9 @@ enum base_status slack_profile_node(void *ctx, const struct slack_node *n, struc
 	struct known_node *k = &a->next[p];
 	uint64_t late = kept ? k->late : 0, local = kept ? k->local : SLACK_NEVER;
 	struct one o = {.code = n->code,
-		.slack = kept ? k->global : a->has_next[p] ? k->before : a->at_end[p],
+		.slack = kept             ? k->global
+			 : a->has_next[p] ? k->before
+					  : a->at_end[p],
 		.from = n->ready,
 		.to = n->complete,
 		.count = n->instructions,
@@ -334,7 +336,8 @@ enum base_status slack_profile_node(void *ctx, const struct slack_node *n, struc
 }
 
 /* ---- the end
- * ------------------------------------------------------------------------------------------------ */
+ * ------------------------------------------------------------------------------------------------
+ */
 
 static int by_cycles(const void *x, const void *y)
 {

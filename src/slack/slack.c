@@ -45,8 +45,9 @@ static enum base_status keep_result(
 static enum base_status analyse(struct slack_analysis *a, const struct slack_machine_config *config,
 	struct memory_source *source, struct slack_machine **m, struct base_err *err)
 {
-	struct slack_sink first = {slack_compress_run, slack_compress_node, a},
-			  second = {slack_profile_run, slack_profile_node, a};
+	struct slack_sink first = {
+		.run = slack_compress_run, .node = slack_compress_node, .ctx = a};
+	struct slack_sink second = {.run = slack_profile_run, .node = slack_profile_node, .ctx = a};
 	enum base_status s = slack_compress_init(a, err);
 	if (s == BASE_OK)
 		s = slack_machine_new(config, source, &a->options.machine, &first, m, err);
@@ -54,8 +55,9 @@ static enum base_status analyse(struct slack_analysis *a, const struct slack_mac
 		s = run_all(a, *m, 1, err);
 	if (s == BASE_OK && !a->begun)
 		s = base_fail(err, BASE_ERR_USAGE,
-			a->options.from_parallel ? "no thread is created: the graph cannot begin there"
-						 : "there is no such marker: the graph cannot begin there");
+			a->options.from_parallel
+				? "no thread is created: the graph cannot begin there"
+				: "there is no such marker: the graph cannot begin there");
 	if (s == BASE_OK)
 		s = keep_result(a, *m, err);
 	if (s == BASE_OK)
@@ -77,8 +79,8 @@ enum base_status slack_analyse(const struct slack_machine_config *config,
 	struct slack_machine *m = NULL;
 	*ret = NULL;
 	if (options->continuous && options->endpoint >= source->info.nr_threads)
-		return base_fail(err, BASE_ERR_USAGE, "there is no thread %u to end at",
-			options->endpoint);
+		return base_fail(
+			err, BASE_ERR_USAGE, "there is no thread %u to end at", options->endpoint);
 	struct slack_analysis *a = base_alloc(sizeof *a);
 	if (!a)
 		return base_fail(err, BASE_ERR_NOMEM, "no memory for slack");

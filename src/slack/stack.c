@@ -79,8 +79,8 @@ static enum base_status move_bytes(
 		if (moved < 0 && errno == EINTR)
 			continue;
 		if (moved <= 0)
-			return base_fail_errno(err, moved ? errno : EIO,
-				"the temporary file of kept edges");
+			return base_fail_errno(
+				err, moved ? errno : EIO, "the temporary file of kept edges");
 		done += (size_t)moved;
 	}
 	return BASE_OK;
@@ -164,8 +164,7 @@ enum base_status slack_stack_pop(struct slack_stack *s, void *record, struct bas
 			return status;
 	}
 	s->nr--;
-	memcpy(record,
-		s->segment[s->nr_segments - 1] + (s->nr % s->per_segment) * s->record_bytes,
+	memcpy(record, s->segment[s->nr_segments - 1] + (s->nr % s->per_segment) * s->record_bytes,
 		s->record_bytes);
 	return BASE_OK;
 }

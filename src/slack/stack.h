@@ -17,7 +17,7 @@ struct slack_budget {
 struct slack_stack {
 	struct slack_budget *budget;
 	size_t record_bytes, per_segment;
-	char **segment; /* NULL: in the file */
+	char **segment;                       /* NULL: in the file */
 	size_t nr_segments, capacity, lowest; /* the first one that is in memory */
 	uint64_t nr;
 	int file; /* -1: none yet */

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sweep.c - the kept edges backward: global slack of kept nodes, critical path (seed 003, figure 2-5).
+ * sweep.c - the kept edges backward: global slack of kept nodes, critical path (seed 003, figure
+ * 2-5).
  *
  * Names of nodes are in the order in which the machine executed them, so the reverse is a reverse
- * topological order. A store's slack is known when all loads of it have been met; until then it is on
- * a heap, the latest store first. The heap holds an entry for each edge that spans the place that
- * has been reached.
+ * topological order. A store's slack is known when all loads of it have been met; until then it is
+ * on a heap, the latest store first. The heap holds an entry for each edge that spans the place
+ * that has been reached.
  */
 #include "slack/private.h"
 
@@ -58,8 +59,7 @@ static void take(struct sweep *w, struct source *ret)
 }
 
 /* All edges from a node are met: its slack. `late`: of the program order edge to it. */
-static enum base_status settle(
-	struct sweep *w, uint64_t name, uint64_t late, uint64_t *ret_global)
+static enum base_status settle(struct sweep *w, uint64_t name, uint64_t late, uint64_t *ret_global)
 {
 	uint32_t processor = slack_processor_of(name);
 	struct known_node k = {.order = slack_order(name),
@@ -118,8 +118,8 @@ static enum base_status follow(struct sweep *w, const struct kept_edge *e)
 enum { EDGES_OF_ONE_MAX = MEMORY_CDAT_PROCESSORS_MAX + ACCESS_PLACES_MAX + 1 };
 
 /* The edges of the target that edge[0] has; *nr grows, the one after them stays in *next. */
-static enum base_status read_target(struct sweep *w, struct kept_edge *edge, uint32_t *nr,
-	struct kept_edge *next, bool *more)
+static enum base_status read_target(
+	struct sweep *w, struct kept_edge *edge, uint32_t *nr, struct kept_edge *next, bool *more)
 {
 	edge[0] = *next;
 	*nr = 1;

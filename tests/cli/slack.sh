@@ -78,3 +78,23 @@ test_slack_machines() {
 	expect 2 longpole slack run.2
 	has err 'record with --level 3'
 }
+
+test_slack_out_of_order() {
+	make_waiter
+	expect 0 longpole slack -o waiter.lpt
+	has out 'of the out-of-order critical path is' 'longpole slack --out-of-order --window=256' 'of 0 of'
+	expect 0 longpole slack -o --json waiter.lpt
+	is_json out '.result | ([.cause_cycles[]] | add) == .cycles and .cycles < .in_order_cycles and .not_decoded == 0'
+	cp out wide
+	expect 0 longpole slack -o --json --window=1 waiter.lpt
+	is_json out '.result.cycles > '"$(jq .result.cycles wide)"
+	expect 0 longpole slack -o --instructions=1000 waiter.lpt
+	has out 'only the first 1000 instructions'
+	expect 2 longpole slack -o --window=0 waiter.lpt
+	expect 2 longpole slack -o --continuous=0 waiter.lpt
+	mv waiter gone # the program is not there any more: no names, no registers, but an answer
+	expect 0 longpole slack -o --json waiter.lpt
+	is_json out '.result.not_decoded == .result.instructions and .result.cycles > 0'
+	expect 0 longpole slack waiter.lpt
+	has out '100.00% of it is named'
+}

@@ -19,9 +19,9 @@ static void some_access(struct fixture *f, uint32_t t, uint64_t *seed)
 {
 	static const uint8_t size[] = {1, 4, 8, 8, 16, 64};
 	uint32_t r = fixture_random(seed);
-	uint64_t address = r % 3 ? OWN_AT + t * 0x10000u + (r >> 8) % 512 * 8
-				 : SHARED_AT + (r >> 8) % 40 * 12;
-	enum memory_item_kind kind = r % 17 == 0  ? MEMORY_ATOMIC
+	uint64_t address =
+		r % 3 ? OWN_AT + t * 0x10000u + (r >> 8) % 512 * 8 : SHARED_AT + (r >> 8) % 40 * 12;
+	enum memory_item_kind kind = r % 17 == 0 ? MEMORY_ATOMIC
 				     : r % 5 < 2 ? MEMORY_STORE
 						 : MEMORY_LOAD;
 	fixture_put(f, t,
@@ -45,8 +45,8 @@ static void some_work(struct fixture *f, uint32_t t, uint64_t *seed, uint32_t nr
 					.instructions = (r >> 12) % 5});
 		else if (r % 97 == 0)
 			fixture_put(f, t,
-				(struct memory_item){.kind = r & 1024 ? MEMORY_RANGE_LOAD
-								      : MEMORY_RANGE_STORE,
+				(struct memory_item){
+					.kind = r & 1024 ? MEMORY_RANGE_LOAD : MEMORY_RANGE_STORE,
 					.address = SHARED_AT + (r >> 12) % 300,
 					.count = (r >> 8) % 200});
 		else
@@ -113,8 +113,8 @@ static void add_edge(struct whole *w, size_t from, uint64_t arrival)
 static struct vertex *add_vertex(struct whole *w, uint32_t processor, uint64_t issue)
 {
 	assert_int_equal(base_grow(&w->v, &w->capacity, w->nr + 1, sizeof *w->v), 0);
-	w->v[w->nr++] = (struct vertex){
-		.processor = processor, .start = issue, .first_edge = w->nr_edges};
+	w->v[w->nr++] =
+		(struct vertex){.processor = processor, .start = issue, .first_edge = w->nr_edges};
 	if (w->last[processor])
 		add_edge(w, w->last[processor] - 1, issue);
 	w->last[processor] = w->nr;
@@ -166,7 +166,7 @@ static void figure_2_5(struct whole *w, bool continuous, uint32_t endpoint, uint
 	for (size_t i = w->nr; i-- > 0;) {
 		struct vertex *v = &w->v[i];
 		if (v->slack == SLACK_NEVER && w->last[v->processor] == i + 1)
-			v->slack = !continuous		      ? end - v->complete
+			v->slack = !continuous                ? end - v->complete
 				   : v->processor == endpoint ? 0
 							      : SLACK_NEVER;
 		if (v->local == SLACK_NEVER)
@@ -243,7 +243,7 @@ static struct slack_machine_config *config_of(uint32_t nr, const char *const *se
 static void keep_whole(
 	struct whole *w, const struct slack_machine_config *c, struct memory_source *s)
 {
-	struct slack_sink sink = {whole_run, whole_node, w};
+	struct slack_sink sink = {.run = whole_run, .node = whole_node, .ctx = w};
 	struct slack_machine_options o = {0};
 	struct slack_machine *m;
 	struct base_err err = {0};
@@ -302,9 +302,9 @@ static void laws_of(const struct slack_machine_config *c, struct fixture *f, boo
 		assert_int_equal(base_histogram_bucket(&r->local, 0, &low, &high), within);
 		assert_int_equal(r->critical_cycles, end);
 	}
-	assert_int_equal(r->counts.raw_edges,
-		r->counts.kept_edges + r->counts.removed_in_time + r->counts.removed_same_store +
-			r->counts.removed_beyond);
+	assert_int_equal(r->counts.raw_edges, r->counts.kept_edges + r->counts.removed_in_time +
+						      r->counts.removed_same_store +
+						      r->counts.removed_beyond);
 	for (unsigned k = 0; k < 12 && w.nr; k++) {
 		size_t i = fixture_random(seed) % w.nr;
 		uint64_t g = w.v[i].slack;
@@ -335,9 +335,9 @@ static void test_laws(void **state)
 	for (unsigned k = 0; k < 120; k++) {
 		uint32_t nr = 1 + k % 6;
 		struct fixture *f = random_program(nr, k + 1, 10 + k);
-		struct slack_machine_config *c = CONFIG(nr, protocol[k % 4],
-			k % 3 ? "contention=1" : "contention=0", "data_bytes=4096",
-			"second_bytes=16384");
+		struct slack_machine_config *c =
+			CONFIG(nr, protocol[k % 4], k % 3 ? "contention=1" : "contention=0",
+				"data_bytes=4096", "second_bytes=16384");
 		laws_of(c, f, false, 0, &seed);
 		laws_of(c, f, true, fixture_random(&seed) % nr, &seed);
 		slack_machine_config_free(c);
@@ -435,7 +435,7 @@ static enum base_status see_node(void *ctx, const struct slack_node *n, struct b
 static void run_machine(const struct slack_machine_config *c, struct fixture *f, struct seen *s,
 	struct slack_machine_result *ret)
 {
-	struct slack_sink sink = {NULL, see_node, s};
+	struct slack_sink sink = {.node = see_node, .ctx = s};
 	struct slack_machine_options o = {0};
 	struct slack_machine *m;
 	assert_int_equal(slack_machine_new(c, &f->source, &o, &sink, &m, NULL), BASE_OK);
@@ -506,8 +506,8 @@ static void test_contention(void **state)
 	(void)state;
 	for (unsigned contention = 0; contention < 2; contention++) {
 		struct fixture *f = fixture_new(4, MEMORY_SOURCE_INSTRUCTIONS);
-		struct slack_machine_config *c = CONFIG(
-			4, "code_bytes=0", contention ? "contention=1" : "contention=0");
+		struct slack_machine_config *c =
+			CONFIG(4, "code_bytes=0", contention ? "contention=1" : "contention=0");
 		struct seen s = {0};
 		struct slack_machine_result r;
 		for (uint32_t t = 1; t < 4; t++)
@@ -562,8 +562,7 @@ static void test_lock(void **state)
 	assert_int_equal(lock[2]->start, unlock[0]->complete);
 	assert_int_equal(lock[1]->start, unlock[2]->complete);
 	assert_int_equal(lock[2]->complete, lock[2]->start + 416 + 1);
-	assert_int_equal(
-		r.processor[2].waited_cycles, lock[2]->start - lock[2]->issue);
+	assert_int_equal(r.processor[2].waited_cycles, lock[2]->start - lock[2]->issue);
 	assert_int_equal(r.processor[1].waits, 1);
 	slack_machine_config_free(c);
 	memory_source_close(&f->source);
@@ -655,8 +654,8 @@ static void test_config(void **state)
 	assert_int_equal(c->cdat->nodes * c->cdat->processors, 64);
 	for (size_t i = 0; i < BASE_COUNT(bad); i++)
 		assert_int_equal(slack_machine_config_set(c, bad[i], NULL), BASE_ERR_USAGE);
-	assert_int_equal(slack_machine_config_read(
-				 c, "[machine]\nhop_cycles = 7\nnodes = 3\n", "x", &err),
+	assert_int_equal(
+		slack_machine_config_read(c, "[machine]\nhop_cycles = 7\nnodes = 3\n", "x", &err),
 		BASE_OK);
 	assert_int_equal(c->hop_cycles, 7);
 	assert_int_equal(c->cdat->nodes, 3);
