@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """noc_infer - packet dependencies inferred from traces: what bench/noc shows of seed 002 (Nitta and others 2011).
 
-rows(bench, longpole, scratch, quick) adds the rows. Reference graphs of ten patterns, 64 nodes (parameters: the defaults of
+rows(bench, longpole, scratch) adds the rows. Reference graphs of ten patterns, 64 nodes (parameters: the defaults of
 `longpole noc gen`, which the seed does not give); base run and m skewed ones; inferred by PDG_GEN as the text has it
 (method=literal on design=nodes) and by ours (method=robust on design=adaptive), side by side. Figures 3 to 7 as rows; each part
 of ours switched off alone; noise; speed. Numbers of dependencies and errors do not depend on the machine, times do.
@@ -185,7 +185,8 @@ def speed(bench, longpole, scratch, packets):
     graph.drop()
 
 
-def rows(bench, longpole, scratch, quick):
+def rows(bench, longpole, scratch):
+    quick = bench.args.quick
     packets = 20000 if quick else 1000000
     figures_3_to_5(bench, longpole, scratch, packets)
     figure_6(bench, longpole, scratch, packets // 5)
@@ -200,5 +201,5 @@ if __name__ == "__main__":  # alone; ./dev bench noc has these rows beside the s
     from benchlib import Bench, find_longpole, scratch_dir
     BENCH = Bench("noc_infer.py", __doc__)
     BENCH.parse()
-    rows(BENCH, find_longpole(), scratch_dir(), BENCH.args.quick)
+    rows(BENCH, find_longpole(), scratch_dir())
     BENCH.finish()

@@ -21,7 +21,7 @@ struct closed {
 	struct noc_closed_options options;
 	struct memory_cdat_config *machine;
 	struct noc_config network;
-	uint64_t runs, slow;
+	uint64_t runs, slow, uniform;
 	uint32_t nr_threads;
 	struct base_str text;
 	json_t *rows;
@@ -29,11 +29,12 @@ struct closed {
 	unsigned nr_networks;
 	double matched_share;
 	struct noc_infer_result inferred;
+	struct noc_match_counts counts; /* inferred against known */
 	uint64_t accesses, misses, messages;
 	bool stopped;
 };
 
-static const char *const own_keys[] = {"runs", "slow", "on", "accesses", "short_flits",
+static const char *const own_keys[] = {"runs", "slow", "uniform", "on", "accesses", "short_flits",
 	"long_flits", "directory_cycles", "memory_cycles", "cache_cycles"};
 
 static bool is_own(const char *operand)
@@ -55,9 +56,10 @@ static bool read_own(struct closed *x)
 	uint64_t v[] = {o->short_flits, o->long_flits, o->directory_cycles, o->memory_cycles,
 		o->cache_cycles};
 	x->runs = 4;
-	x->slow = 100;
+	x->slow = 30;
+	x->uniform = 1;
 	for (size_t i = 0; i < BASE_COUNT(v); i++)
-		if (!cmd_noc_number(x->c, own_keys[4 + i], i < 2, 10000, &v[i]))
+		if (!cmd_noc_number(x->c, own_keys[5 + i], i < 2, 10000, &v[i]))
 			return false;
 	o->short_flits = (uint32_t)v[0];
 	o->long_flits = (uint32_t)v[1];
@@ -66,6 +68,7 @@ static bool read_own(struct closed *x)
 	o->cache_cycles = (uint32_t)v[4];
 	return cmd_noc_number(x->c, "runs", 1, NOC_RUNS_MAX - 1, &x->runs) &&
 	       cmd_noc_number(x->c, "slow", 1, 50000, &x->slow) &&
+	       cmd_noc_number(x->c, "uniform", 0, 1, &x->uniform) &&
 	       cmd_noc_number(x->c, "accesses", 0, UINT64_MAX, &o->accesses_max);
 }
 
@@ -94,6 +97,8 @@ static enum base_status configure_machine(struct closed *x)
 		return base_fail(&x->c->err, BASE_ERR_NOMEM, "no memory for the machine");
 	snprintf(nodes, sizeof nodes, "nodes=%u", x->nr_threads);
 	const char *const preset[] = {"processors=1", "code_bytes=0", nodes};
+	/* pages in turn: a program's first thread touches most of them first */
+	s = memory_cdat_config_set(x->machine, "allocation=rr1", &x->c->err);
 	for (size_t k = 1; k < x->c->nr_operands && s == BASE_OK; k++)
 		if (!strncmp(x->c->operand[k], "machine.", MACHINE_PREFIX))
 			s = memory_cdat_config_set(
@@ -146,10 +151,12 @@ static enum base_status sample(struct closed *x, const struct noc_pdg *base, str
 		runs->transmit_cycle[(size_t)i * runs->stride] = base->transmit_cycle[i];
 		runs->receive_cycle[(size_t)i * runs->stride] = base->receive_cycle[i];
 	}
-	for (uint32_t r = 1; r <= x->runs && s == BASE_OK; r++) {
+	for (uint32_t r = 1; r < runs->nr_runs && s == BASE_OK; r++) {
 		struct noc_closed_result skewed;
 		struct noc_match m;
-		s = run(x, set, r - 1, &skewed);
+		if (r > x->runs) /* the last one: all is slow */
+			memset(set, 0, base->nr_nodes * sizeof *set);
+		s = run(x, set, r > x->runs ? 0 : r - 1, &skewed);
 		if (s != BASE_OK)
 			break;
 		s = noc_match(base, skewed.trace, NOC_MATCH_ALIGN, NOC_MATCH_DISPLACEMENT, &m,
@@ -162,7 +169,8 @@ static enum base_status sample(struct closed *x, const struct noc_pdg *base, str
 		noc_closed_result_fini(&skewed);
 	}
 	if (base->nr_packets)
-		x->matched_share = (double)matched / (double)(x->runs * base->nr_packets);
+		x->matched_share =
+			(double)matched / ((double)(runs->nr_runs - 1) * base->nr_packets);
 	base_free(set);
 	return s;
 }
@@ -170,9 +178,10 @@ static enum base_status sample(struct closed *x, const struct noc_pdg *base, str
 static enum base_status infer(struct closed *x, const struct noc_pdg *base, struct noc_pdg **ret)
 {
 	struct noc_infer_options o;
+	struct noc_index index = {0};
 	struct noc_runs runs;
-	enum base_status s =
-		noc_runs_init(&runs, (uint32_t)x->runs + 1, base->nr_packets, &x->c->err);
+	enum base_status s = noc_runs_init(
+		&runs, (uint32_t)(x->runs + 1 + x->uniform), base->nr_packets, &x->c->err);
 	if (s != BASE_OK)
 		return s;
 	s = sample(x, base, &runs);
@@ -180,6 +189,11 @@ static enum base_status infer(struct closed *x, const struct noc_pdg *base, stru
 	if (s == BASE_OK)
 		s = noc_infer(base, &runs, &o, ret, &x->inferred, &x->c->err);
 	noc_runs_fini(&runs);
+	if (s == BASE_OK)
+		s = noc_index_init(&index, base, base->receive_cycle, 1, &x->c->err);
+	if (s == BASE_OK)
+		noc_infer_compare(base, *ret, &index, &x->counts);
+	noc_index_fini(&index);
 	return s;
 }
 
@@ -283,7 +297,8 @@ static int print(struct closed *x)
 	if (cmd_given(x->c, "json")) {
 		base_str_fini(&x->text);
 		return cmd_write_json(x->c,
-			json_pack("{s:s, s:s, s:{s:I, s:I, s:I, s:I, s:b, s:f, s:I, s:I, s:f, s:f, "
+			json_pack("{s:s, s:s, s:{s:I, s:I, s:I, s:I, s:b, s:f, s:I, s:I, s:I, s:I, "
+				  "s:I, s:f, s:f, "
 				  "s:f, s:f, s:f, s:f, s:o}}",
 				"schema", "longpole/noc-closed/1", "tool",
 				"longpole " LONGPOLE_VERSION, "result", "threads",
@@ -291,8 +306,10 @@ static int print(struct closed *x)
 				"misses", (json_int_t)x->misses, "messages",
 				(json_int_t)x->messages, "stopped", (int)x->stopped,
 				"matched_share", x->matched_share, "dependencies",
-				(json_int_t)x->inferred.dependencies, "unexplained",
-				(json_int_t)x->inferred.unexplained,
+				(json_int_t)x->inferred.dependencies, "known_dependencies",
+				(json_int_t)x->counts.reference, "found",
+				(json_int_t)x->counts.found, "quasi", (json_int_t)x->counts.quasi,
+				"unexplained", (json_int_t)x->inferred.unexplained,
 				"stripped_mean_execution_error", x->sum[0] / nr,
 				"inferred_mean_execution_error", x->sum[1] / nr,
 				"stripped_mean_latency_error", x->sum_latency[0] / nr,
@@ -314,7 +331,8 @@ static int print(struct closed *x)
 	base_str_addf(&first, "  mean latency error %.2f %%, of time stamps %.2f %%\n",
 		100 * x->sum_latency[1] / nr, 100 * x->sum_latency[0] / nr);
 	base_str_addf(&first,
-		"  the graph that is known from inside misses the execution time by %.2f %%: what one "
+		"  the graph that is known from inside misses the execution time by %.2f %%: what "
+		"one "
 		"run's graph cannot say\n",
 		100 * x->sum[2] / nr);
 	base_str_addf(&first, "  %u threads, ", x->nr_threads);
@@ -324,8 +342,13 @@ static int print(struct closed *x)
 	base_str_add(&first, " misses, ");
 	base_str_add_count(&first, x->messages);
 	base_str_addf(&first,
-		" messages in the base run; %.2f %% of them matched in each of %llu skewed runs\n",
-		100 * x->matched_share, (unsigned long long)x->runs);
+		" messages in the base run; %.2f %% of them matched in each of %llu slowed runs\n",
+		100 * x->matched_share, (unsigned long long)(x->runs + x->uniform));
+	base_str_addf(&first,
+		"  %.1f %% of the known graph's dependencies found, %.3f quasi-dependencies each\n",
+		x->counts.reference ? 100.0 * (double)x->counts.found / (double)x->counts.reference
+				    : 0,
+		x->counts.reference ? (double)x->counts.quasi / (double)x->counts.reference : 0);
 	if (x->inferred.unexplained) {
 		base_str_add(&first, "CAVEAT  ");
 		base_str_add_count(&first, x->inferred.unexplained);

@@ -31,11 +31,11 @@ static int print(struct cmd *c, const struct noc_pdg *g, const char *pattern, co
 		return cmd_write_json(c,
 			json_pack("{s:s, s:s, s:{s:s, s:I, s:I, s:I, s:I, s:I, s:s, s:s}}",
 				"schema", "longpole/noc-gen/1", "tool",
-				"longpole " LONGPOLE_VERSION, "result", "pattern", pattern,
-				"nodes", (json_int_t)g->nr_nodes, "packets",
-				(json_int_t)g->nr_packets, "dependencies", (json_int_t)nr,
-				"packets_without_dependency", (json_int_t)roots, "base_run_cycles",
-				(json_int_t)end, "trace", path, "origin", g->origin));
+				"longpole " LONGPOLE_VERSION, "result", "pattern", pattern, "nodes",
+				(json_int_t)g->nr_nodes, "packets", (json_int_t)g->nr_packets,
+				"dependencies", (json_int_t)nr, "packets_without_dependency",
+				(json_int_t)roots, "base_run_cycles", (json_int_t)end, "trace",
+				path, "origin", g->origin));
 	struct base_str text = {0};
 	base_str_addf(&text, "%s: ", pattern);
 	base_str_add_count(&text, g->nr_packets);
@@ -71,8 +71,8 @@ int cmd_noc_gen(struct cmd *c)
 		return cmd_fail(c, s);
 	s = noc_pdg_write(g, path, &c->err);
 	int exit_status = s == BASE_OK
-		? print(c, g, noc_gen_patterns(&nr)[config.pattern].name, path)
-		: cmd_fail(c, s);
+				  ? print(c, g, noc_gen_patterns(&nr)[config.pattern].name, path)
+				  : cmd_fail(c, s);
 	noc_pdg_free(g);
 	return exit_status;
 }

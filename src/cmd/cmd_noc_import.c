@@ -8,7 +8,8 @@
 
 #include <stdlib.h>
 
-/* ---- import ----------------------------------------------------------------------------------- */
+/* ---- import -----------------------------------------------------------------------------------
+ */
 
 struct import {
 	struct cmd *c;
@@ -91,13 +92,13 @@ static int print_import(struct import *m, const struct noc_pdg *g, const char *p
 	struct base_str text = {0};
 	if (cmd_given(m->c, "json")) {
 		base_str_fini(&m->notes);
-		return cmd_write_json(m->c,
-			json_pack("{s:s, s:s, s:{s:I, s:I, s:I, s:b, s:s}}", "schema",
-				"longpole/noc-import/1", "tool", "longpole " LONGPOLE_VERSION,
-				"result", "nodes", (json_int_t)g->nr_nodes, "packets",
-				(json_int_t)g->nr_packets, "dependencies",
-				(json_int_t)noc_pdg_nr_dependencies(g), "graph", (int)g->has_graph,
-				"trace", path));
+		return cmd_write_json(
+			m->c, json_pack("{s:s, s:s, s:{s:I, s:I, s:I, s:b, s:s}}", "schema",
+				      "longpole/noc-import/1", "tool", "longpole " LONGPOLE_VERSION,
+				      "result", "nodes", (json_int_t)g->nr_nodes, "packets",
+				      (json_int_t)g->nr_packets, "dependencies",
+				      (json_int_t)noc_pdg_nr_dependencies(g), "graph",
+				      (int)g->has_graph, "trace", path));
 	}
 	base_str_add_count(&text, g->nr_packets);
 	base_str_addf(&text, " packets of %u nodes", g->nr_nodes);
@@ -147,7 +148,8 @@ int cmd_noc_import(struct cmd *c)
 	return exit_status;
 }
 
-/* ---- export ----------------------------------------------------------------------------------- */
+/* ---- export -----------------------------------------------------------------------------------
+ */
 
 static void loss(struct base_str *text, uint64_t nr, const char *what)
 {
@@ -193,8 +195,8 @@ static enum base_status export_booksim(
 
 static const struct {
 	const char *name;
-	enum base_status (*write)(struct cmd *c, const struct noc_pdg *g, const char *path,
-		struct base_str *text);
+	enum base_status (*write)(
+		struct cmd *c, const struct noc_pdg *g, const char *path, struct base_str *text);
 } exporter[] = {{"netrace", export_netrace}, {"csv", export_csv}, {"booksim", export_booksim}};
 
 int cmd_noc_export(struct cmd *c)

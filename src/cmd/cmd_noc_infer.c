@@ -8,7 +8,8 @@
 
 #include <stdlib.h>
 
-/* ---- options ---------------------------------------------------------------------------------- */
+/* ---- options ----------------------------------------------------------------------------------
+ */
 
 static const char *const method_words[] = {"robust", "literal"};
 static const char *const flag_words[] = {"0", "1"};
@@ -57,7 +58,8 @@ static bool read_options(struct cmd *c, struct noc_infer_options *o)
 	return true;
 }
 
-/* ---- runs ------------------------------------------------------------------------------------- */
+/* ---- runs -------------------------------------------------------------------------------------
+ */
 
 static bool same_packets(const struct noc_pdg *a, const struct noc_pdg *b)
 {
@@ -84,7 +86,7 @@ static const char *const match_words[] = {"align", "count"};
 static bool read_match(struct cmd *c, unsigned *method, uint64_t *displacement)
 {
 	return cmd_noc_word(c, "match", match_words, 2, method) &&
-		cmd_noc_number(c, "displacement", 0, 1 << 20, displacement);
+	       cmd_noc_number(c, "displacement", 0, 1 << 20, displacement);
 }
 
 /* One skewed run: its times, or those of the messages that match. */
@@ -106,8 +108,8 @@ static int read_run(struct cmd *c, const struct noc_pdg *base, struct noc_runs *
 		noc_pdg_free(g);
 		return CMD_USAGE;
 	}
-	enum base_status s = noc_match(base, g, (enum noc_match_method)method,
-		(uint32_t)displacement, &m, &c->err);
+	enum base_status s = noc_match(
+		base, g, (enum noc_match_method)method, (uint32_t)displacement, &m, &c->err);
 	if (s == BASE_OK)
 		s = noc_fill_out(base, g, &m, runs, r, &c->err);
 	noc_pdg_free(g);
@@ -145,7 +147,8 @@ static int read_runs(
 	return CMD_OK;
 }
 
-/* ---- the answer ------------------------------------------------------------------------------- */
+/* ---- the answer -------------------------------------------------------------------------------
+ */
 
 struct answer {
 	const struct noc_pdg *inferred;
@@ -206,8 +209,8 @@ static int print_json(struct cmd *c, const struct answer *a)
 
 static void add_counts(struct base_str *text, const struct noc_match_counts *m)
 {
-	base_str_addf(text, "  against the reference: %.2f %% of ",
-		100 * share(m->found, m->reference));
+	base_str_addf(
+		text, "  against the reference: %.2f %% of ", 100 * share(m->found, m->reference));
 	base_str_add_count(text, m->reference);
 	base_str_addf(text,
 		" true dependencies found, %.4f quasi-dependencies a true one, %.1f %% of the "
@@ -257,12 +260,13 @@ static int print(struct cmd *c, const struct answer *a)
 		base_str_add(&text, "CAVEAT  most transmits were held up by the one before, in "
 				    "most runs: slow less down\n");
 	if (a->path)
-		base_str_addf(&text, "  wrote %s\nNEXT  longpole noc compare %s\n", a->path,
-			a->path);
+		base_str_addf(
+			&text, "  wrote %s\nNEXT  longpole noc compare %s\n", a->path, a->path);
 	return cmd_write(c, &text);
 }
 
-/* ---- all of it -------------------------------------------------------------------------------- */
+/* ---- all of it --------------------------------------------------------------------------------
+ */
 
 static int compare_and_print(struct cmd *c, struct answer *a)
 {

@@ -47,15 +47,15 @@ static int print(struct cmd *c, const struct noc_pdg *base, const struct noc_pdg
 	uint64_t matched = m->in_order + m->moved;
 	double share = base->nr_packets ? (double)matched / base->nr_packets : 0;
 	if (cmd_given(c, "json"))
-		return cmd_write_json(c,
-			json_pack("{s:s, s:s, s:{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:f}}", "schema",
-				"longpole/noc-match/1", "tool", "longpole " LONGPOLE_VERSION,
-				"result", "method", method, "base_messages",
-				(json_int_t)base->nr_packets, "other_messages",
-				(json_int_t)other->nr_packets, "in_order", (json_int_t)m->in_order,
-				"moved", (json_int_t)m->moved, "base_only",
-				(json_int_t)m->base_only, "other_only", (json_int_t)m->other_only,
-				"matched_share", share));
+		return cmd_write_json(
+			c, json_pack("{s:s, s:s, s:{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:f}}",
+				   "schema", "longpole/noc-match/1", "tool",
+				   "longpole " LONGPOLE_VERSION, "result", "method", method,
+				   "base_messages", (json_int_t)base->nr_packets, "other_messages",
+				   (json_int_t)other->nr_packets, "in_order",
+				   (json_int_t)m->in_order, "moved", (json_int_t)m->moved,
+				   "base_only", (json_int_t)m->base_only, "other_only",
+				   (json_int_t)m->other_only, "matched_share", share));
 	struct base_str text = {0};
 	base_str_addf(&text, "%.2f %% of the base run's ", 100 * share);
 	base_str_add_count(&text, base->nr_packets);
@@ -86,14 +86,14 @@ static int match(struct cmd *c, const struct noc_pdg *base, const struct noc_pdg
 		!cmd_noc_word(c, "match", method_words, 2, &method) ||
 		!cmd_noc_number(c, "displacement", 0, 1 << 20, &displacement))
 		return CMD_USAGE;
-	enum base_status s = noc_match(base, other, (enum noc_match_method)method,
-		(uint32_t)displacement, &m, &c->err);
+	enum base_status s = noc_match(
+		base, other, (enum noc_match_method)method, (uint32_t)displacement, &m, &c->err);
 	if (s != BASE_OK)
 		return cmd_fail(c, s);
 	if (output)
 		s = write_csv(c, base, other, &m, output);
-	int exit_status = s == BASE_OK ? print(c, base, other, &m, method_words[method])
-				       : cmd_fail(c, s);
+	int exit_status =
+		s == BASE_OK ? print(c, base, other, &m, method_words[method]) : cmd_fail(c, s);
 	noc_match_fini(&m);
 	return exit_status;
 }

@@ -34,16 +34,15 @@ static enum base_status write_run(struct cmd *c, struct noc_pdg *packets,
 {
 	struct base_str name = {0};
 	for (uint32_t i = 0; i < packets->nr_packets; i++) {
-		packets->transmit_cycle[i] =
-			runs->transmit_cycle[(size_t)i * runs->stride + r];
+		packets->transmit_cycle[i] = runs->transmit_cycle[(size_t)i * runs->stride + r];
 		packets->receive_cycle[i] = runs->receive_cycle[(size_t)i * runs->stride + r];
 	}
 	packets->run = r;
 	snprintf(packets->origin, sizeof packets->origin, "%s run=%u", how, r);
 	base_str_addf(&name, "%s-%u.lpt", prefix, r);
-	enum base_status s = name.failed
-		? base_fail(&c->err, BASE_ERR_NOMEM, "no memory for a file's name")
-		: noc_pdg_write(packets, base_str_text(&name), &c->err);
+	enum base_status s =
+		name.failed ? base_fail(&c->err, BASE_ERR_NOMEM, "no memory for a file's name")
+			    : noc_pdg_write(packets, base_str_text(&name), &c->err);
 	base_str_fini(&name);
 	return s;
 }
@@ -77,12 +76,12 @@ static int print(struct cmd *c, const struct noc_runs *runs, const struct noc_sa
 		return cmd_write(c, &text);
 	}
 	base_str_fini(&text);
-	return cmd_write_json(c,
-		json_pack("{s:s, s:s, s:{s:s, s:I, s:I, s:s, s:o}}", "schema",
-			"longpole/noc-sample/1", "tool", "longpole " LONGPOLE_VERSION, "result",
-			"design", noc_design_name(o->design), "packets",
-			(json_int_t)runs->nr_packets, "noise_cycles", (json_int_t)o->noise_cycles,
-			"prefix", prefix, "runs", list));
+	return cmd_write_json(
+		c, json_pack("{s:s, s:s, s:{s:s, s:I, s:I, s:s, s:o}}", "schema",
+			   "longpole/noc-sample/1", "tool", "longpole " LONGPOLE_VERSION, "result",
+			   "design", noc_design_name(o->design), "packets",
+			   (json_int_t)runs->nr_packets, "noise_cycles",
+			   (json_int_t)o->noise_cycles, "prefix", prefix, "runs", list));
 }
 
 static int sample(struct cmd *c, const struct noc_pdg *g, const struct noc_sample_options *o,
@@ -112,7 +111,8 @@ int cmd_noc_sample(struct cmd *c)
 	const char *prefix = cmd_value(c, "output"), *path = cmd_noc_file(c, 0);
 	struct noc_sample_options o;
 	if (!path || cmd_noc_file(c, 1))
-		return cmd_usage(c, "give one graph with dependencies, as 'longpole noc gen' writes");
+		return cmd_usage(
+			c, "give one graph with dependencies, as 'longpole noc gen' writes");
 	if (!prefix)
 		return cmd_usage(c, "say where the runs go: --output=PREFIX, for PREFIX-0.lpt ...");
 	if (!read_options(c, &o))
@@ -120,9 +120,11 @@ int cmd_noc_sample(struct cmd *c)
 	struct noc_pdg *g = cmd_noc_read(c, path);
 	if (!g)
 		return cmd_exit_of(c->err.status);
-	int exit_status = g->has_graph
-		? sample(c, g, &o, prefix)
-		: cmd_usage(c, "%s has times only: dependencies are needed to run it again", path);
+	int exit_status =
+		g->has_graph
+			? sample(c, g, &o, prefix)
+			: cmd_usage(c, "%s has times only: dependencies are needed to run it again",
+				  path);
 	noc_pdg_free(g);
 	return exit_status;
 }

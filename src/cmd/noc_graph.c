@@ -9,7 +9,7 @@ static const char *value_of(const char *operand, const char *key)
 {
 	size_t length = strlen(key);
 	return !strncmp(operand, key, length) && operand[length] == '=' ? operand + length + 1
-									 : NULL;
+									: NULL;
 }
 
 const char *cmd_noc_setting(const struct cmd *c, const char *key)
@@ -22,8 +22,7 @@ const char *cmd_noc_setting(const struct cmd *c, const char *key)
 	return found;
 }
 
-bool cmd_noc_number(
-	struct cmd *c, const char *key, uint64_t least, uint64_t most, uint64_t *ret)
+bool cmd_noc_number(struct cmd *c, const char *key, uint64_t least, uint64_t most, uint64_t *ret)
 {
 	const char *value = cmd_noc_setting(c, key);
 	char *end;
@@ -40,8 +39,7 @@ bool cmd_noc_number(
 	return true;
 }
 
-bool cmd_noc_word(
-	struct cmd *c, const char *key, const char *const *word, size_t nr, unsigned *ret)
+bool cmd_noc_word(struct cmd *c, const char *key, const char *const *word, size_t nr, unsigned *ret)
 {
 	const char *value = cmd_noc_setting(c, key);
 	struct base_str all = {0};

@@ -26,8 +26,7 @@ static inline const char *cmd_noc_file(const struct cmd *c, size_t i)
 const char *cmd_noc_setting(const struct cmd *c, const char *key);
 /* A whole number from least to most; *ret is left alone when not given. False: a message was
  * printed. */
-bool cmd_noc_number(
-	struct cmd *c, const char *key, uint64_t least, uint64_t most, uint64_t *ret);
+bool cmd_noc_number(struct cmd *c, const char *key, uint64_t least, uint64_t most, uint64_t *ret);
 /* One of the words; *ret: which. */
 bool cmd_noc_word(
 	struct cmd *c, const char *key, const char *const *word, size_t nr, unsigned *ret);

@@ -20,7 +20,8 @@ void noc_closed_result_fini(struct noc_closed_result *r)
 	*r = (struct noc_closed_result){0};
 }
 
-/* ---- events ----------------------------------------------------------------------------------- */
+/* ---- events -----------------------------------------------------------------------------------
+ */
 
 static bool before(const struct closed_event *a, const struct closed_event *b)
 {
@@ -64,16 +65,16 @@ enum base_status noc_closed_wake(
 	return push(c, (struct closed_event){.cycle = t->cycle, .thread = thread}, err);
 }
 
-/* ---- messages of one access ------------------------------------------------------------------- */
+/* ---- messages of one access -------------------------------------------------------------------
+ */
 
 static enum base_status new_access(
 	struct noc_closed *c, uint32_t thread, uint32_t *ret, struct base_err *err)
 {
 	if (c->free_access == UINT32_MAX) {
-		enum base_status s = base_grow(&c->access, &c->accesses_capacity,
-			c->nr_accesses + 1, sizeof *c->access);
-		struct closed_access *a =
-			s == BASE_OK ? base_alloc(sizeof *a) : NULL;
+		enum base_status s = base_grow(
+			&c->access, &c->accesses_capacity, c->nr_accesses + 1, sizeof *c->access);
+		struct closed_access *a = s == BASE_OK ? base_alloc(sizeof *a) : NULL;
 		if (!a)
 			return base_fail(err, BASE_ERR_NOMEM, "no memory for messages");
 		a->next_free = UINT32_MAX;
@@ -135,7 +136,7 @@ static void hear(void *ctx, const struct memory_cdat_transaction *t)
 		.flits = carries_data(t->code) ? c->options->long_flits : c->options->short_flits,
 		.packet = NOC_PDG_NONE};
 	bool to_home = class == MEMORY_CDAT_REQUEST || class == MEMORY_CDAT_RETURN ||
-		class == MEMORY_CDAT_RECALL_RESPONSE;
+		       class == MEMORY_CDAT_RECALL_RESPONSE;
 	bool from_home = class == MEMORY_CDAT_RESPONSE || class == MEMORY_CDAT_RECALL;
 	m->source = from_home ? home : from;
 	m->destination = to_home ? home : to;
@@ -171,8 +172,8 @@ static uint32_t delay_of(
 		return c->options->directory_cycles;
 	case MEMORY_CDAT_RESPONSE:
 		for (const struct closed_message *j = a->message; j < m; j++)
-			answers_recalls |= waits_for(m, j) &&
-				memory_cdat_code_class(j->code) == MEMORY_CDAT_RECALL_RESPONSE;
+			answers_recalls |= waits_for(m, j) && memory_cdat_code_class(j->code) ==
+								      MEMORY_CDAT_RECALL_RESPONSE;
 		return carries_data(m->code) && !answers_recalls ? c->options->memory_cycles
 								 : c->options->directory_cycles;
 	case MEMORY_CDAT_CACHE:
@@ -194,8 +195,8 @@ void noc_closed_add_cause(struct closed_causes *to, uint32_t packet)
 		to->packet[to->nr++] = packet;
 }
 
-/* What a message's arrival means to who waits for it: the message, or, of one that stayed in its node,
- * what that one waited for. */
+/* What a message's arrival means to who waits for it: the message, or, of one that stayed in its
+ * node, what that one waited for. */
 static void pass_on(struct closed_causes *to, const struct closed_message *m)
 {
 	noc_closed_add_cause(to, m->packet);
@@ -204,8 +205,8 @@ static void pass_on(struct closed_causes *to, const struct closed_message *m)
 }
 
 /* One input of a message has come. */
-static enum base_status input(struct noc_closed *c, uint32_t access, uint32_t k, uint64_t cycle,
-	struct base_err *err)
+static enum base_status input(
+	struct noc_closed *c, uint32_t access, uint32_t k, uint64_t cycle, struct base_err *err)
 {
 	struct closed_message *m = &c->access[access]->message[k];
 	m->latest_cycle = cycle > m->latest_cycle ? cycle : m->latest_cycle;
@@ -218,20 +219,20 @@ static enum base_status input(struct noc_closed *c, uint32_t access, uint32_t k,
 		err);
 }
 
-/* ---- one access to a line after the other ----------------------------------------------------- */
+/* ---- one access to a line after the other -----------------------------------------------------
+ */
 
 static bool is_home_side(const struct closed_access *a, const struct closed_message *m)
 {
 	enum memory_cdat_class class = memory_cdat_code_class(m->code);
-	return m->line == a->line &&
-		(class == MEMORY_CDAT_RECALL || class == MEMORY_CDAT_RESPONSE);
+	return m->line == a->line && (class == MEMORY_CDAT_RECALL || class == MEMORY_CDAT_RESPONSE);
 }
 
 static bool is_to_home(const struct closed_access *a, const struct closed_message *m)
 {
 	enum memory_cdat_class class = memory_cdat_code_class(m->code);
 	return m->line == a->line &&
-		(class == MEMORY_CDAT_REQUEST || class == MEMORY_CDAT_RECALL_RESPONSE);
+	       (class == MEMORY_CDAT_REQUEST || class == MEMORY_CDAT_RECALL_RESPONSE);
 }
 
 /* A cache that was asked for a line which is still on its way there. */
@@ -240,7 +241,7 @@ static bool is_of_late_owner(const struct closed_access *a, const struct closed_
 {
 	enum memory_cdat_class class = memory_cdat_code_class(m->code);
 	return m->line == a->line && m->source == before->thread &&
-		(class == MEMORY_CDAT_CACHE || class == MEMORY_CDAT_RECALL_RESPONSE);
+	       (class == MEMORY_CDAT_CACHE || class == MEMORY_CDAT_RECALL_RESPONSE);
 }
 
 /* Puts an access behind the one before to its line. */
@@ -261,9 +262,11 @@ static enum base_status follow(struct noc_closed *c, uint32_t access, struct bas
 		if (b->generation == before >> 32 && b->nr_left && (b->home_left || late)) {
 			b->follower = access;
 			for (uint32_t k = 0; k < a->nr; k++)
-				a->message[k].waits = (uint8_t)(a->message[k].waits +
-					(b->home_left && is_home_side(a, &a->message[k])) +
-					(late && is_of_late_owner(a, &a->message[k], b)));
+				a->message[k].waits =
+					(uint8_t)(a->message[k].waits +
+						  (b->home_left &&
+							  is_home_side(a, &a->message[k])) +
+						  (late && is_of_late_owner(a, &a->message[k], b)));
 		}
 	}
 	enum base_status s =
@@ -313,8 +316,7 @@ static enum base_status arrived(
 			s = let_follow(c, a, true, cycle, err);
 	}
 	if (memory_cdat_code_class(m->code) == MEMORY_CDAT_RECALL && s == BASE_OK)
-		s = noc_closed_recalled(
-			c, m->destination, m->line, m->packet, cycle, err);
+		s = noc_closed_recalled(c, m->destination, m->line, m->packet, cycle, err);
 	if (m->resumes && s == BASE_OK) {
 		a->resume_cycle = cycle > a->resume_cycle ? cycle : a->resume_cycle;
 		pass_on(&a->resumed, m);
@@ -365,7 +367,8 @@ static enum base_status send(struct noc_closed *c, uint32_t message, struct base
 		err);
 }
 
-/* ---- accesses --------------------------------------------------------------------------------- */
+/* ---- accesses ---------------------------------------------------------------------------------
+ */
 
 /* The messages of the access that was just told get their inputs; the first ones go out. */
 static enum base_status issue(
@@ -409,8 +412,8 @@ static enum base_status do_access(struct noc_closed *c, uint32_t thread, struct 
 		return base_fail(err, BASE_ERR_LIMIT, "one access caused more than %d messages",
 			CLOSED_MESSAGES_MAX);
 	c->result->accesses++;
-	c->result->stopped = c->options->accesses_max &&
-		c->result->accesses >= c->options->accesses_max;
+	c->result->stopped =
+		c->options->accesses_max && c->result->accesses >= c->options->accesses_max;
 	if (!c->open->nr) {
 		free_access(c, access);
 		return noc_closed_done(c, thread, t->cycle, err);
@@ -432,7 +435,8 @@ static enum base_status run_thread(
 	return do_access(c, thread, err);
 }
 
-/* ---- the loop --------------------------------------------------------------------------------- */
+/* ---- the loop ---------------------------------------------------------------------------------
+ */
 
 static enum base_status obey_events(struct noc_closed *c, struct base_err *err)
 {
@@ -456,8 +460,8 @@ static enum base_status loop(struct noc_closed *c, struct base_err *err)
 			return s;
 		if (!c->nr_events && !noc_network_pending(c->network))
 			break;
-		s = noc_network_run(c->network, c->nr_events ? c->heap[0].cycle : UINT64_MAX, &a,
-			&nr, err);
+		s = noc_network_run(
+			c->network, c->nr_events ? c->heap[0].cycle : UINT64_MAX, &a, &nr, err);
 		for (size_t i = 0; i < nr && s == BASE_OK; i++)
 			s = arrived(c, (uint32_t)a[i].id, a[i].arrival_cycle, err);
 		if (s != BASE_OK)
@@ -465,7 +469,8 @@ static enum base_status loop(struct noc_closed *c, struct base_err *err)
 	}
 	if (c->nr_ended < c->nr_threads && !c->result->stopped)
 		return base_fail(err, BASE_ERR_USAGE,
-			"%u of the program's %u threads wait for each other for ever: its recording "
+			"%u of the program's %u threads wait for each other for ever: its "
+			"recording "
 			"has no barriers, locks or joins that this could obey",
 			c->nr_threads - c->nr_ended, c->nr_threads);
 	return BASE_OK;
@@ -493,8 +498,8 @@ static enum base_status start(struct noc_closed *c, struct base_err *err)
 	memset(c->result->trace->ordered, 0, c->nr_threads);
 	c->result->trace->has_addresses = true;
 	c->result->trace->has_graph = true;
-	enum base_status s = memory_cdat_new(
-		c->options->machine, c->nr_threads, &options, &c->machine, err);
+	enum base_status s =
+		memory_cdat_new(c->options->machine, c->nr_threads, &options, &c->machine, err);
 	if (s == BASE_OK)
 		s = memory_cdat_begin(c->machine, err);
 	if (s == BASE_OK)
@@ -521,12 +526,14 @@ enum base_status noc_closed_run(struct memory_source *program, const struct noc_
 	*ret = (struct noc_closed_result){0};
 	if (!c.nr_threads || c.nr_threads > o->machine->nodes || o->machine->processors != 1)
 		return base_fail(err, BASE_ERR_USAGE,
-			"a program of %u threads needs a machine of as many nodes (at most %d), with a "
+			"a program of %u threads needs a machine of as many nodes (at most %d), "
+			"with a "
 			"processor each",
 			c.nr_threads, NOC_CLOSED_NODES_MAX);
 	if (program->info.flags & MEMORY_SOURCE_TOTAL_ORDER)
 		return base_fail(err, BASE_ERR_USAGE,
-			"threads of this format cannot be read one by one, as the closed loop must");
+			"threads of this format cannot be read one by one, as the closed loop "
+			"must");
 	enum base_status s = start(&c, err);
 	if (s == BASE_OK)
 		s = loop(&c, err);

@@ -53,21 +53,21 @@ struct noc_closed_thread {
 enum noc_closed_step { CLOSED_ACCESS, CLOSED_BLOCKED };
 
 struct noc_closed;
-/* Goes on to the thread's next access (*ret CLOSED_ACCESS: thread->kind, address, at thread->cycle) or
- * until it is blocked or ended. */
+/* Goes on to the thread's next access (*ret CLOSED_ACCESS: thread->kind, address, at thread->cycle)
+ * or until it is blocked or ended. */
 enum base_status noc_closed_advance(struct noc_closed *c, uint32_t thread,
 	enum noc_closed_step *ret, struct base_err *err) BASE_MUST_CHECK;
 /* The thread's access is done at `cycle`: what follows for it and for others. */
-enum base_status noc_closed_done(
-	struct noc_closed *c, uint32_t thread, uint64_t cycle, struct base_err *err) BASE_MUST_CHECK;
+enum base_status noc_closed_done(struct noc_closed *c, uint32_t thread, uint64_t cycle,
+	struct base_err *err) BASE_MUST_CHECK;
 /* A line was asked back from the thread's cache: if that is what it watches, it looks again. */
 enum base_status noc_closed_recalled(struct noc_closed *c, uint32_t thread, uint64_t line,
 	uint32_t packet, uint64_t cycle, struct base_err *err) BASE_MUST_CHECK;
 /* Makes the thread wait for its creation. */
 void noc_closed_await_start(struct noc_closed *c, uint32_t thread);
 /* A thread has something to do at `cycle`. */
-enum base_status noc_closed_wake(
-	struct noc_closed *c, uint32_t thread, uint64_t cycle, struct base_err *err) BASE_MUST_CHECK;
+enum base_status noc_closed_wake(struct noc_closed *c, uint32_t thread, uint64_t cycle,
+	struct base_err *err) BASE_MUST_CHECK;
 
 struct closed_event {
 	uint64_t cycle, sequence;
@@ -93,7 +93,7 @@ struct closed_access {
 	uint32_t nr, nr_left, nr_resuming, thread;
 	struct closed_causes resumed; /* by these */
 	uint64_t line;                /* of the request */
-	uint32_t home_left;  /* messages about it that the home has still to get */
+	uint32_t home_left;           /* messages about it that the home has still to get */
 	uint32_t home_last;  /* the one that it got last; NOC_PDG_NONE: none from outside */
 	uint32_t follower;   /* access to the same line that was issued next; UINT32_MAX: none */
 	uint32_t generation; /* an access is used again */
@@ -115,7 +115,7 @@ struct noc_closed {
 	uint64_t sequence;
 	struct closed_access **access;
 	size_t nr_accesses, accesses_capacity;
-	uint32_t free_access; /* UINT32_MAX: none */
+	uint32_t free_access;       /* UINT32_MAX: none */
 	struct closed_access *open; /* whose transactions are being told */
 	bool too_many;              /* transactions of one access */
 	struct noc_closed_result *result;

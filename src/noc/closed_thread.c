@@ -2,8 +2,8 @@
 /* closed_thread.c - what the threads of a program do next, and how they wait for each other. */
 #include "noc/closed_private.h"
 
-/* Lines of our own, a page each: a thread's mailbox, which says that it may start, and its notice that
- * it has ended; and objects whose addresses are not known. */
+/* Lines of our own, a page each: a thread's mailbox, which says that it may start, and its notice
+ * that it has ended; and objects whose addresses are not known. */
 #define OWN_ADDRESS UINT64_C(0x700000000000)
 enum { PAGE_BYTES = 4096, LINE_APART_BYTES = 1024 };
 
@@ -38,11 +38,12 @@ static void access_next(struct noc_closed_thread *t, enum memory_item_kind kind,
 	t->then = then;
 }
 
-/* ---- waiting ---------------------------------------------------------------------------------- */
+/* ---- waiting ----------------------------------------------------------------------------------
+ */
 
 /* Loads the line, again and again, until `released`; then does what `after` says. A copy in its own
- * cache is looked at without any message, so only the first look and the one after the line was taken
- * away are made. */
+ * cache is looked at without any message, so only the first look and the one after the line was
+ * taken away are made. */
 static void watch(struct noc_closed_thread *t, uint64_t address, enum noc_closed_then after)
 {
 	t->watched = address;
@@ -88,7 +89,8 @@ void noc_closed_await_start(struct noc_closed *c, uint32_t thread)
 	watch(&c->thread[thread], mailbox(thread), CLOSED_GO_ON);
 }
 
-/* ---- calls ------------------------------------------------------------------------------------ */
+/* ---- calls ------------------------------------------------------------------------------------
+ */
 
 /* The thread that a call names; when the recording does not say: each in turn. */
 static uint32_t which(const struct noc_closed *c, uint64_t named, uint32_t *nr)
@@ -179,7 +181,8 @@ static void next_of_all(struct noc_closed *c, uint32_t thread)
 	}
 }
 
-/* ---- items ------------------------------------------------------------------------------------ */
+/* ---- items ------------------------------------------------------------------------------------
+ */
 
 /* Says so to who joins it. */
 static void end(struct noc_closed *c, uint32_t thread)
@@ -193,8 +196,8 @@ static void end(struct noc_closed *c, uint32_t thread)
 }
 
 /* The next item that is no REPEAT; NULL: the thread has no more. */
-static enum base_status next_item(struct noc_closed *c, uint32_t thread,
-	const struct memory_item **ret, struct base_err *err)
+static enum base_status next_item(
+	struct noc_closed *c, uint32_t thread, const struct memory_item **ret, struct base_err *err)
 {
 	struct noc_closed_thread *t = &c->thread[thread];
 	*ret = NULL;
@@ -278,7 +281,8 @@ enum base_status noc_closed_advance(
 	return BASE_OK;
 }
 
-/* ---- synchronisation -------------------------------------------------------------------------- */
+/* ---- synchronisation --------------------------------------------------------------------------
+ */
 
 /* The last one at the barrier stores to what the others spin on. */
 static void arrive(struct noc_closed *c, uint32_t thread)

@@ -51,9 +51,8 @@ enum base_status noc_compare(const struct noc_pdg *g, const struct noc_replay_re
 	double *sum = base_alloc(2 * (size_t)g->nr_nodes * sizeof *sum);
 	if (!sum)
 		return base_fail(err, BASE_ERR_NOMEM, "no memory to compare");
-	*ret = (struct noc_error){
-		.execution = relative(
-			(double)other->execution_cycles, (double)reference->execution_cycles),
+	*ret = (struct noc_error){.execution = relative((double)other->execution_cycles,
+					  (double)reference->execution_cycles),
 		.latency = relative(
 			noc_replay_mean_latency(other), noc_replay_mean_latency(reference)),
 		.worst_node_latency = worst_node(g, reference, other, sum, sum + g->nr_nodes),
@@ -62,7 +61,8 @@ enum base_status noc_compare(const struct noc_pdg *g, const struct noc_replay_re
 	return BASE_OK;
 }
 
-/* ---- networks --------------------------------------------------------------------------------- */
+/* ---- networks ---------------------------------------------------------------------------------
+ */
 
 /* k with k^n = nodes; 0: none. */
 static uint32_t root_of(uint32_t nodes, unsigned n)

@@ -21,8 +21,8 @@ enum base_status noc_compare(const struct noc_pdg *g, const struct noc_replay_re
 	const struct noc_replay_result *other, struct noc_error *ret,
 	struct base_err *err) BASE_MUST_CHECK;
 
-/* Networks that a number of nodes can have, as settings for noc_config_set(): "mesh", "torus", "ring",
- * "fattree" (when the nodes are a power), "ideal". */
+/* Networks that a number of nodes can have, as settings for noc_config_set(): "mesh", "torus",
+ * "ring", "fattree" (when the nodes are a power), "ideal". */
 struct noc_standard {
 	const char *name;
 	char setting[3][32]; /* "" ends */

@@ -7,7 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- numbers ---------------------------------------------------------------------------------- */
+/* ---- numbers ----------------------------------------------------------------------------------
+ */
 
 /* Decimal digits at *p; *p is then behind them. False: none, or too large. */
 static bool number(const char **p, uint64_t *ret)
@@ -47,7 +48,8 @@ static enum base_status finish(struct noc_pdg *g, uint32_t nr_nodes, const char 
 	return s;
 }
 
-/* ---- CSV -------------------------------------------------------------------------------------- */
+/* ---- CSV --------------------------------------------------------------------------------------
+ */
 
 enum column {
 	CYCLE,
@@ -97,7 +99,8 @@ static enum base_status read_names(struct csv *c, const char *line, struct base_
 	}
 	if (!c->has[CYCLE] || !c->has[SOURCE] || !c->has[DESTINATION])
 		return bad_line(c->line,
-			"its first line has to name the columns cycle, source and destination", err);
+			"its first line has to name the columns cycle, source and destination",
+			err);
 	c->g->has_graph = c->has[DELAY] && c->has[DEPENDENCIES];
 	c->g->has_addresses = c->has[ADDRESS];
 	return BASE_OK;
@@ -227,8 +230,8 @@ static void write_line(FILE *file, const struct noc_pdg *g, uint32_t i)
 	fputs("\n", file);
 }
 
-/* A graph's lines are in the order of its numbers, by which dependencies name them; a trace's in the
- * order of its times. */
+/* A graph's lines are in the order of its numbers, by which dependencies name them; a trace's in
+ * the order of its times. */
 enum base_status noc_csv_write(const struct noc_pdg *g, const char *path, struct base_err *err)
 {
 	struct moment *m = base_alloc(((size_t)g->nr_packets + 1) * sizeof *m);
@@ -251,10 +254,11 @@ enum base_status noc_csv_write(const struct noc_pdg *g, const char *path, struct
 	return close_written(file, path, err);
 }
 
-/* ---- BookSim ---------------------------------------------------------------------------------- */
+/* ---- BookSim ----------------------------------------------------------------------------------
+ */
 
-static enum base_status booksim_line(struct csv *c, const struct noc_booksim_sizes *sizes,
-	const char *p, struct base_err *err)
+static enum base_status booksim_line(
+	struct csv *c, const struct noc_booksim_sizes *sizes, const char *p, struct base_err *err)
 {
 	uint64_t v[4];
 	for (unsigned k = 0; k < 4; k++) {
@@ -331,7 +335,8 @@ enum base_status noc_booksim_write(const struct noc_pdg *g, const char *path,
 				NOC_BOOKSIM_SIZES_MAX);
 		if (g->transmit_cycle[i] < last)
 			return base_fail(err, BASE_ERR_USAGE,
-				"packets are not numbered in the order of their times (a skewed run?)");
+				"packets are not numbered in the order of their times (a skewed "
+				"run?)");
 		last = g->transmit_cycle[i];
 	}
 	FILE *file = fopen(path, "we");

@@ -13,9 +13,9 @@
  *   previous      1: the node's previous transmit is an input, too
  * Lines are in the order of their cycles, and are numbered so. Numbers are decimal; no quotes.
  *
- * BookSim: what the workload "trace" of BookSim 2's branch `classes` reads: "DELAY SOURCE DESTINATION
- * TYPE" a line, the delay being the cycles since the line before; a type is the place of its size in a
- * list of sizes (types other than those are of the last). No dependencies.
+ * BookSim: what the workload "trace" of BookSim 2's branch `classes` reads: "DELAY SOURCE
+ * DESTINATION TYPE" a line, the delay being the cycles since the line before; a type is the place
+ * of its size in a list of sizes (types other than those are of the last). No dependencies.
  */
 #ifndef LONGPOLE_NOC_CSV_H
 #define LONGPOLE_NOC_CSV_H

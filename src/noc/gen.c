@@ -6,11 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- parameters ------------------------------------------------------------------------------- */
+/* ---- parameters -------------------------------------------------------------------------------
+ */
 
 static const struct noc_gen_parameter parameter[] = {
-#define PARAM(key, preset, least, most, unit, sentence)                                            \
-	{#key, unit, sentence, preset, least, most},
+#define PARAM(key, preset, least, most, unit, sentence) {#key, unit, sentence, preset, least, most},
 #include "noc/gen_parameters.def"
 };
 
@@ -74,7 +74,8 @@ enum base_status noc_gen_config_set(
 		(int)length, assignment);
 }
 
-/* ---- where packets go ------------------------------------------------------------------------- */
+/* ---- where packets go -------------------------------------------------------------------------
+ */
 
 double noc_gen_exponential(struct noc_gen_state *g, double mean)
 {
@@ -152,7 +153,8 @@ uint32_t noc_gen_to_near(struct noc_gen_state *g, uint32_t from)
 	return other_node(g, from);
 }
 
-/* ---- the patterns ----------------------------------------------------------------------------- */
+/* ---- the patterns -----------------------------------------------------------------------------
+ */
 
 static const struct noc_gen_pattern pattern[] = {
 	{"rand", "uniform random destinations"},
@@ -168,7 +170,7 @@ static const struct noc_gen_pattern pattern[] = {
 };
 
 static const struct {
-	uint32_t (*to)(struct noc_gen_state *g, uint32_t from);              /* open */
+	uint32_t (*to)(struct noc_gen_state *g, uint32_t from);                 /* open */
 	enum base_status (*run)(struct noc_gen_state *g, struct base_err *err); /* closed */
 } behaviour[] = {
 	{to_uniform, NULL},
@@ -197,7 +199,8 @@ uint32_t noc_gen_flits(struct noc_gen_state *g)
 	return (uint32_t)(is_long ? c->long_flits : c->flits);
 }
 
-/* ---- open patterns ---------------------------------------------------------------------------- */
+/* ---- open patterns ----------------------------------------------------------------------------
+ */
 
 enum { REACH_MAX = 64 };
 
@@ -230,8 +233,8 @@ static uint32_t draw_dependencies(
 	return nr;
 }
 
-static enum base_status transmit_open(
-	struct noc_gen_state *g, struct open_node *n, uint32_t from, uint64_t now, struct base_err *err)
+static enum base_status transmit_open(struct noc_gen_state *g, struct open_node *n, uint32_t from,
+	uint64_t now, struct base_err *err)
 {
 	uint32_t dependency[REACH_MAX], nr = draw_dependencies(g, n, now, dependency);
 	uint64_t input = nr ? 0 : n->transmit_cycle;
@@ -289,7 +292,8 @@ static enum base_status run_open(struct noc_gen_state *g, struct base_err *err)
 	return s;
 }
 
-/* ---- all of them ------------------------------------------------------------------------------ */
+/* ---- all of them ------------------------------------------------------------------------------
+ */
 
 static void describe(const struct noc_gen_config *c, struct noc_pdg *g)
 {
@@ -303,8 +307,7 @@ static void describe(const struct noc_gen_config *c, struct noc_pdg *g)
 	base_str_fini(&text);
 }
 
-enum base_status noc_gen(
-	const struct noc_gen_config *c, struct noc_pdg **ret, struct base_err *err)
+enum base_status noc_gen(const struct noc_gen_config *c, struct noc_pdg **ret, struct base_err *err)
 {
 	struct noc_gen_state g = {.config = c, .nr_nodes = (uint32_t)c->nodes};
 	*ret = NULL;

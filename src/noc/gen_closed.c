@@ -64,8 +64,8 @@ static enum base_status init(struct closed *c, struct noc_gen_state *g, struct b
 	*c = (struct closed){.g = g};
 	c->last_cycle = base_alloc(g->nr_nodes * sizeof *c->last_cycle);
 	return c->last_cycle
-		? BASE_OK
-		: base_fail(err, BASE_ERR_NOMEM, "no memory for %u nodes", g->nr_nodes);
+		       ? BASE_OK
+		       : base_fail(err, BASE_ERR_NOMEM, "no memory for %u nodes", g->nr_nodes);
 }
 
 static void fini(struct closed *c)
@@ -136,7 +136,8 @@ static uint64_t think(struct noc_gen_state *g)
 	return 1 + (uint64_t)noc_gen_exponential(g, g->config->think);
 }
 
-/* ---- ball ------------------------------------------------------------------------------------- */
+/* ---- ball -------------------------------------------------------------------------------------
+ */
 
 enum base_status noc_gen_ball(struct noc_gen_state *g, struct base_err *err)
 {
@@ -144,8 +145,8 @@ enum base_status noc_gen_ball(struct noc_gen_state *g, struct base_err *err)
 	enum base_status s = init(&c, g, err);
 	for (uint32_t t = 0; t < (uint32_t)g->config->tokens && s == BASE_OK; t++) {
 		uint32_t from = noc_draw_below(&g->draw, g->nr_nodes);
-		s = plan(&c, from, noc_gen_to_near(g, from), 0,
-			1 + noc_draw_below(&g->draw, 100), NULL, 0, 0, err);
+		s = plan(&c, from, noc_gen_to_near(g, from), 0, 1 + noc_draw_below(&g->draw, 100),
+			NULL, 0, 0, err);
 	}
 	while (s == BASE_OK && g->pdg->nr_packets < (uint32_t)g->config->packets) {
 		uint32_t p, at;
@@ -160,7 +161,8 @@ enum base_status noc_gen_ball(struct noc_gen_state *g, struct base_err *err)
 	return s;
 }
 
-/* ---- central ---------------------------------------------------------------------------------- */
+/* ---- central ----------------------------------------------------------------------------------
+ */
 
 enum { TYPE_REQUEST = 1, TYPE_REPLY = 2, TYPE_ARRIVE = 3, TYPE_RELEASE = 4 };
 
@@ -179,17 +181,17 @@ enum base_status noc_gen_central(struct noc_gen_state *g, struct base_err *err)
 		if (s != BASE_OK)
 			break;
 		uint64_t now = g->pdg->receive_cycle[p];
-		s = g->pdg->type[p] == TYPE_REQUEST
-			? plan(&c, server, g->pdg->source[p], now, service(g), &p, 1, TYPE_REPLY,
-				  err)
-			: plan(&c, g->pdg->destination[p], server, now, think(g), &p, 1,
-				  TYPE_REQUEST, err);
+		s = g->pdg->type[p] == TYPE_REQUEST ? plan(&c, server, g->pdg->source[p], now,
+							      service(g), &p, 1, TYPE_REPLY, err)
+						    : plan(&c, g->pdg->destination[p], server, now,
+							      think(g), &p, 1, TYPE_REQUEST, err);
 	}
 	fini(&c);
 	return s;
 }
 
-/* ---- tree ------------------------------------------------------------------------------------- */
+/* ---- tree -------------------------------------------------------------------------------------
+ */
 
 struct tree_node {
 	uint32_t arrived[FAN_IN_MAX], nr_arrived;
@@ -210,7 +212,8 @@ static enum base_status release(struct closed *c, uint32_t n, uint64_t from_cycl
 	struct noc_gen_state *g = c->g;
 	uint32_t first = n * (uint32_t)g->config->arity + 1;
 	uint64_t delay = (uint64_t)g->config->service;
-	enum base_status s = plan(c, n, first, from_cycle, delay, dependency, nr, TYPE_RELEASE, err);
+	enum base_status s =
+		plan(c, n, first, from_cycle, delay, dependency, nr, TYPE_RELEASE, err);
 	for (uint32_t k = 1; k < nr_children(g, n) && s == BASE_OK; k++)
 		s = push(c,
 			(struct intent){.cycle = from_cycle + delay,

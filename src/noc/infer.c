@@ -25,7 +25,8 @@ void noc_infer_robust(struct noc_infer_options *o)
 		.window_previous_max = 64};
 }
 
-/* ---- tasks ------------------------------------------------------------------------------------ */
+/* ---- tasks ------------------------------------------------------------------------------------
+ */
 
 enum { TASK_TRANSMITS = 4096 };
 
@@ -44,6 +45,8 @@ struct job {
 	struct noc_index index;
 	uint32_t tolerance_cycles;
 	struct noc_learned *learned; /* by node */
+	struct noc_semantics *semantics;
+	bool use_semantics;    /* it is whole */
 	struct noc_pdg *graph; /* delay_cycles, inputs, by packet */
 	uint32_t *nr;          /* dependencies, by packet */
 	struct task *task;
@@ -66,6 +69,7 @@ static void view_of(struct noc_view *v, const struct job *j, uint32_t node)
 	v->nr_receptions = x->first_reception[node + 1] - x->first_reception[node];
 	v->ordered = j->packets->ordered[node] != 0;
 	v->learned = j->learned[node];
+	v->semantics = j->use_semantics ? j->semantics : NULL;
 }
 
 static enum base_status add_kept(
@@ -192,7 +196,8 @@ static enum base_status make_tasks(struct job *j, struct base_err *err)
 	return BASE_OK;
 }
 
-/* ---- tolerance -------------------------------------------------------------------------------- */
+/* ---- tolerance --------------------------------------------------------------------------------
+ */
 
 enum { SPREADS_MAX = 1 << 14 };
 
@@ -236,14 +241,27 @@ static enum base_status estimate_tolerance(struct job *j, uint32_t *ret, struct 
 	return BASE_OK;
 }
 
-/* ---- what a node's transmits have in common --------------------------------------------------- */
+/* ---- what a node's transmits have in common ---------------------------------------------------
+ */
 
-enum { LEARN_TRANSMITS = 256, LEARN_LEAST = 16 };
+enum { LEARN_TRANSMITS = 512, LEARN_LEAST = 16 };
 
 static int compare_u64(const void *a, const void *b)
 {
 	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
 	return x < y ? -1 : x > y;
+}
+
+static void note_semantics(const struct job *j, const struct noc_view *v, uint32_t transmit)
+{
+	const struct noc_pdg *g = j->packets;
+	struct noc_semantics *m = j->semantics;
+	m->seen[g->type[transmit]]++;
+	for (uint32_t c = 0; c < v->nr_candidates; c++)
+		if (v->keep[c] && v->certainty[c] == NOC_CONFIRMED) {
+			bool same = g->address[transmit] == g->address[v->candidate[c]];
+			m->pair[g->type[transmit]][g->type[v->candidate[c]]][same]++;
+		}
 }
 
 static enum base_status learn_node(
@@ -257,11 +275,13 @@ static enum base_status learn_node(
 		if (s != BASE_OK)
 			return s;
 		nr_seen += v->nr_usable >= NOC_LEARN_RUNS;
+		if (j->semantics && v->nr_usable >= NOC_LEARN_RUNS && gate.explained)
+			note_semantics(j, v, v->transmit[t]);
 		if (gate.nr != 1 || v->nr_usable < NOC_LEARN_RUNS)
 			continue;
 		for (uint32_t c = 0; c < v->nr_candidates; c++)
 			answers += v->keep[c] && j->packets->source[v->candidate[c]] ==
-					j->packets->destination[v->transmit[t]];
+							 j->packets->destination[v->transmit[t]];
 		delay[nr++] = gate.delay_cycles;
 	}
 	if (nr < LEARN_LEAST)
@@ -282,11 +302,13 @@ static enum base_status learn(struct job *j, struct base_err *err)
 		s = learn_node(j, &v, &learned, err);
 		j->learned[n] = learned;
 	}
+	j->use_semantics = j->semantics != NULL;
 	noc_view_fini(&v);
 	return s;
 }
 
-/* ---- the graph -------------------------------------------------------------------------------- */
+/* ---- the graph --------------------------------------------------------------------------------
+ */
 
 static void base_times(const struct job *j)
 {
@@ -319,8 +341,7 @@ static enum base_status assemble(
 	g->dependencies_capacity = nr + 1;
 	for (size_t k = 0; k < j->nr_tasks; k++) {
 		const struct task *task = &j->task[k];
-		const uint32_t *transmit =
-			j->index.transmits + j->index.first_transmit[task->node];
+		const uint32_t *transmit = j->index.transmits + j->index.first_transmit[task->node];
 		size_t from = 0;
 		for (uint32_t t = task->from; t < task->to; t++) {
 			uint32_t packet = transmit[t];
@@ -335,8 +356,8 @@ static enum base_status assemble(
 }
 
 enum base_status noc_infer(const struct noc_pdg *packets, const struct noc_runs *runs,
-	const struct noc_infer_options *o, struct noc_pdg **ret, struct noc_infer_result *ret_result,
-	struct base_err *err)
+	const struct noc_infer_options *o, struct noc_pdg **ret,
+	struct noc_infer_result *ret_result, struct base_err *err)
 {
 	struct job j = {.packets = packets, .runs = runs, .options = o};
 	struct noc_infer_result counts = {0};
@@ -353,7 +374,9 @@ enum base_status noc_infer(const struct noc_pdg *packets, const struct noc_runs 
 	j.graph = noc_pdg_copy(packets);
 	j.nr = base_alloc(((size_t)packets->nr_packets + 1) * sizeof *j.nr);
 	j.learned = base_alloc(packets->nr_nodes * sizeof *j.learned);
-	if (!j.graph || !j.nr || !j.learned)
+	if (o->learn && packets->has_addresses)
+		j.semantics = base_alloc(sizeof *j.semantics);
+	if (!j.graph || !j.nr || !j.learned || (o->learn && packets->has_addresses && !j.semantics))
 		s = base_fail(err, BASE_ERR_NOMEM, "no memory for the graph");
 	if (s == BASE_OK)
 		s = make_tasks(&j, err);
@@ -382,11 +405,13 @@ enum base_status noc_infer(const struct noc_pdg *packets, const struct noc_runs 
 	base_free(j.task);
 	base_free(j.nr);
 	base_free(j.learned);
+	base_free(j.semantics);
 	noc_index_fini(&j.index);
 	return s;
 }
 
-/* ---- compare ---------------------------------------------------------------------------------- */
+/* ---- compare ----------------------------------------------------------------------------------
+ */
 
 static bool has(const struct noc_pdg *g, uint32_t i, uint32_t on)
 {
@@ -420,7 +445,8 @@ void noc_infer_compare(const struct noc_pdg *reference, const struct noc_pdg *in
 	struct noc_match_counts c = {.packets = reference->nr_packets};
 	BASE_ASSERT(reference->nr_packets == inferred->nr_packets);
 	for (uint32_t i = 0; i < reference->nr_packets; i++) {
-		uint64_t nr = reference->first[i + 1] - reference->first[i], present = 0, by_order = 0;
+		uint64_t nr = reference->first[i + 1] - reference->first[i], present = 0,
+			 by_order = 0;
 		for (uint64_t d = reference->first[i]; d < reference->first[i + 1]; d++) {
 			uint32_t on = reference->dependency[d];
 			if (has(inferred, i, on))

@@ -4,11 +4,12 @@
  *
  * NOC_LITERAL is PDG_GEN (seed 002, section 4): candidates of a transmit are the receptions of its
  * node in a window of the base run (step 1); those that come after it in some run are dropped (step
- * 2); then Properties 1 and 2 are applied until nothing changes (step 3). With slack(j, r) = transmit
+ * 2); then Properties 1 and 2 are applied until nothing changes (step 3). With slack(j, r) =
+ * transmit
  * - arrival of j in run r, the fixed point is: D(S) = max over runs of the least slack in S
- * (Property 2), every j of S has least slack over runs >= D(S) (Property 1). D(S) only grows while S
- * shrinks, so the order of removal does not matter: with candidates sorted by their least slack, the
- * answer is the first suffix that holds. Without any candidate left the transmit depends on the
+ * (Property 2), every j of S has least slack over runs >= D(S) (Property 1). D(S) only grows while
+ * S shrinks, so the order of removal does not matter: with candidates sorted by their least slack,
+ * the answer is the first suffix that holds. Without any candidate left the transmit depends on the
  * node's previous one.
  *
  * NOC_ROBUST adds what the text leaves out, each part with a switch of its own so that it can be
@@ -19,13 +20,12 @@
  *                   NOC_TOLERANCE_AUTO estimates it from the runs;
  *   adaptive        the previous transmit alone, then windows of k = 1, 2, 3, 4, 6, 8, ... until a
  *                   set explains every run: in each its last arrival is D before the transmit;
- *   grade           a dependency is *confirmed* when in some run it alone was the last arrival, else
- *                   *consistent*;
- *   reduce          of those the ones that no run needs are left out, among them all that the
- *                   order of the node's transmits implies;
- *   learn           a transmit that was held up in nearly all runs depends on what its node's
- *                   others do, where four of five of those agree: on a packet from the node that it
- *                   goes to (an answer).
+ *   grade           a dependency is *confirmed* when in some run it alone was the last arrival,
+ * else *consistent*; reduce          of those the ones that no run needs are left out, among them
+ * all that the order of the node's transmits implies; learn           a transmit that was held up
+ * in nearly all runs depends on what its node's others do, where four of five of those agree: on a
+ * packet from the node that it goes to (an answer). And where messages have types and addresses,
+ * what a type waits for is learned from the transmits with many usable runs, and tried first.
  */
 #ifndef LONGPOLE_NOC_INFER_H
 #define LONGPOLE_NOC_INFER_H
@@ -50,7 +50,8 @@ void noc_infer_robust(struct noc_infer_options *o);
 
 struct noc_infer_result {
 	uint64_t transmits, candidates, dependencies;
-	uint64_t previous_only; /* transmits that depend on the previous one, or on the start, only */
+	uint64_t previous_only; /* transmits that depend on the previous one, or on the start, only
+				 */
 	uint64_t empty;         /* of them: because nothing was left */
 	uint64_t unexplained;   /* adaptive: no set explains all runs */
 	uint64_t blocked;       /* transmits x runs that were ignored */
@@ -61,8 +62,8 @@ struct noc_infer_result {
 /* packets: who sends what to whom (only source, destination, ordered are read, and copied). Gives
  * the graph with the base run's times. */
 enum base_status noc_infer(const struct noc_pdg *packets, const struct noc_runs *runs,
-	const struct noc_infer_options *o, struct noc_pdg **ret, struct noc_infer_result *ret_result,
-	struct base_err *err) BASE_MUST_CHECK;
+	const struct noc_infer_options *o, struct noc_pdg **ret,
+	struct noc_infer_result *ret_result, struct base_err *err) BASE_MUST_CHECK;
 
 /* The kernel, for one transmit: slack[candidate * nr_runs + run]. Sets keep[] and *ret_delay; gives
  * the number kept. usable NULL: all runs; else a flag a run, which says whether Property 2 may use
@@ -76,7 +77,8 @@ uint32_t noc_infer_prune(const int64_t *slack, uint32_t nr_candidates, uint32_t 
 	const bool *usable, uint32_t tolerance_cycles, struct noc_infer_sort *scratch, bool *keep,
 	int64_t *ret_delay, bool *ret_explained);
 
-/* ---- compare with what is known --------------------------------------------------------------- */
+/* ---- compare with what is known ---------------------------------------------------------------
+ */
 
 struct noc_match_counts {
 	uint64_t reference; /* dependencies in the reference graph */

@@ -17,10 +17,19 @@ struct noc_gate {
 
 /* What the transmits of a node with many usable runs have in common; see the option `learn`. */
 struct noc_learned {
-	bool answers; /* they depend on a packet from the node that they go to */
+	bool answers;          /* they depend on a packet from the node that they go to */
 	uint64_t delay_cycles; /* the middle of their delays */
 };
 enum { NOC_LEARN_RUNS = 3 /* usable runs that decide alone */ };
+
+/* Which types of messages wait for which, about the same address or another; learned from transmits
+ * with many usable runs. */
+enum { NOC_TYPES = 256 };
+struct noc_semantics {
+	uint32_t seen[NOC_TYPES];               /* transmits of that type */
+	uint32_t pair[NOC_TYPES][NOC_TYPES][2]; /* that wait for a reception of that type; [1]: same
+						   address */
+};
 
 /* One thread's view of one node. */
 struct noc_view {
@@ -33,6 +42,7 @@ struct noc_view {
 	uint32_t nr_transmits, nr_receptions;
 	bool ordered;
 	struct noc_learned learned;
+	const struct noc_semantics *semantics; /* NULL: not learned */
 
 	/* of the transmit that is looked at */
 	uint32_t nr_candidates;
@@ -40,10 +50,12 @@ struct noc_view {
 	int64_t *slack;      /* [candidate][run] */
 	struct noc_infer_sort *sort;
 	bool *keep;
-	uint8_t *certainty; /* of the kept ones, in the order of candidate[] */
-	size_t capacity;    /* of these five, in candidates */
-	bool usable[NOC_RUNS_MAX];
-	uint32_t nr_usable;
+	uint8_t *certainty;          /* of the kept ones, in the order of candidate[] */
+	size_t capacity;             /* of these five, in candidates */
+	bool usable[NOC_RUNS_MAX];   /* of these candidates */
+	bool usable_t[NOC_RUNS_MAX]; /* of the transmit */
+	uint32_t nr_usable;          /* of usable_t */
+	bool by_type;                /* candidates are only what messages of that type wait for */
 	bool only_answers; /* candidates are only what came from where the transmit goes to */
 
 	struct noc_infer_result counts;

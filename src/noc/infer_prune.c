@@ -31,8 +31,8 @@ static void sort(struct noc_infer_sort *s, uint32_t nr)
 }
 
 /* Candidates that come before the transmit in every run, by least slack. */
-static uint32_t causal(const int64_t *slack, uint32_t nr_candidates, uint32_t nr_runs,
-	struct noc_infer_sort *to)
+static uint32_t causal(
+	const int64_t *slack, uint32_t nr_candidates, uint32_t nr_runs, struct noc_infer_sort *to)
 {
 	uint32_t nr = 0;
 	for (uint32_t c = 0; c < nr_candidates; c++) {

@@ -8,7 +8,8 @@
 /* Longer than any slack can be, so that it is neither a least nor a last one. */
 #define UNKNOWN_SLACK ((int64_t)1 << 62)
 
-/* ---- windows ---------------------------------------------------------------------------------- */
+/* ---- windows ----------------------------------------------------------------------------------
+ */
 
 /* First reception of the node that came in the base run at `cycle` or later. */
 static uint32_t first_from(const struct noc_view *v, uint64_t cycle)
@@ -60,8 +61,8 @@ void noc_view_fini(struct noc_view *v)
 	base_free(v->certainty);
 }
 
-/* A run in which the transmit or a candidate was not seen proves nothing about them, nor about which
- * came last. */
+/* A run in which the transmit or a candidate was not seen proves nothing about them, nor about
+ * which came last. */
 static void ignore_filled(struct noc_view *v, uint32_t transmit, uint32_t packet, int64_t *slack)
 {
 	for (uint32_t r = 0; r < v->runs->nr_runs; r++)
@@ -69,6 +70,16 @@ static void ignore_filled(struct noc_view *v, uint32_t transmit, uint32_t packet
 			slack[r] = UNKNOWN_SLACK;
 			v->usable[r] = false;
 		}
+}
+
+/* At least one in a hundred of the transmits of its type wait for such a reception. */
+static bool is_plausible(const struct noc_view *v, uint32_t transmit, uint32_t reception)
+{
+	const struct noc_pdg *g = v->packets;
+	const struct noc_semantics *m = v->semantics;
+	uint8_t type = g->type[transmit];
+	bool same = g->address[transmit] == g->address[reception];
+	return (uint64_t)100 * m->pair[type][g->type[reception]][same] >= m->seen[type];
 }
 
 /* The slacks of transmit t to receptions [from, to) of the node, and to its previous transmit. */
@@ -79,6 +90,7 @@ static enum base_status fill(struct noc_view *v, uint32_t t, uint32_t from, uint
 	if (s != BASE_OK)
 		return s;
 	const size_t nr_runs = v->runs->nr_runs, stride = v->runs->stride;
+	memcpy(v->usable, v->usable_t, nr_runs * sizeof *v->usable);
 	const uint64_t *transmit = v->runs->transmit_cycle + v->transmit[t] * stride;
 	uint32_t nr = 0;
 	for (uint32_t k = from; k < to; k++) {
@@ -86,8 +98,10 @@ static enum base_status fill(struct noc_view *v, uint32_t t, uint32_t from, uint
 		int64_t *slack = v->slack + nr * nr_runs;
 		if (v->reception[k] > v->transmit[t])
 			continue; /* later by number: the base run is noisy */
+		if (v->by_type && !is_plausible(v, v->transmit[t], v->reception[k]))
+			continue;
 		if (v->only_answers && v->packets->source[v->reception[k]] !=
-				v->packets->destination[v->transmit[t]])
+					       v->packets->destination[v->transmit[t]])
 			continue;
 		v->candidate[nr++] = v->reception[k];
 		for (size_t r = 0; r < nr_runs; r++)
@@ -128,19 +142,21 @@ static void window_of_options(
 		*ret_from = *ret_to > o->window_receptions ? *ret_to - o->window_receptions : 0;
 }
 
-/* ---- which runs may be used ------------------------------------------------------------------- */
+/* ---- which runs may be used -------------------------------------------------------------------
+ */
 
 /* Sets usable[]; gives their number. */
 static uint32_t find_usable(struct noc_view *v, uint32_t t)
 {
 	uint32_t nr = 0, runs = v->runs->nr_runs;
 	for (uint32_t r = 0; r < runs; r++) {
-		v->usable[r] = !(v->options->ignore_blocked && v->ordered && t &&
-			noc_view_transmit(v, v->transmit[t], r) <=
-				noc_view_transmit(v, v->transmit[t - 1], r) + 1) &&
-			!noc_view_filled(v, v->transmit[t], r) &&
-			!(t && noc_view_filled(v, v->transmit[t - 1], r));
-		nr += v->usable[r];
+		v->usable_t[r] = !(v->options->ignore_blocked && v->ordered && t &&
+					 noc_view_transmit(v, v->transmit[t], r) <=
+						 noc_view_transmit(v, v->transmit[t - 1], r) + 1) &&
+				 !noc_view_filled(v, v->transmit[t], r) &&
+				 !(t && v->ordered && noc_view_filled(v, v->transmit[t - 1], r));
+		v->usable[r] = v->usable_t[r];
+		nr += v->usable_t[r];
 	}
 	v->counts.blocked += runs - nr;
 	v->nr_usable = nr;
@@ -174,7 +190,8 @@ static uint64_t median_delay(const struct noc_view *v)
 	return middle > 0 ? (uint64_t)middle : 1;
 }
 
-/* ---- grades ----------------------------------------------------------------------------------- */
+/* ---- grades -----------------------------------------------------------------------------------
+ */
 
 /* Of a run's kept candidates: the last arrival; *ret_alone: no other within the tolerance. */
 static uint32_t last_arrival(const struct noc_view *v, uint32_t run, bool *ret_alone)
@@ -225,7 +242,7 @@ static void reduce(struct noc_view *v)
 		int64_t least = v->slack[(size_t)last * runs + r];
 		for (uint32_t c = 0; c < v->nr_candidates && !covered; c++)
 			covered = needed[c] && v->slack[(size_t)c * runs + r] - least <=
-					(int64_t)v->tolerance_cycles;
+						       (int64_t)v->tolerance_cycles;
 		if (!covered)
 			needed[last] = true;
 	}
@@ -233,7 +250,8 @@ static void reduce(struct noc_view *v)
 		v->keep[c] = needed[c];
 }
 
-/* ---- explanations ----------------------------------------------------------------------------- */
+/* ---- explanations -----------------------------------------------------------------------------
+ */
 
 /* Is the time since the previous transmit (of the first: since the start) the same in all usable
  * runs? */
@@ -333,9 +351,9 @@ static enum base_status explain(
 	return BASE_OK;
 }
 
-/* Nothing explains all runs: in some, something else was waited for (programs race). Takes what explains
- * most of them: a reception, or the previous transmit, whose slack is that of the base run in most
- * others, the latest of them. */
+/* Nothing explains all runs: in some, something else was waited for (programs race). Takes what
+ * explains most of them: a reception, or the previous transmit, whose slack is that of the base run
+ * in most others, the latest of them. */
 static enum base_status explain_most(
 	struct noc_view *v, uint32_t t, struct noc_gate *ret, struct base_err *err)
 {
@@ -347,7 +365,7 @@ static enum base_status explain_most(
 		uint32_t nr = 0;
 		for (uint32_t r = 1; r < runs; r++)
 			nr += slack[r] != UNKNOWN_SLACK &&
-				llabs(slack[r] - slack[0]) <= (long long)v->tolerance_cycles;
+			      llabs(slack[r] - slack[0]) <= (long long)v->tolerance_cycles;
 		v->keep[c] = false;
 		if (slack[0] > 0 && nr >= most && nr) {
 			best = c;
@@ -404,10 +422,12 @@ static enum base_status explain_by_others(
 	ret->nr = 1;
 	ret->explained = true;
 	ret->delay_cycles = (uint64_t)room_cycles < v->learned.delay_cycles
-		? (uint64_t)room_cycles
-		: v->learned.delay_cycles;
+				    ? (uint64_t)room_cycles
+				    : v->learned.delay_cycles;
 	return BASE_OK;
 }
+
+enum { SEEN_LEAST = 50 };
 
 static enum base_status gate_adaptive(
 	struct noc_view *v, uint32_t t, struct noc_gate *ret, struct base_err *err)
@@ -415,6 +435,14 @@ static enum base_status gate_adaptive(
 	uint64_t delay;
 	enum base_status s = BASE_OK;
 	find_usable(v, t);
+	if (v->semantics && v->semantics->seen[v->packets->type[v->transmit[t]]] >= SEEN_LEAST) {
+		v->by_type = true;
+		s = explain(v, t, ret, err);
+		v->by_type = false;
+		memcpy(v->usable, v->usable_t, sizeof v->usable);
+		if (s != BASE_OK || ret->explained)
+			return s;
+	}
 	if (v->nr_usable < NOC_LEARN_RUNS && v->learned.answers) {
 		s = explain_by_others(v, t, ret, err);
 		if (s != BASE_OK || ret->explained)
@@ -478,7 +506,8 @@ enum base_status noc_view_gate(
 				    : gate_one_window(v, t, ret, err);
 }
 
-/* ---- tolerance -------------------------------------------------------------------------------- */
+/* ---- tolerance --------------------------------------------------------------------------------
+ */
 
 /* Of what explains the transmit best alone (its previous one, or one reception): by how much its
  * slack differs between runs. UINT32_MAX: nothing to look at. */

@@ -11,7 +11,7 @@
 enum { BUFFER = 1 << 16 };
 
 struct noc_input {
-	int fd; /* -1: memory */
+	int fd;     /* -1: memory */
 	BZFILE *bz; /* NULL: not compressed */
 	const uint8_t *memory;
 	size_t memory_left;
@@ -28,7 +28,7 @@ static bool is_bzip2(int fd)
 {
 	uint8_t magic[4];
 	return pread(fd, magic, sizeof magic, 0) == sizeof magic && !memcmp(magic, "BZh", 3) &&
-		magic[3] >= '1' && magic[3] <= '9';
+	       magic[3] >= '1' && magic[3] <= '9';
 }
 
 enum base_status noc_input_open(const char *path, struct noc_input **ret, struct base_err *err)

@@ -14,8 +14,8 @@ void noc_input_close(struct noc_input *in); /* NULL-safe */
 /* *ret_nr of `nr` bytes; fewer at the end only. */
 enum base_status noc_input_read(struct noc_input *in, void *to, size_t nr, size_t *ret_nr,
 	struct base_err *err) BASE_MUST_CHECK;
-/* A line without its end ("\n" or "\r\n"), terminated; valid until the next call. BASE_END; ERR_LIMIT:
- * a line of more than NOC_INPUT_LINE_MAX bytes. */
+/* A line without its end ("\n" or "\r\n"), terminated; valid until the next call. BASE_END;
+ * ERR_LIMIT: a line of more than NOC_INPUT_LINE_MAX bytes. */
 enum { NOC_INPUT_LINE_MAX = 1 << 20 };
 enum base_status noc_input_line(
 	struct noc_input *in, char **ret, struct base_err *err) BASE_MUST_CHECK;

@@ -7,7 +7,7 @@
 
 /* A packet with what it is compared by. Order: pair, then kind, then number: the n-th of a kind. */
 struct item {
-	uint64_t pair;    /* source << 32 | destination */
+	uint64_t pair; /* source << 32 | destination */
 	uint64_t address;
 	uint32_t type;
 	uint32_t packet;
@@ -59,7 +59,8 @@ static struct item *make_items(const struct noc_pdg *g)
 	return item;
 }
 
-/* ---- two lists of one kind -------------------------------------------------------------------- */
+/* ---- two lists of one kind --------------------------------------------------------------------
+ */
 
 struct kind {
 	uint32_t base, nr_base, other, nr_other; /* items */
@@ -120,7 +121,7 @@ static uint64_t count_kind(struct matching *m, const struct kind *k, bool any_di
 		if (m->result->other[item->packet] != NOC_PDG_NONE)
 			continue;
 		while (o < k->nr_other && (m->taken[m->other_item[k->other + o].packet] ||
-			(!any_distance && o + m->displacement < b)))
+						  (!any_distance && o + m->displacement < b)))
 			o++;
 		if (o == k->nr_other)
 			break;
@@ -132,7 +133,8 @@ static uint64_t count_kind(struct matching *m, const struct kind *k, bool any_di
 	return nr;
 }
 
-/* ---- the longest common sequence of a pair ---------------------------------------------------- */
+/* ---- the longest common sequence of a pair ----------------------------------------------------
+ */
 
 /* A possible match. */
 struct link {
@@ -215,7 +217,8 @@ static enum base_status align(struct matching *m, struct base_err *err)
 	for (size_t k = 0; k < m->nr_kinds && s == BASE_OK;) {
 		uint64_t pair = m->base_item[m->kind[k].base].pair;
 		c.nr = 0;
-		for (; k < m->nr_kinds && m->base_item[m->kind[k].base].pair == pair && s == BASE_OK;
+		for (; k < m->nr_kinds && m->base_item[m->kind[k].base].pair == pair &&
+			s == BASE_OK;
 			k++)
 			s = add_links(m, &m->kind[k], &c, err);
 		if (s == BASE_OK && c.nr >= UINT32_MAX)
@@ -228,7 +231,8 @@ static enum base_status align(struct matching *m, struct base_err *err)
 	return s;
 }
 
-/* ---- all of it -------------------------------------------------------------------------------- */
+/* ---- all of it --------------------------------------------------------------------------------
+ */
 
 static enum base_status run(struct matching *m, enum noc_match_method method, struct base_err *err)
 {
@@ -283,7 +287,8 @@ void noc_match_fini(struct noc_match *m)
 	*m = (struct noc_match){0};
 }
 
-/* ---- filling out ------------------------------------------------------------------------------ */
+/* ---- filling out ------------------------------------------------------------------------------
+ */
 
 enum base_status noc_fill_out(const struct noc_pdg *base, const struct noc_pdg *other,
 	const struct noc_match *m, struct noc_runs *runs, uint32_t r, struct base_err *err)
@@ -307,13 +312,13 @@ enum base_status noc_fill_out(const struct noc_pdg *base, const struct noc_pdg *
 			*known = i + 1;
 			continue;
 		}
-		uint64_t from = *known ? runs->transmit_cycle[(size_t)(*known - 1) * runs->stride + r]
-				       : 0;
+		uint64_t from =
+			*known ? runs->transmit_cycle[(size_t)(*known - 1) * runs->stride + r] : 0;
 		uint64_t from_base = *known ? base->transmit_cycle[*known - 1] : 0;
 		runs->filled[at] = 1;
 		runs->transmit_cycle[at] = from + (base->transmit_cycle[i] - from_base);
 		runs->receive_cycle[at] = runs->transmit_cycle[at] +
-			(base->receive_cycle[i] - base->transmit_cycle[i]);
+					  (base->receive_cycle[i] - base->transmit_cycle[i]);
 	}
 	base_free(last);
 	return BASE_OK;

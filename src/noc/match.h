@@ -4,16 +4,17 @@
  * 5.3: shared memory programs send other coherence messages when latencies change).
  *
  * NOC_MATCH_COUNT is the least that the seed's text says: of equal source, destination, type and
- * address, the n-th is the n-th. One message more or less puts all later ones of its kind off by one.
+ * address, the n-th is the n-th. One message more or less puts all later ones of its kind off by
+ * one.
  *
- * NOC_MATCH_ALIGN first takes, for each (source, destination), the longest sequence of (type, address)
- * that both runs have in this order, with no message more than `displacement` places of its kind from
- * where it was (Hunt and Szymanski 1977); what is left is matched within its kind by count, if not
- * further away than that, and counted as moved.
+ * NOC_MATCH_ALIGN first takes, for each (source, destination), the longest sequence of (type,
+ * address) that both runs have in this order, with no message more than `displacement` places of
+ * its kind from where it was (Hunt and Szymanski 1977); what is left is matched within its kind by
+ * count, if not further away than that, and counted as moved.
  *
  * What only the other run has is left out. What only the base run has is *filled out*: it gets the
- * time of its node's latest earlier matched transmit, and the distance that it has in the base run; and
- * the base run's latency. Filled times are marked, and prove nothing to the inference.
+ * time of its node's latest earlier matched transmit, and the distance that it has in the base run;
+ * and the base run's latency. Filled times are marked, and prove nothing to the inference.
  */
 #ifndef LONGPOLE_NOC_MATCH_H
 #define LONGPOLE_NOC_MATCH_H
@@ -25,7 +26,7 @@ enum noc_match_method { NOC_MATCH_ALIGN, NOC_MATCH_COUNT };
 enum { NOC_MATCH_DISPLACEMENT = 64 };
 
 struct noc_match {
-	uint32_t *other; /* by packet of the base run; NOC_PDG_NONE: not there */
+	uint32_t *other;          /* by packet of the base run; NOC_PDG_NONE: not there */
 	uint64_t in_order, moved; /* matched */
 	uint64_t base_only, other_only;
 };

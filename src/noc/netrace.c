@@ -45,7 +45,8 @@ static uint64_t little(const uint8_t *p, unsigned bytes)
 	return v;
 }
 
-/* ---- the file --------------------------------------------------------------------------------- */
+/* ---- the file ---------------------------------------------------------------------------------
+ */
 
 struct edge {
 	uint32_t child_id, parent; /* parent: place in the file */
@@ -177,7 +178,8 @@ static enum base_status read_packets(struct reading *r, struct base_err *err)
 	return BASE_OK;
 }
 
-/* ---- the graph -------------------------------------------------------------------------------- */
+/* ---- the graph --------------------------------------------------------------------------------
+ */
 
 static int compare_edges(const void *a, const void *b)
 {
@@ -246,9 +248,10 @@ static enum base_status build(struct reading *r, struct noc_pdg *g, struct base_
 	g->has_addresses = true;
 	memset(g->ordered, 0, g->nr_nodes);
 	struct base_str origin = {0};
-	base_str_addf(&origin, "import netrace benchmark='%s' width=%u delays=%d latency=%u", r->name,
-		r->options->width_bits, r->options->delays, r->options->latency_cycles);
-	memcpy(g->origin, base_str_text(&origin), strnlen(base_str_text(&origin), sizeof g->origin - 1));
+	base_str_addf(&origin, "import netrace benchmark='%s' width=%u delays=%d latency=%u",
+		r->name, r->options->width_bits, r->options->delays, r->options->latency_cycles);
+	memcpy(g->origin, base_str_text(&origin),
+		strnlen(base_str_text(&origin), sizeof g->origin - 1));
 	base_str_fini(&origin);
 	return BASE_OK;
 }

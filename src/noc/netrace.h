@@ -3,18 +3,19 @@
  * netrace.h - Netrace traces, version 1.0 (Hestness, Grot, Keckler: "Netrace: dependency-driven
  * trace-based network-on-chip simulation", NoCArc 2010), read and written.
  *
- * The file is bzip2 data (also read uncompressed), little endian: a header of 72 bytes, notes, regions
- * of 24 bytes, packets of 21 bytes and 4 for each packet that depends on them. It has no delays and no
- * sizes. A packet may be sent when all that it depends on has come *and* its recorded cycle is there.
+ * The file is bzip2 data (also read uncompressed), little endian: a header of 72 bytes, notes,
+ * regions of 24 bytes, packets of 21 bytes and 4 for each packet that depends on them. It has no
+ * delays and no sizes. A packet may be sent when all that it depends on has come *and* its recorded
+ * cycle is there.
  *
- * Import: NOC_PDG_NOT_BEFORE and a delay of 1 give just that ("as_recorded"). With delays = true the
- * intrinsic delay is the recorded cycle less the latest arrival of what it depends on, which is taken
- * to be latency_cycles after that one's recorded cycle; nothing else holds it back, so that a faster
- * network shows. Sizes come from the type: 8 or 72 bytes, in flits of width_bits. Nodes are not
- * ordered.
+ * Import: NOC_PDG_NOT_BEFORE and a delay of 1 give just that ("as_recorded"). With delays = true
+ * the intrinsic delay is the recorded cycle less the latest arrival of what it depends on, which is
+ * taken to be latency_cycles after that one's recorded cycle; nothing else holds it back, so that a
+ * faster network shows. Sizes come from the type: 8 or 72 bytes, in flits of width_bits. Nodes are
+ * not ordered.
  *
- * Export loses: delays, the order of nodes, inputs that are a previous transmit, sizes but two, bits of
- * addresses beyond 32, dependents of a packet beyond 255. It refuses more than 255 nodes.
+ * Export loses: delays, the order of nodes, inputs that are a previous transmit, sizes but two,
+ * bits of addresses beyond 32, dependents of a packet beyond 255. It refuses more than 255 nodes.
  */
 #ifndef LONGPOLE_NOC_NETRACE_H
 #define LONGPOLE_NOC_NETRACE_H

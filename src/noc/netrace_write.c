@@ -90,8 +90,7 @@ static enum base_status write_packet(struct writing *w, uint32_t i, struct base_
 		put(p + PACKET_BYTES + 4 * k, w->dependent[w->first[i] + k], 4);
 	w->losses.addresses += g->address[i] > UINT32_MAX;
 	w->losses.previous += (g->inputs[i] & NOC_PDG_PREVIOUS) != 0;
-	w->losses.delays += g->first[i + 1] > g->first[i] &&
-		!(g->inputs[i] & NOC_PDG_NOT_BEFORE);
+	w->losses.delays += g->first[i + 1] > g->first[i] && !(g->inputs[i] & NOC_PDG_NOT_BEFORE);
 	return w->write(w->ctx, p, PACKET_BYTES + 4 * nr, err);
 }
 
@@ -127,7 +126,8 @@ enum base_status noc_netrace_write(const struct noc_pdg *g,
 	for (uint32_t i = 1; i < g->nr_packets; i++)
 		if (g->transmit_cycle[i] < g->transmit_cycle[i - 1])
 			return base_fail(err, BASE_ERR_USAGE,
-				"packets are not numbered in the order of their times (a skewed run?)");
+				"packets are not numbered in the order of their times (a skewed "
+				"run?)");
 	enum base_status s = find_dependents(&w, err);
 	if (s == BASE_OK)
 		s = write_header(&w, err);
@@ -139,7 +139,8 @@ enum base_status noc_netrace_write(const struct noc_pdg *g,
 	return s;
 }
 
-/* ---- compressed, to a file -------------------------------------------------------------------- */
+/* ---- compressed, to a file --------------------------------------------------------------------
+ */
 
 static enum base_status compress(void *ctx, const void *bytes, size_t nr, struct base_err *err)
 {

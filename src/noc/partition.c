@@ -152,7 +152,8 @@ enum base_status noc_partition(
 			if (set[n] == no_set)
 				place(&p, n);
 		count_inside(&p);
-		if (g->nr_nodes <= 256) /* the pass is quadratic, a swap costs a look at all pairs */
+		if (g->nr_nodes <=
+			256) /* the pass is quadratic, a swap costs a look at all pairs */
 			swap_pass(&p);
 	} else {
 		s = base_fail(err, BASE_ERR_NOMEM, "no memory to partition nodes");

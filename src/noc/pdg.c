@@ -62,16 +62,16 @@ static enum base_status grow_packets(struct noc_pdg *g, struct base_err *err)
 	size_t capacity = g->packets_capacity, next = capacity ? capacity * 2 : 64;
 	/* first[] has one more than the others; an array that has grown alone is merely larger */
 	bool ok = grow_one(&g->source, sizeof *g->source, capacity, next) &&
-		grow_one(&g->destination, sizeof *g->destination, capacity, next) &&
-		grow_one(&g->size_flits, sizeof *g->size_flits, capacity, next) &&
-		grow_one(&g->type, sizeof *g->type, capacity, next) &&
-		grow_one(&g->transmit_cycle, sizeof *g->transmit_cycle, capacity, next) &&
-		grow_one(&g->receive_cycle, sizeof *g->receive_cycle, capacity, next) &&
-		grow_one(&g->delay_cycles, sizeof *g->delay_cycles, capacity, next) &&
-		grow_one(&g->inputs, sizeof *g->inputs, capacity, next) &&
-		grow_one(&g->address, sizeof *g->address, capacity, next) &&
-		grow_one(&g->units, sizeof *g->units, capacity, next) &&
-		grow_one(&g->first, sizeof *g->first, capacity ? capacity + 1 : 0, next + 1);
+		  grow_one(&g->destination, sizeof *g->destination, capacity, next) &&
+		  grow_one(&g->size_flits, sizeof *g->size_flits, capacity, next) &&
+		  grow_one(&g->type, sizeof *g->type, capacity, next) &&
+		  grow_one(&g->transmit_cycle, sizeof *g->transmit_cycle, capacity, next) &&
+		  grow_one(&g->receive_cycle, sizeof *g->receive_cycle, capacity, next) &&
+		  grow_one(&g->delay_cycles, sizeof *g->delay_cycles, capacity, next) &&
+		  grow_one(&g->inputs, sizeof *g->inputs, capacity, next) &&
+		  grow_one(&g->address, sizeof *g->address, capacity, next) &&
+		  grow_one(&g->units, sizeof *g->units, capacity, next) &&
+		  grow_one(&g->first, sizeof *g->first, capacity ? capacity + 1 : 0, next + 1);
 	if (!ok)
 		return base_fail(err, BASE_ERR_NOMEM, "no memory for %zu packets", next);
 	g->packets_capacity = next;
@@ -178,7 +178,8 @@ enum base_status noc_pdg_check(const struct noc_pdg *g, struct base_err *err)
 	return s;
 }
 
-/* ---- index ------------------------------------------------------------------------------------ */
+/* ---- index ------------------------------------------------------------------------------------
+ */
 
 /* Counting sort of packets by node. */
 static void sort_by_node(
@@ -239,15 +240,15 @@ enum base_status noc_index_init(struct noc_index *x, const struct noc_pdg *g,
 	x->first_transmit = base_alloc(nodes * sizeof *x->first_transmit);
 	x->first_reception = base_alloc(nodes * sizeof *x->first_reception);
 	bool ok = x->transmits && x->receptions && x->previous && x->first_transmit &&
-		x->first_reception;
+		  x->first_reception;
 	if (ok) {
 		sort_by_node(g, g->source, x->first_transmit, x->transmits);
 		sort_by_node(g, g->destination, x->first_reception, x->receptions);
 		for (uint32_t n = 0; n < g->nr_nodes; n++)
 			for (uint32_t t = x->first_transmit[n]; t < x->first_transmit[n + 1]; t++)
 				x->previous[x->transmits[t]] = t > x->first_transmit[n]
-					? x->transmits[t - 1]
-					: NOC_PDG_NONE;
+								       ? x->transmits[t - 1]
+								       : NOC_PDG_NONE;
 	}
 	for (uint32_t n = 0; n < g->nr_nodes && ok; n++)
 		ok = sort_receptions(x->receptions + x->first_reception[n],

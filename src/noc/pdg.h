@@ -83,8 +83,8 @@ struct noc_pdg_packet {
 enum base_status noc_pdg_add(
 	struct noc_pdg *g, const struct noc_pdg_packet *p, struct base_err *err) BASE_MUST_CHECK;
 /* A dependency of the packet that was added last. */
-enum base_status noc_pdg_add_dependency(struct noc_pdg *g, uint32_t on, enum noc_certainty c,
-	struct base_err *err) BASE_MUST_CHECK;
+enum base_status noc_pdg_add_dependency(
+	struct noc_pdg *g, uint32_t on, enum noc_certainty c, struct base_err *err) BASE_MUST_CHECK;
 
 static inline uint64_t noc_pdg_nr_dependencies(const struct noc_pdg *g)
 {
@@ -100,16 +100,17 @@ enum base_status noc_pdg_check(const struct noc_pdg *g, struct base_err *err) BA
 /* struct noc_index - packets of each node, in order of number (transmits) and in order of reception
  * in the base run (ties by number). */
 struct noc_index {
-	uint32_t *transmits, *receptions;             /* packets, node after node */
-	uint32_t *first_transmit, *first_reception;   /* nr_nodes + 1 */
-	uint32_t *previous;                           /* by packet: transmit before it; NOC_PDG_NONE */
+	uint32_t *transmits, *receptions;           /* packets, node after node */
+	uint32_t *first_transmit, *first_reception; /* nr_nodes + 1 */
+	uint32_t *previous; /* by packet: transmit before it; NOC_PDG_NONE */
 };
 /* receive_cycle: of the base run, nr_packets of them, `stride` apart. {0} first. */
 enum base_status noc_index_init(struct noc_index *x, const struct noc_pdg *g,
 	const uint64_t *receive_cycle, size_t stride, struct base_err *err) BASE_MUST_CHECK;
 void noc_index_fini(struct noc_index *x);
 
-/* ---- pdg_file.c: as a .lpt trace, a stream a node (records noc_*) ----------------------------- */
+/* ---- pdg_file.c: as a .lpt trace, a stream a node (records noc_*) -----------------------------
+ */
 
 enum base_status noc_pdg_write(
 	const struct noc_pdg *g, const char *path, struct base_err *err) BASE_MUST_CHECK;

@@ -9,14 +9,15 @@
 
 enum { HAS_GRAPH = 1, HAS_ADDRESSES = 2 };
 
-/* ---- writing ---------------------------------------------------------------------------------- */
+/* ---- writing ----------------------------------------------------------------------------------
+ */
 
-static enum base_status put_string(struct trace_writer *w, uint32_t id, const char *text,
-	struct base_err *err)
+static enum base_status put_string(
+	struct trace_writer *w, uint32_t id, const char *text, struct base_err *err)
 {
 	struct trace_record r = {.kind = TRACE_string,
-		.u.string = {.string = id,
-			.text = {.bytes = text, .length = (uint32_t)strlen(text)}}};
+		.u.string = {
+			.string = id, .text = {.bytes = text, .length = (uint32_t)strlen(text)}}};
 	return trace_writer_put(w, &r, err);
 }
 
@@ -26,8 +27,8 @@ static enum base_status put_definitions(
 	const struct noc_pdg *g, struct trace_writer *w, struct base_err *err)
 {
 	struct trace_record process = {.kind = TRACE_process,
-		.u.process = {.process = 1, .pid = 1, .name = STRING_TOOL,
-			.command = STRING_ORIGIN}};
+		.u.process = {
+			.process = 1, .pid = 1, .name = STRING_TOOL, .command = STRING_ORIGIN}};
 	enum base_status s = put_string(w, STRING_TOOL, "noc", err);
 	if (s == BASE_OK)
 		s = put_string(w, STRING_ORIGIN, g->origin, err);
@@ -36,7 +37,9 @@ static enum base_status put_definitions(
 	for (uint32_t n = 0; n < g->nr_nodes && s == BASE_OK; n++) {
 		struct base_str name = {0};
 		struct trace_record r = {.kind = TRACE_stream,
-			.u.stream = {.stream = n + 1, .process = 1, .tid = n + 1,
+			.u.stream = {.stream = n + 1,
+				.process = 1,
+				.tid = n + 1,
 				.name = STRING_NODES + n}};
 		base_str_addf(&name, "node %u", n);
 		s = put_string(w, STRING_NODES + n, base_str_text(&name), err);
@@ -66,9 +69,8 @@ static enum base_status put_header(
 	return s;
 }
 
-static enum base_status put_gate(
-	const struct noc_pdg *g, uint32_t i, struct trace_writer *w, struct trace_record *r,
-	struct base_err *err)
+static enum base_status put_gate(const struct noc_pdg *g, uint32_t i, struct trace_writer *w,
+	struct trace_record *r, struct base_err *err)
 {
 	r->kind = TRACE_noc_gate;
 	memset(&r->u, 0, sizeof r->u);
@@ -165,7 +167,8 @@ enum base_status noc_pdg_write(const struct noc_pdg *g, const char *path, struct
 	return s == BASE_OK ? closed : s;
 }
 
-/* ---- reading ---------------------------------------------------------------------------------- */
+/* ---- reading ----------------------------------------------------------------------------------
+ */
 
 struct load {
 	struct noc_pdg *g; /* packets in the order of the file */
@@ -256,8 +259,8 @@ static enum base_status add_record(struct load *l, const struct trace_defs *defs
 		g->units[last] = (uint8_t)r->u.noc_address.units;
 	} else if (r->kind == TRACE_noc_gate) {
 		g->delay_cycles[last] = r->u.noc_gate.delay;
-		g->inputs[last] =
-			r->u.noc_gate.inputs & (NOC_PDG_PREVIOUS | NOC_PDG_UNEXPLAINED | NOC_PDG_NOT_BEFORE);
+		g->inputs[last] = r->u.noc_gate.inputs &
+				  (NOC_PDG_PREVIOUS | NOC_PDG_UNEXPLAINED | NOC_PDG_NOT_BEFORE);
 	} else {
 		if (r->u.noc_dependency.on >= l->nr_wanted ||
 			r->u.noc_dependency.certainty >= NOC_CERTAINTIES)
@@ -269,8 +272,7 @@ static enum base_status add_record(struct load *l, const struct trace_defs *defs
 }
 
 /* Packets in the order of their numbers. */
-static enum base_status reorder(
-	const struct load *l, struct noc_pdg **ret, struct base_err *err)
+static enum base_status reorder(const struct load *l, struct noc_pdg **ret, struct base_err *err)
 {
 	const struct noc_pdg *g = l->g;
 	struct noc_pdg *to = noc_pdg_new(g->nr_nodes);
@@ -298,8 +300,8 @@ static enum base_status reorder(
 				.address = g->address[i]},
 			err);
 		for (uint64_t d = g->first[i]; d < g->first[i + 1] && s == BASE_OK; d++)
-			s = noc_pdg_add_dependency(to, g->dependency[d],
-				(enum noc_certainty)g->certainty[d], err);
+			s = noc_pdg_add_dependency(
+				to, g->dependency[d], (enum noc_certainty)g->certainty[d], err);
 	}
 	base_free(place);
 	if (s == BASE_OK) {

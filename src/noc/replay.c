@@ -84,7 +84,8 @@ static enum base_status input(
 }
 
 /* Sent at `cycle`: the node's next transmit has its turn, or one of its inputs. */
-static enum base_status sent(struct replay *r, uint32_t packet, uint64_t cycle, struct base_err *err)
+static enum base_status sent(
+	struct replay *r, uint32_t packet, uint64_t cycle, struct base_err *err)
 {
 	uint32_t next = r->next[packet];
 	r->result->transmit_cycle[packet] = cycle;
@@ -110,13 +111,14 @@ static enum base_status arrived(struct replay *r, const struct noc_arrival *a, s
 		t->execution_cycles = a->arrival_cycle;
 	if (r->mode == NOC_REPLAY_STRIPPED)
 		return BASE_OK;
-	for (uint64_t w = r->first_waiter[packet];
-		w < r->first_waiter[packet + 1] && s == BASE_OK; w++)
+	for (uint64_t w = r->first_waiter[packet]; w < r->first_waiter[packet + 1] && s == BASE_OK;
+		w++)
 		s = input(r, r->waiter[w], a->arrival_cycle, err);
 	return s;
 }
 
-/* ---- before the first cycle ------------------------------------------------------------------- */
+/* ---- before the first cycle -------------------------------------------------------------------
+ */
 
 /* Who waits for whom: the dependencies the other way round. */
 static enum base_status find_waiters(struct replay *r, struct base_err *err)
@@ -150,8 +152,8 @@ static enum base_status start(struct replay *r, struct base_err *err)
 	r->result->receive_cycle = base_alloc(nr * sizeof *r->result->receive_cycle);
 	if (!r->waits || !r->fire || !r->next || !r->result->transmit_cycle ||
 		!r->result->receive_cycle)
-		return base_fail(err, BASE_ERR_NOMEM, "no memory to replay %u packets",
-			g->nr_packets);
+		return base_fail(
+			err, BASE_ERR_NOMEM, "no memory to replay %u packets", g->nr_packets);
 	enum base_status s = noc_index_init(&r->index, g, g->receive_cycle, 1, err);
 	if (s == BASE_OK)
 		s = find_waiters(r, err);
@@ -169,7 +171,7 @@ static enum base_status start(struct replay *r, struct base_err *err)
 			continue;
 		}
 		bool after = r->index.previous[i] != NOC_PDG_NONE &&
-			(is_ordered(r, i) || g->inputs[i] & NOC_PDG_PREVIOUS);
+			     (is_ordered(r, i) || g->inputs[i] & NOC_PDG_PREVIOUS);
 		/* one input more, which comes at once: nothing is left out that has none */
 		r->waits[i] = (uint32_t)(g->first[i + 1] - g->first[i]) + after + 1;
 		s = input(r, i, 0, err);
@@ -177,7 +179,8 @@ static enum base_status start(struct replay *r, struct base_err *err)
 	return s;
 }
 
-/* ---- the loop --------------------------------------------------------------------------------- */
+/* ---- the loop ---------------------------------------------------------------------------------
+ */
 
 static enum base_status send_due(struct replay *r, struct base_err *err)
 {
@@ -211,8 +214,7 @@ static enum base_status run(struct replay *r, void (*progress)(void *ctx, uint64
 			return s;
 		uint64_t until = r->nr_due ? r->due[0].cycle : UINT64_MAX;
 		if (until == UINT64_MAX && !noc_network_pending(r->network))
-			return base_fail(err, BASE_ERR_CORRUPT,
-				"%llu packets wait for each other",
+			return base_fail(err, BASE_ERR_CORRUPT, "%llu packets wait for each other",
 				(unsigned long long)(r->g->nr_packets - r->result->packets));
 		s = noc_network_run(r->network, until, &a, &nr, err);
 		for (size_t i = 0; i < nr && s == BASE_OK; i++)

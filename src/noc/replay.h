@@ -18,7 +18,7 @@
 enum noc_replay_mode { NOC_REPLAY_GRAPH, NOC_REPLAY_STRIPPED };
 
 struct noc_replay_result {
-	uint64_t execution_cycles;      /* last reception */
+	uint64_t execution_cycles;        /* last reception */
 	uint64_t packets, latency_cycles; /* sum over packets: from transmit, waiting at the source
 					     included, to reception */
 	uint64_t network_latency_cycles;  /* sum: since the head left the source's queue */

@@ -26,8 +26,8 @@ void noc_runs_fini(struct noc_runs *r)
 	*r = (struct noc_runs){0};
 }
 
-static uint64_t delay_of(const struct noc_pdg *g, const struct noc_plan *plan, uint32_t i,
-	uint32_t run)
+static uint64_t delay_of(
+	const struct noc_pdg *g, const struct noc_plan *plan, uint32_t i, uint32_t run)
 {
 	uint64_t d = g->delay_cycles[i];
 	if (!plan || !plan->noise_cycles)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * replay_ideal.h - runs of a graph on the network of the seed's base trace: fully connected, every packet
- * under way for one cycle, no contention; and on that network with some packets slowed down, which
- * is what samples are. No network is simulated: one sweep in the order of the numbers, which is a
- * topological one.
+ * replay_ideal.h - runs of a graph on the network of the seed's base trace: fully connected, every
+ * packet under way for one cycle, no contention; and on that network with some packets slowed down,
+ * which is what samples are. No network is simulated: one sweep in the order of the numbers, which
+ * is a topological one.
  */
 #ifndef LONGPOLE_NOC_REPLAY_IDEAL_H
 #define LONGPOLE_NOC_REPLAY_IDEAL_H

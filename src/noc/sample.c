@@ -13,7 +13,8 @@ const char *noc_design_name(enum noc_design d)
 	return d < NOC_DESIGNS ? name[d] : "";
 }
 
-/* ---- how slow --------------------------------------------------------------------------------- */
+/* ---- how slow ---------------------------------------------------------------------------------
+ */
 
 enum { SLOW_MIN = 1000, SPANS_MAX = 1 << 16 };
 
@@ -23,8 +24,8 @@ static int compare_u64(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-static enum base_status choose_slowness(const struct noc_runs *r, const struct noc_index *x,
-	uint32_t *ret, struct base_err *err)
+static enum base_status choose_slowness(
+	const struct noc_runs *r, const struct noc_index *x, uint32_t *ret, struct base_err *err)
 {
 	uint64_t *span = base_alloc(SPANS_MAX * sizeof *span), step = r->nr_packets / SPANS_MAX + 1;
 	uint32_t nr = 0;
@@ -34,7 +35,7 @@ static enum base_status choose_slowness(const struct noc_runs *r, const struct n
 		uint32_t before = x->previous[i];
 		if (before != NOC_PDG_NONE)
 			span[nr++] = r->transmit_cycle[i * r->stride] -
-				r->transmit_cycle[(size_t)before * r->stride];
+				     r->transmit_cycle[(size_t)before * r->stride];
 	}
 	uint64_t slow = SLOW_MIN;
 	if (nr) {
@@ -46,7 +47,8 @@ static enum base_status choose_slowness(const struct noc_runs *r, const struct n
 	return BASE_OK;
 }
 
-/* ---- designs ---------------------------------------------------------------------------------- */
+/* ---- designs ----------------------------------------------------------------------------------
+ */
 
 struct sampling {
 	const struct noc_pdg *graph;
@@ -73,7 +75,7 @@ static uint32_t slow_run(const struct sampling *s, uint32_t i)
 	case NOC_LINKS:
 		return (uint32_t)(noc_draw_hash(
 					  seed, (uint64_t)g->source[i] << 32 | g->destination[i]) %
-			m);
+				  m);
 	default:
 		return (uint32_t)(noc_draw_hash(seed, i) % m);
 	}
@@ -90,7 +92,7 @@ static void jitter(struct sampling *s, uint32_t skewed, uint32_t most)
 {
 	for (uint32_t i = 0; i < s->graph->nr_packets; i++)
 		s->extra_cycles[i] = (uint32_t)(noc_draw_hash(s->options->seed + skewed, i) %
-			((uint64_t)most + 1));
+						((uint64_t)most + 1));
 }
 
 static enum base_status add_hold(
@@ -109,15 +111,14 @@ static bool in_last_window(const struct sampling *s, uint32_t i, uint32_t packet
 {
 	uint32_t before = s->index->previous[i];
 	const struct noc_runs *r = s->runs;
-	return before == NOC_PDG_NONE ||
-		r->receive_cycle[(size_t)packet * r->stride] >=
-		r->transmit_cycle[(size_t)before * r->stride];
+	return before == NOC_PDG_NONE || r->receive_cycle[(size_t)packet * r->stride] >=
+						 r->transmit_cycle[(size_t)before * r->stride];
 }
 
 /* Candidates of transmit i that are not confirmed: each after the one before, the first after all
  * that are confirmed. Which comes first changes from run to run. */
-static enum base_status plan_transmit(struct sampling *s, const struct noc_pdg *inferred, uint32_t i,
-	uint32_t apart_cycles, uint32_t run, struct base_err *err)
+static enum base_status plan_transmit(struct sampling *s, const struct noc_pdg *inferred,
+	uint32_t i, uint32_t apart_cycles, uint32_t run, struct base_err *err)
 {
 	uint64_t from = inferred->first[i], nr = inferred->first[i + 1] - from;
 	uint32_t last = NOC_PDG_NONE;
@@ -134,7 +135,8 @@ static enum base_status plan_transmit(struct sampling *s, const struct noc_pdg *
 			st = add_hold(s, packet, last, apart_cycles, err);
 		for (uint64_t c = from; c < from + nr && last == NOC_PDG_NONE && st == BASE_OK; c++)
 			if (inferred->certainty[c] == NOC_CONFIRMED)
-				st = add_hold(s, packet, inferred->dependency[c], apart_cycles, err);
+				st = add_hold(
+					s, packet, inferred->dependency[c], apart_cycles, err);
 		last = packet;
 	}
 	return st;
@@ -166,7 +168,8 @@ static enum base_status plan_next(
 
 enum { JITTER_MIN = 10, JITTER_TOLERANCES = 16 };
 
-/* ---- all runs --------------------------------------------------------------------------------- */
+/* ---- all runs ---------------------------------------------------------------------------------
+ */
 
 static enum base_status skewed_run(struct sampling *s, uint32_t run, struct base_err *err)
 {

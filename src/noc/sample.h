@@ -10,14 +10,14 @@
  *   adaptive  after each run the dependencies are inferred from the runs so far. Receptions of one
  *             window that are still candidates are kept at their receiver until after the confirmed
  *             ones, one by one: so that the next run either shows one of them to be the last that
- *             the transmit waits for, or to be none. Each packet is slow by a few cycles of its own,
- *             too, which shows dependencies from outside the window. All that stays near the base
- *             run: what is far from it hides more than it shows, since an ordered node's transmits
- *             then wait for each other. Needs a simulator that can keep a packet back until another
- *             has come.
+ *             the transmit waits for, or to be none. Each packet is slow by a few cycles of its
+ * own, too, which shows dependencies from outside the window. All that stays near the base run:
+ * what is far from it hides more than it shows, since an ordered node's transmits then wait for
+ * each other. Needs a simulator that can keep a packet back until another has come.
  *
- * The seed does not say how slow; here, but for adaptive (up to 10 cycles, and 16 tolerances): 4 times the 99th percentile of the time between the transmit
- * before last and a transmit, at least 1000 cycles, unless given.
+ * The seed does not say how slow; here, but for adaptive (up to 10 cycles, and 16 tolerances): 4
+ * times the 99th percentile of the time between the transmit before last and a transmit, at least
+ * 1000 cycles, unless given.
  */
 #ifndef LONGPOLE_NOC_SAMPLE_H
 #define LONGPOLE_NOC_SAMPLE_H
@@ -41,10 +41,10 @@ struct noc_sample_options {
 enum base_status noc_sample(const struct noc_pdg *g, const struct noc_sample_options *o,
 	struct noc_runs *ret_runs, struct base_err *err) BASE_MUST_CHECK;
 
-/* The partition heuristic: set[node] of nr_sets, from the packets' sources and destinations. Pairs in
- * order of decreasing traffic; each node goes into the set with which it has least traffic, of at most
- * ceil(nodes / sets); then one pass of swaps that lessen the traffic inside sets (Kernighan and
- * Lin). */
+/* The partition heuristic: set[node] of nr_sets, from the packets' sources and destinations. Pairs
+ * in order of decreasing traffic; each node goes into the set with which it has least traffic, of
+ * at most ceil(nodes / sets); then one pass of swaps that lessen the traffic inside sets (Kernighan
+ * and Lin). */
 enum base_status noc_partition(const struct noc_pdg *g, uint32_t nr_sets, uint32_t *set,
 	struct base_err *err) BASE_MUST_CHECK;
 

@@ -16,7 +16,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size_bytes)
 		enum base_status s = format ? noc_booksim_read(in, &sizes, &g, NULL)
 					    : noc_csv_read(in, &g, NULL);
 		BASE_ASSERT(s == BASE_OK || s == BASE_ERR_FOREIGN || s == BASE_ERR_LIMIT ||
-			s == BASE_ERR_CORRUPT);
+			    s == BASE_ERR_CORRUPT);
 		if (s == BASE_OK) {
 			s = noc_pdg_check(g, NULL);
 			BASE_ASSERT(s == BASE_OK && g->nr_packets);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fuzz_noc_netrace.c - any bytes as an uncompressed Netrace trace: a graph that keeps its promises, and
- * that can be written again and gives itself. */
+/* fuzz_noc_netrace.c - any bytes as an uncompressed Netrace trace: a graph that keeps its promises,
+ * and that can be written again and gives itself. */
 #include "noc/netrace.h"
 
 #include <stdlib.h>
@@ -41,8 +41,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size_bytes)
 	BASE_ASSERT(s == BASE_OK);
 	struct noc_pdg *back = read_bytes(base_str_text(&again), again.length, size_bytes % 2);
 	BASE_ASSERT(back && back->nr_packets == g->nr_packets);
-	BASE_ASSERT(losses.dependents ||
-		noc_pdg_nr_dependencies(back) == noc_pdg_nr_dependencies(g));
+	BASE_ASSERT(
+		losses.dependents || noc_pdg_nr_dependencies(back) == noc_pdg_nr_dependencies(g));
 	base_str_fini(&again);
 	noc_pdg_free(g);
 	noc_pdg_free(back);

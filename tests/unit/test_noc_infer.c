@@ -13,7 +13,8 @@
 
 #include <cmocka.h>
 
-/* ---- one set of candidates -------------------------------------------------------------------- */
+/* ---- one set of candidates --------------------------------------------------------------------
+ */
 
 /* Seed 002, table 1: T13, then T6 to T9. */
 static const uint64_t table_1[3][5] = {
@@ -28,7 +29,8 @@ static void test_table_1(void **state)
 	for (unsigned c = 0; c < 4; c++)
 		for (unsigned r = 0; r < 3; r++)
 			slack[c * 3 + r] = (int64_t)table_1[r][0] - (int64_t)table_1[r][c + 1];
-	assert_int_equal(noc_infer_prune(slack, 4, 3, NULL, 0, scratch, keep, &delay, &explained), 1);
+	assert_int_equal(
+		noc_infer_prune(slack, 4, 3, NULL, 0, scratch, keep, &delay, &explained), 1);
 	assert_true(!keep[0] && keep[1] && !keep[2] && !keep[3]);
 	assert_int_equal(delay, 50);
 	assert_true(explained);
@@ -83,9 +85,10 @@ static void test_prune_is_the_fixed_point(void **state)
 		for (unsigned c = 0; c < nr; c++) {
 			int64_t base = 1 + noc_draw_below(&draw, 12);
 			for (unsigned r = 0; r < runs; r++)
-				slack[c * runs + r] = noc_draw_below(&draw, 3)
-					? base
-					: (int64_t)noc_draw_below(&draw, spread + 10) - 1;
+				slack[c * runs + r] =
+					noc_draw_below(&draw, 3)
+						? base
+						: (int64_t)noc_draw_below(&draw, spread + 10) - 1;
 		}
 		unsigned left = naive(slack, nr, runs, naive_keep, &naive_delay);
 		assert_int_equal(noc_infer_prune(slack, nr, runs, NULL, 0, scratch, keep, &delay,
@@ -97,7 +100,8 @@ static void test_prune_is_the_fixed_point(void **state)
 	}
 }
 
-/* ---- small graphs by hand --------------------------------------------------------------------- */
+/* ---- small graphs by hand ---------------------------------------------------------------------
+ */
 
 static void add(struct noc_pdg *g, uint32_t from, uint32_t to)
 {
@@ -150,8 +154,8 @@ static void gate(struct noc_pdg *g, uint32_t from, uint32_t to, uint64_t transmi
 		assert_int_equal(noc_pdg_add_dependency(g, on, NOC_GIVEN, NULL), BASE_OK);
 }
 
-/* Seed 002, figure 2: the last packet, of node C, depends on the one before only; those that A and B
- * sent to C earlier look like dependencies whichever node is slow. */
+/* Seed 002, figure 2: the last packet, of node C, depends on the one before only; those that A and
+ * B sent to C earlier look like dependencies whichever node is slow. */
 static struct noc_pdg *figure_2(void)
 {
 	enum { A, B, C };
@@ -209,7 +213,8 @@ static void test_figure_2(void **state)
 	noc_pdg_free(g);
 }
 
-/* ---- laws on reference graphs ----------------------------------------------------------------- */
+/* ---- laws on reference graphs -----------------------------------------------------------------
+ */
 
 static struct noc_pdg *reference(size_t pattern, double packets, double nodes)
 {
@@ -306,8 +311,8 @@ static void test_threads(void **state)
 	assert_int_equal(noc_pdg_nr_dependencies(one), noc_pdg_nr_dependencies(four));
 	assert_memory_equal(one->dependency, four->dependency,
 		noc_pdg_nr_dependencies(one) * sizeof *one->dependency);
-	assert_memory_equal(one->delay_cycles, four->delay_cycles,
-		g->nr_packets * sizeof *one->delay_cycles);
+	assert_memory_equal(
+		one->delay_cycles, four->delay_cycles, g->nr_packets * sizeof *one->delay_cycles);
 	noc_pdg_free(one);
 	noc_pdg_free(four);
 	noc_runs_fini(&runs);

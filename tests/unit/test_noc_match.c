@@ -64,7 +64,8 @@ static void test_only_equal_messages_match(void **state)
 	put(other, 0, 1, 2, 5, 12);
 	put(other, 0, 1, 1, 6, 13);
 	for (unsigned method = 0; method < 2; method++) {
-		assert_int_equal(noc_match(base, other, (enum noc_match_method)method, 64, &m, NULL),
+		assert_int_equal(
+			noc_match(base, other, (enum noc_match_method)method, 64, &m, NULL),
 			BASE_OK);
 		assert_int_equal(m.base_only, 1);
 		assert_int_equal(m.other_only, 4);
@@ -76,7 +77,8 @@ static void test_only_equal_messages_match(void **state)
 
 enum { EDITED = 40000, LINES = 6 };
 
-/* A run from which some messages are missing, and which has others more. truth[]: by base packet. */
+/* A run from which some messages are missing, and which has others more. truth[]: by base packet.
+ */
 static struct noc_pdg *edited(const struct noc_pdg *base, uint32_t one_in, uint32_t *truth)
 {
 	struct noc_pdg *g = noc_pdg_new(base->nr_nodes);
@@ -87,12 +89,13 @@ static struct noc_pdg *edited(const struct noc_pdg *base, uint32_t one_in, uint3
 		truth[i] = NOC_PDG_NONE;
 		if (!noc_draw_below(&draw, one_in))
 			put(g, base->source[i], base->destination[i],
-				(uint8_t)(1 + noc_draw_below(&draw, 2)), noc_draw_below(&draw, LINES),
-				cycle);
+				(uint8_t)(1 + noc_draw_below(&draw, 2)),
+				noc_draw_below(&draw, LINES), cycle);
 		if (!noc_draw_below(&draw, one_in))
 			continue;
 		truth[i] = g->nr_packets;
-		put(g, base->source[i], base->destination[i], base->type[i], base->address[i], cycle);
+		put(g, base->source[i], base->destination[i], base->type[i], base->address[i],
+			cycle);
 	}
 	return g;
 }

@@ -48,8 +48,8 @@ static void assert_same(const struct noc_pdg *a, const struct noc_pdg *b, unsign
 	if (!(what & GATES))
 		return;
 	assert_memory_equal(a->first, b->first, (nr + 1) * sizeof *a->first);
-	assert_memory_equal(a->dependency, b->dependency,
-		noc_pdg_nr_dependencies(a) * sizeof *a->dependency);
+	assert_memory_equal(
+		a->dependency, b->dependency, noc_pdg_nr_dependencies(a) * sizeof *a->dependency);
 	assert_memory_equal(a->certainty, b->certainty, noc_pdg_nr_dependencies(a));
 	assert_memory_equal(a->delay_cycles, b->delay_cycles, nr * sizeof *a->delay_cycles);
 	assert_memory_equal(a->inputs, b->inputs, nr);
@@ -111,7 +111,7 @@ static void test_netrace(void **state)
 	 * transmit had to let its predecessor go first */
 	for (uint32_t i = 0, wrong = 0; i < 3000; i++) {
 		wrong += g->first[i + 1] > g->first[i] &&
-			g->delay_cycles[i] != back->delay_cycles[i];
+			 g->delay_cycles[i] != back->delay_cycles[i];
 		assert_true(wrong < 300);
 	}
 	noc_pdg_free(back);
@@ -121,16 +121,30 @@ static void test_netrace(void **state)
 }
 
 /* Offsets of the layout, by hand: two packets, the second waits for the first. */
-static const uint8_t two_packets[] =
-	"UTJH\0\0\x80\x3f" "name of the benchmark\0\0\0\0\0\0\0\0\0"   /* 38 bytes */
-	"\x04\0" "\x2c\1\0\0\0\0\0\0" "\2\0\0\0\0\0\0\0"                 /* 4 nodes, 300 cycles */
-	"\5\0\0\0" "\1\0\0\0" "\0\0\0\0\0\0\0\0" "note\0"                /* notes, a region */
-	"\0\0\0\0\0\0\0\0" "\x2c\1\0\0\0\0\0\0" "\2\0\0\0\0\0\0\0"
-	"\x64\0\0\0\0\0\0\0" "\7\0\0\0" "\x78\x56\x34\x12" "\1\0\3\2\1" "\x09\0\0\0"
-	"\xc8\0\0\0\0\0\0\0" "\x09\0\0\0" "\x78\x56\x34\x12" "\2\3\0\x20\0";
+static const uint8_t two_packets[] = "UTJH\0\0\x80\x3f"
+				     "name of the benchmark\0\0\0\0\0\0\0\0\0" /* 38 bytes */
+				     "\x04\0"
+				     "\x2c\1\0\0\0\0\0\0"
+				     "\2\0\0\0\0\0\0\0" /* 4 nodes, 300 cycles */
+				     "\5\0\0\0"
+				     "\1\0\0\0"
+				     "\0\0\0\0\0\0\0\0"
+				     "note\0" /* notes, a region */
+				     "\0\0\0\0\0\0\0\0"
+				     "\x2c\1\0\0\0\0\0\0"
+				     "\2\0\0\0\0\0\0\0"
+				     "\x64\0\0\0\0\0\0\0"
+				     "\7\0\0\0"
+				     "\x78\x56\x34\x12"
+				     "\1\0\3\2\1"
+				     "\x09\0\0\0"
+				     "\xc8\0\0\0\0\0\0\0"
+				     "\x09\0\0\0"
+				     "\x78\x56\x34\x12"
+				     "\2\3\0\x20\0";
 
-static enum base_status read_netrace(size_t size, struct noc_pdg **ret,
-	struct noc_netrace_notes *notes, bool delays)
+static enum base_status read_netrace(
+	size_t size, struct noc_pdg **ret, struct noc_netrace_notes *notes, bool delays)
 {
 	struct noc_netrace_options o = {.width_bits = 128, .latency_cycles = 8, .delays = delays};
 	struct noc_input *in = noc_input_of_memory(two_packets, size);
@@ -233,7 +247,8 @@ static void test_csv_by_hand(void **state)
 		assert_int_equal(csv_of(wrong[i], &g, &err), BASE_ERR_FOREIGN);
 }
 
-/* ---- networks --------------------------------------------------------------------------------- */
+/* ---- networks ---------------------------------------------------------------------------------
+ */
 
 static void configure(struct noc_config *c, const struct noc_standard *s)
 {
@@ -255,11 +270,11 @@ static void test_own_network(void **state)
 		struct noc_pdg *g = reference(p, 5000, 64);
 		for (unsigned mode = 0; mode < 2; mode++) {
 			struct noc_replay_result r;
-			assert_int_equal(noc_replay(g, &c, (enum noc_replay_mode)mode, NULL, NULL,
-						 &r, NULL),
+			assert_int_equal(
+				noc_replay(g, &c, (enum noc_replay_mode)mode, NULL, NULL, &r, NULL),
 				BASE_OK);
-			assert_memory_equal(
-				r.transmit_cycle, g->transmit_cycle, 5000 * sizeof *r.transmit_cycle);
+			assert_memory_equal(r.transmit_cycle, g->transmit_cycle,
+				5000 * sizeof *r.transmit_cycle);
 			assert_memory_equal(
 				r.receive_cycle, g->receive_cycle, 5000 * sizeof *r.receive_cycle);
 			noc_replay_result_fini(&r);
@@ -268,8 +283,8 @@ static void test_own_network(void **state)
 	}
 }
 
-/* Recorded on a mesh, replayed on that mesh: the same times, as a graph and by time stamps. And gates
- * hold in every network: no transmit before its inputs and its delay. */
+/* Recorded on a mesh, replayed on that mesh: the same times, as a graph and by time stamps. And
+ * gates hold in every network: no transmit before its inputs and its delay. */
 static void test_any_network(void **state)
 {
 	struct noc_standard standard[NOC_STANDARDS_MAX];
@@ -287,7 +302,7 @@ static void test_any_network(void **state)
 		for (uint32_t i = 0; i < g->nr_packets; i++)
 			for (uint64_t d = g->first[i]; d < g->first[i + 1]; d++)
 				assert_true(r.transmit_cycle[i] >=
-					r.receive_cycle[g->dependency[d]] + g->delay_cycles[i]);
+					    r.receive_cycle[g->dependency[d]] + g->delay_cycles[i]);
 		memcpy(g->transmit_cycle, r.transmit_cycle, 4000 * sizeof *r.transmit_cycle);
 		memcpy(g->receive_cycle, r.receive_cycle, 4000 * sizeof *r.receive_cycle);
 		for (unsigned mode = 0; mode < 2; mode++) {
@@ -298,7 +313,7 @@ static void test_any_network(void **state)
 				4000 * sizeof *r.receive_cycle);
 			assert_int_equal(noc_compare(g, &r, &again, &e, NULL), BASE_OK);
 			assert_true(e.execution == 0 && e.latency == 0 &&
-				e.worst_node_latency == 0 && e.worst_slice_packets == 0);
+				    e.worst_node_latency == 0 && e.worst_slice_packets == 0);
 			noc_replay_result_fini(&again);
 		}
 		noc_replay_result_fini(&r);
@@ -314,8 +329,7 @@ static void test_too_small_a_network(void **state)
 	struct noc_config c;
 	(void)state;
 	configure(&c, &small);
-	assert_int_equal(
-		noc_replay(g, &c, NOC_REPLAY_GRAPH, NULL, NULL, &r, NULL), BASE_ERR_USAGE);
+	assert_int_equal(noc_replay(g, &c, NOC_REPLAY_GRAPH, NULL, NULL, &r, NULL), BASE_ERR_USAGE);
 	noc_pdg_free(g);
 }
 
