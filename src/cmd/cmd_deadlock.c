@@ -21,6 +21,13 @@ enum { PIDS_MAX = 64, IDLE_MAX = 64 };
 static const struct cmd_option option[] = {
 	{"pid", 'p', "PID", NULL, "look at this process and its descendants; may be repeated"},
 	{"all", 'a', NULL, NULL, "look at all processes that may be looked at"},
+	{"watch", 'w', NULL, NULL, "go on looking, and tell each deadlock once, until interrupted"},
+	{"interval", 'i', "TIME", NULL, "with --watch: how long to nap between looks (default 1s)"},
+	{"threshold", 't', "TIME", NULL,
+		"with --watch: who has slept for that long is suspicious (default 5s)"},
+	{"share", 0, "PERCENT", NULL,
+		"with --watch: the most it may cost, of one processor (default 0.2)"},
+	{"count", 'n', "N", NULL, "with --watch: stop after N deadlocks"},
 	{"settle", 0, "TIME", NULL, "who has not run for that long is suspicious (default 100ms)"},
 	{"idle", 0, "NAME", NULL,
 		"processes of this name (a pattern) are idle by profession; may be repeated"},
@@ -41,7 +48,8 @@ const struct cmd_details cmd_details_deadlock = {
 	.option = option,
 	.nr_options = BASE_COUNT(option),
 	.example = {"longpole deadlock --pid $(pidof server)", "longpole deadlock --all",
-		"longpole deadlock --json -- ./server --threads 8 | jq -r .result.finding"},
+		"longpole deadlock --json -- ./server --threads 8 | jq -r .result.finding",
+		"longpole deadlock --all --watch --threshold=60s"},
 };
 
 struct run {
@@ -169,6 +177,87 @@ static int watch_program(struct run *r)
 	return exit_status;
 }
 
+/* ---- a watch --------------------------------------------------------------------------------- */
+
+static volatile sig_atomic_t interrupted;
+
+static void on_signal(int number)
+{
+	(void)number;
+	interrupted = 1;
+}
+
+static void catch_signals(void)
+{
+	struct sigaction sa = {.sa_handler = on_signal}; /* naps end at once */
+	(void)sigaction(SIGINT, &sa, NULL);
+	(void)sigaction(SIGTERM, &sa, NULL);
+}
+
+static void nap_unless_interrupted(uint64_t ns)
+{
+	struct timespec t = {
+		.tv_sec = (time_t)(ns / (1000 * MS_NS)), .tv_nsec = (long)(ns % (1000 * MS_NS))};
+	if (!interrupted)
+		(void)nanosleep(&t, NULL);
+}
+
+static int tell(struct run *r, const struct deadlock_answer *a)
+{
+	struct cmd *c = r->c;
+	struct base_str line = {0};
+	if (!cmd_given(c, "json"))
+		return write_answer(c, a);
+	cmd_add_json_line(&line, deadlock_json(a, "longpole " LONGPOLE_VERSION));
+	return cmd_write(c, &line);
+}
+
+static int watch(struct run *r)
+{
+	struct cmd *c = r->c;
+	struct deadlock_watch_options o = {.look = r->o, .use_bpf = !cmd_given(c, "no-bpf")};
+	struct deadlock_watch *w;
+	uint64_t interval_ns = 1000 * MS_NS, count = 0;
+	const char *share = cmd_value(c, "share");
+	char *end = NULL;
+	int exit_status = CMD_OK;
+	o.look.threshold_ns = 5000 * MS_NS;
+	o.share = (share ? strtod(share, &end) : 0.2) / 100;
+	if (share && (end == share || *end || !(o.share >= 0)))
+		return cmd_usage(c, "--share: '%s' is no percentage", share);
+	if (!cmd_value_time(c, "interval", &interval_ns) ||
+		!cmd_value_time(c, "threshold", &o.look.threshold_ns) ||
+		!cmd_value_count(c, "count", &count))
+		return CMD_USAGE;
+	catch_signals();
+	enum base_status s = deadlock_watch_open(&o, cmd_now_ns(), &w, &c->err);
+	if (s != BASE_OK)
+		return cmd_fail(c, s);
+	const struct deadlock_watch_stats *stats = deadlock_watch_stats(w);
+	while (s == BASE_OK && exit_status == CMD_OK && !interrupted &&
+		(!count || stats->nr_findings < count)) {
+		struct deadlock_answer *a;
+		s = deadlock_watch_step(w, cmd_now_ns(), &a, &c->err);
+		if (s == BASE_OK && a)
+			exit_status = tell(r, a);
+		deadlock_answer_free(s == BASE_OK ? a : NULL);
+		if (!count || stats->nr_findings < count)
+			nap_unless_interrupted(interval_ns);
+	}
+	if (s == BASE_OK)
+		cmd_note(c,
+			"%llu passes, %llu looks, %llu deadlocks; it cost %.1f ms of processor "
+			"time",
+			(unsigned long long)stats->nr_passes, (unsigned long long)stats->nr_looks,
+			(unsigned long long)stats->nr_findings, (double)stats->cpu_ns / 1e6);
+	else
+		exit_status = cmd_fail(c, s);
+	if (exit_status == CMD_OK && stats->nr_findings)
+		exit_status = CMD_GATE;
+	deadlock_watch_close(w);
+	return exit_status;
+}
+
 /* ---- options --------------------------------------------------------------------------------- */
 
 static bool read_pids(struct run *r)
@@ -208,6 +297,8 @@ int cmd_run_deadlock(struct cmd *c)
 	r.o.idle = r.idle;
 	r.o.is_static = cmd_given(c, "static");
 	r.o.threshold_ns = r.settle_ns;
+	if (cmd_given(c, "watch"))
+		return c->nr_operands ? cmd_usage(c, "--watch: with --pid or --all") : watch(&r);
 	enum base_status s = deadlock_monitor_open(!cmd_given(c, "no-bpf"), &r.monitor, &c->err);
 	int exit_status = s != BASE_OK     ? cmd_fail(c, s)
 			  : c->nr_operands ? watch_program(&r)

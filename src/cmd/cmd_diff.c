@@ -28,7 +28,8 @@ const struct cmd_details cmd_details_diff = {
 		 "how "
 		 "many locks there are and how often they are taken, how long they are waited for "
 		 "and "
-		 "held, each lock by itself, and each state of the critical path. Medians with 95 % intervals; a change is called "
+		 "held, each lock by itself, and each state of the critical path. Medians with 95 "
+		 "% intervals; a change is called "
 		 "one "
 		 "when chance would not make it.",
 	.option = option,
@@ -122,8 +123,7 @@ static int judge(struct cmd *c, const struct report_diff *d, struct gates *g)
 	const char *budget[BUDGETS_MAX];
 	g->nr = cmd_values(c, "fail-on", budget, BASE_COUNT(budget));
 	for (size_t i = 0; i < g->nr; i++) {
-		enum base_status s =
-			report_diff_budget(d, budget[i], &g->gate[i].broken, &c->err);
+		enum base_status s = report_diff_budget(d, budget[i], &g->gate[i].broken, &c->err);
 		if (s != BASE_OK)
 			return cmd_fail(c, s);
 		report_diff_found(&g->found[i], d, budget[i]);

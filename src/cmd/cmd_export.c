@@ -14,7 +14,7 @@ enum { PATH_BYTES = 4096 };
 
 static const struct cmd_option option[] = {
 	{"format", 'f', "FORMAT",
-		"perfetto speedscope collapsed firefox pprof chrome otlp csv sqlite ctf gem5",
+		"perfetto speedscope collapsed firefox pprof chrome otlp csv sqlite sarif ctf gem5",
 		"which (default perfetto)"},
 	{"output", 'o', "FILE", "@file",
 		"where to (default: the trace's name with another ending); -: standard output"},
@@ -30,12 +30,12 @@ static const struct cmd_option option[] = {
 
 const struct cmd_details cmd_details_export = {
 	.usage = "[OPTIONS] [TRACE]",
-	.about =
-		"Writes the threads' waits and the critical path for ui.perfetto.dev (perfetto), "
-		"speedscope.app (speedscope), profiler.firefox.com (firefox), pprof, flame graph "
-		"tools (collapsed), OpenTelemetry (otlp), Chrome (chrome), spreadsheets (csv) or "
-		"questions in SQL (sqlite); all records as CTF 1.8 (ctf); or the annotations alone "
-		"as annotate.bin (gem5).",
+	.about = "Writes the threads' waits and the critical path for ui.perfetto.dev (perfetto), "
+		 "speedscope.app (speedscope), profiler.firefox.com (firefox), pprof, flame graph "
+		 "tools (collapsed), OpenTelemetry (otlp), Chrome (chrome), spreadsheets (csv) or "
+		 "questions in SQL (sqlite); what is found as SARIF (sarif); all records as CTF "
+		 "1.8 (ctf); or the annotations alone "
+		 "as annotate.bin (gem5).",
 	.option = option,
 	.nr_options = BASE_COUNT(option),
 	.example = {"longpole export --format=perfetto -o server.pftrace server.lpt",
@@ -104,9 +104,9 @@ static bool options(struct cmd *c, const struct format_desc *f, struct format_op
 	o->thread = cmd_value(c, "thread");
 	bool window = cmd_given(c, "from") || cmd_given(c, "to") || cmd_given(c, "min-duration") ||
 		      o->thread;
-	if (f->flags & FORMAT_RECORDS && (window || cmd_given(c, "max-events"))) {
+	if (f->flags & (FORMAT_RECORDS | FORMAT_WHOLE) && (window || cmd_given(c, "max-events"))) {
 		cmd_usage(c,
-			"--format=%s writes all records: --from, --to, --min-duration, "
+			"--format=%s writes all of the run: --from, --to, --min-duration, "
 			"--thread and --max-events do not apply",
 			f->name);
 		return false;

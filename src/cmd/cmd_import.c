@@ -20,14 +20,15 @@ static const struct cmd_option option[] = {
 };
 
 const struct cmd_details cmd_details_import = {
-	.usage = "[OPTIONS] gem5 FILE",
+	.usage = "[OPTIONS] FORMAT FILE",
 	.about = "Makes a trace of FILE, which another tool wrote, for 'longpole report' and all "
-		 "others. "
-		 "Formats: gem5 (annotate.bin, the critical-path annotations of gem5 and M5 until "
-		 "2020).",
+		 "others. Formats: perf (perf.data), ctf (LTTng), tracecmd (trace.dat), perfetto: "
+		 "kernel traces with sched events; chrome (Trace Event JSON), otlp (OpenTelemetry or "
+		 "Jaeger JSON); gem5 (annotate.bin, the critical-path annotations of gem5 and M5 "
+		 "until 2020).",
 	.option = option,
 	.nr_options = BASE_COUNT(option),
-	.example = {"longpole import gem5 annotate.bin",
+	.example = {"longpole import perf perf.data && longpole report perf.lpt",
 		"longpole import gem5 -o server.lpt m5out/annotate.bin && longpole report "
 		"server.lpt"},
 };
@@ -135,6 +136,16 @@ static const char *next_format(const void *ctx, size_t i)
 	return i < nr ? table[i].name : NULL;
 }
 
+static void unknown_format(struct cmd *c)
+{
+	struct base_str names = {0};
+	const char *name;
+	for (size_t i = 0; (name = next_format(NULL, i)); i++)
+		base_str_addf(&names, "%s%s", i ? ", " : "", name);
+	cmd_usage(c, "no import format '%s'; there are: %s", c->operand[0], base_str_text(&names));
+	base_str_fini(&names);
+}
+
 static const struct format_import_desc *which_format(struct cmd *c)
 {
 	const struct format_import_desc *f =
@@ -146,7 +157,7 @@ static const struct format_import_desc *which_format(struct cmd *c)
 	if (near)
 		cmd_usage(c, "no import format '%s'; did you mean '%s'?", c->operand[0], near);
 	else if (c->nr_operands && !f)
-		cmd_usage(c, "no import format '%s'; there is: gem5", c->operand[0]);
+		unknown_format(c);
 	else
 		cmd_usage(c, "give a format and one file of it");
 	return NULL;
@@ -173,11 +184,12 @@ int cmd_run_import(struct cmd *c)
 	struct stat there;
 	if (!stat(path, &there) && there.st_dev == st.st_dev && there.st_ino == st.st_ino) {
 		exit_status = cmd_usage(c, "%s would overwrite what is imported; use -o", path);
-	} else if (S_ISREG(st.st_mode)) {
+	} else if (S_ISREG(st.st_mode) || (f->flags & FORMAT_IMPORT_PATH && S_ISDIR(st.st_mode))) {
 		struct format_source from = {.read = read_at,
 			.ctx = &in,
-			.size_bytes = (uint64_t)st.st_size,
-			.name = in.path};
+			.size_bytes = S_ISREG(st.st_mode) ? (uint64_t)st.st_size : 0,
+			.name = in.path,
+			.path = f->flags & FORMAT_IMPORT_PATH ? in.path : NULL};
 		cmd_progress_reset(c);
 		exit_status = import_file(c, f, &from, tick_ps, path);
 	} else {

@@ -3,6 +3,7 @@
 #include "cmd/noc_graph.h"
 
 #include "noc/infer.h"
+#include "noc/match.h"
 #include "config.h"
 
 #include <stdlib.h>
@@ -24,7 +25,8 @@ static bool read_flag(struct cmd *c, const char *key, bool *flag)
 static bool read_options(struct cmd *c, struct noc_infer_options *o)
 {
 	static const char *const key[] = {"method", "k", "w", "k_max", "tolerance", "blocked",
-		"adaptive", "grade", "reduce", "learn", "threads", "reference"};
+		"adaptive", "grade", "reduce", "learn", "threads", "reference", "match",
+		"displacement"};
 	unsigned method = 0;
 	const char *tolerance = cmd_noc_setting(c, "tolerance");
 	if (!cmd_noc_only(c, key, BASE_COUNT(key)) ||
@@ -73,8 +75,56 @@ static void take_times(struct noc_runs *runs, const struct noc_pdg *g, uint32_t 
 	}
 }
 
+struct matched {
+	uint64_t wanted, in_order, moved, base_only, other_only; /* over all runs that differ */
+};
+
+static const char *const match_words[] = {"align", "count"};
+
+static bool read_match(struct cmd *c, unsigned *method, uint64_t *displacement)
+{
+	return cmd_noc_word(c, "match", match_words, 2, method) &&
+		cmd_noc_number(c, "displacement", 0, 1 << 20, displacement);
+}
+
+/* One skewed run: its times, or those of the messages that match. */
+static int read_run(struct cmd *c, const struct noc_pdg *base, struct noc_runs *runs, uint32_t r,
+	struct matched *sum)
+{
+	struct noc_pdg *g = cmd_noc_read(c, cmd_noc_file(c, r));
+	struct noc_match m;
+	unsigned method = NOC_MATCH_ALIGN;
+	uint64_t displacement = NOC_MATCH_DISPLACEMENT;
+	if (!g)
+		return cmd_exit_of(c->err.status);
+	if (same_packets(base, g)) {
+		take_times(runs, g, r);
+		noc_pdg_free(g);
+		return CMD_OK;
+	}
+	if (!read_match(c, &method, &displacement)) {
+		noc_pdg_free(g);
+		return CMD_USAGE;
+	}
+	enum base_status s = noc_match(base, g, (enum noc_match_method)method,
+		(uint32_t)displacement, &m, &c->err);
+	if (s == BASE_OK)
+		s = noc_fill_out(base, g, &m, runs, r, &c->err);
+	noc_pdg_free(g);
+	if (s != BASE_OK)
+		return cmd_fail(c, s);
+	sum->wanted += base->nr_packets;
+	sum->in_order += m.in_order;
+	sum->moved += m.moved;
+	sum->base_only += m.base_only;
+	sum->other_only += m.other_only;
+	noc_match_fini(&m);
+	return CMD_OK;
+}
+
 /* Reads the other runs into *ret. CMD_OK, or an exit status after a message. */
-static int read_runs(struct cmd *c, const struct noc_pdg *base, struct noc_runs *ret)
+static int read_runs(
+	struct cmd *c, const struct noc_pdg *base, struct noc_runs *ret, struct matched *sum)
 {
 	uint32_t nr = 1;
 	while (cmd_noc_file(c, nr))
@@ -86,18 +136,7 @@ static int read_runs(struct cmd *c, const struct noc_pdg *base, struct noc_runs 
 		return cmd_fail(c, s);
 	take_times(ret, base, 0);
 	for (uint32_t r = 1; r < nr; r++) {
-		const char *path = cmd_noc_file(c, r);
-		struct noc_pdg *g = cmd_noc_read(c, path);
-		int exit_status = CMD_OK;
-		if (!g)
-			exit_status = cmd_exit_of(c->err.status);
-		else if (!same_packets(base, g))
-			exit_status = cmd_usage(c,
-				"%s has other packets than %s: match them first (longpole noc match)",
-				path, cmd_noc_file(c, 0));
-		else
-			take_times(ret, g, r);
-		noc_pdg_free(g);
+		int exit_status = read_run(c, base, ret, r, sum);
 		if (exit_status != CMD_OK) {
 			noc_runs_fini(ret);
 			return exit_status;
@@ -113,6 +152,7 @@ struct answer {
 	const struct noc_infer_result *result;
 	const struct noc_infer_options *options;
 	const struct noc_match_counts *counts; /* NULL: no reference */
+	struct matched matched;
 	uint32_t nr_runs;
 	uint64_t took_ns;
 	const char *path;
@@ -135,12 +175,22 @@ static json_t *counts_json(const struct noc_match_counts *m)
 		share(m->delays_right, m->packets));
 }
 
+static json_t *matched_json(const struct matched *m)
+{
+	if (!m->wanted)
+		return json_null();
+	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:f}", "messages", (json_int_t)m->wanted,
+		"in_order", (json_int_t)m->in_order, "moved", (json_int_t)m->moved, "base_only",
+		(json_int_t)m->base_only, "other_only", (json_int_t)m->other_only, "matched_share",
+		share(m->in_order + m->moved, m->wanted));
+}
+
 static int print_json(struct cmd *c, const struct answer *a)
 {
 	const struct noc_infer_result *r = a->result;
 	return cmd_write_json(c,
 		json_pack("{s:s, s:s, s:{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, "
-			  "s:I, s:s?, s:o}}",
+			  "s:I, s:s?, s:o, s:o}}",
 			"schema", "longpole/noc-infer/1", "tool", "longpole " LONGPOLE_VERSION,
 			"result", "method", a->options->adaptive ? "robust" : "literal", "runs",
 			(json_int_t)a->nr_runs, "packets", (json_int_t)r->transmits, "dependencies",
@@ -151,7 +201,7 @@ static int print_json(struct cmd *c, const struct answer *a)
 			"unexplained", (json_int_t)r->unexplained, "blocked_transmit_runs",
 			(json_int_t)r->blocked, "tolerance_cycles", (json_int_t)r->tolerance_cycles,
 			"wall_ns", (json_int_t)a->took_ns, "trace", a->path, "reference",
-			counts_json(a->counts)));
+			counts_json(a->counts), "matching", matched_json(&a->matched)));
 }
 
 static void add_counts(struct base_str *text, const struct noc_match_counts *m)
@@ -191,6 +241,12 @@ static int print(struct cmd *c, const struct answer *a)
 			r->tolerance_cycles);
 	base_str_addf(&text, "  %.2f M packets a second\n",
 		a->took_ns ? (double)r->transmits * 1e3 / (double)a->took_ns : 0);
+	if (a->matched.wanted)
+		base_str_addf(&text,
+			"CAVEAT  the runs differ: %.2f %% of the base run's messages were matched "
+			"(%.2f %% out of order), the others filled out\n",
+			100 * share(a->matched.in_order + a->matched.moved, a->matched.wanted),
+			100 * share(a->matched.moved, a->matched.wanted));
 	if (r->unexplained || r->empty) {
 		base_str_add(&text, "CAVEAT  ");
 		base_str_add_count(&text, r->unexplained ? r->unexplained : r->empty);
@@ -234,13 +290,14 @@ static int compare_and_print(struct cmd *c, struct answer *a)
 }
 
 static int infer(struct cmd *c, const struct noc_pdg *base, const struct noc_runs *runs,
-	const struct noc_infer_options *o)
+	const struct noc_infer_options *o, const struct matched *matched)
 {
 	struct noc_infer_result result;
 	struct noc_pdg *inferred;
 	struct answer a = {.result = &result,
 		.options = o,
 		.nr_runs = runs->nr_runs,
+		.matched = *matched,
 		.path = cmd_value(c, "output")};
 	uint64_t began_ns = cmd_now_ns();
 	enum base_status s = noc_infer(base, runs, o, &inferred, &result, &c->err);
@@ -263,6 +320,7 @@ int cmd_noc_infer(struct cmd *c)
 {
 	const char *path = cmd_noc_file(c, 0);
 	struct noc_infer_options o;
+	struct matched matched = {0};
 	struct noc_runs runs;
 	if (!path)
 		return cmd_usage(c, "give the base run, then the skewed runs");
@@ -271,9 +329,9 @@ int cmd_noc_infer(struct cmd *c)
 	struct noc_pdg *base = cmd_noc_read(c, path);
 	if (!base)
 		return cmd_exit_of(c->err.status);
-	int exit_status = read_runs(c, base, &runs);
+	int exit_status = read_runs(c, base, &runs, &matched);
 	if (exit_status == CMD_OK) {
-		exit_status = infer(c, base, &runs, &o);
+		exit_status = infer(c, base, &runs, &o, &matched);
 		noc_runs_fini(&runs);
 	}
 	noc_pdg_free(base);

@@ -4,7 +4,10 @@
 
 static const struct cmd_option option[] = {
 	{"full", 0, NULL, NULL, "every state and fix of 1 % of the path and more"},
-	{"html", 0, "FILE", "@file", "write it as a page into FILE, with timeline, what-if and all"},
+	{"html", 0, "FILE", "@file",
+		"write it as a page into FILE, with timeline, what-if and all"},
+	{"with", 0, "FILE", "@file",
+		"show FILE in it, too: what ciat or deadlock said with --json"},
 };
 
 const struct cmd_details cmd_details_report = {
@@ -56,7 +59,10 @@ int cmd_run_report(struct cmd *c)
 		return cmd_usage(c, "one trace at a time");
 	const char *path = cmd_trace_path(c, &name);
 	if (path && cmd_given(c, "html") && (cmd_given(c, "json") || cmd_given(c, "full")))
-		return cmd_usage(c, "--html writes a page, which has all of it: without --json, --full");
+		return cmd_usage(
+			c, "--html writes a page, which has all of it: without --json, --full");
+	if (path && cmd_given(c, "with") && !cmd_given(c, "html"))
+		return cmd_usage(c, "--with is for --html");
 	if (path && cmd_given(c, "html"))
 		return cmd_html_trace(c, path, cmd_value(c, "html"));
 	return path ? cmd_report_trace(c, path, cmd_given(c, "full"), cmd_given(c, "json"))

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cmd_view.c - `longpole view`: the page of a trace, beside it, and in a browser when there is one. */
+/* cmd_view.c - `longpole view`: the page of a trace, beside it, and in a browser when there is one.
+ */
 #include "cmd/cmd.h"
 
 #include <limits.h>
@@ -13,6 +14,8 @@ extern char **environ;
 static const struct cmd_option option[] = {
 	{"output", 'o', "FILE", "@file", "the page (default: the trace's name with .html)"},
 	{"no-open", 0, NULL, NULL, "only write it"},
+	{"with", 0, "FILE", "@file",
+		"show FILE in it, too: what ciat or deadlock said with --json"},
 };
 
 const struct cmd_details cmd_details_view = {
@@ -35,8 +38,8 @@ static const char *page_name(struct cmd *c, const char *trace, char buf[PATH_MAX
 		return given;
 	if (length > 4 && !strcmp(trace + length - 4, ".lpt"))
 		length -= 4;
-	int n = snprintf(buf, PATH_MAX, "%.*s.html", (int)(length < PATH_MAX ? length : PATH_MAX),
-		trace);
+	int n = snprintf(
+		buf, PATH_MAX, "%.*s.html", (int)(length < PATH_MAX ? length : PATH_MAX), trace);
 	if (n > 0 && n < PATH_MAX)
 		return buf;
 	cmd_usage(c, "the trace's name is too long to make another of it; use -o");

@@ -18,7 +18,8 @@ static enum base_status keep(void *ctx, const void *bytes, size_t length, struct
 
 static void model_progress(void *ctx, uint64_t done_records, uint64_t all_records)
 {
-	cmd_progress_show(ctx, "gathering waits by call path", done_records, all_records, "records");
+	cmd_progress_show(
+		ctx, "gathering waits by call path", done_records, all_records, "records");
 }
 
 /* All waiting by call path, as `longpole export --format=collapsed --weight=wait` has it. */
@@ -31,7 +32,8 @@ static enum base_status waits_by_call_path(
 		.process = run->process,
 		.progress = model_progress,
 		.progress_ctx = c};
-	struct format_input in = {.reader = run->reader, .name = run->trace_path, .tool = "longpole"};
+	struct format_input in = {
+		.reader = run->reader, .name = run->trace_path, .tool = "longpole"};
 	struct format_options fo = {.size = sizeof fo,
 		.from_ns = run->from_ns,
 		.to_ns = run->to_ns,
@@ -76,7 +78,8 @@ int cmd_write_file(struct cmd *c, const struct base_str *text, const char *path)
 	return s == BASE_OK ? CMD_OK : cmd_fail(c, s);
 }
 
-int cmd_html_trace(struct cmd *c, const char *trace, const char *path)
+static int make_page(
+	struct cmd *c, const char *trace, const char *path, json_t *const *with, size_t nr_with)
 {
 	struct report_run run;
 	struct report_html *h = NULL;
@@ -85,8 +88,10 @@ int cmd_html_trace(struct cmd *c, const char *trace, const char *path)
 	if (exit_status != CMD_OK)
 		return exit_status;
 	enum base_status s = waits_by_call_path(c, &run, &waits);
-	struct report_html_options opts = {
-		.size = sizeof opts, .waits_by_call_path = base_str_text(&waits)};
+	struct report_html_options opts = {.size = sizeof opts,
+		.waits_by_call_path = base_str_text(&waits),
+		.attached = with,
+		.nr_attached = nr_with};
 	if (s == BASE_OK)
 		s = report_html_build(&run, &opts, &h, &c->err);
 	if (s == BASE_OK) {
@@ -94,7 +99,8 @@ int cmd_html_trace(struct cmd *c, const char *trace, const char *path)
 		cmd_progress_clear(c);
 		exit_status = cmd_write_file(c, &page, path);
 	} else {
-		exit_status = cmd_fail(c, base_cause(&c->err, s, "while making a page of %s", trace));
+		exit_status =
+			cmd_fail(c, base_cause(&c->err, s, "while making a page of %s", trace));
 	}
 	if (exit_status == CMD_OK)
 		cmd_note(c, "wrote %s (%.1f MB)", path, (double)page.length / 1e6);
@@ -102,5 +108,59 @@ int cmd_html_trace(struct cmd *c, const char *trace, const char *path)
 	base_str_fini(&waits);
 	base_str_fini(&page);
 	cmd_close(c, &run);
+	return exit_status;
+}
+
+enum { ATTACHED_MAX = 8 };
+#define ATTACHED_BYTES_MAX ((size_t)4 << 20) /* each: the page's data have to fit as well */
+
+struct attached {
+	json_t *document[ATTACHED_MAX];
+	size_t nr;
+};
+
+static void attached_free(struct attached *a)
+{
+	for (size_t i = 0; i < a->nr; i++)
+		json_decref(a->document[i]);
+}
+
+static int attach(struct cmd *c, struct attached *a, const char *path)
+{
+	json_error_t why;
+	const char *name;
+	char *text = cmd_read_file(c, path, ATTACHED_BYTES_MAX);
+	if (!text)
+		return CMD_ENVIRONMENT;
+	json_t *document = json_loads(text, 0, &why);
+	base_free(text);
+	if (!document)
+		return cmd_usage(c, "--with=%s: line %d: %s", path, why.line, why.text);
+	if (!report_html_attachable(document, &name)) {
+		json_decref(document);
+		return cmd_usage(
+			c, "--with=%s: no answer of longpole ciat or deadlock (with --json)", path);
+	}
+	a->document[a->nr++] = document;
+	return CMD_OK;
+}
+
+static int attach_all(struct cmd *c, struct attached *a)
+{
+	const char *path[ATTACHED_MAX];
+	size_t nr = cmd_values(c, "with", path, BASE_COUNT(path));
+	int exit_status = CMD_OK;
+	for (size_t i = 0; exit_status == CMD_OK && i < nr; i++)
+		exit_status = attach(c, a, path[i]);
+	return exit_status;
+}
+
+int cmd_html_trace(struct cmd *c, const char *trace, const char *path)
+{
+	struct attached with = {0};
+	int exit_status = attach_all(c, &with);
+	if (exit_status == CMD_OK)
+		exit_status = make_page(c, trace, path, with.document, with.nr);
+	attached_free(&with);
 	return exit_status;
 }

@@ -19,6 +19,7 @@ const struct cmd_group_text cmd_groups[CMD_GROUP_NR] = {
 	[CMD_GROUP_RECORD] = {"Record", false},
 	[CMD_GROUP_ANALYSE] = {"Ask", false},
 	[CMD_GROUP_MEMORY] = {"Memory", true},
+	[CMD_GROUP_NETWORK] = {"Networks", true},
 	[CMD_GROUP_LOOK] = {"Traces", true},
 	[CMD_GROUP_HELP] = {"Help", true},
 };

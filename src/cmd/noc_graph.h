@@ -3,7 +3,7 @@
 #ifndef LONGPOLE_CMD_NOC_GRAPH_H
 #define LONGPOLE_CMD_NOC_GRAPH_H
 
-#include "cmd/cmd.h"
+#include "cmd/noc.h"
 #include "noc/pdg.h"
 
 #include <string.h>
@@ -36,13 +36,5 @@ bool cmd_noc_only(struct cmd *c, const char *const *key, size_t nr);
 
 /* Reads a graph or trace; NULL: a message was printed, and c->err says why. */
 struct noc_pdg *cmd_noc_read(struct cmd *c, const char *path);
-
-int cmd_noc_gen(struct cmd *c);
-int cmd_noc_sample(struct cmd *c);
-int cmd_noc_infer(struct cmd *c);
-int cmd_noc_replay(struct cmd *c);
-int cmd_noc_compare(struct cmd *c);
-int cmd_noc_import(struct cmd *c);
-int cmd_noc_export(struct cmd *c);
 
 #endif

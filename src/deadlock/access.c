@@ -19,11 +19,15 @@ struct pair {
 };
 struct search {
 	struct deadlock_world *world;
+	const struct deadlock_accesses *before;
 	struct deadlock_accesses *to;
 	struct pair *pair;
 	size_t capacity, nr;
 	bool wants_memory, wants_files;
+	char *buf; /* BUF_BYTES, for maps */
 };
+
+enum { BUF_BYTES = 1 << 22 };
 
 static int by_key(const void *a, const void *b)
 {
@@ -67,6 +71,8 @@ static enum base_status add_obvious(struct search *s)
 	enum base_status status = BASE_OK;
 	for (size_t i = 0; status == BASE_OK && i < s->to->nr; i++) {
 		const struct deadlock_key *k = &s->to->access[i].key;
+		if (s->to->access[i].is_known)
+			continue;
 		switch (k->kind) {
 		case DEADLOCK_KEY_FUTEX:
 		case DEADLOCK_KEY_THREAD_EXIT:
@@ -79,6 +85,10 @@ static enum base_status add_obvious(struct search *s)
 		case DEADLOCK_KEY_FUTEX_SHARED:
 			s->wants_memory = true;
 			break;
+		case DEADLOCK_KEY_SIGNAL:
+		case DEADLOCK_KEY_SYSV_SEM:
+		case DEADLOCK_KEY_SYSV_QUEUE:
+			break;
 		default:
 			s->wants_files = true;
 			break;
@@ -89,30 +99,60 @@ static enum base_status add_obvious(struct search *s)
 
 /* ---- shared memory --------------------------------------------------------------------------- */
 
-static enum base_status add_memory(struct search *s, pid_t pid)
+static bool needs(const struct search *s, size_t k)
 {
-	struct deadlock_process *p = deadlock_world_process(s->world, pid);
+	return !s->to->access[k].is_known;
+}
+
+static enum base_status add_region(struct search *s, pid_t pid, const struct deadlock_region *r)
+{
 	enum base_status status = BASE_OK;
-	if (!p)
-		return BASE_ERR_NOMEM;
-	deadlock_process_regions(s->world, p);
-	if (!p->nr_regions && !p->is_gone)
-		s->to->nr_blind++;
-	for (size_t i = 0; i < p->nr_regions; i++) {
-		const struct deadlock_region *r = &p->region[i];
-		if (!r->shared || !r->inode)
-			continue;
-		for (size_t k = 0; status == BASE_OK && k < s->to->nr; k++) {
-			const struct deadlock_key *key = &s->to->access[k].key;
-			if (key->kind == DEADLOCK_KEY_FUTEX_SHARED && key->space == r->device &&
-				key->id == r->inode)
-				status = add(s, k, pid);
-		}
+	for (size_t k = 0; status == BASE_OK && r->shared && r->inode && k < s->to->nr; k++) {
+		const struct deadlock_key *key = &s->to->access[k].key;
+		if (key->kind == DEADLOCK_KEY_FUTEX_SHARED && key->space == r->device &&
+			key->id == r->inode && needs(s, k))
+			status = add(s, k, pid);
 	}
 	return status;
 }
 
+/* Processes are many, and most have nothing of ours: no more than the text of their maps is kept.
+ */
+static enum base_status add_memory(struct search *s, pid_t pid)
+{
+	struct deadlock_region r;
+	enum base_status status = BASE_OK;
+	ssize_t n = deadlock_proc_read(pid, "maps", s->buf, BUF_BYTES);
+	const char *at = n > 0 ? s->buf : "";
+	if (n < 0 || n == BUF_BYTES - 1)
+		s->to->nr_blind++;
+	while (status == BASE_OK && deadlock_parse_region(&at, &r))
+		status = add_region(s, pid, &r);
+	return status;
+}
+
 /* ---- files ----------------------------------------------------------------------------------- */
+
+/* By its kind and inode alone, which cost one call: may it be a file that the key is about? Of an
+ * eventfd these do not tell. */
+static bool is_candidate(const struct deadlock_file *f, const struct deadlock_key *k)
+{
+	switch (k->kind) {
+	case DEADLOCK_KEY_PIPE_DATA:
+	case DEADLOCK_KEY_PIPE_ROOM:
+		return f->kind == DEADLOCK_FILE_PIPE && f->inode == k->id;
+	case DEADLOCK_KEY_SOCKET_DATA:
+	case DEADLOCK_KEY_SOCKET_ROOM:
+		return f->kind == DEADLOCK_FILE_SOCKET && f->peer == k->id;
+	case DEADLOCK_KEY_EVENTFD_DATA:
+	case DEADLOCK_KEY_EVENTFD_ROOM:
+		return f->kind == DEADLOCK_FILE_EVENTFD;
+	case DEADLOCK_KEY_FILE_LOCK:
+		return f->kind == DEADLOCK_FILE_REGULAR && f->inode == k->id;
+	default:
+		return false;
+	}
+}
 
 /* Could this open file produce the key? */
 static bool serves(const struct deadlock_file *f, const struct deadlock_key *k)
@@ -136,21 +176,42 @@ static bool serves(const struct deadlock_file *f, const struct deadlock_key *k)
 	}
 }
 
+static enum base_status add_file(struct search *s, pid_t pid, int fd)
+{
+	struct deadlock_process p = {.pid = pid};
+	struct deadlock_file f;
+	enum base_status status = BASE_OK;
+	bool wanted = false;
+	deadlock_file_kind_of(s->world, &p, fd, &f);
+	for (size_t k = 0; k < s->to->nr && !wanted; k++)
+		wanted = needs(s, k) && is_candidate(&f, &s->to->access[k].key);
+	if (!wanted)
+		return BASE_OK;
+	deadlock_file_of(s->world, &p, fd, &f);
+	for (size_t k = 0; status == BASE_OK && k < s->to->nr; k++) {
+		if (needs(s, k) && serves(&f, &s->to->access[k].key))
+			status = add(s, k, pid);
+	}
+	return status;
+}
+
 static enum base_status add_files(struct search *s, pid_t pid)
 {
-	struct deadlock_process *p = deadlock_world_process(s->world, pid);
+	char path[48];
 	enum base_status status = BASE_OK;
-	if (!p)
-		return BASE_ERR_NOMEM;
-	deadlock_process_files(s->world, p);
-	if (p->files_refused && !p->is_gone)
-		s->to->nr_blind++;
-	for (size_t i = 0; i < p->nr_files; i++) {
-		for (size_t k = 0; status == BASE_OK && k < s->to->nr; k++) {
-			if (serves(&p->file[i].file, &s->to->access[k].key))
-				status = add(s, k, pid);
-		}
+	snprintf(path, sizeof path, "/proc/%d/fd", (int)pid);
+	DIR *dir = opendir(path);
+	if (!dir) {
+		s->to->nr_blind += errno == EACCES || errno == EPERM;
+		return BASE_OK;
 	}
+	for (const struct dirent *e; status == BASE_OK && (e = readdir(dir));) {
+		char *end;
+		long fd = strtol(e->d_name, &end, 10);
+		if (!*end && end != e->d_name && fd >= 0 && fd <= INT32_MAX)
+			status = add_file(s, pid, (int)fd);
+	}
+	closedir(dir);
 	return status;
 }
 
@@ -179,6 +240,12 @@ static enum base_status collect_keys(
 	}
 	s->to->access = a;
 	s->to->nr = kept;
+	for (size_t i = 0; i < kept; i++) {
+		const struct deadlock_access *old = deadlock_accesses_get(s->before, &a[i].key);
+		if (old)
+			a[i] = *old;
+		a[i].is_known = old != NULL;
+	}
 	return BASE_OK;
 }
 
@@ -204,23 +271,38 @@ static enum base_status distribute(struct search *s)
 	return BASE_OK;
 }
 
-enum base_status deadlock_accesses_find(struct deadlock_world *w, const struct deadlock_wait *wait,
-	size_t nr_waits, struct deadlock_accesses *ret, struct base_err *err)
+static enum base_status search_all(struct search *s)
 {
-	struct search s = {.world = w, .to = ret};
-	*ret = (struct deadlock_accesses){0};
+	enum base_status status = BASE_OK;
+	size_t nr = 0;
+	const struct deadlock_listed *list =
+		s->wants_memory || s->wants_files ? deadlock_world_list(s->world, &nr) : NULL;
+	s->buf = s->wants_memory ? base_alloc(BUF_BYTES) : NULL;
+	if (s->wants_memory && !s->buf)
+		return BASE_ERR_NOMEM;
+	for (size_t i = 0; status == BASE_OK && i < nr; i++) {
+		if (s->wants_memory)
+			status = add_memory(s, list[i].pid);
+		if (status == BASE_OK && s->wants_files)
+			status = add_files(s, list[i].pid);
+	}
+	base_free(s->buf);
+	return status;
+}
+
+enum base_status deadlock_accesses_find(struct deadlock_world *w, const struct deadlock_wait *wait,
+	size_t nr_waits, struct deadlock_accesses *accesses, struct base_err *err)
+{
+	const struct deadlock_accesses before = *accesses;
+	struct search s = {.world = w, .before = &before, .to = accesses};
+	*accesses = (struct deadlock_accesses){0};
 	enum base_status status = collect_keys(&s, wait, nr_waits);
 	if (status == BASE_OK)
 		status = add_obvious(&s);
-	size_t nr = 0;
-	const struct deadlock_listed *list =
-		s.wants_memory || s.wants_files ? deadlock_world_list(w, &nr) : NULL;
-	for (size_t i = 0; status == BASE_OK && i < nr; i++) {
-		if (s.wants_memory)
-			status = add_memory(&s, list[i].pid);
-		if (status == BASE_OK && s.wants_files)
-			status = add_files(&s, list[i].pid);
-	}
+	if (status == BASE_OK)
+		status = search_all(&s);
+	if (before.nr_blind > accesses->nr_blind)
+		accesses->nr_blind = before.nr_blind;
 	if (status == BASE_OK)
 		status = distribute(&s);
 	base_free(s.pair);

@@ -94,6 +94,13 @@ static void cannot(struct deadlock_run *run, enum deadlock_end end, const char *
 	(void)snprintf(run->why, sizeof run->why, "%s", why);
 }
 
+static bool is_where_it_was(const struct deadlock_ahead *a, const struct deadlock_wait *wait)
+{
+	uint64_t runs = 0;
+	return deadlock_runs_of(wait->thread.pid, wait->thread.tid, &runs) &&
+	       runs == a->registers.runs;
+}
+
 /* The thread's registers, from BPF when they came with the wait. */
 static bool take_registers(struct deadlock_ahead *a, const struct deadlock_wait *wait,
 	enum deadlock_snapshot wanted, struct deadlock_run *run)
@@ -106,7 +113,10 @@ static bool take_registers(struct deadlock_ahead *a, const struct deadlock_wait 
 		run->snapshot = DEADLOCK_SNAPSHOT_BPF;
 		r->general = wait->registers;
 		r->runs = wait->thread.runs;
-		return true;
+		if (is_where_it_was(a, wait))
+			return true;
+		cannot(run, DEADLOCK_END_MOVED, "it ran since it was looked at");
+		return false;
 	}
 	if (wanted != DEADLOCK_SNAPSHOT_AUTO && wanted != DEADLOCK_SNAPSHOT_PTRACE) {
 		cannot(run, DEADLOCK_END_REFUSED, "its registers were not read by BPF");
@@ -121,13 +131,6 @@ static bool take_registers(struct deadlock_ahead *a, const struct deadlock_wait 
 							  : DEADLOCK_END_REFUSED,
 			why);
 	return result == DEADLOCK_SNAPSHOT_DONE;
-}
-
-static bool is_where_it_was(const struct deadlock_ahead *a, const struct deadlock_wait *wait)
-{
-	uint64_t runs = 0;
-	return deadlock_runs_of(wait->thread.pid, wait->thread.tid, &runs) &&
-	       runs == a->registers.runs;
 }
 
 /* The ghost gets the registers that were taken. */

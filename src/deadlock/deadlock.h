@@ -99,10 +99,12 @@ struct deadlock_answer {
 	size_t nr_processes, nr_blocked, nr_long; /* long: slept over the threshold */
 	size_t nr_blind;           /* processes whose memory map or files we may not read */
 	size_t nr_run, nr_not_run; /* threads run ahead; tried in vain */
-	uint64_t stopped_ns; /* the longest that any thread was stopped; 0: none was */
+	uint64_t stopped_ns;       /* the longest that any thread was stopped; 0: none was */
 	uint64_t elapsed_ns;       /* of the look */
 	uint64_t now_ns;
-	const char *without_bpf; /* why; NULL: BPF was used */
+	const char *without_bpf;   /* why; NULL: BPF was used */
+	const char *without_ahead; /* why no copy could be made at all; NULL: some could, or none
+				      was needed */
 	struct deadlock_world *world;
 };
 
@@ -120,6 +122,29 @@ struct deadlock_look_options {
 enum base_status deadlock_look(struct deadlock_monitor *m, const struct deadlock_look_options *o,
 	struct deadlock_answer **ret, struct base_err *err) BASE_MUST_CHECK;
 struct deadlock_answer *deadlock_answer_free(struct deadlock_answer *a);
+
+/* ---- watching ---------------------------------------------------------------------------------
+ */
+
+struct deadlock_watch_options {
+	struct deadlock_look_options look; /* now_ns is not used */
+	bool use_bpf;
+	double share; /* of one processor that all of it may cost; 0: any */
+};
+struct deadlock_watch_stats {
+	uint64_t nr_passes, nr_looks, nr_findings;
+	uint64_t nr_put_off; /* passes after which no look was affordable */
+	uint64_t cpu_ns;     /* ours and our copies' */
+};
+struct deadlock_watch;
+enum base_status deadlock_watch_open(const struct deadlock_watch_options *o, uint64_t now_ns,
+	struct deadlock_watch **ret, struct base_err *err) BASE_MUST_CHECK;
+struct deadlock_watch *deadlock_watch_close(struct deadlock_watch *w);
+/* One awakening: a pass, and a look where there is a reason. *ret: the caller's, with findings that
+ * were not returned before; NULL: nothing new. */
+enum base_status deadlock_watch_step(struct deadlock_watch *w, uint64_t now_ns,
+	struct deadlock_answer **ret, struct base_err *err) BASE_MUST_CHECK;
+const struct deadlock_watch_stats *deadlock_watch_stats(const struct deadlock_watch *w);
 
 /* ---- the answer in words ----------------------------------------------------------------------
  */

@@ -39,6 +39,7 @@ int64_t deadlock_copy_exit(struct deadlock_copy *c, bool whole)
 			.kind = DEADLOCK_KEY_PROCESS_EXIT, .id = (uint64_t)t->pid};
 		deadlock_copy_event(c, &key);
 		c->is_exiting = true;
+		c->events_max = DEADLOCK_EVENTS_MAX; /* one thing happens, with many parts */
 		deadlock_process_files(c->world, c->process);
 		for (size_t i = 0; i < c->process->nr_files && !c->is_done; i++)
 			deadlock_copy_closing(c, c->process->file[i].fd);

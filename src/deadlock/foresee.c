@@ -36,7 +36,8 @@ static uint64_t mix(uint64_t h, uint64_t value)
 /* Of all return addresses that are known, and of what is awaited. */
 static void place_of(const struct deadlock_wait *w, uint64_t *ret_hi, uint64_t *ret_lo)
 {
-	uint64_t place = mix((uint64_t)w->thread.pid, w->pc), key = mix((uint64_t)w->call, w->nr_keys);
+	uint64_t place = mix((uint64_t)w->thread.pid, w->pc),
+		 key = mix((uint64_t)w->call, w->nr_keys);
 	for (size_t i = 0; i < w->nr_frames; i++)
 		place = mix(place, w->frame[i].pc);
 	for (size_t i = 0; i < w->nr_keys; i++)
@@ -66,6 +67,31 @@ static bool copy_run(struct foresight *f, size_t i, uint64_t hi, uint64_t lo)
 	return true;
 }
 
+/* Woken, it looks at something and waits again: what would it do if it had found it? The other side
+ * of the first conditional jumps after the wait. */
+static enum base_status force(struct foresight *f, size_t i, struct base_err *err)
+{
+	enum { BRANCHES = 3 };
+	struct deadlock_run *r = &f->a->run[i], forced;
+	const struct deadlock_wait *w = &f->a->wait[i];
+	bool goes_back = r->again_is_same || r->end == DEADLOCK_END_LOOPS;
+	enum base_status s = BASE_OK;
+	if (w->kind != DEADLOCK_CONDITION || f->a->hope[i] != DEADLOCK_STUCK || !goes_back)
+		return BASE_OK;
+	for (uint32_t k = 1; s == BASE_OK && k <= BRANCHES; k++) {
+		struct deadlock_ahead_options o = *f->options;
+		o.force_branch = k;
+		s = deadlock_ahead_run(f->ahead, w, &o, &forced, err);
+		if (s != BASE_OK || !deadlock_end_is_proper(forced.end) || forced.again_is_same ||
+			forced.end == DEADLOCK_END_LOOPS)
+			continue;
+		forced.is_forced = true;
+		*r = forced;
+		break;
+	}
+	return s;
+}
+
 static enum base_status run_one(struct foresight *f, size_t i, struct base_err *err)
 {
 	struct deadlock_answer *a = f->a;
@@ -89,12 +115,17 @@ static enum base_status run_one(struct foresight *f, size_t i, struct base_err *
 	const struct deadlock_run *r = &a->run[i];
 	if (r->stopped_ns > a->stopped_ns)
 		a->stopped_ns = r->stopped_ns;
-	if (r->end == DEADLOCK_END_MOVED)
+	if (r->end == DEADLOCK_END_MOVED) {
 		w->kind = DEADLOCK_RUNNING;
-	else if (r->end == DEADLOCK_END_REFUSED || r->end == DEADLOCK_END_FAILED)
+		return BASE_OK;
+	}
+	if (r->end == DEADLOCK_END_REFUSED || r->end == DEADLOCK_END_FAILED)
 		a->nr_not_run++;
 	else
 		a->nr_run++;
+	s = force(f, i, err);
+	if (s != BASE_OK)
+		return s;
 	s = base_map_put(&f->place, hi, lo, i);
 	return s == BASE_OK ? s : base_fail(err, s, "out of memory for runs ahead");
 }
@@ -112,6 +143,17 @@ enum base_status deadlock_foresee(struct deadlock_answer *a,
 	if (!a->run)
 		return base_fail(err, BASE_ERR_NOMEM, "out of memory for runs ahead");
 	enum base_status s = deadlock_ahead_open(a->world, &f.ahead, err);
+	if (s == BASE_ERR_ENV || s == BASE_ERR_IO) { /* what is known without it is still true */
+		const char *why = err ? err->cause[0] : "";
+		a->without_ahead =
+			base_arena_strndup(deadlock_world_arena(a->world), why, strlen(why));
+		base_free(a->run);
+		a->run = NULL;
+		a->nr_not_run = nr;
+		return a->without_ahead
+			       ? BASE_OK
+			       : base_fail(err, BASE_ERR_NOMEM, "out of memory for runs ahead");
+	}
 	for (size_t i = 0; s == BASE_OK && i < a->nr_waits; i++) {
 		if (a->hope[i] != DEADLOCK_LIVE && may_be_run(&a->wait[i]))
 			s = run_one(&f, i, err);

@@ -14,9 +14,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { STACK_CHUNK = 4096, DWARF_REGISTERS = 17 };
+enum { STACK_CHUNK = 4096, DWARF_REGISTERS = 17, SHAPES_MAX = 64, SHAPE_BYTES = 1024 };
 
 typedef char *demangle_fn(const char *mangled, char *buf, size_t *length, int *status);
+
+/* Where on the stack the return addresses of one call path are. A thread that has the same ones
+ * at the same places, and the same pc, is on the same path: of a thousand idle workers one is
+ * unwound. */
+struct shape {
+	uint64_t pc, address[DEADLOCK_FRAMES_MAX];
+	uint16_t offset[DEADLOCK_FRAMES_MAX];
+	size_t nr_frames;
+	struct deadlock_frame frame[DEADLOCK_FRAMES_MAX];
+};
 
 struct unwinder {
 	Dwfl *dwfl;
@@ -27,8 +37,11 @@ struct unwinder {
 	uint64_t chunk_at;          /* memory read last */
 	bool has_chunk;
 	uint8_t chunk[STACK_CHUNK];
-	void *demangler;
+	void *demangler; /* when a C++ name was met */
 	demangle_fn *demangle;
+	bool has_no_demangler;
+	struct shape *shape;
+	size_t nr_shapes;
 };
 
 /* ---- what elfutils asks ---------------------------------------------------------------------- */
@@ -98,6 +111,7 @@ static void close_unwinder(void *p)
 		dwfl_end(u->dwfl);
 	if (u->demangler)
 		dlclose(u->demangler);
+	base_free(u->shape);
 	base_free(u);
 }
 
@@ -118,11 +132,7 @@ static struct unwinder *unwinder_of(struct deadlock_world *w, struct deadlock_pr
 		dwfl_end(u->dwfl);
 		u->dwfl = NULL;
 	}
-	u->demangler = dlopen("libstdc++.so.6", RTLD_LAZY | RTLD_LOCAL);
-	if (u->demangler) {
-		void *symbol = dlsym(u->demangler, "__cxa_demangle");
-		memcpy(&u->demangle, &symbol, sizeof symbol);
-	}
+	u->shape = base_alloc(SHAPES_MAX * sizeof *u->shape);
 	p->unwinder = u;
 	p->close_unwinder = close_unwinder;
 	return u;
@@ -134,10 +144,24 @@ static const char *copy_text(struct deadlock_world *w, const char *text, size_t 
 	return copy ? copy : "";
 }
 
+static void find_demangler(struct unwinder *u)
+{
+	if (u->demangler || u->has_no_demangler)
+		return;
+	u->demangler = dlopen("libstdc++.so.6", RTLD_LAZY | RTLD_LOCAL);
+	u->has_no_demangler = !u->demangler;
+	if (u->demangler) {
+		void *symbol = dlsym(u->demangler, "__cxa_demangle");
+		memcpy(&u->demangle, &symbol, sizeof symbol);
+	}
+}
+
 /* Without a version ("read@@GLIBC_2.2.5"), readable when it is C++. */
 static const char *readable(struct unwinder *u, const char *name)
 {
 	int status = 0;
+	if (name[0] == '_' && name[1] == 'Z')
+		find_demangler(u);
 	char *text = u->demangle && name[0] == '_' && name[1] == 'Z'
 			     ? u->demangle(name, NULL, NULL, &status)
 			     : NULL;
@@ -208,6 +232,54 @@ static int on_frame(Dwfl_Frame *frame, void *arg)
 	return DWARF_CB_OK;
 }
 
+/* ---- call paths that were met before --------------------------------------------------------- */
+
+static bool fits(const struct shape *s, const struct deadlock_wait *w, const uint8_t *stack)
+{
+	uint64_t address;
+	if (s->pc != w->pc)
+		return false;
+	for (size_t i = 1; i < s->nr_frames; i++) {
+		memcpy(&address, stack + s->offset[i], sizeof address);
+		if (address != s->address[i])
+			return false;
+	}
+	return true;
+}
+
+static bool copy_shape(const struct unwinder *u, const uint8_t *stack, struct deadlock_wait *w)
+{
+	for (size_t i = 0; i < u->nr_shapes; i++) {
+		if (!fits(&u->shape[i], w, stack))
+			continue;
+		memcpy(w->frame, u->shape[i].frame, sizeof w->frame);
+		w->nr_frames = u->shape[i].nr_frames;
+		return true;
+	}
+	return false;
+}
+
+/* Only if every return address was seen on the stack. */
+static void keep_shape(struct unwinder *u, const uint8_t *stack, const struct deadlock_wait *w)
+{
+	if (!u->shape || u->nr_shapes == SHAPES_MAX || w->nr_frames < 2)
+		return;
+	struct shape *s = &u->shape[u->nr_shapes];
+	size_t at = 0;
+	*s = (struct shape){.pc = w->pc, .nr_frames = w->nr_frames};
+	for (size_t i = 1; i < w->nr_frames; i++) {
+		uint64_t address = 0;
+		for (; at + sizeof address <= SHAPE_BYTES && address != w->frame[i].pc + 1; at += 8)
+			memcpy(&address, stack + at, sizeof address);
+		if (address != w->frame[i].pc + 1)
+			return;
+		s->address[i] = address;
+		s->offset[i] = (uint16_t)(at - 8);
+	}
+	memcpy(s->frame, w->frame, sizeof s->frame);
+	u->nr_shapes++;
+}
+
 void deadlock_frames_of(
 	struct deadlock_world *world, struct deadlock_process *p, struct deadlock_wait *w)
 {
@@ -215,22 +287,38 @@ void deadlock_frames_of(
 	w->nr_frames = 0;
 	if (!u || !u->dwfl)
 		return;
+	uint8_t stack[SHAPE_BYTES];
+	bool has_stack = deadlock_read(p->pid, w->sp, stack, sizeof stack);
+	if (has_stack && copy_shape(u, stack, w))
+		return;
 	u->wait = w;
 	u->has_chunk = false;
 	/* fails where it was attached before: that is what we want */
 	(void)dwfl_attach_state(u->dwfl, NULL, p->pid, &thread_callbacks, u);
 	(void)dwfl_getthread_frames(u->dwfl, w->thread.tid, on_frame, u);
+	if (has_stack)
+		keep_shape(u, stack, w);
 	if (!w->nr_frames && w->pc)
 		fill_frame(u, w->pc - 1, &w->frame[w->nr_frames++]);
 }
 
 /* ---- variables ------------------------------------------------------------------------------- */
 
+/* What a file leaves to be zero lies behind what is mapped of it, in memory without a name. */
+static Dwfl_Module *module_of(struct unwinder *u, uint64_t address)
+{
+	Dwfl_Module *module = dwfl_addrmodule(u->dwfl, address);
+	const struct deadlock_region *r = deadlock_process_region(u->world, u->process, address);
+	return !module && r && !*r->path && r > u->process->region && r[-1].end == r->start
+		       ? dwfl_addrmodule(u->dwfl, r->start - 1)
+		       : module;
+}
+
 static bool name_variable(struct unwinder *u, uint64_t address, struct base_str *ret)
 {
 	GElf_Off offset = 0;
 	GElf_Sym symbol;
-	Dwfl_Module *module = u && u->dwfl ? dwfl_addrmodule(u->dwfl, address) : NULL;
+	Dwfl_Module *module = u && u->dwfl ? module_of(u, address) : NULL;
 	const char *name =
 		module ? dwfl_module_addrinfo(module, address, &offset, &symbol, NULL, NULL, NULL)
 		       : NULL;

@@ -303,6 +303,11 @@ bool deadlock_ghost_is_alive(const struct deadlock_ghost *g)
 	return g->is_alive;
 }
 
+pid_t deadlock_ghost_pid(const struct deadlock_ghost *g)
+{
+	return g->pid;
+}
+
 /* ---- becoming another process ---------------------------------------------------------------- */
 
 static bool is_vdso(const struct deadlock_region *r)

@@ -46,6 +46,7 @@ struct deadlock_ghost *deadlock_ghost_free(struct deadlock_ghost *g);
 bool deadlock_ghost_begin(
 	struct deadlock_ghost *g, const struct deadlock_process *p, const char **why);
 bool deadlock_ghost_is_alive(const struct deadlock_ghost *g);
+pid_t deadlock_ghost_pid(const struct deadlock_ghost *g); /* -1: it is dead */
 
 /* Its registers at this stop; what is changed here holds when it goes on. */
 struct user_regs_struct *deadlock_ghost_registers(struct deadlock_ghost *g);

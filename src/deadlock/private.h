@@ -103,9 +103,8 @@ struct deadlock_process {
 	bool has_regions, has_files;
 	struct deadlock_open_file *file; /* all, sorted by fd: see deadlock_process_files() */
 	size_t nr_files;
-	bool files_refused;  /* not ours to see */
-	const char *command; /* "" when unknown */
-	void *unwinder;      /* frames.c */
+	bool files_refused; /* not ours to see */
+	void *unwinder;     /* frames.c */
 	void (*close_unwinder)(void *unwinder);
 };
 
@@ -128,6 +127,9 @@ void deadlock_process_regions(struct deadlock_world *w, struct deadlock_process 
 void deadlock_process_files(struct deadlock_world *w, struct deadlock_process *p);
 /* What fd is; also for a descriptor opened after deadlock_process_files(). */
 void deadlock_file_of(
+	struct deadlock_world *w, struct deadlock_process *p, int fd, struct deadlock_file *ret);
+/* Its kind and inode only: a call or two less. */
+void deadlock_file_kind_of(
 	struct deadlock_world *w, struct deadlock_process *p, int fd, struct deadlock_file *ret);
 /* The key of a futex word: shared ones are known by file and offset, at any address. */
 void deadlock_key_of_futex(struct deadlock_world *w, struct deadlock_process *p, uint64_t address,
@@ -172,15 +174,17 @@ struct deadlock_access {
 	struct deadlock_key key;
 	const pid_t *pid; /* sorted */
 	size_t nr_pids;
+	bool is_known; /* from an earlier search */
 };
 struct deadlock_accesses {
 	struct deadlock_access *access; /* sorted by key */
 	size_t nr;
 	size_t nr_blind; /* processes that could not be looked into */
 };
-/* Of all keys of `wait`; one pass over the machine's processes where that is needed. */
+/* Of all keys of `wait`; one pass over the machine's processes where that is needed. What
+ * `accesses` has already is not searched again; begin with {0}. */
 enum base_status deadlock_accesses_find(struct deadlock_world *w, const struct deadlock_wait *wait,
-	size_t nr_waits, struct deadlock_accesses *ret, struct base_err *err) BASE_MUST_CHECK;
+	size_t nr_waits, struct deadlock_accesses *accesses, struct base_err *err) BASE_MUST_CHECK;
 const struct deadlock_access *deadlock_accesses_get(
 	const struct deadlock_accesses *a, const struct deadlock_key *key);
 

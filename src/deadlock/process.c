@@ -14,6 +14,8 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+/* PF_KTHREAD */
+enum { KERNEL_THREAD = 0x00200000 };
 enum { MAPS_CHUNK = 1 << 16, MAPS_MAX = 1 << 24, ARENA_LIMIT = 1 << 30 };
 
 struct deadlock_world {
@@ -69,27 +71,11 @@ struct base_arena *deadlock_world_arena(struct deadlock_world *w)
 	return w->arena;
 }
 
-static void read_command(struct deadlock_world *w, struct deadlock_process *p)
-{
-	char text[256];
-	p->command = "";
-	ssize_t n = deadlock_proc_read(p->pid, "cmdline", text, sizeof text);
-	for (ssize_t i = 0; i + 1 < n; i++) {
-		if (!text[i])
-			text[i] = ' ';
-	}
-	if (n > 0) {
-		const char *copy = base_arena_strndup(w->arena, text, strlen(text));
-		p->command = copy ? copy : "";
-	}
-}
-
-static void read_process(struct deadlock_world *w, struct deadlock_process *p)
+static void read_process(struct deadlock_process *p)
 {
 	char text[4096];
 	struct deadlock_stat stat;
 	p->is_gone = true;
-	p->command = "";
 	if (deadlock_proc_read(p->pid, "stat", text, sizeof text) <= 0 ||
 		!deadlock_parse_stat(text, &stat))
 		return;
@@ -99,7 +85,6 @@ static void read_process(struct deadlock_world *w, struct deadlock_process *p)
 		!deadlock_parse_status(text, &p->status))
 		return;
 	p->has_timers = deadlock_proc_read(p->pid, "timers", text, sizeof text) > 0;
-	read_command(w, p);
 	p->is_gone = false;
 }
 
@@ -112,7 +97,7 @@ struct deadlock_process *deadlock_world_process(struct deadlock_world *w, pid_t 
 	if (!p || base_map_put(&w->process, 0, (uint64_t)pid, (uintptr_t)p) != BASE_OK)
 		return NULL;
 	p->pid = pid;
-	read_process(w, p);
+	read_process(p);
 	return p;
 }
 
@@ -131,7 +116,7 @@ static void read_list(struct deadlock_world *w)
 		long pid = strtol(e->d_name, &end, 10);
 		if (*end || pid <= 0 || pid > INT32_MAX ||
 			deadlock_proc_read((pid_t)pid, "stat", text, sizeof text) <= 0 ||
-			!deadlock_parse_stat(text, &stat))
+			!deadlock_parse_stat(text, &stat) || stat.flags & KERNEL_THREAD)
 			continue;
 		if (base_grow(&w->list, &w->list_capacity, w->nr_listed + 1, sizeof *w->list) !=
 			BASE_OK)
@@ -283,7 +268,7 @@ static void read_stat(const char *path, struct deadlock_file *f)
 		f->kind = DEADLOCK_FILE_REGULAR;
 }
 
-void deadlock_file_of(
+void deadlock_file_kind_of(
 	struct deadlock_world *w, struct deadlock_process *p, int fd, struct deadlock_file *ret)
 {
 	char path[64], link[160];
@@ -306,7 +291,14 @@ void deadlock_file_of(
 		read_stat(path, ret);
 		ret->is_timer = !strcmp(link, "anon_inode:[timerfd]");
 	}
-	read_info(p->pid, fd, ret);
+}
+
+void deadlock_file_of(
+	struct deadlock_world *w, struct deadlock_process *p, int fd, struct deadlock_file *ret)
+{
+	deadlock_file_kind_of(w, p, fd, ret);
+	if (ret->kind != DEADLOCK_FILE_NONE)
+		read_info(p->pid, fd, ret);
 }
 
 static int by_fd(const void *a, const void *b)

@@ -81,16 +81,29 @@ static uint64_t address_in(
 	return 0;
 }
 
-/* What it is, if somebody waits for it: an event alone does not tell. */
-static const char *noun_of(const struct deadlock_answer *a, const struct deadlock_key *k)
+/* Who waits for it tells what it is: an event alone does not. */
+static const struct deadlock_wait *waiter_of(
+	const struct deadlock_answer *a, const struct deadlock_key *k)
 {
 	for (size_t i = 0; i < a->nr_waits; i++) {
 		const struct deadlock_wait *w = &a->wait[i];
 		if (deadlock_wait_is_blocked(w) && w->nr_keys &&
 			deadlock_key_matches(&w->key[0], k))
-			return deadlock_kind_noun(w->kind);
+			return w;
 	}
-	return "the word";
+	return NULL;
+}
+
+static void say_word(struct base_str *out, const struct deadlock_answer *a,
+	struct deadlock_process *p, const struct deadlock_key *k)
+{
+	const struct deadlock_wait *waiter = waiter_of(a, k);
+	uint64_t address = p ? address_in(a, p, waiter ? &waiter->key[0] : k) : 0;
+	base_str_addf(out, "%s ", waiter ? deadlock_kind_noun(waiter->kind) : "the word");
+	if (address)
+		deadlock_name_of_data(a->world, p, address, out);
+	else
+		base_str_addf(out, "at 0x%" PRIx64 " of shared memory", k->at);
 }
 
 void deadlock_say_key(struct base_str *out, const struct deadlock_answer *a, size_t wait,
@@ -98,17 +111,11 @@ void deadlock_say_key(struct base_str *out, const struct deadlock_answer *a, siz
 {
 	const struct deadlock_wait *w = &a->wait[wait];
 	struct deadlock_process *p = deadlock_world_process(a->world, w->thread.pid);
-	uint64_t address;
 	switch (k->kind) {
 	case DEADLOCK_KEY_FUTEX:
 	case DEADLOCK_KEY_FUTEX_SHARED:
 	case DEADLOCK_KEY_SPIN:
-		base_str_addf(out, "%s ", noun_of(a, k));
-		address = p ? address_in(a, p, k) : 0;
-		if (address)
-			deadlock_name_of_data(a->world, p, address, out);
-		else
-			base_str_addf(out, "at 0x%" PRIx64 " of shared memory", k->at);
+		say_word(out, a, p, k);
 		break;
 	case DEADLOCK_KEY_PIPE_DATA:
 	case DEADLOCK_KEY_PIPE_ROOM:

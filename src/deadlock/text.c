@@ -13,10 +13,7 @@ enum { SHOWN_MEMBERS = 24, SHOWN_FRAMES = 3, SHOWN_EDGES = 12 };
 static void add_count(struct base_str *out, size_t n, const char *noun)
 {
 	size_t length = strlen(noun);
-	base_str_addf(out, "%zu %s%s", n, noun,
-		n == 1			      ? ""
-		: noun[length - 1] == 's' ? "es"
-					      : "s");
+	base_str_addf(out, "%zu %s%s", n, noun, n == 1 ? "" : noun[length - 1] == 's' ? "es" : "s");
 }
 
 /* ---- the first line of a finding ------------------------------------------------------------- */
@@ -182,7 +179,8 @@ static void add_future(struct base_str *out, const struct deadlock_answer *a, ui
 	const struct deadlock_run *r = a->run ? &a->run[i] : NULL;
 	if (!r || r->end == DEADLOCK_END_NONE)
 		return;
-	base_str_add(out, "      run ahead: ");
+	base_str_add(out, r->is_forced ? "      run ahead, as if what it looks at had come true: "
+				       : "      run ahead: ");
 	for (size_t e = 0; e < r->nr_events; e++) {
 		base_str_add(out, e ? ", " : "it would give ");
 		deadlock_say_key(out, a, i, &r->event[e].key);
@@ -261,7 +259,8 @@ void deadlock_say_headline(struct base_str *out, const struct deadlock_answer *a
 		base_str_add(out, " none has slept all the time.");
 	else
 		base_str_addf(out,
-			" %zu slept all the time, and each may still be woken: by somebody who runs, by "
+			" %zu slept all the time, and each may still be woken: by somebody who "
+			"runs, by "
 			"time, or from outside.",
 			a->nr_long);
 }
@@ -280,8 +279,10 @@ static void add_caveats(struct base_str *out, const struct deadlock_answer *a)
 			a->without_bpf);
 	if (a->nr_not_run)
 		base_str_addf(out,
-			"  %zu threads could not be run ahead: what they would do is not known.\n",
-			a->nr_not_run);
+			"  %zu threads could not be run ahead: what they would do is not "
+			"known%s%s%s.\n",
+			a->nr_not_run, a->without_ahead ? " (" : "",
+			a->without_ahead ? a->without_ahead : "", a->without_ahead ? ")" : "");
 }
 
 void deadlock_text(struct base_str *out, const struct deadlock_answer *a)

@@ -28,7 +28,7 @@ enum base_status format_export(const struct format_desc *f, const struct format_
 	const struct format_options *opts, const struct format_sink *sink, struct base_err *err)
 {
 	enum base_status s = BASE_OK;
-	if (!(f->flags & FORMAT_RECORDS))
+	if (!(f->flags & (FORMAT_RECORDS | FORMAT_WHOLE)))
 		s = format_guard(in, opts, f->name,
 			opts->max_events ? opts->max_events : f->max_events, err);
 	if (s == BASE_OK)

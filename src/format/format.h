@@ -17,7 +17,8 @@ enum {
 	FORMAT_RECORDS = 4, /* the trace's records, all of them: no path, no window, no model */
 	FORMAT_EVENTS = 8,  /* wants format_input.events */
 	FORMAT_FILE = 16,   /* a library writes it: the sink's path */
-	FORMAT_FILES = 32,  /* several files: the sink's path is a directory */
+	FORMAT_FILES = 32,  /* several files: the sink begins each */
+	FORMAT_WHOLE = 64,  /* sums of the whole run: no window, and never too many events */
 };
 
 struct format_sink { /* takes the bytes in order */

@@ -276,7 +276,8 @@ static const struct attr *attr_of(const struct perf *f, const uint8_t *p, size_t
 
 static void skip_read(struct bytes *b, uint64_t format)
 {
-	unsigned each = 1 + (format & PERF_FORMAT_ID ? 1u : 0u) + (format & 16 /* LOST */ ? 1u : 0u);
+	unsigned each =
+		1 + (format & PERF_FORMAT_ID ? 1u : 0u) + (format & 16 /* LOST */ ? 1u : 0u);
 	unsigned times = (format & PERF_FORMAT_TOTAL_TIME_ENABLED ? 1u : 0u) +
 			 (format & PERF_FORMAT_TOTAL_TIME_RUNNING ? 1u : 0u);
 	uint64_t nr = format & PERF_FORMAT_GROUP ? number(b, 8) : 1;

@@ -135,6 +135,14 @@ bool format_tracepoint_get(
 	return false;
 }
 
+enum trace_context_type format_tracepoint_flags(int64_t flags)
+{
+	return flags & FORMAT_TRACEPOINT_NMI       ? TRACE_CONTEXT_nmi
+	       : flags & FORMAT_TRACEPOINT_HARDIRQ ? TRACE_CONTEXT_irq
+	       : flags & FORMAT_TRACEPOINT_SOFTIRQ ? TRACE_CONTEXT_softirq
+						   : TRACE_CONTEXT_none;
+}
+
 enum trace_context_type format_tracepoint_context(const struct format_tracepoint_event *e)
 {
 	int64_t flags = 0;
@@ -143,8 +151,5 @@ enum trace_context_type format_tracepoint_context(const struct format_tracepoint
 	if (!format_tracepoint_get((void *)(uintptr_t)e, "common_flags", &flags, &text, &length) ||
 		text)
 		return TRACE_CONTEXT_none;
-	return flags & FORMAT_TRACEPOINT_NMI       ? TRACE_CONTEXT_nmi
-	       : flags & FORMAT_TRACEPOINT_HARDIRQ ? TRACE_CONTEXT_irq
-	       : flags & FORMAT_TRACEPOINT_SOFTIRQ ? TRACE_CONTEXT_softirq
-						   : TRACE_CONTEXT_none;
+	return format_tracepoint_flags(flags);
 }

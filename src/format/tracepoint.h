@@ -4,7 +4,7 @@
 #ifndef LONGPOLE_FORMAT_TRACEPOINT_H
 #define LONGPOLE_FORMAT_TRACEPOINT_H
 
-#include "format/sched.h"
+#include "format/kernel.h"
 
 enum {
 	FORMAT_TRACEPOINT_FIELDS_MAX = 24,
@@ -35,6 +35,7 @@ struct format_tracepoint_event {
 bool format_tracepoint_get(void *ctx, const char *name, int64_t *ret_number, const char **ret_text,
 	size_t *ret_length);
 /* Who did it, as common_flags say: an interrupt, or (none) the thread. */
+enum trace_context_type format_tracepoint_flags(int64_t common_flags);
 enum trace_context_type format_tracepoint_context(const struct format_tracepoint_event *e);
 
 #endif

@@ -328,6 +328,8 @@ struct model {
 		standing_capacity, flight_capacity, site_text_capacity;
 	uint32_t nr_site_texts;
 	struct object *processor; /* by processor number */
+	uint32_t put_off;         /* queue of the last flush that waits to be sent to a disk */
+	uint64_t nr_put_off;
 	size_t nr_processors, processor_capacity;
 
 	struct role *role;

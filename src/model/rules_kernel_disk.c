@@ -7,6 +7,8 @@
  */
 #include "model/model_private.h"
 
+#include <string.h>
+
 enum { SLOTS_MAX = 1024, REQUESTS_MAX = 1 << 16 };
 
 static uint32_t busy_state(struct model *m, uint32_t object, uint64_t op)
@@ -82,6 +84,35 @@ void model_rule_disk_queue(struct model *m, struct thread *t, const struct trace
 	m->item_key = 0;
 }
 
+/*
+ * A flush is put off and goes to the disk when somebody sends requests there, a worker or whoever
+ * comes first with one of its own. It is the doing of whoever put it off.
+ */
+void model_rule_work_queue(struct model *m, struct thread *t, const struct trace_record *r)
+{
+	const char *function =
+		trace_text_of(m->defs, trace_def_symbol(m->defs, r->u.work_queue.site)->function);
+	if (!m->is_system || strcmp(function, "blk_mq_requeue_work") || !model_is_credited(t) ||
+		!model_may_act(m, t, r->time_ns))
+		return;
+	if (!m->nr_put_off)
+		m->put_off = model_make_queue(m, 0, 0, MODEL_TYPE_WAKE, NONE, GRAPH_FIFO);
+	if (m->put_off >= m->nr_queues)
+		return;
+	m->nr_put_off++;
+	if (graph_queue_units(m->graph, m->put_off))
+		model_verb_of(m, model_acting(t), GRAPH_VERB_resize, r->time_ns, m->put_off, 0,
+			model_busy_state(t), 0);
+	model_verb_of(m, model_acting(t), GRAPH_VERB_enqueue, r->time_ns, m->put_off, 1,
+		model_busy_state(t), 0);
+}
+
+static bool was_put_off(const struct model *m, const struct trace_disk_begin *b)
+{
+	return b->op == TRACE_DISK_flush && m->nr_put_off &&
+	       graph_queue_units(m->graph, m->put_off);
+}
+
 void model_rule_disk_begin(struct model *m, struct thread *t, const struct trace_record *r)
 {
 	const struct trace_disk_begin *b = &r->u.disk_begin;
@@ -106,6 +137,9 @@ void model_rule_disk_begin(struct model *m, struct thread *t, const struct trace
 		model_verb_of(m, s->actor, GRAPH_VERB_dequeue, r->time_ns, o->queue, 1, state,
 			GRAPH_KEYED);
 		m->item_key = 0;
+	} else if (was_put_off(m, b)) {
+		model_verb_of(m, s->actor, GRAPH_VERB_dequeue, r->time_ns, m->put_off, 1, state,
+			GRAPH_LAST);
 	} else if (model_is_credited(t)) {
 		model_link(m, s->actor, r->time_ns, state, model_acting(t));
 	} else {

@@ -25,19 +25,20 @@ size_t noc_network_links(const struct noc_network *n)
 	return nr;
 }
 
-void noc_network_link(const struct noc_network *n, size_t i, struct noc_link *ret)
+void noc_network_each_link(const struct noc_network *n, struct noc_link *ret)
 {
-	size_t at = 0;
-	for (; !is_link(port_at(n, at)) || i; at++)
-		i -= is_link(port_at(n, at));
-	const struct noc_port *p = port_at(n, at);
-	*ret = (struct noc_link){.from_router = (uint32_t)(at / n->ports),
-		.from_port = (uint32_t)(at % n->ports),
-		.to_router = p->router,
-		.to_port = p->router == UINT32_MAX ? p->node : p->port,
-		.latency_cycles = p->latency,
-		.flit_cycles = p->flit_cycles,
-		.flits = n->sent_flits[at]};
+	for (size_t at = 0; at < (size_t)n->nr_routers * n->ports; at++) {
+		const struct noc_port *p = port_at(n, at);
+		if (!is_link(p))
+			continue;
+		*ret++ = (struct noc_link){.from_router = (uint32_t)(at / n->ports),
+			.from_port = (uint32_t)(at % n->ports),
+			.to_router = p->router,
+			.to_port = p->router == UINT32_MAX ? p->node : p->port,
+			.latency_cycles = p->latency,
+			.flit_cycles = p->flit_cycles,
+			.flits = n->sent_flits[at]};
+	}
 }
 
 void noc_network_counts(const struct noc_network *n, struct noc_counts *ret)
@@ -66,31 +67,30 @@ uint32_t noc_network_distance(const struct noc_network *n, uint32_t source, uint
 
 /* ---- zero load ------------------------------------------------------------------------------ */
 
-/* Latency of the links between routers on a way; all are the same but in a graph. */
-static uint64_t links_cycles(const struct noc_network *n, uint32_t source, uint32_t destination,
-	uint32_t hops, uint32_t *ret_slowest)
+static uint64_t max(uint64_t a, uint64_t b)
 {
-	const struct noc_topology *t = &n->topology;
-	uint64_t latency = n->config.link_cycles ? n->config.link_cycles : t->wraps ? 2 : 1, sum = 0;
-	*ret_slowest = hops > 1 ? (uint32_t)n->config.link_flit_cycles : 1;
-	if (!t->table)
-		return (hops - 1) * (latency + 1);
-	*ret_slowest = 1;
-	uint32_t to = t->node_router[destination];
-	for (uint32_t r = t->node_router[source]; r != to;) {
-		const struct noc_port *p =
-			noc_topology_port(t, r, t->table[(size_t)r * t->nr_routers + to]);
-		sum += p->latency + 1u;
-		*ret_slowest = p->flit_cycles > *ret_slowest ? p->flit_cycles : *ret_slowest;
-		r = p->router;
-	}
-	return sum;
+	return a > b ? a : b;
+}
+
+/*
+ * When a packet's head, second flit and tail reach the next router. In each router the head takes time that those behind it do not; flits leave `gap`
+ * cycles apart at least. Times are convex in the number of the flit, so these three are enough.
+ */
+struct train {
+	uint64_t head, second, tail;
+};
+static void pass_router(struct train *t, uint64_t flits, uint64_t wait, uint64_t gap, uint64_t delay)
+{
+	uint64_t head = t->head + wait, second = max(t->second, head + gap);
+	uint64_t tail = max(t->tail, second + (flits > 2 ? flits - 2 : 0) * gap);
+	*t = (struct train){head + delay, second + delay, tail + delay};
 }
 
 enum base_status noc_network_zero_load_cycles(const struct noc_network *n, uint32_t source,
 	uint32_t destination, uint32_t size_flits, uint64_t *ret_cycles, struct base_err *err)
 {
 	const struct noc_config *c = &n->config;
+	const struct noc_topology *topology = &n->topology;
 	if (n->ideal) {
 		*ret_cycles = n->ideal->latency_of
 				      ? n->ideal->latency_of[(size_t)source * n->nr_nodes + destination]
@@ -99,12 +99,24 @@ enum base_status noc_network_zero_load_cycles(const struct noc_network *n, uint3
 	}
 	if (c->routing == NOC_ROUTING_VALIANT)
 		return base_fail(err, BASE_ERR_USAGE, "with routing = valiant ways are chosen by chance");
-	uint32_t hops = noc_network_distance(n, source, destination), slowest;
-	uint64_t stages = c->routing_delay + c->sw_alloc_delay - 1 + c->crossbar_delay;
-	if (!c->speculative)
-		stages += c->vc_alloc_delay;
-	*ret_cycles = 2 + hops * stages + links_cycles(n, source, destination, hops, &slowest) + 2 +
-		      (uint64_t)(size_flits - 1) * slowest;
+	uint32_t hops = noc_network_distance(n, source, destination);
+	uint64_t latency = c->link_cycles ? c->link_cycles : topology->wraps ? 2 : 1;
+	uint64_t wait = c->routing_delay + (c->speculative ? 0 : c->vc_alloc_delay);
+	struct train t = {.head = 2, .second = 3, .tail = 1 + size_flits};
+	uint32_t at = topology->node_router[source], to = topology->node_router[destination];
+	for (uint32_t i = 1; i <= hops; i++) {
+		uint64_t link = i < hops ? latency : 1, busy = i < hops ? c->link_flit_cycles : 1;
+		if (topology->table && i < hops) {
+			const struct noc_port *p = noc_topology_port(topology, at,
+				topology->table[(size_t)at * topology->nr_routers + to]);
+			link = p->latency;
+			busy = p->flit_cycles;
+			at = p->router;
+		}
+		pass_router(&t, size_flits, wait, max(busy, c->sw_alloc_delay),
+			c->sw_alloc_delay + c->crossbar_delay + link);
+	}
+	*ret_cycles = size_flits > 1 ? t.tail : t.head;
 	return BASE_OK;
 }
 

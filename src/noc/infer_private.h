@@ -58,7 +58,12 @@ static inline uint64_t noc_view_receive(const struct noc_view *v, uint32_t packe
 	return v->runs->receive_cycle[(size_t)packet * v->runs->stride + run];
 }
 
-/* Transmit number t of the node. lowest[k]: see noc_view_window(). After it, keep[] and certainty[]
+static inline bool noc_view_filled(const struct noc_view *v, uint32_t packet, uint32_t run)
+{
+	return v->runs->filled && v->runs->filled[(size_t)packet * v->runs->stride + run];
+}
+
+/* Transmit number t of the node. After it, keep[] and certainty[]
  * say which candidates stay. */
 enum base_status noc_view_gate(
 	struct noc_view *v, uint32_t t, struct noc_gate *ret, struct base_err *err) BASE_MUST_CHECK;

@@ -5,6 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Longer than any slack can be, so that it is neither a least nor a last one. */
+#define UNKNOWN_SLACK ((int64_t)1 << 62)
+
 /* ---- windows ---------------------------------------------------------------------------------- */
 
 /* First reception of the node that came in the base run at `cycle` or later. */
@@ -57,6 +60,17 @@ void noc_view_fini(struct noc_view *v)
 	base_free(v->certainty);
 }
 
+/* A run in which the transmit or a candidate was not seen proves nothing about them, nor about which
+ * came last. */
+static void ignore_filled(struct noc_view *v, uint32_t transmit, uint32_t packet, int64_t *slack)
+{
+	for (uint32_t r = 0; r < v->runs->nr_runs; r++)
+		if (noc_view_filled(v, packet, r) || noc_view_filled(v, transmit, r)) {
+			slack[r] = UNKNOWN_SLACK;
+			v->usable[r] = false;
+		}
+}
+
 /* The slacks of transmit t to receptions [from, to) of the node, and to its previous transmit. */
 static enum base_status fill(struct noc_view *v, uint32_t t, uint32_t from, uint32_t to,
 	bool with_previous, struct base_err *err)
@@ -70,12 +84,16 @@ static enum base_status fill(struct noc_view *v, uint32_t t, uint32_t from, uint
 	for (uint32_t k = from; k < to; k++) {
 		const uint64_t *arrival = v->runs->receive_cycle + v->reception[k] * stride;
 		int64_t *slack = v->slack + nr * nr_runs;
+		if (v->reception[k] > v->transmit[t])
+			continue; /* later by number: the base run is noisy */
 		if (v->only_answers && v->packets->source[v->reception[k]] !=
 				v->packets->destination[v->transmit[t]])
 			continue;
 		v->candidate[nr++] = v->reception[k];
 		for (size_t r = 0; r < nr_runs; r++)
 			slack[r] = (int64_t)(transmit[r] - arrival[r]);
+		if (v->runs->filled)
+			ignore_filled(v, v->transmit[t], v->reception[k], slack);
 	}
 	if (with_previous) {
 		const uint64_t *before = v->runs->transmit_cycle + v->transmit[t - 1] * stride;
@@ -83,6 +101,8 @@ static enum base_status fill(struct noc_view *v, uint32_t t, uint32_t from, uint
 		v->candidate[nr++] = NOC_PDG_NONE;
 		for (size_t r = 0; r < nr_runs; r++)
 			slack[r] = (int64_t)(transmit[r] - before[r]);
+		if (v->runs->filled)
+			ignore_filled(v, v->transmit[t], v->transmit[t - 1], slack);
 	}
 	v->nr_candidates = nr;
 	return BASE_OK;
@@ -117,7 +137,9 @@ static uint32_t find_usable(struct noc_view *v, uint32_t t)
 	for (uint32_t r = 0; r < runs; r++) {
 		v->usable[r] = !(v->options->ignore_blocked && v->ordered && t &&
 			noc_view_transmit(v, v->transmit[t], r) <=
-				noc_view_transmit(v, v->transmit[t - 1], r) + 1);
+				noc_view_transmit(v, v->transmit[t - 1], r) + 1) &&
+			!noc_view_filled(v, v->transmit[t], r) &&
+			!(t && noc_view_filled(v, v->transmit[t - 1], r));
 		nr += v->usable[r];
 	}
 	v->counts.blocked += runs - nr;
@@ -221,6 +243,9 @@ static bool only_previous(const struct noc_view *v, uint32_t t, uint64_t *ret_de
 	uint32_t nr = 0;
 	for (uint32_t r = 0; r < v->runs->nr_runs; r++) {
 		uint64_t before = t ? noc_view_transmit(v, v->transmit[t - 1], r) : 0;
+		if (noc_view_filled(v, v->transmit[t], r) ||
+			(t && noc_view_filled(v, v->transmit[t - 1], r)))
+			continue;
 		int64_t g = (int64_t)(noc_view_transmit(v, v->transmit[t], r) - before);
 		least = g < least ? g : least; /* too early is wrong in any run */
 		if (!v->usable[r])
@@ -389,10 +414,10 @@ static enum base_status gate_one_window(
 	int64_t delay;
 	bool explained;
 	window_of_options(v, t, &from, &to);
+	uint32_t nr_usable = find_usable(v, t);
 	enum base_status s = fill(v, t, from, to, false, err);
 	if (s != BASE_OK)
 		return s;
-	uint32_t nr_usable = find_usable(v, t);
 	v->counts.candidates += v->nr_candidates;
 	ret->explained = true;
 	if (!nr_usable)

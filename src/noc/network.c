@@ -63,8 +63,8 @@ static bool make_state(struct noc_network *n)
 	       make(&n->back, ports, sizeof *n->back) &&
 	       make(&n->free_vcs, ports + n->nr_nodes, sizeof *n->free_vcs) &&
 	       make(&n->waiting, ports * n->words, sizeof *n->waiting) &&
-	       make(&n->sw_grant_next, ports, 1) && make(&n->sw_accept_next, ports, 1) &&
-	       make(&n->sw_vc_next, ports, 1) &&
+	       make(&n->sw_grant_next, ports, 2) && make(&n->sw_accept_next, ports, 2) &&
+	       make(&n->sw_vc_next, ports, 2) &&
 	       make(&n->sent_flits, ports, sizeof *n->sent_flits) &&
 	       make(&n->busy_until, ports, sizeof *n->busy_until) &&
 	       make(&n->to_route, sets, sizeof *n->to_route) &&
@@ -73,7 +73,7 @@ static bool make_state(struct noc_network *n)
 	       make(&n->pending, sets, sizeof *n->pending) &&
 	       make(&n->router_active, n->nr_routers / 64 + 1, 8) &&
 	       make(&n->node_active, n->nr_nodes / 64 + 1, 8) &&
-	       make(&n->port_of, n->router_vcs, 1) &&
+	       make(&n->port_of, n->router_vcs, 2) &&
 	       make(&n->queue, queues, sizeof *n->queue) && make(&n->last_class, n->nr_nodes, 1) &&
 	       make(&n->inject_vc, n->nr_nodes, sizeof *n->inject_vc) &&
 	       make(&n->inject_delay, n->nr_nodes, sizeof *n->inject_delay) &&
@@ -191,7 +191,7 @@ static void fill(struct noc_network *n)
 	for (size_t i = 0; i < (size_t)n->nr_routers * n->ports + n->nr_nodes; i++)
 		n->free_vcs[i] = all;
 	for (uint32_t i = 0; i < n->router_vcs; i++)
-		n->port_of[i] = (uint8_t)(i / n->vcs);
+		n->port_of[i] = (uint16_t)(i / n->vcs);
 	for (size_t i = 0; i < (size_t)n->nr_nodes * n->classes; i++)
 		n->queue[i] = (struct noc_queue){
 			.first = NOC_NONE, .last = NOC_NONE, .vc = UINT8_MAX, .last_vc = UINT8_MAX};

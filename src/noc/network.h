@@ -7,8 +7,8 @@
  * reaches a router in cycle t with the default pipeline is routed in t, gets a virtual channel in t+1 and the
  * crossbar in t+2, crosses it in t+3 while it leaves, and is on the link for link_cycles + 1 cycles. So the latency of a packet
  * of F flits over H routers without contention is 2 (injection) + H * (routing + vc_alloc + sw_alloc - 1 + crossbar; vc_alloc
- * is 0 when speculative) + sum of (link_cycles + 1) of the H - 1 links + 2 (ejection) + F - 1.
- * noc_network_zero_load_cycles() computes it.
+ * is 0 when speculative) + sum of (link_cycles + 1) of the H - 1 links + 2 (ejection) + F - 1. Links narrower
+ * than a flit and slower allocation spread the flits; noc_network_zero_load_cycles() computes that, too.
  *
  * Work is done only where something can happen: an idle stretch costs nothing, however long it is.
  *
@@ -126,7 +126,8 @@ struct noc_link {
 };
 uint32_t noc_network_routers(const struct noc_network *n);
 size_t noc_network_links(const struct noc_network *n); /* ejection links included */
-void noc_network_link(const struct noc_network *n, size_t i, struct noc_link *ret);
+/* Fills noc_network_links() entries, by router and port. */
+void noc_network_each_link(const struct noc_network *n, struct noc_link *ret);
 /* Flits that were written into buffers, crossed crossbars, crossed links between routers, left sources, were ejected. */
 struct noc_counts {
 	uint64_t buffer_writes, crossbar, link, injected, ejected;

@@ -63,6 +63,8 @@ enum base_status noc_ideal_run(
 
 /* ---- routers ------------------------------------------------------------------------------- */
 
+/* Hot arrays have no elements of one byte: a store to a char may change anything, says C, and then everything is loaded again. */
+
 /* Numbers: an input VC is router * ports * vcs + port * vcs + vc, an output VC likewise; a node's VCs of its
  * injection link follow those of the routers: routers * ports * vcs + node * vcs + vc. */
 
@@ -70,13 +72,13 @@ enum noc_vc_state { NOC_VC_IDLE, NOC_VC_ROUTING, NOC_VC_WAITING, NOC_VC_ACTIVE }
 struct noc_input_vc {
 	uint32_t out;         /* output VC; while ACTIVE */
 	uint16_t first, count; /* ring of flits */
-	uint16_t result;      /* of an allocation that is under way (delays above 1) */
-	uint8_t state, nr_routes;
-	uint8_t out_port, out_vc;
-	uint16_t ready; /* low bits of the cycle in which what is under way is done */
+	uint16_t state, nr_routes;
+	uint16_t out_port, out_vc;
+	uint16_t ready;  /* low bits of the cycle in which what is under way is done */
+	uint16_t result; /* of an allocation that is under way (delays above 1) */
 };
 struct noc_route {
-	uint8_t port, vc_first, vc_last, priority;
+	uint16_t port, vc_first, vc_last, priority;
 };
 enum { NOC_FLIT_HEAD = 1, NOC_FLIT_TAIL = 2, NOC_FLIT_EJECT = 4 };
 struct noc_flit {
@@ -145,13 +147,13 @@ struct noc_network {
 	struct noc_back *back;
 	uint64_t *free_vcs; /* of an output: bits of VCs that no packet has; nodes' follow */
 	uint64_t *waiting;  /* of an output: input VCs that wait for a VC of it; `words` each */
-	uint8_t *sw_grant_next, *sw_accept_next, *sw_vc_next;
+	uint16_t *sw_grant_next, *sw_accept_next, *sw_vc_next;
 	uint64_t *sent_flits, *busy_until;
 	/* of each router: sets of input VCs, `words` each */
 	uint64_t *to_route, *to_vc, *to_sw, *pending;
 	uint64_t *router_active, *node_active; /* bits */
 	struct noc_scratch *scratch;
-	uint8_t *port_of; /* of an input VC of a router */
+	uint16_t *port_of; /* of an input VC of a router */
 
 	/* of nodes */
 	struct noc_queue *queue; /* [node][class] */

@@ -22,6 +22,7 @@ void noc_runs_fini(struct noc_runs *r)
 {
 	base_free(r->transmit_cycle);
 	base_free(r->receive_cycle);
+	base_free(r->filled);
 	*r = (struct noc_runs){0};
 }
 

@@ -15,6 +15,7 @@
 struct noc_runs {
 	uint32_t nr_runs, stride, nr_packets;
 	uint64_t *transmit_cycle, *receive_cycle;
+	uint8_t *filled; /* 1: this packet was not seen in this run (match.h); NULL: all were */
 };
 enum { NOC_RUNS_MAX = 64 };
 enum base_status noc_runs_init(struct noc_runs *r, uint32_t nr_runs, uint32_t nr_packets,

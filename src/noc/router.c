@@ -19,10 +19,10 @@ struct noc_scratch {
 	uint16_t *vc_offer;   /* [input VC]: the best output VC that was granted to it */
 	uint16_t *vc_offered, *vc_matched; /* input VCs */
 	uint64_t sw_request[NOC_PORTS_MAX], sw_wanted[NOC_PORTS_MAX]; /* of outputs; of inputs */
-	uint8_t label[NOC_PORTS_MAX][NOC_PORTS_MAX];                  /* [input][output] */
-	uint8_t sw_offer[NOC_PORTS_MAX];
+	uint16_t label[NOC_PORTS_MAX][NOC_PORTS_MAX];                  /* [input][output] */
+	uint16_t sw_offer[NOC_PORTS_MAX];
 	struct {
-		uint8_t in, out, label;
+		uint16_t in, out, label;
 	} match[NOC_PORTS_MAX];
 };
 
@@ -103,6 +103,14 @@ static inline void wait_for_vc(struct here *h, uint32_t vc, uint32_t words)
 		noc_set_bit(n->waiting + (size_t)(h->first_port + r[i].port) * words, vc);
 }
 
+/* What was decided now takes effect at the end of the delay's last cycle (delays above one cycle). */
+static void put_off(struct here *h, uint32_t vc, uint32_t result, uint64_t delay)
+{
+	h->input[vc].result = (uint16_t)result;
+	h->input[vc].ready = (uint16_t)(h->n->now + delay - 1);
+	noc_set_bit(h->pending, vc);
+}
+
 /* Requests of all who want an output VC; returns how many output VCs are wanted. */
 static inline uint32_t vc_requests(struct here *h, uint32_t words, uint32_t *ret_asking)
 {
@@ -133,7 +141,10 @@ static inline uint32_t vc_requests(struct here *h, uint32_t words, uint32_t *ret
 		if (any) {
 			s->vc_asking[asking++] = (uint16_t)vc;
 			s->vc_grant[vc] = UINT16_MAX;
-		} else if (!n->slow) {
+		} else if (n->slow) {
+			put_off(h, (uint32_t)vc, UINT16_MAX, n->config.vc_alloc_delay);
+			noc_clear_bit(h->to_vc, (uint32_t)vc);
+		} else {
 			wait_for_vc(h, (uint32_t)vc, words);
 		}
 	}
@@ -245,10 +256,46 @@ static void vc_separable(
 	}
 }
 
+/*
+ * Where no two ask at one port, each gets the free VC that its pointer comes to first: what iSLIP and the separable
+ * allocator would do, too. UINT32_MAX: two do.
+ */
+static inline uint32_t vcs_apart(struct here *h)
+{
+	const struct noc_network *n = h->n;
+	struct noc_scratch *s = h->s;
+	uint64_t ports = 0;
+	uint32_t asking = 0;
+	EACH_BIT(h->to_vc, 1, vc)
+	{
+		const struct noc_route *r = n->routes + h->first_vc + vc;
+		uint64_t free = free_of(h, r), port = (uint64_t)1 << r->port;
+		if (!free) {
+			wait_for_vc(h, (uint32_t)vc, 1);
+			continue;
+		}
+		if (ports & port)
+			return UINT32_MAX;
+		ports |= port;
+		free <<= r->port * n->vcs;
+		s->vc_grant[vc] = (uint16_t)round_robin(&free, 1, n->vc_accept_next[h->first_vc + vc]);
+		s->vc_asking[asking++] = (uint16_t)vc;
+	}
+	for (uint32_t i = 0; i < asking; i++)
+		vc_match(h, s->vc_asking[i], s->vc_grant[s->vc_asking[i]], n->router_vcs, true);
+	return asking;
+}
+
 /* Fills vc_grant[] of the input VCs in vc_asking[]; returns how many those are. */
 static inline uint32_t allocate_vcs(struct here *h, uint32_t words)
 {
-	uint32_t nr_asking, nr = vc_requests(h, words, &nr_asking);
+	uint32_t nr_asking;
+	if (words == 1 && h->n->route_max == 1 && !h->n->slow) {
+		nr_asking = vcs_apart(h);
+		if (nr_asking != UINT32_MAX)
+			return nr_asking;
+	}
+	uint32_t nr = vc_requests(h, words, &nr_asking);
 	uint64_t kind = h->n->config.vc_allocator;
 	if (!nr)
 		return 0;
@@ -271,8 +318,8 @@ static inline void take_vc(struct here *h, uint32_t vc, uint32_t out, uint32_t w
 	n->owner[h->first_vc + out] = (uint16_t)vc;
 	in->state = NOC_VC_ACTIVE;
 	in->out = h->first_vc + out;
-	in->out_port = (uint8_t)port;
-	in->out_vc = (uint8_t)out_vc;
+	in->out_port = (uint16_t)port;
+	in->out_vc = (uint16_t)out_vc;
 	noc_clear_bit(h->to_vc, vc);
 	if (n->credit[in->out])
 		noc_set_bit(h->to_sw, vc);
@@ -317,7 +364,7 @@ static inline void sw_request(
 	}
 	s->sw_wanted[in] |= out_bit;
 	s->sw_request[out] |= in_bit;
-	s->label[in][out] = (uint8_t)(own | mark);
+	s->label[in][out] = (uint16_t)(own | mark);
 }
 
 /* Who asks for a VC asks for the crossbar, too, where a free VC of the output has room. */
@@ -343,13 +390,13 @@ static inline void sw_speculate(struct here *h, uint32_t words, struct switch_se
 static inline void sw_match(struct here *h, uint32_t *nr, uint32_t in, uint32_t out, bool move)
 {
 	struct noc_network *n = h->n;
-	h->s->match[*nr].in = (uint8_t)in;
-	h->s->match[*nr].out = (uint8_t)out;
+	h->s->match[*nr].in = (uint16_t)in;
+	h->s->match[*nr].out = (uint16_t)out;
 	h->s->match[(*nr)++].label = h->s->label[in][out];
 	if (!move)
 		return;
-	n->sw_grant_next[h->first_port + out] = (uint8_t)(in + 1 == n->ports ? 0 : in + 1);
-	n->sw_accept_next[h->first_port + in] = (uint8_t)(out + 1 == n->ports ? 0 : out + 1);
+	n->sw_grant_next[h->first_port + out] = (uint16_t)(in + 1 == n->ports ? 0 : in + 1);
+	n->sw_accept_next[h->first_port + in] = (uint16_t)(out + 1 == n->ports ? 0 : out + 1);
 }
 
 static inline uint32_t sw_islip(struct here *h, struct switch_sets sets)
@@ -370,7 +417,7 @@ static inline uint32_t sw_islip(struct here *h, struct switch_sets sets)
 			uint32_t from = n->sw_accept_next[h->first_port + in];
 			if (!(offered >> in & 1) || ahead(out, from, n->ports) <
 							    ahead(s->sw_offer[in], from, n->ports))
-				s->sw_offer[in] = (uint8_t)out;
+				s->sw_offer[in] = (uint16_t)out;
 			offered |= (uint64_t)1 << in;
 		}
 		for (uint64_t bits = offered; bits; bits &= bits - 1) {
@@ -424,9 +471,41 @@ static uint32_t sw_separable(struct here *h, struct switch_sets sets, bool by_ag
 	return nr;
 }
 
+/* Where no two ask for one port, all get what they ask for. UINT32_MAX: two do. */
+static inline uint32_t switch_apart(struct here *h)
+{
+	struct noc_network *n = h->n;
+	uint64_t inputs = 0, outputs = 0;
+	uint32_t nr = 0;
+	EACH_BIT(h->to_sw, 1, vc)
+	{
+		uint32_t in = n->port_of[vc], out = h->input[vc].out_port;
+		uint64_t in_bit = (uint64_t)1 << in, out_bit = (uint64_t)1 << out;
+		if ((inputs & in_bit) | (outputs & out_bit))
+			return UINT32_MAX;
+		inputs |= in_bit;
+		outputs |= out_bit;
+		h->s->match[nr].in = (uint16_t)in;
+		h->s->match[nr].out = (uint16_t)out;
+		h->s->match[nr++].label = (uint16_t)(vc - in * n->vcs);
+	}
+	for (uint32_t i = 0; i < nr; i++) {
+		uint32_t in = h->s->match[i].in, out = h->s->match[i].out;
+		n->sw_grant_next[h->first_port + out] = (uint16_t)(in + 1 == n->ports ? 0 : in + 1);
+		n->sw_accept_next[h->first_port + in] =
+			(uint16_t)(out + 1 == n->ports ? 0 : out + 1);
+	}
+	return nr;
+}
+
 /* Fills match[]; returns how many. */
 static inline uint32_t allocate_switch(struct here *h, uint32_t words, bool speculative)
 {
+	if (words == 1 && !speculative && !h->n->narrow) {
+		uint32_t nr = switch_apart(h);
+		if (nr != UINT32_MAX)
+			return nr;
+	}
 	struct switch_sets sets = {0};
 	uint64_t kind = h->n->config.sw_allocator;
 	EACH_BIT(h->to_sw, words, vc)
@@ -456,7 +535,7 @@ static inline void begin_packet(struct here *h, uint32_t vc, uint64_t cycle)
 	struct noc_flit *f = &n->flit[(size_t)at * n->buffer + in->first];
 	uint32_t port = n->port_of[vc];
 	in->state = NOC_VC_WAITING;
-	in->nr_routes = (uint8_t)n->route(n, h->router, port, vc - port * n->vcs,
+	in->nr_routes = (uint16_t)n->route(n, h->router, port, vc - port * n->vcs,
 		&n->pool.packet[f->packet], n->routes + (size_t)at * n->route_max);
 	noc_set_bit(h->to_vc, vc);
 }
@@ -478,7 +557,7 @@ static inline void compute_routes(struct here *h, uint32_t words)
 		uint32_t at = h->first_vc + (uint32_t)vc, port = n->port_of[vc];
 		struct noc_flit *f = &n->flit[(size_t)at * n->buffer + in->first];
 		in->state = NOC_VC_WAITING;
-		in->nr_routes = (uint8_t)n->route(n, h->router, port, (uint32_t)vc - port * n->vcs,
+		in->nr_routes = (uint16_t)n->route(n, h->router, port, (uint32_t)vc - port * n->vcs,
 			&n->pool.packet[f->packet], n->routes + (size_t)at * n->route_max);
 		noc_clear_bit(h->to_route, (uint32_t)vc);
 		noc_set_bit(h->to_vc, (uint32_t)vc);
@@ -548,7 +627,7 @@ static inline void use_match(struct here *h, uint32_t i, uint32_t words)
 	struct noc_network *n = h->n;
 	uint32_t in = h->s->match[i].in, label = h->s->match[i].label;
 	uint32_t own = label & ~SPECULATIVE, vc = in * n->vcs + own;
-	n->sw_vc_next[h->first_port + in] = (uint8_t)(own + 1 == n->vcs ? 0 : own + 1);
+	n->sw_vc_next[h->first_port + in] = (uint16_t)(own + 1 == n->vcs ? 0 : own + 1);
 	if (label & SPECULATIVE) {
 		/* Was the VC got, at that output, and is there room? */
 		const struct noc_input_vc *v = &h->input[vc];
@@ -589,6 +668,63 @@ static inline __attribute__((always_inline)) bool step(
 	return rest;
 }
 
+/* What was put off until this cycle. A VC may have gone to somebody else meanwhile. */
+static void complete(struct here *h, uint32_t words)
+{
+	struct noc_network *n = h->n;
+	EACH_BIT(h->pending, words, vc)
+	{
+		struct noc_input_vc *in = &h->input[vc];
+		if (!is_due(n, in))
+			continue;
+		uint32_t result = in->result;
+		noc_clear_bit(h->pending, (uint32_t)vc);
+		if (in->state == NOC_VC_WAITING) {
+			uint32_t port = result == UINT16_MAX ? 0 : n->port_of[result];
+			if (result != UINT16_MAX &&
+				n->free_vcs[h->first_port + port] >> (result - port * n->vcs) & 1)
+				take_vc(h, (uint32_t)vc, result, words);
+			else
+				noc_set_bit(h->to_vc, (uint32_t)vc);
+		} else {
+			noc_set_bit(h->to_sw, (uint32_t)vc);
+			if (result != UINT16_MAX)
+				send_flit(h, (uint32_t)vc, words);
+		}
+	}
+}
+
+/* The same with delays above one cycle, where a decision is not yet an effect. Not speculative. */
+static bool step_slow(struct here *h, uint32_t words)
+{
+	struct noc_network *n = h->n;
+	struct noc_scratch *s = h->s;
+	uint32_t nr_asking = allocate_vcs(h, words);
+	for (uint32_t i = 0; i < nr_asking; i++) {
+		uint32_t vc = s->vc_asking[i];
+		put_off(h, vc, s->vc_grant[vc], n->config.vc_alloc_delay);
+		noc_clear_bit(h->to_vc, vc);
+	}
+	uint32_t nr_matches = allocate_switch(h, words, false);
+	EACH_BIT(h->to_sw, words, vc)
+	{
+		put_off(h, (uint32_t)vc, UINT16_MAX, n->config.sw_alloc_delay);
+		noc_clear_bit(h->to_sw, (uint32_t)vc);
+	}
+	for (uint32_t i = 0; i < nr_matches; i++) {
+		uint32_t in = s->match[i].in, vc = in * n->vcs + s->match[i].label;
+		n->sw_vc_next[h->first_port + in] =
+			(uint16_t)(s->match[i].label + 1u == n->vcs ? 0 : s->match[i].label + 1u);
+		h->input[vc].result = s->match[i].out;
+	}
+	compute_routes(h, words);
+	complete(h, words);
+	uint64_t rest = 0;
+	for (uint32_t w = 0; w < words; w++)
+		rest |= h->to_vc[w] | h->to_sw[w] | h->to_route[w] | h->pending[w];
+	return rest;
+}
+
 static struct here make_here(struct noc_network *n, uint32_t router)
 {
 	size_t set = (size_t)router * n->words;
@@ -613,6 +749,8 @@ void noc_router_begin(struct noc_network *n, uint32_t router, uint32_t vc_in_rou
 bool noc_router_step(struct noc_network *n, uint32_t router)
 {
 	struct here h = make_here(n, router);
+	if (n->slow)
+		return step_slow(&h, n->words);
 	if (n->words == 1)
 		return n->speculative ? step(&h, 1, true) : step(&h, 1, false);
 	return n->speculative ? step(&h, n->words, true) : step(&h, n->words, false);

@@ -14,7 +14,7 @@
 static unsigned one(struct noc_route *ret, uint32_t port, uint32_t first, uint32_t last)
 {
 	*ret = (struct noc_route){
-		.port = (uint8_t)port, .vc_first = (uint8_t)first, .vc_last = (uint8_t)last};
+		.port = (uint16_t)port, .vc_first = (uint16_t)first, .vc_last = (uint16_t)last};
 	return 1;
 }
 

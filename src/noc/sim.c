@@ -189,30 +189,36 @@ static struct noc_mean mean_of(const struct sim *s, unsigned what, unsigned clas
 	return m;
 }
 
-static void links(struct sim *s)
+double noc_link_busy(const struct noc_result *r, size_t i)
+{
+	return (double)r->link[i].flits * r->link[i].flit_cycles / (double)r->config.measure_cycles;
+}
+
+static enum base_status links(struct sim *s, struct base_err *err)
 {
 	struct noc_result *r = s->result;
-	size_t nr = noc_network_links(s->network), between = 0;
-	double cycles = (double)(s->end - s->begin);
-	for (size_t i = 0; i < nr; i++) {
-		struct noc_link l;
-		noc_network_link(s->network, i, &l);
-		if (l.to_router == UINT32_MAX)
-			continue;
-		double busy = (double)l.flits * l.flit_cycles / cycles;
-		between++;
-		r->link_busy_mean += busy;
+	size_t nr = noc_network_links(s->network);
+	r->link = base_alloc((nr + 1) * sizeof *r->link);
+	if (!r->link)
+		return base_fail(err, BASE_ERR_NOMEM, "%zu links", nr);
+	noc_network_each_link(s->network, r->link);
+	for (size_t i = 0; i < nr; i++)
+		if (r->link[i].to_router != UINT32_MAX)
+			r->link[r->nr_links++] = r->link[i];
+	for (size_t i = 0; i < r->nr_links; i++) {
+		double busy = noc_link_busy(r, i);
+		r->link_busy_mean += busy / (double)r->nr_links;
 		if (busy > r->link_busy_most) {
 			r->link_busy_most = busy;
-			r->busiest_from = l.from_router;
-			r->busiest_to = l.to_router;
+			r->busiest_from = r->link[i].from_router;
+			r->busiest_to = r->link[i].to_router;
 		}
 	}
-	r->link_busy_mean /= between ? (double)between : 1;
+	return BASE_OK;
 }
 
 /* At the end of what is measured: what was counted meanwhile. */
-static void count(struct sim *s)
+static enum base_status count(struct sim *s, struct base_err *err)
 {
 	struct noc_result *r = s->result;
 	double cycles = (double)(s->end - s->begin), all = 0;
@@ -226,8 +232,7 @@ static void count(struct sim *s)
 	noc_network_counts(s->network, &r->counts);
 	if (r->counts.ejected)
 		r->energy_pj_flit = noc_energy_pj(&r->counts) / (double)r->counts.ejected;
-	if (s->config.topology != NOC_TOPOLOGY_IDEAL)
-		links(s);
+	return links(s, err);
 }
 
 /* Mean latency of the measured packets that have arrived, and ages of those that have not. */
@@ -291,7 +296,9 @@ static enum base_status course(
 		if (now == s->begin)
 			noc_network_count_reset(s->network);
 		if (now == s->end)
-			count(s);
+			status = count(s, err);
+		if (status != BASE_OK)
+			return status;
 		if (progress && !progress(ctx, now, now > all ? now : all))
 			return base_fail(err, BASE_END, "interrupted");
 		if (now < s->end)
@@ -356,6 +363,8 @@ enum base_status noc_simulate(const struct noc_config *c, struct noc_result *ret
 void noc_result_fini(struct noc_result *r)
 {
 	base_histogram_fini(&r->latencies);
+	base_free(r->link);
+	r->link = NULL;
 }
 
 /* ---- saturation ----------------------------------------------------------------------------- */

@@ -21,7 +21,7 @@ struct noc_mean {
 struct noc_result {
 	struct noc_config config; /* what was simulated: routing resolved */
 	uint32_t nodes, routers;
-	bool saturated, deadlock;
+	bool saturated;
 	uint64_t cycles, packets; /* simulated; measured */
 	struct noc_mean latency_cycles; /* from creation to arrival of the tail */
 	struct noc_mean network_cycles; /* from leaving the queue */
@@ -30,6 +30,8 @@ struct noc_result {
 	double offered_flits, accepted_flits;  /* a node a cycle, while measured */
 	double least_accepted_flits;           /* of the worst node */
 	struct base_histogram latencies;       /* in cycles */
+	struct noc_link *link;                 /* between routers; flits while measured */
+	size_t nr_links;
 	double link_busy_mean, link_busy_most; /* of links between routers: share of the cycles */
 	uint32_t busiest_from, busiest_to;
 	struct noc_counts counts; /* while measured */
@@ -40,10 +42,12 @@ struct noc_result {
 /* Called now and then with simulated cycles and a guess of all; false ends the simulation with BASE_END. */
 typedef bool noc_progress(void *ctx, uint64_t done, uint64_t all);
 
-/* BASE_OK also when saturated or deadlocked: the result says so. noc_result_fini() afterwards in any case. */
+/* BASE_OK also when saturated: the result says so. A deadlock is BASE_ERR_USAGE. noc_result_fini() afterwards in any case. */
 enum base_status noc_simulate(const struct noc_config *c, struct noc_result *ret,
 	noc_progress *progress, void *ctx, struct base_err *err) BASE_MUST_CHECK;
 void noc_result_fini(struct noc_result *r);
+/* Share of the measured cycles in which a flit was on link i. */
+double noc_link_busy(const struct noc_result *r, size_t i);
 
 struct noc_saturation {
 	double zero_load_cycles; /* mean latency at a load of 0.005 */

@@ -67,8 +67,8 @@ enum base_status report_diff_budget(const struct report_diff *d, const char *bud
 	bool *ret_broken, struct base_err *err) BASE_MUST_CHECK;
 
 /* What the last run's critical path is made of (a quantity a state); nothing when it has none. */
-enum base_status report_diff_path(struct report_diff *d, const struct report_run *run,
-	struct base_err *err) BASE_MUST_CHECK;
+enum base_status report_diff_path(
+	struct report_diff *d, const struct report_run *run, struct base_err *err) BASE_MUST_CHECK;
 #define REPORT_DIFF_STATE_KEY "state:" /* a run without such a quantity has 0 of it */
 
 struct report_diff_gate { /* a budget, and what became of it */

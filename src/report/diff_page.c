@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* diff_page.c - struct report_diff as Markdown for a pull request, as a page, and as JUnit for CI. */
+/* diff_page.c - struct report_diff as Markdown for a pull request, as a page, and as JUnit for CI.
+ */
 #include "report/diff.h"
 #include "report/html.h"
 #include "report/private.h"
@@ -28,7 +29,8 @@ static void change(struct base_str *out, const struct report_diff_point *p)
 		report_diff_change(out, p);
 }
 
-/* ---- Markdown --------------------------------------------------------------------------------- */
+/* ---- Markdown ---------------------------------------------------------------------------------
+ */
 
 /* Names are others' texts: nothing in them is markup, ends a cell or a line. */
 static void markdown_text(struct base_str *out, const char *text)
@@ -88,7 +90,8 @@ void report_diff_markdown(struct base_str *out, const struct report_diff *d, boo
 			  "four runs or more of both).\n");
 }
 
-/* ---- the page --------------------------------------------------------------------------------- */
+/* ---- the page ---------------------------------------------------------------------------------
+ */
 
 static const char page_begin[] =
 	"<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
@@ -108,8 +111,8 @@ static const char page_begin[] =
 	"th,td{border-color:#2d343c}thead th,.more{color:#a3adb8}.over{color:#ff9d94}}"
 	"</style>\n</head>\n<body>\n<main>\n<h1>What changed</h1>\n";
 
-static void page_row(struct base_str *out, const struct report_diff *d,
-	const struct report_quantity *q)
+static void page_row(
+	struct base_str *out, const struct report_diff *d, const struct report_quantity *q)
 {
 	const struct report_diff_point *last = &q->version[d->nr_versions - 1];
 	base_str_addf(out, "<tr%s><th scope=\"row\">", last->significant ? " class=\"moved\"" : "");
@@ -134,8 +137,9 @@ static void page_rows(
 		if (is_shown(d, q, false) != moved)
 			continue;
 		if (!nr++) {
-			base_str_addf(out, "<h2>%s</h2>\n<table>\n<thead><tr><th "
-					   "scope=\"col\">median of</th>",
+			base_str_addf(out,
+				"<h2>%s</h2>\n<table>\n<thead><tr><th "
+				"scope=\"col\">median of</th>",
 				caption);
 			for (size_t v = 0; v < d->nr_versions; v++) {
 				base_str_add(out, "<th scope=\"col\">");
@@ -168,15 +172,17 @@ void report_diff_page(struct base_str *out, const struct report_diff *d,
 		base_str_add(out, "</p>\n");
 	}
 	page_rows(out, d, "The program, and what moved", true);
-	base_str_add(out, "<p class=\"more\">*: a change whose 95&#8239;% bootstrap interval leaves "
-			  "out no change, with four runs or more of both. One in twenty quantities "
-			  "that did not move may look so.</p>\n<h2>Trends</h2>\n");
+	base_str_add(out,
+		"<p class=\"more\">*: a change whose 95&#8239;% bootstrap interval leaves "
+		"out no change, with four runs or more of both. One in twenty quantities "
+		"that did not move may look so.</p>\n<h2>Trends</h2>\n");
 	report_diff_svg(out, d);
 	page_rows(out, d, "Single locks and states that did not move", false);
 	base_str_add(out, "</main>\n</body>\n</html>\n");
 }
 
-/* ---- JUnit ------------------------------------------------------------------------------------ */
+/* ---- JUnit ------------------------------------------------------------------------------------
+ */
 
 /* A budget is a test; without one, the comparison itself is one that passes. */
 void report_diff_junit(struct base_str *out, const struct report_diff *d,
@@ -187,12 +193,14 @@ void report_diff_junit(struct base_str *out, const struct report_diff *d,
 	for (size_t i = 0; i < nr_gates; i++)
 		nr_broken += gate[i].broken;
 	report_diff_finding(&text, d);
-	base_str_addf(out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n<testsuite "
-			   "name=\"longpole diff\" tests=\"%zu\" failures=\"%zu\" errors=\"0\" "
-			   "skipped=\"0\" time=\"0\">\n",
+	base_str_addf(out,
+		"<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n<testsuite "
+		"name=\"longpole diff\" tests=\"%zu\" failures=\"%zu\" errors=\"0\" "
+		"skipped=\"0\" time=\"0\">\n",
 		nr_gates ? nr_gates : 1, nr_broken);
 	if (!nr_gates)
-		base_str_add(out, "<testcase classname=\"longpole\" name=\"compared\" time=\"0\"/>\n");
+		base_str_add(
+			out, "<testcase classname=\"longpole\" name=\"compared\" time=\"0\"/>\n");
 	for (size_t i = 0; i < nr_gates; i++) {
 		base_str_add(out, "<testcase classname=\"longpole\" name=\"");
 		report_html_text(out, gate[i].budget);

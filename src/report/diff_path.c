@@ -24,8 +24,8 @@ static enum base_status add_topic(
 	return s;
 }
 
-static enum base_status add_topics(struct report_diff *d, struct model *m,
-	const struct report_index *ix, struct base_err *err)
+static enum base_status add_topics(
+	struct report_diff *d, struct model *m, const struct report_index *ix, struct base_err *err)
 {
 	double length_ns, *topic_ns = base_alloc(((size_t)ix->nr_topics + 1) * sizeof *topic_ns);
 	enum base_status s = topic_ns ? report_lane_topics(model_graph(m), ix, 0, topic_ns, NULL,

@@ -179,7 +179,8 @@ void report_diff_text(struct base_str *out, const struct report_diff *d, bool al
 	}
 	if (hidden)
 		base_str_addf(out,
-			"... %zu more of single locks and states, which did not move (--all shows them)\n",
+			"... %zu more of single locks and states, which did not move (--all shows "
+			"them)\n",
 			hidden);
 	base_str_add(out, "\n");
 	report_wrap(out, style, "KNOWN BY", LABEL_WIDTH,

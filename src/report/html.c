@@ -4,6 +4,7 @@
 
 #include "config.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,7 +18,8 @@ struct making {
 };
 
 /* A part that the trace has nothing for is absent, with the reason in its place. */
-static enum base_status set_part(struct making *w, const char *key, enum base_status s, json_t *part)
+static enum base_status set_part(
+	struct making *w, const char *key, enum base_status s, json_t *part)
 {
 	json_t *absent = json_object_get(w->h->document, "absent");
 	if (s == BASE_ERR_NOTFOUND) {
@@ -38,7 +40,8 @@ static json_t *result_of(json_t *document)
 	return result;
 }
 
-/* ---- the answer ------------------------------------------------------------------------------- */
+/* ---- the answer -------------------------------------------------------------------------------
+ */
 
 static json_t *caveats_json(const struct report *r)
 {
@@ -92,24 +95,24 @@ static enum base_status add_loops(struct making *w)
 	return s;
 }
 
-/* ---- who waits on what ------------------------------------------------------------------------- */
+/* ---- who waits on what -------------------------------------------------------------------------
+ */
 
 static enum base_status add_locks(struct making *w)
 {
-	struct report_locks_options opts = {.size = sizeof opts,
-		.sort = REPORT_LOCK_SORT_path,
-		.nr_gains_max = LOCK_GAINS};
+	struct report_locks_options opts = {
+		.size = sizeof opts, .sort = REPORT_LOCK_SORT_path, .nr_gains_max = LOCK_GAINS};
 	enum base_status s = report_locks_build(w->run, &opts, &w->h->locks, w->err);
-	return set_part(w, "locks", s,
-		s == BASE_OK ? result_of(report_locks_json(w->h->locks)) : NULL);
+	return set_part(
+		w, "locks", s, s == BASE_OK ? result_of(report_locks_json(w->h->locks)) : NULL);
 }
 
 static enum base_status add_queues(struct making *w)
 {
 	struct report_histograms *h = NULL;
 	enum base_status s = report_queues_build(w->run, NULL, &w->h->queues, w->err);
-	s = set_part(w, "queues", s,
-		s == BASE_OK ? result_of(report_queues_json(w->h->queues)) : NULL);
+	s = set_part(
+		w, "queues", s, s == BASE_OK ? result_of(report_queues_json(w->h->queues)) : NULL);
 	if (s == BASE_OK) {
 		s = report_histograms_build(w->run, NULL, QUEUES_MAX, &h, w->err);
 		s = set_part(w, "histograms", s,
@@ -142,8 +145,8 @@ static enum base_status add_connections(struct making *w)
 	if (w->run->connection || w->run->from_ns || w->run->to_ns)
 		return BASE_OK; /* it is one already; in a window none has a beginning and an end */
 	enum base_status s = report_connections_build(w->run, &c, w->err);
-	s = set_part(w, "connections", s,
-		s == BASE_OK ? result_of(report_connections_json(c)) : NULL);
+	s = set_part(
+		w, "connections", s, s == BASE_OK ? result_of(report_connections_json(c)) : NULL);
 	report_connections_free(c);
 	return s;
 }
@@ -151,12 +154,43 @@ static enum base_status add_connections(struct making *w)
 static enum base_status add_flame(struct making *w)
 {
 	json_t *part = NULL;
-	enum base_status s =
-		html_flame_json(w->run, w->opts->waits_by_call_path, &part, w->err);
+	enum base_status s = html_flame_json(w->run, w->opts->waits_by_call_path, &part, w->err);
 	return set_part(w, "flame", s, part);
 }
 
-/* ---- the timeline gets what room the others leave ------------------------------------------------ */
+/* ---- what other commands said
+ * -------------------------------------------------------------------- */
+
+bool report_html_attachable(const json_t *document, const char **ret_name)
+{
+	static const char *const name[] = {"ciat", "deadlock"};
+	const char *schema = json_string_value(json_object_get(document, "schema"));
+	char want[64];
+	for (size_t i = 0; schema && i < BASE_COUNT(name); i++) {
+		snprintf(want, sizeof want, "longpole/%s/1", name[i]);
+		*ret_name = name[i];
+		if (!strcmp(schema, want) && json_is_object(json_object_get(document, "result")))
+			return true;
+	}
+	return false;
+}
+
+static enum base_status add_attached(struct making *w)
+{
+	json_t *attached = json_object();
+	for (size_t i = 0; i < w->opts->nr_attached; i++) {
+		const char *name;
+		if (report_html_attachable(w->opts->attached[i], &name))
+			json_object_set(
+				attached, name, json_object_get(w->opts->attached[i], "result"));
+	}
+	if (json_object_set_new(w->h->document, "attached", attached))
+		return report_no_memory(w->err);
+	return BASE_OK;
+}
+
+/* ---- the timeline gets what room the others leave
+ * ------------------------------------------------ */
 
 static enum base_status add_timeline(struct making *w)
 {
@@ -167,16 +201,16 @@ static enum base_status add_timeline(struct making *w)
 	w->h->has_timeline = s == BASE_OK;
 	size_t rest = max - max / 50; /* for escapes, and for what is counted roughly */
 	if (s == BASE_OK)
-		s = html_timeline_json(&w->h->timeline, rest > others ? rest - others : 0, &part,
-			w->err);
+		s = html_timeline_json(
+			&w->h->timeline, rest > others ? rest - others : 0, &part, w->err);
 	return set_part(w, "timeline", s, part);
 }
 
 static enum base_status fill(struct making *w)
 {
-	static enum base_status (*const add[])(struct making *w) = {add_answer, add_curves,
+	static enum base_status (*const add[])(struct making * w) = {add_answer, add_curves,
 		add_loops, add_locks, add_queues, add_graphs, add_connections, add_flame,
-		add_timeline};
+		add_attached, add_timeline};
 	struct report_html *h = w->h;
 	const char *slash = strrchr(w->run->trace_path, '/');
 	h->arena = base_arena_new(0);
@@ -205,10 +239,8 @@ enum base_status report_html_build(const struct report_run *run,
 	const struct report_html_options *opts, struct report_html **ret, struct base_err *err)
 {
 	struct base_err own; /* reasons are kept also for who does not ask */
-	struct making w = {.run = run,
-		.opts = opts,
-		.h = base_alloc(sizeof *w.h),
-		.err = err ? err : &own};
+	struct making w = {
+		.run = run, .opts = opts, .h = base_alloc(sizeof *w.h), .err = err ? err : &own};
 	if (!w.h)
 		return report_no_memory(err);
 	enum base_status s = fill(&w);

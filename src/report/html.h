@@ -30,7 +30,13 @@ struct report_html_options {
 	size_t max_data_bytes; /* 0: REPORT_HTML_DATA_MAX */
 	/* Lines "frame;frame weight_ns" of all waiting, outermost frame first; NULL: none. */
 	const char *waits_by_call_path;
+	/* Documents of other commands' --json ({"schema": "longpole/COMMAND/1", "result": ...}), to
+	 * be shown in panels of their own; see report_html_attachable(). */
+	json_t *const *attached;
+	size_t nr_attached;
 };
+/* A document that the page has a panel for; *ret_name: "ciat". */
+bool report_html_attachable(const json_t *document, const char **ret_name);
 struct report_html;
 /* Reads the trace some twenty times. A trace without a path makes a page that says so. */
 enum base_status report_html_build(const struct report_run *run,

@@ -40,16 +40,15 @@ struct collect {
 	size_t bytes;
 };
 
-/* ---- listening -------------------------------------------------------------------------------- */
+/* ---- listening --------------------------------------------------------------------------------
+ */
 
 static enum base_status grow_tracks(struct collect *c, uint32_t actor)
 {
 	size_t need = (size_t)actor + 1;
-	enum base_status s =
-		base_grow(&c->track, &c->tracks_capacity, need, sizeof *c->track);
+	enum base_status s = base_grow(&c->track, &c->tracks_capacity, need, sizeof *c->track);
 	if (s == BASE_OK)
-		s = base_grow(
-			&c->next_state, &c->states_capacity, need, sizeof *c->next_state);
+		s = base_grow(&c->next_state, &c->states_capacity, need, sizeof *c->next_state);
 	if (s == BASE_OK && need > c->nr_tracks)
 		c->nr_tracks = need;
 	return s;
@@ -81,13 +80,12 @@ static enum base_status add_waiter(struct collect *c, const struct graph_moment 
 	uint32_t row = m->waited ? row_of(c, m->wait_queue) : REPORT_NONE;
 	if (row == REPORT_NONE || !c->t->row[row].waiters || m->end_ns <= m->begin_ns)
 		return BASE_OK;
-	enum base_status s = base_grow(
-		&c->waiter, &c->waiters_capacity, c->nr_waiters + 2, sizeof *c->waiter);
+	enum base_status s =
+		base_grow(&c->waiter, &c->waiters_capacity, c->nr_waiters + 2, sizeof *c->waiter);
 	if (s != BASE_OK)
 		return s;
 	uint64_t until_ns = m->explained ? m->end_ns - m->latency_ns : m->end_ns;
-	c->waiter[c->nr_waiters++] =
-		(struct waiter){.time_ns = m->begin_ns, .row = row, .more = 1};
+	c->waiter[c->nr_waiters++] = (struct waiter){.time_ns = m->begin_ns, .row = row, .more = 1};
 	c->waiter[c->nr_waiters++] = (struct waiter){.time_ns = until_ns, .row = row, .more = -1};
 	return BASE_OK;
 }
@@ -169,7 +167,8 @@ static enum base_status on_verb(void *ctx, enum graph_verb_kind kind, const stru
 	return BASE_OK;
 }
 
-/* ---- who waits on tokens ---------------------------------------------------------------------- */
+/* ---- who waits on tokens ----------------------------------------------------------------------
+ */
 
 static int by_time(const void *a, const void *b)
 {
@@ -187,8 +186,8 @@ static enum base_status count_waiters(struct collect *c)
 		const struct waiter *w = &c->waiter[i];
 		struct row_units *u = &c->unit[w->row];
 		struct html_row *r = &c->t->row[w->row];
-		enum base_status s = html_track_add(&r->track, u->since_ns, w->time_ns,
-			u->now > 0 ? (uint32_t)u->now : 0);
+		enum base_status s = html_track_add(
+			&r->track, u->since_ns, w->time_ns, u->now > 0 ? (uint32_t)u->now : 0);
 		if (s != BASE_OK)
 			return s;
 		u->since_ns = w->time_ns;
@@ -212,7 +211,8 @@ static enum base_status close_rows(struct collect *c)
 	return s;
 }
 
-/* ---- which queues ----------------------------------------------------------------------------- */
+/* ---- which queues -----------------------------------------------------------------------------
+ */
 
 static enum base_status choose_rows(
 	struct html_timeline *t, const struct report_queues *q, struct base_err *err)
@@ -258,7 +258,8 @@ static enum base_status map_rows(
 	return BASE_OK;
 }
 
-/* ---- which lanes ------------------------------------------------------------------------------ */
+/* ---- which lanes ------------------------------------------------------------------------------
+ */
 
 struct score {
 	uint32_t actor;
@@ -294,8 +295,8 @@ static enum base_status score_actors(struct score *score, struct model *m,
 		struct score *to = &score[total[i].actor];
 		if (kind == MODEL_STATE_idle)
 			continue;
-		uint64_t waiting_ns = model_state_kind_waits(kind) ? total[i].total_ns
-								   : total[i].waiting_ns;
+		uint64_t waiting_ns =
+			model_state_kind_waits(kind) ? total[i].total_ns : total[i].waiting_ns;
 		to->wait_ns += waiting_ns;
 		to->active_ns += total[i].total_ns - waiting_ns;
 	}
@@ -364,14 +365,14 @@ static enum base_status choose_lanes(struct html_timeline *t, struct collect *c,
 }
 
 /* What an actor was in when the records ended is open: until its end, or the run's. */
-static enum base_status close_tracks(struct html_timeline *t, struct collect *c,
-	struct base_err *err)
+static enum base_status close_tracks(
+	struct html_timeline *t, struct collect *c, struct base_err *err)
 {
 	for (size_t i = 0; i < c->nr_tracks; i++) {
 		struct html_track *k = &c->track[i];
 		if (k->begun && c->next_state[i] != REPORT_NONE) {
-			enum base_status s = add_slice(c, (uint32_t)i, k->open.end_ns, t->end_ns,
-				c->next_state[i], err);
+			enum base_status s = add_slice(
+				c, (uint32_t)i, k->open.end_ns, t->end_ns, c->next_state[i], err);
 			if (s != BASE_OK)
 				return s;
 		}
@@ -381,11 +382,12 @@ static enum base_status close_tracks(struct html_timeline *t, struct collect *c,
 	return BASE_OK;
 }
 
-/* ---- states: from the model's ids to those of the page ----------------------------------------- */
+/* ---- states: from the model's ids to those of the page -----------------------------------------
+ */
 
 /* Names of the queues that objects are: what a state waits for or holds. */
-static enum base_status name_queues(struct html_timeline *t, struct model *m,
-	const uint32_t *object, struct base_err *err)
+static enum base_status name_queues(
+	struct html_timeline *t, struct model *m, const uint32_t *object, struct base_err *err)
 {
 	struct base_map name_of = {0};
 	uint32_t nr = graph_nr_queues(model_graph(m));
@@ -399,8 +401,8 @@ static enum base_status name_queues(struct html_timeline *t, struct model *m,
 		uint64_t queue;
 		t->state[i].queue = "";
 		if (object[i] && base_map_get(&name_of, 0, object[i], &queue))
-			t->state[i].queue = report_clean(
-				t->arena, model_queue(m, (uint32_t)queue)->name);
+			t->state[i].queue =
+				report_clean(t->arena, model_queue(m, (uint32_t)queue)->name);
 		if (!t->state[i].queue)
 			s = BASE_ERR_NOMEM;
 	}
@@ -564,10 +566,11 @@ static enum base_status number_states(struct html_timeline *t, struct model *m,
 	return s;
 }
 
-/* ---- the path --------------------------------------------------------------------------------- */
+/* ---- the path ---------------------------------------------------------------------------------
+ */
 
-static enum base_status find_step(struct html_timeline *t, struct base_map *known,
-	size_t *capacity, struct html_step step, uint32_t *ret)
+static enum base_status find_step(struct html_timeline *t, struct base_map *known, size_t *capacity,
+	struct html_step step, uint32_t *ret)
 {
 	uint64_t found;
 	if (base_map_get(known, step.lane, step.state, &found)) {
@@ -584,8 +587,8 @@ static enum base_status find_step(struct html_timeline *t, struct base_map *know
 	return BASE_OK;
 }
 
-static enum base_status draw_path(struct html_timeline *t, struct model *m,
-	const uint32_t *lane_of, const uint32_t *to, struct base_err *err)
+static enum base_status draw_path(struct html_timeline *t, struct model *m, const uint32_t *lane_of,
+	const uint32_t *to, struct base_err *err)
 {
 	const struct graph_path_edge *edge;
 	struct base_map known = {0};
@@ -596,8 +599,8 @@ static enum base_status draw_path(struct html_timeline *t, struct model *m,
 	for (size_t i = 0; s == BASE_OK && i < nr; i++) {
 		uint32_t step = 0;
 		s = find_step(t, &known, &capacity,
-			(struct html_step){.lane = lane_of[edge[i].actor],
-				.state = to[edge[i].state]},
+			(struct html_step){
+				.lane = lane_of[edge[i].actor], .state = to[edge[i].state]},
 			&step);
 		if (s == BASE_OK)
 			s = html_track_add(&t->path, edge[i].begin_ns, edge[i].end_ns, step);
@@ -608,7 +611,8 @@ static enum base_status draw_path(struct html_timeline *t, struct model *m,
 	return s == BASE_OK ? s : report_no_memory(err);
 }
 
-/* ---- all of it -------------------------------------------------------------------------------- */
+/* ---- all of it --------------------------------------------------------------------------------
+ */
 
 static enum base_status shape(struct html_timeline *t, struct collect *c, struct model *m,
 	const struct graph_lane_result *lane, struct base_err *err)
@@ -644,8 +648,7 @@ static enum base_status collect(struct html_timeline *t, const struct report_run
 {
 	struct graph_listener listener = {.ctx = c, .moment = on_moment};
 	struct graph_sink sink = {.ctx = c, .queue = on_queue, .verb = on_verb};
-	struct report_pass_options opts = {
-		.keep_path = true, .listener = &listener, .sink = &sink};
+	struct report_pass_options opts = {.keep_path = true, .listener = &listener, .sink = &sink};
 	struct graph_lane_result lane;
 	struct model *m = NULL;
 	enum base_status s = report_pass(run, "drawing the timeline", &opts, &m, err);
@@ -671,8 +674,8 @@ enum base_status html_timeline_build(
 	struct collect c = {.t = t};
 	struct model *m = NULL;
 	uint32_t *row_of_queue = NULL;
-	enum base_status s = t->arena ? report_queues_model(run, NULL, &q, &m, err)
-				      : report_no_memory(err);
+	enum base_status s =
+		t->arena ? report_queues_model(run, NULL, &q, &m, err) : report_no_memory(err);
 	if (s == BASE_OK)
 		s = choose_rows(t, q, err);
 	if (s == BASE_OK) {

@@ -40,7 +40,8 @@ struct question {
 	double reduction;
 };
 
-/* ---- by path ---------------------------------------------------------------------------------- */
+/* ---- by path ----------------------------------------------------------------------------------
+ */
 
 static enum base_status set_edits(struct curves *c, struct topic *t, struct base_err *err)
 {
@@ -59,8 +60,8 @@ static enum base_status set_edits(struct curves *c, struct topic *t, struct base
 
 static enum base_status choose(struct curves *c, struct base_err *err)
 {
-	enum base_status s = report_lane_topics(model_graph(c->m), &c->ix, 0, c->topic_ns,
-		c->observed_ns, &c->length_ns, err);
+	enum base_status s = report_lane_topics(
+		model_graph(c->m), &c->ix, 0, c->topic_ns, c->observed_ns, &c->length_ns, err);
 	while (s == BASE_OK && c->nr < TOPICS_MAX) {
 		uint32_t best = report_largest_topic(c->topic_ns, &c->ix, REPORT_NONE);
 		if (best == REPORT_NONE || c->topic_ns[best] < SHARE_MIN * c->length_ns)
@@ -128,7 +129,8 @@ static enum base_status by_path(struct curves *c, struct base_err *err)
 	return s;
 }
 
-/* ---- by replay -------------------------------------------------------------------------------- */
+/* ---- by replay --------------------------------------------------------------------------------
+ */
 
 static enum base_status replay_topics(
 	struct curves *c, const struct graph_replay *log, struct base_err *err)
@@ -187,7 +189,8 @@ static enum base_status by_replay(struct curves *c, struct base_err *err)
 	return s == BASE_ERR_LIMIT ? BASE_OK : s;
 }
 
-/* ---- the document ------------------------------------------------------------------------------ */
+/* ---- the document ------------------------------------------------------------------------------
+ */
 
 static json_t *replay_json(const struct report_replay_prediction *p, const char *key, unsigned n)
 {
@@ -211,9 +214,9 @@ static json_t *topic_json(const struct curves *c, const struct topic *t)
 				report_json_ns(piece[i].end_ns), "exact", (int)piece[i].exact));
 	for (unsigned i = 0; i < BASE_COUNT(replayed_percent); i++)
 		if (t->replay[i].made)
-			json_array_append_new(replays,
-				replay_json(&t->replay[i], "reduction_percent",
-					replayed_percent[i]));
+			json_array_append_new(
+				replays, replay_json(&t->replay[i], "reduction_percent",
+						 replayed_percent[i]));
 	struct base_str name = {0};
 	report_clean_add(&name, st->name);
 	json_t *o = json_pack("{s:s, s:s, s:o, s:o, s:o}", "state", base_str_text(&name), "kind",
@@ -237,8 +240,7 @@ static json_t *curves_json(const struct curves *c)
 		"nr_processors", report_json_u64(c->base.nr_processors));
 }
 
-enum base_status html_curves_json(
-	const struct report_run *run, json_t **ret, struct base_err *err)
+enum base_status html_curves_json(const struct report_run *run, json_t **ret, struct base_err *err)
 {
 	struct curves *c = base_alloc(sizeof *c);
 	struct report_pass_options plain = {0};
@@ -246,8 +248,9 @@ enum base_status html_curves_json(
 		return report_no_memory(err);
 	c->run = run;
 	c->arena = base_arena_new(0);
-	enum base_status s = c->arena ? report_pass(run, "finding what to change", &plain, &c->m, err)
-				      : report_no_memory(err);
+	enum base_status s =
+		c->arena ? report_pass(run, "finding what to change", &plain, &c->m, err)
+			 : report_no_memory(err);
 	if (s == BASE_OK)
 		s = report_index_init(&c->ix, c->m, err);
 	if (s == BASE_OK) {

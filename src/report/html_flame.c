@@ -62,17 +62,16 @@ static enum base_status child_of(
 	return BASE_OK;
 }
 
-/* ---- path and processors ----------------------------------------------------------------------- */
+/* ---- path and processors -----------------------------------------------------------------------
+ */
 
-static enum base_status add_group(
-	struct flame *f, struct tree *t, const char *group, uint32_t *ret)
+static enum base_status add_group(struct flame *f, struct tree *t, const char *group, uint32_t *ret)
 {
 	const char *slash = strchr(group, '/');
 	struct base_str program = {0};
 	base_str_add_bytes(&program, group, slash ? (size_t)(slash - group) : strlen(group));
-	enum base_status s = program.failed
-				     ? BASE_ERR_NOMEM
-				     : child_of(f, t, 0, base_str_text(&program), ret);
+	enum base_status s =
+		program.failed ? BASE_ERR_NOMEM : child_of(f, t, 0, base_str_text(&program), ret);
 	base_str_fini(&program);
 	return s == BASE_OK ? child_of(f, t, *ret, slash ? slash + 1 : "main", ret) : s;
 }
@@ -126,14 +125,14 @@ static enum base_status by_cpu(struct flame *f, struct model *m, struct base_err
 	for (size_t i = 0; s == BASE_OK && i < nr; i++) {
 		double ns = (double)(total[i].total_ns - total[i].waiting_ns);
 		if (runs(model_state(m, total[i].state)->kind) && ns > 0 &&
-			add_state(f, &f->cpu, m, total[i].actor, total[i].state, ns, ns) !=
-				BASE_OK)
+			add_state(f, &f->cpu, m, total[i].actor, total[i].state, ns, ns) != BASE_OK)
 			s = report_no_memory(err);
 	}
 	return s;
 }
 
-/* ---- waits by call path ------------------------------------------------------------------------ */
+/* ---- waits by call path ------------------------------------------------------------------------
+ */
 
 static enum base_status add_line(struct flame *f, const char *line, size_t length)
 {
@@ -173,16 +172,17 @@ static enum base_status by_waits(struct flame *f, const char *text, struct base_
 	return BASE_OK;
 }
 
-/* ---- the document ------------------------------------------------------------------------------ */
+/* ---- the document ------------------------------------------------------------------------------
+ */
 
 static json_t *tree_json(const struct tree *t)
 {
 	json_t *list = json_array();
 	for (size_t i = 0; i < t->nr; i++) {
 		const struct node *n = &t->node[i];
-		json_array_append_new(list,
-			json_pack("[I, I, I]", (json_int_t)n->parent, (json_int_t)n->text,
-				(json_int_t)llround(n->own_ns)));
+		json_array_append_new(
+			list, json_pack("[I, I, I]", (json_int_t)n->parent, (json_int_t)n->text,
+				      (json_int_t)llround(n->own_ns)));
 	}
 	return list;
 }
@@ -199,9 +199,9 @@ enum base_status html_flame_json(const struct report_run *run, const char *waits
 	struct flame f = {.texts = base_strtab_new()};
 	struct report_pass_options plain = {0};
 	struct model *m = NULL;
-	enum base_status s = f.texts ? report_pass(run, "weighing states and functions", &plain, &m,
-					       err)
-				     : report_no_memory(err);
+	enum base_status s =
+		f.texts ? report_pass(run, "weighing states and functions", &plain, &m, err)
+			: report_no_memory(err);
 	if (s == BASE_OK)
 		s = by_path(&f, m, err);
 	if (s == BASE_OK)
@@ -214,8 +214,7 @@ enum base_status html_flame_json(const struct report_run *run, const char *waits
 			json_array_append_new(texts, json_string(base_strtab_get(f.texts, i)));
 		*ret = json_pack("{s:o, s:o, s:o, s:o, s:o}", "texts", texts, "path",
 			tree_json(&f.path), "cpu", tree_json(&f.cpu), "wait", tree_json(&f.wait),
-			"cut",
-			report_json_u64(f.path.nr_cut + f.cpu.nr_cut + f.wait.nr_cut));
+			"cut", report_json_u64(f.path.nr_cut + f.cpu.nr_cut + f.wait.nr_cut));
 		s = *ret ? s : report_no_memory(err);
 	}
 	model_free(m);

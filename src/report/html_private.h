@@ -38,10 +38,10 @@ struct html_timeline {
 	double path_ns; /* == end_ns - start_ns */
 	struct html_lane *lane;
 	size_t nr_lanes;
-	uint64_t nr_other_lanes; /* left out */
+	uint64_t nr_other_lanes;  /* left out */
 	struct html_state *state; /* those that lanes use, most path time first */
 	uint32_t nr_states;
-	bool *waits; /* by state */
+	bool *waits;            /* by state */
 	struct html_step *step; /* kinds of */
 	size_t nr_steps;
 	struct html_track path; /* values: steps */
@@ -54,8 +54,8 @@ enum base_status html_timeline_build(struct html_timeline *t, const struct repor
 	struct base_err *err) BASE_MUST_CHECK;
 void html_timeline_fini(struct html_timeline *t);
 /* Its part of the document. */
-enum base_status html_timeline_json(const struct html_timeline *t,
-	size_t max_bytes, json_t **ret, struct base_err *err) BASE_MUST_CHECK;
+enum base_status html_timeline_json(const struct html_timeline *t, size_t max_bytes, json_t **ret,
+	struct base_err *err) BASE_MUST_CHECK;
 
 /* Curves of the path's length against less time in each of the longest states; three passes. */
 enum base_status html_curves_json(
@@ -68,7 +68,7 @@ struct report_html {
 	json_t *document;
 	char *text; /* of the document */
 	size_t length;
-	struct report *report; /* NULL: no path */
+	struct report *report;      /* NULL: no path */
 	struct report_locks *locks; /* NULL: none */
 	struct report_queues *queues;
 	struct html_timeline timeline;

@@ -31,7 +31,8 @@ static uint64_t tile_span_ns(const struct sweep *w)
 	return (uint64_t)HTML_TILE_BUCKETS << w->log2;
 }
 
-/* ---- one tile --------------------------------------------------------------------------------- */
+/* ---- one tile ---------------------------------------------------------------------------------
+ */
 
 static size_t slices_in(const struct sweep *w, uint64_t from_ns, uint64_t to_ns)
 {
@@ -55,8 +56,7 @@ static void put_slices(struct sweep *w, struct html_cursor *c, uint64_t from_ns,
 	}
 }
 
-static void put_state_buckets(
-	struct sweep *w, size_t track, uint64_t from_ns, uint64_t width_ns)
+static void put_state_buckets(struct sweep *w, size_t track, uint64_t from_ns, uint64_t width_ns)
 {
 	struct html_cursor *c = &w->cursor[track];
 	struct html_bucket run = {0};
@@ -90,8 +90,7 @@ static void put_unit_buckets(
 	uint64_t least = 0, greatest = 0, nr = 0;
 	for (unsigned i = 0; i <= HTML_TILE_BUCKETS; i++) {
 		uint64_t low = UINT64_MAX, high = 0, to_ns = from_ns + (i + 1) * width_ns;
-		for (uint64_t at = from_ns + i * width_ns;
-			i < HTML_TILE_BUCKETS && at < to_ns;) {
+		for (uint64_t at = from_ns + i * width_ns; i < HTML_TILE_BUCKETS && at < to_ns;) {
 			const struct html_slice *s = html_cursor_seek(c, at);
 			uint64_t units = s->value == HTML_NOTHING ? 0 : s->value;
 			low = units < low ? units : low;
@@ -114,19 +113,15 @@ static enum base_status add_tile(struct sweep *w, uint64_t index, bool leaf)
 {
 	struct html_pyramid *p = w->p;
 	size_t length;
-	enum base_status s =
-		base_grow(&p->tile, &p->capacity, p->nr_tiles + 1, sizeof *p->tile);
+	enum base_status s = base_grow(&p->tile, &p->capacity, p->nr_tiles + 1, sizeof *p->tile);
 	if (s != BASE_OK || w->bytes.failed)
 		return BASE_ERR_NOMEM;
 	char *text = html_pack(w->bytes.byte, w->bytes.length, &length);
 	if (!text)
 		return BASE_ERR_NOMEM;
 	length += sizeof "\"12/1234567890\":\"\",";
-	p->tile[p->nr_tiles++] = (struct html_tile){.level = w->level,
-		.index = index,
-		.leaf = leaf,
-		.text = text,
-		.nr_bytes = length};
+	p->tile[p->nr_tiles++] = (struct html_tile){
+		.level = w->level, .index = index, .leaf = leaf, .text = text, .nr_bytes = length};
 	p->nr_bytes += length;
 	return BASE_OK;
 }
@@ -153,7 +148,8 @@ static enum base_status write_tile(struct sweep *w, uint64_t index)
 	return add_tile(w, index, leaf);
 }
 
-/* ---- levels ----------------------------------------------------------------------------------- */
+/* ---- levels -----------------------------------------------------------------------------------
+ */
 
 /* The children of the level's tiles that are no leaves; with moments only those that have one. */
 static enum base_status wish_children(struct sweep *w, struct wish *ret, bool all)

@@ -52,12 +52,14 @@ static size_t at_most(size_t nr)
 	return nr < ROWS ? nr : ROWS;
 }
 
-/* ---- the answer ------------------------------------------------------------------------------- */
+/* ---- the answer -------------------------------------------------------------------------------
+ */
 
 static void opportunities(struct base_str *out, const struct report *r)
 {
-	static const char *const column[] = {"if it took less", "share of the path", "&minus;10&#8239;%",
-		"&minus;25&#8239;%", "&minus;50&#8239;%", "gone", "helps until", "then it is", NULL};
+	static const char *const column[] = {"if it took less", "share of the path",
+		"&minus;10&#8239;%", "&minus;25&#8239;%", "&minus;50&#8239;%", "gone",
+		"helps until", "then it is", NULL};
 	size_t nr = at_most(r->nr_opportunities);
 	if (!nr)
 		return;
@@ -101,8 +103,7 @@ static void path_rows(struct base_str *out, const struct report *r)
 
 static void caveats(struct base_str *out, const struct report_html *h)
 {
-	const json_t *list =
-		json_object_get(json_object_get(h->document, "answer"), "caveats");
+	const json_t *list = json_object_get(json_object_get(h->document, "answer"), "caveats");
 	if (!json_array_size(list))
 		return;
 	base_str_add(out, "<h2>What to be careful about</h2>\n<ul>\n");
@@ -120,11 +121,12 @@ static void facts(struct base_str *out, const struct report_html *h)
 	base_str_addf(out, " records, %llu processors, critical path ",
 		(unsigned long long)t->nr_processors);
 	report_ns(out, h->report->elapsed_ns);
-	base_str_addf(out, ", of which %.1f&#8239;%% explained</p>\n",
-		100 * h->report->explained_share);
+	base_str_addf(
+		out, ", of which %.1f&#8239;%% explained</p>\n", 100 * h->report->explained_share);
 }
 
-/* ---- locks and queues -------------------------------------------------------------------------- */
+/* ---- locks and queues --------------------------------------------------------------------------
+ */
 
 static void locks(struct base_str *out, const struct report_locks *l)
 {

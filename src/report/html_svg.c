@@ -5,7 +5,16 @@
  */
 #include "report/html_private.h"
 
-enum { BUCKETS = 400, LANES = 32, LEFT = 210, WIDTH = 1000, ROW = 22, BAR = 13, TOP = 24, PALETTE = 7 };
+enum {
+	BUCKETS = 400,
+	LANES = 32,
+	LEFT = 210,
+	WIDTH = 1000,
+	ROW = 22,
+	BAR = 13,
+	TOP = 24,
+	PALETTE = 7
+};
 
 struct picture {
 	struct base_str *out;
@@ -28,8 +37,9 @@ static double x_of(unsigned bucket)
 static void rect(struct picture *p, const char *class, unsigned from, unsigned to, double y,
 	double height, const char *title)
 {
-	base_str_addf(p->out, "<rect class=\"%s\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" "
-			      "height=\"%.1f\">",
+	base_str_addf(p->out,
+		"<rect class=\"%s\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" "
+		"height=\"%.1f\">",
 		class, x_of(from), y, x_of(to) - x_of(from), height);
 	base_str_add(p->out, "<title>");
 	report_html_text(p->out, title);
@@ -59,8 +69,7 @@ static void lane(struct picture *p, const struct html_lane *l, double y)
 			continue;
 		if (i && run != HTML_NOTHING) {
 			struct base_str class = {0};
-			base_str_addf(&class, "k-%s",
-				model_state_kind_name(t->state[run].kind));
+			base_str_addf(&class, "k-%s", model_state_kind_name(t->state[run].kind));
 			if (t->state[run].topic < PALETTE && !t->waits[run])
 				base_str_addf(&class, " s%u", t->state[run].topic);
 			rect(p, base_str_text(&class), from, i, y, BAR, t->state[run].name);
@@ -81,8 +90,8 @@ static void path(struct picture *p, size_t nr_lanes)
 	for (unsigned i = 0; i <= BUCKETS; i++) {
 		uint32_t now = HTML_NOTHING;
 		if (i < BUCKETS && bucket_begin(t, i + 1) > bucket_begin(t, i)) {
-			struct html_bucket b = html_bucket_of(&c, bucket_begin(t, i),
-				bucket_begin(t, i + 1), NULL, p->sum_ns);
+			struct html_bucket b = html_bucket_of(
+				&c, bucket_begin(t, i), bucket_begin(t, i + 1), NULL, p->sum_ns);
 			now = b.active == HTML_NOTHING ? HTML_NOTHING : t->step[b.active].lane;
 		}
 		if (i < BUCKETS && i && now == run)
@@ -132,17 +141,20 @@ void html_static_timeline(struct base_str *out, const struct html_timeline *t)
 		"<h2>Timeline</h2>\n<svg class=timeline role=img viewBox=\"0 0 %d %d\" "
 		"aria-label=\"what each thread was doing, and where the critical path was\">\n",
 		WIDTH, TOP + (int)nr_lanes * ROW + 4);
-	base_str_add(out, "<defs><pattern id=hatch width=6 height=6 patternUnits=userSpaceOnUse "
-			  "patternTransform=\"rotate(45)\"><rect width=6 height=6 class=hatch-back />"
-			  "<rect width=2 height=6 class=hatch-line /></pattern></defs>\n");
+	base_str_add(out,
+		"<defs><pattern id=hatch width=6 height=6 patternUnits=userSpaceOnUse "
+		"patternTransform=\"rotate(45)\"><rect width=6 height=6 class=hatch-back />"
+		"<rect width=2 height=6 class=hatch-line /></pattern></defs>\n");
 	labels(&p, nr_lanes);
 	for (size_t i = 0; i < nr_lanes; i++)
 		lane(&p, &t->lane[i], TOP + (double)i * ROW);
 	path(&p, nr_lanes);
-	base_str_add(out, "</svg>\n<p class=more>Colours: states; hatched: waiting; the line beneath "
-			  "a lane: the critical path is there.");
+	base_str_add(out,
+		"</svg>\n<p class=more>Colours: states; hatched: waiting; the line beneath "
+		"a lane: the critical path is there.");
 	if (t->nr_lanes > nr_lanes)
-		base_str_addf(out, " %zu more lanes are not in this picture.", t->nr_lanes - nr_lanes);
+		base_str_addf(
+			out, " %zu more lanes are not in this picture.", t->nr_lanes - nr_lanes);
 	base_str_add(out, "</p>\n");
 	base_free(p.sum_ns);
 }

@@ -7,7 +7,8 @@
 
 enum { MOMENTS_MAX = 48, EVENLY = 33 };
 
-/* ---- exact sums: per lane and bin, the time in each state -------------------------------------- */
+/* ---- exact sums: per lane and bin, the time in each state --------------------------------------
+ */
 
 static uint64_t bin_begin(const struct html_timeline *t, unsigned bin, unsigned nr_bins)
 {
@@ -45,8 +46,8 @@ static json_t *sums_of(const struct html_timeline *t, unsigned nr_bins)
 	struct html_bytes b = {0};
 	json_t *ret = NULL;
 	for (size_t i = 0; sum_ns && seen && i <= t->nr_lanes; i++) {
-		struct html_cursor c = html_cursor_of(
-			i < t->nr_lanes ? &t->lane[i].track : &t->path, t->end_ns);
+		struct html_cursor c =
+			html_cursor_of(i < t->nr_lanes ? &t->lane[i].track : &t->path, t->end_ns);
 		for (unsigned k = 0; k < nr_bins; k++)
 			put_bin(&b, &c, bin_begin(t, k, nr_bins), bin_begin(t, k + 1, nr_bins),
 				sum_ns, seen);
@@ -74,7 +75,8 @@ static json_t *sums(const struct html_timeline *t, size_t max_bytes, unsigned *r
 	}
 }
 
-/* ---- moments that somebody will want to see ---------------------------------------------------- */
+/* ---- moments that somebody will want to see ----------------------------------------------------
+ */
 
 static void add_moment(uint64_t *moment, size_t *nr, const struct html_timeline *t, uint64_t at_ns)
 {
@@ -82,7 +84,8 @@ static void add_moment(uint64_t *moment, size_t *nr, const struct html_timeline 
 		moment[(*nr)++] = at_ns;
 }
 
-/* The longest visit to each of the path's longest states, the begin, the end, and evenly between. */
+/* The longest visit to each of the path's longest states, the begin, the end, and evenly between.
+ */
 static size_t choose_moments(const struct html_timeline *t, uint64_t moment[MOMENTS_MAX])
 {
 	enum { STATES = 8 };
@@ -107,7 +110,8 @@ static size_t choose_moments(const struct html_timeline *t, uint64_t moment[MOME
 	return nr;
 }
 
-/* ---- the document ------------------------------------------------------------------------------ */
+/* ---- the document ------------------------------------------------------------------------------
+ */
 
 static json_t *lanes(const struct html_timeline *t)
 {
@@ -119,8 +123,9 @@ static json_t *lanes(const struct html_timeline *t)
 				"group", l->group, "pid", report_json_u64(l->pid), "tid",
 				report_json_u64(l->tid), "active_ns", report_json_u64(l->active_ns),
 				"wait_ns", report_json_u64(l->wait_ns), "path_ns",
-				report_json_ns(l->path_ns), "begin_ns", report_json_u64(l->begin_ns),
-				"end_ns", report_json_u64(l->end_ns)));
+				report_json_ns(l->path_ns), "begin_ns",
+				report_json_u64(l->begin_ns), "end_ns",
+				report_json_u64(l->end_ns)));
 	}
 	return list;
 }
@@ -130,13 +135,13 @@ static json_t *states(const struct html_timeline *t)
 	json_t *list = json_array();
 	for (size_t i = 0; i < t->nr_states; i++) {
 		const struct html_state *s = &t->state[i];
-		json_array_append_new(list,
-			json_pack("{s:s, s:s, s:s, s:I, s:s, s:b, s:o, s:o}", "name", s->name,
-				"where", s->where, "queue", s->queue, "topic",
-				(json_int_t)s->topic, "kind", model_state_kind_name(s->kind), "waits",
-				(int)model_state_kind_waits(s->kind), "path_ns",
-				report_json_ns(s->path_ns), "total_ns",
-				report_json_u64(s->total_ns)));
+		json_array_append_new(
+			list, json_pack("{s:s, s:s, s:s, s:I, s:s, s:b, s:o, s:o}", "name", s->name,
+				      "where", s->where, "queue", s->queue, "topic",
+				      (json_int_t)s->topic, "kind", model_state_kind_name(s->kind),
+				      "waits", (int)model_state_kind_waits(s->kind), "path_ns",
+				      report_json_ns(s->path_ns), "total_ns",
+				      report_json_u64(s->total_ns)));
 	}
 	return list;
 }
@@ -147,10 +152,9 @@ static json_t *steps(const struct html_timeline *t)
 	for (size_t i = 0; i < t->nr_steps; i++) {
 		const struct html_step *s = &t->step[i];
 		json_array_append_new(list,
-			json_pack("[I, I]", s->lane == HTML_NOTHING ? (json_int_t)-1
-								    : (json_int_t)s->lane,
-				s->state == HTML_NOTHING ? (json_int_t)-1
-							 : (json_int_t)s->state));
+			json_pack("[I, I]",
+				s->lane == HTML_NOTHING ? (json_int_t)-1 : (json_int_t)s->lane,
+				s->state == HTML_NOTHING ? (json_int_t)-1 : (json_int_t)s->state));
 	}
 	return list;
 }
@@ -159,10 +163,10 @@ static json_t *rows(const struct html_timeline *t)
 {
 	json_t *list = json_array();
 	for (size_t i = 0; i < t->nr_rows; i++)
-		json_array_append_new(list,
-			json_pack("{s:s, s:s, s:b, s:o}", "name", t->row[i].name, "type",
-				t->row[i].type, "waiters", (int)t->row[i].waiters, "greatest",
-				report_json_u64(t->row[i].greatest)));
+		json_array_append_new(
+			list, json_pack("{s:s, s:s, s:b, s:o}", "name", t->row[i].name, "type",
+				      t->row[i].type, "waiters", (int)t->row[i].waiters, "greatest",
+				      report_json_u64(t->row[i].greatest)));
 	return list;
 }
 
@@ -183,14 +187,13 @@ static json_t *leaves(const struct html_pyramid *p)
 	json_t *list = json_array();
 	for (size_t i = 0; i < p->nr_tiles; i++)
 		if (p->tile[i].leaf)
-			json_array_append_new(list,
-				json_sprintf("%u/%llu", p->tile[i].level,
-					(unsigned long long)p->tile[i].index));
+			json_array_append_new(list, json_sprintf("%u/%llu", p->tile[i].level,
+							    (unsigned long long)p->tile[i].index));
 	return list;
 }
 
-static enum base_status add_tiles(const struct html_timeline *t, size_t max_bytes, json_t *to,
-	struct base_err *err)
+static enum base_status add_tiles(
+	const struct html_timeline *t, size_t max_bytes, json_t *to, struct base_err *err)
 {
 	struct html_pyramid_track *track =
 		base_alloc((t->nr_lanes + t->nr_rows + 1) * sizeof *track);
@@ -220,10 +223,10 @@ static enum base_status add_tiles(const struct html_timeline *t, size_t max_byte
 	base_free(track);
 	if (s != BASE_OK)
 		return s;
-	json_t *part = json_pack("{s:I, s:i, s:I, s:b, s:o, s:o}", "bucket_log2",
-		(json_int_t)p.top_log2, "buckets", (int)HTML_TILE_BUCKETS, "whole_levels",
-		(json_int_t)p.nr_levels, "whole", (int)p.whole, "leaves", leaves(&p), "tiles",
-		tiles(&p));
+	json_t *part =
+		json_pack("{s:I, s:i, s:I, s:b, s:o, s:o}", "bucket_log2", (json_int_t)p.top_log2,
+			"buckets", (int)HTML_TILE_BUCKETS, "whole_levels", (json_int_t)p.nr_levels,
+			"whole", (int)p.whole, "leaves", leaves(&p), "tiles", tiles(&p));
 	html_pyramid_fini(&p);
 	if (!part || json_object_update(to, part))
 		s = report_no_memory(err);

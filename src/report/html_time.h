@@ -50,7 +50,7 @@ enum html_track_kind {
 };
 /* What is drawn of a bucket of states. */
 struct html_bucket {
-	uint32_t active, waiting;                  /* the longest; HTML_NOTHING: none */
+	uint32_t active, waiting;                   /* the longest; HTML_NOTHING: none */
 	uint8_t active_fifteenths, wait_fifteenths; /* of the bucket; at least 1 when any */
 };
 /* The dominating values of [from_ns, to_ns) at the cursor. waits[value] (NULL: none); sum_ns: one
@@ -67,7 +67,7 @@ struct html_pyramid_input {
 	const struct html_pyramid_track *track;
 	size_t nr_tracks;
 	uint64_t start_ns, end_ns;
-	uint32_t nr_values; /* of all tracks of states */
+	uint32_t nr_values;        /* of all tracks of states */
 	size_t max_bytes;          /* of all tiles as text */
 	const uint64_t *moment_ns; /* to have in full detail, the most interesting first */
 	size_t nr_moments;

@@ -64,7 +64,8 @@ void html_track_fini(struct html_track *t)
 	*t = (struct html_track){0};
 }
 
-/* ---- reading ---------------------------------------------------------------------------------- */
+/* ---- reading ----------------------------------------------------------------------------------
+ */
 
 struct html_cursor html_cursor_of(const struct html_track *t, uint64_t limit_ns)
 {
@@ -148,7 +149,8 @@ struct html_bucket html_bucket_of(struct html_cursor *c, uint64_t from_ns, uint6
 	return b;
 }
 
-/* ---- bytes ------------------------------------------------------------------------------------ */
+/* ---- bytes ------------------------------------------------------------------------------------
+ */
 
 void html_put(struct html_bytes *b, uint64_t v)
 {

@@ -1,18 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * deadlock_isolation - a deadlocked process of which every thread would do harm if it went on, and a witness.
+ * deadlock_isolation - a deadlocked process of which every thread would do harm if it went on, and
+ * a witness.
  *
- * Prints "READY PID", waits for the end of its standard input, then checks that none of the harm was done, prints
- * "LEAK: what" for each that was, and "ISOLATION OK" or "ISOLATION BROKEN". Exit status 0 or 1.
+ * Prints "READY PID", waits for the end of its standard input, then checks that none of the harm
+ * was done, prints "LEAK: what" for each that was, and "ISOLATION OK" or "ISOLATION BROKEN". Exit
+ * status 0 or 1.
  *
- * main waits for lock B; thread 0 has B and waits for A; main has A; so do all others. Thread i would begin with
- * harm i and go on with those after it.
+ * main waits for lock B; thread 0 has B and waits for A; main has A; so do all others. Thread i
+ * would begin with harm i and go on with those after it.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -158,18 +162,20 @@ static void harm_flock(void)
 /* What would harm the one who looks. */
 static void harm_by_crash(void)
 {
-	*(volatile int *)1 = 1;
+	volatile uintptr_t nowhere = 8;
+	*(volatile int *)nowhere = 1;
 }
 static void harm_by_loop(void)
 {
 	for (volatile int i = 0;; i++)
 		;
 }
+static volatile bool for_ever = true;
 static int recurse(volatile char *from)
 {
 	volatile char frame[65536];
 	frame[0] = *from;
-	return recurse(frame) + frame[0];
+	return for_ever ? recurse(frame) + frame[0] : 0;
 }
 static void harm_by_stack(void)
 {
@@ -179,7 +185,8 @@ static void harm_by_stack(void)
 static void harm_by_memory(void)
 {
 	for (;;) {
-		char *p = mmap(NULL, 64 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		char *p = mmap(
+			NULL, 64 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 		if (p == MAP_FAILED)
 			break;
 		memset(p, 1, 64 << 20);
@@ -220,10 +227,40 @@ static void harm_by_breakpoint(void)
 }
 
 static void (*const harms[])(void) = {
-	harm_memory, harm_output, harm_eventfd, harm_pipe, harm_socket, harm_file, harm_position, harm_size, harm_unlink,
-	harm_rename, harm_create, harm_directory, harm_kill, harm_fork, harm_system, harm_exec, harm_socket_option, harm_flags,
-	harm_alarm, harm_name, harm_semaphore, harm_queue, harm_limit, harm_flock, harm_by_crash, harm_by_loop, harm_by_stack,
-	harm_by_memory, harm_by_forks, harm_by_calls, harm_by_old_call, harm_by_ptrace, harm_by_signal, harm_by_breakpoint,
+	harm_memory,
+	harm_output,
+	harm_eventfd,
+	harm_pipe,
+	harm_socket,
+	harm_file,
+	harm_position,
+	harm_size,
+	harm_unlink,
+	harm_rename,
+	harm_create,
+	harm_directory,
+	harm_kill,
+	harm_fork,
+	harm_system,
+	harm_exec,
+	harm_socket_option,
+	harm_flags,
+	harm_alarm,
+	harm_name,
+	harm_semaphore,
+	harm_queue,
+	harm_limit,
+	harm_flock,
+	harm_by_crash,
+	harm_by_loop,
+	harm_by_stack,
+	harm_by_memory,
+	harm_by_forks,
+	harm_by_calls,
+	harm_by_old_call,
+	harm_by_ptrace,
+	harm_by_signal,
+	harm_by_breakpoint,
 };
 enum { HARMS = sizeof harms / sizeof *harms };
 
@@ -331,7 +368,8 @@ static void check_all(pid_t child)
 static void make_things(void)
 {
 	const char *tmp = getenv("TMPDIR");
-	snprintf(directory, sizeof directory, "%s/isolation-XXXXXX", tmp && strlen(tmp) < 40 ? tmp : "/tmp");
+	snprintf(directory, sizeof directory, "%s/isolation-XXXXXX",
+		tmp && strlen(tmp) < 40 ? tmp : "/tmp");
 	if (!mkdtemp(directory))
 		exit(2);
 	snprintf(victim_file, sizeof victim_file, "%s/victim", directory);
@@ -342,7 +380,8 @@ static void make_things(void)
 	char path[96];
 	snprintf(path, sizeof path, "%s/file", directory);
 	file_fd = open(path, O_CREAT | O_RDWR, 0600);
-	if (ftruncate(file_fd, SIZE) || pipe(pipe_fd) || socketpair(AF_UNIX, SOCK_STREAM, 0, socket_fd))
+	if (ftruncate(file_fd, SIZE) || pipe(pipe_fd) ||
+		socketpair(AF_UNIX, SOCK_STREAM, 0, socket_fd))
 		exit(2);
 	shared_memory = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	shared_file = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, file_fd, 0);

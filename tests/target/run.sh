@@ -45,7 +45,10 @@ fi
 if ((!$#)) || [[ " $* " == *' coach '* ]]; then
 	python3 "$here/coached.py" || status=1
 fi
-if [[ $* != coach && $* != thread_names ]]; then
+if ((!$#)) || [[ " $* " == *' deadlock_ahead'* ]]; then
+	python3 "$here/deadlock_ahead.py" "$@" || status=1
+fi
+if [[ $* != coach && $* != thread_names && $* != deadlock_ahead* ]]; then
 	python3 "$here/known_answers.py" "$@" || status=1
 	python3 "$here/system_answers.py" "$@" || status=1
 fi

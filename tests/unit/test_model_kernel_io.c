@@ -174,6 +174,41 @@ static void disk(void **state)
 	finish(&b);
 }
 
+/* A flush that was put off goes to the disk with another program's request: it is not that one's.
+ */
+static void flush(void **state)
+{
+	(void)state;
+	struct bench b;
+	start(&b, "");
+	b.options.process = "database";
+	uint32_t database = thread(&b, "database"), other = thread(&b, "other");
+	uint32_t irq = context(&b, TRACE_CONTEXT_irq, 0, "nvme0q1");
+	uint32_t sda = object(&b, TRACE_OBJECT_disk, "sda", 0);
+	uint32_t again = site(&b, "blk_mq_requeue_work");
+	const uint64_t nowhere = UINT64_MAX;
+	enum { FDATASYNC = 75 };
+	IN(&b, 0, database, 0);
+	IN(&b, 0, other, 1);
+	CALLS(&b, 100, database, FDATASYNC);
+	PUT(&b, 110, database, work_queue, .key = 5, .site = again);
+	SLEEPS(&b, 115, database, 0);
+	PUT(&b, 130, other, disk_begin, .object = sda, .op = TRACE_DISK_flush, .key = nowhere);
+	PUT(&b, 1000, irq, context_begin, .interrupted = other);
+	PUT(&b, 1010, irq, disk_end, .object = sda, .op = TRACE_DISK_flush, .key = nowhere);
+	WAKES(&b, 1015, irq, database);
+	PUT(&b, 1016, irq, context_end);
+	IN(&b, 1020, database, 0);
+	RETURNS(&b, 1025, database, FDATASYNC);
+	SLEEPS(&b, 1100, database, 0);
+	analyse(&b);
+	conserved(&b, 1100);
+	assert_float_equal(on_path(&b, "disk sda busy (flush)"), 880, 1e-6);
+	assert_float_equal(on_path_of(&b, "other", ""), 0, 1e-6);
+	assert_float_equal(unexplained(&b), 0, 1e-6);
+	finish(&b);
+}
+
 /* ---- the network ----------------------------------------------------------------------------- */
 
 struct wire {
@@ -412,6 +447,7 @@ int main(void)
 		cmocka_unit_test(futex_of_another_process),
 		cmocka_unit_test(call_and_timer),
 		cmocka_unit_test(disk),
+		cmocka_unit_test(flush),
 		cmocka_unit_test(packet_from_its_sender),
 		cmocka_unit_test(cut_packet),
 		cmocka_unit_test(packet_from_outside),

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_report_html.c - the page's data: the pyramid against brute force, sums against the run, names that would be
- * markup. */
+/* test_report_html.c - the page's data: the pyramid against brute force, sums against the run,
+ * names that would be markup. */
 #include "report_fixture.h"
 #include "report/html.h"
 #include "report/html_time.h"
 
 #include <zlib.h>
 
-/* ---- reading what was packed, independently of the writer --------------------------------------- */
+/* ---- reading what was packed, independently of the writer ---------------------------------------
+ */
 
 static uint8_t *unpack(const char *text, size_t *ret_length)
 {
@@ -63,7 +64,8 @@ static uint64_t next(struct numbers *n)
 	return v;
 }
 
-/* ---- random lanes, as plain lists ---------------------------------------------------------------- */
+/* ---- random lanes, as plain lists
+ * ---------------------------------------------------------------- */
 
 enum { TRACKS = 4, STATES = 3, VALUES = 6, SLICES = 30000 };
 
@@ -188,17 +190,17 @@ static bool near_by_one(unsigned a, unsigned b)
 	return a + 1 >= b && b + 1 >= a;
 }
 
-static void check_states(struct numbers *n, const struct world *w, unsigned track, uint64_t from,
-	uint64_t width_ns)
+static void check_states(
+	struct numbers *n, const struct world *w, unsigned track, uint64_t from, uint64_t width_ns)
 {
 	size_t hint = 0;
 	for (unsigned i = 0; i < HTML_TILE_BUCKETS;) {
 		uint64_t run = next(n), active = next(n), waiting = next(n), q = next(n);
 		assert_true(run >= 1 && i + run <= HTML_TILE_BUCKETS);
 		for (; run; run--, i++) {
-			struct html_bucket b = bucket_by_hand(&w->plain[track], &hint,
-				w->in[track].waits, from + i * width_ns, from + (i + 1) * width_ns,
-				w->end_ns);
+			struct html_bucket b =
+				bucket_by_hand(&w->plain[track], &hint, w->in[track].waits,
+					from + i * width_ns, from + (i + 1) * width_ns, w->end_ns);
 			assert_int_equal((uint32_t)(active - 1), b.active);
 			assert_int_equal((uint32_t)(waiting - 1), b.waiting);
 			assert_true(near_by_one((unsigned)(q >> 4), b.active_fifteenths));
@@ -210,8 +212,8 @@ static void check_states(struct numbers *n, const struct world *w, unsigned trac
 	}
 }
 
-static void check_units(struct numbers *n, const struct world *w, unsigned track, uint64_t from,
-	uint64_t width_ns)
+static void check_units(
+	struct numbers *n, const struct world *w, unsigned track, uint64_t from, uint64_t width_ns)
 {
 	size_t hint = 0;
 	for (unsigned i = 0; i < HTML_TILE_BUCKETS;) {
@@ -226,8 +228,8 @@ static void check_units(struct numbers *n, const struct world *w, unsigned track
 }
 
 /* A leaf has the list itself. */
-static void check_leaf(struct numbers *n, const struct world *w, unsigned track, uint64_t from,
-	uint64_t span_ns)
+static void check_leaf(
+	struct numbers *n, const struct world *w, unsigned track, uint64_t from, uint64_t span_ns)
 {
 	const struct plain *p = &w->plain[track];
 	size_t hint = 0;
@@ -236,7 +238,8 @@ static void check_leaf(struct numbers *n, const struct world *w, unsigned track,
 		assert_true(length > 0);
 		while (hint < p->nr && p->slice[hint].end_ns <= at)
 			hint++;
-		const struct html_slice *s = hint < p->nr && at < w->end_ns ? &p->slice[hint] : NULL;
+		const struct html_slice *s =
+			hint < p->nr && at < w->end_ns ? &p->slice[hint] : NULL;
 		bool inside = s && s->begin_ns <= at;
 		uint64_t until = inside ? s->end_ns : s ? s->begin_ns : UINT64_MAX;
 		until = at < w->end_ns && until > w->end_ns ? w->end_ns : until;
@@ -348,7 +351,8 @@ static void pyramid_keeps_its_size(void **state)
 	world_free(w);
 }
 
-/* ---- the document -------------------------------------------------------------------------------- */
+/* ---- the document
+ * -------------------------------------------------------------------------------- */
 
 static struct report_html *page_of(struct bench *b, struct base_str *page)
 {
@@ -379,7 +383,7 @@ static void check_sums(const json_t *t, const uint64_t *lane_ns)
 			for (uint64_t left = next(&n); left; left--) {
 				uint64_t value = next(&n);
 				assert_true(value < json_array_size(json_object_get(
-							   t, i < nr_lanes ? "states" : "steps")));
+							    t, i < nr_lanes ? "states" : "steps")));
 				all += next(&n);
 			}
 		if (i < nr_lanes)
@@ -406,8 +410,8 @@ static void time_sums_to_the_run(void **state)
 	assert_true(json_is_true(json_object_get(t, "whole")));
 	assert_string_equal(json_string_value(json_object_get(d, "name")), "t.lpt");
 	/* the curve of slow: 985 us of it, of which 401 help */
-	const json_t *curve = json_array_get(
-		json_object_get(json_object_get(d, "whatif"), "states"), 0);
+	const json_t *curve =
+		json_array_get(json_object_get(json_object_get(d, "whatif"), "states"), 0);
 	const json_t *pieces = json_object_get(curve, "pieces");
 	const json_t *first = json_array_get(pieces, 0);
 	assert_near(json_real_value(json_object_get(first, "to")), 0.406, 0.004);
@@ -449,9 +453,12 @@ static void locks_have_lanes(void **state)
 	finish(&b);
 }
 
-/* ---- names that want to be markup ----------------------------------------------------------------- */
+/* ---- names that want to be markup
+ * ----------------------------------------------------------------- */
 
-#define EVIL "</script><script>alert(1)</script><!--\"'&\xe2\x80\xa8\xe2\x80\xa9<img src=x onerror=alert(2)>"
+#define EVIL                                                                                       \
+	"</script><script>alert(1)</script><!--\"'&\xe2\x80\xa8\xe2\x80\xa9<img src=x "            \
+	"onerror=alert(2)>"
 
 static void hostile_names(void **state)
 {
@@ -490,10 +497,10 @@ static void hostile_names(void **state)
 	json_error_t why;
 	json_t *d = json_loadb(data, length, 0, &why);
 	assert_non_null(d);
-	const json_t *lane = json_array_get(
-		json_object_get(json_object_get(d, "timeline"), "lanes"), 0);
-	assert_non_null(strstr(json_string_value(json_object_get(lane, "name")),
-		"<img src=x onerror=alert(2)>"));
+	const json_t *lane =
+		json_array_get(json_object_get(json_object_get(d, "timeline"), "lanes"), 0);
+	assert_non_null(strstr(
+		json_string_value(json_object_get(lane, "name")), "<img src=x onerror=alert(2)>"));
 	assert_true(json_equal(d, (json_t *)report_html_json(h)));
 	json_decref(d);
 	base_str_fini(&page);
@@ -512,8 +519,8 @@ static void nothing_to_see(void **state)
 	struct report_html *h = page_of(&b, &page);
 	assert_non_null(strstr(base_str_text(&page), "There is no answer"));
 	assert_null(json_object_get(report_html_json(h), "timeline"));
-	assert_non_null(json_object_get(
-		json_object_get(report_html_json(h), "absent"), "timeline"));
+	assert_non_null(
+		json_object_get(json_object_get(report_html_json(h), "absent"), "timeline"));
 	base_str_fini(&page);
 	report_html_free(h);
 	finish(&b);

@@ -13,7 +13,7 @@ export type Row = Record<string, any>;
 export type Doc = {
   tool: string; name: string; absent: Record<string, string>; trace?: Row; diagnostics?: Row[]; answer?: Row; whatif?: Row;
   loops?: Row; locks?: Row; queues?: Row; histograms?: Row; graph?: Row; states_graph?: Row; connections?: Row; flame?: Row;
-  timeline?: Timeline; memory?: Row; network?: Row;
+  timeline?: Timeline; attached: Record<string, Row>;
 };
 export const doc: Doc = JSON.parse(document.getElementById('data')!.textContent!);
 export const T = doc.timeline;

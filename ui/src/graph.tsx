@@ -9,6 +9,7 @@ import { Table } from './table';
 
 const short = (s: string, n = 34) => (s.length > n ? `${s.slice(0, n / 2 - 1)}…${s.slice(-n / 2)}` : s);
 const title = (n: Row) => (n.kind === 'transition' ? (n.from_state ? `${n.from_state} → ${n.to_state}` : `begins: ${n.to_state}`) : n.name);
+const lines = (n: Row) => (n.kind === 'transition' ? [short(n.from_state || 'begins'), `→ ${short(n.to_state)}`] : [short(n.name)]);
 // Actors of the selected threads, and what they use.
 function chosen(g: Row): Set<number> | null {
   const l = lanes.value;
@@ -18,15 +19,17 @@ function chosen(g: Row): Set<number> | null {
   for (const e of g.edges) for (const [a, b] of [[e.from, e.to], [e.to, e.from]]) if (s.has(a) && g.nodes[b].kind === 'queue') s.add(b);
   return s;
 }
+const LEAST = 0.002; // of the path: what it passes for less is left out when only its way is asked for
 type Part = 'nodes' | 'path';
 function Drawing({ g, part }: { g: Row; part: Part }) {
   const laid = useMemo(() => {
     const d = new Dagre({ multigraph: true });
     d.setGraph({ rankdir: 'LR', nodesep: 14, ranksep: 46, marginx: 12, marginy: 12 });
     d.setDefaultEdgeLabel(() => ({}));
-    const nodes: Row[] = g.nodes.filter((n: Row) => part === 'nodes' || n.path_ns > 0 || g.edges.some((e: Row) => e.path_ns > 0 && (e.from === n.node || e.to === n.node)));
-    const ids = new Set(nodes.map((n) => n.node)), edges: Row[] = g.edges.filter((e: Row) => ids.has(e.from) && ids.has(e.to) && (part === 'nodes' || e.path_ns > 0));
-    for (const n of nodes) d.setNode(`${n.node}`, { width: 30 + short(title(n)).length * 6.7, height: 38 });
+    const least = g.elapsed_ns * LEAST, on = (e: Row) => part === 'nodes' || e.path_ns >= least;
+    const nodes: Row[] = g.nodes.filter((n: Row) => on(n) || g.edges.some((e: Row) => on(e) && (e.from === n.node || e.to === n.node)));
+    const ids = new Set(nodes.map((n) => n.node)), edges: Row[] = g.edges.filter((e: Row) => ids.has(e.from) && ids.has(e.to) && on(e));
+    for (const n of nodes) d.setNode(`${n.node}`, { width: Math.max(120, 30 + Math.max(...lines(n).map((t) => t.length)) * 6.7), height: 24 + 15 * lines(n).length });
     edges.forEach((e, i) => d.setEdge(`${e.from}`, `${e.to}`, {}, `${i}`));
     layout(d);
     return { nodes, edges, d, w: d.graph().width ?? 100, h: d.graph().height ?? 100 };
@@ -35,8 +38,8 @@ function Drawing({ g, part }: { g: Row; part: Part }) {
   const dim = (n: Row) => (on && !on.has(n.node)) || (q && !title(n).toLowerCase().includes(q));
   return (
     <div class="graph" tabIndex={0} role="region" aria-label="graph; the table beneath has the same">
-      <svg width={Math.min(laid.w, 2600)} viewBox={`0 0 ${laid.w} ${laid.h}`} role="img" aria-label="graph of who waits on whom">
-        <defs><marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto-start-reverse" markerUnits="userSpaceOnUse"><path d="M0 0L8 4L0 8z" /></marker></defs>
+      <svg width={laid.w} height={laid.h} viewBox={`0 0 ${laid.w} ${laid.h}`} role="img" aria-label="graph of who waits on whom">
+        
         {edges.map((e, i) => {
           const p = d.edge({ v: `${e.from}`, w: `${e.to}`, name: `${i}` })?.points;
           return p && (
@@ -51,9 +54,9 @@ function Drawing({ g, part }: { g: Row; part: Part }) {
           return (
             <g class={`v ${n.kind} ${n.path_ns > 0 ? 'on-path' : ''} ${dim(n) ? 'dim' : ''}`} transform={`translate(${p.x} ${p.y})`}>
               <title>{`${title(n)}: ${n.path_ns ? `${ns(n.path_ns)} of the path, ` : ''}${count(n.times)} times${n.waiting_ns ? `, waited ${ns(n.waiting_ns)}` : ''}`}</title>
-              <rect x={-p.width / 2} y="-19" width={p.width} height="38" rx={n.kind === 'queue' ? 19 : 4} />
-              <text y="-3">{short(title(n))}</text>
-              <text y="12" class="small">{n.path_ns ? `${pct(s)} of the path` : n.waiting_ns ? `waited ${ns(n.waiting_ns)}` : `${count(n.times)}×`}</text>
+              <rect x={-p.width / 2} y={-p.height / 2} width={p.width} height={p.height} rx={n.kind === 'queue' ? 19 : 4} />
+              {lines(n).map((t, i) => <text y={16 + 14 * i - p.height / 2}>{t}</text>)}
+              <text y={p.height / 2 - 7} class="small">{n.path_ns ? `${pct(s)} of the path` : n.waiting_ns ? `waited ${ns(n.waiting_ns)}` : `${count(n.times)}×`}</text>
             </g>
           );
         })}
@@ -73,7 +76,7 @@ export function GraphPanel() {
     <div ref={ref}>
       <div class="row">
         <label>Show <select value={which} onChange={(e) => { setWhich(e.currentTarget.value as any); setPart(e.currentTarget.value === 'graph' ? 'nodes' : 'path'); }}><option value="graph">threads and queues: who waits on whom</option><option value="states_graph">states and transitions</option></select></label>
-        <label><input type="checkbox" checked={part === 'path'} onChange={(e) => setPart(e.currentTarget.checked ? 'path' : 'nodes')} /> only what the critical path passes</label>
+        <label><input type="checkbox" checked={part === 'path'} onChange={(e) => setPart(e.currentTarget.checked ? 'path' : 'nodes')} /> only where the critical path is for 0.2 % and more</label>
       </div>
       {selected.value && <Scope>Numbers are of the whole run; what the selected threads have no part in is pale.</Scope>}
       {!g ? <Absent of={which} what="graph" /> : seen && <>

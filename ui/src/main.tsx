@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // main.tsx - the page: its panels, its keys. Without it the static part of the page stays.
 import { signal } from '@preact/signals';
-import { render, type ComponentChild } from 'preact';
+import { Component, render, type ComponentChild } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import { PALETTE, T, doc, forgetColors, ns } from './data';
+import { Deadlock, Memory, Network, isNetwork } from './extras';
 import { Flame } from './flame';
 import { GraphPanel } from './graph';
 import { Answer, Connections, Locks, Quality, Queues, Selection, Threads, WhatIf } from './panels';
 import { clear, connection, lanes, panel, range, search, selected, startHash, view, whole } from './select';
 import { loadBins } from './tiles';
-import { Timeline, forgetPatterns, go, pan, scrollLanes, swatch, tip, zoom } from './timeline';
+import { Timeline, first, forgetPatterns, go, pan, scrollLanes, shown as rowsShown, swatch, tip, zoom } from './timeline';
 
 const rest = signal(false), help = signal(false);
 const KEYS: [string, string][] = [['W S', 'zoom in, out'], ['A D, ← →', 'move'], ['↑ ↓', 'other threads'], ['drag', 'measure: selects that time'], ['Shift + drag', 'move'], ['Ctrl + wheel', 'zoom'],
@@ -33,13 +34,14 @@ function Legend() {
 }
 function TimelinePanel() {
   if (!T) return <p class="absent">No timeline: {doc.absent.timeline}.</p>;
-  const b = (text: string, f: () => void, label: string) => <button onClick={f} aria-label={label} title={label}>{text}</button>;
+  const b = (text: string, f: () => void, label: string) => <button onClick={f} aria-label={label === text ? undefined : label} title={label}>{text}</button>;
   return (
     <>
       <div class="row">
         {b('+', () => zoom(0.5), 'zoom in')}{b('−', () => zoom(2), 'zoom out')}{b('←', () => pan(-0.3), 'move left')}{b('→', () => pan(0.3), 'move right')}
-        {b('all', () => go([0, whole]), 'the whole run')}{range.value && b('zoom to selection', () => go(range.value!), 'zoom to the selection')}
-        <span class="now" aria-live="off">{ns(view.value[1] - view.value[0])} at {ns(view.value[0])}</span>
+        {b('all', () => go([0, whole]), 'all: the whole run')}{range.value && b('zoom to selection', () => go(range.value!), 'zoom to the selection')}
+        {T.lanes.length > rowsShown() && <>{b('↑', () => scrollLanes(-5), 'lanes further up')}{b('↓', () => scrollLanes(5), 'lanes further down')}<span class="now">lanes {first.value + 1}–{Math.min(first.value + rowsShown(), T.lanes.length)} of {T.lanes.length}</span></>}
+        <span class="now span" aria-live="off">{ns(view.value[1] - view.value[0])} at {ns(view.value[0])}</span>
       </div>
       <Timeline />
       <Legend />
@@ -49,9 +51,15 @@ function TimelinePanel() {
     </>
   );
 }
+// A document of another version may lack what a panel draws: that panel says so, the others stay.
+class Safe extends Component<{ children: ComponentChild }> {
+  state = { why: '' };
+  componentDidCatch(e: Error) { this.setState({ why: e.message }); }
+  render() { return this.state.why ? <p class="absent">This part cannot be drawn: {this.state.why}</p> : this.props.children; }
+}
 type Panel = [string, string, () => ComponentChild, boolean?];
 const PANELS: Panel[] = [['answer', 'Answer', () => <Answer />], ['timeline', 'Timeline', () => <TimelinePanel />], ['whatif', 'What-if', () => <WhatIf />], ['locks', 'Locks', () => <Locks />],
-  ['queues', 'Queues', () => <Queues />], ['graph', 'Graph', () => <GraphPanel />], ['flame', 'Flame', () => <Flame />], ['connections', 'Connections', () => <Connections />, !doc.connections], ['quality', 'Data quality', () => <Quality />]];
+  ['queues', 'Queues', () => <Queues />], ['graph', 'Graph', () => <GraphPanel />], ['flame', 'Flame', () => <Flame />], ['memory', 'Memory', () => <Memory />, !doc.attached.ciat], ['network', 'Network', () => <Network />, !isNetwork()], ['deadlock', 'Deadlock', () => <Deadlock />, !doc.attached.deadlock], ['connections', 'Connections', () => <Connections />, !doc.connections], ['quality', 'Data quality', () => <Quality />]];
 const shown = PANELS.filter((p) => !p[3]);
 const show = (id: string) => { panel.value = id; rest.value = true; requestAnimationFrame(() => document.getElementById(id)?.scrollIntoView({ block: 'start' })); };
 
@@ -68,7 +76,8 @@ function Chips() {
 }
 function Help() {
   const ref = useRef<HTMLDialogElement>(null);
-  useEffect(() => { if (help.value) ref.current?.showModal(); else ref.current?.close(); });
+  const open = help.value;
+  useEffect(() => { if (open) ref.current?.showModal(); else ref.current?.close(); }, [open]);
   return (
     <dialog ref={ref} onClose={() => (help.value = false)} aria-labelledby="keys">
       <h2 id="keys">Keys</h2>
@@ -85,14 +94,15 @@ function App() {
         <nav aria-label="panels">{shown.map(([id, name]) => <a href={`#p=${id}`} aria-current={panel.value === id ? 'true' : undefined} onClick={(e) => { e.preventDefault(); show(id); }}>{name}</a>)}</nav>
         <Chips />
         <input type="search" id="search" placeholder="search ( / )" aria-label="search states, threads, locks, queues" value={search.value} onInput={(e) => (search.value = e.currentTarget.value)} />
-        <button onClick={() => (help.value = true)} aria-label="keys" title="keys">?</button>
+        <button onClick={() => (help.value = true)} aria-label="? keys" title="keys">?</button>
       </header>
       <main>
         <h1 class="hidden">longpole: {doc.name}</h1>
-        {shown.map(([id, name, f], i) => (i < 2 || rest.value) && <section id={id} aria-labelledby={`h-${id}`}><h2 id={`h-${id}`}>{name}</h2>{f()}</section>)}
+        {shown.map(([id, name, f], i) => (i < 2 || rest.value) && <section id={id} aria-labelledby={`h-${id}`}><h2 id={`h-${id}`}>{name}</h2><Safe>{f()}</Safe></section>)}
       </main>
       {tip.value && <div class="tip" ref={(e) => { if (e) { e.style.left = `${Math.min(tip.value!.x + 14, innerWidth - 340)}px`; e.style.top = `${Math.min(tip.value!.y + 16, innerHeight - 120)}px`; } }}>{tip.value.text.map((t) => <div>{t}</div>)}</div>}
       <Help />
+      <svg class="hidden" aria-hidden="true"><defs><marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto-start-reverse" markerUnits="userSpaceOnUse"><path d="M0 0L8 4L0 8z" /></marker></defs></svg>
     </>
   );
 }

@@ -9,7 +9,7 @@ import { connection, isLane, lanes, range, search, toggleLane, view, whole, type
 const ROW = 22, BAR = 15, TOP = 46, QUEUE = 34, LEFT = () => Math.min(230, Math.max(110, width * 0.2));
 let width = 900;
 export const tip = signal<{ x: number; y: number; text: string[] } | null>(null);
-const first = signal(0); // lane at the top
+export const first = signal(0); // lane at the top
 const still = matchMedia('(prefers-reduced-motion: reduce)');
 
 // ---- moving about
@@ -40,7 +40,7 @@ export function pan(share: number, now?: boolean) {
   go([v[0] + d, v[1] + d], now);
 }
 export const scrollLanes = (by: number) => (first.value = Math.min(Math.max(first.value + by, 0), Math.max(T!.lanes.length - shown(), 0)));
-const shown = () => Math.min(T!.lanes.length, Math.max(6, Math.floor((innerHeight * 0.62 - TOP) / ROW)));
+export const shown = () => Math.min(T!.lanes.length, Math.max(6, Math.floor((innerHeight * 0.62 - TOP) / ROW)));
 
 // ---- drawing
 const patterns = new Map<string, CanvasPattern>();

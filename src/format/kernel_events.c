@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sched_events.c - the kernel's events by name and fields. */
-#include "format/sched.h"
+/* kernel_events.c - the kernel's events by name and fields. */
+#include "format/kernel.h"
 
 #include "trace/syscalls.h"
 
@@ -15,7 +15,7 @@ static const struct {
 } events[] = {
 #define EVENT(event, kind, tid, pid, actor, number, name)                                          \
 	{#event, FORMAT_SCHED_##kind, tid, pid, actor, number, name},
-#include "format/sched_events.def"
+#include "format/kernel_events.def"
 };
 
 /* The first of these fields that there is. */

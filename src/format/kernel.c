@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sched.c - events of a kernel trace, sorted and written as records of a whole system.
+ * kernel.c - events of a kernel trace, sorted and written as records of a whole system.
  *
  * Who a thread belongs to and what it is called is often said after its first event, so a first
  * pass learns that. A thread that is born with a number that was in use, or has a new image, is a
  * new stream.
  */
-#include "format/sched.h"
+#include "format/kernel.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sched.h - what kernel traces of other tools have in common: switches, wakes, births and deaths of
- * threads, interrupts, system calls. Importers add events in any order; then they are sorted and
+ * kernel.h - what kernel traces of other tools have in common: switches, wakes, births and deaths
+ * of threads, interrupts, system calls. Importers add events in any order; then they are sorted and
  * written as a recording of the whole system.
  *
  * Units: ns of the tool's clock; the earliest event becomes time 0. Memory: 48 bytes an event, at
  * most FORMAT_SCHED_EVENTS_MAX.
  */
-#ifndef LONGPOLE_FORMAT_SCHED_H
-#define LONGPOLE_FORMAT_SCHED_H
+#ifndef LONGPOLE_FORMAT_KERNEL_H
+#define LONGPOLE_FORMAT_KERNEL_H
 
 #include "format/private.h"
 #include "trace/enums.h"

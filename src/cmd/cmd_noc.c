@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cmd_noc.c - `longpole noc VERB`: the verbs' table, and what they share. */
+#include "cmd/noc.h"
+
+#include "config.h"
+
+#include <string.h>
+
+enum { CONFIG_LIMIT_BYTES = 1 << 20 };
+
+static const struct cmd_option option[] = {
+#define OPTION(name_, letter_, value_, choices_, doc_) {name_, letter_, value_, choices_, doc_},
+#include "cmd/noc_options.def"
+};
+
+static const struct {
+	const char *name, *usage, *summary;
+	int (*run)(struct cmd *c);
+} verb_table[] = {
+#define VERB(name_, usage_, summary_) {#name_, usage_, summary_, cmd_noc_##name_},
+#include "cmd/noc_verbs.def"
+};
+
+const struct cmd_details cmd_details_noc = {
+	.usage = "[OPTIONS] VERB [OPERAND...]",
+	.about = "On-chip networks: routers with virtual channels and credits, simulated flit by flit and cycle by "
+		 "cycle. Without a verb: the list of verbs. Parameters are KEY=VALUE; --list-parameters says which.",
+	.option = option,
+	.nr_options = BASE_COUNT(option),
+	.example = {"longpole noc sim topology=torus k=8 load=0.2",
+		"longpole noc sim --saturation traffic=transpose",
+		"longpole noc --list-parameters"},
+};
+
+/* ---- parameters ----------------------------------------------------------------------------- */
+
+static void add_parameter(struct base_str *out, const struct noc_parameter *p, const char *preset)
+{
+	base_str_addf(out, "%s = %s\n\t%s", p->key, preset, p->sentence);
+	if (p->kind == NOC_INTEGER || p->kind == NOC_REAL)
+		base_str_addf(out, " (%s; %.10g to %.10g)", p->unit, p->least, p->most);
+	base_str_add(out, "\n");
+	for (size_t w = 0; w < p->nr_words; w++)
+		base_str_addf(out, "\t  %-10s %s\n", p->words[w].name, p->words[w].sentence);
+}
+
+static json_t *parameter_json(const struct noc_parameter *p, const char *preset)
+{
+	json_t *words = json_array();
+	for (size_t w = 0; w < p->nr_words; w++)
+		json_array_append_new(words, json_pack("{s:s, s:s}", "word", p->words[w].name,
+						     "sentence", p->words[w].sentence));
+	return json_pack("{s:s, s:s, s:s, s:s, s:f, s:f, s:s, s:o}", "group", p->group, "key",
+		p->key, "unit", p->unit, "default", preset, "least", p->least, "most", p->most,
+		"sentence", p->sentence, "words", words);
+}
+
+static int list_parameters(struct cmd *c)
+{
+	size_t nr;
+	const struct noc_parameter *p = noc_parameters(&nr);
+	struct noc_config preset;
+	noc_config_init(&preset);
+	struct base_str text = {0};
+	json_t *list = json_array();
+	const char *group = "";
+	for (size_t i = 0; i < nr; i++) {
+		struct base_str value = {0};
+		noc_config_add_value(&value, &preset, i);
+		if (strcmp(group, p[i].group) != 0)
+			base_str_addf(&text, "%s[%s]\n", i ? "\n" : "", p[i].group);
+		group = p[i].group;
+		add_parameter(&text, &p[i], base_str_text(&value));
+		json_array_append_new(list, parameter_json(&p[i], base_str_text(&value)));
+		base_str_fini(&value);
+	}
+	if (!cmd_given(c, "json")) {
+		json_decref(list);
+		return cmd_write(c, &text);
+	}
+	base_str_fini(&text);
+	return cmd_write_json(
+		c, json_pack("{s:s, s:s, s:{s:o}}", "schema", "longpole/noc-parameters/1", "tool",
+			   "longpole " LONGPOLE_VERSION, "result", "parameters", list));
+}
+
+int cmd_noc_config(struct cmd *c, size_t first, struct noc_config *ret)
+{
+	const char *path = cmd_value(c, "config");
+	enum base_status s = BASE_OK;
+	noc_config_init(ret);
+	if (path) {
+		char *text = cmd_read_file(c, path, CONFIG_LIMIT_BYTES);
+		if (!text)
+			return CMD_ENVIRONMENT;
+		s = noc_config_parse(ret, text, path, &c->err);
+		base_free(text);
+	}
+	for (size_t i = first; s == BASE_OK && i < c->nr_operands; i++)
+		s = noc_config_set(ret, c->operand[i], &c->err);
+	return s == BASE_OK ? CMD_OK : cmd_fail(c, s);
+}
+
+json_t *cmd_noc_config_json(const struct noc_config *config)
+{
+	size_t nr;
+	const struct noc_parameter *p = noc_parameters(&nr);
+	json_t *object = json_object();
+	for (size_t i = 0; i < nr; i++) {
+		struct base_str value = {0};
+		noc_config_add_value(&value, config, i);
+		json_object_set_new(object, p[i].key, json_string(base_str_text(&value)));
+		base_str_fini(&value);
+	}
+	return object;
+}
+
+static void add_shape(struct base_str *out, const struct noc_config *k)
+{
+	if (*k->dims) {
+		base_str_add(out, k->dims);
+		return;
+	}
+	for (uint64_t d = 0; d < k->n; d++)
+		base_str_addf(out, "%s%llu", d ? "x" : "", (unsigned long long)k->k);
+}
+
+void cmd_noc_describe(struct base_str *out, const struct noc_config *k)
+{
+	const char *name = noc_topology_words[k->topology].name;
+	if (k->topology == NOC_TOPOLOGY_FATTREE) {
+		base_str_addf(out, "%llu-ary %llu-tree", (unsigned long long)k->k,
+			(unsigned long long)k->n);
+	} else if (k->topology == NOC_TOPOLOGY_GRAPH) {
+		base_str_addf(out, "graph %s", k->graph);
+	} else if (k->topology == NOC_TOPOLOGY_IDEAL) {
+		base_str_add(out, "ideal network");
+	} else {
+		add_shape(out, k);
+		base_str_addf(out, " %s", name);
+	}
+}
+
+/* ---- verbs ---------------------------------------------------------------------------------- */
+
+int cmd_run_noc(struct cmd *c)
+{
+	bool of_graphs = c->nr_operands && !strcmp(c->operand[0], "gen"); /* it has its own */
+	if (cmd_given(c, "list-parameters") && !of_graphs)
+		return list_parameters(c);
+	struct base_str text = {0};
+	for (size_t i = 0; i < BASE_COUNT(verb_table); i++) {
+		if (c->nr_operands && !strcmp(verb_table[i].name, c->operand[0]))
+			return verb_table[i].run(c);
+		base_str_addf(&text, "  longpole noc %s %s\n\t%s\n", verb_table[i].name,
+			verb_table[i].usage, verb_table[i].summary);
+	}
+	if (!c->nr_operands)
+		return cmd_write(c, &text);
+	base_str_fini(&text);
+	return cmd_usage(c, "noc: no verb '%s'; 'longpole noc' lists them", c->operand[0]);
+}

@@ -1,0 +1,401 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cmd_noc_closed.c - `longpole noc closed`: a recorded program, its misses through the network; and
+ * what a trace of it, and a graph inferred from a few, predict instead (seed 002, figures 8 to 10). */
+#include "cmd/noc_graph.h"
+
+#include "noc/closed.h"
+#include "noc/compare.h"
+#include "noc/infer.h"
+#include "noc/match.h"
+#include "noc/sample.h"
+#include "config.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+enum { FILES_MAX = 64, MACHINE_PREFIX = 8 /* of "machine." */ };
+
+struct closed {
+	struct cmd *c;
+	struct noc_closed_options options;
+	struct memory_cdat_config *machine;
+	struct noc_config network;
+	uint64_t runs, slow;
+	uint32_t nr_threads;
+	struct base_str text;
+	json_t *rows;
+	double sum[2], sum_latency[2], worst[2]; /* of time stamps, of the graph: |error| */
+	unsigned nr_networks;
+	double matched_share;
+	struct noc_infer_result inferred;
+	uint64_t accesses, misses, messages;
+	bool stopped;
+};
+
+static const char *const own_keys[] = {"runs", "slow", "on", "accesses", "short_flits", "long_flits",
+	"directory_cycles", "memory_cycles", "cache_cycles"};
+
+static bool is_own(const char *operand)
+{
+	for (size_t i = 0; i < BASE_COUNT(own_keys); i++) {
+		size_t length = strlen(own_keys[i]);
+		if (!strncmp(operand, own_keys[i], length) && operand[length] == '=')
+			return true;
+	}
+	return false;
+}
+
+/* ---- settings --------------------------------------------------------------------------------- */
+
+static bool read_own(struct closed *x)
+{
+	struct noc_closed_options *o = &x->options;
+	uint64_t v[] = {o->short_flits, o->long_flits, o->directory_cycles, o->memory_cycles,
+		o->cache_cycles};
+	x->runs = 4;
+	x->slow = 100;
+	for (size_t i = 0; i < BASE_COUNT(v); i++)
+		if (!cmd_noc_number(x->c, own_keys[4 + i], i < 2, 10000, &v[i]))
+			return false;
+	o->short_flits = (uint32_t)v[0];
+	o->long_flits = (uint32_t)v[1];
+	o->directory_cycles = (uint32_t)v[2];
+	o->memory_cycles = (uint32_t)v[3];
+	o->cache_cycles = (uint32_t)v[4];
+	return cmd_noc_number(x->c, "runs", 1, NOC_RUNS_MAX - 1, &x->runs) &&
+		cmd_noc_number(x->c, "slow", 1, 50000, &x->slow) &&
+		cmd_noc_number(x->c, "accesses", 0, UINT64_MAX, &o->accesses_max);
+}
+
+/* "machine.KEY=VALUE" are the machine's; what is left is the network's. */
+static enum base_status configure(struct closed *x, const struct noc_standard *network)
+{
+	enum base_status s = BASE_OK;
+	noc_config_init(&x->network);
+	for (size_t i = 0; i < 3 && *network->setting[i] && s == BASE_OK; i++)
+		s = noc_config_set(&x->network, network->setting[i], &x->c->err);
+	for (size_t k = 1; k < x->c->nr_operands && s == BASE_OK; k++) {
+		const char *operand = x->c->operand[k];
+		if (cmd_noc_is_setting(operand) && !is_own(operand) &&
+			strncmp(operand, "machine.", MACHINE_PREFIX) != 0)
+			s = noc_config_set(&x->network, operand, &x->c->err);
+	}
+	return s;
+}
+
+static enum base_status configure_machine(struct closed *x)
+{
+	char nodes[32];
+	enum base_status s = BASE_OK;
+	x->machine = memory_cdat_config_new();
+	if (!x->machine)
+		return base_fail(&x->c->err, BASE_ERR_NOMEM, "no memory for the machine");
+	snprintf(nodes, sizeof nodes, "nodes=%u", x->nr_threads);
+	const char *const preset[] = {"processors=1", "code_bytes=0", nodes};
+	for (size_t k = 1; k < x->c->nr_operands && s == BASE_OK; k++)
+		if (!strncmp(x->c->operand[k], "machine.", MACHINE_PREFIX))
+			s = memory_cdat_config_set(
+				x->machine, x->c->operand[k] + MACHINE_PREFIX, &x->c->err);
+	for (size_t i = 0; i < BASE_COUNT(preset) && s == BASE_OK; i++)
+		s = memory_cdat_config_set(x->machine, preset[i], &x->c->err);
+	return s == BASE_OK ? memory_cdat_config_check(x->machine, &x->c->err) : s;
+}
+
+/* ---- runs ------------------------------------------------------------------------------------- */
+
+static enum base_status open_program(struct closed *x, struct memory_source **ret)
+{
+	const char *path[FILES_MAX];
+	size_t nr = 0;
+	for (; nr < FILES_MAX && cmd_noc_file(x->c, nr); nr++)
+		path[nr] = cmd_noc_file(x->c, nr);
+	return memory_source_open(NULL, path, nr, ret, &x->c->err);
+}
+
+/* The program on x->network; set NULL: nothing is slow. */
+static enum base_status run(struct closed *x, const uint32_t *set, uint32_t slow_set,
+	struct noc_closed_result *ret)
+{
+	struct memory_source *program;
+	*ret = (struct noc_closed_result){0};
+	enum base_status s = open_program(x, &program);
+	if (s != BASE_OK)
+		return s;
+	x->options.machine = x->machine;
+	x->options.network = &x->network;
+	x->options.set = set;
+	x->options.slow_set = slow_set;
+	x->options.slow_cycles = (uint32_t)x->slow;
+	s = noc_closed_run(program, &x->options, ret, &x->c->err);
+	memory_source_close(program);
+	return s;
+}
+
+/* The skewed runs' times, as far as their messages match the base run's. */
+static enum base_status sample(struct closed *x, const struct noc_pdg *base, struct noc_runs *runs)
+{
+	uint32_t *set = base_alloc(base->nr_nodes * sizeof *set);
+	uint64_t matched = 0;
+	if (!set)
+		return base_fail(&x->c->err, BASE_ERR_NOMEM, "no memory for the partition");
+	enum base_status s = noc_partition(base, (uint32_t)x->runs, set, &x->c->err);
+	for (uint32_t i = 0; i < base->nr_packets; i++) {
+		runs->transmit_cycle[(size_t)i * runs->stride] = base->transmit_cycle[i];
+		runs->receive_cycle[(size_t)i * runs->stride] = base->receive_cycle[i];
+	}
+	for (uint32_t r = 1; r <= x->runs && s == BASE_OK; r++) {
+		struct noc_closed_result skewed;
+		struct noc_match m;
+		s = run(x, set, r - 1, &skewed);
+		if (s != BASE_OK)
+			break;
+		s = noc_match(base, skewed.trace, NOC_MATCH_ALIGN, NOC_MATCH_DISPLACEMENT, &m,
+			&x->c->err);
+		if (s == BASE_OK) {
+			s = noc_fill_out(base, skewed.trace, &m, runs, r, &x->c->err);
+			matched += m.in_order + m.moved;
+			noc_match_fini(&m);
+		}
+		noc_closed_result_fini(&skewed);
+	}
+	if (base->nr_packets)
+		x->matched_share = (double)matched / (double)(x->runs * base->nr_packets);
+	base_free(set);
+	return s;
+}
+
+static enum base_status infer(struct closed *x, const struct noc_pdg *base, struct noc_pdg **ret)
+{
+	struct noc_infer_options o;
+	struct noc_runs runs;
+	enum base_status s =
+		noc_runs_init(&runs, (uint32_t)x->runs + 1, base->nr_packets, &x->c->err);
+	if (s != BASE_OK)
+		return s;
+	s = sample(x, base, &runs);
+	noc_infer_robust(&o);
+	if (s == BASE_OK)
+		s = noc_infer(base, &runs, &o, ret, &x->inferred, &x->c->err);
+	noc_runs_fini(&runs);
+	return s;
+}
+
+/* ---- comparison ------------------------------------------------------------------------------- */
+
+struct outcome {
+	uint64_t cycles;
+	double latency;
+};
+
+static struct outcome outcome_of_trace(const struct noc_pdg *g)
+{
+	struct outcome o = {0};
+	double sum = 0;
+	for (uint32_t i = 0; i < g->nr_packets; i++) {
+		o.cycles = g->receive_cycle[i] > o.cycles ? g->receive_cycle[i] : o.cycles;
+		sum += (double)(g->receive_cycle[i] - g->transmit_cycle[i]);
+	}
+	o.latency = g->nr_packets ? sum / g->nr_packets : 0;
+	return o;
+}
+
+static double relative(double value, double reference)
+{
+	return reference > 0 ? value / reference - 1 : 0;
+}
+
+static void add_row(struct closed *x, const char *network, const char *what, struct outcome o,
+	struct outcome reference, uint64_t messages)
+{
+	double cycles = relative((double)o.cycles, (double)reference.cycles);
+	double latency = relative(o.latency, reference.latency);
+	base_str_addf(&x->text, "  %-8s %-12s %12llu %+8.2f %% %10.2f %+8.2f %%\n", network, what,
+		(unsigned long long)o.cycles, 100 * cycles, o.latency, 100 * latency);
+	json_array_append_new(x->rows,
+		json_pack("{s:s, s:s, s:I, s:f, s:f, s:f, s:I}", "network", network, "replay", what,
+			"execution_cycles", (json_int_t)o.cycles, "execution_error", cycles,
+			"mean_packet_latency_cycles", o.latency, "latency_error", latency,
+			"messages", (json_int_t)messages));
+}
+
+static enum base_status compare_one(struct closed *x, const struct noc_standard *network,
+	const struct noc_pdg *graph, enum noc_replay_mode mode, struct outcome reference)
+{
+	struct noc_replay_result r;
+	enum base_status s = noc_replay(graph, &x->network, mode, NULL, NULL, &r, &x->c->err);
+	if (s != BASE_OK)
+		return s;
+	struct outcome o = {r.execution_cycles, noc_replay_mean_latency(&r)};
+	unsigned which = mode == NOC_REPLAY_GRAPH;
+	double error = fabs(relative((double)o.cycles, (double)reference.cycles));
+	add_row(x, network->name, which ? "inferred" : "time stamps", o, reference, r.packets);
+	if (strcmp(network->name, "ideal") != 0) {
+		x->sum[which] += error;
+		x->sum_latency[which] += fabs(relative(o.latency, reference.latency));
+		x->worst[which] = fmax(x->worst[which], error);
+	}
+	noc_replay_result_fini(&r);
+	return BASE_OK;
+}
+
+static enum base_status compare_on(
+	struct closed *x, const struct noc_standard *network, const struct noc_pdg *graph)
+{
+	struct noc_closed_result closed;
+	enum base_status s = configure(x, network);
+	if (s == BASE_OK)
+		s = run(x, NULL, 0, &closed);
+	if (s != BASE_OK)
+		return base_cause(&x->c->err, s, "on %s", network->name);
+	struct outcome reference = outcome_of_trace(closed.trace);
+	add_row(x, network->name, "closed loop", reference, reference, closed.trace->nr_packets);
+	noc_closed_result_fini(&closed);
+	s = compare_one(x, network, graph, NOC_REPLAY_STRIPPED, reference);
+	if (s == BASE_OK)
+		s = compare_one(x, network, graph, NOC_REPLAY_GRAPH, reference);
+	x->nr_networks += strcmp(network->name, "ideal") != 0;
+	return s;
+}
+
+static bool is_wanted(const struct cmd *c, const char *name)
+{
+	const char *list = cmd_noc_setting(c, "on");
+	size_t length = strlen(name);
+	for (const char *p = list; p && *p; p += strspn(p, ",")) {
+		size_t n = strcspn(p, ",");
+		if (n == length && !strncmp(p, name, n))
+			return true;
+		p += n;
+	}
+	return !list;
+}
+
+static int print(struct closed *x)
+{
+	double nr = x->nr_networks ? x->nr_networks : 1;
+	struct base_str first = {0};
+	if (cmd_given(x->c, "json")) {
+		base_str_fini(&x->text);
+		return cmd_write_json(x->c,
+			json_pack("{s:s, s:s, s:{s:I, s:I, s:I, s:I, s:b, s:f, s:I, s:I, s:f, s:f, "
+				  "s:f, s:f, s:o}}",
+				"schema", "longpole/noc-closed/1", "tool",
+				"longpole " LONGPOLE_VERSION, "result", "threads",
+				(json_int_t)x->nr_threads, "accesses", (json_int_t)x->accesses,
+				"misses", (json_int_t)x->misses, "messages",
+				(json_int_t)x->messages, "stopped", (int)x->stopped,
+				"matched_share", x->matched_share, "dependencies",
+				(json_int_t)x->inferred.dependencies, "unexplained",
+				(json_int_t)x->inferred.unexplained,
+				"stripped_mean_execution_error", x->sum[0] / nr,
+				"inferred_mean_execution_error", x->sum[1] / nr,
+				"stripped_mean_latency_error", x->sum_latency[0] / nr,
+				"inferred_mean_latency_error", x->sum_latency[1] / nr, "rows",
+				x->rows));
+	}
+	json_decref(x->rows);
+	base_str_addf(&first,
+		"Against the closed loop, the inferred graph misses the execution time by %.2f %% on "
+		"average (worst %.2f %%), time stamps by %.2f %%, over %u simulated networks.\n",
+		100 * x->sum[1] / nr, 100 * x->worst[1], 100 * x->sum[0] / nr, x->nr_networks);
+	base_str_addf(&first, "  %-8s %-12s %12s %10s %10s %10s\n", "network", "replay", "cycles",
+		"error", "latency", "error");
+	base_str_add(&first, base_str_text(&x->text));
+	base_str_fini(&x->text);
+	base_str_addf(&first, "  mean latency error %.2f %%, of time stamps %.2f %%\n",
+		100 * x->sum_latency[1] / nr, 100 * x->sum_latency[0] / nr);
+	base_str_addf(&first, "  %u threads, ", x->nr_threads);
+	base_str_add_count(&first, x->accesses);
+	base_str_add(&first, " accesses, ");
+	base_str_add_count(&first, x->misses);
+	base_str_add(&first, " misses, ");
+	base_str_add_count(&first, x->messages);
+	base_str_addf(&first,
+		" messages in the base run; %.2f %% of them matched in each of %llu skewed runs\n",
+		100 * x->matched_share, (unsigned long long)x->runs);
+	if (x->inferred.unexplained) {
+		base_str_add(&first, "CAVEAT  ");
+		base_str_add_count(&first, x->inferred.unexplained);
+		base_str_add(&first, " messages that no reception explains\n");
+	}
+	if (x->stopped)
+		base_str_add(&first, "CAVEAT  the program was stopped by accesses=\n");
+	return cmd_write(x->c, &first);
+}
+
+static enum base_status compare_all(struct closed *x, const struct noc_pdg *graph)
+{
+	struct noc_standard standard[NOC_STANDARDS_MAX];
+	size_t nr = noc_standards(x->nr_threads, standard);
+	enum base_status s = BASE_OK;
+	for (size_t i = 0; i < nr && s == BASE_OK; i++) {
+		cmd_progress_show(x->c, standard[i].name, i, nr, "networks");
+		if (is_wanted(x->c, standard[i].name))
+			s = compare_on(x, &standard[i], graph);
+	}
+	cmd_progress_clear(x->c);
+	return s;
+}
+
+static enum base_status base_and_graph(
+	struct closed *x, struct noc_closed_result *base, struct noc_pdg **graph)
+{
+	struct noc_standard ideal = {"ideal", {"topology=ideal", "", ""}};
+	snprintf(ideal.setting[1], sizeof ideal.setting[1], "nodes=%u", x->nr_threads);
+	enum base_status s = configure(x, &ideal);
+	if (s == BASE_OK)
+		s = run(x, NULL, 0, base);
+	if (s != BASE_OK)
+		return s;
+	x->accesses = base->accesses;
+	x->misses = base->misses;
+	x->messages = base->trace->nr_packets;
+	x->stopped = base->stopped;
+	if (!x->messages)
+		return base_fail(&x->c->err, BASE_ERR_NOTFOUND,
+			"the program sends no messages: one thread, or all in its caches");
+	s = infer(x, base->trace, graph);
+	if (s == BASE_OK && cmd_value(x->c, "output"))
+		s = noc_pdg_write(*graph, cmd_value(x->c, "output"), &x->c->err);
+	return s;
+}
+
+int cmd_noc_closed(struct cmd *c)
+{
+	struct closed x = {.c = c, .rows = json_array()};
+	struct noc_closed_result base = {0};
+	struct memory_source *program;
+	struct noc_pdg *graph = NULL;
+	int exit_status = CMD_USAGE;
+	noc_closed_options_init(&x.options);
+	if (!cmd_noc_file(c, 0)) {
+		json_decref(x.rows);
+		return cmd_usage(c, "give the recording of a program's accesses, as 'longpole "
+				    "record --level=3' writes");
+	}
+	if (!read_own(&x)) {
+		json_decref(x.rows);
+		return CMD_USAGE;
+	}
+	enum base_status s = open_program(&x, &program);
+	if (s == BASE_OK) {
+		x.nr_threads = program->info.nr_threads;
+		memory_source_close(program);
+		s = configure_machine(&x);
+	}
+	if (s == BASE_OK)
+		s = base_and_graph(&x, &base, &graph);
+	if (s == BASE_OK)
+		s = compare_all(&x, graph);
+	if (s == BASE_OK) {
+		exit_status = print(&x);
+	} else {
+		json_decref(x.rows);
+		base_str_fini(&x.text);
+		exit_status = cmd_fail(c, s);
+	}
+	noc_pdg_free(graph);
+	noc_closed_result_fini(&base);
+	memory_cdat_config_free(x.machine);
+	return exit_status;
+}

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cmd_noc_sim.c - `longpole noc sim`: one network under synthetic traffic. */
+#include "cmd/noc.h"
+#include "noc/sim.h"
+#include "config.h"
+
+#include <math.h>
+
+enum { BARS = 20, BAR_COLUMNS = 50 };
+
+static bool show(void *ctx, uint64_t done, uint64_t all)
+{
+	cmd_progress_show(ctx, "simulating", done, all, "cycles");
+	return true;
+}
+
+/* ---- text ----------------------------------------------------------------------------------- */
+
+static void add_mean(struct base_str *out, const struct noc_mean *m)
+{
+	base_str_addf(out, "%.2f", m->mean);
+	if (m->half >= 0)
+		base_str_addf(out, " (95 %% interval +- %.2f)", m->half);
+}
+
+static void add_finding(struct base_str *out, const struct noc_result *r)
+{
+	if (r->saturated) {
+		base_str_addf(out,
+			"Saturated: of %.4g flits a node and cycle %.4f are accepted (worst node %.4f); ",
+			r->offered_flits, r->accepted_flits, r->least_accepted_flits);
+		cmd_noc_describe(out, &r->config);
+	} else {
+		base_str_add(out, "Mean packet latency ");
+		add_mean(out, &r->latency_cycles);
+		base_str_addf(out, " cycles at %.4g flits a node and cycle; ", r->offered_flits);
+		cmd_noc_describe(out, &r->config);
+	}
+	base_str_addf(out, ", %s routing, %s traffic.\n", noc_routing_words[r->config.routing].name,
+		noc_pattern_words[r->config.traffic].name);
+}
+
+static void add_numbers(struct base_str *out, const struct noc_result *r)
+{
+	base_str_add(out, "  network latency     ");
+	add_mean(out, &r->network_cycles);
+	base_str_add(out, " cycles, from leaving the source's queue\n");
+	if (r->zero_load_cycles >= 0)
+		base_str_addf(out, "  without contention  %.2f cycles for the same packets (formula)\n",
+			r->zero_load_cycles);
+	const struct base_histogram *h = &r->latencies;
+	base_str_addf(out, "  quantiles           50 %%: %llu, 90 %%: %llu, 99 %%: %llu, most %llu cycles\n",
+		(unsigned long long)base_histogram_quantile(h, 0.5),
+		(unsigned long long)base_histogram_quantile(h, 0.9),
+		(unsigned long long)base_histogram_quantile(h, 0.99),
+		(unsigned long long)h->greatest);
+	for (unsigned c = 0; r->config.classes > 1 && c < r->config.classes; c++) {
+		base_str_addf(out, "  class %u             ", c);
+		add_mean(out, &r->class_cycles[c]);
+		base_str_add(out, " cycles\n");
+	}
+	base_str_addf(out, "  hops                %.3f routers a packet\n", r->hops);
+	base_str_addf(out, "  throughput          %.4f flits a node and cycle accepted, worst node %.4f\n",
+		r->accepted_flits, r->least_accepted_flits);
+	base_str_addf(out, "  links               %.1f %% busy; busiest, router %u to %u: %.1f %%\n",
+		100 * r->link_busy_mean, r->busiest_from, r->busiest_to, 100 * r->link_busy_most);
+	base_str_addf(out,
+		"  energy              %.1f pJ a delivered flit of 64 bits: estimate, dynamic only (Noxim's table)\n",
+		r->energy_pj_flit);
+	base_str_add(out, "  measured            ");
+	base_str_add_count(out, r->packets);
+	base_str_add(out, " packets; simulated ");
+	base_str_add_count(out, r->cycles);
+	base_str_add(out, " cycles\n");
+}
+
+static void add_histogram(struct base_str *out, const struct base_histogram *h)
+{
+	uint64_t high = base_histogram_quantile(h, 0.999), width = (high - h->least) / BARS + 1;
+	uint64_t bar[BARS + 1] = {0}, most = 1, low, up;
+	for (unsigned i = 0; i < BASE_HISTOGRAM_BUCKETS; i++) {
+		uint64_t nr = base_histogram_bucket(h, i, &low, &up);
+		uint64_t at = nr ? (low < h->least ? 0 : low - h->least) / width : 0;
+		at = at > BARS ? BARS : at;
+		bar[at] += nr;
+		most = bar[at] > most ? bar[at] : most;
+	}
+	base_str_add(out, "latency in cycles, packets\n");
+	for (uint64_t i = 0; i <= BARS; i++) {
+		if (!bar[i])
+			continue;
+		base_str_addf(out, "  %s%6llu %10llu ", i == BARS ? ">" : " ",
+			(unsigned long long)(h->least + i * width), (unsigned long long)bar[i]);
+		for (uint64_t x = 0; x < bar[i] * BAR_COLUMNS / most; x++)
+			base_str_add(out, "#");
+		base_str_add(out, "\n");
+	}
+}
+
+static void add_links(struct base_str *out, const struct noc_result *r)
+{
+	base_str_add(out, "links: from router, to router, busy\n");
+	for (size_t i = 0; i < r->nr_links; i++)
+		base_str_addf(out, "  %6u %6u %6.2f %%\n", r->link[i].from_router,
+			r->link[i].to_router, 100 * noc_link_busy(r, i));
+}
+
+/* ---- JSON ----------------------------------------------------------------------------------- */
+
+static json_t *mean_json(const struct noc_mean *m)
+{
+	return json_pack("{s:f, s:o}", "mean", m->mean, "half_width_95", m->half >= 0 ? json_real(m->half) : json_null());
+}
+
+static json_t *histogram_json(const struct base_histogram *h)
+{
+	json_t *list = json_array();
+	uint64_t low, high;
+	for (unsigned i = 0; i < BASE_HISTOGRAM_BUCKETS; i++) {
+		uint64_t nr = base_histogram_bucket(h, i, &low, &high);
+		if (nr)
+			json_array_append_new(list,
+				json_pack("{s:I, s:I, s:I}", "from_cycles", (json_int_t)low,
+					"to_cycles", (json_int_t)high, "packets", (json_int_t)nr));
+	}
+	return list;
+}
+
+static json_t *links_json(const struct noc_result *r)
+{
+	json_t *list = json_array();
+	for (size_t i = 0; i < r->nr_links; i++)
+		json_array_append_new(list,
+			json_pack("{s:I, s:I, s:I, s:f}", "from_router",
+				(json_int_t)r->link[i].from_router, "to_router",
+				(json_int_t)r->link[i].to_router, "flits",
+				(json_int_t)r->link[i].flits, "busy_share", noc_link_busy(r, i)));
+	return list;
+}
+
+static json_t *result_json(const struct noc_result *r)
+{
+	json_t *o = json_pack("{s:b, s:I, s:I, s:I, s:I, s:o, s:o, s:f, s:f, s:f, s:f, s:f, s:f, s:f}",
+		"saturated", r->saturated, "nodes", (json_int_t)r->nodes, "routers",
+		(json_int_t)r->routers, "simulated_cycles", (json_int_t)r->cycles, "packets",
+		(json_int_t)r->packets, "latency_cycles", mean_json(&r->latency_cycles),
+		"network_latency_cycles", mean_json(&r->network_cycles), "hops_routers", r->hops,
+		"offered_flits_node_cycle", r->offered_flits, "accepted_flits_node_cycle",
+		r->accepted_flits, "least_accepted_flits_node_cycle", r->least_accepted_flits,
+		"link_busy_share", r->link_busy_mean, "busiest_link_share", r->link_busy_most,
+		"energy_pj_flit", r->energy_pj_flit);
+	json_object_set_new(o, "zero_load_cycles",
+		r->zero_load_cycles >= 0 ? json_real(r->zero_load_cycles) : json_null());
+	json_object_set_new(o, "histogram", histogram_json(&r->latencies));
+	json_object_set_new(o, "links", links_json(r));
+	json_object_set_new(o, "config", cmd_noc_config_json(&r->config));
+	json_t *classes = json_array();
+	for (unsigned i = 0; i < r->config.classes; i++)
+		json_array_append_new(classes, mean_json(&r->class_cycles[i]));
+	json_object_set_new(o, "class_latency_cycles", classes);
+	return o;
+}
+
+static int write_result(struct cmd *c, const struct noc_result *r)
+{
+	if (cmd_given(c, "json"))
+		return cmd_write_json(
+			c, json_pack("{s:s, s:s, s:o}", "schema", "longpole/noc-sim/1", "tool",
+				   "longpole " LONGPOLE_VERSION, "result", result_json(r)));
+	struct base_str text = {0};
+	add_finding(&text, r);
+	add_numbers(&text, r);
+	if (r->saturated)
+		base_str_add(&text, "  Latencies are of a queue that grows: they would be larger in a longer run.\n");
+	else if (r->latency_cycles.half > 0.05 * r->latency_cycles.mean)
+		base_str_add(&text, "  The interval is wide: measure longer (measure_cycles), or lower the load.\n");
+	if (cmd_given(c, "histogram") && r->packets)
+		add_histogram(&text, &r->latencies);
+	if (cmd_given(c, "links"))
+		add_links(&text, r);
+	base_str_add(&text, r->saturated ? "NEXT  the same with --saturation\n"
+					 : "NEXT  the same with --saturation, --histogram or --links\n");
+	return cmd_write(c, &text);
+}
+
+/* ---- saturation ----------------------------------------------------------------------------- */
+
+static int search(struct cmd *c, const struct noc_config *config)
+{
+	struct noc_saturation r;
+	enum base_status s = noc_saturation(config, &r, show, c, &c->err);
+	cmd_progress_clear(c);
+	if (s != BASE_OK)
+		return cmd_fail(c, s);
+	if (cmd_given(c, "json"))
+		return cmd_write_json(c,
+			json_pack("{s:s, s:s, s:{s:f, s:f, s:f, s:f, s:f, s:I, s:o}}", "schema",
+				"longpole/noc-saturation/1", "tool", "longpole " LONGPOLE_VERSION,
+				"result", "zero_load_latency_cycles", r.zero_load_cycles,
+				"saturation_load_flits_node_cycle", r.load, "latency_cycles",
+				r.latency_cycles, "accepted_flits_node_cycle", r.accepted_flits,
+				"least_accepted_flits_node_cycle", r.least_accepted_flits,
+				"simulations", (json_int_t)r.simulations, "config",
+				cmd_noc_config_json(config)));
+	struct base_str text = {0};
+	base_str_addf(&text, "Saturates at %.2f flits a node and cycle (steps of 0.01); ", r.load);
+	cmd_noc_describe(&text, config);
+	base_str_addf(&text, ", %s traffic.\n", noc_pattern_words[config->traffic].name);
+	base_str_addf(&text,
+		"  latency             %.2f cycles at a load of 0.005; %.2f there: at most three times as much\n"
+		"  beyond it           %.4f flits a node and cycle accepted when all is offered that can be; worst node %.4f\n"
+		"  simulations         %u\n",
+		r.zero_load_cycles, r.latency_cycles, r.accepted_flits, r.least_accepted_flits,
+		r.simulations);
+	return cmd_write(c, &text);
+}
+
+int cmd_noc_sim(struct cmd *c)
+{
+	struct noc_config config;
+	struct noc_result r;
+	int status = cmd_noc_config(c, 1, &config);
+	if (status != CMD_OK)
+		return status;
+	cmd_progress_reset(c);
+	if (cmd_given(c, "saturation"))
+		return search(c, &config);
+	enum base_status s = noc_simulate(&config, &r, show, c, &c->err);
+	cmd_progress_clear(c);
+	status = s == BASE_OK ? write_result(c, &r) : cmd_fail(c, s);
+	noc_result_fini(&r);
+	return status;
+}

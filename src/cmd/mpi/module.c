@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* module.c - liblongpole-mpi.so: see module.h. */
+#include "cmd/mpi/module.h"
+
+#include <limits.h>
+#include <mpi.h>
+
+static bool start(void)
+{
+	return MPI_Init(NULL, NULL) == MPI_SUCCESS;
+}
+
+static int rank(void)
+{
+	int n = -1;
+	MPI_Comm_rank(MPI_COMM_WORLD, &n);
+	return n;
+}
+
+static int size(void)
+{
+	int n = 0;
+	MPI_Comm_size(MPI_COMM_WORLD, &n);
+	return n;
+}
+
+static bool put(int to, const void *p, size_t size_bytes)
+{
+	return size_bytes <= INT_MAX &&
+	       MPI_Send(p, (int)size_bytes, MPI_BYTE, to, 0, MPI_COMM_WORLD) == MPI_SUCCESS;
+}
+
+static bool get(int from, void *p, size_t size_bytes, int *ret_from)
+{
+	MPI_Status status;
+	if (size_bytes > INT_MAX || MPI_Recv(p, (int)size_bytes, MPI_BYTE,
+					    from < 0 ? MPI_ANY_SOURCE : from, 0, MPI_COMM_WORLD,
+					    &status) != MPI_SUCCESS)
+		return false;
+	*ret_from = status.MPI_SOURCE;
+	return true;
+}
+
+static void finish(void)
+{
+	MPI_Finalize();
+}
+
+extern const struct longpole_mpi longpole_mpi;
+const struct longpole_mpi longpole_mpi = {start, rank, size, put, get, finish};

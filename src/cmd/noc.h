@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* noc.h - shared by the verbs of `longpole noc` and by `longpole sweep`. */
+#ifndef LONGPOLE_CMD_NOC_H
+#define LONGPOLE_CMD_NOC_H
+
+#include "cmd/cmd.h"
+#include "noc/config.h"
+
+#define VERB(name, usage, summary) int cmd_noc_##name(struct cmd *c);
+#include "cmd/noc_verbs.def"
+
+/* Defaults, then --config, then the operands from `first` on, which all are KEY=VALUE. CMD_OK, or an exit status after
+ * a message. */
+int cmd_noc_config(struct cmd *c, size_t first, struct noc_config *ret);
+/* "8x8 mesh", "3-level fat tree of 64 nodes". */
+void cmd_noc_describe(struct base_str *out, const struct noc_config *config);
+/* {"key": value, ...} of all parameters. */
+json_t *cmd_noc_config_json(const struct noc_config *config);
+
+#endif

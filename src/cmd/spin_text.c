@@ -1,0 +1,531 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* spin_text.c - the answer of `longpole spin` for people and for programs. */
+#include "cmd/spin.h"
+
+#include "config.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+enum { NAME_COLUMN = 17, NS_PER_MS = 1000000 };
+
+struct totals {
+	uint64_t instructions, spinning, counting, evictions, overflows;
+	uint64_t samples, spins, counts, kernel, works, refused;
+};
+
+static struct totals sum(const struct record_spin_answer *a)
+{
+	struct totals t = {0};
+	for (size_t i = 0; i < a->nr_threads; i++) {
+		const struct record_spin_thread *r = &a->thread[i];
+		t.instructions += r->instructions;
+		t.spinning += r->spin_instructions;
+		t.counting += r->counting_instructions;
+		t.evictions += r->evictions;
+		t.overflows += r->overflows;
+		t.spins += r->samples[RECORD_SPIN_SPINS];
+		t.counts += r->samples[RECORD_SPIN_COUNTS];
+		t.kernel += r->samples[RECORD_SPIN_KERNEL];
+		t.works += r->samples[RECORD_SPIN_WORKS];
+		t.refused += r->samples[RECORD_SPIN_REFUSED];
+	}
+	t.samples = t.spins + t.counts + t.kernel + t.works;
+	return t;
+}
+
+static double share(uint64_t part, uint64_t whole)
+{
+	return whole ? (double)part / (double)whole : 0;
+}
+
+/* ---- names ------------------------------------------------------------------------------------
+ */
+
+static void add_place(struct base_str *out, const struct record_spin_place *p)
+{
+	const char *base = p->file ? strrchr(p->file, '/') : NULL;
+	if (p->function)
+		report_clean_add(out, p->function);
+	else
+		base_str_addf(out, "0x%" PRIx64, p->address);
+	if (p->file) {
+		base_str_add(out, " (");
+		report_clean_add(out, base ? base + 1 : p->file);
+		base_str_addf(out, ":%" PRIu64 ")", p->line);
+	} else if (!p->function && p->object) {
+		base_str_add(out, " in ");
+		report_clean_add(out, p->object);
+	}
+}
+
+static void add_thread_name(struct base_str *out, const struct cmd_spin *c, uint64_t id)
+{
+	const struct record_spin_thread *t = record_spin_thread_of(c->a, id);
+	base_str_addf(out, "thread %" PRIu64, id);
+	if (t && *t->name) {
+		base_str_add(out, " ");
+		report_clean_add(out, t->name);
+	}
+}
+
+static void add_word(struct base_str *out, const struct record_spin_polled *p)
+{
+	if (p->name)
+		report_clean_add(out, p->name);
+	else
+		base_str_addf(out, "0x%" PRIx64, p->address);
+	if (p->name)
+		base_str_addf(out, " (0x%" PRIx64 ")", p->address);
+	if (p->own_stack)
+		base_str_add(out, " on its own stack");
+	if (p->shared)
+		base_str_add(out, " in memory shared with other processes");
+}
+
+/* The word that was changed most often; the first variable; the first. */
+static const struct record_spin_polled *main_word(const struct record_spin_loop *l)
+{
+	const struct record_spin_polled *best = l->nr_polled ? &l->polled[0] : NULL;
+	for (size_t i = 1; i < l->nr_polled; i++)
+		if (l->polled[i].changes > best->changes ||
+			(l->polled[i].changes == best->changes && !best->name && l->polled[i].name))
+			best = &l->polled[i];
+	return best;
+}
+
+/* ---- text -------------------------------------------------------------------------------------
+ */
+
+static void finding_livelock(struct base_str *out, const struct cmd_spin *c)
+{
+	const struct record_spin_standstill *s = &c->a->standstill;
+	base_str_addf(out, "livelock: all %" PRIu64 " threads that run spin", s->nr_spinning);
+	if (s->nr_asleep)
+		base_str_addf(out, ", %" PRIu64 " more %s", s->nr_asleep,
+			s->nr_asleep == 1 ? "sleeps" : "sleep");
+	if (s->verdict == RECORD_SPIN_LIVELOCK_OPEN) {
+		base_str_addf(out, "; not certain: %s\n", s->open);
+		return;
+	}
+	base_str_add(out, ", and none can end it; found after ");
+	base_str_add_ns(out, s->found_ns);
+	base_str_add(out,
+		s->has_handlers ? " (certain, unless a signal handler ends it)\n" : " (certain)\n");
+}
+
+static void finding(struct base_str *out, const struct cmd_spin *c, const struct totals *t)
+{
+	const struct record_spin_answer *a = c->a;
+	if (a->standstill.verdict != RECORD_SPIN_LIVELOCK_NONE)
+		finding_livelock(out, c);
+	if (a->sampled) {
+		base_str_addf(out, "%.1f %% of the samples spin: %" PRIu64 " of %" PRIu64,
+			share(t->spins, t->samples) * 100, t->spins, t->samples);
+		if (t->counts)
+			base_str_addf(out, "; %.1f %% more poll and count",
+				share(t->counts, t->samples) * 100);
+	} else {
+		base_str_addf(out, "%.1f %% of the instructions only wait: ",
+			share(t->spinning, t->instructions) * 100);
+		base_str_add_count(out, t->spinning);
+		base_str_add(out, " of ");
+		base_str_add_count(out, t->instructions);
+		base_str_add(out, " (counted)");
+		if (t->counting)
+			base_str_addf(out, "; %.1f %% more poll and count",
+				share(t->counting, t->instructions) * 100);
+	}
+	base_str_add(out, "\n");
+	if (!a->nr_loops)
+		return;
+	const struct record_spin_loop *l = &a->loop[0];
+	const struct record_spin_polled *p = main_word(l);
+	base_str_add(out, "most: ");
+	add_thread_name(out, c, l->thread);
+	base_str_add(out, " in ");
+	add_place(out, &l->branch);
+	if (p) {
+		base_str_add(out, ", on ");
+		add_word(out, p);
+	}
+	if (p && p->last_writer) {
+		base_str_add(out, ", which ");
+		add_thread_name(out, c, p->last_writer);
+		base_str_add(out, " changed last, in ");
+		add_place(out, &p->last_writer_at);
+	}
+	base_str_add(out, "\n");
+}
+
+static void add_right(struct base_str *out, unsigned width, uint64_t n)
+{
+	struct base_str s = {0};
+	base_str_add_count(&s, n);
+	base_str_addf(out, "%*s", (int)width, base_str_text(&s));
+	out->failed |= s.failed;
+	base_str_fini(&s);
+}
+
+static void threads_counted(struct base_str *out, const struct cmd_spin *c)
+{
+	const struct record_spin_answer *a = c->a;
+	base_str_addf(out, "\n%-*s %15s %15s %15s %15s %7s\n", NAME_COLUMN, "thread",
+		"instructions", "spinning", "polling, count", "useful", "useful");
+	for (size_t i = 0; i < a->nr_threads && (!c->limit || i < c->limit); i++) {
+		const struct record_spin_thread *t = &a->thread[i];
+		uint64_t useful = t->instructions - t->spin_instructions;
+		base_str_addf(out, "%-*" PRIu64, NAME_COLUMN, t->id);
+		add_right(out, 16, t->instructions);
+		add_right(out, 16, t->spin_instructions);
+		add_right(out, 16, t->counting_instructions);
+		add_right(out, 16, useful);
+		base_str_addf(out, " %5.1f %%\n", share(useful, t->instructions) * 100);
+	}
+}
+
+static void threads_sampled(struct base_str *out, const struct cmd_spin *c)
+{
+	const struct record_spin_answer *a = c->a;
+	base_str_addf(out, "\n%-24s %9s %9s %9s %9s %9s\n", "thread", "samples", "spinning",
+		"polling", "kernel", "working");
+	for (size_t i = 0; i < a->nr_threads && (!c->limit || i < c->limit); i++) {
+		const struct record_spin_thread *t = &a->thread[i];
+		struct base_str name = {0};
+		uint64_t all = 0;
+		for (unsigned v = RECORD_SPIN_KERNEL; v < RECORD_SPIN_VERDICTS; v++)
+			all += t->samples[v];
+		base_str_addf(&name, "%" PRIu64 " ", t->id);
+		report_clean_add(&name, t->name);
+		base_str_addf(out, "%-24.24s %9" PRIu64, base_str_text(&name), all);
+		base_str_fini(&name);
+		base_str_addf(out, " %7.1f %% %7.1f %% %7.1f %% %7.1f %%\n",
+			share(t->samples[RECORD_SPIN_SPINS], all) * 100,
+			share(t->samples[RECORD_SPIN_COUNTS], all) * 100,
+			share(t->samples[RECORD_SPIN_KERNEL], all) * 100,
+			share(t->samples[RECORD_SPIN_WORKS], all) * 100);
+	}
+}
+
+static void loop_amount(struct base_str *out, const struct cmd_spin *c,
+	const struct record_spin_loop *l, const struct totals *t)
+{
+	if (c->a->sampled) {
+		uint64_t n = l->samples_spin + l->samples_count;
+		base_str_addf(out, "%5.1f %% of samples", share(n, t->samples) * 100);
+		if (l->samples_count > l->samples_spin)
+			base_str_add(out, ", polls and counts (two-phase waiting?)");
+		else if (l->loop_instructions)
+			base_str_addf(
+				out, ", a round is %" PRIu64 " instructions", l->loop_instructions);
+		if (l->yields)
+			base_str_add(out, ", yields");
+		return;
+	}
+	base_str_addf(out, "%5.1f %% of instructions",
+		share(l->spin_instructions + l->counting_instructions, t->instructions) * 100);
+	if (l->spin_iterations) {
+		base_str_add(out, ", ");
+		base_str_add_count(out, l->waits);
+		base_str_addf(out, " waits, %.1f instructions a round, at most ",
+			share(l->spin_instructions, l->spin_iterations));
+		base_str_add_count(out, l->longest_iterations);
+		base_str_add(out, " rounds in a row");
+	}
+	if (l->counting_iterations) {
+		base_str_add(out, "; polls and counts (two-phase waiting?) in ");
+		base_str_add_count(out, l->counting_iterations);
+		base_str_add(out, " rounds");
+	}
+}
+
+static void loop_word(
+	struct base_str *out, const struct cmd_spin *c, const struct record_spin_polled *p)
+{
+	base_str_add(out, "          on ");
+	add_word(out, p);
+	if (c->a->sampled) {
+		base_str_addf(out, " = %" PRIu64 "\n", p->value);
+		return;
+	}
+	if (!p->last_writer) {
+		base_str_add(out, ", which nobody was seen to change\n");
+		return;
+	}
+	base_str_add(out, ", changed last by ");
+	add_thread_name(out, c, p->last_writer);
+	base_str_add(out, " in ");
+	add_place(out, &p->last_writer_at);
+	base_str_add(out, "; ");
+	base_str_add_count(out, p->changes);
+	base_str_add(out, p->changes == 1 ? " change" : " changes");
+	if (p->nr_writers > 1)
+		base_str_addf(out, ", by %zu%s threads", p->nr_writers,
+			p->nr_writers == RECORD_SPIN_WRITERS ? " or more" : "");
+	base_str_add(out, "\n");
+}
+
+static void loops(struct base_str *out, const struct cmd_spin *c, const struct totals *t)
+{
+	const struct record_spin_answer *a = c->a;
+	for (size_t i = 0; i < a->nr_loops && (!c->limit || i < c->limit); i++) {
+		const struct record_spin_loop *l = &a->loop[i];
+		base_str_add(out, i ? "  " : "\nloops that wait, by thread\n  ");
+		add_thread_name(out, c, l->thread);
+		base_str_add(out, " in ");
+		add_place(out, &l->branch);
+		base_str_add(out, "\n    ");
+		loop_amount(out, c, l, t);
+		base_str_add(out, "\n");
+		for (size_t k = 0; k < l->nr_polled; k++)
+			loop_word(out, c, &l->polled[k]);
+		if (l->more_polled)
+			base_str_add(out, "          and on more words\n");
+	}
+	if (c->limit && a->nr_loops > c->limit)
+		base_str_addf(out, "  %zu loops more: --all shows them\n", a->nr_loops - c->limit);
+}
+
+static void how_counted(struct base_str *out, const struct cmd_spin *c, const struct totals *t)
+{
+	const struct record_spin_answer *a = c->a;
+	base_str_addf(out,
+		"\nuseful IPC is %.3f of whatever IPC is. Estimated: cycles are not known under "
+		"Valgrind; on a "
+		"processor of one instruction a cycle useful IPC would be that number.\n",
+		1 - share(t->spinning, t->instructions));
+	base_str_add(out, "how: every instruction was seen, one thread at a time. How often a loop "
+			  "goes round "
+			  "depends on that schedule, the useful instructions do not.\n");
+	if (t->evictions || t->overflows)
+		base_str_addf(out,
+			"limits: of %" PRIu64 " loops and %" PRIu64 " registers %" PRIu64
+			" and %" PRIu64 " times one more was needed; what spun then may be missing "
+			"(--sdt, --rub)\n",
+			a->nr_sdt, a->nr_rub, t->evictions, t->overflows);
+	if (a->lost_loops || a->lost_words)
+		base_str_addf(out, "lost: %" PRIu64 " loops, %" PRIu64 " words had no place\n",
+			a->lost_loops, a->lost_words);
+	if (a->nr_processes > 1)
+		base_str_addf(out, "processes: %" PRIu64 ", whose threads are numbered on\n",
+			a->nr_processes);
+}
+
+static void how_sampled(struct base_str *out, const struct cmd_spin *c, const struct totals *t)
+{
+	const struct record_spin_answer *a = c->a;
+	base_str_add(out, "\nhow: ");
+	base_str_add_count(out, t->samples);
+	base_str_add(out, " samples of threads that ran or could, in ");
+	base_str_add_ns(out, a->elapsed_ns);
+	base_str_add(out,
+		"; each was stepped until its registers and memory came back, twice. Spins "
+		"are "
+		"proved; a longer loop than the steps of a sample counts as work (--steps)\n"
+		"cost: threads were held for ");
+	base_str_add_ns(out, a->stopped_ns);
+	base_str_add(out, " in all, ");
+	base_str_add_ns(out, a->longest_stop_ns);
+	base_str_add(out, " at most at once");
+	if (a->standstill.stopped_ns) {
+		base_str_add(out, "; all of them together for ");
+		base_str_add_ns(out, a->standstill.stopped_ns);
+		base_str_add(out, " at most, to look for livelock");
+	}
+	base_str_add(out, "\n");
+	if (t->refused)
+		base_str_addf(out, "not looked at, %" PRIu64 " times: %s\n", t->refused,
+			a->refused ? a->refused : "");
+	if (c->no_tool)
+		base_str_addf(out, "instructions were not counted: %s\n", c->no_tool);
+}
+
+void cmd_spin_text(struct base_str *out, const struct cmd_spin *c)
+{
+	struct totals t = sum(c->a);
+	finding(out, c, &t);
+	if (c->a->sampled)
+		threads_sampled(out, c);
+	else
+		threads_counted(out, c);
+	loops(out, c, &t);
+	if (c->a->sampled)
+		how_sampled(out, c, &t);
+	else
+		how_counted(out, c, &t);
+	base_str_add(out,
+		c->a->nr_loops
+			? "next: longpole run --spin-yield PROG, where threads are more than "
+			  "processors; longpole locks for what the locks cost\n"
+			: "next: longpole record, then longpole report: what it does wait for\n");
+}
+
+/* ---- JSON -------------------------------------------------------------------------------------
+ */
+
+static json_t *integer(uint64_t n)
+{
+	return json_integer((json_int_t)(n > INT64_MAX ? INT64_MAX : n));
+}
+
+static void set_text(json_t *o, const char *key, const char *text)
+{
+	struct base_str clean = {0};
+	if (!text)
+		return;
+	report_clean_add(&clean, text);
+	json_object_set_new(o, key, json_string(base_str_text(&clean)));
+	base_str_fini(&clean);
+}
+
+static json_t *address_json(uint64_t address)
+{
+	char text[24];
+	snprintf(text, sizeof text, "0x%" PRIx64, address);
+	return json_string(text);
+}
+
+static json_t *place_json(const struct record_spin_place *p)
+{
+	json_t *o = json_object();
+	json_object_set_new(o, "address", address_json(p->address));
+	set_text(o, "function", p->function);
+	set_text(o, "file", p->file);
+	if (p->file)
+		json_object_set_new(o, "line", integer(p->line));
+	set_text(o, "object", p->object);
+	return o;
+}
+
+static json_t *word_json(const struct cmd_spin *c, const struct record_spin_polled *p)
+{
+	json_t *o = json_object();
+	json_object_set_new(o, "address", address_json(p->address));
+	set_text(o, "name", p->name);
+	json_object_set_new(o, "own_stack", json_boolean(p->own_stack));
+	if (c->a->sampled) {
+		json_object_set_new(o, "value", integer(p->value));
+		json_object_set_new(o, "shared", json_boolean(p->shared));
+		return o;
+	}
+	json_t *writers = json_array();
+	for (size_t i = 0; i < p->nr_writers; i++)
+		json_array_append_new(writers, integer(p->writer[i]));
+	json_object_set_new(o, "changes", integer(p->changes));
+	json_object_set_new(o, "writers", writers);
+	if (p->last_writer) {
+		json_object_set_new(o, "last_writer", integer(p->last_writer));
+		json_object_set_new(o, "last_writer_at", place_json(&p->last_writer_at));
+	}
+	return o;
+}
+
+static json_t *loop_json(const struct cmd_spin *c, const struct record_spin_loop *l)
+{
+	json_t *words = json_array(), *o = json_object();
+	for (size_t i = 0; i < l->nr_polled; i++)
+		json_array_append_new(words, word_json(c, &l->polled[i]));
+	json_object_set_new(o, "thread", integer(l->thread));
+	json_object_set_new(o, "branch", place_json(&l->branch));
+	json_object_set_new(o, "begins", place_json(&l->begins));
+	if (c->a->sampled) {
+		json_object_set_new(o, "samples_spinning", integer(l->samples_spin));
+		json_object_set_new(o, "samples_counting", integer(l->samples_count));
+		json_object_set_new(o, "loop_instructions", integer(l->loop_instructions));
+		json_object_set_new(o, "yields", json_boolean(l->yields));
+	} else {
+		json_object_set_new(o, "spin_instructions", integer(l->spin_instructions));
+		json_object_set_new(o, "spin_iterations", integer(l->spin_iterations));
+		json_object_set_new(o, "waits", integer(l->waits));
+		json_object_set_new(o, "longest_iterations", integer(l->longest_iterations));
+		json_object_set_new(o, "counting_instructions", integer(l->counting_instructions));
+		json_object_set_new(o, "counting_iterations", integer(l->counting_iterations));
+	}
+	json_object_set_new(o, "words", words);
+	json_object_set_new(o, "more_words", json_boolean(l->more_polled));
+	return o;
+}
+
+static json_t *thread_json(const struct cmd_spin *c, const struct record_spin_thread *t)
+{
+	static const char *const verdict[RECORD_SPIN_VERDICTS] = {
+		[RECORD_SPIN_REFUSED] = "samples_refused",
+		[RECORD_SPIN_KERNEL] = "samples_kernel",
+		[RECORD_SPIN_WORKS] = "samples_working",
+		[RECORD_SPIN_COUNTS] = "samples_counting",
+		[RECORD_SPIN_SPINS] = "samples_spinning"};
+	json_t *o = json_object();
+	json_object_set_new(o, "thread", integer(t->id));
+	if (c->a->sampled) {
+		set_text(o, "name", t->name);
+		for (unsigned v = RECORD_SPIN_REFUSED; v < RECORD_SPIN_VERDICTS; v++)
+			json_object_set_new(o, verdict[v], integer(t->samples[v]));
+		return o;
+	}
+	json_object_set_new(o, "parent", integer(t->parent));
+	json_object_set_new(o, "instructions", integer(t->instructions));
+	json_object_set_new(o, "spin_instructions", integer(t->spin_instructions));
+	json_object_set_new(o, "counting_instructions", integer(t->counting_instructions));
+	json_object_set_new(
+		o, "useful_instructions", integer(t->instructions - t->spin_instructions));
+	json_object_set_new(o, "sdt_evictions", integer(t->evictions));
+	json_object_set_new(o, "rub_overflows", integer(t->overflows));
+	return o;
+}
+
+static json_t *livelock_json(const struct record_spin_standstill *s)
+{
+	static const char *const verdict[] = {"none", "not_certain", "found"};
+	json_t *o = json_object();
+	json_object_set_new(o, "verdict", json_string(verdict[s->verdict]));
+	json_object_set_new(o, "threads_spinning", integer(s->nr_spinning));
+	json_object_set_new(o, "threads_asleep", integer(s->nr_asleep));
+	json_object_set_new(o, "signal_handlers", json_boolean(s->has_handlers));
+	json_object_set_new(o, "found_ns", integer(s->found_ns));
+	json_object_set_new(o, "stopped_ns", integer(s->stopped_ns));
+	set_text(o, "open", s->open);
+	return o;
+}
+
+json_t *cmd_spin_json(const struct cmd_spin *c)
+{
+	const struct record_spin_answer *a = c->a;
+	struct totals t = sum(a);
+	json_t *threads = json_array(), *all_loops = json_array(), *r = json_object();
+	for (size_t i = 0; i < a->nr_threads; i++)
+		json_array_append_new(threads, thread_json(c, &a->thread[i]));
+	for (size_t i = 0; i < a->nr_loops; i++)
+		json_array_append_new(all_loops, loop_json(c, &a->loop[i]));
+	set_text(r, "program", c->program);
+	json_object_set_new(r, "pid", integer((uint64_t)a->pid));
+	json_object_set_new(r, "method", json_string(a->sampled ? "samples" : "valgrind"));
+	if (c->program && !a->running)
+		json_object_set_new(r, "exit_status", json_integer(a->exit_code));
+	if (a->sampled) {
+		json_object_set_new(r, "samples", integer(t.samples));
+		json_object_set_new(r, "samples_spinning", integer(t.spins));
+		json_object_set_new(r, "samples_counting", integer(t.counts));
+		json_object_set_new(r, "samples_refused", integer(t.refused));
+		json_object_set_new(r, "elapsed_ns", integer(a->elapsed_ns));
+		json_object_set_new(r, "stopped_ns", integer(a->stopped_ns));
+		json_object_set_new(r, "longest_stop_ns", integer(a->longest_stop_ns));
+		json_object_set_new(r, "livelock", livelock_json(&a->standstill));
+		set_text(r, "refused", a->refused);
+		set_text(r, "not_counted", c->no_tool);
+	} else {
+		json_object_set_new(r, "instructions", integer(t.instructions));
+		json_object_set_new(r, "spin_instructions", integer(t.spinning));
+		json_object_set_new(r, "counting_instructions", integer(t.counting));
+		json_object_set_new(r, "useful_instructions", integer(t.instructions - t.spinning));
+		json_object_set_new(r, "sdt_entries", integer(a->nr_sdt));
+		json_object_set_new(r, "rub_entries", integer(a->nr_rub));
+		json_object_set_new(r, "sdt_evictions", integer(t.evictions));
+		json_object_set_new(r, "rub_overflows", integer(t.overflows));
+		json_object_set_new(r, "lost_loops", integer(a->lost_loops));
+		json_object_set_new(r, "lost_words", integer(a->lost_words));
+	}
+	json_object_set_new(r, "threads", threads);
+	json_object_set_new(r, "loops", all_loops);
+	return json_pack("{s:s, s:s, s:o}", "schema", "longpole/spin/1", "tool",
+		"longpole " LONGPOLE_VERSION, "result", r);
+}

@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* machines.c - state machines of spans and slices, sorted and written as annotations. */
+#include "format/machines.h"
+
+#define LONGPOLE_DISABLE /* for the flags only */
+#include "longpole/annotate.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { STREAM = 1 };
+
+struct verb {
+	uint64_t time_ns, key;
+	uint32_t actor, id;
+	uint32_t order, verb;
+};
+struct actor {
+	uint32_t system, name;
+	uint64_t instance;
+};
+struct format_machines {
+	struct verb *verb;
+	size_t nr, capacity;
+	struct base_strtab *texts;              /* ids are the trace's strings */
+	struct base_map actors, states, queues; /* -> id */
+	struct actor *actor;
+	uint32_t *state, *queue; /* texts, by id */
+	size_t nr_actors, actor_capacity, nr_states, state_capacity, nr_queues, queue_capacity;
+	bool failed, too_many;
+};
+
+struct format_machines *format_machines_new(void)
+{
+	struct format_machines *m = base_alloc(sizeof *m);
+	if (m)
+		m->texts = base_strtab_new();
+	return m && !m->texts ? format_machines_free(m) : m;
+}
+
+struct format_machines *format_machines_free(struct format_machines *m)
+{
+	if (!m)
+		return NULL;
+	base_free(m->verb);
+	base_free(m->actor);
+	base_free(m->state);
+	base_free(m->queue);
+	base_strtab_free(m->texts);
+	base_map_fini(&m->actors);
+	base_map_fini(&m->states);
+	base_map_fini(&m->queues);
+	base_free(m);
+	return NULL;
+}
+
+static uint32_t text_of(struct format_machines *m, const char *text)
+{
+	struct base_str clean = {0};
+	uint32_t id = 0;
+	format_clean_add(&clean, *text ? text : "?");
+	m->failed |= clean.failed || base_strtab_intern(m->texts, base_str_text(&clean),
+					     clean.length, &id) != BASE_OK;
+	base_str_fini(&clean);
+	return id;
+}
+
+static uint32_t named(struct format_machines *m, struct base_map *map, const char *name,
+	uint32_t **table, size_t *nr, size_t *capacity)
+{
+	uint32_t text = text_of(m, name);
+	uint64_t known;
+	if (base_map_get(map, 0, text, &known))
+		return (uint32_t)known;
+	if (base_grow(table, capacity, *nr + 1, sizeof **table) != BASE_OK ||
+		base_map_put(map, 0, text, *nr + 1) != BASE_OK) {
+		m->failed = true;
+		return 0;
+	}
+	(*table)[(*nr)++] = text;
+	return (uint32_t)*nr;
+}
+
+uint32_t format_machines_state(struct format_machines *m, const char *name)
+{
+	return named(m, &m->states, name, &m->state, &m->nr_states, &m->state_capacity);
+}
+
+uint32_t format_machines_queue(struct format_machines *m, const char *name)
+{
+	return named(m, &m->queues, name, &m->queue, &m->nr_queues, &m->queue_capacity);
+}
+
+uint32_t format_machines_actor(
+	struct format_machines *m, const char *system, const char *name, uint64_t instance)
+{
+	struct actor a = {.system = *system ? text_of(m, system) : 0,
+		.name = text_of(m, name),
+		.instance = instance};
+	uint64_t hi = (uint64_t)a.system << 32 | a.name, known;
+	if (base_map_get(&m->actors, hi, instance, &known))
+		return (uint32_t)known;
+	if (base_grow(&m->actor, &m->actor_capacity, m->nr_actors + 1, sizeof *m->actor) !=
+			BASE_OK ||
+		base_map_put(&m->actors, hi, instance, m->nr_actors + 1) != BASE_OK) {
+		m->failed = true;
+		return 0;
+	}
+	m->actor[m->nr_actors++] = a;
+	return (uint32_t)m->nr_actors;
+}
+
+void format_machines_add(struct format_machines *m, uint64_t time_ns, uint32_t actor,
+	enum format_machine_verb verb, uint32_t id, uint64_t key)
+{
+	m->too_many |= m->nr >= FORMAT_MACHINES_VERBS_MAX;
+	if (m->too_many || m->failed)
+		return;
+	if (base_grow(&m->verb, &m->capacity, m->nr + 1, sizeof *m->verb) != BASE_OK) {
+		m->failed = true;
+		return;
+	}
+	m->verb[m->nr] = (struct verb){.time_ns = time_ns,
+		.key = key,
+		.actor = actor,
+		.id = id,
+		.order = (uint32_t)m->nr,
+		.verb = verb};
+	m->nr++;
+}
+
+static int by_time(const void *a, const void *b)
+{
+	const struct verb *x = a, *y = b;
+	if (x->time_ns != y->time_ns)
+		return x->time_ns < y->time_ns ? -1 : 1;
+	return x->order < y->order ? -1 : x->order > y->order;
+}
+
+/* ---- writing -----------------------------------------------------------------------------------
+ */
+
+struct output {
+	struct trace_writer *to;
+	struct base_err *err;
+	enum base_status status;
+};
+
+static void put(struct output *o, struct trace_record r)
+{
+	if (o->status == BASE_OK)
+		o->status = trace_writer_put(o->to, &r, o->err);
+}
+
+#define PUT(o, at, by, what, ...)                                                                  \
+	put(o, (struct trace_record){.time_ns = (at),                                              \
+		       .stream = (by),                                                             \
+		       .kind = TRACE_##what,                                                       \
+		       .u.what = {__VA_ARGS__}})
+
+static void define(struct format_machines *m, struct output *o, const char *program)
+{
+	uint32_t name = text_of(m, program);
+	for (uint32_t i = 1; i < base_strtab_count(m->texts); i++) {
+		const char *text = base_strtab_get(m->texts, i);
+		PUT(o, 0, 0, string, .string = i, .text = {text, (uint32_t)strlen(text)});
+	}
+	PUT(o, 0, 0, process, .process = 1, .name = name, .command = name);
+	PUT(o, 0, 0, stream, .stream = STREAM, .process = 1, .name = name);
+	for (uint32_t i = 0; i < m->nr_actors; i++)
+		PUT(o, 0, 0, actor, .actor = i + 1, .system = m->actor[i].system,
+			.name = m->actor[i].name, .instance = m->actor[i].instance);
+	for (uint32_t i = 0; i < m->nr_states; i++)
+		PUT(o, 0, 0, state, .state = i + 1, .name = m->state[i]);
+	for (uint32_t i = 0; i < m->nr_queues; i++)
+		PUT(o, 0, 0, object, .object = i + 1, .type = TRACE_OBJECT_queue,
+			.name = m->queue[i]);
+}
+
+static void write_verb(struct output *o, const struct verb *v, uint64_t at)
+{
+	switch ((enum format_machine_verb)v->verb) {
+	case FORMAT_MACHINE_state:
+		PUT(o, at, STREAM, note_state, .state = v->id);
+		break;
+	case FORMAT_MACHINE_put:
+		PUT(o, at, STREAM, note_put_item, .object = v->id, .n = 1, .key = v->key);
+		break;
+	case FORMAT_MACHINE_take:
+		PUT(o, at, STREAM, note_take_item, .object = v->id, .n = 1, .key = v->key);
+		break;
+	case FORMAT_MACHINE_wait:
+		PUT(o, at, STREAM, note_wait_empty, .object = v->id, .n = 1);
+		break;
+	case FORMAT_MACHINE_identify:
+		PUT(o, at, STREAM, note_identify, .connection = v->key);
+		break;
+	}
+}
+
+/* What happens at one time, so that nobody takes what is only put after it: a machine's own verbs
+ * stay in their order, a take waits for its put as long as others can go on. */
+struct moment {
+	struct base_map units; /* (queue, key) -> how many are there */
+	uint32_t *stuck;       /* by machine: the pass in which it cannot go on */
+	uint32_t pass, acting;
+	uint64_t origin_ns;
+};
+enum { PASSES_MAX = 64 };
+
+static bool go_on(struct moment *w, struct output *o, const struct verb *v, bool force)
+{
+	uint64_t nr = 0;
+	bool there = base_map_get(&w->units, v->id, v->key, &nr) && nr;
+	enum base_status s = BASE_OK;
+	if (v->verb == FORMAT_MACHINE_take && !there && !force)
+		return false;
+	if (v->verb == FORMAT_MACHINE_put)
+		s = base_map_put(&w->units, v->id, v->key, nr + 1);
+	else if (v->verb == FORMAT_MACHINE_take && nr > 1)
+		s = base_map_put(&w->units, v->id, v->key, nr - 1);
+	else if (v->verb == FORMAT_MACHINE_take && there)
+		(void)base_map_remove(&w->units, v->id, v->key);
+	if (s != BASE_OK && o->status == BASE_OK)
+		o->status = base_fail(o->err, s, "out of memory for queues");
+	if (v->actor != w->acting)
+		PUT(o, v->time_ns - w->origin_ns, STREAM, note_act, .actor = v->actor);
+	w->acting = v->actor;
+	write_verb(o, v, v->time_ns - w->origin_ns);
+	return true;
+}
+
+/* Verbs [0, nr) have one time; those that are written get the actor 0. */
+static void write_moment(struct moment *w, struct output *o, struct verb *v, size_t nr)
+{
+	size_t left = nr;
+	for (unsigned i = 0; left && o->status == BASE_OK; i++) {
+		size_t before = left;
+		w->pass++;
+		for (size_t k = 0; k < nr && o->status == BASE_OK; k++) {
+			bool first = i >= PASSES_MAX;
+			if (!v[k].actor || w->stuck[v[k].actor] == w->pass)
+				continue;
+			if (!go_on(w, o, &v[k], first)) {
+				w->stuck[v[k].actor] = w->pass;
+				continue;
+			}
+			v[k].actor = 0;
+			left--;
+		}
+		for (size_t k = 0; left == before && k < nr; k++) /* nobody can: the first must */
+			if (v[k].actor && go_on(w, o, &v[k], true)) {
+				v[k].actor = 0;
+				left--;
+			}
+	}
+}
+
+enum base_status format_machines_write(struct format_machines *m, const char *program,
+	struct trace_writer *to, struct base_err *err)
+{
+	struct output o = {.to = to, .err = err};
+	if (m->too_many)
+		return base_fail(err, BASE_ERR_LIMIT, "more than %d events: import a shorter part",
+			FORMAT_MACHINES_VERBS_MAX);
+	if (!m->failed && !m->nr)
+		return base_fail(err, BASE_ERR_FOREIGN, "there is no event in it");
+	define(m, &o, program);
+	struct moment w = {.stuck = base_alloc((m->nr_actors + 1) * sizeof *w.stuck)};
+	if (m->failed || !w.stuck) {
+		base_free(w.stuck);
+		return base_fail(err, BASE_ERR_NOMEM, "out of memory for events");
+	}
+	qsort(m->verb, m->nr, sizeof *m->verb, by_time);
+	w.origin_ns = m->verb[0].time_ns;
+	for (size_t i = 0, end; i < m->nr && o.status == BASE_OK; i = end) {
+		for (end = i + 1; end < m->nr && m->verb[end].time_ns == m->verb[i].time_ns;)
+			end++;
+		write_moment(&w, &o, &m->verb[i], end - i);
+	}
+	base_map_fini(&w.units);
+	base_free(w.stuck);
+	return o.status;
+}
+
+enum base_status format_read_all(
+	const struct format_source *from, char **ret, size_t *ret_length, struct base_err *err)
+{
+	if (from->size_bytes > FORMAT_JSON_BYTES_MAX)
+		return base_fail(err, BASE_ERR_LIMIT,
+			"%llu bytes of JSON are more than the %d that are read",
+			(unsigned long long)from->size_bytes, FORMAT_JSON_BYTES_MAX);
+	size_t length = (size_t)from->size_bytes;
+	char *text = base_alloc(length + 1);
+	if (!text)
+		return base_fail(err, BASE_ERR_NOMEM, "out of memory for %zu bytes", length);
+	enum base_status s = length ? from->read(from->ctx, 0, text, length, err) : BASE_OK;
+	if (s != BASE_OK) {
+		base_free(text);
+		return s;
+	}
+	*ret = text;
+	*ret_length = length;
+	return BASE_OK;
+}

@@ -1,0 +1,468 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * otlp_import.c - spans: OTLP's JSON (one document, or one a line as the collector writes), and
+ * Jaeger's.
+ *
+ * A span is a state machine while it lasts. Its parent starts it (a unit of "call NAME"), and waits
+ * for it: of children that overlap, for the one that ends last, from when the last of them was
+ * started (what CRISP and Jaeger take as the critical path). A child that outlasts its parent was
+ * not waited for. Spans of one trace are one connection.
+ */
+#include "format/machines.h"
+
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SPANS_MAX = 1 << 24, NO_PARENT = -1, LANES_MAX = 1 << 10 };
+
+struct span {
+	uint64_t begin_ns, end_ns;
+	uint64_t trace;               /* number of its trace, from 1 */
+	uint32_t id, parent_id;       /* texts "trace/span"; 0: none */
+	uint32_t service, name;       /* texts */
+	int64_t parent;               /* index */
+	uint32_t actor;               /* machine */
+	size_t children, nr_children; /* in `order`, by begin */
+};
+struct place { /* a span when sorted */
+	uint64_t begin_ns;
+	size_t index;
+	int64_t parent;
+};
+struct otlp {
+	struct base_strtab *texts;
+	struct base_map traces; /* text -> number */
+	struct base_map by_id;
+	struct span *span;
+	size_t nr, capacity;
+	struct place *order;
+	size_t *by_time;
+	uint64_t origin_ns;
+	uint64_t nr_traces, nr_damaged, nr_orphans, nr_skewed;
+	bool failed;
+	struct format_machines *machines;
+};
+
+static uint32_t text_of(struct otlp *o, const char *text)
+{
+	uint32_t id = 0;
+	o->failed |= base_strtab_intern(o->texts, text, strlen(text), &id) != BASE_OK;
+	return id;
+}
+
+static uint32_t id_of(struct otlp *o, const char *trace, const char *span)
+{
+	struct base_str both = {0};
+	if (!span || !*span)
+		return 0;
+	base_str_addf(&both, "%s/%s", trace, span);
+	uint32_t id = text_of(o, base_str_text(&both));
+	base_str_fini(&both);
+	return id;
+}
+
+/* ---- reading -----------------------------------------------------------------------------------
+ */
+
+/* OTLP's 64-bit integers are texts; some writers make numbers of them. */
+static bool number_of(const json_t *v, uint64_t *ret)
+{
+	if (json_is_integer(v) && json_integer_value(v) >= 0) {
+		*ret = (uint64_t)json_integer_value(v);
+		return true;
+	}
+	if (!json_is_string(v))
+		return false;
+	char *end;
+	const char *text = json_string_value(v);
+	*ret = strtoull(text, &end, 10);
+	return *text >= '0' && *text <= '9' && !*end;
+}
+
+static void add_span(struct otlp *o, const char *service, const char *trace, const char *id,
+	const char *parent, const char *name, uint64_t begin_ns, uint64_t end_ns)
+{
+	uint64_t number;
+	uint32_t trace_text = text_of(o, trace);
+	if (o->nr >= SPANS_MAX || end_ns < begin_ns) {
+		o->nr_damaged++;
+		return;
+	}
+	if (!base_map_get(&o->traces, 0, trace_text, &number)) {
+		number = ++o->nr_traces;
+		o->failed |= base_map_put(&o->traces, 0, trace_text, number) != BASE_OK;
+	}
+	if (base_grow(&o->span, &o->capacity, o->nr + 1, sizeof *o->span) != BASE_OK) {
+		o->failed = true;
+		return;
+	}
+	struct span s = {.begin_ns = begin_ns,
+		.end_ns = end_ns,
+		.trace = number,
+		.id = id_of(o, trace, id),
+		.parent_id = id_of(o, trace, parent),
+		.service = text_of(o, service),
+		.name = text_of(o, name),
+		.parent = NO_PARENT};
+	o->failed |= s.id && base_map_put(&o->by_id, 0, s.id, o->nr) != BASE_OK;
+	o->span[o->nr++] = s;
+}
+
+static const char *text_in(const json_t *object, const char *key)
+{
+	const char *text = json_string_value(json_object_get(object, key));
+	return text ? text : "";
+}
+
+static const char *service_of(const json_t *resource)
+{
+	const json_t *attributes = json_object_get(resource, "attributes"), *a;
+	size_t i;
+	json_array_foreach(attributes, i, a)
+	{
+		if (!strcmp(text_in(a, "key"), "service.name"))
+			return text_in(json_object_get(a, "value"), "stringValue");
+	}
+	return "";
+}
+
+static void read_otlp_spans(struct otlp *o, const char *service, const json_t *spans)
+{
+	const json_t *s;
+	size_t i;
+	json_array_foreach(spans, i, s)
+	{
+		uint64_t begin_ns, end_ns;
+		if (number_of(json_object_get(s, "startTimeUnixNano"), &begin_ns) &&
+			number_of(json_object_get(s, "endTimeUnixNano"), &end_ns))
+			add_span(o, service, text_in(s, "traceId"), text_in(s, "spanId"),
+				text_in(s, "parentSpanId"), text_in(s, "name"), begin_ns, end_ns);
+		else
+			o->nr_damaged++;
+	}
+}
+
+static void read_otlp(struct otlp *o, const json_t *resources)
+{
+	const json_t *r, *scope;
+	size_t i, k;
+	json_array_foreach(resources, i, r)
+	{
+		const char *service = service_of(json_object_get(r, "resource"));
+		const json_t *scopes = json_object_get(r, "scopeSpans");
+		if (!scopes) /* before OTLP 0.15 */
+			scopes = json_object_get(r, "instrumentationLibrarySpans");
+		json_array_foreach(scopes, k, scope)
+		{
+			read_otlp_spans(o, service, json_object_get(scope, "spans"));
+		}
+	}
+}
+
+static const char *jaeger_parent(const json_t *span)
+{
+	const json_t *references = json_object_get(span, "references"), *r;
+	size_t i;
+	json_array_foreach(references, i, r)
+	{
+		if (!strcmp(text_in(r, "refType"), "CHILD_OF"))
+			return text_in(r, "spanID");
+	}
+	return text_in(span, "parentSpanID");
+}
+
+static void read_jaeger(struct otlp *o, const json_t *data)
+{
+	const json_t *trace, *s;
+	size_t i, k;
+	json_array_foreach(data, i, trace)
+	{
+		const json_t *processes = json_object_get(trace, "processes");
+		json_array_foreach(json_object_get(trace, "spans"), k, s)
+		{
+			uint64_t begin_us, us;
+			const json_t *process = json_object_get(processes, text_in(s, "processID"));
+			if (!number_of(json_object_get(s, "startTime"), &begin_us) ||
+				!number_of(json_object_get(s, "duration"), &us) ||
+				begin_us > UINT64_MAX / 2000 || us > UINT64_MAX / 2000) {
+				o->nr_damaged++;
+				continue;
+			}
+			add_span(o, text_in(process, "serviceName"), text_in(s, "traceID"),
+				text_in(s, "spanID"), jaeger_parent(s), text_in(s, "operationName"),
+				begin_us * 1000, (begin_us + us) * 1000);
+		}
+	}
+}
+
+/* One JSON document after the other. */
+static enum base_status read_documents(
+	struct otlp *o, const char *text, size_t length, bool *ret_cut, struct base_err *err)
+{
+	size_t at = 0;
+	while (at < length) {
+		json_error_t why;
+		if (strchr(" \t\r\n", text[at])) {
+			at++;
+			continue;
+		}
+		json_t *j = json_loadb(text + at, length - at, JSON_DISABLE_EOF_CHECK, &why);
+		if (!j && !o->nr)
+			return base_fail(err, BASE_ERR_FOREIGN, "is no JSON: line %d: %s", why.line,
+				why.text);
+		if (!j) {
+			*ret_cut = true;
+			return BASE_OK;
+		}
+		const json_t *otlp = json_object_get(j, "resourceSpans"),
+			     *jaeger = json_object_get(j, "data");
+		bool known = json_is_array(otlp) || json_is_array(jaeger);
+		if (json_is_array(otlp))
+			read_otlp(o, otlp);
+		else if (json_is_array(jaeger))
+			read_jaeger(o, jaeger);
+		json_decref(j);
+		if (!known && !o->nr)
+			return base_fail(err, BASE_ERR_FOREIGN,
+				"has neither resourceSpans (OTLP) nor data (Jaeger)");
+		at += why.position > 0 ? (size_t)why.position : length;
+	}
+	return BASE_OK;
+}
+
+/* ---- spans as machines -------------------------------------------------------------------------
+ */
+
+static int by_parent(const void *a, const void *b)
+{
+	const struct place *x = a, *y = b;
+	if (x->parent != y->parent)
+		return x->parent < y->parent ? -1 : 1;
+	if (x->begin_ns != y->begin_ns)
+		return x->begin_ns < y->begin_ns ? -1 : 1;
+	return x->index < y->index ? -1 : x->index > y->index;
+}
+
+/* A parent that is its own ancestor is none. */
+static void find_parents(struct otlp *o)
+{
+	for (size_t i = 0; i < o->nr; i++) {
+		struct span *s = &o->span[i];
+		uint64_t found;
+		if (!s->parent_id)
+			continue;
+		if (!base_map_get(&o->by_id, 0, s->parent_id, &found) || found == i) {
+			o->nr_orphans++;
+			continue;
+		}
+		s->parent = (int64_t)found;
+	}
+	for (size_t i = 0; i < o->nr; i++) { /* cut cycles: at most nr steps up */
+		size_t steps = 0;
+		for (int64_t p = o->span[i].parent; p != NO_PARENT; p = o->span[p].parent)
+			if ((size_t)p == i || ++steps > 4096) {
+				o->span[i].parent = NO_PARENT;
+				o->nr_orphans++;
+				break;
+			}
+	}
+}
+
+/* All spans by time (when grouped is false), or by parent and time. */
+static void sort_spans(struct otlp *o, bool grouped)
+{
+	for (size_t i = 0; i < o->nr; i++)
+		o->order[i] = (struct place){.begin_ns = o->span[i].begin_ns,
+			.index = i,
+			.parent = grouped ? o->span[i].parent : NO_PARENT};
+	if (o->nr)
+		qsort(o->order, o->nr, sizeof *o->order, by_parent);
+}
+
+static void order_children(struct otlp *o)
+{
+	sort_spans(o, true);
+	for (size_t i = 0; i < o->nr; i++) {
+		if (o->order[i].parent == NO_PARENT)
+			continue;
+		struct span *p = &o->span[o->order[i].parent];
+		if (!p->nr_children)
+			p->children = i;
+		p->nr_children++;
+	}
+}
+
+/* Machines of one service and name: as many as overlap. */
+static enum base_status choose_actors(struct otlp *o, struct base_err *err)
+{
+	struct base_map free_at = {0}; /* (service, name), instance -> when it is free */
+	struct base_map instances = {0};
+	enum base_status s = BASE_OK;
+	sort_spans(o, false);
+	o->origin_ns = o->nr ? o->order[0].begin_ns : 0;
+	for (size_t i = 0; s == BASE_OK && i < o->nr; i++) {
+		o->by_time[i] = o->order[i].index;
+		struct span *p = &o->span[o->order[i].index];
+		uint64_t hi = (uint64_t)p->service << 32 | p->name, nr = 0, at = 0, k = 0;
+		(void)base_map_get(&instances, 0, hi, &nr);
+		while (k < nr && k < LANES_MAX &&
+			(!base_map_get(&free_at, hi, k, &at) || at > p->begin_ns))
+			k++;
+		if (k == nr)
+			s = base_map_put(&instances, 0, hi, nr + 1);
+		if (s == BASE_OK)
+			s = base_map_put(&free_at, hi, k, p->end_ns + 1);
+		p->actor = format_machines_actor(o->machines, base_strtab_get(o->texts, p->service),
+			base_strtab_get(o->texts, p->name), k + 1);
+	}
+	base_map_fini(&free_at);
+	base_map_fini(&instances);
+	return s == BASE_OK ? s : base_fail(err, s, "out of memory for spans");
+}
+
+static uint32_t queue_of(struct otlp *o, const char *what, const struct span *s)
+{
+	struct base_str name = {0};
+	const char *service = base_strtab_get(o->texts, s->service);
+	base_str_addf(&name, "%s %s%s%s", what, service, *service ? ": " : "",
+		base_strtab_get(o->texts, s->name));
+	uint32_t id = format_machines_queue(o->machines, base_str_text(&name));
+	o->failed |= name.failed;
+	base_str_fini(&name);
+	return id;
+}
+
+static uint64_t clamp(uint64_t t, uint64_t low, uint64_t high)
+{
+	return t < low ? low : t > high ? high : t;
+}
+
+/* What the span does about its children, in the order of time. */
+static void add_children(struct otlp *o, const struct span *s, uint32_t state)
+{
+	struct format_machines *m = o->machines;
+	for (size_t i = 0, next; i < s->nr_children; i = next) {
+		/* children that overlap; of those that end in time the one that ends last */
+		const struct place *first = &o->order[s->children + i];
+		uint64_t reach = o->span[first->index].end_ns, last_start = 0;
+		size_t last = SIZE_MAX;
+		for (next = i; next < s->nr_children; next++) {
+			size_t index = o->order[s->children + next].index;
+			const struct span *c = &o->span[index];
+			if (next > i && c->begin_ns >= reach)
+				break;
+			reach = c->end_ns > reach ? c->end_ns : reach;
+			uint64_t start_ns = clamp(c->begin_ns, s->begin_ns, s->end_ns);
+			o->nr_skewed += c->begin_ns < s->begin_ns;
+			format_machines_add(m, start_ns, s->actor, FORMAT_MACHINE_put,
+				queue_of(o, "call", c), index);
+			last_start = start_ns;
+			if (c->end_ns <= s->end_ns &&
+				(last == SIZE_MAX || c->end_ns >= o->span[last].end_ns))
+				last = index;
+		}
+		if (last == SIZE_MAX || o->span[last].end_ns < last_start)
+			continue;
+		uint32_t queue = queue_of(o, "return", &o->span[last]);
+		format_machines_add(m, last_start, s->actor, FORMAT_MACHINE_wait, queue, 0);
+		format_machines_add(
+			m, o->span[last].end_ns, s->actor, FORMAT_MACHINE_take, queue, last);
+		format_machines_add(
+			m, o->span[last].end_ns, s->actor, FORMAT_MACHINE_state, state, 0);
+	}
+}
+
+/* Until it is called, a machine waits for that. */
+static void await_call(struct otlp *o, const struct span *s, uint64_t since_ns, uint32_t between)
+{
+	struct format_machines *m = o->machines;
+	if (since_ns == o->origin_ns)
+		format_machines_add(m, since_ns, s->actor, FORMAT_MACHINE_state, between, 0);
+	format_machines_add(m, since_ns, s->actor, FORMAT_MACHINE_wait, queue_of(o, "call", s), 0);
+}
+
+static void convert(struct otlp *o)
+{
+	struct format_machines *m = o->machines;
+	struct base_map free_since = {0}; /* by machine */
+	uint32_t between = format_machines_state(m, "between spans");
+	for (size_t k = 0; k < o->nr; k++) {
+		size_t i = o->by_time[k];
+		const struct span *s = &o->span[i];
+		uint32_t state = format_machines_state(m, base_strtab_get(o->texts, s->name));
+		uint64_t begin_ns = s->begin_ns, since_ns = o->origin_ns;
+		bool called = s->parent != NO_PARENT;
+		if (called && begin_ns < o->span[s->parent].begin_ns)
+			begin_ns = o->span[s->parent].begin_ns; /* clocks differ */
+		if (begin_ns > s->end_ns)
+			begin_ns = s->end_ns;
+		(void)base_map_get(&free_since, 0, s->actor, &since_ns);
+		if (called && since_ns < begin_ns)
+			await_call(o, s, since_ns, between);
+		format_machines_add(m, begin_ns, s->actor, FORMAT_MACHINE_identify, 0, s->trace);
+		if (called)
+			format_machines_add(m, begin_ns, s->actor, FORMAT_MACHINE_take,
+				queue_of(o, "call", s), i);
+		format_machines_add(m, begin_ns, s->actor, FORMAT_MACHINE_state, state, 0);
+		add_children(o, s, state);
+		if (called)
+			format_machines_add(m, s->end_ns, s->actor, FORMAT_MACHINE_put,
+				queue_of(o, "return", s), i);
+		format_machines_add(m, s->end_ns, s->actor, FORMAT_MACHINE_state, between, 0);
+		o->failed |= base_map_put(&free_since, 0, s->actor, s->end_ns) != BASE_OK;
+	}
+	base_map_fini(&free_since);
+}
+
+enum base_status format_import_otlp(const struct format_source *from, struct trace_writer *to,
+	const struct format_import_options *opts, struct base_str *notes, struct base_err *err)
+{
+	struct otlp o = {.texts = base_strtab_new(), .machines = format_machines_new()};
+	char *text = NULL;
+	size_t length = 0;
+	bool cut = false;
+	(void)opts;
+	enum base_status s = o.texts && o.machines
+				     ? format_read_all(from, &text, &length, err)
+				     : base_fail(err, BASE_ERR_NOMEM, "out of memory");
+	if (s == BASE_OK)
+		s = read_documents(&o, text, length, &cut, err);
+	base_free(text);
+	if (s == BASE_OK) {
+		o.order = base_alloc((o.nr + 1) * sizeof *o.order);
+		o.by_time = base_alloc((o.nr + 1) * sizeof *o.by_time);
+		o.failed |= !o.order || !o.by_time;
+	}
+	if (s == BASE_OK && !o.failed) {
+		find_parents(&o);
+		s = choose_actors(&o, err);
+	}
+	if (s == BASE_OK && !o.failed) {
+		order_children(&o);
+		convert(&o);
+	}
+	if (s == BASE_OK && o.failed)
+		s = base_fail(err, BASE_ERR_NOMEM, "out of memory for spans");
+	if (s == BASE_OK)
+		s = format_machines_write(o.machines, from->name, to, err);
+	if (s == BASE_OK) {
+		base_str_addf(
+			notes, "%zu spans of %llu traces\n", o.nr, (unsigned long long)o.nr_traces);
+		format_note_count(notes, o.nr_damaged, "%s spans have no sensible times: left out");
+		format_note_count(notes, o.nr_orphans, "%s spans have a parent that is not there");
+		format_note_count(notes, o.nr_skewed,
+			"%s spans begin before their parents: clocks differ, they begin with them");
+		trace_writer_count(to, TRACE_DIAG_import_skipped, o.nr_damaged);
+		trace_writer_count(to, TRACE_DIAG_import_cut, cut);
+	}
+	base_free(o.span);
+	base_free(o.order);
+	base_free(o.by_time);
+	base_strtab_free(o.texts);
+	base_map_fini(&o.traces);
+	base_map_fini(&o.by_id);
+	format_machines_free(o.machines);
+	return s;
+}

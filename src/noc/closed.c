@@ -1,0 +1,414 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* closed.c - events and messages of the closed loop. */
+#include "noc/closed_private.h"
+
+#include <stdio.h>
+#include <string.h>
+
+void noc_closed_options_init(struct noc_closed_options *o)
+{
+	*o = (struct noc_closed_options){.short_flits = 1,
+		.long_flits = 5,
+		.directory_cycles = 6,
+		.memory_cycles = 50,
+		.cache_cycles = 4};
+}
+
+void noc_closed_result_fini(struct noc_closed_result *r)
+{
+	noc_pdg_free(r->trace);
+	*r = (struct noc_closed_result){0};
+}
+
+/* ---- events ----------------------------------------------------------------------------------- */
+
+static bool before(const struct closed_event *a, const struct closed_event *b)
+{
+	return a->cycle != b->cycle ? a->cycle < b->cycle : a->sequence < b->sequence;
+}
+
+static enum base_status push(struct noc_closed *c, struct closed_event e, struct base_err *err)
+{
+	enum base_status s =
+		base_grow(&c->heap, &c->events_capacity, c->nr_events + 1, sizeof *c->heap);
+	if (s != BASE_OK)
+		return base_fail(err, s, "no memory for events");
+	e.sequence = c->sequence++;
+	size_t i = c->nr_events++;
+	for (; i && before(&e, &c->heap[(i - 1) / 2]); i = (i - 1) / 2)
+		c->heap[i] = c->heap[(i - 1) / 2];
+	c->heap[i] = e;
+	return BASE_OK;
+}
+
+static struct closed_event pop(struct noc_closed *c)
+{
+	struct closed_event top = c->heap[0], last = c->heap[--c->nr_events];
+	size_t i = 0;
+	for (size_t k = 1; k < c->nr_events; i = k, k = 2 * i + 1) {
+		if (k + 1 < c->nr_events && before(&c->heap[k + 1], &c->heap[k]))
+			k++;
+		if (!before(&c->heap[k], &last))
+			break;
+		c->heap[i] = c->heap[k];
+	}
+	c->heap[i] = last;
+	return top;
+}
+
+enum base_status noc_closed_wake(
+	struct noc_closed *c, uint32_t thread, uint64_t cycle, struct base_err *err)
+{
+	struct noc_closed_thread *t = &c->thread[thread];
+	t->cycle = cycle > t->cycle ? cycle : t->cycle;
+	return push(c, (struct closed_event){.cycle = t->cycle, .thread = thread}, err);
+}
+
+/* ---- messages of one access ------------------------------------------------------------------- */
+
+static enum base_status new_access(
+	struct noc_closed *c, uint32_t thread, uint32_t *ret, struct base_err *err)
+{
+	if (c->free_access == UINT32_MAX) {
+		enum base_status s = base_grow(&c->access, &c->accesses_capacity,
+			c->nr_accesses + 1, sizeof *c->access);
+		struct closed_access *a =
+			s == BASE_OK ? base_alloc(sizeof *a) : NULL;
+		if (!a)
+			return base_fail(err, BASE_ERR_NOMEM, "no memory for messages");
+		a->next_free = UINT32_MAX;
+		c->free_access = (uint32_t)c->nr_accesses;
+		c->access[c->nr_accesses++] = a;
+	}
+	*ret = c->free_access;
+	struct closed_access *a = c->access[*ret];
+	c->free_access = a->next_free;
+	a->nr = a->nr_left = a->nr_resuming = 0;
+	a->thread = thread;
+	a->resume_cycle = 0;
+	return BASE_OK;
+}
+
+static void free_access(struct noc_closed *c, uint32_t access)
+{
+	c->access[access]->next_free = c->free_access;
+	c->free_access = access;
+}
+
+static bool carries_data(unsigned code)
+{
+	switch (code) {
+	case MEMORY_CDAT_data_shar:
+	case MEMORY_CDAT_data_priv:
+	case MEMORY_CDAT_write_back:
+	case MEMORY_CDAT_update_data:
+	case MEMORY_CDAT_c2c_data_shar:
+	case MEMORY_CDAT_c2c_data_priv:
+	case MEMORY_CDAT_c2c_data_priv_own:
+	case MEMORY_CDAT_recall_c2c_data:
+	case MEMORY_CDAT_recall_data:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* cdat tells one transaction of the access that is open. */
+static void hear(void *ctx, const struct memory_cdat_transaction *t)
+{
+	struct noc_closed *c = ctx;
+	struct closed_access *a = c->open;
+	enum memory_cdat_class class = memory_cdat_code_class(t->code);
+	uint32_t home = t->home, from = (uint32_t)t->from, to = (uint32_t)t->to;
+	if (a->nr == CLOSED_MESSAGES_MAX) {
+		c->too_many = true;
+		return;
+	}
+	struct closed_message *m = &a->message[a->nr++];
+	*m = (struct closed_message){.line = t->line,
+		.code = (uint8_t)t->code,
+		.flits = carries_data(t->code) ? c->options->long_flits : c->options->short_flits,
+		.packet = NOC_PDG_NONE};
+	bool to_home = class == MEMORY_CDAT_REQUEST || class == MEMORY_CDAT_RETURN ||
+		class == MEMORY_CDAT_RECALL_RESPONSE;
+	bool from_home = class == MEMORY_CDAT_RESPONSE || class == MEMORY_CDAT_RECALL;
+	m->source = from_home ? home : from;
+	m->destination = to_home ? home : to;
+	m->resumes = class == MEMORY_CDAT_RESPONSE || class == MEMORY_CDAT_CACHE;
+}
+
+/* Does message k have to wait for j, which was told before it? */
+static bool waits_for(const struct closed_message *k, const struct closed_message *j)
+{
+	enum memory_cdat_class first = memory_cdat_code_class(j->code);
+	if (k->line != j->line)
+		return false;
+	switch (memory_cdat_code_class(k->code)) {
+	case MEMORY_CDAT_RECALL:
+		return first == MEMORY_CDAT_REQUEST;
+	case MEMORY_CDAT_RESPONSE:
+		return first == MEMORY_CDAT_REQUEST || first == MEMORY_CDAT_RECALL_RESPONSE;
+	case MEMORY_CDAT_CACHE:
+	case MEMORY_CDAT_RECALL_RESPONSE:
+		return first == MEMORY_CDAT_RECALL && j->destination == k->source;
+	default:
+		return false;
+	}
+}
+
+/* How long its sender needs once all has come that it waits for. */
+static uint32_t delay_of(
+	const struct noc_closed *c, const struct closed_access *a, const struct closed_message *m)
+{
+	bool answers_recalls = false;
+	switch (memory_cdat_code_class(m->code)) {
+	case MEMORY_CDAT_RECALL:
+		return c->options->directory_cycles;
+	case MEMORY_CDAT_RESPONSE:
+		for (const struct closed_message *j = a->message; j < m; j++)
+			answers_recalls |= waits_for(m, j) &&
+				memory_cdat_code_class(j->code) == MEMORY_CDAT_RECALL_RESPONSE;
+		return carries_data(m->code) && !answers_recalls ? c->options->memory_cycles
+								 : c->options->directory_cycles;
+	case MEMORY_CDAT_CACHE:
+	case MEMORY_CDAT_RECALL_RESPONSE:
+		return c->options->cache_cycles;
+	default:
+		return 1;
+	}
+}
+
+/* One input of a message has come. */
+static enum base_status input(struct noc_closed *c, uint32_t access, uint32_t k, uint64_t cycle,
+	struct base_err *err)
+{
+	struct closed_message *m = &c->access[access]->message[k];
+	m->latest_cycle = cycle > m->latest_cycle ? cycle : m->latest_cycle;
+	if (--m->waits)
+		return BASE_OK;
+	return push(c,
+		(struct closed_event){.cycle = m->latest_cycle + m->delay_cycles,
+			.thread = UINT32_MAX,
+			.message = access * CLOSED_MESSAGES_MAX + k},
+		err);
+}
+
+static enum base_status arrived(
+	struct noc_closed *c, uint32_t message, uint64_t cycle, struct base_err *err)
+{
+	uint32_t access = message / CLOSED_MESSAGES_MAX, j = message % CLOSED_MESSAGES_MAX;
+	struct closed_access *a = c->access[access];
+	const struct closed_message *m = &a->message[j];
+	enum base_status s = BASE_OK;
+	if (m->packet != NOC_PDG_NONE)
+		c->result->trace->receive_cycle[m->packet] = cycle;
+	for (uint32_t k = j + 1; k < a->nr && s == BASE_OK; k++)
+		if (waits_for(&a->message[k], m))
+			s = input(c, access, k, cycle, err);
+	if (m->resumes && s == BASE_OK) {
+		a->resume_cycle = cycle > a->resume_cycle ? cycle : a->resume_cycle;
+		if (!--a->nr_resuming)
+			s = noc_closed_done(c, a->thread, a->resume_cycle + 1, err);
+	}
+	if (!--a->nr_left)
+		free_access(c, access);
+	return s;
+}
+
+static enum base_status send(struct noc_closed *c, uint32_t message, struct base_err *err)
+{
+	struct closed_message *m =
+		&c->access[message / CLOSED_MESSAGES_MAX]->message[message % CLOSED_MESSAGES_MAX];
+	uint64_t now = noc_network_now_cycle(c->network);
+	if (m->source == m->destination)
+		return arrived(c, message, now, err);
+	m->packet = c->result->trace->nr_packets;
+	enum base_status s = noc_pdg_add(c->result->trace,
+		&(struct noc_pdg_packet){.source = m->source,
+			.destination = m->destination,
+			.size_flits = m->flits,
+			.type = m->code,
+			.address = m->line,
+			.transmit_cycle = now,
+			.receive_cycle = now},
+		err);
+	if (s != BASE_OK)
+		return s;
+	return noc_network_send(c->network,
+		&(struct noc_packet){.id = message,
+			.source = m->source,
+			.destination = m->destination,
+			.size_flits = m->flits},
+		err);
+}
+
+/* ---- accesses --------------------------------------------------------------------------------- */
+
+/* The messages of the access that was just told get their inputs; the first ones go out. */
+static enum base_status issue(
+	struct noc_closed *c, uint32_t access, uint64_t cycle, struct base_err *err)
+{
+	struct closed_access *a = c->access[access];
+	enum base_status s = BASE_OK;
+	for (uint32_t k = 0; k < a->nr; k++) {
+		struct closed_message *m = &a->message[k];
+		m->waits = 1;
+		m->delay_cycles = delay_of(c, a, m);
+		for (uint32_t j = 0; j < k; j++)
+			m->waits = (uint8_t)(m->waits + waits_for(m, &a->message[j]));
+		a->nr_resuming += m->resumes;
+	}
+	a->nr_left = a->nr;
+	bool resumes = a->nr_resuming != 0; /* else only copies were given back */
+	for (uint32_t k = 0; k < a->nr && s == BASE_OK; k++)
+		s = input(c, access, k, cycle, err);
+	return s == BASE_OK && !resumes ? noc_closed_done(c, a->thread, cycle, err) : s;
+}
+
+static enum base_status do_access(struct noc_closed *c, uint32_t thread, struct base_err *err)
+{
+	struct noc_closed_thread *t = &c->thread[thread];
+	struct memory_cdat_outcome outcome;
+	uint32_t access = 0;
+	enum base_status s = new_access(c, thread, &access, err);
+	if (s != BASE_OK)
+		return s;
+	c->open = c->access[access];
+	s = memory_cdat_access(c->machine, thread, t->address, t->kind, t->cycle, &outcome, err);
+	if (s != BASE_OK)
+		return s;
+	if (c->too_many)
+		return base_fail(err, BASE_ERR_LIMIT, "one access caused more than %d messages",
+			CLOSED_MESSAGES_MAX);
+	c->result->accesses++;
+	c->result->stopped = c->options->accesses_max &&
+		c->result->accesses >= c->options->accesses_max;
+	if (!c->open->nr) {
+		free_access(c, access);
+		return noc_closed_done(c, thread, t->cycle, err);
+	}
+	c->result->misses++;
+	return issue(c, access, t->cycle, err);
+}
+
+static enum base_status run_thread(
+	struct noc_closed *c, uint32_t thread, uint64_t cycle, struct base_err *err)
+{
+	struct noc_closed_thread *t = &c->thread[thread];
+	enum noc_closed_step step;
+	enum base_status s = noc_closed_advance(c, thread, &step, err);
+	if (s != BASE_OK || step == CLOSED_BLOCKED)
+		return s;
+	if (t->cycle > cycle) /* instructions first; others may come in between */
+		return noc_closed_wake(c, thread, t->cycle, err);
+	return do_access(c, thread, err);
+}
+
+/* ---- the loop --------------------------------------------------------------------------------- */
+
+static enum base_status obey_events(struct noc_closed *c, struct base_err *err)
+{
+	enum base_status s = BASE_OK;
+	uint64_t now = noc_network_now_cycle(c->network);
+	while (c->nr_events && c->heap[0].cycle <= now && s == BASE_OK) {
+		struct closed_event e = pop(c);
+		s = e.thread == UINT32_MAX ? send(c, e.message, err)
+					   : run_thread(c, e.thread, now, err);
+	}
+	return s;
+}
+
+static enum base_status loop(struct noc_closed *c, struct base_err *err)
+{
+	for (;;) {
+		const struct noc_arrival *a;
+		size_t nr;
+		enum base_status s = obey_events(c, err);
+		if (s != BASE_OK)
+			return s;
+		if (!c->nr_events && !noc_network_pending(c->network))
+			break;
+		s = noc_network_run(c->network, c->nr_events ? c->heap[0].cycle : UINT64_MAX, &a,
+			&nr, err);
+		for (size_t i = 0; i < nr && s == BASE_OK; i++)
+			s = arrived(c, (uint32_t)a[i].id, a[i].arrival_cycle, err);
+		if (s != BASE_OK)
+			return s;
+	}
+	if (c->nr_ended < c->nr_threads && !c->result->stopped)
+		return base_fail(err, BASE_ERR_USAGE,
+			"%u of the program's %u threads wait for each other for ever: its recording "
+			"has no barriers, locks or joins that this could obey",
+			c->nr_threads - c->nr_ended, c->nr_threads);
+	return BASE_OK;
+}
+
+static enum base_status slow_down(struct noc_closed *c, struct base_err *err)
+{
+	const struct noc_closed_options *o = c->options;
+	enum base_status s = BASE_OK;
+	for (uint32_t n = 0; o->set && n < c->nr_threads && s == BASE_OK; n++)
+		if (o->set[n] == o->slow_set)
+			s = noc_network_set_latency(
+				c->network, n, UINT32_MAX, 1 + o->slow_cycles, err);
+	return s;
+}
+
+static enum base_status start(struct noc_closed *c, struct base_err *err)
+{
+	struct memory_cdat_options options = {.detailed = hear, .trace_ctx = c};
+	bool threads = (c->program->info.flags & MEMORY_SOURCE_THREADS) != 0;
+	c->thread = base_alloc(c->nr_threads * sizeof *c->thread);
+	c->result->trace = noc_pdg_new(c->nr_threads);
+	if (!c->thread || !c->result->trace)
+		return base_fail(err, BASE_ERR_NOMEM, "no memory for the program's threads");
+	memset(c->result->trace->ordered, 0, c->nr_threads);
+	c->result->trace->has_addresses = true;
+	enum base_status s = memory_cdat_new(
+		c->options->machine, c->nr_threads, &options, &c->machine, err);
+	if (s == BASE_OK)
+		s = memory_cdat_begin(c->machine, err);
+	if (s == BASE_OK)
+		s = noc_network_open(&c->network, c->options->network, err);
+	if (s == BASE_OK)
+		s = slow_down(c, err);
+	for (uint32_t i = 0; i < c->nr_threads && s == BASE_OK; i++) {
+		c->thread[i].state = threads && i ? CLOSED_WAITS : CLOSED_RUNS;
+		if (c->thread[i].state == CLOSED_RUNS)
+			s = noc_closed_wake(c, i, 0, err);
+	}
+	return s;
+}
+
+enum base_status noc_closed_run(struct memory_source *program, const struct noc_closed_options *o,
+	struct noc_closed_result *ret, struct base_err *err)
+{
+	struct noc_closed c = {.program = program,
+		.options = o,
+		.nr_threads = program->info.nr_threads,
+		.free_access = UINT32_MAX,
+		.result = ret};
+	*ret = (struct noc_closed_result){0};
+	if (!c.nr_threads || c.nr_threads > o->machine->nodes || o->machine->processors != 1)
+		return base_fail(err, BASE_ERR_USAGE,
+			"a program of %u threads needs a machine of as many nodes (at most %d), with a "
+			"processor each",
+			c.nr_threads, NOC_CLOSED_NODES_MAX);
+	if (program->info.flags & MEMORY_SOURCE_TOTAL_ORDER)
+		return base_fail(err, BASE_ERR_USAGE,
+			"threads of this format cannot be read one by one, as the closed loop must");
+	enum base_status s = start(&c, err);
+	if (s == BASE_OK)
+		s = loop(&c, err);
+	noc_network_close(c.network);
+	memory_cdat_free(c.machine);
+	for (size_t i = 0; i < c.nr_accesses; i++)
+		base_free(c.access[i]);
+	base_free(c.access);
+	base_free(c.heap);
+	base_free(c.thread);
+	base_map_fini(&c.locks);
+	if (s != BASE_OK)
+		noc_closed_result_fini(ret);
+	return s;
+}

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * spin.h - which threads of a program spin, where and on what: for `longpole spin`.
+ *
+ * Two ways. Valgrind's tool (valgrind/) sees every instruction of a program that it runs, and
+ * counts. Bursts of single steps (spin_burst.h) look at a live program again and again, and give
+ * shares of samples.
+ */
+#ifndef LONGPOLE_RECORD_SPIN_H
+#define LONGPOLE_RECORD_SPIN_H
+
+#include "base/base.h"
+#include "record/spin_burst.h"
+
+#include <sys/types.h>
+
+enum {
+	RECORD_SPIN_WRITERS = 4,
+	RECORD_SPIN_THREADS_MAX = 65536,
+	RECORD_SPIN_LOOPS_MAX = 65536,
+	RECORD_SPIN_NAME = 16,
+	/* as env(1) says that a program could not be run */
+	RECORD_SPIN_EXIT_OURS = 125,
+	RECORD_SPIN_EXIT_NOT_EXECUTABLE = 126,
+	RECORD_SPIN_EXIT_NOT_FOUND = 127,
+};
+
+/* All texts of an answer are in its arena. */
+struct record_spin_place {
+	uint64_t address;
+	const char *function, *file, *object; /* NULL: unknown */
+	uint64_t line;
+};
+struct record_spin_polled {
+	uint64_t address, value; /* value: when last looked at; samples only */
+	const char *name;        /* "turn", "lock+0x40"; NULL: no variable covers it */
+	bool own_stack, shared;  /* shared with other processes */
+	/* Who changed it since it was first spun on; Valgrind only. */
+	uint64_t changes;
+	uint64_t writer[RECORD_SPIN_WRITERS], last_writer; /* threads' ids */
+	size_t nr_writers;
+	struct record_spin_place last_writer_at;
+};
+struct record_spin_loop {
+	uint64_t thread; /* id */
+	struct record_spin_place branch, begins;
+	/* Valgrind: exact counts */
+	uint64_t spin_iterations, spin_instructions, waits, longest_iterations;
+	uint64_t counting_iterations, counting_instructions;
+	/* samples */
+	uint64_t samples_spin, samples_count, loop_instructions;
+	bool yields;
+	struct record_spin_polled polled[RECORD_SPIN_WORDS];
+	size_t nr_polled;
+	bool more_polled;
+};
+struct record_spin_thread {
+	uint64_t id; /* Valgrind: in order of birth, from 1; samples: the kernel's */
+	char name[RECORD_SPIN_NAME];
+	uint64_t parent; /* Valgrind: who created it; 0: nobody */
+	uint64_t instructions, spin_instructions, counting_instructions, marked_instructions;
+	uint64_t evictions, overflows; /* of the detector's tables */
+	uint64_t samples[RECORD_SPIN_VERDICTS];
+};
+
+/* All threads of a process that could run were stopped, and all spun: see spin/livelock.h. */
+enum record_spin_livelock {
+	RECORD_SPIN_LIVELOCK_NONE,
+	/* all running threads spin, but something named in `open` could end it */
+	RECORD_SPIN_LIVELOCK_OPEN,
+	RECORD_SPIN_LIVELOCK_FOUND
+};
+struct record_spin_standstill {
+	enum record_spin_livelock verdict;
+	uint64_t nr_spinning, nr_asleep, nr_other;
+	const char *open;    /* static text */
+	bool has_handlers;   /* a signal handler could still end it */
+	uint64_t found_ns;   /* since the first sample */
+	uint64_t stopped_ns; /* the longest that all were stopped for */
+};
+
+struct record_spin_answer {
+	struct base_arena *arena;
+	bool sampled; /* else by Valgrind */
+	pid_t pid;
+	int exit_code; /* of a program that was run */
+	bool running;  /* it has not ended */
+	struct record_spin_thread *thread;
+	size_t nr_threads, threads_capacity;
+	struct record_spin_loop *loop; /* most waiting first */
+	size_t nr_loops, loops_capacity;
+	uint64_t lost_loops, lost_words, nr_processes;
+	/* Valgrind */
+	uint64_t nr_sdt, nr_rub, yield_after;
+	/* samples */
+	uint64_t nr_samples, nr_idle_looks, elapsed_ns, stopped_ns, longest_stop_ns, nr_steps;
+	const char *refused; /* why, of the last that was; static text */
+	struct record_spin_standstill standstill;
+};
+void record_spin_answer_fini(struct record_spin_answer *a);
+/* The thread of an id; NULL: none. */
+struct record_spin_thread *record_spin_thread_of(const struct record_spin_answer *a, uint64_t id);
+/* Loops: those that wait most first. Same answer, same order. */
+void record_spin_sort(struct record_spin_answer *a);
+
+/* ---- samples ----------------------------------------------------------------------------------
+ */
+
+struct record_spin_sample_options {
+	pid_t pid; /* to look at; 0: run argv */
+	char *const *argv;
+	uint64_t interval_ns; /* between two samples */
+	uint64_t duration_ns; /* 0: until it ends, or SIGINT or SIGTERM comes */
+	double stopped_share; /* of the time that a thread may be stopped, at most: samples get
+				 rarer */
+	struct record_spin_limits limits;
+	bool watch_livelock;
+	bool until_livelock; /* end when one was found */
+};
+/* Call _answer_fini() also after a failure. */
+enum base_status record_spin_sample(const struct record_spin_sample_options *o,
+	struct record_spin_answer *ret, struct base_err *err) BASE_MUST_CHECK;
+
+/* Stops all threads of the process that can run, steps each, lets them go. */
+void record_spin_look_for_livelock(struct record_spin_stepper *s, pid_t pid,
+	const struct record_spin_limits *limits, struct record_spin_standstill *ret,
+	uint64_t *ret_signature);
+
+/* ---- Valgrind ---------------------------------------------------------------------------------
+ */
+
+/* Is the tool built, and Valgrind there? *ret_why: static text, why not. */
+bool record_spin_has_tool(const char **ret_why);
+struct record_spin_tool_options {
+	char *const *argv;
+	uint64_t nr_sdt, nr_rub,
+		yield_after; /* 0: the tool's defaults; yield_after UINT64_MAX: never */
+	const char *marked;  /* "LO-HI"; NULL: none */
+};
+enum base_status record_spin_run_tool(const struct record_spin_tool_options *o,
+	struct record_spin_answer *ret, struct base_err *err) BASE_MUST_CHECK;
+/* What the tool wrote for one process, added to the answer. ERR_CORRUPT: it is not that. */
+enum base_status record_spin_read_tool(const char *text, size_t size_bytes,
+	struct record_spin_answer *ret, struct base_err *err) BASE_MUST_CHECK;
+
+/* ---- programs ---------------------------------------------------------------------------------
+ */
+
+/* Starts argv with our standard files; its signals are as ours were before `before`. 126, 127, 125
+ * in *ret_exit_code when not. extra_env: "NAME=VALUE" or NULL. */
+enum base_status record_spin_start(char *const *argv, const char *env_name, const char *env_value,
+	const sigset_t *before, pid_t *ret_pid, int *ret_exit_code,
+	struct base_err *err) BASE_MUST_CHECK;
+
+#endif

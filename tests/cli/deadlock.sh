@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash disable=SC2154,SC2016 # $work comes from run.sh; jq's variables are not the shell's
+# deadlock.sh - longpole deadlock on programs that hang, and on some that only look so (tests/target/deadlock).
+
+hangs=$LONGPOLE_BUILD/tests/target/deadlock
+
+# start_all PROGRAM CASE... - starts them all; pid_of[CASE] is the process that said READY.
+declare -A pid_of
+started=()
+start_all() {
+	local program=$1 name
+	shift
+	for name in "$@"; do
+		TMPDIR=$PWD setsid "$hangs/$program" "$name" >"$name.said" 2>/dev/null </dev/null &
+		started+=($!)
+		disown # quietly killed
+	done
+	for name in "$@"; do
+		for _ in {1..500}; do
+			grep -q READY "$name.said" && break
+			sleep 0.01
+		done
+		pid_of[$name]=$(sed -n 's/^READY //p' "$name.said")
+		[[ ${pid_of[$name]} ]] || fail "$program $name did not start"
+	done
+	trap stop_all EXIT
+}
+stop_all() {
+	local pid id
+	for pid in "${started[@]}"; do
+		kill -KILL -- "-$pid" 2>/dev/null
+	done
+	for id in $(sed -n 's/^SEMAPHORES //p' -- *.said); do
+		ipcrm -s "$id"
+	done
+}
+
+# look NAME OPTION... - one look at a case, as NAME.json.
+look() {
+	local name=$1
+	shift
+	timeout 60 longpole deadlock --json --settle=50ms --pid "${pid_of[$name]}" "$@" >"$name.json" 2>err
+}
+
+# finds NAME FILTER [OPTION...] - a look finds something for which jq's filter is true. The program may need some looks until it hangs.
+finds() {
+	local name=$1 filter=$2 status
+	shift 2
+	for _ in {1..30}; do
+		look "$name" "$@" && continue
+		status=$?
+		((status == 1)) || { cat err >&2; fail "$name: exit status $status"; }
+		jq -e "$filter" "$name.json" >/dev/null && return
+	done
+	jq .result "$name.json" >&2
+	fail "$name: not found so: $filter"
+}
+
+cycle_of() {
+	printf '.result.deadlocks | length == 1 and (.[0] | .kind == "cycle" and .circle and (.threads | length) == %d and .sure == "%s")' "$1" "${2:-certain}"
+}
+
+# Owners of locks, ends of threads: nothing need be run ahead for these.
+test_deadlock_of_owners() {
+	local name circles=(circle-normal circle-recursive circle-errorcheck circle-adaptive circle-pi circle-robust partial seccomp join-with-lock rwlock-circle)
+	start_all hang_threads philosophers self-lock orphan fork-with-lock join-circle "${circles[@]}"
+	for name in "${circles[@]}"; do
+		finds "$name" "$(cycle_of 2)" --static
+	done
+	finds philosophers "$(cycle_of 5)" --static
+	is_json philosophers.json '.result.deadlocks[0] |
+		(.edges | all(.why == "owns" and (.event | startswith("mutex fork_of")))) and .waiting_behind == 1 and
+		(.threads | all(.frames | any(.function == "philosopher" and .line > 0)))'
+	finds join-circle "$(cycle_of 3)" --static
+	finds self-lock '.result.deadlocks | map(.kind) == ["self"]' --static
+	finds orphan '.result.deadlocks | map(.kind) == ["orphaned"]' --static
+	finds fork-with-lock '.result.deadlocks | map(.kind) == ["inherited"]' --static
+	# without BPF, from /proc alone
+	finds philosophers "$(cycle_of 5)" --static --no-bpf
+	# and on the picture as in the source
+	longpole deadlock --settle=50ms --dot --pid "${pid_of[circle-normal]}" >dot
+	has dot 'mutex first' 'label="owns"' 'shape=box'
+	longpole deadlock --settle=50ms --sarif --pid "${pid_of[self-lock]}" >sarif
+	is_json sarif '.version == "2.1.0" and .runs[0].results[0].ruleId == "self" and
+		(.runs[0].results[0].locations[0].physicalLocation.artifactLocation.uri | endswith("hang_threads.c"))'
+	longpole deadlock --settle=50ms --pid "${pid_of[philosophers]}" >text
+	has text 'Deadlock: 5 threads of hang_threads' 'in a circle (certain' 'philosopher() hang_threads.c:' 'HOW IT IS KNOWN'
+}
+
+# What only the future tells: semaphores, conditions, words without an owner.
+test_deadlock_of_the_future() {
+	start_all hang_threads smokers nested-monitors lost-wakeup predicates rwlock-upgrade barrier raw-futex
+	look raw-futex || is_json raw-futex.json '.result.threads >= 2'
+	jq -e '.result.threads_run_ahead > 0 or .result.threads_not_run_ahead == 0' raw-futex.json >/dev/null ||
+		skip "no thread may be run ahead here"
+	finds raw-futex "$(cycle_of 2)"
+	finds rwlock-upgrade "$(cycle_of 2)"
+	finds barrier "$(cycle_of 2)"
+	finds nested-monitors "$(cycle_of 2)"
+	finds smokers '.result.deadlocks | length >= 1 and (.[0] | .kind == "cycle" and .sure == "certain" and
+		([.edges[] | select(.why == "would")] | length) >= 2)'
+	finds lost-wakeup '.result.deadlocks | length == 1 and .[0].lost_wakeup and .[0].waiting_behind == 1'
+	finds predicates "$(cycle_of 2)"
+	is_json predicates.json '.result.deadlocks[0].edges | map(.event) | sort == ["condition variable condition", "condition variable other"]'
+}
+
+test_deadlock_of_processes() {
+	local name
+	start_all hang_processes philosophers smokers cgi wait-full-pipe full-pipes both-read lock-and-pipe file-locks sysv-semaphores
+	for name in cgi wait-full-pipe full-pipes both-read lock-and-pipe file-locks; do
+		finds "$name" "$(cycle_of 2)"
+	done
+	finds philosophers "$(cycle_of 5)"
+	finds smokers '.result.deadlocks | length >= 1 and .[0].kind == "cycle" and .[0].sure == "certain"'
+	finds sysv-semaphores "$(cycle_of 2 probable)"
+	# from one member the others are found
+	longpole deadlock --json --settle=50ms --pid "$(jq '.result.deadlocks[0].threads[1].pid' cgi.json)" >other.json
+	is_json other.json '.result.deadlocks[0].threads | length == 2'
+}
+
+test_deadlock_cxx() {
+	[[ -x $hangs/hang_cxx ]] || skip "no C++ compiler when this was built"
+	start_all hang_cxx mutexes semaphores
+	finds mutexes "$(cycle_of 2)" --static
+	is_json mutexes.json '.result.deadlocks[0].threads[0].frames | any(.function | contains("transfer(")) '
+	finds semaphores '.result.deadlocks | length == 1 and .[0].sure == "certain"'
+}
+
+test_deadlock_look_alikes() {
+	local name names
+	mapfile -t names < <("$hangs/calm")
+	start_all calm "${names[@]}"
+	for _ in 1 2 3; do
+		for name in "${names[@]}"; do
+			look "$name" || { jq -r .result.finding "$name.json" >&2; fail "$name was reported"; }
+			is_json "$name.json" '.result.deadlocks == []'
+		done
+	done
+}
+
+test_deadlock_watch() {
+	start_all hang_processes cgi
+	start_all hang_threads philosophers
+	expect 1 timeout 60 longpole deadlock --watch --json --interval=50ms --threshold=100ms --share=100 --count=2 \
+		--pid "${pid_of[cgi]}" --pid "${pid_of[philosophers]}"
+	is_json <(jq -s '[.[].result.deadlocks[]] | map(.threads | length) | sort' out) '. == [2, 5]'
+}
+
+test_deadlock_of_a_program() {
+	expect 1 timeout 60 longpole deadlock --settle=50ms -- "$hangs/hang_threads" circle-normal
+	has out 'Deadlock: 2 threads'
+	expect 0 timeout 60 longpole deadlock --settle=50ms -- sleep 0.2
+	expect 2 longpole deadlock
+	expect 2 longpole deadlock --all --pid $$
+	expect 2 longpole deadlock --pid 0
+}

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash disable=SC2154,SC2034 # $work comes from run.sh
+# noc_graph.sh - longpole noc gen, sample, infer, match, replay, compare, import, export.
+
+# The way from a graph to its copy: what is inferred finds the reference, and predicts it.
+test_noc_infer() {
+	expect 0 longpole noc gen -o ref.lpt pattern=central nodes=16 packets=8000 hot_node=5
+	has out 'central: 8,000 packets of 16 nodes'
+	expect 0 longpole noc sample -o run ref.lpt runs=4
+	expect 0 longpole noc infer --json -o inferred.lpt run-{0,1,2,3,4}.lpt reference=ref.lpt
+	is_json out '.schema == "longpole/noc-infer/1" and .result.reference.found_share >= 0.99 and .result.reference.quasi_per_true <= 0.02'
+	expect 0 longpole noc infer --json -o literal.lpt run-{0,1,2,3,4}.lpt reference=ref.lpt method=literal
+	is_json out '.result.method == "literal" and .result.reference.found_share < 0.9'
+	expect 0 longpole noc compare --json ref.lpt inferred.lpt literal.lpt
+	is_json out '[.result.rows[].network] | unique == ["fattree", "ideal", "mesh", "ring", "torus"]'
+	is_json out '[.result.rows[] | select(.replay == "inferred.lpt") | .execution_error | fabs] | max < 0.02'
+	is_json out '[.result.rows[] | select(.replay == "time stamps" and .network == "ring") | .execution_error | fabs] | max > 0.05'
+	is_json out '[.result.rows[] | select(.network == "ideal") | .execution_error] | all(. == 0)'
+	expect 0 longpole noc compare ref.lpt inferred.lpt on=mesh
+	has out 'Time stamps alone miss' 'inferred.lpt'
+	expect 0 longpole dump inferred.lpt
+	has out noc_packet noc_gate noc_dependency
+}
+
+# Every part of the robust method can be switched off.
+test_noc_infer_switches() {
+	local off
+	expect 0 longpole noc gen -o ref.lpt nodes=8 packets=2000
+	expect 0 longpole noc sample -o run ref.lpt runs=2 design=links noise=1 seed=7
+	has out 'delays differ by up to 1 cycles'
+	for off in blocked=0 adaptive=0 grade=0 reduce=0 learn=0 tolerance=0 tolerance=5 k=3 w=4 k_max=2; do
+		expect 0 longpole noc infer run-0.lpt run-1.lpt run-2.lpt "$off"
+	done
+	expect 2 longpole noc infer run-0.lpt
+	expect 2 longpole noc infer run-0.lpt run-1.lpt speed=3
+	has err speed=3
+	expect 2 longpole noc infer run-0.lpt run-1.lpt k=0
+	expect 2 longpole noc sample -o x run-0.lpt
+	has err 'times only'
+}
+
+# Runs that differ: one without some messages.
+test_noc_match() {
+	expect 0 longpole noc gen -o ref.lpt nodes=8 packets=3000
+	expect 0 longpole noc sample -o run ref.lpt runs=2 design=packets
+	expect 0 longpole noc export csv run-1.lpt -o whole.csv
+	awk 'NR % 100 != 50' whole.csv >less.csv
+	expect 0 longpole noc import csv less.csv -o less.lpt
+	expect 0 longpole noc match --json -o match.csv run-0.lpt less.lpt
+	is_json out '.result.matched_share > 0.98 and .result.base_only == 30 and .result.other_only == 0'
+	[[ $(grep -c ',$' match.csv) == 30 ]] || fail "match.csv does not have 30 messages without a match"
+	expect 0 longpole noc infer --json run-0.lpt less.lpt run-2.lpt reference=ref.lpt
+	is_json out '.result.matching.base_only == 30 and .result.reference.found_share > 0.8'
+}
+
+# What an independent reader finds in the file that we export, and what comes back.
+test_noc_netrace() {
+	command -v python3 >/dev/null || skip "no python3"
+	expect 0 longpole noc gen -o ref.lpt pattern=tree nodes=20 packets=500
+	expect 0 longpole noc export netrace ref.lpt -o ref.tra.bz2
+	has out 'intrinsic delays, for which the format has no place'
+	expect 0 python3 - ref.tra.bz2 <<-'PY'
+		import bz2, struct, sys
+		b = bz2.open(sys.argv[1]).read()
+		magic, version = struct.unpack_from("<If", b)
+		cycles, packets, notes, regions = struct.unpack_from("<QQII", b, 40)
+		assert (magic, version, b[38], packets, regions) == (0x484A5455, 1.0, 20, 500, 1)
+		at = 72 + notes
+		assert struct.unpack_from("<QQQ", b, at) == (0, cycles, 500)
+		at, sent, edges = at + 24, {}, 0
+		waiting = []
+		for number in range(packets):
+		    cycle, id, address, type, src, dst, units, nr = struct.unpack_from("<QIIBBBBB", b, at)
+		    assert id == number and type in (1, 2) and src < 20 and dst < 20 and cycle < cycles
+		    sent[id] = (cycle, src)
+		    waiting += [(dst, cycle, child) for child in struct.unpack_from(f"<{nr}I", b, at + 21)]
+		    at += 21 + 4 * nr
+		assert at == len(b)
+		assert all(sent[child][1] == dst and sent[child][0] > cycle for dst, cycle, child in waiting)
+		print("edges", len(waiting))
+	PY
+	expect 0 longpole noc import --json netrace ref.tra.bz2 -o back.lpt delays=inferred latency=1
+	[[ $(jq .result.dependencies out) == "$(longpole dump --json ref.lpt | grep -c noc_dependency)" ]] || fail "dependencies were lost"
+	expect 0 longpole noc replay --json back.lpt topology=ideal nodes=20
+	is_json out '.result.packets == 500 and .result.mean_packet_latency_cycles == 1'
+	printf 'UTJH and no more' >cut.tra
+	expect 3 longpole noc import netrace cut.tra -o x.lpt
+	has err 'not a Netrace 1.0 trace'
+}
+
+test_noc_csv() {
+	expect 0 longpole noc gen -o ref.lpt nodes=9 packets=300 long_share=0.5
+	expect 0 longpole noc export csv ref.lpt -o ref.csv
+	expect 0 longpole noc import csv ref.csv -o back.lpt
+	cmp <(longpole dump ref.lpt | grep -E ' noc_(packet|gate|dep)') <(longpole dump back.lpt | grep -E ' noc_(packet|gate|dep)') ||
+		fail "CSV does not give the same graph"
+	expect 0 longpole noc export booksim ref.lpt -o ref.txt
+	has out 'trace(ref.txt,{'
+	expect 0 longpole noc import booksim ref.txt -o text.lpt sizes=5,1
+	expect 0 longpole noc replay text.lpt topology=mesh dims=3x3
+	has out 'sent at their time stamps'
+	echo '1 2' >bad.txt
+	expect 3 longpole noc import booksim bad.txt -o x.lpt
+	has err 'line 1'
+	expect 2 longpole noc import tape ref.csv -o x.lpt
+	expect 2 longpole noc replay ref.lpt topology=mesh dims=2x2
+	has err 'the network has 4 nodes'
+}

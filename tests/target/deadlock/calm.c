@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* calm.c - programs that sleep, and look as if they would for ever; all of them can go on. */
+#include "hang.h"
+
+#include <netinet/in.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/select.h>
+
+enum { WORKERS = 8, LONG_MS = 300000 };
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER, second = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t work = PTHREAD_COND_INITIALIZER;
+static pthread_barrier_t together;
+static int nr_jobs;
+static sem_t jobs;
+
+static int listening(void)
+{
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+	struct sockaddr_in address = {.sin_family = AF_INET};
+	if (bind(fd, (struct sockaddr *)&address, sizeof address) != 0 || listen(fd, 5) != 0)
+		exit(9);
+	return fd;
+}
+
+/* ---- servers -----------------------------------------------------------------------------------
+ */
+
+static void *wait_for_work(void *argument)
+{
+	for (;;) {
+		pthread_mutex_lock(&lock);
+		while (!nr_jobs)
+			pthread_cond_wait(&work, &lock);
+		nr_jobs--;
+		pthread_mutex_unlock(&lock);
+	}
+	return argument;
+}
+
+static void pool_behind_epoll(void)
+{
+	struct epoll_event event = {.events = EPOLLIN};
+	int set = epoll_create1(0), fd = listening();
+	for (int i = 0; i < WORKERS; i++)
+		start(wait_for_work, 0);
+	epoll_ctl(set, EPOLL_CTL_ADD, fd, &event);
+	ready();
+	while (epoll_wait(set, &event, 1, -1) > 0) {
+		pthread_mutex_lock(&lock);
+		nr_jobs++;
+		pthread_cond_signal(&work);
+		pthread_mutex_unlock(&lock);
+	}
+}
+
+static void *wait_for_job(void *argument)
+{
+	for (;;)
+		sem_wait(&jobs);
+	return argument;
+}
+
+static void pool_behind_signal(void)
+{
+	sigset_t set;
+	int number;
+	sigemptyset(&set);
+	sigaddset(&set, SIGUSR1);
+	pthread_sigmask(SIG_BLOCK, &set, NULL);
+	sem_init(&jobs, 0, 0);
+	for (int i = 0; i < WORKERS; i++)
+		start(wait_for_job, 0);
+	ready();
+	while (sigwait(&set, &number) == 0)
+		sem_post(&jobs);
+}
+
+static void on_signal(int number)
+{
+	(void)number;
+	sem_post(&jobs);
+}
+
+/* The main thread waits for a job itself; a timer's handler gives one now and then. */
+static void posted_by_handler(void)
+{
+	struct sigaction sa = {.sa_handler = on_signal};
+	struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGUSR1};
+	struct itimerspec time = {.it_value = {.tv_sec = LONG_MS / 1000}};
+	timer_t timer;
+	sem_init(&jobs, 0, 0);
+	sigaction(SIGUSR1, &sa, NULL);
+	if (timer_create(CLOCK_MONOTONIC, &event, &timer) != 0 ||
+		timer_settime(timer, 0, &time, NULL) != 0)
+		exit(9);
+	ready();
+	wait_for_job(NULL);
+}
+
+static void accepts(void)
+{
+	int fd = listening();
+	ready();
+	close(accept(fd, NULL, NULL));
+}
+
+static void selects(void)
+{
+	int fd = listening();
+	fd_set set;
+	FD_ZERO(&set);
+	FD_SET(fd, &set);
+	ready();
+	select(fd + 1, &set, NULL, NULL, NULL);
+}
+
+/* ---- those who take their time -----------------------------------------------------------------
+ */
+
+static void sleeps(void)
+{
+	ready();
+	nap_ms(LONG_MS);
+}
+
+static void *hold_and_compute(void *argument)
+{
+	volatile long n = 0;
+	pthread_mutex_lock(&lock);
+	pthread_barrier_wait(&together);
+	while (n >= 0)
+		n = n + 1 < 1000000000 ? n + 1 : 0;
+	return argument;
+}
+
+static void *hold_and_sleep(void *argument)
+{
+	pthread_mutex_lock(&lock);
+	pthread_barrier_wait(&together);
+	nap_ms(LONG_MS);
+	pthread_mutex_unlock(&lock);
+	return argument;
+}
+
+static void *hold_and_read(void *argument)
+{
+	int p[2];
+	char c;
+	if (pipe(p) != 0)
+		exit(9);
+	if (fork_child() == 0) {
+		nap_ms(LONG_MS);
+		_exit(write(p[1], "x", 1) != 1);
+	}
+	pthread_mutex_lock(&lock);
+	pthread_barrier_wait(&together);
+	if (read(p[0], &c, 1) != 1)
+		exit(1);
+	pthread_mutex_unlock(&lock);
+	return argument;
+}
+
+static void behind(void *(*body)(void *))
+{
+	pthread_barrier_init(&together, NULL, 2);
+	start(body, 0);
+	pthread_barrier_wait(&together);
+	ready();
+	pthread_mutex_lock(&lock);
+}
+
+static void slow_computing(void)
+{
+	behind(hold_and_compute);
+}
+
+static void slow_sleeping(void)
+{
+	behind(hold_and_sleep);
+}
+
+static void slow_reading(void)
+{
+	behind(hold_and_read);
+}
+
+static void *timed_lock(void *argument)
+{
+	pthread_mutex_t *has = argument ? &lock : &second, *wants = argument ? &second : &lock;
+	struct timespec until;
+	pthread_mutex_lock(has);
+	pthread_barrier_wait(&together);
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += LONG_MS / 1000;
+	if (pthread_mutex_timedlock(wants, &until) == 0)
+		pthread_mutex_unlock(wants);
+	pthread_mutex_unlock(has);
+	return argument;
+}
+
+static void timed_circle(void)
+{
+	pthread_barrier_init(&together, NULL, 2);
+	start(timed_lock, 1);
+	ready();
+	timed_lock(NULL);
+}
+
+static void waits_for_child(void)
+{
+	pid_t child = fork_child();
+	if (child == 0) {
+		nap_ms(LONG_MS);
+		_exit(0);
+	}
+	ready();
+	waitpid(child, NULL, 0);
+}
+
+/* sleep | cat | cat, as a shell waits for it. */
+static void pipeline(void)
+{
+	int a[2], b[2];
+	char buf[64];
+	ssize_t n;
+	if (pipe(a) != 0 || pipe(b) != 0)
+		exit(9);
+	for (int stage = 0; stage < 3; stage++) {
+		if (fork_child() != 0)
+			continue;
+		int in = stage == 1 ? a[0] : b[0], out = stage == 0 ? a[1] : b[1];
+		if (stage != 0)
+			close(a[1]);
+		if (stage == 2)
+			close(b[1]);
+		if (stage == 0)
+			nap_ms(LONG_MS);
+		while (stage && (n = read(in, buf, sizeof buf)) > 0) {
+			if (stage == 1 && write(out, buf, (size_t)n) != n)
+				_exit(1);
+		}
+		_exit(0);
+	}
+	close(a[0]);
+	close(a[1]);
+	close(b[0]);
+	close(b[1]);
+	ready();
+	while (wait(NULL) > 0)
+		;
+}
+
+/* Two that seem to wait for each other only: a third, that sleeps now, posts for both. */
+static void third_posts(void)
+{
+	sem_t *s = shared_memory(2 * sizeof *s);
+	sem_init(&s[0], 1, 0);
+	sem_init(&s[1], 1, 0);
+	for (int i = 0; i < 3; i++) {
+		if (fork_child() != 0)
+			continue;
+		if (i == 2) {
+			nap_ms(LONG_MS);
+			sem_post(&s[0]);
+			sem_post(&s[1]);
+		} else {
+			sem_wait(&s[i]);
+			sem_post(&s[!i]);
+		}
+		_exit(0);
+	}
+	ready();
+	while (wait(NULL) > 0)
+		;
+}
+
+/* A child that ended and was not waited for, and a thread group whose leader has left. */
+static void zombies(void)
+{
+	if (fork_child() == 0)
+		_exit(0);
+	pthread_barrier_init(&together, NULL, 1);
+	start(hold_and_sleep, 0);
+	ready();
+	pthread_exit(NULL);
+}
+
+static void stopped_child(void)
+{
+	int p[2];
+	char c;
+	if (pipe(p) != 0)
+		exit(9);
+	pid_t child = fork_child();
+	if (child == 0) {
+		raise(SIGSTOP);
+		_exit(write(p[1], "x", 1) != 1);
+	}
+	close(p[1]);
+	waitpid(child, NULL, WUNTRACED);
+	ready();
+	if (read(p[0], &c, 1) < 0)
+		exit(1);
+}
+
+static const struct hang_case cases[] = {
+	{"pool-behind-epoll", pool_behind_epoll},
+	{"pool-behind-signal", pool_behind_signal},
+	{"posted-by-handler", posted_by_handler},
+	{"accepts", accepts},
+	{"selects", selects},
+	{"sleeps", sleeps},
+	{"slow-computing", slow_computing},
+	{"slow-sleeping", slow_sleeping},
+	{"slow-reading", slow_reading},
+	{"timed-circle", timed_circle},
+	{"waits-for-child", waits_for_child},
+	{"pipeline", pipeline},
+	{"third-posts", third_posts},
+	{"zombies", zombies},
+	{"stopped-child", stopped_child},
+};
+
+int main(int argc, char **argv)
+{
+	return hang_main(argc, argv, cases, sizeof cases / sizeof *cases);
+}

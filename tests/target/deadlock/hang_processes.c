@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* hang_processes.c - processes that wait for each other for ever: shared memory, pipes, sockets,
+ * children, file locks, System V semaphores. */
+#include "hang.h"
+
+#include <sys/file.h>
+#include <sys/ipc.h>
+#include <sys/sem.h>
+
+enum { PHILOSOPHERS = 5, BIG = 200000, PIPE_BYTES = 65536 };
+
+/* ---- shared memory -----------------------------------------------------------------------------
+ */
+
+struct table {
+	pthread_barrier_t together;
+	pthread_mutex_t fork[PHILOSOPHERS];
+	volatile long meals;
+	sem_t tobacco, paper, matches, order;
+};
+
+static struct table *new_table(unsigned nr)
+{
+	struct table *t = shared_memory(sizeof *t);
+	pthread_mutexattr_t mutex;
+	pthread_barrierattr_t barrier;
+	pthread_mutexattr_init(&mutex);
+	pthread_mutexattr_setpshared(&mutex, PTHREAD_PROCESS_SHARED);
+	pthread_barrierattr_init(&barrier);
+	pthread_barrierattr_setpshared(&barrier, PTHREAD_PROCESS_SHARED);
+	pthread_barrier_init(&t->together, &barrier, nr);
+	for (int i = 0; i < PHILOSOPHERS; i++)
+		pthread_mutex_init(&t->fork[i], &mutex);
+	sem_init(&t->tobacco, 1, 0);
+	sem_init(&t->paper, 1, 0);
+	sem_init(&t->matches, 1, 0);
+	sem_init(&t->order, 1, 1);
+	return t;
+}
+
+static void philosophers(void)
+{
+	struct table *t = new_table(PHILOSOPHERS + 1);
+	for (int i = 0; i < PHILOSOPHERS; i++) {
+		if (fork_child() != 0)
+			continue;
+		pthread_mutex_lock(&t->fork[i]);
+		pthread_barrier_wait(&t->together);
+		pthread_mutex_lock(&t->fork[(i + 1) % PHILOSOPHERS]);
+		t->meals++;
+		pthread_mutex_unlock(&t->fork[i]);
+		pthread_mutex_unlock(&t->fork[(i + 1) % PHILOSOPHERS]);
+		_exit(0);
+	}
+	pthread_barrier_wait(&t->together);
+	ready();
+	while (wait(NULL) > 0)
+		;
+}
+
+static void smoke(struct table *t, int i)
+{
+	sem_t *needs[3][2] = {
+		{&t->tobacco, &t->paper}, {&t->paper, &t->matches}, {&t->matches, &t->tobacco}};
+	for (int round = 0;; round++) {
+		sem_wait(needs[i][0]);
+		if (i != 1 && !round)
+			pthread_barrier_wait(&t->together);
+		sem_wait(needs[i][1]);
+		sem_post(&t->order);
+	}
+}
+
+static void smokers(void)
+{
+	struct table *t = new_table(3);
+	for (int i = 0; i < 3; i++) {
+		if (fork_child() == 0)
+			smoke(t, i);
+	}
+	if (fork_child() == 0) {
+		for (int round = 0;; round++) { /* the agent */
+			sem_t *all[3] = {&t->tobacco, &t->matches, &t->paper};
+			sem_wait(&t->order);
+			int not_given = round ? rand() % 3 : 2;
+			for (int i = 0; i < 3; i++) {
+				if (i != not_given)
+					sem_post(all[i]);
+			}
+		}
+	}
+	pthread_barrier_wait(&t->together);
+	ready();
+	while (wait(NULL) > 0)
+		;
+}
+
+/* ---- pipes and sockets -------------------------------------------------------------------------
+ */
+
+static char big[BIG];
+
+/* The web server's CGI script: it fills its error pipe while the server polls its output. */
+static void cgi(void)
+{
+	int out[2], errors[2];
+	char buf[4096];
+	ssize_t n;
+	if (pipe(out) != 0 || pipe(errors) != 0)
+		exit(9);
+	if (fork_child() == 0) {
+		close(out[0]);
+		close(errors[0]);
+		n = write(errors[1], big, PIPE_BYTES + 1);
+		n = write(out[1], "Content-type: text/html\n\n", 25);
+		_exit(n < 0);
+	}
+	close(out[1]);
+	close(errors[1]);
+	ready();
+	struct pollfd p = {.fd = out[0], .events = POLLIN};
+	do {
+		poll(&p, 1, -1);
+		n = read(out[0], buf, sizeof buf);
+	} while (n > 0);
+	while (read(errors[0], buf, sizeof buf) > 0)
+		;
+}
+
+/* Waiting for a child that writes more than its pipe holds. */
+static void wait_full_pipe(void)
+{
+	int p[2];
+	char buf[4096];
+	if (pipe(p) != 0)
+		exit(9);
+	pid_t child = fork_child();
+	if (child == 0) {
+		close(p[0]);
+		_exit(write(p[1], big, BIG) != BIG);
+	}
+	close(p[1]);
+	ready();
+	waitpid(child, NULL, 0);
+	while (read(p[0], buf, sizeof buf) > 0)
+		;
+}
+
+/* A filter that answers more than it is asked. */
+static void full_pipes(void)
+{
+	int to[2], from[2];
+	char buf[4096];
+	ssize_t n;
+	if (pipe(to) != 0 || pipe(from) != 0)
+		exit(9);
+	if (fork_child() == 0) {
+		close(to[1]);
+		close(from[0]);
+		while ((n = read(to[0], buf, sizeof buf)) > 0) {
+			for (int i = 0; i < 4; i++) {
+				if (write(from[1], buf, (size_t)n) < 0)
+					_exit(1);
+			}
+		}
+		_exit(0);
+	}
+	close(to[0]);
+	close(from[1]);
+	ready();
+	n = write(to[1], big, BIG);
+	close(to[1]);
+	while (n > 0 && (n = read(from[0], buf, sizeof buf)) > 0)
+		;
+}
+
+/* Each waits for the other to speak first. */
+static void both_read(void)
+{
+	int s[2];
+	char buf[64];
+	if (socketpair(AF_UNIX, SOCK_STREAM, 0, s) != 0)
+		exit(9);
+	int child = fork_child() == 0;
+	close(s[!child]);
+	if (!child)
+		ready();
+	if (read(s[child], buf, sizeof buf) >= 0 && write(s[child], "x", 1) < 0)
+		exit(1);
+}
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static int notes[2];
+
+static void *note_under_lock(void *argument)
+{
+	pthread_mutex_lock(&lock);
+	if (write(notes[1], "x", 1) < 0)
+		exit(1);
+	pthread_mutex_unlock(&lock);
+	return argument;
+}
+
+/* One circle through a lock and a pipe: who reads the pipe has the lock that its writer needs. */
+static void lock_and_pipe(void)
+{
+	char c;
+	if (pipe(notes) != 0)
+		exit(9);
+	pthread_mutex_lock(&lock);
+	pthread_t t = start(note_under_lock, 0);
+	ready();
+	if (read(notes[0], &c, 1) != 1)
+		exit(1);
+	pthread_mutex_unlock(&lock);
+	pthread_join(t, NULL);
+}
+
+/* ---- locks on files, System V ------------------------------------------------------------------
+ */
+
+static void file_locks(void)
+{
+	char name[2][64];
+	int fd[2];
+	struct table *t = new_table(2);
+	for (int i = 0; i < 2; i++) {
+		snprintf(name[i], sizeof name[i], "%s/hang_%d_%d",
+			getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp", (int)getpid(), i);
+		close(open(name[i], O_CREAT | O_RDWR, 0600));
+	}
+	int child = fork_child() == 0;
+	for (int i = 0; i < 2; i++)
+		fd[i] = open(name[i], O_RDWR);
+	flock(fd[child], LOCK_EX);
+	pthread_barrier_wait(&t->together);
+	if (!child) {
+		unlink(name[0]);
+		unlink(name[1]);
+		ready();
+	}
+	flock(fd[!child], LOCK_EX);
+	flock(fd[!child], LOCK_UN);
+	flock(fd[child], LOCK_UN);
+}
+
+static void change(int id, int number, int by)
+{
+	struct sembuf op = {.sem_num = (unsigned short)number, .sem_op = (short)by};
+	semop(id, &op, 1);
+}
+
+static void sysv_semaphores(void)
+{
+	struct table *t = new_table(2);
+	int id = semget(IPC_PRIVATE, 2, 0600 | IPC_CREAT);
+	change(id, 0, 1);
+	change(id, 1, 1);
+	int child = fork_child() == 0;
+	change(id, child, -1);
+	pthread_barrier_wait(&t->together);
+	if (!child) {
+		printf("SEMAPHORES %d\n", id); /* for whoever kills us */
+		ready();
+	}
+	change(id, !child, -1);
+	change(id, !child, 1);
+	change(id, child, 1);
+	if (!child)
+		semctl(id, 0, IPC_RMID);
+}
+
+static const struct hang_case cases[] = {
+	{"philosophers", philosophers},
+	{"smokers", smokers},
+	{"cgi", cgi},
+	{"wait-full-pipe", wait_full_pipe},
+	{"full-pipes", full_pipes},
+	{"both-read", both_read},
+	{"lock-and-pipe", lock_and_pipe},
+	{"file-locks", file_locks},
+	{"sysv-semaphores", sysv_semaphores},
+};
+
+int main(int argc, char **argv)
+{
+	return hang_main(argc, argv, cases, sizeof cases / sizeof *cases);
+}

@@ -1,0 +1,415 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_deadlock.c - parsers of /proc, strongly connected parts, the closed world, lack of memory.
+ */
+#include "deadlock/components.h"
+#include "deadlock/peers.h"
+#include "deadlock/private.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+#include <linux/netlink.h>
+#include <linux/unix_diag.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+/* ---- parsers -----------------------------------------------------------------------------------
+ */
+
+static void test_stat(void **state)
+{
+	struct deadlock_stat s;
+	(void)state;
+	assert_true(
+		deadlock_parse_stat("12 (a) b) (c) S 7 12 12 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 "
+				    "123456 1 2",
+			&s));
+	assert_string_equal(s.name, "a) b) (c");
+	assert_int_equal(s.parent, 7);
+	assert_int_equal(s.state, 'S');
+	assert_int_equal(s.flags, 4194560);
+	assert_int_equal(s.start_ticks, 123456);
+	assert_false(deadlock_parse_stat("12 (a) S 7 12", &s));
+	assert_false(deadlock_parse_stat("", &s));
+	assert_false(deadlock_parse_stat(")(", &s));
+}
+
+static void test_syscall(void **state)
+{
+	struct deadlock_syscall s;
+	(void)state;
+	assert_true(deadlock_parse_syscall(
+		"202 0x5580 0x80 0x2 0x0 0x0 0xffffffffffffffff 0x7ffd 0x7f00\n", &s));
+	assert_int_equal(s.call, 202);
+	assert_int_equal(s.arg[2], 2);
+	assert_true(s.arg[5] == UINT64_MAX && s.sp == 0x7ffd && s.pc == 0x7f00);
+	assert_true(deadlock_parse_syscall("running\n", &s) && s.is_running);
+	assert_true(deadlock_parse_syscall("-1 0x7ffd 0x7f00\n", &s) && s.is_none);
+	assert_false(deadlock_parse_syscall("202 0x5580\n", &s));
+	assert_false(deadlock_parse_syscall("0x1ffffffffffffffff", &s));
+}
+
+static void test_maps(void **state)
+{
+	struct deadlock_region r;
+	const char *text = "7f00-7f10 rw-s 00002000 00:01 1034 /dev/shm/a b\n"
+			   "8000-9000 r-xp 00000000 fd:02 77 \n"
+			   "nonsense\n";
+	(void)state;
+	assert_true(deadlock_parse_region(&text, &r));
+	assert_true(r.start == 0x7f00 && r.end == 0x7f10 && r.offset == 0x2000 && r.inode == 1034);
+	assert_true(r.shared && r.writable && !r.executable && r.device == 1);
+	assert_int_equal(r.path_length, strlen("/dev/shm/a b"));
+	assert_true(deadlock_parse_region(&text, &r));
+	assert_true(r.executable && !r.shared && r.device == (0xfdu << 20 | 2) && !r.path_length);
+	assert_false(deadlock_parse_region(&text, &r));
+}
+
+static void test_locks(void **state)
+{
+	struct deadlock_file_lock l;
+	const char *text = "1: FLOCK  ADVISORY  WRITE 71 fd:01:5678 0 EOF\n"
+			   "1: -> FLOCK  ADVISORY  WRITE 72 fd:01:5678 0 EOF\n"
+			   "2: LEASE  ACTIVE    READ  9 00:01:1 0 EOF\n"
+			   "3: OFDLCK ADVISORY  READ  -1 00:2d:9 5 10\n";
+	(void)state;
+	assert_true(deadlock_parse_file_lock(&text, &l));
+	assert_true(!l.is_blocked && l.is_flock && l.is_write && l.pid == 71 && l.inode == 5678);
+	assert_true(l.device == (0xfdu << 20 | 1) && l.end == UINT64_MAX);
+	assert_true(deadlock_parse_file_lock(&text, &l));
+	assert_true(l.is_blocked && l.pid == 72);
+	assert_true(deadlock_parse_file_lock(&text, &l)); /* the lease is left out */
+	assert_true(!l.is_flock && !l.is_write && l.pid == -1 && l.start == 5 && l.end == 10);
+	assert_false(deadlock_parse_file_lock(&text, &l));
+}
+
+static void test_epoll(void **state)
+{
+	struct deadlock_epoll_item i;
+	const char *text =
+		"pos:\t0\nflags:\t02\n"
+		"tfd:        4 events:       19 data:     7f12345678  pos:0 ino:1 sdev:9\n";
+	(void)state;
+	assert_true(deadlock_parse_epoll(&text, &i));
+	assert_true(i.fd == 4 && i.events == 0x19 && i.data == 0x7f12345678);
+	assert_false(deadlock_parse_epoll(&text, &i));
+}
+
+static void test_status(void **state)
+{
+	struct deadlock_status s;
+	uint64_t n;
+	const char *text = "Name:\tx\nTracerPid:\t5\nUid:\t1000\t1000\t1000\t1000\nSeccomp:\t2\n"
+			   "SigCgt:\t0000000180000002\n";
+	(void)state;
+	assert_true(deadlock_parse_status(text, &s));
+	assert_true(s.tracer == 5 && s.uid == 1000 && s.seccomp == 2 && s.caught == 0x180000002);
+	assert_false(deadlock_parse_status("Uid:\t0\n", &s));
+	assert_true(deadlock_parse_fdinfo("flags:\t0100001\n", "flags", 8, &n) && n == 0100001);
+	assert_false(deadlock_parse_fdinfo("xflags:\t1\n", "flags", 8, &n));
+}
+
+/* The kernel's answer about two sockets of a pair, in one buffer. */
+static void test_peers(void **state)
+{
+	struct {
+		struct nlmsghdr h;
+		struct unix_diag_msg m;
+		struct {
+			uint16_t length, type;
+			uint32_t peer;
+		} a;
+	} answer[2] = {{.h = {.nlmsg_len = sizeof *answer}}};
+	struct deadlock_peers p = {0};
+	struct base_map ends = {0};
+	(void)state;
+	for (uint32_t i = 0; i < 2; i++) {
+		answer[i].h.nlmsg_len = sizeof *answer;
+		answer[i].m.udiag_family = AF_UNIX;
+		answer[i].m.udiag_ino = 100 + i;
+		answer[i].a.length = 8;
+		answer[i].a.type = UNIX_DIAG_PEER;
+		answer[i].a.peer = 101 - i;
+	}
+	assert_true(deadlock_peers_parse(&p, &ends, answer, sizeof answer));
+	assert_int_equal(deadlock_peers_get(&p, 100), 101);
+	assert_int_equal(deadlock_peers_get(&p, 101), 100);
+	assert_int_equal(deadlock_peers_get(&p, 102), 0);
+	assert_false(deadlock_peers_parse(&p, &ends, answer, sizeof answer - 1) &&
+		     deadlock_peers_get(&p, 102)); /* cut short: what is whole counts */
+	deadlock_peers_fini(&p);
+	base_map_fini(&ends);
+}
+
+/* ---- components: against reachability by hand --------------------------------------------------
+ */
+
+enum { NODES = 9, ARCS = 14, TRIALS = 3000 };
+
+static void close_over(bool reach[NODES][NODES])
+{
+	for (int k = 0; k < NODES; k++) {
+		for (int i = 0; i < NODES; i++) {
+			for (int j = 0; j < NODES; j++)
+				reach[i][j] |= reach[i][k] && reach[k][j];
+		}
+	}
+}
+
+static void check_components(const struct deadlock_arc *arc, size_t nr)
+{
+	bool reach[NODES][NODES] = {{false}}, loop[NODES] = {false};
+	struct deadlock_components c;
+	size_t part[NODES];
+	for (size_t i = 0; i < nr; i++) {
+		reach[arc[i].from][arc[i].to] = true;
+		loop[arc[i].from] |= arc[i].from == arc[i].to;
+	}
+	close_over(reach);
+	assert_int_equal(deadlock_components_find(NODES, arc, nr, &c), BASE_OK);
+	assert_int_equal(c.first[c.nr], NODES);
+	for (size_t i = 0; i < c.nr; i++) {
+		bool has_loop = false;
+		for (uint32_t m = c.first[i]; m < c.first[i + 1]; m++) {
+			part[c.member[m]] = i;
+			has_loop |= loop[c.member[m]];
+		}
+		assert_int_equal(has_loop, c.has_loop[i]);
+	}
+	for (int i = 0; i < NODES; i++) {
+		for (int j = 0; j < NODES; j++)
+			assert_int_equal(
+				part[i] == part[j], i == j || (reach[i][j] && reach[j][i]));
+	}
+	deadlock_components_fini(&c);
+}
+
+static void test_components(void **state)
+{
+	uint64_t seed = 1;
+	(void)state;
+	for (int trial = 0; trial < TRIALS; trial++) {
+		struct deadlock_arc arc[ARCS];
+		for (int i = 0; i < ARCS; i++) {
+			seed = base_hash_u64(seed + 1);
+			arc[i] = (struct deadlock_arc){
+				(uint32_t)(seed % NODES), (uint32_t)(seed / NODES % NODES)};
+		}
+		check_components(arc, (size_t)(seed % (ARCS + 1)));
+	}
+}
+
+/* ---- the closed world, by hand -----------------------------------------------------------------
+ */
+
+enum { PID = 1 << 29, WAITS = 6 }; /* no such process */
+
+static struct deadlock_wait mutex_wait(pid_t tid, uint64_t mutex, pid_t owner)
+{
+	return (struct deadlock_wait){.thread = {.pid = PID, .tid = tid, .state = 'S'},
+		.kind = DEADLOCK_MUTEX,
+		.call = 202,
+		.object = mutex,
+		.owner = owner,
+		.owner_is_exact = true,
+		.nr_keys = 1,
+		.key = {{.kind = DEADLOCK_KEY_FUTEX, .space = PID, .at = mutex, .bytes = 40}}};
+}
+
+struct by_hand {
+	struct deadlock_answer a;
+	struct deadlock_wait wait[WAITS];
+	enum deadlock_hope hope[WAITS];
+};
+
+static void judge(struct by_hand *h, size_t nr)
+{
+	struct deadlock_accesses accesses = {0};
+	struct base_err err;
+	h->a.wait = h->wait;
+	h->a.hope = h->hope;
+	h->a.nr_waits = nr;
+	assert_int_equal(deadlock_world_open(&h->a.world, &err), BASE_OK);
+	assert_int_equal(deadlock_accesses_find(h->a.world, h->wait, nr, &accesses, &err), BASE_OK);
+	assert_int_equal(deadlock_close_world(&h->a, &accesses, &err), BASE_OK);
+	assert_int_equal(deadlock_judge(&h->a, &accesses, &err), BASE_OK);
+}
+
+static void finish(struct by_hand *h)
+{
+	base_free(h->a.edge);
+	base_free(h->a.finding);
+	deadlock_world_close(h->a.world);
+}
+
+static void test_circle_and_who_waits_behind(void **state)
+{
+	struct by_hand h = {
+		.wait = {mutex_wait(PID + 1, 0x100, PID + 2), mutex_wait(PID + 2, 0x200, PID + 3),
+			mutex_wait(PID + 3, 0x300, PID + 1), mutex_wait(PID + 4, 0x100, PID + 2),
+			mutex_wait(PID + 5, 0x400, PID + 6),
+			{.thread = {.pid = PID, .tid = PID + 6, .state = 'R'}}}};
+	(void)state;
+	judge(&h, 6);
+	assert_int_equal(h.a.nr_findings, 1);
+	const struct deadlock_finding *f = h.a.finding;
+	assert_int_equal(f->kind, DEADLOCK_FINDING_CYCLE);
+	assert_int_equal(f->sure, DEADLOCK_CERTAIN);
+	assert_true(f->is_simple && f->is_knot);
+	assert_int_equal(f->nr_members, 3);
+	for (uint32_t i = 0; i < 3; i++)
+		assert_int_equal(f->member[i], i); /* round the circle */
+	assert_int_equal(f->nr_behind, 1);
+	assert_int_equal(h.hope[4], DEADLOCK_LIVE); /* its owner runs */
+	finish(&h);
+}
+
+static void test_time_breaks_a_circle(void **state)
+{
+	struct by_hand h = {
+		.wait = {mutex_wait(PID + 1, 0x100, PID + 2), mutex_wait(PID + 2, 0x200, PID + 1)}};
+	(void)state;
+	h.wait[1].is_timed = true;
+	judge(&h, 2);
+	assert_int_equal(h.a.nr_findings, 0);
+	finish(&h);
+}
+
+static void test_somebody_may_signal(void **state)
+{
+	struct by_hand h = {.wait = {mutex_wait(PID + 1, 0x100, 0), mutex_wait(PID + 2, 0x200, 0)}};
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		h.wait[i].kind = DEADLOCK_SEMAPHORE;
+		h.wait[i].owner_is_exact = false;
+	}
+	h.wait[1].kind = DEADLOCK_RUNNING;
+	judge(&h, 2);
+	assert_int_equal(h.a.nr_findings, 0);
+	finish(&h);
+	h = (struct by_hand){.wait = {h.wait[0], h.wait[0]}};
+	h.wait[1].thread.tid++;
+	judge(&h, 2); /* now both wait for each other to post: nobody is left */
+	assert_int_equal(h.a.nr_findings, 1);
+	assert_int_equal(h.a.finding[0].kind, DEADLOCK_FINDING_STUCK);
+	assert_int_equal(h.a.finding[0].nr_members, 2);
+	finish(&h);
+}
+
+static void test_keys(void **state)
+{
+	struct deadlock_key condition = {
+		.kind = DEADLOCK_KEY_FUTEX, .space = 5, .at = 0x100, .bytes = 48};
+	struct deadlock_key word = {.kind = DEADLOCK_KEY_FUTEX, .space = 5, .at = 0x12c};
+	(void)state;
+	assert_true(deadlock_key_matches(&condition, &word));
+	word.at = 0x130;
+	assert_false(deadlock_key_matches(&condition, &word));
+	word.at = 0xff;
+	assert_false(deadlock_key_matches(&condition, &word));
+	word.at = 0x100;
+	word.space = 6;
+	assert_false(deadlock_key_matches(&condition, &word));
+	word = (struct deadlock_key){0};
+	assert_false(deadlock_key_matches(&word, &word));
+}
+
+/* ---- a whole look, and every allocation of it failing ------------------------------------------
+ */
+
+static void *lock_twice(void *mutex)
+{
+	pthread_mutex_lock(mutex);
+	pthread_mutex_lock(mutex);
+	return mutex;
+}
+
+static pid_t start_hanging(void)
+{
+	pid_t pid = fork();
+	if (pid == 0) {
+		pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+		lock_twice(&mutex);
+		_exit(0);
+	}
+	return pid;
+}
+
+static enum base_status look_at(pid_t pid, size_t *ret_nr_findings, struct base_err *err)
+{
+	struct deadlock_look_options o = {
+		.pid = &pid, .nr_pids = 1, .now_ns = 2, .threshold_ns = 1, .is_static = true};
+	struct deadlock_monitor *m;
+	struct deadlock_answer *a = NULL;
+	struct base_str text = {0};
+	*ret_nr_findings = 0;
+	enum base_status s = deadlock_monitor_open(false, &m, err);
+	if (s == BASE_OK)
+		s = deadlock_monitor_pass(m, 0, err);
+	if (s == BASE_OK)
+		s = deadlock_monitor_pass(m, 1, err);
+	if (s == BASE_OK)
+		s = deadlock_look(m, &o, &a, err);
+	if (s == BASE_OK) {
+		*ret_nr_findings = a->nr_findings;
+		deadlock_text(&text, a);
+		deadlock_dot(&text, a);
+		if (text.failed)
+			s = BASE_ERR_NOMEM;
+	}
+	base_str_fini(&text);
+	deadlock_answer_free(a);
+	deadlock_monitor_close(m);
+	return s;
+}
+
+static void test_look_without_memory(void **state)
+{
+	struct base_err err;
+	pid_t pid = start_hanging();
+	size_t nr = 0;
+	(void)state;
+	for (int i = 0; i < 500 && !nr; i++) { /* until it hangs */
+		assert_int_equal(look_at(pid, &nr, &err), BASE_OK);
+		nanosleep(&(struct timespec){.tv_nsec = 2000000}, NULL);
+	}
+	assert_int_equal(nr, 1);
+	bool done = false;
+	/* the first, then ever fewer: most are of the same kinds */
+	for (uint64_t n = 1; n < 100000 && !done; n += 1 + n / 24) {
+		base_alloc_fail_nth(n);
+		enum base_status s = look_at(pid, &nr, &err);
+		base_alloc_fail_nth(0);
+		assert_true(s == BASE_OK || s == BASE_ERR_NOMEM);
+		done = s == BASE_OK && nr == 1 && n > 200;
+	}
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_stat),
+		cmocka_unit_test(test_syscall),
+		cmocka_unit_test(test_maps),
+		cmocka_unit_test(test_locks),
+		cmocka_unit_test(test_epoll),
+		cmocka_unit_test(test_status),
+		cmocka_unit_test(test_peers),
+		cmocka_unit_test(test_components),
+		cmocka_unit_test(test_circle_and_who_waits_behind),
+		cmocka_unit_test(test_time_breaks_a_circle),
+		cmocka_unit_test(test_somebody_may_signal),
+		cmocka_unit_test(test_keys),
+		cmocka_unit_test(test_look_without_memory),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,389 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_noc_pdg.c - graphs in files of all formats, and through networks. */
+#include "noc/compare.h"
+#include "noc/csv.h"
+#include "noc/gen.h"
+#include "noc/netrace.h"
+#include "noc/replay.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "trace_file.h"
+
+#include <cmocka.h>
+
+static struct noc_pdg *reference(size_t pattern, double packets, double nodes)
+{
+	struct noc_gen_config c;
+	struct noc_pdg *g;
+	noc_gen_config_init(&c);
+	c.pattern = (unsigned)pattern;
+	c.packets = packets;
+	c.nodes = nodes;
+	c.long_share = 0.5;
+	assert_int_equal(noc_gen(&c, &g, NULL), BASE_OK);
+	return g;
+}
+
+enum { TIMES = 1, GATES = 2, ADDRESSES = 4, TYPES = 8 };
+
+static void assert_same(const struct noc_pdg *a, const struct noc_pdg *b, unsigned what)
+{
+	size_t nr = a->nr_packets;
+	assert_int_equal(nr, b->nr_packets);
+	assert_memory_equal(a->source, b->source, nr * sizeof *a->source);
+	assert_memory_equal(a->destination, b->destination, nr * sizeof *a->destination);
+	assert_memory_equal(a->size_flits, b->size_flits, nr * sizeof *a->size_flits);
+	assert_memory_equal(a->transmit_cycle, b->transmit_cycle, nr * sizeof *a->transmit_cycle);
+	if (what & TIMES)
+		assert_memory_equal(
+			a->receive_cycle, b->receive_cycle, nr * sizeof *a->receive_cycle);
+	if (what & TYPES)
+		assert_memory_equal(a->type, b->type, nr);
+	if (what & ADDRESSES)
+		assert_memory_equal(a->address, b->address, nr * sizeof *a->address);
+	if (!(what & GATES))
+		return;
+	assert_memory_equal(a->first, b->first, (nr + 1) * sizeof *a->first);
+	assert_memory_equal(a->dependency, b->dependency,
+		noc_pdg_nr_dependencies(a) * sizeof *a->dependency);
+	assert_memory_equal(a->certainty, b->certainty, noc_pdg_nr_dependencies(a));
+	assert_memory_equal(a->delay_cycles, b->delay_cycles, nr * sizeof *a->delay_cycles);
+	assert_memory_equal(a->inputs, b->inputs, nr);
+}
+
+static void test_trace(void **state)
+{
+	struct noc_pdg *g = reference(9, 3000, 40), *back;
+	char *path = temporary_path();
+	(void)state;
+	g->has_addresses = true;
+	g->ordered[3] = 0;
+	g->run = 7;
+	for (uint32_t i = 0; i < g->nr_packets; i++) {
+		g->address[i] = (uint64_t)i << 30;
+		g->units[i] = (uint8_t)(i % 256);
+		if (g->first[i + 1] > g->first[i])
+			g->certainty[g->first[i]] = (uint8_t)(i % NOC_CERTAINTIES);
+	}
+	/* times of one cycle on two nodes, and numbers that are not in the order of times */
+	g->transmit_cycle[100] += 1000;
+	g->receive_cycle[100] += 1001;
+	assert_int_equal(noc_pdg_write(g, path, NULL), BASE_OK);
+	assert_int_equal(noc_pdg_read(path, &back, NULL), BASE_OK);
+	assert_same(g, back, TIMES | GATES | ADDRESSES | TYPES);
+	assert_memory_equal(g->ordered, back->ordered, g->nr_nodes);
+	assert_memory_equal(g->units, back->units, g->nr_packets);
+	assert_string_equal(g->origin, back->origin);
+	assert_int_equal(back->run, 7);
+	noc_pdg_free(back);
+	noc_pdg_free(g);
+	unlink(path);
+	free(path);
+}
+
+static void test_netrace(void **state)
+{
+	struct noc_pdg *g = reference(8, 3000, 40), *back;
+	struct noc_netrace_options o = {.width_bits = 128, .latency_cycles = 1, .delays = true};
+	struct noc_netrace_losses losses;
+	struct noc_netrace_notes notes;
+	struct noc_input *in;
+	char *path = temporary_path();
+	(void)state;
+	assert_int_equal(noc_netrace_write_file(g, path, &losses, NULL), BASE_OK);
+	assert_true(losses.delays > 1000);
+	assert_int_equal(losses.sizes + losses.addresses + losses.dependents, 0);
+	assert_int_equal(noc_input_open(path, &in, NULL), BASE_OK);
+	assert_int_equal(noc_netrace_read(in, &o, &back, &notes, NULL), BASE_OK);
+	noc_input_close(in);
+	assert_int_equal(notes.packets, 3000);
+	assert_int_equal(notes.promised_packets, 3000);
+	assert_int_equal(notes.missing + notes.elsewhere + notes.backwards + notes.truncated, 0);
+	assert_same(g, back, TIMES);
+	assert_memory_equal(g->first, back->first, 3001 * sizeof *g->first);
+	assert_memory_equal(g->dependency, back->dependency,
+		noc_pdg_nr_dependencies(g) * sizeof *g->dependency);
+	/* with the latency of the network that it comes from, delays can be told again, unless the
+	 * transmit had to let its predecessor go first */
+	for (uint32_t i = 0, wrong = 0; i < 3000; i++) {
+		wrong += g->first[i + 1] > g->first[i] &&
+			g->delay_cycles[i] != back->delay_cycles[i];
+		assert_true(wrong < 300);
+	}
+	noc_pdg_free(back);
+	noc_pdg_free(g);
+	unlink(path);
+	free(path);
+}
+
+/* Offsets of the layout, by hand: two packets, the second waits for the first. */
+static const uint8_t two_packets[] =
+	"UTJH\0\0\x80\x3f" "name of the benchmark\0\0\0\0\0\0\0\0\0"   /* 38 bytes */
+	"\x04\0" "\x2c\1\0\0\0\0\0\0" "\2\0\0\0\0\0\0\0"                 /* 4 nodes, 300 cycles */
+	"\5\0\0\0" "\1\0\0\0" "\0\0\0\0\0\0\0\0" "note\0"                /* notes, a region */
+	"\0\0\0\0\0\0\0\0" "\x2c\1\0\0\0\0\0\0" "\2\0\0\0\0\0\0\0"
+	"\x64\0\0\0\0\0\0\0" "\7\0\0\0" "\x78\x56\x34\x12" "\1\0\3\2\1" "\x09\0\0\0"
+	"\xc8\0\0\0\0\0\0\0" "\x09\0\0\0" "\x78\x56\x34\x12" "\2\3\0\x20\0";
+
+static enum base_status read_netrace(size_t size, struct noc_pdg **ret,
+	struct noc_netrace_notes *notes, bool delays)
+{
+	struct noc_netrace_options o = {.width_bits = 128, .latency_cycles = 8, .delays = delays};
+	struct noc_input *in = noc_input_of_memory(two_packets, size);
+	assert_non_null(in);
+	enum base_status s = noc_netrace_read(in, &o, ret, notes, NULL);
+	noc_input_close(in);
+	return s;
+}
+
+static void test_netrace_layout(void **state)
+{
+	struct noc_netrace_notes notes;
+	struct noc_pdg *g;
+	(void)state;
+	assert_int_equal(read_netrace(sizeof two_packets - 1, &g, &notes, true), BASE_OK);
+	assert_int_equal(g->nr_nodes, 4);
+	assert_int_equal(g->nr_packets, 2);
+	assert_int_equal(g->source[0], 0);
+	assert_int_equal(g->destination[0], 3);
+	assert_int_equal(g->size_flits[0], 1);
+	assert_int_equal(g->size_flits[1], 5);
+	assert_int_equal(g->address[1], 0x12345678);
+	assert_int_equal(g->transmit_cycle[1], 200);
+	assert_int_equal(noc_pdg_nr_dependencies(g), 1);
+	assert_int_equal(g->dependency[0], 0);
+	assert_int_equal(g->delay_cycles[1], 200 - 100 - 8);
+	noc_pdg_free(g);
+	assert_int_equal(read_netrace(sizeof two_packets - 1, &g, &notes, false), BASE_OK);
+	assert_int_equal(g->inputs[1], NOC_PDG_NOT_BEFORE);
+	noc_pdg_free(g);
+	/* cut: within the second packet, and after the first */
+	for (size_t cut = 1; cut <= 21; cut += 20) {
+		assert_int_equal(
+			read_netrace(sizeof two_packets - 1 - cut, &g, &notes, true), BASE_OK);
+		assert_int_equal(g->nr_packets, 1);
+		assert_true(notes.truncated);
+		assert_int_equal(notes.missing, 1);
+		noc_pdg_free(g);
+	}
+	assert_int_equal(read_netrace(60, &g, &notes, true), BASE_ERR_FOREIGN);
+}
+
+static void test_csv(void **state)
+{
+	struct noc_pdg *g = reference(5, 3000, 40), *back;
+	struct noc_booksim_sizes sizes;
+	struct noc_input *in;
+	char *path = temporary_path();
+	(void)state;
+	assert_int_equal(noc_csv_write(g, path, NULL), BASE_OK);
+	assert_int_equal(noc_input_open(path, &in, NULL), BASE_OK);
+	assert_int_equal(noc_csv_read(in, &back, NULL), BASE_OK);
+	noc_input_close(in);
+	assert_same(g, back, TIMES | GATES | TYPES);
+	noc_pdg_free(back);
+	assert_int_equal(noc_booksim_write(g, path, &sizes, NULL), BASE_OK);
+	assert_int_equal(sizes.nr, 2);
+	assert_int_equal(noc_input_open(path, &in, NULL), BASE_OK);
+	assert_int_equal(noc_booksim_read(in, &sizes, &back, NULL), BASE_OK);
+	noc_input_close(in);
+	assert_same(g, back, 0);
+	noc_pdg_free(back);
+	noc_pdg_free(g);
+	unlink(path);
+	free(path);
+}
+
+static enum base_status csv_of(const char *text, struct noc_pdg **ret, struct base_err *err)
+{
+	struct noc_input *in = noc_input_of_memory(text, strlen(text));
+	assert_non_null(in);
+	enum base_status s = noc_csv_read(in, ret, err);
+	noc_input_close(in);
+	return s;
+}
+
+static void test_csv_by_hand(void **state)
+{
+	static const char *const wrong[] = {"", "cycle,source\n1,2\n",
+		"cycle,source,destination\n1,2\n", "cycle,source,destination\n5,0,1\n4,0,1\n",
+		"cycle,source,destination\n1,2,x\n", "cycle,source,destination\n1,2,70000\n",
+		"cycle,source,destination,delay,dependencies\n1,2,3,4,0\n",
+		"cycle,source,destination,cycle\n", "cycle,source,destination\n1,2,3,4\n"};
+	struct base_err err = {0};
+	struct noc_pdg *g;
+	(void)state;
+	assert_int_equal(csv_of("what,destination,cycle,source,delay,dependencies\r\n"
+				",1,10,0,10,\r\n"
+				"x,0,20,1,9,0\r\n",
+				 &g, NULL),
+		BASE_OK);
+	assert_int_equal(g->nr_nodes, 2);
+	assert_int_equal(g->source[1], 1);
+	assert_int_equal(g->receive_cycle[0], 11);
+	assert_int_equal(g->delay_cycles[1], 9);
+	assert_int_equal(g->dependency[0], 0);
+	assert_true(g->has_graph);
+	noc_pdg_free(g);
+	for (size_t i = 0; i < BASE_COUNT(wrong); i++)
+		assert_int_equal(csv_of(wrong[i], &g, &err), BASE_ERR_FOREIGN);
+}
+
+/* ---- networks --------------------------------------------------------------------------------- */
+
+static void configure(struct noc_config *c, const struct noc_standard *s)
+{
+	noc_config_init(c);
+	for (size_t i = 0; i < 3 && *s->setting[i]; i++)
+		assert_int_equal(noc_config_set(c, s->setting[i], NULL), BASE_OK);
+}
+
+/* On the network that it was made for, a graph gives its own times; and so do its time stamps. */
+static void test_own_network(void **state)
+{
+	struct noc_standard ideal = {"ideal", {"topology=ideal", "nodes=64", ""}};
+	struct noc_config c;
+	size_t nr;
+	(void)state;
+	noc_gen_patterns(&nr);
+	configure(&c, &ideal);
+	for (size_t p = 0; p < nr; p++) {
+		struct noc_pdg *g = reference(p, 5000, 64);
+		for (unsigned mode = 0; mode < 2; mode++) {
+			struct noc_replay_result r;
+			assert_int_equal(noc_replay(g, &c, (enum noc_replay_mode)mode, NULL, NULL,
+						 &r, NULL),
+				BASE_OK);
+			assert_memory_equal(
+				r.transmit_cycle, g->transmit_cycle, 5000 * sizeof *r.transmit_cycle);
+			assert_memory_equal(
+				r.receive_cycle, g->receive_cycle, 5000 * sizeof *r.receive_cycle);
+			noc_replay_result_fini(&r);
+		}
+		noc_pdg_free(g);
+	}
+}
+
+/* Recorded on a mesh, replayed on that mesh: the same times, as a graph and by time stamps. And gates
+ * hold in every network: no transmit before its inputs and its delay. */
+static void test_any_network(void **state)
+{
+	struct noc_standard standard[NOC_STANDARDS_MAX];
+	size_t nr = noc_standards(64, standard);
+	(void)state;
+	assert_int_equal(nr, 5);
+	for (size_t s = 0; s < nr; s++) {
+		struct noc_pdg *g = reference(0, 4000, 64);
+		struct noc_replay_result r, again;
+		struct noc_error e;
+		struct noc_config c;
+		configure(&c, &standard[s]);
+		assert_int_equal(
+			noc_replay(g, &c, NOC_REPLAY_GRAPH, NULL, NULL, &r, NULL), BASE_OK);
+		for (uint32_t i = 0; i < g->nr_packets; i++)
+			for (uint64_t d = g->first[i]; d < g->first[i + 1]; d++)
+				assert_true(r.transmit_cycle[i] >=
+					r.receive_cycle[g->dependency[d]] + g->delay_cycles[i]);
+		memcpy(g->transmit_cycle, r.transmit_cycle, 4000 * sizeof *r.transmit_cycle);
+		memcpy(g->receive_cycle, r.receive_cycle, 4000 * sizeof *r.receive_cycle);
+		for (unsigned mode = 0; mode < 2; mode++) {
+			assert_int_equal(noc_replay(g, &c, (enum noc_replay_mode)mode, NULL, NULL,
+						 &again, NULL),
+				BASE_OK);
+			assert_memory_equal(r.receive_cycle, again.receive_cycle,
+				4000 * sizeof *r.receive_cycle);
+			assert_int_equal(noc_compare(g, &r, &again, &e, NULL), BASE_OK);
+			assert_true(e.execution == 0 && e.latency == 0 &&
+				e.worst_node_latency == 0 && e.worst_slice_packets == 0);
+			noc_replay_result_fini(&again);
+		}
+		noc_replay_result_fini(&r);
+		noc_pdg_free(g);
+	}
+}
+
+static void test_too_small_a_network(void **state)
+{
+	struct noc_standard small = {"mesh", {"topology=mesh", "dims=4x4", ""}};
+	struct noc_pdg *g = reference(0, 100, 64);
+	struct noc_replay_result r;
+	struct noc_config c;
+	(void)state;
+	configure(&c, &small);
+	assert_int_equal(
+		noc_replay(g, &c, NOC_REPLAY_GRAPH, NULL, NULL, &r, NULL), BASE_ERR_USAGE);
+	noc_pdg_free(g);
+}
+
+static enum base_status one_pass(const char *path)
+{
+	struct noc_standard mesh = {"mesh", {"topology=mesh", "dims=4x2", ""}};
+	struct noc_pdg *g = NULL, *back = NULL, *third = NULL;
+	struct noc_replay_result r = {0};
+	struct noc_netrace_losses losses;
+	struct noc_netrace_notes notes;
+	struct noc_netrace_options o = {.width_bits = 64};
+	struct noc_gen_config gen;
+	struct noc_input *in = NULL;
+	struct noc_config c;
+	enum base_status s;
+	noc_gen_config_init(&gen);
+	gen.nodes = 8;
+	gen.packets = 60;
+	gen.pattern = 7;
+	configure(&c, &mesh);
+	s = noc_gen(&gen, &g, NULL);
+	if (s == BASE_OK)
+		s = noc_pdg_write(g, path, NULL);
+	if (s == BASE_OK)
+		s = noc_pdg_read(path, &back, NULL);
+	if (s == BASE_OK)
+		s = noc_replay(back, &c, NOC_REPLAY_GRAPH, NULL, NULL, &r, NULL);
+	noc_replay_result_fini(&r);
+	if (s == BASE_OK)
+		s = noc_netrace_write_file(g, path, &losses, NULL);
+	if (s == BASE_OK)
+		s = noc_input_open(path, &in, NULL);
+	if (s == BASE_OK)
+		s = noc_netrace_read(in, &o, &third, &notes, NULL);
+	noc_input_close(in);
+	noc_pdg_free(g);
+	noc_pdg_free(back);
+	noc_pdg_free(third);
+	return s;
+}
+
+static void test_allocation_failures(void **state)
+{
+	char *path = temporary_path();
+	enum base_status s = BASE_ERR_NOMEM;
+	(void)state;
+	for (uint64_t nth = 1; s != BASE_OK; nth++) {
+		base_alloc_fail_nth(nth);
+		s = one_pass(path);
+		base_alloc_fail_nth(0);
+		assert_true(s == BASE_OK || s == BASE_ERR_NOMEM);
+	}
+	unlink(path);
+	free(path);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_trace),
+		cmocka_unit_test(test_netrace),
+		cmocka_unit_test(test_netrace_layout),
+		cmocka_unit_test(test_csv),
+		cmocka_unit_test(test_csv_by_hand),
+		cmocka_unit_test(test_own_network),
+		cmocka_unit_test(test_any_network),
+		cmocka_unit_test(test_too_small_a_network),
+		cmocka_unit_test(test_allocation_failures),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
