@@ -87,6 +87,7 @@ struct thread {
 	Bool lazy;            /* registers' changes at the last BCTs were not told yet */
 	struct polled polled[POLLED_MAX];
 	UInt nr_polled;
+	Addr watched_bct; /* of the loop whose iteration is looked at; 0: none */
 	Bool polled_more;
 };
 

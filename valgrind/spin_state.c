@@ -355,11 +355,16 @@ static Bool has_patience(Addr pc, Bool found)
 	return True;
 }
 
-/* Are the next iteration's loads and changes to be looked at? */
+/* Are the next iteration's loads and changes to be looked at? That of a loop that has just spun for
+ * the first time is, up to its own branch: inner loops' branches come first. */
 static Bool looks(struct thread *t, const struct spin_verdict *v, Bool phase, Bool again)
 {
-	if (v->spinning)
+	if (v->spinning) {
+		t->watched_bct = v->iterations == 1 ? t->last_bct : 0;
 		return v->iterations == 1;
+	}
+	if (t->watched_bct)
+		return True;
 	if (phase)
 		return has_patience(t->last_bct, True);
 	if (again && spin_hot.tracking && t->phase.nr_alike) /* it may be one */
@@ -412,8 +417,10 @@ VG_REGPARM(3) void spin_on_branch(VexGuestAMD64State *state, Addr pc, Addr targe
 		return;
 	if (t->lazy)
 		spin_distrust(d, t->last_bct);
-	if (spin_hot.changed)
+	if (spin_hot.changed) {
 		spin_changed(d);
+		t->watched_bct = 0;
+	}
 	tell_registers(t, state);
 	struct spin_verdict v = spin_branch(d, pc, 0);
 	if (!spin_hot.tracking || t->lazy)
@@ -433,6 +440,8 @@ VG_REGPARM(3) void spin_on_branch(VexGuestAMD64State *state, Addr pc, Addr targe
 	spin_hot.tracking = looks(t, &v, phase, again);
 	spin_hot.changed = 0;
 	t->phase_began = spin_hot.instructions;
-	t->nr_polled = 0;
-	t->polled_more = False;
+	if (!t->watched_bct || t->watched_bct == pc) {
+		t->nr_polled = 0;
+		t->polled_more = False;
+	}
 }

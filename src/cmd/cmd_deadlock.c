@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_deadlock.c - `longpole deadlock`: who of the running programs waits for whom, for ever. */
-#include "cmd/cmd.h"
+#include "cmd/record.h"
 
 #include "config.h"
 #include "deadlock/deadlock.h"
+#include "report/order.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -21,6 +22,7 @@ enum { PIDS_MAX = 64, IDLE_MAX = 64 };
 static const struct cmd_option option[] = {
 	{"pid", 'p', "PID", NULL, "look at this process and its descendants; may be repeated"},
 	{"all", 'a', NULL, NULL, "look at all processes that may be looked at"},
+	{"core", 'c', "FILE", "@file", "look at a core file: owners of locks only"},
 	{"watch", 'w', NULL, NULL, "go on looking, and tell each deadlock once, until interrupted"},
 	{"interval", 'i', "TIME", NULL, "with --watch: how long to nap between looks (default 1s)"},
 	{"threshold", 't', "TIME", NULL,
@@ -28,9 +30,19 @@ static const struct cmd_option option[] = {
 	{"share", 0, "PERCENT", NULL,
 		"with --watch: the most it may cost, of one processor (default 0.2)"},
 	{"count", 'n', "N", NULL, "with --watch: stop after N deadlocks"},
+	{"potential", 0, NULL, NULL,
+		"deadlocks that did not happen but could: locks taken in opposite order, of a "
+		"recording or of PROG"},
+	{"output", 'o', "FILE", "@file",
+		"with --potential -- PROG: the trace to write (default: longpole-PROG.lpt)"},
 	{"settle", 0, "TIME", NULL, "who has not run for that long is suspicious (default 100ms)"},
 	{"idle", 0, "NAME", NULL,
 		"processes of this name (a pattern) are idle by profession; may be repeated"},
+	{"spinners", 0, NULL, NULL,
+		"threads that run, too: those that spin for what never comes (stops each for "
+		"microseconds)"},
+	{"suspicious", 0, NULL, NULL,
+		"also tell circles that somebody alive may still break, who was not seen to"},
 	{"static", 0, NULL, NULL, "do not run copies ahead: only who has what, and who could"},
 	{"no-bpf", 0, NULL, NULL, "read /proc only"},
 	{"dot", 0, NULL, NULL, "the resource graph in graphviz's DOT language"},
@@ -39,7 +51,7 @@ static const struct cmd_option option[] = {
 };
 
 const struct cmd_details cmd_details_deadlock = {
-	.usage = "[OPTIONS] --pid PID | --all | -- PROG [ARG...]",
+	.usage = "[OPTIONS] --pid PID | --all | --core FILE | -- PROG [ARG...] | --potential TRACE",
 	.about = "Looks at programs that run, without stopping them: which threads sleep, what "
 		 "each waits for (locks, conditions, semaphores, pipes, sockets, children, "
 		 "threads, file locks), who has it, and who could still give it. Where nobody can, "
@@ -47,9 +59,10 @@ const struct cmd_details cmd_details_deadlock = {
 		 "and looks whenever its threads sleep. Exit status 1: found.",
 	.option = option,
 	.nr_options = BASE_COUNT(option),
-	.example = {"longpole deadlock --pid $(pidof server)", "longpole deadlock --all",
+	.example = {"longpole deadlock --pid $(pidof server)",
+		"longpole deadlock --all --watch --threshold=60s",
 		"longpole deadlock --json -- ./server --threads 8 | jq -r .result.finding",
-		"longpole deadlock --all --watch --threshold=60s"},
+		"longpole deadlock --potential -- make test"},
 };
 
 struct run {
@@ -122,6 +135,21 @@ static int look_once(struct run *r)
 	if (s != BASE_OK)
 		return cmd_fail(r->c, s);
 	int exit_status = write_answer(r->c, a);
+	/* the most certain comes first */
+	if (exit_status == CMD_OK && a->nr_findings &&
+		a->finding[0].sure != DEADLOCK_UNKNOWN_OUTCOME)
+		exit_status = CMD_GATE;
+	deadlock_answer_free(a);
+	return exit_status;
+}
+
+static int look_at_core(struct cmd *c, const char *path)
+{
+	struct deadlock_answer *a;
+	enum base_status s = deadlock_look_core(path, &a, &c->err);
+	if (s != BASE_OK)
+		return cmd_fail(c, s);
+	int exit_status = write_answer(c, a);
 	if (exit_status == CMD_OK && a->nr_findings)
 		exit_status = CMD_GATE;
 	deadlock_answer_free(a);
@@ -258,6 +286,37 @@ static int watch(struct run *r)
 	return exit_status;
 }
 
+/* ---- what could happen ------------------------------------------------------------------------
+ */
+
+static int potential(struct cmd *c)
+{
+	struct record_options o = record_options_default();
+	struct cmd_recorded recorded;
+	struct report_run run;
+	struct report_order *order = NULL;
+	int exit_status = cmd_open_or_record(c, &o, &recorded, &run);
+	if (!recorded.has_trace)
+		return exit_status;
+	enum base_status s = report_order_build(&run, &order, &c->err);
+	size_t nr_cycles = order ? order->nr_cycles : 0;
+	if (s != BASE_OK) {
+		exit_status =
+			cmd_fail(c, base_cause(&c->err, s, "while analysing %s", run.trace_path));
+	} else if (cmd_given(c, "json")) {
+		exit_status = cmd_write_json(c, report_order_json(order));
+	} else {
+		struct base_str text = {0};
+		report_order_text(&text, order);
+		exit_status = cmd_write(c, &text);
+	}
+	report_order_free(order);
+	cmd_close(c, &run);
+	if (exit_status == CMD_OK && nr_cycles && (!recorded.is_program || !recorded.program_exit))
+		return CMD_GATE;
+	return cmd_recorded_exit(&recorded, exit_status);
+}
+
 /* ---- options --------------------------------------------------------------------------------- */
 
 static bool read_pids(struct run *r)
@@ -287,15 +346,23 @@ int cmd_run_deadlock(struct cmd *c)
 	struct run r = {.c = c, .settle_ns = 100 * MS_NS};
 	if (!read_pids(&r) || !cmd_value_time(c, "settle", &r.settle_ns))
 		return CMD_USAGE;
+	if (cmd_given(c, "potential"))
+		return potential(c);
 	if (c->nr_operands && (strcmp(c->operand[0], "--") != 0 || c->nr_operands < 2))
 		return cmd_usage(c, "a program comes after --");
-	int nr_targets = (r.o.nr_pids > 0) + cmd_given(c, "all") + (c->nr_operands > 0);
+	int nr_targets = (r.o.nr_pids > 0) + cmd_given(c, "all") + cmd_given(c, "core") +
+			 (c->nr_operands > 0);
 	if (nr_targets != 1)
-		return cmd_usage(c, nr_targets ? "give one of --pid, --all and a program"
-					       : "give --pid PID, --all, or -- and a program");
+		return cmd_usage(
+			c, nr_targets ? "give one of --pid, --all, --core and a program"
+				      : "give --pid PID, --all, --core FILE, or -- and a program");
+	if (cmd_given(c, "core"))
+		return look_at_core(c, cmd_value(c, "core"));
 	r.o.nr_idle = cmd_values(c, "idle", r.idle, IDLE_MAX);
 	r.o.idle = r.idle;
+	r.o.is_suspicious = cmd_given(c, "suspicious");
 	r.o.is_static = cmd_given(c, "static");
+	r.o.finds_spinners = cmd_given(c, "spinners");
 	r.o.threshold_ns = r.settle_ns;
 	if (cmd_given(c, "watch"))
 		return c->nr_operands ? cmd_usage(c, "--watch: with --pid or --all") : watch(&r);

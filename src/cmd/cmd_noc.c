@@ -23,8 +23,10 @@ static const struct {
 
 const struct cmd_details cmd_details_noc = {
 	.usage = "[OPTIONS] VERB [OPERAND...]",
-	.about = "On-chip networks: routers with virtual channels and credits, simulated flit by flit and cycle by "
-		 "cycle. Without a verb: the list of verbs. Parameters are KEY=VALUE; --list-parameters says which.",
+	.about = "On-chip networks: routers with virtual channels and credits, simulated flit by "
+		 "flit and cycle by "
+		 "cycle. Without a verb: the list of verbs. Parameters are KEY=VALUE; "
+		 "--list-parameters says which.",
 	.option = option,
 	.nr_options = BASE_COUNT(option),
 	.example = {"longpole noc sim topology=torus k=8 load=0.2",

@@ -40,25 +40,26 @@ static enum base_status configure(
 	return s;
 }
 
-/* ---- one replay ------------------------------------------------------------------------------- */
+/* ---- one replay -------------------------------------------------------------------------------
+ */
 
 static const char *const how_words[] = {"graph", "stripped"};
 
-static int print_replay(struct cmd *c, const struct noc_replay_result *r, const char *how,
-	uint64_t took_ns)
+static int print_replay(
+	struct cmd *c, const struct noc_replay_result *r, const char *how, uint64_t took_ns)
 {
 	double latency = noc_replay_mean_latency(r);
 	double network = r->packets ? (double)r->network_latency_cycles / (double)r->packets : 0;
 	double hops = r->packets ? (double)r->hops / (double)r->packets : 0;
 	if (cmd_given(c, "json"))
-		return cmd_write_json(c,
-			json_pack("{s:s, s:s, s:{s:s, s:I, s:I, s:f, s:f, s:f, s:I}}", "schema",
-				"longpole/noc-replay/1", "tool", "longpole " LONGPOLE_VERSION,
-				"result", "how", how, "packets", (json_int_t)r->packets,
-				"execution_cycles", (json_int_t)r->execution_cycles,
-				"mean_packet_latency_cycles", latency,
-				"mean_network_latency_cycles", network, "mean_hops", hops,
-				"wall_ns", (json_int_t)took_ns));
+		return cmd_write_json(
+			c, json_pack("{s:s, s:s, s:{s:s, s:I, s:I, s:f, s:f, s:f, s:I}}", "schema",
+				   "longpole/noc-replay/1", "tool", "longpole " LONGPOLE_VERSION,
+				   "result", "how", how, "packets", (json_int_t)r->packets,
+				   "execution_cycles", (json_int_t)r->execution_cycles,
+				   "mean_packet_latency_cycles", latency,
+				   "mean_network_latency_cycles", network, "mean_hops", hops,
+				   "wall_ns", (json_int_t)took_ns));
 	struct base_str text = {0};
 	base_str_add_count(&text, r->packets);
 	base_str_addf(&text, " packets in ");
@@ -75,8 +76,8 @@ static int print_replay(struct cmd *c, const struct noc_replay_result *r, const 
 }
 
 /* The packets with the times that they had in the replay. */
-static enum base_status write_replay(struct cmd *c, struct noc_pdg *g,
-	const struct noc_replay_result *r, const char *path)
+static enum base_status write_replay(
+	struct cmd *c, struct noc_pdg *g, const struct noc_replay_result *r, const char *path)
 {
 	size_t size = g->nr_packets * sizeof *g->transmit_cycle;
 	if (size) {
@@ -119,7 +120,8 @@ int cmd_noc_replay(struct cmd *c)
 	return exit_status;
 }
 
-/* ---- side by side ----------------------------------------------------------------------------- */
+/* ---- side by side -----------------------------------------------------------------------------
+ */
 
 enum { GRAPHS_MAX = 8 };
 
@@ -142,14 +144,14 @@ static void add_row(struct comparison *x, const char *network, const char *what,
 	base_str_addf(&x->text, "  %-8s %-24s %12llu %+9.3f %% %10.2f %+9.3f %%\n", network, what,
 		(unsigned long long)r->execution_cycles, 100 * e->execution,
 		noc_replay_mean_latency(r), 100 * e->latency);
-	json_array_append_new(x->rows,
-		json_pack("{s:s, s:s, s:I, s:f, s:f, s:f, s:f, s:f, s:I}", "network", network,
-			"replay", what, "execution_cycles", (json_int_t)r->execution_cycles,
-			"execution_error", e->execution, "mean_packet_latency_cycles",
-			noc_replay_mean_latency(r), "latency_error", e->latency,
-			"worst_node_latency_error", e->worst_node_latency,
-			"worst_slice_packets_error", e->worst_slice_packets, "wall_ns",
-			(json_int_t)took_ns));
+	json_array_append_new(
+		x->rows, json_pack("{s:s, s:s, s:I, s:f, s:f, s:f, s:f, s:f, s:I}", "network",
+				 network, "replay", what, "execution_cycles",
+				 (json_int_t)r->execution_cycles, "execution_error", e->execution,
+				 "mean_packet_latency_cycles", noc_replay_mean_latency(r),
+				 "latency_error", e->latency, "worst_node_latency_error",
+				 e->worst_node_latency, "worst_slice_packets_error",
+				 e->worst_slice_packets, "wall_ns", (json_int_t)took_ns));
 }
 
 static enum base_status replay_one(struct comparison *x, const struct noc_standard *network,
@@ -181,15 +183,14 @@ static enum base_status compare_on(struct comparison *x, const struct noc_standa
 {
 	struct noc_replay_result reference, other;
 	struct noc_error e;
-	enum base_status s = replay_one(x, network, x->graph[0], NOC_REPLAY_GRAPH, "reference",
-		NULL, &reference, &e);
+	enum base_status s = replay_one(
+		x, network, x->graph[0], NOC_REPLAY_GRAPH, "reference", NULL, &reference, &e);
 	if (s != BASE_OK)
 		return s;
 	bool counts = strcmp(network->name, "ideal") != 0;
 	for (size_t i = 0; i < x->nr && s == BASE_OK; i++) {
-		s = replay_one(x, network, x->graph[i],
-			i ? NOC_REPLAY_GRAPH : NOC_REPLAY_STRIPPED, i ? x->path[i] : "time stamps",
-			&reference, &other, &e);
+		s = replay_one(x, network, x->graph[i], i ? NOC_REPLAY_GRAPH : NOC_REPLAY_STRIPPED,
+			i ? x->path[i] : "time stamps", &reference, &other, &e);
 		if (s != BASE_OK)
 			break;
 		if (counts) {
@@ -233,15 +234,16 @@ static int print_comparison(struct comparison *x)
 				"stripped_mean_execution_error", x->sum[0] / nr, "rows", x->rows));
 	}
 	json_decref(x->rows);
-	base_str_addf(&first, "Time stamps alone miss the execution time by %.2f %% on average "
-			      "(worst %.2f %%)",
+	base_str_addf(&first,
+		"Time stamps alone miss the execution time by %.2f %% on average "
+		"(worst %.2f %%)",
 		100 * x->sum[0] / nr, 100 * x->worst[0]);
 	for (size_t i = 1; i < x->nr; i++)
 		base_str_addf(&first, ", %s by %.3f %% (worst %.3f %%)", x->path[i],
 			100 * x->sum[i] / nr, 100 * x->worst[i]);
 	base_str_addf(&first, ", over %u simulated networks.\n", x->nr_networks);
-	base_str_addf(&first, "  %-8s %-24s %12s %11s %10s %11s\n", "network", "replay",
-		"cycles", "error", "latency", "error");
+	base_str_addf(&first, "  %-8s %-24s %12s %11s %10s %11s\n", "network", "replay", "cycles",
+		"error", "latency", "error");
 	base_str_add(&first, base_str_text(&x->text));
 	base_str_fini(&x->text);
 	return cmd_write(x->c, &first);
@@ -263,8 +265,8 @@ static int run_comparison(struct comparison *x)
 	json_decref(x->rows);
 	base_str_fini(&x->text);
 	return s != BASE_OK
-		? cmd_fail(x->c, s)
-		: cmd_usage(x->c, "on= names none of: mesh, torus, ring, fattree, ideal");
+		       ? cmd_fail(x->c, s)
+		       : cmd_usage(x->c, "on= names none of: mesh, torus, ring, fattree, ideal");
 }
 
 int cmd_noc_compare(struct cmd *c)
@@ -288,9 +290,9 @@ int cmd_noc_compare(struct cmd *c)
 		if (!x.graph[i]->has_graph)
 			exit_status = cmd_usage(c, "%s has times only", x.path[i]);
 		else if (x.graph[i]->nr_packets != x.graph[0]->nr_packets ||
-			x.graph[i]->nr_nodes != x.graph[0]->nr_nodes)
-			exit_status = cmd_usage(c, "%s is not of the packets of %s", x.path[i],
-				x.path[0]);
+			 x.graph[i]->nr_nodes != x.graph[0]->nr_nodes)
+			exit_status = cmd_usage(
+				c, "%s is not of the packets of %s", x.path[i], x.path[0]);
 	}
 	if (exit_status == CMD_OK)
 		exit_status = run_comparison(&x);

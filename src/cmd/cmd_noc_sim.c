@@ -27,7 +27,8 @@ static void add_finding(struct base_str *out, const struct noc_result *r)
 {
 	if (r->saturated) {
 		base_str_addf(out,
-			"Saturated: of %.4g flits a node and cycle %.4f are accepted (worst node %.4f); ",
+			"Saturated: of %.4g flits a node and cycle %.4f are accepted (worst node "
+			"%.4f); ",
 			r->offered_flits, r->accepted_flits, r->least_accepted_flits);
 		cmd_noc_describe(out, &r->config);
 	} else {
@@ -46,10 +47,12 @@ static void add_numbers(struct base_str *out, const struct noc_result *r)
 	add_mean(out, &r->network_cycles);
 	base_str_add(out, " cycles, from leaving the source's queue\n");
 	if (r->zero_load_cycles >= 0)
-		base_str_addf(out, "  without contention  %.2f cycles for the same packets (formula)\n",
+		base_str_addf(out,
+			"  without contention  %.2f cycles for the same packets (formula)\n",
 			r->zero_load_cycles);
 	const struct base_histogram *h = &r->latencies;
-	base_str_addf(out, "  quantiles           50 %%: %llu, 90 %%: %llu, 99 %%: %llu, most %llu cycles\n",
+	base_str_addf(out,
+		"  quantiles           50 %%: %llu, 90 %%: %llu, 99 %%: %llu, most %llu cycles\n",
 		(unsigned long long)base_histogram_quantile(h, 0.5),
 		(unsigned long long)base_histogram_quantile(h, 0.9),
 		(unsigned long long)base_histogram_quantile(h, 0.99),
@@ -60,12 +63,15 @@ static void add_numbers(struct base_str *out, const struct noc_result *r)
 		base_str_add(out, " cycles\n");
 	}
 	base_str_addf(out, "  hops                %.3f routers a packet\n", r->hops);
-	base_str_addf(out, "  throughput          %.4f flits a node and cycle accepted, worst node %.4f\n",
+	base_str_addf(out,
+		"  throughput          %.4f flits a node and cycle accepted, worst node %.4f\n",
 		r->accepted_flits, r->least_accepted_flits);
-	base_str_addf(out, "  links               %.1f %% busy; busiest, router %u to %u: %.1f %%\n",
+	base_str_addf(out,
+		"  links               %.1f %% busy; busiest, router %u to %u: %.1f %%\n",
 		100 * r->link_busy_mean, r->busiest_from, r->busiest_to, 100 * r->link_busy_most);
 	base_str_addf(out,
-		"  energy              %.1f pJ a delivered flit of 64 bits: estimate, dynamic only (Noxim's table)\n",
+		"  energy              %.1f pJ a delivered flit of 64 bits: estimate, dynamic only "
+		"(Noxim's table)\n",
 		r->energy_pj_flit);
 	base_str_add(out, "  measured            ");
 	base_str_add_count(out, r->packets);
@@ -89,8 +95,8 @@ static void add_histogram(struct base_str *out, const struct base_histogram *h)
 	for (uint64_t i = 0; i <= BARS; i++) {
 		if (!bar[i])
 			continue;
-		base_str_addf(out, "  %s%6llu %10llu ", i == BARS ? ">" : " ",
-			(unsigned long long)(h->least + i * width), (unsigned long long)bar[i]);
+		unsigned long long from = h->least + i * width, nr = bar[i];
+		base_str_addf(out, "  %s%6llu %10llu ", i == BARS ? ">" : " ", from, nr);
 		for (uint64_t x = 0; x < bar[i] * BAR_COLUMNS / most; x++)
 			base_str_add(out, "#");
 		base_str_add(out, "\n");
@@ -109,7 +115,8 @@ static void add_links(struct base_str *out, const struct noc_result *r)
 
 static json_t *mean_json(const struct noc_mean *m)
 {
-	return json_pack("{s:f, s:o}", "mean", m->mean, "half_width_95", m->half >= 0 ? json_real(m->half) : json_null());
+	return json_pack("{s:f, s:o}", "mean", m->mean, "half_width_95",
+		m->half >= 0 ? json_real(m->half) : json_null());
 }
 
 static json_t *histogram_json(const struct base_histogram *h)
@@ -140,7 +147,8 @@ static json_t *links_json(const struct noc_result *r)
 
 static json_t *result_json(const struct noc_result *r)
 {
-	json_t *o = json_pack("{s:b, s:I, s:I, s:I, s:I, s:o, s:o, s:f, s:f, s:f, s:f, s:f, s:f, s:f}",
+	json_t *o = json_pack(
+		"{s:b, s:I, s:I, s:I, s:I, s:o, s:o, s:f, s:f, s:f, s:f, s:f, s:f, s:f}",
 		"saturated", r->saturated, "nodes", (json_int_t)r->nodes, "routers",
 		(json_int_t)r->routers, "simulated_cycles", (json_int_t)r->cycles, "packets",
 		(json_int_t)r->packets, "latency_cycles", mean_json(&r->latency_cycles),
@@ -171,15 +179,18 @@ static int write_result(struct cmd *c, const struct noc_result *r)
 	add_finding(&text, r);
 	add_numbers(&text, r);
 	if (r->saturated)
-		base_str_add(&text, "  Latencies are of a queue that grows: they would be larger in a longer run.\n");
+		base_str_add(&text, "  Latencies are of a queue that grows: they would be larger "
+				    "in a longer run.\n");
 	else if (r->latency_cycles.half > 0.05 * r->latency_cycles.mean)
-		base_str_add(&text, "  The interval is wide: measure longer (measure_cycles), or lower the load.\n");
+		base_str_add(&text, "  The interval is wide: measure longer (measure_cycles), or "
+				    "lower the load.\n");
 	if (cmd_given(c, "histogram") && r->packets)
 		add_histogram(&text, &r->latencies);
 	if (cmd_given(c, "links"))
 		add_links(&text, r);
-	base_str_add(&text, r->saturated ? "NEXT  the same with --saturation\n"
-					 : "NEXT  the same with --saturation, --histogram or --links\n");
+	base_str_add(&text, r->saturated
+				    ? "NEXT  the same with --saturation\n"
+				    : "NEXT  the same with --saturation, --histogram or --links\n");
 	return cmd_write(c, &text);
 }
 
@@ -207,8 +218,10 @@ static int search(struct cmd *c, const struct noc_config *config)
 	cmd_noc_describe(&text, config);
 	base_str_addf(&text, ", %s traffic.\n", noc_pattern_words[config->traffic].name);
 	base_str_addf(&text,
-		"  latency             %.2f cycles at a load of 0.005; %.2f there: at most three times as much\n"
-		"  beyond it           %.4f flits a node and cycle accepted when all is offered that can be; worst node %.4f\n"
+		"  latency             %.2f cycles at a load of 0.005; %.2f there: at most three "
+		"times as much\n"
+		"  beyond it           %.4f flits a node and cycle accepted when all is offered "
+		"that can be; worst node %.4f\n"
 		"  simulations         %u\n",
 		r.zero_load_cycles, r.latency_cycles, r.accepted_flits, r.least_accepted_flits,
 		r.simulations);

@@ -44,13 +44,16 @@ static void text(struct base_str *out, const struct record_spin_yield *y)
 	base_str_add_ns(out, y->held_ns);
 	base_str_add(out, " in all, of ");
 	base_str_add_ns(out, y->elapsed_ns);
-	base_str_addf(
-		out, "; %" PRIu64 " holds ended because a polled word changed\n", y->nr_changed);
+	base_str_addf(out,
+		"; %" PRIu64 " holds ended because a polled word changed, %" PRIu64
+		" of them too soon to be worth it\n",
+		y->nr_changed, y->nr_short);
 	base_str_addf(out,
 		"how: %" PRIu64 " looks, at %" PRIu64
 		" of them more threads wanted to run than there are processors; %" PRIu64
-		" threads were stepped, %" PRIu64 " of them spun\n",
-		y->nr_looks, y->nr_crowded, y->nr_bursts, y->nr_spins);
+		" times one of the program's was looked at, %" PRIu64 " times stepped, %" PRIu64
+		" times it spun\n",
+		y->nr_looks, y->nr_crowded, y->nr_glances, y->nr_bursts, y->nr_spins);
 	base_str_add(out, "cost: threads stopped to be looked at for ");
 	base_str_add_ns(out, y->stopped_ns);
 	base_str_add(out, "; the longest hold ");
@@ -69,14 +72,15 @@ static json_t *integer(uint64_t n)
 
 static json_t *json_of(const struct record_spin_yield *y)
 {
-	return json_pack(
-		"{s:s, s:s, s:{s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}}",
+	return json_pack("{s:s, s:s, s:{s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, "
+			 "s:o, s:o, s:o}}",
 		"schema", "longpole/run/1", "tool", "longpole " LONGPOLE_VERSION, "result",
 		"exit_status", y->exit_code, "elapsed_ns", integer(y->elapsed_ns), "looks",
-		integer(y->nr_looks), "looks_crowded", integer(y->nr_crowded), "bursts",
-		integer(y->nr_bursts), "bursts_spinning", integer(y->nr_spins), "bursts_refused",
-		integer(y->nr_refused), "stopped_ns", integer(y->stopped_ns), "holds",
-		integer(y->nr_held), "holds_ended_by_change", integer(y->nr_changed), "held_ns",
+		integer(y->nr_looks), "looks_crowded", integer(y->nr_crowded), "glances",
+		integer(y->nr_glances), "bursts", integer(y->nr_bursts), "bursts_spinning",
+		integer(y->nr_spins), "bursts_refused", integer(y->nr_refused), "stopped_ns",
+		integer(y->stopped_ns), "holds", integer(y->nr_held), "holds_ended_by_change",
+		integer(y->nr_changed), "holds_too_short", integer(y->nr_short), "held_ns",
 		integer(y->held_ns), "longest_hold_ns", integer(y->longest_hold_ns));
 }
 

@@ -22,6 +22,8 @@ static const struct cmd_option option[] = {
 	{"until-livelock", 0, NULL, NULL, "stop sampling when a livelock was found"},
 	{"sdt", 0, "N", NULL, "Valgrind: loops of a thread that are followed (default 16)"},
 	{"rub", 0, "N", NULL, "Valgrind: changed registers that are remembered (default 64)"},
+	{"marked", 0, "LO-HI", NULL,
+		"Valgrind: count the instructions at these addresses (hexadecimal) apart"},
 	{"limit", 'n', "N", NULL, "show the N loops and threads that wait most (default 10)"},
 	{"all", 'a', NULL, NULL, "show every loop and thread"},
 	{"output", 'o', "FILE", "@file", "write the answer to FILE, not to standard error"},
@@ -87,6 +89,7 @@ static bool parse(struct cmd *c, struct wanted *w)
 	w->sample.stopped_share = (double)percent / 100;
 	w->sample.limits = (struct record_spin_limits){
 		.steps = (uint32_t)steps, .iterations = RECORD_SPIN_ITERATIONS_DEFAULT};
+	w->tool.marked = cmd_value(c, "marked");
 	w->sample.pid = (pid_t)w->pid;
 	w->sample.argv = w->tool.argv = c->operand;
 	return true;

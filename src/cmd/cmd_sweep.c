@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cmd_sweep.c - `longpole sweep`: many networks, loads and parameters; on all processors, or over MPI. */
+/* cmd_sweep.c - `longpole sweep`: many networks, loads and parameters; on all processors, or over
+ * MPI. */
 #include "cmd/noc.h"
 #include "cmd/sweep.h"
 #include "config.h"
@@ -12,7 +13,8 @@ enum { SPEC_LIMIT_BYTES = 1 << 20 };
 
 static const struct cmd_option option[] = {
 	{"output", 'o', "DATABASE", "@file",
-		"answers, an SQLite file; what is there already is not simulated again (default: sweep.sqlite)"},
+		"answers, an SQLite file; what is there already is not simulated again (default: "
+		"sweep.sqlite)"},
 	{"jobs", 'j', "N", NULL, "processes (default: as many as processors)"},
 	{"mpi", 0, NULL, NULL, "the ranks of this MPI job simulate; rank 0 gives out the work"},
 	{"csv", 0, "FILE", "@file", "the answers as CSV, too"},
@@ -22,8 +24,10 @@ static const struct cmd_option option[] = {
 
 const struct cmd_details cmd_details_sweep = {
 	.usage = "[OPTIONS] SPEC [KEY=VALUES...]",
-	.about = "Simulates every combination of the values in SPEC, an INI file: networks, routings, traffic, loads (see longpole-noc(1) for "
-		 "the parameters). Each answer is kept as soon as it is there: what was interrupted goes on where it was.",
+	.about = "Simulates every combination of the values in SPEC, an INI file: networks, "
+		 "routings, traffic, loads (see longpole-noc(1) for "
+		 "the parameters). Each answer is kept as soon as it is there: what was "
+		 "interrupted goes on where it was.",
 	.option = option,
 	.nr_options = BASE_COUNT(option),
 	.example = {"longpole sweep --svg sweep.svg examples/noc/sweep.ini",
@@ -62,8 +66,8 @@ static enum base_status look(struct sweep *s)
 		return base_fail(&s->c->err, BASE_ERR_NOMEM, "%zu points", nr);
 	for (uint32_t i = 0; i < nr; i++) {
 		s->answer[i].status = BASE_END;
-		enum base_status status = sweep_store_get(
-			s->store, &s->spec.point[i], &s->answer[i], &s->c->err);
+		enum base_status status =
+			sweep_store_get(s->store, &s->spec.point[i], &s->answer[i], &s->c->err);
 		if (status != BASE_OK && status != BASE_END)
 			return status;
 		if (status == BASE_OK)
@@ -155,9 +159,8 @@ static json_t *point_json(const struct sweep *s, size_t i)
 	for (size_t k = 0; k < SWEEP_VALUES_NR; k++)
 		if (a->status == BASE_OK && !isnan(a->value[k]))
 			json_object_set_new(value, sweep_value_names[k], json_real(a->value[k]));
-	return json_pack("{s:s, s:s, s:s?, s:o, s:o}", "section",
-		s->spec.section[p->section].name, "measure",
-		p->saturation ? "saturation" : "latency", "error",
+	return json_pack("{s:s, s:s, s:s?, s:o, s:o}", "section", s->spec.section[p->section].name,
+		"measure", p->saturation ? "saturation" : "latency", "error",
 		a->status == BASE_OK ? NULL : a->error, "parameters", varied, "values", value);
 }
 
@@ -226,11 +229,12 @@ static int print(struct sweep *s, const char *database)
 		json_t *list = json_array();
 		for (size_t i = 0; i < s->spec.nr_points; i++)
 			json_array_append_new(list, point_json(s, i));
-		return cmd_write_json(c,
-			json_pack("{s:s, s:s, s:{s:s, s:I, s:I, s:I, s:o}}", "schema",
-				"longpole/sweep/1", "tool", "longpole " LONGPOLE_VERSION, "result",
-				"database", database, "simulated", (json_int_t)s->nr_done, "known",
-				(json_int_t)kept, "failed", (json_int_t)s->nr_failed, "points", list));
+		return cmd_write_json(
+			c, json_pack("{s:s, s:s, s:{s:s, s:I, s:I, s:I, s:o}}", "schema",
+				   "longpole/sweep/1", "tool", "longpole " LONGPOLE_VERSION,
+				   "result", "database", database, "simulated",
+				   (json_int_t)s->nr_done, "known", (json_int_t)kept, "failed",
+				   (json_int_t)s->nr_failed, "points", list));
 	}
 	add_finding(&text, s);
 	for (size_t i = 0; i < s->spec.nr_points; i++)
@@ -238,9 +242,11 @@ static int print(struct sweep *s, const char *database)
 	if (kept)
 		base_str_addf(&text, "  %zu answers were in %s already\n", kept, database);
 	if (s->nr_failed)
-		base_str_addf(&text, "  %zu points could not be simulated; they are tried again next time\n",
+		base_str_addf(&text,
+			"  %zu points could not be simulated; they are tried again next time\n",
 			s->nr_failed);
-	base_str_addf(&text, "NEXT  sqlite3 %s 'SELECT topology, load, latency_cycles FROM runs'\n", database);
+	base_str_addf(&text, "NEXT  sqlite3 %s 'SELECT topology, load, latency_cycles FROM runs'\n",
+		database);
 	return cmd_write(c, &text);
 }
 
@@ -249,12 +255,14 @@ static int print(struct sweep *s, const char *database)
 static int say_what(struct sweep *s)
 {
 	struct base_str text = {0};
-	base_str_addf(&text, "%zu simulations, %zu of them to do.\n", s->spec.nr_points, s->nr_todo);
+	base_str_addf(
+		&text, "%zu simulations, %zu of them to do.\n", s->spec.nr_points, s->nr_todo);
 	for (size_t i = 0; i < s->nr_todo; i++) {
 		const struct sweep_point *p = &s->spec.point[s->todo[i]];
 		base_str_add(&text, "  ");
 		sweep_point_series(&text, &s->spec, p);
-		base_str_addf(&text, p->saturation ? " saturation\n" : " load=%.4g\n", p->config.load);
+		base_str_addf(
+			&text, p->saturation ? " saturation\n" : " load=%.4g\n", p->config.load);
 	}
 	return cmd_write(s->c, &text);
 }

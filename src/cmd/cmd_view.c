@@ -8,8 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
-
-extern char **environ;
+#include <unistd.h>
 
 static const struct cmd_option option[] = {
 	{"output", 'o', "FILE", "@file", "the page (default: the trace's name with .html)"},

@@ -9,11 +9,11 @@
 #define VERB(name, usage, summary) int cmd_noc_##name(struct cmd *c);
 #include "cmd/noc_verbs.def"
 
-/* Defaults, then --config, then the operands from `first` on, which all are KEY=VALUE. CMD_OK, or an exit status after
- * a message. */
+/* Defaults, then --config, then the operands from `first` on, which all are KEY=VALUE. CMD_OK, or
+ * an exit status after a message. */
 int cmd_noc_config(struct cmd *c, size_t first, struct noc_config *ret);
 /* "8x8 mesh", "3-level fat tree of 64 nodes". */
-void cmd_noc_describe(struct base_str *out, const struct noc_config *config);
+void cmd_noc_describe(struct base_str *out, const struct noc_config *k);
 /* {"key": value, ...} of all parameters. */
 json_t *cmd_noc_config_json(const struct noc_config *config);
 

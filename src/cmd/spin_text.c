@@ -10,7 +10,7 @@
 enum { NAME_COLUMN = 17, NS_PER_MS = 1000000 };
 
 struct totals {
-	uint64_t instructions, spinning, counting, evictions, overflows;
+	uint64_t instructions, marked, spinning, counting, evictions, overflows;
 	uint64_t samples, spins, counts, kernel, works, refused;
 };
 
@@ -20,6 +20,7 @@ static struct totals sum(const struct record_spin_answer *a)
 	for (size_t i = 0; i < a->nr_threads; i++) {
 		const struct record_spin_thread *r = &a->thread[i];
 		t.instructions += r->instructions;
+		t.marked += r->marked_instructions;
 		t.spinning += r->spin_instructions;
 		t.counting += r->counting_instructions;
 		t.evictions += r->evictions;
@@ -303,6 +304,11 @@ static void how_counted(struct base_str *out, const struct cmd_spin *c, const st
 			" and %" PRIu64 " times one more was needed; what spun then may be missing "
 			"(--sdt, --rub)\n",
 			a->nr_sdt, a->nr_rub, t->evictions, t->overflows);
+	if (t->marked) {
+		base_str_add(out, "marked: ");
+		base_str_add_count(out, t->marked);
+		base_str_add(out, " instructions were in the range of --marked\n");
+	}
 	if (a->lost_loops || a->lost_words)
 		base_str_addf(out, "lost: %" PRIu64 " loops, %" PRIu64 " words had no place\n",
 			a->lost_loops, a->lost_words);
@@ -516,6 +522,7 @@ json_t *cmd_spin_json(const struct cmd_spin *c)
 		json_object_set_new(r, "instructions", integer(t.instructions));
 		json_object_set_new(r, "spin_instructions", integer(t.spinning));
 		json_object_set_new(r, "counting_instructions", integer(t.counting));
+		json_object_set_new(r, "marked_instructions", integer(t.marked));
 		json_object_set_new(r, "useful_instructions", integer(t.instructions - t.spinning));
 		json_object_set_new(r, "sdt_entries", integer(a->nr_sdt));
 		json_object_set_new(r, "rub_entries", integer(a->nr_rub));

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sweep.h - the parts of `longpole sweep`: a specification becomes points, a transport has them simulated, a store keeps the answers.
+ * sweep.h - the parts of `longpole sweep`: a specification becomes points, a transport has them
+ * simulated, a store keeps the answers.
  */
 #ifndef LONGPOLE_CMD_SWEEP_H
 #define LONGPOLE_CMD_SWEEP_H
@@ -45,7 +46,7 @@ void sweep_point_series(
 /* What comes back of a point; has no pointers: it is sent from process to process as it is. */
 struct sweep_answer {
 	uint32_t point;
-	int32_t status; /* enum base_status */
+	int32_t status;                /* enum base_status */
 	double value[SWEEP_VALUES_NR]; /* NAN: none */
 	char error[SWEEP_ERROR_MAX];
 };
@@ -55,7 +56,8 @@ void sweep_simulate(const struct sweep_spec *s, uint32_t point, struct sweep_ans
 
 /* Answers arrive in any order. A callback returns false to stop. */
 typedef bool sweep_take(void *ctx, const struct sweep_answer *a);
-/* `todo` are points; nr_workers processes of this machine, each of which gets the next one when it is done. */
+/* `todo` are points; nr_workers processes of this machine, each of which gets the next one when it
+ * is done. */
 enum base_status sweep_local(const struct sweep_spec *s, const uint32_t *todo, size_t nr,
 	unsigned nr_workers, sweep_take *take, void *ctx, struct base_err *err) BASE_MUST_CHECK;
 
@@ -85,6 +87,7 @@ enum base_status sweep_store_put(struct sweep_store *t, const struct sweep_spec 
 /* ---- pictures ------------------------------------------------------------------------------- */
 
 /* Latency and accepted flits over load, a line a series. */
-void sweep_plot(struct base_str *out, const struct sweep_spec *s, const struct sweep_answer *answer);
+void sweep_plot(
+	struct base_str *out, const struct sweep_spec *s, const struct sweep_answer *answer);
 
 #endif

@@ -110,6 +110,7 @@ static enum base_status start(
 {
 	struct worker *w = &list[nr];
 	int to[2], from[2];
+	*w = (struct worker){.pid = -1, .to = -1, .from = -1};
 	if (pipe2(to, O_CLOEXEC))
 		return base_fail_errno(err, errno, "pipe");
 	if (pipe2(from, O_CLOEXEC)) {
@@ -157,7 +158,8 @@ static enum base_status distribute(struct worker *w, unsigned nr_workers, const 
 				continue;
 			if (!read_all(w[i].from, &a, sizeof a))
 				return base_fail(err, BASE_ERR_ENV,
-					"a worker has gone; what was answered is kept, start again");
+					"a worker has gone; what was answered is kept, start "
+					"again");
 			taken++;
 			if (!take(ctx, &a))
 				return BASE_END;
@@ -171,7 +173,7 @@ static enum base_status distribute(struct worker *w, unsigned nr_workers, const 
 enum base_status sweep_local(const struct sweep_spec *s, const uint32_t *todo, size_t nr,
 	unsigned nr_workers, sweep_take *take, void *ctx, struct base_err *err)
 {
-	struct worker w[WORKERS_MAX];
+	struct worker w[WORKERS_MAX] = {{0}};
 	enum base_status status = BASE_OK;
 	unsigned started = 0;
 	nr_workers = nr_workers > WORKERS_MAX ? WORKERS_MAX : nr_workers;
@@ -182,6 +184,8 @@ enum base_status sweep_local(const struct sweep_spec *s, const uint32_t *todo, s
 	if (status == BASE_OK)
 		status = distribute(w, started, todo, nr, take, ctx, err);
 	for (unsigned i = 0; i < started; i++) {
+		if (w[i].to < 0)
+			continue;
 		close(w[i].to);
 		close(w[i].from);
 	}

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sweep_mpi.c - simulations in the ranks of an MPI job; rank 0 gives out points and takes answers. */
+/* sweep_mpi.c - simulations in the ranks of an MPI job; rank 0 gives out points and takes answers.
+ */
 #include "cmd/sweep.h"
 
 #include "cmd/mpi/module.h"
@@ -19,7 +20,8 @@ struct sweep_mpi {
 
 static const uint32_t over = UINT32_MAX;
 
-/* Beside the program (in the build tree), where it was installed, or relative to an installed program. */
+/* Beside the program (in the build tree), where it was installed, or relative to an installed
+ * program. */
 static bool find(char ret[PATH_MAX])
 {
 	static const char *const beside[] = {"", "../lib/longpole/"};
@@ -29,7 +31,8 @@ static bool find(char ret[PATH_MAX])
 	const char *slash = strrchr(exe, '/');
 	int length = slash ? (int)(slash - exe + 1) : 0;
 	for (size_t i = 0; i < BASE_COUNT(beside); i++) {
-		int written = snprintf(ret, PATH_MAX, "%.*s%sliblongpole-mpi.so", length, exe, beside[i]);
+		int written =
+			snprintf(ret, PATH_MAX, "%.*s%sliblongpole-mpi.so", length, exe, beside[i]);
 		if (written > 0 && written < PATH_MAX && !access(ret, R_OK))
 			return true;
 	}

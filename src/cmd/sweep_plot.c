@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sweep_plot.c - two diagrams as SVG: latency over load, and accepted over offered flits; a line a series. */
+/* sweep_plot.c - two diagrams as SVG: latency over load, and accepted over offered flits; a line a
+ * series. */
 #include "cmd/sweep.h"
 
 #include <math.h>
@@ -44,7 +45,8 @@ static void add_axes(struct base_str *out, const struct frame *f, const char *x,
 		y_of(f, f->y_most), y_of(f, 0), x_of(f, f->x_most));
 	for (int i = 0; i <= TICKS; i++) {
 		double vx = f->x_most * i / TICKS, vy = f->y_most * i / TICKS;
-		base_str_addf(out, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\">%.4g</text>\n",
+		base_str_addf(out,
+			"<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\">%.4g</text>\n",
 			x_of(f, vx), y_of(f, 0) + 16, vx);
 		base_str_addf(out, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"end\">%.4g</text>\n",
 			x_of(f, 0) - 6, y_of(f, vy) + 4, vy);
@@ -54,7 +56,8 @@ static void add_axes(struct base_str *out, const struct frame *f, const char *x,
 	base_str_addf(out, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\">%s</text>\n",
 		x_of(f, f->x_most / 2), y_of(f, 0) + 34, x);
 	base_str_addf(out,
-		"<text transform=\"translate(%.1f %.1f) rotate(-90)\" text-anchor=\"middle\">%s</text>\n",
+		"<text transform=\"translate(%.1f %.1f) rotate(-90)\" "
+		"text-anchor=\"middle\">%s</text>\n",
 		f->left + 12, y_of(f, f->y_most / 2), y);
 }
 
@@ -71,12 +74,13 @@ static void add_line(struct base_str *out, const struct frame *f, const struct s
 		open = true;
 	}
 	if (open)
-		base_str_addf(out, "\" stroke=\"%s\"/>\n",
-			colour[spot->nr_series % BASE_COUNT(colour)]);
+		base_str_addf(
+			out, "\" stroke=\"%s\"/>\n", colour[spot->nr_series % BASE_COUNT(colour)]);
 	for (size_t i = 0; i < nr; i++) {
 		double v = latency ? spot[i].latency : spot[i].accepted;
 		if (!isnan(v) && !(latency && (spot[i].saturated || v > f->y_most)))
-			base_str_addf(out, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"2.5\" fill=\"%s\"/>\n",
+			base_str_addf(out,
+				"<circle cx=\"%.1f\" cy=\"%.1f\" r=\"2.5\" fill=\"%s\"/>\n",
 				x_of(f, spot[i].load), y_of(f, v),
 				colour[spot->nr_series % BASE_COUNT(colour)]);
 	}
@@ -142,8 +146,10 @@ static void draw(struct base_str *out, struct spot *spot, size_t nr)
 	g.left = WIDTH;
 	g.y_most = round_up(accepted);
 	base_str_addf(out,
-		"<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%u\" font-family=\"sans-serif\" font-size=\"11\">\n"
-		"<style>.axis{fill:none;stroke:#333}.grid{fill:none;stroke:#ddd}.line{fill:none;stroke-width:1.5}</style>\n"
+		"<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%u\" "
+		"font-family=\"sans-serif\" font-size=\"11\">\n"
+		"<style>.axis{fill:none;stroke:#333}.grid{fill:none;stroke:#ddd}.line{fill:none;"
+		"stroke-width:1.5}</style>\n"
 		"<rect width=\"100%%\" height=\"100%%\" fill=\"#fff\"/>\n",
 		2 * WIDTH, HEIGHT + LEGEND_ROW * (shown + 1));
 	add_axes(out, &f, "offered, flits a node and cycle", "mean packet latency, cycles");
@@ -156,7 +162,8 @@ static void draw(struct base_str *out, struct spot *spot, size_t nr)
 		if (spot[i].nr_series >= SERIES_SHOWN)
 			continue;
 		double y = HEIGHT + LEGEND_ROW * (double)spot[i].nr_series;
-		base_str_addf(out, "<rect x=\"%d\" y=\"%.0f\" width=\"18\" height=\"4\" fill=\"%s\"/>\n",
+		base_str_addf(out,
+			"<rect x=\"%d\" y=\"%.0f\" width=\"18\" height=\"4\" fill=\"%s\"/>\n",
 			MARGIN, y, colour[spot[i].nr_series % BASE_COUNT(colour)]);
 		base_str_addf(out, "<text x=\"%d\" y=\"%.0f\">", MARGIN + 24, y + 6);
 		add_escaped(out, spot[i].series);

@@ -11,8 +11,9 @@
  *	k = 4
  *	n = 3
  *
- * Every section but `common` is a product: a point for each combination of its values and those of `common`. first..last/step is a
- * list, too. `measure` = saturation searches the saturation of each point.
+ * Every section but `common` is a product: a point for each combination of its values and those of
+ *`common`. first..last/step is a list, too. `measure` = saturation searches the saturation of each
+ *point.
  */
 #include "cmd/sweep.h"
 
@@ -174,7 +175,8 @@ static enum base_status set_one(
 	return s;
 }
 
-/* Lines that count in a section: its own, and those of `common` that it does not repeat. The last one of a key wins. */
+/* Lines that count in a section: its own, and those of `common` that it does not repeat. The last
+ * one of a key wins. */
 static size_t lines_of(const struct reading *r, uint32_t section, struct setting **ret)
 {
 	size_t nr = 0;
@@ -216,8 +218,8 @@ static enum base_status product(struct reading *r, uint32_t section)
 		for (size_t i = 0; i < nr; i++) {
 			status = set_one(p, line[i]->key, nth(line[i], at[i]), r->err);
 			if (status != BASE_OK)
-				return base_cause(r->err, status, "section [%s]",
-					s->section[section].name);
+				return base_cause(
+					r->err, status, "section [%s]", s->section[section].name);
 		}
 		s->nr_points++;
 		/* The last key counts fastest. */
@@ -262,7 +264,8 @@ enum base_status sweep_spec_parse(struct sweep_spec *s, const char *text, const 
 		char key[SWEEP_KEY_MAX];
 		size_t length = strcspn(setting[i], "=");
 		if (!setting[i][length] || length >= sizeof key) {
-			r.status = base_fail(err, BASE_ERR_USAGE, "'%s' is not KEY=VALUES", setting[i]);
+			r.status = base_fail(
+				err, BASE_ERR_USAGE, "'%s' is not KEY=VALUES", setting[i]);
 			break;
 		}
 		memcpy(key, setting[i], length);

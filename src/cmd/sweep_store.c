@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sweep_store.c - answers in an SQLite database: table `runs`, a row a point, a column a parameter and a column a value. Each answer is written
- * when it comes, so a sweep that ends early loses nothing; the next one finds what is there by all parameters together.
+ * sweep_store.c - answers in an SQLite database: table `runs`, a row a point, a column a parameter
+ * and a column a value. Each answer is written when it comes, so a sweep that ends early loses
+ * nothing; the next one finds what is there by all parameters together.
  */
 #include "cmd/sweep.h"
 
@@ -42,8 +43,9 @@ static void add_statements(struct base_str *create, struct base_str *get, struct
 {
 	size_t nr;
 	noc_parameters(&nr);
-	base_str_add(create, "CREATE TABLE IF NOT EXISTS runs (point TEXT PRIMARY KEY, section TEXT, "
-			     "tool TEXT, error TEXT");
+	base_str_add(create,
+		"CREATE TABLE IF NOT EXISTS runs (point TEXT PRIMARY KEY, section TEXT, "
+		"tool TEXT, error TEXT");
 	add_columns(create, true);
 	base_str_add(create, ") WITHOUT ROWID");
 	base_str_add(get, "SELECT error");
@@ -58,8 +60,7 @@ static void add_statements(struct base_str *create, struct base_str *get, struct
 	base_str_add(put, ")");
 }
 
-enum base_status sweep_store_open(
-	struct sweep_store **ret, const char *path, struct base_err *err)
+enum base_status sweep_store_open(struct sweep_store **ret, const char *path, struct base_err *err)
 {
 	struct sweep_store *t = base_alloc(sizeof *t);
 	struct base_str create = {0}, get = {0}, put = {0};
@@ -156,8 +157,7 @@ enum base_status sweep_store_put(struct sweep_store *t, const struct sweep_spec 
 
 #else
 
-enum base_status sweep_store_open(
-	struct sweep_store **ret, const char *path, struct base_err *err)
+enum base_status sweep_store_open(struct sweep_store **ret, const char *path, struct base_err *err)
 {
 	(void)ret;
 	return base_fail(err, BASE_ERR_ENV,

@@ -38,6 +38,7 @@ struct deadlock_ahead {
 	size_t nr_spinners;
 	const struct deadlock_key *watched; /* words of others */
 	size_t nr_watched;
+	uint64_t stopped_ns; /* the longest, of a spinner */
 };
 
 static uint64_t now_ns(void)
@@ -358,56 +359,95 @@ static void run_spinner(struct deadlock_ahead *a, const struct deadlock_wait *wa
 	cannot(run, DEADLOCK_END_FAILED, "no value of what it polls lets its copy out");
 }
 
+/* Where this thread's state is kept; NULL: no memory, or (*ret_full) there are too many. */
+static struct spinner *spinner_of(struct deadlock_ahead *a, pid_t tid, bool *ret_full)
+{
+	*ret_full = false;
+	for (size_t i = 0; i < a->nr_spinners; i++)
+		if (a->spinner[i]->tid == tid)
+			return a->spinner[i];
+	*ret_full = a->nr_spinners == SPINNERS_MAX;
+	struct spinner *s = *ret_full ? NULL : base_alloc(sizeof *s);
+	if (s) {
+		s->tid = tid;
+		a->spinner[a->nr_spinners++] = s;
+	}
+	return s;
+}
+
+/* Words in shared memory: somebody may write them whom we do not know. */
+static bool polls_shared_memory(const struct deadlock_ahead *a, const struct deadlock_wait *w)
+{
+	for (size_t i = 0; i < w->nr_keys; i++) {
+		const struct deadlock_region *r =
+			deadlock_process_region(a->world, a->copy.process, w->key[i].at);
+		if (!r || r->shared)
+			return true;
+	}
+	return false;
+}
+
+static enum deadlock_spin_result prove_spin(
+	struct deadlock_ahead *a, struct spinner *s, struct deadlock_wait *ret)
+{
+	stand(a->ghost, &s->registers);
+	const enum deadlock_spin_result result =
+		deadlock_spin_prove(a->ghost, a->copy.process, ret);
+	if (result != DEADLOCK_SPIN_PROVEN)
+		return result;
+	ret->kind = DEADLOCK_SPIN;
+	ret->registers = s->registers.general;
+	ret->registers_source = DEADLOCK_REGISTERS_PTRACE;
+	ret->sp = ret->registers.rsp;
+	ret->pc = ret->registers.rip;
+	ret->is_external = polls_shared_memory(a, ret);
+	return result;
+}
+
 enum base_status deadlock_ahead_spin(struct deadlock_ahead *a, const struct deadlock_thread *thread,
 	struct deadlock_wait *ret, char why[DEADLOCK_SPIN_WHY_MAX], struct base_err *err)
 {
 	static const char *const reason[] = {
+		[DEADLOCK_SPIN_PROVEN] = "",
 		[DEADLOCK_SPIN_NO_LOOP] = "its registers did not come back within 400 steps",
 		[DEADLOCK_SPIN_CHANGES] = "its registers come back, but its memory changes",
 		[DEADLOCK_SPIN_NO_WORD] = "it loops for ever, and reads nothing that could change",
+		[DEADLOCK_SPIN_NO_MEMORY] = "out of memory",
 	};
-	const char *text = "";
-	*ret = (struct deadlock_wait){.thread = *thread, .kind = DEADLOCK_RUNNING, .call = -1};
-	why[0] = '\0';
-	struct spinner *s = base_alloc(sizeof *s);
-	enum base_status status = s ? have_ghost(a, err) : BASE_ERR_NOMEM;
-	if (status == BASE_ERR_NOMEM || a->nr_spinners == SPINNERS_MAX) {
-		base_free(s);
-		(void)snprintf(why, DEADLOCK_SPIN_WHY_MAX, "over %d spinners", SPINNERS_MAX);
-		return a->nr_spinners == SPINNERS_MAX ? BASE_OK
-						      : base_fail(err, BASE_ERR_NOMEM, "a spinner");
-	}
-	struct deadlock_run run = {0};
 	const struct deadlock_ahead_options options = {0};
-	if (status != BASE_OK) {
+	const char *text = "";
+	bool is_full;
+	*ret = (struct deadlock_wait){.thread = *thread, .kind = DEADLOCK_RUNNING, .call = -1};
+	struct deadlock_run run = {0};
+	struct spinner *s = spinner_of(a, thread->tid, &is_full);
+	enum base_status status = have_ghost(a, err);
+	enum deadlock_spin_result result = DEADLOCK_SPIN_NO_LOOP;
+	if ((!s && !is_full) || status == BASE_ERR_NOMEM)
+		return base_fail(err, BASE_ERR_NOMEM, "a thread that spins");
+	if (!s) {
+		text = "too many spinners";
+	} else if (status != BASE_OK) {
 		text = "no copy can be made on this machine";
 	} else if (deadlock_spin_registers(thread->tid, &s->registers, &text)) {
+		if (s->registers.stopped_ns > a->stopped_ns)
+			a->stopped_ns = s->registers.stopped_ns;
 		text = run.why;
 		if (prepare(a, ret, &options, &run)) {
-			stand(a->ghost, &s->registers);
-			const enum deadlock_spin_result result =
-				deadlock_spin_prove(a->ghost, a->copy.process, ret);
-			if (result == DEADLOCK_SPIN_PROVEN) {
-				ret->kind = DEADLOCK_SPIN;
-				ret->registers = s->registers.general;
-				ret->registers_source = DEADLOCK_REGISTERS_PTRACE;
-				ret->sp = ret->registers.rsp;
-				ret->pc = ret->registers.rip;
-				s->tid = thread->tid;
-				a->spinner[a->nr_spinners++] = s;
-				return BASE_OK;
-			}
-			if (result == DEADLOCK_SPIN_NO_MEMORY) {
-				base_free(s);
-				return base_fail(err, BASE_ERR_NOMEM, "a proof that it spins");
-			}
+			result = prove_spin(a, s, ret);
 			text = reason[result];
 		}
 	}
+	if (ret->kind != DEADLOCK_SPIN)
+		ret->nr_keys = 0;
 	(void)snprintf(why, DEADLOCK_SPIN_WHY_MAX, "%s", text);
-	ret->nr_keys = 0;
-	base_free(s);
-	return BASE_OK;
+	return result == DEADLOCK_SPIN_NO_MEMORY
+		       ? base_fail(err, BASE_ERR_NOMEM, "a proof that a thread spins")
+		       : BASE_OK;
+}
+
+uint64_t deadlock_ahead_stopped_ns(const struct deadlock_ahead *a)
+{
+	return a->stopped_ns;
 }
 
 void deadlock_ahead_watch(struct deadlock_ahead *a, const struct deadlock_key *key, size_t nr_keys)

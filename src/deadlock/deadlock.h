@@ -41,6 +41,7 @@ const struct deadlock_sleeper *deadlock_monitor_threads(
 /* How far from certain it is that a waiting thread is never woken. */
 enum deadlock_hope {
 	DEADLOCK_LIVE,     /* it runs, or somebody who does may wake it, or it wakes by itself */
+	DEADLOCK_DOUBTFUL, /* somebody alive could; nobody was seen to (suspect.c) */
 	DEADLOCK_HELPABLE, /* only a signal handler, or the kernel, could still help */
 	DEADLOCK_STUCK,    /* whoever could wake it is stuck, too */
 };
@@ -106,6 +107,7 @@ struct deadlock_answer {
 	const char *without_ahead; /* why no copy could be made at all; NULL: some could, or none
 				      was needed */
 	struct deadlock_world *world;
+	struct deadlock_core *core; /* NULL: of live processes */
 };
 
 struct deadlock_look_options {
@@ -114,13 +116,19 @@ struct deadlock_look_options {
 	const char *const *idle; /* names of processes that are idle by profession (fnmatch) */
 	size_t nr_idle;
 	uint64_t now_ns, threshold_ns; /* who slept less is not suspicious */
-	bool is_static;                /* never run a copy ahead: tiers 1 and 2 only */
+	bool finds_spinners; /* of threads that run, too; each is stopped for microseconds */
+	bool is_suspicious;  /* also tell circles of which the outcome is unknown */
+	bool is_static;      /* never run a copy ahead: tiers 1 and 2 only */
 	struct deadlock_ahead_options ahead;
 };
 
 /* After at least two passes of the monitor. The answer is the caller's. */
 enum base_status deadlock_look(struct deadlock_monitor *m, const struct deadlock_look_options *o,
 	struct deadlock_answer **ret, struct base_err *err) BASE_MUST_CHECK;
+/* The same of a core file: owners of locks only, there is no more in it. ERR_FOREIGN: no core file.
+ */
+enum base_status deadlock_look_core(
+	const char *path, struct deadlock_answer **ret, struct base_err *err) BASE_MUST_CHECK;
 struct deadlock_answer *deadlock_answer_free(struct deadlock_answer *a);
 
 /* ---- watching ---------------------------------------------------------------------------------

@@ -16,6 +16,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -533,18 +534,116 @@ int64_t deadlock_emulate_lseek(struct deadlock_copy *c, const uint64_t *arg)
 	return (int64_t)f->position;
 }
 
-int64_t deadlock_emulate_fstat(struct deadlock_copy *c, const uint64_t *arg)
+/* What is known of the file without asking its file system, which could wait. */
+static bool stat_original(const struct deadlock_copy *c, int original, struct stat *ret)
 {
 	char path[48];
+	struct statx x;
+	(void)snprintf(path, sizeof path, "/proc/%d/fd/%d", (int)c->process->pid, original);
+	if (statx(AT_FDCWD, path, AT_STATX_DONT_SYNC | AT_NO_AUTOMOUNT, STATX_BASIC_STATS, &x))
+		return false;
+	ret->st_dev = makedev(x.stx_dev_major, x.stx_dev_minor);
+	ret->st_rdev = makedev(x.stx_rdev_major, x.stx_rdev_minor);
+	ret->st_ino = x.stx_ino;
+	ret->st_mode = x.stx_mode;
+	ret->st_nlink = x.stx_nlink;
+	ret->st_uid = x.stx_uid;
+	ret->st_gid = x.stx_gid;
+	ret->st_size = (off_t)x.stx_size;
+	ret->st_blksize = (blksize_t)x.stx_blksize;
+	ret->st_blocks = (blkcnt_t)x.stx_blocks;
+	ret->st_mtim = (struct timespec){x.stx_mtime.tv_sec, x.stx_mtime.tv_nsec};
+	return true;
+}
+
+static int64_t stat_of(struct deadlock_copy *c, int fd, uint64_t address)
+{
 	struct stat s;
-	const int original = original_of(c, (int)arg[0]);
+	struct deadlock_file file;
+	const int original = original_of(c, fd);
+	if (!is_open(c, fd, &file))
+		return -EBADF;
 	memset(&s, 0, sizeof s);
 	s.st_mode = S_IFREG | 0600; /* a file that the copy invented */
 	s.st_blksize = 4096;
-	(void)snprintf(path, sizeof path, "/proc/%d/fd/%d", (int)c->process->pid, original);
-	if (original >= 0 && stat(path, &s))
+	if (original >= 0 && !stat_original(c, original, &s))
 		return -EBADF;
-	return deadlock_copy_poke(c, arg[1], &s, sizeof s) ? 0 : -EFAULT;
+	return deadlock_copy_poke(c, address, &s, sizeof s) ? 0 : -EFAULT;
+}
+
+int64_t deadlock_emulate_fstat(struct deadlock_copy *c, const uint64_t *arg)
+{
+	return stat_of(c, (int)arg[0], arg[1]);
+}
+
+/* Names are not looked up: a file system's server may be who is stuck. */
+int64_t deadlock_emulate_no_file(struct deadlock_copy *c, const uint64_t *arg)
+{
+	(void)arg;
+	deadlock_copy_taint(c, "it asked for a file by name");
+	return -ENOENT;
+}
+
+int64_t deadlock_emulate_fstatat(struct deadlock_copy *c, const uint64_t *arg)
+{
+	char first = 1;
+	if (arg[3] & AT_EMPTY_PATH && deadlock_copy_peek(c, arg[1], &first, 1) && !first)
+		return stat_of(c, (int)arg[0], arg[2]);
+	return deadlock_emulate_no_file(c, arg);
+}
+
+int64_t deadlock_emulate_new_file(struct deadlock_copy *c, const uint64_t *arg)
+{
+	(void)arg;
+	return stand_for(c, new_fd(c), -1);
+}
+
+static int64_t new_pair(struct deadlock_copy *c, uint64_t address)
+{
+	const int32_t first = (int32_t)stand_for(c, new_fd(c), -1);
+	const int32_t fd[2] = {first, (int32_t)stand_for(c, new_fd(c), -1)};
+	return deadlock_copy_poke(c, address, fd, sizeof fd) ? 0 : -EFAULT;
+}
+
+int64_t deadlock_emulate_pipe(struct deadlock_copy *c, const uint64_t *arg)
+{
+	return new_pair(c, arg[0]);
+}
+
+int64_t deadlock_emulate_socketpair(struct deadlock_copy *c, const uint64_t *arg)
+{
+	return new_pair(c, arg[3]);
+}
+
+int64_t deadlock_emulate_connect(struct deadlock_copy *c, const uint64_t *arg)
+{
+	(void)arg;
+	deadlock_copy_taint(c, "it connected to somebody");
+	return 0;
+}
+
+int64_t deadlock_emulate_sendfile(struct deadlock_copy *c, const uint64_t *arg)
+{
+	struct deadlock_file from;
+	struct deadlock_key key;
+	if (!is_open(c, (int)arg[1], &from))
+		return -EBADF;
+	if (deadlock_key_of_reading(&from, &key))
+		deadlock_copy_event(c, &key);
+	return would_write(c, (int)arg[0], 0, 0, (int64_t)arg[3]);
+}
+
+int64_t deadlock_emulate_getcwd(struct deadlock_copy *c, const uint64_t *arg)
+{
+	char path[32], text[4096];
+	(void)snprintf(path, sizeof path, "/proc/%d/cwd", (int)c->process->pid);
+	const ssize_t size = readlink(path, text, sizeof text - 1);
+	if (size < 0)
+		return -ENOENT;
+	text[size] = '\0';
+	if (arg[1] <= (uint64_t)size)
+		return -ERANGE;
+	return deadlock_copy_poke(c, arg[0], text, (size_t)size + 1) ? size + 1 : -EFAULT;
 }
 
 int64_t deadlock_emulate_ioctl(struct deadlock_copy *c, const uint64_t *arg)

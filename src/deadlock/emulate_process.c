@@ -8,10 +8,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/sysinfo.h>
 #include <sys/time.h>
 #include <sys/utsname.h>
 #include <time.h>
+#include <unistd.h>
 
 /* ---- ends
  * ------------------------------------------------------------------------------------------ */
@@ -192,6 +195,50 @@ int64_t deadlock_emulate_uname(struct deadlock_copy *c, const uint64_t *arg)
 	return deadlock_copy_poke(c, arg[0], &name, sizeof name) ? 0 : -EFAULT;
 }
 
+int64_t deadlock_emulate_getpgid(struct deadlock_copy *c, const uint64_t *arg)
+{
+	(void)arg;
+	return getpgid(c->process->pid);
+}
+
+int64_t deadlock_emulate_getsid(struct deadlock_copy *c, const uint64_t *arg)
+{
+	(void)arg;
+	return getsid(c->process->pid);
+}
+
+static int64_t limit_of(struct deadlock_copy *c, uint64_t resource, uint64_t address)
+{
+	struct rlimit limit;
+	if (prlimit(c->process->pid, (__rlimit_resource_t)resource, NULL, &limit))
+		return -errno;
+	return !address || deadlock_copy_poke(c, address, &limit, sizeof limit) ? 0 : -EFAULT;
+}
+
+int64_t deadlock_emulate_getrlimit(struct deadlock_copy *c, const uint64_t *arg)
+{
+	return limit_of(c, arg[0], arg[1]);
+}
+
+/* A new limit is not set. */
+int64_t deadlock_emulate_prlimit(struct deadlock_copy *c, const uint64_t *arg)
+{
+	return limit_of(c, arg[1], arg[3]);
+}
+
+int64_t deadlock_emulate_getrusage(struct deadlock_copy *c, const uint64_t *arg)
+{
+	const struct rusage nothing = {0};
+	return deadlock_copy_poke(c, arg[1], &nothing, sizeof nothing) ? 0 : -EFAULT;
+}
+
+int64_t deadlock_emulate_sysinfo(struct deadlock_copy *c, const uint64_t *arg)
+{
+	struct sysinfo info;
+	(void)sysinfo(&info);
+	return deadlock_copy_poke(c, arg[0], &info, sizeof info) ? 0 : -EFAULT;
+}
+
 /* ---- clocks and chance
  * -------------------------------------------------------------------------------- */
 
@@ -205,6 +252,12 @@ int64_t deadlock_emulate_clock_gettime(struct deadlock_copy *c, const uint64_t *
 	if (clock_gettime(is_cpu ? CLOCK_MONOTONIC : (clockid_t)clock, &now))
 		return -errno;
 	return deadlock_copy_poke(c, arg[1], &now, sizeof now) ? 0 : -EFAULT;
+}
+
+int64_t deadlock_emulate_clock_getres(struct deadlock_copy *c, const uint64_t *arg)
+{
+	const struct timespec one = {.tv_nsec = 1};
+	return !arg[1] || deadlock_copy_poke(c, arg[1], &one, sizeof one) ? 0 : -EFAULT;
 }
 
 int64_t deadlock_emulate_gettimeofday(struct deadlock_copy *c, const uint64_t *arg)

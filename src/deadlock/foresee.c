@@ -48,7 +48,8 @@ static void place_of(const struct deadlock_wait *w, uint64_t *ret_hi, uint64_t *
 
 static bool may_be_run(const struct deadlock_wait *w)
 {
-	return deadlock_wait_is_blocked(w) && w->call >= 0 && w->kind != DEADLOCK_UNKNOWN;
+	return deadlock_wait_is_blocked(w) && w->kind != DEADLOCK_UNKNOWN &&
+	       (w->call >= 0 || w->kind == DEADLOCK_SPIN);
 }
 
 /* As somebody who stands at the same place: the same events, by another thread. */
@@ -130,35 +131,56 @@ static enum base_status run_one(struct foresight *f, size_t i, struct base_err *
 	return s == BASE_OK ? s : base_fail(err, s, "out of memory for runs ahead");
 }
 
-enum base_status deadlock_foresee(struct deadlock_answer *a,
-	const struct deadlock_ahead_options *options, struct base_err *err)
+bool deadlock_run_gives(
+	const struct deadlock_answer *a, size_t i, const struct deadlock_key *awaited)
 {
-	struct foresight f = {.a = a, .options = options, .began_ns = clock_ns()};
+	for (size_t e = 0; a->run && e < a->run[i].nr_events; e++) {
+		if (deadlock_key_matches(awaited, &a->run[i].event[e].key))
+			return true;
+	}
+	return false;
+}
+
+static bool is_wanted(const struct deadlock_answer *a, const bool *wanted, size_t i)
+{
+	return (wanted ? wanted[i] : a->hope[i] != DEADLOCK_LIVE) && may_be_run(&a->wait[i]) &&
+	       !(a->run && a->run[i].end != DEADLOCK_END_NONE);
+}
+
+/* What is known without it is still true. */
+static enum base_status do_without(struct deadlock_answer *a, size_t nr, struct base_err *err)
+{
+	const char *why = err ? err->cause[0] : "";
+	a->without_ahead = base_arena_strndup(deadlock_world_arena(a->world), why, strlen(why));
+	a->nr_not_run += nr;
+	return a->without_ahead ? BASE_OK
+				: base_fail(err, BASE_ERR_NOMEM, "out of memory for runs ahead");
+}
+
+enum base_status deadlock_foresee(struct deadlock_answer *a, const bool *wanted,
+	struct deadlock_ahead *ahead, const struct deadlock_ahead_options *options,
+	struct base_err *err)
+{
+	struct foresight f = {.a = a, .ahead = ahead, .options = options, .began_ns = clock_ns()};
 	size_t nr = 0;
 	for (size_t i = 0; i < a->nr_waits; i++)
-		nr += a->hope[i] != DEADLOCK_LIVE && may_be_run(&a->wait[i]);
-	if (!nr)
+		nr += is_wanted(a, wanted, i);
+	if (!nr || a->without_ahead)
 		return BASE_OK;
-	a->run = base_alloc((a->nr_waits + 1) * sizeof *a->run);
-	if (!a->run)
-		return base_fail(err, BASE_ERR_NOMEM, "out of memory for runs ahead");
-	enum base_status s = deadlock_ahead_open(a->world, &f.ahead, err);
-	if (s == BASE_ERR_ENV || s == BASE_ERR_IO) { /* what is known without it is still true */
-		const char *why = err ? err->cause[0] : "";
-		a->without_ahead =
-			base_arena_strndup(deadlock_world_arena(a->world), why, strlen(why));
-		base_free(a->run);
-		a->run = NULL;
-		a->nr_not_run = nr;
-		return a->without_ahead
-			       ? BASE_OK
-			       : base_fail(err, BASE_ERR_NOMEM, "out of memory for runs ahead");
+	enum base_status s = ahead ? BASE_OK : deadlock_ahead_open(a->world, &f.ahead, err);
+	if (s == BASE_ERR_ENV || s == BASE_ERR_IO)
+		return do_without(a, nr, err);
+	if (s == BASE_OK && !a->run) {
+		a->run = base_alloc((a->nr_waits + 1) * sizeof *a->run);
+		if (!a->run)
+			s = base_fail(err, BASE_ERR_NOMEM, "out of memory for runs ahead");
 	}
 	for (size_t i = 0; s == BASE_OK && i < a->nr_waits; i++) {
-		if (a->hope[i] != DEADLOCK_LIVE && may_be_run(&a->wait[i]))
+		if (is_wanted(a, wanted, i))
 			s = run_one(&f, i, err);
 	}
-	deadlock_ahead_close(f.ahead);
+	if (!ahead)
+		deadlock_ahead_close(f.ahead);
 	base_map_fini(&f.place);
 	return s;
 }

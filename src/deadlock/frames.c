@@ -6,6 +6,8 @@
  */
 #include "deadlock/private.h"
 
+#include "deadlock/core.h"
+
 #include <dlfcn.h>
 #include <dwarf.h>
 #include <elfutils/libdwfl.h>
@@ -69,9 +71,10 @@ static bool read_word(Dwfl *dwfl, Dwarf_Addr address, Dwarf_Word *ret, void *arg
 	uint64_t at = address & ~(uint64_t)(STACK_CHUNK - 1);
 	(void)dwfl;
 	if (address - at > STACK_CHUNK - sizeof *ret)
-		return deadlock_read(u->process->pid, address, ret, sizeof *ret);
+		return deadlock_world_read(u->world, u->process->pid, address, ret, sizeof *ret);
 	if (!u->has_chunk || u->chunk_at != at) {
-		u->has_chunk = deadlock_read(u->process->pid, at, u->chunk, sizeof u->chunk);
+		u->has_chunk = deadlock_world_read(
+			u->world, u->process->pid, at, u->chunk, sizeof u->chunk);
 		u->chunk_at = at;
 	}
 	if (!u->has_chunk)
@@ -115,6 +118,12 @@ static void close_unwinder(void *p)
 	base_free(u);
 }
 
+static bool report_modules(struct unwinder *u, const struct deadlock_core *core)
+{
+	return core ? dwfl_core_file_report(u->dwfl, deadlock_core_elf(core), NULL) >= 0
+		    : dwfl_linux_proc_report(u->dwfl, u->process->pid) == 0;
+}
+
 static struct unwinder *unwinder_of(struct deadlock_world *w, struct deadlock_process *p)
 {
 	if (p->unwinder)
@@ -122,13 +131,14 @@ static struct unwinder *unwinder_of(struct deadlock_world *w, struct deadlock_pr
 	struct unwinder *u = base_alloc(sizeof *u);
 	if (!u)
 		return NULL;
-	u->callbacks = (Dwfl_Callbacks){.find_elf = dwfl_linux_proc_find_elf,
+	const struct deadlock_core *core = deadlock_world_core(w);
+	u->callbacks = (Dwfl_Callbacks){
+		.find_elf = core ? dwfl_build_id_find_elf : dwfl_linux_proc_find_elf,
 		.find_debuginfo = dwfl_build_id_find_debuginfo};
 	u->world = w;
 	u->process = p;
 	u->dwfl = dwfl_begin(&u->callbacks);
-	if (u->dwfl && (dwfl_linux_proc_report(u->dwfl, p->pid) != 0 ||
-			       dwfl_report_end(u->dwfl, NULL, NULL) != 0)) {
+	if (u->dwfl && (!report_modules(u, core) || dwfl_report_end(u->dwfl, NULL, NULL) != 0)) {
 		dwfl_end(u->dwfl);
 		u->dwfl = NULL;
 	}
@@ -288,7 +298,7 @@ void deadlock_frames_of(
 	if (!u || !u->dwfl)
 		return;
 	uint8_t stack[SHAPE_BYTES];
-	bool has_stack = deadlock_read(p->pid, w->sp, stack, sizeof stack);
+	bool has_stack = deadlock_world_read(world, p->pid, w->sp, stack, sizeof stack);
 	if (has_stack && copy_shape(u, stack, w))
 		return;
 	u->wait = w;

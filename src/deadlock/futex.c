@@ -75,21 +75,28 @@ static enum deadlock_kind kind_by_name(const struct deadlock_wait *w)
 	return DEADLOCK_UNKNOWN;
 }
 
-/* Is tid a thread of the process? */
-static bool is_thread(pid_t pid, pid_t tid)
+static bool is_thread(
+	const struct deadlock_world *world, const struct deadlock_wait *w, uint32_t tid)
 {
-	uint64_t runs;
-	return tid > 0 && deadlock_runs_of(pid, tid, &runs);
+	return deadlock_world_has_thread(world, w->thread.pid, (pid_t)tid);
 }
 
-static bool read_words(const struct deadlock_wait *w, uint64_t at, uint32_t *word, size_t nr)
+static bool read_at(const struct deadlock_world *world, const struct deadlock_wait *w, uint64_t at,
+	void *buf, size_t size)
 {
-	return deadlock_read(w->thread.pid, at, word, nr * sizeof *word);
+	return deadlock_world_read(world, w->thread.pid, at, buf, size);
+}
+
+static bool read_words(const struct deadlock_world *world, const struct deadlock_wait *w,
+	uint64_t at, uint32_t *word, size_t nr)
+{
+	return read_at(world, w, at, word, nr * sizeof *word);
 }
 
 /* ---- kinds ----------------------------------------------------------------------------------- */
 
-static enum deadlock_kind kind_of(const struct deadlock_wait *w, unsigned op)
+static enum deadlock_kind kind_of(
+	const struct deadlock_world *world, const struct deadlock_wait *w, unsigned op)
 {
 	enum deadlock_kind kind = kind_by_name(w);
 	bool in_runtime = !w->nr_frames || w->frame[0].is_runtime || !*w->frame[0].module;
@@ -113,13 +120,13 @@ static enum deadlock_kind kind_of(const struct deadlock_wait *w, unsigned op)
 		return kind;
 	if (!in_runtime)
 		return DEADLOCK_FUTEX;
-	if (op == FUTEX_WAIT_BITSET && w->expected && is_thread(w->thread.pid, (pid_t)w->expected))
+	if (op == FUTEX_WAIT_BITSET && w->expected && is_thread(world, w, (uint32_t)w->expected))
 		return DEADLOCK_JOIN;
 	if (op == FUTEX_WAIT && w->expected & FUTEX_WAITERS && w->expected & TID_BITS)
 		return DEADLOCK_MUTEX_ROBUST;
 	if (op == FUTEX_WAIT && w->expected == CONTENDED)
-		return read_words(w, w->word, mutex, MUTEX_WORDS) &&
-				       is_thread(w->thread.pid, (pid_t)mutex[MUTEX_OWNER])
+		return read_words(world, w, w->word, mutex, MUTEX_WORDS) &&
+				       is_thread(world, w, (uint32_t)mutex[MUTEX_OWNER])
 			       ? DEADLOCK_MUTEX
 			       : DEADLOCK_LOCK;
 	return DEADLOCK_FUTEX;
@@ -134,39 +141,39 @@ static void set_owner(struct deadlock_wait *w, uint32_t tid)
 }
 
 /* stdio's locks are {word, count, struct pthread *owner}. */
-static void find_lock_owner(struct deadlock_wait *w)
+static void find_lock_owner(const struct deadlock_world *world, struct deadlock_wait *w)
 {
 	uint64_t owner;
 	uint32_t tid;
-	if (deadlock_read(w->thread.pid, w->word + 8, &owner, sizeof owner) && owner &&
-		!(owner & 15) &&
-		deadlock_read(w->thread.pid, owner + PTHREAD_TID, &tid, sizeof tid) &&
-		is_thread(w->thread.pid, (pid_t)tid))
+	if (read_at(world, w, w->word + 8, &owner, sizeof owner) && owner && !(owner & 15) &&
+		read_at(world, w, owner + PTHREAD_TID, &tid, sizeof tid) &&
+		is_thread(world, w, (uint32_t)tid))
 		set_owner(w, tid);
 }
 
-static bool is_pi_mutex(const struct deadlock_wait *w, uint64_t at, uint32_t *ret_owner)
+static bool is_pi_mutex(const struct deadlock_world *world, const struct deadlock_wait *w,
+	uint64_t at, uint32_t *ret_owner)
 {
 	uint32_t word[MUTEX_WORDS];
-	if (!at || at & 7 || !read_words(w, at, word, MUTEX_WORDS))
+	if (!at || at & 7 || !read_words(world, w, at, word, MUTEX_WORDS))
 		return false;
 	*ret_owner = word[0] & TID_BITS;
 	return (word[MUTEX_KIND] & ~0x9fu) == MUTEX_PRIO_INHERIT &&
-	       is_thread(w->thread.pid, (pid_t)*ret_owner);
+	       is_thread(world, w, (uint32_t)*ret_owner);
 }
 
 /* The kernel refused to let it wait (EDEADLK), and glibc parks it on a word of its own stack. Which
  * mutex it was is in a register that calls preserve, or on the stack. */
-static void find_parked(struct deadlock_wait *w)
+static void find_parked(const struct deadlock_world *world, struct deadlock_wait *w)
 {
 	uint64_t candidate[6 + PARKED_REACH / 8] = {w->registers.rbx, w->registers.rbp,
 		w->registers.r12, w->registers.r13, w->registers.r14, w->registers.r15};
 	uint32_t owner;
 	size_t nr = 6;
-	if (deadlock_read(w->thread.pid, w->sp, candidate + 6, PARKED_REACH))
+	if (read_at(world, w, w->sp, candidate + 6, PARKED_REACH))
 		nr = BASE_COUNT(candidate);
 	for (size_t i = 0; i < nr; i++) {
-		if (!is_pi_mutex(w, candidate[i], &owner))
+		if (!is_pi_mutex(world, w, candidate[i], &owner))
 			continue;
 		w->object = candidate[i];
 		set_owner(w, owner);
@@ -182,34 +189,34 @@ static void set_object(struct deadlock_wait *w, uint64_t before, uint32_t bytes)
 	w->object_bytes = bytes;
 }
 
-static void locate(struct deadlock_wait *w)
+static void locate(const struct deadlock_world *world, struct deadlock_wait *w)
 {
 	uint32_t word[MUTEX_WORDS] = {0};
 	bool is_odd = w->word & 4; /* the second word of eight bytes */
 	set_object(w, 0, 4);
 	switch (w->kind) {
 	case DEADLOCK_MUTEX:
-		if (read_words(w, w->word, word, MUTEX_WORDS))
+		if (read_words(world, w, w->word, word, MUTEX_WORDS))
 			set_owner(w, word[MUTEX_OWNER]);
 		set_object(w, 0, MUTEX_BYTES);
 		break;
 	case DEADLOCK_MUTEX_PI:
 	case DEADLOCK_MUTEX_ROBUST:
-		if (read_words(w, w->word, word, 1))
+		if (read_words(world, w, w->word, word, 1))
 			set_owner(w, word[0]);
 		set_object(w, 0, MUTEX_BYTES);
 		break;
 	case DEADLOCK_MUTEX_PARKED:
-		find_parked(w);
+		find_parked(world, w);
 		w->object_bytes = MUTEX_BYTES;
 		break;
 	case DEADLOCK_LOCK:
-		find_lock_owner(w);
+		find_lock_owner(world, w);
 		break;
 	case DEADLOCK_RWLOCK_READ:
 	case DEADLOCK_RWLOCK_WRITE:
 		set_object(w, is_odd ? 12 : 8, RWLOCK_BYTES);
-		if (read_words(w, w->object + RWLOCK_WRITER, word, 1) && word[0])
+		if (read_words(world, w, w->object + RWLOCK_WRITER, word, 1) && word[0])
 			set_owner(w, word[0]);
 		break;
 	case DEADLOCK_CONDITION:
@@ -230,14 +237,14 @@ static void locate(struct deadlock_wait *w)
 }
 
 /* Without its stack, where operation and value leave no doubt. */
-static bool is_plain(const struct deadlock_wait *w, unsigned op)
+static bool is_plain(const struct deadlock_world *world, const struct deadlock_wait *w, unsigned op)
 {
 	uint32_t mutex[MUTEX_WORDS];
 	if (op == FUTEX_LOCK_PI || op == FUTEX_LOCK_PI2)
 		return true;
 	return op == FUTEX_WAIT && w->expected == CONTENDED &&
-	       read_words(w, w->word, mutex, MUTEX_WORDS) && mutex[0] == CONTENDED &&
-	       is_thread(w->thread.pid, (pid_t)mutex[MUTEX_OWNER]);
+	       read_words(world, w, w->word, mutex, MUTEX_WORDS) && mutex[0] == CONTENDED &&
+	       is_thread(world, w, (uint32_t)mutex[MUTEX_OWNER]);
 }
 
 void deadlock_wait_decode_futex(
@@ -248,10 +255,10 @@ void deadlock_wait_decode_futex(
 	struct deadlock_key key;
 	w->word = w->arg[0];
 	w->expected = (uint32_t)w->arg[2];
-	if (!w->nr_frames && !is_plain(w, op))
+	if (!w->nr_frames && !is_plain(world, w, op))
 		deadlock_frames_of(world, p, w);
-	w->kind = kind_of(w, op);
-	locate(w);
+	w->kind = kind_of(world, w, op);
+	locate(world, w);
 	if (w->kind == DEADLOCK_JOIN) {
 		key = (struct deadlock_key){.kind = DEADLOCK_KEY_THREAD_EXIT,
 			.space = (uint64_t)p->pid,

@@ -38,9 +38,9 @@ struct range {
 
 struct deadlock_ghost {
 	pid_t pid;
-	int memory_fd;  /* /proc/GHOST/mem: writes code, too */
+	int memory_fd;                 /* /proc/GHOST/mem: writes code, too */
 	struct deadlock_source source; /* the copied process's memory */
-	bool is_alive, is_dirty, has_default_xstate;
+	bool is_alive, is_dirty;
 	struct user_regs_struct registers;
 	struct deadlock_image image;
 	int signal;
@@ -55,6 +55,8 @@ struct deadlock_ghost {
 	struct range known[DEADLOCK_GHOST_RANGES_MAX];
 	size_t nr_known;
 	uint64_t copied_bytes, own_next;
+	bool has_watches;
+	bool changed_code; /* by itself, what it has of files may not be as in the process */
 	uint32_t nr_chunks;
 	uint8_t chunk[DEADLOCK_GHOST_CHUNK_BYTES];
 	uint8_t default_xstate[8192];
@@ -328,6 +330,20 @@ static const struct deadlock_region *region_of(const struct deadlock_process *p,
 	return lo < p->nr_regions && p->region[lo].start <= address ? &p->region[lo] : NULL;
 }
 
+/* Where the next region begins, or `hi`: from an address that is in none. */
+static uint64_t gap_end(const struct deadlock_process *p, uint64_t address, uint64_t hi)
+{
+	size_t low = 0, high = p->nr_regions;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		if (p->region[middle].start <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < p->nr_regions && p->region[low].start < hi ? p->region[low].start : hi;
+}
+
 static bool move_vdso(struct deadlock_ghost *g, uint64_t to)
 {
 	const uint64_t from = g->vdso[0].lo;
@@ -357,28 +373,81 @@ static bool place_vdso(struct deadlock_ghost *g)
 	const uint64_t from = g->vdso[0].lo, size = g->vdso[g->nr_vdso - 1].hi - from;
 	if (to < from + size && from < to + size && !move_vdso(g, OWN_ADDRESS))
 		return false;
-	return move_vdso(g, to);
+	/* a kernel that seals it lets no clock be read, which is better than no copy */
+	return move_vdso(g, to) || g->vdso[0].lo == from;
+}
+
+/* Code and constants of files: the same in every copy of a process. */
+static bool is_lasting(const struct deadlock_region *r)
+{
+	return r && r->inode && !r->writable && !r->shared;
+}
+
+/* What of [lo, hi), which is known, is lasting goes back to the list; the rest is unmapped. Ranges
+ * of the list are made anew from its front: never more than there were regions in them. */
+static bool keep_lasting(
+	struct deadlock_ghost *g, struct range known, struct range *kept, size_t *nr_kept)
+{
+	uint64_t at = known.lo;
+	while (at < known.hi) {
+		const struct deadlock_region *r = region_of(g->process, at);
+		if (is_lasting(r) && *nr_kept < DEADLOCK_GHOST_RANGES_MAX) {
+			const uint64_t end = r->end < known.hi ? r->end : known.hi;
+			kept[(*nr_kept)++] = (struct range){at, end};
+			at = end;
+			continue;
+		}
+		uint64_t end = at; /* up to the next lasting one */
+		do
+			end = r ? r->end : gap_end(g->process, end, known.hi);
+		while (end < known.hi && !is_lasting(r = region_of(g->process, end)));
+		end = end < known.hi ? end : known.hi;
+		if (unmap(g, at, end))
+			return false;
+		at = end;
+	}
+	return true;
+}
+
+/* All that it knew, for a new copy; of the same process: all that may have changed. */
+static bool forget(struct deadlock_ghost *g, bool keeps)
+{
+	size_t nr_kept = 0;
+	if (!keeps) {
+		g->nr_known = 0;
+		return empty(g);
+	}
+	struct range *kept = base_alloc(sizeof g->known);
+	bool good = kept != NULL;
+	for (size_t i = 0; good && i < g->nr_known; i++)
+		good = keep_lasting(g, g->known[i], kept, &nr_kept);
+	if (good)
+		memcpy(g->known, kept, nr_kept * sizeof *kept);
+	g->nr_known = good ? nr_kept : 0;
+	base_free(kept);
+	return good || empty(g);
 }
 
 bool deadlock_ghost_begin(
 	struct deadlock_ghost *g, const struct deadlock_process *p, const char **why)
 {
-	const bool again = g->process != NULL;
+	const struct deadlock_process *before = g->process;
 	g->process = p;
-	g->nr_known = 0;
+	*why = "the ghost's memory cannot be emptied";
+	if (!g->is_alive || (before && !forget(g, before == p && !g->changed_code)))
+		return false;
 	g->copied_bytes = g->nr_chunks = 0;
 	g->own_next = OWN_ADDRESS + (1u << 20);
-	*why = "the ghost's memory cannot be emptied";
-	if (!g->is_alive || (again && !empty(g)))
-		return false;
+	g->changed_code = false;
 	*why = "the process has something where the ghost's own page is";
 	if (region_of(p, DEADLOCK_IMAGE_ADDRESS))
 		return false;
 	*why = "the kernel's page for clocks cannot be moved";
 	if (!place_vdso(g))
 		return false;
-	for (unsigned i = 0; i < DEADLOCK_GHOST_WATCHES; i++)
+	for (unsigned i = 0; g->has_watches && i < DEADLOCK_GHOST_WATCHES; i++)
 		(void)deadlock_ghost_watch(g, i, 0, 0);
+	g->has_watches = false;
 	(void)set_xstate(g, g->default_xstate, g->default_xstate_size);
 	deadlock_source_close(&g->source);
 	deadlock_source_open(&g->source, p->pid);
@@ -509,7 +578,8 @@ static bool page_in(struct deadlock_ghost *g, uint64_t address)
 	const unsigned wanted = (unsigned)((address - lo) / DEADLOCK_GHOST_PAGE_BYTES);
 	if (bad >> wanted & 1)
 		return false;
-	/* a part that cannot be read (behind a file's end, say) stays unknown, and ends the chunk */
+	/* a part that cannot be read (behind a file's end, say) stays unknown, and ends the chunk
+	 */
 	unsigned first = wanted, last = wanted;
 	while (first && !(bad >> (first - 1) & 1))
 		first--;
@@ -551,6 +621,16 @@ bool deadlock_ghost_write(struct deadlock_ghost *g, uint64_t address, const void
 
 /* ---- its own mappings ------------------------------------------------------------------------ */
 
+/* The ghost changes what is mapped: code and constants of files, too? */
+static void note_change(struct deadlock_ghost *g, uint64_t lo, uint64_t hi)
+{
+	for (uint64_t at = lo; at < hi && !g->changed_code;) {
+		const struct deadlock_region *r = region_of(g->process, at);
+		g->changed_code = is_lasting(r);
+		at = r ? r->end : gap_end(g->process, at, hi);
+	}
+}
+
 /* Nothing of the process, of the ghost or of the kernel is in [lo, hi). */
 static bool is_free(const struct deadlock_ghost *g, uint64_t lo, uint64_t hi)
 {
@@ -575,6 +655,7 @@ int64_t deadlock_ghost_map(struct deadlock_ghost *g, uint64_t address, uint64_t 
 		address = g->own_next;
 		g->own_next += size + DEADLOCK_GHOST_PAGE_BYTES;
 	}
+	note_change(g, address, address + size);
 	return map_at(g, address, address + size, prot) ? (int64_t)address : -ENOMEM;
 }
 
@@ -587,6 +668,7 @@ int64_t deadlock_ghost_unmap(struct deadlock_ghost *g, uint64_t address, uint64_
 	for (size_t i = 0; i < g->nr_vdso; i++)
 		if (g->vdso[i].lo < end && address < g->vdso[i].hi)
 			return -EPERM;
+	note_change(g, address, end);
 	const int64_t result = unmap(g, address, end);
 	return result == 0 && !know(g, address, end) ? -ENOMEM : result;
 }
@@ -594,6 +676,9 @@ int64_t deadlock_ghost_unmap(struct deadlock_ghost *g, uint64_t address, uint64_
 int64_t deadlock_ghost_protect(struct deadlock_ghost *g, uint64_t address, uint64_t size, int prot)
 {
 	int64_t result = 0;
+	if (address + size < address)
+		return -ENOMEM;
+	note_change(g, address, address + size);
 	if (!page_in_all(g, address, size) ||
 		!call(g, SYS_mprotect, (uint64_t[6]){address, size, (uint64_t)prot}, &result))
 		return -ENOMEM;
@@ -695,6 +780,7 @@ bool deadlock_ghost_watch(struct deadlock_ghost *g, unsigned nr, uint64_t addres
 	const uint64_t control = peek_debug(g, 7);
 	if (!poke_debug(g, 7, control & ~mine) || !size)
 		return size == 0;
+	g->has_watches = true;
 	return poke_debug(g, nr, address) &&
 	       poke_debug(g, 7,
 		       (control & ~mine) | 1u << (2 * nr) | (1 | length << 2) << (16 + 4 * nr));

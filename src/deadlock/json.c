@@ -118,7 +118,9 @@ json_t *deadlock_json(const struct deadlock_answer *a, const char *tool)
 		u64(a->nr_blind), "threads_run_ahead", u64(a->nr_run), "threads_not_run_ahead",
 		u64(a->nr_not_run), "look_ns", u64(a->elapsed_ns), "longest_stop_ns",
 		u64(a->stopped_ns), "registers",
-		json_string(a->without_bpf ? "unknown" : "BPF, no thread was stopped"));
+		json_string(a->without_bpf  ? "unknown"
+			    : a->stopped_ns ? "BPF; of threads that spin by ptrace"
+					    : "BPF, no thread was stopped"));
 }
 
 /* ---- SARIF ----------------------------------------------------------------------------------- */

@@ -2,7 +2,7 @@
 /* look.c - one look: who waits, for what, who could end it; and the verdict. */
 #include "deadlock/private.h"
 
-#include "deadlock/components.h"
+#include "deadlock/core.h"
 
 #include <fnmatch.h>
 #include <stdlib.h>
@@ -199,7 +199,7 @@ static bool drop_moved(struct look *l)
 	for (size_t i = 0; i < l->a->nr_waits; i++) {
 		struct deadlock_wait *w = &l->a->wait[i];
 		uint64_t runs;
-		if (l->a->hope[i] == DEADLOCK_LIVE)
+		if (l->a->hope[i] == DEADLOCK_LIVE || w->kind == DEADLOCK_SPIN)
 			continue;
 		if (!deadlock_runs_of(w->thread.pid, w->thread.tid, &runs) ||
 			runs != w->thread.runs) {
@@ -210,22 +210,51 @@ static bool drop_moved(struct look *l)
 	return dropped;
 }
 
+/* Those that run and get nowhere. Where no copies can be made there are none to be found. */
+static enum base_status add_spinners(
+	struct look *l, struct deadlock_ahead **ahead, struct deadlock_key **word)
+{
+	struct deadlock_answer *a = l->a;
+	size_t nr = 0, nr_words = 0;
+	for (size_t i = 0; i < a->nr_waits; i++)
+		nr += a->wait[i].kind == DEADLOCK_RUNNING && a->wait[i].thread.state == 'R';
+	if (!l->o->finds_spinners || l->o->is_static || !nr)
+		return BASE_OK;
+	enum base_status s = deadlock_ahead_open(a->world, ahead, l->err);
+	if (s != BASE_OK)
+		return s == BASE_ERR_NOMEM ? s : BASE_OK;
+	s = deadlock_find_spinners(a, *ahead, word, &nr_words, l->err);
+	a->stopped_ns = deadlock_ahead_stopped_ns(*ahead);
+	deadlock_ahead_watch(*ahead, *word, nr_words);
+	if (s == BASE_OK && nr_words)
+		s = deadlock_accesses_find(a->world, a->wait, a->nr_waits, &l->accesses, l->err);
+	return s;
+}
+
 static enum base_status judge(struct look *l)
 {
 	struct deadlock_answer *a = l->a;
+	struct deadlock_ahead *ahead = NULL;
+	struct deadlock_key *word = NULL;
 	a->hope = base_alloc((a->nr_waits + 1) * sizeof *a->hope);
 	if (!a->hope)
 		return no_memory(l);
-	enum base_status s = deadlock_close_world(a, &l->accesses, l->err);
+	enum base_status s = add_spinners(l, &ahead, &word);
+	if (s == BASE_OK)
+		s = deadlock_close_world(a, &l->accesses, l->err);
 	if (s == BASE_OK && drop_moved(l))
 		s = deadlock_close_world(a, &l->accesses, l->err);
 	if (s == BASE_OK && !l->o->is_static) {
-		s = deadlock_foresee(a, &l->o->ahead, l->err);
+		s = deadlock_foresee(a, NULL, ahead, &l->o->ahead, l->err);
 		if (s == BASE_OK && a->run) /* some may have moved on meanwhile */
 			s = deadlock_close_world(a, &l->accesses, l->err);
 	}
 	if (s == BASE_OK)
 		s = deadlock_judge(a, &l->accesses, l->err);
+	if (s == BASE_OK && l->o->is_suspicious && !l->o->is_static)
+		s = deadlock_suspect(a, &l->accesses, ahead, &l->o->ahead, l->err);
+	deadlock_ahead_close(ahead);
+	base_free(word);
 	return s;
 }
 
@@ -270,6 +299,61 @@ enum base_status deadlock_look(struct deadlock_monitor *m, const struct deadlock
 	return BASE_OK;
 }
 
+/* ---- a core file ----------------------------------------------------------------------------- */
+
+/* Only who owns what: files and other processes are not in it, and nothing can be run ahead. */
+static enum base_status look_at_core(struct look *l)
+{
+	struct deadlock_answer *a = l->a;
+	size_t nr;
+	const struct deadlock_wait *w = deadlock_core_waits(a->core, &nr);
+	enum base_status s = base_grow(&a->wait, &l->capacity, nr, sizeof *a->wait);
+	if (s != BASE_OK)
+		return no_memory(l);
+	memcpy(a->wait, w, nr * sizeof *w);
+	a->nr_waits = nr;
+	a->nr_processes = 1;
+	for (size_t i = 0; i < nr; i++) {
+		if (a->wait[i].call >= 0)
+			deadlock_wait_decode(a->world, &a->wait[i]);
+		a->nr_blocked += deadlock_wait_is_blocked(&a->wait[i]);
+	}
+	a->nr_long = a->nr_blocked;
+	s = deadlock_accesses_find(a->world, a->wait, nr, &l->accesses, l->err);
+	a->hope = s == BASE_OK ? base_alloc((nr + 1) * sizeof *a->hope) : NULL;
+	if (s == BASE_OK && !a->hope)
+		return no_memory(l);
+	if (s == BASE_OK)
+		s = deadlock_close_world(a, &l->accesses, l->err);
+	if (s == BASE_OK)
+		s = deadlock_judge(a, &l->accesses, l->err);
+	return s;
+}
+
+enum base_status deadlock_look_core(
+	const char *path, struct deadlock_answer **ret, struct base_err *err)
+{
+	uint64_t began_ns = clock_ns();
+	struct look l = {.err = err};
+	*ret = NULL;
+	l.a = base_alloc(sizeof *l.a);
+	if (!l.a)
+		return no_memory(&l);
+	enum base_status s = deadlock_core_open(path, &l.a->core, err);
+	if (s == BASE_OK)
+		s = deadlock_world_open_core(l.a->core, &l.a->world, err);
+	if (s == BASE_OK)
+		s = look_at_core(&l);
+	if (s != BASE_OK) {
+		deadlock_answer_free(l.a);
+		return s;
+	}
+	name_frames(l.a);
+	l.a->elapsed_ns = clock_ns() - began_ns;
+	*ret = l.a;
+	return BASE_OK;
+}
+
 struct deadlock_answer *deadlock_answer_free(struct deadlock_answer *a)
 {
 	if (!a)
@@ -280,6 +364,7 @@ struct deadlock_answer *deadlock_answer_free(struct deadlock_answer *a)
 	base_free(a->edge);
 	base_free(a->finding);
 	deadlock_world_close(a->world);
+	deadlock_core_close(a->core);
 	base_free(a);
 	return NULL;
 }

@@ -137,6 +137,15 @@ void deadlock_key_of_futex(struct deadlock_world *w, struct deadlock_process *p,
 /* What reading (writing) this file produces for others: room (data). False: nothing for threads. */
 bool deadlock_key_of_reading(const struct deadlock_file *f, struct deadlock_key *ret);
 bool deadlock_key_of_writing(const struct deadlock_file *f, struct deadlock_key *ret);
+struct deadlock_core;
+/* A world of one process that was dumped. The core must outlive it. */
+enum base_status deadlock_world_open_core(const struct deadlock_core *core,
+	struct deadlock_world **ret, struct base_err *err) BASE_MUST_CHECK;
+const struct deadlock_core *deadlock_world_core(const struct deadlock_world *w); /* NULL: live */
+/* Memory of a process, alive or dumped; whether it has such a thread. */
+bool deadlock_world_read(
+	const struct deadlock_world *w, pid_t pid, uint64_t address, void *buf, size_t size);
+bool deadlock_world_has_thread(const struct deadlock_world *w, pid_t pid, pid_t tid);
 /* Memory of a live process; false unless all of it could be read. Never writes. */
 bool deadlock_read(pid_t pid, uint64_t address, void *buf, size_t size);
 /* How often the thread was put on a processor. False: it is gone. */
@@ -197,9 +206,23 @@ enum base_status deadlock_close_world(struct deadlock_answer *a,
 /* Edges and findings, from waits, hope and runs. */
 enum base_status deadlock_judge(struct deadlock_answer *a, const struct deadlock_accesses *accesses,
 	struct base_err *err) BASE_MUST_CHECK;
-/* Runs those ahead that a->hope leaves without hope (foresee.c): tier 3. Allocates a->run. */
-enum base_status deadlock_foresee(struct deadlock_answer *a,
+struct deadlock_ahead; /* see below */
+/* Runs those ahead that are wanted (NULL: whom a->hope leaves without hope), and were not yet
+ * (foresee.c): tier 3. Allocates a->run. ahead NULL: one of its own. */
+enum base_status deadlock_foresee(struct deadlock_answer *a, const bool *wanted,
+	struct deadlock_ahead *ahead, const struct deadlock_ahead_options *options,
+	struct base_err *err) BASE_MUST_CHECK;
+/* Run ahead, would the i-th thread give what is awaited? */
+bool deadlock_run_gives(
+	const struct deadlock_answer *a, size_t i, const struct deadlock_key *awaited);
+/* Where nothing is certain or probable: circles that somebody alive may still break (suspect.c). */
+enum base_status deadlock_suspect(struct deadlock_answer *a,
+	const struct deadlock_accesses *accesses, struct deadlock_ahead *ahead,
 	const struct deadlock_ahead_options *options, struct base_err *err) BASE_MUST_CHECK;
+/* Threads that run and are proven to spin become waits of kind SPIN (spinners.c). *ret_key: all
+ * words that they poll, for deadlock_ahead_watch(); the caller frees. */
+enum base_status deadlock_find_spinners(struct deadlock_answer *a, struct deadlock_ahead *ahead,
+	struct deadlock_key **ret_key, size_t *ret_nr, struct base_err *err) BASE_MUST_CHECK;
 bool deadlock_wait_is_blocked(const struct deadlock_wait *w);
 /* Does the thread that has the lock not exist any more, or not in this process? */
 bool deadlock_owner_is_gone(const struct deadlock_answer *a, const struct deadlock_wait *w);
@@ -258,6 +281,8 @@ enum base_status deadlock_ahead_spin(struct deadlock_ahead *a, const struct dead
 	struct base_err *err) BASE_MUST_CHECK;
 /* Keys SPIN of others: runs from now on have an event when they write such a word. The first four
  * of the copy's process count (there are four debug registers). `key` must live as long as `a`. */
+/* The longest stop of a thread by deadlock_ahead_spin(), so far. */
+uint64_t deadlock_ahead_stopped_ns(const struct deadlock_ahead *a);
 void deadlock_ahead_watch(struct deadlock_ahead *a, const struct deadlock_key *key, size_t nr_keys);
 
 #endif

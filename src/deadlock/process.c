@@ -3,6 +3,7 @@
  */
 #include "deadlock/private.h"
 
+#include "deadlock/core.h"
 #include "deadlock/peers.h"
 
 #include <dirent.h>
@@ -22,6 +23,7 @@ struct deadlock_world {
 	struct base_arena *arena;
 	struct base_map process; /* pid -> struct deadlock_process * */
 	struct deadlock_peers peers;
+	const struct deadlock_core *core; /* NULL: live */
 	bool has_peers, has_list;
 	struct deadlock_listed *list;
 	size_t list_capacity, nr_listed;
@@ -41,6 +43,35 @@ enum base_status deadlock_world_open(struct deadlock_world **ret, struct base_er
 	}
 	*ret = w;
 	return BASE_OK;
+}
+
+enum base_status deadlock_world_open_core(
+	const struct deadlock_core *core, struct deadlock_world **ret, struct base_err *err)
+{
+	enum base_status s = deadlock_world_open(ret, err);
+	if (s == BASE_OK)
+		(*ret)->core = core;
+	return s;
+}
+
+const struct deadlock_core *deadlock_world_core(const struct deadlock_world *w)
+{
+	return w->core;
+}
+
+bool deadlock_world_read(
+	const struct deadlock_world *w, pid_t pid, uint64_t address, void *buf, size_t size)
+{
+	return w->core ? deadlock_core_read(w->core, address, buf, size)
+		       : deadlock_read(pid, address, buf, size);
+}
+
+bool deadlock_world_has_thread(const struct deadlock_world *w, pid_t pid, pid_t tid)
+{
+	uint64_t runs;
+	if (tid <= 0)
+		return false;
+	return w->core ? deadlock_core_has_thread(w->core, tid) : deadlock_runs_of(pid, tid, &runs);
 }
 
 static bool close_process(void *ctx, uint64_t hi, uint64_t lo, uint64_t value)
@@ -97,7 +128,13 @@ struct deadlock_process *deadlock_world_process(struct deadlock_world *w, pid_t 
 	if (!p || base_map_put(&w->process, 0, (uint64_t)pid, (uintptr_t)p) != BASE_OK)
 		return NULL;
 	p->pid = pid;
-	read_process(p);
+	if (w->core) /* of its signal handlers nothing is known: there may be some */
+		*p = (struct deadlock_process){.pid = pid,
+			.status.caught = UINT64_MAX,
+			.has_regions = true,
+			.has_files = true};
+	else
+		read_process(p);
 	return p;
 }
 
@@ -109,7 +146,7 @@ static int by_pid(const void *a, const void *b)
 
 static void read_list(struct deadlock_world *w)
 {
-	DIR *dir = opendir("/proc");
+	DIR *dir = w->core ? NULL : opendir("/proc");
 	for (const struct dirent *e; dir && (e = readdir(dir));) {
 		char text[1024], *end;
 		struct deadlock_stat stat;
@@ -273,6 +310,8 @@ void deadlock_file_kind_of(
 {
 	char path[64], link[160];
 	*ret = (struct deadlock_file){0};
+	if (w->core)
+		return;
 	snprintf(path, sizeof path, "/proc/%d/fd/%d", (int)p->pid, fd);
 	ssize_t n = readlink(path, link, sizeof link - 1);
 	if (n < 0)

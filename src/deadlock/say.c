@@ -69,7 +69,7 @@ static void add_path(struct base_str *out, const struct deadlock_wait *w)
 static uint64_t address_in(
 	const struct deadlock_answer *a, struct deadlock_process *p, const struct deadlock_key *k)
 {
-	if (k->kind == DEADLOCK_KEY_FUTEX)
+	if (k->kind == DEADLOCK_KEY_FUTEX || k->kind == DEADLOCK_KEY_SPIN)
 		return k->at;
 	deadlock_process_regions(a->world, p);
 	for (size_t i = 0; i < p->nr_regions; i++) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* source.c - /proc/PID/pagemap says what a process has; /proc/PID/map_files opens what it mapped. */
+/* source.c - /proc/PID/pagemap says what a process has; /proc/PID/map_files opens what it mapped.
+ */
 #include "deadlock/source.h"
 
 #include <fcntl.h>
@@ -53,9 +54,8 @@ static uint32_t own_pages(const struct deadlock_source *s, uint64_t lo, unsigned
 	uint64_t entry[DEADLOCK_SOURCE_PAGES_MAX];
 	const ssize_t size = (ssize_t)(nr_pages * sizeof *entry);
 	uint32_t own = 0;
-	if (s->pagemap_fd < 0 ||
-		pread(s->pagemap_fd, entry, (size_t)size,
-			(off_t)(lo / PAGE_BYTES * sizeof *entry)) != size)
+	if (s->pagemap_fd < 0 || pread(s->pagemap_fd, entry, (size_t)size,
+					 (off_t)(lo / PAGE_BYTES * sizeof *entry)) != size)
 		return (1u << nr_pages) - 1;
 	for (unsigned i = 0; i < nr_pages; i++)
 		if (entry[i] >> 62)
@@ -63,13 +63,12 @@ static uint32_t own_pages(const struct deadlock_source *s, uint64_t lo, unsigned
 	return own;
 }
 
-static bool read_file(struct deadlock_source *s, const struct deadlock_region *r, uint64_t address,
-	uint8_t *buf)
+static bool read_file(
+	struct deadlock_source *s, const struct deadlock_region *r, uint64_t address, uint8_t *buf)
 {
 	const int fd = file_of(s, r);
-	const ssize_t got = fd < 0
-		? -1
-		: pread(fd, buf, PAGE_BYTES, (off_t)(address - r->start + r->offset));
+	const ssize_t got =
+		fd < 0 ? -1 : pread(fd, buf, PAGE_BYTES, (off_t)(address - r->start + r->offset));
 	if (fd < 0)
 		return deadlock_read(s->pid, address, buf, PAGE_BYTES);
 	for (ssize_t i = got; got > 0 && i < (ssize_t)PAGE_BYTES; i++)
@@ -90,7 +89,8 @@ static void read_memory(struct deadlock_source *s, uint64_t lo, uint32_t pages, 
 			continue;
 		}
 		const uint32_t bits = ((1u << n) - 1) << i;
-		if (deadlock_read(s->pid, lo + i * PAGE_BYTES, buf + i * PAGE_BYTES, n * PAGE_BYTES)) {
+		if (deadlock_read(
+			    s->pid, lo + i * PAGE_BYTES, buf + i * PAGE_BYTES, n * PAGE_BYTES)) {
 			*ret_filled |= bits;
 		} else {
 			for (unsigned k = i; k < i + n; k++) {
@@ -117,6 +117,6 @@ void deadlock_source_read(struct deadlock_source *s, const struct deadlock_regio
 	for (unsigned i = 0; i < nr_pages; i++)
 		if ((all & ~own) >> i & 1)
 			*(read_file(s, r, lo + i * PAGE_BYTES, buf + i * PAGE_BYTES) ? ret_filled
-											 : ret_bad) |=
+										     : ret_bad) |=
 				1u << i;
 }

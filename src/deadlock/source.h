@@ -2,23 +2,28 @@
 /*
  * source.h - reads memory of a live process so that the process does not notice.
  *
- * Reading a page that the process never touched would make the kernel map one for it (or block, where
- * user space serves its faults). So only pages that it has are read from its memory; private memory
- * that it never touched is zero; and pages of files that it has not touched are read from the file.
+ * Reading a page that the process never touched would make the kernel map one for it (or block,
+ * where user space serves its faults). So only pages that it has are read from its memory; private
+ * memory that it never touched is zero; and pages of files that it has not touched are read from
+ * the file.
  */
 #ifndef LONGPOLE_DEADLOCK_SOURCE_H
 #define LONGPOLE_DEADLOCK_SOURCE_H
 
 #include "deadlock/private.h"
 
-enum { DEADLOCK_SOURCE_PAGE_BYTES = 4096, DEADLOCK_SOURCE_PAGES_MAX = 16, DEADLOCK_SOURCE_FILES = 8 };
+enum {
+	DEADLOCK_SOURCE_PAGE_BYTES = 4096,
+	DEADLOCK_SOURCE_PAGES_MAX = 16,
+	DEADLOCK_SOURCE_FILES = 8
+};
 
 struct deadlock_source {
 	pid_t pid;
 	int pagemap_fd; /* -1: not ours to see; then all pages are read from its memory */
 	struct {
 		uint64_t start; /* of the region; 0: none */
-		int fd;		/* -1: its file cannot be opened */
+		int fd;         /* -1: its file cannot be opened */
 	} file[DEADLOCK_SOURCE_FILES];
 	unsigned next;
 };

@@ -53,8 +53,8 @@ static const char *sureness(const struct deadlock_finding *f)
 	case DEADLOCK_CERTAIN:
 		return "certain: nobody else can end it";
 	case DEADLOCK_PROBABLE:
-		return "probable: nobody was seen to end it, but a signal handler or the kernel "
-		       "could";
+		return "probable: nobody was seen to end it; that nobody could (a signal handler, "
+		       "the kernel, who spins) is not proven";
 	default:
 		return "unknown: somebody may end it, and could not be run ahead";
 	}
@@ -111,8 +111,6 @@ static const char *name_of_edge(enum deadlock_edge_why why)
 	switch (why) {
 	case DEADLOCK_EDGE_OWNS:
 		return "which %s has";
-	case DEADLOCK_EDGE_EXITS:
-		return "which is %s";
 	case DEADLOCK_EDGE_WOULD:
 		return "which %s would give, if it went on";
 	default:
@@ -136,17 +134,16 @@ static void add_edges_of(struct base_str *out, const struct deadlock_answer *a,
 			return;
 		}
 		base_str_add(out, shown > 1 ? "\n      or " : " ");
-		if (e->key != key) {
+		if (e->key != key)
 			deadlock_say_object(out, a, member, e->key);
-			base_str_add(out, ", ");
-		}
 		key = e->key;
 		if (e->producer == member)
 			base_str_add(out, e->why == DEADLOCK_EDGE_OWNS
-						  ? "which it has already"
-						  : "which only itself could give");
-		else {
+						  ? ", which it has already"
+						  : ", which only itself could give");
+		else if (e->why != DEADLOCK_EDGE_EXITS) { /* the object says whose */
 			deadlock_say_tid(who, sizeof who, a, e->producer);
+			base_str_add(out, ", ");
 			deadlock_say_with(out, name_of_edge(e->why), who);
 		}
 	}
@@ -206,8 +203,11 @@ static void add_member(struct base_str *out, const struct deadlock_answer *a,
 	deadlock_say_tid(who, sizeof who, a, i);
 	base_str_addf(out, "  %s \"%s\" %s:", who, w->thread.name, deadlock_kind_text(w->kind));
 	add_edges_of(out, a, f, i);
-	base_str_add(out, "; asleep for at least ");
-	base_str_add_ns(out, a->now_ns > w->blocked_since_ns ? a->now_ns - w->blocked_since_ns : 0);
+	if (w->kind != DEADLOCK_SPIN && !a->core) {
+		base_str_add(out, "; asleep for at least ");
+		base_str_add_ns(
+			out, a->now_ns > w->blocked_since_ns ? a->now_ns - w->blocked_since_ns : 0);
+	}
 	base_str_add(out, "\n");
 	add_place(out, w);
 	add_future(out, a, i);
@@ -304,6 +304,10 @@ void deadlock_text(struct base_str *out, const struct deadlock_answer *a)
 	base_str_add(out, " of ");
 	add_count(out, a->nr_processes, "process");
 	base_str_add(out, "; what each waits for by its system call and lock words, ");
+	if (a->core) {
+		base_str_add(out, "from a core file, which has no files and no other processes.\n");
+		return;
+	}
 	base_str_add(out, a->nr_run ? "and what they would do next by running copies ahead; "
 				    : "and who could wake them by who has access; ");
 	base_str_add(out, "in ");

@@ -55,9 +55,10 @@ static pid_t process_of(pid_t tid)
 bool deadlock_owner_is_gone(const struct deadlock_answer *a, const struct deadlock_wait *w)
 {
 	pid_t pid;
-	(void)a;
 	if (w->kind == DEADLOCK_JOIN || !w->owner || w->owner_is_process)
 		return false;
+	if (deadlock_world_core(a->world))
+		return !deadlock_world_has_thread(a->world, w->thread.pid, w->owner);
 	pid = process_of(w->owner);
 	return !pid || (w->nr_keys && w->key[0].kind == DEADLOCK_KEY_FUTEX && pid != w->thread.pid);
 }
@@ -75,7 +76,8 @@ size_t deadlock_answer_owner(const struct deadlock_answer *a, const struct deadl
 static bool is_inherited(const struct deadlock_answer *a, const struct deadlock_wait *w)
 {
 	enum { GENERATIONS = 8 };
-	pid_t of = process_of(w->owner), pid = w->thread.pid;
+	pid_t of = deadlock_world_core(a->world) ? 0 : process_of(w->owner);
+	pid_t pid = w->thread.pid;
 	for (int i = 0; of && i < GENERATIONS && pid > 1; i++) {
 		const struct deadlock_process *p = deadlock_world_process(a->world, pid);
 		if (!p || p->is_gone)
@@ -260,7 +262,12 @@ static enum base_status describe(struct judging *j, struct deadlock_finding *f, 
 		}
 	}
 	for (uint32_t m = 0; m < f->nr_members; m++) {
-		if (j->a->hope[member[m]] != DEADLOCK_STUCK)
+		/* a loop was seen now and then, not all the time */
+		bool seen_once = j->a->wait[member[m]].kind == DEADLOCK_SPIN;
+		if (j->a->hope[member[m]] == DEADLOCK_DOUBTFUL)
+			f->sure = DEADLOCK_UNKNOWN_OUTCOME;
+		else if ((j->a->hope[member[m]] != DEADLOCK_STUCK || seen_once) &&
+			 f->sure == DEADLOCK_CERTAIN)
 			f->sure = DEADLOCK_PROBABLE;
 	}
 	if (f->is_simple && f->nr_edges) { /* round the cycle, from its smallest tid */

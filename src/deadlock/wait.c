@@ -137,7 +137,7 @@ static void decode_poll(struct call *c)
 	size_t nr = w->arg[1];
 	w->kind = DEADLOCK_POLL;
 	if (!nr || nr > POLL_FILES_MAX ||
-		!deadlock_read(w->thread.pid, w->arg[0], set, nr * sizeof *set)) {
+		!deadlock_world_read(c->world, w->thread.pid, w->arg[0], set, nr * sizeof *set)) {
 		w->is_external = true;
 		return;
 	}
@@ -167,7 +167,8 @@ static void decode_select(struct call *c)
 		return;
 	}
 	for (int i = 0; i < 3; i++) {
-		if (w->arg[1 + i] && !deadlock_read(w->thread.pid, w->arg[1 + i], set[i], bytes))
+		if (w->arg[1 + i] &&
+			!deadlock_world_read(c->world, w->thread.pid, w->arg[1 + i], set[i], bytes))
 			w->is_external = true;
 	}
 	for (size_t i = 0; i < nr; i++) {
@@ -297,7 +298,7 @@ static void decode_semop(struct call *c)
 	size_t nr = w->arg[2];
 	w->kind = DEADLOCK_SYSV_SEM;
 	if (!nr || nr > SEMBUF_MAX ||
-		!deadlock_read(w->thread.pid, w->arg[1], op, nr * sizeof *op)) {
+		!deadlock_world_read(c->world, w->thread.pid, w->arg[1], op, nr * sizeof *op)) {
 		w->is_external = true;
 		return;
 	}
@@ -344,7 +345,7 @@ static void decode_futex_vector(struct call *c)
 	size_t nr = w->arg[1];
 	w->kind = DEADLOCK_FUTEX;
 	if (!nr || nr > BASE_COUNT(item) ||
-		!deadlock_read(w->thread.pid, w->arg[0], item, nr * sizeof *item)) {
+		!deadlock_world_read(c->world, w->thread.pid, w->arg[0], item, nr * sizeof *item)) {
 		w->is_external = true;
 		return;
 	}

@@ -79,7 +79,7 @@ static void add_names(struct chrome *w)
 		base_str_reset(&w->label);
 		format_thread_name(&w->label, &w->threads, i);
 		add_name_of(w, "thread_name", pid_of(w, i), d->streams[i].tid,
-			base_str_text(&w->label));
+			format_out_text(&w->out, &w->label));
 	}
 }
 
@@ -106,7 +106,7 @@ static enum base_status add_slice(void *ctx, const struct format_slice *s, struc
 	base_str_reset(&w->label);
 	format_slice_label(&w->label, w->defs, s);
 	add_complete(w, pid_of(w, s->stream), w->defs->streams[s->stream].tid,
-		base_str_text(&w->label), format_slice_kind_name(s->kind),
+		format_out_text(&w->out, &w->label), format_slice_kind_name(s->kind),
 		s->site ? model_site_text(w->in->model, s->site) : "", s->begin_ns, s->end_ns);
 	return w->out.status;
 }
@@ -119,7 +119,7 @@ static void add_path(struct chrome *w, const struct format_path *p)
 		base_str_add(&w->label, model_actor(w->in->model, p->step[i].actor)->name);
 		base_str_add(&w->label, ": ");
 		base_str_add(&w->label, st->name);
-		add_complete(w, PATH_PID, PATH_TID, base_str_text(&w->label),
+		add_complete(w, PATH_PID, PATH_TID, format_out_text(&w->out, &w->label),
 			model_state_kind_name(st->kind), st->where, p->step[i].begin_ns,
 			p->step[i].end_ns);
 	}
@@ -128,7 +128,7 @@ static void add_path(struct chrome *w, const struct format_path *p)
 static void add_flow(struct chrome *w, const char *phase, uint32_t stream, uint64_t time_ns)
 {
 	begin_event(w, phase, pid_of(w, stream), w->defs->streams[stream].tid);
-	add_text(w, "name", base_str_text(&w->label));
+	add_text(w, "name", format_out_text(&w->out, &w->label));
 	add_text(w, "cat", "dependence");
 	base_str_addf(&w->out.text, ",\"id\":%" PRIu64, w->flow);
 	add_time(&w->out.text, "ts", time_ns);

@@ -27,6 +27,7 @@ static void add_field(struct csv *w, const char *text)
 		base_str_add_bytes(&w->out.text, p, 1);
 	}
 	base_str_add(&w->out.text, "\"");
+	w->out.text.failed |= clean.failed;
 	base_str_fini(&clean);
 }
 
@@ -37,7 +38,7 @@ static void add_thread(struct csv *w, uint32_t stream)
 	base_str_reset(&w->label);
 	format_thread_name(&w->label, &w->threads, stream);
 	base_str_addf(&w->out.text, ",%" PRIu64 ",%" PRIu64, pid, (uint64_t)s->tid);
-	add_field(w, base_str_text(&w->label));
+	add_field(w, format_out_text(&w->out, &w->label));
 }
 
 static void add_times(struct csv *w, uint64_t begin_ns, uint64_t end_ns)
@@ -62,7 +63,7 @@ static enum base_status add_slice(void *ctx, const struct format_slice *s, struc
 	add_field(w, format_slice_kind_name(s->kind));
 	base_str_reset(&w->label);
 	format_slice_label(&w->label, w->defs, s);
-	add_field(w, base_str_text(&w->label));
+	add_field(w, format_out_text(&w->out, &w->label));
 	add_field(w, s->site ? model_site_text(w->in->model, s->site) : "");
 	base_str_add(&w->out.text, ",");
 	end_line(w);
@@ -101,7 +102,7 @@ static void add_dependences(struct csv *w, const struct format_options *opts)
 		add_field(w, "hand-over");
 		base_str_reset(&w->label);
 		format_dependence_label(&w->label, w->in, d);
-		add_field(w, base_str_text(&w->label));
+		add_field(w, format_out_text(&w->out, &w->label));
 		add_field(w, "");
 		base_str_addf(&w->out.text, ",%" PRIu64, (uint64_t)w->defs->streams[from].tid);
 		end_line(w);

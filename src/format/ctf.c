@@ -144,6 +144,7 @@ static void end_packet(struct ctf *w)
 {
 	uint64_t bits = (PACKET_HEADER_BYTES + (uint64_t)w->packet.length) * 8;
 	struct base_str *o = &w->out.text;
+	o->failed |= w->packet.failed;
 	if (!w->packet.length)
 		return;
 	add_le(o, CTF_MAGIC, 4);
@@ -154,7 +155,6 @@ static void end_packet(struct ctf *w)
 	add_le(o, bits, 8);
 	add_le(o, 0, 8);
 	base_str_add_bytes(o, w->packet.buf, w->packet.length);
-	o->failed |= w->packet.failed;
 	base_str_reset(&w->packet);
 	format_out_check(&w->out);
 }

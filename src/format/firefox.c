@@ -333,13 +333,13 @@ static enum base_status add_thread(
 			continue;
 		base_str_reset(&w->label);
 		format_slice_label(&w->label, w->defs, s);
-		add_marker(&w->t, base_str_text(&w->label),
+		add_marker(&w->t, format_out_text(&w->out, &w->label),
 			s->site ? model_site_text(w->in->model, s->site) : "", s->kind, s->begin_ns,
 			s->end_ns);
 	}
 	base_str_reset(&w->label);
 	format_thread_name(&w->label, &w->threads, stream);
-	return end_thread(w, base_str_text(&w->label),
+	return end_thread(w, format_out_text(&w->out, &w->label),
 		w->defs->nr_processes ? trace_text_of(w->defs, w->defs->processes[process].name)
 				      : "",
 		pid, st->tid, pid == st->tid, begin_ns, end_ns);
@@ -358,7 +358,7 @@ static enum base_status add_path(struct firefox *w, const struct format_path *p)
 		base_str_add(&w->label, model_actor(w->in->model, p->step[i].actor)->name);
 		base_str_add(&w->label, ": ");
 		base_str_add(&w->label, st->name);
-		add_marker(&w->t, base_str_text(&w->label), st->where,
+		add_marker(&w->t, format_out_text(&w->out, &w->label), st->where,
 			waits ? FORMAT_SLICE_wait : FORMAT_SLICE_none, p->step[i].begin_ns,
 			p->step[i].end_ns);
 	}

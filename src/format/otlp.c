@@ -135,7 +135,7 @@ static void add_link(struct otlp *w, uint64_t slice)
 		w->trace_id, id);
 	base_str_reset(&w->label);
 	format_dependence_label(&w->label, w->in, d);
-	add_attribute(w, true, "longpole.queue", base_str_text(&w->label));
+	add_attribute(w, true, "longpole.queue", format_out_text(&w->out, &w->label));
 	add_number(w, "longpole.available_unix_nano", w->origin_ns + d->available_ns);
 	base_str_add(&w->out.text, "]}]");
 }
@@ -151,8 +151,8 @@ static void add_thread(struct otlp *w, uint32_t stream, size_t *at)
 	uint64_t end_ns = a && a->end_ns > a->begin_ns ? a->end_ns : w->last_ns;
 	base_str_reset(&w->label);
 	format_thread_name(&w->label, &w->threads, stream);
-	begin_span(w, span_id(SPAN_THREAD, stream), span_id(SPAN_ROOT, 0), base_str_text(&w->label),
-		a ? a->begin_ns : 0, end_ns, "thread");
+	begin_span(w, span_id(SPAN_THREAD, stream), span_id(SPAN_ROOT, 0),
+		format_out_text(&w->out, &w->label), a ? a->begin_ns : 0, end_ns, "thread");
 	add_number(w, "thread.id", w->defs->streams[stream].tid);
 	base_str_add(&w->out.text, "]");
 	end_span(w);
@@ -163,7 +163,7 @@ static void add_thread(struct otlp *w, uint32_t stream, size_t *at)
 		base_str_reset(&w->label);
 		format_slice_label(&w->label, w->defs, s);
 		begin_span(w, span_id(SPAN_SLICE, *at), span_id(SPAN_THREAD, stream),
-			base_str_text(&w->label), s->begin_ns, s->end_ns,
+			format_out_text(&w->out, &w->label), s->begin_ns, s->end_ns,
 			format_slice_kind_name(s->kind));
 		if (s->site)
 			add_attribute(
@@ -189,7 +189,7 @@ static void add_path(struct otlp *w, const struct format_path *p)
 		base_str_add(&w->label, ": ");
 		base_str_add(&w->label, st->name);
 		begin_span(w, span_id(SPAN_STEP, i), span_id(SPAN_ROOT, 0),
-			base_str_text(&w->label), step->begin_ns, step->end_ns,
+			format_out_text(&w->out, &w->label), step->begin_ns, step->end_ns,
 			model_state_kind_name(st->kind));
 		if (*st->where)
 			add_attribute(w, false, "longpole.where", st->where);

@@ -160,7 +160,7 @@ static void send_tracks(struct perfetto *w)
 		base_str_reset(&w->label);
 		format_clean_add(&w->label, trace_text_of(d, d->processes[i].name));
 		format_wire_number(&w->part, PROCESS_PID, d->processes[i].pid);
-		format_wire_text(&w->part, PROCESS_NAME, base_str_text(&w->label));
+		format_wire_text(&w->part, PROCESS_NAME, format_out_text(&w->out, &w->label));
 		send_track(w, TRACK_PROCESS | i, 0, NULL, DESCRIPTOR_PROCESS, &w->part);
 	}
 	for (uint32_t i = 1; i < d->nr_streams; i++) {
@@ -173,7 +173,7 @@ static void send_tracks(struct perfetto *w)
 		format_thread_name(&w->label, &w->threads, i);
 		format_wire_number(&w->part, THREAD_PID, pid);
 		format_wire_number(&w->part, THREAD_TID, s->tid);
-		format_wire_text(&w->part, THREAD_NAME, base_str_text(&w->label));
+		format_wire_text(&w->part, THREAD_NAME, format_out_text(&w->out, &w->label));
 		send_track(w, TRACK_THREAD | i, TRACK_PROCESS | s->process, NULL, DESCRIPTOR_THREAD,
 			&w->part);
 	}
@@ -187,11 +187,11 @@ static enum base_status send_slice(void *ctx, const struct format_slice *s, stru
 	base_str_reset(&w->label);
 	format_slice_label(&w->label, w->defs, s);
 	begin_event(w, TYPE_BEGIN, track);
-	name_event(w, base_str_text(&w->label));
+	name_event(w, format_out_text(&w->out, &w->label));
 	if (s->site) {
 		base_str_reset(&w->label);
 		format_clean_add(&w->label, model_site_text(w->in->model, s->site));
-		annotate_event(w, "where", base_str_text(&w->label));
+		annotate_event(w, "where", format_out_text(&w->out, &w->label));
 	}
 	send_event(w, s->begin_ns);
 	begin_event(w, TYPE_END, track);
@@ -220,10 +220,10 @@ static void send_step(struct perfetto *w, const struct format_step *s)
 	base_str_add(&w->label, ": ");
 	format_clean_add(&w->label, st->name);
 	begin_event(w, TYPE_BEGIN, TRACK_PATH);
-	name_event(w, base_str_text(&w->label));
+	name_event(w, format_out_text(&w->out, &w->label));
 	base_str_reset(&w->label);
 	format_clean_add(&w->label, st->where);
-	annotate_event(w, "where", base_str_text(&w->label));
+	annotate_event(w, "where", format_out_text(&w->out, &w->label));
 	annotate_event(w, "kind", model_state_kind_text(st->kind));
 	send_event(w, s->begin_ns);
 	begin_event(w, TYPE_END, TRACK_PATH);
@@ -271,11 +271,12 @@ static void send_dependences(struct perfetto *w, const struct format_options *op
 		base_str_add(&what, "gives ");
 		format_dependence_label(&what, w->in, d);
 		w->flow++;
-		send_hand_over(w, from, d->available_ns, EVENT_FLOWS, base_str_text(&what));
+		send_hand_over(
+			w, from, d->available_ns, EVENT_FLOWS, format_out_text(&w->out, &what));
 		base_str_reset(&what);
 		base_str_add(&what, "gets ");
 		format_dependence_label(&what, w->in, d);
-		send_hand_over(w, to, d->end_ns, EVENT_FLOWS_END, base_str_text(&what));
+		send_hand_over(w, to, d->end_ns, EVENT_FLOWS_END, format_out_text(&w->out, &what));
 	}
 	base_str_fini(&what);
 }
@@ -286,8 +287,8 @@ static void send_counter_track(struct perfetto *w, uint32_t queue)
 	base_str_reset(&w->label);
 	format_clean_add(&w->label, model_queue(w->in->model, queue)->name);
 	format_wire_text(&w->part, COUNTER_UNIT_NAME, "units");
-	send_track(
-		w, TRACK_QUEUE | queue, 0, base_str_text(&w->label), DESCRIPTOR_COUNTER, &w->part);
+	send_track(w, TRACK_QUEUE | queue, 0, format_out_text(&w->out, &w->label),
+		DESCRIPTOR_COUNTER, &w->part);
 }
 
 static enum base_status send_levels(struct perfetto *w, const struct format_options *opts)

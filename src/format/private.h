@@ -24,6 +24,13 @@ struct format_out {
 void format_out_check(struct format_out *o); /* hand over when there is much: call between items */
 enum base_status format_out_close(struct format_out *o) BASE_MUST_CHECK;
 
+/* A text that was put together in a string of its own; that there was no memory for it counts. */
+static inline const char *format_out_text(struct format_out *o, const struct base_str *text)
+{
+	o->text.failed |= text->failed;
+	return base_str_text(text);
+}
+
 void format_clean_add(
 	struct base_str *out, const char *text); /* valid UTF-8, no control characters */
 void format_json_text(struct base_str *out, const char *text); /* quoted */

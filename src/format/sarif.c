@@ -198,6 +198,7 @@ static void add_finding(struct format_sarif *s, const struct model_finding *f)
 				       .text = base_str_text(&text),
 				       .place = found ? &place : NULL,
 				       .fingerprint = hash});
+	s->text.failed |= text.failed || buf.failed;
 	base_str_fini(&text);
 	base_str_fini(&buf);
 }
@@ -218,6 +219,7 @@ static void add_pole(struct format_sarif *s, const struct format_input *in,
 			   .text = base_str_text(&text),
 			   .place = found ? &place : NULL,
 			   .fingerprint = hash_of(hash_of(RULE_POLE, a->group), st->name)});
+	s->text.failed |= text.failed || buf.failed;
 	base_str_fini(&text);
 	base_str_fini(&buf);
 }

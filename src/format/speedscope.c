@@ -89,13 +89,13 @@ static void add_threads(struct speedscope *w)
 		format_thread_name(&w->label, &w->threads, w->slices.slice[i].stream);
 		uint64_t from_ns = w->slices.slice[i].begin_ns,
 			 to_ns = w->slices.slice[end - 1].end_ns;
-		begin_profile(w, base_str_text(&w->label), from_ns, to_ns);
-		uint32_t thread = frame_of(w, base_str_text(&w->label));
+		begin_profile(w, format_out_text(&w->out, &w->label), from_ns, to_ns);
+		uint32_t thread = frame_of(w, format_out_text(&w->out, &w->label));
 		add_event(w, 'O', thread, from_ns);
 		for (size_t k = i; k < end; k++) {
 			base_str_reset(&w->label);
 			format_slice_label(&w->label, w->defs, &w->slices.slice[k]);
-			uint32_t frame = frame_of(w, base_str_text(&w->label));
+			uint32_t frame = frame_of(w, format_out_text(&w->out, &w->label));
 			add_event(w, 'O', frame, w->slices.slice[k].begin_ns);
 			add_event(w, 'C', frame, w->slices.slice[k].end_ns);
 		}

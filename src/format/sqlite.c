@@ -96,6 +96,7 @@ static const char *clean(struct database *w, const char *text)
 {
 	base_str_reset(&w->label);
 	format_clean_add(&w->label, text);
+	keep(w, w->label.failed ? SQLITE_NOMEM : SQLITE_OK);
 	return base_str_text(&w->label);
 }
 

@@ -83,9 +83,14 @@ static enum base_status new_access(
 	*ret = c->free_access;
 	struct closed_access *a = c->access[*ret];
 	c->free_access = a->next_free;
-	a->nr = a->nr_left = a->nr_resuming = 0;
+	a->nr = a->nr_left = a->nr_resuming = a->resumed.nr = 0;
 	a->thread = thread;
 	a->resume_cycle = 0;
+	a->line = UINT64_MAX;
+	a->home_left = 0;
+	a->home_last = NOC_PDG_NONE;
+	a->follower = UINT32_MAX;
+	a->generation++;
 	return BASE_OK;
 }
 
@@ -178,6 +183,26 @@ static uint32_t delay_of(
 	}
 }
 
+void noc_closed_add_cause(struct closed_causes *to, uint32_t packet)
+{
+	if (packet == NOC_PDG_NONE)
+		return;
+	for (uint32_t i = 0; i < to->nr; i++)
+		if (to->packet[i] == packet)
+			return;
+	if (to->nr < CLOSED_CAUSES_MAX)
+		to->packet[to->nr++] = packet;
+}
+
+/* What a message's arrival means to who waits for it: the message, or, of one that stayed in its node,
+ * what that one waited for. */
+static void pass_on(struct closed_causes *to, const struct closed_message *m)
+{
+	noc_closed_add_cause(to, m->packet);
+	for (uint32_t i = 0; m->packet == NOC_PDG_NONE && i < m->causes.nr; i++)
+		noc_closed_add_cause(to, m->causes.packet[i]);
+}
+
 /* One input of a message has come. */
 static enum base_status input(struct noc_closed *c, uint32_t access, uint32_t k, uint64_t cycle,
 	struct base_err *err)
@@ -193,6 +218,81 @@ static enum base_status input(struct noc_closed *c, uint32_t access, uint32_t k,
 		err);
 }
 
+/* ---- one access to a line after the other ----------------------------------------------------- */
+
+static bool is_home_side(const struct closed_access *a, const struct closed_message *m)
+{
+	enum memory_cdat_class class = memory_cdat_code_class(m->code);
+	return m->line == a->line &&
+		(class == MEMORY_CDAT_RECALL || class == MEMORY_CDAT_RESPONSE);
+}
+
+static bool is_to_home(const struct closed_access *a, const struct closed_message *m)
+{
+	enum memory_cdat_class class = memory_cdat_code_class(m->code);
+	return m->line == a->line &&
+		(class == MEMORY_CDAT_REQUEST || class == MEMORY_CDAT_RECALL_RESPONSE);
+}
+
+/* A cache that was asked for a line which is still on its way there. */
+static bool is_of_late_owner(const struct closed_access *a, const struct closed_message *m,
+	const struct closed_access *before)
+{
+	enum memory_cdat_class class = memory_cdat_code_class(m->code);
+	return m->line == a->line && m->source == before->thread &&
+		(class == MEMORY_CDAT_CACHE || class == MEMORY_CDAT_RECALL_RESPONSE);
+}
+
+/* Puts an access behind the one before to its line. */
+static enum base_status follow(struct noc_closed *c, uint32_t access, struct base_err *err)
+{
+	struct closed_access *a = c->access[access];
+	uint64_t before;
+	for (uint32_t k = 0; k < a->nr; k++)
+		if (memory_cdat_code_class(a->message[k].code) == MEMORY_CDAT_REQUEST)
+			a->line = a->message[k].line;
+	for (uint32_t k = 0; k < a->nr; k++)
+		a->home_left += is_to_home(a, &a->message[k]);
+	if (a->line == UINT64_MAX)
+		return BASE_OK;
+	if (base_map_get(&c->lines, 0, a->line, &before)) {
+		struct closed_access *b = c->access[before & UINT32_MAX];
+		bool late = b->nr_resuming != 0;
+		if (b->generation == before >> 32 && b->nr_left && (b->home_left || late)) {
+			b->follower = access;
+			for (uint32_t k = 0; k < a->nr; k++)
+				a->message[k].waits = (uint8_t)(a->message[k].waits +
+					(b->home_left && is_home_side(a, &a->message[k])) +
+					(late && is_of_late_owner(a, &a->message[k], b)));
+		}
+	}
+	enum base_status s =
+		base_map_put(&c->lines, 0, a->line, (uint64_t)a->generation << 32 | access);
+	return s == BASE_OK ? s : base_fail(err, s, "no memory for lines under way");
+}
+
+/* The home has got all of the access (home), or its requester has its data: what of the next access
+ * had to wait for that goes on. */
+static enum base_status let_follow(struct noc_closed *c, const struct closed_access *b, bool home,
+	uint64_t cycle, struct base_err *err)
+{
+	enum base_status s = BASE_OK;
+	if (b->follower == UINT32_MAX)
+		return s;
+	struct closed_access *a = c->access[b->follower];
+	for (uint32_t k = 0; k < a->nr && s == BASE_OK; k++) {
+		struct closed_message *m = &a->message[k];
+		if (home ? !is_home_side(a, m) : !is_of_late_owner(a, m, b))
+			continue;
+		for (uint32_t i = 0; !home && i < b->resumed.nr; i++)
+			noc_closed_add_cause(&m->causes, b->resumed.packet[i]);
+		if (home)
+			noc_closed_add_cause(&m->causes, b->home_last);
+		s = input(c, b->follower, k, cycle, err);
+	}
+	return s;
+}
+
 static enum base_status arrived(
 	struct noc_closed *c, uint32_t message, uint64_t cycle, struct base_err *err)
 {
@@ -203,11 +303,26 @@ static enum base_status arrived(
 	if (m->packet != NOC_PDG_NONE)
 		c->result->trace->receive_cycle[m->packet] = cycle;
 	for (uint32_t k = j + 1; k < a->nr && s == BASE_OK; k++)
-		if (waits_for(&a->message[k], m))
+		if (waits_for(&a->message[k], m)) {
+			pass_on(&a->message[k].causes, m);
 			s = input(c, access, k, cycle, err);
+		}
+	if (is_to_home(a, m)) {
+		a->home_last = m->packet != NOC_PDG_NONE ? m->packet : a->home_last;
+		if (!--a->home_left && s == BASE_OK)
+			s = let_follow(c, a, true, cycle, err);
+	}
+	if (memory_cdat_code_class(m->code) == MEMORY_CDAT_RECALL && s == BASE_OK)
+		s = noc_closed_recalled(
+			c, m->destination, m->line, m->packet, cycle, err);
 	if (m->resumes && s == BASE_OK) {
 		a->resume_cycle = cycle > a->resume_cycle ? cycle : a->resume_cycle;
-		if (!--a->nr_resuming)
+		pass_on(&a->resumed, m);
+		if (!--a->nr_resuming) {
+			c->thread[a->thread].causes = a->resumed;
+			s = let_follow(c, a, false, cycle, err);
+		}
+		if (!a->nr_resuming && s == BASE_OK)
 			s = noc_closed_done(c, a->thread, a->resume_cycle + 1, err);
 	}
 	if (!--a->nr_left)
@@ -222,16 +337,24 @@ static enum base_status send(struct noc_closed *c, uint32_t message, struct base
 	uint64_t now = noc_network_now_cycle(c->network);
 	if (m->source == m->destination)
 		return arrived(c, message, now, err);
-	m->packet = c->result->trace->nr_packets;
-	enum base_status s = noc_pdg_add(c->result->trace,
+	struct noc_pdg *trace = c->result->trace;
+	uint64_t latest = 0;
+	for (uint32_t i = 0; i < m->causes.nr; i++)
+		if (trace->receive_cycle[m->causes.packet[i]] > latest)
+			latest = trace->receive_cycle[m->causes.packet[i]];
+	m->packet = trace->nr_packets;
+	enum base_status s = noc_pdg_add(trace,
 		&(struct noc_pdg_packet){.source = m->source,
 			.destination = m->destination,
 			.size_flits = m->flits,
 			.type = m->code,
 			.address = m->line,
 			.transmit_cycle = now,
-			.receive_cycle = now},
+			.receive_cycle = now,
+			.delay_cycles = now - latest},
 		err);
+	for (uint32_t i = 0; i < m->causes.nr && s == BASE_OK; i++)
+		s = noc_pdg_add_dependency(trace, m->causes.packet[i], NOC_GIVEN, err);
 	if (s != BASE_OK)
 		return s;
 	return noc_network_send(c->network,
@@ -259,9 +382,14 @@ static enum base_status issue(
 		a->nr_resuming += m->resumes;
 	}
 	a->nr_left = a->nr;
+	s = follow(c, access, err);
 	bool resumes = a->nr_resuming != 0; /* else only copies were given back */
-	for (uint32_t k = 0; k < a->nr && s == BASE_OK; k++)
+	for (uint32_t k = 0; k < a->nr && s == BASE_OK; k++) {
+		enum memory_cdat_class class = memory_cdat_code_class(a->message[k].code);
+		if (class == MEMORY_CDAT_REQUEST || class == MEMORY_CDAT_RETURN)
+			a->message[k].causes = c->thread[a->thread].causes;
 		s = input(c, access, k, cycle, err);
+	}
 	return s == BASE_OK && !resumes ? noc_closed_done(c, a->thread, cycle, err) : s;
 }
 
@@ -364,6 +492,7 @@ static enum base_status start(struct noc_closed *c, struct base_err *err)
 		return base_fail(err, BASE_ERR_NOMEM, "no memory for the program's threads");
 	memset(c->result->trace->ordered, 0, c->nr_threads);
 	c->result->trace->has_addresses = true;
+	c->result->trace->has_graph = true;
 	enum base_status s = memory_cdat_new(
 		c->options->machine, c->nr_threads, &options, &c->machine, err);
 	if (s == BASE_OK)
@@ -373,9 +502,10 @@ static enum base_status start(struct noc_closed *c, struct base_err *err)
 	if (s == BASE_OK)
 		s = slow_down(c, err);
 	for (uint32_t i = 0; i < c->nr_threads && s == BASE_OK; i++) {
-		c->thread[i].state = threads && i ? CLOSED_WAITS : CLOSED_RUNS;
-		if (c->thread[i].state == CLOSED_RUNS)
-			s = noc_closed_wake(c, i, 0, err);
+		c->thread[i].started = !(threads && i);
+		if (!c->thread[i].started)
+			noc_closed_await_start(c, i);
+		s = noc_closed_wake(c, i, 0, err);
 	}
 	return s;
 }
@@ -408,6 +538,7 @@ enum base_status noc_closed_run(struct memory_source *program, const struct noc_
 	base_free(c.heap);
 	base_free(c.thread);
 	base_map_fini(&c.locks);
+	base_map_fini(&c.lines);
 	if (s != BASE_OK)
 		noc_closed_result_fini(ret);
 	return s;

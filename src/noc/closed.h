@@ -10,8 +10,10 @@
  * caches and directory changes when a miss is issued (cdat's transactions are atomic); its messages then
  * go out in the order of the protocol: a recall after the request has come, a response after the request
  * and all answers to recalls, an answer after its recall. Messages inside a node take no time. Barriers,
- * locks, thread creation and joining, as recorded, are obeyed in simulated time: a lock is a store to
- * its line, a barrier a store by each and a load by each after the last.
+ * locks, thread creation and joining, as recorded, are obeyed in simulated time, by means of lines: who
+ * waits has a copy of a line, spins on it without any message, and looks again when the copy is taken
+ * away. A lock is a store to its line, and one by who gives it up; a barrier is a store to its count by
+ * each, and the last one's to the line on which the others wait.
  */
 #ifndef LONGPOLE_NOC_CLOSED_H
 #define LONGPOLE_NOC_CLOSED_H
@@ -37,7 +39,11 @@ struct noc_closed_options {
 void noc_closed_options_init(struct noc_closed_options *o);
 
 struct noc_closed_result {
-	struct noc_pdg *trace; /* messages with types (cdat's codes) and addresses; no dependencies */
+	/* Messages with types (cdat's codes) and addresses, and what each waited for in this run: at a
+	 * home or cache the messages before it in the protocol, at a processor the data of the miss
+	 * before. What a run would do in another order (who gets a lock, whose copy is taken away) no
+	 * graph of it can say: this one is the best that inference can reach. */
+	struct noc_pdg *trace;
 	uint64_t execution_cycles; /* last thread's end */
 	uint64_t accesses, misses;
 	bool stopped; /* by accesses_max */

@@ -2,12 +2,30 @@
 /* closed_thread.c - what the threads of a program do next, and how they wait for each other. */
 #include "noc/closed_private.h"
 
-/* Where synchronisation objects are whose addresses are not known. */
-#define SYNTHETIC_ADDRESS UINT64_C(0x700000000000)
+/* Lines of our own, a page each: a thread's mailbox, which says that it may start, and its notice that
+ * it has ended; and objects whose addresses are not known. */
+#define OWN_ADDRESS UINT64_C(0x700000000000)
+enum { PAGE_BYTES = 4096, LINE_APART_BYTES = 1024 };
+
+static uint64_t mailbox(uint32_t thread)
+{
+	return OWN_ADDRESS + (uint64_t)PAGE_BYTES * (2 * (uint64_t)thread + 1);
+}
+
+static uint64_t notice(uint32_t thread)
+{
+	return OWN_ADDRESS + (uint64_t)PAGE_BYTES * (2 * (uint64_t)thread + 2);
+}
 
 static uint64_t object_address(uint64_t object)
 {
-	return object && object < MEMORY_ADDRESS_LIMIT ? object : SYNTHETIC_ADDRESS;
+	return object && object < MEMORY_ADDRESS_LIMIT - PAGE_BYTES ? object : OWN_ADDRESS;
+}
+
+/* What waiters of a barrier spin on: beside its count. */
+static uint64_t flag_of(uint64_t object)
+{
+	return object_address(object) + LINE_APART_BYTES;
 }
 
 static void access_next(struct noc_closed_thread *t, enum memory_item_kind kind, uint64_t address,
@@ -20,22 +38,105 @@ static void access_next(struct noc_closed_thread *t, enum memory_item_kind kind,
 	t->then = then;
 }
 
-/* ---- calls ------------------------------------------------------------------------------------ */
+/* ---- waiting ---------------------------------------------------------------------------------- */
 
-static enum base_status start_thread(
+/* Loads the line, again and again, until `released`; then does what `after` says. A copy in its own
+ * cache is looked at without any message, so only the first look and the one after the line was taken
+ * away are made. */
+static void watch(struct noc_closed_thread *t, uint64_t address, enum noc_closed_then after)
+{
+	t->watched = address;
+	t->after = after;
+	access_next(t, MEMORY_LOAD, address, 0, CLOSED_LOOK);
+}
+
+static enum base_status look_again(
 	struct noc_closed *c, uint32_t thread, uint64_t cycle, struct base_err *err)
 {
-	if (c->thread[thread].state != CLOSED_WAITS)
-		return BASE_OK;
-	c->thread[thread].state = CLOSED_RUNS;
+	struct noc_closed_thread *t = &c->thread[thread];
+	t->state = CLOSED_RUNS;
+	access_next(t, MEMORY_LOAD, t->watched, 0, CLOSED_LOOK);
 	return noc_closed_wake(c, thread, cycle, err);
+}
+
+enum base_status noc_closed_recalled(struct noc_closed *c, uint32_t thread, uint64_t line,
+	uint32_t packet, uint64_t cycle, struct base_err *err)
+{
+	struct noc_closed_thread *t = &c->thread[thread];
+	uint64_t bytes = c->options->machine->line_bytes;
+	if (t->state != CLOSED_WATCHES || !t->released || t->watched / bytes != line / bytes)
+		return BASE_OK;
+	t->causes.nr = 0;
+	noc_closed_add_cause(&t->causes, packet);
+	return look_again(c, thread, cycle + 1, err);
+}
+
+/* What was stored has reached all caches: who had no copy any more looks now. */
+static enum base_status all_have_seen(
+	struct noc_closed *c, uint64_t address, uint64_t cycle, struct base_err *err)
+{
+	enum base_status s = BASE_OK;
+	for (uint32_t i = 0; i < c->nr_threads && s == BASE_OK; i++)
+		if (c->thread[i].state == CLOSED_WATCHES && c->thread[i].released &&
+			c->thread[i].watched == address)
+			s = look_again(c, i, cycle, err);
+	return s;
+}
+
+void noc_closed_await_start(struct noc_closed *c, uint32_t thread)
+{
+	watch(&c->thread[thread], mailbox(thread), CLOSED_GO_ON);
+}
+
+/* ---- calls ------------------------------------------------------------------------------------ */
+
+/* The thread that a call names; when the recording does not say: each in turn. */
+static uint32_t which(const struct noc_closed *c, uint64_t named, uint32_t *nr)
+{
+	*nr += *nr + 1 < c->nr_threads;
+	return named && named < c->nr_threads ? (uint32_t)named : *nr;
+}
+
+static void start_thread(struct noc_closed *c, struct noc_closed_thread *by, uint32_t thread)
+{
+	struct noc_closed_thread *t = &c->thread[thread];
+	if (t->started)
+		return;
+	t->started = t->released = true;
+	access_next(by, MEMORY_STORE, mailbox(thread), 0, CLOSED_RELEASED);
+}
+
+static void join_thread(struct noc_closed *c, struct noc_closed_thread *by, uint32_t thread)
+{
+	struct noc_closed_thread *t = &c->thread[thread];
+	if (t == by || t->state == CLOSED_ENDED)
+		return;
+	by->released = t->is_over;
+	watch(by, notice(thread), CLOSED_GO_ON);
+}
+
+/* Gives the lock to the next one in turn, or to nobody. */
+static enum base_status hand_over(struct noc_closed *c, uint32_t thread, struct base_err *err)
+{
+	uint64_t object = c->thread[thread].object;
+	for (uint32_t k = 1; k <= c->nr_threads; k++) {
+		uint32_t i = (thread + k) % c->nr_threads;
+		struct noc_closed_thread *t = &c->thread[i];
+		if (!t->at_lock || t->object != object)
+			continue;
+		t->at_lock = false;
+		t->released = true;
+		enum base_status s = base_map_put(&c->locks, 0, object, i);
+		return s == BASE_OK ? s : base_fail(err, s, "no memory for a lock");
+	}
+	(void)base_map_remove(&c->locks, 0, object);
+	return BASE_OK;
 }
 
 static enum base_status obey_call(
 	struct noc_closed *c, uint32_t thread, const struct memory_call *call, struct base_err *err)
 {
 	struct noc_closed_thread *t = &c->thread[thread];
-	enum base_status s = BASE_OK;
 	t->object = object_address(call->argument[0]);
 	switch (call->kind) {
 	case MEMORY_CALL_barrier:
@@ -46,53 +147,49 @@ static enum base_status obey_call(
 		access_next(t, MEMORY_STORE, t->object, 0, CLOSED_ACQUIRE);
 		break;
 	case MEMORY_CALL_unlock:
-		access_next(t, MEMORY_STORE, t->object, 0, CLOSED_RELEASE);
-		break;
+		access_next(t, MEMORY_STORE, t->object, 0, CLOSED_RELEASED);
+		return hand_over(c, thread, err);
 	case MEMORY_CALL_spawn:
-		for (uint32_t i = 0; i < c->nr_threads && s == BASE_OK; i++)
-			s = start_thread(c, i, t->cycle, err);
+		t->children = c->nr_threads;
 		break;
 	case MEMORY_CALL_thread_create:
-		if (call->argument[0] < c->nr_threads)
-			s = start_thread(c, (uint32_t)call->argument[0], t->cycle, err);
+		start_thread(c, t, which(c, call->argument[0], &c->nr_created));
 		break;
 	case MEMORY_CALL_join:
-		if (!thread && c->nr_ended + 1 < c->nr_threads)
-			t->state = CLOSED_JOINS_ALL;
+		t->joining = thread ? 0 : 1;
 		break;
 	case MEMORY_CALL_thread_join:
-		if (call->argument[0] < c->nr_threads && call->argument[0] != thread &&
-			c->thread[call->argument[0]].state != CLOSED_ENDED) {
-			t->awaits = (uint32_t)call->argument[0];
-			t->state = CLOSED_JOINS;
-		}
+		join_thread(c, t, which(c, call->argument[0], &c->nr_joined));
 		break;
 	default:
 		break;
 	}
-	return s;
+	return BASE_OK;
+}
+
+/* Spawn and join of all threads, one after the other. */
+static void next_of_all(struct noc_closed *c, uint32_t thread)
+{
+	struct noc_closed_thread *t = &c->thread[thread];
+	while (t->children && !t->has_access)
+		start_thread(c, t, --t->children);
+	while (t->joining && !t->has_access) {
+		join_thread(c, t, t->joining);
+		t->joining = t->joining + 1 < c->nr_threads ? t->joining + 1 : 0;
+	}
 }
 
 /* ---- items ------------------------------------------------------------------------------------ */
 
-static enum base_status ended(struct noc_closed *c, uint32_t thread, struct base_err *err)
+/* Says so to who joins it. */
+static void end(struct noc_closed *c, uint32_t thread)
 {
-	uint64_t cycle = c->thread[thread].cycle;
-	enum base_status s = BASE_OK;
-	c->thread[thread].state = CLOSED_ENDED;
-	c->nr_ended++;
-	if (cycle > c->result->execution_cycles)
-		c->result->execution_cycles = cycle;
-	for (uint32_t i = 0; i < c->nr_threads && s == BASE_OK; i++) {
-		struct noc_closed_thread *t = &c->thread[i];
-		bool joined = (t->state == CLOSED_JOINS && t->awaits == thread) ||
-			(t->state == CLOSED_JOINS_ALL && c->nr_ended + 1 == c->nr_threads);
-		if (!joined)
-			continue;
-		t->state = CLOSED_RUNS;
-		s = noc_closed_wake(c, i, cycle, err);
-	}
-	return s;
+	struct noc_closed_thread *t = &c->thread[thread];
+	t->is_over = true;
+	for (uint32_t i = 0; i < c->nr_threads; i++)
+		if (c->thread[i].watched == notice(thread) && i != thread)
+			c->thread[i].released = true;
+	access_next(t, MEMORY_STORE, notice(thread), 0, CLOSED_END);
 }
 
 /* The next item that is no REPEAT; NULL: the thread has no more. */
@@ -165,10 +262,14 @@ enum base_status noc_closed_advance(
 	*ret = CLOSED_BLOCKED;
 	while (t->state == CLOSED_RUNS && !t->has_access) {
 		const struct memory_item *i;
+		next_of_all(c, thread);
+		if (t->has_access)
+			break;
 		enum base_status s = next_item(c, thread, &i, err);
-		if (s != BASE_OK)
-			return s;
-		s = i && !c->result->stopped ? obey_item(c, thread, i, err) : ended(c, thread, err);
+		if (s == BASE_OK && i && !c->result->stopped)
+			s = obey_item(c, thread, i, err);
+		else if (s == BASE_OK)
+			end(c, thread);
 		if (s != BASE_OK)
 			return s;
 	}
@@ -179,65 +280,63 @@ enum base_status noc_closed_advance(
 
 /* ---- synchronisation -------------------------------------------------------------------------- */
 
-/* All that have come go on: each looks at the barrier again, which the last one has written. */
-static enum base_status arrive(
-	struct noc_closed *c, uint32_t thread, uint64_t cycle, struct base_err *err)
+/* The last one at the barrier stores to what the others spin on. */
+static void arrive(struct noc_closed *c, uint32_t thread)
 {
 	struct noc_closed_thread *t = &c->thread[thread];
 	uint64_t nr = 1, running = 0;
-	enum base_status s = BASE_OK;
 	for (uint32_t i = 0; i < c->nr_threads; i++) {
-		nr += c->thread[i].state == CLOSED_AT_BARRIER && c->thread[i].object == t->object;
-		running += c->thread[i].state != CLOSED_ENDED && c->thread[i].state != CLOSED_WAITS;
+		const struct noc_closed_thread *other = &c->thread[i];
+		nr += other->at_barrier && other->object == t->object;
+		running += other->started && other->state != CLOSED_ENDED;
 	}
 	if (nr < (t->parties ? t->parties : running)) {
-		t->state = CLOSED_AT_BARRIER;
-		return BASE_OK;
+		t->at_barrier = true;
+		watch(t, flag_of(t->object), CLOSED_GO_ON);
+		return;
 	}
-	for (uint32_t i = 0; i < c->nr_threads && s == BASE_OK; i++) {
+	for (uint32_t i = 0; i < c->nr_threads; i++) {
 		struct noc_closed_thread *other = &c->thread[i];
-		if (other->state != CLOSED_AT_BARRIER || other->object != t->object)
+		if (!other->at_barrier || other->object != t->object)
 			continue;
-		other->state = CLOSED_RUNS;
-		access_next(other, MEMORY_LOAD, t->object, 0, CLOSED_GO_ON);
-		s = noc_closed_wake(c, i, cycle, err);
+		other->at_barrier = false;
+		other->released = true;
 	}
-	return s == BASE_OK ? noc_closed_wake(c, thread, cycle, err) : s;
+	access_next(t, MEMORY_STORE, flag_of(t->object), 0, CLOSED_RELEASED);
 }
 
-/* Locks by address, each with its holder; few are held at one time. */
-static enum base_status acquire(
-	struct noc_closed *c, uint32_t thread, uint64_t cycle, struct base_err *err)
+static enum base_status acquire(struct noc_closed *c, uint32_t thread, struct base_err *err)
 {
 	struct noc_closed_thread *t = &c->thread[thread];
 	uint64_t holder;
 	if (base_map_get(&c->locks, 0, t->object, &holder)) {
-		t->state = CLOSED_AT_LOCK;
+		t->at_lock = true;
+		watch(t, t->object, CLOSED_TAKE);
 		return BASE_OK;
 	}
 	enum base_status s = base_map_put(&c->locks, 0, t->object, thread);
-	if (s != BASE_OK)
-		return base_fail(err, s, "no memory for a lock");
-	return noc_closed_wake(c, thread, cycle, err);
+	return s == BASE_OK ? s : base_fail(err, s, "no memory for a lock");
 }
 
-static enum base_status release(
-	struct noc_closed *c, uint32_t thread, uint64_t cycle, struct base_err *err)
+/* The watched line is there: is it what was waited for? */
+static void look(struct noc_closed_thread *t)
 {
-	uint64_t object = c->thread[thread].object;
-	enum base_status s = BASE_OK;
-	(void)base_map_remove(&c->locks, 0, object);
-	for (uint32_t k = 1; k <= c->nr_threads; k++) {
-		uint32_t i = (thread + k) % c->nr_threads;
-		struct noc_closed_thread *other = &c->thread[i];
-		if (other->state != CLOSED_AT_LOCK || other->object != object)
-			continue;
-		other->state = CLOSED_RUNS;
-		access_next(other, MEMORY_STORE, object, 0, CLOSED_ACQUIRE);
-		s = noc_closed_wake(c, i, cycle, err);
-		break;
+	if (!t->released) {
+		t->state = CLOSED_WATCHES;
+		return;
 	}
-	return s == BASE_OK ? noc_closed_wake(c, thread, cycle, err) : s;
+	t->released = false;
+	t->watched = 0;
+	if (t->after == CLOSED_TAKE)
+		access_next(t, MEMORY_STORE, t->object, 0, CLOSED_GO_ON);
+}
+
+static void over(struct noc_closed *c, struct noc_closed_thread *t)
+{
+	t->state = CLOSED_ENDED;
+	c->nr_ended++;
+	if (t->cycle > c->result->execution_cycles)
+		c->result->execution_cycles = t->cycle;
 }
 
 enum base_status noc_closed_done(
@@ -245,6 +344,7 @@ enum base_status noc_closed_done(
 {
 	struct noc_closed_thread *t = &c->thread[thread];
 	uint64_t line = c->options->machine->line_bytes;
+	enum base_status s = BASE_OK;
 	t->cycle = cycle > t->cycle ? cycle : t->cycle;
 	uint64_t in_line = line - t->address % line;
 	if (t->left_bytes >= in_line) {
@@ -253,14 +353,16 @@ enum base_status noc_closed_done(
 		return noc_closed_wake(c, thread, t->cycle, err);
 	}
 	t->has_access = false;
-	switch (t->then) {
-	case CLOSED_ARRIVE:
-		return arrive(c, thread, t->cycle, err);
-	case CLOSED_ACQUIRE:
-		return acquire(c, thread, t->cycle, err);
-	case CLOSED_RELEASE:
-		return release(c, thread, t->cycle, err);
-	default:
-		return noc_closed_wake(c, thread, t->cycle, err);
-	}
+	if (t->then == CLOSED_ARRIVE)
+		arrive(c, thread);
+	else if (t->then == CLOSED_ACQUIRE)
+		s = acquire(c, thread, err);
+	else if (t->then == CLOSED_LOOK)
+		look(t);
+	else if (t->then == CLOSED_RELEASED || t->then == CLOSED_END)
+		s = all_have_seen(c, t->address, t->cycle, err);
+	if (t->then == CLOSED_END && !t->has_access)
+		over(c, t);
+	return s == BASE_OK && t->state == CLOSED_RUNS ? noc_closed_wake(c, thread, t->cycle, err)
+						       : s;
 }

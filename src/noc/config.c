@@ -59,7 +59,11 @@ static const struct noc_parameter parameter_table[] = {
 		.words = noc_##words_##_words,                                                     \
 		.nr_words = BASE_COUNT(noc_##words_##_words)},
 #define TEXT(group_, key_, preset_, sentence_)                                                     \
-	{.group = GROUP(group_), .key = #key_, .unit = "text", .sentence = sentence_, .kind = NOC_TEXT},
+	{.group = GROUP(group_),                                                                   \
+		.key = #key_,                                                                      \
+		.unit = "text",                                                                    \
+		.sentence = sentence_,                                                             \
+		.kind = NOC_TEXT},
 #include "noc/noc_parameters.def"
 };
 static const size_t parameter_offset[] = {
@@ -102,8 +106,7 @@ static enum base_status set_integer(
 	errno = 0;
 	unsigned long long v = strtoull(value, &end, 10);
 	if (end == value || *end || *value == '-' || errno)
-		return base_fail(
-			err, BASE_ERR_USAGE, "%s = %s: not a whole number", p->key, value);
+		return base_fail(err, BASE_ERR_USAGE, "%s = %s: not a whole number", p->key, value);
 	/* A limit of 2^64 - 1 is no limit; as a double it would round up. */
 	if ((double)v < p->least || (p->most < 1.8e19 && (double)v > p->most))
 		return base_fail(err, BASE_ERR_USAGE, "%s = %s: it is from %.0f to %.0f %s", p->key,
@@ -209,8 +212,8 @@ enum base_status noc_config_set(struct noc_config *c, const char *setting, struc
 	while (length && strchr(" \t\r\n", begin[length - 1]))
 		length--;
 	if (length >= sizeof value)
-		return base_fail(err, BASE_ERR_USAGE, "%s: longer than %d bytes", key,
-			NOC_TEXT_MAX - 1);
+		return base_fail(
+			err, BASE_ERR_USAGE, "%s: longer than %d bytes", key, NOC_TEXT_MAX - 1);
 	memcpy(value, begin, length);
 	value[length] = 0;
 	return set_value(c, key, value, err);

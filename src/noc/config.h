@@ -3,9 +3,9 @@
  * config.h - a network, its traffic and a simulation, as numbers and words; the table is
  * noc_parameters.def.
  *
- * Set by "key=value" texts (command line) or by an INI file whose sections are ignored. Unknown keys
- * and values out of range are BASE_ERR_USAGE with the nearest key or the limits. What only goes
- * together (VCs and classes, topology and routing) is checked by noc_network_open().
+ * Set by "key=value" texts (command line) or by an INI file whose sections are ignored. Unknown
+ * keys and values out of range are BASE_ERR_USAGE with the nearest key or the limits. What only
+ * goes together (VCs and classes, topology and routing) is checked by noc_network_open().
  */
 #ifndef LONGPOLE_NOC_CONFIG_H
 #define LONGPOLE_NOC_CONFIG_H

@@ -73,13 +73,15 @@ static uint64_t max(uint64_t a, uint64_t b)
 }
 
 /*
- * When a packet's head, second flit and tail reach the next router. In each router the head takes time that those behind it do not; flits leave `gap`
- * cycles apart at least. Times are convex in the number of the flit, so these three are enough.
+ * When a packet's head, second flit and tail reach the next router. In each router the head takes
+ * time that those behind it do not; flits leave `gap` cycles apart at least. Times are convex in
+ * the number of the flit, so these three are enough.
  */
 struct train {
 	uint64_t head, second, tail;
 };
-static void pass_router(struct train *t, uint64_t flits, uint64_t wait, uint64_t gap, uint64_t delay)
+static void pass_router(
+	struct train *t, uint64_t flits, uint64_t wait, uint64_t gap, uint64_t delay)
 {
 	uint64_t head = t->head + wait, second = max(t->second, head + gap);
 	uint64_t tail = max(t->tail, second + (flits > 2 ? flits - 2 : 0) * gap);
@@ -92,13 +94,15 @@ enum base_status noc_network_zero_load_cycles(const struct noc_network *n, uint3
 	const struct noc_config *c = &n->config;
 	const struct noc_topology *topology = &n->topology;
 	if (n->ideal) {
-		*ret_cycles = n->ideal->latency_of
-				      ? n->ideal->latency_of[(size_t)source * n->nr_nodes + destination]
-				      : n->ideal->latency;
+		*ret_cycles =
+			n->ideal->latency_of
+				? n->ideal->latency_of[(size_t)source * n->nr_nodes + destination]
+				: n->ideal->latency;
 		return BASE_OK;
 	}
 	if (c->routing == NOC_ROUTING_VALIANT)
-		return base_fail(err, BASE_ERR_USAGE, "with routing = valiant ways are chosen by chance");
+		return base_fail(
+			err, BASE_ERR_USAGE, "with routing = valiant ways are chosen by chance");
 	uint32_t hops = noc_network_distance(n, source, destination);
 	uint64_t latency = c->link_cycles ? c->link_cycles : topology->wraps ? 2 : 1;
 	uint64_t wait = c->routing_delay + (c->speculative ? 0 : c->vc_alloc_delay);
@@ -130,7 +134,8 @@ static uint64_t flits_under_way(const struct noc_network *n)
 	return nr;
 }
 
-/* For each output VC: flits and credits on the way to it or from it, and flits in the buffer behind it. */
+/* For each output VC: flits and credits on the way to it or from it, and flits in the buffer behind
+ * it. */
 static void add_missing(const struct noc_network *n, uint32_t *missing)
 {
 	uint32_t routers_vcs = n->nr_routers * n->router_vcs;
@@ -141,9 +146,8 @@ static void add_missing(const struct noc_network *n, uint32_t *missing)
 		for (uint32_t i = 0; i < slot->nr_flits; i++) {
 			const struct noc_flit_event *e = &slot->flit[i];
 			uint32_t port = e->vc / n->vcs;
-			missing[e->flit.flags & NOC_FLIT_EJECT
-					? e->vc
-					: n->back[port].vc + e->vc % n->vcs]++;
+			missing[e->flit & NOC_FLIT_EJECT ? e->vc
+							 : n->back[port].vc + e->vc % n->vcs]++;
 		}
 	}
 	for (uint32_t v = 0; v < routers_vcs; v++)

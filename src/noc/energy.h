@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* energy.h - an estimate of dynamic energy: counts times a table. Neither leakage nor clock is in it, and no technology is yours. */
+/* energy.h - an estimate of dynamic energy: counts times a table. Neither leakage nor clock is in
+ * it, and no technology is yours. */
 #ifndef LONGPOLE_NOC_ENERGY_H
 #define LONGPOLE_NOC_ENERGY_H
 

@@ -45,8 +45,7 @@ enum base_status noc_network_set_latency(struct noc_network *n, uint32_t source,
 	struct noc_ideal *i = n->ideal;
 	if (!i)
 		return base_fail(err, BASE_ERR_USAGE, "latencies of pairs need topology=ideal");
-	if (!cycles || cycles > NOC_LATENCY_MAX ||
-		(source >= i->nodes && source != UINT32_MAX) ||
+	if (!cycles || cycles > NOC_LATENCY_MAX || (source >= i->nodes && source != UINT32_MAX) ||
 		(destination >= i->nodes && destination != UINT32_MAX))
 		return base_fail(err, BASE_ERR_USAGE, "latency of %u cycles from %u to %u", cycles,
 			source, destination);
@@ -68,9 +67,9 @@ enum base_status noc_ideal_send(
 {
 	struct noc_ideal *i = n->ideal;
 	struct noc_live *p = &n->pool.packet[packet];
-	uint32_t latency =
-		i->latency_of ? i->latency_of[(size_t)p->source * i->nodes + p->destination]
-			      : i->latency;
+	uint32_t latency = i->latency_of
+				   ? i->latency_of[(size_t)p->source * i->nodes + p->destination]
+				   : i->latency;
 	uint64_t sum = (uint64_t)latency + extra;
 	if (sum > NOC_LATENCY_MAX)
 		return base_fail(err, BASE_ERR_USAGE, "a latency of %llu cycles: the most is %d",

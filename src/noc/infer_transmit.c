@@ -333,6 +333,40 @@ static enum base_status explain(
 	return BASE_OK;
 }
 
+/* Nothing explains all runs: in some, something else was waited for (programs race). Takes what explains
+ * most of them: a reception, or the previous transmit, whose slack is that of the base run in most
+ * others, the latest of them. */
+static enum base_status explain_most(
+	struct noc_view *v, uint32_t t, struct noc_gate *ret, struct base_err *err)
+{
+	uint32_t from, to, best = NOC_PDG_NONE, most = 0, runs = v->runs->nr_runs;
+	window(v, t, v->options->window_previous_max, &from, &to);
+	enum base_status s = fill(v, t, from, to, t > 0, err);
+	for (uint32_t c = 0; c < v->nr_candidates && s == BASE_OK; c++) {
+		const int64_t *slack = v->slack + (size_t)c * runs;
+		uint32_t nr = 0;
+		for (uint32_t r = 1; r < runs; r++)
+			nr += slack[r] != UNKNOWN_SLACK &&
+				llabs(slack[r] - slack[0]) <= (long long)v->tolerance_cycles;
+		v->keep[c] = false;
+		if (slack[0] > 0 && nr >= most && nr) {
+			best = c;
+			most = nr;
+		}
+	}
+	if (s != BASE_OK || best == NOC_PDG_NONE)
+		return s;
+	ret->delay_cycles = (uint64_t)v->slack[(size_t)best * runs];
+	if (v->candidate[best] == NOC_PDG_NONE) {
+		ret->inputs = NOC_PDG_PREVIOUS;
+		return BASE_OK;
+	}
+	v->keep[best] = true;
+	v->certainty[best] = NOC_UNEXPLAINED;
+	ret->nr = 1;
+	return BASE_OK;
+}
+
 /* Of a transmit that was held up in nearly all runs little is known but inequalities. Where others
  * of the node answer who asked, so does it. */
 static enum base_status explain_by_others(
@@ -401,7 +435,11 @@ static enum base_status gate_adaptive(
 	s = explain(v, t, ret, err);
 	if (s != BASE_OK || ret->explained)
 		return s;
-	take_previous(v, t, base_gap(v, t), ret);
+	s = explain_most(v, t, ret, err);
+	if (s != BASE_OK)
+		return s;
+	if (!ret->nr && !ret->inputs)
+		take_previous(v, t, base_gap(v, t), ret);
 	ret->inputs |= NOC_PDG_UNEXPLAINED;
 	ret->empty = true;
 	return BASE_OK;

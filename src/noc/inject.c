@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* inject.c - the nodes' queues: one flit a cycle and node into the network, and whom to ask for more. */
+/* inject.c - the nodes' queues: one flit a cycle and node into the network, and whom to ask for
+ * more. */
 #include "noc/network_private.h"
 
 /* ---- the calendar of who is asked when ------------------------------------------------------ */
@@ -56,7 +57,7 @@ static enum base_status ask(struct noc_network *n, uint32_t asked, struct base_e
 		.destination = packet.destination,
 		.size = packet.size_flits,
 		.left = packet.size_flits,
-		.class = (uint8_t)class};
+		.class = (uint8_t) class};
 	noc_enqueue(n, i);
 	return BASE_OK;
 }
@@ -112,9 +113,8 @@ void noc_enqueue(struct noc_network *n, uint32_t packet)
 static uint8_t find_vc(
 	const struct noc_network *n, uint32_t node, uint32_t class, const struct noc_queue *q)
 {
-	uint32_t first, last, base = n->nr_routers * n->router_vcs + node * n->vcs;
-	noc_class_vcs(n, class, &first, &last);
-	uint32_t nr = last - first + 1;
+	uint32_t base = n->nr_routers * n->router_vcs + node * n->vcs;
+	uint32_t first = n->class_first[class], nr = n->class_last[class] - first + 1;
 	uint64_t free = n->free_vcs[n->nr_routers * n->ports + node];
 	for (uint32_t i = 1; i <= nr; i++) {
 		uint32_t vc = q->last_vc == UINT8_MAX ? first + i - 1
@@ -148,8 +148,9 @@ static void send_flit(struct noc_network *n, uint32_t node, uint32_t class, stru
 	}
 	struct noc_slot *s = &n->slot[(n->now + n->inject_delay[node]) & n->slot_mask];
 	uint32_t to = n->inject_vc[node] + vc;
-	s->flit[s->nr_flits++] = (struct noc_flit_event){
-		.vc = to, .router = n->topology.node_router[node], .flit = {packet, flags}};
+	s->flit[s->nr_flits++] = (struct noc_flit_event){.vc = to,
+		.router = n->topology.node_router[node],
+		.flit = packet << NOC_FLIT_SHIFT | flags};
 	n->nr_events++;
 	n->counts.injected++;
 }
@@ -167,7 +168,7 @@ static bool inject(struct noc_network *n, uint32_t node)
 			q->vc = find_vc(n, node, class, q);
 		if (q->vc == UINT8_MAX || !n->credit[base + q->vc])
 			continue;
-		n->last_class[node] = (uint8_t)class;
+		n->last_class[node] = (uint8_t) class;
 		send_flit(n, node, class, q);
 		if (n->classes > 1)
 			return true;

@@ -68,13 +68,12 @@ static bool make_state(struct noc_network *n)
 	       make(&n->sent_flits, ports, sizeof *n->sent_flits) &&
 	       make(&n->busy_until, ports, sizeof *n->busy_until) &&
 	       make(&n->to_route, sets, sizeof *n->to_route) &&
-	       make(&n->to_vc, sets, sizeof *n->to_vc) &&
-	       make(&n->to_sw, sets, sizeof *n->to_sw) &&
+	       make(&n->to_vc, sets, sizeof *n->to_vc) && make(&n->to_sw, sets, sizeof *n->to_sw) &&
 	       make(&n->pending, sets, sizeof *n->pending) &&
 	       make(&n->router_active, n->nr_routers / 64 + 1, 8) &&
 	       make(&n->node_active, n->nr_nodes / 64 + 1, 8) &&
-	       make(&n->port_of, n->router_vcs, 2) &&
-	       make(&n->queue, queues, sizeof *n->queue) && make(&n->last_class, n->nr_nodes, 1) &&
+	       make(&n->port_of, n->router_vcs, 2) && make(&n->queue, queues, sizeof *n->queue) &&
+	       make(&n->last_class, n->nr_nodes, 1) &&
 	       make(&n->inject_vc, n->nr_nodes, sizeof *n->inject_vc) &&
 	       make(&n->inject_delay, n->nr_nodes, sizeof *n->inject_delay) &&
 	       make(&n->ask_next, queues, sizeof *n->ask_next) &&
@@ -163,10 +162,10 @@ static void wire(struct noc_network *n, uint32_t *ret_longest, size_t *ret_links
 				/* The injection link is as long as the ejection link. */
 				n->inject_vc[port->node] = own * n->vcs;
 				n->inject_delay[port->node] = 2;
-				n->back[own] = (struct noc_back){
-					.vc = nodes_base + port->node * n->vcs,
-					.router = n->nr_routers + port->node,
-					.delay = 2 + credit};
+				n->back[own] =
+					(struct noc_back){.vc = nodes_base + port->node * n->vcs,
+						.router = n->nr_routers + port->node,
+						.delay = 2 + credit};
 			} else {
 				continue;
 			}
@@ -221,14 +220,18 @@ static enum base_status open_routers(struct noc_network *n, struct base_err *err
 			"speculative = 1 needs delays of one cycle: vc_alloc_delay, "
 			"sw_alloc_delay; routing_delay 0 or 1");
 	if (n->classes > n->vcs)
-		return base_fail(err, BASE_ERR_USAGE, "classes = %u: more than vcs = %u", n->classes,
-			n->vcs);
+		return base_fail(err, BASE_ERR_USAGE, "classes = %u: more than vcs = %u",
+			n->classes, n->vcs);
 	if (((uint64_t)n->nr_routers * n->router_vcs + (uint64_t)n->nr_nodes * n->vcs) *
 			(n->buffer + 8) >
 		(uint64_t)1 << 30)
 		return base_fail(err, BASE_ERR_LIMIT,
 			"%u routers of %u ports with %u virtual channels of %u flits: too large",
 			n->nr_routers, n->ports, n->vcs, n->buffer);
+	for (uint32_t i = 0; i < n->classes; i++) {
+		n->class_first[i] = i * n->vcs / n->classes;
+		n->class_last[i] = (i + 1) * n->vcs / n->classes - 1;
+	}
 	s = noc_routing_choose(n, err);
 	if (s != BASE_OK)
 		return s;
@@ -316,14 +319,14 @@ enum base_status noc_network_send_multicast(struct noc_network *n, const struct 
 
 static void eject(struct noc_network *n, const struct noc_flit_event *e)
 {
-	struct noc_live *p = &n->pool.packet[e->flit.packet];
+	struct noc_live *p = &n->pool.packet[e->flit >> NOC_FLIT_SHIFT];
 	struct noc_slot *s = &n->slot[(n->now + 2 + n->config.credit_delay) & n->slot_mask];
 	s->credit[s->nr_credits++] = (struct noc_credit_event){.vc = e->vc, .router = e->router};
 	n->nr_events++;
 	n->counts.ejected++;
-	if (e->flit.flags & NOC_FLIT_TAIL) {
+	if (e->flit & NOC_FLIT_TAIL) {
 		noc_arrive(&n->arrivals, p, n->now);
-		noc_pool_give(&n->pool, e->flit.packet);
+		noc_pool_give(&n->pool, e->flit >> NOC_FLIT_SHIFT);
 	}
 }
 
@@ -382,7 +385,7 @@ static enum base_status step(struct noc_network *n, struct base_err *err)
 		    sizeof *n->arrivals.list) != BASE_OK)
 		return base_fail(err, BASE_ERR_NOMEM, "arrivals of a cycle");
 	for (uint32_t i = 0; i < s->nr_flits; i++) {
-		if (s->flit[i].flit.flags & NOC_FLIT_EJECT)
+		if (s->flit[i].flit & NOC_FLIT_EJECT)
 			eject(n, &s->flit[i]);
 		else
 			arrive(n, &s->flit[i]);
@@ -427,8 +430,7 @@ static uint64_t next_cycle(const struct noc_network *n)
 	return next;
 }
 
-static enum base_status run_routers(
-	struct noc_network *n, uint64_t until, struct base_err *err)
+static enum base_status run_routers(struct noc_network *n, uint64_t until, struct base_err *err)
 {
 	while (n->now < until && !n->arrivals.nr) {
 		uint64_t next = next_cycle(n);
@@ -450,8 +452,8 @@ enum base_status noc_network_run(struct noc_network *n, uint64_t until_cycle,
 	const struct noc_arrival **ret, size_t *ret_nr, struct base_err *err)
 {
 	n->arrivals.nr = 0;
-	enum base_status s = n->ideal ? noc_ideal_run(n, until_cycle, err)
-				      : run_routers(n, until_cycle, err);
+	enum base_status s =
+		n->ideal ? noc_ideal_run(n, until_cycle, err) : run_routers(n, until_cycle, err);
 	*ret = n->arrivals.list;
 	*ret_nr = s == BASE_OK ? n->arrivals.nr : 0;
 	return s;

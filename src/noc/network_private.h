@@ -13,13 +13,15 @@
 
 /* Queued or under way. Flits are numbers of packets with two flags. */
 struct noc_live {
-	uint64_t id, created, sent;
-	uint32_t source, destination, size, next; /* next: in a queue, or in the list of the free */
-	uint32_t left;   /* flits that have not left the source */
-	uint32_t middle; /* valiant: the router to go to first */
+	/* what routers touch, in 16 bytes that no border of cache lines divides */
+	uint32_t destination, middle; /* middle: of valiant, the router to go to first */
 	uint16_t hops;
 	uint8_t class, phase; /* phase: what a routing remembers from hop to hop */
+	uint32_t left;        /* flits that have not left the source */
+	uint64_t id, created, sent;
+	uint32_t source, size, next, unused[3]; /* next: in a queue, or in the list of the free */
 };
+_Static_assert(sizeof(struct noc_live) == 64, "a line");
 struct noc_pool {
 	struct noc_live *packet;
 	size_t capacity;
@@ -63,14 +65,16 @@ enum base_status noc_ideal_run(
 
 /* ---- routers ------------------------------------------------------------------------------- */
 
-/* Hot arrays have no elements of one byte: a store to a char may change anything, says C, and then everything is loaded again. */
+/* Hot arrays have no elements of one byte: a store to a char may change anything, says C, and then
+ * everything is loaded again. */
 
-/* Numbers: an input VC is router * ports * vcs + port * vcs + vc, an output VC likewise; a node's VCs of its
- * injection link follow those of the routers: routers * ports * vcs + node * vcs + vc. */
+/* Numbers: an input VC is router * ports * vcs + port * vcs + vc, an output VC likewise; a node's
+ * VCs of its injection link follow those of the routers: routers * ports * vcs + node * vcs + vc.
+ */
 
 enum noc_vc_state { NOC_VC_IDLE, NOC_VC_ROUTING, NOC_VC_WAITING, NOC_VC_ACTIVE };
 struct noc_input_vc {
-	uint32_t out;         /* output VC; while ACTIVE */
+	uint32_t out;          /* output VC; while ACTIVE */
 	uint16_t first, count; /* ring of flits */
 	uint16_t state, nr_routes;
 	uint16_t out_port, out_vc;
@@ -80,14 +84,14 @@ struct noc_input_vc {
 struct noc_route {
 	uint16_t port, vc_first, vc_last, priority;
 };
-enum { NOC_FLIT_HEAD = 1, NOC_FLIT_TAIL = 2, NOC_FLIT_EJECT = 4 };
-struct noc_flit {
-	uint32_t packet, flags;
-};
-/* A flit reaches a router's input VC; or (NOC_FLIT_EJECT) a node, then `vc` is the output VC that gets the credit. */
+/* A flit is its packet's number times 8 and flags: buffers are the largest part of what a cycle
+ * touches. */
+enum { NOC_FLIT_HEAD = 1, NOC_FLIT_TAIL = 2, NOC_FLIT_EJECT = 4, NOC_FLIT_SHIFT = 3 };
+_Static_assert((uint64_t)NOC_PACKETS_MAX << NOC_FLIT_SHIFT <= UINT32_MAX, "packets fit into flits");
+/* A flit reaches a router's input VC; or (NOC_FLIT_EJECT) a node, then `vc` is the output VC that
+ * gets the credit. */
 struct noc_flit_event {
-	uint32_t vc, router;
-	struct noc_flit flit;
+	uint32_t vc, router, flit;
 };
 /* router >= nr_routers: that of a node. */
 struct noc_credit_event {
@@ -100,8 +104,9 @@ struct noc_slot {
 };
 /* What an output port leads to: an input VC of a router, or a node. */
 struct noc_output {
-	uint32_t vc, router; /* first input VC there; of an ejection: own first output VC, own router */
-	uint32_t delay;      /* from the crossbar's grant to the arrival */
+	uint32_t vc,
+		router; /* first input VC there; of an ejection: own first output VC, own router */
+	uint32_t delay; /* from the crossbar's grant to the arrival */
 	uint16_t busy_cycles;
 	uint16_t eject; /* NOC_FLIT_EJECT or 0 */
 };
@@ -129,6 +134,7 @@ struct noc_network {
 	uint32_t router_vcs; /* ports * vcs */
 	uint32_t words;      /* of a set of a router's input VCs */
 	uint32_t route_max, buffer;
+	uint32_t class_first[8], class_last[8];    /* virtual channels of each class */
 	bool lookahead, speculative, narrow, slow; /* slow: allocation delays above 1 */
 	unsigned (*route)(struct noc_network *n, uint32_t router, uint32_t in_port, uint32_t in_vc,
 		struct noc_live *p, struct noc_route *ret);
@@ -136,11 +142,11 @@ struct noc_network {
 	/* of each input VC */
 	struct noc_input_vc *input;
 	struct noc_route *routes; /* route_max each */
-	struct noc_flit *flit;    /* buffer each */
+	uint32_t *flit;           /* buffer each */
 	/* of each output VC, nodes' included */
 	uint16_t *credit;
-	uint16_t *owner; /* input VC of the same router; UINT16_MAX: nobody */
-	uint16_t *vc_grant_next; /* round robin: next input VC of the router */
+	uint16_t *owner;          /* input VC of the same router; UINT16_MAX: nobody */
+	uint16_t *vc_grant_next;  /* round robin: next input VC of the router */
 	uint16_t *vc_accept_next; /* of each input VC: next output VC of the router */
 	/* of each port */
 	struct noc_output *output;
@@ -162,9 +168,9 @@ struct noc_network {
 
 	struct noc_slot *slot;
 	uint32_t slot_mask;
-	uint64_t nr_events; /* in all slots */
+	uint64_t nr_events;                  /* in all slots */
 	struct noc_counts counts, forgotten; /* since the start; before the last reset */
-	uint64_t buffered; /* flits in buffers */
+	uint64_t buffered;                   /* flits in buffers */
 
 	/* asking the source: calendar of (node, class) */
 	struct noc_source source;
@@ -202,12 +208,5 @@ void noc_enqueue(struct noc_network *n, uint32_t packet);
 enum base_status noc_ask_due(struct noc_network *n, struct base_err *err) BASE_MUST_CHECK;
 void noc_ask_at(struct noc_network *n, uint32_t asked, uint64_t cycle);
 uint64_t noc_ask_first(const struct noc_network *n); /* UINT64_MAX: never */
-
-static inline void noc_class_vcs(
-	const struct noc_network *n, uint32_t class, uint32_t *ret_first, uint32_t *ret_last)
-{
-	*ret_first = class * n->vcs / n->classes;
-	*ret_last = (class + 1) * n->vcs / n->classes - 1;
-}
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* random.h - xoshiro256** (Blackman and Vigna, 2018), seeded by splitmix64. Streams are small structs. */
+/* random.h - xoshiro256** (Blackman and Vigna, 2018), seeded by splitmix64. Streams are small
+ * structs. */
 #ifndef LONGPOLE_NOC_RANDOM_H
 #define LONGPOLE_NOC_RANDOM_H
 

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * router.c - one cycle of a router: virtual channel allocation, switch allocation, routing; then what they decided.
+ * router.c - one cycle of a router: virtual channel allocation, switch allocation, routing; then
+ * what they decided.
  *
- * A router's input VCs are members of sets of bits: to_route, to_vc (want an output VC), to_sw (have an output VC, a flit and a credit) and, with
- * delays above one cycle, pending. A packet that finds all its output VCs taken leaves to_vc and waits at the output port until a tail frees one. So a
- * router where nothing can move has empty sets and is not visited. The allocators are those of N. McKeown, "The iSLIP scheduling algorithm" (1999).
+ * A router's input VCs are members of sets of bits: to_route, to_vc (want an output VC), to_sw
+ * (have an output VC, a flit and a credit) and, with delays above one cycle, pending. A packet that
+ * finds all its output VCs taken leaves to_vc and waits at the output port until a tail frees one.
+ * So a router where nothing can move has empty sets and is not visited. The allocators are those of
+ * N. McKeown, "The iSLIP scheduling algorithm" (1999).
  */
 #include "noc/network_private.h"
 
@@ -13,13 +16,13 @@
 #define SPECULATIVE 128u /* of a label: asked without having an output VC */
 
 struct noc_scratch {
-	uint64_t *vc_request; /* [output VC]: input VCs; `words` each */
+	uint64_t *vc_request;             /* [output VC]: input VCs; `words` each */
 	uint16_t *vc_touched, *vc_asking; /* output VCs with requests; input VCs that request */
-	uint16_t *vc_grant;   /* [input VC]: output VC */
-	uint16_t *vc_offer;   /* [input VC]: the best output VC that was granted to it */
-	uint16_t *vc_offered, *vc_matched; /* input VCs */
+	uint16_t *vc_grant;               /* [input VC]: output VC */
+	uint16_t *vc_offer; /* [input VC]: the best output VC that was granted to it */
+	uint16_t *vc_offered, *vc_matched;                            /* input VCs */
 	uint64_t sw_request[NOC_PORTS_MAX], sw_wanted[NOC_PORTS_MAX]; /* of outputs; of inputs */
-	uint16_t label[NOC_PORTS_MAX][NOC_PORTS_MAX];                  /* [input][output] */
+	uint16_t label[NOC_PORTS_MAX][NOC_PORTS_MAX];                 /* [input][output] */
 	uint16_t sw_offer[NOC_PORTS_MAX];
 	struct {
 		uint16_t in, out, label;
@@ -88,8 +91,8 @@ static inline uint64_t free_of(const struct here *h, const struct noc_route *r)
 static inline uint64_t made(const struct here *h, uint32_t vc)
 {
 	uint32_t at = h->first_vc + vc;
-	const struct noc_flit *f = &h->n->flit[(size_t)at * h->n->buffer + h->input[vc].first];
-	return h->n->pool.packet[f->packet].created;
+	uint32_t flit = h->n->flit[(size_t)at * h->n->buffer + h->input[vc].first];
+	return h->n->pool.packet[flit >> NOC_FLIT_SHIFT].created;
 }
 
 /* ---- virtual channel allocation ------------------------------------------------------------- */
@@ -103,7 +106,8 @@ static inline void wait_for_vc(struct here *h, uint32_t vc, uint32_t words)
 		noc_set_bit(n->waiting + (size_t)(h->first_port + r[i].port) * words, vc);
 }
 
-/* What was decided now takes effect at the end of the delay's last cycle (delays above one cycle). */
+/* What was decided now takes effect at the end of the delay's last cycle (delays above one cycle).
+ */
 static void put_off(struct here *h, uint32_t vc, uint32_t result, uint64_t delay)
 {
 	h->input[vc].result = (uint16_t)result;
@@ -162,7 +166,8 @@ static void vc_match(struct here *h, uint32_t in, uint32_t out, uint32_t nr_vcs,
 	n->vc_accept_next[h->first_vc + in] = (uint16_t)(out + 1 == nr_vcs ? 0 : out + 1);
 }
 
-/* One input VC alone: every output VC it asks for is granted. Most cycles of most routers are this. */
+/* One input VC alone: every output VC it asks for is granted. Most cycles of most routers are this.
+ */
 static inline void vc_alone(struct here *h, uint32_t in, uint32_t nr)
 {
 	const struct noc_network *n = h->n;
@@ -244,8 +249,9 @@ static void vc_separable(
 			uint32_t in = s->vc_asking[a];
 			if (s->vc_offer[in] != out)
 				continue;
-			bool nearer = best == UINT32_MAX || ahead(in, from, n->router_vcs) <
-								    ahead(best, from, n->router_vcs);
+			bool nearer =
+				best == UINT32_MAX ||
+				ahead(in, from, n->router_vcs) < ahead(best, from, n->router_vcs);
 			if (by_age && best != UINT32_MAX && made(h, in) != made(h, best))
 				nearer = made(h, in) < made(h, best);
 			if (nearer)
@@ -257,8 +263,8 @@ static void vc_separable(
 }
 
 /*
- * Where no two ask at one port, each gets the free VC that its pointer comes to first: what iSLIP and the separable
- * allocator would do, too. UINT32_MAX: two do.
+ * Where no two ask at one port, each gets the free VC that its pointer comes to first: what iSLIP
+ * and the separable allocator would do, too. UINT32_MAX: two do.
  */
 static inline uint32_t vcs_apart(struct here *h)
 {
@@ -278,7 +284,8 @@ static inline uint32_t vcs_apart(struct here *h)
 			return UINT32_MAX;
 		ports |= port;
 		free <<= r->port * n->vcs;
-		s->vc_grant[vc] = (uint16_t)round_robin(&free, 1, n->vc_accept_next[h->first_vc + vc]);
+		s->vc_grant[vc] =
+			(uint16_t)round_robin(&free, 1, n->vc_accept_next[h->first_vc + vc]);
 		s->vc_asking[asking++] = (uint16_t)vc;
 	}
 	for (uint32_t i = 0; i < asking; i++)
@@ -415,8 +422,8 @@ static inline uint32_t sw_islip(struct here *h, struct switch_sets sets)
 				continue;
 			uint32_t in = round_robin(&set, 1, n->sw_grant_next[h->first_port + out]);
 			uint32_t from = n->sw_accept_next[h->first_port + in];
-			if (!(offered >> in & 1) || ahead(out, from, n->ports) <
-							    ahead(s->sw_offer[in], from, n->ports))
+			if (!(offered >> in & 1) ||
+				ahead(out, from, n->ports) < ahead(s->sw_offer[in], from, n->ports))
 				s->sw_offer[in] = (uint16_t)out;
 			offered |= (uint64_t)1 << in;
 		}
@@ -446,8 +453,8 @@ static uint32_t sw_separable(struct here *h, struct switch_sets sets, bool by_ag
 	uint32_t nr = 0;
 	for (uint64_t bits = sets.inputs; bits; bits &= bits - 1) {
 		uint32_t in = (uint32_t)__builtin_ctzll(bits);
-		uint32_t out = round_robin(
-			&s->sw_wanted[in], 1, n->sw_accept_next[h->first_port + in]);
+		uint32_t out =
+			round_robin(&s->sw_wanted[in], 1, n->sw_accept_next[h->first_port + in]);
 		for (uint64_t o = by_age ? s->sw_wanted[in] : 0; o; o &= o - 1) {
 			uint32_t other = (uint32_t)__builtin_ctzll(o);
 			if (sw_made(h, in, other) < sw_made(h, in, out))
@@ -459,8 +466,7 @@ static uint32_t sw_separable(struct here *h, struct switch_sets sets, bool by_ag
 		uint32_t out = (uint32_t)__builtin_ctzll(bits);
 		if (!chosen[out])
 			continue;
-		uint32_t in = round_robin(
-			&chosen[out], 1, n->sw_grant_next[h->first_port + out]);
+		uint32_t in = round_robin(&chosen[out], 1, n->sw_grant_next[h->first_port + out]);
 		for (uint64_t i = by_age ? chosen[out] : 0; i; i &= i - 1) {
 			uint32_t other = (uint32_t)__builtin_ctzll(i);
 			if (sw_made(h, other, out) < sw_made(h, in, out))
@@ -532,11 +538,11 @@ static inline void begin_packet(struct here *h, uint32_t vc, uint64_t cycle)
 		return;
 	}
 	uint32_t at = h->first_vc + vc;
-	struct noc_flit *f = &n->flit[(size_t)at * n->buffer + in->first];
+	uint32_t flit = n->flit[(size_t)at * n->buffer + in->first];
 	uint32_t port = n->port_of[vc];
 	in->state = NOC_VC_WAITING;
 	in->nr_routes = (uint16_t)n->route(n, h->router, port, vc - port * n->vcs,
-		&n->pool.packet[f->packet], n->routes + (size_t)at * n->route_max);
+		&n->pool.packet[flit >> NOC_FLIT_SHIFT], n->routes + (size_t)at * n->route_max);
 	noc_set_bit(h->to_vc, vc);
 }
 
@@ -555,17 +561,17 @@ static inline void compute_routes(struct here *h, uint32_t words)
 		if (n->slow && !is_due(n, in))
 			continue;
 		uint32_t at = h->first_vc + (uint32_t)vc, port = n->port_of[vc];
-		struct noc_flit *f = &n->flit[(size_t)at * n->buffer + in->first];
+		uint32_t flit = n->flit[(size_t)at * n->buffer + in->first];
 		in->state = NOC_VC_WAITING;
 		in->nr_routes = (uint16_t)n->route(n, h->router, port, (uint32_t)vc - port * n->vcs,
-			&n->pool.packet[f->packet], n->routes + (size_t)at * n->route_max);
+			&n->pool.packet[flit >> NOC_FLIT_SHIFT],
+			n->routes + (size_t)at * n->route_max);
 		noc_clear_bit(h->to_route, (uint32_t)vc);
 		noc_set_bit(h->to_vc, (uint32_t)vc);
 	}
 }
 
-static inline void release_vc(
-	struct here *h, const struct noc_input_vc *in, uint32_t words)
+static inline void release_vc(struct here *h, const struct noc_input_vc *in, uint32_t words)
 {
 	struct noc_network *n = h->n;
 	uint32_t port = h->first_port + in->out_port;
@@ -589,7 +595,7 @@ static inline void send_flit(struct here *h, uint32_t vc, uint32_t words)
 	struct noc_network *n = h->n;
 	struct noc_input_vc *in = &h->input[vc];
 	uint32_t at = h->first_vc + vc, port = h->first_port + in->out_port;
-	struct noc_flit flit = n->flit[(size_t)at * n->buffer + in->first];
+	uint32_t flit = n->flit[(size_t)at * n->buffer + in->first];
 	const struct noc_output *out = &n->output[port];
 	const struct noc_back *back = &n->back[h->first_port + n->port_of[vc]];
 	uint32_t next = in->first + 1u;
@@ -599,18 +605,17 @@ static inline void send_flit(struct here *h, uint32_t vc, uint32_t words)
 	n->sent_flits[port]++;
 	uint16_t credit = --n->credit[in->out];
 	struct noc_slot *s = &n->slot[(n->now + out->delay) & n->slot_mask];
-	s->flit[s->nr_flits++] = (struct noc_flit_event){.vc = out->vc + in->out_vc,
-		.router = out->router,
-		.flit = {flit.packet, flit.flags | out->eject}};
+	s->flit[s->nr_flits++] = (struct noc_flit_event){
+		.vc = out->vc + in->out_vc, .router = out->router, .flit = flit | out->eject};
 	s = &n->slot[(n->now + back->delay) & n->slot_mask];
 	s->credit[s->nr_credits++] = (struct noc_credit_event){
 		.vc = back->vc + (vc - n->port_of[vc] * n->vcs), .router = back->router};
 	n->nr_events += 2;
 	if (n->narrow)
 		n->busy_until[port] = n->now + out->busy_cycles;
-	if (flit.flags & NOC_FLIT_HEAD)
-		n->pool.packet[flit.packet].hops++;
-	if (flit.flags & NOC_FLIT_TAIL) {
+	if (flit & NOC_FLIT_HEAD)
+		n->pool.packet[flit >> NOC_FLIT_SHIFT].hops++;
+	if (flit & NOC_FLIT_TAIL) {
 		noc_clear_bit(h->to_sw, vc);
 		release_vc(h, in, words);
 		if (in->count)

@@ -2,10 +2,12 @@
 /*
  * routing.c - which outputs and virtual channels a packet may take from here.
  *
- * Why none of them deadlocks: W. Dally and B. Towles, Principles and Practices of Interconnection Networks (2004), chapters 13 and 14. Dimension
- * order in a mesh is acyclic. In a torus, a packet that crosses the wrap-around link of a dimension has the upper half of the virtual channels for
- * the whole dimension, others the lower half; minimal ways of one half never close the ring. O1TURN and Valiant give each of their two orders or
- * phases a half of its own. Adaptive: one escape channel (two in a torus) in dimension order, which is never left once entered (Duato).
+ * Why none of them deadlocks: W. Dally and B. Towles, Principles and Practices of Interconnection
+ * Networks (2004), chapters 13 and 14. Dimension order in a mesh is acyclic. In a torus, a packet
+ * that crosses the wrap-around link of a dimension has the upper half of the virtual channels for
+ * the whole dimension, others the lower half; minimal ways of one half never close the ring. O1TURN
+ * and Valiant give each of their two orders or phases a half of its own. Adaptive: one escape
+ * channel (two in a torus) in dimension order, which is never left once entered (Duato).
  *
  * One more: a row of noc_words.def, a function here, and a row of table[].
  */
@@ -34,8 +36,8 @@ static uint32_t towards(
 }
 
 /*
- * Next port in dimension order towards another router. `phase` is the torus' half, which is decided where a dimension
- * begins and kept until it ends.
+ * Next port in dimension order towards another router. `phase` is the torus' half, which is decided
+ * where a dimension begins and kept until it ends.
  */
 static uint32_t dimension_order(struct noc_network *n, uint32_t router, uint32_t to,
 	uint32_t in_port, bool descending, uint8_t *half)
@@ -72,9 +74,13 @@ static unsigned route_dor(struct noc_network *n, uint32_t router, uint32_t in_po
 {
 	uint32_t to = n->topology.node_router[p->destination], first, last;
 	(void)in_vc;
-	noc_class_vcs(n, p->class, &first, &last);
+	first = n->class_first[p->class];
+	last = n->class_last[p->class];
 	if (to == router)
 		return one(ret, n->topology.node_port[p->destination], first, last);
+	if (n->topology.first_port)
+		return one(ret, n->topology.first_port[(size_t)router * n->nr_routers + to], first,
+			last);
 	uint32_t port = dimension_order(n, router, to, in_port, false, &p->phase);
 	if (n->topology.wraps)
 		halve(&first, &last, p->phase);
@@ -92,7 +98,8 @@ static unsigned route_o1turn(struct noc_network *n, uint32_t router, uint32_t in
 	uint32_t to = n->topology.node_router[p->destination], first, last;
 	uint8_t half = 0;
 	(void)in_vc;
-	noc_class_vcs(n, p->class, &first, &last);
+	first = n->class_first[p->class];
+	last = n->class_last[p->class];
 	if (to == router)
 		return one(ret, n->topology.node_port[p->destination], first, last);
 	if (from_node(n, router, in_port))
@@ -108,7 +115,8 @@ static unsigned route_valiant(struct noc_network *n, uint32_t router, uint32_t i
 {
 	uint32_t to = n->topology.node_router[p->destination], first, last;
 	(void)in_vc;
-	noc_class_vcs(n, p->class, &first, &last);
+	first = n->class_first[p->class];
+	last = n->class_last[p->class];
 	if (from_node(n, router, in_port)) {
 		p->phase = 0;
 		p->middle = noc_random_below(&n->random, n->nr_routers);
@@ -120,8 +128,8 @@ static unsigned route_valiant(struct noc_network *n, uint32_t router, uint32_t i
 	if (p->phase & 2 && router == to)
 		return one(ret, n->topology.node_port[p->destination], first, last);
 	uint8_t half = p->phase & 1;
-	uint32_t port = dimension_order(
-		n, router, p->phase & 2 ? to : p->middle, in_port, false, &half);
+	uint32_t port =
+		dimension_order(n, router, p->phase & 2 ? to : p->middle, in_port, false, &half);
 	p->phase = (uint8_t)((p->phase & 2) | half);
 	if (n->topology.wraps)
 		halve(&first, &last, half);
@@ -158,10 +166,12 @@ static unsigned route_adaptive(struct noc_network *n, uint32_t router, uint32_t 
 {
 	const struct noc_topology *t = &n->topology;
 	uint32_t to = t->node_router[p->destination], first, last, nr_escapes = t->wraps ? 2 : 1;
-	noc_class_vcs(n, p->class, &first, &last);
+	first = n->class_first[p->class];
+	last = n->class_last[p->class];
 	if (to == router)
 		return one(ret, t->node_port[p->destination], first, last);
-	bool begins = from_node(n, router, in_port), escaped = !begins && in_vc < first + nr_escapes;
+	bool begins = from_node(n, router, in_port),
+	     escaped = !begins && in_vc < first + nr_escapes;
 	unsigned nr = 0;
 	if (!escaped) {
 		nr = add_adaptive(t, router, to, first + nr_escapes, last, ret);
@@ -179,7 +189,8 @@ static unsigned route_nca(struct noc_network *n, uint32_t router, uint32_t in_po
 	uint32_t first, last, level = router / t->level_routers, pos = router % t->level_routers;
 	(void)in_port;
 	(void)in_vc;
-	noc_class_vcs(n, p->class, &first, &last);
+	first = n->class_first[p->class];
+	last = n->class_last[p->class];
 	/* Nodes under one port down of this level, and under the router. */
 	uint32_t branch = 1;
 	for (uint32_t l = level + 1; l < t->levels; l++)
@@ -196,7 +207,8 @@ static unsigned route_table(struct noc_network *n, uint32_t router, uint32_t in_
 	uint32_t to = t->node_router[p->destination], first, last;
 	(void)in_port;
 	(void)in_vc;
-	noc_class_vcs(n, p->class, &first, &last);
+	first = n->class_first[p->class];
+	last = n->class_last[p->class];
 	return one(ret,
 		to == router ? t->node_port[p->destination]
 			     : t->table[(size_t)router * t->nr_routers + to],

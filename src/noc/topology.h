@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * topology.h - routers, ports, links and where nodes are. Built from a configuration; read-only afterwards.
+ * topology.h - routers, ports, links and where nodes are. Built from a configuration; read-only
+ * afterwards.
  *
- * One more: a row of noc_words.def, a function that fills the struct and a row of build[] in topology.c.
+ * One more: a row of noc_words.def, a function that fills the struct and a row of build[] in
+ * topology.c.
  */
 #ifndef LONGPOLE_NOC_TOPOLOGY_H
 #define LONGPOLE_NOC_TOPOLOGY_H
@@ -12,6 +14,7 @@
 enum {
 	NOC_DIMENSIONS_MAX = 16,
 	NOC_ROUTERS_MAX = 65536,
+	NOC_FIRST_PORT_ROUTERS_MAX = 512,
 	NOC_TABLE_ROUTERS_MAX = 4096, /* routers whose ways are in a table */
 };
 
@@ -26,13 +29,16 @@ struct noc_topology {
 	uint32_t nr_routers, nr_nodes;
 	uint32_t ports;        /* the most that a router has */
 	struct noc_port *port; /* [router][ports] */
-	uint32_t *node_router; /* a node's router, and the port that it has there in both directions */
+	uint32_t *node_router; /* a node's router, and the port that it has there in both directions
+				*/
 	uint8_t *node_port;
 	/* cubes: mesh, torus, cmesh, flatfly */
 	uint32_t dimensions, radix[NOC_DIMENSIONS_MAX];
-	uint16_t *place;       /* [router][dimensions] */
+	uint16_t *place;    /* [router][dimensions] */
 	bool wraps, direct; /* direct: flattened butterfly */
 	uint32_t first_node_port, first_link_port;
+	uint8_t *first_port; /* mesh, small: port of the first hop in dimension order,
+				[router][router]; else NULL */
 	/* fat trees */
 	uint32_t arity, levels, level_routers;
 	/* graphs: the port of the next hop, [router][destination router]; UINT8_MAX: none */
@@ -40,8 +46,8 @@ struct noc_topology {
 	bool up_down; /* shortest ways would deadlock: up*-down* ways */
 };
 
-enum base_status noc_topology_init(struct noc_topology *t, const struct noc_config *c,
-	struct base_err *err) BASE_MUST_CHECK;
+enum base_status noc_topology_init(
+	struct noc_topology *t, const struct noc_config *c, struct base_err *err) BASE_MUST_CHECK;
 void noc_topology_fini(struct noc_topology *t);
 /* Routers on a shortest way, both ends included. */
 uint32_t noc_topology_distance(const struct noc_topology *t, uint32_t from_node, uint32_t to_node);
@@ -58,11 +64,15 @@ void noc_topology_link(struct noc_topology *t, uint32_t from, uint32_t from_port
 	uint32_t to_port, uint64_t latency, uint64_t flit_cycles);
 void noc_topology_node(struct noc_topology *t, uint32_t node, uint32_t router, uint32_t port);
 
-enum base_status noc_topology_cube(struct noc_topology *t, const struct noc_config *c,
-	struct base_err *err) BASE_MUST_CHECK;
-enum base_status noc_topology_tree(struct noc_topology *t, const struct noc_config *c,
-	struct base_err *err) BASE_MUST_CHECK;
-enum base_status noc_topology_graph(struct noc_topology *t, const struct noc_config *c,
-	struct base_err *err) BASE_MUST_CHECK;
+enum base_status noc_topology_cube(
+	struct noc_topology *t, const struct noc_config *c, struct base_err *err) BASE_MUST_CHECK;
+enum base_status noc_topology_tree(
+	struct noc_topology *t, const struct noc_config *c, struct base_err *err) BASE_MUST_CHECK;
+enum base_status noc_topology_graph(
+	struct noc_topology *t, const struct noc_config *c, struct base_err *err) BASE_MUST_CHECK;
+
+/* The same of a text; c->graph is its name for messages. */
+enum base_status noc_topology_graph_text(struct noc_topology *t, const struct noc_config *c,
+	const char *text, struct base_err *err) BASE_MUST_CHECK;
 
 #endif

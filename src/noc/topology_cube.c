@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * topology_cube.c - mesh, torus, concentrated mesh and flattened butterfly: routers at the points of a grid.
+ * topology_cube.c - mesh, torus, concentrated mesh and flattened butterfly: routers at the points
+ * of a grid.
  *
- * Ports of mesh, torus and cmesh: 2d leads up dimension d, 2d + 1 down it, and what comes from above arrives at 2d;
- * nodes follow. Of a flattened butterfly: nodes first; then for each dimension a port for each place in it (the
- * own one leads nowhere), at which arrives what comes from that place.
+ * Ports of mesh, torus and cmesh: 2d leads up dimension d, 2d + 1 down it, and what comes from
+ * above arrives at 2d; nodes follow. Of a flattened butterfly: nodes first; then for each dimension
+ * a port for each place in it (the own one leads nowhere), at which arrives what comes from that
+ * place.
  */
 #include "noc/topology.h"
 
@@ -25,8 +27,8 @@ static enum base_status parse_dims(
 		if (end == at || !radix || radix > 4096 || t->dimensions == NOC_DIMENSIONS_MAX ||
 			(*end && *end != 'x'))
 			return base_fail(err, BASE_ERR_USAGE,
-				"dims = %s: not at most %d numbers from 1 to 4096, as 8x8x4", c->dims,
-				NOC_DIMENSIONS_MAX);
+				"dims = %s: not at most %d numbers from 1 to 4096, as 8x8x4",
+				c->dims, NOC_DIMENSIONS_MAX);
 		t->radix[t->dimensions++] = (uint32_t)radix;
 		at = end;
 		if (!*at)
@@ -56,11 +58,11 @@ static void link_grid(struct noc_topology *t, const struct noc_config *c)
 			uint32_t down = at ? r - stride : r + (k - 1) * stride;
 			/* What goes up arrives at the port that leads down. */
 			if (t->wraps || at + 1 < k)
-				noc_topology_link(t, r, 2 * d, up, 2 * d + 1, latency,
-					c->link_flit_cycles);
+				noc_topology_link(
+					t, r, 2 * d, up, 2 * d + 1, latency, c->link_flit_cycles);
 			if (t->wraps || at)
-				noc_topology_link(t, r, 2 * d + 1, down, 2 * d, latency,
-					c->link_flit_cycles);
+				noc_topology_link(
+					t, r, 2 * d + 1, down, 2 * d, latency, c->link_flit_cycles);
 		}
 	}
 }
@@ -74,12 +76,37 @@ static void link_all(struct noc_topology *t, const struct noc_config *c)
 			uint32_t at = t->place[(size_t)r * t->dimensions + d];
 			for (uint32_t x = 0; x < t->radix[d]; x++)
 				if (x != at)
-					noc_topology_link(t, r, base + x, r + x * stride - at * stride,
-						base + at, latency, c->link_flit_cycles);
+					noc_topology_link(t, r, base + x,
+						r + x * stride - at * stride, base + at, latency,
+						c->link_flit_cycles);
 			base += t->radix[d];
 			stride *= t->radix[d];
 		}
 	}
+}
+
+/* Where dimension order leads, looked up instead of computed: routers ask for each packet and hop.
+ */
+static enum base_status fill_first_ports(struct noc_topology *t, struct base_err *err)
+{
+	size_t nr = t->nr_routers;
+	if (t->wraps || t->direct || nr > NOC_FIRST_PORT_ROUTERS_MAX)
+		return BASE_OK;
+	t->first_port = base_alloc(nr * nr);
+	if (!t->first_port)
+		return base_fail(err, BASE_ERR_NOMEM, "ways between %zu routers", nr);
+	for (size_t a = 0; a < nr; a++) {
+		for (size_t b = 0; b < nr; b++) {
+			const uint16_t *from = t->place + a * t->dimensions;
+			const uint16_t *to = t->place + b * t->dimensions;
+			uint32_t d = 0;
+			while (d < t->dimensions && from[d] == to[d])
+				d++;
+			if (d < t->dimensions)
+				t->first_port[a * nr + b] = (uint8_t)(2 * d + (from[d] > to[d]));
+		}
+	}
+	return BASE_OK;
 }
 
 enum base_status noc_topology_cube(
@@ -107,12 +134,12 @@ enum base_status noc_topology_cube(
 	for (uint32_t r = 0; r < t->nr_routers; r++) {
 		set_place(t, r);
 		for (uint32_t i = 0; i < nodes_each; i++)
-			noc_topology_node(t, (uint32_t)(r * nodes_each + i), r,
-				t->first_node_port + i);
+			noc_topology_node(
+				t, (uint32_t)(r * nodes_each + i), r, t->first_node_port + i);
 	}
 	if (direct)
 		link_all(t, c);
 	else
 		link_grid(t, c);
-	return BASE_OK;
+	return fill_first_ports(t, err);
 }

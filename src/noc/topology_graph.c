@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * topology_graph.c - routers and links from a text; shortest ways in a table; proof that they cannot deadlock.
+ * topology_graph.c - routers and links from a text; shortest ways in a table; proof that they
+ *cannot deadlock.
  *
  * Lines as of BookSim's `anynet`, numbers from 0 on:
  *	router 0 node 0 node 1 router 1 10 router 2
- * is router 0 with two nodes, a link to router 1 that takes 10 cycles, one to router 2 of one cycle. The other direction is the same unless router 1's
- * own line gives it. A second number after the latency: cycles that a flit keeps the link busy. `#` and `//` begin a comment.
+ * is router 0 with two nodes, a link to router 1 that takes 10 cycles, one to router 2 of one
+ *cycle. The other direction is the same unless router 1's own line gives it. A second number after
+ *the latency: cycles that a flit keeps the link busy. `#` and `//` begin a comment.
  *
- * A way is shortest in cycles, ties go to the lower port. All packets use all virtual channels; so the links that ways take one after the other
- * must not form a ring (Dally and Seitz, 1987), and where they do, up*-down* ways (Schroeder et al., 1991) are taken instead: links have a direction by a breadth-first tree,
- * and no way goes up after it went down.
+ * A way is shortest in cycles, ties go to the lower port. All packets use all virtual channels; so
+ *the links that ways take one after the other must not form a ring (Dally and Seitz, 1987), and
+ *where they do, up*-down* ways (Schroeder et al., 1991) are taken instead: links have a direction
+ *by a breadth-first tree, and no way goes up after it went down.
  */
 #include "noc/topology.h"
 
@@ -62,8 +65,10 @@ static enum base_status add_link(struct graph *g, uint32_t from, uint32_t to, ui
 	uint64_t i;
 	struct graph_link link = {from, to, latency, busy, given};
 	if (base_map_get(&g->link_of, from, to, &i)) {
+		BASE_ASSUME(g->link);
 		if (given && g->link[i].given)
-			return base_fail(err, BASE_ERR_USAGE, "two links from router %u to %u", from, to);
+			return base_fail(
+				err, BASE_ERR_USAGE, "two links from router %u to %u", from, to);
 		if (given)
 			g->link[i] = link;
 		return BASE_OK;
@@ -82,8 +87,8 @@ static enum base_status add_node(
 	struct graph *g, uint32_t router, uint32_t node, struct base_err *err)
 {
 	size_t old = g->nr_nodes;
-	enum base_status s = base_grow(
-		&g->router_of, &g->node_capacity, (size_t)node + 1, sizeof *g->router_of);
+	enum base_status s =
+		base_grow(&g->router_of, &g->node_capacity, (size_t)node + 1, sizeof *g->router_of);
 	if (s != BASE_OK)
 		return base_fail(err, s, "%u nodes", node);
 	for (size_t i = old; i <= node; i++)
@@ -138,8 +143,8 @@ static enum base_status parse_line(
 				g->config->link_cycles ? (uint32_t)g->config->link_cycles : 1;
 			uint32_t busy = (uint32_t)g->config->link_flit_cycles;
 			if (!next_number(&at, end, NOC_ROUTERS_MAX - 1, &other) || other == own)
-				return base_fail(
-					err, BASE_ERR_USAGE, "'router' without another one's number");
+				return base_fail(err, BASE_ERR_USAGE,
+					"'router' without another one's number");
 			g->nr_routers = other >= g->nr_routers ? other + 1 : g->nr_routers;
 			if (next_number(&at, end, LATENCY_MAX, &latency))
 				(void)next_number(&at, end, BUSY_MAX, &busy);
@@ -233,11 +238,17 @@ static enum base_status connect(struct noc_topology *t, const struct graph *g, s
 
 /* ---- ways ------------------------------------------------------------------------------------ */
 
-/* For the ways to one router: cost in cycles so far, by (router, whether the way has to go on downwards). */
+enum {
+	ROUTER_COST = 4
+}; /* cycles: about what a router takes, so that few hops are worth some cycles of link */
+
+/* For the ways to one router. */
 struct ways {
-	uint64_t *cost;
-	uint32_t *level; /* of up*-down*; NULL: every link is allowed */
-	uint8_t *port;
+	uint64_t *down,
+		*any;    /* cost in cycles of the best way so far: that only goes down; at all */
+	uint32_t *level; /* of up*-down*; NULL: every link is allowed, `any` is in use */
+	uint32_t *queue; /* ring of routers whose cost fell */
+	uint8_t *port, *queued;
 };
 
 static bool is_up(const struct ways *w, uint32_t from, uint32_t to)
@@ -245,47 +256,65 @@ static bool is_up(const struct ways *w, uint32_t from, uint32_t to)
 	return w->level[to] < w->level[from] || (w->level[to] == w->level[from] && to < from);
 }
 
+/* Best ways from every router, where those in the queue are done; over links that go up, down, or
+ * both (no levels). */
+static void relax(
+	const struct noc_topology *t, struct ways *w, uint64_t *cost, size_t nr_queued, bool up)
+{
+	for (size_t first = 0; nr_queued; nr_queued--) {
+		uint32_t r = w->queue[first];
+		first = first + 1 == t->nr_routers ? 0 : first + 1;
+		w->queued[r] = 0;
+		for (uint32_t p = 0; p < t->ports; p++) {
+			/* Ports are pairs: the link from there comes in where the link to there
+			 * goes out. */
+			uint32_t from = noc_topology_port(t, r, p)->router;
+			if (from == UINT32_MAX || (w->level && is_up(w, from, r) != up))
+				continue;
+			if (w->level && up && w->down[from] != UINT64_MAX)
+				continue; /* goes down from there on */
+			uint32_t out = noc_topology_port(t, r, p)->port;
+			uint64_t sum =
+				cost[r] + noc_topology_port(t, from, out)->latency + ROUTER_COST;
+			if (sum > cost[from] || (sum == cost[from] && out >= w->port[from]))
+				continue;
+			w->port[from] = (uint8_t)out;
+			if (sum == cost[from] || w->queued[from]) {
+				cost[from] = sum;
+				continue;
+			}
+			cost[from] = sum;
+			w->queued[from] = 1;
+			w->queue[(first + nr_queued - 1) % t->nr_routers] = from;
+			nr_queued++;
+		}
+	}
+}
+
 /*
- * Bellman and Ford towards `to`, over all routers until nothing changes. With up*-down* a way is a part upwards, then a part
- * downwards; to keep the table one port a router, a router that reaches `to` by going down only does so.
+ * Shortest ways to `to`. With up*-down* a way is a part upwards, then a part downwards; to keep the
+ * table one port a router, a router that reaches `to` by going down only does so.
  */
 static void find_ways(const struct noc_topology *t, struct ways *w, uint32_t to)
 {
-	uint64_t *down = w->cost, *any = w->cost + t->nr_routers;
 	for (uint32_t r = 0; r < t->nr_routers; r++) {
-		down[r] = any[r] = r == to ? 0 : UINT64_MAX;
+		w->down[r] = w->any[r] = r == to ? 0 : UINT64_MAX;
 		w->port[r] = UINT8_MAX;
 	}
-	for (unsigned pass = w->level ? 0 : 1; pass < 2; pass++) {
-		for (bool changed = true; changed;) {
-			changed = false;
-			for (uint32_t r = 0; r < t->nr_routers; r++) {
-				if (r == to || (pass && w->level && down[r] != UINT64_MAX))
-					continue;
-				for (uint32_t p = 0; p < t->ports; p++) {
-					const struct noc_port *port = noc_topology_port(t, r, p);
-					uint32_t next = port->router;
-					if (next == UINT32_MAX)
-						continue;
-					bool up = w->level && is_up(w, r, next);
-					if (w->level && up != (pass == 1))
-						continue;
-					uint64_t rest = pass ? any[next] : down[next];
-					if (rest == UINT64_MAX)
-						continue;
-					uint64_t cost = rest + port->latency + 4;
-					uint64_t *own = pass ? &any[r] : &down[r];
-					if (cost >= *own)
-						continue;
-					*own = cost;
-					w->port[r] = (uint8_t)p;
-					changed = true;
-				}
-			}
+	w->queue[0] = to;
+	w->queued[to] = 1;
+	relax(t, w, w->level ? w->down : w->any, 1, false);
+	if (!w->level)
+		return;
+	size_t nr = 0;
+	for (uint32_t r = 0; r < t->nr_routers; r++) {
+		w->any[r] = w->down[r];
+		if (w->any[r] != UINT64_MAX) {
+			w->queue[nr++] = r;
+			w->queued[r] = 1;
 		}
-		for (uint32_t r = 0; !pass && r < t->nr_routers; r++)
-			any[r] = down[r];
 	}
+	relax(t, w, w->any, nr, true);
 }
 
 static enum base_status fill_table(struct noc_topology *t, struct ways *w, struct base_err *err)
@@ -322,8 +351,8 @@ static void set_levels(const struct noc_topology *t, uint32_t *level)
 }
 
 /*
- * Which links follow which on any way between nodes, and whether they form a ring: links without followers are taken away
- * until none is left, or none can be.
+ * Which links follow which on any way between nodes, and whether they form a ring: links without
+ * followers are taken away until none is left, or none can be.
  */
 static enum base_status has_ring(const struct noc_topology *t, bool *ret, struct base_err *err)
 {
@@ -335,10 +364,12 @@ static enum base_status has_ring(const struct noc_topology *t, bool *ret, struct
 		s = base_fail(err, BASE_ERR_NOMEM, "%zu links", links);
 	for (uint32_t i = 0; s == BASE_OK && i < t->nr_nodes; i++) {
 		uint32_t to = t->node_router[i];
+		BASE_ASSUME(t->table && follows);
 		for (uint32_t r = 0; r < t->nr_routers; r++) {
 			if (r == to)
 				continue;
-			/* Every router may be on a way to `to`, so each pair of its own link and the next one counts. */
+			/* Every router may be on a way to `to`, so each pair of its own link and
+			 * the next one counts. */
 			uint32_t p = t->table[(size_t)r * t->nr_routers + to];
 			uint32_t next = noc_topology_port(t, r, p)->router;
 			if (next != to)
@@ -349,6 +380,7 @@ static enum base_status has_ring(const struct noc_topology *t, bool *ret, struct
 	for (bool changed = true; s == BASE_OK && changed;) {
 		changed = false;
 		for (size_t l = 0; l < links; l++) {
+			BASE_ASSUME(follows && removed);
 			if (removed[l])
 				continue;
 			uint32_t next = t->port[l].router;
@@ -378,10 +410,14 @@ static enum base_status make_ways(struct noc_topology *t, struct base_err *err)
 	size_t nr = t->nr_routers;
 	bool ring = false;
 	uint32_t *level = base_alloc(nr * sizeof *level);
-	struct ways w = {.cost = base_alloc(2 * nr * sizeof *w.cost), .port = base_alloc(nr)};
+	struct ways w = {.down = base_alloc(nr * sizeof *w.down),
+		.any = base_alloc(nr * sizeof *w.any),
+		.queue = base_alloc(nr * sizeof *w.queue),
+		.port = base_alloc(nr),
+		.queued = base_alloc(nr)};
 	t->table = base_alloc(nr * nr);
 	enum base_status s = BASE_OK;
-	if (!level || !w.cost || !w.port || !t->table)
+	if (!level || !w.down || !w.any || !w.queue || !w.port || !w.queued || !t->table)
 		s = base_fail(err, BASE_ERR_NOMEM, "ways between %zu routers", nr);
 	else
 		s = fill_table(t, &w, err);
@@ -397,21 +433,19 @@ static enum base_status make_ways(struct noc_topology *t, struct base_err *err)
 		BASE_ASSERT(s != BASE_OK || !ring);
 	}
 	base_free(level);
-	base_free(w.cost);
+	base_free(w.down);
+	base_free(w.any);
+	base_free(w.queue);
 	base_free(w.port);
+	base_free(w.queued);
 	return s;
 }
 
-enum base_status noc_topology_graph(
-	struct noc_topology *t, const struct noc_config *c, struct base_err *err)
+enum base_status noc_topology_graph_text(
+	struct noc_topology *t, const struct noc_config *c, const char *text, struct base_err *err)
 {
 	struct graph g = {.config = c};
-	struct base_str text = {0};
-	if (!*c->graph)
-		return base_fail(err, BASE_ERR_USAGE, "topology = graph needs graph = FILE");
-	enum base_status s = read_text(c->graph, &text, err);
-	if (s == BASE_OK)
-		s = parse(&g, base_str_text(&text), err);
+	enum base_status s = parse(&g, text, err);
 	if (s == BASE_OK)
 		s = connect(t, &g, err);
 	if (s == BASE_OK) {
@@ -419,9 +453,21 @@ enum base_status noc_topology_graph(
 		if (s != BASE_OK)
 			s = base_cause(err, s, "graph = %s", c->graph);
 	}
-	base_str_fini(&text);
 	base_free(g.link);
 	base_free(g.router_of);
 	base_map_fini(&g.link_of);
+	return s;
+}
+
+enum base_status noc_topology_graph(
+	struct noc_topology *t, const struct noc_config *c, struct base_err *err)
+{
+	struct base_str text = {0};
+	if (!*c->graph)
+		return base_fail(err, BASE_ERR_USAGE, "topology = graph needs graph = FILE");
+	enum base_status s = read_text(c->graph, &text, err);
+	if (s == BASE_OK)
+		s = noc_topology_graph_text(t, c, base_str_text(&text), err);
+	base_str_fini(&text);
 	return s;
 }

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * topology_tree.c - k-ary n-tree (Petrini and Vanneschi, 1997): k^n nodes, n levels of k^(n-1) routers.
+ * topology_tree.c - k-ary n-tree (Petrini and Vanneschi, 1997): k^n nodes, n levels of k^(n-1)
+ * routers.
  *
- * Level 0 is the top. Ports 0..k-1 lead down, k..2k-1 up; a lowest router's ports down lead to nodes. Two routers of
- * neighbouring levels are linked when their positions agree in all digits (base k) but one: that of their level.
+ * Level 0 is the top. Ports 0..k-1 lead down, k..2k-1 up; a lowest router's ports down lead to
+ * nodes. Two routers of neighbouring levels are linked when their positions agree in all digits
+ * (base k) but one: that of their level.
  */
 #include "noc/topology.h"
 
@@ -15,8 +17,7 @@ enum base_status noc_topology_tree(
 		return base_fail(err, BASE_ERR_USAGE, "a fat tree needs k of 2 or more");
 	for (uint64_t l = 1; l < n && each <= NOC_ROUTERS_MAX; l++)
 		each *= k;
-	enum base_status s =
-		noc_topology_alloc(t, each * n, each * k, n > 1 ? 2 * k : k, err);
+	enum base_status s = noc_topology_alloc(t, each * n, each * k, n > 1 ? 2 * k : k, err);
 	if (s != BASE_OK)
 		return s;
 	t->arity = (uint32_t)k;
@@ -26,7 +27,8 @@ enum base_status noc_topology_tree(
 	for (uint32_t i = 0; i < each * k; i++)
 		noc_topology_node(t, i, lowest + i / t->arity, i % t->arity);
 	uint64_t latency = c->link_cycles ? c->link_cycles : 1;
-	uint32_t below = t->level_routers; /* routers of the next level under one port of a router */
+	uint32_t below =
+		t->level_routers; /* routers of the next level under one port of a router */
 	for (uint32_t level = 0; level + 1 < n; level++) {
 		below /= t->arity;
 		for (uint32_t pos = 0; pos < each; pos++) {

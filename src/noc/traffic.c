@@ -9,7 +9,7 @@
 
 struct sender {
 	struct noc_random random;
-	uint64_t next;  /* the cycle in which its next packet is made */
+	uint64_t next; /* the cycle in which its next packet is made */
 	uint64_t nth;
 	uint32_t copies; /* of a multicast: receivers still to come */
 	uint32_t size;
@@ -269,8 +269,8 @@ static enum base_status set_pattern(struct noc_traffic *t, struct base_err *err)
 	bool power = 1u << t->bits == t->nodes;
 	if ((pattern_table[p].nodes != ANY && !power) ||
 		(pattern_table[p].nodes == POWER_OF_FOUR && t->bits % 2))
-		return base_fail(err, BASE_ERR_USAGE, "traffic = %s needs a power of %s nodes, not %u",
-			noc_pattern_words[p].name,
+		return base_fail(err, BASE_ERR_USAGE,
+			"traffic = %s needs a power of %s nodes, not %u", noc_pattern_words[p].name,
 			pattern_table[p].nodes == POWER_OF_FOUR ? "four" : "two", t->nodes);
 	t->pattern = pattern_table[p].to;
 	return p == NOC_PATTERN_HOTSPOT ? parse_hotspots(t, err) : BASE_OK;
@@ -288,7 +288,8 @@ static enum base_status set_rate(struct noc_traffic *t, struct base_err *err)
 	t->burst_rate = t->rate * (c->burst_on + c->burst_off) / c->burst_on;
 	if (c->injection == NOC_INJECTION_BURSTY && t->burst_rate > 1)
 		return base_fail(err, BASE_ERR_USAGE,
-			"load = %g: bursts would need more than a packet a cycle; with these burst_on and burst_off the most is %g",
+			"load = %g: bursts would need more than a packet a cycle; with these "
+			"burst_on and burst_off the most is %g",
 			c->load,
 			noc_traffic_mean_flits(c) * c->burst_on / (c->burst_on + c->burst_off));
 	return BASE_OK;

@@ -525,6 +525,19 @@ static bool may_step(
 	return true;
 }
 
+bool record_spin_glance(struct record_spin_stop *stop, uint64_t *ret_pc, uint64_t *ret_sum)
+{
+	struct user_regs_struct r;
+	if (ptrace(PTRACE_GETREGS, stop->tid, NULL, &r) || was_in_kernel(stop->tid, &r))
+		return false;
+	const uint64_t kept[] = {r.rsp, r.rbx, r.rbp, r.r12, r.r13, r.r14, r.r15};
+	*ret_pc = r.rip;
+	*ret_sum = 0;
+	for (size_t i = 0; i < BASE_COUNT(kept); i++)
+		*ret_sum = base_hash_u64(*ret_sum + kept[i]) + i;
+	return true;
+}
+
 static void run_steps(struct record_spin_stepper *s, struct record_spin_stop *stop,
 	struct user_regs_struct *regs, const struct record_spin_limits *limits,
 	struct record_spin_burst *ret)

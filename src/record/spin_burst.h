@@ -90,6 +90,10 @@ bool record_spin_await(struct record_spin_stop *stop, struct record_spin_burst *
 /* Steps the stopped thread. Others may be stopped, too; those that are do not interfere. */
 void record_spin_step(struct record_spin_stepper *s, struct record_spin_stop *stop,
 	const struct record_spin_limits *limits, struct record_spin_burst *ret);
+/* A look at the stopped thread without a step: where it is, and a sum of the registers that a loop
+ * which waits leaves alone (stack pointer, those that calls preserve). False: it is in the kernel,
+ * or gone. */
+bool record_spin_glance(struct record_spin_stop *stop, uint64_t *ret_pc, uint64_t *ret_sum);
 void record_spin_let_go(struct record_spin_stop *stop);
 /* The three in one. */
 void record_spin_burst(struct record_spin_stepper *s, pid_t pid, pid_t tid,

@@ -21,11 +21,15 @@ enum {
 	NS_PER_US = 1000,
 	STEPS_A_ROUND = 16, /* of a usual spin loop, at most */
 	HELD_MAX = 256,
-	KNOWN_MAX = 4096,                /* threads whose patience is kept */
-	REST_MAX_NS = 512 * 1000 * 1000, /* between two looks at a thread that works */
+	KNOWN_MAX = 4096, /* threads whose patience is kept */
+	NEAR_BYTES = 512, /* a loop that waits is short */
+	REST_FIRST_NS = 2 * 1000 * 1000,
+	REST_MAX_NS = 64 * 1000 * 1000,  /* between two looks at a thread that works */
 	QUIET_MAX_NS = 20 * 1000 * 1000, /* between two looks at a machine with room for all */
 	PEEK_FIRST_NS = 100 * NS_PER_US, /* between two looks at the words of those that are held */
 	PEEK_LAST_NS = 500 * NS_PER_US,
+	/* A wait that ended so soon after we met it is not worth the time until its end is seen. */
+	SHORT_NS = 1000 * NS_PER_US,
 	NICE = -10, /* we run rarely and briefly, and must not wait behind those that spin */
 };
 
@@ -36,6 +40,8 @@ struct held {
 };
 struct known {
 	pid_t tid;
+	bool seen; /* a glance at it, shortly ago: */
+	uint64_t pc, sum;
 	uint64_t next_ns, rest_ns;
 };
 struct session {
@@ -81,17 +87,29 @@ static struct known *known_of(struct session *s, pid_t tid)
 {
 	struct known *k = &s->known[(size_t)tid % KNOWN_MAX];
 	if (k->tid != tid)
-		*k = (struct known){.tid = tid, .rest_ns = s->o->interval_ns};
+		*k = (struct known){
+			.tid = tid, .rest_ns = REST_FIRST_NS, .next_ns = now_ns() + REST_FIRST_NS};
 	return k;
 }
 
-/* A thread that was seen to work is left alone, twice as long each time. */
+/* A thread that was seen to work, or to wait for a moment only, is left alone, twice as long each
+ * time. */
 static void learn(struct session *s, pid_t tid, bool spins)
 {
 	struct known *k = known_of(s, tid);
 	uint64_t longer = 2 * k->rest_ns;
-	k->rest_ns = spins ? s->o->interval_ns : longer < REST_MAX_NS ? longer : REST_MAX_NS;
-	k->next_ns = now_ns() + (spins ? 0 : k->rest_ns);
+	k->rest_ns = spins ? REST_FIRST_NS : longer < REST_MAX_NS ? longer : REST_MAX_NS;
+	k->next_ns = now_ns() + (spins ? s->o->interval_ns : k->rest_ns);
+	k->seen = false;
+}
+
+/* One was held, and it was worth it: the others of the program are looked at again, soon. */
+static void hurry(struct session *s)
+{
+	for (size_t i = 0; i < KNOWN_MAX; i++) {
+		s->known[i].rest_ns = REST_FIRST_NS;
+		s->known[i].next_ns = 0;
+	}
 }
 
 /* ---- holding ----------------------------------------------------------------------------------
@@ -114,6 +132,10 @@ static void let_go(struct session *s, size_t i, bool changed)
 	r->held_ns += ns;
 	r->longest_hold_ns = ns > r->longest_hold_ns ? ns : r->longest_hold_ns;
 	r->nr_changed += changed;
+	r->nr_short += changed && ns < SHORT_NS;
+	if (ns >= SHORT_NS)
+		hurry(s);
+	learn(s, s->held[i].stop.tid, ns >= SHORT_NS);
 	s->held[i] = s->held[--s->nr_held];
 }
 
@@ -149,40 +171,70 @@ static bool is_held(const struct session *s, pid_t tid)
 	return false;
 }
 
-/* One burst; true: the thread is held now. */
-static bool try_one(struct session *s, pid_t tid)
+/* Two glances, an interval apart, must find it at about the same place with the same registers,
+ * before it is stepped: that costs a thread that works next to nothing. */
+static bool may_spin(struct session *s, struct record_spin_stop *stop)
+{
+	struct known *k = known_of(s, stop->tid);
+	uint64_t pc, sum;
+	if (!record_spin_glance(stop, &pc, &sum)) {
+		learn(s, stop->tid, false);
+		return false;
+	}
+	uint64_t apart = pc > k->pc ? pc - k->pc : k->pc - pc;
+	if (k->seen && (sum != k->sum || apart > NEAR_BYTES)) {
+		learn(s, stop->tid, false);
+		return false;
+	}
+	bool twice = k->seen;
+	k->seen = true;
+	k->pc = pc;
+	k->sum = sum;
+	k->next_ns = now_ns() + s->o->interval_ns;
+	return twice;
+}
+
+static bool step(struct session *s, struct held *h)
 {
 	const struct record_spin_limits limits = {
 		.steps = RECORD_SPIN_STEPS_DEFAULT + STEPS_A_ROUND * s->o->iterations,
 		.iterations = s->o->iterations};
 	struct record_spin_yield *r = s->r;
-	struct held *h = &s->held[s->nr_held];
-	*h = (struct held){0};
-	if (!record_spin_stop(r->pid, tid, &h->stop, &h->burst)) {
-		if (h->burst.verdict == RECORD_SPIN_REFUSED) {
-			r->nr_refused++;
-			r->refused = h->burst.why;
-		}
-		note_end(s, tid, &h->burst);
-		learn(s, tid, false);
-		return false;
-	}
 	record_spin_step(s->stepper, &h->stop, &limits, &h->burst);
 	bool spins = h->burst.verdict == RECORD_SPIN_SPINS;
 	r->nr_bursts++;
 	r->nr_steps += h->burst.steps;
 	r->nr_spins += spins;
-	r->stopped_ns += now_ns() - h->stop.stopped_at_ns;
-	note_end(s, tid, &h->burst);
-	learn(s, tid, spins);
-	if (spins) {
-		h->since_ns = now_ns();
-		s->nr_held++;
-		r->nr_held++;
-		return true;
+	note_end(s, h->stop.tid, &h->burst);
+	if (!spins)
+		learn(s, h->stop.tid, false);
+	return spins;
+}
+
+/* One look; the thread may be held afterwards. */
+static void try_one(struct session *s, pid_t tid)
+{
+	struct record_spin_yield *r = s->r;
+	struct held *h = &s->held[s->nr_held];
+	*h = (struct held){0};
+	r->nr_glances++;
+	if (!record_spin_stop(r->pid, tid, &h->stop, &h->burst)) {
+		r->nr_refused += h->burst.verdict == RECORD_SPIN_REFUSED;
+		if (h->burst.verdict == RECORD_SPIN_REFUSED)
+			r->refused = h->burst.why;
+		note_end(s, tid, &h->burst);
+		learn(s, tid, false);
+		return;
 	}
-	record_spin_let_go(&h->stop);
-	return false;
+	bool spins = may_spin(s, &h->stop) && step(s, h);
+	r->stopped_ns += now_ns() - h->stop.stopped_at_ns;
+	if (!spins) {
+		record_spin_let_go(&h->stop);
+		return;
+	}
+	h->since_ns = now_ns();
+	s->nr_held++;
+	r->nr_held++;
 }
 
 /* Is there one that could be looked at? Any of them. */
@@ -190,9 +242,18 @@ static pid_t choose(struct session *s)
 {
 	size_t all, nr = record_spin_running_tasks(s->r->pid, s->task, &all), due = 0;
 	uint64_t now = now_ns();
-	for (size_t i = 0; i < nr; i++)
-		if (!is_held(s, s->task[i]) && known_of(s, s->task[i])->next_ns <= now)
+	uint64_t rest_ns = QUIET_MAX_NS;
+	for (size_t i = 0; i < nr; i++) {
+		uint64_t next_ns = known_of(s, s->task[i])->next_ns;
+		if (is_held(s, s->task[i]))
+			continue;
+		if (next_ns <= now)
 			s->task[due++] = s->task[i];
+		else if (next_ns - now < rest_ns)
+			rest_ns = next_ns - now;
+	}
+	if (!due && nr && rest_ns > s->quiet_ns) /* nobody is to be looked at before */
+		s->quiet_ns = rest_ns;
 	s->random = base_hash_u64(s->random + 0x9e3779b97f4a7c15u);
 	return due ? s->task[s->random % due] : 0;
 }

@@ -29,11 +29,13 @@ struct record_spin_yield {
 	uint64_t elapsed_ns;
 	uint64_t nr_looks;   /* at the machine: is it full? */
 	uint64_t nr_crowded; /* it was */
+	uint64_t nr_glances; /* at a thread */
 	uint64_t nr_bursts, nr_spins, nr_steps;
-	uint64_t stopped_ns; /* of bursts */
+	uint64_t stopped_ns; /* of glances and bursts */
 	uint64_t nr_held, held_ns, longest_hold_ns;
 	uint64_t nr_changed; /* holds that ended because a word changed; the others were long enough
 			      */
+	uint64_t nr_short;   /* of these: so soon that the thread is left alone for a while */
 	uint64_t nr_refused;
 	const char *refused; /* static text, of the last */
 };

@@ -78,8 +78,8 @@ struct report_diff_gate { /* a budget, and what became of it */
 };
 /* The sentence that says it all. */
 void report_diff_finding(struct base_str *out, const struct report_diff *d);
-void report_diff_value(struct base_str *out, enum report_unit unit, double value);
-void report_diff_change(struct base_str *out, const struct report_diff_point *p);
+void report_diff_value(struct base_str *s, enum report_unit unit, double value);
+void report_diff_change(struct base_str *s, const struct report_diff_point *p);
 /* The last version's change of a budget's quantity, in words; "" when there is no such one. */
 void report_diff_found(struct base_str *out, const struct report_diff *d, const char *budget);
 /* For a pull request. */

@@ -89,12 +89,16 @@ static enum base_status add_state(struct flame *f, struct tree *t, struct model 
 	for (size_t i = 0; s == BASE_OK && running_ns > 0 && i < nr; i++) {
 		double ns = running_ns * fn[i].share;
 		s = child_of(f, t, at, *fn[i].function ? fn[i].function : fn[i].where, &leaf);
-		if (s == BASE_OK)
+		if (s == BASE_OK) {
+			BASE_ASSUME(t->node);
 			t->node[leaf].own_ns += ns;
+		}
 		all_ns -= ns;
 	}
-	if (s == BASE_OK && all_ns > 0)
+	if (s == BASE_OK && all_ns > 0) {
+		BASE_ASSUME(t->node);
 		t->node[at].own_ns += all_ns;
+	}
 	return s;
 }
 
@@ -155,8 +159,10 @@ static enum base_status add_line(struct flame *f, const char *line, size_t lengt
 		from = to + 1;
 	}
 	base_str_fini(&frame);
-	if (s == BASE_OK && at)
+	if (s == BASE_OK && at) {
+		BASE_ASSUME(f->wait.node);
 		f->wait.node[at].own_ns += ns;
+	}
 	return s;
 }
 

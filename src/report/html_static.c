@@ -32,11 +32,14 @@ static void cell_count(struct base_str *out, uint64_t n)
 	base_str_add(out, "</td>");
 }
 
+/* A column of numbers has a # before its name. */
 static void head(struct base_str *out, const char *title, const char *const *column)
 {
 	base_str_addf(out, "<h2>%s</h2>\n<table><thead><tr>", title);
 	for (; *column; column++)
-		base_str_addf(out, "<th scope=col>%s</th>", *column);
+		base_str_addf(out,
+			**column == '#' ? "<th scope=col class=n>%s</th>" : "<th scope=col>%s</th>",
+			*column + (**column == '#'));
 	base_str_add(out, "</tr></thead><tbody>\n");
 }
 
@@ -57,9 +60,9 @@ static size_t at_most(size_t nr)
 
 static void opportunities(struct base_str *out, const struct report *r)
 {
-	static const char *const column[] = {"if it took less", "share of the path",
-		"&minus;10&#8239;%", "&minus;25&#8239;%", "&minus;50&#8239;%", "gone",
-		"helps until", "then it is", NULL};
+	static const char *const column[] = {"if it took less", "#share of the path",
+		"#&minus;10&#8239;%", "#&minus;25&#8239;%", "#&minus;50&#8239;%", "#gone",
+		"#helps until", "then it is", NULL};
 	size_t nr = at_most(r->nr_opportunities);
 	if (!nr)
 		return;
@@ -85,7 +88,7 @@ static void opportunities(struct base_str *out, const struct report *r)
 static void path_rows(struct base_str *out, const struct report *r)
 {
 	static const char *const column[] = {
-		"share", "time", "waiting", "state", "who", "where", NULL};
+		"#share", "#time", "#waiting", "state", "who", "where", NULL};
 	size_t nr = at_most(r->nr_rows);
 	head(out, "The critical path", column);
 	for (size_t i = 0; i < nr; i++) {
@@ -131,7 +134,7 @@ static void facts(struct base_str *out, const struct report_html *h)
 static void locks(struct base_str *out, const struct report_locks *l)
 {
 	static const char *const column[] = {
-		"lock", "taken", "had to wait", "waited", "held", "on the path", NULL};
+		"lock", "#taken", "#had to wait", "#waited", "#held", "#on the path", NULL};
 	size_t nr = at_most(l->nr_locks);
 	if (!nr)
 		return;
@@ -151,8 +154,8 @@ static void locks(struct base_str *out, const struct report_locks *l)
 
 static void queues(struct base_str *out, const struct report_queues *q)
 {
-	static const char *const column[] = {"queue", "units in", "waits for units",
-		"waited for units", "waited for room", "most in it", NULL};
+	static const char *const column[] = {"queue", "#units in", "#waits for units",
+		"#waited for units", "#waited for room", "#most in it", NULL};
 	size_t nr = at_most(q->nr_queues);
 	if (!nr)
 		return;

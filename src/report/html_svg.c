@@ -52,6 +52,34 @@ static uint32_t shown(const struct html_bucket *b)
 	return b->active_fifteenths >= b->wait_fifteenths ? b->active : b->waiting;
 }
 
+/* As the page's code has it: the path's first topics have colours of their own. */
+static void add_class(struct base_str *out, const struct html_timeline *t, uint32_t state)
+{
+	const struct html_state *s = &t->state[state];
+	if (s->topic < PALETTE && !t->waits[state])
+		base_str_addf(out, "s%u", s->topic);
+	else
+		base_str_addf(out, "k-%s", model_state_kind_name(s->kind));
+}
+
+static void legend(struct picture *p)
+{
+	const struct html_timeline *t = p->t;
+	bool done[PALETTE] = {0};
+	base_str_add(p->out, "<ul class=legend>\n");
+	for (uint32_t i = 0; i < t->nr_states; i++) {
+		uint32_t topic = t->state[i].topic;
+		if (topic >= PALETTE || t->waits[i] || done[topic])
+			continue;
+		done[topic] = true;
+		base_str_addf(p->out, "<li><i class=\"sw s%u\"></i> ", topic);
+		report_html_text(p->out, t->state[i].name);
+		base_str_add(p->out, "</li>\n");
+	}
+	base_str_add(p->out, "<li><i class=\"sw wait k-wait\"></i> waiting</li>\n<li><i "
+			     "class=\"sw path-key\"></i> the critical path is there</li>\n</ul>\n");
+}
+
 static void lane(struct picture *p, const struct html_lane *l, double y)
 {
 	const struct html_timeline *t = p->t;
@@ -69,9 +97,7 @@ static void lane(struct picture *p, const struct html_lane *l, double y)
 			continue;
 		if (i && run != HTML_NOTHING) {
 			struct base_str class = {0};
-			base_str_addf(&class, "k-%s", model_state_kind_name(t->state[run].kind));
-			if (t->state[run].topic < PALETTE && !t->waits[run])
-				base_str_addf(&class, " s%u", t->state[run].topic);
+			add_class(&class, t, run);
 			rect(p, base_str_text(&class), from, i, y, BAR, t->state[run].name);
 			base_str_fini(&class);
 		}
@@ -149,12 +175,10 @@ void html_static_timeline(struct base_str *out, const struct html_timeline *t)
 	for (size_t i = 0; i < nr_lanes; i++)
 		lane(&p, &t->lane[i], TOP + (double)i * ROW);
 	path(&p, nr_lanes);
-	base_str_add(out,
-		"</svg>\n<p class=more>Colours: states; hatched: waiting; the line beneath "
-		"a lane: the critical path is there.");
+	base_str_add(out, "</svg>\n");
+	legend(&p);
 	if (t->nr_lanes > nr_lanes)
-		base_str_addf(
-			out, " %zu more lanes are not in this picture.", t->nr_lanes - nr_lanes);
-	base_str_add(out, "</p>\n");
+		base_str_addf(out, "<p class=more>%zu more lanes are not in this picture.</p>\n",
+			t->nr_lanes - nr_lanes);
 	base_free(p.sum_ns);
 }

@@ -17,7 +17,7 @@ start_all() {
 	done
 	for name in "$@"; do
 		for _ in {1..500}; do
-			grep -q READY "$name.said" && break
+			grep -qs READY "$name.said" && break
 			sleep 0.01
 		done
 		pid_of[$name]=$(sed -n 's/^READY //p' "$name.said")
@@ -30,7 +30,7 @@ stop_all() {
 	for pid in "${started[@]}"; do
 		kill -KILL -- "-$pid" 2>/dev/null
 	done
-	for id in $(sed -n 's/^SEMAPHORES //p' -- *.said); do
+	for id in $(sed -n "s/^SEMAPHORES //p" -- *.said 2>/dev/null); do
 		ipcrm -s "$id"
 	done
 }
@@ -87,6 +87,21 @@ test_deadlock_of_owners() {
 	has text 'Deadlock: 5 threads of hang_threads' 'in a circle (certain' 'philosopher() hang_threads.c:' 'HOW IT IS KNOWN'
 }
 
+# Two semaphores, and a third thread that lives: never called a deadlock.
+test_deadlock_suspicious() {
+	start_all hang_threads doubtful
+	start_all calm third-posts
+	look doubtful || fail "reported"
+	for _ in {1..20}; do
+		look doubtful --suspicious || fail "a suspicion has exit status $?"
+		jq -e '.result.deadlocks | length == 1' doubtful.json >/dev/null && break
+	done
+	jq -e '.result.threads_run_ahead > 0' doubtful.json >/dev/null || skip "no thread may be run ahead here"
+	is_json doubtful.json '.result.deadlocks[0] | .sure == "unknown" and (.threads | length) == 2 and (.finding | startswith("Suspicious"))'
+	look third-posts --suspicious # the third was seen to post
+	is_json third-posts.json '.result.deadlocks == []'
+}
+
 # What only the future tells: semaphores, conditions, words without an owner.
 test_deadlock_of_the_future() {
 	start_all hang_threads smokers nested-monitors lost-wakeup predicates rwlock-upgrade barrier raw-futex
@@ -102,6 +117,19 @@ test_deadlock_of_the_future() {
 	finds lost-wakeup '.result.deadlocks | length == 1 and .[0].lost_wakeup and .[0].waiting_behind == 1'
 	finds predicates "$(cycle_of 2)"
 	is_json predicates.json '.result.deadlocks[0].edges | map(.event) | sort == ["condition variable condition", "condition variable other"]'
+}
+
+# Threads that run and get nowhere.
+test_deadlock_of_spinners() {
+	start_all hang_threads spinlocks yielders spin-with-lock
+	look spinlocks --spinners || :
+	jq -e '.result.registers | test("ptrace")' spinlocks.json >/dev/null || skip "no copies can be made here"
+	finds spinlocks "$(cycle_of 2 probable)" --spinners
+	finds yielders "$(cycle_of 2 probable)" --spinners
+	finds spin-with-lock "$(cycle_of 2 probable)" --spinners
+	# only who asks has a thread stopped
+	look spinlocks || fail "found without --spinners"
+	is_json spinlocks.json '.result.longest_stop_ns == 0'
 }
 
 test_deadlock_of_processes() {
@@ -146,6 +174,25 @@ test_deadlock_watch() {
 	is_json <(jq -s '[.[].result.deadlocks[]] | map(.threads | length) | sort' out) '. == [2, 5]'
 }
 
+test_deadlock_of_a_core_file() {
+	start_all hang_threads philosophers
+	finds philosophers "$(cycle_of 5)" --static
+	local core
+	if command -v gcore >/dev/null && gcore -o dump "${pid_of[philosophers]}" >/dev/null 2>&1; then
+		core=$(echo dump.*)
+	else
+		skip "no gcore here"
+	fi
+	expect 1 longpole deadlock --json --core "$core"
+	is_json out "$(cycle_of 5)"
+	is_json out '.result.deadlocks[0].threads | all(.frames | any(.function == "philosopher"))'
+	head -c 5000 "$core" >short
+	longpole deadlock --core short >out 2>err
+	(($? == 3 || $? == 0)) || fail "a core that was cut short: exit status $?"
+	expect 3 longpole deadlock --core "$hangs/hang_threads"
+	expect 4 longpole deadlock --core /nonexistent
+}
+
 test_deadlock_of_a_program() {
 	expect 1 timeout 60 longpole deadlock --settle=50ms -- "$hangs/hang_threads" circle-normal
 	has out 'Deadlock: 2 threads'
@@ -153,4 +200,29 @@ test_deadlock_of_a_program() {
 	expect 2 longpole deadlock
 	expect 2 longpole deadlock --all --pid $$
 	expect 2 longpole deadlock --pid 0
+}
+
+# Locks in opposite order that did not hang: how many circles, and of how many threads.
+test_deadlock_potential() {
+	local name want
+	while read -r name want; do
+		timeout 60 longpole deadlock --potential --json -- "$hangs/order" "$name" 2>"$name.err" >/dev/null </dev/null
+		longpole deadlock --potential --json longpole-order.lpt >"$name.json" 2>err
+		is_json "$name.json" "[.result.potential_deadlocks[].steps | length] == $want"
+	done <<-END
+		opposite [2]
+		three [3]
+		joined []
+		created []
+		alone []
+		gated []
+		readers []
+		writer [2]
+	END
+	is_json joined.json '.result.one_after_the_other >= 1'
+	is_json gated.json '.result.guarded_by_a_lock >= 1'
+	is_json opposite.json '[.result.potential_deadlocks[0].steps[] | .has, .takes] | unique == ["mutex a", "mutex b"]'
+	is_json opposite.json '.result.potential_deadlocks[0].steps | all(.takes_where | contains("order.c:"))'
+	expect 1 longpole deadlock --potential longpole-order.lpt # of "writer", the last one
+	has out '1 potential deadlock: 2 threads' 'as a reader'
 }

@@ -39,6 +39,7 @@ test_man_examples() {
 	local page line nr=0
 	cp "$trace" ladder.lpt
 	annotate_bin annotate.bin
+	make_spans spans.json
 	ln -s "$work/bin/ladder" ladder
 	make_annotated
 	make_smait run.2
@@ -74,7 +75,7 @@ test_completion() {
 	completes longpole path ''
 	[[ ${COMPREPLY[*]} == x.lpt ]] || fail "longpole path <TAB>: ${COMPREPLY[*]}"
 	completes longpole import ''
-	[[ ${COMPREPLY[*]} == gem5 ]] || fail "longpole import <TAB>: ${COMPREPLY[*]}"
+	[[ " ${COMPREPLY[*]} " == *' perf '*' gem5 '* ]] || fail "longpole import <TAB>: ${COMPREPLY[*]}"
 	completes longpole import gem5 y
 	[[ ${COMPREPLY[*]} == y.txt ]] || fail "longpole import gem5 <TAB>: ${COMPREPLY[*]}"
 	completes longpole completion z

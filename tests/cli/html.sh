@@ -72,3 +72,17 @@ test_diff_renderings() {
 	is_json d.json '[.result.quantities[].key | select(startswith("state:"))] | length > 0'
 	expect 0 longpole diff --fail-on='state:holding mutex ladder_mutex=+5%' "$trace" -- "$trace"
 }
+
+test_report_html_with() {
+	echo '{"schema": "longpole/ciat/1", "result": {"threads": 1}}' >c.json
+	expect 0 longpole report --html=a.html --with=c.json "$trace"
+	page_data a.html >a.json
+	is_json a.json '.attached == {"ciat": {"threads": 1}}'
+	echo '{"schema": "longpole/path/1", "result": {}}' >c.json
+	expect 2 longpole report --html=b.html --with=c.json "$trace"
+	echo '{' >c.json
+	expect 2 longpole report --html=b.html --with=c.json "$trace"
+	expect 2 longpole report --with=c.json "$trace"
+	expect 4 longpole report --html=b.html --with=nothing.json "$trace"
+	[[ ! -e b.html ]] || fail "left a file"
+}

@@ -124,6 +124,19 @@ for (const name of names.filter((n) => n !== 'empty')) {
   });
 }
 
+if (names.includes('tcp'))
+  await test('page/attached', async () => {
+    const page = await open('tcp');
+    assert.equal(await page.locator('#memory svg.heat rect').count(), 4);
+    assert.deepEqual(await page.locator('[aria-label=communication] tbody tr').first().locator('td').allTextContents(), ['0', '1', '7']);
+    assert.equal(await page.locator('#deadlock g.v').count(), 4);
+    assert.equal(await page.locator('#deadlock path.e').count(), 4);
+    assert.ok((await page.locator('#deadlock .finding').textContent()).includes('<b>two</b>'));
+    await page.waitForSelector('#network svg.heat rect');
+    assert.ok(await rows(page, 'mean utilisation') > 3);
+    assert.deepEqual(page.trouble, []);
+  });
+
 const some = names.find((n) => n === 'pigz') ?? names.find((n) => n !== 'empty');
 const now = (page) => page.locator('.span').textContent();
 await test('page/keys', async () => {
@@ -144,9 +157,9 @@ await test('page/keys', async () => {
   assert.equal(await now(page), before); // letters in a field are letters
   await page.keyboard.press('Escape');
   await page.keyboard.press('?');
-  assert.ok(await page.locator('dialog').isVisible());
+  await page.waitForSelector('dialog[open]');
   await page.keyboard.press('Escape');
-  assert.ok(!(await page.locator('dialog').isVisible()));
+  await page.waitForSelector('dialog:not([open])', { state: 'attached' });
   await page.keyboard.press('4');
   await page.waitForFunction(() => location.hash.includes('p=locks'));
   assert.deepEqual(page.trouble, []);

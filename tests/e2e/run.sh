@@ -71,15 +71,29 @@ if command -v redis-server >/dev/null && command -v redis-benchmark >/dev/null; 
 else
 	echo "skip page/redis: no redis-server"
 fi
+cat >ciat.json <<'END'
+{"schema": "longpole/ciat/1", "tool": "t", "result": {"threads": 2, "location_bytes": 4, "line_bytes": 64, "phases": [],
+ "usage": {"touched_pages": 2, "touched_bytes": 12, "shared_bytes": 4, "page_shared_bytes": 12, "accesses": 402, "shared_data_accesses": 2},
+ "communication_matrix": [[0, 7], [3, 0]], "lines": [{"address": "0x10000", "false_misses": 199, "true_misses": 0, "upgrades": 100}], "lines_moved": 1}}
+END
+cat >deadlock.json <<'END'
+{"schema": "longpole/deadlock/1", "tool": "t", "result": {"finding": "Deadlock: <b>two</b> threads", "processes": 1, "threads": 2, "threads_asleep": 2,
+ "deadlocks": [{"finding": "two threads", "kind": "cycle", "sure": "certain",
+  "threads": [{"pid": 1, "tid": 11, "name": "</script>", "wait": "waits for a mutex", "waits_for": ["mutex b"], "frames": []},
+   {"pid": 1, "tid": 12, "name": "x", "wait": "waits for a mutex", "waits_for": ["mutex a"], "frames": []}],
+  "edges": [{"waiter_tid": 11, "producer_tid": 12, "why": "owns", "event": "mutex b"}, {"waiter_tid": 12, "producer_tid": 11, "why": "owns", "event": "mutex a"}]}]}}
+END
 for trace in *.lpt; do
-	if timeout 120 "$LONGPOLE" report --html="${trace%.lpt}.html" "$trace" >&2; then
+	with=()
+	[[ $trace != tcp.lpt ]] || with=(--with=ciat.json --with=deadlock.json)
+	if timeout 120 "$LONGPOLE" report "${with[@]}" --html="${trace%.lpt}.html" "$trace" >&2; then
 		echo "ok page/${trace%.lpt}/written"
 	else
 		echo "not ok page/${trace%.lpt}/written: exit status $?"
 	fi
 done
 cp "$here/page.mjs" "$work/ui/"
-timeout 170 node "$work/ui/page.mjs" "$chromium" "$work"
+timeout 400 node "$work/ui/page.mjs" "$chromium" "$work"
 status=$?
 ((status == 0)) || echo "not ok page/browser: exit status $status"
 exit 0

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fuzz_deadlock_proc.c - the first byte chooses a parser of /proc or of sock_diag, the rest is its text. */
+/* fuzz_deadlock_proc.c - the first byte chooses a parser of /proc, of sock_diag or of a core's
+ * notes, the rest is its text. */
+#include "deadlock/core.h"
 #include "deadlock/peers.h"
 #include "deadlock/private.h"
 
@@ -58,7 +60,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	}
 	memcpy(text, data + 1, size - 1);
-	if (*data == 'P')
+	struct deadlock_wait thread;
+	if (*data == 'C')
+		(void)deadlock_core_parse_thread(text, size - 1, &thread);
+	else if (*data == 'P')
 		(void)deadlock_peers_parse(&peers, &ends, text, size - 1);
 	else
 		parse_text(*data, text);

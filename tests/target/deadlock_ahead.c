@@ -6,8 +6,9 @@
  *	TID KIND END "why" calls=N stopped_ns=N events=KIND[space,id,at],... again=KIND[...]
  *would=FD:"text"
  *
- * With --times=N everything N times, printing the last; then a line "times N: NS ns a copy".
- * Exit status 2: no copies here, and why on standard error.
+ * With --times=N everything N times, printing the last; then a line of medians and of the longest
+ *stop: "times N copies N copy_ns N ghost_ns N stopped_ns N stopped_max_ns N". Exit status 2: no
+ *copies here, and why on standard error.
  */
 #include "deadlock/private.h"
 
@@ -16,8 +17,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
-enum { THREADS_MAX = 4096, KEYS_MAX = 64 };
+enum { THREADS_MAX = 4096, KEYS_MAX = 64, SAMPLES_MAX = 1 << 16 };
 
 static void print_key(const struct deadlock_key *k)
 {
@@ -125,8 +127,46 @@ static enum base_status find_spinners(struct deadlock_ahead *ahead, struct deadl
 	return status;
 }
 
+/* Times, of which the first SAMPLES_MAX give the median. */
+struct sample {
+	uint64_t ns[SAMPLES_MAX], max_ns;
+	size_t nr;
+};
+
+struct samples {
+	struct sample copy, ghost, stopped;
+};
+
+static uint64_t clock_ns(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+static void add_sample(struct sample *s, uint64_t ns)
+{
+	if (s->nr < SAMPLES_MAX)
+		s->ns[s->nr++] = ns;
+	s->max_ns = ns > s->max_ns ? ns : s->max_ns;
+}
+
+static int by_size(const void *a, const void *b)
+{
+	const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+	return (x > y) - (x < y);
+}
+
+static uint64_t median(struct sample *s)
+{
+	if (!s->nr)
+		return 0;
+	qsort(s->ns, s->nr, sizeof *s->ns, by_size);
+	return s->ns[s->nr / 2];
+}
+
 static enum base_status look(const struct arguments *args, struct deadlock_tasks *tasks,
-	bool prints, uint64_t *copy_ns, uint64_t *copies, struct base_err *err)
+	bool prints, struct samples *samples, struct base_err *err)
 {
 	struct deadlock_world *world = NULL;
 	struct deadlock_ahead *ahead = NULL;
@@ -138,8 +178,10 @@ static enum base_status look(const struct arguments *args, struct deadlock_tasks
 		nr = list_threads(args->pid[i], wait, nr);
 	if (status == BASE_OK && tasks)
 		status = deadlock_tasks_registers(tasks, wait, nr, err);
+	const uint64_t begin_ns = clock_ns();
 	if (status == BASE_OK)
 		status = deadlock_ahead_open(world, &ahead, err);
+	add_sample(&samples->ghost, clock_ns() - begin_ns);
 	if (status == BASE_OK && args->spins)
 		status = find_spinners(ahead, wait, nr, keys, err);
 	for (size_t i = 0; status == BASE_OK && i < nr; i++) {
@@ -152,8 +194,10 @@ static enum base_status look(const struct arguments *args, struct deadlock_tasks
 			deadlock_wait_decode(world, &wait[i]);
 		}
 		status = deadlock_ahead_run(ahead, &wait[i], &args->options, &run, err);
-		*copy_ns += run.elapsed_ns;
-		++*copies;
+		if (run.end != DEADLOCK_END_MOVED && run.end != DEADLOCK_END_REFUSED) {
+			add_sample(&samples->copy, run.elapsed_ns);
+			add_sample(&samples->stopped, run.stopped_ns);
+		}
 		if (status == BASE_OK && prints)
 			print_run(&wait[i], &run);
 	}
@@ -168,7 +212,7 @@ int main(int argc, char **argv)
 	struct arguments args;
 	struct base_err err = {0};
 	char why[DEADLOCK_WHY_MAX];
-	uint64_t copy_ns = 0, copies = 0;
+	static struct samples samples;
 	enum base_status status = BASE_OK;
 	parse(argc, argv, &args);
 	struct deadlock_tasks *tasks =
@@ -176,7 +220,7 @@ int main(int argc, char **argv)
 	if (!tasks && args.options.snapshot != DEADLOCK_SNAPSHOT_PTRACE)
 		fprintf(stderr, "without BPF: %s\n", why);
 	for (unsigned i = 1; status == BASE_OK && i <= args.times; i++)
-		status = look(&args, tasks, i == args.times, &copy_ns, &copies, &err);
+		status = look(&args, tasks, i == args.times, &samples, &err);
 	deadlock_tasks_close(tasks);
 	if (status != BASE_OK) {
 		fprintf(stderr, "%s: %s\n", base_status_name(status),
@@ -184,7 +228,9 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	if (args.times > 1)
-		printf("times %u: %" PRIu64 " ns a copy\n", args.times,
-			copies ? copy_ns / copies : 0);
+		printf("times %u copies %zu copy_ns %" PRIu64 " ghost_ns %" PRIu64
+		       " stopped_ns %" PRIu64 " stopped_max_ns %" PRIu64 "\n",
+			args.times, samples.copy.nr, median(&samples.copy), median(&samples.ghost),
+			median(&samples.stopped), samples.stopped.max_ns);
 	return 0;
 }

@@ -195,7 +195,7 @@ static void futex(struct lock *l, unsigned me)
 {
 	unsigned zero = 0;
 	(void)me;
-	if (look_often(l, 1000) && atomic_compare_exchange_strong(&l->word, &zero, 1))
+	if (look_often(l, 5000) && atomic_compare_exchange_strong(&l->word, &zero, 1))
 		return;
 	while (atomic_exchange(&l->word, 2))
 		syscall(SYS_futex, &l->word, FUTEX_WAIT_PRIVATE, 2, NULL, NULL, 0);
@@ -352,7 +352,8 @@ int main(int argc, char **argv)
 	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
 		if (!strcmp(kinds[i].name, name))
 			kind = &kinds[i];
-	if (!kind || nr_threads < 2 || nr_threads > THREADS_MAX) {
+	if (!kind || nr_threads < (hold || circle || kind->acquire == idle ? 2 : 1) ||
+		nr_threads > THREADS_MAX) {
 		fprintf(stderr, "usage: spin_known KIND [THREADS [ROUNDS [WORK]]]\n");
 		return 2;
 	}

@@ -28,6 +28,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+static void test_own_mappings(void **state);
+
 /* A ghost that is a copy of this very process. */
 struct fixture {
 	struct deadlock_world *world;
@@ -142,6 +144,40 @@ static void test_untouched_memory_stays_untouched(void **state)
 		tear_down(&f);
 	}
 	munmap(fresh, size);
+}
+
+/* A ghost keeps code from one copy to the next, unless a copy has changed it. */
+static void test_code_is_as_in_the_process(void **state)
+{
+	struct fixture f;
+	uint8_t seen[16];
+	const char *why;
+	(void)state;
+	if (!set_up(&f))
+		return;
+	const uint64_t code = (uint64_t)(uintptr_t)&test_own_mappings,
+		       page = code & ~(uint64_t)4095;
+	const uint8_t other[16] = {0};
+	for (int change = 0; change < 4; change++) {
+		assert_true(deadlock_ghost_read(f.ghost, code, seen, sizeof seen));
+		assert_memory_equal(seen, (const void *)(uintptr_t)code, sizeof seen);
+		if (change == 1)
+			assert_int_equal(deadlock_ghost_unmap(f.ghost, page, 4096), 0);
+		if (change == 2)
+			assert_true(deadlock_ghost_map(f.ghost, page, 4096, PROT_READ) > 0);
+		if (change == 3) {
+			assert_int_equal(
+				deadlock_ghost_protect(f.ghost, page, 4096, PROT_READ | PROT_WRITE),
+				0);
+			assert_true(deadlock_ghost_write(f.ghost, code, other, sizeof other));
+		}
+		assert_true(deadlock_ghost_begin(f.ghost, f.process, &why));
+		if (change == 0) /* and it was kept */
+			assert_int_equal(deadlock_ghost_chunks(f.ghost), 0);
+	}
+	assert_true(deadlock_ghost_read(f.ghost, code, seen, sizeof seen));
+	assert_memory_equal(seen, (const void *)(uintptr_t)code, sizeof seen);
+	tear_down(&f);
 }
 
 static void test_own_mappings(void **state)
@@ -400,6 +436,7 @@ int main(void)
 		cmocka_unit_test(test_shared_memory_is_private_to_it),
 		cmocka_unit_test(test_untouched_memory_stays_untouched),
 		cmocka_unit_test(test_own_mappings),
+		cmocka_unit_test(test_code_is_as_in_the_process),
 		cmocka_unit_test(test_stops),
 		cmocka_unit_test(test_watch),
 		cmocka_unit_test(test_filter),

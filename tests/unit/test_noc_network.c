@@ -48,8 +48,10 @@ static void zero_load(const char *settings)
 			const struct noc_arrival *arrival;
 			size_t nr = 0;
 			uint64_t expected;
-			struct noc_packet p = {
-				.id = a, .source = a, .destination = b, .size_flits = 1 + (a + b) % 5};
+			struct noc_packet p = {.id = a,
+				.source = a,
+				.destination = b,
+				.size_flits = 1 + (a + b) % 5};
 			assert_int_equal(noc_network_send(n, &p, &err), BASE_OK);
 			assert_int_equal(
 				noc_network_run(n, UINT64_MAX, &arrival, &nr, &err), BASE_OK);
@@ -66,8 +68,8 @@ static void zero_load(const char *settings)
 			assert_int_equal(arrival->hops, noc_network_distance(n, a, b));
 			assert_int_equal(arrival->id, a);
 			/* All credits come home. */
-			assert_int_equal(noc_network_run(n, arrival->arrival_cycle + 20000, &arrival,
-						 &nr, &err),
+			assert_int_equal(noc_network_run(n, arrival->arrival_cycle + 20000,
+						 &arrival, &nr, &err),
 				BASE_OK);
 			assert_int_equal(nr, 0);
 			assert_int_equal(noc_network_check(n, &err), BASE_OK);
@@ -92,7 +94,8 @@ static void test_zero_load(void **state)
 	zero_load("topology=flatfly dims=4x3 concentration=3 routing=adaptive vcs=8");
 }
 
-/* ---- the ideal network ------------------------------------------------------------------------ */
+/* ---- the ideal network ------------------------------------------------------------------------
+ */
 
 static void test_ideal(void **state)
 {
@@ -103,10 +106,24 @@ static void test_ideal(void **state)
 	const struct noc_arrival *arrival;
 	size_t nr;
 	assert_int_equal(noc_network_set_latency(n, 2, UINT32_MAX, 50000, &err), BASE_OK);
-	assert_int_equal(noc_network_send(n, &(struct noc_packet){.id = 7, .source = 1, .destination = 4, .size_flits = 9, .extra_cycles = 10}, &err), BASE_OK);
-	assert_int_equal(noc_network_send(n, &(struct noc_packet){.id = 8, .source = 2, .destination = 2, .size_flits = 1}, &err), BASE_OK);
+	assert_int_equal(noc_network_send(n,
+				 &(struct noc_packet){.id = 7,
+					 .source = 1,
+					 .destination = 4,
+					 .size_flits = 9,
+					 .extra_cycles = 10},
+				 &err),
+		BASE_OK);
+	assert_int_equal(noc_network_send(n,
+				 &(struct noc_packet){
+					 .id = 8, .source = 2, .destination = 2, .size_flits = 1},
+				 &err),
+		BASE_OK);
 	uint32_t to[] = {5, 6, 7};
-	assert_int_equal(noc_network_send_multicast(n, &(struct noc_packet){.id = 9, .source = 3, .size_flits = 1}, to, 3, &err), BASE_OK);
+	assert_int_equal(
+		noc_network_send_multicast(n,
+			&(struct noc_packet){.id = 9, .source = 3, .size_flits = 1}, to, 3, &err),
+		BASE_OK);
 	assert_int_equal(noc_network_run(n, 2, &arrival, &nr, &err), BASE_OK);
 	assert_int_equal(nr, 0);
 	assert_int_equal(noc_network_now_cycle(n), 2);
@@ -120,12 +137,17 @@ static void test_ideal(void **state)
 	assert_int_equal(noc_network_run(n, UINT64_MAX, &arrival, &nr, &err), BASE_OK);
 	assert_int_equal(arrival->arrival_cycle, 50000);
 	assert_int_equal(noc_network_pending(n), 0);
-	assert_int_equal(noc_network_send(n, &(struct noc_packet){.source = 2, .size_flits = 1, .extra_cycles = 20000}, &err), BASE_ERR_USAGE);
+	assert_int_equal(
+		noc_network_send(n,
+			&(struct noc_packet){.source = 2, .size_flits = 1, .extra_cycles = 20000},
+			&err),
+		BASE_ERR_USAGE);
 	assert_int_equal(noc_network_set_latency(n, 0, 0, 0, &err), BASE_ERR_USAGE);
 	noc_network_close(n);
 }
 
-/* ---- random configurations: everything arrives, and the books are straight -------------------- */
+/* ---- random configurations: everything arrives, and the books are straight --------------------
+ */
 
 enum { CONFIGS = 300, PACKETS_A_NODE = 12, FULL = 10000 };
 
@@ -139,10 +161,11 @@ static const char *pick(struct noc_random *r, const char *const *list, size_t nr
 
 static void random_settings(struct noc_random *r, char *text, size_t size)
 {
-	const char *shape = PICK(r,
-		"topology=mesh k=4", "topology=mesh dims=3x2x3", "topology=torus k=4", "topology=torus k=9 n=1",
-		"topology=torus dims=3x5", "topology=torus dims=2x3x4", "topology=cmesh k=3 concentration=3",
-		"topology=flatfly k=3 concentration=2", "topology=fattree k=3 n=2", "topology=fattree k=2 n=4");
+	const char *shape = PICK(r, "topology=mesh k=4", "topology=mesh dims=3x2x3",
+		"topology=torus k=4", "topology=torus k=9 n=1", "topology=torus dims=3x5",
+		"topology=torus dims=2x3x4", "topology=cmesh k=3 concentration=3",
+		"topology=flatfly k=3 concentration=2", "topology=fattree k=3 n=2",
+		"topology=fattree k=2 n=4");
 	bool tree = strstr(shape, "fattree"), torus = strstr(shape, "torus");
 	const char *routing = tree    ? "auto"
 			      : torus ? PICK(r, "dor", "adaptive", "valiant")
@@ -150,12 +173,15 @@ static void random_settings(struct noc_random *r, char *text, size_t size)
 	bool speculative = noc_random_below(r, 3) == 0;
 	uint32_t classes = 1 + noc_random_below(r, 2);
 	snprintf(text, size,
-		"%s routing=%s classes=%u vcs=%u buffer_flits=%u vc_allocator=%s sw_allocator=%s iterations=%u speculative=%u routing_delay=%u "
-		"vc_alloc_delay=%u sw_alloc_delay=%u crossbar_delay=%u credit_delay=%u link_cycles=%u link_flit_cycles=%u seed=%u",
+		"%s routing=%s classes=%u vcs=%u buffer_flits=%u vc_allocator=%s sw_allocator=%s "
+		"iterations=%u speculative=%u routing_delay=%u "
+		"vc_alloc_delay=%u sw_alloc_delay=%u crossbar_delay=%u credit_delay=%u "
+		"link_cycles=%u link_flit_cycles=%u seed=%u",
 		shape, routing, classes, (4 + noc_random_below(r, 4)) * classes,
 		1 + noc_random_below(r, 9), PICK(r, "islip", "separable", "age"),
 		PICK(r, "islip", "separable", "age"), 1 + noc_random_below(r, 3), speculative,
-		noc_random_below(r, speculative ? 2 : 4), speculative ? 1 : 1 + noc_random_below(r, 3),
+		noc_random_below(r, speculative ? 2 : 4),
+		speculative ? 1 : 1 + noc_random_below(r, 3),
 		speculative ? 1 : 1 + noc_random_below(r, 3), noc_random_below(r, 3),
 		noc_random_below(r, 4), noc_random_below(r, 6), 1 + noc_random_below(r, 3),
 		noc_random_below(r, 1000000));
@@ -168,7 +194,8 @@ static void flood(const char *settings, struct noc_random *r)
 	struct noc_network *n = open_network(&c);
 	struct base_err err = {0};
 	uint32_t nodes = noc_network_nodes(n);
-	uint64_t sent_flits = 0, got_flits = 0, nr_got = 0, to_go = (uint64_t)nodes * PACKETS_A_NODE;
+	uint64_t sent_flits = 0, got_flits = 0, nr_got = 0,
+		 to_go = (uint64_t)nodes * PACKETS_A_NODE;
 	for (uint64_t i = 0; i < to_go; i++) {
 		struct noc_packet p = {.id = i,
 			.source = (uint32_t)(i % nodes),
@@ -215,9 +242,11 @@ static void test_random_configurations(void **state)
 		print_message("%u configurations\n", nr);
 }
 
-/* ---- BookSim 2's figures ---------------------------------------------------------------------- */
+/* ---- BookSim 2's figures ----------------------------------------------------------------------
+ */
 
-/* Mean of three runs of BookSim 2 (commit 28f4329), 15,000 cycles of warm-up and at least as many measured. */
+/* Mean of three runs of BookSim 2 (commit 28f4329), 15,000 cycles of warm-up and at least as many
+ * measured. */
 static const struct {
 	const char *settings;
 	double latency_cycles, bound;
@@ -233,8 +262,10 @@ static const struct {
 	{"topology=fattree k=4 n=3 load=0.35 traffic=transpose packet_flits=4", 30.57, 0.02},
 	{"topology=torus k=16 n=1 load=0.05 packet_flits=4", 34.70, 0.02},
 	{"topology=mesh load=0.35 routing_delay=0 credit_delay=2", 32.72, 0.05},
-	{"topology=torus load=0.35 packet_flits=4 routing_delay=0 credit_delay=2 speculative=1", 34.86, 0.05},
-	{"topology=fattree k=4 n=3 load=0.2 routing_delay=0 credit_delay=2 speculative=1", 15.68, 0.05},
+	{"topology=torus load=0.35 packet_flits=4 routing_delay=0 credit_delay=2 speculative=1",
+		34.86, 0.05},
+	{"topology=fattree k=4 n=3 load=0.2 routing_delay=0 credit_delay=2 speculative=1", 15.68,
+		0.05},
 };
 
 static void test_booksim(void **state)
@@ -265,7 +296,8 @@ static void test_booksim(void **state)
 	noc_result_fini(&r);
 }
 
-/* ---- traffic ---------------------------------------------------------------------------------- */
+/* ---- traffic ----------------------------------------------------------------------------------
+ */
 
 /* Requests and replies, long and short packets, bursts: the load is what was asked for. */
 static void test_traffic_load(void **state)
@@ -295,7 +327,8 @@ static void test_traffic_load(void **state)
 	}
 }
 
-/* ---- graphs ----------------------------------------------------------------------------------- */
+/* ---- graphs -----------------------------------------------------------------------------------
+ */
 
 static void write_graph(char *path, const char *text)
 {
@@ -312,15 +345,19 @@ static void test_graph(void **state)
 	char path[64], text[256];
 	struct noc_random r;
 	noc_random_init(&r, 5);
-	/* A ring of five, one link longer in one direction: shortest ways would close the ring, so they go up and down. */
-	write_graph(path, "router 0 node 0 router 1\nrouter 1 node 1 router 2 3 2 # narrow\nrouter 2 node 2 node 5 router 3\n"
-			  "// comment\nrouter 3 node 3 router 4\nrouter 4 node 4 router 0\nrouter 2 router 1 9\n");
+	/* A ring of five, one link longer in one direction: shortest ways would close the ring, so
+	 * they go up and down. */
+	write_graph(path, "router 0 node 0 router 1\nrouter 1 node 1 router 2 3 2 # narrow\nrouter "
+			  "2 node 2 node 5 router 3\n"
+			  "// comment\nrouter 3 node 3 router 4\nrouter 4 node 4 router 0\nrouter "
+			  "2 router 1 9\n");
 	snprintf(text, sizeof text, "topology=graph graph=%s", path);
 	zero_load(text);
 	flood(text, &r);
 	unlink(path);
 	static const char *const wrong[] = {"router", "router 0 node 0 node 0", "router 0 router 0",
-		"router 0 node 1", "router 0 node 0\nrouter 1 node 1", "", "router 0 node 0 x", "router 0 node 0 router 1 5000\nrouter 1 node 1"};
+		"router 0 node 1", "router 0 node 0\nrouter 1 node 1", "", "router 0 node 0 x",
+		"router 0 node 0 router 1 5000\nrouter 1 node 1"};
 	for (size_t i = 0; i < BASE_COUNT(wrong); i++) {
 		write_graph(path, wrong[i]);
 		snprintf(text, sizeof text, "topology=graph graph=%s", path);
@@ -333,14 +370,16 @@ static void test_graph(void **state)
 	}
 }
 
-/* ---- refusals and memory ---------------------------------------------------------------------- */
+/* ---- refusals and memory ----------------------------------------------------------------------
+ */
 
 static void test_refusals(void **state)
 {
 	(void)state;
-	static const char *const wrong[] = {"topology=torus vcs=1", "routing=nca", "topology=torus routing=o1turn vcs=4",
-		"speculative=1 vc_alloc_delay=2", "classes=4 vcs=2", "dims=8x", "dims=0x4", "topology=fattree k=1",
-		"k=4096 n=2", "topology=flatfly k=40 n=2", "routing=adaptive vcs=1", "topology=graph"};
+	static const char *const wrong[] = {"topology=torus vcs=1", "routing=nca",
+		"topology=torus routing=o1turn vcs=4", "speculative=1 vc_alloc_delay=2",
+		"classes=4 vcs=2", "dims=8x", "dims=0x4", "topology=fattree k=1", "k=4096 n=2",
+		"topology=flatfly k=40 n=2", "routing=adaptive vcs=1", "topology=graph"};
 	for (size_t i = 0; i < BASE_COUNT(wrong); i++) {
 		struct noc_config c = make(wrong[i]);
 		struct noc_network *n;
@@ -349,7 +388,8 @@ static void test_refusals(void **state)
 		if (s != BASE_ERR_USAGE && s != BASE_ERR_LIMIT)
 			fail_msg("accepted: %s", wrong[i]);
 	}
-	static const char *const settings[] = {"k=0", "k", "load=x", "load=-1", "topology=cube", "nothing=1", "seed=-1"};
+	static const char *const settings[] = {
+		"k=0", "k", "load=x", "load=-1", "topology=cube", "nothing=1", "seed=-1"};
 	for (size_t i = 0; i < BASE_COUNT(settings); i++) {
 		struct noc_config c;
 		struct base_err err = {0};

@@ -39,7 +39,7 @@ function TimelinePanel() {
     <>
       <div class="row">
         {b('+', () => zoom(0.5), 'zoom in')}{b('−', () => zoom(2), 'zoom out')}{b('←', () => pan(-0.3), 'move left')}{b('→', () => pan(0.3), 'move right')}
-        {b('all', () => go([0, whole]), 'all: the whole run')}{range.value && b('zoom to selection', () => go(range.value!), 'zoom to the selection')}
+        {b('all', () => go([0, whole]), 'all: the whole run')}{range.value && b('zoom to selection', () => go(range.value!), 'zoom to selection')}
         {T.lanes.length > rowsShown() && <>{b('↑', () => scrollLanes(-5), 'lanes further up')}{b('↓', () => scrollLanes(5), 'lanes further down')}<span class="now">lanes {first.value + 1}–{Math.min(first.value + rowsShown(), T.lanes.length)} of {T.lanes.length}</span></>}
         <span class="now span" aria-live="off">{ns(view.value[1] - view.value[0])} at {ns(view.value[0])}</span>
       </div>

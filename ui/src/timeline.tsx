@@ -84,18 +84,18 @@ const cut = (g: CanvasRenderingContext2D, s: string, w: number) => {
 };
 
 function drawLane(g: CanvasRenderingContext2D, t: Tile, lane: number, from: number, to: number, x: (t: number) => number, y: number, find_: string) {
-  const r = t.tracks[lane], match = (s: number) => s < 0 || !find_ || T!.states[s].name.toLowerCase().includes(find_);
+  const r = t.tracks[lane], own = isLane(lane) ? 1 : 0.3, match = (s: number) => s < 0 || !find_ || T!.states[s].name.toLowerCase().includes(find_);
   for (let i = find(r, from); i < r.a.length && r.from[i] < to; i++) {
     const q = r.q[i];
     if (!q) continue;
     const x0 = x(Math.max(r.from[i], from)), w = Math.max(x(Math.min(r.from[i + 1], to)) - x0, 0.4), hw = (BAR * (q & 15)) / 15, ha = (BAR * (q >> 4)) / 15;
     if (ha) {
-      g.globalAlpha = match(r.a[i]) ? 1 : 0.15;
+      g.globalAlpha = match(r.a[i]) ? own : 0.12;
       g.fillStyle = color(colorName(r.a[i]));
       g.fillRect(x0, y + BAR - ha, w, ha);
     }
     if (hw) {
-      g.globalAlpha = match(r.w[i]) ? 1 : 0.15;
+      g.globalAlpha = match(r.w[i]) ? own : 0.12;
       g.fillStyle = hatch(g, colorName(r.w[i]));
       g.fillRect(x0, y + BAR - ha - hw, w, hw);
     }
@@ -206,11 +206,6 @@ function draw(c: HTMLCanvasElement) {
     for (let i = 0; i < nr; i++) if (first.value + i < T!.lanes.length) drawLane(g, t, first.value + i, a, b, x, TOP + i * ROW, q);
   });
   const r = range.value;
-  for (let i = 0; i < nr; i++)
-    if (!isLane(first.value + i)) {
-      g.fillStyle = color('--shade');
-      g.fillRect(left, TOP + i * ROW - 1, px, BAR + 2);
-    }
   drawPath(g, x, from, to, TOP, nr, perPx);
   const bottom = TOP + nr * ROW + 4;
   T!.queues.forEach((_, k) => drawQueue(g, k, x, from, to, bottom + k * QUEUE + 4, perPx));

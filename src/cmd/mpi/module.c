@@ -33,9 +33,9 @@ static bool put(int to, const void *p, size_t size_bytes)
 static bool get(int from, void *p, size_t size_bytes, int *ret_from)
 {
 	MPI_Status status;
-	if (size_bytes > INT_MAX || MPI_Recv(p, (int)size_bytes, MPI_BYTE,
-					    from < 0 ? MPI_ANY_SOURCE : from, 0, MPI_COMM_WORLD,
-					    &status) != MPI_SUCCESS)
+	if (size_bytes > INT_MAX ||
+		MPI_Recv(p, (int)size_bytes, MPI_BYTE, from < 0 ? MPI_ANY_SOURCE : from, 0,
+			MPI_COMM_WORLD, &status) != MPI_SUCCESS)
 		return false;
 	*ret_from = status.MPI_SOURCE;
 	return true;

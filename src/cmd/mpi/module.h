@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* module.h - what `longpole sweep --mpi` needs of MPI. longpole itself is not linked with it: the module is loaded when it is asked for. */
+/* module.h - what `longpole sweep --mpi` needs of MPI. longpole itself is not linked with it: the
+ * module is loaded when it is asked for. */
 #ifndef LONGPOLE_CMD_MPI_MODULE_H
 #define LONGPOLE_CMD_MPI_MODULE_H
 
@@ -11,7 +12,8 @@ struct longpole_mpi {
 	int (*rank)(void);
 	int (*size)(void);
 	bool (*send)(int to, const void *p, size_t size_bytes);
-	bool (*receive)(int from, void *p, size_t size_bytes, int *ret_from); /* from < 0: anybody */
+	bool (*receive)(
+		int from, void *p, size_t size_bytes, int *ret_from); /* from < 0: anybody */
 	void (*finalize)(void);
 };
 /* The module's one symbol. */

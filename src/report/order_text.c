@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* order_text.c - potential deadlocks, as text and as JSON. */
+#include "report/order_private.h"
+
+#include "config.h"
+
+#include <inttypes.h>
+
+static void add_step(struct base_str *out, const struct report_order_step *p)
+{
+	base_str_addf(out, "  %s has %s%s, taken in %s\n", p->thread, p->has,
+		p->has_shared ? " as a reader" : "", p->has_where);
+	base_str_addf(out, "      and takes %s%s in %s (", p->takes,
+		p->takes_shared ? " as a reader" : "", p->takes_where);
+	base_str_add_count(out, p->times);
+	base_str_add(out, p->times == 1 ? " time)\n" : " times)\n");
+}
+
+static void add_headline(struct base_str *out, const struct report_order *o)
+{
+	if (!o->nr_cycles) {
+		base_str_add(out,
+			"No potential deadlock: no two threads took locks in opposite order "
+			"where they could have met.\n");
+		return;
+	}
+	base_str_addf(out, "%zu potential %s: ", o->nr_cycles,
+		o->nr_cycles == 1 ? "deadlock" : "deadlocks");
+	base_str_addf(out,
+		"%zu threads took %zu locks in a circle, and nothing kept them from doing so at "
+		"the "
+		"same time.\n",
+		o->cycle[0].nr_steps, o->cycle[0].nr_steps);
+}
+
+void report_order_text(struct base_str *out, const struct report_order *o)
+{
+	add_headline(out, o);
+	for (size_t i = 0; i < o->nr_cycles; i++) {
+		const struct report_order_cycle *c = &o->cycle[i];
+		base_str_addf(out, "\n%zu. a circle of %zu\n", i + 1, c->nr_steps);
+		for (size_t k = 0; k < c->nr_steps; k++)
+			add_step(out, &c->step[k]);
+	}
+	base_str_add(out, "\nHOW IT IS KNOWN\n  Observed: ");
+	base_str_add_count(out, o->nr_acquired);
+	base_str_add(out, " acquisitions of ");
+	base_str_add_count(out, o->nr_locks);
+	base_str_add(out, " locks by ");
+	base_str_add_count(out, o->nr_threads);
+	base_str_add(out, " threads; ");
+	base_str_add_count(out, o->nr_edges);
+	base_str_add(out, " different orders. Left out: ");
+	base_str_addf(out,
+		"%" PRIu64 " circles that another lock guards, %" PRIu64
+		" whose threads follow each other by creation and join.\n",
+		o->nr_gated, o->nr_ordered);
+	base_str_add(out,
+		"CAVEATS\n  Only what this run took in this order is seen. That other things than "
+		"locks, creations and joins keep the threads apart (a queue, a flag) is not "
+		"known, nor whether a lock was only tried.\n");
+	if (o->cut)
+		base_str_add(out, "  There are more circles than are shown.\n");
+	if (o->nr_lost)
+		base_str_addf(out,
+			"  %" PRIu64 " acquisitions or threads were beyond the limits.\n",
+			o->nr_lost);
+}
+
+static json_t *text_json(const char *text)
+{
+	json_t *j = json_string(text);
+	return j ? j : json_string("?");
+}
+
+static json_t *cycle_json(const struct report_order_cycle *c)
+{
+	json_t *steps = json_array();
+	for (size_t i = 0; i < c->nr_steps; i++) {
+		const struct report_order_step *p = &c->step[i];
+		json_array_append_new(
+			steps, json_pack("{s:o, s:o, s:o, s:o, s:o, s:b, s:b, s:o}", "thread",
+				       text_json(p->thread), "has", text_json(p->has), "has_where",
+				       text_json(p->has_where), "takes", text_json(p->takes),
+				       "takes_where", text_json(p->takes_where), "has_shared",
+				       p->has_shared, "takes_shared", p->takes_shared, "times",
+				       report_json_u64(p->times)));
+	}
+	return json_pack("{s:o}", "steps", steps);
+}
+
+json_t *report_order_json(const struct report_order *o)
+{
+	json_t *cycles = json_array();
+	for (size_t i = 0; i < o->nr_cycles; i++)
+		json_array_append_new(cycles, cycle_json(&o->cycle[i]));
+	return json_pack("{s:s, s:s, s:{s:o}, s:{s:o, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o}}",
+		"schema", "longpole/potential-deadlocks/1", "tool", "longpole " LONGPOLE_VERSION,
+		"trace", "path", text_json(o->trace_path), "result", "potential_deadlocks", cycles,
+		"cut", o->cut, "locks", report_json_u64(o->nr_locks), "orders",
+		report_json_u64(o->nr_edges), "acquisitions", report_json_u64(o->nr_acquired),
+		"threads", report_json_u64(o->nr_threads), "guarded_by_a_lock",
+		report_json_u64(o->nr_gated), "one_after_the_other", report_json_u64(o->nr_ordered),
+		"beyond_limits", report_json_u64(o->nr_lost));
+}

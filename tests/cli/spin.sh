@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash disable=SC2154,SC2016 # $work comes from run.sh; jq's variables are not the shell's
+# spin.sh - longpole spin and longpole run on programs whose waits are known (tests/target/spin_known.c).
+
+spin_known=$LONGPOLE_BUILD/tests/target/spin_known
+
+# spinning KIND THREADS - starts it, waits until it is ready; its pid is in $spinner.
+spinning() {
+	"$spin_known" "$@" >ready &
+	spinner=$!
+	# shellcheck disable=SC2064 # the number as it is now
+	trap "kill -9 $spinner 2>/dev/null" EXIT
+	for _ in {1..100}; do
+		[[ -s ready ]] && return
+		sleep 0.05
+	done
+	fail "spin_known $* is not ready"
+}
+enough() { kill -9 "$spinner"; wait "$spinner" 2>/dev/null || true; }
+may_trace() {
+	sleep 5 &
+	local pid=$! status=0
+	longpole spin -p $pid -d 1ms >/dev/null 2>&1 || status=$?
+	kill $pid
+	((status == 0)) || skip "ptrace is refused here"
+}
+
+test_spin_samples_known_waits() {
+	may_trace
+	local kind word
+	while read -r kind word; do
+		spinning "hold-$kind" 2
+		expect 0 longpole spin -p "$spinner" --duration 150ms --json
+		enough
+		is_json out '.schema == "longpole/spin/1" and .result.method == "samples" and .result.samples > 0'
+		is_json out '.result.samples_spinning == .result.samples'
+		is_json out ".result.loops | length == 1 and .[0].branch.function == \"wait_$kind\" and
+			(.[0].branch.file | endswith(\"spin_known.c\"))"
+		is_json out ".result.loops[0].words | any(.name == \"$word\")"
+	done <<<"tas lock
+		ttas lock
+		cas lock
+		ticket lock+0x4
+		flag lock
+		yield lock"
+}
+
+test_spin_samples_controls() {
+	may_trace
+	local kind
+	for kind in compute scan; do
+		expect 0 longpole spin --sample --interval 1ms --max-stop 50 --json -o spin.json "$spin_known" $kind 2 20 300000
+		is_json spin.json '.result.samples_spinning == 0 and .result.samples_counting == 0 and .result.exit_status == 0'
+	done
+	expect 0 longpole spin --sample --interval 1ms --max-stop 50 --json -o spin.json "$spin_known" poll 2 50 4000000
+	is_json spin.json '.result.samples_spinning == 0'
+}
+
+test_spin_livelock() {
+	may_trace
+	spinning circle-tas 4
+	expect 1 longpole spin -p "$spinner" --until-livelock --duration 20s --json
+	enough
+	is_json out '.result.livelock | .verdict == "found" and .threads_spinning == 4 and (.signal_handlers | not)'
+	# one that holds the lock sleeps with a timeout: it may go on
+	spinning hold-ttas 3
+	expect 0 longpole spin -p "$spinner" --until-livelock --duration 600ms --json
+	enough
+	is_json out '.result.livelock.verdict != "found"'
+	# and contention is none
+	expect 0 longpole spin --sample --interval 1ms --json -o spin.json "$spin_known" ttas 4 30 30000
+	is_json spin.json '.result.livelock.verdict != "found" and .result.exit_status == 0'
+}
+
+# Every instruction in the marked waits, as counted apart, against those found to spin.
+test_spin_counts_known_waits() {
+	longpole spin --json -o spin.json true 2>err || fail "$(cat err)"
+	jq -e '.result.method == "valgrind"' spin.json >/dev/null || skip "$(jq -r .result.not_counted spin.json)"
+	local marked kind share from size
+	marked=$(readelf -SW "$spin_known" | awk '/ spin_marked / {
+		sub(/.*spin_marked/, ""); print $2, $4 }')
+	[[ $marked ]] || fail "spin_known has no section spin_marked"
+	read -r from size <<<"$marked"
+	marked=$from-$(printf %x $((0x$from + 0x$size)))
+	# (a critical section that is longer than Valgrind's slices, so that others come to wait)
+	for kind in tas cas ticket mcs clh flag barrier ttas futex idle; do
+		local amount=150000 threads=3 rounds=3
+		case $kind in
+		ttas | futex) threads=6 ;;
+		idle) threads=2 amount=1500000 rounds=2 ;;
+		barrier) amount=50000 ;;
+		esac
+		expect 0 longpole spin --marked "$marked" --json -o spin.json "$spin_known" $kind $threads $rounds $amount
+		share=$(jq '.result | (.spin_instructions + .counting_instructions) / .marked_instructions' spin.json)
+		jq -e -n "$share >= 0.99 and $share <= 1.01" >/dev/null || fail "$kind: $share of the marked instructions"
+		is_json spin.json '.result.sdt_evictions == 0 and .result.rub_overflows == 0'
+	done
+	is_json spin.json '.result.loops[0].words | any(.name | startswith("queue"))'
+	for kind in compute scan poll; do
+		expect 0 longpole spin --json -o spin.json "$spin_known" $kind 2 4 4000
+		is_json spin.json '.result.spin_instructions == 0'
+	done
+	expect 0 longpole spin -o spin.txt "$spin_known" flag 2 4 4000
+	has spin.txt 'only wait' 'in wait_flag' 'on lock' 'changed last by thread' 'in flag_release (spin_known.c:' 'useful IPC'
+}
+
+test_spin_usage() {
+	expect 125 longpole spin
+	expect 2 longpole spin -p 0
+	expect 2 longpole spin -p 1 true
+	expect 4 longpole spin -p 2147483647
+	expect 127 longpole spin --sample /nonexistent
+	expect 126 longpole spin --sample /etc/passwd
+	expect 125 longpole spin --max-stop 200 true
+	expect 3 longpole spin --sample -o /dev/null sh -c 'exit 3'
+	expect 143 longpole spin --sample -o /dev/null sh -c 'kill $$'
+}
+
+test_run_holds_what_spins() {
+	may_trace
+	# it always spins: it is held, and let go when the time is over
+	expect 0 longpole run --always --hold 2ms --json -o run.json timeout 1 "$spin_known" compute 2 1 10
+	is_json run.json '.schema == "longpole/run/1" and .result.exit_status == 0'
+	(exec longpole run --always --hold 5ms --json -o run.json "$spin_known" hold-ttas 2 >ready) &
+	local longpole=$! pid=
+	for _ in {1..100}; do
+		pid=$(sed -n 's/READY //p' ready)
+		[[ $pid ]] && break
+		sleep 0.05
+	done
+	sleep 0.5
+	kill -9 "$pid"
+	wait $longpole && fail "the program was killed, and longpole says 0"
+	is_json run.json '.result.exit_status == 137 and .result.holds > 0 and .result.bursts_spinning == .result.holds'
+	# what it does comes out right, and it says what it did
+	expect 0 longpole run --always -o run.txt "$spin_known" flag 3 20 1000
+	has out 'flag: 60 of 60'
+	has run.txt 'threads that spun were held'
+}
+
+test_run_is_transparent() {
+	expect 3 longpole run -q sh -c 'exit 3'
+	expect 143 longpole run -q sh -c 'kill $$'
+	expect 127 longpole run /nonexistent
+	expect 126 longpole run /etc/passwd
+	expect 125 longpole run
+	expect 125 longpole run --spin-yield 0 true
+	[[ $(longpole run -q echo out 2>err) == out && ! -s err ]] || fail "said more: $(cat err)"
+}
