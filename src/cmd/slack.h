@@ -14,12 +14,13 @@ struct cmd_slack_named { /* sums by name */
 	uint64_t critical_cycles, executed, least, taut_cycles, alike;
 	double sum;
 };
+struct cmd_slack_file {
+	char *path;
+	struct symbol_file *symbols;
+};
 struct cmd_slack_names {
 	const struct memory_source *source;
-	struct {
-		char *path;
-		struct symbol_file *symbols;
-	} *file;
+	struct cmd_slack_file *file;
 	size_t nr_files, files_capacity;
 };
 void cmd_slack_names_fini(struct cmd_slack_names *n);

@@ -102,6 +102,14 @@ void cmd_slack_name(
 		base_str_addf(out, "0x%" PRIx64, data ? address & ~UINT64_C(4095) : address);
 }
 
+static void name_heap(struct cmd_slack_names *n, uint64_t site, struct base_str *out)
+{
+	base_str_add(out, "heap block from ");
+	cmd_slack_name(n, CMD_SLACK_FUNCTION, site, out);
+	base_str_add(out, " ");
+	cmd_slack_name(n, CMD_SLACK_LINE, site, out);
+}
+
 static int by_critical(const void *x, const void *y)
 {
 	const struct cmd_slack_named *a = x, *b = y;
@@ -151,8 +159,11 @@ struct cmd_slack_named *cmd_slack_group(struct cmd_slack_names *n, const struct 
 	bool failed = !texts;
 	for (size_t i = 0; i < all && !failed; i++) {
 		base_str_reset(&name);
-		cmd_slack_name(
-			n, by, by == CMD_SLACK_DATA ? r->line[i].address : r->code[i].code, &name);
+		if (by == CMD_SLACK_DATA && r->line[i].site)
+			name_heap(n, r->line[i].site, &name);
+		else
+			cmd_slack_name(n, by,
+				by == CMD_SLACK_DATA ? r->line[i].address : r->code[i].code, &name);
 		struct cmd_slack_named *to = name.failed ? NULL
 							 : find_name(&g, &nr, &capacity, texts,
 								   &index, base_str_text(&name));

@@ -397,6 +397,7 @@ static enum base_status begin_block(
 	enum base_status s = end_block(m, l, err);
 	l->tail = t->instructions;
 	l->tail_code = t->address;
+	l->call_code = t->address + (t->size_bytes ? t->size_bytes - 1u : 0);
 	if (m->sink.block && s == BASE_OK)
 		s = m->sink.block(m->sink.ctx, (uint32_t)(l - m->lane), t->address, t->size_bytes,
 			t->count, err);
@@ -428,9 +429,6 @@ static enum base_status run_item(
 	case MEMORY_RANGE_LOAD:
 	case MEMORY_RANGE_STORE:
 		return run_range(m, l, t, err);
-	case MEMORY_PROC_CALL:
-		l->call_code = t->code;
-		break;
 	default:
 		break;
 	}

@@ -85,7 +85,7 @@ struct slack_node {
 	uint64_t issue; /* when the program order edge arrives: later when code had to be fetched */
 	uint64_t start; /* when the last edge arrives */
 	uint64_t complete; /* the next one of this processor is ready */
-	uint64_t code;     /* of the instruction, 0: unknown; of a call record: of the call */
+	uint64_t code;     /* of the instruction, 0: unknown; of a call: within the calling one */
 	uint64_t address;  /* of the access, or of the object synchronised on */
 	uint32_t processor;
 	uint8_t instructions; /* 1, or 0: not the first access of its instruction, or a call record
@@ -110,6 +110,9 @@ struct slack_sink {
 	 */
 	enum base_status (*block)(void *ctx, uint32_t processor, uint64_t address,
 		uint32_t size_bytes, uint64_t count, struct base_err *err);
+	/* A heap block begins to be, at a call that `code` is within. */
+	enum base_status (*allocated)(void *ctx, uint64_t address, uint64_t size_bytes,
+		uint64_t code, struct base_err *err);
 };
 
 /* ---- the machine

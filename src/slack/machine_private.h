@@ -82,8 +82,8 @@ struct lane {
 	uint64_t issue; /* of the next instruction: later than `time` when code is fetched */
 	uint64_t limit; /* of what it waited for */
 	uint64_t tail;  /* plain instructions of the block still to come */
-	uint64_t tail_code, call_code;
-	uint64_t line; /* of code, fetched last; UINT64_MAX: none */
+	uint64_t tail_code, call_code; /* call: within the block's last instruction */
+	uint64_t line;                 /* of code, fetched last; UINT64_MAX: none */
 	uint64_t executed;
 	enum lane_state state;
 	uint32_t awaits;

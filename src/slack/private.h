@@ -77,6 +77,7 @@ struct slack_analysis {
 	struct stretch *stretch;
 	bool *has_next, *has_stretch;
 	struct base_map code, lines;
+	struct base_map heap; /* (0, page) or (1, line of 64 bytes) to the last block's site */
 	size_t code_capacity, lines_capacity;
 	uint64_t *recent;   /* direct-mapped: code to index + 1 */
 	struct flight *air; /* heap: edges whose source has passed, least slack first */
@@ -96,6 +97,8 @@ enum base_status slack_sweep(struct slack_analysis *a, struct base_err *err);
 enum base_status slack_profile_init(struct slack_analysis *a, struct base_err *err);
 enum base_status slack_profile_run(void *ctx, const struct slack_run *r, struct base_err *err);
 enum base_status slack_profile_node(void *ctx, const struct slack_node *n, struct base_err *err);
+enum base_status slack_profile_allocated(
+	void *ctx, uint64_t address, uint64_t size_bytes, uint64_t code, struct base_err *err);
 enum base_status slack_profile_finish(struct slack_analysis *a, struct base_err *err);
 void slack_profile_fini(struct slack_analysis *a);
 

@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { LINE_SHIFT = 6, BLOCK_LINES_MAX = 128, BLOCK_PAGES_MAX = 1 << 20 };
 enum { RECENT_BITS = 12, ALIKE_CYCLES = 8, ALIKE_SHARE = 8 };
 
 struct pending_local { /* the node before, whose program order edge is not met yet */
@@ -62,6 +63,7 @@ void slack_profile_fini(struct slack_analysis *a)
 	base_free(a->air);
 	base_map_fini(&a->code);
 	base_map_fini(&a->lines);
+	base_map_fini(&a->heap);
 }
 
 /* ---- tables
@@ -108,10 +110,33 @@ static enum base_status add_line(
 			base_map_put(&a->lines, 0, line, index) != BASE_OK)
 			return base_fail(
 				err, BASE_ERR_NOMEM, "no memory for %zu lines", r->nr_lines);
-		r->line[r->nr_lines++] = (struct slack_line){.address = line};
+		struct slack_line *l = &r->line[r->nr_lines++];
+		*l = (struct slack_line){.address = line};
+		if (!base_map_get(&a->heap, 1, line >> LINE_SHIFT, &l->site))
+			(void)base_map_get(&a->heap, 0, line >> PAGE_SHIFT, &l->site);
 	}
 	r->line[index].critical_cycles += cycles;
 	r->line[index].times++;
+	return BASE_OK;
+}
+
+/* Where heap blocks come from: small ones by line, others by page; the last one there counts.
+ * Beyond 4 GiB the rest of a block has no name. */
+enum base_status slack_profile_allocated(
+	void *ctx, uint64_t address, uint64_t size_bytes, uint64_t code, struct base_err *err)
+{
+	struct slack_analysis *a = ctx;
+	if (!size_bytes || address >= MEMORY_ADDRESS_LIMIT ||
+		size_bytes > MEMORY_ADDRESS_LIMIT - address)
+		return BASE_OK;
+	uint64_t last = address + size_bytes - 1;
+	bool small = (last >> LINE_SHIFT) - (address >> LINE_SHIFT) < BLOCK_LINES_MAX;
+	unsigned shift = small ? LINE_SHIFT : PAGE_SHIFT;
+	uint64_t from = address >> shift, to = last >> shift;
+	to = to - from < BLOCK_PAGES_MAX ? to : from + BLOCK_PAGES_MAX;
+	for (uint64_t i = from; i <= to; i++)
+		if (base_map_put(&a->heap, small, i, code) != BASE_OK)
+			return base_fail(err, BASE_ERR_NOMEM, "no memory for the heap's names");
 	return BASE_OK;
 }
 

@@ -47,7 +47,10 @@ static enum base_status analyse(struct slack_analysis *a, const struct slack_mac
 {
 	struct slack_sink first = {
 		.run = slack_compress_run, .node = slack_compress_node, .ctx = a};
-	struct slack_sink second = {.run = slack_profile_run, .node = slack_profile_node, .ctx = a};
+	struct slack_sink second = {.run = slack_profile_run,
+		.node = slack_profile_node,
+		.allocated = slack_profile_allocated,
+		.ctx = a};
 	enum base_status s = slack_compress_init(a, err);
 	if (s == BASE_OK)
 		s = slack_machine_new(config, source, &a->options.machine, &first, m, err);

@@ -641,6 +641,36 @@ static void test_condition_and_spinning(void **state)
 	memory_source_close(&f->source);
 }
 
+/* What is waited for has a name: where its heap block came from. */
+static void test_heap(void **state)
+{
+	(void)state;
+	struct fixture *f = fixture_new(1, MEMORY_SOURCE_INSTRUCTIONS);
+	struct slack_machine_config *c = CONFIG(1, "code_bytes=0");
+	struct slack_analysis *a;
+	struct slack_options o = {0};
+	plain(f, 0, 3);
+	fixture_call(f, 0, MEMORY_CALL_allocate, 0x20000, 40); /* by line */
+	fixture_access(f, 0, MEMORY_LOAD, 0x20020, 8);
+	fixture_put(f, 0,
+		(struct memory_item){
+			.kind = MEMORY_BLOCK, .address = 0x500000, .size_bytes = 8, .count = 2});
+	fixture_call(f, 0, MEMORY_CALL_allocate, 0x30010, 100000); /* by page */
+	fixture_access(f, 0, MEMORY_LOAD, 0x30010 + 90000, 8);
+	fixture_access(f, 0, MEMORY_LOAD, 0x60000, 8);
+	const struct slack_result *r = analyse(c, &f->source, &o, &a);
+	assert_int_equal(r->nr_lines, 3);
+	for (size_t i = 0; i < 3; i++) {
+		uint64_t at = r->line[i].address;
+		assert_int_equal(r->line[i].site, at == 0x20000   ? 0x400009
+						  : at == 0x60000 ? 0
+								  : 0x500007);
+	}
+	slack_analysis_free(a);
+	slack_machine_config_free(c);
+	memory_source_close(&f->source);
+}
+
 /* ---- refusals
  * --------------------------------------------------------------------------------------------- */
 
@@ -703,6 +733,7 @@ int main(void)
 		cmocka_unit_test(test_lock),
 		cmocka_unit_test(test_forced),
 		cmocka_unit_test(test_condition_and_spinning),
+		cmocka_unit_test(test_heap),
 		cmocka_unit_test(test_config),
 		cmocka_unit_test(test_no_memory),
 	};

@@ -155,13 +155,18 @@ static struct fixture *random_program(uint32_t nr_threads, uint64_t seed)
 	return f;
 }
 
+static uint64_t few_bits(uint64_t *seed)
+{
+	uint64_t some = fixture_random(seed);
+	return some & fixture_random(seed) & 0xff;
+}
+
 static struct meaning random_meaning(uint64_t seed)
 {
 	struct meaning m;
 	for (unsigned i = 0; i < 16; i++)
-		m.at[i] = (struct slack_registers){
-			.reads = fixture_random(&seed) & fixture_random(&seed) & 0xff,
-			.writes = fixture_random(&seed) & fixture_random(&seed) & 0xff,
+		m.at[i] = (struct slack_registers){.reads = few_bits(&seed),
+			.writes = few_bits(&seed),
 			.branch = (uint8_t)(fixture_random(&seed) % 4)};
 	return m;
 }
