@@ -343,7 +343,7 @@ static int print(struct closed *x)
 	base_str_add_count(&first, x->messages);
 	base_str_addf(&first,
 		" messages in the base run; %.2f %% of them matched in each of %llu slowed runs\n",
-		100 * x->matched_share, (unsigned long long)(x->runs + x->uniform));
+		100 * x->matched_share, (unsigned long long)x->runs + x->uniform);
 	base_str_addf(&first,
 		"  %.1f %% of the known graph's dependencies found, %.3f quasi-dependencies each\n",
 		x->counts.reference ? 100.0 * (double)x->counts.found / (double)x->counts.reference

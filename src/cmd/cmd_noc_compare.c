@@ -181,8 +181,8 @@ static enum base_status replay_one(struct comparison *x, const struct noc_standa
 /* All replays on one network: the reference, its time stamps, the other graphs. */
 static enum base_status compare_on(struct comparison *x, const struct noc_standard *network)
 {
-	struct noc_replay_result reference, other;
-	struct noc_error e;
+	struct noc_replay_result reference = {0}, other = {0};
+	struct noc_error e = {0};
 	enum base_status s = replay_one(
 		x, network, x->graph[0], NOC_REPLAY_GRAPH, "reference", NULL, &reference, &e);
 	if (s != BASE_OK)
@@ -252,6 +252,7 @@ static int print_comparison(struct comparison *x)
 static int run_comparison(struct comparison *x)
 {
 	struct noc_standard standard[NOC_STANDARDS_MAX];
+	BASE_ASSUME(x->graph[0]);
 	size_t nr = noc_standards(x->graph[0]->nr_nodes, standard), nr_run = 0;
 	enum base_status s = BASE_OK;
 	x->rows = json_array();

@@ -287,6 +287,7 @@ static int compare_and_print(struct cmd *c, struct answer *a)
 		noc_infer_compare(reference, a->inferred, &x, &counts);
 		a->counts = &counts;
 		exit_status = print(c, a);
+		a->counts = NULL;
 	}
 	noc_index_fini(&x);
 	noc_pdg_free(reference);
@@ -296,7 +297,7 @@ static int compare_and_print(struct cmd *c, struct answer *a)
 static int infer(struct cmd *c, const struct noc_pdg *base, const struct noc_runs *runs,
 	const struct noc_infer_options *o, const struct matched *matched)
 {
-	struct noc_infer_result result;
+	struct noc_infer_result result = {0};
 	struct noc_pdg *inferred;
 	struct answer a = {.result = &result,
 		.options = o,
@@ -325,7 +326,7 @@ int cmd_noc_infer(struct cmd *c)
 	const char *path = cmd_noc_file(c, 0);
 	struct noc_infer_options o;
 	struct matched matched = {0};
-	struct noc_runs runs;
+	struct noc_runs runs = {0};
 	if (!path)
 		return cmd_usage(c, "give the base run, then the skewed runs");
 	if (!read_options(c, &o))

@@ -33,6 +33,7 @@ static enum base_status write_run(struct cmd *c, struct noc_pdg *packets,
 	const struct noc_runs *runs, uint32_t r, const char *prefix, const char *how)
 {
 	struct base_str name = {0};
+	BASE_ASSUME(packets);
 	for (uint32_t i = 0; i < packets->nr_packets; i++) {
 		packets->transmit_cycle[i] = runs->transmit_cycle[(size_t)i * runs->stride + r];
 		packets->receive_cycle[i] = runs->receive_cycle[(size_t)i * runs->stride + r];

@@ -121,6 +121,7 @@ static void read_name(struct chrome *c, const json_t *e)
 				     text_of(c, name)) != BASE_OK;
 	} else if (!strcmp(what, "thread_name")) {
 		uint32_t thread = thread_of(c, e), text = text_of(c, name);
+		BASE_ASSUME(thread == UINT32_MAX || c->thread);
 		if (thread != UINT32_MAX)
 			c->thread[thread].name = text;
 	}

@@ -92,8 +92,8 @@ void model_rule_work_queue(struct model *m, struct thread *t, const struct trace
 {
 	const char *function =
 		trace_text_of(m->defs, trace_def_symbol(m->defs, r->u.work_queue.site)->function);
-	if (!m->is_system || strcmp(function, "blk_mq_requeue_work") || !model_is_credited(t) ||
-		!model_may_act(m, t, r->time_ns))
+	if (!m->is_system || strcmp(function, "blk_mq_requeue_work") != 0 ||
+		!model_is_credited(t) || !model_may_act(m, t, r->time_ns))
 		return;
 	if (!m->nr_put_off)
 		m->put_off = model_make_queue(m, 0, 0, MODEL_TYPE_WAKE, NONE, GRAPH_FIFO);

@@ -300,6 +300,7 @@ static enum base_status arrived(
 	struct noc_closed *c, uint32_t message, uint64_t cycle, struct base_err *err)
 {
 	uint32_t access = message / CLOSED_MESSAGES_MAX, j = message % CLOSED_MESSAGES_MAX;
+	BASE_ASSUME(c->access);
 	struct closed_access *a = c->access[access];
 	const struct closed_message *m = &a->message[j];
 	enum base_status s = BASE_OK;

@@ -46,6 +46,7 @@ static enum base_status push(struct closed *c, struct intent in, struct base_err
 
 static struct intent pop(struct closed *c)
 {
+	BASE_ASSUME(c->heap);
 	struct intent top = c->heap[0], last = c->heap[--c->nr];
 	size_t i = 0;
 	for (size_t k = 1; k < c->nr; i = k, k = 2 * i + 1) {
@@ -230,6 +231,7 @@ static enum base_status arrive(
 {
 	struct noc_gen_state *g = c->g;
 	uint32_t n = g->pdg->destination[p], arity = (uint32_t)g->config->arity;
+	BASE_ASSUME(node);
 	struct tree_node *t = &node[n];
 	uint64_t now = g->pdg->receive_cycle[p];
 	t->arrived[t->nr_arrived++] = p;

@@ -68,6 +68,7 @@ static void view_of(struct noc_view *v, const struct job *j, uint32_t node)
 	v->reception = x->receptions + x->first_reception[node];
 	v->nr_receptions = x->first_reception[node + 1] - x->first_reception[node];
 	v->ordered = j->packets->ordered[node] != 0;
+	BASE_ASSUME(j->learned);
 	v->learned = j->learned[node];
 	v->semantics = j->use_semantics ? j->semantics : NULL;
 }

@@ -264,6 +264,7 @@ enum base_status noc_match(const struct noc_pdg *base, const struct noc_pdg *oth
 	if (!m.base_item || !m.other_item || !m.taken || !ret->other)
 		s = base_fail(err, BASE_ERR_NOMEM, "no memory to match messages");
 	if (s == BASE_OK) {
+		BASE_ASSUME(ret->other);
 		for (uint32_t i = 0; i < base->nr_packets; i++)
 			ret->other[i] = NOC_PDG_NONE;
 		s = run(&m, method, err);

@@ -133,6 +133,7 @@ static enum base_status add_packet(struct reading *r, const uint8_t *p, struct b
 {
 	uint64_t cycle = little(p, 8), id = little(p + 8, 4), other;
 	uint32_t bytes = noc_netrace_bytes(p[16]), width = r->options->width_bits;
+	BASE_ASSUME(r->raw);
 	if (p[17] >= r->nr_nodes || p[18] >= r->nr_nodes)
 		return foreign(r, "a packet of a node that is not there", err);
 	if (!bytes)
@@ -173,6 +174,7 @@ static enum base_status read_packets(struct reading *r, struct base_err *err)
 		if (s != BASE_OK)
 			return s;
 	}
+	BASE_ASSUME(r->raw);
 	r->notes.packets = r->raw->nr_packets;
 	r->notes.truncated |= r->notes.packets < r->notes.promised_packets;
 	return BASE_OK;

@@ -38,6 +38,7 @@ static enum base_status count_pairs(
 			b = g->source[i];
 		}
 		if (base_map_get(&map, a, b, &at)) {
+			BASE_ASSUME(pair);
 			pair[at].packets++;
 			continue;
 		}

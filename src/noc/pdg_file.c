@@ -280,11 +280,13 @@ static enum base_status reorder(const struct load *l, struct noc_pdg **ret, stru
 	enum base_status s = BASE_OK;
 	if (!to || !place)
 		s = base_fail(err, BASE_ERR_NOMEM, "no memory for %u packets", g->nr_packets);
-	for (uint32_t i = 0; i < g->nr_packets && s == BASE_OK; i++)
+	for (uint32_t i = 0; i < g->nr_packets && s == BASE_OK; i++) {
+		BASE_ASSUME(l->number);
 		if (l->number[i] >= g->nr_packets || place[l->number[i]])
 			s = bad(err, "a packet's number is there twice, or one is missing");
 		else
 			place[l->number[i]] = i + 1;
+	}
 	for (uint32_t n = 0; n < g->nr_packets && s == BASE_OK; n++) {
 		uint32_t i = place[n] - 1;
 		s = noc_pdg_add(to,
@@ -305,6 +307,7 @@ static enum base_status reorder(const struct load *l, struct noc_pdg **ret, stru
 	}
 	base_free(place);
 	if (s == BASE_OK) {
+		BASE_ASSUME(to);
 		memcpy(to->ordered, g->ordered, g->nr_nodes);
 		memcpy(to->origin, g->origin, sizeof to->origin);
 		to->run = g->run;
@@ -334,6 +337,7 @@ static enum base_status load(
 		s = BASE_OK;
 	if (s == BASE_OK && !l.g)
 		s = base_fail(err, BASE_ERR_NOTFOUND, "no packets of a network in this trace");
+	BASE_ASSUME(s != BASE_OK || l.g);
 	if (s == BASE_OK && l.g->nr_packets != l.nr_wanted)
 		s = base_fail(err, BASE_ERR_TRUNCATED, "%u of %llu packets are there",
 			l.g->nr_packets, (unsigned long long)l.nr_wanted);

@@ -71,6 +71,7 @@ static uint32_t slow_run(const struct sampling *s, uint32_t i)
 	uint64_t seed = s->options->seed;
 	switch (s->options->design) {
 	case NOC_NODES:
+		BASE_ASSUME(s->set);
 		return s->set[g->source[i]];
 	case NOC_LINKS:
 		return (uint32_t)(noc_draw_hash(

@@ -68,7 +68,7 @@ static enum base_status import(
 
 static void temporary(char path[64])
 {
-	strcpy(path, "/tmp/longpole-test-doors-XXXXXX");
+	snprintf(path, 64, "/tmp/longpole-test-doors-XXXXXX");
 	int fd = mkstemp(path);
 	assert_true(fd >= 0);
 	close(fd);
