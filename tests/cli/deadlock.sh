@@ -16,7 +16,7 @@ start_all() {
 		disown # quietly killed
 	done
 	for name in "$@"; do
-		for _ in {1..500}; do
+		for _ in {1..2000}; do
 			grep -qs READY "$name.said" && break
 			sleep 0.01
 		done

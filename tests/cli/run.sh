@@ -48,7 +48,10 @@ has() {
 	done
 }
 # is_json FILE FILTER - jq's filter gives true.
-is_json() { [[ -s $1 ]] && jq -e "$2" "$1" >/dev/null || fail "not true in $1: $2"; }
+is_json() {
+	[[ -p $1 || -s $1 ]] || fail "$1 is empty"
+	jq -e "$2" "$1" >/dev/null || fail "not true in $1: $2"
+}
 
 if ! longpole record -q -o "$trace" ladder >"$work/record.out" 2>"$work/record.err"; then
 	cat "$work/record.err" >&2
