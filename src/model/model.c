@@ -451,14 +451,6 @@ void model_link(
 /* ---- the run
  * ----------------------------------------------------------------------------------------- */
 
-/* It has a name, but nobody ran it: there is no command. */
-static bool is_kernel_thread(const struct model *m, uint32_t process)
-{
-	const struct trace_process *p = trace_def_process(m->defs, process);
-	return p->name && !p->command && !p->parent &&
-	       !(m->opts->process && !strcmp(trace_text_of(m->defs, p->name), m->opts->process));
-}
-
 /* A thread, or a context, that is no actor yet. */
 static void begin_thread(struct model *m, struct thread *t, uint32_t stream, uint32_t site)
 {
@@ -476,13 +468,7 @@ static void begin_thread(struct model *m, struct thread *t, uint32_t stream, uin
 			  : model_role_of(m, host, def->process, site);
 	if (m->status != BASE_OK)
 		return;
-	t->k.server = m->is_system && t->k.context == TRACE_CONTEXT_none &&
-		      is_kernel_thread(m, t->process);
-	/* a grace period ends when every processor has passed: the last one is not its cause */
-	t->k.anybodys =
-		t->k.server &&
-		!strncmp(trace_text_of(m->defs, trace_def_process(m->defs, t->process)->name),
-			"rcu", 3);
+	model_find_server(m, t);
 	t->actor = model_make_actor(m, t->role, stream);
 	t->run_state = model_run_state(m, t, 0);
 	t->graph_state = t->run_state;

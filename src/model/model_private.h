@@ -329,7 +329,7 @@ struct model {
 	uint32_t nr_site_texts;
 	struct object *processor; /* by processor number */
 	uint32_t put_off;         /* queue of the last flush that waits to be sent to a disk */
-	uint64_t nr_put_off;
+	bool has_put_off;
 	size_t nr_processors, processor_capacity;
 
 	struct role *role;
@@ -543,6 +543,8 @@ void model_kernel_in(struct model *m, struct thread *t, const struct trace_recor
 /* An object of a recording of the system, if it is of that type; NULL: not. */
 struct object *model_kernel_object(struct model *m, uint32_t id, enum trace_object_type type);
 bool model_is_context(const struct thread *t);
+/* Does the thread serve others, in the kernel? */
+void model_find_server(const struct model *m, struct thread *t);
 /* Has what it does a cause that is known? A thread's has: the thread. */
 bool model_is_credited(const struct thread *t);
 /* Does the thread run, as far as all its records say? */

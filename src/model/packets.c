@@ -16,8 +16,8 @@ void model_packet_sent(
 	struct packets *f = o->packets;
 	if (!p->payload || p->payload > INT32_MAX || (f && f->nr == PACKETS_MAX))
 		return;
-	if (!f && (f = o->packets = base_alloc(sizeof *f)))
-		f->packet = NULL, f->nr = f->capacity = 0;
+	if (!f)
+		f = o->packets = base_alloc(sizeof *f);
 	enum base_status s = f ? base_grow(&f->packet, &f->capacity, f->nr + 1, sizeof *f->packet)
 			       : BASE_ERR_NOMEM;
 	if (s != BASE_OK) {

@@ -8,10 +8,23 @@
  */
 #include "model/model_private.h"
 
+#include <string.h>
+
 struct object *model_kernel_object(struct model *m, uint32_t id, enum trace_object_type type)
 {
 	bool is = m->is_system && id && id < m->nr_objects && m->defs->objects[id].type == type;
 	return is ? &m->object[id] : NULL;
+}
+
+/* Is it a kernel thread? That has a name, but nobody ran it: there is no command. */
+void model_find_server(const struct model *m, struct thread *t)
+{
+	const struct trace_process *p = trace_def_process(m->defs, t->process);
+	const char *name = trace_text_of(m->defs, p->name);
+	t->k.server = m->is_system && !model_is_context(t) && p->name && !p->command &&
+		      !p->parent && !(m->opts->process && !strcmp(name, m->opts->process));
+	/* a grace period ends when every processor has passed: the last one is not its cause */
+	t->k.anybodys = t->k.server && !strncmp(name, "rcu", 3);
 }
 
 bool model_is_context(const struct thread *t)

@@ -95,11 +95,11 @@ void model_rule_work_queue(struct model *m, struct thread *t, const struct trace
 	if (!m->is_system || strcmp(function, "blk_mq_requeue_work") != 0 ||
 		!model_is_credited(t) || !model_may_act(m, t, r->time_ns))
 		return;
-	if (!m->nr_put_off)
+	if (!m->has_put_off)
 		m->put_off = model_make_queue(m, 0, 0, MODEL_TYPE_WAKE, NONE, GRAPH_FIFO);
 	if (m->put_off >= m->nr_queues)
 		return;
-	m->nr_put_off++;
+	m->has_put_off = true;
 	if (graph_queue_units(m->graph, m->put_off))
 		model_verb_of(m, model_acting(t), GRAPH_VERB_resize, r->time_ns, m->put_off, 0,
 			model_busy_state(t), 0);
@@ -109,7 +109,7 @@ void model_rule_work_queue(struct model *m, struct thread *t, const struct trace
 
 static bool was_put_off(const struct model *m, const struct trace_disk_begin *b)
 {
-	return b->op == TRACE_DISK_flush && m->nr_put_off &&
+	return b->op == TRACE_DISK_flush && m->has_put_off &&
 	       graph_queue_units(m->graph, m->put_off);
 }
 
