@@ -3,6 +3,7 @@
  * children, file locks, System V semaphores. */
 #include "hang.h"
 
+#include <limits.h>
 #include <sys/file.h>
 #include <sys/ipc.h>
 #include <sys/sem.h>
@@ -221,12 +222,13 @@ static void lock_and_pipe(void)
 
 static void file_locks(void)
 {
-	char name[2][64];
+	char name[2][PATH_MAX];
 	int fd[2];
 	struct table *t = new_table(2);
 	for (int i = 0; i < 2; i++) {
-		snprintf(name[i], sizeof name[i], "%s/hang_%d_%d",
-			getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp", (int)getpid(), i);
+		if ((size_t)snprintf(name[i], sizeof name[i], "%s/hang_%d_%d",
+			    getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp", (int)getpid(), i) >= sizeof name[i])
+			exit(9);
 		close(open(name[i], O_CREAT | O_RDWR, 0600));
 	}
 	int child = fork_child() == 0;
