@@ -7,6 +7,9 @@ set -uo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 : "${LONGPOLE_SOURCE:=$(cd "$here/../.." && pwd)}" "${LONGPOLE_BUILD:=$LONGPOLE_SOURCE/build}"
 : "${LONGPOLE:=$LONGPOLE_BUILD/src/cmd/longpole}"
+# Chromium keeps a socket there, whose path has at most 107 bytes.
+tmp=${TMPDIR:-/tmp}
+((${#tmp} <= 40)) || export TMPDIR=/tmp
 work=$(mktemp -d)
 server=''
 cleanup() {
