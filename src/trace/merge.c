@@ -103,7 +103,7 @@ static void stage(struct trace_reader *r, struct trace_cursor *c)
 	const uint8_t *p = c->p, *const end = c->end;
 	const uint64_t last_ns = c->last_ns, from_ns = r->options.from_ns;
 	uint64_t time_ns = c->time_ns;
-	const uint32_t stage_records = stage_size(r);
+	const uint32_t stage_records = stage_size(r), stream = c->stream;
 	uint32_t nr = 0, nr_left = c->nr_left;
 
 	while (nr < stage_records && nr_left) {
@@ -117,19 +117,20 @@ static void stage(struct trace_reader *r, struct trace_cursor *c)
 		if (BASE_UNLIKELY(!p || delta_ns > last_ns - time_ns))
 			goto damaged;
 		time_ns += delta_ns;
-		bool is_known = kind < TRACE_KINDS_MAX && is_data_kind[kind];
-		if (BASE_LIKELY(is_known)) {
-			p = trace_decode_fields(p, end, (unsigned)kind, to);
-			to->time_ns = time_ns;
-			to->stream = c->stream;
-			to->kind = (uint16_t)kind;
-		} else {
+		nr_left--;
+		if (BASE_UNLIKELY(kind >= TRACE_KINDS_MAX || !is_data_kind[kind])) {
 			p = skip_unknown(r, c, p, kind);
+			if (!p)
+				goto damaged;
+			continue;
 		}
+		p = trace_decode_fields(p, end, (unsigned)kind, to);
+		to->time_ns = time_ns;
+		to->stream = stream;
+		to->kind = (uint16_t)kind;
 		if (BASE_UNLIKELY(!p || p > end))
 			goto damaged;
-		nr += is_known && time_ns >= from_ns;
-		nr_left--;
+		nr += time_ns >= from_ns;
 	}
 	if (!nr_left && (p != end || time_ns != last_ns))
 		goto damaged;
@@ -239,6 +240,7 @@ static enum base_status few_next(
 	struct trace_reader *r, uint64_t last_ns, size_t *ret_nr, struct base_err *err)
 {
 	struct trace_record *batch = r->batch;
+	struct trace_cursor *const cursor = &r->cursor[FIRST_LEAF];
 	uint64_t *tree = r->few_tree, key = r->few_winner;
 	const uint64_t last_key =
 		last_ns > FEW_LAST_NS ? FEW_FINISHED - 1 : last_ns << FEW_BITS | (FEW_LEAVES - 1);
@@ -248,7 +250,7 @@ static enum base_status few_next(
 
 	while (nr < TRACE_BATCH_MAX && key <= last_key) {
 		uint32_t leaf = (uint32_t)key & (FEW_LEAVES - 1);
-		struct trace_cursor *c = &r->cursor[FIRST_LEAF + leaf];
+		struct trace_cursor *c = &cursor[leaf];
 		if (BASE_LIKELY(c->head < c->head_end)) {
 			batch[nr++] = *c->head;
 			advance(r, c);
