@@ -236,10 +236,9 @@ static void few_start(struct trace_reader *r)
 	r->few_winner = key[1];
 }
 
-static enum base_status few_next(
-	struct trace_reader *r, uint64_t last_ns, size_t *ret_nr, struct base_err *err)
+static enum base_status few_next(struct trace_reader *r, uint64_t last_ns,
+	struct trace_record *batch, size_t *ret_nr, struct base_err *err)
 {
-	struct trace_record *batch = r->batch;
 	struct trace_cursor *const cursor = &r->cursor[FIRST_LEAF];
 	uint64_t *tree = r->few_tree, key = r->few_winner;
 	const uint64_t last_key =
@@ -346,10 +345,9 @@ static struct trace_match second_best(const struct trace_reader *r)
 	return best;
 }
 
-static enum base_status many_next(
-	struct trace_reader *r, uint64_t last_ns, size_t *ret_nr, struct base_err *err)
+static enum base_status many_next(struct trace_reader *r, uint64_t last_ns,
+	struct trace_record *batch, size_t *ret_nr, struct base_err *err)
 {
-	struct trace_record *batch = r->batch;
 	enum base_status status = BASE_OK;
 	uint32_t last_at = 0;
 	size_t nr = 0;
@@ -425,25 +423,40 @@ static enum base_status next_definitions(
 	return BASE_OK;
 }
 
-enum base_status trace_reader_next(
-	struct trace_reader *r, struct trace_batch *ret, struct base_err *err)
+enum base_status trace_merge_next(
+	struct trace_reader *r, struct trace_record *batch, size_t *ret_nr, struct base_err *err)
 {
 	const uint64_t last_ns = r->options.to_ns ? r->options.to_ns - 1 : UINT64_MAX;
 	enum base_status status = BASE_OK;
 
-	*ret = (struct trace_batch){.record = r->batch};
-	if (BASE_UNLIKELY(r->options.with_definitions && r->cursor[0].chunk != TRACE_NO_CHUNK)) {
-		status = next_definitions(r, &ret->nr, err);
-		if (status != BASE_OK || ret->nr)
-			return status;
-	}
+	*ret_nr = 0;
 	if (r->few_leaves)
-		status = few_next(r, last_ns, &ret->nr, err);
+		status = few_next(r, last_ns, batch, ret_nr, err);
 	else if (r->nr_leaves)
-		status = many_next(r, last_ns, &ret->nr, err);
-	if (ret->nr)
+		status = many_next(r, last_ns, batch, ret_nr, err);
+	if (*ret_nr)
 		return BASE_OK; /* an error will be met again at the next call */
 	return status == BASE_OK ? BASE_END : status;
+}
+
+enum base_status trace_reader_next(
+	struct trace_reader *r, struct trace_batch *ret, struct base_err *err)
+{
+	enum base_status status = BASE_OK;
+
+	*ret = (struct trace_batch){.record = r->batch};
+	if (BASE_UNLIKELY(r->options.with_definitions && r->cursor[0].chunk != TRACE_NO_CHUNK))
+		status = next_definitions(r, &ret->nr, err);
+	if (status == BASE_OK && !ret->nr) {
+		if (r->reads_ahead && !r->ahead)
+			status = trace_ahead_start(r, err);
+		if (r->ahead)
+			return trace_ahead_next(r, ret, err);
+		if (status == BASE_OK)
+			status = trace_merge_next(r, r->batch, &ret->nr, err);
+	}
+	r->health_told = r->health;
+	return status;
 }
 
 /* ---- beginning and end ------------------------------------------------------------------------
