@@ -102,7 +102,9 @@ struct thread {
 	uint32_t note_site;        /* of its last annotation that has one */
 	uint32_t *run_by_site;     /* site id -> state + 1 */
 	size_t run_capacity;
+	uint32_t nr_others; /* a process's first: of its other threads, so many are there */
 	bool seen, ended, main_thread;
+	bool left_alone;           /* ended before them: the process ends with the last of them */
 	bool left_in_wait;         /* its processor, since the present wait began */
 	bool link_next, link_back; /* deferred link across a call */
 	bool acts;                 /* for machines in turn (note_act): no actor itself */
@@ -402,7 +404,15 @@ struct model {
 };
 
 /* tokens' first key */
-enum token_kind { TOKEN_thread = 1, TOKEN_fork, TOKEN_spawn, TOKEN_exec, TOKEN_exit, TOKEN_child };
+enum token_kind {
+	TOKEN_thread = 1,
+	TOKEN_fork,
+	TOKEN_spawn,
+	TOKEN_exec,
+	TOKEN_exit,
+	TOKEN_child,
+	TOKEN_last_thread
+};
 
 /* The definition that stands for all of one thing. */
 static inline uint32_t model_same_object(const struct model *m, uint32_t id)
