@@ -140,6 +140,8 @@ static void other_ended(struct model *m, struct thread *t, uint64_t time_ns)
 static void end_await(struct model *m, struct thread *t, uint64_t time_ns)
 {
 	uint32_t queue = last_thread_queue(m, t);
+	if (m->status != BASE_OK) /* no such queue */
+		return;
 	if (graph_queue_units(m->graph, queue)) {
 		model_verb(m, t, GRAPH_VERB_dequeue, time_ns, queue, GRAPH_ALL, t->run_state,
 			GRAPH_LAST);
