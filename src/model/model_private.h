@@ -113,7 +113,7 @@ struct thread {
 };
 
 /* Something waited on, by definition id. Queue ids are NONE until first used. */
-enum { MODEL_SIGNALS_MAX = 64 };
+enum { MODEL_SIGNALS_MAX = 64, MODEL_HOLDS_KEPT = 4 };
 
 struct signals { /* sent, not yet seen to arrive; oldest first */
 	struct {
@@ -171,7 +171,9 @@ struct object {
 	uint32_t room;          /* rwlock: a token for each reader that is not in */
 	uint32_t pseudo;   /* pseudo-actor: collects a barrier's arrivals, an rwlock's readers */
 	uint32_t class_ix; /* + 1 */
-	uint32_t hold_site, hold_state;     /* last used, a cache */
+	struct {
+		uint32_t site, state;       /* site + 1 */
+	} hold[MODEL_HOLDS_KEPT];           /* states of holding it, by site: a cache */
 	uint64_t waiters, parties, arrived; /* condition variable; barrier */
 	struct signals *signals;            /* condition variable */
 	uint32_t user;                      /* processor: the stream that left it last */
