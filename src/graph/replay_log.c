@@ -512,9 +512,9 @@ static enum base_status log_take(struct graph_replay *r, const struct graph_verb
 	}
 	s = set_need(r, i, v, pool && take.n != UINT64_MAX ? take.n : got, err);
 	/* Taken before it was put: their records crossed. */
-	if (pool && got < take.n && take.n != UINT64_MAX)
+	if (q->o.informs || (pool && got < take.n && take.n != UINT64_MAX))
 		replay_step(r, i)->bits |= REPLAY_FREE;
-	if (!s && v->flags & GRAPH_LAST && !pool && got)
+	else if (!s && v->flags & GRAPH_LAST && !pool && got)
 		s = set_ordinal(r, i, puts, err);
 	if (!s)
 		s = keep ? BASE_OK : note_take(r, v, i, available.time_ns, err);

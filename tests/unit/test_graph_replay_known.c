@@ -284,6 +284,40 @@ static void test_interrupted(void **state)
 	graph_replay_free(r);
 }
 
+/*
+ * A read-write lock: the writer waits until the reader is out, and takes what the readers left. A
+ * reader that comes later than the writer does not hold it up.
+ */
+static void test_informing_queue(void **state)
+{
+	enum { ROOM, LEFT, READER = 1, WRITER };
+	struct graph_replay *r = new_replay();
+	const struct graph_sink *s = graph_replay_sink(r);
+	struct graph_replay_result res;
+	struct graph_edit later = {GRAPH_EDIT_SCALE_STATE, OTHER, 10, 0};
+
+	(void)state;
+	declare(s);
+	declare_queue(
+		s, ROOM, (struct graph_queue_options){.discipline = GRAPH_POOL, .initial = 1});
+	declare_queue(s, LEFT, (struct graph_queue_options){.informs = true});
+	say(s, GRAPH_VERB_state, 0, 0, 0, 0, IDLE, GRAPH_START);
+	say_link(s, 0, READER, OTHER);
+	say_link(s, 0, WRITER, RUN);
+	say(s, GRAPH_VERB_dequeue, 4, READER, ROOM, 1, HOLD, 0);
+	say(s, GRAPH_VERB_wait_empty, 10, WRITER, ROOM, 1, WAIT, 0);
+	say(s, GRAPH_VERB_enqueue, 15, READER, ROOM, 1, RUN, 0);
+	say(s, GRAPH_VERB_enqueue, 15, READER, LEFT, 1, IDLE, 0);
+	say(s, GRAPH_VERB_dequeue, 17, WRITER, LEFT, GRAPH_ALL, HOLD, GRAPH_MORE | GRAPH_LAST);
+	say(s, GRAPH_VERB_dequeue, 17, WRITER, ROOM, 1, HOLD, 0);
+	say(s, GRAPH_VERB_enqueue, 27, WRITER, ROOM, 1, IDLE, 0);
+	graph_replay_set_end(r, WRITER);
+	assert_int_equal(replay_end(r, nothing, &res), 27);
+	assert_int_equal(replay_end(r, later, &res), 20); /* from 10 on; the reader comes at 40 */
+	assert_int_equal(res.nr_stuck, 0);
+	graph_replay_free(r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -295,6 +329,7 @@ int main(void)
 		cmocka_unit_test(test_polling),
 		cmocka_unit_test(test_credits_are_not_lent),
 		cmocka_unit_test(test_interrupted),
+		cmocka_unit_test(test_informing_queue),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
