@@ -243,6 +243,9 @@ static uint32_t make_queue(struct model *m, uint64_t initial, uint32_t object,
 	if (object && object < m->defs->nr_objects &&
 		(type == TRACE_OBJECT_queue || (m->is_system && type == TRACE_OBJECT_pipe)))
 		o.capacity = m->defs->objects[object].capacity;
+	else if (object && object < m->defs->nr_objects && type == TRACE_OBJECT_pipe &&
+		 part == MODEL_QUEUE_whole)
+		o.limit = m->defs->objects[object].capacity;
 	uint32_t id;
 	if (m->status != BASE_OK)
 		return 0;
