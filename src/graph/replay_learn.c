@@ -10,6 +10,7 @@
 
 enum { CREDIBLE = 5 };
 #define LEAST_ERROR_NS 50.0 /* of a median: no clock is better */
+#define CERTAIN        3.0  /* standard errors */
 
 /* What a state took after its actor had put something: [did that wake somebody] */
 struct after_put {
@@ -47,7 +48,7 @@ static void sample_actor(
 	}
 }
 
-/* Every state's difference, weighted by how well it is known. */
+/* Every state's difference, weighted by how well it is known; 0: it may as well be chance. */
 static double difference(const struct after_put *after, size_t nr)
 {
 	double sum = 0, weight = 0;
@@ -66,7 +67,7 @@ static double difference(const struct after_put *after, size_t nr)
 		sum += w * (value[1] - value[0]);
 		weight += w;
 	}
-	return weight > 0 && sum > 0 ? sum / weight : 0;
+	return weight > 0 && sum > CERTAIN * sqrt(weight) ? sum / weight : 0;
 }
 
 enum base_status graph_replay_learn(struct graph_replay *r, struct base_err *err)

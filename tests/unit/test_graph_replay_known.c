@@ -370,7 +370,7 @@ static struct graph_replay *waking(uint64_t wake)
 static void test_waking_costs(void **state)
 {
 	(void)state;
-	for (uint64_t wake = 0; wake <= 200; wake += 50) {
+	for (uint64_t wake = 0; wake <= 800; wake += 400) {
 		struct graph_replay *r = waking(wake);
 		struct graph_replay_result res;
 		struct graph_edit late = {GRAPH_EDIT_SCALE_STATE, HOLD, 100, 0};
