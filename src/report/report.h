@@ -203,6 +203,8 @@ struct report_replay_run { /* the run simulated as it was */
 	double recorded_ns, replayed_ns;
 	double own_error; /* share: how far that is off */
 	uint64_t nr_stuck, nr_processors;
+	uint64_t wake_ns; /* learned: what waking a sleeper costs its waker; 0: it could not be */
+	bool learned; /* hand-overs of waits that a change makes longer or shorter are modelled */
 };
 struct report_replay_prediction {
 	bool made;
