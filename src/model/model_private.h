@@ -54,6 +54,13 @@ struct call {
 	bool named; /* the thread's state is the call's */
 };
 
+struct awaited { /* a wait, as the verb told it that began it */
+	enum graph_verb_kind verb;
+	uint32_t queue, state;
+	int64_t n;
+	bool empty; /* there was nothing (or no room) then: what is there later came meanwhile */
+};
+
 /* What the kernel's records say of a thread or context (rules_kernel*.c). */
 struct kernel_view {
 	enum trace_context_type context; /* none: a thread */
@@ -69,6 +76,9 @@ struct kernel_view {
 	bool anybodys; /* server: woken by whoever passes by (RCU), for nobody's sake */
 	bool credited; /* context, server: this run has a known cause, hence a path */
 	bool woken;    /* while it waited for something that the library knows */
+	bool answered; /* ... and may go on since: it is ready, or runs, and only the record of its
+			  call's end is to come (rules_kernel_known.c) */
+	struct awaited known;  /* answered: what it waited for */
 	uint32_t asleep_state; /* what it waited in before it became ready */
 	uint32_t asleep_site;  /* kernel function where it is about to sleep; 0: not known */
 	enum graph_verb_kind asleep_on; /* wait, or the one on its call's queue */
@@ -95,6 +105,7 @@ struct thread {
 	uint32_t processor_queue; /* entered while it waited: another of ours was there before; else
 				     NONE */
 	uint32_t nr_held, nr_machines;
+	struct awaited awaits;     /* MODE_WAITING */
 	uint64_t cond_wait_ns;     /* when its wait on a condition variable began */
 	uint64_t begin_ns, end_ns; /* life span */
 	uint64_t begin_run_ns;     /* when it came to its processor */
@@ -540,6 +551,12 @@ void model_follow_exec(struct model *m, struct thread *t, uint64_t time_ns);
 void model_seen_running(struct model *m, struct thread *t, const struct trace_record *r);
 void model_kernel_out(struct model *m, struct thread *t, const struct trace_record *r);
 void model_kernel_in(struct model *m, struct thread *t, const struct trace_record *r);
+/* It may run, and waits for a processor: which, and who has it, is known when it gets one. */
+void model_be_ready(struct model *m, struct thread *t, uint64_t time_ns, uint32_t flags);
+/* rules_kernel_known.c: it waits, the library says, and is woken; leaves its processor; has one. */
+void model_known_woken(struct model *m, struct thread *waker, struct thread *t, uint64_t time_ns);
+void model_known_leaves(struct model *m, struct thread *t, uint64_t time_ns, bool preempted);
+void model_known_runs(struct thread *t);
 /* An object of a recording of the system, if it is of that type; NULL: not. */
 struct object *model_kernel_object(struct model *m, uint32_t id, enum trace_object_type type);
 bool model_is_context(const struct thread *t);

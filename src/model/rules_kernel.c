@@ -102,8 +102,7 @@ static uint32_t runnable_state(struct model *m)
 	return model_make_state(m, MODEL_STATE_runnable, NONE, NONE, 0, NONE);
 }
 
-/* It may run, and waits for a processor: which, and who has it, is known when it gets one. */
-static void be_ready(struct model *m, struct thread *t, uint64_t time_ns, uint32_t flags)
+void model_be_ready(struct model *m, struct thread *t, uint64_t time_ns, uint32_t flags)
 {
 	uint32_t queue = processor_queue(m, t->k.processor);
 	if (queue == NONE)
@@ -141,7 +140,7 @@ static void end_wait(struct model *m, struct thread *waker, struct thread *t, ui
 	if (credited &&
 		model_call_ready(m, t, t->k.asleep_on)) { /* and whoever saw to it is the cause */
 		model_call_goes_on(m, t, time_ns, runnable_state(m));
-		be_ready(m, t, time_ns, 0);
+		model_be_ready(m, t, time_ns, 0);
 		return;
 	}
 	if (credited) {
@@ -150,7 +149,7 @@ static void end_wait(struct model *m, struct thread *waker, struct thread *t, ui
 		model_verb(m, t, GRAPH_VERB_dequeue, time_ns, t->k.wake_queue, GRAPH_ALL,
 			runnable_state(m), GRAPH_LAST);
 		t->k.credited = t->k.server;
-		be_ready(m, t, time_ns, 0);
+		model_be_ready(m, t, time_ns, 0);
 		return;
 	}
 	uint32_t cause = t->k.anybodys     ? worker_cause(m, t)
@@ -160,7 +159,7 @@ static void end_wait(struct model *m, struct thread *waker, struct thread *t, ui
 		t->k.asleep_site = waker->k.fired_site;
 	if (!t->k.unborn)
 		model_rename(m, t, time_ns, wait_state(m, t, kind_of_cause(m, cause), cause));
-	be_ready(m, t, time_ns, GRAPH_EXPLAINED);
+	model_be_ready(m, t, time_ns, GRAPH_EXPLAINED);
 }
 
 /* A token, instead of any older one. Who does it while it waits, as far as its other records say,
@@ -187,8 +186,8 @@ void model_wake(struct model *m, struct thread *waker, struct thread *t, uint64_
 		end_wait(m, waker, t, time_ns);
 		t->k.unborn = false;
 		return;
-	case MODE_WAITING: /* the library knows for what, or not: see model_verb() */
-		t->k.woken = model_is_credited(waker);
+	case MODE_WAITING:
+		model_known_woken(m, waker, t, time_ns);
 		return;
 	case MODE_RUNNABLE:
 		if (!t->k.early || t->k.asleep_state == NONE) /* ready already */
@@ -255,7 +254,7 @@ static void fall_asleep(struct model *m, struct thread *t, uint64_t time_ns)
 	}
 	t->mode = MODE_BLOCKED;
 	if (early) /* somebody was quicker than it */
-		be_ready(m, t, time_ns, 0);
+		model_be_ready(m, t, time_ns, 0);
 }
 
 void model_kernel_out(struct model *m, struct thread *t, const struct trace_record *r)
@@ -273,6 +272,8 @@ void model_kernel_out(struct model *m, struct thread *t, const struct trace_reco
 			m, t, GRAPH_VERB_state, r->time_ns, 0, 0, t->resume_state, GRAPH_EXPLAINED);
 		t->k.unborn = false;
 	}
+	if (t->mode == MODE_WAITING)
+		model_known_leaves(m, t, r->time_ns, r->u.cpu_out.preempted != 0);
 	if (t->mode != MODE_RUNNING)
 		return;
 	if (!r->u.cpu_out.preempted) {
@@ -281,7 +282,7 @@ void model_kernel_out(struct model *m, struct thread *t, const struct trace_reco
 	}
 	t->resume_state = t->graph_state;
 	t->k.early = false;
-	be_ready(m, t, r->time_ns, 0);
+	model_be_ready(m, t, r->time_ns, 0);
 }
 
 /* A program that attached before the kernel showed it began in its recorder's. */
@@ -326,8 +327,11 @@ static uint32_t processor_wait(
 static void go_on(struct model *m, struct thread *t, uint64_t number, uint64_t time_ns)
 {
 	if (t->mode == MODE_RUNNABLE) {
+		bool answered = t->k.answered;
 		model_rename(m, t, time_ns, processor_wait(m, t, number, time_ns));
 		model_verb(m, t, GRAPH_VERB_state, time_ns, 0, 0, t->resume_state, GRAPH_EXPLAINED);
+		if (answered)
+			model_known_runs(t);
 	} else if (t->mode == MODE_BLOCKED) {
 		if (!t->k.unborn) {
 			model_count(m, TRACE_DIAG_wakes_unseen);
@@ -455,7 +459,7 @@ void model_be_born(struct model *m, struct thread *t, uint64_t time_ns, uint32_t
 		model_verb(m, t, GRAPH_VERB_state, time_ns, 0, 0, t->run_state, GRAPH_EXPLAINED);
 	t->resume_state = t->run_state;
 	if (!runs)
-		be_ready(m, t, time_ns, 0);
+		model_be_ready(m, t, time_ns, 0);
 }
 
 /* ---- the whole run --------------------------------------------------------------------------- */
