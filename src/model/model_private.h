@@ -79,6 +79,8 @@ struct kernel_view {
 	bool answered; /* ... and may go on since: it is ready, or runs, and only the record of its
 			  call's end is to come (rules_kernel_known.c) */
 	struct awaited known;  /* answered: what it waited for */
+	bool guessed;          /* its leaving was not shown: whether it sleeps is not known */
+	uint64_t asleep_ns;    /* when it fell asleep */
 	uint32_t asleep_state; /* what it waited in before it became ready */
 	uint32_t asleep_site;  /* kernel function where it is about to sleep; 0: not known */
 	enum graph_verb_kind asleep_on; /* wait, or the one on its call's queue */
@@ -309,6 +311,14 @@ struct cause { /* a kind of context */
 
 struct run_time { /* of a process */
 	uint64_t run_ns, nr_blocks, nr_unseen;
+	uint64_t nr_hidden; /* of nr_unseen: what the kernel does not show may have ended them */
+};
+
+/* A wait that nobody was seen to end. */
+enum { MODEL_UNSEEN_MAX = 64 };
+struct unseen {
+	uint32_t process;
+	uint64_t begin_ns, end_ns; /* 0: no such */
 };
 
 struct model {
@@ -407,6 +417,9 @@ struct model {
 	struct run_time *run_time; /* by process */
 	uint32_t nr_run_times;
 	struct run_time undefined;
+	struct unseen unseen[MODEL_UNSEEN_MAX]; /* the last ones that nothing hidden explains */
+	uint32_t nr_unseen;
+	uint64_t hidden_until_ns; /* the last stretch whose end was not shown */
 	size_t run_time_capacity;
 };
 
@@ -516,6 +529,11 @@ void model_processor_in(struct model *m, struct thread *t, uint64_t number, uint
 /* The thread goes on as another stream. */
 void model_processor_taken_over(
 	struct model *m, const struct thread *before, const struct thread *now, uint64_t time_ns);
+/* A wait ended and nobody was seen to end it; somebody ran there whose leaving was not shown (nor,
+ * as a rule, whom it woke). */
+void model_unseen_wake(struct model *m, const struct thread *t, uint64_t time_ns);
+void model_hidden_run(struct model *m, uint64_t begin_ns, uint64_t end_ns);
+struct run_time *model_run_time(struct model *m, uint32_t process);
 void model_away(struct model *m, uint32_t actor, uint32_t state, uint64_t duration_ns);
 void model_forget_machines(struct model *m, struct thread *t, uint64_t time_ns);
 void model_sort_processor_waits(struct model *m);
@@ -538,6 +556,7 @@ enum {
 	AUX_IDLE = 1,   /* runnable: nobody had the processor */
 	AUX_SENDS = 8,  /* device: a discipline sends; */
 	AUX_DISK = 16,  /* ... a disk does TRACE_DISK_*: + that */
+	AUX_HIDDEN = 1, /* blocked: its leaving was not shown */
 	AUX_UNSEEN = 1, /* idle: before anything was seen of it */
 	AUX_STOLEN = 3, /* runnable: nobody had it, and no quota either */
 	AUX_QUOTA = 2,  /* ... for so long that it was not allowed to run */
