@@ -189,6 +189,20 @@ int BPF_PROG(on_disk_end, struct request *rq, int error, unsigned bytes)
 	return emit_disk(KERNEL_disk_end, rq, bytes);
 }
 
+/* ---- io_uring: the call tells the descriptor, the wait in it the ring's address
+ * ------------------ */
+
+SEC("?tp_btf/io_uring_cqring_wait")
+int BPF_PROG(on_ring_wait, void *ring)
+{
+	return emit(KERNEL_ring_wait, (__u64)ring, 0);
+}
+SEC("?tp_btf/io_uring_complete")
+int BPF_PROG(on_ring_complete, void *ring)
+{
+	return emit(KERNEL_ring_complete, (__u64)ring, 0);
+}
+
 /* ---- work items, timers, locks of the kernel
  * ----------------------------------------------------- */
 

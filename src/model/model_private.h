@@ -51,6 +51,7 @@ struct call {
 	uint64_t put_bytes; /* so far; or taken */
 	bool active, takes, puts;
 	bool reads_socket, writes_socket;
+	bool reaps; /* an io_uring's completions */
 	bool named; /* the thread's state is the call's */
 };
 
@@ -613,6 +614,9 @@ enum graph_verb_kind model_call_wait(struct model *m, struct thread *t, uint64_t
 bool model_call_ready(const struct model *m, const struct thread *t, enum graph_verb_kind wait);
 /* ... then it takes note of it: of room by putting what fits. */
 void model_call_goes_on(struct model *m, struct thread *t, uint64_t time_ns, uint32_t state);
+/* A request of an io_uring is done, by `t`. */
+void model_ring_completes(
+	struct model *m, struct thread *t, uint32_t object, uint64_t n, uint64_t time_ns);
 void model_call_passes(struct model *m, struct thread *t, uint64_t time_ns);
 
 /* ---- listeners.c ---------------------------------------------------------------------------- */

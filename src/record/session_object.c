@@ -39,7 +39,8 @@ static enum trace_object_type type_of(uint64_t word)
 
 static bool is_descriptor(enum trace_object_type type)
 {
-	return type >= TRACE_OBJECT_pipe && type <= TRACE_OBJECT_other;
+	return (type >= TRACE_OBJECT_pipe && type <= TRACE_OBJECT_other) ||
+	       type == TRACE_OBJECT_io_uring;
 }
 
 static void put(

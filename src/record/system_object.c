@@ -32,6 +32,7 @@ enum key { /* upper word of k->objects */
 	KEY_qdisc,
 	KEY_disk,
 	KEY_lock,
+	KEY_ring,
 };
 
 static uint64_t high(enum key key, uint64_t rest)
@@ -453,4 +454,23 @@ uint32_t record_kernel_lock(struct record_kernel *k, uint64_t address)
 		return object;
 	return remember(
 		k, high(KEY_lock, 0), address, define(k, TRACE_OBJECT_kernel_lock, address, ""));
+}
+
+/* ---- io_uring ---------------------------------------------------------------------------------
+ */
+
+void record_kernel_ring_is(struct record_kernel *k, uint64_t ring, uint32_t object)
+{
+	uint32_t before;
+	const struct record_sink *sink = &k->converter->sink;
+	bool is_ring =
+		!record_sink_failed(sink) && sink->object[object].type == TRACE_OBJECT_io_uring;
+	if (is_ring && (!known(k, high(KEY_ring, 0), ring, &before) || before != object))
+		(void)remember(k, high(KEY_ring, 0), ring, object);
+}
+
+uint32_t record_kernel_ring(const struct record_kernel *k, uint64_t ring)
+{
+	uint32_t object = 0;
+	return known(k, high(KEY_ring, 0), ring, &object) ? object : 0;
 }

@@ -88,6 +88,22 @@ test_system_full() {
 	done
 }
 
+# Each completion of an io_uring is a unit of the ring, of whoever completed: here a worker thread of the kernel.
+test_system_io_uring() {
+	local uring=$LONGPOLE_BUILD/tests/target/system/uring
+	[[ -x $uring ]] || skip "$uring was not built"
+	"$uring" --how=async --rounds=2 2>uring.err || { (($? == 77)) && skip "$(<uring.err)"; fail "$(<uring.err)"; }
+	record_system u.lpt --source=bpf --full -- "$uring" --how=async --rounds=100 --work-us=100 ||
+		skip "$(grep -m 1 'does not show\|not used' record.err)"
+	[[ -d /sys/kernel/tracing/events/io_uring/io_uring_complete ]] || skip "no tracepoint io_uring_complete"
+	longpole dump --json --kind=token_give u.lpt >dump || fail "dump"
+	# (the first may come before anybody has waited there)
+	jq -e -n '[inputs | select(.object_text // "" | startswith("io_uring"))] | length | . >= 90 and . <= 101' dump >/dev/null ||
+		fail "$(wc -l <dump) completions instead of 100"
+	expect 0 longpole queues u.lpt
+	has out io_uring
+}
+
 test_system_alone() {
 	record_system a.lpt --for=1 || skip "$(grep -m 1 'does not show\|not used' record.err)"
 	longpole dump --json --definitions a.lpt >dump || fail "dump"
