@@ -94,8 +94,10 @@ int BPF_PROG(on_sys_enter, struct pt_regs *regs, long id)
 SEC("?tp_btf/sys_exit")
 int BPF_PROG(on_sys_exit, struct pt_regs *regs, long result)
 {
+	enum { RT_SIGRETURN = 15 }; /* gives back the registers of whoever was interrupted */
 	struct writing w;
-	__u32 at = (__u32)regs->orig_ax & (KERNEL_CALLS_MAX - 1);
+	__s64 number = (__s64)regs->orig_ax;
+	__u32 at = (__u32)(number < 0 ? RT_SIGRETURN : number) & (KERNEL_CALLS_MAX - 1);
 	const volatile struct kernel_call *call = &call_table[at];
 
 	if (!call->wanted || IS_OWN)
