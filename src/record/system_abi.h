@@ -58,7 +58,7 @@ enum {
 	X(lock_wait) /* a: lock */                                                                 \
 	X(lock_acquire)                                                                            \
 	X(stack)         /* of the switch that follows; a: frames; then addresses */               \
-	X(ring_wait)     /* a: io_uring, of the call that tid is in */                             \
+	X(ring)          /* a: io_uring, of the call that tid is in */                             \
 	X(ring_complete) /* a: io_uring */
 enum kernel_event_type {
 #define X(name) KERNEL_##name,

@@ -296,17 +296,17 @@ static void on_lock(
 /* ---- io_uring ---------------------------------------------------------------------------------
  */
 
-static void on_ring_wait(
+static void on_ring(
 	struct record_kernel *k, const struct kernel_slot *s, unsigned cpu, uint64_t time_ns)
 {
 	const struct record_kernel_task *t = record_kernel_task(k, s->tid);
 	(void)cpu;
 	(void)time_ns;
-	if (t && t->call_object)
+	if (t && t->call_object) /* io_uring_enter's */
 		record_kernel_ring_is(k, s->a, t->call_object);
 }
 
-/* Of a ring that somebody has waited at: of others nothing but their address is known. */
+/* Of a ring that somebody has entered: of others nothing but their address is known. */
 static void on_ring_complete(
 	struct record_kernel *k, const struct kernel_slot *s, unsigned cpu, uint64_t time_ns)
 {
@@ -363,7 +363,7 @@ record_kernel_handler *record_full_handler(unsigned type)
 		[KERNEL_lock_wait] = on_lock,
 		[KERNEL_lock_acquire] = on_lock,
 		[KERNEL_stack] = on_stack,
-		[KERNEL_ring_wait] = on_ring_wait,
+		[KERNEL_ring] = on_ring,
 		[KERNEL_ring_complete] = on_ring_complete,
 	};
 	return type < KERNEL_EVENT_NR ? table[type] : NULL;
