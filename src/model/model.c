@@ -420,6 +420,17 @@ static void add_processor(struct model *m, struct thread *t, uint64_t time_ns, u
 			GRAPH_LAST | GRAPH_MORE | GRAPH_OPTIONAL);
 }
 
+static void begin_wait(
+	struct model *m, struct thread *t, enum graph_verb_kind verb, uint32_t queue, int64_t n)
+{
+	t->left_in_wait = false;
+	t->awaits = (struct awaited){.verb = verb, .queue = queue, .state = t->graph_state, .n = n};
+	if (m->is_system && verb == GRAPH_VERB_wait_empty)
+		t->awaits.empty = !graph_queue_units(m->graph, queue);
+	else
+		t->awaits.empty = verb == GRAPH_VERB_wait_full;
+}
+
 void model_verb(struct model *m, struct thread *t, enum graph_verb_kind verb, uint64_t time_ns,
 	uint32_t queue, int64_t n, uint32_t state, uint32_t flags)
 {
@@ -428,7 +439,9 @@ void model_verb(struct model *m, struct thread *t, enum graph_verb_kind verb, ui
 	/* What ends this wait the library does not know; but who woke the thread is known. */
 	if (BASE_UNLIKELY(t->k.woken && t->mode == MODE_WAITING)) {
 		t->k.woken = false;
-		if (verb == GRAPH_VERB_state) {
+		if (t->k.answered) {
+			; /* that ended it already */
+		} else if (verb == GRAPH_VERB_state) {
 			verb = GRAPH_VERB_dequeue;
 			queue = t->k.wake_queue;
 			n = GRAPH_ALL;
@@ -442,8 +455,9 @@ void model_verb(struct model *m, struct thread *t, enum graph_verb_kind verb, ui
 	model_verb_of(m, model_acting(t), verb, time_ns, queue, n, state, flags);
 	t->graph_state = state;
 	t->mode = verb >= GRAPH_VERB_wait_empty ? MODE_WAITING : MODE_RUNNING;
+	t->k.answered = false;
 	if (t->mode == MODE_WAITING)
-		t->left_in_wait = false;
+		begin_wait(m, t, verb, queue, n);
 }
 
 void model_rename(struct model *m, struct thread *t, uint64_t time_ns, uint32_t state)
