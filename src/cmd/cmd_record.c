@@ -18,6 +18,8 @@
 			"counts, a sample of the holds timed; count: exact counts"},               \
 		{"no-switches", 0, NULL, NULL,                                                     \
 			"do not record when threads get and lose processors"},                     \
+		{"heap", 0, NULL, NULL,                                                            \
+			"note allocations, and name locks in allocated memory after them"},        \
 		{"stack-depth", 0, "N", NULL, "callers kept of each wait; 0: none (default 16)"},  \
 		{"buffer", 0, "SIZE", NULL,                                                        \
 			"memory between the program and the trace (default 256M, used as "         \
@@ -135,6 +137,7 @@ static bool options(struct cmd *c, struct record_options *o)
 		return false;
 	}
 	o->stack_depth = (unsigned)depth;
+	o->heap = cmd_given(c, "heap");
 	uint64_t level = 1;
 	if (!cmd_value_count(c, "level", &level))
 		return false;

@@ -197,9 +197,26 @@ static const char *library_of(const struct record_options *o)
 			      : RECORD_LIBRARY_PRELOAD;
 }
 
-static enum base_status set_up_program(struct session *s, char program[PATH_MAX])
+/* What LD_PRELOAD is to say: one library, or two. */
+static enum base_status find_libraries(
+	const struct record_options *o, struct base_str *ret, struct base_err *err)
 {
-	char preload[PATH_MAX];
+	char path[PATH_MAX];
+	enum base_status status = record_find_preload(library_of(o), path, err);
+	if (status != BASE_OK)
+		return status;
+	base_str_add(ret, path);
+	if (!o->heap || o->calls)
+		return BASE_OK;
+	status = record_find_preload(RECORD_LIBRARY_HEAP, path, err);
+	if (status == BASE_OK)
+		base_str_addf(ret, ":%s", path);
+	return status;
+}
+
+static enum base_status set_up_program(
+	struct session *s, char program[PATH_MAX], struct base_str *preload)
+{
 	const struct record_options *o = s->opts;
 	enum base_status status;
 	unsigned level = o->level;
@@ -213,7 +230,7 @@ static enum base_status set_up_program(struct session *s, char program[PATH_MAX]
 	if (status != BASE_OK)
 		return status;
 	s->result->memory_level = o->level >= 2 ? level : 0;
-	status = record_find_preload(library_of(o), preload, s->err);
+	status = find_libraries(o, preload, s->err);
 	if (status != BASE_OK)
 		return status;
 	status = record_ring_create(&s->ring,
@@ -231,7 +248,7 @@ static enum base_status set_up_program(struct session *s, char program[PATH_MAX]
 	status = take_signals(s);
 	if (status != BASE_OK)
 		return status;
-	return record_child_start(&s->child, program, o->argv, preload, s->ring.path,
+	return record_child_start(&s->child, program, o->argv, base_str_text(preload), s->ring.path,
 		s->memory.path, &s->old_signals, s->err);
 }
 
@@ -243,7 +260,9 @@ static enum base_status set_up(struct session *s, char program[PATH_MAX])
 	if (!record_clock_usable(&why))
 		return base_fail(s->err, BASE_ERR_ENV, "%s", why);
 	record_clock_start(&s->clock);
-	status = s->has_program ? set_up_program(s, program) : take_signals(s);
+	struct base_str preload = {0};
+	status = s->has_program ? set_up_program(s, program, &preload) : take_signals(s);
+	base_str_fini(&preload);
 	if (status != BASE_OK)
 		return status;
 	status = open_kernel(s);

@@ -66,6 +66,7 @@ struct record_options {
 	unsigned stack_depth;  /* frames kept of a wait; 0: none */
 	bool switches;         /* record when threads get and lose processors */
 	enum record_locks locks;
+	bool heap;                /* locks in allocated memory are named by who allocated it */
 	bool calls;               /* count library calls, nothing else (calls.def) */
 	bool measure_floor;       /* of locks: into the trace */
 	unsigned level;           /* 1 or 0: calls; 2: memory accesses, too; 3: instructions, too */
