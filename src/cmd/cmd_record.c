@@ -255,6 +255,8 @@ static void summary(struct cmd *c, const struct record_result *r, const char *pa
 		cmd_note(c, "no samples of other programs: %s", r->no_system_samples_why);
 	if (*r->no_samples_why)
 		cmd_note(c, "no samples: %s", r->no_samples_why);
+	if (*r->no_kernel_time_why)
+		cmd_note(c, "no time inside of system calls: %s", r->no_kernel_time_why);
 	if (*r->no_switches_why)
 		cmd_note(c, "no processor switches: %s", r->no_switches_why);
 	if (*r->unnamed_why)

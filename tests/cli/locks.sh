@@ -76,6 +76,21 @@ test_calls() {
 	has err 'no counts of library calls'
 }
 
+# read() of zeros is the kernel's, filling memory the program's.
+test_calls_kernel() {
+	expect 0 longpole calls -q -k -o calls.lpt -- dd if=/dev/zero of=/dev/null bs=1M count=300
+	if grep -q 'no time inside of system calls' err || [[ $(longpole calls --json calls.lpt | jq -r .result.kernel_time_by) == none ]]; then
+		skip "no BPF: $(longpole calls -k -o x.lpt -- true 2>&1 | grep -m1 'no time inside')"
+	fi
+	expect 0 longpole calls --json calls.lpt
+	is_json out '[.result.functions[] | select(.function == "read")][0] | .kernel_measured_calls >= 300
+		and .kernel_ns > .user_ns and .kernel_ns <= .cpu_ns'
+	expect 0 longpole calls -q -o calls.lpt -- dd if=/dev/zero of=/dev/null bs=64K count=20
+	has err 'not told from user time'
+	expect 0 longpole calls --json calls.lpt
+	is_json out '.result.kernel_time_by == "none" and ([.. | objects | select(has("kernel_ns"))] == [])'
+}
+
 test_diff() {
 	local i
 	for i in 1 2 3 4; do

@@ -81,7 +81,7 @@ check() {
 		why+=$(differs stat)
 		run_as counted "$LONGPOLE" record --heap --locks=sampled -o "$scratch/trace.lpt" -- "./$name"
 		why+=$(differs counted)
-		run_as called "$LONGPOLE" calls -q -o "$scratch/trace.lpt" -- "./$name"
+		run_as called "$LONGPOLE" calls -q -k -o "$scratch/trace.lpt" -- "./$name"
 		why+=$(differs called)
 	fi
 	[[ -z $why ]] && say "ok $name" || say "not ok $name: ${why//$'\n'/; }"
