@@ -47,7 +47,7 @@ def bench_copies(bench, programs, times):
         bench.row(name + "the ghost for a look, median", ghost_ns / 1000, "us", runs=times)
         bench.row(name + "thread stopped, median", stopped_ns / 1e6, "ms", runs=copies)
         bench.row(name + "thread stopped, worst", stopped_max_ns / 1e6, "ms", GOAL_STOPPED_MS[source], "max", runs=copies,
-                  why="from PTRACE_INTERRUPT to PTRACE_DETACH" if words else "never attached")
+                  why="from when it stopped (our wait for a processor included) to PTRACE_DETACH" if words else "never attached")
 
 
 def bench_harm(bench, programs, name, what, times, words):

@@ -14,7 +14,7 @@
  */
 
 /*
- * A pass costs about 0.15 us a thread where BPF task iterators are allowed (root), else about 5 us
+ * A pass costs about 0.25 us a thread where BPF is allowed (root), else about 5 us
  * from /proc. A thread that was not put on a processor since the last pass has slept all the time;
  * `since_ns` is when that was first seen, so it is never too early.
  */

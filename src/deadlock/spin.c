@@ -3,14 +3,10 @@
 #include "deadlock/spin.h"
 
 #include <elf.h>
-#include <errno.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
-#include <sys/wait.h>
-#include <time.h>
 
 enum {
 	STEPS_MAX = 400,   /* a loop that spins is short */
@@ -23,13 +19,6 @@ enum {
 /* ---- registers of a running thread
  * --------------------------------------------------------------- */
 
-static uint64_t clock_ns(void)
-{
-	struct timespec t;
-	(void)clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
 /* Not in a call that waits: such a thread does not spin, and the kernel restarts its call. */
 static bool computes(const struct user_regs_struct *r)
 {
@@ -37,42 +26,23 @@ static bool computes(const struct user_regs_struct *r)
 	return (int64_t)r->orig_rax < 0 || result > -512 || result < -516;
 }
 
-static bool stop_and_read(pid_t tid, struct deadlock_registers *ret, const char **why)
+bool deadlock_spin_registers(pid_t tid, struct deadlock_registers *ret, const char **why)
 {
-	int status = 0;
-	pid_t got;
-	*why = "it may not be traced";
-	if (ptrace(PTRACE_SEIZE, tid, NULL, NULL))
-		return false;
-	const uint64_t begin_ns = clock_ns();
-	*why = "it ended";
-	if (ptrace(PTRACE_INTERRUPT, tid, NULL, NULL))
-		return false;
-	do
-		got = waitpid(tid, &status, __WALL);
-	while (got < 0 && errno == EINTR);
-	if (got != tid || !WIFSTOPPED(status))
+	struct deadlock_halt halt;
+	memset(ret, 0, sizeof *ret);
+	const enum deadlock_halted halted = deadlock_halt_begin(&halt, tid);
+	*why = halted == DEADLOCK_HALTED_REFUSED ? "it may not be traced" : "it ended";
+	if (halted == DEADLOCK_HALTED_REFUSED || halted == DEADLOCK_HALTED_GONE)
 		return false;
 	struct iovec general = {&ret->general, sizeof ret->general},
 		     xstate = {ret->xstate, sizeof ret->xstate};
-	const bool by_us = status >> 16 == PTRACE_EVENT_STOP && WSTOPSIG(status) == SIGTRAP;
-	const bool good = by_us && ptrace(PTRACE_GETREGSET, tid, NT_PRSTATUS, &general) == 0 &&
+	const bool good = halted == DEADLOCK_HALTED &&
+			  ptrace(PTRACE_GETREGSET, tid, NT_PRSTATUS, &general) == 0 &&
 			  ptrace(PTRACE_GETREGSET, tid, NT_X86_XSTATE, &xstate) == 0 &&
 			  computes(&ret->general);
 	ret->xstate_bytes = xstate.iov_len;
-	const uintptr_t signal = by_us || status >> 16 ? 0 : (uintptr_t)WSTOPSIG(status);
-	(void)ptrace(PTRACE_DETACH, tid, NULL, (void *)signal);
-	ret->stopped_ns = clock_ns() - begin_ns;
+	ret->stopped_ns = deadlock_halt_end(&halt);
 	*why = "it is in a system call";
-	return good;
-}
-
-bool deadlock_spin_registers(pid_t tid, struct deadlock_registers *ret, const char **why)
-{
-	ret->xstate_bytes = ret->stopped_ns = 0;
-	const bool hurried = deadlock_snapshot_hurry();
-	const bool good = stop_and_read(tid, ret, why);
-	deadlock_snapshot_relax(hurried);
 	return good;
 }
 
