@@ -5,7 +5,8 @@
  *
  * What a pass over thousands of threads costs is cache misses. `walk` goes from task to task (Linux
  * 6.7), and of one that has not run since the last pass it reads nothing but who it is and that.
- * `threads`, for older kernels and longer lists, is an iterator that goes by pids: three times that.
+ * `threads`, for older kernels and longer lists, is an iterator that goes by pids: three times
+ * that.
  */
 #include "kernel.h"
 

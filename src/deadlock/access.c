@@ -25,7 +25,7 @@ struct search {
 	size_t capacity, nr;
 	bool wants_memory, wants_files;
 	bool wants_paths; /* of files that have a name */
-	char *buf; /* BUF_BYTES, for maps */
+	char *buf;        /* BUF_BYTES, for maps */
 };
 
 enum { BUF_BYTES = 1 << 22 };

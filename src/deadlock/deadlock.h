@@ -113,7 +113,7 @@ struct deadlock_answer {
 struct deadlock_look_options {
 	const pid_t *pid; /* processes (and their descendants) to look at; none: all */
 	size_t nr_pids;
-	bool is_alone; /* without their descendants */
+	bool is_alone;           /* without their descendants */
 	const char *const *idle; /* names of processes that are idle by profession (fnmatch) */
 	size_t nr_idle;
 	uint64_t now_ns, threshold_ns; /* who slept less is not suspicious */

@@ -190,8 +190,9 @@ struct deadlock_accesses {
 	size_t nr;
 	size_t nr_blind; /* processes that could not be looked into */
 };
-/* Of all keys of `wait` for which that matters (deadlock_wait_is_open()); one pass over the machine's processes where that is needed. What
- * `accesses` has already is not searched again; begin with {0}. */
+/* Of all keys of `wait` for which that matters (deadlock_wait_is_open()); one pass over the
+ * machine's processes where that is needed. What `accesses` has already is not searched again;
+ * begin with {0}. */
 enum base_status deadlock_accesses_find(struct deadlock_world *w, const struct deadlock_wait *wait,
 	size_t nr_waits, struct deadlock_accesses *accesses, struct base_err *err) BASE_MUST_CHECK;
 const struct deadlock_access *deadlock_accesses_get(

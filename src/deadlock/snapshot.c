@@ -176,8 +176,8 @@ enum deadlock_halted deadlock_halt_begin(struct deadlock_halt *s, pid_t tid)
 {
 	int status = 0;
 	pid_t got;
-	*s = (struct deadlock_halt){.tid = tid,
-		.schedstat = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC)};
+	*s = (struct deadlock_halt){
+		.tid = tid, .schedstat = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC)};
 	s->hurried = hurry();
 	s->waited_ns = waited_for_processor_ns(s->schedstat);
 	if (ptrace(PTRACE_SEIZE, tid, NULL, NULL)) {
@@ -209,14 +209,16 @@ uint64_t deadlock_halt_end(struct deadlock_halt *s)
 	return end_ns - s->seen_ns + late_ns;
 }
 
-/* ---- a thread that waits ---------------------------------------------------------------------- */
+/* ---- a thread that waits ----------------------------------------------------------------------
+ */
 
 enum deadlock_snapshot_result deadlock_snapshot_ptrace(
 	const struct deadlock_wait *wait, struct deadlock_registers *ret, char *why)
 {
 	struct deadlock_halt halt;
 	const char *harm = deadlock_snapshot_harm(wait);
-	memset(ret, 0, sizeof *ret); /* no page of it is touched first while the thread is stopped */
+	memset(ret, 0,
+		sizeof *ret); /* no page of it is touched first while the thread is stopped */
 	if (*harm) {
 		(void)snprintf(why, WHY_BYTES, "%s", harm);
 		return DEADLOCK_SNAPSHOT_REFUSED;

@@ -35,10 +35,11 @@ enum deadlock_snapshot_result deadlock_snapshot_ptrace(
 	const struct deadlock_wait *wait, struct deadlock_registers *ret, char *why);
 
 /*
- * A stop by hand: between the two nothing but ptrace requests. We have real-time priority meanwhile,
- * where that is allowed, so that nobody gets between us and its going on. After HALTED and OTHERWISE
- * it must be ended; how long the thread was stopped is returned: from when it stopped (when we saw
- * it, and how long we had to wait for a processor before) to when it was let go, at most.
+ * A stop by hand: between the two nothing but ptrace requests. We have real-time priority
+ * meanwhile, where that is allowed, so that nobody gets between us and its going on. After HALTED
+ * and OTHERWISE it must be ended; how long the thread was stopped is returned: from when it stopped
+ * (when we saw it, and how long we had to wait for a processor before) to when it was let go, at
+ * most.
  */
 enum deadlock_halted {
 	DEADLOCK_HALTED,

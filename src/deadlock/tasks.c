@@ -69,7 +69,7 @@ struct deadlock_tasks {
 	struct bpf_object *object;
 	struct bpf_link *link[ITERATOR_NR];
 	struct bpf_program *registers;
-	int walk_fd; /* -1: the iterator is used */
+	int walk_fd;                           /* -1: the iterator is used */
 	const struct deadlock_task_list *list; /* of `walk`; the kernel writes it */
 	char *buf;
 	size_t capacity;
@@ -272,7 +272,8 @@ enum base_status deadlock_tasks_threads(struct deadlock_tasks *t, struct deadloc
 	if (s != BASE_OK)
 		return s;
 	const size_t found = walked ? t->list->nr : length / sizeof(struct deadlock_task);
-	s = copy_threads(walked ? (const void *)t->list->task : t->buf, found, thread, capacity, err);
+	s = copy_threads(
+		walked ? (const void *)t->list->task : t->buf, found, thread, capacity, err);
 	*nr = s == BASE_OK ? found : 0;
 	return s;
 }

@@ -7,7 +7,7 @@
 #include <sys/eventfd.h>
 #include <sys/select.h>
 
-enum { WORKERS = 8, LONG_MS = 300000 };
+enum { WORKERS = 8, LONG_MS = 36000000 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER, second = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t work = PTHREAD_COND_INITIALIZER;
