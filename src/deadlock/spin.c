@@ -112,6 +112,7 @@ struct proof {
 		unsigned step;
 	} read[READS_MAX];
 	unsigned nr_reads, step;
+	bool has_ended; /* it crashed, or was killed */
 };
 
 static void close_proof(struct proof *p)
@@ -258,7 +259,10 @@ static enum deadlock_spin_result watch_steps(
 	for (p->step = 1; p->step <= STEPS_MAX; p->step++) {
 		const uint64_t pc = deadlock_ghost_registers(g)->rip;
 		struct deadlock_instruction i;
-		if (!deadlock_decode_next(g, &i) || step_and_tell(g, p, &i) != STEP_DONE)
+		const enum step last =
+			deadlock_decode_next(g, &i) ? step_and_tell(g, p, &i) : STEP_END;
+		p->has_ended = last == STEP_END;
+		if (last != STEP_DONE)
 			return DEADLOCK_SPIN_NO_LOOP;
 		if (!i.is_jump || deadlock_ghost_registers(g)->rip > pc)
 			continue;
@@ -318,8 +322,9 @@ bool deadlock_spin_escapes(struct deadlock_ghost *g, const struct deadlock_proce
 	if (!p)
 		return false;
 	const enum deadlock_spin_result result = watch_steps(g, p, &since);
+	const bool escapes = result != DEADLOCK_SPIN_PROVEN && !p->has_ended;
 	close_proof(p);
-	return result != DEADLOCK_SPIN_PROVEN && deadlock_ghost_is_alive(g);
+	return escapes;
 }
 
 uint64_t deadlock_spin_value(uint64_t now, unsigned way, bool *ret_is_last)
