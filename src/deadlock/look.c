@@ -3,6 +3,7 @@
 #include "deadlock/private.h"
 
 #include "deadlock/core.h"
+#include "deadlock/python.h"
 
 #include <fnmatch.h>
 #include <stdlib.h>
@@ -269,6 +270,8 @@ static void name_frames(struct deadlock_answer *a)
 				deadlock_world_process(a->world, w->thread.pid);
 			if (p && !w->nr_frames)
 				deadlock_frames_of(a->world, p, w);
+			if (p)
+				deadlock_python_frames(a->world, p, w);
 		}
 	}
 }

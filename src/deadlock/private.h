@@ -104,7 +104,9 @@ struct deadlock_process {
 	struct deadlock_open_file *file; /* all, sorted by fd: see deadlock_process_files() */
 	size_t nr_files;
 	bool files_refused; /* not ours to see */
-	void *unwinder;     /* frames.c */
+	bool has_python;
+	const struct deadlock_python *python; /* python.c; NULL: it is none */
+	void *unwinder;                       /* frames.c */
 	void (*close_unwinder)(void *unwinder);
 };
 
@@ -157,6 +159,9 @@ bool deadlock_runs_of(pid_t pid, pid_t tid, uint64_t *ret_runs);
 /* Fills frame and nr_frames; needs sp and pc, does better with registers. */
 void deadlock_frames_of(
 	struct deadlock_world *world, struct deadlock_process *p, struct deadlock_wait *w);
+/* The address of a symbol of the modules whose names begin with "NAME" or "libNAME". */
+bool deadlock_symbol_of(struct deadlock_world *w, struct deadlock_process *p, const char *name,
+	const char *symbol, uint64_t *ret);
 /* libc.so.6 and the like: not the application's own. A file's name without its directory. */
 bool deadlock_module_is_runtime(const char *module);
 /* "table_lock", "forks+0x28", "0x7f... (allocated memory)". */

@@ -4,14 +4,15 @@
 
 hangs=$LONGPOLE_BUILD/tests/target/deadlock
 
-# start_all PROGRAM CASE... - starts them all; pid_of[CASE] is the process that said READY.
+# start_all PROGRAM CASE... - PROGRAM is one of tests/target/deadlock, or a path; starts them all; pid_of[CASE] is the process that said READY.
 declare -A pid_of
 started=()
 start_all() {
 	local program=$1 name
+	[[ $program == */* ]] || program=$hangs/$program
 	shift
 	for name in "$@"; do
-		TMPDIR=$PWD setsid "$hangs/$program" "$name" >"$name.said" 2>/dev/null </dev/null &
+		TMPDIR=$PWD setsid "$program" "$name" >"$name.said" 2>/dev/null </dev/null &
 		started+=($!)
 		disown # quietly killed
 	done
@@ -163,6 +164,33 @@ test_deadlock_cxx() {
 	finds mutexes "$(cycle_of 2)" --static
 	is_json mutexes.json '.result.deadlocks[0].threads[0].frames | any(.function | contains("transfer(")) '
 	finds semaphores '.result.deadlocks | length == 1 and .[0].sure == "certain"'
+}
+
+# Unmodified Python: its locks are semaphores, so all of it is found by running ahead.
+test_deadlock_of_python() {
+	command -v python3 >/dev/null || skip "no python3"
+	local name program=$LONGPOLE_SOURCE/tests/target/deadlock/hang_python.py
+	start_all "$program" locks child pool queues join idle
+	look locks || is_json locks.json '.result.threads >= 2'
+	jq -e '.result.threads_run_ahead > 0 or .result.threads_not_run_ahead == 0' locks.json >/dev/null ||
+		skip "no thread may be run ahead here"
+	for name in locks child join; do
+		finds "$name" "$(cycle_of 2)"
+	done
+	for name in pool queues; do
+		finds "$name" '.result.deadlocks | length == 1 and (.[0] | .sure == "certain" and (.threads | length) == 2)'
+	done
+	look idle || fail "an idle pool was reported"
+	if jq -e '.result.deadlocks[0].threads[0].without_python_frames' locks.json >/dev/null; then
+		has locks.json 'Python' # why not
+		return
+	fi
+	is_json locks.json '.result.deadlocks[0].threads | all(.python_frames[0] | .function | test("transfer$"))'
+	is_json locks.json "[.result.deadlocks[0].threads[].python_frames[0].line] |
+		unique == [$(grep -n 'with wants:' "$program" | cut -d: -f1)]"
+	is_json pool.json '.result.deadlocks[0].threads | any(.python_frames | any(.function == "pool" and (.file | endswith("hang_python.py"))))'
+	longpole deadlock --settle=50ms --pid "${pid_of[join]}" >text
+	has text 'work() hang_python.py:' '< join() hang_python.py:'
 }
 
 test_deadlock_look_alikes() {

@@ -4,6 +4,7 @@
 #include "deadlock/components.h"
 #include "deadlock/peers.h"
 #include "deadlock/private.h"
+#include "deadlock/python.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -394,6 +395,33 @@ static void test_look_without_memory(void **state)
 	waitpid(pid, NULL, 0);
 }
 
+/* ---- lines of Python ---------------------------------------------------------------------------
+ */
+
+/* What Python 3.11 made of a function of all kinds of entries, and what it says itself of it. */
+static void test_python_lines(void **state)
+{
+	static const uint8_t table[] = "\x80\x00\xe0\x09\x0a\xd8\x06\x07\xf1\x03\x01\x0a\x08\x80"
+				       "\x41\xf0\x68\x01\x00\x05\x12"
+				       "\x80\x4d\x80\x4d\xf0\x02\x01\x0e\x0a\xf0\x00\x02\x05\x0d"
+				       "\xf0\x00\x02\x05\x0d\x88\x01"
+				       "\xdd\x0b\x10\x90\x11\xd8\x0a\x0b\xf1\x03\x01\x0c\x0d\xf4"
+				       "\x00\x01\x0c\x0d\xf0\x00\x01"
+				       "\x0c\x0d\xf0\x00\x01\x0c\x0d\xe0\x0b\x0c\x80\x48";
+	static const uint8_t line[] = {1, 3, 4, 3, 3, 3, 55, 55, 55, 56, 56, 56, 56, 57, 57, 57, 57,
+		57, 57, 57, 58, 57, 57, 57, 57, 57, 57, 57, 57, 57, 59, 59};
+	(void)state;
+	for (size_t i = 0; i < sizeof line; i++)
+		assert_int_equal(deadlock_python_line(table, sizeof table - 1, 1, i), line[i]);
+	assert_int_equal(deadlock_python_line(table, sizeof table - 1, 1, sizeof line), 0);
+	/* without columns, forwards and backwards; nowhere; cut short */
+	assert_int_equal(deadlock_python_line((const uint8_t *)"\xe8\x06", 2, 10, 0), 13);
+	assert_int_equal(deadlock_python_line((const uint8_t *)"\xe8\x07", 2, 10, 0), 7);
+	assert_int_equal(deadlock_python_line((const uint8_t *)"\xf8", 1, 10, 0), 0);
+	assert_int_equal(deadlock_python_line((const uint8_t *)"\xf0\x7f\x7f", 3, 10, 9), 0);
+	assert_int_equal(deadlock_python_line(NULL, 0, 10, 0), 0);
+}
+
 /* ---- who runs: three sources, one answer -------------------------------------------------------
  */
 
@@ -483,6 +511,7 @@ int main(void)
 		cmocka_unit_test(test_somebody_may_signal),
 		cmocka_unit_test(test_keys),
 		cmocka_unit_test(test_look_without_memory),
+		cmocka_unit_test(test_python_lines),
 		cmocka_unit_test(test_three_sources),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
