@@ -59,12 +59,7 @@ def bench_harm(bench, programs, name, what, times, words):
               why=why or "%d copies; %s" % (medians[1], out.strip().splitlines()[-1]))
 
 
-def rows(bench, build_dir, quick):
-    programs = os.path.join(build_dir, "tests", "target")
-    bench.note("copies: how long")
-    bench_copies(bench, programs, 20 if quick else 200)
-    times = 20 if quick else 1000
-    bench.note("copies: %d looks at programs that watch themselves" % times)
+def bench_harmless(bench, programs, times):
     bench_harm(bench, programs, "deadlock_harm", "24 kinds of blocking calls looked at", times, [])
     bench_harm(bench, programs, "deadlock_harm", "24 kinds of blocking calls looked at, by ptrace", times // 2, ["--ptrace"])
     bench_harm(bench, programs, "deadlock_isolation", "34 ways to do harm looked at", max(5, times // 10), [])
