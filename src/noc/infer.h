@@ -14,18 +14,27 @@
  *
  * NOC_ROBUST adds what the text leaves out, each part with a switch of its own so that it can be
  * measured alone (struct noc_infer_options):
- *   ignore_blocked  a run in which an ordered node's transmit came one cycle after the previous one
- *                   says nothing about its delay;
- *   tolerance       slacks that differ by no more are equal (delays vary from run to run); 0 exact,
- *                   NOC_TOLERANCE_AUTO estimates it from the runs;
- *   adaptive        the previous transmit alone, then windows of k = 1, 2, 3, 4, 6, 8, ... until a
- *                   set explains every run: in each its last arrival is D before the transmit;
- *   grade           a dependency is *confirmed* when in some run it alone was the last arrival,
- * else *consistent*; reduce          of those the ones that no run needs are left out, among them
- * all that the order of the node's transmits implies; learn           a transmit that was held up
- * in nearly all runs depends on what its node's others do, where four of five of those agree: on a
- * packet from the node that it goes to (an answer). And where messages have types and addresses,
- * what a type waits for is learned from the transmits with many usable runs, and tried first.
+ *
+ * ignore_blocked: a run in which an ordered node's transmit came one cycle after the previous one
+ * says nothing about its delay.
+ *
+ * tolerance: slacks that differ by no more are equal, for delays that vary from run to run; 0
+ * exact; NOC_TOLERANCE_AUTO tests: the range of m + 1 slacks that noise alone exceeds once in 200
+ * times, as estimated from the runs (infer.c, noise_range()).
+ *
+ * adaptive: the previous transmit alone, then windows of k = 1, 2, 3, 4, 6, 8, ... until a set
+ * explains every run: in each its last arrival is D before the transmit.
+ *
+ * grade: a dependency is *confirmed* when in some run it alone was the last arrival, else
+ * *consistent*.
+ *
+ * reduce: of those the ones that no run needs are left out, among them all that the order of the
+ * node's transmits implies.
+ *
+ * learn: a transmit that was held up in nearly all runs depends on what its node's others do, where
+ * four of five of those agree: on a packet from the node that it goes to (an answer). And where
+ * messages have types and addresses, what a type waits for is learned from the transmits with many
+ * usable runs, and tried first.
  */
 #ifndef LONGPOLE_NOC_INFER_H
 #define LONGPOLE_NOC_INFER_H

@@ -455,7 +455,8 @@ static enum base_status gate_adaptive(
 		ret->explained = true;
 		return BASE_OK;
 	}
-	if (only_previous(v, t, &delay)) {
+	/* one run can neither confirm nor refute that */
+	if (v->runs->nr_runs > 1 && only_previous(v, t, &delay)) {
 		take_previous(v, t, delay, ret);
 		ret->explained = true;
 		return BASE_OK;

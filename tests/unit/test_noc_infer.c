@@ -293,6 +293,30 @@ static void test_robust_on_all_patterns(void **state)
 	}
 }
 
+/* Delays that differ by up to 2 cycles in each run: the literal method finds less than 1 %. 97 to
+ * 99.9 % are found; a tree's barriers of four inputs want a design that separates them all. */
+static void test_noisy_delays(void **state)
+{
+	static const size_t noisy[] = {0, 5, 8, 9}; /* rand, hot, central, tree */
+	size_t nr;
+	const struct noc_gen_pattern *pattern = noc_gen_patterns(&nr);
+	(void)state;
+	for (size_t k = 0; k < BASE_COUNT(noisy); k++) {
+		struct noc_pdg *g = reference(noisy[k], 30000, 64), *inferred;
+		struct noc_infer_options o;
+		struct noc_match_counts c;
+		noc_infer_robust(&o);
+		infer_from(g, NOC_ADAPTIVE, &o, 4, 2, &inferred, &c);
+		if ((double)c.found < 0.95 * (double)c.reference ||
+			(double)c.quasi > 0.02 * (double)c.reference)
+			fail_msg("%s: %llu of %llu found, %llu quasi", pattern[noisy[k]].name,
+				(unsigned long long)c.found, (unsigned long long)c.reference,
+				(unsigned long long)c.quasi);
+		noc_pdg_free(inferred);
+		noc_pdg_free(g);
+	}
+}
+
 /* The same answer whatever the number of threads. */
 static void test_threads(void **state)
 {
@@ -380,6 +404,7 @@ int main(void)
 		cmocka_unit_test(test_base_run_is_the_graph),
 		cmocka_unit_test(test_no_true_dependency_is_lost),
 		cmocka_unit_test(test_robust_on_all_patterns),
+		cmocka_unit_test(test_noisy_delays),
 		cmocka_unit_test(test_threads),
 		cmocka_unit_test(test_partition),
 		cmocka_unit_test(test_allocation_failures),
