@@ -264,7 +264,7 @@ static enum base_status estimate_tolerance(struct job *j, uint32_t *ret, struct 
 /* ---- what a node's transmits have in common ---------------------------------------------------
  */
 
-enum { LEARN_TRANSMITS = 512, LEARN_LEAST = 16 };
+enum { LEARN_TRANSMITS = 4096, LEARN_LEAST = 16 };
 
 static int compare_u64(const void *a, const void *b)
 {
@@ -272,16 +272,23 @@ static int compare_u64(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-static void note_semantics(const struct job *j, const struct noc_view *v, uint32_t transmit)
+static void vote(struct noc_pair *p, uint64_t delay_cycles)
+{
+	p->nr++;
+	if (!p->votes)
+		p->delay_cycles = delay_cycles;
+	p->votes += p->delay_cycles == delay_cycles ? 1u : UINT32_MAX;
+}
+
+static void note_semantics(const struct job *j, const struct noc_view *v, uint32_t transmit,
+	const struct noc_gate *gate)
 {
 	const struct noc_pdg *g = j->packets;
-	struct noc_semantics *m = j->semantics;
-	m->seen[g->type[transmit]]++;
+	j->semantics->seen[g->type[transmit]]++;
 	for (uint32_t c = 0; c < v->nr_candidates; c++)
-		if (v->keep[c] && v->certainty[c] == NOC_CONFIRMED) {
-			bool same = g->address[transmit] == g->address[v->candidate[c]];
-			m->pair[g->type[transmit]][g->type[v->candidate[c]]][same]++;
-		}
+		if (v->keep[c] && v->certainty[c] == NOC_CONFIRMED)
+			vote(noc_pair(j->semantics, g, transmit, v->candidate[c]),
+				gate->delay_cycles);
 }
 
 static enum base_status learn_node(
@@ -296,7 +303,7 @@ static enum base_status learn_node(
 			return s;
 		nr_seen += v->nr_usable >= NOC_LEARN_RUNS;
 		if (j->semantics && v->nr_usable >= NOC_LEARN_RUNS && gate.explained)
-			note_semantics(j, v, v->transmit[t]);
+			note_semantics(j, v, v->transmit[t], &gate);
 		if (gate.nr != 1 || v->nr_usable < NOC_LEARN_RUNS)
 			continue;
 		for (uint32_t c = 0; c < v->nr_candidates; c++)
