@@ -242,14 +242,26 @@ const struct function_list *model_function_list(const struct model *m, uint32_t 
 	return &m->pool[pool];
 }
 
-/* The function that most of a state's samples are in: it names what runs there. */
-static const char *main_function(const struct model *m, uint32_t state)
+/* What all threads of the role run there names it, so that equal threads have equal names: the
+ * function that at least half of the samples are in, else the two that have half together. */
+static bool add_main_functions(
+	const struct model *m, struct base_str *s, const struct state_info *st)
 {
-	const struct function_list *l = model_function_list(m, state);
-	if (l->nr_samples < FEW_SAMPLES || !*l->function[0].function ||
-		l->function[0].nr_samples * 2 < l->nr_samples)
-		return NULL;
-	return l->function[0].function;
+	uint64_t pool;
+	if (!base_map_get(&m->pools, st->role, st->pub.site, &pool))
+		return false;
+	const struct function_list *l = &m->pool[pool];
+	const struct model_function_share *f = l->function;
+	if (l->nr_samples < FEW_SAMPLES || !*f[0].function)
+		return false;
+	if (f[0].nr_samples * 2 >= l->nr_samples) {
+		base_str_addf(s, "running %s", f[0].function);
+		return true;
+	}
+	if (l->nr < 2 || !*f[1].function || (f[0].nr_samples + f[1].nr_samples) * 2 < l->nr_samples)
+		return false;
+	base_str_addf(s, "running %s and %s", f[0].function, f[1].function);
+	return true;
 }
 
 static void add_annotated(const struct model *m, struct base_str *s, const struct state_info *st)
@@ -274,9 +286,9 @@ static void add_state_name(struct model *m, struct base_str *s, uint32_t state)
 		return;
 	switch (st->pub.kind) {
 	case MODEL_STATE_run:
-		f = main_function(m, state);
-		if (!f)
-			f = function_of(m, st->pub.site ? st->pub.site : m->role[st->role].site);
+		if (add_main_functions(m, s, st))
+			break;
+		f = function_of(m, st->pub.site ? st->pub.site : m->role[st->role].site);
 		if (*f)
 			base_str_addf(s, "running %s", f);
 		else if (st->pub.site)
