@@ -221,8 +221,9 @@ static bool is_token(enum trace_object_type type)
 	       type == TRACE_OBJECT_semaphore || type == TRACE_OBJECT_sysv_semaphore;
 }
 
-uint32_t model_make_queue(struct model *m, uint64_t initial, uint32_t object,
-	enum trace_object_type type, uint32_t latency_class, enum graph_discipline discipline)
+static uint32_t make_queue(struct model *m, uint64_t initial, uint32_t object,
+	enum trace_object_type type, uint32_t latency_class, enum graph_discipline discipline,
+	enum model_queue_part part)
 {
 	struct graph_queue_options o = {
 		.initial = initial,
@@ -235,10 +236,16 @@ uint32_t model_make_queue(struct model *m, uint64_t initial, uint32_t object,
 		.exchangeable = type == TRACE_OBJECT_NR || type == TRACE_OBJECT_mutex ||
 				type == TRACE_OBJECT_spin || type == TRACE_OBJECT_rwlock,
 		.processor = type == TRACE_OBJECT_NR,
+		/* what an rwlock's readers left together: `room` says whether one is in */
+		.informs = type == TRACE_OBJECT_rwlock && part == MODEL_QUEUE_helper &&
+			   discipline == GRAPH_FIFO,
 	};
 	if (object && object < m->defs->nr_objects &&
 		(type == TRACE_OBJECT_queue || (m->is_system && type == TRACE_OBJECT_pipe)))
 		o.capacity = m->defs->objects[object].capacity;
+	else if (object && object < m->defs->nr_objects && type == TRACE_OBJECT_pipe &&
+		 part == MODEL_QUEUE_whole)
+		o.limit = m->defs->objects[object].capacity;
 	uint32_t id;
 	if (m->status != BASE_OK)
 		return 0;
@@ -253,6 +260,7 @@ uint32_t model_make_queue(struct model *m, uint64_t initial, uint32_t object,
 	m->queue[m->nr_queues++] = (struct queue_info){
 		.pub = {.object = object,
 			.type = type,
+			.part = part,
 			.capacity = o.capacity,
 			.tokens = discipline == GRAPH_POOL || is_token(type)},
 		.latency_state = o.latency_state,
@@ -262,13 +270,16 @@ uint32_t model_make_queue(struct model *m, uint64_t initial, uint32_t object,
 	return id;
 }
 
+uint32_t model_make_queue(struct model *m, uint64_t initial, uint32_t object,
+	enum trace_object_type type, uint32_t latency_class, enum graph_discipline discipline)
+{
+	return make_queue(m, initial, object, type, latency_class, discipline, MODEL_QUEUE_whole);
+}
+
 uint32_t model_make_part(struct model *m, uint32_t object, enum model_queue_part part,
 	enum trace_object_type type, uint32_t latency_class)
 {
-	uint32_t id = model_make_queue(m, 0, object, type, latency_class, GRAPH_FIFO);
-	if (id < m->nr_queues)
-		m->queue[id].pub.part = part;
-	return id;
+	return make_queue(m, 0, object, type, latency_class, GRAPH_FIFO, part);
 }
 
 struct object *model_object(struct model *m, uint32_t id)
@@ -409,6 +420,17 @@ static void add_processor(struct model *m, struct thread *t, uint64_t time_ns, u
 			GRAPH_LAST | GRAPH_MORE | GRAPH_OPTIONAL);
 }
 
+static void begin_wait(
+	struct model *m, struct thread *t, enum graph_verb_kind verb, uint32_t queue, int64_t n)
+{
+	t->left_in_wait = false;
+	t->awaits = (struct awaited){.verb = verb, .queue = queue, .state = t->graph_state, .n = n};
+	if (m->is_system && verb == GRAPH_VERB_wait_empty)
+		t->awaits.empty = !graph_queue_units(m->graph, queue);
+	else
+		t->awaits.empty = verb == GRAPH_VERB_wait_full;
+}
+
 void model_verb(struct model *m, struct thread *t, enum graph_verb_kind verb, uint64_t time_ns,
 	uint32_t queue, int64_t n, uint32_t state, uint32_t flags)
 {
@@ -417,7 +439,9 @@ void model_verb(struct model *m, struct thread *t, enum graph_verb_kind verb, ui
 	/* What ends this wait the library does not know; but who woke the thread is known. */
 	if (BASE_UNLIKELY(t->k.woken && t->mode == MODE_WAITING)) {
 		t->k.woken = false;
-		if (verb == GRAPH_VERB_state) {
+		if (t->k.answered) {
+			; /* that ended it already */
+		} else if (verb == GRAPH_VERB_state) {
 			verb = GRAPH_VERB_dequeue;
 			queue = t->k.wake_queue;
 			n = GRAPH_ALL;
@@ -431,8 +455,9 @@ void model_verb(struct model *m, struct thread *t, enum graph_verb_kind verb, ui
 	model_verb_of(m, model_acting(t), verb, time_ns, queue, n, state, flags);
 	t->graph_state = state;
 	t->mode = verb >= GRAPH_VERB_wait_empty ? MODE_WAITING : MODE_RUNNING;
+	t->k.answered = false;
 	if (t->mode == MODE_WAITING)
-		t->left_in_wait = false;
+		begin_wait(m, t, verb, queue, n);
 }
 
 void model_rename(struct model *m, struct thread *t, uint64_t time_ns, uint32_t state)
