@@ -360,7 +360,8 @@ static void add_state_name(struct model *m, struct base_str *s, uint32_t state)
 		model_add_runnable(m, s, st);
 		break;
 	case MODEL_STATE_blocked:
-		base_str_add(s, "blocked outside every recorded call");
+		base_str_add(s, st->aux == AUX_HIDDEN ? "away: the kernel does not show since when"
+						      : "blocked outside every recorded call");
 		break;
 	case MODEL_STATE_external:
 	case MODEL_STATE_io:

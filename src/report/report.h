@@ -66,7 +66,7 @@ struct report_trace {
 	uint64_t nr_actors;
 	const char *process; /* a whole system: whose path it is; NULL: one program's recording */
 	uint64_t pid;
-	uint64_t nr_blocked, nr_blocked_unexplained; /* waits of all threads of the system */
+	struct model_waits waits; /* of all threads of the system */
 	struct report_diag *diag;
 	size_t nr_diags;
 	struct report_cost *cost; /* none: the recorder did not say */
