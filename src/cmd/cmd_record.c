@@ -27,7 +27,10 @@
 		{"level", 0, "N", "1 2 3",                                                         \
 			"1: calls; 2: also the memory accesses, 3: also the instructions of "      \
 			"programs that "                                                           \
-			"`longpole cc` built (default 1)"},                                        \
+			"`longpole cc` built, or of any with --recorder=valgrind (default 1)"},    \
+		{"recorder", 0, "NAME", "rewritten valgrind",                                      \
+			"of level 2 and 3. rewritten (default): what `longpole cc` built; "        \
+			"valgrind: any program with its libraries, one thread at a time"},         \
 	{                                                                                          \
 		"wait-all", 0, NULL, NULL,                                                         \
 			"go on until all recorded processes have ended, not only the first"        \
@@ -142,6 +145,16 @@ static bool options(struct cmd *c, struct record_options *o)
 	if (!cmd_value_count(c, "level", &level))
 		return false;
 	o->level = (unsigned)level;
+	const char *recorder = cmd_value(c, "recorder");
+	o->valgrind = recorder && !strcmp(recorder, "valgrind");
+	if (o->valgrind && level < 2) {
+		cmd_usage(c, "--recorder=valgrind goes with --level 2 or 3");
+		return false;
+	}
+	if (o->valgrind) { /* these would be of Valgrind, not of the program */
+		o->sample_hz = 0;
+		o->switches = false;
+	}
 	o->switches &= !cmd_given(c, "no-switches");
 	o->wait_all = cmd_given(c, "wait-all");
 	return true;

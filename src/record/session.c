@@ -12,6 +12,7 @@
 #include "record/session_cost.h"
 #include "record/session_launch.h"
 #include "record/session_memory.h"
+#include "record/valgrind.h"
 #include "record/session_names.h"
 #include "record/session_ring.h"
 #include "record/session_tally.h"
@@ -60,6 +61,7 @@ struct session {
 	struct record_clock clock;
 	struct record_ring ring;
 	struct record_memory memory;
+	struct record_valgrind valgrind;
 	bool memory_busy;
 	struct record_converter converter;
 	struct trace_writer *writer;
@@ -232,13 +234,32 @@ static enum base_status find_libraries(
 	return status;
 }
 
+static enum base_status start_program(struct session *s, const char *program, const char *preload)
+{
+	const struct record_options *o = s->opts;
+	if (!o->valgrind)
+		return record_child_start(&s->child, program, o->argv,
+			&(struct record_child_environment){
+				.preload = preload, .ring = s->ring.path, .memory = s->memory.path},
+			&s->old_signals, s->err);
+	enum base_status status =
+		record_valgrind_ready(&s->valgrind, s->memory.path, o->argv, s->err);
+	if (status != BASE_OK)
+		return status;
+	return record_child_start(&s->child, s->valgrind.program, s->valgrind.argv,
+		&(struct record_child_environment){.valgrind_lib = s->valgrind.dir},
+		&s->old_signals, s->err);
+}
+
 static enum base_status set_up_program(
 	struct session *s, char program[PATH_MAX], struct base_str *preload)
 {
 	const struct record_options *o = s->opts;
 	enum base_status status;
 	unsigned level = o->level;
-	if (level >= 2)
+	if (o->valgrind)
+		status = record_find_any(o->argv[0], program, &s->result->exit_code, s->err);
+	else if (level >= 2)
 		status = record_find_rewritten(
 			o->argv[0], &level, program, &s->result->exit_code, s->err);
 	else
@@ -272,8 +293,7 @@ static enum base_status set_up_program(
 	if (status != BASE_OK)
 		return status;
 	open_slots(s);
-	status = record_child_start(&s->child, program, o->argv, base_str_text(preload),
-		s->ring.path, s->memory.path, &s->old_signals, s->err);
+	status = start_program(s, program, base_str_text(preload));
 	if (s->slots)
 		unsetenv(COUNTER_SLOTS_ENVIRONMENT);
 	return status;
@@ -664,7 +684,8 @@ static void count_all(struct session *s)
 	}
 	count(s, TRACE_DIAG_ring_damaged, c->nr_damaged_blocks);
 	count_kernel(s);
-	count(s, TRACE_DIAG_unattached_images, c->nr_unattached);
+	if (!s->opts->valgrind)
+		count(s, TRACE_DIAG_unattached_images, c->nr_unattached);
 	count(s, TRACE_DIAG_perf_lost, c->perf_lost);
 	count(s, TRACE_DIAG_no_samples, res->no_samples_why[0] != 0);
 	count(s, TRACE_DIAG_no_switches, res->no_switches_why[0] != 0);
@@ -763,6 +784,7 @@ static void tear_down(struct session *s)
 	if (s->has_program)
 		record_ring_destroy(&s->ring);
 	record_memory_destroy(&s->memory);
+	record_valgrind_done(&s->valgrind);
 	if (s->signal_fd >= 0) {
 		struct signalfd_siginfo info; /* those that came for us are answered */
 		while (read(s->signal_fd, &info, sizeof info) == (ssize_t)sizeof info)
