@@ -142,6 +142,7 @@ json_t *cmd_slack_json(const struct cmd_slack_view *v)
 		"not_seen", v->source->info.unseen);
 	json_object_update(all, more);
 	json_object_update(all, lost);
+	json_object_set_new(all, "spins", cmd_slack_spins_json(v));
 	json_decref(more);
 	json_decref(lost);
 	return all;

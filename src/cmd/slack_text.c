@@ -241,5 +241,6 @@ void cmd_slack_text(struct base_str *out, const struct cmd_slack_view *v)
 	}
 	instruction_rows(out, v);
 	compression_rows(out, v->result);
+	cmd_slack_spins_text(out, v);
 	caveats(out, v);
 }
