@@ -21,7 +21,9 @@ static const struct cmd_option option[] = {
 		"in the graph"},
 	{"from-parallel", 0, NULL, NULL, "the graph begins when the first thread is created"},
 	{"from-marker", 0, "N", NULL, "the graph begins at the first marker with that number"},
-	{"spins", 0, NULL, NULL, "find loops that only wait, and count their instructions apart"},
+	{"spins", 0, NULL, NULL,
+		"find loops that only wait: their instructions are counted apart, and what low "
+		"power would save there"},
 	{"until", 0, "CYCLES", NULL, "stop the machine after so many cycles"},
 	{"out-of-order", 'o', NULL, NULL, "on out-of-order processors, as B. Fields models them"},
 	{"window", 0, "N", NULL, "with -o: instructions in the reorder buffer (default 128)"},
@@ -187,6 +189,7 @@ static int find_spins(struct cmd *c, struct memory_source *source, struct slack_
 		return cmd_fail(c, s);
 	o->machine.spinning = slack_spins_count;
 	o->machine.spinning_ctx = *ret;
+	o->machine.spins = *ret;
 	return CMD_OK;
 }
 

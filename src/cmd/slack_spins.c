@@ -57,6 +57,31 @@ static void add_row(
 	base_str_fini(&words);
 }
 
+/* What a processor that sleeps while it spins would save: section 3.5.2.2. */
+static void power_rows(struct base_str *out, const struct cmd_slack_view *v)
+{
+	const struct slack_machine_result *m = v->result ? &v->result->machine : NULL;
+	uint64_t spun = 0, low = 0, ends = 0, wrong = 0, all = 0;
+	for (uint32_t i = 0; m && i < m->nr_processors; i++) {
+		const struct slack_processor_result *p = &m->processor[i];
+		spun += p->spun_cycles;
+		low += p->low_power_cycles;
+		ends += p->low_power_ends;
+		wrong += p->low_power_false;
+		all += p->end - p->begin;
+	}
+	if (!spun)
+		return;
+	base_str_addf(out,
+		"\n  Such loops, as long as they were recorded, took %.2f%% of the processors' "
+		"cycles in the machine. With a load address cache of %" PRIu64
+		" lines, %.2f%% of them would be in low power "
+		"(%.2f%% of all); stores ended that %" PRIu64 " times, %" PRIu64
+		" of them to another word of the line.\n",
+		percent(spun, all), v->config->lac_entries, percent(low, spun), percent(low, all),
+		ends, wrong);
+}
+
 void cmd_slack_spins_text(struct base_str *out, const struct cmd_slack_view *v)
 {
 	const struct slack_spins *s = v->spins;
@@ -73,6 +98,7 @@ void cmd_slack_spins_text(struct base_str *out, const struct cmd_slack_view *v)
 	for (size_t i = 0; list && i < s->nr_loops && i < v->rows; i++)
 		add_row(out, v, list[i]);
 	base_free(list);
+	power_rows(out, v);
 	if (s->unknown)
 		base_str_addf(out,
 			"  not told: %" PRIu64 " rounds through code that could not be decoded\n",

@@ -213,6 +213,63 @@ static void loops_of_items(void **state)
 	}
 }
 
+/* A processor that spins on one word; another one stores to its neighbour, then to it. */
+static void low_power(void **state)
+{
+	enum { ROUNDS = 200000, WORK = 20000, ROUND = 3 };
+	(void)state;
+	struct fixture *f = fixture_new(2, MEMORY_SOURCE_INSTRUCTIONS);
+	fixture_call(f, 0, MEMORY_CALL_thread_create, 1, 0);
+	for (unsigned word = 0; word < 2; word++) {
+		put_block(f, FLAG, 3, WORK);
+		put_block(f, FLAG, 3, 2);
+		fixture_put(f, 0,
+			(struct memory_item){.kind = MEMORY_STORE,
+				.address = WORD + 4 - 4 * word,
+				.size_bytes = 4,
+				.instructions = 1});
+	}
+	/* the second thread's rounds are made as the first one's, and moved */
+	struct fixture_thread own = f->thread[0];
+	f->thread[0] = (struct fixture_thread){0};
+	fixture_put(
+		f, 0, (struct memory_item){.kind = MEMORY_REPEAT, .address = 3, .count = ROUNDS});
+	put_round(f, FLAG, ROUND);
+	f->thread[1] = f->thread[0];
+	f->thread[0] = own;
+	struct slack_spins *spins = find(f);
+	assert_int_equal(spins->spinning, (ROUNDS - 2) * ROUND);
+	struct slack_machine_config *k = slack_machine_config_new(2);
+	struct base_err err = {0};
+	assert_non_null(k);
+	assert_int_equal(slack_machine_config_set(k, "timer_cycles=0", &err), BASE_OK);
+	for (unsigned entries = 0; entries < 2; entries++) {
+		struct slack_machine_options o = {
+			.spins = spins, .spinning = slack_spins_count, .spinning_ctx = spins};
+		struct slack_machine *m;
+		enum base_status s;
+		assert_int_equal(slack_machine_config_set(
+					 k, entries ? "lac_entries=1" : "lac_entries=0", &err),
+			BASE_OK);
+		assert_int_equal(fixture_rewind(&f->source, &err), BASE_OK);
+		assert_int_equal(slack_machine_new(k, &f->source, &o, NULL, &m, &err), BASE_OK);
+		while ((s = slack_machine_run(m, 1000, &err)) == BASE_OK)
+			;
+		assert_int_equal(s, BASE_END);
+		const struct slack_processor_result *p = &slack_machine_result(m)->processor[1];
+		assert_int_equal(p->spinning, spins->spinning);
+		assert_true(p->spun_cycles >= p->spinning);
+		/* two rounds at its beginning, and after each store that wakes it */
+		assert_int_equal(p->spun_cycles - p->low_power_cycles, 3 * 2 * ROUND);
+		assert_true(p->low_power_ends == 2 && p->low_power_false == 1);
+		assert_int_equal(slack_machine_result(m)->processor[0].spun_cycles, 0);
+		slack_machine_free(m);
+	}
+	slack_machine_config_free(k);
+	slack_spins_free(spins);
+	memory_source_close(&f->source);
+}
+
 static void no_memory(void **state)
 {
 	(void)state;
@@ -240,6 +297,7 @@ int main(void)
 		cmocka_unit_test(known_loops),
 		cmocka_unit_test(nested),
 		cmocka_unit_test(loops_of_items),
+		cmocka_unit_test(low_power),
 		cmocka_unit_test(no_memory),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
