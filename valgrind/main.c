@@ -8,7 +8,7 @@
 #include "pub_tool_libcprint.h"
 #include "pub_tool_options.h"
 
-static const struct mode *const mode_table[] = {&mode_spin};
+static const struct mode *const mode_table[] = {&mode_spin, &mode_memory};
 enum { NR_MODES = sizeof mode_table / sizeof *mode_table };
 
 static const struct mode *mode = &mode_spin;
@@ -111,10 +111,34 @@ static void after_syscall(ThreadId tid, UInt number, UWord *args, UInt nr_args, 
 
 static void on_signal(ThreadId tid, Int signal, Bool alt_stack)
 {
-	(void)signal;
 	(void)alt_stack;
 	if (mode->signalled)
-		mode->signalled(tid);
+		mode->signalled(tid, signal);
+}
+
+static void on_exit(ThreadId tid)
+{
+	if (mode->exits)
+		mode->exits(tid);
+}
+
+static void on_kernel_reads(
+	CorePart part, ThreadId tid, const HChar *what, Addr address, SizeT bytes)
+{
+	(void)what;
+	if (mode->accessed && part == Vg_CoreSysCall)
+		mode->accessed(tid, False, address, bytes);
+}
+
+static void on_kernel_reads_text(CorePart part, ThreadId tid, const HChar *what, Addr address)
+{
+	on_kernel_reads(part, tid, what, address, VG_(strlen)((const HChar *)address) + 1);
+}
+
+static void on_kernel_wrote(CorePart part, ThreadId tid, Addr address, SizeT bytes)
+{
+	if (mode->accessed && part == Vg_CoreSysCall)
+		mode->accessed(tid, True, address, bytes);
 }
 
 static void before_options(void)
@@ -130,7 +154,11 @@ static void before_options(void)
 	VG_(needs_syscall_wrapper)(before_syscall, after_syscall);
 	VG_(track_start_client_code)(on_switch);
 	VG_(track_pre_thread_ll_create)(on_create);
+	VG_(track_pre_thread_ll_exit)(on_exit);
 	VG_(track_pre_deliver_signal)(on_signal);
+	VG_(track_pre_mem_read)(on_kernel_reads);
+	VG_(track_pre_mem_read_asciiz)(on_kernel_reads_text);
+	VG_(track_post_mem_write)(on_kernel_wrote);
 }
 
 VG_DETERMINE_INTERFACE_VERSION(before_options)

@@ -23,10 +23,13 @@ struct mode {
 	void (*created)(ThreadId parent, ThreadId child);
 	void (*called_kernel)(
 		ThreadId tid, UInt number, const UWord *args, UInt nr_args, SysRes result);
-	void (*signalled)(ThreadId tid);
+	void (*signalled)(ThreadId tid, Int signal);
+	void (*exits)(ThreadId tid);
+	/* A system call reads or writes memory. */
+	void (*accessed)(ThreadId tid, Bool store, Addr address, SizeT bytes);
 	void (*end)(const HChar *path);
 };
 
-extern const struct mode mode_spin;
+extern const struct mode mode_spin, mode_memory;
 
 #endif

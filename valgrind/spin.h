@@ -107,7 +107,7 @@ void spin_begin(void);
 void spin_switched_to(ThreadId tid);
 void spin_created(ThreadId parent, ThreadId child);
 void spin_called_kernel(ThreadId tid, UInt number, const UWord *args, UInt nr_args, SysRes result);
-void spin_signalled(ThreadId tid);
+void spin_signalled(ThreadId tid, Int signal);
 /* The running thread's numbers are brought up to date. */
 void spin_settle(void);
 IRSB *spin_instrument(IRSB *in, const VexGuestLayout *layout);

@@ -98,8 +98,9 @@ void spin_called_kernel(ThreadId tid, UInt number, const UWord *args, UInt nr_ar
 		hot_of(t)->changed = 1;
 }
 
-void spin_signalled(ThreadId tid)
+void spin_signalled(ThreadId tid, Int signal)
 {
+	(void)signal;
 	struct thread *t = thread_of(tid);
 	spin_phase_other(&t->phase);
 	hot_of(t)->changed = 1;

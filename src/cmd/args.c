@@ -68,49 +68,6 @@ const struct cmd_option *cmd_option_at(const struct cmd_spec *spec, size_t i)
 /* ---- nearest match
  * ---------------------------------------------------------------------------------- */
 
-enum { WORD_MAX = 48 };
-
-/* Levenshtein's distance, with swapped neighbours as one step. */
-static unsigned distance(const char *a, const char *b)
-{
-	size_t na = strlen(a), nb = strlen(b);
-	unsigned row[3][WORD_MAX + 1];
-	if (na > WORD_MAX || nb > WORD_MAX)
-		return WORD_MAX;
-	for (size_t j = 0; j <= nb; j++)
-		row[0][j] = (unsigned)j;
-	for (size_t i = 1; i <= na; i++) {
-		unsigned *now = row[i % 3];
-		const unsigned *last = row[(i - 1) % 3], *before = row[(i + 1) % 3];
-		now[0] = (unsigned)i;
-		for (size_t j = 1; j <= nb; j++) {
-			unsigned best = last[j - 1] + (a[i - 1] != b[j - 1]);
-			best = last[j] + 1 < best ? last[j] + 1 : best;
-			best = now[j - 1] + 1 < best ? now[j - 1] + 1 : best;
-			if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] &&
-				before[j - 2] + 1 < best)
-				best = before[j - 2] + 1;
-			now[j] = best;
-		}
-	}
-	return row[na % 3][nb];
-}
-
-const char *cmd_nearest(
-	const char *word, const char *(*next)(const void *ctx, size_t i), const void *ctx)
-{
-	const char *best = NULL, *candidate;
-	unsigned least = (unsigned)strlen(word) / 3 + 2; /* below it: near */
-	for (size_t i = 0; (candidate = next(ctx, i)); i++) {
-		unsigned d = distance(word, candidate);
-		if (d < least) {
-			least = d;
-			best = candidate;
-		}
-	}
-	return best;
-}
-
 static const char *next_option(const void *ctx, size_t i)
 {
 	const struct cmd_option *o = cmd_option_at(ctx, i);
@@ -162,7 +119,8 @@ static bool unknown_option(struct cmd *c, const char *word, const char *name, si
 {
 	struct base_str s = {0};
 	base_str_add_bytes(&s, name, length);
-	const char *near = length > 1 ? cmd_nearest(base_str_text(&s), next_option, c->spec) : NULL;
+	const char *near =
+		length > 1 ? base_nearest(base_str_text(&s), next_option, c->spec) : NULL;
 	if (near)
 		cmd_usage(c, "unknown option '%s'; did you mean --%s?", word, near);
 	else

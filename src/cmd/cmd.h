@@ -3,7 +3,7 @@
 #ifndef LONGPOLE_CMD_CMD_H
 #define LONGPOLE_CMD_CMD_H
 
-#include "base/base.h"
+#include "base/parameter.h"
 #include "report/report.h"
 #include "trace/trace.h"
 
@@ -128,9 +128,10 @@ bool cmd_value_time(
 /* A time since the recording's start, or a share of its length, as 20%. */
 bool cmd_value_moment(struct cmd *c, const char *option, uint64_t length_ns, uint64_t *ret_ns);
 bool cmd_value_size(struct cmd *c, const char *option, uint64_t *ret_bytes); /* 512, 64K, 2G */
-/* The candidate nearest to `word`; NULL: none is near. next() returns NULL at the end. */
-const char *cmd_nearest(
-	const char *word, const char *(*next)(const void *ctx, size_t i), const void *ctx);
+/* --list-parameters: "key = default", unit, sentence, limits and words; NAME stands after the names
+ * of groups that a user makes several of (NULL: none). As JSON an array. */
+void cmd_add_parameters(struct base_str *out, struct base_parameters p, const char *single_group);
+json_t *cmd_parameters_json(struct base_parameters p);
 
 /* Its value may be left out, and then is "". */
 static inline bool cmd_value_is_optional(const struct cmd_option *o)

@@ -55,30 +55,22 @@ const struct cmd_details cmd_details_cdat = {
 
 static int list_parameters(struct cmd *c)
 {
-	size_t nr, nr_protocols;
-	const struct memory_cdat_parameter *p = memory_cdat_parameters(&nr);
+	size_t nr_protocols;
 	const struct memory_cdat_protocol *q = memory_cdat_protocols(&nr_protocols);
 	struct base_str text = {0};
 	if (cmd_given(c, "json")) {
-		json_t *list = json_array(), *protocols = json_array();
-		for (size_t i = 0; i < nr; i++)
-			json_array_append_new(
-				list, json_pack("{s:s, s:s, s:I, s:I, s:I, s:s}", "key", p[i].key,
-					      "unit", p[i].unit, "default", (json_int_t)p[i].preset,
-					      "least", (json_int_t)p[i].least, "most",
-					      (json_int_t)p[i].most, "sentence", p[i].sentence));
+		json_t *protocols = json_array();
 		for (size_t i = 0; i < nr_protocols; i++)
 			json_array_append_new(protocols,
 				json_pack("{s:s, s:s}", "name", q[i].name, "sentence", q[i].line));
 		return cmd_write_json(
 			c, json_pack("{s:s, s:s, s:{s:o, s:o}}", "schema", "longpole/cdat/1",
 				   "tool", "longpole " LONGPOLE_VERSION, "result", "parameters",
-				   list, "protocols", protocols));
+				   cmd_parameters_json(memory_cdat_parameters()), "protocols",
+				   protocols));
 	}
 	base_str_add(&text, "[machine]\n");
-	for (size_t i = 0; i < nr; i++)
-		base_str_addf(&text, "%s = %" PRIu64 "\n\t%s: %s (%" PRIu64 " to %" PRIu64 ")\n",
-			p[i].key, p[i].preset, p[i].unit, p[i].sentence, p[i].least, p[i].most);
+	cmd_add_parameters(&text, memory_cdat_parameters(), NULL);
 	base_str_add(&text, "allocation = first_touch\n\twhere a page lives: rr1, rr2, oracle, "
 			    "first_touch\nreplacement = lru\n\tof all caches: lru, fifo, random\n"
 			    "mapping = fill\n\tthreads to processors: fill, scatter, or a list "

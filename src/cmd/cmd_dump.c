@@ -65,7 +65,7 @@ static bool parse_kinds(struct dump *d)
 		while (k < nr && strcmp(table[k].name, given[i]) != 0)
 			k++;
 		if (k == nr) {
-			const char *near = cmd_nearest(given[i], next_kind, NULL);
+			const char *near = base_nearest(given[i], next_kind, NULL);
 			cmd_usage(d->c, "--kind: no kind '%s'%s%s%s", given[i],
 				near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
 			return false;

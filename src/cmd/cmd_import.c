@@ -154,7 +154,7 @@ static const struct format_import_desc *which_format(struct cmd *c)
 	if (c->nr_operands == 2 && f)
 		return f;
 	const char *near =
-		c->nr_operands && !f ? cmd_nearest(c->operand[0], next_format, NULL) : NULL;
+		c->nr_operands && !f ? base_nearest(c->operand[0], next_format, NULL) : NULL;
 	if (near)
 		cmd_usage(c, "no import format '%s'; did you mean '%s'?", c->operand[0], near);
 	else if (c->nr_operands && !f)

@@ -36,54 +36,16 @@ const struct cmd_details cmd_details_noc = {
 
 /* ---- parameters ----------------------------------------------------------------------------- */
 
-static void add_parameter(struct base_str *out, const struct noc_parameter *p, const char *preset)
-{
-	base_str_addf(out, "%s = %s\n\t%s", p->key, preset, p->sentence);
-	if (p->kind == NOC_INTEGER || p->kind == NOC_REAL)
-		base_str_addf(out, " (%s; %.10g to %.10g)", p->unit, p->least, p->most);
-	base_str_add(out, "\n");
-	for (size_t w = 0; w < p->nr_words; w++)
-		base_str_addf(out, "\t  %-10s %s\n", p->words[w].name, p->words[w].sentence);
-}
-
-static json_t *parameter_json(const struct noc_parameter *p, const char *preset)
-{
-	json_t *words = json_array();
-	for (size_t w = 0; w < p->nr_words; w++)
-		json_array_append_new(words, json_pack("{s:s, s:s}", "word", p->words[w].name,
-						     "sentence", p->words[w].sentence));
-	return json_pack("{s:s, s:s, s:s, s:s, s:f, s:f, s:s, s:o}", "group", p->group, "key",
-		p->key, "unit", p->unit, "default", preset, "least", p->least, "most", p->most,
-		"sentence", p->sentence, "words", words);
-}
-
 static int list_parameters(struct cmd *c)
 {
-	size_t nr;
-	const struct noc_parameter *p = noc_parameters(&nr);
-	struct noc_config preset;
-	noc_config_init(&preset);
 	struct base_str text = {0};
-	json_t *list = json_array();
-	const char *group = "";
-	for (size_t i = 0; i < nr; i++) {
-		struct base_str value = {0};
-		noc_config_add_value(&value, &preset, i);
-		if (strcmp(group, p[i].group) != 0)
-			base_str_addf(&text, "%s[%s]\n", i ? "\n" : "", p[i].group);
-		group = p[i].group;
-		add_parameter(&text, &p[i], base_str_text(&value));
-		json_array_append_new(list, parameter_json(&p[i], base_str_text(&value)));
-		base_str_fini(&value);
-	}
-	if (!cmd_given(c, "json")) {
-		json_decref(list);
-		return cmd_write(c, &text);
-	}
-	base_str_fini(&text);
-	return cmd_write_json(
-		c, json_pack("{s:s, s:s, s:{s:o}}", "schema", "longpole/noc-parameters/1", "tool",
-			   "longpole " LONGPOLE_VERSION, "result", "parameters", list));
+	if (cmd_given(c, "json"))
+		return cmd_write_json(
+			c, json_pack("{s:s, s:s, s:{s:o}}", "schema", "longpole/noc-parameters/1",
+				   "tool", "longpole " LONGPOLE_VERSION, "result", "parameters",
+				   cmd_parameters_json(noc_parameters())));
+	cmd_add_parameters(&text, noc_parameters(), NULL);
+	return cmd_write(c, &text);
 }
 
 int cmd_noc_config(struct cmd *c, size_t first, struct noc_config *ret)
@@ -105,13 +67,12 @@ int cmd_noc_config(struct cmd *c, size_t first, struct noc_config *ret)
 
 json_t *cmd_noc_config_json(const struct noc_config *config)
 {
-	size_t nr;
-	const struct noc_parameter *p = noc_parameters(&nr);
+	const struct base_parameters p = noc_parameters();
 	json_t *object = json_object();
-	for (size_t i = 0; i < nr; i++) {
+	for (size_t i = 0; i < p.nr; i++) {
 		struct base_str value = {0};
-		noc_config_add_value(&value, config, i);
-		json_object_set_new(object, p[i].key, json_string(base_str_text(&value)));
+		base_parameter_add_value(&value, &p.row[i], config);
+		json_object_set_new(object, p.row[i].key, json_string(base_str_text(&value)));
 		base_str_fini(&value);
 	}
 	return object;

@@ -7,16 +7,13 @@
 
 static int list_parameters(struct cmd *c)
 {
-	size_t nr_patterns, nr;
+	size_t nr_patterns;
 	const struct noc_gen_pattern *p = noc_gen_patterns(&nr_patterns);
-	const struct noc_gen_parameter *q = noc_gen_parameters(&nr);
 	struct base_str text = {0};
 	base_str_add(&text, "pattern = rand\n");
 	for (size_t i = 0; i < nr_patterns; i++)
 		base_str_addf(&text, "\t%-8s %s\n", p[i].name, p[i].line);
-	for (size_t i = 0; i < nr; i++)
-		base_str_addf(&text, "%s = %g\n\t%s: %s (%g to %g)\n", q[i].key, q[i].preset,
-			q[i].unit, q[i].sentence, q[i].least, q[i].most);
+	cmd_add_parameters(&text, noc_gen_parameters(), NULL);
 	return cmd_write(c, &text);
 }
 

@@ -36,37 +36,15 @@ const struct cmd_details cmd_details_platform = {
 /* ---- parameters
  * ------------------------------------------------------------------------------------ */
 
-static json_t *parameters_json(void)
-{
-	size_t nr;
-	const struct platform_parameter *p = platform_parameters(&nr);
-	json_t *list = json_array();
-	for (size_t i = 0; i < nr; i++)
-		json_array_append_new(
-			list, json_pack("{s:s, s:s, s:s, s:f, s:f, s:f, s:s, s:s}", "section",
-				      p[i].section, "key", p[i].key, "unit", p[i].unit, "default",
-				      p[i].preset, "least", p[i].least, "most", p[i].most,
-				      "sentence", p[i].sentence, "source", p[i].source));
-	return json_pack("{s:s, s:s, s:{s:o}}", "schema", "longpole/platform/1", "tool",
-		"longpole " LONGPOLE_VERSION, "result", "parameters", list);
-}
-
 static int list_parameters(struct cmd *c)
 {
-	size_t nr;
-	const struct platform_parameter *p = platform_parameters(&nr);
 	struct base_str text = {0};
-	const char *section = "";
 	if (cmd_given(c, "json"))
-		return cmd_write_json(c, parameters_json());
-	for (size_t i = 0; i < nr; i++) {
-		if (strcmp(section, p[i].section) != 0)
-			base_str_addf(&text, "%s[%s%s]\n", i ? "\n" : "", p[i].section,
-				strcmp(p[i].section, "simulation") ? " NAME" : "");
-		section = p[i].section;
-		base_str_addf(&text, "%s = %.10g\n\t%s: %s (%g to %g; %s)\n", p[i].key, p[i].preset,
-			p[i].unit, p[i].sentence, p[i].least, p[i].most, p[i].source);
-	}
+		return cmd_write_json(
+			c, json_pack("{s:s, s:s, s:{s:o}}", "schema", "longpole/platform/1", "tool",
+				   "longpole " LONGPOLE_VERSION, "result", "parameters",
+				   cmd_parameters_json(platform_parameters())));
+	cmd_add_parameters(&text, platform_parameters(), "simulation");
 	return cmd_write(c, &text);
 }
 

@@ -18,6 +18,8 @@
 			"counts, a sample of the holds timed; count: exact counts"},               \
 		{"no-switches", 0, NULL, NULL,                                                     \
 			"do not record when threads get and lose processors"},                     \
+		{"heap", 0, NULL, NULL,                                                            \
+			"note allocations, and name locks in allocated memory after them"},        \
 		{"stack-depth", 0, "N", NULL, "callers kept of each wait; 0: none (default 16)"},  \
 		{"buffer", 0, "SIZE", NULL,                                                        \
 			"memory between the program and the trace (default 256M, used as "         \
@@ -25,7 +27,10 @@
 		{"level", 0, "N", "1 2 3",                                                         \
 			"1: calls; 2: also the memory accesses, 3: also the instructions of "      \
 			"programs that "                                                           \
-			"`longpole cc` built (default 1)"},                                        \
+			"`longpole cc` built, or of any with --recorder=valgrind (default 1)"},    \
+		{"recorder", 0, "NAME", "rewritten valgrind",                                      \
+			"of level 2 and 3. rewritten (default): what `longpole cc` built; "        \
+			"valgrind: any program with its libraries, one thread at a time"},         \
 	{                                                                                          \
 		"wait-all", 0, NULL, NULL,                                                         \
 			"go on until all recorded processes have ended, not only the first"        \
@@ -135,10 +140,21 @@ static bool options(struct cmd *c, struct record_options *o)
 		return false;
 	}
 	o->stack_depth = (unsigned)depth;
+	o->heap = cmd_given(c, "heap");
 	uint64_t level = 1;
 	if (!cmd_value_count(c, "level", &level))
 		return false;
 	o->level = (unsigned)level;
+	const char *recorder = cmd_value(c, "recorder");
+	o->valgrind = recorder && !strcmp(recorder, "valgrind");
+	if (o->valgrind && level < 2) {
+		cmd_usage(c, "--recorder=valgrind goes with --level 2 or 3");
+		return false;
+	}
+	if (o->valgrind) { /* these would be of Valgrind, not of the program */
+		o->sample_hz = 0;
+		o->switches = false;
+	}
 	o->switches &= !cmd_given(c, "no-switches");
 	o->wait_all = cmd_given(c, "wait-all");
 	return true;
@@ -252,6 +268,8 @@ static void summary(struct cmd *c, const struct record_result *r, const char *pa
 		cmd_note(c, "no samples of other programs: %s", r->no_system_samples_why);
 	if (*r->no_samples_why)
 		cmd_note(c, "no samples: %s", r->no_samples_why);
+	if (*r->no_kernel_time_why)
+		cmd_note(c, "no time inside of system calls: %s", r->no_kernel_time_why);
 	if (*r->no_switches_why)
 		cmd_note(c, "no processor switches: %s", r->no_switches_why);
 	if (*r->unnamed_why)

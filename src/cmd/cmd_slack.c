@@ -48,25 +48,14 @@ const struct cmd_details cmd_details_slack = {
 
 static int list_parameters(struct cmd *c)
 {
-	size_t nr;
-	const struct slack_parameter *p = slack_parameters(&nr);
 	struct base_str text = {0};
-	if (cmd_given(c, "json")) {
-		json_t *list = json_array();
-		for (size_t i = 0; i < nr; i++)
-			json_array_append_new(
-				list, json_pack("{s:s, s:s, s:I, s:I, s:I, s:s}", "key", p[i].key,
-					      "unit", p[i].unit, "default", (json_int_t)p[i].preset,
-					      "least", (json_int_t)p[i].least, "most",
-					      (json_int_t)p[i].most, "sentence", p[i].sentence));
+	if (cmd_given(c, "json"))
 		return cmd_write_json(
 			c, json_pack("{s:s, s:s, s:{s:o}}", "schema", "longpole/slack/1", "tool",
-				   "longpole " LONGPOLE_VERSION, "result", "parameters", list));
-	}
+				   "longpole " LONGPOLE_VERSION, "result", "parameters",
+				   cmd_parameters_json(slack_parameters())));
 	base_str_add(&text, "[machine]\n");
-	for (size_t i = 0; i < nr; i++)
-		base_str_addf(&text, "%s = %" PRIu64 "\n\t%s: %s (%" PRIu64 " to %" PRIu64 ")\n",
-			p[i].key, p[i].preset, p[i].unit, p[i].sentence, p[i].least, p[i].most);
+	cmd_add_parameters(&text, slack_parameters(), NULL);
 	base_str_add(&text,
 		"Caches, nodes and protocols: 'longpole cdat --list-parameters'; here they begin "
 		"as data_bytes = 128K, code_bytes = 128K, second_bytes = 4M, each 4 ways, "

@@ -145,15 +145,14 @@ static json_t *point_json(const struct sweep *s, size_t i)
 {
 	const struct sweep_point *p = &s->spec.point[i];
 	const struct sweep_answer *a = &s->answer[i];
-	size_t nr;
-	const struct noc_parameter *q = noc_parameters(&nr);
+	const struct base_parameters q = noc_parameters();
 	json_t *varied = json_object(), *value = json_object();
-	for (size_t k = 0; k < nr; k++) {
+	for (size_t k = 0; k < q.nr; k++) {
 		struct base_str text = {0};
 		if (!s->spec.varied[k])
 			continue;
-		noc_config_add_value(&text, &p->config, k);
-		json_object_set_new(varied, q[k].key, json_string(base_str_text(&text)));
+		base_parameter_add_value(&text, &q.row[k], &p->config);
+		json_object_set_new(varied, q.row[k].key, json_string(base_str_text(&text)));
 		base_str_fini(&text);
 	}
 	for (size_t k = 0; k < SWEEP_VALUES_NR; k++)
@@ -166,11 +165,10 @@ static json_t *point_json(const struct sweep *s, size_t i)
 
 static void add_csv(struct base_str *out, const struct sweep *s)
 {
-	size_t nr;
-	const struct noc_parameter *q = noc_parameters(&nr);
+	const struct base_parameters q = noc_parameters();
 	base_str_add(out, "section,measure");
-	for (size_t k = 0; k < nr; k++)
-		base_str_addf(out, ",%s", q[k].key);
+	for (size_t k = 0; k < q.nr; k++)
+		base_str_addf(out, ",%s", q.row[k].key);
 	for (size_t k = 0; k < SWEEP_VALUES_NR; k++)
 		base_str_addf(out, ",%s", sweep_value_names[k]);
 	base_str_add(out, "\n");
@@ -179,10 +177,10 @@ static void add_csv(struct base_str *out, const struct sweep *s)
 		const struct sweep_answer *a = &s->answer[i];
 		base_str_addf(out, "%s,%s", s->spec.section[p->section].name,
 			p->saturation ? "saturation" : "latency");
-		for (size_t k = 0; k < nr; k++) {
-			bool quoted = q[k].kind == NOC_TEXT;
+		for (size_t k = 0; k < q.nr; k++) {
+			bool quoted = q.row[k].kind == BASE_TEXT;
 			base_str_add(out, quoted ? ",\"" : ",");
-			noc_config_add_value(out, &p->config, k);
+			base_parameter_add_value(out, &q.row[k], &p->config);
 			base_str_add(out, quoted ? "\"" : "");
 		}
 		for (size_t k = 0; k < SWEEP_VALUES_NR; k++) {

@@ -98,7 +98,7 @@ static int run_command(const struct cmd_spec *spec, int argc, char **argv)
 
 static int unknown_command(const char *word)
 {
-	const char *near = cmd_nearest(word, next_command, NULL);
+	const char *near = base_nearest(word, next_command, NULL);
 	struct base_str s = {0};
 	report_clean_add(&s, word);
 	fprintf(stderr, "longpole: error: '%s' is neither a command nor a program in $PATH\n",

@@ -234,17 +234,16 @@ static enum base_status product(struct reading *r, uint32_t section)
 
 static enum base_status find_varied(struct sweep_spec *s, struct base_err *err)
 {
-	size_t nr;
-	noc_parameters(&nr);
-	s->varied = base_alloc(nr * sizeof *s->varied);
+	const struct base_parameters q = noc_parameters();
+	s->varied = base_alloc(q.nr * sizeof *s->varied);
 	if (!s->varied)
 		return base_fail(err, BASE_ERR_NOMEM, "a sweep");
-	for (size_t i = 0; i < nr; i++) {
+	for (size_t i = 0; i < q.nr; i++) {
 		struct base_str first = {0};
-		noc_config_add_value(&first, &s->point[0].config, i);
+		base_parameter_add_value(&first, &q.row[i], &s->point[0].config);
 		for (size_t p = 1; p < s->nr_points && !s->varied[i]; p++) {
 			struct base_str other = {0};
-			noc_config_add_value(&other, &s->point[p].config, i);
+			base_parameter_add_value(&other, &q.row[i], &s->point[p].config);
 			s->varied[i] = strcmp(base_str_text(&first), base_str_text(&other)) != 0;
 			base_str_fini(&other);
 		}
@@ -303,27 +302,26 @@ void sweep_spec_fini(struct sweep_spec *s)
 
 void sweep_point_key(struct base_str *out, const struct sweep_point *p)
 {
-	size_t nr;
-	const struct noc_parameter *q = noc_parameters(&nr);
+	const struct base_parameters q = noc_parameters();
 	base_str_add(out, p->saturation ? "measure=saturation" : "measure=latency");
-	for (size_t i = 0; i < nr; i++) {
-		if (p->saturation && !strcmp(q[i].key, "load"))
+	for (size_t i = 0; i < q.nr; i++) {
+		if (p->saturation && !strcmp(q.row[i].key, "load"))
 			continue;
-		base_str_addf(out, ";%s=", q[i].key);
-		noc_config_add_value(out, &p->config, i);
+		base_str_addf(out, ";%s=", q.row[i].key);
+		base_parameter_add_value(out, &q.row[i], &p->config);
 	}
 }
 
 void sweep_point_series(
 	struct base_str *out, const struct sweep_spec *s, const struct sweep_point *p)
 {
-	size_t nr, begin = out->length;
-	const struct noc_parameter *q = noc_parameters(&nr);
-	for (size_t i = 0; i < nr; i++) {
-		if (!s->varied[i] || !strcmp(q[i].key, "load") || !strcmp(q[i].key, "seed"))
+	size_t begin = out->length;
+	const struct base_parameters q = noc_parameters();
+	for (size_t i = 0; i < q.nr; i++) {
+		if (!s->varied[i] || !strcmp(q.row[i].key, "load") || !strcmp(q.row[i].key, "seed"))
 			continue;
-		base_str_addf(out, "%s%s=", out->length > begin ? " " : "", q[i].key);
-		noc_config_add_value(out, &p->config, i);
+		base_str_addf(out, "%s%s=", out->length > begin ? " " : "", q.row[i].key);
+		base_parameter_add_value(out, &q.row[i], &p->config);
 	}
 	if (out->length == begin)
 		base_str_add(out, noc_topology_words[p->config.topology].name);

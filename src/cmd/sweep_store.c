@@ -27,22 +27,20 @@ static enum base_status complain(const struct sweep_store *t, struct base_err *e
 
 static void add_columns(struct base_str *out, bool types)
 {
-	size_t nr;
-	const struct noc_parameter *p = noc_parameters(&nr);
-	static const char *const type[] = {[NOC_INTEGER] = " INTEGER",
-		[NOC_REAL] = " REAL",
-		[NOC_CHOICE] = " TEXT",
-		[NOC_TEXT] = " TEXT"};
-	for (size_t i = 0; i < nr; i++)
-		base_str_addf(out, ", \"%s\"%s", p[i].key, types ? type[p[i].kind] : "");
+	const struct base_parameters p = noc_parameters();
+	static const char *const type[] = {[BASE_INTEGER] = " INTEGER",
+		[BASE_REAL] = " REAL",
+		[BASE_CHOICE] = " TEXT",
+		[BASE_TEXT] = " TEXT"};
+	for (size_t i = 0; i < p.nr; i++)
+		base_str_addf(out, ", \"%s\"%s", p.row[i].key, types ? type[p.row[i].kind] : "");
 	for (size_t i = 0; i < SWEEP_VALUES_NR; i++)
 		base_str_addf(out, ", \"%s\"%s", sweep_value_names[i], types ? " REAL" : "");
 }
 
 static void add_statements(struct base_str *create, struct base_str *get, struct base_str *put)
 {
-	size_t nr;
-	noc_parameters(&nr);
+	const size_t nr = noc_parameters().nr;
 	base_str_add(create,
 		"CREATE TABLE IF NOT EXISTS runs (point TEXT PRIMARY KEY, section TEXT, "
 		"tool TEXT, error TEXT");
@@ -125,9 +123,8 @@ enum base_status sweep_store_put(struct sweep_store *t, const struct sweep_spec 
 {
 	const struct sweep_point *p = &s->point[a->point];
 	struct base_str key = {0};
-	size_t nr;
+	const struct base_parameters q = noc_parameters();
 	int at = 1;
-	noc_parameters(&nr);
 	sweep_point_key(&key, p);
 	sqlite3_bind_text(t->put, at++, base_str_text(&key), -1, SQLITE_TRANSIENT);
 	sqlite3_bind_text(t->put, at++, s->section[p->section].name, -1, SQLITE_TRANSIENT);
@@ -136,9 +133,9 @@ enum base_status sweep_store_put(struct sweep_store *t, const struct sweep_spec 
 		sqlite3_bind_null(t->put, at++);
 	else
 		sqlite3_bind_text(t->put, at++, a->error, -1, SQLITE_TRANSIENT);
-	for (size_t i = 0; i < nr; i++) {
+	for (size_t i = 0; i < q.nr; i++) {
 		struct base_str value = {0};
-		noc_config_add_value(&value, &p->config, i);
+		base_parameter_add_value(&value, &q.row[i], &p->config);
 		sqlite3_bind_text(t->put, at++, base_str_text(&value), -1, SQLITE_TRANSIENT);
 		base_str_fini(&value);
 	}

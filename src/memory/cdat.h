@@ -12,6 +12,7 @@
 #ifndef LONGPOLE_MEMORY_CDAT_H
 #define LONGPOLE_MEMORY_CDAT_H
 
+#include "base/parameter.h"
 #include "memory/ciat.h"
 #include "memory/order.h"
 
@@ -34,11 +35,7 @@ struct memory_cdat_protocol {
 };
 const struct memory_cdat_protocol *memory_cdat_protocols(size_t *ret_nr);
 
-struct memory_cdat_parameter {
-	const char *key, *unit, *sentence;
-	uint64_t preset, least, most;
-};
-const struct memory_cdat_parameter *memory_cdat_parameters(size_t *ret_nr);
+struct base_parameters memory_cdat_parameters(void);
 
 enum { MEMORY_CDAT_PROCESSORS_MAX = 1024, MEMORY_CDAT_NODES_MAX = 32 };
 struct memory_cdat_config {

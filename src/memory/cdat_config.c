@@ -9,7 +9,6 @@
  */
 #include "memory/cdat.h"
 
-#include <errno.h>
 #include <ini.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,30 +33,16 @@ const struct memory_cdat_protocol *memory_cdat_protocols(size_t *ret_nr)
 	return protocol_table;
 }
 
-static const struct memory_cdat_parameter parameter_table[] = {
-#define PARAM(key_, preset_, least_, most_, unit_, sentence_)                                      \
-	{.key = #key_,                                                                             \
-		.unit = unit_,                                                                     \
-		.sentence = sentence_,                                                             \
-		.preset = (preset_),                                                               \
-		.least = (least_),                                                                 \
-		.most = (most_)},
-#include "memory/cdat_parameters.def"
-};
-static const size_t parameter_offset[] = {
-#define PARAM(key, preset, least, most, unit, sentence) offsetof(struct memory_cdat_config, key),
+static const struct base_parameter parameter_table[] = {
+#define PARAM(key, preset, least, most, unit, sentence)                                            \
+	{BASE_NUMBER(BASE_INTEGER, struct memory_cdat_config, key, preset, least, most, unit,      \
+		sentence)},
 #include "memory/cdat_parameters.def"
 };
 
-const struct memory_cdat_parameter *memory_cdat_parameters(size_t *ret_nr)
+struct base_parameters memory_cdat_parameters(void)
 {
-	*ret_nr = BASE_COUNT(parameter_table);
-	return parameter_table;
-}
-
-static uint64_t *field(struct memory_cdat_config *c, size_t i)
-{
-	return (uint64_t *)(void *)((char *)c + parameter_offset[i]);
+	return (struct base_parameters){parameter_table, BASE_COUNT(parameter_table)};
 }
 
 struct memory_cdat_config *memory_cdat_config_new(void)
@@ -65,8 +50,7 @@ struct memory_cdat_config *memory_cdat_config_new(void)
 	struct memory_cdat_config *c = base_alloc(sizeof *c);
 	if (!c)
 		return NULL;
-	for (size_t i = 0; i < BASE_COUNT(parameter_table); i++)
-		*field(c, i) = parameter_table[i].preset;
+	base_parameters_preset(memory_cdat_parameters(), NULL, c);
 	c->protocol = &protocol_table[0];
 	c->allocation = MEMORY_CDAT_FIRST_TOUCH;
 	return c;
@@ -81,39 +65,15 @@ struct memory_cdat_config *memory_cdat_config_free(struct memory_cdat_config *c)
 /* ---- words --------------------------------------------------------------------------------------
  */
 
-static const char *const allocation_name[] = {"rr1", "rr2", "oracle", "first_touch"};
-static const char *const replacement_name[] = {"lru", "fifo", "random"};
-
-static enum base_status one_of(const char *const *names, size_t nr, const char *key,
-	const char *value, unsigned *ret, struct base_err *err)
-{
-	struct base_str list = {0};
-	for (size_t i = 0; i < nr; i++) {
-		if (!strcmp(names[i], value)) {
-			*ret = (unsigned)i;
-			base_str_fini(&list);
-			return BASE_OK;
-		}
-		base_str_addf(&list, "%s%s", i ? ", " : "", names[i]);
-	}
-	enum base_status s = base_fail(
-		err, BASE_ERR_USAGE, "%s = %s: it is one of %s", key, value, base_str_text(&list));
-	base_str_fini(&list);
-	return s;
-}
-
-static enum base_status set_protocol(
-	struct memory_cdat_config *c, const char *value, struct base_err *err)
-{
-	const char *name[BASE_COUNT(protocol_table)];
-	unsigned i = 0;
-	for (; i < BASE_COUNT(protocol_table); i++)
-		name[i] = protocol_table[i].name;
-	enum base_status s = one_of(name, BASE_COUNT(protocol_table), "protocol", value, &i, err);
-	if (s == BASE_OK)
-		c->protocol = &protocol_table[i];
-	return s;
-}
+static const struct base_word allocation_words[] = {
+	{"rr1", NULL}, {"rr2", NULL}, {"oracle", NULL}, {"first_touch", NULL}};
+static const struct base_word replacement_words[] = {
+	{"lru", NULL}, {"fifo", NULL}, {"random", NULL}};
+static const struct base_word protocol_words[] = {
+#define PROTOCOL(name, network, remote_exclusive, announced, direct, exclusive, owned, line)       \
+	{#name, line},
+#include "memory/cdat_protocols.def"
+};
 
 /* "0:0 0:1 1:0": node and processor in it, thread by thread. */
 static enum base_status set_mapping(
@@ -139,67 +99,62 @@ static enum base_status set_mapping(
 	return BASE_OK;
 }
 
-static enum base_status set_number(
-	struct memory_cdat_config *c, size_t i, const char *value, struct base_err *err)
+/* One of the words that are not numbers; *ret_found is false when the key is none of them. */
+static enum base_status set_word(struct memory_cdat_config *c, const char *key, const char *value,
+	bool *ret_found, struct base_err *err)
 {
-	const struct memory_cdat_parameter *p = &parameter_table[i];
-	char *end;
-	errno = 0;
-	unsigned long long n = strtoull(value, &end, 10);
-	unsigned shift = *end == 'K' ? 10 : *end == 'M' ? 20 : *end == 'G' ? 30 : 0;
-	end += shift != 0;
-	if (end == value || *end || errno || *value == '-' || n > UINT64_MAX >> shift ||
-		n << shift < p->least || n << shift > p->most)
-		return base_fail(err, BASE_ERR_USAGE, "%s = %s: a number from %llu to %llu (%s)",
-			p->key, value, (unsigned long long)p->least, (unsigned long long)p->most,
-			p->unit);
-	*field(c, i) = n << shift;
+	const struct {
+		const char *key;
+		const struct base_word *words;
+		size_t nr;
+	} choice[] = {{"protocol", protocol_words, BASE_COUNT(protocol_words)},
+		{"allocation", allocation_words, BASE_COUNT(allocation_words)},
+		{"replacement", replacement_words, BASE_COUNT(replacement_words)}};
+	uint64_t n = 0;
+	size_t i = 0;
+	while (i < BASE_COUNT(choice) && strcmp(choice[i].key, key) != 0)
+		i++;
+	*ret_found = i < BASE_COUNT(choice);
+	if (!*ret_found)
+		return BASE_OK;
+	enum base_status s = base_choose(choice[i].words, choice[i].nr, key, value, &n, err);
+	if (s != BASE_OK)
+		return s;
+	if (i == 0)
+		c->protocol = &protocol_table[n];
+	else if (i == 1)
+		c->allocation = (enum memory_cdat_allocation)n;
+	else
+		c->replacement = (enum memory_cdat_replacement)n;
 	return BASE_OK;
 }
 
 static enum base_status set(
 	struct memory_cdat_config *c, const char *key, const char *value, struct base_err *err)
 {
-	unsigned i = 0;
-	enum base_status s;
-	for (size_t k = 0; k < BASE_COUNT(parameter_table); k++)
-		if (!strcmp(parameter_table[k].key, key))
-			return set_number(c, k, value, err);
-	if (!strcmp(key, "protocol"))
-		return set_protocol(c, value, err);
+	bool found;
 	if (!strcmp(key, "mapping"))
 		return set_mapping(c, value, err);
-	if (!strcmp(key, "allocation")) {
-		s = one_of(allocation_name, BASE_COUNT(allocation_name), key, value, &i, err);
-		if (s == BASE_OK)
-			c->allocation = i;
+	enum base_status s = set_word(c, key, value, &found, err);
+	if (s != BASE_OK || found)
 		return s;
-	}
-	if (!strcmp(key, "replacement")) {
-		s = one_of(replacement_name, BASE_COUNT(replacement_name), key, value, &i, err);
-		if (s == BASE_OK)
-			c->replacement = i;
-		return s;
-	}
-	return base_fail(err, BASE_ERR_USAGE,
-		"a machine has no '%s'; 'longpole cdat --list-parameters' lists what it has", key);
+	const struct base_parameter *p =
+		base_parameter_find(memory_cdat_parameters(), NULL, key, err);
+	if (!p)
+		return base_cause(err, BASE_ERR_USAGE,
+			"'longpole cdat --list-parameters' lists what a machine has");
+	return base_parameter_set(p, c, value, err);
 }
 
 /* ---- files and assignments ----------------------------------------------------------------------
  */
 
-enum { KEY_MAX = 64, VALUE_MAX = 8192 };
-
 enum base_status memory_cdat_config_set(
 	struct memory_cdat_config *c, const char *assignment, struct base_err *err)
 {
-	const char *equals = strchr(assignment, '=');
-	char key[KEY_MAX] = {0};
-	size_t length = equals ? (size_t)(equals - assignment) : KEY_MAX;
-	if (length >= KEY_MAX)
-		return base_fail(err, BASE_ERR_USAGE, "'%s' is not KEY=VALUE", assignment);
-	memcpy(key, assignment, length);
-	return set(c, key, equals + 1, err);
+	struct base_assignment a;
+	enum base_status s = base_assignment_split(&a, assignment, err);
+	return s == BASE_OK ? set(c, a.key, a.value, err) : s;
 }
 
 struct reading {

@@ -32,6 +32,7 @@ struct lpt {
 	struct memory_clock clock;
 	unsigned level;
 	uint32_t image, nr_other_images;
+	bool serial; /* the recorder ran one thread at a time, and saw all code */
 	struct thread *thread;
 	size_t nr_threads, threads_capacity;
 	struct base_str unseen;
@@ -183,7 +184,9 @@ static void name_threads(const struct lpt *l, struct memory_call *call, size_t n
 		if (call[i].kind == MEMORY_CALL_thread_create)
 			call[i].argument[0] = find_created(l, call[i].argument[0]);
 		else if (call[i].kind == MEMORY_CALL_thread_join)
-			call[i].argument[0] = find_joined(l, call[i].argument[0], call[i].end_ns);
+			call[i].argument[0] =
+				l->serial ? find_created(l, call[i].argument[0])
+					  : find_joined(l, call[i].argument[0], call[i].end_ns);
 	}
 }
 
@@ -386,6 +389,7 @@ static enum base_status list_threads(
 		if (!s[i].known || s[i].head.type != MEMORY_CHUNK_STREAM ||
 			s[i].head.image != l->image)
 			continue;
+		l->serial = s[i].head.flags & MEMORY_CHUNK_SERIAL;
 		if (l->nr_threads == MEMORY_THREADS_MAX)
 			return base_fail(err, BASE_ERR_LIMIT, "more than %d threads",
 				(int)MEMORY_THREADS_MAX);
@@ -441,9 +445,13 @@ static enum base_status meet_threads(struct lpt *l, struct base_err *err)
 
 static void describe(struct lpt *l)
 {
-	base_str_add(&l->unseen, "code that `longpole cc` did not build (libraries, hand-written "
-				 "assembly, the kernel) "
-				 "is not in the stream");
+	base_str_add(&l->unseen,
+		l->serial ? "what the kernel does but for the memory that system calls read and "
+			    "write; "
+			    "threads that really ran at the same time: Valgrind runs one at a time"
+			  : "code that `longpole cc` did not build (libraries, hand-written "
+			    "assembly, "
+			    "the kernel) is not in the stream");
 	if (l->nr_other_images)
 		base_str_addf(&l->unseen,
 			"; the trace has %u more programs (after fork or exec), which are not "
@@ -451,6 +459,7 @@ static void describe(struct lpt *l)
 			l->nr_other_images);
 	l->source.info = (struct memory_source_info){.nr_threads = (uint32_t)l->nr_threads,
 		.flags = MEMORY_SOURCE_TIMES | MEMORY_SOURCE_REGISTERS | MEMORY_SOURCE_THREADS |
+			 (l->serial ? (unsigned)MEMORY_SOURCE_SERIAL : 0u) |
 			 (l->level == 2 ? 0u : (unsigned)MEMORY_SOURCE_INSTRUCTIONS),
 		.format = "lpt",
 		.unseen = base_str_text(&l->unseen)};

@@ -28,6 +28,9 @@ const char *memory_order_sentence(const struct memory_order *o)
 		return "one thread: its own order";
 	switch (o->options.mode) {
 	case MEMORY_ORDER_TIME:
+		if (o->source->info.flags & MEMORY_SOURCE_SERIAL)
+			return "the order of accesses is the recorded one: one thread ran at a "
+			       "time";
 		return "threads were interleaved by recorded times; within a piece between two of "
 		       "them the order of threads is assumed";
 	case MEMORY_ORDER_SLICES:
@@ -842,6 +845,8 @@ static enum base_status set_defaults(struct memory_order *o, struct base_err *er
 			"a trace of format %s has its own order; slices are for one trace a "
 			"process",
 			o->source->info.format);
+	if (!scheduled && o->source->info.flags & MEMORY_SOURCE_SERIAL)
+		p->mode = MEMORY_ORDER_TIME;
 	o->nr_lanes = o->source->info.nr_threads;
 	o->nr_cpus = scheduled ? p->nr_processors : o->nr_lanes;
 	return BASE_OK;

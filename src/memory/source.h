@@ -136,6 +136,8 @@ enum memory_source_flag {
 	MEMORY_SOURCE_TIMES = 8,        /* STAMPs or calls carry recorded times */
 	MEMORY_SOURCE_LIVE = 16,        /* still being produced: next() may have nothing now */
 	MEMORY_SOURCE_REGISTERS = 32,   /* reg is known */
+	MEMORY_SOURCE_SERIAL = 64,      /* one thread ran at a time: the order of STAMPs is that of
+					   all items between them */
 };
 enum { MEMORY_THREADS_MAX = 1024, MEMORY_ANY_THREAD = -1 };
 

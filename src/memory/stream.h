@@ -71,7 +71,7 @@ enum {
  *	u8 instruction, u8 what, u8 size, u8 slot, then by form:
  * what = direction (bits 0-1: 0 load, 1 store, 2 both indivisibly) | register (bits 2-3: enum
  * memory_register) | form (bits 4-7). When both: u8 slot of the ticks before, u8 slot of those
- * after. Slots count from 0; a form without one has 255.
+ * after (255 and 255: none were taken). Slots count from 0; a form without one has 255.
  */
 enum memory_access_form {
 	MEMORY_FORM_SLOT,         /* s32 disp: slot + disp */
@@ -153,7 +153,11 @@ struct memory_chunk_head {
 	uint64_t fs_base; /* of the thread */
 	uint64_t lost;    /* words that were dropped before this chunk */
 	uint32_t tables;  /* image whose tables count: an image made by fork has its parent's */
-	uint32_t reserved;
+	uint32_t flags;   /* enum memory_chunk_flag */
+};
+enum memory_chunk_flag {
+	MEMORY_CHUNK_SERIAL = 1, /* one thread ran at a time: pieces do not overlap, and their order
+				    is that of all accesses */
 };
 
 /* A table chunk goes on: struct memory_table_head, then bytes of the section. Sections larger than
@@ -166,7 +170,10 @@ struct memory_table_head {
 	uint64_t offset;      /* of this part */
 	uint64_t load_bias;   /* mapped minus linked addresses */
 	uint32_t first_index; /* of the module's blocks */
-	uint32_t reserved;
+	uint32_t flags;       /* enum memory_table_flag */
+};
+enum memory_table_flag {
+	MEMORY_TABLE_IN_PLACE = 1, /* there is no recording code in the code; blocks may overlap */
 };
 enum memory_table_section {
 	MEMORY_TABLE_BLOCKS,

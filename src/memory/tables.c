@@ -7,12 +7,13 @@
 #include <string.h>
 
 enum {
-	MODULES_MAX = 1024,
+	MODULES_MAX = 16384, /* (new code of a file, met later, is one more) */
 	SECTION_MAX_BYTES = 1 << 29,
 	ALIGN_BYTES = 16,
 	PAGE_BYTES = 4096,
 	DISP_BYTES = 4,
 	INSTRUCTION_MAX_BYTES = 15,
+	BLOCK_MAX_BYTES = MEMORY_BLOCK_INSTRUCTIONS_MAX * INSTRUCTION_MAX_BYTES,
 };
 
 struct section {
@@ -24,7 +25,7 @@ struct module {
 	struct section section[MEMORY_TABLE_SECTIONS];
 	uint64_t load_bias;
 	uint32_t first_index;
-	bool seen;
+	bool seen, in_place;
 };
 struct memory_tables_builder {
 	uint32_t image;
@@ -95,6 +96,7 @@ enum base_status memory_tables_add(struct memory_tables_builder *b, const uint8_
 	s->address = table.address;
 	m->load_bias = table.load_bias;
 	m->first_index = table.first_index;
+	m->in_place = table.flags & MEMORY_TABLE_IN_PLACE;
 	m->seen = true;
 	return BASE_OK;
 }
@@ -150,7 +152,8 @@ static bool access_ok(const struct memory_table_block *b, const struct memory_ta
 	if (a->instruction >= b->nr_instructions || a->direction >= MEMORY_ACCESS_DIRECTIONS ||
 		a->reg >= MEMORY_REG_KINDS || a->form >= MEMORY_FORMS)
 		return false;
-	if (a->direction == MEMORY_ACCESS_BOTH &&
+	bool stamped = a->before != MEMORY_NO_SLOT || a->after != MEMORY_NO_SLOT;
+	if (a->direction == MEMORY_ACCESS_BOTH && stamped &&
 		(!slot_ok(b, a->before, 1) || !slot_ok(b, a->after, 1)))
 		return false;
 	switch ((enum memory_access_form)a->form) {
@@ -345,6 +348,24 @@ static int by_address(const void *a, const void *b, void *ctx)
 	return x < y ? -1 : x > y;
 }
 
+/* Where they are. */
+static enum base_status leave_in_place(
+	struct memory_tables *t, const struct memory_table_module *m, struct base_err *err)
+{
+	for (uint32_t i = m->first_index; i < m->first_index + m->nr_blocks; i++) {
+		struct memory_table_block *b = &t->block[i];
+		if (!b->exists || b->flags & MEMORY_BLOCK_MARK)
+			continue;
+		b->address = b->linked + m->load_bias;
+		if (b->address > MEMORY_ADDRESS_LIMIT - BLOCK_MAX_BYTES)
+			return nonsense(err, "code beyond the address space");
+		b->last += b->address;
+		b->end += b->address;
+		t->by_address[t->nr_by_address++] = i;
+	}
+	return BASE_OK;
+}
+
 /* The blocks of a module one behind the other, as without recording code. */
 static enum base_status lay_out(
 	struct memory_tables *t, const struct memory_table_module *m, struct base_err *err)
@@ -386,11 +407,13 @@ const struct memory_table_block *memory_tables_find(const struct memory_tables *
 		else
 			high = middle;
 	}
-	/* Blocks without instructions share their address with the next one. */
+	/* Blocks may be empty, and may overlap. */
 	while (low-- > 0) {
 		const struct memory_table_block *b = &t->block[t->by_address[low]];
-		if (b->end > b->address)
-			return address < b->end ? b : NULL;
+		if (address < b->end)
+			return b;
+		if (address - b->address >= BLOCK_MAX_BYTES)
+			return NULL;
 	}
 	return NULL;
 }
@@ -409,7 +432,7 @@ uint64_t memory_tables_linked(
 
 static bool is_simple(const struct memory_table_access *a)
 {
-	return a->direction != MEMORY_ACCESS_BOTH &&
+	return (a->direction != MEMORY_ACCESS_BOTH || a->before == MEMORY_NO_SLOT) &&
 	       (a->form == MEMORY_FORM_SLOT || a->form == MEMORY_FORM_STATIC ||
 		       a->form == MEMORY_FORM_ABSOLUTE || a->form == MEMORY_FORM_NEVER);
 }
@@ -443,7 +466,7 @@ static void template(struct memory_tables *t, struct memory_table_block *b, unsi
 			continue;
 		t->item_slot[t->nr_items] = a->form == MEMORY_FORM_SLOT ? a->slot : MEMORY_NO_SLOT;
 		t->item[t->nr_items++] = (struct memory_item){
-			.kind = a->direction == MEMORY_ACCESS_STORE ? MEMORY_STORE : MEMORY_LOAD,
+			.kind = memory_item_kind_of(a->direction),
 			.reg = a->reg,
 			.size_bytes = a->size,
 			.address = (uint64_t)a->disp,
@@ -526,7 +549,7 @@ static enum base_status make_module(struct memory_tables_builder *b, size_t i,
 		if (status != BASE_OK)
 			return status;
 	}
-	return lay_out(t, to, err);
+	return m->in_place ? leave_in_place(t, to, err) : lay_out(t, to, err);
 }
 
 enum base_status memory_tables_end(struct memory_tables_builder *b, unsigned level,

@@ -3,7 +3,8 @@
  * tables.h - the tables of a recorded program (stream.h, 1): its basic blocks, from table chunks.
  *
  * Code addresses are those that the code would have without recording code: the blocks of a module
- * in their order, without what was put between them, procedures aligned to 16 bytes.
+ * in their order, without what was put between them, procedures aligned to 16 bytes. Where there is
+ * none (MEMORY_TABLE_IN_PLACE), they are what they are.
  */
 #ifndef LONGPOLE_MEMORY_TABLES_H
 #define LONGPOLE_MEMORY_TABLES_H
@@ -21,6 +22,13 @@ struct memory_table_access {
 	uint32_t bytes; /* RANGE */
 	int64_t disp;   /* STATIC and ABSOLUTE: the address itself */
 };
+
+static inline uint8_t memory_item_kind_of(unsigned direction)
+{
+	return direction == MEMORY_ACCESS_BOTH    ? MEMORY_ATOMIC
+	       : direction == MEMORY_ACCESS_STORE ? MEMORY_STORE
+						  : MEMORY_LOAD;
+}
 
 struct memory_table_block {
 	uint64_t address, end; /* code, as said above */

@@ -35,7 +35,7 @@ static struct memory_item *leave(struct memory_walk *w, uint32_t index,
 	bool entry = to->flags & MEMORY_BLOCK_ENTRY;
 	switch ((enum memory_terminator)from->terminator) {
 	case MEMORY_TERM_BRANCH:
-		if (index == w->previous + 1)
+		if (index == w->previous + 1 || to->address == from->end)
 			return out;
 		return branch(from, MEMORY_BRANCH, to->address, out);
 	case MEMORY_TERM_JUMP:
@@ -153,10 +153,8 @@ static struct memory_item *access_items(struct memory_walk *w, const struct memo
 	struct memory_item *out)
 {
 	bool store = a->direction == MEMORY_ACCESS_STORE;
-	bool both = a->direction == MEMORY_ACCESS_BOTH;
-	struct memory_item item = {.kind = both    ? MEMORY_ATOMIC
-					   : store ? MEMORY_STORE
-						   : MEMORY_LOAD,
+	bool both = a->direction == MEMORY_ACCESS_BOTH && a->before != MEMORY_NO_SLOT;
+	struct memory_item item = {.kind = memory_item_kind_of(a->direction),
 		.reg = a->reg,
 		.size_bytes = a->size,
 		.code = b->address + w->tables->instruction[b->first_instruction + a->instruction],

@@ -10,7 +10,7 @@
 #ifndef LONGPOLE_NOC_CONFIG_H
 #define LONGPOLE_NOC_CONFIG_H
 
-#include "base/base.h"
+#include "base/parameter.h"
 
 enum { NOC_TEXT_MAX = 256 };
 
@@ -49,19 +49,7 @@ struct noc_config {
 #include "noc/noc_parameters.def"
 };
 
-struct noc_word {
-	const char *name, *sentence;
-};
-enum noc_parameter_kind { NOC_INTEGER, NOC_REAL, NOC_CHOICE, NOC_TEXT };
-struct noc_parameter {
-	const char *group, *key, *unit, *sentence;
-	enum noc_parameter_kind kind;
-	double preset, least, most;   /* NOC_INTEGER, NOC_REAL; preset also of NOC_CHOICE */
-	const struct noc_word *words; /* NOC_CHOICE */
-	size_t nr_words;
-};
-
-const struct noc_parameter *noc_parameters(size_t *ret_nr);
+struct base_parameters noc_parameters(void);
 /* The defaults. */
 void noc_config_init(struct noc_config *c);
 /* "key=value"; spaces around both are ignored. */
@@ -70,11 +58,9 @@ enum base_status noc_config_set(
 /* A whole INI text; `name` is for messages. */
 enum base_status noc_config_parse(struct noc_config *c, const char *text, const char *name,
 	struct base_err *err) BASE_MUST_CHECK;
-/* The value of the i-th parameter as text that noc_config_set() would accept. */
-void noc_config_add_value(struct base_str *out, const struct noc_config *c, size_t i);
 
 /* The word of a choice: noc_word_name(noc_topology_words, c->topology). */
-extern const struct noc_word noc_topology_words[], noc_routing_words[], noc_allocator_words[],
+extern const struct base_word noc_topology_words[], noc_routing_words[], noc_allocator_words[],
 	noc_pattern_words[], noc_injection_words[];
 
 #endif

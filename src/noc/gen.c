@@ -9,31 +9,21 @@
 /* ---- parameters -------------------------------------------------------------------------------
  */
 
-static const struct noc_gen_parameter parameter[] = {
-#define PARAM(key, preset, least, most, unit, sentence) {#key, unit, sentence, preset, least, most},
+static const struct base_parameter parameter_table[] = {
+#define PARAM(key, preset, least, most, unit, sentence)                                            \
+	{BASE_NUMBER(BASE_REAL, struct noc_gen_config, key, preset, least, most, unit, sentence)},
 #include "noc/gen_parameters.def"
 };
 
-const struct noc_gen_parameter *noc_gen_parameters(size_t *ret_nr)
+struct base_parameters noc_gen_parameters(void)
 {
-	*ret_nr = BASE_COUNT(parameter);
-	return parameter;
-}
-
-static double *value_of(struct noc_gen_config *c, size_t i)
-{
-	static const size_t offset[] = {
-#define PARAM(key, preset, least, most, unit, sentence) offsetof(struct noc_gen_config, key),
-#include "noc/gen_parameters.def"
-	};
-	return (double *)(void *)((char *)c + offset[i]);
+	return (struct base_parameters){parameter_table, BASE_COUNT(parameter_table)};
 }
 
 void noc_gen_config_init(struct noc_gen_config *c)
 {
 	*c = (struct noc_gen_config){0};
-	for (size_t i = 0; i < BASE_COUNT(parameter); i++)
-		*value_of(c, i) = parameter[i].preset;
+	base_parameters_preset(noc_gen_parameters(), NULL, c);
 }
 
 static enum base_status set_pattern(
@@ -52,26 +42,15 @@ static enum base_status set_pattern(
 enum base_status noc_gen_config_set(
 	struct noc_gen_config *c, const char *assignment, struct base_err *err)
 {
-	const char *sign = strchr(assignment, '=');
-	if (!sign)
-		return base_fail(err, BASE_ERR_USAGE, "'%s' is not KEY=VALUE", assignment);
-	size_t length = (size_t)(sign - assignment);
-	if (length == 7 && !strncmp(assignment, "pattern", length))
-		return set_pattern(c, sign + 1, err);
-	for (size_t i = 0; i < BASE_COUNT(parameter); i++) {
-		const struct noc_gen_parameter *p = &parameter[i];
-		char *end;
-		if (strlen(p->key) != length || strncmp(p->key, assignment, length) != 0)
-			continue;
-		double v = strtod(sign + 1, &end);
-		if (end == sign + 1 || *end || !(v >= p->least && v <= p->most))
-			return base_fail(err, BASE_ERR_USAGE, "%s is a number from %g to %g (%s)",
-				p->key, p->least, p->most, p->unit);
-		*value_of(c, i) = v;
-		return BASE_OK;
-	}
-	return base_fail(err, BASE_ERR_USAGE, "reference graphs have no parameter '%.*s'",
-		(int)length, assignment);
+	struct base_assignment a;
+	enum base_status s = base_assignment_split(&a, assignment, err);
+	if (s != BASE_OK)
+		return s;
+	if (!strcmp(a.key, "pattern"))
+		return set_pattern(c, a.value, err);
+	const struct base_parameter *p =
+		base_parameter_find(noc_gen_parameters(), NULL, a.key, err);
+	return p ? base_parameter_set(p, c, a.value, err) : BASE_ERR_USAGE;
 }
 
 /* ---- where packets go -------------------------------------------------------------------------
@@ -298,10 +277,11 @@ static enum base_status run_open(struct noc_gen_state *g, struct base_err *err)
 static void describe(const struct noc_gen_config *c, struct noc_pdg *g)
 {
 	struct base_str text = {0};
-	struct noc_gen_config copy = *c;
 	base_str_addf(&text, "gen pattern=%s", pattern[c->pattern].name);
-	for (size_t i = 0; i < BASE_COUNT(parameter); i++)
-		base_str_addf(&text, " %s=%.15g", parameter[i].key, *value_of(&copy, i));
+	for (size_t i = 0; i < BASE_COUNT(parameter_table); i++) {
+		base_str_addf(&text, " %s=", parameter_table[i].key);
+		base_parameter_add_value(&text, &parameter_table[i], c);
+	}
 	size_t length = strnlen(base_str_text(&text), sizeof g->origin - 1);
 	memcpy(g->origin, base_str_text(&text), length);
 	base_str_fini(&text);

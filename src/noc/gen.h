@@ -13,6 +13,7 @@
 #ifndef LONGPOLE_NOC_GEN_H
 #define LONGPOLE_NOC_GEN_H
 
+#include "base/parameter.h"
 #include "noc/pdg.h"
 
 struct noc_gen_pattern {
@@ -20,11 +21,7 @@ struct noc_gen_pattern {
 };
 const struct noc_gen_pattern *noc_gen_patterns(size_t *ret_nr);
 
-struct noc_gen_parameter {
-	const char *key, *unit, *sentence;
-	double preset, least, most;
-};
-const struct noc_gen_parameter *noc_gen_parameters(size_t *ret_nr);
+struct base_parameters noc_gen_parameters(void);
 
 struct noc_gen_config {
 	unsigned pattern; /* index into noc_gen_patterns() */

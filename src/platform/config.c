@@ -11,37 +11,22 @@
  */
 #include "platform/config.h"
 
-#include <errno.h>
 #include <ini.h>
-#include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
-static const struct platform_parameter parameter_table[] = {
-#define PARAM(section_, key_, preset_, least_, most_, unit_, sentence_, source_)                   \
-	{.section = #section_,                                                                     \
-		.key = #key_,                                                                      \
-		.unit = unit_,                                                                     \
-		.sentence = sentence_,                                                             \
-		.source = source_,                                                                 \
-		.preset = preset_,                                                                 \
-		.least = least_,                                                                   \
-		.most = most_},
+static const struct base_parameter parameter_table[] = {
+#define PARAM(section, key, preset, least, most, unit, sentence, source_)                          \
+	{.group = #section,                                                                        \
+		BASE_NUMBER(BASE_REAL, struct platform_##section##_parameters, key, preset, least, \
+			most, unit, sentence),                                                     \
+		.source = (source_)},
 #include "platform/parameters.def"
 };
 
-const struct platform_parameter *platform_parameters(size_t *ret_nr)
+struct base_parameters platform_parameters(void)
 {
-	*ret_nr = BASE_COUNT(parameter_table);
-	return parameter_table;
+	return (struct base_parameters){parameter_table, BASE_COUNT(parameter_table)};
 }
-
-/* Where a parameter is in its section's struct. */
-static const size_t parameter_offset[] = {
-#define PARAM(section, key, preset, least, most, unit, sentence, source)                           \
-	offsetof(struct platform_##section##_parameters, key),
-#include "platform/parameters.def"
-};
 
 /* ---- one section
  * --------------------------------------------------------------------------------- */
@@ -67,10 +52,7 @@ static const char *const app_kind[] = {
 
 static void set_presets(const struct section *sec)
 {
-	for (size_t i = 0; i < BASE_COUNT(parameter_table); i++)
-		if (!strcmp(parameter_table[i].section, sec->kind))
-			memcpy((char *)sec->parameters + parameter_offset[i],
-				&parameter_table[i].preset, sizeof(double));
+	base_parameters_preset(platform_parameters(), sec->kind, sec->parameters);
 }
 
 static struct section simulation_section(struct platform_config *c)
@@ -98,51 +80,6 @@ static struct section app_section(struct platform_app_config *a)
 		.word = {{.key = "from", .to = a->from}, {.key = "to", .to = a->to},
 			{.key = "kind", .kind = &a->kind}},
 		.nr_words = 3};
-}
-
-/* ---- nearest key
- * --------------------------------------------------------------------------------- */
-
-enum { WORD_MAX = 40 };
-
-/* Levenshtein's distance of words shorter than WORD_MAX. */
-static size_t distance(const char *a, const char *b)
-{
-	size_t row[WORD_MAX + 1], nr_a = strlen(a), nr_b = strlen(b);
-	if (nr_a >= WORD_MAX || nr_b >= WORD_MAX)
-		return SIZE_MAX;
-	for (size_t j = 0; j <= nr_b; j++)
-		row[j] = j;
-	for (size_t i = 1; i <= nr_a; i++) {
-		size_t corner = row[0];
-		row[0] = i;
-		for (size_t j = 1; j <= nr_b; j++) {
-			size_t best = corner + (a[i - 1] != b[j - 1]);
-			corner = row[j];
-			best = row[j] + 1 < best ? row[j] + 1 : best;
-			row[j] = row[j - 1] + 1 < best ? row[j - 1] + 1 : best;
-		}
-	}
-	return row[nr_b];
-}
-
-static const char *nearest_key(const struct section *sec, const char *key)
-{
-	const char *best = NULL;
-	size_t least = SIZE_MAX;
-	for (size_t i = 0; i < BASE_COUNT(parameter_table) + sec->nr_words; i++) {
-		const char *candidate = i < sec->nr_words ? sec->word[i].key
-							  : parameter_table[i - sec->nr_words].key;
-		if (i >= sec->nr_words &&
-			strcmp(parameter_table[i - sec->nr_words].section, sec->kind) != 0)
-			continue;
-		size_t d = distance(key, candidate);
-		if (d < least) {
-			least = d;
-			best = candidate;
-		}
-	}
-	return best;
 }
 
 /* ---- one assignment
@@ -174,36 +111,17 @@ static enum base_status set_word(
 		"%s: kind is '%s', which is none of tcp_stream, udp_stream, web", place, value);
 }
 
-static enum base_status set_number(const struct section *sec, size_t parameter, const char *value,
-	const char *place, struct base_err *err)
-{
-	const struct platform_parameter *p = &parameter_table[parameter];
-	char *end;
-	errno = 0;
-	double n = strtod(value, &end);
-	if (errno || end == value || *end || !isfinite(n))
-		return base_fail(err, BASE_ERR_USAGE, "%s: %s = '%s' is no number (it is in %s)",
-			place, p->key, value, p->unit);
-	if (n < p->least || n > p->most)
-		return base_fail(err, BASE_ERR_USAGE, "%s: %s = %s: must be from %g to %g %s",
-			place, p->key, value, p->least, p->most, p->unit);
-	memcpy((char *)sec->parameters + parameter_offset[parameter], &n, sizeof n);
-	return BASE_OK;
-}
-
 static enum base_status assign(const struct section *sec, const char *key, const char *value,
 	const char *place, struct base_err *err)
 {
 	for (size_t i = 0; i < sec->nr_words; i++)
 		if (!strcmp(sec->word[i].key, key))
 			return set_word(&sec->word[i], value, place, err);
-	for (size_t i = 0; i < BASE_COUNT(parameter_table); i++)
-		if (!strcmp(parameter_table[i].section, sec->kind) &&
-			!strcmp(parameter_table[i].key, key))
-			return set_number(sec, i, value, place, err);
-	const char *near = nearest_key(sec, key);
-	return base_fail(err, BASE_ERR_USAGE, "%s: a %s has no '%s'; the nearest is '%s'", place,
-		sec->kind, key, near ? near : "");
+	const struct base_parameter *p =
+		base_parameter_find(platform_parameters(), sec->kind, key, err);
+	enum base_status s =
+		p ? base_parameter_set(p, sec->parameters, value, err) : BASE_ERR_USAGE;
+	return s == BASE_OK ? s : base_cause(err, s, "%s: [%s]", place, sec->kind);
 }
 
 /* ---- sections by name
@@ -369,20 +287,18 @@ enum base_status platform_config_read(
 enum base_status platform_config_set(
 	struct platform_config *c, const char *assignment, struct base_err *err)
 {
-	char name[PLATFORM_NAME_MAX], key[WORD_MAX];
-	const char *dot = strchr(assignment, '.'), *equals = strchr(assignment, '=');
-	if (!dot || !equals || dot > equals || dot == assignment || equals == dot + 1 ||
-		(size_t)(dot - assignment) >= sizeof name || (size_t)(equals - dot) >= sizeof key)
+	struct base_assignment a;
+	char *dot = NULL;
+	if (base_assignment_split(&a, assignment, NULL) == BASE_OK)
+		dot = strchr(a.key, '.');
+	if (!dot || dot == a.key || !dot[1])
 		return base_fail(err, BASE_ERR_USAGE, "'%s' is not section.key=value", assignment);
-	memcpy(name, assignment, (size_t)(dot - assignment));
-	name[dot - assignment] = '\0';
-	memcpy(key, dot + 1, (size_t)(equals - dot - 1));
-	key[equals - dot - 1] = '\0';
+	*dot = '\0';
 	struct section sec;
-	if (!find_section(c, name, &sec))
+	if (!find_section(c, a.key, &sec))
 		return base_fail(err, BASE_ERR_USAGE,
-			"'%s': the configuration has no section named '%s'", assignment, name);
-	return assign(&sec, key, equals + 1, "--set", err);
+			"'%s': the configuration has no section named '%s'", assignment, a.key);
+	return assign(&sec, dot + 1, a.value, "--set", err);
 }
 
 /* ---- does it hang together?

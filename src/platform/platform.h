@@ -7,15 +7,11 @@
 #ifndef LONGPOLE_PLATFORM_PLATFORM_H
 #define LONGPOLE_PLATFORM_PLATFORM_H
 
-#include "base/base.h"
+#include "base/parameter.h"
 
 /* ---- parameters ----------------------------------------------------------------------------- */
 
-struct platform_parameter {
-	const char *section, *key, *unit, *sentence, *source;
-	double preset, least, most;
-};
-const struct platform_parameter *platform_parameters(size_t *ret_nr);
+struct base_parameters platform_parameters(void);
 
 /* ---- configuration ------------------------------------------------------------------------------
  */

@@ -7,19 +7,23 @@
  * arrive through a signalfd: no handlers, no globals.
  */
 #include "record/session.h"
+#include "counter/slots.h"
 #include "record/perf.h"
 #include "record/session_cost.h"
 #include "record/session_launch.h"
 #include "record/session_memory.h"
+#include "record/valgrind.h"
 #include "record/session_names.h"
 #include "record/session_ring.h"
 #include "record/session_tally.h"
+#include "record/slots.h"
 #include "record/system_convert.h"
 
 #include <errno.h>
 #include <poll.h>
 #include <sched.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
@@ -57,10 +61,12 @@ struct session {
 	struct record_clock clock;
 	struct record_ring ring;
 	struct record_memory memory;
+	struct record_valgrind valgrind;
 	bool memory_busy;
 	struct record_converter converter;
 	struct trace_writer *writer;
 	struct record_perf *perf;
+	struct record_slots *slots; /* NULL: time inside of system calls is not counted */
 	struct record_kernel kernel;
 	struct record_child child;
 	struct record_namer namer; /* with a listener */
@@ -197,13 +203,63 @@ static const char *library_of(const struct record_options *o)
 			      : RECORD_LIBRARY_PRELOAD;
 }
 
-static enum base_status set_up_program(struct session *s, char program[PATH_MAX])
+/* The program inherits where the slots are; we do not keep it. */
+static void open_slots(struct session *s)
 {
-	char preload[PATH_MAX];
+	char why[RECORD_SLOTS_WHY] = "", place[RECORD_SLOTS_ENV_BYTES];
+	if (!s->opts->kernel_time)
+		return;
+	s->slots = record_slots_open(why);
+	snprintf(s->result->no_kernel_time_why, sizeof s->result->no_kernel_time_why, "%s", why);
+	if (!s->slots)
+		return;
+	record_slots_environment(s->slots, place);
+	setenv(COUNTER_SLOTS_ENVIRONMENT, place, 1);
+}
+
+/* What LD_PRELOAD is to say: one library, or two. */
+static enum base_status find_libraries(
+	const struct record_options *o, struct base_str *ret, struct base_err *err)
+{
+	char path[PATH_MAX];
+	enum base_status status = record_find_preload(library_of(o), path, err);
+	if (status != BASE_OK)
+		return status;
+	base_str_add(ret, path);
+	if (!o->heap || o->calls)
+		return BASE_OK;
+	status = record_find_preload(RECORD_LIBRARY_HEAP, path, err);
+	if (status == BASE_OK)
+		base_str_addf(ret, ":%s", path);
+	return status;
+}
+
+static enum base_status start_program(struct session *s, const char *program, const char *preload)
+{
+	const struct record_options *o = s->opts;
+	if (!o->valgrind)
+		return record_child_start(&s->child, program, o->argv,
+			&(struct record_child_environment){
+				.preload = preload, .ring = s->ring.path, .memory = s->memory.path},
+			&s->old_signals, s->err);
+	enum base_status status =
+		record_valgrind_ready(&s->valgrind, s->memory.path, o->argv, s->err);
+	if (status != BASE_OK)
+		return status;
+	return record_child_start(&s->child, s->valgrind.program, s->valgrind.argv,
+		&(struct record_child_environment){.valgrind_lib = s->valgrind.dir},
+		&s->old_signals, s->err);
+}
+
+static enum base_status set_up_program(
+	struct session *s, char program[PATH_MAX], struct base_str *preload)
+{
 	const struct record_options *o = s->opts;
 	enum base_status status;
 	unsigned level = o->level;
-	if (level >= 2)
+	if (o->valgrind)
+		status = record_find_any(o->argv[0], program, &s->result->exit_code, s->err);
+	else if (level >= 2)
 		status = record_find_rewritten(
 			o->argv[0], &level, program, &s->result->exit_code, s->err);
 	else
@@ -213,7 +269,7 @@ static enum base_status set_up_program(struct session *s, char program[PATH_MAX]
 	if (status != BASE_OK)
 		return status;
 	s->result->memory_level = o->level >= 2 ? level : 0;
-	status = record_find_preload(library_of(o), preload, s->err);
+	status = find_libraries(o, preload, s->err);
 	if (status != BASE_OK)
 		return status;
 	status = record_ring_create(&s->ring,
@@ -231,8 +287,11 @@ static enum base_status set_up_program(struct session *s, char program[PATH_MAX]
 	status = take_signals(s);
 	if (status != BASE_OK)
 		return status;
-	return record_child_start(&s->child, program, o->argv, preload, s->ring.path,
-		s->memory.path, &s->old_signals, s->err);
+	open_slots(s);
+	status = start_program(s, program, base_str_text(preload));
+	if (s->slots)
+		unsetenv(COUNTER_SLOTS_ENVIRONMENT);
+	return status;
 }
 
 static enum base_status set_up(struct session *s, char program[PATH_MAX])
@@ -243,7 +302,9 @@ static enum base_status set_up(struct session *s, char program[PATH_MAX])
 	if (!record_clock_usable(&why))
 		return base_fail(s->err, BASE_ERR_ENV, "%s", why);
 	record_clock_start(&s->clock);
-	status = s->has_program ? set_up_program(s, program) : take_signals(s);
+	struct base_str preload = {0};
+	status = s->has_program ? set_up_program(s, program, &preload) : take_signals(s);
+	base_str_fini(&preload);
 	if (status != BASE_OK)
 		return status;
 	status = open_kernel(s);
@@ -618,7 +679,8 @@ static void count_all(struct session *s)
 	}
 	count(s, TRACE_DIAG_ring_damaged, c->nr_damaged_blocks);
 	count_kernel(s);
-	count(s, TRACE_DIAG_unattached_images, c->nr_unattached);
+	if (!s->opts->valgrind)
+		count(s, TRACE_DIAG_unattached_images, c->nr_unattached);
 	count(s, TRACE_DIAG_perf_lost, c->perf_lost);
 	count(s, TRACE_DIAG_no_samples, res->no_samples_why[0] != 0);
 	count(s, TRACE_DIAG_no_switches, res->no_switches_why[0] != 0);
@@ -707,6 +769,7 @@ static void tear_down(struct session *s)
 	if (s->begin_ns && s->kernel.open)
 		setpriority(PRIO_PROCESS, 0, s->nice);
 	record_perf_close(s->perf);
+	record_slots_close(s->slots);
 	record_kernel_close(&s->kernel);
 	record_namer_fini(&s->namer);
 	if (s->converting)
@@ -716,6 +779,7 @@ static void tear_down(struct session *s)
 	if (s->has_program)
 		record_ring_destroy(&s->ring);
 	record_memory_destroy(&s->memory);
+	record_valgrind_done(&s->valgrind);
 	if (s->signal_fd >= 0) {
 		struct signalfd_siginfo info; /* those that came for us are answered */
 		while (read(s->signal_fd, &info, sizeof info) == (ssize_t)sizeof info)

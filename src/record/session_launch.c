@@ -197,6 +197,14 @@ enum base_status record_find_program(
 	return check_program(ret_path, false, err);
 }
 
+enum base_status record_find_any(
+	const char *name, char ret_path[PATH_MAX], int *ret_exit_code, struct base_err *err)
+{
+	int why = search_path(name, ret_path);
+	*ret_exit_code = !why ? 125 : why == ENOENT || why == ENOTDIR ? 127 : 126;
+	return why ? base_fail_errno(err, why, "cannot run '%s'", name) : BASE_OK;
+}
+
 enum base_status record_find_rewritten(const char *name, unsigned *level, char ret_path[PATH_MAX],
 	int *ret_exit_code, struct base_err *err)
 {
@@ -230,10 +238,27 @@ enum base_status record_find_rewritten(const char *name, unsigned *level, char r
 /* ---- start
  * -------------------------------------------------------------------------------------------- */
 
+static char **valgrinds_environment(
+	const struct record_child_environment *e, size_t nr, struct base_str text[4])
+{
+	static const char lib[] = "VALGRIND_LIB=";
+	size_t to = 0;
+	char **env = base_alloc((nr + 2) * sizeof *env);
+	base_str_addf(&text[0], "%s%s", lib, e->valgrind_lib);
+	if (!env || text[0].failed) {
+		base_free(env);
+		return NULL;
+	}
+	for (size_t i = 0; i < nr; i++)
+		if (strncmp(environ[i], lib, sizeof lib - 1) != 0)
+			env[to++] = environ[i];
+	env[to++] = text[0].buf;
+	return env;
+}
+
 /* Our environment with LD_PRELOAD (ours first), LONGPOLE_RING, and room for the image's number,
  * which the library writes there for the children that libc itself makes. */
-static char **make_environment(const char *preload_path, const char *ring_path,
-	const char *memory_path, struct base_str text[4])
+static char **make_environment(const struct record_child_environment *e, struct base_str text[4])
 {
 	static const char preload[] = "LD_PRELOAD=", ring[] = "LONGPOLE_RING=",
 			  image[] = "LONGPOLE_IMAGE=", memory[] = MEMORY_RING_VARIABLE "=";
@@ -241,12 +266,14 @@ static char **make_environment(const char *preload_path, const char *ring_path,
 	size_t nr = 0, to = 0;
 	while (environ && environ[nr])
 		nr++;
+	if (!e->preload)
+		return valgrinds_environment(e, nr, text);
 	char **env = base_alloc((nr + 5) * sizeof *env);
-	base_str_addf(&text[0], "%s%s%s%s", preload, preload_path, before && *before ? ":" : "",
+	base_str_addf(&text[0], "%s%s%s%s", preload, e->preload, before && *before ? ":" : "",
 		before ? before : "");
-	base_str_addf(&text[1], "%s%s", ring, ring_path);
+	base_str_addf(&text[1], "%s%s", ring, e->ring);
 	base_str_addf(&text[2], "%s0000000000", image);
-	base_str_addf(&text[3], "%s%s", memory, memory_path);
+	base_str_addf(&text[3], "%s%s", memory, e->memory);
 	if (!env || text[3].failed || text[0].failed || text[1].failed || text[2].failed) {
 		base_free(env);
 		return NULL;
@@ -260,7 +287,7 @@ static char **make_environment(const char *preload_path, const char *ring_path,
 	env[to++] = text[0].buf;
 	env[to++] = text[1].buf;
 	env[to++] = text[2].buf;
-	if (*memory_path)
+	if (*e->memory)
 		env[to++] = text[3].buf;
 	env[to] = NULL;
 	return env;
@@ -297,13 +324,13 @@ _Noreturn static void run_child(const char *path, char *const *argv, char **env,
 }
 
 enum base_status record_child_start(struct record_child *child, const char *path, char *const *argv,
-	const char *preload_path, const char *ring_path, const char *memory_path,
-	const sigset_t *signals, struct base_err *err)
+	const struct record_child_environment *environment, const sigset_t *signals,
+	struct base_err *err)
 {
 	enum base_status status = BASE_OK;
 	struct base_str text[4] = {{0}, {0}, {0}, {0}};
 	int go[2] = {-1, -1}, fail[2] = {-1, -1};
-	char **env = make_environment(preload_path, ring_path, memory_path, text);
+	char **env = make_environment(environment, text);
 	child->pid = -1;
 	if (!env) {
 		status = base_fail(err, BASE_ERR_NOMEM, "no memory for the program's environment");

@@ -13,6 +13,7 @@
  * installed place; $LONGPOLE_PRELOAD stands for the first one. */
 #define RECORD_LIBRARY_PRELOAD "liblongpole-preload.so"
 #define RECORD_LIBRARY_TALLY   "liblongpole-tally.so"
+#define RECORD_LIBRARY_HEAP    "liblongpole-heap.so"
 #define RECORD_LIBRARY_CALLS   "liblongpole-calls.so"
 enum base_status record_find_preload(
 	const char *name, char ret_path[PATH_MAX], struct base_err *err) BASE_MUST_CHECK;
@@ -26,15 +27,26 @@ enum base_status record_find_program(const char *name, char ret_path[PATH_MAX], 
 enum base_status record_find_rewritten(const char *name, unsigned *level, char ret_path[PATH_MAX],
 	int *ret_exit_code, struct base_err *err) BASE_MUST_CHECK;
 
+/* The same for Valgrind, which runs whatever can be executed. */
+enum base_status record_find_any(const char *name, char ret_path[PATH_MAX], int *ret_exit_code,
+	struct base_err *err) BASE_MUST_CHECK;
+
 /* A child that waits, stopped just before its exec. */
 struct record_child {
 	pid_t pid;
 	int go_fd;   /* write a byte: go; close: end */
 	int fail_fd; /* read: errno of a refused exec; end of file: it runs */
 };
+/* What its environment says beside ours. */
+struct record_child_environment {
+	const char
+		*preload; /* LD_PRELOAD, before what was there; NULL: ours, as it is, but for ... */
+	const char *ring, *memory; /* paths; memory "": none */
+	const char *valgrind_lib;  /* ... this; NULL: it is not for Valgrind */
+};
 enum base_status record_child_start(struct record_child *child, const char *path, char *const *argv,
-	const char *preload_path, const char *ring_path, const char *memory_path,
-	const sigset_t *signals, struct base_err *err) BASE_MUST_CHECK;
+	const struct record_child_environment *environment, const sigset_t *signals,
+	struct base_err *err) BASE_MUST_CHECK;
 /* Let it go; 0 or the errno of exec. Closes both descriptors. */
 int record_child_go(struct record_child *child);
 /* Never let it go: it is reaped. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* spin_tool.c - running a program under Valgrind's tool, and reading what the tool wrote. */
 #include "record/spin.h"
+#include "record/valgrind.h"
 
 #include "config.h"
 
@@ -18,71 +19,13 @@
 #include <unistd.h>
 
 enum { LONG_PATH = PATH_MAX + 300 }; /* a directory and a name in it */
-#define TOOL_FILE "longpole-amd64-linux"
 static const char tool_schema[] = "longpole-valgrind/spin/1";
 
 enum { ARGUMENTS_MAX = 4096, ANSWER_MAX_BYTES = 64 << 20 };
 
-/* ---- where things are -------------------------------------------------------------------------
- */
-
-static bool is_file(const char *path)
-{
-	struct stat st;
-	return !stat(path, &st) && S_ISREG(st.st_mode) && !access(path, R_OK | X_OK);
-}
-
-static bool find_tool(char path[PATH_MAX])
-{
-	static const char *const beside[] = {"../../valgrind/", "../lib/longpole/valgrind/"};
-	char exe[PATH_MAX];
-	ssize_t n = readlink("/proc/self/exe", exe, sizeof exe - 1);
-	exe[n > 0 ? n : 0] = 0;
-	const char *slash = strrchr(exe, '/');
-	for (size_t i = 0; slash && i < BASE_COUNT(beside); i++) {
-		int length = snprintf(path, PATH_MAX, "%.*s%s%s", (int)(slash - exe + 1), exe,
-			beside[i], TOOL_FILE);
-		if (length > 0 && length < PATH_MAX && is_file(path))
-			return true;
-	}
-	snprintf(path, PATH_MAX, "%s/valgrind/%s", LONGPOLE_LIBDIR, TOOL_FILE);
-	return is_file(path);
-}
-
-/* Valgrind's own files, which the tool needs beside it. */
-static const char *find_core(void)
-{
-	static const char *const place[] = {"/usr/libexec/valgrind", "/usr/local/libexec/valgrind",
-		"/usr/lib/x86_64-linux-gnu/valgrind", "/usr/lib64/valgrind", "/usr/lib/valgrind"};
-	for (size_t i = 0; i < BASE_COUNT(place); i++) {
-		char path[PATH_MAX];
-		snprintf(path, sizeof path, "%s/none-amd64-linux", place[i]);
-		if (is_file(path))
-			return place[i];
-	}
-	return NULL;
-}
-
-static bool is_in_path(const char *name)
-{
-	const char *at = getenv("PATH");
-	for (; at && *at; at += *at == ':') {
-		char path[PATH_MAX];
-		size_t length = strcspn(at, ":");
-		snprintf(path, sizeof path, "%.*s/%s", (int)length, at, name);
-		if (is_file(path))
-			return true;
-		at += length;
-	}
-	return false;
-}
-
 bool record_spin_has_tool(const char **ret_why)
 {
-	char tool[PATH_MAX];
-	*ret_why = !find_tool(tool)                          ? "its tool for Valgrind was not built"
-		   : !find_core() || !is_in_path("valgrind") ? "Valgrind is not installed here"
-							     : NULL;
+	*ret_why = record_valgrind_why_not();
 	return !*ret_why;
 }
 
@@ -388,40 +331,6 @@ static void make_command(
 		add(c, *a);
 }
 
-/* A directory with the tool and Valgrind's own files, as its launcher wants them. */
-static enum base_status make_directory(char dir[PATH_MAX], struct base_err *err)
-{
-	static const char *const own[] = {"vgpreload_core-amd64-linux.so", "default.supp"};
-	const char *tmp = getenv("TMPDIR"), *core = find_core();
-	char tool[PATH_MAX], from[PATH_MAX + 64], to[PATH_MAX + 64];
-	snprintf(dir, PATH_MAX, "%s/longpole-spin-XXXXXX", tmp && *tmp ? tmp : "/tmp");
-	if (!mkdtemp(dir))
-		return base_fail_errno(err, errno, "cannot make a directory, %s", dir);
-	snprintf(to, sizeof to, "%s/" TOOL_FILE, dir);
-	if (!find_tool(tool) || symlink(tool, to))
-		return base_fail_errno(err, errno, "cannot make a link, %s", to);
-	for (size_t i = 0; i < BASE_COUNT(own); i++) {
-		snprintf(from, sizeof from, "%s/%s", core ? core : "", own[i]);
-		snprintf(to, sizeof to, "%s/%s", dir, own[i]);
-		if (symlink(from, to))
-			return base_fail_errno(err, errno, "cannot make a link, %s", to);
-	}
-	return BASE_OK;
-}
-
-static void remove_directory(const char *dir)
-{
-	char path[LONG_PATH];
-	DIR *d = opendir(dir);
-	for (const struct dirent *e; d && (e = readdir(d));) {
-		snprintf(path, sizeof path, "%s/%s", dir, e->d_name);
-		unlink(path); /* (not ".", "..") */
-	}
-	if (d)
-		closedir(d);
-	rmdir(dir);
-}
-
 /* Signals to us are for the program. */
 static int wait_for(pid_t pid, const sigset_t *signals)
 {
@@ -453,14 +362,15 @@ enum base_status record_spin_run_tool(const struct record_spin_tool_options *o,
 	sigaddset(&signals, SIGCHLD);
 	sigprocmask(SIG_BLOCK, &signals, &before);
 	enum base_status s = c && ret->arena
-				     ? make_directory(dir, err)
+				     ? record_valgrind_directory(dir, err)
 				     : base_fail(err, BASE_ERR_NOMEM, "no memory for a command");
 	if (s == BASE_OK) {
 		BASE_ASSUME(c);
 		c->arena = ret->arena;
+		const char *const environment[] = {"VALGRIND_LIB", dir, NULL};
 		make_command(c, o, dir);
 		s = c->failed ? base_fail(err, BASE_ERR_LIMIT, "too many arguments")
-			      : record_spin_start(c->argv, "VALGRIND_LIB", dir, &before, &ret->pid,
+			      : record_spin_start(c->argv, environment, &before, &ret->pid,
 					&ret->exit_code, err);
 	}
 	if (s == BASE_OK) {
@@ -470,7 +380,7 @@ enum base_status record_spin_run_tool(const struct record_spin_tool_options *o,
 	if (s == BASE_OK)
 		record_spin_sort(ret);
 	if (*dir)
-		remove_directory(dir);
+		record_valgrind_remove(dir);
 	sigprocmask(SIG_SETMASK, &before, NULL);
 	base_free(c);
 	return s;

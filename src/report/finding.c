@@ -45,8 +45,10 @@ static void add_run(struct base_str *s, const struct subject *u)
 	const char *function = u->function ? u->function : name;
 	if (!u->function && !strncmp(name, "program ", 8))
 		base_str_addf(s, "computing in %s", name);
-	else if (u->function || strchr(name, '+')) /* "program+0x12ab" is no function */
-		base_str_addf(s, "computing in %s%s", function, strchr(function, '+') ? "" : "()");
+	else if (u->function || strchr(name, '+') || strstr(name, " and "))
+		/* "program+0x12ab" is no function */
+		base_str_addf(s, "computing in %s%s", function,
+			strchr(function, '+') || strstr(function, " and ") ? "" : "()");
 	else if (!strncmp(name, "after ", 6) || !strncmp(name, "from ", 5))
 		base_str_addf(s, "computing (%s; no samples say in which function)", name);
 	else

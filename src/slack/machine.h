@@ -24,11 +24,7 @@
 
 #include "memory/cdat.h"
 
-struct slack_parameter {
-	const char *key, *unit, *sentence;
-	uint64_t preset, least, most;
-};
-const struct slack_parameter *slack_parameters(size_t *ret_nr);
+struct base_parameters slack_parameters(void);
 
 struct slack_machine_config {
 #define PARAM(key, preset, least, most, unit, sentence) uint64_t key;

@@ -2,35 +2,19 @@
 /* machine_config.c - table 2-1 of seed 003, and what is set otherwise. */
 #include "slack/machine.h"
 
-#include <errno.h>
 #include <ini.h>
-#include <stdlib.h>
 #include <string.h>
 
-static const struct slack_parameter parameter_table[] = {
-#define PARAM(key_, preset_, least_, most_, unit_, sentence_)                                      \
-	{.key = #key_,                                                                             \
-		.unit = unit_,                                                                     \
-		.sentence = sentence_,                                                             \
-		.preset = (preset_),                                                               \
-		.least = (least_),                                                                 \
-		.most = (most_)},
-#include "slack/machine_parameters.def"
-};
-static const size_t parameter_offset[] = {
-#define PARAM(key, preset, least, most, unit, sentence) offsetof(struct slack_machine_config, key),
+static const struct base_parameter parameter_table[] = {
+#define PARAM(key, preset, least, most, unit, sentence)                                            \
+	{BASE_NUMBER(BASE_INTEGER, struct slack_machine_config, key, preset, least, most, unit,    \
+		sentence)},
 #include "slack/machine_parameters.def"
 };
 
-const struct slack_parameter *slack_parameters(size_t *ret_nr)
+struct base_parameters slack_parameters(void)
 {
-	*ret_nr = BASE_COUNT(parameter_table);
-	return parameter_table;
-}
-
-static uint64_t *field(struct slack_machine_config *c, size_t i)
-{
-	return (uint64_t *)(void *)((char *)c + parameter_offset[i]);
+	return (struct base_parameters){parameter_table, BASE_COUNT(parameter_table)};
 }
 
 struct slack_machine_config *slack_machine_config_free(struct slack_machine_config *c)
@@ -52,8 +36,7 @@ struct slack_machine_config *slack_machine_config_new(uint32_t nr_processors)
 	c->cdat = memory_cdat_config_new();
 	if (!c->cdat)
 		return slack_machine_config_free(c);
-	for (size_t i = 0; i < BASE_COUNT(parameter_table); i++)
-		*field(c, i) = parameter_table[i].preset;
+	base_parameters_preset(slack_parameters(), NULL, c);
 	for (size_t i = 0; i < BASE_COUNT(table_2_1); i++)
 		if (memory_cdat_config_set(c->cdat, table_2_1[i], NULL) != BASE_OK)
 			return slack_machine_config_free(c);
@@ -63,31 +46,16 @@ struct slack_machine_config *slack_machine_config_new(uint32_t nr_processors)
 	return c;
 }
 
-static enum base_status set_number(
-	struct slack_machine_config *c, size_t i, const char *value, struct base_err *err)
-{
-	const struct slack_parameter *p = &parameter_table[i];
-	char *end;
-	errno = 0;
-	unsigned long long n = strtoull(value, &end, 10);
-	if (end == value || *end || errno || *value == '-' || n < p->least || n > p->most)
-		return base_fail(err, BASE_ERR_USAGE, "%s = %s: a number from %llu to %llu (%s)",
-			p->key, value, (unsigned long long)p->least, (unsigned long long)p->most,
-			p->unit);
-	*field(c, i) = n;
-	return BASE_OK;
-}
-
 enum base_status slack_machine_config_set(
 	struct slack_machine_config *c, const char *assignment, struct base_err *err)
 {
-	for (size_t i = 0; i < BASE_COUNT(parameter_table); i++) {
-		size_t length = strlen(parameter_table[i].key);
-		if (!strncmp(assignment, parameter_table[i].key, length) &&
-			assignment[length] == '=')
-			return set_number(c, i, assignment + length + 1, err);
-	}
-	return memory_cdat_config_set(c->cdat, assignment, err);
+	struct base_assignment a;
+	enum base_status s = base_assignment_split(&a, assignment, err);
+	if (s != BASE_OK)
+		return s;
+	const struct base_parameter *p = base_parameter_find(slack_parameters(), NULL, a.key, NULL);
+	return p ? base_parameter_set(p, c, a.value, err)
+		 : memory_cdat_config_set(c->cdat, assignment, err);
 }
 
 struct reading {

@@ -52,8 +52,8 @@ test_top_window_of_a_system_is_its_report() {
 	longpole record -q --system -o system.lpt -- ladder >out 2>err || skip "record --system: $(head -n 1 err)"
 	windows_are_reports system.lpt 100ms
 	expect 0 longpole report --json system.lpt
-	jq -e -s --argjson run "$(jq .result.elapsed_ns out)" '(map(.path_ns) | add) as $sum | $sum >= $run and $sum < $run + 100e6' windows >/dev/null ||
-		fail "the windows are not as long as the run"
+	jq -e -s --argjson run "$(jq .result.elapsed_ns out)" '(map(.path_ns) | add) >= $run' windows >/dev/null ||
+		fail "the windows do not cover the run"
 }
 
 test_top_merge() {

@@ -1,14 +1,46 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* accesses.c TRACE THREAD - what a recorded thread accessed, as oracle.c writes it. */
+/*
+ * accesses.c TRACE THREAD [PROGRAM] - what a recorded thread accessed, as oracle.c writes it. With
+ * PROGRAM, a file that `longpole cc` built: only by its own instructions, of all that Valgrind saw.
+ */
 #include "memory/source.h"
+#include "own.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+
+static struct own own;
+static const struct memory_source *source;
+
+/* The same instruction comes again and again. */
+static bool is_wanted(uint64_t code)
+{
+	enum { KNOWN = 4096 };
+	static struct {
+		uint64_t code;
+		bool wanted;
+	} known[KNOWN];
+	struct memory_linked l;
+	size_t at = code % KNOWN;
+	if (!own.file || known[at].code == code)
+		return !own.file || known[at].wanted;
+	known[at].code = code;
+	const char *name = source->ops->linked(source, code, true, 0, &l) ? l.path : "";
+	const char *base = strrchr(name, '/');
+	known[at].wanted = base && !strcmp(base + 1, own.name) && own_has(&own, l.address);
+	return known[at].wanted;
+}
 
 static void print(const struct memory_item *t, uint64_t i)
 {
 	uint64_t a = t->address;
+	if (t->kind > MEMORY_ATOMIC && t->kind != MEMORY_RANGE_LOAD &&
+		t->kind != MEMORY_RANGE_STORE)
+		return;
+	if (!is_wanted(t->code))
+		return;
 	switch (t->kind) {
 	case MEMORY_LOAD:
 	case MEMORY_STORE:
@@ -40,6 +72,11 @@ int main(int argc, char **argv)
 		return 3;
 	}
 	int thread = argc > 2 ? atoi(argv[2]) : 0;
+	source = s;
+	if (argc > 3 && !own_read(&own, argv[3])) {
+		fprintf(stderr, "%s: not built by longpole cc\n", argv[3]);
+		return 3;
+	}
 	while ((status = memory_source_next(s, thread, &b, &err)) == BASE_OK) {
 		if (memory_batch_check(&b, &err) != BASE_OK) {
 			fprintf(stderr, "%s\n", err.cause[0]);

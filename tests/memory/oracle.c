@@ -7,19 +7,16 @@
  * Lines: L, S or A (load, store, both indivisibly), address, size; R or W for strings. Which
  * instructions are the program's own is read from the tables in its file.
  */
-#include "memory/stream.h"
+#include "own.h"
 
 #include <Zydis/Zydis.h>
 #include <elf.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/ptrace.h>
-#include <sys/stat.h>
 #include <sys/user.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -28,10 +25,8 @@ struct range {
 	uint64_t start, end;
 };
 static struct {
-	const uint8_t *file;
+	struct own own;
 	uint64_t bias;
-	uint8_t *own; /* a byte for each byte of the lowest .. highest own instruction */
-	uint64_t low, high;
 	struct range *function;
 	size_t nr_functions;
 	pid_t pid;
@@ -45,77 +40,21 @@ static _Noreturn void die(const char *what)
 	exit(2);
 }
 
-static const Elf64_Shdr *section(const char *name)
-{
-	const Elf64_Ehdr *e = (const void *)o.file;
-	const Elf64_Shdr *s = (const void *)(o.file + e->e_shoff);
-	const char *names = (const char *)o.file + s[e->e_shstrndx].sh_offset;
-	for (int i = 0; i < e->e_shnum; i++)
-		if (!strcmp(names + s[i].sh_name, name))
-			return &s[i];
-	return NULL;
-}
-
-/* Calls visit with the linked address and length of each own instruction. */
-static void each_own(void (*visit)(uint64_t address, unsigned length))
-{
-	const Elf64_Shdr *blocks = section(MEMORY_SECTION_BLOCKS),
-			 *info = section(MEMORY_SECTION_INFO);
-	if (!blocks || !info)
-		die("not built by longpole cc");
-	for (uint64_t at = 0; at < blocks->sh_size; at += sizeof(struct memory_block_head)) {
-		struct memory_block_head h;
-		memcpy(&h, o.file + blocks->sh_offset + at, sizeof h);
-		uint64_t code = blocks->sh_addr + at + (uint64_t)(int64_t)h.code;
-		const uint8_t *p =
-			o.file + info->sh_offset +
-			(blocks->sh_addr + at + 4 + (uint64_t)(int64_t)h.info - info->sh_addr);
-		for (unsigned n = p[0], i = 0; i < n; i++) {
-			visit(code, p[2 + 2 * i]);
-			code += p[2 + 2 * i] + p[3 + 2 * i];
-		}
-	}
-}
-
-static void visit_bounds(uint64_t address, unsigned length)
-{
-	o.low = address < o.low ? address : o.low;
-	o.high = address + length > o.high ? address + length : o.high;
-}
-
-static void visit_mark(uint64_t address, unsigned length)
-{
-	(void)length;
-	o.own[address - o.low] = 1;
-}
-
-static bool is_own(uint64_t linked)
-{
-	return linked >= o.low && linked < o.high && o.own[linked - o.low];
-}
-
 static void read_file(const char *path)
 {
-	struct stat st;
-	int fd = open(path, O_RDONLY);
-	if (fd < 0 || fstat(fd, &st))
+	if (!own_read(&o.own, path))
 		die(path);
-	o.file = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-	o.low = UINT64_MAX;
-	each_own(visit_bounds);
-	o.own = calloc(1, o.high - o.low + 1);
-	each_own(visit_mark);
-	const Elf64_Shdr *symbols = section(".symtab");
+	const Elf64_Shdr *symbols = own_section(&o.own, ".symtab");
 	if (!symbols)
 		die("no symbols");
-	const Elf64_Sym *s = (const void *)(o.file + symbols->sh_offset);
+	const Elf64_Sym *s = (const void *)(o.own.file + symbols->sh_offset);
 	size_t nr = symbols->sh_size / sizeof *s;
 	o.function = calloc(nr, sizeof *o.function);
 	for (size_t i = 0; i < nr; i++) {
 		if (ELF64_ST_TYPE(s[i].st_info) != STT_FUNC || !s[i].st_size)
 			continue;
 		for (uint64_t a = s[i].st_value; a < s[i].st_value + s[i].st_size; a++)
-			if (is_own(a)) {
+			if (own_has(&o.own, a)) {
 				o.function[o.nr_functions++] =
 					(struct range){s[i].st_value, s[i].st_value + s[i].st_size};
 				break;
@@ -332,10 +271,11 @@ static uint64_t auxv_entry(void)
 
 static uint64_t symbol(const char *name)
 {
-	const Elf64_Shdr *symbols = section(".symtab"), *strings = section(".strtab");
-	const Elf64_Sym *s = (const void *)(o.file + symbols->sh_offset);
+	const Elf64_Shdr *symbols = own_section(&o.own, ".symtab"),
+			 *strings = own_section(&o.own, ".strtab");
+	const Elf64_Sym *s = (const void *)(o.own.file + symbols->sh_offset);
 	for (size_t i = 0; i < symbols->sh_size / sizeof *s; i++)
-		if (!strcmp((const char *)o.file + strings->sh_offset + s[i].st_name, name))
+		if (!strcmp((const char *)o.own.file + strings->sh_offset + s[i].st_name, name))
 			return s[i].st_value;
 	return 0;
 }
@@ -350,7 +290,7 @@ static void step_through(void)
 		uint64_t linked = r.rip - o.bias;
 		if (string.active && r.rip != string.at && in_function(linked))
 			string_ends(&r);
-		if (is_own(linked) && !string.active && !signal)
+		if (own_has(&o.own, linked) && !string.active && !signal)
 			accesses(&r);
 		/* A call (or a signal, whose handler's return address is there as well) led out of
 		 * the program's own code: come back when it returns. */
@@ -386,7 +326,7 @@ int main(int argc, char **argv)
 		_exit(127);
 	}
 	wait_stop();
-	o.bias = auxv_entry() - ((const Elf64_Ehdr *)(const void *)o.file)->e_entry;
+	o.bias = auxv_entry() - ((const Elf64_Ehdr *)(const void *)o.own.file)->e_entry;
 	if (run_to(symbol("main") + o.bias, 0))
 		step_through();
 	fclose(o.out);

@@ -94,6 +94,34 @@ same exceptions-clang c++ clang++-14 'exceptions.cc exceptions2.cc' -O2
 same processes cc gcc processes.c -O2
 grep -qw avx2 /proc/cpuinfo && same vectors-native cc gcc vectors.c -O3 -ffast-math -march=native
 
+# watched NAME SOURCE OPTION... - Valgrind's tool watches the run that the program's own recording code records: all accesses
+# of the program's own instructions are the same, thread by thread.
+watched() {
+	local name=$1 source=$2 why='' thread
+	shift 2
+	selected "$name" || return 0
+	if ! has_compiler valgrind || [[ ! -x $LONGPOLE_BUILD/valgrind/longpole-amd64-linux ]]; then
+		echo "skip $name: Valgrind's tool is not here"
+		return
+	fi
+	"$LONGPOLE" cc -w "$@" -o "$name" "$here/$source" -lm -lpthread 2>err || why=$(head -n 3 err)
+	printf '#!/bin/sh\nexec "%s" record -q --level 3 --recorder=valgrind -o %s.seen.lpt -- ./%s\n' "$LONGPOLE" "$name" "$name" >"$name.sh"
+	chmod +x "$name.sh"
+	[[ -n $why ]] || why=$(record -o "$name.lpt" -- "./$name.sh" >"$name.said")
+	[[ -n $why || $(./"$name") == "$(cat "$name.said")" ]] || why="says something else under Valgrind"
+	for thread in 0 1 2 3; do
+		[[ -z $why ]] || break
+		"$accesses" "$name.lpt" "$thread" 2>>err | sha256sum >>"$name.recorded"
+		"$accesses" "$name.seen.lpt" "$thread" "$name" 2>>err | tee -a "$name.all" | sha256sum >>"$name.seen"
+	done
+	[[ -n $why ]] || cmp -s <(sort "$name.recorded") <(sort "$name.seen") || why="the accesses differ"
+	[[ -n $why ]] || (($(wc -l <"$name.all") > 100)) || why="Valgrind saw too little: $(tail -n 1 err)"
+	result "$name" "$why"
+}
+watched watched-basics basics.c -O2
+watched watched-vectors vectors.c -O3 -ffast-math
+watched watched-threads threads.c -O2
+
 # Borrowed registers: everything in a build that the compiler was not told about r10 and r11.
 borrowing() {
 	local why=

@@ -434,7 +434,7 @@ static void test_config(void **state)
 	for (size_t i = 0; i < BASE_COUNT(bad); i++) {
 		struct base_err err = {0};
 		assert_int_equal(memory_cdat_config_set(k, bad[i], &err), BASE_ERR_USAGE);
-		assert_int_equal(err.nr_causes, 1);
+		assert_true(err.nr_causes >= 1);
 	}
 	struct base_err err = {0};
 	assert_int_equal(

@@ -13,9 +13,13 @@ static void expect_refusal(const char *text, const char *const word[])
 	if (s == BASE_OK)
 		s = platform_config_check(c, &err);
 	assert_int_equal(s, BASE_ERR_USAGE);
+	struct base_str said = {0};
+	for (unsigned i = 0; i < err.nr_causes; i++)
+		base_str_addf(&said, "%s\n", err.cause[i]);
 	for (size_t i = 0; word[i]; i++)
-		if (!strstr(err.cause[0], word[i]))
-			fail_msg("'%s' is not in: %s", word[i], err.cause[0]);
+		if (!strstr(base_str_text(&said), word[i]))
+			fail_msg("'%s' is not in: %s", word[i], base_str_text(&said));
+	base_str_fini(&said);
 	platform_config_free(c);
 }
 #define REFUSED(text, ...) expect_refusal(text, (const char *const[]){__VA_ARGS__, NULL})
@@ -101,16 +105,16 @@ static void test_long_lines(void **state)
 /* The presets are within their own limits, and everything is explained. */
 static void test_table(void **state)
 {
-	size_t nr;
-	const struct platform_parameter *p = platform_parameters(&nr);
+	const struct base_parameters table = platform_parameters();
+	const struct base_parameter *p = table.row;
 	(void)state;
-	assert_true(nr > 50);
-	for (size_t i = 0; i < nr; i++) {
+	assert_true(table.nr > 50);
+	for (size_t i = 0; i < table.nr; i++) {
 		assert_true(p[i].least <= p[i].preset && p[i].preset <= p[i].most);
 		assert_true(*p[i].unit && *p[i].sentence && *p[i].source);
 		for (size_t k = 0; k < i; k++)
 			assert_true(strcmp(p[i].key, p[k].key) != 0 ||
-				    strcmp(p[i].section, p[k].section) != 0);
+				    strcmp(p[i].group, p[k].group) != 0);
 	}
 }
 

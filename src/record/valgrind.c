@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* valgrind.c - where the tool and Valgrind's own files are. */
+#include "record/valgrind.h"
+
+#include "config.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { LONG_PATH = PATH_MAX + 300 }; /* a directory and a name in it */
+#define TOOL_FILE "longpole-amd64-linux"
+
+static bool is_file(const char *path)
+{
+	struct stat st;
+	return !stat(path, &st) && S_ISREG(st.st_mode) && !access(path, R_OK | X_OK);
+}
+
+static bool find_tool(char path[PATH_MAX])
+{
+	static const char *const beside[] = {"../../valgrind/", "../lib/longpole/valgrind/"};
+	char exe[PATH_MAX];
+	ssize_t n = readlink("/proc/self/exe", exe, sizeof exe - 1);
+	exe[n > 0 ? n : 0] = 0;
+	const char *slash = strrchr(exe, '/');
+	for (size_t i = 0; slash && i < BASE_COUNT(beside); i++) {
+		int length = snprintf(path, PATH_MAX, "%.*s%s%s", (int)(slash - exe + 1), exe,
+			beside[i], TOOL_FILE);
+		if (length > 0 && length < PATH_MAX && is_file(path))
+			return true;
+	}
+	snprintf(path, PATH_MAX, "%s/valgrind/%s", LONGPOLE_LIBDIR, TOOL_FILE);
+	return is_file(path);
+}
+
+/* Valgrind's own files, which the tool needs beside it. */
+static const char *find_core(void)
+{
+	static const char *const place[] = {"/usr/libexec/valgrind", "/usr/local/libexec/valgrind",
+		"/usr/lib/x86_64-linux-gnu/valgrind", "/usr/lib64/valgrind", "/usr/lib/valgrind"};
+	for (size_t i = 0; i < BASE_COUNT(place); i++) {
+		char path[PATH_MAX];
+		snprintf(path, sizeof path, "%s/none-amd64-linux", place[i]);
+		if (is_file(path))
+			return place[i];
+	}
+	return NULL;
+}
+
+static bool is_in_path(const char *name, char path[PATH_MAX])
+{
+	const char *at = getenv("PATH");
+	for (; at && *at; at += *at == ':') {
+		size_t length = strcspn(at, ":");
+		snprintf(path, PATH_MAX, "%.*s/%s", (int)length, at, name);
+		if (is_file(path))
+			return true;
+		at += length;
+	}
+	return false;
+}
+
+const char *record_valgrind_why_not(void)
+{
+	char tool[PATH_MAX], path[PATH_MAX];
+	return !find_tool(tool) ? "its tool for Valgrind was not built"
+	       : !find_core() || !is_in_path("valgrind", path) ? "Valgrind is not installed here"
+							       : NULL;
+}
+
+enum base_status record_valgrind_directory(char dir[PATH_MAX], struct base_err *err)
+{
+	static const char *const own[] = {"vgpreload_core-amd64-linux.so", "default.supp"};
+	const char *tmp = getenv("TMPDIR"), *core = find_core();
+	char tool[PATH_MAX], from[PATH_MAX + 64], to[PATH_MAX + 64];
+	snprintf(dir, PATH_MAX, "%s/longpole-tool-XXXXXX", tmp && *tmp ? tmp : "/tmp");
+	if (!mkdtemp(dir))
+		return base_fail_errno(err, errno, "cannot make a directory, %s", dir);
+	snprintf(to, sizeof to, "%s/" TOOL_FILE, dir);
+	if (!find_tool(tool) || symlink(tool, to))
+		return base_fail_errno(err, errno, "cannot make a link, %s", to);
+	for (size_t i = 0; i < BASE_COUNT(own); i++) {
+		snprintf(from, sizeof from, "%s/%s", core ? core : "", own[i]);
+		snprintf(to, sizeof to, "%s/%s", dir, own[i]);
+		if (symlink(from, to))
+			return base_fail_errno(err, errno, "cannot make a link, %s", to);
+	}
+	return BASE_OK;
+}
+
+void record_valgrind_remove(const char *dir)
+{
+	char path[LONG_PATH];
+	DIR *d = opendir(dir);
+	for (const struct dirent *e; d && (e = readdir(d));) {
+		snprintf(path, sizeof path, "%s/%s", dir, e->d_name);
+		unlink(path); /* (not ".", "..") */
+	}
+	if (d)
+		closedir(d);
+	rmdir(dir);
+}
+
+enum base_status record_valgrind_ready(
+	struct record_valgrind *v, const char *ring_path, char *const *argv, struct base_err *err)
+{
+	static const char *const fixed[] = {"valgrind", "-q", "--tool=longpole", "--mode=memory",
+		"--vgdb=no", "--fair-sched=try",
+		/* blocks as the program has them */
+		"--vex-iropt-unroll-thresh=0", "--vex-guest-chase=no",
+		/* a handler sees what the program's registers were */
+		"--vex-iropt-register-updates=allregs-at-mem-access"};
+	const char *why = record_valgrind_why_not();
+	size_t nr = 0, to = BASE_COUNT(fixed);
+	if (why || !is_in_path("valgrind", v->program))
+		return base_fail(err, BASE_ERR_ENV, "--recorder=valgrind: %s", why ? why : "?");
+	snprintf(v->ring_option, sizeof v->ring_option, "--ring=%s", ring_path);
+	while (argv[nr])
+		nr++;
+	char **line = base_alloc((to + nr + 3) * sizeof *line);
+	if (!line)
+		return base_fail(err, BASE_ERR_NOMEM, "no memory for a command");
+	for (size_t i = 0; i < to; i++)
+		line[i] = (char *)(uintptr_t)fixed[i];
+	line[to++] = v->ring_option;
+	line[to++] = (char *)(uintptr_t) "--";
+	memcpy(line + to, argv, (nr + 1) * sizeof *line);
+	v->argv = line;
+	return record_valgrind_directory(v->dir, err);
+}
+
+void record_valgrind_done(struct record_valgrind *v)
+{
+	if (v->dir[0])
+		record_valgrind_remove(v->dir);
+	base_free(v->argv);
+	*v = (struct record_valgrind){0};
+}

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * memory.h - the memory mode's parts: what an instruction is (memory_opcode.c), blocks and the code
+ * that records them (memory_code.c), words into the recorder's shared memory (memory_stream.c).
+ *
+ * The words are those of memory/stream.h: for each execution of a block the address of its head,
+ * then its slots. There is one buffer, of the thread that runs; it becomes a piece when it is full
+ * and when another thread runs. So pieces never overlap in time, and their order is the order of
+ * all accesses.
+ */
+#ifndef LONGPOLE_VALGRIND_MEMORY_H
+#define LONGPOLE_VALGRIND_MEMORY_H
+
+#include "mode.h"
+
+#include "memory/stream.h"
+#include "memory/source.h"
+
+enum {
+	MEMORY_SUPERBLOCK_WORDS = 2048, /* that one execution of a superblock may write */
+	MEMORY_INFO_MAX_BYTES = 4096,   /* of one block */
+};
+
+/* What translated code reads and writes itself. */
+struct memory_hot {
+	ULong *next;  /* word */
+	ULong string; /* address of the repeated string instruction that goes on; 0: none does */
+};
+extern struct memory_hot memory_hot;
+extern ULong memory_buffer[MEMORY_PIECE_WORDS];
+
+/* What follows from an instruction's bytes; everything else is VEX's knowledge. */
+struct memory_opcode {
+	UChar terminator; /* enum memory_terminator */
+	Bool string;      /* rep movs, stos, lods: as often as rcx says */
+	Bool compares;    /* repe, repne cmps, scas: it may end before */
+	UChar element;    /* bytes of a string instruction's element */
+	Bool loads_rsi, stores_rdi;
+	UChar reg; /* enum memory_register, of its accesses (a vector's: by size) */
+};
+void memory_opcode(const UChar *bytes, UInt length, struct memory_opcode *ret);
+
+/* A block: what words point to. Never freed; the same code and description give the same block. */
+struct memory_block {
+	struct memory_block *next_same; /* of the hash table */
+	UWord code;                     /* its key */
+	struct memory_block_head head;
+	struct memory_block *next_new;
+	UInt info_bytes, nr_instructions;
+	UChar info[]; /* as in stream.h */
+};
+/* NULL: there are too many. */
+struct memory_block *memory_block_of(
+	Addr code, const struct memory_block_head *head, const UChar *info, UInt info_bytes);
+static inline struct memory_block *memory_block_at(ULong word)
+{
+	return (struct memory_block *)(word - offsetof(struct memory_block, head));
+}
+
+IRSB *memory_instrument(IRSB *in, const VexGuestLayout *layout);
+/* Of the instructions before `address`; NULL: there are none. */
+struct memory_block *memory_block_before(const struct memory_block *b, Addr address);
+
+Bool memory_set_ring(const HChar *path);
+void memory_begin(void);
+void memory_switched_to(ThreadId tid);
+void memory_created(ThreadId parent, ThreadId child);
+void memory_exits(ThreadId tid);
+void memory_accessed(ThreadId tid, Bool store, Addr address, SizeT bytes); /* by the kernel */
+void memory_signalled(ThreadId tid, Int signal);
+void memory_end(const HChar *path);
+/* Called by translated code: the buffer is almost full. */
+void memory_on_full(void);
+
+#endif

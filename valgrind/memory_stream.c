@@ -1,0 +1,650 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* memory_stream.c - blocks that were met, threads, and their words as chunks in the recorder's
+ * shared memory (record/memory_ring.h). */
+#include "memory.h"
+
+#include "record/memory_ring.h"
+#include "record/target_encode.h"
+
+#include "pub_tool_aspacemgr.h"
+#include "pub_tool_debuginfo.h"
+#include "pub_tool_hashtable.h"
+#include "pub_tool_libcassert.h"
+#include "pub_tool_libcbase.h"
+#include "pub_tool_libcfile.h"
+#include "pub_tool_libcprint.h"
+#include "pub_tool_libcproc.h"
+#include "pub_tool_machine.h"
+#include "pub_tool_mallocfree.h"
+#include "pub_tool_threadstate.h"
+#include "pub_tool_vki.h"
+
+/* Of the core; tools' headers do not have it. */
+SysRes VG_(am_shared_mmap_file_float_valgrind)(SizeT length, UInt prot, Int fd, Off64T offset);
+
+enum {
+	OBJECTS_MAX = 4096,
+	MODULES_MAX = 16384, /* as the reader takes */
+	PIECE_HEAD_BYTES = 64,
+	INFO_AWAY = 1 << 29, /* where the descriptions seem to be, from the blocks */
+	REACH = 1 << 30,
+	OPEN_CHUNKS_MAX = 16, /* threads that keep a chunk of the ring while others run */
+	WAIT_NS = 20000000,
+	STATES_ROOM = 1 << 14,
+	SYSTEM_KILL = 62,
+	SYSTEM_GETTID = 186,
+	SYSTEM_FUTEX = 202,
+};
+
+struct object { /* a file that is mapped, as far as its code can be told by 32 bits */
+	HChar *path;
+	PtrdiffT bias;
+	Addr near;
+	struct memory_block *first_new;
+	UInt nr_new;
+	SizeT new_bytes;
+};
+
+struct thread {
+	struct thread *next;
+	ThreadId tid;
+	UInt lwp;
+	ULong number, sequence, lost;
+	ULong string; /* memory_hot.string while others run */
+	struct target_encoder encoder;
+	UInt slot_states;
+	UChar *chunk;
+	UInt chunk_block, chunk_used;
+	Bool begun, ended, joined;
+};
+
+struct memory_hot memory_hot;
+ULong memory_buffer[MEMORY_PIECE_WORDS];
+
+static struct {
+	struct memory_ring_head *ring;
+	UInt image;
+	Bool off; /* a child of fork, or the recorder is gone */
+	VgHashTable *blocks;
+	struct object object[OBJECTS_MAX];
+	UInt nr_objects, nr_modules, nr_blocks; /* highest index + 1 */
+	ULong nr_made, nr_slots;
+	UInt *slot_base, slot_base_room;
+	struct thread *thread, *current, **of_tid;
+	ULong nr_threads;
+	UInt nr_alive, nr_open;
+	ULong begin_ticks; /* of the words in the buffer */
+	ULong lost_blocks;
+} m;
+
+static struct memory_block_head mark_head[MEMORY_MARK_NR] = {
+#define MARK(name, slots, ticks)                                                                   \
+	{.info = MEMORY_MARK_##name,                                                               \
+		.nr_slots = (slots),                                                               \
+		.flags = MEMORY_BLOCK_MARK | (ticks) << MEMORY_BLOCK_TICKS_SHIFT},
+	MEMORY_MARKS(MARK)
+#undef MARK
+};
+
+static ULong now_ticks(void)
+{
+	return __builtin_ia32_rdtsc();
+}
+
+static Word system_call(UWord number, UWord a, UWord b, UWord c, UWord d)
+{
+	register UWord r10 __asm__("r10") = d;
+	Word ret;
+	__asm__ volatile("syscall"
+			 : "=a"(ret)
+			 : "a"(number), "D"(a), "S"(b), "d"(c), "r"(r10)
+			 : "rcx", "r11", "memory");
+	return ret;
+}
+
+/* ---- blocks -----------------------------------------------------------------------------------
+ */
+
+static struct object *object_of(Addr code)
+{
+	const DebugInfo *di = VG_(find_DebugInfo)(VG_(current_DiEpoch)(), code);
+	const HChar *path = di ? VG_(DebugInfo_get_filename)(di) : "";
+	PtrdiffT bias = di ? VG_(DebugInfo_get_text_bias)(di) : 0;
+	for (UInt i = 0; i < m.nr_objects; i++) {
+		struct object *o = &m.object[i];
+		if (o->bias == bias && code - o->near + REACH < 2ul * REACH &&
+			!VG_(strcmp)(o->path, path))
+			return o;
+	}
+	if (m.nr_objects == OBJECTS_MAX)
+		return NULL;
+	struct object *o = &m.object[m.nr_objects++];
+	*o = (struct object){
+		.path = VG_(strdup)("longpole.path", path), .bias = bias, .near = code};
+	return o;
+}
+
+static Bool is_same(const struct memory_block *b, const struct memory_block_head *head,
+	const UChar *info, UInt info_bytes)
+{
+	return b->info_bytes == info_bytes && b->head.nr_slots == head->nr_slots &&
+	       b->head.nr_stack == head->nr_stack && b->head.flags == head->flags &&
+	       b->head.terminator == head->terminator && !VG_(memcmp)(b->info, info, info_bytes);
+}
+
+struct memory_block *memory_block_of(
+	Addr code, const struct memory_block_head *head, const UChar *info, UInt info_bytes)
+{
+	struct memory_block *b = VG_(HT_lookup)(m.blocks, code);
+	for (; b; b = b->next_same)
+		if (b->code == code && is_same(b, head, info, info_bytes))
+			return b;
+	struct object *o = object_of(code);
+	if (!o || m.nr_made + MEMORY_MARK_NR + 1 >= MEMORY_BLOCKS_MAX) {
+		m.lost_blocks++;
+		return NULL;
+	}
+	m.nr_made++;
+	b = VG_(malloc)("longpole.block", sizeof *b + info_bytes);
+	*b = (struct memory_block){.code = code,
+		.head = *head,
+		.next_new = o->first_new,
+		.info_bytes = info_bytes,
+		.nr_instructions = info[0]};
+	VG_(memcpy)(b->info, info, info_bytes);
+	VG_(HT_add_node)(m.blocks, b);
+	o->first_new = b;
+	o->nr_new++;
+	o->new_bytes += info_bytes;
+	return b;
+}
+
+/* ---- the ring ---------------------------------------------------------------------------------
+ */
+
+Bool memory_set_ring(const HChar *path)
+{
+	SysRes fd = VG_(open)(path, VKI_O_RDWR, 0);
+	struct vg_stat st;
+	if (sr_isError(fd) || VG_(fstat)((Int)sr_Res(fd), &st)) {
+		VG_(fmsg_bad_option)(path, "--ring: cannot be opened\n");
+		return True;
+	}
+	SysRes at = VG_(am_shared_mmap_file_float_valgrind)(
+		(SizeT)st.size, VKI_PROT_READ | VKI_PROT_WRITE, (Int)sr_Res(fd), 0);
+	VG_(close)((Int)sr_Res(fd));
+	struct memory_ring_head *ring =
+		sr_isError(at) ? NULL : (struct memory_ring_head *)sr_Res(at);
+	if (!ring || ring->magic != MEMORY_RING_MAGIC || ring->version != MEMORY_RING_VERSION ||
+		ring->nr_blocks > MEMORY_RING_BLOCKS_MAX ||
+		memory_ring_bytes(ring->nr_blocks) > (ULong)st.size)
+		VG_(fmsg_bad_option)(path, "--ring: not a recorder's shared memory\n");
+	m.ring = ring;
+	return True;
+}
+
+static Bool recording(void)
+{
+	return m.ring && !m.off && __atomic_load_n(&m.ring->recording, __ATOMIC_ACQUIRE);
+}
+
+static UChar *block_at(UInt i)
+{
+	return (UChar *)m.ring + MEMORY_RING_HEAD_BYTES + (ULong)i * MEMORY_RING_BLOCK_BYTES;
+}
+
+static Bool try_take(UInt *ret)
+{
+	for (UInt i = 0; i < m.ring->nr_blocks; i++) {
+		UInt free = MEMORY_RING_FREE;
+		if (__atomic_load_n(&m.ring->state[i], __ATOMIC_RELAXED) == MEMORY_RING_FREE &&
+			__atomic_compare_exchange_n(&m.ring->state[i], &free, MEMORY_RING_ACTIVE,
+				False, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
+			*ret = i;
+			return True;
+		}
+	}
+	return False;
+}
+
+/* Waits for a block; false: there will be none. */
+static Bool take_block(UInt *ret)
+{
+	ULong began = now_ticks();
+	Bool waited = False;
+	while (recording()) {
+		UInt freed = __atomic_load_n(&m.ring->freed, __ATOMIC_ACQUIRE);
+		if (try_take(ret)) {
+			if (waited)
+				__atomic_fetch_add(
+					&m.ring->wait_ticks, now_ticks() - began, __ATOMIC_RELAXED);
+			return True;
+		}
+		waited = True;
+		struct vki_timespec ts = {.tv_nsec = WAIT_NS};
+		__atomic_fetch_add(&m.ring->waiters, 1, __ATOMIC_ACQ_REL);
+		(void)system_call(SYSTEM_FUTEX, (UWord)&m.ring->freed, 0, freed, (UWord)&ts);
+		__atomic_fetch_sub(&m.ring->waiters, 1, __ATOMIC_ACQ_REL);
+		if (system_call(SYSTEM_KILL, m.ring->reader_pid, 0, 0, 0) == -VKI_ESRCH)
+			m.off = True;
+	}
+	return False;
+}
+
+static void publish(UInt block)
+{
+	__atomic_store_n(&m.ring->state[block], MEMORY_RING_DONE, __ATOMIC_RELEASE);
+}
+
+/* ---- tables -----------------------------------------------------------------------------------
+ */
+
+struct module {
+	const struct object *object;
+	UInt number, first_index;
+	Addr heads; /* where they seem to be */
+};
+
+/* A section, in as many chunks as it takes. */
+static void send_section(const struct module *to, enum memory_table_section section,
+	const void *bytes, ULong size_bytes)
+{
+	ULong room = MEMORY_RING_BLOCK_BYTES - sizeof(struct memory_chunk_head) -
+		     sizeof(struct memory_table_head);
+	for (ULong offset = 0; offset < size_bytes;) {
+		ULong part = size_bytes - offset < room ? size_bytes - offset : room;
+		UInt block;
+		if (!take_block(&block))
+			return;
+		UChar *chunk = block_at(block);
+		struct memory_chunk_head head = {.magic = MEMORY_CHUNK_MAGIC,
+			.version = MEMORY_STREAM_VERSION,
+			.type = MEMORY_CHUNK_TABLE,
+			.bytes = (UInt)(sizeof head + sizeof(struct memory_table_head) + part),
+			.image = m.image,
+			.pid = (UInt)VG_(getpid)(),
+			.sequence = to->number,
+			.first_ticks = now_ticks(),
+			.tables = m.image,
+			.flags = MEMORY_CHUNK_SERIAL};
+		head.last_ticks = head.first_ticks;
+		struct memory_table_head table = {.module = to->number,
+			.section = section,
+			.address = section == MEMORY_TABLE_BLOCKS ? to->heads
+				   : section == MEMORY_TABLE_INFO ? to->heads + INFO_AWAY
+								  : 0,
+			.bytes = size_bytes,
+			.offset = offset,
+			.load_bias = to->object ? (ULong)to->object->bias : 0,
+			.first_index = to->first_index,
+			.flags = MEMORY_TABLE_IN_PLACE};
+		VG_(memcpy)(chunk, &head, sizeof head);
+		VG_(memcpy)(chunk + sizeof head, &table, sizeof table);
+		VG_(memcpy)
+		(chunk + sizeof head + sizeof table, (const UChar *)bytes + offset, part);
+		publish(block);
+		offset += part;
+	}
+}
+
+static Bool room_for_slot_bases(UInt nr)
+{
+	if (nr <= m.slot_base_room)
+		return True;
+	UInt room = m.slot_base_room ? m.slot_base_room : STATES_ROOM;
+	while (room < nr)
+		room *= 2;
+	m.slot_base = VG_(realloc)("longpole.slots", m.slot_base, room * sizeof *m.slot_base);
+	m.slot_base_room = room;
+	return m.slot_base != NULL;
+}
+
+static void number(struct memory_block_head *head)
+{
+	room_for_slot_bases(m.nr_blocks + 1);
+	head->index = m.nr_blocks;
+	m.slot_base[m.nr_blocks++] = (UInt)m.nr_slots;
+	m.nr_slots += head->nr_slots;
+}
+
+static void send_marks(void)
+{
+	struct module module = {.number = m.nr_modules++, .first_index = m.nr_blocks};
+	for (UInt i = 0; i < MEMORY_MARK_NR; i++)
+		number(&mark_head[i]);
+	send_section(&module, MEMORY_TABLE_BLOCKS, mark_head, sizeof mark_head);
+}
+
+/* An object's new blocks, as a module of their own. */
+static void send_new(struct object *o)
+{
+	struct module module = {.object = o,
+		.number = m.nr_modules++,
+		.first_index = m.nr_blocks,
+		.heads = o->near};
+	struct memory_block_head *heads = VG_(malloc)("longpole.heads", o->nr_new * sizeof *heads);
+	UChar *info = VG_(malloc)("longpole.info", o->new_bytes);
+	UInt at = 0, i = 0;
+	for (struct memory_block *b = o->first_new; b; b = b->next_new, i++) {
+		Addr seems = module.heads + i * sizeof *heads;
+		number(&b->head);
+		heads[i] = b->head;
+		heads[i].index = 0;
+		heads[i].code = (Int)(b->code - seems);
+		heads[i].info = (Int)(module.heads + INFO_AWAY + at - (seems + 4));
+		VG_(memcpy)(info + at, b->info, b->info_bytes);
+		at += b->info_bytes;
+	}
+	send_section(&module, MEMORY_TABLE_PATH, o->path, VG_(strlen)(o->path) + 1);
+	send_section(&module, MEMORY_TABLE_INFO, info, at);
+	send_section(&module, MEMORY_TABLE_BLOCKS, heads, o->nr_new * sizeof *heads);
+	VG_(free)(heads);
+	VG_(free)(info);
+	o->first_new = NULL;
+	o->nr_new = 0;
+	o->new_bytes = 0;
+}
+
+/* The blocks that the words of the buffer need. */
+static void send_tables(void)
+{
+	for (UInt i = 0; i < m.nr_objects; i++)
+		if (m.object[i].nr_new && m.nr_modules < MODULES_MAX)
+			send_new(&m.object[i]);
+}
+
+/* ---- chunks -----------------------------------------------------------------------------------
+ */
+
+static void room_for_states(struct thread *t)
+{
+	struct target_encoder *e = &t->encoder;
+	e->slot_base = m.slot_base;
+	if (m.nr_blocks > e->nr_blocks) {
+		UInt room = m.nr_blocks + m.nr_blocks / 2 + STATES_ROOM;
+		e->block = VG_(realloc)("longpole.states", e->block, room * sizeof *e->block);
+		VG_(memset)(e->block + e->nr_blocks, 0, (room - e->nr_blocks) * sizeof *e->block);
+		e->nr_blocks = room;
+	}
+	if (m.nr_slots > t->slot_states) {
+		UInt room = (UInt)(m.nr_slots + m.nr_slots / 2 + STATES_ROOM);
+		e->slot = VG_(realloc)("longpole.states", e->slot, room * sizeof *e->slot);
+		t->slot_states = room;
+	}
+}
+
+static void close_chunk(struct thread *t)
+{
+	if (!t->chunk)
+		return;
+	publish(t->chunk_block);
+	t->chunk = NULL;
+	m.nr_open--;
+}
+
+static Bool open_chunk(struct thread *t)
+{
+	UInt block;
+	if (!take_block(&block))
+		return False;
+	m.nr_open++;
+	t->chunk = block_at(block);
+	t->chunk_block = block;
+	t->chunk_used = sizeof(struct memory_chunk_head);
+	struct memory_chunk_head head = {.magic = MEMORY_CHUNK_MAGIC,
+		.version = MEMORY_STREAM_VERSION,
+		.type = MEMORY_CHUNK_STREAM,
+		.bytes = t->chunk_used,
+		.image = m.image,
+		.pid = (UInt)VG_(getpid)(),
+		.tid = t->lwp,
+		.thread = t->number,
+		.sequence = t->sequence++,
+		.first_ticks = m.begin_ticks,
+		.last_ticks = m.begin_ticks,
+		.lost = t->lost,
+		.tables = m.image,
+		.flags = MEMORY_CHUNK_SERIAL};
+	VG_(memcpy)(t->chunk, &head, sizeof head);
+	t->lost = 0;
+	longpole_target_encode_start(&t->encoder, m.begin_ticks);
+	return True;
+}
+
+static UChar *put(UChar *p, ULong v)
+{
+	for (; v > 127; v >>= 7)
+		*p++ = (UChar)(v | 128);
+	*p++ = (UChar)v;
+	return p;
+}
+
+static void add_piece(struct thread *t, ULong *words, SizeT nr)
+{
+	ULong began = now_ticks();
+	SizeT done;
+	send_tables();
+	room_for_states(t);
+	if (t->chunk && MEMORY_RING_BLOCK_BYTES - t->chunk_used <
+				target_encode_bound(nr) + 2 * PIECE_HEAD_BYTES)
+		close_chunk(t);
+	if (!t->chunk && !open_chunk(t)) {
+		t->lost += nr;
+		return;
+	}
+	UChar *piece = t->chunk + t->chunk_used, *tokens = piece + PIECE_HEAD_BYTES;
+	UChar *end = longpole_target_encode(&t->encoder, (uint64_t *)words, nr, tokens, &done);
+	struct memory_chunk_head *head = (struct memory_chunk_head *)t->chunk;
+	ULong size = (ULong)(end - tokens);
+	UChar *p = put(piece, done);
+	p = put(p, 0);
+	p = put(p, m.begin_ticks - head->first_ticks);
+	p = put(p, began - m.begin_ticks);
+	p = put(p, size);
+	VG_(memmove)(p, tokens, size);
+	t->chunk_used = (UInt)(p + size - t->chunk);
+	t->lost += nr - done;
+	head->last_ticks = began;
+	__atomic_store_n(&head->bytes, t->chunk_used, __ATOMIC_RELEASE);
+	__atomic_fetch_add(&m.ring->words, done, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&m.ring->pieces, 1, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&m.ring->encode_ticks, now_ticks() - began, __ATOMIC_RELAXED);
+}
+
+static void flush(void)
+{
+	SizeT nr = (SizeT)(memory_hot.next - memory_buffer);
+	if (nr && m.current && recording())
+		add_piece(m.current, memory_buffer, nr);
+	memory_hot.next = memory_buffer;
+	m.begin_ticks = now_ticks();
+}
+
+void memory_on_full(void)
+{
+	flush();
+}
+
+/* ---- marks ------------------------------------------------------------------------------------
+ */
+
+static void mark(enum memory_mark what, const ULong *slot)
+{
+	UInt nr = mark_head[what].nr_slots;
+	if (memory_hot.next > memory_buffer + MEMORY_PIECE_WORDS - MEMORY_SUPERBLOCK_WORDS)
+		flush();
+	*memory_hot.next++ = (ULong)&mark_head[what];
+	for (UInt i = 0; i < nr; i++)
+		*memory_hot.next++ = slot[i];
+}
+
+static void mark_call(enum memory_call_kind kind, ULong argument)
+{
+	ULong now = now_ticks();
+	mark(MEMORY_MARK_call, (const ULong[]){kind, argument, 0, 0, 0, now, now});
+}
+
+void memory_accessed(ThreadId tid, Bool store, Addr address, SizeT bytes)
+{
+	if (bytes && m.current && m.current->tid == tid)
+		mark(store ? MEMORY_MARK_store : MEMORY_MARK_load, (const ULong[]){address, bytes});
+}
+
+/* ---- threads ----------------------------------------------------------------------------------
+ */
+
+static struct thread *new_thread(ThreadId tid)
+{
+	struct thread *t = VG_(calloc)("longpole.thread", 1, sizeof *t);
+	t->tid = tid;
+	t->number = ++m.nr_threads;
+	t->encoder.heads = 0;
+	t->encoder.heads_bytes = ~(uintptr_t)0; /* all words are ours */
+	t->encoder.avx2 = __builtin_cpu_supports("avx2");
+	t->next = m.thread;
+	m.thread = t;
+	m.of_tid[tid] = t;
+	m.nr_alive++;
+	return t;
+}
+
+static void free_states(struct thread *t)
+{
+	VG_(free)(t->encoder.block);
+	VG_(free)(t->encoder.slot);
+	t->encoder.block = NULL;
+	t->encoder.slot = NULL;
+	t->encoder.nr_blocks = t->slot_states = 0;
+}
+
+/* The one that goes on alone has them behind it. */
+static void join_all(void)
+{
+	for (struct thread *t = m.thread; t; t = t->next)
+		if (t->ended && !t->joined) {
+			t->joined = True;
+			mark_call(MEMORY_CALL_thread_join, t->number);
+		}
+}
+
+void memory_switched_to(ThreadId tid)
+{
+	struct thread *t = m.of_tid[tid];
+	if (t && t == m.current && m.nr_alive > 1)
+		return;
+	if (!t)
+		t = new_thread(tid);
+	if (t != m.current) {
+		flush();
+		if (m.current) {
+			m.current->string = memory_hot.string;
+			if (m.nr_open > OPEN_CHUNKS_MAX)
+				close_chunk(m.current);
+		}
+		m.current = t;
+		memory_hot.string = t->string;
+	}
+	if (!t->begun) {
+		t->begun = True;
+		t->lwp = (UInt)system_call(SYSTEM_GETTID, 0, 0, 0, 0);
+		mark_call(MEMORY_CALL_thread_begin, t->number);
+	}
+	if (m.nr_alive == 1)
+		join_all();
+}
+
+void memory_created(ThreadId parent, ThreadId child)
+{
+	struct thread *t = new_thread(child);
+	if (parent && m.current)
+		mark_call(MEMORY_CALL_thread_create, t->number);
+}
+
+void memory_exits(ThreadId tid)
+{
+	struct thread *t = m.of_tid[tid];
+	if (!t)
+		return;
+	if (t == m.current) {
+		mark_call(MEMORY_CALL_thread_end, 0);
+		flush();
+		m.current = NULL;
+	}
+	if (m.ring)
+		close_chunk(t);
+	free_states(t);
+	t->ended = True;
+	m.of_tid[tid] = NULL;
+	m.nr_alive--;
+}
+
+/* An instruction that failed, in the middle of a block: the block ends before it. */
+static void cut_last(Addr pc)
+{
+	ULong *p = memory_buffer, *last = NULL;
+	while (p < memory_hot.next) {
+		last = p;
+		p += 1 + ((const struct memory_block_head *)*p)->nr_slots;
+	}
+	if (!last || ((const struct memory_block_head *)*last)->flags & MEMORY_BLOCK_MARK)
+		return;
+	const struct memory_block *b = memory_block_at(*last);
+	Addr end = b->code;
+	for (UInt i = 0; i < b->nr_instructions; i++)
+		end += b->info[2 + 2 * i];
+	if (pc < b->code || pc >= end)
+		return;
+	const struct memory_block *before = memory_block_before(b, pc);
+	if (before)
+		*last = (ULong)&before->head;
+	else
+		memory_hot.next = last;
+}
+
+void memory_signalled(ThreadId tid, Int signal)
+{
+	memory_hot.string = 0;
+	if (m.current && m.current->tid == tid &&
+		(signal == VKI_SIGSEGV || signal == VKI_SIGBUS || signal == VKI_SIGFPE ||
+			signal == VKI_SIGILL || signal == VKI_SIGTRAP))
+		cut_last(VG_(get_IP)(tid));
+}
+
+/* ---- beginning and end ------------------------------------------------------------------------
+ */
+
+/* The child's words are not wanted: its chunks are the parent's. */
+static void in_child(ThreadId tid)
+{
+	(void)tid;
+	m.off = True;
+	m.ring = NULL;
+}
+
+void memory_begin(void)
+{
+	__builtin_cpu_init();
+	m.of_tid = VG_(calloc)("longpole.threads", VG_N_THREADS, sizeof *m.of_tid);
+	m.blocks = VG_(HT_construct)("longpole.blocks");
+	m.nr_blocks = 1; /* index 0 is none */
+	memory_hot.next = memory_buffer;
+	m.begin_ticks = now_ticks();
+	VG_(atfork)(NULL, NULL, in_child);
+	if (!m.ring)
+		VG_(fmsg_bad_option)
+	("--mode=memory", "needs --ring: see `longpole record --help`\n");
+	m.image = __atomic_add_fetch(&m.ring->next_image, 1, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&m.ring->attached, 1, __ATOMIC_RELAXED);
+	send_marks();
+}
+
+void memory_end(const HChar *path)
+{
+	(void)path;
+	flush();
+	if (!m.ring)
+		return;
+	for (struct thread *t = m.thread; t; t = t->next)
+		close_chunk(t);
+	__atomic_fetch_add(&m.ring->lost_words, m.lost_blocks, __ATOMIC_RELAXED);
+}
