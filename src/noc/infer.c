@@ -227,7 +227,8 @@ static uint32_t noise_range(uint32_t *spread, uint32_t nr, uint32_t nr_runs)
 		return 0;
 	qsort(spread, nr, sizeof *spread, compare_u32);
 	size_t n = nr_runs - 2;
-	double bound = spread[nr / 4] *
+	uint32_t quartile = spread[nr / 4];
+	double bound = (double)quartile *
 		       range_ratio[n < BASE_COUNT(range_ratio) ? n : BASE_COUNT(range_ratio) - 1];
 	uint32_t within = 0;
 	while (within < nr && spread[within] <= bound)
