@@ -230,7 +230,7 @@ static enum base_status set_up_program(struct session *s, char program[PATH_MAX]
 	else
 		status = record_find_program(o->argv[0], program, &s->result->exit_code, s->err);
 	if (status == BASE_OK && o->level >= 2)
-		status = record_memory_create(&s->memory, level, s->err);
+		status = record_memory_create(&s->memory, level, o->memory_taker, s->err);
 	if (status != BASE_OK)
 		return status;
 	s->result->memory_level = o->level >= 2 ? level : 0;
