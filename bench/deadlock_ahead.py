@@ -47,7 +47,7 @@ def bench_copies(bench, programs, times):
         bench.row(name + "the ghost for a look, median", ghost_ns / 1000, "us", runs=times)
         bench.row(name + "thread stopped, median", stopped_ns / 1e6, "ms", runs=copies)
         bench.row(name + "thread stopped, worst", stopped_max_ns / 1e6, "ms", GOAL_STOPPED_MS[source], "max", runs=copies,
-                  why="from PTRACE_INTERRUPT to PTRACE_DETACH" if words else "never attached")
+                  why="from when it stopped (our wait for a processor included) to PTRACE_DETACH" if words else "never attached")
 
 
 def bench_harm(bench, programs, name, what, times, words):
@@ -59,12 +59,7 @@ def bench_harm(bench, programs, name, what, times, words):
               why=why or "%d copies; %s" % (medians[1], out.strip().splitlines()[-1]))
 
 
-def rows(bench, build_dir, quick):
-    programs = os.path.join(build_dir, "tests", "target")
-    bench.note("copies: how long")
-    bench_copies(bench, programs, 20 if quick else 200)
-    times = 20 if quick else 1000
-    bench.note("copies: %d looks at programs that watch themselves" % times)
+def bench_harmless(bench, programs, times):
     bench_harm(bench, programs, "deadlock_harm", "24 kinds of blocking calls looked at", times, [])
     bench_harm(bench, programs, "deadlock_harm", "24 kinds of blocking calls looked at, by ptrace", times // 2, ["--ptrace"])
     bench_harm(bench, programs, "deadlock_isolation", "34 ways to do harm looked at", max(5, times // 10), [])

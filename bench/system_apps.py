@@ -17,6 +17,7 @@ import time
 
 
 GOAL_EXPLAINED = 95.0
+GOAL_WAITS = 99.9
 GOAL_ERROR = 20.0
 POSTGRES_BIN = "/usr/lib/postgresql"
 
@@ -237,6 +238,13 @@ def prediction(app, longpole, trace):
     return json.loads(text)["result"]["scenarios"][0]["best"]["predicted_speedup"] if text else None
 
 
+def waits_row(bench, app, system):
+    """Some kernels hide what one process does, and whom it wakes: what may be its doing is said, and is no wait that has a cause."""
+    bench.row("%s: waits with a waker or a named cause" % app.name, 100 * (1 - system["waits_unexplained"] / max(1, system["waits"])), "%",
+              GOAL_WAITS, "min", why="%d waits, %d unexplained, of these %d while a thread ran whose events the kernel does not show" % (
+                  system["waits"], system["waits_unexplained"], system["waits_not_shown"]))
+
+
 def rows_of(bench, app, longpole, scratch):
     quick = bench.args.quick
     trace = recorded(app, quick, longpole, scratch)
@@ -246,13 +254,15 @@ def rows_of(bench, app, longpole, scratch):
                           check=False).stdout
     if not text:
         return "no path of " + app.process
-    result = json.loads(text)["result"]
+    answer = json.loads(text)
+    result = answer["result"]
     before, after = (rate_of(app, quick, changed, scratch) for changed in (False, True))
     if not before or not after:
         return "the load did not run"
     measured = after / before
     bench.say("  %s: %s" % (app.name, result["finding"]))
     bench.row("%s: explained share of the path" % app.name, 100 * result["explained_share"], "%", GOAL_EXPLAINED, "min")
+    waits_row(bench, app, answer["trace"]["system"])
     bench.row("%s: of the path is what is known to hold it back" % app.name, share_of(app, result), "%", 50, "min")
     bench.row("%s: %s, speed-up" % (app.name, app.change), measured, "x", 1.0, "min")
     predicted = prediction(app, longpole, trace) if app.edits else None

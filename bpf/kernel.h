@@ -38,6 +38,7 @@ struct inode {
 } RELOCATED;
 struct file {
 	struct inode *f_inode;
+	void *private_data;
 } RELOCATED;
 struct fdtable {
 	unsigned int max_fds;

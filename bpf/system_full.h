@@ -8,6 +8,8 @@ int BPF_PROG(on_softirq_raise, unsigned vector)
 		KERNEL_context_raise, KERNEL_IN_SOFTIRQ | vector << 8, bpf_get_smp_processor_id());
 }
 
+enum { IO_URING_ENTER = 426, ENTER_REGISTERED_RING = 16 /* its descriptor is none */ };
+
 /* ---- system calls
  * -------------------------------------------------------------------------------- */
 
@@ -31,19 +33,26 @@ ALWAYS __u64 argument(const struct pt_regs *r, __u32 number)
 	}
 }
 
-/* What a descriptor of the current task stands for; 0: nothing. */
-ALWAYS __u64 file_of(__u64 fd)
+ALWAYS struct file *file_behind(__u64 fd)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct files_struct *files = task->files;
 	struct file *file = NULL;
 
 	if (!files)
-		return 0;
+		return NULL;
 	struct fdtable *table = files->fdt;
 	if (!table || fd >= table->max_fds)
-		return 0;
+		return NULL;
 	bpf_probe_read_kernel(&file, sizeof file, table->fd + fd);
+	return file;
+}
+
+/* What a descriptor of the current task stands for; 0: nothing. */
+ALWAYS __u64 file_of(__u64 fd)
+{
+	struct file *file = file_behind(fd);
+
 	if (!file)
 		return 0;
 	enum { SOCKET = 12, PIPE = 1 };
@@ -55,6 +64,15 @@ ALWAYS __u64 file_of(__u64 fd)
 	 */
 	__u64 number = type ? BPF_CORE_READ(inode, i_ino) : (__u64)file >> 4;
 	return KERNEL_FILE(number, type, device, fd);
+}
+
+/* Whose address the ring has that the call which began just now is about. */
+ALWAYS void tell_ring(__u64 fd)
+{
+	struct file *file = file_behind(fd);
+
+	if (file)
+		emit(KERNEL_ring, (__u64)BPF_CORE_READ(file, private_data), 0);
 }
 
 struct kernel_timespec {
@@ -88,14 +106,18 @@ int BPF_PROG(on_sys_enter, struct pt_regs *regs, long id)
 		n = (1ull << 48) - 1;
 	if (reserve(&w, 1))
 		commit(&w, CURRENT_TID, KERNEL_call_begin, 1, at, object, n | op << 48);
+	if (at == IO_URING_ENTER && object && !(op & ENTER_REGISTERED_RING))
+		tell_ring((__u32)argument(regs, call->object));
 	return 0;
 }
 
 SEC("?tp_btf/sys_exit")
 int BPF_PROG(on_sys_exit, struct pt_regs *regs, long result)
 {
+	enum { RT_SIGRETURN = 15 }; /* gives back the registers of whoever was interrupted */
 	struct writing w;
-	__u32 at = (__u32)regs->orig_ax & (KERNEL_CALLS_MAX - 1);
+	__s64 number = (__s64)regs->orig_ax;
+	__u32 at = (__u32)(number < 0 ? RT_SIGRETURN : number) & (KERNEL_CALLS_MAX - 1);
 	const volatile struct kernel_call *call = &call_table[at];
 
 	if (!call->wanted || IS_OWN)
@@ -187,6 +209,15 @@ SEC("?tp_btf/block_rq_complete")
 int BPF_PROG(on_disk_end, struct request *rq, int error, unsigned bytes)
 {
 	return emit_disk(KERNEL_disk_end, rq, bytes);
+}
+
+/* ---- io_uring
+ * -------------------------------------------------------------------------------------- */
+
+SEC("?tp_btf/io_uring_complete")
+int BPF_PROG(on_ring_complete, void *ring)
+{
+	return emit(KERNEL_ring_complete, (__u64)ring, 0);
 }
 
 /* ---- work items, timers, locks of the kernel

@@ -10,6 +10,9 @@ enum { LIMIT_DEFAULT = 20 };
 
 static const struct cmd_option option[] = {
 	{"site", 0, NULL, NULL, "under each function its callers, and inside which other function"},
+	{"kernel-time", 'k', NULL, NULL,
+		"with -- PROG: time inside of system calls, by function (needs root; some 300 ns a "
+		"system call)"},
 	{"output", 'o', "FILE", "@file",
 		"with -- PROG: the trace to write (default: longpole-PROG.lpt)"},
 	{"limit", 'n', "N", NULL, "show N functions (default 20)"},
@@ -64,6 +67,7 @@ int cmd_run_calls(struct cmd *c)
 	cmd_record_mode(&o, RECORD_LOCKS_count);
 	o.measure_floor = false;
 	o.calls = true;
+	o.kernel_time = cmd_given(c, "kernel-time");
 	int exit_status = cmd_open_or_record(c, &o, &recorded, &run);
 	if (!recorded.has_trace)
 		return exit_status;

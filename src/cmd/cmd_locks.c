@@ -24,6 +24,9 @@ static const struct cmd_option option[] = {
 		"predict by the longest path alone, without simulating the run again"},
 	{"mode", 0, "MODE", RECORD_MODES,
 		"with -- PROG: sampled (default) and count are cheap, stamps and full know more"},
+	{"no-heap", 0, NULL, NULL,
+		"with -- PROG: do not note allocations, after which locks in allocated memory are "
+		"named"},
 	{"output", 'o', "FILE", "@file",
 		"with -- PROG: the trace to write (default: longpole-PROG.lpt)"},
 	{"limit", 'n', "N", NULL, "show N locks (default 15)"},
@@ -100,6 +103,7 @@ int cmd_run_locks(struct cmd *c)
 	if (!cmd_value_count(c, "limit", &limit))
 		return CMD_USAGE;
 	cmd_record_mode(&o, mode ? cmd_record_locks(mode) : RECORD_LOCKS_sampled);
+	o.heap = !cmd_given(c, "no-heap");
 	int exit_status = cmd_open_or_record(c, &o, &recorded, &run);
 	if (!recorded.has_trace)
 		return exit_status;

@@ -22,6 +22,8 @@ enum { FIXED_WORDS = 8 };
 			"counts, a sample of the holds timed; count: exact counts"},               \
 		{"no-switches", 0, NULL, NULL,                                                     \
 			"do not record when threads get and lose processors"},                     \
+		{"heap", 0, NULL, NULL,                                                            \
+			"note allocations, and name locks in allocated memory after them"},        \
 		{"stack-depth", 0, "N", NULL, "callers kept of each wait; 0: none (default 16)"},  \
 		{"buffer", 0, "SIZE", NULL,                                                        \
 			"memory between the program and the trace (default 256M, used as "         \
@@ -144,6 +146,7 @@ static bool options(struct cmd *c, struct record_options *o)
 		return false;
 	}
 	o->stack_depth = (unsigned)depth;
+	o->heap = cmd_given(c, "heap");
 	uint64_t level = 1;
 	if (!cmd_value_count(c, "level", &level))
 		return false;
@@ -271,6 +274,8 @@ static void summary(struct cmd *c, const struct record_result *r, const char *pa
 		cmd_note(c, "no samples of other programs: %s", r->no_system_samples_why);
 	if (*r->no_samples_why)
 		cmd_note(c, "no samples: %s", r->no_samples_why);
+	if (*r->no_kernel_time_why)
+		cmd_note(c, "no time inside of system calls: %s", r->no_kernel_time_why);
 	if (*r->no_switches_why)
 		cmd_note(c, "no processor switches: %s", r->no_switches_why);
 	if (*r->unnamed_why)

@@ -11,15 +11,24 @@
 #include <inttypes.h>
 #include <unistd.h>
 
-enum { NS_PER_MS = 1000000, HOLD_DEFAULT_MS = 10, ITERATIONS_MAX = 100000 };
+enum {
+	NS_PER_US = 1000,
+	INTERVAL_DEFAULT_US = 200,
+	INTERVAL_LEAST_NS = 20000,
+	ITERATIONS_MAX = 100000
+};
 
 static const struct cmd_option option[] = {
 	{"spin-yield", 'y', "N", NULL,
-		"hold a thread that was seen to spin N times round, until what it waits for has "
-		"changed (default 2)"},
+		"so many rounds of a loop with nothing changed are the proof that it spins "
+		"(default "
+		"2)"},
 	{"interval", 'i', "TIME", NULL,
-		"look for such threads so often, while there are too few processors (default 1ms)"},
-	{"hold", 0, "TIME", NULL, "hold a thread for at most so long (default 10ms)"},
+		"a thread that is in such a loop gives way after so much of its processor time "
+		"(default 200us)"},
+	{"sleep", 0, "TIME", NULL,
+		"sleep until a word that it polls has changed, at most so long, instead of "
+		"yielding"},
 	{"always", 0, NULL, NULL, "also when there are processors enough for all"},
 	{"quiet", 'q', NULL, NULL, "say nothing at the end"},
 	{"output", 'o', "FILE", "@file", "write what was done to FILE, not to standard error"},
@@ -27,38 +36,63 @@ static const struct cmd_option option[] = {
 
 const struct cmd_details cmd_details_run = {
 	.usage = "[OPTIONS] PROG [ARG...]",
-	.about = "Runs PROG, unchanged, with spin-then-yield from outside: while more threads want "
-		 "to "
-		 "run than there are processors, one that is proved to spin is held, "
-		 "until a word that it polls has changed, and its processor is free for others. "
-		 "The exit status is PROG's, or 125, 126, 127.",
+	.about = "Runs PROG, unchanged, with spin-then-yield: while more threads want to run than "
+		 "there are processors, loops that are proved to spin are learned, and a thread "
+		 "that is met in one gives its processor to others. The exit status is PROG's, or "
+		 "125, 126, 127.",
 	.option = option,
 	.nr_options = BASE_COUNT(option),
 	.example = {"longpole run --spin-yield 2 ./solver --threads 8",
-		"longpole run --hold 3ms --json -o held.json ./server"},
+		"longpole run --sleep 1ms --json -o gave-way.json ./server"},
 };
+
+static void add_finding(struct base_str *out, const struct record_spin_yield *y)
+{
+	if (y->unable) {
+		base_str_addf(out, "no thread could be made to give way: %s\n", y->unable);
+		return;
+	}
+	if (!y->nr_loops) {
+		base_str_add(out, y->nr_crowded ? "no loop was proved to spin: nothing was done\n"
+						: "there were processors for all: nothing was "
+						  "done\n");
+		return;
+	}
+	base_str_addf(out, "threads that spun gave way %" PRIu64 " times in ",
+		y->nr_yields + y->nr_sleeps);
+	base_str_add_ns(out, y->elapsed_ns);
+	base_str_addf(
+		out, " (%" PRIu64 " loops were proved to spin, the first after ", y->nr_loops);
+	base_str_add_ns(out, y->first_ns);
+	base_str_add(out, ")\n");
+}
 
 static void text(struct base_str *out, const struct record_spin_yield *y)
 {
-	base_str_addf(out, "threads that spun were held %" PRIu64 " times, for ", y->nr_held);
-	base_str_add_ns(out, y->held_ns);
-	base_str_add(out, " in all, of ");
-	base_str_add_ns(out, y->elapsed_ns);
-	base_str_addf(out,
-		"; %" PRIu64 " holds ended because a polled word changed, %" PRIu64
-		" of them too soon to be worth it\n",
-		y->nr_changed, y->nr_short);
+	add_finding(out, y);
 	base_str_addf(out,
 		"how: %" PRIu64 " looks, at %" PRIu64
 		" of them more threads wanted to run than there are processors; %" PRIu64
 		" times one of the program's was looked at, %" PRIu64 " times stepped, %" PRIu64
 		" times it spun\n",
 		y->nr_looks, y->nr_crowded, y->nr_glances, y->nr_bursts, y->nr_spins);
+	if (y->nr_samples)
+		base_str_addf(out,
+			"signals: %" PRIu64 " to at most %" PRIu64 " threads, %" PRIu64
+			" of them met one in a loop that spins\n",
+			y->nr_samples, y->nr_armed, y->nr_spinning);
+	if (y->nr_sleeps) {
+		base_str_addf(out, "slept %" PRIu64 " times, for ", y->nr_sleeps);
+		base_str_add_ns(out, y->slept_ns);
+		base_str_addf(out, "; %" PRIu64 " times a polled word changed meanwhile\n",
+			y->nr_changed);
+	}
 	base_str_add(out, "cost: threads stopped to be looked at for ");
 	base_str_add_ns(out, y->stopped_ns);
-	base_str_add(out, "; the longest hold ");
-	base_str_add_ns(out, y->longest_hold_ns);
 	base_str_add(out, "\n");
+	if (y->nr_blocked)
+		base_str_addf(
+			out, "left out: %" PRIu64 " threads that block SIGURG\n", y->nr_blocked);
 	if (y->nr_refused)
 		base_str_addf(
 			out, "not looked at, %" PRIu64 " times: %s\n", y->nr_refused, y->refused);
@@ -72,16 +106,26 @@ static json_t *integer(uint64_t n)
 
 static json_t *json_of(const struct record_spin_yield *y)
 {
-	return json_pack("{s:s, s:s, s:{s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, "
-			 "s:o, s:o, s:o}}",
-		"schema", "longpole/run/1", "tool", "longpole " LONGPOLE_VERSION, "result",
-		"exit_status", y->exit_code, "elapsed_ns", integer(y->elapsed_ns), "looks",
-		integer(y->nr_looks), "looks_crowded", integer(y->nr_crowded), "glances",
-		integer(y->nr_glances), "bursts", integer(y->nr_bursts), "bursts_spinning",
-		integer(y->nr_spins), "bursts_refused", integer(y->nr_refused), "stopped_ns",
-		integer(y->stopped_ns), "holds", integer(y->nr_held), "holds_ended_by_change",
-		integer(y->nr_changed), "holds_too_short", integer(y->nr_short), "held_ns",
-		integer(y->held_ns), "longest_hold_ns", integer(y->longest_hold_ns));
+	json_t *result = json_pack("{s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "exit_status",
+		y->exit_code, "elapsed_ns", integer(y->elapsed_ns), "looks", integer(y->nr_looks),
+		"looks_crowded", integer(y->nr_crowded), "glances", integer(y->nr_glances),
+		"bursts", integer(y->nr_bursts), "bursts_spinning", integer(y->nr_spins),
+		"bursts_refused", integer(y->nr_refused), "stopped_ns", integer(y->stopped_ns));
+	json_t *more = json_pack(
+		"{s:s?, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "unable",
+		y->unable, "loops", integer(y->nr_loops), "loops_by_code", integer(y->nr_by_code),
+		"places", integer(y->nr_places), "first_loop_ns", integer(y->first_ns),
+		"threads_armed", integer(y->nr_armed), "threads_blocking", integer(y->nr_blocked),
+		"signals", integer(y->nr_samples), "signals_spinning", integer(y->nr_spinning),
+		"yields", integer(y->nr_yields), "sleeps", integer(y->nr_sleeps),
+		"sleeps_ended_by_change", integer(y->nr_changed), "slept_ns", integer(y->slept_ns));
+	if (json_object_update(result, more)) { /* (no memory: the writer says so) */
+		json_decref(result);
+		result = NULL;
+	}
+	json_decref(more);
+	return json_pack("{s:s, s:s, s:o}", "schema", "longpole/run/2", "tool",
+		"longpole " LONGPOLE_VERSION, "result", result);
 }
 
 static bool answer(struct cmd *c, const struct record_spin_yield *y)
@@ -109,8 +153,7 @@ int cmd_run_run(struct cmd *c)
 {
 	uint64_t iterations = RECORD_SPIN_ITERATIONS_DEFAULT;
 	struct record_spin_yield_options o = {.argv = c->operand,
-		.interval_ns = NS_PER_MS,
-		.hold_ns = (uint64_t)HOLD_DEFAULT_MS * NS_PER_MS,
+		.interval_ns = INTERVAL_DEFAULT_US * NS_PER_US,
 		.always = cmd_given(c, "always")};
 	struct record_spin_yield y;
 	if (!c->nr_operands) {
@@ -119,11 +162,11 @@ int cmd_run_run(struct cmd *c)
 	}
 	if (!cmd_value_count(c, "spin-yield", &iterations) ||
 		!cmd_value_time(c, "interval", &o.interval_ns) ||
-		!cmd_value_time(c, "hold", &o.hold_ns))
+		!cmd_value_time(c, "sleep", &o.sleep_ns))
 		return RECORD_SPIN_EXIT_OURS;
-	if (!iterations || iterations > ITERATIONS_MAX || !o.interval_ns || !o.hold_ns) {
-		cmd_usage(c, "--spin-yield 1 to %d, --interval and --hold more than 0",
-			ITERATIONS_MAX);
+	if (!iterations || iterations > ITERATIONS_MAX || o.interval_ns < INTERVAL_LEAST_NS) {
+		cmd_usage(c, "--spin-yield 1 to %d, --interval %d ns or more", ITERATIONS_MAX,
+			INTERVAL_LEAST_NS);
 		return RECORD_SPIN_EXIT_OURS;
 	}
 	o.iterations = (uint32_t)iterations;

@@ -139,7 +139,7 @@ static int attach(struct cmd *c, struct attached *a, const char *path)
 	if (!report_html_attachable(document, &name)) {
 		json_decref(document);
 		return cmd_usage(
-			c, "--with=%s: no answer of longpole ciat or deadlock (with --json)", path);
+			c, "--with=%s: no answer of longpole ciat, deadlock or noc sim (with --json)", path);
 	}
 	a->document[a->nr++] = document;
 	return CMD_OK;

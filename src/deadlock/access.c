@@ -24,7 +24,8 @@ struct search {
 	struct pair *pair;
 	size_t capacity, nr;
 	bool wants_memory, wants_files;
-	char *buf; /* BUF_BYTES, for maps */
+	bool wants_paths; /* of files that have a name */
+	char *buf;        /* BUF_BYTES, for maps */
 };
 
 enum { BUF_BYTES = 1 << 22 };
@@ -89,12 +90,38 @@ static enum base_status add_obvious(struct search *s)
 		case DEADLOCK_KEY_SYSV_SEM:
 		case DEADLOCK_KEY_SYSV_QUEUE:
 			break;
+		case DEADLOCK_KEY_FILE_LOCK:
+			s->wants_paths = s->wants_files = true;
+			break;
+		case DEADLOCK_KEY_PIPE_DATA:
+		case DEADLOCK_KEY_PIPE_ROOM:
+			s->wants_paths |= k->space != 0;
+			s->wants_files = true;
+			break;
 		default:
 			s->wants_files = true;
 			break;
 		}
 	}
 	return status;
+}
+
+/* 0: not a number. */
+static pid_t number_of(const char *name)
+{
+	char *end;
+	const long n = strtol(name, &end, 10);
+	return end != name && !*end && n > 0 && n <= INT32_MAX ? (pid_t)n : 0;
+}
+
+/* Or one that ended meanwhile. */
+static bool is_kernel_thread(pid_t pid)
+{
+	enum { PF_KTHREAD = 0x00200000 };
+	char text[1024];
+	struct deadlock_stat stat;
+	return deadlock_proc_read(pid, "stat", text, sizeof text) <= 0 ||
+	       !deadlock_parse_stat(text, &stat) || stat.flags & PF_KTHREAD;
 }
 
 /* ---- shared memory --------------------------------------------------------------------------- */
@@ -125,13 +152,18 @@ static enum base_status add_memory(struct search *s, pid_t pid)
 	ssize_t n = deadlock_proc_read(pid, "maps", s->buf, BUF_BYTES);
 	const char *at = n > 0 ? s->buf : "";
 	if (n < 0 || n == BUF_BYTES - 1)
-		s->to->nr_blind++;
+		s->to->nr_blind += !is_kernel_thread(pid);
 	while (status == BASE_OK && deadlock_parse_region(&at, &r))
 		status = add_region(s, pid, &r);
 	return status;
 }
 
 /* ---- files ----------------------------------------------------------------------------------- */
+
+static bool is_pipe(const struct deadlock_file *f, const struct deadlock_key *k)
+{
+	return f->kind == DEADLOCK_FILE_PIPE && f->inode == k->id && f->device == k->space;
+}
 
 /* By its kind and inode alone, which cost one call: may it be a file that the key is about? Of an
  * eventfd these do not tell. */
@@ -140,7 +172,7 @@ static bool is_candidate(const struct deadlock_file *f, const struct deadlock_ke
 	switch (k->kind) {
 	case DEADLOCK_KEY_PIPE_DATA:
 	case DEADLOCK_KEY_PIPE_ROOM:
-		return f->kind == DEADLOCK_FILE_PIPE && f->inode == k->id;
+		return is_pipe(f, k);
 	case DEADLOCK_KEY_SOCKET_DATA:
 	case DEADLOCK_KEY_SOCKET_ROOM:
 		return f->kind == DEADLOCK_FILE_SOCKET && f->peer == k->id;
@@ -159,9 +191,9 @@ static bool serves(const struct deadlock_file *f, const struct deadlock_key *k)
 {
 	switch (k->kind) {
 	case DEADLOCK_KEY_PIPE_DATA:
-		return f->kind == DEADLOCK_FILE_PIPE && f->inode == k->id && f->can_write;
+		return is_pipe(f, k) && f->can_write;
 	case DEADLOCK_KEY_PIPE_ROOM:
-		return f->kind == DEADLOCK_FILE_PIPE && f->inode == k->id && f->can_read;
+		return is_pipe(f, k) && f->can_read;
 	case DEADLOCK_KEY_SOCKET_DATA:
 	case DEADLOCK_KEY_SOCKET_ROOM:
 		return f->kind == DEADLOCK_FILE_SOCKET && f->peer == k->id;
@@ -182,7 +214,7 @@ static enum base_status add_file(struct search *s, pid_t pid, int fd)
 	struct deadlock_file f;
 	enum base_status status = BASE_OK;
 	bool wanted = false;
-	deadlock_file_kind_of(s->world, &p, fd, &f);
+	deadlock_file_kind_of(s->world, &p, fd, s->wants_paths, &f);
 	for (size_t k = 0; k < s->to->nr && !wanted; k++)
 		wanted = needs(s, k) && is_candidate(&f, &s->to->access[k].key);
 	if (!wanted)
@@ -202,7 +234,7 @@ static enum base_status add_files(struct search *s, pid_t pid)
 	snprintf(path, sizeof path, "/proc/%d/fd", (int)pid);
 	DIR *dir = opendir(path);
 	if (!dir) {
-		s->to->nr_blind += errno == EACCES || errno == EPERM;
+		s->to->nr_blind += (errno == EACCES || errno == EPERM) && !is_kernel_thread(pid);
 		return BASE_OK;
 	}
 	for (const struct dirent *e; status == BASE_OK && (e = readdir(dir));) {
@@ -222,14 +254,14 @@ static enum base_status collect_keys(
 {
 	size_t nr = 0, kept = 0;
 	for (size_t i = 0; i < nr_waits; i++)
-		nr += wait[i].nr_keys;
+		nr += deadlock_wait_is_open(&wait[i]) ? 0 : wait[i].nr_keys;
 	struct deadlock_access *a =
 		base_arena_alloc(deadlock_world_arena(s->world), (nr + 1) * sizeof *a);
 	if (!a)
 		return BASE_ERR_NOMEM;
 	nr = 0;
 	for (size_t i = 0; i < nr_waits; i++) {
-		for (size_t k = 0; k < wait[i].nr_keys; k++)
+		for (size_t k = 0; k < wait[i].nr_keys && !deadlock_wait_is_open(&wait[i]); k++)
 			a[nr++].key = wait[i].key[k];
 	}
 	if (nr)
@@ -274,18 +306,23 @@ static enum base_status distribute(struct search *s)
 static enum base_status search_all(struct search *s)
 {
 	enum base_status status = BASE_OK;
-	size_t nr = 0;
-	const struct deadlock_listed *list =
-		s->wants_memory || s->wants_files ? deadlock_world_list(s->world, &nr) : NULL;
+	if (deadlock_world_core(s->world) || (!s->wants_memory && !s->wants_files))
+		return BASE_OK;
+	DIR *dir = opendir("/proc");
 	s->buf = s->wants_memory ? base_alloc(BUF_BYTES) : NULL;
 	if (s->wants_memory && !s->buf)
-		return BASE_ERR_NOMEM;
-	for (size_t i = 0; status == BASE_OK && i < nr; i++) {
-		if (s->wants_memory)
-			status = add_memory(s, list[i].pid);
-		if (status == BASE_OK && s->wants_files)
-			status = add_files(s, list[i].pid);
+		status = BASE_ERR_NOMEM;
+	/* kernel threads have no files and no maps: to ask for these costs no more than to ask who
+	 * is one */
+	for (const struct dirent *e; status == BASE_OK && dir && (e = readdir(dir));) {
+		const pid_t pid = number_of(e->d_name);
+		if (pid && s->wants_memory)
+			status = add_memory(s, pid);
+		if (status == BASE_OK && pid && s->wants_files)
+			status = add_files(s, pid);
 	}
+	if (dir)
+		closedir(dir);
 	base_free(s->buf);
 	return status;
 }

@@ -348,7 +348,7 @@ static void run_spinner(struct deadlock_ahead *a, const struct deadlock_wait *wa
 			(void)deadlock_spin_value(0, way, &is_last);
 			last = is_last;
 			if (!stand_changed(a, wait, options, &wait->key[i], way, run) ||
-				!deadlock_spin_escapes(a->ghost) ||
+				!deadlock_spin_escapes(a->ghost, a->copy.process) ||
 				!stand_changed(a, wait, options, &wait->key[i], way, run))
 				continue;
 			run->is_hypothetical = true;
@@ -410,7 +410,7 @@ enum base_status deadlock_ahead_spin(struct deadlock_ahead *a, const struct dead
 	static const char *const reason[] = {
 		[DEADLOCK_SPIN_PROVEN] = "",
 		[DEADLOCK_SPIN_NO_LOOP] = "its registers did not come back within 400 steps",
-		[DEADLOCK_SPIN_CHANGES] = "its registers come back, but its memory changes",
+		[DEADLOCK_SPIN_CHANGES] = "within 400 steps it changes memory each time round",
 		[DEADLOCK_SPIN_NO_WORD] = "it loops for ever, and reads nothing that could change",
 		[DEADLOCK_SPIN_NO_MEMORY] = "out of memory",
 	};

@@ -41,6 +41,12 @@ bool deadlock_wait_is_blocked(const struct deadlock_wait *w)
 	return w->kind != DEADLOCK_RUNNING && w->kind != DEADLOCK_DISK && !is_gone(w);
 }
 
+bool deadlock_wait_is_open(const struct deadlock_wait *w)
+{
+	return !deadlock_wait_is_blocked(w) || w->is_timed || w->is_external || w->keys_cut ||
+	       w->kind == DEADLOCK_UNKNOWN;
+}
+
 static bool has_handlers(struct closing *c, pid_t pid)
 {
 	const struct deadlock_process *p = deadlock_world_process(c->a->world, pid);
@@ -106,8 +112,7 @@ static bool may_wake(struct closing *c, const struct deadlock_wait *w)
 {
 	if (is_gone(w))
 		return false;
-	if (!deadlock_wait_is_blocked(w) || w->is_timed || w->is_external || w->keys_cut ||
-		w->kind == DEADLOCK_UNKNOWN)
+	if (deadlock_wait_is_open(w))
 		return true;
 	if (c->strict && may_be_helped(c, w))
 		return true;

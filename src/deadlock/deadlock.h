@@ -14,7 +14,7 @@
  */
 
 /*
- * A pass costs about 0.15 us a thread where BPF task iterators are allowed (root), else about 5 us
+ * A pass costs about 0.25 us a thread where BPF is allowed (root), else about 5 us
  * from /proc. A thread that was not put on a processor since the last pass has slept all the time;
  * `since_ns` is when that was first seen, so it is never too early.
  */
@@ -113,6 +113,7 @@ struct deadlock_answer {
 struct deadlock_look_options {
 	const pid_t *pid; /* processes (and their descendants) to look at; none: all */
 	size_t nr_pids;
+	bool is_alone;           /* without their descendants */
 	const char *const *idle; /* names of processes that are idle by profession (fnmatch) */
 	size_t nr_idle;
 	uint64_t now_ns, threshold_ns; /* who slept less is not suspicious */

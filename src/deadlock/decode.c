@@ -30,20 +30,34 @@ static void fill(ZydisRegisterContext *context, const struct user_regs_struct *r
 	v[ZYDIS_REGISTER_ESI] = (uint32_t)r->rsi;
 }
 
+/* What is pushed goes below the stack pointer; Zydis gives the pointer as it is before. */
+static bool is_push(const ZydisDecodedOperand *o)
+{
+	return o->visibility == ZYDIS_OPERAND_VISIBILITY_HIDDEN &&
+	       o->mem.base == ZYDIS_REGISTER_RSP && o->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE;
+}
+
 static void add_operand(struct deadlock_instruction *ret, const ZydisDecodedInstruction *i,
 	const ZydisDecodedOperand *o, const ZydisRegisterContext *context,
 	const struct user_regs_struct *r)
 {
 	ZyanU64 address = 0;
-	if (o->type != ZYDIS_OPERAND_TYPE_MEMORY || o->mem.type != ZYDIS_MEMOP_TYPE_MEM ||
-		ret->nr_operands == DEADLOCK_OPERANDS_MAX ||
-		!ZYAN_SUCCESS(ZydisCalcAbsoluteAddressEx(i, o, r->rip, context, &address)))
+	if (o->type != ZYDIS_OPERAND_TYPE_MEMORY || o->mem.type == ZYDIS_MEMOP_TYPE_AGEN ||
+		!o->actions)
 		return;
+	if (o->mem.type != ZYDIS_MEMOP_TYPE_MEM || ret->nr_operands == DEADLOCK_OPERANDS_MAX ||
+		i->mnemonic == ZYDIS_MNEMONIC_ENTER ||
+		!ZYAN_SUCCESS(ZydisCalcAbsoluteAddressEx(i, o, r->rip, context, &address))) {
+		ret->is_opaque = true;
+		return;
+	}
 	if (o->mem.segment == ZYDIS_REGISTER_FS)
 		address += r->fs_base;
 	else if (o->mem.segment == ZYDIS_REGISTER_GS)
 		address += r->gs_base;
 	const unsigned bytes = o->size / 8;
+	if (is_push(o))
+		address = r->rsp - bytes;
 	ret->operand[ret->nr_operands++] = (struct deadlock_operand){
 		.address = address,
 		.size_bytes = bytes == 1 || bytes == 2 || bytes == 4 || bytes == 8 ? bytes : 0,
@@ -67,6 +81,8 @@ bool deadlock_decode(const uint8_t *code, size_t size, const struct user_regs_st
 	ret->length = i.length;
 	fill(&context, r);
 	ZyanU64 target = 0;
+	ret->is_jump = i.meta.category == ZYDIS_CATEGORY_COND_BR ||
+		       i.meta.category == ZYDIS_CATEGORY_UNCOND_BR;
 	if (i.meta.category == ZYDIS_CATEGORY_COND_BR && i.operand_count_visible >= 1 &&
 		ZYAN_SUCCESS(ZydisCalcAbsoluteAddress(&i, &operand[0], r->rip, &target))) {
 		ret->is_conditional_jump = true;

@@ -15,7 +15,9 @@ struct deadlock_operand { /* in memory */
 
 struct deadlock_instruction {
 	unsigned length;
+	bool is_jump; /* conditional or not; no call, no return */
 	bool is_conditional_jump;
+	bool is_opaque;  /* it touches memory in a way that is not described here */
 	uint64_t target; /* of a conditional jump */
 	struct deadlock_operand operand[DEADLOCK_OPERANDS_MAX];
 	unsigned nr_operands;

@@ -312,6 +312,48 @@ void deadlock_frames_of(
 		fill_frame(u, w->pc - 1, &w->frame[w->nr_frames++]);
 }
 
+/* ---- symbols of modules ------------------------------------------------------------------------
+ */
+
+struct wanted_symbol {
+	const char *module, *symbol;
+	uint64_t address;
+};
+
+static int look_in_module(
+	Dwfl_Module *module, void **userdata, const char *path, Dwarf_Addr base, void *arg)
+{
+	struct wanted_symbol *w = arg;
+	const char *name = base_name(path ? path : "");
+	(void)userdata, (void)base;
+	name += strncmp(name, "lib", 3) ? 0 : 3;
+	if (strncmp(name, w->module, strlen(w->module)) != 0)
+		return DWARF_CB_OK;
+	const int nr = dwfl_module_getsymtab(module);
+	for (int i = 1; i < nr; i++) {
+		GElf_Sym symbol;
+		GElf_Addr address = 0;
+		const char *found =
+			dwfl_module_getsym_info(module, i, &symbol, &address, NULL, NULL, NULL);
+		if (found && symbol.st_shndx != SHN_UNDEF && !strcmp(found, w->symbol)) {
+			w->address = address;
+			return DWARF_CB_ABORT;
+		}
+	}
+	return DWARF_CB_OK;
+}
+
+bool deadlock_symbol_of(struct deadlock_world *w, struct deadlock_process *p, const char *name,
+	const char *symbol, uint64_t *ret)
+{
+	struct unwinder *u = unwinder_of(w, p);
+	struct wanted_symbol wanted = {.module = name, .symbol = symbol};
+	if (u && u->dwfl)
+		(void)dwfl_getmodules(u->dwfl, look_in_module, &wanted, 0);
+	*ret = wanted.address;
+	return wanted.address != 0;
+}
+
 /* ---- variables ------------------------------------------------------------------------------- */
 
 /* What a file leaves to be zero lies behind what is mapped of it, in memory without a name. */

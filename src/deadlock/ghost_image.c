@@ -14,8 +14,13 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
-/* Position independent: it is copied. The filter's address is patched in. */
+/* Position independent: it is copied. The filter's address is patched in. (Global names, because
+ * link-time optimisation may put this into another unit than the functions below.) */
 __asm__(".pushsection .rodata\n"
+	"	.globl deadlock_image_code, deadlock_image_code_program\n"
+	"	.globl deadlock_image_code_ready, deadlock_image_code_end\n"
+	"	.hidden deadlock_image_code, deadlock_image_code_program\n"
+	"	.hidden deadlock_image_code_ready, deadlock_image_code_end\n"
 	"deadlock_image_code:\n"
 	"	mov $157, %eax\n" /* prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) */
 	"	mov $38, %edi\n"

@@ -43,6 +43,12 @@ static json_t *frame_json(const struct deadlock_frame *f)
 		"line", u64(f->line), "pc", hex(f->pc));
 }
 
+static json_t *python_json(const struct deadlock_frame *f)
+{
+	return json_pack("{s:o, s:o, s:o}", "function", safe(f->function), "file", safe(f->file),
+		"line", u64(f->line));
+}
+
 static json_t *run_json(const struct deadlock_answer *a, size_t i)
 {
 	const struct deadlock_run *r = a->run ? &a->run[i] : NULL;
@@ -64,20 +70,24 @@ static json_t *run_json(const struct deadlock_answer *a, size_t i)
 static json_t *thread_json(const struct deadlock_answer *a, uint32_t i)
 {
 	const struct deadlock_wait *w = &a->wait[i];
-	json_t *frames = json_array(), *keys = json_array();
+	json_t *frames = json_array(), *python = json_array(), *keys = json_array();
 	for (size_t f = 0; f < w->nr_frames; f++)
 		json_array_append_new(frames, frame_json(&w->frame[f]));
+	for (size_t f = 0; f < w->nr_python; f++)
+		json_array_append_new(python, python_json(&w->python[f]));
 	for (size_t k = 0; k < w->nr_keys; k++) {
 		struct base_str s = {0};
 		deadlock_say_object(&s, a, i, k);
 		json_array_append_new(keys, text_of(&s));
 	}
-	return json_pack("{s:i, s:i, s:o, s:s, s:o, s:o, s:i, s:o, s:o, s:o, s:o}", "pid",
+	return json_pack("{s:i, s:i, s:o, s:s, s:o, s:o, s:i, s:o, s:o, s:o, s:o, s:o, s:o}", "pid",
 		(int)w->thread.pid, "tid", (int)w->thread.tid, "name", safe(w->thread.name), "wait",
 		deadlock_kind_text(w->kind), "waits_for", keys, "object", hex(w->object),
 		"owner_tid", (int)w->owner, "syscall", json_integer(w->call), "asleep_at_least_ns",
 		u64(a->now_ns > w->blocked_since_ns ? a->now_ns - w->blocked_since_ns : 0),
-		"frames", frames, "run_ahead", run_json(a, i));
+		"frames", frames, "python_frames", python, "without_python_frames",
+		w->without_python ? safe(w->without_python) : json_null(), "run_ahead",
+		run_json(a, i));
 }
 
 static json_t *finding_json(const struct deadlock_answer *a, const struct deadlock_finding *f)
@@ -127,6 +137,10 @@ json_t *deadlock_json(const struct deadlock_answer *a, const char *tool)
 
 static const struct deadlock_frame *place_of(const struct deadlock_wait *w)
 {
+	for (size_t i = 0; i < w->nr_python; i++) {
+		if (!w->python[i].is_runtime)
+			return &w->python[i];
+	}
 	for (size_t i = 0; i < w->nr_frames; i++) {
 		if (!w->frame[i].is_runtime)
 			return &w->frame[i];

@@ -3,6 +3,7 @@
 #include "deadlock/private.h"
 
 #include "deadlock/core.h"
+#include "deadlock/python.h"
 
 #include <fnmatch.h>
 #include <stdlib.h>
@@ -54,10 +55,11 @@ static bool in_scope(const struct look *l, pid_t pid)
 /* Those that were asked for, and their descendants; or all. */
 static enum base_status choose(struct look *l, struct base_map *chosen)
 {
-	size_t nr;
-	bool changed = true;
+	size_t nr = 0;
+	bool changed = !l->o->is_alone;
 	enum base_status s = BASE_OK;
-	const struct deadlock_listed *list = deadlock_world_list(l->a->world, &nr);
+	const struct deadlock_listed *list =
+		l->o->nr_pids && l->o->is_alone ? NULL : deadlock_world_list(l->a->world, &nr);
 	for (size_t i = 0; s == BASE_OK && i < l->o->nr_pids; i++)
 		s = base_map_put(chosen, 0, (uint64_t)l->o->pid[i], 1);
 	for (size_t i = 0; s == BASE_OK && !l->o->nr_pids && i < nr; i++) {
@@ -268,6 +270,8 @@ static void name_frames(struct deadlock_answer *a)
 				deadlock_world_process(a->world, w->thread.pid);
 			if (p && !w->nr_frames)
 				deadlock_frames_of(a->world, p, w);
+			if (p)
+				deadlock_python_frames(a->world, p, w);
 		}
 	}
 }

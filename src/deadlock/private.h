@@ -104,7 +104,9 @@ struct deadlock_process {
 	struct deadlock_open_file *file; /* all, sorted by fd: see deadlock_process_files() */
 	size_t nr_files;
 	bool files_refused; /* not ours to see */
-	void *unwinder;     /* frames.c */
+	bool has_python;
+	const struct deadlock_python *python; /* python.c; NULL: it is none */
+	void *unwinder;                       /* frames.c */
 	void (*close_unwinder)(void *unwinder);
 };
 
@@ -128,9 +130,9 @@ void deadlock_process_files(struct deadlock_world *w, struct deadlock_process *p
 /* What fd is; also for a descriptor opened after deadlock_process_files(). */
 void deadlock_file_of(
 	struct deadlock_world *w, struct deadlock_process *p, int fd, struct deadlock_file *ret);
-/* Its kind and inode only: a call or two less. */
-void deadlock_file_kind_of(
-	struct deadlock_world *w, struct deadlock_process *p, int fd, struct deadlock_file *ret);
+/* Its kind and inode only: a call or two less. Without paths: a file that has one is OTHER. */
+void deadlock_file_kind_of(struct deadlock_world *w, struct deadlock_process *p, int fd,
+	bool with_paths, struct deadlock_file *ret);
 /* The key of a futex word: shared ones are known by file and offset, at any address. */
 void deadlock_key_of_futex(struct deadlock_world *w, struct deadlock_process *p, uint64_t address,
 	bool is_private, struct deadlock_key *ret);
@@ -157,6 +159,9 @@ bool deadlock_runs_of(pid_t pid, pid_t tid, uint64_t *ret_runs);
 /* Fills frame and nr_frames; needs sp and pc, does better with registers. */
 void deadlock_frames_of(
 	struct deadlock_world *world, struct deadlock_process *p, struct deadlock_wait *w);
+/* The address of a symbol of the modules whose names begin with "NAME" or "libNAME". */
+bool deadlock_symbol_of(struct deadlock_world *w, struct deadlock_process *p, const char *name,
+	const char *symbol, uint64_t *ret);
 /* libc.so.6 and the like: not the application's own. A file's name without its directory. */
 bool deadlock_module_is_runtime(const char *module);
 /* "table_lock", "forks+0x28", "0x7f... (allocated memory)". */
@@ -190,8 +195,9 @@ struct deadlock_accesses {
 	size_t nr;
 	size_t nr_blind; /* processes that could not be looked into */
 };
-/* Of all keys of `wait`; one pass over the machine's processes where that is needed. What
- * `accesses` has already is not searched again; begin with {0}. */
+/* Of all keys of `wait` for which that matters (deadlock_wait_is_open()); one pass over the
+ * machine's processes where that is needed. What `accesses` has already is not searched again;
+ * begin with {0}. */
 enum base_status deadlock_accesses_find(struct deadlock_world *w, const struct deadlock_wait *wait,
 	size_t nr_waits, struct deadlock_accesses *accesses, struct base_err *err) BASE_MUST_CHECK;
 const struct deadlock_access *deadlock_accesses_get(
@@ -224,6 +230,9 @@ enum base_status deadlock_suspect(struct deadlock_answer *a,
 enum base_status deadlock_find_spinners(struct deadlock_answer *a, struct deadlock_ahead *ahead,
 	struct deadlock_key **ret_key, size_t *ret_nr, struct base_err *err) BASE_MUST_CHECK;
 bool deadlock_wait_is_blocked(const struct deadlock_wait *w);
+/* It may go on whatever the others do: it runs, has a time limit, is served from outside, or is not
+ * understood. */
+bool deadlock_wait_is_open(const struct deadlock_wait *w);
 /* Does the thread that has the lock not exist any more, or not in this process? */
 bool deadlock_owner_is_gone(const struct deadlock_answer *a, const struct deadlock_wait *w);
 /* Index of the thread that owns what w waits for, SIZE_MAX: it is not there. */
@@ -238,11 +247,13 @@ enum { DEADLOCK_WHY_MAX = 160 };
 /* NULL: not here, and why. */
 struct deadlock_tasks *deadlock_tasks_open(char why[DEADLOCK_WHY_MAX]);
 struct deadlock_tasks *deadlock_tasks_close(struct deadlock_tasks *t);
+/* For tests: as on a kernel before 6.7. */
+void deadlock_tasks_forget_walk(struct deadlock_tasks *t);
 /* All user threads, sorted by tid. */
 enum base_status deadlock_tasks_threads(struct deadlock_tasks *t, struct deadlock_thread **thread,
 	size_t *capacity, size_t *nr, struct base_err *err) BASE_MUST_CHECK;
 /* Fills registers and registers_source of those waits whose thread is still in the same call (same
- * sp and pc). One pass over the machine's threads. */
+ * sp and pc). A pass over the threads of their processes; where these are many, the machine's. */
 enum base_status deadlock_tasks_registers(struct deadlock_tasks *t, struct deadlock_wait *wait,
 	size_t nr_waits, struct base_err *err) BASE_MUST_CHECK;
 

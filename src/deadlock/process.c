@@ -305,8 +305,8 @@ static void read_stat(const char *path, struct deadlock_file *f)
 		f->kind = DEADLOCK_FILE_REGULAR;
 }
 
-void deadlock_file_kind_of(
-	struct deadlock_world *w, struct deadlock_process *p, int fd, struct deadlock_file *ret)
+void deadlock_file_kind_of(struct deadlock_world *w, struct deadlock_process *p, int fd,
+	bool with_paths, struct deadlock_file *ret)
 {
 	char path[64], link[160];
 	*ret = (struct deadlock_file){0};
@@ -326,6 +326,8 @@ void deadlock_file_kind_of(
 		ret->kind = DEADLOCK_FILE_EVENTFD;
 	} else if (!strcmp(link, "anon_inode:[eventpoll]")) {
 		ret->kind = DEADLOCK_FILE_EPOLL;
+	} else if (*link == '/' && !with_paths) {
+		ret->kind = DEADLOCK_FILE_OTHER;
 	} else {
 		read_stat(path, ret);
 		ret->is_timer = !strcmp(link, "anon_inode:[timerfd]");
@@ -335,7 +337,7 @@ void deadlock_file_kind_of(
 void deadlock_file_of(
 	struct deadlock_world *w, struct deadlock_process *p, int fd, struct deadlock_file *ret)
 {
-	deadlock_file_kind_of(w, p, fd, ret);
+	deadlock_file_kind_of(w, p, fd, true, ret);
 	if (ret->kind != DEADLOCK_FILE_NONE)
 		read_info(p->pid, fd, ret);
 }
@@ -390,6 +392,7 @@ bool deadlock_key_of_reading(const struct deadlock_file *f, struct deadlock_key 
 	switch (f->kind) {
 	case DEADLOCK_FILE_PIPE:
 		ret->kind = DEADLOCK_KEY_PIPE_ROOM;
+		ret->space = f->device;
 		return true;
 	case DEADLOCK_FILE_SOCKET: /* whoever writes at the other end */
 		ret->kind = DEADLOCK_KEY_SOCKET_ROOM;
@@ -409,6 +412,7 @@ bool deadlock_key_of_writing(const struct deadlock_file *f, struct deadlock_key 
 	switch (f->kind) {
 	case DEADLOCK_FILE_PIPE:
 		ret->kind = DEADLOCK_KEY_PIPE_DATA;
+		ret->space = f->device;
 		return true;
 	case DEADLOCK_FILE_SOCKET:
 		ret->kind = DEADLOCK_KEY_SOCKET_DATA;

@@ -11,9 +11,11 @@
 
 #include <elf.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/limits.h>
 #include <sched.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ptrace.h>
 #include <sys/socket.h>
@@ -21,6 +23,7 @@
 #include <sys/uio.h>
 #include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 enum {
 	WHY_BYTES = 96,
@@ -136,66 +139,107 @@ static bool settle(const struct deadlock_wait *w, uint64_t *ret_runs)
 	return false;
 }
 
-bool deadlock_snapshot_hurry(void)
+/* ---- stopping a thread ----------------------------------------------------------------------- */
+
+static bool hurry(void)
 {
 	const struct sched_param lowest = {.sched_priority = 1};
 	return sched_getscheduler(0) == SCHED_OTHER &&
 	       sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &lowest) == 0;
 }
 
-void deadlock_snapshot_relax(bool hurried)
+static void relax(bool hurried)
 {
 	const struct sched_param none = {0};
 	if (hurried)
 		(void)sched_setscheduler(0, SCHED_OTHER, &none);
 }
 
-static bool stop(pid_t tid, int *ret_status)
+/* How long this thread of ours has been ready to run, and did not. */
+static uint64_t waited_for_processor_ns(int schedstat)
 {
-	pid_t got;
-	if (ptrace(PTRACE_INTERRUPT, tid, NULL, NULL))
-		return false;
-	do
-		got = waitpid(tid, ret_status, __WALL);
-	while (got < 0 && errno == EINTR);
-	return got == tid && WIFSTOPPED(*ret_status);
+	char text[64] = "";
+	const ssize_t n = schedstat < 0 ? -1 : pread(schedstat, text, sizeof text - 1, 0);
+	const char *space = n > 0 ? strchr(text, ' ') : NULL;
+	return space ? strtoull(space, NULL, 10) : 0;
 }
+
+/* What `begin` prepared. */
+static void give_up(const struct deadlock_halt *s)
+{
+	relax(s->hurried);
+	if (s->schedstat >= 0)
+		(void)close(s->schedstat);
+}
+
+enum deadlock_halted deadlock_halt_begin(struct deadlock_halt *s, pid_t tid)
+{
+	int status = 0;
+	pid_t got;
+	*s = (struct deadlock_halt){
+		.tid = tid, .schedstat = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC)};
+	s->hurried = hurry();
+	s->waited_ns = waited_for_processor_ns(s->schedstat);
+	if (ptrace(PTRACE_SEIZE, tid, NULL, NULL)) {
+		s->error = errno;
+		give_up(s);
+		return s->error == ESRCH ? DEADLOCK_HALTED_GONE : DEADLOCK_HALTED_REFUSED;
+	}
+	const bool asked = ptrace(PTRACE_INTERRUPT, tid, NULL, NULL) == 0;
+	do
+		got = asked ? waitpid(tid, &status, __WALL) : -1;
+	while (asked && got < 0 && errno == EINTR);
+	s->seen_ns = now_ns();
+	if (got != tid || !WIFSTOPPED(status)) {
+		give_up(s);
+		return DEADLOCK_HALTED_GONE;
+	}
+	const bool by_us = status >> 16 == PTRACE_EVENT_STOP && WSTOPSIG(status) == SIGTRAP;
+	/* a signal that came at the same time goes to the thread */
+	s->signal = by_us || status >> 16 ? 0 : WSTOPSIG(status);
+	return by_us ? DEADLOCK_HALTED : DEADLOCK_HALTED_OTHERWISE;
+}
+
+uint64_t deadlock_halt_end(struct deadlock_halt *s)
+{
+	(void)ptrace(PTRACE_DETACH, s->tid, NULL, (void *)(uintptr_t)s->signal);
+	const uint64_t end_ns = now_ns();
+	const uint64_t late_ns = waited_for_processor_ns(s->schedstat) - s->waited_ns;
+	give_up(s);
+	return end_ns - s->seen_ns + late_ns;
+}
+
+/* ---- a thread that waits ----------------------------------------------------------------------
+ */
 
 enum deadlock_snapshot_result deadlock_snapshot_ptrace(
 	const struct deadlock_wait *wait, struct deadlock_registers *ret, char *why)
 {
-	const pid_t tid = wait->thread.tid;
+	struct deadlock_halt halt;
 	const char *harm = deadlock_snapshot_harm(wait);
-	int status = 0;
-	ret->xstate_bytes = 0;
+	memset(ret, 0,
+		sizeof *ret); /* no page of it is touched first while the thread is stopped */
 	if (*harm) {
 		(void)snprintf(why, WHY_BYTES, "%s", harm);
 		return DEADLOCK_SNAPSHOT_REFUSED;
 	}
-	const bool hurried = deadlock_snapshot_hurry();
-	if (ptrace(PTRACE_SEIZE, tid, NULL, NULL)) {
-		deadlock_snapshot_relax(hurried);
-		(void)snprintf(why, WHY_BYTES, "ptrace: %s", strerror(errno));
-		return errno == ESRCH ? DEADLOCK_SNAPSHOT_MOVED : DEADLOCK_SNAPSHOT_REFUSED;
+	const enum deadlock_halted halted = deadlock_halt_begin(&halt, wait->thread.tid);
+	if (halted == DEADLOCK_HALTED_REFUSED) {
+		(void)snprintf(why, WHY_BYTES, "ptrace: %s", strerror(halt.error));
+		return DEADLOCK_SNAPSHOT_REFUSED;
 	}
-	const uint64_t begin_ns = now_ns();
-	if (!stop(tid, &status)) {
-		deadlock_snapshot_relax(hurried);
+	if (halted == DEADLOCK_HALTED_GONE) {
 		(void)snprintf(why, WHY_BYTES, "it ended");
 		return DEADLOCK_SNAPSHOT_MOVED;
 	}
-	const bool by_us = status >> 16 == PTRACE_EVENT_STOP && WSTOPSIG(status) == SIGTRAP;
-	bool good = by_us && registers_of(tid, &ret->general) && is_in_call(wait, &ret->general);
+	bool good = halted == DEADLOCK_HALTED && registers_of(halt.tid, &ret->general) &&
+		    is_in_call(wait, &ret->general);
 	if (good) {
 		struct iovec io = {ret->xstate, sizeof ret->xstate};
-		if (ptrace(PTRACE_GETREGSET, tid, NT_X86_XSTATE, &io) == 0)
+		if (ptrace(PTRACE_GETREGSET, halt.tid, NT_X86_XSTATE, &io) == 0)
 			ret->xstate_bytes = io.iov_len;
 	}
-	/* a signal that came at the same time goes to the thread */
-	const uintptr_t signal = by_us || status >> 16 ? 0 : (uintptr_t)WSTOPSIG(status);
-	(void)ptrace(PTRACE_DETACH, tid, NULL, (void *)signal);
-	ret->stopped_ns = now_ns() - begin_ns;
-	deadlock_snapshot_relax(hurried);
+	ret->stopped_ns = deadlock_halt_end(&halt);
 	good = good && settle(wait, &ret->runs);
 	if (!good)
 		(void)snprintf(why, WHY_BYTES, "it was not in that call any more");

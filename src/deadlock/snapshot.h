@@ -35,11 +35,26 @@ enum deadlock_snapshot_result deadlock_snapshot_ptrace(
 	const struct deadlock_wait *wait, struct deadlock_registers *ret, char *why);
 
 /*
- * While a thread is stopped nobody shall get between us and its going on: real-time priority, where
- * that is allowed. Returns what _relax() needs to undo it.
+ * A stop by hand: between the two nothing but ptrace requests. We have real-time priority
+ * meanwhile, where that is allowed, so that nobody gets between us and its going on. After HALTED
+ * and OTHERWISE it must be ended; how long the thread was stopped is returned: from when it stopped
+ * (when we saw it, and how long we had to wait for a processor before) to when it was let go, at
+ * most.
  */
-bool deadlock_snapshot_hurry(void);
-void deadlock_snapshot_relax(bool hurried);
+enum deadlock_halted {
+	DEADLOCK_HALTED,
+	DEADLOCK_HALTED_OTHERWISE, /* by a signal, or it was stopped before */
+	DEADLOCK_HALTED_GONE,
+	DEADLOCK_HALTED_REFUSED, /* ->error */
+};
+struct deadlock_halt {
+	pid_t tid;
+	int error, signal, schedstat;
+	bool hurried;
+	uint64_t seen_ns, waited_ns;
+};
+enum deadlock_halted deadlock_halt_begin(struct deadlock_halt *s, pid_t tid);
+uint64_t deadlock_halt_end(struct deadlock_halt *s);
 
 /* Would a stop change what this call returns? "" or why. */
 const char *deadlock_snapshot_harm(const struct deadlock_wait *wait);

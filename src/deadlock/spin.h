@@ -10,7 +10,7 @@
 enum deadlock_spin_result {
 	DEADLOCK_SPIN_PROVEN,
 	DEADLOCK_SPIN_NO_LOOP, /* its registers did not come back */
-	DEADLOCK_SPIN_CHANGES, /* they did, but its memory changes */
+	DEADLOCK_SPIN_CHANGES, /* nor did they without its having changed memory */
 	DEADLOCK_SPIN_NO_WORD, /* it reads nothing that another thread could change */
 	DEADLOCK_SPIN_NO_MEMORY,
 };
@@ -21,7 +21,7 @@ bool deadlock_spin_registers(pid_t tid, struct deadlock_registers *ret, const ch
 enum deadlock_spin_result deadlock_spin_prove(
 	struct deadlock_ghost *g, const struct deadlock_process *process, struct deadlock_wait *w);
 /* With a word changed: does the copy leave the loop? */
-bool deadlock_spin_escapes(struct deadlock_ghost *g);
+bool deadlock_spin_escapes(struct deadlock_ghost *g, const struct deadlock_process *process);
 /* The values to try in a polled word that has `now`. */
 uint64_t deadlock_spin_value(uint64_t now, unsigned way, bool *ret_is_last);
 bool deadlock_spin_is_writable(const struct deadlock_process *p, uint64_t address);

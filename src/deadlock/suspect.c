@@ -15,8 +15,7 @@ enum { SUSPECTS_MAX = 256 };
 static bool is_suspect(const struct deadlock_answer *a, size_t i)
 {
 	const struct deadlock_wait *w = &a->wait[i];
-	return a->hope[i] == DEADLOCK_LIVE && deadlock_wait_is_blocked(w) && !w->is_timed &&
-	       !w->is_external && !w->keys_cut && w->nr_keys && w->kind != DEADLOCK_UNKNOWN;
+	return a->hope[i] == DEADLOCK_LIVE && !deadlock_wait_is_open(w) && w->nr_keys;
 }
 
 /* Marks all who are alive and could give what the members of a finding wait for. */

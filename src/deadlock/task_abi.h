@@ -3,12 +3,19 @@
 #ifndef LONGPOLE_DEADLOCK_TASK_ABI_H
 #define LONGPOLE_DEADLOCK_TASK_ABI_H
 
-struct deadlock_task { /* the program `threads` */
+struct deadlock_task { /* the programs `walk` and `threads` */
 	__u32 pid, tid;
 	__u32 state; /* the kernel's bits; 0: running or about to */
-	__u32 exit_state;
+	__u32 is_dead;
 	__u64 runs, start_ns; /* start_ns: since boot */
 	char name[16];
+};
+
+/* Of `walk`, which does not give way to others meanwhile: some 4 ms for a list that is full. */
+enum { DEADLOCK_TASK_LIST_MAX = 16384 };
+struct deadlock_task_list {
+	__u32 nr, is_cut; /* cut: there are more */
+	struct deadlock_task task[DEADLOCK_TASK_LIST_MAX];
 };
 
 /* The order of struct pt_regs. */

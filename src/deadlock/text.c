@@ -154,7 +154,7 @@ static void add_edges_of(struct base_str *out, const struct deadlock_answer *a,
 }
 
 /* "eat() table.c:12 < philosopher() table.c:20": the application's innermost frames. */
-static void add_place(struct base_str *out, const struct deadlock_wait *w)
+static void add_native_place(struct base_str *out, const struct deadlock_wait *w)
 {
 	size_t shown = 0;
 	for (size_t i = 0; i < w->nr_frames && shown < SHOWN_FRAMES; i++) {
@@ -169,6 +169,31 @@ static void add_place(struct base_str *out, const struct deadlock_wait *w)
 	}
 	if (shown)
 		base_str_add(out, "\n");
+}
+
+/* A Python program's own functions, and where in the library they are now. */
+static void add_python_place(struct base_str *out, const struct deadlock_wait *w)
+{
+	size_t shown = 0;
+	for (size_t i = 0; i < w->nr_python && shown < SHOWN_FRAMES; i++) {
+		const struct deadlock_frame *f = &w->python[i];
+		if (f->is_runtime && i)
+			continue;
+		base_str_add(out, i ? " < " : "      at ");
+		deadlock_say_frame(out, f);
+		shown++;
+	}
+	base_str_add(out, "\n");
+}
+
+static void add_place(struct base_str *out, const struct deadlock_wait *w)
+{
+	if (w->nr_python)
+		add_python_place(out, w);
+	else
+		add_native_place(out, w);
+	if (w->without_python)
+		base_str_addf(out, "      its Python functions are not known: %s\n", w->without_python);
 }
 
 static void add_future(struct base_str *out, const struct deadlock_answer *a, uint32_t i)

@@ -102,6 +102,9 @@ struct deadlock_wait {
 
 	struct deadlock_frame frame[DEADLOCK_FRAMES_MAX];
 	size_t nr_frames;
+	const struct deadlock_frame *python; /* of members of findings; innermost first */
+	size_t nr_python;
+	const char *without_python; /* why they are not known; NULL: they are, or it is no Python */
 };
 
 /* ---- running ahead ------------------------------------------------------------------------- */

@@ -68,9 +68,9 @@ static void add_file(struct call *c, int fd, bool reads, bool writes)
 	switch (f.kind) {
 	case DEADLOCK_FILE_PIPE:
 		if (reads)
-			add(c, DEADLOCK_KEY_PIPE_DATA, 0, f.inode, 0);
+			add(c, DEADLOCK_KEY_PIPE_DATA, f.device, f.inode, 0);
 		if (writes)
-			add(c, DEADLOCK_KEY_PIPE_ROOM, 0, f.inode, 0);
+			add(c, DEADLOCK_KEY_PIPE_ROOM, f.device, f.inode, 0);
 		break;
 	case DEADLOCK_FILE_SOCKET:
 		if (!f.peer)

@@ -16,7 +16,8 @@ enum { PIDS_A_LOOK = 4096, TOLD_MAX = 4096, PRUNE_PASSES = 600 };
 struct patience { /* one process */
 	pid_t pid;
 	uint64_t looked_ns, next_ns, delay_ns;
-	bool seen; /* in this pass */
+	bool is_asked_for; /* by itself, or as a descendant */
+	bool seen;         /* in this pass */
 };
 
 struct deadlock_watch {
@@ -88,6 +89,30 @@ const struct deadlock_watch_stats *deadlock_watch_stats(const struct deadlock_wa
 
 /* ---- whom to look at ------------------------------------------------------------------------- */
 
+static pid_t parent_of(pid_t pid)
+{
+	char text[1024];
+	struct deadlock_stat stat;
+	return deadlock_proc_read(pid, "stat", text, sizeof text) > 0 &&
+			       deadlock_parse_stat(text, &stat)
+		       ? stat.parent
+		       : 0;
+}
+
+static bool is_asked_for(const struct deadlock_watch *w, pid_t pid)
+{
+	enum { GENERATIONS = 64 };
+	if (!w->o.look.nr_pids)
+		return true;
+	for (int i = 0; i < GENERATIONS && pid > 0; i++, pid = parent_of(pid)) {
+		for (size_t k = 0; k < w->o.look.nr_pids; k++) {
+			if (w->o.look.pid[k] == pid)
+				return true;
+		}
+	}
+	return false;
+}
+
 static struct patience *patience_of(struct deadlock_watch *w, pid_t pid)
 {
 	uint64_t i;
@@ -97,17 +122,8 @@ static struct patience *patience_of(struct deadlock_watch *w, pid_t pid)
 		base_map_put(&w->index, 0, (uint64_t)pid, w->nr) != BASE_OK)
 		return NULL;
 	struct patience *p = &w->patience[w->nr++];
-	*p = (struct patience){.pid = pid};
+	*p = (struct patience){.pid = pid, .is_asked_for = is_asked_for(w, pid)};
 	return p;
-}
-
-static bool is_asked_for(const struct deadlock_watch *w, pid_t pid)
-{
-	for (size_t i = 0; i < w->o.look.nr_pids; i++) {
-		if (w->o.look.pid[i] == pid)
-			return true;
-	}
-	return !w->o.look.nr_pids;
 }
 
 /* Processes with a thread that has crossed the threshold since they were looked at. */
@@ -115,15 +131,18 @@ static enum base_status choose(struct deadlock_watch *w, uint64_t now_ns, struct
 {
 	size_t nr;
 	const struct deadlock_sleeper *s = deadlock_monitor_threads(w->monitor, &nr);
+	struct patience *p = NULL;
 	w->nr_pids = 0;
 	for (size_t i = 0; i < nr; i++) {
 		uint64_t crossed_ns = s[i].since_ns + w->o.look.threshold_ns;
-		if (!s[i].nr_looks || crossed_ns > now_ns || !is_asked_for(w, s[i].thread.pid))
+		if (!s[i].nr_looks || crossed_ns > now_ns)
 			continue;
-		struct patience *p = patience_of(w, s[i].thread.pid);
+		if (!p || p->pid != s[i].thread.pid) /* threads of one process stand together */
+			p = patience_of(w, s[i].thread.pid);
 		if (!p)
 			return base_fail(err, BASE_ERR_NOMEM, "out of memory for a watch");
-		if (crossed_ns <= p->looked_ns || now_ns < p->next_ns || w->nr_pids == PIDS_A_LOOK)
+		if (!p->is_asked_for || crossed_ns <= p->looked_ns || now_ns < p->next_ns ||
+			w->nr_pids == PIDS_A_LOOK)
 			continue;
 		p->looked_ns = now_ns;
 		p->delay_ns = p->delay_ns ? p->delay_ns * 2 : w->o.look.threshold_ns;
@@ -219,6 +238,7 @@ enum base_status deadlock_watch_step(struct deadlock_watch *w, uint64_t now_ns,
 		return s;
 	look.pid = w->pid;
 	look.nr_pids = w->nr_pids;
+	look.is_alone = true;
 	look.now_ns = now_ns;
 	w->stats.nr_looks++;
 	s = deadlock_look(w->monitor, &look, ret, err);

@@ -133,16 +133,17 @@ static enum base_status mark_tips(struct graph *g, bool only_ends, struct base_e
 static enum base_status mark_nodes(struct graph *g, struct base_err *err)
 {
 	uint32_t runner = g->runner_up ? UINT32_C(1) << g->nr_lanes : 0;
+	struct mark *const mark = g->mark;
 
 	g->nr_meets = 0;
 	for (uint32_t id = g->next; id-- > g->nr_bounds;) {
-		uint32_t live = g->mark[id].live, lanes = live & ~runner;
+		uint32_t live = mark[id].live, lanes = live & ~runner;
 		const struct node *n = &g->node[id];
 		uint32_t over_dep, over_prev;
 
 		if (!live)
 			continue;
-		if (g->mark[id].ends) {
+		if (mark[id].ends) {
 			enum base_status s = graph_mem_need(g, &g->meet, &g->meet_capacity,
 				g->nr_meets + 1, sizeof *g->meet, err);
 
@@ -153,11 +154,11 @@ static enum base_status mark_nodes(struct graph *g, struct base_err *err)
 		over_dep = lanes & n->took_dep;
 		over_prev = lanes & ~n->took_dep;
 		if (over_dep)
-			reach(&g->mark[n->dep], over_dep);
+			reach(&mark[n->dep], over_dep);
 		if (over_prev && n->prev != NONE)
-			reach(&g->mark[n->prev], over_prev);
+			reach(&mark[n->prev], over_prev);
 		if (live & runner)
-			reach(&g->mark[n->took_dep & runner ? n->dep : n->prev],
+			reach(&mark[n->took_dep & runner ? n->dep : n->prev],
 				n->took_dep & g->rank_bit ? 1 : runner);
 	}
 	return BASE_OK;

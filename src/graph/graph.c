@@ -144,6 +144,7 @@ enum base_status graph_new(
 	g->rank_bit = o.runner_up ? UINT32_C(1) << g->nr_tracks : 0;
 	g->lane_bits = (uint32_t)((UINT64_C(1) << g->nr_tracks) - 1);
 	g->stride = g->nr_tracks == 1 ? 1 : (g->nr_tracks + LANE_STEP - 1) / LANE_STEP * LANE_STEP;
+	g->one_lane = g->stride == 1 && !g->listener;
 	g->item_size = sizeof(struct item) + g->stride * sizeof(double);
 	g->min_nodes = ARENA_NODES;
 	graph_lanes_choose(g, true);

@@ -111,6 +111,13 @@ struct graph_queue_options {
 	 */
 	bool exchangeable;
 	bool processor; /* its token is a processor: replay schedules threads itself instead */
+	/* It only says when its units came; what its takers needed another queue says, which the
+	 * same moment takes from. Replay lets takes from it pass: they would tie to the recorded
+	 * order what could have come in any. */
+	bool informs;
+	/* Units; 0: none known. What it can hold, where `capacity` is 0 since the run's waits for
+	 * space say more: replay keeps to it where there were none. */
+	uint64_t limit;
 };
 enum base_status graph_add_queue(struct graph *g, const struct graph_queue_options *o,
 	uint32_t *ret_queue, struct base_err *err) BASE_MUST_CHECK;

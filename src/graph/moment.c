@@ -16,21 +16,9 @@ struct weighing {
 	uint32_t zero; /* lanes in which neither weighs anything */
 };
 
-/* ---- nodes
- * ----------------------------------------------------------------------------------
+/* ---- edges without a dependence
+ * ---------------------------------------------------------------
  */
-
-/* The caller has reserved room. */
-static inline struct node *add_node(
-	struct graph *g, const struct actor *a, uint64_t t, uint32_t queue, uint32_t *ret_id)
-{
-	uint32_t id = g->next++;
-
-	if (g->extra)
-		g->extra[id] = (struct node_extra){.time_ns = t, .queue = queue, .actor = a->id};
-	*ret_id = id;
-	return &g->node[id];
-}
 
 /* The factors of a state, with zeros in the lanes in which the wait did not
  * happen. */
@@ -515,16 +503,6 @@ static enum base_status first_moment(struct graph *g, struct actor *a, uint64_t 
 		return BASE_OK;
 	}
 	return nr_deps ? merge_all(g, a, t, true, dep, nr_deps, err) : BASE_OK;
-}
-
-static inline void count_totals(struct graph *g, const struct actor *a, uint64_t w)
-{
-	struct graph_state_totals *tot = &g->slot[a->slot].totals;
-
-	tot->total_ns += w;
-	tot->visits++;
-	if (a->wait)
-		tot->waiting_ns += w;
 }
 
 enum base_status graph_close(struct graph *g, const struct graph_verb *v, uint64_t t,

@@ -261,6 +261,7 @@ struct graph {
 	uint32_t rank_bit;  /* in took_dep: the runner-up continues as lane 0 of that
 			       predecessor */
 	bool runner_up, keep_path, crossings, finished;
+	bool one_lane;  /* and nobody listens */
 	bool attention; /* failed, pending or finished: begin() looks closer */
 	double *scale;  /* [state][stride] */
 	struct queue *queue;
@@ -479,6 +480,28 @@ static inline enum base_status actor_slot(
 		}
 	}
 	return graph_slot_add(g, a, state, ret, err);
+}
+
+/* A node of the actor's moment t. The caller has reserved room. */
+static inline struct node *add_node(
+	struct graph *g, const struct actor *a, uint64_t t, uint32_t queue, uint32_t *ret_id)
+{
+	uint32_t id = g->next++;
+
+	if (g->extra)
+		g->extra[id] = (struct node_extra){.time_ns = t, .queue = queue, .actor = a->id};
+	*ret_id = id;
+	return &g->node[id];
+}
+
+static inline void count_totals(struct graph *g, const struct actor *a, uint64_t w)
+{
+	struct graph_state_totals *tot = &g->slot[a->slot].totals;
+
+	tot->total_ns += w;
+	tot->visits++;
+	if (a->wait)
+		tot->waiting_ns += w;
 }
 
 /* dependence length row */

@@ -162,6 +162,11 @@ void graph_replay_set_end(struct graph_replay *r, uint32_t end_actor)
 	r->end_actor = end_actor;
 }
 
+uint64_t graph_replay_wake_ns(const struct graph_replay *r)
+{
+	return r->wake_ns;
+}
+
 uint64_t graph_replay_nr_verbs(const struct graph_replay *r)
 {
 	return r->nr_steps;

@@ -46,6 +46,16 @@ const struct graph_sink *graph_replay_sink(struct graph_replay *r);
 /* Whose last verb is the end (model_end_actor()); GRAPH_ANY_ACTOR (default): the latest of all. */
 void graph_replay_set_end(struct graph_replay *r, uint32_t end_actor);
 
+/*
+ * When the log is whole, of recorded threads: learns from it how hand-overs depend on the length of
+ * the wait, and what waking a sleeper costs its waker. From then on a wait that a change makes
+ * shorter or longer has the latency that others of that length had, and a wait that it makes or
+ * ends changes its waker's time. Without effect on an unedited replay that repeats the run, and on
+ * a log that shows no processors. Errors: ERR_NOMEM.
+ */
+enum base_status graph_replay_learn(struct graph_replay *r, struct base_err *err) BASE_MUST_CHECK;
+uint64_t graph_replay_wake_ns(const struct graph_replay *r); /* learned; 0: it could not be */
+
 struct graph_replay_result {
 	uint64_t start_ns;        /* the first verb */
 	uint64_t end_ns;          /* simulated */

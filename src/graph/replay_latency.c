@@ -1,20 +1,56 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * replay_latency.c - how long it usually takes from "it is there" to "it is used", by the length of
- * the wait before: who slept for long sleeps deeply. Kept per latency state (one a class of
- * queues).
+ * replay_latency.c - how long it takes from "it is there" to "it is used", by the length of the
+ * wait before: who slept for long sleeps deeply (its processor is in a deep idle state, its caches
+ * are cold). Kept per latency state (one a class of queues), learned from this recording alone.
  */
 #include "graph/replay_priv.h"
 
+#include <math.h>
 #include <stdlib.h>
+
+enum { CREDIBLE = 5 }; /* samples; fewer say nothing about a length of wait */
+
+/* ---- samples -------------------------------------------------------------------------------- */
+
+/* A reservoir: the k-th comes in with probability size / k; the hash is the dice. */
+void graph_replay_sample(struct replay_samples *s, uint64_t value)
+{
+	uint32_t at = s->nr++;
+
+	if (at >= REPLAY_SAMPLES)
+		at = (uint32_t)(base_hash_u64(at) % s->nr);
+	if (at < REPLAY_SAMPLES)
+		s->sample[at] = value < UINT32_MAX ? (uint32_t)value : UINT32_MAX;
+}
+
+static int ascending(const void *pa, const void *pb)
+{
+	const uint32_t *a = pa, *b = pb;
+
+	return *a < *b ? -1 : *a > *b;
+}
+
+/* *ret_error: the median's standard error, about. */
+double graph_replay_median(const struct replay_samples *s, double *ret_error)
+{
+	uint32_t sorted[REPLAY_SAMPLES], nr = s->nr < REPLAY_SAMPLES ? s->nr : REPLAY_SAMPLES;
+
+	*ret_error = INFINITY;
+	if (!nr)
+		return 0;
+	memcpy(sorted, s->sample, nr * sizeof *sorted);
+	qsort(sorted, nr, sizeof *sorted, ascending);
+	*ret_error = 0.93 * (double)(sorted[nr * 3 / 4] - sorted[nr / 4]) / sqrt(nr);
+	return sorted[(nr - 1) / 2];
+}
 
 enum base_status graph_replay_latency_add(struct graph_replay *r, uint32_t state, uint64_t wait_ns,
 	uint64_t latency_ns, struct base_err *err)
 {
-	unsigned b = replay_bucket(wait_ns);
-	uint32_t value = latency_ns < UINT32_MAX ? (uint32_t)latency_ns : UINT32_MAX, at;
 	enum base_status s = graph_replay_mem_need(r, &r->latency, &r->latency_capacity,
 		(size_t)state + 1, sizeof(struct replay_latency *), err);
+	unsigned b;
 
 	if (s)
 		return s;
@@ -26,46 +62,127 @@ enum base_status graph_replay_latency_add(struct graph_replay *r, uint32_t state
 		if (s)
 			return s;
 	}
-	struct replay_latency *l = r->latency[state];
-
-	/* A reservoir: the k-th comes in with probability size / k; the hash is the dice. */
-	at = l->bucket[b].nr++;
-	if (at >= REPLAY_SAMPLES)
-		at = (uint32_t)(base_hash_u64((uint64_t)b << 32 | at) % l->bucket[b].nr);
-	if (at < REPLAY_SAMPLES)
-		l->bucket[b].sample[at] = value;
+	b = replay_bucket(wait_ns);
+	graph_replay_sample(&r->latency[state]->bucket[b], latency_ns);
+	r->latency[state]->classes[b] += replay_length_class(wait_ns);
 	return BASE_OK;
 }
 
-static int ascending(const void *pa, const void *pb)
-{
-	const uint32_t *a = pa, *b = pb;
+/* ---- what they come to ---------------------------------------------------------------------- */
 
-	return *a < *b ? -1 : *a > *b;
+struct run_of { /* buckets whose medians are one: lengths of wait from..to, in classes */
+	double from, to, value_ns, weight;
+};
+
+/*
+ * Who slept longer does not come sooner: the medians, made not decreasing (pool adjacent
+ * violators). Of the buckets that are credible; returns how many runs they make.
+ */
+static unsigned not_decreasing(const struct replay_latency *l, struct run_of *run)
+{
+	unsigned nr = 0;
+	double error;
+
+	for (unsigned b = 0; b < REPLAY_BUCKETS; b++) {
+		double weight = l->bucket[b].nr, at = (double)l->classes[b] / weight;
+
+		if (l->bucket[b].nr < CREDIBLE)
+			continue;
+		run[nr++] = (struct run_of){.from = at,
+			.to = at,
+			.value_ns = graph_replay_median(&l->bucket[b], &error),
+			.weight = weight};
+		for (; nr > 1 && run[nr - 2].value_ns > run[nr - 1].value_ns; nr--) {
+			struct run_of *x = &run[nr - 2], *y = &run[nr - 1];
+
+			x->value_ns = x->value_ns * x->weight + y->value_ns * y->weight;
+			x->weight += y->weight;
+			x->value_ns /= x->weight;
+			x->to = y->to;
+		}
+	}
+	return nr;
 }
 
-static uint64_t median(const uint32_t *sample, uint32_t nr)
+/* ns a class, by least squares over the runs' middles; 0: they say nothing. */
+static double slope_of(const struct run_of *run, unsigned nr)
 {
-	uint32_t sorted[REPLAY_SAMPLES];
+	double w = 0, x = 0, y = 0, xx = 0, xy = 0;
 
-	if (nr > REPLAY_SAMPLES)
-		nr = REPLAY_SAMPLES;
-	memcpy(sorted, sample, nr * sizeof *sorted);
-	qsort(sorted, nr, sizeof *sorted, ascending);
-	return sorted[(nr - 1) / 2];
+	for (unsigned i = 0; i < nr; i++) {
+		double at = (run[i].from + run[i].to) / 2, weight = run[i].weight;
+
+		w += weight;
+		x += weight * at;
+		y += weight * run[i].value_ns;
+		xx += weight * at * at;
+		xy += weight * at * run[i].value_ns;
+	}
+	xx = xx * w - x * x;
+	return nr > 1 && xx > 0 ? (xy * w - x * y) / xx : 0;
+}
+
+/*
+ * The usual latency after any length of wait: between the medians a straight line in the logarithm
+ * of the wait; beyond the longest its own; below the shortest the slope of all goes on, at most to
+ * half, since nothing of that kind was seen.
+ */
+void graph_replay_latency_learn(struct replay_latency *l)
+{
+	struct run_of run[REPLAY_BUCKETS];
+	unsigned nr = not_decreasing(l, run), i = 0;
+	double slope = slope_of(run, nr);
+
+	l->learned = nr;
+	for (unsigned class = 0; nr && class < REPLAY_CLASSES; class ++) {
+		double ns = run[i].value_ns;
+
+		while (i + 1 < nr && class >= run[i + 1].from)
+			ns = run[++i].value_ns;
+		if (class < run[0].from)
+			ns -= fmin(slope * (run[0].from - class), ns / 2);
+		else if (class > run[i].to && i + 1 < nr)
+			ns += (run[i + 1].value_ns - ns) * (class - run[i].to) /
+			      (run[i + 1].from - run[i].to);
+		l->usual_ns[class] = (uint32_t)(ns + 0.5);
+	}
+}
+
+static const struct replay_latency *latency_of(const struct graph_replay *r, uint32_t state)
+{
+	return state < r->latency_capacity ? r->latency[state] : NULL;
 }
 
 /* Of the nearest length of wait that was seen; the shorter of two as near. */
 uint64_t graph_replay_latency_usual(const struct graph_replay *r, uint32_t state, uint64_t wait_ns)
 {
-	const struct replay_latency *l = state < r->latency_capacity ? r->latency[state] : NULL;
+	const struct replay_latency *l = latency_of(r, state);
 	unsigned b = replay_bucket(wait_ns);
+	double error;
 
+	if (l && l->learned)
+		return l->usual_ns[replay_length_class(wait_ns)];
 	for (unsigned d = 0; l && d < REPLAY_BUCKETS; d++) {
 		if (b >= d && l->bucket[b - d].nr)
-			return median(l->bucket[b - d].sample, l->bucket[b - d].nr);
+			return (uint64_t)graph_replay_median(&l->bucket[b - d], &error);
 		if (b + d < REPLAY_BUCKETS && l->bucket[b + d].nr)
-			return median(l->bucket[b + d].sample, l->bucket[b + d].nr);
+			return (uint64_t)graph_replay_median(&l->bucket[b + d], &error);
 	}
 	return 0;
+}
+
+uint64_t graph_replay_latency_moved(const struct graph_replay *r, uint32_t state,
+	uint64_t latency_ns, unsigned recorded_class, uint64_t wait_ns)
+{
+	const struct replay_latency *l = latency_of(r, state);
+	unsigned class = replay_length_class(wait_ns);
+	uint32_t then, now;
+
+	if (!l || !l->learned || class == recorded_class)
+		return latency_ns;
+	then = l->usual_ns[recorded_class];
+	now = l->usual_ns[class];
+	if (now >= then) /* an outlier grows by what the others grow by */
+		return latency_ns + (now - then);
+	return (uint64_t)((double)latency_ns * now / then + 0.5);
 }

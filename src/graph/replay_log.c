@@ -162,6 +162,7 @@ static void depends_on(struct replay_moment *m, uint32_t queue, const struct rep
 		m->full_ns = on->full_ns;
 		m->order = on->order;
 		m->queue = queue;
+		m->step = on->step;
 	}
 	m->depends = true;
 }
@@ -172,6 +173,17 @@ static bool came_after(const struct replay_moment *m, const struct replay_log_ac
 	if (m->available_ns != a->t_last)
 		return m->available_ns > a->t_last;
 	return m->order > a->order_last;
+}
+
+/* How long it slept, and who woke it. */
+static void note_sleep(struct graph_replay *r, const struct replay_moment *m, uint64_t wait_ns)
+{
+	struct replay_step *step = replay_step(r, m->first), *by = replay_step(r, m->step);
+
+	step->bits |= replay_length_class(wait_ns) << REPLAY_WAITED_SHIFT;
+	if (step->state < r->nr_states && r->executes[step->state] &&
+		replay_woke(by) < REPLAY_WOKE_MAX)
+		by->bits += 1u << REPLAY_WOKE_SHIFT;
 }
 
 static enum base_status set_wait(struct graph_replay *r, struct replay_log_actor *a,
@@ -199,6 +211,11 @@ static enum base_status set_wait(struct graph_replay *r, struct replay_log_actor
 		*own = *own > queued ? *own - queued : 0;
 		step->bits |= REPLAY_ON_PROCESSOR;
 	}
+	if (a->started)
+		note_sleep(r, m, m->available_ns - since);
+	/* A meeting of threads is no sleeper; who had to queue did not come as soon as it could. */
+	if (queued || (a->started && step->state == a->state))
+		return BASE_OK;
 	s = graph_replay_latency_add(
 		r, r->queue[m->queue].o.latency_state, m->available_ns - since, *own, err);
 	return s;
@@ -287,7 +304,8 @@ static enum base_status put_units(struct graph_replay *r, struct replay_log_queu
 		.nr_units = n,
 		.key = key,
 		.full_ns = r->full_ns,
-		.order = r->nr_steps};
+		.order = r->nr_steps,
+		.step = r->moment.last};
 
 	q->nr_puts++;
 	if (q->units > 0 && (uint64_t)q->units + n > most)
@@ -309,13 +327,15 @@ static enum base_status free_space(
 {
 	q->last_take_ns = r->now;
 	q->last_take_full_ns = r->full_ns;
+	q->last_take_step = r->moment.last;
 	if (!q->o.capacity || !n)
 		return BASE_OK;
 	return graph_replay_ring_push(memory_of(r), &q->space,
 		(struct replay_item){.time_ns = r->now,
 			.nr_units = n,
 			.full_ns = r->full_ns,
-			.order = r->nr_steps},
+			.order = r->nr_steps,
+			.step = r->moment.last},
 		err);
 }
 
@@ -447,8 +467,9 @@ static enum base_status log_space(struct graph_replay *r, const struct graph_ver
 	}
 	if (!q->waits_space || !waited || q->last_take_ns <= a->t_last || !q->nr_takes)
 		return BASE_OK;
-	available =
-		(struct replay_item){.time_ns = q->last_take_ns, .full_ns = q->last_take_full_ns};
+	available = (struct replay_item){.time_ns = q->last_take_ns,
+		.full_ns = q->last_take_full_ns,
+		.step = q->last_take_step};
 	depends_on(&r->moment, v->queue, &available);
 	return set_ordinal(r, i, q->nr_takes, err);
 }
@@ -512,9 +533,9 @@ static enum base_status log_take(struct graph_replay *r, const struct graph_verb
 	}
 	s = set_need(r, i, v, pool && take.n != UINT64_MAX ? take.n : got, err);
 	/* Taken before it was put: their records crossed. */
-	if (pool && got < take.n && take.n != UINT64_MAX)
+	if (q->o.informs || (pool && got < take.n && take.n != UINT64_MAX))
 		replay_step(r, i)->bits |= REPLAY_FREE;
-	if (!s && v->flags & GRAPH_LAST && !pool && got)
+	else if (!s && v->flags & GRAPH_LAST && !pool && got)
 		s = set_ordinal(r, i, puts, err);
 	if (!s)
 		s = keep ? BASE_OK : note_take(r, v, i, available.time_ns, err);

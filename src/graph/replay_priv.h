@@ -36,6 +36,9 @@ enum {
 	REPLAY_AT_ONCE = 1 << 22,      /* explained, by what came at the time that the wait began */
 	REPLAY_SLEPT = 1 << 21,        /* own needs no processor: it was asleep in it */
 	REPLAY_ON_PROCESSOR = 1 << 20, /* own is how long after its processor became free */
+	REPLAY_WOKE_SHIFT = 23,        /* 2 bits: how many sleepers the step woke, or more */
+	REPLAY_WOKE_MAX = 3,
+	REPLAY_WAITED_SHIFT = 25, /* 7 bits: replay_length_class() of an explained wait */
 };
 
 struct replay_step {
@@ -63,6 +66,7 @@ struct replay_item {
 	uint64_t time_ns, nr_units, key;
 	uint64_t full_ns; /* of the log, then */
 	uint64_t order;   /* steps logged until then */
+	uint32_t step;    /* that put it */
 };
 struct replay_ring {
 	struct replay_item *item;
@@ -71,12 +75,18 @@ struct replay_ring {
 
 /* ---- latencies ------------------------------------------------------------------------------- */
 
-enum { REPLAY_BUCKETS = 40, REPLAY_SAMPLES = 15 };
+/* Lengths of waits: octaves, and their thirds (replay_length_class()). */
+enum { REPLAY_BUCKETS = 40, REPLAY_CLASSES = 3 * REPLAY_BUCKETS + 1, REPLAY_SAMPLES = 15 };
+
+struct replay_samples {
+	uint32_t nr, sample[REPLAY_SAMPLES]; /* a reservoir */
+};
 
 struct replay_latency { /* of one state, by the wait's length before */
-	struct {
-		uint32_t nr, sample[REPLAY_SAMPLES]; /* a reservoir */
-	} bucket[REPLAY_BUCKETS];
+	struct replay_samples bucket[REPLAY_BUCKETS];
+	uint64_t classes[REPLAY_BUCKETS];  /* sum over all samples */
+	uint32_t usual_ns[REPLAY_CLASSES]; /* learned: after waits of that class */
+	bool learned;
 };
 
 /* ---- the log: who ---------------------------------------------------------------------------- */
@@ -127,6 +137,7 @@ struct replay_log_queue {
 	struct replay_ring data, space;
 	int64_t units;
 	uint64_t nr_puts, nr_takes, last_take_ns, last_take_full_ns;
+	uint32_t last_take_step;
 	struct replay_past_take *take; /* the last REPLAY_TAKES; NULL: fewer than two */
 };
 
@@ -156,7 +167,7 @@ struct replay_moment {         /* being logged: GRAPH_MORE leaves it open */
 	uint64_t available_ns; /* the latest of its dependences */
 	uint64_t full_ns;      /* of the log, then */
 	uint64_t order;        /* ... and then */
-	uint32_t queue;        /* of that */
+	uint32_t queue, step;  /* of that */
 	uint32_t flags;
 	bool depends, links;
 };
@@ -177,6 +188,7 @@ struct graph_replay {
 	struct replay_latency **latency; /* [state]; NULL: none seen */
 	size_t latency_capacity;
 	struct replay_moment moment;
+	uint64_t wake_ns; /* learned: what waking a sleeper costs the waker */
 	size_t nr_links;
 	uint64_t now, start_ns;
 	uint64_t nr_unexplained, unexplained_ns;
@@ -250,6 +262,27 @@ static inline unsigned replay_bucket(uint64_t wait_ns)
 	return b < REPLAY_BUCKETS ? b : REPLAY_BUCKETS - 1;
 }
 
+/* Thirds of an octave, from 1; 0: no time at all. */
+static inline unsigned replay_length_class(uint64_t wait_ns)
+{
+	unsigned octave, third;
+	uint64_t mantissa;
+
+	if (!wait_ns)
+		return 0;
+	octave = 63u - (unsigned)__builtin_clzll(wait_ns);
+	if (octave >= REPLAY_BUCKETS)
+		return REPLAY_CLASSES - 1;
+	mantissa = octave > 16 ? wait_ns >> (octave - 16) : wait_ns << (16 - octave);
+	third = mantissa >= 104032 ? 2 : mantissa >= 82570; /* 2^(16 + 2/3), 2^(16 + 1/3) */
+	return 1 + 3 * octave + third;
+}
+
+static inline unsigned replay_woke(const struct replay_step *s)
+{
+	return s->bits >> REPLAY_WOKE_SHIFT & REPLAY_WOKE_MAX;
+}
+
 /* replay.c: memory of the log. `want` elements; a failure leaves the array as it was. */
 enum base_status graph_replay_mem_resize(struct graph_replay *r, void *data /* T ** */,
 	size_t *capacity, size_t want, size_t elem_size_bytes,
@@ -281,8 +314,14 @@ void graph_replay_ring_take_back(struct replay_ring *ring, uint64_t n);
 void graph_replay_ring_fini(struct replay_ring *ring);
 
 /* replay_latency.c */
+void graph_replay_sample(struct replay_samples *s, uint64_t value);
+double graph_replay_median(const struct replay_samples *s, double *ret_error);
 enum base_status graph_replay_latency_add(struct graph_replay *r, uint32_t state, uint64_t wait_ns,
 	uint64_t latency_ns, struct base_err *err) BASE_MUST_CHECK;
+void graph_replay_latency_learn(struct replay_latency *l);
 uint64_t graph_replay_latency_usual(const struct graph_replay *r, uint32_t state, uint64_t wait_ns);
+/* Of a wait whose latency was recorded, when it is not as long as it was. */
+uint64_t graph_replay_latency_moved(const struct graph_replay *r, uint32_t state,
+	uint64_t latency_ns, unsigned recorded_class, uint64_t wait_ns);
 
 #endif

@@ -167,13 +167,25 @@ static void start_link(struct sim *s, const struct sim_actor *a, const struct re
 		await_link(s, step->queue);
 }
 
+/* Who wakes more sleepers than in the run takes longer, who wakes fewer takes less. */
+static uint64_t with_wakes(const struct sim *s, const struct sim_actor *a, uint64_t own)
+{
+	uint64_t ns = s->r->wake_ns * (uint64_t)(a->wakes < 0 ? -a->wakes : a->wakes);
+
+	if (BASE_LIKELY(!ns) || !sim_executes(s, a->state))
+		return own;
+	if (a->wakes > 0)
+		return own + ns;
+	return own > ns ? own - ns : 0;
+}
+
 static void begin_run(struct sim *s, uint32_t actor, uint64_t own)
 {
 	struct sim_actor *a = &s->actor[actor];
 
 	bool slept = replay_step(s->r, a->cursor)->bits & REPLAY_SLEPT;
 
-	own = sim_scaled(s, a->state, own);
+	own = with_wakes(s, a, sim_scaled(s, a->state, own));
 	if (own && s->nr_processors && !slept && sim_executes(s, a->state)) {
 		a->left_ns = own;
 		if (graph_sim_get_processor(s, actor, SIM_QUEUES))
@@ -268,6 +280,7 @@ static void commit(struct sim *s, uint32_t actor)
 {
 	struct sim_actor *a = &s->actor[actor];
 	uint32_t first = a->cursor, i = first;
+	unsigned woken = 0, recorded = 0;
 	bool woke = false;
 
 	a->t_last = s->now;
@@ -278,6 +291,7 @@ static void commit(struct sim *s, uint32_t actor)
 		const struct replay_step *step = replay_step(s->r, i);
 
 		woke |= graph_sim_do_step(s, actor, step);
+		recorded += replay_woke(step);
 		if (s->out)
 			emit_step(s, actor, step);
 		s->res->nr_verbs++;
@@ -291,10 +305,13 @@ static void commit(struct sim *s, uint32_t actor)
 		unsigned kind = replay_kind(step);
 
 		if (kind == GRAPH_VERB_enqueue || kind == GRAPH_VERB_resize)
-			graph_sim_call(s, step->queue, false);
+			woken += graph_sim_call(s, step->queue, false);
 		if (kind == GRAPH_VERB_dequeue || kind == GRAPH_VERB_resize)
-			graph_sim_call(s, step->queue, true);
+			woken += graph_sim_call(s, step->queue, true);
 	}
+	if (woken > REPLAY_WOKE_MAX)
+		woken = REPLAY_WOKE_MAX;
+	a->wakes = (int32_t)woken - (int32_t)recorded;
 	advance(s, actor);
 }
 
@@ -454,6 +471,8 @@ static void init_queue(struct sim_queue *q, const struct replay_log_queue *lq)
 	};
 	if (!lq->o.capacity && lq->waits_space && lq->max_units)
 		q->capacity = lq->max_units;
+	else if (!lq->o.capacity && lq->o.limit >= lq->max_units && lq->o.limit)
+		q->capacity = lq->o.limit;
 }
 
 /* A wait at the very beginning may as well have begun at the log's: a barrier's, a server's. */

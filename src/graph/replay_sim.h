@@ -24,8 +24,9 @@ struct sim_actor {
 	uint64_t wait_begin_ns, takes_then;
 	uint64_t switch_ns; /* called: from having a processor to taking */
 	uint64_t slow_ns;
-	uint32_t wait_queue;                 /* the present wait's; REPLAY_NONE */
-	uint32_t queue, prev, next;          /* in the list of this queue's waiters */
+	uint32_t wait_queue;        /* the present wait's; REPLAY_NONE */
+	uint32_t queue, prev, next; /* in the list of this queue's waiters */
+	int32_t wakes; /* sleepers that its last moment woke more than it did in the run */
 	uint32_t nr_overtaken, overtaken_on; /* in the run, since takes_then; on which queue */
 	uint32_t processor;                  /* REPLAY_NONE */
 	uint8_t phase;                       /* enum sim_phase */
@@ -106,7 +107,7 @@ bool graph_sim_promise(struct sim *s, uint32_t actor);
 bool graph_sim_end_promise(struct sim *s, uint32_t actor);
 void graph_sim_call_others(struct sim *s, uint32_t actor);
 bool graph_sim_is_early(struct sim *s, uint32_t actor, uint64_t *ret_ns);
-void graph_sim_call(struct sim *s, uint32_t queue, bool space);
+unsigned graph_sim_call(struct sim *s, uint32_t queue, bool space); /* sleepers that it wakes */
 bool graph_sim_do_step(struct sim *s, uint32_t actor,
 	const struct replay_step *step); /* true: wakes the queue's waiters */
 void graph_sim_lend(struct sim *s, uint32_t actor);

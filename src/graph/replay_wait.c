@@ -221,8 +221,11 @@ static uint64_t latency(const struct sim *s, const struct sim_actor *a, bool ove
 	uint32_t state = s->r->queue[a->queue].o.latency_state;
 	uint64_t ns;
 
-	if (replay_class(step) == REPLAY_EXPLAINED)
+	if (replay_class(step) == REPLAY_EXPLAINED && a->nr_overtaken)
 		ns = replay_own(s->r, step);
+	else if (replay_class(step) == REPLAY_EXPLAINED)
+		ns = graph_replay_latency_moved(s->r, state, replay_own(s->r, step),
+			step->bits >> REPLAY_WAITED_SHIFT, s->now - a->wait_begin_ns);
 	else
 		ns = graph_replay_latency_usual(s->r, state, s->now - a->wait_begin_ns);
 	if (overtaken && a->slow_ns && ns <= a->slow_ns)
@@ -309,8 +312,9 @@ static uint32_t whom_to_call(struct sim *s, uint32_t queue, bool space, bool *re
 	return first;
 }
 
-void graph_sim_call(struct sim *s, uint32_t queue, bool space)
+unsigned graph_sim_call(struct sim *s, uint32_t queue, bool space)
 {
+	unsigned woken = 0;
 	bool overtaken;
 	uint32_t i;
 
@@ -320,6 +324,7 @@ void graph_sim_call(struct sim *s, uint32_t queue, bool space)
 
 		promise(s, a, true);
 		a->phase = SIM_CALLED;
+		woken += sim_executes(s, replay_step(s->r, a->cursor)->state);
 		count_overtakings(s, a);
 		a->early = overtaken;
 		a->switch_ns = latency(s, a, overtaken);
@@ -330,6 +335,7 @@ void graph_sim_call(struct sim *s, uint32_t queue, bool space)
 			a->switch_ns = 0;
 		}
 	}
+	return woken;
 }
 
 /*

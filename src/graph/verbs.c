@@ -143,6 +143,40 @@ static inline enum base_status end_alone(struct graph *g, const struct graph_ver
 	return BASE_UNLIKELY(s) ? fail(g, s) : BASE_OK;
 }
 
+/* The most usual of all: nor does it depend on anything. graph_close(), of which here is what is
+ * left of it for one lane and an actor that was running. */
+static inline enum base_status end_running(
+	struct graph *g, const struct graph_verb *v, uint64_t t, struct base_err *err)
+{
+	struct actor *a = &g->actor[v->actor];
+	double *length = actor_length(g, a);
+	uint32_t prev = a->tip;
+
+	if (BASE_UNLIKELY(!g->one_lane || a->wait || !a->started || *length == NO_PATH ||
+			  g->next >= g->node_capacity))
+		return end_alone(g, v, t, NULL, 0, err);
+
+	uint64_t w = since(g, t, a->t_last);
+
+	count_totals(g, a, w);
+	*length += (double)(int64_t)w;
+	*add_node(g, a, t, NONE, &a->tip) = (struct node){
+		.prev = prev,
+		.dep = NONE,
+		.slot = a->slot,
+		.dep_slot = NONE,
+		.weight = node_weight(KIND_RUN, w),
+	};
+	a->t_last = t;
+	if (v->state == a->state)
+		return BASE_OK;
+	a->state = v->state;
+
+	enum base_status s = actor_slot(g, a, v->state, &a->slot, err);
+
+	return BASE_UNLIKELY(s) ? fail(g, s) : BASE_OK;
+}
+
 /* n of a verb: GRAPH_ALL is all, other negative numbers are nothing. */
 static inline uint64_t units(const struct graph_verb *v)
 {
@@ -168,7 +202,7 @@ enum base_status graph_state(struct graph *g, const struct graph_verb *v, struct
 
 	if (BASE_UNLIKELY(s))
 		return s;
-	return is_alone(g, v) ? end_alone(g, v, t, NULL, 0, err) : end(g, v, t, err);
+	return is_alone(g, v) ? end_running(g, v, t, err) : end(g, v, t, err);
 }
 
 /* Space whose capacity nobody told: what freed it since the actor began to
@@ -246,7 +280,7 @@ enum base_status graph_enqueue(struct graph *g, const struct graph_verb *v, stru
 		return s;
 	q->stats.nr_enqueues++;
 	if (is_alone(g, v) && !q->capacity && !q->tracks_space) {
-		s = end_alone(g, v, t, NULL, 0, err);
+		s = end_running(g, v, t, err);
 		if (!s && n)
 			s = graph_put(g,
 				&(struct put){.queue = v->queue,
@@ -356,8 +390,7 @@ enum base_status graph_dequeue(struct graph *g, const struct graph_verb *v, stru
 	}
 	if (takes_back_alone(g, v, q)) {
 		graph_take_back(g, q, t, units(v));
-		s = end_alone(g, v, t, NULL, 0, err);
-		return BASE_UNLIKELY(s) ? fail(g, s) : BASE_OK;
+		return end_running(g, v, t, err);
 	}
 	if (v->flags & GRAPH_ASIDE)
 		return dequeue_aside(g, v, t, err);
@@ -436,7 +469,7 @@ static enum base_status wait_on(
 	if (s)
 		return s;
 	now.flags &= ~(uint32_t)(GRAPH_MORE | GRAPH_ASIDE | GRAPH_BACK);
-	s = g->pending ? end(g, &now, t, err) : end_alone(g, &now, t, NULL, 0, err);
+	s = g->pending ? end(g, &now, t, err) : end_running(g, &now, t, err);
 	if (s)
 		return s;
 	a = &g->actor[v->actor];

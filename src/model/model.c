@@ -221,8 +221,9 @@ static bool is_token(enum trace_object_type type)
 	       type == TRACE_OBJECT_semaphore || type == TRACE_OBJECT_sysv_semaphore;
 }
 
-uint32_t model_make_queue(struct model *m, uint64_t initial, uint32_t object,
-	enum trace_object_type type, uint32_t latency_class, enum graph_discipline discipline)
+static uint32_t make_queue(struct model *m, uint64_t initial, uint32_t object,
+	enum trace_object_type type, uint32_t latency_class, enum graph_discipline discipline,
+	enum model_queue_part part)
 {
 	struct graph_queue_options o = {
 		.initial = initial,
@@ -235,10 +236,16 @@ uint32_t model_make_queue(struct model *m, uint64_t initial, uint32_t object,
 		.exchangeable = type == TRACE_OBJECT_NR || type == TRACE_OBJECT_mutex ||
 				type == TRACE_OBJECT_spin || type == TRACE_OBJECT_rwlock,
 		.processor = type == TRACE_OBJECT_NR,
+		/* what an rwlock's readers left together: `room` says whether one is in */
+		.informs = type == TRACE_OBJECT_rwlock && part == MODEL_QUEUE_helper &&
+			   discipline == GRAPH_FIFO,
 	};
 	if (object && object < m->defs->nr_objects &&
 		(type == TRACE_OBJECT_queue || (m->is_system && type == TRACE_OBJECT_pipe)))
 		o.capacity = m->defs->objects[object].capacity;
+	else if (object && object < m->defs->nr_objects && type == TRACE_OBJECT_pipe &&
+		 part == MODEL_QUEUE_whole)
+		o.limit = m->defs->objects[object].capacity;
 	uint32_t id;
 	if (m->status != BASE_OK)
 		return 0;
@@ -253,6 +260,7 @@ uint32_t model_make_queue(struct model *m, uint64_t initial, uint32_t object,
 	m->queue[m->nr_queues++] = (struct queue_info){
 		.pub = {.object = object,
 			.type = type,
+			.part = part,
 			.capacity = o.capacity,
 			.tokens = discipline == GRAPH_POOL || is_token(type)},
 		.latency_state = o.latency_state,
@@ -262,21 +270,26 @@ uint32_t model_make_queue(struct model *m, uint64_t initial, uint32_t object,
 	return id;
 }
 
+uint32_t model_make_queue(struct model *m, uint64_t initial, uint32_t object,
+	enum trace_object_type type, uint32_t latency_class, enum graph_discipline discipline)
+{
+	return make_queue(m, initial, object, type, latency_class, discipline, MODEL_QUEUE_whole);
+}
+
 uint32_t model_make_part(struct model *m, uint32_t object, enum model_queue_part part,
 	enum trace_object_type type, uint32_t latency_class)
 {
-	uint32_t id = model_make_queue(m, 0, object, type, latency_class, GRAPH_FIFO);
-	if (id < m->nr_queues)
-		m->queue[id].pub.part = part;
-	return id;
+	return make_queue(m, 0, object, type, latency_class, GRAPH_FIFO, part);
 }
 
 struct object *model_object(struct model *m, uint32_t id)
 {
-	if (BASE_LIKELY(id && id < m->nr_objects))
-		return &m->object[model_same_object(m, id)];
-	model_count(m, TRACE_DIAG_ids_unknown);
-	return NULL;
+	if (BASE_UNLIKELY(!id || id >= m->nr_objects)) {
+		model_count(m, TRACE_DIAG_ids_unknown);
+		return NULL;
+	}
+	struct object *o = &m->object[id];
+	return BASE_LIKELY(!o->same_as) ? o : &m->object[o->same_as];
 }
 
 uint32_t model_queue_of(
@@ -407,6 +420,17 @@ static void add_processor(struct model *m, struct thread *t, uint64_t time_ns, u
 			GRAPH_LAST | GRAPH_MORE | GRAPH_OPTIONAL);
 }
 
+static void begin_wait(
+	struct model *m, struct thread *t, enum graph_verb_kind verb, uint32_t queue, int64_t n)
+{
+	t->left_in_wait = false;
+	t->awaits = (struct awaited){.verb = verb, .queue = queue, .state = t->graph_state, .n = n};
+	if (m->is_system && verb == GRAPH_VERB_wait_empty)
+		t->awaits.empty = !graph_queue_units(m->graph, queue);
+	else
+		t->awaits.empty = verb == GRAPH_VERB_wait_full;
+}
+
 void model_verb(struct model *m, struct thread *t, enum graph_verb_kind verb, uint64_t time_ns,
 	uint32_t queue, int64_t n, uint32_t state, uint32_t flags)
 {
@@ -415,7 +439,9 @@ void model_verb(struct model *m, struct thread *t, enum graph_verb_kind verb, ui
 	/* What ends this wait the library does not know; but who woke the thread is known. */
 	if (BASE_UNLIKELY(t->k.woken && t->mode == MODE_WAITING)) {
 		t->k.woken = false;
-		if (verb == GRAPH_VERB_state) {
+		if (t->k.answered) {
+			; /* that ended it already */
+		} else if (verb == GRAPH_VERB_state) {
 			verb = GRAPH_VERB_dequeue;
 			queue = t->k.wake_queue;
 			n = GRAPH_ALL;
@@ -429,8 +455,9 @@ void model_verb(struct model *m, struct thread *t, enum graph_verb_kind verb, ui
 	model_verb_of(m, model_acting(t), verb, time_ns, queue, n, state, flags);
 	t->graph_state = state;
 	t->mode = verb >= GRAPH_VERB_wait_empty ? MODE_WAITING : MODE_RUNNING;
+	t->k.answered = false;
 	if (t->mode == MODE_WAITING)
-		t->left_in_wait = false;
+		begin_wait(m, t, verb, queue, n);
 }
 
 void model_rename(struct model *m, struct thread *t, uint64_t time_ns, uint32_t state)
@@ -521,14 +548,17 @@ static void begin_system(struct model *m, uint64_t time_ns)
 
 /* A stream's first record makes its actor. Whether it starts a path, or from whom, is its rule's
  * business. */
-static struct thread *thread_of(struct model *m, const struct trace_record *r)
+static __attribute__((noinline)) struct thread *new_thread_of(
+	struct model *m, const struct trace_record *r)
 {
-	if (BASE_UNLIKELY(!r->stream || r->stream >= m->nr_threads)) {
+	if (m->is_system && !m->started)
+		begin_system(m, r->time_ns);
+	if (!r->stream || r->stream >= m->nr_threads) {
 		model_count(m, TRACE_DIAG_ids_unknown);
 		return NULL;
 	}
 	struct thread *t = &m->thread[r->stream];
-	if (BASE_LIKELY(t->seen))
+	if (t->seen)
 		return t;
 	/* The kernel's view of a thread may begin before its own: who it is, its first record will
 	 * say. */
@@ -574,31 +604,43 @@ static void start_at_root(struct model *m, const struct thread *t, uint64_t time
 	base_map_fini(&m->samples); /* counted anew */
 }
 
+/* Recordings of the system, and what is true of few records: does a rule apply to this one? */
+static __attribute__((noinline)) bool may_apply(
+	struct model *m, struct thread *t, const struct trace_record *r)
+{
+	if (m->left && r->kind == TRACE_sample)
+		return false;
+	/* (the kernel still sees it exit, and wake whoever waits for that) */
+	if (t->ended && !(m->is_system && r->kind > TRACE_sample && r->kind != TRACE_lost))
+		return false;
+	if (t->k.context != TRACE_CONTEXT_none && r->kind < TRACE_sample) {
+		model_count(m, TRACE_DIAG_ids_unknown); /* no interrupt takes a mutex */
+		return false;
+	}
+	if (m->is_system && !t->k.looked)
+		model_follow_exec(m, t, r->time_ns);
+	if (m->is_system && !t->k.on)
+		model_seen_running(m, t, r);
+	/* by pid: its first image may have done nothing that was recorded */
+	if (m->restarts && model_pid_of(m, t) == m->root_pid)
+		start_at_root(m, t, r->time_ns);
+	return true;
+}
+
 static void apply(struct model *m, const struct trace_record *r)
 {
 	rule_fn *rule = r->kind < RULES_MAX ? rule_table[r->kind] : NULL;
-	if (BASE_UNLIKELY(m->left) && r->kind == TRACE_sample)
-		return;
 	if (BASE_UNLIKELY(!rule))
 		return;
-	if (BASE_UNLIKELY(m->is_system && !m->started))
-		begin_system(m, r->time_ns);
-	struct thread *t = thread_of(m, r);
-	/* (the kernel still sees it exit, and wake whoever waits for that) */
-	if (BASE_UNLIKELY(!t || (t->ended && !(m->is_system && r->kind > TRACE_sample &&
-						     r->kind != TRACE_lost))))
+	struct thread *t = r->stream < m->nr_threads ? &m->thread[r->stream] : NULL;
+	if (BASE_UNLIKELY(!t || !t->seen))
+		t = new_thread_of(m, r);
+	if (BASE_UNLIKELY(!t))
 		return;
-	if (BASE_UNLIKELY(t->k.context != TRACE_CONTEXT_none && r->kind < TRACE_sample)) {
-		model_count(m, TRACE_DIAG_ids_unknown); /* no interrupt takes a mutex */
+	if (BASE_UNLIKELY(m->is_system || m->left || m->restarts || t->ended ||
+			  t->k.context != TRACE_CONTEXT_none) &&
+		!may_apply(m, t, r))
 		return;
-	}
-	if (BASE_UNLIKELY(m->is_system && !t->k.looked))
-		model_follow_exec(m, t, r->time_ns);
-	if (BASE_UNLIKELY(m->is_system && !t->k.on))
-		model_seen_running(m, t, r);
-	/* by pid: its first image may have done nothing that was recorded */
-	if (BASE_UNLIKELY(m->restarts) && model_pid_of(m, t) == m->root_pid)
-		start_at_root(m, t, r->time_ns);
 	t->end_ns = r->time_ns;
 	rule(m, t, r);
 }

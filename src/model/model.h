@@ -208,8 +208,13 @@ uint32_t model_end_actor(const struct model *m);
 bool model_is_system(const struct model *m);
 /* ... then: the program whose last moment ends the path, and its number. */
 const char *model_end_process(const struct model *m, uint64_t *ret_pid);
-/* Of blocked intervals, so many ended without a known waker or cause (recordings of the system). */
-void model_blocked(const struct model *m, uint64_t *ret_nr, uint64_t *ret_nr_unexplained);
+/* Blocked intervals of all threads (recordings of the system). */
+struct model_waits {
+	uint64_t nr;
+	uint64_t nr_unseen; /* ended without a known waker or cause */
+	uint64_t nr_hidden; /* of these: while somebody ran whose events the kernel does not show */
+};
+struct model_waits model_waits(const struct model *m);
 /* Counters of reading and modelling together. */
 const struct trace_health *model_health(const struct model *m);
 /* Text of a site: "function (file:line)", "module+0x12ab". Borrowed. */

@@ -51,7 +51,15 @@ struct call {
 	uint64_t put_bytes; /* so far; or taken */
 	bool active, takes, puts;
 	bool reads_socket, writes_socket;
+	bool reaps; /* an io_uring's completions */
 	bool named; /* the thread's state is the call's */
+};
+
+struct awaited { /* a wait, as the verb told it that began it */
+	enum graph_verb_kind verb;
+	uint32_t queue, state;
+	int64_t n;
+	bool empty; /* there was nothing (or no room) then: what is there later came meanwhile */
 };
 
 /* What the kernel's records say of a thread or context (rules_kernel*.c). */
@@ -69,6 +77,11 @@ struct kernel_view {
 	bool anybodys; /* server: woken by whoever passes by (RCU), for nobody's sake */
 	bool credited; /* context, server: this run has a known cause, hence a path */
 	bool woken;    /* while it waited for something that the library knows */
+	bool answered; /* ... and may go on since: it is ready, or runs, and only the record of its
+			  call's end is to come (rules_kernel_known.c) */
+	struct awaited known;  /* answered: what it waited for */
+	bool guessed;          /* its leaving was not shown: whether it sleeps is not known */
+	uint64_t asleep_ns;    /* when it fell asleep */
 	uint32_t asleep_state; /* what it waited in before it became ready */
 	uint32_t asleep_site;  /* kernel function where it is about to sleep; 0: not known */
 	enum graph_verb_kind asleep_on; /* wait, or the one on its call's queue */
@@ -95,6 +108,7 @@ struct thread {
 	uint32_t processor_queue; /* entered while it waited: another of ours was there before; else
 				     NONE */
 	uint32_t nr_held, nr_machines;
+	struct awaited awaits;     /* MODE_WAITING */
 	uint64_t cond_wait_ns;     /* when its wait on a condition variable began */
 	uint64_t begin_ns, end_ns; /* life span */
 	uint64_t begin_run_ns;     /* when it came to its processor */
@@ -113,7 +127,7 @@ struct thread {
 };
 
 /* Something waited on, by definition id. Queue ids are NONE until first used. */
-enum { MODEL_SIGNALS_MAX = 64 };
+enum { MODEL_SIGNALS_MAX = 64, MODEL_HOLDS_KEPT = 4 };
 
 struct signals { /* sent, not yet seen to arrive; oldest first */
 	struct {
@@ -171,7 +185,9 @@ struct object {
 	uint32_t room;          /* rwlock: a token for each reader that is not in */
 	uint32_t pseudo;   /* pseudo-actor: collects a barrier's arrivals, an rwlock's readers */
 	uint32_t class_ix; /* + 1 */
-	uint32_t hold_site, hold_state;     /* last used, a cache */
+	struct {
+		uint32_t site, state;       /* site + 1 */
+	} hold[MODEL_HOLDS_KEPT];           /* states of holding it, by site: a cache */
 	uint64_t waiters, parties, arrived; /* condition variable; barrier */
 	struct signals *signals;            /* condition variable */
 	uint32_t user;                      /* processor: the stream that left it last */
@@ -298,6 +314,14 @@ struct cause { /* a kind of context */
 
 struct run_time { /* of a process */
 	uint64_t run_ns, nr_blocks, nr_unseen;
+	uint64_t nr_hidden; /* of nr_unseen: what the kernel does not show may have ended them */
+};
+
+/* A wait that nobody was seen to end. */
+enum { MODEL_UNSEEN_MAX = 64 };
+struct unseen {
+	uint32_t process;
+	uint64_t begin_ns, end_ns; /* 0: no such */
 };
 
 struct model {
@@ -396,6 +420,9 @@ struct model {
 	struct run_time *run_time; /* by process */
 	uint32_t nr_run_times;
 	struct run_time undefined;
+	struct unseen unseen[MODEL_UNSEEN_MAX]; /* the last ones that nothing hidden explains */
+	uint32_t nr_unseen;
+	uint64_t hidden_until_ns; /* the last stretch whose end was not shown */
 	size_t run_time_capacity;
 };
 
@@ -505,6 +532,11 @@ void model_processor_in(struct model *m, struct thread *t, uint64_t number, uint
 /* The thread goes on as another stream. */
 void model_processor_taken_over(
 	struct model *m, const struct thread *before, const struct thread *now, uint64_t time_ns);
+/* A wait ended and nobody was seen to end it; somebody ran there whose leaving was not shown (nor,
+ * as a rule, whom it woke). */
+void model_unseen_wake(struct model *m, const struct thread *t, uint64_t time_ns);
+void model_hidden_run(struct model *m, uint64_t begin_ns, uint64_t end_ns);
+struct run_time *model_run_time(struct model *m, uint32_t process);
 void model_away(struct model *m, uint32_t actor, uint32_t state, uint64_t duration_ns);
 void model_forget_machines(struct model *m, struct thread *t, uint64_t time_ns);
 void model_sort_processor_waits(struct model *m);
@@ -527,6 +559,7 @@ enum {
 	AUX_IDLE = 1,   /* runnable: nobody had the processor */
 	AUX_SENDS = 8,  /* device: a discipline sends; */
 	AUX_DISK = 16,  /* ... a disk does TRACE_DISK_*: + that */
+	AUX_HIDDEN = 1, /* blocked: its leaving was not shown */
 	AUX_UNSEEN = 1, /* idle: before anything was seen of it */
 	AUX_STOLEN = 3, /* runnable: nobody had it, and no quota either */
 	AUX_QUOTA = 2,  /* ... for so long that it was not allowed to run */
@@ -540,6 +573,12 @@ void model_follow_exec(struct model *m, struct thread *t, uint64_t time_ns);
 void model_seen_running(struct model *m, struct thread *t, const struct trace_record *r);
 void model_kernel_out(struct model *m, struct thread *t, const struct trace_record *r);
 void model_kernel_in(struct model *m, struct thread *t, const struct trace_record *r);
+/* It may run, and waits for a processor: which, and who has it, is known when it gets one. */
+void model_be_ready(struct model *m, struct thread *t, uint64_t time_ns, uint32_t flags);
+/* rules_kernel_known.c: it waits, the library says, and is woken; leaves its processor; has one. */
+void model_known_woken(struct model *m, struct thread *waker, struct thread *t, uint64_t time_ns);
+void model_known_leaves(struct model *m, struct thread *t, uint64_t time_ns, bool preempted);
+void model_known_runs(struct thread *t);
 /* An object of a recording of the system, if it is of that type; NULL: not. */
 struct object *model_kernel_object(struct model *m, uint32_t id, enum trace_object_type type);
 bool model_is_context(const struct thread *t);
@@ -577,6 +616,9 @@ enum graph_verb_kind model_call_wait(struct model *m, struct thread *t, uint64_t
 bool model_call_ready(const struct model *m, const struct thread *t, enum graph_verb_kind wait);
 /* ... then it takes note of it: of room by putting what fits. */
 void model_call_goes_on(struct model *m, struct thread *t, uint64_t time_ns, uint32_t state);
+/* A request of an io_uring is done, by `t`. */
+void model_ring_completes(
+	struct model *m, struct thread *t, uint32_t object, uint64_t n, uint64_t time_ns);
 void model_call_passes(struct model *m, struct thread *t, uint64_t time_ns);
 
 /* ---- listeners.c ---------------------------------------------------------------------------- */

@@ -242,8 +242,36 @@ const struct function_list *model_function_list(const struct model *m, uint32_t 
 	return &m->pool[pool];
 }
 
-/* What all threads of the role run there names it, so that equal threads have equal names: the
- * function that at least half of the samples are in, else the two that have half together. */
+/* The function that at least half of the samples are in, else the two that have half together;
+ * returns how many, 0: none. */
+static unsigned main_functions(const struct function_list *l)
+{
+	const struct model_function_share *f = l->function;
+	if (l->nr_samples < FEW_SAMPLES || !*f[0].function)
+		return 0;
+	if (f[0].nr_samples * 2 >= l->nr_samples)
+		return 1;
+	return l->nr >= 2 && *f[1].function &&
+			       (f[0].nr_samples + f[1].nr_samples) * 2 >= l->nr_samples
+		       ? 2
+		       : 0;
+}
+
+/* Does its thread surely do something else there: are the role's main functions less than a quarter
+ * of its own samples? (Two processes of one program that play ping-pong.) */
+static bool differs(const struct function_list *own, const struct function_list *pool, unsigned nr)
+{
+	double share = 0;
+	if (own->nr_samples < ENOUGH_SAMPLES)
+		return false;
+	for (size_t i = 0; i < own->nr; i++)
+		for (unsigned k = 0; k < nr; k++)
+			if (!strcmp(own->function[i].function, pool->function[k].function))
+				share += own->function[i].share_high;
+	return share < 0.25;
+}
+
+/* What all threads of the role run there names it, so that equal threads have equal names. */
 static bool add_main_functions(
 	const struct model *m, struct base_str *s, const struct state_info *st)
 {
@@ -251,17 +279,17 @@ static bool add_main_functions(
 	if (!base_map_get(&m->pools, st->role, st->pub.site, &pool))
 		return false;
 	const struct function_list *l = &m->pool[pool];
-	const struct model_function_share *f = l->function;
-	if (l->nr_samples < FEW_SAMPLES || !*f[0].function)
-		return false;
-	if (f[0].nr_samples * 2 >= l->nr_samples) {
-		base_str_addf(s, "running %s", f[0].function);
-		return true;
+	unsigned nr = main_functions(l);
+	if (differs(&st->own, l, nr)) {
+		l = &st->own;
+		nr = main_functions(l);
 	}
-	if (l->nr < 2 || !*f[1].function || (f[0].nr_samples + f[1].nr_samples) * 2 < l->nr_samples)
-		return false;
-	base_str_addf(s, "running %s and %s", f[0].function, f[1].function);
-	return true;
+	if (nr == 1)
+		base_str_addf(s, "running %s", l->function[0].function);
+	else if (nr == 2)
+		base_str_addf(
+			s, "running %s and %s", l->function[0].function, l->function[1].function);
+	return nr;
 }
 
 static void add_annotated(const struct model *m, struct base_str *s, const struct state_info *st)
@@ -332,7 +360,8 @@ static void add_state_name(struct model *m, struct base_str *s, uint32_t state)
 		model_add_runnable(m, s, st);
 		break;
 	case MODEL_STATE_blocked:
-		base_str_add(s, "blocked outside every recorded call");
+		base_str_add(s, st->aux == AUX_HIDDEN ? "away: the kernel does not show since when"
+						      : "blocked outside every recorded call");
 		break;
 	case MODEL_STATE_external:
 	case MODEL_STATE_io:

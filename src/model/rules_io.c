@@ -6,6 +6,14 @@
 
 enum flow { FLOW_out, FLOW_in };
 
+/* The listener that a socket listens at or calls, by the one object that stands for it; NULL: none
+ * of those recorded. */
+static struct object *listener_of(struct model *m, uint32_t object)
+{
+	uint32_t first = object && object < m->nr_objects ? m->listener[object] : 0;
+	return first ? model_object(m, first) : NULL;
+}
+
 /* The byte queue behind a descriptor in one direction; NULL: none (file, terminal, peer that is not
  * recorded). */
 static struct object *flow_of(struct model *m, uint32_t object, enum flow flow)
@@ -26,7 +34,7 @@ static struct object *flow_of(struct model *m, uint32_t object, enum flow flow)
 		return &m->connection[def->pair]
 				.side[flow == FLOW_out ? (def->side & 1) : !(def->side & 1)];
 	case TRACE_OBJECT_listener: { /* connections that wait for accept() */
-		struct object *first = model_object(m, m->listener[object]);
+		struct object *first = listener_of(m, object);
 		return first && first->called ? first : NULL;
 	}
 	default:
@@ -113,11 +121,6 @@ static void begin_write(
 
 /* Connections that are made: of the caller each is a unit in the listener's queue, from when it
  * calls. */
-static struct object *called_by(struct model *m, uint32_t object)
-{
-	return object && object < m->nr_objects ? model_object(m, m->listener[object]) : NULL;
-}
-
 static void begin_connect(
 	struct model *m, struct thread *t, const struct trace_record *r, struct object *listener)
 {
@@ -187,7 +190,7 @@ void model_rule_io_begin(struct model *m, struct thread *t, const struct trace_r
 	else if (b->op == TRACE_IO_write)
 		f = flow_of(m, b->object, FLOW_out);
 	else if (b->op == TRACE_IO_connect)
-		f = called_by(m, b->object);
+		f = listener_of(m, b->object);
 	if (f && b->op == TRACE_IO_read)
 		begin_read(m, t, r, f);
 	else if (f && b->op == TRACE_IO_accept)

@@ -13,6 +13,7 @@
 
 enum {
 	PROCESSORS_MAX = 1 << 16,
+	NOT_SHOWN = 2,          /* cpu_out's `preempted` */
 	QUOTA_NS = 1000 * 1000, /* no processor for so long although nobody had it */
 	CAUSES_MAX = 1 << 10,
 	STACK_MAX = 16, /* frames looked at */
@@ -102,8 +103,7 @@ static uint32_t runnable_state(struct model *m)
 	return model_make_state(m, MODEL_STATE_runnable, NONE, NONE, 0, NONE);
 }
 
-/* It may run, and waits for a processor: which, and who has it, is known when it gets one. */
-static void be_ready(struct model *m, struct thread *t, uint64_t time_ns, uint32_t flags)
+void model_be_ready(struct model *m, struct thread *t, uint64_t time_ns, uint32_t flags)
 {
 	uint32_t queue = processor_queue(m, t->k.processor);
 	if (queue == NONE)
@@ -141,7 +141,7 @@ static void end_wait(struct model *m, struct thread *waker, struct thread *t, ui
 	if (credited &&
 		model_call_ready(m, t, t->k.asleep_on)) { /* and whoever saw to it is the cause */
 		model_call_goes_on(m, t, time_ns, runnable_state(m));
-		be_ready(m, t, time_ns, 0);
+		model_be_ready(m, t, time_ns, 0);
 		return;
 	}
 	if (credited) {
@@ -150,7 +150,7 @@ static void end_wait(struct model *m, struct thread *waker, struct thread *t, ui
 		model_verb(m, t, GRAPH_VERB_dequeue, time_ns, t->k.wake_queue, GRAPH_ALL,
 			runnable_state(m), GRAPH_LAST);
 		t->k.credited = t->k.server;
-		be_ready(m, t, time_ns, 0);
+		model_be_ready(m, t, time_ns, 0);
 		return;
 	}
 	uint32_t cause = t->k.anybodys     ? worker_cause(m, t)
@@ -160,7 +160,7 @@ static void end_wait(struct model *m, struct thread *waker, struct thread *t, ui
 		t->k.asleep_site = waker->k.fired_site;
 	if (!t->k.unborn)
 		model_rename(m, t, time_ns, wait_state(m, t, kind_of_cause(m, cause), cause));
-	be_ready(m, t, time_ns, GRAPH_EXPLAINED);
+	model_be_ready(m, t, time_ns, GRAPH_EXPLAINED);
 }
 
 /* A token, instead of any older one. Who does it while it waits, as far as its other records say,
@@ -187,8 +187,8 @@ void model_wake(struct model *m, struct thread *waker, struct thread *t, uint64_
 		end_wait(m, waker, t, time_ns);
 		t->k.unborn = false;
 		return;
-	case MODE_WAITING: /* the library knows for what, or not: see model_verb() */
-		t->k.woken = model_is_credited(waker);
+	case MODE_WAITING:
+		model_known_woken(m, waker, t, time_ns);
 		return;
 	case MODE_RUNNABLE:
 		if (!t->k.early || t->k.asleep_state == NONE) /* ready already */
@@ -218,10 +218,15 @@ void model_rule_wake(struct model *m, struct thread *t, const struct trace_recor
 	model_wake(m, t, woken, r->time_ns);
 }
 
-/* Of its process; all that are not defined together. */
+/* Of a process; all that are not defined together. */
+struct run_time *model_run_time(struct model *m, uint32_t process)
+{
+	return process < m->nr_run_times ? &m->run_time[process] : &m->undefined;
+}
+
 static struct run_time *run_time_of(struct model *m, const struct thread *t)
 {
-	return t->process < m->nr_run_times ? &m->run_time[t->process] : &m->undefined;
+	return model_run_time(m, t->process);
 }
 
 /* ---- on and off ------------------------------------------------------------------------------ */
@@ -243,8 +248,9 @@ static void fall_asleep(struct model *m, struct thread *t, uint64_t time_ns)
 	uint32_t state =
 		names_itself(m, t) ? t->graph_state : wait_state(m, t, MODEL_STATE_wait, 0);
 	bool early = t->k.early;
-	run_time_of(m, t)->nr_blocks++;
+	run_time_of(m, t)->nr_blocks += !t->k.guessed;
 	t->k.asleep_state = state;
+	t->k.asleep_ns = time_ns;
 	t->k.asleep_on = model_call_wait(m, t, time_ns);
 	if (t->k.server && !t->nr_machines) {
 		model_verb(m, t, GRAPH_VERB_forget, time_ns, 0, 0, state, 0);
@@ -255,17 +261,21 @@ static void fall_asleep(struct model *m, struct thread *t, uint64_t time_ns)
 	}
 	t->mode = MODE_BLOCKED;
 	if (early) /* somebody was quicker than it */
-		be_ready(m, t, time_ns, 0);
+		model_be_ready(m, t, time_ns, 0);
 }
 
 void model_kernel_out(struct model *m, struct thread *t, const struct trace_record *r)
 {
 	uint64_t number = r->u.cpu_out.processor;
+	bool preempted = r->u.cpu_out.preempted == 1;
 	if (model_is_context(t))
 		return;
 	if (t->k.on && t->begin_run_ns < r->time_ns)
 		run_time_of(m, t)->run_ns += r->time_ns - t->begin_run_ns;
-	model_processor_out(m, t, number, r->time_ns, r->u.cpu_out.preempted != 0);
+	t->k.guessed = r->u.cpu_out.preempted == NOT_SHOWN;
+	if (t->k.guessed && t->k.on)
+		model_hidden_run(m, t->begin_run_ns, r->time_ns);
+	model_processor_out(m, t, number, r->time_ns, preempted);
 	t->k.on = false;
 	t->k.processor = number < PROCESSORS_MAX ? (uint32_t)number : 0;
 	if (t->mode == MODE_BLOCKED || t->mode == MODE_RUNNABLE) { /* its coming was not seen */
@@ -273,15 +283,17 @@ void model_kernel_out(struct model *m, struct thread *t, const struct trace_reco
 			m, t, GRAPH_VERB_state, r->time_ns, 0, 0, t->resume_state, GRAPH_EXPLAINED);
 		t->k.unborn = false;
 	}
+	if (t->mode == MODE_WAITING)
+		model_known_leaves(m, t, r->time_ns, preempted);
 	if (t->mode != MODE_RUNNING)
 		return;
-	if (!r->u.cpu_out.preempted) {
+	if (!preempted) {
 		fall_asleep(m, t, r->time_ns);
 		return;
 	}
 	t->resume_state = t->graph_state;
 	t->k.early = false;
-	be_ready(m, t, r->time_ns, 0);
+	model_be_ready(m, t, r->time_ns, 0);
 }
 
 /* A program that attached before the kernel showed it began in its recorder's. */
@@ -326,13 +338,19 @@ static uint32_t processor_wait(
 static void go_on(struct model *m, struct thread *t, uint64_t number, uint64_t time_ns)
 {
 	if (t->mode == MODE_RUNNABLE) {
+		bool answered = t->k.answered;
 		model_rename(m, t, time_ns, processor_wait(m, t, number, time_ns));
 		model_verb(m, t, GRAPH_VERB_state, time_ns, 0, 0, t->resume_state, GRAPH_EXPLAINED);
+		if (answered)
+			model_known_runs(t);
 	} else if (t->mode == MODE_BLOCKED) {
 		if (!t->k.unborn) {
-			model_count(m, TRACE_DIAG_wakes_unseen);
-			run_time_of(m, t)->nr_unseen++;
-			model_rename(m, t, time_ns, wait_state(m, t, MODEL_STATE_blocked, 0));
+			if (!t->k.guessed)
+				model_unseen_wake(m, t, time_ns);
+			model_rename(m, t, time_ns,
+				t->k.guessed ? model_make_state(m, MODEL_STATE_blocked, NONE, NONE,
+						       0, AUX_HIDDEN)
+					     : wait_state(m, t, MODEL_STATE_blocked, 0));
 		}
 		model_verb(m, t, GRAPH_VERB_state, time_ns, 0, 0, t->resume_state,
 			t->k.unborn ? GRAPH_EXPLAINED : 0);
@@ -455,7 +473,7 @@ void model_be_born(struct model *m, struct thread *t, uint64_t time_ns, uint32_t
 		model_verb(m, t, GRAPH_VERB_state, time_ns, 0, 0, t->run_state, GRAPH_EXPLAINED);
 	t->resume_state = t->run_state;
 	if (!runs)
-		be_ready(m, t, time_ns, 0);
+		model_be_ready(m, t, time_ns, 0);
 }
 
 /* ---- the whole run --------------------------------------------------------------------------- */
@@ -522,11 +540,13 @@ bool model_is_system(const struct model *m)
 	return m->is_system;
 }
 
-void model_blocked(const struct model *m, uint64_t *ret_nr, uint64_t *ret_nr_unexplained)
+struct model_waits model_waits(const struct model *m)
 {
-	*ret_nr = *ret_nr_unexplained = 0;
+	struct model_waits w = {0};
 	for (uint32_t i = 0; i < m->nr_run_times; i++) {
-		*ret_nr += m->run_time[i].nr_blocks;
-		*ret_nr_unexplained += m->run_time[i].nr_unseen;
+		w.nr += m->run_time[i].nr_blocks;
+		w.nr_unseen += m->run_time[i].nr_unseen;
+		w.nr_hidden += m->run_time[i].nr_hidden;
 	}
+	return w;
 }

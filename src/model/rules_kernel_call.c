@@ -131,6 +131,40 @@ static void end_put(struct model *m, struct thread *t, const struct trace_record
 		(int64_t)rest, state, 0);
 }
 
+/* ---- io_uring: a completion is a unit of the ring's, from whoever completes the request
+ * ---------- */
+
+enum { SYS_io_uring_enter_number = 426, ENTER_GETEVENTS = 1, COMPLETIONS_MAX = 1 << 16 };
+
+static bool reaps(const struct model *m, const struct call *c)
+{
+	return c->number == SYS_io_uring_enter_number && c->op & ENTER_GETEVENTS && c->object &&
+	       m->defs->objects[c->object].type == TRACE_OBJECT_io_uring;
+}
+
+void model_ring_completes(
+	struct model *m, struct thread *t, uint32_t object, uint64_t n, uint64_t time_ns)
+{
+	object = model_same_object(m, object);
+	if (!m->is_system || !n || n > COMPLETIONS_MAX || !model_is_credited(t) ||
+		!model_may_act(m, t, time_ns))
+		return;
+	uint32_t queue = model_queue_of(m, object, &m->object[object], 0, 0);
+	if (graph_queue_units(m->graph, queue) > COMPLETIONS_MAX) /* nobody asks the kernel */
+		model_verb_of(m, model_acting(t), GRAPH_VERB_resize, time_ns, queue, 0,
+			model_busy_state(t), 0);
+	model_verb_of(m, model_acting(t), GRAPH_VERB_enqueue, time_ns, queue, (int64_t)n,
+		model_busy_state(t), 0);
+}
+
+/* How many it takes in its own memory nobody sees: all that there are. */
+static void end_reaping(struct model *m, struct thread *t, uint64_t time_ns, uint32_t state)
+{
+	bool any = graph_queue_units(m->graph, t->k.call.queue) != 0;
+	model_verb(m, t, any ? GRAPH_VERB_dequeue : GRAPH_VERB_state, time_ns, t->k.call.queue,
+		any ? GRAPH_ALL : 0, state, any ? GRAPH_LAST : 0);
+}
+
 /* ---- for whoever sleeps in a call ------------------------------------------------------------ */
 
 /* The wait for bytes, or for room, that the thread's call is about; NONE: it is about neither. */
@@ -145,6 +179,8 @@ enum graph_verb_kind model_call_wait(struct model *m, struct thread *t, uint64_t
 		return GRAPH_VERB_wait;
 	if ((c->takes || c->reads_socket) && !graph_queue_units(m->graph, c->queue))
 		return GRAPH_VERB_wait_empty;
+	if (c->reaps && graph_queue_units(m->graph, c->queue) < c->n)
+		return GRAPH_VERB_wait_empty;
 	if (c->puts && !room_in(m, c->queue))
 		return GRAPH_VERB_wait_full;
 	return GRAPH_VERB_wait;
@@ -157,7 +193,7 @@ bool model_call_ready(const struct model *m, const struct thread *t, enum graph_
 	if (c->queue == NONE)
 		return false;
 	if (wait == GRAPH_VERB_wait_empty)
-		return graph_queue_units(m->graph, c->queue) != 0;
+		return graph_queue_units(m->graph, c->queue) >= (c->reaps && c->n ? c->n : 1);
 	return wait == GRAPH_VERB_wait_full && room_in(m, c->queue);
 }
 
@@ -168,7 +204,8 @@ void model_call_goes_on(struct model *m, struct thread *t, uint64_t time_ns, uin
 	uint64_t n = rest < room ? rest : room;
 	if (t->k.asleep_on != GRAPH_VERB_wait_full) {
 		/* a socket's writer is woken when there is room worth waking for: this much */
-		uint64_t all = c->writes_socket ? graph_queue_units(m->graph, c->queue) : 1;
+		uint64_t all =
+			c->writes_socket || c->reaps ? graph_queue_units(m->graph, c->queue) : 1;
 		model_verb(m, t, GRAPH_VERB_peek, time_ns, c->queue,
 			all && all <= INT64_MAX ? (int64_t)all : 1, state, 0);
 		return;
@@ -223,6 +260,9 @@ void model_rule_call_begin(struct model *m, struct thread *t, const struct trace
 		c->queue = model_queue_of(m, c->object, &m->object[c->object], 0, 0);
 		c->takes = flow_of_call[c->number] == FLOW_takes;
 		c->puts = !c->takes;
+	} else if (reaps(m, c)) {
+		c->reaps = true;
+		c->queue = model_queue_of(m, c->object, &m->object[c->object], 0, 0);
 	} else if (moves && is_socket(m, c->object) && !c->writes_socket) {
 		c->reads_socket = true; /* (what it takes a record of its own says) */
 		c->queue = model_queue_of(m, c->object, &m->object[c->object], 0, 0);
@@ -243,6 +283,8 @@ void model_rule_call_end(struct model *m, struct thread *t, const struct trace_r
 			end_take(m, t, r, state);
 		else if (c->puts)
 			end_put(m, t, r, state);
+		else if (c->reaps)
+			end_reaping(m, t, r->time_ns, state);
 		else
 			model_verb(m, t, GRAPH_VERB_state, r->time_ns, 0, 0, state, 0);
 	}

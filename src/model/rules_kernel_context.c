@@ -66,6 +66,8 @@ bool model_may_act(struct model *m, struct thread *t, uint64_t time_ns)
 {
 	if (model_is_context(t))
 		return true;
+	if (t->mode == MODE_WAITING && t->k.answered)
+		return true;
 	if (t->mode == MODE_WAITING)
 		settle(m, t, time_ns);
 	return t->mode == MODE_RUNNING;

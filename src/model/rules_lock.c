@@ -13,13 +13,14 @@ static const struct trace_object *definition(const struct model *m, uint32_t obj
 static uint32_t hold_state(
 	struct model *m, struct object *o, uint32_t object, uint32_t site, bool shared)
 {
-	if (BASE_LIKELY(o->hold_site == site + 1 && !shared))
-		return o->hold_state;
+	uint32_t kept = site % MODEL_HOLDS_KEPT;
+	if (BASE_LIKELY(o->hold[kept].site == site + 1 && !shared))
+		return o->hold[kept].state;
 	uint32_t s = model_make_state(m, MODEL_STATE_hold, NONE, model_class_of(m, object, site),
 		site, shared ? 1 : NONE);
 	if (!shared) {
-		o->hold_site = site + 1;
-		o->hold_state = s;
+		o->hold[kept].site = site + 1;
+		o->hold[kept].state = s;
 	}
 	return s;
 }
@@ -419,7 +420,9 @@ void model_rule_token_give(struct model *m, struct thread *t, const struct trace
 {
 	const struct trace_token_give *g = &r->u.token_give;
 	struct object *o = model_object(m, g->object);
-	if (o)
+	if (o && definition(m, g->object)->type == TRACE_OBJECT_io_uring)
+		model_ring_completes(m, t, g->object, g->n, r->time_ns);
+	else if (o)
 		model_verb(m, t, GRAPH_VERB_enqueue, r->time_ns,
 			token_queue(m, g->object, o, g->site), (int64_t)g->n,
 			model_current_state(t), 0);

@@ -208,9 +208,34 @@ static int compare_u32(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Where one thing alone explains a transmit, its slacks differ by the noise only; where none does,
- * by what was slowed. Noise is what the better half shows: the largest spread that is not more than
- * twice its median. */
+/* 99 % quantile of the range of n normal variates (studentized range of infinitely many degrees of
+ * freedom), by its median; from 2 on. Of bounded noise it is less, so this leaves none out. */
+static const double range_ratio[] = {3.82, 2.60, 2.23, 2.04, 1.93, 1.85, 1.79};
+
+/* Half a per cent of what one thing explains may be refused. */
+enum { REFUSED_ONE_IN = 200 };
+
+/* spread[]: ranges of the slacks of nr transmits in nr_runs runs each. Where one thing alone
+ * explains a transmit, that is the range of the noise of so many runs; where none does, it is of
+ * the size of what was slowed. The quartile is the middle of the better half, and so an estimate of
+ * the median range of the noise; what is beyond range_ratio of it is no noise. Of the others almost
+ * the largest is the bound of a test: a set of dependencies whose delays differ by more in as many
+ * runs does not explain them. */
+static uint32_t noise_range(uint32_t *spread, uint32_t nr, uint32_t nr_runs)
+{
+	if (!nr || nr_runs < 2)
+		return 0;
+	qsort(spread, nr, sizeof *spread, compare_u32);
+	size_t n = nr_runs - 2;
+	double bound = spread[nr / 4] *
+		       range_ratio[n < BASE_COUNT(range_ratio) ? n : BASE_COUNT(range_ratio) - 1];
+	uint32_t within = 0;
+	while (within < nr && spread[within] <= bound)
+		within++;
+	return spread[within - 1 - within / REFUSED_ONE_IN];
+}
+
+/* From a sample of all transmits that have all runs. */
 static enum base_status estimate_tolerance(struct job *j, uint32_t *ret, struct base_err *err)
 {
 	struct noc_view v = {0};
@@ -231,13 +256,7 @@ static enum base_status estimate_tolerance(struct job *j, uint32_t *ret, struct 
 		}
 	}
 	noc_view_fini(&v);
-	*ret = 0;
-	if (nr) {
-		qsort(spread, nr, sizeof *spread, compare_u32);
-		uint64_t bound = 2 * (uint64_t)spread[nr / 4];
-		for (uint32_t i = 0; i < nr && spread[i] <= bound; i++)
-			*ret = spread[i];
-	}
+	*ret = noise_range(spread, nr, j->runs->nr_runs);
 	base_free(spread);
 	return BASE_OK;
 }
@@ -245,7 +264,7 @@ static enum base_status estimate_tolerance(struct job *j, uint32_t *ret, struct 
 /* ---- what a node's transmits have in common ---------------------------------------------------
  */
 
-enum { LEARN_TRANSMITS = 512, LEARN_LEAST = 16 };
+enum { LEARN_TRANSMITS = 4096, LEARN_LEAST = 16 };
 
 static int compare_u64(const void *a, const void *b)
 {
@@ -253,16 +272,23 @@ static int compare_u64(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-static void note_semantics(const struct job *j, const struct noc_view *v, uint32_t transmit)
+static void vote(struct noc_pair *p, uint64_t delay_cycles)
+{
+	p->nr++;
+	if (!p->votes)
+		p->delay_cycles = delay_cycles;
+	p->votes += p->delay_cycles == delay_cycles ? 1u : UINT32_MAX;
+}
+
+static void note_semantics(const struct job *j, const struct noc_view *v, uint32_t transmit,
+	const struct noc_gate *gate)
 {
 	const struct noc_pdg *g = j->packets;
-	struct noc_semantics *m = j->semantics;
-	m->seen[g->type[transmit]]++;
+	j->semantics->seen[g->type[transmit]]++;
 	for (uint32_t c = 0; c < v->nr_candidates; c++)
-		if (v->keep[c] && v->certainty[c] == NOC_CONFIRMED) {
-			bool same = g->address[transmit] == g->address[v->candidate[c]];
-			m->pair[g->type[transmit]][g->type[v->candidate[c]]][same]++;
-		}
+		if (v->keep[c] && v->certainty[c] == NOC_CONFIRMED)
+			vote(noc_pair(j->semantics, g, transmit, v->candidate[c]),
+				gate->delay_cycles);
 }
 
 static enum base_status learn_node(
@@ -277,7 +303,7 @@ static enum base_status learn_node(
 			return s;
 		nr_seen += v->nr_usable >= NOC_LEARN_RUNS;
 		if (j->semantics && v->nr_usable >= NOC_LEARN_RUNS && gate.explained)
-			note_semantics(j, v, v->transmit[t]);
+			note_semantics(j, v, v->transmit[t], &gate);
 		if (gate.nr != 1 || v->nr_usable < NOC_LEARN_RUNS)
 			continue;
 		for (uint32_t c = 0; c < v->nr_candidates; c++)

@@ -14,18 +14,29 @@
  *
  * NOC_ROBUST adds what the text leaves out, each part with a switch of its own so that it can be
  * measured alone (struct noc_infer_options):
- *   ignore_blocked  a run in which an ordered node's transmit came one cycle after the previous one
- *                   says nothing about its delay;
- *   tolerance       slacks that differ by no more are equal (delays vary from run to run); 0 exact,
- *                   NOC_TOLERANCE_AUTO estimates it from the runs;
- *   adaptive        the previous transmit alone, then windows of k = 1, 2, 3, 4, 6, 8, ... until a
- *                   set explains every run: in each its last arrival is D before the transmit;
- *   grade           a dependency is *confirmed* when in some run it alone was the last arrival,
- * else *consistent*; reduce          of those the ones that no run needs are left out, among them
- * all that the order of the node's transmits implies; learn           a transmit that was held up
- * in nearly all runs depends on what its node's others do, where four of five of those agree: on a
- * packet from the node that it goes to (an answer). And where messages have types and addresses,
- * what a type waits for is learned from the transmits with many usable runs, and tried first.
+ *
+ * ignore_blocked: a run in which an ordered node's transmit came one cycle after the previous one
+ * says nothing about its delay.
+ *
+ * tolerance: slacks that differ by no more are equal, for delays that vary from run to run; 0
+ * exact; NOC_TOLERANCE_AUTO tests: the range of m + 1 slacks that noise alone exceeds once in 200
+ * times, as estimated from the runs (infer.c, noise_range()).
+ *
+ * adaptive: the previous transmit alone, then windows of k = 1, 2, 3, 4, 6, 8, ... until a set
+ * explains every run: in each its last arrival is D before the transmit.
+ *
+ * grade: a dependency is *confirmed* when in some run it alone was the last arrival, else
+ * *consistent*.
+ *
+ * reduce: of those the ones that no run needs are left out, among them all that the order of the
+ * node's transmits implies.
+ *
+ * learn: a transmit that was held up in nearly all runs depends on what its node's others do, where
+ * four of five of those agree: on a packet from the node that it goes to (an answer). And where
+ * messages have types and addresses, what a type waits for, and how long, is learned from the
+ * transmits with many usable runs. Then only that is tried; and of a transmit that no set explains
+ * in all runs, since programs race, one is taken that is as usual, or explains most, or came last
+ * (infer_race.c), and marked unexplained.
  */
 #ifndef LONGPOLE_NOC_INFER_H
 #define LONGPOLE_NOC_INFER_H
@@ -65,17 +76,20 @@ enum base_status noc_infer(const struct noc_pdg *packets, const struct noc_runs 
 	const struct noc_infer_options *o, struct noc_pdg **ret,
 	struct noc_infer_result *ret_result, struct base_err *err) BASE_MUST_CHECK;
 
-/* The kernel, for one transmit: slack[candidate * nr_runs + run]. Sets keep[] and *ret_delay; gives
- * the number kept. usable NULL: all runs; else a flag a run, which says whether Property 2 may use
- * it. With tolerance: slacks may be that much below D. *ret_explained: every usable run's last
- * arrival is D (within tolerance) before the transmit. scratch: nr_candidates of each. */
+/* The kernel, for one transmit: slack[candidate * nr_runs + run], NOC_SLACK_UNKNOWN where the
+ * candidate was not seen. Sets keep[] and *ret_delay; gives the number kept. usable NULL: all runs;
+ * else a flag a run, which says whether Property 2 may use it. With tolerance: slacks may be that
+ * much below D. *ret_explained: 0 when in some usable run the last arrival is not D (within
+ * tolerance) before the transmit, else the number of runs in which it is. scratch: nr_candidates of
+ * each. */
+#define NOC_SLACK_UNKNOWN ((int64_t)1 << 62)
 struct noc_infer_sort {
 	int64_t least;
 	uint32_t candidate;
 };
 uint32_t noc_infer_prune(const int64_t *slack, uint32_t nr_candidates, uint32_t nr_runs,
 	const bool *usable, uint32_t tolerance_cycles, struct noc_infer_sort *scratch, bool *keep,
-	int64_t *ret_delay, bool *ret_explained);
+	int64_t *ret_delay, uint32_t *ret_explained);
 
 /* ---- compare with what is known ---------------------------------------------------------------
  */

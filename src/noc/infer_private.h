@@ -22,13 +22,23 @@ struct noc_learned {
 };
 enum { NOC_LEARN_RUNS = 3 /* usable runs that decide alone */ };
 
-/* Which types of messages wait for which, about the same address or another; learned from transmits
- * with many usable runs. */
-enum { NOC_TYPES = 256 };
+/* Which types of messages wait for which, and how long; learned from transmits with many usable
+ * runs. */
+enum {
+	NOC_TYPES = 256,
+	NOC_SAME_ADDRESS = 1,
+	NOC_ANSWER = 2 /* to its sender */,
+	NOC_RELATIONS = 4
+};
+struct noc_pair {
+	uint32_t nr;
+	uint32_t votes; /* that delay_cycles is ahead of all others together (Boyer and Moore 1991):
+			   if more than half are equal, it is that */
+	uint64_t delay_cycles;
+};
 struct noc_semantics {
-	uint32_t seen[NOC_TYPES];               /* transmits of that type */
-	uint32_t pair[NOC_TYPES][NOC_TYPES][2]; /* that wait for a reception of that type; [1]: same
-						   address */
+	uint32_t seen[NOC_TYPES]; /* transmits of that type */
+	struct noc_pair pair[NOC_TYPES][NOC_TYPES][NOC_RELATIONS];
 };
 
 /* One thread's view of one node. */
@@ -42,7 +52,7 @@ struct noc_view {
 	uint32_t nr_transmits, nr_receptions;
 	bool ordered;
 	struct noc_learned learned;
-	const struct noc_semantics *semantics; /* NULL: not learned */
+	struct noc_semantics *semantics; /* read only; NULL: not learned */
 
 	/* of the transmit that is looked at */
 	uint32_t nr_candidates;
@@ -50,12 +60,12 @@ struct noc_view {
 	int64_t *slack;      /* [candidate][run] */
 	struct noc_infer_sort *sort;
 	bool *keep;
-	uint8_t *certainty;          /* of the kept ones, in the order of candidate[] */
-	size_t capacity;             /* of these five, in candidates */
-	bool usable[NOC_RUNS_MAX];   /* of these candidates */
-	bool usable_t[NOC_RUNS_MAX]; /* of the transmit */
-	uint32_t nr_usable;          /* of usable_t */
-	bool by_type;                /* candidates are only what messages of that type wait for */
+	uint8_t *certainty;        /* of the kept ones, in the order of candidate[] */
+	size_t capacity;           /* of these five, in candidates */
+	bool usable[NOC_RUNS_MAX]; /* runs in which the transmit was seen, and not held up */
+	uint32_t nr_usable;
+	uint32_t plausible_one_in; /* candidates are only what so many of its type wait for; 0: all
+				    */
 	bool only_answers; /* candidates are only what came from where the transmit goes to */
 
 	struct noc_infer_result counts;
@@ -75,11 +85,32 @@ static inline bool noc_view_filled(const struct noc_view *v, uint32_t packet, ui
 	return v->runs->filled && v->runs->filled[(size_t)packet * v->runs->stride + run];
 }
 
+static inline struct noc_pair *noc_pair(
+	struct noc_semantics *m, const struct noc_pdg *g, uint32_t transmit, uint32_t reception)
+{
+	unsigned relation = (g->address[transmit] == g->address[reception] ? NOC_SAME_ADDRESS : 0) |
+			    (g->destination[transmit] == g->source[reception] ? NOC_ANSWER : 0);
+	return &m->pair[g->type[transmit]][g->type[reception]][relation];
+}
+
+/* Is it that for so many that others may be expected to have it? */
+static inline bool noc_pair_has_delay(const struct noc_pair *p)
+{
+	return p->nr && 2 * (uint64_t)p->votes >= p->nr;
+}
+
 /* Transmit number t of the node. After it, keep[] and certainty[]
  * say which candidates stay. */
 enum base_status noc_view_gate(
 	struct noc_view *v, uint32_t t, struct noc_gate *ret, struct base_err *err) BASE_MUST_CHECK;
 void noc_view_fini(struct noc_view *v);
+
+/* infer_race.c: of the candidates at hand. The delay and set (keep[]) that the base run and most
+ * others agree with; the one reception that other transmits of this type wait for, so long as here
+ * in the base run; the latest one in the base run. false: there is none. */
+bool noc_view_explain_most(struct noc_view *v, uint32_t transmit, int64_t *ret_delay);
+bool noc_view_explain_usual(struct noc_view *v, uint32_t transmit, int64_t *ret_delay);
+bool noc_view_explain_latest(struct noc_view *v, uint32_t transmit, int64_t *ret_delay);
 
 /* Estimates how much slacks of one dependency differ between runs. */
 uint32_t noc_view_spread(struct noc_view *v, uint32_t t, struct base_err *err);

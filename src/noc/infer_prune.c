@@ -47,13 +47,29 @@ static uint32_t causal(
 	return nr;
 }
 
+/* Runs whose last arrival is no earlier than it may be; 0: there is one in which it is, though all
+ * of the suffix were seen. */
+static uint32_t count_explained(const int64_t *last, const bool *unknown, const bool *usable,
+	uint32_t nr_runs, int64_t least)
+{
+	uint32_t nr = 0;
+	for (uint32_t r = 0; r < nr_runs; r++) {
+		if (usable && !usable[r])
+			continue;
+		if (!unknown[r] && last[r] < least)
+			return 0;
+		nr += !unknown[r];
+	}
+	return nr;
+}
+
 uint32_t noc_infer_prune(const int64_t *slack, uint32_t nr_candidates, uint32_t nr_runs,
 	const bool *usable, uint32_t tolerance_cycles, struct noc_infer_sort *scratch, bool *keep,
-	int64_t *ret_delay, bool *ret_explained)
+	int64_t *ret_delay, uint32_t *ret_explained)
 {
-	uint32_t nr = causal(slack, nr_candidates, nr_runs, scratch), from = nr;
+	uint32_t nr = causal(slack, nr_candidates, nr_runs, scratch), from = nr, explained = 0;
 	int64_t last[NOC_RUNS_MAX], delay = 0;
-	bool explained = false;
+	bool unknown[NOC_RUNS_MAX] = {0}; /* in that run one of the suffix was not seen */
 	memset(keep, 0, nr_candidates * sizeof *keep);
 	for (uint32_t r = 0; r < nr_runs; r++)
 		last[r] = INT64_MAX;
@@ -61,18 +77,18 @@ uint32_t noc_infer_prune(const int64_t *slack, uint32_t nr_candidates, uint32_t 
 	 * suffix. The longest suffix that holds is the answer, so look at all of them. */
 	for (uint32_t k = nr; k--;) {
 		const int64_t *own = slack + (size_t)scratch[k].candidate * nr_runs;
-		int64_t most = INT64_MIN, least = INT64_MAX;
+		int64_t most = INT64_MIN;
 		for (uint32_t r = 0; r < nr_runs; r++) {
 			last[r] = own[r] < last[r] ? own[r] : last[r];
-			if (usable && !usable[r])
-				continue;
-			most = last[r] > most ? last[r] : most;
-			least = last[r] < least ? last[r] : least;
+			unknown[r] |= own[r] == NOC_SLACK_UNKNOWN;
+			if ((!usable || usable[r]) && !unknown[r])
+				most = last[r] > most ? last[r] : most;
 		}
 		if (most != INT64_MIN && scratch[k].least + tolerance_cycles >= most) {
 			from = k;
 			delay = most;
-			explained = least + tolerance_cycles >= most;
+			explained = count_explained(
+				last, unknown, usable, nr_runs, most - tolerance_cycles);
 		}
 	}
 	for (uint32_t k = from; k < nr; k++)

@@ -5,9 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Longer than any slack can be, so that it is neither a least nor a last one. */
-#define UNKNOWN_SLACK ((int64_t)1 << 62)
-
 /* ---- windows ----------------------------------------------------------------------------------
  */
 
@@ -61,25 +58,22 @@ void noc_view_fini(struct noc_view *v)
 	base_free(v->certainty);
 }
 
-/* A run in which the transmit or a candidate was not seen proves nothing about them, nor about
- * which came last. */
+/* What was not seen in a run has no slack there. */
 static void ignore_filled(struct noc_view *v, uint32_t transmit, uint32_t packet, int64_t *slack)
 {
 	for (uint32_t r = 0; r < v->runs->nr_runs; r++)
-		if (noc_view_filled(v, packet, r) || noc_view_filled(v, transmit, r)) {
-			slack[r] = UNKNOWN_SLACK;
-			v->usable[r] = false;
-		}
+		if (noc_view_filled(v, packet, r) || noc_view_filled(v, transmit, r))
+			slack[r] = NOC_SLACK_UNKNOWN;
 }
 
-/* At least one in a hundred of the transmits of its type wait for such a reception. */
+/* One in so many transmits of its type waits for such a reception, whoever it is from. */
 static bool is_plausible(const struct noc_view *v, uint32_t transmit, uint32_t reception)
 {
 	const struct noc_pdg *g = v->packets;
-	const struct noc_semantics *m = v->semantics;
-	uint8_t type = g->type[transmit];
 	bool same = g->address[transmit] == g->address[reception];
-	return (uint64_t)100 * m->pair[type][g->type[reception]][same] >= m->seen[type];
+	const struct noc_pair *p = v->semantics->pair[g->type[transmit]][g->type[reception]];
+	uint64_t nr = (uint64_t)p[same].nr + p[same | NOC_ANSWER].nr;
+	return v->plausible_one_in * nr >= v->semantics->seen[g->type[transmit]];
 }
 
 /* The slacks of transmit t to receptions [from, to) of the node, and to its previous transmit. */
@@ -90,7 +84,6 @@ static enum base_status fill(struct noc_view *v, uint32_t t, uint32_t from, uint
 	if (s != BASE_OK)
 		return s;
 	const size_t nr_runs = v->runs->nr_runs, stride = v->runs->stride;
-	memcpy(v->usable, v->usable_t, nr_runs * sizeof *v->usable);
 	const uint64_t *transmit = v->runs->transmit_cycle + v->transmit[t] * stride;
 	uint32_t nr = 0;
 	for (uint32_t k = from; k < to; k++) {
@@ -98,7 +91,7 @@ static enum base_status fill(struct noc_view *v, uint32_t t, uint32_t from, uint
 		int64_t *slack = v->slack + nr * nr_runs;
 		if (v->reception[k] > v->transmit[t])
 			continue; /* later by number: the base run is noisy */
-		if (v->by_type && !is_plausible(v, v->transmit[t], v->reception[k]))
+		if (v->plausible_one_in && !is_plausible(v, v->transmit[t], v->reception[k]))
 			continue;
 		if (v->only_answers && v->packets->source[v->reception[k]] !=
 					       v->packets->destination[v->transmit[t]])
@@ -150,13 +143,12 @@ static uint32_t find_usable(struct noc_view *v, uint32_t t)
 {
 	uint32_t nr = 0, runs = v->runs->nr_runs;
 	for (uint32_t r = 0; r < runs; r++) {
-		v->usable_t[r] = !(v->options->ignore_blocked && v->ordered && t &&
-					 noc_view_transmit(v, v->transmit[t], r) <=
-						 noc_view_transmit(v, v->transmit[t - 1], r) + 1) &&
-				 !noc_view_filled(v, v->transmit[t], r) &&
-				 !(t && v->ordered && noc_view_filled(v, v->transmit[t - 1], r));
-		v->usable[r] = v->usable_t[r];
-		nr += v->usable_t[r];
+		v->usable[r] = !(v->options->ignore_blocked && v->ordered && t &&
+				       noc_view_transmit(v, v->transmit[t], r) <=
+					       noc_view_transmit(v, v->transmit[t - 1], r) + 1) &&
+			       !noc_view_filled(v, v->transmit[t], r) &&
+			       !(t && v->ordered && noc_view_filled(v, v->transmit[t - 1], r));
+		nr += v->usable[r];
 	}
 	v->counts.blocked += runs - nr;
 	v->nr_usable = nr;
@@ -169,6 +161,15 @@ static int compare_slacks(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
+/* Was one of what is kept not seen in the run? Then another may have been the last. */
+static bool is_unknown(const struct noc_view *v, uint32_t run)
+{
+	for (uint32_t c = 0; c < v->nr_candidates && v->runs->filled; c++)
+		if (v->keep[c] && v->slack[(size_t)c * v->runs->nr_runs + run] == NOC_SLACK_UNKNOWN)
+			return true;
+	return false;
+}
+
 /* The middle of the delays that the usable runs show, when candidates c with keep[c] are all there
  * is. */
 static uint64_t median_delay(const struct noc_view *v)
@@ -176,11 +177,11 @@ static uint64_t median_delay(const struct noc_view *v)
 	int64_t delay[NOC_RUNS_MAX];
 	uint32_t nr = 0, runs = v->runs->nr_runs;
 	for (uint32_t r = 0; r < runs; r++) {
-		int64_t last = INT64_MAX;
+		int64_t last = NOC_SLACK_UNKNOWN;
 		for (uint32_t c = 0; c < v->nr_candidates && v->usable[r]; c++)
 			if (v->keep[c] && v->slack[(size_t)c * runs + r] < last)
 				last = v->slack[(size_t)c * runs + r];
-		if (last != INT64_MAX)
+		if (last != NOC_SLACK_UNKNOWN && !is_unknown(v, r))
 			delay[nr++] = last;
 	}
 	if (!nr)
@@ -220,7 +221,8 @@ static void grade(struct noc_view *v)
 		v->certainty[c] = NOC_CONSISTENT;
 	for (uint32_t r = 0; r < v->runs->nr_runs; r++) {
 		bool alone;
-		uint32_t last = v->usable[r] ? last_arrival(v, r, &alone) : NOC_PDG_NONE;
+		uint32_t last = v->usable[r] && !is_unknown(v, r) ? last_arrival(v, r, &alone)
+								  : NOC_PDG_NONE;
 		if (last != NOC_PDG_NONE && alone)
 			v->certainty[last] = NOC_CONFIRMED;
 	}
@@ -236,7 +238,8 @@ static void reduce(struct noc_view *v)
 		needed[c] = v->keep[c] && v->certainty[c] == NOC_CONFIRMED;
 	for (uint32_t r = 0; r < runs; r++) {
 		bool alone, covered = false;
-		uint32_t last = v->usable[r] ? last_arrival(v, r, &alone) : NOC_PDG_NONE;
+		uint32_t last = v->usable[r] && !is_unknown(v, r) ? last_arrival(v, r, &alone)
+								  : NOC_PDG_NONE;
 		if (last == NOC_PDG_NONE)
 			continue;
 		int64_t least = v->slack[(size_t)last * runs + r];
@@ -271,7 +274,9 @@ static bool only_previous(const struct noc_view *v, uint32_t t, uint64_t *ret_de
 		gap[nr++] = g;
 		most = g > most ? g : most;
 	}
-	if (!nr || most - least > (int64_t)v->tolerance_cycles)
+	/* of runs that differ, few agree by chance */
+	if (nr < (v->runs->filled ? NOC_LEARN_RUNS : 1) ||
+		most - least > (int64_t)v->tolerance_cycles)
 		return false;
 	qsort(gap, nr, sizeof *gap, compare_slacks);
 	*ret_delay = gap[nr / 2] > 0 ? (uint64_t)gap[nr / 2] : 0;
@@ -318,71 +323,88 @@ static uint32_t next_window(uint32_t k)
 	return k < 4 ? k + 1 : k % 3 ? k + k / 2 : k + k / 3;
 }
 
-/* Tries windows that grow, first receptions alone, then with the previous transmit as one more
- * input. */
-static enum base_status explain(
-	struct noc_view *v, uint32_t t, struct noc_gate *ret, struct base_err *err)
+/* Tries windows that grow. with_previous: the previous transmit is one more candidate. */
+static enum base_status explain_windows(struct noc_view *v, uint32_t t, bool with_previous,
+	struct noc_gate *ret, struct base_err *err)
 {
-	for (unsigned with_previous = 0; with_previous <= (t ? 1u : 0u); with_previous++) {
-		uint32_t last_from = UINT32_MAX;
-		for (uint32_t k = 1; k <= v->options->window_previous_max; k = next_window(k)) {
-			uint32_t from, to;
-			int64_t delay;
-			bool explained;
-			window(v, t, k, &from, &to);
-			if (from == last_from && k > 1)
-				continue; /* nothing new came in it */
-			last_from = from;
-			enum base_status s = fill(v, t, from, to, with_previous, err);
-			if (s != BASE_OK)
-				return s;
-			v->counts.candidates += v->nr_candidates;
-			if (noc_infer_prune(v->slack, v->nr_candidates, v->runs->nr_runs, v->usable,
-				    v->tolerance_cycles, v->sort, v->keep, &delay, &explained) &&
-				explained) {
-				take(v, delay, true, ret);
-				ret->explained = true;
-				return BASE_OK;
-			}
-			if (!from)
-				break;
+	uint32_t last_from = UINT32_MAX;
+	for (uint32_t k = 1; k <= v->options->window_previous_max; k = next_window(k)) {
+		uint32_t from, to, explained;
+		int64_t delay;
+		window(v, t, k, &from, &to);
+		if (from == last_from && k > 1)
+			continue; /* nothing new came in it */
+		last_from = from;
+		enum base_status s = fill(v, t, from, to, with_previous, err);
+		if (s != BASE_OK)
+			return s;
+		v->counts.candidates += v->nr_candidates;
+		if (noc_infer_prune(v->slack, v->nr_candidates, v->runs->nr_runs, v->usable,
+			    v->tolerance_cycles, v->sort, v->keep, &delay, &explained) &&
+			explained >= (v->runs->filled ? NOC_LEARN_RUNS : 1)) {
+			take(v, delay, true, ret);
+			ret->explained = true;
+			return BASE_OK;
 		}
+		if (!from)
+			break;
 	}
 	return BASE_OK;
 }
 
-/* Nothing explains all runs: in some, something else was waited for (programs race). Takes what
- * explains most of them: a reception, or the previous transmit, whose slack is that of the base run
- * in most others, the latest of them. */
-static enum base_status explain_most(
+/* Receptions alone, the previous transmit alone, both. Where a node's transmits are ordered the
+ * previous one comes first; else what goes out together would only seem to wait for each other. One
+ * run can neither confirm nor refute that it is the previous one. */
+static enum base_status explain(
 	struct noc_view *v, uint32_t t, struct noc_gate *ret, struct base_err *err)
 {
-	uint32_t from, to, best = NOC_PDG_NONE, most = 0, runs = v->runs->nr_runs;
-	window(v, t, v->options->window_previous_max, &from, &to);
-	enum base_status s = fill(v, t, from, to, t > 0, err);
-	for (uint32_t c = 0; c < v->nr_candidates && s == BASE_OK; c++) {
-		const int64_t *slack = v->slack + (size_t)c * runs;
-		uint32_t nr = 0;
-		for (uint32_t r = 1; r < runs; r++)
-			nr += slack[r] != UNKNOWN_SLACK &&
-			      llabs(slack[r] - slack[0]) <= (long long)v->tolerance_cycles;
-		v->keep[c] = false;
-		if (slack[0] > 0 && nr >= most && nr) {
-			best = c;
-			most = nr;
+	enum base_status s = BASE_OK;
+	bool may_previous =
+		v->runs->nr_runs > 1 && !v->only_answers && (v->nr_usable > 1 || v->ordered);
+	for (unsigned step = 0; step < 2 && s == BASE_OK && !ret->explained; step++) {
+		uint64_t delay;
+		if ((step == 0) != v->ordered) {
+			s = explain_windows(v, t, false, ret, err);
+		} else if (may_previous && only_previous(v, t, &delay)) {
+			take_previous(v, t, delay, ret);
+			ret->explained = true;
 		}
 	}
-	if (s != BASE_OK || best == NOC_PDG_NONE)
+	if (s == BASE_OK && !ret->explained && t)
+		s = explain_windows(v, t, true, ret, err);
+	return s;
+}
+
+enum { RACE_RECEPTIONS = 128 };
+
+/* Nothing explains all runs; see infer_race.c. */
+static enum base_status explain_race(struct noc_view *v, uint32_t t,
+	bool (*how)(struct noc_view *, uint32_t, int64_t *), struct noc_gate *ret,
+	struct base_err *err)
+{
+	uint32_t from, to;
+	int64_t delay;
+	window(v, t, v->options->window_previous_max, &from, &to);
+	from = to - from > RACE_RECEPTIONS ? to - RACE_RECEPTIONS : from;
+	enum base_status s = fill(v, t, from, to, t > 0, err);
+	if (s != BASE_OK || !how(v, v->transmit[t], &delay))
 		return s;
-	ret->delay_cycles = (uint64_t)v->slack[(size_t)best * runs];
-	if (v->candidate[best] == NOC_PDG_NONE) {
-		ret->inputs = NOC_PDG_PREVIOUS;
-		return BASE_OK;
+	ret->delay_cycles = (uint64_t)delay;
+	ret->inputs = NOC_PDG_UNEXPLAINED;
+	for (uint32_t c = 0; c < v->nr_candidates; c++) {
+		v->certainty[c] = NOC_UNEXPLAINED;
+		if (v->keep[c] && v->candidate[c] == NOC_PDG_NONE) {
+			ret->inputs |= NOC_PDG_PREVIOUS;
+			v->keep[c] = false;
+		}
+		ret->nr += v->keep[c];
 	}
-	v->keep[best] = true;
-	v->certainty[best] = NOC_UNEXPLAINED;
-	ret->nr = 1;
-	return BASE_OK;
+	return s;
+}
+
+static bool is_found(const struct noc_gate *g)
+{
+	return g->explained || g->nr || g->inputs;
 }
 
 /* Of a transmit that was held up in nearly all runs little is known but inequalities. Where others
@@ -427,25 +449,43 @@ static enum base_status explain_by_others(
 	return BASE_OK;
 }
 
-enum { SEEN_LEAST = 50 };
+enum { SEEN_LEAST = 20 };
+
+enum { PLAUSIBLE_ONE_IN = 50, POSSIBLE_ONE_IN = 500 };
+
+/* What messages of its type wait for, where that is known. */
+static enum base_status explain_by_type(
+	struct noc_view *v, uint32_t t, struct noc_gate *ret, struct base_err *err)
+{
+	static const struct {
+		bool (*how)(struct noc_view *, uint32_t, int64_t *);
+		uint32_t one_in;
+	} race[] = {{noc_view_explain_usual, PLAUSIBLE_ONE_IN},
+		{noc_view_explain_most, PLAUSIBLE_ONE_IN},
+		{noc_view_explain_latest, POSSIBLE_ONE_IN}};
+	v->plausible_one_in = PLAUSIBLE_ONE_IN;
+	enum base_status s = explain_windows(v, t, false, ret, err);
+	for (size_t i = 0; i < BASE_COUNT(race) && s == BASE_OK && !is_found(ret); i++) {
+		v->plausible_one_in = race[i].one_in;
+		s = explain_race(v, t, race[i].how, ret, err);
+	}
+	v->plausible_one_in = 0;
+	return s;
+}
 
 static enum base_status gate_adaptive(
 	struct noc_view *v, uint32_t t, struct noc_gate *ret, struct base_err *err)
 {
-	uint64_t delay;
 	enum base_status s = BASE_OK;
 	find_usable(v, t);
 	if (v->semantics && v->semantics->seen[v->packets->type[v->transmit[t]]] >= SEEN_LEAST) {
-		v->by_type = true;
-		s = explain(v, t, ret, err);
-		v->by_type = false;
-		memcpy(v->usable, v->usable_t, sizeof v->usable);
-		if (s != BASE_OK || ret->explained)
+		s = explain_by_type(v, t, ret, err);
+		if (s != BASE_OK || is_found(ret))
 			return s;
 	}
 	if (v->nr_usable < NOC_LEARN_RUNS && v->learned.answers) {
 		s = explain_by_others(v, t, ret, err);
-		if (s != BASE_OK || ret->explained)
+		if (s != BASE_OK || is_found(ret))
 			return s;
 	}
 	if (!v->nr_usable) {
@@ -455,19 +495,12 @@ static enum base_status gate_adaptive(
 		ret->explained = true;
 		return BASE_OK;
 	}
-	if (only_previous(v, t, &delay)) {
-		take_previous(v, t, delay, ret);
-		ret->explained = true;
-		return BASE_OK;
-	}
 	s = explain(v, t, ret, err);
-	if (s != BASE_OK || ret->explained)
+	if (s == BASE_OK && !is_found(ret))
+		s = explain_race(v, t, noc_view_explain_most, ret, err);
+	if (s != BASE_OK || is_found(ret))
 		return s;
-	s = explain_most(v, t, ret, err);
-	if (s != BASE_OK)
-		return s;
-	if (!ret->nr && !ret->inputs)
-		take_previous(v, t, base_gap(v, t), ret);
+	take_previous(v, t, base_gap(v, t), ret);
 	ret->inputs |= NOC_PDG_UNEXPLAINED;
 	ret->empty = true;
 	return BASE_OK;
@@ -478,7 +511,7 @@ static enum base_status gate_one_window(
 {
 	uint32_t from, to;
 	int64_t delay;
-	bool explained;
+	uint32_t explained;
 	window_of_options(v, t, &from, &to);
 	uint32_t nr_usable = find_usable(v, t);
 	enum base_status s = fill(v, t, from, to, false, err);

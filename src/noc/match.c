@@ -5,13 +5,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Whose sequences are aligned. A node's transmits to all others tell more about which of several
+ * alike is missing than those to one other; where the order of answers to several others differs
+ * between runs, that of each of them may still be the same. */
+enum scope { OF_SOURCE, OF_PAIR, SCOPES };
+
 /* A packet with what it is compared by. Order: pair, then kind, then number: the n-th of a kind. */
 struct item {
 	uint64_t pair; /* source << 32 | destination */
 	uint64_t address;
 	uint32_t type;
 	uint32_t packet;
-	uint32_t place; /* in its pair's sequence */
+	uint32_t place[SCOPES]; /* in the sequence of its source, and of its pair */
 };
 
 static int compare_kind(const struct item *x, const struct item *y)
@@ -30,12 +35,37 @@ static int compare_items(const void *a, const void *b)
 	return kind ? kind : x->packet < y->packet ? -1 : x->packet > y->packet;
 }
 
-static int compare_places(const void *a, const void *b)
+static uint64_t group_of(const struct item *i, enum scope scope)
 {
-	const struct item *x = a, *y = b;
-	if (x->pair != y->pair)
-		return x->pair < y->pair ? -1 : 1;
+	return scope == OF_SOURCE ? i->pair >> 32 : i->pair;
+}
+
+static int compare_in_group(const struct item *x, const struct item *y, enum scope scope)
+{
+	uint64_t a = group_of(x, scope), b = group_of(y, scope);
+	if (a != b)
+		return a < b ? -1 : 1;
 	return x->packet < y->packet ? -1 : x->packet > y->packet;
+}
+
+static int compare_in_source(const void *a, const void *b)
+{
+	return compare_in_group(a, b, OF_SOURCE);
+}
+
+static int compare_in_pair(const void *a, const void *b)
+{
+	return compare_in_group(a, b, OF_PAIR);
+}
+
+static void number_places(struct item *item, uint32_t nr, enum scope scope)
+{
+	qsort(item, nr, sizeof *item, scope == OF_SOURCE ? compare_in_source : compare_in_pair);
+	for (uint32_t i = 0, start = 0; i < nr; i++) {
+		if (group_of(&item[i], scope) != group_of(&item[start], scope))
+			start = i;
+		item[i].place[scope] = i - start;
+	}
 }
 
 /* Items by kind. A packet's number stands for its time: numbers of a node ascend with it. */
@@ -49,12 +79,8 @@ static struct item *make_items(const struct noc_pdg *g)
 			.address = g->address[i],
 			.type = g->type[i],
 			.packet = i};
-	qsort(item, g->nr_packets, sizeof *item, compare_places);
-	for (uint32_t i = 0, start = 0; i < g->nr_packets; i++) {
-		if (item[i].pair != item[start].pair)
-			start = i;
-		item[i].place = i - start;
-	}
+	number_places(item, g->nr_packets, OF_SOURCE);
+	number_places(item, g->nr_packets, OF_PAIR);
 	qsort(item, g->nr_packets, sizeof *item, compare_items);
 	return item;
 }
@@ -133,13 +159,13 @@ static uint64_t count_kind(struct matching *m, const struct kind *k, bool any_di
 	return nr;
 }
 
-/* ---- the longest common sequence of a pair ----------------------------------------------------
+/* ---- the longest common sequence of a source, or of a pair ------------------------------------
  */
 
 /* A possible match. */
 struct link {
 	uint32_t base, other;             /* items */
-	uint32_t base_place, other_place; /* in the pair */
+	uint32_t base_place, other_place; /* in the scope */
 	uint32_t before; /* link that precedes it in the longest sequence that ends here */
 };
 
@@ -159,20 +185,24 @@ static int compare_links(const void *a, const void *b)
 	return x->other_place > y->other_place ? -1 : x->other_place < y->other_place;
 }
 
-static enum base_status add_links(
-	const struct matching *m, const struct kind *k, struct chain *c, struct base_err *err)
+static enum base_status add_links(const struct matching *m, const struct kind *k, enum scope scope,
+	struct chain *c, struct base_err *err)
 {
 	for (uint32_t b = 0; b < k->nr_base; b++) {
 		uint32_t from = b > m->displacement ? b - m->displacement : 0;
+		if (m->result->other[m->base_item[k->base + b].packet] != NOC_PDG_NONE)
+			continue;
 		for (uint32_t o = from; o < k->nr_other && o <= b + m->displacement; o++) {
+			if (m->taken[m->other_item[k->other + o].packet])
+				continue;
 			enum base_status s =
 				base_grow(&c->link, &c->capacity, c->nr + 1, sizeof *c->link);
 			if (s != BASE_OK)
 				return base_fail(err, s, "no memory to align messages");
 			c->link[c->nr++] = (struct link){.base = k->base + b,
 				.other = k->other + o,
-				.base_place = m->base_item[k->base + b].place,
-				.other_place = m->other_item[k->other + o].place};
+				.base_place = m->base_item[k->base + b].place[scope],
+				.other_place = m->other_item[k->other + o].place[scope]};
 		}
 	}
 	return BASE_OK;
@@ -210,17 +240,17 @@ static enum base_status take_longest(struct matching *m, struct chain *c, struct
 	return BASE_OK;
 }
 
-static enum base_status align(struct matching *m, struct base_err *err)
+static enum base_status align(struct matching *m, enum scope scope, struct base_err *err)
 {
 	struct chain c = {0};
 	enum base_status s = BASE_OK;
 	for (size_t k = 0; k < m->nr_kinds && s == BASE_OK;) {
-		uint64_t pair = m->base_item[m->kind[k].base].pair;
+		uint64_t group = group_of(&m->base_item[m->kind[k].base], scope);
 		c.nr = 0;
-		for (; k < m->nr_kinds && m->base_item[m->kind[k].base].pair == pair &&
-			s == BASE_OK;
+		for (; k < m->nr_kinds && s == BASE_OK &&
+			group_of(&m->base_item[m->kind[k].base], scope) == group;
 			k++)
-			s = add_links(m, &m->kind[k], &c, err);
+			s = add_links(m, &m->kind[k], scope, &c, err);
 		if (s == BASE_OK && c.nr >= UINT32_MAX)
 			s = base_fail(err, BASE_ERR_LIMIT, "too many messages of one kind");
 		if (s == BASE_OK)
@@ -238,7 +268,9 @@ static enum base_status run(struct matching *m, enum noc_match_method method, st
 {
 	enum base_status s = find_kinds(m, err);
 	if (s == BASE_OK && method == NOC_MATCH_ALIGN)
-		s = align(m, err);
+		s = align(m, OF_SOURCE, err);
+	if (s == BASE_OK && method == NOC_MATCH_ALIGN)
+		s = align(m, OF_PAIR, err);
 	for (size_t k = 0; k < m->nr_kinds && s == BASE_OK; k++) {
 		uint64_t nr = count_kind(m, &m->kind[k], method == NOC_MATCH_COUNT);
 		if (method == NOC_MATCH_COUNT)

@@ -7,10 +7,13 @@
  * address, the n-th is the n-th. One message more or less puts all later ones of its kind off by
  * one.
  *
- * NOC_MATCH_ALIGN first takes, for each (source, destination), the longest sequence of (type,
+ * NOC_MATCH_ALIGN first takes, for each source, the longest sequence of (destination, type,
  * address) that both runs have in this order, with no message more than `displacement` places of
- * its kind from where it was (Hunt and Szymanski 1977); what is left is matched within its kind by
- * count, if not further away than that, and counted as moved.
+ * its kind from where it was (Hunt and Szymanski 1977); then of what is left the same for each
+ * (source, destination), since a node's answers to several others may come in another order; what
+ * is left is matched within its kind by count, if not further away than that, and counted as moved.
+ * Needs memory for 20 bytes times the possible matches of one source's messages: few where messages
+ * have addresses, up to 2 displacements each where a pair's are all alike.
  *
  * What only the other run has is left out. What only the base run has is *filled out*: it gets the
  * time of its node's latest earlier matched transmit, and the distance that it has in the base run;

@@ -143,6 +143,17 @@ static enum base_status plan_transmit(struct sampling *s, const struct noc_pdg *
 	return st;
 }
 
+enum { APART_MIN = 20, JITTER_MIN = 10, JITTER_TOLERANCES = 16 };
+
+/* How long one candidate is kept until after another: so that the inference, whose tolerance grows
+ * with the number of runs and is not known at all before the second one, can still tell which of
+ * them came last. */
+static uint32_t apart_cycles(uint32_t tolerance_cycles)
+{
+	uint32_t wanted = 2 * tolerance_cycles + 2;
+	return wanted < APART_MIN ? APART_MIN : wanted;
+}
+
 /* Infers from the runs so far, and plans the next. */
 static enum base_status plan_next(
 	struct sampling *s, uint32_t run, uint32_t *ret_tolerance, struct base_err *err)
@@ -159,15 +170,13 @@ static enum base_status plan_next(
 	s->nr_holds = 0;
 	for (uint32_t i = 0; i < s->graph->nr_packets && st == BASE_OK; i++) {
 		s->first_hold[i] = s->nr_holds;
-		st = plan_transmit(s, inferred, i, 2 * result.tolerance_cycles + 2, run, err);
+		st = plan_transmit(s, inferred, i, apart_cycles(result.tolerance_cycles), run, err);
 	}
 	s->first_hold[s->graph->nr_packets] = s->nr_holds;
 	*ret_tolerance = result.tolerance_cycles;
 	noc_pdg_free(inferred);
 	return st;
 }
-
-enum { JITTER_MIN = 10, JITTER_TOLERANCES = 16 };
 
 /* ---- all runs ---------------------------------------------------------------------------------
  */

@@ -1,19 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * sample.h - the runs from which dependencies are inferred: the base run and m skewed ones (seed
- * 002, section 4). What is slow in a skewed run is a *design*:
+ * 002, section 4). What is slow in a skewed run is a*design*:
  *
- *   nodes     the seed's: nodes are partitioned into m sets so that those that talk most are in
- *             different sets; everything that a set sends is slow in one run;
- *   links     each (source, destination) is slow in one run, chosen by hash;
- *   packets   each packet is slow in one run, chosen by hash;
- *   adaptive  after each run the dependencies are inferred from the runs so far. Receptions of one
- *             window that are still candidates are kept at their receiver until after the confirmed
- *             ones, one by one: so that the next run either shows one of them to be the last that
- *             the transmit waits for, or to be none. Each packet is slow by a few cycles of its
- * own, too, which shows dependencies from outside the window. All that stays near the base run:
- * what is far from it hides more than it shows, since an ordered node's transmits then wait for
- * each other. Needs a simulator that can keep a packet back until another has come.
+ * nodes: the seed's; nodes are partitioned into m sets so that those that talk most are in
+ * different sets; everything that a set sends is slow in one run.
+ *
+ * links: each (source, destination) is slow in one run, chosen by hash.
+ *
+ * packets: each packet is slow in one run, chosen by hash.
+ *
+ * adaptive: after each run the dependencies are inferred from the runs so far. Receptions of one
+ * window that are still candidates are kept at their receiver until after the confirmed ones, one
+ * by one and at least 20 cycles apart: so that the next run either shows one of them to be the last
+ * that the transmit waits for, or to be none, also with delays that vary. Each packet is slow by a
+ * few cycles of its own, too, which shows dependencies from outside the window. All that stays near
+ * the base run: what is far from it hides more than it shows, since an ordered node's transmits
+ * then wait for each other. Needs a simulator that can keep a packet back until another has come.
  *
  * The seed does not say how slow; here, but for adaptive (up to 10 cycles, and 16 tolerances): 4
  * times the 99th percentile of the time between the transmit before last and a transmit, at least

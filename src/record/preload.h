@@ -35,7 +35,9 @@ enum preload_kind {
 
 /* ---- state ---------------------------------------------------------------------------------- */
 
-enum { PRELOAD_FDS = 65536, PRELOAD_PAGE = 4096, PRELOAD_AHEAD_WORDS = 48 };
+enum { PRELOAD_FDS = 65536, PRELOAD_PAGE = 4096, PRELOAD_AHEAD_WORDS = 48, PRELOAD_KNOWN = 4096 };
+/* of an object's word, or its address, in preload_fresh.known */
+#define PRELOAD_KNOWN_SLOT(object) (((object) >> 2 ^ (object) >> 14) % PRELOAD_KNOWN)
 
 /*
  * Zero again in a child made by fork, however it was made (MADV_WIPEONFORK): so a child can never
@@ -51,6 +53,7 @@ struct preload_fresh {
 	uint64_t next_thread, next_token, next_incarnation, next_name, next_connection;
 	_Alignas(PRELOAD_PAGE)
 		uint64_t fd[PRELOAD_FDS]; /* object word, 0: not known; see preload_fd.c */
+	uint64_t known[PRELOAD_KNOWN];    /* object words; see preload_made.c */
 };
 extern struct preload_fresh preload_fresh;
 

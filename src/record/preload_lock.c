@@ -7,23 +7,9 @@
  * of an acquire is taken after, that of a release before the real call: what others can see of the
  * lock lies between them.
  */
-#include "record/preload.h"
-#include "record/preload_real.h"
+#include "record/preload_lock.h"
 
 /* ---- mutex ---------------------------------------------------------------------------------- */
-
-/* PTHREAD_MUTEX_PSHARED_BIT of the kind is bit 7: moved to RING_OBJECT_SHARED. */
-PRELOAD_INLINE uint64_t mutex_object(const pthread_mutex_t *mutex)
-{
-	return (uintptr_t)mutex | (uint64_t)TRACE_OBJECT_mutex << RING_OBJECT_TYPE_SHIFT |
-	       (uint64_t)((unsigned)mutex->__data.__kind & 0x80u) << 56;
-}
-
-/* A robust mutex whose owner died is owned now: the caller has to make it consistent. */
-PRELOAD_INLINE bool is_acquired(int result)
-{
-	return result == 0 || result == EOWNERDEAD;
-}
 
 /* The outer two of four stamps (seed 001, section 4): around the real function. */
 static void record_call(uint64_t object, uint64_t site)
@@ -40,7 +26,8 @@ static void record_return(uint64_t object, uint64_t site)
 
 static void record_outcome(unsigned acquired_kind, int result, uint64_t object, uint64_t site)
 {
-	if (is_acquired(result))
+	preload_made(object);
+	if (preload_is_acquired(result))
 		preload_record_at(preload_now(), acquired_kind, PRELOAD_WORDS(object, site));
 	else
 		PRELOAD_RECORD(lock_fail, object, site);
@@ -48,7 +35,7 @@ static void record_outcome(unsigned acquired_kind, int result, uint64_t object, 
 
 static PRELOAD_COLD int mutex_lock_contended(pthread_mutex_t *mutex, int result, uintptr_t site)
 {
-	uint64_t object = mutex_object(mutex);
+	uint64_t object = preload_mutex(mutex);
 	if (result == EBUSY) {
 		PRELOAD_RECORD_WAIT(lock_wait, site, object);
 		result = preload_real_mutex_lock(mutex);
@@ -63,13 +50,14 @@ static PRELOAD_COLD int mutex_lock_first(pthread_mutex_t *mutex, uintptr_t site)
 {
 	if (!preload_on())
 		return preload_real_mutex_lock(mutex);
-	record_call(mutex_object(mutex), site);
+	record_call(preload_mutex(mutex), site);
 	return mutex_lock_contended(mutex, preload_real_mutex_trylock(mutex), site);
 }
 
 static PRELOAD_COLD int mutex_locked(pthread_mutex_t *mutex, uintptr_t site)
 {
-	PRELOAD_RECORD(lock_acquire, mutex_object(mutex), site);
+	preload_made(preload_mutex(mutex));
+	PRELOAD_RECORD(lock_acquire, preload_mutex(mutex), site);
 	return 0;
 }
 
@@ -77,7 +65,7 @@ static PRELOAD_COLD int mutex_unlock_slow(pthread_mutex_t *mutex, uintptr_t site
 {
 	if (!preload_on())
 		return preload_real_mutex_unlock(mutex);
-	uint64_t object = mutex_object(mutex); /* it may be gone as soon as it is free */
+	uint64_t object = preload_mutex(mutex); /* it may be gone as soon as it is free */
 	PRELOAD_RECORD(lock_release, object, site);
 	int result = preload_real_mutex_unlock(mutex);
 	record_return(object, site);
@@ -91,7 +79,8 @@ PRELOAD_INLINE int mutex_lock(pthread_mutex_t *mutex, uintptr_t site)
 	int result = preload_real_mutex_trylock(mutex);
 	if (PRELOAD_RARE(result != 0))
 		return mutex_lock_contended(mutex, result, site);
-	if (PRELOAD_RARE(!preload_try_record(PRELOAD_lock_acquire, mutex_object(mutex), site)))
+	if (PRELOAD_RARE(!preload_made_known(preload_mutex(mutex)) ||
+			 !preload_try_record(PRELOAD_lock_acquire, preload_mutex(mutex), site)))
 		return mutex_locked(mutex, site);
 	return 0;
 }
@@ -99,7 +88,7 @@ PRELOAD_INLINE int mutex_lock(pthread_mutex_t *mutex, uintptr_t site)
 PRELOAD_INLINE int mutex_unlock(pthread_mutex_t *mutex, uintptr_t site)
 {
 	if (PRELOAD_LIKELY(preload_surely_on()) &&
-		preload_try_record(PRELOAD_lock_release, mutex_object(mutex), site))
+		preload_try_record(PRELOAD_lock_release, preload_mutex(mutex), site))
 		return preload_real_mutex_unlock(mutex);
 	return mutex_unlock_slow(mutex, site);
 }
@@ -107,8 +96,8 @@ PRELOAD_INLINE int mutex_unlock(pthread_mutex_t *mutex, uintptr_t site)
 PRELOAD_INLINE int mutex_trylock(pthread_mutex_t *mutex, uintptr_t site)
 {
 	int result = preload_real_mutex_trylock(mutex);
-	if (preload_on() && (is_acquired(result) || result == EBUSY))
-		record_outcome(PRELOAD_lock_acquire, result, mutex_object(mutex), site);
+	if (preload_on() && (preload_is_acquired(result) || result == EBUSY))
+		record_outcome(PRELOAD_lock_acquire, result, preload_mutex(mutex), site);
 	return result;
 }
 
@@ -127,49 +116,22 @@ PRELOAD_EXPORT int pthread_mutex_unlock(pthread_mutex_t *mutex)
 	return mutex_unlock(mutex, PRELOAD_SITE);
 }
 
-/* A C11 mutex is a pthread_mutex_t in glibc; only the results differ. */
-static int c11_result(int result)
-{
-	switch (result) {
-	case 0:
-		return thrd_success;
-	case ENOMEM:
-		return thrd_nomem;
-	case ETIMEDOUT:
-		return thrd_timedout;
-	case EBUSY:
-		return thrd_busy;
-	default:
-		return thrd_error;
-	}
-}
-
 PRELOAD_EXPORT int mtx_lock(mtx_t *mutex)
 {
-	return c11_result(mutex_lock((pthread_mutex_t *)mutex, PRELOAD_SITE));
+	return preload_c11_result(mutex_lock((pthread_mutex_t *)mutex, PRELOAD_SITE));
 }
 
 PRELOAD_EXPORT int mtx_trylock(mtx_t *mutex)
 {
-	return c11_result(mutex_trylock((pthread_mutex_t *)mutex, PRELOAD_SITE));
+	return preload_c11_result(mutex_trylock((pthread_mutex_t *)mutex, PRELOAD_SITE));
 }
 
 PRELOAD_EXPORT int mtx_unlock(mtx_t *mutex)
 {
-	return c11_result(mutex_unlock((pthread_mutex_t *)mutex, PRELOAD_SITE));
+	return preload_c11_result(mutex_unlock((pthread_mutex_t *)mutex, PRELOAD_SITE));
 }
 
 /* ---- all other ways to wait for a lock ------------------------------------------------------ */
-
-#define LIST(...) __VA_ARGS__
-
-/* A limit that is no time, or of a clock that is none, is for the real function to refuse: some do
- * when the lock is free, too. */
-static bool has_time(clockid_t clock, const struct timespec *until)
-{
-	return (clock == CLOCK_REALTIME || clock == CLOCK_MONOTONIC) &&
-	       (!until || (uint64_t)until->tv_nsec < 1000000000u);
-}
 
 /*
  * WAITING_LOCK: a function that waits for a lock, made of the one that does not wait and itself.
@@ -198,25 +160,18 @@ static bool has_time(clockid_t clock, const struct timespec *until)
 	PRELOAD_EXPORT int name(type *lock)                                                        \
 	{                                                                                          \
 		int result = PRELOAD_REAL(name)(lock);                                             \
-		if (preload_on() && (is_acquired(result) || result == EBUSY))                      \
+		if (preload_on() && (preload_is_acquired(result) || result == EBUSY))              \
 			record_outcome(                                                            \
 				PRELOAD_##acquired_kind, result, object_of(lock), PRELOAD_SITE);   \
 		return result;                                                                     \
 	}
 
-#define UNTIL     LIST(, const struct timespec *until)
-#define CLOCKED   LIST(, clockid_t clock, const struct timespec *until)
-#define NOTHING   LIST()
-#define A_UNTIL   LIST(, until)
-#define A_CLOCKED LIST(, clock, until)
-#define ANY_TIME  true
-#define IN_UNTIL  has_time(CLOCK_REALTIME, until)
-#define IN_CLOCK  has_time(clock, until)
+#define ANY_TIME true
 
 WAITING_LOCK(pthread_mutex_timedlock, pthread_mutex_t, UNTIL, A_UNTIL, IN_UNTIL,
-	preload_real_mutex_trylock, EBUSY, mutex_object, lock_wait, lock_acquire)
+	preload_real_mutex_trylock, EBUSY, preload_mutex, lock_wait, lock_acquire)
 WAITING_LOCK(pthread_mutex_clocklock, pthread_mutex_t, CLOCKED, A_CLOCKED, IN_CLOCK,
-	preload_real_mutex_trylock, EBUSY, mutex_object, lock_wait, lock_acquire)
+	preload_real_mutex_trylock, EBUSY, preload_mutex, lock_wait, lock_acquire)
 
 PRELOAD_EXPORT int mtx_timedlock(mtx_t *mutex, const struct timespec *until)
 {
@@ -225,62 +180,52 @@ PRELOAD_EXPORT int mtx_timedlock(mtx_t *mutex, const struct timespec *until)
 		return PRELOAD_REAL(mtx_timedlock)(mutex, until);
 	int result = preload_real_mutex_trylock(lock);
 	if (result == EBUSY) {
-		PRELOAD_RECORD_WAIT(lock_wait, PRELOAD_SITE, mutex_object(lock));
+		PRELOAD_RECORD_WAIT(lock_wait, PRELOAD_SITE, preload_mutex(lock));
 		result = PRELOAD_REAL(pthread_mutex_timedlock)(lock, until);
 	}
-	record_outcome(PRELOAD_lock_acquire, result, mutex_object(lock), PRELOAD_SITE);
-	return c11_result(result);
+	record_outcome(PRELOAD_lock_acquire, result, preload_mutex(lock), PRELOAD_SITE);
+	return preload_c11_result(result);
 }
 
 /* ---- spin locks ----------------------------------------------------------------------------- */
 
-PRELOAD_INLINE uint64_t spin_object(const volatile pthread_spinlock_t *lock)
-{
-	return preload_object(lock, TRACE_OBJECT_spin, false);
-}
-
 WAITING_LOCK(pthread_spin_lock, pthread_spinlock_t, NOTHING, NOTHING, ANY_TIME,
-	PRELOAD_REAL(pthread_spin_trylock), EBUSY, spin_object, lock_wait, lock_acquire)
-TRY_LOCK(pthread_spin_trylock, pthread_spinlock_t, spin_object, lock_acquire)
+	PRELOAD_REAL(pthread_spin_trylock), EBUSY, preload_spin, lock_wait, lock_acquire)
+TRY_LOCK(pthread_spin_trylock, pthread_spinlock_t, preload_spin, lock_acquire)
 
 PRELOAD_EXPORT int pthread_spin_unlock(pthread_spinlock_t *lock)
 {
 	if (!preload_on())
 		return PRELOAD_REAL(pthread_spin_unlock)(lock);
-	PRELOAD_RECORD(lock_release, spin_object(lock), PRELOAD_SITE);
+	PRELOAD_RECORD(lock_release, preload_spin(lock), PRELOAD_SITE);
 	int result = PRELOAD_REAL(pthread_spin_unlock)(lock);
-	record_return(spin_object(lock), PRELOAD_SITE);
+	record_return(preload_spin(lock), PRELOAD_SITE);
 	return result;
 }
 
 /* ---- rwlocks -------------------------------------------------------------------------------- */
 
-PRELOAD_INLINE uint64_t rwlock_object(const pthread_rwlock_t *lock)
-{
-	return preload_object(lock, TRACE_OBJECT_rwlock, lock->__data.__shared != 0);
-}
-
 WAITING_LOCK(pthread_rwlock_rdlock, pthread_rwlock_t, NOTHING, NOTHING, ANY_TIME,
-	PRELOAD_REAL(pthread_rwlock_tryrdlock), EBUSY, rwlock_object, shared_wait, shared_acquire)
+	PRELOAD_REAL(pthread_rwlock_tryrdlock), EBUSY, preload_rwlock, shared_wait, shared_acquire)
 WAITING_LOCK(pthread_rwlock_timedrdlock, pthread_rwlock_t, UNTIL, A_UNTIL, IN_UNTIL,
-	PRELOAD_REAL(pthread_rwlock_tryrdlock), EBUSY, rwlock_object, shared_wait, shared_acquire)
+	PRELOAD_REAL(pthread_rwlock_tryrdlock), EBUSY, preload_rwlock, shared_wait, shared_acquire)
 WAITING_LOCK(pthread_rwlock_clockrdlock, pthread_rwlock_t, CLOCKED, A_CLOCKED, IN_CLOCK,
-	PRELOAD_REAL(pthread_rwlock_tryrdlock), EBUSY, rwlock_object, shared_wait, shared_acquire)
+	PRELOAD_REAL(pthread_rwlock_tryrdlock), EBUSY, preload_rwlock, shared_wait, shared_acquire)
 WAITING_LOCK(pthread_rwlock_wrlock, pthread_rwlock_t, NOTHING, NOTHING, ANY_TIME,
-	PRELOAD_REAL(pthread_rwlock_trywrlock), EBUSY, rwlock_object, lock_wait, lock_acquire)
+	PRELOAD_REAL(pthread_rwlock_trywrlock), EBUSY, preload_rwlock, lock_wait, lock_acquire)
 WAITING_LOCK(pthread_rwlock_timedwrlock, pthread_rwlock_t, UNTIL, A_UNTIL, IN_UNTIL,
-	PRELOAD_REAL(pthread_rwlock_trywrlock), EBUSY, rwlock_object, lock_wait, lock_acquire)
+	PRELOAD_REAL(pthread_rwlock_trywrlock), EBUSY, preload_rwlock, lock_wait, lock_acquire)
 WAITING_LOCK(pthread_rwlock_clockwrlock, pthread_rwlock_t, CLOCKED, A_CLOCKED, IN_CLOCK,
-	PRELOAD_REAL(pthread_rwlock_trywrlock), EBUSY, rwlock_object, lock_wait, lock_acquire)
-TRY_LOCK(pthread_rwlock_tryrdlock, pthread_rwlock_t, rwlock_object, shared_acquire)
-TRY_LOCK(pthread_rwlock_trywrlock, pthread_rwlock_t, rwlock_object, lock_acquire)
+	PRELOAD_REAL(pthread_rwlock_trywrlock), EBUSY, preload_rwlock, lock_wait, lock_acquire)
+TRY_LOCK(pthread_rwlock_tryrdlock, pthread_rwlock_t, preload_rwlock, shared_acquire)
+TRY_LOCK(pthread_rwlock_trywrlock, pthread_rwlock_t, preload_rwlock, lock_acquire)
 
 /* Only the lock knows whose unlock this is: glibc keeps the writer's thread id in it. */
 PRELOAD_EXPORT int pthread_rwlock_unlock(pthread_rwlock_t *lock)
 {
 	if (!preload_on())
 		return PRELOAD_REAL(pthread_rwlock_unlock)(lock);
-	uint64_t object = rwlock_object(lock);
+	uint64_t object = preload_rwlock(lock);
 	unsigned kind = __atomic_load_n(&lock->__data.__cur_writer, __ATOMIC_RELAXED)
 				? PRELOAD_lock_release
 				: PRELOAD_shared_release;

@@ -18,6 +18,7 @@ static const struct {
 static const struct {
 	const char *name, *symbol;
 } old_functions[] = {
+	{"old_cond_init", "pthread_cond_init"},
 	{"old_cond_wait", "pthread_cond_wait"},
 	{"old_cond_timedwait", "pthread_cond_timedwait"},
 	{"old_cond_signal", "pthread_cond_signal"},
@@ -37,9 +38,9 @@ static void *find(const char *name)
 		if (equal(name, old_functions[i].name))
 			return dlvsym(RTLD_NEXT, old_functions[i].symbol, "GLIBC_2.2.5");
 	/* of the names with two versions these are the ones with two implementations */
-	if (equal(name, "pthread_cond_wait") || equal(name, "pthread_cond_timedwait") ||
-		equal(name, "pthread_cond_signal") || equal(name, "pthread_cond_broadcast"))
-		return dlvsym(RTLD_NEXT, name, "GLIBC_2.3.2");
+	for (size_t i = 0; i < PRELOAD_COUNT(old_functions); i++)
+		if (equal(name, old_functions[i].symbol))
+			return dlvsym(RTLD_NEXT, name, "GLIBC_2.3.2");
 	return dlsym(RTLD_NEXT, name);
 }
 

@@ -1,29 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* preload_wait.c - condition variables, barriers, semaphores. */
-#include "record/preload.h"
-#include "record/preload_real.h"
+#include "record/preload_lock.h"
 
 #include <fcntl.h>
 #include <string.h>
 
 /* ---- condition variables -------------------------------------------------------------------- */
-
-PRELOAD_INLINE uint64_t cond_object(const pthread_cond_t *cond)
-{
-	return preload_object(cond, TRACE_OBJECT_cond, (cond->__data.__wrefs & 1) != 0);
-}
-
-/* Before glibc 2.3.2 it was no more than a pointer. */
-PRELOAD_INLINE uint64_t old_cond_object(const pthread_cond_t *cond)
-{
-	return preload_object(cond, TRACE_OBJECT_cond, false);
-}
-
-PRELOAD_INLINE uint64_t mutex_object(const pthread_mutex_t *mutex)
-{
-	return preload_object(
-		mutex, TRACE_OBJECT_mutex, ((unsigned)mutex->__data.__kind & 0x80u) != 0);
-}
 
 struct cond_call {
 	uint64_t object, mutex, site;
@@ -32,7 +14,8 @@ struct cond_call {
 static void cond_begin(
 	struct cond_call *call, uint64_t object, pthread_mutex_t *mutex, uint64_t site)
 {
-	*call = (struct cond_call){object, mutex_object(mutex), site};
+	preload_made(object);
+	*call = (struct cond_call){object, preload_mutex(mutex), site};
 	PRELOAD_RECORD_WAIT(cond_wait, site, object, call->mutex);
 }
 
@@ -67,49 +50,17 @@ static void cond_unwind(void *call)
 		cond_end(&call, result == (timed_out) ? ETIMEDOUT : result);                       \
 		return result;                                                                     \
 	}
-#define COND_WAKE(name, real, object_of, cond_type, kind)                                          \
+#define COND_WAKE(name, real, object_of, cond_type, verb)                                          \
 	PRELOAD_EXPORT int name(cond_type *cond);                                                  \
 	int name(cond_type *cond)                                                                  \
 	{                                                                                          \
 		if (preload_on())                                                                  \
-			PRELOAD_RECORD(kind, object_of((pthread_cond_t *)cond), PRELOAD_SITE);     \
+			PRELOAD_RECORD(                                                            \
+				cond_##verb, object_of((pthread_cond_t *)cond), PRELOAD_SITE);     \
 		return PRELOAD_REAL(real)(cond);                                                   \
 	}
-#define LIST(...) __VA_ARGS__
-#define NOTHING   LIST()
-#define UNTIL     LIST(, const struct timespec *until)
-#define A_UNTIL   LIST(, until)
-
-/* Two implementations, two versions of each name: see preload.map. */
-COND_WAIT(preload_new_cond_wait, pthread_cond_wait, cond_object, pthread_cond_t, pthread_mutex_t,
-	NOTHING, NOTHING, ETIMEDOUT)
-COND_WAIT(preload_new_cond_timedwait, pthread_cond_timedwait, cond_object, pthread_cond_t,
-	pthread_mutex_t, UNTIL, A_UNTIL, ETIMEDOUT)
-COND_WAKE(preload_new_cond_signal, pthread_cond_signal, cond_object, pthread_cond_t, cond_signal)
-COND_WAKE(preload_new_cond_broadcast, pthread_cond_broadcast, cond_object, pthread_cond_t,
-	cond_broadcast)
-COND_WAIT(preload_old_cond_wait, old_cond_wait, old_cond_object, pthread_cond_t, pthread_mutex_t,
-	NOTHING, NOTHING, ETIMEDOUT)
-COND_WAIT(preload_old_cond_timedwait, old_cond_timedwait, old_cond_object, pthread_cond_t,
-	pthread_mutex_t, UNTIL, A_UNTIL, ETIMEDOUT)
-COND_WAKE(preload_old_cond_signal, old_cond_signal, old_cond_object, pthread_cond_t, cond_signal)
-COND_WAKE(preload_old_cond_broadcast, old_cond_broadcast, old_cond_object, pthread_cond_t,
-	cond_broadcast)
-#define VERSIONS(name)                                                                             \
-	__asm__(".symver preload_new_" #name ", pthread_" #name "@@GLIBC_2.3.2, remove\n"          \
-		".symver preload_old_" #name ", pthread_" #name "@GLIBC_2.2.5, remove\n");
-VERSIONS(cond_wait)
-VERSIONS(cond_timedwait)
-VERSIONS(cond_signal)
-VERSIONS(cond_broadcast)
-
-COND_WAIT(pthread_cond_clockwait, pthread_cond_clockwait, cond_object, pthread_cond_t,
-	pthread_mutex_t, LIST(, clockid_t clock, const struct timespec *until),
-	LIST(, clock, until), ETIMEDOUT)
-COND_WAIT(cnd_wait, cnd_wait, cond_object, cnd_t, mtx_t, NOTHING, NOTHING, thrd_timedout)
-COND_WAIT(cnd_timedwait, cnd_timedwait, cond_object, cnd_t, mtx_t, UNTIL, A_UNTIL, thrd_timedout)
-COND_WAKE(cnd_signal, cnd_signal, cond_object, cnd_t, cond_signal)
-COND_WAKE(cnd_broadcast, cnd_broadcast, cond_object, cnd_t, cond_broadcast)
+PRELOAD_CONDS(COND_WAIT, COND_WAKE)
+PRELOAD_COND_VERSIONS
 
 /* ---- barriers ------------------------------------------------------------------------------- */
 
@@ -202,12 +153,6 @@ static void token_end(struct token_call *call, bool taken)
 }
 
 /* A limit that is no time is refused by the real function, whatever the semaphore's value. */
-static bool has_time(clockid_t clock, const struct timespec *until)
-{
-	return (clock == CLOCK_REALTIME || clock == CLOCK_MONOTONIC) &&
-	       (uint64_t)until->tv_nsec < 1000000000u;
-}
-
 /* errno is the real call's on every way out: recording does not touch it. */
 #define SEM_WAIT(name, parameters, arguments, limit)                                               \
 	PRELOAD_EXPORT int name(sem_t *semaphore parameters)                                       \
@@ -226,9 +171,8 @@ static bool has_time(clockid_t clock, const struct timespec *until)
 		return result;                                                                     \
 	}
 SEM_WAIT(sem_wait, NOTHING, NOTHING, true)
-SEM_WAIT(sem_timedwait, UNTIL, A_UNTIL, has_time(CLOCK_REALTIME, until))
-SEM_WAIT(sem_clockwait, LIST(, clockid_t clock, const struct timespec *until), LIST(, clock, until),
-	has_time(clock, until))
+SEM_WAIT(sem_timedwait, UNTIL, A_UNTIL, IN_UNTIL)
+SEM_WAIT(sem_clockwait, CLOCKED, A_CLOCKED, IN_CLOCK)
 
 PRELOAD_EXPORT int sem_trywait(sem_t *semaphore)
 {

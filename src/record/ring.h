@@ -155,6 +155,9 @@ enum ring_kind {
 	/* trace's lock_call and lock_return: w1 = object, w2 = site */
 	RING_lock_call = 137,
 	RING_lock_return = 138,
+	/* w1 = object, w2 = site of the call that initialised it, w3 = that of the one that
+	 * allocated its memory (0: not known). Again when that may have changed. */
+	RING_made = 139,
 };
 enum ring_name {
 	RING_NAME_actor = 1, /* annotated state machine */

@@ -7,6 +7,7 @@
  * arrive through a signalfd: no handlers, no globals.
  */
 #include "record/session.h"
+#include "counter/slots.h"
 #include "record/perf.h"
 #include "record/session_cost.h"
 #include "record/session_launch.h"
@@ -15,12 +16,14 @@
 #include "record/session_names.h"
 #include "record/session_ring.h"
 #include "record/session_tally.h"
+#include "record/slots.h"
 #include "record/system_convert.h"
 
 #include <errno.h>
 #include <poll.h>
 #include <sched.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
@@ -63,6 +66,7 @@ struct session {
 	struct record_converter converter;
 	struct trace_writer *writer;
 	struct record_perf *perf;
+	struct record_slots *slots; /* NULL: time inside of system calls is not counted */
 	struct record_kernel kernel;
 	struct record_child child;
 	struct record_namer namer; /* with a listener */
@@ -199,6 +203,37 @@ static const char *library_of(const struct record_options *o)
 			      : RECORD_LIBRARY_PRELOAD;
 }
 
+/* The program inherits where the slots are; we do not keep it. */
+static void open_slots(struct session *s)
+{
+	char why[RECORD_SLOTS_WHY] = "", place[RECORD_SLOTS_ENV_BYTES];
+	if (!s->opts->kernel_time)
+		return;
+	s->slots = record_slots_open(why);
+	snprintf(s->result->no_kernel_time_why, sizeof s->result->no_kernel_time_why, "%s", why);
+	if (!s->slots)
+		return;
+	record_slots_environment(s->slots, place);
+	setenv(COUNTER_SLOTS_ENVIRONMENT, place, 1);
+}
+
+/* What LD_PRELOAD is to say: one library, or two. */
+static enum base_status find_libraries(
+	const struct record_options *o, struct base_str *ret, struct base_err *err)
+{
+	char path[PATH_MAX];
+	enum base_status status = record_find_preload(library_of(o), path, err);
+	if (status != BASE_OK)
+		return status;
+	base_str_add(ret, path);
+	if (!o->heap || o->calls)
+		return BASE_OK;
+	status = record_find_preload(RECORD_LIBRARY_HEAP, path, err);
+	if (status == BASE_OK)
+		base_str_addf(ret, ":%s", path);
+	return status;
+}
+
 static enum base_status start_program(struct session *s, const char *program, const char *preload)
 {
 	const struct record_options *o = s->opts;
@@ -216,9 +251,9 @@ static enum base_status start_program(struct session *s, const char *program, co
 		&s->old_signals, s->err);
 }
 
-static enum base_status set_up_program(struct session *s, char program[PATH_MAX])
+static enum base_status set_up_program(
+	struct session *s, char program[PATH_MAX], struct base_str *preload)
 {
-	char preload[PATH_MAX];
 	const struct record_options *o = s->opts;
 	enum base_status status;
 	unsigned level = o->level;
@@ -234,7 +269,7 @@ static enum base_status set_up_program(struct session *s, char program[PATH_MAX]
 	if (status != BASE_OK)
 		return status;
 	s->result->memory_level = o->level >= 2 ? level : 0;
-	status = record_find_preload(library_of(o), preload, s->err);
+	status = find_libraries(o, preload, s->err);
 	if (status != BASE_OK)
 		return status;
 	status = record_ring_create(&s->ring,
@@ -252,7 +287,11 @@ static enum base_status set_up_program(struct session *s, char program[PATH_MAX]
 	status = take_signals(s);
 	if (status != BASE_OK)
 		return status;
-	return start_program(s, program, preload);
+	open_slots(s);
+	status = start_program(s, program, base_str_text(preload));
+	if (s->slots)
+		unsetenv(COUNTER_SLOTS_ENVIRONMENT);
+	return status;
 }
 
 static enum base_status set_up(struct session *s, char program[PATH_MAX])
@@ -263,7 +302,9 @@ static enum base_status set_up(struct session *s, char program[PATH_MAX])
 	if (!record_clock_usable(&why))
 		return base_fail(s->err, BASE_ERR_ENV, "%s", why);
 	record_clock_start(&s->clock);
-	status = s->has_program ? set_up_program(s, program) : take_signals(s);
+	struct base_str preload = {0};
+	status = s->has_program ? set_up_program(s, program, &preload) : take_signals(s);
+	base_str_fini(&preload);
 	if (status != BASE_OK)
 		return status;
 	status = open_kernel(s);
@@ -728,6 +769,7 @@ static void tear_down(struct session *s)
 	if (s->begin_ns && s->kernel.open)
 		setpriority(PRIO_PROCESS, 0, s->nice);
 	record_perf_close(s->perf);
+	record_slots_close(s->slots);
 	record_kernel_close(&s->kernel);
 	record_namer_fini(&s->namer);
 	if (s->converting)

@@ -68,12 +68,14 @@ struct record_options {
 	unsigned stack_depth;  /* frames kept of a wait; 0: none */
 	bool switches;         /* record when threads get and lose processors */
 	enum record_locks locks;
-	bool calls;               /* count library calls, nothing else (calls.def) */
-	bool measure_floor;       /* of locks: into the trace */
-	unsigned level;           /* 1 or 0: calls; 2: memory accesses, too; 3: instructions, too */
-	bool valgrind;            /* level 2, 3: of any program, run under Valgrind's tool */
-	bool wait_all;            /* until all recorded processes have ended, not only the first */
-	enum record_level system; /* what is recorded of all other threads and of the kernel */
+	bool heap;          /* locks in allocated memory are named by who allocated it */
+	bool calls;         /* count library calls, nothing else (calls.def) */
+	bool kernel_time;   /* with calls: time inside of system calls, where BPF may count it */
+	bool measure_floor; /* of locks: into the trace */
+	unsigned level;     /* 1 or 0: calls; 2: memory accesses, too; 3: instructions, too */
+	bool valgrind;      /* level 2, 3: of any program, run under Valgrind's tool */
+	bool wait_all;      /* until all recorded processes have ended, not only the first */
+	enum record_level system;     /* what is recorded of all other threads and of the kernel */
 	const char *system_backend;   /* "bpf", "perf"; NULL: the best one that works */
 	uint64_t system_buffer_bytes; /* of the kernel's events; 0: RECORD_SYSTEM_BUFFER_BYTES */
 	uint64_t for_ns;              /* without a program: how long; 0: until a signal */
@@ -113,7 +115,8 @@ struct record_result {
 	uint64_t memory_words, memory_chunk_bytes, memory_lost_words, memory_damaged;
 	uint64_t memory_encode_ns, memory_wait_ns; /* of the program's threads: estimates */
 	char no_samples_why[RECORD_REASON_BYTES],
-		no_switches_why[RECORD_REASON_BYTES]; /* "": there are */
+		no_switches_why[RECORD_REASON_BYTES], /* "": there are */
+		no_kernel_time_why[RECORD_REASON_BYTES];
 	char disk_full_why[RECORD_REASON_BYTES];
 	struct record_attempt attempt[RECORD_ATTEMPTS_MAX]; /* ways to see the system, best first */
 	unsigned nr_attempts;

@@ -138,6 +138,8 @@ static size_t variable_length(const uint64_t *word, size_t nr)
 	case RING_lock_call:
 	case RING_lock_return:
 		return 3;
+	case RING_made:
+		return 4;
 	case RING_module:
 		return nr < MODULE_WORDS || word[4] >> 32 > 20
 			       ? 0
@@ -458,6 +460,11 @@ static void convert_own(struct record_converter *c, struct record_thread *t, con
 	case RING_image:
 		record_image_describe(
 			&c->world, t->image, (const char *)(word + 3), (size_t)word[2]);
+		break;
+	case RING_made:
+		record_sink_object_made(&c->sink, record_image_object(&c->world, t->image, word[1]),
+			record_image_site(&c->world, t->image, word[2]),
+			record_image_site(&c->world, t->image, word[3]));
 		break;
 	case RING_exit:
 		t->image->exits = true;

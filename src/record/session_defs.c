@@ -25,6 +25,8 @@ void record_sink_fini(struct record_sink *s)
 	base_free(s->module);
 	base_free(s->object);
 	base_free(s->named);
+	base_free(s->made);
+	base_map_fini(&s->made_of);
 	*s = (struct record_sink){.status = BASE_ERR_USAGE};
 }
 
@@ -222,6 +224,32 @@ void record_sink_object_at(struct record_sink *s, uint32_t object, uint32_t modu
 	}
 	s->named[s->nr_named++] =
 		(struct record_named){.object = object, .module = module, .offset = offset};
+}
+
+void record_sink_object_made(
+	struct record_sink *s, uint32_t object, uint32_t init_site, uint32_t heap_site)
+{
+	uint64_t known;
+	if (!object || record_sink_failed(s) || (!init_site && !heap_site))
+		return;
+	if (base_map_get(&s->made_of, 0, object, &known)) {
+		struct record_made *m = &s->made[known];
+		m->several |= m->init_site != init_site || m->heap_site != heap_site;
+		return;
+	}
+	enum base_status status =
+		base_grow(&s->made, &s->made_capacity, s->nr_made + 1, sizeof *s->made);
+	if (status != BASE_OK) {
+		record_sink_fail(s, status, "no memory for one more object");
+		return;
+	}
+	remember(s, &s->made_of, 0, object, (uint32_t)s->nr_made);
+	s->made[s->nr_made++] = (struct record_made){
+		.object = object, .init_site = init_site, .heap_site = heap_site};
+	if (init_site)
+		s->site[init_site].wanted = true;
+	if (heap_site)
+		s->site[heap_site].wanted = true;
 }
 
 uint32_t record_sink_actor(struct record_sink *s, uint32_t system, uint32_t name, uint64_t instance)

@@ -31,8 +31,10 @@ struct record_sink {
 	struct base_map stacks;      /* (parent, site) -> id */
 	struct record_site {
 		uint32_t module;
-		bool exact; /* an instruction's own address; else a return address, behind the call
-			     */
+		bool exact;  /* an instruction's own address; else a return address, behind the call
+			      */
+		bool wanted; /* keep what is found of it: */
+		uint32_t function, file, line;
 		uint64_t offset;
 	} * site; /* by id, for symbols */
 	size_t site_capacity;
@@ -47,6 +49,12 @@ struct record_sink {
 		uint64_t offset;
 	} * named;
 	size_t nr_named, named_capacity;
+	struct record_made { /* objects whose makers are known: named by them, without a symbol */
+		uint32_t object, init_site, heap_site; /* sites 0: not known */
+		bool several;                          /* more than one has been in its place */
+	} * made;
+	size_t nr_made, made_capacity;
+	struct base_map made_of; /* (0, object) -> index into `made` */
 	uint64_t nr_records;
 };
 
@@ -98,6 +106,9 @@ void record_sink_object_again(struct record_sink *s, uint32_t object);
 /* The object lies at `offset` of `module`'s data: it is named by its symbol at the end. */
 void record_sink_object_at(
 	struct record_sink *s, uint32_t object, uint32_t module, uint64_t offset);
+/* The object was initialised by a call at init_site, in memory that one at heap_site allocated. */
+void record_sink_object_made(
+	struct record_sink *s, uint32_t object, uint32_t init_site, uint32_t heap_site);
 uint32_t record_sink_actor(
 	struct record_sink *s, uint32_t system, uint32_t name, uint64_t instance);
 uint32_t record_sink_state(struct record_sink *s, uint32_t name, uint32_t site);

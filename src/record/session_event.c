@@ -17,7 +17,8 @@
 enum {
 	HOLD_NS = 2000000000,  /* a stdio call's beginning is in the ring only when it has ended */
 	ATTACH_NS = 200000000, /* how long a new image may take to attach */
-	SHORT_LIFE_NS = 20000000, /* who did not attach and lived no longer gets no stream */
+	/* who did not attach, lived no longer and was mentioned by nobody gets no stream */
+	SHORT_LIFE_NS = 20000000,
 	UNATTACHED_NS = 5000000,  /* ... and is not even counted as not recorded */
 	EVENT_COMMAND_MAX = 4096,
 };
@@ -171,19 +172,16 @@ void record_converter_kernel(struct record_converter *c, uint32_t tid, const str
 	if (!task)
 		return;
 	e.pid = task->pid;
-	switch (r->kind) { /* those that say whether it sleeps */
-	case TRACE_cpu_in:
+	/* those that say whether it sleeps */
+	if (r->kind == TRACE_cpu_in) {
 		e.kind = RECORD_EVENT_in;
 		e.cpu = (uint32_t)r->u.cpu_in.processor;
-		break;
-	case TRACE_cpu_out:
+	} else if (r->kind == TRACE_cpu_out && r->u.cpu_out.preempted <= 1) {
 		e.kind = r->u.cpu_out.preempted ? RECORD_EVENT_preempted : RECORD_EVENT_out;
 		e.cpu = (uint32_t)r->u.cpu_out.processor;
-		break;
-	default:
+	} else {
 		e.record_kind = r->kind;
 		memcpy(e.word, &r->u, sizeof r->u);
-		break;
 	}
 	queue_event(c, task, &e);
 }
@@ -489,7 +487,7 @@ static bool settle_owner(struct record_converter *c, struct record_task *task, u
 	if (ends_life(task->event[task->first].kind))
 		return true; /* nothing of it is written */
 	if (end_ns <= horizon_ns) {
-		if (end_ns < begin_ns + SHORT_LIFE_NS)
+		if (end_ns < begin_ns + SHORT_LIFE_NS && !task->reserved)
 			return true;
 		count_unattached(c, task, end_ns);
 		return own_stream(c, task, first_ns);

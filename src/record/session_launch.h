@@ -13,6 +13,7 @@
  * installed place; $LONGPOLE_PRELOAD stands for the first one. */
 #define RECORD_LIBRARY_PRELOAD "liblongpole-preload.so"
 #define RECORD_LIBRARY_TALLY   "liblongpole-tally.so"
+#define RECORD_LIBRARY_HEAP    "liblongpole-heap.so"
 #define RECORD_LIBRARY_CALLS   "liblongpole-calls.so"
 enum base_status record_find_preload(
 	const char *name, char ret_path[PATH_MAX], struct base_err *err) BASE_MUST_CHECK;

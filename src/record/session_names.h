@@ -25,7 +25,7 @@ struct record_namer {
 	bool *looked_at;
 	size_t module_capacity, looked_capacity;
 	uint32_t nr_sites; /* those up to here have been looked at */
-	size_t nr_named;
+	size_t nr_named, nr_made;
 };
 
 /* The same for what is new. */

@@ -39,7 +39,8 @@ static enum trace_object_type type_of(uint64_t word)
 
 static bool is_descriptor(enum trace_object_type type)
 {
-	return type >= TRACE_OBJECT_pipe && type <= TRACE_OBJECT_other;
+	return (type >= TRACE_OBJECT_pipe && type <= TRACE_OBJECT_other) ||
+	       type == TRACE_OBJECT_io_uring;
 }
 
 static void put(
@@ -238,6 +239,13 @@ static bool still_the_same(const struct record_world *w, uint32_t object, uint32
 	return o->type != TRACE_OBJECT_file || !name || o->name == name;
 }
 
+/* "tcp 0.0.0.0:0 -": nobody is at the other end. */
+static bool is_unconnected(const struct record_descriptor *d)
+{
+	return d->type == TRACE_OBJECT_socket && d->name_bytes > 4 && !memcmp(d->name, "tcp ", 4) &&
+	       !memcmp(d->name + d->name_bytes - 2, " -", 2);
+}
+
 /* Described a second time: a socket that was not connected the first time, or the same (seen when
  * looking ahead). */
 static void connected(
@@ -282,9 +290,10 @@ void record_image_descriptor(
 	put(w, &w->objects, own, d->incarnation, object);
 	if (record_sink_failed(w->sink))
 		return;
-	/* A socket is often described before it is connected, and again after. */
+	/* A socket is often described before it is connected, and again after; which of the two
+	 * comes first here depends on who describes it. */
 	struct trace_object *o = &w->sink->object[object];
-	if (d->ino && name && o->name != name) {
+	if (d->ino && name && o->name != name && (!o->name || !is_unconnected(d))) {
 		o->name = name;
 		record_sink_object_again(w->sink, object);
 	}

@@ -59,6 +59,7 @@ enum base_status record_tally_create(struct record_ring *r, uint32_t mask, struc
 struct reader {
 	struct record_converter *c;
 	struct record_thread *t;
+	bool has_kernel;
 };
 
 static void put(const struct reader *r, struct trace_record rec)
@@ -164,6 +165,13 @@ static void put_call(const struct reader *r, const struct tally_entry *e)
 				       .total_ns = e->n[TALLY_special_ns],
 				       .waits = functions[function].category ==
 						TRACE_CALL_pthreads}});
+	if (r->has_kernel && (e->n[TALLY_timed] || e->n[TALLY_special_nr]))
+		put(r, (struct trace_record){.kind = TRACE_call_kernel,
+			       .u.call_kernel = {.function = id,
+				       .nr = e->n[TALLY_timed],
+				       .kernel_ns = e->n[TALLY_kernel_ns],
+				       .special_nr = e->n[TALLY_special_nr],
+				       .special_kernel_ns = e->n[TALLY_special_kernel_ns]}});
 }
 
 static void put_bins(const struct reader *r, uint64_t what, const uint64_t *bin)
@@ -188,8 +196,10 @@ static void read_table(struct record_converter *c, const struct tally_table *tab
 	memcpy(&head, table, offsetof(struct tally_table, entry));
 	if (!head.image)
 		return;
-	struct reader r = {c, record_converter_thread(c, head.image, head.parent_image, head.pid,
-				      head.tid, head.thread)};
+	struct reader r = {c,
+		record_converter_thread(
+			c, head.image, head.parent_image, head.pid, head.tid, head.thread),
+		head.has_kernel != 0};
 	if (!r.t)
 		return;
 	if (!r.t->started)
@@ -291,7 +301,7 @@ void record_lock_floor_write(
 	struct record_converter *c, const struct record_lock_floor *floor, const char *mode)
 {
 	for (size_t i = 0; i < c->nr_threads; i++) {
-		struct reader r = {c, c->thread[i]};
+		struct reader r = {.c = c, .t = c->thread[i]};
 		if (!r.t->started)
 			continue;
 		put(&r, (struct trace_record){.kind = TRACE_lock_floor,

@@ -151,8 +151,8 @@ enum base_status record_spin_read_tool(const char *text, size_t size_bytes,
  */
 
 /* Starts argv with our standard files; its signals are as ours were before `before`. 126, 127, 125
- * in *ret_exit_code when not. extra_env: "NAME=VALUE" or NULL. */
-enum base_status record_spin_start(char *const *argv, const char *env_name, const char *env_value,
+ * in *ret_exit_code when not. environment: name, value, name, ..., NULL; or NULL. */
+enum base_status record_spin_start(char *const *argv, const char *const *environment,
 	const sigset_t *before, pid_t *ret_pid, int *ret_exit_code,
 	struct base_err *err) BASE_MUST_CHECK;
 

@@ -56,11 +56,11 @@ void record_spin_sort(struct record_spin_answer *a)
 /* ---- programs ---------------------------------------------------------------------------------
  */
 
-_Noreturn static void become(char *const *argv, const char *env_name, const char *env_value,
-	const sigset_t *before, int fail_fd)
+_Noreturn static void become(
+	char *const *argv, const char *const *environment, const sigset_t *before, int fail_fd)
 {
-	if (env_name)
-		setenv(env_name, env_value, 1);
+	for (const char *const *e = environment; e && *e; e += 2)
+		setenv(e[0], e[1], 1);
 	sigprocmask(SIG_SETMASK, before, NULL);
 	execvp(argv[0], argv);
 	int why = errno;
@@ -68,7 +68,7 @@ _Noreturn static void become(char *const *argv, const char *env_name, const char
 	_exit(RECORD_SPIN_EXIT_NOT_FOUND); /* allowed: the child that becomes the program */
 }
 
-enum base_status record_spin_start(char *const *argv, const char *env_name, const char *env_value,
+enum base_status record_spin_start(char *const *argv, const char *const *environment,
 	const sigset_t *before, pid_t *ret_pid, int *ret_exit_code, struct base_err *err)
 {
 	int fail[2], why = 0;
@@ -84,7 +84,7 @@ enum base_status record_spin_start(char *const *argv, const char *env_name, cons
 		return base_fail_errno(err, why, "cannot fork");
 	}
 	if (!*ret_pid)
-		become(argv, env_name, env_value, before, fail[1]);
+		become(argv, environment, before, fail[1]);
 	close(fail[1]);
 	do
 		n = read(fail[0], &why, sizeof why);

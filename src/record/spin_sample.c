@@ -436,8 +436,7 @@ enum base_status record_spin_sample(const struct record_spin_sample_options *o,
 		goto out;
 	}
 	if (s.child)
-		status = record_spin_start(
-			o->argv, NULL, NULL, &before, &s.pid, &ret->exit_code, err);
+		status = record_spin_start(o->argv, NULL, &before, &s.pid, &ret->exit_code, err);
 	else if (!exists(o->pid))
 		status = base_fail(err, BASE_ERR_ENV, "there is no process %d", (int)o->pid);
 	if (status != BASE_OK)

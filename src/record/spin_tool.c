@@ -367,9 +367,10 @@ enum base_status record_spin_run_tool(const struct record_spin_tool_options *o,
 	if (s == BASE_OK) {
 		BASE_ASSUME(c);
 		c->arena = ret->arena;
+		const char *const environment[] = {"VALGRIND_LIB", dir, NULL};
 		make_command(c, o, dir);
 		s = c->failed ? base_fail(err, BASE_ERR_LIMIT, "too many arguments")
-			      : record_spin_start(c->argv, "VALGRIND_LIB", dir, &before, &ret->pid,
+			      : record_spin_start(c->argv, environment, &before, &ret->pid,
 					&ret->exit_code, err);
 	}
 	if (s == BASE_OK) {

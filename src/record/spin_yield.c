@@ -1,67 +1,79 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* spin_yield.c - holding threads that spin while there are too few processors. */
+/* spin_yield.c - threads that spin give way while there are too few processors. */
 #include "record/spin_yield.h"
 
+#include "record/session_launch.h"
+#include "record/spin_arm.h"
+#include "record/spin_loop.h"
 #include "record/spin_tasks.h"
+#include "record/yield.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 enum {
 	NS_PER_S = 1000000000,
-	NS_PER_US = 1000,
+	NS_PER_MS = 1000000,
 	STEPS_A_ROUND = 16, /* of a usual spin loop, at most */
-	HELD_MAX = 256,
-	KNOWN_MAX = 4096, /* threads whose patience is kept */
-	NEAR_BYTES = 512, /* a loop that waits is short */
-	USEFUL_NS = 200 * 1000 *
-		    1000, /* a thread whose holds are worth it is looked at often for so long */
-	REST_FIRST_NS = 2 * 1000 * 1000,
-	REST_MAX_NS = 64 * 1000 * 1000,  /* between two looks at a thread that works */
-	QUIET_MAX_NS = 20 * 1000 * 1000, /* between two looks at a machine with room for all */
-	PEEK_FIRST_NS = 100 * NS_PER_US, /* between two looks at the words of those that are held */
-	PEEK_LAST_NS = 500 * NS_PER_US,
-	/* A wait that ended so soon after we met it is not worth the time until its end is seen. */
-	SHORT_NS = 1000 * NS_PER_US,
-	SHORTS_MAX = 4, /* (some waits are met when they are about to end) */
-	NICE = -10,     /* we run rarely and briefly, and must not wait behind those that spin */
+	KNOWN_MAX = 4096,   /* threads whose patience is kept */
+	NEAR_BYTES = 512,   /* a loop that waits is short */
+	LOOK_NS = 1 * NS_PER_MS,
+	QUIET_MAX_NS = 20 * NS_PER_MS, /* between two looks at a machine with room for all */
+	REST_FIRST_NS = 2 * NS_PER_MS,
+	REST_MAX_NS = 256 * NS_PER_MS, /* between two looks at a thread that works */
+	TRIED_MAX = 1024,              /* places whose loops were looked at */
+	PAGE_BYTES = 4096,
+	SCAN_NS = 20 * NS_PER_MS, /* between two looks for new threads */
+	/* Signals get rarer where few of them meet a spin. */
+	JUDGED_SAMPLES = 64,
+	RARE_SHARE = 50, /* under one in so many: twice the interval, up to RAREST times */
+	OFTEN_SHARE = 20,
+	RAREST = 16,
+	/* A program that has its own handler of the signal sees none of them. */
+	UNSEEN_MAX = 100,
+	NICE = -10, /* we run rarely and briefly, and must not wait behind those that spin */
 };
 
-struct held {
-	struct record_spin_stop stop;
-	struct record_spin_burst burst;
-	uint64_t since_ns;
-};
 struct known {
 	pid_t tid;
 	bool seen; /* a glance at it, shortly ago: */
 	uint64_t pc, sum;
 	uint64_t next_ns, rest_ns;
-	uint32_t nr_short;  /* holds that were not, since */
-	uint64_t useful_ns; /* when a hold of it was last worth it */
-	/* the loop that it was last proved to spin in, with which registers, on what */
-	struct record_spin_burst loop;
-	uint64_t loop_sum;
+	bool may_wait; /* met in a loop that its code alone says nothing of */
 };
 struct session {
 	const struct record_spin_yield_options *o;
 	struct record_spin_yield *r;
 	struct record_spin_stepper *stepper;
-	struct held *held;
-	size_t nr_held;
+	struct record_spin_arms arms;
+	struct yield_shared *shared;
+	char path[64]; /* of the file that is shared */
+	int fd;
+	uint32_t nr_loops, images; /* as the file says; but that is the program's, too */
+	uint64_t judged_samples, judged_spinning;
+	uint32_t nr_unseen; /* scans without a signal that was seen */
+	uint64_t scanned_ns;
+	uint64_t nr_recent; /* of the file's, that were looked at */
+	struct {
+		uint64_t pc;
+		bool unknown;
+	} tried[TRIED_MAX];
 	struct known *known;
 	pid_t *task;
 	unsigned processors;
-	uint64_t random, quiet_ns;
+	uint64_t random, quiet_ns, start_ns;
 	bool ended;
 };
 
@@ -70,6 +82,11 @@ static uint64_t now_ns(void)
 	struct timespec ts;
 	clock_gettime(CLOCK_MONOTONIC, &ts);
 	return (uint64_t)ts.tv_sec * NS_PER_S + (uint64_t)ts.tv_nsec;
+}
+
+static uint64_t counter(const uint64_t *c)
+{
+	return __atomic_load_n(c, __ATOMIC_RELAXED);
 }
 
 /* "0.52 0.58 0.59 3/467 1234": three are running or could. */
@@ -88,6 +105,110 @@ static unsigned runnable(void)
 	return all ? (unsigned)all - 1 : 0; /* without us */
 }
 
+/* ---- the file that is shared --------------------------------------------------------------------
+ */
+
+static enum base_status share(struct session *s, struct base_err *err)
+{
+	s->fd = memfd_create("longpole-yield", MFD_CLOEXEC);
+	if (s->fd < 0 || ftruncate(s->fd, sizeof *s->shared))
+		return base_fail_errno(err, errno, "cannot make a file in memory");
+	void *at = mmap(NULL, sizeof *s->shared, PROT_READ | PROT_WRITE, MAP_SHARED, s->fd, 0);
+	if (at == MAP_FAILED)
+		return base_fail_errno(err, errno, "cannot map a file in memory");
+	s->shared = at;
+	s->shared->magic = YIELD_MAGIC;
+	s->shared->size_bytes = sizeof *s->shared;
+	s->shared->sleep_ns = s->o->sleep_ns;
+	snprintf(s->path, sizeof s->path, "/proc/%d/fd/%d", (int)getpid(), s->fd);
+	return BASE_OK;
+}
+
+static bool is_known(const struct session *s, uint64_t pc)
+{
+	for (uint32_t i = 0; i < s->nr_loops; i++)
+		if (pc >= s->shared->loop[i].begins && pc <= s->shared->loop[i].branch)
+			return true;
+	return false;
+}
+
+static void tell_loop(struct session *s, const struct yield_loop *loop)
+{
+	if (s->nr_loops == YIELD_LOOPS_MAX || is_known(s, loop->branch))
+		return;
+	s->shared->loop[s->nr_loops] = *loop;
+	__atomic_store_n(&s->shared->nr_loops, ++s->nr_loops, __ATOMIC_RELEASE);
+	record_spin_arms_set_period(&s->arms, s->o->interval_ns);
+	if (!s->r->nr_loops++)
+		s->r->first_ns = now_ns() - s->start_ns;
+}
+
+/* ---- signals ------------------------------------------------------------------------------------
+ */
+
+/* NULL: the program's threads can give way. */
+static const char *why_unable(const struct session *s)
+{
+	if (!__atomic_load_n(&s->shared->images, __ATOMIC_ACQUIRE))
+		return "the library was not loaded (a static program?), or the program came with a "
+		       "handler of SIGURG";
+	if (s->shared->pid != (uint32_t)s->r->pid)
+		return "the library was loaded by another process first";
+	if (s->nr_unseen >= UNSEEN_MAX)
+		return "signals are not seen: has the program a handler of SIGURG?";
+	if (!s->arms.nr && s->arms.nr_refused)
+		return "perf_event_open is refused";
+	return NULL;
+}
+
+/* What the program was before an exec is gone. */
+static void follow_exec(struct session *s)
+{
+	uint32_t images = __atomic_load_n(&s->shared->images, __ATOMIC_ACQUIRE);
+	if (images == s->images)
+		return;
+	s->images = images;
+	s->nr_loops = 0;
+	memset(s->tried, 0, sizeof s->tried);
+	record_spin_arms_set_period(&s->arms, s->o->interval_ns * RAREST);
+	__atomic_store_n(&s->shared->nr_loops, 0, __ATOMIC_RELEASE);
+	record_spin_arms_close(&s->arms);
+}
+
+static void judge_interval(struct session *s)
+{
+	uint64_t samples = counter(&s->shared->nr_samples) - s->judged_samples;
+	uint64_t spinning = counter(&s->shared->nr_spinning) - s->judged_spinning;
+	uint64_t period_ns = s->arms.period_ns, usual_ns = s->o->interval_ns;
+	s->nr_unseen = samples ? 0 : s->nr_unseen + (s->arms.nr > 0);
+	if (samples < JUDGED_SAMPLES)
+		return;
+	s->judged_samples += samples;
+	s->judged_spinning += spinning;
+	if (spinning * OFTEN_SHARE > samples)
+		period_ns = usual_ns;
+	else if (spinning * RARE_SHARE < samples && period_ns < usual_ns * RAREST)
+		period_ns *= 2;
+	record_spin_arms_set_period(&s->arms, period_ns);
+}
+
+static void signals(struct session *s, bool crowded)
+{
+	uint64_t now = now_ns();
+	follow_exec(s);
+	s->r->unable = why_unable(s);
+	if (!crowded || s->r->unable) {
+		record_spin_arms_turn(&s->arms, false);
+		return;
+	}
+	if (s->arms.on && now - s->scanned_ns < SCAN_NS)
+		return;
+	s->scanned_ns = now;
+	record_spin_arms_turn(&s->arms, true);
+	record_spin_arms_scan(&s->arms, s->task);
+	judge_interval(s);
+}
+
 /* ---- patience ---------------------------------------------------------------------------------
  */
 
@@ -100,28 +221,85 @@ static struct known *known_of(struct session *s, pid_t tid)
 	return k;
 }
 
-/* A thread that was seen to work, or to wait for a moment only, is left alone, twice as long each
- * time. */
-static void learn(struct session *s, pid_t tid, bool spins)
+/* A thread that was looked at is left alone, twice as long each time. */
+static void leave_alone(struct session *s, pid_t tid)
 {
 	struct known *k = known_of(s, tid);
-	uint64_t longer = 2 * k->rest_ns;
-	uint64_t most_ns = now_ns() - k->useful_ns < USEFUL_NS ? REST_FIRST_NS : REST_MAX_NS;
-	k->rest_ns = spins ? s->o->interval_ns : longer < most_ns ? longer : most_ns;
-	k->next_ns = now_ns() + (spins ? s->o->interval_ns : k->rest_ns);
-	k->seen = false;
+	k->rest_ns = 2 * k->rest_ns < REST_MAX_NS ? 2 * k->rest_ns : REST_MAX_NS;
+	k->next_ns = now_ns() + k->rest_ns;
+	k->seen = k->may_wait = false;
 }
 
-/* One was held, and it was worth it: the others of the program are looked at again, soon. */
-static void hurry(struct session *s)
+/* ---- proofs by code -----------------------------------------------------------------------------
+ */
+
+static size_t read_code(pid_t pid, uint64_t from, uint8_t *code, size_t size)
 {
-	for (size_t i = 0; i < KNOWN_MAX; i++) {
-		s->known[i].rest_ns = REST_FIRST_NS;
-		s->known[i].next_ns = 0;
+	struct iovec here = {code, size}, there = {(void *)(uintptr_t)from, size};
+	ssize_t n = process_vm_readv(pid, &here, 1, &there, 1, 0);
+	return n > 0 ? (size_t)n : 0;
+}
+
+static struct record_spin_loop_code loop_around(pid_t pid, uint64_t pc)
+{
+	uint8_t code[2 * RECORD_SPIN_LOOP_BYTES + 16];
+	uint64_t from = pc - RECORD_SPIN_LOOP_BYTES;
+	size_t n = read_code(pid, from, code, sizeof code);
+	if (!n) { /* the page before is none */
+		from = pc & ~(uint64_t)(PAGE_BYTES - 1);
+		n = read_code(pid, from, code, sizeof code);
+	}
+	return record_spin_loop_around(code, n, from, pc);
+}
+
+static void tell_code(struct session *s, const struct record_spin_loop_code *code)
+{
+	struct yield_loop loop = {
+		.begins = code->begins, .branch = code->branch, .nr_words = code->nr_words};
+	_Static_assert((int)YIELD_WORDS_MAX == (int)RECORD_SPIN_LOOP_WORDS &&
+			       (int)YIELD_NO_REGISTER == (int)RECORD_SPIN_LOOP_NONE,
+		"they are copied");
+	for (uint32_t i = 0; i < code->nr_words; i++)
+		loop.word[i] = (struct yield_word){.displacement = code->word[i].displacement,
+			.base = code->word[i].base,
+			.index = code->word[i].index,
+			.scale = code->word[i].scale,
+			.size_bytes = code->word[i].size_bytes};
+	tell_loop(s, &loop);
+	s->r->nr_by_code++;
+}
+
+/* Where threads were met: each place is looked at once. */
+static void look_at_code(struct session *s, uint64_t pc, pid_t tid)
+{
+	size_t at = base_hash_u64(pc) % TRIED_MAX;
+	if (s->tried[at].pc != pc) {
+		struct record_spin_loop_code code = loop_around(s->r->pid, pc);
+		s->tried[at].pc = pc;
+		s->tried[at].unknown = code.kind == RECORD_SPIN_LOOP_UNKNOWN;
+		s->r->nr_places++;
+		if (code.kind == RECORD_SPIN_LOOP_WAITS)
+			tell_code(s, &code);
+	}
+	if (s->tried[at].unknown)
+		known_of(s, tid)->may_wait = true;
+}
+
+static void look_at_samples(struct session *s)
+{
+	uint64_t nr = __atomic_load_n(&s->shared->nr_recent, __ATOMIC_ACQUIRE);
+	if (nr - s->nr_recent > YIELD_RECENT)
+		s->nr_recent = nr - YIELD_RECENT;
+	for (; s->nr_recent != nr; s->nr_recent++) {
+		const struct yield_recent *r = &s->shared->recent[s->nr_recent % YIELD_RECENT];
+		uint64_t pc = counter(&r->pc), tid = counter(&r->tid);
+		if (pc && tid <= INT_MAX && !is_known(s, pc))
+			look_at_code(s, pc, (pid_t)tid);
 	}
 }
 
-/* ---- holding ----------------------------------------------------------------------------------
+/* ---- proofs by steps
+ * -----------------------------------------------------------------------------------
  */
 
 static void note_end(struct session *s, pid_t tid, bool ended, int status)
@@ -132,131 +310,68 @@ static void note_end(struct session *s, pid_t tid, bool ended, int status)
 	s->ended = true;
 }
 
-static void let_go(struct session *s, size_t i, bool changed)
-{
-	struct record_spin_yield *r = s->r;
-	uint64_t ns = now_ns() - s->held[i].since_ns;
-	record_spin_let_go(&s->held[i].stop);
-	note_end(s, s->held[i].stop.tid, s->held[i].stop.ended, s->held[i].stop.end_status);
-	r->held_ns += ns;
-	r->longest_hold_ns = ns > r->longest_hold_ns ? ns : r->longest_hold_ns;
-	r->nr_changed += changed;
-	r->nr_short += changed && ns < SHORT_NS;
-	struct known *k = known_of(s, s->held[i].stop.tid);
-	if (ns >= SHORT_NS) {
-		hurry(s);
-		k->useful_ns = now_ns();
-		k->nr_short = 0;
-	} else {
-		k->nr_short++;
-	}
-	learn(s, s->held[i].stop.tid, k->nr_short < SHORTS_MAX);
-	s->held[i] = s->held[--s->nr_held];
-}
-
-static bool has_changed(const struct session *s, const struct record_spin_burst *b)
-{
-	uint64_t value;
-	for (uint32_t i = 0; i < b->nr_words; i++)
-		if (!record_spin_peek(s->r->pid, &b->word[i], &value) || value != b->word[i].value)
-			return true;
-	return false;
-}
-
-static void look_at_held(struct session *s)
-{
-	uint64_t now = now_ns();
-	for (size_t i = s->nr_held; i--;) {
-		const struct held *h = &s->held[i];
-		/* of a loop with more words than we keep we cannot see all changes */
-		uint64_t most_ns = h->burst.more_words || !h->burst.nr_words ? s->o->hold_ns / 4
-									     : s->o->hold_ns;
-		if (has_changed(s, &h->burst))
-			let_go(s, i, true);
-		else if (now - h->since_ns >= most_ns)
-			let_go(s, i, false);
-	}
-}
-
-static bool is_held(const struct session *s, pid_t tid)
-{
-	for (size_t i = 0; i < s->nr_held; i++)
-		if (s->held[i].stop.tid == tid)
-			return true;
-	return false;
-}
-
-/* Two glances, an interval apart, must find it at about the same place with the same registers,
- * before it is stepped: that costs a thread that works next to nothing. */
+/* Two glances, a look apart, must find it at about the same place with the same registers, before
+ * it is stepped: that costs a thread that works next to nothing. */
 static bool may_spin(struct session *s, struct record_spin_stop *stop)
 {
 	struct known *k = known_of(s, stop->tid);
 	uint64_t pc, sum;
-	if (!record_spin_glance(stop, &pc, &sum)) {
-		learn(s, stop->tid, false);
+	if (!record_spin_glance(stop, &pc, &sum) || is_known(s, pc)) {
+		leave_alone(s, stop->tid);
 		return false;
 	}
-	if (pc >= k->loop.begins && pc <= k->loop.branch && sum == k->loop_sum)
-		return true; /* it spun there before */
 	uint64_t apart = pc > k->pc ? pc - k->pc : k->pc - pc;
 	if (k->seen && (sum != k->sum || apart > NEAR_BYTES)) {
-		learn(s, stop->tid, false);
+		leave_alone(s, stop->tid);
 		return false;
 	}
 	bool twice = k->seen;
-	k->loop_sum = sum; /* (if it is proved to spin now) */
-	k->loop = (struct record_spin_burst){.begins = 1};
 	k->seen = true;
 	k->pc = pc;
 	k->sum = sum;
-	k->next_ns = now_ns() + s->o->interval_ns;
+	k->next_ns = now_ns() + LOOK_NS;
 	return twice;
 }
 
-static bool step(struct session *s, struct held *h)
+static void step(struct session *s, struct record_spin_stop *stop)
 {
 	const struct record_spin_limits limits = {
 		.steps = RECORD_SPIN_STEPS_DEFAULT + STEPS_A_ROUND * s->o->iterations,
 		.iterations = s->o->iterations};
 	struct record_spin_yield *r = s->r;
-	record_spin_step(s->stepper, &h->stop, &limits, &h->burst);
-	bool spins = h->burst.verdict == RECORD_SPIN_SPINS;
+	struct record_spin_burst burst;
+	record_spin_step(s->stepper, stop, &limits, &burst);
+	bool spins = burst.verdict == RECORD_SPIN_SPINS;
 	r->nr_bursts++;
-	r->nr_steps += h->burst.steps;
+	r->nr_steps += burst.steps;
 	r->nr_spins += spins;
-	note_end(s, h->stop.tid, h->burst.ended, h->burst.end_status);
-	if (spins)
-		known_of(s, h->stop.tid)->loop = h->burst;
-	else
-		learn(s, h->stop.tid, false);
-	return spins;
+	note_end(s, stop->tid, burst.ended, burst.end_status);
+	/* (what gives way by itself is let be; and a large loop may do more than wait) */
+	if (spins && !burst.yields && burst.branch >= burst.begins &&
+		burst.branch - burst.begins <= NEAR_BYTES)
+		tell_loop(s, &(struct yield_loop){.begins = burst.begins, .branch = burst.branch});
+	leave_alone(s, stop->tid);
 }
 
-/* One look; the thread may be held afterwards. */
 static void try_one(struct session *s, pid_t tid)
 {
 	struct record_spin_yield *r = s->r;
-	struct held *h = &s->held[s->nr_held];
-	*h = (struct held){0};
+	struct record_spin_stop stop;
+	struct record_spin_burst burst;
 	r->nr_glances++;
-	if (!record_spin_stop(r->pid, tid, &h->stop, &h->burst)) {
-		r->nr_refused += h->burst.verdict == RECORD_SPIN_REFUSED;
-		if (h->burst.verdict == RECORD_SPIN_REFUSED)
-			r->refused = h->burst.why;
-		note_end(s, tid, h->burst.ended, h->burst.end_status);
-		learn(s, tid, false);
+	if (!record_spin_stop(r->pid, tid, &stop, &burst)) {
+		r->nr_refused += burst.verdict == RECORD_SPIN_REFUSED;
+		if (burst.verdict == RECORD_SPIN_REFUSED)
+			r->refused = burst.why;
+		note_end(s, tid, burst.ended, burst.end_status);
+		leave_alone(s, tid);
 		return;
 	}
-	bool spins = may_spin(s, &h->stop) && step(s, h);
-	r->stopped_ns += now_ns() - h->stop.stopped_at_ns;
-	if (!spins) {
-		record_spin_let_go(&h->stop);
-		note_end(s, tid, h->stop.ended, h->stop.end_status);
-		return;
-	}
-	h->since_ns = now_ns();
-	s->nr_held++;
-	r->nr_held++;
+	if (may_spin(s, &stop))
+		step(s, &stop);
+	record_spin_let_go(&stop);
+	r->stopped_ns += now_ns() - stop.stopped_at_ns;
+	note_end(s, tid, stop.ended, stop.end_status);
 }
 
 /* Is there one that could be looked at? Any of them. */
@@ -264,18 +379,11 @@ static pid_t choose(struct session *s)
 {
 	size_t all, nr = record_spin_running_tasks(s->r->pid, s->task, &all), due = 0;
 	uint64_t now = now_ns();
-	uint64_t rest_ns = QUIET_MAX_NS;
 	for (size_t i = 0; i < nr; i++) {
-		uint64_t next_ns = known_of(s, s->task[i])->next_ns;
-		if (is_held(s, s->task[i]))
-			continue;
-		if (next_ns <= now)
+		const struct known *k = known_of(s, s->task[i]);
+		if (k->may_wait && k->next_ns <= now)
 			s->task[due++] = s->task[i];
-		else if (next_ns - now < rest_ns)
-			rest_ns = next_ns - now;
 	}
-	if (!due && nr && rest_ns > s->quiet_ns) /* nobody is to be looked at before */
-		s->quiet_ns = rest_ns;
 	s->random = base_hash_u64(s->random + 0x9e3779b97f4a7c15u);
 	return due ? s->task[s->random % due] : 0;
 }
@@ -286,15 +394,17 @@ static pid_t choose(struct session *s)
 static void look(struct session *s)
 {
 	pid_t tid;
-	look_at_held(s);
 	s->r->nr_looks++;
-	if (!s->o->always && runnable() <= s->processors) {
+	bool crowded = s->o->always || runnable() > s->processors;
+	signals(s, crowded);
+	look_at_samples(s);
+	if (!crowded) {
 		s->quiet_ns = 2 * s->quiet_ns < QUIET_MAX_NS ? 2 * s->quiet_ns : QUIET_MAX_NS;
 		return;
 	}
 	s->r->nr_crowded++;
-	s->quiet_ns = s->o->interval_ns;
-	if (s->nr_held < HELD_MAX && !s->ended && (tid = choose(s)))
+	s->quiet_ns = LOOK_NS;
+	if (!s->r->unable && s->nr_loops < YIELD_LOOPS_MAX && (tid = choose(s)))
 		try_one(s, tid);
 }
 
@@ -307,33 +417,23 @@ static void take_exit(struct session *s)
 	s->ended = true;
 }
 
-/* Sleeps; the words of those that are held are looked at meanwhile. */
-static void rest(struct session *s, const sigset_t *signals, uint64_t until_ns)
+static void rest(struct session *s, const sigset_t *expected)
 {
-	uint64_t peek_ns = PEEK_FIRST_NS;
-	for (uint64_t now = now_ns(); now < until_ns && !s->ended; now = now_ns()) {
-		uint64_t ns = until_ns - now;
-		if (s->nr_held && peek_ns < ns)
-			ns = peek_ns;
-		peek_ns = peek_ns * 3 / 2 < PEEK_LAST_NS ? peek_ns * 3 / 2 : PEEK_LAST_NS;
-		struct timespec ts = {(time_t)(ns / NS_PER_S), (long)(ns % NS_PER_S)};
-		siginfo_t info;
-		int number = sigtimedwait(signals, &info, &ts);
-		if (number > 0 && number != SIGCHLD && info.si_code <= 0)
-			kill(s->r->pid, number);
-		look_at_held(s);
-		take_exit(s);
-	}
+	struct timespec ts = {(time_t)(s->quiet_ns / NS_PER_S), (long)(s->quiet_ns % NS_PER_S)};
+	siginfo_t info;
+	int number = sigtimedwait(expected, &info, &ts);
+	if (number > 0 && number != SIGCHLD && info.si_code <= 0)
+		kill(s->r->pid, number);
+	take_exit(s);
 }
 
-static void watch(struct session *s, const sigset_t *signals)
+static void watch(struct session *s, const sigset_t *expected)
 {
 	while (!s->ended) {
 		look(s);
-		rest(s, signals, now_ns() + s->quiet_ns);
+		rest(s, expected);
 	}
-	while (s->nr_held)
-		let_go(s, s->nr_held - 1, false);
+	record_spin_arms_close(&s->arms);
 }
 
 static unsigned processors(void)
@@ -344,40 +444,88 @@ static unsigned processors(void)
 	return (unsigned)CPU_COUNT(&set);
 }
 
+/* The program starts with the library; where that cannot be loaded, the loader says so and goes on.
+ */
+static enum base_status start(struct session *s, const sigset_t *before, struct base_err *err)
+{
+	char library[PATH_MAX];
+	const char *preload = getenv("LD_PRELOAD");
+	struct base_str list = {0};
+	enum base_status status = share(s, err);
+	if (status == BASE_OK)
+		status = record_find_preload(YIELD_LIBRARY, library, err);
+	if (status != BASE_OK)
+		return status;
+	base_str_addf(
+		&list, "%s%s%s", library, preload && *preload ? ":" : "", preload ? preload : "");
+	const char *const environment[] = {
+		"LD_PRELOAD", base_str_text(&list), YIELD_ENVIRONMENT, s->path, NULL};
+	status = list.failed ? base_fail(err, BASE_ERR_NOMEM, "no memory for LD_PRELOAD")
+			     : record_spin_start(s->o->argv, environment, before, &s->r->pid,
+				       &s->r->exit_code, err);
+	base_str_fini(&list);
+	return status;
+}
+
+static void take_counts(const struct session *s)
+{
+	struct record_spin_yield *r = s->r;
+	r->nr_samples = counter(&s->shared->nr_samples);
+	r->nr_spinning = counter(&s->shared->nr_spinning);
+	r->nr_yields = counter(&s->shared->nr_yields);
+	r->nr_sleeps = counter(&s->shared->nr_sleeps);
+	r->nr_changed = counter(&s->shared->nr_changed);
+	r->slept_ns = counter(&s->shared->slept_ns);
+	r->nr_armed = s->arms.nr_most;
+	r->nr_blocked = s->arms.nr_blocked;
+}
+
+static void fini(struct session *s)
+{
+	if (s->shared)
+		munmap(s->shared, sizeof *s->shared);
+	if (s->fd >= 0)
+		close(s->fd);
+	record_spin_stepper_free(s->stepper);
+	base_free(s->known);
+	base_free(s->task);
+}
+
 enum base_status record_spin_yield(const struct record_spin_yield_options *o,
 	struct record_spin_yield *ret, struct base_err *err)
 {
-	struct session s = {
-		.o = o, .r = ret, .processors = processors(), .quiet_ns = o->interval_ns};
-	enum base_status status = BASE_OK;
-	sigset_t signals, before;
+	struct session s = {.o = o,
+		.r = ret,
+		.processors = processors(),
+		.quiet_ns = LOOK_NS,
+		.fd = -1,
+		.arms = {.period_ns = o->interval_ns * RAREST}};
+	enum base_status status;
+	sigset_t expected, before;
 	*ret = (struct record_spin_yield){.exit_code = RECORD_SPIN_EXIT_OURS};
 	s.stepper = record_spin_stepper_new();
-	s.held = base_alloc((HELD_MAX + 1) * sizeof *s.held);
 	s.known = base_alloc(KNOWN_MAX * sizeof *s.known);
 	s.task = base_alloc(RECORD_SPIN_TASKS_MAX * sizeof *s.task);
-	sigemptyset(&signals);
-	sigaddset(&signals, SIGINT);
-	sigaddset(&signals, SIGTERM);
-	sigaddset(&signals, SIGHUP);
-	sigaddset(&signals, SIGCHLD);
-	sigprocmask(SIG_BLOCK, &signals, &before);
-	if (!s.stepper || !s.held || !s.known || !s.task)
-		status = base_fail(err, BASE_ERR_NOMEM, "no memory for threads that are held");
+	sigemptyset(&expected);
+	sigaddset(&expected, SIGINT);
+	sigaddset(&expected, SIGTERM);
+	sigaddset(&expected, SIGHUP);
+	sigaddset(&expected, SIGCHLD);
+	sigprocmask(SIG_BLOCK, &expected, &before);
+	if (!s.stepper || !s.known || !s.task)
+		status = base_fail(err, BASE_ERR_NOMEM, "no memory for threads that are looked at");
 	else
-		status = record_spin_start(
-			o->argv, NULL, NULL, &before, &ret->pid, &ret->exit_code, err);
+		status = start(&s, &before, err);
 	if (status == BASE_OK) {
-		BASE_ASSUME(s.stepper && s.held && s.known && s.task);
-		uint64_t start_ns = now_ns();
+		BASE_ASSUME(s.stepper && s.known && s.task);
+		s.arms.pid = ret->pid;
+		s.start_ns = now_ns();
 		setpriority(PRIO_PROCESS, 0, NICE); /* (if we may) */
-		watch(&s, &signals);
-		ret->elapsed_ns = now_ns() - start_ns;
+		watch(&s, &expected);
+		ret->elapsed_ns = now_ns() - s.start_ns;
+		take_counts(&s);
 	}
 	sigprocmask(SIG_SETMASK, &before, NULL);
-	record_spin_stepper_free(s.stepper);
-	base_free(s.held);
-	base_free(s.known);
-	base_free(s.task);
+	fini(&s);
 	return status;
 }

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * spin_yield.h - spin-then-yield for unmodified programs (Li 2005, section 3.5.2.1), from outside.
+ * spin_yield.h - spin-then-yield for unmodified programs (Li 2005, section 3.5.2.1).
  *
  * Where more threads want to run than there are processors, threads that are ready are stopped now
- * and then for a burst of single steps. One that is proved to spin is not let go: it is held until
- * a word that it polls has changed, at most for hold_ns. Its processor is free for whom it waits
- * for. Nothing is put into the program, and a thread that is held is where it was.
+ * and then for a burst of single steps (spin_burst.h). A loop that is so proved to spin is told to
+ * a small library in the program (yield.h); from then on each thread gets a signal after so much
+ * processor time of its own, and one that is met in such a loop gives its processor away: for whom
+ * it waits for, or for whomever else.
  *
- * The text's hardware counts iterations at full speed and stops a thread after N of them. Here N
- * iterations are stepped through, after the thread was met by chance: short waits are never
- * touched.
+ * The text's hardware counts N iterations, and then interrupts. Here N iterations are the proof,
+ * and processor time is the count. No code or memory of the program is changed.
  */
 #ifndef LONGPOLE_RECORD_SPIN_YIELD_H
 #define LONGPOLE_RECORD_SPIN_YIELD_H
@@ -18,9 +18,9 @@
 
 struct record_spin_yield_options {
 	char *const *argv;
-	uint32_t iterations;  /* N: proved ones, before a thread is held */
-	uint64_t interval_ns; /* between two looks, while there is not enough for all */
-	uint64_t hold_ns;     /* at most */
+	uint32_t iterations;  /* N: that are a proof */
+	uint64_t interval_ns; /* of a thread's processor time, between two signals */
+	uint64_t sleep_ns;    /* sleep until a polled word has changed, at most so long; 0: yield */
 	bool always;          /* also when there are processors enough */
 };
 struct record_spin_yield {
@@ -29,15 +29,21 @@ struct record_spin_yield {
 	uint64_t elapsed_ns;
 	uint64_t nr_looks;   /* at the machine: is it full? */
 	uint64_t nr_crowded; /* it was */
+	/* proofs */
 	uint64_t nr_glances; /* at a thread */
 	uint64_t nr_bursts, nr_spins, nr_steps;
 	uint64_t stopped_ns; /* of glances and bursts */
-	uint64_t nr_held, held_ns, longest_hold_ns;
-	uint64_t nr_changed; /* holds that ended because a word changed; the others were long enough
-			      */
-	uint64_t nr_short;   /* of these: so soon that the thread is left alone for a while */
+	uint64_t nr_places;  /* in code, whose loops were looked at */
+	uint64_t nr_loops;   /* that were proved to spin; */
+	uint64_t nr_by_code; /* of them, by their code alone (spin_loop.h) */
+	uint64_t first_ns;   /* since the start, when the first was; 0: none */
 	uint64_t nr_refused;
 	const char *refused; /* static text, of the last */
+	/* what came of it */
+	uint64_t nr_armed; /* threads that got signals, at most at one time */
+	uint64_t nr_samples, nr_spinning, nr_yields, nr_sleeps, nr_changed, slept_ns;
+	const char *unable;  /* static text: why no thread can give way; NULL: they can */
+	uint64_t nr_blocked; /* threads that block the signal, when last looked */
 };
 enum base_status record_spin_yield(const struct record_spin_yield_options *o,
 	struct record_spin_yield *ret, struct base_err *err) BASE_MUST_CHECK;

@@ -57,7 +57,9 @@ enum {
 	X(timer_fire)                                                                              \
 	X(lock_wait) /* a: lock */                                                                 \
 	X(lock_acquire)                                                                            \
-	X(stack) /* of the switch that follows; a: frames; then addresses */
+	X(stack)         /* of the switch that follows; a: frames; then addresses */               \
+	X(ring)          /* a: io_uring, of the call that tid is in */                             \
+	X(ring_complete) /* a: io_uring */
 enum kernel_event_type {
 #define X(name) KERNEL_##name,
 	KERNEL_EVENTS(X)

@@ -81,20 +81,22 @@ void record_kernel_put_actor(
 /* ---- scheduler --------------------------------------------------------------------------------
  */
 
+enum left { LEFT_ASLEEP, LEFT_RUNNABLE, LEFT_UNSEEN }; /* cpu_out's `preempted` */
+
 static void leave(
-	struct record_kernel *k, uint32_t tid, unsigned cpu, uint64_t time_ns, bool runnable)
+	struct record_kernel *k, uint32_t tid, unsigned cpu, uint64_t time_ns, enum left runnable)
 {
 	struct record_kernel_task *t = record_kernel_task(k, tid);
 	if (!t)
 		return;
 	t->on_processor = false;
-	k->nr_wakes_early += t->woken_early && !runnable;
+	k->nr_wakes_early += t->woken_early && runnable == LEFT_ASLEEP;
 	t->woken_early = false;
 	struct trace_record r = {.time_ns = time_ns,
 		.kind = TRACE_cpu_out,
 		.u.cpu_out = {.processor = cpu, .preempted = runnable}};
 	record_kernel_put(k, t, &r);
-	if (BASE_UNLIKELY(t->dying) && !runnable)
+	if (BASE_UNLIKELY(t->dying) && runnable != LEFT_RUNNABLE)
 		record_kernel_end(k, t, time_ns);
 }
 
@@ -120,12 +122,12 @@ static void on_switch(
 		 * one processor at most. */
 		k->nr_switches_lost++;
 		if (c->tid)
-			leave(k, c->tid, cpu, time_ns, false);
+			leave(k, c->tid, cpu, time_ns, LEFT_UNSEEN);
 		if (s->tid)
 			enter(k, s->tid, cpu, time_ns);
 	}
 	if (s->tid)
-		leave(k, s->tid, cpu, time_ns, s->b >> 32 & 1);
+		leave(k, s->tid, cpu, time_ns, s->b >> 32 & 1 ? LEFT_RUNNABLE : LEFT_ASLEEP);
 	c->known = true;
 	c->tid = (uint32_t)s->a;
 	if (c->tid)

@@ -8,7 +8,13 @@
 
 #include <string.h>
 
-enum { FUTEX_PRIVATE = 128, SYS_futex_number = 202, TCP_STATE_CLOSE = 7 };
+enum {
+	FUTEX_PRIVATE = 128,
+	SYS_futex_number = 202,
+	SYS_io_uring_enter_number = 426,
+	ENTER_REGISTERED_RING = 16, /* its descriptor is no descriptor */
+	TCP_STATE_CLOSE = 7
+};
 
 static const struct kernel_address *address_of(const struct kernel_slot *s)
 {
@@ -29,6 +35,8 @@ static uint32_t call_object(struct record_kernel *k, struct record_kernel_task *
 	const struct kernel_slot *s, uint64_t word, uint64_t op)
 {
 	const struct trace_syscall *call = trace_syscall_find(s->vector);
+	if (s->vector == SYS_io_uring_enter_number && op & ENTER_REGISTERED_RING)
+		return 0;
 	if (word >> 63)
 		return record_kernel_file(k, t, word);
 	if (call->flags & TRACE_SYSCALL_ADDR)
@@ -285,6 +293,31 @@ static void on_lock(
 	record_kernel_put_actor(k, s, cpu, &r);
 }
 
+/* ---- io_uring ---------------------------------------------------------------------------------
+ */
+
+static void on_ring(
+	struct record_kernel *k, const struct kernel_slot *s, unsigned cpu, uint64_t time_ns)
+{
+	const struct record_kernel_task *t = record_kernel_task(k, s->tid);
+	(void)cpu;
+	(void)time_ns;
+	if (t && t->call_object) /* io_uring_enter's */
+		record_kernel_ring_is(k, s->a, t->call_object);
+}
+
+/* Of a ring that somebody has entered: of others nothing but their address is known. */
+static void on_ring_complete(
+	struct record_kernel *k, const struct kernel_slot *s, unsigned cpu, uint64_t time_ns)
+{
+	uint32_t object = record_kernel_ring(k, s->a);
+	struct trace_record r = {.time_ns = time_ns,
+		.kind = TRACE_token_give,
+		.u.token_give = {.object = object, .n = 1}};
+	if (object && !(s->shape & 15)) /* an interrupt leaves it to a thread */
+		record_kernel_put_actor(k, s, cpu, &r);
+}
+
 static void on_stack(
 	struct record_kernel *k, const struct kernel_slot *s, unsigned cpu, uint64_t time_ns)
 {
@@ -330,6 +363,8 @@ record_kernel_handler *record_full_handler(unsigned type)
 		[KERNEL_lock_wait] = on_lock,
 		[KERNEL_lock_acquire] = on_lock,
 		[KERNEL_stack] = on_stack,
+		[KERNEL_ring] = on_ring,
+		[KERNEL_ring_complete] = on_ring_complete,
 	};
 	return type < KERNEL_EVENT_NR ? table[type] : NULL;
 }

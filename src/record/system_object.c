@@ -32,6 +32,7 @@ enum key { /* upper word of k->objects */
 	KEY_qdisc,
 	KEY_disk,
 	KEY_lock,
+	KEY_ring,
 };
 
 static uint64_t high(enum key key, uint64_t rest)
@@ -453,4 +454,32 @@ uint32_t record_kernel_lock(struct record_kernel *k, uint64_t address)
 		return object;
 	return remember(
 		k, high(KEY_lock, 0), address, define(k, TRACE_OBJECT_kernel_lock, address, ""));
+}
+
+/* ---- io_uring ---------------------------------------------------------------------------------
+ */
+
+/* Whoever waits at it knows that it is one, though its process had ended before we could look. */
+static void be_ring(struct record_sink *sink, uint32_t object)
+{
+	struct trace_object *o = record_sink_failed(sink) ? NULL : &sink->object[object];
+	if (!o || o->type != TRACE_OBJECT_other)
+		return;
+	o->type = TRACE_OBJECT_io_uring;
+	record_sink_object_again(sink, object);
+}
+
+void record_kernel_ring_is(struct record_kernel *k, uint64_t ring, uint32_t object)
+{
+	uint32_t before;
+	if (known(k, high(KEY_ring, 0), ring, &before) && before == object)
+		return;
+	be_ring(&k->converter->sink, object);
+	(void)remember(k, high(KEY_ring, 0), ring, object);
+}
+
+uint32_t record_kernel_ring(const struct record_kernel *k, uint64_t ring)
+{
+	uint32_t object = 0;
+	return known(k, high(KEY_ring, 0), ring, &object) ? object : 0;
 }

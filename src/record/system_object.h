@@ -30,4 +30,8 @@ uint32_t record_kernel_qdisc(
 uint32_t record_kernel_disk(struct record_kernel *k, uint64_t device);
 uint32_t record_kernel_lock(struct record_kernel *k, uint64_t address);
 
+/* An io_uring's address is that object's, known from a call about it. 0: not known. */
+void record_kernel_ring_is(struct record_kernel *k, uint64_t ring, uint32_t object);
+uint32_t record_kernel_ring(const struct record_kernel *k, uint64_t ring);
+
 #endif

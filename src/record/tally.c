@@ -38,6 +38,7 @@ static uint32_t new_table(struct ring_head *head)
 	t->tid = self->tid;
 	t->parent_image = self->block ? self->block->parent_image : 0;
 	t->thread = self->number;
+	t->has_kernel = self->tally ? self->tally->has_kernel : 0;
 	t->image = self->image; /* last: the reader leaves out tables of image 0 */
 	return number;
 }
@@ -93,6 +94,7 @@ static struct tally_entry *find_in(struct tally_table *t, uint64_t key, uint64_t
 				       __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
 			e->site = site;
 			preload_modules_check(); /* a new place may be in a new library */
+			tally_entered(key);
 			return e;
 		}
 	}
@@ -155,6 +157,8 @@ void preload_tally_end(void)
 	struct preload_thread *self = &preload_self;
 	struct ring_head *head = preload_fresh.head;
 	struct tally_table *t = self->tally;
+	if (t)
+		tally_left();
 	self->tally = NULL;
 	self->nr_timed = 0;
 	for (unsigned i = 0; t && head && i < TALLY_THREAD_TABLES; i++) {

@@ -58,7 +58,10 @@ enum tally_call_field {
 	TALLY_cpu_ns,
 	TALLY_special_nr, /* timed, all of them: large copies, locks that were taken */
 	TALLY_special_ns,
+	TALLY_kernel_ns, /* of the timed ones; both if tally_table.has_kernel */
+	TALLY_special_kernel_ns,
 };
+_Static_assert((int)TALLY_special_kernel_ns < (int)TALLY_LOCK_FIELDS, "n[]");
 struct tally_entry {
 	uint64_t key;  /* locks: ring.h's object word; calls: calls.h; 0:
 			  free */
@@ -71,12 +74,13 @@ _Static_assert(sizeof(struct tally_entry) == 128, "two lines");
 
 struct tally_table {
 	uint32_t pid, tid, image, parent_image;
-	uint64_t thread;  /* as in struct ring_block */
-	uint64_t end_tsc; /* when it was DONE; 0: not yet */
-	uint64_t full;    /* counts that found no place */
-	uint64_t next;    /* 1 + the thread's next table; 0: none */
+	uint64_t thread;     /* as in struct ring_block */
+	uint64_t end_tsc;    /* when it was DONE; 0: not yet */
+	uint64_t full;       /* counts that found no place */
+	uint64_t next;       /* 1 + the thread's next table; 0: none */
+	uint64_t has_kernel; /* time inside of system calls is counted, too */
 	uint64_t wait_bin[TALLY_BINS], hold_bin[TALLY_BINS];
-	uint64_t unused[(4096 - 48) / 8 - 2 * TALLY_BINS]; /* entries begin a page */
+	uint64_t unused[(4096 - 56) / 8 - 2 * TALLY_BINS]; /* entries begin a page */
 	struct tally_entry entry[TALLY_ENTRIES];
 };
 _Static_assert(sizeof(struct tally_table) == 4096 + TALLY_ENTRIES * 128, "whole pages");

@@ -8,6 +8,7 @@
  * noticed by their place on the machine's stack.
  */
 #include "record/tally_count.h"
+#include "counter/slots.h"
 #include "record/calls.h"
 
 #include <dlfcn.h>
@@ -80,6 +81,12 @@ __attribute__((constructor)) static void find_all(void)
 #define REAL_OF(name)                                                                              \
 	((__typeof__(&name))(real[CALLS_##name] ? real[CALLS_##name] : find_real(CALLS_##name)))
 
+/* Functions are no objects. */
+void tally_entered(uint64_t key)
+{
+	(void)key;
+}
+
 /* ---- one call
  * --------------------------------------------------------------------------------------- */
 
@@ -90,7 +97,7 @@ enum { INTERRUPTED_NS = 100000 };
 
 struct call {
 	struct tally_entry *entry; /* NULL: not counted */
-	uint64_t since_tsc, since_cpu_ns;
+	uint64_t since_tsc, since_cpu_ns, since_kernel_ns;
 	bool timed, cpu_timed, pushed, special, sampled;
 };
 
@@ -100,6 +107,77 @@ static uint64_t cpu_ns(void)
 	return preload_syscall(SYS_clock_gettime, CLOCK_THREAD_CPUTIME_ID, (long)&now, 0, 0, 0, 0)
 		       ? 0
 		       : (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* ---- time inside of system calls: BPF counts it in a slot of the thread (counter/slots.h) -------
+ */
+
+static struct counter_slot *slots; /* NULL: longpole did not load that, or we may not see it */
+static __thread struct {
+	const struct counter_slot *slot; /* NULL: another thread has ours */
+	uint32_t tid;                    /* whose it is: a fork's child has the parent's */
+} kernel;
+
+/* "PID:FD"; none of the functions that we count. */
+static long number_at(const char **text)
+{
+	long n = 0;
+	for (; **text >= '0' && **text <= '9' && n < INT32_MAX; (*text)++)
+		n = n * 10 + (**text - '0');
+	return n;
+}
+
+__attribute__((constructor)) static void find_slots(void)
+{
+	const char *place = secure_getenv(COUNTER_SLOTS_ENVIRONMENT);
+	if (!place)
+		return;
+	long pid = number_at(&place), at = *place == ':' ? (place++, number_at(&place)) : -1;
+	long loader = pid > 0 && at >= 0 ? preload_syscall(SYS_pidfd_open, pid, 0, 0, 0, 0, 0) : -1;
+	long map = loader >= 0 ? preload_syscall(SYS_pidfd_getfd, loader, at, 0, 0, 0, 0) : -1;
+	if (map >= 0) {
+		long memory =
+			preload_syscall(SYS_mmap, 0, (long)COUNTER_SLOTS_NR * COUNTER_SLOT_BYTES,
+				PROT_READ | PROT_WRITE, MAP_SHARED, map, 0);
+		slots = (unsigned long)memory > -4096ul ? NULL : (void *)memory;
+		preload_syscall(SYS_close, map, 0, 0, 0, 0, 0);
+	}
+	if (loader >= 0)
+		preload_syscall(SYS_close, loader, 0, 0, 0, 0, 0);
+}
+
+static PRELOAD_COLD void take_slot(void)
+{
+	uint32_t tid = preload_self.tid, none = 0;
+	struct counter_slot *slot = &slots[tid & (COUNTER_SLOTS_NR - 1)];
+	kernel.tid = tid;
+	bool ours = __atomic_compare_exchange_n(
+			    &slot->tid, &none, tid, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE) ||
+		    none == tid; /* left by one of our number that was killed */
+	kernel.slot = ours ? slot : NULL;
+	if (preload_self.tally)
+		preload_self.tally->has_kernel = ours;
+}
+
+/* A plain load: while the thread is in user mode nothing of its slot changes. */
+PRELOAD_INLINE uint64_t kernel_ns(void)
+{
+	if (PRELOAD_LIKELY(!slots))
+		return 0;
+	if (PRELOAD_RARE(kernel.tid != preload_self.tid))
+		take_slot();
+	return kernel.slot ? __atomic_load_n(&kernel.slot->kernel_ns, __ATOMIC_RELAXED) : 0;
+}
+
+/* The thread counts no more. */
+void tally_left(void)
+{
+	struct counter_slot *slot = slots && kernel.tid == preload_self.tid && kernel.slot
+					    ? &slots[kernel.tid & (COUNTER_SLOTS_NR - 1)]
+					    : NULL;
+	kernel.tid = 0;
+	if (slot)
+		__atomic_store_n(&slot->tid, 0, __ATOMIC_RELEASE);
 }
 
 /* This library, from the first byte to the last. */
@@ -150,6 +228,7 @@ PRELOAD_INLINE void call_begin(
 		context.nr++;
 	}
 	c->since_cpu_ns = c->cpu_timed ? cpu_ns() : 0;
+	c->since_kernel_ns = c->timed ? kernel_ns() : 0;
 	c->since_tsc = c->timed ? preload_now() : 0;
 }
 
@@ -160,13 +239,16 @@ PRELOAD_INLINE void call_end(struct call *c, uint64_t bytes)
 		return;
 	if (c->timed) {
 		uint64_t ns = tally_ns(preload_now() - c->since_tsc);
+		uint64_t in_kernel_ns = kernel_ns() - c->since_kernel_ns;
 		tally_max(&e->n[TALLY_call_max_ns], ns);
 		if (c->special) {
 			TALLY_INC(e->n[TALLY_special_nr]);
 			TALLY_ADD(e->n[TALLY_special_ns], ns);
+			TALLY_ADD(e->n[TALLY_special_kernel_ns], in_kernel_ns);
 		} else if (!c->sampled || ns < INTERRUPTED_NS) {
 			TALLY_INC(e->n[TALLY_timed]);
 			TALLY_ADD(e->n[TALLY_timed_ns], ns);
+			TALLY_ADD(e->n[TALLY_kernel_ns], in_kernel_ns);
 		}
 	}
 	if (c->cpu_timed) {

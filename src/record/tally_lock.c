@@ -6,6 +6,7 @@
  * holds of a lock at a place the first is timed, then one in head.tally_mask + 1: each pair of lock
  * and place has its own turn, so that a program's rhythm cannot hide one from the sample.
  */
+#include "record/preload_lock.h"
 #include "record/tally_count.h"
 
 /* ---- timed holds
@@ -78,12 +79,6 @@ PRELOAD_INLINE void released(uint64_t key)
 /* ---- outcomes
  * -------------------------------------------------------------------------------------- */
 
-/* A robust mutex whose owner died is owned now. */
-PRELOAD_INLINE bool is_acquired(int result)
-{
-	return result == 0 || result == EOWNERDEAD;
-}
-
 PRELOAD_INLINE bool is_turn(const struct tally_entry *e, uint64_t count)
 {
 	(void)e;
@@ -104,12 +99,12 @@ static void add_wait(struct tally_entry *e, uint64_t ticks)
 static PRELOAD_COLD void outcome(struct tally_entry *e, uint64_t key, int result, bool shared,
 	bool waited, uint64_t asked_tsc)
 {
-	if (!is_acquired(result) && result != EBUSY && result != ETIMEDOUT)
+	if (!preload_is_acquired(result) && result != EBUSY && result != ETIMEDOUT)
 		return; /* not a matter of locks: EDEADLK, EINVAL ... */
 	uint64_t now_tsc = waited ? preload_now() : 0;
 	if (waited)
 		add_wait(e, now_tsc - asked_tsc);
-	if (!is_acquired(result)) {
+	if (!preload_is_acquired(result)) {
 		TALLY_INC(e->n[TALLY_failed]);
 		return;
 	}
@@ -125,12 +120,6 @@ static PRELOAD_COLD void outcome(struct tally_entry *e, uint64_t key, int result
 /* ---- mutex
  * ------------------------------------------------------------------------------------------ */
 
-PRELOAD_INLINE uint64_t mutex_key(const pthread_mutex_t *mutex)
-{
-	return (uintptr_t)mutex | (uint64_t)TRACE_OBJECT_mutex << RING_OBJECT_TYPE_SHIFT |
-	       (uint64_t)((unsigned)mutex->__data.__kind & 0x80u) << 56;
-}
-
 /* By another, that is: a recursive one may be ours. */
 static PRELOAD_COLD int mutex_lock_taken(
 	pthread_mutex_t *mutex, uint64_t key, struct tally_entry *e)
@@ -145,7 +134,7 @@ static PRELOAD_COLD int mutex_lock_taken(
 
 PRELOAD_INLINE int mutex_lock(pthread_mutex_t *mutex, uintptr_t site)
 {
-	uint64_t key = mutex_key(mutex);
+	uint64_t key = preload_mutex(mutex);
 	struct tally_entry *e = tally_find(key, site);
 	if (PRELOAD_RARE(!e))
 		return preload_real_mutex_lock(mutex);
@@ -164,16 +153,16 @@ PRELOAD_INLINE int mutex_lock(pthread_mutex_t *mutex, uintptr_t site)
 
 PRELOAD_INLINE int mutex_unlock(pthread_mutex_t *mutex)
 {
-	released(mutex_key(mutex));
+	released(preload_mutex(mutex));
 	return preload_real_mutex_unlock(mutex);
 }
 
 PRELOAD_INLINE int mutex_trylock(pthread_mutex_t *mutex, uintptr_t site)
 {
 	int result = preload_real_mutex_trylock(mutex);
-	struct tally_entry *e = tally_find(mutex_key(mutex), site);
+	struct tally_entry *e = tally_find(preload_mutex(mutex), site);
 	if (e)
-		outcome(e, mutex_key(mutex), result, false, false, 0);
+		outcome(e, preload_mutex(mutex), result, false, false, 0);
 	return result;
 }
 
@@ -192,44 +181,23 @@ PRELOAD_EXPORT int pthread_mutex_unlock(pthread_mutex_t *mutex)
 	return mutex_unlock(mutex);
 }
 
-/* A C11 mutex is a pthread_mutex_t in glibc; only the results differ. */
-static int c11_result(int result)
-{
-	static const struct {
-		int posix, c11;
-	} same[] = {{0, thrd_success}, {ENOMEM, thrd_nomem}, {ETIMEDOUT, thrd_timedout},
-		{EBUSY, thrd_busy}};
-	for (size_t i = 0; i < PRELOAD_COUNT(same); i++)
-		if (same[i].posix == result)
-			return same[i].c11;
-	return thrd_error;
-}
-
 PRELOAD_EXPORT int mtx_lock(mtx_t *mutex)
 {
-	return c11_result(mutex_lock((pthread_mutex_t *)mutex, PRELOAD_SITE));
+	return preload_c11_result(mutex_lock((pthread_mutex_t *)mutex, PRELOAD_SITE));
 }
 
 PRELOAD_EXPORT int mtx_trylock(mtx_t *mutex)
 {
-	return c11_result(mutex_trylock((pthread_mutex_t *)mutex, PRELOAD_SITE));
+	return preload_c11_result(mutex_trylock((pthread_mutex_t *)mutex, PRELOAD_SITE));
 }
 
 PRELOAD_EXPORT int mtx_unlock(mtx_t *mutex)
 {
-	return c11_result(mutex_unlock((pthread_mutex_t *)mutex));
+	return preload_c11_result(mutex_unlock((pthread_mutex_t *)mutex));
 }
 
 /* ---- other locks: the one that does not wait is tried first
  * -------------------------------------------- */
-
-#define LIST(...) __VA_ARGS__
-
-static bool has_time(clockid_t clock, const struct timespec *until)
-{
-	return (clock == CLOCK_REALTIME || clock == CLOCK_MONOTONIC) &&
-	       (!until || (uint64_t)until->tv_nsec < 1000000000u);
-}
 
 #define WAITING_LOCK(name, type, parameters, arguments, limit, try_lock, key_of, shared)           \
 	PRELOAD_EXPORT int name(type *lock parameters)                                             \
@@ -256,23 +224,16 @@ static bool has_time(clockid_t clock, const struct timespec *until)
 			outcome(e, key_of(lock), result, shared, false, 0);                        \
 		return result;                                                                     \
 	}
-#define UNTIL     LIST(, const struct timespec *until)
-#define CLOCKED   LIST(, clockid_t clock, const struct timespec *until)
-#define NOTHING   LIST()
-#define A_UNTIL   LIST(, until)
-#define A_CLOCKED LIST(, clock, until)
-#define IN_UNTIL  has_time(CLOCK_REALTIME, until)
-#define IN_CLOCK  has_time(clock, until)
 
 WAITING_LOCK(pthread_mutex_timedlock, pthread_mutex_t, UNTIL, A_UNTIL, IN_UNTIL,
-	preload_real_mutex_trylock, mutex_key, false)
+	preload_real_mutex_trylock, preload_mutex, false)
 WAITING_LOCK(pthread_mutex_clocklock, pthread_mutex_t, CLOCKED, A_CLOCKED, IN_CLOCK,
-	preload_real_mutex_trylock, mutex_key, false)
+	preload_real_mutex_trylock, preload_mutex, false)
 
 PRELOAD_EXPORT int mtx_timedlock(mtx_t *mutex, const struct timespec *until)
 {
 	pthread_mutex_t *lock = (pthread_mutex_t *)mutex;
-	uint64_t key = mutex_key(lock);
+	uint64_t key = preload_mutex(lock);
 	struct tally_entry *e = tally_find(key, PRELOAD_SITE);
 	if (!e)
 		return PRELOAD_REAL(mtx_timedlock)(mutex, until);
@@ -282,61 +243,52 @@ PRELOAD_EXPORT int mtx_timedlock(mtx_t *mutex, const struct timespec *until)
 	if (waits)
 		result = PRELOAD_REAL(pthread_mutex_timedlock)(lock, until);
 	outcome(e, key, result, false, waits, asked_tsc);
-	return c11_result(result);
+	return preload_c11_result(result);
 }
 
-PRELOAD_INLINE uint64_t spin_key(const volatile pthread_spinlock_t *lock)
-{
-	return preload_object(lock, TRACE_OBJECT_spin, false);
-}
 WAITING_LOCK(pthread_spin_lock, pthread_spinlock_t, NOTHING, NOTHING, true,
-	PRELOAD_REAL(pthread_spin_trylock), spin_key, false)
-TRY_LOCK(pthread_spin_trylock, pthread_spinlock_t, spin_key, false)
+	PRELOAD_REAL(pthread_spin_trylock), preload_spin, false)
+TRY_LOCK(pthread_spin_trylock, pthread_spinlock_t, preload_spin, false)
 
 PRELOAD_EXPORT int pthread_spin_unlock(pthread_spinlock_t *lock)
 {
-	released(spin_key(lock));
+	released(preload_spin(lock));
 	return PRELOAD_REAL(pthread_spin_unlock)(lock);
 }
 
-PRELOAD_INLINE uint64_t rwlock_key(const pthread_rwlock_t *lock)
-{
-	return preload_object(lock, TRACE_OBJECT_rwlock, lock->__data.__shared != 0);
-}
 WAITING_LOCK(pthread_rwlock_rdlock, pthread_rwlock_t, NOTHING, NOTHING, true,
-	PRELOAD_REAL(pthread_rwlock_tryrdlock), rwlock_key, true)
+	PRELOAD_REAL(pthread_rwlock_tryrdlock), preload_rwlock, true)
 WAITING_LOCK(pthread_rwlock_timedrdlock, pthread_rwlock_t, UNTIL, A_UNTIL, IN_UNTIL,
-	PRELOAD_REAL(pthread_rwlock_tryrdlock), rwlock_key, true)
+	PRELOAD_REAL(pthread_rwlock_tryrdlock), preload_rwlock, true)
 WAITING_LOCK(pthread_rwlock_clockrdlock, pthread_rwlock_t, CLOCKED, A_CLOCKED, IN_CLOCK,
-	PRELOAD_REAL(pthread_rwlock_tryrdlock), rwlock_key, true)
+	PRELOAD_REAL(pthread_rwlock_tryrdlock), preload_rwlock, true)
 WAITING_LOCK(pthread_rwlock_wrlock, pthread_rwlock_t, NOTHING, NOTHING, true,
-	PRELOAD_REAL(pthread_rwlock_trywrlock), rwlock_key, false)
+	PRELOAD_REAL(pthread_rwlock_trywrlock), preload_rwlock, false)
 WAITING_LOCK(pthread_rwlock_timedwrlock, pthread_rwlock_t, UNTIL, A_UNTIL, IN_UNTIL,
-	PRELOAD_REAL(pthread_rwlock_trywrlock), rwlock_key, false)
+	PRELOAD_REAL(pthread_rwlock_trywrlock), preload_rwlock, false)
 WAITING_LOCK(pthread_rwlock_clockwrlock, pthread_rwlock_t, CLOCKED, A_CLOCKED, IN_CLOCK,
-	PRELOAD_REAL(pthread_rwlock_trywrlock), rwlock_key, false)
-TRY_LOCK(pthread_rwlock_tryrdlock, pthread_rwlock_t, rwlock_key, true)
-TRY_LOCK(pthread_rwlock_trywrlock, pthread_rwlock_t, rwlock_key, false)
+	PRELOAD_REAL(pthread_rwlock_trywrlock), preload_rwlock, false)
+TRY_LOCK(pthread_rwlock_tryrdlock, pthread_rwlock_t, preload_rwlock, true)
+TRY_LOCK(pthread_rwlock_trywrlock, pthread_rwlock_t, preload_rwlock, false)
 
 PRELOAD_EXPORT int pthread_rwlock_unlock(pthread_rwlock_t *lock)
 {
-	released(rwlock_key(lock));
+	released(preload_rwlock(lock));
 	return PRELOAD_REAL(pthread_rwlock_unlock)(lock);
+}
+
+void tally_left(void)
+{
+}
+
+/* A lock's first count at a place. */
+void tally_entered(uint64_t key)
+{
+	preload_made(key);
 }
 
 /* ---- condition variables
  * -------------------------------------------------------------------------------- */
-
-PRELOAD_INLINE uint64_t cond_key(const pthread_cond_t *cond)
-{
-	return preload_object(cond, TRACE_OBJECT_cond, (cond->__data.__wrefs & 1) != 0);
-}
-
-/* Before glibc 2.3.2 it was no more than a pointer. */
-PRELOAD_INLINE uint64_t old_cond_key(const pthread_cond_t *cond)
-{
-	return preload_object(cond, TRACE_OBJECT_cond, false);
-}
 
 struct cond_call {
 	struct tally_entry *cond, *mutex; /* mutex: of the place that waits */
@@ -345,7 +297,7 @@ struct cond_call {
 
 static void cond_begin(struct cond_call *call, uint64_t key, pthread_mutex_t *mutex, uint64_t site)
 {
-	call->mutex_key = mutex_key(mutex);
+	call->mutex_key = preload_mutex(mutex);
 	call->cond = tally_find(key, 0);
 	call->mutex = tally_find(call->mutex_key, site);
 	released(call->mutex_key);
@@ -388,42 +340,15 @@ static void cond_unwind(void *call)
 		cond_end(&call, result == (late));                                                 \
 		return result;                                                                     \
 	}
-#define COND_WAKE(name, real, key_of, cond_type, field)                                            \
+#define COND_WAKE(name, real, key_of, cond_type, verb)                                             \
 	PRELOAD_EXPORT int name(cond_type *cond);                                                  \
 	int name(cond_type *cond)                                                                  \
 	{                                                                                          \
 		struct tally_entry *e = tally_find(key_of((pthread_cond_t *)cond), 0);             \
 		if (e)                                                                             \
-			TALLY_INC(e->n[field]);                                                    \
+			TALLY_INC(e->n[TALLY_##verb##s]);                                          \
 		return PRELOAD_REAL(real)(cond);                                                   \
 	}
 
-/* Two implementations, two versions of each name: see preload.map. */
-COND_WAIT(tally_new_cond_wait, pthread_cond_wait, cond_key, pthread_cond_t, pthread_mutex_t,
-	NOTHING, NOTHING, ETIMEDOUT)
-COND_WAIT(tally_new_cond_timedwait, pthread_cond_timedwait, cond_key, pthread_cond_t,
-	pthread_mutex_t, UNTIL, A_UNTIL, ETIMEDOUT)
-COND_WAKE(tally_new_cond_signal, pthread_cond_signal, cond_key, pthread_cond_t, TALLY_signals)
-COND_WAKE(tally_new_cond_broadcast, pthread_cond_broadcast, cond_key, pthread_cond_t,
-	TALLY_broadcasts)
-COND_WAIT(tally_old_cond_wait, old_cond_wait, old_cond_key, pthread_cond_t, pthread_mutex_t,
-	NOTHING, NOTHING, ETIMEDOUT)
-COND_WAIT(tally_old_cond_timedwait, old_cond_timedwait, old_cond_key, pthread_cond_t,
-	pthread_mutex_t, UNTIL, A_UNTIL, ETIMEDOUT)
-COND_WAKE(tally_old_cond_signal, old_cond_signal, old_cond_key, pthread_cond_t, TALLY_signals)
-COND_WAKE(tally_old_cond_broadcast, old_cond_broadcast, old_cond_key, pthread_cond_t,
-	TALLY_broadcasts)
-#define VERSIONS(name)                                                                             \
-	__asm__(".symver tally_new_" #name ", pthread_" #name "@@GLIBC_2.3.2, remove\n"            \
-		".symver tally_old_" #name ", pthread_" #name "@GLIBC_2.2.5, remove\n");
-VERSIONS(cond_wait)
-VERSIONS(cond_timedwait)
-VERSIONS(cond_signal)
-VERSIONS(cond_broadcast)
-
-COND_WAIT(pthread_cond_clockwait, pthread_cond_clockwait, cond_key, pthread_cond_t, pthread_mutex_t,
-	CLOCKED, A_CLOCKED, ETIMEDOUT)
-COND_WAIT(cnd_wait, cnd_wait, cond_key, cnd_t, mtx_t, NOTHING, NOTHING, thrd_timedout)
-COND_WAIT(cnd_timedwait, cnd_timedwait, cond_key, cnd_t, mtx_t, UNTIL, A_UNTIL, thrd_timedout)
-COND_WAKE(cnd_signal, cnd_signal, cond_key, cnd_t, TALLY_signals)
-COND_WAKE(cnd_broadcast, cnd_broadcast, cond_key, cnd_t, TALLY_broadcasts)
+PRELOAD_CONDS(COND_WAIT, COND_WAKE)
+PRELOAD_COND_VERSIONS

@@ -81,6 +81,19 @@ static void special_of_last(struct builder *b, const struct trace_record *r)
 	u->special_waits |= r->u.call_special.waits != 0;
 }
 
+static void kernel_of_last(struct builder *b, const struct trace_record *r)
+{
+	uint64_t at;
+	if (!base_map_get(&b->lasts, 0, r->stream, &at) || !at || at > b->nr_cells)
+		return;
+	struct report_call_use *u = &b->cell[at - 1].use;
+	u->kernel_timed += r->u.call_kernel.nr;
+	u->kernel_timed_ns += r->u.call_kernel.kernel_ns;
+	u->kernel_special += r->u.call_kernel.special_nr;
+	u->kernel_special_ns += r->u.call_kernel.special_kernel_ns;
+	b->out->has_kernel = true;
+}
+
 static enum base_status read_records(struct builder *b, struct base_err *err)
 {
 	struct trace_batch batch;
@@ -95,6 +108,8 @@ static enum base_status read_records(struct builder *b, struct base_err *err)
 				time_of_last(b, r);
 			else if (r->kind == TRACE_call_special)
 				special_of_last(b, r);
+			else if (r->kind == TRACE_call_kernel)
+				kernel_of_last(b, r);
 			else if (r->kind == TRACE_lock_full)
 				b->out->nr_full += r->u.lock_full.n;
 		}
@@ -112,8 +127,18 @@ static void estimate(struct report_call_use *u)
 	u->cpu_ns = u->cpu_timed ? (double)u->cpu_timed_ns / (double)u->cpu_timed * calls : u->ns;
 	if (u->cpu_ns > u->ns) /* a sample of slow ones */
 		u->cpu_ns = u->ns;
+	u->kernel_ns =
+		u->kernel_timed ? (double)u->kernel_timed_ns / (double)u->kernel_timed * calls : 0;
+	double special_kernel_ns = u->kernel_special
+					   ? (double)u->kernel_special_ns /
+						     (double)u->kernel_special * (double)u->special
+					   : 0;
+	u->kernel_ns += special_kernel_ns;
 	u->ns += (double)u->special_ns;
-	u->cpu_ns += u->special_waits ? 0 : (double)u->special_ns;
+	/* of a wait only what the kernel did for it is known to have had a processor */
+	u->cpu_ns += u->special_waits ? special_kernel_ns : (double)u->special_ns;
+	if (u->cpu_ns < u->kernel_ns) /* that was on a processor, and more of it was measured */
+		u->cpu_ns = u->kernel_ns;
 }
 
 static void add(struct report_call_use *to, const struct report_call_use *from)
@@ -127,6 +152,11 @@ static void add(struct report_call_use *to, const struct report_call_use *from)
 	to->special_ns += from->special_ns;
 	to->cpu_timed += from->cpu_timed;
 	to->cpu_timed_ns += from->cpu_timed_ns;
+	to->kernel_timed += from->kernel_timed;
+	to->kernel_timed_ns += from->kernel_timed_ns;
+	to->kernel_special += from->kernel_special;
+	to->kernel_special_ns += from->kernel_special_ns;
+	to->kernel_ns += from->kernel_ns;
 	to->ns += from->ns;
 	to->cpu_ns += from->cpu_ns;
 }

@@ -14,11 +14,14 @@
 
 struct report_call_use {
 	uint64_t calls, bytes;
-	uint64_t timed, timed_ns, max_ns; /* timed: all calls, or a sample */
-	uint64_t special, special_ns;     /* beside the sample, all timed */
-	bool special_waits;               /* ... and no processor time */
-	uint64_t cpu_timed, cpu_timed_ns; /* of those that may sleep */
-	double ns, cpu_ns;                /* of all calls, estimated place by place */
+	uint64_t timed, timed_ns, max_ns;       /* timed: all calls, or a sample */
+	uint64_t special, special_ns;           /* beside the sample, all timed */
+	bool special_waits;                     /* ... and no processor time */
+	uint64_t cpu_timed, cpu_timed_ns;       /* of those that may sleep */
+	uint64_t kernel_timed, kernel_timed_ns; /* of timed: inside of system calls */
+	uint64_t kernel_special, kernel_special_ns;
+	double ns, cpu_ns, kernel_ns; /* of all calls, estimated place by place; kernel_ns: of those
+					 places where it was measured */
 };
 struct report_call_place {
 	const char *where;  /* caller */
@@ -41,6 +44,7 @@ struct report_calls {
 	struct report_call_function *function;               /* most processor time first */
 	size_t nr_functions;
 	uint64_t nr_full;
+	bool has_kernel; /* time inside of system calls was measured */
 };
 enum base_status report_calls_build(const struct report_run *run, struct report_calls **ret,
 	struct base_err *err) BASE_MUST_CHECK;

@@ -56,6 +56,11 @@ static void finding(
 		report_percent(&s, share_of(c, &c->category[most]));
 		base_str_add(&s, ")");
 	}
+	if (c->has_kernel && c->all.cpu_ns > 0) {
+		base_str_add(&s, ", ");
+		report_percent(&s, c->all.kernel_ns / c->all.cpu_ns);
+		base_str_add(&s, " of it inside the kernel");
+	}
 	base_str_addf(&s, "; the costliest function is %s (counted; times estimated from samples).",
 		c->function[0].name);
 	report_color_begin(out, st, REPORT_BOLD);
@@ -88,7 +93,13 @@ static void use_cells(
 	else
 		base_str_add(&s, "-");
 	report_right(out, base_str_text(&s), 8);
-	cell_ns(out, u->cpu_ns, u->timed + u->special, 10);
+	uint64_t nr_kernel = u->kernel_timed + u->kernel_special;
+	if (c->has_kernel) {
+		cell_ns(out, u->cpu_ns - u->kernel_ns, nr_kernel, 10);
+		cell_ns(out, u->kernel_ns, nr_kernel, 10);
+	} else {
+		cell_ns(out, u->cpu_ns, u->timed + u->special, 10);
+	}
 	cell_ns(out, u->ns, u->timed + u->special, 10);
 	cell_ns(out, u->calls ? u->ns / (double)u->calls : 0, u->timed + u->special, 9);
 	base_str_reset(&s);
@@ -101,11 +112,13 @@ static void use_cells(
 	base_str_fini(&s);
 }
 
-static void heads(struct base_str *out, const struct report_style *st, const char *what)
+static void heads(struct base_str *out, const struct report_calls *c, const struct report_style *st,
+	const char *what)
 {
 	report_color_begin(out, st, REPORT_DIM);
 	report_cell(out, st, what, NAME_WIDTH, true);
-	base_str_add(out, "        calls     cpu  cpu time wall time   a call      bytes");
+	base_str_addf(out, "        calls     cpu%s wall time   a call      bytes",
+		c->has_kernel ? "      user    kernel" : "  cpu time");
 	report_color_end(out, st);
 	base_str_add(out, "\n");
 }
@@ -130,7 +143,7 @@ void report_calls_text(struct base_str *out, const struct report_calls *c,
 	const struct report_calls_view *view, const struct report_style *style)
 {
 	finding(out, c, style);
-	heads(out, style, "category");
+	heads(out, c, style, "category");
 	for (unsigned i = 0; i < TRACE_CALL_NR; i++) {
 		if (!c->category[i].calls)
 			continue;
@@ -140,7 +153,7 @@ void report_calls_text(struct base_str *out, const struct report_calls *c,
 	report_cell(out, style, "all", NAME_WIDTH, true);
 	use_cells(out, c, &c->all);
 	base_str_add(out, "\n");
-	heads(out, style, "function");
+	heads(out, c, style, "function");
 	size_t nr = view->limit && view->limit < c->nr_functions ? view->limit : c->nr_functions;
 	for (size_t i = 0; i < nr; i++) {
 		report_cell(out, style, c->function[i].name, NAME_WIDTH, true);
@@ -165,9 +178,26 @@ void report_calls_text(struct base_str *out, const struct report_calls *c,
 		"strlen of "
 		"a constant), calls inside libc, static programs; fork, exec, open, "
 		"pthread_create, "
-		"pthread_join and dlopen, which the recorder itself wraps. Kernel time is not told "
-		"from "
-		"user time, and there are no cycles or misses: that takes a performance counter");
+		"pthread_join and dlopen, which the recorder itself wraps. There are no cycles or "
+		"misses: that takes a performance counter");
+	report_wrap(out, style, "KERNEL", LABEL_WIDTH,
+		c->has_kernel
+			? "time with a processor inside of system calls, of each timed call, by "
+			  "BPF "
+			  "at their begin and end and at switches of threads. The rest is user: "
+			  "page faults and interrupts, too, and some 500 ns a system call for "
+			  "entering and leaving the kernel and for BPF itself. A '-' was not "
+			  "measured"
+			: "not told from user time: record with --kernel-time, as root. What the "
+			  "kernel "
+			  "gives others (getrusage) is sampled at its ticks, too coarse for calls");
+	if (c->cpu_ns && c->all.cpu_ns > 1.02 * (double)c->cpu_ns)
+		report_wrap(out, style, "CAUTION", LABEL_WIDTH,
+			"that is more than the program's processor time: leaf functions are timed "
+			"by the "
+			"clock, and other programs, or the machine's host, had the processor "
+			"meanwhile. "
+			"Shares are too high; record on a machine with less to do");
 	if (c->nr_full) {
 		struct base_str s = {0};
 		base_str_add_count(&s, c->nr_full);
@@ -192,6 +222,12 @@ static json_t *use_json(const struct report_calls *c, const struct report_call_u
 		report_json_u64(u->timed + u->special), "wall_ns", report_json_ns(u->ns), "cpu_ns",
 		report_json_ns(u->cpu_ns), "max_ns", report_json_u64(u->max_ns),
 		"cpu_measured_calls", report_json_u64(u->cpu_timed));
+	if (u->kernel_timed + u->kernel_special) {
+		json_object_set_new(o, "kernel_ns", report_json_ns(u->kernel_ns));
+		json_object_set_new(o, "user_ns", report_json_ns(u->cpu_ns - u->kernel_ns));
+		json_object_set_new(o, "kernel_measured_calls",
+			report_json_u64(u->kernel_timed + u->kernel_special));
+	}
 	if (c->cpu_ns)
 		json_object_set_new(o, "cpu_share", report_json_share(share_of(c, u)));
 	return o;
@@ -225,6 +261,8 @@ json_t *report_calls_json(const struct report_calls *c)
 	json_t *result = json_pack("{s:o, s:o, s:o, s:o, s:o}", "elapsed_ns",
 		report_json_u64(c->elapsed_ns), "tick_hz", report_json_u64(c->tick_hz), "all",
 		use_json(c, &c->all), "categories", categories, "functions", functions);
+	json_object_set_new(
+		result, "kernel_time_by", report_json_text(c->has_kernel ? "bpf" : "none"));
 	if (c->cpu_ns)
 		json_object_set_new(result, "cpu_ns", report_json_u64(c->cpu_ns));
 	if (c->nr_full)

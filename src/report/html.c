@@ -164,7 +164,7 @@ static enum base_status add_flame(struct making *w)
 
 bool report_html_attachable(const json_t *document, const char **ret_name)
 {
-	static const char *const name[] = {"ciat", "deadlock"};
+	static const char *const name[] = {"ciat", "deadlock", "noc-sim"};
 	const char *schema = json_string_value(json_object_get(document, "schema"));
 	char want[64];
 	for (size_t i = 0; schema && i < BASE_COUNT(name); i++) {

@@ -223,7 +223,7 @@ enum base_status report_fill_trace(struct report_trace *t, struct base_arena *a,
 		t->process = report_clean(a, model_end_process(m, &t->pid));
 		if (!t->process)
 			return report_no_memory(err);
-		model_blocked(m, &t->nr_blocked, &t->nr_blocked_unexplained);
+		t->waits = model_waits(m);
 	}
 	uint32_t nr = graph_nr_actors(model_graph(m));
 	for (uint32_t i = 0; i < nr; i++)

@@ -66,9 +66,10 @@ json_t *report_envelope(const char *schema, const struct report_trace *t, json_t
 		report_json_u64(t->nr_actors), "recording_cost", recording_cost(t));
 	if (t->process)
 		json_object_set_new(trace, "system",
-			json_pack("{s:s, s:o, s:o, s:o}", "process", t->process, "pid",
-				report_json_u64(t->pid), "waits", report_json_u64(t->nr_blocked),
-				"waits_unexplained", report_json_u64(t->nr_blocked_unexplained)));
+			json_pack("{s:s, s:o, s:o, s:o, s:o}", "process", t->process, "pid",
+				report_json_u64(t->pid), "waits", report_json_u64(t->waits.nr),
+				"waits_unexplained", report_json_u64(t->waits.nr_unseen),
+				"waits_not_shown", report_json_u64(t->waits.nr_hidden)));
 	if (t->from_ns || t->to_ns)
 		json_object_set_new(trace, "window",
 			json_pack("{s:o, s:o}", "from_ns", report_json_u64(t->from_ns), "to_ns",

@@ -43,10 +43,12 @@ static double length_of(const struct graph_replay_result *r)
 }
 
 enum base_status report_replay_base(
-	struct report_replay_run *ret, const struct graph_replay *log, struct base_err *err)
+	struct report_replay_run *ret, struct graph_replay *log, struct base_err *err)
 {
 	struct graph_replay_result r;
-	enum base_status s = simulate(log, NULL, &r, err);
+	enum base_status s = graph_replay_learn(log, err);
+	if (s == BASE_OK)
+		s = simulate(log, NULL, &r, err);
 	if (s != BASE_OK)
 		return s;
 	double recorded_ns = (double)(r.recorded_end_ns - r.start_ns);
@@ -56,6 +58,8 @@ enum base_status report_replay_base(
 		.own_error = recorded_ns > 0 ? length_of(&r) / recorded_ns - 1 : 0,
 		.nr_stuck = r.nr_stuck,
 		.nr_processors = r.nr_processors,
+		.wake_ns = graph_replay_wake_ns(log),
+		.learned = r.nr_processors != 0,
 	};
 	return BASE_OK;
 }

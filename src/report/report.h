@@ -66,7 +66,7 @@ struct report_trace {
 	uint64_t nr_actors;
 	const char *process; /* a whole system: whose path it is; NULL: one program's recording */
 	uint64_t pid;
-	uint64_t nr_blocked, nr_blocked_unexplained; /* waits of all threads of the system */
+	struct model_waits waits; /* of all threads of the system */
 	struct report_diag *diag;
 	size_t nr_diags;
 	struct report_cost *cost; /* none: the recorder did not say */
@@ -203,6 +203,8 @@ struct report_replay_run { /* the run simulated as it was */
 	double recorded_ns, replayed_ns;
 	double own_error; /* share: how far that is off */
 	uint64_t nr_stuck, nr_processors;
+	uint64_t wake_ns; /* learned: what waking a sleeper costs its waker; 0: it could not be */
+	bool learned; /* hand-overs of waits that a change makes longer or shorter are modelled */
 };
 struct report_replay_prediction {
 	bool made;

@@ -372,13 +372,17 @@ static void blocked_caveat(struct base_str *out, const struct report_trace *t,
 	const struct report_style *st, const char *label)
 {
 	struct base_str s = {0};
-	uint64_t known = t->nr_blocked - t->nr_blocked_unexplained;
-	if (!t->nr_blocked)
+	const struct model_waits *w = &t->waits;
+	if (!w->nr)
 		return;
 	base_str_add(&s, "of all threads' ");
-	base_str_add_count(&s, t->nr_blocked);
+	base_str_add_count(&s, w->nr);
 	base_str_addf(&s, " waits %.2f %% ended by a waker, or for a cause, that was seen",
-		100.0 * (double)known / (double)t->nr_blocked);
+		100.0 * (double)(w->nr - w->nr_unseen) / (double)w->nr);
+	if (w->nr_hidden)
+		base_str_addf(&s,
+			"; %.2f %% while a thread ran whose events the kernel does not show",
+			100.0 * (double)w->nr_hidden / (double)w->nr);
 	report_wrap(out, st, label, LABEL_WIDTH, base_str_text(&s));
 	base_str_fini(&s);
 }

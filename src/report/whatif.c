@@ -512,6 +512,19 @@ static bool replays_more(const struct report_whatif *w)
 	return w->base.recorded_ns > w->elapsed_ns * (1 + REPLAY_MORE_MAX);
 }
 
+static void learned_words(struct base_str *s, const struct report_whatif *w)
+{
+	if (!w->base.learned)
+		return;
+	base_str_add(s,
+		"; hand-overs of waits that a change makes longer or shorter are modelled by this "
+		"run's other waits of that length");
+	if (!w->base.wake_ns)
+		return;
+	base_str_add(s, ", and waking a sleeper costs its waker ");
+	report_ns(s, (double)w->base.wake_ns);
+}
+
 static void replay_lines(
 	struct base_str *out, const struct report_whatif *w, const struct report_style *st)
 {
@@ -532,6 +545,7 @@ static void replay_lines(
 			base_str_add(&s, "as many processors as it wants");
 		if (w->base.own_error > OWN_ERROR_MAX || w->base.own_error < -OWN_ERROR_MAX)
 			base_str_add(&s, ": it does not understand this run, so do not rely on it");
+		learned_words(&s, w);
 		if (replays_more(w))
 			base_str_add(&s,
 				"; it begins with the trace's first record, long before the "
@@ -634,10 +648,12 @@ json_t *report_whatif_json(const struct report_whatif *w)
 		"{s:o, s:o}", "elapsed_ns", report_json_ns(w->elapsed_ns), "scenarios", list);
 	if (w->replayed)
 		json_object_set_new(result, "replay",
-			json_pack("{s:o, s:o, s:o, s:o}", "recorded_ns",
+			json_pack("{s:o, s:o, s:o, s:o, s:b, s:o}", "recorded_ns",
 				report_json_ns(w->base.recorded_ns), "replayed_ns",
 				report_json_ns(w->base.replayed_ns), "own_error_share",
 				report_json_share(w->base.own_error), "processors",
-				report_json_u64(w->base.nr_processors)));
+				report_json_u64(w->base.nr_processors), "handover_modelled",
+				(int)w->base.learned, "wake_cost_ns",
+				report_json_u64(w->base.wake_ns)));
 	return report_envelope("longpole/whatif/1", &w->trace, result);
 }

@@ -255,15 +255,18 @@ enum base_status trace_reader_content(
 		status = damaged(r, e->offset, "its header", err);
 	if (status == BASE_OK && h.stored_bytes > r->source.size_bytes - e->offset - sizeof head)
 		status = damaged(r, e->offset, "is cut", err);
-	if (status == BASE_OK)
-		status = fetch_payload(r, c->chunk, &buffer, &h, err);
 	if (status != BASE_OK)
 		return status;
-	BASE_ASSUME(to && buffer.bytes);
-	memcpy(to, buffer.bytes, h.raw_bytes);
-	memset((uint8_t *)to + h.raw_bytes, 0, TRACE_CONTENT_PAD_BYTES);
+	pthread_mutex_lock(&r->decoding);
+	status = fetch_payload(r, c->chunk, &buffer, &h, err);
+	if (status == BASE_OK) {
+		BASE_ASSUME(to && buffer.bytes);
+		memcpy(to, buffer.bytes, h.raw_bytes);
+		memset((uint8_t *)to + h.raw_bytes, 0, TRACE_CONTENT_PAD_BYTES);
+	}
 	trace_buffer_release(r, &buffer);
-	return BASE_OK;
+	pthread_mutex_unlock(&r->decoding);
+	return status;
 }
 
 const uint8_t *trace_skip_fields(

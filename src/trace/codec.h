@@ -39,25 +39,25 @@ static inline __attribute__((always_inline)) const uint8_t *trace_get_padded(
 	return trace_get_padded_long(p, ret);
 }
 
-/* The same without a branch on the length, for numbers whose length varies: times. */
+/* The same without a branch on the length while that is at most four bytes, for numbers whose
+ * length varies: times. */
 static inline __attribute__((always_inline)) const uint8_t *trace_get_padded_mixed(
 	const uint8_t *p, uint64_t *ret)
 {
-	uint64_t x;
+	uint32_t x;
 
 	memcpy(&x, p, sizeof x);
-	x = le64toh(x);
-	uint64_t stop = ~x & 0x8080808080808080u;
+	x = le32toh(x);
+	uint32_t stop = ~x & 0x80808080u;
 	if (BASE_UNLIKELY(!stop))
 		return trace_get_padded_long(p, ret);
-	unsigned last = (unsigned)__builtin_ctzll(stop) >> 3; /* number of the last byte */
+	unsigned last = (unsigned)__builtin_ctz(stop) >> 3; /* number of the last byte */
 	x &= stop ^ (stop - 1);
-	/* Close the gaps: 8 times 7 bits, 4 times 14, 2 times 28. */
-	x = (x & 0x007f007f007f007fu) | (x & 0x7f007f007f007f00u) >> 1;
-	x = (x & 0x00003fff00003fffu) | (x & 0x3fff00003fff0000u) >> 2;
-	x = (x & 0x000000000fffffffu) | (x & 0x0fffffff00000000u) >> 4;
+	/* Close the gaps: 4 times 7 bits, 2 times 14. */
+	x = (x & 0x007f007fu) | (x & 0x7f007f00u) >> 1;
+	x = (x & 0x00003fffu) | (x & 0x3fff0000u) >> 2;
 	*ret = x;
-	if (BASE_UNLIKELY(!(x >> (7 * last)) && last))
+	if (BASE_UNLIKELY(!p[last] && last))
 		return NULL; /* overlong */
 	return p + last + 1;
 }

@@ -103,7 +103,7 @@ static void stage(struct trace_reader *r, struct trace_cursor *c)
 	const uint8_t *p = c->p, *const end = c->end;
 	const uint64_t last_ns = c->last_ns, from_ns = r->options.from_ns;
 	uint64_t time_ns = c->time_ns;
-	const uint32_t stage_records = stage_size(r);
+	const uint32_t stage_records = stage_size(r), stream = c->stream;
 	uint32_t nr = 0, nr_left = c->nr_left;
 
 	while (nr < stage_records && nr_left) {
@@ -117,19 +117,20 @@ static void stage(struct trace_reader *r, struct trace_cursor *c)
 		if (BASE_UNLIKELY(!p || delta_ns > last_ns - time_ns))
 			goto damaged;
 		time_ns += delta_ns;
-		bool is_known = kind < TRACE_KINDS_MAX && is_data_kind[kind];
-		if (BASE_LIKELY(is_known)) {
-			p = trace_decode_fields(p, end, (unsigned)kind, to);
-			to->time_ns = time_ns;
-			to->stream = c->stream;
-			to->kind = (uint16_t)kind;
-		} else {
+		nr_left--;
+		if (BASE_UNLIKELY(kind >= TRACE_KINDS_MAX || !is_data_kind[kind])) {
 			p = skip_unknown(r, c, p, kind);
+			if (!p)
+				goto damaged;
+			continue;
 		}
+		p = trace_decode_fields(p, end, (unsigned)kind, to);
+		to->time_ns = time_ns;
+		to->stream = stream;
+		to->kind = (uint16_t)kind;
 		if (BASE_UNLIKELY(!p || p > end))
 			goto damaged;
-		nr += is_known && time_ns >= from_ns;
-		nr_left--;
+		nr += time_ns >= from_ns;
 	}
 	if (!nr_left && (p != end || time_ns != last_ns))
 		goto damaged;
@@ -235,10 +236,10 @@ static void few_start(struct trace_reader *r)
 	r->few_winner = key[1];
 }
 
-static enum base_status few_next(
-	struct trace_reader *r, uint64_t last_ns, size_t *ret_nr, struct base_err *err)
+static enum base_status few_next(struct trace_reader *r, uint64_t last_ns,
+	struct trace_record *batch, size_t *ret_nr, struct base_err *err)
 {
-	struct trace_record *batch = r->batch;
+	struct trace_cursor *const cursor = &r->cursor[FIRST_LEAF];
 	uint64_t *tree = r->few_tree, key = r->few_winner;
 	const uint64_t last_key =
 		last_ns > FEW_LAST_NS ? FEW_FINISHED - 1 : last_ns << FEW_BITS | (FEW_LEAVES - 1);
@@ -248,7 +249,7 @@ static enum base_status few_next(
 
 	while (nr < TRACE_BATCH_MAX && key <= last_key) {
 		uint32_t leaf = (uint32_t)key & (FEW_LEAVES - 1);
-		struct trace_cursor *c = &r->cursor[FIRST_LEAF + leaf];
+		struct trace_cursor *c = &cursor[leaf];
 		if (BASE_LIKELY(c->head < c->head_end)) {
 			batch[nr++] = *c->head;
 			advance(r, c);
@@ -344,10 +345,9 @@ static struct trace_match second_best(const struct trace_reader *r)
 	return best;
 }
 
-static enum base_status many_next(
-	struct trace_reader *r, uint64_t last_ns, size_t *ret_nr, struct base_err *err)
+static enum base_status many_next(struct trace_reader *r, uint64_t last_ns,
+	struct trace_record *batch, size_t *ret_nr, struct base_err *err)
 {
-	struct trace_record *batch = r->batch;
 	enum base_status status = BASE_OK;
 	uint32_t last_at = 0;
 	size_t nr = 0;
@@ -423,25 +423,40 @@ static enum base_status next_definitions(
 	return BASE_OK;
 }
 
-enum base_status trace_reader_next(
-	struct trace_reader *r, struct trace_batch *ret, struct base_err *err)
+enum base_status trace_merge_next(
+	struct trace_reader *r, struct trace_record *batch, size_t *ret_nr, struct base_err *err)
 {
 	const uint64_t last_ns = r->options.to_ns ? r->options.to_ns - 1 : UINT64_MAX;
 	enum base_status status = BASE_OK;
 
-	*ret = (struct trace_batch){.record = r->batch};
-	if (BASE_UNLIKELY(r->options.with_definitions && r->cursor[0].chunk != TRACE_NO_CHUNK)) {
-		status = next_definitions(r, &ret->nr, err);
-		if (status != BASE_OK || ret->nr)
-			return status;
-	}
+	*ret_nr = 0;
 	if (r->few_leaves)
-		status = few_next(r, last_ns, &ret->nr, err);
+		status = few_next(r, last_ns, batch, ret_nr, err);
 	else if (r->nr_leaves)
-		status = many_next(r, last_ns, &ret->nr, err);
-	if (ret->nr)
+		status = many_next(r, last_ns, batch, ret_nr, err);
+	if (*ret_nr)
 		return BASE_OK; /* an error will be met again at the next call */
 	return status == BASE_OK ? BASE_END : status;
+}
+
+enum base_status trace_reader_next(
+	struct trace_reader *r, struct trace_batch *ret, struct base_err *err)
+{
+	enum base_status status = BASE_OK;
+
+	*ret = (struct trace_batch){.record = r->batch};
+	if (BASE_UNLIKELY(r->options.with_definitions && r->cursor[0].chunk != TRACE_NO_CHUNK))
+		status = next_definitions(r, &ret->nr, err);
+	if (status == BASE_OK && !ret->nr) {
+		if (r->reads_ahead && !r->ahead)
+			status = trace_ahead_start(r, err);
+		if (r->ahead)
+			return trace_ahead_next(r, ret, err);
+		if (status == BASE_OK)
+			status = trace_merge_next(r, r->batch, &ret->nr, err);
+	}
+	r->health_told = r->health;
+	return status;
 }
 
 /* ---- beginning and end ------------------------------------------------------------------------

@@ -301,7 +301,8 @@ static enum base_status load(struct trace_reader *r, struct base_err *err)
 		status = trace_defs_load(r, err);
 	if (status == BASE_OK)
 		status = trace_merge_init(r, err);
-	r->health_at_open = r->health;
+	r->health_at_open = r->health_told = r->health;
+	r->reads_ahead = trace_ahead_wanted(r);
 	return status;
 }
 
@@ -318,6 +319,7 @@ static enum base_status open_source(const struct trace_source *source,
 		return base_fail(err, status, "no memory to read %s", source->name);
 	}
 	r->source = *source;
+	pthread_mutex_init(&r->decoding, NULL);
 	if (opts) {
 		size_t size = opts->size && opts->size < sizeof r->options ? opts->size
 									   : sizeof r->options;
@@ -390,7 +392,7 @@ const struct trace_defs *trace_reader_defs(const struct trace_reader *r)
 
 const struct trace_health *trace_reader_health(const struct trace_reader *r)
 {
-	return &r->health;
+	return &r->health_told;
 }
 
 uint64_t trace_reader_record_count(const struct trace_reader *r)
@@ -406,7 +408,8 @@ uint64_t trace_reader_last_ns(const struct trace_reader *r)
 enum base_status trace_reader_rewind(struct trace_reader *r, struct base_err *err)
 {
 	(void)err; /* nothing is read before the next record is asked for */
-	r->health = r->health_at_open;
+	trace_ahead_stop(r);
+	r->health = r->health_told = r->health_at_open;
 	trace_merge_start(r);
 	return BASE_OK;
 }
@@ -415,6 +418,8 @@ void trace_reader_close(struct trace_reader *r)
 {
 	if (!r)
 		return;
+	trace_ahead_stop(r);
+	pthread_mutex_destroy(&r->decoding);
 	trace_merge_fini(r);
 	trace_buffers_fini(r);
 	trace_defs_fini(&r->builder);

@@ -9,7 +9,10 @@
 #include "trace/codec.h"
 #include "trace/layout.h"
 
+#include <pthread.h>
+
 struct ZSTD_DCtx_s;
+struct trace_ahead;
 
 enum {
 	TRACE_NO_CHUNK = UINT32_MAX, /* end of a list of chunks */
@@ -20,6 +23,7 @@ enum {
 	TRACE_SPARE_BUFFERS = 16,
 	TRACE_STAGE_RECORDS = 64,
 	TRACE_FEW_LEAVES = 16,
+	TRACE_AHEAD_BATCHES = 8, /* of TRACE_BATCH_MAX records */
 };
 
 /* A file, or bytes in memory. */
@@ -80,7 +84,8 @@ struct trace_reader {
 	struct base_arena *arena; /* header texts, schema, name */
 	struct trace_info info;
 	struct trace_schema schema;
-	struct trace_health health, health_at_open;
+	struct trace_health health, health_at_open; /* so far */
+	struct trace_health health_told;            /* as of the batch that the caller has */
 	struct trace_defs_builder builder;
 	uint64_t nr_records, last_ns;
 
@@ -104,6 +109,10 @@ struct trace_reader {
 	size_t buffers_bytes; /* in cursors and spares */
 
 	struct trace_record *batch;
+
+	bool reads_ahead;
+	pthread_mutex_t decoding;  /* held by the one thread that uses zstd and buffers */
+	struct trace_ahead *ahead; /* while it does */
 };
 
 /* ---- chunk.c --------------------------------------------------------------------------------- */
@@ -139,5 +148,17 @@ enum base_status trace_merge_init(struct trace_reader *r, struct base_err *err) 
 /* To the beginning (of the options' window). */
 void trace_merge_start(struct trace_reader *r);
 void trace_merge_fini(struct trace_reader *r);
+/* The next at most TRACE_BATCH_MAX records of data. BASE_END: none. */
+enum base_status trace_merge_next(struct trace_reader *r, struct trace_record *batch,
+	size_t *ret_nr, struct base_err *err) BASE_MUST_CHECK;
+
+/* ---- ahead.c --------------------------------------------------------------------------------- */
+
+bool trace_ahead_wanted(const struct trace_reader *r);
+/* OK without r->ahead: the machine has no more threads. */
+enum base_status trace_ahead_start(struct trace_reader *r, struct base_err *err) BASE_MUST_CHECK;
+enum base_status trace_ahead_next(
+	struct trace_reader *r, struct trace_batch *ret, struct base_err *err) BASE_MUST_CHECK;
+void trace_ahead_stop(struct trace_reader *r);
 
 #endif

@@ -167,10 +167,14 @@ struct trace_batch {
 enum { TRACE_BATCH_MAX = 4096 };
 
 struct trace_reader;
+/* May a thread decode ahead of who asks? It changes nothing but the time that takes, and memory: a
+ * few batches more. Auto: in long traces, when the process may use more than one processor. */
+enum trace_ahead_choice { TRACE_AHEAD_AUTO, TRACE_AHEAD_NEVER, TRACE_AHEAD_ALWAYS };
 struct trace_reader_options {
 	size_t size;
 	uint64_t from_ns, to_ns; /* only records in [from, to); to 0 = end. Seeks by the index. */
 	bool with_definitions;   /* batches contain stream 0 too (dump) */
+	enum trace_ahead_choice ahead;
 };
 /* Opens and loads the definitions. A cut or damaged file opens as far as whole chunks go, and says
  * so in trace_reader_health(); ERR_FORMAT, ERR_VERSION, ERR_CORRUPT (header) refuse. opts may be
@@ -182,6 +186,7 @@ enum base_status trace_reader_open_memory(const void *bytes, size_t size_bytes,
 	struct base_err *err) BASE_MUST_CHECK; /* bytes borrowed until close */
 const struct trace_info *trace_reader_info(const struct trace_reader *r);
 const struct trace_defs *trace_reader_defs(const struct trace_reader *r);
+/* As of the last batch. */
 const struct trace_health *trace_reader_health(const struct trace_reader *r);
 uint64_t trace_reader_record_count(const struct trace_reader *r); /* data records, from the index */
 uint64_t trace_reader_last_ns(const struct trace_reader *r);

@@ -44,6 +44,28 @@ test_locks_modes() {
 	expect 125 longpole locks --
 }
 
+# Locks in allocated memory are called after who made them, in tables and in single records.
+test_locks_heap() {
+	local mode name want
+	for mode in sampled stamps; do
+		expect 0 longpole locks -q --mode=$mode -o heap.lpt -- "$LONGPOLE_BUILD/tests/target/heap_lock" 20
+		expect 0 longpole locks --json --no-replay heap.lpt
+		while read -r want name; do
+			is_json out "[.result.locks[] | select(.lock | test(\"^mutex $name\")) | .acquisitions] == [$want]" ||
+				fail "$mode: $(jq -c '[.result.locks[] | [.lock, .acquisitions]]' out)"
+		done <<-'END'
+			60 made by session_new .heap_lock.c:[0-9]+.$
+			40 in memory of cache_new .heap_lock.c:[0-9]+.$
+			60 in memory of buckets_new .heap_lock.c:[0-9]+.$
+			80 made by lock_setup .heap_lock.c:[0-9]+. in memory of table_new .heap_lock.c:[0-9]+.$
+			41 made by first_life .heap_lock.c:[0-9]+. in memory of main .heap_lock.c:[0-9]+. and others$
+		END
+	done
+	expect 0 longpole locks -q --no-heap -o heap.lpt -- "$LONGPOLE_BUILD/tests/target/heap_lock" 20
+	expect 0 longpole locks --json heap.lpt
+	is_json out '[.result.locks[].lock | select(test("in memory of"))] == []'
+}
+
 test_calls() {
 	expect 0 longpole calls -o calls.lpt -- ladder
 	has err 'of the processor time is in library calls' 'KNOWN BY' 'NOT SEEN'
@@ -52,6 +74,21 @@ test_calls() {
 	is_json out '.result.categories.pthreads.calls >= 6400'
 	expect 2 longpole calls "$trace"
 	has err 'no counts of library calls'
+}
+
+# read() of zeros is the kernel's, filling memory the program's.
+test_calls_kernel() {
+	expect 0 longpole calls -q -k -o calls.lpt -- dd if=/dev/zero of=/dev/null bs=1M count=300
+	if grep -q 'no time inside of system calls' err || [[ $(longpole calls --json calls.lpt | jq -r .result.kernel_time_by) == none ]]; then
+		skip "no BPF: $(longpole calls -k -o x.lpt -- true 2>&1 | grep -m1 'no time inside')"
+	fi
+	expect 0 longpole calls --json calls.lpt
+	is_json out '[.result.functions[] | select(.function == "read")][0] | .kernel_measured_calls >= 300
+		and .kernel_ns > .user_ns and .kernel_ns <= .cpu_ns'
+	expect 0 longpole calls -q -o calls.lpt -- dd if=/dev/zero of=/dev/null bs=64K count=20
+	has err 'not told from user time'
+	expect 0 longpole calls --json calls.lpt
+	is_json out '.result.kernel_time_by == "none" and ([.. | objects | select(has("kernel_ns"))] == [])'
 }
 
 test_diff() {

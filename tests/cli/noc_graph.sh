@@ -50,8 +50,8 @@ test_noc_match() {
 	is_json out '.result.matched_share > 0.98 and .result.base_only == 30 and .result.other_only == 0'
 	[[ $(grep -c ',$' match.csv) == 30 ]] || fail "match.csv does not have 30 messages without a match"
 	expect 0 longpole noc infer --json run-0.lpt less.lpt run-2.lpt reference=ref.lpt
-	# messages without addresses: which of several alike is missing, nobody can tell
-	is_json out '.result.matching.base_only == 30 and .result.reference.found_share > 0.7'
+	# 88 %, as from whole runs; 74 % when each pair's messages, which are all alike, are aligned by themselves
+	is_json out '.result.matching.base_only == 30 and .result.reference.found_share > 0.85'
 }
 
 # What an independent reader finds in the file that we export, and what comes back.

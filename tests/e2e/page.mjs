@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// page.mjs CHROMIUM DIRECTORY - drives DIRECTORY/*.html from file://; prints a line a test. Asserts on structure and on numbers
-// that the page shows: pictures would differ by fonts.
+// page.mjs CHROMIUM DIRECTORY GOLDEN [--update] - drives DIRECTORY/*.html from file://; prints a line a test. Asserts on structure, on
+// numbers that the page shows, and, where the machine has the fonts of GOLDEN/fonts.json, on pictures of a trace that is always the same.
 import assert from 'node:assert/strict';
-import { readFileSync, readdirSync } from 'node:fs';
+import { readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { chromium } from 'playwright-core';
 
-const [executablePath, directory] = process.argv.slice(2);
+const [executablePath, directory, golden, update] = process.argv.slice(2);
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 const browser = await chromium.launch({ executablePath, args: ['--no-sandbox'] });
 const names = readdirSync(directory).filter((f) => f.endsWith('.html') && f !== 'report.html').map((f) => f.slice(0, -5));
@@ -56,7 +56,7 @@ for (const name of names.filter((n) => n !== 'empty')) {
   await test(`page/${name}/panels`, async () => {
     const page = await open(name);
     assert.deepEqual(await page.locator('section > h2').allTextContents(), ['Answer', 'Timeline', 'What-if', 'Locks', 'Queues', 'Graph', 'Flame',
-      ...(doc.attached.ciat ? ['Memory'] : []), ...(/platform/.test(doc.trace.recorded_by) ? ['Network'] : []), ...(doc.attached.deadlock ? ['Deadlock'] : []), ...(doc.connections ? ['Connections'] : []), 'Data quality']);
+      ...(doc.attached.ciat ? ['Memory'] : []), ...(/platform/.test(doc.trace.recorded_by) ? ['Network'] : []), ...(doc.attached['noc-sim'] ? ['On-chip network'] : []), ...(doc.attached.deadlock ? ['Deadlock'] : []), ...(doc.connections ? ['Connections'] : []), 'Data quality']);
     assert.ok((await page.locator('#answer .finding').textContent()).startsWith(doc.answer.finding));
     assert.ok(await rows(page, 'predicted gains') > 0 || !doc.answer.opportunities.length);
     assert.ok(await rows(page, 'the critical path') > 0);
@@ -126,7 +126,14 @@ for (const name of names.filter((n) => n !== 'empty')) {
 if (names.includes('tcp'))
   await test('page/attached', async () => {
     const page = await open('tcp');
-    assert.equal(await page.locator('#memory svg.heat rect').count(), 4);
+    assert.equal(await page.locator('#memory svg.heat').first().locator('rect').count(), 4);
+    assert.deepEqual(await page.locator('#memory [aria-label="sharing degree"] tbody tr td').allTextContents(), ['1', '5', '100 %']);
+    assert.deepEqual(await page.locator('#memory [aria-label="invalidation degree"] tbody tr td').allTextContents(), ['2', '2', '100 %']);
+    assert.equal(await page.locator('#memory [aria-label="page map"] rect').count(), 64);
+    assert.equal(await page.locator('#memory [aria-label="page map"] rect.h4').count(), 1);
+    const links = data('tcp').attached['noc-sim'].links, busiest = links.reduce((a, b) => (b.busy_share > a.busy_share ? b : a));
+    assert.equal(await page.locator('#noc line.link').count(), 48); // a mesh of 4 by 4
+    assert.deepEqual((await page.locator('[aria-label="busiest links"] tbody tr').first().locator('td').allTextContents()).slice(0, 2), [busiest.from_router, busiest.to_router].map(String));
     assert.deepEqual(await page.locator('[aria-label=communication] tbody tr').first().locator('td').allTextContents(), ['0', '1', '7']);
     assert.equal(await page.locator('#deadlock g.v').count(), 4);
     assert.equal(await page.locator('#deadlock path.e').count(), 4);
@@ -243,4 +250,46 @@ if (names.includes('empty'))
     for (const k of 'wasd0z?') await page.keyboard.press(k);
     assert.deepEqual(page.trouble, []);
   });
+
+// ---- pictures -----------------------------------------------------------------------------------
+
+// A picture at a quarter of its size, as the mean colours of 4 x 4 pixels: { url, w, h, rgb }.
+const small = (page, url, by) => page.evaluate(async ([from, n]) => {
+  const i = await createImageBitmap(await (await fetch(from)).blob()), c = new OffscreenCanvas(Math.ceil(i.width / n), Math.ceil(i.height / n)), g = c.getContext('2d');
+  g.imageSmoothingQuality = 'high';
+  g.drawImage(i, 0, 0, i.width / n, i.height / n);
+  const d = g.getImageData(0, 0, c.width, c.height).data, blob = await c.convertToBlob({ type: 'image/png' });
+  const bytes = new Uint8Array(await blob.arrayBuffer());
+  return { w: c.width, h: c.height, rgb: [...d], png: btoa(Array.from(bytes, (x) => String.fromCharCode(x)).join('')) };
+}, [url, by]);
+// The share of pixels whose colour is another one by more than an eighth of the range; 1 when the sizes differ by more than a line.
+function differs(a, b) {
+  if (a.w !== b.w || Math.abs(a.h - b.h) > 3) return 1;
+  const n = Math.min(a.rgb.length, b.rgb.length) / 4;
+  let bad = 0;
+  for (let i = 0; i < n; i++) bad += [0, 1, 2].some((k) => Math.abs(a.rgb[4 * i + k] - b.rgb[4 * i + k]) > 32);
+  return bad / n;
+}
+if (names.includes('tcp')) {
+  const page = await open('tcp', '', { reducedMotion: 'reduce' });
+  const fonts = await page.evaluate(() => ['Answer of 1,234.5 ms', 'WAVE'].map((s) => { const g = document.createElement('canvas').getContext('2d'); g.font = '100px ' + getComputedStyle(document.body).fontFamily; return Math.round(g.measureText(s).width); }).join());
+  const known = update ? fonts : JSON.parse(readFileSync(join(golden, 'fonts.json'), 'utf8'));
+  if (update) writeFileSync(join(golden, 'fonts.json'), JSON.stringify(fonts) + '\n');
+  const blank = await (await browser.newContext()).newPage();
+  for (const id of ['answer', 'timeline', 'whatif', 'queues', 'graph', 'flame', 'memory', 'network', 'noc', 'deadlock']) {
+    if (known !== fonts) {
+      console.log(`skip page/picture/${id}: this machine has other fonts than the pictures in tests/e2e/golden`);
+      continue;
+    }
+    const section = page.locator(`#${id}`);
+    await section.scrollIntoViewIfNeeded();
+    await page.waitForTimeout(200);
+    await paint(page);
+    const now = await small(blank, `data:image/png;base64,${(await section.screenshot({ animations: 'disabled' })).toString('base64')}`, 4), file = join(golden, `${id}.png`);
+    if (update) writeFileSync(file, Buffer.from(now.png, 'base64'));
+    const then = await small(blank, `data:image/png;base64,${readFileSync(file).toString('base64')}`, 1), share = differs(now, then);
+    console.log(share <= 0.02 ? `ok page/picture/${id}` : `not ok page/picture/${id}: ${(share * 100).toFixed(1)} % differs from tests/e2e/golden/${id}.png; if it should, tests/e2e/run.sh --update, and look`);
+    if (share > 0.02) writeFileSync(join(directory, `${id}.now.png`), Buffer.from(now.png, 'base64'));
+  }
+}
 await browser.close();

@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# run.sh - the page in a browser: the committed page is what its source makes; panels of real traces, keys, selection, paper.
+# run.sh [--update] - the page in a browser: the committed page is what its source makes; panels of real traces, keys, selection,
+# paper; pictures of the panels of a simulated trace beside those in golden/, which --update makes anew (look at them).
 #
 # Needs node, npm with its registry in reach, and chromium; without one of them it says so and skips.
 set -uo pipefail
@@ -77,7 +78,7 @@ fi
 cat >ciat.json <<'END'
 {"schema": "longpole/ciat/1", "tool": "t", "result": {"threads": 2, "location_bytes": 4, "line_bytes": 64, "phases": [],
  "usage": {"touched_pages": 2, "touched_bytes": 12, "shared_bytes": 4, "page_shared_bytes": 12, "accesses": 402, "shared_data_accesses": 2},
- "communication_matrix": [[0, 7], [3, 0]], "lines": [{"address": "0x10000", "false_misses": 199, "true_misses": 0, "upgrades": 100}], "lines_moved": 1}}
+ "communication_matrix": [[0, 7], [3, 0]], "line_bytes": 64, "total": {"sharing_degree_from_1": [5, 0], "invalidation_degree_from_1": [0, 2]}, "lines": [{"address": "0x10000", "false_misses": 199, "true_misses": 0, "upgrades": 100}], "lines_moved": 1}}
 END
 cat >deadlock.json <<'END'
 {"schema": "longpole/deadlock/1", "tool": "t", "result": {"finding": "Deadlock: <b>two</b> threads", "processes": 1, "threads": 2, "threads_asleep": 2,
@@ -86,9 +87,10 @@ cat >deadlock.json <<'END'
    {"pid": 1, "tid": 12, "name": "x", "wait": "waits for a mutex", "waits_for": ["mutex a"], "frames": []}],
   "edges": [{"waiter_tid": 11, "producer_tid": 12, "why": "owns", "event": "mutex b"}, {"waiter_tid": 12, "producer_tid": 11, "why": "owns", "event": "mutex a"}]}]}}
 END
+timeout 60 "$LONGPOLE" noc sim topology=mesh k=4 load=0.3 traffic=transpose warmup_cycles=500 measure_cycles=1000 --json >noc.json
 for trace in *.lpt; do
 	with=()
-	[[ $trace != tcp.lpt ]] || with=(--with=ciat.json --with=deadlock.json)
+	[[ $trace != tcp.lpt ]] || with=(--with=ciat.json --with=deadlock.json --with=noc.json)
 	if timeout 120 "$LONGPOLE" report "${with[@]}" --html="${trace%.lpt}.html" "$trace" >&2; then
 		echo "ok page/${trace%.lpt}/written"
 	else
@@ -96,7 +98,7 @@ for trace in *.lpt; do
 	fi
 done
 cp "$here/page.mjs" "$work/ui/"
-timeout 400 node "$work/ui/page.mjs" "$chromium" "$work"
+timeout 400 node "$work/ui/page.mjs" "$chromium" "$work" "$here/golden" "${1-}"
 status=$?
 ((status == 0)) || echo "not ok page/browser: exit status $status"
 exit 0

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fuzz_deadlock_proc.c - the first byte chooses a parser of /proc, of sock_diag or of a core's
- * notes, the rest is its text. */
+/* fuzz_deadlock_proc.c - the first byte chooses a parser of /proc, of sock_diag, of a core's notes
+ * or of Python's lines, the rest is its text. */
 #include "deadlock/core.h"
 #include "deadlock/peers.h"
 #include "deadlock/private.h"
+#include "deadlock/python.h"
 
 #include <string.h>
 
@@ -63,6 +64,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct deadlock_wait thread;
 	if (*data == 'C')
 		(void)deadlock_core_parse_thread(text, size - 1, &thread);
+	else if (*data == 'L')
+		(void)deadlock_python_line((const uint8_t *)text, size - 1, 1, 100);
 	else if (*data == 'P')
 		(void)deadlock_peers_parse(&peers, &ends, text, size - 1);
 	else

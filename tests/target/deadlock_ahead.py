@@ -32,7 +32,7 @@ class Program:
         raise RuntimeError("%s did not start" % name)
 
     def end(self):
-        out, _ = self.process.communicate(timeout=60)
+        out, _ = self.process.communicate(timeout=120)
         return out, self.process.returncode
 
 
@@ -61,6 +61,28 @@ def expect(condition, what):
         raise AssertionError(what)
 
 
+def looks_until(check, seconds=60):
+    """A thread may not wait yet, or just have been moved: it is looked at again until the check is content."""
+    deadline = time.monotonic() + seconds
+    while True:
+        try:
+            return check()
+        except AssertionError:
+            if time.monotonic() > deadline:
+                raise
+
+
+def until_asleep(pid):
+    while True:
+        states = []
+        for path in glob.glob("/proc/%d/task/*/stat" % pid):
+            with open(path, encoding="utf-8") as file:
+                states.append(file.read().rsplit(")", 1)[1].split()[0])
+        if set(states) == {"S"}:
+            return
+        time.sleep(0.001)
+
+
 def check_known(program, found, refused):
     for tid, kind, *event in program.said:
         expect(int(tid) in found, "thread %s (%s) was not run ahead" % (tid, kind))
@@ -78,14 +100,21 @@ def check_known(program, found, refused):
 def test_known():
     """Each kind of wait, satisfied: the event that the program itself says would follow."""
     program = Program("deadlock_waits")
-    try:
+
+    def plain():
         found, without = ahead(program.pid)
         check_known(program, found, ["REFUSED"] if without else [])
         expect(without or any('hello' in f[5] for f in found.values()), "what would be written is not kept")
         expect(without or all(f[6] == 0 for f in found.values()), "a thread was stopped although BPF read its registers")
+
+    def forced():
         found, _ = ahead("--branch=1", program.pid)
-        forced = [f for f in found.values() if f[0] == "CONDITION"]
-        expect(any("EVENTFD_DATA" in e for f in forced for e in f[3]), "a forced predicate: %s" % forced)
+        conditions = [f for f in found.values() if f[0] == "CONDITION"]
+        expect(any("EVENTFD_DATA" in e for f in conditions for e in f[3]), "a forced predicate: %s" % conditions)
+
+    try:
+        looks_until(plain)
+        looks_until(forced)
     finally:
         program.end()
 
@@ -93,12 +122,16 @@ def test_known():
 def test_ptrace():
     """The same with registers by ptrace; but nobody stops a write that is half done."""
     program = Program("deadlock_waits")
-    try:
+
+    def check():
         found, _ = ahead("--ptrace", program.pid)
         check_known(program, found, ["REFUSED"])
         refused = [f[0] for f in found.values() if f[1] == "REFUSED"]
         expect(refused == ["WRITE"], "refused: %s" % refused)
-        check_known(program, ahead("--ptrace", program.pid)[0], ["REFUSED"])
+
+    try:
+        looks_until(check)
+        looks_until(check)
     finally:
         program.end()
 
@@ -106,23 +139,29 @@ def test_ptrace():
 def test_spin():
     """Two spinners: proven, let out, and seen to write what the other polls."""
     program = Program("deadlock_waits", "spin")
-    try:
+
+    def check():
         found, _ = ahead("--spin", program.pid)
         for tid, kind, event in program.said:
             got = found.get(int(tid))
             expect(got and got[0] == kind, "thread %s is not proven to spin" % tid)
             expect(event in got[3], "%s would %s, not %s" % (tid, event, got[3]))
+
+    try:
+        looks_until(check)
     finally:
         program.end()
 
 
 def memory_of(pid):
-    with open("/proc/%d/status" % pid, encoding="ascii") as file:
-        return [line.split()[1] for line in file if re.match("VmRSS|VmPTE|RssAnon|RssShmem", line)]
+    with open("/proc/%d/status" % pid, encoding="utf-8") as file:
+        return [int(line.split()[1]) for line in file if re.match("VmRSS|VmPTE|RssAnon|RssShmem", line)]
 
 
-def looks_at(name, times, words=()):
+def looks_at(name, times, words=(), sleeps=False):
     program = Program(name)
+    if sleeps:
+        until_asleep(program.pid)
     before = memory_of(program.pid)
     try:
         ahead("--times=%d" % times, *words, program.pid)
@@ -146,17 +185,18 @@ def test_harm_ptrace():
 
 def test_isolation():
     """Copies that would write, kill, unlink, fork, exec, crash, loop and eat memory: nothing is seen outside."""
-    out, status, before, after = looks_at("deadlock_isolation", 2)
+    out, status, before, after = looks_at("deadlock_isolation", 2, sleeps=True)
     expect(status == 0, out)
-    if os.geteuid() == 0: # else pages of files are read through the process
-        expect(before == after, "memory of the process: %s, then %s" % (before, after))
+    if os.geteuid() == 0: # else pages of files are read through the process; less is the machine's doing
+        expect(all(a <= b for a, b in zip(after, before)), "memory of the process: %s, then %s" % (before, after))
 
 
-def ghosts():
+def ghosts(sessions):
+    """Copies that were made in these sessions: others may be looking, too."""
     found = []
     for link in glob.glob("/proc/[0-9]*/exe"):
         try:
-            if "longpole-ghost" in os.readlink(link):
+            if "longpole-ghost" in os.readlink(link) and os.getsid(int(link.split("/")[2])) in sessions:
                 found.append(link)
         except OSError:
             pass
@@ -167,22 +207,22 @@ def test_killed():
     """Whoever looks may be killed at any moment: the program goes on, and no copy is left."""
     program = Program("deadlock_harm")
     rng = random.Random(1)
-    before = set(ghosts())
+    sessions = set()
     try:
         ahead(program.pid)
         for _ in range(12):
-            looker = subprocess.Popen([AHEAD, "--times=1000", str(program.pid)], stdout=subprocess.DEVNULL,
-                                      stderr=subprocess.DEVNULL)
-            time.sleep(rng.uniform(0.01, 0.15))
-            looker.kill()
-            looker.wait()
+            with subprocess.Popen([AHEAD, "--times=1000", str(program.pid)], stdout=subprocess.DEVNULL,
+                                  stderr=subprocess.DEVNULL, start_new_session=True) as looker:
+                time.sleep(rng.uniform(0.01, 0.15))
+                sessions.add(looker.pid)
+                looker.kill()
     finally:
         out, status = program.end()
     expect(status == 0, out)
-    deadline = time.monotonic() + 5
-    while set(ghosts()) - before and time.monotonic() < deadline:
+    deadline = time.monotonic() + 60
+    while ghosts(sessions) and time.monotonic() < deadline:
         time.sleep(0.01)
-    expect(not set(ghosts()) - before, "copies are left: %s" % ghosts())
+    expect(not ghosts(sessions), "copies are left: %s" % ghosts(sessions))
 
 
 def main():

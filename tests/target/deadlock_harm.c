@@ -66,7 +66,7 @@ static double now_ms(void)
 static struct timespec in_150_ms(void)
 {
 	struct timespec t;
-	clock_gettime(CLOCK_REALTIME, &t);
+	clock_gettime(CLOCK_MONOTONIC, &t); /* the other one may be set meanwhile */
 	t.tv_nsec += TIMEOUT_MS * 1000000L;
 	if (t.tv_nsec >= 1000000000) {
 		t.tv_nsec -= 1000000000;
@@ -160,9 +160,9 @@ static void feed_epoll(struct kind *k)
 static sem_t never, ping, pong;
 static void kind_sem_timed(struct kind *k)
 {
-	const struct timespec until = in_150_ms();
 	const double begin = now_ms();
-	const int result = sem_timedwait(&never, &until);
+	const struct timespec until = in_150_ms();
+	const int result = sem_clockwait(&never, CLOCK_MONOTONIC, &until);
 	if (result == 0 || errno != ETIMEDOUT)
 		BAD(k, "result %d, errno %d", result, errno);
 	timed_out(k, begin, result, -1);
@@ -201,11 +201,12 @@ static void kind_mutex(struct kind *k)
 }
 static void kind_condition(struct kind *k)
 {
-	const struct timespec until = in_150_ms();
 	pthread_mutex_lock(&condition_mutex);
 	const double begin = now_ms();
-	timed_out(
-		k, begin, pthread_cond_timedwait(&condition, &condition_mutex, &until), ETIMEDOUT);
+	const struct timespec until = in_150_ms();
+	timed_out(k, begin,
+		pthread_cond_clockwait(&condition, &condition_mutex, CLOCK_MONOTONIC, &until),
+		ETIMEDOUT);
 	pthread_mutex_unlock(&condition_mutex);
 }
 

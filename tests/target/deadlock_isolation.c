@@ -10,10 +10,14 @@
  * main waits for lock B; thread 0 has B and waits for A; main has A; so do all others. Thread i
  * would begin with harm i and go on with those after it.
  */
+#include "asleep.h"
+
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -42,7 +46,8 @@ static pthread_mutex_t lock_a = PTHREAD_MUTEX_INITIALIZER, lock_b = PTHREAD_MUTE
 static volatile int *shared_memory, *shared_file;
 static int event_fd, pipe_fd[2], socket_fd[2], file_fd, semaphores, queue;
 static pid_t witness;
-static char directory[64], victim_file[96], new_file[96], new_directory[96], system_file[160];
+static char directory[PATH_MAX], victim_file[PATH_MAX], new_file[PATH_MAX], new_directory[PATH_MAX],
+	file[PATH_MAX], touched_file[PATH_MAX], touch[PATH_MAX];
 static atomic_int waiting;
 
 /* What would be seen outside. */
@@ -115,12 +120,12 @@ static void harm_fork(void)
 }
 static void harm_system(void)
 {
-	if (system(system_file))
+	if (system(touch))
 		_exit(1);
 }
 static void harm_exec(void)
 {
-	execl("/bin/sh", "sh", "-c", system_file, (char *)NULL);
+	execl("/bin/sh", "sh", "-c", touch, (char *)NULL);
 }
 static void harm_socket_option(void)
 {
@@ -286,7 +291,7 @@ static _Noreturn void deadlocked(void)
 	}
 	while (waiting < HARMS)
 		usleep(1000);
-	usleep(50000); /* they are all asleep; if not, a look finds fewer, and no harm is done */
+	until_others_sleep();
 	printf("READY %d\n", getpid());
 	fflush(stdout);
 	pthread_mutex_lock(&lock_b);
@@ -343,7 +348,7 @@ static void check_all(pid_t child)
 	check(access(victim_file, F_OK) != 0, "a file was removed");
 	check(access(new_file, F_OK) == 0, "a file was created");
 	check(access(new_directory, F_OK) == 0, "a directory was created");
-	check(access(system_file + 6, F_OK) == 0, "a program was started"); /* behind "touch " */
+	check(access(touched_file, F_OK) == 0, "a program was started");
 	check(got_signal, "a signal was sent");
 	getsockopt(socket_fd[0], SOL_SOCKET, SO_SNDBUF, &size, &length);
 	check(size < 20000, "a socket option was set");
@@ -365,21 +370,31 @@ static void check_all(pid_t child)
 	check(waitpid(child, NULL, WNOHANG) != 0, "the process ended");
 }
 
+/* All paths have room for PATH_MAX. */
+__attribute__((format(printf, 2, 3))) static void print(char *path, const char *format, ...)
+{
+	va_list words;
+	va_start(words, format);
+	const int n = vsnprintf(path, PATH_MAX, format, words);
+	va_end(words);
+	if (n < 0 || n >= PATH_MAX)
+		exit(2);
+}
+
 static void make_things(void)
 {
 	const char *tmp = getenv("TMPDIR");
-	snprintf(directory, sizeof directory, "%s/isolation-XXXXXX",
-		tmp && strlen(tmp) < 40 ? tmp : "/tmp");
+	print(directory, "%s/isolation-XXXXXX", tmp ? tmp : "/tmp");
 	if (!mkdtemp(directory))
 		exit(2);
-	snprintf(victim_file, sizeof victim_file, "%s/victim", directory);
-	snprintf(new_file, sizeof new_file, "%s/new", directory);
-	snprintf(new_directory, sizeof new_directory, "%s/newdir", directory);
-	snprintf(system_file, sizeof system_file, "touch %s/system", directory);
+	print(victim_file, "%s/victim", directory);
+	print(new_file, "%s/new", directory);
+	print(new_directory, "%s/newdir", directory);
+	print(touched_file, "%s/system", directory);
+	print(touch, "touch '%s'", touched_file);
+	print(file, "%s/file", directory);
 	close(open(victim_file, O_CREAT | O_RDWR, 0600));
-	char path[96];
-	snprintf(path, sizeof path, "%s/file", directory);
-	file_fd = open(path, O_CREAT | O_RDWR, 0600);
+	file_fd = open(file, O_CREAT | O_RDWR, 0600);
 	if (ftruncate(file_fd, SIZE) || pipe(pipe_fd) ||
 		socketpair(AF_UNIX, SOCK_STREAM, 0, socket_fd))
 		exit(2);
@@ -393,12 +408,13 @@ static void make_things(void)
 
 static void remove_things(void)
 {
-	char command[128];
+	const char *const files[] = {victim_file, new_file, touched_file, file};
 	semctl(semaphores, 0, IPC_RMID);
 	msgctl(queue, IPC_RMID, NULL);
-	snprintf(command, sizeof command, "rm -rf %s", directory);
-	if (system(command))
-		leaks++;
+	for (size_t i = 0; i < sizeof files / sizeof *files; i++)
+		(void)unlink(files[i]);
+	(void)rmdir(new_directory);
+	check(rmdir(directory) != 0, "a file was created");
 }
 
 int main(void)
@@ -413,9 +429,9 @@ int main(void)
 	while (read(0, &byte, 1) > 0 || errno == EINTR)
 		errno = 0;
 	check_all(child);
-	printf(leaks ? "ISOLATION BROKEN\n" : "ISOLATION OK\n");
 	kill(child, SIGKILL);
 	waitpid(child, NULL, 0);
 	remove_things();
+	printf(leaks ? "ISOLATION BROKEN\n" : "ISOLATION OK\n");
 	return leaks != 0;
 }

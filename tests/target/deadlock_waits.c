@@ -7,6 +7,8 @@
  * and waits for the end of its standard input. With `spin` two threads spin for a lock that the
  * other has.
  */
+#include "asleep.h"
+
 #include <linux/futex.h>
 #include <pthread.h>
 #include <semaphore.h>
@@ -194,7 +196,8 @@ static void start(void *(*run)(void *))
 	pthread_create(&t, NULL, run, NULL);
 	while (waiting == before)
 		usleep(1000);
-	usleep(20000); /* the next one waits behind this one */
+	if (run != spins && run != spins_too)
+		until_others_sleep(); /* the next one waits behind this one */
 }
 
 int main(int argc, char **argv)

@@ -109,6 +109,9 @@ static inline size_t ring_host_words(const uint64_t *w, size_t room)
 	case RING_exit:
 		n = 2;
 		break;
+	case RING_made:
+		n = 4;
+		break;
 	case RING_descriptor:
 		n = room > 8 ? 9 + (w[8] + 7) / 8 : 0;
 		break;
@@ -151,6 +154,8 @@ static inline const char *ring_host_kind_name(unsigned kind)
 		return "LOST";
 	case RING_exit:
 		return "EXIT";
+	case RING_made:
+		return "MADE";
 	}
 	return "?";
 }

@@ -4,6 +4,7 @@
 #include "deadlock/components.h"
 #include "deadlock/peers.h"
 #include "deadlock/private.h"
+#include "deadlock/python.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -376,7 +377,7 @@ static void test_look_without_memory(void **state)
 	pid_t pid = start_hanging();
 	size_t nr = 0;
 	(void)state;
-	for (int i = 0; i < 500 && !nr; i++) { /* until it hangs */
+	for (int i = 0; i < 5000 && !nr; i++) { /* until it hangs */
 		assert_int_equal(look_at(pid, &nr, &err), BASE_OK);
 		nanosleep(&(struct timespec){.tv_nsec = 2000000}, NULL);
 	}
@@ -392,6 +393,106 @@ static void test_look_without_memory(void **state)
 	}
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
+}
+
+/* ---- lines of Python ---------------------------------------------------------------------------
+ */
+
+/* What Python 3.11 made of a function of all kinds of entries, and what it says itself of it. */
+static void test_python_lines(void **state)
+{
+	static const uint8_t table[] = "\x80\x00\xe0\x09\x0a\xd8\x06\x07\xf1\x03\x01\x0a\x08\x80"
+				       "\x41\xf0\x68\x01\x00\x05\x12"
+				       "\x80\x4d\x80\x4d\xf0\x02\x01\x0e\x0a\xf0\x00\x02\x05\x0d"
+				       "\xf0\x00\x02\x05\x0d\x88\x01"
+				       "\xdd\x0b\x10\x90\x11\xd8\x0a\x0b\xf1\x03\x01\x0c\x0d\xf4"
+				       "\x00\x01\x0c\x0d\xf0\x00\x01"
+				       "\x0c\x0d\xf0\x00\x01\x0c\x0d\xe0\x0b\x0c\x80\x48";
+	static const uint8_t line[] = {1, 3, 4, 3, 3, 3, 55, 55, 55, 56, 56, 56, 56, 57, 57, 57, 57,
+		57, 57, 57, 58, 57, 57, 57, 57, 57, 57, 57, 57, 57, 59, 59};
+	(void)state;
+	for (size_t i = 0; i < sizeof line; i++)
+		assert_int_equal(deadlock_python_line(table, sizeof table - 1, 1, i), line[i]);
+	assert_int_equal(deadlock_python_line(table, sizeof table - 1, 1, sizeof line), 0);
+	/* without columns, forwards and backwards; nowhere; cut short */
+	assert_int_equal(deadlock_python_line((const uint8_t *)"\xe8\x06", 2, 10, 0), 13);
+	assert_int_equal(deadlock_python_line((const uint8_t *)"\xe8\x07", 2, 10, 0), 7);
+	assert_int_equal(deadlock_python_line((const uint8_t *)"\xf8", 1, 10, 0), 0);
+	assert_int_equal(deadlock_python_line((const uint8_t *)"\xf0\x7f\x7f", 3, 10, 9), 0);
+	assert_int_equal(deadlock_python_line(NULL, 0, 10, 0), 0);
+}
+
+/* ---- who runs: three sources, one answer -------------------------------------------------------
+ */
+
+enum { SLEEPERS = 8, TRIES = 2000 };
+
+static void *sleep_on(void *mutex)
+{
+	pthread_mutex_lock(mutex);
+	pthread_mutex_unlock(mutex);
+	return NULL;
+}
+
+/* Our own threads that sleep, of a pass. False: not all of them sleep yet. */
+static bool own_threads(struct deadlock_monitor *m, struct deadlock_thread *ret)
+{
+	struct base_err err;
+	size_t nr, found = 0;
+	assert_int_equal(deadlock_monitor_pass(m, 1, &err), BASE_OK);
+	const struct deadlock_sleeper *s = deadlock_monitor_threads(m, &nr);
+	for (size_t i = 0; i < nr; i++) {
+		assert_true(!i || s[i - 1].thread.tid < s[i].thread.tid);
+		if (s[i].thread.pid == getpid() && s[i].thread.tid != getpid() &&
+			s[i].thread.state == 'S' && found < SLEEPERS)
+			ret[found++] = s[i].thread;
+	}
+	return found == SLEEPERS;
+}
+
+static bool agree(struct deadlock_monitor *m, const struct deadlock_thread *wanted)
+{
+	struct deadlock_thread got[SLEEPERS];
+	bool same = own_threads(m, got);
+	for (size_t i = 0; same && i < SLEEPERS; i++)
+		same = got[i].tid == wanted[i].tid && got[i].runs == wanted[i].runs &&
+		       got[i].start_ticks == wanted[i].start_ticks &&
+		       strcmp(got[i].name, wanted[i].name) == 0;
+	return same;
+}
+
+static void test_three_sources(void **state)
+{
+	struct base_err err;
+	struct deadlock_monitor *proc = NULL, *bpf = NULL;
+	struct deadlock_thread wanted[SLEEPERS];
+	pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+	pthread_t t[SLEEPERS];
+	bool walked = false, iterated = false;
+	(void)state;
+	assert_int_equal(deadlock_monitor_open(true, &bpf, &err), BASE_OK);
+	if (deadlock_monitor_without_bpf(bpf)) {
+		print_message("skip: %s\n", deadlock_monitor_without_bpf(bpf));
+		deadlock_monitor_close(bpf);
+		skip();
+	}
+	assert_int_equal(deadlock_monitor_open(false, &proc, &err), BASE_OK);
+	pthread_mutex_lock(&mutex);
+	for (size_t i = 0; i < SLEEPERS; i++)
+		assert_int_equal(pthread_create(&t[i], NULL, sleep_on, &mutex), 0);
+	/* until all of them sleep, and go on doing so */
+	for (int i = 0; i < TRIES && !walked; i++)
+		walked = own_threads(proc, wanted) && agree(bpf, wanted);
+	deadlock_tasks_forget_walk(deadlock_monitor_tasks(bpf));
+	for (int i = 0; i < TRIES && !iterated; i++)
+		iterated = own_threads(proc, wanted) && agree(bpf, wanted);
+	pthread_mutex_unlock(&mutex);
+	for (size_t i = 0; i < SLEEPERS; i++)
+		pthread_join(t[i], NULL);
+	deadlock_monitor_close(bpf);
+	deadlock_monitor_close(proc);
+	assert_true(walked);
+	assert_true(iterated);
 }
 
 int main(void)
@@ -410,6 +511,8 @@ int main(void)
 		cmocka_unit_test(test_somebody_may_signal),
 		cmocka_unit_test(test_keys),
 		cmocka_unit_test(test_look_without_memory),
+		cmocka_unit_test(test_python_lines),
+		cmocka_unit_test(test_three_sources),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -339,6 +339,18 @@ static void test_decode(void **state)
 	assert_int_equal(i.operand[0].address, 0x501c);
 	assert_int_equal(i.operand[0].size_bytes, 4);
 	assert_true(i.operand[0].is_read && i.operand[0].is_written);
+	/* push %rsi; call .+5; jmp . is a jump, call is none */
+	struct user_regs_struct with_stack = r;
+	with_stack.rsp = 0x9000;
+	assert_true(deadlock_decode((const uint8_t *)"\x56", 1, &with_stack, &i));
+	assert_int_equal(i.operand[0].address, 0x8ff8);
+	assert_true(deadlock_decode((const uint8_t *)"\xe8\0\0\0\0", 5, &with_stack, &i));
+	assert_int_equal(i.operand[0].address, 0x8ff8);
+	assert_false(i.is_jump);
+	assert_true(deadlock_decode((const uint8_t *)"\xeb\xfe", 2, &r, &i) && i.is_jump);
+	/* vpscatterdd %zmm0,(%rdi,%zmm1,4){%k1} */
+	assert_true(deadlock_decode((const uint8_t *)"\x62\xf2\x7d\x49\xa0\x04\x8f", 7, &r, &i));
+	assert_true(i.is_opaque);
 	/* mov %fs:0x28,%rax; mov 0x2(%rip),%eax; lea (%rdi),%rax touches nothing */
 	assert_true(deadlock_decode((const uint8_t *)"\x64\x48\x8b\x04\x25\x28\0\0\0", 9, &r, &i));
 	assert_int_equal(i.operand[0].address, 0x7028);
@@ -364,8 +376,15 @@ static void test_spin_proof(void **state)
 		{"\xff\xc1\x8b\x07\x85\xc0\x74\xf8", 8, DEADLOCK_SPIN_NO_LOOP}, /* inc %ecx */
 		{"\xff\x46\x08\x8b\x07\x85\xc0\x74\xf7", 9,
 			DEADLOCK_SPIN_CHANGES}, /* incl 8(%rsi) */
-		{"\x0f\xfe\xc9\x8b\x07\x85\xc0\x74\xf7", 9,
-			DEADLOCK_SPIN_CHANGES},         /* paddd %mm1,%mm1 (mm1 = 1) */
+		{"\x0f\xfe\xd1\x8b\x07\x85\xc0\x74\xf7", 9,
+			DEADLOCK_SPIN_NO_LOOP}, /* paddd %mm1,%mm2 (mm1 = 1) */
+		/* push %rax; pop %rax; push %rdi; pop %rdi: its stack is as it was */
+		{"\x50\x58\x57\x5f\x8b\x07\x85\xc0\x74\xf6", 10, DEADLOCK_SPIN_PROVEN},
+		/* mov $2,%ecx; 2: dec %ecx; jnz 2b: a loop within */
+		{"\xb9\x02\0\0\0\xff\xc9\x75\xfc\x8b\x07\x85\xc0\x74\xf1", 15,
+			DEADLOCK_SPIN_PROVEN},
+		/* movdqu %xmm0,8(%rsi), which is more than can be compared */
+		{"\xf3\x0f\x7f\x46\x08\x8b\x07\x85\xc0\x74\xf5", 11, DEADLOCK_SPIN_CHANGES},
 		{"\xeb\xfe", 2, DEADLOCK_SPIN_NO_WORD}, /* jmp . */
 	};
 	struct fixture f;

@@ -284,6 +284,160 @@ static void test_interrupted(void **state)
 	graph_replay_free(r);
 }
 
+/*
+ * A read-write lock: the writer waits until the reader is out, and takes what the readers left. A
+ * reader that comes later than the writer does not hold it up.
+ */
+static void test_informing_queue(void **state)
+{
+	enum { ROOM, LEFT, READER = 1, WRITER };
+	struct graph_replay *r = new_replay();
+	const struct graph_sink *s = graph_replay_sink(r);
+	struct graph_replay_result res;
+	struct graph_edit later = {GRAPH_EDIT_SCALE_STATE, OTHER, 10, 0};
+
+	(void)state;
+	declare(s);
+	declare_queue(
+		s, ROOM, (struct graph_queue_options){.discipline = GRAPH_POOL, .initial = 1});
+	declare_queue(s, LEFT, (struct graph_queue_options){.informs = true});
+	say(s, GRAPH_VERB_state, 0, 0, 0, 0, IDLE, GRAPH_START);
+	say_link(s, 0, READER, OTHER);
+	say_link(s, 0, WRITER, RUN);
+	say(s, GRAPH_VERB_dequeue, 4, READER, ROOM, 1, HOLD, 0);
+	say(s, GRAPH_VERB_wait_empty, 10, WRITER, ROOM, 1, WAIT, 0);
+	say(s, GRAPH_VERB_enqueue, 15, READER, ROOM, 1, RUN, 0);
+	say(s, GRAPH_VERB_enqueue, 15, READER, LEFT, 1, IDLE, 0);
+	say(s, GRAPH_VERB_dequeue, 17, WRITER, LEFT, GRAPH_ALL, HOLD, GRAPH_MORE | GRAPH_LAST);
+	say(s, GRAPH_VERB_dequeue, 17, WRITER, ROOM, 1, HOLD, 0);
+	say(s, GRAPH_VERB_enqueue, 27, WRITER, ROOM, 1, IDLE, 0);
+	graph_replay_set_end(r, WRITER);
+	assert_int_equal(replay_end(r, nothing, &res), 27);
+	assert_int_equal(replay_end(r, later, &res), 20); /* from 10 on; the reader comes at 40 */
+	assert_int_equal(res.nr_stuck, 0);
+	graph_replay_free(r);
+}
+
+/* ---- what the run teaches ----------------------------------------------------------------------
+ */
+
+enum { PUTS = 40, PERIOD = 1000, LATE_NS = 30 };
+
+/*
+ * The maker puts one every period; the taker sleeps before each, except before the odd ones in the
+ * second half, for which it comes too late. Waking costs the maker `wake` ns.
+ */
+static struct graph_replay *waking(uint64_t wake)
+{
+	enum { ITEMS, PROCESSOR, MAKER = 1, TAKER };
+	struct graph_replay_options o = {.size = sizeof o, .nr_processors = 4};
+	struct graph_replay *r;
+	const struct graph_sink *s;
+	uint64_t t = 0;
+
+	assert_int_equal(graph_replay_new(&o, &r, NULL), BASE_OK);
+	s = graph_replay_sink(r);
+	declare(s);
+	declare_queue(s, ITEMS, (struct graph_queue_options){0});
+	declare_queue(s, PROCESSOR, (struct graph_queue_options){.processor = true});
+	say(s, GRAPH_VERB_state, 0, 0, 0, 0, IDLE, GRAPH_START);
+	say_link(s, 0, MAKER, RUN);
+	say_link(s, 0, TAKER, HOLD);
+	say(s, GRAPH_VERB_wait_empty, 0, TAKER, ITEMS, 1, WAIT, 0);
+	for (unsigned i = 0; i < PUTS; i++) {
+		bool sleeps = i < PUTS / 2 || i % 2 == 0;
+
+		t += PERIOD;
+		if (i) /* what the maker does after a put */
+			t += i - 1 < PUTS / 2 || (i - 1) % 2 == 0 ? wake : 0;
+		say(s, GRAPH_VERB_enqueue, t, MAKER, ITEMS, 1, RUN, 0);
+		if (sleeps)
+			say(s, GRAPH_VERB_dequeue, t + LATE_NS, TAKER, ITEMS, 1, HOLD, 0);
+		else
+			say(s, GRAPH_VERB_dequeue, t + 500, TAKER, ITEMS, 1, HOLD, 0);
+		if (i + 1 < PUTS && (i + 1 < PUTS / 2 || (i + 1) % 2 == 0))
+			say(s, GRAPH_VERB_wait_empty, t + 600, TAKER, ITEMS, 1, WAIT, 0);
+	}
+	say(s, GRAPH_VERB_dequeue, t + 600, 0, PROCESSOR, GRAPH_ALL, IDLE,
+		GRAPH_BACK | GRAPH_ASIDE);
+	say(s, GRAPH_VERB_enqueue, t + 600, 0, PROCESSOR, 1, IDLE, GRAPH_ASIDE);
+	graph_replay_set_end(r, MAKER);
+	assert_int_equal(graph_replay_learn(r, NULL), BASE_OK);
+	return r;
+}
+
+/* A taker that is always late is never woken: the maker saves what that cost, and only that. */
+static void test_waking_costs(void **state)
+{
+	(void)state;
+	for (uint64_t wake = 0; wake <= 800; wake += 400) {
+		struct graph_replay *r = waking(wake);
+		struct graph_replay_result res;
+		struct graph_edit late = {GRAPH_EDIT_SCALE_STATE, HOLD, 100, 0};
+		uint64_t end = PUTS * PERIOD + (PUTS / 2 + PUTS / 4) * wake;
+
+		assert_int_equal(graph_replay_wake_ns(r), wake);
+		assert_int_equal(replay_end(r, nothing, &res), end);
+		assert_int_equal(res.nr_stuck, 0);
+		/* the first put finds it asleep all the same */
+		assert_int_equal(replay_end(r, late, &res), PUTS * PERIOD + wake);
+		graph_replay_free(r);
+	}
+}
+
+/*
+ * A caller sleeps for as long as the server works: 1 us, then late by 100 ns, or 16 us, then late
+ * by 500. Where the work is halved, the latency lies between; where nothing changes, nothing does.
+ */
+static void test_latency_by_sleep(void **state)
+{
+	enum { CALLS, ANSWERS, PROCESSOR, CALLER = 1, SERVER, ROUNDS = 40 };
+	struct graph_replay_options o = {.size = sizeof o, .nr_processors = 4};
+	struct graph_edit half = {GRAPH_EDIT_SCALE_STATE, OTHER, 0.5, 0};
+	struct graph_edit tiny = {GRAPH_EDIT_SCALE_STATE, OTHER, 0.01, 0};
+	struct graph_replay_result res;
+	const struct graph_sink *s;
+	struct graph_replay *r;
+	uint64_t t = 0, end;
+
+	(void)state;
+	assert_int_equal(graph_replay_new(&o, &r, NULL), BASE_OK);
+	s = graph_replay_sink(r);
+	declare(s);
+	assert_int_equal(
+		s->queue(s->ctx, CALLS, &(struct graph_queue_options){.latency_state = IDLE}, NULL),
+		BASE_OK);
+	declare_queue(s, ANSWERS, (struct graph_queue_options){0});
+	declare_queue(s, PROCESSOR, (struct graph_queue_options){.processor = true});
+	say(s, GRAPH_VERB_state, 0, 0, 0, 0, IDLE, GRAPH_START);
+	say_link(s, 0, CALLER, RUN);
+	say_link(s, 0, SERVER, RUN);
+	say(s, GRAPH_VERB_wait_empty, 0, SERVER, CALLS, 1, WAIT, 0);
+	for (unsigned i = 0; i < ROUNDS; i++) {
+		uint64_t work = i % 2 ? 16000 : 1000;
+
+		say(s, GRAPH_VERB_enqueue, t, CALLER, CALLS, 1, RUN, 0);
+		say(s, GRAPH_VERB_dequeue, t, SERVER, CALLS, 1, OTHER, 0);
+		say(s, GRAPH_VERB_wait_empty, t, CALLER, ANSWERS, 1, WAIT, 0);
+		say(s, GRAPH_VERB_enqueue, t + work, SERVER, ANSWERS, 1, RUN, 0);
+		say(s, GRAPH_VERB_wait_empty, t + work, SERVER, CALLS, 1, WAIT, 0);
+		t += work + (i % 2 ? 500 : 100);
+		say(s, GRAPH_VERB_dequeue, t, CALLER, ANSWERS, 1, RUN, 0);
+	}
+	say(s, GRAPH_VERB_dequeue, t, 0, PROCESSOR, GRAPH_ALL, IDLE, GRAPH_BACK | GRAPH_ASIDE);
+	say(s, GRAPH_VERB_enqueue, t, 0, PROCESSOR, 1, IDLE, GRAPH_ASIDE);
+	say(s, GRAPH_VERB_state, t, CALLER, 0, 0, IDLE, 0);
+	graph_replay_set_end(r, CALLER);
+	end = replay_end(r, half, &res);
+	assert_int_equal(end, ROUNDS / 2 * (8000 + 500 + 500 + 100)); /* nothing learned */
+	assert_int_equal(graph_replay_learn(r, NULL), BASE_OK);
+	assert_int_equal(replay_end(r, nothing, &res), t);
+	/* 4 octaves make 400 ns, so one less is 100 less; below what was seen at most half */
+	assert_int_equal(replay_end(r, half, &res), ROUNDS / 2 * (8000 + 500 + 400 + 50));
+	assert_int_equal(replay_end(r, tiny, &res), ROUNDS / 2 * (160 + 10 + 50 + 50));
+	graph_replay_free(r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -295,6 +449,9 @@ int main(void)
 		cmocka_unit_test(test_polling),
 		cmocka_unit_test(test_credits_are_not_lent),
 		cmocka_unit_test(test_interrupted),
+		cmocka_unit_test(test_informing_queue),
+		cmocka_unit_test(test_waking_costs),
+		cmocka_unit_test(test_latency_by_sleep),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -238,7 +238,7 @@ static void gaps_are_counted(void **state)
 {
 	(void)state;
 	struct bench b;
-	uint64_t nr, nr_unseen;
+	struct model_waits waits;
 	start(&b, "");
 	uint32_t a = thread(&b, "a"), c = thread(&b, "c");
 	IN(&b, 0, a, 0);
@@ -251,9 +251,38 @@ static void gaps_are_counted(void **state)
 	conserved(&b, 900);
 	assert_float_equal(unexplained(&b), 300, 1e-6);
 	assert_int_equal(model_health(b.model)->count[TRACE_DIAG_wakes_unseen], 1);
-	model_blocked(b.model, &nr, &nr_unseen);
-	assert_int_equal(nr, 3);
-	assert_int_equal(nr_unseen, 1);
+	waits = model_waits(b.model);
+	assert_int_equal(waits.nr, 3);
+	assert_int_equal(waits.nr_unseen, 1);
+	assert_int_equal(waits.nr_hidden, 0);
+	finish(&b);
+}
+
+/* Somebody leaves its processor unseen: whether it sleeps is not known, so that is no wait; who
+ * wakes up meanwhile may be its doing. */
+static void hidden_waker(void **state)
+{
+	(void)state;
+	struct bench b;
+	start(&b, "");
+	uint32_t a = thread(&b, "a"), h = thread(&b, "hidden"), c = thread(&b, "c");
+	IN(&b, 0, a, 0);
+	SLEEPS(&b, 100, a, 0);
+	IN(&b, 200, h, 1);
+	IN(&b, 250, a, 0); /* who woke it? */
+	IN(&b, 300, c, 1);
+	PUT(&b, 300, h, cpu_out, .processor = 1, .preempted = 2);
+	IN(&b, 400, h, 1);
+	SLEEPS(&b, 500, h, 1);
+	SLEEPS(&b, 600, a, 0);
+	IN(&b, 700, a, 0); /* and now? */
+	SLEEPS(&b, 900, a, 0);
+	analyse(&b);
+	conserved(&b, 900);
+	struct model_waits waits = model_waits(b.model);
+	assert_int_equal(waits.nr, 4);
+	assert_int_equal(waits.nr_unseen, 2);
+	assert_int_equal(waits.nr_hidden, 1);
 	finish(&b);
 }
 
@@ -319,6 +348,7 @@ int main(void)
 		cmocka_unit_test(woken_before_it_sleeps),
 		cmocka_unit_test(library_and_kernel),
 		cmocka_unit_test(gaps_are_counted),
+		cmocka_unit_test(hidden_waker),
 		cmocka_unit_test(of_the_program),
 		cmocka_unit_test(whose_path),
 	};

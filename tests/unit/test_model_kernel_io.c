@@ -439,12 +439,50 @@ static void window(void **state)
 	finish(b);
 }
 
+/* Two completions are waited for; a worker of the kernel brings one after the other, and wakes when
+ * both are there. A call that finds them there waits for nobody. */
+static void ring(void **state)
+{
+	enum { ENTER = 426, GETEVENTS = 1 };
+	(void)state;
+	struct bench b;
+	start(&b, "");
+	b.options.process = "asker";
+	uint32_t a = thread(&b, "asker"), w = thread(&b, "worker");
+	uint32_t o = object(&b, TRACE_OBJECT_io_uring, "ring", 0);
+	IN(&b, 0, a, 0);
+	IN(&b, 0, w, 1);
+	SLEEPS(&b, 10, w, 1);
+	CALLS(&b, 100, a, ENTER, .object = o, .op = GETEVENTS, .n = 2);
+	WAKES(&b, 110, a, w);
+	IN(&b, 115, w, 1);
+	SLEEPS(&b, 120, a, 0);
+	PUT(&b, 300, w, token_give, .object = o, .n = 1);
+	PUT(&b, 500, w, token_give, .object = o, .n = 1);
+	WAKES(&b, 505, w, a);
+	IN(&b, 515, a, 0);
+	RETURNS(&b, 520, a, ENTER, .object = o);
+	PUT(&b, 540, w, token_give, .object = o, .n = 1);
+	SLEEPS(&b, 550, w, 1);
+	CALLS(&b, 600, a, ENTER, .object = o, .op = GETEVENTS, .n = 1);
+	RETURNS(&b, 610, a, ENTER, .object = o);
+	SLEEPS(&b, 700, a, 0);
+	analyse(&b);
+	conserved(&b, 700);
+	assert_float_equal(on_path_of(&b, "worker", "running program worker"), 385, 1e-6);
+	assert_float_equal(on_path_of(&b, "asker", "hand-over of io_uring ring"), 5, 1e-6);
+	assert_float_equal(on_path_of(&b, "asker", "io_uring_enter"), 10 + 5 + 10, 1e-6);
+	assert_float_equal(unexplained(&b), 0, 1e-6);
+	finish(&b);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(pipe_back_pressure),
 		cmocka_unit_test(pipe_data),
 		cmocka_unit_test(futex_of_another_process),
+		cmocka_unit_test(ring),
 		cmocka_unit_test(call_and_timer),
 		cmocka_unit_test(disk),
 		cmocka_unit_test(flush),

@@ -7,7 +7,7 @@
 #include "kernel_fixture.h"
 #include "model/model.h"
 
-enum { THREADS = 6, CONTEXTS = 5, OBJECTS = 9, RECORDS = 400, TRIALS = 400 };
+enum { THREADS = 6, CONTEXTS = 5, OBJECTS = 10, RECORDS = 400, TRIALS = 400 };
 
 struct dice {
 	uint64_t state;
@@ -29,7 +29,7 @@ static uint64_t value_of(struct dice *d, const struct trace_field_desc *f)
 	if (!strcmp(f->unit, "object"))
 		return below(d, OBJECTS + 1);
 	if (!strcmp(f->name, "number") && f->type == TRACE_FIELD_U64)
-		return (uint64_t[]){0, 1, 44, 45, 202, 232}[below(d, 6)];
+		return (uint64_t[]){0, 1, 44, 45, 202, 232, 426}[below(d, 7)];
 	if (!strcmp(f->name, "processor"))
 		return below(d, 3);
 	if (f->type == TRACE_FIELD_ID)
@@ -61,7 +61,8 @@ static void random_trace(struct bench *b, struct dice *d)
 {
 	static const enum trace_object_type types[OBJECTS] = {TRACE_OBJECT_pipe,
 		TRACE_OBJECT_socket, TRACE_OBJECT_socket, TRACE_OBJECT_disk, TRACE_OBJECT_qdisc,
-		TRACE_OBJECT_flow, TRACE_OBJECT_flow, TRACE_OBJECT_futex, TRACE_OBJECT_mutex};
+		TRACE_OBJECT_flow, TRACE_OBJECT_flow, TRACE_OBJECT_futex, TRACE_OBJECT_mutex,
+		TRACE_OBJECT_io_uring};
 	static const enum trace_context_type contexts[CONTEXTS] = {TRACE_CONTEXT_timer,
 		TRACE_CONTEXT_softirq, TRACE_CONTEXT_ipi, TRACE_CONTEXT_idle, TRACE_CONTEXT_irq};
 	unsigned nr;

@@ -24,7 +24,8 @@ static void test_table_1(void **state)
 {
 	int64_t slack[4 * 3], delay;
 	struct noc_infer_sort scratch[4];
-	bool keep[4], explained;
+	uint32_t explained;
+	bool keep[4];
 	(void)state;
 	for (unsigned c = 0; c < 4; c++)
 		for (unsigned r = 0; r < 3; r++)
@@ -33,7 +34,7 @@ static void test_table_1(void **state)
 		noc_infer_prune(slack, 4, 3, NULL, 0, scratch, keep, &delay, &explained), 1);
 	assert_true(!keep[0] && keep[1] && !keep[2] && !keep[3]);
 	assert_int_equal(delay, 50);
-	assert_true(explained);
+	assert_int_equal(explained, 3);
 }
 
 /* The text as it stands: drop what violates causality; estimate the delay from the base run; drop
@@ -80,7 +81,8 @@ static void test_prune_is_the_fixed_point(void **state)
 		unsigned nr = noc_draw_below(&draw, 40), runs = 1 + noc_draw_below(&draw, 6);
 		int64_t slack[40 * 6], delay, naive_delay;
 		struct noc_infer_sort scratch[40];
-		bool keep[40], naive_keep[40], explained;
+		bool keep[40], naive_keep[40];
+		uint32_t explained;
 		uint32_t spread = 1 + noc_draw_below(&draw, 30);
 		for (unsigned c = 0; c < nr; c++) {
 			int64_t base = 1 + noc_draw_below(&draw, 12);
@@ -293,6 +295,30 @@ static void test_robust_on_all_patterns(void **state)
 	}
 }
 
+/* Delays that differ by up to 2 cycles in each run: the literal method finds less than 1 %. 97 to
+ * 99.9 % are found; a tree's barriers of four inputs want a design that separates them all. */
+static void test_noisy_delays(void **state)
+{
+	static const size_t noisy[] = {0, 5, 8, 9}; /* rand, hot, central, tree */
+	size_t nr;
+	const struct noc_gen_pattern *pattern = noc_gen_patterns(&nr);
+	(void)state;
+	for (size_t k = 0; k < BASE_COUNT(noisy); k++) {
+		struct noc_pdg *g = reference(noisy[k], 30000, 64), *inferred;
+		struct noc_infer_options o;
+		struct noc_match_counts c;
+		noc_infer_robust(&o);
+		infer_from(g, NOC_ADAPTIVE, &o, 4, 2, &inferred, &c);
+		if ((double)c.found < 0.95 * (double)c.reference ||
+			(double)c.quasi > 0.02 * (double)c.reference)
+			fail_msg("%s: %llu of %llu found, %llu quasi", pattern[noisy[k]].name,
+				(unsigned long long)c.found, (unsigned long long)c.reference,
+				(unsigned long long)c.quasi);
+		noc_pdg_free(inferred);
+		noc_pdg_free(g);
+	}
+}
+
 /* The same answer whatever the number of threads. */
 static void test_threads(void **state)
 {
@@ -380,6 +406,7 @@ int main(void)
 		cmocka_unit_test(test_base_run_is_the_graph),
 		cmocka_unit_test(test_no_true_dependency_is_lost),
 		cmocka_unit_test(test_robust_on_all_patterns),
+		cmocka_unit_test(test_noisy_delays),
 		cmocka_unit_test(test_threads),
 		cmocka_unit_test(test_partition),
 		cmocka_unit_test(test_allocation_failures),

@@ -63,6 +63,25 @@ static void test_connects_late(void **state)
 	fixture_close(&f);
 }
 
+/* Who tells last what it was before it was connected does not have the last word. */
+static void test_connected_stays(void **state)
+{
+	struct fixture f;
+	(void)state;
+	fixture_open(&f);
+	struct fake_thread a = begin(&f, 1, 100, 1, 0), b = begin(&f, 2, 200, 1, 1);
+	const char *connected = "tcp 10.0.0.2:2 10.0.0.1:1";
+	fake_descriptor(&a, 100, 1, TRACE_OBJECT_socket, 50, 0, connected);
+	fake_descriptor(&b, 101, 1, TRACE_OBJECT_socket, 50, 0, "tcp 0.0.0.0:0 -");
+	FAKE(&b, 200, TRACE_io_begin, fake_object(TRACE_OBJECT_socket, 1), 0, 1, CODE);
+	fixture_finish(&f);
+	assert_int_equal(fixture_records(&f, record, RECORDS_MAX), 1);
+	const struct trace_defs *d = fixture_defs(&f);
+	assert_string_equal(
+		trace_text_of(d, d->objects[record[0].u.io_begin.object].name), connected);
+	fixture_close(&f);
+}
+
 static void test_names_each_thing_once(void **state)
 {
 	struct fixture f;
@@ -437,6 +456,7 @@ int main(void)
 		cmocka_unit_test(test_stacks_are_a_tree),
 		cmocka_unit_test(test_descriptors_meet),
 		cmocka_unit_test(test_connects_late),
+		cmocka_unit_test(test_connected_stays),
 		cmocka_unit_test(test_looks_ahead_for_introductions),
 		cmocka_unit_test(test_blocks_in_sequence_and_back),
 		cmocka_unit_test(test_horizon),

@@ -47,10 +47,13 @@ static void library_calls(struct bench *b)
 		.calls = 80, .bytes = 4096);
 	PUT(b, 900, 2, call_time, .function = rd, .nr = 80, .total_ns = 800000, .max_ns = 30000,
 		.cpu_nr = 10, .cpu_ns = 5000);
+	PUT(b, 900, 2, call_kernel, .function = rd, .nr = 80, .kernel_ns = 30000);
 	PUT(b, 900, 2, call_count, .function = lock, .site = at, .category = TRACE_CALL_pthreads,
 		.calls = 64);
 	PUT(b, 900, 2, call_time, .function = lock, .nr = 2, .total_ns = 40, .max_ns = 9000);
 	PUT(b, 900, 2, call_special, .function = lock, .nr = 2, .total_ns = 15000, .waits = 1);
+	PUT(b, 900, 2, call_kernel, .function = lock, .nr = 2, .kernel_ns = 0, .special_nr = 2,
+		.special_kernel_ns = 700);
 	end(b, 1000);
 }
 
@@ -71,9 +74,12 @@ static void estimates(void **state)
 	f = function_of(c, "read");
 	assert_near(f->use.ns, 800000, 1);
 	assert_near(f->use.cpu_ns, 80 * 500, 1);
+	assert_near(f->use.kernel_ns, 30000, 1);
 	f = function_of(c, "pthread_mutex_lock");
 	assert_near(f->use.ns, 62 * 20 + 15000, 1);
-	assert_near(f->use.cpu_ns, 62 * 20, 1); /* who waits is not on a processor */
+	assert_near(f->use.kernel_ns, 700, 1);
+	/* who waits is not on a processor, but where it is measured to be */
+	assert_near(f->use.cpu_ns, 62 * 20 + 700, 1);
 	f = function_of(c, "strcmp");
 	assert_int_equal(f->use.calls, 32);
 	assert_int_equal(f->inside.calls, 32);

@@ -24,7 +24,21 @@
 
 #define OK(call) assert_int_equal((call), BASE_OK)
 
-static const struct trace_reader_options all = {.size = sizeof all, .with_definitions = true};
+static struct trace_reader_options all = {.size = sizeof all, .with_definitions = true};
+
+static int start_ahead(void **unused)
+{
+	(void)unused;
+	all.ahead = TRACE_AHEAD_ALWAYS;
+	return 0;
+}
+
+static int end_ahead(void **unused)
+{
+	(void)unused;
+	all.ahead = TRACE_AHEAD_AUTO;
+	return 0;
+}
 
 /* Two data streams, definitions before and between, some chunks each. */
 static enum base_status put_some(
@@ -569,6 +583,12 @@ static void writer_disappears(void **state)
 	free(path);
 }
 
+/* The same with another thread that decodes. */
+#define AHEAD(test)                                                                                \
+	{                                                                                          \
+#test "_ahead", test, start_ahead, end_ahead, NULL                                 \
+	}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -584,6 +604,13 @@ int main(void)
 		cmocka_unit_test(full_device),
 		cmocka_unit_test(full_file_system),
 		cmocka_unit_test(writer_disappears),
+		AHEAD(cut_at_every_byte),
+		AHEAD(forged_chunks),
+		AHEAD(resync_after_damage),
+		AHEAD(resync_over_garbage),
+		AHEAD(damage_is_counted_once_a_pass),
+		AHEAD(every_allocation_fails),
+		AHEAD(every_allocation_fails_without_index),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

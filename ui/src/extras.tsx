@@ -85,10 +85,80 @@ export function Memory() {
       </div>
       <Steps of={`of ${count(most)}; a row wrote, a column read`} />
       <Table name="communication" limit={10} rows={m.flatMap((row, i) => row.flatMap((v, k) => (v ? [{ i, k, v }] : []))).sort((a, b) => b.v - a.v)} columns={[['wrote', (r) => r.i], ['read', (r) => r.k], ['times', (r) => r.v, (r) => count(r.v)]]} />
+      {c.total && <><h3>How many threads share</h3><div class="two">
+        <Degrees name="sharing degree" of="readers of a value" what="values" values={c.total.sharing_degree_from_1} />
+        <Degrees name="invalidation degree" of="readers whose copies a write ended" what="writes" values={c.total.invalidation_degree_from_1} /></div></>}
+      {Array.isArray(c.lines) && c.lines.length > 0 && <PageMap lines={c.lines} bytes={c.line_bytes} />}
       {Array.isArray(c.lines) && c.lines.length > 0 && <><h3>Lines that move</h3>
         <Table name="lines" rows={c.lines} columns={[['address', (r: Row) => r.address ?? ''], ['false sharing misses', (r: Row) => r.false_misses ?? 0, (r: Row) => count(r.false_misses ?? 0)], ['true', (r: Row) => r.true_misses ?? 0, (r: Row) => count(r.true_misses ?? 0)],
           ['upgrades', (r: Row) => r.upgrades ?? 0, (r: Row) => count(r.upgrades ?? 0)]]} /></>}
       <p class="more">Of a recording of memory accesses (longpole ciat); not of this trace's time, so nothing here is filtered by the selection.</p>
+    </>
+  );
+}
+
+// How often one, two, ... threads.
+function Degrees({ name, of, what, values }: { name: string; of: string; what: string; values: number[] }) {
+  const all = values.reduce((x, y) => x + y, 0);
+  if (!all) return <p class="absent">{name}: none.</p>;
+  return <Table name={name} limit={8} rows={values.map((v, i) => ({ i: i + 1, v })).filter((r) => r.v)} columns={[[of, (r) => r.i], [what, (r) => r.v, (r) => count(r.v)], ['share', (r) => r.v / all, (r) => pct(r.v / all)]]} />;
+}
+
+// Pages that have moved lines: a row a page, a square a line, shaded by the misses that other threads' writes caused there.
+function PageMap({ lines, bytes }: { lines: Row[]; bytes: number }) {
+  const page = 4096n, per = 4096 / bytes, of = new Map<bigint, number[]>();
+  for (const l of lines) {
+    const a = BigInt(l.address), p = a / page;
+    if (!of.has(p)) of.set(p, Array(per).fill(0));
+    of.get(p)![Number((a % page) / BigInt(bytes))] += (l.false_misses ?? 0) + (l.true_misses ?? 0);
+  }
+  const pages = [...of].sort((x, y) => (x[0] < y[0] ? -1 : 1)).slice(0, 48), most = Math.max(1, ...pages.flatMap((p) => p[1])), w = Math.max(6, Math.min(12, 700 / per));
+  return <><h3>Where on their pages</h3>
+    <div class="scroll" tabIndex={0} role="region" aria-label="page map"><svg class="heat" width={per * w + 150} height={pages.length * 14 + 4} role="img" aria-label="pages whose lines move; the table beneath has the lines">
+      {pages.map(([p, v], i) => <><text x="0" y={i * 14 + 11}>{`0x${(p * page).toString(16)}`}</text>
+        {v.map((m, k) => <rect class={step(m / most)} x={146 + k * w} y={i * 14} width={w - 1} height="12"><title>{`0x${(p * page + BigInt(k * bytes)).toString(16)}: ${count(m)} misses`}</title></rect>)}</>)}
+    </svg></div><Steps of={`of ${count(most)} misses by sharing; a row a page of 4 KiB, a square a line; of the ${lines.length} lines that move most`} /></>;
+}
+
+// Where routers are drawn: on their grid where the network has two dimensions, else none.
+function grid(c: Row): [number, number] | null {
+  if (!['mesh', 'torus', 'cmesh', 'flatfly'].includes(c.topology)) return null;
+  const dims: number[] = c.dims ? c.dims.split('x').map(Number) : Array(Number(c.n)).fill(Number(c.k));
+  return dims.length === 1 ? [dims[0], 1] : dims.length === 2 && c.topology !== 'flatfly' ? [dims[0], dims[1]] : null;
+}
+export function Noc() {
+  const r: Row = doc.attached['noc-sim'], links: Row[] = r.links ?? [], g = grid(r.config), most = Math.max(1e-9, ...links.map((l) => l.busy_share));
+  const n = r.routers, pitch = g ? Math.max(14, Math.min(56, 860 / Math.max(...g))) : Math.max(3, Math.min(24, 600 / n));
+  const at = (router: number): [number, number] => [(router % g![0]) * pitch + pitch, Math.floor(router / g![0]) * pitch + pitch];
+  const title = (l: Row) => `router ${l.from_router} to ${l.to_router}: ${pct(l.busy_share)} busy, ${count(l.flits)} flits`;
+  // A link is drawn beside the middle between its routers, on the right of its direction; one round the edge is short.
+  const line = (l: Row) => {
+    const [x, y] = at(l.from_router), [u, v] = at(l.to_router), d = Math.hypot(u - x, v - y) || 1, far = d > 1.5 * pitch, sx = (far ? -1 : 1) * (u - x) / d, sy = (far ? -1 : 1) * (v - y) / d, o = pitch * 0.12;
+    const a = pitch * 0.24, b = far ? pitch * 0.48 : pitch * 0.76;
+    return { x1: x + sx * a - sy * o, y1: y + sy * a + sx * o, x2: x + sx * b - sy * o, y2: y + sy * b + sx * o };
+  };
+  const x: number[] = [], y: number[] = [];
+  let sum = 0;
+  const packets = (r.histogram ?? []).reduce((s: number, b: Row) => s + b.packets, 0);
+  for (const b of r.histogram ?? []) { sum += b.packets; x.push(b.to_cycles); y.push(sum / packets); }
+  const place = (l: Row) => ({ from: l.from_router, to: l.to_router, busy: l.busy_share, flits: l.flits });
+  return (
+    <>
+      <p>{r.config.topology}, {count(r.routers)} routers, {count(r.nodes)} nodes, {r.config.routing} routing, {r.config.traffic} traffic at {r.config.load} flits a node and cycle:
+        latency {r.latency_cycles.mean === null ? 'unknown' : `${Number(r.latency_cycles.mean).toFixed(1)}${r.latency_cycles.half_width_95 === null ? '' : ` ±${Number(r.latency_cycles.half_width_95).toFixed(1)}`}`} cycles, {Number(r.accepted_flits_node_cycle).toFixed(3)} accepted{r.saturated ? '; it is saturated' : ''}. Simulated.</p>
+      <h3>How busy links are</h3>
+      <div class="scroll" tabIndex={0} role="region" aria-label="links">
+        {g ? <svg class="heat" width={(g[0] + 1) * pitch} height={(g[1] + 1) * pitch} role="img" aria-label="map of the network's links; the table beneath has the busiest">
+          {links.map((l) => <line class={`link ${step(l.busy_share / most)}`} {...line(l)} stroke-width={Math.max(2, pitch * 0.16)}><title>{title(l)}</title></line>)}
+          {Array.from({ length: g[0] * g[1] }, (_, i) => { const [u, v] = at(i), s = pitch * 0.2; return <><rect class="router" x={u - s} y={v - s} width={2 * s} height={2 * s} rx="2"><title>{`router ${i}`}</title></rect>{pitch >= 30 && <text class="router" x={u} y={v + 4}>{i}</text>}</>; })}
+        </svg> : <svg class="heat" width={n * pitch + 4} height={n * pitch + 4} role="img" aria-label="links as a matrix; the table beneath has the busiest">
+          {links.map((l) => <rect class={step(l.busy_share / most)} x={l.to_router * pitch} y={l.from_router * pitch} width={pitch - 0.5} height={pitch - 0.5}><title>{title(l)}</title></rect>)}
+        </svg>}
+      </div>
+      <Steps of={`of the busiest link's ${pct(most)}${g ? '; each direction on its own right side, links round the edge as stubs' : '; rows send, columns receive'}`} />
+      <Table name="busiest links" limit={8} rows={links.map(place).sort((p, q) => q.busy - p.busy)} columns={[['from router', (l) => l.from], ['to', (l) => l.to], ['busy', (l) => l.busy, (l) => pct(l.busy)], ['flits', (l) => l.flits, (l) => count(l.flits)]]} />
+      {x.length > 1 && <><h3>How long packets take</h3><Plot label="distribution of packet latency" x={x} y={[y]} xLabel="cycles: share of packets that takes at most so long" xText={(v) => count(v)} yText={(v) => pct(v)} height={190} series={[{ label: 'share', color: '--s0', steps: true }]} /></>}
+      <p class="more">A simulation of its own (longpole noc sim); not of this trace's time, so nothing here is filtered by the selection.</p>
     </>
   );
 }

@@ -4,7 +4,7 @@ import { signal } from '@preact/signals';
 import { Component, render, type ComponentChild } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import { PALETTE, T, doc, forgetColors, ns } from './data';
-import { Deadlock, Memory, Network, isNetwork } from './extras';
+import { Deadlock, Noc, Memory, Network, isNetwork } from './extras';
 import { Flame } from './flame';
 import { GraphPanel } from './graph';
 import { Answer, Connections, Locks, Quality, Queues, Selection, Threads, WhatIf } from './panels';
@@ -59,7 +59,7 @@ class Safe extends Component<{ children: ComponentChild }> {
 }
 type Panel = [string, string, () => ComponentChild, boolean?];
 const PANELS: Panel[] = [['answer', 'Answer', () => <Answer />], ['timeline', 'Timeline', () => <TimelinePanel />], ['whatif', 'What-if', () => <WhatIf />], ['locks', 'Locks', () => <Locks />],
-  ['queues', 'Queues', () => <Queues />], ['graph', 'Graph', () => <GraphPanel />], ['flame', 'Flame', () => <Flame />], ['memory', 'Memory', () => <Memory />, !doc.attached.ciat], ['network', 'Network', () => <Network />, !isNetwork()], ['deadlock', 'Deadlock', () => <Deadlock />, !doc.attached.deadlock], ['connections', 'Connections', () => <Connections />, !doc.connections], ['quality', 'Data quality', () => <Quality />]];
+  ['queues', 'Queues', () => <Queues />], ['graph', 'Graph', () => <GraphPanel />], ['flame', 'Flame', () => <Flame />], ['memory', 'Memory', () => <Memory />, !doc.attached.ciat], ['network', 'Network', () => <Network />, !isNetwork()], ['noc', 'On-chip network', () => <Noc />, !doc.attached['noc-sim']], ['deadlock', 'Deadlock', () => <Deadlock />, !doc.attached.deadlock], ['connections', 'Connections', () => <Connections />, !doc.connections], ['quality', 'Data quality', () => <Quality />]];
 const shown = PANELS.filter((p) => !p[3]);
 const show = (id: string) => { panel.value = id; rest.value = true; requestAnimationFrame(() => document.getElementById(id)?.scrollIntoView({ block: 'start' })); };
 

@@ -5,9 +5,10 @@
 #include <netinet/in.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/ptrace.h>
 #include <sys/select.h>
 
-enum { WORKERS = 8, LONG_MS = 300000 };
+enum { WORKERS = 8, LONG_MS = 36000000 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER, second = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t work = PTHREAD_COND_INITIALIZER;
@@ -125,13 +126,19 @@ static void sleeps(void)
 	nap_ms(LONG_MS);
 }
 
-static void *hold_and_compute(void *argument)
+static void compute(void)
 {
 	volatile long n = 0;
-	pthread_mutex_lock(&lock);
-	pthread_barrier_wait(&together);
+	(void)!nice(19);
 	while (n >= 0)
 		n = n + 1 < 1000000000 ? n + 1 : 0;
+}
+
+static void *hold_and_compute(void *argument)
+{
+	pthread_mutex_lock(&lock);
+	pthread_barrier_wait(&together);
+	compute();
 	return argument;
 }
 
@@ -252,6 +259,43 @@ static void pipeline(void)
 		;
 }
 
+/* The writer waits for room; who would make some computes. */
+static void pipeline_computes(void)
+{
+	static char big[200000];
+	int p[2];
+	if (pipe(p) != 0)
+		exit(9);
+	if (fork_child() == 0) {
+		close(p[0]);
+		_exit(write(p[1], big, sizeof big) < 0);
+	}
+	close(p[1]);
+	ready();
+	compute();
+}
+
+/* Who would post was stopped by a debugger, which waits for its user. */
+static void traced(void)
+{
+	sem_t *s = shared_memory(sizeof *s);
+	int fd = listening(), status;
+	sem_init(s, 1, 0);
+	pid_t posts = fork_child();
+	if (posts == 0) {
+		nap_ms(LONG_MS);
+		_exit(sem_post(s));
+	}
+	if (fork_child() == 0)
+		_exit(sem_wait(s));
+	if (ptrace(PTRACE_SEIZE, posts, NULL, NULL) != 0 ||
+		ptrace(PTRACE_INTERRUPT, posts, NULL, NULL) != 0 ||
+		waitpid(posts, &status, __WALL) != posts)
+		exit(9);
+	ready();
+	close(accept(fd, NULL, NULL));
+}
+
 /* Two that seem to wait for each other only: a third, that sleeps now, posts for both. */
 static void third_posts(void)
 {
@@ -318,6 +362,8 @@ static const struct hang_case cases[] = {
 	{"timed-circle", timed_circle},
 	{"waits-for-child", waits_for_child},
 	{"pipeline", pipeline},
+	{"pipeline-computes", pipeline_computes},
+	{"traced", traced},
 	{"third-posts", third_posts},
 	{"zombies", zombies},
 	{"stopped-child", stopped_child},

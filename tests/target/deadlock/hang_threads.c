@@ -199,7 +199,7 @@ static void *lock_and_sleep(void *argument)
 {
 	pthread_mutex_lock(&first);
 	pthread_barrier_wait(&together);
-	nap_ms(100000);
+	nap_ms(36000000);
 	pthread_mutex_unlock(&first);
 	return argument;
 }

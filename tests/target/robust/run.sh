@@ -75,13 +75,13 @@ check() {
 	fi
 	why=$(differs unrecorded; differs ring; differs full; expectations "$file")
 	if [[ -n ${LONGPOLE:-} && -x $LONGPOLE ]]; then
-		run_as longpole "$LONGPOLE" record -o "$scratch/trace.lpt" -- "./$name"
+		run_as longpole "$LONGPOLE" record --heap -o "$scratch/trace.lpt" -- "./$name"
 		why+=$(differs longpole)
 		run_as stat "$LONGPOLE" stat -o "$scratch/stat.txt" -- "./$name"
 		why+=$(differs stat)
-		run_as counted "$LONGPOLE" record --locks=sampled -o "$scratch/trace.lpt" -- "./$name"
+		run_as counted "$LONGPOLE" record --heap --locks=sampled -o "$scratch/trace.lpt" -- "./$name"
 		why+=$(differs counted)
-		run_as called "$LONGPOLE" calls -q -o "$scratch/trace.lpt" -- "./$name"
+		run_as called "$LONGPOLE" calls -q -k -o "$scratch/trace.lpt" -- "./$name"
 		why+=$(differs called)
 	fi
 	[[ -z $why ]] && say "ok $name" || say "not ok $name: ${why//$'\n'/; }"

@@ -1,0 +1,396 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* python.c - from _PyRuntime to interpreters, their threads, and a thread's frames. */
+#include "deadlock/python.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* Lists that somebody may be changing, or damaged, have an end. */
+enum {
+	INTERPRETERS_MAX = 64,
+	THREADS_MAX = 1 << 16,
+	FRAMES_MAX = 1 << 10,
+	TEXT_MAX = 1024,
+	TABLE_MAX = 1 << 16,
+	OFFSET_MAX = 1 << 20,
+};
+
+/* Offsets in bytes. The same in all of them: bytes and tuples have ob_size at 16; of a text the
+ * length is at 16, its state at 32. */
+enum { OB_SIZE = 16, BYTES_DATA = 32, TEXT_LENGTH = 16, TEXT_STATE = 32 };
+struct layout {
+	uint32_t version; /* 0x030b: 3.11 */
+	uint32_t interpreters, next_interpreter, threads;
+	uint32_t next_thread, pthread, native, frame;
+	bool is_behind_cframe; /* `frame` is of a struct that has the frame at `cframe` */
+	uint32_t cframe;
+	uint32_t previous, code, instruction, owner;
+	uint32_t file, name, line_table, first_line, instructions;
+	uint32_t ascii, compact; /* where a text's characters begin */
+};
+static const struct layout layouts[] = {
+	{.version = 0x030b,
+		.interpreters = 40,
+		.next_interpreter = 0,
+		.threads = 16,
+		.next_thread = 8,
+		.pthread = 152,
+		.native = 160,
+		.frame = 56,
+		.is_behind_cframe = true,
+		.cframe = 8,
+		.previous = 48,
+		.code = 32,
+		.instruction = 56,
+		.owner = 69,
+		.file = 112,
+		.name = 128,
+		.line_table = 136,
+		.first_line = 72,
+		.instructions = 184,
+		.ascii = 48,
+		.compact = 72},
+	{.version = 0x030c,
+		.interpreters = 40,
+		.next_interpreter = 0,
+		.threads = 72,
+		.next_thread = 8,
+		.pthread = 136,
+		.native = 144,
+		.frame = 56,
+		.is_behind_cframe = true,
+		.cframe = 0,
+		.previous = 8,
+		.code = 0,
+		.instruction = 56,
+		.owner = 70,
+		.file = 112,
+		.name = 128,
+		.line_table = 136,
+		.first_line = 68,
+		.instructions = 192,
+		.ascii = 40,
+		.compact = 56},
+};
+
+/* Where 3.13 says it: at which offsets of _Py_DebugOffsets, which is where _PyRuntime begins. */
+#define FIELD(member, at)                                                                          \
+	{                                                                                          \
+		offsetof(struct layout, member), at                                                \
+	}
+static const struct {
+	size_t member;
+	uint32_t at;
+} published[] = {
+	FIELD(interpreters, 40),
+	FIELD(next_interpreter, 64),
+	FIELD(threads, 72),
+	FIELD(next_thread, 168),
+	FIELD(frame, 184),
+	FIELD(pthread, 192),
+	FIELD(native, 200),
+	FIELD(previous, 232),
+	FIELD(code, 240),
+	FIELD(instruction, 248),
+	FIELD(owner, 264),
+	FIELD(file, 280),
+	FIELD(name, 296),
+	FIELD(line_table, 304),
+	FIELD(first_line, 312),
+	FIELD(instructions, 344),
+	FIELD(ascii, 560),
+};
+enum { PUBLISHED_BYTES = 584, PUBLISHED_VERSION = 8, PUBLISHED_FREE_THREADED = 16 };
+
+struct deadlock_python {
+	struct layout layout;
+	uint64_t runtime;
+	const char *why; /* its frames are not known; NULL: they are */
+};
+
+struct reader {
+	struct deadlock_world *world;
+	pid_t pid;
+	const struct layout *layout;
+};
+
+static bool read_bytes(const struct reader *r, uint64_t address, void *ret, size_t size)
+{
+	return address && deadlock_world_read(r->world, r->pid, address, ret, size);
+}
+
+/* 0: there is none, or it cannot be read. */
+static uint64_t pointer_at(const struct reader *r, uint64_t address, uint32_t offset)
+{
+	uint64_t value = 0;
+	return address && read_bytes(r, address + offset, &value, sizeof value) ? value : 0;
+}
+
+/* ---- which Python --------------------------------------------------------------------------- */
+
+static bool read_published(const struct reader *r, uint64_t runtime, struct layout *ret)
+{
+	uint8_t bytes[PUBLISHED_BYTES];
+	uint64_t value;
+	if (!read_bytes(r, runtime, bytes, sizeof bytes) || memcmp(bytes, "xdebugpy", 8) != 0)
+		return false;
+	memcpy(&value, bytes + PUBLISHED_VERSION, sizeof value);
+	if (value >> 16 != 0x030d)
+		return false;
+	memcpy(&value, bytes + PUBLISHED_FREE_THREADED, sizeof value);
+	if (value)
+		return false;
+	*ret = (struct layout){.version = 0x030d};
+	for (size_t i = 0; i < BASE_COUNT(published); i++) {
+		memcpy(&value, bytes + published[i].at, sizeof value);
+		if (value > OFFSET_MAX)
+			return false;
+		const uint32_t offset = (uint32_t)value;
+		memcpy((char *)ret + published[i].member, &offset, sizeof offset);
+	}
+	ret->compact = ret->ascii + 16; /* utf8_length and utf8 come between */
+	return true;
+}
+
+static void choose_layout(const struct reader *r, uint32_t version, struct deadlock_python *python)
+{
+	for (size_t i = 0; i < BASE_COUNT(layouts); i++) {
+		if (layouts[i].version == version) {
+			python->layout = layouts[i];
+			return;
+		}
+	}
+	if (version == 0x030d && read_published(r, python->runtime, &python->layout))
+		return;
+	char text[128];
+	snprintf(text, sizeof text,
+		"the layout of Python %u.%u's frames is not known; those of 3.11 to 3.13 are "
+		"(3.13 with its global lock)",
+		version >> 8, version & 0xff);
+	python->why = base_arena_strndup(deadlock_world_arena(r->world), text, strlen(text));
+	python->why = python->why ? python->why : "out of memory";
+}
+
+/* NULL: it is no Python. */
+static const struct deadlock_python *python_of(struct deadlock_world *w, struct deadlock_process *p)
+{
+	if (p->has_python)
+		return p->python;
+	p->has_python = true;
+	uint64_t runtime, at, version = 0;
+	const struct reader r = {.world = w, .pid = p->pid};
+	if (!deadlock_symbol_of(w, p, "python", "_PyRuntime", &runtime))
+		return NULL;
+	struct deadlock_python *python = base_arena_alloc(deadlock_world_arena(w), sizeof *python);
+	if (!python)
+		return NULL;
+	*python = (struct deadlock_python){.runtime = runtime};
+	if (!deadlock_symbol_of(w, p, "python", "Py_Version", &at))
+		python->why = "it is older than Python 3.11";
+	else if (!read_bytes(&r, at, &version, sizeof version))
+		python->why = "its memory cannot be read";
+	else
+		choose_layout(&r, (uint32_t)(version >> 16), python);
+	p->python = python;
+	return python;
+}
+
+/* ---- texts and lines --------------------------------------------------------------------------
+ */
+
+static void add_character(struct base_str *out, uint32_t c)
+{
+	char utf8[4] = {(char)c};
+	size_t n = 1;
+	if (c >= 0x10000) {
+		n = 4;
+		utf8[0] = (char)(0xf0 | (c >> 18 & 7));
+	} else if (c >= 0x800) {
+		n = 3;
+		utf8[0] = (char)(0xe0 | c >> 12);
+	} else if (c >= 0x80) {
+		n = 2;
+		utf8[0] = (char)(0xc0 | c >> 6);
+	}
+	for (size_t i = 1; i < n; i++)
+		utf8[i] = (char)(0x80 | (c >> 6 * (n - 1 - i) & 0x3f));
+	base_str_add_bytes(out, utf8, n);
+}
+
+/* "": it cannot be read. */
+static const char *text_of(const struct reader *r, uint64_t object)
+{
+	uint64_t length;
+	uint32_t state;
+	uint8_t bytes[TEXT_MAX * 4];
+	struct base_str out = {0};
+	if (!read_bytes(r, object + TEXT_LENGTH, &length, sizeof length) ||
+		!read_bytes(r, object + TEXT_STATE, &state, sizeof state))
+		return "";
+	const unsigned kind = state >> 2 & 7; /* bytes of a character */
+	const bool is_compact = state >> 5 & 1, is_ascii = state >> 6 & 1;
+	if (!is_compact || (kind != 1 && kind != 2 && kind != 4) || !length || length > TEXT_MAX ||
+		!read_bytes(r, object + (is_ascii ? r->layout->ascii : r->layout->compact), bytes,
+			length * kind))
+		return "";
+	for (size_t i = 0; i < length; i++) {
+		uint32_t c = 0;
+		memcpy(&c, bytes + i * kind, kind);
+		add_character(&out, c);
+	}
+	const char *text = out.failed ? NULL
+				      : base_arena_strndup(deadlock_world_arena(r->world),
+						base_str_text(&out), out.length);
+	base_str_fini(&out);
+	return text ? text : "";
+}
+
+/* Six bits a byte, the lowest first. */
+static uint32_t take_number(const uint8_t *table, size_t size, size_t *at)
+{
+	uint32_t value = 0;
+	for (unsigned shift = 0; *at < size && shift < 32; shift += 6) {
+		const uint8_t b = table[(*at)++];
+		value |= (uint32_t)(b & 0x3f) << shift;
+		if (!(b & 0x40))
+			break;
+	}
+	return value;
+}
+
+uint32_t deadlock_python_line(const uint8_t *table, size_t size, uint32_t first, uint64_t unit)
+{
+	enum { SHORT_LINES = 10, NO_COLUMNS = 13, LONG = 14, NOWHERE = 15 };
+	uint32_t line = first;
+	uint64_t begins = 0;
+	for (size_t at = 0; at < size;) {
+		const unsigned code = table[at] >> 3 & 15, units = (table[at] & 7) + 1u;
+		at++;
+		if (code == NO_COLUMNS || code == LONG) {
+			const uint32_t n = take_number(table, size, &at);
+			line = n & 1 ? line - (n >> 1) : line + (n >> 1);
+		} else if (code >= SHORT_LINES && code < NO_COLUMNS) {
+			line += code - SHORT_LINES;
+		}
+		if (unit >= begins && unit - begins < units)
+			return code == NOWHERE ? 0 : line;
+		begins += units;
+		while (at < size &&
+			!(table[at] & 0x80)) /* only the first byte of an entry has it */
+			at++;
+	}
+	return 0;
+}
+
+/* ---- frames -----------------------------------------------------------------------------------
+ */
+
+static uint32_t line_of(const struct reader *r, uint64_t code, uint64_t instruction)
+{
+	const struct layout *l = r->layout;
+	const uint64_t table = pointer_at(r, code, l->line_table);
+	uint64_t size = 0;
+	uint32_t first = 0, line = 0;
+	if (!table || instruction < code + l->instructions ||
+		!read_bytes(r, table + OB_SIZE, &size, sizeof size) || !size || size > TABLE_MAX ||
+		!read_bytes(r, code + l->first_line, &first, sizeof first))
+		return 0;
+	uint8_t *bytes = base_alloc(size);
+	if (bytes && read_bytes(r, table + BYTES_DATA, bytes, size))
+		line = deadlock_python_line(
+			bytes, size, first, (instruction - code - l->instructions) / 2);
+	base_free(bytes);
+	return line;
+}
+
+/* The standard library, and what has no file. */
+static bool is_runtime(const char *file)
+{
+	return file[0] == '<' || (strstr(file, "/lib/python3") && !strstr(file, "-packages/"));
+}
+
+static bool read_frame(const struct reader *r, uint64_t frame, struct deadlock_frame *ret)
+{
+	const struct layout *l = r->layout;
+	const uint64_t code = pointer_at(r, frame, l->code);
+	const uint64_t at = pointer_at(r, frame, l->instruction);
+	*ret = (struct deadlock_frame){.pc = at, .module = "", .file = "", .function = ""};
+	if (!code || !at)
+		return false;
+	ret->function = text_of(r, pointer_at(r, code, l->name));
+	ret->file = text_of(r, pointer_at(r, code, l->file));
+	ret->line = line_of(r, code, at);
+	ret->is_runtime = is_runtime(ret->file);
+	return *ret->function && *ret->file;
+}
+
+/* The interpreter puts one where its own C code begins: no function of anybody. */
+static bool is_entry(const struct reader *r, uint64_t frame)
+{
+	enum { OWNED_BY_C_STACK = 3 };
+	uint8_t owner = 0;
+	return r->layout->version >= 0x030c &&
+	       read_bytes(r, frame + r->layout->owner, &owner, sizeof owner) &&
+	       owner == OWNED_BY_C_STACK;
+}
+
+static uint64_t innermost_frame(const struct reader *r, uint64_t thread)
+{
+	const uint64_t frame = pointer_at(r, thread, r->layout->frame);
+	return r->layout->is_behind_cframe ? pointer_at(r, frame, r->layout->cframe) : frame;
+}
+
+static void read_frames(const struct reader *r, uint64_t thread, struct deadlock_wait *wait)
+{
+	struct deadlock_frame *all =
+		base_arena_alloc(deadlock_world_arena(r->world), DEADLOCK_FRAMES_MAX * sizeof *all);
+	uint64_t frame = innermost_frame(r, thread);
+	size_t nr = 0;
+	for (int i = 0; all && frame && i < FRAMES_MAX && nr < DEADLOCK_FRAMES_MAX; i++) {
+		if (!is_entry(r, frame) && read_frame(r, frame, &all[nr]))
+			nr++;
+		frame = pointer_at(r, frame, r->layout->previous);
+	}
+	wait->python = all;
+	wait->nr_python = nr;
+}
+
+/* By what pthread_self() is, which is the thread's fs_base; else by its tid, which a fork makes
+ * old. */
+static bool is_thread(const struct reader *r, uint64_t thread, const struct deadlock_wait *wait)
+{
+	if (wait->registers_source != DEADLOCK_REGISTERS_NONE && wait->registers.fs_base)
+		return pointer_at(r, thread, r->layout->pthread) == wait->registers.fs_base;
+	return pointer_at(r, thread, r->layout->native) == (uint64_t)wait->thread.tid;
+}
+
+static uint64_t find_thread(
+	const struct reader *r, uint64_t runtime, const struct deadlock_wait *wait)
+{
+	const struct layout *l = r->layout;
+	uint64_t interpreter = pointer_at(r, runtime, l->interpreters);
+	for (int i = 0; interpreter && i < INTERPRETERS_MAX; i++) {
+		uint64_t thread = pointer_at(r, interpreter, l->threads);
+		for (int t = 0; thread && t < THREADS_MAX; t++) {
+			if (is_thread(r, thread, wait))
+				return thread;
+			thread = pointer_at(r, thread, l->next_thread);
+		}
+		interpreter = pointer_at(r, interpreter, l->next_interpreter);
+	}
+	return 0;
+}
+
+void deadlock_python_frames(
+	struct deadlock_world *w, struct deadlock_process *p, struct deadlock_wait *wait)
+{
+	const struct deadlock_python *python = python_of(w, p);
+	wait->nr_python = 0;
+	wait->without_python = python ? python->why : NULL;
+	if (!python || python->why)
+		return;
+	const struct reader r = {.world = w, .pid = p->pid, .layout = &python->layout};
+	const uint64_t thread = find_thread(&r, python->runtime, wait);
+	if (thread) /* else it is none of Python's threads */
+		read_frames(&r, thread, wait);
+}

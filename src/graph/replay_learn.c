@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * replay_learn.c - what a recording of threads teaches about its machine: hand-overs after waits of
+ * any length, and what waking a sleeper costs the one who wakes it (a system call, an interrupt to
+ * another processor), so that waits that an edit makes or ends have their price.
+ */
+#include "graph/replay_priv.h"
+
+#include <math.h>
+
+enum { CREDIBLE = 5 };
+#define LEAST_ERROR_NS 50.0 /* of a median: no clock is better */
+#define CERTAIN        3.0  /* standard errors */
+
+/* What a state took after its actor had put something: [did that wake somebody] */
+struct after_put {
+	struct replay_samples took[2];
+};
+
+static bool is_executed(const struct graph_replay *r, uint32_t state)
+{
+	return state < r->nr_states && r->executes[state];
+}
+
+static void sample_actor(
+	const struct graph_replay *r, const struct replay_log_actor *a, struct after_put *after)
+{
+	uint32_t state = REPLAY_NONE;
+	unsigned woke = 0;
+	bool put = false;
+
+	for (uint32_t i = a->head; i != REPLAY_NONE; i = replay_next(r, replay_step(r, i))) {
+		const struct replay_step *step = replay_step(r, i);
+		enum replay_class class = replay_class(step);
+
+		if (replay_kind(step) == REPLAY_LINK_OUT)
+			continue;
+		if (class != REPLAY_FOLLOWS) {
+			if (class == REPLAY_RUN && put && woke < 2 && is_executed(r, state) &&
+				!(step->bits & REPLAY_SLEPT))
+				graph_replay_sample(&after[state].took[woke], replay_own(r, step));
+			put = false;
+			woke = 0;
+		}
+		put |= replay_kind(step) == GRAPH_VERB_enqueue;
+		woke += replay_woke(step);
+		state = step->state;
+	}
+}
+
+/* Every state's difference, weighted by how well it is known; 0: it may as well be chance. */
+static double difference(const struct after_put *after, size_t nr)
+{
+	double sum = 0, weight = 0;
+
+	for (size_t i = 0; i < nr; i++) {
+		const struct replay_samples *took = after[i].took;
+		double error[2], value[2], w;
+
+		if (took[0].nr < CREDIBLE || took[1].nr < CREDIBLE)
+			continue;
+		for (unsigned k = 0; k < 2; k++) {
+			value[k] = graph_replay_median(&took[k], &error[k]);
+			error[k] = error[k] > LEAST_ERROR_NS ? error[k] : LEAST_ERROR_NS;
+		}
+		w = 1 / (error[0] * error[0] + error[1] * error[1]);
+		sum += w * (value[1] - value[0]);
+		weight += w;
+	}
+	return weight > 0 && sum > CERTAIN * sqrt(weight) ? sum / weight : 0;
+}
+
+enum base_status graph_replay_learn(struct graph_replay *r, struct base_err *err)
+{
+	struct after_put *after;
+	size_t nr = r->nr_states;
+
+	if (r->failed)
+		return base_fail(err, r->failed, "replay's log failed before");
+	if (!r->nr_processors)
+		return BASE_OK;
+	for (size_t i = 0; i < r->latency_capacity; i++) {
+		if (r->latency[i])
+			graph_replay_latency_learn(r->latency[i]);
+	}
+	after = base_alloc((nr + 1) * sizeof *after);
+	if (!after)
+		return base_fail(err, BASE_ERR_NOMEM, "no memory to learn from replay's log");
+	for (size_t i = 0; i < r->nr_actors; i++)
+		sample_actor(r, &r->actor[i], after);
+	r->wake_ns = (uint64_t)difference(after, nr);
+	base_free(after);
+	return BASE_OK;
+}

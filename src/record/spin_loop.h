@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * spin_loop.h - does a loop only wait? Told from its instructions alone.
+ *
+ * A round of a loop whose registers are all written before they are read in it, or not written at
+ * all, depends on memory and on nothing that the round before did. If it stores nothing but by
+ * exchange of such a value with a word, a round that found memory as the round before did leaves
+ * everything as it was: it spins (T. Li 2005, section 3.3), and only a change of memory by somebody
+ * else ends it. That is a proof without a single step. Loops that it does not take in (calls, more
+ * than one path through it, instructions beside the usual ones) are UNKNOWN, and may well spin.
+ */
+#ifndef LONGPOLE_RECORD_SPIN_LOOP_H
+#define LONGPOLE_RECORD_SPIN_LOOP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+	RECORD_SPIN_LOOP_BYTES = 128, /* at most, of a loop */
+	RECORD_SPIN_LOOP_WORDS = 4,
+	RECORD_SPIN_LOOP_NONE = 0xff
+};
+
+enum record_spin_loop_kind {
+	RECORD_SPIN_LOOP_UNKNOWN,
+	RECORD_SPIN_LOOP_WORKS, /* a round differs from the one before, or stores, or reads nothing
+				 */
+	RECORD_SPIN_LOOP_WAITS
+};
+/* Where a word is: displacement + base + index * scale, of registers (numbered rax, rcx, rdx, rbx,
+ * rsp, ...) that the loop leaves as they are. */
+struct record_spin_loop_word {
+	uint64_t displacement; /* of a word that is addressed by rip: the address */
+	uint8_t base, index;   /* or RECORD_SPIN_LOOP_NONE */
+	uint8_t scale, size_bytes;
+};
+struct record_spin_loop_code {
+	enum record_spin_loop_kind kind;
+	uint64_t begins, branch; /* addresses of its first and its last instruction */
+	struct record_spin_loop_word word[RECORD_SPIN_LOOP_WORDS];
+	uint32_t nr_words; /* 0: not all of them are at such a place */
+};
+/* The innermost loop around the instruction at `pc`. `code`: size_bytes of code from `from` on,
+ * which should reach RECORD_SPIN_LOOP_BYTES to both sides. */
+struct record_spin_loop_code record_spin_loop_around(
+	const uint8_t *code, size_t size_bytes, uint64_t from, uint64_t pc);
+
+#endif

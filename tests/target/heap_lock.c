@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * heap_lock - locks in allocated memory, each of which only one function made. Known answers: the
+ * locks' names, and how often each is taken (argument: rounds).
+ */
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SESSIONS = 3, BUCKETS = 5000, BUCKET = 4321 };
+
+struct session {
+	char before[600];
+	pthread_mutex_t lock;
+};
+struct cache {
+	pthread_mutex_t lock;
+	char after[200];
+};
+#define MAKER __attribute__((noinline)) static
+
+static const pthread_mutex_t plain = PTHREAD_MUTEX_INITIALIZER;
+
+/* Initialised by a call of its own function. */
+MAKER struct session *session_new(void)
+{
+	struct session *s = malloc(sizeof *s);
+	if (!s)
+		abort();
+	pthread_mutex_init(&s->lock, NULL);
+	return s;
+}
+
+/* Never initialised by a call: in a block of its own, and deep in a large one. */
+MAKER struct cache *cache_new(void)
+{
+	struct cache *c = malloc(sizeof *c);
+	if (!c)
+		abort();
+	memcpy(&c->lock, &plain, sizeof plain);
+	return c;
+}
+
+MAKER struct cache *buckets_new(void)
+{
+	struct cache *all = calloc(BUCKETS, sizeof *all);
+	if (!all)
+		abort();
+	return all;
+}
+
+/* One function initialises what another one allocated. */
+MAKER void lock_setup(pthread_mutex_t *lock)
+{
+	if (pthread_mutex_init(lock, NULL))
+		abort(); /* so that the call above is not a jump */
+}
+
+MAKER struct cache *table_new(void)
+{
+	struct cache *c = aligned_alloc(64, 320);
+	if (!c)
+		abort();
+	lock_setup(&c->lock);
+	return c;
+}
+
+static void take(pthread_mutex_t *lock, uint64_t times)
+{
+	while (times--) {
+		pthread_mutex_lock(lock);
+		pthread_mutex_unlock(lock);
+	}
+}
+
+/* Two kinds of objects in one place, one after the other. */
+MAKER void first_life(void *place, uint64_t times)
+{
+	pthread_mutex_init(place, NULL);
+	take(place, times);
+}
+
+MAKER void second_life(void *place, uint64_t times)
+{
+	pthread_mutex_init(place, NULL);
+	take(place, times);
+}
+
+static void *again(void *place)
+{
+	take(place, 1);
+	return NULL;
+}
+
+int main(int argc, char **argv)
+{
+	uint64_t rounds = argc > 1 ? strtoull(argv[1], NULL, 10) : 10;
+	struct session *session[SESSIONS];
+	struct cache *cache = cache_new(), *buckets = buckets_new(), *table = table_new();
+	pthread_t thread;
+	for (int i = 0; i < SESSIONS; i++)
+		session[i] = session_new();
+	for (int i = 0; i < SESSIONS; i++)
+		take(&session[i]->lock, rounds);
+	take(&cache->lock, 2 * rounds);
+	take(&buckets[BUCKET].lock, 3 * rounds);
+	take(&table->lock, 4 * rounds);
+	void *place = malloc(sizeof(pthread_mutex_t));
+	if (!place)
+		abort();
+	first_life(place, rounds);
+	second_life(place, rounds);
+	if (pthread_create(&thread, NULL, again, place))
+		abort();
+	pthread_join(thread, NULL);
+	free(place);
+	for (int i = 0; i < SESSIONS; i++)
+		free(session[i]);
+	free(cache);
+	free(buckets);
+	free(table);
+	printf("%llu\n", (unsigned long long)(SESSIONS + 2 + 3 + 4 + 2) * rounds + 1);
+	return 0;
+}
