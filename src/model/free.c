@@ -24,7 +24,7 @@ struct model *model_free(struct model *m)
 	for (size_t i = 0; i < m->nr_pools; i++)
 		base_free(m->pool[i].function);
 	for (uint32_t i = 0; m->thread && i < m->nr_threads; i++)
-		base_free(m->thread[i].run_by_site);
+		model_free_thread(&m->thread[i]);
 	for (uint32_t i = 0; m->object && i < m->nr_objects; i++)
 		free_object(&m->object[i]);
 	void *owned[] = {m->cause, m->run_time, m->thread, m->standing, m->followed, m->listener,

@@ -124,8 +124,9 @@ struct thread {
 	bool acts;                 /* for machines in turn (note_act): no actor itself */
 	struct kernel_view k;
 	struct io io;
-	struct held held[MODEL_HELD_MAX];
-	struct machine machine[MODEL_MACHINES_MAX];
+	struct held *held; /* up to MODEL_HELD_MAX */
+	struct machine *machine;
+	size_t held_capacity, machine_capacity;
 };
 
 /* Something waited on, by definition id. Queue ids are NONE until first used. */
@@ -491,6 +492,12 @@ void model_link(
 /* What the actor has been in since its last verb gets its name now. */
 void model_rename(struct model *m, struct thread *t, uint64_t time_ns, uint32_t state);
 void model_count(struct model *m, enum trace_diag d);
+/* A table of the model's or of a thread's; false: no memory, and the run has failed. */
+bool model_grow(struct model *m, void *data, size_t *capacity, size_t need, size_t elem_size_bytes);
+/* ... and a map's. */
+void model_put(struct model *m, struct base_map *map, uint64_t hi, uint64_t lo, uint64_t value);
+/* What a thread needs while it lives. */
+void model_free_thread(struct thread *t);
 uint32_t model_idle_state(struct model *m);
 
 /* ---- connections.c -------------------------------------------------------------------------- */
@@ -585,7 +592,10 @@ void model_kernel_out(struct model *m, struct thread *t, const struct trace_reco
 void model_kernel_in(struct model *m, struct thread *t, const struct trace_record *r);
 /* It may run, and waits for a processor: which, and who has it, is known when it gets one. */
 void model_be_ready(struct model *m, struct thread *t, uint64_t time_ns, uint32_t flags);
-/* rules_kernel_known.c: it waits, the library says, and is woken; leaves its processor; has one. */
+/* rules_kernel_known.c: a wait begins; it waits, the library says, and is woken; leaves its
+ * processor; has one. */
+void model_begin_wait(
+	struct model *m, struct thread *t, enum graph_verb_kind verb, uint32_t queue, int64_t n);
 void model_known_woken(struct model *m, struct thread *waker, struct thread *t, uint64_t time_ns);
 void model_known_leaves(struct model *m, struct thread *t, uint64_t time_ns, bool preempted);
 void model_known_runs(struct thread *t);

@@ -248,6 +248,18 @@ void model_rule_thread_begin(struct model *m, struct thread *t, const struct tra
 	begin(m, t, r, model_token_queue(m, TOKEN_thread, t->process, b->token, false));
 }
 
+void model_free_thread(struct thread *t)
+{
+	base_free(t->run_by_site);
+	base_free(t->held);
+	base_free(t->machine);
+	t->run_by_site = NULL;
+	t->held = NULL;
+	t->machine = NULL;
+	t->nr_held = t->nr_machines = 0;
+	t->run_capacity = t->held_capacity = t->machine_capacity = 0;
+}
+
 void model_rule_thread_end(struct model *m, struct thread *t, const struct trace_record *r)
 {
 	if (t->acts)
@@ -264,6 +276,7 @@ void model_rule_thread_end(struct model *m, struct thread *t, const struct trace
 	if (t->actor != m->end_actor && !m->is_system)
 		model_verb(m, t, GRAPH_VERB_wait, r->time_ns, 0, 0, model_idle_state(m), 0);
 	t->ended = true;
+	model_free_thread(t);
 }
 
 void model_rule_join_wait(struct model *m, struct thread *t, const struct trace_record *r)
