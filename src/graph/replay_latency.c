@@ -35,14 +35,16 @@ static int ascending(const void *pa, const void *pb)
 double graph_replay_median(const struct replay_samples *s, double *ret_error)
 {
 	uint32_t sorted[REPLAY_SAMPLES], nr = s->nr < REPLAY_SAMPLES ? s->nr : REPLAY_SAMPLES;
+	size_t low = nr / 4, middle = nr ? (nr - 1) / 2 : 0, high = nr * 3 / 4;
 
 	*ret_error = INFINITY;
 	if (!nr)
 		return 0;
 	memcpy(sorted, s->sample, nr * sizeof *sorted);
 	qsort(sorted, nr, sizeof *sorted, ascending);
-	*ret_error = 0.93 * (double)(sorted[nr * 3 / 4] - sorted[nr / 4]) / sqrt(nr);
-	return sorted[(nr - 1) / 2];
+	/* of a normal distribution, from its quartiles */
+	*ret_error = 0.93 * (double)(sorted[high] - sorted[low]) / sqrt(nr);
+	return sorted[middle];
 }
 
 enum base_status graph_replay_latency_add(struct graph_replay *r, uint32_t state, uint64_t wait_ns,
