@@ -30,8 +30,8 @@ struct deadlock_watch {
 	pid_t *pid;
 	size_t nr_pids;
 	uint64_t nr_passes, cpu_began_ns;
-	uint64_t first_look_ns,
-		looks_cpu_ns; /* when the first one was made; cost of those after it */
+	uint64_t first_look_ns;                  /* when it was made */
+	uint64_t looks_cpu_ns, last_look_cpu_ns; /* cost of those after it, and of the last one */
 	struct deadlock_watch_stats stats;
 };
 
@@ -211,12 +211,13 @@ static void keep_new(struct deadlock_watch *w, struct deadlock_answer *a)
 
 /* ---- a step ---------------------------------------------------------------------------------- */
 
-/* May a look begin, or would looks cost more than they may? The first one, at all that sleeps
- * already, may. */
+/* May a look begin, or would looks cost more than they may, if this one costs what the last one
+ * did? The first one, at all that sleeps already, may. */
 static bool is_affordable(const struct deadlock_watch *w, uint64_t now_ns)
 {
 	const double allowed_ns = (double)(now_ns - w->first_look_ns) * w->o.share;
-	return w->o.share <= 0 || !w->first_look_ns || (double)w->looks_cpu_ns <= allowed_ns;
+	return w->o.share <= 0 || !w->first_look_ns ||
+	       (double)(w->looks_cpu_ns + w->last_look_cpu_ns) <= allowed_ns;
 }
 
 /* A look at those that were chosen. */
@@ -231,10 +232,12 @@ static enum base_status look(struct deadlock_watch *w, uint64_t now_ns,
 	o.now_ns = now_ns;
 	w->stats.nr_looks++;
 	const enum base_status s = deadlock_look(w->monitor, &o, ret, err);
-	if (w->first_look_ns)
-		w->looks_cpu_ns += cpu_ns() - before_ns;
-	else
+	if (w->first_look_ns) {
+		w->last_look_cpu_ns = cpu_ns() - before_ns;
+		w->looks_cpu_ns += w->last_look_cpu_ns;
+	} else {
 		w->first_look_ns = now_ns;
+	}
 	return s;
 }
 
