@@ -352,7 +352,7 @@ static int print(struct closed *x)
 	if (x->inferred.unexplained) {
 		base_str_add(&first, "CAVEAT  ");
 		base_str_add_count(&first, x->inferred.unexplained);
-		base_str_add(&first, " messages that no reception explains\n");
+		base_str_add(&first, " messages that no set of receptions explains in all runs\n");
 	}
 	if (x->stopped)
 		base_str_add(&first, "CAVEAT  the program was stopped by accesses=\n");

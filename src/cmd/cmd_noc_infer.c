@@ -254,8 +254,9 @@ static int print(struct cmd *c, const struct answer *a)
 	if (r->unexplained || r->empty) {
 		base_str_add(&text, "CAVEAT  ");
 		base_str_add_count(&text, r->unexplained ? r->unexplained : r->empty);
-		base_str_add(&text, " packets that no reception explains: they follow their node's "
-				    "previous transmit, as in the base run\n");
+		base_str_add(&text,
+			" packets that no set of receptions explains in all runs: they wait "
+			"for what explains most of them, is usual, or came last\n");
 	}
 	if (a->options->ignore_blocked && share(r->blocked, r->transmits * a->nr_runs) > 0.5)
 		base_str_add(&text, "CAVEAT  most transmits were held up by the one before, in "

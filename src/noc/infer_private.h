@@ -60,10 +60,10 @@ struct noc_view {
 	int64_t *slack;      /* [candidate][run] */
 	struct noc_infer_sort *sort;
 	bool *keep;
-	uint8_t *certainty;        /* of the kept ones, in the order of candidate[] */
-	size_t capacity;           /* of these five, in candidates */
-	bool usable[NOC_RUNS_MAX]; /* runs in which the transmit was seen, and not held up */
-	uint32_t nr_usable;
+	uint8_t *certainty;          /* of the kept ones, in the order of candidate[] */
+	size_t capacity;             /* of these five, in candidates */
+	bool usable[NOC_RUNS_MAX];   /* runs in which the transmit was seen, and not held up */
+	uint32_t nr_usable, nr_seen; /* nr_seen: held up or not */
 	uint32_t plausible_one_in; /* candidates are only what so many of its type wait for; 0: all
 				    */
 	bool only_answers; /* candidates are only what came from where the transmit goes to */

@@ -102,7 +102,7 @@ static enum base_status take_record(struct source *s, const struct trace_record 
 		s->head->ordered[r->stream - 1] = r->u.noc_node.ordered != 0;
 	} else if (r->kind == TRACE_noc_address && s->wants_address) {
 		s->wants_address = false;
-		if (!s->run) {
+		if (!s->run && s->last >= t->first) {
 			t->packets->address[s->last - t->first] = r->u.noc_address.address;
 			t->packets->units[s->last - t->first] = (uint8_t)r->u.noc_address.units;
 		}
@@ -256,8 +256,9 @@ static enum base_status infer_window(
 	struct noc_pdg *inferred;
 	memcpy(t->packets->ordered, t->source[0].head->ordered, t->packets->nr_nodes);
 	t->packets->nr_packets = t->runs.nr_packets = (uint32_t)(to - t->first);
-	enum base_status s =
-		noc_infer(t->packets, &t->runs, &t->options->infer, &inferred, &window, err);
+	enum base_status s = noc_pdg_check(t->packets, err);
+	if (s == BASE_OK)
+		s = noc_infer(t->packets, &t->runs, &t->options->infer, &inferred, &window, err);
 	if (s != BASE_OK)
 		return s;
 	uint32_t begin = (uint32_t)(from - t->first);

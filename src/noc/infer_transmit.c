@@ -142,6 +142,7 @@ static void window_of_options(
 static uint32_t find_usable(struct noc_view *v, uint32_t t)
 {
 	uint32_t nr = 0, runs = v->runs->nr_runs;
+	v->nr_seen = 0;
 	for (uint32_t r = 0; r < runs; r++) {
 		v->usable[r] = !(v->options->ignore_blocked && v->ordered && t &&
 				       noc_view_transmit(v, v->transmit[t], r) <=
@@ -149,6 +150,7 @@ static uint32_t find_usable(struct noc_view *v, uint32_t t)
 			       !noc_view_filled(v, v->transmit[t], r) &&
 			       !(t && v->ordered && noc_view_filled(v, v->transmit[t - 1], r));
 		nr += v->usable[r];
+		v->nr_seen += !noc_view_filled(v, v->transmit[t], r);
 	}
 	v->counts.blocked += runs - nr;
 	v->nr_usable = nr;
@@ -256,6 +258,17 @@ static void reduce(struct noc_view *v)
 /* ---- explanations -----------------------------------------------------------------------------
  */
 
+/* So many runs must show it: where they differ, what few agree on may be chance. Of those in which
+ * the transmit was held up none can be asked for. */
+static uint32_t runs_to_agree(const struct noc_view *v)
+{
+	uint32_t wanted = (v->runs->nr_runs + 1) / 2;
+	if (!v->runs->filled)
+		return 1;
+	wanted = wanted < NOC_LEARN_RUNS ? wanted : NOC_LEARN_RUNS;
+	return v->nr_seen >= wanted && v->nr_usable < wanted ? v->nr_usable : wanted;
+}
+
 /* Is the time since the previous transmit (of the first: since the start) the same in all usable
  * runs? */
 static bool only_previous(const struct noc_view *v, uint32_t t, uint64_t *ret_delay)
@@ -274,9 +287,7 @@ static bool only_previous(const struct noc_view *v, uint32_t t, uint64_t *ret_de
 		gap[nr++] = g;
 		most = g > most ? g : most;
 	}
-	/* of runs that differ, few agree by chance */
-	if (nr < (v->runs->filled ? NOC_LEARN_RUNS : 1) ||
-		most - least > (int64_t)v->tolerance_cycles)
+	if (nr < runs_to_agree(v) || most - least > (int64_t)v->tolerance_cycles)
 		return false;
 	qsort(gap, nr, sizeof *gap, compare_slacks);
 	*ret_delay = gap[nr / 2] > 0 ? (uint64_t)gap[nr / 2] : 0;
@@ -341,7 +352,7 @@ static enum base_status explain_windows(struct noc_view *v, uint32_t t, bool wit
 		v->counts.candidates += v->nr_candidates;
 		if (noc_infer_prune(v->slack, v->nr_candidates, v->runs->nr_runs, v->usable,
 			    v->tolerance_cycles, v->sort, v->keep, &delay, &explained) &&
-			explained >= (v->runs->filled ? NOC_LEARN_RUNS : 1)) {
+			explained >= runs_to_agree(v)) {
 			take(v, delay, true, ret);
 			ret->explained = true;
 			return BASE_OK;

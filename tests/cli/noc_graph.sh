@@ -54,6 +54,20 @@ test_noc_match() {
 	is_json out '.result.matching.base_only == 30 and .result.reference.found_share > 0.85'
 }
 
+# Window by window: what is found of all at once; and what cannot be done so is said.
+test_noc_windows() {
+	expect 0 longpole noc gen -o ref.lpt nodes=8 packets=5000
+	expect 0 longpole noc sample -o run ref.lpt runs=2
+	expect 0 longpole noc infer --json -o whole.lpt run-0.lpt run-1.lpt run-2.lpt learn=0 tolerance=0
+	whole=$(jq .result.dependencies out)
+	expect 0 longpole noc infer --json -o parts.lpt run-0.lpt run-1.lpt run-2.lpt learn=0 tolerance=0 window_packets=1500
+	is_json out ".result.packets == 5000 and .result.dependencies == $whole"
+	expect 0 longpole noc compare --json whole.lpt parts.lpt on=ideal
+	is_json out '[.result.rows[] | select(.replay == "parts.lpt") | .execution_error] == [0]'
+	expect 2 longpole noc infer run-0.lpt run-1.lpt window_packets=1500 reference=ref.lpt
+	expect 2 longpole noc infer run-0.lpt run-1.lpt window_packets=10
+}
+
 # What an independent reader finds in the file that we export, and what comes back.
 test_noc_netrace() {
 	command -v python3 >/dev/null || skip "no python3"
