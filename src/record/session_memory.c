@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* session_memory.c - memory streams from the target's shared memory into the trace. */
 #include "record/session_memory.h"
+#include "record/ring.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -40,9 +41,10 @@ static unsigned note_level(Elf_Scn *section)
 	return level;
 }
 
-unsigned record_memory_level(const char *path)
+/* What value() says of the section, 0 without one. */
+static unsigned of_section(const char *path, const char *wanted, unsigned (*value)(Elf_Scn *))
 {
-	unsigned level = 0;
+	unsigned result = 0;
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0 || elf_version(EV_CURRENT) == EV_NONE) {
 		if (fd >= 0)
@@ -57,14 +59,29 @@ unsigned record_memory_level(const char *path)
 			const char *name = gelf_getshdr(s, &header)
 						   ? elf_strptr(elf, names, header.sh_name)
 						   : NULL;
-			if (name && !strcmp(name, MEMORY_NOTE_SECTION))
-				level = note_level(s);
+			if (name && !strcmp(name, wanted))
+				result = value(s);
 		}
 	}
 	if (elf)
 		elf_end(elf);
 	close(fd);
-	return level;
+	return result;
+}
+
+unsigned record_memory_level(const char *path)
+{
+	return of_section(path, MEMORY_NOTE_SECTION, note_level);
+}
+
+static unsigned is_there(Elf_Scn *section)
+{
+	return section != NULL;
+}
+
+bool record_is_wrapped(const char *path)
+{
+	return of_section(path, PRELOAD_WRAP_SECTION, is_there) != 0;
 }
 
 /* ---- the file ------------------------------------------------------------------------------ */

@@ -45,6 +45,8 @@ struct record_memory {
  * was.
  */
 unsigned record_memory_level(const char *path);
+/* A static program that was linked with liblongpole-wrap.a. */
+bool record_is_wrapped(const char *path);
 enum base_status record_memory_create(struct record_memory *m, unsigned level,
 	const struct record_memory_taker *taker, struct base_err *err) BASE_MUST_CHECK;
 void record_memory_destroy(struct record_memory *m); /* removes the file, too */

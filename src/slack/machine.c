@@ -225,6 +225,8 @@ static enum base_status note_writer(struct slack_machine *m, uint64_t address, u
 				"the last writers need more memory than is allowed");
 		page->place[n & (PAGE_PLACES - 1)] = p;
 	}
+	if (BASE_UNLIKELY(m->nr_spinning))
+		slack_spin_stored(m, address, bytes, writer);
 	return BASE_OK;
 }
 
@@ -293,6 +295,8 @@ static enum base_status run_access(struct slack_machine *m, struct lane *l,
 	const struct memory_item *t, uint64_t address, struct base_err *err)
 {
 	enum base_status s = BASE_OK;
+	if (BASE_UNLIKELY(m->nr_spinning) && t->kind != MEMORY_STORE)
+		slack_spin_loaded(m, l, address);
 	if (t->instructions > 1)
 		s = run_plain(m, l, t->instructions - 1, t->code, err);
 	if (s != BASE_OK)
@@ -374,6 +378,10 @@ static enum base_status run_item(
 	case MEMORY_RANGE_LOAD:
 	case MEMORY_RANGE_STORE:
 		return run_range(m, l, t, err);
+	case MEMORY_BRANCH:
+		if (BASE_UNLIKELY(m->spinner != NULL))
+			slack_spin_branched(m, l);
+		break;
 	default:
 		break;
 	}
@@ -384,6 +392,8 @@ static enum base_status lane_ended(struct slack_machine *m, struct lane *l, stru
 {
 	enum base_status s = end_block(m, l, err);
 	struct slack_access a = {.kind = SLACK_END};
+	if (m->spinner)
+		slack_spin_ended(m, l);
 	if (s == BASE_OK)
 		s = slack_machine_node(m, l, &a, &l->last, err);
 	l->state = LANE_ENDED;
@@ -539,7 +549,9 @@ static enum base_status init(struct slack_machine *m, struct base_err *err)
 	}
 	if (m->nr_lanes)
 		slack_machine_start(m, &m->lane[0], 0);
-	return BASE_OK;
+	return slack_spin_init(m) == BASE_OK
+		       ? BASE_OK
+		       : base_fail(err, BASE_ERR_NOMEM, "no memory for loops that wait");
 }
 
 enum base_status slack_machine_new(const struct slack_machine_config *config,
@@ -589,6 +601,7 @@ struct slack_machine *slack_machine_free(struct slack_machine *m)
 	base_free(m->lane);
 	base_free(m->heap);
 	base_free(m->producer);
+	base_free(m->spinner);
 	base_free(m->result.processor);
 	base_free(m);
 	return NULL;
