@@ -181,15 +181,25 @@ static void prepare(void)
 		pthread_mutex_init(&bucket[i].lock, NULL);
 }
 
+static void run_all(void *(*run)(void *))
+{
+	pthread_t thread[THREADS];
+	for (long i = 0; i < THREADS; i++)
+		pthread_create(&thread[i], NULL, run, (void *)i);
+	for (long i = 0; i < THREADS; i++)
+		pthread_join(thread[i], NULL);
+}
+
+/* KERNEL [TIMES] */
 int main(int argc, char **argv)
 {
+	long times = argc > 2 ? strtol(argv[2], NULL, 10) : 1;
 	static const struct {
 		const char *name;
 		void *(*run)(void *);
 	} kernel[] = {{"matrix", matrix}, {"pointers", pointers}, {"locks", locks},
 		{"fft", transforms}, {"radix", radix}, {"lu", lu}};
 	for (size_t k = 0; k < sizeof kernel / sizeof *kernel; k++) {
-		pthread_t thread[THREADS];
 		struct timespec begin, end;
 		if (argc < 2 || strcmp(argv[1], kernel[k].name) != 0)
 			continue;
@@ -197,10 +207,8 @@ int main(int argc, char **argv)
 			!strcmp(argv[1], "matrix"))
 			prepare();
 		clock_gettime(CLOCK_MONOTONIC, &begin);
-		for (long i = 0; i < THREADS; i++)
-			pthread_create(&thread[i], NULL, kernel[k].run, (void *)i);
-		for (long i = 0; i < THREADS; i++)
-			pthread_join(thread[i], NULL);
+		for (long i = 0; i < times; i++)
+			run_all(kernel[k].run);
 		clock_gettime(CLOCK_MONOTONIC, &end);
 		double check = 0; /* so that nothing is computed in vain */
 		for (int i = 0; i < N; i++)

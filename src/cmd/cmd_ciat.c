@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_ciat.c - `longpole ciat`: how threads share memory, whatever the machine. */
+#include "cmd/slack.h"
 #include "cmd/streams.h"
 #include "memory/ciat.h"
 #include "memory/smait.h"
@@ -101,8 +102,9 @@ static double percent(uint64_t n, uint64_t of)
 	return of ? 100 * (double)n / (double)of : 0;
 }
 
-static void add_place(struct base_str *out, const struct memory_source *s, uint64_t at, bool code)
+static void add_place(struct base_str *out, struct cmd_slack_names *n, uint64_t at, bool code)
 {
+	const struct memory_source *s = n->source;
 	struct memory_place p = {.name = "", .file = ""};
 	bool (*find)(const struct memory_source *, uint64_t, struct memory_place *) =
 		code ? s->ops->code_place : s->ops->data_place;
@@ -116,6 +118,11 @@ static void add_place(struct base_str *out, const struct memory_source *s, uint6
 		report_clean_add(out, base_str_text(&text));
 	} else if (code && !at) {
 		base_str_add(out, "an unknown instruction");
+	} else if (code && s->ops->linked) {
+		cmd_slack_name(n, CMD_SLACK_INSTRUCTION, at, &text);
+		report_clean_add(out, base_str_text(&text));
+	} else if (!code && cmd_slack_data_at(n, at, &text)) {
+		report_clean_add(out, base_str_text(&text));
 	} else {
 		base_str_addf(
 			out, "%s 0x%" PRIx64, code ? "the instruction at" : "the line at", at);
@@ -123,8 +130,20 @@ static void add_place(struct base_str *out, const struct memory_source *s, uint6
 	base_str_fini(&text);
 }
 
+/* The first byte of a line that was touched where it was shared: symbols may begin within a line.
+ */
+static uint64_t first_touched(const struct memory_ciat_result *r, const struct memory_ciat_line *l)
+{
+	uint64_t offsets = 0;
+	for (size_t k = 0; k < r->nr_sites; k++)
+		if (r->site[k].line == l->address)
+			offsets |= r->site[k].offsets;
+	return l->address +
+	       (offsets ? (unsigned)__builtin_ctzll(offsets) * (uint64_t)r->line_bytes / 64 : 0);
+}
+
 static void finding(
-	struct base_str *out, const struct memory_ciat_result *r, const struct memory_source *s)
+	struct base_str *out, const struct memory_ciat_result *r, struct cmd_slack_names *s)
 {
 	const struct memory_ciat_counts *n = &r->total.all;
 	uint64_t accesses = sum_accesses(n), misses = n->true_misses + n->false_misses;
@@ -139,7 +158,7 @@ static void finding(
 			out, "False sharing: %.0f%% of the ", percent(n->false_misses, misses));
 		base_str_add_count(out, misses);
 		base_str_add(out, " times that a line comes back changed bring no news; most in ");
-		add_place(out, s, r->line[0].address, false);
+		add_place(out, s, first_touched(r, &r->line[0]), false);
 		base_str_addf(out, " (%.0f%% of them).\n",
 			percent(r->line[0].false_misses, n->false_misses));
 	} else {
@@ -194,7 +213,7 @@ static void degree_rows(struct base_str *out, const struct memory_ciat_result *r
 }
 
 static void line_rows(
-	struct base_str *out, const struct memory_ciat_result *r, const struct memory_source *s)
+	struct base_str *out, const struct memory_ciat_result *r, struct cmd_slack_names *s)
 {
 	const struct memory_ciat_counts *n = &r->total.all;
 	if (!r->lines_known || r->nr_threads == 1)
@@ -208,15 +227,23 @@ static void line_rows(
 		unsigned shown = 0;
 		base_str_addf(out, "  0x%" PRIx64 "  false %" PRIu64 "  true %" PRIu64 "  ",
 			l->address, l->false_misses, l->true_misses);
-		add_place(out, s, l->address, false);
+		add_place(out, s, first_touched(r, l), false);
 		base_str_add(out, "\n");
 		for (size_t k = 0; k < r->nr_sites && shown < SITES_SHOWN; k++) {
 			const struct memory_ciat_site *e = &r->site[k];
 			if (e->line != l->address)
 				continue;
 			unsigned first = e->offsets ? (unsigned)__builtin_ctzll(e->offsets) : 0;
-			base_str_addf(out, "      byte %u %s by thread %u%s, ",
-				first * r->line_bytes / 64, e->stores ? "stored" : "loaded",
+			struct base_str field = {0};
+			uint64_t at = l->address + first * (uint64_t)r->line_bytes / 64;
+			base_str_addf(out, "      byte %u", first * r->line_bytes / 64);
+			if (!s->source->ops->data_place && cmd_slack_data_at(s, at, &field)) {
+				base_str_add(out, " (");
+				report_clean_add(out, base_str_text(&field));
+				base_str_add(out, ")");
+			}
+			base_str_fini(&field);
+			base_str_addf(out, " %s by thread %u%s, ", e->stores ? "stored" : "loaded",
 				e->thread, e->several ? " and others" : "");
 			add_place(out, s, e->code, true);
 			base_str_addf(out, ": %" PRIu64 " times\n",
@@ -296,7 +323,7 @@ static int by_accesses(const void *a, const void *b)
 }
 
 static void function_rows(
-	struct base_str *out, const struct memory_ciat_result *r, const struct memory_source *s)
+	struct base_str *out, const struct memory_ciat_result *r, struct cmd_slack_names *s)
 {
 	const struct memory_ciat_function **by =
 		base_alloc((r->nr_functions + 1) * sizeof(struct memory_ciat_function *));
@@ -369,16 +396,18 @@ static int answer(struct cmd *c, const struct cmd_streams *s, const struct memor
 		memory_ciat_tags(&text, r);
 		return cmd_write(c, &text);
 	}
-	finding(&text, r, s->source);
+	struct cmd_slack_names names = {.source = s->source};
+	finding(&text, r, &names);
 	phase_rows(&text, r);
 	if (r->nr_threads > 1)
 		degree_rows(&text, r);
-	line_rows(&text, r, s->source);
+	line_rows(&text, r, &names);
 	matrix_rows(&text, r);
 	usage_rows(&text, r);
 	curve_rows(&text, r);
-	function_rows(&text, r, s->source);
+	function_rows(&text, r, &names);
 	caveats(&text, s, r);
+	cmd_slack_names_fini(&names);
 	return cmd_write(c, &text);
 }
 

@@ -31,6 +31,8 @@ enum cmd_slack_by { CMD_SLACK_FUNCTION, CMD_SLACK_LINE, CMD_SLACK_INSTRUCTION, C
  */
 void cmd_slack_name(
 	struct cmd_slack_names *n, enum cmd_slack_by by, uint64_t address, struct base_str *out);
+/* The data object at an address, "object+0x8"; false: it has no name. */
+bool cmd_slack_data_at(struct cmd_slack_names *n, uint64_t address, struct base_str *out);
 /* Sums over static instructions or lines, most critical first. NULL: nothing, or no memory. */
 struct cmd_slack_named *cmd_slack_group(struct cmd_slack_names *n, const struct slack_result *r,
 	enum cmd_slack_by by, size_t *ret_nr);

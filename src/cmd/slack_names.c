@@ -67,23 +67,29 @@ static bool name_code(
 	return true;
 }
 
-static bool name_data(struct cmd_slack_names *n, uint64_t address, struct base_str *out)
+bool cmd_slack_data_at(struct cmd_slack_names *n, uint64_t address, struct base_str *out)
 {
 	struct memory_linked at;
 	for (size_t i = 0;
 		n->source->ops->linked && n->source->ops->linked(n->source, address, false, i, &at);
 		i++) {
 		struct symbol_file *symbols = symbols_of(n, at.path);
-		struct base_str name = {0};
-		if (symbols && symbol_data(symbols, at.address, &name)) {
-			const char *text = base_str_text(&name), *plus = strstr(text, "+0x");
-			base_str_add_bytes(out, text, plus ? (size_t)(plus - text) : name.length);
-			base_str_fini(&name);
+		if (symbols && symbol_data(symbols, at.address, out))
 			return true;
-		}
-		base_str_fini(&name);
 	}
 	return false;
+}
+
+/* Without the place in it. */
+static bool name_data(struct cmd_slack_names *n, uint64_t address, struct base_str *out)
+{
+	struct base_str name = {0};
+	bool found = cmd_slack_data_at(n, address, &name);
+	const char *text = base_str_text(&name), *plus = strstr(text, "+0x");
+	if (found)
+		base_str_add_bytes(out, text, plus ? (size_t)(plus - text) : name.length);
+	base_str_fini(&name);
+	return found;
 }
 
 void cmd_slack_name(

@@ -126,7 +126,7 @@ watched watched-threads threads.c -O2
 meanwhile() {
 	local why='' what
 	selected meanwhile || return 0
-	"$LONGPOLE" cc -w -O2 -o shares "$here/threads.c" -lpthread 2>err || why=$(cat err)
+	"$LONGPOLE" cc -w -O2 -g -o shares "$here/threads.c" -lpthread 2>err || why=$(cat err)
 	why+=$(record -o shares.lpt -- ./shares 3>&1 >shares.said)
 	"$LONGPOLE" ciat --json shares.lpt >of.file 2>>err || why+=" $(cat err)"
 	timeout 60 "$LONGPOLE" record --into=ciat ./shares >said 2>of.text || why+=" --into: exit status $?: $(tail -n 2 of.text)"
@@ -137,6 +137,7 @@ meanwhile() {
 		[[ $(jq -c "$what" of.file 2>>err) == "$(jq -c "$what" of.run 2>>err)" ]] || why+=" they differ: $(jq -c "$what" of.file of.run 2>&1)"
 	done
 	grep -q '1 parallel' of.text || why+=" no phases"
+	grep -q '(turns) stored by .* threads.c:' of.text || why+=" a word that all threads store to is not named: $(head -n 30 of.text)"
 	timeout 60 "$LONGPOLE" cdat --set=nodes=2 -- ./shares 2>&1 >/dev/null | grep -q 'data accesses miss' || why+=" cdat says nothing"
 	timeout 60 "$LONGPOLE" ciat --threads=2 -- ./shares >/dev/null 2>err && why+=" too many threads are no error"
 	printf '#!/bin/sh\n./shares\nexit 7\n' >seven.sh
