@@ -582,6 +582,54 @@ static void window_of_a_run(void **state)
 	finish(&b);
 }
 
+static void sampled(struct bench *b, uint64_t at, uint32_t by, uint32_t where, unsigned nr)
+{
+	for (unsigned i = 0; i < nr; i++)
+		PUT(b, at + i, by, sample, .site = where);
+}
+
+static bool is_named(struct bench *b, const char *name)
+{
+	for (uint32_t i = 0; i < 64; i++) /* (unknown ones are "?") */
+		if (!strcmp(model_state(b->model, i)->name, name))
+			return true;
+	return false;
+}
+
+/* Two workers of one role: where their samples were, by thread. */
+static void run_workers(struct bench *b, const unsigned first[2], const unsigned second[2])
+{
+	start(b);
+	uint32_t worker = site(b, "worker"), match = site(b, "match"), emit = site(b, "emit");
+	spawn(b, 2, worker);
+	sampled(b, 100, 2, match, first[0]);
+	sampled(b, 200, 2, emit, first[1]);
+	PUT(b, 350, 1, join_wait, .handle = 2000, .site = worker);
+	PUT(b, 400, 2, thread_end);
+	PUT(b, 410, 1, join_done, .handle = 2000);
+	sampled(b, 500, 3, match, second[0]);
+	sampled(b, 600, 3, emit, second[1]);
+	PUT(b, 700, 1, join_wait, .handle = 2001, .site = worker);
+	PUT(b, 800, 3, thread_end);
+	PUT(b, 810, 1, join_done, .handle = 2001);
+	end(b, 900);
+}
+
+/* One does a bit more of this, the other of that: one name. */
+static void equal_threads_have_equal_names(void **state)
+{
+	(void)state;
+	struct bench b;
+	run_workers(&b, (unsigned[]){48, 52}, (unsigned[]){60, 40});
+	assert_true(is_named(&b, "running match"));
+	assert_false(is_named(&b, "running emit"));
+	finish(&b);
+	run_workers(&b, (unsigned[]){60, 0}, (unsigned[]){0, 50}); /* they surely differ */
+	assert_true(is_named(&b, "running match"));
+	assert_true(is_named(&b, "running emit"));
+	finish(&b);
+}
+
 static void any_records_conserve_time(void **state)
 {
 	(void)state;
@@ -766,6 +814,7 @@ int main(void)
 		cmocka_unit_test(unseen_wait_is_unexplained),
 		cmocka_unit_test(machines_in_turn_are_linked),
 		cmocka_unit_test(window_of_a_run),
+		cmocka_unit_test(equal_threads_have_equal_names),
 		cmocka_unit_test(any_records_conserve_time),
 		cmocka_unit_test(a_path_for_each_connection),
 		cmocka_unit_test(one_connection_alone),
