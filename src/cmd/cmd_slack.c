@@ -21,6 +21,9 @@ static const struct cmd_option option[] = {
 		"in the graph"},
 	{"from-parallel", 0, NULL, NULL, "the graph begins when the first thread is created"},
 	{"from-marker", 0, "N", NULL, "the graph begins at the first marker with that number"},
+	{"spins", 0, NULL, NULL,
+		"find loops that only wait: their instructions are counted apart, and what low "
+		"power would save there"},
 	{"until", 0, "CYCLES", NULL, "stop the machine after so many cycles"},
 	{"out-of-order", 'o', NULL, NULL, "on out-of-order processors, as B. Fields models them"},
 	{"window", 0, "N", NULL, "with -o: instructions in the reorder buffer (default 128)"},
@@ -176,6 +179,20 @@ static int out_of_order(struct cmd *c, struct memory_source *source, struct cmd_
 	return status;
 }
 
+static int find_spins(struct cmd *c, struct memory_source *source, struct slack_options *o,
+	struct slack_spins **ret)
+{
+	struct cmd_slack_decoder d = {.source = source};
+	enum base_status s = slack_spins_find(source, cmd_slack_decode, &d, ret, &c->err);
+	cmd_slack_decoder_fini(&d);
+	if (s != BASE_OK)
+		return cmd_fail(c, s);
+	o->machine.spinning = slack_spins_count;
+	o->machine.spinning_ctx = *ret;
+	o->machine.spins = *ret;
+	return CMD_OK;
+}
+
 static int run(struct cmd *c, struct memory_source *source, const struct slack_machine_config *k)
 {
 	struct slack_options o = {0};
@@ -190,8 +207,13 @@ static int run(struct cmd *c, struct memory_source *source, const struct slack_m
 		.options = &o,
 		.names = &names,
 		.rows = (size_t)rows};
-	int status = cmd_given(c, "out-of-order") ? out_of_order(c, source, &v)
-						  : in_order(c, source, &v);
+	struct slack_spins *spins = NULL;
+	int status = cmd_given(c, "spins") ? find_spins(c, source, &o, &spins) : CMD_OK;
+	v.spins = spins;
+	if (status == CMD_OK)
+		status = cmd_given(c, "out-of-order") ? out_of_order(c, source, &v)
+						      : in_order(c, source, &v);
+	slack_spins_free(spins);
 	cmd_slack_names_fini(&names);
 	return status;
 }

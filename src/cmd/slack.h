@@ -6,6 +6,7 @@
 #include "cmd/streams.h"
 #include "slack/fields.h"
 #include "slack/slack.h"
+#include "slack/spins.h"
 
 #include <jansson.h>
 
@@ -52,11 +53,15 @@ struct cmd_slack_view {
 	const struct slack_result *result;        /* NULL: out of order */
 	const struct slack_fields_result *fields; /* NULL: in order */
 	const struct slack_core *core;
+	const struct slack_spins *spins; /* NULL: not asked for */
 	struct cmd_slack_names *names;
 	size_t rows;
 };
 void cmd_slack_text(struct base_str *out, const struct cmd_slack_view *v);
 json_t *cmd_slack_json(const struct cmd_slack_view *v);
+/* ---- slack_spins.c: nothing, or null, when v->spins is NULL */
+void cmd_slack_spins_text(struct base_str *out, const struct cmd_slack_view *v);
+json_t *cmd_slack_spins_json(const struct cmd_slack_view *v);
 /* ---- slack_fields.c: of the out-of-order model */
 void cmd_slack_fields_text(struct base_str *out, const struct cmd_slack_view *v);
 json_t *cmd_slack_fields_json(const struct cmd_slack_view *v);

@@ -149,6 +149,76 @@ static bool makes_zero(const ZydisDecodedInstruction *i, const ZydisDecodedOpera
 	       o[last - 1].reg.value == o[last - 2].reg.value;
 }
 
+/* What depends on more than registers and memory, or does more than change them. */
+static bool is_outside(const ZydisDecodedInstruction *i)
+{
+	switch (i->mnemonic) {
+	case ZYDIS_MNEMONIC_RDTSC:
+	case ZYDIS_MNEMONIC_RDTSCP:
+	case ZYDIS_MNEMONIC_RDPMC:
+	case ZYDIS_MNEMONIC_RDPID:
+	case ZYDIS_MNEMONIC_RDRAND:
+	case ZYDIS_MNEMONIC_RDSEED:
+	case ZYDIS_MNEMONIC_CPUID:
+	case ZYDIS_MNEMONIC_XGETBV:
+	case ZYDIS_MNEMONIC_XBEGIN:
+		return true;
+	default:
+		break;
+	}
+	switch (i->meta.category) {
+	case ZYDIS_CATEGORY_CALL:
+	case ZYDIS_CATEGORY_RET:
+	case ZYDIS_CATEGORY_SYSCALL:
+	case ZYDIS_CATEGORY_SYSTEM:
+	case ZYDIS_CATEGORY_INTERRUPT:
+	case ZYDIS_CATEGORY_IO:
+	case ZYDIS_CATEGORY_IOSTRINGOP:
+	case ZYDIS_CATEGORY_STRINGOP:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* For loops that wait (slack/spins.h). */
+static void add_memory(
+	const ZydisDecodedInstruction *i, const ZydisDecodedOperand *o, struct slack_registers *ret)
+{
+	ret->outside = is_outside(i);
+	ret->exchanges =
+		i->mnemonic == ZYDIS_MNEMONIC_XCHG || i->mnemonic == ZYDIS_MNEMONIC_CMPXCHG;
+	for (unsigned k = 0; k < i->operand_count; k++, o++) {
+		bool reads = o->actions & ZYDIS_OPERAND_ACTION_MASK_READ;
+		bool writes = o->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE;
+		if (o->type == ZYDIS_OPERAND_TYPE_MEMORY && o->mem.type != ZYDIS_MEMOP_TYPE_AGEN &&
+			i->mnemonic != ZYDIS_MNEMONIC_NOP) {
+			ret->loads |= reads;
+			ret->stores |= writes;
+		}
+		if (o->type != ZYDIS_OPERAND_TYPE_REGISTER)
+			continue;
+		uint64_t bit = bit_of(o->reg.value);
+		bool part = (o->size < 32 && bit < UINT64_C(1) << VECTOR_BIT) ||
+			    (o->actions & ZYDIS_OPERAND_ACTION_CONDWRITE);
+		ret->keeps |= writes && part ? bit : 0;
+		/* (what cmpxchg compares with is not stored) */
+		if (reads &&
+			(o->visibility == ZYDIS_OPERAND_VISIBILITY_EXPLICIT || !ret->exchanges))
+			ret->stored |= bit;
+	}
+	ret->exchanges = ret->exchanges && ret->stores;
+	/* some instructions leave some flags */
+	const ZydisAccessedFlags *f = i->cpu_flags;
+	const uint32_t all = ZYDIS_CPUFLAG_CF | ZYDIS_CPUFLAG_PF | ZYDIS_CPUFLAG_AF |
+			     ZYDIS_CPUFLAG_ZF | ZYDIS_CPUFLAG_SF | ZYDIS_CPUFLAG_OF;
+	uint32_t written = f ? f->modified | f->set_0 | f->set_1 | f->undefined : 0;
+	bool may_not = i->meta.category == ZYDIS_CATEGORY_SHIFT ||
+		       i->meta.category == ZYDIS_CATEGORY_ROTATE;
+	if (written && ((written & all) != all || may_not))
+		ret->keeps |= UINT64_C(1) << FLAGS_BIT;
+}
+
 static uint8_t branch_of(const ZydisDecodedInstruction *i, const ZydisDecodedOperand *o)
 {
 	bool indirect = i->operand_count_visible && o[0].type != ZYDIS_OPERAND_TYPE_IMMEDIATE;
@@ -185,6 +255,7 @@ bool cmd_slack_decode(void *ctx, uint64_t code, struct slack_registers *ret)
 		return false;
 	for (unsigned k = 0; k < i.operand_count; k++)
 		add_operand(&operand[k], ret);
+	add_memory(&i, operand, ret);
 	if (makes_zero(&i, operand))
 		ret->reads = 0;
 	/* The stack engine: pushes and pops do not wait for one another. */

@@ -30,14 +30,18 @@ static json_t *processors(const struct slack_result *r)
 		const struct slack_processor_result *p = &r->machine.processor[i];
 		json_array_append_new(list,
 			json_pack("{s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, "
+				  "s:o, s:o, s:o, s:o, "
 				  "s:o, s:o}",
 				"processor", (int)i, "critical_cycles",
 				count(r->processor[i].critical_cycles), "begin_cycle",
 				count(p->begin), "end_cycle", count(p->end), "instructions",
 				count(p->instructions), "spinning_instructions", count(p->spinning),
-				"waited_cycles", count(p->waited_cycles), "waits", count(p->waits),
-				"miss_cycles", count(p->miss_cycles), "fetch_cycles",
-				count(p->fetch_cycles), "contention_cycles",
+				"spun_cycles", count(p->spun_cycles), "low_power_cycles",
+				count(p->low_power_cycles), "low_power_ends",
+				count(p->low_power_ends), "low_power_false_ends",
+				count(p->low_power_false), "waited_cycles", count(p->waited_cycles),
+				"waits", count(p->waits), "miss_cycles", count(p->miss_cycles),
+				"fetch_cycles", count(p->fetch_cycles), "contention_cycles",
 				count(p->contention_cycles), "line_accesses", count(p->accesses),
 				"line_misses", count(p->misses), "nodes", count(p->nodes)));
 	}
@@ -142,6 +146,7 @@ json_t *cmd_slack_json(const struct cmd_slack_view *v)
 		"not_seen", v->source->info.unseen);
 	json_object_update(all, more);
 	json_object_update(all, lost);
+	json_object_set_new(all, "spins", cmd_slack_spins_json(v));
 	json_decref(more);
 	json_decref(lost);
 	return all;

@@ -203,7 +203,8 @@ static void caveats(struct base_str *out, const struct cmd_slack_view *v)
 		"\nHow it knows: the recorded instructions ran through a simulated machine (%s; an "
 		"instruction is a cycle, in order, requests block, sequentially consistent). "
 		"Recorded times play no part; the paths that the threads took are the recorded "
-		"ones, so a loop that spins in the program's own code has its recorded length.\n",
+		"ones, so a loop that spins in the program's own code has its recorded length "
+		"(--spins finds them).\n",
 		v->config->cdat->protocol->line);
 	base_str_add(out, "Registers are not recorded: in an in-order machine program order covers "
 			  "what depends on them. A location has 4 bytes.\n");
@@ -241,5 +242,6 @@ void cmd_slack_text(struct base_str *out, const struct cmd_slack_view *v)
 	}
 	instruction_rows(out, v);
 	compression_rows(out, v->result);
+	cmd_slack_spins_text(out, v);
 	caveats(out, v);
 }

@@ -36,8 +36,13 @@ enum slack_branch {
 };
 struct slack_registers {        /* of one static instruction */
 	uint64_t reads, writes; /* a bit a register, as decode() likes */
+	uint64_t keeps;         /* written in part, or maybe not: the rest stays (spins.h) */
+	uint64_t stored;        /* of an exchange: registers that what it stores is made of */
 	uint8_t length;         /* bytes */
 	uint8_t branch;         /* enum slack_branch */
+	bool loads, stores;     /* accesses memory */
+	bool exchanges;         /* with one word of memory: xchg, cmpxchg */
+	bool outside;           /* does or reads something else: calls, time stamps, devices */
 };
 
 struct slack_core {

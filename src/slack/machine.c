@@ -75,62 +75,10 @@ void slack_machine_start(struct slack_machine *m, struct lane *l, uint64_t at)
  * ----------------------------------------------------------------------------------- */
 
 /* BASE_END: there is none. */
-static enum base_status lane_fetch(struct slack_machine *m, struct lane *l,
-	const struct memory_item **ret, struct base_err *err)
-{
-	for (;;) {
-		if (l->nr_body) {
-			*ret = &l->batch.item[l->at + 1 + l->body_at];
-			return BASE_OK;
-		}
-		if (BASE_LIKELY(l->at < l->batch.nr)) {
-			*ret = &l->batch.item[l->at];
-			if ((*ret)->kind < MEMORY_STAMP)
-				return BASE_OK;
-			if ((*ret)->kind == MEMORY_STAMP) {
-				l->at++;
-			} else {
-				l->nr_body = (size_t)(*ret)->address;
-				l->body_at = 0;
-				l->iteration = 0;
-			}
-			continue;
-		}
-		enum base_status s =
-			memory_source_next(m->source, (int)(l - m->lane), &l->batch, err);
-		l->at = 0;
-		if (s == BASE_OK && !l->batch.nr)
-			s = base_fail(err, BASE_ERR_USAGE,
-				"a stream that is still being recorded cannot be simulated");
-		if (s != BASE_OK) {
-			l->batch.nr = 0;
-			return s;
-		}
-	}
-}
-
 static inline enum base_status lane_peek(struct slack_machine *m, struct lane *l,
 	const struct memory_item **ret, struct base_err *err)
 {
-	BASE_ASSUME(l);
-	if (BASE_UNLIKELY(!l->nr_body) &&
-		(l->at >= l->batch.nr || l->batch.item[l->at].kind >= MEMORY_STAMP))
-		return lane_fetch(m, l, ret, err);
-	*ret = &l->batch.item[l->at + (l->nr_body ? 1 + l->body_at : 0)];
-	return BASE_OK;
-}
-
-static inline void lane_advance(struct lane *l)
-{
-	if (!l->nr_body) {
-		l->at++;
-	} else if (++l->body_at == l->nr_body) {
-		l->body_at = 0;
-		if (++l->iteration == l->batch.item[l->at].count) {
-			l->at += 1 + l->nr_body;
-			l->nr_body = 0;
-		}
-	}
+	return memory_cursor_peek(&l->cursor, m->source, (int)(l - m->lane), ret, err);
 }
 
 /* When what the item does beside counting happens. */
@@ -277,6 +225,8 @@ static enum base_status note_writer(struct slack_machine *m, uint64_t address, u
 				"the last writers need more memory than is allowed");
 		page->place[n & (PAGE_PLACES - 1)] = p;
 	}
+	if (BASE_UNLIKELY(m->nr_spinning))
+		slack_spin_stored(m, address, bytes, writer);
 	return BASE_OK;
 }
 
@@ -345,6 +295,8 @@ static enum base_status run_access(struct slack_machine *m, struct lane *l,
 	const struct memory_item *t, uint64_t address, struct base_err *err)
 {
 	enum base_status s = BASE_OK;
+	if (BASE_UNLIKELY(m->nr_spinning) && t->kind != MEMORY_STORE)
+		slack_spin_loaded(m, l, address);
 	if (t->instructions > 1)
 		s = run_plain(m, l, t->instructions - 1, t->code, err);
 	if (s != BASE_OK)
@@ -420,15 +372,16 @@ static enum base_status run_item(
 	case MEMORY_LOAD:
 	case MEMORY_STORE:
 	case MEMORY_ATOMIC:
-		return run_access(m, l, t,
-			l->nr_body ? t->address + l->iteration * (uint64_t)t->stride_bytes
-				   : t->address,
-			err);
+		return run_access(m, l, t, memory_cursor_address(&l->cursor, t), err);
 	case MEMORY_BLOCK:
 		return begin_block(m, l, t, err);
 	case MEMORY_RANGE_LOAD:
 	case MEMORY_RANGE_STORE:
 		return run_range(m, l, t, err);
+	case MEMORY_BRANCH:
+		if (BASE_UNLIKELY(m->spinner != NULL))
+			slack_spin_branched(m, l);
+		break;
 	default:
 		break;
 	}
@@ -439,6 +392,8 @@ static enum base_status lane_ended(struct slack_machine *m, struct lane *l, stru
 {
 	enum base_status s = end_block(m, l, err);
 	struct slack_access a = {.kind = SLACK_END};
+	if (m->spinner)
+		slack_spin_ended(m, l);
 	if (s == BASE_OK)
 		s = slack_machine_node(m, l, &a, &l->last, err);
 	l->state = LANE_ENDED;
@@ -467,14 +422,14 @@ static enum base_status run_top(struct slack_machine *m, struct base_err *err)
 			return BASE_OK;
 		}
 		if (BASE_UNLIKELY(t->kind == MEMORY_CALL)) {
-			const struct memory_call *call = &l->batch.call[t->address];
+			const struct memory_call *call = &l->cursor.batch.call[t->address];
 			slack_heap_pop(m);
 			s = end_block(m, l, err);
-			lane_advance(l);
+			memory_cursor_advance(&l->cursor);
 			return s == BASE_OK ? slack_sync_call(m, l, call, err) : s;
 		}
 		s = run_item(m, l, t, err);
-		lane_advance(l);
+		memory_cursor_advance(&l->cursor);
 		if (s == BASE_OK)
 			s = lane_peek(m, l, &t, err);
 	}
@@ -594,7 +549,9 @@ static enum base_status init(struct slack_machine *m, struct base_err *err)
 	}
 	if (m->nr_lanes)
 		slack_machine_start(m, &m->lane[0], 0);
-	return BASE_OK;
+	return slack_spin_init(m) == BASE_OK
+		       ? BASE_OK
+		       : base_fail(err, BASE_ERR_NOMEM, "no memory for loops that wait");
 }
 
 enum base_status slack_machine_new(const struct slack_machine_config *config,
@@ -644,6 +601,7 @@ struct slack_machine *slack_machine_free(struct slack_machine *m)
 	base_free(m->lane);
 	base_free(m->heap);
 	base_free(m->producer);
+	base_free(m->spinner);
 	base_free(m->result.processor);
 	base_free(m);
 	return NULL;

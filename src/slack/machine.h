@@ -114,11 +114,15 @@ struct slack_sink {
 /* ---- the machine
  * ----------------------------------------------------------------------------------- */
 
+struct slack_spins;
 struct slack_machine_options {
 	/* How many of `count` instructions of a thread, from its `first` one on (from 0), are known
 	 * to only spin: they are counted apart. NULL: not asked. */
 	uint64_t (*spinning)(void *ctx, uint32_t thread, uint64_t first, uint64_t count);
 	void *spinning_ctx;
+	/* Where threads spin, for low power (section 3.5.2.2). NULL: not asked. Must outlive the
+	 * machine. */
+	const struct slack_spins *spins;
 	uint64_t memory_limit_bytes; /* of coherence and of last writers, each; 0: 4 GiB */
 	uint64_t until;              /* stop when all have reached that cycle; 0: at the end */
 };
@@ -134,6 +138,11 @@ struct slack_processor_result {
 	uint64_t waited_cycles; /* at locks, barriers, joins, signals: a spinning thread would have
 				   executed an instruction in each */
 	uint64_t waits;
+	/* In loops that only wait, with options.spins. Of these a processor with a load address
+	 * cache would be in low power; how often it would leave that because of a store to a line
+	 * that it polls, and how often of these the store was to another word of the line. */
+	uint64_t spun_cycles;
+	uint64_t low_power_cycles, low_power_ends, low_power_false;
 };
 struct slack_machine_result {
 	uint32_t nr_processors;

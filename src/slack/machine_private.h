@@ -4,6 +4,7 @@
 #ifndef LONGPOLE_SLACK_MACHINE_PRIVATE_H
 #define LONGPOLE_SLACK_MACHINE_PRIVATE_H
 
+#include "memory/cursor.h"
 #include "slack/machine.h"
 
 enum {
@@ -65,6 +66,18 @@ uint64_t slack_network_request(struct network *n, const struct slack_machine_con
 	uint32_t processor, uint64_t at, const struct memory_cdat_outcome *o, uint64_t *contention);
 
 /* ---- lanes: one thread's stream on its processor */
+/* ---- loops that only wait: machine_spin.c; all but _init only when m->spinner */
+struct slack_spinner;
+struct lane;
+struct slack_machine;
+enum base_status slack_spin_init(struct slack_machine *m);
+/* After a taken branch; at the end of the stream. */
+void slack_spin_branched(struct slack_machine *m, const struct lane *l);
+void slack_spin_ended(struct slack_machine *m, const struct lane *l);
+void slack_spin_loaded(struct slack_machine *m, const struct lane *l, uint64_t address);
+void slack_spin_stored(struct slack_machine *m, uint64_t address, uint64_t bytes,
+	const struct slack_producer *writer);
+
 enum lane_state {
 	LANE_UNBORN, /* nobody has created it yet */
 	LANE_RUNS,   /* on the heap */
@@ -75,9 +88,7 @@ enum lane_state {
 };
 
 struct lane {
-	struct memory_batch batch;
-	size_t at, nr_body, body_at;
-	uint64_t iteration;
+	struct memory_cursor cursor;
 	uint64_t time;  /* through with all before */
 	uint64_t issue; /* of the next instruction: later than `time` when code is fetched */
 	uint64_t limit; /* of what it waited for */
@@ -130,6 +141,8 @@ struct slack_machine {
 	size_t nr_objects, objects_capacity;
 	struct slack_producer *producer; /* scratch: nr_lanes + ACCESS_PLACES_MAX */
 	uint64_t order;
+	struct slack_spinner *spinner; /* by lane; NULL: not asked for */
+	uint32_t nr_spinning;          /* lanes that spin */
 	unsigned line_shift;
 	bool in_region, has_region, stopped;
 };

@@ -98,3 +98,24 @@ test_slack_out_of_order() {
 	expect 0 longpole slack waiter.lpt
 	has out '100.00% of it is named'
 }
+
+test_slack_finds_what_spins() {
+	longpole cc -O2 -g "$LONGPOLE_SOURCE/tests/target/spin_known.c" -o known -lpthread 2>err ||
+		skip "longpole cc does not build here: $(head -c 200 err)"
+	local kind work
+	expect 0 longpole record -q --level 3 -o work.lpt ./known compute 2 3 20000
+	expect 0 longpole slack --spins --json work.lpt
+	is_json out '.result.spins.spin_instructions == 0 and .result.spins.rounds_not_told == 0'
+	work=$(jq .result.spins.instructions out)
+	# however long they wait, the useful instructions are those of the work
+	for kind in flag idle; do
+		expect 0 longpole record -q --level 3 -o spin.lpt ./known $kind 2 3 20000
+		expect 0 longpole slack --spins --json spin.lpt
+		[[ $kind == idle ]] || is_json out "(.result.spins | .instructions - .spin_instructions) / $work | . > 0.98 and . < 1.02"
+		is_json out '.result.spins.spin_instructions == ([.result.processors[].spinning_instructions] | add)'
+		is_json out '.result | ([.processors[].spun_cycles] | add) >= .spins.spin_instructions'
+	done
+	is_json out '[.result.spins.loops[].name | select(startswith("wait_"))] == [.result.spins.loops[].name]'
+	expect 0 longpole slack --spins spin.lpt
+	has out 'of the recorded instructions'
+}

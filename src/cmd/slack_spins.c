@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* slack_spins.c - of `longpole slack --spins`: loops of the program's own that only wait. */
+#include "cmd/slack.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+static double percent(uint64_t n, uint64_t of)
+{
+	return of ? 100 * (double)n / (double)of : 0;
+}
+
+static int most_first(const void *x, const void *y)
+{
+	const struct slack_spin_loop *a = *(const struct slack_spin_loop *const *)x;
+	const struct slack_spin_loop *b = *(const struct slack_spin_loop *const *)y;
+	if (a->instructions != b->instructions)
+		return a->instructions < b->instructions ? 1 : -1;
+	return a < b ? -1 : a > b;
+}
+
+/* NULL: no memory, or none. */
+static const struct slack_spin_loop **sorted(const struct slack_spins *s)
+{
+	const struct slack_spin_loop **list = base_alloc((s->nr_loops + 1) * sizeof *list);
+	for (size_t i = 0; list && i < s->nr_loops; i++)
+		list[i] = &s->loop[i];
+	if (list && s->nr_loops)
+		qsort(list, s->nr_loops, sizeof(const struct slack_spin_loop *), most_first);
+	return list;
+}
+
+static void add_words(
+	struct base_str *out, const struct cmd_slack_view *v, const struct slack_spin_loop *l)
+{
+	for (uint32_t i = 0; i < l->nr_words; i++) {
+		base_str_add(out, i ? ", " : "");
+		cmd_slack_name(v->names, CMD_SLACK_DATA, l->word[i], out);
+	}
+	if (l->more_words)
+		base_str_add(out, ", ...");
+}
+
+static void add_row(
+	struct base_str *out, const struct cmd_slack_view *v, const struct slack_spin_loop *l)
+{
+	struct base_str name = {0}, words = {0};
+	cmd_slack_name(v->names, CMD_SLACK_INSTRUCTION, l->branch, &name);
+	add_words(&words, v, l);
+	base_str_addf(out, "  %6u %12" PRIu64 " %12" PRIu64 " %7" PRIu64 " %10" PRIu64 "  ",
+		l->thread, l->instructions, l->rounds, l->waits, l->longest_rounds);
+	report_clean_add(out, base_str_text(&name));
+	base_str_add(out, l->nr_words ? " on " : "");
+	report_clean_add(out, base_str_text(&words));
+	base_str_add(out, "\n");
+	base_str_fini(&name);
+	base_str_fini(&words);
+}
+
+/* What a processor that sleeps while it spins would save: section 3.5.2.2. */
+static void power_rows(struct base_str *out, const struct cmd_slack_view *v)
+{
+	const struct slack_machine_result *m = v->result ? &v->result->machine : NULL;
+	uint64_t spun = 0, low = 0, ends = 0, wrong = 0, all = 0;
+	for (uint32_t i = 0; m && i < m->nr_processors; i++) {
+		const struct slack_processor_result *p = &m->processor[i];
+		spun += p->spun_cycles;
+		low += p->low_power_cycles;
+		ends += p->low_power_ends;
+		wrong += p->low_power_false;
+		all += p->end - p->begin;
+	}
+	if (!spun)
+		return;
+	base_str_addf(out,
+		"\n  Such loops, as long as they were recorded, took %.2f%% of the processors' "
+		"cycles in the machine. With a load address cache of %" PRIu64
+		" lines, %.2f%% of them would be in low power "
+		"(%.2f%% of all); stores ended that %" PRIu64 " times, %" PRIu64
+		" of them to another word of the line.\n",
+		percent(spun, all), v->config->lac_entries, percent(low, spun), percent(low, all),
+		ends, wrong);
+}
+
+void cmd_slack_spins_text(struct base_str *out, const struct cmd_slack_view *v)
+{
+	const struct slack_spins *s = v->spins;
+	if (!s)
+		return;
+	base_str_addf(out,
+		"\nSpinning: %.2f%% of the recorded instructions, %" PRIu64 " of %" PRIu64
+		", only wait (proved by their code and the way they went)",
+		percent(s->spinning, s->instructions), s->spinning, s->instructions);
+	base_str_add(out, s->nr_loops ? ".\n\n  thread instructions       rounds   waits    "
+					"longest  loop\n"
+				      : ".\n");
+	const struct slack_spin_loop **list = sorted(s);
+	for (size_t i = 0; list && i < s->nr_loops && i < v->rows; i++)
+		add_row(out, v, list[i]);
+	base_free(list);
+	power_rows(out, v);
+	if (s->unknown)
+		base_str_addf(out,
+			"  not told: %" PRIu64 " rounds through code that could not be decoded\n",
+			s->unknown);
+}
+
+static json_t *count(uint64_t n)
+{
+	return json_integer((json_int_t)n);
+}
+
+static json_t *loop_json(const struct cmd_slack_view *v, const struct slack_spin_loop *l)
+{
+	struct base_str name = {0}, code = {0};
+	json_t *words = json_array();
+	cmd_slack_name(v->names, CMD_SLACK_INSTRUCTION, l->branch, &name);
+	base_str_addf(&code, "0x%" PRIx64, l->branch);
+	for (uint32_t i = 0; i < l->nr_words; i++) {
+		struct base_str word = {0};
+		cmd_slack_name(v->names, CMD_SLACK_DATA, l->word[i], &word);
+		json_array_append_new(words, json_string(base_str_text(&word)));
+		base_str_fini(&word);
+	}
+	json_t *j = json_pack("{s:s, s:s, s:i, s:o, s:o, s:o, s:o, s:b, s:b, s:o}", "branch",
+		base_str_text(&code), "name", base_str_text(&name), "thread", (int)l->thread,
+		"spin_instructions", count(l->instructions), "spin_iterations", count(l->rounds),
+		"waits", count(l->waits), "longest_iterations", count(l->longest_rounds),
+		"exchanges", l->exchanges, "more_words", l->more_words, "words", words);
+	base_str_fini(&name);
+	base_str_fini(&code);
+	return j;
+}
+
+json_t *cmd_slack_spins_json(const struct cmd_slack_view *v)
+{
+	const struct slack_spins *s = v->spins;
+	if (!s)
+		return json_null();
+	json_t *loops = json_array(), *threads = json_array();
+	const struct slack_spin_loop **list = sorted(s);
+	for (size_t i = 0; list && i < s->nr_loops; i++)
+		json_array_append_new(loops, loop_json(v, list[i]));
+	base_free(list);
+	for (uint32_t i = 0; i < s->nr_threads; i++)
+		json_array_append_new(
+			threads, json_pack("{s:i, s:o, s:o}", "thread", (int)i, "instructions",
+					 count(s->thread[i].instructions), "spin_instructions",
+					 count(s->thread[i].spinning)));
+	return json_pack("{s:o, s:o, s:o, s:o, s:o}", "instructions", count(s->instructions),
+		"spin_instructions", count(s->spinning), "rounds_not_told", count(s->unknown),
+		"threads", threads, "loops", loops);
+}

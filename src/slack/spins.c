@@ -1,0 +1,442 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* spins.c - rounds of loops, and what they hand on. */
+#include "slack/spins.h"
+
+#include <string.h>
+
+struct block { /* static code */
+	uint32_t first, nr;
+	bool known;
+};
+struct entry { /* a backward branch that was taken, and when last */
+	uint64_t code;
+	uint64_t path;     /* of blocks, where its current round begins */
+	uint64_t position; /* of instructions */
+	uint64_t way;      /* a hash of the last round's */
+	uint64_t in_a_row;
+	uint64_t taken; /* which of the thread's branches back was its last */
+};
+struct walker { /* one thread */
+	struct entry entry[SLACK_SPINS_TABLE];
+	uint32_t nr_entries;
+	uint32_t block[SLACK_SPINS_BLOCKS]; /* circular: of those since the table was cleared */
+	uint64_t path, position;
+	uint64_t word[SLACK_SPINS_WORDS]; /* read since the last branch back */
+	uint32_t nr_words, thread;
+	bool more_words;
+	size_t last_loop;     /* that a round of spun */
+	uint64_t nr_branches; /* back */
+};
+struct finder {
+	struct slack_spins *result;
+	bool (*decode)(void *ctx, uint64_t code, struct slack_registers *ret);
+	void *decode_ctx;
+	struct base_map blocks, loops, ways; /* by address; by branch and thread; by hash */
+	struct block *block;
+	size_t nr_blocks, blocks_capacity;
+	struct slack_registers *code;
+	size_t nr_code, code_capacity;
+};
+enum verdict { WORKS, WAITS, WAITS_BY_EXCHANGE, UNKNOWN };
+
+static enum base_status no_memory(struct base_err *err)
+{
+	return base_fail(err, BASE_ERR_NOMEM, "no memory for loops that spin");
+}
+
+/* ---- static code --------------------------------------------------------------------------------
+ */
+
+static enum base_status block_of(
+	struct finder *f, const struct memory_item *t, uint32_t *ret, struct base_err *err)
+{
+	uint64_t index, at = t->address;
+	if (BASE_LIKELY(base_map_get(&f->blocks, t->count, t->address, &index))) {
+		*ret = (uint32_t)index;
+		return BASE_OK;
+	}
+	if (base_grow(&f->block, &f->blocks_capacity, f->nr_blocks + 1, sizeof *f->block) !=
+			BASE_OK ||
+		base_grow(&f->code, &f->code_capacity, f->nr_code + t->count, sizeof *f->code) !=
+			BASE_OK ||
+		base_map_put(&f->blocks, t->count, t->address, f->nr_blocks) != BASE_OK)
+		return no_memory(err);
+	struct block *b = &f->block[f->nr_blocks];
+	*b = (struct block){.first = (uint32_t)f->nr_code, .known = true};
+	for (uint64_t i = 0; i < t->count && b->known; i++) {
+		struct slack_registers *r = &f->code[f->nr_code];
+		*r = (struct slack_registers){0};
+		b->known = f->decode(f->decode_ctx, at, r) && r->length;
+		at += r->length;
+		f->nr_code++;
+		b->nr++;
+	}
+	*ret = (uint32_t)f->nr_blocks++;
+	return BASE_OK;
+}
+
+/* ---- a round ------------------------------------------------------------------------------------
+ */
+
+struct round {
+	uint64_t before;  /* registers that were read before they were written */
+	uint64_t written; /* in full */
+	uint64_t touched; /* at all */
+	uint64_t loaded;  /* made of what was read from memory */
+	unsigned nr_exchanges;
+	bool loads, works;
+};
+
+static void take(struct round *r, const struct slack_registers *i)
+{
+	uint64_t full = i->writes & ~i->keeps;
+	r->before |= (i->reads | i->keeps) & ~r->written;
+	r->works |= i->outside || (i->stores && !i->exchanges) ||
+		    (i->exchanges && (i->stored & r->loaded));
+	r->nr_exchanges += i->exchanges;
+	r->loads |= i->loads;
+	if (i->loads || (i->reads & r->loaded))
+		r->loaded |= i->writes;
+	else
+		r->loaded &= ~full;
+	r->written |= full;
+	r->touched |= i->writes;
+}
+
+static enum verdict judge(const struct finder *f, const struct walker *w, const struct entry *e)
+{
+	struct round r = {0};
+	for (uint64_t p = e->path; p < w->path; p++) {
+		const struct block *b = &f->block[w->block[p % SLACK_SPINS_BLOCKS]];
+		if (!b->known)
+			return UNKNOWN;
+		for (uint32_t i = 0; i < b->nr; i++)
+			take(&r, &f->code[b->first + i]);
+	}
+	if (r.works || !r.loads || r.nr_exchanges > 1 || (r.before & r.touched))
+		return WORKS;
+	return r.nr_exchanges ? WAITS_BY_EXCHANGE : WAITS;
+}
+
+static uint64_t hash_of(const struct walker *w, const struct entry *e)
+{
+	uint64_t h = e->code;
+	for (uint64_t p = e->path; p < w->path; p++)
+		h = base_hash_u64(h ^ w->block[p % SLACK_SPINS_BLOCKS]) + p - e->path;
+	return h;
+}
+
+/* The same way is judged once. */
+static enum base_status verdict_of(struct finder *f, const struct walker *w, const struct entry *e,
+	uint64_t way, enum verdict *ret, struct base_err *err)
+{
+	uint64_t known;
+	if (base_map_get(&f->ways, 0, way, &known)) {
+		*ret = (enum verdict)known;
+		return BASE_OK;
+	}
+	*ret = judge(f, w, e);
+	return base_map_put(&f->ways, 0, way, (uint64_t)*ret) == BASE_OK ? BASE_OK : no_memory(err);
+}
+
+/* ---- what was found -----------------------------------------------------------------------------
+ */
+
+static enum base_status loop_of(
+	struct finder *f, uint32_t thread, uint64_t code, size_t *ret, struct base_err *err)
+{
+	struct slack_spins *s = f->result;
+	uint64_t index;
+	if (base_map_get(&f->loops, thread, code, &index)) {
+		*ret = (size_t)index;
+		return BASE_OK;
+	}
+	if (base_grow(&s->loop, &s->loops_capacity, s->nr_loops + 1, sizeof *s->loop) != BASE_OK ||
+		base_map_put(&f->loops, thread, code, s->nr_loops) != BASE_OK)
+		return no_memory(err);
+	*ret = s->nr_loops++;
+	s->loop[*ret] = (struct slack_spin_loop){.branch = code, .thread = thread};
+	return BASE_OK;
+}
+
+/* [first, last) joins what ends where it begins, and covers what is within it. Returns how many of
+ * its instructions are new. */
+static enum base_status add_spin(
+	struct slack_spin_thread *t, struct slack_spin s, uint64_t *ret_new, struct base_err *err)
+{
+	uint64_t covered = 0;
+	while (t->nr && t->spin[t->nr - 1].first >= s.first) {
+		const struct slack_spin *inner = &t->spin[--t->nr];
+		covered += inner->last - inner->first;
+	}
+	*ret_new = s.last - s.first - covered;
+	if (t->nr && t->spin[t->nr - 1].last >= s.first) {
+		struct slack_spin *before = &t->spin[t->nr - 1];
+		*ret_new -= before->last - s.first;
+		before->last = s.last;
+		before->loop = s.loop;
+		return BASE_OK;
+	}
+	if (base_grow(&t->spin, &t->capacity, t->nr + 1, sizeof *t->spin) != BASE_OK)
+		return no_memory(err);
+	t->spin[t->nr++] = s;
+	return BASE_OK;
+}
+
+static enum base_status note_spin(struct finder *f, struct walker *w, struct entry *e,
+	uint64_t begins, bool exchanges, struct base_err *err)
+{
+	uint64_t nr = 0;
+	size_t at = 0;
+	enum base_status s = loop_of(f, w->thread, e->code, &at, err);
+	if (s != BASE_OK)
+		return s;
+	s = add_spin(&f->result->thread[w->thread],
+		(struct slack_spin){e->position, w->position, (uint32_t)at}, &nr, err);
+	struct slack_spin_loop *l = &f->result->loop[at];
+	w->last_loop = at;
+	l->begins = begins;
+	l->rounds++;
+	l->instructions += nr;
+	l->waits += !e->in_a_row++;
+	l->longest_rounds = e->in_a_row > l->longest_rounds ? e->in_a_row : l->longest_rounds;
+	l->exchanges |= exchanges;
+	memcpy(l->word, w->word, sizeof l->word);
+	l->nr_words = w->nr_words;
+	l->more_words = w->more_words;
+	f->result->thread[w->thread].spinning += nr;
+	return s;
+}
+
+/* ---- a thread's stream --------------------------------------------------------------------------
+ */
+
+static struct entry *entry_of(struct walker *w, uint64_t code)
+{
+	for (uint32_t i = w->nr_entries; i--;)
+		if (w->entry[i].code == code)
+			return &w->entry[i];
+	return NULL;
+}
+
+static enum base_status branch_back(
+	struct finder *f, struct walker *w, const struct memory_item *t, struct base_err *err)
+{
+	enum base_status s = BASE_OK;
+	struct entry *e = entry_of(w, t->code);
+	w->nr_branches++;
+	if (!e) {
+		if (w->nr_entries == SLACK_SPINS_TABLE)
+			memmove(w->entry, w->entry + 1, --w->nr_entries * sizeof *w->entry);
+		e = &w->entry[w->nr_entries++];
+		*e = (struct entry){.code = t->code};
+	} else if (w->path - e->path <= SLACK_SPINS_BLOCKS) {
+		enum verdict v;
+		uint64_t way = hash_of(w, e);
+		s = verdict_of(f, w, e, way, &v, err);
+		f->result->unknown += v == UNKNOWN;
+		if ((v == WAITS || v == WAITS_BY_EXCHANGE) && way == e->way && s == BASE_OK)
+			s = note_spin(f, w, e, t->address, v == WAITS_BY_EXCHANGE, err);
+		else
+			e->in_a_row = 0;
+		e->way = way;
+	} else {
+		e->way = e->in_a_row = 0;
+	}
+	e->path = w->path;
+	e->position = w->position;
+	e->taken = w->nr_branches;
+	w->nr_words = 0;
+	w->more_words = false;
+	return s;
+}
+
+static void clear(struct walker *w)
+{
+	w->nr_entries = 0;
+}
+
+static void note_load(struct walker *w, uint64_t address)
+{
+	for (uint32_t i = 0; i < w->nr_words; i++)
+		if (w->word[i] == address)
+			return;
+	if (w->nr_words < SLACK_SPINS_WORDS)
+		w->word[w->nr_words++] = address;
+	else
+		w->more_words = true;
+}
+
+static enum base_status item(
+	struct finder *f, struct walker *w, const struct memory_item *t, struct base_err *err)
+{
+	enum base_status s = BASE_OK;
+	switch ((enum memory_item_kind)t->kind) {
+	case MEMORY_BLOCK:
+		s = block_of(f, t, &w->block[w->path % SLACK_SPINS_BLOCKS], err);
+		w->path++;
+		w->position += t->instructions;
+		return s;
+	case MEMORY_LOAD:
+	case MEMORY_ATOMIC: /* its instruction says whether it is an exchange */
+		note_load(w, t->address);
+		w->position += t->instructions;
+		return s;
+	case MEMORY_BRANCH:
+		w->position += t->instructions;
+		return t->address <= t->code ? branch_back(f, w, t, err) : s;
+	case MEMORY_STAMP:
+	case MEMORY_PROC_START:
+		break;
+	default:
+		clear(w);
+		break;
+	}
+	w->position += t->kind == MEMORY_STAMP ? 0 : t->instructions;
+	return s;
+}
+
+/* An iteration did what the one before did: so do those up to the last. They are so many that no
+ * round around all of them is told, so the blocks on their way are not needed. */
+static void skip_alike(struct finder *f, struct walker *w, uint64_t began, uint64_t spun,
+	uint64_t branches, uint64_t nr)
+{
+	uint64_t path = nr * SLACK_SPINS_BLOCKS;
+	struct slack_spin_thread *t = &f->result->thread[w->thread];
+	uint64_t length = w->position - began;
+	if (spun && t->nr) {
+		struct slack_spin_loop *l = &f->result->loop[w->last_loop];
+		t->spin[t->nr - 1].last += nr * length;
+		t->spinning += nr * spun;
+		l->instructions += nr * spun;
+		l->rounds += nr * branches;
+	}
+	for (uint32_t i = 0; i < w->nr_entries; i++) {
+		struct entry *e = &w->entry[i];
+		if (e->taken <= w->nr_branches - branches)
+			continue;
+		e->position += nr * length;
+		e->path += path;
+		e->in_a_row += e->in_a_row ? nr : 0;
+		if (spun && e->in_a_row > f->result->loop[w->last_loop].longest_rounds)
+			f->result->loop[w->last_loop].longest_rounds = e->in_a_row;
+	}
+	w->position += nr * length;
+	w->path += path;
+}
+
+static enum base_status repeat(struct finder *f, struct walker *w, const struct memory_item *body,
+	size_t nr, uint64_t count, struct base_err *err)
+{
+	enum base_status s = BASE_OK;
+	uint64_t spun_before = UINT64_MAX;
+	for (uint64_t n = 0; n < count && s == BASE_OK; n++) {
+		uint64_t began = w->position, branches = w->nr_branches;
+		uint64_t spun = f->result->thread[w->thread].spinning;
+		for (size_t i = 0; i < nr && s == BASE_OK; i++)
+			s = item(f, w, &body[i], err);
+		spun = f->result->thread[w->thread].spinning - spun;
+		branches = w->nr_branches - branches;
+		/* all or nothing, twice: the others will be the same */
+		bool alike = spun == spun_before && (!spun || spun == w->position - began) &&
+			     (!spun || branches == 1);
+		if (alike && n > 2 && n + SLACK_SPINS_BLOCKS < count) {
+			skip_alike(f, w, began, spun, branches, count - n - 2);
+			n = count - 2;
+		}
+		spun_before = spun;
+	}
+	return s;
+}
+
+static enum base_status thread(
+	struct finder *f, struct memory_source *source, struct walker *w, struct base_err *err)
+{
+	struct memory_batch b;
+	enum base_status s;
+	while ((s = memory_source_next(source, (int)w->thread, &b, err)) == BASE_OK && b.nr) {
+		for (size_t i = 0; i < b.nr && s == BASE_OK; i++) {
+			const struct memory_item *t = &b.item[i];
+			if (t->kind == MEMORY_REPEAT) {
+				s = repeat(f, w, t + 1, (size_t)t->address, t->count, err);
+				i += (size_t)t->address;
+			} else {
+				s = item(f, w, t, err);
+			}
+		}
+		if (s != BASE_OK)
+			return s;
+	}
+	f->result->thread[w->thread].instructions = w->position;
+	return s == BASE_END ? BASE_OK : s;
+}
+
+enum base_status slack_spins_find(struct memory_source *source,
+	bool (*decode)(void *ctx, uint64_t code, struct slack_registers *ret), void *decode_ctx,
+	struct slack_spins **ret, struct base_err *err)
+{
+	struct finder f = {.decode = decode, .decode_ctx = decode_ctx};
+	struct walker *w = base_alloc(sizeof *w);
+	struct slack_spins *spins = base_alloc(sizeof *spins);
+	uint32_t nr = source->info.nr_threads;
+	enum base_status s = BASE_OK;
+	*ret = NULL;
+	if (spins)
+		spins->thread = base_alloc((nr + 1) * sizeof *spins->thread);
+	if (!w || !spins || !spins->thread)
+		s = no_memory(err);
+	f.result = spins;
+	for (uint32_t i = 0; i < nr && s == BASE_OK; i++) {
+		BASE_ASSUME(w && spins && spins->thread);
+		spins->nr_threads = nr;
+		*w = (struct walker){.thread = i};
+		s = thread(&f, source, w, err);
+		spins->instructions += spins->thread[i].instructions;
+		spins->spinning += spins->thread[i].spinning;
+	}
+	if (s == BASE_OK)
+		s = source->ops->rewind
+			    ? source->ops->rewind(source, err)
+			    : base_fail(err, BASE_ERR_USAGE, "it can be read only once");
+	base_map_fini(&f.blocks);
+	base_map_fini(&f.loops);
+	base_map_fini(&f.ways);
+	base_free(f.block);
+	base_free(f.code);
+	base_free(w);
+	if (s != BASE_OK) {
+		slack_spins_free(spins);
+		return s;
+	}
+	*ret = spins;
+	return BASE_OK;
+}
+
+struct slack_spins *slack_spins_free(struct slack_spins *s)
+{
+	if (!s)
+		return NULL;
+	for (uint32_t i = 0; i < s->nr_threads; i++)
+		base_free(s->thread[i].spin);
+	base_free(s->thread);
+	base_free(s->loop);
+	base_free(s);
+	return NULL;
+}
+
+uint64_t slack_spins_count(void *ctx, uint32_t thread, uint64_t first, uint64_t count)
+{
+	struct slack_spins *s = ctx;
+	struct slack_spin_thread *t = &s->thread[thread];
+	uint64_t last = first + count, nr = 0;
+	while (t->at && t->spin[t->at - 1].last > first)
+		t->at--;
+	while (t->at < t->nr && t->spin[t->at].last <= first)
+		t->at++;
+	for (size_t i = t->at; i < t->nr && t->spin[i].first < last; i++) {
+		uint64_t from = t->spin[i].first > first ? t->spin[i].first : first;
+		uint64_t to = t->spin[i].last < last ? t->spin[i].last : last;
+		nr += to - from;
+	}
+	return nr;
+}
