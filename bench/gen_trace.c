@@ -6,7 +6,8 @@
  *   lock  K threads take and release L locks; a lock has one owner at a time and is handed on first
  * come, first served. The hot ones (half of the takes go to an eighth of them) are contended. note
  * a pipeline of K annotated stages with a queue between each two; later stages wait for earlier
- * ones.
+ * ones. threads K threads one after the other, each with a lock for half of its life; --records is
+ * not looked at.
  */
 #include "trace/trace.h"
 #include "trace/enums.h"
@@ -17,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SITES = 48, MAX_THREADS = 1 << 16, MAX_LOCKS = 1 << 20, BEGIN_NS = 1000, END_NS = 500 };
+enum { SITES = 48, MAX_THREADS = 1 << 20, MAX_LOCKS = 1 << 20, BEGIN_NS = 1000, END_NS = 500 };
 
 struct generator {
 	struct trace_writer *writer;
@@ -223,6 +224,51 @@ static void run_pipeline(struct generator *g)
 		PUT(g, stream_of(i), g->now_ns[i], note_end, .actor = i);
 }
 
+static void run_short_threads(struct generator *g)
+{
+	uint64_t now_ns = BEGIN_NS;
+
+	PUT(g, 1, 0, process_begin, 0);
+	PUT(g, 1, 0, thread_begin, 0);
+	for (uint32_t i = 1; i <= g->nr_threads; i++) {
+		uint32_t stream = stream_of(i), lock = 1 + i % g->nr_locks;
+		PUT(g, 1, now_ns, thread_create, .token = i, .site = 3);
+		PUT(g, 1, now_ns + 10, join_wait, .handle = i, .site = 5);
+		PUT(g, stream, now_ns + 100, thread_begin, .token = i, .handle = i, .site = 4);
+		PUT(g, stream, now_ns + 1000, lock_acquire, .object = lock, .site = 6);
+		PUT(g, stream, now_ns + 2000, lock_release, .object = lock, .site = 7);
+		PUT(g, stream, now_ns + 2100, thread_end);
+		now_ns += 2200;
+		PUT(g, 1, now_ns, join_done, .handle = i);
+		now_ns += 100;
+	}
+	PUT(g, 1, now_ns, thread_end);
+	PUT(g, 1, now_ns, process_end, 0);
+}
+
+static void run(struct generator *g, const char *kind)
+{
+	if (!strcmp(kind, "note"))
+		define_pipeline(g);
+	else
+		define_locks(g);
+	if (!strcmp(kind, "threads")) {
+		run_short_threads(g);
+		return;
+	}
+	begin_threads(g);
+	if (!strcmp(kind, "note"))
+		run_pipeline(g);
+	else
+		run_locks(g);
+	end_threads(g);
+}
+
+static bool is_kind(const char *text)
+{
+	return !strcmp(text, "lock") || !strcmp(text, "note") || !strcmp(text, "threads");
+}
+
 static uint64_t number(const char *name, const char *text, uint64_t least, uint64_t most)
 {
 	char *end;
@@ -247,9 +293,9 @@ int main(int argc, char **argv)
 		{0},
 	};
 	static const char usage[] = "usage: lpt-gen [--records N] [--threads K] [--locks L] "
-				    "[--kind lock|note] [--seed S] OUT.lpt\n";
+				    "[--kind lock|note|threads] [--seed S] OUT.lpt\n";
 	struct generator g = {.nr_wanted = 1000000, .nr_threads = 4, .nr_locks = 64, .random = 1};
-	bool notes = false;
+	const char *kind = "lock";
 
 	for (int c; (c = getopt_long(argc, argv, "", options, NULL)) != -1;) {
 		if (c == 'r')
@@ -260,8 +306,8 @@ int main(int argc, char **argv)
 			g.nr_locks = (uint32_t)number("locks", optarg, 1, MAX_LOCKS);
 		else if (c == 's')
 			g.random = number("seed", optarg, 0, UINT64_MAX);
-		else if (c == 'k' && (!strcmp(optarg, "lock") || !strcmp(optarg, "note")))
-			notes = !strcmp(optarg, "note");
+		else if (c == 'k' && is_kind(optarg))
+			kind = optarg;
 		else {
 			fputs(usage, stderr);
 			return 2;
@@ -287,16 +333,7 @@ int main(int argc, char **argv)
 	if (trace_writer_open(argv[optind], &info, &g.writer, &g.err) != BASE_OK)
 		die(&g);
 	define_common(&g);
-	if (notes)
-		define_pipeline(&g);
-	else
-		define_locks(&g);
-	begin_threads(&g);
-	if (notes)
-		run_pipeline(&g);
-	else
-		run_locks(&g);
-	end_threads(&g);
+	run(&g, kind);
 	if (trace_writer_flush(g.writer, &g.err) != BASE_OK)
 		die(&g);
 	uint64_t bytes = trace_writer_bytes(g.writer);

@@ -12,6 +12,8 @@ import statistics
 import subprocess
 import sys
 
+import plot
+
 PATTERNS = ["rand", "nn", "tor", "trans", "inv", "hot", "ned", "ball", "central", "tree"]
 PEER, PEER_VERSION = "PDG_GEN as in the text", "NOCS 2011"
 METHODS = {"literal": ("nodes", ["method=literal"]), "robust": ("adaptive", [])}
@@ -55,10 +57,17 @@ def mean(values):
     return statistics.fmean(abs(v) for v in values)
 
 
+def svg(bench, name):
+    """Where a figure goes; None: not wanted."""
+    folder = getattr(bench.args, "svg", None)
+    return os.path.join(folder, name + ".svg") if folder else None
+
+
 def figures_3_to_5(bench, longpole, scratch, packets):
     """True and quasi-dependencies; execution time and latency on mesh, torus, ring and fat tree: m=4, k=1."""
     errors, replay_cost = {}, []
     worst = {method: [1.0, 0.0] for method in METHODS}
+    shares = {"%s: %s" % (method, what): [] for method in METHODS for what in ("found", "quasi")}
     bench.say("pattern   method   found   quasi    " + "  ".join("%-17s" % n for n in ("mesh", "torus", "ring", "fattree")))
     for pattern in PATTERNS:
         graph, inferred = Graph(longpole, scratch, pattern, "pattern=" + pattern, "packets=%d" % packets), []
@@ -66,6 +75,8 @@ def figures_3_to_5(bench, longpole, scratch, packets):
             output = "%s-inferred-%s.lpt" % (graph.base, method)
             counts = graph.infer(graph.sample(design, 4), *settings, output=output)["reference"]
             inferred.append((method, output, counts))
+            shares[method + ": found"].append(counts["found_share"])
+            shares[method + ": quasi"].append(counts["quasi_per_true"])
             worst[method][0] = min(worst[method][0], counts["found_share"])
             worst[method][1] = max(worst[method][1], counts["quasi_per_true"])
         rows = ask(longpole, "compare", graph.path, *[output for _, output, _ in inferred],
@@ -85,6 +96,9 @@ def figures_3_to_5(bench, longpole, scratch, packets):
             bench.say("%-9s %-8s %.4f  %.4f   %s" % (pattern, method, counts["found_share"], counts["quasi_per_true"],
                                                     "  ".join(cells)))
         graph.drop()
+    if svg(bench, "figure_3"):
+        plot.bars(svg(bench, "figure_3"), "Dependencies found, and quasi-dependencies: 64 nodes, m=4, k=1", "a true dependency", PATTERNS,
+                  shares)
     goals = {("robust", "mesh"): 0.3, ("robust", "fattree"): 0.3, ("robust", "torus"): 0.3, ("robust", "ring"): 0.3,
              ("literal", "mesh"): 3, ("literal", "fattree"): 1.5}
     for (method, network), list_ in sorted(errors.items()):
@@ -109,14 +123,21 @@ def figures_3_to_5(bench, longpole, scratch, packets):
 
 def figure_6(bench, longpole, scratch, packets):
     """Found and quasi against m."""
+    runs = (1, 2, 4, 8, 16)
     for pattern in ("rand", "hot"):
         graph = Graph(longpole, scratch, "f6" + pattern, "pattern=" + pattern, "packets=%d" % packets)
-        for m in (1, 2, 4, 8, 16):
+        shares = {"%s: %s" % (method, what): [] for method in METHODS for what in ("missed", "quasi")}
+        for m in runs:
             for method, (design, settings) in METHODS.items():
                 counts = graph.infer(graph.sample(design, m), *settings)["reference"]
+                shares[method + ": missed"].append(1 - counts["found_share"])
+                shares[method + ": quasi"].append(counts["quasi_per_true"])
                 bench.row("figure 6: %s, m=%d, %s: found" % (pattern, m, method), 100 * counts["found_share"], "%")
                 bench.row("figure 6: %s, m=%d, %s: quasi a true one" % (pattern, m, method), counts["quasi_per_true"], "")
         graph.drop()
+        if svg(bench, "figure_6"):
+            plot.lines(svg(bench, "figure_6_" + pattern), "Accuracy against the number of slowed runs: " + pattern, "m", "a true dependency",
+                       runs, shares)
 
 
 def figure_7(bench, longpole, scratch, packets):
@@ -125,10 +146,15 @@ def figure_7(bench, longpole, scratch, packets):
     graph = Graph(longpole, scratch, "f7", "pattern=ned", "nodes=128", "packets=%d" % packets)
     traces = graph.sample("nodes", 8)
     for key, values in (("w", (1, 2, 4, 8, 16)), ("k", (1, 2, 4, 8))):
+        shares = {"found": [], "quasi": []}
         for value in values:
             counts = graph.infer(traces, "method=literal", "blocked=1", "%s=%d" % (key, value))["reference"]
+            shares["found"].append(counts["found_share"])
+            shares["quasi"].append(counts["quasi_per_true"])
             bench.row("figure 7: ned, 128 nodes, m=8, %s=%d: found" % (key, value), 100 * counts["found_share"], "%")
             bench.row("figure 7: ned, 128 nodes, m=8, %s=%d: quasi a true one" % (key, value), counts["quasi_per_true"], "")
+        if svg(bench, "figure_7"):
+            plot.lines(svg(bench, "figure_7_" + key), "Windows: ned, 128 nodes, m=8, literal", key, "a true dependency", values, shares)
     graph.drop()
 
 

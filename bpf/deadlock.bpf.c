@@ -33,6 +33,7 @@ struct task_struct___deadlock {
 	int pid, tgid, exit_state;
 	unsigned int __state, flags;
 	__u64 start_boottime;
+	unsigned long nvcsw, nivcsw;
 	char comm[16];
 	struct sched_info sched_info;
 	struct thread_struct thread;
@@ -61,6 +62,7 @@ extern void bpf_iter_task_destroy(struct bpf_iter_task *it) __weak __ksym;
 
 static void fill(struct deadlock_task *out, struct task_struct___deadlock *t)
 {
+	out->state = t->__state;
 	out->pid = (__u32)t->tgid;
 	out->tid = (__u32)t->pid;
 	out->runs = t->sched_info.pcount;
@@ -68,7 +70,11 @@ static void fill(struct deadlock_task *out, struct task_struct___deadlock *t)
 	bpf_probe_read_kernel(out->name, sizeof out->name, &t->comm);
 }
 
-/* A row stays where it was as long as nobody before it came or went. */
+/*
+ * A row stays where it was as long as nobody before it came or went. Who sleeps and was switched
+ * out as often as at the last pass has not run since; that, and whether it is still the same
+ * thread, stands in one line of its cache (pid and times run are in others).
+ */
 static void put(struct deadlock_task_list *list, struct task_struct___deadlock *t)
 {
 	__u32 nr = list->nr;
@@ -78,11 +84,15 @@ static void put(struct deadlock_task_list *list, struct task_struct___deadlock *
 	}
 	struct deadlock_task *row = &list->task[nr];
 	list->nr = nr + 1;
-	row->state = t->__state;
-	row->is_dead = row->state & DEAD;
-	if (row->tid != (__u32)t->pid || row->runs != t->sched_info.pcount ||
-		row->start_ns != t->start_boottime)
-		fill(row, t);
+	const __u32 state = t->__state;
+	const __u64 switches = t->nvcsw + t->nivcsw, start_ns = t->start_boottime;
+	if (state && row->state == state && row->task == (__u64)t && row->start_ns == start_ns &&
+		row->switches == switches)
+		return;
+	fill(row, t);
+	row->is_dead = state & DEAD;
+	row->task = (__u64)t;
+	row->switches = switches;
 }
 
 SEC("raw_tp")
@@ -111,9 +121,8 @@ int threads(struct bpf_iter__task *ctx)
 
 	if (!t || t->flags & KERNEL_THREAD)
 		return 0;
-	out.state = t->__state;
-	out.is_dead = t->exit_state != 0;
 	fill(&out, t);
+	out.is_dead = t->exit_state != 0;
 	bpf_seq_write(ctx->meta->seq, &out, sizeof out);
 	return 0;
 }

@@ -5,6 +5,8 @@
  *
  *     cc -O2 -pthread -Iinclude examples/annotated.c -o annotated
  *     longpole record ./annotated && longpole report
+ *
+ * annotated [REQUESTS [ROUNDS]]: how many, and how much work each is. Says how fast it was.
  */
 #include <longpole/annotate.h>
 
@@ -13,6 +15,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 
 enum { SLOTS = 64 };
 
@@ -21,9 +24,9 @@ static struct {
 	uint64_t request[SLOTS], connection[SLOTS];
 } ring;
 
-static uint64_t nr_requests = 20000, sum;
+static uint64_t nr_requests = 20000, nr_rounds = 500, sum;
 
-static uint64_t work(uint64_t seed, unsigned rounds)
+static uint64_t work(uint64_t seed, uint64_t rounds)
 {
 	while (rounds--)
 		seed = seed * 6364136223846793005u + 1442695040888963407u;
@@ -36,7 +39,7 @@ static void *parse_all(void *unused)
 	for (uint64_t i = 0; i < nr_requests; i++) {
 		uint64_t connection = longpole_get_id(); /* from here to the printer it is one */
 		longpole_state("parse", 0);
-		uint64_t parsed = work(i, 300);
+		uint64_t parsed = work(i, nr_rounds * 3 / 5);
 		if (ring.put - ring.taken == SLOTS) {
 			longpole_wait_full("requests", &ring, 1, 0);
 			while (ring.put - ring.taken == SLOTS)
@@ -64,7 +67,7 @@ static void *print_all(void *unused)
 		if (ring.connection[i % SLOTS])
 			longpole_identify(ring.connection[i % SLOTS]);
 		longpole_state("print", 0);
-		sum += work(ring.request[i % SLOTS], 500);
+		sum += work(ring.request[i % SLOTS], nr_rounds);
 		ring.taken++;
 	}
 	longpole_end("printer");
@@ -74,14 +77,22 @@ static void *print_all(void *unused)
 int main(int argc, char **argv)
 {
 	pthread_t parser, printer;
+	struct timespec begin, end;
 	if (argc > 1)
 		nr_requests = strtoull(argv[1], NULL, 10);
+	if (argc > 2)
+		nr_rounds = strtoull(argv[2], NULL, 10);
+	clock_gettime(CLOCK_MONOTONIC, &begin);
 	longpole_resize("requests", &ring, 0, LONGPOLE_RESET);
 	if (pthread_create(&parser, NULL, parse_all, NULL) ||
 		pthread_create(&printer, NULL, print_all, NULL))
 		return 1;
 	pthread_join(parser, NULL);
 	pthread_join(printer, NULL);
+	clock_gettime(CLOCK_MONOTONIC, &end);
 	printf("%llx\n", (unsigned long long)sum);
+	fprintf(stderr, "%.0f requests a second\n",
+		(double)nr_requests / ((double)(end.tv_sec - begin.tv_sec) +
+					      1e-9 * (double)(end.tv_nsec - begin.tv_nsec)));
 	return 0;
 }

@@ -382,6 +382,15 @@ static void close_chunk(struct thread *t)
 	m.nr_open--;
 }
 
+/* Who reads along need not wait for a thread that does not run. */
+static void let_see(struct thread *t)
+{
+	if (!t || !t->chunk || !m.ring || !m.ring->live)
+		return;
+	((struct memory_chunk_head *)t->chunk)->flags |= MEMORY_CHUNK_WAITS;
+	close_chunk(t);
+}
+
 static Bool open_chunk(struct thread *t)
 {
 	UInt block;
@@ -538,6 +547,7 @@ void memory_switched_to(ThreadId tid)
 		flush();
 		if (m.current) {
 			m.current->string = memory_hot.string;
+			let_see(m.current);
 			if (m.nr_open > OPEN_CHUNKS_MAX)
 				close_chunk(m.current);
 		}
@@ -568,6 +578,7 @@ void memory_exits(ThreadId tid)
 	if (t == m.current) {
 		mark_call(MEMORY_CALL_thread_end, 0);
 		flush();
+		let_see(t);
 		m.current = NULL;
 	}
 	if (m.ring)

@@ -38,11 +38,13 @@ static const struct cmd_option option[] = {
 };
 
 const struct cmd_details cmd_details_cdat = {
-	.usage = "[OPTIONS] TRACE... [CONFIG]",
+	.usage = "[OPTIONS] TRACE... [CONFIG]\n[OPTIONS] -- PROG [ARG...]",
 	.about = "Configuration dependent analysis of memory traces: simulates caches, a coherence "
 		 "protocol, nodes and memory banks, and says what is hit, what is missed and who "
 		 "then has the line, how many transactions flow, and how busy processors are. "
-		 "CONFIG is a file whose name ends in .cfg, .conf or .ini.",
+		 "CONFIG is a file whose name ends in .cfg, .conf or .ini. PROG is run and "
+		 "simulated "
+		 "at the same time, without a file.",
 	.option = option,
 	.nr_options = BASE_COUNT(option),
 	.example = {"longpole cdat run.4 dsm.cfg",
@@ -97,7 +99,8 @@ static const char *config_path(const struct cmd *c, size_t *ret_operands)
 {
 	const char *path = cmd_value(c, "machine");
 	*ret_operands = 0;
-	if (path || !c->nr_operands || !is_config(c->operand[c->nr_operands - 1]))
+	if (path || !c->nr_operands || cmd_streams_are_live(c) ||
+		!is_config(c->operand[c->nr_operands - 1]))
 		return path;
 	*ret_operands = 1;
 	return c->operand[c->nr_operands - 1];
@@ -466,9 +469,9 @@ int cmd_run_cdat(struct cmd *c)
 		return cmd_fail(c, base_fail(&c->err, BASE_ERR_NOMEM, "no memory for the machine"));
 	int status = read_machine(c, path, k);
 	if (status == CMD_OK)
-		status = cmd_streams_open(c, operands, &s);
+		status = cmd_streams_open(c, operands, (uint32_t)(k->nodes * k->processors), &s);
 	if (status == CMD_OK) {
-		status = run(c, &s, k);
+		status = cmd_streams_exit(&s, run(c, &s, k));
 		cmd_streams_close(&s);
 	}
 	memory_cdat_config_free(k);

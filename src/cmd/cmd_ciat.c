@@ -33,15 +33,17 @@ static const struct cmd_option option[] = {
 };
 
 const struct cmd_details cmd_details_ciat = {
-	.usage = "[OPTIONS] TRACE...",
-	.about = "Configuration independent analysis of memory traces: who reads what others "
-		 "wrote, which cache lines move between threads and why, how much memory is "
-		 "touched and shared, per phase and per thread. TRACE is one file a thread, or "
-		 "the stem of such files (run.4 for run.4.0 ... run.4.3), or one file for all.",
+	.usage = "[OPTIONS] TRACE...\n[OPTIONS] -- PROG [ARG...]",
+	.about =
+		"Configuration independent analysis of memory traces: who reads what others "
+		"wrote, which cache lines move between threads and why, how much memory is "
+		"touched and shared, per phase and per thread. TRACE is one file a thread, or "
+		"the stem of such files (run.4 for run.4.0 ... run.4.3), or one file for all. PROG "
+		"is run and analysed at the same time, without a file.",
 	.option = option,
 	.nr_options = BASE_COUNT(option),
 	.example = {"longpole ciat run.4", "longpole ciat --tags --calls=level1.4 run.4",
-		"longpole ciat --json lackey.txt | jq .result.usage"},
+		"longpole ciat --json lackey.txt | jq .result.usage", "longpole ciat -- ./prog"},
 };
 
 /* ---- options
@@ -417,6 +419,7 @@ static int run(struct cmd *c, struct cmd_streams *s, struct memory_ciat_options 
 	else
 		status = cmd_streams_run(c, s, add, analysis);
 	if (status == CMD_OK) {
+		memory_ciat_set_threads(analysis, cmd_streams_threads(s));
 		ok = memory_ciat_finish(analysis, s->source->info.instruction_bytes, &r, &c->err);
 		status = ok == BASE_OK ? write_files(c, r) : cmd_fail(c, ok);
 	}
@@ -486,13 +489,16 @@ int cmd_run_ciat(struct cmd *c)
 	struct cmd_streams s;
 	if (!ciat_options(c, &o))
 		return CMD_USAGE;
-	int status = cmd_streams_open(c, 0, &s);
+	if (cmd_streams_are_live(c) && cmd_given(c, "smait"))
+		return cmd_usage(c, "--smait reads a trace: record it first");
+	int status = cmd_streams_open(c, 0, MEMORY_LIVE_THREADS, &s);
 	if (status != CMD_OK)
 		return status;
 	if (cmd_given(c, "smait"))
 		status = write_smait(c, cmd_value(c, "smait"));
 	if (status == CMD_OK)
 		status = run(c, &s, &o);
+	status = cmd_streams_exit(&s, status);
 	cmd_streams_close(&s);
 	return status;
 }

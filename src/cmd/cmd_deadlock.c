@@ -28,7 +28,7 @@ static const struct cmd_option option[] = {
 	{"threshold", 't', "TIME", NULL,
 		"with --watch: who has slept for that long is suspicious (default 5s)"},
 	{"share", 0, "PERCENT", NULL,
-		"with --watch: the most it may cost, of one processor (default 0.2)"},
+		"with --watch: the most that looks may cost, of one processor (default 0.1)"},
 	{"count", 'n', "N", NULL, "with --watch: stop after N deadlocks"},
 	{"potential", 0, NULL, NULL,
 		"deadlocks that did not happen but could: locks taken in opposite order, of a "
@@ -250,7 +250,7 @@ static int watch(struct run *r)
 	char *end = NULL;
 	int exit_status = CMD_OK;
 	o.look.threshold_ns = 5000 * MS_NS;
-	o.share = (share ? strtod(share, &end) : 0.2) / 100;
+	o.share = (share ? strtod(share, &end) : 0.1) / 100;
 	if (share && (end == share || *end || !(o.share >= 0)))
 		return cmd_usage(c, "--share: '%s' is no percentage", share);
 	if (!cmd_value_time(c, "interval", &interval_ns) ||
@@ -258,7 +258,7 @@ static int watch(struct run *r)
 		!cmd_value_count(c, "count", &count))
 		return CMD_USAGE;
 	catch_signals();
-	enum base_status s = deadlock_watch_open(&o, cmd_now_ns(), &w, &c->err);
+	enum base_status s = deadlock_watch_open(&o, &w, &c->err);
 	if (s != BASE_OK)
 		return cmd_fail(c, s);
 	const struct deadlock_watch_stats *stats = deadlock_watch_stats(w);

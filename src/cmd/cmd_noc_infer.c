@@ -3,6 +3,7 @@
 #include "cmd/noc_graph.h"
 
 #include "noc/infer.h"
+#include "noc/infer_stream.h"
 #include "noc/match.h"
 #include "config.h"
 
@@ -27,7 +28,7 @@ static bool read_options(struct cmd *c, struct noc_infer_options *o)
 {
 	static const char *const key[] = {"method", "k", "w", "k_max", "tolerance", "blocked",
 		"adaptive", "grade", "reduce", "learn", "threads", "reference", "match",
-		"displacement"};
+		"displacement", "window_packets"};
 	unsigned method = 0;
 	const char *tolerance = cmd_noc_setting(c, "tolerance");
 	if (!cmd_noc_only(c, key, BASE_COUNT(key)) ||
@@ -321,6 +322,38 @@ static int infer(struct cmd *c, const struct noc_pdg *base, const struct noc_run
 	return exit_status;
 }
 
+static void show_progress(void *ctx, uint64_t done, uint64_t all)
+{
+	cmd_progress_show(ctx, "inferring", done, all, "packets");
+}
+
+/* Window by window: nothing is matched, nothing compared. */
+static int infer_stream(struct cmd *c, const struct noc_infer_options *o, uint64_t window_packets)
+{
+	const char *path[NOC_RUNS_MAX + 1];
+	struct noc_stream_options stream;
+	struct noc_infer_result result = {0};
+	struct answer a = {.result = &result, .options = o, .path = cmd_value(c, "output")};
+	if (cmd_noc_setting(c, "reference"))
+		return cmd_usage(
+			c, "reference= needs all packets at once: leave out window_packets=");
+	while (a.nr_runs <= NOC_RUNS_MAX && cmd_noc_file(c, a.nr_runs)) {
+		path[a.nr_runs] = cmd_noc_file(c, a.nr_runs);
+		a.nr_runs++;
+	}
+	noc_stream_options_init(&stream);
+	stream.infer = *o;
+	stream.window_packets = (uint32_t)window_packets;
+	stream.context_packets = (uint32_t)window_packets / 4;
+	stream.progress = show_progress;
+	stream.progress_ctx = c;
+	uint64_t began_ns = cmd_now_ns();
+	enum base_status s = noc_infer_files(path, a.nr_runs, &stream, a.path, &result, &c->err);
+	a.took_ns = cmd_now_ns() - began_ns;
+	cmd_progress_clear(c);
+	return s == BASE_OK ? print(c, &a) : cmd_fail(c, s);
+}
+
 int cmd_noc_infer(struct cmd *c)
 {
 	const char *path = cmd_noc_file(c, 0);
@@ -329,8 +362,12 @@ int cmd_noc_infer(struct cmd *c)
 	struct noc_runs runs = {0};
 	if (!path)
 		return cmd_usage(c, "give the base run, then the skewed runs");
-	if (!read_options(c, &o))
+	uint64_t window_packets = 0;
+	if (!read_options(c, &o) || !cmd_noc_number(c, "window_packets", NOC_STREAM_WINDOW_MIN,
+					    NOC_STREAM_WINDOW_MAX, &window_packets))
 		return CMD_USAGE;
+	if (window_packets)
+		return infer_stream(c, &o, window_packets);
 	struct noc_pdg *base = cmd_noc_read(c, path);
 	if (!base)
 		return cmd_exit_of(c->err.status);

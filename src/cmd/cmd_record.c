@@ -4,7 +4,11 @@
 
 #include "config.h"
 
+#include <errno.h>
 #include <string.h>
+#include <unistd.h>
+
+enum { FIXED_WORDS = 8 };
 
 #define X(name, text) #name " "
 #define RECORD_MODES  RECORD_LOCK_MODES(X)
@@ -38,6 +42,8 @@
 
 static const struct cmd_option record_option[] = {
 	RECORD_OPTIONS,
+	{"into", 0, "ANALYSIS", "ciat cdat",
+		"no trace: analyse meanwhile, as longpole ciat -- PROG does"},
 	{"system", 0, NULL, NULL,
 		"record all threads of the machine: who ran where, who woke whom (needs root)"},
 	{"sched", 0, NULL, NULL, "with --system: switches and wakes only (default)"},
@@ -363,8 +369,37 @@ static int record(
 	return exit_code;
 }
 
+/* Becomes `longpole ciat -- PROG`. */
+static int analyse_meanwhile(struct cmd *c)
+{
+	char level[32], recorder[64];
+	const char *of_recorder = cmd_value(c, "recorder"), *of_level = cmd_value(c, "level");
+	size_t nr = 0;
+	if (!c->nr_operands)
+		return cmd_usage(c, "no program given");
+	char **argv = base_alloc((c->nr_operands + FIXED_WORDS) * sizeof *argv);
+	if (!argv)
+		return cmd_fail(c, base_fail(&c->err, BASE_ERR_NOMEM, "no memory for a command"));
+	argv[nr++] = (char *)(uintptr_t) "longpole";
+	argv[nr++] = (char *)(uintptr_t)cmd_value(c, "into");
+	snprintf(level, sizeof level, "--level=%s", of_level ? of_level : "3");
+	argv[nr++] = level;
+	snprintf(recorder, sizeof recorder, "--recorder=%s",
+		of_recorder ? of_recorder : "rewritten");
+	argv[nr++] = recorder;
+	argv[nr++] = (char *)(uintptr_t) "--";
+	for (size_t i = 0; i < c->nr_operands; i++)
+		argv[nr++] = c->operand[i];
+	execv("/proc/self/exe", argv);
+	base_free(argv);
+	return cmd_fail(
+		c, base_fail_errno(&c->err, errno, "cannot run longpole %s", cmd_value(c, "into")));
+}
+
 int cmd_run_record(struct cmd *c)
 {
+	if (cmd_given(c, "into"))
+		return analyse_meanwhile(c);
 	char buf[CMD_RECORD_PATH_MAX];
 	const char *path;
 	return record(c, true, buf, &path);

@@ -115,16 +115,18 @@ int cmd_streams_open_source(struct cmd *c, size_t last_operands, struct memory_s
 	return open_some(c, "trace-list", (const char *const *)c->operand, nr, ret);
 }
 
-int cmd_streams_open(struct cmd *c, size_t last_operands, struct cmd_streams *ret)
+int cmd_streams_open(
+	struct cmd *c, size_t last_operands, uint32_t max_threads, struct cmd_streams *ret)
 {
 	struct memory_order_options options;
 	const char *calls = cmd_value(c, "calls");
 	size_t nr = c->nr_operands > last_operands ? c->nr_operands - last_operands : 0;
-	*ret = (struct cmd_streams){0};
+	*ret = (struct cmd_streams){.is_program = cmd_streams_are_live(c)};
 	if (!order_options(c, &options))
 		return CMD_USAGE;
 	ret->name = nr ? c->operand[0] : cmd_value(c, "trace-list");
-	int status = cmd_streams_open_source(c, last_operands, &ret->source);
+	int status = ret->is_program ? cmd_streams_open_live(c, max_threads, ret)
+				     : cmd_streams_open_source(c, last_operands, &ret->source);
 	if (status == CMD_OK && (calls || cmd_given(c, "call-list")))
 		status = open_some(c, "call-list", &calls, calls != NULL, &ret->calls);
 	if (status != CMD_OK) {
@@ -147,10 +149,16 @@ void cmd_streams_close(struct cmd_streams *s)
 	*s = (struct cmd_streams){0};
 }
 
-int cmd_streams_run(struct cmd *c, struct cmd_streams *s,
-	enum base_status (*add)(void *ctx, const struct memory_steps *steps, struct base_err *err),
-	void *ctx)
+uint32_t cmd_streams_threads(const struct cmd_streams *s)
 {
+	uint32_t nr = s->live ? memory_live_threads(s->live) : memory_order_threads(s->order);
+	return nr ? nr : 1;
+}
+
+int cmd_streams_run(struct cmd *c, struct cmd_streams *s, cmd_streams_add *add, void *ctx)
+{
+	if (s->live)
+		return cmd_streams_run_live(c, s, add, ctx);
 	enum base_status status = BASE_OK;
 	cmd_progress_reset(c);
 	for (uint64_t batch = 0; status == BASE_OK; batch++) {
@@ -169,10 +177,31 @@ int cmd_streams_run(struct cmd *c, struct cmd_streams *s,
 	return cmd_fail(c, base_cause(&c->err, status, "while analysing %s", s->name));
 }
 
+static void live_caveats(const struct cmd_streams *s, struct base_str *out)
+{
+	base_str_add(out, "\nHow it knows: the program was watched while it ran, for ");
+	base_str_add_ns(out, s->elapsed_ns);
+	base_str_add(out, ", of which its threads together waited ");
+	base_str_add_ns(out, s->wait_ns);
+	base_str_addf(out, " for the analysis; %s.\n", memory_order_sentence(s->order));
+	if (memory_live_late(s->live))
+		base_str_addf(out,
+			"Caution: %llu times a running thread had told nothing for long, and "
+			"others "
+			"went before it.\n",
+			(unsigned long long)memory_live_late(s->live));
+	if (s->lost_chunks)
+		base_str_addf(out, "Caution: %llu chunks were lost: no memory.\n",
+			(unsigned long long)s->lost_chunks);
+}
+
 void cmd_streams_caveats(const struct cmd_streams *s, struct base_str *out)
 {
-	base_str_addf(out, "\nHow it knows: a trace of format %s; %s.\n", s->source->info.format,
-		memory_order_sentence(s->order));
+	if (s->live)
+		live_caveats(s, out);
+	else
+		base_str_addf(out, "\nHow it knows: a trace of format %s; %s.\n",
+			s->source->info.format, memory_order_sentence(s->order));
 	cmd_streams_source_caveats(s, out);
 }
 

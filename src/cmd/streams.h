@@ -4,6 +4,7 @@
 #define LONGPOLE_CMD_STREAMS_H
 
 #include "cmd/cmd.h"
+#include "memory/live.h"
 #include "memory/order.h"
 
 /* The options that ciat and cdat share (seed 004, appendix B, with their letters). */
@@ -34,6 +35,12 @@
 		{"disk-latency", 0, "MS", NULL, "average disk latency (default 10)"},              \
 		{"ipc", 0, "N", NULL, "instructions per cycle, for times (default 2)"},            \
 		{"mhz", 0, "N", NULL, "processor clock, for times (default 120)"},                 \
+		{"level", 0, "N", "2 3", "with -- PROG: as longpole record (default 3)"},          \
+		{"recorder", 0, "NAME", "rewritten valgrind",                                      \
+			"with -- PROG: as longpole record (default rewritten)"},                   \
+		{"threads", 0, "N", NULL,                                                          \
+			"with -- PROG: how many threads it may have (default 64; of cdat: as "     \
+			"many as the machine has processors)"},                                    \
 	{                                                                                          \
 		"hpux", 0, NULL, NULL, "addresses 0x40000000 to 0x7fffffff are private"            \
 	}
@@ -43,17 +50,33 @@ struct cmd_streams {
 	struct memory_order *order;
 	const char *name; /* what the answer calls it */
 	uint64_t nr_steps;
+	/* "-- PROG": recorded and analysed at the same time (streams_live.c) */
+	bool is_program, valgrind;
+	struct memory_live *live; /* is the source, too */
+	unsigned level;
+	int program_exit;
+	uint64_t lost_chunks, elapsed_ns, wait_ns;
 };
-/* Opens what operands and options say. last_operands: that many at the end are not traces. CMD_OK
- * or an exit status after a message. */
-int cmd_streams_open(struct cmd *c, size_t last_operands, struct cmd_streams *ret);
+/* What an analysis does with steps. */
+typedef enum base_status cmd_streams_add(
+	void *ctx, const struct memory_steps *steps, struct base_err *err);
+/* Opens what operands and options say. last_operands: that many at the end are not traces.
+ * max_threads: of a program that will be run. CMD_OK or an exit status after a message. */
+int cmd_streams_open(
+	struct cmd *c, size_t last_operands, uint32_t max_threads, struct cmd_streams *ret);
+/* "-- PROG": there is no trace. */
+bool cmd_streams_are_live(const struct cmd *c);
+int cmd_streams_open_live(struct cmd *c, uint32_t max_threads, struct cmd_streams *ret);
+int cmd_streams_run_live(struct cmd *c, struct cmd_streams *s, cmd_streams_add *add, void *ctx);
+/* The program's exit status, where there was one; else the analysis's. */
+int cmd_streams_exit(const struct cmd_streams *s, int analysed);
+/* Threads that there were; known at the end. */
+uint32_t cmd_streams_threads(const struct cmd_streams *s);
 /* Only the traces, for who reads them in another way. */
 int cmd_streams_open_source(struct cmd *c, size_t last_operands, struct memory_source **ret);
 void cmd_streams_close(struct cmd_streams *s);
-/* Hands all steps to `add`. */
-int cmd_streams_run(struct cmd *c, struct cmd_streams *s,
-	enum base_status (*add)(void *ctx, const struct memory_steps *steps, struct base_err *err),
-	void *ctx);
+/* Hands all steps to `add`; a program runs meanwhile. */
+int cmd_streams_run(struct cmd *c, struct cmd_streams *s, cmd_streams_add *add, void *ctx);
 /* A number with a fraction. False: a message was printed. */
 bool cmd_value_real(struct cmd *c, const char *option, double least, double *ret);
 /* Caveats: order, what was unseen, problems of the source. */

@@ -138,7 +138,7 @@ struct deadlock_answer *deadlock_answer_free(struct deadlock_answer *a);
 struct deadlock_watch_options {
 	struct deadlock_look_options look; /* now_ns is not used */
 	bool use_bpf;
-	double share; /* of one processor that all of it may cost; 0: any */
+	double share; /* of one processor that looks after the first may cost; 0: any */
 };
 struct deadlock_watch_stats {
 	uint64_t nr_passes, nr_looks, nr_findings;
@@ -146,7 +146,7 @@ struct deadlock_watch_stats {
 	uint64_t cpu_ns;     /* ours and our copies' */
 };
 struct deadlock_watch;
-enum base_status deadlock_watch_open(const struct deadlock_watch_options *o, uint64_t now_ns,
+enum base_status deadlock_watch_open(const struct deadlock_watch_options *o,
 	struct deadlock_watch **ret, struct base_err *err) BASE_MUST_CHECK;
 struct deadlock_watch *deadlock_watch_close(struct deadlock_watch *w);
 /* One awakening: a pass, and a look where there is a reason. *ret: the caller's, with findings that

@@ -114,6 +114,14 @@ static json_t *finding_json(const struct deadlock_answer *a, const struct deadlo
 		threads, "edges", edges);
 }
 
+/* Where those of threads that were run ahead come from. */
+static const char *registers_text(const struct deadlock_answer *a)
+{
+	if (a->without_bpf)
+		return a->stopped_ns ? "ptrace" : "unknown";
+	return a->stopped_ns ? "BPF; of threads that spin by ptrace" : "BPF, no thread was stopped";
+}
+
 json_t *deadlock_json(const struct deadlock_answer *a, const char *tool)
 {
 	json_t *findings = json_array();
@@ -127,10 +135,7 @@ json_t *deadlock_json(const struct deadlock_answer *a, const char *tool)
 		u64(a->nr_waits), "threads_asleep", u64(a->nr_long), "processes_not_readable",
 		u64(a->nr_blind), "threads_run_ahead", u64(a->nr_run), "threads_not_run_ahead",
 		u64(a->nr_not_run), "look_ns", u64(a->elapsed_ns), "longest_stop_ns",
-		u64(a->stopped_ns), "registers",
-		json_string(a->without_bpf  ? "unknown"
-			    : a->stopped_ns ? "BPF; of threads that spin by ptrace"
-					    : "BPF, no thread was stopped"));
+		u64(a->stopped_ns), "registers", json_string(registers_text(a)));
 }
 
 /* ---- SARIF ----------------------------------------------------------------------------------- */

@@ -9,6 +9,7 @@ struct deadlock_task { /* the programs `walk` and `threads` */
 	__u32 is_dead;
 	__u64 runs, start_ns; /* start_ns: since boot */
 	char name[16];
+	__u64 task, switches; /* `walk`'s own: whom it saw there, and how often switched out */
 };
 
 /* Of `walk`, which does not give way to others meanwhile: some 4 ms for a list that is full. */

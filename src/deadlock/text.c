@@ -193,7 +193,8 @@ static void add_place(struct base_str *out, const struct deadlock_wait *w)
 	else
 		add_native_place(out, w);
 	if (w->without_python)
-		base_str_addf(out, "      its Python functions are not known: %s\n", w->without_python);
+		base_str_addf(
+			out, "      its Python functions are not known: %s\n", w->without_python);
 }
 
 static void add_future(struct base_str *out, const struct deadlock_answer *a, uint32_t i)

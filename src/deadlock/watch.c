@@ -2,7 +2,8 @@
 /*
  * watch.c - nap, monitor, detection: the source's three modes (4.2.1). A process is looked at when
  * a thread of it has newly slept over the threshold; when nothing was found the next look at it is
- * put off, twice as long each time. All looks together keep to a share of one processor.
+ * put off, twice as long each time. All looks after the first together keep to a share of one
+ * processor; what passes cost is set by how often they are made.
  */
 #include "deadlock/private.h"
 
@@ -11,7 +12,6 @@
 
 enum { PIDS_A_LOOK = 4096, TOLD_MAX = 4096, PRUNE_PASSES = 600 };
 #define LONGEST_DELAY_NS UINT64_C(300000000000) /* the source's five minutes */
-#define FIRST_BURST_NS   UINT64_C(200000000)    /* to look once at what sleeps already */
 
 struct patience { /* one process */
 	pid_t pid;
@@ -29,7 +29,9 @@ struct deadlock_watch {
 	struct base_map told; /* findings that were returned */
 	pid_t *pid;
 	size_t nr_pids;
-	uint64_t began_ns, nr_passes, cpu_began_ns;
+	uint64_t nr_passes, cpu_began_ns;
+	uint64_t first_look_ns,
+		looks_cpu_ns; /* when the first one was made; cost of those after it */
 	struct deadlock_watch_stats stats;
 };
 
@@ -47,8 +49,8 @@ static uint64_t cpu_ns(void)
 	return ns;
 }
 
-enum base_status deadlock_watch_open(const struct deadlock_watch_options *o, uint64_t now_ns,
-	struct deadlock_watch **ret, struct base_err *err)
+enum base_status deadlock_watch_open(
+	const struct deadlock_watch_options *o, struct deadlock_watch **ret, struct base_err *err)
 {
 	struct deadlock_watch *w = base_alloc(sizeof *w);
 	*ret = NULL;
@@ -59,7 +61,6 @@ enum base_status deadlock_watch_open(const struct deadlock_watch_options *o, uin
 		return base_fail(err, BASE_ERR_NOMEM, "out of memory for a watch");
 	}
 	w->o = *o;
-	w->began_ns = now_ns;
 	enum base_status s = deadlock_monitor_open(o->use_bpf, &w->monitor, err);
 	w->cpu_began_ns = cpu_ns(); /* loading BPF programs is not part of it */
 	if (s == BASE_OK)
@@ -210,18 +211,36 @@ static void keep_new(struct deadlock_watch *w, struct deadlock_answer *a)
 
 /* ---- a step ---------------------------------------------------------------------------------- */
 
-/* May a look begin, or would we cost more than we may? */
+/* May a look begin, or would looks cost more than they may? The first one, at all that sleeps
+ * already, may. */
 static bool is_affordable(const struct deadlock_watch *w, uint64_t now_ns)
 {
-	uint64_t used_ns = cpu_ns() - w->cpu_began_ns;
-	double allowed_ns = FIRST_BURST_NS + (double)(now_ns - w->began_ns) * w->o.share;
-	return w->o.share <= 0 || (double)used_ns <= allowed_ns;
+	const double allowed_ns = (double)(now_ns - w->first_look_ns) * w->o.share;
+	return w->o.share <= 0 || !w->first_look_ns || (double)w->looks_cpu_ns <= allowed_ns;
+}
+
+/* A look at those that were chosen. */
+static enum base_status look(struct deadlock_watch *w, uint64_t now_ns,
+	struct deadlock_answer **ret, struct base_err *err)
+{
+	struct deadlock_look_options o = w->o.look;
+	const uint64_t before_ns = cpu_ns();
+	o.pid = w->pid;
+	o.nr_pids = w->nr_pids;
+	o.is_alone = true;
+	o.now_ns = now_ns;
+	w->stats.nr_looks++;
+	const enum base_status s = deadlock_look(w->monitor, &o, ret, err);
+	if (w->first_look_ns)
+		w->looks_cpu_ns += cpu_ns() - before_ns;
+	else
+		w->first_look_ns = now_ns;
+	return s;
 }
 
 enum base_status deadlock_watch_step(struct deadlock_watch *w, uint64_t now_ns,
 	struct deadlock_answer **ret, struct base_err *err)
 {
-	struct deadlock_look_options look = w->o.look;
 	*ret = NULL;
 	enum base_status s = deadlock_monitor_pass(w->monitor, now_ns, err);
 	w->stats.nr_passes++;
@@ -236,12 +255,7 @@ enum base_status deadlock_watch_step(struct deadlock_watch *w, uint64_t now_ns,
 	s = choose(w, now_ns, err);
 	if (s != BASE_OK || !w->nr_pids)
 		return s;
-	look.pid = w->pid;
-	look.nr_pids = w->nr_pids;
-	look.is_alone = true;
-	look.now_ns = now_ns;
-	w->stats.nr_looks++;
-	s = deadlock_look(w->monitor, &look, ret, err);
+	s = look(w, now_ns, ret, err);
 	w->stats.cpu_ns = cpu_ns() - w->cpu_began_ns;
 	if (s != BASE_OK)
 		return s;

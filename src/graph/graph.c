@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "graph/priv.h"
 
+#include <stdlib.h>
+
 enum { DEFAULT_MAX_QUEUED = 1 << 20, LARGEST_MAX_QUEUED = 1 << 30 };
 #define DEFAULT_MAX_MEMORY ((size_t)2 << 30)
 #define MAX_FACTOR         1e12 /* lengths stay finite */
@@ -52,10 +54,24 @@ enum base_status graph_mem_need(struct graph *g, void *data, size_t *capacity, s
  * -----------------------------------------------------------------------------
  */
 
+/* Products of factors do not depend on the order but for rounding: so that the order is one. */
+static int by_id(const void *pa, const void *pb)
+{
+	const struct lane_edit *a = pa, *b = pb;
+
+	if (a->id != b->id)
+		return a->id < b->id ? -1 : 1;
+	if (a->lane != b->lane)
+		return a->lane < b->lane ? -1 : 1;
+	if (a->kind != b->kind)
+		return a->kind < b->kind ? -1 : 1;
+	return (a->factor > b->factor) - (a->factor < b->factor);
+}
+
 static enum base_status copy_edits(
 	struct graph *g, const struct graph_options *o, struct base_err *err)
 {
-	size_t edit_capacity = 0, lane_capacity = 0, nr = 0;
+	size_t edit_capacity = 0, nr = 0;
 	enum base_status s;
 
 	for (unsigned i = 0; i < o->nr_scenarios; i++)
@@ -63,9 +79,6 @@ static enum base_status copy_edits(
 	if (!nr)
 		return BASE_OK;
 	s = graph_mem_resize(g, &g->edit, &edit_capacity, nr, sizeof *g->edit, err);
-	if (!s)
-		s = graph_mem_resize(
-			g, &g->edit_lane, &lane_capacity, nr, sizeof *g->edit_lane, err);
 	if (s)
 		return s;
 	for (unsigned i = 0; i < o->nr_scenarios; i++) {
@@ -86,11 +99,33 @@ static enum base_status copy_edits(
 					"scenario %u: the path method cannot add processors; "
 					"replay can",
 					i + 1);
-			g->edit_lane[g->nr_edits] = i + 1;
-			g->edit[g->nr_edits++] = *e;
+			g->edit[g->nr_edits++] = (struct lane_edit){.id = e->id,
+				.lane = i + 1,
+				.kind = e->kind,
+				.factor = e->factor,
+				.units = e->units};
 		}
 	}
+	qsort(g->edit, g->nr_edits, sizeof *g->edit, by_id);
 	return BASE_OK;
+}
+
+const struct lane_edit *graph_edits_of(const struct graph *g, uint32_t id, size_t *ret_nr)
+{
+	size_t low = 0, high = g->nr_edits, end;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (g->edit[middle].id < id)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	for (end = low; end < g->nr_edits && g->edit[end].id == id;)
+		end++;
+	*ret_nr = end - low;
+	return g->edit ? g->edit + low : NULL;
 }
 
 static enum base_status init_rows(struct graph *g, struct base_err *err)
@@ -215,7 +250,6 @@ struct graph *graph_free(struct graph *g)
 	base_free(g->bound_step);
 	base_free(g->next_bound_step);
 	base_free(g->edit);
-	base_free(g->edit_lane);
 	base_free(g->path);
 	base_free(g->totals);
 	base_map_fini(&g->crossing_slots);
@@ -279,9 +313,12 @@ enum base_status graph_add_state(struct graph *g, uint32_t *ret_state, struct ba
 
 	for (unsigned l = 0; l < g->stride; l++)
 		row[l] = 1;
-	for (size_t i = 0; i < g->nr_edits; i++) {
-		if (g->edit[i].kind == GRAPH_EDIT_SCALE_STATE && g->edit[i].id == g->nr_states)
-			row[g->edit_lane[i]] *= g->edit[i].factor;
+	size_t nr;
+	const struct lane_edit *edit = graph_edits_of(g, (uint32_t)g->nr_states, &nr);
+
+	for (size_t i = 0; i < nr; i++) {
+		if (edit[i].kind == GRAPH_EDIT_SCALE_STATE)
+			row[edit[i].lane] *= edit[i].factor;
 	}
 	*ret_state = (uint32_t)g->nr_states++;
 	return BASE_OK;
@@ -289,15 +326,16 @@ enum base_status graph_add_state(struct graph *g, uint32_t *ret_state, struct ba
 
 static void drop_lanes(const struct graph *g, struct queue *q, uint32_t id)
 {
-	for (size_t i = 0; i < g->nr_edits; i++) {
-		uint32_t bit = UINT32_C(1) << g->edit_lane[i];
+	size_t nr;
+	const struct lane_edit *edit = graph_edits_of(g, id, &nr);
 
-		if (g->edit[i].id != id)
-			continue;
-		if (g->edit[i].kind == GRAPH_EDIT_IGNORE_QUEUE)
+	for (size_t i = 0; i < nr; i++) {
+		uint32_t bit = UINT32_C(1) << edit[i].lane;
+
+		if (edit[i].kind == GRAPH_EDIT_IGNORE_QUEUE)
 			q->drop_data |= bit;
-		if (g->edit[i].kind == GRAPH_EDIT_IGNORE_QUEUE ||
-			g->edit[i].kind == GRAPH_EDIT_UNBOUND_QUEUE)
+		if (edit[i].kind == GRAPH_EDIT_IGNORE_QUEUE ||
+			edit[i].kind == GRAPH_EDIT_UNBOUND_QUEUE)
 			q->drop_space |= bit;
 	}
 }
@@ -347,20 +385,64 @@ enum base_status graph_add_queue(struct graph *g, const struct graph_queue_optio
 	return BASE_OK;
 }
 
+static void put_page(struct slot_page **table, size_t size, struct slot_page *page)
+{
+	size_t at = page->number & (size - 1);
+
+	while (table[at])
+		at = (at + 1) & (size - 1);
+	table[at] = page;
+}
+
+/* Room for one more page, and an empty place behind the last. */
+static enum base_status grow_pages(struct graph *g, struct actor *a, struct base_err *err)
+{
+	size_t size = a->nr_pages ? 2 * a->nr_pages : 4, none = 0;
+	struct slot_page **table = NULL;
+	enum base_status s;
+
+	if ((a->nr_pages_used + 1) * 4 <= a->nr_pages * 3)
+		return BASE_OK;
+	s = graph_mem_resize(g, &table, &none, size, sizeof(struct slot_page *), err);
+	if (s)
+		return s;
+	for (size_t i = 0; i < a->nr_pages; i++) {
+		if (a->page[i])
+			put_page(table, size, a->page[i]);
+	}
+	g->memory_bytes -= a->nr_pages * sizeof(struct slot_page *);
+	base_free(a->page);
+	a->page = table;
+	a->nr_pages = size;
+	return BASE_OK;
+}
+
+static enum base_status add_page(struct graph *g, struct actor *a, size_t number,
+	struct slot_page **ret, struct base_err *err)
+{
+	size_t nr = 0;
+	enum base_status s = grow_pages(g, a, err);
+
+	if (!s)
+		s = graph_mem_resize(g, ret, &nr, 1, sizeof(struct slot_page), err);
+	if (s)
+		return s;
+	(*ret)->number = number;
+	put_page(a->page, a->nr_pages, *ret);
+	a->nr_pages_used++;
+	return BASE_OK;
+}
+
 /* An (actor, state) that is seen for the first time. */
 enum base_status graph_slot_add(
 	struct graph *g, struct actor *a, uint32_t state, uint32_t *ret_slot, struct base_err *err)
 {
-	size_t page = state / SLOT_PAGE;
-	enum base_status s;
+	struct slot_page *page = actor_page(a, state / SLOT_PAGE);
+	enum base_status s = BASE_OK;
 
 	BASE_ASSERT(state < g->nr_states);
-	s = graph_mem_need(g, &a->page, &a->nr_pages, page + 1, sizeof(struct slot_page *), err);
-	if (!s && !a->page[page]) {
-		size_t nr = 0;
-
-		s = graph_mem_resize(g, &a->page[page], &nr, 1, sizeof(struct slot_page), err);
-	}
+	if (!page)
+		s = add_page(g, a, state / SLOT_PAGE, &page, err);
 	if (!s)
 		s = graph_mem_need(
 			g, &g->slot, &g->slot_capacity, g->nr_slots + 1, sizeof *g->slot, err);
@@ -371,7 +453,7 @@ enum base_status graph_slot_add(
 		.base = (uint32_t)g->nr_slots,
 	};
 	*ret_slot = (uint32_t)g->nr_slots++;
-	a->page[page]->slot[state % SLOT_PAGE] = *ret_slot + 1;
+	page->slot[state % SLOT_PAGE] = *ret_slot + 1;
 	return BASE_OK;
 }
 

@@ -117,6 +117,7 @@ struct step { /* an edge of lane 0's path, kept with keep_path */
 enum wait { WAIT_NO, WAIT_DATA, WAIT_SPACE, WAIT_UNKNOWN };
 
 struct slot_page {
+	size_t number;            /* its states: number * SLOT_PAGE + ... */
 	uint32_t slot[SLOT_PAGE]; /* + 1; 0: none yet */
 };
 
@@ -133,8 +134,16 @@ struct actor {
 	uint32_t mark;                 /* the listener's, of its last moment */
 	uint32_t dep_index, dep_epoch; /* graph_take: this actor's dependence of `stamp` */
 	uint64_t stamp;
+	/* A hash table by number: an actor is in few of all states. nr_pages: 0, a power of two */
 	struct slot_page **page;
-	size_t nr_pages;
+	size_t nr_pages, nr_pages_used;
+};
+
+struct lane_edit {
+	uint32_t id, lane;
+	enum graph_edit_kind kind;
+	double factor;
+	uint64_t units;
 };
 
 struct item { /* units in a queue, or free space in one */
@@ -319,8 +328,7 @@ struct graph {
 	size_t told_capacity;
 
 	/* options and results */
-	struct graph_edit *edit;
-	uint32_t *edit_lane;
+	struct lane_edit *edit; /* by id: a scenario may name a state of every thread */
 	size_t nr_edits;
 	size_t max_memory_bytes, memory_bytes;
 	uint32_t max_queued;
@@ -384,6 +392,8 @@ enum base_status graph_crossing_slot(struct graph *g, struct actor *a, uint32_t 
 	const struct dep *d, uint32_t *ret_slot, struct base_err *err) BASE_MUST_CHECK;
 
 /* resize.c: queues of which lanes have more units. */
+/* The edits of what has that id (a state, or a queue: see their kinds), *ret_nr of them. */
+const struct lane_edit *graph_edits_of(const struct graph *g, uint32_t id, size_t *ret_nr);
 enum base_status graph_past_init(
 	struct graph *g, uint32_t queue, struct base_err *err) BASE_MUST_CHECK;
 void graph_past_fini(struct past *p);
@@ -466,13 +476,24 @@ static inline double *actor_length(const struct graph *g, const struct actor *a)
 	return g->length + (size_t)a->id * g->stride;
 }
 
+static inline struct slot_page *actor_page(const struct actor *a, size_t number)
+{
+	for (size_t at = number; a->nr_pages; at++) {
+		struct slot_page *page = a->page[at & (a->nr_pages - 1)];
+
+		if (BASE_LIKELY(!page || page->number == number))
+			return page;
+	}
+	return NULL;
+}
+
 static inline enum base_status actor_slot(
 	struct graph *g, struct actor *a, uint32_t state, uint32_t *ret, struct base_err *err)
 {
-	size_t page = state / SLOT_PAGE;
+	const struct slot_page *page = actor_page(a, state / SLOT_PAGE);
 
-	if (BASE_LIKELY(page < a->nr_pages && a->page[page])) {
-		uint32_t s = a->page[page]->slot[state % SLOT_PAGE];
+	if (BASE_LIKELY(page != NULL)) {
+		uint32_t s = page->slot[state % SLOT_PAGE];
 
 		if (BASE_LIKELY(s != 0)) {
 			*ret = s - 1;

@@ -24,7 +24,7 @@ static enum base_status ring_grow(struct graph *g, struct ring *r, struct base_e
 	size_t size = g->item_size, capacity = r->capacity;
 	uint32_t old = r->capacity;
 	enum base_status s =
-		graph_mem_resize(g, &r->buf, &capacity, old ? 2 * (size_t)old : 4, size, err);
+		graph_mem_resize(g, &r->buf, &capacity, old ? 2 * (size_t)old : 1, size, err);
 
 	if (s)
 		return s;

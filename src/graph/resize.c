@@ -34,16 +34,17 @@ static enum base_status add_more(
 enum base_status graph_past_init(struct graph *g, uint32_t queue, struct base_err *err)
 {
 	uint64_t units[GRAPH_LANES_MAX] = {0};
-	size_t capacity = 0, none = 0;
+	size_t capacity = 0, none = 0, nr;
+	const struct lane_edit *edit = graph_edits_of(g, queue, &nr);
 	struct queue *q = &g->queue[queue];
 	enum base_status s = BASE_OK;
 	bool any = false;
 
-	for (size_t i = 0; i < g->nr_edits; i++) {
-		if (g->edit[i].kind != GRAPH_EDIT_RESIZE_QUEUE || g->edit[i].id != queue)
+	for (size_t i = 0; i < nr; i++) {
+		if (edit[i].kind != GRAPH_EDIT_RESIZE_QUEUE)
 			continue;
-		units[g->edit_lane[i]] += g->edit[i].units;
-		any |= g->edit[i].units != 0;
+		units[edit[i].lane] += edit[i].units;
+		any |= edit[i].units != 0;
 	}
 	if (!any)
 		return BASE_OK;

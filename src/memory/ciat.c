@@ -799,6 +799,19 @@ enum base_status memory_ciat_new(uint32_t nr_threads, const struct memory_ciat_o
 	return BASE_OK;
 }
 
+void memory_ciat_set_threads(struct memory_ciat *c, uint32_t nr_threads)
+{
+	uint32_t before = c->result.nr_threads;
+	if (nr_threads >= before)
+		return;
+	for (uint32_t i = 0; i < nr_threads; i++)
+		memmove(c->matrix + (size_t)i * nr_threads, c->matrix + (size_t)i * before,
+			nr_threads * sizeof *c->matrix);
+	for (uint32_t i = nr_threads; c->private_reuse && i < before; i++)
+		memory_reuse_free(c->private_reuse[i]);
+	c->result.nr_threads = nr_threads;
+}
+
 static void free_pages(struct memory_ciat *c)
 {
 	for (size_t i = 0; i < c->nr_pages; i++) {

@@ -165,6 +165,9 @@ struct memory_ciat *memory_ciat_free(struct memory_ciat *c);
  * than allowed. */
 enum base_status memory_ciat_add(struct memory_ciat *c, const struct memory_steps *steps,
 	struct base_err *err) BASE_MUST_CHECK;
+/* Of all threads that there could have been, only the first nr_threads have come; before the end.
+ */
+void memory_ciat_set_threads(struct memory_ciat *c, uint32_t nr_threads);
 /* After the last step; the result lives as long as c. */
 enum base_status memory_ciat_finish(struct memory_ciat *c, uint32_t instruction_bytes,
 	const struct memory_ciat_result **ret, struct base_err *err) BASE_MUST_CHECK;

@@ -24,7 +24,18 @@ struct memory_decoder {
 	struct memory_copy copy[COPIES_MAX];
 	const uint8_t *p, *end; /* of the chunk */
 	uint64_t first_ticks;
+	size_t blocks_capacity, slots_capacity;
 };
+
+/* The tables may have grown. */
+static bool room_for_states(struct memory_decoder *d)
+{
+	const struct memory_tables *t = d->tables;
+	return base_grow(&d->block, &d->blocks_capacity, (size_t)t->nr_blocks + 1,
+		       sizeof *d->block) == BASE_OK &&
+	       base_grow(&d->slot, &d->slots_capacity, (size_t)t->nr_slots + 1, sizeof *d->slot) ==
+		       BASE_OK;
+}
 
 struct memory_decoder *memory_decoder_new(const struct memory_tables *t)
 {
@@ -32,9 +43,7 @@ struct memory_decoder *memory_decoder_new(const struct memory_tables *t)
 	if (!d)
 		return NULL;
 	d->tables = t;
-	d->block = base_alloc(((size_t)t->nr_blocks + 1) * sizeof *d->block);
-	d->slot = base_alloc((size_t)(t->nr_slots + 1) * sizeof *d->slot);
-	if (!d->block || !d->slot) {
+	if (!room_for_states(d)) {
 		memory_decoder_free(d);
 		return NULL;
 	}
@@ -60,6 +69,8 @@ enum base_status memory_decoder_chunk(
 {
 	struct memory_chunk_head head;
 	d->p = d->end = NULL;
+	if (!room_for_states(d))
+		return base_fail(err, BASE_ERR_NOMEM, "no memory to decode a thread's stream");
 	if (size_bytes < sizeof head)
 		return damaged(err, "is too short");
 	memcpy(&head, chunk, sizeof head);

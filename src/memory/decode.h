@@ -24,7 +24,7 @@ struct memory_words {
 };
 
 struct memory_decoder;
-/* Of one thread; the tables outlive it. NULL: no memory. */
+/* Of one thread; the tables outlive it, and may grow between chunks. NULL: no memory. */
 struct memory_decoder *memory_decoder_new(const struct memory_tables *t);
 void memory_decoder_free(struct memory_decoder *d); /* NULL-safe */
 /* Begins a stream chunk, which is borrowed until the next one: head and pieces. ERR_CORRUPT. */
@@ -71,6 +71,8 @@ struct memory_walk {
 enum { MEMORY_WALK_ROOM_MIN = 2048, MEMORY_WALK_CALLS_MIN = 8 };
 size_t memory_walk_items(struct memory_walk *w, struct memory_item *item, size_t room,
 	struct memory_call *call, size_t call_room, size_t *ret_calls);
+/* One sentence: what such a stream cannot have. */
+const char *memory_stream_unseen(bool serial);
 void memory_walk_begin(struct memory_walk *w, const struct memory_words *words);
 
 #endif

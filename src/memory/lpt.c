@@ -243,16 +243,7 @@ static enum base_status lpt_rewind(struct memory_source *s, struct base_err *err
 static bool lpt_linked(const struct memory_source *s, uint64_t address, bool code, size_t candidate,
 	struct memory_linked *ret)
 {
-	const struct lpt *l = (const struct lpt *)s;
-	const struct memory_tables *t = &l->tables;
-	const struct memory_table_block *b = code ? memory_tables_find(t, address) : NULL;
-	if (candidate >= (code ? 1u : t->nr_modules) ||
-		(code && (!b || b->module >= t->nr_modules)))
-		return false;
-	const struct memory_table_module *m = &t->module[code ? b->module : candidate];
-	ret->path = m->path ? m->path : "";
-	ret->address = code ? memory_tables_linked(t, b, address) : address - m->load_bias;
-	return true;
+	return memory_tables_place(&((const struct lpt *)s)->tables, address, code, candidate, ret);
 }
 
 static void lpt_close(struct memory_source *s)
@@ -445,13 +436,7 @@ static enum base_status meet_threads(struct lpt *l, struct base_err *err)
 
 static void describe(struct lpt *l)
 {
-	base_str_add(&l->unseen,
-		l->serial ? "what the kernel does but for the memory that system calls read and "
-			    "write; "
-			    "threads that really ran at the same time: Valgrind runs one at a time"
-			  : "code that `longpole cc` did not build (libraries, hand-written "
-			    "assembly, "
-			    "the kernel) is not in the stream");
+	base_str_add(&l->unseen, memory_stream_unseen(l->serial));
 	if (l->nr_other_images)
 		base_str_addf(&l->unseen,
 			"; the trace has %u more programs (after fork or exec), which are not "

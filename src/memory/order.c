@@ -151,74 +151,11 @@ static uint64_t heap_second(const struct memory_order *o)
 /* ---- one lane
  * ------------------------------------------------------------------------------------ */
 
-/* lane_peek() where it is not simple: loops begin, times pass, batches end. */
-static enum base_status lane_fetch(struct memory_order *o, struct memory_lane *l,
-	const struct memory_item **ret, struct base_err *err)
-{
-	for (;;) {
-		if (l->nr_body) {
-			*ret = &l->batch.item[l->at + 1 + l->body_at];
-			return BASE_OK;
-		}
-		if (BASE_LIKELY(l->at < l->batch.nr)) {
-			const struct memory_item *t = &l->batch.item[l->at];
-			*ret = t;
-			if (BASE_LIKELY(t->kind < MEMORY_STAMP))
-				return BASE_OK;
-			if (t->kind == MEMORY_STAMP) {
-				l->time_ns = t->address > l->time_ns ? t->address : l->time_ns;
-				l->at++;
-			} else {
-				l->nr_body = (size_t)t->address;
-				l->body_at = 0;
-				l->iteration = 0;
-			}
-			continue;
-		}
-		int thread = (int)(l - o->lane);
-		enum base_status s = memory_source_next(o->source, thread, &l->batch, err);
-		l->at = 0;
-		if (s != BASE_OK) {
-			l->batch.nr = 0;
-			return s;
-		}
-		if (!l->batch.nr) {
-			*ret = NULL;
-			return BASE_OK;
-		}
-	}
-}
-
 /* The lane's next item into *ret; BASE_END when there is none; NULL when there is none now. */
 static inline enum base_status lane_peek(struct memory_order *o, struct memory_lane *l,
 	const struct memory_item **ret, struct base_err *err)
 {
-	BASE_ASSUME(l);
-	if (BASE_UNLIKELY(!l->nr_body) &&
-		(l->at >= l->batch.nr || l->batch.item[l->at].kind >= MEMORY_STAMP))
-		return lane_fetch(o, l, ret, err);
-	*ret = &l->batch.item[l->at + (l->nr_body ? 1 + l->body_at : 0)];
-	return BASE_OK;
-}
-
-static inline void lane_advance(struct memory_lane *l)
-{
-	if (!l->nr_body) {
-		l->at++;
-	} else if (++l->body_at == l->nr_body) {
-		l->body_at = 0;
-		if (++l->iteration == l->batch.item[l->at].count) {
-			l->at += 1 + l->nr_body;
-			l->nr_body = 0;
-		}
-	}
-}
-
-static inline uint64_t item_address(const struct memory_lane *l, const struct memory_item *t)
-{
-	return l->nr_body && t->kind <= MEMORY_ATOMIC
-		       ? t->address + l->iteration * (uint64_t)t->stride_bytes
-		       : t->address;
+	return memory_cursor_peek(&l->cursor, o->source, (int)(l - o->lane), ret, err);
 }
 
 /* The clock of the instruction that an item belongs to: of its last one; without any, a block is
@@ -233,7 +170,8 @@ static uint64_t lane_key(const struct memory_order *o, uint32_t cpu, const struc
 {
 	const struct memory_cpu *c = &o->cpu[cpu];
 	return memory_key(
-		o->options.mode == MEMORY_ORDER_TIME ? c->lane->time_ns : item_due(c, t), cpu);
+		o->options.mode == MEMORY_ORDER_TIME ? c->lane->cursor.time_ns : item_due(c, t),
+		cpu);
 }
 
 /* ---- calls
@@ -406,7 +344,7 @@ static enum base_status on_create(
 	enum base_status s;
 	if (child >= o->nr_lanes || o->lane[child].state != LANE_WAITS) {
 		memory_diag_add(&o->source->diags, MEMORY_DIAG_bad_thread, cpu,
-			o->cpu[cpu].lane->batch.first_record);
+			o->cpu[cpu].lane->cursor.batch.first_record);
 		return start_lane(o, cpu, 0, err);
 	}
 	if (o->phase == MEMORY_PHASE_SERIAL)
@@ -439,7 +377,7 @@ static enum base_status on_thread_join(
 	uint64_t child = call->argument[0];
 	if (child >= o->nr_lanes || child == cpu || o->lane[child].state == LANE_WAITS) {
 		memory_diag_add(&o->source->diags, MEMORY_DIAG_bad_thread, cpu,
-			o->cpu[cpu].lane->batch.first_record);
+			o->cpu[cpu].lane->cursor.batch.first_record);
 		return start_lane(o, cpu, 0, err);
 	}
 	if (o->lane[child].state == LANE_ENDED)
@@ -453,7 +391,7 @@ static enum base_status on_join(struct memory_order *o, uint32_t cpu, struct bas
 {
 	if (o->phase != MEMORY_PHASE_PARALLEL) {
 		memory_diag_add(&o->source->diags, MEMORY_DIAG_join_without_spawn, cpu,
-			o->cpu[cpu].lane->batch.first_record);
+			o->cpu[cpu].lane->cursor.batch.first_record);
 		return start_lane(o, cpu, 0, err);
 	}
 	park(o, cpu, LANE_JOINED);
@@ -572,7 +510,7 @@ static inline struct memory_step *add_item_step(struct memory_order *o, uint32_t
 	const struct memory_lane *l, const struct memory_item *t)
 {
 	struct memory_step *s = &o->step[o->nr_steps++];
-	*s = (struct memory_step){.address = item_address(l, t),
+	*s = (struct memory_step){.address = memory_cursor_address(&l->cursor, t),
 		.code = t->code,
 		.count = t->count,
 		.clock = item_due(&o->cpu[cpu], t),
@@ -591,11 +529,11 @@ static enum base_status run_call(struct memory_order *o, uint32_t cpu, struct me
 {
 	struct memory_call call;
 	heap_pop(o);
-	lane_advance(l);
+	memory_cursor_advance(&l->cursor);
 	enum base_status status = call_step(o, s, original, &call, err);
 	if (status != BASE_OK)
 		return status;
-	l->time_ns = call.end_ns > l->time_ns ? call.end_ns : l->time_ns;
+	l->cursor.time_ns = call.end_ns > l->cursor.time_ns ? call.end_ns : l->cursor.time_ns;
 	if (o->scheduler && memory_scheduler_after(o, cpu, &call))
 		return memory_scheduler_fill(o, err);
 	if (o->scheduler)
@@ -623,8 +561,8 @@ static enum base_status run_top(struct memory_order *o, struct base_err *err)
 		struct memory_step *s = add_item_step(o, cpu, l, t);
 		c->clock += t->instructions;
 		if (BASE_UNLIKELY(t->kind == MEMORY_CALL))
-			return run_call(o, cpu, l, &l->batch.call[t->address], s, err);
-		lane_advance(l);
+			return run_call(o, cpu, l, &l->cursor.batch.call[t->address], s, err);
+		memory_cursor_advance(&l->cursor);
 		if (o->scheduler) {
 			l->sliced += t->instructions;
 			if (memory_scheduler_after(o, cpu, NULL)) {
@@ -752,7 +690,7 @@ static enum base_status total_item(
 		return BASE_OK;
 	struct memory_call call;
 	enum base_status status =
-		call_step(o, s, &o->total_lane.batch.call[t->address], &call, err);
+		call_step(o, s, &o->total_lane.cursor.batch.call[t->address], &call, err);
 	if (status == BASE_OK)
 		total_phase(o, thread, &call);
 	return status;
@@ -763,36 +701,22 @@ static enum base_status total_next(struct memory_order *o, struct base_err *err)
 	struct memory_lane *l = &o->total_lane;
 	while (o->nr_steps < MEMORY_STEPS_MAX && o->nr_calls < CALLS_MAX) {
 		const struct memory_item *t = NULL;
-		if (!l->nr_body && l->at >= l->batch.nr) {
-			enum base_status s =
-				memory_source_next(o->source, MEMORY_ANY_THREAD, &l->batch, err);
-			l->at = 0;
-			if (s != BASE_OK)
-				l->batch.nr = 0;
-			if (s == BASE_END) {
-				finish(o);
-				return BASE_OK;
-			}
-			if (s != BASE_OK || !l->batch.nr)
-				return s;
+		enum base_status s =
+			memory_cursor_peek(&l->cursor, o->source, MEMORY_ANY_THREAD, &t, err);
+		if (s == BASE_END) {
+			finish(o);
+			return BASE_OK;
 		}
-		uint32_t thread = l->batch.thread;
+		if (s != BASE_OK || !t)
+			return s;
+		uint32_t thread = l->cursor.batch.thread;
 		if (thread >= o->nr_cpus)
 			return base_fail(err, BASE_ERR_CORRUPT, "a batch of thread %u of %u",
 				thread, o->nr_cpus);
-		t = &l->batch.item[l->at + (l->nr_body ? 1 + l->body_at : 0)];
-		if (t->kind == MEMORY_REPEAT) {
-			l->nr_body = (size_t)t->address;
-			l->body_at = 0;
-			l->iteration = 0;
-			continue;
-		}
-		if (t->kind != MEMORY_STAMP) {
-			enum base_status s = total_item(o, thread, t, err);
-			if (s != BASE_OK)
-				return s;
-		}
-		lane_advance(l);
+		s = total_item(o, thread, t, err);
+		if (s != BASE_OK)
+			return s;
+		memory_cursor_advance(&l->cursor);
 	}
 	return BASE_OK;
 }

@@ -3,6 +3,7 @@
 #ifndef LONGPOLE_MEMORY_ORDER_PRIVATE_H
 #define LONGPOLE_MEMORY_ORDER_PRIVATE_H
 
+#include "memory/cursor.h"
 #include "memory/order.h"
 
 enum lane_state {
@@ -17,12 +18,8 @@ enum lane_state {
 
 /* One stream of the source, and where we are in it. */
 struct memory_lane {
-	struct memory_batch batch;
-	size_t at;               /* in the batch */
-	size_t nr_body, body_at; /* inside a REPEAT: its body is item at+1 .. */
-	uint64_t iteration;      /* of batch.item[at].count */
-	uint64_t time_ns;        /* last recorded */
-	uint64_t barrier;        /* address, while LANE_BARRIER */
+	struct memory_cursor cursor;
+	uint64_t barrier; /* address, while LANE_BARRIER */
 	uint64_t barrier_parties;
 	uint64_t blocked_until; /* clock: waits for the disk */
 	uint64_t sliced;        /* instructions of its slice so far */

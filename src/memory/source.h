@@ -10,7 +10,7 @@
  * An item is 32 bytes and stands for one access, one run of straight-line code, one branch, one
  * range, one call record, or for a loop of such items (MEMORY_REPEAT), so that a source whose runs
  * compress need not write them out: a loop of 10 items and 10^6 iterations is 11 items. Sources
- * that do not repeat never use it; consumers that do not care use memory_cursor (order.h).
+ * that do not repeat never use it; consumers that do not care use memory_cursor (cursor.h).
  *
  * Example, one iteration of `for (i...) sum += a[i]` at level 3:
  *	BLOCK  address=0x401000 size_bytes=9 count=3 instructions=0   the code bytes of the block

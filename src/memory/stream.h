@@ -158,6 +158,8 @@ struct memory_chunk_head {
 enum memory_chunk_flag {
 	MEMORY_CHUNK_SERIAL = 1, /* one thread ran at a time: pieces do not overlap, and their order
 				    is that of all accesses */
+	MEMORY_CHUNK_WAITS = 2,  /* then the thread waits for others, or ends: do not wait for it.
+				    Only while somebody reads along (memory_ring_head.live) */
 };
 
 /* A table chunk goes on: struct memory_table_head, then bytes of the section. Sections larger than

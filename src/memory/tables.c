@@ -25,7 +25,7 @@ struct module {
 	struct section section[MEMORY_TABLE_SECTIONS];
 	uint64_t load_bias;
 	uint32_t first_index;
-	bool seen, in_place;
+	bool seen, in_place, made;
 };
 struct memory_tables_builder {
 	uint32_t image;
@@ -418,6 +418,19 @@ const struct memory_table_block *memory_tables_find(const struct memory_tables *
 	return NULL;
 }
 
+bool memory_tables_place(const struct memory_tables *t, uint64_t address, bool code,
+	size_t candidate, struct memory_linked *ret)
+{
+	const struct memory_table_block *b = code ? memory_tables_find(t, address) : NULL;
+	if (candidate >= (code ? 1u : t->nr_modules) ||
+		(code && (!b || b->module >= t->nr_modules)))
+		return false;
+	const struct memory_table_module *m = &t->module[code ? b->module : candidate];
+	ret->path = m->path ? m->path : "";
+	ret->address = code ? memory_tables_linked(t, b, address) : address - m->load_bias;
+	return true;
+}
+
 uint64_t memory_tables_linked(
 	const struct memory_tables *t, const struct memory_table_block *b, uint64_t address)
 {
@@ -487,42 +500,57 @@ static void template(struct memory_tables *t, struct memory_table_block *b, unsi
 	b->nr_items = (uint32_t)(t->nr_items - first);
 }
 
-static enum base_status make_templates(
-	struct memory_tables *t, unsigned level, struct base_err *err)
+static enum base_status make_templates(struct memory_tables *t, const struct memory_table_module *m,
+	unsigned level, struct base_err *err)
 {
-	size_t most = t->nr_accesses + t->nr_blocks;
+	uint32_t end = m->first_index + m->nr_blocks;
+	size_t most = t->nr_items + m->nr_blocks;
+	for (uint32_t i = m->first_index; i < end; i++)
+		most += t->block[i].flags & MEMORY_BLOCK_MARK ? 0 : t->block[i].nr_accesses;
 	if (base_grow(&t->item, &t->items_capacity, most, sizeof *t->item) != BASE_OK ||
 		base_grow(&t->item_slot, &t->item_slots_capacity, most, 1) != BASE_OK)
 		return no_memory(err);
-	for (uint32_t i = 1; i < t->nr_blocks; i++)
-		if (t->block[i].exists && block_is_simple(t, &t->block[i]))
+	for (uint32_t i = m->first_index; i < end; i++)
+		if (i && t->block[i].exists && block_is_simple(t, &t->block[i]))
 			template(t, &t->block[i], level);
 	return BASE_OK;
 }
 
 /* ---- all ----------------------------------------------------------------------------------- */
 
+static bool is_ready(const struct module *m)
+{
+	const struct section *info = &m->section[MEMORY_TABLE_INFO];
+	return m->seen && !m->made && is_whole(&m->section[MEMORY_TABLE_BLOCKS]) &&
+	       (!info->bytes || is_whole(info));
+}
+
 static enum base_status size_up(
 	const struct memory_tables_builder *b, struct memory_tables *t, struct base_err *err)
 {
-	uint64_t nr = 1;
+	uint64_t nr = t->nr_blocks > 1 ? t->nr_blocks : 1;
 	for (size_t i = 0; i < b->nr_modules; i++) {
 		const struct module *m = &b->module[i];
 		const struct section *heads = &m->section[MEMORY_TABLE_BLOCKS];
-		if (!m->seen || !is_whole(heads))
+		if (!is_ready(m))
 			continue;
 		uint64_t end = m->first_index + heads->size / sizeof(struct memory_block_head);
 		nr = end > nr ? end : nr;
 	}
 	if (nr > MEMORY_BLOCKS_MAX)
 		return nonsense(err, "too many blocks");
+	/* (base_grow() gives zeroes) */
+	if (base_grow(&t->block, &t->blocks_capacity, nr, sizeof *t->block) != BASE_OK ||
+		base_grow(&t->slot_base, &t->slot_bases_capacity, nr + 1, sizeof *t->slot_base) !=
+			BASE_OK ||
+		base_grow(&t->by_address, &t->by_address_capacity, nr, sizeof *t->by_address) !=
+			BASE_OK ||
+		base_grow(&t->module, &t->modules_capacity, b->nr_modules + 1, sizeof *t->module) !=
+			BASE_OK)
+		return no_memory(err);
 	t->nr_blocks = (uint32_t)nr;
-	t->block = base_alloc(nr * sizeof *t->block);
-	t->slot_base = base_alloc((nr + 1) * sizeof *t->slot_base);
-	t->by_address = base_alloc(nr * sizeof *t->by_address);
-	t->module = base_alloc((b->nr_modules + 1) * sizeof *t->module);
 	t->nr_modules = b->nr_modules;
-	return t->block && t->slot_base && t->by_address && t->module ? BASE_OK : no_memory(err);
+	return BASE_OK;
 }
 
 static enum base_status make_module(struct memory_tables_builder *b, size_t i,
@@ -533,10 +561,7 @@ static enum base_status make_module(struct memory_tables_builder *b, size_t i,
 	struct section *path = &m->section[MEMORY_TABLE_PATH];
 	struct maker k = {.t = t, .m = m, .level = level};
 	struct memory_table_module *to = &t->module[i];
-	if (!m->seen || !is_whole(heads))
-		return BASE_OK; /* cut: blocks of it are not known */
-	if (m->section[MEMORY_TABLE_INFO].bytes && !is_whole(&m->section[MEMORY_TABLE_INFO]))
-		return BASE_OK;
+	m->made = true;
 	to->load_bias = m->load_bias;
 	to->first_index = m->first_index;
 	to->nr_blocks = (uint32_t)(heads->size / sizeof(struct memory_block_head));
@@ -549,28 +574,36 @@ static enum base_status make_module(struct memory_tables_builder *b, size_t i,
 		if (status != BASE_OK)
 			return status;
 	}
-	return m->in_place ? leave_in_place(t, to, err) : lay_out(t, to, err);
+	enum base_status status = m->in_place ? leave_in_place(t, to, err) : lay_out(t, to, err);
+	for (uint32_t n = to->first_index; n < to->first_index + to->nr_blocks; n++) {
+		t->slot_base[n] = (uint32_t)t->nr_slots;
+		t->nr_slots += t->block[n].nr_slots;
+	}
+	return status == BASE_OK ? make_templates(t, to, level, err) : status;
+}
+
+enum base_status memory_tables_extend(struct memory_tables_builder *b, unsigned level,
+	struct memory_tables *ret, struct base_err *err)
+{
+	ret->image = b->image;
+	enum base_status status = size_up(b, ret, err);
+	for (size_t i = 0; status == BASE_OK && i < b->nr_modules; i++)
+		if (is_ready(&b->module[i]))
+			status = make_module(b, i, ret, level, err);
+	if (status == BASE_OK)
+		qsort_r(ret->by_address, ret->nr_by_address, sizeof *ret->by_address, by_address,
+			ret);
+	if (status != BASE_OK)
+		memory_tables_fini(ret);
+	return status;
 }
 
 enum base_status memory_tables_end(struct memory_tables_builder *b, unsigned level,
 	struct memory_tables *ret, struct base_err *err)
 {
-	*ret = (struct memory_tables){.image = b->image};
-	enum base_status status = size_up(b, ret, err);
-	for (size_t i = 0; status == BASE_OK && i < b->nr_modules; i++)
-		status = make_module(b, i, ret, level, err);
-	for (uint32_t i = 0; status == BASE_OK && i < ret->nr_blocks; i++) {
-		ret->slot_base[i] = (uint32_t)ret->nr_slots;
-		ret->nr_slots += ret->block[i].nr_slots;
-	}
-	if (status == BASE_OK) {
-		qsort_r(ret->by_address, ret->nr_by_address, sizeof *ret->by_address, by_address,
-			ret);
-		status = make_templates(ret, level, err);
-	}
+	*ret = (struct memory_tables){0};
+	enum base_status status = memory_tables_extend(b, level, ret, err);
 	memory_tables_free(b);
-	if (status != BASE_OK)
-		memory_tables_fini(ret);
 	return status;
 }
 

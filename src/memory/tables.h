@@ -68,6 +68,7 @@ struct memory_tables {
 	size_t nr_modules;
 	uint32_t *by_address; /* indices of blocks in the order of address */
 	size_t nr_by_address;
+	size_t blocks_capacity, slot_bases_capacity, by_address_capacity, modules_capacity;
 };
 
 /* Collects table chunks, in any order, then makes the tables. */
@@ -76,7 +77,11 @@ struct memory_tables_builder *memory_tables_begin(uint32_t image); /* NULL: no m
 /* A whole table chunk, head and all. ERR_CORRUPT: makes no sense. */
 enum base_status memory_tables_add(struct memory_tables_builder *b, const uint8_t *chunk,
 	size_t size_bytes, struct base_err *err) BASE_MUST_CHECK;
-/* Always frees b. level: of the recording; below 3 the templates have no BLOCKs. */
+/* What has come since the last time and is whole becomes blocks; for tables that grow while they
+ * are used (live.c). *ret is empty at first. Not with ERR statuses: then *ret is empty again. */
+enum base_status memory_tables_extend(struct memory_tables_builder *b, unsigned level,
+	struct memory_tables *ret, struct base_err *err) BASE_MUST_CHECK;
+/* Extends, and always frees b. level: of the recording; below 3 the templates have no BLOCKs. */
 enum base_status memory_tables_end(struct memory_tables_builder *b, unsigned level,
 	struct memory_tables *ret, struct base_err *err) BASE_MUST_CHECK;
 void memory_tables_free(struct memory_tables_builder *b); /* NULL-safe */
@@ -85,6 +90,9 @@ void memory_tables_fini(struct memory_tables *t);
 /* The block whose code contains the address; NULL: none. */
 const struct memory_table_block *memory_tables_find(
 	const struct memory_tables *t, uint64_t address);
+/* Where an address is in a module's file: struct memory_source_ops.linked. */
+bool memory_tables_place(const struct memory_tables *t, uint64_t address, bool code,
+	size_t candidate, struct memory_linked *ret);
 /* Where that instruction is in its module's file. */
 uint64_t memory_tables_linked(
 	const struct memory_tables *t, const struct memory_table_block *b, uint64_t address);

@@ -9,6 +9,16 @@ enum {
 	EXTRA_ITEMS = 8,        /* branch, start of a procedure, stamps */
 };
 
+const char *memory_stream_unseen(bool serial)
+{
+	return serial ? "what the kernel does but for the memory that system calls read and "
+			"write; "
+			"threads that really ran at the same time: Valgrind runs one at a time"
+		      : "code that `longpole cc` did not build (libraries, hand-written "
+			"assembly, "
+			"the kernel) is not in the stream";
+}
+
 void memory_walk_begin(struct memory_walk *w, const struct memory_words *words)
 {
 	w->words = *words;

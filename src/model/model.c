@@ -28,7 +28,7 @@ void model_count(struct model *m, enum trace_diag d)
 	m->health.count[d]++;
 }
 
-static bool grow(struct model *m, void *data, size_t *capacity, size_t need, size_t elem_size_bytes)
+bool model_grow(struct model *m, void *data, size_t *capacity, size_t need, size_t elem_size_bytes)
 {
 	if (need <= *capacity)
 		return true;
@@ -38,7 +38,7 @@ static bool grow(struct model *m, void *data, size_t *capacity, size_t need, siz
 	return s == BASE_OK;
 }
 
-static void map_put(struct model *m, struct base_map *map, uint64_t hi, uint64_t lo, uint64_t value)
+void model_put(struct model *m, struct base_map *map, uint64_t hi, uint64_t lo, uint64_t value)
 {
 	enum base_status s = base_map_put(map, hi, lo, value);
 	if (s != BASE_OK)
@@ -47,54 +47,6 @@ static void map_put(struct model *m, struct base_map *map, uint64_t hi, uint64_t
 
 /* ---- roles, classes, states, actors, queues
  * ------------------------------------------------------ */
-
-/* A kernel thread of every processor is one role: "kworker/0:1" and "kworker/u8:3". */
-static bool is_same_kind(const struct model *m, uint32_t a, uint32_t b)
-{
-	size_t nr_a = model_kind_length(trace_text_of(m->defs, a)),
-	       nr_b = model_kind_length(trace_text_of(m->defs, b));
-	return nr_a && nr_a == nr_b &&
-	       !memcmp(trace_text_of(m->defs, a), trace_text_of(m->defs, b), nr_a);
-}
-
-uint32_t model_role_of(struct model *m, uint32_t host, uint32_t process, uint32_t site)
-{
-	uint32_t name = process < m->defs->nr_processes ? m->defs->processes[process].name : 0;
-	uint64_t ix, key = (uint64_t)host << 32 | name;
-	if (base_map_get(&m->roles, key, site, &ix))
-		return (uint32_t)ix;
-	if (m->is_system && model_kind_length(trace_text_of(m->defs, name)))
-		for (ix = 0; ix < m->nr_roles; ix++)
-			if (m->role[ix].context == TRACE_CONTEXT_none && m->role[ix].site == site &&
-				m->role[ix].host == host &&
-				is_same_kind(m, name, m->role[ix].process_name)) {
-				map_put(m, &m->roles, key, site, ix);
-				return (uint32_t)ix;
-			}
-	if (!grow(m, &m->role, &m->role_capacity, m->nr_roles + 1, sizeof *m->role))
-		return 0;
-	ix = m->nr_roles++;
-	m->role[ix] = (struct role){
-		.host = host, .process_name = name, .site = site, .group_ix = (uint32_t)ix};
-	map_put(m, &m->roles, key, site, ix);
-	return (uint32_t)ix;
-}
-
-/* All of one kind are one role, on whatever processor. */
-uint32_t model_role_of_context(
-	struct model *m, uint32_t host, enum trace_context_type type, uint32_t name)
-{
-	uint64_t kind = UINT64_C(1) << 32 | type, key = (uint64_t)host << 32 | name, ix;
-	if (base_map_get(&m->roles, key, kind, &ix))
-		return (uint32_t)ix;
-	if (!grow(m, &m->role, &m->role_capacity, m->nr_roles + 1, sizeof *m->role))
-		return 0;
-	ix = m->nr_roles++;
-	m->role[ix] = (struct role){
-		.host = host, .process_name = name, .group_ix = (uint32_t)ix, .context = type};
-	map_put(m, &m->roles, key, kind, ix);
-	return (uint32_t)ix;
-}
 
 uint32_t model_class_of(struct model *m, uint32_t object, uint32_t site)
 {
@@ -116,12 +68,13 @@ uint32_t model_class_of(struct model *m, uint32_t object, uint32_t site)
 	}
 	uint64_t ix;
 	if (!base_map_get(&m->classes, hi, lo, &ix)) {
-		if (!grow(m, &m->class_, &m->class_capacity, m->nr_classes + 1, sizeof *m->class_))
+		if (!model_grow(m, &m->class_, &m->class_capacity, m->nr_classes + 1,
+			    sizeof *m->class_))
 			return 0;
 		ix = m->nr_classes++;
 		m->class_[ix] = (struct lock_class){
 			.type = type, .name = name, .site = site, .object = object, .text = text};
-		map_put(m, &m->classes, hi, lo, ix);
+		model_put(m, &m->classes, hi, lo, ix);
 	}
 	if (o)
 		o->class_ix = (uint32_t)ix + 1;
@@ -155,7 +108,7 @@ uint32_t model_make_state(struct model *m, enum model_state_kind kind, uint32_t 
 	enum base_status s = graph_add_state(m->graph, &graph_id, m->err);
 	keep(m, s);
 	if (s != BASE_OK ||
-		!grow(m, &m->state, &m->state_capacity, m->nr_states + 1, sizeof *m->state))
+		!model_grow(m, &m->state, &m->state_capacity, m->nr_states + 1, sizeof *m->state))
 		return 0;
 	BASE_ASSERT(graph_id == m->nr_states);
 	uint32_t object =
@@ -166,7 +119,7 @@ uint32_t model_make_state(struct model *m, enum model_state_kind kind, uint32_t 
 		.class_ix = class_ix,
 		.aux = aux,
 	};
-	map_put(m, &m->states, hi, lo, graph_id);
+	model_put(m, &m->states, hi, lo, graph_id);
 	if (m->sink && m->sink->state)
 		keep(m, m->sink->state(m->sink->ctx, graph_id,
 				(kind == MODEL_STATE_run && !is_handling(m, role)) ||
@@ -183,7 +136,8 @@ uint32_t model_run_state(struct model *m, struct thread *t, uint32_t site)
 	if (site >= m->defs->nr_sites)
 		site = 0;
 	uint32_t s = model_make_state(m, MODEL_STATE_run, t->role, NONE, site, t->stream);
-	if (grow(m, &t->run_by_site, &t->run_capacity, (size_t)site + 1, sizeof *t->run_by_site))
+	if (model_grow(
+		    m, &t->run_by_site, &t->run_capacity, (size_t)site + 1, sizeof *t->run_by_site))
 		t->run_by_site[site] = s + 1;
 	return s;
 }
@@ -201,7 +155,7 @@ uint32_t model_make_actor(struct model *m, uint32_t role, uint32_t thread)
 	enum base_status s = graph_add_actor(m->graph, &id, m->err);
 	keep(m, s);
 	if (s != BASE_OK ||
-		!grow(m, &m->actor, &m->actor_capacity, m->nr_actors + 1, sizeof *m->actor))
+		!model_grow(m, &m->actor, &m->actor_capacity, m->nr_actors + 1, sizeof *m->actor))
 		return 0;
 	BASE_ASSERT(id == m->nr_actors);
 	uint32_t number = role == NONE ? 0 : ++m->role[role].nr_actors;
@@ -252,7 +206,7 @@ static uint32_t make_queue(struct model *m, uint64_t initial, uint32_t object,
 	enum base_status s = graph_add_queue(m->graph, &o, &id, m->err);
 	keep(m, s);
 	if (s != BASE_OK ||
-		!grow(m, &m->queue, &m->queue_capacity, m->nr_queues + 1, sizeof *m->queue))
+		!model_grow(m, &m->queue, &m->queue_capacity, m->nr_queues + 1, sizeof *m->queue))
 		return 0;
 	BASE_ASSERT(id == m->nr_queues);
 	if (m->sink && m->sink->queue)
@@ -313,7 +267,7 @@ uint32_t model_token_queue(
 	if (!make)
 		return NONE;
 	id = model_make_queue(m, 0, 0, TRACE_OBJECT_none, NONE, GRAPH_FIFO);
-	map_put(m, &m->tokens, hi, key, id);
+	model_put(m, &m->tokens, hi, key, id);
 	return (uint32_t)id;
 }
 
@@ -420,17 +374,6 @@ static void add_processor(struct model *m, struct thread *t, uint64_t time_ns, u
 			GRAPH_LAST | GRAPH_MORE | GRAPH_OPTIONAL);
 }
 
-static void begin_wait(
-	struct model *m, struct thread *t, enum graph_verb_kind verb, uint32_t queue, int64_t n)
-{
-	t->left_in_wait = false;
-	t->awaits = (struct awaited){.verb = verb, .queue = queue, .state = t->graph_state, .n = n};
-	if (m->is_system && verb == GRAPH_VERB_wait_empty)
-		t->awaits.empty = !graph_queue_units(m->graph, queue);
-	else
-		t->awaits.empty = verb == GRAPH_VERB_wait_full;
-}
-
 void model_verb(struct model *m, struct thread *t, enum graph_verb_kind verb, uint64_t time_ns,
 	uint32_t queue, int64_t n, uint32_t state, uint32_t flags)
 {
@@ -457,7 +400,7 @@ void model_verb(struct model *m, struct thread *t, enum graph_verb_kind verb, ui
 	t->mode = verb >= GRAPH_VERB_wait_empty ? MODE_WAITING : MODE_RUNNING;
 	t->k.answered = false;
 	if (t->mode == MODE_WAITING)
-		begin_wait(m, t, verb, queue, n);
+		model_begin_wait(m, t, verb, queue, n);
 }
 
 void model_rename(struct model *m, struct thread *t, uint64_t time_ns, uint32_t state)
@@ -534,7 +477,7 @@ static void begin_threads(struct model *m, uint32_t from, uint64_t time_ns, uint
 		t->resume_state = t->run_state;
 		uint64_t unused;
 		if (!base_map_get(&m->handles, MODEL_LEADERS | t->process, 0, &unused))
-			map_put(m, &m->handles, MODEL_LEADERS | t->process, 0, i);
+			model_put(m, &m->handles, MODEL_LEADERS | t->process, 0, i);
 	}
 }
 
@@ -591,7 +534,7 @@ static __attribute__((noinline)) struct thread *new_thread_of(
 	}
 	uint64_t unused;
 	if (!base_map_get(&m->handles, MODEL_LEADERS | def->process, 0, &unused))
-		map_put(m, &m->handles, MODEL_LEADERS | def->process, 0, r->stream);
+		model_put(m, &m->handles, MODEL_LEADERS | def->process, 0, r->stream);
 	return t;
 }
 
@@ -788,7 +731,7 @@ static void find_same(struct model *m, uint32_t object)
 	if (base_map_get(&m->pipes, 0, def->address, &first))
 		m->object[object].same_as = (uint32_t)first;
 	else
-		map_put(m, &m->pipes, 0, def->address, object);
+		model_put(m, &m->pipes, 0, def->address, object);
 }
 
 static void grow_objects(struct model *m)
@@ -800,12 +743,12 @@ static void grow_objects(struct model *m)
 			pairs = m->defs->objects[i].pair + 1;
 	if (pairs > nr)
 		pairs = nr;
-	if (!grow(m, &m->object, &m->object_capacity, (size_t)nr + 1, sizeof *m->object) ||
-		!grow(m, &m->listener, &m->listener_capacity, (size_t)nr + 1,
+	if (!model_grow(m, &m->object, &m->object_capacity, (size_t)nr + 1, sizeof *m->object) ||
+		!model_grow(m, &m->listener, &m->listener_capacity, (size_t)nr + 1,
 			sizeof *m->listener) ||
-		!grow(m, &m->connection, &m->connection_capacity, pairs + 1,
+		!model_grow(m, &m->connection, &m->connection_capacity, pairs + 1,
 			sizeof *m->connection) ||
-		(m->flight && !grow(m, &m->flight, &m->flight_capacity, (size_t)nr + 1,
+		(m->flight && !model_grow(m, &m->flight, &m->flight_capacity, (size_t)nr + 1,
 				      sizeof *m->flight)))
 		return;
 	for (uint32_t i = from; i < nr; i++)
@@ -823,21 +766,21 @@ static enum base_status grow_tables(struct model *m)
 {
 	const struct trace_defs *d = m->defs;
 	uint32_t nr_threads = m->nr_threads;
-	if (d->nr_streams > m->nr_threads && grow(m, &m->thread, &m->thread_capacity,
+	if (d->nr_streams > m->nr_threads && model_grow(m, &m->thread, &m->thread_capacity,
 						     (size_t)d->nr_streams + 1, sizeof *m->thread))
 		m->nr_threads = d->nr_streams;
 	if (d->nr_objects > m->nr_objects)
 		grow_objects(m);
 	if (d->nr_actors > m->nr_standings &&
-		grow(m, &m->standing, &m->standing_capacity, (size_t)d->nr_actors + 1,
+		model_grow(m, &m->standing, &m->standing_capacity, (size_t)d->nr_actors + 1,
 			sizeof *m->standing))
 		m->nr_standings = d->nr_actors;
 	if (d->nr_sites > m->nr_site_texts &&
-		grow(m, &m->site_text, &m->site_text_capacity, (size_t)d->nr_sites + 1,
+		model_grow(m, &m->site_text, &m->site_text_capacity, (size_t)d->nr_sites + 1,
 			sizeof *m->site_text))
 		m->nr_site_texts = d->nr_sites;
 	if (m->is_system && d->nr_processes > m->nr_run_times &&
-		grow(m, &m->run_time, &m->run_time_capacity, (size_t)d->nr_processes + 1,
+		model_grow(m, &m->run_time, &m->run_time_capacity, (size_t)d->nr_processes + 1,
 			sizeof *m->run_time)) {
 		m->nr_run_times = d->nr_processes;
 		model_find_root(m);
@@ -987,46 +930,4 @@ enum base_status model_run(struct trace_reader *r, const struct model_options *o
 	m->health.file_bytes = read->file_bytes;
 	*ret = m;
 	return BASE_OK;
-}
-
-static void free_object(struct object *o)
-{
-	base_free(o->signals);
-	if (o->disk)
-		base_free(o->disk->slot);
-	base_free(o->disk);
-	base_free(o->tcp);
-	model_packets_free(o);
-}
-
-struct model *model_free(struct model *m)
-{
-	if (!m)
-		return NULL;
-	graph_free(m->graph);
-	for (size_t i = 0; i < m->nr_actors; i++)
-		base_free(m->actor[i].served);
-	for (size_t i = 0; i < m->nr_states; i++)
-		base_free(m->state[i].own.function);
-	for (size_t i = 0; i < m->nr_pools; i++)
-		base_free(m->pool[i].function);
-	for (uint32_t i = 0; m->thread && i < m->nr_threads; i++)
-		base_free(m->thread[i].run_by_site);
-	for (uint32_t i = 0; m->object && i < m->nr_objects; i++)
-		free_object(&m->object[i]);
-	void *owned[] = {m->cause, m->run_time, m->thread, m->standing, m->followed, m->listener,
-		m->object, m->connection, m->processor, m->role, m->class_, m->state, m->actor,
-		m->queue, m->site_text, m->pool, m->noting, m->flight, m->passed};
-	for (size_t i = 0; i < BASE_COUNT(owned); i++)
-		base_free(owned[i]);
-	struct base_map *maps[] = {&m->pipes, &m->by_tid, &m->connection_ids, &m->speakers,
-		&m->roles, &m->classes, &m->states, &m->tokens, &m->handles, &m->machines,
-		&m->samples, &m->pools};
-	for (size_t i = 0; i < BASE_COUNT(maps); i++)
-		base_map_fini(maps[i]);
-	model_free_findings(m);
-	model_free_processors(m);
-	base_arena_free(m->arena);
-	base_free(m);
-	return NULL;
 }

@@ -116,14 +116,17 @@ struct thread {
 	uint32_t note_site;        /* of its last annotation that has one */
 	uint32_t *run_by_site;     /* site id -> state + 1 */
 	size_t run_capacity;
+	uint32_t nr_others; /* a process's first: of its other threads, so many are there */
 	bool seen, ended, main_thread;
+	bool left_alone;           /* ended before them: the process ends with the last of them */
 	bool left_in_wait;         /* its processor, since the present wait began */
 	bool link_next, link_back; /* deferred link across a call */
 	bool acts;                 /* for machines in turn (note_act): no actor itself */
 	struct kernel_view k;
 	struct io io;
-	struct held held[MODEL_HELD_MAX];
-	struct machine machine[MODEL_MACHINES_MAX];
+	struct held *held; /* up to MODEL_HELD_MAX */
+	struct machine *machine;
+	size_t held_capacity, machine_capacity;
 };
 
 /* Something waited on, by definition id. Queue ids are NONE until first used. */
@@ -427,7 +430,15 @@ struct model {
 };
 
 /* tokens' first key */
-enum token_kind { TOKEN_thread = 1, TOKEN_fork, TOKEN_spawn, TOKEN_exec, TOKEN_exit, TOKEN_child };
+enum token_kind {
+	TOKEN_thread = 1,
+	TOKEN_fork,
+	TOKEN_spawn,
+	TOKEN_exec,
+	TOKEN_exit,
+	TOKEN_child,
+	TOKEN_last_thread
+};
 
 /* The definition that stands for all of one thing. */
 static inline uint32_t model_same_object(const struct model *m, uint32_t id)
@@ -481,6 +492,12 @@ void model_link(
 /* What the actor has been in since its last verb gets its name now. */
 void model_rename(struct model *m, struct thread *t, uint64_t time_ns, uint32_t state);
 void model_count(struct model *m, enum trace_diag d);
+/* A table of the model's or of a thread's; false: no memory, and the run has failed. */
+bool model_grow(struct model *m, void *data, size_t *capacity, size_t need, size_t elem_size_bytes);
+/* ... and a map's. */
+void model_put(struct model *m, struct base_map *map, uint64_t hi, uint64_t lo, uint64_t value);
+/* What a thread needs while it lives. */
+void model_free_thread(struct thread *t);
 uint32_t model_idle_state(struct model *m);
 
 /* ---- connections.c -------------------------------------------------------------------------- */
@@ -575,7 +592,10 @@ void model_kernel_out(struct model *m, struct thread *t, const struct trace_reco
 void model_kernel_in(struct model *m, struct thread *t, const struct trace_record *r);
 /* It may run, and waits for a processor: which, and who has it, is known when it gets one. */
 void model_be_ready(struct model *m, struct thread *t, uint64_t time_ns, uint32_t flags);
-/* rules_kernel_known.c: it waits, the library says, and is woken; leaves its processor; has one. */
+/* rules_kernel_known.c: a wait begins; it waits, the library says, and is woken; leaves its
+ * processor; has one. */
+void model_begin_wait(
+	struct model *m, struct thread *t, enum graph_verb_kind verb, uint32_t queue, int64_t n);
 void model_known_woken(struct model *m, struct thread *waker, struct thread *t, uint64_t time_ns);
 void model_known_leaves(struct model *m, struct thread *t, uint64_t time_ns, bool preempted);
 void model_known_runs(struct thread *t);

@@ -296,7 +296,7 @@ void model_kernel_out(struct model *m, struct thread *t, const struct trace_reco
 	model_be_ready(m, t, r->time_ns, 0);
 }
 
-/* A program that attached before the kernel showed it began in its recorder's. */
+/* A program that had ended before anybody looked began in its recorder's. */
 static const char *cgroup_of(const struct model *m, uint32_t process)
 {
 	const struct trace_defs *d = m->defs;

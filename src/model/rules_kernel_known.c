@@ -9,6 +9,17 @@
  */
 #include "model/model_private.h"
 
+void model_begin_wait(
+	struct model *m, struct thread *t, enum graph_verb_kind verb, uint32_t queue, int64_t n)
+{
+	t->left_in_wait = false;
+	t->awaits = (struct awaited){.verb = verb, .queue = queue, .state = t->graph_state, .n = n};
+	if (m->is_system && verb == GRAPH_VERB_wait_empty)
+		t->awaits.empty = !graph_queue_units(m->graph, queue);
+	else
+		t->awaits.empty = verb == GRAPH_VERB_wait_full;
+}
+
 static bool has_come(const struct model *m, const struct awaited *w)
 {
 	uint64_t capacity = w->queue < m->nr_queues ? m->queue[w->queue].pub.capacity : 0;

@@ -29,7 +29,8 @@ static void push_held(struct model *m, struct thread *t, struct object *o, uint3
 	uint32_t site, bool shared)
 {
 	uint32_t state = hold_state(m, o, object, site, shared);
-	if (t->nr_held < MODEL_HELD_MAX)
+	if (t->nr_held < MODEL_HELD_MAX &&
+		model_grow(m, &t->held, &t->held_capacity, t->nr_held + 1, sizeof *t->held))
 		t->held[t->nr_held++] =
 			(struct held){.object = object, .state = state, .shared = shared};
 }

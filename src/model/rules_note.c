@@ -87,6 +87,12 @@ static void misnested(
 	model_count(m, TRACE_DIAG_note_misnested);
 }
 
+static bool room_for_machine(struct model *m, struct thread *t)
+{
+	return model_grow(
+		m, &t->machine, &t->machine_capacity, t->nr_machines + 1, sizeof *t->machine);
+}
+
 void model_rule_note_begin(struct model *m, struct thread *t, const struct trace_record *r)
 {
 	const struct trace_note_begin *b = &r->u.note_begin;
@@ -94,6 +100,8 @@ void model_rule_note_begin(struct model *m, struct thread *t, const struct trace
 		misnested(m, t, r->time_ns, b->actor, true);
 		return;
 	}
+	if (!room_for_machine(m, t))
+		return;
 	uint32_t from = model_acting(t), actor = machine_actor(m, b->actor);
 	uint32_t state = annotated_state(m, b->actor, 0);
 	/* a thread itself is no annotated machine: control always passes from it to the first one,
@@ -303,7 +311,7 @@ void model_rule_note_act(struct model *m, struct thread *t, const struct trace_r
 	if (t->nr_machines == 1 && t->machine[0].actor_def == def)
 		return;
 	struct standing *st = standing_of(m, def);
-	if (!st)
+	if (!st || !room_for_machine(m, t))
 		return;
 	if (t->nr_machines)
 		keep_standing(m, t);

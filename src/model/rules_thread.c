@@ -106,12 +106,59 @@ static void leave(struct model *m, struct thread *t, const struct trace_record *
 		model_verb(m, t, GRAPH_VERB_wait, r->time_ns, 0, 0, idle, 0);
 }
 
+/* ---- pthread_exit() in the main thread: the process goes on until the last of the others ends
+ * ---- */
+
+static uint32_t last_thread_queue(struct model *m, const struct thread *t)
+{
+	return model_token_queue(m, TOKEN_last_thread, t->process, 0, true);
+}
+
+static void await_others(struct model *m, struct thread *t, uint64_t time_ns)
+{
+	if (m->is_system || leader_of(m, t->process) != t->stream || !t->nr_others)
+		return;
+	t->left_alone = true;
+	model_verb(m, t, GRAPH_VERB_wait_empty, time_ns, last_thread_queue(m, t), 1,
+		model_make_state(m, MODEL_STATE_wait, NONE, NONE, 0, TRACE_OBJECT_none), 0);
+}
+
+static void other_ended(struct model *m, struct thread *t, uint64_t time_ns)
+{
+	uint32_t first = leader_of(m, t->process);
+	if (first == t->stream || !m->thread[first].nr_others)
+		return;
+	m->thread[first].nr_others--;
+	if (!m->thread[first].left_alone)
+		return;
+	uint32_t queue = last_thread_queue(m, t);
+	model_verb(m, t, GRAPH_VERB_resize, time_ns, queue, 0, t->graph_state, 0);
+	model_verb(m, t, GRAPH_VERB_enqueue, time_ns, queue, 1, t->graph_state, 0);
+}
+
+/* If none of them ended meanwhile it was exit(), which waits for nobody. */
+static void end_await(struct model *m, struct thread *t, uint64_t time_ns)
+{
+	uint32_t queue = last_thread_queue(m, t);
+	if (m->status != BASE_OK) /* no such queue */
+		return;
+	if (graph_queue_units(m->graph, queue)) {
+		model_verb(m, t, GRAPH_VERB_dequeue, time_ns, queue, GRAPH_ALL, t->run_state,
+			GRAPH_LAST);
+		return;
+	}
+	model_rename(m, t, time_ns, t->run_state);
+	model_verb(m, t, GRAPH_VERB_state, time_ns, 0, 0, t->run_state, GRAPH_EXPLAINED);
+}
+
 void model_rule_process_end(struct model *m, struct thread *t, const struct trace_record *r)
 {
 	if (t->acts) { /* its machines are where they are */
 		t->ended = true;
 		return;
 	}
+	if (t->left_alone)
+		end_await(m, t, r->time_ns);
 	leave(m, t, r);
 	t->ended = true;
 	if (model_pid_of(m, t) == m->root_pid)
@@ -189,6 +236,9 @@ void model_rule_thread_begin(struct model *m, struct thread *t, const struct tra
 	enum base_status s = base_map_put(&m->handles, t->process, b->handle, t->stream);
 	if (s != BASE_OK)
 		m->status = base_fail(m->err, s, "out of memory for threads");
+	uint32_t first = leader_of(m, t->process);
+	if (first != t->stream)
+		m->thread[first].nr_others++;
 	if (!b->token) {
 		t->main_thread = true;
 		if (m->is_system)
@@ -196,6 +246,18 @@ void model_rule_thread_begin(struct model *m, struct thread *t, const struct tra
 		return;
 	}
 	begin(m, t, r, model_token_queue(m, TOKEN_thread, t->process, b->token, false));
+}
+
+void model_free_thread(struct thread *t)
+{
+	base_free(t->run_by_site);
+	base_free(t->held);
+	base_free(t->machine);
+	t->run_by_site = NULL;
+	t->held = NULL;
+	t->machine = NULL;
+	t->nr_held = t->nr_machines = 0;
+	t->run_capacity = t->held_capacity = t->machine_capacity = 0;
 }
 
 void model_rule_thread_end(struct model *m, struct thread *t, const struct trace_record *r)
@@ -206,12 +268,15 @@ void model_rule_thread_end(struct model *m, struct thread *t, const struct trace
 	model_forget_machines(m, t, r->time_ns);
 	if (t->main_thread) {
 		leave(m, t, r); /* its process_end may follow: then that one counts */
+		await_others(m, t, r->time_ns);
 		return;
 	}
 	model_verb(m, t, GRAPH_VERB_enqueue, r->time_ns, exit_queue(m, t), 1, t->graph_state, 0);
+	other_ended(m, t, r->time_ns);
 	if (t->actor != m->end_actor && !m->is_system)
 		model_verb(m, t, GRAPH_VERB_wait, r->time_ns, 0, 0, model_idle_state(m), 0);
 	t->ended = true;
+	model_free_thread(t);
 }
 
 void model_rule_join_wait(struct model *m, struct thread *t, const struct trace_record *r)

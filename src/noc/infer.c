@@ -227,7 +227,8 @@ static uint32_t noise_range(uint32_t *spread, uint32_t nr, uint32_t nr_runs)
 		return 0;
 	qsort(spread, nr, sizeof *spread, compare_u32);
 	size_t n = nr_runs - 2;
-	double bound = spread[nr / 4] *
+	uint32_t quartile = spread[nr / 4];
+	double bound = (double)quartile *
 		       range_ratio[n < BASE_COUNT(range_ratio) ? n : BASE_COUNT(range_ratio) - 1];
 	uint32_t within = 0;
 	while (within < nr && spread[within] <= bound)
@@ -264,7 +265,7 @@ static enum base_status estimate_tolerance(struct job *j, uint32_t *ret, struct 
 /* ---- what a node's transmits have in common ---------------------------------------------------
  */
 
-enum { LEARN_TRANSMITS = 4096, LEARN_LEAST = 16 };
+enum { LEARN_TRANSMITS = 512, LEARN_TYPES_TRANSMITS = 4096 /* of a node */, LEARN_LEAST = 16 };
 
 static int compare_u64(const void *a, const void *b)
 {
@@ -294,9 +295,11 @@ static void note_semantics(const struct job *j, const struct noc_view *v, uint32
 static enum base_status learn_node(
 	const struct job *j, struct noc_view *v, struct noc_learned *ret, struct base_err *err)
 {
-	uint64_t delay[LEARN_TRANSMITS];
-	uint32_t nr = 0, nr_seen = 0, answers = 0, step = v->nr_transmits / LEARN_TRANSMITS + 1;
-	for (uint32_t t = 0; t < v->nr_transmits && nr < LEARN_TRANSMITS; t += step) {
+	uint64_t delay[LEARN_TYPES_TRANSMITS];
+	uint32_t nr = 0, nr_seen = 0, answers = 0,
+		 most = j->semantics ? LEARN_TYPES_TRANSMITS : LEARN_TRANSMITS,
+		 step = v->nr_transmits / most + 1;
+	for (uint32_t t = 0; t < v->nr_transmits && nr < most; t += step) {
 		struct noc_gate gate;
 		enum base_status s = noc_view_gate(v, t, &gate, err);
 		if (s != BASE_OK)

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pdg_file.c - packet dependency graphs as .lpt traces. */
-#include "noc/pdg.h"
-
-#include "trace/trace.h"
+#include "noc/pdg_file.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -51,11 +49,11 @@ static enum base_status put_definitions(
 }
 
 static enum base_status put_header(
-	const struct noc_pdg *g, struct trace_writer *w, struct base_err *err)
+	const struct noc_pdg *g, uint64_t nr_packets, struct trace_writer *w, struct base_err *err)
 {
 	struct trace_record r = {.kind = TRACE_noc_graph, .stream = 1};
 	r.u.noc_graph.nodes = g->nr_nodes;
-	r.u.noc_graph.packets = g->nr_packets;
+	r.u.noc_graph.packets = nr_packets;
 	r.u.noc_graph.run = g->run;
 	r.u.noc_graph.has =
 		(g->has_graph ? HAS_GRAPH : 0u) | (g->has_addresses ? HAS_ADDRESSES : 0u);
@@ -69,8 +67,8 @@ static enum base_status put_header(
 	return s;
 }
 
-static enum base_status put_gate(const struct noc_pdg *g, uint32_t i, struct trace_writer *w,
-	struct trace_record *r, struct base_err *err)
+static enum base_status put_gate(const struct noc_pdg *g, uint32_t i, uint64_t number_of_first,
+	struct trace_writer *w, struct trace_record *r, struct base_err *err)
 {
 	r->kind = TRACE_noc_gate;
 	memset(&r->u, 0, sizeof r->u);
@@ -81,20 +79,20 @@ static enum base_status put_gate(const struct noc_pdg *g, uint32_t i, struct tra
 	for (uint64_t d = g->first[i]; d < g->first[i + 1] && s == BASE_OK; d++) {
 		r->kind = TRACE_noc_dependency;
 		memset(&r->u, 0, sizeof r->u);
-		r->u.noc_dependency.on = g->dependency[d];
+		r->u.noc_dependency.on = number_of_first + g->dependency[d];
 		r->u.noc_dependency.certainty = g->certainty[d];
 		s = trace_writer_put(w, r, err);
 	}
 	return s;
 }
 
-static enum base_status put_packet(
-	const struct noc_pdg *g, uint32_t i, struct trace_writer *w, struct base_err *err)
+static enum base_status put_packet(const struct noc_pdg *g, uint32_t i, uint64_t number_of_first,
+	struct trace_writer *w, struct base_err *err)
 {
 	struct trace_record r = {.kind = TRACE_noc_packet,
 		.stream = g->source[i] + 1,
 		.time_ns = g->transmit_cycle[i]};
-	r.u.noc_packet.packet = i;
+	r.u.noc_packet.packet = number_of_first + i;
 	r.u.noc_packet.destination = g->destination[i] + 1;
 	r.u.noc_packet.size = g->size_flits[i];
 	r.u.noc_packet.type = g->type[i];
@@ -108,7 +106,7 @@ static enum base_status put_packet(
 		s = trace_writer_put(w, &r, err);
 	}
 	if (g->has_graph && s == BASE_OK)
-		s = put_gate(g, i, w, &r, err);
+		s = put_gate(g, i, number_of_first, w, &r, err);
 	return s;
 }
 
@@ -125,44 +123,59 @@ static int compare_moments(const void *a, const void *b)
 	return x->packet < y->packet ? -1 : x->packet > y->packet;
 }
 
-/* Packets in the order of their transmits: a stream's times do not decrease. */
-static enum base_status put_packets(
-	const struct noc_pdg *g, struct trace_writer *w, struct base_err *err)
+/* In the order of their transmits: a stream's times do not decrease. */
+enum base_status noc_pdg_write_packets(const struct noc_pdg *g, uint32_t from, uint32_t to,
+	uint64_t number_of_first, struct trace_writer *w, struct base_err *err)
 {
-	struct moment *m = base_alloc(((size_t)g->nr_packets + 1) * sizeof *m);
+	uint32_t nr = to - from;
+	struct moment *m = base_alloc(((size_t)nr + 1) * sizeof *m);
 	enum base_status s = BASE_OK;
 	bool sorted = true;
 	if (!m)
 		return base_fail(err, BASE_ERR_NOMEM, "no memory to write the packets");
-	for (uint32_t i = 0; i < g->nr_packets; i++) {
-		m[i] = (struct moment){g->transmit_cycle[i], i};
+	for (uint32_t i = 0; i < nr; i++) {
+		m[i] = (struct moment){g->transmit_cycle[from + i], from + i};
 		sorted = sorted && (!i || m[i - 1].cycle <= m[i].cycle);
 	}
 	if (!sorted)
-		qsort(m, g->nr_packets, sizeof *m, compare_moments);
-	for (uint32_t i = 0; i < g->nr_packets && s == BASE_OK; i++)
-		s = put_packet(g, m[i].packet, w, err);
+		qsort(m, nr, sizeof *m, compare_moments);
+	for (uint32_t i = 0; i < nr && s == BASE_OK; i++)
+		s = put_packet(g, m[i].packet, number_of_first, w, err);
 	base_free(m);
 	return s;
 }
 
-enum base_status noc_pdg_write(const struct noc_pdg *g, const char *path, struct base_err *err)
+enum base_status noc_pdg_write_begin(const struct noc_pdg *head, uint64_t nr_packets,
+	const char *path, struct trace_writer **ret, struct base_err *err)
 {
 	struct trace_info info = {.size = sizeof info,
 		.host = "simulated",
-		.command = g->origin,
+		.command = head->origin,
 		.tool = "longpole noc",
-		.nr_processors = g->nr_nodes,
+		.nr_processors = head->nr_nodes,
 		.flags = TRACE_INFO_SYNTHETIC};
 	struct trace_writer *w;
 	enum base_status s = trace_writer_open(path, &info, &w, err);
 	if (s != BASE_OK)
 		return s;
-	s = put_definitions(g, w, err);
+	s = put_definitions(head, w, err);
 	if (s == BASE_OK)
-		s = put_header(g, w, err);
-	if (s == BASE_OK)
-		s = put_packets(g, w, err);
+		s = put_header(head, nr_packets, w, err);
+	if (s == BASE_OK) {
+		*ret = w;
+		return s;
+	}
+	enum base_status closed = trace_writer_close(w, NULL);
+	return closed == BASE_OK || s != BASE_OK ? s : closed;
+}
+
+enum base_status noc_pdg_write(const struct noc_pdg *g, const char *path, struct base_err *err)
+{
+	struct trace_writer *w;
+	enum base_status s = noc_pdg_write_begin(g, g->nr_packets, path, &w, err);
+	if (s != BASE_OK)
+		return s;
+	s = noc_pdg_write_packets(g, 0, g->nr_packets, 0, w, err);
 	enum base_status closed = trace_writer_close(w, s == BASE_OK ? err : NULL);
 	return s == BASE_OK ? closed : s;
 }
@@ -183,54 +196,64 @@ static enum base_status bad(struct base_err *err, const char *what)
 	return base_fail(err, BASE_ERR_CORRUPT, "%s", what);
 }
 
-static enum base_status begin(struct load *l, const struct trace_defs *defs,
-	const struct trace_record *r, struct base_err *err)
+enum base_status noc_pdg_read_header(const struct trace_record *r, const struct trace_defs *defs,
+	struct noc_pdg **ret, uint64_t *ret_packets, struct base_err *err)
 {
 	const struct trace_noc_graph *h = &r->u.noc_graph;
-	if (l->g)
+	if (*ret)
 		return bad(err, "two noc_graph records");
 	if (!h->nodes || h->nodes > NOC_PDG_NODES_MAX || h->packets > NOC_PDG_PACKETS_MAX ||
 		h->run > UINT32_MAX)
 		return bad(err, "noc_graph: more nodes or packets than there can be");
-	l->g = noc_pdg_new((uint32_t)h->nodes);
-	if (!l->g)
+	struct noc_pdg *g = noc_pdg_new((uint32_t)h->nodes);
+	if (!g)
 		return base_fail(err, BASE_ERR_NOMEM, "no memory for the nodes");
-	l->nr_wanted = h->packets;
-	l->g->run = (uint32_t)h->run;
-	l->g->has_graph = (h->has & HAS_GRAPH) != 0;
-	l->g->has_addresses = (h->has & HAS_ADDRESSES) != 0;
+	*ret_packets = h->packets;
+	g->run = (uint32_t)h->run;
+	g->has_graph = (h->has & HAS_GRAPH) != 0;
+	g->has_addresses = (h->has & HAS_ADDRESSES) != 0;
 	const char *origin = trace_text_of(defs, h->origin);
 	size_t length = strnlen(origin, NOC_PDG_ORIGIN_MAX - 1);
-	memcpy(l->g->origin, origin, length);
+	memcpy(g->origin, origin, length);
+	*ret = g;
+	return BASE_OK;
+}
+
+enum base_status noc_pdg_read_packet(const struct trace_record *r, uint32_t nr_nodes,
+	uint64_t nr_packets, struct noc_pdg_packet *ret, struct base_err *err)
+{
+	const struct trace_noc_packet *p = &r->u.noc_packet;
+	if (!r->stream || r->stream > nr_nodes || !p->destination || p->destination > nr_nodes)
+		return bad(err, "a packet of a node that is not there");
+	if (p->packet >= nr_packets || !p->size || p->size > UINT32_MAX || p->type > UINT8_MAX ||
+		p->latency > UINT64_MAX - r->time_ns)
+		return bad(err, "a packet's number, size, type or latency is beyond its limit");
+	*ret = (struct noc_pdg_packet){.source = r->stream - 1,
+		.destination = (uint32_t)p->destination - 1,
+		.size_flits = (uint32_t)p->size,
+		.type = (uint8_t)p->type,
+		.transmit_cycle = r->time_ns,
+		.receive_cycle = r->time_ns + p->latency};
 	return BASE_OK;
 }
 
 static enum base_status add_packet(
 	struct load *l, const struct trace_record *r, struct base_err *err)
 {
-	const struct trace_noc_packet *p = &r->u.noc_packet;
 	struct noc_pdg *g = l->g;
-	if (r->stream > g->nr_nodes || !p->destination || p->destination > g->nr_nodes)
-		return bad(err, "a packet of a node that is not there");
-	if (p->packet >= l->nr_wanted || !p->size || p->size > UINT32_MAX || p->type > UINT8_MAX ||
-		p->latency > UINT64_MAX - r->time_ns)
-		return bad(err, "a packet's number, size, type or latency is beyond its limit");
+	struct noc_pdg_packet packet;
+	enum base_status s = noc_pdg_read_packet(r, g->nr_nodes, l->nr_wanted, &packet, err);
+	if (s != BASE_OK)
+		return s;
 	if (l->numbers_capacity <= g->nr_packets) {
-		enum base_status s = base_grow(&l->number, &l->numbers_capacity,
-			(size_t)g->nr_packets + 1, sizeof *l->number);
+		s = base_grow(&l->number, &l->numbers_capacity, (size_t)g->nr_packets + 1,
+			sizeof *l->number);
 		if (s != BASE_OK)
 			return base_fail(err, s, "no memory for the packets");
 	}
-	l->number[g->nr_packets] = (uint32_t)p->packet;
+	l->number[g->nr_packets] = (uint32_t)r->u.noc_packet.packet;
 	l->stream = r->stream;
-	return noc_pdg_add(g,
-		&(struct noc_pdg_packet){.source = r->stream - 1,
-			.destination = p->destination - 1,
-			.size_flits = (uint32_t)p->size,
-			.type = (uint8_t)p->type,
-			.transmit_cycle = r->time_ns,
-			.receive_cycle = r->time_ns + p->latency},
-		err);
+	return noc_pdg_add(g, &packet, err);
 }
 
 static enum base_status add_record(struct load *l, const struct trace_defs *defs,
@@ -238,7 +261,7 @@ static enum base_status add_record(struct load *l, const struct trace_defs *defs
 {
 	struct noc_pdg *g = l->g;
 	if (r->kind == TRACE_noc_graph)
-		return begin(l, defs, r, err);
+		return noc_pdg_read_header(r, defs, &l->g, &l->nr_wanted, err);
 	if (r->kind < TRACE_noc_graph || r->kind > TRACE_noc_address)
 		return BASE_OK;
 	if (!g)

@@ -23,11 +23,11 @@ enum {
 
 /* What survives fork; written by one thread only. */
 static struct {
-	struct ring_head *mapped; /* the ring */
-	bool prepared;            /* once a process: key, fork handling */
-	bool has_key, sees_exit;
-	pthread_key_t key; /* its destructor ends threads */
-	uint32_t image;    /* of this process; in a new fork's child: of the parent */
+	struct ring_head *mapped;         /* the ring */
+	bool prepared;                    /* once a process: key, fork handling */
+	bool has_key, sees_exit, started; /* started: by our constructor */
+	pthread_key_t key;                /* its destructor ends threads */
+	uint32_t image; /* of this process; in a new fork's child: of the parent */
 	uint32_t parent_image;
 	bool forked; /* this image was made by fork: modules are as in the parent */
 } process;
@@ -131,6 +131,9 @@ PRELOAD_COLD struct ring_head *preload_attach(void)
 	struct ring_head *head = __atomic_load_n(&preload_fresh.head, __ATOMIC_ACQUIRE);
 	if (head)
 		return head;
+	if (PRELOAD_IS_STATIC && !process.started) /* what begins a program registers with the
+						      unwinder first */
+		return &nowhere;
 	if (!__atomic_compare_exchange_n(
 		    &preload_fresh.attaching, &idle, 1, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
 		return &nowhere;
@@ -168,6 +171,7 @@ PRELOAD_COLD struct ring_head *preload_attach(void)
 
 __attribute__((constructor)) static void start(void)
 {
+	process.started = true;
 	preload_attach();
 }
 

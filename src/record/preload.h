@@ -20,6 +20,14 @@ enum preload_kind {
 #include "trace/records.def"
 };
 
+/* Part of a static program (liblongpole-wrap.a): there is no dynamic linker, and the unwinder,
+ * which is the program's too, takes locks that are wrapped. */
+#ifdef PRELOAD_STATIC
+enum { PRELOAD_IS_STATIC = 1 };
+#else
+enum { PRELOAD_IS_STATIC = 0 };
+#endif
+
 #define PRELOAD_EXPORT __attribute__((visibility("default")))
 /* one more name of an exported function, defined in the same file */
 #define PRELOAD_ALIAS(name, of)                                                                    \

@@ -40,12 +40,12 @@ static char *keep(const char *text, size_t nr_bytes)
 	return copy;
 }
 
-/* The first word of LD_PRELOAD that is a liblongpole-preload. */
+/* The first word of LD_PRELOAD that is a library of ours. */
 static void keep_library(const char *list)
 {
 	while (*list) {
 		size_t length = strcspn(list, ": ");
-		static const char name[] = "liblongpole-preload";
+		static const char name[] = "liblongpole-";
 		for (size_t i = 0; i + sizeof name - 1 <= length && !env.library; i++)
 			if (memcmp(list + i, name, sizeof name - 1) == 0)
 				env.library = keep(list, length);

@@ -48,7 +48,7 @@ static PRELOAD_COLD int mutex_lock_contended(pthread_mutex_t *mutex, int result,
  * registers. */
 static PRELOAD_COLD int mutex_lock_first(pthread_mutex_t *mutex, uintptr_t site)
 {
-	if (!preload_on())
+	if (!preload_on() || (PRELOAD_IS_STATIC && preload_self.busy)) /* our own unwinding */
 		return preload_real_mutex_lock(mutex);
 	record_call(preload_mutex(mutex), site);
 	return mutex_lock_contended(mutex, preload_real_mutex_trylock(mutex), site);
@@ -63,7 +63,7 @@ static PRELOAD_COLD int mutex_locked(pthread_mutex_t *mutex, uintptr_t site)
 
 static PRELOAD_COLD int mutex_unlock_slow(pthread_mutex_t *mutex, uintptr_t site)
 {
-	if (!preload_on())
+	if (!preload_on() || (PRELOAD_IS_STATIC && preload_self.busy))
 		return preload_real_mutex_unlock(mutex);
 	uint64_t object = preload_mutex(mutex); /* it may be gone as soon as it is free */
 	PRELOAD_RECORD(lock_release, object, site);
@@ -74,7 +74,7 @@ static PRELOAD_COLD int mutex_unlock_slow(pthread_mutex_t *mutex, uintptr_t site
 
 PRELOAD_INLINE int mutex_lock(pthread_mutex_t *mutex, uintptr_t site)
 {
-	if (PRELOAD_RARE(!preload_surely_on()))
+	if (PRELOAD_RARE(!preload_surely_on()) || (PRELOAD_IS_STATIC && preload_self.busy))
 		return mutex_lock_first(mutex, site);
 	int result = preload_real_mutex_trylock(mutex);
 	if (PRELOAD_RARE(result != 0))
@@ -87,7 +87,7 @@ PRELOAD_INLINE int mutex_lock(pthread_mutex_t *mutex, uintptr_t site)
 
 PRELOAD_INLINE int mutex_unlock(pthread_mutex_t *mutex, uintptr_t site)
 {
-	if (PRELOAD_LIKELY(preload_surely_on()) &&
+	if (PRELOAD_LIKELY(preload_surely_on()) && !(PRELOAD_IS_STATIC && preload_self.busy) &&
 		preload_try_record(PRELOAD_lock_release, preload_mutex(mutex), site))
 		return preload_real_mutex_unlock(mutex);
 	return mutex_unlock_slow(mutex, site);

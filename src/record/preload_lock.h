@@ -114,9 +114,13 @@ PRELOAD_INLINE int preload_c11_result(int result)
 	PRELOAD_COND_VERSION(cond_timedwait)                                                       \
 	PRELOAD_COND_VERSION(cond_signal)                                                          \
 	PRELOAD_COND_VERSION(cond_broadcast)
+#ifdef PRELOAD_STATIC /* libc.a has no versions, and no old ones */
+#define PRELOAD_COND_VERSION(name) PRELOAD_ALIAS(pthread_##name, preload_new_##name)
+#else
 #define PRELOAD_COND_VERSION(name)                                                                 \
 	__asm__(".symver preload_new_" #name ", pthread_" #name "@@GLIBC_2.3.2, remove\n"          \
 		".symver preload_old_" #name ", pthread_" #name "@GLIBC_2.2.5, remove\n");
+#endif
 
 /* ---- who made it (preload_made.c) ------------------------------------------------------------ */
 

@@ -4,6 +4,30 @@
 
 #include <dlfcn.h>
 
+#ifdef PRELOAD_STATIC
+
+/* In a static program the linker binds them (--wrap; tools/wrap-archive). */
+#define REAL(result, name, parameters) result static_##name parameters __asm__("__real_" #name);
+#include "record/preload_real.def"
+struct preload_real preload_real = {
+#define REAL(result, name, parameters) .name = static_##name,
+#include "record/preload_real.def"
+};
+
+/* By this `longpole record` knows a program that records itself. */
+__attribute__((section(PRELOAD_WRAP_SECTION), used)) static const char mark[] = "1";
+
+void preload_real_find(void)
+{
+}
+
+void preload_real_find_at(size_t offset)
+{
+	(void)offset;
+}
+
+#else
+
 struct preload_real preload_real;
 
 static const struct {
@@ -64,3 +88,5 @@ void preload_real_find_at(size_t offset)
 		if (functions[i].offset == offset)
 			find_one(i);
 }
+
+#endif

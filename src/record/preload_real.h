@@ -48,11 +48,18 @@ void preload_real_find_at(size_t offset); /* the one at that offset of struct pr
  * The hottest ones are bound by the linker to names of glibc that nobody interposes: one indirect
  * call, and there is nothing to find before the first use.
  */
-int preload_real_mutex_lock(pthread_mutex_t *mutex);
-int preload_real_mutex_trylock(pthread_mutex_t *mutex);
-int preload_real_mutex_unlock(pthread_mutex_t *mutex);
+#ifdef PRELOAD_STATIC
+#define PRELOAD_BOUND(name) __asm__("__real_pthread_" #name)
+#else
+#define PRELOAD_BOUND(name)
+#endif
+int preload_real_mutex_lock(pthread_mutex_t *mutex) PRELOAD_BOUND(mutex_lock);
+int preload_real_mutex_trylock(pthread_mutex_t *mutex) PRELOAD_BOUND(mutex_trylock);
+int preload_real_mutex_unlock(pthread_mutex_t *mutex) PRELOAD_BOUND(mutex_unlock);
+#ifndef PRELOAD_STATIC
 __asm__(".symver preload_real_mutex_lock, __pthread_mutex_lock@GLIBC_2.2.5\n"
 	".symver preload_real_mutex_trylock, __pthread_mutex_trylock@GLIBC_2.2.5\n"
 	".symver preload_real_mutex_unlock, __pthread_mutex_unlock@GLIBC_2.2.5\n");
+#endif
 
 #endif

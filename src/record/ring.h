@@ -208,6 +208,9 @@ static inline uint64_t ring_blocks_offset(uint32_t nr_blocks)
 	return (head + 4095) / 4096 * 4096;
 }
 
+/* Section of static programs that were linked with liblongpole-wrap.a: they record themselves. */
+#define PRELOAD_WRAP_SECTION ".longpole_wrap"
+
 enum ring_block_state { RING_BLOCK_FREE, RING_BLOCK_ACTIVE, RING_BLOCK_DONE };
 struct ring_block {
 	uint32_t state; /* enum ring_block_state; writer: ACTIVE -> DONE; session: DONE -> FREE */

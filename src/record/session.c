@@ -264,8 +264,13 @@ static enum base_status set_up_program(
 			o->argv[0], &level, program, &s->result->exit_code, s->err);
 	else
 		status = record_find_program(o->argv[0], program, &s->result->exit_code, s->err);
+	if (status == BASE_OK && counts(s) && record_is_wrapped(program))
+		status = base_fail(s->err, BASE_ERR_ENV,
+			"%s is a static program that records itself, which cannot count: record "
+			"it (longpole record, longpole locks --mode=stamps)",
+			program);
 	if (status == BASE_OK && o->level >= 2)
-		status = record_memory_create(&s->memory, level, s->err);
+		status = record_memory_create(&s->memory, level, o->memory_taker, s->err);
 	if (status != BASE_OK)
 		return status;
 	s->result->memory_level = o->level >= 2 ? level : 0;

@@ -55,6 +55,8 @@ struct record_listener {
 	bool (*stop)(void *ctx); /* enough: the recording ends, a program goes on */
 };
 
+struct record_memory_taker; /* session_memory.h */
+
 struct record_options {
 	size_t size; /* sizeof(struct record_options) of the caller */
 	const char *output_path;
@@ -80,6 +82,7 @@ struct record_options {
 	void (*progress)(void *ctx,
 		const struct record_progress *p); /* may be NULL; about 5 times a second */
 	void *progress_ctx;
+	const struct record_memory_taker *memory_taker; /* of level 2, 3; with a listener */
 	const struct record_listener *listener; /* then there is no trace, and no output_path */
 };
 uint64_t record_late_ns(const struct record_options *o);

@@ -460,6 +460,8 @@ static void convert_own(struct record_converter *c, struct record_thread *t, con
 	case RING_image:
 		record_image_describe(
 			&c->world, t->image, (const char *)(word + 3), (size_t)word[2]);
+		if (c->world.described && t->image->process)
+			c->world.described(c->world.described_ctx, t->image);
 		break;
 	case RING_made:
 		record_sink_object_made(&c->sink, record_image_object(&c->world, t->image, word[1]),

@@ -81,6 +81,9 @@ struct record_world {
 	 */
 	bool (*look_ahead)(void *ctx, struct record_image *image);
 	void *look_ahead_ctx;
+	/* Hears of each image that attached and has said who it is; may be NULL. */
+	void (*described)(void *ctx, const struct record_image *image);
+	void *described_ctx;
 };
 
 void record_world_init(struct record_world *w, struct record_sink *sink);

@@ -129,11 +129,12 @@ static enum base_status check_program(const char *path, bool rewritten, struct b
 			close(fd);
 		path = interpreter;
 	}
-	if (kind == ELF_static && !rewritten)
+	if (kind == ELF_static && !rewritten && !record_is_wrapped(path))
 		return base_fail(err, BASE_ERR_ENV,
 			"%s cannot be recorded: it is statically linked, so nothing can be loaded "
-			"into it",
-			path);
+			"into it; link it with -L%s @%s/wrap.opts and it records itself "
+			"(longpole-record(1))",
+			path, LONGPOLE_LIBDIR, LONGPOLE_LIBDIR);
 	if (kind == ELF_other_machine)
 		return base_fail(err, BASE_ERR_ENV,
 			"%s cannot be recorded: it is not a 64-bit x86 program", path);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* session_memory.c - memory streams from the target's shared memory into the trace. */
 #include "record/session_memory.h"
+#include "record/ring.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -40,9 +41,10 @@ static unsigned note_level(Elf_Scn *section)
 	return level;
 }
 
-unsigned record_memory_level(const char *path)
+/* What value() says of the section, 0 without one. */
+static unsigned of_section(const char *path, const char *wanted, unsigned (*value)(Elf_Scn *))
 {
-	unsigned level = 0;
+	unsigned result = 0;
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0 || elf_version(EV_CURRENT) == EV_NONE) {
 		if (fd >= 0)
@@ -57,14 +59,29 @@ unsigned record_memory_level(const char *path)
 			const char *name = gelf_getshdr(s, &header)
 						   ? elf_strptr(elf, names, header.sh_name)
 						   : NULL;
-			if (name && !strcmp(name, MEMORY_NOTE_SECTION))
-				level = note_level(s);
+			if (name && !strcmp(name, wanted))
+				result = value(s);
 		}
 	}
 	if (elf)
 		elf_end(elf);
 	close(fd);
-	return level;
+	return result;
+}
+
+unsigned record_memory_level(const char *path)
+{
+	return of_section(path, MEMORY_NOTE_SECTION, note_level);
+}
+
+static unsigned is_there(Elf_Scn *section)
+{
+	return section != NULL;
+}
+
+bool record_is_wrapped(const char *path)
+{
+	return of_section(path, PRELOAD_WRAP_SECTION, is_there) != 0;
 }
 
 /* ---- the file ------------------------------------------------------------------------------ */
@@ -92,9 +109,10 @@ static int create_file(struct record_memory *m)
 	return -1;
 }
 
-enum base_status record_memory_create(struct record_memory *m, unsigned level, struct base_err *err)
+enum base_status record_memory_create(struct record_memory *m, unsigned level,
+	const struct record_memory_taker *taker, struct base_err *err)
 {
-	*m = (struct record_memory){.level = level};
+	*m = (struct record_memory){.level = level, .taker = taker};
 	m->copy = base_alloc(MEMORY_RING_BLOCK_BYTES);
 	if (!m->copy)
 		return base_fail(err, BASE_ERR_NOMEM, "no memory for memory streams");
@@ -113,6 +131,7 @@ enum base_status record_memory_create(struct record_memory *m, unsigned level, s
 	m->head->version = MEMORY_RING_VERSION;
 	m->head->nr_blocks = RECORD_MEMORY_BLOCKS;
 	m->head->reader_pid = (uint32_t)getpid();
+	m->head->live = taker != NULL;
 	m->head->recording = 1;
 	__atomic_store_n(&m->head->magic, MEMORY_RING_MAGIC, __ATOMIC_RELEASE);
 	return BASE_OK;
@@ -210,6 +229,13 @@ static void give_back(struct record_memory *m, uint32_t block)
 		(void)syscall(SYS_futex, &m->head->freed, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
 
+/* (Who reads along gives all back at once: pass_on().) */
+static void give_back_now(struct record_memory *m, uint32_t block)
+{
+	if (!m->taker)
+		give_back(m, block);
+}
+
 /* false: not its turn. */
 static bool take(struct record_memory *m, struct record_converter *c, uint32_t block, bool final)
 {
@@ -217,7 +243,7 @@ static bool take(struct record_memory *m, struct record_converter *c, uint32_t b
 	memcpy(&h, block_at(m, block), sizeof h);
 	if (!head_makes_sense(&h)) {
 		m->nr_damaged += !final;
-		give_back(m, block);
+		give_back_now(m, block);
 		return true;
 	}
 	struct record_memory_stream *s = stream_of(m, c, &h);
@@ -226,22 +252,53 @@ static bool take(struct record_memory *m, struct record_converter *c, uint32_t b
 	if (!s || record_sink_failed(&c->sink)) {
 		if (!s)
 			record_sink_fail(&c->sink, BASE_ERR_NOMEM, "no memory for one more thread");
-		give_back(m, block);
+		give_back_now(m, block);
 		return true;
 	}
 	s->sequence = h.sequence + 1;
 	memcpy(m->copy, &h, sizeof h);
 	memcpy(m->copy + sizeof h, block_at(m, block) + sizeof h, h.bytes - sizeof h);
-	give_back(m, block);
+	m->nr_chunks++;
+	m->nr_bytes += h.bytes;
+	m->lost_words += h.lost;
+	give_back_now(m, block);
+	if (m->taker) {
+		m->taker->put(m->taker->ctx, c->clock, m->copy, h.bytes);
+		return true;
+	}
 	uint64_t first_ns = ns_of(c, h.first_ticks), last_ns = ns_of(c, h.last_ticks);
 	first_ns = first_ns < s->last_ns ? s->last_ns : first_ns;
 	s->last_ns = last_ns < first_ns ? first_ns : last_ns;
 	c->sink.status = trace_writer_put_content(c->sink.writer, TRACE_CONTENT_MEMORY, s->stream,
 		first_ns, s->last_ns, m->copy, h.bytes, &c->sink.err);
-	m->nr_chunks++;
-	m->nr_bytes += h.bytes;
-	m->lost_words += h.lost;
 	return true;
+}
+
+/* To who reads along: what is there now, until there is no more of it; the blocks are given back
+ * only then, so it has an end. So whatever was done before something that is taken is taken, too.
+ */
+static unsigned pass_on(struct record_memory *m, struct record_converter *c, bool final)
+{
+	bool taken[RECORD_MEMORY_BLOCKS] = {false}, again = m->taker->has_room(m->taker->ctx);
+	unsigned nr = 0;
+	again |= final;
+	for (bool last = false; again || (final && !last);) {
+		last = !again;
+		again = false;
+		for (uint32_t i = 0; i < RECORD_MEMORY_BLOCKS; i++) {
+			uint32_t state = __atomic_load_n(&m->head->state[i], __ATOMIC_ACQUIRE);
+			if (taken[i] || state == MEMORY_RING_FREE ||
+				(state != MEMORY_RING_DONE && !last) || !take(m, c, i, last))
+				continue;
+			taken[i] = again = true;
+			nr++;
+		}
+	}
+	m->taker->commit(m->taker->ctx);
+	for (uint32_t i = 0; i < RECORD_MEMORY_BLOCKS; i++)
+		if (taken[i])
+			give_back(m, i);
+	return nr;
 }
 
 /* In the order of each thread's numbers, which need not be that of the blocks. */
@@ -249,6 +306,8 @@ unsigned record_memory_drain(struct record_memory *m, struct record_converter *c
 {
 	unsigned nr = 0;
 	bool again = m->head != NULL;
+	if (m->head && m->taker)
+		return pass_on(m, c, final);
 	while (again) {
 		again = false;
 		for (uint32_t i = 0; i < RECORD_MEMORY_BLOCKS; i++) {

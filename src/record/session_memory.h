@@ -19,9 +19,20 @@ struct record_memory_stream {
 	bool linked; /* its thread's stream of records is known */
 };
 
+/* Who takes the chunks in place of a trace. */
+struct record_memory_taker {
+	void *ctx;
+	bool (*has_room)(void *ctx); /* false: come again */
+	/* Ticks become nanoseconds by the clock: the first time it is asked for it stands. */
+	void (*put)(void *ctx, const struct record_clock *clock, const uint8_t *chunk,
+		size_t size_bytes);
+	void (*commit)(void *ctx);
+};
+
 struct record_memory {
-	char path[RECORD_MEMORY_PATH]; /* "": not made */
-	struct memory_ring_head *head; /* shared with the target: trust nothing in it */
+	const struct record_memory_taker *taker; /* NULL: the trace */
+	char path[RECORD_MEMORY_PATH];           /* "": not made */
+	struct memory_ring_head *head;           /* shared with the target: trust nothing in it */
 	unsigned level;
 	struct record_memory_stream *stream;
 	size_t nr_streams, streams_capacity;
@@ -34,8 +45,10 @@ struct record_memory {
  * was.
  */
 unsigned record_memory_level(const char *path);
-enum base_status record_memory_create(
-	struct record_memory *m, unsigned level, struct base_err *err) BASE_MUST_CHECK;
+/* A static program that was linked with liblongpole-wrap.a. */
+bool record_is_wrapped(const char *path);
+enum base_status record_memory_create(struct record_memory *m, unsigned level,
+	const struct record_memory_taker *taker, struct base_err *err) BASE_MUST_CHECK;
 void record_memory_destroy(struct record_memory *m); /* removes the file, too */
 /* One round. Returns how many chunks were taken. `final`: nobody writes any more. */
 unsigned record_memory_drain(struct record_memory *m, struct record_converter *c, bool final);

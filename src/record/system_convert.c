@@ -297,6 +297,8 @@ void record_kernel_start(struct record_kernel *k, struct record_converter *c)
 {
 	k->converter = c;
 	k->line_factor = 1ull << LINE_SHIFT;
+	c->world.described = record_kernel_attached;
+	c->world.described_ctx = k;
 	record_source_start(&k->source);
 	read_clock(c->clock, &k->line_mono_ns, &k->line_time_ns);
 	k->from_mono_ns = k->line_mono_ns;

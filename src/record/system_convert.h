@@ -107,6 +107,8 @@ void record_kernel_exec(struct record_kernel *k, struct record_kernel_task *t, u
 /* It has left its processor for the last time. */
 void record_kernel_end(struct record_kernel *k, struct record_kernel_task *t, uint64_t time_ns);
 void record_kernel_comm(struct record_kernel *k, const struct kernel_slot *s);
+/* An image of the program's own has attached: `ctx` is the record_kernel. */
+void record_kernel_attached(void *ctx, const struct record_image *image);
 /* The stream of a context on a processor. */
 uint32_t record_kernel_context(
 	struct record_kernel *k, unsigned type, unsigned vector, unsigned processor);

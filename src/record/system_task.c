@@ -83,6 +83,11 @@ static void write_group(struct record_kernel *k, const struct record_image *imag
 	record_sink_put(sink, &r);
 }
 
+void record_kernel_attached(void *ctx, const struct record_image *image)
+{
+	write_group(ctx, image);
+}
+
 /* ---- processes --------------------------------------------------------------------------------
  */
 

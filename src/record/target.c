@@ -570,14 +570,26 @@ void longpole_target_flush(void)
 	restore_signals(&old);
 }
 
-void longpole_target_thread_end(void)
+static void end_chunk(bool waits)
 {
 	struct target_thread *t = longpole_memory.thread;
-	if (!t)
-		return;
 	longpole_target_flush();
-	if (t->chunk)
-		close_chunk(t);
+	if (!t || !t->chunk)
+		return;
+	if (waits)
+		chunk_head(t->chunk)->flags |= MEMORY_CHUNK_WAITS;
+	close_chunk(t);
+}
+
+void longpole_target_let_see(bool waits)
+{
+	if (self.ring && self.ring->live)
+		end_chunk(waits);
+}
+
+void longpole_target_thread_end(void)
+{
+	end_chunk(true);
 }
 
 /* Comes again after other destructors, which may be rewritten code, up to the last round. */

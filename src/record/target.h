@@ -81,6 +81,9 @@ void longpole_target_flush(void);
 /* All threads', and their chunks to the reader: the process ends. */
 TARGET_EXPORT void longpole_target_flush_all(void);
 void longpole_target_thread_end(void);
+/* When somebody reads along: what this thread has done so far, before it makes another one or
+ * (waits) waits for one. */
+TARGET_EXPORT void longpole_target_let_see(bool waits);
 
 /* ---- between target.c and target_signal.c ---- */
 struct target_thread *longpole_target_attach_thread(void);

@@ -20,6 +20,25 @@ void GOMP_critical_end(void) WEAK;
 int omp_get_max_threads(void) WEAK;
 int omp_get_num_threads(void) WEAK;
 int omp_get_level(void) WEAK;
+int omp_get_thread_num(void) WEAK;
+
+struct region {
+	void (*f)(void *);
+	void *data;
+	uint64_t number;
+};
+
+/* Its workers come to the join as well: what they do afterwards is of another region. */
+static void work(void *argument)
+{
+	const struct region *r = argument;
+	uint64_t number = r->number; /* the join may be over before we are */
+	r->f(r->data);
+	if (!omp_get_thread_num || !omp_get_thread_num())
+		return;
+	longpole_target_call(CALL_JOIN, target_ticks(), target_ticks(), number, 0, 0, 0);
+	longpole_target_let_see(true);
+}
 
 void longpole_at_GOMP_parallel(void (*f)(void *), void *data, unsigned nr_threads, unsigned flags);
 AT void longpole_at_GOMP_parallel(
@@ -30,16 +49,21 @@ AT void longpole_at_GOMP_parallel(
 	uint64_t nr = nr_threads            ? nr_threads
 		      : omp_get_max_threads ? (uint64_t)omp_get_max_threads()
 					    : 0;
-	if (outer)
-		longpole_target_call(CALL_SPAWN, now, now, region, nr, 0, 0);
-	GOMP_parallel(f, data, nr_threads, flags);
-	if (outer)
-		longpole_target_call(CALL_JOIN, target_ticks(), target_ticks(), region, nr, 0, 0);
+	if (!outer) {
+		GOMP_parallel(f, data, nr_threads, flags);
+		return;
+	}
+	struct region own = {f, data, region};
+	longpole_target_call(CALL_SPAWN, now, now, region, nr, 0, 0);
+	longpole_target_let_see(false);
+	GOMP_parallel(work, &own, nr_threads, flags);
+	longpole_target_call(CALL_JOIN, target_ticks(), target_ticks(), region, nr, 0, 0);
 }
 
 void longpole_at_GOMP_barrier(void);
 AT void longpole_at_GOMP_barrier(void)
 {
+	longpole_target_let_see(true);
 	uint64_t before = target_ticks();
 	GOMP_barrier();
 	longpole_target_call(CALL_BARRIER, before, target_ticks(), 0,

@@ -35,6 +35,18 @@ enum { /* memory/calls.def */
 			longpole_target_call(kind, before, target_ticks(), WORD(object), 0, 0, 0); \
 		return result;                                                                     \
 	}
+/* The same, of what may last. */
+#define WAIT(name, kind, type)                                                                     \
+	int longpole_at_##name(type *object);                                                      \
+	AT int longpole_at_##name(type *object)                                                    \
+	{                                                                                          \
+		longpole_target_let_see(true);                                                     \
+		uint64_t before = target_ticks();                                                  \
+		int result = name(object);                                                         \
+		if (!result)                                                                       \
+			longpole_target_call(kind, before, target_ticks(), WORD(object), 0, 0, 0); \
+		return result;                                                                     \
+	}
 /* What gives: recorded before the call, lest who takes be recorded earlier. */
 #define GIVE(name, kind, type)                                                                     \
 	int longpole_at_##name(type *object);                                                      \
@@ -53,7 +65,7 @@ SYNC(pthread_rwlock_wrlock, CALL_LOCK, pthread_rwlock_t)
 SYNC(pthread_rwlock_tryrdlock, CALL_LOCK, pthread_rwlock_t)
 SYNC(pthread_rwlock_trywrlock, CALL_LOCK, pthread_rwlock_t)
 GIVE(pthread_rwlock_unlock, CALL_UNLOCK, pthread_rwlock_t)
-SYNC(sem_wait, CALL_WAIT, sem_t)
+WAIT(sem_wait, CALL_WAIT, sem_t)
 SYNC(sem_trywait, CALL_WAIT, sem_t)
 GIVE(sem_post, CALL_SIGNAL, sem_t)
 GIVE(pthread_cond_signal, CALL_SIGNAL, pthread_cond_t)
@@ -82,6 +94,7 @@ AT int longpole_at_pthread_cond_wait(pthread_cond_t *cond, pthread_mutex_t *mute
 {
 	uint64_t before = target_ticks();
 	longpole_target_call(CALL_UNLOCK, before, before, WORD(mutex), 0, 0, 0);
+	longpole_target_let_see(true);
 	int result = pthread_cond_wait(cond, mutex);
 	longpole_target_call(CALL_WAIT, before, target_ticks(), WORD(cond), 0, 0, 0);
 	longpole_target_call(CALL_LOCK, before, target_ticks(), WORD(mutex), 0, 0, 0);
@@ -95,6 +108,7 @@ AT int longpole_at_pthread_cond_timedwait(
 {
 	uint64_t before = target_ticks();
 	longpole_target_call(CALL_UNLOCK, before, before, WORD(mutex), 0, 0, 0);
+	longpole_target_let_see(true);
 	int result = pthread_cond_timedwait(cond, mutex, until);
 	longpole_target_call(CALL_WAIT, before, target_ticks(), WORD(cond), 0, 0, 0);
 	longpole_target_call(CALL_LOCK, before, target_ticks(), WORD(mutex), 0, 0, 0);
@@ -106,6 +120,7 @@ AT int longpole_at_pthread_barrier_wait(pthread_barrier_t *barrier)
 {
 	/* glibc's struct: the count is its third word */
 	uint64_t parties = ((const uint32_t *)(const void *)barrier)[2];
+	longpole_target_let_see(true);
 	uint64_t before = target_ticks();
 	int result = pthread_barrier_wait(barrier);
 	longpole_target_call(CALL_BARRIER, before, target_ticks(), WORD(barrier), parties, 0, 0);
@@ -152,6 +167,7 @@ AT int longpole_at_pthread_create(pthread_t *thread, const pthread_attr_t *attri
 	*b = (struct birth){function, argument, WORD(b) ^ before << 20};
 	uint64_t token = b->token;
 	longpole_target_call(CALL_THREAD_CREATE, before, before, token, 0, 0, 0);
+	longpole_target_let_see(false);
 	int result = pthread_create(thread, attributes, begins, b);
 	if (result)
 		free(b); /* allowed: see above */
@@ -161,6 +177,7 @@ AT int longpole_at_pthread_create(pthread_t *thread, const pthread_attr_t *attri
 int longpole_at_pthread_join(pthread_t thread, void **value);
 AT int longpole_at_pthread_join(pthread_t thread, void **value)
 {
+	longpole_target_let_see(true);
 	uint64_t before = target_ticks();
 	int result = pthread_join(thread, value);
 	longpole_target_call(CALL_THREAD_JOIN, before, target_ticks(), (uint64_t)thread, 0, 0, 0);

@@ -160,7 +160,9 @@ enum report_edit_verb {
 	REPORT_EDIT_ignore_queue,
 	REPORT_EDIT_unbound_queue,
 	REPORT_EDIT_resize_queue,
-	REPORT_EDIT_add_processors
+	REPORT_EDIT_add_processors,
+	REPORT_EDIT_link_rate,   /* factor: of the time that a link's line transmits */
+	REPORT_EDIT_link_latency /* factor: of the delay on its cable */
 };
 struct report_edit {
 	enum report_edit_verb verb;

@@ -8,6 +8,8 @@
  *	unbound-queue QUEUE     it is never full
  *	resize-queue QUEUE=+N   N units more: of its capacity, or tokens
  *	add-processors +N       (replay only)
+ *	link-rate LINK=AMOUNT   of the rate: x10 (ten times as fast), +50%
+ *	link-latency LINK=AMOUNT
  *
  * STATE and QUEUE are patterns: a substring, or a glob when there is one of * ? [ in it.
  */
@@ -22,7 +24,7 @@
 static const struct {
 	const char *word;
 	enum report_edit_verb verb;
-	enum { NO_AMOUNT, A_FACTOR, A_NUMBER, ONLY_A_NUMBER } amount;
+	enum { NO_AMOUNT, A_FACTOR, A_RATE, A_NUMBER, ONLY_A_NUMBER } amount;
 } verb_table[] = {
 	{"scale", REPORT_EDIT_scale, A_FACTOR},
 	{"remove", REPORT_EDIT_scale, NO_AMOUNT},
@@ -30,8 +32,15 @@ static const struct {
 	{"unbound-queue", REPORT_EDIT_unbound_queue, NO_AMOUNT},
 	{"resize-queue", REPORT_EDIT_resize_queue, A_NUMBER},
 	{"add-processors", REPORT_EDIT_add_processors, ONLY_A_NUMBER},
+	{"link-rate", REPORT_EDIT_link_rate, A_RATE},
+	{"link-latency", REPORT_EDIT_link_latency, A_FACTOR},
 };
-#define VERBS_TEXT "scale, remove, ignore-queue, unbound-queue, resize-queue, add-processors"
+#define VERBS_TEXT                                                                                 \
+	"scale, remove, ignore-queue, unbound-queue, resize-queue, add-processors, link-rate, "    \
+	"link-latency"
+/* By enum amount: how an edit is written. */
+static const char *const amount_text[] = {
+	"'NAME'", "'NAME'=-50% (or +20%, x0.5)", "'LINK'=x10 (or +20%, -50%)", "'QUEUE'=+1", "+1"};
 
 static int find_verb(const char *word)
 {
@@ -83,8 +92,14 @@ static bool parse_number(const char *text, uint64_t *ret)
 
 static bool parse(size_t verb, const char *text, struct report_edit *e)
 {
-	return verb_table[verb].amount == A_FACTOR ? parse_amount(text, &e->factor)
-						   : parse_number(text, &e->units);
+	bool rate = verb_table[verb].amount == A_RATE;
+	if (!rate && verb_table[verb].amount != A_FACTOR)
+		return parse_number(text, &e->units);
+	if (!parse_amount(text, &e->factor) || (rate && e->factor <= 0))
+		return false;
+	if (rate) /* what it transmits takes so much less time */
+		e->factor = 1 / e->factor;
+	return true;
 }
 
 static enum base_status start_scenario(struct report_scenarios *s, struct base_err *err)
@@ -114,9 +129,7 @@ static enum base_status add_edit(struct report_scenarios *s, size_t verb, const 
 		return base_fail(err, BASE_ERR_USAGE,
 			"%s'%s %s': the amount is missing or wrong; write %s %s", place,
 			verb_table[verb].word, argument, verb_table[verb].word,
-			verb_table[verb].amount == A_FACTOR   ? "'STATE'=-50% (or +20%, x0.5)"
-			: verb_table[verb].amount == A_NUMBER ? "'QUEUE'=+1"
-							      : "+1");
+			amount_text[verb_table[verb].amount]);
 	size_t length = equals ? (size_t)(equals - argument) : strlen(argument);
 	if (!length)
 		return base_fail(err, BASE_ERR_USAGE, "%s'%s': the pattern is empty", place,

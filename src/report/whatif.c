@@ -84,6 +84,29 @@ static bool match_state(const struct resolver *w, uint32_t state, const char *pa
 	return report_pattern_matches(pattern, st->name);
 }
 
+/*
+ * A link: whatever transmits on "NAME line", and arrives late through the queue "NAME cable"; so
+ * `longpole platform` names them (platform/link.c), and so may annotated programs.
+ */
+static bool match_link(const struct resolver *w, uint32_t state, const struct report_edit *e)
+{
+	const struct model_state *st = model_state(w->m, state);
+	bool rate = e->verb == REPORT_EDIT_link_rate;
+	const char *end = rate ? " line: transmit" : " cable";
+	size_t length = strlen(st->name), nr = strlen(end);
+	return (rate || st->kind == MODEL_STATE_latency) && length > nr &&
+	       !strcmp(st->name + length - nr, end) && report_pattern_matches(e->pattern, st->name);
+}
+
+static bool match_edit(const struct resolver *w, uint32_t state, const struct report_edit *e,
+	bool by_place, struct part *ret)
+{
+	if (e->verb == REPORT_EDIT_scale)
+		return match_state(w, state, e->pattern, by_place, ret);
+	*ret = whole();
+	return !by_place && match_link(w, state, e);
+}
+
 /* Names and functions first; the places where states began only when these have nothing of the
  * kind. */
 static enum base_status apply_to_states(struct resolver *w, const struct report_edit *e,
@@ -93,7 +116,7 @@ static enum base_status apply_to_states(struct resolver *w, const struct report_
 	for (int by_place = 0; by_place < 2 && !match->nr_states; by_place++) {
 		for (uint32_t s = 0; s < w->nr_states; s++) {
 			struct part p;
-			if (!match_state(w, s, e->pattern, by_place, &p))
+			if (!match_edit(w, s, e, by_place, &p))
 				continue;
 			match->nr_states++;
 			match->estimated |= p.estimated;
@@ -110,6 +133,11 @@ static enum base_status apply_to_states(struct resolver *w, const struct report_
 		match->example = report_clean(w->arena, match->example);
 		return match->example ? BASE_OK : report_no_memory(err);
 	}
+	if (e->verb != REPORT_EDIT_scale)
+		return base_fail(err, BASE_ERR_NOTFOUND,
+			"%s: no link of this trace matches; a link is an actor 'NAME line' in the "
+			"state transmit, and a queue 'NAME cable'",
+			e->text);
 	struct base_str near = {0};
 	struct graph_lane_result lane;
 	enum base_status s = graph_lane(model_graph(w->m), 0, &lane, err);
@@ -224,7 +252,8 @@ static enum base_status resolve(struct resolver *w, const struct report_scenario
 		if (!match->edit)
 			return report_no_memory(err);
 		enum base_status s;
-		if (e->verb == REPORT_EDIT_scale)
+		if (e->verb == REPORT_EDIT_scale || e->verb == REPORT_EDIT_link_rate ||
+			e->verb == REPORT_EDIT_link_latency)
 			s = apply_to_states(w, e, match, err);
 		else if (e->verb == REPORT_EDIT_add_processors)
 			s = add_processors(w, e, match, queue_edit, &nr_queue_edits, err);

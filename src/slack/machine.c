@@ -75,62 +75,10 @@ void slack_machine_start(struct slack_machine *m, struct lane *l, uint64_t at)
  * ----------------------------------------------------------------------------------- */
 
 /* BASE_END: there is none. */
-static enum base_status lane_fetch(struct slack_machine *m, struct lane *l,
-	const struct memory_item **ret, struct base_err *err)
-{
-	for (;;) {
-		if (l->nr_body) {
-			*ret = &l->batch.item[l->at + 1 + l->body_at];
-			return BASE_OK;
-		}
-		if (BASE_LIKELY(l->at < l->batch.nr)) {
-			*ret = &l->batch.item[l->at];
-			if ((*ret)->kind < MEMORY_STAMP)
-				return BASE_OK;
-			if ((*ret)->kind == MEMORY_STAMP) {
-				l->at++;
-			} else {
-				l->nr_body = (size_t)(*ret)->address;
-				l->body_at = 0;
-				l->iteration = 0;
-			}
-			continue;
-		}
-		enum base_status s =
-			memory_source_next(m->source, (int)(l - m->lane), &l->batch, err);
-		l->at = 0;
-		if (s == BASE_OK && !l->batch.nr)
-			s = base_fail(err, BASE_ERR_USAGE,
-				"a stream that is still being recorded cannot be simulated");
-		if (s != BASE_OK) {
-			l->batch.nr = 0;
-			return s;
-		}
-	}
-}
-
 static inline enum base_status lane_peek(struct slack_machine *m, struct lane *l,
 	const struct memory_item **ret, struct base_err *err)
 {
-	BASE_ASSUME(l);
-	if (BASE_UNLIKELY(!l->nr_body) &&
-		(l->at >= l->batch.nr || l->batch.item[l->at].kind >= MEMORY_STAMP))
-		return lane_fetch(m, l, ret, err);
-	*ret = &l->batch.item[l->at + (l->nr_body ? 1 + l->body_at : 0)];
-	return BASE_OK;
-}
-
-static inline void lane_advance(struct lane *l)
-{
-	if (!l->nr_body) {
-		l->at++;
-	} else if (++l->body_at == l->nr_body) {
-		l->body_at = 0;
-		if (++l->iteration == l->batch.item[l->at].count) {
-			l->at += 1 + l->nr_body;
-			l->nr_body = 0;
-		}
-	}
+	return memory_cursor_peek(&l->cursor, m->source, (int)(l - m->lane), ret, err);
 }
 
 /* When what the item does beside counting happens. */
@@ -424,10 +372,7 @@ static enum base_status run_item(
 	case MEMORY_LOAD:
 	case MEMORY_STORE:
 	case MEMORY_ATOMIC:
-		return run_access(m, l, t,
-			l->nr_body ? t->address + l->iteration * (uint64_t)t->stride_bytes
-				   : t->address,
-			err);
+		return run_access(m, l, t, memory_cursor_address(&l->cursor, t), err);
 	case MEMORY_BLOCK:
 		return begin_block(m, l, t, err);
 	case MEMORY_RANGE_LOAD:
@@ -477,14 +422,14 @@ static enum base_status run_top(struct slack_machine *m, struct base_err *err)
 			return BASE_OK;
 		}
 		if (BASE_UNLIKELY(t->kind == MEMORY_CALL)) {
-			const struct memory_call *call = &l->batch.call[t->address];
+			const struct memory_call *call = &l->cursor.batch.call[t->address];
 			slack_heap_pop(m);
 			s = end_block(m, l, err);
-			lane_advance(l);
+			memory_cursor_advance(&l->cursor);
 			return s == BASE_OK ? slack_sync_call(m, l, call, err) : s;
 		}
 		s = run_item(m, l, t, err);
-		lane_advance(l);
+		memory_cursor_advance(&l->cursor);
 		if (s == BASE_OK)
 			s = lane_peek(m, l, &t, err);
 	}

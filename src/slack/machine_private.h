@@ -4,6 +4,7 @@
 #ifndef LONGPOLE_SLACK_MACHINE_PRIVATE_H
 #define LONGPOLE_SLACK_MACHINE_PRIVATE_H
 
+#include "memory/cursor.h"
 #include "slack/machine.h"
 
 enum {
@@ -87,9 +88,7 @@ enum lane_state {
 };
 
 struct lane {
-	struct memory_batch batch;
-	size_t at, nr_body, body_at;
-	uint64_t iteration;
+	struct memory_cursor cursor;
 	uint64_t time;  /* through with all before */
 	uint64_t issue; /* of the next instruction: later than `time` when code is fetched */
 	uint64_t limit; /* of what it waited for */

@@ -66,6 +66,31 @@ test_locks_heap() {
 	is_json out '[.result.locks[].lock | select(test("in memory of"))] == []'
 }
 
+# A static program that was linked with liblongpole-wrap.a says the same as the dynamic one; another one is told how.
+test_locks_static() {
+	local program kind options records=$LONGPOLE_BUILD/src/record
+	for program in prodcons rwlock; do
+		for kind in -no-pie -static -static-pie; do
+			options=("$kind")
+			[[ $kind == -no-pie ]] || options+=("-L$records" "@$records/wrap.opts")
+			"${CC:-cc}" -O2 -g -pthread -I"$LONGPOLE_SOURCE/include" "$LONGPOLE_SOURCE/tests/target/$program.c" -o "$program" \
+				"${options[@]}" 2>link.err || skip "cannot link: $(head -n 1 link.err)"
+			[[ ! -s link.err ]] || fail "the linker says $(head -n 1 link.err)"
+			expect 0 longpole record -q --sample-hz=0 --no-switches -o static.lpt -- "./$program"
+			expect 0 longpole locks --json --no-replay static.lpt
+			jq -c '.result | [.locks[] | [.lock, .acquisitions]], [.condition_variables[]? | [.name, .signals, .broadcasts]]' \
+				out >"$program$kind.counts"
+			cmp -s "$program-no-pie.counts" "$program$kind.counts" ||
+				fail "$program $kind: $(<"$program$kind.counts"), not $(<"$program-no-pie.counts")"
+		done
+	done
+	expect 125 longpole locks -q -o static.lpt -- ./rwlock
+	has err 'which cannot count' 'longpole locks --mode=stamps'
+	"${CC:-cc}" -O2 -static -pthread "$LONGPOLE_SOURCE/tests/target/rwlock.c" -I"$LONGPOLE_SOURCE/include" -o plain
+	expect 125 longpole record -q -o static.lpt -- ./plain
+	has err 'statically linked' '/wrap.opts'
+}
+
 test_calls() {
 	expect 0 longpole calls -o calls.lpt -- ladder
 	has err 'of the processor time is in library calls' 'KNOWN BY' 'NOT SEEN'

@@ -38,12 +38,27 @@ test_platform_window_bound() {
 # What was predicted happens: a link ten times as fast.
 test_platform_prediction() {
 	simulate tcp-1
-	longpole whatif --json tcp-1.lpt scale 'tx line: transmit=x0.1' ignore-queue bus >predicted || fail "whatif"
+	longpole whatif --json tcp-1.lpt link-rate tx=x10 ignore-queue bus >predicted || fail "whatif"
 	simulate tcp-2
 	longpole report --json tcp-2.lpt >reached || fail "report"
 	local error
 	error=$(jq -s '(.[0].result.scenarios[0].predicted_ns / .[1].result.elapsed_ns - 1) | fabs' predicted reached)
 	jq -en "$error < 0.1" >/dev/null || fail "error of the prediction: $error"
+}
+
+# A cable twice as long, where the window limits; and a link that the trace does not have.
+test_platform_link_latency() {
+	simulate tcp-2 l0.delay_us=300
+	longpole whatif --json tcp-2.lpt link-latency cable=x2 >predicted || fail "whatif"
+	simulate tcp-2 l0.delay_us=600
+	longpole report --json tcp-2.lpt >reached || fail "report"
+	local error
+	error=$(jq -s '(.[0].result.scenarios[0].best.predicted_speedup * .[1].result.elapsed_ns / .[0].result.elapsed_ns - 1) | fabs' predicted reached)
+	jq -en "$error < 0.05" >/dev/null || fail "error of the prediction: $error"
+	expect 2 longpole whatif tcp-2.lpt link-rate backbone=x10
+	has err 'no link of this trace'
+	expect 2 longpole whatif tcp-2.lpt link-rate tx=-100%
+	has err "link-rate 'LINK'=x10"
 }
 
 # The kernel's error of seed 000 section 6.2.1: without it the same platform is faster.

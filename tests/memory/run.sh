@@ -122,6 +122,31 @@ watched watched-basics basics.c -O2
 watched watched-vectors vectors.c -O3 -ffast-math
 watched watched-threads threads.c -O2
 
+# What is analysed while it is recorded is what the recorded trace gives.
+meanwhile() {
+	local why='' what
+	selected meanwhile || return 0
+	"$LONGPOLE" cc -w -O2 -o shares "$here/threads.c" -lpthread 2>err || why=$(cat err)
+	why+=$(record -o shares.lpt -- ./shares 3>&1 >shares.said)
+	"$LONGPOLE" ciat --json shares.lpt >of.file 2>>err || why+=" $(cat err)"
+	timeout 60 "$LONGPOLE" record --into=ciat ./shares >said 2>of.text || why+=" --into: exit status $?: $(tail -n 2 of.text)"
+	cmp -s said shares.said || why+=" the program says something else"
+	timeout 60 "$LONGPOLE" ciat --json -- ./shares >/dev/null 2>of.run || why+=" exit status $?: $(tail -n 2 of.run)"
+	for what in '.result.usage | {accesses, data_accesses, code_accesses, data_bytes, code_bytes, shared_bytes, touched_bytes}' \
+		'.result.phases | length'; do
+		[[ $(jq -c "$what" of.file 2>>err) == "$(jq -c "$what" of.run 2>>err)" ]] || why+=" they differ: $(jq -c "$what" of.file of.run 2>&1)"
+	done
+	grep -q '1 parallel' of.text || why+=" no phases"
+	timeout 60 "$LONGPOLE" cdat --set=nodes=2 -- ./shares 2>&1 >/dev/null | grep -q 'data accesses miss' || why+=" cdat says nothing"
+	timeout 60 "$LONGPOLE" ciat --threads=2 -- ./shares >/dev/null 2>err && why+=" too many threads are no error"
+	printf '#!/bin/sh\n./shares\nexit 7\n' >seven.sh
+	chmod +x seven.sh
+	timeout 60 "$LONGPOLE" ciat -- ./seven.sh >/dev/null 2>err
+	[[ $? == 7 ]] || why+=" the exit status is not the program's"
+	result meanwhile "$why"
+}
+meanwhile
+
 # Borrowed registers: everything in a build that the compiler was not told about r10 and r11.
 borrowing() {
 	local why=

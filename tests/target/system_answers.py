@@ -160,9 +160,7 @@ def attempt(longpole, binary, options, prefix, trace, demands):
     """(why it failed or None, share of the machine that others took)."""
     busy, own, begin = busy_seconds(), os.times(), time.perf_counter()
     record = [longpole, "record", "--system", "-o", trace, "--"]
-    # A program that changes its cgroup after its start is still taken to be in its recorder's: there it is started together with it.
-    command = [*prefix, *record] if prefix and "cpu" in prefix[-1] else [*record, *prefix]
-    done = subprocess.run([*command, binary, *options], capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL,
+    done = subprocess.run([*record, *prefix, binary, *options], capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL,
                           timeout=120)
     elapsed, now = time.perf_counter() - begin, os.times()
     foreign = (busy_seconds() - busy - sum(now[:4]) + sum(own[:4])) / elapsed / (os.cpu_count() or 1)

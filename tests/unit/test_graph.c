@@ -592,6 +592,35 @@ static void bad_options(void **unused)
 	graph_free(g);
 }
 
+/* `nr` actors one after the other, each in two states of its own and one of all. */
+static size_t memory_of_many(unsigned nr)
+{
+	struct graph *g = open_scenarios(NULL, 0, false);
+	uint32_t all, actor, own[2];
+
+	assert_int_equal(graph_add_state(g, &all, NULL), BASE_OK);
+	for (unsigned i = 0; i < nr; i++) {
+		assert_int_equal(graph_add_actor(g, &actor, NULL), BASE_OK);
+		assert_int_equal(graph_add_state(g, &own[0], NULL), BASE_OK);
+		assert_int_equal(graph_add_state(g, &own[1], NULL), BASE_OK);
+		does(g, graph_state, 10 * i, actor, own[0], 0, 0, GRAPH_START);
+		does(g, graph_state, 10 * i + 3, actor, own[1], 0, 0, 0);
+		does(g, graph_state, 10 * i + 5, actor, all, 0, 0, 0);
+		does(g, graph_state, 10 * i + 7, actor, all, 0, 0, 0);
+	}
+	size_t bytes = graph_memory_bytes(g);
+
+	graph_free(g);
+	return bytes;
+}
+
+/* (Tables double: so twice as many may be four times as much, and eight times cannot be 20.) */
+static void many_actors_cost_what_they_weigh(void **state)
+{
+	(void)state;
+	assert_true(memory_of_many(16000) < 20 * memory_of_many(2000));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -609,6 +638,7 @@ int main(void)
 		cmocka_unit_test(explained_and_aside),
 		cmocka_unit_test(path_by_dequeue),
 		cmocka_unit_test(bad_options),
+		cmocka_unit_test(many_actors_cost_what_they_weigh),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

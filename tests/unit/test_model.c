@@ -192,6 +192,47 @@ static void mutex_hand_over(void **state)
 	finish(&b);
 }
 
+/* The process ends with its last thread, whatever the first one did before. */
+static void main_leaves_the_others_alone(void **state)
+{
+	(void)state;
+	struct bench b;
+	start(&b);
+	uint32_t fn = site(&b, "worker");
+	spawn(&b, 3, fn);
+	PUT(&b, 60, 1, thread_end);
+	PUT(&b, 100, 2, thread_end);
+	PUT(&b, 900, 4, thread_end);
+	PUT(&b, 500, 3, thread_end);
+	PUT(&b, 910, 1, process_end, .status = 0);
+	analyse(&b);
+	conserved(&b, 910);
+	/* 0-30 main (since 10 where it creates), 5 start, 35-900 the third worker */
+	assert_float_equal(on_path(&b, "running worker"), 20 + 865, 1e-6);
+	assert_float_equal(on_path(&b, "start or end of a thread"), 5 + 10, 1e-6);
+	assert_float_equal(unexplained(&b), 0, 1e-6);
+	finish(&b);
+}
+
+/* exit() waits for nobody. */
+static void threads_that_never_end(void **state)
+{
+	(void)state;
+	struct bench b;
+	start(&b);
+	uint32_t fn = site(&b, "worker");
+	spawn(&b, 2, fn);
+	PUT(&b, 60, 2, thread_end);
+	PUT(&b, 80, 1, thread_end);
+	PUT(&b, 100, 1, process_end, .status = 0);
+	analyse(&b);
+	conserved(&b, 100);
+	assert_float_equal(on_path(&b, "waiting"), 0, 1e-6);
+	assert_float_equal(on_path(&b, "running"), 100, 1e-6);
+	assert_float_equal(unexplained(&b), 0, 1e-6);
+	finish(&b);
+}
+
 static void condition_variable(void **state)
 {
 	(void)state;
@@ -711,6 +752,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(mutex_hand_over),
+		cmocka_unit_test(main_leaves_the_others_alone),
+		cmocka_unit_test(threads_that_never_end),
 		cmocka_unit_test(condition_variable),
 		cmocka_unit_test(barrier_waits_for_the_last),
 		cmocka_unit_test(writer_waits_for_readers),

@@ -4,12 +4,16 @@
 #include "noc/draw.h"
 #include "noc/gen.h"
 #include "noc/infer.h"
+#include "noc/infer_stream.h"
 #include "noc/sample.h"
 
+#include <limits.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -345,6 +349,122 @@ static void test_threads(void **state)
 	noc_pdg_free(g);
 }
 
+/* ---- window by window -------------------------------------------------------------------------
+ */
+
+enum { STREAM_RUNS = 4 };
+struct files {
+	char folder[PATH_MAX], path[STREAM_RUNS + 1][PATH_MAX + 16];
+	const char *input[STREAM_RUNS];
+};
+
+static void name_files(struct files *f)
+{
+	const char *tmp = getenv("TMPDIR");
+	snprintf(f->folder, sizeof f->folder, "%s/noc-stream-XXXXXX", tmp ? tmp : "/tmp");
+	assert_non_null(mkdtemp(f->folder));
+	for (unsigned r = 0; r <= STREAM_RUNS; r++)
+		snprintf(f->path[r], sizeof f->path[r], "%s/%u.lpt", f->folder, r);
+	for (unsigned r = 0; r < STREAM_RUNS; r++)
+		f->input[r] = f->path[r];
+}
+
+static void remove_files(const struct files *f)
+{
+	for (unsigned r = 0; r <= STREAM_RUNS; r++)
+		unlink(f->path[r]);
+	rmdir(f->folder);
+}
+
+static void write_runs(const struct noc_pdg *g, const struct noc_runs *runs, const struct files *f)
+{
+	for (unsigned r = 0; r < STREAM_RUNS; r++) {
+		struct noc_pdg *trace = noc_pdg_copy(g);
+		for (uint32_t i = 0; i < g->nr_packets; i++) {
+			trace->transmit_cycle[i] = runs->transmit_cycle[i * runs->stride + r];
+			trace->receive_cycle[i] = runs->receive_cycle[i * runs->stride + r];
+		}
+		assert_int_equal(noc_pdg_write(trace, f->path[r], NULL), BASE_OK);
+		noc_pdg_free(trace);
+	}
+}
+
+/* The graph of windows is that of the whole, where the tolerance is given and nothing is learned of
+ * all: with addresses too. */
+static void test_windows(void **state)
+{
+	struct noc_pdg *g = reference(0, 20000, 16), *whole, *parts;
+	struct noc_sample_options sample = {.design = NOC_ADAPTIVE, .nr_skewed = STREAM_RUNS - 1};
+	struct noc_stream_options o;
+	struct noc_infer_result all, sum;
+	struct noc_runs runs;
+	struct files f;
+	(void)state;
+	g->has_addresses = true;
+	for (uint32_t i = 0; i < g->nr_packets; i++)
+		g->address[i] = i * 64;
+	assert_int_equal(noc_sample(g, &sample, &runs, NULL), BASE_OK);
+	name_files(&f);
+	write_runs(g, &runs, &f);
+	noc_stream_options_init(&o);
+	o.infer.learn = false;
+	o.infer.tolerance_cycles = 0;
+	o.window_packets = 3001;
+	o.context_packets = 3000;
+	assert_int_equal(noc_infer(g, &runs, &o.infer, &whole, &all, NULL), BASE_OK);
+	assert_int_equal(noc_infer_files(f.input, STREAM_RUNS, &o, f.path[STREAM_RUNS], &sum, NULL),
+		BASE_OK);
+	assert_int_equal(noc_pdg_read(f.path[STREAM_RUNS], &parts, NULL), BASE_OK);
+	assert_int_equal(sum.transmits, g->nr_packets);
+	assert_int_equal(sum.dependencies, all.dependencies);
+	assert_int_equal(parts->nr_packets, g->nr_packets);
+	assert_memory_equal(
+		whole->dependency, parts->dependency, all.dependencies * sizeof *whole->dependency);
+	assert_memory_equal(whole->delay_cycles, parts->delay_cycles,
+		g->nr_packets * sizeof *whole->delay_cycles);
+	assert_memory_equal(g->address, parts->address, g->nr_packets * sizeof *g->address);
+	noc_pdg_free(whole);
+	noc_pdg_free(parts);
+	noc_runs_fini(&runs);
+	noc_pdg_free(g);
+	remove_files(&f);
+}
+
+/* A run of other packets, and one in which packets come too late for the window. */
+static void test_windows_refuse(void **state)
+{
+	struct noc_pdg *g = reference(0, 20000, 16);
+	struct noc_stream_options o;
+	struct noc_infer_result sum;
+	struct noc_runs runs;
+	struct files f;
+	(void)state;
+	assert_int_equal(noc_runs_init(&runs, STREAM_RUNS, g->nr_packets, NULL), BASE_OK);
+	for (uint32_t i = 0; i < g->nr_packets; i++)
+		for (unsigned r = 0; r < STREAM_RUNS; r++) {
+			/* in run 2 a node is late, for ever */
+			bool late = r == 2 && g->source[i] == 3;
+			runs.transmit_cycle[i * STREAM_RUNS + r] =
+				g->transmit_cycle[i] + (late ? 1000000 : 0);
+			runs.receive_cycle[i * STREAM_RUNS + r] =
+				runs.transmit_cycle[i * STREAM_RUNS + r] + 1;
+		}
+	name_files(&f);
+	write_runs(g, &runs, &f);
+	noc_stream_options_init(&o);
+	o.window_packets = o.context_packets = 1000;
+	assert_int_equal(
+		noc_infer_files(f.input, STREAM_RUNS, &o, NULL, &sum, NULL), BASE_ERR_LIMIT);
+	struct noc_pdg *less = reference(0, 10000, 16);
+	assert_int_equal(noc_pdg_write(less, f.path[1], NULL), BASE_OK);
+	assert_int_equal(
+		noc_infer_files(f.input, STREAM_RUNS, &o, NULL, &sum, NULL), BASE_ERR_USAGE);
+	noc_pdg_free(less);
+	noc_runs_fini(&runs);
+	noc_pdg_free(g);
+	remove_files(&f);
+}
+
 /* Four pairs that talk much and all others little: no pair in one set. */
 static void test_partition(void **state)
 {
@@ -396,6 +516,39 @@ static void test_allocation_failures(void **state)
 	}
 }
 
+static void test_allocation_failures_in_windows(void **state)
+{
+	struct noc_gen_config c;
+	struct noc_pdg *g;
+	struct noc_sample_options sample = {
+		.design = NOC_NODES, .nr_skewed = STREAM_RUNS - 1, .nr_threads = 1};
+	struct noc_stream_options o;
+	struct noc_infer_result result;
+	struct noc_runs runs;
+	struct files f;
+	enum base_status s = BASE_ERR_NOMEM;
+	(void)state;
+	noc_gen_config_init(&c);
+	c.packets = 1500;
+	c.nodes = 8;
+	assert_int_equal(noc_gen(&c, &g, NULL), BASE_OK);
+	assert_int_equal(noc_sample(g, &sample, &runs, NULL), BASE_OK);
+	name_files(&f);
+	write_runs(g, &runs, &f);
+	noc_stream_options_init(&o);
+	o.infer.nr_threads = 1;
+	o.window_packets = o.context_packets = 1000;
+	for (uint64_t nth = 1; s != BASE_OK; nth++) {
+		base_alloc_fail_nth(nth);
+		s = noc_infer_files(f.input, STREAM_RUNS, &o, f.path[STREAM_RUNS], &result, NULL);
+		base_alloc_fail_nth(0);
+		assert_true(s == BASE_OK || s == BASE_ERR_NOMEM);
+	}
+	noc_runs_fini(&runs);
+	noc_pdg_free(g);
+	remove_files(&f);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -408,8 +561,11 @@ int main(void)
 		cmocka_unit_test(test_robust_on_all_patterns),
 		cmocka_unit_test(test_noisy_delays),
 		cmocka_unit_test(test_threads),
+		cmocka_unit_test(test_windows),
+		cmocka_unit_test(test_windows_refuse),
 		cmocka_unit_test(test_partition),
 		cmocka_unit_test(test_allocation_failures),
+		cmocka_unit_test(test_allocation_failures_in_windows),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

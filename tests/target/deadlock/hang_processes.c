@@ -227,7 +227,8 @@ static void file_locks(void)
 	struct table *t = new_table(2);
 	for (int i = 0; i < 2; i++) {
 		if ((size_t)snprintf(name[i], sizeof name[i], "%s/hang_%d_%d",
-			    getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp", (int)getpid(), i) >= sizeof name[i])
+			    getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp", (int)getpid(),
+			    i) >= sizeof name[i])
 			exit(9);
 		close(open(name[i], O_CREAT | O_RDWR, 0600));
 	}

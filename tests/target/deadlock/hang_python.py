@@ -4,6 +4,7 @@
 import concurrent.futures
 import os
 import queue
+import signal
 import socket
 import subprocess
 import sys
@@ -90,4 +91,6 @@ if __name__ == "__main__":
     if len(sys.argv) < 2:
         print("\n".join(CASES))
     else:
+        # As in a background job, for children as well: Python's handler of SIGINT could still end a wait.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
         CASES[sys.argv[1]]()

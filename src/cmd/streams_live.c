@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* streams_live.c - a program is run, and its memory streams analysed meanwhile: one thread records
+ * into memory, another one analyses. */
+#include "cmd/record.h"
+#include "cmd/streams.h"
+#include "record/session_memory.h"
+
+#include "config.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct run {
+	struct cmd_streams *streams;
+	cmd_streams_add *add;
+	void *ctx;
+	enum base_status status;
+	struct base_err err;
+	int failed;   /* atomic: the analysis has ended early */
+	bool clocked; /* (of who records) */
+};
+
+/* ---- who records --------------------------------------------------------------------------- */
+
+static bool has_failed(const struct run *r)
+{
+	return __atomic_load_n(&r->failed, __ATOMIC_ACQUIRE);
+}
+
+static bool has_room(void *ctx)
+{
+	const struct run *r = ctx;
+	return has_failed(r) || memory_live_has_room(r->streams->live);
+}
+
+static void put(
+	void *ctx, const struct record_clock *clock, const uint8_t *chunk, size_t size_bytes)
+{
+	struct run *r = ctx;
+	if (!r->clocked)
+		memory_live_clock(
+			r->streams->live, (struct memory_clock){clock->tsc_origin, clock->factor});
+	r->clocked = true;
+	if (has_failed(r) || memory_live_put(r->streams->live, chunk, size_bytes) == BASE_OK)
+		return;
+	r->streams->lost_chunks++;
+}
+
+static void commit(void *ctx)
+{
+	memory_live_commit(((struct run *)ctx)->streams->live);
+}
+
+static void ignore_record(void *ctx, const struct trace_record *record)
+{
+	(void)ctx;
+	(void)record;
+}
+
+static void ignore_time(void *ctx, uint64_t time_ns, uint64_t nr_lost)
+{
+	(void)ctx;
+	(void)time_ns;
+	(void)nr_lost;
+}
+
+static bool stop(void *ctx)
+{
+	return has_failed(ctx);
+}
+
+/* ---- who analyses -------------------------------------------------------------------------- */
+
+static void *analyse(void *ctx)
+{
+	struct run *r = ctx;
+	enum base_status s = BASE_OK;
+	while (s == BASE_OK) {
+		struct memory_steps steps;
+		s = memory_order_next(r->streams->order, &steps, &r->err);
+		if (s == BASE_OK && steps.nr)
+			s = r->add(r->ctx, &steps, &r->err);
+		else if (s == BASE_OK)
+			memory_live_wait(r->streams->live);
+		r->streams->nr_steps += steps.nr;
+	}
+	r->status = s == BASE_END ? BASE_OK : s;
+	__atomic_store_n(&r->failed, s != BASE_END, __ATOMIC_RELEASE);
+	return NULL;
+}
+
+/* ---- both ---------------------------------------------------------------------------------- */
+
+static int record(struct cmd *c, struct run *r)
+{
+	struct cmd_streams *s = r->streams;
+	struct record_options o = record_options_default();
+	struct record_result result = {.wait_status = -1, .exit_code = RECORD_EXIT_OURS};
+	struct record_memory_taker taker = {r, has_room, put, commit};
+	struct record_listener listener = {r, ignore_record, ignore_time, stop};
+	o.argv = c->operand + 1;
+	o.tool = "longpole " LONGPOLE_VERSION;
+	o.level = s->level;
+	o.valgrind = s->valgrind;
+	o.sample_hz = 0;
+	o.switches = false;
+	o.memory_taker = &taker;
+	o.listener = &listener;
+	enum base_status status = record_run(&o, &result, &c->err);
+	memory_live_end(s->live);
+	s->program_exit = result.exit_code;
+	s->elapsed_ns = result.elapsed_ns;
+	s->wait_ns = result.memory_wait_ns;
+	if (status != BASE_OK) {
+		s->program_exit = result.exit_code ? result.exit_code : RECORD_EXIT_OURS;
+		return cmd_fail(c, status);
+	}
+	if (!result.memory_images)
+		return cmd_fail(
+			c, base_fail(&c->err, BASE_ERR_ENV,
+				   "none of the programs that ran was built by `longpole cc`"));
+	return CMD_OK;
+}
+
+int cmd_streams_run_live(struct cmd *c, struct cmd_streams *s, cmd_streams_add *add, void *ctx)
+{
+	struct run *r = base_alloc(sizeof *r);
+	pthread_t analysis;
+	if (!r)
+		return cmd_fail(c, base_fail(&c->err, BASE_ERR_NOMEM, "no memory to analyse"));
+	*r = (struct run){.streams = s, .add = add, .ctx = ctx};
+	sigset_t all, before; /* signals are for who records */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	int why = pthread_create(&analysis, NULL, analyse, r);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (why) {
+		base_free(r);
+		return cmd_fail(c, base_fail_errno(&c->err, why, "cannot make a thread"));
+	}
+	int status = record(c, r);
+	pthread_join(analysis, NULL);
+	if (status == CMD_OK && r->status != BASE_OK) {
+		c->err = r->err;
+		status = cmd_fail(c, base_cause(&c->err, r->status, "while analysing %s", s->name));
+	}
+	base_free(r);
+	return status;
+}
+
+/* ---- opening ------------------------------------------------------------------------------- */
+
+bool cmd_streams_are_live(const struct cmd *c)
+{
+	return c->nr_operands && !strcmp(c->operand[0], "--");
+}
+
+int cmd_streams_open_live(struct cmd *c, uint32_t max_threads, struct cmd_streams *ret)
+{
+	const char *recorder = cmd_value(c, "recorder");
+	uint64_t level = 3, threads = max_threads;
+	if (c->nr_operands < 2)
+		return cmd_usage(c, "no program after --");
+	if (!cmd_value_count(c, "level", &level) || !cmd_value_count(c, "threads", &threads))
+		return CMD_USAGE;
+	if (!threads || threads > MEMORY_THREADS_MAX)
+		return cmd_usage(c, "--threads: 1 to %d", (int)MEMORY_THREADS_MAX);
+	ret->level = (unsigned)level;
+	ret->valgrind = recorder && !strcmp(recorder, "valgrind");
+	ret->name = c->operand[1];
+	ret->program_exit = RECORD_EXIT_OURS;
+	c->answer_on_stderr = true; /* standard output is the program's */
+	enum base_status s =
+		memory_live_new((uint32_t)threads, ret->level, ret->valgrind, &ret->live, &c->err);
+	if (s != BASE_OK)
+		return cmd_fail(c, s);
+	ret->source = memory_live_source(ret->live);
+	return CMD_OK;
+}
+
+int cmd_streams_exit(const struct cmd_streams *s, int analysed)
+{
+	if (!s->is_program)
+		return analysed;
+	return s->program_exit ? s->program_exit : analysed == CMD_OK ? 0 : RECORD_EXIT_OURS;
+}

@@ -1,0 +1,546 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* live.c - chunks of a program that runs into items. */
+#include "memory/live.h"
+#include "trace/trace.h"
+
+#include <pthread.h>
+#include <string.h>
+#include <time.h>
+
+enum { BATCH_CALLS = 256, LATE_MS = 100, LOOK_MS = 20, NS_PER_MS = 1000000, MS_PER_S = 1000 };
+
+struct chunk {
+	struct chunk *next;
+	size_t size_bytes;
+	uint8_t bytes[]; /* and padding */
+};
+struct fifo {
+	struct chunk *first, **last;
+};
+
+struct thread {
+	struct fifo chunks;
+	struct chunk *current;
+	uint64_t number, fs_base, sequence, token;
+	bool met;   /* its first chunk has come */
+	bool quiet; /* is not waited for until its next chunk comes */
+	bool ended;
+	struct memory_decoder *decoder;
+	struct memory_walk walk;
+	bool in_chunk, in_piece;
+	struct memory_item *item;
+	struct memory_call *call;
+};
+
+struct memory_live {
+	struct memory_source source;
+	pthread_mutex_t mutex;
+	pthread_cond_t changed;
+	/* shared, under the mutex */
+	struct fifo put, seen;
+	uint64_t bytes; /* put, and not analysed yet */
+	bool started, over;
+	struct memory_clock clock;
+	/* of who analyses */
+	struct memory_tables tables;
+	struct memory_tables_builder *builder;
+	unsigned level;
+	uint32_t image, tables_image;
+	struct thread *thread;
+	uint32_t nr_threads, max_threads;
+	uint64_t nr_late;
+	bool serial, other_images;
+};
+
+static void fifo_init(struct fifo *f)
+{
+	*f = (struct fifo){.last = &f->first};
+}
+
+static void fifo_add(struct fifo *f, struct chunk *c)
+{
+	*f->last = c;
+	f->last = &c->next;
+	c->next = NULL;
+}
+
+static struct chunk *fifo_take(struct fifo *f)
+{
+	struct chunk *c = f->first;
+	if (!c)
+		return NULL;
+	f->first = c->next;
+	if (!f->first)
+		f->last = &f->first;
+	return c;
+}
+
+static void fifo_fini(struct fifo *f)
+{
+	for (struct chunk *c; (c = fifo_take(f));)
+		base_free(c);
+}
+
+/* ---- who records --------------------------------------------------------------------------- */
+
+void memory_live_clock(struct memory_live *l, struct memory_clock clock)
+{
+	pthread_mutex_lock(&l->mutex);
+	l->clock = clock;
+	l->started = true;
+	pthread_mutex_unlock(&l->mutex);
+}
+
+bool memory_live_has_room(struct memory_live *l)
+{
+	pthread_mutex_lock(&l->mutex);
+	bool has = l->bytes < MEMORY_LIVE_ROOM_BYTES;
+	pthread_mutex_unlock(&l->mutex);
+	return has;
+}
+
+enum base_status memory_live_put(struct memory_live *l, const uint8_t *chunk, size_t size_bytes)
+{
+	struct chunk *c = base_alloc(sizeof *c + size_bytes + TRACE_CONTENT_PAD_BYTES);
+	if (!c)
+		return BASE_ERR_NOMEM;
+	c->size_bytes = size_bytes;
+	memcpy(c->bytes, chunk, size_bytes);
+	pthread_mutex_lock(&l->mutex);
+	fifo_add(&l->put, c);
+	l->bytes += size_bytes;
+	pthread_mutex_unlock(&l->mutex);
+	return BASE_OK;
+}
+
+void memory_live_commit(struct memory_live *l)
+{
+	pthread_mutex_lock(&l->mutex);
+	if (l->put.first) {
+		*l->seen.last = l->put.first;
+		l->seen.last = l->put.last;
+		fifo_init(&l->put);
+		pthread_cond_broadcast(&l->changed);
+	}
+	pthread_mutex_unlock(&l->mutex);
+}
+
+void memory_live_end(struct memory_live *l)
+{
+	memory_live_commit(l);
+	pthread_mutex_lock(&l->mutex);
+	l->started = l->over = true;
+	pthread_cond_broadcast(&l->changed);
+	pthread_mutex_unlock(&l->mutex);
+}
+
+/* ---- threads ------------------------------------------------------------------------------- */
+
+static void lost(struct memory_live *l, struct thread *t)
+{
+	memory_diag_add(&l->source.diags, MEMORY_DIAG_lost, (uint32_t)(t - l->thread), 0);
+	t->walk.previous = 0;
+}
+
+static struct thread *new_thread(struct memory_live *l)
+{
+	if (l->nr_threads == l->max_threads)
+		return NULL;
+	struct thread *t = &l->thread[l->nr_threads++];
+	fifo_init(&t->chunks);
+	return t;
+}
+
+static struct thread *with_token(struct memory_live *l, uint64_t token)
+{
+	for (uint32_t i = 0; token && i < l->nr_threads; i++)
+		if (l->thread[i].token == token)
+			return &l->thread[i];
+	return NULL;
+}
+
+static enum base_status too_many(const struct memory_live *l, struct base_err *err)
+{
+	return base_fail(err, BASE_ERR_LIMIT, "the program has more than %u threads: see --threads",
+		l->max_threads);
+}
+
+static enum base_status start_thread(struct memory_live *l, struct thread *t, struct base_err *err)
+{
+	if (t->decoder)
+		return BASE_OK;
+	t->decoder = memory_decoder_new(&l->tables);
+	t->item = base_alloc(MEMORY_BATCH_MAX * sizeof *t->item);
+	t->call = base_alloc(BATCH_CALLS * sizeof *t->call);
+	t->walk = (struct memory_walk){.tables = &l->tables, .clock = l->clock, .level = l->level};
+	if (t->decoder && t->item && t->call)
+		return BASE_OK;
+	return base_fail(err, BASE_ERR_NOMEM, "no memory to decode a thread's stream");
+}
+
+static void stop_thread(struct thread *t)
+{
+	memory_decoder_free(t->decoder);
+	base_free(t->item);
+	base_free(t->call);
+	base_free(t->current);
+	fifo_fini(&t->chunks);
+	t->decoder = NULL;
+	t->item = NULL;
+	t->call = NULL;
+	t->current = NULL;
+}
+
+/* What its creator called it: in its first record. 0: nothing. */
+static enum base_status token_of(
+	struct memory_live *l, const struct chunk *c, uint64_t *ret, struct base_err *err)
+{
+	struct thread t = {0};
+	struct memory_words words;
+	size_t nr_calls = 0;
+	enum base_status s = start_thread(l, &t, err);
+	*ret = 0;
+	if (s == BASE_OK &&
+		memory_decoder_chunk(t.decoder, c->bytes, c->size_bytes, NULL) == BASE_OK &&
+		memory_decoder_piece(t.decoder, &words, NULL) == BASE_OK) {
+		memory_walk_begin(&t.walk, &words);
+		(void)memory_walk_items(
+			&t.walk, t.item, MEMORY_BATCH_MAX, t.call, BATCH_CALLS, &nr_calls);
+		if (nr_calls && t.call[0].kind == MEMORY_CALL_thread_begin)
+			*ret = t.call[0].argument[0];
+	}
+	fifo_init(&t.chunks);
+	stop_thread(&t);
+	return s;
+}
+
+/* Whose it is: its creator may have named it already, with its own thread's first words to come. */
+static enum base_status thread_of(struct memory_live *l, const struct chunk *c,
+	const struct memory_chunk_head *h, struct thread **ret, struct base_err *err)
+{
+	uint64_t token;
+	for (uint32_t i = 0; i < l->nr_threads; i++)
+		if (l->thread[i].met && l->thread[i].number == h->thread) {
+			*ret = &l->thread[i];
+			return BASE_OK;
+		}
+	enum base_status s = token_of(l, c, &token, err);
+	if (s != BASE_OK)
+		return s;
+	struct thread *t = with_token(l, token);
+	if (!t || t->met)
+		t = new_thread(l);
+	if (!t)
+		return too_many(l, err);
+	t->met = true;
+	t->token = token;
+	t->number = h->thread;
+	t->fs_base = h->fs_base;
+	*ret = t;
+	return BASE_OK;
+}
+
+/* ---- chunks that have come ----------------------------------------------------------------- */
+
+static enum base_status take_stream(struct memory_live *l, struct chunk *c,
+	const struct memory_chunk_head *h, struct base_err *err)
+{
+	struct thread *t = NULL;
+	if (!l->image)
+		l->image = h->image;
+	if (h->image != l->image) { /* after fork or exec */
+		l->other_images = true;
+		l->bytes -= c->size_bytes;
+		base_free(c);
+		return BASE_OK;
+	}
+	enum base_status s = thread_of(l, c, h, &t, err);
+	if (s != BASE_OK) {
+		base_free(c);
+		return s;
+	}
+	t->quiet = h->flags & MEMORY_CHUNK_WAITS;
+	fifo_add(&t->chunks, c);
+	return BASE_OK;
+}
+
+static enum base_status take_table(struct memory_live *l, struct chunk *c,
+	const struct memory_chunk_head *h, struct base_err *err)
+{
+	if (!l->tables_image)
+		l->tables_image = h->image;
+	enum base_status s = BASE_OK;
+	if (!l->builder)
+		l->builder = memory_tables_begin(h->image);
+	if (!l->builder)
+		s = base_fail(err, BASE_ERR_NOMEM, "no memory for the tables");
+	else if (h->image == l->tables_image)
+		s = memory_tables_add(l->builder, c->bytes, c->size_bytes, err);
+	l->bytes -= c->size_bytes;
+	base_free(c);
+	return s;
+}
+
+/* With the mutex held: all that was committed. Tables first: chunks need them; then the first
+ * thread's, which is to be the analysis's first. */
+static enum base_status take_all(struct memory_live *l, struct base_err *err)
+{
+	struct fifo of_first, of_others;
+	struct memory_chunk_head h;
+	enum base_status s = BASE_OK;
+	bool tables = false;
+	fifo_init(&of_first);
+	fifo_init(&of_others);
+	for (struct chunk *c; (c = fifo_take(&l->seen));) {
+		memcpy(&h, c->bytes, sizeof h);
+		if (h.type == MEMORY_CHUNK_STREAM) {
+			fifo_add(h.thread == 1 ? &of_first : &of_others, c);
+			continue;
+		}
+		enum base_status taken = take_table(l, c, &h, err);
+		s = s == BASE_OK ? taken : s;
+		tables = true;
+	}
+	if (s == BASE_OK && tables)
+		s = memory_tables_extend(l->builder, l->level, &l->tables, err);
+	for (struct chunk *c; (c = fifo_take(&of_first)) || (c = fifo_take(&of_others));) {
+		memcpy(&h, c->bytes, sizeof h);
+		if (s == BASE_OK)
+			s = take_stream(l, c, &h, err);
+		else
+			base_free(c);
+	}
+	return s;
+}
+
+static void wait_ms(struct memory_live *l, uint64_t ms)
+{
+	struct timespec until;
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	uint64_t ns = (uint64_t)until.tv_nsec + ms * NS_PER_MS;
+	until.tv_sec += (time_t)(ns / ((uint64_t)MS_PER_S * NS_PER_MS));
+	until.tv_nsec = (long)(ns % ((uint64_t)MS_PER_S * NS_PER_MS));
+	(void)pthread_cond_timedwait(&l->changed, &l->mutex, &until);
+}
+
+static uint64_t now_ms(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * MS_PER_S + (uint64_t)now.tv_nsec / NS_PER_MS;
+}
+
+void memory_live_wait(struct memory_live *l)
+{
+	pthread_mutex_lock(&l->mutex);
+	if (!l->seen.first && !l->over)
+		wait_ms(l, LOOK_MS);
+	pthread_mutex_unlock(&l->mutex);
+}
+
+/* BASE_OK with no current chunk: there is none now. BASE_END: there will be none. */
+static enum base_status next_chunk(struct memory_live *l, struct thread *t, struct base_err *err)
+{
+	uint64_t until = 0;
+	enum base_status s;
+	pthread_mutex_lock(&l->mutex);
+	if (t->current)
+		l->bytes -= t->current->size_bytes;
+	base_free(t->current);
+	t->current = NULL;
+	for (;;) {
+		s = take_all(l, err);
+		t->current = s == BASE_OK ? fifo_take(&t->chunks) : NULL;
+		if (s != BASE_OK || t->current)
+			break;
+		if (t->ended || l->over) {
+			s = BASE_END;
+			break;
+		}
+		if (!l->started || !t->met || t->quiet || l->serial)
+			break;
+		uint64_t now = now_ms();
+		until = until ? until : now + LATE_MS;
+		if (now >= until) {
+			t->quiet = true;
+			l->nr_late++;
+			break;
+		}
+		wait_ms(l, until - now);
+	}
+	pthread_mutex_unlock(&l->mutex);
+	return s;
+}
+
+static void begin_chunk(struct memory_live *l, struct thread *t)
+{
+	struct memory_chunk_head h;
+	struct base_err why = {0};
+	memcpy(&h, t->current->bytes, sizeof h);
+	t->in_chunk = memory_decoder_chunk(t->decoder, t->current->bytes, t->current->size_bytes,
+			      &why) == BASE_OK;
+	if (!t->in_chunk || h.lost || (t->sequence && h.sequence != t->sequence))
+		lost(l, t);
+	t->sequence = h.sequence + 1;
+	t->walk.fs_base = h.fs_base;
+}
+
+/* ---- items --------------------------------------------------------------------------------- */
+
+/* As find_joined() of lpt.c, of those that are here: a thread that was joined has put all it had.
+ */
+static struct thread *joined(struct memory_live *l, const struct memory_call *c)
+{
+	struct thread *best = l->serial ? with_token(l, c->argument[0]) : NULL;
+	for (uint32_t i = 0; !l->serial && i < l->nr_threads; i++)
+		if (l->thread[i].met && l->thread[i].fs_base == c->argument[0])
+			best = &l->thread[i]; /* handles are used again */
+	return best;
+}
+
+static enum base_status name_threads(
+	struct memory_live *l, struct memory_call *call, size_t nr, struct base_err *err)
+{
+	for (size_t i = 0; i < nr; i++) {
+		struct thread *t = NULL;
+		if (call[i].kind == MEMORY_CALL_thread_create) {
+			t = with_token(l, call[i].argument[0]);
+			t = t ? t : new_thread(l);
+			if (!t)
+				return too_many(l, err);
+			t->token = call[i].argument[0];
+		} else if (call[i].kind == MEMORY_CALL_thread_join) {
+			t = joined(l, &call[i]);
+			if (t)
+				t->ended = true;
+		} else {
+			continue;
+		}
+		call[i].argument[0] = t ? (uint64_t)(t - l->thread) : UINT64_MAX;
+	}
+	return BASE_OK;
+}
+
+static bool next_piece(struct memory_live *l, struct thread *t)
+{
+	struct memory_words words;
+	struct base_err why = {0};
+	enum base_status s = memory_decoder_piece(t->decoder, &words, &why);
+	t->in_chunk = t->in_piece = s == BASE_OK;
+	if (s == BASE_OK)
+		memory_walk_begin(&t->walk, &words);
+	else if (s != BASE_END)
+		lost(l, t);
+	return s == BASE_OK;
+}
+
+static enum base_status live_next(
+	struct memory_source *s, int thread, struct memory_batch *ret, struct base_err *err)
+{
+	struct memory_live *l = (struct memory_live *)s;
+	*ret = (struct memory_batch){0};
+	if (thread < 0 || (uint32_t)thread >= l->max_threads)
+		return base_fail(err, BASE_ERR_USAGE, "there is no thread %d", thread);
+	struct thread *t = &l->thread[thread];
+	for (;;) {
+		size_t nr_calls;
+		if (t->in_piece) {
+			size_t nr = memory_walk_items(&t->walk, t->item, MEMORY_BATCH_MAX, t->call,
+				BATCH_CALLS, &nr_calls);
+			*ret = (struct memory_batch){.item = t->item,
+				.nr = nr,
+				.call = t->call,
+				.nr_calls = nr_calls,
+				.thread = (uint32_t)thread};
+			if (nr)
+				return name_threads(l, t->call, nr_calls, err);
+			t->in_piece = false;
+		}
+		if (t->in_chunk && next_piece(l, t))
+			continue;
+		enum base_status status = next_chunk(l, t, err);
+		if (status != BASE_OK || !t->current)
+			return status;
+		status = start_thread(l, t, err);
+		if (status != BASE_OK)
+			return status;
+		begin_chunk(l, t);
+	}
+}
+
+static bool live_linked(const struct memory_source *s, uint64_t address, bool code,
+	size_t candidate, struct memory_linked *ret)
+{
+	return memory_tables_place(
+		&((const struct memory_live *)s)->tables, address, code, candidate, ret);
+}
+
+/* ---- life ---------------------------------------------------------------------------------- */
+
+static void live_close(struct memory_source *s)
+{
+	struct memory_live *l = (struct memory_live *)s;
+	for (uint32_t i = 0; i < l->nr_threads; i++)
+		stop_thread(&l->thread[i]);
+	fifo_fini(&l->put);
+	fifo_fini(&l->seen);
+	memory_tables_fini(&l->tables);
+	memory_tables_free(l->builder);
+	pthread_cond_destroy(&l->changed);
+	pthread_mutex_destroy(&l->mutex);
+	base_free(l->thread);
+	base_free(l);
+}
+
+enum base_status memory_live_new(uint32_t max_threads, unsigned level, bool serial,
+	struct memory_live **ret, struct base_err *err)
+{
+	static const struct memory_source_ops ops = {
+		.next = live_next, .linked = live_linked, .close = live_close};
+	struct memory_live *l = base_alloc(sizeof *l);
+	*ret = NULL;
+	if (l)
+		l->thread = base_alloc(max_threads * sizeof *l->thread);
+	if (!l || !l->thread) {
+		base_free(l);
+		return base_fail(err, BASE_ERR_NOMEM, "no memory to analyse while recording");
+	}
+	pthread_condattr_t monotonic;
+	pthread_condattr_init(&monotonic);
+	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+	pthread_cond_init(&l->changed, &monotonic);
+	pthread_condattr_destroy(&monotonic);
+	pthread_mutex_init(&l->mutex, NULL);
+	fifo_init(&l->put);
+	fifo_init(&l->seen);
+	for (uint32_t i = 0; i < max_threads; i++)
+		fifo_init(&l->thread[i].chunks);
+	l->max_threads = max_threads;
+	l->level = level;
+	l->serial = serial;
+	l->source = (struct memory_source){.ops = &ops,
+		.info = {.nr_threads = max_threads,
+			.flags = MEMORY_SOURCE_LIVE | MEMORY_SOURCE_TIMES |
+				 MEMORY_SOURCE_REGISTERS | MEMORY_SOURCE_THREADS |
+				 (serial ? (unsigned)MEMORY_SOURCE_SERIAL : 0u) |
+				 (level == 2 ? 0u : (unsigned)MEMORY_SOURCE_INSTRUCTIONS),
+			.format = "live",
+			.unseen = memory_stream_unseen(serial)}};
+	*ret = l;
+	return BASE_OK;
+}
+
+struct memory_source *memory_live_source(struct memory_live *l)
+{
+	return &l->source;
+}
+
+uint32_t memory_live_threads(const struct memory_live *l)
+{
+	return l->nr_threads;
+}
+
+uint64_t memory_live_late(const struct memory_live *l)
+{
+	return l->nr_late;
+}
