@@ -23,7 +23,7 @@ struct record_spin_arms {
 	size_t nr, nr_most;
 	uint64_t nr_blocked, nr_refused; /* threads that are left out, when last looked */
 	size_t nr_blocked_now;
-	int why;                         /* errno of the last refusal; 0: none */
+	int why; /* errno of the last refusal; 0: none */
 	struct {
 		pid_t tid;
 		int fd;

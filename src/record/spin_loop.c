@@ -3,7 +3,6 @@
 #include "record/spin_loop.h"
 
 #include <Zydis/Zydis.h>
-#include <string.h>
 
 struct walk {
 	ZydisDecoder decoder;
@@ -88,6 +87,12 @@ static uint8_t number_of(uint64_t bit)
 	return bit ? (uint8_t)__builtin_ctzll(bit) : RECORD_SPIN_LOOP_NONE;
 }
 
+static bool is_same(const struct record_spin_loop_word *a, const struct record_spin_loop_word *b)
+{
+	return a->displacement == b->displacement && a->base == b->base && a->index == b->index &&
+	       a->scale == b->scale && a->size_bytes == b->size_bytes;
+}
+
 static void add_word(
 	struct walk *w, const ZydisDecodedInstruction *i, const ZydisDecodedOperand *o, uint64_t at)
 {
@@ -102,7 +107,7 @@ static void add_word(
 		word.displacement += at + i->length;
 	w->loads = true;
 	for (uint32_t k = 0; k < w->ret->nr_words; k++)
-		if (!memcmp(&w->ret->word[k], &word, sizeof word))
+		if (is_same(&w->ret->word[k], &word))
 			return;
 	if (other || i->address_width != 64 || o->mem.segment == ZYDIS_REGISTER_FS ||
 		o->mem.segment == ZYDIS_REGISTER_GS || !o->size || o->size > 64 ||

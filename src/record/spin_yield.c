@@ -149,6 +149,7 @@ static void tell_loop(struct session *s, const struct yield_loop *loop)
 /* NULL: the program's threads can give way. */
 static const char *why_unable(const struct session *s)
 {
+	BASE_ASSUME(s->shared);
 	if (!__atomic_load_n(&s->shared->images, __ATOMIC_ACQUIRE))
 		return "the library was not loaded (a static program?), or the program came with a "
 		       "handler of SIGURG";
@@ -517,7 +518,7 @@ enum base_status record_spin_yield(const struct record_spin_yield_options *o,
 	else
 		status = start(&s, &before, err);
 	if (status == BASE_OK) {
-		BASE_ASSUME(s.stepper && s.known && s.task);
+		BASE_ASSUME(s.stepper && s.known && s.task && s.shared);
 		s.arms.pid = ret->pid;
 		s.start_ns = now_ns();
 		setpriority(PRIO_PROCESS, 0, NICE); /* (if we may) */

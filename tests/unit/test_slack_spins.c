@@ -22,16 +22,16 @@ enum {
 
 static bool decode(void *ctx, uint64_t code, struct slack_registers *ret)
 {
-	static const struct slack_registers load = {.writes = 1, .loads = true},
-					    branch = {.reads = 4}, set = {.writes = 1},
-					    exchange = {.reads = 1,
-						    .writes = 1,
-						    .stored = 1,
-						    .loads = true,
-						    .stores = true,
-						    .exchanges = true},
-					    compare = {.reads = 1, .writes = 4};
-	static const struct slack_registers of[8][4] = {[FLAG >> 8] = {load, compare, branch},
+	const struct slack_registers load = {.writes = 1, .loads = true}, branch = {.reads = 4},
+				     set = {.writes = 1},
+				     exchange = {.reads = 1,
+					     .writes = 1,
+					     .stored = 1,
+					     .loads = true,
+					     .stores = true,
+					     .exchanges = true},
+				     compare = {.reads = 1, .writes = 4};
+	const struct slack_registers of[8][4] = {[FLAG >> 8] = {load, compare, branch},
 		[TAS >> 8] = {set, exchange, compare, branch},
 		[SWAP >> 8] = {exchange, compare, branch},
 		[SUM >> 8] = {load, {.reads = 3, .writes = 2}, compare, branch},
