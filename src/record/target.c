@@ -17,6 +17,7 @@
 enum {
 	PATH_BYTES = 4096,
 	WAIT_NS = 20000000,     /* between two looks whether the reader lives */
+	HELD_MAX = 50,          /* such looks, while no block can come back */
 	TABLES_FIRST = 1 << 14, /* states of blocks and slots that a thread has room for at first */
 	PIECE_HEAD_BYTES = 64,
 	ATTACH_DESTRUCTORS = 4,
@@ -117,13 +118,24 @@ static bool try_take(uint32_t *ret)
 	return false;
 }
 
-/* Waits for a block; false: there will be none. */
+/* Threads have all blocks open: the reader can give none back. */
+static bool all_are_active(void)
+{
+	for (uint32_t i = 0; i < self.ring->nr_blocks; i++)
+		if (__atomic_load_n(&self.ring->state[i], __ATOMIC_RELAXED) != MEMORY_RING_ACTIVE)
+			return false;
+	return true;
+}
+
+/* Waits for a block; false: there will be none, or all are held by threads that wait for something
+ * that is not seen here, for us maybe. */
 static bool take_block(uint32_t *ret)
 {
 	struct memory_ring_head *ring = self.ring;
 	uint64_t began = target_ticks();
 	bool waited = false;
-	while (recording()) {
+	for (unsigned held = 0; recording() && held < HELD_MAX;
+		held = all_are_active() ? held + 1 : 0) {
 		uint32_t freed = __atomic_load_n(&ring->freed, __ATOMIC_ACQUIRE);
 		if (try_take(ret)) {
 			if (waited)
@@ -585,6 +597,17 @@ void longpole_target_let_see(bool waits)
 {
 	if (self.ring && self.ring->live)
 		end_chunk(waits);
+	else
+		longpole_target_let_go();
+}
+
+/* Blocks are taken from the first on. So those of the upper half are held by running threads only,
+ * and however many wait, the others find blocks. */
+void longpole_target_let_go(void)
+{
+	struct target_thread *t = longpole_memory.thread;
+	if (self.ring && t && t->chunk && t->chunk_block >= self.ring->nr_blocks / 2)
+		end_chunk(true);
 }
 
 void longpole_target_thread_end(void)

@@ -84,6 +84,8 @@ void longpole_target_thread_end(void);
 /* When somebody reads along: what this thread has done so far, before it makes another one or
  * (waits) waits for one. */
 TARGET_EXPORT void longpole_target_let_see(bool waits);
+/* Before what may wait: when many threads have a block open, this one's goes to the reader. */
+TARGET_EXPORT void longpole_target_let_go(void);
 
 /* ---- between target.c and target_signal.c ---- */
 struct target_thread *longpole_target_attach_thread(void);

@@ -29,6 +29,7 @@ enum { /* memory/calls.def */
 	int longpole_at_##name(type *object);                                                      \
 	AT int longpole_at_##name(type *object)                                                    \
 	{                                                                                          \
+		longpole_target_let_go();                                                          \
 		uint64_t before = target_ticks();                                                  \
 		int result = name(object);                                                         \
 		if (!result)                                                                       \
