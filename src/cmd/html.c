@@ -138,8 +138,9 @@ static int attach(struct cmd *c, struct attached *a, const char *path)
 		return cmd_usage(c, "--with=%s: line %d: %s", path, why.line, why.text);
 	if (!report_html_attachable(document, &name)) {
 		json_decref(document);
-		return cmd_usage(
-			c, "--with=%s: no answer of longpole ciat, deadlock or noc sim (with --json)", path);
+		return cmd_usage(c,
+			"--with=%s: no answer of longpole ciat, deadlock or noc sim (with --json)",
+			path);
 	}
 	a->document[a->nr++] = document;
 	return CMD_OK;

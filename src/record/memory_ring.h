@@ -41,7 +41,8 @@ struct memory_ring_head {
 	uint64_t words, pieces;            /* atomic: raw words encoded */
 	uint64_t nested_dropped;           /* atomic: words of handlers too deep */
 	uint32_t state[MEMORY_RING_BLOCKS_MAX];
-	uint32_t live; /* 1: who reads wants to follow: chunks end where a thread waits for others */
+	uint32_t
+		live; /* 1: who reads wants to follow: chunks end where a thread waits for others */
 };
 enum { MEMORY_RING_HEAD_BYTES = 8192 };
 

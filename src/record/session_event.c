@@ -19,7 +19,7 @@ enum {
 	ATTACH_NS = 200000000, /* how long a new image may take to attach */
 	/* who did not attach, lived no longer and was mentioned by nobody gets no stream */
 	SHORT_LIFE_NS = 20000000,
-	UNATTACHED_NS = 5000000,  /* ... and is not even counted as not recorded */
+	UNATTACHED_NS = 5000000, /* ... and is not even counted as not recorded */
 	EVENT_COMMAND_MAX = 4096,
 };
 
