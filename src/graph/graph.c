@@ -427,6 +427,7 @@ static enum base_status add_page(struct graph *g, struct actor *a, size_t number
 		s = graph_mem_resize(g, ret, &nr, 1, sizeof(struct slot_page), err);
 	if (s)
 		return s;
+	BASE_ASSUME(*ret);
 	(*ret)->number = number;
 	put_page(a->page, a->nr_pages, *ret);
 	a->nr_pages_used++;

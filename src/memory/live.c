@@ -259,6 +259,7 @@ static enum base_status take_stream(struct memory_live *l, struct chunk *c,
 		base_free(c);
 		return s;
 	}
+	BASE_ASSUME(t);
 	t->quiet = h->flags & MEMORY_CHUNK_WAITS;
 	fifo_add(&t->chunks, c);
 	return BASE_OK;
