@@ -30,17 +30,17 @@ enum {
 	KNOWN_MAX = 4096,   /* threads whose patience is kept */
 	NEAR_BYTES = 512,   /* a loop that waits is short */
 	LOOK_NS = 1 * NS_PER_MS,
-	QUIET_MAX_NS = 20 * NS_PER_MS, /* between two looks at a machine with room for all */
+	QUIET_MAX_NS = 50 * NS_PER_MS, /* between two looks that find nothing */
 	REST_FIRST_NS = 2 * NS_PER_MS,
 	REST_MAX_NS = 256 * NS_PER_MS, /* between two looks at a thread that works */
 	TRIED_MAX = 1024,              /* places whose loops were looked at */
 	PAGE_BYTES = 4096,
 	SCAN_NS = 20 * NS_PER_MS, /* between two looks for new threads */
 	/* Signals get rarer where few of them meet a spin. */
-	JUDGED_SAMPLES = 64,
+	JUDGED_SAMPLES = 32,
 	RARE_SHARE = 50, /* under one in so many: twice the interval, up to RAREST times */
 	OFTEN_SHARE = 20,
-	RAREST = 16,
+	RAREST = 128,
 	/* A program that has its own handler of the signal sees none of them. */
 	UNSEEN_MAX = 100,
 	NICE = -10, /* we run rarely and briefly, and must not wait behind those that spin */
@@ -63,6 +63,7 @@ struct session {
 	int fd;
 	uint32_t nr_loops, images; /* as the file says; but that is the program's, too */
 	uint64_t judged_samples, judged_spinning;
+	uint32_t judged_loops;
 	uint32_t nr_unseen; /* scans without a signal that was seen */
 	uint64_t scanned_ns;
 	uint64_t nr_recent; /* of the file's, that were looked at */
@@ -74,7 +75,7 @@ struct session {
 	pid_t *task;
 	unsigned processors;
 	uint64_t random, quiet_ns, start_ns;
-	bool ended;
+	bool ended, was_crowded;
 };
 
 static uint64_t now_ns(void)
@@ -169,7 +170,7 @@ static void follow_exec(struct session *s)
 	if (images == s->images)
 		return;
 	s->images = images;
-	s->nr_loops = 0;
+	s->nr_loops = s->judged_loops = 0;
 	memset(s->tried, 0, sizeof s->tried);
 	record_spin_arms_set_period(&s->arms, s->o->interval_ns * RAREST);
 	__atomic_store_n(&s->shared->nr_loops, 0, __ATOMIC_RELEASE);
@@ -182,11 +183,13 @@ static void judge_interval(struct session *s)
 	uint64_t spinning = counter(&s->shared->nr_spinning) - s->judged_spinning;
 	uint64_t period_ns = s->arms.period_ns, usual_ns = s->o->interval_ns;
 	s->nr_unseen = samples ? 0 : s->nr_unseen + (s->arms.nr > 0);
-	if (samples < JUDGED_SAMPLES)
+	bool proved = s->nr_loops > s->judged_loops; /* now it may do something */
+	if (samples < JUDGED_SAMPLES && !proved)
 		return;
 	s->judged_samples += samples;
 	s->judged_spinning += spinning;
-	if (spinning * OFTEN_SHARE > samples)
+	s->judged_loops = s->nr_loops;
+	if (proved || spinning * OFTEN_SHARE > samples)
 		period_ns = usual_ns;
 	else if (spinning * RARE_SHARE < samples && period_ns < usual_ns * RAREST)
 		period_ns *= 2;
@@ -392,21 +395,25 @@ static pid_t choose(struct session *s)
 /* ---- the session ------------------------------------------------------------------------------
  */
 
+/* Looks get rarer while they find nothing: each costs the program a part of a processor. */
 static void look(struct session *s)
 {
+	bool crowded = s->o->always || runnable() > s->processors;
+	bool news = crowded && !s->was_crowded;
+	uint64_t places = s->r->nr_places;
 	pid_t tid;
 	s->r->nr_looks++;
-	bool crowded = s->o->always || runnable() > s->processors;
+	s->r->nr_crowded += crowded;
+	s->was_crowded = crowded;
 	signals(s, crowded);
 	look_at_samples(s);
-	if (!crowded) {
-		s->quiet_ns = 2 * s->quiet_ns < QUIET_MAX_NS ? 2 * s->quiet_ns : QUIET_MAX_NS;
-		return;
-	}
-	s->r->nr_crowded++;
-	s->quiet_ns = LOOK_NS;
-	if (!s->r->unable && s->nr_loops < YIELD_LOOPS_MAX && (tid = choose(s)))
+	if (crowded && !s->r->unable && s->nr_loops < YIELD_LOOPS_MAX && (tid = choose(s))) {
 		try_one(s, tid);
+		news = true;
+	}
+	news |= s->r->nr_places != places;
+	s->quiet_ns = news ? LOOK_NS : 2 * s->quiet_ns;
+	s->quiet_ns = s->quiet_ns < QUIET_MAX_NS ? s->quiet_ns : QUIET_MAX_NS;
 }
 
 static void take_exit(struct session *s)
