@@ -66,7 +66,7 @@ static int list_parameters(struct cmd *c)
 			json_array_append_new(protocols,
 				json_pack("{s:s, s:s}", "name", q[i].name, "sentence", q[i].line));
 		return cmd_write_json(
-			c, json_pack("{s:s, s:s, s:{s:o, s:o}}", "schema", "longpole/cdat/1",
+			c, json_pack("{s:s, s:s, s:{s:o, s:o}}", "schema", "longpole/parameters/1",
 				   "tool", "longpole " LONGPOLE_VERSION, "result", "parameters",
 				   cmd_parameters_json(memory_cdat_parameters()), "protocols",
 				   protocols));

@@ -41,7 +41,7 @@ static int list_parameters(struct cmd *c)
 	struct base_str text = {0};
 	if (cmd_given(c, "json"))
 		return cmd_write_json(
-			c, json_pack("{s:s, s:s, s:{s:o}}", "schema", "longpole/noc-parameters/1",
+			c, json_pack("{s:s, s:s, s:{s:o}}", "schema", "longpole/parameters/1",
 				   "tool", "longpole " LONGPOLE_VERSION, "result", "parameters",
 				   cmd_parameters_json(noc_parameters())));
 	cmd_add_parameters(&text, noc_parameters(), NULL);

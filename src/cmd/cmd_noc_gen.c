@@ -10,6 +10,16 @@ static int list_parameters(struct cmd *c)
 	size_t nr_patterns;
 	const struct noc_gen_pattern *p = noc_gen_patterns(&nr_patterns);
 	struct base_str text = {0};
+	if (cmd_given(c, "json")) {
+		json_t *patterns = json_array();
+		for (size_t i = 0; i < nr_patterns; i++)
+			json_array_append_new(patterns,
+				json_pack("{s:s, s:s}", "name", p[i].name, "sentence", p[i].line));
+		return cmd_write_json(c,
+			json_pack("{s:s, s:s, s:{s:o, s:o}}", "schema", "longpole/parameters/1",
+				"tool", "longpole " LONGPOLE_VERSION, "result", "parameters",
+				cmd_parameters_json(noc_gen_parameters()), "patterns", patterns));
+	}
 	base_str_add(&text, "pattern = rand\n");
 	for (size_t i = 0; i < nr_patterns; i++)
 		base_str_addf(&text, "\t%-8s %s\n", p[i].name, p[i].line);
