@@ -6,7 +6,7 @@
 #include "cmd/streams.h"
 #include "slack/fields.h"
 #include "slack/slack.h"
-#include "slack/spins.h"
+#include "slack/waits.h"
 
 #include <jansson.h>
 
@@ -56,6 +56,7 @@ struct cmd_slack_view {
 	const struct slack_fields_result *fields; /* NULL: in order */
 	const struct slack_core *core;
 	const struct slack_spins *spins; /* NULL: not asked for */
+	const struct slack_waits *waits; /* NULL: loops go round as they were recorded */
 	struct cmd_slack_names *names;
 	size_t rows;
 };
