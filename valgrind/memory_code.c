@@ -7,6 +7,7 @@
  * address that differs by a constant from one that has a slot (VEX's temporaries are assigned once)
  * needs none.
  */
+#include "code.h"
 #include "memory.h"
 
 #include "libvex_guest_amd64.h"
@@ -471,31 +472,10 @@ struct code {
 	UInt base;        /* of the last block's words, from `next` */
 };
 
-static IRExpr *u64(ULong v)
-{
-	return IRExpr_Const(IRConst_U64(v));
-}
-
-static IRExpr *assign(struct code *c, IRType type, IRExpr *e)
-{
-	IRTemp t = newIRTemp(c->out->tyenv, type);
-	addStmtToIRSB(c->out, IRStmt_WrTmp(t, e));
-	return IRExpr_RdTmp(t);
-}
-
-static IRExpr *load_global(struct code *c, const void *global)
-{
-	return assign(c, Ity_I64, IRExpr_Load(Iend_LE, Ity_I64, u64((Addr)global)));
-}
-
-static void store_global(struct code *c, void *global, IRExpr *value)
-{
-	addStmtToIRSB(c->out, IRStmt_Store(Iend_LE, u64((Addr)global), value));
-}
-
 static IRExpr *word_at(struct code *c, UInt n)
 {
-	return n ? assign(c, Ity_I64, IRExpr_Binop(Iop_Add64, c->next, u64((ULong)n * WORD)))
+	return n ? code_assign(c->out, Ity_I64,
+			   IRExpr_Binop(Iop_Add64, c->next, code_u64((ULong)n * WORD)))
 		 : c->next;
 }
 
@@ -505,20 +485,21 @@ static void make_block(struct code *c, const struct planned *p)
 		return;
 	UInt words = 1u + p->block->head.nr_slots;
 	c->base = c->used;
-	addStmtToIRSB(
-		c->out, IRStmt_Store(Iend_LE, word_at(c, c->used), u64((Addr)&p->block->head)));
+	addStmtToIRSB(c->out,
+		IRStmt_Store(Iend_LE, word_at(c, c->used), code_u64((Addr)&p->block->head)));
 	c->used += words;
 	if (!p->string) {
-		store_global(c, &memory_hot.next, word_at(c, c->used));
+		code_store_global(c->out, &memory_hot.next, word_at(c, c->used));
 		return;
 	}
 	/* Each of its iterations comes here; only the first counts. */
-	IRExpr *goes_on = assign(c, Ity_I1,
-		IRExpr_Binop(Iop_CmpEQ64, load_global(c, &memory_hot.string), u64(p->block->code)));
-	IRExpr *after =
-		assign(c, Ity_I64, IRExpr_ITE(goes_on, word_at(c, c->base), word_at(c, c->used)));
-	store_global(c, &memory_hot.next, after);
-	store_global(c, &memory_hot.string, u64(0));
+	IRExpr *goes_on = code_assign(c->out, Ity_I1,
+		IRExpr_Binop(Iop_CmpEQ64, code_load_global(c->out, &memory_hot.string),
+			code_u64(p->block->code)));
+	IRExpr *after = code_assign(
+		c->out, Ity_I64, IRExpr_ITE(goes_on, word_at(c, c->base), word_at(c, c->used)));
+	code_store_global(c->out, &memory_hot.next, after);
+	code_store_global(c->out, &memory_hot.string, code_u64(0));
 }
 
 static void make_word(struct code *c, const struct word *w)
@@ -527,11 +508,12 @@ static void make_word(struct code *c, const struct word *w)
 	if (!s.block[w->block].block)
 		return;
 	if (w->get)
-		value = assign(c, Ity_I64, IRExpr_Get(w->get, Ity_I64));
+		value = code_assign(c->out, Ity_I64, IRExpr_Get(w->get, Ity_I64));
 	if (w->plus)
-		value = assign(c, Ity_I64, IRExpr_Binop(Iop_Add64, value, u64(w->plus)));
+		value = code_assign(
+			c->out, Ity_I64, IRExpr_Binop(Iop_Add64, value, code_u64(w->plus)));
 	if (w->narrow)
-		value = assign(c, Ity_I64, IRExpr_Unop(Iop_1Uto64, value));
+		value = code_assign(c->out, Ity_I64, IRExpr_Unop(Iop_1Uto64, value));
 	addStmtToIRSB(c->out, IRStmt_Store(Iend_LE, word_at(c, c->base + 1 + w->slot), value));
 }
 
@@ -545,22 +527,23 @@ static void make_before(struct code *c, Int statement)
 	while (c->word < s.nr_words && s.word[c->word].statement <= statement)
 		make_word(c, &s.word[c->word++]);
 	if (string && string->block) { /* its words may stay or not */
-		c->next = load_global(c, &memory_hot.next);
+		c->next = code_load_global(c->out, &memory_hot.next);
 		c->used = 0;
 	}
 }
 
 static void check_room(struct code *c)
 {
-	IRExpr *full = assign(c, Ity_I1,
+	IRExpr *full = code_assign(c->out, Ity_I1,
 		IRExpr_Binop(Iop_CmpLT64U,
-			u64((Addr)(memory_buffer + MEMORY_PIECE_WORDS - MEMORY_SUPERBLOCK_WORDS)),
-			load_global(c, &memory_hot.next)));
+			code_u64((Addr)(memory_buffer + MEMORY_PIECE_WORDS -
+					MEMORY_SUPERBLOCK_WORDS)),
+			code_load_global(c->out, &memory_hot.next)));
 	IRDirty *d = unsafeIRDirty_0_N(0, "memory_on_full",
 		VG_(fnptr_to_fnentry)((void *)memory_on_full), mkIRExprVec_0());
 	d->guard = full;
 	addStmtToIRSB(c->out, IRStmt_Dirty(d));
-	c->next = load_global(c, &memory_hot.next);
+	c->next = code_load_global(c->out, &memory_hot.next);
 }
 
 IRSB *memory_instrument(IRSB *in, const VexGuestLayout *layout)
@@ -582,7 +565,7 @@ IRSB *memory_instrument(IRSB *in, const VexGuestLayout *layout)
 	}
 	const IRExpr *next = in->next;
 	if (s.op.string && next->tag == Iex_Const && next->Iex.Const.con->Ico.U64 == s.pc)
-		store_global(&c, &memory_hot.string, u64(s.pc));
+		code_store_global(c.out, &memory_hot.string, code_u64(s.pc));
 	return c.out;
 }
 

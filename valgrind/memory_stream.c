@@ -25,7 +25,6 @@ SysRes VG_(am_shared_mmap_file_float_valgrind)(SizeT length, UInt prot, Int fd, 
 enum {
 	OBJECTS_MAX = 4096,
 	MODULES_MAX = 16384, /* as the reader takes */
-	PIECE_HEAD_BYTES = 64,
 	INFO_AWAY = 1 << 29, /* where the descriptions seem to be, from the blocks */
 	REACH = 1 << 30,
 	OPEN_CHUNKS_MAX = 16, /* threads that keep a chunk of the ring while others run */
@@ -249,41 +248,24 @@ struct module {
 static void send_section(const struct module *to, enum memory_table_section section,
 	const void *bytes, ULong size_bytes)
 {
-	ULong room = MEMORY_RING_BLOCK_BYTES - sizeof(struct memory_chunk_head) -
-		     sizeof(struct memory_table_head);
-	for (ULong offset = 0; offset < size_bytes;) {
-		ULong part = size_bytes - offset < room ? size_bytes - offset : room;
-		UInt block;
-		if (!take_block(&block))
-			return;
-		UChar *chunk = block_at(block);
-		struct memory_chunk_head head = {.magic = MEMORY_CHUNK_MAGIC,
-			.version = MEMORY_STREAM_VERSION,
-			.type = MEMORY_CHUNK_TABLE,
-			.bytes = (UInt)(sizeof head + sizeof(struct memory_table_head) + part),
-			.image = m.image,
+	struct memory_table_head table = {.module = to->number,
+		.section = section,
+		.address = section == MEMORY_TABLE_BLOCKS ? to->heads
+			   : section == MEMORY_TABLE_INFO ? to->heads + INFO_AWAY
+							  : 0,
+		.bytes = size_bytes,
+		.load_bias = to->object ? (ULong)to->object->bias : 0,
+		.first_index = to->first_index,
+		.flags = MEMORY_TABLE_IN_PLACE};
+	UInt block;
+	while (table.offset < size_bytes && take_block(&block)) {
+		struct memory_chunk_head head = {.image = m.image,
 			.pid = (UInt)VG_(getpid)(),
-			.sequence = to->number,
 			.first_ticks = now_ticks(),
 			.tables = m.image,
 			.flags = MEMORY_CHUNK_SERIAL};
-		head.last_ticks = head.first_ticks;
-		struct memory_table_head table = {.module = to->number,
-			.section = section,
-			.address = section == MEMORY_TABLE_BLOCKS ? to->heads
-				   : section == MEMORY_TABLE_INFO ? to->heads + INFO_AWAY
-								  : 0,
-			.bytes = size_bytes,
-			.offset = offset,
-			.load_bias = to->object ? (ULong)to->object->bias : 0,
-			.first_index = to->first_index,
-			.flags = MEMORY_TABLE_IN_PLACE};
-		VG_(memcpy)(chunk, &head, sizeof head);
-		VG_(memcpy)(chunk + sizeof head, &table, sizeof table);
-		VG_(memcpy)
-		(chunk + sizeof head + sizeof table, (const UChar *)bytes + offset, part);
+		memory_table_chunk(block_at(block), MEMORY_RING_BLOCK_BYTES, &head, &table, bytes);
 		publish(block);
-		offset += part;
 	}
 }
 
@@ -420,42 +402,28 @@ static Bool open_chunk(struct thread *t)
 	return True;
 }
 
-static UChar *put(UChar *p, ULong v)
-{
-	for (; v > 127; v >>= 7)
-		*p++ = (UChar)(v | 128);
-	*p++ = (UChar)v;
-	return p;
-}
-
 static void add_piece(struct thread *t, ULong *words, SizeT nr)
 {
 	ULong began = now_ticks();
-	SizeT done;
 	send_tables();
 	room_for_states(t);
-	if (t->chunk && MEMORY_RING_BLOCK_BYTES - t->chunk_used <
-				target_encode_bound(nr) + 2 * PIECE_HEAD_BYTES)
+	if (t->chunk && MEMORY_RING_BLOCK_BYTES - t->chunk_used < target_piece_bound(nr))
 		close_chunk(t);
 	if (!t->chunk && !open_chunk(t)) {
 		t->lost += nr;
 		return;
 	}
-	UChar *piece = t->chunk + t->chunk_used, *tokens = piece + PIECE_HEAD_BYTES;
-	UChar *end = longpole_target_encode(&t->encoder, (uint64_t *)words, nr, tokens, &done);
 	struct memory_chunk_head *head = (struct memory_chunk_head *)t->chunk;
-	ULong size = (ULong)(end - tokens);
-	UChar *p = put(piece, done);
-	p = put(p, 0);
-	p = put(p, m.begin_ticks - head->first_ticks);
-	p = put(p, began - m.begin_ticks);
-	p = put(p, size);
-	VG_(memmove)(p, tokens, size);
-	t->chunk_used = (UInt)(p + size - t->chunk);
-	t->lost += nr - done;
+	struct target_piece piece = {.words = (uint64_t *)words,
+		.nr = nr,
+		.begin_ticks = m.begin_ticks - head->first_ticks,
+		.lasted_ticks = began - m.begin_ticks};
+	UChar *end = longpole_target_encode_piece(&t->encoder, &piece, t->chunk + t->chunk_used);
+	t->chunk_used = (UInt)(end - t->chunk);
+	t->lost += nr - piece.done;
 	head->last_ticks = began;
 	__atomic_store_n(&head->bytes, t->chunk_used, __ATOMIC_RELEASE);
-	__atomic_fetch_add(&m.ring->words, done, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&m.ring->words, piece.done, __ATOMIC_RELAXED);
 	__atomic_fetch_add(&m.ring->pieces, 1, __ATOMIC_RELAXED);
 	__atomic_fetch_add(&m.ring->encode_ticks, now_ticks() - began, __ATOMIC_RELAXED);
 }

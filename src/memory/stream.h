@@ -184,6 +184,27 @@ enum memory_table_section {
 	MEMORY_TABLE_SECTIONS
 };
 
+/* A chunk with the next part of a section, of at most `room` bytes. `of` says image, pid, tables,
+ * flags, first_ticks; `t` all, its offset being where the part begins, and then where the next one
+ * does. For recorders: no libc. */
+static inline void memory_table_chunk(uint8_t *chunk, uint64_t room,
+	const struct memory_chunk_head *of, struct memory_table_head *t, const void *section)
+{
+	uint64_t heads = sizeof *of + sizeof *t, part = t->bytes - t->offset;
+	part = part < room - heads ? part : room - heads;
+	struct memory_chunk_head head = *of;
+	head.magic = MEMORY_CHUNK_MAGIC;
+	head.version = MEMORY_STREAM_VERSION;
+	head.type = MEMORY_CHUNK_TABLE;
+	head.bytes = (uint32_t)(heads + part);
+	head.sequence = t->module;
+	head.last_ticks = head.first_ticks;
+	__builtin_memcpy(chunk, &head, sizeof head);
+	__builtin_memcpy(chunk + sizeof head, t, sizeof *t);
+	__builtin_memcpy(chunk + heads, (const uint8_t *)section + t->offset, part);
+	t->offset += part;
+}
+
 /*
  * A stream chunk goes on with pieces, each the words of one buffer:
  *	uvarint words, uvarint flags (1: of a signal handler), uvarint begin (ticks since the
