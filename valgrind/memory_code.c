@@ -555,6 +555,8 @@ IRSB *memory_instrument(IRSB *in, const VexGuestLayout *layout)
 	/* (what comes before the first instruction is Valgrind's own) */
 	while (i < in->stmts_used && in->stmts[i]->tag != Ist_IMark)
 		addStmtToIRSB(c.out, in->stmts[i++]);
+	if (i < in->stmts_used)
+		memory_heap_begin_code(c.out, in->stmts[i]->Ist.IMark.addr);
 	if (s.nr_blocks)
 		check_room(&c);
 	for (; i < in->stmts_used; i++) {
@@ -566,6 +568,7 @@ IRSB *memory_instrument(IRSB *in, const VexGuestLayout *layout)
 	const IRExpr *next = in->next;
 	if (s.op.string && next->tag == Iex_Const && next->Iex.Const.con->Ico.U64 == s.pc)
 		code_store_global(c.out, &memory_hot.string, code_u64(s.pc));
+	memory_heap_end_code(c.out);
 	return c.out;
 }
 

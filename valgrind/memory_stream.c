@@ -85,7 +85,7 @@ static struct memory_block_head mark_head[MEMORY_MARK_NR] = {
 #undef MARK
 };
 
-static ULong now_ticks(void)
+ULong memory_now_ticks(void)
 {
 	return __builtin_ia32_rdtsc();
 }
@@ -209,14 +209,14 @@ static Bool try_take(UInt *ret)
 /* Waits for a block; false: there will be none. */
 static Bool take_block(UInt *ret)
 {
-	ULong began = now_ticks();
+	ULong began = memory_now_ticks();
 	Bool waited = False;
 	while (recording()) {
 		UInt freed = __atomic_load_n(&m.ring->freed, __ATOMIC_ACQUIRE);
 		if (try_take(ret)) {
 			if (waited)
-				__atomic_fetch_add(
-					&m.ring->wait_ticks, now_ticks() - began, __ATOMIC_RELAXED);
+				__atomic_fetch_add(&m.ring->wait_ticks, memory_now_ticks() - began,
+					__ATOMIC_RELAXED);
 			return True;
 		}
 		waited = True;
@@ -261,7 +261,7 @@ static void send_section(const struct module *to, enum memory_table_section sect
 	while (table.offset < size_bytes && take_block(&block)) {
 		struct memory_chunk_head head = {.image = m.image,
 			.pid = (UInt)VG_(getpid)(),
-			.first_ticks = now_ticks(),
+			.first_ticks = memory_now_ticks(),
 			.tables = m.image,
 			.flags = MEMORY_CHUNK_SERIAL};
 		memory_table_chunk(block_at(block), MEMORY_RING_BLOCK_BYTES, &head, &table, bytes);
@@ -404,7 +404,7 @@ static Bool open_chunk(struct thread *t)
 
 static void add_piece(struct thread *t, ULong *words, SizeT nr)
 {
-	ULong began = now_ticks();
+	ULong began = memory_now_ticks();
 	send_tables();
 	room_for_states(t);
 	if (t->chunk && MEMORY_RING_BLOCK_BYTES - t->chunk_used < target_piece_bound(nr))
@@ -425,7 +425,7 @@ static void add_piece(struct thread *t, ULong *words, SizeT nr)
 	__atomic_store_n(&head->bytes, t->chunk_used, __ATOMIC_RELEASE);
 	__atomic_fetch_add(&m.ring->words, piece.done, __ATOMIC_RELAXED);
 	__atomic_fetch_add(&m.ring->pieces, 1, __ATOMIC_RELAXED);
-	__atomic_fetch_add(&m.ring->encode_ticks, now_ticks() - began, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&m.ring->encode_ticks, memory_now_ticks() - began, __ATOMIC_RELAXED);
 }
 
 static void flush(void)
@@ -434,7 +434,7 @@ static void flush(void)
 	if (nr && m.current && recording())
 		add_piece(m.current, memory_buffer, nr);
 	memory_hot.next = memory_buffer;
-	m.begin_ticks = now_ticks();
+	m.begin_ticks = memory_now_ticks();
 }
 
 void memory_on_full(void)
@@ -455,10 +455,15 @@ static void mark(enum memory_mark what, const ULong *slot)
 		*memory_hot.next++ = slot[i];
 }
 
+void memory_mark_call(enum memory_call_kind kind, ULong began_ticks, const ULong argument[4])
+{
+	mark(MEMORY_MARK_call, (const ULong[]){kind, argument[0], argument[1], argument[2],
+				       argument[3], began_ticks, memory_now_ticks()});
+}
+
 static void mark_call(enum memory_call_kind kind, ULong argument)
 {
-	ULong now = now_ticks();
-	mark(MEMORY_MARK_call, (const ULong[]){kind, argument, 0, 0, 0, now, now});
+	memory_mark_call(kind, memory_now_ticks(), (const ULong[4]){argument});
 }
 
 void memory_accessed(ThreadId tid, Bool store, Addr address, SizeT bytes)
@@ -522,6 +527,7 @@ void memory_switched_to(ThreadId tid)
 		m.current = t;
 		memory_hot.string = t->string;
 	}
+	memory_heap_switched(tid);
 	if (!t->begun) {
 		t->begun = True;
 		t->lwp = (UInt)system_call(SYSTEM_GETTID, 0, 0, 0, 0);
@@ -552,6 +558,7 @@ void memory_exits(ThreadId tid)
 	if (m.ring)
 		close_chunk(t);
 	free_states(t);
+	memory_heap_exits(tid);
 	t->ended = True;
 	m.of_tid[tid] = NULL;
 	m.nr_alive--;
@@ -607,7 +614,7 @@ void memory_begin(void)
 	m.blocks = VG_(HT_construct)("longpole.blocks");
 	m.nr_blocks = 1; /* index 0 is none */
 	memory_hot.next = memory_buffer;
-	m.begin_ticks = now_ticks();
+	m.begin_ticks = memory_now_ticks();
 	VG_(atfork)(NULL, NULL, in_child);
 	if (!m.ring)
 		VG_(fmsg_bad_option)

@@ -12,6 +12,7 @@ enum {
 	ALIGN_BYTES = 16,
 	PAGE_BYTES = 4096,
 	DISP_BYTES = 4,
+	CALL_LOOK_BACK_BLOCKS = 64, /* some are empty, some overlap */
 	INSTRUCTION_MAX_BYTES = 15,
 	BLOCK_MAX_BYTES = MEMORY_BLOCK_INSTRUCTIONS_MAX * INSTRUCTION_MAX_BYTES,
 };
@@ -416,6 +417,32 @@ const struct memory_table_block *memory_tables_find(const struct memory_tables *
 			return NULL;
 	}
 	return NULL;
+}
+
+/* Modules do not overlap, so blocks are in the same order where they really are. */
+uint64_t memory_tables_call(const struct memory_tables *t, uint64_t returns_to)
+{
+	size_t low = 0, high = t->nr_by_address;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		const struct memory_table_block *b = &t->block[t->by_address[middle]];
+		if (b->linked + t->module[b->module].load_bias < returns_to)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	for (unsigned tries = CALL_LOOK_BACK_BLOCKS; low-- > 0 && tries; tries--) {
+		const struct memory_table_block *b = &t->block[t->by_address[low]];
+		bool calls = b->terminator == MEMORY_TERM_CALL ||
+			     b->terminator == MEMORY_TERM_CALL_INDIRECT;
+		if (!b->nr_instructions || !calls)
+			continue;
+		uint64_t last = b->linked + t->module[b->module].load_bias +
+				t->linked[b->first_instruction + b->nr_instructions - 1u];
+		if (returns_to - last - 1 < INSTRUCTION_MAX_BYTES)
+			return b->last;
+	}
+	return 0;
 }
 
 bool memory_tables_place(const struct memory_tables *t, uint64_t address, bool code,

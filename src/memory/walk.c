@@ -262,6 +262,8 @@ static struct memory_item *mark(struct memory_walk *w, const struct memory_table
 			.argument = {slot[1], slot[2], slot[3], slot[4]},
 			.start_ns = memory_clock_ns(&w->clock, slot[5]),
 			.end_ns = memory_clock_ns(&w->clock, slot[6])};
+		if (slot[0] == MEMORY_CALL_allocate)
+			call[*nr_calls].argument[2] = memory_tables_call(w->tables, slot[3]);
 		*out++ = (struct memory_item){.kind = MEMORY_CALL, .address = (*nr_calls)++};
 		return out;
 	case MEMORY_MARK_load:

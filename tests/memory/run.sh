@@ -191,6 +191,35 @@ markers() {
 }
 markers
 
+# Every way to allocate is a call record with its size and the line that asked, of either recorder; all is freed again.
+heap() {
+	local why='' how
+	selected heap || return 0
+	if ! has_compiler g++; then
+		echo "skip heap: no g++"
+		return
+	fi
+	"$LONGPOLE" c++ -w -g -O1 -o heap.rewritten "$here/heap.cc" 2>err && g++ -w -g -O1 -o heap.valgrind "$here/heap.cc" 2>>err || why=$(head -n 3 err)
+
+	grep -n '//= ' "$here/heap.cc" | sed 's,^\([0-9]*\):.*//= \(.*\),\2 line \1,' >heap.expected
+	for how in rewritten valgrind; do
+		local options=()
+		if [[ $how == valgrind ]]; then
+			has_compiler valgrind && [[ -x $LONGPOLE_BUILD/valgrind/longpole-amd64-linux ]] || continue
+			options=(--recorder=valgrind)
+		fi
+		[[ -n $why ]] || why=$(record "${options[@]}" -o heap.lpt -- ./heap.$how 3>&1 >/dev/null)
+		"$LONGPOLE_BUILD/tests/memory/memory-calls" heap.lpt "heap.$how" >heap.calls 2>err || why+=" $how: $(cat err)"
+		while read -r _ _ bytes site mapping; do
+			echo "$bytes${mapping:+ mapping} line $(addr2line -e "heap.$how" "${site#*+}" | sed 's/.*://; s/ .*//')"
+		done < <(grep " allocate .* heap.$how+" heap.calls) >heap.said
+		diff heap.expected heap.said >&2 || why+=" $how: the allocations differ: $(diff heap.expected heap.said | sed -n 2p)"
+		[[ $(grep -c ' release #' heap.calls) -ge $(wc -l <heap.expected) ]] || why+=" $how: not all are freed"
+	done
+	result heap "$why"
+}
+heap
+
 # Level 2 has the accesses of level 3.
 levels() {
 	local why=
