@@ -89,6 +89,8 @@ enum memory_access_form {
 	MEMORY_FORM_VECTOR, /* s32 disp, u8 first slot of the indices, u8 bytes of an index, u8
 			       scale, u8 elements, u8 slot of the mask: gather, scatter */
 	MEMORY_FORM_NEVER,  /* s32: the linker has made the access away */
+	MEMORY_FORM_SILENT, /* s32 0: no access; bit i of the slot is set when store i of the block
+			       (from 0; also when both; beyond 63: none is) left what was there */
 	MEMORY_FORMS
 };
 enum { MEMORY_ACCESS_LOAD, MEMORY_ACCESS_STORE, MEMORY_ACCESS_BOTH, MEMORY_ACCESS_DIRECTIONS };

@@ -40,6 +40,7 @@ struct memory_table_block {
 	uint16_t nr_instructions;
 	uint16_t module;
 	uint8_t nr_slots, nr_stack, nr_ticks, flags, terminator;
+	uint8_t silent; /* slot that says which stores were; MEMORY_NO_SLOT: none does */
 	bool exists;
 };
 
@@ -66,6 +67,7 @@ struct memory_tables {
 	size_t nr_items, items_capacity, item_slots_capacity;
 	struct memory_table_module *module;
 	size_t nr_modules;
+	bool has_silent;      /* some block says which stores were */
 	uint32_t *by_address; /* indices of blocks in the order of address */
 	size_t nr_by_address;
 	size_t blocks_capacity, slot_bases_capacity, by_address_capacity, modules_capacity;
