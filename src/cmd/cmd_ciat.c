@@ -3,6 +3,7 @@
 #include "cmd/slack.h"
 #include "cmd/streams.h"
 #include "memory/ciat.h"
+#include "memory/silent.h"
 #include "memory/smait.h"
 #include "config.h"
 
@@ -403,6 +404,7 @@ static int answer(struct cmd *c, const struct cmd_streams *s, const struct memor
 		degree_rows(&text, r);
 	line_rows(&text, r, &names);
 	matrix_rows(&text, r);
+	memory_silent_text(&text, s->source, r->nr_threads);
 	usage_rows(&text, r);
 	curve_rows(&text, r);
 	function_rows(&text, r, &names);
