@@ -443,6 +443,8 @@ static int run(struct cmd *c, struct cmd_streams *s, struct memory_ciat_options 
 	}
 	int status = CMD_OK;
 	enum base_status ok = memory_ciat_new(nr_threads, o, &analysis, &c->err);
+	if (ok == BASE_OK && !o->event && !o->with_reuse)
+		ok = memory_order_allow_runs(s->order, &c->err);
 	if (ok != BASE_OK)
 		status = cmd_fail(c, ok);
 	else

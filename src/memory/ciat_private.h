@@ -42,6 +42,11 @@ struct ciat_line {
 struct ciat_page {
 	uint64_t number;
 	struct ciat_code *code; /* at the end; NULL: no code */
+	/* Of the pieces that were looked at last (ciat_runs.c): */
+	uint64_t look;    /* the look's number */
+	uint64_t changes; /* clock of the first access that changes a state; UINT64_MAX: none */
+	uint16_t thread;
+	bool several; /* threads */
 };
 
 struct ciat_code { /* code in a page, put together at the end */
@@ -107,6 +112,13 @@ struct memory_ciat {
 	struct memory_reuse *shared_reuse, **private_reuse;
 	struct memory_ciat_page *usage_page;
 	struct memory_ciat_line *line;
+	struct {
+		uint64_t number; /* of the last look */
+		struct ciat_page **several;
+		size_t nr_several, several_capacity;
+		uint8_t *changes; /* by piece and item */
+		size_t changes_capacity;
+	} look;
 };
 
 static inline uint32_t ciat_writer(uint64_t state)
@@ -143,6 +155,19 @@ static inline struct ciat_page *ciat_known_page(const struct memory_ciat *c, uin
 
 /* Makes it if need be. NULL: no memory, or its limit. */
 struct ciat_page *memory_ciat_page(struct memory_ciat *c, uint64_t number);
+/* ciat.c: what an access does to the memory that it touches; s->size_bytes is not 0. */
+enum base_status memory_ciat_touch(struct memory_ciat *c, const struct memory_step *s);
+unsigned memory_ciat_class(unsigned size_bytes);
+unsigned memory_ciat_string(uint64_t length); /* its bucket */
+enum base_status memory_ciat_block(
+	struct memory_ciat *c, const struct memory_step *s, uint64_t times);
+enum base_status memory_ciat_function_at(
+	struct memory_ciat *c, uint64_t code, struct memory_ciat_function **ret);
+enum base_status memory_ciat_wrap(struct memory_ciat *c, uint64_t location);
+/* ciat_runs.c: the pieces that are offered with these steps, as far as it does not matter who comes
+ * first. */
+enum base_status memory_ciat_pieces(struct memory_ciat *c, const struct memory_steps *steps);
+
 /* Sums of all phases and of memory usage into the result. */
 enum base_status memory_ciat_summarize(
 	struct memory_ciat *c, uint32_t instruction_bytes, struct base_err *err);
