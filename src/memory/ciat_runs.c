@@ -54,7 +54,7 @@ static bool is_steady(struct look *l, uint64_t state, uint64_t bytes)
 }
 
 /* [offset, offset + size) of one page. */
-static inline bool look_part(
+static inline __attribute__((always_inline)) bool look_part(
 	struct look *l, struct ciat_page *p, unsigned offset, unsigned size_bytes)
 {
 	const struct memory_ciat *c = l->c;

@@ -736,7 +736,7 @@ enum base_status memory_order_next(
 		s = poll_idle(o, err);
 		while (s == BASE_OK && !o->ended && o->nr_steps < MEMORY_STEPS_MAX &&
 			o->nr_calls < CALLS_MAX) {
-			if (o->nr_heap && memory_order_may_offer(o) && memory_order_offer(o, ret))
+			if (o->nr_heap && !o->turns-- && memory_order_offer(o, ret))
 				break;
 			if (o->nr_heap)
 				s = run_top(o, err);
@@ -805,6 +805,7 @@ enum base_status memory_order_new(struct memory_source *source, struct memory_so
 	o->source = source;
 	o->calls = calls;
 	o->options = *options;
+	o->turns = UINT64_MAX;
 	enum base_status s = set_defaults(o, err);
 	if (s == BASE_OK) {
 		o->lane = base_alloc((size_t)o->nr_lanes * sizeof *o->lane);

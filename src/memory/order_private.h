@@ -58,6 +58,7 @@ struct memory_order {
 	struct memory_lane total_lane; /* TOTAL_ORDER: being handed out */
 	uint32_t nr_created;           /* TOTAL_ORDER: threads created and not yet joined */
 	struct memory_runs *runs;      /* NULL: only steps are wanted */
+	uint64_t turns;                /* of threads until it is time to ask for pieces again */
 };
 
 enum { KEY_BITS = 10 };
@@ -77,10 +78,9 @@ enum base_status memory_order_start(
 	struct memory_order *o, uint32_t lane, uint32_t cpu, uint64_t clock, struct base_err *err);
 
 /* ---- order_runs.c: loops as a whole */
-/* Are there pieces now? Then *ret has them. The heap's lanes have an item at hand. */
+/* Are there pieces now? Then *ret has them. The heap's lanes have an item at hand. A question
+ * costs as much as some items: only when o->turns are over. */
 bool memory_order_offer(struct memory_order *o, struct memory_steps *ret);
-/* Is it time to ask? A question costs as much as some items. */
-bool memory_order_may_offer(struct memory_order *o);
 
 /* ---- order_slices.c: which stream runs on which processor */
 enum base_status memory_scheduler_new(struct memory_order *o, struct base_err *err);

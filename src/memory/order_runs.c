@@ -11,16 +11,17 @@
 enum {
 	WINDOW_FIRST = 256, /* instructions of a thread */
 	WINDOW_MAX = 1 << 16,
-	ITERATIONS_LEAST = 8, /* of a thread; fewer are not worth the looking */
-	PAUSE_FIRST = 16,     /* turns of threads until the next question */
+	ITEMS_LEAST = 32, /* of a thread; fewer are not worth the looking */
+	TURNS_LEAST = 4,
+	PAUSE_FIRST = 16,  /* turns of threads until the next question */
+	PAUSE_SHORT = 256, /* at most, when loops are short: the next one may be longer */
 	PAUSE_MAX = 1 << 14,
 };
 
 struct memory_runs {
-	uint64_t pause, pause_next; /* turns to wait; after the next refusal */
-	uint64_t window;
-	uint64_t until;
-	bool offered;
+	uint64_t pause; /* turns to wait after the next refusal */
+	uint64_t window, until;
+	bool offered; /* and not taken yet */
 	size_t nr;
 	struct memory_piece piece[];
 };
@@ -34,7 +35,8 @@ enum base_status memory_order_allow_runs(struct memory_order *o, struct base_err
 		return base_fail(
 			err, BASE_ERR_NOMEM, "no memory for runs of %u threads", o->nr_cpus);
 	o->runs->window = WINDOW_FIRST;
-	o->runs->pause_next = PAUSE_FIRST;
+	o->runs->pause = PAUSE_FIRST;
+	o->turns = 0;
 	return BASE_OK;
 }
 
@@ -99,22 +101,12 @@ static void cut(struct memory_piece *p, uint64_t until)
 /* ---- offers ------------------------------------------------------------------------------------
  */
 
-bool memory_order_may_offer(struct memory_order *o)
+/* Not worth it, or not wanted: after some turns again. */
+static void wait(struct memory_order *o, uint64_t most)
 {
 	struct memory_runs *r = o->runs;
-	if (!r)
-		return false;
-	if (r->offered) { /* and not taken */
-		r->offered = false;
-		r->pause = r->pause_next;
-		r->pause_next = r->pause_next < PAUSE_MAX ? 2 * r->pause_next : PAUSE_MAX;
-		r->window = WINDOW_FIRST;
-	}
-	if (r->pause) {
-		r->pause--;
-		return false;
-	}
-	return o->phase_open && o->cpu[processor_at(o, 0)].lane->cursor.nr_body;
+	o->turns = r->pause < most ? r->pause : most;
+	r->pause = r->pause < PAUSE_MAX ? 2 * r->pause : PAUSE_MAX;
 }
 
 /* What is left of the loop that a lane is in; false: it is in none that could be a piece. */
@@ -149,13 +141,13 @@ static uint64_t offer_one(struct memory_order *o)
 	r->until = UINT64_MAX;
 	if (p->end - p->begin > WINDOW_MAX)
 		p->end = p->begin + WINDOW_MAX;
-	return p->end - p->begin;
+	return (p->end - p->begin) * p->nr_items;
 }
 
 static uint64_t offer_all(struct memory_order *o)
 {
 	struct memory_runs *r = o->runs;
-	uint64_t until = (o->heap[0] >> KEY_BITS) + r->window, iterations = 0;
+	uint64_t until = (o->heap[0] >> KEY_BITS) + r->window, items = 0;
 	r->nr = 0;
 	for (uint32_t i = 0; i < o->nr_heap; i++) {
 		uint32_t cpu = processor_at(o, i);
@@ -172,19 +164,33 @@ static uint64_t offer_all(struct memory_order *o)
 		return 0;
 	for (size_t i = 0; i < r->nr; i++) {
 		cut(&r->piece[i], until);
-		iterations += r->piece[i].end - r->piece[i].begin;
+		items += (r->piece[i].end - r->piece[i].begin) * r->piece[i].nr_items;
 	}
 	r->until = until;
-	return iterations;
+	return items;
 }
 
 bool memory_order_offer(struct memory_order *o, struct memory_steps *ret)
 {
 	struct memory_runs *r = o->runs;
 	bool one = o->options.mode == MEMORY_ORDER_TIME;
-	uint64_t iterations = one ? offer_one(o) : offer_all(o);
-	if (iterations < (uint64_t)ITERATIONS_LEAST * (one ? 1 : o->nr_heap)) {
-		r->pause = PAUSE_FIRST;
+	if (!r) {
+		o->turns = UINT64_MAX;
+		return false;
+	}
+	if (r->offered) {
+		r->offered = false;
+		r->window = WINDOW_FIRST;
+		wait(o, PAUSE_MAX);
+		return false;
+	}
+	o->turns = TURNS_LEAST;
+	if (!o->phase_open || !o->cpu[processor_at(o, 0)].lane->cursor.nr_body)
+		return false;
+	o->turns = 0;
+	uint64_t items = one ? offer_one(o) : offer_all(o);
+	if (items < (uint64_t)ITEMS_LEAST * (one ? 1 : o->nr_heap)) {
+		wait(o, PAUSE_SHORT);
 		return false;
 	}
 	r->offered = true;
@@ -216,7 +222,7 @@ void memory_order_take(struct memory_order *o, uint64_t until)
 		struct memory_piece *p = &r->piece[i];
 		if (shorter)
 			cut(p, until);
-		taken += p->end - p->begin;
+		taken += (p->end - p->begin) * p->nr_items;
 		if (!is_empty(p))
 			move(o, p);
 	}
@@ -229,12 +235,10 @@ void memory_order_take(struct memory_order *o, uint64_t until)
 			&c->batch.item[c->at + (c->nr_body ? 1 + c->body_at : 0)];
 		memory_order_heap_put(o, memory_order_lane_key(o, cpu, t));
 	}
-	if (taken >= (uint64_t)ITERATIONS_LEAST * r->nr) {
-		r->offered = false;
-		r->pause = 0;
-		r->pause_next = PAUSE_FIRST;
-		r->window = shorter                      ? WINDOW_FIRST
-			    : r->window * 2 < WINDOW_MAX ? r->window * 2
-							 : WINDOW_MAX;
-	}
+	if (taken < ITEMS_LEAST)
+		return;
+	r->offered = false;
+	r->pause = PAUSE_FIRST;
+	r->window *= shorter ? 1 : 2;
+	r->window = r->window < WINDOW_MAX ? r->window : WINDOW_MAX;
 }
