@@ -7,6 +7,7 @@
 
 enum {
 	SITES_MAX = 1 << 20,
+	ADDRESS_BITS = 47,
 	PHASE_MEMORY_BYTES = 64 << 20,
 	HUGE_BYTES = 2 << 20,
 	CACHE_LINE_BYTES = 64,
@@ -128,8 +129,10 @@ static bool brings_news(const struct memory_ciat *c, struct ciat_page *p, unsign
 static enum base_status add_site(struct memory_ciat *c, const struct memory_step *s, uint64_t line,
 	bool miss, bool true_miss, bool store)
 {
-	uint64_t index;
-	if (!base_map_get(&c->site_of, line, s->code, &index)) {
+	uint64_t index, heap_offset;
+	uint32_t heap = memory_ciat_heap_at(c, s->address, &heap_offset);
+	uint64_t key = line | (uint64_t)heap << ADDRESS_BITS;
+	if (!base_map_get(&c->site_of, key, s->code, &index)) {
 		if (c->nr_sites >= SITES_MAX) {
 			c->result.sites_left_out++;
 			return BASE_OK;
@@ -137,12 +140,15 @@ static enum base_status add_site(struct memory_ciat *c, const struct memory_step
 		enum base_status status =
 			base_grow(&c->site, &c->sites_capacity, c->nr_sites + 1, sizeof *c->site);
 		if (status == BASE_OK)
-			status = base_map_put(&c->site_of, line, s->code, c->nr_sites);
+			status = base_map_put(&c->site_of, key, s->code, c->nr_sites);
 		if (status != BASE_OK)
 			return status;
 		index = c->nr_sites++;
-		c->site[index] = (struct memory_ciat_site){
-			.line = line, .code = s->code, .thread = s->thread};
+		c->site[index] = (struct memory_ciat_site){.line = line,
+			.code = s->code,
+			.thread = s->thread,
+			.heap = heap,
+			.heap_offset = heap_offset};
 	}
 	struct memory_ciat_site *site = &c->site[index];
 	site->true_misses += miss && true_miss;
@@ -628,7 +634,7 @@ static enum base_status add_rare(struct memory_ciat *c, const struct memory_step
 		break;
 	case MEMORY_CALL:
 		add_call(c, s, &steps->call[s->call]);
-		break;
+		return memory_ciat_heap_call(c, &steps->call[s->call]);
 	case MEMORY_BLOCK:
 		return memory_ciat_block(c, s, 1);
 	case MEMORY_RANGE_LOAD:
@@ -862,6 +868,7 @@ struct memory_ciat *memory_ciat_free(struct memory_ciat *c)
 	if (!c)
 		return NULL;
 	free_pages(c);
+	memory_ciat_heap_free(c);
 	for (size_t i = 0; i < c->result.nr_phases; i++)
 		memory_ciat_phase_fini(&c->result.phase[i]);
 	base_free(c->result.phase);

@@ -70,6 +70,7 @@ struct ciat_thread {
 };
 
 struct memory_reuse;
+struct ciat_heap;
 
 struct memory_ciat {
 	struct memory_ciat_options options;
@@ -109,6 +110,7 @@ struct memory_ciat {
 		uint32_t function;
 	} function_lookaside[LOOKASIDE];
 	uint64_t *matrix;
+	struct ciat_heap *heap; /* NULL: nothing was allocated yet */
 	struct memory_reuse *shared_reuse, **private_reuse;
 	struct memory_ciat_page *usage_page;
 	struct memory_ciat_line *line;
@@ -167,6 +169,13 @@ enum base_status memory_ciat_wrap(struct memory_ciat *c, uint64_t location);
 /* ciat_runs.c: the pieces that are offered with these steps, as far as it does not matter who comes
  * first. */
 enum base_status memory_ciat_pieces(struct memory_ciat *c, const struct memory_steps *steps);
+
+/* ---- ciat_heap.c */
+enum base_status memory_ciat_heap_call(struct memory_ciat *c, const struct memory_call *call);
+/* Of the block that an address is in now: its site + 1, and where in it; 0: in none. */
+uint32_t memory_ciat_heap_at(struct memory_ciat *c, uint64_t address, uint64_t *ret_offset);
+void memory_ciat_heap_finish(struct memory_ciat *c);
+void memory_ciat_heap_free(struct memory_ciat *c);
 
 /* Sums of all phases and of memory usage into the result. */
 enum base_status memory_ciat_summarize(

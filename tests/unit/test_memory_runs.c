@@ -63,7 +63,7 @@ static struct answer analyse(struct fixture *f, const struct memory_ciat_options
 	struct base_str tags = {0}, pages = {0};
 	memory_ciat_tags(&tags, r);
 	memory_ciat_usage_file(&pages, r);
-	json_t *json = memory_ciat_json(r, &f->source);
+	json_t *json = memory_ciat_json(r, &f->source, NULL);
 	a.json = json_dumps(json, JSON_SORT_KEYS);
 	json_decref(json);
 	a.tags = text_of(&tags);
