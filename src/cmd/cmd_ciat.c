@@ -2,6 +2,7 @@
 /* cmd_ciat.c - `longpole ciat`: how threads share memory, whatever the machine. */
 #include "cmd/ciat.h"
 #include "cmd/streams.h"
+#include "memory/silent.h"
 #include "memory/smait.h"
 #include "config.h"
 
@@ -463,6 +464,7 @@ static int answer(struct cmd *c, const struct cmd_streams *s, const struct memor
 		ciat_objects_text(&text, &t.objects, OBJECTS_SHOWN);
 		ciat_functions_text(&text, &t.functions, FUNCTIONS_SHOWN);
 		matrix_rows(&text, r);
+		memory_silent_text(&text, s->source, r->nr_threads);
 		usage_rows(&text, r);
 		curve_rows(&text, r);
 		if (cmd_given(c, "functions"))

@@ -158,15 +158,17 @@ static void settle(struct memory_ciat *c, const struct block *b)
 		h->site[h->block[around - 1].site].accesses -= sum;
 }
 
-static void unlink_small(struct ciat_heap *h, uint32_t index)
+static void unlink_small(struct memory_ciat *c, uint32_t index)
 {
+	struct ciat_heap *h = c->heap;
 	uint64_t page = h->block[index].address >> PAGE_SHIFT, at = 0;
 	(void)base_map_get(&h->on_page, 0, page, &at);
 	if (at == index + 1u) {
-		if (h->block[index].next)
-			(void)base_map_put(&h->on_page, 0, page, h->block[index].next);
-		else
-			(void)base_map_remove(&h->on_page, 0, page);
+		(void)base_map_remove(&h->on_page, 0, page);
+		/* There is room: one was taken out. */
+		if (h->block[index].next &&
+			base_map_put(&h->on_page, 0, page, h->block[index].next) != BASE_OK)
+			c->result.blocks_left_out++;
 		return;
 	}
 	for (; at; at = h->block[at - 1].next)
@@ -180,7 +182,7 @@ static void end_block(struct memory_ciat *c, uint32_t index)
 	struct block *b = &h->block[index];
 	settle(c, b);
 	if (b->size_bytes < SMALL_BYTES) {
-		unlink_small(h, index);
+		unlink_small(c, index);
 	} else {
 		size_t at = large_up_to(h, b->address);
 		while (at-- > 0 && h->large[at] != index)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ciat_json.c - the result for programs; keys are only ever added. */
 #include "memory/ciat.h"
+#include "memory/silent.h"
 
 #include <math.h>
 
@@ -293,6 +294,9 @@ json_t *memory_ciat_json(const struct memory_ciat_result *r, const struct memory
 	put(o, "lines_moved", r->nr_lines);
 	if (r->nr_functions)
 		json_object_set_new(o, "instructions", functions_json(r, &n));
+	json_t *silent = memory_silent_json(s, r->nr_threads);
+	if (silent)
+		json_object_set_new(o, "silent_stores", silent);
 	if (r->has_reuse) {
 		json_object_set_new(o, "reuse_shared", curve_json(&r->shared_curve, r->line_bytes));
 		json_object_set_new(

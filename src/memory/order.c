@@ -517,7 +517,8 @@ static inline struct memory_step *add_item_step(struct memory_order *o, uint32_t
 		.thread = (uint16_t)cpu,
 		.stream = (uint16_t)(l - o->lane),
 		.kind = t->kind,
-		.reg = t->reg};
+		.reg = t->reg,
+		.flags = t->flags};
 	return s;
 }
 

@@ -71,9 +71,9 @@ struct memory_step {
 		uint32_t call;         /* CALL: index into the batch's calls */
 	};
 	uint16_t size_bytes;
-	uint16_t thread; /* or processor, in the modes that have them */
-	uint16_t stream; /* of the source */
-	uint8_t kind, reg;
+	uint16_t thread;          /* or processor, in the modes that have them */
+	uint16_t stream;          /* of the source */
+	uint8_t kind, reg, flags; /* as in struct memory_item */
 };
 
 /*
