@@ -167,16 +167,22 @@ static void start_link(struct sim *s, const struct sim_actor *a, const struct re
 		await_link(s, step->queue);
 }
 
-/* Who wakes more sleepers than in the run takes longer, who wakes fewer takes less. */
-static uint64_t with_wakes(const struct sim *s, const struct sim_actor *a, uint64_t own)
+/*
+ * Waking takes the waker's time, which no edit of its state changes: who wakes more sleepers than
+ * in the run takes longer, who wakes fewer takes less.
+ */
+static uint64_t own_time(const struct sim *s, const struct sim_actor *a, uint64_t own)
 {
-	uint64_t ns = s->r->wake_ns * (uint64_t)(a->wakes < 0 ? -a->wakes : a->wakes);
+	uint64_t then = s->r->wake_ns * a->woke_then, now;
 
-	if (BASE_LIKELY(!ns) || !sim_executes(s, a->state))
-		return own;
-	if (a->wakes > 0)
-		return own + ns;
-	return own > ns ? own - ns : 0;
+	if (BASE_LIKELY(!s->r->wake_ns || (!a->woke && !a->woke_then)) ||
+		!sim_executes(s, a->state))
+		return sim_scaled(s, a->state, own);
+	then = then < own ? then : own;
+	now = a->woke > a->woke_then ? then + s->r->wake_ns * (a->woke - a->woke_then)
+	      : a->woke_then         ? then * a->woke / a->woke_then
+				     : 0;
+	return sim_scaled(s, a->state, own - then) + now;
 }
 
 static void begin_run(struct sim *s, uint32_t actor, uint64_t own)
@@ -185,7 +191,7 @@ static void begin_run(struct sim *s, uint32_t actor, uint64_t own)
 
 	bool slept = replay_step(s->r, a->cursor)->bits & REPLAY_SLEPT;
 
-	own = with_wakes(s, a, sim_scaled(s, a->state, own));
+	own = own_time(s, a, own);
 	if (own && s->nr_processors && !slept && sim_executes(s, a->state)) {
 		a->left_ns = own;
 		if (graph_sim_get_processor(s, actor, SIM_QUEUES))
@@ -251,6 +257,8 @@ static void advance(struct sim *s, uint32_t actor)
 		if (a->wait_queue != REPLAY_NONE && s->queue[a->wait_queue].ignored)
 			own = 0;
 		own = sim_scaled(s, a->state, own);
+		if (replay_is_preempted(step)) /* as often as it runs: so much less, too */
+			own = sim_scaled(s, step->state, own);
 		if (!graph_sim_promise(s, actor)) /* not there yet: who waits for it gets in line */
 			own = 0;
 		if (own)
@@ -311,7 +319,10 @@ static void commit(struct sim *s, uint32_t actor)
 	}
 	if (woken > REPLAY_WOKE_MAX)
 		woken = REPLAY_WOKE_MAX;
-	a->wakes = (int32_t)woken - (int32_t)recorded;
+	if (recorded > REPLAY_WOKE_MAX)
+		recorded = REPLAY_WOKE_MAX;
+	a->woke = (uint16_t)woken;
+	a->woke_then = (uint16_t)recorded;
 	advance(s, actor);
 }
 

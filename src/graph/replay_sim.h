@@ -24,13 +24,14 @@ struct sim_actor {
 	uint64_t wait_begin_ns, takes_then;
 	uint64_t switch_ns; /* called: from having a processor to taking */
 	uint64_t slow_ns;
-	uint32_t wait_queue;        /* the present wait's; REPLAY_NONE */
-	uint32_t queue, prev, next; /* in the list of this queue's waiters */
-	int32_t wakes; /* sleepers that its last moment woke more than it did in the run */
+	uint32_t wait_queue;                 /* the present wait's; REPLAY_NONE */
+	uint32_t queue, prev, next;          /* in the list of this queue's waiters */
+	uint16_t woke, woke_then;            /* sleepers that its last moment woke; in the run */
 	uint32_t nr_overtaken, overtaken_on; /* in the run, since takes_then; on which queue */
 	uint32_t processor;                  /* REPLAY_NONE */
 	uint8_t phase;                       /* enum sim_phase */
 	bool waits, space, listed, queued, counting, early, promised, lent;
+	bool awake; /* somebody has woken it, though it may wait on for something else */
 	struct replay_held held[REPLAY_HELD]; /* of pools whose tokens their takers put back */
 };
 

@@ -176,7 +176,7 @@ static enum base_status by_replay(struct curves *c, struct base_err *err)
 	s = report_pass(c->run, "recording for replay", &opts, &m, err);
 	if (s == BASE_OK) {
 		graph_replay_set_end(log, model_end_actor(m));
-		s = report_replay_base(&c->base, log, err);
+		s = report_replay_base(&c->base, c->run, log, err);
 	}
 	if (s == BASE_OK)
 		s = replay_topics(c, log, err);

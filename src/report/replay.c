@@ -7,6 +7,8 @@
  */
 #include "report/private.h"
 
+#include <string.h>
+
 /* Verbs a record, about; for a guess before the first pass. */
 enum { VERBS_A_RECORD = 2, BYTES_A_VERB = 32 };
 #define UNASKED_MAX ((uint64_t)512 << 20) /* bytes that nobody asked us to take */
@@ -42,11 +44,23 @@ static double length_of(const struct graph_replay_result *r)
 	return r->end_ns > r->start_ns ? (double)(r->end_ns - r->start_ns) : 0;
 }
 
-enum base_status report_replay_base(
-	struct report_replay_run *ret, struct graph_replay *log, struct base_err *err)
+/* What the recorder measured; 0: it did not. */
+static uint64_t measured_wake_ns(const struct trace_defs *d)
+{
+	for (uint32_t i = 1; i < d->nr_costs; i++) {
+		const struct trace_cost *c = &d->costs[i];
+		if (c->name && c->n && !strcmp(trace_text_of(d, c->name), TRACE_COST_WAKING))
+			return c->total_ns / c->n;
+	}
+	return 0;
+}
+
+enum base_status report_replay_base(struct report_replay_run *ret, const struct report_run *run,
+	struct graph_replay *log, struct base_err *err)
 {
 	struct graph_replay_result r;
-	enum base_status s = graph_replay_learn(log, err);
+	enum base_status s =
+		graph_replay_learn(log, measured_wake_ns(trace_reader_defs(run->reader)), err);
 	if (s == BASE_OK)
 		s = simulate(log, NULL, &r, err);
 	if (s != BASE_OK)

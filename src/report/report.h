@@ -192,6 +192,8 @@ enum base_status report_scenarios_text(struct report_scenarios *s, const char *t
 bool report_is_edit_verb(const char *word);
 /* Case-sensitive: a glob when it has one of *?[, else a substring. */
 bool report_pattern_matches(const char *pattern, const char *text);
+/* As that, but only as words of their own: 'filter' is in "running filter", not in "filtered". */
+bool report_pattern_matches_word(const char *pattern, const char *text);
 
 struct report_match { /* what an edit applied to */
 	const char *edit;

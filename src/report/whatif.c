@@ -43,17 +43,26 @@ static struct part whole(void)
 	return (struct part){.share = {1, 1, 1}};
 }
 
+/* What of a state a pattern is looked for in; the first of these that finds any decides. */
+enum match_by { BY_WORD, BY_PART, BY_PLACE, MATCH_BY_NR };
+
+static bool matches(enum match_by by, const char *pattern, const char *text)
+{
+	return by == BY_WORD ? report_pattern_matches_word(pattern, text)
+			     : report_pattern_matches(pattern, text);
+}
+
 /* By function: only states that were sampled; their own name is not looked at when it is just one
  * of those functions. */
-static bool match_functions(
-	const struct resolver *w, uint32_t state, const char *pattern, struct part *ret)
+static bool match_functions(const struct resolver *w, uint32_t state, enum match_by by,
+	const char *pattern, struct part *ret)
 {
 	size_t nr;
 	const struct model_function_share *f = model_functions(w->m, state, &nr);
 	struct part p = {.estimated = true};
 	bool found = false;
 	for (size_t i = 0; i < nr; i++) {
-		if (!*f[i].function || !report_pattern_matches(pattern, f[i].function))
+		if (!*f[i].function || !matches(by, pattern, f[i].function))
 			continue;
 		found = true;
 		p.share[0] += f[i].share;
@@ -67,10 +76,10 @@ static bool match_functions(
 }
 
 static bool match_state(const struct resolver *w, uint32_t state, const char *pattern,
-	bool by_place, struct part *ret)
+	enum match_by by, struct part *ret)
 {
 	const struct model_state *st = model_state(w->m, state);
-	if (by_place) {
+	if (by == BY_PLACE) {
 		*ret = whole();
 		return report_pattern_matches(pattern, st->where);
 	}
@@ -78,10 +87,10 @@ static bool match_state(const struct resolver *w, uint32_t state, const char *pa
 		*ret = whole();
 		return true;
 	}
-	if (match_functions(w, state, pattern, ret))
+	if (match_functions(w, state, by, pattern, ret))
 		return true;
 	*ret = whole();
-	return report_pattern_matches(pattern, st->name);
+	return matches(by, pattern, st->name);
 }
 
 /*
@@ -99,24 +108,24 @@ static bool match_link(const struct resolver *w, uint32_t state, const struct re
 }
 
 static bool match_edit(const struct resolver *w, uint32_t state, const struct report_edit *e,
-	bool by_place, struct part *ret)
+	enum match_by by, struct part *ret)
 {
 	if (e->verb == REPORT_EDIT_scale)
-		return match_state(w, state, e->pattern, by_place, ret);
+		return match_state(w, state, e->pattern, by, ret);
 	*ret = whole();
-	return !by_place && match_link(w, state, e);
+	return by == BY_PART && match_link(w, state, e);
 }
 
-/* Names and functions first; the places where states began only when these have nothing of the
- * kind. */
+/* Names and functions that have it as a word first, then as a part; the places where states began
+ * only when these have nothing of the kind. */
 static enum base_status apply_to_states(struct resolver *w, const struct report_edit *e,
 	struct report_match *match, struct base_err *err)
 {
 	double most_ns = -1;
-	for (int by_place = 0; by_place < 2 && !match->nr_states; by_place++) {
+	for (enum match_by by = BY_WORD; by < MATCH_BY_NR && !match->nr_states; by++) {
 		for (uint32_t s = 0; s < w->nr_states; s++) {
 			struct part p;
-			if (!match_edit(w, s, e, by_place, &p))
+			if (!match_edit(w, s, e, by, &p))
 				continue;
 			match->nr_states++;
 			match->estimated |= p.estimated;
@@ -354,12 +363,12 @@ static enum base_status init_resolver(struct resolver *w, struct base_err *err)
 	return BASE_OK;
 }
 
-static enum base_status start_replay(
-	struct report_whatif *out, struct resolver *w, struct base_err *err)
+static enum base_status start_replay(struct report_whatif *out, const struct report_run *run,
+	struct resolver *w, struct base_err *err)
 {
 	graph_replay_set_end(w->log, model_end_actor(w->m));
 	out->replayed = true;
-	return report_replay_base(&out->base, w->log, err);
+	return report_replay_base(&out->base, run, w->log, err);
 }
 
 static enum base_status fill(struct report_whatif *out, const struct report_run *run,
@@ -380,7 +389,7 @@ static enum base_status fill(struct report_whatif *out, const struct report_run 
 	if (w->methods & REPORT_METHOD_path)
 		s = ask(run, w, ix, answer, err);
 	if (s == BASE_OK && w->log)
-		s = start_replay(out, w, err);
+		s = start_replay(out, run, w, err);
 	for (size_t i = 0, lane = 0; s == BASE_OK && i < nr; i++) {
 		struct report_prediction *p = &out->prediction[i];
 		unsigned nr_ends = p->estimated ? ENDS : 1;
