@@ -91,6 +91,24 @@ enum base_status graph_replay_run(const struct graph_replay *r, const struct gra
 	const struct graph_sink *out, struct graph_replay_result *ret,
 	struct base_err *err) BASE_MUST_CHECK;
 
+/*
+ * What a simulation assumes that the log does not say. All zero: what graph_replay_run() does. To
+ * see how much an answer rests on it, ask again with other assumptions, unedited and edited.
+ */
+struct graph_replay_assumed {
+	double wake_more; /* what waking costs, times 1 + that; -1: nothing */
+	bool as_recorded; /* latencies do not depend on the length of the wait */
+	bool preempts;    /* whom somebody wakes takes the processor of who has run longest, when
+			     all are taken; false: it waits for one */
+	uint64_t jitter;  /* other than 0: executing takes up to JITTER more or less, at random */
+};
+#define GRAPH_REPLAY_JITTER 0.1
+
+enum base_status graph_replay_run_as(const struct graph_replay *r,
+	const struct graph_scenario *edits, const struct graph_replay_assumed *assumed,
+	const struct graph_sink *out, struct graph_replay_result *ret,
+	struct base_err *err) BASE_MUST_CHECK;
+
 uint64_t graph_replay_nr_verbs(const struct graph_replay *r);
 size_t graph_replay_memory_bytes(const struct graph_replay *r); /* of the log */
 

@@ -54,6 +54,24 @@ void graph_sim_schedule(struct sim *s, uint32_t actor, uint64_t t)
 	}
 }
 
+void graph_sim_unschedule(struct sim *s, uint32_t actor)
+{
+	size_t i = 0;
+	struct sim_event last;
+
+	while (i < s->nr_heap && s->heap[i].actor != actor)
+		i++;
+	if (i == s->nr_heap)
+		return;
+	last = s->heap[--s->nr_heap];
+	if (i == s->nr_heap)
+		return;
+	/* The hole goes up to the root, where the last one sinks from. */
+	for (; i; i = (i - 1) / 2)
+		s->heap[i] = s->heap[(i - 1) / 2];
+	sift_down(s, last);
+}
+
 static bool next_event(struct sim *s, struct sim_event *ret)
 {
 	if (s->has_next) {
@@ -167,19 +185,29 @@ static void start_link(struct sim *s, const struct sim_actor *a, const struct re
 		await_link(s, step->queue);
 }
 
+static double jitter(const struct sim *s, const struct sim_actor *a)
+{
+	uint64_t dice = base_hash_u64(s->assumed.jitter ^ ((uint64_t)a->cursor << 20)) >> 32;
+
+	return 1 + GRAPH_REPLAY_JITTER * ((double)dice / 0x80000000u - 1);
+}
+
 /*
  * Waking takes the waker's time, which no edit of its state changes: who wakes more sleepers than
  * in the run takes longer, who wakes fewer takes less.
  */
 static uint64_t own_time(const struct sim *s, const struct sim_actor *a, uint64_t own)
 {
-	uint64_t then = s->r->wake_ns * a->woke_then, now;
+	uint64_t then = s->wake_ns * a->woke_then, now;
 
-	if (BASE_LIKELY(!s->r->wake_ns || (!a->woke && !a->woke_then)) ||
-		!sim_executes(s, a->state))
+	if (!sim_executes(s, a->state))
+		return sim_scaled(s, a->state, own);
+	if (BASE_UNLIKELY(s->assumed.jitter))
+		own = (uint64_t)((double)own * jitter(s, a) + 0.5);
+	if (BASE_LIKELY(!s->wake_ns || (!a->woke && !a->woke_then)))
 		return sim_scaled(s, a->state, own);
 	then = then < own ? then : own;
-	now = a->woke > a->woke_then ? then + s->r->wake_ns * (a->woke - a->woke_then)
+	now = a->woke > a->woke_then ? then + s->wake_ns * (a->woke - a->woke_then)
 	      : a->woke_then         ? then * a->woke / a->woke_then
 				     : 0;
 	return sim_scaled(s, a->state, own - then) + now;
@@ -368,7 +396,9 @@ static void handle(struct sim *s, uint32_t actor)
 			graph_sim_schedule(s, actor, t);
 			return;
 		}
-		if (takes_on_processor(s, a) && !graph_sim_get_processor(s, actor, SIM_QUEUES_TAKE))
+		if (takes_on_processor(s, a) &&
+			!(s->assumed.preempts && graph_sim_preempt(s, actor)) &&
+			!graph_sim_get_processor(s, actor, SIM_QUEUES_TAKE))
 			return;
 		if (a->switch_ns) {
 			a->phase = SIM_TRIES;
@@ -535,9 +565,12 @@ static void init_processors(struct sim *s)
 {
 	s->idle = need(s, s->nr_processors, sizeof *s->idle);
 	s->left = need(s, s->nr_processors, sizeof *s->left);
+	s->user = need(s, s->nr_processors, sizeof *s->user);
 	s->run = need(s, s->r->nr_actors, sizeof *s->run);
-	for (uint32_t i = s->nr_processors; !s->status && i-- > 0;)
+	for (uint32_t i = s->nr_processors; !s->status && i-- > 0;) {
 		s->idle[s->nr_idle++] = i;
+		s->user[i] = REPLAY_NONE;
+	}
 	for (size_t i = 0; i < s->r->nr_queues; i++) {
 		if (s->r->queue[i].o.processor)
 			s->runnable_state = s->r->queue[i].o.latency_state;
@@ -628,13 +661,23 @@ static void fini(struct sim *s)
 	base_free(s->scale);
 	base_free(s->idle);
 	base_free(s->left);
+	base_free(s->user);
 	base_free(s->run);
 }
 
 enum base_status graph_replay_run(const struct graph_replay *r, const struct graph_scenario *edits,
 	const struct graph_sink *out, struct graph_replay_result *ret, struct base_err *err)
 {
-	struct sim s = {.r = r, .out = out, .err = err, .res = ret};
+	static const struct graph_replay_assumed usual = {0};
+
+	return graph_replay_run_as(r, edits, &usual, out, ret, err);
+}
+
+enum base_status graph_replay_run_as(const struct graph_replay *r,
+	const struct graph_scenario *edits, const struct graph_replay_assumed *assumed,
+	const struct graph_sink *out, struct graph_replay_result *ret, struct base_err *err)
+{
+	struct sim s = {.r = r, .out = out, .err = err, .res = ret, .assumed = *assumed};
 	struct sim_event e;
 
 	*ret = (struct graph_replay_result){.start_ns = r->start_ns,
@@ -644,6 +687,7 @@ enum base_status graph_replay_run(const struct graph_replay *r, const struct gra
 		.unexplained_ns = r->unexplained_ns};
 	if (r->failed)
 		return base_fail(err, r->failed, "replay's log failed before");
+	s.wake_ns = (uint64_t)((double)r->wake_ns * (1 + assumed->wake_more));
 	init(&s, edits);
 	if (!s.status && out)
 		declare(&s);

@@ -224,6 +224,8 @@ static uint64_t latency(const struct sim *s, const struct sim_actor *a, bool ove
 
 	if (replay_class(step) == REPLAY_EXPLAINED && a->nr_overtaken)
 		ns = replay_own(s->r, step);
+	else if (replay_class(step) == REPLAY_EXPLAINED && s->assumed.as_recorded)
+		ns = replay_own(s->r, step);
 	else if (replay_class(step) == REPLAY_EXPLAINED)
 		ns = graph_replay_latency_moved(s->r, state, replay_own(s->r, step),
 			step->bits >> REPLAY_WAITED_SHIFT, s->now - a->wait_begin_ns);

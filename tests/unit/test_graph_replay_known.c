@@ -474,6 +474,59 @@ static void test_preempted(void **state)
 }
 
 /*
+ * One processor; a worker runs 1000, a helper is woken after 100 of them and runs 50. It waits its
+ * turn, or preempts; the work is the same.
+ */
+static void test_preempts(void **state)
+{
+	enum { CALLS, PROCESSOR, WORKER = 1, HELPER };
+	struct graph_replay_options o = {.size = sizeof o, .nr_processors = 1};
+	struct graph_replay_assumed waits = {0}, preempts = {.preempts = true};
+	struct graph_replay_assumed jitter = {.jitter = 1}, other = {.jitter = 2};
+	struct graph_replay_result res;
+	const struct graph_sink *s;
+	struct graph_replay *r;
+	uint64_t once;
+
+	(void)state;
+	assert_int_equal(graph_replay_new(&o, &r, NULL), BASE_OK);
+	s = graph_replay_sink(r);
+	declare(s);
+	declare_queue(s, CALLS, (struct graph_queue_options){0});
+	declare_queue(s, PROCESSOR, (struct graph_queue_options){.processor = true});
+	say(s, GRAPH_VERB_state, 0, 0, 0, 0, IDLE, GRAPH_START);
+	say_link(s, 0, WORKER, RUN);
+	say_link(s, 0, HELPER, RUN);
+	say(s, GRAPH_VERB_wait_empty, 0, HELPER, CALLS, 1, WAIT, 0);
+	leave(s, 0, HELPER, PROCESSOR, WAIT);
+	say(s, GRAPH_VERB_enqueue, 100, WORKER, CALLS, 1, RUN, 0);
+	say(s, GRAPH_VERB_state, 1000, WORKER, 0, 0, IDLE, 0);
+	leave(s, 1000, WORKER, PROCESSOR, IDLE);
+	say(s, GRAPH_VERB_peek, 1000, HELPER, PROCESSOR, 1, RUN,
+		GRAPH_LAST | GRAPH_MORE | GRAPH_OPTIONAL);
+	say(s, GRAPH_VERB_dequeue, 1000, HELPER, CALLS, 1, RUN, 0);
+	say(s, GRAPH_VERB_state, 1050, HELPER, 0, 0, IDLE, 0);
+	graph_replay_set_end(r, HELPER);
+	assert_int_equal(graph_replay_run_as(r, NULL, &waits, NULL, &res, NULL), BASE_OK);
+	assert_int_equal(res.end_ns, 1050);
+	assert_int_equal(graph_replay_run_as(r, NULL, &preempts, NULL, &res, NULL), BASE_OK);
+	assert_int_equal(res.end_ns, 150);
+	assert_int_equal(res.nr_stuck, 0);
+	graph_replay_set_end(r, WORKER);
+	assert_int_equal(graph_replay_run_as(r, NULL, &preempts, NULL, &res, NULL), BASE_OK);
+	assert_int_equal(res.end_ns, 1050);
+	/* At most so much more or less; the same dice, the same answer. */
+	assert_int_equal(graph_replay_run_as(r, NULL, &jitter, NULL, &res, NULL), BASE_OK);
+	once = res.end_ns;
+	assert_in_range(once, 900, 1100);
+	assert_int_equal(graph_replay_run_as(r, NULL, &jitter, NULL, &res, NULL), BASE_OK);
+	assert_int_equal(res.end_ns, once);
+	assert_int_equal(graph_replay_run_as(r, NULL, &other, NULL, &res, NULL), BASE_OK);
+	assert_int_not_equal(res.end_ns, once);
+	graph_replay_free(r);
+}
+
+/*
  * A caller sleeps for as long as the server works: 1 us, then late by 100 ns, or 16 us, then late
  * by 500. Where the work is halved, the latency lies between; where nothing changes, nothing does.
  */
@@ -541,6 +594,7 @@ int main(void)
 		cmocka_unit_test(test_waking_costs),
 		cmocka_unit_test(test_measured_wakes),
 		cmocka_unit_test(test_preempted),
+		cmocka_unit_test(test_preempts),
 		cmocka_unit_test(test_latency_by_sleep),
 	};
 
