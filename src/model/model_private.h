@@ -272,6 +272,7 @@ struct state_info {
 	struct model_state pub;
 	uint32_t role, class_ix, aux; /* NONE where it does not apply; aux: io op or annotation */
 	struct function_list own;
+	bool like_role; /* its samples may as well be of the role's */
 };
 
 struct actor_info {
