@@ -157,6 +157,7 @@ void report_opportunities_text(
 
 enum report_edit_verb {
 	REPORT_EDIT_scale,
+	REPORT_EDIT_elide, /* of states: no time, and what is waited for in it does not hold */
 	REPORT_EDIT_ignore_queue,
 	REPORT_EDIT_unbound_queue,
 	REPORT_EDIT_resize_queue,
@@ -199,6 +200,8 @@ struct report_match { /* what an edit applied to */
 	const char *edit;
 	uint64_t nr_states, nr_queues;
 	double path_share; /* of the states that were scaled, weighted by function share */
+	double waited_ns;  /* in these states, by all, on the path or not */
+	bool elided;
 	const char *example;
 	bool estimated; /* function shares of samples were used */
 };
