@@ -43,6 +43,29 @@ static struct part whole(void)
 	return (struct part){.share = {1, 1, 1}};
 }
 
+static bool chain_matches(const struct model *m, uint32_t chain, const char *pattern)
+{
+	const char *frame[MODEL_FRAMES_MAX];
+	unsigned nr = model_chain_frames(m, chain, frame);
+	for (unsigned i = 0; i < nr; i++)
+		if (report_pattern_matches(pattern, frame[i]))
+			return true;
+	return false;
+}
+
+/* All of a function that has the name, else what is inlined in it and has it. */
+static double matching_share(
+	const struct model *m, const struct model_function_share *f, const char *pattern)
+{
+	double share = 0;
+	if (*f->function && report_pattern_matches(pattern, f->function))
+		return 1;
+	for (size_t i = 0; i < f->nr_inlined; i++)
+		if (chain_matches(m, f->inlined[i].chain, pattern))
+			share += f->inlined[i].share;
+	return f->share > 0 ? share / f->share : 0;
+}
+
 /* By function: only states that were sampled; their own name is not looked at when it is just one
  * of those functions. */
 static bool match_functions(
@@ -53,12 +76,12 @@ static bool match_functions(
 	struct part p = {.estimated = true};
 	bool found = false;
 	for (size_t i = 0; i < nr; i++) {
-		if (!*f[i].function || !report_pattern_matches(pattern, f[i].function))
-			continue;
-		found = true;
-		p.share[0] += f[i].share;
-		p.share[1] += f[i].share_low;
-		p.share[2] += f[i].share_high;
+		/* an inlined function's interval is as wide as that of what it is in */
+		double part = matching_share(w->m, &f[i], pattern);
+		found |= part > 0;
+		p.share[0] += f[i].share * part;
+		p.share[1] += f[i].share_low * part;
+		p.share[2] += f[i].share_high * part;
 	}
 	for (unsigned k = 0; k < ENDS; k++)
 		p.share[k] = p.share[k] > 1 ? 1 : p.share[k];
