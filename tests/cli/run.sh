@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# run.sh [NAME...] - the command line: every function test_* of the *.sh files here, each in an empty directory.
+# run.sh [PATTERN...] - the command line: every function test_* of the *.sh files here (or those that match, as in noc*), each in an
+# empty directory.
 #
 # Prints `ok NAME`, `not ok NAME: why` or `skip NAME: reason`. In a test, `fail WHY` and `skip REASON` end it.
 # $trace is a recording of tests/target/lock_ladder, made once.
@@ -63,9 +64,21 @@ for file in "$here"/*.sh; do
 	# shellcheck source=/dev/null
 	[[ $file == "$here/run.sh" ]] || source "$file"
 done
-status=0
+# is_wanted TEST PATTERN...
+is_wanted() {
+	local test=$1 pattern
+	shift
+	(($#)) || return 0
+	for pattern; do
+		# shellcheck disable=SC2053 # it is a pattern
+		[[ $test == $pattern ]] && return
+	done
+	return 1
+}
+status=0 nr=0
 for test in $(declare -F | sed -n 's/^declare -f test_//p'); do
-	((!$#)) || [[ " $* " == *" $test "* ]] || continue
+	is_wanted "$test" "$@" || continue
+	nr=$((nr + 1))
 	mkdir "$work/$test"
 	: >"$work/why"
 	result=0
@@ -80,4 +93,5 @@ for test in $(declare -F | sed -n 's/^declare -f test_//p'); do
 		;;
 	esac
 done
+((nr)) || { echo "not ok $*: no such test"; status=1; }
 exit $status
