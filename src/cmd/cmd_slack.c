@@ -55,10 +55,7 @@ static int list_parameters(struct cmd *c)
 {
 	struct base_str text = {0};
 	if (cmd_given(c, "json"))
-		return cmd_write_json(
-			c, json_pack("{s:s, s:s, s:{s:o}}", "schema", "longpole/parameters/1",
-				   "tool", "longpole " LONGPOLE_VERSION, "result", "parameters",
-				   cmd_parameters_json(slack_parameters())));
+		return cmd_write_parameters(c, slack_parameters(), NULL, NULL);
 	base_str_add(&text, "[machine]\n");
 	cmd_add_parameters(&text, slack_parameters(), NULL);
 	base_str_add(&text,
