@@ -145,7 +145,7 @@ static enum base_status add_pair(
 	struct finder *f, const struct memory_item *t, uint64_t address, struct base_err *err)
 {
 	uint64_t known;
-	bool exchange;
+	bool exchange = false;
 	enum base_status s = is_exchange(f, t->code, &exchange, err);
 	if (s != BASE_OK || !exchange || base_map_get(&f->pairs, t->code, address, &known))
 		return s;
