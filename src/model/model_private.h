@@ -479,6 +479,7 @@ uint32_t model_queue_of(
 
 /* The state that a thread is in when it waits for nothing. */
 uint32_t model_current_state(const struct thread *t);
+void model_some_child_ended(struct model *m, struct thread *t, uint64_t time_ns);
 /* Who acts: the annotated machine on top, else the thread. */
 uint32_t model_acting(const struct thread *t);
 

@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <errno.h>
 #include <string.h>
 #include <unistd.h>
 #include <cmocka.h>
@@ -441,6 +442,31 @@ static void system_waits_for_its_child(void **state)
 	finish(&b);
 }
 
+/* make waits for a free slot, and a child's end interrupts that. A time limit ends a wait itself.
+ */
+static void a_childs_end_interrupts(void **state)
+{
+	(void)state;
+	struct bench b;
+	start(&b);
+	uint32_t main_fn = site(&b, "parent"), wait_fn = site(&b, "wait_for_slot");
+	uint32_t p = process(&b, "parent", 0, 100), c = process(&b, "child", p, 101);
+	stream(&b, p);
+	stream(&b, c);
+	PUT(&b, 0, 1, process_begin, .token = 0);
+	PUT(&b, 10, 1, process_fork, .token = 0, .site = main_fn);
+	PUT(&b, 12, 1, poll_begin, .site = wait_fn);
+	PUT(&b, 20, 2, process_begin, .token = 0);
+	PUT(&b, 400, 2, process_end, .status = 0);
+	PUT(&b, 410, 1, poll_end, .result = -EINTR);
+	PUT(&b, 420, 1, poll_begin, .site = wait_fn);
+	PUT(&b, 480, 1, poll_end, .result = -EINTR); /* by something else */
+	end(&b, 500);
+	assert_float_equal(on_path(&b, "waiting for readiness"), 480 - 420, 1e-6);
+	assert_float_equal(unexplained(&b), 0, 1e-6);
+	finish(&b);
+}
+
 static void full_pipe_holds_the_writer(void **state)
 {
 	(void)state;
@@ -829,6 +855,7 @@ int main(void)
 		cmocka_unit_test(last_closing_is_the_end_of_file),
 		cmocka_unit_test(accept_waits_for_the_client),
 		cmocka_unit_test(system_waits_for_its_child),
+		cmocka_unit_test(a_childs_end_interrupts),
 		cmocka_unit_test(full_pipe_holds_the_writer),
 		cmocka_unit_test(preempted_by_a_sibling),
 		cmocka_unit_test(unseen_wait_is_unexplained),
