@@ -382,6 +382,14 @@ void model_rule_cpu_out(struct model *m, struct thread *t, const struct trace_re
 			0);
 		return;
 	}
+	if (t->io.active && t->io.op == TRACE_IO_read && t->io.queue != NONE &&
+		kind == MODEL_STATE_io) { /* some was there, but it wants more */
+		model_verb(m, t, GRAPH_VERB_wait_empty, r->time_ns, t->io.queue, 1,
+			model_make_state(m, MODEL_STATE_wait, NONE,
+				model_class_of(m, t->io.object, 0), 0, 0),
+			0);
+		return;
+	}
 	if (kind == MODEL_STATE_io || kind == MODEL_STATE_sleep || kind == MODEL_STATE_external ||
 		kind == MODEL_STATE_start || kind == MODEL_STATE_idle)
 		return; /* a call that may sleep: its state says so */
