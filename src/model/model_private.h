@@ -381,6 +381,7 @@ struct model {
 	struct function_list *pool; /* by (role, site) of running states */
 	size_t nr_pools, pool_capacity;
 	struct base_map pools;
+	struct base_map files;   /* (place, operation) -> how many files it was done to */
 	struct base_map samples; /* (state, function string + 1 or module) -> count */
 
 	bool by_connection;

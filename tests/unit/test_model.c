@@ -467,6 +467,31 @@ static void a_childs_end_interrupts(void **state)
 	finish(&b);
 }
 
+/* Few files of a place have their names; thousands are one thing that takes long. */
+static void many_files_are_one_state(void **state)
+{
+	(void)state;
+	for (unsigned nr = 8; nr <= 9; nr++) {
+		struct bench b;
+		start(&b);
+		uint32_t scan = site(&b, "scan");
+		uint64_t t = 100;
+		for (unsigned i = 0; i < nr; i++) {
+			char name[32];
+			snprintf(name, sizeof name, "file%u", i);
+			uint32_t file = object(&b, TRACE_OBJECT_file, name, 0);
+			PUT(&b, t, 1, io_begin, .object = file, .op = TRACE_IO_read, .site = scan);
+			PUT(&b, t + 10, 1, io_end, .object = file, .op = TRACE_IO_read,
+				.result = 1);
+			t += 20;
+		}
+		end(&b, t);
+		assert_float_equal(on_path(&b, "read of many files"), nr > 8 ? 10 * nr : 0, 1e-6);
+		assert_float_equal(on_path(&b, "read of file file3"), nr > 8 ? 0 : 10, 1e-6);
+		finish(&b);
+	}
+}
+
 static void full_pipe_holds_the_writer(void **state)
 {
 	(void)state;
@@ -856,6 +881,7 @@ int main(void)
 		cmocka_unit_test(accept_waits_for_the_client),
 		cmocka_unit_test(system_waits_for_its_child),
 		cmocka_unit_test(a_childs_end_interrupts),
+		cmocka_unit_test(many_files_are_one_state),
 		cmocka_unit_test(full_pipe_holds_the_writer),
 		cmocka_unit_test(preempted_by_a_sibling),
 		cmocka_unit_test(unseen_wait_is_unexplained),
