@@ -108,13 +108,14 @@ struct thread {
 	uint32_t processor_queue; /* entered while it waited: another of ours was there before; else
 				     NONE */
 	uint32_t nr_held, nr_machines;
-	struct awaited awaits;     /* MODE_WAITING */
-	uint64_t cond_wait_ns;     /* when its wait on a condition variable began */
-	uint64_t begin_ns, end_ns; /* life span */
-	uint64_t begin_run_ns;     /* when it came to its processor */
-	uint64_t ready_ns;         /* preempted (or woken: recordings of the system) then; 0: not */
-	uint32_t note_site;        /* of its last annotation that has one */
-	uint32_t *run_by_site;     /* site id -> state + 1 */
+	struct awaited awaits;       /* MODE_WAITING */
+	uint64_t cond_wait_ns;       /* when its wait on a condition variable began */
+	uint64_t timer_ns, timed_ns; /* a time limit ended its last wait; how long that was, or 0 */
+	uint64_t begin_ns, end_ns;   /* life span */
+	uint64_t begin_run_ns;       /* when it came to its processor */
+	uint64_t ready_ns;     /* preempted (or woken: recordings of the system) then; 0: not */
+	uint32_t note_site;    /* of its last annotation that has one */
+	uint32_t *run_by_site; /* site id -> state + 1 */
 	size_t run_capacity;
 	uint32_t nr_others; /* a process's first: of its other threads, so many are there */
 	bool seen, ended, main_thread;

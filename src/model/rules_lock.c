@@ -110,6 +110,17 @@ static void release(struct model *m, struct thread *t, const struct trace_record
 	(void)r;
 }
 
+/*
+ * Who slept until a time limit, has done next to nothing since and now gives up a lock: whoever met
+ * it there met it by chance. A path through it would explain a moment's wait by all that sleep.
+ */
+static uint32_t by_chance(const struct thread *t, uint64_t time_ns)
+{
+	enum { NEXT_TO_NOTHING = 100 }; /* that part of the sleep */
+	return t->timed_ns && (time_ns - t->timer_ns) * NEXT_TO_NOTHING < t->timed_ns ? GRAPH_NOBODY
+										      : 0;
+}
+
 void model_rule_lock_release(struct model *m, struct thread *t, const struct trace_record *r)
 {
 	uint32_t object = r->u.lock_release.object, site = r->u.lock_release.site;
@@ -118,7 +129,7 @@ void model_rule_lock_release(struct model *m, struct thread *t, const struct tra
 		return;
 	release(m, t, r, object, site);
 	model_verb(m, t, GRAPH_VERB_enqueue, r->time_ns, model_queue_of(m, object, o, 1, site), 1,
-		model_current_state(t), 0);
+		model_current_state(t), by_chance(t, r->time_ns));
 }
 
 /* A trylock that found it taken has not waited; a timed lock gave its wait up. */
@@ -226,7 +237,7 @@ void model_rule_cond_wait(struct model *m, struct thread *t, const struct trace_
 	c->waiters++;
 	t->cond_wait_ns = r->time_ns;
 	model_verb(m, t, GRAPH_VERB_enqueue, r->time_ns, model_queue_of(m, w->mutex, x, 1, w->site),
-		1, state, 0);
+		1, state, by_chance(t, r->time_ns));
 	model_verb(m, t, GRAPH_VERB_wait_empty, r->time_ns,
 		model_queue_of(m, w->object, c, 0, w->site), 1, state, 0);
 }
@@ -283,6 +294,10 @@ void model_rule_cond_wake(struct model *m, struct thread *t, const struct trace_
 	else if (w->result == 0)
 		model_count(m, TRACE_DIAG_signal_unmatched);
 	model_verb(m, t, GRAPH_VERB_dequeue, r->time_ns, mutex, 1, model_current_state(t), flags);
+	if (w->result) {
+		t->timer_ns = r->time_ns;
+		t->timed_ns = r->time_ns - t->cond_wait_ns;
+	}
 	while (pending(c) > c->waiters) { /* signalled, but gone before it arrived */
 		if (--c->signals->sent[0].n == 0)
 			forget_signal(c->signals, 0);
