@@ -569,6 +569,7 @@ uint32_t model_had_processor(const struct model *m, const struct thread *t, uint
 
 /* ---- rules_kernel*.c: the whole system ------------------------------------------------------- */
 
+enum { MODEL_SLEEP_LIMIT = 1 }; /* aux of a sleep: a wait that its time limit ended */
 /* a queue's type beside those of objects */
 #define MODEL_TYPE_WAKE ((enum trace_object_type)(TRACE_OBJECT_NR + 1))
 

@@ -450,7 +450,8 @@ static void add_state_name(struct model *m, struct base_str *s, uint32_t state)
 			model_add_class(m, s, class_ix);
 		break;
 	case MODEL_STATE_sleep:
-		base_str_add(s, "sleeping");
+		base_str_add(s,
+			st->aux == MODEL_SLEEP_LIMIT ? "sleeping until a time limit" : "sleeping");
 		break;
 	case MODEL_STATE_start:
 		base_str_add(s, "starting a program");

@@ -2,6 +2,8 @@
 /* rules_lock.c - mutexes, rwlocks, condition variables, barriers, semaphores. */
 #include "model/model_private.h"
 
+#include <errno.h>
+
 static const struct trace_object *definition(const struct model *m, uint32_t object)
 {
 	return object < m->defs->nr_objects ? &m->defs->objects[object] : &m->defs->objects[0];
@@ -288,6 +290,10 @@ void model_rule_cond_wake(struct model *m, struct thread *t, const struct trace_
 		signal = take_signal(c, t->cond_wait_ns);
 	else
 		flags |= GRAPH_EXPLAINED; /* time ran out */
+	if (w->result == ETIMEDOUT)       /* nobody was waited for: it slept */
+		model_rename(m, t, r->time_ns,
+			model_make_state(
+				m, MODEL_STATE_sleep, NONE, NONE, w->site, MODEL_SLEEP_LIMIT));
 	if (signal != NONE)
 		model_verb_of(m, model_acting(t), GRAPH_VERB_dequeue, r->time_ns, signal, 1,
 			model_current_state(t), GRAPH_MORE | GRAPH_LAST);

@@ -528,6 +528,8 @@ static void a_time_limit_is_met_by_chance(void **state)
 				on_path(&b, "waiting for condition variable done"), 0, 1e-6);
 		else
 			assert_float_equal(on_path(&b, "holding mutex lock"), (float)holds, 20);
+		if (holds != 5)
+			assert_float_equal(on_path(&b, "sleeping until a time limit"), 950, 1e-6);
 		assert_true(on_path(&b, "waiting for mutex lock") < 10);
 		finish(&b);
 	}
