@@ -26,7 +26,8 @@ const struct cmd_details cmd_details_whatif = {
 	.usage = "[OPTIONS] [TRACE] [EDIT... [-- EDIT...]...]",
 	.about = "Predicts the length of the critical path after changes that nobody has made yet. "
 		 "Edits: "
-		 "scale STATE=AMOUNT (-50%, +20%, x0.5), remove STATE, ignore-queue QUEUE, "
+		 "scale STATE=AMOUNT (-50%, +20%, x0.5), remove STATE, elide STATE, ignore-queue "
+		 "QUEUE, "
 		 "unbound-queue "
 		 "QUEUE, resize-queue QUEUE=+N, add-processors +N, link-rate LINK=AMOUNT, "
 		 "link-latency LINK=AMOUNT. STATE is a part of a state's "

@@ -699,8 +699,9 @@ static enum base_status end_hole(struct graph_replay *r, uint32_t actor, uint32_
 {
 	struct replay_log_actor *a = &r->actor[actor];
 	uint64_t now = r->now, ours;
-	struct graph_verb v = {
-		.actor = actor, .state = a->hole_state != REPLAY_NONE ? a->hole_state : runnable};
+	struct graph_verb v = {.actor = actor,
+		.state = a->hole_state != REPLAY_NONE ? a->hole_state : runnable,
+		.flags = REPLAY_FOR_PROCESSOR >> REPLAY_FLAGS_SHIFT};
 	enum base_status s;
 	uint32_t before = a->state;
 	bool executed = !a->waits && before < r->nr_states && r->executes[before];

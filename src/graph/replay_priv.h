@@ -28,12 +28,15 @@ enum { REPLAY_LINK_OUT = GRAPH_VERB_NR }; /* a step kind: where some link starts
 enum {
 	REPLAY_FLAGS_SHIFT = 4,
 	REPLAY_CLASS_SHIFT = 12,
-	REPLAY_WIDE = 1 << 15,         /* arg = index of a struct replay_wide */
-	REPLAY_ALL_UNITS = 1 << 16,    /* the verb's n was GRAPH_ALL */
-	REPLAY_FREE = 1 << 17,         /* takes (or fills space) without needing anything */
-	REPLAY_SHRINKS = 1 << 18,      /* resize: `need` units less */
-	REPLAY_COUNTED = 1 << 19,      /* needs the wide ordinal: so many puts (takes, for space) */
-	REPLAY_AT_ONCE = 1 << 22,      /* explained, by what came at the time that the wait began */
+	REPLAY_WIDE = 1 << 15,      /* arg = index of a struct replay_wide */
+	REPLAY_ALL_UNITS = 1 << 16, /* the verb's n was GRAPH_ALL */
+	REPLAY_FREE = 1 << 17,      /* takes (or fills space) without needing anything */
+	REPLAY_SHRINKS = 1 << 18,   /* resize: `need` units less */
+	REPLAY_COUNTED = 1 << 19,   /* needs the wide ordinal: so many puts (takes, for space) */
+	REPLAY_AT_ONCE = 1 << 22,   /* explained, by what came at the time that the wait began */
+	/* of a wait, which needs no such flag itself: for a processor, as long as other programs
+	 * had them all */
+	REPLAY_FOR_PROCESSOR = GRAPH_OPTIONAL << REPLAY_FLAGS_SHIFT,
 	REPLAY_SLEPT = 1 << 21,        /* own needs no processor: it was asleep in it */
 	REPLAY_ON_PROCESSOR = 1 << 20, /* own is how long after its processor became free */
 	REPLAY_WOKE_SHIFT = 23,        /* 2 bits: how many sleepers the step woke, or more */

@@ -268,6 +268,11 @@ static void advance(struct sim *s, uint32_t actor)
 		start_link(s, a, step);
 	}
 	own = replay_own(s->r, step);
+	if (a->elides) {
+		a->phase = SIM_TRIES;
+		graph_sim_schedule(s, actor, s->now);
+		return;
+	}
 	switch (replay_class(step)) {
 	case REPLAY_LINK:
 		graph_sim_release_processor(s, actor);
@@ -311,10 +316,21 @@ static void note_wait(struct sim_actor *a, const struct replay_step *step)
 	a->state = step->state;
 }
 
+/* Does the wait that begins here happen? Who never slept needs no other processor, either. */
+static void end_elision(struct sim *s, struct sim_actor *a, const struct replay_step *last)
+{
+	bool processor = replay_kind(last) == GRAPH_VERB_wait && last->bits & REPLAY_FOR_PROCESSOR;
+	bool before = a->elided;
+
+	a->elided = a->elides;
+	a->elides = a->waits && (sim_elides(s, a->state) || (processor && before));
+}
+
 /* The moment happens now. */
 static void commit(struct sim *s, uint32_t actor)
 {
 	struct sim_actor *a = &s->actor[actor];
+	const struct replay_step *step = NULL;
 	uint32_t first = a->cursor, i = first;
 	unsigned woken = 0, recorded = 0;
 	bool woke = false;
@@ -324,8 +340,7 @@ static void commit(struct sim *s, uint32_t actor)
 	a->queued = false;
 	graph_sim_take_lent(s, actor);
 	do {
-		const struct replay_step *step = replay_step(s->r, i);
-
+		step = replay_step(s->r, i);
 		woke |= graph_sim_do_step(s, actor, step);
 		recorded += replay_woke(step);
 		if (s->out)
@@ -335,9 +350,11 @@ static void commit(struct sim *s, uint32_t actor)
 		i = replay_next(s->r, step);
 	} while (i != REPLAY_NONE && replay_class(replay_step(s->r, i)) == REPLAY_FOLLOWS);
 	a->cursor = i;
+	end_elision(s, a, step);
 	/* Only now, when all of the moment is done. */
 	for (uint32_t k = first; woke && k != i; k = replay_next(s->r, replay_step(s->r, k))) {
-		const struct replay_step *step = replay_step(s->r, k);
+		step = replay_step(s->r, k);
+
 		unsigned kind = replay_kind(step);
 
 		if (kind == GRAPH_VERB_enqueue || kind == GRAPH_VERB_resize)
@@ -466,6 +483,11 @@ static void apply_edit(struct sim *s, const struct graph_edit *e)
 				"a factor must lie between 0 and %g", MAX_FACTOR);
 		else if (e->id < s->nr_scales)
 			s->scale[e->id] *= e->factor;
+	} else if (e->kind == GRAPH_EDIT_ELIDE_STATE) {
+		if (e->id < s->nr_scales) {
+			s->scale[e->id] = 0;
+			s->elides[e->id] = true;
+		}
 	} else if (e->kind == GRAPH_EDIT_PROCESSORS) {
 		uint64_t nr = s->nr_processors + e->units;
 
@@ -496,7 +518,10 @@ static size_t nr_scales(const struct graph_replay *r, const struct graph_scenari
 	for (size_t i = 0; edits && i < edits->nr_edits; i++) {
 		const struct graph_edit *e = &edits->edit[i];
 
-		if (e->kind == GRAPH_EDIT_SCALE_STATE && e->id >= nr && e->id <= most)
+		bool of_state =
+			e->kind == GRAPH_EDIT_SCALE_STATE || e->kind == GRAPH_EDIT_ELIDE_STATE;
+
+		if (of_state && e->id >= nr && e->id <= most)
 			nr = (size_t)e->id + 1;
 	}
 	return nr;
@@ -577,6 +602,35 @@ static void init_processors(struct sim *s)
 	}
 }
 
+static bool has_elisions(const struct graph_scenario *edits)
+{
+	for (size_t i = 0; edits && i < edits->nr_edits; i++) {
+		if (edits->edit[i].kind == GRAPH_EDIT_ELIDE_STATE)
+			return true;
+	}
+	return false;
+}
+
+/* Who ever waits for something in a state that is elided never waits for it. */
+static void find_needless(struct sim *s, uint32_t actor)
+{
+	for (uint32_t i = s->r->actor[actor].head; i != REPLAY_NONE && !s->status;) {
+		const struct replay_step *step = replay_step(s->r, i);
+		unsigned kind = replay_kind(step);
+		uint64_t bits = 0;
+
+		i = step->next;
+		if ((kind != GRAPH_VERB_wait_empty && kind != GRAPH_VERB_wait_full) ||
+			!sim_elides(s, step->state))
+			continue;
+		base_map_get(&s->needless, actor, step->queue, &bits);
+		bits |= kind == GRAPH_VERB_wait_full ? 2 : 1;
+		s->status = base_map_put(&s->needless, actor, step->queue, bits);
+		if (s->status)
+			s->status = base_fail(s->err, s->status, "no memory for a simulation");
+	}
+}
+
 static void init(struct sim *s, const struct graph_scenario *edits)
 {
 	const struct graph_replay *r = s->r;
@@ -591,16 +645,21 @@ static void init(struct sim *s, const struct graph_scenario *edits)
 	s->heap = need(s, r->nr_actors, sizeof *s->heap);
 	s->link_ns = need(s, r->nr_links, sizeof *s->link_ns);
 	s->scale = need(s, s->nr_scales, sizeof *s->scale);
+	s->elides = need(s, s->nr_scales, sizeof *s->elides);
 	if (s->status)
 		return;
 	for (size_t i = 0; i < r->nr_queues; i++)
 		init_queue(&s->queue[i], &r->queue[i]);
-	for (size_t i = 0; i < s->nr_scales; i++)
+	for (size_t i = 0; i < s->nr_scales; i++) {
 		s->scale[i] = 1;
+		s->elides[i] = false;
+	}
 	for (size_t i = 0; edits && i < edits->nr_edits && !s->status; i++)
 		apply_edit(s, &edits->edit[i]);
 	for (size_t i = 0; i < r->nr_links; i++)
 		s->link_ns[i] = REPLAY_NOBODY;
+	for (size_t i = 0; has_elisions(edits) && i < r->nr_actors; i++)
+		find_needless(s, (uint32_t)i);
 	init_processors(s);
 	for (size_t i = 0; i < r->nr_actors && !s->status; i++)
 		place_actor(s, (uint32_t)i);
@@ -652,13 +711,17 @@ static void find_end(struct sim *s)
 
 static void fini(struct sim *s)
 {
-	for (size_t i = 0; s->queue && i < s->r->nr_queues; i++)
+	for (size_t i = 0; s->queue && i < s->r->nr_queues; i++) {
 		graph_replay_ring_fini(&s->queue[i].keyed);
+		graph_replay_ring_fini(&s->queue[i].owed);
+	}
 	base_free(s->actor);
 	base_free(s->queue);
 	base_free(s->heap);
 	base_free(s->link_ns);
 	base_free(s->scale);
+	base_free(s->elides);
+	base_map_fini(&s->needless);
 	base_free(s->idle);
 	base_free(s->left);
 	base_free(s->user);

@@ -31,7 +31,9 @@ struct sim_actor {
 	uint32_t processor;                  /* REPLAY_NONE */
 	uint8_t phase;                       /* enum sim_phase */
 	bool waits, space, listed, queued, counting, early, promised, lent;
-	bool awake; /* somebody has woken it, though it may wait on for something else */
+	bool awake;  /* somebody has woken it, though it may wait on for something else */
+	bool elides; /* the wait that it is in does not happen */
+	bool elided; /* ... nor did the one before its last moment */
 	struct replay_held held[REPLAY_HELD]; /* of pools whose tokens their takers put back */
 };
 
@@ -46,7 +48,7 @@ struct sim_queue {
 	uint64_t last_put_ns;
 	uint64_t nr_puts, nr_takes;
 	struct sim_list waiters[2];
-	struct replay_ring keyed;
+	struct replay_ring keyed, owed; /* owed: with these keys, taken before they were put */
 	bool ignored, edited;
 };
 
@@ -72,7 +74,10 @@ struct sim {
 	bool has_next;    /* ... and its next one, not in the heap */
 	struct sim_event next;
 	uint64_t *link_ns; /* [link]; REPLAY_NOBODY: not yet */
-	double *scale;
+	double *scale;     /* [state] */
+	bool *elides;      /* [state] */
+	/* (actor, queue) -> 1: it waits for its units in a state that is elided; + 2: for space */
+	struct base_map needless;
 	size_t nr_scales;
 	enum base_status status;
 
@@ -91,6 +96,23 @@ static inline uint64_t sim_scaled(const struct sim *s, uint32_t state, uint64_t 
 	double f = state < s->nr_scales ? s->scale[state] : 1;
 
 	return f == 1 ? ns : (uint64_t)((double)ns * f + 0.5);
+}
+
+static inline bool sim_elides(const struct sim *s, uint32_t state)
+{
+	return state < s->nr_scales && s->elides[state];
+}
+
+/* What it takes, or fills, it would not wait for. */
+static inline bool sim_needs_nothing(
+	const struct sim *s, uint32_t actor, uint32_t queue, bool space)
+{
+	const struct sim_actor *a = &s->actor[actor];
+	uint64_t bits;
+
+	return a->elides ||
+	       (!a->waits && s->needless.nr_used &&
+		       base_map_get(&s->needless, actor, queue, &bits) && bits & (space ? 2 : 1));
 }
 
 static inline bool sim_executes(const struct sim *s, uint32_t state)

@@ -313,13 +313,12 @@ void model_rule_join_done(struct model *m, struct thread *t, const struct trace_
  * ---------------------------------------------------- */
 
 enum {
-	PROCESSORS_MAX = 1 << 16,
 	SWITCH_MAX_NS = 20000, /* between the two records of one context switch */
 };
 
-static uint32_t processor_queue(struct model *m, uint64_t number)
+uint32_t model_processor_queue(struct model *m, uint64_t number)
 {
-	if (number >= PROCESSORS_MAX)
+	if (number >= MODEL_PROCESSORS_MAX)
 		return NONE;
 	if (number >= m->nr_processors) {
 		enum base_status s = base_grow(
@@ -344,7 +343,7 @@ void model_rule_cpu_out(struct model *m, struct thread *t, const struct trace_re
 		model_kernel_out(m, t, r);
 		return;
 	}
-	uint32_t queue = processor_queue(m, r->u.cpu_out.processor);
+	uint32_t queue = model_processor_queue(m, r->u.cpu_out.processor);
 	if (queue == NONE)
 		return;
 	model_processor_out(m, t, r->u.cpu_out.processor, r->time_ns, r->u.cpu_out.preempted != 0);
@@ -407,7 +406,7 @@ void model_rule_cpu_in(struct model *m, struct thread *t, const struct trace_rec
 		model_kernel_in(m, t, r);
 		return;
 	}
-	uint32_t queue = processor_queue(m, r->u.cpu_in.processor);
+	uint32_t queue = model_processor_queue(m, r->u.cpu_in.processor);
 	if (queue == NONE)
 		return;
 	model_processor_in(m, t, r->u.cpu_in.processor, r->time_ns);
@@ -439,10 +438,13 @@ void model_rule_sample(struct model *m, struct thread *t, const struct trace_rec
 {
 	uint32_t site = r->u.sample.site;
 	uint64_t n = 0, function = 0;
-	if (site && site < m->defs->nr_symbols && m->defs->symbols[site].function)
+	uint32_t chain = model_site_chain(m, site);
+	if (chain)
+		function = (uint64_t)MODEL_SAMPLE_chain << 32 | chain;
+	else if (site && site < m->defs->nr_symbols && m->defs->symbols[site].function)
 		function = m->defs->symbols[site].function;
 	else if (site && site < m->defs->nr_sites)
-		function = (uint64_t)1 << 32 | m->defs->sites[site].module;
+		function = (uint64_t)MODEL_SAMPLE_module << 32 | m->defs->sites[site].module;
 	uint64_t state = t->mode == MODE_RUNNABLE || t->mode == MODE_BLOCKED ? t->resume_state
 									     : t->graph_state;
 	base_map_get(&m->samples, state, function, &n);

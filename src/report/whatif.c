@@ -21,7 +21,9 @@ struct resolver {
 	uint32_t nr_states, nr_queues;
 	double *path_ns; /* lane 0, by state */
 	double elapsed_ns;
+	double *waited_ns;    /* likewise, on the path or not */
 	double *factor[ENDS]; /* by state, of the scenario at hand */
+	bool *elided;
 	struct graph_scenario *lane;
 	size_t nr_lanes;
 	bool *no_path;            /* by lane: an edit that only replay can make */
@@ -52,6 +54,30 @@ static bool matches(enum match_by by, const char *pattern, const char *text)
 			     : report_pattern_matches(pattern, text);
 }
 
+static bool chain_matches(
+	const struct model *m, uint32_t chain, enum match_by by, const char *pattern)
+{
+	const char *frame[MODEL_FRAMES_MAX];
+	unsigned nr = model_chain_frames(m, chain, frame);
+	for (unsigned i = 0; i < nr; i++)
+		if (matches(by, pattern, frame[i]))
+			return true;
+	return false;
+}
+
+/* All of a function that has the name, else what is inlined in it and has it. */
+static double matching_share(const struct model *m, const struct model_function_share *f,
+	enum match_by by, const char *pattern)
+{
+	double share = 0;
+	if (*f->function && matches(by, pattern, f->function))
+		return 1;
+	for (size_t i = 0; i < f->nr_inlined; i++)
+		if (chain_matches(m, f->inlined[i].chain, by, pattern))
+			share += f->inlined[i].share;
+	return f->share > 0 ? share / f->share : 0;
+}
+
 /* By function: only states that were sampled; their own name is not looked at when it is just one
  * of those functions. */
 static bool match_functions(const struct resolver *w, uint32_t state, enum match_by by,
@@ -62,12 +88,12 @@ static bool match_functions(const struct resolver *w, uint32_t state, enum match
 	struct part p = {.estimated = true};
 	bool found = false;
 	for (size_t i = 0; i < nr; i++) {
-		if (!*f[i].function || !matches(by, pattern, f[i].function))
-			continue;
-		found = true;
-		p.share[0] += f[i].share;
-		p.share[1] += f[i].share_low;
-		p.share[2] += f[i].share_high;
+		/* an inlined function's interval is as wide as that of what it is in */
+		double part = matching_share(w->m, &f[i], by, pattern);
+		found |= part > 0;
+		p.share[0] += f[i].share * part;
+		p.share[1] += f[i].share_low * part;
+		p.share[2] += f[i].share_high * part;
 	}
 	for (unsigned k = 0; k < ENDS; k++)
 		p.share[k] = p.share[k] > 1 ? 1 : p.share[k];
@@ -113,6 +139,10 @@ static bool match_edit(const struct resolver *w, uint32_t state, const struct re
 	if (e->verb == REPORT_EDIT_scale)
 		return match_state(w, state, e->pattern, by, ret);
 	*ret = whole();
+	if (e->verb == REPORT_EDIT_elide) {
+		const struct model_state *st = model_state(w->m, state);
+		return matches(by, e->pattern, by == BY_PLACE ? st->where : st->name);
+	}
 	return by == BY_PART && match_link(w, state, e);
 }
 
@@ -130,10 +160,14 @@ static enum base_status apply_to_states(struct resolver *w, const struct report_
 			match->nr_states++;
 			match->estimated |= p.estimated;
 			match->path_share += w->path_ns[s] * p.share[0] / w->elapsed_ns;
+			match->waited_ns += w->waited_ns[s];
+			match->elided = e->verb == REPORT_EDIT_elide;
+			w->elided[s] |= match->elided;
 			for (unsigned k = 0; k < ENDS; k++)
 				w->factor[k][s] *= 1 - (1 - e->factor) * p.share[k];
-			if (w->path_ns[s] > most_ns) {
-				most_ns = w->path_ns[s];
+			double ns = w->elided[s] ? w->waited_ns[s] : w->path_ns[s];
+			if (ns > most_ns) {
+				most_ns = ns;
 				match->example = model_state(w->m, s)->name;
 			}
 		}
@@ -142,7 +176,7 @@ static enum base_status apply_to_states(struct resolver *w, const struct report_
 		match->example = report_clean(w->arena, match->example);
 		return match->example ? BASE_OK : report_no_memory(err);
 	}
-	if (e->verb != REPORT_EDIT_scale)
+	if (e->verb != REPORT_EDIT_scale && e->verb != REPORT_EDIT_elide)
 		return base_fail(err, BASE_ERR_NOTFOUND,
 			"%s: no link of this trace matches; a link is an actor 'NAME line' in the "
 			"state transmit, and a queue 'NAME cable'",
@@ -224,16 +258,18 @@ static enum base_status add_lane(struct resolver *w, unsigned end,
 {
 	size_t nr = nr_queue_edits;
 	for (uint32_t s = 0; s < w->nr_states; s++)
-		nr += w->factor[end][s] != 1;
+		nr += w->elided[s] || w->factor[end][s] != 1;
 	struct graph_edit *edit = report_array(w->arena, nr, sizeof *edit);
 	if (!edit)
 		return report_no_memory(err);
 	size_t at = 0;
 	for (uint32_t s = 0; s < w->nr_states; s++)
-		if (w->factor[end][s] != 1)
-			edit[at++] = (struct graph_edit){.kind = GRAPH_EDIT_SCALE_STATE,
-				.id = s,
-				.factor = w->factor[end][s]};
+		if (w->elided[s] || w->factor[end][s] != 1)
+			edit[at++] =
+				(struct graph_edit){.kind = w->elided[s] ? GRAPH_EDIT_ELIDE_STATE
+									 : GRAPH_EDIT_SCALE_STATE,
+					.id = s,
+					.factor = w->factor[end][s]};
 	if (nr_queue_edits)
 		memcpy(edit + at, queue_edit, nr_queue_edits * sizeof *edit);
 	for (size_t i = 0; i < nr_queue_edits; i++)
@@ -253,6 +289,7 @@ static enum base_status resolve(struct resolver *w, const struct report_scenario
 	for (unsigned k = 0; k < ENDS; k++)
 		for (uint32_t s = 0; s < w->nr_states; s++)
 			w->factor[k][s] = 1;
+	memset(w->elided, 0, w->nr_states * sizeof *w->elided);
 	size_t nr_queue_edits = 0;
 	for (size_t i = 0; i < sc->nr_edits; i++) {
 		const struct report_edit *e = &sc->edit[i];
@@ -261,8 +298,8 @@ static enum base_status resolve(struct resolver *w, const struct report_scenario
 		if (!match->edit)
 			return report_no_memory(err);
 		enum base_status s;
-		if (e->verb == REPORT_EDIT_scale || e->verb == REPORT_EDIT_link_rate ||
-			e->verb == REPORT_EDIT_link_latency)
+		if (e->verb == REPORT_EDIT_scale || e->verb == REPORT_EDIT_elide ||
+			e->verb == REPORT_EDIT_link_rate || e->verb == REPORT_EDIT_link_latency)
 			s = apply_to_states(w, e, match, err);
 		else if (e->verb == REPORT_EDIT_add_processors)
 			s = add_processors(w, e, match, queue_edit, &nr_queue_edits, err);
@@ -350,17 +387,25 @@ static enum base_status init_resolver(struct resolver *w, struct base_err *err)
 	w->nr_states = graph_nr_states(g);
 	w->nr_queues = graph_nr_queues(g);
 	w->path_ns = report_array(w->arena, w->nr_states, sizeof *w->path_ns);
+	w->waited_ns = report_array(w->arena, w->nr_states, sizeof *w->waited_ns);
+	w->elided = report_array(w->arena, w->nr_states, sizeof *w->elided);
 	w->lane = report_array(w->arena, w->scenarios->nr * ENDS, sizeof *w->lane);
 	w->no_path = report_array(w->arena, w->scenarios->nr * ENDS, sizeof *w->no_path);
 	for (unsigned k = 0; k < ENDS; k++)
 		w->factor[k] = report_array(w->arena, w->nr_states, sizeof *w->factor[k]);
-	if (!w->path_ns || !w->lane || !w->no_path || !w->factor[0] || !w->factor[1] ||
-		!w->factor[2])
+	if (!w->path_ns || !w->waited_ns || !w->elided || !w->lane || !w->no_path ||
+		!w->factor[0] || !w->factor[1] || !w->factor[2])
 		return report_no_memory(err);
 	for (size_t i = 0; i < lane.nr_states; i++)
 		if (lane.state[i].state < w->nr_states)
 			w->path_ns[lane.state[i].state] += lane.state[i].path_ns;
-	return BASE_OK;
+	const struct graph_state_totals *total;
+	size_t nr;
+	s = graph_totals(g, &total, &nr, err);
+	for (size_t i = 0; s == BASE_OK && i < nr; i++)
+		if (total[i].state < w->nr_states)
+			w->waited_ns[total[i].state] += (double)total[i].waiting_ns;
+	return s;
 }
 
 static enum base_status start_replay(struct report_whatif *out, const struct report_run *run,
@@ -524,6 +569,11 @@ static void match_line(struct base_str *out, const struct report_match *m)
 			m->nr_states == 1 ? "" : "s");
 		report_percent(out, m->path_share);
 		base_str_add(out, " of the path");
+	}
+	if (m->elided) {
+		base_str_add(out, ", ");
+		report_ns(out, m->waited_ns);
+		base_str_add(out, " of waiting in all");
 	}
 	base_str_addf(out, ": %s%s\n", m->example, m->nr_states + m->nr_queues > 1 ? ", ..." : "");
 }
@@ -689,10 +739,11 @@ static json_t *edits_json(const struct report_prediction *p)
 	for (size_t k = 0; k < p->nr_matches; k++) {
 		const struct report_match *m = &p->match[k];
 		json_array_append_new(
-			edits, json_pack("{s:s, s:o, s:o, s:o, s:s, s:b}", "edit", m->edit,
+			edits, json_pack("{s:s, s:o, s:o, s:o, s:o, s:s, s:b}", "edit", m->edit,
 				       "states", report_json_u64(m->nr_states), "queues",
 				       report_json_u64(m->nr_queues), "path_share",
-				       report_json_share(m->path_share), "example", m->example,
+				       report_json_share(m->path_share), "waited_ns",
+				       report_json_ns(m->waited_ns), "example", m->example,
 				       "estimated", m->estimated));
 	}
 	return edits;
