@@ -34,8 +34,9 @@ const struct cmd_details cmd_details_whatif = {
 		 "name, of the place "
 		 "where it began, or of a "
 		 "function in "
-		 "which samples were taken (then the prediction is an estimate); with * ? [ it is "
-		 "a glob. "
+		 "which samples were taken (then the prediction is an estimate); where some have "
+		 "it as "
+		 "a word, only these count; with * ? [ it is a glob. "
 		 "'--' separates scenarios. Without an edit, every state of 1 % and more is tried.",
 	.option = option,
 	.nr_options = BASE_COUNT(option),

@@ -42,6 +42,9 @@ enum {
 	REPLAY_WOKE_SHIFT = 23,        /* 2 bits: how many sleepers the step woke, or more */
 	REPLAY_WOKE_MAX = 3,
 	REPLAY_WAITED_SHIFT = 25, /* 7 bits: replay_length_class() of an explained wait */
+	/* ... of an unexplained one: others had the processor of an actor that was in step->state
+	 */
+	REPLAY_PREEMPTED = 1 << REPLAY_WAITED_SHIFT,
 };
 
 struct replay_step {
@@ -135,6 +138,7 @@ struct replay_log_queue {
 	bool used;          /* processor: somebody left it */
 	bool handed_on;     /* a pool whose tokens are put back by others than their takers */
 	uint64_t max_units; /* what it held at most */
+	uint64_t nr_waits, nr_asleep; /* that were explained; in so many it left its processor */
 
 	/* as recorded, up to now */
 	struct replay_ring data, space;
@@ -159,6 +163,7 @@ struct replay_log_actor {
 	bool started, waits, waits_space, in_hole;
 	bool forgot; /* its history, at its last moment: then started is false */
 	bool slept;  /* left its processor in a state that does not say so (a call) */
+	bool asleep; /* ... in the wait that it is in: who ends it must wake it */
 	uint64_t slept_ns;
 	struct replay_held held[REPLAY_HELD];
 };
@@ -171,6 +176,7 @@ struct replay_moment {         /* being logged: GRAPH_MORE leaves it open */
 	uint64_t full_ns;      /* of the log, then */
 	uint64_t order;        /* ... and then */
 	uint32_t queue, step;  /* of that */
+	uint32_t waker;        /* the step that put what was waited for; REPLAY_NONE: not known */
 	uint32_t flags;
 	bool depends, links;
 };
@@ -279,6 +285,11 @@ static inline unsigned replay_length_class(uint64_t wait_ns)
 	mantissa = octave > 16 ? wait_ns >> (octave - 16) : wait_ns << (16 - octave);
 	third = mantissa >= 104032 ? 2 : mantissa >= 82570; /* 2^(16 + 2/3), 2^(16 + 1/3) */
 	return 1 + 3 * octave + third;
+}
+
+static inline bool replay_is_preempted(const struct replay_step *s)
+{
+	return replay_class(s) == REPLAY_UNEXPLAINED && s->bits & REPLAY_PREEMPTED;
 }
 
 static inline unsigned replay_woke(const struct replay_step *s)

@@ -54,6 +54,24 @@ void graph_sim_schedule(struct sim *s, uint32_t actor, uint64_t t)
 	}
 }
 
+void graph_sim_unschedule(struct sim *s, uint32_t actor)
+{
+	size_t i = 0;
+	struct sim_event last;
+
+	while (i < s->nr_heap && s->heap[i].actor != actor)
+		i++;
+	if (i == s->nr_heap)
+		return;
+	last = s->heap[--s->nr_heap];
+	if (i == s->nr_heap)
+		return;
+	/* The hole goes up to the root, where the last one sinks from. */
+	for (; i; i = (i - 1) / 2)
+		s->heap[i] = s->heap[(i - 1) / 2];
+	sift_down(s, last);
+}
+
 static bool next_event(struct sim *s, struct sim_event *ret)
 {
 	if (s->has_next) {
@@ -167,16 +185,32 @@ static void start_link(struct sim *s, const struct sim_actor *a, const struct re
 		await_link(s, step->queue);
 }
 
-/* Who wakes more sleepers than in the run takes longer, who wakes fewer takes less. */
-static uint64_t with_wakes(const struct sim *s, const struct sim_actor *a, uint64_t own)
+static double jitter(const struct sim *s, const struct sim_actor *a)
 {
-	uint64_t ns = s->r->wake_ns * (uint64_t)(a->wakes < 0 ? -a->wakes : a->wakes);
+	uint64_t dice = base_hash_u64(s->assumed.jitter ^ ((uint64_t)a->cursor << 20)) >> 32;
 
-	if (BASE_LIKELY(!ns) || !sim_executes(s, a->state))
-		return own;
-	if (a->wakes > 0)
-		return own + ns;
-	return own > ns ? own - ns : 0;
+	return 1 + GRAPH_REPLAY_JITTER * ((double)dice / 0x80000000u - 1);
+}
+
+/*
+ * Waking takes the waker's time, which no edit of its state changes: who wakes more sleepers than
+ * in the run takes longer, who wakes fewer takes less.
+ */
+static uint64_t own_time(const struct sim *s, const struct sim_actor *a, uint64_t own)
+{
+	uint64_t then = s->wake_ns * a->woke_then, now;
+
+	if (!sim_executes(s, a->state))
+		return sim_scaled(s, a->state, own);
+	if (BASE_UNLIKELY(s->assumed.jitter))
+		own = (uint64_t)((double)own * jitter(s, a) + 0.5);
+	if (BASE_LIKELY(!s->wake_ns || (!a->woke && !a->woke_then)))
+		return sim_scaled(s, a->state, own);
+	then = then < own ? then : own;
+	now = a->woke > a->woke_then ? then + s->wake_ns * (a->woke - a->woke_then)
+	      : a->woke_then         ? then * a->woke / a->woke_then
+				     : 0;
+	return sim_scaled(s, a->state, own - then) + now;
 }
 
 static void begin_run(struct sim *s, uint32_t actor, uint64_t own)
@@ -185,7 +219,7 @@ static void begin_run(struct sim *s, uint32_t actor, uint64_t own)
 
 	bool slept = replay_step(s->r, a->cursor)->bits & REPLAY_SLEPT;
 
-	own = with_wakes(s, a, sim_scaled(s, a->state, own));
+	own = own_time(s, a, own);
 	if (own && s->nr_processors && !slept && sim_executes(s, a->state)) {
 		a->left_ns = own;
 		if (graph_sim_get_processor(s, actor, SIM_QUEUES))
@@ -256,6 +290,8 @@ static void advance(struct sim *s, uint32_t actor)
 		if (a->wait_queue != REPLAY_NONE && s->queue[a->wait_queue].ignored)
 			own = 0;
 		own = sim_scaled(s, a->state, own);
+		if (replay_is_preempted(step)) /* as often as it runs: so much less, too */
+			own = sim_scaled(s, step->state, own);
 		if (!graph_sim_promise(s, actor)) /* not there yet: who waits for it gets in line */
 			own = 0;
 		if (own)
@@ -328,7 +364,10 @@ static void commit(struct sim *s, uint32_t actor)
 	}
 	if (woken > REPLAY_WOKE_MAX)
 		woken = REPLAY_WOKE_MAX;
-	a->wakes = (int32_t)woken - (int32_t)recorded;
+	if (recorded > REPLAY_WOKE_MAX)
+		recorded = REPLAY_WOKE_MAX;
+	a->woke = (uint16_t)woken;
+	a->woke_then = (uint16_t)recorded;
 	advance(s, actor);
 }
 
@@ -374,7 +413,9 @@ static void handle(struct sim *s, uint32_t actor)
 			graph_sim_schedule(s, actor, t);
 			return;
 		}
-		if (takes_on_processor(s, a) && !graph_sim_get_processor(s, actor, SIM_QUEUES_TAKE))
+		if (takes_on_processor(s, a) &&
+			!(s->assumed.preempts && graph_sim_preempt(s, actor)) &&
+			!graph_sim_get_processor(s, actor, SIM_QUEUES_TAKE))
 			return;
 		if (a->switch_ns) {
 			a->phase = SIM_TRIES;
@@ -549,9 +590,12 @@ static void init_processors(struct sim *s)
 {
 	s->idle = need(s, s->nr_processors, sizeof *s->idle);
 	s->left = need(s, s->nr_processors, sizeof *s->left);
+	s->user = need(s, s->nr_processors, sizeof *s->user);
 	s->run = need(s, s->r->nr_actors, sizeof *s->run);
-	for (uint32_t i = s->nr_processors; !s->status && i-- > 0;)
+	for (uint32_t i = s->nr_processors; !s->status && i-- > 0;) {
 		s->idle[s->nr_idle++] = i;
+		s->user[i] = REPLAY_NONE;
+	}
 	for (size_t i = 0; i < s->r->nr_queues; i++) {
 		if (s->r->queue[i].o.processor)
 			s->runnable_state = s->r->queue[i].o.latency_state;
@@ -680,13 +724,23 @@ static void fini(struct sim *s)
 	base_map_fini(&s->needless);
 	base_free(s->idle);
 	base_free(s->left);
+	base_free(s->user);
 	base_free(s->run);
 }
 
 enum base_status graph_replay_run(const struct graph_replay *r, const struct graph_scenario *edits,
 	const struct graph_sink *out, struct graph_replay_result *ret, struct base_err *err)
 {
-	struct sim s = {.r = r, .out = out, .err = err, .res = ret};
+	static const struct graph_replay_assumed usual = {0};
+
+	return graph_replay_run_as(r, edits, &usual, out, ret, err);
+}
+
+enum base_status graph_replay_run_as(const struct graph_replay *r,
+	const struct graph_scenario *edits, const struct graph_replay_assumed *assumed,
+	const struct graph_sink *out, struct graph_replay_result *ret, struct base_err *err)
+{
+	struct sim s = {.r = r, .out = out, .err = err, .res = ret, .assumed = *assumed};
 	struct sim_event e;
 
 	*ret = (struct graph_replay_result){.start_ns = r->start_ns,
@@ -696,6 +750,7 @@ enum base_status graph_replay_run(const struct graph_replay *r, const struct gra
 		.unexplained_ns = r->unexplained_ns};
 	if (r->failed)
 		return base_fail(err, r->failed, "replay's log failed before");
+	s.wake_ns = (uint64_t)((double)r->wake_ns * (1 + assumed->wake_more));
 	init(&s, edits);
 	if (!s.status && out)
 		declare(&s);

@@ -197,6 +197,7 @@ void graph_sim_wait(struct sim *s, uint32_t actor, uint32_t queue, bool space)
 		return; /* keeps its place */
 	if (!a->listed) {
 		a->wait_begin_ns = s->now;
+		a->awake = false;
 		find_overtaken(s, a);
 	}
 	unlist(s, actor);
@@ -227,6 +228,8 @@ static uint64_t latency(const struct sim *s, const struct sim_actor *a, bool ove
 	uint64_t ns;
 
 	if (replay_class(step) == REPLAY_EXPLAINED && a->nr_overtaken)
+		ns = replay_own(s->r, step);
+	else if (replay_class(step) == REPLAY_EXPLAINED && s->assumed.as_recorded)
 		ns = replay_own(s->r, step);
 	else if (replay_class(step) == REPLAY_EXPLAINED)
 		ns = graph_replay_latency_moved(s->r, state, replay_own(s->r, step),
@@ -284,8 +287,32 @@ static void promise(struct sim *s, struct sim_actor *a, bool keep)
 	}
 }
 
+/* Is it a sleeper that nobody has woken in this wait? As most waits for that queue were. */
+static bool wakes(const struct sim *s, struct sim_actor *a, uint32_t queue)
+{
+	const struct replay_log_queue *lq = &s->r->queue[queue];
+
+	if (a->awake || lq->nr_asleep * 2 < lq->nr_waits ||
+		!sim_executes(s, replay_step(s->r, a->cursor)->state))
+		return false;
+	a->awake = true;
+	return true;
+}
+
+/* What it waits for may be put now, but not what it needs beside it: a signalled thread's mutex. */
+static bool was_put(const struct sim *s, const struct sim_actor *a, uint32_t actor, uint32_t queue)
+{
+	const struct replay_step *step = replay_step(s->r, a->cursor);
+	bool space;
+
+	for (; step && step->queue != queue; step = next_of_moment(s, step))
+		;
+	return step && is_step_met(s, step, actor, &space);
+}
+
 /* The first whose turn it is in the run, too; else the first of all. */
-static uint32_t whom_to_call(struct sim *s, uint32_t queue, bool space, bool *ret_overtaken)
+static uint32_t whom_to_call(
+	struct sim *s, uint32_t queue, bool space, bool *ret_overtaken, unsigned *woken)
 {
 	uint32_t i = s->queue[queue].waiters[space].head, first = REPLAY_NONE, next;
 
@@ -299,6 +326,7 @@ static uint32_t whom_to_call(struct sim *s, uint32_t queue, bool space, bool *re
 			continue;
 		if (!graph_sim_is_met(s, i, &other, &other_space)) {
 			if (other != queue || other_space != space) {
+				*woken += was_put(s, a, i, queue) && wakes(s, a, queue);
 				unlist(s, i);
 				list_on(s, i, other, other_space);
 			}
@@ -324,12 +352,12 @@ unsigned graph_sim_call(struct sim *s, uint32_t queue, bool space)
 	uint32_t i;
 
 	while (s->queue[queue].waiters[space].head != REPLAY_NONE &&
-		(i = whom_to_call(s, queue, space, &overtaken)) != REPLAY_NONE) {
+		(i = whom_to_call(s, queue, space, &overtaken, &woken)) != REPLAY_NONE) {
 		struct sim_actor *a = &s->actor[i];
 
 		promise(s, a, true);
 		a->phase = SIM_CALLED;
-		woken += sim_executes(s, replay_step(s->r, a->cursor)->state);
+		woken += wakes(s, a, queue);
 		count_overtakings(s, a);
 		a->early = overtaken;
 		a->switch_ns = latency(s, a, overtaken);

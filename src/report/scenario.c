@@ -16,6 +16,7 @@
  */
 #include "report/private.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <fnmatch.h>
 #include <math.h>
@@ -63,6 +64,25 @@ bool report_pattern_matches(const char *pattern, const char *text)
 	if (strpbrk(pattern, "*?["))
 		return fnmatch(pattern, text, 0) == 0;
 	return strstr(text, pattern) != NULL;
+}
+
+static bool is_of_word(char c)
+{
+	return isalnum((unsigned char)c) || c == '_';
+}
+
+bool report_pattern_matches_word(const char *pattern, const char *text)
+{
+	size_t length = strlen(pattern);
+	if (strpbrk(pattern, "*?["))
+		return report_pattern_matches(pattern, text);
+	for (const char *at = strstr(text, pattern); length && at; at = strstr(at + 1, pattern)) {
+		bool begins = at == text || !is_of_word(at[-1]) || !is_of_word(*at);
+		bool ends = !is_of_word(at[length]) || !is_of_word(at[length - 1]);
+		if (begins && ends)
+			return true;
+	}
+	return false;
 }
 
 /* "-50%" -> 0.5, "+20%" -> 1.2, "x2" -> 2. */
