@@ -7,6 +7,7 @@
 #include "slack/fields.h"
 #include "slack/slack.h"
 #include "slack/spins.h"
+#include "slack/waits.h"
 #include "symbol/symbol.h"
 
 #include <jansson.h>
@@ -64,6 +65,7 @@ struct cmd_slack_view {
 	const struct slack_fields_result *fields; /* NULL: in order */
 	const struct slack_core *core;
 	const struct slack_spins *spins; /* NULL: not asked for */
+	const struct slack_waits *waits; /* NULL: loops go round as they were recorded */
 	struct cmd_slack_names *names;
 	size_t rows;
 };

@@ -205,7 +205,7 @@ static enum base_status pass(struct deadlock_tasks *t, const struct bpf_link *li
 static char state_of(const struct deadlock_task *t)
 {
 	enum { INTERRUPTIBLE = 1, UNINTERRUPTIBLE = 2, STOPPED = 4, TRACED = 8 };
-	if (t->is_dead)
+	if (t->state & DEADLOCK_TASK_DEAD)
 		return 'Z';
 	return t->state & TRACED            ? 't'
 	       : t->state & STOPPED         ? 'T'
@@ -248,6 +248,7 @@ static enum base_status copy_threads(const void *tasks, size_t nr, struct deadlo
 		struct deadlock_thread *out = &(*thread)[i];
 		*out = (struct deadlock_thread){.pid = (pid_t)task.pid,
 			.tid = (pid_t)task.tid,
+			.parent = (pid_t)task.parent,
 			.start_ticks = task.start_ns / tick_ns,
 			.runs = task.runs,
 			.state = state_of(&task)};

@@ -472,11 +472,14 @@ static bool implied(const struct noc_pdg *reference, const struct noc_pdg *infer
 void noc_infer_compare(const struct noc_pdg *reference, const struct noc_pdg *inferred,
 	const struct noc_index *x, struct noc_match_counts *ret)
 {
-	struct noc_match_counts c = {.packets = reference->nr_packets};
+	struct noc_match_counts c = {0};
 	BASE_ASSERT(reference->nr_packets == inferred->nr_packets);
 	for (uint32_t i = 0; i < reference->nr_packets; i++) {
 		uint64_t nr = reference->first[i + 1] - reference->first[i], present = 0,
 			 by_order = 0;
+		if (noc_pdg_is_copy(reference, i))
+			continue;
+		c.packets++;
 		for (uint64_t d = reference->first[i]; d < reference->first[i + 1]; d++) {
 			uint32_t on = reference->dependency[d];
 			if (has(inferred, i, on))

@@ -42,7 +42,7 @@ test_noc_parameters() {
 	expect 0 longpole noc --list-parameters --json
 	is_json out '[.result.parameters[] | select(.key == "topology") | .words[].word] | index("flatfly") != null'
 	expect 0 longpole noc gen --list-parameters --json
-	is_json out '.schema == "longpole/parameters/1" and (.result.patterns | length == 10) and (.result.parameters | all(.least <= .default and .default <= .most))'
+	is_json out '.schema == "longpole/parameters/1" and (.result.patterns | length == 11) and (.result.parameters | all(.least <= .default and .default <= .most))'
 	expect 0 longpole noc
 	has out 'longpole noc sim'
 }
