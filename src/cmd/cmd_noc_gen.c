@@ -15,10 +15,7 @@ static int list_parameters(struct cmd *c)
 		for (size_t i = 0; i < nr_patterns; i++)
 			json_array_append_new(patterns,
 				json_pack("{s:s, s:s}", "name", p[i].name, "sentence", p[i].line));
-		return cmd_write_json(c,
-			json_pack("{s:s, s:s, s:{s:o, s:o}}", "schema", "longpole/parameters/1",
-				"tool", "longpole " LONGPOLE_VERSION, "result", "parameters",
-				cmd_parameters_json(noc_gen_parameters()), "patterns", patterns));
+		return cmd_write_parameters(c, noc_gen_parameters(), "patterns", patterns);
 	}
 	base_str_add(&text, "pattern = rand\n");
 	for (size_t i = 0; i < nr_patterns; i++)

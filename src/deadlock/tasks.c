@@ -44,7 +44,7 @@ enum base_status deadlock_tasks_threads(struct deadlock_tasks *t, struct deadloc
 #include <linux/types.h>
 
 #include "deadlock/task_abi.h"
-#include "deadlock_bpf_bytes.h"
+#include "deadlock_bpf_code.h"
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -88,7 +88,7 @@ static int load_object(struct deadlock_tasks *t, bool has_walk)
 {
 	struct bpf_object_open_opts opts = {.sz = sizeof opts, .object_name = "longpole_tasks"};
 	bpf_object__close(t->object);
-	t->object = bpf_object__open_mem(deadlock_bpf_bytes, sizeof deadlock_bpf_bytes, &opts);
+	t->object = bpf_object__open_mem(deadlock_bpf_code, sizeof deadlock_bpf_code, &opts);
 	struct bpf_program *walk =
 		t->object ? bpf_object__find_program_by_name(t->object, "walk") : NULL;
 	if (!walk)
@@ -205,7 +205,7 @@ static enum base_status pass(struct deadlock_tasks *t, const struct bpf_link *li
 static char state_of(const struct deadlock_task *t)
 {
 	enum { INTERRUPTIBLE = 1, UNINTERRUPTIBLE = 2, STOPPED = 4, TRACED = 8 };
-	if (t->is_dead)
+	if (t->state & DEADLOCK_TASK_DEAD)
 		return 'Z';
 	return t->state & TRACED            ? 't'
 	       : t->state & STOPPED         ? 'T'
@@ -248,6 +248,7 @@ static enum base_status copy_threads(const void *tasks, size_t nr, struct deadlo
 		struct deadlock_thread *out = &(*thread)[i];
 		*out = (struct deadlock_thread){.pid = (pid_t)task.pid,
 			.tid = (pid_t)task.tid,
+			.parent = (pid_t)task.parent,
 			.start_ticks = task.start_ns / tick_ns,
 			.runs = task.runs,
 			.state = state_of(&task)};

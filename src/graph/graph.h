@@ -41,7 +41,11 @@ enum graph_edit_kind {
 	GRAPH_EDIT_UNBOUND_QUEUE, /* id = queue: only its space dependences are dropped */
 	GRAPH_EDIT_RESIZE_QUEUE,  /* id = queue: `units` more of its capacity; more units from the
 				     start on in a queue without capacity, and in a GRAPH_POOL */
-	GRAPH_EDIT_PROCESSORS,    /* replay only: `units` more processors */
+	/* id = state: takes no time, and who waits in it does not wait: what ended its waits does
+	 * not hold it up, now or when it takes what it had waited for, and it keeps its processor
+	 */
+	GRAPH_EDIT_ELIDE_STATE,
+	GRAPH_EDIT_PROCESSORS, /* replay only: `units` more processors */
 };
 struct graph_edit {
 	enum graph_edit_kind kind;

@@ -272,6 +272,7 @@ struct state_info {
 	struct model_state pub;
 	uint32_t role, class_ix, aux; /* NONE where it does not apply; aux: io op or annotation */
 	struct function_list own;
+	bool like_role; /* its samples may as well be of the role's */
 };
 
 struct actor_info {
@@ -543,6 +544,9 @@ void model_free_findings(struct model *m);
 /* ---- processor.c ----------------------------------------------------------------------------- */
 
 /* Both before the rule changes the thread's mode. */
+/* The token that the run queue of a processor waits for; NONE: no such processor, or no memory. */
+enum { MODEL_PROCESSORS_MAX = 1 << 16 };
+uint32_t model_processor_queue(struct model *m, uint64_t number);
 void model_processor_out(
 	struct model *m, struct thread *t, uint64_t number, uint64_t time_ns, bool preempted);
 void model_processor_in(struct model *m, struct thread *t, uint64_t number, uint64_t time_ns);

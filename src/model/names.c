@@ -236,10 +236,40 @@ const struct function_list *model_function_list(const struct model *m, uint32_t 
 {
 	const struct state_info *st = state < m->nr_states ? &m->state[state] : NULL;
 	uint64_t pool;
-	if (!st || st->own.nr_samples >= ENOUGH_SAMPLES || st->pub.kind != MODEL_STATE_run ||
+	if (!st || (st->own.nr_samples >= ENOUGH_SAMPLES && !st->like_role) ||
+		st->pub.kind != MODEL_STATE_run ||
 		!base_map_get(&m->pools, st->role, st->pub.site, &pool))
 		return st ? &st->own : NULL;
 	return &m->pool[pool];
+}
+
+/*
+ * Pearson's chi-square: are a thread's samples as those of all threads of its role? Then these say
+ * with less error what it did. Functions of fewer than five expected samples count together.
+ */
+static bool is_like_role(const struct function_list *own, const struct function_list *pool)
+{
+	const double least = 5, share = (double)own->nr_samples / (double)pool->nr_samples;
+	double sum = 0, rest = (double)own->nr_samples, rest_expected = rest, nr = -1;
+	for (size_t i = 0; i < pool->nr; i++) {
+		const struct model_function_share *f = &pool->function[i];
+		double expected = (double)f->nr_samples * share, seen = 0;
+		if (expected < least)
+			continue;
+		for (size_t k = 0; k < own->nr; k++)
+			if (!strcmp(own->function[k].function, f->function) &&
+				!strcmp(own->function[k].where, f->where))
+				seen += (double)own->function[k].nr_samples;
+		sum += (seen - expected) * (seen - expected) / expected;
+		rest -= seen;
+		rest_expected -= expected;
+		nr++;
+	}
+	if (rest_expected >= least) {
+		sum += (rest - rest_expected) * (rest - rest_expected) / rest_expected;
+		nr++;
+	}
+	return sum <= nr + 3 * sqrt(2 * nr); /* mean and three standard deviations */
 }
 
 /* The function that at least half of the samples are in, else the two that have half together;
@@ -543,6 +573,13 @@ static enum base_status list_samples(struct model *m)
 		set_shares(&m->pool[i]);
 	for (uint32_t i = 0; i < m->nr_states; i++)
 		set_shares(&m->state[i].own);
+	for (uint32_t i = 0; i < m->nr_states; i++) {
+		struct state_info *st = &m->state[i];
+		uint64_t pool;
+		st->like_role = st->own.nr_samples && st->pub.kind == MODEL_STATE_run &&
+				base_map_get(&m->pools, st->role, st->pub.site, &pool) &&
+				is_like_role(&st->own, &m->pool[pool]);
+	}
 	return BASE_OK;
 }
 

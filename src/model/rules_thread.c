@@ -304,13 +304,12 @@ void model_rule_join_done(struct model *m, struct thread *t, const struct trace_
  * ---------------------------------------------------- */
 
 enum {
-	PROCESSORS_MAX = 1 << 16,
 	SWITCH_MAX_NS = 20000, /* between the two records of one context switch */
 };
 
-static uint32_t processor_queue(struct model *m, uint64_t number)
+uint32_t model_processor_queue(struct model *m, uint64_t number)
 {
-	if (number >= PROCESSORS_MAX)
+	if (number >= MODEL_PROCESSORS_MAX)
 		return NONE;
 	if (number >= m->nr_processors) {
 		enum base_status s = base_grow(
@@ -335,7 +334,7 @@ void model_rule_cpu_out(struct model *m, struct thread *t, const struct trace_re
 		model_kernel_out(m, t, r);
 		return;
 	}
-	uint32_t queue = processor_queue(m, r->u.cpu_out.processor);
+	uint32_t queue = model_processor_queue(m, r->u.cpu_out.processor);
 	if (queue == NONE)
 		return;
 	model_processor_out(m, t, r->u.cpu_out.processor, r->time_ns, r->u.cpu_out.preempted != 0);
@@ -390,7 +389,7 @@ void model_rule_cpu_in(struct model *m, struct thread *t, const struct trace_rec
 		model_kernel_in(m, t, r);
 		return;
 	}
-	uint32_t queue = processor_queue(m, r->u.cpu_in.processor);
+	uint32_t queue = model_processor_queue(m, r->u.cpu_in.processor);
 	if (queue == NONE)
 		return;
 	model_processor_in(m, t, r->u.cpu_in.processor, r->time_ns);

@@ -52,6 +52,7 @@ test_json() {
 
 test_prediction_of_the_lock() {
 	expect 0 longpole whatif --json "$trace" remove 'holding mutex ladder_mutex' -- scale ladder_mutex=+50%
+	is_json out '[.result.scenarios[].best | .predicted_speedup_low < .predicted_speedup and .predicted_speedup < .predicted_speedup_high] | all'
 	is_json out '.result.scenarios | length == 2'
 	is_json out '.result.scenarios[0].predicted_speedup > 1.02 and .result.scenarios[1].predicted_speedup < 1'
 	printf '# half\nscale "ladder_mutex"=-50%%\n\nremove ladder_mutex\n' >file

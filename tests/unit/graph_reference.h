@@ -69,6 +69,10 @@ struct ref_actor {
 	int state, tip, epoch;
 	int wait; /* 0 no, 1 data, 2 space, 3 unknown */
 	int wait_queue;
+	uint32_t passed;   /* lanes that elide its last wait; it ran in none since */
+	uint32_t needless; /* lanes in which it takes without need what it waited for then */
+	int needless_queue;
+	bool needless_space;
 	bool started;
 };
 
@@ -92,6 +96,7 @@ struct ref {
 	int nr_nodes, nr_edges, nr_queues, next_item;
 	const struct graph_options *o;
 	double scale[REF_STATES][REF_LANES];
+	uint32_t elides[REF_STATES]; /* lanes */
 	uint64_t now, raised;
 	uint32_t max_queued;
 	bool merge_producers; /* of one producer and epoch only the newest unit counts */
@@ -135,6 +140,11 @@ static inline void ref_init(struct ref *r, const struct graph_options *o, bool m
 			if (e->kind == GRAPH_EDIT_SCALE_STATE) {
 				if (e->id < REF_STATES)
 					r->scale[e->id][i + 1] *= e->factor;
+			} else if (e->kind == GRAPH_EDIT_ELIDE_STATE) {
+				if (e->id < REF_STATES) {
+					r->scale[e->id][i + 1] = 0;
+					r->elides[e->id] |= 1u << (i + 1);
+				}
 			} else if (e->id < REF_QUEUES) {
 				r->queue[e->id].drop_space |= 1u << (i + 1);
 				if (e->kind == GRAPH_EDIT_IGNORE_QUEUE)
@@ -212,6 +222,16 @@ static inline uint32_t ref_dropped(const struct ref *r, int queue, bool space)
 	return space ? r->queue[queue].drop_space : r->queue[queue].drop_data;
 }
 
+/* Lanes in which the actor does not wait. */
+static inline uint32_t ref_elided(const struct ref *r, const struct ref_actor *p)
+{
+	if (!p->wait || p->tip < 0)
+		return 0;
+	if (p->wait == 1 && r->queue[p->wait_queue].o.processor)
+		return r->elides[p->state] | p->passed;
+	return r->elides[p->state];
+}
+
 /* The actor's own edge when nothing but time leads to the new node. */
 static inline void ref_own_edge(struct ref *r, int a, uint64_t t, int to, bool explained)
 {
@@ -225,9 +245,10 @@ static inline void ref_own_edge(struct ref *r, int a, uint64_t t, int to, bool e
 			.unexplained = p->wait != 0 && !explained,
 			.own = true,
 			.queue = -1,
-			.zero = p->wait == 1 || p->wait == 2
-					? ref_dropped(r, p->wait_queue, p->wait == 2)
-					: 0});
+			.zero = ref_elided(r, p) |
+				(p->wait == 1 || p->wait == 2
+						? ref_dropped(r, p->wait_queue, p->wait == 2)
+						: 0)});
 }
 
 static inline void ref_add_dep(struct ref *r, struct ref_dep d)
@@ -447,7 +468,7 @@ static inline void ref_join(struct ref *r, int a, uint64_t t)
 	uint64_t w = t - p->t_last, latency = t - latest->available;
 	bool pathless = p->tip < 0, explained = p->wait && latest->available > p->t_last;
 	bool linked = false, needless;
-	uint32_t zero = 0;
+	uint32_t zero = 0, elided = ref_elided(r, p);
 	int n;
 
 	if (p->wait == 1 || p->wait == 2) {
@@ -465,6 +486,7 @@ static inline void ref_join(struct ref *r, int a, uint64_t t)
 		r->queue[latest->queue].st.nr_latencies++;
 		r->queue[latest->queue].st.latency_ns += latency;
 	}
+	zero |= elided;
 	explained |= pathless;
 	needless = p->wait && !explained;
 	n = ref_new_node(r, t, a);
@@ -502,7 +524,15 @@ static inline void ref_join(struct ref *r, int a, uint64_t t)
 				.link = d->link,
 				.queue = d->queue,
 				.zero = zero,
-				.dropped = d->link ? 0 : ref_dropped(r, d->queue, d->space),
+				.dropped =
+					elided |
+					(d->link ? 0
+						 : ref_dropped(r, d->queue, d->space) |
+								(!p->wait && d->queue == p->needless_queue &&
+											d->space ==
+												p->needless_space
+										? p->needless
+										: 0)),
 				.available = d->available,
 				.order = d->order});
 	}
@@ -514,7 +544,7 @@ static inline void ref_join(struct ref *r, int a, uint64_t t)
 
 static inline void ref_close(struct ref *r, int a, uint64_t t, int state, uint32_t flags)
 {
-	struct ref_actor *p = &r->actor[a];
+	struct ref_actor *p = &r->actor[a], was = *p;
 	bool first = !p->started;
 
 	if (first) {
@@ -544,6 +574,13 @@ static inline void ref_close(struct ref *r, int a, uint64_t t, int state, uint32
 		p->tip = ref_new_node(r, t, a);
 		r->node[p->tip].is_start = true;
 	}
+	if (!first && (p->wait == 1 || p->wait == 2) && r->elides[was.state]) {
+		p->needless = ref_elided(r, &was) & r->elides[was.state];
+		p->needless_queue = p->wait_queue;
+		p->needless_space = p->wait == 2;
+	}
+	if (!first && (p->wait || t > p->t_last))
+		p->passed = ref_elided(r, &was);
 	p->t_last = t;
 	p->wait = 0;
 	p->state = state;
@@ -779,7 +816,8 @@ static inline bool ref_open(const struct ref *r, const struct ref_edge *e, unsig
 
 	if (e->dropped >> l & 1)
 		return false;
-	return !(e->own && forced >= 0 && r->length[r->edge[forced].from] != -INFINITY);
+	return !(e->own && forced >= 0 && !(r->edge[forced].dropped >> l & 1) &&
+		 r->length[r->edge[forced].from] != -INFINITY);
 }
 
 /* Between edges of the same length: does b beat a? */

@@ -10,12 +10,14 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <cmocka.h>
+#include <fcntl.h>
 #include <linux/netlink.h>
 #include <linux/unix_diag.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -71,6 +73,47 @@ static void test_maps(void **state)
 	assert_true(deadlock_parse_region(&text, &r));
 	assert_true(r.executable && !r.shared && r.device == (0xfdu << 20 | 2) && !r.path_length);
 	assert_false(deadlock_parse_region(&text, &r));
+}
+
+/* What the kernel tells of shared regions, if it does, beside its text. One is mapped read-only of
+ * a file that was opened so: the kernel keeps that apart from other shared ones. */
+static void test_shared_regions(void **state)
+{
+	enum { BYTES = 4096, TEXT = 1 << 20 };
+	(void)state;
+	void *anonymous = mmap(NULL, BYTES, PROT_READ, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	const int self = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	void *file = mmap(NULL, BYTES, PROT_READ, MAP_SHARED, self, 0);
+	assert_true(anonymous != MAP_FAILED && self >= 0 && file != MAP_FAILED);
+	char *text = malloc(TEXT);
+	assert_non_null(text);
+	assert_true(deadlock_proc_read(getpid(), "maps", text, TEXT) > 0);
+	const int maps = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+	assert_true(maps >= 0);
+	struct deadlock_region r, told;
+	const char *rest = text;
+	uint64_t from = 0;
+	unsigned nr = 0;
+	enum deadlock_shared answer = deadlock_shared_region(maps, from, &told);
+	while (answer != DEADLOCK_SHARED_REFUSED && deadlock_parse_region(&rest, &r)) {
+		if (!r.shared)
+			continue;
+		assert_int_equal(deadlock_shared_region(maps, from, &told), DEADLOCK_SHARED_FOUND);
+		assert_true(told.start == r.start && told.end == r.end && told.shared);
+		assert_true(told.device == r.device && told.inode == r.inode);
+		assert_true(told.offset == r.offset && told.writable == r.writable);
+		from = r.end;
+		nr++;
+	}
+	if (answer != DEADLOCK_SHARED_REFUSED) {
+		assert_true(nr >= 2);
+		assert_int_equal(deadlock_shared_region(maps, from, &told), DEADLOCK_SHARED_NONE);
+	}
+	free(text);
+	(void)close(maps);
+	(void)close(self);
+	(void)munmap(anonymous, BYTES);
+	(void)munmap(file, BYTES);
 }
 
 static void test_locks(void **state)
@@ -501,6 +544,7 @@ int main(void)
 		cmocka_unit_test(test_stat),
 		cmocka_unit_test(test_syscall),
 		cmocka_unit_test(test_maps),
+		cmocka_unit_test(test_shared_regions),
 		cmocka_unit_test(test_locks),
 		cmocka_unit_test(test_epoll),
 		cmocka_unit_test(test_status),

@@ -630,6 +630,26 @@ static void equal_threads_have_equal_names(void **state)
 	finish(&b);
 }
 
+/* What both did says with less error what each did, unless one surely did something else. */
+static void equal_threads_share_samples(void **state)
+{
+	(void)state;
+	struct bench b;
+	size_t nr;
+	run_workers(&b, (unsigned[]){48, 52}, (unsigned[]){52, 48});
+	for (uint32_t i = 0; i < graph_nr_states(model_graph(b.model)); i++) {
+		const struct model_function_share *f = model_functions(b.model, i, &nr);
+		assert_true(!nr || (nr == 2 && f[0].nr_samples == 100 && f[0].share == 0.5));
+	}
+	finish(&b);
+	run_workers(&b, (unsigned[]){30, 70}, (unsigned[]){70, 30});
+	for (uint32_t i = 0; i < graph_nr_states(model_graph(b.model)); i++) {
+		const struct model_function_share *f = model_functions(b.model, i, &nr);
+		assert_true(!nr || (nr == 2 && f[0].nr_samples == 70));
+	}
+	finish(&b);
+}
+
 static void any_records_conserve_time(void **state)
 {
 	(void)state;
@@ -815,6 +835,7 @@ int main(void)
 		cmocka_unit_test(machines_in_turn_are_linked),
 		cmocka_unit_test(window_of_a_run),
 		cmocka_unit_test(equal_threads_have_equal_names),
+		cmocka_unit_test(equal_threads_share_samples),
 		cmocka_unit_test(any_records_conserve_time),
 		cmocka_unit_test(a_path_for_each_connection),
 		cmocka_unit_test(one_connection_alone),
