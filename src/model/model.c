@@ -779,6 +779,8 @@ static enum base_status grow_tables(struct model *m)
 		model_grow(m, &m->site_text, &m->site_text_capacity, (size_t)d->nr_sites + 1,
 			sizeof *m->site_text))
 		m->nr_site_texts = d->nr_sites;
+	if (d->nr_inlines > m->nr_inlines)
+		keep(m, model_index_inlined(m));
 	if (m->is_system && d->nr_processes > m->nr_run_times &&
 		model_grow(m, &m->run_time, &m->run_time_capacity, (size_t)d->nr_processes + 1,
 			sizeof *m->run_time)) {

@@ -262,6 +262,14 @@ struct role { /* actors of one program and start routine, or one kind of context
 	const char *name;
 };
 
+/* A function with what was inlined in it: the way to one inlined function. */
+struct model_chain {
+	uint32_t parent;   /* chain; 0: this is the function itself */
+	uint32_t function; /* string */
+};
+/* What a sample was in, in the upper half of its key: a function's string, else */
+enum { MODEL_SAMPLE_module = 1, MODEL_SAMPLE_chain };
+
 struct function_list { /* where samples were, most first */
 	struct model_function_share *function;
 	size_t nr;
@@ -381,7 +389,13 @@ struct model {
 	struct function_list *pool; /* by (role, site) of running states */
 	size_t nr_pools, pool_capacity;
 	struct base_map pools;
-	struct base_map samples; /* (state, function string + 1 or module) -> count */
+	struct base_map samples;    /* (state, function string, module or chain) -> count */
+	struct base_map inlined_at; /* (0, site) -> first row of what is inlined there */
+	uint32_t nr_inlines;        /* rows that are indexed */
+	struct model_chain *chain;
+	uint32_t nr_chains;
+	size_t chain_capacity;
+	struct base_map chains; /* (parent, function string) -> chain */
 
 	bool by_connection;
 	struct base_map connection_ids, speakers; /* id -> number; (base, number) -> graph actor */
@@ -668,6 +682,17 @@ void model_kernel_class(
 	struct model *m, uint32_t object, uint64_t *hi, uint64_t *lo, const char **text);
 /* A state's samples; of its role's threads together when its own are few. NULL: no such state. */
 const struct function_list *model_function_list(const struct model *m, uint32_t state);
+
+void model_empty_list(struct function_list *l);
+
+/* ---- sites.c: places in the code ------------------------------------------------------------- */
+
+/* The rows of definitions that are new. */
+enum base_status model_index_inlined(struct model *m) BASE_MUST_CHECK;
+const char *model_site_function(const struct model *m, uint32_t site); /* not inlined; "" unknown */
+/* 0: nothing is inlined there; or no memory: m->status. */
+uint32_t model_site_chain(struct model *m, uint32_t site);
+uint32_t model_chain_function(const struct model *m, uint32_t chain); /* string */
 
 /* ---- rules ---------------------------------------------------------------------------------- */
 

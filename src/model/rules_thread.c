@@ -421,10 +421,13 @@ void model_rule_sample(struct model *m, struct thread *t, const struct trace_rec
 {
 	uint32_t site = r->u.sample.site;
 	uint64_t n = 0, function = 0;
-	if (site && site < m->defs->nr_symbols && m->defs->symbols[site].function)
+	uint32_t chain = model_site_chain(m, site);
+	if (chain)
+		function = (uint64_t)MODEL_SAMPLE_chain << 32 | chain;
+	else if (site && site < m->defs->nr_symbols && m->defs->symbols[site].function)
 		function = m->defs->symbols[site].function;
 	else if (site && site < m->defs->nr_sites)
-		function = (uint64_t)1 << 32 | m->defs->sites[site].module;
+		function = (uint64_t)MODEL_SAMPLE_module << 32 | m->defs->sites[site].module;
 	uint64_t state = t->mode == MODE_RUNNABLE || t->mode == MODE_BLOCKED ? t->resume_state
 									     : t->graph_state;
 	base_map_get(&m->samples, state, function, &n);

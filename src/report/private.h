@@ -124,6 +124,18 @@ json_t *report_json_share(double share); /* rounded to six places */
 json_t *report_json_ns(double ns);       /* rounded to an integer */
 json_t *report_json_u64(uint64_t n);
 
+/* ---- functions.c: where the processor was in a state, by samples -------------------------------
+ */
+
+/* Adds a state's share with a weight to `f`, {0} at first. */
+enum base_status report_function_add(struct report_function *f, struct base_arena *a,
+	struct model *m, const struct model_function_share *share, double weight) BASE_MUST_CHECK;
+/* Sorts them, most first, and makes shares of what was added with this sum of weights. */
+void report_functions_finish(struct report_function *f, size_t nr, double weight);
+void report_functions_text(struct base_str *out, const struct report_style *st,
+	const struct report_function *f, size_t nr, size_t indent);
+json_t *report_functions_json(const struct report_function *f, size_t nr);
+
 /* ---- top.c ----------------------------------------------------------------------------------- */
 
 struct live_window;

@@ -80,16 +80,26 @@ struct report_trace {
 
 enum {
 	REPORT_FUNCTIONS_MAX = 3,
+	REPORT_INLINED_MAX = 8,
 	REPORT_LEVELS = 4, /* reductions that are looked at: 10, 25, 50, 100 % */
 	REPORT_OPPORTUNITIES_DEFAULT = 5,
 	REPORT_OPPORTUNITIES_MAX = 40,
 };
 extern const unsigned report_level_percent[REPORT_LEVELS];
 
+struct report_inlined { /* what was inlined in a function, there and in what was inlined */
+	const char
+		*way; /* "longest_match < compress": inlined in compress, which is inlined, too */
+	uint64_t nr_samples;
+	double share; /* of the row's running time: part of the function's */
+	uint32_t chain;
+};
 struct report_function {
 	const char *name, *where;
 	uint64_t nr_samples;
 	double share, share_low, share_high; /* of the row's running time */
+	struct report_inlined inlined[REPORT_INLINED_MAX];
+	size_t nr_inlined;
 };
 struct report_row { /* one (actor group, state, place) of the path */
 	enum model_state_kind kind;
@@ -98,6 +108,7 @@ struct report_row { /* one (actor group, state, place) of the path */
 		*actor;     /* actor: the one instance that has 90 % of the row, else "group xN" */
 	uint32_t nr_actors; /* of the group that are on the path in this row */
 	uint32_t nr_topic_actors; /* of all groups, in any row of that state */
+	unsigned nr_named;        /* functions that the state is named by */
 	uint32_t topic;
 	double path_ns, waiting_ns, unexplained_ns, share, waiting_share;
 	uint64_t visits;

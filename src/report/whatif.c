@@ -54,6 +54,30 @@ static bool matches(enum match_by by, const char *pattern, const char *text)
 			     : report_pattern_matches(pattern, text);
 }
 
+static bool chain_matches(
+	const struct model *m, uint32_t chain, enum match_by by, const char *pattern)
+{
+	const char *frame[MODEL_FRAMES_MAX];
+	unsigned nr = model_chain_frames(m, chain, frame);
+	for (unsigned i = 0; i < nr; i++)
+		if (matches(by, pattern, frame[i]))
+			return true;
+	return false;
+}
+
+/* All of a function that has the name, else what is inlined in it and has it. */
+static double matching_share(const struct model *m, const struct model_function_share *f,
+	enum match_by by, const char *pattern)
+{
+	double share = 0;
+	if (*f->function && matches(by, pattern, f->function))
+		return 1;
+	for (size_t i = 0; i < f->nr_inlined; i++)
+		if (chain_matches(m, f->inlined[i].chain, by, pattern))
+			share += f->inlined[i].share;
+	return f->share > 0 ? share / f->share : 0;
+}
+
 /* By function: only states that were sampled; their own name is not looked at when it is just one
  * of those functions. */
 static bool match_functions(const struct resolver *w, uint32_t state, enum match_by by,
@@ -64,12 +88,12 @@ static bool match_functions(const struct resolver *w, uint32_t state, enum match
 	struct part p = {.estimated = true};
 	bool found = false;
 	for (size_t i = 0; i < nr; i++) {
-		if (!*f[i].function || !matches(by, pattern, f[i].function))
-			continue;
-		found = true;
-		p.share[0] += f[i].share;
-		p.share[1] += f[i].share_low;
-		p.share[2] += f[i].share_high;
+		/* an inlined function's interval is as wide as that of what it is in */
+		double part = matching_share(w->m, &f[i], by, pattern);
+		found |= part > 0;
+		p.share[0] += f[i].share * part;
+		p.share[1] += f[i].share_low * part;
+		p.share[2] += f[i].share_high * part;
 	}
 	for (unsigned k = 0; k < ENDS; k++)
 		p.share[k] = p.share[k] > 1 ? 1 : p.share[k];
