@@ -102,16 +102,16 @@ test_slack_out_of_order() {
 test_slack_finds_what_spins() {
 	longpole cc -O2 -g "$LONGPOLE_SOURCE/tests/target/spin_known.c" -o known -lpthread 2>err ||
 		skip "longpole cc does not build here: $(head -c 200 err)"
-	local kind work
+	local kind useful
 	expect 0 longpole record -q --level 3 -o work.lpt ./known compute 2 3 20000
 	expect 0 longpole slack --spins --json work.lpt
 	is_json out '.result.spins.spin_instructions == 0 and .result.spins.rounds_not_told == 0'
-	work=$(jq .result.spins.instructions out)
+	useful=$(jq .result.spins.instructions out)
 	# however long they wait, the useful instructions are those of the work
 	for kind in flag idle; do
 		expect 0 longpole record -q --level 3 -o spin.lpt ./known $kind 2 3 20000
 		expect 0 longpole slack --spins --json spin.lpt
-		[[ $kind == idle ]] || is_json out "(.result.spins | .instructions - .spin_instructions) / $work | . > 0.98 and . < 1.02"
+		[[ $kind == idle ]] || is_json out "(.result.spins | .instructions - .spin_instructions) / $useful | . > 0.98 and . < 1.02"
 		is_json out '.result.spins.anew.several_stores >= 0 and .result.forced_waits == 0'
 		expect 0 longpole slack --spins --as-recorded --json spin.lpt
 		is_json out '.result.spins.anew == null'
