@@ -579,10 +579,14 @@ void model_away(struct model *m, uint32_t actor, uint32_t state, uint64_t durati
 void model_forget_machines(struct model *m, struct thread *t, uint64_t time_ns);
 void model_sort_processor_waits(struct model *m);
 void model_free_processors(struct model *m);
-/* Who had that processor for most of the time since from_ns: a role; NONE: nobody. In *ret_ns for
- * how long. */
-uint32_t model_had_processor(const struct model *m, const struct thread *t, uint64_t number,
-	uint64_t from_ns, uint64_t to_ns, uint64_t *ret_ns);
+/* Others than the thread on that processor, in the last known_ns before to_ns: all of the time
+ * since from_ns, or as far as is remembered. */
+struct model_had {
+	uint32_t role; /* who had it longest; NONE: nobody */
+	uint64_t had_ns, known_ns;
+};
+struct model_had model_had_processor(const struct model *m, const struct thread *t, uint64_t number,
+	uint64_t from_ns, uint64_t to_ns);
 
 /* ---- rules_kernel*.c: the whole system ------------------------------------------------------- */
 
