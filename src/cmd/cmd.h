@@ -129,9 +129,10 @@ bool cmd_value_time(
 bool cmd_value_moment(struct cmd *c, const char *option, uint64_t length_ns, uint64_t *ret_ns);
 bool cmd_value_size(struct cmd *c, const char *option, uint64_t *ret_bytes); /* 512, 64K, 2G */
 /* --list-parameters: "key = default", unit, sentence, limits and words; NAME stands after the names
- * of groups that a user makes several of (NULL: none). As JSON an array. */
+ * of groups that a user makes several of (NULL: none). */
 void cmd_add_parameters(struct base_str *out, struct base_parameters p, const char *single_group);
-json_t *cmd_parameters_json(struct base_parameters p);
+/* The same as JSON; `more` (NULL: nothing) stands beside under that key and is taken over. */
+int cmd_write_parameters(struct cmd *c, struct base_parameters p, const char *key, json_t *more);
 
 /* Its value may be left out, and then is "". */
 static inline bool cmd_value_is_optional(const struct cmd_option *o)

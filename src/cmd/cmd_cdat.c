@@ -65,11 +65,7 @@ static int list_parameters(struct cmd *c)
 		for (size_t i = 0; i < nr_protocols; i++)
 			json_array_append_new(protocols,
 				json_pack("{s:s, s:s}", "name", q[i].name, "sentence", q[i].line));
-		return cmd_write_json(
-			c, json_pack("{s:s, s:s, s:{s:o, s:o}}", "schema", "longpole/parameters/1",
-				   "tool", "longpole " LONGPOLE_VERSION, "result", "parameters",
-				   cmd_parameters_json(memory_cdat_parameters()), "protocols",
-				   protocols));
+		return cmd_write_parameters(c, memory_cdat_parameters(), "protocols", protocols);
 	}
 	base_str_add(&text, "[machine]\n");
 	cmd_add_parameters(&text, memory_cdat_parameters(), NULL);

@@ -2,8 +2,6 @@
 /* cmd_noc.c - `longpole noc VERB`: the verbs' table, and what they share. */
 #include "cmd/noc.h"
 
-#include "config.h"
-
 #include <string.h>
 
 enum { CONFIG_LIMIT_BYTES = 1 << 20 };
@@ -40,10 +38,7 @@ static int list_parameters(struct cmd *c)
 {
 	struct base_str text = {0};
 	if (cmd_given(c, "json"))
-		return cmd_write_json(
-			c, json_pack("{s:s, s:s, s:{s:o}}", "schema", "longpole/parameters/1",
-				   "tool", "longpole " LONGPOLE_VERSION, "result", "parameters",
-				   cmd_parameters_json(noc_parameters())));
+		return cmd_write_parameters(c, noc_parameters(), NULL, NULL);
 	cmd_add_parameters(&text, noc_parameters(), NULL);
 	return cmd_write(c, &text);
 }

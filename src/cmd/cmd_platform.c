@@ -40,10 +40,7 @@ static int list_parameters(struct cmd *c)
 {
 	struct base_str text = {0};
 	if (cmd_given(c, "json"))
-		return cmd_write_json(
-			c, json_pack("{s:s, s:s, s:{s:o}}", "schema", "longpole/parameters/1",
-				   "tool", "longpole " LONGPOLE_VERSION, "result", "parameters",
-				   cmd_parameters_json(platform_parameters())));
+		return cmd_write_parameters(c, platform_parameters(), NULL, NULL);
 	cmd_add_parameters(&text, platform_parameters(), "simulation");
 	return cmd_write(c, &text);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* parameters.c - tables of parameters as users see them. */
 #include "cmd/cmd.h"
+#include "config.h"
 
 #include <string.h>
 
@@ -61,7 +62,7 @@ static json_t *preset_json(const struct base_parameter *p)
 	return preset;
 }
 
-json_t *cmd_parameters_json(struct base_parameters p)
+static json_t *rows_json(struct base_parameters p)
 {
 	json_t *list = json_array();
 	for (size_t i = 0; i < p.nr; i++) {
@@ -73,4 +74,13 @@ json_t *cmd_parameters_json(struct base_parameters p)
 				"source", q->source, "words", words_json(q)));
 	}
 	return list;
+}
+
+int cmd_write_parameters(struct cmd *c, struct base_parameters p, const char *key, json_t *more)
+{
+	json_t *result = json_pack("{s:o}", "parameters", rows_json(p));
+	if (more)
+		json_object_set_new(result, key, more);
+	return cmd_write_json(c, json_pack("{s:s, s:s, s:o}", "schema", "longpole/parameters/1",
+					 "tool", "longpole " LONGPOLE_VERSION, "result", result));
 }

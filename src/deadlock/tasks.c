@@ -51,7 +51,7 @@ enum base_status deadlock_tasks_files(
 #include <linux/types.h>
 
 #include "deadlock/task_abi.h"
-#include "deadlock_bpf_bytes.h"
+#include "deadlock_bpf_code.h"
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -95,7 +95,7 @@ static int load_object(struct deadlock_tasks *t, bool has_walk)
 {
 	struct bpf_object_open_opts opts = {.sz = sizeof opts, .object_name = "longpole_tasks"};
 	bpf_object__close(t->object);
-	t->object = bpf_object__open_mem(deadlock_bpf_bytes, sizeof deadlock_bpf_bytes, &opts);
+	t->object = bpf_object__open_mem(deadlock_bpf_code, sizeof deadlock_bpf_code, &opts);
 	struct bpf_program *walk =
 		t->object ? bpf_object__find_program_by_name(t->object, "walk") : NULL;
 	if (!walk)

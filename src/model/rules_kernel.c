@@ -12,7 +12,6 @@
 #include <string.h>
 
 enum {
-	PROCESSORS_MAX = 1 << 16,
 	NOT_SHOWN = 2,          /* cpu_out's `preempted` */
 	QUOTA_NS = 1000 * 1000, /* no processor for so long although nobody had it */
 	CAUSES_MAX = 1 << 10,
@@ -77,27 +76,6 @@ static uint32_t wait_state(
 
 /* ---- the processor --------------------------------------------------------------------------- */
 
-static uint32_t processor_queue(struct model *m, uint64_t number)
-{
-	if (number >= PROCESSORS_MAX)
-		number = 0;
-	if (number >= m->nr_processors) {
-		enum base_status s = base_grow(
-			&m->processor, &m->processor_capacity, number + 1, sizeof *m->processor);
-		if (s != BASE_OK) {
-			m->status = base_fail(m->err, s, "out of memory for %llu processors",
-				(unsigned long long)number);
-			return NONE;
-		}
-		for (; m->nr_processors <= number; m->nr_processors++)
-			m->processor[m->nr_processors].queue = NONE;
-	}
-	struct object *p = &m->processor[number];
-	if (p->queue == NONE)
-		p->queue = model_make_queue(m, 0, 0, TRACE_OBJECT_NR, NONE, GRAPH_FIFO);
-	return p->queue;
-}
-
 static uint32_t runnable_state(struct model *m)
 {
 	return model_make_state(m, MODEL_STATE_runnable, NONE, NONE, 0, NONE);
@@ -105,7 +83,7 @@ static uint32_t runnable_state(struct model *m)
 
 void model_be_ready(struct model *m, struct thread *t, uint64_t time_ns, uint32_t flags)
 {
-	uint32_t queue = processor_queue(m, t->k.processor);
+	uint32_t queue = model_processor_queue(m, t->k.processor);
 	if (queue == NONE)
 		return;
 	model_verb(m, t, GRAPH_VERB_wait_empty, time_ns, queue, 1, runnable_state(m), flags);
@@ -277,7 +255,7 @@ void model_kernel_out(struct model *m, struct thread *t, const struct trace_reco
 		model_hidden_run(m, t->begin_run_ns, r->time_ns);
 	model_processor_out(m, t, number, r->time_ns, preempted);
 	t->k.on = false;
-	t->k.processor = number < PROCESSORS_MAX ? (uint32_t)number : 0;
+	t->k.processor = number < MODEL_PROCESSORS_MAX ? (uint32_t)number : 0;
 	if (t->mode == MODE_BLOCKED || t->mode == MODE_RUNNABLE) { /* its coming was not seen */
 		model_verb(
 			m, t, GRAPH_VERB_state, r->time_ns, 0, 0, t->resume_state, GRAPH_EXPLAINED);
@@ -317,19 +295,18 @@ static bool has_quota(const struct model *m, const struct thread *t)
 static uint32_t processor_wait(
 	struct model *m, const struct thread *t, uint64_t number, uint64_t now)
 {
-	uint64_t waited = now - t->ready_ns, had_ns, before_ns = 0;
-	uint32_t role = model_had_processor(m, t, number, t->ready_ns, now, &had_ns);
-	uint32_t before = t->k.processor == number ? NONE
-						   : model_had_processor(m, t, t->k.processor,
-							     t->ready_ns, now, &before_ns);
-	if (before_ns > had_ns) { /* it waited there, and was taken away */
-		role = before;
-		had_ns = before_ns;
+	struct model_had had = model_had_processor(m, t, number, t->ready_ns, now);
+	if (t->k.processor != number) {
+		struct model_had before =
+			model_had_processor(m, t, t->k.processor, t->ready_ns, now);
+		if (before.had_ns > had.had_ns) /* it waited there, and was taken away */
+			had = before;
 	}
-	if (role != NONE && had_ns >= waited - had_ns)
-		return model_make_state(m, MODEL_STATE_runnable, role, NONE, 0, NONE);
+	uint64_t idle_ns = had.known_ns > had.had_ns ? had.known_ns - had.had_ns : 0;
+	if (had.role != NONE && had.had_ns >= idle_ns)
+		return model_make_state(m, MODEL_STATE_runnable, had.role, NONE, 0, NONE);
 	uint32_t why = AUX_IDLE;
-	if (waited - had_ns >= QUOTA_NS)
+	if (idle_ns >= QUOTA_NS)
 		why = has_quota(m, t) ? AUX_QUOTA : AUX_STOLEN;
 	return model_make_state(m, MODEL_STATE_runnable, NONE, NONE, 0, why);
 }
@@ -369,7 +346,7 @@ void model_kernel_in(struct model *m, struct thread *t, const struct trace_recor
 	t->k.on = true;
 	t->begin_run_ns = r->time_ns;
 	go_on(m, t, number, r->time_ns);
-	t->k.processor = number < PROCESSORS_MAX ? (uint32_t)number : 0;
+	t->k.processor = number < MODEL_PROCESSORS_MAX ? (uint32_t)number : 0;
 }
 
 /* It does something: then it has a processor, which its switch did not say. */

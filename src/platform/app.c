@@ -8,26 +8,11 @@
 #define LONGPOLE_DISABLE /* for the flags only */
 #include "longpole/annotate.h"
 
-static struct platform_thread *thread_of(struct platform_machine *m)
-{
-	return (struct platform_thread *)m;
-}
-
-static const struct platform_system_parameters *parameters(const struct platform_end *e)
-{
-	return &e->system->config->p;
-}
-
-static uint64_t smaller(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
-
 /* The scheduler's turn. */
 #define YIELD(s, m, e)                                                                             \
 	do {                                                                                       \
 		if (platform_slice_is_over((s), (m), &(e)->system->processors,                     \
-			    (uint64_t)(parameters(e)->timeslice_us * 1000))) {                     \
+			    (uint64_t)(platform_parameters_at(e)->timeslice_us * 1000))) {         \
 			platform_give((s), (m), &(e)->system->processors, 1);                      \
 			TAKE((s), (m), &(e)->system->processors, 1);                               \
 		}                                                                                  \
@@ -67,23 +52,23 @@ void platform_app_lost(struct platform_sim *s, struct platform_end *sender)
 /* A write copies one segment after the other into the socket's buffer and waits there for space. */
 static bool tcp_sender(struct platform_sim *s, struct platform_machine *m)
 {
-	struct platform_thread *t = thread_of(m);
+	struct platform_thread *t = platform_thread_of(m);
 	struct platform_end *e = t->end;
 	struct platform_queue *processors = &e->system->processors;
 	PLATFORM_BEGIN(m, 0);
 	platform_serve(s, m, e->connection);
 	TAKE(s, m, processors, 1);
 	while (t->left) {
-		t->call_left = smaller(t->left, (uint64_t)t->app->config->p.write_bytes);
-		WORK(s, m, system_call, platform_cost(s, parameters(e)->syscall_ns));
+		t->call_left = platform_smaller(t->left, (uint64_t)t->app->config->p.write_bytes);
+		WORK(s, m, system_call, platform_cost(s, platform_parameters_at(e)->syscall_ns));
 		while (t->call_left) {
-			t->n = smaller(t->call_left, platform_net_mss(e));
+			t->n = platform_smaller(t->call_left, platform_net_mss(e));
 			PUT_THEN(s, m, &e->sndbuf, t->n, NULL, processors);
 			t->left -= t->n;
 			t->call_left -= t->n;
 			WORK(s, m, copy_from_user,
-				platform_cost(s,
-					(double)platform_bytes_ns(t->n, parameters(e)->copy_gbps)));
+				platform_cost(s, (double)platform_bytes_ns(t->n,
+							 platform_parameters_at(e)->copy_gbps)));
 			CALL(m, platform_net_push(s, m, e, (uint32_t)t->n));
 			YIELD(s, m, e);
 		}
@@ -95,20 +80,20 @@ static bool tcp_sender(struct platform_sim *s, struct platform_machine *m)
 
 static bool udp_sender(struct platform_sim *s, struct platform_machine *m)
 {
-	struct platform_thread *t = thread_of(m);
+	struct platform_thread *t = platform_thread_of(m);
 	struct platform_end *e = t->end;
 	struct platform_queue *processors = &e->system->processors;
 	PLATFORM_BEGIN(m, 0);
 	platform_serve(s, m, e->connection);
 	TAKE(s, m, processors, 1);
 	while (t->left) {
-		t->n = smaller(t->left, (uint64_t)t->app->config->p.datagram_bytes);
-		WORK(s, m, system_call, platform_cost(s, parameters(e)->syscall_ns));
+		t->n = platform_smaller(t->left, (uint64_t)t->app->config->p.datagram_bytes);
+		WORK(s, m, system_call, platform_cost(s, platform_parameters_at(e)->syscall_ns));
 		PUT_THEN(s, m, &e->sndbuf, t->n, NULL, processors);
 		t->left -= t->n;
 		WORK(s, m, copy_from_user,
-			platform_cost(
-				s, (double)platform_bytes_ns(t->n, parameters(e)->copy_gbps)));
+			platform_cost(s, (double)platform_bytes_ns(
+						 t->n, platform_parameters_at(e)->copy_gbps)));
 		CALL(m, platform_net_send_datagram(s, m, e, (uint32_t)t->n));
 		YIELD(s, m, e);
 	}
@@ -128,11 +113,12 @@ static bool issue_copies(
 	struct platform_system *y = e->system;
 	PLATFORM_BEGIN(m, 2);
 	while (t->n) {
-		t->chunk = smaller(t->n, platform_net_mss(e));
-		WORK(s, m, issue_copy, platform_cost(s, parameters(e)->engine_issue_ns));
+		t->chunk = platform_smaller(t->n, platform_net_mss(e));
+		WORK(s, m, issue_copy,
+			platform_cost(s, platform_parameters_at(e)->engine_issue_ns));
 		RESERVE(s, m, &y->copy_ring, 1);
 		y->copy_bytes[(y->copy_first + y->copy_nr++) %
-			      (size_t)parameters(e)->engine_descriptors] = t->chunk;
+			      (size_t)platform_parameters_at(e)->engine_descriptors] = t->chunk;
 		platform_put_reserved(s, m, &y->copy_ring, 1, NULL);
 		t->n -= t->chunk;
 		t->copies++;
@@ -146,12 +132,12 @@ bool platform_copy_out(
 {
 	struct platform_end *e = t->end;
 	PLATFORM_BEGIN(m, 1);
-	if (parameters(e)->copy_engine > 0) {
+	if (platform_parameters_at(e)->copy_engine > 0) {
 		CALL(m, issue_copies(s, m, t));
 	} else {
 		WORK(s, m, copy_to_user,
-			platform_cost(
-				s, (double)platform_bytes_ns(t->n, parameters(e)->copy_gbps)));
+			platform_cost(s, (double)platform_bytes_ns(
+						 t->n, platform_parameters_at(e)->copy_gbps)));
 	}
 	PLATFORM_END(m);
 }
@@ -165,7 +151,8 @@ static bool finish_copies(
 	if (t->copies) {
 		TAKE(s, m, &e->system->copy_done, t->copies);
 		t->copies = 0;
-		WORK(s, m, finish_copy, platform_cost(s, parameters(e)->engine_finish_ns));
+		WORK(s, m, finish_copy,
+			platform_cost(s, platform_parameters_at(e)->engine_finish_ns));
 	}
 	PLATFORM_END(m);
 }
@@ -216,14 +203,14 @@ void platform_engine_init(struct platform_sim *s, struct platform_system *y)
 /* A read takes what there is, up to its size; with read_all it takes until it has that. */
 static bool receiver(struct platform_sim *s, struct platform_machine *m)
 {
-	struct platform_thread *t = thread_of(m);
+	struct platform_thread *t = platform_thread_of(m);
 	struct platform_end *e = t->end;
 	struct platform_queue *processors = &e->system->processors;
 	const struct platform_app_parameters *p = &t->app->config->p;
 	PLATFORM_BEGIN(m, 0);
 	platform_serve(s, m, e->connection);
 	while (t->left) {
-		t->call_left = smaller(t->left, (uint64_t)p->read_bytes);
+		t->call_left = platform_smaller(t->left, (uint64_t)p->read_bytes);
 		t->got = 0;
 		do {
 			t->n = e->is_udp ? PLATFORM_ITEM : t->call_left - t->got;
@@ -235,9 +222,9 @@ static bool receiver(struct platform_sim *s, struct platform_machine *m)
 			t->n = m->taken;
 			if (!t->got)
 				WORK(s, m, system_call,
-					platform_cost(s, parameters(e)->syscall_ns));
+					platform_cost(s, platform_parameters_at(e)->syscall_ns));
 			t->got += t->n;
-			t->left -= smaller(t->left, t->n);
+			t->left -= platform_smaller(t->left, t->n);
 			e->read_bytes += t->n;
 			t->chunk = t->n;
 			e->just_read = t->n;

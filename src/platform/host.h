@@ -144,6 +144,16 @@ struct platform_thread { /* of an application */
 	struct platform_queue *ready;
 	bool ended;
 };
+static inline struct platform_thread *platform_thread_of(struct platform_machine *m)
+{
+	return (struct platform_thread *)m;
+}
+static inline const struct platform_system_parameters *platform_parameters_at(
+	const struct platform_end *e)
+{
+	return &e->system->config->p;
+}
+
 struct platform_app {
 	const struct platform_app_config *config;
 	struct platform_system *from, *to;

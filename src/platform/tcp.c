@@ -5,11 +5,6 @@
 
 #include "base/base.h"
 
-static uint64_t smaller(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
-
 void platform_tcp_init(struct platform_tcp *t, const struct platform_tcp_options *o)
 {
 	*t = (struct platform_tcp){
@@ -23,7 +18,7 @@ void platform_tcp_init(struct platform_tcp *t, const struct platform_tcp_options
 
 uint64_t platform_tcp_new_credit(struct platform_tcp *t)
 {
-	uint64_t allowed = smaller(t->una + t->cwnd, t->edge), fresh = 0;
+	uint64_t allowed = platform_smaller(t->una + t->cwnd, t->edge), fresh = 0;
 	if (allowed > t->credited) {
 		fresh = allowed - t->credited;
 		t->credited = allowed;
@@ -44,7 +39,8 @@ uint64_t platform_tcp_send(struct platform_tcp *t, uint32_t bytes)
 static void open_window(struct platform_tcp *t, uint64_t acked)
 {
 	if (t->cwnd < t->ssthresh) {
-		t->cwnd += smaller(acked, (uint64_t)t->o.abc_limit_segments * t->o.mss_bytes);
+		t->cwnd +=
+			platform_smaller(acked, (uint64_t)t->o.abc_limit_segments * t->o.mss_bytes);
 		return;
 	}
 	t->cwnd_counted += acked;

@@ -27,6 +27,11 @@ struct platform_tcp {
 };
 enum platform_tcp_ack { PLATFORM_TCP_ACK_NONE, PLATFORM_TCP_ACK_LATER, PLATFORM_TCP_ACK_NOW };
 
+static inline uint64_t platform_smaller(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
 void platform_tcp_init(struct platform_tcp *t, const struct platform_tcp_options *o);
 /* Permission to send that is new since the last call, bytes: the first call gives the initial
  * window. min(congestion window, peer's window), RFC 5681 section 2. */

@@ -8,21 +8,6 @@
 #define LONGPOLE_DISABLE /* for the flags only */
 #include "longpole/annotate.h"
 
-static struct platform_thread *thread_of(struct platform_machine *m)
-{
-	return (struct platform_thread *)m;
-}
-
-static const struct platform_system_parameters *parameters(const struct platform_end *e)
-{
-	return &e->system->config->p;
-}
-
-static uint64_t smaller(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
-
 /* ---- readiness
  * ------------------------------------------------------------------------------------- */
 
@@ -85,7 +70,7 @@ static bool send_file(struct platform_sim *s, struct platform_machine *m, struct
 	struct platform_end *e = t->end;
 	PLATFORM_BEGIN(m, 1);
 	while (e->response_left) {
-		t->n = smaller(e->response_left, platform_net_mss(e));
+		t->n = platform_smaller(e->response_left, platform_net_mss(e));
 		if (!platform_has_space(&e->sndbuf, t->n)) {
 			e->waits_for_space = true;
 			break;
@@ -93,8 +78,8 @@ static bool send_file(struct platform_sim *s, struct platform_machine *m, struct
 		platform_give(s, m, &e->sndbuf, t->n);
 		e->response_left -= t->n;
 		WORK(s, m, send_file,
-			platform_cost(
-				s, (double)platform_bytes_ns(t->n, parameters(e)->copy_gbps)));
+			platform_cost(s, (double)platform_bytes_ns(
+						 t->n, platform_parameters_at(e)->copy_gbps)));
 		CALL(m, platform_net_push(s, m, e, (uint32_t)t->n));
 	}
 	PLATFORM_END(m);
@@ -102,7 +87,7 @@ static bool send_file(struct platform_sim *s, struct platform_machine *m, struct
 
 static bool server(struct platform_sim *s, struct platform_machine *m)
 {
-	struct platform_thread *t = thread_of(m);
+	struct platform_thread *t = platform_thread_of(m);
 	struct platform_system *y = t->app->to;
 	struct platform_queue *processors = &y->processors;
 	const struct platform_app_parameters *p = &t->app->config->p;
@@ -131,7 +116,7 @@ static bool server(struct platform_sim *s, struct platform_machine *m)
 				TAKE_SOME(s, m, &y->disk_done, 1, 1, processors);
 			}
 		}
-		WORK(s, m, system_call, platform_cost(s, parameters(e)->syscall_ns));
+		WORK(s, m, system_call, platform_cost(s, platform_parameters_at(e)->syscall_ns));
 		CALL(m, send_file(s, m, t));
 	}
 	PLATFORM_END(m);
@@ -151,7 +136,7 @@ static uint64_t next_file_bytes(const struct platform_thread *t, uint64_t seed)
 
 static bool client(struct platform_sim *s, struct platform_machine *m)
 {
-	struct platform_thread *t = thread_of(m);
+	struct platform_thread *t = platform_thread_of(m);
 	struct platform_end *e = t->end;
 	struct platform_queue *processors = &e->system->processors;
 	const struct platform_app_parameters *p = &t->app->config->p;
@@ -160,23 +145,25 @@ static bool client(struct platform_sim *s, struct platform_machine *m)
 	while (t->left) {
 		if (p->think_us > 0)
 			WORK(s, m, think, (uint64_t)(p->think_us * 1000));
-		t->call_left = smaller(t->left, next_file_bytes(t, t->chunk));
+		t->call_left = platform_smaller(t->left, next_file_bytes(t, t->chunk));
 		t->nr_requests++;
 		e->peer->file_bytes = t->call_left;
 		e->peer->request_bytes = (uint64_t)p->request_bytes;
 		TAKE(s, m, processors, 1);
-		WORK(s, m, system_call, platform_cost(s, parameters(e)->syscall_ns));
+		WORK(s, m, system_call, platform_cost(s, platform_parameters_at(e)->syscall_ns));
 		PUT_THEN(s, m, &e->sndbuf, (uint64_t)p->request_bytes, NULL, processors);
 		CALL(m, platform_net_push(s, m, e, (uint32_t)p->request_bytes));
 		platform_give(s, m, processors, 1);
 		while (t->call_left) {
 			TAKE_SOME(s, m, &e->rcvbuf, 1,
-				smaller(t->call_left, (uint64_t)p->read_bytes), processors);
+				platform_smaller(t->call_left, (uint64_t)p->read_bytes),
+				processors);
 			t->n = e->just_read = m->taken;
 			t->call_left -= t->n;
 			t->left -= t->n;
 			e->read_bytes += t->n;
-			WORK(s, m, system_call, platform_cost(s, parameters(e)->syscall_ns));
+			WORK(s, m, system_call,
+				platform_cost(s, platform_parameters_at(e)->syscall_ns));
 			CALL(m, platform_copy_out(s, m, t));
 			if (platform_tcp_on_read(&e->tcp, e->just_read))
 				CALL(m, platform_net_send_ack(s, m, e));

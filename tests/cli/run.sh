@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# run.sh [NAME...] - the command line: every function test_* of the *.sh files here, each in an empty directory.
+# run.sh [PATTERN...] - the command line: every function test_* of the *.sh files here (or those that match, as in noc*), each in an
+# empty directory.
 #
 # Prints `ok NAME`, `not ok NAME: why` or `skip NAME: reason`. In a test, `fail WHY` and `skip REASON` end it.
 # $trace is a recording of tests/target/lock_ladder, made once.
@@ -16,7 +17,7 @@ export XDG_STATE_HOME=/nonexistent # no ledger of the user's
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 export PATH=$work/bin:$PATH work
-mkdir "$work/bin"
+mkdir "$work/bin" "$work/json"
 ln -s "$LONGPOLE" "$work/bin/longpole"
 ln -s "$LONGPOLE_BUILD/tests/target/lock_ladder" "$work/bin/ladder"
 trace=$work/ladder.lpt
@@ -51,6 +52,7 @@ has() {
 is_json() {
 	[[ -p $1 || -s $1 ]] || fail "$1 is empty"
 	jq -e "$2" "$1" >/dev/null || fail "not true in $1: $2"
+	[[ -p $1 ]] || cp -- "$1" "$(mktemp "$work/json/XXXXXX")"
 }
 
 if ! longpole record -q -o "$trace" ladder >"$work/record.out" 2>"$work/record.err"; then
@@ -63,9 +65,21 @@ for file in "$here"/*.sh; do
 	# shellcheck source=/dev/null
 	[[ $file == "$here/run.sh" ]] || source "$file"
 done
-status=0
+# is_wanted TEST PATTERN...
+is_wanted() {
+	local test=$1 pattern
+	shift
+	(($#)) || return 0
+	for pattern; do
+		# shellcheck disable=SC2053 # it is a pattern
+		[[ $test == $pattern ]] && return
+	done
+	return 1
+}
+status=0 nr=0
 for test in $(declare -F | sed -n 's/^declare -f test_//p'); do
-	((!$#)) || [[ " $* " == *" $test "* ]] || continue
+	is_wanted "$test" "$@" || continue
+	nr=$((nr + 1))
 	mkdir "$work/$test"
 	: >"$work/why"
 	result=0
@@ -80,4 +94,13 @@ for test in $(declare -F | sed -n 's/^declare -f test_//p'); do
 		;;
 	esac
 done
+((nr)) || { echo "not ok $*: no such test"; status=1; }
+# Every JSON document that is_json() saw has the keys of doc/json.md.
+shopt -s nullglob
+if why=$("$here/check_json.py" "$LONGPOLE_SOURCE/doc/json.md" "$LONGPOLE_SOURCE/src" "$work"/json/*); then
+	echo "ok json_keys"
+else
+	echo "not ok json_keys: $(tr '\n' ' ' <<<"$why")"
+	status=1
+fi
 exit $status
