@@ -20,7 +20,7 @@ struct collapsed {
 };
 
 /* A frame's text: ';' and blanks at the ends mean something in this format. */
-static void add_frame(struct base_str *stack, const char *frame)
+static void add_frame(struct base_str *stack, const char *frame, bool inlined)
 {
 	size_t before = stack->length;
 	struct base_str clean = {0};
@@ -31,6 +31,7 @@ static void add_frame(struct base_str *stack, const char *frame)
 		base_str_add_bytes(stack, *p == ';' ? ":" : p, 1);
 	if (stack->length == before + (before > 0))
 		base_str_add(stack, "?");
+	base_str_add(stack, inlined ? MODEL_INLINED_MARK : "");
 	stack->failed |= clean.failed;
 	base_str_fini(&clean);
 }
@@ -40,14 +41,14 @@ static void add_group(struct base_str *stack, const char *group)
 {
 	const char *slash = strchr(group, '/');
 	if (!slash) {
-		add_frame(stack, group);
-		add_frame(stack, "main");
+		add_frame(stack, group, false);
+		add_frame(stack, "main", false);
 		return;
 	}
 	struct base_str program = {0};
 	base_str_add_bytes(&program, group, (size_t)(slash - group));
-	add_frame(stack, base_str_text(&program));
-	add_frame(stack, slash + 1);
+	add_frame(stack, base_str_text(&program), false);
+	add_frame(stack, slash + 1, false);
 	base_str_fini(&program);
 }
 
@@ -67,6 +68,36 @@ static enum base_status add_weight(struct collapsed *w, double weight_ns)
 /* ---- by path
  * ------------------------------------------------------------------------------------------- */
 
+static void cut_to(struct base_str *stack, size_t length)
+{
+	if (!stack->buf || stack->length < length)
+		return;
+	stack->length = length;
+	stack->buf[length] = '\0';
+}
+
+/* A function's own part, and those of what was inlined in it. */
+static enum base_status add_function(
+	struct collapsed *w, size_t length, const struct model_function_share *f, double running_ns)
+{
+	const char *frame[MODEL_FRAMES_MAX];
+	double own = f->share;
+	enum base_status s = BASE_OK;
+	cut_to(&w->stack, length);
+	add_frame(&w->stack, *f->function ? f->function : f->where, false);
+	size_t function_length = w->stack.length;
+	for (size_t i = 0; s == BASE_OK && i < f->nr_inlined; i++) {
+		unsigned nr = model_chain_frames(w->in->model, f->inlined[i].chain, frame);
+		cut_to(&w->stack, function_length);
+		for (unsigned k = 0; k < nr; k++)
+			add_frame(&w->stack, frame[k], true);
+		s = add_weight(w, running_ns * f->inlined[i].share);
+		own -= f->inlined[i].share;
+	}
+	cut_to(&w->stack, function_length);
+	return s == BASE_OK && own > 0 ? add_weight(w, running_ns * own) : s;
+}
+
 static enum base_status add_path_state(struct collapsed *w, const struct graph_path_state *p)
 {
 	size_t nr;
@@ -76,22 +107,14 @@ static enum base_status add_path_state(struct collapsed *w, const struct graph_p
 	double running_ns = p->path_ns - p->latency_ns - p->unexplained_ns;
 	base_str_reset(&w->stack);
 	add_group(&w->stack, model_actor(w->in->model, p->actor)->group);
-	add_frame(&w->stack, st->name);
+	add_frame(&w->stack, st->name, false);
 	size_t length = w->stack.length;
 	enum base_status s = BASE_OK;
 	for (size_t i = 0; s == BASE_OK && running_ns > 0 && i < nr; i++) {
-		if (w->stack.buf) {
-			w->stack.length = length;
-			w->stack.buf[length] = '\0';
-		}
-		add_frame(&w->stack, *f[i].function ? f[i].function : f[i].where);
-		s = add_weight(w, running_ns * f[i].share);
+		s = add_function(w, length, &f[i], running_ns);
 		rest_ns -= running_ns * f[i].share;
 	}
-	if (w->stack.buf) {
-		w->stack.length = length;
-		w->stack.buf[length] = '\0';
-	}
+	cut_to(&w->stack, length);
 	return s == BASE_OK && rest_ns >= 1 ? add_weight(w, rest_ns) : s;
 }
 
@@ -115,25 +138,27 @@ static bool is_waiting(enum format_slice_kind k)
 static enum base_status add_wait(void *ctx, const struct format_slice *s, struct base_err *err)
 {
 	struct collapsed *w = ctx;
-	const char *frame[FRAMES_MAX];
+	struct model_frame frame[FRAMES_MAX];
 	(void)err;
 	if (!is_waiting(s->kind))
 		return BASE_OK;
 	base_str_reset(&w->stack);
 	base_str_reset(&w->label);
 	uint32_t process = w->defs->streams[s->stream].process;
-	add_frame(&w->stack, process < w->defs->nr_processes
-				     ? trace_text_of(w->defs, w->defs->processes[process].name)
-				     : "?");
+	add_frame(&w->stack,
+		process < w->defs->nr_processes
+			? trace_text_of(w->defs, w->defs->processes[process].name)
+			: "?",
+		false);
 	size_t nr = s->stack ? model_stack_frames(w->in->model, s->stack, frame, FRAMES_MAX) : 0;
 	for (size_t i = 0; i < nr; i++)
-		add_frame(&w->stack, frame[i]);
+		add_frame(&w->stack, frame[i].function, frame[i].inlined);
 	if (!nr && s->site)
-		add_frame(&w->stack, model_site_text(w->in->model, s->site));
+		add_frame(&w->stack, model_site_text(w->in->model, s->site), false);
 	base_str_add(&w->label, "[");
 	format_slice_label(&w->label, w->defs, s);
 	base_str_add(&w->label, "]");
-	add_frame(&w->stack, base_str_text(&w->label));
+	add_frame(&w->stack, base_str_text(&w->label), false);
 	return add_weight(w, (double)(s->end_ns - s->begin_ns));
 }
 

@@ -10,11 +10,9 @@
 #include "format/private.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { PROFILE_VERSION = 48, GECKO_VERSION = 29 };
-enum { DEPTH_MAX = 128 };
 
 /* Categories are the kinds of slices, in their order, then what the path's steps are. */
 static const struct {
@@ -31,31 +29,26 @@ static const struct {
 	[FORMAT_SLICE_state] = {"Annotated state", "lightblue"},
 };
 
-struct sample {
-	uint64_t time_ns;
-	uint32_t stream, site, stack;
-};
-
 /* One thread's tables while they are made. */
 struct tables {
 	struct base_strtab *strings; /* id 0 is "" */
-	struct base_map funcs;       /* string -> func; a frame is a func */
+	struct base_map funcs;       /* (name, file) -> func */
+	struct base_map frames;      /* (func << 8 | depth, line) -> frame */
 	struct base_map stacks;      /* (prefix + 1, frame) -> stack */
-	struct base_str func_name, stack_prefix, stack_frame;
+	struct base_str func_name, func_file, frame_func, frame_depth, frame_line;
+	struct base_str stack_prefix, stack_frame;
 	struct base_str sample_stack, sample_time;
 	struct base_str marker_name, marker_begin, marker_end, marker_category, marker_data;
-	size_t nr_funcs, nr_stacks, nr_samples, nr_markers;
+	size_t nr_funcs, nr_frames, nr_stacks, nr_samples, nr_markers;
 	bool failed;
 };
 struct firefox {
 	struct format_out out;
 	const struct format_input *in;
-	const struct format_options *opts;
 	const struct trace_defs *defs;
 	struct format_threads threads;
 	struct format_slices slices;
-	struct sample *sample;
-	size_t nr_samples, sample_capacity;
+	struct format_samples samples;
 	struct tables t;
 	struct base_str label;
 	uint64_t last_ns;
@@ -82,6 +75,15 @@ static void add_index(struct base_str *column, size_t nr, uint64_t value)
 	base_str_addf(column, "%" PRIu64, value);
 }
 
+/* 0: not known. */
+static void add_index_or_null(struct base_str *column, size_t nr, uint64_t value)
+{
+	if (value)
+		add_index(column, nr, value);
+	else
+		base_str_add(column, nr ? ",null" : "null");
+}
+
 static uint32_t string_of(struct tables *t, const char *text)
 {
 	uint32_t id = 0;
@@ -89,15 +91,29 @@ static uint32_t string_of(struct tables *t, const char *text)
 	return id;
 }
 
-static uint64_t func_of(struct tables *t, const char *name)
+static uint64_t func_of(struct tables *t, const char *name, const char *file)
 {
 	uint64_t found = 0;
-	uint32_t string = string_of(t, *name ? name : "?");
-	if (base_map_get(&t->funcs, 0, string, &found))
+	uint32_t name_ix = string_of(t, *name ? name : "?"), file_ix = string_of(t, file);
+	if (base_map_get(&t->funcs, file_ix, name_ix, &found))
 		return found;
-	add_index(&t->func_name, t->nr_funcs, string);
-	t->failed |= base_map_put(&t->funcs, 0, string, t->nr_funcs) != BASE_OK;
+	add_index(&t->func_name, t->nr_funcs, name_ix);
+	add_index_or_null(&t->func_file, t->nr_funcs, file_ix);
+	t->failed |= base_map_put(&t->funcs, file_ix, name_ix, t->nr_funcs) != BASE_OK;
 	return t->nr_funcs++;
+}
+
+/* depth: of inlining; 0: the function itself. */
+static uint64_t frame_of(struct tables *t, const struct model_frame *f, unsigned depth)
+{
+	uint64_t found = 0, func = func_of(t, f->function, f->file);
+	if (base_map_get(&t->frames, func << 8 | depth, f->line, &found))
+		return found;
+	add_index(&t->frame_func, t->nr_frames, func);
+	add_index(&t->frame_depth, t->nr_frames, depth);
+	add_index_or_null(&t->frame_line, t->nr_frames, f->line);
+	t->failed |= base_map_put(&t->frames, func << 8 | depth, f->line, t->nr_frames) != BASE_OK;
+	return t->nr_frames++;
 }
 
 static uint64_t stack_of(struct tables *t, uint64_t prefix_plus_1, uint64_t frame)
@@ -115,20 +131,22 @@ static uint64_t stack_of(struct tables *t, uint64_t prefix_plus_1, uint64_t fram
 	return t->nr_stacks++;
 }
 
-static void add_sample(
-	struct firefox *w, uint64_t time_ns, uint32_t site, uint32_t stack, const char *instead)
+static void add_sample(struct firefox *w, const struct format_sample *sample, const char *instead)
 {
 	struct tables *t = &w->t;
-	const char *frame[DEPTH_MAX];
-	size_t nr = stack ? model_stack_frames(w->in->model, stack, frame, DEPTH_MAX) : 0;
+	struct model_frame frame[FORMAT_FRAMES_MAX];
+	size_t nr = format_sample_frames(w->in, sample, frame);
 	uint64_t at = 0;
-	for (size_t i = 0; i < nr; i++)
-		at = 1 + stack_of(t, at, func_of(t, frame[i]));
-	const char *leaf = site ? model_site_text(w->in->model, site) : instead;
-	at = stack_of(t, at, func_of(t, leaf));
-	add_index(&t->sample_stack, t->nr_samples, at);
+	unsigned depth = 0;
+	if (!nr)
+		frame[nr++] = (struct model_frame){.function = instead, .file = ""};
+	for (size_t i = 0; i < nr; i++) {
+		depth = frame[i].inlined ? depth + 1 : 0;
+		at = 1 + stack_of(t, at, frame_of(t, &frame[i], depth));
+	}
+	add_index(&t->sample_stack, t->nr_samples, at - 1);
 	next(&t->sample_time, t->nr_samples);
-	add_ms(&t->sample_time, time_ns);
+	add_ms(&t->sample_time, sample->time_ns);
 	t->nr_samples++;
 }
 
@@ -167,40 +185,35 @@ static void add_constant(struct firefox *w, const char *name, const char *value,
 	base_str_add(&w->out.text, "],");
 }
 
-/* Frames and functions are the same here: the n-th frame is in the n-th function. */
-static void add_frames(struct firefox *w)
+static void add_frame_table(struct firefox *w)
 {
 	struct tables *t = &w->t;
-	size_t nr = t->nr_funcs;
 	base_str_add(&w->out.text, "\"frameTable\":{");
-	add_constant(w, "address", "-1", nr);
-	add_constant(w, "inlineDepth", "0", nr);
-	add_constant(w, "category", "0", nr);
-	add_constant(w, "subcategory", "0", nr);
-	base_str_add(&w->out.text, "\"func\":[");
-	for (size_t i = 0; i < nr; i++)
-		base_str_addf(&w->out.text, "%s%zu", i ? "," : "", i);
-	base_str_add(&w->out.text, "],");
-	add_constant(w, "nativeSymbol", "null", nr);
-	add_constant(w, "innerWindowID", "null", nr);
-	add_constant(w, "implementation", "null", nr);
-	add_constant(w, "line", "null", nr);
-	add_constant(w, "column", "null", nr);
-	base_str_addf(&w->out.text, "\"length\":%zu},\"funcTable\":{", nr);
+	add_constant(w, "address", "-1", t->nr_frames);
+	add_column(w, "inlineDepth", &t->frame_depth);
+	add_constant(w, "category", "0", t->nr_frames);
+	add_constant(w, "subcategory", "0", t->nr_frames);
+	add_column(w, "func", &t->frame_func);
+	add_constant(w, "nativeSymbol", "null", t->nr_frames);
+	add_constant(w, "innerWindowID", "null", t->nr_frames);
+	add_constant(w, "implementation", "null", t->nr_frames);
+	add_column(w, "line", &t->frame_line);
+	add_constant(w, "column", "null", t->nr_frames);
+	base_str_addf(&w->out.text, "\"length\":%zu},\"funcTable\":{", t->nr_frames);
 	add_column(w, "name", &t->func_name);
-	add_constant(w, "isJS", "false", nr);
-	add_constant(w, "relevantForJS", "false", nr);
-	add_constant(w, "resource", "-1", nr);
-	add_constant(w, "fileName", "null", nr);
-	add_constant(w, "lineNumber", "null", nr);
-	add_constant(w, "columnNumber", "null", nr);
-	base_str_addf(&w->out.text, "\"length\":%zu},", nr);
+	add_constant(w, "isJS", "false", t->nr_funcs);
+	add_constant(w, "relevantForJS", "false", t->nr_funcs);
+	add_constant(w, "resource", "-1", t->nr_funcs);
+	add_column(w, "fileName", &t->func_file);
+	add_constant(w, "lineNumber", "null", t->nr_funcs);
+	add_constant(w, "columnNumber", "null", t->nr_funcs);
+	base_str_addf(&w->out.text, "\"length\":%zu},", t->nr_funcs);
 }
 
 static void add_tables(struct firefox *w)
 {
 	struct tables *t = &w->t;
-	add_frames(w);
+	add_frame_table(w);
 	base_str_add(&w->out.text, "\"stackTable\":{");
 	add_column(w, "prefix", &t->stack_prefix);
 	add_column(w, "frame", &t->stack_frame);
@@ -232,13 +245,15 @@ static void add_tables(struct firefox *w)
 
 static void tables_fini(struct tables *t)
 {
-	struct base_str *columns[] = {&t->func_name, &t->stack_prefix, &t->stack_frame,
-		&t->sample_stack, &t->sample_time, &t->marker_name, &t->marker_begin,
-		&t->marker_end, &t->marker_category, &t->marker_data};
+	struct base_str *columns[] = {&t->func_name, &t->func_file, &t->frame_func, &t->frame_depth,
+		&t->frame_line, &t->stack_prefix, &t->stack_frame, &t->sample_stack,
+		&t->sample_time, &t->marker_name, &t->marker_begin, &t->marker_end,
+		&t->marker_category, &t->marker_data};
 	for (size_t i = 0; i < BASE_COUNT(columns); i++)
 		base_str_fini(columns[i]);
 	base_strtab_free(t->strings);
 	base_map_fini(&t->funcs);
+	base_map_fini(&t->frames);
 	base_map_fini(&t->stacks);
 	*t = (struct tables){0};
 }
@@ -278,38 +293,6 @@ static enum base_status end_thread(struct firefox *w, const char *name, const ch
 /* ---- what goes in
  * -------------------------------------------------------------------------------------- */
 
-static int by_stream(const void *a, const void *b)
-{
-	const struct sample *x = a, *y = b;
-	if (x->stream != y->stream)
-		return x->stream < y->stream ? -1 : 1;
-	return x->time_ns < y->time_ns ? -1 : x->time_ns > y->time_ns;
-}
-
-static enum base_status read_samples(struct firefox *w, struct base_err *err)
-{
-	enum base_status s = trace_reader_rewind(w->in->reader, err);
-	struct trace_batch b;
-	while (s == BASE_OK && (s = trace_reader_next(w->in->reader, &b, err)) == BASE_OK)
-		for (size_t i = 0; s == BASE_OK && i < b.nr; i++) {
-			const struct trace_record *r = &b.record[i];
-			if (r->kind != TRACE_sample || r->time_ns < w->opts->from_ns ||
-				(w->opts->to_ns && r->time_ns >= w->opts->to_ns))
-				continue;
-			s = base_grow(&w->sample, &w->sample_capacity, w->nr_samples + 1,
-				sizeof *w->sample);
-			if (s != BASE_OK)
-				return format_no_memory(err);
-			w->sample[w->nr_samples++] = (struct sample){.time_ns = r->time_ns,
-				.stream = r->stream,
-				.site = r->u.sample.site,
-				.stack = r->u.sample.stack};
-		}
-	if (s == BASE_END && w->nr_samples)
-		qsort(w->sample, w->nr_samples, sizeof *w->sample, by_stream);
-	return s == BASE_END ? BASE_OK : s;
-}
-
 static enum base_status add_thread(
 	struct firefox *w, uint32_t stream, size_t *sample, size_t *slice)
 {
@@ -321,12 +304,13 @@ static enum base_status add_thread(
 	uint64_t begin_ns = a ? a->begin_ns : 0, end_ns = a ? a->end_ns : w->last_ns;
 	if (!begin_thread(w))
 		return format_no_memory(w->out.err);
-	for (; *sample < w->nr_samples && w->sample[*sample].stream <= stream; ++*sample)
-		if (w->sample[*sample].stream == stream)
-			add_sample(w, w->sample[*sample].time_ns, w->sample[*sample].site,
-				w->sample[*sample].stack, "");
+	for (; *sample < w->samples.nr && w->samples.sample[*sample].stream <= stream; ++*sample) {
+		const struct format_sample *at = &w->samples.sample[*sample];
+		if (at->stream == stream)
+			add_sample(w, at, "?");
+	}
 	if (!w->t.nr_samples) /* a thread without any is not shown */
-		add_sample(w, begin_ns, 0, 0, "(no samples)");
+		add_sample(w, &(struct format_sample){.time_ns = begin_ns}, "(no samples)");
 	for (; *slice < w->slices.nr && w->slices.slice[*slice].stream <= stream; ++*slice) {
 		const struct format_slice *s = &w->slices.slice[*slice];
 		if (s->stream != stream)
@@ -350,7 +334,7 @@ static enum base_status add_path(struct firefox *w, const struct format_path *p)
 	uint64_t begin_ns = p->nr ? p->step[0].begin_ns : 0;
 	if (!begin_thread(w))
 		return format_no_memory(w->out.err);
-	add_sample(w, begin_ns, 0, 0, "(the path has no samples)");
+	add_sample(w, &(struct format_sample){.time_ns = begin_ns}, "(the path has no samples)");
 	for (size_t i = 0; i < p->nr; i++) {
 		const struct model_state *st = model_state(w->in->model, p->step[i].state);
 		bool waits = model_state_kind_waits(st->kind);
@@ -399,7 +383,6 @@ enum base_status format_export_firefox(const struct format_desc *f, const struct
 	struct firefox w = {
 		.out = {.sink = sink, .err = err},
 		.in = in,
-		.opts = opts,
 		.defs = trace_reader_defs(in->reader),
 		.last_ns = model_last_ns(in->model),
 	};
@@ -412,7 +395,7 @@ enum base_status format_export_firefox(const struct format_desc *f, const struct
 	if (s == BASE_OK)
 		s = format_slices_init(&w.slices, in, opts, err);
 	if (s == BASE_OK)
-		s = read_samples(&w, err);
+		s = format_samples_init(&w.samples, in, opts, err);
 	if (s == BASE_OK) {
 		add_meta(&w);
 		s = add_path(&w, &path);
@@ -426,7 +409,7 @@ enum base_status format_export_firefox(const struct format_desc *f, const struct
 	format_path_fini(&path);
 	format_slices_fini(&w.slices);
 	format_threads_fini(&w.threads);
-	base_free(w.sample);
+	format_samples_fini(&w.samples);
 	base_str_fini(&w.label);
 	return s != BASE_OK ? s : closed;
 }

@@ -38,6 +38,9 @@ enum { /* field numbers */
 	MAPPING_FILE = 5,
 	MAPPING_BUILD_ID = 6,
 	MAPPING_HAS_FUNCTIONS = 7,
+	MAPPING_HAS_FILES = 8,
+	MAPPING_HAS_LINES = 9,
+	MAPPING_HAS_INLINED = 10,
 	LOCATION_ID = 1,
 	LOCATION_MAPPING = 2,
 	LOCATION_ADDRESS = 3,
@@ -64,7 +67,8 @@ struct pprof {
 	struct base_strtab *stacks;  /* encoded samples without values; no byte of them is 0 */
 	struct stack *stack;         /* by id */
 	size_t stack_capacity;
-	struct base_map functions, locations; /* (name, file) -> id; site or (function, ~0) -> id */
+	struct base_map functions; /* (name, file) -> id */
+	struct base_map locations; /* (0, site), (1, function) or (2, chain) -> id */
 	struct format_threads threads;
 	struct base_str tables, message, part, label;
 	uint64_t nr_functions, nr_locations;
@@ -98,21 +102,28 @@ static uint64_t function_of(struct pprof *w, const char *name, const char *file)
 	return w->nr_functions;
 }
 
-static uint64_t add_location(
-	struct pprof *w, uint64_t function, uint64_t line, uint64_t mapping, uint64_t address)
+/* w->part gets a location's lines first: of what is inlined, the innermost first. */
+static void add_line(struct pprof *w, uint64_t function, uint64_t line)
 {
-	base_str_reset(&w->part);
-	format_wire_number(&w->part, LINE_FUNCTION, function);
+	base_str_reset(&w->message);
+	format_wire_number(&w->message, LINE_FUNCTION, function);
 	if (line)
-		format_wire_number(&w->part, LINE_LINE, line);
+		format_wire_number(&w->message, LINE_LINE, line);
+	format_wire_message(&w->part, LOCATION_LINE, &w->message);
+}
+
+static uint64_t add_location(struct pprof *w, uint64_t mapping, uint64_t address)
+{
 	base_str_reset(&w->message);
 	format_wire_number(&w->message, LOCATION_ID, ++w->nr_locations);
 	if (mapping)
 		format_wire_number(&w->message, LOCATION_MAPPING, mapping);
 	if (address)
 		format_wire_number(&w->message, LOCATION_ADDRESS, address);
-	format_wire_message(&w->message, LOCATION_LINE, &w->part);
+	base_str_add_bytes(&w->message, base_str_text(&w->part), w->part.length);
+	w->message.failed |= w->part.failed;
 	format_wire_message(&w->tables, PROFILE_LOCATION, &w->message);
+	base_str_reset(&w->part);
 	return w->nr_locations;
 }
 
@@ -122,8 +133,27 @@ static uint64_t location_of_text(struct pprof *w, const char *text)
 	uint64_t function = function_of(w, text, ""), found;
 	if (base_map_get(&w->locations, 1, function, &found))
 		return found;
-	uint64_t id = add_location(w, function, 0, 0, 0);
+	base_str_reset(&w->part);
+	add_line(w, function, 0);
+	uint64_t id = add_location(w, 0, 0);
 	w->failed |= base_map_put(&w->locations, 1, function, id) != BASE_OK;
+	return id;
+}
+
+/* Of functions that were inlined in one. */
+static uint64_t location_of_chain(struct pprof *w, const char *function, uint32_t chain)
+{
+	const char *frame[MODEL_FRAMES_MAX];
+	uint64_t found;
+	if (base_map_get(&w->locations, 2, chain, &found))
+		return found;
+	unsigned nr = model_chain_frames(w->in->model, chain, frame);
+	base_str_reset(&w->part);
+	while (nr-- > 0)
+		add_line(w, function_of(w, frame[nr], ""), 0);
+	add_line(w, function_of(w, function, ""), 0);
+	uint64_t id = add_location(w, 0, 0);
+	w->failed |= base_map_put(&w->locations, 2, chain, id) != BASE_OK;
 	return id;
 }
 
@@ -134,13 +164,17 @@ static uint64_t location_of_site(struct pprof *w, uint32_t site)
 	if (base_map_get(&w->locations, 0, site, &found))
 		return found;
 	const struct trace_site *at = site < d->nr_sites ? &d->sites[site] : NULL;
-	const struct trace_symbol *y = site < d->nr_symbols ? &d->symbols[site] : NULL;
-	bool named = y && y->function;
-	uint64_t function = function_of(w,
-		named ? trace_text_of(d, y->function) : model_site_text(w->in->model, site),
-		named ? trace_text_of(d, y->file) : "");
+	struct model_frame frame[MODEL_FRAMES_MAX];
+	unsigned nr = model_site_frames(w->in->model, site, frame);
+	base_str_reset(&w->part);
+	if (!nr || !*frame[0].function) {
+		nr = 0;
+		add_line(w, function_of(w, model_site_text(w->in->model, site), ""), 0);
+	}
+	while (nr-- > 0)
+		add_line(w, function_of(w, frame[nr].function, frame[nr].file), frame[nr].line);
 	uint64_t mapping = at && at->module < d->nr_modules ? at->module : 0;
-	uint64_t id = add_location(w, function, named ? y->line : 0, mapping, at ? at->offset : 0);
+	uint64_t id = add_location(w, mapping, at ? at->offset : 0);
 	w->failed |= base_map_put(&w->locations, 0, site, id) != BASE_OK;
 	return id;
 }
@@ -209,23 +243,39 @@ static enum base_status add_wait(void *ctx, const struct format_slice *s, struct
 	return add_value(w, (double)(s->end_ns - s->begin_ns));
 }
 
+/* chain: what was inlined in the function; 0: nothing. */
 static enum base_status add_path_value(struct pprof *w, const struct graph_path_state *p,
-	const struct model_function_share *f, double ns)
+	const char *function, uint32_t chain, double ns)
 {
 	const struct model_actor *a = model_actor(w->in->model, p->actor);
-	base_str_reset(&w->label);
 	struct base_str sample = {0};
-	if (f)
+	if (function)
 		format_wire_number(&sample, SAMPLE_LOCATION,
-			location_of_text(w, *f->function ? f->function : f->where));
+			chain ? location_of_chain(w, function, chain)
+			      : location_of_text(w, function));
 	format_wire_number(&sample, SAMPLE_LOCATION,
 		location_of_text(w, model_state(w->in->model, p->state)->name));
 	format_wire_number(&sample, SAMPLE_LOCATION, location_of_text(w, a->group));
 	add_label(w, &sample, "thread", a->name);
+	base_str_reset(&w->label);
 	base_str_add_bytes(&w->label, base_str_text(&sample), sample.length);
 	w->label.failed |= sample.failed;
 	base_str_fini(&sample);
 	return add_value(w, ns);
+}
+
+static enum base_status add_path_function(struct pprof *w, const struct graph_path_state *p,
+	const struct model_function_share *f, double running_ns)
+{
+	const char *name = *f->function ? f->function : f->where;
+	double own = f->share;
+	enum base_status s = BASE_OK;
+	for (size_t i = 0; s == BASE_OK && i < f->nr_inlined; i++) {
+		const struct model_inlined_share *in = &f->inlined[i];
+		s = add_path_value(w, p, name, in->chain, running_ns * in->share);
+		own -= in->share;
+	}
+	return s == BASE_OK && own > 0 ? add_path_value(w, p, name, 0, running_ns * own) : s;
 }
 
 static enum base_status add_path(struct pprof *w)
@@ -239,11 +289,11 @@ static enum base_status add_path(struct pprof *w)
 		double running_ns = p->path_ns - p->latency_ns - p->unexplained_ns;
 		double rest_ns = p->path_ns;
 		for (size_t k = 0; s == BASE_OK && running_ns > 0 && k < nr; k++) {
-			s = add_path_value(w, p, &f[k], running_ns * f[k].share);
+			s = add_path_function(w, p, &f[k], running_ns);
 			rest_ns -= running_ns * f[k].share;
 		}
 		if (s == BASE_OK && rest_ns >= 1)
-			s = add_path_value(w, p, NULL, rest_ns);
+			s = add_path_value(w, p, NULL, 0, rest_ns);
 	}
 	return s;
 }
@@ -272,7 +322,8 @@ static void add_mappings(struct pprof *w, struct base_str *out)
 			string_of(w, trace_text_of(d, d->modules[i].path)));
 		format_wire_number(&w->message, MAPPING_BUILD_ID,
 			string_of(w, trace_text_of(d, d->modules[i].build_id)));
-		format_wire_number(&w->message, MAPPING_HAS_FUNCTIONS, 1);
+		for (unsigned k = MAPPING_HAS_FUNCTIONS; k <= MAPPING_HAS_INLINED; k++)
+			format_wire_number(&w->message, k, 1);
 		format_wire_message(out, PROFILE_MAPPING, &w->message);
 	}
 }

@@ -93,6 +93,25 @@ void format_slices_fini(struct format_slices *l);
 const struct format_slice *format_slices_at(
 	const struct format_slices *l, uint32_t stream, uint64_t time_ns);
 
+/* ---- samples ------------------------------------------------------------------------------------
+ */
+
+struct format_sample {
+	uint64_t time_ns;
+	uint32_t stream, site, stack;
+};
+struct format_samples { /* those of the window, sorted by stream and time */
+	struct format_sample *sample;
+	size_t nr, capacity;
+};
+enum base_status format_samples_init(struct format_samples *l, const struct format_input *in,
+	const struct format_options *opts, struct base_err *err) BASE_MUST_CHECK;
+void format_samples_fini(struct format_samples *l);
+/* Its call path and what is inlined, outermost first; 0: nothing is known. */
+enum { FORMAT_FRAMES_MAX = 128 };
+size_t format_sample_frames(const struct format_input *in, const struct format_sample *sample,
+	struct model_frame ret[static FORMAT_FRAMES_MAX]);
+
 /* "wait", "io", ...: one word a kind. */
 const char *format_slice_kind_name(enum format_slice_kind k);
 

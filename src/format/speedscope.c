@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * speedscope.c - https://www.speedscope.app/file-format-schema.json: evented profiles, one for the
- * critical path, one a thread.
+ * critical path, one a thread; and sampled ones, a thread's call paths with what is inlined.
  *
  * Frames are numbered while profiles are written and listed at the end: a JSON object has no order.
  */
@@ -18,6 +18,7 @@ struct speedscope {
 	struct base_strtab *frames; /* id - 1 = frame index */
 	struct base_str label;
 	struct format_slices slices;
+	struct format_samples samples;
 	bool first_profile, first_event;
 };
 
@@ -104,6 +105,51 @@ static void add_threads(struct speedscope *w)
 	}
 }
 
+static uint32_t frame_of_code(struct speedscope *w, const struct model_frame *f)
+{
+	base_str_reset(&w->label);
+	base_str_addf(&w->label, "%s%s", f->function, f->inlined ? " (inlined)" : "");
+	return frame_of(w, format_out_text(&w->out, &w->label));
+}
+
+/* One thread's samples, in number: how much time each stands for is not known to be equal. */
+static void add_samples(struct speedscope *w, const struct format_sample *sample, size_t nr)
+{
+	struct model_frame frame[FORMAT_FRAMES_MAX];
+	base_str_reset(&w->label);
+	format_thread_name(&w->label, &w->threads, sample->stream);
+	base_str_add(&w->label, ", samples");
+	base_str_add(&w->out.text, w->first_profile ? "\n" : ",\n");
+	base_str_add(&w->out.text, "{\"type\":\"sampled\",\"name\":");
+	format_json_text(&w->out.text, format_out_text(&w->out, &w->label));
+	base_str_addf(&w->out.text,
+		",\"unit\":\"none\",\"startValue\":0,\"endValue\":%zu,\"samples\":[", nr);
+	for (size_t i = 0; i < nr; i++) {
+		size_t nr_frames = format_sample_frames(w->in, &sample[i], frame);
+		base_str_add(&w->out.text, i ? ",[" : "[");
+		for (size_t k = 0; k < nr_frames; k++)
+			base_str_addf(&w->out.text, "%s%" PRIu32, k ? "," : "",
+				frame_of_code(w, &frame[k]));
+		base_str_add(&w->out.text, "]");
+		format_out_check(&w->out);
+	}
+	base_str_add(&w->out.text, "],\"weights\":[");
+	for (size_t i = 0; i < nr; i++)
+		base_str_add(&w->out.text, i ? ",1" : "1");
+	base_str_add(&w->out.text, "]}");
+	w->first_profile = false;
+}
+
+static void add_sampled(struct speedscope *w)
+{
+	const struct format_samples *l = &w->samples;
+	for (size_t i = 0, end; i < l->nr; i = end) {
+		for (end = i + 1; end < l->nr && l->sample[end].stream == l->sample[i].stream;)
+			end++;
+		add_samples(w, &l->sample[i], end - i);
+	}
+}
+
 static void add_frames(struct speedscope *w)
 {
 	uint32_t nr = base_strtab_count(w->frames);
@@ -134,6 +180,8 @@ enum base_status format_export_speedscope(const struct format_desc *f,
 		s = format_threads_init(&w.threads, in, err);
 	if (s == BASE_OK)
 		s = format_slices_init(&w.slices, in, opts, err);
+	if (s == BASE_OK)
+		s = format_samples_init(&w.samples, in, opts, err);
 	if (s == BASE_OK) {
 		base_str_add(&w.out.text, "{\"$schema\":\"https://www.speedscope.app/"
 					  "file-format-schema.json\",\"exporter\":");
@@ -143,6 +191,7 @@ enum base_status format_export_speedscope(const struct format_desc *f,
 		base_str_add(&w.out.text, ",\"activeProfileIndex\":0,\"profiles\":[");
 		add_path(&w, &path);
 		add_threads(&w);
+		add_sampled(&w);
 		base_str_add(&w.out.text, "\n],\"shared\":{\"frames\":[");
 		add_frames(&w);
 		base_str_add(&w.out.text, "]}}\n");
@@ -153,5 +202,6 @@ enum base_status format_export_speedscope(const struct format_desc *f,
 	base_strtab_free(w.frames);
 	base_str_fini(&w.label);
 	format_slices_fini(&w.slices);
+	format_samples_fini(&w.samples);
 	return s != BASE_OK ? s : closed;
 }

@@ -238,6 +238,23 @@ static void add_sites(struct database *w)
 	base_str_fini(&module);
 }
 
+/* Only of sites where something is inlined. */
+static void add_inlined(struct database *w)
+{
+	struct model_frame frame[MODEL_FRAMES_MAX];
+	struct base_str file = {0};
+	for (uint32_t i = 1; i < w->defs->nr_sites; i++) {
+		unsigned nr = model_site_frames(w->in->model, i, frame);
+		for (unsigned k = 0; nr > 1 && k < nr; k++) {
+			base_str_reset(&file);
+			format_clean_add(&file, frame[k].file);
+			add_row(w, TABLE_inlined, "iitti", (uint64_t)i, (uint64_t)k,
+				clean(w, frame[k].function), base_str_text(&file), frame[k].line);
+		}
+	}
+	base_str_fini(&file);
+}
+
 /* ---- what happened ----------------------------------------------------------------------------
  */
 
@@ -337,6 +354,7 @@ static enum base_status fill(struct database *w)
 	add_diagnostics(w);
 	add_definitions(w);
 	add_sites(w);
+	add_inlined(w);
 	enum base_status s = w->code == SQLITE_OK ? add_path(w) : complain(w);
 	if (s == BASE_OK)
 		s = format_timeline(w->in, w->opts, add_slice, w, w->err);

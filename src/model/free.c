@@ -20,21 +20,21 @@ struct model *model_free(struct model *m)
 	for (size_t i = 0; i < m->nr_actors; i++)
 		base_free(m->actor[i].served);
 	for (size_t i = 0; i < m->nr_states; i++)
-		base_free(m->state[i].own.function);
+		model_empty_list(&m->state[i].own);
 	for (size_t i = 0; i < m->nr_pools; i++)
-		base_free(m->pool[i].function);
+		model_empty_list(&m->pool[i]);
 	for (uint32_t i = 0; m->thread && i < m->nr_threads; i++)
 		model_free_thread(&m->thread[i]);
 	for (uint32_t i = 0; m->object && i < m->nr_objects; i++)
 		free_object(&m->object[i]);
 	void *owned[] = {m->cause, m->run_time, m->thread, m->standing, m->followed, m->listener,
 		m->object, m->connection, m->processor, m->role, m->class_, m->state, m->actor,
-		m->queue, m->site_text, m->pool, m->noting, m->flight, m->passed};
+		m->queue, m->site_text, m->pool, m->noting, m->flight, m->passed, m->chain};
 	for (size_t i = 0; i < BASE_COUNT(owned); i++)
 		base_free(owned[i]);
 	struct base_map *maps[] = {&m->pipes, &m->by_tid, &m->connection_ids, &m->speakers,
 		&m->roles, &m->classes, &m->states, &m->tokens, &m->handles, &m->machines,
-		&m->samples, &m->pools};
+		&m->samples, &m->pools, &m->files, &m->inlined_at, &m->chains};
 	for (size_t i = 0; i < BASE_COUNT(maps); i++)
 		base_map_fini(maps[i]);
 	model_free_findings(m);

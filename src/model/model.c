@@ -395,6 +395,8 @@ void model_verb(struct model *m, struct thread *t, enum graph_verb_kind verb, ui
 				t->k.wake_queue, GRAPH_ALL, t->graph_state, GRAPH_LAST);
 		}
 	}
+	if (verb >= GRAPH_VERB_wait_empty)
+		t->timed_ns = 0;
 	model_verb_of(m, model_acting(t), verb, time_ns, queue, n, state, flags);
 	t->graph_state = state;
 	t->mode = verb >= GRAPH_VERB_wait_empty ? MODE_WAITING : MODE_RUNNING;
@@ -779,6 +781,8 @@ static enum base_status grow_tables(struct model *m)
 		model_grow(m, &m->site_text, &m->site_text_capacity, (size_t)d->nr_sites + 1,
 			sizeof *m->site_text))
 		m->nr_site_texts = d->nr_sites;
+	if (d->nr_inlines > m->nr_inlines)
+		keep(m, model_index_inlined(m));
 	if (m->is_system && d->nr_processes > m->nr_run_times &&
 		model_grow(m, &m->run_time, &m->run_time_capacity, (size_t)d->nr_processes + 1,
 			sizeof *m->run_time)) {

@@ -46,6 +46,7 @@ struct model_state {
 	const char *name;  /* "holding counter_lock", "waiting for pipe (sort -> gzip)",
 			      "compress_thread()": unique in its actor group */
 	const char *where; /* "increment (ladder.c:42)": where it began; "" when not known */
+	unsigned nr_named; /* functions in the name of a running one: "running a and b" has 2 */
 	uint32_t object;   /* definition id; 0: none */
 	uint32_t site;     /* definition id; 0: none */
 };
@@ -82,11 +83,20 @@ struct model_queue {
 };
 
 /* Where the processor was while actors were in a state: from samples. */
+enum { MODEL_FRAMES_MAX = 33 }; /* a function and what is inlined there */
+struct model_inlined_share {    /* samples at one way of inlining */
+	uint32_t chain;         /* model_chain_frames() */
+	uint64_t nr_samples;
+	double share; /* of the state's running time */
+};
 struct model_function_share {
 	const char *function, *where; /* name; module or file */
 	uint64_t nr_samples;
 	double share, share_low,
 		share_high; /* of the state's running time; Wilson interval, 95 % */
+	struct model_inlined_share *inlined; /* parts of it, most samples first; the rest is its own
+					      */
+	size_t nr_inlined;
 };
 
 /* A set of moments: one of these actors enters one of these states. Ids of an earlier pass. */
@@ -217,8 +227,23 @@ struct model_waits {
 struct model_waits model_waits(const struct model *m);
 /* Counters of reading and modelling together. */
 const struct trace_health *model_health(const struct model *m);
-/* Text of a site: "function (file:line)", "module+0x12ab". Borrowed. */
+/* Text of a site: "function (file:line)", "main (a.cc:9), inlined put (q.h:4)", "module+0x12ab".
+ * Borrowed. */
 const char *model_site_text(struct model *m, uint32_t site);
+/* The function at a site, then what is inlined in it there, each with the line that it is at.
+ * Returns how many; 0: it has no symbol. Borrowed texts, "" where not known. */
+struct model_frame {
+	const char *function, *file;
+	uint64_t line;
+	bool inlined; /* into the one before */
+};
+unsigned model_site_frames(
+	const struct model *m, uint32_t site, struct model_frame ret[static MODEL_FRAMES_MAX]);
+#define MODEL_INLINED_MARK                                                                         \
+	"_[i]" /* behind a name in lines of frames, as stackcollapse-perf.pl does */
+/* The functions of a chain without the outermost one, callers first; returns how many. */
+unsigned model_chain_frames(
+	const struct model *m, uint32_t chain, const char *ret[static MODEL_FRAMES_MAX]);
 
 /* Non-active time: preempted and ready, but another had the processor that it got in the end. By
  * waiting actor, longest first. (How long a woken thread waits for a processor nobody records: that
@@ -235,8 +260,8 @@ uint64_t model_away_ns(const struct model *m, uint32_t actor, uint32_t state);
  * *ret_all times; MODEL_OTHERS: not known. */
 uint32_t model_ran_before(
 	const struct model *m, uint32_t actor, uint32_t state, uint64_t *ret_nr, uint64_t *ret_all);
-/* Call path of a stack definition, outermost first; returns the number of frames written (at most
- * max). */
-size_t model_stack_frames(struct model *m, uint32_t stack, const char **frame, size_t max);
+/* Call path of a stack definition, outermost first, with inlined functions; returns the number of
+ * frames written: the innermost ones, at most max. */
+size_t model_stack_frames(struct model *m, uint32_t stack, struct model_frame *frame, size_t max);
 
 #endif

@@ -21,64 +21,6 @@ static const char *base_name(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-static const char *function_of(const struct model *m, uint32_t site)
-{
-	if (site && site < m->defs->nr_symbols && m->defs->symbols[site].function)
-		return trace_text_of(m->defs, m->defs->symbols[site].function);
-	return "";
-}
-
-static void add_place(const struct model *m, struct base_str *s, uint32_t site)
-{
-	const struct trace_defs *d = m->defs;
-	const char *function = function_of(m, site);
-	const struct trace_symbol *y = site < d->nr_symbols ? &d->symbols[site] : NULL;
-	const char *file = y && y->file ? trace_text_of(d, y->file) : "";
-	if (*function)
-		base_str_add(s, function);
-	if (*file)
-		base_str_addf(s, *function ? " (%s:%llu)" : "%s:%llu", base_name(file),
-			(unsigned long long)y->line);
-	if (*function || *file)
-		return;
-	if (site && site < d->nr_sites && d->sites[site].module &&
-		d->sites[site].module < d->nr_modules)
-		base_str_addf(s, "%s+0x%llx",
-			base_name(trace_text_of(d, d->modules[d->sites[site].module].path)),
-			(unsigned long long)d->sites[site].offset);
-	else if (site && site < d->nr_sites)
-		base_str_addf(s, "0x%llx", (unsigned long long)d->sites[site].offset);
-}
-
-const char *model_site_text(struct model *m, uint32_t site)
-{
-	if (!site || site >= m->nr_site_texts)
-		return "";
-	if (!m->site_text[site]) {
-		struct base_str s = {0};
-		add_place(m, &s, site);
-		m->site_text[site] = model_keep_text(m, &s);
-	}
-	return m->site_text[site];
-}
-
-size_t model_stack_frames(struct model *m, uint32_t stack, const char **frame, size_t max)
-{
-	const struct trace_defs *d = m->defs;
-	size_t depth = 0;
-	uint32_t s = stack;
-	for (size_t steps = 0; s && s < d->nr_stacks && steps < d->nr_stacks;
-		steps++, s = d->stacks[s].parent)
-		depth++;
-	size_t skip = depth > max ? depth - max : 0, nr = depth - skip, at = nr;
-	s = stack; /* innermost first in the file: fill from the back */
-	for (size_t steps = 0; s && s < d->nr_stacks && at > 0; steps++, s = d->stacks[s].parent) {
-		const char *function = function_of(m, d->stacks[s].site);
-		frame[--at] = *function ? function : model_site_text(m, d->stacks[s].site);
-	}
-	return nr;
-}
-
 /* ---- objects
  * ------------------------------------------------------------------------------------------ */
 
@@ -139,8 +81,26 @@ struct sample_pass {
 	bool failed;
 };
 
-static bool add_to_list(
-	struct function_list *l, const char *name, const char *where, uint64_t nr_samples)
+static bool add_chain(struct model_function_share *f, uint32_t chain, uint64_t nr_samples)
+{
+	size_t i = 0;
+	while (i < f->nr_inlined && f->inlined[i].chain != chain)
+		i++;
+	if (i == f->nr_inlined) {
+		struct model_inlined_share *grown = base_realloc(f->inlined,
+			f->nr_inlined * sizeof *grown, (f->nr_inlined + 1) * sizeof *grown);
+		if (!grown)
+			return false;
+		f->inlined = grown;
+		f->inlined[f->nr_inlined++] = (struct model_inlined_share){.chain = chain};
+	}
+	f->inlined[i].nr_samples += nr_samples;
+	return true;
+}
+
+/* chain: what is inlined there, 0: nothing. */
+static bool add_to_list(struct function_list *l, const char *name, const char *where,
+	uint32_t chain, uint64_t nr_samples)
 {
 	size_t i = 0;
 	while (i < l->nr && (strcmp(l->function[i].function, name) != 0 ||
@@ -157,7 +117,7 @@ static bool add_to_list(
 	}
 	l->function[i].nr_samples += nr_samples;
 	l->nr_samples += nr_samples;
-	return true;
+	return !chain || add_chain(&l->function[i], chain, nr_samples);
 }
 
 /* The list that all threads of a role share for one place: for those that have few samples of their
@@ -184,7 +144,11 @@ static bool add_sample(void *ctx, uint64_t state, uint64_t function, uint64_t co
 		return true;
 	struct state_info *st = &m->state[state];
 	const char *name = "", *where = "";
-	if (function >> 32) {
+	uint32_t chain = 0;
+	if (function >> 32 == MODEL_SAMPLE_chain) {
+		chain = (uint32_t)function;
+		name = trace_text_of(m->defs, model_chain_function(m, chain));
+	} else if (function >> 32 == MODEL_SAMPLE_module) {
 		uint32_t module = (uint32_t)function;
 		where = module && module < m->defs->nr_modules
 				? base_name(trace_text_of(m->defs, m->defs->modules[module].path))
@@ -192,10 +156,10 @@ static bool add_sample(void *ctx, uint64_t state, uint64_t function, uint64_t co
 	} else {
 		name = trace_text_of(m->defs, (uint32_t)function);
 	}
-	p->failed |= !add_to_list(&st->own, name, where, count);
+	p->failed |= !add_to_list(&st->own, name, where, chain, count);
 	if (st->pub.kind == MODEL_STATE_run) {
 		struct function_list *pool = pool_of(p, st);
-		p->failed |= !pool || !add_to_list(pool, name, where, count);
+		p->failed |= !pool || !add_to_list(pool, name, where, chain, count);
 	}
 	return !p->failed;
 }
@@ -207,6 +171,14 @@ static int by_samples(const void *a, const void *b)
 		return x->nr_samples < y->nr_samples ? 1 : -1;
 	int c = strcmp(x->function, y->function);
 	return c ? c : strcmp(x->where, y->where);
+}
+
+static int chains_by_samples(const void *a, const void *b)
+{
+	const struct model_inlined_share *x = a, *y = b;
+	if (x->nr_samples != y->nr_samples)
+		return x->nr_samples < y->nr_samples ? 1 : -1;
+	return x->chain < y->chain ? -1 : x->chain > y->chain;
 }
 
 /* Wilson's interval for a share (Wilson 1927), 95 %. */
@@ -221,6 +193,10 @@ static void set_shares(struct function_list *l)
 		f->share = p;
 		f->share_low = mid > half ? mid - half : 0;
 		f->share_high = mid + half < 1 ? mid + half : 1;
+		for (size_t k = 0; k < f->nr_inlined; k++)
+			f->inlined[k].share = (double)f->inlined[k].nr_samples / all;
+		if (f->nr_inlined)
+			qsort(f->inlined, f->nr_inlined, sizeof *f->inlined, chains_by_samples);
 	}
 	if (l->nr)
 		qsort(l->function, l->nr, sizeof *l->function, by_samples);
@@ -236,10 +212,40 @@ const struct function_list *model_function_list(const struct model *m, uint32_t 
 {
 	const struct state_info *st = state < m->nr_states ? &m->state[state] : NULL;
 	uint64_t pool;
-	if (!st || st->own.nr_samples >= ENOUGH_SAMPLES || st->pub.kind != MODEL_STATE_run ||
+	if (!st || (st->own.nr_samples >= ENOUGH_SAMPLES && !st->like_role) ||
+		st->pub.kind != MODEL_STATE_run ||
 		!base_map_get(&m->pools, st->role, st->pub.site, &pool))
 		return st ? &st->own : NULL;
 	return &m->pool[pool];
+}
+
+/*
+ * Pearson's chi-square: are a thread's samples as those of all threads of its role? Then these say
+ * with less error what it did. Functions of fewer than five expected samples count together.
+ */
+static bool is_like_role(const struct function_list *own, const struct function_list *pool)
+{
+	const double least = 5, share = (double)own->nr_samples / (double)pool->nr_samples;
+	double sum = 0, rest = (double)own->nr_samples, rest_expected = rest, nr = -1;
+	for (size_t i = 0; i < pool->nr; i++) {
+		const struct model_function_share *f = &pool->function[i];
+		double expected = (double)f->nr_samples * share, seen = 0;
+		if (expected < least)
+			continue;
+		for (size_t k = 0; k < own->nr; k++)
+			if (!strcmp(own->function[k].function, f->function) &&
+				!strcmp(own->function[k].where, f->where))
+				seen += (double)own->function[k].nr_samples;
+		sum += (seen - expected) * (seen - expected) / expected;
+		rest -= seen;
+		rest_expected -= expected;
+		nr++;
+	}
+	if (rest_expected >= least) {
+		sum += (rest - rest_expected) * (rest - rest_expected) / rest_expected;
+		nr++;
+	}
+	return sum <= nr + 3 * sqrt(2 * nr); /* mean and three standard deviations */
 }
 
 /* The function that at least half of the samples are in, else the two that have half together;
@@ -271,24 +277,31 @@ static bool differs(const struct function_list *own, const struct function_list 
 	return share < 0.25;
 }
 
-/* What all threads of the role run there names it, so that equal threads have equal names. */
-static bool add_main_functions(
-	const struct model *m, struct base_str *s, const struct state_info *st)
+/* What all threads of the role run there names it, so that equal threads have equal names. Returns
+ * the number of functions; 0: none. */
+static unsigned naming_functions(
+	const struct model *m, const struct state_info *st, const struct model_function_share **ret)
 {
 	uint64_t pool;
 	if (!base_map_get(&m->pools, st->role, st->pub.site, &pool))
-		return false;
+		return 0;
 	const struct function_list *l = &m->pool[pool];
 	unsigned nr = main_functions(l);
 	if (differs(&st->own, l, nr)) {
 		l = &st->own;
 		nr = main_functions(l);
 	}
-	if (nr == 1)
-		base_str_addf(s, "running %s", l->function[0].function);
-	else if (nr == 2)
-		base_str_addf(
-			s, "running %s and %s", l->function[0].function, l->function[1].function);
+	*ret = l->function;
+	return nr;
+}
+
+static bool add_main_functions(
+	const struct model *m, struct base_str *s, const struct state_info *st)
+{
+	const struct model_function_share *f = NULL;
+	unsigned nr = naming_functions(m, st, &f);
+	for (unsigned i = 0; i < nr; i++)
+		base_str_addf(s, "%s%s", i ? " and " : "running ", f[i].function);
 	return nr;
 }
 
@@ -298,6 +311,50 @@ static void add_annotated(const struct model *m, struct base_str *s, const struc
 	if (st->aux == 1)
 		base_str_addf(s, "%s: ", trace_text_of(m->defs, st->role));
 	base_str_add(s, st->class_ix ? trace_text_of(m->defs, st->class_ix) : "begun");
+}
+
+/* ---- files
+ * -------------------------------------------------------------------------------------------------
+ */
+
+enum { FILES_NAMED = 8 }; /* of one place: a tar or a compiler reads thousands, and none matters */
+
+static bool is_of_file(const struct model *m, const struct state_info *st)
+{
+	return st->pub.kind == MODEL_STATE_io && st->class_ix < m->nr_classes &&
+	       m->class_[st->class_ix].type == TRACE_OBJECT_file;
+}
+
+static uint64_t place_key(struct model *m, const struct state_info *st)
+{
+	uint64_t key = 0;
+	for (const char *c = model_site_text(m, st->pub.site); *c; c++)
+		key = base_hash_u64(key + (unsigned char)*c);
+	return key;
+}
+
+/* By the place's text: equal processes have places of their own. */
+static enum base_status count_files(struct model *m)
+{
+	base_map_fini(&m->files);
+	for (uint32_t i = 0; i < m->nr_states; i++) {
+		const struct state_info *st = &m->state[i];
+		uint64_t n = 0, key;
+		if (!is_of_file(m, st))
+			continue;
+		key = place_key(m, st);
+		base_map_get(&m->files, key, st->aux, &n);
+		if (base_map_put(&m->files, key, st->aux, n + 1) != BASE_OK)
+			return base_fail(m->err, BASE_ERR_NOMEM, "out of memory for names");
+	}
+	return BASE_OK;
+}
+
+static bool is_of_many_files(struct model *m, const struct state_info *st)
+{
+	uint64_t n = 0;
+	return is_of_file(m, st) && base_map_get(&m->files, place_key(m, st), st->aux, &n) &&
+	       n > FILES_NAMED;
 }
 
 static void add_state_name(struct model *m, struct base_str *s, uint32_t state)
@@ -316,7 +373,7 @@ static void add_state_name(struct model *m, struct base_str *s, uint32_t state)
 	case MODEL_STATE_run:
 		if (add_main_functions(m, s, st))
 			break;
-		f = function_of(m, st->pub.site ? st->pub.site : m->role[st->role].site);
+		f = model_site_function(m, st->pub.site ? st->pub.site : m->role[st->role].site);
 		if (*f)
 			base_str_addf(s, "running %s", f);
 		else if (st->pub.site)
@@ -370,10 +427,14 @@ static void add_state_name(struct model *m, struct base_str *s, uint32_t state)
 			break;
 		}
 		base_str_addf(s, "%s of ", io_text(st->aux));
-		model_add_class(m, s, class_ix);
+		if (is_of_many_files(m, st))
+			base_str_add(s, "many files");
+		else
+			model_add_class(m, s, class_ix);
 		break;
 	case MODEL_STATE_sleep:
-		base_str_add(s, "sleeping");
+		base_str_add(s,
+			st->aux == MODEL_SLEEP_LIMIT ? "sleeping until a time limit" : "sleeping");
 		break;
 	case MODEL_STATE_start:
 		base_str_add(s, "starting a program");
@@ -415,7 +476,7 @@ static void add_role(struct model *m, struct base_str *s, const struct role *ro)
 {
 	model_add_program(m, s, ro);
 	if (ro->site) {
-		const char *f = function_of(m, ro->site);
+		const char *f = model_site_function(m, ro->site);
 		base_str_addf(s, "/%s", *f ? f : model_site_text(m, ro->site));
 	}
 }
@@ -522,8 +583,10 @@ static void name_queue(struct model *m, uint32_t id)
 	q->pub.name = model_keep_text(m, &s);
 }
 
-static void empty_list(struct function_list *l)
+void model_empty_list(struct function_list *l)
 {
+	for (size_t i = 0; i < l->nr; i++)
+		base_free(l->function[i].inlined);
 	base_free(l->function);
 	*l = (struct function_list){0};
 }
@@ -533,9 +596,9 @@ static enum base_status list_samples(struct model *m)
 {
 	struct sample_pass pass = {.m = m};
 	for (size_t i = 0; i < m->nr_pools; i++)
-		empty_list(&m->pool[i]);
+		model_empty_list(&m->pool[i]);
 	for (uint32_t i = 0; i < m->nr_states; i++)
-		empty_list(&m->state[i].own);
+		model_empty_list(&m->state[i].own);
 	base_map_each(&m->samples, add_sample, &pass);
 	if (pass.failed)
 		return base_fail(m->err, BASE_ERR_NOMEM, "out of memory for samples");
@@ -543,6 +606,13 @@ static enum base_status list_samples(struct model *m)
 		set_shares(&m->pool[i]);
 	for (uint32_t i = 0; i < m->nr_states; i++)
 		set_shares(&m->state[i].own);
+	for (uint32_t i = 0; i < m->nr_states; i++) {
+		struct state_info *st = &m->state[i];
+		uint64_t pool;
+		st->like_role = st->own.nr_samples && st->pub.kind == MODEL_STATE_run &&
+				base_map_get(&m->pools, st->role, st->pub.site, &pool) &&
+				is_like_role(&st->own, &m->pool[pool]);
+	}
 	return BASE_OK;
 }
 
@@ -562,6 +632,8 @@ enum base_status model_refresh_names(struct model *m, struct base_err *err)
 {
 	m->err = err ? err : &m->own_err;
 	enum base_status s = list_samples(m);
+	if (s == BASE_OK)
+		s = count_files(m);
 	refresh_roles(m);
 	m->err = NULL;
 	return s;
@@ -601,14 +673,19 @@ void model_add_object_name(struct model *m, uint32_t state, struct base_str *ret
 
 enum base_status model_make_names(struct model *m)
 {
-	enum base_status s_samples = list_samples(m);
-	if (s_samples != BASE_OK)
-		return s_samples;
+	enum base_status status = list_samples(m);
+	if (status == BASE_OK)
+		status = count_files(m);
+	if (status != BASE_OK)
+		return status;
 	name_roles(m);
 	for (uint32_t i = 0; i < m->nr_states; i++) {
 		struct state_info *st = &m->state[i];
 		struct base_str s = {0};
 		add_state_name(m, &s, i);
+		const struct model_function_share *named;
+		if (st->pub.kind == MODEL_STATE_run)
+			st->pub.nr_named = naming_functions(m, st, &named);
 		st->pub.name = model_keep_text(m, &s);
 		st->pub.where = where_text(m, st);
 	}

@@ -25,10 +25,10 @@ struct record_sink {
 	struct base_strtab *strings;
 	uint32_t nr_strings_written; /* string ids below this are in the file */
 	uint32_t nr_processes, nr_streams, nr_modules, nr_sites, nr_stacks, nr_objects, nr_actors,
-		nr_states, nr_pairs; /* highest id given out */
-	struct base_map modules;     /* (path, build id) -> id */
-	struct base_map sites;       /* (module, offset) -> id */
-	struct base_map stacks;      /* (parent, site) -> id */
+		nr_states, nr_pairs, nr_inlined; /* highest id given out */
+	struct base_map modules;                 /* (path, build id) -> id */
+	struct base_map sites;                   /* (module, offset) -> id */
+	struct base_map stacks;                  /* (parent, site) -> id */
 	struct record_site {
 		uint32_t module;
 		bool exact;  /* an instruction's own address; else a return address, behind the call

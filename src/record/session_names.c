@@ -16,6 +16,29 @@ static uint32_t text_id(struct record_sink *s, const char *text)
 	return text ? record_sink_text(s, text, strlen(text)) : 0;
 }
 
+enum { INLINED_MAX = 32 };
+
+/* What is inlined there, innermost first; and the line of the function itself, for makers. */
+static void name_inlined(
+	struct record_sink *s, struct symbol_file *symbols, uint32_t site, uint64_t offset)
+{
+	struct symbol_frame frame[INLINED_MAX + 1];
+	size_t nr = symbol_frames(symbols, offset, frame, BASE_COUNT(frame));
+	for (size_t i = 0; i + 1 < nr && !record_sink_failed(s); i++) {
+		struct trace_record r = {.kind = TRACE_inlined,
+			.u.inlined = {.inlined = ++s->nr_inlined,
+				.site = site,
+				.function = text_id(s, frame[i].function),
+				.file = text_id(s, frame[i + 1].file),
+				.line = frame[i + 1].line}};
+		record_sink_put(s, &r);
+	}
+	if (nr > 1 && s->site[site].wanted && !record_sink_failed(s)) {
+		s->site[site].file = text_id(s, frame[nr - 1].file);
+		s->site[site].line = (uint32_t)frame[nr - 1].line;
+	}
+}
+
 static bool name_site(struct record_sink *s, struct symbol_file *symbols, uint32_t site)
 {
 	struct symbol_found found;
@@ -37,6 +60,8 @@ static bool name_site(struct record_sink *s, struct symbol_file *symbols, uint32
 			.line = found.line,
 			.function_offset = found.function_offset}};
 	record_sink_put(s, &r);
+	if (found.file)
+		name_inlined(s, symbols, site, offset);
 	return true;
 }
 

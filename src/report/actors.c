@@ -97,19 +97,11 @@ static enum base_status add_state_functions(
 	const struct model_function_share *f = model_functions(b->m, state, &nr);
 	if (s->nr_functions || model_state_kind_waits(s->kind))
 		return BASE_OK;
-	for (size_t i = 0; i < nr && i < REPORT_FUNCTIONS_MAX; i++) {
-		struct report_function *out = &s->function[s->nr_functions++];
-		*out = (struct report_function){
-			.name = report_clean(b->out->arena, f[i].function),
-			.where = report_clean(b->out->arena, f[i].where),
-			.nr_samples = f[i].nr_samples,
-			.share = f[i].share,
-			.share_low = f[i].share_low,
-			.share_high = f[i].share_high,
-		};
-		if (!out->name || !out->where)
+	for (size_t i = 0; i < nr && i < REPORT_FUNCTIONS_MAX; i++)
+		if (report_function_add(&s->function[s->nr_functions++], b->out->arena, b->m, &f[i],
+			    1) != BASE_OK)
 			return BASE_ERR_NOMEM;
-	}
+	report_functions_finish(s->function, s->nr_functions, 1);
 	return BASE_OK;
 }
 
@@ -372,31 +364,6 @@ static void heading(struct base_str *out, const struct report_style *st,
 
 enum { STATE_NUMBERS = 2 + 7 + 10 + 10 + 9 + 2 };
 
-static void add_functions(
-	struct base_str *out, const struct report_style *st, const struct report_actor_state *s)
-{
-	struct base_str text = {0};
-	for (size_t i = 0; i < s->nr_functions && s->function[i].share >= 0.05; i++) {
-		const struct report_function *f = &s->function[i];
-		base_str_addf(&text, "%s%s %.0f %% %s%.0f", text.length ? ", " : "",
-			*f->name    ? f->name
-			: *f->where ? f->where
-				    : "?",
-			f->share * 100, st->utf8 ? "\xc2\xb1" : "+-",
-			(f->share_high - f->share_low) * 50);
-	}
-	if (text.length) {
-		base_str_addf(out, "%*s", STATE_NUMBERS + 2, "");
-		report_color_begin(out, st, REPORT_DIM);
-		report_cell(out, st, base_str_text(&text),
-			st->columns > STATE_NUMBERS + 22 ? st->columns - STATE_NUMBERS - 2 : 20,
-			false);
-		report_color_end(out, st);
-		base_str_add(out, "\n");
-	}
-	base_str_fini(&text);
-}
-
 static void state_line(struct base_str *out, const struct report_style *st,
 	const struct report_actors *all, const struct report_actor *a,
 	const struct report_actor_state *s)
@@ -421,7 +388,7 @@ static void state_line(struct base_str *out, const struct report_style *st,
 		st->columns > STATE_NUMBERS + 20 ? st->columns - STATE_NUMBERS : 20, false);
 	base_str_add(out, "\n");
 	base_str_fini(&cell);
-	add_functions(out, st, s);
+	report_functions_text(out, st, s->function, s->nr_functions, STATE_NUMBERS + 2);
 }
 
 /* Seed 000, section 5.1.4: otherwise ready, but waiting for the shared processor. */
@@ -472,29 +439,17 @@ void report_actors_text(struct base_str *out, const struct report_actors *all,
 /* ---- JSON
  * -------------------------------------------------------------------------------------------- */
 
-static json_t *functions_json(const struct report_actor_state *s)
-{
-	json_t *list = json_array();
-	for (size_t i = 0; i < s->nr_functions; i++)
-		json_array_append_new(
-			list, json_pack("{s:s, s:s, s:o, s:o}", "function", s->function[i].name,
-				      "where", s->function[i].where, "samples",
-				      report_json_u64(s->function[i].nr_samples), "share",
-				      report_json_share(s->function[i].share)));
-	return list;
-}
-
 static json_t *states_json(const struct report_actor *a)
 {
 	json_t *list = json_array();
 	for (size_t i = 0; i < a->nr_states; i++) {
 		const struct report_actor_state *s = &a->state[i];
-		json_array_append_new(
-			list, json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:o}", "state", s->name,
-				      "kind", model_state_kind_name(s->kind), "where", s->where,
-				      "total_ns", report_json_u64(s->total_ns), "visits",
-				      report_json_u64(s->visits), "path_ns",
-				      report_json_ns(s->path_ns), "functions", functions_json(s)));
+		json_array_append_new(list,
+			json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:o}", "state", s->name, "kind",
+				model_state_kind_name(s->kind), "where", s->where, "total_ns",
+				report_json_u64(s->total_ns), "visits", report_json_u64(s->visits),
+				"path_ns", report_json_ns(s->path_ns), "functions",
+				report_functions_json(s->function, s->nr_functions)));
 	}
 	return list;
 }

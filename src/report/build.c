@@ -63,6 +63,7 @@ static enum base_status find_row(
 		.where = report_clean(a, st->where),
 		.group = report_clean(a, ac->group),
 		.topic = topic,
+		.nr_named = st->nr_named,
 	};
 	if (s != BASE_OK || !row.state || !row.where || !row.group)
 		return base_fail(err, s == BASE_OK ? BASE_ERR_NOMEM : s,
@@ -72,7 +73,7 @@ static enum base_status find_row(
 	return BASE_OK;
 }
 
-static enum base_status add_function(struct row_functions *f, struct base_arena *a,
+static enum base_status add_function(struct rows *w, struct row_functions *f,
 	const struct model_function_share *share, double weight_ns)
 {
 	size_t i = 0;
@@ -84,17 +85,9 @@ static enum base_status add_function(struct row_functions *f, struct base_arena 
 			base_grow(&f->function, &f->capacity, f->nr + 1, sizeof *f->function);
 		if (s != BASE_OK)
 			return s;
-		f->function[i] = (struct report_function){.name = report_clean(a, share->function),
-			.where = report_clean(a, share->where)};
-		if (!f->function[i].name || !f->function[i].where)
-			return BASE_ERR_NOMEM;
-		f->nr++;
+		f->function[f->nr++] = (struct report_function){0};
 	}
-	f->function[i].nr_samples += share->nr_samples;
-	f->function[i].share += share->share * weight_ns;
-	f->function[i].share_low += share->share_low * weight_ns;
-	f->function[i].share_high += share->share_high * weight_ns;
-	return BASE_OK;
+	return report_function_add(&f->function[i], w->r->arena, w->m, share, weight_ns);
 }
 
 /* Only the first functions of each state: a long tail would cost much and never be shown. */
@@ -110,20 +103,11 @@ static enum base_status add_functions(
 	f->weight_ns += running_ns;
 	w->r->has_samples = true;
 	for (size_t i = 0; i < nr && i < LOOK_AT; i++) {
-		enum base_status s = add_function(f, w->r->arena, &share[i], running_ns);
+		enum base_status s = add_function(w, f, &share[i], running_ns);
 		if (s != BASE_OK)
 			return s;
 	}
 	return BASE_OK;
-}
-
-static int by_share(const void *a, const void *b)
-{
-	const struct report_function *x = a, *y = b;
-	if (x->share != y->share)
-		return x->share < y->share ? 1 : -1;
-	int c = strcmp(x->name, y->name);
-	return c ? c : strcmp(x->where, y->where);
 }
 
 static int by_path_ns(const void *a, const void *b)
@@ -195,15 +179,9 @@ static enum base_status finish_row(
 	else
 		base_str_addf(&name, "%s \xc3\x97%u", row->group, row->nr_actors);
 	row->actor = report_keep(w->r->arena, &name);
-	if (f->nr)
-		qsort(f->function, f->nr, sizeof *f->function, by_share);
-	for (size_t k = 0; k < f->nr && k < REPORT_FUNCTIONS_MAX; k++) {
-		struct report_function *out = &row->function[row->nr_functions++];
-		*out = f->function[k];
-		out->share /= f->weight_ns;
-		out->share_low /= f->weight_ns;
-		out->share_high /= f->weight_ns;
-	}
+	report_functions_finish(f->function, f->nr, f->weight_ns);
+	for (size_t k = 0; k < f->nr && k < REPORT_FUNCTIONS_MAX; k++)
+		row->function[row->nr_functions++] = f->function[k];
 	return row->actor ? BASE_OK : report_no_memory(err);
 }
 

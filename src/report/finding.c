@@ -38,6 +38,12 @@ static void add_who(struct base_str *s, const char *lead, const struct subject *
 			u->row->group);
 }
 
+/* "program+0x12ab" is no function, and C++ names have their arguments. */
+static bool is_plain(const char *function)
+{
+	return !strpbrk(function, "+(");
+}
+
 static void add_run(struct base_str *s, const struct subject *u)
 {
 	static const char *const prefix[] = {"running ", NULL};
@@ -45,14 +51,11 @@ static void add_run(struct base_str *s, const struct subject *u)
 	const char *function = u->function ? u->function : name;
 	if (!u->function && !strncmp(name, "program ", 8))
 		base_str_addf(s, "computing in %s", name);
-	else if (u->function || strchr(name, '+') || strstr(name, " and "))
-		/* "program+0x12ab" is no function */
-		base_str_addf(s, "computing in %s%s", function,
-			strchr(function, '+') || strstr(function, " and ") ? "" : "()");
-	else if (!strncmp(name, "after ", 6) || !strncmp(name, "from ", 5))
+	else if (!u->function && (!strncmp(name, "after ", 6) || !strncmp(name, "from ", 5)))
 		base_str_addf(s, "computing (%s; no samples say in which function)", name);
 	else
-		base_str_addf(s, "computing in %s()", name);
+		base_str_addf(s, "computing in %s%s", function,
+			is_plain(function) && (u->function || u->row->nr_named < 2) ? "()" : "");
 	if (*u->row->where)
 		base_str_addf(s, " (%s)", u->row->where);
 	add_who(s, u->nr_actors == 1 ? ", thread " : ", ", u);
@@ -111,8 +114,11 @@ static void add_kind(struct base_str *s, const struct report *r, const struct su
 		if (r->trace.process)
 			base_str_add(s, row->state);
 		else
-			base_str_add(s, "asleep because the program asked for it");
+			base_str_addf(s, "asleep because the program asked for it%s",
+				strcmp(row->state, "sleeping") ? " (a wait's time limit ended it)"
+							       : "");
 		add_where(s, ", at ", row->where);
+		add_who(s, ", in ", u);
 		break;
 	case MODEL_STATE_io:
 		base_str_addf(s, "in the kernel: %s", row->state);

@@ -76,24 +76,63 @@ static enum base_status add_group(struct flame *f, struct tree *t, const char *g
 	return s == BASE_OK ? child_of(f, t, *ret, slash ? slash + 1 : "main", ret) : s;
 }
 
+static enum base_status add_weight(
+	struct flame *f, struct tree *t, uint32_t at, const char *text, double ns, uint32_t *ret)
+{
+	enum base_status s = child_of(f, t, at, text, ret);
+	if (s == BASE_OK) {
+		BASE_ASSUME(t->node);
+		t->node[*ret].own_ns += ns;
+	}
+	return s;
+}
+
+static enum base_status add_inlined(struct flame *f, struct tree *t, const struct model *m,
+	uint32_t at, uint32_t chain, double ns)
+{
+	const char *frame[MODEL_FRAMES_MAX];
+	unsigned nr = model_chain_frames(m, chain, frame);
+	struct base_str text = {0};
+	enum base_status s = BASE_OK;
+	for (unsigned i = 0; s == BASE_OK && i < nr; i++) {
+		base_str_reset(&text);
+		base_str_addf(&text, "%s (inlined)", *frame[i] ? frame[i] : "?");
+		s = text.failed
+			    ? BASE_ERR_NOMEM
+			    : add_weight(f, t, at, base_str_text(&text), i + 1 == nr ? ns : 0, &at);
+	}
+	base_str_fini(&text);
+	return s;
+}
+
+static enum base_status add_function(struct flame *f, struct tree *t, const struct model *m,
+	uint32_t at, const struct model_function_share *fn, double running_ns)
+{
+	uint32_t leaf = 0;
+	double own = fn->share;
+	for (size_t i = 0; i < fn->nr_inlined; i++)
+		own -= fn->inlined[i].share;
+	enum base_status s = add_weight(f, t, at, *fn->function ? fn->function : fn->where,
+		own > 0 ? own * running_ns : 0, &leaf);
+	for (size_t i = 0; s == BASE_OK && i < fn->nr_inlined; i++)
+		s = add_inlined(
+			f, t, m, leaf, fn->inlined[i].chain, fn->inlined[i].share * running_ns);
+	return s;
+}
+
 /* all_ns of a state, of which its functions have running_ns by their samples. */
 static enum base_status add_state(struct flame *f, struct tree *t, struct model *m, uint32_t actor,
 	uint32_t state, double all_ns, double running_ns)
 {
 	size_t nr;
 	const struct model_function_share *fn = model_functions(m, state, &nr);
-	uint32_t at, leaf;
+	uint32_t at;
 	enum base_status s = add_group(f, t, model_actor(m, actor)->group, &at);
 	if (s == BASE_OK)
 		s = child_of(f, t, at, model_state(m, state)->name, &at);
 	for (size_t i = 0; s == BASE_OK && running_ns > 0 && i < nr; i++) {
-		double ns = running_ns * fn[i].share;
-		s = child_of(f, t, at, *fn[i].function ? fn[i].function : fn[i].where, &leaf);
-		if (s == BASE_OK) {
-			BASE_ASSUME(t->node);
-			t->node[leaf].own_ns += ns;
-		}
-		all_ns -= ns;
+		s = add_function(f, t, m, at, &fn[i], running_ns);
+		all_ns -= running_ns * fn[i].share;
 	}
 	if (s == BASE_OK && all_ns > 0) {
 		BASE_ASSUME(t->node);
@@ -138,6 +177,13 @@ static enum base_status by_cpu(struct flame *f, struct model *m, struct base_err
 /* ---- waits by call path ------------------------------------------------------------------------
  */
 
+/* Bytes of the mark that collapsed stacks have at an inlined function; 0: none. */
+static size_t inlined_suffix(const char *frame, size_t length)
+{
+	const size_t mark = strlen(MODEL_INLINED_MARK);
+	return length > mark && !memcmp(frame + length - mark, MODEL_INLINED_MARK, mark) ? mark : 0;
+}
+
 static enum base_status add_line(struct flame *f, const char *line, size_t length)
 {
 	struct base_str frame = {0};
@@ -153,7 +199,9 @@ static enum base_status add_line(struct flame *f, const char *line, size_t lengt
 		const char *semicolon = memchr(line + from, ';', end - 1 - from);
 		size_t to = semicolon ? (size_t)(semicolon - line) : end - 1;
 		base_str_reset(&frame);
-		base_str_add_bytes(&frame, line + from, to - from);
+		size_t marked = inlined_suffix(line + from, to - from);
+		base_str_add_bytes(&frame, line + from, to - from - marked);
+		base_str_add(&frame, marked ? " (inlined)" : "");
 		s = frame.failed ? BASE_ERR_NOMEM
 				 : child_of(f, &f->wait, at, base_str_text(&frame), &at);
 		from = to + 1;

@@ -80,21 +80,6 @@ json_t *report_envelope(const char *schema, const struct report_trace *t, json_t
 		"result", result);
 }
 
-static json_t *functions(const struct report_row *row)
-{
-	json_t *list = json_array();
-	for (size_t i = 0; i < row->nr_functions; i++) {
-		const struct report_function *f = &row->function[i];
-		json_array_append_new(
-			list, json_pack("{s:s, s:s, s:o, s:o, s:o, s:o}", "function", f->name,
-				      "where", f->where, "samples", report_json_u64(f->nr_samples),
-				      "share", report_json_share(f->share), "share_low",
-				      report_json_share(f->share_low), "share_high",
-				      report_json_share(f->share_high)));
-	}
-	return list;
-}
-
 static json_t *rows(const struct report *r)
 {
 	json_t *list = json_array();
@@ -109,7 +94,8 @@ static json_t *rows(const struct report *r)
 				report_json_u64(row->visits), "share",
 				report_json_share(row->share), "waiting_share",
 				report_json_share(row->waiting_share), "where", row->where,
-				"functions", functions(row)));
+				"functions",
+				report_functions_json(row->function, row->nr_functions)));
 	}
 	return list;
 }

@@ -71,8 +71,9 @@ void *report_array(struct base_arena *a, size_t nr, size_t elem_size_bytes);
 bool report_replay_fits(const struct report_run *run); /* its log, in the memory that is allowed */
 enum base_status report_replay_new(const struct report_run *run, struct graph_replay **ret,
 	struct base_err *err) BASE_MUST_CHECK;
-enum base_status report_replay_base(struct report_replay_run *ret, struct graph_replay *log,
-	struct base_err *err) BASE_MUST_CHECK;
+/* nr_answers: that are to have an interval; the more, the fewer simulations each. */
+enum base_status report_replay_base(struct report_replay_run *ret, const struct report_run *run,
+	struct graph_replay *log, size_t nr_answers, struct base_err *err) BASE_MUST_CHECK;
 enum base_status report_replay_predict(struct report_replay_prediction *ret,
 	const struct report_replay_run *base, const struct graph_replay *log,
 	const struct graph_scenario *lane, unsigned nr_lanes, struct base_err *err) BASE_MUST_CHECK;
@@ -122,6 +123,18 @@ json_t *report_json_text(const char *text);
 json_t *report_json_share(double share); /* rounded to six places */
 json_t *report_json_ns(double ns);       /* rounded to an integer */
 json_t *report_json_u64(uint64_t n);
+
+/* ---- functions.c: where the processor was in a state, by samples -------------------------------
+ */
+
+/* Adds a state's share with a weight to `f`, {0} at first. */
+enum base_status report_function_add(struct report_function *f, struct base_arena *a,
+	struct model *m, const struct model_function_share *share, double weight) BASE_MUST_CHECK;
+/* Sorts them, most first, and makes shares of what was added with this sum of weights. */
+void report_functions_finish(struct report_function *f, size_t nr, double weight);
+void report_functions_text(struct base_str *out, const struct report_style *st,
+	const struct report_function *f, size_t nr, size_t indent);
+json_t *report_functions_json(const struct report_function *f, size_t nr);
 
 /* ---- top.c ----------------------------------------------------------------------------------- */
 

@@ -124,32 +124,6 @@ void report_opportunities_text(
 /* ---- the path
  * ------------------------------------------------------------------------------------------ */
 
-static void functions(struct base_str *out, const struct report_style *st,
-	const struct report_row *row, size_t indent)
-{
-	struct base_str s = {0};
-	for (size_t i = 0; i < row->nr_functions; i++) {
-		const struct report_function *f = &row->function[i];
-		double half = (f->share_high - f->share_low) / 2;
-		if (f->share < 0.05)
-			break;
-		base_str_addf(&s, "%s%s %.0f %% %s%.0f", s.length ? ", " : "",
-			*f->name    ? f->name
-			: *f->where ? f->where
-				    : "?",
-			f->share * 100, st->utf8 ? "\xc2\xb1" : "+-", half * 100);
-	}
-	if (s.length) {
-		base_str_addf(out, "%*s", (int)indent, "");
-		report_color_begin(out, st, REPORT_DIM);
-		report_cell(out, st, base_str_text(&s),
-			st->columns > indent + 20 ? st->columns - indent : 20, false);
-		report_color_end(out, st);
-		base_str_add(out, "\n");
-	}
-	base_str_fini(&s);
-}
-
 enum { SHARE_WIDTH = 7, WAITING_WIDTH = 9, TEXT_AT = SHARE_WIDTH + WAITING_WIDTH + BAR_WIDTH + 3 };
 
 struct columns {
@@ -179,7 +153,7 @@ static void row_line(struct base_str *out, const struct report_style *st,
 	}
 	base_str_add(out, "\n");
 	base_str_fini(&cell);
-	functions(out, st, row, TEXT_AT + 2);
+	report_functions_text(out, st, row->function, row->nr_functions, TEXT_AT + 2);
 }
 
 static size_t at_most(size_t n, size_t max)

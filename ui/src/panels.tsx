@@ -38,8 +38,8 @@ export function Answer() {
   const gain = (o: Row | undefined) => {
     const r = o && replay(o);
     if (!o) return '';
-    return r && Math.abs(r.speedup - o.predicted_speedup) >= 0.005
-      ? <>{times(o.predicted_speedup)} <small>{Math.min(r.speedup, o.predicted_speedup).toFixed(2)}–{Math.max(r.speedup, o.predicted_speedup).toFixed(2)}</small></> : times(o.predicted_speedup);
+    const low = r && Math.min(r.speedup_low, o.predicted_speedup), high = r && Math.max(r.speedup_high, o.predicted_speedup);
+    return r && high - low >= 0.005 ? <>{times(o.predicted_speedup)} <small>{low.toFixed(2)}–{high.toFixed(2)}</small></> : times(o.predicted_speedup);
   };
   return (
     <>
@@ -52,7 +52,7 @@ export function Answer() {
           (o: Row[]) => gain(o.find((x) => x.reduction_percent === p))] as any),
         ['helps until', (o) => o[0].helps_until_percent, (o) => (o[0].helps_until_percent >= 100 ? 'all of it' : `${o[0].helps_until_exact ? '' : 'at least '}−${o[0].helps_until_percent.toFixed(0)} %`)],
         ['then it is', (o) => o[0].next_bottleneck]]} />
-      <p class="more">Predicted from the longest path with less of that state. Small: the interval between that and a replay of the run with other waits, where both were made{doc.whatif?.replayed ? ` (replay repeats the run itself within ${pct(Math.abs(doc.whatif.replay_error))})` : ''}. The whole run, whatever is selected.</p>
+      <p class="more">Predicted from the longest path with less of that state. Small: the interval of that and of replays of the run with other waits, where they were made{doc.whatif?.replayed ? ` (replay repeats the run itself within ${pct(Math.abs(doc.whatif.replay_error))})` : ''}. The whole run, whatever is selected.</p>
       {a.caveats.length > 0 && <><h3>What to be careful about</h3><ul>{a.caveats.map((c: string) => <li>{c}</li>)}</ul></>}
       <h3>The critical path, {ns(a.elapsed_ns)}</h3>
       <Table name="the critical path" rows={a.path.filter((r: Row) => has(r.state + r.actor + r.where))} columns={[

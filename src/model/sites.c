@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * sites.c - places in the code: their texts, their frames with what was inlined there, call paths;
+ * and the chains of inlined functions, numbered, that samples are counted by.
+ */
+#include "model/model_private.h"
+
+#include <string.h>
+
+enum { TEXT_INNERMOST = 2 }; /* inlined functions in a text beside the outermost */
+
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	return slash ? slash + 1 : path;
+}
+
+const char *model_site_function(const struct model *m, uint32_t site)
+{
+	if (site && site < m->defs->nr_symbols && m->defs->symbols[site].function)
+		return trace_text_of(m->defs, m->defs->symbols[site].function);
+	return "";
+}
+
+/* ---- inlined functions ------------------------------------------------------------------------
+ */
+
+enum base_status model_index_inlined(struct model *m)
+{
+	const struct trace_defs *d = m->defs;
+	enum base_status s = BASE_OK;
+	for (uint32_t i = m->nr_inlines ? m->nr_inlines : 1; i < d->nr_inlines && s == BASE_OK; i++)
+		if (d->inlines[i].site && d->inlines[i].site != d->inlines[i - 1].site)
+			s = base_map_put(&m->inlined_at, 0, d->inlines[i].site, i);
+	m->nr_inlines = d->nr_inlines;
+	return s;
+}
+
+/* Its rows: the innermost one first. */
+static uint32_t inlined_rows(const struct model *m, uint32_t site, uint32_t *ret_nr)
+{
+	const struct trace_defs *d = m->defs;
+	uint64_t first;
+	*ret_nr = 0;
+	if (!base_map_get(&m->inlined_at, 0, site, &first))
+		return 0;
+	while (*ret_nr < MODEL_FRAMES_MAX - 1 && first + *ret_nr < d->nr_inlines &&
+		d->inlines[first + *ret_nr].site == site)
+		++*ret_nr;
+	return (uint32_t)first;
+}
+
+unsigned model_site_frames(
+	const struct model *m, uint32_t site, struct model_frame ret[static MODEL_FRAMES_MAX])
+{
+	const struct trace_defs *d = m->defs;
+	const struct trace_symbol *y = site && site < d->nr_symbols ? &d->symbols[site] : NULL;
+	uint32_t nr, first = inlined_rows(m, site, &nr);
+	if (!y || (!y->function && !y->file))
+		return 0;
+	ret[0] = (struct model_frame){.function = trace_text_of(d, y->function)};
+	for (uint32_t i = 0; i < nr; i++) { /* from the outermost one */
+		const struct trace_inlined *in = &d->inlines[first + nr - 1 - i];
+		ret[i].file = trace_text_of(d, in->file);
+		ret[i].line = in->line;
+		ret[i + 1] = (struct model_frame){
+			.function = trace_text_of(d, in->function), .inlined = true};
+	}
+	ret[nr].file = trace_text_of(d, y->file);
+	ret[nr].line = y->line;
+	return nr + 1;
+}
+
+static uint32_t chain_of(struct model *m, uint32_t parent, uint32_t function)
+{
+	uint64_t ix;
+	if (base_map_get(&m->chains, parent, function, &ix))
+		return (uint32_t)ix;
+	/* number 0 is no chain */
+	ix = m->nr_chains ? m->nr_chains : 1;
+	if (base_grow(&m->chain, &m->chain_capacity, ix + 1, sizeof *m->chain) != BASE_OK ||
+		base_map_put(&m->chains, parent, function, ix) != BASE_OK) {
+		m->status = base_fail(m->err, BASE_ERR_NOMEM, "no memory for inlined functions");
+		return 0;
+	}
+	m->chain[ix] = (struct model_chain){.parent = parent, .function = function};
+	m->nr_chains = (uint32_t)ix + 1;
+	return (uint32_t)ix;
+}
+
+uint32_t model_site_chain(struct model *m, uint32_t site)
+{
+	const struct trace_defs *d = m->defs;
+	uint32_t nr, first = inlined_rows(m, site, &nr);
+	if (!nr || site >= d->nr_symbols || !d->symbols[site].function)
+		return 0;
+	uint32_t at = chain_of(m, 0, d->symbols[site].function);
+	for (uint32_t i = nr; at && i-- > 0;)
+		at = chain_of(m, at, d->inlines[first + i].function);
+	return at;
+}
+
+uint32_t model_chain_function(const struct model *m, uint32_t chain)
+{
+	while (m->chain[chain].parent)
+		chain = m->chain[chain].parent;
+	return m->chain[chain].function;
+}
+
+unsigned model_chain_frames(
+	const struct model *m, uint32_t chain, const char *ret[static MODEL_FRAMES_MAX])
+{
+	unsigned nr = 0;
+	for (uint32_t i = chain; i && m->chain[i].parent; i = m->chain[i].parent)
+		nr++;
+	for (unsigned i = nr; i-- > 0; chain = m->chain[chain].parent)
+		ret[i] = trace_text_of(m->defs, m->chain[chain].function);
+	return nr;
+}
+
+/* ---- texts ------------------------------------------------------------------------------------
+ */
+
+static void add_frame(struct base_str *s, const struct model_frame *f)
+{
+	base_str_add(s, *f->function ? f->function : "");
+	if (*f->file)
+		base_str_addf(s, *f->function ? " (%s:%llu)" : "%s:%llu", base_name(f->file),
+			(unsigned long long)f->line);
+}
+
+static bool is_of_system(const struct model_frame *f)
+{
+	return !strncmp(f->file, "/usr/include/", 13) || !strncmp(f->file, "/usr/lib/", 9);
+}
+
+/* "main (a.cc:90), inlined produce (q.h:40)": what the system's headers inlined in the end (locks'
+ * and containers' insides) is left out. */
+static bool add_frames(const struct model *m, struct base_str *s, uint32_t site)
+{
+	struct model_frame frame[MODEL_FRAMES_MAX];
+	unsigned nr = model_site_frames(m, site, frame);
+	if (!nr)
+		return false;
+	while (nr > 1 && is_of_system(&frame[nr - 1]))
+		nr--;
+	add_frame(s, &frame[0]);
+	unsigned from = nr > 1 + TEXT_INNERMOST ? nr - TEXT_INNERMOST : 1;
+	if (from > 1)
+		base_str_add(s, ", ...");
+	for (unsigned i = from; i < nr; i++) {
+		base_str_add(s, ", inlined ");
+		add_frame(s, &frame[i]);
+	}
+	return true;
+}
+
+static void add_place(const struct model *m, struct base_str *s, uint32_t site)
+{
+	const struct trace_defs *d = m->defs;
+	if (add_frames(m, s, site) || site >= d->nr_sites)
+		return;
+	const struct trace_site *at = &d->sites[site];
+	if (at->module && at->module < d->nr_modules)
+		base_str_addf(s, "%s+0x%llx",
+			base_name(trace_text_of(d, d->modules[at->module].path)),
+			(unsigned long long)at->offset);
+	else
+		base_str_addf(s, "0x%llx", (unsigned long long)at->offset);
+}
+
+const char *model_site_text(struct model *m, uint32_t site)
+{
+	if (!site || site >= m->nr_site_texts)
+		return "";
+	if (!m->site_text[site]) {
+		struct base_str s = {0};
+		add_place(m, &s, site);
+		m->site_text[site] = model_keep_text(m, &s);
+	}
+	return m->site_text[site];
+}
+
+/* ---- call paths -------------------------------------------------------------------------------
+ */
+
+/* A site's functions, innermost first, into frame[*at - 1] and those before it. */
+static void add_site(struct model *m, uint32_t site, struct model_frame *frame, size_t *at)
+{
+	struct model_frame f[MODEL_FRAMES_MAX];
+	unsigned nr = model_site_frames(m, site, f);
+	if (!nr || !*f[0].function) {
+		frame[--*at] =
+			(struct model_frame){.function = model_site_text(m, site), .file = ""};
+		return;
+	}
+	while (nr-- > 0 && *at > 0)
+		frame[--*at] = f[nr];
+}
+
+size_t model_stack_frames(struct model *m, uint32_t stack, struct model_frame *frame, size_t max)
+{
+	const struct trace_defs *d = m->defs;
+	size_t at = max; /* innermost first in the file: fill from the back */
+	for (size_t steps = 0; stack && stack < d->nr_stacks && at > 0 && steps < d->nr_stacks;
+		steps++, stack = d->stacks[stack].parent)
+		add_site(m, d->stacks[stack].site, frame, &at);
+	memmove(frame, frame + at, (max - at) * sizeof *frame);
+	return max - at;
+}

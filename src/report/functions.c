@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* functions.c - where the processor was in a state, by samples: functions, and what was inlined in
+ * them. */
+#include "report/private.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { INLINED_SHOWN = 3 };
+#define SHOWN_FROM 0.05 /* of the running time */
+
+static const char *way_text(struct base_arena *a, const struct model *m, uint32_t chain)
+{
+	const char *frame[MODEL_FRAMES_MAX];
+	unsigned nr = model_chain_frames(m, chain, frame);
+	struct base_str s = {0};
+	for (unsigned i = nr; i-- > 0;) {
+		report_clean_add(&s, *frame[i] ? frame[i] : "?");
+		base_str_add(&s, i ? " < " : "");
+	}
+	return report_keep(a, &s);
+}
+
+/* Only the first ways of each state: a long tail would never be shown. */
+static bool add_inlined(struct report_function *f, struct base_arena *a, const struct model *m,
+	const struct model_inlined_share *in, double weight)
+{
+	size_t i = 0;
+	while (i < f->nr_inlined && f->inlined[i].chain != in->chain)
+		i++;
+	if (i == REPORT_INLINED_MAX)
+		return true;
+	if (i == f->nr_inlined) {
+		const char *way = way_text(a, m, in->chain);
+		if (!way)
+			return false;
+		f->inlined[f->nr_inlined++] =
+			(struct report_inlined){.way = way, .chain = in->chain};
+	}
+	f->inlined[i].nr_samples += in->nr_samples;
+	f->inlined[i].share += in->share * weight;
+	return true;
+}
+
+enum base_status report_function_add(struct report_function *f, struct base_arena *a,
+	struct model *m, const struct model_function_share *share, double weight)
+{
+	if (!f->name) {
+		f->name = report_clean(a, share->function);
+		f->where = report_clean(a, share->where);
+	}
+	bool kept = f->name && f->where;
+	f->nr_samples += share->nr_samples;
+	f->share += share->share * weight;
+	f->share_low += share->share_low * weight;
+	f->share_high += share->share_high * weight;
+	for (size_t i = 0; kept && i < share->nr_inlined; i++)
+		kept = add_inlined(f, a, m, &share->inlined[i], weight);
+	return kept ? BASE_OK : BASE_ERR_NOMEM;
+}
+
+static int by_share(const void *a, const void *b)
+{
+	const struct report_function *x = a, *y = b;
+	if (x->share != y->share)
+		return x->share < y->share ? 1 : -1;
+	int c = strcmp(x->name, y->name);
+	return c ? c : strcmp(x->where, y->where);
+}
+
+static int inlined_by_share(const void *a, const void *b)
+{
+	const struct report_inlined *x = a, *y = b;
+	if (x->share != y->share)
+		return x->share < y->share ? 1 : -1;
+	return strcmp(x->way, y->way);
+}
+
+void report_functions_finish(struct report_function *f, size_t nr, double weight)
+{
+	for (size_t i = 0; i < nr; i++) {
+		f[i].share /= weight;
+		f[i].share_low /= weight;
+		f[i].share_high /= weight;
+		for (size_t k = 0; k < f[i].nr_inlined; k++)
+			f[i].inlined[k].share /= weight;
+		qsort(f[i].inlined, f[i].nr_inlined, sizeof *f[i].inlined, inlined_by_share);
+	}
+	if (nr)
+		qsort(f, nr, sizeof *f, by_share);
+}
+
+/* ---- rendered ---------------------------------------------------------------------------------
+ */
+
+static void add_function(
+	struct base_str *s, const struct report_style *st, const struct report_function *f)
+{
+	base_str_addf(s, "%s%s %.0f %% %s%.0f", s->length ? ", " : "",
+		*f->name    ? f->name
+		: *f->where ? f->where
+			    : "?",
+		f->share * 100, st->utf8 ? "\xc2\xb1" : "+-", (f->share_high - f->share_low) * 50);
+}
+
+static void end_line(
+	struct base_str *out, const struct report_style *st, struct base_str *line, size_t indent)
+{
+	if (line->length) {
+		base_str_addf(out, "%*s", (int)indent, "");
+		report_color_begin(out, st, REPORT_DIM);
+		report_cell(out, st, base_str_text(line),
+			st->columns > indent + 20 ? st->columns - indent : 20, false);
+		report_color_end(out, st);
+		base_str_add(out, "\n");
+	}
+	base_str_reset(line);
+}
+
+void report_functions_text(struct base_str *out, const struct report_style *st,
+	const struct report_function *f, size_t nr, size_t indent)
+{
+	struct base_str line = {0};
+	for (size_t i = 0; i < nr && f[i].share >= SHOWN_FROM; i++)
+		add_function(&line, st, &f[i]);
+	end_line(out, st, &line, indent);
+	for (size_t i = 0; i < nr && f[i].share >= SHOWN_FROM; i++)
+		for (size_t k = 0; k < f[i].nr_inlined && k < INLINED_SHOWN &&
+				   f[i].inlined[k].share >= SHOWN_FROM;
+			k++) {
+			base_str_addf(&line, "%.0f %% inlined %s", f[i].inlined[k].share * 100,
+				f[i].inlined[k].way);
+			end_line(out, st, &line, indent + 2);
+		}
+	base_str_fini(&line);
+}
+
+json_t *report_functions_json(const struct report_function *f, size_t nr)
+{
+	json_t *list = json_array();
+	for (size_t i = 0; i < nr; i++, f++) {
+		json_t *inlined = json_array();
+		for (size_t k = 0; k < f->nr_inlined; k++)
+			json_array_append_new(inlined,
+				json_pack("{s:s, s:o, s:o}", "way", f->inlined[k].way, "samples",
+					report_json_u64(f->inlined[k].nr_samples), "share",
+					report_json_share(f->inlined[k].share)));
+		json_array_append_new(
+			list, json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o}", "function", f->name,
+				      "where", f->where, "samples", report_json_u64(f->nr_samples),
+				      "share", report_json_share(f->share), "share_low",
+				      report_json_share(f->share_low), "share_high",
+				      report_json_share(f->share_high), "inlined", inlined));
+	}
+	return list;
+}

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash disable=SC2154,SC2094,SC2016 # variables come from run.sh
+# inlined.sh - functions without a frame of their own: in reports and exports, as addr2line says.
+
+# recorded - a trace of cxx_inlined in $work/inlined.lpt, made once.
+recorded() {
+	local program=$LONGPOLE_BUILD/tests/target/cxx_inlined
+	[[ -x $program ]] || skip "no C++ compiler when this was built"
+	[[ -s $work/inlined.lpt ]] || expect 0 longpole record -q -o "$work/inlined.lpt" "$program"
+}
+
+# Every place of the program: the same frames, files and lines as addr2line's, which is asked for the
+# instruction itself and for the one before, as return addresses and samples differ in that.
+test_inlined_like_addr2line() {
+	command -v addr2line >/dev/null || skip "no addr2line (Debian package binutils)"
+	recorded
+	longpole dump -d --json "$work/inlined.lpt" >all.json
+	jq -rs '
+		([.[] | select(.kind == "module" and (.path_text | endswith("/cxx_inlined"))) | .module]) as $own
+		| ([.[] | select(.kind == "symbol")] | INDEX(.site)) as $symbol
+		| ([.[] | select(.kind == "inlined")] | group_by(.site) | INDEX(.[0].site)) as $inlined
+		| .[] | select(.kind == "site" and (.module as $m | $own | index($m)))
+		| $symbol["\(.site)"] as $s | select($s.file != 0) | ($inlined["\(.site)"] // []) as $in
+		| "\(.offset)\t" + ([[$s.file_text, $s.line]] + [$in[] | [.file_text, .line]]
+			| map((.[0] | split("/")[-1]) + ":\(.[1])") | join(" "))' all.json >ours
+	[[ -s ours ]] || fail "no place of the program has a line"
+	local offset frames
+	while IFS=$'\t' read -r offset frames; do
+		for at in "$offset" $((offset - 1)); do
+			addr2line -i -e "$LONGPOLE_BUILD/tests/target/cxx_inlined" "$(printf '%x' "$at")" |
+				sed -E 's/ \(discriminator [0-9]+\)//; s,.*/,,' | paste -sd ' '
+		done >theirs
+		grep -qxF -- "$frames" theirs || { cat theirs >&2; fail "place $offset: $frames"; }
+	done <ours
+	grep -q ' .* ' ours || fail "nothing is inlined twice"
+}
+
+# The report says what was inlined, and a what-if takes its name.
+test_inlined_in_answers() {
+	recorded
+	expect 0 longpole report --json "$work/inlined.lpt"
+	jq -e '[.. | .functions? // empty | .[]] | length > 0' out >/dev/null || skip "this kernel gave no samples"
+	is_json out '[.. | .inlined? // empty | .[].way] | any(test("mix < .*fold"))'
+	is_json out '[.result.path[].where] | any(test("known::run.*inlined known::worker::publish"))'
+	expect 0 longpole whatif --json "$work/inlined.lpt" scale 'known::worker::fold*=-50%'
+	is_json out '.result.scenarios[0].edits[0] | .states > 0 and .path_share > 0 and .estimated'
+	expect 0 longpole export -q -f collapsed -o a.txt "$work/inlined.lpt"
+	grep -Eq 'known::run\(unsigned int\);.*fold.*_\[i\];.*mix.*_\[i\] [0-9]+$' a.txt || { cat a.txt >&2; fail "collapsed: no chain"; }
+	expect 0 longpole export -q -f firefox -o a.json "$work/inlined.lpt"
+	is_json a.json '[.threads[].frameTable.inlineDepth[]] | max >= 2'
+	is_json a.json 'all(.threads[]; .frameTable.length == (.frameTable.inlineDepth | length) and (.frameTable.func | max) < .funcTable.length)'
+	expect 0 longpole export -q -f speedscope -o a.json "$work/inlined.lpt"
+	is_json a.json '.shared.frames as $f | [.profiles[] | select(.type == "sampled") | .samples[] | map($f[.].name) | join(";")]
+		| any(test("known::run.*;known::worker::fold.*inlined.*;.*mix.*inlined"))'
+	is_json a.json '[.profiles[] | select(.type == "sampled") | (.samples | length) == (.weights | length)] | all'
+	command -v protoc >/dev/null || skip "no protoc (Debian package protobuf-compiler) for pprof; the rest is right"
+	expect 0 longpole export -q -f pprof -o a.pb.gz "$work/inlined.lpt"
+	gzip -dc a.pb.gz | protoc --decode=perftools.profiles.Profile -I "$LONGPOLE_SOURCE/tests/cli" profile.proto >a.text 2>err ||
+		{ cat err >&2; fail "protoc cannot decode it"; }
+	awk '/^location/ {n = 0} /^  line/ {if (++n > 2) found = 1} END {exit !found}' a.text || fail "pprof: no location has three lines"
+}
