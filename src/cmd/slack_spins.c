@@ -99,15 +99,18 @@ static void wait_rows(struct base_str *out, const struct cmd_slack_view *v)
 		return;
 	}
 	base_str_addf(out,
-		"\n  In the machine such loops waited anew: %" PRIu64 " instructions of %" PRIu64
-		" waits, instead of %" PRIu64 " that were recorded. Of its %" PRIu64
+		"\n  In the machine such loops waited anew: %" PRIu64 " instructions in %" PRIu64
+		" waits, instead of %" PRIu64 " that were recorded. Of all %" PRIu64
 		" instructions %" PRIu64 " were useful, in %" PRIu64
-		" cycles: useful IPC %.3f, IPC %.3f.\n  What ends a wait is known of %" PRIu64
-		" last polls (one store can have ended them) and %" PRIu64
-		" times that a lock was taken.\n",
+		" cycles: useful IPC %.3f, IPC %.3f, of all processors together.\n",
 		m->respun, m->rewaits, w->skipped, m->instructions, m->instructions - m->spinning,
 		m->cycles, ratio(m->instructions - m->spinning, m->cycles),
-		ratio(m->instructions, m->cycles), w->flags, w->locks);
+		ratio(m->instructions, m->cycles));
+	base_str_addf(out,
+		"  What ends them: %" PRIu64 " times one store that can have, %" PRIu64
+		" times a lock was free. Of loops in which nobody waited when it was recorded it "
+		"is not known that they wait: their locks exclude nobody here.\n",
+		w->flags, w->locks);
 	if (w->several || w->unseen)
 		base_str_addf(out,
 			"  As recorded: %" PRIu64

@@ -203,9 +203,11 @@ static void caveats(struct base_str *out, const struct cmd_slack_view *v)
 		"\nHow it knows: the recorded instructions ran through a simulated machine (%s; an "
 		"instruction is a cycle, in order, requests block, sequentially consistent). "
 		"Recorded times play no part; the paths that the threads took are the recorded "
-		"ones, so a loop that spins in the program's own code has its recorded length "
-		"(--spins finds them).\n",
-		v->config->cdat->protocol->line);
+		"ones%s.\n",
+		v->config->cdat->protocol->line,
+		v->waits ? ", but for rounds of loops that waited anew"
+			 : ", so a loop that spins in the program's own code has its recorded "
+			   "length (--spins finds such loops, and lets them wait anew)");
 	base_str_add(out, "Registers are not recorded: in an in-order machine program order covers "
 			  "what depends on them. A location has 4 bytes.\n");
 	if (v->options->continuous)

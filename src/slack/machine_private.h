@@ -74,10 +74,9 @@ enum base_status slack_spin_init(struct slack_machine *m);
 /* After a taken branch; at the end of the stream. */
 void slack_spin_branched(struct slack_machine *m, const struct lane *l);
 void slack_spin_ended(struct slack_machine *m, const struct lane *l);
-/* It begins to wait anew on the word at `address`, or is through with it. */
+/* It begins to wait anew on the word at `address`; _ended() when it is through with it. */
 void slack_spin_entered(
 	struct slack_machine *m, const struct lane *l, uint64_t address, uint64_t round);
-void slack_spin_left(struct slack_machine *m, const struct lane *l);
 void slack_spin_loaded(struct slack_machine *m, const struct lane *l, uint64_t address);
 void slack_spin_stored(struct slack_machine *m, uint64_t address, uint64_t bytes,
 	const struct slack_producer *writer);

@@ -38,6 +38,8 @@ static void count_sleep(
 static void end_spin(
 	struct slack_machine *m, const struct lane *l, struct slack_spinner *p, uint64_t at)
 {
+	uint64_t woken = p->asleep - 2 * p->round; /* a store may be complete later than that */
+	at = woken > at ? woken : at;
 	count_sleep(m, l, p, at);
 	m->result.processor[l - m->lane].spun_cycles += at - p->began;
 	p->spins = false;
@@ -87,11 +89,6 @@ void slack_spin_entered(
 	p->word[p->nr_words++] = address;
 }
 
-void slack_spin_left(struct slack_machine *m, const struct lane *l)
-{
-	slack_spin_ended(m, l);
-}
-
 void slack_spin_ended(struct slack_machine *m, const struct lane *l)
 {
 	struct slack_spinner *p = &m->spinner[l - m->lane];
@@ -133,7 +130,8 @@ static void stored_to(struct slack_machine *m, const struct lane *l, struct slac
 		r->low_power_ends++;
 		r->low_power_false += !word;
 	}
-	p->asleep = at + 2 * p->round;
+	if (p->asleep < at + 2 * p->round) /* stores need not be complete in order */
+		p->asleep = at + 2 * p->round;
 }
 
 void slack_spin_stored(struct slack_machine *m, uint64_t address, uint64_t bytes,

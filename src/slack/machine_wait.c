@@ -122,7 +122,7 @@ static enum base_status wait_for(struct slack_machine *m, struct lane *l, struct
 		s = go_on_round(m, l, p, err);
 	} else if (may_go(m->waiter, e) || p->forced) {
 		if (p->on && m->spinner)
-			slack_spin_left(m, l);
+			slack_spin_ended(m, l);
 		if (e->what == SLACK_WAIT_TAKE)
 			m->waiter->taken[e->object] = true;
 		p->on = NULL;

@@ -142,6 +142,8 @@ static struct ran run(struct fixture *f, bool anew)
 		ran.end[i] = r->processor[i].end;
 	assert_true(r->bad_calls == 0 && r->respun <= r->spinning);
 	assert_int_equal(r->respun % ROUND, 0);
+	for (uint32_t i = 0; i < nr; i++)
+		assert_true(r->processor[i].low_power_cycles <= r->processor[i].spun_cycles);
 	slack_machine_free(m);
 	slack_waits_free(waits);
 	slack_spins_free(spins);
