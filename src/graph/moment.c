@@ -15,6 +15,7 @@ struct weighing {
 	bool dep_wins_ties;
 	uint32_t zero;   /* lanes in which neither weighs anything */
 	uint32_t elided; /* ... and in which there is no dependence */
+	uint32_t slept;  /* found by merge(): lanes that took some dependence */
 };
 
 /* ---- edges without a dependence
@@ -55,11 +56,12 @@ static inline uint32_t dropped(const struct graph *g, uint32_t queue, bool space
  */
 static uint32_t elided(struct graph *g, const struct actor *a)
 {
-	uint32_t lanes;
+	uint32_t lanes = 0;
 
-	if (BASE_LIKELY(!g->elides) || !a->wait || actor_length(g, a)[0] == NO_PATH)
+	if (BASE_LIKELY(g->stride == 1) || !a->wait || actor_length(g, a)[0] == NO_PATH)
 		return 0;
-	lanes = g->elides[a->state];
+	if (g->elides)
+		lanes = g->elides[a->state];
 	if (a->wait == WAIT_DATA && g->queue[a->wait_queue].processor)
 		lanes |= a->elided;
 	return lanes;
@@ -68,7 +70,7 @@ static uint32_t elided(struct graph *g, const struct actor *a)
 /* The moment at t has come, `lanes` without the wait before it. */
 static void end_elision(struct graph *g, struct actor *a, uint32_t lanes, uint64_t t)
 {
-	if ((a->wait == WAIT_DATA || a->wait == WAIT_SPACE) && g->elides[a->state]) {
+	if ((a->wait == WAIT_DATA || a->wait == WAIT_SPACE) && g->elides && g->elides[a->state]) {
 		a->needless = lanes & g->elides[a->state];
 		a->needless_queue = a->wait_queue;
 		a->needless_space = a->wait == WAIT_SPACE;
@@ -335,7 +337,7 @@ static uint32_t runner_up(const struct graph *g, double *length, double own1, do
 /* One dependence against what the path is so far; `tip` moves on to the new
  * node. */
 static inline enum base_status merge(struct graph *g, struct actor *a, uint64_t t,
-	const struct dep *d, const struct weighing *wg, bool first, struct base_err *err)
+	const struct dep *d, struct weighing *wg, bool first, struct base_err *err)
 {
 	double *length = actor_length(g, a);
 	const double *dep = dep_length(g, d);
@@ -374,6 +376,7 @@ static inline enum base_status merge(struct graph *g, struct actor *a, uint64_t 
 			took = runner_up(g, length, own1, own2, dep, dep_w, took);
 	}
 	took &= g->lane_bits | g->rank_bit;
+	wg->slept |= took;
 	if (!(took & g->lane_bits) && !first && !(g->rank_bit & took))
 		return BASE_OK;
 	if (g->crossings && took & g->lane_bits)
@@ -472,8 +475,9 @@ static void cap_wait(struct graph *g, struct actor *a, uint64_t t, uint64_t w, u
 	};
 }
 
+/* *awake: more lanes in which the wait did not happen, since nothing came later than the actor. */
 static enum base_status merge_all(struct graph *g, struct actor *a, uint64_t t, bool pathless,
-	struct dep *dep, size_t nr_deps, struct base_err *err)
+	struct dep *dep, size_t nr_deps, uint32_t *awake, struct base_err *err)
 {
 	struct weighing wg = weigh(g, a, t, latest_dep(dep, nr_deps), pathless);
 	bool linked = has_link(dep, nr_deps);
@@ -500,6 +504,8 @@ static enum base_status merge_all(struct graph *g, struct actor *a, uint64_t t, 
 		s = merge(g, a, t, &dep[i], &wg, i == 0, err);
 	if (capped && !s)
 		cap_wait(g, a, t, since(g, t, a->t_last), tip, before, dep[0].queue, wg.zero);
+	if (wg.kind == KIND_EXPLAINED && !pathless) /* (the runner-up is lane 0's) */
+		*awake |= ~wg.slept & ((UINT32_C(2) << (g->nr_lanes - 1)) - 2);
 	return s;
 }
 
@@ -542,7 +548,7 @@ static enum base_status first_moment(struct graph *g, struct actor *a, uint64_t 
 		start_path(g, a, t);
 		return BASE_OK;
 	}
-	return nr_deps ? merge_all(g, a, t, true, dep, nr_deps, err) : BASE_OK;
+	return nr_deps ? merge_all(g, a, t, true, dep, nr_deps, &(uint32_t){0}, err) : BASE_OK;
 }
 
 enum base_status graph_close(struct graph *g, const struct graph_verb *v, uint64_t t,
@@ -569,14 +575,14 @@ enum base_status graph_close(struct graph *g, const struct graph_verb *v, uint64
 	if (nr_deps == 1 && g->stride == 1 && !dep->link) {
 		s = merge_single(g, a, t, dep, length, err);
 	} else if (nr_deps) {
-		s = merge_all(g, a, t, length[0] == NO_PATH, dep, nr_deps, err);
+		s = merge_all(g, a, t, length[0] == NO_PATH, dep, nr_deps, &none, err);
 	} else {
 		if (a->wait)
 			wait_ended(g, a, since(g, t, a->t_last), NULL);
 		if (length[0] != NO_PATH)
 			own_edge(g, a, t, v->flags & GRAPH_EXPLAINED, length, &a->tip);
 	}
-	if (BASE_UNLIKELY(g->elides != NULL))
+	if (g->stride > 1)
 		end_elision(g, a, none, t);
 	a->t_last = t;
 	a->wait = WAIT_NO;

@@ -146,6 +146,36 @@ static bool match_edit(const struct resolver *w, uint32_t state, const struct re
 	return by == BY_PART && match_link(w, state, e);
 }
 
+/* The longest of them, for who has to choose another name; `ns` is spoilt. */
+static void add_longest(const struct resolver *w, double *ns, struct base_str *out)
+{
+	for (unsigned nr = 0; nr < 3; nr++) {
+		uint32_t best = 0;
+		for (uint32_t s = 1; s < w->nr_states; s++)
+			if (ns[s] > ns[best])
+				best = s;
+		if (best >= w->nr_states || ns[best] <= 0)
+			return;
+		base_str_addf(out, "%s'%s'", nr ? ", " : "", model_state(w->m, best)->name);
+		ns[best] = 0;
+	}
+}
+
+static enum base_status no_such_state(
+	struct resolver *w, const struct report_edit *e, struct base_err *err)
+{
+	bool elides = e->verb == REPORT_EDIT_elide;
+	struct base_str near = {0};
+	add_longest(w, elides ? w->waited_ns : w->path_ns, &near);
+	enum base_status s = base_fail(err, BASE_ERR_NOTFOUND,
+		elides ? "%s: no state or place matches; the longest waits are %s"
+		       : "%s: no state, place or sampled function matches; the path's longest "
+			 "states are %s",
+		e->text, base_str_text(&near));
+	base_str_fini(&near);
+	return s;
+}
+
 /* Names and functions that have it as a word first, then as a part; the places where states began
  * only when these have nothing of the kind. */
 static enum base_status apply_to_states(struct resolver *w, const struct report_edit *e,
@@ -181,19 +211,7 @@ static enum base_status apply_to_states(struct resolver *w, const struct report_
 			"%s: no link of this trace matches; a link is an actor 'NAME line' in the "
 			"state transmit, and a queue 'NAME cable'",
 			e->text);
-	struct base_str near = {0};
-	struct graph_lane_result lane;
-	enum base_status s = graph_lane(model_graph(w->m), 0, &lane, err);
-	for (size_t i = 0, nr = 0; s == BASE_OK && i < lane.nr_states && nr < 3; i++, nr++)
-		base_str_addf(&near, "%s'%s'", nr ? ", " : "",
-			model_state(w->m, lane.state[i].state)->name);
-	if (s == BASE_OK)
-		s = base_fail(err, BASE_ERR_NOTFOUND,
-			"%s: no state, place or sampled function matches; the path's longest "
-			"states are %s",
-			e->text, base_str_text(&near));
-	base_str_fini(&near);
-	return s;
+	return no_such_state(w, e, err);
 }
 
 static enum graph_edit_kind queue_edit_kind(enum report_edit_verb verb)
