@@ -125,7 +125,8 @@ static void bench_ciat(struct memory_order *o, uint64_t accesses, const char *na
 	struct base_err err = {0};
 	struct memory_ciat_options options = {0};
 	const struct memory_ciat_result *r;
-	if (memory_ciat_new(THREADS, &options, &c, &err) != BASE_OK)
+	if (memory_ciat_new(THREADS, &options, &c, &err) != BASE_OK ||
+		memory_order_allow_runs(o, &err) != BASE_OK)
 		die(&err);
 	double begin = seconds();
 	run(o, add_ciat, c);

@@ -84,7 +84,7 @@ class Postgres(App):
     """A transaction waits for its log to be on the disk; without fsync it does not."""
     name, needs, process, holds = "PostgreSQL, fsync", ("su",), "pgbench", "disk|fdatasync"
     change = "no fsync"
-    edits = ["scale", "busy=-100%", "scale", "fdatasync=-100%"]
+    edits = ["elide", "fdatasync"]
     port = 17381
 
     def bin(self, tool):

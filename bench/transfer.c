@@ -11,6 +11,7 @@
  * start.
  */
 #include <arpa/inet.h>
+#include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
@@ -84,6 +85,17 @@ static uint64_t receive(int fd, uint16_t port, uint64_t cost, uint64_t blocks)
 	return sum;
 }
 
+/* The receiver may not listen yet. */
+static void connect_to(int fd, const struct sockaddr_in *address)
+{
+	const struct timespec pause = {.tv_nsec = 10000000};
+	int tries = 0;
+	while (connect(fd, (const struct sockaddr *)address, sizeof *address)) {
+		target_must(errno == ECONNREFUSED && tries++ < 3000, "connect");
+		nanosleep(&pause, NULL);
+	}
+}
+
 static uint64_t send_all(int fd, const char *host, uint16_t port, uint64_t cost, uint64_t blocks)
 {
 	struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(port)};
@@ -91,7 +103,7 @@ static uint64_t send_all(int fd, const char *host, uint16_t port, uint64_t cost,
 	uint64_t sum = 1;
 	char rest;
 	target_must(inet_pton(AF_INET, host, &address.sin_addr) == 1, host);
-	target_must(!connect(fd, (struct sockaddr *)&address, sizeof address), "connect");
+	connect_to(fd, &address);
 	for (uint64_t i = 0; i < blocks; i++) {
 		sum = produce(sum, cost);
 		target_must(write(fd, block, sizeof block) == sizeof block, "write");

@@ -16,7 +16,7 @@
 
 char LICENSE[] SEC("license") = "GPL";
 
-enum { KERNEL_THREAD = 0x00200000, DEAD = 0x80, ALL_THREADS = 1 };
+enum { KERNEL_THREAD = 0x00200000, ALL_THREADS = 1 };
 
 struct seq_file;
 struct bpf_iter_meta {
@@ -31,6 +31,7 @@ struct thread_struct {
 } RELOCATED;
 struct task_struct___deadlock {
 	int pid, tgid, exit_state;
+	struct task_struct___deadlock *real_parent;
 	unsigned int __state, flags;
 	__u64 start_boottime;
 	unsigned long nvcsw, nivcsw;
@@ -41,6 +42,13 @@ struct task_struct___deadlock {
 struct bpf_iter__task {
 	struct bpf_iter_meta *meta;
 	struct task_struct___deadlock *task;
+};
+
+struct bpf_iter__task_file {
+	struct bpf_iter_meta *meta;
+	struct task_struct___deadlock *task;
+	__u32 fd;
+	struct file *file;
 };
 
 struct {
@@ -65,6 +73,7 @@ static void fill(struct deadlock_task *out, struct task_struct___deadlock *t)
 	out->state = t->__state;
 	out->pid = (__u32)t->tgid;
 	out->tid = (__u32)t->pid;
+	out->parent = out->pid == out->tid ? (__u32)t->real_parent->tgid : 0;
 	out->runs = t->sched_info.pcount;
 	out->start_ns = t->start_boottime;
 	bpf_probe_read_kernel(out->name, sizeof out->name, &t->comm);
@@ -73,7 +82,8 @@ static void fill(struct deadlock_task *out, struct task_struct___deadlock *t)
 /*
  * A row stays where it was as long as nobody before it came or went. Who sleeps and was switched
  * out as often as at the last pass has not run since; that, and whether it is still the same
- * thread, stands in one line of its cache (pid and times run are in others).
+ * thread, stands in one line of its cache (pid and times run are in others). A process may get
+ * another parent while it sleeps.
  */
 static void put(struct deadlock_task_list *list, struct task_struct___deadlock *t)
 {
@@ -87,10 +97,12 @@ static void put(struct deadlock_task_list *list, struct task_struct___deadlock *
 	const __u32 state = t->__state;
 	const __u64 switches = t->nvcsw + t->nivcsw, start_ns = t->start_boottime;
 	if (state && row->state == state && row->task == (__u64)t && row->start_ns == start_ns &&
-		row->switches == switches)
+		row->switches == switches) {
+		if (row->pid == row->tid)
+			row->parent = (__u32)t->real_parent->tgid;
 		return;
+	}
 	fill(row, t);
-	row->is_dead = state & DEAD;
 	row->task = (__u64)t;
 	row->switches = switches;
 }
@@ -122,7 +134,8 @@ int threads(struct bpf_iter__task *ctx)
 	if (!t || t->flags & KERNEL_THREAD)
 		return 0;
 	fill(&out, t);
-	out.is_dead = t->exit_state != 0;
+	if (t->exit_state)
+		out.state |= DEADLOCK_TASK_DEAD;
 	bpf_seq_write(ctx->meta->seq, &out, sizeof out);
 	return 0;
 }
@@ -144,6 +157,23 @@ int registers(struct bpf_iter__task *ctx)
 	void *saved = (void *)bpf_task_pt_regs((void *)t);
 	if (!saved || bpf_probe_read_kernel(out.value, sizeof out.value, saved))
 		return 0;
+	bpf_seq_write(ctx->meta->seq, &out, sizeof out);
+	return 0;
+}
+
+SEC("iter/task_file")
+int files(struct bpf_iter__task_file *ctx)
+{
+	struct task_struct___deadlock *t = ctx->task;
+	struct file *file = ctx->file;
+	struct deadlock_task_file out = {};
+
+	if (!t || !file || t->flags & KERNEL_THREAD)
+		return 0;
+	out.pid = (__u32)t->tgid;
+	out.fd = ctx->fd;
+	out.mode = file->f_inode->i_mode;
+	out.inode = file->f_inode->i_ino;
 	bpf_seq_write(ctx->meta->seq, &out, sizeof out);
 	return 0;
 }

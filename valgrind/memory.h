@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * memory.h - the memory mode's parts: what an instruction is (memory_opcode.c), blocks and the code
- * that records them (memory_code.c), words into the recorder's shared memory (memory_stream.c).
+ * that records them (memory_code.c), calls that allocate (memory_heap.c), words into the recorder's
+ * shared memory (memory_stream.c).
  *
  * The words are those of memory/stream.h: for each execution of a block the address of its head,
  * then its slots. There is one buffer, of the thread that runs; it becomes a piece when it is full
@@ -25,6 +26,7 @@ enum {
 struct memory_hot {
 	ULong *next;  /* word */
 	ULong string; /* address of the repeated string instruction that goes on; 0: none does */
+	ULong returns_at; /* stack address that a call of memory_heap.c returns at; 0: none */
 };
 extern struct memory_hot memory_hot;
 extern ULong memory_buffer[MEMORY_PIECE_WORDS];
@@ -56,6 +58,15 @@ static inline struct memory_block *memory_block_at(ULong word)
 {
 	return (struct memory_block *)(word - offsetof(struct memory_block, head));
 }
+
+/* Allocation (memory_heap.c): where a superblock begins, where it ends; when a thread goes on. */
+void memory_heap_begin_code(IRSB *out, Addr code);
+void memory_heap_end_code(IRSB *out);
+void memory_heap_switched(ThreadId tid);
+void memory_heap_exits(ThreadId tid);
+/* A call record, of the thread that runs; it ends now. */
+void memory_mark_call(enum memory_call_kind kind, ULong began_ticks, const ULong argument[4]);
+ULong memory_now_ticks(void);
 
 IRSB *memory_instrument(IRSB *in, const VexGuestLayout *layout);
 /* Of the instructions before `address`; NULL: there are none. */

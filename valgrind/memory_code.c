@@ -7,6 +7,7 @@
  * address that differs by a constant from one that has a slot (VEX's temporaries are assigned once)
  * needs none.
  */
+#include "code.h"
 #include "memory.h"
 
 #include "libvex_guest_amd64.h"
@@ -23,6 +24,7 @@ enum {
 	WORDS_MAX = MEMORY_SUPERBLOCK_WORDS - BLOCKS_MAX,
 	SLOTS_CLOSE = 100, /* a block with so many is closed at the next instruction */
 	ACCESSES_CLOSE = 160,
+	STORES_CLOSE = 56,
 	NO_SLOT = 255,
 	WORD = 8,
 	DISP_MAX = 0x7fffffff,
@@ -44,6 +46,8 @@ struct word { /* to be written before a statement */
 	UChar slot;
 	IRExpr *value; /* I64; I1 when narrow */
 	Bool narrow;
+	Bool silent, after; /* of the statement, a store: does it leave what is there? `after` it */
+	UInt store;         /* its number in the block */
 	Int get; /* offset of a register in the guest's state, instead of a value; 0: none */
 	UInt plus;
 };
@@ -71,7 +75,7 @@ static struct {
 	Bool open;
 	Int begins;
 	Addr code, end;
-	UInt nr_instructions, nr_accesses, nr_slots, first_word;
+	UInt nr_instructions, nr_accesses, nr_stores, nr_slots, first_word;
 	UChar length_of[MEMORY_BLOCK_INSTRUCTIONS_MAX];
 	struct access access[MEMORY_BLOCK_ACCESSES_MAX];
 	struct {
@@ -81,6 +85,7 @@ static struct {
 	} known[MEMORY_BLOCK_SLOTS_MAX];
 	UInt nr_known;
 	Int stack_slot; /* -1: none */
+	UChar silent_slot;
 } s;
 
 /* ---- one block --------------------------------------------------------------------------------
@@ -128,6 +133,7 @@ static void stack_first(void)
 		struct word *w = &s.word[i];
 		w->slot = w->slot == from ? 0 : w->slot == 0 ? from : w->slot;
 	}
+	s.silent_slot = s.silent_slot == from ? 0 : s.silent_slot == 0 ? from : s.silent_slot;
 }
 
 static Bool is_entry(Addr code)
@@ -145,11 +151,14 @@ static void close_block(void)
 	s.open = False;
 	stack_first();
 	info[n++] = (UChar)s.nr_instructions;
-	info[n++] = (UChar)s.nr_accesses;
+	info[n++] = (UChar)(s.nr_accesses + (s.silent_slot != NO_SLOT));
 	for (UInt i = 0; i < s.nr_instructions; i++) {
 		info[n++] = s.length_of[i];
 		info[n++] = 0;
 	}
+	if (s.silent_slot != NO_SLOT)
+		n += put_access(info + n,
+			&(struct access){.form = MEMORY_FORM_SILENT, .slot = s.silent_slot});
 	for (UInt i = 0; i < s.nr_accesses; i++)
 		n += put_access(info + n, &s.access[i]);
 	tl_assert(n <= sizeof info && s.nr_blocks < BLOCKS_MAX);
@@ -175,7 +184,8 @@ static void open_block(Int statement)
 	s.open = True;
 	s.begins = statement;
 	s.code = s.pc;
-	s.nr_instructions = s.nr_accesses = s.nr_slots = s.nr_known = 0;
+	s.nr_instructions = s.nr_accesses = s.nr_stores = s.nr_slots = s.nr_known = 0;
+	s.silent_slot = NO_SLOT;
 	s.first_word = s.nr_words;
 	s.stack_slot = -1;
 	add_instruction();
@@ -276,6 +286,26 @@ static Bool becomes_both(const struct access *both)
 	return False;
 }
 
+/* A store that can be told from its old value; of others the bit stays 0. */
+static void add_silent(Int statement, UInt store)
+{
+	IRStmtTag tag = s.in->stmts[statement]->tag;
+	if (store >= 64 || (tag != Ist_Store && tag != Ist_StoreG && tag != Ist_CAS))
+		return;
+	if (s.silent_slot == NO_SLOT) {
+		if (s.nr_slots == MEMORY_BLOCK_SLOTS_MAX)
+			return;
+		s.silent_slot = (UChar)s.nr_slots++;
+	}
+	tl_assert(s.nr_words < WORDS_MAX);
+	s.word[s.nr_words++] = (struct word){.statement = statement,
+		.block = s.nr_blocks,
+		.slot = s.silent_slot,
+		.silent = True,
+		.after = tag == Ist_CAS,
+		.store = store};
+}
+
 static void add_access(UInt direction, Int statement, IRExpr *address, UInt size, IRExpr *guard)
 {
 	if (s.op.string && !s.string_done) /* (VEX knows the count, so there was no exit) */
@@ -291,6 +321,8 @@ static void add_access(UInt direction, Int statement, IRExpr *address, UInt size
 	if (s.op.reg == MEMORY_REG_VECTOR && size < 4)
 		a->reg = MEMORY_REG_INTEGER;
 	locate(a, statement, address);
+	if (direction != MEMORY_ACCESS_LOAD)
+		add_silent(statement, s.nr_stores++);
 	if (direction == MEMORY_ACCESS_BOTH && becomes_both(a)) {
 		s.nr_accesses--;
 		return;
@@ -317,7 +349,7 @@ static void add_access(UInt direction, Int statement, IRExpr *address, UInt size
 static void on_instruction(Int statement, const IRStmt *st)
 {
 	if (st->Ist.IMark.addr != s.end || s.nr_slots > SLOTS_CLOSE ||
-		s.nr_accesses > ACCESSES_CLOSE ||
+		s.nr_accesses > ACCESSES_CLOSE || s.nr_stores > STORES_CLOSE ||
 		s.nr_instructions == MEMORY_BLOCK_INSTRUCTIONS_MAX)
 		close_block();
 	struct memory_opcode op;
@@ -469,33 +501,13 @@ struct code {
 	UInt used;
 	UInt block, word; /* planned, not made yet */
 	UInt base;        /* of the last block's words, from `next` */
+	IRExpr *silent;   /* I64: of the last block's stores so far; NULL: of none */
 };
-
-static IRExpr *u64(ULong v)
-{
-	return IRExpr_Const(IRConst_U64(v));
-}
-
-static IRExpr *assign(struct code *c, IRType type, IRExpr *e)
-{
-	IRTemp t = newIRTemp(c->out->tyenv, type);
-	addStmtToIRSB(c->out, IRStmt_WrTmp(t, e));
-	return IRExpr_RdTmp(t);
-}
-
-static IRExpr *load_global(struct code *c, const void *global)
-{
-	return assign(c, Ity_I64, IRExpr_Load(Iend_LE, Ity_I64, u64((Addr)global)));
-}
-
-static void store_global(struct code *c, void *global, IRExpr *value)
-{
-	addStmtToIRSB(c->out, IRStmt_Store(Iend_LE, u64((Addr)global), value));
-}
 
 static IRExpr *word_at(struct code *c, UInt n)
 {
-	return n ? assign(c, Ity_I64, IRExpr_Binop(Iop_Add64, c->next, u64((ULong)n * WORD)))
+	return n ? code_assign(c->out, Ity_I64,
+			   IRExpr_Binop(Iop_Add64, c->next, code_u64((ULong)n * WORD)))
 		 : c->next;
 }
 
@@ -505,20 +517,41 @@ static void make_block(struct code *c, const struct planned *p)
 		return;
 	UInt words = 1u + p->block->head.nr_slots;
 	c->base = c->used;
-	addStmtToIRSB(
-		c->out, IRStmt_Store(Iend_LE, word_at(c, c->used), u64((Addr)&p->block->head)));
+	c->silent = NULL;
+	addStmtToIRSB(c->out,
+		IRStmt_Store(Iend_LE, word_at(c, c->used), code_u64((Addr)&p->block->head)));
 	c->used += words;
 	if (!p->string) {
-		store_global(c, &memory_hot.next, word_at(c, c->used));
+		code_store_global(c->out, &memory_hot.next, word_at(c, c->used));
 		return;
 	}
 	/* Each of its iterations comes here; only the first counts. */
-	IRExpr *goes_on = assign(c, Ity_I1,
-		IRExpr_Binop(Iop_CmpEQ64, load_global(c, &memory_hot.string), u64(p->block->code)));
-	IRExpr *after =
-		assign(c, Ity_I64, IRExpr_ITE(goes_on, word_at(c, c->base), word_at(c, c->used)));
-	store_global(c, &memory_hot.next, after);
-	store_global(c, &memory_hot.string, u64(0));
+	IRExpr *goes_on = code_assign(c->out, Ity_I1,
+		IRExpr_Binop(Iop_CmpEQ64, code_load_global(c->out, &memory_hot.string),
+			code_u64(p->block->code)));
+	IRExpr *after = code_assign(
+		c->out, Ity_I64, IRExpr_ITE(goes_on, word_at(c, c->base), word_at(c, c->used)));
+	code_store_global(c->out, &memory_hot.next, after);
+	code_store_global(c->out, &memory_hot.string, code_u64(0));
+}
+
+/* The block's bits with those of one store more. */
+static IRExpr *make_silent(struct code *c, const struct word *w)
+{
+	const IRStmt *st = s.in->stmts[w->statement];
+	IRExpr *changes =
+		st->tag == Ist_CAS ? code_cas_changes(c->out, st->Ist.CAS.details)
+		: st->tag == Ist_StoreG
+			? code_guarded_store_changes(c->out, st->Ist.StoreG.details)
+			: code_store_changes(c->out, st->Ist.Store.addr, st->Ist.Store.data);
+	if (!changes)
+		return c->silent ? c->silent : code_u64(0);
+	IRExpr *bit = code_unary(
+		c->out, Ity_I64, Iop_1Uto64, code_unary(c->out, Ity_I1, Iop_Not1, changes));
+	if (w->store)
+		bit = code_binary(
+			c->out, Ity_I64, Iop_Shl64, bit, IRExpr_Const(IRConst_U8((UChar)w->store)));
+	return c->silent ? code_binary(c->out, Ity_I64, Iop_Or64, c->silent, bit) : bit;
 }
 
 static void make_word(struct code *c, const struct word *w)
@@ -526,12 +559,15 @@ static void make_word(struct code *c, const struct word *w)
 	IRExpr *value = w->value;
 	if (!s.block[w->block].block)
 		return;
+	if (w->silent)
+		value = c->silent = make_silent(c, w);
 	if (w->get)
-		value = assign(c, Ity_I64, IRExpr_Get(w->get, Ity_I64));
+		value = code_assign(c->out, Ity_I64, IRExpr_Get(w->get, Ity_I64));
 	if (w->plus)
-		value = assign(c, Ity_I64, IRExpr_Binop(Iop_Add64, value, u64(w->plus)));
+		value = code_assign(
+			c->out, Ity_I64, IRExpr_Binop(Iop_Add64, value, code_u64(w->plus)));
 	if (w->narrow)
-		value = assign(c, Ity_I64, IRExpr_Unop(Iop_1Uto64, value));
+		value = code_assign(c->out, Ity_I64, IRExpr_Unop(Iop_1Uto64, value));
 	addStmtToIRSB(c->out, IRStmt_Store(Iend_LE, word_at(c, c->base + 1 + w->slot), value));
 }
 
@@ -542,25 +578,27 @@ static void make_before(struct code *c, Int statement)
 		string = s.block[c->block].string ? &s.block[c->block] : NULL;
 		make_block(c, &s.block[c->block++]);
 	}
-	while (c->word < s.nr_words && s.word[c->word].statement <= statement)
+	while (c->word < s.nr_words && s.word[c->word].statement <= statement &&
+		!s.word[c->word].after)
 		make_word(c, &s.word[c->word++]);
 	if (string && string->block) { /* its words may stay or not */
-		c->next = load_global(c, &memory_hot.next);
+		c->next = code_load_global(c->out, &memory_hot.next);
 		c->used = 0;
 	}
 }
 
 static void check_room(struct code *c)
 {
-	IRExpr *full = assign(c, Ity_I1,
+	IRExpr *full = code_assign(c->out, Ity_I1,
 		IRExpr_Binop(Iop_CmpLT64U,
-			u64((Addr)(memory_buffer + MEMORY_PIECE_WORDS - MEMORY_SUPERBLOCK_WORDS)),
-			load_global(c, &memory_hot.next)));
+			code_u64((Addr)(memory_buffer + MEMORY_PIECE_WORDS -
+					MEMORY_SUPERBLOCK_WORDS)),
+			code_load_global(c->out, &memory_hot.next)));
 	IRDirty *d = unsafeIRDirty_0_N(0, "memory_on_full",
 		VG_(fnptr_to_fnentry)((void *)memory_on_full), mkIRExprVec_0());
 	d->guard = full;
 	addStmtToIRSB(c->out, IRStmt_Dirty(d));
-	c->next = load_global(c, &memory_hot.next);
+	c->next = code_load_global(c->out, &memory_hot.next);
 }
 
 IRSB *memory_instrument(IRSB *in, const VexGuestLayout *layout)
@@ -572,6 +610,8 @@ IRSB *memory_instrument(IRSB *in, const VexGuestLayout *layout)
 	/* (what comes before the first instruction is Valgrind's own) */
 	while (i < in->stmts_used && in->stmts[i]->tag != Ist_IMark)
 		addStmtToIRSB(c.out, in->stmts[i++]);
+	if (i < in->stmts_used)
+		memory_heap_begin_code(c.out, in->stmts[i]->Ist.IMark.addr);
 	if (s.nr_blocks)
 		check_room(&c);
 	for (; i < in->stmts_used; i++) {
@@ -579,10 +619,13 @@ IRSB *memory_instrument(IRSB *in, const VexGuestLayout *layout)
 			continue;
 		make_before(&c, i);
 		addStmtToIRSB(c.out, in->stmts[i]);
+		while (c.word < s.nr_words && s.word[c.word].statement == i)
+			make_word(&c, &s.word[c.word++]);
 	}
 	const IRExpr *next = in->next;
 	if (s.op.string && next->tag == Iex_Const && next->Iex.Const.con->Ico.U64 == s.pc)
-		store_global(&c, &memory_hot.string, u64(s.pc));
+		code_store_global(c.out, &memory_hot.string, code_u64(s.pc));
+	memory_heap_end_code(c.out);
 	return c.out;
 }
 

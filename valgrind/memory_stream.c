@@ -25,7 +25,6 @@ SysRes VG_(am_shared_mmap_file_float_valgrind)(SizeT length, UInt prot, Int fd, 
 enum {
 	OBJECTS_MAX = 4096,
 	MODULES_MAX = 16384, /* as the reader takes */
-	PIECE_HEAD_BYTES = 64,
 	INFO_AWAY = 1 << 29, /* where the descriptions seem to be, from the blocks */
 	REACH = 1 << 30,
 	OPEN_CHUNKS_MAX = 16, /* threads that keep a chunk of the ring while others run */
@@ -86,7 +85,7 @@ static struct memory_block_head mark_head[MEMORY_MARK_NR] = {
 #undef MARK
 };
 
-static ULong now_ticks(void)
+ULong memory_now_ticks(void)
 {
 	return __builtin_ia32_rdtsc();
 }
@@ -210,14 +209,14 @@ static Bool try_take(UInt *ret)
 /* Waits for a block; false: there will be none. */
 static Bool take_block(UInt *ret)
 {
-	ULong began = now_ticks();
+	ULong began = memory_now_ticks();
 	Bool waited = False;
 	while (recording()) {
 		UInt freed = __atomic_load_n(&m.ring->freed, __ATOMIC_ACQUIRE);
 		if (try_take(ret)) {
 			if (waited)
-				__atomic_fetch_add(
-					&m.ring->wait_ticks, now_ticks() - began, __ATOMIC_RELAXED);
+				__atomic_fetch_add(&m.ring->wait_ticks, memory_now_ticks() - began,
+					__ATOMIC_RELAXED);
 			return True;
 		}
 		waited = True;
@@ -249,41 +248,24 @@ struct module {
 static void send_section(const struct module *to, enum memory_table_section section,
 	const void *bytes, ULong size_bytes)
 {
-	ULong room = MEMORY_RING_BLOCK_BYTES - sizeof(struct memory_chunk_head) -
-		     sizeof(struct memory_table_head);
-	for (ULong offset = 0; offset < size_bytes;) {
-		ULong part = size_bytes - offset < room ? size_bytes - offset : room;
-		UInt block;
-		if (!take_block(&block))
-			return;
-		UChar *chunk = block_at(block);
-		struct memory_chunk_head head = {.magic = MEMORY_CHUNK_MAGIC,
-			.version = MEMORY_STREAM_VERSION,
-			.type = MEMORY_CHUNK_TABLE,
-			.bytes = (UInt)(sizeof head + sizeof(struct memory_table_head) + part),
-			.image = m.image,
+	struct memory_table_head table = {.module = to->number,
+		.section = section,
+		.address = section == MEMORY_TABLE_BLOCKS ? to->heads
+			   : section == MEMORY_TABLE_INFO ? to->heads + INFO_AWAY
+							  : 0,
+		.bytes = size_bytes,
+		.load_bias = to->object ? (ULong)to->object->bias : 0,
+		.first_index = to->first_index,
+		.flags = MEMORY_TABLE_IN_PLACE};
+	UInt block;
+	while (table.offset < size_bytes && take_block(&block)) {
+		struct memory_chunk_head head = {.image = m.image,
 			.pid = (UInt)VG_(getpid)(),
-			.sequence = to->number,
-			.first_ticks = now_ticks(),
+			.first_ticks = memory_now_ticks(),
 			.tables = m.image,
 			.flags = MEMORY_CHUNK_SERIAL};
-		head.last_ticks = head.first_ticks;
-		struct memory_table_head table = {.module = to->number,
-			.section = section,
-			.address = section == MEMORY_TABLE_BLOCKS ? to->heads
-				   : section == MEMORY_TABLE_INFO ? to->heads + INFO_AWAY
-								  : 0,
-			.bytes = size_bytes,
-			.offset = offset,
-			.load_bias = to->object ? (ULong)to->object->bias : 0,
-			.first_index = to->first_index,
-			.flags = MEMORY_TABLE_IN_PLACE};
-		VG_(memcpy)(chunk, &head, sizeof head);
-		VG_(memcpy)(chunk + sizeof head, &table, sizeof table);
-		VG_(memcpy)
-		(chunk + sizeof head + sizeof table, (const UChar *)bytes + offset, part);
+		memory_table_chunk(block_at(block), MEMORY_RING_BLOCK_BYTES, &head, &table, bytes);
 		publish(block);
-		offset += part;
 	}
 }
 
@@ -420,44 +402,30 @@ static Bool open_chunk(struct thread *t)
 	return True;
 }
 
-static UChar *put(UChar *p, ULong v)
-{
-	for (; v > 127; v >>= 7)
-		*p++ = (UChar)(v | 128);
-	*p++ = (UChar)v;
-	return p;
-}
-
 static void add_piece(struct thread *t, ULong *words, SizeT nr)
 {
-	ULong began = now_ticks();
-	SizeT done;
+	ULong began = memory_now_ticks();
 	send_tables();
 	room_for_states(t);
-	if (t->chunk && MEMORY_RING_BLOCK_BYTES - t->chunk_used <
-				target_encode_bound(nr) + 2 * PIECE_HEAD_BYTES)
+	if (t->chunk && MEMORY_RING_BLOCK_BYTES - t->chunk_used < target_piece_bound(nr))
 		close_chunk(t);
 	if (!t->chunk && !open_chunk(t)) {
 		t->lost += nr;
 		return;
 	}
-	UChar *piece = t->chunk + t->chunk_used, *tokens = piece + PIECE_HEAD_BYTES;
-	UChar *end = longpole_target_encode(&t->encoder, (uint64_t *)words, nr, tokens, &done);
 	struct memory_chunk_head *head = (struct memory_chunk_head *)t->chunk;
-	ULong size = (ULong)(end - tokens);
-	UChar *p = put(piece, done);
-	p = put(p, 0);
-	p = put(p, m.begin_ticks - head->first_ticks);
-	p = put(p, began - m.begin_ticks);
-	p = put(p, size);
-	VG_(memmove)(p, tokens, size);
-	t->chunk_used = (UInt)(p + size - t->chunk);
-	t->lost += nr - done;
+	struct target_piece piece = {.words = (uint64_t *)words,
+		.nr = nr,
+		.begin_ticks = m.begin_ticks - head->first_ticks,
+		.lasted_ticks = began - m.begin_ticks};
+	UChar *end = longpole_target_encode_piece(&t->encoder, &piece, t->chunk + t->chunk_used);
+	t->chunk_used = (UInt)(end - t->chunk);
+	t->lost += nr - piece.done;
 	head->last_ticks = began;
 	__atomic_store_n(&head->bytes, t->chunk_used, __ATOMIC_RELEASE);
-	__atomic_fetch_add(&m.ring->words, done, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&m.ring->words, piece.done, __ATOMIC_RELAXED);
 	__atomic_fetch_add(&m.ring->pieces, 1, __ATOMIC_RELAXED);
-	__atomic_fetch_add(&m.ring->encode_ticks, now_ticks() - began, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&m.ring->encode_ticks, memory_now_ticks() - began, __ATOMIC_RELAXED);
 }
 
 static void flush(void)
@@ -466,7 +434,7 @@ static void flush(void)
 	if (nr && m.current && recording())
 		add_piece(m.current, memory_buffer, nr);
 	memory_hot.next = memory_buffer;
-	m.begin_ticks = now_ticks();
+	m.begin_ticks = memory_now_ticks();
 }
 
 void memory_on_full(void)
@@ -487,10 +455,15 @@ static void mark(enum memory_mark what, const ULong *slot)
 		*memory_hot.next++ = slot[i];
 }
 
+void memory_mark_call(enum memory_call_kind kind, ULong began_ticks, const ULong argument[4])
+{
+	mark(MEMORY_MARK_call, (const ULong[]){kind, argument[0], argument[1], argument[2],
+				       argument[3], began_ticks, memory_now_ticks()});
+}
+
 static void mark_call(enum memory_call_kind kind, ULong argument)
 {
-	ULong now = now_ticks();
-	mark(MEMORY_MARK_call, (const ULong[]){kind, argument, 0, 0, 0, now, now});
+	memory_mark_call(kind, memory_now_ticks(), (const ULong[4]){argument});
 }
 
 void memory_accessed(ThreadId tid, Bool store, Addr address, SizeT bytes)
@@ -554,6 +527,7 @@ void memory_switched_to(ThreadId tid)
 		m.current = t;
 		memory_hot.string = t->string;
 	}
+	memory_heap_switched(tid);
 	if (!t->begun) {
 		t->begun = True;
 		t->lwp = (UInt)system_call(SYSTEM_GETTID, 0, 0, 0, 0);
@@ -584,6 +558,7 @@ void memory_exits(ThreadId tid)
 	if (m.ring)
 		close_chunk(t);
 	free_states(t);
+	memory_heap_exits(tid);
 	t->ended = True;
 	m.of_tid[tid] = NULL;
 	m.nr_alive--;
@@ -639,7 +614,7 @@ void memory_begin(void)
 	m.blocks = VG_(HT_construct)("longpole.blocks");
 	m.nr_blocks = 1; /* index 0 is none */
 	memory_hot.next = memory_buffer;
-	m.begin_ticks = now_ticks();
+	m.begin_ticks = memory_now_ticks();
 	VG_(atfork)(NULL, NULL, in_child);
 	if (!m.ring)
 		VG_(fmsg_bad_option)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* spin_code.c - what is put into the program's code: a count of instructions, a look at each store
  * whether it changes memory, a call at backward branches. */
+#include "code.h"
 #include "spin.h"
 
 #include "libvex_guest_offsets.h"
@@ -18,45 +19,9 @@ struct code { /* a superblock in the making */
 	UInt marked; /* of them: in the range that is counted apart */
 };
 
-static IRExpr *u64(ULong v)
-{
-	return IRExpr_Const(IRConst_U64(v));
-}
-
-static IRExpr *assign(struct code *c, IRType type, IRExpr *e)
-{
-	IRTemp t = newIRTemp(c->out->tyenv, type);
-	addStmtToIRSB(c->out, IRStmt_WrTmp(t, e));
-	return IRExpr_RdTmp(t);
-}
-
-static IRExpr *unary(struct code *c, IRType type, IROp op, IRExpr *a)
-{
-	return assign(c, type, IRExpr_Unop(op, a));
-}
-
-static IRExpr *binary(struct code *c, IRType type, IROp op, IRExpr *a, IRExpr *b)
-{
-	return assign(c, type, IRExpr_Binop(op, a, b));
-}
-
-static IRExpr *load_global(struct code *c, const void *global)
-{
-	return assign(c, Ity_I64, IRExpr_Load(Iend_LE, Ity_I64, u64((Addr)global)));
-}
-
 static IRExpr *stack_pointer(struct code *c)
 {
-	return assign(c, Ity_I64, IRExpr_Get(OFFSET_amd64_RSP, Ity_I64));
-}
-
-static IRExpr *both(struct code *c, IRExpr *a, IRExpr *b) /* I1; NULL: true */
-{
-	if (!a || !b)
-		return a ? a : b;
-	IRExpr *wide = binary(c, Ity_I64, Iop_And64, unary(c, Ity_I64, Iop_1Uto64, a),
-		unary(c, Ity_I64, Iop_1Uto64, b));
-	return unary(c, Ity_I1, Iop_64to1, wide);
+	return code_assign(c->out, Ity_I64, IRExpr_Get(OFFSET_amd64_RSP, Ity_I64));
 }
 
 /* ---- instructions -----------------------------------------------------------------------------
@@ -66,8 +31,9 @@ static void add_to(struct code *c, ULong *global, UInt *nr)
 {
 	if (!*nr)
 		return;
-	IRExpr *n = binary(c, Ity_I64, Iop_Add64, load_global(c, global), u64(*nr));
-	addStmtToIRSB(c->out, IRStmt_Store(Iend_LE, u64((Addr)global), n));
+	IRExpr *n = code_binary(
+		c->out, Ity_I64, Iop_Add64, code_load_global(c->out, global), code_u64(*nr));
+	addStmtToIRSB(c->out, IRStmt_Store(Iend_LE, code_u64((Addr)global), n));
 	*nr = 0;
 }
 
@@ -115,108 +81,41 @@ static void call(struct code *c, const HChar *name, void *function, UInt nr_regs
 
 static void on_load(struct code *c, IRExpr *address, UInt size, IRExpr *guard)
 {
-	IRExpr *tracking = unary(c, Ity_I1, Iop_64to1, load_global(c, &spin_hot.tracking));
+	IRExpr *tracking =
+		code_unary(c->out, Ity_I1, Iop_64to1, code_load_global(c->out, &spin_hot.tracking));
 	call(c, "spin_on_load", spin_on_load, 3,
-		mkIRExprVec_3(address, stack_pointer(c), u64(size)), both(c, tracking, guard));
+		mkIRExprVec_3(address, stack_pointer(c), code_u64(size)),
+		code_both(c->out, tracking, guard));
 }
 
 /* Memory changes if `differs` (I1; NULL: we cannot say, so yes). */
 static void on_store(struct code *c, IRExpr *address, UInt size, IRExpr *differs)
 {
-	IRExpr *wide = differs ? unary(c, Ity_I64, Iop_1Uto64, differs) : u64(1);
-	IRExpr *changed = load_global(c, &spin_hot.changed);
-	changed = binary(c, Ity_I64, Iop_Or64, changed, wide);
-	addStmtToIRSB(c->out, IRStmt_Store(Iend_LE, u64((Addr)&spin_hot.changed), changed));
+	IRExpr *wide = differs ? code_unary(c->out, Ity_I64, Iop_1Uto64, differs) : code_u64(1);
+	IRExpr *changed = code_load_global(c->out, &spin_hot.changed);
+	changed = code_binary(c->out, Ity_I64, Iop_Or64, changed, wide);
+	addStmtToIRSB(c->out, IRStmt_Store(Iend_LE, code_u64((Addr)&spin_hot.changed), changed));
 	/* Is it one whose writers we want to know, or do we look at all? */
-	IRExpr *at = binary(c, Ity_I64, Iop_And64,
-		binary(c, Ity_I64, Iop_Shr64, address, IRExpr_Const(IRConst_U8(3))),
-		u64(FILTER_BYTES - 1));
-	at = binary(c, Ity_I64, Iop_Add64, at, u64((Addr)spin_filter));
-	IRExpr *watched = assign(c, Ity_I8, IRExpr_Load(Iend_LE, Ity_I8, at));
-	IRExpr *look = binary(c, Ity_I64, Iop_Or64, unary(c, Ity_I64, Iop_8Uto64, watched),
-		load_global(c, &spin_hot.tracking));
-	look = binary(c, Ity_I64, Iop_And64, look, wide);
+	IRExpr *at = code_binary(c->out, Ity_I64, Iop_And64,
+		code_binary(c->out, Ity_I64, Iop_Shr64, address, IRExpr_Const(IRConst_U8(3))),
+		code_u64(FILTER_BYTES - 1));
+	at = code_binary(c->out, Ity_I64, Iop_Add64, at, code_u64((Addr)spin_filter));
+	IRExpr *watched = code_assign(c->out, Ity_I8, IRExpr_Load(Iend_LE, Ity_I8, at));
+	IRExpr *look = code_binary(c->out, Ity_I64, Iop_Or64,
+		code_unary(c->out, Ity_I64, Iop_8Uto64, watched),
+		code_load_global(c->out, &spin_hot.tracking));
+	look = code_binary(c->out, Ity_I64, Iop_And64, look, wide);
 	call(c, "spin_on_change", spin_on_change, 3,
-		mkIRExprVec_3(address, stack_pointer(c), u64(c->pc | (ULong)size << SIZE_SHIFT)),
-		unary(c, Ity_I1, Iop_64to1, look));
-}
-
-/* a != b, of types that stores have; NULL: of no type that we compare. */
-static IRExpr *differ(struct code *c, IRType type, IRExpr *a, IRExpr *b)
-{
-	static const struct {
-		IRType type;
-		IROp op;
-	} plain[] = {{Ity_I64, Iop_CmpNE64}, {Ity_I32, Iop_CmpNE32}, {Ity_I16, Iop_CmpNE16},
-		{Ity_I8, Iop_CmpNE8}};
-	for (UInt i = 0; i < sizeof plain / sizeof *plain; i++)
-		if (plain[i].type == type)
-			return binary(c, Ity_I1, plain[i].op, a, b);
-	return NULL;
-}
-
-/* The same type in memory, of parts that differ() knows; and the part i of a value. */
-static UInt parts_of(IRType type, IRType *ret)
-{
-	*ret = type == Ity_F32 ? Ity_I32
-	       : type == Ity_F64 || type == Ity_V128 || type == Ity_V256 || type == Ity_I128
-		       ? Ity_I64
-		       : type;
-	return type == Ity_V256 ? 4 : type == Ity_V128 || type == Ity_I128 ? 2 : 1;
-}
-
-static IRExpr *part_of(struct code *c, IRType type, IRExpr *value, UInt i)
-{
-	static const IROp of_v256[] = {
-		Iop_V256to64_0, Iop_V256to64_1, Iop_V256to64_2, Iop_V256to64_3};
-	switch (type) {
-	case Ity_F32:
-		return unary(c, Ity_I32, Iop_ReinterpF32asI32, value);
-	case Ity_F64:
-		return unary(c, Ity_I64, Iop_ReinterpF64asI64, value);
-	case Ity_V128:
-		return unary(c, Ity_I64, i ? Iop_V128HIto64 : Iop_V128to64, value);
-	case Ity_I128:
-		return unary(c, Ity_I64, i ? Iop_128HIto64 : Iop_128to64, value);
-	case Ity_V256:
-		return unary(c, Ity_I64, of_v256[i], value);
-	default:
-		return value;
-	}
-}
-
-/* Would storing `data` change what is there? */
-static IRExpr *changes(struct code *c, IRExpr *address, IRExpr *data)
-{
-	IRType part_type, type = typeOfIRExpr(c->out->tyenv, data);
-	UInt nr = parts_of(type, &part_type);
-	UInt size = (UInt)sizeofIRType(part_type);
-	IRExpr *any = NULL;
-	for (UInt i = 0; i < nr; i++) {
-		IRExpr *at = i ? binary(c, Ity_I64, Iop_Add64, address, u64(i * size)) : address;
-		IRExpr *old = assign(c, part_type, IRExpr_Load(Iend_LE, part_type, at));
-		IRExpr *one = differ(c, part_type, old, part_of(c, type, data, i));
-		if (!one)
-			return NULL;
-		one = unary(c, Ity_I64, Iop_1Uto64, one);
-		any = any ? binary(c, Ity_I64, Iop_Or64, any, one) : one;
-	}
-	return unary(c, Ity_I1, Iop_64to1, any);
+		mkIRExprVec_3(
+			address, stack_pointer(c), code_u64(c->pc | (ULong)size << SIZE_SHIFT)),
+		code_unary(c->out, Ity_I1, Iop_64to1, look));
 }
 
 static void on_guarded_store(struct code *c, const IRStoreG *s)
 {
-	/* What is not stored is not read either: it might not be mapped. */
-	IRType type = typeOfIRExpr(c->out->tyenv, s->data);
-	IRExpr *differs = NULL;
-	if (type == Ity_I32 || type == Ity_I64) {
-		IRTemp old = newIRTemp(c->out->tyenv, type);
-		addStmtToIRSB(c->out,
-			IRStmt_LoadG(Iend_LE, type == Ity_I32 ? ILGop_Ident32 : ILGop_Ident64, old,
-				s->addr, s->data, s->guard));
-		differs = differ(c, type, IRExpr_RdTmp(old), s->data);
-	}
-	on_store(c, s->addr, (UInt)sizeofIRType(type), both(c, differs, s->guard));
+	IRExpr *differs = code_guarded_store_changes(c->out, s);
+	on_store(c, s->addr, (UInt)sizeofIRType(typeOfIRExpr(c->out->tyenv, s->data)),
+		code_both(c->out, differs, s->guard));
 }
 
 static void on_guarded_load(struct code *c, const IRLoadG *l)
@@ -229,28 +128,11 @@ static void on_guarded_load(struct code *c, const IRLoadG *l)
 static void on_cas(struct code *c, IRStmt *statement)
 {
 	const IRCAS *cas = statement->Ist.CAS.details;
-	IRType type = typeOfIRExpr(c->out->tyenv, cas->dataLo);
-	UInt size = (UInt)sizeofIRType(type) * (cas->dataHi ? 2 : 1);
+	UInt size = (UInt)sizeofIRType(typeOfIRExpr(c->out->tyenv, cas->dataLo));
+	size *= cas->dataHi ? 2 : 1;
 	on_load(c, cas->addr, size, NULL);
 	addStmtToIRSB(c->out, statement);
-	/* It stored if it found what it expected; that changed something if the new value is
-	 * another. */
-	IRExpr *found = differ(c, type, IRExpr_RdTmp(cas->oldLo), cas->expdLo);
-	IRExpr *changes_it = differ(c, type, cas->dataLo, cas->expdLo);
-	if (!found || !changes_it) {
-		on_store(c, cas->addr, size, NULL);
-		return;
-	}
-	found = unary(c, Ity_I1, Iop_Not1, found);
-	if (cas->dataHi) {
-		IRExpr *high = differ(c, type, IRExpr_RdTmp(cas->oldHi), cas->expdHi);
-		IRExpr *other = differ(c, type, cas->dataHi, cas->expdHi);
-		found = both(c, found, unary(c, Ity_I1, Iop_Not1, high));
-		other = binary(c, Ity_I64, Iop_Or64, unary(c, Ity_I64, Iop_1Uto64, other),
-			unary(c, Ity_I64, Iop_1Uto64, changes_it));
-		changes_it = unary(c, Ity_I1, Iop_64to1, other);
-	}
-	on_store(c, cas->addr, size, both(c, found, changes_it));
+	on_store(c, cas->addr, size, code_cas_changes(c->out, cas));
 }
 
 static void on_helper(struct code *c, const IRDirty *d)
@@ -266,7 +148,7 @@ static void on_helper(struct code *c, const IRDirty *d)
 
 static void on_branch(struct code *c, IRExpr *target, IRExpr *guard)
 {
-	IRExpr **args = mkIRExprVec_3(IRExpr_GSPTR(), u64(c->pc), target);
+	IRExpr **args = mkIRExprVec_3(IRExpr_GSPTR(), code_u64(c->pc), target);
 	IRDirty *d = unsafeIRDirty_0_N(
 		3, "spin_on_branch", VG_(fnptr_to_fnentry)((void *)spin_on_branch), args);
 	if (guard)
@@ -295,10 +177,11 @@ static void on_exit(struct code *c, IRStmt *s)
 	c->nr += again;
 	c->marked += marked;
 	if (backward) {
-		on_branch(c, u64(target), s->Ist.Exit.guard);
-		IRExpr *yields = unary(c, Ity_I1, Iop_64to1, load_global(c, &spin_hot.yields));
-		addStmtToIRSB(c->out, IRStmt_Exit(both(c, yields, s->Ist.Exit.guard), Ijk_Yield,
-					      s->Ist.Exit.dst, s->Ist.Exit.offsIP));
+		on_branch(c, code_u64(target), s->Ist.Exit.guard);
+		IRExpr *yields = code_unary(
+			c->out, Ity_I1, Iop_64to1, code_load_global(c->out, &spin_hot.yields));
+		addStmtToIRSB(c->out, IRStmt_Exit(code_both(c->out, yields, s->Ist.Exit.guard),
+					      Ijk_Yield, s->Ist.Exit.dst, s->Ist.Exit.offsIP));
 	}
 	addStmtToIRSB(c->out, s);
 }
@@ -317,12 +200,13 @@ static void on_end(struct code *c)
 	if (c->out->jumpkind != Ijk_Boring || !jump)
 		return;
 	if (constant && target <= c->pc) {
-		on_branch(c, u64(target), NULL);
-		addStmtToIRSB(c->out,
-			IRStmt_Exit(unary(c, Ity_I1, Iop_64to1, load_global(c, &spin_hot.yields)),
-				Ijk_Yield, next->Iex.Const.con, c->out->offsIP));
+		on_branch(c, code_u64(target), NULL);
+		addStmtToIRSB(
+			c->out, IRStmt_Exit(code_unary(c->out, Ity_I1, Iop_64to1,
+						    code_load_global(c->out, &spin_hot.yields)),
+					Ijk_Yield, next->Iex.Const.con, c->out->offsIP));
 	} else if (!constant) {
-		IRExpr *back = binary(c, Ity_I1, Iop_CmpLE64U, next, u64(c->pc));
+		IRExpr *back = code_binary(c->out, Ity_I1, Iop_CmpLE64U, next, code_u64(c->pc));
 		on_branch(c, next, back);
 	}
 }
@@ -347,7 +231,7 @@ static void on_statement(struct code *c, IRStmt *s)
 	case Ist_Store:
 		on_store(c, s->Ist.Store.addr,
 			(UInt)sizeofIRType(typeOfIRExpr(c->out->tyenv, s->Ist.Store.data)),
-			changes(c, s->Ist.Store.addr, s->Ist.Store.data));
+			code_store_changes(c->out, s->Ist.Store.addr, s->Ist.Store.data));
 		break;
 	case Ist_StoreG:
 		on_guarded_store(c, s->Ist.StoreG.details);

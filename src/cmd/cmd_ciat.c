@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_ciat.c - `longpole ciat`: how threads share memory, whatever the machine. */
-#include "cmd/slack.h"
+#include "cmd/ciat.h"
 #include "cmd/streams.h"
-#include "memory/ciat.h"
+#include "memory/silent.h"
 #include "memory/smait.h"
 #include "config.h"
 
@@ -10,7 +10,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LINES_SHOWN = 5, SITES_SHOWN = 4, FUNCTIONS_SHOWN = 10, MATRIX_SHOWN = 16 };
+enum {
+	LINES_SHOWN = 5,
+	SITES_SHOWN = 4,
+	FUNCTIONS_SHOWN = 10,
+	OBJECTS_SHOWN = 10,
+	MATRIX_SHOWN = 16
+};
 
 static const struct cmd_option option[] = {
 	CMD_STREAM_OPTIONS,
@@ -25,7 +31,7 @@ static const struct cmd_option option[] = {
 	{"location", 0, "BYTES", "1 2 4 8", "size of a memory location (default 4)"},
 	{"line", 0, "BYTES", NULL, "size of a cache line (default 64)"},
 	{"no-lines", 0, NULL, NULL, "do not tell false from true sharing; a fifth faster"},
-	{"functions", 0, NULL, NULL, "a table of the instructions that access memory"},
+	{"functions", 0, NULL, NULL, "a table of the instructions, beside that of the functions, that access memory"},
 	{"reuse", 0, "[SHARE]", NULL,
 		"reuse distances and miss-ratio curves; of a share of the lines when given (0.01)"},
 	{"range-shared", 0, "FROM-TO", NULL, "an address range reserved for shared pages"},
@@ -72,7 +78,7 @@ static bool ciat_options(struct cmd *c, struct memory_ciat_options *o)
 	uint64_t line = 0, location = 0;
 	const char *share = cmd_value(c, "reuse");
 	*o = (struct memory_ciat_options){.without_lines = cmd_given(c, "no-lines"),
-		.with_functions = cmd_given(c, "functions"),
+		.with_functions = true,
 		.with_reuse = cmd_given(c, "reuse"),
 		.hpux = cmd_given(c, "hpux")};
 	if (!cmd_value_count(c, "line", &line) || !cmd_value_count(c, "location", &location) ||
@@ -130,16 +136,27 @@ static void add_place(struct base_str *out, struct cmd_slack_names *n, uint64_t 
 	base_str_fini(&text);
 }
 
-/* The first byte of a line that was touched where it was shared: symbols may begin within a line.
- */
-static uint64_t first_touched(const struct memory_ciat_result *r, const struct memory_ciat_line *l)
+/* What a line is in: of its sites the one with the first byte, for symbols may begin within it. */
+static void add_line_object(struct base_str *out, struct cmd_slack_names *n,
+	const struct memory_ciat_result *r, const struct memory_ciat_line *l)
 {
-	uint64_t offsets = 0;
-	for (size_t k = 0; k < r->nr_sites; k++)
-		if (r->site[k].line == l->address)
-			offsets |= r->site[k].offsets;
-	return l->address +
-	       (offsets ? (unsigned)__builtin_ctzll(offsets) * (uint64_t)r->line_bytes / 64 : 0);
+	const struct memory_ciat_site *first = NULL;
+	uint64_t at = l->address;
+	for (size_t k = 0; k < r->nr_sites; k++) {
+		const struct memory_ciat_site *e = &r->site[k];
+		uint64_t here = e->line + (e->offsets ? (unsigned)__builtin_ctzll(e->offsets) : 0) *
+						  (uint64_t)r->line_bytes / 64;
+		if (e->line != l->address || (first && here >= at))
+			continue;
+		first = e;
+		at = here;
+	}
+	struct base_str name = {0};
+	if (first && first->heap && ciat_site_object(&name, n, r, first))
+		report_clean_add(out, base_str_text(&name));
+	else
+		add_place(out, n, at, false);
+	base_str_fini(&name);
 }
 
 static void finding(
@@ -158,7 +175,7 @@ static void finding(
 			out, "False sharing: %.0f%% of the ", percent(n->false_misses, misses));
 		base_str_add_count(out, misses);
 		base_str_add(out, " times that a line comes back changed bring no news; most in ");
-		add_place(out, s, first_touched(r, &r->line[0]), false);
+		add_line_object(out, s, r, &r->line[0]);
 		base_str_addf(out, " (%.0f%% of them).\n",
 			percent(r->line[0].false_misses, n->false_misses));
 	} else {
@@ -227,7 +244,7 @@ static void line_rows(
 		unsigned shown = 0;
 		base_str_addf(out, "  0x%" PRIx64 "  false %" PRIu64 "  true %" PRIu64 "  ",
 			l->address, l->false_misses, l->true_misses);
-		add_place(out, s, first_touched(r, l), false);
+		add_line_object(out, s, r, l);
 		base_str_add(out, "\n");
 		for (size_t k = 0; k < r->nr_sites && shown < SITES_SHOWN; k++) {
 			const struct memory_ciat_site *e = &r->site[k];
@@ -235,9 +252,8 @@ static void line_rows(
 				continue;
 			unsigned first = e->offsets ? (unsigned)__builtin_ctzll(e->offsets) : 0;
 			struct base_str field = {0};
-			uint64_t at = l->address + first * (uint64_t)r->line_bytes / 64;
 			base_str_addf(out, "      byte %u", first * r->line_bytes / 64);
-			if (!s->source->ops->data_place && cmd_slack_data_at(s, at, &field)) {
+			if (ciat_site_object(&field, s, r, e)) {
 				base_str_add(out, " (");
 				report_clean_add(out, base_str_text(&field));
 				base_str_add(out, ")");
@@ -322,7 +338,7 @@ static int by_accesses(const void *a, const void *b)
 	return nx != ny ? (nx < ny ? 1 : -1) : (x->code > y->code) - (x->code < y->code);
 }
 
-static void function_rows(
+static void instruction_rows(
 	struct base_str *out, const struct memory_ciat_result *r, struct cmd_slack_names *s)
 {
 	const struct memory_ciat_function **by =
@@ -358,6 +374,12 @@ static void caveats(
 		base_str_addf(out,
 			"Caution: %" PRIu64 " phases beyond the limit are only in the sums.\n",
 			r->phases_left_out);
+	if (r->blocks_left_out)
+		base_str_addf(out,
+			"Caution: %" PRIu64
+			" allocated blocks were too many at a time; accesses to "
+			"them have no name.\n",
+			r->blocks_left_out);
 	if (r->sites_left_out)
 		base_str_addf(out,
 			"Caution: %" PRIu64 " sharing misses are not attributed to instructions.\n",
@@ -384,31 +406,74 @@ static enum base_status add(void *ctx, const struct memory_steps *steps, struct 
 	return memory_ciat_add(ctx, steps, err);
 }
 
-static int answer(struct cmd *c, const struct cmd_streams *s, const struct memory_ciat_result *r)
+struct tables {
+	struct cmd_slack_names names;
+	struct ciat_table objects, functions;
+};
+
+static enum base_status fill_tables(struct tables *t, const struct cmd_streams *s,
+	const struct memory_ciat *analysis, const struct memory_ciat_result *r)
+{
+	*t = (struct tables){.names = {.source = s->source}};
+	enum base_status ok = ciat_objects(&t->objects, &t->names, analysis, r);
+	return ok == BASE_OK ? ciat_functions(&t->functions, &t->names, r) : ok;
+}
+
+static void tables_fini(struct tables *t)
+{
+	ciat_table_fini(&t->objects);
+	ciat_table_fini(&t->functions);
+	cmd_slack_names_fini(&t->names);
+}
+
+static int answer_json(struct cmd *c, const struct cmd_streams *s, struct tables *t,
+	const struct memory_ciat_result *r)
+{
+	const struct memory_names by = {&t->names, cmd_slack_place};
+	json_t *result = memory_ciat_json(r, s->source, &by);
+	if (!cmd_given(c, "functions"))
+		json_object_del(result, "instructions");
+	json_object_set_new(result, "objects", ciat_objects_json(&t->objects));
+	json_object_set_new(result, "functions", ciat_functions_json(&t->functions));
+	return cmd_write_json(c, json_pack("{s:s, s:s, s:o, s:o}", "schema", "longpole/ciat/1",
+					 "tool", "longpole " LONGPOLE_VERSION, "source",
+					 cmd_streams_json(s), "result", result));
+}
+
+static int answer(struct cmd *c, const struct cmd_streams *s, const struct memory_ciat *analysis,
+	const struct memory_ciat_result *r)
 {
 	struct base_str text = {0};
-	if (cmd_given(c, "json"))
-		return cmd_write_json(
-			c, json_pack("{s:s, s:s, s:o, s:o}", "schema", "longpole/ciat/1", "tool",
-				   "longpole " LONGPOLE_VERSION, "source", cmd_streams_json(s),
-				   "result", memory_ciat_json(r, s->source)));
+	struct tables t;
 	if (cmd_given(c, "tags")) {
 		memory_ciat_tags(&text, r);
 		return cmd_write(c, &text);
 	}
-	struct cmd_slack_names names = {.source = s->source};
-	finding(&text, r, &names);
-	phase_rows(&text, r);
-	if (r->nr_threads > 1)
-		degree_rows(&text, r);
-	line_rows(&text, r, &names);
-	matrix_rows(&text, r);
-	usage_rows(&text, r);
-	curve_rows(&text, r);
-	function_rows(&text, r, &names);
-	caveats(&text, s, r);
-	cmd_slack_names_fini(&names);
-	return cmd_write(c, &text);
+	int status = CMD_OK;
+	enum base_status ok = fill_tables(&t, s, analysis, r);
+	if (ok != BASE_OK) {
+		status = cmd_fail(c, base_fail(&c->err, ok, "no memory for names"));
+	} else if (cmd_given(c, "json")) {
+		status = answer_json(c, s, &t, r);
+	} else {
+		finding(&text, r, &t.names);
+		phase_rows(&text, r);
+		if (r->nr_threads > 1)
+			degree_rows(&text, r);
+		line_rows(&text, r, &t.names);
+		ciat_objects_text(&text, &t.objects, OBJECTS_SHOWN);
+		ciat_functions_text(&text, &t.functions, FUNCTIONS_SHOWN);
+		matrix_rows(&text, r);
+		memory_silent_text(&text, s->source, r->nr_threads);
+		usage_rows(&text, r);
+		curve_rows(&text, r);
+		if (cmd_given(c, "functions"))
+			instruction_rows(&text, r, &t.names);
+		caveats(&text, s, r);
+		status = cmd_write(c, &text);
+	}
+	tables_fini(&t);
+	return status;
 }
 
 static int write_files(struct cmd *c, const struct memory_ciat_result *r)
@@ -443,6 +508,8 @@ static int run(struct cmd *c, struct cmd_streams *s, struct memory_ciat_options 
 	}
 	int status = CMD_OK;
 	enum base_status ok = memory_ciat_new(nr_threads, o, &analysis, &c->err);
+	if (ok == BASE_OK && !o->event && !o->with_reuse)
+		ok = memory_order_allow_runs(s->order, &c->err);
 	if (ok != BASE_OK)
 		status = cmd_fail(c, ok);
 	else
@@ -455,7 +522,7 @@ static int run(struct cmd *c, struct cmd_streams *s, struct memory_ciat_options 
 	int closed = cmd_out_close(c, &events);
 	status = status == CMD_OK ? closed : status;
 	if (status == CMD_OK)
-		status = answer(c, s, r);
+		status = answer(c, s, analysis, r);
 	memory_ciat_free(analysis);
 	return status;
 }

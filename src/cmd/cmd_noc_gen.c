@@ -27,19 +27,20 @@ static int list_parameters(struct cmd *c)
 static int print(struct cmd *c, const struct noc_pdg *g, const char *pattern, const char *path)
 {
 	uint64_t end = 0, nr = noc_pdg_nr_dependencies(g), roots = 0;
+	uint32_t copies = noc_pdg_nr_copies(g), transmits = g->nr_packets - copies;
 	for (uint32_t i = 0; i < g->nr_packets; i++) {
 		end = g->receive_cycle[i] > end ? g->receive_cycle[i] : end;
-		roots += g->first[i] == g->first[i + 1];
+		roots += g->first[i] == g->first[i + 1] && !noc_pdg_is_copy(g, i);
 	}
 	if (cmd_given(c, "json"))
 		return cmd_write_json(c,
-			json_pack("{s:s, s:s, s:{s:s, s:I, s:I, s:I, s:I, s:I, s:s, s:s}}",
+			json_pack("{s:s, s:s, s:{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:s}}",
 				"schema", "longpole/noc-gen/1", "tool",
 				"longpole " LONGPOLE_VERSION, "result", "pattern", pattern, "nodes",
 				(json_int_t)g->nr_nodes, "packets", (json_int_t)g->nr_packets,
-				"dependencies", (json_int_t)nr, "packets_without_dependency",
-				(json_int_t)roots, "base_run_cycles", (json_int_t)end, "trace",
-				path, "origin", g->origin));
+				"transmits", (json_int_t)transmits, "dependencies", (json_int_t)nr,
+				"packets_without_dependency", (json_int_t)roots, "base_run_cycles",
+				(json_int_t)end, "trace", path, "origin", g->origin));
 	struct base_str text = {0};
 	base_str_addf(&text, "%s: ", pattern);
 	base_str_add_count(&text, g->nr_packets);
@@ -50,8 +51,16 @@ static int print(struct cmd *c, const struct noc_pdg *g, const char *pattern, co
 	base_str_add(&text, "  ");
 	base_str_add_count(&text, end);
 	base_str_addf(&text,
-		" cycles on the one-cycle network; %.1f %% of the packets depend on no reception\n",
-		100.0 * (double)roots / (double)g->nr_packets);
+		" cycles on the one-cycle network; %.1f %% of the transmits depend on no "
+		"reception\n",
+		100.0 * (double)roots / (double)transmits);
+	if (copies) {
+		base_str_add(&text, "  ");
+		base_str_add_count(&text, transmits);
+		base_str_addf(&text,
+			" transmits: %.1f %% of the packets are further receivers of a multicast\n",
+			100.0 * (double)copies / (double)g->nr_packets);
+	}
 	base_str_addf(&text, "  wrote %s\nNEXT  longpole noc sample -o run %s\n", path, path);
 	return cmd_write(c, &text);
 }

@@ -160,6 +160,9 @@ static void loss(struct base_str *text, uint64_t nr, const char *what)
 	base_str_addf(text, " %s\n", what);
 }
 
+static const char separate[] =
+	"receivers of multicasts: the format has none, they are packets of their own there";
+
 static enum base_status export_netrace(
 	struct cmd *c, const struct noc_pdg *g, const char *path, struct base_str *text)
 {
@@ -170,6 +173,7 @@ static enum base_status export_netrace(
 	loss(text, l.sizes, "sizes other than 1 and 5 flits");
 	loss(text, l.addresses, "addresses of more than 32 bits");
 	loss(text, l.dependents, "dependents beyond a packet's 255th");
+	loss(text, l.copies, separate);
 	return s;
 }
 
@@ -190,6 +194,7 @@ static enum base_status export_booksim(
 		base_str_addf(text, "%s%u", k ? "," : "", sizes.flits[k]);
 	base_str_add(text, "})\n");
 	loss(text, noc_pdg_nr_dependencies(g), "dependencies");
+	loss(text, noc_pdg_nr_copies(g), separate);
 	return s;
 }
 

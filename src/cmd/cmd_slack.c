@@ -22,8 +22,10 @@ static const struct cmd_option option[] = {
 	{"from-parallel", 0, NULL, NULL, "the graph begins when the first thread is created"},
 	{"from-marker", 0, "N", NULL, "the graph begins at the first marker with that number"},
 	{"spins", 0, NULL, NULL,
-		"find loops that only wait: their instructions are counted apart, and what low "
-		"power would save there"},
+		"find loops that only wait: they wait anew in the machine, their instructions are "
+		"counted apart, and what low power would save there"},
+	{"as-recorded", 0, NULL, NULL,
+		"with --spins: such loops go round as often as they did when recorded"},
 	{"until", 0, "CYCLES", NULL, "stop the machine after so many cycles"},
 	{"out-of-order", 'o', NULL, NULL, "on out-of-order processors, as B. Fields models them"},
 	{"window", 0, "N", NULL, "with -o: instructions in the reorder buffer (default 128)"},
@@ -177,16 +179,19 @@ static int out_of_order(struct cmd *c, struct memory_source *source, struct cmd_
 }
 
 static int find_spins(struct cmd *c, struct memory_source *source, struct slack_options *o,
-	struct slack_spins **ret)
+	struct slack_spins **ret, struct slack_waits **ret_waits)
 {
 	struct cmd_slack_decoder d = {.source = source};
 	enum base_status s = slack_spins_find(source, cmd_slack_decode, &d, ret, &c->err);
+	if (s == BASE_OK && !cmd_given(c, "as-recorded"))
+		s = slack_waits_find(source, *ret, cmd_slack_decode, &d, ret_waits, &c->err);
 	cmd_slack_decoder_fini(&d);
 	if (s != BASE_OK)
 		return cmd_fail(c, s);
 	o->machine.spinning = slack_spins_count;
 	o->machine.spinning_ctx = *ret;
 	o->machine.spins = *ret;
+	o->machine.waits = *ret_waits;
 	return CMD_OK;
 }
 
@@ -205,11 +210,14 @@ static int run(struct cmd *c, struct memory_source *source, const struct slack_m
 		.names = &names,
 		.rows = (size_t)rows};
 	struct slack_spins *spins = NULL;
-	int status = cmd_given(c, "spins") ? find_spins(c, source, &o, &spins) : CMD_OK;
+	struct slack_waits *waits = NULL;
+	int status = cmd_given(c, "spins") ? find_spins(c, source, &o, &spins, &waits) : CMD_OK;
 	v.spins = spins;
+	v.waits = waits;
 	if (status == CMD_OK)
 		status = cmd_given(c, "out-of-order") ? out_of_order(c, source, &v)
 						      : in_order(c, source, &v);
+	slack_waits_free(waits);
 	slack_spins_free(spins);
 	cmd_slack_names_fini(&names);
 	return status;

@@ -7,6 +7,8 @@
 #include "slack/fields.h"
 #include "slack/slack.h"
 #include "slack/spins.h"
+#include "slack/waits.h"
+#include "symbol/symbol.h"
 
 #include <jansson.h>
 
@@ -33,6 +35,13 @@ void cmd_slack_name(
 	struct cmd_slack_names *n, enum cmd_slack_by by, uint64_t address, struct base_str *out);
 /* The data object at an address, "object+0x8"; false: it has no name. */
 bool cmd_slack_data_at(struct cmd_slack_names *n, uint64_t address, struct base_str *out);
+/* "heap block from make() prog.c:31", by the call that allocated it. */
+void cmd_slack_heap(struct cmd_slack_names *n, uint64_t site, struct base_str *out);
+/* The first variable that ends behind `address`, of any module: it covers it, or is the next one.
+ * Its address and size are as mapped; the name is borrowed until fini. False: none. */
+bool cmd_slack_variable(struct cmd_slack_names *n, uint64_t address, struct symbol_variable *ret);
+/* A name for memory_names; its texts are borrowed until fini. */
+bool cmd_slack_place(void *names, uint64_t address, bool code, struct memory_place *ret);
 /* Sums over static instructions or lines, most critical first. NULL: nothing, or no memory. */
 struct cmd_slack_named *cmd_slack_group(struct cmd_slack_names *n, const struct slack_result *r,
 	enum cmd_slack_by by, size_t *ret_nr);
@@ -56,6 +65,7 @@ struct cmd_slack_view {
 	const struct slack_fields_result *fields; /* NULL: in order */
 	const struct slack_core *core;
 	const struct slack_spins *spins; /* NULL: not asked for */
+	const struct slack_waits *waits; /* NULL: loops go round as they were recorded */
 	struct cmd_slack_names *names;
 	size_t rows;
 };

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* slack_names.c - addresses of a memory stream into names, by the program's own files. */
 #include "cmd/slack.h"
-#include "symbol/symbol.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -108,9 +107,58 @@ void cmd_slack_name(
 		base_str_addf(out, "0x%" PRIx64, data ? address & ~UINT64_C(4095) : address);
 }
 
-static void name_heap(struct cmd_slack_names *n, uint64_t site, struct base_str *out)
+bool cmd_slack_variable(struct cmd_slack_names *n, uint64_t address, struct symbol_variable *ret)
+{
+	struct memory_linked at;
+	bool found = false;
+	for (size_t i = 0;
+		n->source->ops->linked && n->source->ops->linked(n->source, address, false, i, &at);
+		i++) {
+		struct symbol_file *symbols = symbols_of(n, at.path);
+		struct symbol_variable v;
+		if (!symbols || !symbol_variable(symbols, at.address, &v))
+			continue;
+		v.offset += address - at.address;
+		if (!found || v.offset < ret->offset)
+			*ret = v;
+		found = true;
+	}
+	return found;
+}
+
+bool cmd_slack_place(void *names, uint64_t address, bool code, struct memory_place *ret)
+{
+	struct cmd_slack_names *n = names;
+	struct symbol_variable v;
+	struct symbol_found s;
+	struct memory_linked at;
+	*ret = (struct memory_place){.name = "", .file = ""};
+	if (!code) {
+		if (!cmd_slack_variable(n, address, &v) || v.offset > address)
+			return false;
+		ret->name = v.name;
+		ret->start = v.offset;
+		ret->size_bytes = v.size_bytes;
+		return true;
+	}
+	if (!n->source->ops->linked || !n->source->ops->linked(n->source, address, true, 0, &at))
+		return false;
+	struct symbol_file *symbols = symbols_of(n, at.path);
+	if (!symbols || !symbol_code(symbols, at.address, &s) || !s.function)
+		return false;
+	ret->name = s.function;
+	ret->file = s.file ? s.file : "";
+	ret->line = (uint32_t)s.line;
+	return true;
+}
+
+void cmd_slack_heap(struct cmd_slack_names *n, uint64_t site, struct base_str *out)
 {
 	base_str_add(out, "heap block from ");
+	if (!site) {
+		base_str_add(out, "code that was not seen");
+		return;
+	}
 	cmd_slack_name(n, CMD_SLACK_FUNCTION, site, out);
 	base_str_add(out, " ");
 	cmd_slack_name(n, CMD_SLACK_LINE, site, out);
@@ -166,7 +214,7 @@ struct cmd_slack_named *cmd_slack_group(struct cmd_slack_names *n, const struct 
 	for (size_t i = 0; i < all && !failed; i++) {
 		base_str_reset(&name);
 		if (by == CMD_SLACK_DATA && r->line[i].site)
-			name_heap(n, r->line[i].site, &name);
+			cmd_slack_heap(n, r->line[i].site, &name);
 		else
 			cmd_slack_name(n, by,
 				by == CMD_SLACK_DATA ? r->line[i].address : r->code[i].code, &name);

@@ -10,6 +10,11 @@ static double percent(uint64_t n, uint64_t of)
 	return of ? 100 * (double)n / (double)of : 0;
 }
 
+static double ratio(uint64_t n, uint64_t of)
+{
+	return of ? (double)n / (double)of : 0;
+}
+
 static int most_first(const void *x, const void *y)
 {
 	const struct slack_spin_loop *a = *(const struct slack_spin_loop *const *)x;
@@ -73,13 +78,42 @@ static void power_rows(struct base_str *out, const struct cmd_slack_view *v)
 	if (!spun)
 		return;
 	base_str_addf(out,
-		"\n  Such loops, as long as they were recorded, took %.2f%% of the processors' "
-		"cycles in the machine. With a load address cache of %" PRIu64
-		" lines, %.2f%% of them would be in low power "
+		"\n  Such loops took %.2f%% of the processors' cycles in the machine. With a load "
+		"address cache of %" PRIu64 " lines, %.2f%% of them would be in low power "
 		"(%.2f%% of all); stores ended that %" PRIu64 " times, %" PRIu64
 		" of them to another word of the line.\n",
 		percent(spun, all), v->config->lac_entries, percent(low, spun), percent(low, all),
 		ends, wrong);
+}
+
+/* How often loops went round in the machine, and why some did as they were recorded. */
+static void wait_rows(struct base_str *out, const struct cmd_slack_view *v)
+{
+	const struct slack_waits *w = v->waits;
+	const struct slack_machine_result *m = v->result ? &v->result->machine : NULL;
+	if (!m || !v->spins->nr_loops)
+		return;
+	if (!w) {
+		base_str_add(out, "\n  In the machine such loops went round as often as they did "
+				  "when they were recorded.\n");
+		return;
+	}
+	base_str_addf(out,
+		"\n  In the machine such loops waited anew: %" PRIu64 " instructions of %" PRIu64
+		" waits, instead of %" PRIu64 " that were recorded. Of its %" PRIu64
+		" instructions %" PRIu64 " were useful, in %" PRIu64
+		" cycles: useful IPC %.3f, IPC %.3f.\n  What ends a wait is known of %" PRIu64
+		" last polls (one store can have ended them) and %" PRIu64
+		" times that a lock was taken.\n",
+		m->respun, m->rewaits, w->skipped, m->instructions, m->instructions - m->spinning,
+		m->cycles, ratio(m->instructions - m->spinning, m->cycles),
+		ratio(m->instructions, m->cycles), w->flags, w->locks);
+	if (w->several || w->unseen)
+		base_str_addf(out,
+			"  As recorded: %" PRIu64
+			" waits that several stores can have ended, %" PRIu64
+			" that no store in the trace can.\n",
+			w->several, w->unseen);
 }
 
 void cmd_slack_spins_text(struct base_str *out, const struct cmd_slack_view *v)
@@ -98,6 +132,7 @@ void cmd_slack_spins_text(struct base_str *out, const struct cmd_slack_view *v)
 	for (size_t i = 0; list && i < s->nr_loops && i < v->rows; i++)
 		add_row(out, v, list[i]);
 	base_free(list);
+	wait_rows(out, v);
 	power_rows(out, v);
 	if (s->unknown)
 		base_str_addf(out,
@@ -132,6 +167,19 @@ static json_t *loop_json(const struct cmd_slack_view *v, const struct slack_spin
 	return j;
 }
 
+static json_t *waits_json(const struct cmd_slack_view *v)
+{
+	const struct slack_waits *w = v->waits;
+	const struct slack_machine_result *m = v->result ? &v->result->machine : NULL;
+	if (!w || !m)
+		return json_null();
+	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "spin_instructions",
+		count(m->respun), "waits", count(m->rewaits), "left_out_instructions",
+		count(w->skipped), "known_by_store", count(w->flags), "locks_taken",
+		count(w->locks), "arrivals", count(w->barriers), "several_stores",
+		count(w->several), "no_store", count(w->unseen));
+}
+
 json_t *cmd_slack_spins_json(const struct cmd_slack_view *v)
 {
 	const struct slack_spins *s = v->spins;
@@ -147,7 +195,7 @@ json_t *cmd_slack_spins_json(const struct cmd_slack_view *v)
 			threads, json_pack("{s:i, s:o, s:o}", "thread", (int)i, "instructions",
 					 count(s->thread[i].instructions), "spin_instructions",
 					 count(s->thread[i].spinning)));
-	return json_pack("{s:o, s:o, s:o, s:o, s:o}", "instructions", count(s->instructions),
+	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "instructions", count(s->instructions),
 		"spin_instructions", count(s->spinning), "rounds_not_told", count(s->unknown),
-		"threads", threads, "loops", loops);
+		"threads", threads, "loops", loops, "anew", waits_json(v));
 }

@@ -80,7 +80,7 @@ static void *analyse(void *ctx)
 	while (s == BASE_OK) {
 		struct memory_steps steps;
 		s = memory_order_next(r->streams->order, &steps, &r->err);
-		if (s == BASE_OK && steps.nr)
+		if (s == BASE_OK && (steps.nr || steps.nr_pieces))
 			s = r->add(r->ctx, &steps, &r->err);
 		else if (s == BASE_OK)
 			memory_live_wait(r->streams->live);

@@ -8,9 +8,11 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 struct pair {
@@ -114,14 +116,13 @@ static pid_t number_of(const char *name)
 	return end != name && !*end && n > 0 && n <= INT32_MAX ? (pid_t)n : 0;
 }
 
-/* Or one that ended meanwhile. */
-static bool is_kernel_thread(pid_t pid)
+/* A kernel thread, or one that ended: nothing is mapped there, and no file is open. One call; to
+ * find that no file is open would take five. */
+static bool has_no_memory(pid_t pid)
 {
-	enum { PF_KTHREAD = 0x00200000 };
-	char text[1024];
-	struct deadlock_stat stat;
-	return deadlock_proc_read(pid, "stat", text, sizeof text) <= 0 ||
-	       !deadlock_parse_stat(text, &stat) || stat.flags & PF_KTHREAD;
+	char path[48], unused[8];
+	snprintf(path, sizeof path, "/proc/%d/exe", (int)pid);
+	return readlink(path, unused, sizeof unused) < 0 && errno != EACCES && errno != EPERM;
 }
 
 /* ---- shared memory --------------------------------------------------------------------------- */
@@ -143,19 +144,38 @@ static enum base_status add_region(struct search *s, pid_t pid, const struct dea
 	return status;
 }
 
-/* Processes are many, and most have nothing of ours: no more than the text of their maps is kept.
- */
-static enum base_status add_memory(struct search *s, pid_t pid)
+static enum base_status add_memory_by_text(struct search *s, pid_t pid)
 {
 	struct deadlock_region r;
 	enum base_status status = BASE_OK;
 	ssize_t n = deadlock_proc_read(pid, "maps", s->buf, BUF_BYTES);
 	const char *at = n > 0 ? s->buf : "";
 	if (n < 0 || n == BUF_BYTES - 1)
-		s->to->nr_blind += !is_kernel_thread(pid);
+		s->to->nr_blind += !has_no_memory(pid);
 	while (status == BASE_OK && deadlock_parse_region(&at, &r))
 		status = add_region(s, pid, &r);
 	return status;
+}
+
+/* Processes are many, and most share nothing with anybody: Linux 6.11 tells what they share without
+ * writing a text of all that they map, which takes thirty times as long. */
+static enum base_status add_memory(struct search *s, pid_t pid)
+{
+	struct deadlock_region r;
+	enum base_status status = BASE_OK;
+	char path[48];
+	snprintf(path, sizeof path, "/proc/%d/maps", (int)pid);
+	const int fd = open(path, O_RDONLY | O_CLOEXEC);
+	enum deadlock_shared shared = DEADLOCK_SHARED_REFUSED;
+	for (uint64_t from = 0; fd >= 0 && status == BASE_OK; from = r.end) {
+		shared = deadlock_shared_region(fd, from, &r);
+		if (shared != DEADLOCK_SHARED_FOUND)
+			break;
+		status = add_region(s, pid, &r);
+	}
+	if (fd >= 0)
+		(void)close(fd);
+	return shared == DEADLOCK_SHARED_REFUSED ? add_memory_by_text(s, pid) : status;
 }
 
 /* ---- files ----------------------------------------------------------------------------------- */
@@ -214,7 +234,10 @@ static enum base_status add_file(struct search *s, pid_t pid, int fd)
 	struct deadlock_file f;
 	enum base_status status = BASE_OK;
 	bool wanted = false;
+	errno = 0;
 	deadlock_file_kind_of(s->world, &p, fd, s->wants_paths, &f);
+	if (f.kind == DEADLOCK_FILE_NONE)
+		s->to->nr_blind += errno == EACCES || errno == EPERM;
 	for (size_t k = 0; k < s->to->nr && !wanted; k++)
 		wanted = needs(s, k) && is_candidate(&f, &s->to->access[k].key);
 	if (!wanted)
@@ -234,7 +257,7 @@ static enum base_status add_files(struct search *s, pid_t pid)
 	snprintf(path, sizeof path, "/proc/%d/fd", (int)pid);
 	DIR *dir = opendir(path);
 	if (!dir) {
-		s->to->nr_blind += (errno == EACCES || errno == EPERM) && !is_kernel_thread(pid);
+		s->to->nr_blind += errno == EACCES || errno == EPERM;
 		return BASE_OK;
 	}
 	for (const struct dirent *e; status == BASE_OK && (e = readdir(dir));) {
@@ -245,6 +268,36 @@ static enum base_status add_files(struct search *s, pid_t pid)
 	}
 	closedir(dir);
 	return status;
+}
+
+/* By what BPF tells: may it be a file that the key is about? Of a file with a name the kernel's own
+ * number may be another than the one in the key. */
+static bool may_be(mode_t mode, uint64_t inode, const struct deadlock_key *k)
+{
+	switch (k->kind) {
+	case DEADLOCK_KEY_PIPE_DATA:
+	case DEADLOCK_KEY_PIPE_ROOM:
+		return S_ISFIFO(mode) && (inode == k->id || k->space != 0);
+	case DEADLOCK_KEY_SOCKET_DATA:
+	case DEADLOCK_KEY_SOCKET_ROOM:
+		return S_ISSOCK(mode);
+	case DEADLOCK_KEY_FILE_LOCK:
+		return S_ISREG(mode) || S_ISDIR(mode);
+	case DEADLOCK_KEY_EVENTFD_DATA:
+	case DEADLOCK_KEY_EVENTFD_ROOM: /* from Linux 6.16 on they have the type of a file */
+		return !(mode & S_IFMT) || S_ISREG(mode);
+	default:
+		return false;
+	}
+}
+
+static enum base_status add_told_file(void *ctx, pid_t pid, int fd, mode_t mode, uint64_t inode)
+{
+	struct search *s = ctx;
+	bool wanted = false;
+	for (size_t k = 0; k < s->to->nr && !wanted; k++)
+		wanted = needs(s, k) && may_be(mode, inode, &s->to->access[k].key);
+	return wanted ? add_file(s, pid, fd) : BASE_OK;
 }
 
 /* ---- all of them ----------------------------------------------------------------------------- */
@@ -303,28 +356,44 @@ static enum base_status distribute(struct search *s)
 	return BASE_OK;
 }
 
-static enum base_status search_all(struct search *s)
+static enum base_status search_proc(struct search *s)
 {
 	enum base_status status = BASE_OK;
-	if (deadlock_world_core(s->world) || (!s->wants_memory && !s->wants_files))
-		return BASE_OK;
 	DIR *dir = opendir("/proc");
 	s->buf = s->wants_memory ? base_alloc(BUF_BYTES) : NULL;
 	if (s->wants_memory && !s->buf)
 		status = BASE_ERR_NOMEM;
-	/* kernel threads have no files and no maps: to ask for these costs no more than to ask who
-	 * is one */
 	for (const struct dirent *e; status == BASE_OK && dir && (e = readdir(dir));) {
 		const pid_t pid = number_of(e->d_name);
-		if (pid && s->wants_memory)
+		if (!pid || has_no_memory(pid))
+			continue;
+		if (s->wants_memory)
 			status = add_memory(s, pid);
-		if (status == BASE_OK && pid && s->wants_files)
+		if (status == BASE_OK && s->wants_files)
 			status = add_files(s, pid);
 	}
 	if (dir)
 		closedir(dir);
 	base_free(s->buf);
 	return status;
+}
+
+static enum base_status search_all(struct search *s)
+{
+	struct deadlock_tasks *tasks = deadlock_world_tasks(s->world);
+	if (deadlock_world_core(s->world))
+		return BASE_OK;
+	if (s->wants_files && tasks) {
+		struct base_err refused = {0}; /* then /proc tells */
+		const size_t nr = s->nr;
+		const enum base_status status =
+			deadlock_tasks_files(tasks, add_told_file, s, &refused);
+		if (status == BASE_ERR_NOMEM)
+			return status;
+		s->wants_files = status != BASE_OK;
+		s->nr = status == BASE_OK ? s->nr : nr;
+	}
+	return s->wants_memory || s->wants_files ? search_proc(s) : BASE_OK;
 }
 
 enum base_status deadlock_accesses_find(struct deadlock_world *w, const struct deadlock_wait *wait,

@@ -317,19 +317,12 @@ static bool has_twin(struct deadlock_copy *c, int fd, const struct deadlock_file
 	return false;
 }
 
-/* "17" of /proc/locks holds a lock on that file. */
-static bool is_locked(const struct deadlock_file *file, pid_t by, pid_t other_than)
+/* Somebody holds a lock on that file: `by`, or anybody (0), who is not `other_than`. */
+static bool is_locked(
+	const struct deadlock_copy *c, const struct deadlock_file *file, pid_t by, pid_t other_than)
 {
-	char text[PROC_TEXT_MAX];
-	const char *rest = text;
+	const char *rest = deadlock_world_locks(c->world);
 	struct deadlock_file_lock lock;
-	const int fd = open("/proc/locks", O_RDONLY | O_CLOEXEC);
-	const ssize_t got = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
-	if (fd >= 0)
-		(void)close(fd);
-	if (got <= 0)
-		return false;
-	text[got] = '\0';
 	while (deadlock_parse_file_lock(&rest, &lock))
 		if (!lock.is_blocked && lock.inode == file->inode && lock.device == file->device &&
 			(!by || lock.pid == by) && (!other_than || lock.pid != other_than))
@@ -350,7 +343,7 @@ void deadlock_copy_closing(struct deadlock_copy *c, int fd)
 	const int original = original_of(c, fd);
 	if (original < 0 || !is_open(c, fd, &file))
 		return;
-	if (file.kind == DEADLOCK_FILE_REGULAR && is_locked(&file, c->process->pid, 0)) {
+	if (file.kind == DEADLOCK_FILE_REGULAR && is_locked(c, &file, c->process->pid, 0)) {
 		key = lock_key(&file);
 		deadlock_copy_event(c, &key);
 	}
@@ -470,7 +463,7 @@ static int64_t file_lock(struct deadlock_copy *c, int fd, bool unlocks, bool wai
 		deadlock_copy_event(c, &key);
 		return 0;
 	}
-	if (c->is_first || !is_locked(&file, 0, c->process->pid))
+	if (c->is_first || !is_locked(c, &file, 0, c->process->pid))
 		return 0;
 	return waits ? deadlock_copy_block(c, &key, "a lock of a file") : -EAGAIN;
 }

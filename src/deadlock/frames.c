@@ -209,10 +209,9 @@ static void fill_line(struct unwinder *u, Dwfl_Module *module, struct deadlock_f
 	}
 }
 
-static void fill_frame(struct unwinder *u, uint64_t pc, struct deadlock_frame *f)
+static void name_frame(struct unwinder *u, struct deadlock_frame *f)
 {
-	*f = (struct deadlock_frame){.pc = pc, .function = "", .module = "", .file = ""};
-	Dwfl_Module *module = dwfl_addrmodule(u->dwfl, pc);
+	Dwfl_Module *module = dwfl_addrmodule(u->dwfl, f->pc);
 	if (!module)
 		return;
 	const char *path = dwfl_module_info(module, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
@@ -221,12 +220,44 @@ static void fill_frame(struct unwinder *u, uint64_t pc, struct deadlock_frame *f
 	f->is_runtime = deadlock_module_is_runtime(name);
 	GElf_Off offset = 0;
 	GElf_Sym symbol;
-	name = dwfl_module_addrinfo(module, pc, &offset, &symbol, NULL, NULL, NULL);
+	name = dwfl_module_addrinfo(module, f->pc, &offset, &symbol, NULL, NULL, NULL);
 	if (name && (symbol.st_size == 0 || offset < symbol.st_size)) {
 		f->function = readable(u, name);
 		f->offset = offset;
 	}
 	fill_line(u, module, f);
+}
+
+/* A place in a file has one name in all processes. To find it takes elfutils a walk through all
+ * symbols of the file, once a process. */
+struct place {
+	uint64_t device;
+	struct deadlock_frame frame;
+};
+
+static void fill_frame(struct unwinder *u, uint64_t pc, struct deadlock_frame *f)
+{
+	const struct deadlock_region *r = deadlock_process_region(u->world, u->process, pc);
+	struct base_map *places = deadlock_world_places(u->world);
+	const uint64_t inode = r ? r->inode : 0, at = r ? pc - r->start + r->offset : 0;
+	uint64_t value;
+	*f = (struct deadlock_frame){.pc = pc, .function = "", .module = "", .file = ""};
+	if (inode && base_map_get(places, inode, at, &value)) {
+		const struct place *known = (const struct place *)(uintptr_t)value;
+		if (known->device == r->device) {
+			*f = known->frame;
+			f->pc = pc;
+			return;
+		}
+	}
+	name_frame(u, f);
+	struct place *place =
+		inode ? base_arena_alloc(deadlock_world_arena(u->world), sizeof *place) : NULL;
+	if (!place)
+		return;
+	*place = (struct place){.device = r->device, .frame = *f};
+	if (base_map_put(places, inode, at, (uintptr_t)place) != BASE_OK)
+		return; /* it is looked up again */
 }
 
 static int on_frame(Dwfl_Frame *frame, void *arg)

@@ -288,6 +288,11 @@ enum base_status deadlock_look(struct deadlock_monitor *m, const struct deadlock
 	l.a->now_ns = o->now_ns;
 	l.a->without_bpf = deadlock_monitor_without_bpf(m);
 	enum base_status s = deadlock_world_open(&l.a->world, err);
+	if (s == BASE_OK && deadlock_monitor_tasks(m)) {
+		size_t nr;
+		const struct deadlock_sleeper *thread = deadlock_monitor_threads(m, &nr);
+		deadlock_world_use_tasks(l.a->world, deadlock_monitor_tasks(m), thread, nr);
+	}
 	if (s == BASE_OK)
 		s = collect(&l);
 	if (s == BASE_OK)

@@ -59,6 +59,15 @@ struct deadlock_region { /* a line of /proc/PID/maps */
 /* Parses one line and moves *text on; false: no more, or not a line of maps. */
 bool deadlock_parse_region(const char **text, struct deadlock_region *ret);
 
+/* Of an open /proc/PID/maps: the first shared region at or above `from`, without its path. */
+enum deadlock_shared {
+	DEADLOCK_SHARED_FOUND,
+	DEADLOCK_SHARED_NONE,
+	DEADLOCK_SHARED_REFUSED, /* before Linux 6.11, say: the text tells */
+};
+enum deadlock_shared deadlock_shared_region(
+	int maps_fd, uint64_t from, struct deadlock_region *ret);
+
 struct deadlock_file_lock {      /* a line of /proc/locks */
 	bool is_blocked;         /* "->": waits for the one before */
 	bool is_flock, is_write; /* else POSIX or OFD */
@@ -116,11 +125,21 @@ enum base_status deadlock_world_open(
 	struct deadlock_world **ret, struct base_err *err) BASE_MUST_CHECK;
 struct deadlock_world *deadlock_world_close(struct deadlock_world *w);
 struct base_arena *deadlock_world_arena(struct deadlock_world *w);
+struct base_map *deadlock_world_places(struct deadlock_world *w);
 /* All processes and their parents, sorted by pid; read once. */
 struct deadlock_listed {
 	pid_t pid, parent;
 };
 const struct deadlock_listed *deadlock_world_list(struct deadlock_world *w, size_t *ret_nr);
+/* BPF shall be asked rather than /proc, where it can: for the list, of which the pass that found
+ * `s` (sorted by tid) saw the parents, and for open files. */
+struct deadlock_tasks;
+void deadlock_world_use_tasks(struct deadlock_world *w, struct deadlock_tasks *tasks,
+	const struct deadlock_sleeper *s, size_t nr);
+struct deadlock_tasks *deadlock_world_tasks(const struct deadlock_world *w); /* NULL: none */
+/* /proc/locks as it was when it was first asked for; "": unreadable. One read takes milliseconds on
+ * some machines: the kernel waits for all processors. */
+const char *deadlock_world_locks(struct deadlock_world *w);
 /* NULL: no memory. A process that is gone has is_gone. */
 struct deadlock_process *deadlock_world_process(struct deadlock_world *w, pid_t pid);
 const struct deadlock_region *deadlock_process_region(
@@ -257,6 +276,13 @@ enum base_status deadlock_tasks_threads(struct deadlock_tasks *t, struct deadloc
 enum base_status deadlock_tasks_registers(struct deadlock_tasks *t, struct deadlock_wait *wait,
 	size_t nr_waits, struct base_err *err) BASE_MUST_CHECK;
 
+/* All open files of the machine: a tenth of what /proc/PID/fd costs. `inode` is the kernel's
+ * number, which is not what stat() tells on some file systems. Ends with the first status that is
+ * not OK. */
+typedef enum base_status deadlock_file_fn(
+	void *ctx, pid_t pid, int fd, mode_t mode, uint64_t inode);
+enum base_status deadlock_tasks_files(
+	struct deadlock_tasks *t, deadlock_file_fn *each, void *ctx, struct base_err *err);
 struct deadlock_tasks *deadlock_monitor_tasks(const struct deadlock_monitor *m);
 
 /* ---- running ahead (ahead.c) ------------------------------------------------------------------

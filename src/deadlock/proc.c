@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 /* ---- files ----------------------------------------------------------------------------------- */
@@ -253,6 +254,36 @@ bool deadlock_parse_region(const char **text, struct deadlock_region *ret)
 		return false;
 	*text = next_line(*text);
 	return true;
+}
+
+/* linux/fs.h of Linux 6.11 */
+struct procmap_query {
+	uint64_t size, flags, from;                               /* asked */
+	uint64_t start, end, vma_flags, page_size, offset, inode; /* told */
+	uint32_t major, minor, name_size, build_id_size;
+	uint64_t name, build_id;
+};
+#define PROCMAP_QUERY _IOWR('f', 17, struct procmap_query)
+enum { VMA_READABLE = 1, VMA_WRITABLE = 2, VMA_EXECUTABLE = 4, VMA_SHARED = 8, OR_NEXT = 16 };
+
+enum deadlock_shared deadlock_shared_region(int maps_fd, uint64_t from, struct deadlock_region *ret)
+{
+	struct procmap_query q = {.size = sizeof q, .flags = VMA_SHARED | OR_NEXT, .from = from};
+	*ret = (struct deadlock_region){.path = ""};
+	if (ioctl(maps_fd, PROCMAP_QUERY, &q) != 0)
+		return errno == ENOENT || errno == ESRCH ? DEADLOCK_SHARED_NONE
+							 : DEADLOCK_SHARED_REFUSED;
+	*ret = (struct deadlock_region){.start = q.start,
+		.end = q.end,
+		.offset = q.offset,
+		.inode = q.inode,
+		.device = device_of(q.major, q.minor),
+		.readable = q.vma_flags & VMA_READABLE,
+		.writable = q.vma_flags & VMA_WRITABLE,
+		.executable = q.vma_flags & VMA_EXECUTABLE,
+		.shared = q.vma_flags & VMA_SHARED,
+		.path = ""};
+	return DEADLOCK_SHARED_FOUND;
 }
 
 /* 1: [->] FLOCK  ADVISORY  WRITE 1234 fd:01:5678 0 EOF */

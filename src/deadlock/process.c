@@ -17,16 +17,19 @@
 
 /* PF_KTHREAD */
 enum { KERNEL_THREAD = 0x00200000 };
-enum { MAPS_CHUNK = 1 << 16, MAPS_MAX = 1 << 24, ARENA_LIMIT = 1 << 30 };
+enum { TEXT_CHUNK = 1 << 16, TEXT_MAX = 1 << 24, ARENA_LIMIT = 1 << 30 };
 
 struct deadlock_world {
 	struct base_arena *arena;
 	struct base_map process; /* pid -> struct deadlock_process * */
+	struct base_map places;  /* of code, that have names: frames.c */
 	struct deadlock_peers peers;
 	const struct deadlock_core *core; /* NULL: live */
+	struct deadlock_tasks *tasks;     /* NULL: /proc is read */
 	bool has_peers, has_list;
 	struct deadlock_listed *list;
 	size_t list_capacity, nr_listed;
+	const char *locks; /* NULL: not read yet */
 };
 
 /* ---- the world ------------------------------------------------------------------------------- */
@@ -90,6 +93,7 @@ struct deadlock_world *deadlock_world_close(struct deadlock_world *w)
 		return NULL;
 	base_map_each(&w->process, close_process, NULL);
 	base_map_fini(&w->process);
+	base_map_fini(&w->places);
 	base_free(w->list);
 	deadlock_peers_fini(&w->peers);
 	base_arena_free(w->arena);
@@ -100,6 +104,11 @@ struct deadlock_world *deadlock_world_close(struct deadlock_world *w)
 struct base_arena *deadlock_world_arena(struct deadlock_world *w)
 {
 	return w->arena;
+}
+
+struct base_map *deadlock_world_places(struct deadlock_world *w)
+{
+	return &w->places;
 }
 
 static void read_process(struct deadlock_process *p)
@@ -144,6 +153,31 @@ static int by_pid(const void *a, const void *b)
 	return (x->pid > y->pid) - (x->pid < y->pid);
 }
 
+static bool add_listed(struct deadlock_world *w, pid_t pid, pid_t parent)
+{
+	if (base_grow(&w->list, &w->list_capacity, w->nr_listed + 1, sizeof *w->list) != BASE_OK)
+		return false;
+	w->list[w->nr_listed++] = (struct deadlock_listed){.pid = pid, .parent = parent};
+	return true;
+}
+
+void deadlock_world_use_tasks(struct deadlock_world *w, struct deadlock_tasks *tasks,
+	const struct deadlock_sleeper *s, size_t nr)
+{
+	w->tasks = tasks;
+	w->has_list = true;
+	for (size_t i = 0; w->has_list && i < nr; i++)
+		if (s[i].thread.tid == s[i].thread.pid)
+			w->has_list = add_listed(w, s[i].thread.pid, s[i].thread.parent);
+	if (!w->has_list) /* no memory: from /proc, when it is asked for */
+		w->nr_listed = 0;
+}
+
+struct deadlock_tasks *deadlock_world_tasks(const struct deadlock_world *w)
+{
+	return w->tasks;
+}
+
 static void read_list(struct deadlock_world *w)
 {
 	DIR *dir = w->core ? NULL : opendir("/proc");
@@ -155,11 +189,8 @@ static void read_list(struct deadlock_world *w)
 			deadlock_proc_read((pid_t)pid, "stat", text, sizeof text) <= 0 ||
 			!deadlock_parse_stat(text, &stat) || stat.flags & KERNEL_THREAD)
 			continue;
-		if (base_grow(&w->list, &w->list_capacity, w->nr_listed + 1, sizeof *w->list) !=
-			BASE_OK)
+		if (!add_listed(w, (pid_t)pid, stat.parent))
 			break;
-		w->list[w->nr_listed++] =
-			(struct deadlock_listed){.pid = (pid_t)pid, .parent = stat.parent};
 	}
 	if (dir)
 		closedir(dir);
@@ -184,24 +215,29 @@ bool deadlock_read(pid_t pid, uint64_t address, void *buf, size_t size)
 	return size && process_vm_readv(pid, &local, 1, &remote, 1, 0) == (ssize_t)size;
 }
 
-/* The whole of /proc/PID/maps in the arena. NULL: unreadable, or too big. */
-static char *read_maps(struct deadlock_world *w, pid_t pid)
+/* The whole of /proc/PID/NAME in the arena. NULL: unreadable, or too big. */
+static char *read_whole(struct deadlock_world *w, pid_t pid, const char *name)
 {
-	for (size_t size = MAPS_CHUNK; size <= MAPS_MAX; size *= 4) {
-		char *text = base_alloc(size);
-		if (!text)
-			return NULL;
-		ssize_t n = deadlock_proc_read(pid, "maps", text, size);
-		if (n >= 0 && (size_t)n < size - 1) {
-			char *copy = base_arena_strndup(w->arena, text, (size_t)n);
-			base_free(text);
-			return copy;
-		}
+	for (size_t size = TEXT_CHUNK; size <= TEXT_MAX; size *= 4) {
+		char *text = base_alloc(size), *copy = NULL;
+		ssize_t n = text ? deadlock_proc_read(pid, name, text, size) : -1;
+		const bool is_whole = n < 0 || (size_t)n < size - 1;
+		if (n >= 0 && is_whole)
+			copy = base_arena_strndup(w->arena, text, (size_t)n);
 		base_free(text);
-		if (n < 0)
-			return NULL;
+		if (is_whole)
+			return copy;
 	}
 	return NULL;
+}
+
+const char *deadlock_world_locks(struct deadlock_world *w)
+{
+	if (!w->locks)
+		w->locks = w->core ? NULL : read_whole(w, getpid(), "../locks");
+	if (!w->locks)
+		w->locks = "";
+	return w->locks;
 }
 
 void deadlock_process_regions(struct deadlock_world *w, struct deadlock_process *p)
@@ -209,7 +245,7 @@ void deadlock_process_regions(struct deadlock_world *w, struct deadlock_process 
 	if (p->has_regions)
 		return;
 	p->has_regions = true;
-	char *text = read_maps(w, p->pid);
+	char *text = read_whole(w, p->pid, "maps");
 	const char *at = text ? text : "";
 	struct deadlock_region r;
 	size_t nr = 0;

@@ -5,12 +5,14 @@
 
 struct deadlock_task { /* the programs `walk` and `threads` */
 	__u32 pid, tid;
-	__u32 state; /* the kernel's bits; 0: running or about to */
-	__u32 is_dead;
+	__u32 state;          /* the kernel's bits; 0: running or about to */
+	__u32 parent;         /* the process's; of its first thread only */
 	__u64 runs, start_ns; /* start_ns: since boot */
 	char name[16];
 	__u64 task, switches; /* `walk`'s own: whom it saw there, and how often switched out */
 };
+
+enum { DEADLOCK_TASK_DEAD = 0x80 }; /* in `state` */
 
 /* Of `walk`, which does not give way to others meanwhile: some 4 ms for a list that is full. */
 enum { DEADLOCK_TASK_LIST_MAX = 16384 };
@@ -49,6 +51,11 @@ struct deadlock_task_registers { /* the program `registers` */
 	__u32 state, pad;
 	__u64 runs, fs_base, gs_base;
 	__u64 value[DEADLOCK_PT_REGS];
+};
+
+struct deadlock_task_file { /* the program `files` */
+	__u32 pid, fd, mode, pad;
+	__u64 inode; /* the kernel's own number: some file systems tell users another */
 };
 
 #endif

@@ -39,12 +39,19 @@ enum base_status deadlock_tasks_threads(struct deadlock_tasks *t, struct deadloc
 	return base_fail(err, BASE_ERR_ENV, "built without BPF");
 }
 
+enum base_status deadlock_tasks_files(
+	struct deadlock_tasks *t, deadlock_file_fn *each, void *ctx, struct base_err *err)
+{
+	(void)t, (void)each, (void)ctx;
+	return base_fail(err, BASE_ERR_ENV, "built without BPF");
+}
+
 #else
 
 #include <linux/types.h>
 
 #include "deadlock/task_abi.h"
-#include "deadlock_bpf_bytes.h"
+#include "deadlock_bpf_code.h"
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -63,7 +70,7 @@ enum { BUFFER_FIRST = 1 << 18, BUFFER_MAX = 1 << 30 };
 /* Of so few an iterator each costs less than one of all threads. */
 enum { PROCESSES_MAX = 16 };
 
-enum { ITERATOR_THREADS, ITERATOR_REGISTERS, ITERATOR_NR };
+enum { ITERATOR_THREADS, ITERATOR_REGISTERS, ITERATOR_FILES, ITERATOR_NR };
 
 struct deadlock_tasks {
 	struct bpf_object *object;
@@ -88,7 +95,7 @@ static int load_object(struct deadlock_tasks *t, bool has_walk)
 {
 	struct bpf_object_open_opts opts = {.sz = sizeof opts, .object_name = "longpole_tasks"};
 	bpf_object__close(t->object);
-	t->object = bpf_object__open_mem(deadlock_bpf_bytes, sizeof deadlock_bpf_bytes, &opts);
+	t->object = bpf_object__open_mem(deadlock_bpf_code, sizeof deadlock_bpf_code, &opts);
 	struct bpf_program *walk =
 		t->object ? bpf_object__find_program_by_name(t->object, "walk") : NULL;
 	if (!walk)
@@ -113,7 +120,7 @@ static void map_list(struct deadlock_tasks *t)
 
 static bool load(struct deadlock_tasks *t, char why[DEADLOCK_WHY_MAX])
 {
-	static const char *const name[ITERATOR_NR] = {"threads", "registers"};
+	static const char *const name[ITERATOR_NR] = {"threads", "registers", "files"};
 	struct stat namespace;
 	if (stat("/proc/self/ns/pid", &namespace) != 0 || namespace.st_ino != FIRST_PID_NAMESPACE) {
 		snprintf(why, DEADLOCK_WHY_MAX,
@@ -205,7 +212,7 @@ static enum base_status pass(struct deadlock_tasks *t, const struct bpf_link *li
 static char state_of(const struct deadlock_task *t)
 {
 	enum { INTERRUPTIBLE = 1, UNINTERRUPTIBLE = 2, STOPPED = 4, TRACED = 8 };
-	if (t->is_dead)
+	if (t->state & DEADLOCK_TASK_DEAD)
 		return 'Z';
 	return t->state & TRACED            ? 't'
 	       : t->state & STOPPED         ? 'T'
@@ -248,6 +255,7 @@ static enum base_status copy_threads(const void *tasks, size_t nr, struct deadlo
 		struct deadlock_thread *out = &(*thread)[i];
 		*out = (struct deadlock_thread){.pid = (pid_t)task.pid,
 			.tid = (pid_t)task.tid,
+			.parent = (pid_t)task.parent,
 			.start_ticks = task.start_ns / tick_ns,
 			.runs = task.runs,
 			.state = state_of(&task)};
@@ -275,6 +283,19 @@ enum base_status deadlock_tasks_threads(struct deadlock_tasks *t, struct deadloc
 	s = copy_threads(
 		walked ? (const void *)t->list->task : t->buf, found, thread, capacity, err);
 	*nr = s == BASE_OK ? found : 0;
+	return s;
+}
+
+enum base_status deadlock_tasks_files(
+	struct deadlock_tasks *t, deadlock_file_fn *each, void *ctx, struct base_err *err)
+{
+	struct deadlock_task_file f;
+	size_t length = 0;
+	enum base_status s = pass(t, t->link[ITERATOR_FILES], &length, err);
+	for (size_t i = 0; s == BASE_OK && i + sizeof f <= length; i += sizeof f) {
+		memcpy(&f, t->buf + i, sizeof f);
+		s = each(ctx, (pid_t)f.pid, (int)f.fd, (mode_t)f.mode, f.inode);
+	}
 	return s;
 }
 

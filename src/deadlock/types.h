@@ -57,6 +57,7 @@ enum deadlock_registers_source {
 
 struct deadlock_thread {
 	pid_t pid, tid;
+	pid_t parent;         /* of the process, in its first thread, as BPF saw it; else 0 */
 	uint64_t start_ticks; /* with tid: one thread for ever */
 	uint64_t runs;        /* times it was put on a processor, when it was looked at */
 	char state;           /* as in /proc/PID/stat: R S D T t Z X I */

@@ -270,12 +270,11 @@ static void decode_waitid(struct call *c)
 
 /* In /proc/locks those who wait for a lock follow it, with an arrow. Of open file descriptions the
  * pid is -1: whose they are is not told. */
-static void find_lock_owner(struct deadlock_wait *w, uint64_t inode)
+static void find_lock_owner(struct call *c, uint64_t inode)
 {
-	char text[PROC_TEXT_MAX];
+	struct deadlock_wait *w = c->wait;
 	struct deadlock_file_lock l, held = {0};
-	ssize_t n = deadlock_proc_read(w->thread.pid, "../locks", text, sizeof text);
-	const char *at = n > 0 ? text : "";
+	const char *at = deadlock_world_locks(c->world);
 	while (deadlock_parse_file_lock(&at, &l)) {
 		if (!l.is_blocked) {
 			held = l;
@@ -299,7 +298,7 @@ static void decode_file_lock(struct call *c)
 	deadlock_file_of(c->world, c->process, c->fd, &f);
 	w->kind = DEADLOCK_FILE_LOCK;
 	add(c, DEADLOCK_KEY_FILE_LOCK, f.device, f.inode, 0);
-	find_lock_owner(w, f.inode);
+	find_lock_owner(c, f.inode);
 }
 
 static void decode_semop(struct call *c)

@@ -99,6 +99,7 @@ static enum base_status copy_edits(
 					"scenario %u: the path method cannot add processors; "
 					"replay can",
 					i + 1);
+			g->has_elisions |= e->kind == GRAPH_EDIT_ELIDE_STATE;
 			g->edit[g->nr_edits++] = (struct lane_edit){.id = e->id,
 				.lane = i + 1,
 				.kind = e->kind,
@@ -228,6 +229,7 @@ struct graph *graph_free(struct graph *g)
 	base_free(g->node);
 	base_free(g->extra);
 	base_free(g->scale);
+	base_free(g->elides);
 	base_free(g->queue);
 	base_free(g->slot);
 	base_free(g->dep);
@@ -291,8 +293,11 @@ enum base_status graph_add_actor(struct graph *g, uint32_t *ret_actor, struct ba
 
 	struct actor *a = &g->actor[g->nr_actors];
 
-	*a = (struct actor){
-		.id = (uint32_t)g->nr_actors, .tip = NONE, .slot = NONE, .wait_queue = NONE};
+	*a = (struct actor){.id = (uint32_t)g->nr_actors,
+		.tip = NONE,
+		.slot = NONE,
+		.wait_queue = NONE,
+		.needless_queue = NONE};
 	for (unsigned l = 0; l < g->stride; l++)
 		g->length[g->nr_actors * g->stride + l] = NO_PATH;
 	*ret_actor = (uint32_t)g->nr_actors++;
@@ -306,8 +311,13 @@ enum base_status graph_add_state(struct graph *g, uint32_t *ret_state, struct ba
 	if (!s)
 		s = graph_mem_need(g, &g->scale, &g->scale_capacity, (g->nr_states + 1) * g->stride,
 			sizeof *g->scale, err);
+	if (!s && g->has_elisions)
+		s = graph_mem_need(g, &g->elides, &g->elides_capacity, g->nr_states + 1,
+			sizeof *g->elides, err);
 	if (s)
 		return s;
+	if (g->elides)
+		g->elides[g->nr_states] = 0;
 
 	double *row = g->scale + g->nr_states * g->stride;
 
@@ -319,6 +329,10 @@ enum base_status graph_add_state(struct graph *g, uint32_t *ret_state, struct ba
 	for (size_t i = 0; i < nr; i++) {
 		if (edit[i].kind == GRAPH_EDIT_SCALE_STATE)
 			row[edit[i].lane] *= edit[i].factor;
+		if (edit[i].kind == GRAPH_EDIT_ELIDE_STATE) {
+			row[edit[i].lane] = 0;
+			g->elides[g->nr_states] |= UINT32_C(1) << edit[i].lane;
+		}
 	}
 	*ret_state = (uint32_t)g->nr_states++;
 	return BASE_OK;
@@ -361,6 +375,7 @@ enum base_status graph_add_queue(struct graph *g, const struct graph_queue_optio
 		.latency_state = o->latency_state,
 		.discipline = o->discipline,
 		.exchangeable = o->exchangeable || o->discipline == GRAPH_POOL,
+		.processor = o->processor,
 		.unlimited = o->initial == GRAPH_UNLIMITED,
 		.t_units = g->now,
 	};

@@ -41,7 +41,11 @@ enum graph_edit_kind {
 	GRAPH_EDIT_UNBOUND_QUEUE, /* id = queue: only its space dependences are dropped */
 	GRAPH_EDIT_RESIZE_QUEUE,  /* id = queue: `units` more of its capacity; more units from the
 				     start on in a queue without capacity, and in a GRAPH_POOL */
-	GRAPH_EDIT_PROCESSORS,    /* replay only: `units` more processors */
+	/* id = state: takes no time, and who waits in it does not wait: what ended its waits does
+	 * not hold it up, now or when it takes what it had waited for, and it keeps its processor
+	 */
+	GRAPH_EDIT_ELIDE_STATE,
+	GRAPH_EDIT_PROCESSORS, /* replay only: `units` more processors */
 };
 struct graph_edit {
 	enum graph_edit_kind kind;
@@ -174,7 +178,9 @@ enum {
 	GRAPH_ASIDE = 64, /* enqueue, and dequeue with GRAPH_BACK: the actor's state, wait and clock
 			     are left alone (its processor becomes free while it waits); the unit
 			     carries the actor's path length as if it had run until now */
-	GRAPH_KEYED = 128, /* dequeue, peek: only units with this verb's key */
+	GRAPH_KEYED = 128,  /* dequeue, peek: only units with this verb's key */
+	GRAPH_NOBODY = 256, /* enqueue: no path leads through these units, as if nobody had put them
+			       (replay knows better) */
 };
 enum base_status graph_state(struct graph *g, const struct graph_verb *v, struct base_err *err);
 enum base_status graph_enqueue(struct graph *g, const struct graph_verb *v, struct base_err *err);

@@ -13,7 +13,9 @@ struct weighing {
 	enum kind kind;
 	uint64_t own_ns, dep_ns;
 	bool dep_wins_ties;
-	uint32_t zero; /* lanes in which neither weighs anything */
+	uint32_t zero;   /* lanes in which neither weighs anything */
+	uint32_t elided; /* ... and in which there is no dependence */
+	uint32_t slept;  /* found by merge(): lanes that took some dependence */
 };
 
 /* ---- edges without a dependence
@@ -48,6 +50,35 @@ static inline uint32_t dropped(const struct graph *g, uint32_t queue, bool space
 	return space ? g->queue[queue].drop_space : g->queue[queue].drop_data;
 }
 
+/*
+ * Lanes without the actor's present wait. Who never slept needed no other processor after it. (An
+ * actor without a path does not wait: it has nothing to do.)
+ */
+static uint32_t elided(struct graph *g, const struct actor *a)
+{
+	uint32_t lanes = 0;
+
+	if (BASE_LIKELY(g->stride == 1) || !a->wait || actor_length(g, a)[0] == NO_PATH)
+		return 0;
+	if (g->elides)
+		lanes = g->elides[a->state];
+	if (a->wait == WAIT_DATA && g->queue[a->wait_queue].processor)
+		lanes |= a->elided;
+	return lanes;
+}
+
+/* The moment at t has come, `lanes` without the wait before it. */
+static void end_elision(struct graph *g, struct actor *a, uint32_t lanes, uint64_t t)
+{
+	if ((a->wait == WAIT_DATA || a->wait == WAIT_SPACE) && g->elides && g->elides[a->state]) {
+		a->needless = lanes & g->elides[a->state];
+		a->needless_queue = a->wait_queue;
+		a->needless_space = a->wait == WAIT_SPACE;
+	}
+	if (a->wait || t > a->t_last)
+		a->elided = lanes;
+}
+
 /* An edge without dependence, from the actor's tip. `explained`: needs none,
  * wait or not. */
 static inline __attribute__((always_inline)) void own_edge(struct graph *g, const struct actor *a,
@@ -59,6 +90,7 @@ static inline __attribute__((always_inline)) void own_edge(struct graph *g, cons
 
 	if (a->wait == WAIT_DATA || a->wait == WAIT_SPACE)
 		zero = dropped(g, a->wait_queue, a->wait == WAIT_SPACE);
+	zero |= elided(g, a);
 	lengthen(g, length, a->state, w, zero);
 	n->prev = prev;
 	n->dep = NONE;
@@ -228,7 +260,8 @@ static inline struct weighing weigh(
 {
 	uint64_t w = since(g, t, a->t_last), latency = since(g, t, latest->available_ns);
 	bool explained = a->wait && latest->available_ns > a->t_last;
-	uint32_t zero = a->wait ? wait_ended(g, a, w, latest) : 0;
+	uint32_t none = elided(g, a);
+	uint32_t zero = none | (a->wait ? wait_ended(g, a, w, latest) : 0);
 
 	if (explained && !latest->link) {
 		struct queue *q = &g->queue[latest->queue];
@@ -245,10 +278,14 @@ static inline struct weighing weigh(
 			.dep_ns = latency,
 			.dep_wins_ties = true,
 			.zero = zero,
+			.elided = none,
 		};
 	if (a->wait)
-		return (struct weighing){
-			.kind = KIND_NEEDLESS, .own_ns = w, .dep_ns = w, .zero = zero};
+		return (struct weighing){.kind = KIND_NEEDLESS,
+			.own_ns = w,
+			.dep_ns = w,
+			.zero = zero,
+			.elided = none};
 	return (struct weighing){.kind = KIND_RUN, .own_ns = w};
 }
 
@@ -300,7 +337,7 @@ static uint32_t runner_up(const struct graph *g, double *length, double own1, do
 /* One dependence against what the path is so far; `tip` moves on to the new
  * node. */
 static inline enum base_status merge(struct graph *g, struct actor *a, uint64_t t,
-	const struct dep *d, const struct weighing *wg, bool first, struct base_err *err)
+	const struct dep *d, struct weighing *wg, bool first, struct base_err *err)
 {
 	double *length = actor_length(g, a);
 	const double *dep = dep_length(g, d);
@@ -320,9 +357,14 @@ static inline enum base_status merge(struct graph *g, struct actor *a, uint64_t 
 	} else {
 		const double *scale = first ? g->scale + (size_t)a->state * g->stride : g->ones;
 		const double *dep_scale = g->scale + (size_t)dep_state * g->stride;
-		uint32_t drop = d->link ? 0 : d->drop | dropped(g, d->queue, d->space);
+		uint32_t drop =
+			wg->elided | (d->link ? 0 : d->drop | dropped(g, d->queue, d->space));
 		double own1 = forced ? NO_PATH : length[0] + own_w;
 		double own2 = forced ? NO_PATH : length[g->nr_tracks - 1] + own_w;
+
+		if (BASE_UNLIKELY(a->needless && !a->wait) && d->queue == a->needless_queue &&
+			d->space == a->needless_space)
+			drop |= a->needless;
 
 		if (BASE_LIKELY(!(wg->zero | drop) && !forced))
 			took = g->lane_merge(length, scale, own_w, dep, dep_scale, dep_w, g->stride,
@@ -334,6 +376,7 @@ static inline enum base_status merge(struct graph *g, struct actor *a, uint64_t 
 			took = runner_up(g, length, own1, own2, dep, dep_w, took);
 	}
 	took &= g->lane_bits | g->rank_bit;
+	wg->slept |= took;
 	if (!(took & g->lane_bits) && !first && !(g->rank_bit & took))
 		return BASE_OK;
 	if (g->crossings && took & g->lane_bits)
@@ -432,8 +475,9 @@ static void cap_wait(struct graph *g, struct actor *a, uint64_t t, uint64_t w, u
 	};
 }
 
+/* *awake: more lanes in which the wait did not happen, since nothing came later than the actor. */
 static enum base_status merge_all(struct graph *g, struct actor *a, uint64_t t, bool pathless,
-	struct dep *dep, size_t nr_deps, struct base_err *err)
+	struct dep *dep, size_t nr_deps, uint32_t *awake, struct base_err *err)
 {
 	struct weighing wg = weigh(g, a, t, latest_dep(dep, nr_deps), pathless);
 	bool linked = has_link(dep, nr_deps);
@@ -460,6 +504,8 @@ static enum base_status merge_all(struct graph *g, struct actor *a, uint64_t t, 
 		s = merge(g, a, t, &dep[i], &wg, i == 0, err);
 	if (capped && !s)
 		cap_wait(g, a, t, since(g, t, a->t_last), tip, before, dep[0].queue, wg.zero);
+	if (wg.kind == KIND_EXPLAINED && !pathless) /* (the runner-up is lane 0's) */
+		*awake |= ~wg.slept & ((UINT32_C(2) << (g->nr_lanes - 1)) - 2);
 	return s;
 }
 
@@ -502,7 +548,7 @@ static enum base_status first_moment(struct graph *g, struct actor *a, uint64_t 
 		start_path(g, a, t);
 		return BASE_OK;
 	}
-	return nr_deps ? merge_all(g, a, t, true, dep, nr_deps, err) : BASE_OK;
+	return nr_deps ? merge_all(g, a, t, true, dep, nr_deps, &(uint32_t){0}, err) : BASE_OK;
 }
 
 enum base_status graph_close(struct graph *g, const struct graph_verb *v, uint64_t t,
@@ -511,12 +557,14 @@ enum base_status graph_close(struct graph *g, const struct graph_verb *v, uint64
 	struct actor *a = &g->actor[v->actor];
 	double *length = actor_length(g, a);
 	enum base_status s = BASE_OK;
+	uint32_t none;
 
 	if (BASE_UNLIKELY(g->next + nr_deps + 2 > g->node_capacity))
 		s = graph_reserve_nodes(g, nr_deps + 2, err);
 	if (BASE_UNLIKELY(s || !a->started))
 		return s ? s : first_moment(g, a, t, v, dep, nr_deps, err);
 	count_totals(g, a, since(g, t, a->t_last));
+	none = elided(g, a);
 	if (BASE_UNLIKELY(nr_deps > 1))
 		nr_deps = drop_optional(dep, nr_deps);
 	if (BASE_UNLIKELY(g->listener != NULL)) {
@@ -527,13 +575,15 @@ enum base_status graph_close(struct graph *g, const struct graph_verb *v, uint64
 	if (nr_deps == 1 && g->stride == 1 && !dep->link) {
 		s = merge_single(g, a, t, dep, length, err);
 	} else if (nr_deps) {
-		s = merge_all(g, a, t, length[0] == NO_PATH, dep, nr_deps, err);
+		s = merge_all(g, a, t, length[0] == NO_PATH, dep, nr_deps, &none, err);
 	} else {
 		if (a->wait)
 			wait_ended(g, a, since(g, t, a->t_last), NULL);
 		if (length[0] != NO_PATH)
 			own_edge(g, a, t, v->flags & GRAPH_EXPLAINED, length, &a->tip);
 	}
+	if (g->stride > 1)
+		end_elision(g, a, none, t);
 	a->t_last = t;
 	a->wait = WAIT_NO;
 	if (v->state != a->state) {

@@ -130,6 +130,10 @@ struct actor {
 	uint32_t wait_queue;
 	uint8_t wait; /* enum wait */
 	bool started;
+	uint32_t elided; /* lanes without its last wait: it had its processor all the time */
+	/* Lanes that elided its last wait on this queue: nor does it need more of the same. */
+	uint32_t needless, needless_queue;
+	bool needless_space;
 	bool forgets;                  /* has been told to: nobody starts a path for it */
 	uint32_t mark;                 /* the listener's, of its last moment */
 	uint32_t dep_index, dep_epoch; /* graph_take: this actor's dependence of `stamp` */
@@ -186,7 +190,7 @@ struct queue {
 	uint32_t latency_state;
 	uint32_t drop_data, drop_space; /* lanes without these dependences */
 	enum graph_discipline discipline;
-	bool unlimited, exchangeable;
+	bool unlimited, exchangeable, processor;
 	struct past *past;             /* NULL: no lane has more of this queue's units */
 	bool tracks_space;             /* capacity unknown, but somebody waited for space */
 	struct item *last_take;        /* then: the last dequeue */
@@ -214,7 +218,7 @@ struct take { /* where from, and how */
 
 struct put { /* to do when the moment is closed: its node is what is put */
 	uint32_t queue, tag;
-	bool space;
+	bool space, nobody; /* nobody: as if nobody had put it */
 	uint64_t nr_units, key;
 };
 
@@ -269,10 +273,11 @@ struct graph {
 	uint32_t lane_bits; /* of all tracks */
 	uint32_t rank_bit;  /* in took_dep: the runner-up continues as lane 0 of that
 			       predecessor */
-	bool runner_up, keep_path, crossings, finished;
-	bool one_lane;  /* and nobody listens */
-	bool attention; /* failed, pending or finished: begin() looks closer */
-	double *scale;  /* [state][stride] */
+	bool runner_up, keep_path, crossings, finished, has_elisions;
+	bool one_lane;    /* and nobody listens */
+	bool attention;   /* failed, pending or finished: begin() looks closer */
+	double *scale;    /* [state][stride] */
+	uint32_t *elides; /* [state]: lanes that elide it; NULL: no lane elides any */
 	struct queue *queue;
 	struct slot *slot;
 	struct graph_watch *watch; /* NULL: no queue has histograms */
@@ -294,7 +299,7 @@ struct graph {
 
 	double *ones, *scratch; /* rows: ones; scratch for drops (3 rows) */
 	size_t nr_actors, actor_capacity, length_capacity;
-	size_t nr_states, scale_capacity;
+	size_t nr_states, scale_capacity, elides_capacity;
 	size_t nr_queues, queue_capacity;
 	size_t nr_slots, slot_capacity;
 	size_t node_capacity, extra_capacity, mark_capacity;

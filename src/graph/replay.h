@@ -48,13 +48,16 @@ void graph_replay_set_end(struct graph_replay *r, uint32_t end_actor);
 
 /*
  * When the log is whole, of recorded threads: learns from it how hand-overs depend on the length of
- * the wait, and what waking a sleeper costs its waker. From then on a wait that a change makes
- * shorter or longer has the latency that others of that length had, and a wait that it makes or
- * ends changes its waker's time. Without effect on an unedited replay that repeats the run, and on
- * a log that shows no processors. Errors: ERR_NOMEM.
+ * the wait, and what waking a sleeper costs its waker: where states came after puts that woke
+ * somebody and after others, their difference; else wake_ns, which was measured on that machine
+ * (0: it was not), at most what any state took that came after such a put. From then on a wait that
+ * a change makes shorter or longer has the latency that others of that length had, and a wait that
+ * it makes or ends changes its waker's time. Without effect on an unedited replay that repeats the
+ * run, and on a log that shows no processors. Errors: ERR_NOMEM.
  */
-enum base_status graph_replay_learn(struct graph_replay *r, struct base_err *err) BASE_MUST_CHECK;
-uint64_t graph_replay_wake_ns(const struct graph_replay *r); /* learned; 0: it could not be */
+enum base_status graph_replay_learn(
+	struct graph_replay *r, uint64_t wake_ns, struct base_err *err) BASE_MUST_CHECK;
+uint64_t graph_replay_wake_ns(const struct graph_replay *r); /* 0: not known */
 
 struct graph_replay_result {
 	uint64_t start_ns;        /* the first verb */
@@ -85,6 +88,24 @@ struct graph_replay_result {
  * whatever `out` returns.
  */
 enum base_status graph_replay_run(const struct graph_replay *r, const struct graph_scenario *edits,
+	const struct graph_sink *out, struct graph_replay_result *ret,
+	struct base_err *err) BASE_MUST_CHECK;
+
+/*
+ * What a simulation assumes that the log does not say. All zero: what graph_replay_run() does. To
+ * see how much an answer rests on it, ask again with other assumptions, unedited and edited.
+ */
+struct graph_replay_assumed {
+	double wake_more; /* what waking costs, times 1 + that; -1: nothing */
+	bool as_recorded; /* latencies do not depend on the length of the wait */
+	bool preempts;    /* whom somebody wakes takes the processor of who has run longest, when
+			     all are taken; false: it waits for one */
+	uint64_t jitter;  /* other than 0: executing takes up to JITTER more or less, at random */
+};
+#define GRAPH_REPLAY_JITTER 0.1
+
+enum base_status graph_replay_run_as(const struct graph_replay *r,
+	const struct graph_scenario *edits, const struct graph_replay_assumed *assumed,
 	const struct graph_sink *out, struct graph_replay_result *ret,
 	struct base_err *err) BASE_MUST_CHECK;
 

@@ -45,6 +45,7 @@ static void take_processor(struct sim *s, uint32_t actor, uint32_t processor)
 
 	a->processor = processor;
 	a->slice_end_ns = s->now + SLICE_NS;
+	s->user[processor] = actor;
 }
 
 /* The first in the run queue has it now. */
@@ -98,6 +99,7 @@ static void leave(struct sim *s, uint32_t actor)
 	uint32_t state = a->state;
 
 	s->left[a->processor] = true;
+	s->user[a->processor] = REPLAY_NONE;
 	emit(s, actor, GRAPH_VERB_dequeue, a->processor, GRAPH_ALL, state,
 		GRAPH_BACK | GRAPH_ASIDE);
 	emit(s, actor, GRAPH_VERB_enqueue, a->processor, 1, state, GRAPH_ASIDE);
@@ -134,5 +136,38 @@ bool graph_sim_slice_ended(struct sim *s, uint32_t actor)
 	} else {
 		graph_sim_run_on(s, actor);
 	}
+	return true;
+}
+
+/* Who has run longest at a stretch has to go, and is the next to have a processor again. */
+bool graph_sim_preempt(struct sim *s, uint32_t actor)
+{
+	uint32_t victim = REPLAY_NONE, processor;
+	struct sim_actor *v;
+
+	if (s->actor[actor].processor != REPLAY_NONE || s->nr_idle)
+		return graph_sim_get_processor(s, actor, SIM_QUEUES_TAKE);
+	for (uint32_t i = 0; i < s->nr_processors; i++) {
+		uint32_t user = s->user[i];
+
+		if (user != REPLAY_NONE && s->actor[user].phase == SIM_RUNS &&
+			(victim == REPLAY_NONE ||
+				s->actor[user].slice_end_ns < s->actor[victim].slice_end_ns))
+			victim = user;
+	}
+	if (victim == REPLAY_NONE)
+		return false;
+	v = &s->actor[victim];
+	processor = v->processor;
+	v->left_ns -= s->now - v->since_ns < v->left_ns ? s->now - v->since_ns : v->left_ns;
+	graph_sim_unschedule(s, victim);
+	leave(s, victim);
+	s->run_head = s->run_head ? s->run_head - 1 : (size_t)s->r->nr_actors - 1;
+	s->run[s->run_head] = victim;
+	s->nr_run++;
+	v->phase = SIM_QUEUES;
+	v->since_ns = s->now;
+	emit(s, victim, GRAPH_VERB_wait_empty, 0, 1, s->runnable_state, 0);
+	take_processor(s, actor, processor);
 	return true;
 }

@@ -48,8 +48,9 @@ static void sample_actor(
 	}
 }
 
-/* Every state's difference, weighted by how well it is known; 0: it may as well be chance. */
-static double difference(const struct after_put *after, size_t nr)
+/* Every state's difference, weighted by how well it is known; 0: it may as well be chance.
+ * *ret_error: its standard error; INFINITY: no state was seen after both. */
+static double difference(const struct after_put *after, size_t nr, double *ret_error)
 {
 	double sum = 0, weight = 0;
 
@@ -67,10 +68,33 @@ static double difference(const struct after_put *after, size_t nr)
 		sum += w * (value[1] - value[0]);
 		weight += w;
 	}
+	*ret_error = weight > 0 ? 1 / sqrt(weight) : INFINITY;
 	return weight > 0 && sum > CERTAIN * sqrt(weight) ? sum / weight : 0;
 }
 
-enum base_status graph_replay_learn(struct graph_replay *r, struct base_err *err)
+/* A wake is part of what its waker took until it did something else: never more than that. */
+static double at_most(const struct after_put *after, size_t nr)
+{
+	double least = INFINITY, error;
+
+	for (size_t i = 0; i < nr; i++) {
+		if (after[i].took[1].nr >= CREDIBLE)
+			least = fmin(least, graph_replay_median(&after[i].took[1], &error));
+	}
+	return least;
+}
+
+/* The run's own answer where it is the better known one, else what was measured on its machine. */
+static uint64_t wake_cost(const struct after_put *after, size_t nr, uint64_t measured_ns)
+{
+	double error, own = difference(after, nr, &error), measured = (double)measured_ns;
+
+	if (!measured_ns || error * CERTAIN < measured)
+		return (uint64_t)own;
+	return (uint64_t)fmin(measured, at_most(after, nr));
+}
+
+enum base_status graph_replay_learn(struct graph_replay *r, uint64_t wake_ns, struct base_err *err)
 {
 	struct after_put *after;
 	size_t nr = r->nr_states;
@@ -88,7 +112,7 @@ enum base_status graph_replay_learn(struct graph_replay *r, struct base_err *err
 		return base_fail(err, BASE_ERR_NOMEM, "no memory to learn from replay's log");
 	for (size_t i = 0; i < r->nr_actors; i++)
 		sample_actor(r, &r->actor[i], after);
-	r->wake_ns = (uint64_t)difference(after, nr);
+	r->wake_ns = wake_cost(after, nr, wake_ns);
 	base_free(after);
 	return BASE_OK;
 }

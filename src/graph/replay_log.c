@@ -153,10 +153,17 @@ static enum base_status set_own(
 
 /* ---- a moment's dependences ------------------------------------------------------------------ */
 
-static void depends_on(struct replay_moment *m, uint32_t queue, const struct replay_item *on)
+static void depends_on(struct graph_replay *r, uint32_t queue, const struct replay_item *on)
 {
+	struct replay_moment *m = &r->moment;
+	const struct replay_log_actor *a = &r->actor[m->actor];
+
 	if (on->time_ns == REPLAY_NOBODY)
 		return;
+	/* A moment names first what was waited for: the signal wakes, though the mutex comes later.
+	 */
+	if (a->waits && m->first == m->last && on->order > a->order_last)
+		m->waker = on->step;
 	if (!m->depends || on->time_ns >= m->available_ns) {
 		m->available_ns = on->time_ns;
 		m->full_ns = on->full_ns;
@@ -175,13 +182,17 @@ static bool came_after(const struct replay_moment *m, const struct replay_log_ac
 	return m->order > a->order_last;
 }
 
-/* How long it slept, and who woke it. */
-static void note_sleep(struct graph_replay *r, const struct replay_moment *m, uint64_t wait_ns)
+/* How long it slept, and who woke it: nobody wakes who spins. */
+static void note_sleep(struct graph_replay *r, const struct replay_log_actor *a,
+	const struct replay_moment *m, uint64_t wait_ns)
 {
-	struct replay_step *step = replay_step(r, m->first), *by = replay_step(r, m->step);
+	struct replay_step *step = replay_step(r, m->first);
+	struct replay_step *by = replay_step(r, m->waker != REPLAY_NONE ? m->waker : m->step);
 
 	step->bits |= replay_length_class(wait_ns) << REPLAY_WAITED_SHIFT;
-	if (step->state < r->nr_states && r->executes[step->state] &&
+	r->queue[m->queue].nr_waits++;
+	r->queue[m->queue].nr_asleep += a->asleep;
+	if (a->asleep && step->state < r->nr_states && r->executes[step->state] &&
 		replay_woke(by) < REPLAY_WOKE_MAX)
 		by->bits += 1u << REPLAY_WOKE_SHIFT;
 }
@@ -212,7 +223,7 @@ static enum base_status set_wait(struct graph_replay *r, struct replay_log_actor
 		step->bits |= REPLAY_ON_PROCESSOR;
 	}
 	if (a->started)
-		note_sleep(r, m, m->available_ns - since);
+		note_sleep(r, a, m, m->available_ns - since);
 	/* A meeting of threads is no sleeper; who had to queue did not come as soon as it could. */
 	if (queued || (a->started && step->state == a->state))
 		return BASE_OK;
@@ -281,6 +292,7 @@ static enum base_status close_moment(struct graph_replay *r, struct base_err *er
 	if (aside)
 		return s;
 	a->slept = false;
+	a->asleep = false;
 	a->state = last->state;
 	a->waits = kind == GRAPH_VERB_wait || kind == GRAPH_VERB_wait_empty ||
 		   kind == GRAPH_VERB_wait_full;
@@ -460,7 +472,7 @@ static enum base_status log_space(struct graph_replay *r, const struct graph_ver
 		struct replay_take take = {.n = n, .keep = keep};
 
 		got = graph_replay_ring_take(&q->space, &take, &available);
-		depends_on(&r->moment, v->queue, &available);
+		depends_on(r, v->queue, &available);
 		if (got < n)
 			replay_step(r, i)->bits |= REPLAY_FREE;
 		return BASE_OK;
@@ -470,7 +482,7 @@ static enum base_status log_space(struct graph_replay *r, const struct graph_ver
 	available = (struct replay_item){.time_ns = q->last_take_ns,
 		.full_ns = q->last_take_full_ns,
 		.step = q->last_take_step};
-	depends_on(&r->moment, v->queue, &available);
+	depends_on(r, v->queue, &available);
 	return set_ordinal(r, i, q->nr_takes, err);
 }
 
@@ -540,7 +552,7 @@ static enum base_status log_take(struct graph_replay *r, const struct graph_verb
 	if (!s)
 		s = keep ? BASE_OK : note_take(r, v, i, available.time_ns, err);
 	if (got && !(v->flags & GRAPH_OPTIONAL))
-		depends_on(&r->moment, v->queue, &available);
+		depends_on(r, v->queue, &available);
 	return s || keep ? s : free_space(r, q, got, err);
 }
 
@@ -666,7 +678,8 @@ static enum base_status log_step(struct graph_replay *r, enum graph_verb_kind ki
 	if (v->state > r->last_state)
 		r->last_state = v->state;
 	if (r->moment.first == REPLAY_NONE)
-		r->moment = (struct replay_moment){.actor = v->actor, .first = i, .t = r->now};
+		r->moment = (struct replay_moment){
+			.actor = v->actor, .first = i, .t = r->now, .waker = REPLAY_NONE};
 	r->moment.last = i;
 	r->moment.flags |= v->flags & (GRAPH_START | GRAPH_EXPLAINED);
 	s = log_kind(r, kind, v, from_actor, i, err);
@@ -686,9 +699,12 @@ static enum base_status end_hole(struct graph_replay *r, uint32_t actor, uint32_
 {
 	struct replay_log_actor *a = &r->actor[actor];
 	uint64_t now = r->now, ours;
-	struct graph_verb v = {
-		.actor = actor, .state = a->hole_state != REPLAY_NONE ? a->hole_state : runnable};
+	struct graph_verb v = {.actor = actor,
+		.state = a->hole_state != REPLAY_NONE ? a->hole_state : runnable,
+		.flags = REPLAY_FOR_PROCESSOR >> REPLAY_FLAGS_SHIFT};
 	enum base_status s;
+	uint32_t before = a->state;
+	bool executed = !a->waits && before < r->nr_states && r->executes[before];
 
 	pass_time(r, now);
 	ours = r->full_ns - a->hole_full_ns;
@@ -705,7 +721,11 @@ static enum base_status end_hole(struct graph_replay *r, uint32_t actor, uint32_
 	a->hole_ns = ours;
 	v.state = state;
 	v.flags = GRAPH_EXPLAINED;
-	return s ? s : log_step(r, GRAPH_VERB_state, &v, 0, err);
+	if (!s)
+		s = log_step(r, GRAPH_VERB_state, &v, 0, err);
+	if (!s && executed && v.state == before)
+		replay_step(r, r->actor[actor].tail)->bits |= REPLAY_PREEMPTED;
+	return s;
 }
 
 /* Verbs on a processor's queue; *ret_done: nothing of it is a step. */
@@ -731,6 +751,8 @@ static enum base_status log_processor(struct graph_replay *r, enum graph_verb_ki
 	} else if (kind == GRAPH_VERB_enqueue && before) {
 		a->slept = true;
 		a->slept_ns = r->now;
+	} else if (kind == GRAPH_VERB_enqueue && a->waits) {
+		a->asleep = true;
 	} else if (kind == GRAPH_VERB_peek) {
 		pass_time(r, r->now);
 		a->had_to_queue = true;

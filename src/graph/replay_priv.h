@@ -28,17 +28,23 @@ enum { REPLAY_LINK_OUT = GRAPH_VERB_NR }; /* a step kind: where some link starts
 enum {
 	REPLAY_FLAGS_SHIFT = 4,
 	REPLAY_CLASS_SHIFT = 12,
-	REPLAY_WIDE = 1 << 15,         /* arg = index of a struct replay_wide */
-	REPLAY_ALL_UNITS = 1 << 16,    /* the verb's n was GRAPH_ALL */
-	REPLAY_FREE = 1 << 17,         /* takes (or fills space) without needing anything */
-	REPLAY_SHRINKS = 1 << 18,      /* resize: `need` units less */
-	REPLAY_COUNTED = 1 << 19,      /* needs the wide ordinal: so many puts (takes, for space) */
-	REPLAY_AT_ONCE = 1 << 22,      /* explained, by what came at the time that the wait began */
+	REPLAY_WIDE = 1 << 15,      /* arg = index of a struct replay_wide */
+	REPLAY_ALL_UNITS = 1 << 16, /* the verb's n was GRAPH_ALL */
+	REPLAY_FREE = 1 << 17,      /* takes (or fills space) without needing anything */
+	REPLAY_SHRINKS = 1 << 18,   /* resize: `need` units less */
+	REPLAY_COUNTED = 1 << 19,   /* needs the wide ordinal: so many puts (takes, for space) */
+	REPLAY_AT_ONCE = 1 << 22,   /* explained, by what came at the time that the wait began */
+	/* of a wait, which needs no such flag itself: for a processor, as long as other programs
+	 * had them all */
+	REPLAY_FOR_PROCESSOR = GRAPH_OPTIONAL << REPLAY_FLAGS_SHIFT,
 	REPLAY_SLEPT = 1 << 21,        /* own needs no processor: it was asleep in it */
 	REPLAY_ON_PROCESSOR = 1 << 20, /* own is how long after its processor became free */
 	REPLAY_WOKE_SHIFT = 23,        /* 2 bits: how many sleepers the step woke, or more */
 	REPLAY_WOKE_MAX = 3,
 	REPLAY_WAITED_SHIFT = 25, /* 7 bits: replay_length_class() of an explained wait */
+	/* ... of an unexplained one: others had the processor of an actor that was in step->state
+	 */
+	REPLAY_PREEMPTED = 1 << REPLAY_WAITED_SHIFT,
 };
 
 struct replay_step {
@@ -132,6 +138,7 @@ struct replay_log_queue {
 	bool used;          /* processor: somebody left it */
 	bool handed_on;     /* a pool whose tokens are put back by others than their takers */
 	uint64_t max_units; /* what it held at most */
+	uint64_t nr_waits, nr_asleep; /* that were explained; in so many it left its processor */
 
 	/* as recorded, up to now */
 	struct replay_ring data, space;
@@ -156,6 +163,7 @@ struct replay_log_actor {
 	bool started, waits, waits_space, in_hole;
 	bool forgot; /* its history, at its last moment: then started is false */
 	bool slept;  /* left its processor in a state that does not say so (a call) */
+	bool asleep; /* ... in the wait that it is in: who ends it must wake it */
 	uint64_t slept_ns;
 	struct replay_held held[REPLAY_HELD];
 };
@@ -168,6 +176,7 @@ struct replay_moment {         /* being logged: GRAPH_MORE leaves it open */
 	uint64_t full_ns;      /* of the log, then */
 	uint64_t order;        /* ... and then */
 	uint32_t queue, step;  /* of that */
+	uint32_t waker;        /* the step that put what was waited for; REPLAY_NONE: not known */
 	uint32_t flags;
 	bool depends, links;
 };
@@ -276,6 +285,11 @@ static inline unsigned replay_length_class(uint64_t wait_ns)
 	mantissa = octave > 16 ? wait_ns >> (octave - 16) : wait_ns << (16 - octave);
 	third = mantissa >= 104032 ? 2 : mantissa >= 82570; /* 2^(16 + 2/3), 2^(16 + 1/3) */
 	return 1 + 3 * octave + third;
+}
+
+static inline bool replay_is_preempted(const struct replay_step *s)
+{
+	return replay_class(s) == REPLAY_UNEXPLAINED && s->bits & REPLAY_PREEMPTED;
 }
 
 static inline unsigned replay_woke(const struct replay_step *s)

@@ -54,6 +54,24 @@ void graph_sim_schedule(struct sim *s, uint32_t actor, uint64_t t)
 	}
 }
 
+void graph_sim_unschedule(struct sim *s, uint32_t actor)
+{
+	size_t i = 0;
+	struct sim_event last;
+
+	while (i < s->nr_heap && s->heap[i].actor != actor)
+		i++;
+	if (i == s->nr_heap)
+		return;
+	last = s->heap[--s->nr_heap];
+	if (i == s->nr_heap)
+		return;
+	/* The hole goes up to the root, where the last one sinks from. */
+	for (; i; i = (i - 1) / 2)
+		s->heap[i] = s->heap[(i - 1) / 2];
+	sift_down(s, last);
+}
+
 static bool next_event(struct sim *s, struct sim_event *ret)
 {
 	if (s->has_next) {
@@ -167,16 +185,32 @@ static void start_link(struct sim *s, const struct sim_actor *a, const struct re
 		await_link(s, step->queue);
 }
 
-/* Who wakes more sleepers than in the run takes longer, who wakes fewer takes less. */
-static uint64_t with_wakes(const struct sim *s, const struct sim_actor *a, uint64_t own)
+static double jitter(const struct sim *s, const struct sim_actor *a)
 {
-	uint64_t ns = s->r->wake_ns * (uint64_t)(a->wakes < 0 ? -a->wakes : a->wakes);
+	uint64_t dice = base_hash_u64(s->assumed.jitter ^ ((uint64_t)a->cursor << 20)) >> 32;
 
-	if (BASE_LIKELY(!ns) || !sim_executes(s, a->state))
-		return own;
-	if (a->wakes > 0)
-		return own + ns;
-	return own > ns ? own - ns : 0;
+	return 1 + GRAPH_REPLAY_JITTER * ((double)dice / 0x80000000u - 1);
+}
+
+/*
+ * Waking takes the waker's time, which no edit of its state changes: who wakes more sleepers than
+ * in the run takes longer, who wakes fewer takes less.
+ */
+static uint64_t own_time(const struct sim *s, const struct sim_actor *a, uint64_t own)
+{
+	uint64_t then = s->wake_ns * a->woke_then, now;
+
+	if (!sim_executes(s, a->state))
+		return sim_scaled(s, a->state, own);
+	if (BASE_UNLIKELY(s->assumed.jitter))
+		own = (uint64_t)((double)own * jitter(s, a) + 0.5);
+	if (BASE_LIKELY(!s->wake_ns || (!a->woke && !a->woke_then)))
+		return sim_scaled(s, a->state, own);
+	then = then < own ? then : own;
+	now = a->woke > a->woke_then ? then + s->wake_ns * (a->woke - a->woke_then)
+	      : a->woke_then         ? then * a->woke / a->woke_then
+				     : 0;
+	return sim_scaled(s, a->state, own - then) + now;
 }
 
 static void begin_run(struct sim *s, uint32_t actor, uint64_t own)
@@ -185,7 +219,7 @@ static void begin_run(struct sim *s, uint32_t actor, uint64_t own)
 
 	bool slept = replay_step(s->r, a->cursor)->bits & REPLAY_SLEPT;
 
-	own = with_wakes(s, a, sim_scaled(s, a->state, own));
+	own = own_time(s, a, own);
 	if (own && s->nr_processors && !slept && sim_executes(s, a->state)) {
 		a->left_ns = own;
 		if (graph_sim_get_processor(s, actor, SIM_QUEUES))
@@ -234,6 +268,11 @@ static void advance(struct sim *s, uint32_t actor)
 		start_link(s, a, step);
 	}
 	own = replay_own(s->r, step);
+	if (a->elides) {
+		a->phase = SIM_TRIES;
+		graph_sim_schedule(s, actor, s->now);
+		return;
+	}
 	switch (replay_class(step)) {
 	case REPLAY_LINK:
 		graph_sim_release_processor(s, actor);
@@ -251,6 +290,8 @@ static void advance(struct sim *s, uint32_t actor)
 		if (a->wait_queue != REPLAY_NONE && s->queue[a->wait_queue].ignored)
 			own = 0;
 		own = sim_scaled(s, a->state, own);
+		if (replay_is_preempted(step)) /* as often as it runs: so much less, too */
+			own = sim_scaled(s, step->state, own);
 		if (!graph_sim_promise(s, actor)) /* not there yet: who waits for it gets in line */
 			own = 0;
 		if (own)
@@ -275,10 +316,21 @@ static void note_wait(struct sim_actor *a, const struct replay_step *step)
 	a->state = step->state;
 }
 
+/* Does the wait that begins here happen? Who never slept needs no other processor, either. */
+static void end_elision(struct sim *s, struct sim_actor *a, const struct replay_step *last)
+{
+	bool processor = replay_kind(last) == GRAPH_VERB_wait && last->bits & REPLAY_FOR_PROCESSOR;
+	bool before = a->elided;
+
+	a->elided = a->elides;
+	a->elides = a->waits && (sim_elides(s, a->state) || (processor && before));
+}
+
 /* The moment happens now. */
 static void commit(struct sim *s, uint32_t actor)
 {
 	struct sim_actor *a = &s->actor[actor];
+	const struct replay_step *step = NULL;
 	uint32_t first = a->cursor, i = first;
 	unsigned woken = 0, recorded = 0;
 	bool woke = false;
@@ -288,8 +340,7 @@ static void commit(struct sim *s, uint32_t actor)
 	a->queued = false;
 	graph_sim_take_lent(s, actor);
 	do {
-		const struct replay_step *step = replay_step(s->r, i);
-
+		step = replay_step(s->r, i);
 		woke |= graph_sim_do_step(s, actor, step);
 		recorded += replay_woke(step);
 		if (s->out)
@@ -299,9 +350,11 @@ static void commit(struct sim *s, uint32_t actor)
 		i = replay_next(s->r, step);
 	} while (i != REPLAY_NONE && replay_class(replay_step(s->r, i)) == REPLAY_FOLLOWS);
 	a->cursor = i;
+	end_elision(s, a, step);
 	/* Only now, when all of the moment is done. */
 	for (uint32_t k = first; woke && k != i; k = replay_next(s->r, replay_step(s->r, k))) {
-		const struct replay_step *step = replay_step(s->r, k);
+		step = replay_step(s->r, k);
+
 		unsigned kind = replay_kind(step);
 
 		if (kind == GRAPH_VERB_enqueue || kind == GRAPH_VERB_resize)
@@ -311,7 +364,10 @@ static void commit(struct sim *s, uint32_t actor)
 	}
 	if (woken > REPLAY_WOKE_MAX)
 		woken = REPLAY_WOKE_MAX;
-	a->wakes = (int32_t)woken - (int32_t)recorded;
+	if (recorded > REPLAY_WOKE_MAX)
+		recorded = REPLAY_WOKE_MAX;
+	a->woke = (uint16_t)woken;
+	a->woke_then = (uint16_t)recorded;
 	advance(s, actor);
 }
 
@@ -357,7 +413,9 @@ static void handle(struct sim *s, uint32_t actor)
 			graph_sim_schedule(s, actor, t);
 			return;
 		}
-		if (takes_on_processor(s, a) && !graph_sim_get_processor(s, actor, SIM_QUEUES_TAKE))
+		if (takes_on_processor(s, a) &&
+			!(s->assumed.preempts && graph_sim_preempt(s, actor)) &&
+			!graph_sim_get_processor(s, actor, SIM_QUEUES_TAKE))
 			return;
 		if (a->switch_ns) {
 			a->phase = SIM_TRIES;
@@ -425,6 +483,11 @@ static void apply_edit(struct sim *s, const struct graph_edit *e)
 				"a factor must lie between 0 and %g", MAX_FACTOR);
 		else if (e->id < s->nr_scales)
 			s->scale[e->id] *= e->factor;
+	} else if (e->kind == GRAPH_EDIT_ELIDE_STATE) {
+		if (e->id < s->nr_scales) {
+			s->scale[e->id] = 0;
+			s->elides[e->id] = true;
+		}
 	} else if (e->kind == GRAPH_EDIT_PROCESSORS) {
 		uint64_t nr = s->nr_processors + e->units;
 
@@ -455,7 +518,10 @@ static size_t nr_scales(const struct graph_replay *r, const struct graph_scenari
 	for (size_t i = 0; edits && i < edits->nr_edits; i++) {
 		const struct graph_edit *e = &edits->edit[i];
 
-		if (e->kind == GRAPH_EDIT_SCALE_STATE && e->id >= nr && e->id <= most)
+		bool of_state =
+			e->kind == GRAPH_EDIT_SCALE_STATE || e->kind == GRAPH_EDIT_ELIDE_STATE;
+
+		if (of_state && e->id >= nr && e->id <= most)
 			nr = (size_t)e->id + 1;
 	}
 	return nr;
@@ -524,12 +590,44 @@ static void init_processors(struct sim *s)
 {
 	s->idle = need(s, s->nr_processors, sizeof *s->idle);
 	s->left = need(s, s->nr_processors, sizeof *s->left);
+	s->user = need(s, s->nr_processors, sizeof *s->user);
 	s->run = need(s, s->r->nr_actors, sizeof *s->run);
-	for (uint32_t i = s->nr_processors; !s->status && i-- > 0;)
+	for (uint32_t i = s->nr_processors; !s->status && i-- > 0;) {
 		s->idle[s->nr_idle++] = i;
+		s->user[i] = REPLAY_NONE;
+	}
 	for (size_t i = 0; i < s->r->nr_queues; i++) {
 		if (s->r->queue[i].o.processor)
 			s->runnable_state = s->r->queue[i].o.latency_state;
+	}
+}
+
+static bool has_elisions(const struct graph_scenario *edits)
+{
+	for (size_t i = 0; edits && i < edits->nr_edits; i++) {
+		if (edits->edit[i].kind == GRAPH_EDIT_ELIDE_STATE)
+			return true;
+	}
+	return false;
+}
+
+/* Who ever waits for something in a state that is elided never waits for it. */
+static void find_needless(struct sim *s, uint32_t actor)
+{
+	for (uint32_t i = s->r->actor[actor].head; i != REPLAY_NONE && !s->status;) {
+		const struct replay_step *step = replay_step(s->r, i);
+		unsigned kind = replay_kind(step);
+		uint64_t bits = 0;
+
+		i = step->next;
+		if ((kind != GRAPH_VERB_wait_empty && kind != GRAPH_VERB_wait_full) ||
+			!sim_elides(s, step->state))
+			continue;
+		base_map_get(&s->needless, actor, step->queue, &bits);
+		bits |= kind == GRAPH_VERB_wait_full ? 2 : 1;
+		s->status = base_map_put(&s->needless, actor, step->queue, bits);
+		if (s->status)
+			s->status = base_fail(s->err, s->status, "no memory for a simulation");
 	}
 }
 
@@ -547,16 +645,21 @@ static void init(struct sim *s, const struct graph_scenario *edits)
 	s->heap = need(s, r->nr_actors, sizeof *s->heap);
 	s->link_ns = need(s, r->nr_links, sizeof *s->link_ns);
 	s->scale = need(s, s->nr_scales, sizeof *s->scale);
+	s->elides = need(s, s->nr_scales, sizeof *s->elides);
 	if (s->status)
 		return;
 	for (size_t i = 0; i < r->nr_queues; i++)
 		init_queue(&s->queue[i], &r->queue[i]);
-	for (size_t i = 0; i < s->nr_scales; i++)
+	for (size_t i = 0; i < s->nr_scales; i++) {
 		s->scale[i] = 1;
+		s->elides[i] = false;
+	}
 	for (size_t i = 0; edits && i < edits->nr_edits && !s->status; i++)
 		apply_edit(s, &edits->edit[i]);
 	for (size_t i = 0; i < r->nr_links; i++)
 		s->link_ns[i] = REPLAY_NOBODY;
+	for (size_t i = 0; has_elisions(edits) && i < r->nr_actors; i++)
+		find_needless(s, (uint32_t)i);
 	init_processors(s);
 	for (size_t i = 0; i < r->nr_actors && !s->status; i++)
 		place_actor(s, (uint32_t)i);
@@ -608,22 +711,36 @@ static void find_end(struct sim *s)
 
 static void fini(struct sim *s)
 {
-	for (size_t i = 0; s->queue && i < s->r->nr_queues; i++)
+	for (size_t i = 0; s->queue && i < s->r->nr_queues; i++) {
 		graph_replay_ring_fini(&s->queue[i].keyed);
+		graph_replay_ring_fini(&s->queue[i].owed);
+	}
 	base_free(s->actor);
 	base_free(s->queue);
 	base_free(s->heap);
 	base_free(s->link_ns);
 	base_free(s->scale);
+	base_free(s->elides);
+	base_map_fini(&s->needless);
 	base_free(s->idle);
 	base_free(s->left);
+	base_free(s->user);
 	base_free(s->run);
 }
 
 enum base_status graph_replay_run(const struct graph_replay *r, const struct graph_scenario *edits,
 	const struct graph_sink *out, struct graph_replay_result *ret, struct base_err *err)
 {
-	struct sim s = {.r = r, .out = out, .err = err, .res = ret};
+	static const struct graph_replay_assumed usual = {0};
+
+	return graph_replay_run_as(r, edits, &usual, out, ret, err);
+}
+
+enum base_status graph_replay_run_as(const struct graph_replay *r,
+	const struct graph_scenario *edits, const struct graph_replay_assumed *assumed,
+	const struct graph_sink *out, struct graph_replay_result *ret, struct base_err *err)
+{
+	struct sim s = {.r = r, .out = out, .err = err, .res = ret, .assumed = *assumed};
 	struct sim_event e;
 
 	*ret = (struct graph_replay_result){.start_ns = r->start_ns,
@@ -633,6 +750,7 @@ enum base_status graph_replay_run(const struct graph_replay *r, const struct gra
 		.unexplained_ns = r->unexplained_ns};
 	if (r->failed)
 		return base_fail(err, r->failed, "replay's log failed before");
+	s.wake_ns = (uint64_t)((double)r->wake_ns * (1 + assumed->wake_more));
 	init(&s, edits);
 	if (!s.status && out)
 		declare(&s);

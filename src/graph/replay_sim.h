@@ -24,13 +24,16 @@ struct sim_actor {
 	uint64_t wait_begin_ns, takes_then;
 	uint64_t switch_ns; /* called: from having a processor to taking */
 	uint64_t slow_ns;
-	uint32_t wait_queue;        /* the present wait's; REPLAY_NONE */
-	uint32_t queue, prev, next; /* in the list of this queue's waiters */
-	int32_t wakes; /* sleepers that its last moment woke more than it did in the run */
+	uint32_t wait_queue;                 /* the present wait's; REPLAY_NONE */
+	uint32_t queue, prev, next;          /* in the list of this queue's waiters */
+	uint16_t woke, woke_then;            /* sleepers that its last moment woke; in the run */
 	uint32_t nr_overtaken, overtaken_on; /* in the run, since takes_then; on which queue */
 	uint32_t processor;                  /* REPLAY_NONE */
 	uint8_t phase;                       /* enum sim_phase */
 	bool waits, space, listed, queued, counting, early, promised, lent;
+	bool awake;  /* somebody has woken it, though it may wait on for something else */
+	bool elides; /* the wait that it is in does not happen */
+	bool elided; /* ... nor did the one before its last moment */
 	struct replay_held held[REPLAY_HELD]; /* of pools whose tokens their takers put back */
 };
 
@@ -45,7 +48,7 @@ struct sim_queue {
 	uint64_t last_put_ns;
 	uint64_t nr_puts, nr_takes;
 	struct sim_list waiters[2];
-	struct replay_ring keyed;
+	struct replay_ring keyed, owed; /* owed: with these keys, taken before they were put */
 	bool ignored, edited;
 };
 
@@ -59,6 +62,8 @@ struct sim {
 	const struct graph_sink *out;
 	struct base_err *err;
 	struct graph_replay_result *res;
+	struct graph_replay_assumed assumed;
+	uint64_t wake_ns;
 	size_t used_bytes;
 	uint64_t now;
 	struct sim_actor *actor;
@@ -69,15 +74,19 @@ struct sim {
 	bool has_next;    /* ... and its next one, not in the heap */
 	struct sim_event next;
 	uint64_t *link_ns; /* [link]; REPLAY_NOBODY: not yet */
-	double *scale;
+	double *scale;     /* [state] */
+	bool *elides;      /* [state] */
+	/* (actor, queue) -> 1: it waits for its units in a state that is elided; + 2: for space */
+	struct base_map needless;
 	size_t nr_scales;
 	enum base_status status;
 
 	uint32_t nr_processors;
 	uint32_t *idle; /* processors, a stack */
 	uint32_t nr_idle;
-	bool *left;    /* [processor]: somebody left it before */
-	uint32_t *run; /* actors, a ring of nr_actors */
+	bool *left;     /* [processor]: somebody left it before */
+	uint32_t *user; /* [processor]: actor; REPLAY_NONE */
+	uint32_t *run;  /* actors, a ring of nr_actors */
 	size_t run_head, nr_run;
 	uint32_t runnable_state;
 };
@@ -89,6 +98,23 @@ static inline uint64_t sim_scaled(const struct sim *s, uint32_t state, uint64_t 
 	return f == 1 ? ns : (uint64_t)((double)ns * f + 0.5);
 }
 
+static inline bool sim_elides(const struct sim *s, uint32_t state)
+{
+	return state < s->nr_scales && s->elides[state];
+}
+
+/* What it takes, or fills, it would not wait for. */
+static inline bool sim_needs_nothing(
+	const struct sim *s, uint32_t actor, uint32_t queue, bool space)
+{
+	const struct sim_actor *a = &s->actor[actor];
+	uint64_t bits;
+
+	return a->elides ||
+	       (!a->waits && s->needless.nr_used &&
+		       base_map_get(&s->needless, actor, queue, &bits) && bits & (space ? 2 : 1));
+}
+
 static inline bool sim_executes(const struct sim *s, uint32_t state)
 {
 	return state < s->r->nr_states && s->r->executes[state];
@@ -96,6 +122,7 @@ static inline bool sim_executes(const struct sim *s, uint32_t state)
 
 /* replay_run.c */
 void graph_sim_schedule(struct sim *s, uint32_t actor, uint64_t t);
+void graph_sim_unschedule(struct sim *s, uint32_t actor); /* not the current one */
 void graph_sim_emit(
 	struct sim *s, enum graph_verb_kind kind, const struct graph_verb *v, uint32_t from);
 
@@ -115,6 +142,7 @@ void graph_sim_take_lent(struct sim *s, uint32_t actor);
 
 /* replay_cpu.c */
 bool graph_sim_get_processor(struct sim *s, uint32_t actor, enum sim_phase queued);
+bool graph_sim_preempt(struct sim *s, uint32_t actor); /* false: nobody runs */
 void graph_sim_release_processor(struct sim *s, uint32_t actor);
 void graph_sim_run_on(struct sim *s, uint32_t actor);
 bool graph_sim_slice_ended(struct sim *s, uint32_t actor);

@@ -51,6 +51,8 @@ static bool has_units(const struct sim *s, const struct replay_step *step, uint3
 
 	if (step->bits & REPLAY_FREE || q->ignored || !need)
 		return true;
+	if (sim_needs_nothing(s, actor, step->queue, false))
+		return true;
 	if (step->bits & REPLAY_COUNTED)
 		return q->nr_puts >= w->ordinal;
 	if (BASE_UNLIKELY(flags & GRAPH_KEYED))
@@ -58,11 +60,12 @@ static bool has_units(const struct sim *s, const struct replay_step *step, uint3
 	return q->units >= (int64_t)(need + reserved(s, step, actor));
 }
 
-static bool has_space(const struct sim *s, const struct replay_step *step)
+static bool has_space(const struct sim *s, const struct replay_step *step, uint32_t actor)
 {
 	const struct sim_queue *q = &s->queue[step->queue];
 
-	if (step->bits & REPLAY_FREE || q->ignored || q->capacity == GRAPH_UNLIMITED)
+	if (step->bits & REPLAY_FREE || q->ignored || q->capacity == GRAPH_UNLIMITED ||
+		sim_needs_nothing(s, actor, step->queue, true))
 		return true;
 	if (step->bits & REPLAY_COUNTED && !q->edited)
 		return q->nr_takes >= replay_wide(s->r, step)->ordinal;
@@ -77,7 +80,7 @@ static bool is_step_met(
 	*ret_space = kind == GRAPH_VERB_enqueue || kind == GRAPH_VERB_reserve;
 	if (kind == GRAPH_VERB_dequeue || kind == GRAPH_VERB_peek)
 		return has_units(s, step, actor);
-	return !*ret_space || has_space(s, step);
+	return !*ret_space || has_space(s, step, actor);
 }
 
 /* What it had to give back meanwhile it needs again. */
@@ -99,6 +102,8 @@ bool graph_sim_is_met(struct sim *s, uint32_t actor, uint32_t *ret_queue, bool *
 {
 	uint32_t i = s->actor[actor].cursor;
 
+	if (s->actor[actor].elides)
+		return true;
 	do {
 		const struct replay_step *step = replay_step(s->r, i);
 
@@ -192,6 +197,7 @@ void graph_sim_wait(struct sim *s, uint32_t actor, uint32_t queue, bool space)
 		return; /* keeps its place */
 	if (!a->listed) {
 		a->wait_begin_ns = s->now;
+		a->awake = false;
 		find_overtaken(s, a);
 	}
 	unlist(s, actor);
@@ -222,6 +228,8 @@ static uint64_t latency(const struct sim *s, const struct sim_actor *a, bool ove
 	uint64_t ns;
 
 	if (replay_class(step) == REPLAY_EXPLAINED && a->nr_overtaken)
+		ns = replay_own(s->r, step);
+	else if (replay_class(step) == REPLAY_EXPLAINED && s->assumed.as_recorded)
 		ns = replay_own(s->r, step);
 	else if (replay_class(step) == REPLAY_EXPLAINED)
 		ns = graph_replay_latency_moved(s->r, state, replay_own(s->r, step),
@@ -279,8 +287,32 @@ static void promise(struct sim *s, struct sim_actor *a, bool keep)
 	}
 }
 
+/* Is it a sleeper that nobody has woken in this wait? As most waits for that queue were. */
+static bool wakes(const struct sim *s, struct sim_actor *a, uint32_t queue)
+{
+	const struct replay_log_queue *lq = &s->r->queue[queue];
+
+	if (a->awake || lq->nr_asleep * 2 < lq->nr_waits ||
+		!sim_executes(s, replay_step(s->r, a->cursor)->state))
+		return false;
+	a->awake = true;
+	return true;
+}
+
+/* What it waits for may be put now, but not what it needs beside it: a signalled thread's mutex. */
+static bool was_put(const struct sim *s, const struct sim_actor *a, uint32_t actor, uint32_t queue)
+{
+	const struct replay_step *step = replay_step(s->r, a->cursor);
+	bool space;
+
+	for (; step && step->queue != queue; step = next_of_moment(s, step))
+		;
+	return step && is_step_met(s, step, actor, &space);
+}
+
 /* The first whose turn it is in the run, too; else the first of all. */
-static uint32_t whom_to_call(struct sim *s, uint32_t queue, bool space, bool *ret_overtaken)
+static uint32_t whom_to_call(
+	struct sim *s, uint32_t queue, bool space, bool *ret_overtaken, unsigned *woken)
 {
 	uint32_t i = s->queue[queue].waiters[space].head, first = REPLAY_NONE, next;
 
@@ -294,6 +326,7 @@ static uint32_t whom_to_call(struct sim *s, uint32_t queue, bool space, bool *re
 			continue;
 		if (!graph_sim_is_met(s, i, &other, &other_space)) {
 			if (other != queue || other_space != space) {
+				*woken += was_put(s, a, i, queue) && wakes(s, a, queue);
 				unlist(s, i);
 				list_on(s, i, other, other_space);
 			}
@@ -319,12 +352,12 @@ unsigned graph_sim_call(struct sim *s, uint32_t queue, bool space)
 	uint32_t i;
 
 	while (s->queue[queue].waiters[space].head != REPLAY_NONE &&
-		(i = whom_to_call(s, queue, space, &overtaken)) != REPLAY_NONE) {
+		(i = whom_to_call(s, queue, space, &overtaken, &woken)) != REPLAY_NONE) {
 		struct sim_actor *a = &s->actor[i];
 
 		promise(s, a, true);
 		a->phase = SIM_CALLED;
-		woken += sim_executes(s, replay_step(s->r, a->cursor)->state);
+		woken += wakes(s, a, queue);
 		count_overtakings(s, a);
 		a->early = overtaken;
 		a->switch_ns = latency(s, a, overtaken);
@@ -443,6 +476,25 @@ static void fail_memory(struct sim *s, enum base_status status)
 		s->status = status;
 }
 
+static void push(struct sim *s, struct replay_ring *ring, uint64_t key, uint64_t n)
+{
+	struct replay_memory m = {
+		.used_bytes = &s->used_bytes, .max_bytes = s->r->max_memory_bytes};
+	struct replay_item item = {.time_ns = s->now, .nr_units = n, .key = key};
+
+	if (n)
+		fail_memory(s, graph_replay_ring_push(m, ring, item, s->err));
+}
+
+/* What somebody took already is his. */
+static void put_keyed(struct sim *s, struct sim_queue *q, uint64_t key, uint64_t n)
+{
+	struct replay_take owed = {.keyed = true, .key = key, .n = n};
+	struct replay_item ignored;
+
+	push(s, &q->keyed, key, n - graph_replay_ring_take(&q->owed, &owed, &ignored));
+}
+
 static bool put_units(struct sim *s, const struct replay_step *step, uint64_t n)
 {
 	struct sim_queue *q = &s->queue[step->queue];
@@ -455,27 +507,20 @@ static bool put_units(struct sim *s, const struct replay_step *step, uint64_t n)
 	q->units += (int64_t)n;
 	if (q->units > 0 && (uint64_t)q->units > q->most)
 		q->units = (int64_t)q->most;
-	if (s->r->queue[step->queue].keyed) {
-		struct replay_memory m = {
-			.used_bytes = &s->used_bytes, .max_bytes = s->r->max_memory_bytes};
-		enum base_status st = graph_replay_ring_push(m, &q->keyed,
-			(struct replay_item){
-				.time_ns = s->now, .nr_units = n, .key = w ? w->key : 0},
-			s->err);
-
-		if (st)
-			fail_memory(s, st);
-	}
+	if (s->r->queue[step->queue].keyed)
+		put_keyed(s, q, w ? w->key : 0, n);
 	return true;
 }
 
-static bool take_units(struct sim *s, const struct replay_step *step, uint64_t n)
+static bool take_units(struct sim *s, uint32_t actor, const struct replay_step *step, uint64_t n)
 {
 	struct sim_queue *q = &s->queue[step->queue];
 	const struct replay_log_queue *lq = &s->r->queue[step->queue];
 	const struct replay_wide *w = replay_wide(s->r, step);
 	bool back = replay_flags(step) & GRAPH_BACK && !lq->exclusive;
+	bool owe = !back && sim_needs_nothing(s, actor, step->queue, false);
 	struct replay_item ignored;
+	uint64_t missing = 0;
 
 	if (!back)
 		q->nr_takes++;
@@ -488,9 +533,11 @@ static bool take_units(struct sim *s, const struct replay_step *step, uint64_t n
 		if (back)
 			graph_replay_ring_take_back(&q->keyed, n);
 		else
-			graph_replay_ring_take(&q->keyed, &take, &ignored);
+			missing = n - graph_replay_ring_take(&q->keyed, &take, &ignored);
+		if (take.keyed && owe)
+			push(s, &q->owed, take.key, missing);
 	}
-	if (!(replay_is_pool(&lq->o) && !back) && q->units < (int64_t)n)
+	if (!(replay_is_pool(&lq->o) && !back) && !owe && q->units < (int64_t)n)
 		n = q->units > 0 ? (uint64_t)q->units : 0;
 	q->units -= (int64_t)n;
 	return true;
@@ -506,7 +553,7 @@ bool graph_sim_do_step(struct sim *s, uint32_t actor, const struct replay_step *
 		return put_units(s, step, n);
 	case GRAPH_VERB_dequeue:
 		follow_pool(s, actor, step, true);
-		return take_units(s, step, n);
+		return take_units(s, actor, step, n);
 	case GRAPH_VERB_resize:
 		if (!(step->bits & REPLAY_SHRINKS))
 			return put_units(s, step, n);

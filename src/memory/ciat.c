@@ -7,6 +7,7 @@
 
 enum {
 	SITES_MAX = 1 << 20,
+	ADDRESS_BITS = 47,
 	PHASE_MEMORY_BYTES = 64 << 20,
 	HUGE_BYTES = 2 << 20,
 	CACHE_LINE_BYTES = 64,
@@ -20,7 +21,7 @@ static const uint8_t size_class[MEMORY_ACCESS_MAX_BYTES + 1] = {
 };
 
 /* The class of a size: that of the next size that has a row. */
-static unsigned class_of(unsigned size_bytes)
+unsigned memory_ciat_class(unsigned size_bytes)
 {
 	while (!size_class[size_bytes])
 		size_bytes++;
@@ -128,8 +129,10 @@ static bool brings_news(const struct memory_ciat *c, struct ciat_page *p, unsign
 static enum base_status add_site(struct memory_ciat *c, const struct memory_step *s, uint64_t line,
 	bool miss, bool true_miss, bool store)
 {
-	uint64_t index;
-	if (!base_map_get(&c->site_of, line, s->code, &index)) {
+	uint64_t index, heap_offset;
+	uint32_t heap = memory_ciat_heap_at(c, s->address, &heap_offset);
+	uint64_t key = line | (uint64_t)heap << ADDRESS_BITS;
+	if (!base_map_get(&c->site_of, key, s->code, &index)) {
 		if (c->nr_sites >= SITES_MAX) {
 			c->result.sites_left_out++;
 			return BASE_OK;
@@ -137,12 +140,15 @@ static enum base_status add_site(struct memory_ciat *c, const struct memory_step
 		enum base_status status =
 			base_grow(&c->site, &c->sites_capacity, c->nr_sites + 1, sizeof *c->site);
 		if (status == BASE_OK)
-			status = base_map_put(&c->site_of, line, s->code, c->nr_sites);
+			status = base_map_put(&c->site_of, key, s->code, c->nr_sites);
 		if (status != BASE_OK)
 			return status;
 		index = c->nr_sites++;
-		c->site[index] = (struct memory_ciat_site){
-			.line = line, .code = s->code, .thread = s->thread};
+		c->site[index] = (struct memory_ciat_site){.line = line,
+			.code = s->code,
+			.thread = s->thread,
+			.heap = heap,
+			.heap_offset = heap_offset};
 	}
 	struct memory_ciat_site *site = &c->site[index];
 	site->true_misses += miss && true_miss;
@@ -328,7 +334,7 @@ static void report_events(struct memory_ciat *c, struct memory_ciat_counts *n,
 		c->matrix[(size_t)(seen->writer - 1) * c->result.nr_threads + s->thread]++;
 }
 
-static enum base_status count_wrap(struct memory_ciat *c, uint64_t location)
+enum base_status memory_ciat_wrap(struct memory_ciat *c, uint64_t location)
 {
 	uint64_t times = 0;
 	(void)base_map_get(&c->wrapped, 0, location, &times);
@@ -355,7 +361,7 @@ static inline enum base_status touch(struct memory_ciat *c, struct memory_ciat_c
 			return fail_page(c);
 	}
 	if (counted && BASE_UNLIKELY(!++ciat_count(c, p)[offset >> c->location_shift])) {
-		enum base_status status = count_wrap(c, address >> c->location_shift);
+		enum base_status status = memory_ciat_wrap(c, address >> c->location_shift);
 		if (status != BASE_OK)
 			return status;
 	}
@@ -377,7 +383,7 @@ static inline enum base_status touch(struct memory_ciat *c, struct memory_ciat_c
 /* ---- what is counted beside
  * ------------------------------------------------------------------------ */
 
-static unsigned string_bucket(uint64_t length)
+unsigned memory_ciat_string(uint64_t length)
 {
 	if (length <= MEMORY_CIAT_STRING_EXACT)
 		return (unsigned)length;
@@ -393,12 +399,12 @@ static inline void add_to_string(struct ciat_thread *t, unsigned kind)
 		return;
 	}
 	if (t->string_length)
-		t->counts->string[t->string_kind][string_bucket(t->string_length)]++;
+		t->counts->string[t->string_kind][memory_ciat_string(t->string_length)]++;
 	t->string_kind = kind;
 	t->string_length = 1;
 }
 
-static enum base_status add_function(
+enum base_status memory_ciat_function_at(
 	struct memory_ciat *c, uint64_t code, struct memory_ciat_function **ret)
 {
 	size_t slot = base_hash_u64(code) % LOOKASIDE;
@@ -441,7 +447,7 @@ static enum base_status access_aside(struct memory_ciat *c, const struct memory_
 	enum base_status status = BASE_OK;
 	if (c->options.with_functions) {
 		struct memory_ciat_function *f;
-		status = add_function(c, s->code, &f);
+		status = memory_ciat_function_at(c, s->code, &f);
 		if (status != BASE_OK)
 			return status;
 		f->loads += s->kind != MEMORY_STORE;
@@ -464,7 +470,7 @@ static inline enum base_status add_access(
 {
 	struct ciat_thread *t = &c->thread[s->thread];
 	struct memory_ciat_counts *n = t->counts;
-	n->access[kind][class_of(s->size_bytes)][s->reg]++;
+	n->access[kind][memory_ciat_class(s->size_bytes)][s->reg]++;
 	n->access_bytes[kind] += s->size_bytes;
 	add_to_string(t, kind);
 	if (BASE_UNLIKELY(!s->size_bytes))
@@ -495,11 +501,12 @@ static enum base_status add_range(struct memory_ciat *c, const struct memory_ste
 	return BASE_OK;
 }
 
-static enum base_status add_block(struct memory_ciat *c, const struct memory_step *s)
+enum base_status memory_ciat_block(
+	struct memory_ciat *c, const struct memory_step *s, uint64_t times)
 {
 	uint64_t key = base_hash_u64(s->address ^ (uint64_t)s->size_bytes << 48) ^ s->thread;
 	uint64_t index = c->block_lookaside[key % LOOKASIDE].block;
-	c->thread[s->thread].counts->fetched += s->count;
+	c->thread[s->thread].counts->fetched += s->count * times;
 	if (c->block_lookaside[key % LOOKASIDE].key != key || index >= c->nr_blocks ||
 		c->block[index].address != s->address || c->block[index].thread != s->thread ||
 		c->block[index].size_bytes != s->size_bytes || c->block[index].count != s->count) {
@@ -521,7 +528,7 @@ static enum base_status add_block(struct memory_ciat *c, const struct memory_ste
 		c->block_lookaside[key % LOOKASIDE].key = key;
 		c->block_lookaside[key % LOOKASIDE].block = (uint32_t)index;
 	}
-	c->block[index].executed++;
+	c->block[index].executed += times;
 	return BASE_OK;
 }
 
@@ -540,7 +547,7 @@ static void end_strings(struct memory_ciat *c)
 	for (uint32_t i = 0; i < c->result.nr_threads; i++) {
 		struct ciat_thread *t = &c->thread[i];
 		if (t->string_length)
-			t->counts->string[t->string_kind][string_bucket(t->string_length)]++;
+			t->counts->string[t->string_kind][memory_ciat_string(t->string_length)]++;
 		t->string_length = 0;
 		t->string_kind = 2;
 	}
@@ -627,9 +634,9 @@ static enum base_status add_rare(struct memory_ciat *c, const struct memory_step
 		break;
 	case MEMORY_CALL:
 		add_call(c, s, &steps->call[s->call]);
-		break;
+		return memory_ciat_heap_call(c, &steps->call[s->call]);
 	case MEMORY_BLOCK:
-		return add_block(c, s);
+		return memory_ciat_block(c, s, 1);
 	case MEMORY_RANGE_LOAD:
 	case MEMORY_STEP_DMA_OUT:
 		return add_range(c, s, false);
@@ -651,6 +658,36 @@ static inline enum base_status add_step(struct memory_ciat *c, const struct memo
 		status = add_access(c, s, 1);
 	if (s->kind == MEMORY_ATOMIC)
 		c->thread[s->thread].counts->atomics++;
+	return status;
+}
+
+static enum base_status step_aside(struct memory_ciat *c, const struct memory_step *s)
+{
+	struct memory_ciat_counts *n = c->thread[s->thread].counts, before = {0};
+	before.event[MEMORY_CIAT_RAW] = n->event[MEMORY_CIAT_RAW];
+	before.true_misses = n->true_misses;
+	before.false_misses = n->false_misses;
+	enum base_status status = add_step(c, s);
+	return status == BASE_OK ? access_aside(c, s, &before, n) : status;
+}
+
+enum base_status memory_ciat_touch(struct memory_ciat *c, const struct memory_step *s)
+{
+	struct memory_ciat_counts *n = c->thread[s->thread].counts;
+	uint64_t raw = n->event[MEMORY_CIAT_RAW], misses = n->true_misses + n->false_misses;
+	enum base_status status = BASE_OK;
+	if (s->kind != MEMORY_STORE)
+		status = touch(c, n, s, s->address, s->size_bytes, false, true);
+	if (s->kind != MEMORY_LOAD && status == BASE_OK)
+		status = touch(c, n, s, s->address, s->size_bytes, true, true);
+	if (status == BASE_OK && c->options.with_functions) {
+		struct memory_ciat_function *f;
+		status = memory_ciat_function_at(c, s->code, &f);
+		if (status == BASE_OK) {
+			f->raw += n->event[MEMORY_CIAT_RAW] - raw;
+			f->misses += n->true_misses + n->false_misses - misses;
+		}
+	}
 	return status;
 }
 
@@ -699,17 +736,17 @@ enum base_status memory_ciat_add(
 			status = add_step(c, s);
 			c->thread[s->thread].counts->instructions += s->instructions;
 		} else {
-			struct memory_ciat_counts *n = c->thread[s->thread].counts, before = {0};
-			before.event[MEMORY_CIAT_RAW] = n->event[MEMORY_CIAT_RAW];
-			before.true_misses = n->true_misses;
-			before.false_misses = n->false_misses;
-			n->instructions += s->instructions;
-			status = add_step(c, s);
-			if (status == BASE_OK)
-				status = access_aside(c, s, &before, n);
+			status = step_aside(c, s);
+			c->thread[s->thread].counts->instructions += s->instructions;
 		}
 		if (BASE_UNLIKELY(status != BASE_OK))
 			return fail_step(c, s, status, err);
+	}
+	if (steps->nr_pieces) {
+		struct memory_step at = {.clock = steps->until};
+		enum base_status status = memory_ciat_pieces(c, steps);
+		if (status != BASE_OK)
+			return fail_step(c, &at, status, err);
 	}
 	return BASE_OK;
 }
@@ -831,6 +868,7 @@ struct memory_ciat *memory_ciat_free(struct memory_ciat *c)
 	if (!c)
 		return NULL;
 	free_pages(c);
+	memory_ciat_heap_free(c);
 	for (size_t i = 0; i < c->result.nr_phases; i++)
 		memory_ciat_phase_fini(&c->result.phase[i]);
 	base_free(c->result.phase);
@@ -853,6 +891,8 @@ struct memory_ciat *memory_ciat_free(struct memory_ciat *c)
 	base_free(c->matrix);
 	base_free(c->usage_page);
 	base_free(c->line);
+	base_free(c->look.several);
+	base_free(c->look.changes);
 	base_free(c);
 	return NULL;
 }

@@ -92,14 +92,27 @@ struct memory_ciat_line { /* a cache line that moved between threads */
 	uint32_t writers; /* threads that stored it last somewhere in it */
 };
 
-struct memory_ciat_site { /* an instruction that met a line others had changed, or invalidated it */
+/* An instruction that met a line others had changed, or invalidated it; a line that was used for
+ * blocks from several sites is so many lines here. */
+struct memory_ciat_site {
 	uint64_t line, code;
 	uint64_t true_misses, false_misses, upgrades;
-	uint64_t offsets; /* bit i: byte i*line/64 of the line was accessed */
-	uint32_t thread;  /* the first that did */
-	bool several;     /* other threads did, too */
+	uint64_t offsets;     /* bit i: byte i*line/64 of the line was accessed */
+	uint64_t heap_offset; /* in the block, of the first access */
+	uint32_t heap;        /* index + 1 of what allocated it; 0: not allocated memory */
+	uint32_t thread;      /* the first that did */
+	bool several;         /* other threads did, too */
 	bool stores;
 };
+
+/* Memory that one call instruction allocated (calls `allocate` and `release`, source.h). */
+struct memory_ciat_heap {
+	uint64_t code; /* that call; 0: not seen */
+	uint64_t blocks, bytes;
+	uint64_t accesses; /* that begin in the blocks while they were; without ranges */
+	bool mapping;      /* by mmap */
+};
+enum { MEMORY_CIAT_HEAP_SITES_MAX = 100000 }; /* the last one stands for all beyond */
 
 struct memory_ciat_function { /* accesses by the code that makes them */
 	uint64_t code;        /* instruction; summed by function in reports when names are known */
@@ -146,7 +159,10 @@ struct memory_ciat_result {
 	uint64_t sites_left_out;
 	const struct memory_ciat_function *function; /* by code address */
 	size_t nr_functions;
-	const uint64_t *matrix; /* [writer * nr_threads + reader]: RAW accesses */
+	const struct memory_ciat_heap *heap; /* in the order of their first call */
+	size_t nr_heap;
+	uint64_t blocks_left_out; /* too many at a time */
+	const uint64_t *matrix;   /* [writer * nr_threads + reader]: RAW accesses */
 	bool has_reuse;
 	struct memory_reuse_curve shared_curve;     /* one cache for all threads */
 	struct memory_reuse_curve private_curve;    /* each its own; summed */
@@ -172,6 +188,11 @@ void memory_ciat_set_threads(struct memory_ciat *c, uint32_t nr_threads);
 enum base_status memory_ciat_finish(struct memory_ciat *c, uint32_t instruction_bytes,
 	const struct memory_ciat_result **ret, struct base_err *err) BASE_MUST_CHECK;
 
+/* After finish: accesses that begin in [from, to). */
+uint64_t memory_ciat_accesses(const struct memory_ciat *c, uint64_t from, uint64_t to);
+/* The first place at `from` or behind that an access touched; UINT64_MAX: none. */
+uint64_t memory_ciat_touched(const struct memory_ciat *c, uint64_t from);
+
 /* ---- ciat_text.c, ciat_json.c ------------------------------------------------------------------
  */
 
@@ -183,7 +204,14 @@ void memory_ciat_usage_file(struct base_str *out, const struct memory_ciat_resul
 void memory_ciat_event_header(struct base_str *out, uint32_t nr_threads);
 void memory_ciat_event_line(struct base_str *out, uint64_t clock, enum memory_ciat_event kind,
 	uint32_t thread, uint32_t degree);
-json_t *memory_ciat_json(const struct memory_ciat_result *r, const struct memory_source *s);
+/* Who knows names; place as in memory_source_ops. */
+struct memory_names {
+	void *ctx;
+	bool (*place)(void *ctx, uint64_t address, bool code, struct memory_place *ret);
+};
+/* names: NULL: only those that the source has. */
+json_t *memory_ciat_json(const struct memory_ciat_result *r, const struct memory_source *s,
+	const struct memory_names *names);
 /* Misses of a fully associative LRU cache with that many lines, as a share of accesses. */
 double memory_reuse_miss_ratio(const struct memory_reuse_curve *c, unsigned log2_lines);
 

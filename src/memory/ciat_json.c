@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ciat_json.c - the result for programs; keys are only ever added. */
 #include "memory/ciat.h"
+#include "memory/silent.h"
 
 #include <math.h>
 
@@ -143,12 +144,24 @@ static json_t *usage_json(const struct memory_ciat_usage *u)
 	return o;
 }
 
-static void put_place(json_t *o, const struct memory_source *s, uint64_t at, bool code)
+struct namer {
+	const struct memory_source *source;
+	const struct memory_names *names;
+};
+
+static bool place_of(const struct namer *n, uint64_t at, bool code, struct memory_place *ret)
 {
-	struct memory_place p = {.name = "", .file = ""};
 	bool (*find)(const struct memory_source *, uint64_t, struct memory_place *) =
-		code ? s->ops->code_place : s->ops->data_place;
-	if (!find || !find(s, at, &p))
+		code ? n->source->ops->code_place : n->source->ops->data_place;
+	*ret = (struct memory_place){.name = "", .file = ""};
+	return (find && find(n->source, at, ret)) ||
+	       (n->names && n->names->place(n->names->ctx, at, code, ret));
+}
+
+static void put_place(json_t *o, const struct namer *n, uint64_t at, bool code)
+{
+	struct memory_place p;
+	if (!place_of(n, at, code, &p))
 		return;
 	json_object_set_new(o, code ? "function" : "object", json_string(p.name));
 	if (p.file[0]) {
@@ -159,8 +172,7 @@ static void put_place(json_t *o, const struct memory_source *s, uint64_t at, boo
 		put(o, "object_offset_bytes", at - p.start);
 }
 
-static json_t *sites_json(
-	const struct memory_ciat_result *r, const struct memory_source *s, uint64_t line)
+static json_t *sites_json(const struct memory_ciat_result *r, const struct namer *n, uint64_t line)
 {
 	json_t *list = json_array();
 	size_t at = 0, nr = r->nr_sites;
@@ -184,13 +196,22 @@ static json_t *sites_json(
 			(int)e->several);
 		unsigned first = e->offsets ? (unsigned)__builtin_ctzll(e->offsets) : 0;
 		put(o, "first_offset_bytes", (uint64_t)first * r->line_bytes / 64);
-		put_place(o, s, e->code, true);
+		put_place(o, n, e->code, true);
+		if (e->heap) {
+			json_t *by = json_object();
+			json_object_set_new(by, "code", address(r->heap[e->heap - 1].code));
+			put(by, "offset_bytes", e->heap_offset);
+			put_place(by, n, r->heap[e->heap - 1].code, true);
+			json_object_set_new(o, "allocated_by", by);
+		} else {
+			put_place(o, n, line + (uint64_t)first * r->line_bytes / 64, false);
+		}
 		json_array_append_new(list, o);
 	}
 	return list;
 }
 
-static json_t *lines_json(const struct memory_ciat_result *r, const struct memory_source *s)
+static json_t *lines_json(const struct memory_ciat_result *r, const struct namer *n)
 {
 	json_t *list = json_array();
 	for (size_t i = 0; i < r->nr_lines && i < LINES_MAX; i++) {
@@ -198,14 +219,14 @@ static json_t *lines_json(const struct memory_ciat_result *r, const struct memor
 		json_t *o = json_pack("{s:o, s:o, s:o, s:o, s:i, s:o}", "address",
 			address(l->address), "false_misses", u64(l->false_misses), "true_misses",
 			u64(l->true_misses), "upgrades", u64(l->upgrades), "last_writers",
-			(int)l->writers, "sites", sites_json(r, s, l->address));
-		put_place(o, s, l->address, false);
+			(int)l->writers, "sites", sites_json(r, n, l->address));
+		put_place(o, n, l->address, false);
 		json_array_append_new(list, o);
 	}
 	return list;
 }
 
-static json_t *functions_json(const struct memory_ciat_result *r, const struct memory_source *s)
+static json_t *functions_json(const struct memory_ciat_result *r, const struct namer *n)
 {
 	json_t *list = json_array();
 	for (size_t i = 0; i < r->nr_functions && i < FUNCTIONS_MAX; i++) {
@@ -213,7 +234,7 @@ static json_t *functions_json(const struct memory_ciat_result *r, const struct m
 		json_t *o = json_pack("{s:o, s:o, s:o, s:o, s:o}", "code", address(f->code),
 			"loads", u64(f->loads), "stores", u64(f->stores), "raw", u64(f->raw),
 			"sharing_misses", u64(f->misses));
-		put_place(o, s, f->code, true);
+		put_place(o, n, f->code, true);
 		json_array_append_new(list, o);
 	}
 	return list;
@@ -247,8 +268,10 @@ static json_t *curve_json(const struct memory_reuse_curve *c, uint32_t line_byte
 		u64(c->cold), "sampled_share", real(c->sampled_share), "curve", list);
 }
 
-json_t *memory_ciat_json(const struct memory_ciat_result *r, const struct memory_source *s)
+json_t *memory_ciat_json(const struct memory_ciat_result *r, const struct memory_source *s,
+	const struct memory_names *names)
 {
+	const struct namer n = {s, names};
 	json_t *phases = json_array();
 	for (size_t i = 0; i < r->nr_phases; i++) {
 		json_t *p = phase_json(r, &r->phase[i]);
@@ -267,10 +290,13 @@ json_t *memory_ciat_json(const struct memory_ciat_result *r, const struct memory
 	json_object_set_new(o, "usage", usage_json(&r->usage));
 	json_object_set_new(o, "communication_matrix", matrix_json(r));
 	if (r->lines_known)
-		json_object_set_new(o, "lines", lines_json(r, s));
+		json_object_set_new(o, "lines", lines_json(r, &n));
 	put(o, "lines_moved", r->nr_lines);
 	if (r->nr_functions)
-		json_object_set_new(o, "instructions", functions_json(r, s));
+		json_object_set_new(o, "instructions", functions_json(r, &n));
+	json_t *silent = memory_silent_json(s, r->nr_threads);
+	if (silent)
+		json_object_set_new(o, "silent_stores", silent);
 	if (r->has_reuse) {
 		json_object_set_new(o, "reuse_shared", curve_json(&r->shared_curve, r->line_bytes));
 		json_object_set_new(

@@ -42,6 +42,11 @@ struct ciat_line {
 struct ciat_page {
 	uint64_t number;
 	struct ciat_code *code; /* at the end; NULL: no code */
+	/* Of the pieces that were looked at last (ciat_runs.c): */
+	uint64_t look;    /* the look's number */
+	uint64_t changes; /* clock of the first access that changes a state; UINT64_MAX: none */
+	uint16_t thread;
+	bool several; /* threads */
 };
 
 struct ciat_code { /* code in a page, put together at the end */
@@ -65,6 +70,7 @@ struct ciat_thread {
 };
 
 struct memory_reuse;
+struct ciat_heap;
 
 struct memory_ciat {
 	struct memory_ciat_options options;
@@ -104,9 +110,17 @@ struct memory_ciat {
 		uint32_t function;
 	} function_lookaside[LOOKASIDE];
 	uint64_t *matrix;
+	struct ciat_heap *heap; /* NULL: nothing was allocated yet */
 	struct memory_reuse *shared_reuse, **private_reuse;
 	struct memory_ciat_page *usage_page;
 	struct memory_ciat_line *line;
+	struct {
+		uint64_t number; /* of the last look */
+		struct ciat_page **several;
+		size_t nr_several, several_capacity;
+		uint8_t *changes; /* by piece and item */
+		size_t changes_capacity;
+	} look;
 };
 
 static inline uint32_t ciat_writer(uint64_t state)
@@ -143,6 +157,26 @@ static inline struct ciat_page *ciat_known_page(const struct memory_ciat *c, uin
 
 /* Makes it if need be. NULL: no memory, or its limit. */
 struct ciat_page *memory_ciat_page(struct memory_ciat *c, uint64_t number);
+/* ciat.c: what an access does to the memory that it touches; s->size_bytes is not 0. */
+enum base_status memory_ciat_touch(struct memory_ciat *c, const struct memory_step *s);
+unsigned memory_ciat_class(unsigned size_bytes);
+unsigned memory_ciat_string(uint64_t length); /* its bucket */
+enum base_status memory_ciat_block(
+	struct memory_ciat *c, const struct memory_step *s, uint64_t times);
+enum base_status memory_ciat_function_at(
+	struct memory_ciat *c, uint64_t code, struct memory_ciat_function **ret);
+enum base_status memory_ciat_wrap(struct memory_ciat *c, uint64_t location);
+/* ciat_runs.c: the pieces that are offered with these steps, as far as it does not matter who comes
+ * first. */
+enum base_status memory_ciat_pieces(struct memory_ciat *c, const struct memory_steps *steps);
+
+/* ---- ciat_heap.c */
+enum base_status memory_ciat_heap_call(struct memory_ciat *c, const struct memory_call *call);
+/* Of the block that an address is in now: its site + 1, and where in it; 0: in none. */
+uint32_t memory_ciat_heap_at(struct memory_ciat *c, uint64_t address, uint64_t *ret_offset);
+void memory_ciat_heap_finish(struct memory_ciat *c);
+void memory_ciat_heap_free(struct memory_ciat *c);
+
 /* Sums of all phases and of memory usage into the result. */
 enum base_status memory_ciat_summarize(
 	struct memory_ciat *c, uint32_t instruction_bytes, struct base_err *err);

@@ -229,6 +229,29 @@ static enum base_status sum_pages(struct memory_ciat *c, uint32_t instruction_by
 	return BASE_OK;
 }
 
+uint64_t memory_ciat_touched(const struct memory_ciat *c, uint64_t from)
+{
+	size_t low = 0, high = c->nr_pages;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		if (c->page[middle]->number < from >> PAGE_SHIFT)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	for (; low < c->nr_pages; low++) {
+		struct ciat_page *p = c->page[low];
+		uint64_t start = p->number << PAGE_SHIFT;
+		unsigned g = from > start ? (unsigned)(from - start) >> c->location_shift : 0;
+		for (; g < (unsigned)PAGE_BYTES >> c->location_shift; g++) {
+			uint64_t at = start + ((uint64_t)g << c->location_shift);
+			if (ciat_state(p)[g])
+				return at > from ? at : from;
+		}
+	}
+	return UINT64_MAX;
+}
+
 /* ---- lines and sites
  * ------------------------------------------------------------------------------------ */
 
@@ -269,7 +292,9 @@ static int by_line(const void *a, const void *b)
 	uint64_t mx = x->true_misses + x->false_misses, my = y->true_misses + y->false_misses;
 	if (mx != my)
 		return mx < my ? 1 : -1;
-	return (x->code > y->code) - (x->code < y->code);
+	if (x->code != y->code)
+		return x->code < y->code ? -1 : 1;
+	return (x->heap > y->heap) - (x->heap < y->heap);
 }
 
 static int by_code(const void *a, const void *b)
@@ -361,6 +386,7 @@ enum base_status memory_ciat_summarize(
 			  c->functions_capacity * sizeof *c->function +
 			  (c->block_of.capacity + c->site_of.capacity + c->function_of.capacity) *
 				  sizeof(struct base_map_slot);
+	memory_ciat_heap_finish(c);
 	sum_curves(c);
 	return BASE_OK;
 }

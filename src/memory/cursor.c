@@ -37,3 +37,15 @@ enum base_status memory_cursor_fetch(struct memory_cursor *c, struct memory_sour
 		}
 	}
 }
+
+bool memory_cursor_iteration(
+	const struct memory_cursor *c, uint64_t *ret_instructions, uint64_t *ret_left)
+{
+	if (!c->nr_body || c->body_at)
+		return false;
+	*ret_instructions = 0;
+	for (size_t i = 0; i < c->nr_body; i++)
+		*ret_instructions += c->batch.item[c->at + 1 + i].instructions;
+	*ret_left = c->batch.item[c->at].count - c->iteration;
+	return true;
+}

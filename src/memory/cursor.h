@@ -52,6 +52,16 @@ static inline void memory_cursor_advance(struct memory_cursor *c)
 	}
 }
 
+/* Is the item that was peeked the first one of an iteration? Then how many instructions it has, and
+ * how many iterations are left with it. */
+bool memory_cursor_iteration(
+	const struct memory_cursor *c, uint64_t *ret_instructions, uint64_t *ret_left);
+/* There: passes over so many iterations, fewer than are left. Peek again. */
+static inline void memory_cursor_pass(struct memory_cursor *c, uint64_t nr)
+{
+	c->iteration += nr;
+}
+
 /* Of the item that was peeked: in a loop, of this iteration. */
 static inline uint64_t memory_cursor_address(
 	const struct memory_cursor *c, const struct memory_item *t)

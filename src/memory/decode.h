@@ -51,6 +51,7 @@ static inline uint64_t memory_clock_ns(const struct memory_clock *c, uint64_t ti
 /* What was met on the way; for `unseen` and the diags. */
 struct memory_walk_counts {
 	uint64_t blocks, opaque, unseen_calls, gaps, bad_addresses, bad_words;
+	struct memory_silent silent;
 };
 
 struct memory_walk {

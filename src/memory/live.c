@@ -304,6 +304,7 @@ static enum base_status take_all(struct memory_live *l, struct base_err *err)
 	}
 	if (s == BASE_OK && tables)
 		s = memory_tables_extend(l->builder, l->level, &l->tables, err);
+	l->source.info.flags |= l->tables.has_silent ? (unsigned)MEMORY_SOURCE_SILENT : 0u;
 	for (struct chunk *c; (c = fifo_take(&of_first)) || (c = fifo_take(&of_others));) {
 		memcpy(&h, c->bytes, sizeof h);
 		if (s == BASE_OK)
@@ -476,6 +477,13 @@ static bool live_linked(const struct memory_source *s, uint64_t address, bool co
 		&((const struct memory_live *)s)->tables, address, code, candidate, ret);
 }
 
+static void live_silent(const struct memory_source *s, uint32_t thread, struct memory_silent *ret)
+{
+	const struct memory_live *l = (const struct memory_live *)s;
+	*ret = thread < l->nr_threads ? l->thread[thread].walk.counts.silent
+				      : (struct memory_silent){0};
+}
+
 /* ---- life ---------------------------------------------------------------------------------- */
 
 static void live_close(struct memory_source *s)
@@ -496,8 +504,10 @@ static void live_close(struct memory_source *s)
 enum base_status memory_live_new(uint32_t max_threads, unsigned level, bool serial,
 	struct memory_live **ret, struct base_err *err)
 {
-	static const struct memory_source_ops ops = {
-		.next = live_next, .linked = live_linked, .close = live_close};
+	static const struct memory_source_ops ops = {.next = live_next,
+		.linked = live_linked,
+		.silent = live_silent,
+		.close = live_close};
 	struct memory_live *l = base_alloc(sizeof *l);
 	*ret = NULL;
 	if (l)

@@ -246,6 +246,13 @@ static bool lpt_linked(const struct memory_source *s, uint64_t address, bool cod
 	return memory_tables_place(&((const struct lpt *)s)->tables, address, code, candidate, ret);
 }
 
+static void lpt_silent(const struct memory_source *s, uint32_t thread, struct memory_silent *ret)
+{
+	const struct lpt *l = (const struct lpt *)s;
+	*ret = thread < l->nr_threads ? l->thread[thread].walk.counts.silent
+				      : (struct memory_silent){0};
+}
+
 static void lpt_close(struct memory_source *s)
 {
 	struct lpt *l = (struct lpt *)s;
@@ -445,6 +452,7 @@ static void describe(struct lpt *l)
 	l->source.info = (struct memory_source_info){.nr_threads = (uint32_t)l->nr_threads,
 		.flags = MEMORY_SOURCE_TIMES | MEMORY_SOURCE_REGISTERS | MEMORY_SOURCE_THREADS |
 			 (l->serial ? (unsigned)MEMORY_SOURCE_SERIAL : 0u) |
+			 (l->tables.has_silent ? (unsigned)MEMORY_SOURCE_SILENT : 0u) |
 			 (l->level == 2 ? 0u : (unsigned)MEMORY_SOURCE_INSTRUCTIONS),
 		.format = "lpt",
 		.unseen = base_str_text(&l->unseen)};
@@ -498,8 +506,11 @@ static enum base_status load(struct lpt *l, const char *path, struct base_err *e
 enum base_status memory_source_lpt_open(
 	const char *const *paths, size_t nr_paths, struct memory_source **ret, struct base_err *err)
 {
-	static const struct memory_source_ops ops = {
-		.next = lpt_next, .rewind = lpt_rewind, .linked = lpt_linked, .close = lpt_close};
+	static const struct memory_source_ops ops = {.next = lpt_next,
+		.rewind = lpt_rewind,
+		.linked = lpt_linked,
+		.silent = lpt_silent,
+		.close = lpt_close};
 	*ret = NULL;
 	if (nr_paths != 1)
 		return base_fail(err, BASE_ERR_USAGE, "one .lpt file has all threads");

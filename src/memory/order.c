@@ -158,15 +158,13 @@ static inline enum base_status lane_peek(struct memory_order *o, struct memory_l
 	return memory_cursor_peek(&l->cursor, o->source, (int)(l - o->lane), ret, err);
 }
 
-/* The clock of the instruction that an item belongs to: of its last one; without any, a block is
- * of the next instruction, anything else of the one before. */
 static inline uint64_t item_due(const struct memory_cpu *c, const struct memory_item *t)
 {
-	uint64_t after = c->clock + t->instructions;
-	return after && (t->instructions || t->kind != MEMORY_BLOCK) ? after - 1 : after;
+	return memory_item_due(t, c->clock + t->instructions);
 }
 
-static uint64_t lane_key(const struct memory_order *o, uint32_t cpu, const struct memory_item *t)
+uint64_t memory_order_lane_key(
+	const struct memory_order *o, uint32_t cpu, const struct memory_item *t)
 {
 	const struct memory_cpu *c = &o->cpu[cpu];
 	return memory_key(
@@ -235,7 +233,7 @@ enum base_status memory_order_start(
 	l->state = LANE_RUNS;
 	if (o->phase_open)
 		tell_active(o, cpu, true);
-	memory_order_heap_put(o, lane_key(o, cpu, t));
+	memory_order_heap_put(o, memory_order_lane_key(o, cpu, t));
 	return BASE_OK;
 }
 
@@ -519,7 +517,8 @@ static inline struct memory_step *add_item_step(struct memory_order *o, uint32_t
 		.thread = (uint16_t)cpu,
 		.stream = (uint16_t)(l - o->lane),
 		.kind = t->kind,
-		.reg = t->reg};
+		.reg = t->reg,
+		.flags = t->flags};
 	return s;
 }
 
@@ -582,7 +581,7 @@ static enum base_status run_top(struct memory_order *o, struct base_err *err)
 			l->state = LANE_IDLE;
 			return BASE_OK;
 		}
-		key = lane_key(o, cpu, t);
+		key = memory_order_lane_key(o, cpu, t);
 	} while (key <= limit && o->nr_steps < MEMORY_STEPS_MAX);
 	o->heap[0] = key;
 	sift_down(o);
@@ -738,6 +737,8 @@ enum base_status memory_order_next(
 		s = poll_idle(o, err);
 		while (s == BASE_OK && !o->ended && o->nr_steps < MEMORY_STEPS_MAX &&
 			o->nr_calls < CALLS_MAX) {
+			if (o->nr_heap && !o->turns-- && memory_order_offer(o, ret))
+				break;
 			if (o->nr_heap)
 				s = run_top(o, err);
 			else if (lanes_in(o, LANE_IDLE))
@@ -746,8 +747,10 @@ enum base_status memory_order_next(
 				s = unblock(o, err);
 		}
 	}
-	*ret = (struct memory_steps){
-		.step = o->step, .nr = o->nr_steps, .call = o->call, .nr_calls = o->nr_calls};
+	ret->step = o->step;
+	ret->nr = o->nr_steps;
+	ret->call = o->call;
+	ret->nr_calls = o->nr_calls;
 	return s;
 }
 
@@ -803,6 +806,7 @@ enum base_status memory_order_new(struct memory_source *source, struct memory_so
 	o->source = source;
 	o->calls = calls;
 	o->options = *options;
+	o->turns = UINT64_MAX;
 	enum base_status s = set_defaults(o, err);
 	if (s == BASE_OK) {
 		o->lane = base_alloc((size_t)o->nr_lanes * sizeof *o->lane);
@@ -828,6 +832,7 @@ struct memory_order *memory_order_free(struct memory_order *o)
 	if (!o)
 		return NULL;
 	memory_scheduler_free(o->scheduler);
+	base_free(o->runs);
 	base_free(o->lane);
 	base_free(o->cpu);
 	base_free(o->heap);

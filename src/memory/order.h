@@ -71,9 +71,23 @@ struct memory_step {
 		uint32_t call;         /* CALL: index into the batch's calls */
 	};
 	uint16_t size_bytes;
-	uint16_t thread; /* or processor, in the modes that have them */
-	uint16_t stream; /* of the source */
-	uint8_t kind, reg;
+	uint16_t thread;          /* or processor, in the modes that have them */
+	uint16_t stream;          /* of the source */
+	uint8_t kind, reg, flags; /* as in struct memory_item */
+};
+
+/*
+ * A part of one thread's loop (MEMORY_REPEAT): from item begin_item of iteration `begin` up to, not
+ * including, item end_item of iteration `end`. So item i happens in the iterations from
+ * memory_piece_begin() on, below memory_piece_end().
+ */
+struct memory_piece {
+	const struct memory_item *item; /* the loop's body: no ranges, no calls */
+	uint32_t nr_items, begin_item, end_item;
+	uint16_t thread, stream;
+	uint64_t begin, end;
+	uint64_t clock;         /* at the beginning of iteration 0 (modulo 2^64) */
+	uint64_t per_iteration; /* instructions */
 };
 
 struct memory_steps {
@@ -81,6 +95,13 @@ struct memory_steps {
 	size_t nr;
 	const struct memory_call *call;
 	size_t nr_calls;
+	/* With memory_order_set_runs(): after these steps come those of the pieces, all that are
+	 * due before the clock `until`, interleaved like any others. Who does not care which of
+	 * them comes first takes them by memory_order_take(); else they come as steps. */
+	const struct memory_piece *piece;
+	size_t nr_pieces;
+	uint64_t until;
+	struct memory_order *order;
 };
 enum { MEMORY_STEPS_MAX = 4096 };
 
@@ -95,6 +116,32 @@ struct memory_order *memory_order_free(struct memory_order *o);
  * PHASE_BEGIN, the last one a PHASE_END. */
 enum base_status memory_order_next(
 	struct memory_order *o, struct memory_steps *ret, struct base_err *err) BASE_MUST_CHECK;
+/* Loops that threads run at the same time are offered as pieces from now on. */
+enum base_status memory_order_allow_runs(
+	struct memory_order *o, struct base_err *err) BASE_MUST_CHECK;
+/* What is due before `until` (at most steps.until) was, or will be, done by the caller: cuts the
+ * pieces that were offered last to it; they stay as they are until the next call of
+ * memory_order_next(), which goes on behind them. */
+void memory_order_take(struct memory_order *o, uint64_t until);
+
+static inline uint64_t memory_piece_begin(const struct memory_piece *p, uint32_t item)
+{
+	return p->begin + (item < p->begin_item);
+}
+
+static inline uint64_t memory_piece_end(const struct memory_piece *p, uint32_t item)
+{
+	return p->end + (item < p->end_item);
+}
+
+/* The clock of the instruction that an item belongs to, `after` being the thread's clock behind it:
+ * of its last one; without any, a block is of the next instruction, anything else of the one
+ * before. */
+static inline uint64_t memory_item_due(const struct memory_item *t, uint64_t after)
+{
+	return after && (t->instructions || t->kind != MEMORY_BLOCK) ? after - 1 : after;
+}
+
 /* Who may appear as step.thread: 0 .. this - 1. */
 uint32_t memory_order_threads(const struct memory_order *o);
 /* One sentence: how the threads were interleaved. */

@@ -57,6 +57,8 @@ struct memory_order {
 	uint64_t region;
 	struct memory_lane total_lane; /* TOTAL_ORDER: being handed out */
 	uint32_t nr_created;           /* TOTAL_ORDER: threads created and not yet joined */
+	struct memory_runs *runs;      /* NULL: only steps are wanted */
+	uint64_t turns;                /* of threads until it is time to ask for pieces again */
 };
 
 enum { KEY_BITS = 10 };
@@ -65,6 +67,8 @@ static inline uint64_t memory_key(uint64_t due, uint32_t cpu)
 	return due << KEY_BITS | cpu;
 }
 
+uint64_t memory_order_lane_key(
+	const struct memory_order *o, uint32_t cpu, const struct memory_item *t);
 void memory_order_heap_put(struct memory_order *o, uint64_t key);
 /* The clock value that stands for a length of time. */
 uint64_t memory_order_clocks(const struct memory_order *o, double ms);
@@ -72,6 +76,11 @@ uint64_t memory_order_clocks(const struct memory_order *o, double ms);
 /* Lets a lane run on a processor from `clock` on; it may turn out to have ended. */
 enum base_status memory_order_start(
 	struct memory_order *o, uint32_t lane, uint32_t cpu, uint64_t clock, struct base_err *err);
+
+/* ---- order_runs.c: loops as a whole */
+/* Are there pieces now? Then *ret has them. The heap's lanes have an item at hand. A question
+ * costs as much as some items: only when o->turns are over. */
+bool memory_order_offer(struct memory_order *o, struct memory_steps *ret);
 
 /* ---- order_slices.c: which stream runs on which processor */
 enum base_status memory_scheduler_new(struct memory_order *o, struct base_err *err);

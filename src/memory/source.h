@@ -72,7 +72,11 @@ struct memory_item {
 	uint16_t size_bytes; /* of an access up to MEMORY_ACCESS_MAX_BYTES (0: the seed's zero-byte
 				store, which touches nothing); of a BLOCK up to 65535 */
 	uint8_t kind;        /* enum memory_item_kind */
-	uint8_t reg;         /* enum memory_register */
+	uint8_t reg : 4;     /* enum memory_register */
+	uint8_t flags : 4;   /* enum memory_item_flag */
+};
+enum memory_item_flag {
+	MEMORY_ITEM_SILENT = 1, /* STORE, ATOMIC: it stored what was there already */
 };
 
 enum { MEMORY_REPEAT_BODY_MAX = 1024, MEMORY_ACCESS_MAX_BYTES = 64 };
@@ -107,8 +111,10 @@ const struct memory_call_desc *memory_call_table(size_t *ret_nr);
 
 /* Arguments as in the seed's A.1: spawn: region, threads spawned; barrier: address, threads
  * waiting; lock, unlock: address; read, write: buffer address, bytes, file; semop: id, number,
- * operation, flags; marker: command (0 none, 1/2 stop/resume this thread's detail, 3/4 of all),
- * number. */
+ * operation, flags; allocate: address, bytes, code of the call that asked for it (0: not seen),
+ * enum memory_allocation; release: address, bytes (0: all of the block); marker: command (0 none,
+ * 1/2 stop/resume this thread's detail, 3/4 of all), number. */
+enum memory_allocation { MEMORY_ALLOCATION_HEAP, MEMORY_ALLOCATION_MAPPING };
 struct memory_call {
 	uint64_t start_ns, end_ns; /* since the trace began; 0 and 0: unknown */
 	uint64_t argument[4];
@@ -136,6 +142,7 @@ enum memory_source_flag {
 	MEMORY_SOURCE_TIMES = 8,        /* STAMPs or calls carry recorded times */
 	MEMORY_SOURCE_LIVE = 16,        /* still being produced: next() may have nothing now */
 	MEMORY_SOURCE_REGISTERS = 32,   /* reg is known */
+	MEMORY_SOURCE_SILENT = 128,     /* MEMORY_ITEM_SILENT is known */
 	MEMORY_SOURCE_SERIAL = 64,      /* one thread ran at a time: the order of STAMPs is that of
 					   all items between them */
 };
@@ -179,6 +186,12 @@ const char *memory_diag_sentence(enum memory_diag d); /* has one %s for the coun
 void memory_diag_add(
 	struct memory_diags *d, enum memory_diag what, uint32_t thread, uint64_t record);
 
+/* Stores that could be compared with what was there, of a thread, by what they empty. */
+enum { MEMORY_SILENT_ATOMIC = MEMORY_REG_KINDS, MEMORY_SILENT_KINDS };
+struct memory_silent {
+	uint64_t stores[MEMORY_SILENT_KINDS], silent[MEMORY_SILENT_KINDS]; /* of the former */
+};
+
 struct memory_source;
 struct memory_source_ops {
 	/* Next batch of a thread, or of any (thread < 0, only with TOTAL_ORDER). BASE_OK with nr 0:
@@ -198,6 +211,8 @@ struct memory_source_ops {
 	 * of any module: from 0 on, candidates until false. NULL: not known. */
 	bool (*linked)(const struct memory_source *s, uint64_t address, bool code, size_t candidate,
 		struct memory_linked *ret);
+	/* Of all items that were handed out so far. NULL: the source does not know. */
+	void (*silent)(const struct memory_source *s, uint32_t thread, struct memory_silent *ret);
 	void (*close)(struct memory_source *s); /* frees s */
 };
 /* A source embeds this as its first member. */

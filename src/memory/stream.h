@@ -89,6 +89,8 @@ enum memory_access_form {
 	MEMORY_FORM_VECTOR, /* s32 disp, u8 first slot of the indices, u8 bytes of an index, u8
 			       scale, u8 elements, u8 slot of the mask: gather, scatter */
 	MEMORY_FORM_NEVER,  /* s32: the linker has made the access away */
+	MEMORY_FORM_SILENT, /* s32 0: no access; bit i of the slot is set when store i of the block
+			       (from 0; also when both; beyond 63: none is) left what was there */
 	MEMORY_FORMS
 };
 enum { MEMORY_ACCESS_LOAD, MEMORY_ACCESS_STORE, MEMORY_ACCESS_BOTH, MEMORY_ACCESS_DIRECTIONS };
@@ -183,6 +185,27 @@ enum memory_table_section {
 	MEMORY_TABLE_PATH, /* of the module's file; address: 0 */
 	MEMORY_TABLE_SECTIONS
 };
+
+/* A chunk with the next part of a section, of at most `room` bytes. `of` says image, pid, tables,
+ * flags, first_ticks; `t` all, its offset being where the part begins, and then where the next one
+ * does. For recorders: no libc. */
+static inline void memory_table_chunk(uint8_t *chunk, uint64_t room,
+	const struct memory_chunk_head *of, struct memory_table_head *t, const void *section)
+{
+	uint64_t heads = sizeof *of + sizeof *t, part = t->bytes - t->offset;
+	part = part < room - heads ? part : room - heads;
+	struct memory_chunk_head head = *of;
+	head.magic = MEMORY_CHUNK_MAGIC;
+	head.version = MEMORY_STREAM_VERSION;
+	head.type = MEMORY_CHUNK_TABLE;
+	head.bytes = (uint32_t)(heads + part);
+	head.sequence = t->module;
+	head.last_ticks = head.first_ticks;
+	__builtin_memcpy(chunk, &head, sizeof head);
+	__builtin_memcpy(chunk + sizeof head, t, sizeof *t);
+	__builtin_memcpy(chunk + heads, (const uint8_t *)section + t->offset, part);
+	t->offset += part;
+}
 
 /*
  * A stream chunk goes on with pieces, each the words of one buffer:

@@ -12,6 +12,7 @@ enum {
 	ALIGN_BYTES = 16,
 	PAGE_BYTES = 4096,
 	DISP_BYTES = 4,
+	CALL_LOOK_BACK_BLOCKS = 64, /* some are empty, some overlap */
 	INSTRUCTION_MAX_BYTES = 15,
 	BLOCK_MAX_BYTES = MEMORY_BLOCK_INSTRUCTIONS_MAX * INSTRUCTION_MAX_BYTES,
 };
@@ -168,6 +169,7 @@ static bool access_ok(const struct memory_table_block *b, const struct memory_ta
 	case MEMORY_FORM_FS_SLOT:
 		return sized && slot_ok(b, a->slot, 1);
 	case MEMORY_FORM_RANGE:
+	case MEMORY_FORM_SILENT:
 		return slot_ok(b, a->slot, 1);
 	case MEMORY_FORM_STRING:
 		return sized && slot_ok(b, a->slot, 1) && slot_ok(b, a->slot2, 1);
@@ -255,10 +257,10 @@ static enum base_status read_info(struct maker *k, const struct memory_block_hea
 		return nonsense(err, "a block without a description");
 	struct cursor c = {.p = info->bytes + at, .end = info->bytes + info->size};
 	b->nr_instructions = take(&c);
-	b->nr_accesses = take(&c);
+	unsigned nr_accesses = take(&c);
 	b->first_access = (uint32_t)t->nr_accesses;
 	b->first_instruction = (uint32_t)t->nr_instructions;
-	if (base_grow(&t->access, &t->accesses_capacity, t->nr_accesses + b->nr_accesses,
+	if (base_grow(&t->access, &t->accesses_capacity, t->nr_accesses + nr_accesses,
 		    sizeof *t->access) != BASE_OK ||
 		base_grow(&t->instruction, &t->instructions_capacity,
 			t->nr_instructions + b->nr_instructions,
@@ -280,10 +282,18 @@ static enum base_status read_info(struct maker *k, const struct memory_block_hea
 	b->end = offset; /* made addresses by lay_out() */
 	b->last = last;
 	unsigned elements = 0;
-	for (unsigned i = 0; i < b->nr_accesses; i++) {
+	for (unsigned i = 0; i < nr_accesses; i++) {
+		const struct memory_table_access *a = &t->access[t->nr_accesses];
 		if (!read_access(k, &c, b, &t->access[t->nr_accesses]))
 			return nonsense(err, "an access that cannot be");
-		elements += t->access[t->nr_accesses++].elements;
+		if (a->form == MEMORY_FORM_SILENT) {
+			b->silent = a->slot;
+			t->has_silent = true;
+			continue;
+		}
+		elements += a->elements;
+		t->nr_accesses++;
+		b->nr_accesses++;
 	}
 	if (elements > MEMORY_BLOCK_ELEMENTS_MAX)
 		return nonsense(err, "too many elements in a block");
@@ -311,6 +321,7 @@ static enum base_status make_block(
 		.nr_ticks = (uint8_t)ticks,
 		.flags = h.flags & ((1u << MEMORY_BLOCK_TICKS_SHIFT) - 1),
 		.terminator = h.terminator,
+		.silent = MEMORY_NO_SLOT,
 		.exists = true};
 	if (!is_mark(&h))
 		return read_info(k, &h, head_address, b, err);
@@ -418,6 +429,32 @@ const struct memory_table_block *memory_tables_find(const struct memory_tables *
 	return NULL;
 }
 
+/* Modules do not overlap, so blocks are in the same order where they really are. */
+uint64_t memory_tables_call(const struct memory_tables *t, uint64_t returns_to)
+{
+	size_t low = 0, high = t->nr_by_address;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		const struct memory_table_block *b = &t->block[t->by_address[middle]];
+		if (b->linked + t->module[b->module].load_bias < returns_to)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	for (unsigned tries = CALL_LOOK_BACK_BLOCKS; low-- > 0 && tries; tries--) {
+		const struct memory_table_block *b = &t->block[t->by_address[low]];
+		bool calls = b->terminator == MEMORY_TERM_CALL ||
+			     b->terminator == MEMORY_TERM_CALL_INDIRECT;
+		if (!b->nr_instructions || !calls)
+			continue;
+		uint64_t last = b->linked + t->module[b->module].load_bias +
+				t->linked[b->first_instruction + b->nr_instructions - 1u];
+		if (returns_to - last - 1 < INSTRUCTION_MAX_BYTES)
+			return b->last;
+	}
+	return 0;
+}
+
 bool memory_tables_place(const struct memory_tables *t, uint64_t address, bool code,
 	size_t candidate, struct memory_linked *ret)
 {
@@ -480,7 +517,7 @@ static void template(struct memory_tables *t, struct memory_table_block *b, unsi
 		t->item_slot[t->nr_items] = a->form == MEMORY_FORM_SLOT ? a->slot : MEMORY_NO_SLOT;
 		t->item[t->nr_items++] = (struct memory_item){
 			.kind = memory_item_kind_of(a->direction),
-			.reg = a->reg,
+			.reg = a->reg & 15u,
 			.size_bytes = a->size,
 			.address = (uint64_t)a->disp,
 			.code = b->address + t->instruction[b->first_instruction + a->instruction],

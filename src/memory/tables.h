@@ -40,6 +40,7 @@ struct memory_table_block {
 	uint16_t nr_instructions;
 	uint16_t module;
 	uint8_t nr_slots, nr_stack, nr_ticks, flags, terminator;
+	uint8_t silent; /* slot that says which stores were; MEMORY_NO_SLOT: none does */
 	bool exists;
 };
 
@@ -66,6 +67,7 @@ struct memory_tables {
 	size_t nr_items, items_capacity, item_slots_capacity;
 	struct memory_table_module *module;
 	size_t nr_modules;
+	bool has_silent;      /* some block says which stores were */
 	uint32_t *by_address; /* indices of blocks in the order of address */
 	size_t nr_by_address;
 	size_t blocks_capacity, slot_bases_capacity, by_address_capacity, modules_capacity;
@@ -90,6 +92,9 @@ void memory_tables_fini(struct memory_tables *t);
 /* The block whose code contains the address; NULL: none. */
 const struct memory_table_block *memory_tables_find(
 	const struct memory_tables *t, uint64_t address);
+/* The call instruction behind which the program really goes on at `returns_to`, as code addresses
+ * are here; 0: not of a block. */
+uint64_t memory_tables_call(const struct memory_tables *t, uint64_t returns_to);
 /* Where an address is in a module's file: struct memory_source_ops.linked. */
 bool memory_tables_place(const struct memory_tables *t, uint64_t address, bool code,
 	size_t candidate, struct memory_linked *ret);

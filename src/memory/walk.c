@@ -81,13 +81,37 @@ static struct memory_item *enter(struct memory_walk *w, uint32_t index,
 
 /* ---- blocks -------------------------------------------------------------------------------- */
 
-static struct memory_item *simple(struct memory_walk *w, const struct memory_table_block *b,
-	const uint64_t *slot, struct memory_item *out)
+static bool stores(const struct memory_item *t)
+{
+	return t->kind == MEMORY_STORE || t->kind == MEMORY_ATOMIC;
+}
+
+/* Of the next store of a block, whose bits are *silent. */
+static unsigned next_flags(uint64_t *silent)
+{
+	unsigned flags = *silent & 1 ? MEMORY_ITEM_SILENT : 0;
+	*silent >>= 1;
+	return flags;
+}
+
+static void count_store(struct memory_silent *s, const struct memory_item *t, uint64_t times)
+{
+	unsigned kind = t->kind == MEMORY_ATOMIC ? (unsigned)MEMORY_SILENT_ATOMIC : t->reg;
+	s->stores[kind] += times;
+	s->silent[kind] += t->flags & MEMORY_ITEM_SILENT ? times : 0;
+}
+
+static inline __attribute__((always_inline)) struct memory_item *simple_items(struct memory_walk *w,
+	const struct memory_table_block *b, const uint64_t *slot, bool with_silent,
+	struct memory_item *out)
 {
 	const struct memory_item *item = &w->tables->item[b->first_item];
 	const uint8_t *from = &w->tables->item_slot[b->first_item];
+	uint64_t silent = with_silent ? slot[b->silent] : 0;
 	for (uint32_t i = 0; i < b->nr_items; i++) {
 		*out = item[i];
+		if (with_silent && stores(&item[i]))
+			out->flags = next_flags(&silent) & 15u;
 		if (from[i] != MEMORY_NO_SLOT) {
 			out->address += slot[from[i]];
 			if (BASE_UNLIKELY(out->address > MEMORY_ADDRESS_LIMIT - out->size_bytes)) {
@@ -95,9 +119,19 @@ static struct memory_item *simple(struct memory_walk *w, const struct memory_tab
 				continue;
 			}
 		}
+		if (with_silent && stores(out))
+			count_store(&w->counts.silent, out, 1);
 		out++;
 	}
 	return out;
+}
+
+static struct memory_item *simple(struct memory_walk *w, const struct memory_table_block *b,
+	const uint64_t *slot, struct memory_item *out)
+{
+	if (BASE_UNLIKELY(b->silent != MEMORY_NO_SLOT))
+		return simple_items(w, b, slot, true, out);
+	return simple_items(w, b, slot, false, out);
 }
 
 static struct memory_item *put(
@@ -160,12 +194,13 @@ static struct memory_item *elements(struct memory_walk *w, const struct memory_t
 
 static struct memory_item *access_items(struct memory_walk *w, const struct memory_table_block *b,
 	const struct memory_table_access *a, const uint64_t *slot, uint32_t instructions,
-	struct memory_item *out)
+	unsigned flags, struct memory_item *out)
 {
 	bool store = a->direction == MEMORY_ACCESS_STORE;
 	bool both = a->direction == MEMORY_ACCESS_BOTH && a->before != MEMORY_NO_SLOT;
 	struct memory_item item = {.kind = memory_item_kind_of(a->direction),
-		.reg = a->reg,
+		.reg = a->reg & 15u,
+		.flags = flags & 15u,
 		.size_bytes = a->size,
 		.code = b->address + w->tables->instruction[b->first_instruction + a->instruction],
 		.instructions = instructions};
@@ -224,6 +259,7 @@ static struct memory_item *complex(struct memory_walk *w, const struct memory_ta
 	const uint64_t *slot, struct memory_item *out)
 {
 	uint32_t counted = 0;
+	uint64_t silent = b->silent != MEMORY_NO_SLOT ? slot[b->silent] : 0;
 	struct memory_item *block = NULL;
 	if (b->flags & MEMORY_BLOCK_OPAQUE)
 		w->counts.opaque++;
@@ -239,7 +275,10 @@ static struct memory_item *complex(struct memory_walk *w, const struct memory_ta
 		uint32_t upto = a->instruction + 1u;
 		uint32_t instructions = w->level == 2 ? 1 : upto > counted ? upto - counted : 0;
 		struct memory_item *before = out;
-		out = access_items(w, b, a, slot, instructions, out);
+		unsigned flags = a->direction != MEMORY_ACCESS_LOAD ? next_flags(&silent) : 0;
+		out = access_items(w, b, a, slot, instructions, flags, out);
+		if (b->silent != MEMORY_NO_SLOT && out != before && stores(before))
+			count_store(&w->counts.silent, before, 1);
 		if (out != before)
 			counted = upto > counted ? upto : counted;
 	}
@@ -262,6 +301,8 @@ static struct memory_item *mark(struct memory_walk *w, const struct memory_table
 			.argument = {slot[1], slot[2], slot[3], slot[4]},
 			.start_ns = memory_clock_ns(&w->clock, slot[5]),
 			.end_ns = memory_clock_ns(&w->clock, slot[6])};
+		if (slot[0] == MEMORY_CALL_allocate)
+			call[*nr_calls].argument[2] = memory_tables_call(w->tables, slot[3]);
 		*out++ = (struct memory_item){.kind = MEMORY_CALL, .address = (*nr_calls)++};
 		return out;
 	case MEMORY_MARK_load:
@@ -294,7 +335,7 @@ static struct memory_item *body(struct memory_walk *w, uint32_t at, uint32_t dis
 	const uint64_t *word = w->words.word;
 	uint32_t end = at + distance, previous = w->previous;
 	struct memory_item *first = out;
-	uint64_t bad = w->counts.bad_addresses, calls = w->counts.unseen_calls;
+	const struct memory_walk_counts before = w->counts;
 	while (at < end) {
 		uint64_t index = word[at];
 		if (index >= w->tables->nr_blocks)
@@ -309,8 +350,18 @@ static struct memory_item *body(struct memory_walk *w, uint32_t at, uint32_t dis
 		w->previous = (uint32_t)index;
 		const struct memory_item *item = &w->tables->item[b->first_item];
 		const uint8_t *from = &w->tables->item_slot[b->first_item];
+		uint64_t silent = 0;
+		if (b->silent != MEMORY_NO_SLOT) {
+			silent = word[at + 1 + b->silent];
+			if (silent != word[at + 1 + b->silent - distance])
+				goto no_loop; /* other stores are silent each time */
+		}
 		for (uint32_t i = 0; i < b->nr_items; i++) {
 			*out = item[i];
+			if (b->silent != MEMORY_NO_SLOT && stores(out)) {
+				out->flags = next_flags(&silent) & 15u;
+				count_store(&w->counts.silent, out, count);
+			}
 			if (from[i] != MEMORY_NO_SLOT) {
 				const uint64_t *slot = &word[at + 1 + from[i]];
 				int64_t stride = (int64_t)(*slot - *(slot - distance)), span, last;
@@ -328,12 +379,11 @@ static struct memory_item *body(struct memory_walk *w, uint32_t at, uint32_t dis
 		}
 		at += 1u + b->nr_slots;
 	}
-	w->counts.unseen_calls += (w->counts.unseen_calls - calls) * (count - 1);
+	w->counts.unseen_calls += (w->counts.unseen_calls - before.unseen_calls) * (count - 1);
 	return out;
 no_loop:
 	w->previous = previous;
-	w->counts.bad_addresses = bad;
-	w->counts.unseen_calls = calls;
+	w->counts = before;
 	return NULL;
 }
 

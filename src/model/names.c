@@ -212,10 +212,40 @@ const struct function_list *model_function_list(const struct model *m, uint32_t 
 {
 	const struct state_info *st = state < m->nr_states ? &m->state[state] : NULL;
 	uint64_t pool;
-	if (!st || st->own.nr_samples >= ENOUGH_SAMPLES || st->pub.kind != MODEL_STATE_run ||
+	if (!st || (st->own.nr_samples >= ENOUGH_SAMPLES && !st->like_role) ||
+		st->pub.kind != MODEL_STATE_run ||
 		!base_map_get(&m->pools, st->role, st->pub.site, &pool))
 		return st ? &st->own : NULL;
 	return &m->pool[pool];
+}
+
+/*
+ * Pearson's chi-square: are a thread's samples as those of all threads of its role? Then these say
+ * with less error what it did. Functions of fewer than five expected samples count together.
+ */
+static bool is_like_role(const struct function_list *own, const struct function_list *pool)
+{
+	const double least = 5, share = (double)own->nr_samples / (double)pool->nr_samples;
+	double sum = 0, rest = (double)own->nr_samples, rest_expected = rest, nr = -1;
+	for (size_t i = 0; i < pool->nr; i++) {
+		const struct model_function_share *f = &pool->function[i];
+		double expected = (double)f->nr_samples * share, seen = 0;
+		if (expected < least)
+			continue;
+		for (size_t k = 0; k < own->nr; k++)
+			if (!strcmp(own->function[k].function, f->function) &&
+				!strcmp(own->function[k].where, f->where))
+				seen += (double)own->function[k].nr_samples;
+		sum += (seen - expected) * (seen - expected) / expected;
+		rest -= seen;
+		rest_expected -= expected;
+		nr++;
+	}
+	if (rest_expected >= least) {
+		sum += (rest - rest_expected) * (rest - rest_expected) / rest_expected;
+		nr++;
+	}
+	return sum <= nr + 3 * sqrt(2 * nr); /* mean and three standard deviations */
 }
 
 /* The function that at least half of the samples are in, else the two that have half together;
@@ -281,6 +311,50 @@ static void add_annotated(const struct model *m, struct base_str *s, const struc
 	if (st->aux == 1)
 		base_str_addf(s, "%s: ", trace_text_of(m->defs, st->role));
 	base_str_add(s, st->class_ix ? trace_text_of(m->defs, st->class_ix) : "begun");
+}
+
+/* ---- files
+ * -------------------------------------------------------------------------------------------------
+ */
+
+enum { FILES_NAMED = 8 }; /* of one place: a tar or a compiler reads thousands, and none matters */
+
+static bool is_of_file(const struct model *m, const struct state_info *st)
+{
+	return st->pub.kind == MODEL_STATE_io && st->class_ix < m->nr_classes &&
+	       m->class_[st->class_ix].type == TRACE_OBJECT_file;
+}
+
+static uint64_t place_key(struct model *m, const struct state_info *st)
+{
+	uint64_t key = 0;
+	for (const char *c = model_site_text(m, st->pub.site); *c; c++)
+		key = base_hash_u64(key + (unsigned char)*c);
+	return key;
+}
+
+/* By the place's text: equal processes have places of their own. */
+static enum base_status count_files(struct model *m)
+{
+	base_map_fini(&m->files);
+	for (uint32_t i = 0; i < m->nr_states; i++) {
+		const struct state_info *st = &m->state[i];
+		uint64_t n = 0, key;
+		if (!is_of_file(m, st))
+			continue;
+		key = place_key(m, st);
+		base_map_get(&m->files, key, st->aux, &n);
+		if (base_map_put(&m->files, key, st->aux, n + 1) != BASE_OK)
+			return base_fail(m->err, BASE_ERR_NOMEM, "out of memory for names");
+	}
+	return BASE_OK;
+}
+
+static bool is_of_many_files(struct model *m, const struct state_info *st)
+{
+	uint64_t n = 0;
+	return is_of_file(m, st) && base_map_get(&m->files, place_key(m, st), st->aux, &n) &&
+	       n > FILES_NAMED;
 }
 
 static void add_state_name(struct model *m, struct base_str *s, uint32_t state)
@@ -353,10 +427,14 @@ static void add_state_name(struct model *m, struct base_str *s, uint32_t state)
 			break;
 		}
 		base_str_addf(s, "%s of ", io_text(st->aux));
-		model_add_class(m, s, class_ix);
+		if (is_of_many_files(m, st))
+			base_str_add(s, "many files");
+		else
+			model_add_class(m, s, class_ix);
 		break;
 	case MODEL_STATE_sleep:
-		base_str_add(s, "sleeping");
+		base_str_add(s,
+			st->aux == MODEL_SLEEP_LIMIT ? "sleeping until a time limit" : "sleeping");
 		break;
 	case MODEL_STATE_start:
 		base_str_add(s, "starting a program");
@@ -528,6 +606,13 @@ static enum base_status list_samples(struct model *m)
 		set_shares(&m->pool[i]);
 	for (uint32_t i = 0; i < m->nr_states; i++)
 		set_shares(&m->state[i].own);
+	for (uint32_t i = 0; i < m->nr_states; i++) {
+		struct state_info *st = &m->state[i];
+		uint64_t pool;
+		st->like_role = st->own.nr_samples && st->pub.kind == MODEL_STATE_run &&
+				base_map_get(&m->pools, st->role, st->pub.site, &pool) &&
+				is_like_role(&st->own, &m->pool[pool]);
+	}
 	return BASE_OK;
 }
 
@@ -547,6 +632,8 @@ enum base_status model_refresh_names(struct model *m, struct base_err *err)
 {
 	m->err = err ? err : &m->own_err;
 	enum base_status s = list_samples(m);
+	if (s == BASE_OK)
+		s = count_files(m);
 	refresh_roles(m);
 	m->err = NULL;
 	return s;
@@ -586,9 +673,11 @@ void model_add_object_name(struct model *m, uint32_t state, struct base_str *ret
 
 enum base_status model_make_names(struct model *m)
 {
-	enum base_status s_samples = list_samples(m);
-	if (s_samples != BASE_OK)
-		return s_samples;
+	enum base_status status = list_samples(m);
+	if (status == BASE_OK)
+		status = count_files(m);
+	if (status != BASE_OK)
+		return status;
 	name_roles(m);
 	for (uint32_t i = 0; i < m->nr_states; i++) {
 		struct state_info *st = &m->state[i];

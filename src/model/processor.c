@@ -93,17 +93,17 @@ static void charge_wait(struct model *m, const struct cpu *c, const struct threa
 		charge(m, actor, MODEL_OTHERS, rest);
 }
 
-uint32_t model_had_processor(const struct model *m, const struct thread *t, uint64_t number,
-	uint64_t from_ns, uint64_t to_ns, uint64_t *ret_ns)
+struct model_had model_had_processor(const struct model *m, const struct thread *t, uint64_t number,
+	uint64_t from_ns, uint64_t to_ns)
 {
 	struct {
 		uint32_t role;
 		uint64_t ns;
 	} had[MODEL_HAD_MAX];
+	struct model_had ret = {.role = NONE, .known_ns = to_ns - from_ns};
 	uint32_t nr_had = 0, best = 0;
-	*ret_ns = 0;
 	if (number >= m->nr_cpus || !m->cpu[number].use)
-		return NONE;
+		return ret;
 	const struct cpu *c = &m->cpu[number];
 	uint32_t nr = c->nr < MODEL_CPU_HISTORY ? c->nr : MODEL_CPU_HISTORY;
 	const struct cpu_use now = {
@@ -115,8 +115,11 @@ uint32_t model_had_processor(const struct model *m, const struct thread *t, uint
 		uint32_t k = 0, role = m->thread[u->stream].role;
 		if (i && u->end_ns <= from_ns)
 			break;
+		if (i == nr && c->nr > nr && u->begin_ns > from_ns && u->begin_ns < to_ns)
+			ret.known_ns = to_ns - u->begin_ns; /* the ones before are forgotten */
 		if (u->stream == t->stream || begin >= end)
 			continue;
+		ret.had_ns += end - begin;
 		while (k < nr_had && had[k].role != role)
 			k++;
 		if (k == MODEL_HAD_MAX)
@@ -126,12 +129,13 @@ uint32_t model_had_processor(const struct model *m, const struct thread *t, uint
 			had[nr_had++].ns = 0;
 		}
 		had[k].ns += end - begin;
-		*ret_ns += end - begin;
 	}
 	for (uint32_t k = 1; k < nr_had; k++)
 		if (had[k].ns > had[best].ns)
 			best = k;
-	return nr_had ? had[best].role : NONE;
+	if (nr_had)
+		ret.role = had[best].role;
+	return ret;
 }
 
 /* ---- on and off

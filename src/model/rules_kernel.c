@@ -295,19 +295,18 @@ static bool has_quota(const struct model *m, const struct thread *t)
 static uint32_t processor_wait(
 	struct model *m, const struct thread *t, uint64_t number, uint64_t now)
 {
-	uint64_t waited = now - t->ready_ns, had_ns, before_ns = 0;
-	uint32_t role = model_had_processor(m, t, number, t->ready_ns, now, &had_ns);
-	uint32_t before = t->k.processor == number ? NONE
-						   : model_had_processor(m, t, t->k.processor,
-							     t->ready_ns, now, &before_ns);
-	if (before_ns > had_ns) { /* it waited there, and was taken away */
-		role = before;
-		had_ns = before_ns;
+	struct model_had had = model_had_processor(m, t, number, t->ready_ns, now);
+	if (t->k.processor != number) {
+		struct model_had before =
+			model_had_processor(m, t, t->k.processor, t->ready_ns, now);
+		if (before.had_ns > had.had_ns) /* it waited there, and was taken away */
+			had = before;
 	}
-	if (role != NONE && had_ns >= waited - had_ns)
-		return model_make_state(m, MODEL_STATE_runnable, role, NONE, 0, NONE);
+	uint64_t idle_ns = had.known_ns > had.had_ns ? had.known_ns - had.had_ns : 0;
+	if (had.role != NONE && had.had_ns >= idle_ns)
+		return model_make_state(m, MODEL_STATE_runnable, had.role, NONE, 0, NONE);
 	uint32_t why = AUX_IDLE;
-	if (waited - had_ns >= QUOTA_NS)
+	if (idle_ns >= QUOTA_NS)
 		why = has_quota(m, t) ? AUX_QUOTA : AUX_STOLEN;
 	return model_make_state(m, MODEL_STATE_runnable, NONE, NONE, 0, why);
 }

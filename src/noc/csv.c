@@ -61,12 +61,13 @@ enum column {
 	RECEIVE,
 	DELAY,
 	PREVIOUS,
+	COPY,
 	DEPENDENCIES,
 	COLUMNS,
 	OTHER = COLUMNS
 };
 static const char *const column_name[COLUMNS] = {"cycle", "source", "destination", "flits", "type",
-	"address", "receive", "delay", "previous", "dependencies"};
+	"address", "receive", "delay", "previous", "copy", "dependencies"};
 enum { FIELDS_MAX = 64 };
 
 struct csv {
@@ -167,7 +168,8 @@ static enum base_status read_packet(struct csv *c, const char *line, struct base
 			.transmit_cycle = v[CYCLE],
 			.receive_cycle = v[RECEIVE],
 			.delay_cycles = c->g->has_graph ? v[DELAY] : 0,
-			.inputs = v[PREVIOUS] ? NOC_PDG_PREVIOUS : 0},
+			.inputs = (v[PREVIOUS] ? NOC_PDG_PREVIOUS : 0) |
+				  (v[COPY] ? NOC_PDG_COPY : 0)},
 		err);
 	return s == BASE_OK && c->g->has_graph ? add_dependencies(c, dependencies, err) : s;
 }
@@ -217,7 +219,7 @@ static int compare_moments(const void *a, const void *b)
 	return x->packet < y->packet ? -1 : x->packet > y->packet;
 }
 
-static void write_line(FILE *file, const struct noc_pdg *g, uint32_t i)
+static void write_line(FILE *file, const struct noc_pdg *g, uint32_t i, bool copies)
 {
 	fprintf(file, "%u,%llu,%u,%u,%u,%u,%llu,%llu", i, (unsigned long long)g->transmit_cycle[i],
 		g->source[i], g->destination[i], g->size_flits[i], g->type[i],
@@ -225,6 +227,10 @@ static void write_line(FILE *file, const struct noc_pdg *g, uint32_t i)
 	if (g->has_graph)
 		fprintf(file, ",%llu,%d,", (unsigned long long)g->delay_cycles[i],
 			g->inputs[i] & NOC_PDG_PREVIOUS);
+	if (copies)
+		fprintf(file, "%s%d", g->has_graph ? "" : ",", noc_pdg_is_copy(g, i));
+	if (copies && g->has_graph)
+		fputs(",", file);
 	for (uint64_t d = g->first[i]; g->has_graph && d < g->first[i + 1]; d++)
 		fprintf(file, "%s%u", d > g->first[i] ? ";" : "", g->dependency[d]);
 	fputs("\n", file);
@@ -246,10 +252,12 @@ enum base_status noc_csv_write(const struct noc_pdg *g, const char *path, struct
 		base_free(m);
 		return base_fail_errno(err, errno, "cannot write %s", path);
 	}
-	fprintf(file, "packet,cycle,source,destination,flits,type,address,receive%s\n",
-		g->has_graph ? ",delay,previous,dependencies" : "");
+	bool copies = noc_pdg_nr_copies(g) > 0;
+	fprintf(file, "packet,cycle,source,destination,flits,type,address,receive%s%s%s\n",
+		g->has_graph ? ",delay,previous" : "", copies ? ",copy" : "",
+		g->has_graph ? ",dependencies" : "");
 	for (uint32_t i = 0; i < g->nr_packets; i++)
-		write_line(file, g, m[i].packet);
+		write_line(file, g, m[i].packet, copies);
 	base_free(m);
 	return close_written(file, path, err);
 }

@@ -61,7 +61,7 @@ double noc_gen_exponential(struct noc_gen_state *g, double mean)
 	return -log(1 - noc_draw_share(&g->draw)) * mean;
 }
 
-static uint32_t other_node(struct noc_gen_state *g, uint32_t from)
+uint32_t noc_gen_other_node(struct noc_gen_state *g, uint32_t from)
 {
 	uint32_t n = noc_draw_below(&g->draw, g->nr_nodes - 1);
 	return n + (n >= from);
@@ -74,7 +74,7 @@ static uint32_t at(const struct noc_gen_state *g, uint32_t x, uint32_t y)
 
 static uint32_t to_uniform(struct noc_gen_state *g, uint32_t from)
 {
-	return other_node(g, from);
+	return noc_gen_other_node(g, from);
 }
 
 static uint32_t to_neighbour(struct noc_gen_state *g, uint32_t from)
@@ -82,7 +82,7 @@ static uint32_t to_neighbour(struct noc_gen_state *g, uint32_t from)
 	uint32_t x = from % g->width, y = from / g->width, k = noc_draw_below(&g->draw, 4);
 	uint32_t to = k < 2 ? at(g, x + (k ? 1 : g->width - 1), y)
 			    : at(g, x, y + (k == 2 ? 1 : g->height - 1));
-	return to == from ? other_node(g, from) : to;
+	return to == from ? noc_gen_other_node(g, from) : to;
 }
 
 /* ceil(k/2) - 1 on, in each dimension (Dally and Towles, table 3.1). */
@@ -90,7 +90,7 @@ static uint32_t to_tornado(struct noc_gen_state *g, uint32_t from)
 {
 	uint32_t x = from % g->width, y = from / g->width;
 	uint32_t to = at(g, x + (g->width + 1) / 2 - 1, y + (g->height + 1) / 2 - 1);
-	return to == from ? other_node(g, from) : to;
+	return to == from ? noc_gen_other_node(g, from) : to;
 }
 
 static uint32_t to_transposed(struct noc_gen_state *g, uint32_t from)
@@ -103,7 +103,7 @@ static uint32_t to_transposed(struct noc_gen_state *g, uint32_t from)
 static uint32_t to_inverse(struct noc_gen_state *g, uint32_t from)
 {
 	uint32_t to = g->nr_nodes - 1 - from;
-	return to == from ? other_node(g, from) : to;
+	return to == from ? noc_gen_other_node(g, from) : to;
 }
 
 static uint32_t to_hot(struct noc_gen_state *g, uint32_t from)
@@ -111,7 +111,7 @@ static uint32_t to_hot(struct noc_gen_state *g, uint32_t from)
 	uint32_t hot = (uint32_t)g->config->hot_node % g->nr_nodes;
 	if (from != hot && noc_draw_share(&g->draw) < g->config->hot_share)
 		return hot;
-	return other_node(g, from);
+	return noc_gen_other_node(g, from);
 }
 
 uint32_t noc_gen_to_near(struct noc_gen_state *g, uint32_t from)
@@ -129,7 +129,7 @@ uint32_t noc_gen_to_near(struct noc_gen_state *g, uint32_t from)
 			continue;
 		return (uint32_t)((y + dy) * width + x + dx);
 	}
-	return other_node(g, from);
+	return noc_gen_other_node(g, from);
 }
 
 /* ---- the patterns -----------------------------------------------------------------------------
@@ -146,6 +146,8 @@ static const struct noc_gen_pattern pattern[] = {
 	{"ball", "tokens that are thrown on and on, as a ball over a crowd"},
 	{"central", "requests to one node, which answers each"},
 	{"tree", "barriers: arrivals up a tree, releases down"},
+	{"inval", "writes: the line's home invalidates all copies (multicast), and answers when "
+		  "all have said so"},
 };
 
 static const struct {
@@ -162,6 +164,7 @@ static const struct {
 	{NULL, noc_gen_ball},
 	{NULL, noc_gen_central},
 	{NULL, noc_gen_tree},
+	{NULL, noc_gen_inval},
 };
 _Static_assert(BASE_COUNT(pattern) == BASE_COUNT(behaviour), "a behaviour each");
 
@@ -176,6 +179,43 @@ uint32_t noc_gen_flits(struct noc_gen_state *g)
 	const struct noc_gen_config *c = g->config;
 	bool is_long = c->long_share > 0 && noc_draw_share(&g->draw) < c->long_share;
 	return (uint32_t)(is_long ? c->long_flits : c->flits);
+}
+
+/* Different nodes in ascending order; one is there already. */
+static void draw_receivers(
+	struct noc_gen_state *g, uint32_t source, uint32_t except, uint32_t *ret, uint32_t nr)
+{
+	for (uint32_t k = 1; k < nr;) {
+		uint32_t i = k, node = noc_gen_other_node(g, source);
+		if (node == except)
+			continue;
+		while (i && ret[i - 1] > node)
+			i--;
+		if (i && ret[i - 1] == node)
+			continue;
+		memmove(ret + i + 1, ret + i, (k - i) * sizeof *ret);
+		ret[i] = node;
+		k++;
+	}
+}
+
+enum base_status noc_gen_add(struct noc_gen_state *g, struct noc_pdg_packet p,
+	uint32_t nr_receivers, uint32_t except, const uint32_t *dependency,
+	uint32_t nr_dependencies, struct base_err *err)
+{
+	uint32_t receiver[NOC_GEN_RECEIVERS_MAX + 1] = {p.destination};
+	draw_receivers(g, p.source, except, receiver, nr_receivers);
+	p.destination = receiver[0];
+	enum base_status s = noc_pdg_add(g->pdg, &p, err);
+	for (uint32_t k = 0; k < nr_dependencies && s == BASE_OK; k++)
+		s = noc_pdg_add_dependency(g->pdg, dependency[k], NOC_GIVEN, err);
+	p.inputs = NOC_PDG_COPY;
+	p.delay_cycles = 0;
+	for (uint32_t k = 1; k < nr_receivers && s == BASE_OK; k++) {
+		p.destination = receiver[k];
+		s = noc_pdg_add(g->pdg, &p, err);
+	}
+	return s;
 }
 
 /* ---- open patterns ----------------------------------------------------------------------------
@@ -212,6 +252,16 @@ static uint32_t draw_dependencies(
 	return nr;
 }
 
+static uint32_t draw_nr_receivers(struct noc_gen_state *g)
+{
+	const struct noc_gen_config *c = g->config;
+	uint32_t room = (uint32_t)c->packets - g->pdg->nr_packets, nr = (uint32_t)c->receivers;
+	if (c->multicast <= 0 || noc_draw_share(&g->draw) >= c->multicast)
+		return 1;
+	nr = nr < g->nr_nodes ? nr : g->nr_nodes - 1;
+	return nr < room ? nr : room;
+}
+
 static enum base_status transmit_open(struct noc_gen_state *g, struct open_node *n, uint32_t from,
 	uint64_t now, struct base_err *err)
 {
@@ -227,11 +277,8 @@ static enum base_status transmit_open(struct noc_gen_state *g, struct open_node 
 		.transmit_cycle = now,
 		.receive_cycle = now + 1,
 		.delay_cycles = now - input};
-	enum base_status s = noc_pdg_add(g->pdg, &p, err);
-	for (uint32_t k = 0; k < nr && s == BASE_OK; k++)
-		s = noc_pdg_add_dependency(g->pdg, dependency[k], NOC_GIVEN, err);
 	n->transmit_cycle = now;
-	return s;
+	return noc_gen_add(g, p, draw_nr_receivers(g), NOC_PDG_NONE, dependency, nr, err);
 }
 
 static uint64_t draw_gap(struct noc_gen_state *g)

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * gen.h - reference graphs: packet dependency graphs whose dependencies are known because they were
- * drawn (seed 002, section 5.1). The seed names ten patterns and gives no parameters; all of ours
- * are in gen_parameters.def and go into the graph's origin.
+ * drawn (seed 002, section 5.1). The seed names ten patterns and gives no parameters (inval is not
+ * of the seed: the multicast that coherence protocols need); all of ours are in gen_parameters.def
+ * and go into the graph's origin.
  *
  * Open patterns (rand, nn, tor, trans, inv, hot, ned): a node transmits after gaps of exponential
  * length; a transmit depends on some of the last receptions of its node, or on its previous
- * transmit. Closed patterns (ball, central, tree): every transmit is the consequence of receptions.
- * The same parameters give the same graph. Times are those of a fully connected network of one
- * cycle.
+ * transmit. Closed patterns (ball, central, tree, inval): every transmit is the consequence of
+ * receptions. The same parameters give the same graph. Times are those of a fully connected network
+ * of one cycle.
  */
 #ifndef LONGPOLE_NOC_GEN_H
 #define LONGPOLE_NOC_GEN_H

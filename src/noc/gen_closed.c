@@ -4,18 +4,20 @@
 
 #include <string.h>
 
-enum { FAN_IN_MAX = 16 };
+enum { FAN_IN_MAX = NOC_GEN_RECEIVERS_MAX };
 
 /* A transmit to come. When its turn is there but its node has just transmitted, it waits. */
 struct intent {
-	uint64_t fire_cycle, cycle; /* cycle: when it is looked at next */
-	uint64_t sequence;          /* among those of one cycle: first planned, first served */
+	uint64_t cycle;    /* when it is looked at next */
+	uint64_t sequence; /* among those of one cycle: first planned, first served */
 	uint32_t source, destination;
 	uint64_t delay_cycles;
 	uint32_t nr_dependencies;
 	uint32_t dependency[FAN_IN_MAX];
 	uint8_t type;
-	bool after_previous; /* its only input is the node's previous transmit */
+	bool after_previous;           /* its only input is the node's previous transmit */
+	uint32_t nr_receivers, except; /* 0 is 1; `except`: none of them */
+	uint64_t address;
 };
 
 struct closed {
@@ -80,8 +82,7 @@ static enum base_status plan(struct closed *c, uint32_t source, uint32_t destina
 	uint64_t from_cycle, uint64_t delay, const uint32_t *dependency, uint32_t nr, uint8_t type,
 	struct base_err *err)
 {
-	struct intent in = {.fire_cycle = from_cycle + delay,
-		.cycle = from_cycle + delay,
+	struct intent in = {.cycle = from_cycle + delay,
 		.source = source,
 		.destination = destination,
 		.delay_cycles = delay,
@@ -92,10 +93,26 @@ static enum base_status plan(struct closed *c, uint32_t source, uint32_t destina
 	return push(c, in, err);
 }
 
+/* Of inval: Netrace's numbers, so that its traces have them, too. */
+enum {
+	TYPE_WRITE = 15 /* ReadExReq */,
+	TYPE_DATA = 16 /* ReadExResp */,
+	TYPE_INVALIDATE = 27,
+	TYPE_ACKNOWLEDGE = 28
+};
+
+static uint32_t flits_of(struct noc_gen_state *g, uint8_t type)
+{
+	if (type == TYPE_DATA)
+		return (uint32_t)g->config->long_flits;
+	return type >= TYPE_WRITE ? (uint32_t)g->config->flits : noc_gen_flits(g);
+}
+
 /* Takes the next transmit and makes a packet of it. *ret: its number. */
 static enum base_status next(struct closed *c, uint32_t *ret, struct base_err *err)
 {
 	struct noc_pdg *pdg = c->g->pdg;
+	uint32_t room = (uint32_t)c->g->config->packets - pdg->nr_packets;
 	for (;;) {
 		struct intent in = pop(c);
 		uint64_t last = c->last_cycle[in.source];
@@ -110,19 +127,18 @@ static enum base_status next(struct closed *c, uint32_t *ret, struct base_err *e
 			in.delay_cycles = in.cycle - last;
 		*ret = pdg->nr_packets;
 		c->last_cycle[in.source] = in.cycle;
-		enum base_status s = noc_pdg_add(pdg,
-			&(struct noc_pdg_packet){.source = in.source,
+		return noc_gen_add(c->g,
+			(struct noc_pdg_packet){.source = in.source,
 				.destination = in.destination,
-				.size_flits = noc_gen_flits(c->g),
+				.size_flits = flits_of(c->g, in.type),
 				.type = in.type,
 				.inputs = in.after_previous && last ? NOC_PDG_PREVIOUS : 0,
 				.transmit_cycle = in.cycle,
 				.receive_cycle = in.cycle + 1,
-				.delay_cycles = in.delay_cycles},
-			err);
-		for (uint32_t k = 0; k < in.nr_dependencies && s == BASE_OK; k++)
-			s = noc_pdg_add_dependency(pdg, in.dependency[k], NOC_GIVEN, err);
-		return s;
+				.delay_cycles = in.delay_cycles,
+				.address = in.address},
+			in.nr_receivers < room ? in.nr_receivers : room, in.except, in.dependency,
+			in.nr_dependencies, err);
 	}
 }
 
@@ -271,6 +287,94 @@ enum base_status noc_gen_tree(struct noc_gen_state *g, struct base_err *err)
 			s = plan(&c, at, (at - 1) / arity, now, think(g), &p, 1, TYPE_ARRIVE, err);
 	}
 	base_free(node);
+	fini(&c);
+	return s;
+}
+
+/* ---- inval ------------------------------------------------------------------------------------
+ */
+
+/* A node's write, of which each has one under way: its acknowledgements so far. */
+struct write {
+	uint32_t acknowledged[FAN_IN_MAX], nr;
+};
+
+/* What packet p, of the write of node `writer`, leads to. */
+static enum base_status after_inval(
+	struct closed *c, struct write *write, uint32_t nr_copies, uint32_t p, struct base_err *err)
+{
+	struct noc_gen_state *g = c->g;
+	const struct noc_pdg *pdg = g->pdg;
+	uint32_t at = pdg->destination[p], writer = (uint32_t)pdg->address[p];
+	struct intent in = {.source = at,
+		.dependency = {p},
+		.nr_dependencies = 1,
+		.address = writer,
+		.except = NOC_PDG_NONE,
+		.delay_cycles = pdg->type[p] == TYPE_DATA ? think(g) : service(g)};
+	struct write *w = &write[writer];
+	switch (pdg->type[p]) {
+	case TYPE_WRITE:
+		in.type = TYPE_INVALIDATE;
+		in.nr_receivers = nr_copies;
+		in.except = writer;
+		do
+			in.destination = noc_gen_other_node(g, at);
+		while (in.destination == writer);
+		break;
+	case TYPE_INVALIDATE:
+		in.type = TYPE_ACKNOWLEDGE;
+		in.destination = pdg->source[p];
+		break;
+	case TYPE_ACKNOWLEDGE:
+		w->acknowledged[w->nr++] = p;
+		if (w->nr < nr_copies)
+			return BASE_OK;
+		memcpy(in.dependency, w->acknowledged, sizeof in.dependency);
+		in.nr_dependencies = w->nr;
+		w->nr = 0;
+		in.type = TYPE_DATA;
+		in.destination = writer;
+		break;
+	default:
+		in.type = TYPE_WRITE;
+		in.destination = noc_gen_other_node(g, at);
+	}
+	in.cycle = pdg->receive_cycle[p] + in.delay_cycles;
+	return push(c, in, err);
+}
+
+enum base_status noc_gen_inval(struct noc_gen_state *g, struct base_err *err)
+{
+	struct closed c;
+	uint32_t nr_copies = (uint32_t)g->config->receivers, wanted = (uint32_t)g->config->packets;
+	if (g->nr_nodes < 3)
+		return base_fail(err, BASE_ERR_USAGE, "pattern = inval wants 3 nodes or more");
+	nr_copies = nr_copies < g->nr_nodes - 1 ? nr_copies : g->nr_nodes - 2;
+	struct write *write = base_alloc(g->nr_nodes * sizeof *write);
+	enum base_status s = init(&c, g, err);
+	if (!write && s == BASE_OK)
+		s = base_fail(err, BASE_ERR_NOMEM, "no memory for %u nodes", g->nr_nodes);
+	g->pdg->has_addresses = true;
+	for (uint32_t n = 0; n < g->nr_nodes && s == BASE_OK; n++) {
+		uint64_t first = think(g);
+		s = push(&c,
+			(struct intent){.cycle = first,
+				.source = n,
+				.destination = noc_gen_other_node(g, n),
+				.delay_cycles = first,
+				.type = TYPE_WRITE,
+				.address = n,
+				.except = NOC_PDG_NONE},
+			err);
+	}
+	while (s == BASE_OK && g->pdg->nr_packets < wanted) {
+		uint32_t p;
+		s = next(&c, &p, err);
+		for (; s == BASE_OK && p < g->pdg->nr_packets; p++)
+			s = after_inval(&c, write, nr_copies, p, err);
+	}
+	base_free(write);
 	fini(&c);
 	return s;
 }

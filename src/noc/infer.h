@@ -70,8 +70,9 @@ struct noc_infer_result {
 	uint32_t tolerance_cycles; /* that was used */
 };
 
-/* packets: who sends what to whom (only source, destination, ordered are read, and copied). Gives
- * the graph with the base run's times. */
+/* packets: who sends what to whom (only source, destination, ordered and which are copies are read,
+ * and copied; types and addresses with has_addresses). Gives the graph with the base run's times.
+ */
 enum base_status noc_infer(const struct noc_pdg *packets, const struct noc_runs *runs,
 	const struct noc_infer_options *o, struct noc_pdg **ret,
 	struct noc_infer_result *ret_result, struct base_err *err) BASE_MUST_CHECK;
@@ -99,7 +100,7 @@ struct noc_match_counts {
 	uint64_t found, missed;
 	uint64_t implied; /* of the found: by the order of transmits, not as a dependency */
 	uint64_t quasi;   /* in the inferred graph only */
-	uint64_t delays_right, exact_packets, packets;
+	uint64_t delays_right, exact_packets, packets; /* copies of multicasts not counted */
 };
 void noc_infer_compare(const struct noc_pdg *reference, const struct noc_pdg *inferred,
 	const struct noc_index *x, struct noc_match_counts *ret);

@@ -27,10 +27,11 @@ struct source {
 	size_t at;            /* in batch */
 	struct noc_pdg *head; /* of this file: no packets */
 	uint64_t nr_packets;
-	uint64_t last;      /* packet that was read last: an address is of it */
-	bool wants_address; /* the next record is that */
-	bool *present;      /* by packet of the buffer */
-	uint64_t complete;  /* all numbers below have come */
+	uint64_t last;                /* packet that was read last: an address is of it */
+	struct noc_pdg_packet before; /* it itself: a receiver is of it; no flits: none yet */
+	bool wants_address;           /* the next record is that */
+	bool *present;                /* by packet of the buffer */
+	uint64_t complete;            /* all numbers below have come */
 	enum base_status status;
 	struct base_err err;
 	pthread_t thread;
@@ -54,25 +55,17 @@ struct stream {
 /* ---- reading ----------------------------------------------------------------------------------
  */
 
-static enum base_status take_base(struct stream *t, uint32_t i, const struct noc_pdg_packet *p)
-{
-	struct noc_pdg *g = t->packets;
-	g->source[i] = p->source;
-	g->destination[i] = p->destination;
-	g->size_flits[i] = p->size_flits;
-	g->type[i] = p->type;
-	g->transmit_cycle[i] = p->transmit_cycle;
-	g->receive_cycle[i] = p->receive_cycle;
-	return BASE_OK;
-}
-
 /* *ret_full: it is too far ahead to be kept now. */
 static enum base_status take_packet(struct source *s, const struct trace_record *r, bool *ret_full)
 {
 	struct stream *t = s->stream;
 	struct noc_pdg_packet p;
-	uint64_t number = r->u.noc_packet.packet;
-	enum base_status st = noc_pdg_read_packet(r, s->head->nr_nodes, s->nr_packets, &p, &s->err);
+	bool is_copy = r->kind == TRACE_noc_receiver;
+	uint64_t number = is_copy ? r->u.noc_receiver.packet : r->u.noc_packet.packet;
+	enum base_status st =
+		is_copy ? noc_pdg_read_receiver(r, s->head->nr_nodes, s->nr_packets,
+				  s->before.size_flits ? &s->before : NULL, &p, &s->err)
+			: noc_pdg_read_packet(r, s->head->nr_nodes, s->nr_packets, &p, &s->err);
 	if (st != BASE_OK)
 		return st;
 	*ret_full = number >= t->first + t->room;
@@ -84,17 +77,20 @@ static enum base_status take_packet(struct source *s, const struct trace_record 
 	uint32_t i = (uint32_t)(number - t->first);
 	s->present[i] = true;
 	s->last = number;
-	s->wants_address = s->head->has_addresses;
+	s->before = p;
+	s->wants_address = s->head->has_addresses && !is_copy;
 	t->runs.transmit_cycle[(size_t)i * t->runs.stride + s->run] = p.transmit_cycle;
 	t->runs.receive_cycle[(size_t)i * t->runs.stride + s->run] = p.receive_cycle;
-	return s->run ? BASE_OK : take_base(t, i, &p);
+	if (!s->run)
+		noc_pdg_set(t->packets, i, &p);
+	return BASE_OK;
 }
 
 static enum base_status take_record(struct source *s, const struct trace_record *r, bool *ret_full)
 {
 	struct stream *t = s->stream;
 	*ret_full = false;
-	if (r->kind == TRACE_noc_packet)
+	if (r->kind == TRACE_noc_packet || r->kind == TRACE_noc_receiver)
 		return take_packet(s, r, ret_full);
 	if (r->kind == TRACE_noc_node) {
 		if (!r->stream || r->stream > s->head->nr_nodes)
@@ -102,6 +98,8 @@ static enum base_status take_record(struct source *s, const struct trace_record 
 		s->head->ordered[r->stream - 1] = r->u.noc_node.ordered != 0;
 	} else if (r->kind == TRACE_noc_address && s->wants_address) {
 		s->wants_address = false;
+		s->before.address = r->u.noc_address.address;
+		s->before.units = (uint8_t)r->u.noc_address.units;
 		if (!s->run && s->last >= t->first) {
 			t->packets->address[s->last - t->first] = r->u.noc_address.address;
 			t->packets->units[s->last - t->first] = (uint8_t)r->u.noc_address.units;
@@ -205,6 +203,7 @@ static void slide(struct stream *t, uint32_t by)
 	move(g->destination, sizeof *g->destination, by, nr);
 	move(g->size_flits, sizeof *g->size_flits, by, nr);
 	move(g->type, sizeof *g->type, by, nr);
+	move(g->inputs, sizeof *g->inputs, by, nr);
 	move(g->address, sizeof *g->address, by, nr);
 	move(g->units, sizeof *g->units, by, nr);
 	move(g->transmit_cycle, sizeof *g->transmit_cycle, by, nr);
@@ -225,6 +224,8 @@ static void add_counts(struct stream *t, const struct noc_pdg *g, uint32_t from,
 	struct noc_infer_result *to = &t->counts;
 	for (uint32_t i = from; i < g->nr_packets; i++) {
 		uint64_t nr = g->first[i + 1] - g->first[i];
+		if (noc_pdg_is_copy(g, i))
+			continue;
 		to->transmits++;
 		to->dependencies += nr;
 		to->previous_only += !nr;
@@ -272,6 +273,23 @@ static enum base_status infer_window(
 	return s;
 }
 
+/* Not within a multicast: all of its receivers are written after its transmit. */
+static enum base_status end_of_window(
+	const struct stream *t, uint64_t from, uint64_t *to, struct base_err *err)
+{
+	uint64_t end = *to;
+	while (end > from && end < t->source[0].nr_packets &&
+		noc_pdg_is_copy(t->packets, (uint32_t)(end - t->first)))
+		end--;
+	if (end == from)
+		return base_fail(err, BASE_ERR_LIMIT,
+			"packet %llu has more receivers than a window has packets: give a larger "
+			"one",
+			(unsigned long long)from);
+	*to = end;
+	return BASE_OK;
+}
+
 static enum base_status all_windows(struct stream *t, struct base_err *err)
 {
 	const struct noc_stream_options *o = t->options;
@@ -279,11 +297,17 @@ static enum base_status all_windows(struct stream *t, struct base_err *err)
 	enum base_status s = BASE_OK;
 	while (from < all && s == BASE_OK) {
 		uint64_t to = all - from > o->window_packets ? from + o->window_packets : all;
-		t->wanted = to;
+		t->wanted = to < all ? to + 1 : all;
 		s = fill_all(t, err);
+		if (s == BASE_OK)
+			s = end_of_window(t, from, &to, err);
 		if (s == BASE_OK)
 			s = infer_window(t, from, to, err);
 		uint64_t keep_from = to > o->context_packets ? to - o->context_packets : 0;
+		/* no multicast without its transmit */
+		while (keep_from > t->first && s == BASE_OK &&
+			noc_pdg_is_copy(t->packets, (uint32_t)(keep_from - t->first)))
+			keep_from--;
 		if (s == BASE_OK)
 			slide(t, (uint32_t)(keep_from - t->first));
 		from = to;

@@ -15,7 +15,8 @@
  * not ordered.
  *
  * Export loses: delays, the order of nodes, inputs that are a previous transmit, sizes but two,
- * bits of addresses beyond 32, dependents of a packet beyond 255. It refuses more than 255 nodes.
+ * bits of addresses beyond 32, dependents of a packet beyond 255, and that several receivers are of
+ * one transmit: each becomes a packet that waits for the same. It refuses more than 255 nodes.
  */
 #ifndef LONGPOLE_NOC_NETRACE_H
 #define LONGPOLE_NOC_NETRACE_H
@@ -42,6 +43,7 @@ enum base_status noc_netrace_read(struct noc_input *in, const struct noc_netrace
 
 struct noc_netrace_losses {
 	uint64_t delays, previous, sizes, addresses, dependents;
+	uint64_t copies; /* of multicasts: packets of their own */
 };
 /* The file's bytes, before compression, into `write`. */
 enum base_status noc_netrace_write(const struct noc_pdg *g,

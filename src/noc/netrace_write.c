@@ -89,6 +89,7 @@ static enum base_status write_packet(struct writing *w, uint32_t i, struct base_
 	for (uint64_t k = 0; k < nr; k++)
 		put(p + PACKET_BYTES + 4 * k, w->dependent[w->first[i] + k], 4);
 	w->losses.addresses += g->address[i] > UINT32_MAX;
+	w->losses.copies += noc_pdg_is_copy(g, i);
 	w->losses.previous += (g->inputs[i] & NOC_PDG_PREVIOUS) != 0;
 	w->losses.delays += g->first[i + 1] > g->first[i] && !(g->inputs[i] & NOC_PDG_NOT_BEFORE);
 	return w->write(w->ctx, p, PACKET_BYTES + 4 * nr, err);
@@ -97,20 +98,29 @@ static enum base_status write_packet(struct writing *w, uint32_t i, struct base_
 static enum base_status find_dependents(struct writing *w, struct base_err *err)
 {
 	const struct noc_pdg *g = w->g;
-	uint64_t nr = noc_pdg_nr_dependencies(g);
+	uint64_t nr = 0;
+	for (uint32_t i = 0, gate = 0; i < g->nr_packets; i++) {
+		gate = noc_pdg_is_copy(g, i) ? gate : i;
+		nr += g->first[gate + 1] - g->first[gate];
+	}
 	w->first = base_alloc(((size_t)g->nr_packets + 2) * sizeof *w->first);
 	w->dependent = base_alloc((nr + 1) * sizeof *w->dependent);
 	if (!w->first || !w->dependent)
 		return base_fail(err, BASE_ERR_NOMEM, "no memory for %llu dependencies",
 			(unsigned long long)nr);
 	uint64_t *at = w->first + 1;
-	for (uint64_t d = 0; d < nr; d++)
-		at[g->dependency[d] + 1]++;
+	for (uint32_t i = 0, gate = 0; i < g->nr_packets; i++) {
+		gate = noc_pdg_is_copy(g, i) ? gate : i;
+		for (uint64_t d = g->first[gate]; d < g->first[gate + 1]; d++)
+			at[g->dependency[d] + 1]++;
+	}
 	for (uint32_t i = 0; i < g->nr_packets; i++)
 		at[i + 1] += at[i];
-	for (uint32_t i = 0; i < g->nr_packets; i++)
-		for (uint64_t d = g->first[i]; d < g->first[i + 1]; d++)
+	for (uint32_t i = 0, gate = 0; i < g->nr_packets; i++) {
+		gate = noc_pdg_is_copy(g, i) ? gate : i;
+		for (uint64_t d = g->first[gate]; d < g->first[gate + 1]; d++)
 			w->dependent[at[g->dependency[d]]++] = i;
+	}
 	return BASE_OK;
 }
 

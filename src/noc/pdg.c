@@ -57,9 +57,9 @@ static bool grow_one(void *data, size_t elem_bytes, size_t capacity, size_t next
 	return grown != NULL;
 }
 
-static enum base_status grow_packets(struct noc_pdg *g, struct base_err *err)
+static enum base_status grow_packets(struct noc_pdg *g, size_t next, struct base_err *err)
 {
-	size_t capacity = g->packets_capacity, next = capacity ? capacity * 2 : 64;
+	size_t capacity = g->packets_capacity;
 	/* first[] has one more than the others; an array that has grown alone is merely larger */
 	bool ok = grow_one(&g->source, sizeof *g->source, capacity, next) &&
 		  grow_one(&g->destination, sizeof *g->destination, capacity, next) &&
@@ -78,18 +78,27 @@ static enum base_status grow_packets(struct noc_pdg *g, struct base_err *err)
 	return BASE_OK;
 }
 
-enum base_status noc_pdg_add(
-	struct noc_pdg *g, const struct noc_pdg_packet *p, struct base_err *err)
+enum base_status noc_pdg_reserve(struct noc_pdg *g, uint32_t nr_packets, struct base_err *err)
 {
-	uint32_t i = g->nr_packets;
-	if (i >= NOC_PDG_PACKETS_MAX)
-		return base_fail(err, BASE_ERR_LIMIT, "more than %llu packets",
-			(unsigned long long)NOC_PDG_PACKETS_MAX);
-	if (i == g->packets_capacity) {
-		enum base_status s = grow_packets(g, err);
-		if (s != BASE_OK)
-			return s;
-	}
+	return nr_packets > g->packets_capacity ? grow_packets(g, nr_packets, err) : BASE_OK;
+}
+
+struct noc_pdg_packet noc_pdg_packet_at(const struct noc_pdg *g, uint32_t i)
+{
+	return (struct noc_pdg_packet){.source = g->source[i],
+		.destination = g->destination[i],
+		.size_flits = g->size_flits[i],
+		.type = g->type[i],
+		.inputs = g->inputs[i],
+		.units = g->units[i],
+		.transmit_cycle = g->transmit_cycle[i],
+		.receive_cycle = g->receive_cycle[i],
+		.delay_cycles = g->delay_cycles[i],
+		.address = g->address[i]};
+}
+
+void noc_pdg_set(struct noc_pdg *g, uint32_t i, const struct noc_pdg_packet *p)
+{
 	g->source[i] = p->source;
 	g->destination[i] = p->destination;
 	g->size_flits[i] = p->size_flits;
@@ -100,6 +109,21 @@ enum base_status noc_pdg_add(
 	g->inputs[i] = p->inputs;
 	g->address[i] = p->address;
 	g->units[i] = p->units;
+}
+
+enum base_status noc_pdg_add(
+	struct noc_pdg *g, const struct noc_pdg_packet *p, struct base_err *err)
+{
+	uint32_t i = g->nr_packets;
+	if (i >= NOC_PDG_PACKETS_MAX)
+		return base_fail(err, BASE_ERR_LIMIT, "more than %llu packets",
+			(unsigned long long)NOC_PDG_PACKETS_MAX);
+	if (i == g->packets_capacity) {
+		enum base_status s = grow_packets(g, i ? (size_t)i * 2 : 64, err);
+		if (s != BASE_OK)
+			return s;
+	}
+	noc_pdg_set(g, i, p);
 	if (!i)
 		g->first[0] = 0;
 	g->first[i + 1] = g->first[i];
@@ -125,20 +149,23 @@ enum base_status noc_pdg_add_dependency(
 	return BASE_OK;
 }
 
+uint32_t noc_pdg_nr_copies(const struct noc_pdg *g)
+{
+	uint32_t nr = 0;
+	for (uint32_t i = 0; i < g->nr_packets; i++)
+		nr += noc_pdg_is_copy(g, i);
+	return nr;
+}
+
 struct noc_pdg *noc_pdg_copy(const struct noc_pdg *g)
 {
 	struct noc_pdg *c = noc_pdg_new(g->nr_nodes);
-	if (!c)
-		return NULL;
+	if (!c || noc_pdg_reserve(c, g->nr_packets, NULL) != BASE_OK)
+		return noc_pdg_free(c);
 	for (uint32_t i = 0; i < g->nr_packets; i++) {
-		struct noc_pdg_packet p = {.source = g->source[i],
-			.destination = g->destination[i],
-			.size_flits = g->size_flits[i],
-			.type = g->type[i],
-			.units = g->units[i],
-			.transmit_cycle = g->transmit_cycle[i],
-			.receive_cycle = g->receive_cycle[i],
-			.address = g->address[i]};
+		struct noc_pdg_packet p = noc_pdg_packet_at(g, i);
+		p.inputs &= NOC_PDG_COPY;
+		p.delay_cycles = 0;
 		if (noc_pdg_add(c, &p, NULL) != BASE_OK)
 			return noc_pdg_free(c);
 	}
@@ -147,6 +174,21 @@ struct noc_pdg *noc_pdg_copy(const struct noc_pdg *g)
 	c->has_addresses = g->has_addresses;
 	c->run = g->run;
 	return c;
+}
+
+/* NULL: it is one. */
+static const char *no_copy(const struct noc_pdg *g, uint32_t i)
+{
+	uint32_t before = i - 1;
+	if (!i || g->source[i] != g->source[before] || g->size_flits[i] != g->size_flits[before] ||
+		g->type[i] != g->type[before] || g->address[i] != g->address[before] ||
+		g->transmit_cycle[i] != g->transmit_cycle[before])
+		return "is called a copy of one that it differs from";
+	if (g->destination[i] <= g->destination[before])
+		return "is of a multicast whose receivers do not ascend";
+	if (g->first[i] != g->first[i + 1] || g->delay_cycles[i] || g->inputs[i] != NOC_PDG_COPY)
+		return "is a copy, but has a gate";
+	return NULL;
 }
 
 static enum base_status check_packet(const struct noc_pdg *g, uint32_t i, struct base_err *err)
@@ -160,6 +202,8 @@ static enum base_status check_packet(const struct noc_pdg *g, uint32_t i, struct
 		why = "is received before it is sent";
 	else if (g->receive_cycle[i] > NOC_PDG_CYCLE_MAX || g->delay_cycles[i] > NOC_PDG_CYCLE_MAX)
 		why = "has a time beyond all limits";
+	else if (noc_pdg_is_copy(g, i))
+		why = no_copy(g, i);
 	for (uint64_t d = g->first[i]; !why && d < g->first[i + 1]; d++)
 		if (g->dependency[d] >= i)
 			why = "depends on itself or on a later packet";
@@ -181,17 +225,18 @@ enum base_status noc_pdg_check(const struct noc_pdg *g, struct base_err *err)
 /* ---- index ------------------------------------------------------------------------------------
  */
 
-/* Counting sort of packets by node. */
-static void sort_by_node(
-	const struct noc_pdg *g, const uint32_t *node, uint32_t *first, uint32_t *order)
+/* Counting sort of packets by node; without those with an input of `except`. */
+static void sort_by_node(const struct noc_pdg *g, const uint32_t *node, unsigned except,
+	uint32_t *first, uint32_t *order)
 {
 	memset(first, 0, ((size_t)g->nr_nodes + 1) * sizeof *first);
 	for (uint32_t i = 0; i < g->nr_packets; i++)
-		first[node[i] + 1]++;
+		first[node[i] + 1] += !(g->inputs[i] & except);
 	for (uint32_t n = 0; n < g->nr_nodes; n++)
 		first[n + 1] += first[n];
 	for (uint32_t i = 0; i < g->nr_packets; i++)
-		order[first[node[i]]++] = i;
+		if (!(g->inputs[i] & except))
+			order[first[node[i]]++] = i;
 	memmove(first + 1, first, (size_t)g->nr_nodes * sizeof *first);
 	first[0] = 0;
 }
@@ -242,13 +287,14 @@ enum base_status noc_index_init(struct noc_index *x, const struct noc_pdg *g,
 	bool ok = x->transmits && x->receptions && x->previous && x->first_transmit &&
 		  x->first_reception;
 	if (ok) {
-		sort_by_node(g, g->source, x->first_transmit, x->transmits);
-		sort_by_node(g, g->destination, x->first_reception, x->receptions);
+		sort_by_node(g, g->source, NOC_PDG_COPY, x->first_transmit, x->transmits);
+		sort_by_node(g, g->destination, 0, x->first_reception, x->receptions);
+		for (uint32_t i = 0; i < g->nr_packets; i++)
+			x->previous[i] = NOC_PDG_NONE;
 		for (uint32_t n = 0; n < g->nr_nodes; n++)
 			for (uint32_t t = x->first_transmit[n]; t < x->first_transmit[n + 1]; t++)
-				x->previous[x->transmits[t]] = t > x->first_transmit[n]
-								       ? x->transmits[t - 1]
-								       : NOC_PDG_NONE;
+				if (t > x->first_transmit[n])
+					x->previous[x->transmits[t]] = x->transmits[t - 1];
 	}
 	for (uint32_t n = 0; n < g->nr_nodes && ok; n++)
 		ok = sort_receptions(x->receptions + x->first_reception[n],

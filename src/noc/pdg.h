@@ -13,7 +13,13 @@
  *
  * Packets are numbered from 0 in the order of the base run (the one-cycle network on which the
  * graph was made or sampled), which is a topological order: a packet depends on lower numbers only.
- * Packets have one receiver. Times are cycles. Ownership: noc_pdg_free() frees all of it.
+ *
+ * A transmit may have several receivers (multicast). Each has a number of its own, one after the
+ * other in ascending order of receivers; the first is the transmit's, the others are *copies*
+ * (NOC_PDG_COPY): same source, size, type and transmit cycle, no gate. So a number names one
+ * receive event, and who depends on a multicast depends on the number whose destination it is.
+ *
+ * Times are cycles. Ownership: noc_pdg_free() frees all of it.
  */
 #ifndef LONGPOLE_NOC_PDG_H
 #define LONGPOLE_NOC_PDG_H
@@ -33,6 +39,7 @@ enum {
 	NOC_PDG_PREVIOUS = 1,
 	NOC_PDG_UNEXPLAINED = 2,
 	NOC_PDG_NOT_BEFORE = 4, /* does not fire before its recorded transmit cycle (Netrace) */
+	NOC_PDG_COPY = 8,       /* one more receiver of the packet before */
 };
 
 /* How sure a dependency is. The numbers are in files. */
@@ -79,12 +86,33 @@ struct noc_pdg_packet {
 	uint8_t type, inputs, units;
 	uint64_t transmit_cycle, receive_cycle, delay_cycles, address;
 };
+/* Room for so many in all: faster, nothing else. */
+enum base_status noc_pdg_reserve(
+	struct noc_pdg *g, uint32_t nr_packets, struct base_err *err) BASE_MUST_CHECK;
+/* What the arrays say of packet i. */
+struct noc_pdg_packet noc_pdg_packet_at(const struct noc_pdg *g, uint32_t i);
+/* Packet i becomes p; its dependencies stay. */
+void noc_pdg_set(struct noc_pdg *g, uint32_t i, const struct noc_pdg_packet *p);
 /* Appends a packet; its number is g->nr_packets before. ERR_LIMIT: too many. */
 enum base_status noc_pdg_add(
 	struct noc_pdg *g, const struct noc_pdg_packet *p, struct base_err *err) BASE_MUST_CHECK;
 /* A dependency of the packet that was added last. */
 enum base_status noc_pdg_add_dependency(
 	struct noc_pdg *g, uint32_t on, enum noc_certainty c, struct base_err *err) BASE_MUST_CHECK;
+
+static inline bool noc_pdg_is_copy(const struct noc_pdg *g, uint32_t i)
+{
+	return (g->inputs[i] & NOC_PDG_COPY) != 0;
+}
+/* The number after the last receiver of the transmit i. */
+static inline uint32_t noc_pdg_receivers_end(const struct noc_pdg *g, uint32_t i)
+{
+	for (i++; i < g->nr_packets && noc_pdg_is_copy(g, i);)
+		i++;
+	return i;
+}
+
+uint32_t noc_pdg_nr_copies(const struct noc_pdg *g);
 
 static inline uint64_t noc_pdg_nr_dependencies(const struct noc_pdg *g)
 {
@@ -97,12 +125,12 @@ struct noc_pdg *noc_pdg_copy(const struct noc_pdg *g);
 /* ERR_CORRUPT when a promise above is broken: which packet, and why. */
 enum base_status noc_pdg_check(const struct noc_pdg *g, struct base_err *err) BASE_MUST_CHECK;
 
-/* struct noc_index - packets of each node, in order of number (transmits) and in order of reception
- * in the base run (ties by number). */
+/* struct noc_index - packets of each node, in order of number (transmits; copies are none) and in
+ * order of reception in the base run (ties by number). */
 struct noc_index {
 	uint32_t *transmits, *receptions;           /* packets, node after node */
 	uint32_t *first_transmit, *first_reception; /* nr_nodes + 1 */
-	uint32_t *previous; /* by packet: transmit before it; NOC_PDG_NONE */
+	uint32_t *previous; /* by packet: transmit before it; NOC_PDG_NONE, also of copies */
 };
 /* receive_cycle: of the base run, nr_packets of them, `stride` apart. {0} first. */
 enum base_status noc_index_init(struct noc_index *x, const struct noc_pdg *g,

@@ -110,6 +110,18 @@ static enum base_status put_packet(const struct noc_pdg *g, uint32_t i, uint64_t
 	return s;
 }
 
+static enum base_status put_receiver(const struct noc_pdg *g, uint32_t i, uint64_t number_of_first,
+	struct trace_writer *w, struct base_err *err)
+{
+	struct trace_record r = {.kind = TRACE_noc_receiver,
+		.stream = g->source[i] + 1,
+		.time_ns = g->transmit_cycle[i]};
+	r.u.noc_receiver.packet = number_of_first + i;
+	r.u.noc_receiver.destination = g->destination[i] + 1;
+	r.u.noc_receiver.latency = g->receive_cycle[i] - g->transmit_cycle[i];
+	return trace_writer_put(w, &r, err);
+}
+
 struct moment {
 	uint64_t cycle;
 	uint32_t packet;
@@ -139,8 +151,10 @@ enum base_status noc_pdg_write_packets(const struct noc_pdg *g, uint32_t from, u
 	}
 	if (!sorted)
 		qsort(m, nr, sizeof *m, compare_moments);
-	for (uint32_t i = 0; i < nr && s == BASE_OK; i++)
-		s = put_packet(g, m[i].packet, number_of_first, w, err);
+	for (uint32_t i = 0; i < nr && s == BASE_OK; i++) {
+		bool is_copy = noc_pdg_is_copy(g, m[i].packet);
+		s = (is_copy ? put_receiver : put_packet)(g, m[i].packet, number_of_first, w, err);
+	}
 	base_free(m);
 	return s;
 }
@@ -237,12 +251,36 @@ enum base_status noc_pdg_read_packet(const struct trace_record *r, uint32_t nr_n
 	return BASE_OK;
 }
 
+enum base_status noc_pdg_read_receiver(const struct trace_record *r, uint32_t nr_nodes,
+	uint64_t nr_packets, const struct noc_pdg_packet *before, struct noc_pdg_packet *ret,
+	struct base_err *err)
+{
+	const struct trace_noc_receiver *p = &r->u.noc_receiver;
+	if (!before || r->stream != before->source + 1 || r->time_ns != before->transmit_cycle)
+		return bad(err, "a receiver of no packet");
+	if (!p->destination || p->destination > nr_nodes || p->packet >= nr_packets ||
+		p->latency > UINT64_MAX - r->time_ns)
+		return bad(err, "a receiver's number, node or latency is beyond its limit");
+	*ret = *before;
+	ret->destination = (uint32_t)p->destination - 1;
+	ret->receive_cycle = r->time_ns + p->latency;
+	ret->inputs = NOC_PDG_COPY;
+	ret->delay_cycles = 0;
+	return BASE_OK;
+}
+
 static enum base_status add_packet(
 	struct load *l, const struct trace_record *r, struct base_err *err)
 {
 	struct noc_pdg *g = l->g;
-	struct noc_pdg_packet packet;
-	enum base_status s = noc_pdg_read_packet(r, g->nr_nodes, l->nr_wanted, &packet, err);
+	struct noc_pdg_packet packet, before;
+	bool is_copy = r->kind == TRACE_noc_receiver;
+	if (is_copy && g->nr_packets)
+		before = noc_pdg_packet_at(g, g->nr_packets - 1);
+	enum base_status s =
+		is_copy ? noc_pdg_read_receiver(r, g->nr_nodes, l->nr_wanted,
+				  g->nr_packets ? &before : NULL, &packet, err)
+			: noc_pdg_read_packet(r, g->nr_nodes, l->nr_wanted, &packet, err);
 	if (s != BASE_OK)
 		return s;
 	if (l->numbers_capacity <= g->nr_packets) {
@@ -251,7 +289,8 @@ static enum base_status add_packet(
 		if (s != BASE_OK)
 			return base_fail(err, s, "no memory for the packets");
 	}
-	l->number[g->nr_packets] = (uint32_t)r->u.noc_packet.packet;
+	l->number[g->nr_packets] =
+		(uint32_t)(is_copy ? r->u.noc_receiver.packet : r->u.noc_packet.packet);
 	l->stream = r->stream;
 	return noc_pdg_add(g, &packet, err);
 }
@@ -262,7 +301,7 @@ static enum base_status add_record(struct load *l, const struct trace_defs *defs
 	struct noc_pdg *g = l->g;
 	if (r->kind == TRACE_noc_graph)
 		return noc_pdg_read_header(r, defs, &l->g, &l->nr_wanted, err);
-	if (r->kind < TRACE_noc_graph || r->kind > TRACE_noc_address)
+	if (r->kind < TRACE_noc_graph || r->kind > TRACE_noc_receiver)
 		return BASE_OK;
 	if (!g)
 		return bad(err, "packets before the noc_graph record");
@@ -272,7 +311,7 @@ static enum base_status add_record(struct load *l, const struct trace_defs *defs
 		g->ordered[r->stream - 1] = r->u.noc_node.ordered != 0;
 		return BASE_OK;
 	}
-	if (r->kind == TRACE_noc_packet)
+	if (r->kind == TRACE_noc_packet || r->kind == TRACE_noc_receiver)
 		return add_packet(l, r, err);
 	if (!g->nr_packets || r->stream != l->stream)
 		return bad(err, "a gate, dependency or address without its packet");
@@ -303,6 +342,8 @@ static enum base_status reorder(const struct load *l, struct noc_pdg **ret, stru
 	enum base_status s = BASE_OK;
 	if (!to || !place)
 		s = base_fail(err, BASE_ERR_NOMEM, "no memory for %u packets", g->nr_packets);
+	else
+		s = noc_pdg_reserve(to, g->nr_packets, err);
 	for (uint32_t i = 0; i < g->nr_packets && s == BASE_OK; i++) {
 		BASE_ASSUME(l->number);
 		if (l->number[i] >= g->nr_packets || place[l->number[i]])
@@ -312,18 +353,8 @@ static enum base_status reorder(const struct load *l, struct noc_pdg **ret, stru
 	}
 	for (uint32_t n = 0; n < g->nr_packets && s == BASE_OK; n++) {
 		uint32_t i = place[n] - 1;
-		s = noc_pdg_add(to,
-			&(struct noc_pdg_packet){.source = g->source[i],
-				.destination = g->destination[i],
-				.size_flits = g->size_flits[i],
-				.type = g->type[i],
-				.inputs = g->inputs[i],
-				.units = g->units[i],
-				.transmit_cycle = g->transmit_cycle[i],
-				.receive_cycle = g->receive_cycle[i],
-				.delay_cycles = g->delay_cycles[i],
-				.address = g->address[i]},
-			err);
+		struct noc_pdg_packet packet = noc_pdg_packet_at(g, i);
+		s = noc_pdg_add(to, &packet, err);
 		for (uint64_t d = g->first[i]; d < g->first[i + 1] && s == BASE_OK; d++)
 			s = noc_pdg_add_dependency(
 				to, g->dependency[d], (enum noc_certainty)g->certainty[d], err);

@@ -22,4 +22,10 @@ enum base_status noc_pdg_read_header(const struct trace_record *r, const struct 
 enum base_status noc_pdg_read_packet(const struct trace_record *r, uint32_t nr_nodes,
 	uint64_t nr_packets, struct noc_pdg_packet *ret, struct base_err *err) BASE_MUST_CHECK;
 
+/* A noc_receiver record, checked; before: the packet or copy that the record follows, NULL: none.
+ */
+enum base_status noc_pdg_read_receiver(const struct trace_record *r, uint32_t nr_nodes,
+	uint64_t nr_packets, const struct noc_pdg_packet *before, struct noc_pdg_packet *ret,
+	struct base_err *err) BASE_MUST_CHECK;
+
 #endif

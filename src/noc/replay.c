@@ -87,8 +87,9 @@ static enum base_status input(
 static enum base_status sent(
 	struct replay *r, uint32_t packet, uint64_t cycle, struct base_err *err)
 {
-	uint32_t next = r->next[packet];
-	r->result->transmit_cycle[packet] = cycle;
+	uint32_t next = r->next[packet], end = noc_pdg_receivers_end(r->g, packet);
+	for (uint32_t i = packet; i < end; i++)
+		r->result->transmit_cycle[i] = cycle;
 	if (next == NOC_PDG_NONE || r->mode == NOC_REPLAY_STRIPPED)
 		return BASE_OK;
 	bool is_input = r->g->inputs[next] & NOC_PDG_PREVIOUS;
@@ -97,9 +98,23 @@ static enum base_status sent(
 	return BASE_OK;
 }
 
+/* A multicast's arrivals have the number of its transmit. Receivers ascend. */
+static uint32_t number_of(const struct noc_pdg *g, const struct noc_arrival *a)
+{
+	uint32_t low = (uint32_t)a->id, high = noc_pdg_receivers_end(g, low);
+	while (high - low > 1) {
+		uint32_t middle = low + (high - low) / 2;
+		if (g->destination[middle] <= a->destination)
+			low = middle;
+		else
+			high = middle;
+	}
+	return low;
+}
+
 static enum base_status arrived(struct replay *r, const struct noc_arrival *a, struct base_err *err)
 {
-	uint32_t packet = (uint32_t)a->id;
+	uint32_t packet = number_of(r->g, a);
 	struct noc_replay_result *t = r->result;
 	enum base_status s = BASE_OK;
 	t->receive_cycle[packet] = a->arrival_cycle;
@@ -165,6 +180,8 @@ static enum base_status start(struct replay *r, struct base_err *err)
 		if (r->index.previous[i] != NOC_PDG_NONE)
 			r->next[r->index.previous[i]] = i;
 	for (uint32_t i = 0; i < g->nr_packets && s == BASE_OK; i++) {
+		if (noc_pdg_is_copy(g, i))
+			continue;
 		if (r->mode == NOC_REPLAY_STRIPPED) {
 			r->fire[i] = g->transmit_cycle[i];
 			s = push(r, i, err);
@@ -193,7 +210,8 @@ static enum base_status send_due(struct replay *r, struct base_err *err)
 			.source = g->source[p],
 			.destination = g->destination[p],
 			.size_flits = g->size_flits[p]};
-		s = noc_network_send(r->network, &packet, err);
+		s = noc_network_send_multicast(r->network, &packet, &g->destination[p],
+			noc_pdg_receivers_end(g, p) - p, err);
 		if (s == BASE_OK)
 			s = sent(r, p, now, err);
 	}

@@ -37,6 +37,15 @@ static uint64_t delay_of(
 	return noisy > plan->noise_cycles ? noisy - plan->noise_cycles : 1;
 }
 
+/* Packet i is sent in cycle t. */
+static void receive_after(
+	const struct noc_plan *plan, struct noc_runs *r, uint32_t i, uint32_t run, uint64_t t)
+{
+	size_t at = (size_t)i * r->stride + run;
+	r->transmit_cycle[at] = t;
+	r->receive_cycle[at] = t + 1 + (plan && plan->extra_cycles ? plan->extra_cycles[i] : 0);
+}
+
 void noc_ideal_replay(const struct noc_pdg *g, const struct noc_index *x,
 	const struct noc_plan *plan, struct noc_runs *r, uint32_t run)
 {
@@ -50,6 +59,10 @@ void noc_ideal_replay(const struct noc_pdg *g, const struct noc_index *x,
 				if (receive[hold->packet * stride] < until)
 					receive[hold->packet * stride] = until;
 			}
+		if (noc_pdg_is_copy(g, i)) {
+			receive_after(plan, r, i, run, transmit[(i - 1) * stride]);
+			continue;
+		}
 		uint32_t before = x->previous[i];
 		uint64_t previous = before == NOC_PDG_NONE ? 0 : transmit[before * stride];
 		uint64_t t = g->inputs[i] & NOC_PDG_PREVIOUS ? previous : 0;
@@ -62,9 +75,7 @@ void noc_ideal_replay(const struct noc_pdg *g, const struct noc_index *x,
 			t = g->transmit_cycle[i];
 		if (before != NOC_PDG_NONE && g->ordered[g->source[i]] && t <= previous)
 			t = previous + 1;
-		transmit[i * stride] = t;
-		receive[i * stride] =
-			t + 1 + (plan && plan->extra_cycles ? plan->extra_cycles[i] : 0);
+		receive_after(plan, r, i, run, t);
 	}
 }
 

@@ -326,6 +326,8 @@ static enum base_status set_up(struct session *s, char program[PATH_MAX])
 			(uint64_t)(((unsigned __int128)1000000000 << 32) / s->clock.tick_hz);
 	}
 	record_cost_measure(&s->clock, s->result);
+	if (s->has_program)
+		record_cost_measure_wake(&s->clock, s->result);
 	if (o->measure_floor)
 		s->floor = record_lock_floor_measure();
 	status = open_trace(s);

@@ -2,7 +2,14 @@
 /* session_cost.c - what recording took: measured where it can be, else said to be assumed. */
 #include "record/session_cost.h"
 
+#include <linux/futex.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 enum { SYSTEM_EVENT_NS = 100 };  /* a BPF program and its slot: 60 to 130 on the machines tried */
 enum { KERNEL_EVENT_NS = 1500 }; /* an interrupt and its callers, or a switch; of all machines */
@@ -38,6 +45,79 @@ void record_cost_measure(const struct record_clock *clock, struct record_result 
 	ret->record_write_ns_x100 = record_clock_ns(clock, write * 100) / TIMES;
 }
 
+/* ---- waking a sleeper
+ * -------------------------------------------------------------------------------- */
+
+enum { WAKES = 24, WAKES_MIN = 8, SLEEP_NS = 40000 };
+
+struct sleeper {
+	atomic_uint word; /* counts wakes */
+	atomic_bool stop;
+};
+
+static void *sleep_on_word(void *arg)
+{
+	struct sleeper *s = arg;
+	while (!atomic_load(&s->stop)) {
+		unsigned seen = atomic_load(&s->word);
+		if (atomic_load(&s->stop))
+			break;
+		(void)syscall(SYS_futex, &s->word, FUTEX_WAIT_PRIVATE, seen, NULL, NULL, 0);
+	}
+	return NULL;
+}
+
+static long wake(struct sleeper *s)
+{
+	atomic_fetch_add(&s->word, 1);
+	return syscall(SYS_futex, &s->word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+}
+
+static int by_length(const void *pa, const void *pb)
+{
+	const uint64_t *a = pa, *b = pb;
+	return *a < *b ? -1 : *a > *b;
+}
+
+/* What the call takes when somebody sleeps, as a thread does that works between two wakes: a median
+ * of few, since programs meet the same machine. 0: nobody fell asleep. */
+static uint64_t wake_cost_ns(const struct record_clock *clock, uint64_t *ret_nr)
+{
+	struct sleeper s = {0};
+	uint64_t took[WAKES];
+	size_t nr = 0;
+	sigset_t all, before_all;
+	pthread_t thread;
+	*ret_nr = 0;
+	sigfillset(&all); /* signals are the recorder's own thread's */
+	pthread_sigmask(SIG_SETMASK, &all, &before_all);
+	int failed = pthread_create(&thread, NULL, sleep_on_word, &s);
+	pthread_sigmask(SIG_SETMASK, &before_all, NULL);
+	if (failed)
+		return 0;
+	for (int i = 0; i < WAKES; i++) {
+		uint64_t begin = record_tsc(), before;
+		while (record_clock_ns(clock, record_tsc() - begin) < SLEEP_NS)
+			;
+		before = record_tsc();
+		if (wake(&s) == 1)
+			took[nr++] = record_clock_ns(clock, record_tsc() - before);
+	}
+	atomic_store(&s.stop, true);
+	(void)wake(&s);
+	pthread_join(thread, NULL);
+	if (nr < WAKES_MIN)
+		return 0;
+	qsort(took, nr, sizeof *took, by_length);
+	*ret_nr = nr;
+	return took[nr / 2];
+}
+
+void record_cost_measure_wake(const struct record_clock *clock, struct record_result *ret)
+{
+	ret->wake_ns = wake_cost_ns(clock, &ret->nr_wakes);
+}
+
 static void put_part(struct record_sink *s, uint32_t id, const char *name, uint64_t n,
 	uint64_t total_ns, bool beside, const struct record_result *r, const char *method)
 {
@@ -54,7 +134,7 @@ static void put_part(struct record_sink *s, uint32_t id, const char *name, uint6
 
 void record_cost_write(struct record_converter *c, struct record_result *r)
 {
-	enum { RECORDS = 1, KERNEL, RECORDER, SYSTEM };
+	enum { RECORDS = 1, KERNEL, RECORDER, WAKING, SYSTEM };
 	r->ring_records = c->nr_ring_records;
 	uint64_t records_ns = r->ring_records * r->record_write_ns_x100 / 100;
 	put_part(&c->sink, RECORDS, "records", r->ring_records, records_ns, false, r,
@@ -63,6 +143,9 @@ void record_cost_write(struct record_converter *c, struct record_result *r)
 		c->nr_kernel_events * KERNEL_EVENT_NS, false, r, "assumed: 1.5 us each");
 	put_part(&c->sink, RECORDER, "reading and writing the trace", 1, r->recorder_cpu_ns, true,
 		r, "the kernel's count");
+	if (r->nr_wakes)
+		put_part(&c->sink, WAKING, TRACE_COST_WAKING, r->nr_wakes, r->nr_wakes * r->wake_ns,
+			true, r, "the median of as many, measured before the program ran");
 	if (r->kernel_events)
 		put_part(&c->sink, SYSTEM, "kernel events of all threads", r->kernel_events,
 			r->kernel_events * SYSTEM_EVENT_NS, true, r, "assumed: 0.1 us each");

@@ -44,7 +44,7 @@ bool record_slots_take(struct record_slots *s, pid_t tid, uint64_t *ret_kernel_n
 
 #else
 
-#include "slots_bpf_bytes.h"
+#include "slots_bpf_code.h"
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -75,7 +75,7 @@ static bool load(struct record_slots *s, char why[RECORD_SLOTS_WHY])
 	struct bpf_object_open_opts opts = {.sz = sizeof opts, .object_name = "longpole_slots"};
 	struct bpf_program *program;
 	size_t nr = 0;
-	s->object = bpf_object__open_mem(record_slots_bytes, sizeof record_slots_bytes, &opts);
+	s->object = bpf_object__open_mem(slots_bpf_code, sizeof slots_bpf_code, &opts);
 	if (!s->object)
 		return refuse(why, "opening the BPF object", errno);
 	int error = bpf_object__load(s->object);

@@ -23,6 +23,7 @@ const struct record_backend record_backend_bpf = {.name = "bpf", .open = refuse_
 
 #else
 
+#include "system_bpf_code.h"
 #include "trace/syscalls.h"
 
 #include <bpf/bpf.h>
@@ -34,10 +35,6 @@ const struct record_backend record_backend_bpf = {.name = "bpf", .open = refuse_
 #include <unistd.h>
 
 enum { SLOTS_MIN = 1 << 12, SLOTS_MAX = 1 << 20, PAGE_BYTES = 4096, LOG_BYTES = 1 << 16 };
-
-/* bpf/system.bpf.c, compiled: see meson.build */
-extern const unsigned char record_bpf_object[];
-extern const size_t record_bpf_object_size;
 
 struct bpf_state {
 	struct bpf_object *object;
@@ -243,7 +240,7 @@ static bool open_object(struct record_source *src, struct bpf_state *s,
 		.object_name = "longpole",
 		.kernel_log_buf = s->log,
 		.kernel_log_size = sizeof s->log};
-	s->object = bpf_object__open_mem(record_bpf_object, record_bpf_object_size, &opts);
+	s->object = bpf_object__open_mem(system_bpf_code, sizeof system_bpf_code, &opts);
 	if (!s->object)
 		return refuse(s, errno, "opening the BPF object", ret_refusal, why);
 	struct bpf_map *slots = find_map(s, "slots"), *rodata = find_map(s, ".rodata"),

@@ -19,7 +19,6 @@ enum {
 	WAIT_NS = 20000000,     /* between two looks whether the reader lives */
 	HELD_MAX = 50,          /* such looks, while no block can come back */
 	TABLES_FIRST = 1 << 14, /* states of blocks and slots that a thread has room for at first */
-	PIECE_HEAD_BYTES = 64,
 	ATTACH_DESTRUCTORS = 4,
 };
 
@@ -160,9 +159,8 @@ static struct memory_chunk_head *chunk_head(uint8_t *chunk)
 	return (struct memory_chunk_head *)(void *)chunk;
 }
 
-static void publish(uint8_t *chunk, uint32_t block)
+static void publish(uint32_t block)
 {
-	(void)chunk;
 	__atomic_store_n(&self.ring->state[block], MEMORY_RING_DONE, __ATOMIC_RELEASE);
 }
 
@@ -173,36 +171,20 @@ static void send_section(
 	uint32_t number, enum memory_table_section section, const void *bytes, uint64_t size_bytes)
 {
 	const struct module *m = &self.module[number];
-	uint64_t room = MEMORY_RING_BLOCK_BYTES - sizeof(struct memory_chunk_head) -
-			sizeof(struct memory_table_head);
-	for (uint64_t offset = 0; offset < size_bytes;) {
-		uint64_t part = size_bytes - offset < room ? size_bytes - offset : room;
-		uint32_t block;
-		if (!take_block(&block))
-			return;
-		uint8_t *chunk = block_at(block);
-		struct memory_chunk_head head = {.magic = MEMORY_CHUNK_MAGIC,
-			.version = MEMORY_STREAM_VERSION,
-			.type = MEMORY_CHUNK_TABLE,
-			.bytes = (uint32_t)(sizeof head + sizeof(struct memory_table_head) + part),
-			.image = self.image,
+	struct memory_table_head table = {.module = number,
+		.section = section,
+		.address = section == MEMORY_TABLE_PATH ? 0 : (uint64_t)(uintptr_t)bytes,
+		.bytes = size_bytes,
+		.load_bias = m->load_bias,
+		.first_index = m->first_index};
+	uint32_t block;
+	while (table.offset < size_bytes && take_block(&block)) {
+		struct memory_chunk_head head = {.image = self.image,
 			.pid = self.pid,
-			.sequence = number,
 			.first_ticks = target_ticks(),
 			.tables = self.image};
-		head.last_ticks = head.first_ticks;
-		struct memory_table_head table = {.module = number,
-			.section = section,
-			.address = section == MEMORY_TABLE_PATH ? 0 : (uint64_t)(uintptr_t)bytes,
-			.bytes = size_bytes,
-			.offset = offset,
-			.load_bias = m->load_bias,
-			.first_index = m->first_index};
-		memcpy(chunk, &head, sizeof head);
-		memcpy(chunk + sizeof head, &table, sizeof table);
-		memcpy(chunk + sizeof head + sizeof table, (const uint8_t *)bytes + offset, part);
-		publish(chunk, block);
-		offset += part;
+		memory_table_chunk(block_at(block), MEMORY_RING_BLOCK_BYTES, &head, &table, bytes);
+		publish(block);
 	}
 }
 
@@ -365,7 +347,7 @@ static void close_chunk(struct target_thread *t)
 {
 	if (!t->chunk)
 		return;
-	publish(t->chunk, t->chunk_block);
+	publish(t->chunk_block);
 	t->chunk = NULL;
 }
 
@@ -397,46 +379,33 @@ static bool open_chunk(struct target_thread *t)
 	return true;
 }
 
-static uint8_t *put(uint8_t *p, uint64_t v)
-{
-	for (; v > 127; v >>= 7)
-		*p++ = (uint8_t)(v | 128);
-	*p++ = (uint8_t)v;
-	return p;
-}
-
 /* The words [from, to) as a piece of the thread's chunk. */
 static void add_piece(struct target_thread *t, uint64_t *from, size_t nr, unsigned flags)
 {
 	struct memory_ring_head *ring = self.ring;
 	uint64_t began = target_ticks();
-	size_t done;
 	if (!room_for_states(t)) {
 		t->lost += nr;
 		return;
 	}
-	if (t->chunk && MEMORY_RING_BLOCK_BYTES - t->chunk_used <
-				target_encode_bound(nr) + 2 * PIECE_HEAD_BYTES)
+	if (t->chunk && MEMORY_RING_BLOCK_BYTES - t->chunk_used < target_piece_bound(nr))
 		close_chunk(t);
 	if (!t->chunk && !open_chunk(t)) {
 		t->lost += nr;
 		return;
 	}
-	uint8_t *piece = t->chunk + t->chunk_used, *tokens = piece + PIECE_HEAD_BYTES;
-	uint8_t *end = longpole_target_encode(&t->encoder, from, nr, tokens, &done);
 	struct memory_chunk_head *head = chunk_head(t->chunk);
-	uint64_t size = (uint64_t)(end - tokens);
-	uint8_t *p = put(piece, done);
-	p = put(p, flags);
-	p = put(p, t->begin_ticks - head->first_ticks);
-	p = put(p, began - t->begin_ticks);
-	p = put(p, size);
-	memmove(p, tokens, size);
-	t->chunk_used = (uint32_t)(p + size - t->chunk);
-	t->lost += nr - done;
+	struct target_piece piece = {.words = from,
+		.nr = nr,
+		.flags = flags,
+		.begin_ticks = t->begin_ticks - head->first_ticks,
+		.lasted_ticks = began - t->begin_ticks};
+	uint8_t *end = longpole_target_encode_piece(&t->encoder, &piece, t->chunk + t->chunk_used);
+	t->chunk_used = (uint32_t)(end - t->chunk);
+	t->lost += nr - piece.done;
 	head->last_ticks = began;
 	__atomic_store_n(&head->bytes, t->chunk_used, __ATOMIC_RELEASE);
-	__atomic_fetch_add(&ring->words, done, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&ring->words, piece.done, __ATOMIC_RELAXED);
 	__atomic_fetch_add(&ring->pieces, 1, __ATOMIC_RELAXED);
 	t->begin_ticks = target_ticks();
 	__atomic_fetch_add(&ring->encode_ticks, t->begin_ticks - began, __ATOMIC_RELAXED);

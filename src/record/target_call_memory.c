@@ -2,14 +2,10 @@
 /* target_call_memory.c - functions of libc that move or look at memory: ranges. */
 #include "record/target.h"
 
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-enum { CALL_ALLOCATE = 0x29, CALL_RELEASE = 0x2a };
-
-#define AT   TARGET_EXPORT __attribute__((noinline))
-#define SITE ((uint64_t)(uintptr_t)__builtin_return_address(0))
+#define AT TARGET_EXPORT __attribute__((noinline))
 
 /* The results are libc's; the records come before the call that writes and so may be read by others
  * at once. Names are those of rewrite/calls.def. */
@@ -121,58 +117,4 @@ AT int longpole_at_strncmp(const char *a, const char *b, size_t n)
 	longpole_target_range(false, a, read);
 	longpole_target_range(false, b, read);
 	return strncmp(a, b, n);
-}
-
-/* ---- the heap: where blocks are, for data objects' names ---------------------------------------
- */
-
-static void allocated(const void *p, size_t bytes, uint64_t site, uint64_t before)
-{
-	if (p)
-		longpole_target_call(CALL_ALLOCATE, before, target_ticks(), (uint64_t)(uintptr_t)p,
-			bytes, site, 0);
-}
-
-static void released(const void *p)
-{
-	uint64_t now = target_ticks();
-	if (p)
-		longpole_target_call(CALL_RELEASE, now, now, (uint64_t)(uintptr_t)p, 0, 0, 0);
-}
-
-void *longpole_at_malloc(size_t n);
-AT void *longpole_at_malloc(size_t n)
-{
-	uint64_t before = target_ticks();
-	void *p = malloc(n); /* allowed: the program's own call */
-	allocated(p, n, SITE, before);
-	return p;
-}
-
-void *longpole_at_calloc(size_t nr, size_t n);
-AT void *longpole_at_calloc(size_t nr, size_t n)
-{
-	uint64_t before = target_ticks();
-	void *p = calloc(nr, n); /* allowed: the program's own call */
-	allocated(p, nr * n, SITE, before);
-	if (p)
-		longpole_target_range(true, p, nr * n);
-	return p;
-}
-
-void *longpole_at_realloc(void *p, size_t n);
-AT void *longpole_at_realloc(void *p, size_t n)
-{
-	uint64_t before = target_ticks();
-	released(p);
-	void *q = realloc(p, n); /* allowed: the program's own call */
-	allocated(q, n, SITE, before);
-	return q;
-}
-
-void longpole_at_free(void *p);
-AT void longpole_at_free(void *p)
-{
-	released(p);
-	free(p); /* allowed: the program's own call */
 }

@@ -8,7 +8,7 @@
 #define LIKELY(x)   __builtin_expect(!!(x), 1)
 #define UNLIKELY(x) __builtin_expect(!!(x), 0)
 
-enum { COPY_ITERATIONS_MIN = 4, COPY_WORDS_MIN = 16 };
+enum { COPY_ITERATIONS_MIN = 4, COPY_WORDS_MIN = 16, PIECE_HEAD_BYTES = 64 };
 
 static inline uint8_t *put(uint8_t *p, uint64_t v)
 {
@@ -242,4 +242,18 @@ uint8_t *longpole_target_encode(
 	}
 	*ret_words = (size_t)(p - words);
 	return put(out, run << 2 | MEMORY_TOKEN_END);
+}
+
+uint8_t *longpole_target_encode_piece(
+	struct target_encoder *e, struct target_piece *piece, uint8_t *out)
+{
+	uint8_t *tokens = out + PIECE_HEAD_BYTES;
+	uint8_t *end = longpole_target_encode(e, piece->words, piece->nr, tokens, &piece->done);
+	out = put(out, piece->done);
+	out = put(out, piece->flags);
+	out = put(out, piece->begin_ticks);
+	out = put(out, piece->lasted_ticks);
+	out = put(out, (uint64_t)(end - tokens));
+	memmove(out, tokens, (size_t)(end - tokens));
+	return out + (end - tokens);
 }

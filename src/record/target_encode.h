@@ -51,4 +51,19 @@ void longpole_target_encode_start(struct target_encoder *e, uint64_t first_ticks
 uint8_t *longpole_target_encode(
 	struct target_encoder *e, uint64_t *words, size_t nr, uint8_t *out, size_t *ret_words);
 
+/* The same as a piece of a chunk; times since the chunk's first_ticks. */
+struct target_piece {
+	uint64_t *words;
+	size_t nr, done; /* done: as *ret_words */
+	uint64_t begin_ticks, lasted_ticks;
+	unsigned flags;
+};
+/* Bytes that may be written at `out` for a piece, of which it keeps fewer. */
+static inline size_t target_piece_bound(size_t words)
+{
+	return target_encode_bound(words) + 128;
+}
+uint8_t *longpole_target_encode_piece(
+	struct target_encoder *e, struct target_piece *piece, uint8_t *out);
+
 #endif

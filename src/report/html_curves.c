@@ -176,7 +176,8 @@ static enum base_status by_replay(struct curves *c, struct base_err *err)
 	s = report_pass(c->run, "recording for replay", &opts, &m, err);
 	if (s == BASE_OK) {
 		graph_replay_set_end(log, model_end_actor(m));
-		s = report_replay_base(&c->base, log, err);
+		s = report_replay_base(&c->base, c->run, log,
+			c->nr * BASE_COUNT(replayed_percent) + BASE_COUNT(more_processors), err);
 	}
 	if (s == BASE_OK)
 		s = replay_topics(c, log, err);
@@ -194,9 +195,10 @@ static enum base_status by_replay(struct curves *c, struct base_err *err)
 
 static json_t *replay_json(const struct report_replay_prediction *p, const char *key, unsigned n)
 {
-	return json_pack("{s:i, s:o, s:o, s:o}", key, (int)n, "speedup",
-		report_json_share(p->speedup), "length_ns", report_json_ns(p->length_ns), "stuck",
-		report_json_u64(p->nr_stuck));
+	return json_pack("{s:i, s:o, s:o, s:o, s:o, s:o}", key, (int)n, "speedup",
+		report_json_share(p->speedup), "speedup_low", report_json_share(p->low),
+		"speedup_high", report_json_share(p->high), "length_ns",
+		report_json_ns(p->length_ns), "stuck", report_json_u64(p->nr_stuck));
 }
 
 static json_t *topic_json(const struct curves *c, const struct topic *t)

@@ -486,7 +486,7 @@ static enum base_status ask_replay(
 {
 	struct report_replay_run base;
 	graph_replay_set_end(b->log, model_end_actor(b->m));
-	enum base_status s = report_replay_base(&base, b->log, err);
+	enum base_status s = report_replay_base(&base, b->run, b->log, 0, err);
 	if (s != BASE_OK)
 		return s;
 	b->out->has |= REPORT_LOCKS_replay;

@@ -71,8 +71,9 @@ void *report_array(struct base_arena *a, size_t nr, size_t elem_size_bytes);
 bool report_replay_fits(const struct report_run *run); /* its log, in the memory that is allowed */
 enum base_status report_replay_new(const struct report_run *run, struct graph_replay **ret,
 	struct base_err *err) BASE_MUST_CHECK;
-enum base_status report_replay_base(struct report_replay_run *ret, struct graph_replay *log,
-	struct base_err *err) BASE_MUST_CHECK;
+/* nr_answers: that are to have an interval; the more, the fewer simulations each. */
+enum base_status report_replay_base(struct report_replay_run *ret, const struct report_run *run,
+	struct graph_replay *log, size_t nr_answers, struct base_err *err) BASE_MUST_CHECK;
 enum base_status report_replay_predict(struct report_replay_prediction *ret,
 	const struct report_replay_run *base, const struct graph_replay *log,
 	const struct graph_scenario *lane, unsigned nr_lanes, struct base_err *err) BASE_MUST_CHECK;

@@ -7,6 +7,8 @@
  */
 #include "report/private.h"
 
+#include <string.h>
+
 /* Verbs a record, about; for a guess before the first pass. */
 enum { VERBS_A_RECORD = 2, BYTES_A_VERB = 32 };
 #define UNASKED_MAX ((uint64_t)512 << 20) /* bytes that nobody asked us to take */
@@ -30,10 +32,25 @@ enum base_status report_replay_new(
 	return graph_replay_new(&o, ret, err);
 }
 
+/*
+ * What replay assumes and the run does not say, the other way: each answer's interval is what comes
+ * out of these. The most telling ones first, since a long log is simulated less often.
+ */
+static const struct graph_replay_assumed variant[REPORT_VARIANTS] = {
+	{.preempts = true},
+	{.wake_more = -0.5, .jitter = 1},
+	{.wake_more = 0.5, .jitter = 2},
+	{.as_recorded = true, .jitter = 3},
+	{.preempts = true, .jitter = 4},
+	{.wake_more = -1, .as_recorded = true},
+};
+enum { VERBS_MAX = 40000000 }; /* simulated again for the intervals of all answers */
+
 static enum base_status simulate(const struct graph_replay *log, const struct graph_scenario *edits,
-	struct graph_replay_result *ret, struct base_err *err)
+	const struct graph_replay_assumed *assumed, struct graph_replay_result *ret,
+	struct base_err *err)
 {
-	enum base_status s = graph_replay_run(log, edits, NULL, ret, err);
+	enum base_status s = graph_replay_run_as(log, edits, assumed, NULL, ret, err);
 	return s == BASE_OK ? s : base_cause(err, s, "while simulating the run again");
 }
 
@@ -42,13 +59,55 @@ static double length_of(const struct graph_replay_result *r)
 	return r->end_ns > r->start_ns ? (double)(r->end_ns - r->start_ns) : 0;
 }
 
-enum base_status report_replay_base(
-	struct report_replay_run *ret, struct graph_replay *log, struct base_err *err)
+/* What the recorder measured; 0: it did not. */
+static uint64_t measured_wake_ns(const struct trace_defs *d)
+{
+	for (uint32_t i = 1; i < d->nr_costs; i++) {
+		const struct trace_cost *c = &d->costs[i];
+		if (c->name && c->n && !strcmp(trace_text_of(d, c->name), TRACE_COST_WAKING))
+			return c->total_ns / c->n;
+	}
+	return 0;
+}
+
+/* The recorded program's, as far as it is known. */
+static double cost_share(const struct trace_defs *d)
+{
+	uint64_t cost_ns = 0, target_ns = 0;
+	for (uint32_t i = 1; i < d->nr_costs; i++) {
+		const struct trace_cost *c = &d->costs[i];
+		cost_ns += c->beside || c->total_ns > UINT64_MAX - cost_ns ? 0 : c->total_ns;
+		target_ns = c->target_cpu_ns ? c->target_cpu_ns : target_ns;
+	}
+	return target_ns && cost_ns < target_ns ? (double)cost_ns / (double)target_ns : 0;
+}
+
+static const struct graph_replay_assumed usual = {0};
+
+static enum base_status base_of_variants(struct report_replay_run *ret,
+	const struct graph_replay *log, size_t nr_answers, struct base_err *err)
+{
+	uint64_t verbs = graph_replay_nr_verbs(log) * nr_answers;
+	uint64_t nr = verbs ? VERBS_MAX / verbs : 0;
+	enum base_status s = BASE_OK;
+	ret->nr_variants = nr < REPORT_VARIANTS ? (unsigned)nr : REPORT_VARIANTS;
+	for (unsigned i = 0; s == BASE_OK && i < ret->nr_variants; i++) {
+		struct graph_replay_result r;
+		s = simulate(log, NULL, &variant[i], &r, err);
+		if (s == BASE_OK)
+			ret->variant_ns[i] = length_of(&r);
+	}
+	return s;
+}
+
+enum base_status report_replay_base(struct report_replay_run *ret, const struct report_run *run,
+	struct graph_replay *log, size_t nr_answers, struct base_err *err)
 {
 	struct graph_replay_result r;
-	enum base_status s = graph_replay_learn(log, err);
+	enum base_status s =
+		graph_replay_learn(log, measured_wake_ns(trace_reader_defs(run->reader)), err);
 	if (s == BASE_OK)
-		s = simulate(log, NULL, &r, err);
+		s = simulate(log, NULL, &usual, &r, err);
 	if (s != BASE_OK)
 		return s;
 	double recorded_ns = (double)(r.recorded_end_ns - r.start_ns);
@@ -60,8 +119,47 @@ enum base_status report_replay_base(
 		.nr_processors = r.nr_processors,
 		.wake_ns = graph_replay_wake_ns(log),
 		.learned = r.nr_processors != 0,
+		.cost_share = cost_share(trace_reader_defs(run->reader)),
 	};
+	return base_of_variants(ret, log, nr_answers, err);
+}
+
+static void widen(struct report_replay_prediction *p, double speedup)
+{
+	p->low = speedup < p->low ? speedup : p->low;
+	p->high = speedup > p->high ? speedup : p->high;
+}
+
+/* One lane under each other assumption, compared with the run under the same. */
+static enum base_status try_variants(struct report_replay_prediction *ret,
+	const struct report_replay_run *base, const struct graph_replay *log,
+	const struct graph_scenario *lane, struct base_err *err)
+{
+	for (unsigned i = 0; i < base->nr_variants; i++) {
+		struct graph_replay_result r;
+		enum base_status s = simulate(log, lane, &variant[i], &r, err);
+		if (s != BASE_OK)
+			return s;
+		if (r.nr_stuck <= base->nr_stuck && length_of(&r) > 0 && base->variant_ns[i] > 0)
+			widen(ret, base->variant_ns[i] / length_of(&r));
+	}
 	return BASE_OK;
+}
+
+/*
+ * What no simulation varies: how far the method itself is off, two runs of one program, and what
+ * recording took: all of it may be in the part that goes, which then is shorter without it, or all
+ * in the part that stays.
+ */
+static void widen_all(struct report_replay_prediction *p, const struct report_replay_run *base)
+{
+	double own = base->own_error < 0 ? -base->own_error : base->own_error;
+	double by = 1 + own + REPORT_RUNS_DIFFER;
+	double cost =
+		p->high > 1 && base->cost_share * p->high > 0.5 ? 0.5 / p->high : base->cost_share;
+	double gone = 1 - cost, stays = (1 - cost) / (1 - cost * p->high);
+	p->low = p->low * (gone < stays ? gone : stays) / by;
+	p->high = p->high * (gone > stays ? gone : stays) * by;
 }
 
 /* lane: the estimate, and when it is one the ends of its interval. */
@@ -72,7 +170,7 @@ enum base_status report_replay_predict(struct report_replay_prediction *ret,
 	*ret = (struct report_replay_prediction){0};
 	for (unsigned k = 0; k < nr_lanes; k++) {
 		struct graph_replay_result r;
-		enum base_status s = simulate(log, &lane[k], &r, err);
+		enum base_status s = simulate(log, &lane[k], &usual, &r, err);
 		if (s != BASE_OK)
 			return s;
 		double speedup = length_of(&r) > 0 ? base->replayed_ns / length_of(&r) : 1;
@@ -81,8 +179,13 @@ enum base_status report_replay_predict(struct report_replay_prediction *ret,
 			ret->length_ns = speedup > 0 ? base->recorded_ns / speedup : 0;
 			ret->nr_stuck = r.nr_stuck;
 		}
-		ret->low = speedup < ret->low ? speedup : ret->low;
-		ret->high = speedup > ret->high ? speedup : ret->high;
+		widen(ret, speedup);
+	}
+	if (base->nr_variants) {
+		enum base_status s = try_variants(ret, base, log, lane, err);
+		if (s != BASE_OK)
+			return s;
+		widen_all(ret, base);
 	}
 	/* what stood still in the run itself is no news */
 	ret->nr_stuck = ret->nr_stuck > base->nr_stuck ? ret->nr_stuck - base->nr_stuck : 0;

@@ -168,6 +168,7 @@ void report_opportunities_text(
 
 enum report_edit_verb {
 	REPORT_EDIT_scale,
+	REPORT_EDIT_elide, /* of states: no time, and what is waited for in it does not hold */
 	REPORT_EDIT_ignore_queue,
 	REPORT_EDIT_unbound_queue,
 	REPORT_EDIT_resize_queue,
@@ -203,28 +204,38 @@ enum base_status report_scenarios_text(struct report_scenarios *s, const char *t
 bool report_is_edit_verb(const char *word);
 /* Case-sensitive: a glob when it has one of *?[, else a substring. */
 bool report_pattern_matches(const char *pattern, const char *text);
+/* As that, but only as words of their own: 'filter' is in "running filter", not in "filtered". */
+bool report_pattern_matches_word(const char *pattern, const char *text);
 
 struct report_match { /* what an edit applied to */
 	const char *edit;
 	uint64_t nr_states, nr_queues;
 	double path_share; /* of the states that were scaled, weighted by function share */
+	double waited_ns;  /* in these states, by all, on the path or not */
+	bool elided;
 	const char *example;
 	bool estimated; /* function shares of samples were used */
 };
 enum { REPORT_METHOD_path = 1, REPORT_METHOD_replay = 2 };
-struct report_replay_run { /* the run simulated as it was */
+enum { REPORT_VARIANTS = 6 };
+#define REPORT_RUNS_DIFFER 0.02 /* two runs of one program, at rest: part of every interval */
+struct report_replay_run {      /* the run simulated as it was */
 	double recorded_ns, replayed_ns;
 	double own_error; /* share: how far that is off */
 	uint64_t nr_stuck, nr_processors;
 	uint64_t wake_ns; /* learned: what waking a sleeper costs its waker; 0: it could not be */
 	bool learned; /* hand-overs of waits that a change makes longer or shorter are modelled */
+	/* The same under other assumptions; 0 of them: the log is long. */
+	unsigned nr_variants;
+	double variant_ns[REPORT_VARIANTS];
+	double cost_share; /* what recording took of the program's processor time */
 };
 struct report_replay_prediction {
 	bool made;
-	double length_ns; /* of the run, at that speed-up */
-	double speedup, low, high;
-	uint64_t nr_stuck; /* actors that wait for ever after the change */
-	const char *next;  /* longest topic of the critical path then; "": none */
+	double length_ns;          /* of the run, at that speed-up */
+	double speedup, low, high; /* ends of its interval; equal: it has none */
+	uint64_t nr_stuck;         /* actors that wait for ever after the change */
+	const char *next;          /* longest topic of the critical path then; "": none */
 	double next_share;
 };
 struct report_prediction {
@@ -237,6 +248,11 @@ struct report_prediction {
 	const char *next; /* longest topic of the path then */
 	double next_share;
 	bool estimated;
+};
+/* The answer that is believed: replay's where it understands the run, else the path's. */
+struct report_best {
+	bool replay, none; /* none: replay alone was asked, and something would wait for ever */
+	double speedup, low, high;
 };
 struct report_whatif {
 	struct base_arena *arena;
@@ -251,6 +267,8 @@ struct report_whatif {
  * says what is near. */
 enum base_status report_whatif_build(const struct report_run *run, const struct report_scenarios *s,
 	unsigned methods, struct report_whatif **ret, struct base_err *err) BASE_MUST_CHECK;
+struct report_best report_whatif_best(
+	const struct report_whatif *w, const struct report_prediction *p);
 struct report_whatif *report_whatif_free(struct report_whatif *w);
 void report_whatif_text(
 	struct base_str *out, const struct report_whatif *w, const struct report_style *style);

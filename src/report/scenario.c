@@ -4,6 +4,7 @@
  *
  *	scale STATE=AMOUNT      AMOUNT: -50% (shorter), +20% (longer), x0.5 (times)
  *	remove STATE            as scale STATE=-100%
+ *	elide STATE             remove, and what is waited for in it holds nobody
  *	ignore-queue QUEUE      nobody waits on it
  *	unbound-queue QUEUE     it is never full
  *	resize-queue QUEUE=+N   N units more: of its capacity, or tokens
@@ -15,6 +16,7 @@
  */
 #include "report/private.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <fnmatch.h>
 #include <math.h>
@@ -28,6 +30,7 @@ static const struct {
 } verb_table[] = {
 	{"scale", REPORT_EDIT_scale, A_FACTOR},
 	{"remove", REPORT_EDIT_scale, NO_AMOUNT},
+	{"elide", REPORT_EDIT_elide, NO_AMOUNT},
 	{"ignore-queue", REPORT_EDIT_ignore_queue, NO_AMOUNT},
 	{"unbound-queue", REPORT_EDIT_unbound_queue, NO_AMOUNT},
 	{"resize-queue", REPORT_EDIT_resize_queue, A_NUMBER},
@@ -36,7 +39,8 @@ static const struct {
 	{"link-latency", REPORT_EDIT_link_latency, A_FACTOR},
 };
 #define VERBS_TEXT                                                                                 \
-	"scale, remove, ignore-queue, unbound-queue, resize-queue, add-processors, link-rate, "    \
+	"scale, remove, elide, ignore-queue, unbound-queue, resize-queue, add-processors, "        \
+	"link-rate, "                                                                              \
 	"link-latency"
 /* By enum amount: how an edit is written. */
 static const char *const amount_text[] = {
@@ -60,6 +64,25 @@ bool report_pattern_matches(const char *pattern, const char *text)
 	if (strpbrk(pattern, "*?["))
 		return fnmatch(pattern, text, 0) == 0;
 	return strstr(text, pattern) != NULL;
+}
+
+static bool is_of_word(char c)
+{
+	return isalnum((unsigned char)c) || c == '_';
+}
+
+bool report_pattern_matches_word(const char *pattern, const char *text)
+{
+	size_t length = strlen(pattern);
+	if (strpbrk(pattern, "*?["))
+		return report_pattern_matches(pattern, text);
+	for (const char *at = strstr(text, pattern); length && at; at = strstr(at + 1, pattern)) {
+		bool begins = at == text || !is_of_word(at[-1]) || !is_of_word(*at);
+		bool ends = !is_of_word(at[length]) || !is_of_word(at[length - 1]);
+		if (begins && ends)
+			return true;
+	}
+	return false;
 }
 
 /* "-50%" -> 0.5, "+20%" -> 1.2, "x2" -> 2. */

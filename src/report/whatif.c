@@ -21,7 +21,9 @@ struct resolver {
 	uint32_t nr_states, nr_queues;
 	double *path_ns; /* lane 0, by state */
 	double elapsed_ns;
+	double *waited_ns;    /* likewise, on the path or not */
 	double *factor[ENDS]; /* by state, of the scenario at hand */
+	bool *elided;
 	struct graph_scenario *lane;
 	size_t nr_lanes;
 	bool *no_path;            /* by lane: an edit that only replay can make */
@@ -43,33 +45,43 @@ static struct part whole(void)
 	return (struct part){.share = {1, 1, 1}};
 }
 
-static bool chain_matches(const struct model *m, uint32_t chain, const char *pattern)
+/* What of a state a pattern is looked for in; the first of these that finds any decides. */
+enum match_by { BY_WORD, BY_PART, BY_PLACE, MATCH_BY_NR };
+
+static bool matches(enum match_by by, const char *pattern, const char *text)
+{
+	return by == BY_WORD ? report_pattern_matches_word(pattern, text)
+			     : report_pattern_matches(pattern, text);
+}
+
+static bool chain_matches(
+	const struct model *m, uint32_t chain, enum match_by by, const char *pattern)
 {
 	const char *frame[MODEL_FRAMES_MAX];
 	unsigned nr = model_chain_frames(m, chain, frame);
 	for (unsigned i = 0; i < nr; i++)
-		if (report_pattern_matches(pattern, frame[i]))
+		if (matches(by, pattern, frame[i]))
 			return true;
 	return false;
 }
 
 /* All of a function that has the name, else what is inlined in it and has it. */
-static double matching_share(
-	const struct model *m, const struct model_function_share *f, const char *pattern)
+static double matching_share(const struct model *m, const struct model_function_share *f,
+	enum match_by by, const char *pattern)
 {
 	double share = 0;
-	if (*f->function && report_pattern_matches(pattern, f->function))
+	if (*f->function && matches(by, pattern, f->function))
 		return 1;
 	for (size_t i = 0; i < f->nr_inlined; i++)
-		if (chain_matches(m, f->inlined[i].chain, pattern))
+		if (chain_matches(m, f->inlined[i].chain, by, pattern))
 			share += f->inlined[i].share;
 	return f->share > 0 ? share / f->share : 0;
 }
 
 /* By function: only states that were sampled; their own name is not looked at when it is just one
  * of those functions. */
-static bool match_functions(
-	const struct resolver *w, uint32_t state, const char *pattern, struct part *ret)
+static bool match_functions(const struct resolver *w, uint32_t state, enum match_by by,
+	const char *pattern, struct part *ret)
 {
 	size_t nr;
 	const struct model_function_share *f = model_functions(w->m, state, &nr);
@@ -77,7 +89,7 @@ static bool match_functions(
 	bool found = false;
 	for (size_t i = 0; i < nr; i++) {
 		/* an inlined function's interval is as wide as that of what it is in */
-		double part = matching_share(w->m, &f[i], pattern);
+		double part = matching_share(w->m, &f[i], by, pattern);
 		found |= part > 0;
 		p.share[0] += f[i].share * part;
 		p.share[1] += f[i].share_low * part;
@@ -90,10 +102,10 @@ static bool match_functions(
 }
 
 static bool match_state(const struct resolver *w, uint32_t state, const char *pattern,
-	bool by_place, struct part *ret)
+	enum match_by by, struct part *ret)
 {
 	const struct model_state *st = model_state(w->m, state);
-	if (by_place) {
+	if (by == BY_PLACE) {
 		*ret = whole();
 		return report_pattern_matches(pattern, st->where);
 	}
@@ -101,10 +113,10 @@ static bool match_state(const struct resolver *w, uint32_t state, const char *pa
 		*ret = whole();
 		return true;
 	}
-	if (match_functions(w, state, pattern, ret))
+	if (match_functions(w, state, by, pattern, ret))
 		return true;
 	*ret = whole();
-	return report_pattern_matches(pattern, st->name);
+	return matches(by, pattern, st->name);
 }
 
 /*
@@ -122,32 +134,70 @@ static bool match_link(const struct resolver *w, uint32_t state, const struct re
 }
 
 static bool match_edit(const struct resolver *w, uint32_t state, const struct report_edit *e,
-	bool by_place, struct part *ret)
+	enum match_by by, struct part *ret)
 {
 	if (e->verb == REPORT_EDIT_scale)
-		return match_state(w, state, e->pattern, by_place, ret);
+		return match_state(w, state, e->pattern, by, ret);
 	*ret = whole();
-	return !by_place && match_link(w, state, e);
+	if (e->verb == REPORT_EDIT_elide) {
+		const struct model_state *st = model_state(w->m, state);
+		return matches(by, e->pattern, by == BY_PLACE ? st->where : st->name);
+	}
+	return by == BY_PART && match_link(w, state, e);
 }
 
-/* Names and functions first; the places where states began only when these have nothing of the
- * kind. */
+/* The longest of them, for who has to choose another name; `ns` is spoilt. */
+static void add_longest(const struct resolver *w, double *ns, struct base_str *out)
+{
+	for (unsigned nr = 0; nr < 3; nr++) {
+		uint32_t best = 0;
+		for (uint32_t s = 1; s < w->nr_states; s++)
+			if (ns[s] > ns[best])
+				best = s;
+		if (best >= w->nr_states || ns[best] <= 0)
+			return;
+		base_str_addf(out, "%s'%s'", nr ? ", " : "", model_state(w->m, best)->name);
+		ns[best] = 0;
+	}
+}
+
+static enum base_status no_such_state(
+	struct resolver *w, const struct report_edit *e, struct base_err *err)
+{
+	bool elides = e->verb == REPORT_EDIT_elide;
+	struct base_str near = {0};
+	add_longest(w, elides ? w->waited_ns : w->path_ns, &near);
+	enum base_status s = base_fail(err, BASE_ERR_NOTFOUND,
+		elides ? "%s: no state or place matches; the longest waits are %s"
+		       : "%s: no state, place or sampled function matches; the path's longest "
+			 "states are %s",
+		e->text, base_str_text(&near));
+	base_str_fini(&near);
+	return s;
+}
+
+/* Names and functions that have it as a word first, then as a part; the places where states began
+ * only when these have nothing of the kind. */
 static enum base_status apply_to_states(struct resolver *w, const struct report_edit *e,
 	struct report_match *match, struct base_err *err)
 {
 	double most_ns = -1;
-	for (int by_place = 0; by_place < 2 && !match->nr_states; by_place++) {
+	for (enum match_by by = BY_WORD; by < MATCH_BY_NR && !match->nr_states; by++) {
 		for (uint32_t s = 0; s < w->nr_states; s++) {
 			struct part p;
-			if (!match_edit(w, s, e, by_place, &p))
+			if (!match_edit(w, s, e, by, &p))
 				continue;
 			match->nr_states++;
 			match->estimated |= p.estimated;
 			match->path_share += w->path_ns[s] * p.share[0] / w->elapsed_ns;
+			match->waited_ns += w->waited_ns[s];
+			match->elided = e->verb == REPORT_EDIT_elide;
+			w->elided[s] |= match->elided;
 			for (unsigned k = 0; k < ENDS; k++)
 				w->factor[k][s] *= 1 - (1 - e->factor) * p.share[k];
-			if (w->path_ns[s] > most_ns) {
-				most_ns = w->path_ns[s];
+			double ns = w->elided[s] ? w->waited_ns[s] : w->path_ns[s];
+			if (ns > most_ns) {
+				most_ns = ns;
 				match->example = model_state(w->m, s)->name;
 			}
 		}
@@ -156,24 +206,12 @@ static enum base_status apply_to_states(struct resolver *w, const struct report_
 		match->example = report_clean(w->arena, match->example);
 		return match->example ? BASE_OK : report_no_memory(err);
 	}
-	if (e->verb != REPORT_EDIT_scale)
+	if (e->verb != REPORT_EDIT_scale && e->verb != REPORT_EDIT_elide)
 		return base_fail(err, BASE_ERR_NOTFOUND,
 			"%s: no link of this trace matches; a link is an actor 'NAME line' in the "
 			"state transmit, and a queue 'NAME cable'",
 			e->text);
-	struct base_str near = {0};
-	struct graph_lane_result lane;
-	enum base_status s = graph_lane(model_graph(w->m), 0, &lane, err);
-	for (size_t i = 0, nr = 0; s == BASE_OK && i < lane.nr_states && nr < 3; i++, nr++)
-		base_str_addf(&near, "%s'%s'", nr ? ", " : "",
-			model_state(w->m, lane.state[i].state)->name);
-	if (s == BASE_OK)
-		s = base_fail(err, BASE_ERR_NOTFOUND,
-			"%s: no state, place or sampled function matches; the path's longest "
-			"states are %s",
-			e->text, base_str_text(&near));
-	base_str_fini(&near);
-	return s;
+	return no_such_state(w, e, err);
 }
 
 static enum graph_edit_kind queue_edit_kind(enum report_edit_verb verb)
@@ -238,16 +276,18 @@ static enum base_status add_lane(struct resolver *w, unsigned end,
 {
 	size_t nr = nr_queue_edits;
 	for (uint32_t s = 0; s < w->nr_states; s++)
-		nr += w->factor[end][s] != 1;
+		nr += w->elided[s] || w->factor[end][s] != 1;
 	struct graph_edit *edit = report_array(w->arena, nr, sizeof *edit);
 	if (!edit)
 		return report_no_memory(err);
 	size_t at = 0;
 	for (uint32_t s = 0; s < w->nr_states; s++)
-		if (w->factor[end][s] != 1)
-			edit[at++] = (struct graph_edit){.kind = GRAPH_EDIT_SCALE_STATE,
-				.id = s,
-				.factor = w->factor[end][s]};
+		if (w->elided[s] || w->factor[end][s] != 1)
+			edit[at++] =
+				(struct graph_edit){.kind = w->elided[s] ? GRAPH_EDIT_ELIDE_STATE
+									 : GRAPH_EDIT_SCALE_STATE,
+					.id = s,
+					.factor = w->factor[end][s]};
 	if (nr_queue_edits)
 		memcpy(edit + at, queue_edit, nr_queue_edits * sizeof *edit);
 	for (size_t i = 0; i < nr_queue_edits; i++)
@@ -267,6 +307,7 @@ static enum base_status resolve(struct resolver *w, const struct report_scenario
 	for (unsigned k = 0; k < ENDS; k++)
 		for (uint32_t s = 0; s < w->nr_states; s++)
 			w->factor[k][s] = 1;
+	memset(w->elided, 0, w->nr_states * sizeof *w->elided);
 	size_t nr_queue_edits = 0;
 	for (size_t i = 0; i < sc->nr_edits; i++) {
 		const struct report_edit *e = &sc->edit[i];
@@ -275,8 +316,8 @@ static enum base_status resolve(struct resolver *w, const struct report_scenario
 		if (!match->edit)
 			return report_no_memory(err);
 		enum base_status s;
-		if (e->verb == REPORT_EDIT_scale || e->verb == REPORT_EDIT_link_rate ||
-			e->verb == REPORT_EDIT_link_latency)
+		if (e->verb == REPORT_EDIT_scale || e->verb == REPORT_EDIT_elide ||
+			e->verb == REPORT_EDIT_link_rate || e->verb == REPORT_EDIT_link_latency)
 			s = apply_to_states(w, e, match, err);
 		else if (e->verb == REPORT_EDIT_add_processors)
 			s = add_processors(w, e, match, queue_edit, &nr_queue_edits, err);
@@ -364,25 +405,33 @@ static enum base_status init_resolver(struct resolver *w, struct base_err *err)
 	w->nr_states = graph_nr_states(g);
 	w->nr_queues = graph_nr_queues(g);
 	w->path_ns = report_array(w->arena, w->nr_states, sizeof *w->path_ns);
+	w->waited_ns = report_array(w->arena, w->nr_states, sizeof *w->waited_ns);
+	w->elided = report_array(w->arena, w->nr_states, sizeof *w->elided);
 	w->lane = report_array(w->arena, w->scenarios->nr * ENDS, sizeof *w->lane);
 	w->no_path = report_array(w->arena, w->scenarios->nr * ENDS, sizeof *w->no_path);
 	for (unsigned k = 0; k < ENDS; k++)
 		w->factor[k] = report_array(w->arena, w->nr_states, sizeof *w->factor[k]);
-	if (!w->path_ns || !w->lane || !w->no_path || !w->factor[0] || !w->factor[1] ||
-		!w->factor[2])
+	if (!w->path_ns || !w->waited_ns || !w->elided || !w->lane || !w->no_path ||
+		!w->factor[0] || !w->factor[1] || !w->factor[2])
 		return report_no_memory(err);
 	for (size_t i = 0; i < lane.nr_states; i++)
 		if (lane.state[i].state < w->nr_states)
 			w->path_ns[lane.state[i].state] += lane.state[i].path_ns;
-	return BASE_OK;
+	const struct graph_state_totals *total;
+	size_t nr;
+	s = graph_totals(g, &total, &nr, err);
+	for (size_t i = 0; s == BASE_OK && i < nr; i++)
+		if (total[i].state < w->nr_states)
+			w->waited_ns[total[i].state] += (double)total[i].waiting_ns;
+	return s;
 }
 
-static enum base_status start_replay(
-	struct report_whatif *out, struct resolver *w, struct base_err *err)
+static enum base_status start_replay(struct report_whatif *out, const struct report_run *run,
+	struct resolver *w, struct base_err *err)
 {
 	graph_replay_set_end(w->log, model_end_actor(w->m));
 	out->replayed = true;
-	return report_replay_base(&out->base, w->log, err);
+	return report_replay_base(&out->base, run, w->log, w->scenarios->nr, err);
 }
 
 static enum base_status fill(struct report_whatif *out, const struct report_run *run,
@@ -403,7 +452,7 @@ static enum base_status fill(struct report_whatif *out, const struct report_run 
 	if (w->methods & REPORT_METHOD_path)
 		s = ask(run, w, ix, answer, err);
 	if (s == BASE_OK && w->log)
-		s = start_replay(out, w, err);
+		s = start_replay(out, run, w, err);
 	for (size_t i = 0, lane = 0; s == BASE_OK && i < nr; i++) {
 		struct report_prediction *p = &out->prediction[i];
 		unsigned nr_ends = p->estimated ? ENDS : 1;
@@ -486,6 +535,42 @@ struct report_whatif *report_whatif_free(struct report_whatif *w)
 	return NULL;
 }
 
+/* ---- which answer counts
+ * ------------------------------------------------------------------------------- */
+
+/* A merged trace, or one of the whole system, begins before the program whose path it is: replay
+ * does so, too. */
+static bool replays_more(const struct report_whatif *w)
+{
+	return w->base.recorded_ns > w->elapsed_ns * (1 + REPLAY_MORE_MAX);
+}
+
+static bool trusts_replay(const struct report_whatif *w, const struct report_prediction *p)
+{
+	return p->replay.made && !p->replay.nr_stuck && w->base.own_error <= OWN_ERROR_MAX &&
+	       w->base.own_error >= -OWN_ERROR_MAX && !replays_more(w);
+}
+
+/* Where replay is made but not believed, the truth may lie between the two. */
+struct report_best report_whatif_best(
+	const struct report_whatif *w, const struct report_prediction *p)
+{
+	const struct report_replay_prediction *r = &p->replay;
+	if (!p->by_path || trusts_replay(w, p))
+		return (struct report_best){.replay = true,
+			.none = r->nr_stuck != 0,
+			.speedup = r->speedup,
+			.low = r->low,
+			.high = r->high};
+	struct report_best b = {
+		.speedup = p->speedup, .low = p->speedup_low, .high = p->speedup_high};
+	if (r->made && !r->nr_stuck && !replays_more(w)) {
+		b.low = r->low < b.low ? r->low : b.low;
+		b.high = r->high > b.high ? r->high : b.high;
+	}
+	return b;
+}
+
 /* ---- rendering
  * ------------------------------------------------------------------------------------------ */
 
@@ -503,19 +588,40 @@ static void match_line(struct base_str *out, const struct report_match *m)
 		report_percent(out, m->path_share);
 		base_str_add(out, " of the path");
 	}
+	if (m->elided) {
+		base_str_add(out, ", ");
+		report_ns(out, m->waited_ns);
+		base_str_add(out, " of waiting in all");
+	}
 	base_str_addf(out, ": %s%s\n", m->example, m->nr_states + m->nr_queues > 1 ? ", ..." : "");
 }
 
-static void speedup_words(struct base_str *out, const struct report_style *st, double length_ns,
-	double speedup, double low, double high, bool estimated)
+static void interval_words(struct base_str *out, const struct report_style *st, const char *why,
+	double low, double high)
 {
+	if (high > low)
+		base_str_addf(out, " (%s%.2f to %.2f%s)", why, low, high, report_times(st));
+}
+
+/* The answer. */
+static void best_words(
+	struct base_str *out, const struct report_style *st, const struct report_best *b)
+{
+	if (b->none)
+		return;
+	base_str_add(out, ": ");
 	report_color_begin(out, st, REPORT_BOLD);
+	base_str_addf(out, "%.2f%s", b->speedup, report_times(st));
+	report_color_end(out, st);
+	interval_words(out, st, "", b->low, b->high);
+	base_str_addf(out, ", by %s", b->replay ? "replay" : "path");
+}
+
+static void speedup_words(
+	struct base_str *out, const struct report_style *st, double length_ns, double speedup)
+{
 	report_ns(out, length_ns);
 	base_str_addf(out, ", %.2f%s", speedup, report_times(st));
-	report_color_end(out, st);
-	if (estimated)
-		base_str_addf(out, " (estimated from samples: %.2f to %.2f%s)", low, high,
-			report_times(st));
 }
 
 static void then_words(struct base_str *out, const char *next, double share)
@@ -527,16 +633,19 @@ static void then_words(struct base_str *out, const char *next, double share)
 }
 
 static void prediction_lines(struct base_str *out, const struct report_style *st, size_t number,
-	const struct report_prediction *p)
+	const struct report_whatif *w, const struct report_prediction *p)
 {
+	const struct report_best best = report_whatif_best(w, p);
 	const struct report_replay_prediction *r = &p->replay;
 	base_str_addf(out, "%zu. ", number);
 	for (size_t i = 0; i < p->nr_matches; i++)
 		base_str_addf(out, "%s%s", i ? ", " : "", p->match[i].edit);
+	best_words(out, st, &best);
 	if (p->by_path) {
 		base_str_add(out, "\n    path    ");
-		speedup_words(out, st, p->length_ns, p->speedup, p->speedup_low, p->speedup_high,
-			p->estimated);
+		speedup_words(out, st, p->length_ns, p->speedup);
+		interval_words(
+			out, st, "estimated from samples: ", p->speedup_low, p->speedup_high);
 		then_words(out, p->next, p->next_share);
 	}
 	if (r->made) {
@@ -547,21 +656,15 @@ static void prediction_lines(struct base_str *out, const struct report_style *st
 				"next "
 				"is recorded and not decided anew",
 				(unsigned long long)r->nr_stuck, r->nr_stuck == 1 ? "" : "s");
-		else
-			speedup_words(
-				out, st, r->length_ns, r->speedup, r->low, r->high, p->estimated);
+		else {
+			speedup_words(out, st, r->length_ns, r->speedup);
+			interval_words(out, st, "", r->low, r->high);
+		}
 		then_words(out, r->next, r->next_share);
 	}
 	base_str_add(out, "\n");
 	for (size_t i = 0; i < p->nr_matches; i++)
 		match_line(out, &p->match[i]);
-}
-
-/* A merged trace, or one of the whole system, begins before the program whose path it is: replay
- * does so, too. */
-static bool replays_more(const struct report_whatif *w)
-{
-	return w->base.recorded_ns > w->elapsed_ns * (1 + REPLAY_MORE_MAX);
 }
 
 static void learned_words(struct base_str *s, const struct report_whatif *w)
@@ -575,6 +678,21 @@ static void learned_words(struct base_str *s, const struct report_whatif *w)
 		return;
 	base_str_add(s, ", and waking a sleeper costs its waker ");
 	report_ns(s, (double)w->base.wake_ns);
+}
+
+static void interval_lines(struct base_str *s, const struct report_whatif *w)
+{
+	if (!w->base.nr_variants) {
+		base_str_add(s, "; the log is too long to simulate it often: no intervals");
+		return;
+	}
+	base_str_addf(s,
+		". Intervals: from %u more simulations, in which waking costs more or less, "
+		"latencies stay as "
+		"they were, woken threads preempt others and work takes up to %.0f %% more or "
+		"less; and what two runs "
+		"differ by anyway (%.0f %%), replay's own error and what recording cost",
+		w->base.nr_variants, GRAPH_REPLAY_JITTER * 100, REPORT_RUNS_DIFFER * 100);
 }
 
 static void replay_lines(
@@ -598,6 +716,7 @@ static void replay_lines(
 		if (w->base.own_error > OWN_ERROR_MAX || w->base.own_error < -OWN_ERROR_MAX)
 			base_str_add(&s, ": it does not understand this run, so do not rely on it");
 		learned_words(&s, w);
+		interval_lines(&s, w);
 		if (replays_more(w))
 			base_str_add(&s,
 				"; it begins with the trace's first record, long before the "
@@ -616,25 +735,20 @@ void report_whatif_text(
 	base_str_addf(out, " long. Predicted for %zu scenario%s:\n", w->nr_predictions,
 		w->nr_predictions == 1 ? "" : "s");
 	for (size_t i = 0; i < w->nr_predictions; i++)
-		prediction_lines(out, style, i + 1, &w->prediction[i]);
+		prediction_lines(out, style, i + 1, w, &w->prediction[i]);
 	replay_lines(out, w, style);
 	report_trace_text_caveats(out, &w->trace, style);
 }
 
-/* Which method is believed: replay, where it understands the run. */
-static bool trusts_replay(const struct report_whatif *w, const struct report_prediction *p)
-{
-	return p->replay.made && !p->replay.nr_stuck && w->base.own_error <= OWN_ERROR_MAX &&
-	       w->base.own_error >= -OWN_ERROR_MAX && !replays_more(w);
-}
-
 static json_t *best_json(const struct report_whatif *w, const struct report_prediction *p)
 {
-	bool replay = !p->by_path || trusts_replay(w, p);
-	if (replay && p->replay.nr_stuck)
-		return json_pack("{s:s, s:n}", "method", "replay", "predicted_speedup");
-	return json_pack("{s:s, s:o}", "method", replay ? "replay" : "path", "predicted_speedup",
-		report_json_share(replay ? p->replay.speedup : p->speedup));
+	struct report_best b = report_whatif_best(w, p);
+	if (b.none)
+		return json_pack("{s:s, s:n, s:n, s:n}", "method", "replay", "predicted_speedup",
+			"predicted_speedup_low", "predicted_speedup_high");
+	return json_pack("{s:s, s:o, s:o, s:o}", "method", b.replay ? "replay" : "path",
+		"predicted_speedup", report_json_share(b.speedup), "predicted_speedup_low",
+		report_json_share(b.low), "predicted_speedup_high", report_json_share(b.high));
 }
 
 static json_t *edits_json(const struct report_prediction *p)
@@ -643,10 +757,11 @@ static json_t *edits_json(const struct report_prediction *p)
 	for (size_t k = 0; k < p->nr_matches; k++) {
 		const struct report_match *m = &p->match[k];
 		json_array_append_new(
-			edits, json_pack("{s:s, s:o, s:o, s:o, s:s, s:b}", "edit", m->edit,
+			edits, json_pack("{s:s, s:o, s:o, s:o, s:o, s:s, s:b}", "edit", m->edit,
 				       "states", report_json_u64(m->nr_states), "queues",
 				       report_json_u64(m->nr_queues), "path_share",
-				       report_json_share(m->path_share), "example", m->example,
+				       report_json_share(m->path_share), "waited_ns",
+				       report_json_ns(m->waited_ns), "example", m->example,
 				       "estimated", m->estimated));
 	}
 	return edits;

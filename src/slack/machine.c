@@ -94,9 +94,15 @@ static inline uint64_t item_due(const struct lane *l, const struct memory_item *
 
 static inline void count_instructions(struct slack_machine *m, struct lane *l, uint64_t nr)
 {
-	if (BASE_UNLIKELY(m->options.spinning != NULL))
-		m->result.processor[l - m->lane].spinning += m->options.spinning(
-			m->options.spinning_ctx, (uint32_t)(l - m->lane), l->executed, nr);
+	struct slack_processor_result *r = &m->result.processor[l - m->lane];
+	if (BASE_UNLIKELY(l->respins)) {
+		r->spinning += nr;
+		r->respun += nr;
+		l->ahead -= nr;
+	} else if (BASE_UNLIKELY(m->options.spinning != NULL)) {
+		r->spinning += m->options.spinning(m->options.spinning_ctx, (uint32_t)(l - m->lane),
+			l->executed + l->ahead, nr);
+	}
 	l->executed += nr;
 }
 
@@ -335,6 +341,12 @@ static enum base_status run_range(
 	return s;
 }
 
+enum base_status slack_machine_plain(struct slack_machine *m, struct lane *l, uint64_t count,
+	uint64_t code, struct base_err *err)
+{
+	return run_plain(m, l, count, code, err);
+}
+
 static enum base_status end_block(struct slack_machine *m, struct lane *l, struct base_err *err)
 {
 	uint64_t tail = l->tail;
@@ -403,6 +415,22 @@ static enum base_status lane_ended(struct slack_machine *m, struct lane *l, stru
 	return s == BASE_OK ? slack_sync_ended(m, l, err) : s;
 }
 
+/* An item of a lane whose loops wait anew. */
+static enum base_status run_waiting(struct slack_machine *m, struct lane *l,
+	const struct memory_item *t, bool *ret_parked, struct base_err *err)
+{
+	enum slack_wait_turn turn;
+	enum base_status s = slack_wait_before(m, l, t, &turn, err);
+	*ret_parked = turn == SLACK_WAIT_PARKED;
+	if (turn == SLACK_WAIT_RUN && s == BASE_OK) {
+		s = run_item(m, l, t, err);
+		slack_wait_after(m, l);
+	}
+	if (turn == SLACK_WAIT_RUN || turn == SLACK_WAIT_PASS)
+		memory_cursor_advance(&l->cursor);
+	return s;
+}
+
 /* The first lane runs until another one is due. */
 static enum base_status run_top(struct slack_machine *m, struct base_err *err)
 {
@@ -428,8 +456,18 @@ static enum base_status run_top(struct slack_machine *m, struct base_err *err)
 			memory_cursor_advance(&l->cursor);
 			return s == BASE_OK ? slack_sync_call(m, l, call, err) : s;
 		}
-		s = run_item(m, l, t, err);
-		memory_cursor_advance(&l->cursor);
+		if (BASE_UNLIKELY(m->waiter != NULL)) {
+			bool parked;
+			s = run_waiting(m, l, t, &parked, err);
+			if (parked && s == BASE_OK) {
+				slack_heap_pop(m);
+				return BASE_OK;
+			}
+			limit = slack_heap_second(m); /* it may have woken others */
+		} else {
+			s = run_item(m, l, t, err);
+			memory_cursor_advance(&l->cursor);
+		}
 		if (s == BASE_OK)
 			s = lane_peek(m, l, &t, err);
 	}
@@ -464,7 +502,9 @@ enum base_status slack_machine_run(struct slack_machine *m, uint64_t nr_nodes, s
 		} else if (m->nr_heap) {
 			s = run_top(m, err);
 		} else {
-			bool freed;
+			bool freed = slack_wait_force(m);
+			if (freed)
+				continue;
 			s = slack_sync_stuck(m, &freed, err);
 			if (s == BASE_OK && !freed)
 				m->stopped = true;
@@ -481,11 +521,14 @@ const struct slack_machine_result *slack_machine_result(struct slack_machine *m)
 {
 	struct slack_machine_result *r = &m->result;
 	r->cycles = r->instructions = r->spinning = r->nodes = 0;
+	r->respun = r->rewaits = 0;
 	for (uint32_t i = 0; i < m->nr_lanes; i++) {
 		const struct slack_processor_result *p = &r->processor[i];
 		r->cycles = p->end > r->cycles ? p->end : r->cycles;
 		r->instructions += p->instructions;
 		r->spinning += p->spinning;
+		r->respun += p->respun;
+		r->rewaits += p->rewaits;
 		r->nodes += p->nodes;
 	}
 	r->footprint_bytes = m->places.nr_pages << PAGE_SHIFT;
@@ -549,7 +592,7 @@ static enum base_status init(struct slack_machine *m, struct base_err *err)
 	}
 	if (m->nr_lanes)
 		slack_machine_start(m, &m->lane[0], 0);
-	return slack_spin_init(m) == BASE_OK
+	return slack_spin_init(m) == BASE_OK && slack_wait_init(m) == BASE_OK
 		       ? BASE_OK
 		       : base_fail(err, BASE_ERR_NOMEM, "no memory for loops that wait");
 }
@@ -602,6 +645,7 @@ struct slack_machine *slack_machine_free(struct slack_machine *m)
 	base_free(m->heap);
 	base_free(m->producer);
 	base_free(m->spinner);
+	slack_wait_fini(m);
 	base_free(m->result.processor);
 	base_free(m);
 	return NULL;

@@ -11,8 +11,9 @@
  * What a thread does is recorded, when it does it is not: threads begin when they are created in
  * the simulated machine, get a lock when its holder there has given it up (first come, first
  * served), leave a barrier when its last thread has come, a join when the other has ended. How long
- * the recorded run waited plays no part. Which path the program took does: a loop that the program
- * itself spins in has the iterations of the recorded run.
+ * the recorded run waited plays no part. Which path the program took does. A loop that the program
+ * itself spins in has the iterations of the recorded run, unless options.waits tells what ends it:
+ * then it goes round until that has happened here, and its recorded iterations are left out.
  *
  * What the machine did is told to a sink as nodes of a dependence graph (seed 003, section 2.3.2):
  * an instruction, or a further access of the same instruction. Plain instructions come in runs.
@@ -115,6 +116,7 @@ struct slack_sink {
  * ----------------------------------------------------------------------------------- */
 
 struct slack_spins;
+struct slack_waits;
 struct slack_machine_options {
 	/* How many of `count` instructions of a thread, from its `first` one on (from 0), are known
 	 * to only spin: they are counted apart. NULL: not asked. */
@@ -123,13 +125,18 @@ struct slack_machine_options {
 	/* Where threads spin, for low power (section 3.5.2.2). NULL: not asked. Must outlive the
 	 * machine. */
 	const struct slack_spins *spins;
+	/* What ends the waits of such loops: they are waited anew. NULL: as they were recorded.
+	 * Must outlive the machine. */
+	const struct slack_waits *waits;
 	uint64_t memory_limit_bytes; /* of coherence and of last writers, each; 0: 4 GiB */
 	uint64_t until;              /* stop when all have reached that cycle; 0: at the end */
 };
 
 struct slack_processor_result {
-	uint64_t begin, end; /* cycles: its first node issued, its last one completed */
-	uint64_t instructions, spinning;
+	uint64_t begin, end;             /* cycles: its first node issued, its last one completed */
+	uint64_t instructions, spinning; /* spinning: of all */
+	uint64_t respun, rewaits;   /* of spinning: in rounds of waits that were waited anew; waits
+				       that took any */
 	uint64_t nodes;             /* that are not plain */
 	uint64_t accesses, misses;  /* of data: lines accessed; beyond its own caches */
 	uint64_t miss_cycles;       /* waited for lines, contention included */
@@ -148,7 +155,7 @@ struct slack_machine_result {
 	uint32_t nr_processors;
 	struct slack_processor_result *processor; /* by thread */
 	uint64_t cycles;                          /* when the last one ended */
-	uint64_t instructions, spinning, nodes;
+	uint64_t instructions, spinning, respun, rewaits, nodes;
 	uint64_t parallel_from; /* the first thread was created; 0: never */
 	uint64_t forced;        /* waits that were ended because nobody could go on */
 	uint64_t bad_calls;     /* call records that make no sense here */

@@ -74,9 +74,29 @@ enum base_status slack_spin_init(struct slack_machine *m);
 /* After a taken branch; at the end of the stream. */
 void slack_spin_branched(struct slack_machine *m, const struct lane *l);
 void slack_spin_ended(struct slack_machine *m, const struct lane *l);
+/* It begins to wait anew on the word at `address`, or is through with it. */
+void slack_spin_entered(
+	struct slack_machine *m, const struct lane *l, uint64_t address, uint64_t round);
+void slack_spin_left(struct slack_machine *m, const struct lane *l);
 void slack_spin_loaded(struct slack_machine *m, const struct lane *l, uint64_t address);
 void slack_spin_stored(struct slack_machine *m, uint64_t address, uint64_t bytes,
 	const struct slack_producer *writer);
+
+/* ---- waits of such loops, anew: machine_wait.c; all but _init only when m->waiter */
+struct slack_waiter;
+enum slack_wait_turn { SLACK_WAIT_RUN, SLACK_WAIT_PASS, SLACK_WAIT_AGAIN, SLACK_WAIT_PARKED };
+enum base_status slack_wait_init(struct slack_machine *m);
+void slack_wait_fini(struct slack_machine *m);
+/* Before the item: RUN it, PASS over it, or look AGAIN; PARKED: the lane waits, and is to leave the
+ * heap. */
+enum base_status slack_wait_before(struct slack_machine *m, struct lane *l,
+	const struct memory_item *t, enum slack_wait_turn *ret, struct base_err *err);
+/* After an item that was run. */
+void slack_wait_after(struct slack_machine *m, struct lane *l);
+/* Nobody runs: lets go who has waited longest. False: nobody waits so. */
+bool slack_wait_force(struct slack_machine *m);
+/* Are the rounds from here on left out? */
+bool slack_wait_skips(const struct slack_machine *m, const struct lane *l);
 
 enum lane_state {
 	LANE_UNBORN, /* nobody has created it yet */
@@ -84,6 +104,7 @@ enum lane_state {
 	LANE_WAITS,  /* for `object` */
 	LANE_JOINS,  /* the end of lane `awaits` */
 	LANE_MEETS,  /* at the end of a region, for all others */
+	LANE_SPINS,  /* in a loop, for a store */
 	LANE_ENDED
 };
 
@@ -96,6 +117,7 @@ struct lane {
 	uint64_t tail_code, call_code; /* call: within the block's last instruction */
 	uint64_t line;                 /* of code, fetched last; UINT64_MAX: none */
 	uint64_t executed;
+	uint64_t ahead; /* recorded instructions that it is through with, less those executed */
 	enum lane_state state;
 	uint32_t awaits;
 	struct object *object;
@@ -103,6 +125,7 @@ struct lane {
 	uint64_t asked_ns; /* recorded: when it began to wait */
 	uint8_t pending;   /* enum slack_kind that it goes on with; 0: none */
 	bool started;      /* has had a node or run */
+	bool respins;      /* what it executes was not recorded */
 	bool last_unlock;  /* the record before was an unlock, at unlock_ns */
 	uint64_t unlock_ns;
 	struct slack_producer last; /* its end */
@@ -142,6 +165,7 @@ struct slack_machine {
 	struct slack_producer *producer; /* scratch: nr_lanes + ACCESS_PLACES_MAX */
 	uint64_t order;
 	struct slack_spinner *spinner; /* by lane; NULL: not asked for */
+	struct slack_waiter *waiter;   /* of all lanes; NULL: not asked for */
 	uint32_t nr_spinning;          /* lanes that spin */
 	unsigned line_shift;
 	bool in_region, has_region, stopped;
@@ -175,6 +199,10 @@ struct slack_access {
 };
 enum base_status slack_machine_node(struct slack_machine *m, struct lane *l,
 	const struct slack_access *a, struct slack_producer *ret, struct base_err *err);
+
+/* `count` plain instructions. */
+enum base_status slack_machine_plain(struct slack_machine *m, struct lane *l, uint64_t count,
+	uint64_t code, struct base_err *err);
 
 /* ---- machine_sync.c: call records */
 /* The lane is off the heap, its time is `time`; puts back who may run. */

@@ -44,13 +44,25 @@ static void end_spin(
 	m->nr_spinning--;
 }
 
+static void begin_spin(
+	struct slack_machine *m, struct slack_spinner *p, uint64_t round, uint64_t at)
+{
+	p->round = round;
+	p->nr_words = 0;
+	p->more_words = false;
+	p->spins = true;
+	p->began = at;
+	p->asleep = at + 2 * round;
+	m->nr_spinning++;
+}
+
 /* Spins begin and end with the branch of their loop. */
 void slack_spin_branched(struct slack_machine *m, const struct lane *l)
 {
 	struct slack_spinner *p = &m->spinner[l - m->lane];
 	const struct slack_spins *all = m->options.spins;
 	const struct slack_spin_thread *t = &all->thread[l - m->lane];
-	uint64_t position = l->executed + l->tail, now = l->issue + l->tail;
+	uint64_t position = l->executed + l->ahead + l->tail, now = l->issue + l->tail;
 	if (p->spins && position >= p->last)
 		end_spin(m, l, p, now);
 	while (p->next < t->nr && t->spin[p->next].first < position)
@@ -58,14 +70,26 @@ void slack_spin_branched(struct slack_machine *m, const struct lane *l)
 	if (p->spins || p->next == t->nr || t->spin[p->next].first != position)
 		return;
 	const struct slack_spin_loop *loop = &all->loop[t->spin[p->next].loop];
+	if (m->waiter && slack_wait_skips(m, l))
+		return;
 	p->last = t->spin[p->next].last;
-	p->round = loop->rounds ? loop->instructions / loop->rounds : 1;
-	p->nr_words = 0;
-	p->more_words = false;
-	p->spins = true;
-	p->began = now;
-	p->asleep = now + 2 * p->round;
-	m->nr_spinning++;
+	begin_spin(m, p, loop->rounds ? loop->instructions / loop->rounds : 1, now);
+}
+
+void slack_spin_entered(
+	struct slack_machine *m, const struct lane *l, uint64_t address, uint64_t round)
+{
+	struct slack_spinner *p = &m->spinner[l - m->lane];
+	if (p->spins)
+		end_spin(m, l, p, l->issue);
+	begin_spin(m, p, round, l->issue);
+	p->last = UINT64_MAX;
+	p->word[p->nr_words++] = address;
+}
+
+void slack_spin_left(struct slack_machine *m, const struct lane *l)
+{
+	slack_spin_ended(m, l);
 }
 
 void slack_spin_ended(struct slack_machine *m, const struct lane *l)

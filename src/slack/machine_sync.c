@@ -428,9 +428,11 @@ enum base_status slack_sync_call(struct slack_machine *m, struct lane *l,
 		return mark(m, l, call, err);
 	case MEMORY_CALL_allocate:
 		go_on(m, l);
-		return m->sink.allocated ? m->sink.allocated(m->sink.ctx, call->argument[0],
-						   call->argument[1], l->call_code, err)
-					 : BASE_OK;
+		return m->sink.allocated
+			       ? m->sink.allocated(m->sink.ctx, call->argument[0],
+					 call->argument[1],
+					 call->argument[2] ? call->argument[2] : l->call_code, err)
+			       : BASE_OK;
 	default:
 		go_on(m, l);
 		return BASE_OK;

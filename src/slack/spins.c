@@ -21,8 +21,9 @@ struct walker { /* one thread */
 	uint32_t nr_entries;
 	uint32_t block[SLACK_SPINS_BLOCKS]; /* circular: of those since the table was cleared */
 	uint64_t path, position;
-	uint64_t word[SLACK_SPINS_WORDS]; /* read since the last branch back */
-	uint32_t nr_words, thread;
+	uint64_t word[SLACK_SPINS_WORDS], site[SLACK_SPINS_WORDS]; /* read since the last branch
+								      back, and by whom */
+	uint32_t nr_words, nr_sites, thread;
 	bool more_words;
 	size_t last_loop;     /* that a round of spun */
 	uint64_t nr_branches; /* back */
@@ -183,6 +184,18 @@ static enum base_status add_spin(
 	return BASE_OK;
 }
 
+/* False: there is no room. */
+static bool add_once(uint64_t *list, uint32_t *nr, uint64_t value)
+{
+	for (uint32_t i = 0; i < *nr; i++)
+		if (list[i] == value)
+			return true;
+	if (*nr == SLACK_SPINS_WORDS)
+		return false;
+	list[(*nr)++] = value;
+	return true;
+}
+
 static enum base_status note_spin(struct finder *f, struct walker *w, struct entry *e,
 	uint64_t begins, bool exchanges, struct base_err *err)
 {
@@ -204,6 +217,8 @@ static enum base_status note_spin(struct finder *f, struct walker *w, struct ent
 	memcpy(l->word, w->word, sizeof l->word);
 	l->nr_words = w->nr_words;
 	l->more_words = w->more_words;
+	for (uint32_t i = 0; i < w->nr_sites; i++)
+		l->more_words |= !add_once(l->site, &l->nr_sites, w->site[i]);
 	f->result->thread[w->thread].spinning += nr;
 	return s;
 }
@@ -246,7 +261,7 @@ static enum base_status branch_back(
 	e->path = w->path;
 	e->position = w->position;
 	e->taken = w->nr_branches;
-	w->nr_words = 0;
+	w->nr_words = w->nr_sites = 0;
 	w->more_words = false;
 	return s;
 }
@@ -256,15 +271,10 @@ static void clear(struct walker *w)
 	w->nr_entries = 0;
 }
 
-static void note_load(struct walker *w, uint64_t address)
+static void note_load(struct walker *w, const struct memory_item *t)
 {
-	for (uint32_t i = 0; i < w->nr_words; i++)
-		if (w->word[i] == address)
-			return;
-	if (w->nr_words < SLACK_SPINS_WORDS)
-		w->word[w->nr_words++] = address;
-	else
-		w->more_words = true;
+	w->more_words |= !add_once(w->word, &w->nr_words, t->address) ||
+			 !add_once(w->site, &w->nr_sites, t->code);
 }
 
 static enum base_status item(
@@ -279,7 +289,7 @@ static enum base_status item(
 		return s;
 	case MEMORY_LOAD:
 	case MEMORY_ATOMIC: /* its instruction says whether it is an exchange */
-		note_load(w, t->address);
+		note_load(w, t);
 		w->position += t->instructions;
 		return s;
 	case MEMORY_BRANCH:

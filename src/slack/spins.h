@@ -36,6 +36,8 @@ struct slack_spin_loop {
 	uint64_t rounds, instructions, waits, longest_rounds;
 	uint64_t word[SLACK_SPINS_WORDS]; /* addresses, as of the last wait */
 	uint32_t nr_words;
+	uint64_t site[SLACK_SPINS_WORDS]; /* code of the instructions that read them */
+	uint32_t nr_sites;
 	bool more_words, exchanges;
 };
 struct slack_spin_thread {

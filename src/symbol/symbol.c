@@ -389,6 +389,24 @@ bool symbol_data(struct symbol_file *f, uint64_t offset, struct base_str *ret)
 	return true;
 }
 
+bool symbol_variable(struct symbol_file *f, uint64_t offset, struct symbol_variable *ret)
+{
+	const struct symbol_table *t = &tables(f)->data;
+	size_t low = 0, high = t->nr;
+	while (low < high) { /* the first that reaches behind it ends there itself */
+		size_t middle = low + (high - low) / 2;
+		if (t->entry[middle].reach <= offset)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	const char *name = low < t->nr ? name_of_entry(f, &t->entry[low]) : NULL;
+	if (!name)
+		return false;
+	*ret = (struct symbol_variable){name, t->entry[low].value, t->entry[low].size};
+	return true;
+}
+
 uint64_t symbol_find(struct symbol_file *f, const char *name)
 {
 	const struct symbol_tables *t = tables(f);

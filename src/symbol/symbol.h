@@ -64,6 +64,12 @@ size_t symbol_frames(struct symbol_file *f, uint64_t offset, struct symbol_frame
 enum symbol_why symbol_why(const struct symbol_file *f);
 /* The variable that covers `offset`: "name" or "name+0x28". False: none. */
 bool symbol_data(struct symbol_file *f, uint64_t offset, struct base_str *ret);
+/* The first variable that ends behind `offset`: it covers it, or is the next one. False: none. */
+struct symbol_variable {
+	const char *name;
+	uint64_t offset, size_bytes;
+};
+bool symbol_variable(struct symbol_file *f, uint64_t offset, struct symbol_variable *ret);
 /* Where `name` is defined, 0: nowhere. */
 uint64_t symbol_find(struct symbol_file *f, const char *name);
 

@@ -150,6 +150,8 @@ struct trace_defs {
 	const char **text; /* string id -> NUL-terminated text */
 	uint32_t nr_texts;
 };
+/* The part of what recording took (kind cost) that says what waking a sleeping thread costs. */
+#define TRACE_COST_WAKING "waking a sleeper, to know what that costs"
 const char *trace_text_of(const struct trace_defs *d, uint32_t string_id); /* "" when unknown */
 #define DEF_TABLE(kind, plural)                                                                    \
 	static inline const struct trace_##kind *trace_def_##kind(                                 \

@@ -51,7 +51,14 @@ test_json() {
 }
 
 test_prediction_of_the_lock() {
+	# A lock that is not waited for and one that is ignored are the same; to remove a wait that somebody ends is to change nothing.
+	expect 0 longpole whatif --json --method=path "$trace" elide 'waiting for mutex ladder_mutex' -- ignore-queue ladder_mutex -- remove 'waiting for mutex ladder_mutex'
+	is_json out '.result.scenarios | .[0].predicted_ns < 1.05 * .[1].predicted_ns and .[0].predicted_ns < .[2].predicted_ns'
+	is_json out '.result.scenarios[0].edits[0].waited_ns > 0'
+	expect 2 longpole whatif "$trace" elide 'no such state'
+	has err 'longest waits' 'waiting for mutex'
 	expect 0 longpole whatif --json "$trace" remove 'holding mutex ladder_mutex' -- scale ladder_mutex=+50%
+	is_json out '[.result.scenarios[].best | .predicted_speedup_low < .predicted_speedup and .predicted_speedup < .predicted_speedup_high] | all'
 	is_json out '.result.scenarios | length == 2'
 	is_json out '.result.scenarios[0].predicted_speedup > 1.02 and .result.scenarios[1].predicted_speedup < 1'
 	printf '# half\nscale "ladder_mutex"=-50%%\n\nremove ladder_mutex\n' >file

@@ -22,6 +22,27 @@ test_noc_infer() {
 	has out noc_packet noc_gate noc_dependency
 }
 
+# Multicasts: dependencies on one's own copy are found; who cannot carry them says so.
+test_noc_multicast() {
+	expect 0 longpole noc gen --json -o ref.lpt pattern=rand multicast=0.4 receivers=3 nodes=16 packets=6000
+	is_json out '.result.packets == 6000 and .result.transmits < 4000'
+	expect 0 longpole noc sample -o run ref.lpt runs=3
+	expect 0 longpole noc infer --json -o inferred.lpt run-{0,1,2,3}.lpt reference=ref.lpt
+	is_json out '.result.reference.found_share >= 0.99 and .result.reference.quasi_per_true <= 0.02'
+	expect 0 longpole noc compare --json ref.lpt inferred.lpt
+	is_json out '[.result.rows[] | select(.replay == "inferred.lpt") | .execution_error | fabs] | max < 0.02'
+	expect 0 longpole dump ref.lpt
+	has out noc_receiver
+	expect 0 longpole noc export netrace ref.lpt -o ref.tra.bz2
+	has out 'receivers of multicasts'
+	expect 0 longpole noc export csv ref.lpt -o ref.csv
+	expect 0 longpole noc import csv ref.csv -o back.lpt
+	expect 0 longpole noc compare --json ref.lpt back.lpt on=mesh
+	is_json out '[.result.rows[] | select(.replay == "back.lpt")] | all(.execution_error == 0 and .latency_error == 0)'
+	expect 0 longpole noc gen -o inval.lpt pattern=inval nodes=16 packets=2000
+	has out 'further receivers of a multicast'
+}
+
 # Every part of the robust method can be switched off.
 test_noc_infer_switches() {
 	local off

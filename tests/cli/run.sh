@@ -17,7 +17,7 @@ export XDG_STATE_HOME=/nonexistent # no ledger of the user's
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 export PATH=$work/bin:$PATH work
-mkdir "$work/bin"
+mkdir "$work/bin" "$work/json"
 ln -s "$LONGPOLE" "$work/bin/longpole"
 ln -s "$LONGPOLE_BUILD/tests/target/lock_ladder" "$work/bin/ladder"
 trace=$work/ladder.lpt
@@ -52,6 +52,7 @@ has() {
 is_json() {
 	[[ -p $1 || -s $1 ]] || fail "$1 is empty"
 	jq -e "$2" "$1" >/dev/null || fail "not true in $1: $2"
+	[[ -p $1 ]] || cp -- "$1" "$(mktemp "$work/json/XXXXXX")"
 }
 
 if ! longpole record -q -o "$trace" ladder >"$work/record.out" 2>"$work/record.err"; then
@@ -94,4 +95,12 @@ for test in $(declare -F | sed -n 's/^declare -f test_//p'); do
 	esac
 done
 ((nr)) || { echo "not ok $*: no such test"; status=1; }
+# Every JSON document that is_json() saw has the keys of doc/json.md.
+shopt -s nullglob
+if why=$("$here/check_json.py" "$LONGPOLE_SOURCE/doc/json.md" "$LONGPOLE_SOURCE/src" "$work"/json/*); then
+	echo "ok json_keys"
+else
+	echo "not ok json_keys: $(tr '\n' ' ' <<<"$why")"
+	status=1
+fi
 exit $status

@@ -83,7 +83,7 @@ static void analyse(struct memory_source *s, uint8_t how)
 		struct base_str text = {0};
 		memory_ciat_tags(&text, r);
 		memory_ciat_usage_file(&text, r);
-		json_decref(memory_ciat_json(r, s));
+		json_decref(memory_ciat_json(r, s, NULL));
 		base_str_fini(&text);
 	}
 	memory_cdat_free(b);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * accesses.c TRACE THREAD [PROGRAM] - what a recorded thread accessed, as oracle.c writes it. With
- * PROGRAM, a file that `longpole cc` built: only by its own instructions, of all that Valgrind saw.
+ * accesses.c TRACE THREAD [PROGRAM [silent]] - what a recorded thread accessed, as oracle.c writes
+ * it. With PROGRAM, a file that `longpole cc` built: only by its own instructions, of all that
+ * Valgrind saw. `silent`: a store that left what was there is written in small letters.
  */
 #include "memory/source.h"
 #include "own.h"
@@ -13,6 +14,7 @@
 
 static struct own own;
 static const struct memory_source *source;
+static bool with_silent;
 
 /* The same instruction comes again and again. */
 static bool is_wanted(uint64_t code)
@@ -46,7 +48,9 @@ static void print(const struct memory_item *t, uint64_t i)
 	case MEMORY_STORE:
 	case MEMORY_ATOMIC:
 		a += i * (uint64_t)t->stride_bytes;
-		printf("%c %" PRIx64 " %u\n", "LSA"[t->kind], a, t -> size_bytes);
+		printf("%c %" PRIx64 " %u\n",
+			(with_silent && t->flags & MEMORY_ITEM_SILENT ? "lsa" : "LSA")[t->kind], a,
+			t->size_bytes);
 		break;
 	case MEMORY_RANGE_LOAD:
 	case MEMORY_RANGE_STORE:
@@ -73,6 +77,7 @@ int main(int argc, char **argv)
 	}
 	int thread = argc > 2 ? atoi(argv[2]) : 0;
 	source = s;
+	with_silent = argc > 4;
 	if (argc > 3 && !own_read(&own, argv[3])) {
 		fprintf(stderr, "%s: not built by longpole cc\n", argv[3]);
 		return 3;

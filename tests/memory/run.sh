@@ -191,6 +191,55 @@ markers() {
 }
 markers
 
+# Every way to allocate is a call record with its size and the line that asked, of either recorder; all is freed again.
+heap() {
+	local why='' how
+	selected heap || return 0
+	if ! has_compiler g++; then
+		echo "skip heap: no g++"
+		return
+	fi
+	"$LONGPOLE" c++ -w -g -O1 -o heap.rewritten "$here/heap.cc" 2>err && g++ -w -g -O1 -o heap.valgrind "$here/heap.cc" 2>>err || why=$(head -n 3 err)
+
+	grep -n '//= ' "$here/heap.cc" | sed 's,^\([0-9]*\):.*//= \(.*\),\2 line \1,' >heap.expected
+	for how in rewritten valgrind; do
+		local options=()
+		if [[ $how == valgrind ]]; then
+			has_compiler valgrind && [[ -x $LONGPOLE_BUILD/valgrind/longpole-amd64-linux ]] || continue
+			options=(--recorder=valgrind)
+		fi
+		[[ -n $why ]] || why=$(record "${options[@]}" -o heap.lpt -- ./heap.$how 3>&1 >/dev/null)
+		"$LONGPOLE_BUILD/tests/memory/memory-calls" heap.lpt "heap.$how" >heap.calls 2>err || why+=" $how: $(cat err)"
+		while read -r _ _ bytes site mapping; do
+			echo "$bytes${mapping:+ mapping} line $(addr2line -e "heap.$how" "${site#*+}" | sed 's/.*://; s/ .*//')"
+		done < <(grep " allocate .* heap.$how+" heap.calls) >heap.said
+		diff heap.expected heap.said >&2 || why+=" $how: the allocations differ: $(diff heap.expected heap.said | sed -n 2p)"
+		[[ $(grep -c ' release #' heap.calls) -ge $(wc -l <heap.expected) ]] || why+=" $how: not all are freed"
+	done
+	result heap "$why"
+}
+heap
+
+# Which stores leave what is there.
+silent() {
+	local why=''
+	selected silent || return 0
+	if ! has_compiler valgrind || [[ ! -x $LONGPOLE_BUILD/valgrind/longpole-amd64-linux ]]; then
+		echo "skip silent: Valgrind's tool is not here"
+		return
+	fi
+	"$LONGPOLE" cc -w -O1 -o silent "$here/silent.c" 2>err || why=$(head -n 3 err)
+	[[ -n $why ]] || why=$(record --recorder=valgrind -o silent.lpt -- ./silent 3>&1 >/dev/null)
+	"$accesses" silent.lpt 0 silent silent 2>>err | awk '$3 == 1 || $3 == 2 || $3 == 16 || $1 ~ /[Aa]/ { n[$1 " " $3]++ } END { for (k in n) print k, n[k] }' |
+		grep -i '^[as]' | LC_ALL=C sort >silent.said
+	[[ $(cat silent.said) == $'A 4 13\nS 1 9\nS 16 8\nS 2 32\na 4 9\ns 1 91\ns 16 12\ns 2 96' ]] || why+=" $(cat silent.said)"
+	"$LONGPOLE" ciat --json silent.lpt >silent.json 2>>err
+	jq -e '.result.silent_stores | .silent > 208 and .stores > .silent and .atomic.stores >= 22 and .threads[0].silent == .silent' silent.json >/dev/null ||
+		why+=" $(jq -c .result.silent_stores silent.json)"
+	result silent "$why"
+}
+silent
+
 # Level 2 has the accesses of level 3.
 levels() {
 	local why=
@@ -209,3 +258,27 @@ levels() {
 }
 levels >levels.out 2>/dev/null
 grep -E '^(ok|not ok|skip) ' levels.out
+
+# Two threads in two fields of an allocated object: ciat names object, allocation, fields and lines, and the remedy removes it.
+sharing() {
+	local why='' from hits misses
+	selected sharing || return 0
+	from=$(grep -n 'object\[0\] = object\[1\] = ' "$here/sharing.c" | cut -d: -f1)
+	hits=$(grep -n 'hits++' "$here/sharing.c" | cut -d: -f1) misses=$(grep -n 'misses++' "$here/sharing.c" | cut -d: -f1)
+	"$LONGPOLE" cc -g -O1 -o sharing "$here/sharing.c" -lpthread 2>cc.err || why="does not build: $(head -n 3 cc.err)"
+	[[ -n $why ]] || why=$(record -o sharing.lpt -- ./sharing)
+	[[ -n $why ]] || "$LONGPOLE" ciat sharing.lpt >sharing.txt 2>err || why="ciat: $(cat err)"
+	for said in "False sharing: .* heap block from main sharing.c:$from, byte 0 " "byte 0) stored by thread .* sharing.c:$hits:" \
+		"byte 8) stored by thread .* sharing.c:$misses:" "heap block from main sharing.c:$from (1 block, 64 B)"; do
+		[[ -n $why ]] || grep -q "$said" sharing.txt || why="does not say: $said"
+	done
+	[[ -n $why ]] || "$LONGPOLE" ciat --json sharing.lpt >sharing.json 2>err || why="ciat --json: $(cat err)"
+	[[ -n $why ]] || jq -e '.result | (.objects[0] | .kind == "heap" and .accesses >= 80000 and .false_sharing_misses > 16 and .lines_moved == 1)
+		and ([.functions[].name] | contains(["count_hits", "count_misses"]))
+		and .lines[0].sites[0].allocated_by.function == "main"' sharing.json >/dev/null || why="JSON: $(jq -c .result.objects sharing.json)"
+	[[ -n $why ]] || why=$(record -o apart.lpt -- ./sharing apart)
+	[[ -n $why ]] || "$LONGPOLE" ciat --json apart.lpt >apart.json 2>err || why="ciat: $(cat err)"
+	[[ -n $why ]] || jq -e '.result.total.all.line_false_sharing_misses < 16' apart.json >/dev/null || why="the remedy does not help"
+	result sharing "$why"
+}
+sharing

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""system_answers - records each program of system/answers.tsv with --system, and asks whether the path has the known edges.
+"""system_answers - records each program of system/answers.tsv with --system, and asks whether the path has the known edges; then those of
+system/elided.tsv, and whether they take as long as predicted when they do not wait any more.
 
 Prints `ok NAME`, `not ok NAME: why` or `skip NAME: reason`. Only shares of the path are asserted. A machine that others use at the
 same time takes processors away, so a test that fails is tried again; when it fails while others take a tenth of the machine
@@ -22,6 +23,7 @@ from benchlib import busy_seconds  # noqa: E402 (needs the path)
 ATTEMPTS = 3
 FOREIGN_SHARE_MAX = 0.10
 SKIP = 77  # roles.h
+ELIDED_ERROR_MAX = 0.15  # of the recorded time
 DISK_BYTES_PER_S = 4 << 20
 QUOTA_US, PERIOD_US = 5000, 20000
 
@@ -39,6 +41,13 @@ def answers():
                 name, setup, command, actor, kinds, least, most = line.rstrip("\n").split("\t")
                 result.setdefault(name, (setup, command.split(), []))[2].append((actor, kinds.split(","), float(least), float(most)))
     return result
+
+
+def elisions():
+    """[(name, setup, command, state, changed command)], in the file's order."""
+    with open(os.path.join(HERE, "system", "elided.tsv"), encoding="utf-8") as lines:
+        rows = [line.rstrip("\n").split("\t") for line in lines if line.strip() and not line.startswith("#")]
+    return [(name, setup, command.split(), state, changed.split()) for name, setup, command, state, changed in rows]
 
 
 def run(*command):
@@ -156,18 +165,25 @@ def judge(result, program, demands):
     return None
 
 
-def attempt(longpole, binary, options, prefix, trace, demands):
+def record(longpole, command, options, trace):
     """(why it failed or None, share of the machine that others took)."""
     busy, own, begin = busy_seconds(), os.times(), time.perf_counter()
-    record = [longpole, "record", "--system", "-o", trace, "--"]
-    done = subprocess.run([*record, *prefix, binary, *options], capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL,
-                          timeout=120)
+    done = subprocess.run([longpole, "record", "--system", *options, "-o", trace, "--", *command], capture_output=True, text=True, check=False,
+                          stdin=subprocess.DEVNULL, timeout=120)
     elapsed, now = time.perf_counter() - begin, os.times()
     foreign = (busy_seconds() - busy - sum(now[:4]) + sum(own[:4])) / elapsed / (os.cpu_count() or 1)
+    if done.returncode in (SKIP, 125):
+        raise Skip(done.stderr.strip()[-200:])
     if done.returncode:
-        if done.returncode in (SKIP, 125):
-            raise Skip(done.stderr.strip()[-200:])
         return "longpole record: exit status %d: %s" % (done.returncode, done.stderr.strip()[-300:]), foreign
+    return None, foreign
+
+
+def attempt(longpole, binary, options, prefix, trace, demands):
+    """(why it failed or None, share of the machine that others took)."""
+    why, foreign = record(longpole, [*prefix, binary, *options], [], trace)
+    if why:
+        return why, foreign
     # The path ends with the program that was started, the waiter, whoever else runs on the system.
     done = subprocess.run([longpole, "path", "--all", "--json", trace], capture_output=True, text=True, check=False, timeout=120)
     if done.returncode:
@@ -175,17 +191,36 @@ def attempt(longpole, binary, options, prefix, trace, demands):
     return judge(json.loads(done.stdout)["result"], os.path.basename(binary), demands), foreign
 
 
-def one(longpole, build, name, answer):
-    """A line of output, and whether it failed."""
-    setup, command, demands = answer
-    binary = os.path.join(build, command[0])
+def elide(longpole, binary, options, prefix, trace, state, changed):
+    """Predicts what is left without the wait, and measures it: (why that is another time or None, share of the machine that others took)."""
+    why, foreign = record(longpole, [*prefix, binary, *options], ["--full"], trace)
+    if why:
+        return why, foreign
+    done = subprocess.run([longpole, "whatif", "--json", "--method=path", trace, "elide", state], capture_output=True, text=True, check=False,
+                          timeout=120)
+    if done.returncode:
+        return "longpole whatif: exit status %d: %s" % (done.returncode, done.stderr.strip()[-300:]), foreign
+    result = json.loads(done.stdout)["result"]
+    why, others = record(longpole, [*prefix, binary, *changed], ["--full"], trace)
+    if why:
+        return why, others
+    before, predicted = result["elapsed_ns"], result["scenarios"][0]["predicted_ns"]
+    after = json.loads(run(longpole, "report", "--json", trace))["result"]["elapsed_ns"]
+    if abs(predicted - after) <= ELIDED_ERROR_MAX * before:
+        return None, foreign
+    return "of %.0f ms %.0f were to be left without %s, and %.0f are" % (before / 1e6, predicted / 1e6, state, after / 1e6), max(foreign, others)
+
+
+def one(longpole, build, name, setup, program, judged):
+    """A line of output, and whether it failed. judged(binary, prefix, options of the setup, trace): as attempt()."""
+    binary = os.path.join(build, program)
     if not os.path.exists(binary):
-        return "skip %s: %s was not built" % (name, command[0]), False
+        return "skip %s: %s was not built" % (name, program), False
     whys, foreign = [], []
     try:
         with tempfile.TemporaryDirectory() as scratch, SETUPS[setup](scratch) as (prefix, more):
             for _ in range(ATTEMPTS):
-                why, others = attempt(longpole, binary, command[1:] + more, prefix, os.path.join(scratch, "trace.lpt"), demands)
+                why, others = judged(binary, prefix, more, os.path.join(scratch, "trace.lpt"))
                 if why is None:
                     return "ok " + name, False
                 whys.append(why)
@@ -211,10 +246,14 @@ def main():
     build = os.path.join(os.environ["LONGPOLE_BUILD"], "tests", "target", "system")
     only, failed = sys.argv[1:], False
     why = can_record(longpole)
-    for name, answer in answers().items():
+    jobs = [(name, setup, command[0], lambda binary, prefix, more, trace, c=command, d=demands:
+             attempt(longpole, binary, c[1:] + more, prefix, trace, d)) for name, (setup, command, demands) in answers().items()]
+    jobs += [(name, setup, command[0], lambda binary, prefix, more, trace, c=command, s=state, x=changed:
+              elide(longpole, binary, c[1:] + more, prefix, trace, s, x[1:])) for name, setup, command, state, changed in elisions()]
+    for name, setup, program, judged in jobs:
         if only and name not in only:
             continue
-        line, bad = ("skip %s: %s" % (name, why), False) if why else one(longpole, build, name, answer)
+        line, bad = ("skip %s: %s" % (name, why), False) if why else one(longpole, build, name, setup, program, judged)
         print(line, flush=True)
         failed |= bad
     return failed

@@ -30,6 +30,7 @@ struct ref_edge {
 	bool unexplained, latency, own, link;
 	int queue;              /* of a dependence; -1 */
 	uint32_t zero, dropped; /* lanes in which w is 0; in which the edge is not there */
+	int after; /* a wait for a processor, after the one that ended at this node; -1 */
 	uint64_t available;
 	int order;
 };
@@ -69,6 +70,12 @@ struct ref_actor {
 	int state, tip, epoch;
 	int wait; /* 0 no, 1 data, 2 space, 3 unknown */
 	int wait_queue;
+	int woken_now;
+	int woken;         /* the node at which it last woke; it ran in none since; -1 */
+	uint32_t passed;   /* lanes that elide its last wait; it ran in none since */
+	uint32_t needless; /* lanes in which it takes without need what it waited for then */
+	int needless_queue;
+	bool needless_space;
 	bool started;
 };
 
@@ -92,6 +99,7 @@ struct ref {
 	int nr_nodes, nr_edges, nr_queues, next_item;
 	const struct graph_options *o;
 	double scale[REF_STATES][REF_LANES];
+	uint32_t elides[REF_STATES]; /* lanes */
 	uint64_t now, raised;
 	uint32_t max_queued;
 	bool merge_producers; /* of one producer and epoch only the newest unit counts */
@@ -123,7 +131,7 @@ static inline void ref_init(struct ref *r, const struct graph_options *o, bool m
 	r->merge_producers = merge_producers;
 	r->max_queued = o->max_queued ? o->max_queued : 1 << 20;
 	for (int a = 0; a < REF_ACTORS; a++)
-		r->actor[a].tip = -1;
+		r->actor[a].tip = r->actor[a].woken = -1;
 	for (int s = 0; s < REF_STATES; s++) {
 		for (int l = 0; l < REF_LANES; l++)
 			r->scale[s][l] = 1;
@@ -135,6 +143,11 @@ static inline void ref_init(struct ref *r, const struct graph_options *o, bool m
 			if (e->kind == GRAPH_EDIT_SCALE_STATE) {
 				if (e->id < REF_STATES)
 					r->scale[e->id][i + 1] *= e->factor;
+			} else if (e->kind == GRAPH_EDIT_ELIDE_STATE) {
+				if (e->id < REF_STATES) {
+					r->scale[e->id][i + 1] = 0;
+					r->elides[e->id] |= 1u << (i + 1);
+				}
 			} else if (e->id < REF_QUEUES) {
 				r->queue[e->id].drop_space |= 1u << (i + 1);
 				if (e->kind == GRAPH_EDIT_IGNORE_QUEUE)
@@ -212,6 +225,24 @@ static inline uint32_t ref_dropped(const struct ref *r, int queue, bool space)
 	return space ? r->queue[queue].drop_space : r->queue[queue].drop_data;
 }
 
+/* It waits for a processor since it woke there; -1: it does not. */
+static inline int ref_after(const struct ref *r, const struct ref_actor *p)
+{
+	bool processor = p->wait == 1 && r->queue[p->wait_queue].o.processor;
+
+	return processor && p->tip >= 0 ? p->woken : -1;
+}
+
+/* Lanes in which the actor does not wait. */
+static inline uint32_t ref_elided(const struct ref *r, const struct ref_actor *p)
+{
+	if (!p->wait || p->tip < 0)
+		return 0;
+	if (p->wait == 1 && r->queue[p->wait_queue].o.processor)
+		return r->elides[p->state] | p->passed;
+	return r->elides[p->state];
+}
+
 /* The actor's own edge when nothing but time leads to the new node. */
 static inline void ref_own_edge(struct ref *r, int a, uint64_t t, int to, bool explained)
 {
@@ -225,9 +256,11 @@ static inline void ref_own_edge(struct ref *r, int a, uint64_t t, int to, bool e
 			.unexplained = p->wait != 0 && !explained,
 			.own = true,
 			.queue = -1,
-			.zero = p->wait == 1 || p->wait == 2
-					? ref_dropped(r, p->wait_queue, p->wait == 2)
-					: 0});
+			.after = ref_after(r, p),
+			.zero = ref_elided(r, p) |
+				(p->wait == 1 || p->wait == 2
+						? ref_dropped(r, p->wait_queue, p->wait == 2)
+						: 0)});
 }
 
 static inline void ref_add_dep(struct ref *r, struct ref_dep d)
@@ -447,7 +480,7 @@ static inline void ref_join(struct ref *r, int a, uint64_t t)
 	uint64_t w = t - p->t_last, latency = t - latest->available;
 	bool pathless = p->tip < 0, explained = p->wait && latest->available > p->t_last;
 	bool linked = false, needless;
-	uint32_t zero = 0;
+	uint32_t zero = 0, elided = ref_elided(r, p);
 	int n;
 
 	if (p->wait == 1 || p->wait == 2) {
@@ -465,6 +498,7 @@ static inline void ref_join(struct ref *r, int a, uint64_t t)
 		r->queue[latest->queue].st.nr_latencies++;
 		r->queue[latest->queue].st.latency_ns += latency;
 	}
+	zero |= elided;
 	explained |= pathless;
 	needless = p->wait && !explained;
 	n = ref_new_node(r, t, a);
@@ -477,6 +511,7 @@ static inline void ref_join(struct ref *r, int a, uint64_t t)
 				.latency = needless,
 				.own = true,
 				.queue = -1,
+				.after = ref_after(r, p),
 				.zero = zero,
 				.order = -1});
 	for (int i = 0; i < r->nr_deps; i++) {
@@ -501,12 +536,22 @@ static inline void ref_join(struct ref *r, int a, uint64_t t)
 				.latency = needless || explained,
 				.link = d->link,
 				.queue = d->queue,
+				.after = ref_after(r, p),
 				.zero = zero,
-				.dropped = d->link ? 0 : ref_dropped(r, d->queue, d->space),
+				.dropped =
+					elided |
+					(d->link ? 0
+						 : ref_dropped(r, d->queue, d->space) |
+								(!p->wait && d->queue == p->needless_queue &&
+											d->space ==
+												p->needless_space
+										? p->needless
+										: 0)),
 				.available = d->available,
 				.order = d->order});
 	}
 	r->node[n].dep_wins_ties = explained && !linked;
+	p->woken_now = explained && !pathless ? n : -1;
 	p->tip = n;
 	if (linked)
 		p->epoch++;
@@ -514,7 +559,7 @@ static inline void ref_join(struct ref *r, int a, uint64_t t)
 
 static inline void ref_close(struct ref *r, int a, uint64_t t, int state, uint32_t flags)
 {
-	struct ref_actor *p = &r->actor[a];
+	struct ref_actor *p = &r->actor[a], was = *p;
 	bool first = !p->started;
 
 	if (first) {
@@ -528,6 +573,7 @@ static inline void ref_close(struct ref *r, int a, uint64_t t, int state, uint32
 		}
 	}
 	ref_filter_optional(r);
+	p->woken_now = -1;
 	if (r->nr_deps) {
 		ref_join(r, a, t);
 	} else if (!first) {
@@ -543,6 +589,15 @@ static inline void ref_close(struct ref *r, int a, uint64_t t, int state, uint32
 	if (!first && flags & GRAPH_START && p->tip < 0) {
 		p->tip = ref_new_node(r, t, a);
 		r->node[p->tip].is_start = true;
+	}
+	if (!first && (p->wait == 1 || p->wait == 2) && r->elides[was.state]) {
+		p->needless = ref_elided(r, &was) & r->elides[was.state];
+		p->needless_queue = p->wait_queue;
+		p->needless_space = p->wait == 2;
+	}
+	if (!first && (p->wait || t > p->t_last)) {
+		p->passed = ref_elided(r, &was);
+		p->woken = p->woken_now >= 0 ? p->woken_now : ref_after(r, &was);
 	}
 	p->t_last = t;
 	p->wait = 0;
@@ -765,9 +820,17 @@ static inline void ref_play(struct ref *r, enum ref_verb verb, const struct grap
 
 /* ---- solving -------------------------------------------------------------------------------- */
 
+/* Nothing came later than the actor in this lane: it did not sleep, and kept its processor. */
+static inline bool ref_passes(const struct ref *r, const struct ref_edge *e, unsigned l)
+{
+	int best = e->after >= 0 && l ? r->best[e->after] : -1;
+
+	return best >= 0 && r->edge[best].own;
+}
+
 static inline double ref_weight(const struct ref *r, const struct ref_edge *e, unsigned l)
 {
-	if (e->zero >> l & 1)
+	if (e->zero >> l & 1 || ref_passes(r, e, l))
 		return 0;
 	return (double)e->w * (e->state >= 0 ? r->scale[e->state][l] : 1);
 }
@@ -777,9 +840,10 @@ static inline bool ref_open(const struct ref *r, const struct ref_edge *e, unsig
 {
 	int forced = r->node[e->to].forced;
 
-	if (e->dropped >> l & 1)
+	if (e->dropped >> l & 1 || (!e->own && ref_passes(r, e, l)))
 		return false;
-	return !(e->own && forced >= 0 && r->length[r->edge[forced].from] != -INFINITY);
+	return !(e->own && forced >= 0 && !(r->edge[forced].dropped >> l & 1) &&
+		 !ref_passes(r, e, l) && r->length[r->edge[forced].from] != -INFINITY);
 }
 
 /* Between edges of the same length: does b beat a? */

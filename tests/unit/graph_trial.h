@@ -57,7 +57,8 @@ static inline void make_scenarios(struct trial *t)
 			bool scale = below(t, 2);
 
 			t->edit[i][k] = (struct graph_edit){
-				.kind = scale         ? GRAPH_EDIT_SCALE_STATE
+				.kind = scale         ? (below(t, 4) ? GRAPH_EDIT_SCALE_STATE
+								     : GRAPH_EDIT_ELIDE_STATE)
 					: below(t, 2) ? GRAPH_EDIT_IGNORE_QUEUE
 						      : GRAPH_EDIT_UNBOUND_QUEUE,
 				.id = below(t, scale ? REF_STATES : REF_QUEUES),
@@ -96,6 +97,7 @@ static inline void make_world(struct trial *t, uint32_t seed)
 						 : GRAPH_UNLIMITED,
 			.latency_state = below(t, t->nr_states),
 			.discipline = below(t, 5) ? GRAPH_FIFO : GRAPH_LIFO,
+			.processor = !below(t, 6),
 		};
 	make_scenarios(t);
 }

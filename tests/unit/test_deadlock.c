@@ -10,12 +10,14 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <cmocka.h>
+#include <fcntl.h>
 #include <linux/netlink.h>
 #include <linux/unix_diag.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -71,6 +73,47 @@ static void test_maps(void **state)
 	assert_true(deadlock_parse_region(&text, &r));
 	assert_true(r.executable && !r.shared && r.device == (0xfdu << 20 | 2) && !r.path_length);
 	assert_false(deadlock_parse_region(&text, &r));
+}
+
+/* What the kernel tells of shared regions, if it does, beside its text. One is mapped read-only of
+ * a file that was opened so: the kernel keeps that apart from other shared ones. */
+static void test_shared_regions(void **state)
+{
+	enum { BYTES = 4096, TEXT = 1 << 20 };
+	(void)state;
+	void *anonymous = mmap(NULL, BYTES, PROT_READ, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	const int self = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	void *file = mmap(NULL, BYTES, PROT_READ, MAP_SHARED, self, 0);
+	assert_true(anonymous != MAP_FAILED && self >= 0 && file != MAP_FAILED);
+	char *text = malloc(TEXT);
+	assert_non_null(text);
+	assert_true(deadlock_proc_read(getpid(), "maps", text, TEXT) > 0);
+	const int maps = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+	assert_true(maps >= 0);
+	struct deadlock_region r, told;
+	const char *rest = text;
+	uint64_t from = 0;
+	unsigned nr = 0;
+	enum deadlock_shared answer = deadlock_shared_region(maps, from, &told);
+	while (answer != DEADLOCK_SHARED_REFUSED && deadlock_parse_region(&rest, &r)) {
+		if (!r.shared)
+			continue;
+		assert_int_equal(deadlock_shared_region(maps, from, &told), DEADLOCK_SHARED_FOUND);
+		assert_true(told.start == r.start && told.end == r.end && told.shared);
+		assert_true(told.device == r.device && told.inode == r.inode);
+		assert_true(told.offset == r.offset && told.writable == r.writable);
+		from = r.end;
+		nr++;
+	}
+	if (answer != DEADLOCK_SHARED_REFUSED) {
+		assert_true(nr >= 2);
+		assert_int_equal(deadlock_shared_region(maps, from, &told), DEADLOCK_SHARED_NONE);
+	}
+	free(text);
+	(void)close(maps);
+	(void)close(self);
+	(void)munmap(anonymous, BYTES);
+	(void)munmap(file, BYTES);
 }
 
 static void test_locks(void **state)
@@ -343,21 +386,25 @@ static pid_t start_hanging(void)
 	return pid;
 }
 
-static enum base_status look_at(pid_t pid, size_t *ret_nr_findings, struct base_err *err)
+static enum base_status watch(struct deadlock_monitor **ret, struct base_err *err)
+{
+	enum base_status s = deadlock_monitor_open(false, ret, err);
+	if (s == BASE_OK)
+		s = deadlock_monitor_pass(*ret, 0, err);
+	if (s == BASE_OK)
+		s = deadlock_monitor_pass(*ret, 1, err);
+	return s;
+}
+
+static enum base_status look_at(
+	struct deadlock_monitor *m, pid_t pid, size_t *ret_nr_findings, struct base_err *err)
 {
 	struct deadlock_look_options o = {
 		.pid = &pid, .nr_pids = 1, .now_ns = 2, .threshold_ns = 1, .is_static = true};
-	struct deadlock_monitor *m;
 	struct deadlock_answer *a = NULL;
 	struct base_str text = {0};
 	*ret_nr_findings = 0;
-	enum base_status s = deadlock_monitor_open(false, &m, err);
-	if (s == BASE_OK)
-		s = deadlock_monitor_pass(m, 0, err);
-	if (s == BASE_OK)
-		s = deadlock_monitor_pass(m, 1, err);
-	if (s == BASE_OK)
-		s = deadlock_look(m, &o, &a, err);
+	enum base_status s = deadlock_look(m, &o, &a, err);
 	if (s == BASE_OK) {
 		*ret_nr_findings = a->nr_findings;
 		deadlock_text(&text, a);
@@ -367,30 +414,44 @@ static enum base_status look_at(pid_t pid, size_t *ret_nr_findings, struct base_
 	}
 	base_str_fini(&text);
 	deadlock_answer_free(a);
-	deadlock_monitor_close(m);
 	return s;
 }
 
 static void test_look_without_memory(void **state)
 {
+	enum { TRIES = 5000, ALLOCATIONS_MAX = 100000 };
 	struct base_err err;
-	pid_t pid = start_hanging();
+	struct deadlock_monitor *m = NULL;
+	const pid_t pid = start_hanging();
 	size_t nr = 0;
 	(void)state;
-	for (int i = 0; i < 5000 && !nr; i++) { /* until it hangs */
-		assert_int_equal(look_at(pid, &nr, &err), BASE_OK);
+	for (int i = 0; i < TRIES && !nr; i++) { /* until it hangs */
+		deadlock_monitor_close(m);
+		assert_int_equal(watch(&m, &err), BASE_OK);
+		assert_int_equal(look_at(m, pid, &nr, &err), BASE_OK);
 		nanosleep(&(struct timespec){.tv_nsec = 2000000}, NULL);
 	}
 	assert_int_equal(nr, 1);
 	bool done = false;
-	/* the first, then ever fewer: most are of the same kinds */
-	for (uint64_t n = 1; n < 100000 && !done; n += 1 + n / 24) {
+	for (uint64_t n = 1; n < ALLOCATIONS_MAX && !done; n++) {
 		base_alloc_fail_nth(n);
-		enum base_status s = look_at(pid, &nr, &err);
+		const enum base_status s = look_at(m, pid, &nr, &err);
 		base_alloc_fail_nth(0);
 		assert_true(s == BASE_OK || s == BASE_ERR_NOMEM);
 		done = s == BASE_OK && nr == 1 && n > 200;
 	}
+	assert_true(done);
+	deadlock_monitor_close(m);
+	done = false; /* a pass reads all of /proc, and has few kinds of allocations */
+	for (uint64_t n = 1; n < ALLOCATIONS_MAX && !done; n += 1 + n / 8) {
+		base_alloc_fail_nth(n);
+		const enum base_status s = watch(&m, &err);
+		base_alloc_fail_nth(0);
+		assert_true(s == BASE_OK || s == BASE_ERR_NOMEM);
+		deadlock_monitor_close(m);
+		done = s == BASE_OK;
+	}
+	assert_true(done);
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
 }
@@ -501,6 +562,7 @@ int main(void)
 		cmocka_unit_test(test_stat),
 		cmocka_unit_test(test_syscall),
 		cmocka_unit_test(test_maps),
+		cmocka_unit_test(test_shared_regions),
 		cmocka_unit_test(test_locks),
 		cmocka_unit_test(test_epoll),
 		cmocka_unit_test(test_status),

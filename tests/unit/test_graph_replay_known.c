@@ -323,11 +323,18 @@ static void test_informing_queue(void **state)
 
 enum { PUTS = 40, PERIOD = 1000, LATE_NS = 30 };
 
+static void leave(
+	const struct graph_sink *s, uint64_t t, uint32_t actor, uint32_t processor, uint32_t state)
+{
+	say(s, GRAPH_VERB_dequeue, t, actor, processor, GRAPH_ALL, state, GRAPH_BACK | GRAPH_ASIDE);
+	say(s, GRAPH_VERB_enqueue, t, actor, processor, 1, state, GRAPH_ASIDE);
+}
+
 /*
  * The maker puts one every period; the taker sleeps before each, except before the odd ones in the
  * second half, for which it comes too late. Waking costs the maker `wake` ns.
  */
-static struct graph_replay *waking(uint64_t wake)
+static struct graph_replay *waking(uint64_t wake, bool sleeper, uint64_t measured)
 {
 	enum { ITEMS, PROCESSOR, MAKER = 1, TAKER };
 	struct graph_replay_options o = {.size = sizeof o, .nr_processors = 4};
@@ -344,6 +351,8 @@ static struct graph_replay *waking(uint64_t wake)
 	say_link(s, 0, MAKER, RUN);
 	say_link(s, 0, TAKER, HOLD);
 	say(s, GRAPH_VERB_wait_empty, 0, TAKER, ITEMS, 1, WAIT, 0);
+	if (sleeper)
+		leave(s, 0, TAKER, PROCESSOR, WAIT);
 	for (unsigned i = 0; i < PUTS; i++) {
 		bool sleeps = i < PUTS / 2 || i % 2 == 0;
 
@@ -355,14 +364,15 @@ static struct graph_replay *waking(uint64_t wake)
 			say(s, GRAPH_VERB_dequeue, t + LATE_NS, TAKER, ITEMS, 1, HOLD, 0);
 		else
 			say(s, GRAPH_VERB_dequeue, t + 500, TAKER, ITEMS, 1, HOLD, 0);
-		if (i + 1 < PUTS && (i + 1 < PUTS / 2 || (i + 1) % 2 == 0))
+		if (i + 1 < PUTS && (i + 1 < PUTS / 2 || (i + 1) % 2 == 0)) {
 			say(s, GRAPH_VERB_wait_empty, t + 600, TAKER, ITEMS, 1, WAIT, 0);
+			if (sleeper)
+				leave(s, t + 600, TAKER, PROCESSOR, WAIT);
+		}
 	}
-	say(s, GRAPH_VERB_dequeue, t + 600, 0, PROCESSOR, GRAPH_ALL, IDLE,
-		GRAPH_BACK | GRAPH_ASIDE);
-	say(s, GRAPH_VERB_enqueue, t + 600, 0, PROCESSOR, 1, IDLE, GRAPH_ASIDE);
+	leave(s, t + 600, 0, PROCESSOR, IDLE);
 	graph_replay_set_end(r, MAKER);
-	assert_int_equal(graph_replay_learn(r, NULL), BASE_OK);
+	assert_int_equal(graph_replay_learn(r, measured, NULL), BASE_OK);
 	return r;
 }
 
@@ -371,7 +381,7 @@ static void test_waking_costs(void **state)
 {
 	(void)state;
 	for (uint64_t wake = 0; wake <= 800; wake += 400) {
-		struct graph_replay *r = waking(wake);
+		struct graph_replay *r = waking(wake, true, 5000);
 		struct graph_replay_result res;
 		struct graph_edit late = {GRAPH_EDIT_SCALE_STATE, HOLD, 100, 0};
 		uint64_t end = PUTS * PERIOD + (PUTS / 2 + PUTS / 4) * wake;
@@ -383,6 +393,137 @@ static void test_waking_costs(void **state)
 		assert_int_equal(replay_end(r, late, &res), PUTS * PERIOD + wake);
 		graph_replay_free(r);
 	}
+}
+
+/*
+ * Who never left its processor while it waited spun: nobody woke it, whatever that costs. And where
+ * the run cannot tell, since each put wakes somebody, what was measured beside it counts, which an
+ * edit of the maker's work does not shorten.
+ */
+static void test_measured_wakes(void **state)
+{
+	enum { ITEMS, PROCESSOR, MAKER = 1, TAKER };
+	struct graph_replay_options o = {.size = sizeof o, .nr_processors = 4};
+	struct graph_edit late = {GRAPH_EDIT_SCALE_STATE, HOLD, 100, 0};
+	struct graph_edit quick = {GRAPH_EDIT_SCALE_STATE, RUN, 0.5, 0};
+	struct graph_replay_result res;
+	struct graph_replay *r = waking(400, false, 5000);
+	const struct graph_sink *s;
+	uint64_t t = 0;
+
+	(void)state;
+	assert_int_equal(replay_end(r, late, &res), PUTS * PERIOD + (PUTS / 2 + PUTS / 4) * 400);
+	graph_replay_free(r);
+
+	assert_int_equal(graph_replay_new(&o, &r, NULL), BASE_OK);
+	s = graph_replay_sink(r);
+	declare(s);
+	declare_queue(s, ITEMS, (struct graph_queue_options){0});
+	declare_queue(s, PROCESSOR, (struct graph_queue_options){.processor = true});
+	say(s, GRAPH_VERB_state, 0, 0, 0, 0, IDLE, GRAPH_START);
+	say_link(s, 0, MAKER, RUN);
+	say_link(s, 0, TAKER, HOLD);
+	for (unsigned i = 0; i < PUTS; i++) {
+		say(s, GRAPH_VERB_wait_empty, t, TAKER, ITEMS, 1, WAIT, 0);
+		leave(s, t, TAKER, PROCESSOR, WAIT);
+		t += PERIOD;
+		say(s, GRAPH_VERB_enqueue, t, MAKER, ITEMS, 1, RUN, 0);
+		say(s, GRAPH_VERB_dequeue, t, TAKER, ITEMS, 1, HOLD, 0);
+	}
+	graph_replay_set_end(r, MAKER);
+	assert_int_equal(graph_replay_learn(r, 300, NULL), BASE_OK);
+	assert_int_equal(graph_replay_wake_ns(r), 300);
+	assert_int_equal(replay_end(r, nothing, &res), PUTS * PERIOD);
+	/* before the first it woke nobody */
+	assert_int_equal(replay_end(r, quick, &res), 500 + (PUTS - 1) * (300 + 350));
+	graph_replay_free(r);
+}
+
+/* Other programs have its processor now and then while it runs: half as much running, half of that.
+ */
+static void test_preempted(void **state)
+{
+	enum { PROCESSOR, RUNS_NS = 500, HAD_NS = 400 };
+	struct graph_replay_options o = {.size = sizeof o, .nr_processors = 4};
+	struct graph_edit half = {GRAPH_EDIT_SCALE_STATE, RUN, 0.5, 0};
+	struct graph_replay_result res;
+	const struct graph_sink *s;
+	struct graph_replay *r;
+	uint64_t t = 0;
+
+	(void)state;
+	assert_int_equal(graph_replay_new(&o, &r, NULL), BASE_OK);
+	s = graph_replay_sink(r);
+	declare(s);
+	declare_queue(s, PROCESSOR, (struct graph_queue_options){.processor = true});
+	say(s, GRAPH_VERB_state, 0, 0, 0, 0, RUN, GRAPH_START);
+	for (unsigned i = 0; i < PUTS; i++) {
+		t += RUNS_NS;
+		leave(s, t, 0, PROCESSOR, RUN);
+		say(s, GRAPH_VERB_wait_empty, t, 0, PROCESSOR, 1, WAIT, 0);
+		t += HAD_NS;
+		say(s, GRAPH_VERB_state, t, 0, PROCESSOR, 1, RUN, GRAPH_LAST | GRAPH_EXPLAINED);
+	}
+	t += RUNS_NS;
+	say(s, GRAPH_VERB_state, t, 0, 0, 0, IDLE, 0);
+	graph_replay_set_end(r, 0);
+	assert_int_equal(graph_replay_learn(r, 0, NULL), BASE_OK);
+	assert_int_equal(replay_end(r, nothing, &res), t);
+	assert_int_equal(replay_end(r, half, &res), t / 2);
+	graph_replay_free(r);
+}
+
+/*
+ * One processor; a worker runs 1000, a helper is woken after 100 of them and runs 50. It waits its
+ * turn, or preempts; the work is the same.
+ */
+static void test_preempts(void **state)
+{
+	enum { CALLS, PROCESSOR, WORKER = 1, HELPER };
+	struct graph_replay_options o = {.size = sizeof o, .nr_processors = 1};
+	struct graph_replay_assumed waits = {0}, preempts = {.preempts = true};
+	struct graph_replay_assumed jitter = {.jitter = 1}, other = {.jitter = 2};
+	struct graph_replay_result res;
+	const struct graph_sink *s;
+	struct graph_replay *r;
+	uint64_t once;
+
+	(void)state;
+	assert_int_equal(graph_replay_new(&o, &r, NULL), BASE_OK);
+	s = graph_replay_sink(r);
+	declare(s);
+	declare_queue(s, CALLS, (struct graph_queue_options){0});
+	declare_queue(s, PROCESSOR, (struct graph_queue_options){.processor = true});
+	say(s, GRAPH_VERB_state, 0, 0, 0, 0, IDLE, GRAPH_START);
+	say_link(s, 0, WORKER, RUN);
+	say_link(s, 0, HELPER, RUN);
+	say(s, GRAPH_VERB_wait_empty, 0, HELPER, CALLS, 1, WAIT, 0);
+	leave(s, 0, HELPER, PROCESSOR, WAIT);
+	say(s, GRAPH_VERB_enqueue, 100, WORKER, CALLS, 1, RUN, 0);
+	say(s, GRAPH_VERB_state, 1000, WORKER, 0, 0, IDLE, 0);
+	leave(s, 1000, WORKER, PROCESSOR, IDLE);
+	say(s, GRAPH_VERB_peek, 1000, HELPER, PROCESSOR, 1, RUN,
+		GRAPH_LAST | GRAPH_MORE | GRAPH_OPTIONAL);
+	say(s, GRAPH_VERB_dequeue, 1000, HELPER, CALLS, 1, RUN, 0);
+	say(s, GRAPH_VERB_state, 1050, HELPER, 0, 0, IDLE, 0);
+	graph_replay_set_end(r, HELPER);
+	assert_int_equal(graph_replay_run_as(r, NULL, &waits, NULL, &res, NULL), BASE_OK);
+	assert_int_equal(res.end_ns, 1050);
+	assert_int_equal(graph_replay_run_as(r, NULL, &preempts, NULL, &res, NULL), BASE_OK);
+	assert_int_equal(res.end_ns, 150);
+	assert_int_equal(res.nr_stuck, 0);
+	graph_replay_set_end(r, WORKER);
+	assert_int_equal(graph_replay_run_as(r, NULL, &preempts, NULL, &res, NULL), BASE_OK);
+	assert_int_equal(res.end_ns, 1050);
+	/* At most so much more or less; the same dice, the same answer. */
+	assert_int_equal(graph_replay_run_as(r, NULL, &jitter, NULL, &res, NULL), BASE_OK);
+	once = res.end_ns;
+	assert_in_range(once, 900, 1100);
+	assert_int_equal(graph_replay_run_as(r, NULL, &jitter, NULL, &res, NULL), BASE_OK);
+	assert_int_equal(res.end_ns, once);
+	assert_int_equal(graph_replay_run_as(r, NULL, &other, NULL, &res, NULL), BASE_OK);
+	assert_int_not_equal(res.end_ns, once);
+	graph_replay_free(r);
 }
 
 /*
@@ -430,7 +571,7 @@ static void test_latency_by_sleep(void **state)
 	graph_replay_set_end(r, CALLER);
 	end = replay_end(r, half, &res);
 	assert_int_equal(end, ROUNDS / 2 * (8000 + 500 + 500 + 100)); /* nothing learned */
-	assert_int_equal(graph_replay_learn(r, NULL), BASE_OK);
+	assert_int_equal(graph_replay_learn(r, 0, NULL), BASE_OK);
 	assert_int_equal(replay_end(r, nothing, &res), t);
 	/* 4 octaves make 400 ns, so one less is 100 less; below what was seen at most half */
 	assert_int_equal(replay_end(r, half, &res), ROUNDS / 2 * (8000 + 500 + 400 + 50));
@@ -451,6 +592,9 @@ int main(void)
 		cmocka_unit_test(test_interrupted),
 		cmocka_unit_test(test_informing_queue),
 		cmocka_unit_test(test_waking_costs),
+		cmocka_unit_test(test_measured_wakes),
+		cmocka_unit_test(test_preempted),
+		cmocka_unit_test(test_preempts),
 		cmocka_unit_test(test_latency_by_sleep),
 	};
 

@@ -145,6 +145,36 @@ static void processor_shortage(void **state)
 	finish(&b);
 }
 
+/* A wait so long, on a processor so busy, that its beginning is forgotten when it ends: it was
+ * busy. */
+static void long_processor_shortage(void **state)
+{
+	enum { TURNS = 400, TURN_NS = 100000, NR = 12 };
+	(void)state;
+	struct bench b;
+	start(&b, "");
+	b.options.process = "a";
+	uint32_t a = thread(&b, "a"), other[NR];
+	for (unsigned i = 0; i < NR;
+		i++) { /* more programs than are told apart, one of them more often */
+		char name[] = {(char)('b' + (i < 8 ? 0 : i)), 0};
+		other[i] = thread(&b, name);
+	}
+	IN(&b, 0, a, 0);
+	YIELDS(&b, TURN_NS, a, 0);
+	for (unsigned i = 1; i <= TURNS; i++) {
+		IN(&b, i * TURN_NS, other[i % NR], 0);
+		YIELDS(&b, (i + 1) * TURN_NS, other[i % NR], 0);
+	}
+	IN(&b, (TURNS + 1) * TURN_NS, a, 0);
+	SLEEPS(&b, (TURNS + 2) * TURN_NS, a, 0);
+	analyse(&b);
+	conserved(&b, (TURNS + 2) * TURN_NS);
+	assert_float_equal(
+		on_path_of(&b, "a", "waiting for a processor that b had"), TURNS * TURN_NS, 1e-6);
+	finish(&b);
+}
+
 /* Ready for 5 ms although nobody has its processor: it was not allowed to. */
 static void quota(void **state)
 {
@@ -344,6 +374,7 @@ int main(void)
 		cmocka_unit_test(wakes_are_followed),
 		cmocka_unit_test(priority_inversion),
 		cmocka_unit_test(processor_shortage),
+		cmocka_unit_test(long_processor_shortage),
 		cmocka_unit_test(quota),
 		cmocka_unit_test(woken_before_it_sleeps),
 		cmocka_unit_test(library_and_kernel),

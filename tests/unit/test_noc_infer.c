@@ -222,7 +222,8 @@ static void test_figure_2(void **state)
 /* ---- laws on reference graphs -----------------------------------------------------------------
  */
 
-static struct noc_pdg *reference(size_t pattern, double packets, double nodes)
+static struct noc_pdg *reference_with(
+	size_t pattern, double packets, double nodes, double multicast)
 {
 	struct noc_gen_config c;
 	struct noc_pdg *g;
@@ -230,9 +231,15 @@ static struct noc_pdg *reference(size_t pattern, double packets, double nodes)
 	c.pattern = (unsigned)pattern;
 	c.packets = packets;
 	c.nodes = nodes;
+	c.multicast = multicast;
 	assert_int_equal(noc_gen(&c, &g, NULL), BASE_OK);
 	assert_int_equal(noc_pdg_check(g, NULL), BASE_OK);
 	return g;
+}
+
+static struct noc_pdg *reference(size_t pattern, double packets, double nodes)
+{
+	return reference_with(pattern, packets, nodes, 0);
 }
 
 /* The base run of a graph is the one that it was made in. */
@@ -286,10 +293,13 @@ static void test_robust_on_all_patterns(void **state)
 		struct noc_pdg *g = reference(p, 60000, 64), *inferred;
 		struct noc_infer_options o;
 		struct noc_match_counts c;
+		/* inval: an answer waits for four, of which others' come between; four runs are too
+		 * few for some */
+		double least = strcmp(pattern[p].name, "inval") ? 0.99 : 0.85;
 		noc_infer_robust(&o);
 		infer_from(g, NOC_ADAPTIVE, &o, 4, 0, &inferred, &c);
 		assert_int_equal(noc_pdg_check(inferred, NULL), BASE_OK);
-		if ((double)c.found < 0.99 * (double)c.reference ||
+		if ((double)c.found < least * (double)c.reference ||
 			(double)c.quasi > 0.02 * (double)c.reference)
 			fail_msg("%s: %llu of %llu found, %llu quasi", pattern[p].name,
 				(unsigned long long)c.found, (unsigned long long)c.reference,
@@ -391,18 +401,17 @@ static void write_runs(const struct noc_pdg *g, const struct noc_runs *runs, con
 
 /* The graph of windows is that of the whole, where the tolerance is given and nothing is learned of
  * all: with addresses too. */
-static void test_windows(void **state)
+static void windows(double multicast)
 {
-	struct noc_pdg *g = reference(0, 20000, 16), *whole, *parts;
+	struct noc_pdg *g = reference_with(0, 20000, 16, multicast), *whole, *parts;
 	struct noc_sample_options sample = {.design = NOC_ADAPTIVE, .nr_skewed = STREAM_RUNS - 1};
 	struct noc_stream_options o;
 	struct noc_infer_result all, sum;
 	struct noc_runs runs;
 	struct files f;
-	(void)state;
 	g->has_addresses = true;
 	for (uint32_t i = 0; i < g->nr_packets; i++)
-		g->address[i] = i * 64;
+		g->address[i] = noc_pdg_is_copy(g, i) ? g->address[i - 1] : i * 64;
 	assert_int_equal(noc_sample(g, &sample, &runs, NULL), BASE_OK);
 	name_files(&f);
 	write_runs(g, &runs, &f);
@@ -415,7 +424,9 @@ static void test_windows(void **state)
 	assert_int_equal(noc_infer_files(f.input, STREAM_RUNS, &o, f.path[STREAM_RUNS], &sum, NULL),
 		BASE_OK);
 	assert_int_equal(noc_pdg_read(f.path[STREAM_RUNS], &parts, NULL), BASE_OK);
-	assert_int_equal(sum.transmits, g->nr_packets);
+	assert_int_equal(sum.transmits, g->nr_packets - noc_pdg_nr_copies(g));
+	assert_memory_equal(g->destination, parts->destination, g->nr_packets * sizeof(uint32_t));
+	assert_int_equal(noc_pdg_nr_copies(parts), noc_pdg_nr_copies(g));
 	assert_int_equal(sum.dependencies, all.dependencies);
 	assert_int_equal(parts->nr_packets, g->nr_packets);
 	assert_memory_equal(
@@ -428,6 +439,13 @@ static void test_windows(void **state)
 	noc_runs_fini(&runs);
 	noc_pdg_free(g);
 	remove_files(&f);
+}
+
+static void test_windows(void **state)
+{
+	(void)state;
+	windows(0);
+	windows(0.5);
 }
 
 /* A run of other packets, and one in which packets come too late for the window. */

@@ -321,6 +321,166 @@ static void test_any_network(void **state)
 	}
 }
 
+/* ---- multicast --------------------------------------------------------------------------------
+ */
+
+static struct noc_pdg *multicasts(const char *pattern)
+{
+	struct noc_gen_config c;
+	struct noc_pdg *g;
+	noc_gen_config_init(&c);
+	assert_int_equal(noc_gen_config_set(&c, pattern, NULL), BASE_OK);
+	c.packets = 4000;
+	c.nodes = 36;
+	c.multicast = 0.4;
+	assert_int_equal(noc_gen(&c, &g, NULL), BASE_OK);
+	assert_int_equal(noc_pdg_check(g, NULL), BASE_OK);
+	assert_int_equal(g->nr_packets, 4000);
+	assert_true(noc_pdg_nr_copies(g) > 1000);
+	return g;
+}
+
+/* In files: ours hold all of it; Netrace's has packets that wait for the same instead. */
+static void test_multicast_files(void **state)
+{
+	static const char *const pattern[] = {"pattern=inval", "pattern=rand"};
+	struct noc_netrace_options o = {.width_bits = 128, .latency_cycles = 1, .delays = true};
+	char *path = temporary_path();
+	(void)state;
+	for (size_t p = 0; p < BASE_COUNT(pattern); p++) {
+		struct noc_pdg *g = multicasts(pattern[p]), *back;
+		struct noc_netrace_losses losses;
+		struct noc_netrace_notes notes;
+		struct noc_input *in;
+		assert_int_equal(noc_pdg_write(g, path, NULL), BASE_OK);
+		assert_int_equal(noc_pdg_read(path, &back, NULL), BASE_OK);
+		assert_same(g, back, TIMES | GATES | TYPES | (g->has_addresses ? ADDRESSES : 0));
+		noc_pdg_free(back);
+		assert_int_equal(noc_csv_write(g, path, NULL), BASE_OK);
+		assert_int_equal(noc_input_open(path, &in, NULL), BASE_OK);
+		assert_int_equal(noc_csv_read(in, &back, NULL), BASE_OK);
+		noc_input_close(in);
+		assert_same(g, back, TIMES | GATES | TYPES);
+		noc_pdg_free(back);
+		assert_int_equal(noc_netrace_write_file(g, path, &losses, NULL), BASE_OK);
+		assert_int_equal(losses.copies, noc_pdg_nr_copies(g));
+		assert_int_equal(noc_input_open(path, &in, NULL), BASE_OK);
+		assert_int_equal(noc_netrace_read(in, &o, &back, &notes, NULL), BASE_OK);
+		noc_input_close(in);
+		assert_same(g, back, 0);
+		assert_int_equal(noc_pdg_nr_copies(back), 0);
+		for (uint32_t i = 0, gate = 0; i < g->nr_packets; i++) {
+			gate = noc_pdg_is_copy(g, i) ? gate : i;
+			uint64_t nr = g->first[gate + 1] - g->first[gate];
+			assert_int_equal(back->first[i + 1] - back->first[i], nr);
+			/* in ascending order there */
+			uint64_t sum = 0, sum_back = 0;
+			for (uint64_t d = 0; d < nr; d++) {
+				sum += g->dependency[g->first[gate] + d];
+				sum_back += back->dependency[back->first[i] + d];
+			}
+			assert_int_equal(sum, sum_back);
+		}
+		noc_pdg_free(back);
+		noc_pdg_free(g);
+	}
+	unlink(path);
+	free(path);
+}
+
+/* Known answer: the middle of a 3x3 mesh sends to its four neighbours, which no link is shared by;
+ * its interface sends one copy after the other. One of them answers 10 cycles after. */
+static void test_multicast_to_neighbours(void **state)
+{
+	static const uint32_t neighbour[] = {1, 3, 5, 7};
+	struct noc_standard mesh = {"mesh", {"topology=mesh", "dims=3x3", "vcs=4"}};
+	struct noc_pdg *g = noc_pdg_new(9);
+	struct noc_replay_result r;
+	struct noc_network *n;
+	struct noc_config c;
+	(void)state;
+	for (uint32_t i = 0; i < 4; i++)
+		assert_int_equal(noc_pdg_add(g,
+					 &(struct noc_pdg_packet){.source = 4,
+						 .destination = neighbour[i],
+						 .size_flits = 1,
+						 .inputs = i ? NOC_PDG_COPY : 0,
+						 .transmit_cycle = 5,
+						 .receive_cycle = 6,
+						 .delay_cycles = i ? 0 : 5},
+					 NULL),
+			BASE_OK);
+	assert_int_equal(noc_pdg_add(g,
+				 &(struct noc_pdg_packet){.source = 5,
+					 .destination = 2,
+					 .size_flits = 1,
+					 .transmit_cycle = 16,
+					 .receive_cycle = 17,
+					 .delay_cycles = 10},
+				 NULL),
+		BASE_OK);
+	/* not on a copy that another node gets */
+	assert_int_equal(noc_pdg_add_dependency(g, 1, NOC_GIVEN, NULL), BASE_OK);
+	assert_int_equal(noc_pdg_check(g, NULL), BASE_ERR_CORRUPT);
+	g->dependency[0] = 2;
+	assert_int_equal(noc_pdg_check(g, NULL), BASE_OK);
+	g->has_graph = true;
+	configure(&c, &mesh);
+	assert_int_equal(noc_network_open(&n, &c, NULL), BASE_OK);
+	assert_int_equal(noc_replay(g, &c, NOC_REPLAY_GRAPH, NULL, NULL, &r, NULL), BASE_OK);
+	for (uint32_t i = 0; i < 4; i++) {
+		uint64_t alone;
+		assert_int_equal(
+			noc_network_zero_load_cycles(n, 4, neighbour[i], 1, &alone, NULL), BASE_OK);
+		assert_int_equal(r.transmit_cycle[i], 5);
+		assert_int_equal(r.receive_cycle[i], 5 + i + alone);
+	}
+	assert_int_equal(r.transmit_cycle[4], r.receive_cycle[2] + 10);
+	/* receivers ascend; who differs is no copy */
+	g->destination[1] = 8;
+	assert_int_equal(noc_pdg_check(g, NULL), BASE_ERR_CORRUPT);
+	g->destination[1] = 3;
+	g->size_flits[1] = 2;
+	assert_int_equal(noc_pdg_check(g, NULL), BASE_ERR_CORRUPT);
+	noc_network_close(n);
+	noc_replay_result_fini(&r);
+	noc_pdg_free(g);
+}
+
+/* In every network: no transmit before its inputs and its delay, copies are sent with it; what was
+ * recorded there gives its own times. */
+static void test_multicast_in_any_network(void **state)
+{
+	struct noc_standard standard[NOC_STANDARDS_MAX];
+	size_t nr = noc_standards(64, standard);
+	(void)state;
+	for (size_t s = 0; s < nr; s++) {
+		struct noc_pdg *g = multicasts("pattern=inval");
+		struct noc_replay_result r, again;
+		struct noc_config c;
+		configure(&c, &standard[s]);
+		assert_int_equal(
+			noc_replay(g, &c, NOC_REPLAY_GRAPH, NULL, NULL, &r, NULL), BASE_OK);
+		assert_int_equal(r.packets, g->nr_packets);
+		for (uint32_t i = 0; i < g->nr_packets; i++) {
+			assert_true(r.receive_cycle[i] > r.transmit_cycle[i]);
+			if (noc_pdg_is_copy(g, i))
+				assert_int_equal(r.transmit_cycle[i], r.transmit_cycle[i - 1]);
+			for (uint64_t d = g->first[i]; d < g->first[i + 1]; d++)
+				assert_true(r.transmit_cycle[i] >=
+					    r.receive_cycle[g->dependency[d]] + g->delay_cycles[i]);
+		}
+		memcpy(g->transmit_cycle, r.transmit_cycle, 4000 * sizeof *r.transmit_cycle);
+		assert_int_equal(
+			noc_replay(g, &c, NOC_REPLAY_STRIPPED, NULL, NULL, &again, NULL), BASE_OK);
+		assert_memory_equal(
+			r.receive_cycle, again.receive_cycle, 4000 * sizeof *r.receive_cycle);
+		noc_replay_result_fini(&again);
+		noc_replay_result_fini(&r);
+		noc_pdg_free(g);
+	}
+}
+
 static void test_too_small_a_network(void **state)
 {
 	struct noc_standard small = {"mesh", {"topology=mesh", "dims=4x4", ""}};
@@ -348,7 +508,7 @@ static enum base_status one_pass(const char *path)
 	noc_gen_config_init(&gen);
 	gen.nodes = 8;
 	gen.packets = 60;
-	gen.pattern = 7;
+	gen.pattern = 10; /* with multicasts */
 	configure(&c, &mesh);
 	s = noc_gen(&gen, &g, NULL);
 	if (s == BASE_OK)
@@ -396,6 +556,9 @@ int main(void)
 		cmocka_unit_test(test_csv_by_hand),
 		cmocka_unit_test(test_own_network),
 		cmocka_unit_test(test_any_network),
+		cmocka_unit_test(test_multicast_files),
+		cmocka_unit_test(test_multicast_to_neighbours),
+		cmocka_unit_test(test_multicast_in_any_network),
 		cmocka_unit_test(test_too_small_a_network),
 		cmocka_unit_test(test_allocation_failures),
 	};

@@ -190,6 +190,12 @@ static void grammar(void **state)
 	assert_false(report_pattern_matches("Lock", "my_lock 1"));
 	assert_true(report_pattern_matches("my*1", "my_lock 1"));
 	assert_false(report_pattern_matches("lock*", "my_lock 1"));
+	assert_true(
+		report_pattern_matches_word("filter", "hand-over of semaphore filtered, filter"));
+	assert_true(report_pattern_matches_word("queue::", "work::queue::take"));
+	assert_false(report_pattern_matches_word("filter", "running run_filter"));
+	assert_false(report_pattern_matches_word("filter", "hand-over of semaphore filtered"));
+	assert_true(report_pattern_matches_word("my*1", "my_lock 1"));
 }
 
 /* ---- path and queues

@@ -38,8 +38,8 @@ export function Answer() {
   const gain = (o: Row | undefined) => {
     const r = o && replay(o);
     if (!o) return '';
-    return r && Math.abs(r.speedup - o.predicted_speedup) >= 0.005
-      ? <>{times(o.predicted_speedup)} <small>{Math.min(r.speedup, o.predicted_speedup).toFixed(2)}–{Math.max(r.speedup, o.predicted_speedup).toFixed(2)}</small></> : times(o.predicted_speedup);
+    const low = r && Math.min(r.speedup_low, o.predicted_speedup), high = r && Math.max(r.speedup_high, o.predicted_speedup);
+    return r && high - low >= 0.005 ? <>{times(o.predicted_speedup)} <small>{low.toFixed(2)}–{high.toFixed(2)}</small></> : times(o.predicted_speedup);
   };
   return (
     <>
@@ -52,7 +52,7 @@ export function Answer() {
           (o: Row[]) => gain(o.find((x) => x.reduction_percent === p))] as any),
         ['helps until', (o) => o[0].helps_until_percent, (o) => (o[0].helps_until_percent >= 100 ? 'all of it' : `${o[0].helps_until_exact ? '' : 'at least '}−${o[0].helps_until_percent.toFixed(0)} %`)],
         ['then it is', (o) => o[0].next_bottleneck]]} />
-      <p class="more">Predicted from the longest path with less of that state. Small: the interval between that and a replay of the run with other waits, where both were made{doc.whatif?.replayed ? ` (replay repeats the run itself within ${pct(Math.abs(doc.whatif.replay_error))})` : ''}. The whole run, whatever is selected.</p>
+      <p class="more">Predicted from the longest path with less of that state. Small: the interval of that and of replays of the run with other waits, where they were made{doc.whatif?.replayed ? ` (replay repeats the run itself within ${pct(Math.abs(doc.whatif.replay_error))})` : ''}. The whole run, whatever is selected.</p>
       {a.caveats.length > 0 && <><h3>What to be careful about</h3><ul>{a.caveats.map((c: string) => <li>{c}</li>)}</ul></>}
       <h3>The critical path, {ns(a.elapsed_ns)}</h3>
       <Table name="the critical path" rows={a.path.filter((r: Row) => has(r.state + r.actor + r.where))} columns={[
@@ -94,7 +94,7 @@ const between = (p: Points, q: number) => {
   return b > a ? x + ((q - a) / (b - a)) * (y - x) : y;
 };
 const pathPoints = (s: Row): Points => [[0, s.pieces[0].from_ns], ...s.pieces.map((p: Row) => [p.to, p.to_ns])] as Points;
-const replayPoints = (s: Row): Points => (s.replay.length && !s.replay.some((p: Row) => p.stuck) ? [[0, doc.whatif!.length_ns], ...s.replay.map((p: Row) => [p.reduction_percent / 100, p.length_ns])] as Points : []);
+const replayPoints = (s: Row, speedup: string): Points => (s.replay.length && !s.replay.some((p: Row) => p.stuck) ? [[0, doc.whatif!.length_ns], ...s.replay.map((p: Row) => [p.reduction_percent / 100, doc.whatif!.length_ns / p[speedup]])] as Points : []);
 // Several states at once. The longest path is a convex function of what is taken away: it is at most what one of the changes alone makes it,
 // or what lies between them, and at least what its slopes at nothing less say together.
 function together(chosen: [Row, number][], whole: number): [number, number] {
@@ -117,9 +117,10 @@ export function WhatIf() {
   if (!w || !s) return <Absent of="whatif" what="predictions" />;
   const piece = pieces.find((x) => r <= x.to + 1e-9) ?? pieces[pieces.length - 1], now = between(pathPoints(s), r);
   const chosen = w.states.flatMap((x: Row, i: number): [Row, number][] => (less[i] ? [[x, less[i] / 100]] : []));
-  const stuck = s.replay.some((p: Row) => p.stuck), replays = replayPoints(s), replayed = replays.length ? between(replays, r) : now;
+  const stuck = s.replay.some((p: Row) => p.stuck), by = (speedup: string) => { const p = replayPoints(s, speedup); return p.length ? between(p, r) : null; };
+  const replayed = by('speedup'), others = [replayed, by('speedup_low'), by('speedup_high')].filter((x): x is number => !!x && Number.isFinite(x));
   const edits = (chosen.length ? chosen : [[s, r]]).map(([x, q]: [Row, number]) => `'${x.state.replaceAll("'", "'\\''")}=-${Math.round(q * 100)}%'`);
-  const [low, high] = chosen.length > 1 ? together(chosen, w.length_ns) : [Math.min(now, replayed), Math.max(now, replayed)];
+  const [low, high] = chosen.length > 1 ? together(chosen, w.length_ns) : [Math.min(now, ...others), Math.max(now, ...others)];
   const gain = (t: number) => times(w.length_ns / Math.max(t, 1));
   return (
     <>
@@ -137,7 +138,7 @@ export function WhatIf() {
         <div>
           <p class="finding" aria-live="polite">{chosen.length > 1
             ? <>{chosen.length} changes together: {span(gain(high), gain(low))}, {span(ns(low), ns(high))} instead of {ns(w.length_ns)} <span class="sure">({chosen.every(([x]: [Row, number]) => x.pieces[0].exact) ? '' : 'about; '}bounds of the longest path, from what each change does alone)</span></>
-            : <>{less[last] ?? 0} % less of “{s.state}”: {span(gain(high), gain(low))}, {span(ns(low), ns(high))} instead of {ns(w.length_ns)} <span class="sure">({!replays.length ? `by the longest path${piece.exact ? '' : ', at most'}` : `longest path ${gain(now)}${piece.exact ? '' : ' at least'}, replay ${gain(replayed)}`})</span></>}</p>
+            : <>{less[last] ?? 0} % less of “{s.state}”: {span(gain(high), gain(low))}, {span(ns(low), ns(high))} instead of {ns(w.length_ns)} <span class="sure">({replayed === null ? `by the longest path${piece.exact ? '' : ', at most'}` : `longest path ${gain(now)}${piece.exact ? '' : ' at least'}, replay ${gain(replayed)}`})</span></>}</p>
           <Plot label={`run time against less of ${s.state}`} x={curve.x} y={curve.y} mark={less[last] ?? 0} xLabel={`per cent less of “${s.state.length > 40 ? `${s.state.slice(0, 39)}…` : s.state}”`} xText={(v) => `${+v.toFixed(1)} %`} yText={ns}
             series={[{ label: 'longest path', color: '--s0' }, ...(s.replay.length ? [{ label: 'replay', color: '--s4', points: true }] : [])]} />
           <p class="more">The curve is of one change alone. {pieces.filter((p) => p.exact).length} of its {pieces.length} pieces are exact, the others chords (the path is at most that long).{stuck ? ' Where replay got stuck it has no point.' : ''} {chosen.length > 1 ? 'What they are together:' : 'The same, in a terminal:'} <code>longpole whatif {doc.name} {edits.map((e: string) => `scale ${e}`).join(' ')}</code></p>

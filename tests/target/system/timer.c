@@ -3,6 +3,7 @@
  * timer - the waiter sleeps 3 ms and works 0.3 ms, 100 times; --beside=1: on its processor a
  * `bystander` works all the time, so each timer interrupt interrupts it and wakes the waiter.
  * Known answer: the wait is for a timer; the bystander is never on the path, for it causes nothing.
+ * --sleep=US: another time; 0: it only works.
  * (What the waiter waits for the processor after the interrupt is short: it is the one that slept.)
  */
 #include <signal.h>
@@ -18,8 +19,9 @@ static void run_bystander(void)
 
 int main(int argc, char **argv)
 {
-	target_check(argc, argv, "--beside --rounds");
+	target_check(argc, argv, "--beside --rounds --sleep");
 	uint64_t rounds = target_number(argc, argv, "--rounds", 100);
+	long sleep_us = (long)target_number(argc, argv, "--sleep", 3000);
 	pid_t bystander = 0;
 
 	role_is("waiter");
@@ -32,7 +34,8 @@ int main(int argc, char **argv)
 		}
 	}
 	for (uint64_t i = 0; i < rounds; i++) {
-		role_sleep(3000);
+		if (sleep_us)
+			role_sleep(sleep_us);
 		role_work(300);
 	}
 	if (bystander) /* to wait for its end would be to depend on it */

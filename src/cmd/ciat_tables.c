@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ciat_tables.c - accesses and sharing summed by data object and by function. */
+#include "cmd/ciat.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ROWS_MAX = 1000 }; /* of JSON */
+#define UNKNOWN_CODE "unknown instructions"
+#define UNNAMED      "memory without a name (stacks, thread data, allocations that were not seen)"
+
+/* ---- rows ----------------------------------------------------------------------------------- */
+
+static struct ciat_row *row_of(struct ciat_table *t, const char *name, enum ciat_kind kind)
+{
+	uint32_t id;
+	uint64_t at;
+	t->texts = t->texts ? t->texts : base_strtab_new();
+	if (!t->texts || base_strtab_intern(t->texts, name, strlen(name), &id) != BASE_OK)
+		return NULL;
+	if (base_map_get(&t->by_name, kind, id, &at))
+		return &t->row[at];
+	struct base_str copy = {0};
+	base_str_add(&copy, name);
+	if (copy.failed || base_grow(&t->row, &t->capacity, t->nr + 1, sizeof *t->row) != BASE_OK ||
+		base_map_put(&t->by_name, kind, id, t->nr) != BASE_OK) {
+		base_str_fini(&copy);
+		return NULL;
+	}
+	t->row[t->nr] = (struct ciat_row){.name = copy.buf, .kind = kind};
+	return &t->row[t->nr++];
+}
+
+static int by_trouble(const void *x, const void *y)
+{
+	const struct ciat_row *a = x, *b = y;
+	uint64_t ma = a->true_misses + a->false_misses + a->upgrades;
+	uint64_t mb = b->true_misses + b->false_misses + b->upgrades;
+	if (ma != mb)
+		return ma < mb ? 1 : -1;
+	if (a->accesses != b->accesses)
+		return a->accesses < b->accesses ? 1 : -1;
+	return strcmp(a->name, b->name);
+}
+
+static void sort(struct ciat_table *t)
+{
+	if (t->nr)
+		qsort(t->row, t->nr, sizeof *t->row, by_trouble);
+}
+
+void ciat_table_fini(struct ciat_table *t)
+{
+	for (size_t i = 0; i < t->nr; i++)
+		base_free(t->row[i].name);
+	base_free(t->row);
+	base_map_fini(&t->by_name);
+	if (t->texts)
+		base_strtab_free(t->texts);
+	*t = (struct ciat_table){0};
+}
+
+/* ---- data objects --------------------------------------------------------------------------- */
+
+static void name_heap(
+	struct base_str *out, struct cmd_slack_names *n, const struct memory_ciat_heap *h)
+{
+	struct base_str text = {0};
+	cmd_slack_heap(n, h->code, &text);
+	const char *from = strstr(base_str_text(&text), " from ");
+	base_str_add(out, h->mapping && from ? "mapping" : "");
+	base_str_add(out, h->mapping && from ? from : base_str_text(&text));
+	base_str_fini(&text);
+}
+
+static struct ciat_row *heap_row(
+	struct ciat_table *t, struct cmd_slack_names *n, const struct memory_ciat_heap *h)
+{
+	struct base_str name = {0};
+	name_heap(&name, n, h);
+	struct ciat_row *row = name.failed ? NULL
+					   : row_of(t, base_str_text(&name),
+						     h->mapping ? CIAT_MAPPING : CIAT_HEAP);
+	base_str_fini(&name);
+	return row;
+}
+
+/* The object that a place without a block belongs to. */
+static struct ciat_row *place_row(struct ciat_table *t, struct cmd_slack_names *n, uint64_t address)
+{
+	struct symbol_variable v;
+	struct memory_place p = {.name = "", .file = ""};
+	const struct memory_source_ops *ops = n->source->ops;
+	if (ops->data_place)
+		return ops->data_place(n->source, address, &p) ? row_of(t, p.name, CIAT_VARIABLE)
+							       : row_of(t, UNNAMED, CIAT_UNNAMED);
+	if (cmd_slack_variable(n, address, &v) && v.offset <= address)
+		return row_of(t, v.name, CIAT_VARIABLE);
+	return row_of(t, UNNAMED, CIAT_UNNAMED);
+}
+
+static uint64_t place_of_site(const struct memory_ciat_result *r, const struct memory_ciat_site *e)
+{
+	unsigned first = e->offsets ? (unsigned)__builtin_ctzll(e->offsets) : 0;
+	return e->line + first * (uint64_t)r->line_bytes / 64;
+}
+
+bool ciat_site_object(struct base_str *out, struct cmd_slack_names *n,
+	const struct memory_ciat_result *r, const struct memory_ciat_site *e)
+{
+	if (!e->heap)
+		return !n->source->ops->data_place &&
+		       cmd_slack_data_at(n, place_of_site(r, e), out);
+	name_heap(out, n, &r->heap[e->heap - 1]);
+	base_str_addf(out, ", byte %" PRIu64, e->heap_offset);
+	return true;
+}
+
+static bool add_sites(
+	struct ciat_table *t, struct cmd_slack_names *n, const struct memory_ciat_result *r)
+{
+	uint64_t line = UINT64_MAX;
+	size_t last = SIZE_MAX;
+	for (size_t i = 0; i < r->nr_sites; i++) {
+		const struct memory_ciat_site *e = &r->site[i];
+		struct ciat_row *row = e->heap ? heap_row(t, n, &r->heap[e->heap - 1])
+					       : place_row(t, n, place_of_site(r, e));
+		if (!row)
+			return false;
+		row->true_misses += e->true_misses;
+		row->false_misses += e->false_misses;
+		row->upgrades += e->upgrades;
+		/* Sites come by line; two objects may take turns in one. */
+		row->lines_moved += e->line != line || (size_t)(row - t->row) != last;
+		line = e->line;
+		last = (size_t)(row - t->row);
+	}
+	return true;
+}
+
+/* Variables that were touched; what is left has no name. */
+static bool add_variables(struct ciat_table *t, struct cmd_slack_names *n,
+	const struct memory_ciat *c, uint64_t *left)
+{
+	uint64_t at = 0;
+	while (n->source->ops->linked && (at = memory_ciat_touched(c, at)) != UINT64_MAX) {
+		struct symbol_variable v;
+		if (!cmd_slack_variable(n, at, &v))
+			break;
+		if (v.offset > at) {
+			at = v.offset;
+			continue;
+		}
+		uint64_t end = v.offset + (v.size_bytes ? v.size_bytes : 1);
+		uint64_t sum = memory_ciat_accesses(c, v.offset, end);
+		struct ciat_row *row = row_of(t, v.name, CIAT_VARIABLE);
+		if (!row)
+			return false;
+		row->accesses += sum;
+		*left -= sum < *left ? sum : *left;
+		at = end > at ? end : at + 1;
+	}
+	return true;
+}
+
+enum base_status ciat_objects(struct ciat_table *t, struct cmd_slack_names *n,
+	const struct memory_ciat *c, const struct memory_ciat_result *r)
+{
+	uint64_t left = r->usage.data_accesses;
+	bool ok = true;
+	for (size_t i = 0; i < r->nr_heap && ok; i++) {
+		const struct memory_ciat_heap *h = &r->heap[i];
+		struct ciat_row *row = heap_row(t, n, h);
+		ok = row != NULL;
+		if (!row)
+			break;
+		row->accesses += h->accesses;
+		row->blocks += h->blocks;
+		row->allocated_bytes += h->bytes;
+		row->allocated_code = h->code;
+		left -= h->accesses < left ? h->accesses : left;
+	}
+	ok = ok && add_variables(t, n, c, &left) && add_sites(t, n, r);
+	if (ok && left) {
+		struct ciat_row *row = row_of(t, UNNAMED, CIAT_UNNAMED);
+		ok = row != NULL;
+		if (row)
+			row->accesses += left;
+	}
+	sort(t);
+	return ok ? BASE_OK : BASE_ERR_NOMEM;
+}
+
+/* ---- functions ------------------------------------------------------------------------------ */
+
+enum base_status ciat_functions(
+	struct ciat_table *t, struct cmd_slack_names *n, const struct memory_ciat_result *r)
+{
+	struct base_str name = {0};
+	bool ok = true;
+	for (size_t i = 0; i < r->nr_functions && ok; i++) {
+		const struct memory_ciat_function *f = &r->function[i];
+		base_str_reset(&name);
+		if (f->code)
+			cmd_slack_name(n, CMD_SLACK_FUNCTION, f->code, &name);
+		else
+			base_str_add(&name, UNKNOWN_CODE);
+		struct ciat_row *row =
+			name.failed ? NULL : row_of(t, base_str_text(&name), CIAT_FUNCTION);
+		ok = row != NULL;
+		if (!row)
+			break;
+		row->loads += f->loads;
+		row->stores += f->stores;
+		row->accesses += f->loads + f->stores;
+		row->raw += f->raw;
+	}
+	for (size_t i = 0; i < r->nr_sites && ok; i++) {
+		const struct memory_ciat_site *e = &r->site[i];
+		base_str_reset(&name);
+		if (e->code)
+			cmd_slack_name(n, CMD_SLACK_FUNCTION, e->code, &name);
+		else
+			base_str_add(&name, UNKNOWN_CODE);
+		struct ciat_row *row =
+			name.failed ? NULL : row_of(t, base_str_text(&name), CIAT_FUNCTION);
+		ok = row != NULL;
+		if (!row)
+			break;
+		row->true_misses += e->true_misses;
+		row->false_misses += e->false_misses;
+		row->upgrades += e->upgrades;
+	}
+	base_str_fini(&name);
+	sort(t);
+	return ok ? BASE_OK : BASE_ERR_NOMEM;
+}
+
+/* ---- text and JSON -------------------------------------------------------------------------- */
+
+void ciat_objects_text(struct base_str *out, const struct ciat_table *t, size_t rows)
+{
+	if (!t->nr || (t->nr == 1 && t->row[0].kind == CIAT_UNNAMED))
+		return;
+	base_str_add(
+		out, "\n      accesses  lines moved    false     true  upgrades  data object\n");
+	for (size_t i = 0; i < t->nr && i < rows; i++) {
+		const struct ciat_row *o = &t->row[i];
+		base_str_addf(out,
+			"  %12" PRIu64 " %12" PRIu64 " %8" PRIu64 " %8" PRIu64 "  %8" PRIu64 "  ",
+			o->accesses, o->lines_moved, o->false_misses, o->true_misses, o->upgrades);
+		report_clean_add(out, o->name);
+		if (o->blocks) {
+			base_str_addf(out, " (%" PRIu64 " %s, ", o->blocks,
+				o->blocks == 1 ? "block" : "blocks");
+			base_str_add_size(out, o->allocated_bytes);
+			base_str_add(out, ")");
+		}
+		base_str_add(out, "\n");
+	}
+	if (t->nr > rows)
+		base_str_addf(out, "  (%zu more: --json has them)\n", t->nr - rows);
+}
+
+void ciat_functions_text(struct base_str *out, const struct ciat_table *t, size_t rows)
+{
+	if (!t->nr || (t->nr == 1 && !strcmp(t->row[0].name, UNKNOWN_CODE)))
+		return;
+	base_str_add(out,
+		"\n         loads       stores       RAW    false     true  upgrades  function\n");
+	for (size_t i = 0; i < t->nr && i < rows; i++) {
+		const struct ciat_row *o = &t->row[i];
+		base_str_addf(out,
+			"  %12" PRIu64 " %12" PRIu64 " %9" PRIu64 " %8" PRIu64 " %8" PRIu64
+			"  %8" PRIu64 "  ",
+			o->loads, o->stores, o->raw, o->false_misses, o->true_misses, o->upgrades);
+		report_clean_add(out, o->name);
+		base_str_add(out, "\n");
+	}
+	if (t->nr > rows)
+		base_str_addf(out, "  (%zu more: --json has them)\n", t->nr - rows);
+}
+
+static json_t *u64(uint64_t v)
+{
+	return json_integer((json_int_t)v);
+}
+
+static json_t *sharing_json(const struct ciat_row *o)
+{
+	return json_pack("{s:s, s:o, s:o, s:o, s:o}", "name", o->name, "accesses", u64(o->accesses),
+		"true_sharing_misses", u64(o->true_misses), "false_sharing_misses",
+		u64(o->false_misses), "upgrades", u64(o->upgrades));
+}
+
+json_t *ciat_objects_json(const struct ciat_table *t)
+{
+	static const char *const kind[] = {"variable", "heap", "mapping", "unnamed", "function"};
+	json_t *list = json_array();
+	for (size_t i = 0; i < t->nr && i < ROWS_MAX; i++) {
+		const struct ciat_row *o = &t->row[i];
+		json_t *j = sharing_json(o);
+		json_object_set_new(j, "kind", json_string(kind[o->kind]));
+		json_object_set_new(j, "lines_moved", u64(o->lines_moved));
+		if (o->blocks) {
+			json_object_set_new(j, "blocks", u64(o->blocks));
+			json_object_set_new(j, "allocated_bytes", u64(o->allocated_bytes));
+		}
+		json_array_append_new(list, j);
+	}
+	return list;
+}
+
+json_t *ciat_functions_json(const struct ciat_table *t)
+{
+	json_t *list = json_array();
+	for (size_t i = 0; i < t->nr && i < ROWS_MAX; i++) {
+		json_t *j = sharing_json(&t->row[i]);
+		json_object_set_new(j, "loads", u64(t->row[i].loads));
+		json_object_set_new(j, "stores", u64(t->row[i].stores));
+		json_object_set_new(j, "raw", u64(t->row[i].raw));
+		json_array_append_new(list, j);
+	}
+	return list;
+}

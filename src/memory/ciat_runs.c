@@ -1,0 +1,391 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ciat_runs.c - pieces of loops as a whole.
+ *
+ * An access is *steady* when all that it does is to be counted: a load by a thread whose value or
+ * copy it is already, a store by the only one who has it. Steady accesses may come in any order,
+ * among all threads. So pieces are looked at first: where two threads touch the same page and one
+ * of them changes something there, the pieces end before that. What is left, each thread can do
+ * on its own: an item that is steady throughout is a number and its places' counts; others are
+ * executed one by one. No access of the same thread ends another one's being steady.
+ */
+#include "memory/ciat_private.h"
+
+/* ---- looking -----------------------------------------------------------------------------------
+ */
+
+struct look {
+	struct memory_ciat *c;
+	uint32_t thread;
+	bool store;
+	uint64_t ok; /* a state that was found steady */
+};
+
+static struct ciat_page *look_page(struct look *l, uint64_t number)
+{
+	struct memory_ciat *c = l->c;
+	struct ciat_page *p = memory_ciat_page(c, number);
+	if (!p)
+		return NULL;
+	if (p->look != c->look.number) {
+		p->look = c->look.number;
+		p->changes = UINT64_MAX;
+		p->thread = (uint16_t)l->thread;
+		p->several = false;
+	} else if (p->thread != l->thread && !p->several) {
+		if (base_grow(&c->look.several, &c->look.several_capacity, c->look.nr_several + 1,
+			    sizeof(struct ciat_page *)) != BASE_OK)
+			return NULL;
+		p->several = true;
+		c->look.several[c->look.nr_several++] = p;
+	}
+	return p;
+}
+
+static bool is_steady(struct look *l, uint64_t state, uint64_t bytes)
+{
+	uint64_t own = (uint64_t)l->thread + 1;
+	if ((state >> STATE_BYTES & bytes) != bytes)
+		return false;
+	if (l->store)
+		return ciat_writer(state) == own && !(uint32_t)state;
+	return ciat_writer(state) == own ||
+	       memory_sets_has(&l->c->sets, (uint32_t)state, l->thread);
+}
+
+/* [offset, offset + size) of one page. */
+static inline __attribute__((always_inline)) bool look_part(
+	struct look *l, struct ciat_page *p, unsigned offset, unsigned size_bytes)
+{
+	const struct memory_ciat *c = l->c;
+	unsigned shift = c->location_shift, end = offset + size_bytes - 1;
+	unsigned whole = (1u << (1u << shift)) - 1, mask = (1u << shift) - 1;
+	const uint64_t *state = ciat_state(p);
+	if (!c->options.without_lines) {
+		const struct ciat_line *line = ciat_lines(c, p);
+		for (unsigned i = offset >> c->line_shift; i <= end >> c->line_shift; i++)
+			if (l->store ? line[i].holders != c->thread[l->thread].alone
+				     : !memory_sets_has(&c->sets, line[i].holders, l->thread))
+				return false;
+	}
+	if (!((offset | size_bytes) & mask)) {
+		for (unsigned g = offset >> shift; g <= end >> shift; g++) {
+			if (state[g] == l->ok)
+				continue;
+			if (!is_steady(l, state[g], whole))
+				return false;
+			l->ok = state[g];
+		}
+		return true;
+	}
+	for (unsigned g = offset >> shift; g <= end >> shift; g++) {
+		unsigned bytes = whole;
+		if (g == offset >> shift)
+			bytes &= whole << (offset & mask);
+		if (g == end >> shift)
+			bytes &= whole >> (mask - (end & mask));
+		if (!is_steady(l, state[g], bytes))
+			return false;
+	}
+	return true;
+}
+
+static enum base_status no_page(const struct memory_ciat *c)
+{
+	return c->used_bytes + c->page_bytes > c->options.memory_limit_bytes ? BASE_ERR_LIMIT
+									     : BASE_ERR_NOMEM;
+}
+
+/* The accesses of one item in a piece; *ret_changes: not all of them are steady. */
+static enum base_status look_item(struct look *l, const struct memory_piece *piece, uint32_t i,
+	uint64_t after, uint8_t *ret_changes)
+{
+	const struct memory_item *t = &piece->item[i];
+	uint64_t at = memory_piece_begin(piece, i), end = memory_piece_end(piece, i);
+	uint64_t address = t->address + at * (uint64_t)t->stride_bytes;
+	unsigned size = t->size_bytes;
+	struct ciat_page *p = NULL;
+	l->ok = UINT64_MAX; /* no state */
+	*ret_changes = false;
+	if (!t->stride_bytes && end > at)
+		end = at + 1;
+	for (; at < end; at++, address += (uint64_t)t->stride_bytes) {
+		unsigned offset = address & (PAGE_BYTES - 1);
+		if (!p || p->number != address >> PAGE_SHIFT)
+			p = look_page(l, address >> PAGE_SHIFT);
+		if (BASE_UNLIKELY(!p))
+			return no_page(l->c);
+		struct ciat_page *second = NULL;
+		unsigned here = size;
+		if (BASE_UNLIKELY(offset + size > PAGE_BYTES)) {
+			here = PAGE_BYTES - offset;
+			second = look_page(l, (address >> PAGE_SHIFT) + 1);
+			if (!second)
+				return no_page(l->c);
+		}
+		if (p->changes < UINT64_MAX && *ret_changes && !second)
+			continue; /* it was this item, earlier */
+		if (BASE_LIKELY(look_part(l, p, offset, here) &&
+				(!second || look_part(l, second, 0, size - here))))
+			continue;
+		*ret_changes = true;
+		uint64_t due = memory_item_due(t, after + at * piece->per_iteration);
+		p->changes = due < p->changes ? due : p->changes;
+		if (second)
+			second->changes = due < second->changes ? due : second->changes;
+	}
+	return BASE_OK;
+}
+
+static enum base_status look_piece(
+	struct memory_ciat *c, const struct memory_piece *piece, uint8_t *changes)
+{
+	struct look l = {.c = c, .thread = piece->thread};
+	uint64_t after = piece->clock;
+	for (uint32_t i = 0; i < piece->nr_items; i++) {
+		const struct memory_item *t = &piece->item[i];
+		after += t->instructions;
+		changes[i] = false;
+		if (t->kind > MEMORY_ATOMIC || !t->size_bytes)
+			continue;
+		l.store = t->kind != MEMORY_LOAD;
+		enum base_status s = look_item(&l, piece, i, after, &changes[i]);
+		if (s != BASE_OK)
+			return s;
+	}
+	return BASE_OK;
+}
+
+/* ---- counting ----------------------------------------------------------------------------------
+ */
+
+static enum base_status add_counts(
+	struct memory_ciat *c, struct ciat_page *p, unsigned location, uint64_t times)
+{
+	uint32_t *count = &ciat_count(c, p)[location];
+	uint64_t sum = *count + times;
+	enum base_status s = BASE_OK;
+	*count = (uint32_t)sum;
+	for (; BASE_UNLIKELY(sum > UINT32_MAX) && s == BASE_OK; sum -= UINT64_C(1) << 32)
+		s = memory_ciat_wrap(c, (p->number << (PAGE_SHIFT - c->location_shift)) + location);
+	return s;
+}
+
+/* The places of an item that is steady: its pages are there. */
+static enum base_status count_places(
+	struct memory_ciat *c, const struct memory_piece *piece, uint32_t i)
+{
+	const struct memory_item *t = &piece->item[i];
+	uint64_t at = memory_piece_begin(piece, i), end = memory_piece_end(piece, i);
+	uint64_t address = t->address + at * (uint64_t)t->stride_bytes, number = UINT64_MAX;
+	uint64_t times = t->kind == MEMORY_ATOMIC ? 2 : 1;
+	struct ciat_page *p = NULL;
+	if (!t->stride_bytes && end > at) {
+		times *= end - at;
+		end = at + 1;
+	}
+	for (; at < end; at++, address += (uint64_t)t->stride_bytes) {
+		if (address >> PAGE_SHIFT != number) {
+			number = address >> PAGE_SHIFT;
+			p = ciat_known_page(c, number);
+		}
+		BASE_ASSERT(p);
+		enum base_status s = add_counts(
+			c, p, (unsigned)(address & (PAGE_BYTES - 1)) >> c->location_shift, times);
+		if (BASE_UNLIKELY(s != BASE_OK))
+			return s;
+	}
+	return BASE_OK;
+}
+
+static struct memory_step step_of(const struct memory_piece *piece, uint32_t i, uint64_t iteration)
+{
+	const struct memory_item *t = &piece->item[i];
+	bool access = t->kind <= MEMORY_ATOMIC;
+	return (struct memory_step){
+		.address = t->address + (access ? iteration * (uint64_t)t->stride_bytes : 0),
+		.code = t->code,
+		.count = access ? 0 : t->count,
+		.size_bytes = t->size_bytes,
+		.thread = piece->thread,
+		.stream = piece->stream,
+		.kind = t->kind,
+		.reg = t->reg};
+}
+
+static enum base_status count_accesses(struct memory_ciat *c, struct memory_ciat_counts *n,
+	const struct memory_item *t, uint64_t times)
+{
+	unsigned class = memory_ciat_class(t->size_bytes);
+	bool load = t->kind != MEMORY_STORE, store = t->kind != MEMORY_LOAD;
+	n->access[0][class][t->reg] += load ? times : 0;
+	n->access[1][class][t->reg] += store ? times : 0;
+	n->access_bytes[0] += load ? times * t->size_bytes : 0;
+	n->access_bytes[1] += store ? times * t->size_bytes : 0;
+	n->atomics += load && store ? times : 0;
+	if (!c->options.with_functions)
+		return BASE_OK;
+	struct memory_ciat_function *f;
+	enum base_status s = memory_ciat_function_at(c, t->code, &f);
+	if (s == BASE_OK) {
+		f->loads += load ? times : 0;
+		f->stores += store ? times : 0;
+	}
+	return s;
+}
+
+/* All that an item adds but for what it does to places. */
+static enum base_status count_item(
+	struct memory_ciat *c, const struct memory_piece *piece, uint32_t i)
+{
+	struct memory_ciat_counts *n = c->thread[piece->thread].counts;
+	const struct memory_item *t = &piece->item[i];
+	uint64_t times = memory_piece_end(piece, i) - memory_piece_begin(piece, i);
+	if (!times)
+		return BASE_OK;
+	n->instructions += times * t->instructions;
+	switch ((enum memory_item_kind)t->kind) {
+	case MEMORY_LOAD:
+	case MEMORY_STORE:
+	case MEMORY_ATOMIC:
+		return count_accesses(c, n, t, times);
+	case MEMORY_BLOCK: {
+		struct memory_step s = step_of(piece, i, 0);
+		return memory_ciat_block(c, &s, times);
+	}
+	case MEMORY_BRANCH:
+		n->branches += times;
+		break;
+	case MEMORY_PROC_CALL:
+		n->branches += times;
+		n->procedure_calls += times;
+		break;
+	case MEMORY_PROC_START:
+		n->procedure_starts += times;
+		break;
+	case MEMORY_PROC_RETURN:
+		n->branches += times;
+		n->returns += times;
+		break;
+	default:
+		break;
+	}
+	return BASE_OK;
+}
+
+/* ---- strings -----------------------------------------------------------------------------------
+ */
+
+static void string_of(struct ciat_thread *t, unsigned kind, uint64_t times)
+{
+	if (t->string_kind == kind) {
+		t->string_length++;
+		return;
+	}
+	if (t->string_length)
+		t->counts->string[t->string_kind][memory_ciat_string(t->string_length)] += times;
+	t->string_kind = kind;
+	t->string_length = 1;
+}
+
+/* Items from .. to - 1 of an iteration; strings that end there have ended that many times. */
+static void strings_of(struct ciat_thread *t, const struct memory_piece *p, uint32_t from,
+	uint32_t to, uint64_t times)
+{
+	for (uint32_t i = from; i < to; i++) {
+		if (p->item[i].kind == MEMORY_LOAD || p->item[i].kind == MEMORY_ATOMIC)
+			string_of(t, 0, times);
+		if (p->item[i].kind == MEMORY_STORE || p->item[i].kind == MEMORY_ATOMIC)
+			string_of(t, 1, times);
+	}
+}
+
+/* From the second iteration on a body that has both kinds does the same each time; one that has
+ * only one makes its string longer. */
+static void count_strings(struct ciat_thread *t, const struct memory_piece *p)
+{
+	uint64_t whole = p->end - p->begin, accesses[2] = {0};
+	if (!whole) {
+		strings_of(t, p, p->begin_item, p->end_item, 1);
+		return;
+	}
+	for (uint32_t i = 0; i < p->nr_items; i++) {
+		accesses[0] += p->item[i].kind == MEMORY_LOAD || p->item[i].kind == MEMORY_ATOMIC;
+		accesses[1] += p->item[i].kind == MEMORY_STORE || p->item[i].kind == MEMORY_ATOMIC;
+	}
+	strings_of(t, p, p->begin_item, p->nr_items, 1);
+	if (whole > 1)
+		strings_of(t, p, 0, p->nr_items, 1);
+	if (whole > 2 && accesses[0] && accesses[1])
+		strings_of(t, p, 0, p->nr_items, whole - 2);
+	else if (whole > 2)
+		t->string_length += (whole - 2) * (accesses[0] + accesses[1]);
+	strings_of(t, p, 0, p->end_item, 1);
+}
+
+/* ---- all ---------------------------------------------------------------------------------------
+ */
+
+/* Items that change states, in the order of the program. */
+static enum base_status run_changes(
+	struct memory_ciat *c, const struct memory_piece *p, const uint8_t *changes)
+{
+	enum base_status s = BASE_OK;
+	uint32_t first = 0, last = p->nr_items;
+	while (first < last && !changes[first])
+		first++;
+	while (last > first && !changes[last - 1])
+		last--;
+	if (first == last)
+		return s;
+	for (uint64_t at = p->begin; at <= p->end && s == BASE_OK; at++)
+		for (uint32_t i = first; i < last && s == BASE_OK; i++) {
+			if (!changes[i] || at < memory_piece_begin(p, i) ||
+				at >= memory_piece_end(p, i))
+				continue;
+			struct memory_step step = step_of(p, i, at);
+			s = memory_ciat_touch(c, &step);
+		}
+	return s;
+}
+
+static enum base_status take_piece(
+	struct memory_ciat *c, const struct memory_piece *p, const uint8_t *changes)
+{
+	enum base_status s = BASE_OK;
+	count_strings(&c->thread[p->thread], p);
+	for (uint32_t i = 0; i < p->nr_items && s == BASE_OK; i++) {
+		s = count_item(c, p, i);
+		if (s == BASE_OK && p->item[i].kind <= MEMORY_ATOMIC && p->item[i].size_bytes &&
+			!changes[i])
+			s = count_places(c, p, i);
+	}
+	return s == BASE_OK ? run_changes(c, p, changes) : s;
+}
+
+enum base_status memory_ciat_pieces(struct memory_ciat *c, const struct memory_steps *steps)
+{
+	size_t nr_items = 0;
+	uint64_t until = steps->until;
+	for (size_t i = 0; i < steps->nr_pieces; i++)
+		nr_items += steps->piece[i].nr_items;
+	enum base_status s = base_grow(&c->look.changes, &c->look.changes_capacity, nr_items, 1);
+	c->look.number++;
+	c->look.nr_several = 0;
+	uint8_t *changes = c->look.changes;
+	for (size_t i = 0; i < steps->nr_pieces && s == BASE_OK; i++) {
+		s = look_piece(c, &steps->piece[i], changes);
+		changes += steps->piece[i].nr_items;
+	}
+	if (s != BASE_OK)
+		return s;
+	for (size_t i = 0; i < c->look.nr_several; i++)
+		until = c->look.several[i]->changes < until ? c->look.several[i]->changes : until;
+	memory_order_take(steps->order, until);
+	changes = c->look.changes;
+	for (size_t i = 0; i < steps->nr_pieces && s == BASE_OK; i++) {
+		s = take_piece(c, &steps->piece[i], changes);
+		changes += steps->piece[i].nr_items;
+	}
+	return s;
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* target_heap.h - what target_call_heap.c and target_call_new.c say of blocks: memory/source.h. */
+#ifndef LONGPOLE_RECORD_TARGET_HEAP_H
+#define LONGPOLE_RECORD_TARGET_HEAP_H
+
+#include "record/target.h"
+
+enum { /* memory/calls.def, memory/source.h */
+	CALL_ALLOCATE = 0x29,
+	CALL_RELEASE = 0x2a,
+	ALLOCATION_HEAP = 0,
+	ALLOCATION_MAPPING = 1,
+};
+
+#define AT          TARGET_EXPORT __attribute__((noinline))
+#define TARGET_SITE ((uint64_t)(uintptr_t)__builtin_return_address(0))
+
+/* After the call, unless it failed. */
+static inline void target_allocated(
+	const void *p, size_t bytes, uint64_t site, unsigned how, uint64_t before)
+{
+	if (p)
+		longpole_target_call(CALL_ALLOCATE, before, target_ticks(), (uint64_t)(uintptr_t)p,
+			bytes, site, how);
+}
+
+/* Before the call: afterwards the memory may be another's. bytes 0: all of the block. */
+static inline void target_released(const void *p, size_t bytes)
+{
+	uint64_t now = target_ticks();
+	if (p)
+		longpole_target_call(CALL_RELEASE, now, now, (uint64_t)(uintptr_t)p, bytes, 0, 0);
+}
+
+#endif

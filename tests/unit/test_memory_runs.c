@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_memory_runs.c - the law: loops analysed as a whole are loops analysed access by access. */
+#include "memory/ciat.h"
+#include "memory_fixture.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <cmocka.h>
+
+enum { LOOPS = 60, BODY_MAX = 6, ARENA_BYTES = 3 * 4096 };
+#define ARENA UINT64_C(0x10000)
+
+struct answer {
+	char *tags, *json, *pages;
+	uint64_t offered, taken; /* iterations */
+};
+
+static void free_answer(struct answer *a)
+{
+	free(a->tags);
+	free(a->json);
+	free(a->pages);
+}
+
+static char *text_of(struct base_str *s)
+{
+	char *text = strdup(base_str_text(s));
+	base_str_fini(s);
+	return text;
+}
+
+static uint64_t iterations(const struct memory_steps *s)
+{
+	uint64_t nr = 0;
+	for (size_t i = 0; i < s->nr_pieces; i++)
+		nr += s->piece[i].end - s->piece[i].begin;
+	return nr;
+}
+
+static struct answer analyse(struct fixture *f, const struct memory_ciat_options *options,
+	const struct memory_order_options *order_options, bool runs)
+{
+	struct answer a = {0};
+	struct memory_order *o;
+	struct memory_ciat *c;
+	struct base_err err = {0};
+	const struct memory_ciat_result *r;
+	assert_int_equal(memory_order_new(&f->source, NULL, order_options, &o, &err), BASE_OK);
+	assert_int_equal(memory_ciat_new(memory_order_threads(o), options, &c, &err), BASE_OK);
+	if (runs)
+		assert_int_equal(memory_order_allow_runs(o, &err), BASE_OK);
+	for (;;) {
+		struct memory_steps steps;
+		enum base_status s = memory_order_next(o, &steps, &err);
+		if (s == BASE_END)
+			break;
+		assert_int_equal(s, BASE_OK);
+		a.offered += iterations(&steps);
+		assert_int_equal(memory_ciat_add(c, &steps, &err), BASE_OK);
+		a.taken += iterations(&steps);
+	}
+	assert_int_equal(memory_ciat_finish(c, 0, &r, &err), BASE_OK);
+	struct base_str tags = {0}, pages = {0};
+	memory_ciat_tags(&tags, r);
+	memory_ciat_usage_file(&pages, r);
+	json_t *json = memory_ciat_json(r, &f->source, NULL);
+	a.json = json_dumps(json, JSON_SORT_KEYS);
+	json_decref(json);
+	a.tags = text_of(&tags);
+	a.pages = text_of(&pages);
+	memory_ciat_free(c);
+	memory_order_free(o);
+	return a;
+}
+
+static struct memory_item random_item(uint64_t *seed, uint32_t thread, unsigned nr_threads)
+{
+	static const uint16_t sizes[] = {1, 2, 4, 8, 8, 8, 16, 32, 3, 0};
+	static const int64_t strides[] = {0, 0, 8, 8, 16, 4, -8, 24, 1, 256};
+	uint32_t what = fixture_random(seed) % 16;
+	struct memory_item t = {.code = 0x400000 + fixture_random(seed) % 8 * 4,
+		.address = ARENA + fixture_random(seed) % ARENA_BYTES,
+		.instructions = fixture_random(seed) % 4 != 0 ? 1 + fixture_random(seed) % 2 : 0};
+	if (what >= 12) {
+		t.kind = (uint8_t)(MEMORY_BLOCK + what % 5);
+		t.address = t.code;
+		if (t.kind == MEMORY_BLOCK) {
+			t.count = 2;
+			t.size_bytes = 6;
+		}
+		return t;
+	}
+	t.kind = what < 7 ? MEMORY_LOAD : what < 11 ? MEMORY_STORE : MEMORY_ATOMIC;
+	t.size_bytes = sizes[fixture_random(seed) % BASE_COUNT(sizes)];
+	t.stride_bytes = strides[fixture_random(seed) % BASE_COUNT(strides)];
+	if (fixture_random(seed) % 3) /* most have memory of their own, or read all the same */
+		t.address += ARENA_BYTES * 2 * (1 + (t.kind == MEMORY_LOAD ? nr_threads : thread));
+	if (fixture_random(seed) % 2)
+		t.address &= ~UINT64_C(7);
+	return t;
+}
+
+static void random_thread(struct fixture *f, uint32_t thread, unsigned nr_threads, uint64_t *seed)
+{
+	uint64_t time_ns = 0;
+	for (unsigned n = 0; n < LOOPS; n++) {
+		uint32_t nr = 1 + fixture_random(seed) % BODY_MAX;
+		uint64_t count = 1 + fixture_random(seed) % (n % 4 ? 100 : 3);
+		if (f->source.info.flags & MEMORY_SOURCE_SERIAL) {
+			time_ns += 1 + fixture_random(seed) % 1000;
+			fixture_put(f, thread,
+				(struct memory_item){.kind = MEMORY_STAMP, .address = time_ns});
+		}
+		fixture_put(f, thread,
+			(struct memory_item){.kind = MEMORY_REPEAT, .address = nr, .count = count});
+		for (uint32_t i = 0; i < nr; i++) {
+			struct memory_item t = random_item(seed, thread, nr_threads);
+			t.address += t.kind <= MEMORY_ATOMIC ? 65536 : 0; /* room for strides */
+			fixture_put(f, thread, t);
+		}
+		for (uint32_t i = fixture_random(seed) % 4; i > 0; i--)
+			fixture_access(f, thread, i % 2 ? MEMORY_LOAD : MEMORY_STORE,
+				ARENA + fixture_random(seed) % ARENA_BYTES, 8);
+		if (!(fixture_random(seed) % 16))
+			fixture_call(f, thread, MEMORY_CALL_barrier, 0x999, nr_threads);
+	}
+}
+
+/* Returns the share of loops' iterations that were taken as a whole. */
+static double one_law(unsigned nr_threads, uint32_t flags,
+	const struct memory_ciat_options *options, uint64_t seed)
+{
+	struct fixture *f = fixture_new(nr_threads, flags);
+	struct memory_order_options order = {.disk_latency_ms = -1};
+	struct base_err err = {0};
+	for (uint32_t t = 0; t < nr_threads; t++)
+		random_thread(f, t, nr_threads, &seed);
+	struct answer one = analyse(f, options, &order, false);
+	assert_int_equal(f->source.ops->rewind(&f->source, &err), BASE_OK);
+	struct answer all = analyse(f, options, &order, true);
+	assert_string_equal(one.tags, all.tags);
+	assert_string_equal(one.json, all.json);
+	assert_string_equal(one.pages, all.pages);
+	assert_int_equal(one.offered, 0);
+	double share = all.offered ? (double)all.taken / (double)all.offered : 0;
+	free_answer(&one);
+	free_answer(&all);
+	memory_source_close(&f->source);
+	return share;
+}
+
+static void test_law(void **state)
+{
+	(void)state;
+	double taken = 0;
+	for (uint64_t seed = 1; seed <= 40; seed++) {
+		struct memory_ciat_options o = {.with_functions = seed % 2,
+			.without_lines = seed % 5 == 0,
+			.location_bytes = 1u << seed % 4,
+			.line_bytes = seed % 3 ? 64 : 8};
+		taken += one_law(1 + (unsigned)(seed % 5), 0, &o, seed);
+		taken += one_law(1 + (unsigned)(seed % 5), MEMORY_SOURCE_SERIAL, &o, seed);
+	}
+	taken += one_law(40, 0, &(struct memory_ciat_options){0}, 99); /* sets of over 32 */
+	assert_true(taken > 10); /* of 81: the law is about something */
+}
+
+/* Threads that read the same and write their own: all of it is taken as a whole, and only the
+ * beginning and the end of loops are steps. */
+static void test_taken(void **state)
+{
+	(void)state;
+	struct fixture *f = fixture_new(4, 0);
+	struct memory_order_options order = {.disk_latency_ms = -1};
+	static const struct memory_ciat_options plain;
+	for (uint32_t t = 0; t < 4; t++)
+		for (unsigned again = 0; again < 8; again++) {
+			fixture_put(f, t,
+				(struct memory_item){
+					.kind = MEMORY_REPEAT, .address = 2, .count = 1000});
+			fixture_put(f, t,
+				(struct memory_item){.kind = MEMORY_LOAD,
+					.address = 0x10000,
+					.size_bytes = 8,
+					.stride_bytes = 8,
+					.instructions = 1});
+			fixture_put(f, t,
+				(struct memory_item){.kind = MEMORY_STORE,
+					.address = 0x100000 + t * 0x10000,
+					.size_bytes = 8,
+					.stride_bytes = 8,
+					.instructions = 1});
+		}
+	struct answer a = analyse(f, &plain, &order, true);
+	assert_true(a.taken > 4 * 6 * 1000); /* the first round reads what was never written: RAR */
+	free_answer(&a);
+	memory_source_close(&f->source);
+}
+
+static void test_failures(void **state)
+{
+	(void)state;
+	for (uint64_t nth = 1; nth < 400; nth++) {
+		struct fixture *f = fixture_new(3, 0);
+		struct memory_order_options plain = {.disk_latency_ms = -1};
+		struct memory_ciat_options options = {.with_functions = true};
+		struct memory_order *o = NULL;
+		struct memory_ciat *c = NULL;
+		const struct memory_ciat_result *r;
+		struct base_err err = {0};
+		uint64_t seed = 7;
+		for (uint32_t t = 0; t < 3; t++)
+			random_thread(f, t, 3, &seed);
+		base_alloc_fail_nth(nth);
+		enum base_status s = memory_order_new(&f->source, NULL, &plain, &o, &err);
+		if (s == BASE_OK)
+			s = memory_order_allow_runs(o, &err);
+		if (s == BASE_OK)
+			s = memory_ciat_new(3, &options, &c, &err);
+		struct memory_steps steps;
+		while (s == BASE_OK && (s = memory_order_next(o, &steps, &err)) == BASE_OK)
+			s = memory_ciat_add(c, &steps, &err);
+		if (s == BASE_END)
+			s = memory_ciat_finish(c, 0, &r, &err);
+		base_alloc_fail_nth(0);
+		memory_ciat_free(c);
+		memory_order_free(o);
+		memory_source_close(&f->source);
+		if (s == BASE_OK)
+			return;
+		assert_int_equal(s, BASE_ERR_NOMEM);
+	}
+	fail_msg("never succeeded");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_law),
+		cmocka_unit_test(test_taken),
+		cmocka_unit_test(test_failures),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
