@@ -13,7 +13,12 @@ from benchlib import compile_c, package_version, run_quiet, spread
 from servers import SERVERS
 
 GOAL_DEFAULT_NS, GOAL_FLOOR_RATIO = 8, 1.3
-GOAL_APP_PERCENT = {"sampled": 3, "stamps": 8}
+# how a program's locks are recorded: options, goal in % of processor time
+APP = {
+    "sampled": (["--locks=sampled"], 3),
+    "sampled, heap named": (["--locks=sampled", "--heap"], 3),  # what longpole locks -- PROG does
+    "stamps": (["--locks=stamps"], 8),
+}
 MODES = ("count", "sampled", "stamps", "full")
 
 
@@ -92,11 +97,11 @@ def run_server(server, prefix):
     """(operations a second, processor time an operation in us), or None."""
     if not server.start(prefix):
         return None
-    before, begin = server.cpu_seconds(), time.monotonic()
-    rate = server.load()
-    seconds, cpu = time.monotonic() - begin, server.cpu_seconds() - before
+    before = server.cpu_seconds()
+    load = server.load()
+    cpu = server.cpu_seconds() - before
     server.stop()
-    return (rate, cpu / (rate * seconds) * 1e6) if rate else None
+    return (load[0] / load[1], cpu / load[0] * 1e6) if load else None
 
 
 def bench_programs(bench, longpole, scratch, quick):
@@ -107,21 +112,22 @@ def bench_programs(bench, longpole, scratch, quick):
         server = SERVERS[name](place, quick)
         if not server.why:
             server.prepare()
-        pairs = 3 if quick else 9
-        more, fewer = {mode: [] for mode in GOAL_APP_PERCENT}, {mode: [] for mode in GOAL_APP_PERCENT}
-        bare = []
-        for i in range(0 if server.why else pairs + 1):
-            result, order = {}, [None, *GOAL_APP_PERCENT]
+        rounds = 5 if quick else 9
+        began, bare = time.monotonic(), []
+        more, fewer = {mode: [] for mode in APP}, {mode: [] for mode in APP}
+        for i in range(0 if server.why else rounds + 1):
+            result, order = {}, [None, *APP]
             for mode in order[i % len(order):] + order[:i % len(order)]:
-                prefix = [] if mode is None else [longpole, "record", "-q", "--sample-hz=0", "--no-switches", "--locks=" + mode, "-o",
+                prefix = [] if mode is None else [longpole, "record", "-q", "--sample-hz=0", "--no-switches", *APP[mode][0], "-o",
                                                   os.path.join(place, "app.lpt"), "--"]
                 result[mode] = run_server(server, prefix)
             if i and all(result.get(mode) for mode in order):  # the first round warms up
                 bare.append(result[None])
-                for mode in GOAL_APP_PERCENT:
+                for mode in APP:
                     more[mode].append((result[mode][1] / result[None][1] - 1) * 100)
                     fewer[mode].append((1 - result[mode][0] / result[None][0]) * 100)
-        for mode, goal in GOAL_APP_PERCENT.items():
+        bench.note("%s took %.0f s" % (name, time.monotonic() - began))
+        for mode, (_options, goal) in APP.items():
             row = "%s under load, locks %s: more processor time an operation" % (name, mode)
             version = package_version(server.package)
             if not more[mode]:

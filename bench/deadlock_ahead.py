@@ -54,9 +54,10 @@ def bench_harm(bench, programs, name, what, times, words):
     program = Program(os.path.join(programs, name))
     why, medians = looks(os.path.join(programs, "deadlock_ahead"), program.pid, times, words)
     out, status = program.end()
-    bad = None if why else len(re.findall(r"LEAK|errors [1-9]", out)) + (status != 0)
+    wrong = [line for line in out.splitlines() if re.search(r"LEAK|errors [1-9]", line)]
+    bad = None if why else len(wrong) + (status != 0)
     bench.row(what, bad, "errors", 0, "max", runs=times,
-              why=why or "%d copies; %s" % (medians[1], out.strip().splitlines()[-1]))
+              why=why or "; ".join(["%d copies" % medians[1], out.strip().splitlines()[-1], *wrong]))
 
 
 def bench_harmless(bench, programs, times):

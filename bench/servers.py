@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""servers - programs of others under load, for benches and studies: start(prefix), load() -> operations a second, stop().
+"""servers - programs of others under load, for benches and studies: start(prefix), load() -> (operations, seconds), stop().
 
 `prefix` is what runs the server: [] or longpole and its options. All sockets and data are in `scratch`.
 """
@@ -85,10 +85,10 @@ class Redis(Server):
         return output_of(["redis-cli", "-s", self.socket, "ping"]).startswith("PONG")
 
     def load(self):
-        n = "30000" if self.quick else "150000"
-        text = output_of(["redis-benchmark", "-s", self.socket, "-t", "set", "-n", n, "-c", "20", "--csv"])
+        n = 50000 if self.quick else 150000
+        text = output_of(["redis-benchmark", "-s", self.socket, "-t", "set", "-n", str(n), "-c", "20", "--csv"])
         rates = re.findall(r'"SET","([0-9.]+)"', text)
-        return float(rates[0]) if rates else None
+        return (n, n / float(rates[0])) if rates else None
 
     def shutdown(self):
         subprocess.run(["redis-cli", "-s", self.socket, "shutdown", "nosave"], capture_output=True, check=False)
@@ -109,7 +109,7 @@ class Memcached(Server):
         return os.path.exists(self.socket)
 
     def load(self):
-        rounds, batch = (150 if self.quick else 1000), 100
+        rounds, batch = (300 if self.quick else 1000), 100
 
         def client(number):
             with socket.socket(socket.AF_UNIX) as s:
@@ -131,7 +131,7 @@ class Memcached(Server):
             thread.start()
         for thread in clients:
             thread.join()
-        return 4 * rounds * batch * 2 / (time.monotonic() - begin)
+        return 4 * rounds * batch * 2, time.monotonic() - begin
 
     def shutdown(self):
         for pid in [self.process.pid, *children_of(self.process.pid)]:
@@ -163,15 +163,16 @@ class MariaDB(Server):
 
     def sysbench(self, what):
         return ["sysbench", "oltp_read_write", "--mysql-socket=" + self.socket, "--mysql-user=root", "--mysql-db=sbtest", "--tables=2",
-                "--table-size=5000", "--threads=%d" % self.threads, "--time=%d" % (4 if self.quick else 15), "--histogram=off", what]
+                "--table-size=5000", "--threads=%d" % self.threads, "--time=0", "--events=%d" % (500 if self.quick else 4000), "--histogram=off",
+                what]
 
     def ready(self):
         return "alive" in output_of(["mariadb-admin", "--no-defaults", "-uroot", "-S", self.socket, "ping"])
 
     def load(self):
         text = output_of(self.sysbench("run"))
-        rates = re.findall(r"transactions: +\d+ +\(([0-9.]+) per sec", text)
-        return float(rates[0]) if rates else None
+        rates = re.findall(r"transactions: +(\d+) +\(([0-9.]+) per sec", text)
+        return (int(rates[0][0]), int(rates[0][0]) / float(rates[0][1])) if rates else None
 
     def shutdown(self):
         output_of(["mariadb-admin", "--no-defaults", "-uroot", "-S", self.socket, "shutdown"])
@@ -202,9 +203,10 @@ server { listen 127.0.0.1:%d; root %s; } }
             return s.connect_ex(("127.0.0.1", self.port)) == 0
 
     def load(self):
-        text = output_of(["ab", "-q", "-n", "5000" if self.quick else "50000", "-c", "64", "http://127.0.0.1:%d/" % self.port])
+        n = 5000 if self.quick else 50000
+        text = output_of(["ab", "-q", "-n", str(n), "-c", "64", "http://127.0.0.1:%d/" % self.port])
         rates = re.findall(r"Requests per second: +([0-9.]+)", text)
-        return float(rates[0]) if rates else None
+        return (n, n / float(rates[0])) if rates else None
 
     def shutdown(self):
         with open(os.path.join(self.scratch, "nginx.pid"), encoding="ascii") as pid:

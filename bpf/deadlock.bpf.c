@@ -44,6 +44,13 @@ struct bpf_iter__task {
 	struct task_struct___deadlock *task;
 };
 
+struct bpf_iter__task_file {
+	struct bpf_iter_meta *meta;
+	struct task_struct___deadlock *task;
+	__u32 fd;
+	struct file *file;
+};
+
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
@@ -150,6 +157,23 @@ int registers(struct bpf_iter__task *ctx)
 	void *saved = (void *)bpf_task_pt_regs((void *)t);
 	if (!saved || bpf_probe_read_kernel(out.value, sizeof out.value, saved))
 		return 0;
+	bpf_seq_write(ctx->meta->seq, &out, sizeof out);
+	return 0;
+}
+
+SEC("iter/task_file")
+int files(struct bpf_iter__task_file *ctx)
+{
+	struct task_struct___deadlock *t = ctx->task;
+	struct file *file = ctx->file;
+	struct deadlock_task_file out = {};
+
+	if (!t || !file || t->flags & KERNEL_THREAD)
+		return 0;
+	out.pid = (__u32)t->tgid;
+	out.fd = ctx->fd;
+	out.mode = file->f_inode->i_mode;
+	out.inode = file->f_inode->i_ino;
 	bpf_seq_write(ctx->meta->seq, &out, sizeof out);
 	return 0;
 }

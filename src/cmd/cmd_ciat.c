@@ -31,7 +31,7 @@ static const struct cmd_option option[] = {
 	{"location", 0, "BYTES", "1 2 4 8", "size of a memory location (default 4)"},
 	{"line", 0, "BYTES", NULL, "size of a cache line (default 64)"},
 	{"no-lines", 0, NULL, NULL, "do not tell false from true sharing; a fifth faster"},
-	{"functions", 0, NULL, NULL, "a table of the instructions that access memory"},
+	{"functions", 0, NULL, NULL, "a table of the instructions, beside that of the functions, that access memory"},
 	{"reuse", 0, "[SHARE]", NULL,
 		"reuse distances and miss-ratio curves; of a share of the lines when given (0.01)"},
 	{"range-shared", 0, "FROM-TO", NULL, "an address range reserved for shared pages"},

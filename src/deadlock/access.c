@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 struct pair {
@@ -233,7 +234,10 @@ static enum base_status add_file(struct search *s, pid_t pid, int fd)
 	struct deadlock_file f;
 	enum base_status status = BASE_OK;
 	bool wanted = false;
+	errno = 0;
 	deadlock_file_kind_of(s->world, &p, fd, s->wants_paths, &f);
+	if (f.kind == DEADLOCK_FILE_NONE)
+		s->to->nr_blind += errno == EACCES || errno == EPERM;
 	for (size_t k = 0; k < s->to->nr && !wanted; k++)
 		wanted = needs(s, k) && is_candidate(&f, &s->to->access[k].key);
 	if (!wanted)
@@ -264,6 +268,36 @@ static enum base_status add_files(struct search *s, pid_t pid)
 	}
 	closedir(dir);
 	return status;
+}
+
+/* By what BPF tells: may it be a file that the key is about? Of a file with a name the kernel's own
+ * number may be another than the one in the key. */
+static bool may_be(mode_t mode, uint64_t inode, const struct deadlock_key *k)
+{
+	switch (k->kind) {
+	case DEADLOCK_KEY_PIPE_DATA:
+	case DEADLOCK_KEY_PIPE_ROOM:
+		return S_ISFIFO(mode) && (inode == k->id || k->space != 0);
+	case DEADLOCK_KEY_SOCKET_DATA:
+	case DEADLOCK_KEY_SOCKET_ROOM:
+		return S_ISSOCK(mode);
+	case DEADLOCK_KEY_FILE_LOCK:
+		return S_ISREG(mode) || S_ISDIR(mode);
+	case DEADLOCK_KEY_EVENTFD_DATA:
+	case DEADLOCK_KEY_EVENTFD_ROOM: /* from Linux 6.16 on they have the type of a file */
+		return !(mode & S_IFMT) || S_ISREG(mode);
+	default:
+		return false;
+	}
+}
+
+static enum base_status add_told_file(void *ctx, pid_t pid, int fd, mode_t mode, uint64_t inode)
+{
+	struct search *s = ctx;
+	bool wanted = false;
+	for (size_t k = 0; k < s->to->nr && !wanted; k++)
+		wanted = needs(s, k) && may_be(mode, inode, &s->to->access[k].key);
+	return wanted ? add_file(s, pid, fd) : BASE_OK;
 }
 
 /* ---- all of them ----------------------------------------------------------------------------- */
@@ -322,11 +356,9 @@ static enum base_status distribute(struct search *s)
 	return BASE_OK;
 }
 
-static enum base_status search_all(struct search *s)
+static enum base_status search_proc(struct search *s)
 {
 	enum base_status status = BASE_OK;
-	if (deadlock_world_core(s->world) || (!s->wants_memory && !s->wants_files))
-		return BASE_OK;
 	DIR *dir = opendir("/proc");
 	s->buf = s->wants_memory ? base_alloc(BUF_BYTES) : NULL;
 	if (s->wants_memory && !s->buf)
@@ -344,6 +376,24 @@ static enum base_status search_all(struct search *s)
 		closedir(dir);
 	base_free(s->buf);
 	return status;
+}
+
+static enum base_status search_all(struct search *s)
+{
+	struct deadlock_tasks *tasks = deadlock_world_tasks(s->world);
+	if (deadlock_world_core(s->world))
+		return BASE_OK;
+	if (s->wants_files && tasks) {
+		struct base_err refused = {0}; /* then /proc tells */
+		const size_t nr = s->nr;
+		const enum base_status status =
+			deadlock_tasks_files(tasks, add_told_file, s, &refused);
+		if (status == BASE_ERR_NOMEM)
+			return status;
+		s->wants_files = status != BASE_OK;
+		s->nr = status == BASE_OK ? s->nr : nr;
+	}
+	return s->wants_memory || s->wants_files ? search_proc(s) : BASE_OK;
 }
 
 enum base_status deadlock_accesses_find(struct deadlock_world *w, const struct deadlock_wait *wait,

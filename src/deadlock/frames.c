@@ -209,9 +209,9 @@ static void fill_line(struct unwinder *u, Dwfl_Module *module, struct deadlock_f
 	}
 }
 
-static void name_frame(struct unwinder *u, uint64_t pc, struct deadlock_frame *f)
+static void name_frame(struct unwinder *u, struct deadlock_frame *f)
 {
-	Dwfl_Module *module = dwfl_addrmodule(u->dwfl, pc);
+	Dwfl_Module *module = dwfl_addrmodule(u->dwfl, f->pc);
 	if (!module)
 		return;
 	const char *path = dwfl_module_info(module, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
@@ -220,7 +220,7 @@ static void name_frame(struct unwinder *u, uint64_t pc, struct deadlock_frame *f
 	f->is_runtime = deadlock_module_is_runtime(name);
 	GElf_Off offset = 0;
 	GElf_Sym symbol;
-	name = dwfl_module_addrinfo(module, pc, &offset, &symbol, NULL, NULL, NULL);
+	name = dwfl_module_addrinfo(module, f->pc, &offset, &symbol, NULL, NULL, NULL);
 	if (name && (symbol.st_size == 0 || offset < symbol.st_size)) {
 		f->function = readable(u, name);
 		f->offset = offset;
@@ -241,7 +241,7 @@ static void fill_frame(struct unwinder *u, uint64_t pc, struct deadlock_frame *f
 	struct base_map *places = deadlock_world_places(u->world);
 	const uint64_t inode = r ? r->inode : 0, at = r ? pc - r->start + r->offset : 0;
 	uint64_t value;
-	*f = (struct deadlock_frame){.function = "", .module = "", .file = ""};
+	*f = (struct deadlock_frame){.pc = pc, .function = "", .module = "", .file = ""};
 	if (inode && base_map_get(places, inode, at, &value)) {
 		const struct place *known = (const struct place *)(uintptr_t)value;
 		if (known->device == r->device) {
@@ -250,8 +250,7 @@ static void fill_frame(struct unwinder *u, uint64_t pc, struct deadlock_frame *f
 			return;
 		}
 	}
-	name_frame(u, pc, f);
-	f->pc = pc;
+	name_frame(u, f);
 	struct place *place =
 		inode ? base_arena_alloc(deadlock_world_arena(u->world), sizeof *place) : NULL;
 	if (!place)

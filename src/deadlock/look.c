@@ -291,7 +291,7 @@ enum base_status deadlock_look(struct deadlock_monitor *m, const struct deadlock
 	if (s == BASE_OK && deadlock_monitor_tasks(m)) {
 		size_t nr;
 		const struct deadlock_sleeper *thread = deadlock_monitor_threads(m, &nr);
-		deadlock_world_note_list(l.a->world, thread, nr);
+		deadlock_world_use_tasks(l.a->world, deadlock_monitor_tasks(m), thread, nr);
 	}
 	if (s == BASE_OK)
 		s = collect(&l);

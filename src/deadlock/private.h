@@ -131,10 +131,12 @@ struct deadlock_listed {
 	pid_t pid, parent;
 };
 const struct deadlock_listed *deadlock_world_list(struct deadlock_world *w, size_t *ret_nr);
-/* The list, from a pass that saw the parents: a tenth of what reading /proc/PID/stat costs. Nothing
- * is noted without memory: then /proc is read. `s` is sorted by tid. */
-void deadlock_world_note_list(
-	struct deadlock_world *w, const struct deadlock_sleeper *s, size_t nr);
+/* BPF shall be asked rather than /proc, where it can: for the list, of which the pass that found
+ * `s` (sorted by tid) saw the parents, and for open files. */
+struct deadlock_tasks;
+void deadlock_world_use_tasks(struct deadlock_world *w, struct deadlock_tasks *tasks,
+	const struct deadlock_sleeper *s, size_t nr);
+struct deadlock_tasks *deadlock_world_tasks(const struct deadlock_world *w); /* NULL: none */
 /* /proc/locks as it was when it was first asked for; "": unreadable. One read takes milliseconds on
  * some machines: the kernel waits for all processors. */
 const char *deadlock_world_locks(struct deadlock_world *w);
@@ -274,6 +276,13 @@ enum base_status deadlock_tasks_threads(struct deadlock_tasks *t, struct deadloc
 enum base_status deadlock_tasks_registers(struct deadlock_tasks *t, struct deadlock_wait *wait,
 	size_t nr_waits, struct base_err *err) BASE_MUST_CHECK;
 
+/* All open files of the machine: a tenth of what /proc/PID/fd costs. `inode` is the kernel's
+ * number, which is not what stat() tells on some file systems. Ends with the first status that is
+ * not OK. */
+typedef enum base_status deadlock_file_fn(
+	void *ctx, pid_t pid, int fd, mode_t mode, uint64_t inode);
+enum base_status deadlock_tasks_files(
+	struct deadlock_tasks *t, deadlock_file_fn *each, void *ctx, struct base_err *err);
 struct deadlock_tasks *deadlock_monitor_tasks(const struct deadlock_monitor *m);
 
 /* ---- running ahead (ahead.c) ------------------------------------------------------------------

@@ -25,6 +25,7 @@ struct deadlock_world {
 	struct base_map places;  /* of code, that have names: frames.c */
 	struct deadlock_peers peers;
 	const struct deadlock_core *core; /* NULL: live */
+	struct deadlock_tasks *tasks;     /* NULL: /proc is read */
 	bool has_peers, has_list;
 	struct deadlock_listed *list;
 	size_t list_capacity, nr_listed;
@@ -160,14 +161,21 @@ static bool add_listed(struct deadlock_world *w, pid_t pid, pid_t parent)
 	return true;
 }
 
-void deadlock_world_note_list(struct deadlock_world *w, const struct deadlock_sleeper *s, size_t nr)
+void deadlock_world_use_tasks(struct deadlock_world *w, struct deadlock_tasks *tasks,
+	const struct deadlock_sleeper *s, size_t nr)
 {
+	w->tasks = tasks;
 	w->has_list = true;
 	for (size_t i = 0; w->has_list && i < nr; i++)
 		if (s[i].thread.tid == s[i].thread.pid)
 			w->has_list = add_listed(w, s[i].thread.pid, s[i].thread.parent);
-	if (!w->has_list)
+	if (!w->has_list) /* no memory: from /proc, when it is asked for */
 		w->nr_listed = 0;
+}
+
+struct deadlock_tasks *deadlock_world_tasks(const struct deadlock_world *w)
+{
+	return w->tasks;
 }
 
 static void read_list(struct deadlock_world *w)

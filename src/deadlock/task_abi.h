@@ -53,4 +53,9 @@ struct deadlock_task_registers { /* the program `registers` */
 	__u64 value[DEADLOCK_PT_REGS];
 };
 
+struct deadlock_task_file { /* the program `files` */
+	__u32 pid, fd, mode, pad;
+	__u64 inode; /* the kernel's own number: some file systems tell users another */
+};
+
 #endif

@@ -39,6 +39,13 @@ enum base_status deadlock_tasks_threads(struct deadlock_tasks *t, struct deadloc
 	return base_fail(err, BASE_ERR_ENV, "built without BPF");
 }
 
+enum base_status deadlock_tasks_files(
+	struct deadlock_tasks *t, deadlock_file_fn *each, void *ctx, struct base_err *err)
+{
+	(void)t, (void)each, (void)ctx;
+	return base_fail(err, BASE_ERR_ENV, "built without BPF");
+}
+
 #else
 
 #include <linux/types.h>
@@ -63,7 +70,7 @@ enum { BUFFER_FIRST = 1 << 18, BUFFER_MAX = 1 << 30 };
 /* Of so few an iterator each costs less than one of all threads. */
 enum { PROCESSES_MAX = 16 };
 
-enum { ITERATOR_THREADS, ITERATOR_REGISTERS, ITERATOR_NR };
+enum { ITERATOR_THREADS, ITERATOR_REGISTERS, ITERATOR_FILES, ITERATOR_NR };
 
 struct deadlock_tasks {
 	struct bpf_object *object;
@@ -113,7 +120,7 @@ static void map_list(struct deadlock_tasks *t)
 
 static bool load(struct deadlock_tasks *t, char why[DEADLOCK_WHY_MAX])
 {
-	static const char *const name[ITERATOR_NR] = {"threads", "registers"};
+	static const char *const name[ITERATOR_NR] = {"threads", "registers", "files"};
 	struct stat namespace;
 	if (stat("/proc/self/ns/pid", &namespace) != 0 || namespace.st_ino != FIRST_PID_NAMESPACE) {
 		snprintf(why, DEADLOCK_WHY_MAX,
@@ -276,6 +283,19 @@ enum base_status deadlock_tasks_threads(struct deadlock_tasks *t, struct deadloc
 	s = copy_threads(
 		walked ? (const void *)t->list->task : t->buf, found, thread, capacity, err);
 	*nr = s == BASE_OK ? found : 0;
+	return s;
+}
+
+enum base_status deadlock_tasks_files(
+	struct deadlock_tasks *t, deadlock_file_fn *each, void *ctx, struct base_err *err)
+{
+	struct deadlock_task_file f;
+	size_t length = 0;
+	enum base_status s = pass(t, t->link[ITERATOR_FILES], &length, err);
+	for (size_t i = 0; s == BASE_OK && i + sizeof f <= length; i += sizeof f) {
+		memcpy(&f, t->buf + i, sizeof f);
+		s = each(ctx, (pid_t)f.pid, (int)f.fd, (mode_t)f.mode, f.inode);
+	}
 	return s;
 }
 

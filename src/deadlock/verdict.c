@@ -383,7 +383,7 @@ static enum base_status mark_behind(struct judging *j, bool *behind)
  * explains yet. */
 static enum base_status add_components(struct judging *j, bool weak)
 {
-	struct deadlock_components c;
+	struct deadlock_components c = {0};
 	size_t n = j->a->nr_waits, nr = 0;
 	bool *behind = base_alloc(n + 1);
 	struct deadlock_arc *arc = base_alloc((j->nr_edges + 1) * sizeof *arc);

@@ -178,7 +178,9 @@ enum {
 	GRAPH_ASIDE = 64, /* enqueue, and dequeue with GRAPH_BACK: the actor's state, wait and clock
 			     are left alone (its processor becomes free while it waits); the unit
 			     carries the actor's path length as if it had run until now */
-	GRAPH_KEYED = 128, /* dequeue, peek: only units with this verb's key */
+	GRAPH_KEYED = 128,  /* dequeue, peek: only units with this verb's key */
+	GRAPH_NOBODY = 256, /* enqueue: no path leads through these units, as if nobody had put them
+			       (replay knows better) */
 };
 enum base_status graph_state(struct graph *g, const struct graph_verb *v, struct base_err *err);
 enum base_status graph_enqueue(struct graph *g, const struct graph_verb *v, struct base_err *err);

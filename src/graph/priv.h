@@ -218,7 +218,7 @@ struct take { /* where from, and how */
 
 struct put { /* to do when the moment is closed: its node is what is put */
 	uint32_t queue, tag;
-	bool space;
+	bool space, nobody; /* nobody: as if nobody had put it */
 	uint64_t nr_units, key;
 };
 

@@ -127,6 +127,8 @@ enum base_status graph_put(struct graph *g, const struct put *put, uint64_t t,
 		return BASE_OK;
 	if (BASE_UNLIKELY(put->space))
 		return put_space(g, q, t, n, a, err);
+	if (BASE_UNLIKELY(put->nobody))
+		a = NULL;
 	count_occupancy(q, t);
 	if (BASE_UNLIKELY(q->data.nr_items >= g->max_queued))
 		s = forget_oldest(g, q, t, err);

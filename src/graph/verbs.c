@@ -86,8 +86,12 @@ static inline enum base_status begin(
 /* What a verb puts: units, or the space that it freed. */
 static inline struct put put_of(const struct graph_verb *v, bool space, uint64_t n)
 {
-	return (struct put){
-		.queue = v->queue, .space = space, .nr_units = n, .tag = v->tag, .key = v->key};
+	return (struct put){.queue = v->queue,
+		.space = space,
+		.nobody = v->flags & GRAPH_NOBODY,
+		.nr_units = n,
+		.tag = v->tag,
+		.key = v->key};
 }
 
 static inline struct take take_of(const struct graph_verb *v, bool space, bool keep)
@@ -285,6 +289,7 @@ enum base_status graph_enqueue(struct graph *g, const struct graph_verb *v, stru
 			s = graph_put(g,
 				&(struct put){.queue = v->queue,
 					.tag = v->tag,
+					.nobody = v->flags & GRAPH_NOBODY,
 					.nr_units = n,
 					.key = v->key},
 				t, &g->actor[v->actor], err);

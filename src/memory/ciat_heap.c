@@ -18,6 +18,7 @@ enum {
 	SMALL_PAGES = SMALL_BYTES >> PAGE_SHIFT,
 	LOOK_BACK = 64,       /* large blocks before an address that are tried */
 	BLOCKS_MAX = 1 << 24, /* alive; more are left out */
+	PAGES_MAX = 1 << 20,  /* of a range that is searched for small blocks */
 	FOUND = 256,
 };
 
@@ -199,27 +200,27 @@ static void end_block(struct memory_ciat *c, uint32_t index)
 /* ---- a block begins ---------------------------------------------------------------------------
  */
 
-/* What is alive there has ended, though its end was not seen yet, or never. */
-static void end_overlapped(struct memory_ciat *c, const struct block *new)
+/* Blocks of a heap, or mappings, that have a part of [from, end) end. */
+static void end_within(struct memory_ciat *c, uint64_t from, uint64_t end, bool mappings)
 {
 	struct ciat_heap *h = c->heap;
-	uint64_t end = new->address + new->size_bytes;
-	uint64_t page = new->address >> PAGE_SHIFT;
-	for (uint64_t p = page > SMALL_PAGES ? page - SMALL_PAGES : 0;
-		h->on_page.nr_used && !new->mapping &&p <= (end - 1) >> PAGE_SHIFT; p++) {
+	uint64_t first = from >> PAGE_SHIFT, last = (end - 1) >> PAGE_SHIFT;
+	first = first > SMALL_PAGES ? first - SMALL_PAGES : 0;
+	bool small = !mappings && h->on_page.nr_used && last - first <= PAGES_MAX;
+	for (uint64_t page = first; small && page <= last; page++) {
 		uint64_t b = 0, next;
-		(void)base_map_get(&h->on_page, 0, p, &b);
+		(void)base_map_get(&h->on_page, 0, page, &b);
 		for (; b; b = next) {
 			const struct block *old = &h->block[b - 1];
 			next = old->next;
-			if (old->address < end && new->address < old->address + old->size_bytes)
+			if (old->address < end && from < old->address + old->size_bytes)
 				end_block(c, (uint32_t)(b - 1));
 		}
 	}
 	size_t at = large_up_to(h, end - 1);
 	for (unsigned tries = LOOK_BACK; at-- > 0 && tries; tries--) {
 		const struct block *old = &h->block[h->large[at]];
-		if (old->mapping == new->mapping &&new->address < old->address + old->size_bytes)
+		if (old->mapping == mappings && from < old->address + old->size_bytes)
 			end_block(c, h->large[at]);
 	}
 }
@@ -269,7 +270,8 @@ static enum base_status link_block(struct ciat_heap *h, uint32_t index)
 static enum base_status begin_block(struct memory_ciat *c, struct block b, uint64_t code)
 {
 	struct ciat_heap *h = c->heap;
-	end_overlapped(c, &b);
+	/* What is alive there has ended, though its end was not seen yet, or never. */
+	end_within(c, b.address, b.address + b.size_bytes, b.mapping);
 	enum base_status s = site_at(h, code, b.mapping, &b.site);
 	if (s != BASE_OK)
 		return s;
@@ -341,6 +343,8 @@ static void release(struct memory_ciat *c, const struct memory_call *call)
 			end_block(c, (uint32_t)(first - 1));
 		return;
 	}
+	if (call->argument[1] && end > address) /* with what is in the mapping */
+		end_within(c, address, end, false);
 	size_t at = large_up_to(h, call->argument[1] ? end - 1 : address);
 	for (unsigned tries = LOOK_BACK; at-- > 0 && tries; tries--) {
 		const struct block *b = &h->block[h->large[at]];

@@ -395,6 +395,8 @@ void model_verb(struct model *m, struct thread *t, enum graph_verb_kind verb, ui
 				t->k.wake_queue, GRAPH_ALL, t->graph_state, GRAPH_LAST);
 		}
 	}
+	if (verb >= GRAPH_VERB_wait_empty)
+		t->timed_ns = 0;
 	model_verb_of(m, model_acting(t), verb, time_ns, queue, n, state, flags);
 	t->graph_state = state;
 	t->mode = verb >= GRAPH_VERB_wait_empty ? MODE_WAITING : MODE_RUNNING;

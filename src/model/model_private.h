@@ -108,13 +108,14 @@ struct thread {
 	uint32_t processor_queue; /* entered while it waited: another of ours was there before; else
 				     NONE */
 	uint32_t nr_held, nr_machines;
-	struct awaited awaits;     /* MODE_WAITING */
-	uint64_t cond_wait_ns;     /* when its wait on a condition variable began */
-	uint64_t begin_ns, end_ns; /* life span */
-	uint64_t begin_run_ns;     /* when it came to its processor */
-	uint64_t ready_ns;         /* preempted (or woken: recordings of the system) then; 0: not */
-	uint32_t note_site;        /* of its last annotation that has one */
-	uint32_t *run_by_site;     /* site id -> state + 1 */
+	struct awaited awaits;       /* MODE_WAITING */
+	uint64_t cond_wait_ns;       /* when its wait on a condition variable began */
+	uint64_t timer_ns, timed_ns; /* a time limit ended its last wait; how long that was, or 0 */
+	uint64_t begin_ns, end_ns;   /* life span */
+	uint64_t begin_run_ns;       /* when it came to its processor */
+	uint64_t ready_ns;     /* preempted (or woken: recordings of the system) then; 0: not */
+	uint32_t note_site;    /* of its last annotation that has one */
+	uint32_t *run_by_site; /* site id -> state + 1 */
 	size_t run_capacity;
 	uint32_t nr_others; /* a process's first: of its other threads, so many are there */
 	bool seen, ended, main_thread;
@@ -389,6 +390,7 @@ struct model {
 	struct function_list *pool; /* by (role, site) of running states */
 	size_t nr_pools, pool_capacity;
 	struct base_map pools;
+	struct base_map files;      /* (place, operation) -> how many files it was done to */
 	struct base_map samples;    /* (state, function string, module or chain) -> count */
 	struct base_map inlined_at; /* (0, site) -> first row of what is inlined there */
 	uint32_t nr_inlines;        /* rows that are indexed */
@@ -493,6 +495,7 @@ uint32_t model_queue_of(
 
 /* The state that a thread is in when it waits for nothing. */
 uint32_t model_current_state(const struct thread *t);
+void model_some_child_ended(struct model *m, struct thread *t, uint64_t time_ns);
 /* Who acts: the annotated machine on top, else the thread. */
 uint32_t model_acting(const struct thread *t);
 
@@ -587,6 +590,7 @@ struct model_had model_had_processor(const struct model *m, const struct thread 
 
 /* ---- rules_kernel*.c: the whole system ------------------------------------------------------- */
 
+enum { MODEL_SLEEP_LIMIT = 1 }; /* aux of a sleep: a wait that its time limit ended */
 /* a queue's type beside those of objects */
 #define MODEL_TYPE_WAKE ((enum trace_object_type)(TRACE_OBJECT_NR + 1))
 

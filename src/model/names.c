@@ -313,6 +313,50 @@ static void add_annotated(const struct model *m, struct base_str *s, const struc
 	base_str_add(s, st->class_ix ? trace_text_of(m->defs, st->class_ix) : "begun");
 }
 
+/* ---- files
+ * -------------------------------------------------------------------------------------------------
+ */
+
+enum { FILES_NAMED = 8 }; /* of one place: a tar or a compiler reads thousands, and none matters */
+
+static bool is_of_file(const struct model *m, const struct state_info *st)
+{
+	return st->pub.kind == MODEL_STATE_io && st->class_ix < m->nr_classes &&
+	       m->class_[st->class_ix].type == TRACE_OBJECT_file;
+}
+
+static uint64_t place_key(struct model *m, const struct state_info *st)
+{
+	uint64_t key = 0;
+	for (const char *c = model_site_text(m, st->pub.site); *c; c++)
+		key = base_hash_u64(key + (unsigned char)*c);
+	return key;
+}
+
+/* By the place's text: equal processes have places of their own. */
+static enum base_status count_files(struct model *m)
+{
+	base_map_fini(&m->files);
+	for (uint32_t i = 0; i < m->nr_states; i++) {
+		const struct state_info *st = &m->state[i];
+		uint64_t n = 0, key;
+		if (!is_of_file(m, st))
+			continue;
+		key = place_key(m, st);
+		base_map_get(&m->files, key, st->aux, &n);
+		if (base_map_put(&m->files, key, st->aux, n + 1) != BASE_OK)
+			return base_fail(m->err, BASE_ERR_NOMEM, "out of memory for names");
+	}
+	return BASE_OK;
+}
+
+static bool is_of_many_files(struct model *m, const struct state_info *st)
+{
+	uint64_t n = 0;
+	return is_of_file(m, st) && base_map_get(&m->files, place_key(m, st), st->aux, &n) &&
+	       n > FILES_NAMED;
+}
+
 static void add_state_name(struct model *m, struct base_str *s, uint32_t state)
 {
 	const struct state_info *st = &m->state[state];
@@ -383,10 +427,14 @@ static void add_state_name(struct model *m, struct base_str *s, uint32_t state)
 			break;
 		}
 		base_str_addf(s, "%s of ", io_text(st->aux));
-		model_add_class(m, s, class_ix);
+		if (is_of_many_files(m, st))
+			base_str_add(s, "many files");
+		else
+			model_add_class(m, s, class_ix);
 		break;
 	case MODEL_STATE_sleep:
-		base_str_add(s, "sleeping");
+		base_str_add(s,
+			st->aux == MODEL_SLEEP_LIMIT ? "sleeping until a time limit" : "sleeping");
 		break;
 	case MODEL_STATE_start:
 		base_str_add(s, "starting a program");
@@ -584,6 +632,8 @@ enum base_status model_refresh_names(struct model *m, struct base_err *err)
 {
 	m->err = err ? err : &m->own_err;
 	enum base_status s = list_samples(m);
+	if (s == BASE_OK)
+		s = count_files(m);
 	refresh_roles(m);
 	m->err = NULL;
 	return s;
@@ -623,9 +673,11 @@ void model_add_object_name(struct model *m, uint32_t state, struct base_str *ret
 
 enum base_status model_make_names(struct model *m)
 {
-	enum base_status s_samples = list_samples(m);
-	if (s_samples != BASE_OK)
-		return s_samples;
+	enum base_status status = list_samples(m);
+	if (status == BASE_OK)
+		status = count_files(m);
+	if (status != BASE_OK)
+		return status;
 	name_roles(m);
 	for (uint32_t i = 0; i < m->nr_states; i++) {
 		struct state_info *st = &m->state[i];

@@ -265,7 +265,9 @@ void model_rule_io_end(struct model *m, struct thread *t, const struct trace_rec
 		     t->io.op == e->op;
 	if (known)
 		f = flow_of(m, e->object, e->op == TRACE_IO_write ? FLOW_out : FLOW_in);
-	if (known && e->op == TRACE_IO_connect)
+	if (e->result == -EINTR && t->io.active && e->op == TRACE_IO_read)
+		model_some_child_ended(m, t, r->time_ns);
+	else if (known && e->op == TRACE_IO_connect)
 		end_connect(m, t, r);
 	else if (f && e->op == TRACE_IO_accept)
 		end_accept(m, t, r);
@@ -315,7 +317,9 @@ void model_rule_poll_end(struct model *m, struct thread *t, const struct trace_r
 	uint32_t state = model_current_state(t);
 	struct object *f =
 		e->object && e->result > 0 && !e->writable ? flow_of(m, e->object, FLOW_in) : NULL;
-	if (f && f->queue != NONE && graph_queue_units(m->graph, f->queue))
+	if (e->result == -EINTR) /* by SIGCHLD, of all signals that are seen */
+		model_some_child_ended(m, t, r->time_ns);
+	else if (f && f->queue != NONE && graph_queue_units(m->graph, f->queue))
 		model_verb(m, t, GRAPH_VERB_peek, r->time_ns, f->queue, 1, state, 0);
 	else if (f && f->queue2 != NONE && graph_queue_units(m->graph, f->queue2))
 		model_verb(m, t, GRAPH_VERB_peek, r->time_ns, f->queue2, 1, state,

@@ -2,6 +2,8 @@
 /* rules_lock.c - mutexes, rwlocks, condition variables, barriers, semaphores. */
 #include "model/model_private.h"
 
+#include <errno.h>
+
 static const struct trace_object *definition(const struct model *m, uint32_t object)
 {
 	return object < m->defs->nr_objects ? &m->defs->objects[object] : &m->defs->objects[0];
@@ -110,6 +112,17 @@ static void release(struct model *m, struct thread *t, const struct trace_record
 	(void)r;
 }
 
+/*
+ * Who slept until a time limit, has done next to nothing since and now gives up a lock: whoever met
+ * it there met it by chance. A path through it would explain a moment's wait by all that sleep.
+ */
+static uint32_t by_chance(const struct thread *t, uint64_t time_ns)
+{
+	enum { NEXT_TO_NOTHING = 100 }; /* that part of the sleep */
+	return t->timed_ns && (time_ns - t->timer_ns) * NEXT_TO_NOTHING < t->timed_ns ? GRAPH_NOBODY
+										      : 0;
+}
+
 void model_rule_lock_release(struct model *m, struct thread *t, const struct trace_record *r)
 {
 	uint32_t object = r->u.lock_release.object, site = r->u.lock_release.site;
@@ -118,7 +131,7 @@ void model_rule_lock_release(struct model *m, struct thread *t, const struct tra
 		return;
 	release(m, t, r, object, site);
 	model_verb(m, t, GRAPH_VERB_enqueue, r->time_ns, model_queue_of(m, object, o, 1, site), 1,
-		model_current_state(t), 0);
+		model_current_state(t), by_chance(t, r->time_ns));
 }
 
 /* A trylock that found it taken has not waited; a timed lock gave its wait up. */
@@ -226,7 +239,7 @@ void model_rule_cond_wait(struct model *m, struct thread *t, const struct trace_
 	c->waiters++;
 	t->cond_wait_ns = r->time_ns;
 	model_verb(m, t, GRAPH_VERB_enqueue, r->time_ns, model_queue_of(m, w->mutex, x, 1, w->site),
-		1, state, 0);
+		1, state, by_chance(t, r->time_ns));
 	model_verb(m, t, GRAPH_VERB_wait_empty, r->time_ns,
 		model_queue_of(m, w->object, c, 0, w->site), 1, state, 0);
 }
@@ -277,12 +290,20 @@ void model_rule_cond_wake(struct model *m, struct thread *t, const struct trace_
 		signal = take_signal(c, t->cond_wait_ns);
 	else
 		flags |= GRAPH_EXPLAINED; /* time ran out */
+	if (w->result == ETIMEDOUT)       /* nobody was waited for: it slept */
+		model_rename(m, t, r->time_ns,
+			model_make_state(
+				m, MODEL_STATE_sleep, NONE, NONE, w->site, MODEL_SLEEP_LIMIT));
 	if (signal != NONE)
 		model_verb_of(m, model_acting(t), GRAPH_VERB_dequeue, r->time_ns, signal, 1,
 			model_current_state(t), GRAPH_MORE | GRAPH_LAST);
 	else if (w->result == 0)
 		model_count(m, TRACE_DIAG_signal_unmatched);
 	model_verb(m, t, GRAPH_VERB_dequeue, r->time_ns, mutex, 1, model_current_state(t), flags);
+	if (w->result) {
+		t->timer_ns = r->time_ns;
+		t->timed_ns = r->time_ns - t->cond_wait_ns;
+	}
 	while (pending(c) > c->waiters) { /* signalled, but gone before it arrived */
 		if (--c->signals->sent[0].n == 0)
 			forget_signal(c->signals, 0);

@@ -191,21 +191,30 @@ void model_rule_child_wait(struct model *m, struct thread *t, const struct trace
 		0);
 }
 
+/* The child that ended last, if it did in the wait that is over now. */
+void model_some_child_ended(struct model *m, struct thread *t, uint64_t time_ns)
+{
+	uint32_t queue = model_token_queue(m, TOKEN_child, model_pid_of(m, t), 0, false);
+	if (queue == NONE)
+		model_verb(m, t, GRAPH_VERB_state, time_ns, 0, 0, model_current_state(t),
+			GRAPH_EXPLAINED);
+	else
+		model_verb(m, t, GRAPH_VERB_peek, time_ns, queue, 1, model_current_state(t),
+			GRAPH_LAST | GRAPH_EXPLAINED);
+}
+
 void model_rule_child_waited(struct model *m, struct thread *t, const struct trace_record *r)
 {
 	uint64_t pid = model_pid_key(m, t->stream, r->u.child_waited.pid);
-	/* pid 0: system(), or nobody had ended; if it waited, then for the child that ended last */
-	uint32_t queue = pid ? model_token_queue(m, TOKEN_exit, pid, 0, false)
-			     : model_token_queue(m, TOKEN_child, model_pid_of(m, t), 0, false);
+	uint32_t queue = pid ? model_token_queue(m, TOKEN_exit, pid, 0, false) : NONE;
 	uint32_t site = t->graph_state < m->nr_states ? m->state[t->graph_state].pub.site : 0;
 	if (!t->nr_held)
 		t->run_state = model_run_state(m, t, site);
-	if (queue == NONE)
+	if (!pid) /* system(), or nobody had ended */
+		model_some_child_ended(m, t, r->time_ns);
+	else if (queue == NONE)
 		model_verb(m, t, GRAPH_VERB_state, r->time_ns, 0, 0, model_current_state(t),
 			GRAPH_EXPLAINED);
-	else if (!pid)
-		model_verb(m, t, GRAPH_VERB_peek, r->time_ns, queue, 1, model_current_state(t),
-			GRAPH_LAST | GRAPH_EXPLAINED);
 	else
 		model_verb(m, t, GRAPH_VERB_dequeue, r->time_ns, queue, 1, model_current_state(t),
 			GRAPH_LAST);
@@ -369,6 +378,14 @@ void model_rule_cpu_out(struct model *m, struct thread *t, const struct trace_re
 		model_verb(m, t, GRAPH_VERB_wait_full, r->time_ns, t->io.queue, 1,
 			model_make_state(m, MODEL_STATE_wait, NONE,
 				model_class_of(m, t->io.object, 0), 0, 1),
+			0);
+		return;
+	}
+	if (t->io.active && t->io.op == TRACE_IO_read && t->io.queue != NONE &&
+		kind == MODEL_STATE_io) { /* some was there, but it wants more */
+		model_verb(m, t, GRAPH_VERB_wait_empty, r->time_ns, t->io.queue, 1,
+			model_make_state(m, MODEL_STATE_wait, NONE,
+				model_class_of(m, t->io.object, 0), 0, 0),
 			0);
 		return;
 	}

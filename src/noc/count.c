@@ -37,6 +37,7 @@ void noc_network_each_link(const struct noc_network *n, struct noc_link *ret)
 			.to_port = p->router == UINT32_MAX ? p->node : p->port,
 			.latency_cycles = p->latency,
 			.flit_cycles = p->flit_cycles,
+			.flits_cycle = p->flits,
 			.flits = n->sent_flits[at]};
 	}
 }
@@ -72,20 +73,33 @@ static uint64_t max(uint64_t a, uint64_t b)
 	return a > b ? a : b;
 }
 
-/*
- * When a packet's head, second flit and tail reach the next router. In each router the head takes
- * time that those behind it do not; flits leave `gap` cycles apart at least. Times are convex in
- * the number of the flit, so these three are enough.
- */
-struct train {
-	uint64_t head, second, tail;
+/* What a packet meets in a router. */
+struct stage {
+	uint64_t wait;      /* of the head: until it may ask for the crossbar */
+	uint64_t gap;       /* between flits, at least; 0: several in one cycle */
+	uint64_t in, out;   /* flits a cycle, of the link that it comes from and of the next */
+	uint64_t delay;     /* from the crossbar's grant to the arrival at the next router */
+	bool head_is_alone; /* speculative: nothing follows it in the same cycle */
 };
-static void pass_router(
-	struct train *t, uint64_t flits, uint64_t wait, uint64_t gap, uint64_t delay)
+
+/* Cycles in which flits arrive become those of the next router. */
+static void pass_router(uint64_t *flit, uint64_t nr, const struct stage *s)
 {
-	uint64_t head = t->head + wait, second = max(t->second, head + gap);
-	uint64_t tail = max(t->tail, second + (flits > 2 ? flits - 2 : 0) * gap);
-	*t = (struct train){head + delay, second + delay, tail + delay};
+	uint64_t lanes = s->in < s->out ? s->in : s->out, sent[NOC_LINK_FLITS_MAX] = {0};
+	for (uint64_t i = 0; i < nr; i++) {
+		uint64_t t = i ? max(flit[i], sent[(i - 1) % lanes] + s->gap) : flit[i] + s->wait;
+		if (i >= lanes)
+			t = max(t, sent[i % lanes] + 1);
+		if (i == 1 && s->head_is_alone)
+			t = max(t, sent[0] + 1);
+		sent[i % lanes] = t;
+		flit[i] = t + s->delay;
+	}
+}
+
+static uint64_t own_latency(const struct noc_network *n)
+{
+	return n->config.link_cycles ? n->config.link_cycles : n->topology.wraps ? 2 : 1;
 }
 
 enum base_status noc_network_zero_load_cycles(const struct noc_network *n, uint32_t source,
@@ -104,23 +118,35 @@ enum base_status noc_network_zero_load_cycles(const struct noc_network *n, uint3
 		return base_fail(
 			err, BASE_ERR_USAGE, "with routing = valiant ways are chosen by chance");
 	uint32_t hops = noc_network_distance(n, source, destination);
-	uint64_t latency = c->link_cycles ? c->link_cycles : topology->wraps ? 2 : 1;
-	uint64_t wait = c->routing_delay + (c->speculative ? 0 : c->vc_alloc_delay);
-	struct train t = {.head = 2, .second = 3, .tail = 1 + size_flits};
+	uint64_t *flit = base_alloc(size_flits * sizeof *flit), in = c->node_flits;
 	uint32_t at = topology->node_router[source], to = topology->node_router[destination];
+	if (!flit)
+		return base_fail(err, BASE_ERR_NOMEM, "a packet of %u flits", size_flits);
+	for (uint32_t i = 0; i < size_flits; i++)
+		flit[i] = 2 + i / c->node_flits;
 	for (uint32_t i = 1; i <= hops; i++) {
-		uint64_t link = i < hops ? latency : 1, busy = i < hops ? c->link_flit_cycles : 1;
-		if (topology->table && i < hops) {
-			const struct noc_port *p = noc_topology_port(topology, at,
+		struct noc_port p = {
+			.latency = 1, .flit_cycles = 1, .flits = (uint16_t)c->node_flits};
+		if (i < hops && topology->table)
+			p = *noc_topology_port(topology, at,
 				topology->table[(size_t)at * topology->nr_routers + to]);
-			link = p->latency;
-			busy = p->flit_cycles;
-			at = p->router;
-		}
-		pass_router(&t, size_flits, wait, max(busy, c->sw_alloc_delay),
-			c->sw_alloc_delay + c->crossbar_delay + link);
+		else if (i < hops)
+			p = (struct noc_port){.latency = (uint16_t)own_latency(n),
+				.flit_cycles = (uint16_t)c->link_flit_cycles,
+				.flits = (uint16_t)c->link_flits};
+		pass_router(flit, size_flits,
+			&(struct stage){
+				.wait = c->routing_delay + (c->speculative ? 0 : c->vc_alloc_delay),
+				.gap = p.flits > 1 ? 0 : max(p.flit_cycles, c->sw_alloc_delay),
+				.in = in,
+				.out = p.flits,
+				.delay = c->sw_alloc_delay + c->crossbar_delay + p.latency,
+				.head_is_alone = c->speculative});
+		at = p.router;
+		in = p.flits;
 	}
-	*ret_cycles = size_flits > 1 ? t.tail : t.head;
+	*ret_cycles = flit[size_flits - 1];
+	base_free(flit);
 	return BASE_OK;
 }
 

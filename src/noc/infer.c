@@ -67,6 +67,7 @@ static void view_of(struct noc_view *v, const struct job *j, uint32_t node)
 	v->nr_transmits = x->first_transmit[node + 1] - x->first_transmit[node];
 	v->reception = x->receptions + x->first_reception[node];
 	v->nr_receptions = x->first_reception[node + 1] - x->first_reception[node];
+	v->near_reception = 0;
 	v->ordered = j->packets->ordered[node] != 0;
 	BASE_ASSUME(j->learned);
 	v->learned = j->learned[node];
@@ -98,6 +99,7 @@ static enum base_status do_task(
 	for (uint32_t t = task->from; t < task->to; t++) {
 		struct noc_gate gate;
 		uint32_t packet = v->transmit[t];
+		noc_view_prefetch(v, t + NOC_PREFETCH);
 		enum base_status s = noc_view_gate(v, t, &gate, err);
 		if (s == BASE_OK && gate.nr)
 			s = add_kept(task, v, gate.nr, err);

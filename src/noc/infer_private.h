@@ -50,6 +50,7 @@ struct noc_view {
 	uint32_t tolerance_cycles;
 	const uint32_t *transmit, *reception; /* of the node */
 	uint32_t nr_transmits, nr_receptions;
+	uint32_t near_reception; /* where the last search of a window ended */
 	bool ordered;
 	struct noc_learned learned;
 	struct noc_semantics *semantics; /* read only; NULL: not learned */
@@ -99,6 +100,10 @@ static inline bool noc_pair_has_delay(const struct noc_pair *p)
 	return p->nr && 2 * (uint64_t)p->votes >= p->nr;
 }
 
+/* Of the transmit so far ahead, and of the receptions there, times are fetched: nodes' packets are
+ * far from each other in memory. */
+enum { NOC_PREFETCH = 8 };
+void noc_view_prefetch(const struct noc_view *v, uint32_t t);
 /* Transmit number t of the node. After it, keep[] and certainty[]
  * say which candidates stay. */
 enum base_status noc_view_gate(

@@ -8,10 +8,20 @@
 /* ---- windows ----------------------------------------------------------------------------------
  */
 
-/* First reception of the node that came in the base run at `cycle` or later. */
-static uint32_t first_from(const struct noc_view *v, uint64_t cycle)
+/* First reception of the node that came in the base run at `cycle` or later. Transmits are looked
+ * at in their order, so it is near the one before: in steps that double from there. */
+static uint32_t first_from(struct noc_view *v, uint64_t cycle)
 {
-	uint32_t low = 0, high = v->nr_receptions;
+	uint32_t low = v->near_reception, high = low, step = 1;
+	while (high < v->nr_receptions && noc_view_receive(v, v->reception[high], 0) < cycle) {
+		low = high + 1;
+		high = v->nr_receptions - high > step ? high + step : v->nr_receptions;
+		step *= 2;
+	}
+	for (step = 1; low && noc_view_receive(v, v->reception[low - 1], 0) >= cycle; step *= 2) {
+		high = low - 1;
+		low = high > step ? high - step : 0;
+	}
 	while (low < high) {
 		uint32_t middle = low + (high - low) / 2;
 		if (noc_view_receive(v, v->reception[middle], 0) < cycle)
@@ -19,7 +29,18 @@ static uint32_t first_from(const struct noc_view *v, uint64_t cycle)
 		else
 			high = middle;
 	}
+	v->near_reception = low;
 	return low;
+}
+
+void noc_view_prefetch(const struct noc_view *v, uint32_t t)
+{
+	const size_t stride = v->runs->stride;
+	uint32_t r = v->near_reception + NOC_PREFETCH;
+	if (t < v->nr_transmits)
+		__builtin_prefetch(v->runs->transmit_cycle + v->transmit[t] * stride);
+	if (r < v->nr_receptions)
+		__builtin_prefetch(v->runs->receive_cycle + v->reception[r] * stride);
 }
 
 static enum base_status room(struct noc_view *v, size_t nr, struct base_err *err)
@@ -117,8 +138,7 @@ static enum base_status fill(struct noc_view *v, uint32_t t, uint32_t from, uint
 
 /* Receptions [*ret_from, *ret_to) since the k-th previous transmit. One in the cycle of that
  * transmit is inside, one in the cycle of t itself is not. */
-static void window(
-	const struct noc_view *v, uint32_t t, uint32_t k, uint32_t *ret_from, uint32_t *ret_to)
+static void window(struct noc_view *v, uint32_t t, uint32_t k, uint32_t *ret_from, uint32_t *ret_to)
 {
 	*ret_to = first_from(v, noc_view_transmit(v, v->transmit[t], 0));
 	*ret_from = t >= k ? first_from(v, noc_view_transmit(v, v->transmit[t - k], 0)) : 0;
@@ -126,8 +146,7 @@ static void window(
 		*ret_from = *ret_to; /* transmits of a node that is not ordered */
 }
 
-static void window_of_options(
-	const struct noc_view *v, uint32_t t, uint32_t *ret_from, uint32_t *ret_to)
+static void window_of_options(struct noc_view *v, uint32_t t, uint32_t *ret_from, uint32_t *ret_to)
 {
 	const struct noc_infer_options *o = v->options;
 	window(v, t, o->window_previous, ret_from, ret_to);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* inject.c - the nodes' queues: one flit a cycle and node into the network, and whom to ask for
+/* inject.c - the nodes' queues: node_flits a cycle and node into the network, and whom to ask for
  * more. */
 #include "noc/network_private.h"
 
@@ -182,7 +182,10 @@ void noc_inject(struct noc_network *n)
 	for (uint32_t w = 0; w <= n->nr_nodes / 64; w++) {
 		for (uint64_t bits = n->node_active[w]; bits; bits &= bits - 1) {
 			uint32_t b = (uint32_t)__builtin_ctzll(bits);
-			if (!inject(n, w * 64 + b))
+			bool more = true;
+			for (uint64_t k = 0; k < n->config.node_flits && more; k++)
+				more = inject(n, w * 64 + b);
+			if (!more)
 				n->node_active[w] &= ~((uint64_t)1 << b);
 		}
 	}

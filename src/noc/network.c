@@ -137,7 +137,8 @@ static void wire(struct noc_network *n, uint32_t *ret_longest, size_t *ret_links
 	const struct noc_config *c = &n->config;
 	uint32_t crossbar = (uint32_t)c->crossbar_delay, credit = (uint32_t)c->credit_delay;
 	uint32_t longest = 0, nodes_base = n->nr_routers * n->router_vcs;
-	size_t links = n->nr_nodes;
+	size_t links = n->nr_nodes * c->node_flits; /* flits that can be sent in one cycle */
+	n->rounds = 1;
 	for (uint32_t r = 0; r < n->nr_routers; r++) {
 		for (uint32_t p = 0; p < n->ports; p++) {
 			const struct noc_port *port = noc_topology_port(t, r, p);
@@ -148,16 +149,19 @@ static void wire(struct noc_network *n, uint32_t *ret_longest, size_t *ret_links
 					.vc = port->router * n->router_vcs + port->port * n->vcs,
 					.router = port->router,
 					.delay = crossbar + port->latency + 1,
-					.busy_cycles = port->flit_cycles};
+					.busy_cycles = port->flits > 1 ? 0 : port->flit_cycles,
+					.flits = port->flits};
 				n->back[port->router * n->ports + port->port] =
 					(struct noc_back){.vc = own * n->vcs,
 						.router = r,
-						.delay = port->latency + 1u + credit};
+						.delay = port->latency + 1u + credit,
+						.flits = port->flits};
 			} else if (port->node != UINT32_MAX) {
 				*out = (struct noc_output){.vc = own * n->vcs,
 					.router = r,
 					.delay = crossbar + 2,
-					.busy_cycles = 1,
+					.busy_cycles = port->flits == 1,
+					.flits = port->flits,
 					.eject = NOC_FLIT_EJECT};
 				/* The injection link is as long as the ejection link. */
 				n->inject_vc[port->node] = own * n->vcs;
@@ -165,11 +169,13 @@ static void wire(struct noc_network *n, uint32_t *ret_longest, size_t *ret_links
 				n->back[own] =
 					(struct noc_back){.vc = nodes_base + port->node * n->vcs,
 						.router = n->nr_routers + port->node,
-						.delay = 2 + credit};
+						.delay = 2 + credit,
+						.flits = port->flits};
 			} else {
 				continue;
 			}
-			links++;
+			links += out->flits;
+			n->rounds = max(n->rounds, out->flits);
 			n->narrow |= out->busy_cycles > 1;
 			longest = max(longest, max(out->delay, port->latency + 2u + credit));
 		}
@@ -241,6 +247,10 @@ static enum base_status open_routers(struct noc_network *n, struct base_err *err
 	uint32_t longest;
 	size_t links;
 	wire(n, &longest, &links);
+	if (n->rounds > 1 && n->slow)
+		return base_fail(err, BASE_ERR_USAGE,
+			"links wider than a flit need delays of one cycle: vc_alloc_delay, "
+			"sw_alloc_delay; routing_delay 0 or 1");
 	return make_slots(n, longest, links, err);
 }
 

@@ -12,6 +12,12 @@
  * narrower than a flit and slower allocation spread the flits; noc_network_zero_load_cycles()
  * computes that, too.
  *
+ * A link of w flits a cycle is w lanes: in each cycle the output port that sends on it, and the
+ * input port that it feeds, may take part in w matches of the crossbar, found in w rounds of
+ * switch allocation; flits of one packet may follow each other in one cycle. Where all links are of
+ * width w, the last term is ceil(F / w) - 1. It is a link, not a larger flit: credits and buffers
+ * count flits, so buffers have to hold w times as many to keep it busy.
+ *
  * Work is done only where something can happen: an idle stretch costs nothing, however long it is.
  *
  * topology=ideal is the seed's speed-independent network (Nitta et al., NOCS 2011, section 4): a
@@ -130,7 +136,7 @@ uint32_t noc_network_distance(const struct noc_network *n, uint32_t source, uint
 struct noc_link {
 	uint32_t from_router, from_port;
 	uint32_t to_router, to_port; /* to_router UINT32_MAX: ejection, to_port is the node */
-	uint32_t latency_cycles, flit_cycles;
+	uint32_t latency_cycles, flit_cycles, flits_cycle; /* one of the last two is 1 */
 	uint64_t flits; /* sent since the start or noc_network_count_reset() */
 };
 uint32_t noc_network_routers(const struct noc_network *n);

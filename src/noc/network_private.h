@@ -107,19 +107,21 @@ struct noc_output {
 	uint32_t vc,
 		router; /* first input VC there; of an ejection: own first output VC, own router */
 	uint32_t delay; /* from the crossbar's grant to the arrival */
-	uint16_t busy_cycles;
-	uint16_t eject; /* NOC_FLIT_EJECT or 0 */
+	uint16_t busy_cycles; /* 0: wider than a flit */
+	uint16_t flits;       /* a cycle */
+	uint16_t eject;       /* NOC_FLIT_EJECT or 0 */
 };
 /* Where credits of an input port go. */
 struct noc_back {
 	uint32_t vc, router, delay;
+	uint32_t flits; /* that the link brings in a cycle, and the port may send */
 };
 /* A node's queue of one class. */
 struct noc_queue {
 	uint32_t first, last;
 	uint8_t vc, last_vc; /* UINT8_MAX: none yet */
 };
-enum { NOC_ASK_SLOTS = 1024 };
+enum { NOC_ASK_SLOTS = 1024, NOC_LINK_FLITS_MAX = 16 };
 
 struct noc_network {
 	struct noc_config config;
@@ -133,6 +135,7 @@ struct noc_network {
 	uint32_t nr_routers, nr_nodes, ports, vcs, classes;
 	uint32_t router_vcs; /* ports * vcs */
 	uint32_t words;      /* of a set of a router's input VCs */
+	uint32_t rounds;     /* of switch allocation in a cycle: flits of the widest link */
 	uint32_t route_max, buffer;
 	uint32_t class_first[8], class_last[8];    /* virtual channels of each class */
 	bool lookahead, speculative, narrow, slow; /* slow: allocation delays above 1 */

@@ -57,9 +57,9 @@ static bool grow_one(void *data, size_t elem_bytes, size_t capacity, size_t next
 	return grown != NULL;
 }
 
-static enum base_status grow_packets(struct noc_pdg *g, struct base_err *err)
+static enum base_status grow_packets(struct noc_pdg *g, size_t next, struct base_err *err)
 {
-	size_t capacity = g->packets_capacity, next = capacity ? capacity * 2 : 64;
+	size_t capacity = g->packets_capacity;
 	/* first[] has one more than the others; an array that has grown alone is merely larger */
 	bool ok = grow_one(&g->source, sizeof *g->source, capacity, next) &&
 		  grow_one(&g->destination, sizeof *g->destination, capacity, next) &&
@@ -76,6 +76,11 @@ static enum base_status grow_packets(struct noc_pdg *g, struct base_err *err)
 		return base_fail(err, BASE_ERR_NOMEM, "no memory for %zu packets", next);
 	g->packets_capacity = next;
 	return BASE_OK;
+}
+
+enum base_status noc_pdg_reserve(struct noc_pdg *g, uint32_t nr_packets, struct base_err *err)
+{
+	return nr_packets > g->packets_capacity ? grow_packets(g, nr_packets, err) : BASE_OK;
 }
 
 struct noc_pdg_packet noc_pdg_packet_at(const struct noc_pdg *g, uint32_t i)
@@ -114,7 +119,7 @@ enum base_status noc_pdg_add(
 		return base_fail(err, BASE_ERR_LIMIT, "more than %llu packets",
 			(unsigned long long)NOC_PDG_PACKETS_MAX);
 	if (i == g->packets_capacity) {
-		enum base_status s = grow_packets(g, err);
+		enum base_status s = grow_packets(g, i ? (size_t)i * 2 : 64, err);
 		if (s != BASE_OK)
 			return s;
 	}
@@ -155,8 +160,8 @@ uint32_t noc_pdg_nr_copies(const struct noc_pdg *g)
 struct noc_pdg *noc_pdg_copy(const struct noc_pdg *g)
 {
 	struct noc_pdg *c = noc_pdg_new(g->nr_nodes);
-	if (!c)
-		return NULL;
+	if (!c || noc_pdg_reserve(c, g->nr_packets, NULL) != BASE_OK)
+		return noc_pdg_free(c);
 	for (uint32_t i = 0; i < g->nr_packets; i++) {
 		struct noc_pdg_packet p = noc_pdg_packet_at(g, i);
 		p.inputs &= NOC_PDG_COPY;

@@ -86,6 +86,9 @@ struct noc_pdg_packet {
 	uint8_t type, inputs, units;
 	uint64_t transmit_cycle, receive_cycle, delay_cycles, address;
 };
+/* Room for so many in all: faster, nothing else. */
+enum base_status noc_pdg_reserve(
+	struct noc_pdg *g, uint32_t nr_packets, struct base_err *err) BASE_MUST_CHECK;
 /* What the arrays say of packet i. */
 struct noc_pdg_packet noc_pdg_packet_at(const struct noc_pdg *g, uint32_t i);
 /* Packet i becomes p; its dependencies stay. */

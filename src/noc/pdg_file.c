@@ -342,6 +342,8 @@ static enum base_status reorder(const struct load *l, struct noc_pdg **ret, stru
 	enum base_status s = BASE_OK;
 	if (!to || !place)
 		s = base_fail(err, BASE_ERR_NOMEM, "no memory for %u packets", g->nr_packets);
+	else
+		s = noc_pdg_reserve(to, g->nr_packets, err);
 	for (uint32_t i = 0; i < g->nr_packets && s == BASE_OK; i++) {
 		BASE_ASSUME(l->number);
 		if (l->number[i] >= g->nr_packets || place[l->number[i]])

@@ -24,6 +24,8 @@ struct noc_scratch {
 	uint64_t sw_request[NOC_PORTS_MAX], sw_wanted[NOC_PORTS_MAX]; /* of outputs; of inputs */
 	uint16_t label[NOC_PORTS_MAX][NOC_PORTS_MAX];                 /* [input][output] */
 	uint16_t sw_offer[NOC_PORTS_MAX];
+	uint64_t asked[NOC_PORTS_MAX]; /* input VCs in the first round, with links wider than a flit
+					*/
 	struct {
 		uint16_t in, out, label;
 	} match[NOC_PORTS_MAX];
@@ -627,7 +629,8 @@ static inline void send_flit(struct here *h, uint32_t vc, uint32_t words)
 	}
 }
 
-static inline void use_match(struct here *h, uint32_t i, uint32_t words)
+/* False: a speculative request that came to nothing. */
+static inline bool use_match(struct here *h, uint32_t i, uint32_t words)
 {
 	struct noc_network *n = h->n;
 	uint32_t in = h->s->match[i].in, label = h->s->match[i].label;
@@ -638,9 +641,57 @@ static inline void use_match(struct here *h, uint32_t i, uint32_t words)
 		const struct noc_input_vc *v = &h->input[vc];
 		if (v->state != NOC_VC_ACTIVE || v->out_port != h->s->match[i].out ||
 			!n->credit[v->out])
-			return;
+			return false;
 	}
 	send_flit(h, vc, words);
+	return true;
+}
+
+/*
+ * Links wider than a flit: who asked in the first round and has more to send asks again, where its
+ * own port and the output have lanes left. The crossbar has a port for each lane, so that a match
+ * takes one of the input's and one of the output's.
+ */
+static __attribute__((noinline)) void more_rounds(
+	struct here *h, uint8_t *in_sent, uint8_t *out_sent, uint32_t words)
+{
+	const struct noc_network *n = h->n;
+	uint64_t kind = n->config.sw_allocator;
+	for (uint32_t round = 1; round < n->rounds; round++) {
+		struct switch_sets sets = {0};
+		EACH_BIT(h->s->asked, words, vc)
+		{
+			uint32_t in = n->port_of[vc], out = h->input[vc].out_port;
+			if (noc_has_bit(h->to_sw, (uint32_t)vc) &&
+				in_sent[in] < n->back[h->first_port + in].flits &&
+				out_sent[out] < n->output[h->first_port + out].flits)
+				sw_request(h, (uint32_t)vc, out, 0, &sets);
+		}
+		if (!sets.inputs)
+			return;
+		uint32_t nr = kind == NOC_ALLOCATOR_ISLIP
+				      ? sw_islip(h, sets)
+				      : sw_separable(h, sets, kind == NOC_ALLOCATOR_AGE);
+		for (uint32_t i = 0; i < nr; i++) {
+			in_sent[h->s->match[i].in]++;
+			out_sent[h->s->match[i].out]++;
+			use_match(h, i, words);
+		}
+	}
+}
+
+/* The first round was allocated before VCs were taken: only who had one by then asks in the others.
+ */
+static __attribute__((noinline)) void use_matches_wide(
+	struct here *h, uint32_t nr_matches, uint32_t words)
+{
+	uint8_t in_sent[NOC_PORTS_MAX] = {0}, out_sent[NOC_PORTS_MAX] = {0};
+	for (uint32_t i = 0; i < nr_matches; i++)
+		if (use_match(h, i, words)) {
+			in_sent[h->s->match[i].in]++;
+			out_sent[h->s->match[i].out]++;
+		}
+	more_rounds(h, in_sent, out_sent, words);
 }
 
 /* ---- a cycle -------------------------------------------------------------------------------- */
@@ -658,6 +709,9 @@ static inline __attribute__((always_inline)) bool step(
 	uint32_t nr_asking = any_vc ? allocate_vcs(h, words) : 0;
 	uint32_t nr_matches =
 		any_sw || (speculative && any_vc) ? allocate_switch(h, words, speculative) : 0;
+	bool wide = h->n->rounds > 1;
+	for (uint32_t w = 0; wide && w < words; w++)
+		s->asked[w] = h->to_sw[w];
 	if (any_route)
 		compute_routes(h, words);
 	for (uint32_t i = 0; i < nr_asking; i++) {
@@ -665,7 +719,9 @@ static inline __attribute__((always_inline)) bool step(
 		if (s->vc_grant[vc] != UINT16_MAX)
 			take_vc(h, vc, s->vc_grant[vc], words);
 	}
-	for (uint32_t i = 0; i < nr_matches; i++)
+	if (wide)
+		use_matches_wide(h, nr_matches, words);
+	for (uint32_t i = 0; !wide && i < nr_matches; i++)
 		use_match(h, i, words);
 	uint64_t rest = 0;
 	for (uint32_t w = 0; w < words; w++)

@@ -201,7 +201,9 @@ static struct noc_mean mean_of(const struct sim *s, unsigned what, unsigned clas
 
 double noc_link_busy(const struct noc_result *r, size_t i)
 {
-	return (double)r->link[i].flits * r->link[i].flit_cycles / (double)r->config.measure_cycles;
+	const struct noc_link *l = &r->link[i];
+	return (double)l->flits * l->flit_cycles / l->flits_cycle /
+	       (double)r->config.measure_cycles;
 }
 
 static enum base_status links(struct sim *s, struct base_err *err)
@@ -414,7 +416,7 @@ enum base_status noc_saturation(const struct noc_config *c, struct noc_saturatio
 	*ret = (struct noc_saturation){0};
 	struct search s = {.config = *c, .nr = &ret->simulations, .progress = progress, .ctx = ctx};
 	struct noc_result r;
-	double most = fmin(1, noc_traffic_mean_flits(c));
+	double most = fmin((double)c->node_flits, noc_traffic_mean_flits(c));
 	enum base_status status = at_load(&s, 0.005, 1e9, &r, err);
 	if (status != BASE_OK)
 		return status;

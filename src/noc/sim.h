@@ -50,7 +50,7 @@ typedef bool noc_progress(void *ctx, uint64_t done, uint64_t all);
 enum base_status noc_simulate(const struct noc_config *c, struct noc_result *ret,
 	noc_progress *progress, void *ctx, struct base_err *err) BASE_MUST_CHECK;
 void noc_result_fini(struct noc_result *r);
-/* Share of the measured cycles in which a flit was on link i. */
+/* Share of the measured cycles, and of its lanes, in which a flit was on link i. */
 double noc_link_busy(const struct noc_result *r, size_t i);
 
 struct noc_saturation {
@@ -58,8 +58,8 @@ struct noc_saturation {
 	double load; /* the largest, in steps of 0.01, with a mean latency of at most three times
 			that */
 	double latency_cycles;                       /* there */
-	double accepted_flits, least_accepted_flits; /* at a load of one flit a node and cycle (or a
-							packet, when smaller) */
+	double accepted_flits, least_accepted_flits; /* when each node offers what its link carries,
+							or a packet a cycle, when smaller */
 	unsigned simulations;
 };
 enum base_status noc_saturation(const struct noc_config *c, struct noc_saturation *ret,

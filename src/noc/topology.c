@@ -59,6 +59,23 @@ void noc_topology_node(struct noc_topology *t, uint32_t node, uint32_t router, u
 	t->node_port[node] = (uint8_t)port;
 }
 
+/* Of what the builder has not given a width. */
+static enum base_status set_widths(
+	struct noc_topology *t, const struct noc_config *c, struct base_err *err)
+{
+	for (size_t i = 0; i < (size_t)t->nr_routers * t->ports; i++) {
+		struct noc_port *p = &t->port[i];
+		if (!p->flits)
+			p->flits =
+				(uint16_t)(p->router == UINT32_MAX ? c->node_flits : c->link_flits);
+		if (p->flits > 1 && p->flit_cycles > 1)
+			return base_fail(err, BASE_ERR_USAGE,
+				"link_flit_cycles and link_flits: a link is narrower or wider than "
+				"a flit, not both");
+	}
+	return BASE_OK;
+}
+
 enum base_status noc_topology_init(
 	struct noc_topology *t, const struct noc_config *c, struct base_err *err)
 {
@@ -72,7 +89,8 @@ enum base_status noc_topology_init(
 		[NOC_TOPOLOGY_GRAPH] = noc_topology_graph,
 	};
 	*t = (struct noc_topology){0};
-	return build[c->topology](t, c, err);
+	enum base_status s = build[c->topology](t, c, err);
+	return s == BASE_OK ? set_widths(t, c, err) : s;
 }
 
 /* ---- distances ------------------------------------------------------------------------------ */

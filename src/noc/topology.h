@@ -22,7 +22,9 @@ enum {
 struct noc_port {
 	uint32_t router, port; /* router UINT32_MAX: nothing; see node */
 	uint32_t node;         /* UINT32_MAX: no node here */
-	uint16_t latency, flit_cycles;
+	uint16_t latency;
+	/* A flit keeps it busy for so many cycles, or so many flits cross in one: one is 1. */
+	uint16_t flit_cycles, flits;
 };
 
 struct noc_topology {

@@ -6,8 +6,9 @@
  * Lines as of BookSim's `anynet`, numbers from 0 on:
  *	router 0 node 0 node 1 router 1 10 router 2
  * is router 0 with two nodes, a link to router 1 that takes 10 cycles, one to router 2 of one
- *cycle. The other direction is the same unless router 1's own line gives it. A second number after
- *the latency: cycles that a flit keeps the link busy. `#` and `//` begin a comment.
+ * cycle. The other direction is the same unless router 1's own line gives it. A second number after
+ * the latency: cycles that a flit keeps the link busy; 1/4: four flits cross it in a cycle. `#` and
+ * `//` begin a comment.
  *
  * A way is shortest in cycles, ties go to the lower port. All packets use all virtual channels; so
  *the links that ways take one after the other must not form a ring (Dally and Seitz, 1987), and
@@ -22,11 +23,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { GRAPH_BYTES_MAX = 1 << 24, LATENCY_MAX = 4096, BUSY_MAX = 64, NUMBER_MAX = 1 << 20 };
+enum {
+	GRAPH_BYTES_MAX = 1 << 24,
+	LATENCY_MAX = 4096,
+	BUSY_MAX = 64,
+	FLITS_MAX = 16,
+	NUMBER_MAX = 1 << 20
+};
 
 struct graph_link {
-	uint32_t from, to, latency, busy;
-	bool given; /* by a line of `from` */
+	uint32_t from, to, latency;
+	uint32_t busy, flits; /* cycles a flit, flits a cycle; flits 0: as the configuration says */
+	bool given;           /* by a line of `from` */
 };
 struct graph {
 	const struct noc_config *config;
@@ -59,11 +67,11 @@ static enum base_status read_text(const char *path, struct base_str *ret, struct
 	return ret->failed ? base_fail(err, BASE_ERR_NOMEM, "graph = %s", path) : BASE_OK;
 }
 
-static enum base_status add_link(struct graph *g, uint32_t from, uint32_t to, uint32_t latency,
-	uint32_t busy, bool given, struct base_err *err)
+static enum base_status add_link(struct graph *g, struct graph_link link, struct base_err *err)
 {
+	uint32_t from = link.from, to = link.to;
+	bool given = link.given;
 	uint64_t i;
-	struct graph_link link = {from, to, latency, busy, given};
 	if (base_map_get(&g->link_of, from, to, &i)) {
 		BASE_ASSUME(g->link);
 		if (given && g->link[i].given)
@@ -128,6 +136,28 @@ static bool next_word(const char **at, const char *end, const char *word)
 	return true;
 }
 
+/* After 'router NUMBER': latency, cycles a flit (or 1/flits a cycle), as far as they are there. */
+static enum base_status parse_link(
+	const char **at, const char *end, struct graph_link *l, struct base_err *err)
+{
+	if (next_number(at, end, LATENCY_MAX, &l->latency) &&
+		next_number(at, end, BUSY_MAX, &l->busy)) {
+		l->flits = 1;
+		if (*at < end && **at == '/') {
+			(*at)++;
+			if (!next_number(at, end, FLITS_MAX, &l->flits) || l->busy != 1)
+				l->flits = 0;
+		}
+		if (!l->flits)
+			return base_fail(err, BASE_ERR_USAGE,
+				"flits that cross a link in a cycle are 1/1 to 1/%d", FLITS_MAX);
+	}
+	if (!l->latency || l->latency > LATENCY_MAX || !l->busy || l->busy > BUSY_MAX)
+		return base_fail(err, BASE_ERR_USAGE,
+			"latency is 1 to %d cycles, a flit takes 1 to %d", LATENCY_MAX, BUSY_MAX);
+	return BASE_OK;
+}
+
 static enum base_status parse_line(
 	struct graph *g, const char *at, const char *end, struct base_err *err)
 {
@@ -139,22 +169,24 @@ static enum base_status parse_line(
 	g->nr_routers = own >= g->nr_routers ? own + 1 : g->nr_routers;
 	for (;;) {
 		if (next_word(&at, end, "router")) {
-			uint32_t latency =
-				g->config->link_cycles ? (uint32_t)g->config->link_cycles : 1;
-			uint32_t busy = (uint32_t)g->config->link_flit_cycles;
+			struct graph_link link = {.from = own,
+				.latency = g->config->link_cycles ? (uint32_t)g->config->link_cycles
+								  : 1,
+				.busy = (uint32_t)g->config->link_flit_cycles,
+				.given = true};
 			if (!next_number(&at, end, NOC_ROUTERS_MAX - 1, &other) || other == own)
 				return base_fail(err, BASE_ERR_USAGE,
 					"'router' without another one's number");
 			g->nr_routers = other >= g->nr_routers ? other + 1 : g->nr_routers;
-			if (next_number(&at, end, LATENCY_MAX, &latency))
-				(void)next_number(&at, end, BUSY_MAX, &busy);
-			if (!latency || latency > LATENCY_MAX || !busy || busy > BUSY_MAX)
-				return base_fail(err, BASE_ERR_USAGE,
-					"latency is 1 to %d cycles, a flit takes 1 to %d",
-					LATENCY_MAX, BUSY_MAX);
-			enum base_status s = add_link(g, own, other, latency, busy, true, err);
+			link.to = other;
+			enum base_status s = parse_link(&at, end, &link, err);
 			if (s == BASE_OK)
-				s = add_link(g, other, own, latency, busy, false, err);
+				s = add_link(g, link, err);
+			link.from = other;
+			link.to = own;
+			link.given = false;
+			if (s == BASE_OK)
+				s = add_link(g, link, err);
 			if (s != BASE_OK)
 				return s;
 		} else if (next_word(&at, end, "node")) {
@@ -231,6 +263,8 @@ static enum base_status connect(struct noc_topology *t, const struct graph *g, s
 		uint32_t pa = degree[a->from]++, pb = degree[a->to]++;
 		noc_topology_link(t, a->from, pa, a->to, pb, a->latency, a->busy);
 		noc_topology_link(t, a->to, pb, a->from, pa, b->latency, b->busy);
+		noc_topology_port(t, a->from, pa)->flits = (uint16_t)a->flits;
+		noc_topology_port(t, a->to, pb)->flits = (uint16_t)b->flits;
 	}
 	base_free(degree);
 	return s;

@@ -4,7 +4,8 @@
  * and most calls only move bytes in the stream's buffer. What the kernel moved is seen in the
  * buffer's pointers: bytes asked for, plus what the buffer held before, less what it holds after.
  * When that is not zero, io_begin and io_end are written when the call is over, the first with the
- * stamp of the call's beginning.
+ * stamp of the call's beginning. A read that cannot be over without the kernel is begun at once: it
+ * may last, and what the thread does meanwhile must not be known before it.
  *
  * Exact for a stream that one thread uses at a time. Not seen: wide streams, scanf, and calls that
  * libc makes on streams itself.
@@ -35,6 +36,8 @@ struct stream_call {
 	int64_t held; /* in the buffer: unread, or unwritten */
 	int flags;
 	bool open, writes;
+	bool begun; /* io_begin is written */
+	struct preload_io io;
 };
 
 static int64_t held_bytes(const FILE *f, bool writes)
@@ -65,7 +68,13 @@ static void stream_begin(
 	call->writes = writes;
 	call->flags = stream->_flags;
 	call->held = held_bytes(stream, writes);
-	call->begin_tsc = preload_now();
+	call->begun = !writes && !(call->flags & (STREAM_EOF | STREAM_ERROR | STREAM_PUTTING)) &&
+		      (!call->held || nr_bytes != UINT64_MAX);
+	if (call->begun)
+		preload_io_begin(&call->io, TRACE_IO_read, stream->_fileno,
+			nr_bytes != UINT64_MAX ? nr_bytes : 0, site);
+	else
+		call->begin_tsc = preload_now();
 }
 
 /* `moved`: between the program and the stream. */
@@ -81,7 +90,9 @@ static void stream_end(struct stream_call *call, int64_t moved)
 		result = 0;
 	if (news & STREAM_ERROR)
 		result = -1;
-	if (result != 0 || (!call->writes && (news & STREAM_EOF)))
+	if (call->begun)
+		preload_io_end(&call->io, result);
+	else if (result != 0 || (!call->writes && (news & STREAM_EOF)))
 		preload_io_past(call->writes ? TRACE_IO_write : TRACE_IO_read,
 			preload_fd_object(f->_fileno), result > 0 ? (uint64_t)result : 0,
 			call->site, call->begin_tsc, result);

@@ -114,8 +114,11 @@ static void add_kind(struct base_str *s, const struct report *r, const struct su
 		if (r->trace.process)
 			base_str_add(s, row->state);
 		else
-			base_str_add(s, "asleep because the program asked for it");
+			base_str_addf(s, "asleep because the program asked for it%s",
+				strcmp(row->state, "sleeping") ? " (a wait's time limit ended it)"
+							       : "");
 		add_where(s, ", at ", row->where);
+		add_who(s, ", in ", u);
 		break;
 	case MODEL_STATE_io:
 		base_str_addf(s, "in the kernel: %s", row->state);

@@ -4,7 +4,8 @@
  *
  * A thread that comes to a last poll too early executes a round, and looks again. Then it is taken
  * off the heap until the store is there: what it would execute meanwhile changes nothing, so it is
- * a run of plain instructions, in whole rounds. The last poll is under way when the store is there.
+ * a run of plain instructions, in whole rounds. The last poll begins when the store takes the line
+ * away, or less than a round before, and gets it when the store is complete.
  * (So polls between the first one and the last one load nothing; loops that poll by exchanges
  * would.)
  */
@@ -16,7 +17,8 @@ struct waiting { /* a lane */
 	const struct slack_wait_event *on; /* what it waits for; NULL: nothing */
 	uint64_t rounds_until;             /* a cycle: it goes round until then; 0: not */
 	bool polled, forced;
-	bool posts; /* the item that runs does */
+	bool posts;  /* the item that runs does */
+	uint64_t at; /* when */
 };
 struct slack_waiter {
 	const struct slack_waits *waits;
@@ -99,13 +101,14 @@ static enum base_status go_on_round(
 	return s;
 }
 
-static void let_go(struct slack_machine *m, struct lane *l, uint64_t at)
+/* It went round until `until`; nothing happens before `now`. */
+static void let_go(struct slack_machine *m, struct lane *l, uint64_t until, uint64_t now)
 {
 	struct waiting *p = &m->waiter->lane[l - m->lane];
-	p->rounds_until = at > l->issue ? at : l->issue;
+	p->rounds_until = until > l->issue ? until : l->issue;
 	p->polled = false;
 	m->waiter->nr_parked--;
-	slack_machine_start(m, l, p->rounds_until);
+	slack_machine_start(m, l, p->rounds_until > now ? p->rounds_until : now);
 }
 
 /* What is to be done before the event's item runs. */
@@ -161,10 +164,14 @@ bool slack_wait_skips(const struct slack_machine *m, const struct lane *l)
 	return false;
 }
 
-/* Leaves out what comes next, up to `until`: all iterations of a loop that are within at once. */
-static void pass(struct lane *l, const struct memory_item *t, uint64_t from, uint64_t until)
+/* Leaves out what comes next, up to `until`: all iterations of a loop that are within at once. What
+ * the block before still has to do is not of it. */
+static enum base_status pass(struct slack_machine *m, struct lane *l, const struct memory_item *t,
+	uint64_t from, uint64_t until, struct base_err *err)
 {
-	uint64_t instructions, left;
+	uint64_t instructions, left, tail = l->tail;
+	l->tail = 0;
+	enum base_status s = slack_machine_plain(m, l, tail, l->tail_code, err);
 	if (memory_cursor_iteration(&l->cursor, &instructions, &left) && instructions) {
 		uint64_t nr = (until - from) / instructions;
 		nr = nr < left ? nr : left;
@@ -174,6 +181,7 @@ static void pass(struct lane *l, const struct memory_item *t, uint64_t from, uin
 		}
 	}
 	l->ahead += t->instructions;
+	return s;
 }
 
 static bool is_of(const struct slack_wait_event *e, const struct memory_item *t, uint64_t address)
@@ -196,7 +204,7 @@ enum base_status slack_wait_before(struct slack_machine *m, struct lane *l,
 		if (e->what == SLACK_WAIT_SKIP ? e->position > from : e->position > to)
 			break;
 		if (e->what == SLACK_WAIT_SKIP && from < e->address) {
-			pass(l, t, from, e->address);
+			s = pass(m, l, t, from, e->address, err);
 			*ret = SLACK_WAIT_PASS;
 			break;
 		}
@@ -206,6 +214,7 @@ enum base_status slack_wait_before(struct slack_machine *m, struct lane *l,
 			break; /* of another item that ends here */
 		if (e->what >= SLACK_WAIT_POST) {
 			p->posts = true;
+			p->at = to > from ? l->issue + t->instructions - 1 : l->issue;
 			break;
 		}
 		s = wait_for(m, l, p, e, ret, err);
@@ -215,11 +224,11 @@ enum base_status slack_wait_before(struct slack_machine *m, struct lane *l,
 	return s;
 }
 
-static void wake_those(struct slack_machine *m, uint64_t at)
+static void wake_those(struct slack_machine *m, uint64_t at, uint64_t now)
 {
 	for (uint32_t i = 0; i < m->nr_lanes && m->waiter->nr_parked; i++)
 		if (m->lane[i].state == LANE_SPINS && may_go(m->waiter, m->waiter->lane[i].on))
-			let_go(m, &m->lane[i], at);
+			let_go(m, &m->lane[i], at, now);
 }
 
 void slack_wait_after(struct slack_machine *m, struct lane *l)
@@ -236,7 +245,7 @@ void slack_wait_after(struct slack_machine *m, struct lane *l)
 			m->waiter->taken[p->next->object] = false;
 	}
 	p->posts = false;
-	wake_those(m, l->time);
+	wake_those(m, p->at, l->time);
 }
 
 bool slack_wait_force(struct slack_machine *m)
@@ -249,6 +258,6 @@ bool slack_wait_force(struct slack_machine *m)
 		return false;
 	m->waiter->lane[best - m->lane].forced = true;
 	m->result.forced++;
-	let_go(m, best, best->issue);
+	let_go(m, best, best->issue, best->issue);
 	return true;
 }

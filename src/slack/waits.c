@@ -145,7 +145,7 @@ static enum base_status add_pair(
 	struct finder *f, const struct memory_item *t, uint64_t address, struct base_err *err)
 {
 	uint64_t known;
-	bool exchange;
+	bool exchange = false;
 	enum base_status s = is_exchange(f, t->code, &exchange, err);
 	if (s != BASE_OK || !exchange || base_map_get(&f->pairs, t->code, address, &known))
 		return s;
@@ -286,6 +286,7 @@ static enum base_status store(struct finder *f, struct walker *w, const struct m
 		kind = exchange ? SEEN_EXCHANGE : SEEN_UPDATE;
 	}
 	struct seen seen = here(f, w, address, word, kind);
+	seen.code = t->code;
 	return s == BASE_OK ? add_seen(f, w, &seen, err) : s;
 }
 
@@ -409,6 +410,8 @@ static enum base_status walk(struct finder *f, struct walker *w, bool words, str
 	if (s != BASE_END && s != BASE_OK)
 		return s;
 	s = BASE_OK;
+	if (c.time_ns > w->time_ns)
+		look_at_time(f, w, c.time_ns, c.time_ns);
 	for (uint32_t i = 0; i < f->nr_sites && s == BASE_OK; i++)
 		s = settle(f, w, &w->candidate[i], err);
 	return s;

@@ -10,9 +10,11 @@
  * itself. If there is just one such store by another thread, that is it. Times say what is before
  * what: a stream has times at indivisible accesses, at calls, where its buffers begin; if threads
  * ran one at a time (MEMORY_SOURCE_SERIAL), they order everything.
- * Locks. A word that every thread takes by an exchange and gives back by a plain store is a lock:
- * the exchange before each such store got it. Who gets it next is the machine's to say. Words that
- * the same instructions take are locks, too, if nobody ever waited for them.
+ * Locks. Where every thread takes a word by exchanges and then gives it back, it is a lock: the
+ * exchange before each giving back got it. Given back it is by a plain store, or by an exchange in
+ * another place of the code than those that take it (the first of each thread takes). Who gets it
+ * next is the machine's to say. Words that the same instructions take are locks, too, if nobody
+ * ever waited for them.
  * Barriers. Where a flag ends a wait, and the waiting thread's last indivisible access before was
  * to the same word as the one of who stored the flag, and earlier, who stored had to come last: it
  * waits for the other's access before its own.
@@ -21,7 +23,7 @@
  * looks), or none that is seen (code outside, signals), is not known: it stays as it was recorded.
  *
  * Positions count a thread's recorded instructions, those of an item included (as the machine and
- * the spins count). Reads the source twice more. Memory: 104 bytes an access to a word that is
+ * the spins count). Reads the source twice more. Memory: 112 bytes an access to a word that is
  * polled, but for polls in vain.
  */
 #ifndef LONGPOLE_SLACK_WAITS_H

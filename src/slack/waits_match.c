@@ -11,6 +11,7 @@ struct stores { /* to a word, by anybody, in order */
 	uint64_t first_exchange_ns;
 	bool exchanged, given, broken;
 };
+enum role { NO_ROLE, TAKES, GIVES };
 enum gap_state { GAP_OPEN, GAP_KNOWN, GAP_SEVERAL };
 struct matcher {
 	struct collector *c;
@@ -22,6 +23,7 @@ struct matcher {
 	uint32_t *known;       /* of a thread, by word: the last store that it has seen, plus 1 */
 	uint8_t *gap;          /* of a thread: enum gap_state */
 	struct base_map locks; /* their addresses */
+	struct base_map roles; /* (word, code of an exchange): enum role */
 	bool serial;
 };
 
@@ -99,53 +101,83 @@ static enum base_status gather(struct matcher *m, struct base_err *err)
 /* ---- locks --------------------------------------------------------------------------------------
  */
 
-/* Each store of a thread follows an exchange of its own; or it is the word's beginning. */
+static enum role role_of(const struct matcher *m, const struct seen *s)
+{
+	uint64_t role = NO_ROLE;
+	if (s->kind == SEEN_STORE)
+		return GIVES;
+	if (s->kind == SEEN_EXCHANGE)
+		(void)base_map_get(&m->roles, s->word, s->code, &role);
+	return (enum role)role;
+}
+
+/* What an exchange is for is told by what the thread did to the word before. */
+static enum base_status give_roles(
+	struct matcher *m, const struct seen_list *l, struct base_err *err)
+{
+	memset(m->held, 0, m->r->nr_words * sizeof(struct seen *));
+	for (size_t i = 0; i < l->nr; i++) {
+		struct seen *s = &l->seen[i], **held = &m->held[s->word];
+		enum role role = role_of(m, s);
+		if (s->kind == SEEN_EXCHANGE && !role) {
+			role = *held ? GIVES : TAKES;
+			if (base_map_put(&m->roles, s->word, s->code, role) != BASE_OK)
+				return slack_waits_no_memory(err);
+		}
+		if (role)
+			*held = role == TAKES ? s : NULL;
+	}
+	return BASE_OK;
+}
+
+/* Each thread gives back only what it took; but for the word's beginning. */
 static void judge_locks(struct matcher *m, const struct seen_list *l)
 {
 	memset(m->held, 0, m->r->nr_words * sizeof(struct seen *));
 	for (size_t i = 0; i < l->nr; i++) {
-		struct seen *s = &l->seen[i];
+		struct seen *s = &l->seen[i], **held = &m->held[s->word];
 		struct stores *w = &m->word[s->word];
-		if (s->kind == SEEN_EXCHANGE) {
-			m->held[s->word] = s;
-		} else if (s->kind == SEEN_STORE && m->held[s->word]) {
-			m->held[s->word] = NULL;
+		enum role role = role_of(m, s);
+		bool begins = s->kind == SEEN_STORE || s->kind == SEEN_RANGE;
+		if (s->kind == SEEN_POLL)
+			continue;
+		if (role == GIVES && *held)
 			w->given = true;
-		} else if (s->kind != SEEN_POLL) {
-			w->broken |= s->kind == SEEN_UPDATE || !w->exchanged ||
-				     s->from_ns > w->first_exchange_ns;
-		}
+		else if (role != TAKES)
+			w->broken |= !begins || !w->exchanged || s->from_ns > w->first_exchange_ns;
+		*held = role == TAKES ? s : NULL;
 	}
 }
 
+static enum base_status use_lock(
+	struct matcher *m, const struct seen *s, enum slack_wait_what what, struct base_err *err)
+{
+	return add_event(m, s->thread,
+		&(struct slack_wait_event){.position = s->position,
+			.address = s->address,
+			.object = s->word,
+			.word = s->word,
+			.what = (uint8_t)what},
+		err);
+}
+
 static enum base_status use_locks(
-	struct matcher *m, const struct seen_list *l, uint32_t thread, struct base_err *err)
+	struct matcher *m, const struct seen_list *l, struct base_err *err)
 {
 	enum base_status s = BASE_OK;
 	memset(m->held, 0, m->r->nr_words * sizeof(struct seen *));
 	for (size_t i = 0; i < l->nr && s == BASE_OK; i++) {
 		struct seen *x = &l->seen[i], **held = &m->held[x->word];
-		if (!m->r->word[x->word].lock)
+		enum role role = role_of(m, x);
+		if (!m->r->word[x->word].lock || !role)
 			continue;
-		if (x->kind == SEEN_EXCHANGE) {
-			*held = x;
-		} else if (x->kind == SEEN_STORE && *held) {
-			struct slack_wait_event take = {.position = (*held)->position,
-				.address = (*held)->address,
-				.object = x->word,
-				.word = x->word,
-				.what = SLACK_WAIT_TAKE};
-			struct slack_wait_event give = {.position = x->position,
-				.address = x->address,
-				.object = x->word,
-				.word = x->word,
-				.what = SLACK_WAIT_GIVE};
-			s = add_event(m, thread, &take, err);
+		if (role == GIVES && *held) {
+			s = use_lock(m, *held, SLACK_WAIT_TAKE, err);
 			if (s == BASE_OK)
-				s = add_event(m, thread, &give, err);
-			*held = NULL;
+				s = use_lock(m, x, SLACK_WAIT_GIVE, err);
 			m->r->locks++;
 		}
+		*held = role == TAKES ? x : NULL;
 	}
 	return s;
 }
@@ -278,7 +310,7 @@ static enum base_status skip_gaps(struct matcher *m, uint32_t thread, struct bas
 static enum base_status match_thread(struct matcher *m, uint32_t thread, struct base_err *err)
 {
 	const struct seen_list *l = &m->c->list[thread];
-	enum base_status s = use_locks(m, l, thread, err);
+	enum base_status s = use_locks(m, l, err);
 	memset(m->known, 0, m->r->nr_words * sizeof *m->known);
 	memset(m->gap, 0, m->spins->thread[thread].nr);
 	for (size_t i = 0; i < l->nr && s == BASE_OK; i++) {
@@ -295,6 +327,8 @@ static enum base_status match_all(struct matcher *m, struct base_err *err)
 {
 	struct slack_waits *r = m->r;
 	enum base_status s = gather(m, err);
+	for (uint32_t i = 0; i < r->nr_threads && s == BASE_OK; i++)
+		s = give_roles(m, &m->c->list[i], err);
 	for (uint32_t i = 0; i < r->nr_threads && s == BASE_OK; i++)
 		judge_locks(m, &m->c->list[i]);
 	for (size_t i = 0; i < r->nr_words && s == BASE_OK; i++) {
@@ -325,6 +359,7 @@ enum base_status slack_waits_match(
 	enum base_status s = m.word && m.held && m.known && m.gap ? match_all(&m, err)
 								  : slack_waits_no_memory(err);
 	base_map_fini(&m.locks);
+	base_map_fini(&m.roles);
 	base_free(m.word);
 	base_free(m.held);
 	base_free(m.known);

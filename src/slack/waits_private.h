@@ -17,7 +17,7 @@ struct indivisible { /* a thread's last one, to any word */
 	uint64_t position, address, ns;
 };
 struct seen { /* an access to a polled word */
-	uint64_t position, address;
+	uint64_t position, address, code;
 	uint64_t from_ns, to_ns; /* when */
 	uint64_t vain_ns;        /* POLL: not before then its last poll in vain was */
 	struct indivisible before;

@@ -22,6 +22,22 @@ test_noc_sim_saturated() {
 	is_json out '.result | .saturation_load_flits_node_cycle > 0.5 and .saturation_load_flits_node_cycle < 0.6'
 }
 
+# The same packets over links twice as wide: half as busy; and of no use with slow allocation.
+test_noc_width() {
+	local common=(k=4 load=0.3 packet_flits=4 buffer_flits=32 warmup_cycles=1000 measure_cycles=3000)
+	expect 0 longpole noc sim --json "${common[@]}"
+	cp out one
+	expect 0 longpole noc sim --json "${common[@]}" link_flits=2 node_flits=2
+	jq -s '[.[].result.link_busy_share]' one out >both
+	is_json both '.[1] / .[0] | . > 0.49 and . < 0.51'
+	jq -s '[.[].result.zero_load_cycles]' one out >both
+	is_json both '.[0] - .[1] | . > 1.99 and . < 2.01'
+	expect 2 longpole noc sim k=4 link_flits=2 link_flit_cycles=2
+	has err 'not both'
+	expect 2 longpole noc sim k=4 link_flits=2 sw_alloc_delay=2
+	has err 'delays of one cycle'
+}
+
 test_noc_config_file() {
 	printf '[network]\ntopology = torus\nk = 4\n[traffic]\nload = 0.3\n' >net.ini
 	expect 0 longpole noc sim --json -c net.ini load=0.05 warmup_cycles=1000 measure_cycles=2000

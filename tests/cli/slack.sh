@@ -112,10 +112,29 @@ test_slack_finds_what_spins() {
 		expect 0 longpole record -q --level 3 -o spin.lpt ./known $kind 2 3 20000
 		expect 0 longpole slack --spins --json spin.lpt
 		[[ $kind == idle ]] || is_json out "(.result.spins | .instructions - .spin_instructions) / $work | . > 0.98 and . < 1.02"
+		is_json out '.result.spins.anew.several_stores >= 0 and .result.forced_waits == 0'
+		expect 0 longpole slack --spins --as-recorded --json spin.lpt
+		is_json out '.result.spins.anew == null'
 		is_json out '.result.spins.spin_instructions == ([.result.processors[].spinning_instructions] | add)'
 		is_json out '.result | ([.processors[].spun_cycles] | add) >= .spins.spin_instructions'
 	done
 	is_json out '[.result.spins.loops[].name | select(startswith("wait_"))] == [.result.spins.loops[].name]'
 	expect 0 longpole slack --spins spin.lpt
 	has out 'of the recorded instructions'
+}
+
+# One of two threads works at a time, whatever was recorded: so the other one spins in the machine.
+test_slack_waits_anew() {
+	longpole cc -O2 -g "$LONGPOLE_SOURCE/tests/target/spin_known.c" -o known -lpthread 2>err ||
+		skip "longpole cc does not build here: $(head -c 200 err)"
+	local wait
+	for wait in flag mcs; do
+		expect 0 longpole record -q --level 3 -o $wait.lpt ./known $wait 2 5 20000
+		expect 0 longpole slack --spins --json $wait.lpt
+		jq -e '.result.spins.anew | .waits > 0 and .several_stores + .no_store == 0' out >/dev/null || continue # nobody waited in its loop when it was recorded
+		is_json out '.result | .forced_waits == 0 and ([.processors[].instructions] | add) - .spins.anew.spin_instructions == .spins.instructions - .spins.spin_instructions'
+		is_json out '.result | .end_cycle > 1.5 * (.spins.instructions - .spins.spin_instructions) / 2'
+		expect 0 longpole slack --spins $wait.lpt
+		has out 'waited anew' 'useful IPC'
+	done
 }

@@ -258,3 +258,27 @@ levels() {
 }
 levels >levels.out 2>/dev/null
 grep -E '^(ok|not ok|skip) ' levels.out
+
+# Two threads in two fields of an allocated object: ciat names object, allocation, fields and lines, and the remedy removes it.
+sharing() {
+	local why='' from hits misses
+	selected sharing || return 0
+	from=$(grep -n 'object\[0\] = object\[1\] = ' "$here/sharing.c" | cut -d: -f1)
+	hits=$(grep -n 'hits++' "$here/sharing.c" | cut -d: -f1) misses=$(grep -n 'misses++' "$here/sharing.c" | cut -d: -f1)
+	"$LONGPOLE" cc -g -O1 -o sharing "$here/sharing.c" -lpthread 2>cc.err || why="does not build: $(head -n 3 cc.err)"
+	[[ -n $why ]] || why=$(record -o sharing.lpt -- ./sharing)
+	[[ -n $why ]] || "$LONGPOLE" ciat sharing.lpt >sharing.txt 2>err || why="ciat: $(cat err)"
+	for said in "False sharing: .* heap block from main sharing.c:$from, byte 0 " "byte 0) stored by thread .* sharing.c:$hits:" \
+		"byte 8) stored by thread .* sharing.c:$misses:" "heap block from main sharing.c:$from (1 block, 64 B)"; do
+		[[ -n $why ]] || grep -q "$said" sharing.txt || why="does not say: $said"
+	done
+	[[ -n $why ]] || "$LONGPOLE" ciat --json sharing.lpt >sharing.json 2>err || why="ciat --json: $(cat err)"
+	[[ -n $why ]] || jq -e '.result | (.objects[0] | .kind == "heap" and .accesses >= 80000 and .false_sharing_misses > 16 and .lines_moved == 1)
+		and ([.functions[].name] | contains(["count_hits", "count_misses"]))
+		and .lines[0].sites[0].allocated_by.function == "main"' sharing.json >/dev/null || why="JSON: $(jq -c .result.objects sharing.json)"
+	[[ -n $why ]] || why=$(record -o apart.lpt -- ./sharing apart)
+	[[ -n $why ]] || "$LONGPOLE" ciat --json apart.lpt >apart.json 2>err || why="ciat: $(cat err)"
+	[[ -n $why ]] || jq -e '.result.total.all.line_false_sharing_misses < 16' apart.json >/dev/null || why="the remedy does not help"
+	result sharing "$why"
+}
+sharing

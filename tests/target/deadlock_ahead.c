@@ -217,7 +217,10 @@ int main(int argc, char **argv)
 	parse(argc, argv, &args);
 	struct deadlock_tasks *tasks =
 		args.options.snapshot == DEADLOCK_SNAPSHOT_PTRACE ? NULL : deadlock_tasks_open(why);
-	if (!tasks && args.options.snapshot != DEADLOCK_SNAPSHOT_PTRACE)
+	if (tasks)
+		args.options.snapshot =
+			DEADLOCK_SNAPSHOT_BPF; /* as a look does: nobody is stopped */
+	else if (args.options.snapshot != DEADLOCK_SNAPSHOT_PTRACE)
 		fprintf(stderr, "without BPF: %s\n", why);
 	for (unsigned i = 1; status == BASE_OK && i <= args.times; i++)
 		status = look(&args, tasks, i == args.times, &samples, &err);

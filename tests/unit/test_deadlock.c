@@ -386,21 +386,25 @@ static pid_t start_hanging(void)
 	return pid;
 }
 
-static enum base_status look_at(pid_t pid, size_t *ret_nr_findings, struct base_err *err)
+static enum base_status watch(struct deadlock_monitor **ret, struct base_err *err)
+{
+	enum base_status s = deadlock_monitor_open(false, ret, err);
+	if (s == BASE_OK)
+		s = deadlock_monitor_pass(*ret, 0, err);
+	if (s == BASE_OK)
+		s = deadlock_monitor_pass(*ret, 1, err);
+	return s;
+}
+
+static enum base_status look_at(
+	struct deadlock_monitor *m, pid_t pid, size_t *ret_nr_findings, struct base_err *err)
 {
 	struct deadlock_look_options o = {
 		.pid = &pid, .nr_pids = 1, .now_ns = 2, .threshold_ns = 1, .is_static = true};
-	struct deadlock_monitor *m;
 	struct deadlock_answer *a = NULL;
 	struct base_str text = {0};
 	*ret_nr_findings = 0;
-	enum base_status s = deadlock_monitor_open(false, &m, err);
-	if (s == BASE_OK)
-		s = deadlock_monitor_pass(m, 0, err);
-	if (s == BASE_OK)
-		s = deadlock_monitor_pass(m, 1, err);
-	if (s == BASE_OK)
-		s = deadlock_look(m, &o, &a, err);
+	enum base_status s = deadlock_look(m, &o, &a, err);
 	if (s == BASE_OK) {
 		*ret_nr_findings = a->nr_findings;
 		deadlock_text(&text, a);
@@ -410,30 +414,44 @@ static enum base_status look_at(pid_t pid, size_t *ret_nr_findings, struct base_
 	}
 	base_str_fini(&text);
 	deadlock_answer_free(a);
-	deadlock_monitor_close(m);
 	return s;
 }
 
 static void test_look_without_memory(void **state)
 {
+	enum { TRIES = 5000, ALLOCATIONS_MAX = 100000 };
 	struct base_err err;
-	pid_t pid = start_hanging();
+	struct deadlock_monitor *m = NULL;
+	const pid_t pid = start_hanging();
 	size_t nr = 0;
 	(void)state;
-	for (int i = 0; i < 5000 && !nr; i++) { /* until it hangs */
-		assert_int_equal(look_at(pid, &nr, &err), BASE_OK);
+	for (int i = 0; i < TRIES && !nr; i++) { /* until it hangs */
+		deadlock_monitor_close(m);
+		assert_int_equal(watch(&m, &err), BASE_OK);
+		assert_int_equal(look_at(m, pid, &nr, &err), BASE_OK);
 		nanosleep(&(struct timespec){.tv_nsec = 2000000}, NULL);
 	}
 	assert_int_equal(nr, 1);
 	bool done = false;
-	/* the first, then ever fewer: most are of the same kinds */
-	for (uint64_t n = 1; n < 100000 && !done; n += 1 + n / 24) {
+	for (uint64_t n = 1; n < ALLOCATIONS_MAX && !done; n++) {
 		base_alloc_fail_nth(n);
-		enum base_status s = look_at(pid, &nr, &err);
+		const enum base_status s = look_at(m, pid, &nr, &err);
 		base_alloc_fail_nth(0);
 		assert_true(s == BASE_OK || s == BASE_ERR_NOMEM);
 		done = s == BASE_OK && nr == 1 && n > 200;
 	}
+	assert_true(done);
+	deadlock_monitor_close(m);
+	done = false; /* a pass reads all of /proc, and has few kinds of allocations */
+	for (uint64_t n = 1; n < ALLOCATIONS_MAX && !done; n += 1 + n / 8) {
+		base_alloc_fail_nth(n);
+		const enum base_status s = watch(&m, &err);
+		base_alloc_fail_nth(0);
+		assert_true(s == BASE_OK || s == BASE_ERR_NOMEM);
+		deadlock_monitor_close(m);
+		done = s == BASE_OK;
+	}
+	assert_true(done);
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
 }

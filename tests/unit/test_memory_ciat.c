@@ -442,6 +442,132 @@ static void test_code(void **state)
 	memory_ciat_free(c);
 }
 
+static void fixture_allocate(struct fixture *f, uint32_t thread, uint64_t address, uint64_t bytes,
+	uint64_t code, enum memory_allocation how, uint64_t when_ns)
+{
+	struct fixture_thread *t = &f->thread[thread];
+	fixture_call(f, thread, MEMORY_CALL_allocate, address, bytes);
+	t->call[t->nr_calls - 1].argument[2] = code;
+	t->call[t->nr_calls - 1].argument[3] = how;
+	t->call[t->nr_calls - 1].start_ns = t->call[t->nr_calls - 1].end_ns = when_ns;
+}
+
+static void fixture_release(
+	struct fixture *f, uint32_t thread, uint64_t address, uint64_t bytes, uint64_t when_ns)
+{
+	struct fixture_thread *t = &f->thread[thread];
+	fixture_call(f, thread, MEMORY_CALL_release, address, bytes);
+	t->call[t->nr_calls - 1].start_ns = t->call[t->nr_calls - 1].end_ns = when_ns;
+}
+
+/* Accesses count for the call that allocated the memory when they happened. */
+static void test_heap(void **state)
+{
+	(void)state;
+	enum { SMALL = 0x10000, LARGE = 0x100000, PIECE = 0x10000 };
+	struct fixture *f = fixture_new(2, 0);
+	const struct memory_ciat_result *r;
+	fixture_access(f, 0, MEMORY_STORE, SMALL, 8); /* nobody's */
+	fixture_allocate(f, 0, SMALL, 64, 0x1111, MEMORY_ALLOCATION_HEAP, 10);
+	for (unsigned i = 0; i < 5; i++)
+		fixture_access(f, 0, MEMORY_STORE, SMALL + 8, 8);
+	fixture_release(f, 0, SMALL, 0, 20);
+	fixture_allocate(f, 0, SMALL, 32, 0x2222, MEMORY_ALLOCATION_HEAP, 30);
+	fixture_release(f, 0, SMALL, 0, 25); /* late: of the block before */
+	for (unsigned i = 0; i < 3; i++)
+		fixture_access(f, 0, MEMORY_STORE, SMALL + 16, 8);
+	fixture_access(f, 0, MEMORY_STORE, SMALL + 32, 8); /* behind it */
+	/* A mapping, and a heap's block in it. */
+	fixture_allocate(f, 0, LARGE, 4 * PIECE, 0x3333, MEMORY_ALLOCATION_MAPPING, 40);
+	fixture_access(f, 0, MEMORY_STORE, LARGE + 8, 8);
+	fixture_allocate(f, 0, LARGE + PIECE, PIECE, 0x4444, MEMORY_ALLOCATION_HEAP, 50);
+	fixture_access(f, 0, MEMORY_STORE, LARGE + 2 * PIECE - 8, 8);
+	fixture_access(f, 0, MEMORY_STORE, LARGE + PIECE, 8);
+	/* Its end was not seen; the same place again. */
+	fixture_allocate(f, 0, LARGE + PIECE, PIECE, 0x2222, MEMORY_ALLOCATION_HEAP, 60);
+	fixture_access(f, 0, MEMORY_STORE, LARGE + PIECE, 8);
+	fixture_release(f, 0, LARGE, 4 * PIECE, 70);
+	fixture_access(f, 0, MEMORY_STORE, LARGE + 16, 8); /* nobody's */
+	/* The second thread shares the small block's line, without its values, when all is done. */
+	fixture_access(f, 1, MEMORY_STORE, 0x9000, 4);
+	f->thread[1].item[0].instructions = 100;
+	fixture_access(f, 1, MEMORY_STORE, SMALL + 24, 8);
+	fixture_access(f, 0, MEMORY_LOAD, 0x8000, 4);
+	f->thread[0].item[f->thread[0].nr - 1].instructions = 200;
+	fixture_access(f, 0, MEMORY_STORE, SMALL + 16, 8);
+	struct memory_ciat *c = analyse(f, NULL, NULL, &r);
+	assert_int_equal(r->nr_heap, 4);
+	assert_int_equal(r->heap[0].code, 0x1111);
+	assert_int_equal(r->heap[0].accesses, 5);
+	assert_int_equal(r->heap[1].code, 0x2222);
+	assert_int_equal(r->heap[1].blocks, 2);
+	assert_int_equal(r->heap[1].bytes, 32 + PIECE);
+	assert_int_equal(r->heap[1].accesses, 3 + 1 + 2);
+	assert_true(r->heap[2].mapping);
+	assert_int_equal(r->heap[2].accesses, 1);
+	assert_int_equal(r->heap[3].accesses, 2);
+	assert_int_equal(r->total.all.false_misses, 1);
+	assert_int_equal(r->nr_sites, 1);
+	assert_int_equal(r->site[0].heap, 2);
+	assert_int_equal(r->site[0].heap_offset, 16);
+	assert_int_equal(memory_ciat_accesses(c, SMALL, SMALL + 64), 1 + 5 + 3 + 1 + 2);
+	assert_int_equal(memory_ciat_touched(c, 0), 0x8000);
+	assert_int_equal(memory_ciat_touched(c, 0x9004), SMALL);
+	assert_true(memory_ciat_touched(c, LARGE + 4 * PIECE) == UINT64_MAX);
+	memory_ciat_free(c);
+}
+
+/* Random blocks, against a list of who owns each word. */
+static void test_heap_random(void **state)
+{
+	(void)state;
+	enum { WORDS = 4096, SITES = 5, STEPS = 60, EVERY = 40 };
+	for (uint64_t seed = 1; seed <= 20; seed++) {
+		struct fixture *f = fixture_new(1, 0);
+		const struct memory_ciat_result *r;
+		static unsigned char owner[WORDS]; /* site + 1 */
+		static unsigned short begin[WORDS];
+		uint64_t expected[SITES + 1] = {0}, random = seed;
+		unsigned nr_calls = 0;
+		memset(owner, 0, sizeof owner);
+		while (nr_calls < STEPS) {
+			unsigned at = fixture_random(&random) % WORDS, words;
+			if (fixture_random(&random) % EVERY) {
+				fixture_access(f, 0, MEMORY_STORE, 0x40000 + at * 16, 8);
+				expected[owner[at]]++;
+				continue;
+			}
+			nr_calls++;
+			if (owner[at]) {
+				unsigned first = begin[at], site = owner[at];
+				fixture_release(f, 0, 0x40000 + first * 16, 0, nr_calls);
+				for (unsigned i = first;
+					i < WORDS && owner[i] == site && begin[i] == first; i++)
+					owner[i] = 0;
+				continue;
+			}
+			for (words = 0; at + words < WORDS && !owner[at + words] &&
+					words < 1 + fixture_random(&random) % 4000;)
+				words++;
+			if (!words)
+				continue;
+			unsigned site = fixture_random(&random) % SITES;
+			fixture_allocate(f, 0, 0x40000 + at * 16, words * 16, 0x100 + site,
+				MEMORY_ALLOCATION_HEAP, nr_calls);
+			for (unsigned i = at; i < at + words; i++) {
+				owner[i] = (unsigned char)(site + 1);
+				begin[i] = (unsigned short)at;
+			}
+		}
+		struct memory_ciat *c = analyse(f, NULL, NULL, &r);
+		for (size_t i = 0; i < r->nr_heap; i++)
+			assert_int_equal(
+				r->heap[i].accesses, expected[r->heap[i].code - 0x100 + 1]);
+		assert_true(r->nr_heap == SITES);
+		memory_ciat_free(c);
+	}
+}
+
 /* A memory limit is a status, and so is any allocation that fails. */
 static void test_failures(void **state)
 {
@@ -454,6 +580,8 @@ static void test_failures(void **state)
 		struct memory_ciat *c = NULL;
 		const struct memory_ciat_result *r;
 		struct base_err err = {0};
+		fixture_allocate(f, 0, 0, 4096, 1, MEMORY_ALLOCATION_HEAP, 1);
+		fixture_allocate(f, 0, 4096, 65536, 2, MEMORY_ALLOCATION_HEAP, 1);
 		for (unsigned i = 0; i < 64; i++)
 			fixture_access(
 				f, i & 1, i & 2 ? MEMORY_STORE : MEMORY_LOAD, i * 4096 / 8, 8);
@@ -494,6 +622,8 @@ int main(void)
 		cmocka_unit_test(test_reuse),
 		cmocka_unit_test(test_sampled_reuse),
 		cmocka_unit_test(test_code),
+		cmocka_unit_test(test_heap),
+		cmocka_unit_test(test_heap_random),
 		cmocka_unit_test(test_failures),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

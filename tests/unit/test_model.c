@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <errno.h>
 #include <string.h>
 #include <unistd.h>
 #include <cmocka.h>
@@ -441,6 +442,99 @@ static void system_waits_for_its_child(void **state)
 	finish(&b);
 }
 
+/* make waits for a free slot, and a child's end interrupts that. A time limit ends a wait itself.
+ */
+static void a_childs_end_interrupts(void **state)
+{
+	(void)state;
+	struct bench b;
+	start(&b);
+	uint32_t main_fn = site(&b, "parent"), wait_fn = site(&b, "wait_for_slot");
+	uint32_t p = process(&b, "parent", 0, 100), c = process(&b, "child", p, 101);
+	stream(&b, p);
+	stream(&b, c);
+	PUT(&b, 0, 1, process_begin, .token = 0);
+	PUT(&b, 10, 1, process_fork, .token = 0, .site = main_fn);
+	PUT(&b, 12, 1, poll_begin, .site = wait_fn);
+	PUT(&b, 20, 2, process_begin, .token = 0);
+	PUT(&b, 400, 2, process_end, .status = 0);
+	PUT(&b, 410, 1, poll_end, .result = -EINTR);
+	PUT(&b, 420, 1, poll_begin, .site = wait_fn);
+	PUT(&b, 480, 1, poll_end, .result = -EINTR); /* by something else */
+	end(&b, 500);
+	assert_float_equal(on_path(&b, "waiting for readiness"), 480 - 420, 1e-6);
+	assert_float_equal(unexplained(&b), 0, 1e-6);
+	finish(&b);
+}
+
+/* Few files of a place have their names; thousands are one thing that takes long. */
+static void many_files_are_one_state(void **state)
+{
+	(void)state;
+	for (unsigned nr = 8; nr <= 9; nr++) {
+		struct bench b;
+		start(&b);
+		uint32_t scan = site(&b, "scan"), file[9];
+		uint64_t t = 100;
+		for (unsigned i = 0; i < nr; i++) {
+			char name[32];
+			snprintf(name, sizeof name, "file%u", i);
+			file[i] = object(&b, TRACE_OBJECT_file, name, 0);
+		}
+		spawn(&b, 1, scan);
+		for (unsigned i = 0; i < nr; i++, t += 20) {
+			PUT(&b, t, 1, io_begin, .object = file[i], .op = TRACE_IO_read,
+				.site = scan);
+			PUT(&b, t + 10, 1, io_end, .object = file[i], .op = TRACE_IO_read,
+				.result = 1);
+		}
+		end(&b, t);
+		assert_float_equal(on_path(&b, "read of many files"), nr > 8 ? 90 : 0, 1e-6);
+		assert_float_equal(on_path(&b, "read of file file3"), nr > 8 ? 0 : 10, 1e-6);
+		finish(&b);
+	}
+}
+
+/*
+ * A thread looks now and then, by a time limit, whether the work is done. The worker meets it at
+ * the lock once: it was the work that took long, not the sleep. When it then keeps the lock for
+ * long, it was that.
+ */
+static void a_time_limit_is_met_by_chance(void **state)
+{
+	(void)state;
+	for (uint64_t holds = 5; holds <= 2005; holds += 2000) {
+		struct bench b;
+		start(&b);
+		uint32_t work = site(&b, "work"), look = site(&b, "look");
+		uint32_t lock = object(&b, TRACE_OBJECT_mutex, "lock", 0);
+		uint32_t done = object(&b, TRACE_OBJECT_cond, "done", 0);
+		uint64_t t = 1000 + holds;
+		spawn(&b, 1, work);
+		PUT(&b, 40, 1, lock_acquire, .object = lock, .site = look);
+		PUT(&b, 50, 1, cond_wait, .object = done, .mutex = lock, .site = look);
+		PUT(&b, 1000, 1, cond_wake, .object = done, .mutex = lock, .site = look,
+			.result = 110);
+		PUT(&b, 1002, 2, lock_wait, .object = lock, .site = work);
+		PUT(&b, t, 1, cond_wait, .object = done, .mutex = lock, .site = look);
+		PUT(&b, t + 1, 2, lock_acquire, .object = lock, .site = work);
+		PUT(&b, t + 2, 2, lock_release, .object = lock, .site = work);
+		PUT(&b, 9000, 2, cond_signal, .object = done, .site = work);
+		PUT(&b, 9001, 1, cond_wake, .object = done, .mutex = lock, .site = look,
+			.result = 0);
+		end(&b, 9002);
+		if (holds == 5)
+			assert_float_equal(
+				on_path(&b, "waiting for condition variable done"), 0, 1e-6);
+		else
+			assert_float_equal(on_path(&b, "holding mutex lock"), (float)holds, 20);
+		if (holds != 5)
+			assert_float_equal(on_path(&b, "sleeping until a time limit"), 950, 1e-6);
+		assert_true(on_path(&b, "waiting for mutex lock") < 10);
+		finish(&b);
+	}
+}
+
 static void full_pipe_holds_the_writer(void **state)
 {
 	(void)state;
@@ -829,6 +923,9 @@ int main(void)
 		cmocka_unit_test(last_closing_is_the_end_of_file),
 		cmocka_unit_test(accept_waits_for_the_client),
 		cmocka_unit_test(system_waits_for_its_child),
+		cmocka_unit_test(a_childs_end_interrupts),
+		cmocka_unit_test(a_time_limit_is_met_by_chance),
+		cmocka_unit_test(many_files_are_one_state),
 		cmocka_unit_test(full_pipe_holds_the_writer),
 		cmocka_unit_test(preempted_by_a_sibling),
 		cmocka_unit_test(unseen_wait_is_unexplained),

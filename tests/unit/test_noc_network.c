@@ -90,8 +90,37 @@ static void test_zero_load(void **state)
 	zero_load("topology=fattree k=3 n=3");
 	zero_load("topology=fattree k=2 n=4 link_flit_cycles=3");
 	zero_load("topology=cmesh k=3 concentration=2 routing=o1turn");
+	zero_load("topology=mesh k=4 link_flits=2 node_flits=2 buffer_flits=64");
+	zero_load("topology=mesh k=3 link_flits=4 buffer_flits=64 speculative=1 routing_delay=0");
+	zero_load("topology=torus k=4 link_flits=3 node_flits=16 buffer_flits=200 speculative=1");
+	zero_load("topology=fattree k=2 n=3 node_flits=3 buffer_flits=64 routing_delay=0");
+	zero_load("topology=mesh k=3 link_flit_cycles=2 node_flits=4 buffer_flits=64");
 	zero_load("topology=flatfly k=4 concentration=2 vcs=4");
 	zero_load("topology=flatfly dims=4x3 concentration=3 routing=adaptive vcs=8");
+}
+
+/* ---- links wider than a flit ------------------------------------------------------------------
+ */
+
+/* Serialisation: with w lanes everywhere a packet of F flits takes ceil(F / w) - 1 cycles more than
+ * one of one flit. */
+static void test_serialisation(void **state)
+{
+	(void)state;
+	for (uint32_t w = 1; w <= 16; w *= 2) {
+		char text[128];
+		snprintf(text, sizeof text, "topology=mesh k=4 link_flits=%u node_flits=%u", w, w);
+		struct noc_config c = make(text);
+		struct noc_network *n = open_network(&c);
+		uint64_t one, all;
+		assert_int_equal(noc_network_zero_load_cycles(n, 0, 15, 1, &one, NULL), BASE_OK);
+		for (uint32_t f = 1; f <= 70; f++) {
+			assert_int_equal(
+				noc_network_zero_load_cycles(n, 0, 15, f, &all, NULL), BASE_OK);
+			assert_int_equal(all, one + (f + w - 1) / w - 1);
+		}
+		noc_network_close(n);
+	}
 }
 
 /* ---- the ideal network ------------------------------------------------------------------------
@@ -172,19 +201,21 @@ static void random_settings(struct noc_random *r, char *text, size_t size)
 				      : PICK(r, "dor", "adaptive", "valiant", "o1turn");
 	bool speculative = noc_random_below(r, 3) == 0;
 	uint32_t classes = 1 + noc_random_below(r, 2);
+	/* links of another width than a flit: narrower, or wider where allocation takes a cycle */
+	bool wide = noc_random_below(r, 3) == 0, fast = speculative || wide;
 	snprintf(text, size,
 		"%s routing=%s classes=%u vcs=%u buffer_flits=%u vc_allocator=%s sw_allocator=%s "
 		"iterations=%u speculative=%u routing_delay=%u "
 		"vc_alloc_delay=%u sw_alloc_delay=%u crossbar_delay=%u credit_delay=%u "
-		"link_cycles=%u link_flit_cycles=%u seed=%u",
+		"link_cycles=%u link_flit_cycles=%u link_flits=%u node_flits=%u seed=%u",
 		shape, routing, classes, (4 + noc_random_below(r, 4)) * classes,
 		1 + noc_random_below(r, 9), PICK(r, "islip", "separable", "age"),
 		PICK(r, "islip", "separable", "age"), 1 + noc_random_below(r, 3), speculative,
-		noc_random_below(r, speculative ? 2 : 4),
-		speculative ? 1 : 1 + noc_random_below(r, 3),
-		speculative ? 1 : 1 + noc_random_below(r, 3), noc_random_below(r, 3),
-		noc_random_below(r, 4), noc_random_below(r, 6), 1 + noc_random_below(r, 3),
-		noc_random_below(r, 1000000));
+		noc_random_below(r, fast ? 2 : 4), fast ? 1 : 1 + noc_random_below(r, 3),
+		fast ? 1 : 1 + noc_random_below(r, 3), noc_random_below(r, 3),
+		noc_random_below(r, 4), noc_random_below(r, 6),
+		wide ? 1 : 1 + noc_random_below(r, 3), wide ? 1 + noc_random_below(r, 4) : 1,
+		wide ? 1 + noc_random_below(r, 3) : 1, noc_random_below(r, 1000000));
 }
 
 /* All nodes send at once as much as they can: queues, credits and virtual channels are short. */
@@ -339,6 +370,66 @@ static void write_graph(char *path, const char *text)
 	close(fd);
 }
 
+/* Two routers with eight nodes each: what goes across takes its number of flits / width at least,
+ * and little more; the busiest link says so, too. */
+static void across(const char *cycles_a_flit, double flits_a_cycle)
+{
+	enum { NODES = 8, PACKETS = 100, FLITS = 4 };
+	char path[64], text[256];
+	snprintf(text, sizeof text,
+		"router 0 router 1 1 %s node 0 node 1 node 2 node 3 node 4 node 5 node 6 node 7\n"
+		"router 1 node 8 node 9 node 10 node 11 node 12 node 13 node 14 node 15\n",
+		cycles_a_flit);
+	write_graph(path, text);
+	snprintf(text, sizeof text, "topology=graph vcs=16 iterations=4 buffer_flits=32 graph=%s",
+		path);
+	struct noc_config c = make(text);
+	struct noc_network *n = open_network(&c);
+	struct base_err err = {0};
+	uint64_t last = 0;
+	for (uint64_t i = 0; i < NODES * PACKETS; i++)
+		assert_int_equal(noc_network_send(n,
+					 &(struct noc_packet){.source = (uint32_t)(i % NODES),
+						 .destination = NODES + (uint32_t)(i % NODES),
+						 .size_flits = FLITS},
+					 &err),
+			BASE_OK);
+	for (uint64_t got = 0; got < NODES * PACKETS;) {
+		const struct noc_arrival *arrival;
+		size_t nr;
+		assert_int_equal(noc_network_run(n, UINT64_MAX, &arrival, &nr, &err), BASE_OK);
+		last = arrival->arrival_cycle;
+		got += nr;
+		assert_int_equal(noc_network_check(n, &err), BASE_OK);
+	}
+	double least = NODES * PACKETS * FLITS / flits_a_cycle;
+	if ((double)last < least || (double)last > 1.25 * least + 30)
+		fail_msg("%s cycles a flit: %llu cycles, at least %.0f", cycles_a_flit,
+			(unsigned long long)last, least);
+	struct noc_link link[64];
+	assert_true(noc_network_links(n) <= 64);
+	noc_network_each_link(n, link);
+	for (size_t i = 0; i < noc_network_links(n); i++) {
+		double busy = (double)link[i].flits * link[i].flit_cycles / link[i].flits_cycle;
+		assert_true(busy <= (double)last);
+		if (link[i].to_router == 1)
+			assert_true(busy == least);
+	}
+	noc_network_close(n);
+	unlink(path);
+}
+
+static void test_width(void **state)
+{
+	(void)state;
+	across("2", 0.5);
+	across("1", 1);
+	across("1/2", 2);
+	across("1/4", 4);
+	/* nobody is faster than its own link: eight nodes of one flit a cycle */
+	across("1/8", 8);
+}
+
 static void test_graph(void **state)
 {
 	(void)state;
@@ -357,7 +448,9 @@ static void test_graph(void **state)
 	unlink(path);
 	static const char *const wrong[] = {"router", "router 0 node 0 node 0", "router 0 router 0",
 		"router 0 node 1", "router 0 node 0\nrouter 1 node 1", "", "router 0 node 0 x",
-		"router 0 node 0 router 1 5000\nrouter 1 node 1"};
+		"router 0 node 0 router 1 5000\nrouter 1 node 1",
+		"router 0 node 0 router 1 1 2/2\nrouter 1 node 1",
+		"router 0 node 0 router 1 1 1/17\nrouter 1 node 1"};
 	for (size_t i = 0; i < BASE_COUNT(wrong); i++) {
 		write_graph(path, wrong[i]);
 		snprintf(text, sizeof text, "topology=graph graph=%s", path);
@@ -425,6 +518,8 @@ int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_zero_load),
+		cmocka_unit_test(test_serialisation),
+		cmocka_unit_test(test_width),
 		cmocka_unit_test(test_ideal),
 		cmocka_unit_test(test_random_configurations),
 		cmocka_unit_test(test_booksim),
