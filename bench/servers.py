@@ -78,8 +78,8 @@ class Redis(Server):
 
     def command(self):
         self.socket = os.path.join(self.scratch, "redis.sock")
-        return ["redis-server", "--port", "0", "--unixsocket", self.socket, "--save", "", "--appendonly", "no", "--dir", self.scratch,
-                "--io-threads", "2"]
+        return ["redis-server", "--port", "0", "--unixsocket", self.socket, "--save", "", "--appendonly", "no", "--dir", self.scratch]
+
 
     def ready(self):
         return output_of(["redis-cli", "-s", self.socket, "ping"]).startswith("PONG")

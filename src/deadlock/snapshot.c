@@ -105,33 +105,50 @@ static bool registers_of(pid_t tid, struct user_regs_struct *ret)
 	return ptrace(PTRACE_GETREGSET, tid, NT_PRSTATUS, &io) == 0;
 }
 
-/* Is the stopped thread where the wait says, in a call that will be restarted? EINTR is cured. */
+/* Calls, of those that wait, that return EINTR after any stop. */
+static bool returns_eintr(int64_t call)
+{
+	for (size_t i = 0; i < BASE_COUNT(begins_anew); i++)
+		if (begins_anew[i].call == call)
+			return true;
+	return call == SYS_semop || call == SYS_recvfrom || call == SYS_recvmsg ||
+	       call == SYS_accept || call == SYS_accept4;
+}
+
+/* Is the stopped thread where the wait says, in a call that will be restarted? EINTR is cured; also
+ * that of one that went elsewhere in the moment before it was stopped. */
 static bool is_in_call(const struct deadlock_wait *w, struct user_regs_struct *r)
 {
-	const int64_t result = (int64_t)r->rax;
-	if (r->rsp != w->sp || r->rip != w->pc ||
-		((int64_t)r->orig_rax != w->call && r->orig_rax != SYS_restart_syscall))
-		return false;
-	if (result == -EINTR) {
+	const int64_t result = (int64_t)r->rax, call = (int64_t)r->orig_rax;
+	const bool is_there = r->rsp == w->sp && r->rip == w->pc &&
+			      (call == w->call || call == SYS_restart_syscall);
+	if (result == -EINTR && (is_there || returns_eintr(call))) {
 		struct user_regs_struct cured = *r;
 		cured.rax = (unsigned long long)-ERESTARTNOHAND;
 		struct iovec io = {&cured, sizeof cured};
-		return ptrace(PTRACE_SETREGSET, w->thread.tid, NT_PRSTATUS, &io) == 0;
+		return ptrace(PTRACE_SETREGSET, w->thread.tid, NT_PRSTATUS, &io) == 0 && is_there;
 	}
-	return result <= -ERESTARTSYS && result >= -ERESTART_RESTARTBLOCK;
+	return is_there && result <= -ERESTARTSYS && result >= -ERESTART_RESTARTBLOCK;
+}
+
+/* Still, or again, in the call that the wait was read of. */
+static bool is_back(const struct deadlock_wait *w)
+{
+	char text[256];
+	struct deadlock_syscall now;
+	return deadlock_proc_read_task(w->thread.pid, w->thread.tid, "syscall", text, sizeof text) >
+		       0 &&
+	       deadlock_parse_syscall(text, &now) && !now.is_running && !now.is_none &&
+	       now.sp == w->sp && now.pc == w->pc &&
+	       (now.call == SYS_restart_syscall ||
+		       (now.call == w->call && !memcmp(now.arg, w->arg, sizeof now.arg)));
 }
 
 /* Back in its call, and its count of runs stays as it is. */
 static bool settle(const struct deadlock_wait *w, uint64_t *ret_runs)
 {
-	char text[256];
-	struct deadlock_syscall now;
 	for (unsigned i = 0; i < SETTLE_TRIES; i++) {
-		if (deadlock_proc_read_task(
-			    w->thread.pid, w->thread.tid, "syscall", text, sizeof text) <= 0)
-			return false;
-		if (deadlock_parse_syscall(text, &now) && !now.is_running && !now.is_none &&
-			now.sp == w->sp && now.pc == w->pc)
+		if (is_back(w))
 			return deadlock_runs_of(w->thread.pid, w->thread.tid, ret_runs);
 		const struct timespec pause = {.tv_nsec = 100000};
 		(void)nanosleep(&pause, NULL);
@@ -222,6 +239,12 @@ enum deadlock_snapshot_result deadlock_snapshot_ptrace(
 	if (*harm) {
 		(void)snprintf(why, WHY_BYTES, "%s", harm);
 		return DEADLOCK_SNAPSHOT_REFUSED;
+	}
+	/* who has gone on may be in the middle of what a stop would harm: of that, the wait knows
+	 * nothing */
+	if (!is_back(wait)) {
+		(void)snprintf(why, WHY_BYTES, "it was not in that call any more");
+		return DEADLOCK_SNAPSHOT_MOVED;
 	}
 	const enum deadlock_halted halted = deadlock_halt_begin(&halt, wait->thread.tid);
 	if (halted == DEADLOCK_HALTED_REFUSED) {

@@ -4,19 +4,35 @@
 
 enum { HPUX_PRIVATE_FROM = 0x40000000, HPUX_PRIVATE_TO = 0x7fffffff };
 
+/* The file's pages have 4 KiB; what is placed as a whole may have several of them. */
+static enum base_status add_usage(struct memory_cdat *c, const struct memory_ciat_page *one)
+{
+	uint64_t index, page = one->page * MEMORY_CIAT_PAGE_BYTES >> c->page_shift;
+	if (base_map_get(&c->usage_of, 0, page, &index)) {
+		struct memory_ciat_page *u = &c->usage[index];
+		u->code_bytes += one->code_bytes;
+		u->owner = u->owner == one->owner ? u->owner : -1;
+		return BASE_OK;
+	}
+	enum base_status s =
+		base_grow(&c->usage, &c->usage_capacity, c->nr_usage + 1, sizeof *c->usage);
+	if (s == BASE_OK)
+		s = base_map_put(&c->usage_of, 0, page, c->nr_usage);
+	if (s == BASE_OK)
+		c->usage[c->nr_usage++] = *one;
+	return s;
+}
+
 enum base_status memory_cdat_homes_init(struct memory_cdat *c, struct base_err *err)
 {
 	c->top = base_alloc(sizeof *c->top << CHUNK_TOP_BITS);
 	c->chunks = base_arena_new(0); /* new_chunk() has the limit */
 	if (!c->top || !c->chunks)
 		return base_fail(err, BASE_ERR_NOMEM, "no memory for the directory");
-	for (size_t i = 0; i < c->options.nr_usage; i++) {
-		uint64_t page = c->options.usage[i].page * MEMORY_CIAT_PAGE_BYTES >> c->page_shift;
-		if (base_map_put(&c->usage_of, 0, page, i) != BASE_OK)
-			return base_fail(err, BASE_ERR_NOMEM, "no memory for %zu pages",
-				c->options.nr_usage);
-	}
-	return BASE_OK;
+	enum base_status s = BASE_OK;
+	for (size_t i = 0; i < c->options.nr_usage && s == BASE_OK; i++)
+		s = add_usage(c, &c->options.usage[i]);
+	return s == BASE_OK ? s : base_fail(err, s, "no memory for %zu pages", c->options.nr_usage);
 }
 
 void memory_cdat_homes_fini(struct memory_cdat *c)
@@ -31,6 +47,7 @@ void memory_cdat_homes_fini(struct memory_cdat *c)
 	base_map_fini(&c->replica);
 	base_map_fini(&c->home_of);
 	base_map_fini(&c->usage_of);
+	base_free(c->usage);
 }
 
 /* ---- policies
@@ -39,7 +56,7 @@ void memory_cdat_homes_fini(struct memory_cdat *c)
 static const struct memory_ciat_page *usage_of(const struct memory_cdat *c, uint64_t page)
 {
 	uint64_t index;
-	return base_map_get(&c->usage_of, 0, page, &index) ? &c->options.usage[index] : NULL;
+	return base_map_get(&c->usage_of, 0, page, &index) ? &c->usage[index] : NULL;
 }
 
 static uint32_t in_turn(struct memory_cdat *c)
@@ -58,8 +75,8 @@ static struct cdat_home place_rr1(struct memory_cdat *c, uint64_t page, uint32_t
 static struct cdat_home place_rr2(struct memory_cdat *c, uint64_t page, uint32_t node)
 {
 	const struct memory_ciat_page *u = usage_of(c, page);
-	if (u && u->code_bytes)
-		return (struct cdat_home){.node = in_turn(c), .replicated = true};
+	if (u && u->code_bytes) /* it is everywhere, so it takes no turn */
+		return (struct cdat_home){.node = node, .replicated = true};
 	return place_rr1(c, page, node);
 }
 
@@ -67,7 +84,7 @@ static struct cdat_home place_oracle(struct memory_cdat *c, uint64_t page, uint3
 {
 	const struct memory_ciat_page *u = usage_of(c, page);
 	if (u && u->code_bytes)
-		return (struct cdat_home){.node = in_turn(c), .replicated = true};
+		return (struct cdat_home){.node = node, .replicated = true};
 	if (!u)
 		return (struct cdat_home){.node = node};
 	if (u->owner >= 0 && (uint32_t)u->owner < c->nr_threads)
@@ -165,7 +182,7 @@ static void drop_page(struct cdat_cache *k, uint64_t page, unsigned lines_shift)
 			k->way[i] = 0;
 }
 
-/* Somebody stores to code that is replicated: from now on the page is one. */
+/* Somebody stores to code that is replicated: from now on the page is one, a shared one. */
 static void unite(struct memory_cdat *c, struct cdat_home *h, uint64_t line)
 {
 	unsigned lines_shift = c->page_shift - c->line_shift;
@@ -176,6 +193,7 @@ static void unite(struct memory_cdat *c, struct cdat_home *h, uint64_t line)
 			drop_page(level[k], line >> lines_shift, lines_shift);
 	}
 	h->replicated = false;
+	h->node = in_turn(c);
 	c->result.replicated_written++;
 }
 
@@ -191,6 +209,7 @@ struct cdat_line *memory_cdat_line(
 	if (BASE_UNLIKELY(h->replicated)) {
 		if (store) {
 			unite(c, h, line);
+			*ret_home = h->node;
 		} else {
 			*ret_home = node;
 			k = find_replica(c, number, node);

@@ -69,8 +69,10 @@ struct memory_cdat {
 	size_t nr_replicas, replicas_capacity;
 	struct cdat_home *home;
 	size_t nr_homes, homes_capacity;
-	struct base_map home_of;  /* page -> index */
-	struct base_map usage_of; /* page of the memory usage file -> index */
+	struct base_map home_of;        /* page -> index */
+	struct memory_ciat_page *usage; /* of the memory usage file, by what is placed as a whole */
+	size_t nr_usage, usage_capacity;
+	struct base_map usage_of; /* page -> index */
 	uint64_t next_node;       /* round robin of shared pages */
 	uint64_t used_bytes, random;
 	struct memory_cdat_phase *open, spilled;

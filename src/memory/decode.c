@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* decode.c - tokens into words: the encoder's predictors, the other way round. */
 #include "memory/decode.h"
+#include "memory/context.h"
 
 #include <string.h>
 
@@ -20,6 +21,7 @@ struct memory_decoder {
 	uint32_t chunk; /* epoch */
 	uint32_t previous;
 	uint64_t stack, tick;
+	struct memory_contexts contexts;
 	uint64_t word[MEMORY_PIECE_WORDS + PAD_WORDS];
 	struct memory_copy copy[COPIES_MAX];
 	const uint8_t *p, *end; /* of the chunk */
@@ -84,6 +86,7 @@ enum base_status memory_decoder_chunk(
 	d->previous = 0;
 	d->block[0].successor = 0;
 	d->stack = 0;
+	memory_contexts_start(&d->contexts);
 	d->tick = head.first_ticks >> MEMORY_TICK_SHIFT;
 	return BASE_OK;
 }
@@ -136,8 +139,8 @@ static bool predicted(struct memory_decoder *d, struct piece *z)
 	return true;
 }
 
-static bool get_slot(
-	struct piece *z, uint64_t predicted_value, uint64_t last, uint64_t neighbour, uint64_t *ret)
+/* base: values by enum memory_slot_base */
+static bool get_slot(struct piece *z, const uint64_t *base, uint64_t *ret)
 {
 	if (BASE_UNLIKELY(z->end - z->p < 1))
 		return false;
@@ -153,9 +156,7 @@ static bool get_slot(
 		return false;
 	z->p += length;
 	v = (uint64_t)base_unzigzag(v);
-	*ret = v + (how == MEMORY_SLOT_PREDICTED     ? predicted_value
-			   : how == MEMORY_SLOT_LAST ? last
-						     : neighbour);
+	*ret = v + base[how];
 	return true;
 }
 
@@ -169,16 +170,24 @@ static bool coded(struct memory_decoder *d, struct piece *z, uint64_t index)
 	unsigned plain = b->nr_slots - (unsigned)b->nr_ticks;
 	*w++ = index;
 	for (unsigned i = 0; i < b->nr_stack; i++) {
-		if (!get_slot(z, d->stack + s[i].stride, d->stack, neighbour, &w[i]))
+		uint64_t to = d->stack + s[i].stride;
+		if (!get_slot(z, (const uint64_t[]){to, d->stack, neighbour, to}, &w[i]))
 			return false;
 		s[i].stride = w[i] - d->stack;
 		d->stack = neighbour = w[i];
 	}
 	for (unsigned i = b->nr_stack; i < plain; i++) {
-		if (!get_slot(z, s[i].last + s[i].stride, s[i].last, neighbour, &w[i]))
+		struct memory_context *c = memory_context_find(&d->contexts, (uint32_t)index, i);
+		uint64_t to = s[i].last + s[i].stride;
+		if (!get_slot(z,
+			    (const uint64_t[]){
+				    to, s[i].last, neighbour, c ? c->last + c->stride : to},
+			    &w[i]))
 			return false;
+		if (w[i] != to)
+			memory_context_learn(&d->contexts, (uint32_t)index, i, c, w[i]);
 		s[i].stride = w[i] - s[i].last;
-		s[i].last = neighbour = w[i];
+		s[i].last = neighbour = d->contexts.word = w[i];
 	}
 	for (unsigned i = plain; i < b->nr_slots; i++) {
 		uint64_t v;

@@ -229,6 +229,7 @@ enum memory_slot_base {
 	MEMORY_SLOT_PREDICTED, /* last + stride; a stack slot: the last stack address + offset */
 	MEMORY_SLOT_LAST,      /* of this slot */
 	MEMORY_SLOT_NEIGHBOUR, /* the word that was coded before, of whatever slot */
+	MEMORY_SLOT_CONTEXT,   /* what is likely after the coded word before: context.h */
 	MEMORY_SLOT_BASES
 };
 enum {

@@ -706,6 +706,7 @@ static void finish_threads(struct model *m)
 		struct actor_info *a = &m->actor[t->actor];
 		a->pub.begin_ns = t->begin_ns;
 		a->pub.end_ns = t->end_ns;
+		a->pub.ended = t->ended;
 		if (t->stream < m->defs->nr_streams)
 			a->pub.tid = m->defs->streams[t->stream].tid;
 		if (t->process < m->defs->nr_processes)

@@ -64,7 +64,8 @@ struct model_actor {
 	uint32_t group_ix; /* dense from 0 */
 	uint32_t base;     /* the actor itself; another when this is it serving a connection */
 	uint64_t pid, tid; /* tid 0: not a thread (annotated machine, barrier) */
-	uint64_t begin_ns, end_ns;
+	uint64_t begin_ns, end_ns; /* end: of its last record */
+	bool ended;                /* and it did end then; else it may go on */
 };
 /* An object is one queue that its users take from, and may have others that help it. */
 enum model_queue_part {

@@ -338,7 +338,9 @@ static bool room_for_states(struct target_thread *t)
 			return false;
 		t->nr_slot_states = room;
 	}
-	return true;
+	if (!e->contexts)
+		e->contexts = map(sizeof *e->contexts, 0);
+	return e->contexts != NULL;
 }
 
 /* ---- chunks -------------------------------------------------------------------------------- */

@@ -29,6 +29,7 @@ void longpole_target_encode_start(struct target_encoder *e, uint64_t first_ticks
 	e->previous = 0;
 	e->block[0].successor = 0;
 	e->stack = 0;
+	memory_contexts_start(e->contexts);
 	e->tick = first_ticks >> MEMORY_TICK_SHIFT;
 }
 
@@ -108,8 +109,8 @@ static void learn(
 
 /* ---- slots --------------------------------------------------------------------------------- */
 
-static inline uint8_t *put_slot(
-	uint8_t *out, uint64_t value, uint64_t predicted, uint64_t last, uint64_t neighbour)
+static inline uint8_t *put_slot(uint8_t *out, uint64_t value, uint64_t predicted, uint64_t last,
+	uint64_t neighbour, uint64_t context)
 {
 	uint64_t z = zigzag(value - predicted), other = zigzag(value - last);
 	unsigned how = MEMORY_SLOT_PREDICTED;
@@ -118,6 +119,11 @@ static inline uint8_t *put_slot(
 	other = zigzag(value - neighbour);
 	if (other < z)
 		z = other, how = MEMORY_SLOT_NEIGHBOUR << 4;
+	/* (What depends on the value alone repeats byte by byte, which zstd sees: so only if it
+	 * saves more than a byte.) */
+	other = zigzag(value - context);
+	if (other < z >> 12)
+		z = other, how = MEMORY_SLOT_CONTEXT << 4;
 	unsigned length = z ? (unsigned)(71 - __builtin_clzll(z)) >> 3 : 0;
 	*out = (uint8_t)(how | length);
 	memcpy(out + 1, &z, 8);
@@ -130,15 +136,24 @@ static uint8_t *put_slots(struct target_encoder *e, const struct memory_block_he
 	unsigned plain = h->nr_slots - (unsigned)(h->flags >> MEMORY_BLOCK_TICKS_SHIFT);
 	uint64_t neighbour = e->stack;
 	for (unsigned i = 0; i < h->nr_stack; i++) {
-		out = put_slot(out, a[i], e->stack + s[i].stride, e->stack, neighbour);
+		uint64_t predicted = e->stack + s[i].stride;
+		out = put_slot(out, a[i], predicted, e->stack, neighbour, predicted);
 		s[i].stride = a[i] - e->stack;
 		e->stack = neighbour = a[i];
 	}
 	for (unsigned i = h->nr_stack; i < plain; i++) {
 		uint64_t stride = a[i] - s[i].last;
-		out = put_slot(out, a[i], s[i].last + s[i].stride, s[i].last, neighbour);
-		s[i].stride = stride;
-		s[i].last = neighbour = a[i];
+		if (stride == s[i].stride) {
+			*out++ = MEMORY_SLOT_PREDICTED << 4;
+		} else {
+			struct memory_context *c = memory_context_find(e->contexts, h->index, i);
+			uint64_t predicted = s[i].last + s[i].stride;
+			out = put_slot(out, a[i], predicted, s[i].last, neighbour,
+				c ? c->last + c->stride : predicted);
+			memory_context_learn(e->contexts, h->index, i, c, a[i]);
+			s[i].stride = stride;
+		}
+		s[i].last = neighbour = e->contexts->word = a[i];
 	}
 	for (unsigned i = plain; i < h->nr_slots; i++) {
 		uint64_t tick = a[i] >> MEMORY_TICK_SHIFT;

@@ -7,6 +7,7 @@
 #ifndef LONGPOLE_RECORD_TARGET_ENCODE_H
 #define LONGPOLE_RECORD_TARGET_ENCODE_H
 
+#include "memory/context.h"
 #include "memory/stream.h"
 
 #include <stdbool.h>
@@ -31,6 +32,7 @@ struct target_encoder {
 	uint32_t chunk, piece;            /* epochs */
 	uint32_t previous;                /* index of the last block */
 	uint64_t stack, tick;             /* last values of those classes */
+	struct memory_contexts *contexts;
 	bool avx2;
 	/* Ranges of heads: of one module; others by lookup(). */
 	uintptr_t heads, heads_bytes;

@@ -224,6 +224,8 @@ static enum base_status choose_rows(
 		const struct report_queue *from = &q->queue[i];
 		if (from->is_token || !(from->s.nr_waits_data + from->s.nr_waits_space))
 			continue;
+		if (!from->is_lock && !from->s.max_units) /* a row that is always empty */
+			continue;
 		struct html_row row = {.name = report_clean(t->arena, from->name),
 			.type = report_clean(t->arena, from->type),
 			.waiters = from->is_lock};
@@ -394,15 +396,18 @@ static enum base_status choose_lanes(struct html_timeline *t, struct collect *c,
 	return t->lane ? s : report_no_memory(err);
 }
 
-/* What an actor was in when the records ended is open: until its end, or the run's. */
+/* What an actor was in when the records ended is open: until its end (an image's that execve()
+ * replaced), or the run's. */
 static enum base_status close_tracks(
-	struct html_timeline *t, struct collect *c, struct base_err *err)
+	struct html_timeline *t, struct collect *c, struct model *m, struct base_err *err)
 {
 	for (size_t i = 0; i < c->nr_tracks; i++) {
 		struct html_track *k = &c->track[i];
-		if (k->begun && c->next_state[i] != REPORT_NONE) {
+		const struct model_actor *a = model_actor(m, (uint32_t)i);
+		uint64_t end_ns = a->ended && a->end_ns < t->end_ns ? a->end_ns : t->end_ns;
+		if (k->begun && c->next_state[i] != REPORT_NONE && end_ns > k->open.end_ns) {
 			enum base_status s = add_slice(
-				c, (uint32_t)i, k->open.end_ns, t->end_ns, c->next_state[i], err);
+				c, (uint32_t)i, k->open.end_ns, end_ns, c->next_state[i], err);
 			if (s != BASE_OK)
 				return s;
 		}
@@ -651,7 +656,7 @@ static enum base_status shape(struct html_timeline *t, struct collect *c, struct
 	size_t nr_actors = graph_nr_actors(g), nr_states = graph_nr_states(g);
 	uint32_t *lane_of = base_alloc((nr_actors + 1) * sizeof *lane_of);
 	uint32_t *to = base_alloc((nr_states + 1) * sizeof *to);
-	enum base_status s = lane_of && to ? close_tracks(t, c, err) : report_no_memory(err);
+	enum base_status s = lane_of && to ? close_tracks(t, c, m, err) : report_no_memory(err);
 	for (size_t i = 0; lane_of && i < nr_actors; i++)
 		lane_of[i] = HTML_NOTHING;
 	if (s == BASE_OK)

@@ -155,8 +155,9 @@ static void widen_all(struct report_replay_prediction *p, const struct report_re
 {
 	double own = base->own_error < 0 ? -base->own_error : base->own_error;
 	double by = 1 + own + REPORT_RUNS_DIFFER;
-	double cost =
-		p->high > 1 && base->cost_share * p->high > 0.5 ? 0.5 / p->high : base->cost_share;
+	double cost = REPORT_COST_UNSURE * base->cost_share;
+	double most = p->high > 1 ? 0.5 / p->high : 0.5;
+	cost = cost < most ? cost : most;
 	double gone = 1 - cost, stays = (1 - cost) / (1 - cost * p->high);
 	p->low = p->low * (gone < stays ? gone : stays) / by;
 	p->high = p->high * (gone > stays ? gone : stays) * by;

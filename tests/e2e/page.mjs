@@ -83,8 +83,17 @@ for (const name of names.filter((n) => n !== 'empty')) {
       await slider.fill(String(percent));
       const piece = curve.pieces.find((p) => percent / 100 <= p.to + 1e-9), share = (percent / 100 - piece.from) / (piece.to - piece.from);
       const gain = doc.whatif.length_ns / (piece.from_ns + share * (piece.to_ns - piece.from_ns));
-      const shown = Number((await page.locator('#whatif .finding').textContent()).match(/: ([\d.]+)×/)[1]);
+      const shown = Number((await page.locator('#whatif .finding').textContent()).match(/longest path ([\d.]+)×|: ([\d.]+)×/).slice(1).find(Boolean));
       assert.ok(Math.abs(shown - gain) < 0.011 || gain > 1e6, `${shown} instead of ${gain}`);
+    }
+    if (doc.whatif.states.length > 1) { // two at once: bounds, the best of them alone within
+      await page.locator('#whatif input[type=range]').nth(1).fill('20');
+      const text = await page.locator('#whatif .finding').textContent(), [least, most] = [...text.matchAll(/([\d.]+)×/g)].map((m) => Number(m[1]));
+      assert.match(text, /2 changes together.*bounds/);
+      assert.ok(most === undefined || least <= most, text);
+      assert.equal((await page.locator('#whatif .more code').first().textContent()).match(/scale /g).length, 2);
+      await page.locator('#whatif button', { hasText: 'nothing less' }).click();
+      assert.match(await page.locator('#whatif .finding').textContent(), /^0 % less/);
     }
     assert.deepEqual(page.trouble, []);
   });

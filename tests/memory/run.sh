@@ -220,6 +220,36 @@ heap() {
 }
 heap
 
+# OpenMP: three threads, two regions, each with three barriers and a critical section.
+regions() {
+	local why='' region='begin_critical end_critical join'
+	selected regions || return 0
+	"$LONGPOLE" cc -w -O1 -fopenmp -o regions "$here/regions.c" 2>err || why=$(head -n 3 err)
+	if grep -q gomp err; then
+		echo "skip regions: no OpenMP"
+		return
+	fi
+	export OMP_WAIT_POLICY=passive
+	[[ -n $why ]] || why=$(record -o regions.lpt -- ./regions 3>&1 >/dev/null)
+	"$LONGPOLE_BUILD/tests/memory/memory-calls" regions.lpt regions 2>>err | grep -Ev ' (allocate|release)' | sort | uniq -c |
+		sed 's/^ *//' >regions.said
+	{
+		for thread in 0 1 2; do
+			printf "6 $thread barrier 3\\n"
+			printf "2 $thread %s\\n" $region
+			[[ $thread != 0 ]] || echo '2 0 spawn 3'
+		done
+	} | cmp -s - regions.said || why+=" $(cat regions.said)"
+	[[ $("$LONGPOLE" ciat --json regions.lpt 2>>err | jq -c '[.result.phases[].phase]') == '["serial","parallel","serial","parallel","serial"]' ]] || why+=" the phases differ"
+	if has_compiler valgrind && [[ -x $LONGPOLE_BUILD/valgrind/longpole-amd64-linux ]]; then
+		gcc -w -O1 -fopenmp -o regions.native "$here/regions.c" && record --recorder=valgrind -o regions.lpt -- ./regions.native >/dev/null
+		[[ $("$LONGPOLE_BUILD/tests/memory/memory-calls" regions.lpt regions.native 2>>err | grep -c ' thread_begin') == 3 ]] || why+=" Valgrind: not three threads"
+	fi
+	unset OMP_WAIT_POLICY
+	result regions "$why"
+}
+regions
+
 # Which stores leave what is there.
 silent() {
 	local why=''

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sharing.c [apart] - two threads count in two fields of one allocated object; apart: in objects of their own. */
+/* sharing.c [apart] - two threads count in two fields of one allocated object; apart: in objects of
+ * their own. */
 #include <pthread.h>
 #include <stdlib.h>
 

@@ -19,7 +19,9 @@
 #include <elf.h>
 #include <errno.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/ptrace.h>
 #include <sys/socket.h>
@@ -428,6 +430,64 @@ static void test_harm(void **state)
 		    *deadlock_snapshot_harm(&all));
 }
 
+/* Reads a byte, then waits for events of nothing. */
+static pid_t start_reader(int *ret_fd)
+{
+	int end[2];
+	assert_int_equal(pipe(end), 0);
+	const pid_t pid = fork();
+	if (pid == 0) {
+		char byte;
+		struct epoll_event event;
+		const int events = epoll_create1(0);
+		if (read(end[0], &byte, 1) == 1)
+			(void)epoll_wait(events, &event, 1, -1);
+		_exit(1); /* nobody may wake it */
+	}
+	(void)close(end[0]);
+	*ret_fd = end[1];
+	return pid;
+}
+
+static void wait_until_in(pid_t pid, int64_t call, struct deadlock_wait *w)
+{
+	for (int i = 0; i < 60000 && w->call != call; i++) {
+		*w = (struct deadlock_wait){
+			.thread = {.pid = pid, .tid = pid, .state = 'S'}, .call = -1};
+		deadlock_wait_read(w);
+		(void)usleep(1000);
+	}
+	assert_int_equal(w->call, call);
+}
+
+/* Who has gone on since its wait was read is not stopped: of a stop the call that it is in now
+ * might return. Where it was read of, it is, and goes on waiting. */
+static void test_gone_on(void **state)
+{
+	struct deadlock_wait in_read = {.call = -1}, in_epoll = {.call = -1};
+	struct deadlock_registers *r = malloc(sizeof *r);
+	char why[96];
+	int fd, status;
+	(void)state;
+	assert_non_null(r);
+	const pid_t pid = start_reader(&fd);
+	wait_until_in(pid, SYS_read, &in_read);
+	assert_int_equal(write(fd, "", 1), 1);
+	wait_until_in(pid, SYS_epoll_wait, &in_epoll);
+	assert_int_equal(deadlock_snapshot_ptrace(&in_read, r, why), DEADLOCK_SNAPSHOT_MOVED);
+	assert_int_equal(r->stopped_ns, 0);
+	const enum deadlock_snapshot_result result = deadlock_snapshot_ptrace(&in_epoll, r, why);
+	assert_int_equal(waitpid(pid, &status, WNOHANG), 0); /* no EINTR */
+	(void)kill(pid, SIGKILL);
+	(void)waitpid(pid, &status, 0);
+	(void)close(fd);
+	free(r);
+	if (result == DEADLOCK_SNAPSHOT_REFUSED) {
+		print_message("skip: %s\n", why);
+		skip();
+	}
+}
+
 static void test_without_memory(void **state)
 {
 	struct base_err err = {0};
@@ -463,6 +523,7 @@ int main(void)
 		cmocka_unit_test(test_decode),
 		cmocka_unit_test(test_spin_proof),
 		cmocka_unit_test(test_harm),
+		cmocka_unit_test(test_gone_on),
 		cmocka_unit_test(test_without_memory),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

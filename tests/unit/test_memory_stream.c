@@ -123,7 +123,9 @@ static struct target_encoder make_encoder(bool avx2)
 {
 	memset(block_state, 0, sizeof block_state);
 	memset(slot_state, 0, sizeof slot_state);
+	static struct memory_contexts contexts;
 	return (struct target_encoder){.block = block_state,
+		.contexts = &contexts,
 		.slot = slot_state,
 		.slot_base = program.slot_base,
 		.nr_blocks = BLOCKS,
@@ -133,7 +135,13 @@ static struct target_encoder make_encoder(bool avx2)
 		.is_head = is_head};
 }
 
-/* Loops of a few blocks with strides, with noise now and then. */
+/* Of a slot that is random among eight, or follows from the word before it. */
+static uint64_t following(uint64_t *seed, uint64_t base, unsigned k, uint64_t before)
+{
+	return k ? before * 77777 % (UINT64_C(1) << 40) : base + random_u64(seed) % 8 * 4096;
+}
+
+/* Loops of a few blocks with strides, with noise now and then, or words that follow each other. */
 static size_t random_words(uint64_t *seed)
 {
 	size_t nr = 0;
@@ -143,7 +151,8 @@ static size_t random_words(uint64_t *seed)
 		unsigned times = 1 + (unsigned)(random_u64(seed) % 60);
 		uint32_t index[5];
 		uint64_t base[5], stride = random_u64(seed) % 3 * 8;
-		bool noisy = random_u64(seed) % 3 == 0;
+		bool noisy = random_u64(seed) % 3 == 0, follows = random_u64(seed) % 4 == 0;
+		times *= follows ? 8 : 1;
 		for (unsigned i = 0; i < length; i++) {
 			index[i] = 1 + (uint32_t)(random_u64(seed) % (BLOCKS - 1));
 			base[i] = random_u64(seed) >> (20 + random_u64(seed) % 30);
@@ -153,12 +162,14 @@ static size_t random_words(uint64_t *seed)
 				const struct memory_block_head *h = &program.head[index[i]];
 				unsigned ticks = h->flags >> MEMORY_BLOCK_TICKS_SHIFT;
 				raw[nr++] = (uint64_t)(uintptr_t)h;
-				for (unsigned k = 0; k < h->nr_slots; k++)
-					raw[nr++] = k + ticks >= h->nr_slots
-							    ? tick += random_u64(seed) % 5000
-							    : base[i] + n * stride + k +
-								      (noisy ? random_u64(seed) % 4
-									     : 0);
+				for (unsigned k = 0; k < h->nr_slots; k++, nr++)
+					if (k + ticks >= h->nr_slots)
+						raw[nr] = tick += random_u64(seed) % 5000;
+					else if (follows)
+						raw[nr] = following(seed, base[i], k, raw[nr - 1]);
+					else
+						raw[nr] = base[i] + n * stride + k +
+							  (noisy ? random_u64(seed) % 4 : 0);
 			}
 	}
 	return nr;

@@ -3,7 +3,7 @@
 import { signal } from '@preact/signals';
 import { Component, render, type ComponentChild } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
-import { PALETTE, T, doc, forgetColors, ns } from './data';
+import { PALETTE, T, count, doc, forgetColors, ns } from './data';
 import { Deadlock, Noc, Memory, Network, isNetwork } from './extras';
 import { Flame } from './flame';
 import { GraphPanel } from './graph';
@@ -40,7 +40,7 @@ function TimelinePanel() {
       <div class="row">
         {b('+', () => zoom(0.5), 'zoom in')}{b('−', () => zoom(2), 'zoom out')}{b('←', () => pan(-0.3), 'move left')}{b('→', () => pan(0.3), 'move right')}
         {b('all', () => go([0, whole]), 'all: the whole run')}{range.value && b('zoom to selection', () => go(range.value!), 'zoom to selection')}
-        {T.lanes.length > rowsShown() && <>{b('↑', () => scrollLanes(-5), 'lanes further up')}{b('↓', () => scrollLanes(5), 'lanes further down')}<span class="now">lanes {first.value + 1}–{Math.min(first.value + rowsShown(), T.lanes.length)} of {T.lanes.length}</span></>}
+        {T.lanes.length > rowsShown() && <>{b('↑', () => scrollLanes(-5), 'lanes further up')}{b('↓', () => scrollLanes(5), 'lanes further down')}<span class="now">lanes {first.value + 1}–{Math.min(first.value + rowsShown(), T.lanes.length)} of {T.lanes.length}{T.lanes_left_out ? `; ${count(T.lanes_left_out)} that did less are left out` : ''}</span></>}
         <span class="now span" aria-live="off">{ns(view.value[1] - view.value[0])} at {ns(view.value[0])}</span>
       </div>
       <Timeline />

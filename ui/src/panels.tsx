@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // panels.tsx - answer, threads, what-if, locks, queues, connections, data quality.
 import { useMemo, useState } from 'preact/hooks';
-import { T, count, doc, exact, ns, pct, times, type Row } from './data';
+import { T, count, doc, ns, pct, times, type Row } from './data';
 import { Plot } from './plot';
 import { chooseConnection, connection, lanes, pathSums, range, search, selected, stateSums, sums, toggleLane } from './select';
 import { Bar, Table } from './table';
@@ -74,50 +74,79 @@ export function Threads() {
   return (
     <Table name="threads" limit={12} rows={on.filter((r) => has(r.l.name))} click={(r) => toggleLane(r.i)} chosen={(r) => !!lanes.value?.has(r.i)} columns={[
       ['thread', (r) => r.l.name], ['on the path', (r) => r.path, (r) => <>{ns(r.path)} <Bar of={r.path / (s?.ns || 1)} /></>],
-      ['active', (r) => r.active, (r) => ns(r.active)], ['waiting', (r) => r.wait, (r) => ns(r.wait)], ['process', (r) => r.l.pid], ['thread id', (r) => r.l.tid]]} />
+      ['active', (r) => r.active, (r) => ns(r.active)], ['waiting', (r) => r.wait, (r) => ns(r.wait)], ['process', (r) => r.l.pid, (r) => r.l.pid || ''], ['thread id', (r) => r.l.tid, (r) => r.l.tid || '']]} />
   );
 }
 
+// Loops through one resource that have the same gains are one row.
+function resources(): Row[] {
+  const by = new Map<string, Row>();
+  for (const l of doc.loops!.loops) {
+    const key = JSON.stringify([l.queue, l.space, l.more, l.predicted_speedup_unbounded, l.next_bottleneck]), had = by.get(key);
+    by.set(key, had ? { ...had, rounds: had.rounds + l.rounds } : l);
+  }
+  return [...by.values()];
+}
+// Lengths between points: [reduction, ns] from 0 on.
+type Points = [number, number][];
+const between = (p: Points, q: number) => {
+  const found = p.findIndex((x) => q <= x[0] + 1e-9), i = found < 0 ? p.length - 1 : Math.max(1, found), [a, x] = p[i - 1], [b, y] = p[i];
+  return b > a ? x + ((q - a) / (b - a)) * (y - x) : y;
+};
+const pathPoints = (s: Row): Points => [[0, s.pieces[0].from_ns], ...s.pieces.map((p: Row) => [p.to, p.to_ns])] as Points;
+const replayPoints = (s: Row, speedup: string): Points => (s.replay.length && !s.replay.some((p: Row) => p.stuck) ? [[0, doc.whatif!.length_ns], ...s.replay.map((p: Row) => [p.reduction_percent / 100, doc.whatif!.length_ns / p[speedup]])] as Points : []);
+// Several states at once. The longest path is a convex function of what is taken away: it is at most what one of the changes alone makes it,
+// or what lies between them, and at least what its slopes at nothing less say together.
+function together(chosen: [Row, number][], whole: number): [number, number] {
+  const sum = chosen.reduce((a, [, r]) => a + r, 0);
+  const alone = Math.min(...chosen.map(([s, r]) => between(pathPoints(s), r)));
+  const mixed = sum <= 1 ? chosen.reduce((a, [s, r]) => a + (r / sum) * between(pathPoints(s), sum), 0) : alone;
+  const most = Math.min(alone, mixed), slope = (s: Row) => (s.pieces[0].to_ns - s.pieces[0].from_ns) / (s.pieces[0].to - s.pieces[0].from || 1);
+  return [Math.min(most, Math.max(0, chosen.reduce((a, [s, r]) => a + r * slope(s), whole))), most];
+}
+const span = (a: string, b: string) => (a === b ? a : `${a} to ${b}`);
+
 export function WhatIf() {
-  const w = doc.whatif, [at, setAt] = useState<[number, number]>([0, 50]);
-  if (!w || !w.states.length) return <Absent of="whatif" what="predictions" />;
-  const s = w.states[at[0]], pieces: Row[] = s.pieces, r = at[1] / 100;
-  const lengthAt = (q: number) => {
-    const p = pieces.find((x) => q <= x.to + 1e-9) ?? pieces[pieces.length - 1];
-    return p.to > p.from ? p.from_ns + ((q - p.from) / (p.to - p.from)) * (p.to_ns - p.from_ns) : p.to_ns;
-  };
+  const w = doc.whatif, [at, setAt] = useState<[number, Record<number, number>]>([0, { 0: 50 }]), [last, less] = at;
+  const s = w?.states[last], pieces: Row[] = s?.pieces ?? [], r = (less[last] ?? 0) / 100;
   const curve = useMemo(() => {
-    const xs = new Set<number>([0, 1]);
-    for (const p of pieces) xs.add(p.from).add(p.to);
-    for (const p of s.replay) xs.add(p.reduction_percent / 100);
-    const x = [...xs].sort((a, b) => a - b);
-    return { x: x.map((v) => v * 100), y: [x.map((v) => lengthAt(v)), x.map((v) => s.replay.find((p: Row) => p.reduction_percent / 100 === v && !p.stuck)?.length_ns ?? null)] };
-  }, [at[0]]);
-  const piece = pieces.find((x) => r <= x.to + 1e-9) ?? pieces[pieces.length - 1], now = lengthAt(r);
-  const stuck = s.replay.some((p: Row) => p.stuck);
-  const quote = `'${s.state.replaceAll("'", "'\\''")}=-${at[1]}%'`;
+    if (!s) return { x: [], y: [] };
+    const path = pathPoints(s), x = [...new Set([...path.map((p) => p[0]), 1, ...s.replay.map((p: Row) => p.reduction_percent / 100)])].sort((a, b) => a - b);
+    return { x: x.map((v) => v * 100), y: [x.map((v) => between(path, v)), x.map((v) => s.replay.find((p: Row) => p.reduction_percent / 100 === v && !p.stuck)?.length_ns ?? null)] };
+  }, [last]);
+  if (!w || !s) return <Absent of="whatif" what="predictions" />;
+  const piece = pieces.find((x) => r <= x.to + 1e-9) ?? pieces[pieces.length - 1], now = between(pathPoints(s), r);
+  const chosen = w.states.flatMap((x: Row, i: number): [Row, number][] => (less[i] ? [[x, less[i] / 100]] : []));
+  const stuck = s.replay.some((p: Row) => p.stuck), by = (speedup: string) => { const p = replayPoints(s, speedup); return p.length ? between(p, r) : null; };
+  const replayed = by('speedup'), others = [replayed, by('speedup_low'), by('speedup_high')].filter((x): x is number => !!x && Number.isFinite(x));
+  const edits = (chosen.length ? chosen : [[s, r]]).map(([x, q]: [Row, number]) => `'${x.state.replaceAll("'", "'\\''")}=-${Math.round(q * 100)}%'`);
+  const [low, high] = chosen.length > 1 ? together(chosen, w.length_ns) : [Math.min(now, ...others), Math.max(now, ...others)];
+  const gain = (t: number) => times(w.length_ns / Math.max(t, 1));
   return (
     <>
       <Scope>Predictions are for the whole run; for a part of it, make a page with --from and --to.</Scope>
       <div class="two">
         <div>
           {w.states.map((x: Row, i: number) => has(x.state) && (
-            <label class={`slider ${i === at[0] ? 'on' : ''}`}>
-              <span>{x.state} <small>{pct(x.path_ns / w.length_ns)} of the path</small></span>
-              <input type="range" min="0" max="100" value={i === at[0] ? at[1] : 0} aria-label={`less of ${x.state}, per cent`} onInput={(e) => setAt([i, Number(e.currentTarget.value)])} />
+            <label class={`slider ${i === last ? 'on' : ''}`}>
+              <span>{x.state} <small>{pct(x.path_ns / w.length_ns)} of the path{less[i] ? `, ${less[i]} % less` : ''}</small></span>
+              <input type="range" min="0" max="100" value={less[i] ?? 0} aria-label={`less of ${x.state}, per cent`} onInput={(e) => setAt([i, { ...less, [i]: Number(e.currentTarget.value) }])} />
             </label>
           ))}
+          <button onClick={() => setAt([last, {}])}>nothing less</button>
         </div>
         <div>
-          <p class="finding" aria-live="polite">{at[1]} % less of “{s.state}”: {times(w.length_ns / now)}, {ns(now)} instead of {ns(w.length_ns)}{piece.exact ? '' : ', at most'}.</p>
-          <Plot label={`run time against less of ${s.state}`} x={curve.x} y={curve.y} mark={at[1]} xLabel="per cent less" xText={(v) => `${+v.toFixed(1)} %`} yText={ns}
-            series={[{ label: 'longest path', color: '--s0' }, { label: 'replay', color: '--s4', points: true }]} />
-          <p class="more">{pieces.filter((p) => p.exact).length} of {pieces.length} pieces of the curve are exact, the others chords (the run takes at most that).{stuck ? ' Where replay got stuck it has no point.' : ''} One change at a time; several together: <code>longpole whatif {doc.name} scale {quote} scale …</code></p>
+          <p class="finding" aria-live="polite">{chosen.length > 1
+            ? <>{chosen.length} changes together: {span(gain(high), gain(low))}, {span(ns(low), ns(high))} instead of {ns(w.length_ns)} <span class="sure">({chosen.every(([x]: [Row, number]) => x.pieces[0].exact) ? '' : 'about; '}bounds of the longest path, from what each change does alone)</span></>
+            : <>{less[last] ?? 0} % less of “{s.state}”: {span(gain(high), gain(low))}, {span(ns(low), ns(high))} instead of {ns(w.length_ns)} <span class="sure">({replayed === null ? `by the longest path${piece.exact ? '' : ', at most'}` : `longest path ${gain(now)}${piece.exact ? '' : ' at least'}, replay ${gain(replayed)}`})</span></>}</p>
+          <Plot label={`run time against less of ${s.state}`} x={curve.x} y={curve.y} mark={less[last] ?? 0} xLabel={`per cent less of “${s.state.length > 40 ? `${s.state.slice(0, 39)}…` : s.state}”`} xText={(v) => `${+v.toFixed(1)} %`} yText={ns}
+            series={[{ label: 'longest path', color: '--s0' }, ...(s.replay.length ? [{ label: 'replay', color: '--s4', points: true }] : [])]} />
+          <p class="more">The curve is of one change alone. {pieces.filter((p) => p.exact).length} of its {pieces.length} pieces are exact, the others chords (the path is at most that long).{stuck ? ' Where replay got stuck it has no point.' : ''} {chosen.length > 1 ? 'What they are together:' : 'The same, in a terminal:'} <code>longpole whatif {doc.name} {edits.map((e: string) => `scale ${e}`).join(' ')}</code></p>
         </div>
       </div>
       {doc.loops?.loops.length > 0 && <>
         <h3>More of what is finite</h3>
-        <Table name="finite resources" limit={8} rows={doc.loops!.loops.filter((l: Row) => has(l.queue))} columns={[
+        <Table name="finite resources" limit={8} rows={resources().filter((l: Row) => has(l.queue))} columns={[
           ['resource', (l: Row) => l.queue, (l: Row) => `${l.space ? 'room in ' : ''}${l.queue}`], ['rounds of the path', (l: Row) => l.rounds, (l: Row) => count(l.rounds)],
           ...[0, 1, 2].map((k) => [['a little more', 'more', 'much more'][k], (l: Row) => l.more?.[k]?.predicted_speedup ?? 0,
             (l: Row) => (l.more?.[k] ? <>{times(l.more[k].predicted_speedup)} <small>+{l.more[k].units}</small></> : '–')] as any),
@@ -128,7 +157,7 @@ export function WhatIf() {
         <Table name="more processors" rows={w.processors} columns={[
           ['processors', (p: Row) => p.more_processors, (p: Row) => `${w.nr_processors} + ${p.more_processors}`],
           ['predicted', (p: Row) => p.speedup, (p: Row) => (p.stuck ? `${times(p.speedup)} (${count(p.stuck)} stuck)` : times(p.speedup))], ['run', (p: Row) => p.length_ns, (p: Row) => ns(p.length_ns)]]} />
-        <p class="more">By replay, which repeats the run itself within {pct(Math.abs(w.replay_error))}.</p>
+        <p class="more">By replay, which repeats the run itself within {pct(Math.abs(w.replay_error))}.{doc.answer?.path.some((p: Row) => /that other programs had$/.test(p.state)) ? ' Waits for a processor that other programs had stay as they were: what those would do with more is not known.' : ''}</p>
       </>}
     </>
   );
@@ -228,13 +257,13 @@ export function Quality() {
       {t && <dl>
         <dt>Command</dt><dd><code>{t.command}</code> on {t.host}, {t.processors} processors</dd>
         <dt>Trace</dt><dd>{t.path}: {count(t.records)} records, {count(t.file_bytes)} bytes{t.readable_bytes < t.file_bytes ? `, of which only ${count(t.readable_bytes)} could be read` : ''}; recorded by {t.recorded_by}, page by {doc.tool}</dd>
-        {doc.answer && <><dt>Explained</dt><dd>{pct(doc.answer.explained_share)} of the path; {exact(doc.answer.unexplained_ns)} are waits that no recorded event ended</dd></>}
+        {doc.answer && <><dt>Explained</dt><dd>{pct(doc.answer.explained_share)} of the path; {ns(doc.answer.unexplained_ns)} are waits that no recorded event ended</dd></>}
         {doc.whatif && <><dt>Replay</dt><dd>{doc.whatif.replayed ? `repeats the unedited run within ${pct(Math.abs(doc.whatif.replay_error))}` : 'was left out: the log would not fit in memory'}</dd></>}
         {cost && <><dt>Cost of recording</dt><dd>{cost.share === null ? 'not known' : `${pct(cost.share)} of the program's processor time`}: {cost.parts.map((p: Row) => `${count(p.times)} ${p.what}, ${ns(p.total_ns)} (${p.method})`).join('; ')}</dd></>}
         {T && <><dt>Timeline</dt><dd>{T.whole ? 'every state to the nanosecond' : `complete in buckets of ${ns(2 ** Math.max(T.bucket_log2 - 2 * (T.whole_levels - 1), 0))}; to the nanosecond where the strip beneath the axis is blue; elsewhere make a page with --from and --to`}{T.lanes_left_out ? `; ${count(T.lanes_left_out)} lanes with less are left out` : ''}</dd></>}
         <dt>Clock</dt><dd>{doc.diagnostics?.some((d) => /clock/.test(d.name)) ? 'see below' : 'no trouble with clocks was noticed'}</dd>
       </dl>}
-      {doc.diagnostics?.length ? <Table name="what was lost or guessed" rows={doc.diagnostics} columns={[['what', (d: Row) => d.text], ['how bad', (d: Row) => d.severity], ['seen by', (d: Row) => d.source], ['count', (d: Row) => d.count, (d: Row) => count(d.count)]]} /> : <p>Nothing was lost, and nothing in the records was odd.</p>}
+      {doc.diagnostics?.length ? <Table name="what was lost or guessed" rows={doc.diagnostics} columns={[['what', (d: Row) => d.text], ['how bad', (d: Row) => d.severity.replace('_', ' ')], ['seen by', (d: Row) => d.source], ['count', (d: Row) => d.count, (d: Row) => count(d.count)]]} /> : <p>Nothing was lost, and nothing in the records was odd.</p>}
       {Object.keys(doc.absent).length > 0 && <><h3>Not in this page</h3><ul>{Object.entries(doc.absent).map(([k, v]) => <li>{k}: {v}</li>)}</ul></>}
     </>
   );

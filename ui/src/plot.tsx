@@ -15,15 +15,15 @@ export function Plot({ x, y, series, xLabel, log, xText, yText, label, height = 
     const make = () => {
       box.replaceChildren();
       return new uPlot({
-        width: Math.max(box.clientWidth, 200), height, padding: [8, 16, 0, 0],
+        width: Math.max(box.clientWidth, 200), height, padding: [8, 30, 0, 0], legend: { live: mark === undefined },
         scales: { x: { time: false, distr: log ? 3 : 1 }, y: { range: (_: unknown, a: number, b: number) => [Math.min(a, 0), b > a ? b * 1.05 : a + 1] } },
         axes: [{ ...axis, label: xLabel, labelSize: 18, values: (_: uPlot, v: number[]) => v.map((n) => (n === null ? '' : xText(n))) },
           { ...axis, size: 74, values: (_: uPlot, v: number[]) => v.map(yText) }],
-        series: [{ label: xLabel ?? '', value: (_: uPlot, v: number | null) => (v === null ? '' : xText(v)) },
+        series: [{ label: xLabel ?? '', value: (_: uPlot, v: number | null) => (v === null ? '–' : xText(v)) },
           ...series.map((s) => ({
             label: s.label, stroke: color(s.color), width: s.points ? 0 : 2, dash: s.dash, fill: s.fill ? color(`${s.color}-soft`) : undefined,
             paths: s.steps ? uPlot.paths.stepped!({ align: 1 }) : s.points ? () => null : undefined,
-            points: { show: !!s.points, size: 9, fill: color(s.color) }, value: (_: uPlot, v: number | null) => (v === null ? '' : yText(v)),
+            points: { show: !!s.points, size: 9, fill: color(s.color) }, value: (_: uPlot, v: number | null) => (v === null ? '–' : yText(v)),
           }))],
         cursor: { drag: { x: false, y: false } },
         hooks: { draw: [(u: uPlot) => {
@@ -40,6 +40,6 @@ export function Plot({ x, y, series, xLabel, log, xText, yText, label, height = 
     const dark = matchMedia('(prefers-color-scheme: dark)'), again = () => (u = make());
     dark.addEventListener('change', again);
     return () => { o.disconnect(); dark.removeEventListener('change', again); u.destroy(); };
-  }, [x, y, mark, log]);
+  }, [x, y, mark, log, xLabel]);
   return <div class="plot" role="img" aria-label={label} ref={ref} />;
 }

@@ -121,12 +121,14 @@ function drawPath(g: CanvasRenderingContext2D, x: (t: number) => number, from: n
     }
   });
   g.lineJoin = 'round';
-  const dense = turns * 5 > width; // a thread a few pixels: thinner, that lanes stay to be seen
+  const dense = turns * 9 > width - LEFT(); // a turn every few pixels: thinner and pale, that lanes stay to be seen
+  g.globalAlpha = dense ? Math.max(0.3, Math.min(0.8, (width - LEFT()) / (turns * 4))) : 1;
   for (const [c, w] of [['--paper', dense ? 0.01 : 5], ['--path', dense ? 1 : 2.2]] as const) {
     g.strokeStyle = color(c);
     g.lineWidth = w;
     g.stroke(p);
   }
+  g.globalAlpha = 1;
 }
 
 function drawQueue(g: CanvasRenderingContext2D, k: number, x: (t: number) => number, from: number, to: number, y: number, perPx: number) {
