@@ -46,7 +46,7 @@ static int by_trouble(const void *x, const void *y)
 
 static void sort(struct ciat_table *t)
 {
-	if (t->nr)
+	if (t->row)
 		qsort(t->row, t->nr, sizeof *t->row, by_trouble);
 }
 

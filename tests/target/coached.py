@@ -30,8 +30,9 @@ def mistakes():
 
 
 def line_of(advice):
-    found = re.search(r"misuse\.c:(\d+)", advice["where"])
-    return int(found[1]) if found else 0
+    """Of the call; where functions are inlined, of the innermost."""
+    found = re.findall(r"misuse\.c:(\d+)", advice["where"])
+    return int(found[-1]) if found else 0
 
 
 def run(*command):
