@@ -387,7 +387,7 @@ void report_text_caveats(
 		label = "";
 		base_str_fini(&s);
 	}
-	if (!r->trace.nr_actors)
+	if (!r->trace.nr_actors || !r->trace.nr_processors)
 		return; /* simulated or imported: nothing was disturbed, nothing hidden */
 	if (cost_caveat(out, &r->trace, st, label) || dense_caveat(out, r, st, label))
 		label = "";
