@@ -100,6 +100,8 @@ struct graph_replay_assumed {
 	bool as_recorded; /* latencies do not depend on the length of the wait */
 	bool preempts;    /* whom somebody wakes takes the processor of who has run longest, when
 			     all are taken; false: it waits for one */
+	bool others_stay; /* other programs keep a processor as long as in the run, although the
+			     state that they interrupted is shorter */
 	uint64_t jitter;  /* other than 0: executing takes up to JITTER more or less, at random */
 };
 #define GRAPH_REPLAY_JITTER 0.1

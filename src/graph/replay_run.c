@@ -290,8 +290,8 @@ static void advance(struct sim *s, uint32_t actor)
 		if (a->wait_queue != REPLAY_NONE && s->queue[a->wait_queue].ignored)
 			own = 0;
 		own = sim_scaled(s, a->state, own);
-		if (replay_is_preempted(step)) /* as often as it runs: so much less, too */
-			own = sim_scaled(s, step->state, own);
+		if (replay_is_preempted(step) && !s->assumed.others_stay)
+			own = sim_scaled(s, step->state, own); /* as often as it runs: less, too */
 		if (!graph_sim_promise(s, actor)) /* not there yet: who waits for it gets in line */
 			own = 0;
 		if (own)

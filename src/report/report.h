@@ -237,7 +237,8 @@ struct report_replay_prediction {
 	double length_ns;          /* of the run, at that speed-up */
 	double speedup, low, high; /* ends of its interval; equal: it has none */
 	uint64_t nr_stuck;         /* actors that wait for ever after the change */
-	const char *next;          /* longest topic of the critical path then; "": none */
+	bool others_stay; /* or would, if other programs had a processor for less time, too */
+	const char *next; /* longest topic of the critical path then; "": none */
 	double next_share;
 };
 struct report_prediction {
