@@ -194,6 +194,18 @@ enum base_status ciat_objects(struct ciat_table *t, struct cmd_slack_names *n,
 
 /* ---- functions ------------------------------------------------------------------------------ */
 
+/* The row of the function that an instruction is in; NULL: no memory. */
+static struct ciat_row *function_row(
+	struct ciat_table *t, struct cmd_slack_names *n, uint64_t code, struct base_str *name)
+{
+	base_str_reset(name);
+	if (code)
+		cmd_slack_name(n, CMD_SLACK_FUNCTION, code, name);
+	else
+		base_str_add(name, UNKNOWN_CODE);
+	return name->failed ? NULL : row_of(t, base_str_text(name), CIAT_FUNCTION);
+}
+
 enum base_status ciat_functions(
 	struct ciat_table *t, struct cmd_slack_names *n, const struct memory_ciat_result *r)
 {
@@ -201,13 +213,7 @@ enum base_status ciat_functions(
 	bool ok = true;
 	for (size_t i = 0; i < r->nr_functions && ok; i++) {
 		const struct memory_ciat_function *f = &r->function[i];
-		base_str_reset(&name);
-		if (f->code)
-			cmd_slack_name(n, CMD_SLACK_FUNCTION, f->code, &name);
-		else
-			base_str_add(&name, UNKNOWN_CODE);
-		struct ciat_row *row =
-			name.failed ? NULL : row_of(t, base_str_text(&name), CIAT_FUNCTION);
+		struct ciat_row *row = function_row(t, n, f->code, &name);
 		ok = row != NULL;
 		if (!row)
 			break;
@@ -218,13 +224,7 @@ enum base_status ciat_functions(
 	}
 	for (size_t i = 0; i < r->nr_sites && ok; i++) {
 		const struct memory_ciat_site *e = &r->site[i];
-		base_str_reset(&name);
-		if (e->code)
-			cmd_slack_name(n, CMD_SLACK_FUNCTION, e->code, &name);
-		else
-			base_str_add(&name, UNKNOWN_CODE);
-		struct ciat_row *row =
-			name.failed ? NULL : row_of(t, base_str_text(&name), CIAT_FUNCTION);
+		struct ciat_row *row = function_row(t, n, e->code, &name);
 		ok = row != NULL;
 		if (!row)
 			break;
