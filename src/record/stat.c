@@ -86,7 +86,7 @@ static bool row_of(const struct session *session, pid_t tid, size_t *ret)
 	return true;
 }
 
-/* The thread's row, made at its first stop; false: no more room. */
+/* The thread's row, made at its birth or first stop; false: no more room. */
 static bool row_get(struct session *session, pid_t tid, size_t *ret)
 {
 	struct record_stat *s = session->s;
@@ -201,6 +201,8 @@ static void exec_renames(struct session *session, pid_t tid)
 static void event_stop(struct session *session, pid_t tid, size_t row, int event, int number)
 {
 	struct live *live = &session->live[row];
+	unsigned long child = 0;
+	size_t child_row;
 	switch (event) {
 	case PTRACE_EVENT_EXEC:
 		if (!session->started)
@@ -222,7 +224,9 @@ static void event_stop(struct session *session, pid_t tid, size_t row, int event
 			return;
 		}
 		break;
-	default: /* births: the child reports itself */
+	default: /* births: whom the program leaves behind before its first stop is known, too */
+		if (!ptrace(PTRACE_GETEVENTMSG, tid, NULL, &child) && child)
+			(void)row_get(session, (pid_t)child, &child_row);
 		break;
 	}
 	if (session->leaving && event != PTRACE_EVENT_EXIT && row_of(session, tid, &row))
