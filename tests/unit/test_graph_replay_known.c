@@ -487,6 +487,8 @@ static void test_preempted(void **state)
 	enum { PROCESSOR, RUNS_NS = 500, HAD_NS = 400 };
 	struct graph_replay_options o = {.size = sizeof o, .nr_processors = 4};
 	struct graph_edit half = {GRAPH_EDIT_SCALE_STATE, RUN, 0.5, 0};
+	struct graph_scenario sc = {.edit = &half, .nr_edits = 1};
+	struct graph_replay_assumed others_stay = {.others_stay = true};
 	struct graph_replay_result res;
 	const struct graph_sink *s;
 	struct graph_replay *r;
@@ -511,6 +513,11 @@ static void test_preempted(void **state)
 	assert_int_equal(graph_replay_learn(r, 0, NULL), BASE_OK);
 	assert_int_equal(replay_end(r, nothing, &res), t);
 	assert_int_equal(replay_end(r, half, &res), t / 2);
+	/* or they stay for as long as they did */
+	assert_int_equal(graph_replay_run_as(r, &sc, &others_stay, NULL, &res, NULL), BASE_OK);
+	assert_int_equal(res.end_ns, (t - PUTS * HAD_NS) / 2 + PUTS * HAD_NS);
+	assert_int_equal(graph_replay_run_as(r, NULL, &others_stay, NULL, &res, NULL), BASE_OK);
+	assert_int_equal(res.end_ns, t);
 	graph_replay_free(r);
 }
 
