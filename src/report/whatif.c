@@ -662,11 +662,9 @@ static void prediction_lines(struct base_str *out, const struct report_style *st
 		}
 		then_words(out, r->next, r->next_share);
 		if (r->others_stay && !r->nr_stuck)
-			base_str_add(out, "\n    other programs have the processors for as long as "
+			base_str_add(out, "\n    other programs keep the processors for as long as "
 					  "in the run: for "
-					  "less, as they would when what they interrupt is "
-					  "shorter, replay finds no "
-					  "end");
+					  "less, replay finds no end");
 	}
 	base_str_add(out, "\n");
 	for (size_t i = 0; i < p->nr_matches; i++)
