@@ -107,6 +107,7 @@ enum base_status graph_replay_learn(struct graph_replay *r, uint64_t wake_ns, st
 		if (r->latency[i])
 			graph_replay_latency_learn(r->latency[i]);
 	}
+	graph_replay_latency_learn(&r->woken);
 	after = base_alloc((nr + 1) * sizeof *after);
 	if (!after)
 		return base_fail(err, BASE_ERR_NOMEM, "no memory to learn from replay's log");

@@ -229,8 +229,8 @@ static enum base_status set_wait(struct graph_replay *r, struct replay_log_actor
 	/* A meeting of threads is no sleeper; who had to queue did not come as soon as it could. */
 	if (queued || (a->started && step->state == a->state))
 		return BASE_OK;
-	s = graph_replay_latency_add(
-		r, r->queue[m->queue].o.latency_state, m->available_ns - since, *own, err);
+	s = graph_replay_latency_add(r, r->queue[m->queue].o.latency_state, m->available_ns - since,
+		*own, a->asleep, err);
 	return s;
 }
 

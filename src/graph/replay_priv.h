@@ -94,6 +94,7 @@ struct replay_latency { /* of one state, by the wait's length before */
 	uint64_t classes[REPLAY_BUCKETS];  /* sum over all samples */
 	uint32_t usual_ns[REPLAY_CLASSES]; /* learned: after waits of that class */
 	bool learned;
+	bool not_only_woken; /* some of them had not slept */
 };
 
 /* ---- the log: who ---------------------------------------------------------------------------- */
@@ -198,6 +199,7 @@ struct graph_replay {
 	size_t nr_states, state_capacity;
 	uint32_t last_state;             /* the largest that a verb named */
 	struct replay_latency **latency; /* [state]; NULL: none seen */
+	struct replay_latency woken;     /* of all who slept, whatever for */
 	size_t latency_capacity;
 	struct replay_moment moment;
 	uint64_t wake_ns; /* learned: what waking a sleeper costs the waker */
@@ -334,7 +336,7 @@ void graph_replay_ring_fini(struct replay_ring *ring);
 void graph_replay_sample(struct replay_samples *s, uint64_t value);
 double graph_replay_median(const struct replay_samples *s, double *ret_error);
 enum base_status graph_replay_latency_add(struct graph_replay *r, uint32_t state, uint64_t wait_ns,
-	uint64_t latency_ns, struct base_err *err) BASE_MUST_CHECK;
+	uint64_t latency_ns, bool asleep, struct base_err *err) BASE_MUST_CHECK;
 void graph_replay_latency_learn(struct replay_latency *l);
 uint64_t graph_replay_latency_usual(const struct graph_replay *r, uint32_t state, uint64_t wait_ns);
 /* Of a wait whose latency was recorded, when it is not as long as it was. */
