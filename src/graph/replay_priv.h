@@ -32,6 +32,7 @@ enum {
 	REPLAY_ALL_UNITS = 1 << 16, /* the verb's n was GRAPH_ALL */
 	REPLAY_FREE = 1 << 17,      /* takes (or fills space) without needing anything */
 	REPLAY_SHRINKS = 1 << 18,   /* resize: `need` units less */
+	REPLAY_BUSY = 1 << 18,      /* enqueue, dequeue: ours had all processors then */
 	REPLAY_COUNTED = 1 << 19,   /* needs the wide ordinal: so many puts (takes, for space) */
 	REPLAY_AT_ONCE = 1 << 22,   /* explained, by what came at the time that the wait began */
 	/* of a wait, which needs no such flag itself: for a processor, as long as other programs
@@ -202,7 +203,9 @@ struct graph_replay {
 	struct replay_latency woken;     /* of all who slept, whatever for */
 	size_t latency_capacity;
 	struct replay_moment moment;
-	uint64_t wake_ns; /* learned: what waking a sleeper costs the waker */
+	uint64_t wake_ns;      /* learned: what waking a sleeper costs the waker */
+	uint64_t wake_busy_ns; /* ... when no processor is free for it */
+	uint64_t record_ns;    /* measured: part of each latency after sleep */
 	size_t nr_links;
 	uint64_t now, start_ns;
 	uint64_t nr_unexplained, unexplained_ns;
@@ -295,6 +298,12 @@ static inline unsigned replay_length_class(uint64_t wait_ns)
 static inline bool replay_is_preempted(const struct replay_step *s)
 {
 	return replay_class(s) == REPLAY_UNEXPLAINED && s->bits & REPLAY_PREEMPTED;
+}
+
+/* Of an enqueue or a dequeue. */
+static inline bool replay_was_busy(const struct replay_step *s)
+{
+	return replay_kind(s) != GRAPH_VERB_resize && s->bits & REPLAY_BUSY;
 }
 
 static inline unsigned replay_woke(const struct replay_step *s)

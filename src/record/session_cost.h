@@ -8,8 +8,10 @@
 
 /* Sets tsc_read_ns_x100 and record_write_ns_x100. Before the program runs. */
 void record_cost_measure(const struct record_clock *clock, struct record_result *ret);
-/* Sets wake_ns and nr_wakes: takes a millisecond. Before the program runs. */
-void record_cost_measure_wake(const struct record_clock *clock, struct record_result *ret);
+/* Sets wake_ns .. sample_ns, with perf's events as they are asked for: takes 10 ms. Before the
+ * program runs. */
+void record_cost_measure_wakes(const struct record_clock *clock, uint64_t sample_hz, bool switches,
+	struct record_result *ret);
 /* Everything is converted, target_cpu_ns and recorder_cpu_ns are set: puts the trace's definitions
  * of cost, sets ring_records and overhead_share. */
 void record_cost_write(struct record_converter *c, struct record_result *r);
