@@ -163,6 +163,10 @@ void record_image_describe(
 		word += n + 1;
 	}
 	size_t first = strnlen(command, length);
+	/* What setproctitle() and its kin write: "nginx: worker process". */
+	const char *colon = memmem(command, first, ": ", 2);
+	if (colon && colon > command)
+		first = (size_t)(colon - command);
 	const char *slash = memrchr(command, '/', first);
 	const char *name = slash ? slash + 1 : command;
 	image->name = record_sink_text(w->sink, name, first - (size_t)(name - command));
