@@ -2,8 +2,6 @@
 /* session_cost.c - what recording took: measured where it can be, else said to be assumed. */
 #include "record/session_cost.h"
 
-#include "record/perf.h"
-
 #include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>
@@ -157,7 +155,7 @@ static void wake_once(const struct record_clock *clock, struct sleeper *s, struc
  * of few, since programs meet the same machine. And how much later the sleeper comes with perf's
  * events than without, in turn: of lower quartiles, since others delay some of either kind.
  */
-static void measure_wakes(const struct record_clock *clock, uint64_t sample_hz, bool switches,
+static void measure_wakes(const struct record_clock *clock, const struct record_cost_events *of,
 	struct record_result *ret)
 {
 	struct sleeper s = {.processor = -1};
@@ -166,20 +164,22 @@ static void measure_wakes(const struct record_clock *clock, uint64_t sample_hz, 
 		return;
 	while (!atomic_load(&s.tid))
 		sched_yield();
-	struct record_perf *perf =
-		sample_hz || switches
-			? record_perf_open_probe(atomic_load(&s.tid), sample_hz, 0, switches)
-			: NULL;
+	struct record_perf *probe = NULL;
+	bool wide = of->perf && record_perf_is_wide(of->perf);
+	if (of->perf && !wide)
+		probe = record_perf_open_probe(atomic_load(&s.tid), of->sample_hz, 0, of->switches);
+	const struct record_perf *perf = wide ? of->perf : probe;
 	for (int i = 0; i < WAKES; i++) {
+		if (perf)
+			record_perf_enable(perf, false);
 		wake_once(clock, &s, &bare);
 		if (!perf)
 			continue;
 		record_perf_enable(perf, true);
 		wake_once(clock, &s, &events);
-		record_perf_enable(perf, false);
 	}
 	end_sleeper(&s);
-	record_perf_close(perf);
+	record_perf_close(probe);
 	ret->wake_ns = quantile(bare.took, bare.nr_took, 1, 2);
 	ret->nr_wakes = ret->wake_ns ? bare.nr_took : 0;
 	uint64_t without = quantile(bare.came, bare.nr_came, 1, 4);
@@ -260,12 +260,12 @@ static void measure_sample(const struct record_clock *clock, struct record_resul
 		ret->sample_ns = record_clock_ns(clock, sampled - bare) / nr;
 }
 
-void record_cost_measure_wakes(const struct record_clock *clock, uint64_t sample_hz, bool switches,
-	struct record_result *ret)
+void record_cost_measure_wakes(const struct record_clock *clock,
+	const struct record_cost_events *of, struct record_result *ret)
 {
-	measure_wakes(clock, sample_hz, switches, ret);
+	measure_wakes(clock, of, ret);
 	measure_wakes_busy(clock, ret);
-	if (sample_hz)
+	if (of->perf && of->sample_hz)
 		measure_sample(clock, ret);
 }
 
