@@ -73,16 +73,20 @@ static double difference(const struct after_put *after, size_t nr, double *ret_e
 	return weight > 0 && sum > CERTAIN * sqrt(weight) ? sum / weight : 0;
 }
 
-/* A wake is part of what its waker took until it did something else: never more than that. */
+/* A wake is part of what its waker took until it did something else: as a rule not more than that,
+ * where most wakes were. */
 static double at_most(const struct after_put *after, size_t nr)
 {
-	double least = INFINITY, error;
+	const struct replay_samples *most = NULL;
+	double error;
 
 	for (size_t i = 0; i < nr; i++) {
-		if (after[i].took[1].nr >= CREDIBLE)
-			least = fmin(least, graph_replay_median(&after[i].took[1], &error));
+		const struct replay_samples *woke = &after[i].took[1];
+
+		if (woke->nr >= CREDIBLE && (!most || woke->nr > most->nr))
+			most = woke;
 	}
-	return least;
+	return most ? graph_replay_median(most, &error) : INFINITY;
 }
 
 /* The run's own answer where it is the better known one, else what was measured on its machine. */

@@ -221,14 +221,15 @@ static uint64_t still_overtaken(const struct sim *s, const struct sim_actor *a)
 	return by < a->nr_overtaken ? a->nr_overtaken - by : 0;
 }
 
-/* Does it sleep in this wait? As it did in the run; in a new one as most waits for that queue. */
+/* Does it sleep in this wait? As it did in the run; in a new one as most waits for that queue, or
+ * all when there was none. */
 static bool sleeps(const struct sim *s, const struct replay_step *step, uint32_t queue)
 {
 	const struct replay_log_queue *lq = &s->r->queue[queue];
 
 	if (replay_class(step) == REPLAY_EXPLAINED)
 		return step->bits & REPLAY_SLEPT;
-	return lq->nr_asleep && lq->nr_asleep * 2 >= lq->nr_waits;
+	return lq->nr_asleep * 2 >= lq->nr_waits;
 }
 
 static uint64_t latency(const struct sim *s, const struct sim_actor *a, bool overtaken)
