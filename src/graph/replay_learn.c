@@ -49,6 +49,12 @@ static void sample_actor(
 	}
 }
 
+/* What hardly ever was says nothing: something else was unusual, too. */
+static bool is_rare(const struct replay_samples *s, const struct replay_samples *others)
+{
+	return s->nr < CREDIBLE || s->nr < REPLAY_RARE * others->nr;
+}
+
 /* Every state's difference, weighted by how well it is known; 0: it may as well be chance.
  * *ret_error: its standard error; INFINITY: no state was seen after both. */
 static double difference(const struct after_put *after, size_t nr, double *ret_error)
@@ -59,7 +65,7 @@ static double difference(const struct after_put *after, size_t nr, double *ret_e
 		const struct replay_samples *took = after[i].took;
 		double error[2], value[2], w;
 
-		if (took[0].nr < CREDIBLE || took[1].nr < CREDIBLE)
+		if (is_rare(&took[0], &took[1]) || is_rare(&took[1], &took[0]))
 			continue;
 		for (unsigned k = 0; k < 2; k++) {
 			value[k] = graph_replay_median(&took[k], &error[k]);

@@ -86,6 +86,8 @@ struct replay_ring {
 /* Lengths of waits: octaves, and their thirds (replay_length_class()). */
 enum { REPLAY_BUCKETS = 40, REPLAY_CLASSES = 3 * REPLAY_BUCKETS + 1, REPLAY_SAMPLES = 15 };
 
+#define REPLAY_RARE 0.01 /* a smaller share of samples than that is no rule */
+
 struct replay_samples {
 	uint32_t nr, sample[REPLAY_SAMPLES]; /* a reservoir */
 };
