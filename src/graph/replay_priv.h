@@ -37,7 +37,8 @@ enum {
 	/* of a wait, which needs no such flag itself: for a processor, as long as other programs
 	 * had them all */
 	REPLAY_FOR_PROCESSOR = GRAPH_OPTIONAL << REPLAY_FLAGS_SHIFT,
-	REPLAY_SLEPT = 1 << 21,        /* own needs no processor: it was asleep in it */
+	/* own needs no processor: it was asleep in it; of an explained wait: somebody woke it */
+	REPLAY_SLEPT = 1 << 21,
 	REPLAY_ON_PROCESSOR = 1 << 20, /* own is how long after its processor became free */
 	REPLAY_WOKE_SHIFT = 23,        /* 2 bits: how many sleepers the step woke, or more */
 	REPLAY_WOKE_MAX = 3,
@@ -101,6 +102,8 @@ enum { REPLAY_TAKES = 64 }; /* remembered a queue */
 
 struct replay_past_take {
 	uint64_t time_ns, gap_ns; /* after the unit was put */
+	uint64_t put_order;       /* and by which step, with how many steps logged until then */
+	uint32_t put_step;
 	bool waited;
 };
 

@@ -287,13 +287,22 @@ static void promise(struct sim *s, struct sim_actor *a, bool keep)
 	}
 }
 
-/* Is it a sleeper that nobody has woken in this wait? As most waits for that queue were. */
-static bool wakes(const struct sim *s, struct sim_actor *a, uint32_t queue)
+/* Does it sleep in this wait? As it did in the run; in a new one as most waits for that queue. */
+static bool sleeps(const struct sim *s, const struct replay_step *step, uint32_t queue)
 {
 	const struct replay_log_queue *lq = &s->r->queue[queue];
 
-	if (a->awake || lq->nr_asleep * 2 < lq->nr_waits ||
-		!sim_executes(s, replay_step(s->r, a->cursor)->state))
+	if (replay_class(step) == REPLAY_EXPLAINED)
+		return step->bits & REPLAY_SLEPT;
+	return lq->nr_asleep && lq->nr_asleep * 2 >= lq->nr_waits;
+}
+
+/* Is it a sleeper that nobody has woken in this wait? */
+static bool wakes(const struct sim *s, struct sim_actor *a, uint32_t queue)
+{
+	const struct replay_step *step = replay_step(s->r, a->cursor);
+
+	if (a->awake || !sim_executes(s, step->state) || !sleeps(s, step, queue))
 		return false;
 	a->awake = true;
 	return true;

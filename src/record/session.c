@@ -433,7 +433,8 @@ static void look(struct session *s, bool final)
 	uint64_t margin = s->perf || s->kernel.open ? ticks_of(s, PERF_MARGIN_NS) : 0;
 	uint64_t horizon = final ? limit : now > margin ? now - margin : 0;
 	if (s->perf)
-		record_perf_read(s->perf, &s->converter);
+		record_perf_read(
+			s->perf, &s->converter, final ? UINT64_MAX : pair.raw_ns - PERF_MARGIN_NS);
 	record_kernel_read(&s->kernel, final);
 	if (s->has_program) {
 		record_ring_drain(&s->ring, &s->converter, horizon, limit, final);

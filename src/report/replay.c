@@ -139,8 +139,10 @@ static enum base_status try_variants(struct report_replay_prediction *ret,
 	const struct graph_scenario *lane, struct base_err *err)
 {
 	for (unsigned i = 0; i < base->nr_variants; i++) {
+		struct graph_replay_assumed as = variant[i];
 		struct graph_replay_result r;
-		enum base_status s = simulate(log, lane, &variant[i], &r, err);
+		as.others_stay = ret->others_stay;
+		enum base_status s = simulate(log, lane, &as, &r, err);
 		if (s != BASE_OK)
 			return s;
 		if (r.nr_stuck <= base->nr_stuck && length_of(&r) > 0 && base->variant_ns[i] > 0)

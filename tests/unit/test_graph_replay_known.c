@@ -439,6 +439,47 @@ static void test_measured_wakes(void **state)
 	graph_replay_free(r);
 }
 
+/*
+ * Each round the worker takes a free lock, and takes it again at once, before the sleeper whom its
+ * first release woke has come. Who puts first pays for the waking, as in the run, so an unedited
+ * replay repeats the run whatever waking costs.
+ */
+static void test_snatched_while_woken(void **state)
+{
+	enum { LOCK, PROCESSOR, WORKER = 1, SLEEPER, ROUND_NS = 2000 };
+	struct graph_replay_options o = {.size = sizeof o, .nr_processors = 4};
+	struct graph_replay *r;
+	struct graph_replay_result res;
+	const struct graph_sink *s;
+	uint64_t t = 0;
+
+	(void)state;
+	assert_int_equal(graph_replay_new(&o, &r, NULL), BASE_OK);
+	s = graph_replay_sink(r);
+	declare(s);
+	declare_queue(s, LOCK, (struct graph_queue_options){.initial = 1});
+	declare_queue(s, PROCESSOR, (struct graph_queue_options){.processor = true});
+	say(s, GRAPH_VERB_state, 0, 0, 0, 0, IDLE, GRAPH_START);
+	say_link(s, 0, WORKER, RUN);
+	say_link(s, 0, SLEEPER, OTHER);
+	for (unsigned i = 0; i < PUTS; i++, t += ROUND_NS) {
+		say(s, GRAPH_VERB_dequeue, t + 100, WORKER, LOCK, GRAPH_ALL, HOLD, GRAPH_BACK);
+		say(s, GRAPH_VERB_wait_empty, t + 200, SLEEPER, LOCK, 1, WAIT, 0);
+		leave(s, t + 210, SLEEPER, PROCESSOR, WAIT);
+		say(s, GRAPH_VERB_enqueue, t + 400, WORKER, LOCK, 1, RUN, 0); /* wakes */
+		say(s, GRAPH_VERB_dequeue, t + 700, WORKER, LOCK, GRAPH_ALL, HOLD, GRAPH_BACK);
+		say(s, GRAPH_VERB_enqueue, t + 900, WORKER, LOCK, 1, OTHER, 0);
+		say(s, GRAPH_VERB_dequeue, t + 910, SLEEPER, LOCK, 1, HOLD, 0);
+		say(s, GRAPH_VERB_enqueue, t + 1100, SLEEPER, LOCK, 1, OTHER, 0);
+	}
+	graph_replay_set_end(r, SLEEPER);
+	assert_int_equal(graph_replay_learn(r, 290, NULL), BASE_OK);
+	assert_int_equal(graph_replay_wake_ns(r), 290);
+	assert_int_equal(replay_end(r, nothing, &res), t - ROUND_NS + 1100);
+	assert_int_equal(res.nr_waits_new, 0);
+	graph_replay_free(r);
+}
+
 /* Other programs have its processor now and then while it runs: half as much running, half of that.
  */
 static void test_preempted(void **state)
@@ -446,6 +487,8 @@ static void test_preempted(void **state)
 	enum { PROCESSOR, RUNS_NS = 500, HAD_NS = 400 };
 	struct graph_replay_options o = {.size = sizeof o, .nr_processors = 4};
 	struct graph_edit half = {GRAPH_EDIT_SCALE_STATE, RUN, 0.5, 0};
+	struct graph_scenario sc = {.edit = &half, .nr_edits = 1};
+	struct graph_replay_assumed others_stay = {.others_stay = true};
 	struct graph_replay_result res;
 	const struct graph_sink *s;
 	struct graph_replay *r;
@@ -470,6 +513,11 @@ static void test_preempted(void **state)
 	assert_int_equal(graph_replay_learn(r, 0, NULL), BASE_OK);
 	assert_int_equal(replay_end(r, nothing, &res), t);
 	assert_int_equal(replay_end(r, half, &res), t / 2);
+	/* or they stay for as long as they did */
+	assert_int_equal(graph_replay_run_as(r, &sc, &others_stay, NULL, &res, NULL), BASE_OK);
+	assert_int_equal(res.end_ns, (t - PUTS * HAD_NS) / 2 + PUTS * HAD_NS);
+	assert_int_equal(graph_replay_run_as(r, NULL, &others_stay, NULL, &res, NULL), BASE_OK);
+	assert_int_equal(res.end_ns, t);
 	graph_replay_free(r);
 }
 
@@ -593,6 +641,7 @@ int main(void)
 		cmocka_unit_test(test_informing_queue),
 		cmocka_unit_test(test_waking_costs),
 		cmocka_unit_test(test_measured_wakes),
+		cmocka_unit_test(test_snatched_while_woken),
 		cmocka_unit_test(test_preempted),
 		cmocka_unit_test(test_preempts),
 		cmocka_unit_test(test_latency_by_sleep),
