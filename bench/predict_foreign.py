@@ -21,7 +21,7 @@ CHANGES = [
     Change("pigz, -9 to -6", "pigz -p 2 {} -c IN", "-9", "-6", "pigz -p 1 {} -c IN", "running libz*"),
     Change("pigz, -6 to -1", "pigz -p 2 {} -c IN", "-6", "-1", "pigz -p 1 {} -c IN", "running libz*"),
     Change("xz, -6 to -2", "xz -T 2 --block-size=2MiB {} -c IN", "-6", "-2", "xz -T 1 --block-size=2MiB {} -c IN", "running liblzma*"),
-    Change("zstd, -15 to -9", "zstd -q -T2 {} -c IN", "-15", "-9", "zstd -q --single-thread {} -c IN", "running zstd*"),
+    Change("zstd, -15 to -9", "zstd -q -T2 {} -c IN", "-15", "-9", "zstd -q -T1 {} -c IN", "running zstd*"),
     Change("sort, -g to -n", "sort --parallel=2 -S 64M {} NUMBERS", "-g", "-n", "sort --parallel=1 -S 64M {} NUMBERS", "running *"),
     Change("gzip | sha256sum, -9 to -6", "sh -c 'gzip {} -c IN | sha256sum'", "-9", "-6", "gzip {} -c IN", "running gzip*"),
     Change("xargs -P 2 gzip, -9 to -6", "sh -c 'ls PARTS/* | xargs -P 2 -n 4 gzip -c {}'", "-9", "-6",

@@ -216,6 +216,8 @@ static enum base_status set_wait(struct graph_replay *r, struct replay_log_actor
 
 	if (a->started && !(m->depends && came_after(m, a))) {
 		*class = REPLAY_UNEXPLAINED;
+		if (m->flags & GRAPH_EXPLAINED && a->wait_queue != REPLAY_NONE)
+			step->bits |= REPLAY_POLLS;
 		if (!m->depends && *own && !(m->flags & GRAPH_EXPLAINED)) {
 			r->nr_unexplained++;
 			r->unexplained_ns += *own;

@@ -35,6 +35,7 @@ enum {
 	REPLAY_BUSY = 1 << 18,      /* enqueue, dequeue: ours had all processors then */
 	REPLAY_COUNTED = 1 << 19,   /* needs the wide ordinal: so many puts (takes, for space) */
 	REPLAY_AT_ONCE = 1 << 22,   /* explained, by what came at the time that the wait began */
+	REPLAY_POLLS = 1 << 22,     /* unexplained: a time limit ended a wait for a queue */
 	/* of a wait, which needs no such flag itself: for a processor, as long as other programs
 	 * had them all */
 	REPLAY_FOR_PROCESSOR = GRAPH_OPTIONAL << REPLAY_FLAGS_SHIFT,

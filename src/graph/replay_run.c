@@ -292,6 +292,8 @@ static void advance(struct sim *s, uint32_t actor)
 		own = sim_scaled(s, a->state, own);
 		if (replay_is_preempted(step) && !s->assumed.others_stay)
 			own = sim_scaled(s, step->state, own); /* as often as it runs: less, too */
+		if (step->bits & REPLAY_POLLS && graph_sim_poll(s, actor))
+			own = 0;
 		if (!graph_sim_promise(s, actor)) /* not there yet: who waits for it gets in line */
 			own = 0;
 		if (own)
@@ -365,6 +367,8 @@ static void commit(struct sim *s, uint32_t actor)
 
 		if (kind == GRAPH_VERB_enqueue || kind == GRAPH_VERB_resize)
 			woken += graph_sim_call(s, step->queue, false);
+		if (kind == GRAPH_VERB_enqueue)
+			graph_sim_call_pollers(s, step->queue);
 		if (kind == GRAPH_VERB_dequeue || kind == GRAPH_VERB_resize)
 			woken += graph_sim_call(s, step->queue, true);
 	}
@@ -407,6 +411,8 @@ static void handle(struct sim *s, uint32_t actor)
 	struct sim_actor *a = &s->actor[actor];
 	uint64_t t;
 
+	if (BASE_UNLIKELY(a->polls != REPLAY_NONE))
+		graph_sim_end_poll(s, actor);
 	switch (a->phase) {
 	case SIM_RUNS:
 		if (!graph_sim_slice_ended(s, actor))
@@ -537,6 +543,7 @@ static void init_queue(struct sim_queue *q, const struct replay_log_queue *lq)
 		.capacity = lq->o.capacity ? lq->o.capacity : GRAPH_UNLIMITED,
 		.units = lq->o.initial == GRAPH_UNLIMITED ? 0 : (int64_t)lq->o.initial,
 		.most = lq->exclusive ? lq->o.initial : INT64_MAX / 2,
+		.pollers = REPLAY_NONE,
 		.waiters = {{REPLAY_NONE, REPLAY_NONE}, {REPLAY_NONE, REPLAY_NONE}},
 	};
 	if (!lq->o.capacity && lq->waits_space && lq->max_units)
@@ -571,6 +578,9 @@ static void place_actor(struct sim *s, uint32_t actor)
 		.t_last = s->r->start_ns,
 		.wait_queue = REPLAY_NONE,
 		.processor = REPLAY_NONE,
+		.poll_target = REPLAY_NONE,
+		.poll_queue = REPLAY_NONE,
+		.polls = REPLAY_NONE,
 		.phase = SIM_TRIES};
 	if (a->cursor == s->r->moment.first)
 		a->cursor = REPLAY_NONE;

@@ -83,6 +83,13 @@ static bool is_step_met(
 	return !*ret_space || has_space(s, step, actor);
 }
 
+bool graph_sim_is_step_met(const struct sim *s, const struct replay_step *step, uint32_t actor)
+{
+	bool space;
+
+	return is_step_met(s, step, actor, &space);
+}
+
 /* What it had to give back meanwhile it needs again. */
 static bool has_lent(const struct sim *s, uint32_t actor, uint32_t *ret_queue, bool *ret_space)
 {

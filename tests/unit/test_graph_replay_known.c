@@ -746,6 +746,46 @@ static void test_rare_lengths(void **state)
 	graph_replay_free(r);
 }
 
+/*
+ * Who waits with a time limit, again and again, until something comes: when it comes earlier, the
+ * limits hold nobody up. The maker puts it at 750; the waits end at 300, 605 and then with it, 10
+ * late, with 5 of work after each limit.
+ */
+static void test_time_limits(void **state)
+{
+	enum { ITEMS, MAKER = 1, TAKER, LIMIT = 300, WORK = 5, PUT = 750, LATE = 10 };
+	static const struct {
+		double factor;
+		uint64_t end;
+	} want[] = {{1, PUT + LATE}, {0.5, PUT / 2 + LATE + WORK},
+		{0.1, PUT / 10 + LATE + 2 * WORK}, {2, 2 * PUT + LATE}};
+	struct graph_replay *r = new_replay();
+	const struct graph_sink *s = graph_replay_sink(r);
+	struct graph_replay_result res;
+
+	(void)state;
+	declare(s);
+	declare_queue(s, ITEMS, (struct graph_queue_options){0});
+	say(s, GRAPH_VERB_state, 0, 0, 0, 0, IDLE, GRAPH_START);
+	say_link(s, 0, MAKER, RUN);
+	say_link(s, 0, TAKER, WAIT);
+	say(s, GRAPH_VERB_wait_empty, 0, TAKER, ITEMS, 1, WAIT, 0);
+	say(s, GRAPH_VERB_state, LIMIT, TAKER, 0, 0, HOLD, GRAPH_EXPLAINED);
+	say(s, GRAPH_VERB_wait_empty, LIMIT + WORK, TAKER, ITEMS, 1, WAIT, 0);
+	say(s, GRAPH_VERB_state, 2 * LIMIT + WORK, TAKER, 0, 0, HOLD, GRAPH_EXPLAINED);
+	say(s, GRAPH_VERB_wait_empty, 2 * (LIMIT + WORK), TAKER, ITEMS, 1, WAIT, 0);
+	say(s, GRAPH_VERB_enqueue, PUT, MAKER, ITEMS, 1, IDLE, 0);
+	say(s, GRAPH_VERB_dequeue, PUT + LATE, TAKER, ITEMS, 1, IDLE, 0);
+	graph_replay_set_end(r, TAKER);
+	for (size_t i = 0; i < BASE_COUNT(want); i++) {
+		struct graph_edit edit = {GRAPH_EDIT_SCALE_STATE, RUN, want[i].factor, 0};
+
+		assert_int_equal(replay_end(r, edit, &res), want[i].end);
+		assert_int_equal(res.nr_stuck, 0);
+	}
+	graph_replay_free(r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -766,6 +806,7 @@ int main(void)
 		cmocka_unit_test(test_latency_by_sleep),
 		cmocka_unit_test(test_wakes_on_busy_processors),
 		cmocka_unit_test(test_rare_lengths),
+		cmocka_unit_test(test_time_limits),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
