@@ -18,14 +18,14 @@ from benchlib import run_once, run_quiet
 # ratio; the states that the option is about.
 Change = collections.namedtuple("Change", "name command before after alone states")
 CHANGES = [
-    Change("pigz, -9 to -6", "pigz -p 2 {} -c IN", "-9", "-6", "pigz -p 1 {} -c IN", "running libz*"),
-    Change("pigz, -6 to -1", "pigz -p 2 {} -c IN", "-6", "-1", "pigz -p 1 {} -c IN", "running libz*"),
-    Change("xz, -6 to -2", "xz -T 2 --block-size=2MiB {} -c IN", "-6", "-2", "xz -T 1 --block-size=2MiB {} -c IN", "running liblzma*"),
-    Change("zstd, -15 to -9", "zstd -q -T2 {} -c IN", "-15", "-9", "zstd -q -T1 {} -c IN", "running zstd*"),
-    Change("sort, -g to -n", "sort --parallel=2 -S 64M {} NUMBERS", "-g", "-n", "sort --parallel=1 -S 64M {} NUMBERS", "running *"),
-    Change("gzip | sha256sum, -9 to -6", "sh -c 'gzip {} -c IN | sha256sum'", "-9", "-6", "gzip {} -c IN", "running gzip*"),
+    Change("pigz, -9 to -6", "pigz -p 2 {} -c IN", "-9", "-6", "pigz -p 1 {} -c IN", ["running libz*"]),
+    Change("pigz, -6 to -1", "pigz -p 2 {} -c IN", "-6", "-1", "pigz -p 1 {} -c IN", ["running libz*"]),
+    Change("xz, -6 to -2", "xz -T 2 --block-size=2MiB {} -c IN", "-6", "-2", "xz -T 1 --block-size=2MiB {} -c IN", ["running liblzma*"]),
+    Change("zstd, -15 to -9", "zstd -q -T2 {} -c IN", "-15", "-9", "zstd -q -T1 {} -c IN", ["running zstd*"]),
+    Change("sort, -g to -n", "sort --parallel=2 -S 64M {} NUMBERS", "-g", "-n", "sort --parallel=1 -S 64M {} NUMBERS", ["running *", "holding *"]),
+    Change("gzip | sha256sum, -9 to -6", "sh -c 'gzip {} -c IN | sha256sum'", "-9", "-6", "gzip {} -c IN", ["running gzip*"]),
     Change("xargs -P 2 gzip, -9 to -6", "sh -c 'ls PARTS/* | xargs -P 2 -n 4 gzip -c {}'", "-9", "-6",
-           "sh -c 'ls PARTS/* | xargs -P 1 -n 4 gzip -c {}'", "running gzip*"),
+           "sh -c 'ls PARTS/* | xargs -P 1 -n 4 gzip -c {}'", ["running gzip*"]),
 ]
 BYTES, BYTES_QUICK, NR_PARTS = 32 << 20, 12 << 20, 48
 
@@ -84,28 +84,31 @@ def processor_seconds(command):
     return usage.ru_utime + usage.ru_stime if not status else None
 
 
-def ratio(change, places, runs):
-    took = []
-    for option in (change.before, change.after):
-        seconds = [processor_seconds(words_of(change.alone, option, places)) for _ in range(runs)]
-        if None in seconds:
-            return None
-        took.append(min(seconds))
-    return took[1] / took[0]
+def ratios(change, places, runs):
+    """(of the best runs, the least and the largest of a pair); None: it failed."""
+    took = [[processor_seconds(words_of(change.alone, option, places)) for option in (change.before, change.after)] for _ in range(runs)]
+    if any(None in pair for pair in took):
+        return None
+    pairs = [after / before for before, after in took]
+    return min(pair[1] for pair in took) / min(pair[0] for pair in took), min(pairs), max(pairs)
 
 
-def predictions(change, longpole, trace, before, factor, runs):
-    """([(speed-up, low, high, by which method)], why there is none)."""
+def predictions(change, longpole, trace, before, factors, runs):
+    """([(speed-up, low, high, by which method)], why there is none). The interval is that of all factors."""
     found = []
     for _ in range(runs):
         run = run_once([longpole, "record", "-q", "-o", trace, *before])
         if run.status:
             return [], "longpole record: exit status %d" % run.status
-        run = run_once([longpole, "whatif", "--json", trace, "scale", "%s=x%.4f" % (change.states, factor)])
+        edits = []
+        for factor in factors:
+            edits += [word for states in change.states for word in ("scale", "%s=x%.4f" % (states, factor))] + ["--"]
+        run = run_once([longpole, "whatif", "--json", trace, *edits[:-1]])
         if run.status:
             return [], "longpole whatif: " + run.stderr.decode(errors="replace").strip()
-        best = json.loads(run.stdout)["result"]["scenarios"][0]["best"]
-        found.append((best["predicted_speedup"], best["predicted_speedup_low"], best["predicted_speedup_high"], best["method"]))
+        best = [scenario["best"] for scenario in json.loads(run.stdout)["result"]["scenarios"]]
+        found.append((best[0]["predicted_speedup"], min(b["predicted_speedup_low"] for b in best),
+                      max(b["predicted_speedup_high"] for b in best), best[0]["method"]))
     return sorted(found), None
 
 
@@ -122,15 +125,15 @@ def run(bench, longpole, scratch, quick, runs):
     places = make_data(scratch, quick)
     trace = os.path.join(scratch, "foreign.lpt")
     errors, within = [], []
-    bench.say("%-28s %-18s %7s %9s %17s %9s %7s" % ("program, change", "states", "cost", "predicted", "interval", "measured", "error"))
+    bench.say("%-28s %-22s %7s %9s %17s %9s %7s" % ("program, change", "states", "cost", "predicted", "interval", "measured", "error"))
     for change in CHANGES:
         missing = [word for word in (change.name.split(",")[0].split()[0],) if not shutil.which(word)]
         before, after = (words_of(change.command, option, places) for option in (change.before, change.after))
-        factor = None if missing else ratio(change, places, 2 if quick else 3)
-        why = "%s is not installed" % missing[0] if missing else "it failed" if factor is None else None
+        factors = None if missing else ratios(change, places, 3 if quick else 5)
+        why = "%s is not installed" % missing[0] if missing else None if factors else "it failed"
         found = []
         if not why:
-            found, why = predictions(change, longpole, trace, before, factor, 3)
+            found, why = predictions(change, longpole, trace, before, factors, 3)
         if why:
             bench.note("%s: %s" % (change.name, why))
             bench.row(change.name + ": error", None, "%", 10, "max", why=why)
@@ -140,8 +143,8 @@ def run(bench, longpole, scratch, quick, runs):
         error = (predicted / measured - 1) * 100
         errors.append(abs(error))
         within += [low <= measured <= high for _predicted, low, high, _method in found]
-        bench.say("%-28s %-18s %6.2fx %8.3fx %8.3f-%7.3fx %8.3fx %+6.1f%%" %
-                  (change.name, change.states, factor, predicted, low, high, measured, error))
+        bench.say("%-28s %-22s %6.2fx %8.3fx %8.3f-%7.3fx %8.3fx %+6.1f%%" %
+                  (change.name, ", ".join(change.states), factors[0], predicted, low, high, measured, error))
         bench.row(change.name + ": error", abs(error), "%", 10, "max", runs=runs,
                   why="predicted %.3f by %s, measured %.3f" % (predicted, method, measured))
     if errors:
