@@ -226,6 +226,15 @@ struct model_waits {
 	uint64_t nr_hidden; /* of these: while somebody ran whose events the kernel does not show */
 };
 struct model_waits model_waits(const struct model *m);
+/* Those that ended without a known waker or cause, by what was waited for; most frequent first.
+ * Owned by the model; call it when all is read. */
+struct model_unseen {
+	uint32_t state;
+	bool several; /* other kinds, too: there were too many */
+	uint64_t nr, total_ns, longest_ns, longest_begin_ns;
+	uint32_t longest_actor;
+};
+const struct model_unseen *model_unseen_kinds(struct model *m, size_t *ret_nr);
 /* Counters of reading and modelling together. */
 const struct trace_health *model_health(const struct model *m);
 /* Text of a site: "function (file:line)", "main (a.cc:9), inlined put (q.h:4)", "module+0x12ab".

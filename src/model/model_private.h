@@ -336,7 +336,7 @@ struct run_time { /* of a process */
 };
 
 /* A wait that nobody was seen to end. */
-enum { MODEL_UNSEEN_MAX = 64 };
+enum { MODEL_UNSEEN_MAX = 64, MODEL_UNSEEN_KINDS = 64 };
 struct unseen {
 	uint32_t process;
 	uint64_t begin_ns, end_ns; /* 0: no such */
@@ -447,6 +447,8 @@ struct model {
 	struct run_time undefined;
 	struct unseen unseen[MODEL_UNSEEN_MAX]; /* the last ones that nothing hidden explains */
 	uint32_t nr_unseen;
+	struct model_unseen unseen_kind[MODEL_UNSEEN_KINDS];
+	size_t nr_unseen_kinds;
 	uint64_t hidden_until_ns; /* the last stretch whose end was not shown */
 	size_t run_time_capacity;
 };
@@ -577,7 +579,8 @@ void model_processor_taken_over(
 	struct model *m, const struct thread *before, const struct thread *now, uint64_t time_ns);
 /* A wait ended and nobody was seen to end it; somebody ran there whose leaving was not shown (nor,
  * as a rule, whom it woke). */
-void model_unseen_wake(struct model *m, const struct thread *t, uint64_t time_ns);
+/* unseen.c: the wait, now found to be `state`, is over. */
+void model_unseen_wake(struct model *m, const struct thread *t, uint32_t state, uint64_t time_ns);
 void model_hidden_run(struct model *m, uint64_t begin_ns, uint64_t end_ns);
 struct run_time *model_run_time(struct model *m, uint32_t process);
 void model_away(struct model *m, uint32_t actor, uint32_t state, uint64_t duration_ns);

@@ -343,12 +343,12 @@ static void go_on(struct model *m, struct thread *t, uint64_t number, uint64_t t
 			model_known_runs(t);
 	} else if (t->mode == MODE_BLOCKED) {
 		if (!t->k.unborn) {
+			uint32_t state = t->k.guessed ? model_make_state(m, MODEL_STATE_blocked,
+								NONE, NONE, 0, AUX_HIDDEN)
+						      : wait_state(m, t, MODEL_STATE_blocked, 0);
 			if (!t->k.guessed)
-				model_unseen_wake(m, t, time_ns);
-			model_rename(m, t, time_ns,
-				t->k.guessed ? model_make_state(m, MODEL_STATE_blocked, NONE, NONE,
-						       0, AUX_HIDDEN)
-					     : wait_state(m, t, MODEL_STATE_blocked, 0));
+				model_unseen_wake(m, t, state, time_ns);
+			model_rename(m, t, time_ns, state);
 		}
 		model_verb(m, t, GRAPH_VERB_state, time_ns, 0, 0, t->resume_state,
 			t->k.unborn ? GRAPH_EXPLAINED : 0);

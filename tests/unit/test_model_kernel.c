@@ -285,6 +285,14 @@ static void gaps_are_counted(void **state)
 	assert_int_equal(waits.nr, 3);
 	assert_int_equal(waits.nr_unseen, 1);
 	assert_int_equal(waits.nr_hidden, 0);
+	size_t nr;
+	const struct model_unseen *kind = model_unseen_kinds(b.model, &nr);
+	assert_int_equal(nr, 1);
+	assert_string_equal(model_state(b.model, kind->state)->name, "asleep, not seen in what");
+	assert_string_equal(model_actor(b.model, kind->longest_actor)->name, "a");
+	assert_int_equal(kind->nr, 1);
+	assert_int_equal(kind->total_ns, 300);
+	assert_int_equal(kind->longest_begin_ns, 100);
 	finish(&b);
 }
 
