@@ -59,11 +59,12 @@ enum model_actor_kind {
 };
 struct model_actor {
 	enum model_actor_kind kind;
-	const char *name;  /* "pigz/compress_thread #2", main thread: "pigz" */
-	const char *group; /* actors of one program and start routine: "pigz/compress_thread" */
-	uint32_t group_ix; /* dense from 0 */
-	uint32_t base;     /* the actor itself; another when this is it serving a connection */
-	uint64_t pid, tid; /* tid 0: not a thread (annotated machine, barrier) */
+	const char *name;   /* "pigz/compress_thread #2", main thread: "pigz" */
+	const char *group;  /* actors of one program and start routine: "pigz/compress_thread" */
+	uint32_t group_ix;  /* dense from 0 */
+	uint32_t base;      /* the actor itself; another when this is it serving a connection */
+	uint64_t pid, tid;  /* tid 0: not a thread (annotated machine, barrier) */
+	const char *cgroup; /* its path; NULL, "": not known, or not of the whole system */
 	uint64_t begin_ns, end_ns; /* end: of its last record */
 	bool ended;                /* and it did end then; else it may go on */
 };

@@ -228,6 +228,26 @@ void model_processor_taken_over(
 	c->since_ns = time_ns;
 }
 
+/* ---- who may run how much -------------------------------------------------------------------- */
+
+uint32_t model_cgroup(const struct model *m, uint32_t process)
+{
+	enum { GENERATIONS_MAX = 64 };
+	const struct trace_defs *d = m->defs;
+	uint32_t of = process;
+	for (unsigned i = 0; of && i < GENERATIONS_MAX; i++) {
+		if (trace_def_group(d, of)->cgroup)
+			return trace_def_group(d, of)->cgroup;
+		of = trace_def_process(d, of)->parent;
+	}
+	for (uint32_t i = 1; i < d->nr_contexts; i++) {
+		of = trace_def_stream(d, i)->process;
+		if (d->contexts[i].type == TRACE_CONTEXT_recorder && trace_def_group(d, of)->cgroup)
+			return trace_def_group(d, of)->cgroup;
+	}
+	return 0;
+}
+
 /* ---- represented by a machine
  * -------------------------------------------------------------------------------- */
 

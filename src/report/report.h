@@ -582,6 +582,7 @@ struct report_had { /* the processor, while the actor was ready */
 struct report_actor { /* or a group of them */
 	const char *name;
 	bool is_thread;
+	const char *cgroup; /* its path; "": not known; "several": members are in different ones */
 	uint64_t nr_members;
 	/* Its time, idle time and that of its machines aside: active + waiting + ready. */
 	uint64_t total_ns, active_ns, waiting_ns, ready_ns;

@@ -191,7 +191,10 @@ static void quota(void **state)
 	SLEEPS(&b, 7000000, a, 0);
 	analyse(&b);
 	conserved(&b, 7000000);
-	assert_float_equal(on_path(&b, "(its cgroup's quota)"), 5000000, 1e-6);
+	assert_float_equal(on_path(&b, "(quota of cgroup /limited)"), 5000000, 1e-6);
+	for (uint32_t i = 0; i < graph_nr_actors(model_graph(b.model)); i++)
+		if (!strcmp(model_actor(b.model, i)->name, "a"))
+			assert_string_equal(model_actor(b.model, i)->cgroup, "/limited");
 	finish(&b);
 }
 
