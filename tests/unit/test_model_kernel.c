@@ -405,8 +405,8 @@ static void kernel_lock(void **state)
 		analyse(&b);
 		conserved(&b, 220);
 		assert_float_equal(
-			on_path(&b, "i_mmap_rwsem that stranger had"), own ? 0 : 70, 1e-6);
-		assert_float_equal(on_path(&b, "running"), own ? 180 + 29 : 100 + 29, 1e-6);
+			on_path(&b, "i_mmap_rwsem that stranger had"), (own ? 0 : 70), 1e-6);
+		assert_float_equal(on_path(&b, "running"), (own ? 180 + 29 : 100 + 29), 1e-6);
 		assert_float_equal(unexplained(&b), 0, 1e-6);
 		finish(&b);
 	}
