@@ -79,7 +79,7 @@ static enum base_status add_actor(
 static enum base_status begin_life(
 	struct graph_replay *r, struct replay_lives *l, uint32_t of, struct base_err *err)
 {
-	uint32_t id = 0, *slot;
+	uint32_t id = 0;
 	size_t capacity = 0;
 	enum base_status s = add_actor(r, of, &id, err);
 
@@ -91,13 +91,15 @@ static enum base_status begin_life(
 	}
 	if (s)
 		return s;
-	slot = l->recent ? &l->recent[l->nr % REPLAY_LIVES] : NULL;
-	if (l->nr >= REPLAY_LIVES) {
-		r->actor[*slot].lets = id;
-		r->actor[id].waits_for_life = true;
-	}
-	if (slot)
+	if (l->recent) {
+		uint32_t *slot = &l->recent[l->nr % REPLAY_LIVES];
+
+		if (l->nr >= REPLAY_LIVES) {
+			r->actor[*slot].lets = id;
+			r->actor[id].waits_for_life = true;
+		}
 		*slot = id;
+	}
 	if (l->nr++)
 		r->actor[id].nr = ++r->nr_later;
 	l->now = l->last = id;

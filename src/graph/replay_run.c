@@ -252,16 +252,15 @@ static void begin_waiting(struct sim *s, uint32_t actor, uint32_t queue, bool sp
 		graph_sim_call_others(s, actor);
 }
 
-static void place_actor(struct sim *s, uint32_t actor);
+static bool place_actor(struct sim *s, uint32_t actor);
 
 /* Another life of the same actor may begin, when there are more than may be at once. */
 static void end_actor(struct sim *s, uint32_t actor)
 {
-	uint32_t lets = s->r->actor[actor].lets;
-
-	s->actor[actor].phase = SIM_ENDED;
-	if (lets != REPLAY_NONE)
-		place_actor(s, lets);
+	do {
+		s->actor[actor].phase = SIM_ENDED;
+		actor = s->r->actor[actor].lets;
+	} while (actor != REPLAY_NONE && !place_actor(s, actor));
 }
 
 /* From its last moment towards the next. */
@@ -584,7 +583,8 @@ static bool begins_with_wait(const struct sim *s, const struct replay_step *step
 		       replay_kind(next) == GRAPH_VERB_dequeue);
 }
 
-static void place_actor(struct sim *s, uint32_t actor)
+/* false: there is nothing that it does. */
+static bool place_actor(struct sim *s, uint32_t actor)
 {
 	struct sim_actor *a = &s->actor[actor];
 	const struct replay_step *step;
@@ -597,20 +597,19 @@ static void place_actor(struct sim *s, uint32_t actor)
 		.phase = SIM_TRIES};
 	if (a->cursor == s->r->moment.first)
 		a->cursor = REPLAY_NONE;
-	if (a->cursor == REPLAY_NONE) {
-		end_actor(s, actor);
-		return;
-	}
+	if (a->cursor == REPLAY_NONE)
+		return false;
 	step = replay_step(s->r, a->cursor);
 	if (replay_class(step) == REPLAY_LINK) {
 		await_link(s, actor);
-		return;
+		return true;
 	}
 	if (replay_class(step) == REPLAY_ABSOLUTE && !begins_with_wait(s, step)) {
 		t = replay_own(s->r, step);
 		s->res->nr_rootless += !(replay_flags(step) & GRAPH_START);
 	}
 	graph_sim_schedule(s, actor, t > s->now ? t : s->now);
+	return true;
 }
 
 static void init_processors(struct sim *s)
@@ -693,8 +692,8 @@ static void init(struct sim *s, const struct graph_scenario *edits)
 			.cursor = REPLAY_NONE, .processor = REPLAY_NONE, .phase = SIM_UNBORN};
 	}
 	for (size_t i = 0; i < r->nr_actors && !s->status; i++) {
-		if (!r->actor[i].waits_for_life)
-			place_actor(s, (uint32_t)i);
+		if (!r->actor[i].waits_for_life && !place_actor(s, (uint32_t)i))
+			end_actor(s, (uint32_t)i);
 	}
 }
 
