@@ -21,7 +21,7 @@ enum { SLOTS = 64 };
 
 static struct {
 	_Atomic uint64_t put, taken;
-	uint64_t request[SLOTS], connection[SLOTS];
+	uint64_t request[SLOTS];
 } ring;
 
 static uint64_t nr_requests = 20000, nr_rounds = 500, sum;
@@ -37,7 +37,7 @@ static void *parse_all(void *unused)
 {
 	longpole_begin("parser", 0, 0);
 	for (uint64_t i = 0; i < nr_requests; i++) {
-		uint64_t connection = longpole_get_id(); /* from here to the printer it is one */
+		longpole_get_id(); /* each request is a connection: the queue hands it on */
 		longpole_state("parse", 0);
 		uint64_t parsed = work(i, nr_rounds * 3 / 5);
 		if (ring.put - ring.taken == SLOTS) {
@@ -46,7 +46,6 @@ static void *parse_all(void *unused)
 				sched_yield();
 		}
 		ring.request[ring.put % SLOTS] = parsed;
-		ring.connection[ring.put % SLOTS] = connection;
 		longpole_enqueue("requests", &ring, 1, 0); /* before others can see it */
 		ring.put++;
 	}
@@ -64,8 +63,6 @@ static void *print_all(void *unused)
 				sched_yield();
 		}
 		longpole_dequeue("requests", &ring, 1, 0); /* after getting it */
-		if (ring.connection[i % SLOTS])
-			longpole_identify(ring.connection[i % SLOTS]);
 		longpole_state("print", 0);
 		sum += work(ring.request[i % SLOTS], nr_rounds);
 		ring.taken++;

@@ -56,6 +56,25 @@ enum base_status base_fail_errno(struct base_err *err, int sys_errno, const char
 enum base_status base_cause(struct base_err *err, enum base_status s, const char *fmt, ...)
 	BASE_PRINTF(3, 4);
 
+/*
+ * BASE_PARTITION() - how many of the indices 0 .. nr - 1 are `before` a point, found by halves; so
+ * also the first that is not. `before` is a condition on the index `i`: true up to some place and
+ * false from there on, as in a sorted array. In `size_t n = BASE_PARTITION(i, nr, a[i] <= x)`, the
+ * last element up to x is a[n - 1], if n is not 0; the first beyond is a[n], if n < nr.
+ */
+#define BASE_PARTITION(i, nr, before)                                                              \
+	({                                                                                         \
+		size_t low_ = 0, high_ = (nr);                                                     \
+		while (low_ < high_) {                                                             \
+			const size_t i = low_ + (high_ - low_) / 2;                                \
+			if (before)                                                                \
+				low_ = i + 1;                                                      \
+			else                                                                       \
+				high_ = i;                                                         \
+		}                                                                                  \
+		low_;                                                                              \
+	})
+
 /* A broken promise of our own (never bad input): prints the id and aborts. */
 #define BASE_ASSERT(cond)                                                                          \
 	do {                                                                                       \

@@ -69,6 +69,12 @@ struct cmd_spec {
 
 const struct cmd_spec *cmd_table(size_t *ret_nr);
 const struct cmd_spec *cmd_find(const char *name); /* NULL: none */
+/* Commands of two words, as "noc sim"; their first operand is the second word. */
+const struct cmd_spec *cmd_verbs(size_t *ret_nr);
+bool cmd_is_verb_of(const struct cmd_spec *verb, const struct cmd_spec *command);
+const struct cmd_spec *cmd_find_verb(const struct cmd_spec *command, const char *word);
+/* A line a verb, with its summary. */
+void cmd_add_verbs(struct base_str *out, const struct cmd_spec *command);
 /* Options of all commands with these flags; NULL ends the enumeration. */
 const struct cmd_option *cmd_common_option(unsigned flags, size_t i);
 /* i-th option of a command: its own, then the common ones; NULL: no more. */

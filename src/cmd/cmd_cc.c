@@ -21,7 +21,9 @@ enum { EXTRA_ARGUMENTS = 16, NOT_FOUND = 127, NOT_EXECUTABLE = 126 };
 	"recording code into the program, and links our runtime library. `longpole record "        \
 	"--level 3` records such a program; without it the program runs a little slower. "         \
 	"LONGPOLE_CC_LEVEL=2 leaves out blocks that access no memory; LONGPOLE_CC_VERBOSE=1 "      \
-	"says what was done. "
+	"says what was done. With --recorder=tsan as the first argument the compiler itself "      \
+	"calls our runtime library before each access (ThreadSanitizer's interface): a fallback, " \
+	"for level 2. "
 
 static const struct cmd_option no_option[] = {{0}};
 
@@ -115,7 +117,31 @@ static void add(struct arguments *a, const char *fmt, const char *value)
 	a->argv[a->nr++] = s->buf;
 }
 
-static bool compiler_arguments(struct cmd *c, struct arguments *a, const char *compiler)
+/* The compiler makes the calls of ThreadSanitizer's interface, but does not link its library. */
+static bool tsan_arguments(struct cmd *c, struct arguments *a, bool clang)
+{
+	/* Without these gcc makes small copies of its own, which nobody calls for. */
+	static const char *const copies[] = {
+		"-fno-builtin-memcpy", "-fno-builtin-memmove", "-fno-builtin-memset"};
+	char specs[PATH_MAX];
+	if (clang) {
+		add(a, "-Xclang", "");
+		add(a, "-fsanitize=thread", "");
+		add(a, "-mllvm", ""); /* else a load before a store of the same is left out */
+		add(a, "-tsan-instrument-read-before-write", "");
+		return true;
+	}
+	if (!find("../record/", "tsan.specs", specs)) {
+		cmd_usage(c, "cannot find tsan.specs beside longpole or in %s", LONGPOLE_LIBDIR);
+		return false;
+	}
+	add(a, "-specs=", specs);
+	for (size_t i = 0; i < BASE_COUNT(copies); i++)
+		add(a, copies[i], "");
+	return true;
+}
+
+static bool compiler_arguments(struct cmd *c, struct arguments *a, const char *compiler, bool tsan)
 {
 	char as[PATH_MAX];
 	const char *name = strrchr(compiler, '/');
@@ -131,17 +157,18 @@ static bool compiler_arguments(struct cmd *c, struct arguments *a, const char *c
 	if (clang) {
 		add(a, "-fno-integrated-as", "");
 		add(a, "-Wno-unused-command-line-argument", "");
-	} else {
+	} else if (!tsan) {
 		add(a, "-ffixed-r10", "");
 		add(a, "-ffixed-r11", "");
 	}
-	return true;
+	return !tsan || tsan_arguments(c, a, clang);
 }
 
-static bool link_arguments(struct cmd *c, struct arguments *a, const struct link *l)
+static bool link_arguments(struct cmd *c, struct arguments *a, const struct link *l, bool tsan)
 {
 	static const char *const name[] = {"liblongpole-memory-module.a",
-		"liblongpole-memory-calls.a", "liblongpole-memory.a"};
+		"liblongpole-memory-calls.a", "liblongpole-memory-tsan.a", "liblongpole-memory.a"};
+	enum { MODULE, CALLS, TSAN, MEMORY };
 	char path[BASE_COUNT(name)][PATH_MAX];
 	for (size_t i = 0; i < BASE_COUNT(name); i++)
 		if (!find("../record/", name[i], path[i])) {
@@ -149,12 +176,16 @@ static bool link_arguments(struct cmd *c, struct arguments *a, const struct link
 				LONGPOLE_LIBDIR);
 			return false;
 		}
-	add(a, "-Wl,--whole-archive,", path[0]);
-	add(a, "-Wl,--no-whole-archive,", path[1]);
+	add(a, "-Wl,--whole-archive,", path[MODULE]);
+	add(a, "-Wl,--no-whole-archive,", path[CALLS]);
 	if (!l->shared) {
-		add(a, "-Wl,", path[2]);
+		if (tsan)
+			add(a, "-Wl,--whole-archive,", path[TSAN]);
+		add(a, "-Wl,--no-whole-archive,", path[MEMORY]);
 		add(a, "-Wl,--export-dynamic-symbol=longpole_memory*,",
 			"--export-dynamic-symbol=target_*");
+		if (tsan)
+			add(a, "-Wl,--export-dynamic-symbol=__tsan_*", "");
 	}
 	return true;
 }
@@ -166,22 +197,31 @@ static int run(struct cmd *c, const char *variable, const char *otherwise)
 	if (!c->nr_operands)
 		return cmd_usage(c, "no argument for the compiler given");
 	struct link l = look(c->operand, c->nr_operands);
+	static const char option[] = "--recorder=";
+	const char *chosen = getenv("LONGPOLE_CC_RECORDER");
+	size_t first = !strncmp(c->operand[0], option, sizeof option - 1);
+	if (first)
+		chosen = c->operand[0] + sizeof option - 1;
+	bool tsan = chosen && is(chosen, "tsan");
+	if (chosen && *chosen && !tsan && !is(chosen, "rewrite"))
+		return cmd_usage(c, "'%s' is no recorder: rewrite or tsan", chosen);
 	a.argv = base_alloc((c->nr_operands + EXTRA_ARGUMENTS + 2) * sizeof *a.argv);
 	if (!a.argv)
 		return cmd_fail(c, base_fail(&c->err, BASE_ERR_NOMEM, "no memory for arguments"));
 	a.argv[a.nr++] = (char *)compiler;
 	int status = CMD_ENVIRONMENT;
-	if (!compiler_arguments(c, &a, compiler))
+	if (!compiler_arguments(c, &a, compiler, tsan))
 		goto done;
-	for (size_t i = 0; i < c->nr_operands; i++)
+	for (size_t i = first; i < c->nr_operands; i++)
 		a.argv[a.nr++] = c->operand[i];
-	if (!l.no_link && !l.relocatable && !link_arguments(c, &a, &l))
+	if (!l.no_link && !l.relocatable && !link_arguments(c, &a, &l, tsan))
 		goto done;
 	bool good = true;
 	for (size_t i = 0; i < a.nr_texts; i++)
 		good = good && !a.text[i].failed;
 	if (good)
-		good = !setenv("LONGPOLE_CC_PIC", l.pic ? "1" : "0", 1);
+		good = !setenv("LONGPOLE_CC_PIC", l.pic ? "1" : "0", 1) &&
+		       !setenv("LONGPOLE_CC_RECORDER", tsan ? "tsan" : "rewrite", 1);
 	if (!good) {
 		status = cmd_fail(c, base_fail(&c->err, BASE_ERR_NOMEM, "no memory for arguments"));
 		goto done;

@@ -52,6 +52,37 @@ static void add_import_formats(struct base_str *out)
 		base_str_addf(out, "%s%s", i ? " " : "", table[i].name);
 }
 
+static bool has_verbs(const struct cmd_spec *command)
+{
+	size_t nr;
+	const struct cmd_spec *verb = cmd_verbs(&nr);
+	for (size_t i = 0; i < nr; i++)
+		if (cmd_is_verb_of(&verb[i], command))
+			return true;
+	return false;
+}
+
+static void add_verbs(struct base_str *out, const struct cmd_spec *command)
+{
+	size_t nr;
+	const struct cmd_spec *verb = cmd_verbs(&nr);
+	const char *space = "";
+	for (size_t i = 0; i < nr; i++)
+		if (cmd_is_verb_of(&verb[i], command)) {
+			base_str_addf(out, "%s%s", space, verb[i].name + strlen(command->name) + 1);
+			space = " ";
+		}
+}
+
+/* A pattern of the shells' `case`: all commands of two words. */
+static void add_two_words(struct base_str *out)
+{
+	size_t nr;
+	const struct cmd_spec *verb = cmd_verbs(&nr);
+	for (size_t i = 0; i < nr; i++)
+		base_str_addf(out, "%s'%s'", i ? " | " : "", verb[i].name);
+}
+
 /* ---- bash
  * ---------------------------------------------------------------------------------------- */
 
@@ -59,7 +90,7 @@ static void add_import_formats(struct base_str *out)
 static void bash_case(struct base_str *out, const struct cmd_spec *spec)
 {
 	const struct cmd_option *o;
-	base_str_addf(out, "\t%s)\n\t\toptions='", *spec->name ? spec->name : "''");
+	base_str_addf(out, "\t'%s')\n\t\toptions='", spec->name);
 	for (size_t i = 0; (o = cmd_option_at(spec, i)); i++)
 		base_str_addf(out, "%s--%s%s", i ? " " : "", o->name, takes_value(o) ? "=" : "");
 	base_str_add(out, "'\n\t\tcase $previous in\n");
@@ -84,6 +115,13 @@ static void bash_case(struct base_str *out, const struct cmd_spec *spec)
 		add_import_formats(out);
 		base_str_add(out, "'\n");
 	}
+	if (has_verbs(spec)) {
+		base_str_add(out, "\t\toperand=file\n\t\t((COMP_CWORD == 2)) && words='");
+		add_verbs(out, spec);
+		base_str_add(out, "'\n");
+	} else if (strchr(spec->name, ' ')) {
+		base_str_add(out, "\t\toperand=file\n");
+	}
 	base_str_add(out, "\t\t;;\n");
 }
 
@@ -101,10 +139,17 @@ static void bash(struct base_str *out, const struct cmd_spec *table, size_t nr)
 	for (size_t i = 0; i < nr; i++)
 		base_str_addf(out, "%s%s", i ? " " : "", table[i].name);
 	base_str_add(out, "'\n\tCOMPREPLY=()\n"
-			  "\tif ((COMP_CWORD > 1)); then\n\t\tcommand=${COMP_WORDS[1]}\n\tfi\n"
+			  "\tif ((COMP_CWORD > 1)); then\n\t\tcommand=${COMP_WORDS[1]}\n\tfi\n");
+	base_str_add(out, "\t((COMP_CWORD > 2)) && case \"$command ${COMP_WORDS[2]}\" in\n\t");
+	add_two_words(out);
+	base_str_add(out, ") command=\"$command ${COMP_WORDS[2]}\" ;;\n\tesac\n"
 			  "\tcase $command in\n");
 	for (size_t i = 0; i < nr; i++)
 		bash_case(out, &table[i]);
+	size_t nr_verbs;
+	const struct cmd_spec *verb = cmd_verbs(&nr_verbs);
+	for (size_t i = 0; i < nr_verbs; i++)
+		bash_case(out, &verb[i]);
 	bash_case(out, &cmd_default_spec);
 	base_str_add(out,
 		"\t*) program=1 ;;\n\tesac\n"
@@ -169,6 +214,14 @@ static void zsh_option(struct base_str *out, const struct cmd_option *o)
 	base_str_add(out, "'");
 }
 
+static void zsh_arguments(struct base_str *out, const struct cmd_spec *spec)
+{
+	const struct cmd_option *o;
+	base_str_addf(out, "\t'%s')\n\t\t_arguments -s", spec->name);
+	for (size_t k = 0; (o = cmd_option_at(spec, k)); k++)
+		zsh_option(out, o);
+}
+
 static void zsh(struct base_str *out, const struct cmd_spec *table, size_t nr)
 {
 	base_str_add(out, "#compdef longpole\n# made by 'longpole completion zsh'\n_longpole() {\n"
@@ -181,14 +234,24 @@ static void zsh(struct base_str *out, const struct cmd_spec *table, size_t nr)
 	base_str_add(out, "\t)\n\tif ((CURRENT == 2)); then\n"
 			  "\t\t_describe -t commands command commands\n\t\t_command_names -e\n"
 			  "\t\treturn\n\tfi\n"
-			  "\tlocal command=${words[2]}\n\tshift words\n\t((CURRENT--))\n\tcase "
-			  "$command in\n");
+			  "\tlocal command=${words[2]}\n\tshift words\n\t((CURRENT--))\n"
+			  "\t((CURRENT > 2)) && case \"$command ${words[2]}\" in\n\t");
+	add_two_words(out);
+	base_str_add(out, ") command=\"$command ${words[2]}\"; shift words; ((CURRENT--)) ;;\n"
+			  "\tesac\n\tcase $command in\n");
+	size_t nr_verbs;
+	const struct cmd_spec *verb = cmd_verbs(&nr_verbs);
+	for (size_t i = 0; i < nr_verbs; i++) {
+		zsh_arguments(out, &verb[i]);
+		base_str_add(out, " \\\n\t\t\t'*:file:_files'\n\t\t;;\n");
+	}
 	for (size_t i = 0; i < nr; i++) {
-		const struct cmd_option *o;
-		base_str_addf(out, "\t%s)\n\t\t_arguments -s", table[i].name);
-		for (size_t k = 0; (o = cmd_option_at(&table[i], k)); k++)
-			zsh_option(out, o);
-		if (table[i].flags & CMD_PROGRAM)
+		zsh_arguments(out, &table[i]);
+		if (has_verbs(&table[i])) {
+			base_str_add(out, " \\\n\t\t\t'1:verb:(");
+			add_verbs(out, &table[i]);
+			base_str_add(out, ")'");
+		} else if (table[i].flags & CMD_PROGRAM)
 			base_str_add(out, " \\\n\t\t\t'(-):program:_command_names -e' "
 					  "'*::arguments:_normal'");
 		else if (table[i].flags & CMD_READS_TRACE)
@@ -235,12 +298,32 @@ static void fish(struct base_str *out, const struct cmd_spec *table, size_t nr)
 		base_str_add(out, "'\n");
 		for (size_t k = 0; (o = cmd_option_at(&table[i], k)); k++)
 			fish_option(out, table[i].name, o);
+		if (has_verbs(&table[i])) {
+			base_str_addf(out,
+				"complete -c longpole -n '__fish_seen_subcommand_from %s' -a '",
+				table[i].name);
+			add_verbs(out, &table[i]);
+			base_str_add(out, "'\n");
+		}
 		if (!(table[i].flags & CMD_IMPORTS))
 			continue;
 		base_str_addf(out, "complete -c longpole -n '__fish_seen_subcommand_from %s' -a '",
 			table[i].name);
 		add_import_formats(out);
 		base_str_add(out, "'\n");
+	}
+	size_t nr_verbs;
+	const struct cmd_spec *verb = cmd_verbs(&nr_verbs);
+	for (size_t i = 0; i < nr_verbs; i++) {
+		const struct cmd_option *o;
+		struct base_str both = {0};
+		size_t length = strcspn(verb[i].name, " ");
+		base_str_add_bytes(&both, verb[i].name, length);
+		base_str_addf(
+			&both, "; and __fish_seen_subcommand_from %s", verb[i].name + length + 1);
+		for (size_t k = 0; (o = cmd_option_at(&verb[i], k)); k++)
+			fish_option(out, base_str_text(&both), o);
+		base_str_fini(&both);
 	}
 	base_str_add(out, "complete -c longpole -n '__fish_seen_subcommand_from completion' -f -a "
 			  "'bash zsh fish'\n");

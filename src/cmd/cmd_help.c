@@ -11,7 +11,7 @@ static const struct cmd_option option[] = {
 };
 
 const struct cmd_details cmd_details_help = {
-	.usage = "[COMMAND]",
+	.usage = "[COMMAND [VERB]]",
 	.about = "Without a command: what longpole can do. 'longpole COMMAND --help' says the same "
 		 "as "
 		 "'longpole help COMMAND'; 'man longpole-COMMAND' says more.",
@@ -68,6 +68,15 @@ static void option_line(struct base_str *out, const struct cmd_option *o, size_t
 	wrap(out, o->doc, DOC_AT, columns);
 }
 
+void cmd_add_verbs(struct base_str *out, const struct cmd_spec *command)
+{
+	size_t nr;
+	const struct cmd_spec *verb = cmd_verbs(&nr);
+	for (size_t i = 0; i < nr; i++)
+		if (cmd_is_verb_of(&verb[i], command))
+			base_str_addf(out, "  %-19s %s\n", verb[i].name, verb[i].summary);
+}
+
 void cmd_help_text(struct base_str *out, const struct cmd_spec *spec, const struct report_style *st)
 {
 	const struct cmd_details *d = spec->details;
@@ -77,6 +86,14 @@ void cmd_help_text(struct base_str *out, const struct cmd_spec *spec, const stru
 	base_str_addf(
 		out, "Usage: longpole %s%s%s\n\n", spec->name, *spec->name ? " " : "", d->usage);
 	wrap(out, d->about, 0, columns);
+	struct base_str verbs = {0};
+	cmd_add_verbs(&verbs, spec);
+	if (verbs.length) {
+		base_str_add(out, "\n");
+		title(out, st, "Verbs");
+		base_str_add(out, base_str_text(&verbs));
+	}
+	base_str_fini(&verbs);
 	base_str_add(out, "\n");
 	title(out, st, "Options");
 	const struct cmd_option *o;
@@ -159,8 +176,8 @@ static json_t *command_json(const struct cmd_spec *spec)
 
 int cmd_run_help(struct cmd *c)
 {
-	size_t nr;
-	const struct cmd_spec *table = cmd_table(&nr);
+	size_t nr, nr_verbs;
+	const struct cmd_spec *table = cmd_table(&nr), *verb = cmd_verbs(&nr_verbs);
 	struct report_style st = cmd_style(c);
 	struct base_str out = {0};
 	if (cmd_given(c, "json")) {
@@ -168,17 +185,21 @@ int cmd_run_help(struct cmd *c)
 		json_array_append_new(list, command_json(&cmd_default_spec));
 		for (size_t i = 0; i < nr; i++)
 			json_array_append_new(list, command_json(&table[i]));
+		for (size_t i = 0; i < nr_verbs; i++)
+			json_array_append_new(list, command_json(&verb[i]));
 		return cmd_write_json(
 			c, json_pack("{s:s, s:s, s:o}", "schema", "longpole/help/1", "tool",
 				   "longpole " LONGPOLE_VERSION, "commands", list));
 	}
-	if (c->nr_operands > 1)
+	const struct cmd_spec *spec = c->nr_operands ? cmd_find(c->operand[0]) : NULL;
+	if (spec && c->nr_operands == 2 && cmd_find_verb(spec, c->operand[1]))
+		spec = cmd_find_verb(spec, c->operand[1]);
+	else if (c->nr_operands > 1)
 		return cmd_usage(c, "help on one command at a time");
 	if (!c->nr_operands) {
 		cmd_help_overview(&out, &st, true);
 		return cmd_write(c, &out);
 	}
-	const struct cmd_spec *spec = cmd_find(c->operand[0]);
 	if (!spec)
 		return cmd_usage(c, "no command '%s'; 'longpole help' lists them", c->operand[0]);
 	cmd_help_text(&out, spec, &st);

@@ -6,25 +6,13 @@
 
 enum { CONFIG_LIMIT_BYTES = 1 << 20 };
 
-static const struct cmd_option option[] = {
-#define OPTION(name_, letter_, value_, choices_, doc_) {name_, letter_, value_, choices_, doc_},
-#include "cmd/noc_options.def"
-};
-
-static const struct {
-	const char *name, *usage, *summary;
-	int (*run)(struct cmd *c);
-} verb_table[] = {
-#define VERB(name_, usage_, summary_) {#name_, usage_, summary_, cmd_noc_##name_},
-#include "cmd/noc_verbs.def"
-};
+static const struct cmd_option option[] = {NOC_OPTION_LIST};
 
 const struct cmd_details cmd_details_noc = {
-	.usage = "[OPTIONS] VERB [OPERAND...]",
+	.usage = "VERB [OPTION...] [OPERAND...]",
 	.about = "On-chip networks: routers with virtual channels and credits, simulated flit by "
-		 "flit and cycle by "
-		 "cycle. Without a verb: the list of verbs. Parameters are KEY=VALUE; "
-		 "--list-parameters says which.",
+		 "flit and cycle by cycle; and graphs that say which packet waited for which. "
+		 "'longpole noc VERB --help' and 'man longpole-noc-VERB' say more.",
 	.option = option,
 	.nr_options = BASE_COUNT(option),
 	.example = {"longpole noc sim topology=torus k=8 load=0.2",
@@ -34,7 +22,7 @@ const struct cmd_details cmd_details_noc = {
 
 /* ---- parameters ----------------------------------------------------------------------------- */
 
-static int list_parameters(struct cmd *c)
+int cmd_noc_list_parameters(struct cmd *c)
 {
 	struct base_str text = {0};
 	if (cmd_given(c, "json"))
@@ -99,22 +87,19 @@ void cmd_noc_describe(struct base_str *out, const struct noc_config *k)
 	}
 }
 
-/* ---- verbs ---------------------------------------------------------------------------------- */
+/* ---- without a verb ------------------------------------------------------------------------- */
 
 int cmd_run_noc(struct cmd *c)
 {
-	bool of_graphs = c->nr_operands && !strcmp(c->operand[0], "gen"); /* it has its own */
-	if (cmd_given(c, "list-parameters") && !of_graphs)
-		return list_parameters(c);
-	struct base_str text = {0};
-	for (size_t i = 0; i < BASE_COUNT(verb_table); i++) {
-		if (c->nr_operands && !strcmp(verb_table[i].name, c->operand[0]))
-			return verb_table[i].run(c);
-		base_str_addf(&text, "  longpole noc %s %s\n\t%s\n", verb_table[i].name,
-			verb_table[i].usage, verb_table[i].summary);
-	}
-	if (!c->nr_operands)
+	if (cmd_given(c, "list-parameters"))
+		return cmd_noc_list_parameters(c);
+	if (!c->nr_operands) {
+		struct base_str text = {0};
+		cmd_add_verbs(&text, c->spec);
 		return cmd_write(c, &text);
-	base_str_fini(&text);
+	}
+	if (cmd_find_verb(c->spec, c->operand[0]))
+		return cmd_usage(
+			c, "noc: the verb comes first: longpole noc %s ...", c->operand[0]);
 	return cmd_usage(c, "noc: no verb '%s'; 'longpole noc' lists them", c->operand[0]);
 }

@@ -372,6 +372,11 @@ static enum base_status compare_all(
 			s = compare_on(x, &standard[i], graph);
 	}
 	cmd_progress_clear(x->c);
+	if (s == BASE_OK && !json_array_size(x->rows))
+		s = base_fail(&x->c->err, BASE_ERR_USAGE,
+			"on= names no network that there is for %u nodes (mesh, torus, ring, "
+			"fattree, ideal)",
+			x->nr_threads);
 	return s;
 }
 
@@ -398,6 +403,21 @@ static enum base_status base_and_graph(
 	return s;
 }
 
+static const struct cmd_option closed_option[] = {
+	NOC_OPTION_OUTPUT("GRAPH", "where the inferred graph goes"), NOC_OPTION_LIST};
+
+const struct cmd_details cmd_details_noc_closed = {
+	.usage = "[-o GRAPH] RECORDING... [KEY=VALUE...]",
+	.about = "A program recorded with 'longpole record --level=3' runs on a "
+		 "coherence simulation whose messages travel through a network, so that "
+		 "delay feeds back; beside it, what its trace and graphs inferred from "
+		 "it predict.",
+	.option = closed_option,
+	.nr_options = BASE_COUNT(closed_option),
+	.example = {"longpole noc closed prog.lpt",
+		"longpole noc closed prog.lpt on=mesh runs=4 machine.cache_bytes=32768"},
+};
+
 int cmd_noc_closed(struct cmd *c)
 {
 	struct closed x = {.c = c, .rows = json_array()};
@@ -406,6 +426,10 @@ int cmd_noc_closed(struct cmd *c)
 	struct noc_pdg *graph = NULL;
 	int exit_status = CMD_USAGE;
 	noc_closed_options_init(&x.options);
+	if (cmd_given(c, "list-parameters")) {
+		json_decref(x.rows);
+		return cmd_noc_list_parameters(c);
+	}
 	if (!cmd_noc_file(c, 0)) {
 		json_decref(x.rows);
 		return cmd_usage(c, "give the recording of a program's accesses, as 'longpole "

@@ -87,12 +87,27 @@ static enum base_status write_replay(
 	return noc_pdg_write(g, path, &c->err);
 }
 
+static const struct cmd_option replay_option[] = {
+	NOC_OPTION_OUTPUT("TRACE", "where the packets with their new times go"), NOC_OPTION_LIST};
+
+const struct cmd_details cmd_details_noc_replay = {
+	.usage = "[-o TRACE] GRAPH [how=graph|stripped] [KEY=VALUE...]",
+	.about = "Sends a graph's packets through a network, each when what it waits for "
+		 "has happened; how=stripped: at its time stamp. Other parameters are "
+		 "the network's.",
+	.option = replay_option,
+	.nr_options = BASE_COUNT(replay_option),
+	.example = {"longpole noc replay inferred.lpt topology=torus dims=4x4"},
+};
+
 int cmd_noc_replay(struct cmd *c)
 {
 	const char *path = cmd_noc_file(c, 0), *output = cmd_value(c, "output");
 	struct noc_replay_result r;
 	struct noc_config config;
 	unsigned how = NOC_REPLAY_GRAPH;
+	if (cmd_given(c, "list-parameters"))
+		return cmd_noc_list_parameters(c);
 	if (!path || cmd_noc_file(c, 1))
 		return cmd_usage(c, "give one graph or trace of packets");
 	if (!cmd_noc_word(c, "how", how_words, 2, &how))
@@ -270,10 +285,24 @@ static int run_comparison(struct comparison *x)
 		       : cmd_usage(x->c, "on= names none of: mesh, torus, ring, fattree, ideal");
 }
 
+static const struct cmd_option compare_option[] = {NOC_OPTION_LIST};
+
+const struct cmd_details cmd_details_noc_compare = {
+	.usage = "REFERENCE [GRAPH...] [on=NAMES] [KEY=VALUE...]",
+	.about = "Replays a reference graph, its time stamps alone, and other graphs of "
+		 "the same packets on several networks, and says how far execution time "
+		 "and latency are off.",
+	.option = compare_option,
+	.nr_options = BASE_COUNT(compare_option),
+	.example = {"longpole noc compare ref.lpt inferred.lpt on=mesh,ring"},
+};
+
 int cmd_noc_compare(struct cmd *c)
 {
 	struct comparison x = {.c = c};
 	int exit_status = CMD_OK;
+	if (cmd_given(c, "list-parameters"))
+		return cmd_noc_list_parameters(c);
 	if (!cmd_noc_file(c, 0))
 		return cmd_usage(c, "give the reference graph, then inferred ones");
 	for (size_t i = 0; cmd_noc_file(c, i) && exit_status == CMD_OK; i++) {

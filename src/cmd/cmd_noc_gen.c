@@ -65,6 +65,18 @@ static int print(struct cmd *c, const struct noc_pdg *g, const char *pattern, co
 	return cmd_write(c, &text);
 }
 
+static const struct cmd_option gen_option[] = {
+	NOC_OPTION_OUTPUT("GRAPH", "where the graph goes"), NOC_OPTION_LIST};
+
+const struct cmd_details cmd_details_noc_gen = {
+	.usage = "-o GRAPH [pattern=NAME] [KEY=VALUE...]",
+	.about = "Makes a graph of packets whose dependencies are known: the reference "
+		 "that inference is measured with.",
+	.option = gen_option,
+	.nr_options = BASE_COUNT(gen_option),
+	.example = {"longpole noc gen -o ref.lpt pattern=ball nodes=16 packets=3000"},
+};
+
 int cmd_noc_gen(struct cmd *c)
 {
 	const char *path = cmd_value(c, "output");

@@ -115,6 +115,18 @@ static int print_import(struct import *m, const struct noc_pdg *g, const char *p
 	return cmd_write(m->c, &text);
 }
 
+static const struct cmd_option import_option[] = {
+	NOC_OPTION_OUTPUT("TRACE", "where the packets go")};
+
+const struct cmd_details cmd_details_noc_import = {
+	.usage = "netrace|csv|booksim FILE -o TRACE [KEY=VALUE...]",
+	.about = "Reads packets of another tool's file: Netrace 1.0, CSV, or a trace of "
+		 "BookSim's workloads.",
+	.option = import_option,
+	.nr_options = BASE_COUNT(import_option),
+	.example = {"longpole noc import netrace blackscholes.tra.bz2 -o b.lpt delays=inferred"},
+};
+
 int cmd_noc_import(struct cmd *c)
 {
 	static const char *const key[] = {"width", "latency", "delays", "sizes"};
@@ -203,6 +215,18 @@ static const struct {
 	enum base_status (*write)(
 		struct cmd *c, const struct noc_pdg *g, const char *path, struct base_str *text);
 } exporter[] = {{"netrace", export_netrace}, {"csv", export_csv}, {"booksim", export_booksim}};
+
+static const struct cmd_option export_option[] = {
+	NOC_OPTION_OUTPUT("FILE", "where the packets go")};
+
+const struct cmd_details cmd_details_noc_export = {
+	.usage = "netrace|csv|booksim TRACE -o FILE",
+	.about = "Writes packets for another tool, and counts what its format cannot "
+		 "hold.",
+	.option = export_option,
+	.nr_options = BASE_COUNT(export_option),
+	.example = {"longpole noc export netrace ref.lpt -o ref.tra.bz2"},
+};
 
 int cmd_noc_export(struct cmd *c)
 {

@@ -355,6 +355,21 @@ static int infer_stream(struct cmd *c, const struct noc_infer_options *o, uint64
 	return s == BASE_OK ? print(c, &a) : cmd_fail(c, s);
 }
 
+static const struct cmd_option infer_option[] = {
+	NOC_OPTION_OUTPUT("GRAPH", "where the graph goes")};
+
+const struct cmd_details cmd_details_noc_infer = {
+	.usage = "[-o GRAPH] BASE RUN... [KEY=VALUE...]",
+	.about = "Finds out from several runs of the same messages which packet waited "
+		 "for which: PDG_GEN of Nitta and others (2011), or a method that finds "
+		 "more.",
+	.option = infer_option,
+	.nr_options = BASE_COUNT(infer_option),
+	.example = {"longpole noc infer -o inferred.lpt run-0.lpt run-1.lpt run-2.lpt run-3.lpt "
+		    "run-4.lpt",
+		"longpole noc infer run-0.lpt run-1.lpt method=literal k=1"},
+};
+
 int cmd_noc_infer(struct cmd *c)
 {
 	const char *path = cmd_noc_file(c, 0);

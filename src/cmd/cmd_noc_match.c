@@ -98,6 +98,17 @@ static int match(struct cmd *c, const struct noc_pdg *base, const struct noc_pdg
 	return exit_status;
 }
 
+static const struct cmd_option match_option[] = {NOC_OPTION_OUTPUT("CSV", "where the pairs go")};
+
+const struct cmd_details cmd_details_noc_match = {
+	.usage = "[-o CSV] BASE RUN [KEY=VALUE...]",
+	.about = "Says which message of one run is which of another, when the runs "
+		 "differ.",
+	.option = match_option,
+	.nr_options = BASE_COUNT(match_option),
+	.example = {"longpole noc match -o pairs.csv run-0.lpt run-1.lpt"},
+};
+
 int cmd_noc_match(struct cmd *c)
 {
 	const char *base_path = cmd_noc_file(c, 0), *other_path = cmd_noc_file(c, 1);

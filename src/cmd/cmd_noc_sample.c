@@ -107,6 +107,20 @@ static int sample(struct cmd *c, const struct noc_pdg *g, const struct noc_sampl
 	return exit_status;
 }
 
+static const struct cmd_option sample_option[] = {
+	NOC_OPTION_OUTPUT("PREFIX", "where the traces go: PREFIX-0.lpt, PREFIX-1.lpt, ...")};
+
+const struct cmd_details cmd_details_noc_sample = {
+	.usage = "-o PREFIX GRAPH [KEY=VALUE...]",
+	.about = "Runs a graph on the network in which every packet takes a cycle, and "
+		 "again with some packets slow: PREFIX-0.lpt is the base run, the others "
+		 "are what 'longpole noc infer' compares it with.",
+	.option = sample_option,
+	.nr_options = BASE_COUNT(sample_option),
+	.example = {"longpole noc sample -o run ref.lpt",
+		"longpole noc sample -o run ref.lpt runs=8 design=nodes"},
+};
+
 int cmd_noc_sample(struct cmd *c)
 {
 	const char *prefix = cmd_value(c, "output"), *path = cmd_noc_file(c, 0);

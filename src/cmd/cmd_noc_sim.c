@@ -228,10 +228,32 @@ static int search(struct cmd *c, const struct noc_config *config)
 	return cmd_write(c, &text);
 }
 
+static const struct cmd_option sim_option[] = {
+	{"config", 'c', "FILE", "@file",
+		"parameters of network and traffic, an INI file; operands come after it"},
+	NOC_OPTION_LIST,
+	{"saturation", 's', NULL, NULL,
+		"search the load at which latency is three times that of an empty network"},
+	{"links", 0, NULL, NULL, "how busy each link was"},
+	{"histogram", 0, NULL, NULL, "how latencies are distributed"}};
+
+const struct cmd_details cmd_details_noc_sim = {
+	.usage = "[OPTION...] [KEY=VALUE...]",
+	.about = "Simulates one network under synthetic traffic, flit by flit and cycle "
+		 "by cycle: warms up, measures, and lets all measured packets arrive. "
+		 "Parameters are operands KEY=VALUE, or in an INI file.",
+	.option = sim_option,
+	.nr_options = BASE_COUNT(sim_option),
+	.example = {"longpole noc sim topology=torus k=8 load=0.2",
+		"longpole noc sim --saturation traffic=transpose"},
+};
+
 int cmd_noc_sim(struct cmd *c)
 {
 	struct noc_config config;
 	struct noc_result r;
+	if (cmd_given(c, "list-parameters"))
+		return cmd_noc_list_parameters(c);
 	int status = cmd_noc_config(c, 1, &config);
 	if (status != CMD_OK)
 		return status;

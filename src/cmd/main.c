@@ -2,6 +2,7 @@
 /* main.c - dispatch. */
 #include "cmd/cmd.h"
 
+#include "cmd/noc.h"
 #include "config.h"
 
 #include <locale.h>
@@ -13,6 +14,12 @@ static const struct cmd_spec commands[] = {
 #define CMD(name, group, flags, summary)                                                           \
 	{#name, summary, group, flags, &cmd_details_##name, cmd_run_##name},
 #include "cmd/commands.def"
+};
+
+static const struct cmd_spec verbs[] = {
+#define VERB(name, flags, summary)                                                                 \
+	{"noc " #name, summary, CMD_GROUP_NETWORK, flags, &cmd_details_noc_##name, cmd_noc_##name},
+#include "cmd/noc_verbs.def"
 };
 
 const struct cmd_group_text cmd_groups[CMD_GROUP_NR] = {
@@ -37,6 +44,27 @@ const struct cmd_spec *cmd_find(const char *name)
 	for (size_t i = 0; i < BASE_COUNT(commands); i++)
 		if (!strcmp(commands[i].name, name))
 			return &commands[i];
+	return NULL;
+}
+
+const struct cmd_spec *cmd_verbs(size_t *ret_nr)
+{
+	*ret_nr = BASE_COUNT(verbs);
+	return verbs;
+}
+
+bool cmd_is_verb_of(const struct cmd_spec *verb, const struct cmd_spec *command)
+{
+	size_t length = strlen(command->name);
+	return !strncmp(verb->name, command->name, length) && verb->name[length] == ' ';
+}
+
+const struct cmd_spec *cmd_find_verb(const struct cmd_spec *command, const char *word)
+{
+	for (size_t i = 0; i < BASE_COUNT(verbs); i++)
+		if (cmd_is_verb_of(&verbs[i], command) &&
+			!strcmp(verbs[i].name + strlen(command->name) + 1, word))
+			return &verbs[i];
 	return NULL;
 }
 
@@ -139,8 +167,9 @@ int main(int argc, char **argv)
 	if (!strcmp(word, "--help") || !strcmp(word, "-h"))
 		return overview(stdout, CMD_OK);
 	const struct cmd_spec *spec = cmd_find(word);
+	const struct cmd_spec *verb = spec && argc > 2 ? cmd_find_verb(spec, argv[2]) : NULL;
 	if (spec)
-		return run_command(spec, argc - 2, argv + 2);
+		return run_command(verb ? verb : spec, argc - 2, argv + 2);
 	if (*word != '-' && !is_program(word))
 		return unknown_command(word);
 	return run_command(&cmd_default_spec, argc - 1, argv + 1);

@@ -6,8 +6,22 @@
 #include "cmd/cmd.h"
 #include "noc/config.h"
 
-#define VERB(name, usage, summary) int cmd_noc_##name(struct cmd *c);
+#define VERB(name, flags, summary)                                                                 \
+	extern const struct cmd_details cmd_details_noc_##name;                                    \
+	int cmd_noc_##name(struct cmd *c);
 #include "cmd/noc_verbs.def"
+
+/* Options that several verbs have. */
+#define NOC_OPTION_OUTPUT(value, doc)                                                              \
+	{                                                                                          \
+		"output", 'o', value, "@file", doc                                                 \
+	}
+#define NOC_OPTION_LIST                                                                            \
+	{                                                                                          \
+		"list-parameters", 'l', NULL, NULL,                                                \
+			"every parameter with its default, limits and meaning"                     \
+	}
+int cmd_noc_list_parameters(struct cmd *c);
 
 /* Defaults, then --config, then the operands from `first` on, which all are KEY=VALUE. CMD_OK, or
  * an exit status after a message. */

@@ -204,14 +204,7 @@ const struct deadlock_wait *deadlock_core_waits(const struct deadlock_core *c, s
 
 bool deadlock_core_read(const struct deadlock_core *c, uint64_t address, void *buf, size_t size)
 {
-	size_t low = 0, high = c->nr_loads;
-	while (low < high) { /* the last that begins at or before the address */
-		size_t mid = low + (high - low) / 2;
-		if (c->load[mid].start <= address)
-			low = mid + 1;
-		else
-			high = mid;
-	}
+	size_t low = BASE_PARTITION(i, c->nr_loads, c->load[i].start <= address);
 	if (!low)
 		return false;
 	const struct load *l = &c->load[low - 1];

@@ -326,30 +326,10 @@ static bool is_vdso(const struct deadlock_region *r)
 	return r->path_length > 2 && r->path[0] == '[' && r->path[1] == 'v';
 }
 
-static const struct deadlock_region *region_of(const struct deadlock_process *p, uint64_t address)
-{
-	size_t lo = 0, hi = p->nr_regions;
-	while (lo < hi) {
-		size_t middle = lo + (hi - lo) / 2;
-		if (p->region[middle].end <= address)
-			lo = middle + 1;
-		else
-			hi = middle;
-	}
-	return lo < p->nr_regions && p->region[lo].start <= address ? &p->region[lo] : NULL;
-}
-
 /* Where the next region begins, or `hi`: from an address that is in none. */
 static uint64_t gap_end(const struct deadlock_process *p, uint64_t address, uint64_t hi)
 {
-	size_t low = 0, high = p->nr_regions;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (p->region[middle].start <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	size_t low = BASE_PARTITION(i, p->nr_regions, p->region[i].start <= address);
 	return low < p->nr_regions && p->region[low].start < hi ? p->region[low].start : hi;
 }
 
@@ -399,7 +379,7 @@ static bool keep_lasting(
 {
 	uint64_t at = known.lo;
 	while (at < known.hi) {
-		const struct deadlock_region *r = region_of(g->process, at);
+		const struct deadlock_region *r = deadlock_region_at(g->process, at);
 		if (is_lasting(r) && *nr_kept < DEADLOCK_GHOST_RANGES_MAX) {
 			const uint64_t end = r->end < known.hi ? r->end : known.hi;
 			kept[(*nr_kept)++] = (struct range){at, end};
@@ -409,7 +389,7 @@ static bool keep_lasting(
 		uint64_t end = at; /* up to the next lasting one */
 		do
 			end = r ? r->end : gap_end(g->process, end, known.hi);
-		while (end < known.hi && !is_lasting(r = region_of(g->process, end)));
+		while (end < known.hi && !is_lasting(r = deadlock_region_at(g->process, end)));
 		end = end < known.hi ? end : known.hi;
 		if (unmap(g, at, end))
 			return false;
@@ -449,7 +429,7 @@ bool deadlock_ghost_begin(
 	g->own_next = OWN_ADDRESS + (1u << 20);
 	g->changed_code = false;
 	*why = "the process has something where the ghost's own page is";
-	if (region_of(p, DEADLOCK_IMAGE_ADDRESS))
+	if (deadlock_region_at(p, DEADLOCK_IMAGE_ADDRESS))
 		return false;
 	*why = "the kernel's page for clocks cannot be moved";
 	if (!place_vdso(g))
@@ -557,7 +537,8 @@ static bool map_at(struct deadlock_ghost *g, uint64_t lo, uint64_t hi, int prot)
 /* The main thread's stack grows when it is touched below its end. */
 static bool grow_stack(struct deadlock_ghost *g, uint64_t address)
 {
-	const struct deadlock_region *r = region_of(g->process, address + STACK_GROWS_BYTES);
+	const struct deadlock_region *r =
+		deadlock_region_at(g->process, address + STACK_GROWS_BYTES);
 	if (!r || r->path_length != 7 || memcmp(r->path, "[stack]", 7) != 0 || address >= r->start)
 		return false;
 	return map_at(g, address & PAGE_BITS, (address & PAGE_BITS) + DEADLOCK_GHOST_PAGE_BYTES,
@@ -567,7 +548,7 @@ static bool grow_stack(struct deadlock_ghost *g, uint64_t address)
 /* Copies what is around `address`. False: nothing is there, or it cannot be had. */
 static bool page_in(struct deadlock_ghost *g, uint64_t address)
 {
-	const struct deadlock_region *r = region_of(g->process, address);
+	const struct deadlock_region *r = deadlock_region_at(g->process, address);
 	if (!g->is_alive || is_known(g, address))
 		return false;
 	if (!r)
@@ -634,7 +615,7 @@ bool deadlock_ghost_write(struct deadlock_ghost *g, uint64_t address, const void
 static void note_change(struct deadlock_ghost *g, uint64_t lo, uint64_t hi)
 {
 	for (uint64_t at = lo; at < hi && !g->changed_code;) {
-		const struct deadlock_region *r = region_of(g->process, at);
+		const struct deadlock_region *r = deadlock_region_at(g->process, at);
 		g->changed_code = is_lasting(r);
 		at = r ? r->end : gap_end(g->process, at, hi);
 	}

@@ -68,14 +68,7 @@ const struct deadlock_sleeper *deadlock_monitor_threads(
 
 static const struct deadlock_sleeper *find(const struct deadlock_monitor *m, pid_t tid)
 {
-	size_t low = 0, high = m->nr_before;
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-		if (m->before[mid].thread.tid < tid)
-			low = mid + 1;
-		else
-			high = mid;
-	}
+	size_t low = BASE_PARTITION(i, m->nr_before, m->before[i].thread.tid < tid);
 	return low < m->nr_before && m->before[low].thread.tid == tid ? &m->before[low] : NULL;
 }
 

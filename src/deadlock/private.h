@@ -142,6 +142,9 @@ struct deadlock_tasks *deadlock_world_tasks(const struct deadlock_world *w); /* 
 const char *deadlock_world_locks(struct deadlock_world *w);
 /* NULL: no memory. A process that is gone has is_gone. */
 struct deadlock_process *deadlock_world_process(struct deadlock_world *w, pid_t pid);
+/* NULL: the address is in none of the regions read so far. */
+const struct deadlock_region *deadlock_region_at(
+	const struct deadlock_process *p, uint64_t address);
 const struct deadlock_region *deadlock_process_region(
 	struct deadlock_world *w, struct deadlock_process *p, uint64_t address);
 void deadlock_process_regions(struct deadlock_world *w, struct deadlock_process *p);

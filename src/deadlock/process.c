@@ -263,19 +263,17 @@ void deadlock_process_regions(struct deadlock_world *w, struct deadlock_process 
 	p->nr_regions = nr;
 }
 
+const struct deadlock_region *deadlock_region_at(const struct deadlock_process *p, uint64_t address)
+{
+	size_t low = BASE_PARTITION(i, p->nr_regions, p->region[i].end <= address);
+	return low < p->nr_regions && address >= p->region[low].start ? &p->region[low] : NULL;
+}
+
 const struct deadlock_region *deadlock_process_region(
 	struct deadlock_world *w, struct deadlock_process *p, uint64_t address)
 {
 	deadlock_process_regions(w, p);
-	size_t low = 0, high = p->nr_regions;
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-		if (p->region[mid].end <= address)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low < p->nr_regions && address >= p->region[low].start ? &p->region[low] : NULL;
+	return deadlock_region_at(p, address);
 }
 
 void deadlock_key_of_futex(struct deadlock_world *w, struct deadlock_process *p, uint64_t address,

@@ -28,14 +28,7 @@ static bool is_stuck(const struct judging *j, size_t i)
 
 size_t deadlock_answer_find(const struct deadlock_answer *a, pid_t tid)
 {
-	size_t low = 0, high = a->nr_waits;
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-		if (a->wait[mid].thread.tid < tid)
-			low = mid + 1;
-		else
-			high = mid;
-	}
+	size_t low = BASE_PARTITION(i, a->nr_waits, a->wait[i].thread.tid < tid);
 	return low < a->nr_waits && a->wait[low].thread.tid == tid ? low : SIZE_MAX;
 }
 
@@ -121,15 +114,7 @@ static bool would(const struct judging *j, size_t i, const struct deadlock_key *
 /* The first thread of a process in by_pid. */
 static size_t first_of(const struct judging *j, pid_t pid)
 {
-	size_t low = 0, high = j->a->nr_waits;
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-		if (j->a->wait[j->by_pid[mid]].thread.pid < pid)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low;
+	return BASE_PARTITION(i, j->a->nr_waits, j->a->wait[j->by_pid[i]].thread.pid < pid);
 }
 
 static size_t nr_threads_of(const struct judging *j, size_t first, pid_t pid)

@@ -197,15 +197,9 @@ void format_slices_fini(struct format_slices *l)
 const struct format_slice *format_slices_at(
 	const struct format_slices *l, uint32_t stream, uint64_t time_ns)
 {
-	size_t low = 0, high = l->nr;
-	while (low < high) { /* how many begin before the time */
-		size_t middle = low + (high - low) / 2;
-		const struct format_slice *s = &l->slice[middle];
-		if (s->stream < stream || (s->stream == stream && s->begin_ns < time_ns))
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	size_t low = BASE_PARTITION(i, l->nr, /* how many begin before the time */
+		l->slice[i].stream < stream ||
+			(l->slice[i].stream == stream && l->slice[i].begin_ns < time_ns));
 	const struct format_slice *s = low ? &l->slice[low - 1] : NULL;
 	return s && s->stream == stream && s->end_ns >= time_ns ? s : NULL;
 }

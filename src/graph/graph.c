@@ -113,19 +113,9 @@ static enum base_status copy_edits(
 
 const struct lane_edit *graph_edits_of(const struct graph *g, uint32_t id, size_t *ret_nr)
 {
-	size_t low = 0, high = g->nr_edits, end;
+	size_t low = BASE_PARTITION(i, g->nr_edits, g->edit[i].id < id);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (g->edit[middle].id < id)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	for (end = low; end < g->nr_edits && g->edit[end].id == id;)
-		end++;
-	*ret_nr = end - low;
+	*ret_nr = BASE_PARTITION(i, g->nr_edits, g->edit[i].id <= id) - low;
 	return g->edit ? g->edit + low : NULL;
 }
 

@@ -19,14 +19,20 @@ static bool is_busy(const struct graph_replay *r, const struct replay_log_actor 
 	       r->executes[a->state];
 }
 
+/* Ours have all processors. */
+static bool are_all_busy(const struct graph_replay *r)
+{
+	return r->nr_processors && r->nr_busy >= r->nr_processors &&
+	       r->nr_busy >= r->nr_processors_told;
+}
+
 /* Up to t; in it, how long ours had all processors. */
 static void pass_time(struct graph_replay *r, uint64_t t)
 {
 	uint64_t ns = t - r->busy_since;
 
 	r->busy_ns[r->nr_busy] += ns;
-	if (r->nr_processors && r->nr_busy >= r->nr_processors &&
-		r->nr_busy >= r->nr_processors_told)
+	if (are_all_busy(r))
 		r->full_ns += ns;
 	r->busy_since = t;
 }
@@ -162,7 +168,7 @@ static void depends_on(struct graph_replay *r, uint32_t queue, const struct repl
 		return;
 	/* A moment names first what was waited for: the signal wakes, though the mutex comes later.
 	 */
-	if (a->waits && m->first == m->last && on->order > a->order_last)
+	if (a->waits && m->first == m->last && on->order > a->order_last && m->waker == REPLAY_NONE)
 		m->waker = on->step;
 	if (!m->depends || on->time_ns >= m->available_ns) {
 		m->available_ns = on->time_ns;
@@ -192,6 +198,8 @@ static void note_sleep(struct graph_replay *r, const struct replay_log_actor *a,
 	step->bits |= replay_length_class(wait_ns) << REPLAY_WAITED_SHIFT;
 	r->queue[m->queue].nr_waits++;
 	r->queue[m->queue].nr_asleep += a->asleep;
+	if (a->asleep)
+		step->bits |= REPLAY_SLEPT;
 	if (a->asleep && step->state < r->nr_states && r->executes[step->state] &&
 		replay_woke(by) < REPLAY_WOKE_MAX)
 		by->bits += 1u << REPLAY_WOKE_SHIFT;
@@ -227,8 +235,8 @@ static enum base_status set_wait(struct graph_replay *r, struct replay_log_actor
 	/* A meeting of threads is no sleeper; who had to queue did not come as soon as it could. */
 	if (queued || (a->started && step->state == a->state))
 		return BASE_OK;
-	s = graph_replay_latency_add(
-		r, r->queue[m->queue].o.latency_state, m->available_ns - since, *own, err);
+	s = graph_replay_latency_add(r, r->queue[m->queue].o.latency_state, m->available_ns - since,
+		*own, a->asleep, err);
 	return s;
 }
 
@@ -351,13 +359,15 @@ static enum base_status free_space(
 		err);
 }
 
-/* How often, since then, somebody else took; and how soon one who had not waited. */
+/* How often, since then, somebody else took; how soon one who had not waited; and who woke the
+ * sleeper: the first who put something, though others took it (REPLAY_NONE: none of these). */
 static uint64_t overtakings(const struct replay_log_queue *q, const struct replay_log_actor *a,
-	uint64_t since, uint64_t *slow_ns)
+	uint64_t since, uint64_t *slow_ns, uint32_t *waker)
 {
 	uint64_t nr = 0;
 
 	*slow_ns = 0;
+	*waker = REPLAY_NONE;
 	for (; q->take && nr < REPLAY_TAKES && nr < q->nr_takes; nr++) {
 		const struct replay_past_take *take =
 			&q->take[(q->nr_takes - 1 - nr) % REPLAY_TAKES];
@@ -366,6 +376,8 @@ static uint64_t overtakings(const struct replay_log_queue *q, const struct repla
 			return nr;
 		if (!take->waited && take->gap_ns > *slow_ns)
 			*slow_ns = take->gap_ns;
+		if (take->put_step != REPLAY_NONE && take->put_order > a->order_last)
+			*waker = take->put_step;
 	}
 	/* More than are remembered: counted only where the wait was on this very queue. */
 	if (a->wait_queue < REPLAY_NONE && a->takes_then + nr < q->nr_takes && since == a->t_last)
@@ -374,20 +386,24 @@ static uint64_t overtakings(const struct replay_log_queue *q, const struct repla
 }
 
 static enum base_status note_take(struct graph_replay *r, const struct graph_verb *v, uint32_t i,
-	uint64_t available_ns, struct base_err *err)
+	const struct replay_item *taken, struct base_err *err)
 {
 	const struct replay_log_actor *a = &r->actor[v->actor];
 	struct replay_log_queue *q = &r->queue[v->queue];
 	uint64_t since = a->t_last, slow_ns, nr = 0;
+	bool by_nobody = taken->time_ns == REPLAY_NOBODY;
 	enum base_status s = BASE_OK;
 	struct replay_wide *w;
 	size_t capacity = 0;
+	uint32_t waker;
 
 	if (a->waits) {
 		if (a->wait_queue != v->queue && r->moment.depends &&
 			r->moment.available_ns > since)
 			since = r->moment.available_ns;
-		nr = overtakings(q, a, since, &slow_ns);
+		nr = overtakings(q, a, since, &slow_ns, &waker);
+		if (nr && r->moment.first == i)
+			r->moment.waker = waker;
 	}
 	if (nr) {
 		s = widen(r, i, &w, err);
@@ -404,7 +420,9 @@ static enum base_status note_take(struct graph_replay *r, const struct graph_ver
 	}
 	if (q->take) /* (one take alone overtakes nobody) */
 		q->take[q->nr_takes % REPLAY_TAKES] = (struct replay_past_take){.time_ns = r->now,
-			.gap_ns = available_ns == REPLAY_NOBODY ? 0 : r->now - available_ns,
+			.gap_ns = by_nobody ? 0 : r->now - taken->time_ns,
+			.put_order = taken->order,
+			.put_step = by_nobody ? REPLAY_NONE : taken->step,
 			.waited = a->waits};
 	q->nr_takes++;
 	return BASE_OK;
@@ -550,7 +568,7 @@ static enum base_status log_take(struct graph_replay *r, const struct graph_verb
 	else if (!s && v->flags & GRAPH_LAST && !pool && got)
 		s = set_ordinal(r, i, puts, err);
 	if (!s)
-		s = keep ? BASE_OK : note_take(r, v, i, available.time_ns, err);
+		s = keep ? BASE_OK : note_take(r, v, i, &available, err);
 	if (got && !(v->flags & GRAPH_OPTIONAL))
 		depends_on(r, v->queue, &available);
 	return s || keep ? s : free_space(r, q, got, err);
@@ -670,6 +688,8 @@ static enum base_status log_step(struct graph_replay *r, enum graph_verb_kind ki
 	enum base_status s;
 	uint32_t i;
 
+	if ((kind == GRAPH_VERB_enqueue || kind == GRAPH_VERB_dequeue) && are_all_busy(r))
+		step.bits |= REPLAY_BUSY;
 	if (waits)
 		step.bits &= ~((uint32_t)GRAPH_MORE << REPLAY_FLAGS_SHIFT);
 	s = add_step(r, v->actor, &step, &i, err);

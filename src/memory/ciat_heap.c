@@ -104,15 +104,7 @@ static uint32_t small_at(const struct ciat_heap *h, uint64_t address)
 /* How many large blocks begin at or before an address. */
 static size_t large_up_to(const struct ciat_heap *h, uint64_t address)
 {
-	size_t low = 0, high = h->nr_large;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (h->block[h->large[middle]].address <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return BASE_PARTITION(i, h->nr_large, h->block[h->large[i]].address <= address);
 }
 
 static uint32_t large_at(const struct ciat_heap *h, uint64_t address, bool mappings_only)

@@ -231,14 +231,7 @@ static enum base_status sum_pages(struct memory_ciat *c, uint32_t instruction_by
 
 uint64_t memory_ciat_touched(const struct memory_ciat *c, uint64_t from)
 {
-	size_t low = 0, high = c->nr_pages;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (c->page[middle]->number < from >> PAGE_SHIFT)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	size_t low = BASE_PARTITION(i, c->nr_pages, c->page[i]->number < from >> PAGE_SHIFT);
 	for (; low < c->nr_pages; low++) {
 		struct ciat_page *p = c->page[low];
 		uint64_t start = p->number << PAGE_SHIFT;

@@ -73,7 +73,7 @@ enum { MEMORY_WALK_ROOM_MIN = 2048, MEMORY_WALK_CALLS_MIN = 8 };
 size_t memory_walk_items(struct memory_walk *w, struct memory_item *item, size_t room,
 	struct memory_call *call, size_t call_room, size_t *ret_calls);
 /* One sentence: what such a stream cannot have. */
-const char *memory_stream_unseen(bool serial);
+const char *memory_stream_unseen(unsigned flags); /* of a chunk: enum memory_chunk_flag */
 void memory_walk_begin(struct memory_walk *w, const struct memory_words *words);
 
 #endif

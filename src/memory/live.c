@@ -260,6 +260,10 @@ static enum base_status take_stream(struct memory_live *l, struct chunk *c,
 		return s;
 	}
 	BASE_ASSUME(t);
+	if (h->flags & MEMORY_CHUNK_INTERFACE) {
+		l->source.info.unseen = memory_stream_unseen(h->flags);
+		l->source.info.flags &= ~(unsigned)MEMORY_SOURCE_REGISTERS;
+	}
 	t->quiet = h->flags & MEMORY_CHUNK_WAITS;
 	fifo_add(&t->chunks, c);
 	return BASE_OK;
@@ -536,7 +540,8 @@ enum base_status memory_live_new(uint32_t max_threads, unsigned level, bool seri
 				 (serial ? (unsigned)MEMORY_SOURCE_SERIAL : 0u) |
 				 (level == 2 ? 0u : (unsigned)MEMORY_SOURCE_INSTRUCTIONS),
 			.format = "live",
-			.unseen = memory_stream_unseen(serial)}};
+			.unseen =
+				memory_stream_unseen(serial ? (unsigned)MEMORY_CHUNK_SERIAL : 0u)}};
 	*ret = l;
 	return BASE_OK;
 }

@@ -32,7 +32,8 @@ struct lpt {
 	struct memory_clock clock;
 	unsigned level;
 	uint32_t image, nr_other_images;
-	bool serial; /* the recorder ran one thread at a time, and saw all code */
+	bool serial;          /* the recorder ran one thread at a time, and saw all code */
+	unsigned chunk_flags; /* of some chunk: enum memory_chunk_flag */
 	struct thread *thread;
 	size_t nr_threads, threads_capacity;
 	struct base_str unseen;
@@ -387,7 +388,8 @@ static enum base_status list_threads(
 		if (!s[i].known || s[i].head.type != MEMORY_CHUNK_STREAM ||
 			s[i].head.image != l->image)
 			continue;
-		l->serial = s[i].head.flags & MEMORY_CHUNK_SERIAL;
+		l->chunk_flags = s[i].head.flags;
+		l->serial = l->chunk_flags & MEMORY_CHUNK_SERIAL;
 		if (l->nr_threads == MEMORY_THREADS_MAX)
 			return base_fail(err, BASE_ERR_LIMIT, "more than %d threads",
 				(int)MEMORY_THREADS_MAX);
@@ -443,14 +445,17 @@ static enum base_status meet_threads(struct lpt *l, struct base_err *err)
 
 static void describe(struct lpt *l)
 {
-	base_str_add(&l->unseen, memory_stream_unseen(l->serial));
+	base_str_add(&l->unseen, memory_stream_unseen(l->chunk_flags));
 	if (l->nr_other_images)
 		base_str_addf(&l->unseen,
 			"; the trace has %u more programs (after fork or exec), which are not "
 			"shown",
 			l->nr_other_images);
 	l->source.info = (struct memory_source_info){.nr_threads = (uint32_t)l->nr_threads,
-		.flags = MEMORY_SOURCE_TIMES | MEMORY_SOURCE_REGISTERS | MEMORY_SOURCE_THREADS |
+		.flags = MEMORY_SOURCE_TIMES | MEMORY_SOURCE_THREADS |
+			 (l->chunk_flags & MEMORY_CHUNK_INTERFACE
+					 ? 0u
+					 : (unsigned)MEMORY_SOURCE_REGISTERS) |
 			 (l->serial ? (unsigned)MEMORY_SOURCE_SERIAL : 0u) |
 			 (l->tables.has_silent ? (unsigned)MEMORY_SOURCE_SILENT : 0u) |
 			 (l->level == 2 ? 0u : (unsigned)MEMORY_SOURCE_INSTRUCTIONS),

@@ -93,7 +93,12 @@ enum memory_access_form {
 			       (from 0; also when both; beyond 63: none is) left what was there */
 	MEMORY_FORMS
 };
-enum { MEMORY_ACCESS_LOAD, MEMORY_ACCESS_STORE, MEMORY_ACCESS_BOTH, MEMORY_ACCESS_DIRECTIONS };
+enum memory_direction {
+	MEMORY_ACCESS_LOAD,
+	MEMORY_ACCESS_STORE,
+	MEMORY_ACCESS_BOTH,
+	MEMORY_ACCESS_DIRECTIONS
+};
 
 /* struct memory_maybe - an access through the global offset table that the linker may have relaxed:
  * when the instruction's bytes are no longer these, it makes none. */
@@ -118,7 +123,8 @@ enum { MEMORY_NOTE_TYPE = 1 };
 	MARK(call, 7, 2)  /* enum memory_call_kind, four arguments, ticks before, ticks after */   \
 	MARK(load, 2, 0)  /* address, bytes: unseen code reads a range */                          \
 	MARK(store, 2, 0) /* address, bytes */                                                     \
-	MARK(gap, 2, 1)   /* enum memory_gap, ticks: something is missing here */
+	MARK(gap, 2, 1)   /* enum memory_gap, ticks: something is missing here */                  \
+	MARK(stamp, 1, 1) /* ticks: what follows began then */
 enum memory_mark {
 #define MARK(name, slots, ticks) MEMORY_MARK_##name,
 	MEMORY_MARKS(MARK)
@@ -162,6 +168,8 @@ enum memory_chunk_flag {
 				    is that of all accesses */
 	MEMORY_CHUNK_WAITS = 2,  /* then the thread waits for others, or ends: do not wait for it.
 				    Only while somebody reads along (memory_ring_head.live) */
+	MEMORY_CHUNK_INTERFACE = 4, /* the compiler's own calls said what is accessed (record/
+				       target_tsan.c): not all of it, and not in which register */
 };
 
 /* A table chunk goes on: struct memory_table_head, then bytes of the section. Sections larger than

@@ -410,14 +410,8 @@ static enum base_status lay_out(
 
 const struct memory_table_block *memory_tables_find(const struct memory_tables *t, uint64_t address)
 {
-	size_t low = 0, high = t->nr_by_address;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (t->block[t->by_address[middle]].address <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	size_t low =
+		BASE_PARTITION(i, t->nr_by_address, t->block[t->by_address[i]].address <= address);
 	/* Blocks may be empty, and may overlap. */
 	while (low-- > 0) {
 		const struct memory_table_block *b = &t->block[t->by_address[low]];
@@ -432,15 +426,10 @@ const struct memory_table_block *memory_tables_find(const struct memory_tables *
 /* Modules do not overlap, so blocks are in the same order where they really are. */
 uint64_t memory_tables_call(const struct memory_tables *t, uint64_t returns_to)
 {
-	size_t low = 0, high = t->nr_by_address;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		const struct memory_table_block *b = &t->block[t->by_address[middle]];
-		if (b->linked + t->module[b->module].load_bias < returns_to)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	size_t low = BASE_PARTITION(i, t->nr_by_address,
+		t->block[t->by_address[i]].linked +
+				t->module[t->block[t->by_address[i]].module].load_bias <
+			returns_to);
 	for (unsigned tries = CALL_LOOK_BACK_BLOCKS; low-- > 0 && tries; tries--) {
 		const struct memory_table_block *b = &t->block[t->by_address[low]];
 		bool calls = b->terminator == MEMORY_TERM_CALL ||

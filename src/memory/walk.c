@@ -9,14 +9,20 @@ enum {
 	EXTRA_ITEMS = 8,        /* branch, start of a procedure, stamps */
 };
 
-const char *memory_stream_unseen(bool serial)
+const char *memory_stream_unseen(unsigned flags)
 {
-	return serial ? "what the kernel does but for the memory that system calls read and "
-			"write; "
-			"threads that really ran at the same time: Valgrind runs one at a time"
-		      : "code that `longpole cc` did not build (libraries, hand-written "
-			"assembly, "
-			"the kernel) is not in the stream";
+	if (flags & MEMORY_CHUNK_INTERFACE)
+		return "instructions and registers (the program was built for accesses only); "
+		       "accesses that the compiler took for private to a thread (locals whose "
+		       "address stays in their function, spilled registers), for constant, or "
+		       "for covered by another one; code that `longpole cc` did not build";
+	return flags & MEMORY_CHUNK_SERIAL
+		       ? "what the kernel does but for the memory that system calls read and "
+			 "write; "
+			 "threads that really ran at the same time: Valgrind runs one at a time"
+		       : "code that `longpole cc` did not build (libraries, hand-written "
+			 "assembly, "
+			 "the kernel) is not in the stream";
 }
 
 void memory_walk_begin(struct memory_walk *w, const struct memory_words *words)
@@ -318,6 +324,9 @@ static struct memory_item *mark(struct memory_walk *w, const struct memory_table
 		w->counts.gaps++;
 		w->previous = 0;
 		*out++ = stamp(w, slot[1]);
+		return out;
+	case MEMORY_MARK_stamp:
+		*out++ = stamp(w, slot[0]);
 		return out;
 	default:
 		return out;

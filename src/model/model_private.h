@@ -196,11 +196,16 @@ struct object {
 	struct signals *signals;            /* condition variable */
 	uint32_t user;                      /* processor: the stream that left it last */
 	uint64_t left_ns;                   /* ... and when */
-	bool called;          /* listener: a socket that is recorded, too, connects to it */
-	bool calls;           /* connecting socket: its unit is in the listener's queue */
-	uint64_t ahead_bytes; /* taken before their reader said so, and more than it took */
-	uint32_t sender;      /* qdisc: the actor that sends what it holds */
-	bool sends;           /* ... and has something to send */
+	bool called;              /* listener: a socket that is recorded, too, connects to it */
+	bool calls;               /* connecting socket: its unit is in the listener's queue */
+	uint64_t ahead_bytes;     /* taken before their reader said so, and more than it took */
+	uint32_t sender;          /* qdisc: the actor that sends what it holds */
+	bool sends;               /* ... and has something to send */
+	struct {                  /* ... and how fast */
+		uint64_t came_ns; /* into an empty one: when; 0: it was not */
+		uint64_t left_ns; /* the last packet; 0: none */
+		uint64_t busy_ns, busy_bytes; /* lately, while it always had some */
+	} rate;
 	struct disk *disk;
 	struct tcp *tcp;
 	struct packets *packets; /* flow */

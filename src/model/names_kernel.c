@@ -67,6 +67,8 @@ bool model_add_kernel_state(struct model *m, struct base_str *s, const struct st
 	if (about && m->class_[st->class_ix].type == TRACE_OBJECT_kernel_lock) {
 		base_str_add(s, "waiting for ");
 		model_add_class(m, s, st->class_ix);
+		if (st->role != NONE && st->role < m->nr_roles)
+			base_str_addf(s, " that %s had", m->role[st->role].name);
 		return true;
 	}
 	if (st->pub.kind == MODEL_STATE_io) {

@@ -112,10 +112,31 @@ static void forget_idle(struct model *m, struct thread *t, uint64_t time_ns)
 		model_verb_of(m, t->actor, GRAPH_VERB_forget, time_ns, 0, 0, t->graph_state, 0);
 }
 
+/*
+ * It has slept for a lock of the kernel's, and another program let go of it. That one had it by
+ * chance, as it might have had the processor: to follow it would lose the path in a program that
+ * has nothing to do with this one. So the wait stays the thread's, and says who had the lock.
+ */
+static bool is_strangers_lock(
+	const struct model *m, const struct thread *waker, const struct thread *t)
+{
+	const char *name = trace_text_of(m->defs, m->role[t->role].process_name);
+	return t->k.lock && t->mode == MODE_BLOCKED && !model_is_context(waker) &&
+	       t->process != waker->process &&
+	       strcmp(name, trace_text_of(m->defs, m->role[waker->role].process_name)) != 0;
+}
+
 /* The wait is over: because of the waker, or because of something of the waker's kind. */
 static void end_wait(struct model *m, struct thread *waker, struct thread *t, uint64_t time_ns)
 {
 	bool credited = model_is_credited(waker) && !t->k.anybodys;
+	if (credited && is_strangers_lock(m, waker, t)) {
+		model_rename(m, t, time_ns,
+			model_make_state(m, MODEL_STATE_wait, waker->role,
+				model_class_of(m, t->k.lock, 0), 0, AUX_CALL));
+		model_be_ready(m, t, time_ns, GRAPH_EXPLAINED);
+		return;
+	}
 	if (credited &&
 		model_call_ready(m, t, t->k.asleep_on)) { /* and whoever saw to it is the cause */
 		model_call_goes_on(m, t, time_ns, runnable_state(m));
@@ -158,7 +179,7 @@ void model_wake(struct model *m, struct thread *waker, struct thread *t, uint64_
 {
 	model_call_passes(m, waker, time_ns);
 	model_take_raise(m, waker, time_ns);
-	if (model_is_credited(waker) && !t->k.anybodys)
+	if (model_is_credited(waker) && !t->k.anybodys && !is_strangers_lock(m, waker, t))
 		give_wake(m, waker, model_wake_queue(m, t), time_ns);
 	switch (t->mode) {
 	case MODE_BLOCKED:
@@ -215,7 +236,7 @@ static bool names_itself(const struct model *m, const struct thread *t)
 	enum model_state_kind kind =
 		t->graph_state < m->nr_states ? m->state[t->graph_state].pub.kind : MODEL_STATE_run;
 	bool ours = t->graph_state < m->nr_states && m->state[t->graph_state].aux != NONE &&
-		    m->state[t->graph_state].aux & AUX_CALL;
+		    m->state[t->graph_state].aux & AUX_CALL && !t->k.lock;
 	return !ours && (kind == MODEL_STATE_io || kind == MODEL_STATE_sleep ||
 				kind == MODEL_STATE_external || kind == MODEL_STATE_start);
 }

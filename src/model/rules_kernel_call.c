@@ -242,6 +242,7 @@ void model_rule_call_begin(struct model *m, struct thread *t, const struct trace
 	struct call *c = &t->k.call;
 	if (!m->is_system || t->k.context != TRACE_CONTEXT_none)
 		return;
+	t->k.lock = 0; /* one that it waited for in an earlier one */
 	*c = (struct call){.object = b->object && b->object < m->nr_objects
 					     ? model_same_object(m, b->object)
 					     : 0,

@@ -4,7 +4,9 @@
  * one direction): put by whoever hands it to the device, taken by the softirq that hands it up, on
  * whatever host of this trace. A queueing discipline is an actor that sends one packet after the
  * other: as long as it has some, the time between two is its own, hence a rate limit is on the
- * path. A socket's received bytes are a queue that its program takes from.
+ * path. So it is when it had none for a moment, but what came then had to wait for the rate all the
+ * same: a token bucket fills whether there is a packet or not. A socket's received bytes are a
+ * queue that its program takes from.
  */
 #include "model/model_private.h"
 
@@ -12,6 +14,10 @@ enum {
 	FLOW_MAX = 2048,     /* packets that nobody was seen to receive, of one flow */
 	QDISC_MAX = 1 << 30, /* bytes in one discipline */
 	PACKET_MAX = 1 << 24,
+	AT_ONCE_NS = 10 * 1000, /* from coming to leaving, if nothing holds it back */
+	RATE_FORGETS = 8,       /* so much of what it had sent counts still, one packet later */
+	RATE_NUM = 5,
+	RATE_DEN = 4, /* at most so much slower than it was */
 };
 
 /* The same at both ends. */
@@ -167,6 +173,52 @@ static void send_next(struct model *m, struct object *o, uint32_t object, uint64
 			model_idle_state(m), 0);
 }
 
+/* No more time has passed since the last packet left than its rate takes for this one. */
+static bool is_rate(const struct object *o, uint64_t bytes, uint64_t time_ns)
+{
+	double ns = (double)(time_ns - o->rate.left_ns);
+	return o->rate.left_ns && o->rate.busy_bytes &&
+	       ns * RATE_DEN * (double)o->rate.busy_bytes <=
+		       (double)o->rate.busy_ns * RATE_NUM * (double)bytes;
+}
+
+/*
+ * What came into an empty one leaves. When it had to wait for the rate, the time since the last one
+ * left was the rate's, whenever it came within that: its coming then orders only. Else its coming
+ * is why it leaves now.
+ */
+static void end_pause(
+	struct model *m, struct object *o, uint32_t object, uint64_t bytes, uint64_t time_ns)
+{
+	if (!o->rate.came_ns) {
+		if (o->rate.left_ns) {
+			o->rate.busy_ns -= o->rate.busy_ns / RATE_FORGETS;
+			o->rate.busy_bytes -= o->rate.busy_bytes / RATE_FORGETS;
+			o->rate.busy_ns += time_ns - o->rate.left_ns;
+			o->rate.busy_bytes += bytes;
+		}
+		return;
+	}
+	if (time_ns - o->rate.came_ns > AT_ONCE_NS && is_rate(o, bytes, time_ns)) {
+		model_verb_of(m, o->sender, GRAPH_VERB_rename, time_ns, 0, 0,
+			sending_state(m, object), 0);
+		model_verb_of(m, o->sender, GRAPH_VERB_state, time_ns, 0, 0,
+			sending_state(m, object), GRAPH_EXPLAINED);
+	}
+	o->rate.came_ns = 0;
+}
+
+/* It has something to send again: because of that, unless the rate says later that it was not. */
+static void end_idleness(
+	struct model *m, struct object *o, const struct trace_packet_queue *p, uint64_t time_ns)
+{
+	o->sends = true;
+	if (is_rate(o, bytes_of(p), time_ns))
+		o->rate.came_ns = time_ns;
+	else
+		send_next(m, o, p->object, time_ns);
+}
+
 void model_rule_qdisc_enqueue(struct model *m, struct thread *t, const struct trace_record *r)
 {
 	const struct trace_packet_queue *p = &r->u.packet_queue;
@@ -180,7 +232,8 @@ void model_rule_qdisc_enqueue(struct model *m, struct thread *t, const struct tr
 	bool aside = !same && !model_is_credited(t);
 	uint32_t by = same ? t->k.packet_by : aside ? o->sender : model_acting(t);
 	uint32_t state = same    ? state_of(m, t)
-			 : aside ? (o->sends ? sending_state(m, p->object) : model_idle_state(m))
+			 : aside ? (o->sends && !o->rate.came_ns ? sending_state(m, p->object)
+								 : model_idle_state(m))
 				 : model_busy_state(t);
 	if (flow->queue != NONE && graph_queue_has(m->graph, flow->queue, key_of(p))) {
 		/* not under way yet: it is the discipline's to send */
@@ -194,7 +247,7 @@ void model_rule_qdisc_enqueue(struct model *m, struct thread *t, const struct tr
 		aside ? GRAPH_ASIDE : 0);
 	flow->sender = p->object;
 	if (!o->sends)
-		send_next(m, o, p->object, r->time_ns);
+		end_idleness(m, o, p, r->time_ns);
 	if (same)
 		model_tcp_rests(m, by, t->k.packet_socket, r->time_ns);
 }
@@ -213,6 +266,8 @@ static void leave_discipline(
 	struct object *o = model_kernel_object(m, object, TRACE_OBJECT_qdisc);
 	if (!o || o->sender == NONE || !o->sends)
 		return;
+	end_pause(m, o, object, bytes_of(p), time_ns);
+	o->rate.left_ns = time_ns;
 	take_bytes(m, p, o, object, time_ns, 0);
 	put_packet(m, o->sender, time_ns, p, sending_state(m, object));
 	model_tcp_left(m, o->sender, sending_state(m, object), p->socket, p->payload, time_ns);
@@ -249,6 +304,9 @@ void model_rule_packet_drop(struct model *m, struct thread *t, const struct trac
 	(void)t;
 	if (!o || o->sender == NONE || !o->sends)
 		return;
+	if (o->rate.came_ns) /* it does something: its pause is over */
+		send_next(m, o, p->object, r->time_ns);
+	o->rate.came_ns = 0;
 	take_bytes(m, p, o, p->object, r->time_ns, GRAPH_BACK | GRAPH_ASIDE);
 	model_tcp_left(
 		m, o->sender, sending_state(m, p->object), p->socket, p->payload, r->time_ns);

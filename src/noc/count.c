@@ -38,7 +38,7 @@ void noc_network_each_link(const struct noc_network *n, struct noc_link *ret)
 			.latency_cycles = p->latency,
 			.flit_cycles = p->flit_cycles,
 			.flits_cycle = p->flits,
-			.flits = n->sent_flits[at]};
+			.flits = n->port[at].sent_flits};
 	}
 }
 
@@ -49,8 +49,8 @@ void noc_network_counts(const struct noc_network *n, struct noc_counts *ret)
 		.injected = n->counts.injected - n->forgotten.injected,
 		.ejected = n->counts.ejected - n->forgotten.ejected};
 	for (size_t i = 0; i < (size_t)n->nr_routers * n->ports; i++) {
-		ret->crossbar += n->sent_flits[i];
-		ret->link += port_at(n, i)->router != UINT32_MAX ? n->sent_flits[i] : 0;
+		ret->crossbar += n->port[i].sent_flits;
+		ret->link += port_at(n, i)->router != UINT32_MAX ? n->port[i].sent_flits : 0;
 	}
 }
 
@@ -58,7 +58,7 @@ void noc_network_count_reset(struct noc_network *n)
 {
 	n->forgotten = n->counts;
 	for (size_t i = 0; i < (size_t)n->nr_routers * n->ports; i++)
-		n->sent_flits[i] = 0;
+		n->port[i].sent_flits = 0;
 }
 
 uint32_t noc_network_distance(const struct noc_network *n, uint32_t source, uint32_t destination)
@@ -172,13 +172,15 @@ static void add_missing(const struct noc_network *n, uint32_t *missing)
 		for (uint32_t i = 0; i < slot->nr_flits; i++) {
 			const struct noc_flit_event *e = &slot->flit[i];
 			uint32_t port = e->vc / n->vcs;
-			missing[e->flit & NOC_FLIT_EJECT ? e->vc
-							 : n->back[port].vc + e->vc % n->vcs]++;
+			missing[e->flit & NOC_FLIT_EJECT
+					? e->vc
+					: n->port[port].back.vc + e->vc % n->vcs]++;
 		}
 	}
 	for (uint32_t v = 0; v < routers_vcs; v++)
-		if (n->input[v].count)
-			missing[n->back[v / n->vcs].vc + v % n->vcs] += n->input[v].count;
+		if (noc_input(n, (uint32_t)v)->count)
+			missing[n->port[v / n->vcs].back.vc + v % n->vcs] +=
+				noc_input(n, (uint32_t)v)->count;
 }
 
 enum base_status noc_network_check(const struct noc_network *n, struct base_err *err)
@@ -189,7 +191,7 @@ enum base_status noc_network_check(const struct noc_network *n, struct base_err 
 	size_t nr = (size_t)n->nr_routers * n->router_vcs + (size_t)n->nr_nodes * n->vcs;
 	uint64_t buffered = 0;
 	for (size_t v = 0; v < (size_t)n->nr_routers * n->router_vcs; v++)
-		buffered += n->input[v].count;
+		buffered += noc_input(n, (uint32_t)v)->count;
 	if (n->counts.injected != n->counts.ejected + inside || buffered != n->buffered)
 		return base_fail(err, BASE_ERR_CORRUPT,
 			"%llu flits injected, %llu ejected, %llu inside",
@@ -201,10 +203,10 @@ enum base_status noc_network_check(const struct noc_network *n, struct base_err 
 	add_missing(n, missing);
 	enum base_status s = BASE_OK;
 	for (size_t v = 0; s == BASE_OK && v < nr; v++)
-		if (n->credit[v] + missing[v] != n->buffer)
+		if (n->out_vc[v].credit + missing[v] != n->buffer)
 			s = base_fail(err, BASE_ERR_CORRUPT,
 				"output virtual channel %zu: %u credits and %u under way of %u", v,
-				n->credit[v], missing[v], n->buffer);
+				n->out_vc[v].credit, missing[v], n->buffer);
 	base_free(missing);
 	return s;
 }

@@ -115,11 +115,11 @@ static uint8_t find_vc(
 {
 	uint32_t base = n->nr_routers * n->router_vcs + node * n->vcs;
 	uint32_t first = n->class_first[class], nr = n->class_last[class] - first + 1;
-	uint64_t free = n->free_vcs[n->nr_routers * n->ports + node];
+	uint64_t free = n->node_free_vcs[node];
 	for (uint32_t i = 1; i <= nr; i++) {
 		uint32_t vc = q->last_vc == UINT8_MAX ? first + i - 1
 						      : first + (q->last_vc - first + i) % nr;
-		if (free >> vc & 1 && n->credit[base + vc])
+		if (free >> vc & 1 && n->out_vc[base + vc].credit)
 			return (uint8_t)vc;
 	}
 	return UINT8_MAX;
@@ -129,9 +129,9 @@ static void send_flit(struct noc_network *n, uint32_t node, uint32_t class, stru
 {
 	uint32_t packet = q->first, vc = q->vc;
 	struct noc_live *p = &n->pool.packet[packet];
-	uint64_t *free = &n->free_vcs[n->nr_routers * n->ports + node];
+	uint64_t *free = &n->node_free_vcs[node];
 	uint32_t flags = 0;
-	n->credit[n->nr_routers * n->router_vcs + node * n->vcs + vc]--;
+	n->out_vc[n->nr_routers * n->router_vcs + node * n->vcs + vc].credit--;
 	if (p->left == p->size) {
 		flags |= NOC_FLIT_HEAD;
 		p->sent = n->now;
@@ -166,7 +166,7 @@ static bool inject(struct noc_network *n, uint32_t node)
 			continue;
 		if (q->vc == UINT8_MAX)
 			q->vc = find_vc(n, node, class, q);
-		if (q->vc == UINT8_MAX || !n->credit[base + q->vc])
+		if (q->vc == UINT8_MAX || !n->out_vc[base + q->vc].credit)
 			continue;
 		n->last_class[node] = (uint8_t) class;
 		send_flit(n, node, class, q);

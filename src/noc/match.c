@@ -215,14 +215,8 @@ static enum base_status take_longest(struct matching *m, struct chain *c, struct
 	if (c->nr)
 		qsort(c->link, c->nr, sizeof *c->link, compare_links);
 	for (size_t l = 0; l < c->nr; l++) {
-		size_t low = 0, high = c->nr_tails;
-		while (low < high) {
-			size_t middle = low + (high - low) / 2;
-			if (c->link[c->tail[middle]].other_place < c->link[l].other_place)
-				low = middle + 1;
-			else
-				high = middle;
-		}
+		size_t low = BASE_PARTITION(
+			i, c->nr_tails, c->link[c->tail[i]].other_place < c->link[l].other_place);
 		if (low == c->nr_tails) {
 			enum base_status s = base_grow(
 				&c->tail, &c->tails_capacity, c->nr_tails + 1, sizeof *c->tail);

@@ -2,6 +2,10 @@
 /* network.c - a network's life: what it is made of, packets in and out, and its clock. */
 #include "noc/network_private.h"
 
+#include <sys/mman.h>
+
+enum { LARGE_PAGE_BYTES = 2 << 20, AHEAD = 6 /* events */ };
+
 /* ---- packets ------------------------------------------------------------------------------- */
 
 enum base_status noc_pool_take(struct noc_pool *p, uint32_t *ret)
@@ -46,36 +50,57 @@ static bool make(void *ret, size_t nr, size_t size)
 	return *p != NULL;
 }
 
+static size_t in_lines(size_t bytes)
+{
+	return (bytes + NOC_LINE_BYTES - 1) / NOC_LINE_BYTES * NOC_LINE_BYTES;
+}
+
+/*
+ * What hops touch, in one block that begins where a line does. In a large network nearly every
+ * access is to another page: few large pages cost less, where the kernel has them.
+ */
+static bool make_lines(struct noc_network *n, size_t vcs, size_t all_vcs, size_t ports)
+{
+	size_t sets = (NOC_SETS * (size_t)n->words + 1) * sizeof(uint64_t);
+	n->routes_bytes = n->route_max * sizeof(struct noc_route);
+	n->input_bytes =
+		(sizeof(struct noc_input_vc) + n->routes_bytes + n->buffer * sizeof(uint32_t) + 7) /
+		8 * 8;
+	n->sets_bytes = in_lines(sets);
+	size_t input = in_lines(vcs * n->input_bytes), all = n->nr_routers * n->sets_bytes;
+	size_t port = ports * sizeof *n->port, out = all_vcs * sizeof *n->out_vc;
+	size_t size = input + all + port + out;
+	uintptr_t to = size < (size_t)LARGE_PAGE_BYTES ? NOC_LINE_BYTES : LARGE_PAGE_BYTES;
+	size += to;
+	if (!make(&n->lines, size, 1))
+		return false;
+	uintptr_t skip = (to - (uintptr_t)n->lines % to) % to;
+	n->sets = (unsigned char *)n->lines + skip;
+	n->input = n->sets + all;
+	n->port = (struct noc_port_state *)(void *)(n->input + input);
+	n->out_vc = (struct noc_output_vc *)(void *)(n->port + ports);
+	if (to == LARGE_PAGE_BYTES)
+		(void)madvise(
+			n->sets, (size - skip) / to * to, MADV_HUGEPAGE); /* else small ones */
+	return true;
+}
+
 static bool make_state(struct noc_network *n)
 {
 	size_t vcs = (size_t)n->nr_routers * n->router_vcs;
 	size_t all_vcs = vcs + (size_t)n->nr_nodes * n->vcs;
-	size_t ports = (size_t)n->nr_routers * n->ports, sets = (size_t)n->nr_routers * n->words;
+	size_t ports = (size_t)n->nr_routers * n->ports;
 	size_t queues = (size_t)n->nr_nodes * n->classes;
-	return make(&n->input, vcs, sizeof *n->input) &&
-	       make(&n->routes, vcs * n->route_max, sizeof *n->routes) &&
-	       make(&n->flit, vcs * n->buffer, sizeof *n->flit) &&
-	       make(&n->credit, all_vcs, sizeof *n->credit) &&
-	       make(&n->owner, all_vcs, sizeof *n->owner) &&
-	       make(&n->vc_grant_next, vcs, sizeof *n->vc_grant_next) &&
-	       make(&n->vc_accept_next, vcs, sizeof *n->vc_accept_next) &&
-	       make(&n->output, ports, sizeof *n->output) &&
-	       make(&n->back, ports, sizeof *n->back) &&
-	       make(&n->free_vcs, ports + n->nr_nodes, sizeof *n->free_vcs) &&
+	return make_lines(n, vcs, all_vcs, ports) &&
 	       make(&n->waiting, ports * n->words, sizeof *n->waiting) &&
-	       make(&n->sw_grant_next, ports, 2) && make(&n->sw_accept_next, ports, 2) &&
-	       make(&n->sw_vc_next, ports, 2) &&
-	       make(&n->sent_flits, ports, sizeof *n->sent_flits) &&
 	       make(&n->busy_until, ports, sizeof *n->busy_until) &&
-	       make(&n->to_route, sets, sizeof *n->to_route) &&
-	       make(&n->to_vc, sets, sizeof *n->to_vc) && make(&n->to_sw, sets, sizeof *n->to_sw) &&
-	       make(&n->pending, sets, sizeof *n->pending) &&
 	       make(&n->router_active, n->nr_routers / 64 + 1, 8) &&
 	       make(&n->node_active, n->nr_nodes / 64 + 1, 8) &&
 	       make(&n->port_of, n->router_vcs, 2) && make(&n->queue, queues, sizeof *n->queue) &&
 	       make(&n->last_class, n->nr_nodes, 1) &&
 	       make(&n->inject_vc, n->nr_nodes, sizeof *n->inject_vc) &&
 	       make(&n->inject_delay, n->nr_nodes, sizeof *n->inject_delay) &&
+	       make(&n->node_free_vcs, n->nr_nodes, sizeof *n->node_free_vcs) &&
 	       make(&n->ask_next, queues, sizeof *n->ask_next) &&
 	       make(&n->ask_cycle, queues, sizeof *n->ask_cycle) &&
 	       make(&n->ask_head, NOC_ASK_SLOTS, sizeof *n->ask_head) &&
@@ -105,12 +130,10 @@ void noc_network_close(struct noc_network *n)
 {
 	if (!n)
 		return;
-	void *part[] = {n->pool.packet, n->arrivals.list, n->input, n->routes, n->flit, n->credit,
-		n->owner, n->vc_grant_next, n->vc_accept_next, n->output, n->back, n->free_vcs,
-		n->waiting, n->sw_grant_next, n->sw_accept_next, n->sw_vc_next, n->sent_flits,
-		n->busy_until, n->to_route, n->to_vc, n->to_sw, n->pending, n->router_active,
-		n->node_active, n->port_of, n->queue, n->last_class, n->inject_vc, n->inject_delay,
-		n->ask_next, n->ask_cycle, n->ask_head, n->scratch};
+	void *part[] = {n->pool.packet, n->arrivals.list, n->lines, n->waiting, n->busy_until,
+		n->router_active, n->node_active, n->port_of, n->queue, n->last_class, n->inject_vc,
+		n->inject_delay, n->node_free_vcs, n->ask_next, n->ask_cycle, n->ask_head,
+		n->scratch};
 	for (size_t i = 0; i < BASE_COUNT(part); i++)
 		base_free(part[i]);
 	for (uint32_t i = 0; n->slot && i <= n->slot_mask; i++) {
@@ -143,7 +166,7 @@ static void wire(struct noc_network *n, uint32_t *ret_longest, size_t *ret_links
 		for (uint32_t p = 0; p < n->ports; p++) {
 			const struct noc_port *port = noc_topology_port(t, r, p);
 			uint32_t own = r * n->ports + p;
-			struct noc_output *out = &n->output[own];
+			struct noc_output *out = &n->port[own].output;
 			if (port->router != UINT32_MAX) {
 				*out = (struct noc_output){
 					.vc = port->router * n->router_vcs + port->port * n->vcs,
@@ -151,7 +174,7 @@ static void wire(struct noc_network *n, uint32_t *ret_longest, size_t *ret_links
 					.delay = crossbar + port->latency + 1,
 					.busy_cycles = port->flits > 1 ? 0 : port->flit_cycles,
 					.flits = port->flits};
-				n->back[port->router * n->ports + port->port] =
+				n->port[port->router * n->ports + port->port].back =
 					(struct noc_back){.vc = own * n->vcs,
 						.router = r,
 						.delay = port->latency + 1u + credit,
@@ -166,7 +189,7 @@ static void wire(struct noc_network *n, uint32_t *ret_longest, size_t *ret_links
 				/* The injection link is as long as the ejection link. */
 				n->inject_vc[port->node] = own * n->vcs;
 				n->inject_delay[port->node] = 2;
-				n->back[own] =
+				n->port[own].back =
 					(struct noc_back){.vc = nodes_base + port->node * n->vcs,
 						.router = n->nr_routers + port->node,
 						.delay = 2 + credit,
@@ -189,12 +212,14 @@ static void fill(struct noc_network *n)
 	size_t vcs = (size_t)n->nr_routers * n->router_vcs;
 	size_t all_vcs = vcs + (size_t)n->nr_nodes * n->vcs;
 	for (size_t i = 0; i < all_vcs; i++) {
-		n->credit[i] = (uint16_t)n->buffer;
-		n->owner[i] = UINT16_MAX;
+		n->out_vc[i].credit = (uint16_t)n->buffer;
+		n->out_vc[i].owner = UINT16_MAX;
 	}
 	uint64_t all = n->vcs == 64 ? ~(uint64_t)0 : ((uint64_t)1 << n->vcs) - 1;
-	for (size_t i = 0; i < (size_t)n->nr_routers * n->ports + n->nr_nodes; i++)
-		n->free_vcs[i] = all;
+	for (size_t i = 0; i < (size_t)n->nr_routers * n->ports; i++)
+		n->port[i].free_vcs = all;
+	for (size_t i = 0; i < n->nr_nodes; i++)
+		n->node_free_vcs[i] = all;
 	for (uint32_t i = 0; i < n->router_vcs; i++)
 		n->port_of[i] = (uint16_t)(i / n->vcs);
 	for (size_t i = 0; i < (size_t)n->nr_nodes * n->classes; i++)
@@ -342,38 +367,49 @@ static void eject(struct noc_network *n, const struct noc_flit_event *e)
 
 static void arrive(struct noc_network *n, const struct noc_flit_event *e)
 {
-	struct noc_input_vc *in = &n->input[e->vc];
+	struct noc_input_vc *in = noc_input(n, e->vc);
 	uint32_t at = (uint32_t)in->first + in->count;
 	at -= at >= n->buffer ? n->buffer : 0;
-	n->flit[(size_t)e->vc * n->buffer + at] = e->flit;
+	noc_flits(n, in)[at] = e->flit;
 	in->count++;
 	n->buffered++;
 	n->counts.buffer_writes++;
 	uint32_t own = e->vc - e->router * n->router_vcs;
 	if (in->state == NOC_VC_IDLE)
 		noc_router_begin(n, e->router, own);
-	else if (in->state == NOC_VC_ACTIVE && in->count == 1 && n->credit[in->out])
-		noc_set_bit(n->to_sw + (size_t)e->router * n->words, own);
+	else if (in->state == NOC_VC_ACTIVE && in->count == 1 && n->out_vc[in->out].credit)
+		noc_set_bit(noc_to_sw(n, e->router), own);
 	else
 		return;
 	noc_set_bit(n->router_active, e->router);
 }
 
+/* A large network is not in the nearest cache: what arrives next is asked for while others are
+ * handled. */
+static inline void fetch_flit(const struct noc_network *n, const struct noc_flit_event *e)
+{
+	__builtin_prefetch(&n->pool.packet[e->flit >> NOC_FLIT_SHIFT], 1);
+	if (e->flit & NOC_FLIT_EJECT)
+		return;
+	__builtin_prefetch(noc_input(n, e->vc), 1);
+	__builtin_prefetch(noc_sets(n, e->router), 1);
+}
+
 static void take_credit(struct noc_network *n, const struct noc_credit_event *e)
 {
-	if (n->credit[e->vc]++)
+	if (n->out_vc[e->vc].credit++)
 		return; /* had some already: whoever could use it is asking */
 	if (e->router >= n->nr_routers) {
 		noc_set_bit(n->node_active, e->router - n->nr_routers);
 		return;
 	}
-	uint32_t owner = n->owner[e->vc];
+	uint32_t owner = n->out_vc[e->vc].owner;
 	if (owner == UINT16_MAX)
 		return;
-	struct noc_input_vc *in = &n->input[e->router * n->router_vcs + owner];
+	struct noc_input_vc *in = noc_input(n, e->router * n->router_vcs + owner);
 	if (!in->count)
 		return;
-	noc_set_bit(n->to_sw + (size_t)e->router * n->words, owner);
+	noc_set_bit(noc_to_sw(n, e->router), owner);
 	noc_set_bit(n->router_active, e->router);
 }
 
@@ -395,13 +431,18 @@ static enum base_status step(struct noc_network *n, struct base_err *err)
 		    sizeof *n->arrivals.list) != BASE_OK)
 		return base_fail(err, BASE_ERR_NOMEM, "arrivals of a cycle");
 	for (uint32_t i = 0; i < s->nr_flits; i++) {
+		if (i + AHEAD < s->nr_flits)
+			fetch_flit(n, &s->flit[i + AHEAD]);
 		if (s->flit[i].flit & NOC_FLIT_EJECT)
 			eject(n, &s->flit[i]);
 		else
 			arrive(n, &s->flit[i]);
 	}
-	for (uint32_t i = 0; i < s->nr_credits; i++)
+	for (uint32_t i = 0; i < s->nr_credits; i++) {
+		if (i + AHEAD < s->nr_credits)
+			__builtin_prefetch(&n->out_vc[s->credit[i + AHEAD].vc], 1);
 		take_credit(n, &s->credit[i]);
+	}
 	n->nr_events -= s->nr_flits + s->nr_credits;
 	s->nr_flits = s->nr_credits = 0;
 	if (n->nr_asks) {

@@ -72,6 +72,10 @@ enum base_status noc_ideal_run(
  * VCs of its injection link follow those of the routers: routers * ports * vcs + node * vcs + vc.
  */
 
+/*
+ * What a hop touches lies together: an input VC with its routes and flits (64 bytes with one route
+ * and 8 flits), a port in both directions (64), a router's sets (64 with up to 64 input VCs).
+ */
 enum noc_vc_state { NOC_VC_IDLE, NOC_VC_ROUTING, NOC_VC_WAITING, NOC_VC_ACTIVE };
 struct noc_input_vc {
 	uint32_t out;          /* output VC; while ACTIVE */
@@ -80,6 +84,14 @@ struct noc_input_vc {
 	uint16_t out_port, out_vc;
 	uint16_t ready;  /* low bits of the cycle in which what is under way is done */
 	uint16_t result; /* of an allocation that is under way (delays above 1) */
+	uint16_t vc_accept_next, unused; /* round robin: next output VC of the router */
+	/* follow: route_max routes, then a ring of `buffer` flits */
+};
+struct noc_output_vc {
+	uint16_t credit;
+	uint16_t owner;         /* input VC of the same router; UINT16_MAX: nobody */
+	uint16_t vc_grant_next; /* round robin: next input VC of the router */
+	uint16_t unused;
 };
 struct noc_route {
 	uint16_t port, vc_first, vc_last, priority;
@@ -116,6 +128,17 @@ struct noc_back {
 	uint32_t vc, router, delay;
 	uint32_t flits; /* that the link brings in a cycle, and the port may send */
 };
+struct noc_port_state {
+	struct noc_output output;
+	struct noc_back back;
+	uint16_t sw_grant_next, sw_accept_next, sw_vc_next, unused[3];
+	uint64_t free_vcs; /* of the output: bits of VCs that no packet has */
+	uint64_t sent_flits;
+};
+_Static_assert(sizeof(struct noc_port_state) == 64, "a line");
+/* A router's sets of input VCs, `words` each; after them a set of output ports at which some wait.
+ */
+enum { NOC_TO_ROUTE, NOC_TO_VC, NOC_TO_SW, NOC_PENDING, NOC_SETS, NOC_LINE_BYTES = 64 };
 /* A node's queue of one class. */
 struct noc_queue {
 	uint32_t first, last;
@@ -142,24 +165,15 @@ struct noc_network {
 	unsigned (*route)(struct noc_network *n, uint32_t router, uint32_t in_port, uint32_t in_vc,
 		struct noc_live *p, struct noc_route *ret);
 
-	/* of each input VC */
-	struct noc_input_vc *input;
-	struct noc_route *routes; /* route_max each */
-	uint32_t *flit;           /* buffer each */
-	/* of each output VC, nodes' included */
-	uint16_t *credit;
-	uint16_t *owner;          /* input VC of the same router; UINT16_MAX: nobody */
-	uint16_t *vc_grant_next;  /* round robin: next input VC of the router */
-	uint16_t *vc_accept_next; /* of each input VC: next output VC of the router */
-	/* of each port */
-	struct noc_output *output;
-	struct noc_back *back;
-	uint64_t *free_vcs; /* of an output: bits of VCs that no packet has; nodes' follow */
-	uint64_t *waiting;  /* of an output: input VCs that wait for a VC of it; `words` each */
-	uint16_t *sw_grant_next, *sw_accept_next, *sw_vc_next;
-	uint64_t *sent_flits, *busy_until;
-	/* of each router: sets of input VCs, `words` each */
-	uint64_t *to_route, *to_vc, *to_sw, *pending;
+	/* one block, in lines; noc_input() and noc_sets() find the places */
+	void *lines;
+	unsigned char *input, *sets;
+	size_t input_bytes, routes_bytes, sets_bytes;
+	struct noc_port_state *port;  /* of each port of each router */
+	struct noc_output_vc *out_vc; /* nodes' follow those of the routers */
+
+	uint64_t *waiting; /* of an output port: input VCs that wait for a VC of it; `words` each */
+	uint64_t *busy_until;                  /* of an output port */
 	uint64_t *router_active, *node_active; /* bits */
 	struct noc_scratch *scratch;
 	uint16_t *port_of; /* of an input VC of a router */
@@ -168,6 +182,7 @@ struct noc_network {
 	struct noc_queue *queue; /* [node][class] */
 	uint8_t *last_class;
 	uint32_t *inject_vc, *inject_delay;
+	uint64_t *node_free_vcs; /* of its injection link */
 
 	struct noc_slot *slot;
 	uint32_t slot_mask;
@@ -194,6 +209,27 @@ static inline void noc_clear_bit(uint64_t *set, uint32_t i)
 static inline bool noc_has_bit(const uint64_t *set, uint32_t i)
 {
 	return set[i >> 6] >> (i & 63) & 1;
+}
+
+static inline struct noc_input_vc *noc_input(const struct noc_network *n, uint32_t vc)
+{
+	return (struct noc_input_vc *)(void *)(n->input + vc * n->input_bytes);
+}
+static inline struct noc_route *noc_routes(struct noc_input_vc *in)
+{
+	return (struct noc_route *)(void *)(in + 1);
+}
+static inline uint32_t *noc_flits(const struct noc_network *n, struct noc_input_vc *in)
+{
+	return (uint32_t *)(void *)((unsigned char *)(in + 1) + n->routes_bytes);
+}
+static inline uint64_t *noc_sets(const struct noc_network *n, uint32_t router)
+{
+	return (uint64_t *)(void *)(n->sets + router * n->sets_bytes);
+}
+static inline uint64_t *noc_to_sw(const struct noc_network *n, uint32_t router)
+{
+	return noc_sets(n, router) + (size_t)NOC_TO_SW * n->words;
 }
 
 /* router.c: one cycle of a router; false: it has nothing to do until something arrives. */

@@ -53,9 +53,16 @@ struct here {
 	struct noc_network *n;
 	struct noc_scratch *s;
 	uint32_t router, first_vc, first_port;
-	uint64_t *to_route, *to_vc, *to_sw, *pending;
-	struct noc_input_vc *input;
+	uint64_t *to_route, *to_vc, *to_sw, *pending, *awaited;
+	unsigned char *input;
+	struct noc_port_state *port;
+	struct noc_output_vc *out_vc;
 };
+
+static inline struct noc_input_vc *input_at(const struct here *h, uint64_t vc)
+{
+	return (struct noc_input_vc *)(void *)(h->input + vc * h->n->input_bytes);
+}
 
 #define EACH_BIT(set, words, i)                                                                    \
 	for (uint32_t w_ = 0; w_ < (words); w_++)                                                  \
@@ -87,13 +94,13 @@ static inline uint64_t vc_range(const struct noc_route *r)
 
 static inline uint64_t free_of(const struct here *h, const struct noc_route *r)
 {
-	return h->n->free_vcs[h->first_port + r->port] & vc_range(r);
+	return h->port[r->port].free_vcs & vc_range(r);
 }
 
 static inline uint64_t made(const struct here *h, uint32_t vc)
 {
-	uint32_t at = h->first_vc + vc;
-	uint32_t flit = h->n->flit[(size_t)at * h->n->buffer + h->input[vc].first];
+	struct noc_input_vc *in = input_at(h, vc);
+	uint32_t flit = noc_flits(h->n, in)[in->first];
 	return h->n->pool.packet[flit >> NOC_FLIT_SHIFT].created;
 }
 
@@ -102,18 +109,20 @@ static inline uint64_t made(const struct here *h, uint32_t vc)
 static inline void wait_for_vc(struct here *h, uint32_t vc, uint32_t words)
 {
 	const struct noc_network *n = h->n;
-	const struct noc_route *r = n->routes + (size_t)(h->first_vc + vc) * n->route_max;
+	const struct noc_route *r = noc_routes(input_at(h, vc));
 	noc_clear_bit(h->to_vc, vc);
-	for (unsigned i = 0; i < h->input[vc].nr_routes; i++)
+	for (unsigned i = 0; i < input_at(h, vc)->nr_routes; i++) {
 		noc_set_bit(n->waiting + (size_t)(h->first_port + r[i].port) * words, vc);
+		noc_set_bit(h->awaited, r[i].port);
+	}
 }
 
 /* What was decided now takes effect at the end of the delay's last cycle (delays above one cycle).
  */
 static void put_off(struct here *h, uint32_t vc, uint32_t result, uint64_t delay)
 {
-	h->input[vc].result = (uint16_t)result;
-	h->input[vc].ready = (uint16_t)(h->n->now + delay - 1);
+	input_at(h, vc)->result = (uint16_t)result;
+	input_at(h, vc)->ready = (uint16_t)(h->n->now + delay - 1);
 	noc_set_bit(h->pending, vc);
 }
 
@@ -128,9 +137,9 @@ static inline uint32_t vc_requests(struct here *h, uint32_t words, uint32_t *ret
 		touched[w] = 0;
 	EACH_BIT(h->to_vc, words, vc)
 	{
-		const struct noc_route *r = n->routes + (size_t)(h->first_vc + vc) * n->route_max;
+		const struct noc_route *r = noc_routes(input_at(h, vc));
 		bool any = false;
-		for (unsigned i = 0; i < h->input[vc].nr_routes; i++) {
+		for (unsigned i = 0; i < input_at(h, vc)->nr_routes; i++) {
 			for (uint64_t f = free_of(h, &r[i]); f; f &= f - 1) {
 				uint32_t o = (uint32_t)__builtin_ctzll(f);
 				uint32_t out = r[i].port * n->vcs + o;
@@ -160,12 +169,11 @@ static inline uint32_t vc_requests(struct here *h, uint32_t words, uint32_t *ret
 
 static void vc_match(struct here *h, uint32_t in, uint32_t out, uint32_t nr_vcs, bool move)
 {
-	struct noc_network *n = h->n;
 	h->s->vc_grant[in] = (uint16_t)out;
 	if (!move)
 		return;
-	n->vc_grant_next[h->first_vc + out] = (uint16_t)(in + 1 == nr_vcs ? 0 : in + 1);
-	n->vc_accept_next[h->first_vc + in] = (uint16_t)(out + 1 == nr_vcs ? 0 : out + 1);
+	h->out_vc[out].vc_grant_next = (uint16_t)(in + 1 == nr_vcs ? 0 : in + 1);
+	input_at(h, in)->vc_accept_next = (uint16_t)(out + 1 == nr_vcs ? 0 : out + 1);
 }
 
 /* One input VC alone: every output VC it asks for is granted. Most cycles of most routers are this.
@@ -173,7 +181,7 @@ static void vc_match(struct here *h, uint32_t in, uint32_t out, uint32_t nr_vcs,
 static inline void vc_alone(struct here *h, uint32_t in, uint32_t nr)
 {
 	const struct noc_network *n = h->n;
-	uint32_t from = n->vc_accept_next[h->first_vc + in], best = h->s->vc_touched[0];
+	uint32_t from = input_at(h, in)->vc_accept_next, best = h->s->vc_touched[0];
 	for (uint32_t i = 1; i < nr; i++) {
 		uint32_t out = h->s->vc_touched[i];
 		if (ahead(out, from, n->router_vcs) < ahead(best, from, n->router_vcs))
@@ -196,8 +204,8 @@ static inline void vc_islip(struct here *h, uint32_t nr, uint32_t words)
 				any |= set[w];
 			if (!any)
 				continue;
-			uint32_t in = round_robin(set, words, n->vc_grant_next[h->first_vc + out]);
-			uint32_t from = n->vc_accept_next[h->first_vc + in];
+			uint32_t in = round_robin(set, words, h->out_vc[out].vc_grant_next);
+			uint32_t from = input_at(h, in)->vc_accept_next;
 			/* An offer is marked by not being in the list before: vc_grant tells. */
 			if (s->vc_grant[in] == UINT16_MAX) {
 				s->vc_grant[in] = UINT16_MAX - 1;
@@ -233,7 +241,7 @@ static void vc_separable(
 	const struct noc_network *n = h->n;
 	struct noc_scratch *s = h->s;
 	for (uint32_t a = 0; a < nr_asking; a++) {
-		uint32_t in = s->vc_asking[a], from = n->vc_accept_next[h->first_vc + in];
+		uint32_t in = s->vc_asking[a], from = input_at(h, in)->vc_accept_next;
 		uint32_t best = UINT32_MAX;
 		for (uint32_t i = 0; i < nr; i++) {
 			uint32_t out = s->vc_touched[i];
@@ -245,7 +253,7 @@ static void vc_separable(
 		s->vc_offer[in] = (uint16_t)best;
 	}
 	for (uint32_t i = 0; i < nr; i++) {
-		uint32_t out = s->vc_touched[i], from = n->vc_grant_next[h->first_vc + out];
+		uint32_t out = s->vc_touched[i], from = h->out_vc[out].vc_grant_next;
 		uint32_t best = UINT32_MAX;
 		for (uint32_t a = 0; a < nr_asking; a++) {
 			uint32_t in = s->vc_asking[a];
@@ -276,7 +284,7 @@ static inline uint32_t vcs_apart(struct here *h)
 	uint32_t asking = 0;
 	EACH_BIT(h->to_vc, 1, vc)
 	{
-		const struct noc_route *r = n->routes + h->first_vc + vc;
+		const struct noc_route *r = noc_routes(input_at(h, vc));
 		uint64_t free = free_of(h, r), port = (uint64_t)1 << r->port;
 		if (!free) {
 			wait_for_vc(h, (uint32_t)vc, 1);
@@ -286,8 +294,7 @@ static inline uint32_t vcs_apart(struct here *h)
 			return UINT32_MAX;
 		ports |= port;
 		free <<= r->port * n->vcs;
-		s->vc_grant[vc] =
-			(uint16_t)round_robin(&free, 1, n->vc_accept_next[h->first_vc + vc]);
+		s->vc_grant[vc] = (uint16_t)round_robin(&free, 1, input_at(h, vc)->vc_accept_next);
 		s->vc_asking[asking++] = (uint16_t)vc;
 	}
 	for (uint32_t i = 0; i < asking; i++)
@@ -320,17 +327,17 @@ static inline uint32_t allocate_vcs(struct here *h, uint32_t words)
 static inline void take_vc(struct here *h, uint32_t vc, uint32_t out, uint32_t words)
 {
 	struct noc_network *n = h->n;
-	struct noc_input_vc *in = &h->input[vc];
+	struct noc_input_vc *in = input_at(h, vc);
 	uint32_t port = n->port_of[out], out_vc = out - port * n->vcs;
 	(void)words;
-	n->free_vcs[h->first_port + port] &= ~((uint64_t)1 << out_vc);
-	n->owner[h->first_vc + out] = (uint16_t)vc;
+	h->port[port].free_vcs &= ~((uint64_t)1 << out_vc);
+	h->out_vc[out].owner = (uint16_t)vc;
 	in->state = NOC_VC_ACTIVE;
 	in->out = h->first_vc + out;
 	in->out_port = (uint16_t)port;
 	in->out_vc = (uint16_t)out_vc;
 	noc_clear_bit(h->to_vc, vc);
-	if (n->credit[in->out])
+	if (n->out_vc[in->out].credit)
 		noc_set_bit(h->to_sw, vc);
 }
 
@@ -359,7 +366,7 @@ static inline void sw_request(
 	}
 	if (s->sw_wanted[in] & out_bit) {
 		uint32_t other = s->label[in][out], other_vc = other & ~SPECULATIVE;
-		uint32_t from = n->sw_vc_next[h->first_port + in];
+		uint32_t from = h->port[in].sw_vc_next;
 		bool better = ahead(own, from, n->vcs) < ahead(other_vc, from, n->vcs);
 		if (n->config.sw_allocator == NOC_ALLOCATOR_AGE && !mark &&
 			!(other & SPECULATIVE)) {
@@ -382,12 +389,11 @@ static inline void sw_speculate(struct here *h, uint32_t words, struct switch_se
 	const struct noc_network *n = h->n;
 	EACH_BIT(h->to_vc, words, vc)
 	{
-		const struct noc_route *r = n->routes + (size_t)(h->first_vc + vc) * n->route_max;
-		for (unsigned i = 0; i < h->input[vc].nr_routes; i++) {
-			const uint16_t *credit =
-				n->credit + h->first_vc + (size_t)r[i].port * n->vcs;
+		const struct noc_route *r = noc_routes(input_at(h, vc));
+		for (unsigned i = 0; i < input_at(h, vc)->nr_routes; i++) {
+			const struct noc_output_vc *out = h->out_vc + (size_t)r[i].port * n->vcs;
 			for (uint64_t f = free_of(h, &r[i]); f; f &= f - 1) {
-				if (!credit[__builtin_ctzll(f)])
+				if (!out[__builtin_ctzll(f)].credit)
 					continue;
 				sw_request(h, (uint32_t)vc, r[i].port, SPECULATIVE, sets);
 				break;
@@ -404,8 +410,8 @@ static inline void sw_match(struct here *h, uint32_t *nr, uint32_t in, uint32_t 
 	h->s->match[(*nr)++].label = h->s->label[in][out];
 	if (!move)
 		return;
-	n->sw_grant_next[h->first_port + out] = (uint16_t)(in + 1 == n->ports ? 0 : in + 1);
-	n->sw_accept_next[h->first_port + in] = (uint16_t)(out + 1 == n->ports ? 0 : out + 1);
+	h->port[out].sw_grant_next = (uint16_t)(in + 1 == n->ports ? 0 : in + 1);
+	h->port[in].sw_accept_next = (uint16_t)(out + 1 == n->ports ? 0 : out + 1);
 }
 
 static inline uint32_t sw_islip(struct here *h, struct switch_sets sets)
@@ -422,8 +428,8 @@ static inline uint32_t sw_islip(struct here *h, struct switch_sets sets)
 			uint64_t set = s->sw_request[out] & inputs;
 			if (!set)
 				continue;
-			uint32_t in = round_robin(&set, 1, n->sw_grant_next[h->first_port + out]);
-			uint32_t from = n->sw_accept_next[h->first_port + in];
+			uint32_t in = round_robin(&set, 1, h->port[out].sw_grant_next);
+			uint32_t from = h->port[in].sw_accept_next;
 			if (!(offered >> in & 1) ||
 				ahead(out, from, n->ports) < ahead(s->sw_offer[in], from, n->ports))
 				s->sw_offer[in] = (uint16_t)out;
@@ -449,14 +455,12 @@ static uint64_t sw_made(const struct here *h, uint32_t in, uint32_t out)
 
 static uint32_t sw_separable(struct here *h, struct switch_sets sets, bool by_age)
 {
-	const struct noc_network *n = h->n;
 	struct noc_scratch *s = h->s;
 	uint64_t chosen[NOC_PORTS_MAX] = {0};
 	uint32_t nr = 0;
 	for (uint64_t bits = sets.inputs; bits; bits &= bits - 1) {
 		uint32_t in = (uint32_t)__builtin_ctzll(bits);
-		uint32_t out =
-			round_robin(&s->sw_wanted[in], 1, n->sw_accept_next[h->first_port + in]);
+		uint32_t out = round_robin(&s->sw_wanted[in], 1, h->port[in].sw_accept_next);
 		for (uint64_t o = by_age ? s->sw_wanted[in] : 0; o; o &= o - 1) {
 			uint32_t other = (uint32_t)__builtin_ctzll(o);
 			if (sw_made(h, in, other) < sw_made(h, in, out))
@@ -468,7 +472,7 @@ static uint32_t sw_separable(struct here *h, struct switch_sets sets, bool by_ag
 		uint32_t out = (uint32_t)__builtin_ctzll(bits);
 		if (!chosen[out])
 			continue;
-		uint32_t in = round_robin(&chosen[out], 1, n->sw_grant_next[h->first_port + out]);
+		uint32_t in = round_robin(&chosen[out], 1, h->port[out].sw_grant_next);
 		for (uint64_t i = by_age ? chosen[out] : 0; i; i &= i - 1) {
 			uint32_t other = (uint32_t)__builtin_ctzll(i);
 			if (sw_made(h, other, out) < sw_made(h, in, out))
@@ -487,7 +491,7 @@ static inline uint32_t switch_apart(struct here *h)
 	uint32_t nr = 0;
 	EACH_BIT(h->to_sw, 1, vc)
 	{
-		uint32_t in = n->port_of[vc], out = h->input[vc].out_port;
+		uint32_t in = n->port_of[vc], out = input_at(h, vc)->out_port;
 		uint64_t in_bit = (uint64_t)1 << in, out_bit = (uint64_t)1 << out;
 		if ((inputs & in_bit) | (outputs & out_bit))
 			return UINT32_MAX;
@@ -499,9 +503,8 @@ static inline uint32_t switch_apart(struct here *h)
 	}
 	for (uint32_t i = 0; i < nr; i++) {
 		uint32_t in = h->s->match[i].in, out = h->s->match[i].out;
-		n->sw_grant_next[h->first_port + out] = (uint16_t)(in + 1 == n->ports ? 0 : in + 1);
-		n->sw_accept_next[h->first_port + in] =
-			(uint16_t)(out + 1 == n->ports ? 0 : out + 1);
+		h->port[out].sw_grant_next = (uint16_t)(in + 1 == n->ports ? 0 : in + 1);
+		h->port[in].sw_accept_next = (uint16_t)(out + 1 == n->ports ? 0 : out + 1);
 	}
 	return nr;
 }
@@ -517,7 +520,7 @@ static inline uint32_t allocate_switch(struct here *h, uint32_t words, bool spec
 	struct switch_sets sets = {0};
 	uint64_t kind = h->n->config.sw_allocator;
 	EACH_BIT(h->to_sw, words, vc)
-	sw_request(h, (uint32_t)vc, h->input[vc].out_port, 0, &sets);
+	sw_request(h, (uint32_t)vc, input_at(h, vc)->out_port, 0, &sets);
 	if (speculative)
 		sw_speculate(h, words, &sets);
 	if (!sets.inputs)
@@ -532,19 +535,18 @@ static inline uint32_t allocate_switch(struct here *h, uint32_t words, bool spec
 static inline void begin_packet(struct here *h, uint32_t vc, uint64_t cycle)
 {
 	struct noc_network *n = h->n;
-	struct noc_input_vc *in = &h->input[vc];
+	struct noc_input_vc *in = input_at(h, vc);
 	if (!n->lookahead) {
 		in->state = NOC_VC_ROUTING;
 		in->ready = (uint16_t)(cycle + n->config.routing_delay - 1);
 		noc_set_bit(h->to_route, vc);
 		return;
 	}
-	uint32_t at = h->first_vc + vc;
-	uint32_t flit = n->flit[(size_t)at * n->buffer + in->first];
+	uint32_t flit = noc_flits(n, in)[in->first];
 	uint32_t port = n->port_of[vc];
 	in->state = NOC_VC_WAITING;
 	in->nr_routes = (uint16_t)n->route(n, h->router, port, vc - port * n->vcs,
-		&n->pool.packet[flit >> NOC_FLIT_SHIFT], n->routes + (size_t)at * n->route_max);
+		&n->pool.packet[flit >> NOC_FLIT_SHIFT], noc_routes(in));
 	noc_set_bit(h->to_vc, vc);
 }
 
@@ -559,15 +561,14 @@ static inline void compute_routes(struct here *h, uint32_t words)
 	struct noc_network *n = h->n;
 	EACH_BIT(h->to_route, words, vc)
 	{
-		struct noc_input_vc *in = &h->input[vc];
+		struct noc_input_vc *in = input_at(h, vc);
 		if (n->slow && !is_due(n, in))
 			continue;
-		uint32_t at = h->first_vc + (uint32_t)vc, port = n->port_of[vc];
-		uint32_t flit = n->flit[(size_t)at * n->buffer + in->first];
+		uint32_t port = n->port_of[vc];
+		uint32_t flit = noc_flits(n, in)[in->first];
 		in->state = NOC_VC_WAITING;
 		in->nr_routes = (uint16_t)n->route(n, h->router, port, (uint32_t)vc - port * n->vcs,
-			&n->pool.packet[flit >> NOC_FLIT_SHIFT],
-			n->routes + (size_t)at * n->route_max);
+			&n->pool.packet[flit >> NOC_FLIT_SHIFT], noc_routes(in));
 		noc_clear_bit(h->to_route, (uint32_t)vc);
 		noc_set_bit(h->to_vc, (uint32_t)vc);
 	}
@@ -576,15 +577,17 @@ static inline void compute_routes(struct here *h, uint32_t words)
 static inline void release_vc(struct here *h, const struct noc_input_vc *in, uint32_t words)
 {
 	struct noc_network *n = h->n;
-	uint32_t port = h->first_port + in->out_port;
-	n->free_vcs[port] |= (uint64_t)1 << in->out_vc;
-	n->owner[in->out] = UINT16_MAX;
-	uint64_t *waiting = n->waiting + (size_t)port * words;
+	h->port[in->out_port].free_vcs |= (uint64_t)1 << in->out_vc;
+	n->out_vc[in->out].owner = UINT16_MAX;
+	if (!noc_has_bit(h->awaited, in->out_port))
+		return;
+	noc_clear_bit(h->awaited, in->out_port);
+	uint64_t *waiting = n->waiting + (size_t)(h->first_port + in->out_port) * words;
 	for (uint32_t w = 0; w < words; w++) {
 		for (uint64_t bits = waiting[w]; bits; bits &= bits - 1) {
 			uint32_t vc = w * 64 + (uint32_t)__builtin_ctzll(bits);
 			/* It may wait at several outputs, and have had its VC at another. */
-			if (h->input[vc].state == NOC_VC_WAITING)
+			if (input_at(h, vc)->state == NOC_VC_WAITING)
 				noc_set_bit(h->to_vc, vc);
 		}
 		waiting[w] = 0;
@@ -595,17 +598,17 @@ static inline void release_vc(struct here *h, const struct noc_input_vc *in, uin
 static inline void send_flit(struct here *h, uint32_t vc, uint32_t words)
 {
 	struct noc_network *n = h->n;
-	struct noc_input_vc *in = &h->input[vc];
-	uint32_t at = h->first_vc + vc, port = h->first_port + in->out_port;
-	uint32_t flit = n->flit[(size_t)at * n->buffer + in->first];
-	const struct noc_output *out = &n->output[port];
-	const struct noc_back *back = &n->back[h->first_port + n->port_of[vc]];
+	struct noc_input_vc *in = input_at(h, vc);
+	uint32_t port = h->first_port + in->out_port;
+	uint32_t flit = noc_flits(n, in)[in->first];
+	const struct noc_output *out = &h->port[in->out_port].output;
+	const struct noc_back *back = &h->port[n->port_of[vc]].back;
 	uint32_t next = in->first + 1u;
 	in->first = (uint16_t)(next == n->buffer ? 0 : next);
 	in->count--;
 	n->buffered--;
-	n->sent_flits[port]++;
-	uint16_t credit = --n->credit[in->out];
+	h->port[in->out_port].sent_flits++;
+	uint16_t credit = --n->out_vc[in->out].credit;
 	struct noc_slot *s = &n->slot[(n->now + out->delay) & n->slot_mask];
 	s->flit[s->nr_flits++] = (struct noc_flit_event){
 		.vc = out->vc + in->out_vc, .router = out->router, .flit = flit | out->eject};
@@ -635,12 +638,12 @@ static inline bool use_match(struct here *h, uint32_t i, uint32_t words)
 	struct noc_network *n = h->n;
 	uint32_t in = h->s->match[i].in, label = h->s->match[i].label;
 	uint32_t own = label & ~SPECULATIVE, vc = in * n->vcs + own;
-	n->sw_vc_next[h->first_port + in] = (uint16_t)(own + 1 == n->vcs ? 0 : own + 1);
+	h->port[in].sw_vc_next = (uint16_t)(own + 1 == n->vcs ? 0 : own + 1);
 	if (label & SPECULATIVE) {
 		/* Was the VC got, at that output, and is there room? */
-		const struct noc_input_vc *v = &h->input[vc];
+		const struct noc_input_vc *v = input_at(h, vc);
 		if (v->state != NOC_VC_ACTIVE || v->out_port != h->s->match[i].out ||
-			!n->credit[v->out])
+			!n->out_vc[v->out].credit)
 			return false;
 	}
 	send_flit(h, vc, words);
@@ -661,10 +664,10 @@ static __attribute__((noinline)) void more_rounds(
 		struct switch_sets sets = {0};
 		EACH_BIT(h->s->asked, words, vc)
 		{
-			uint32_t in = n->port_of[vc], out = h->input[vc].out_port;
+			uint32_t in = n->port_of[vc], out = input_at(h, vc)->out_port;
 			if (noc_has_bit(h->to_sw, (uint32_t)vc) &&
-				in_sent[in] < n->back[h->first_port + in].flits &&
-				out_sent[out] < n->output[h->first_port + out].flits)
+				in_sent[in] < h->port[in].back.flits &&
+				out_sent[out] < h->port[out].output.flits)
 				sw_request(h, (uint32_t)vc, out, 0, &sets);
 		}
 		if (!sets.inputs)
@@ -735,7 +738,7 @@ static void complete(struct here *h, uint32_t words)
 	struct noc_network *n = h->n;
 	EACH_BIT(h->pending, words, vc)
 	{
-		struct noc_input_vc *in = &h->input[vc];
+		struct noc_input_vc *in = input_at(h, vc);
 		if (!is_due(n, in))
 			continue;
 		uint32_t result = in->result;
@@ -743,7 +746,7 @@ static void complete(struct here *h, uint32_t words)
 		if (in->state == NOC_VC_WAITING) {
 			uint32_t port = result == UINT16_MAX ? 0 : n->port_of[result];
 			if (result != UINT16_MAX &&
-				n->free_vcs[h->first_port + port] >> (result - port * n->vcs) & 1)
+				h->port[port].free_vcs >> (result - port * n->vcs) & 1)
 				take_vc(h, (uint32_t)vc, result, words);
 			else
 				noc_set_bit(h->to_vc, (uint32_t)vc);
@@ -774,9 +777,9 @@ static bool step_slow(struct here *h, uint32_t words)
 	}
 	for (uint32_t i = 0; i < nr_matches; i++) {
 		uint32_t in = s->match[i].in, vc = in * n->vcs + s->match[i].label;
-		n->sw_vc_next[h->first_port + in] =
+		h->port[in].sw_vc_next =
 			(uint16_t)(s->match[i].label + 1u == n->vcs ? 0 : s->match[i].label + 1u);
-		h->input[vc].result = s->match[i].out;
+		input_at(h, vc)->result = s->match[i].out;
 	}
 	compute_routes(h, words);
 	complete(h, words);
@@ -788,17 +791,21 @@ static bool step_slow(struct here *h, uint32_t words)
 
 static struct here make_here(struct noc_network *n, uint32_t router)
 {
-	size_t set = (size_t)router * n->words;
+	uint64_t *sets = noc_sets(n, router);
+	size_t words = n->words;
 	return (struct here){.n = n,
 		.s = n->scratch,
 		.router = router,
 		.first_vc = router * n->router_vcs,
 		.first_port = router * n->ports,
-		.to_route = n->to_route + set,
-		.to_vc = n->to_vc + set,
-		.to_sw = n->to_sw + set,
-		.pending = n->pending + set,
-		.input = n->input + (size_t)router * n->router_vcs};
+		.to_route = sets + NOC_TO_ROUTE * words,
+		.to_vc = sets + NOC_TO_VC * words,
+		.to_sw = sets + NOC_TO_SW * words,
+		.pending = sets + NOC_PENDING * words,
+		.awaited = sets + NOC_SETS * words,
+		.input = n->input + router * n->router_vcs * n->input_bytes,
+		.port = n->port + (size_t)router * n->ports,
+		.out_vc = n->out_vc + (size_t)router * n->router_vcs};
 }
 
 void noc_router_begin(struct noc_network *n, uint32_t router, uint32_t vc_in_router)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* perf.c - perf_event buffers of all processors, read in time order. */
 #include "record/perf.h"
+#include "record/perf_own.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -148,6 +149,7 @@ static void parse_other(const struct perf_event_header *h, const uint8_t *p, con
 		.time_ns = id.time_ns, .pid = id.pid, .tid = id.tid, .cpu = id.cpu};
 	switch (h->type) {
 	case PERF_RECORD_SWITCH:
+	case PERF_RECORD_SWITCH_CPU_WIDE: /* what it has before the sample_id is not needed */
 		if (!(h->misc & PERF_RECORD_MISC_SWITCH_OUT))
 			ret->event.kind = RECORD_EVENT_in;
 		else
@@ -197,6 +199,7 @@ struct buffer { /* of one processor */
 	struct perf_event_mmap_page *page;
 	size_t data_bytes;   /* a power of 2 */
 	uint64_t tail, head; /* of this reading */
+	uint64_t next_at;    /* where `next` begins */
 	bool has_next;
 	struct record_perf_record next;
 	_Alignas(8) uint8_t copy[UINT16_MAX + 1]; /* a record that wraps around, and all others: the
@@ -207,6 +210,8 @@ struct record_perf {
 	struct buffer **buffer;
 	size_t nr, capacity;
 	unsigned fill_percent;
+	bool wide; /* events of everybody: `own` says whose are taken */
+	struct record_perf_own own;
 };
 
 /* Samples of all threads, in the kernel, too; times are CLOCK_MONOTONIC. Needs privilege. */
@@ -229,19 +234,28 @@ static int open_system_event(int cpu, uint64_t sample_hz)
 	return (int)syscall(SYS_perf_event_open, &attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
 }
 
-static int open_event(uint32_t pid, int cpu, uint64_t sample_hz, bool switches)
+struct events {                        /* of whom, and what */
+	uint32_t pid;                  /* 0: of everybody on a processor */
+	uint64_t sample_hz, period_ns; /* a sample each time that it ran so long, when not 0 */
+	bool switches;
+	bool probe; /* of that thread alone, only while record_perf_enable() says so */
+};
+
+static int open_event(const struct events *of, int cpu)
 {
-	if (pid == RECORD_PERF_SYSTEM)
-		return open_system_event(cpu, sample_hz);
+	if (of->pid == RECORD_PERF_SYSTEM)
+		return open_system_event(cpu, of->sample_hz);
 	struct perf_event_attr attr = {.type = PERF_TYPE_SOFTWARE,
 		.size = sizeof attr,
-		.config = sample_hz ? PERF_COUNT_SW_CPU_CLOCK : PERF_COUNT_SW_DUMMY,
+		.config = of->sample_hz || of->period_ns ? PERF_COUNT_SW_CPU_CLOCK
+							 : PERF_COUNT_SW_DUMMY,
 		.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |
 			       PERF_SAMPLE_CPU | PERF_SAMPLE_CALLCHAIN,
-		.sample_freq = sample_hz,
-		.freq = sample_hz > 0,
-		.disabled = 1,
-		.inherit = 1,
+		.sample_freq = of->period_ns ? of->period_ns : of->sample_hz, /* one field */
+		.freq = of->sample_hz && !of->period_ns,
+		.disabled = of->pid != 0,
+		.inherit = of->pid && !of->probe,
+		.exclude_idle = 1,
 		.exclude_kernel = 1,
 		.exclude_hv = 1,
 		.exclude_callchain_kernel = 1,
@@ -250,14 +264,15 @@ static int open_event(uint32_t pid, int cpu, uint64_t sample_hz, bool switches)
 		.comm = 1,
 		.comm_exec = 1,
 		.task = 1,
-		.enable_on_exec = 1,
+		.enable_on_exec = of->pid && !of->probe,
 		.sample_id_all = 1,
-		.context_switch = switches,
+		.context_switch = of->switches,
 		.use_clockid = 1,
 		.clockid = CLOCK_MONOTONIC_RAW,
 		.watermark = 1,
 		.wakeup_watermark = UINT32_MAX}; /* we poll: nobody has to be woken */
-	return (int)syscall(SYS_perf_event_open, &attr, (pid_t)pid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+	return (int)syscall(SYS_perf_event_open, &attr, of->pid ? (pid_t)of->pid : -1, cpu, -1,
+		PERF_FLAG_FD_CLOEXEC);
 }
 
 static struct buffer *buffer_close(struct buffer *b)
@@ -272,15 +287,14 @@ static struct buffer *buffer_close(struct buffer *b)
 	return NULL;
 }
 
-static struct buffer *buffer_open(
-	uint32_t pid, int cpu, uint64_t sample_hz, bool switches, int *ret_errno)
+static struct buffer *buffer_open(const struct events *of, int cpu, int *ret_errno)
 {
 	struct buffer *b = base_alloc(sizeof *b);
 	if (!b) {
 		*ret_errno = ENOMEM;
 		return NULL;
 	}
-	b->fd = open_event(pid, cpu, sample_hz, switches);
+	b->fd = open_event(of, cpu);
 	if (b->fd < 0) {
 		*ret_errno = errno;
 		return buffer_close(b);
@@ -300,7 +314,7 @@ static struct buffer *buffer_open(
 	return buffer_close(b);
 }
 
-static int open_all(struct record_perf *p, uint32_t pid, uint64_t sample_hz, bool switches)
+static int open_all(struct record_perf *p, struct events of)
 {
 	long nr = sysconf(_SC_NPROCESSORS_CONF);
 	int why = 0;
@@ -308,7 +322,7 @@ static int open_all(struct record_perf *p, uint32_t pid, uint64_t sample_hz, boo
 		int refused = 0;
 		if (base_grow(&p->buffer, &p->capacity, p->nr + 1, sizeof(void *)) != BASE_OK)
 			return ENOMEM;
-		struct buffer *b = buffer_open(pid, cpu, sample_hz, switches, &refused);
+		struct buffer *b = buffer_open(&of, cpu, &refused);
 		if (b)
 			p->buffer[p->nr++] = b;
 		else if (refused != ENODEV) /* a processor that is off line */
@@ -334,6 +348,21 @@ static void explain(char text[RECORD_PERF_WHY], int why)
 	snprintf(text, RECORD_PERF_WHY, "perf_event_open: %s%s", strerror(why), hint);
 }
 
+/* Events of the processors, if we may see everybody's: an event of each thread would be taken from
+ * the processor and put back at each switch, and with it the timer of the samples. */
+static bool open_wide(struct record_perf *p, struct events of)
+{
+	uint32_t pid = of.pid;
+	of.pid = 0;
+	if (open_all(p, of)) {
+		close_all(p);
+		return false;
+	}
+	record_perf_own_init(&p->own, pid);
+	p->wide = true;
+	return true;
+}
+
 struct record_perf *record_perf_open(uint32_t pid, uint64_t sample_hz, bool switches,
 	char why_no_samples[RECORD_PERF_WHY], char why_no_switches[RECORD_PERF_WHY])
 {
@@ -341,11 +370,15 @@ struct record_perf *record_perf_open(uint32_t pid, uint64_t sample_hz, bool swit
 	snprintf(why_no_switches, RECORD_PERF_WHY, "%s", switches ? "" : "not asked for");
 	/* Births and deaths are wanted in any case. */
 	struct record_perf *p = base_alloc(sizeof *p);
-	int why = p ? open_all(p, pid, sample_hz, switches) : ENOMEM;
+	struct events of = {.pid = pid, .sample_hz = sample_hz, .switches = switches};
+	if (p && open_wide(p, of))
+		return p;
+	int why = p ? open_all(p, of) : ENOMEM;
 	if (p && why && sample_hz) { /* switches alone? */
 		explain(why_no_samples, why);
 		close_all(p);
-		why = open_all(p, pid, 0, switches);
+		of.sample_hz = 0;
+		why = open_all(p, of);
 	}
 	if (!why)
 		return p;
@@ -357,11 +390,37 @@ struct record_perf *record_perf_open(uint32_t pid, uint64_t sample_hz, bool swit
 struct record_perf *record_perf_open_system(uint64_t sample_hz, char why_not[RECORD_PERF_WHY])
 {
 	struct record_perf *p = base_alloc(sizeof *p);
-	int why = p ? open_all(p, RECORD_PERF_SYSTEM, sample_hz, false) : ENOMEM;
+	int why =
+		p ? open_all(p, (struct events){.pid = RECORD_PERF_SYSTEM, .sample_hz = sample_hz})
+		  : ENOMEM;
 	if (!why)
 		return p;
 	explain(why_not, why);
 	return record_perf_close(p);
+}
+
+struct record_perf *record_perf_open_probe(
+	uint32_t tid, uint64_t sample_hz, uint64_t period_ns, bool switches)
+{
+	struct events of = {.pid = tid,
+		.sample_hz = sample_hz,
+		.period_ns = period_ns,
+		.switches = switches,
+		.probe = true};
+	struct record_perf *p = base_alloc(sizeof *p);
+	return p && !open_all(p, of) ? p : record_perf_close(p);
+}
+
+bool record_perf_is_wide(const struct record_perf *p)
+{
+	return p->wide;
+}
+
+void record_perf_enable(const struct record_perf *p, bool on)
+{
+	for (size_t i = 0; i < p->nr; i++)
+		(void)ioctl(
+			p->buffer[i]->fd, on ? PERF_EVENT_IOC_ENABLE : PERF_EVENT_IOC_DISABLE, 0);
 }
 
 struct record_perf *record_perf_close(struct record_perf *p)
@@ -369,6 +428,7 @@ struct record_perf *record_perf_close(struct record_perf *p)
 	if (!p)
 		return NULL;
 	close_all(p);
+	record_perf_own_fini(&p->own);
 	base_free(p->buffer);
 	base_free(p);
 	return NULL;
@@ -400,15 +460,24 @@ static void advance(struct buffer *b)
 			return;
 		}
 		copy_out(b, b->tail, b->copy, h.size);
+		b->next_at = b->tail;
 		b->tail += h.size;
 		if (record_perf_parse(b->copy, h.size, &b->next))
 			b->has_next = b->next.event.kind != RECORD_EVENT_none;
 	}
 }
 
+struct reader {
+	struct record_perf *perf;
+	struct record_converter *converter;
+};
+
 static void hand_over(void *ctx, struct record_perf_record *r)
 {
-	struct record_converter *c = ctx;
+	const struct reader *to = ctx;
+	struct record_converter *c = to->converter;
+	if (to->perf->wide && !record_perf_own_takes(&to->perf->own, r))
+		return;
 	struct record_event e = r->event;
 	e.time_ns = record_clock_from_raw(c->clock, e.time_ns);
 	if (e.nr_frames) {
@@ -421,13 +490,13 @@ static void hand_over(void *ctx, struct record_perf_record *r)
 	record_converter_event(c, &e, &r->map, r->comm);
 }
 
-void record_perf_read(struct record_perf *p, struct record_converter *c)
+void record_perf_read(struct record_perf *p, struct record_converter *c, uint64_t until_ns)
 {
-	record_perf_each(p, hand_over, c);
+	record_perf_each(p, until_ns, hand_over, &(struct reader){.perf = p, .converter = c});
 }
 
-void record_perf_each(
-	struct record_perf *p, void (*take)(void *ctx, struct record_perf_record *r), void *ctx)
+void record_perf_each(struct record_perf *p, uint64_t until_ns,
+	void (*take)(void *ctx, struct record_perf_record *r), void *ctx)
 {
 	p->fill_percent = 0;
 	for (size_t i = 0; i < p->nr; i++) {
@@ -447,14 +516,16 @@ void record_perf_each(
 				(!first || b->next.event.time_ns < first->next.event.time_ns))
 				first = b;
 		}
-		if (!first)
+		if (!first || first->next.event.time_ns > until_ns)
 			break;
 		take(ctx, &first->next);
 		advance(first);
 	}
-	for (size_t i = 0; i < p->nr; i++)
+	for (size_t i = 0; i < p->nr; i++) {
+		const struct buffer *b = p->buffer[i];
 		__atomic_store_n(
-			&p->buffer[i]->page->data_tail, p->buffer[i]->tail, __ATOMIC_RELEASE);
+			&b->page->data_tail, b->has_next ? b->next_at : b->tail, __ATOMIC_RELEASE);
+	}
 }
 
 unsigned record_perf_fill_percent(const struct record_perf *p)

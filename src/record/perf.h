@@ -3,8 +3,11 @@
  * perf.h - what the kernel tells about the target through perf_event: samples, processor switches,
  * births and deaths.
  *
- * One software event a processor, inherited by all children, user space only: needs no privilege up
- * to perf_event_paranoid 2. Times are CLOCK_MONOTONIC_RAW until they are handed on.
+ * One software event a processor, user space only. With privilege (CAP_PERFMON, or
+ * perf_event_paranoid below 1) it sees everybody, and what is not the target's is left out
+ * (perf_own.h): the target's switches cost next to nothing. Else it is inherited by all children of
+ * the target, which needs no privilege up to perf_event_paranoid 2, and each switch of a thread
+ * takes it off and on. Times are CLOCK_MONOTONIC_RAW until they are handed on.
  */
 #ifndef LONGPOLE_RECORD_PERF_H
 #define LONGPOLE_RECORD_PERF_H
@@ -34,15 +37,23 @@ struct record_perf;
 /* Open for the child `pid`, from its next exec on. NULL, and why, when the kernel refuses all. */
 struct record_perf *record_perf_open(uint32_t pid, uint64_t sample_hz, bool switches,
 	char why_no_samples[RECORD_PERF_WHY], char why_no_switches[RECORD_PERF_WHY]);
+/* The same events of one thread of ours, to learn what they cost: none until they are enabled.
+ * period_ns: a sample whenever it ran so long, instead of sample_hz. NULL: refused. */
+struct record_perf *record_perf_open_probe(
+	uint32_t tid, uint64_t sample_hz, uint64_t period_ns, bool switches);
+void record_perf_enable(const struct record_perf *p, bool on);
+bool record_perf_is_wide(
+	const struct record_perf *p); /* events of everybody: enabled from the start */
 struct record_perf *record_perf_close(struct record_perf *p);
 /* Samples of all threads of the machine, user space and kernel; times are CLOCK_MONOTONIC. NULL,
  * and why: refused. */
 struct record_perf *record_perf_open_system(uint64_t sample_hz, char why_not[RECORD_PERF_WHY]);
-/* Everything that is there, in time order over all processors; times as the kernel gave them. */
-void record_perf_each(
-	struct record_perf *p, void (*take)(void *ctx, struct record_perf_record *r), void *ctx);
-/* Hand everything that is there, in time order over all processors, to the converter. */
-void record_perf_read(struct record_perf *p, struct record_converter *c);
+/* What is there up to until_ns, in time order over all processors; times as the kernel gave them.
+ * What a processor is about to write must be later: 1 ms ago. */
+void record_perf_each(struct record_perf *p, uint64_t until_ns,
+	void (*take)(void *ctx, struct record_perf_record *r), void *ctx);
+/* The same, to the converter. */
+void record_perf_read(struct record_perf *p, struct record_converter *c, uint64_t until_ns);
 /* Share of the fullest buffer that was in use at the last read, in percent. */
 unsigned record_perf_fill_percent(const struct record_perf *p);
 

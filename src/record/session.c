@@ -327,7 +327,11 @@ static enum base_status set_up(struct session *s, char program[PATH_MAX])
 	}
 	record_cost_measure(&s->clock, s->result);
 	if (s->has_program)
-		record_cost_measure_wake(&s->clock, s->result);
+		record_cost_measure_wakes(&s->clock,
+			&(struct record_cost_events){.perf = s->perf,
+				.sample_hz = o->sample_hz,
+				.switches = o->switches},
+			s->result);
 	if (o->measure_floor)
 		s->floor = record_lock_floor_measure();
 	status = open_trace(s);
@@ -433,7 +437,8 @@ static void look(struct session *s, bool final)
 	uint64_t margin = s->perf || s->kernel.open ? ticks_of(s, PERF_MARGIN_NS) : 0;
 	uint64_t horizon = final ? limit : now > margin ? now - margin : 0;
 	if (s->perf)
-		record_perf_read(s->perf, &s->converter);
+		record_perf_read(
+			s->perf, &s->converter, final ? UINT64_MAX : pair.raw_ns - PERF_MARGIN_NS);
 	record_kernel_read(&s->kernel, final);
 	if (s->has_program) {
 		record_ring_drain(&s->ring, &s->converter, horizon, limit, final);

@@ -163,6 +163,10 @@ void record_image_describe(
 		word += n + 1;
 	}
 	size_t first = strnlen(command, length);
+	/* What setproctitle() and its kin write: "nginx: worker process". */
+	const char *colon = memmem(command, first, ": ", 2);
+	if (colon && colon > command)
+		first = (size_t)(colon - command);
 	const char *slash = memrchr(command, '/', first);
 	const char *name = slash ? slash + 1 : command;
 	image->name = record_sink_text(w->sink, name, first - (size_t)(name - command));
@@ -211,15 +215,7 @@ void record_image_set_forked(struct record_world *w, struct record_image *image)
 /* Index of the first range that ends after `address`. */
 static size_t range_after(const struct record_image *image, uint64_t address)
 {
-	size_t low = 0, high = image->nr_ranges;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (image->range[middle].end <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return BASE_PARTITION(i, image->nr_ranges, image->range[i].end <= address);
 }
 
 const struct record_range *record_image_range(const struct record_image *image, uint64_t address)

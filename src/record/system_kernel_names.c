@@ -49,14 +49,7 @@ void record_kernel_names_sort(struct record_kernel_names *n)
 const char *record_kernel_names_find(
 	const struct record_kernel_names *n, uint64_t address, uint64_t *ret_start)
 {
-	size_t low = 0, high = n->nr;
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-		if (n->name[mid].address <= address)
-			low = mid + 1;
-		else
-			high = mid;
-	}
+	size_t low = BASE_PARTITION(i, n->nr, n->name[i].address <= address);
 	if (!low || address - n->name[low - 1].address > FUNCTION_MAX_BYTES)
 		return NULL;
 	*ret_start = n->name[low - 1].address;

@@ -83,7 +83,7 @@ void record_samples_read(struct record_kernel *k)
 		return;
 	if (s->first == s->nr)
 		s->first = s->nr = s->nr_frames = 0;
-	record_perf_each(s->perf, keep, s);
+	record_perf_each(s->perf, UINT64_MAX, keep, s);
 }
 
 /* ---- places -----------------------------------------------------------------------------------

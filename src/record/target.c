@@ -15,7 +15,6 @@
 #include <unistd.h>
 
 enum {
-	PATH_BYTES = 4096,
 	WAIT_NS = 20000000,     /* between two looks whether the reader lives */
 	HELD_MAX = 50,          /* such looks, while no block can come back */
 	TABLES_FIRST = 1 << 14, /* states of blocks and slots that a thread has room for at first */
@@ -27,7 +26,7 @@ struct module {
 	const uint8_t *info, *info_end;
 	uint64_t load_bias;
 	uint32_t first_index;
-	char path[256];
+	char path[TARGET_PATH_BYTES];
 };
 
 __thread struct target_tls longpole_memory;
@@ -166,18 +165,15 @@ static void publish(uint32_t block)
 
 /* ---- tables -------------------------------------------------------------------------------- */
 
-/* A module's section, in as many chunks as it takes. */
-static void send_section(
-	uint32_t number, enum memory_table_section section, const void *bytes, uint64_t size_bytes)
+/* A section, in as many chunks as it takes. `of` says all but which one, and where it is. */
+static void send_section(const struct memory_table_head *of, enum memory_table_section section,
+	uint64_t address, const void *bytes, uint64_t size_bytes)
 {
-	const struct module *m = &self.module[number];
-	struct memory_table_head table = {.module = number,
-		.section = section,
-		.address = section == MEMORY_TABLE_PATH ? 0 : (uint64_t)(uintptr_t)bytes,
-		.bytes = size_bytes,
-		.load_bias = m->load_bias,
-		.first_index = m->first_index};
+	struct memory_table_head table = *of;
 	uint32_t block;
+	table.section = section;
+	table.address = address;
+	table.bytes = size_bytes;
 	while (table.offset < size_bytes && take_block(&block)) {
 		struct memory_chunk_head head = {.image = self.image,
 			.pid = self.pid,
@@ -188,15 +184,30 @@ static void send_section(
 	}
 }
 
+void longpole_target_send_table(const struct target_table *t)
+{
+	if (!recording())
+		return;
+	send_section(&t->head, MEMORY_TABLE_PATH, 0, t->path, strlen(t->path) + 1);
+	send_section(&t->head, MEMORY_TABLE_BLOCKS, t->heads_at, t->heads,
+		t->nr_heads * sizeof *t->heads);
+	send_section(&t->head, MEMORY_TABLE_INFO, t->info_at, t->info, t->info_bytes);
+}
+
 static void send_tables(uint32_t number)
 {
 	const struct module *m = &self.module[number];
-	if (!recording())
-		return;
-	send_section(number, MEMORY_TABLE_PATH, m->path, strlen(m->path) + 1);
-	send_section(number, MEMORY_TABLE_BLOCKS, m->heads,
-		(uint64_t)((const uint8_t *)m->heads_end - (const uint8_t *)m->heads));
-	send_section(number, MEMORY_TABLE_INFO, m->info, (uint64_t)(m->info_end - m->info));
+	struct target_table t = {.head = {.module = number,
+					 .load_bias = m->load_bias,
+					 .first_index = m->first_index},
+		.path = m->path,
+		.heads = m->heads,
+		.nr_heads = (size_t)(m->heads_end - m->heads),
+		.heads_at = (uint64_t)(uintptr_t)m->heads,
+		.info = m->info,
+		.info_bytes = (size_t)(m->info_end - m->info),
+		.info_at = (uint64_t)(uintptr_t)m->info};
+	longpole_target_send_table(&t);
 }
 
 /* ---- modules ------------------------------------------------------------------------------- */
@@ -243,20 +254,33 @@ static void settle(const struct memory_maybe *m, const struct memory_maybe *end)
 
 static int find_module(struct dl_phdr_info *info, size_t size, void *ctx)
 {
-	struct module *m = ctx;
-	uintptr_t at = (uintptr_t)m->heads;
+	struct target_place *m = ctx;
+	uintptr_t at = m->address;
 	(void)size;
 	for (int i = 0; i < info->dlpi_phnum; i++) {
 		const ElfW(Phdr) *p = &info->dlpi_phdr[i];
 		if (p->p_type != PT_LOAD || at - (info->dlpi_addr + p->p_vaddr) >= p->p_memsz)
 			continue;
 		m->load_bias = info->dlpi_addr;
+		m->low = info->dlpi_addr + p->p_vaddr;
+		m->high = m->low + p->p_memsz;
 		size_t n = info->dlpi_name ? strlen(info->dlpi_name) : 0;
 		if (n && n < sizeof m->path)
 			memcpy(m->path, info->dlpi_name, n + 1);
 		return 1;
 	}
 	return 0;
+}
+
+void longpole_target_find_place(uintptr_t address, struct target_place *ret)
+{
+	*ret = (struct target_place){.address = address};
+	(void)dl_iterate_phdr(find_module, ret);
+	if (ret->path[0])
+		return;
+	long n = longpole_target_syscall(SYS_readlink, (long)"/proc/self/exe", (long)ret->path,
+		sizeof ret->path - 1, 0, 0, 0);
+	ret->path[n > 0 ? n : 0] = 0;
 }
 
 static bool room_for_slot_bases(uint64_t nr)
@@ -276,6 +300,22 @@ static bool room_for_slot_bases(uint64_t nr)
 	return true;
 }
 
+bool longpole_target_number(struct memory_block_head *head)
+{
+	if (self.nr_blocks >= MEMORY_BLOCKS_MAX || !room_for_slot_bases(self.nr_blocks + 1ul))
+		return false;
+	self.slot_base[self.nr_blocks] = (uint32_t)self.nr_slots;
+	head->index = self.nr_blocks;
+	self.nr_slots += head->nr_slots;
+	self.nr_blocks++;
+	return true;
+}
+
+uint32_t longpole_target_nr_blocks(void)
+{
+	return self.nr_blocks;
+}
+
 static void add_module(struct memory_block_head *heads, struct memory_block_head *heads_end,
 	const uint8_t *info, const uint8_t *info_end)
 {
@@ -289,19 +329,14 @@ static void add_module(struct memory_block_head *heads, struct memory_block_head
 		.info = info,
 		.info_end = info_end,
 		.first_index = self.nr_blocks};
-	if (self.nr_modules)
-		(void)dl_iterate_phdr(find_module, m);
-	if (self.nr_modules && !m->path[0]) {
-		long n = longpole_target_syscall(SYS_readlink, (long)"/proc/self/exe",
-			(long)m->path, sizeof m->path - 1, 0, 0, 0);
-		m->path[n > 0 ? n : 0] = 0;
+	if (self.nr_modules) {
+		struct target_place place;
+		longpole_target_find_place((uintptr_t)heads, &place);
+		m->load_bias = place.load_bias;
+		memcpy(m->path, place.path, sizeof m->path);
 	}
-	for (uint64_t i = 0; i < nr; i++) {
-		heads[i].index = self.nr_blocks + (uint32_t)i;
-		self.slot_base[heads[i].index] = (uint32_t)self.nr_slots;
-		self.nr_slots += heads[i].nr_slots;
-	}
-	self.nr_blocks += (uint32_t)nr;
+	for (uint64_t i = 0; i < nr; i++)
+		(void)longpole_target_number(&heads[i]);
 	__atomic_store_n(&self.nr_modules, self.nr_modules + 1, __ATOMIC_RELEASE);
 	send_tables(self.nr_modules - 1);
 }
@@ -374,7 +409,8 @@ static bool open_chunk(struct target_thread *t)
 		.last_ticks = t->begin_ticks,
 		.fs_base = t->fs_base,
 		.lost = t->lost,
-		.tables = self.tables};
+		.tables = self.tables,
+		.flags = longpole_target_has_sites() ? (uint32_t)MEMORY_CHUNK_INTERFACE : 0};
 	memcpy(t->chunk, &head, sizeof head);
 	t->lost = 0;
 	longpole_target_encode_start(&t->encoder, t->begin_ticks);
@@ -386,6 +422,7 @@ static void add_piece(struct target_thread *t, uint64_t *from, size_t nr, unsign
 {
 	struct memory_ring_head *ring = self.ring;
 	uint64_t began = target_ticks();
+	longpole_target_send_sites();
 	if (!room_for_states(t)) {
 		t->lost += nr;
 		return;
@@ -506,7 +543,9 @@ struct target_thread *longpole_target_attach_thread(void)
 	t->tls = &longpole_memory;
 	t->encoder.avx2 = self.avx2;
 	t->encoder.is_head = is_head;
-	if (self.nr_modules > 1) {
+	if (longpole_target_has_sites()) {
+		t->encoder.heads = longpole_target_sites(&t->encoder.heads_bytes);
+	} else if (self.nr_modules > 1) {
 		t->encoder.heads = (uintptr_t)self.module[1].heads;
 		t->encoder.heads_bytes = (uintptr_t)self.module[1].heads_end - t->encoder.heads;
 	}
@@ -523,7 +562,7 @@ struct target_thread *longpole_target_attach_thread(void)
 	return t;
 }
 
-static void block_signals(uint64_t *ret_old)
+void longpole_target_block_signals(uint64_t *ret_old)
 {
 	uint64_t all = ~UINT64_C(0);
 	all &= ~(UINT64_C(1) << (SIGSEGV - 1));
@@ -531,7 +570,7 @@ static void block_signals(uint64_t *ret_old)
 		SYS_rt_sigprocmask, SIG_SETMASK, (long)&all, (long)ret_old, sizeof all, 0, 0);
 }
 
-static void restore_signals(const uint64_t *old)
+void longpole_target_restore_signals(const uint64_t *old)
 {
 	(void)longpole_target_syscall(
 		SYS_rt_sigprocmask, SIG_SETMASK, (long)old, 0, sizeof *old, 0, 0);
@@ -543,14 +582,14 @@ void longpole_target_flush(void)
 	uint64_t old;
 	if (!t || !longpole_memory.pointer)
 		return;
-	block_signals(&old);
+	longpole_target_block_signals(&old);
 	struct target_buffer *b = longpole_target_buffer_of(t, longpole_memory.pointer);
 	if (b) {
 		longpole_target_emit(
 			t, b, longpole_memory.pointer, b == t->buffer ? 0 : MEMORY_PIECE_HANDLER);
 		longpole_memory.pointer = b->from = b->start;
 	}
-	restore_signals(&old);
+	longpole_target_restore_signals(&old);
 }
 
 static void end_chunk(bool waits)
@@ -749,6 +788,12 @@ static void in_child(void)
 	if (self.ring) {
 		self.image = __atomic_add_fetch(&self.ring->next_image, 1, __ATOMIC_RELAXED);
 		__atomic_fetch_add(&self.ring->attached, 1, __ATOMIC_RELAXED);
+	}
+	if (longpole_target_has_sites()) { /* the parent's tables go on to grow without us */
+		self.tables = self.image;
+		for (uint32_t i = 0; i < self.nr_modules; i++)
+			send_tables(i);
+		longpole_target_sites_forked();
 	}
 	if (!own)
 		return;

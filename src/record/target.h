@@ -27,6 +27,7 @@ enum {
 	TARGET_BUFFERS = 8,             /* one, and one for each handler that interrupts another */
 	TARGET_RECORD_WORDS_MAX = 256,
 	TARGET_MODULES_MAX = 1024,
+	TARGET_PATH_BYTES = 256,
 	TARGET_STACK_BYTES = 64 * 1024, /* of the guard's handler */
 };
 
@@ -86,6 +87,41 @@ void longpole_target_thread_end(void);
 TARGET_EXPORT void longpole_target_let_see(bool waits);
 /* Before what may wait: when many threads have a block open, this one's goes to the reader. */
 TARGET_EXPORT void longpole_target_let_go(void);
+
+/* ---- tables: target.c, target_site.c ---- */
+/* A table as the trace gets it. `head`: module, load_bias, first_index, flags. */
+struct target_table {
+	struct memory_table_head head;
+	const char *path;
+	const struct memory_block_head *heads;
+	const uint8_t *info;
+	size_t nr_heads, info_bytes;
+	uint64_t heads_at, info_at; /* where they are, or seem to be */
+};
+void longpole_target_send_table(const struct target_table *t);
+/* The file that is mapped there. */
+struct target_place {
+	uintptr_t address;
+	uintptr_t low, high; /* of what is mapped there; both 0: of no file */
+	uint64_t load_bias;
+	char path[TARGET_PATH_BYTES];
+};
+void longpole_target_find_place(uintptr_t address, struct target_place *ret);
+/* Gives the block the next index. false: there is none, or no memory. */
+bool longpole_target_number(struct memory_block_head *head);
+uint32_t longpole_target_nr_blocks(void); /* highest index + 1 */
+
+/* Places in the program that say what they access (target_site.h). Before the first one: */
+bool longpole_target_make_sites(void);
+bool longpole_target_has_sites(void);
+/* A call of a record returns to `code`: what sites there are do not say that. */
+TARGET_EXPORT void longpole_target_called(uintptr_t code);
+/* New ones to the trace. */
+void longpole_target_send_sites(void);
+uintptr_t longpole_target_sites(uintptr_t *ret_bytes); /* where all are */
+void longpole_target_sites_forked(void);               /* all are to be sent again */
+void longpole_target_block_signals(uint64_t *ret_old); /* but SIGSEGV */
+void longpole_target_restore_signals(const uint64_t *old);
 
 /* ---- between target.c and target_signal.c ---- */
 struct target_thread *longpole_target_attach_thread(void);

@@ -19,9 +19,11 @@ enum { /* memory/calls.def, memory/source.h */
 static inline void target_allocated(
 	const void *p, size_t bytes, uint64_t site, unsigned how, uint64_t before)
 {
-	if (p)
-		longpole_target_call(CALL_ALLOCATE, before, target_ticks(), (uint64_t)(uintptr_t)p,
-			bytes, site, how);
+	if (!p)
+		return;
+	longpole_target_called(site);
+	longpole_target_call(
+		CALL_ALLOCATE, before, target_ticks(), (uint64_t)(uintptr_t)p, bytes, site, how);
 }
 
 /* Before the call: afterwards the memory may be another's. bytes 0: all of the block. */

@@ -43,6 +43,15 @@ static json_t *result_of(json_t *document)
 /* ---- the answer -------------------------------------------------------------------------------
  */
 
+static json_t *caveat_json(const char *text, size_t length)
+{
+	struct base_str s = {0};
+	report_html_units(&s, text, length);
+	json_t *caveat = json_stringn(base_str_text(&s), s.length);
+	base_str_fini(&s);
+	return caveat;
+}
+
 static json_t *caveats_json(const struct report *r)
 {
 	struct report_style st = {.utf8 = true, .columns = CAVEAT_COLUMNS};
@@ -54,7 +63,7 @@ static json_t *caveats_json(const struct report *r)
 		while (p[skip] == ' ')
 			skip++;
 		if (length > skip)
-			json_array_append_new(list, json_stringn(p + skip, length - skip));
+			json_array_append_new(list, caveat_json(p + skip, length - skip));
 		p += length + (p[length] == '\n');
 	}
 	base_str_fini(&text);

@@ -76,6 +76,9 @@ struct report_html {
 	struct base_arena *arena;
 	const char *name, *reason; /* reason: why there is no answer; "" */
 };
+/* Text of ours with numbers: microseconds as the page writes them, where a terminal's text has
+ * "us". */
+void report_html_units(struct base_str *out, const char *text, size_t length);
 /* What is readable without JavaScript. */
 void report_html_static(struct base_str *out, const struct report_html *h);
 void report_html_static_timeline(struct base_str *out, const struct html_timeline *t);

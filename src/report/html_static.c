@@ -2,6 +2,9 @@
 /* html_static.c - what the page says without JavaScript and on paper: the answer, tables. */
 #include "report/html_private.h"
 
+#include <ctype.h>
+#include <string.h>
+
 enum { ROWS = 12 };
 
 static void text(struct base_str *out, const char *before, const char *what, const char *after)
@@ -11,11 +14,27 @@ static void text(struct base_str *out, const char *before, const char *what, con
 	base_str_add(out, after);
 }
 
+void report_html_units(struct base_str *out, const char *text, size_t length)
+{
+	size_t from = 0;
+	for (size_t i = 1; i + 2 < length; i++)
+		if (isdigit((unsigned char)text[i - 1]) && !memcmp(text + i, " us", 3) &&
+			(i + 3 == length || !isalnum((unsigned char)text[i + 3]))) {
+			base_str_add_bytes(out, text + from, i - from);
+			base_str_add(out, " \xc2\xb5s");
+			from = i + 3;
+		}
+	base_str_add_bytes(out, text + from, length - from);
+}
+
 static void cell_ns(struct base_str *out, double ns)
 {
+	struct base_str number = {0};
+	report_ns(&number, ns);
 	base_str_add(out, "<td class=n>");
-	report_ns(out, ns);
+	report_html_units(out, base_str_text(&number), number.length);
 	base_str_add(out, "</td>");
+	base_str_fini(&number);
 }
 
 static void cell_share(struct base_str *out, double share)
@@ -75,6 +94,8 @@ static void opportunities(struct base_str *out, const struct report *r)
 			base_str_addf(out, "<td class=n>%.2f&times;</td>", o->speedup[k]);
 		if (o->useful_reduction >= 1)
 			base_str_add(out, "<td class=n>all of it</td>");
+		else if (o->useful_reduction < 0.01)
+			base_str_add(out, "<td class=n>&lt;1&#8239;%</td>");
 		else
 			base_str_addf(out, "<td class=n>&minus;%.0f&#8239;%%</td>",
 				o->useful_reduction * 100);
@@ -119,10 +140,14 @@ static void facts(struct base_str *out, const struct report_html *h)
 {
 	const struct report_trace *t = &h->report->trace;
 	text(out, "<p class=facts><code>", t->command, "</code>");
-	text(out, " on ", t->host, ", ");
+	if (*t->host)
+		text(out, " on ", t->host, "");
+	base_str_add(out, ", ");
 	base_str_add_count(out, t->nr_records);
-	base_str_addf(out, " records, %llu processors, critical path ",
-		(unsigned long long)t->nr_processors);
+	base_str_add(out, " records, ");
+	if (t->nr_processors)
+		base_str_addf(out, "%llu processors, ", (unsigned long long)t->nr_processors);
+	base_str_add(out, "critical path ");
 	report_ns(out, h->report->elapsed_ns);
 	base_str_addf(
 		out, ", of which %.1f&#8239;%% explained</p>\n", 100 * h->report->explained_share);

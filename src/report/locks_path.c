@@ -21,16 +21,9 @@ static int by_actor_and_time(const void *a, const void *b)
 /* The first piece of the actor that ends after time_ns. */
 static size_t first_after(const struct lock_path *p, uint32_t actor, uint64_t time_ns)
 {
-	size_t low = 0, high = p->nr_pieces;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		const struct lock_piece *x = &p->piece[middle];
-		if (x->actor < actor || (x->actor == actor && x->end_ns <= time_ns))
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return BASE_PARTITION(i, p->nr_pieces,
+		p->piece[i].actor < actor ||
+			(p->piece[i].actor == actor && p->piece[i].end_ns <= time_ns));
 }
 
 enum base_status report_lock_path_init(struct lock_path *p, struct model *m, struct base_err *err)

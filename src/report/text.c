@@ -41,7 +41,10 @@ static void add_useful(
 	}
 	if (!o->useful_exact)
 		base_str_add(out, st->utf8 ? "\xe2\x89\xa5" : ">=");
-	base_str_addf(out, "-%.0f %%", o->useful_reduction * 100);
+	if (o->useful_reduction < 0.01)
+		base_str_add(out, "<1 %");
+	else
+		base_str_addf(out, "-%.0f %%", o->useful_reduction * 100);
 }
 
 static void opportunity_line(struct base_str *out, const struct report_style *st,

@@ -661,6 +661,10 @@ static void prediction_lines(struct base_str *out, const struct report_style *st
 			interval_words(out, st, "", r->low, r->high);
 		}
 		then_words(out, r->next, r->next_share);
+		if (r->others_stay && !r->nr_stuck)
+			base_str_add(out, "\n    other programs keep the processors for as long as "
+					  "in the run: for "
+					  "less, replay finds no end");
 	}
 	base_str_add(out, "\n");
 	for (size_t i = 0; i < p->nr_matches; i++)
@@ -691,10 +695,9 @@ static void interval_lines(struct base_str *s, const struct report_whatif *w)
 		"latencies stay as "
 		"they were, woken threads preempt others and work takes up to %.0f %% more or "
 		"less; and what two runs "
-		"differ by anyway (%.0f %%), replay's own error and up to %d times what recording "
-		"cost",
-		w->base.nr_variants, GRAPH_REPLAY_JITTER * 100, REPORT_RUNS_DIFFER * 100,
-		REPORT_COST_UNSURE);
+		"differ by anyway (%.0f %%), replay's own error and what recording cost "
+		"(but for samples, which slow down whatever runs)",
+		w->base.nr_variants, GRAPH_REPLAY_JITTER * 100, REPORT_RUNS_DIFFER * 100);
 }
 
 static void replay_lines(
@@ -772,15 +775,16 @@ static json_t *edits_json(const struct report_prediction *p)
 static json_t *replay_json(const struct report_replay_prediction *r)
 {
 	if (r->nr_stuck)
-		return json_pack("{s:n, s:n, s:n, s:n, s:o}", "predicted_ns", "predicted_speedup",
-			"predicted_speedup_low", "predicted_speedup_high", "actors_stuck",
-			report_json_u64(r->nr_stuck));
-	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:s, s:o}", "predicted_ns",
+		return json_pack("{s:n, s:n, s:n, s:n, s:o, s:b}", "predicted_ns",
+			"predicted_speedup", "predicted_speedup_low", "predicted_speedup_high",
+			"actors_stuck", report_json_u64(r->nr_stuck), "others_stay",
+			(int)r->others_stay);
+	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:s, s:o, s:b}", "predicted_ns",
 		report_json_ns(r->length_ns), "predicted_speedup", report_json_share(r->speedup),
 		"predicted_speedup_low", report_json_share(r->low), "predicted_speedup_high",
 		report_json_share(r->high), "actors_stuck", report_json_u64(r->nr_stuck),
 		"next_bottleneck", r->next, "next_bottleneck_share",
-		report_json_share(r->next_share));
+		report_json_share(r->next_share), "others_stay", (int)r->others_stay);
 }
 
 static json_t *path_json(const struct report_prediction *p)

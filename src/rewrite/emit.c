@@ -24,6 +24,11 @@ struct emit {
 	bool borrows;
 };
 
+static bool records_blocks(const struct emit *e)
+{
+	return e->w->options.level >= 2 && !e->w->options.accesses_are_calls;
+}
+
 static const struct rewrite_function *function_of(const struct emit *e, size_t statement)
 {
 	return &e->w->function[e->w->place[statement].function];
@@ -514,7 +519,7 @@ static void close_block(struct emit *e)
 		return;
 	}
 	const struct rewrite_function *f = function_of(e, b->step[0].statement);
-	if (f->skipped || e->w->options.level < 2) {
+	if (f->skipped || !records_blocks(e)) {
 		plain_block(e);
 		return;
 	}
@@ -589,7 +594,7 @@ static void opaque(struct emit *e, size_t from, size_t to)
 	close_block(e);
 	const struct rewrite_function *f = function_of(e, from);
 	bool record = from < to && e->w->place[from].flags & STATEMENT_CODE && !f->skipped &&
-		      e->w->options.level >= 2;
+		      records_blocks(e);
 	if (record) {
 		rewrite_block_reset(&e->block, false);
 		choose_registers(e, f->borrows);
@@ -627,7 +632,7 @@ static bool starts_block(const struct emit *e, size_t i)
 static void reload(struct emit *e, size_t i)
 {
 	const struct rewrite_function *f = function_of(e, i);
-	if (e->fresh && e->w->options.level >= 2 && !f->borrows && !f->skipped)
+	if (e->fresh && records_blocks(e) && !f->borrows && !f->skipped)
 		load_pointer(e, "r10");
 	e->fresh = false;
 }

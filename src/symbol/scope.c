@@ -205,14 +205,7 @@ const struct symbol_unit *symbol_units_scopes(struct symbol_units *u, Dwarf_Die 
 
 uint32_t symbol_unit_at(const struct symbol_unit *u, uint64_t address)
 {
-	size_t low = 0, high = u->nr_segments;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (u->segment[middle].begin <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	size_t low = BASE_PARTITION(i, u->nr_segments, u->segment[i].begin <= address);
 	return low ? u->segment[low - 1].scope : SYMBOL_NO_SCOPE;
 }
 
@@ -266,14 +259,7 @@ static void find_ranges(struct symbol_units *u, Dwfl_Module *module)
 
 static const struct symbol_unit_range *range_at(const struct symbol_units *u, uint64_t address)
 {
-	size_t low = 0, high = u->nr_ranges;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (u->range[middle].begin <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	size_t low = BASE_PARTITION(i, u->nr_ranges, u->range[i].begin <= address);
 	while (low-- > 0 && u->range[low].reach > address)
 		if (address < u->range[low].end)
 			return &u->range[low];

@@ -97,14 +97,7 @@ static uint64_t table_start(const struct symbol_file *f, size_t i)
 /* The last function start that is not after `offset`. */
 static bool function_start(const struct symbol_file *f, uint64_t offset, uint64_t *ret)
 {
-	size_t low = 0, high = f->nr_functions;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (table_start(f, middle) <= offset)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	size_t low = BASE_PARTITION(i, f->nr_functions, table_start(f, i) <= offset);
 	if (!low)
 		return false;
 	*ret = table_start(f, low - 1);
@@ -392,14 +385,8 @@ bool symbol_data(struct symbol_file *f, uint64_t offset, struct base_str *ret)
 bool symbol_variable(struct symbol_file *f, uint64_t offset, struct symbol_variable *ret)
 {
 	const struct symbol_table *t = &tables(f)->data;
-	size_t low = 0, high = t->nr;
-	while (low < high) { /* the first that reaches behind it ends there itself */
-		size_t middle = low + (high - low) / 2;
-		if (t->entry[middle].reach <= offset)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	/* The first that reaches behind it ends there itself. */
+	size_t low = BASE_PARTITION(i, t->nr, t->entry[i].reach <= offset);
 	const char *name = low < t->nr ? name_of_entry(f, &t->entry[low]) : NULL;
 	if (!name)
 		return false;

@@ -83,15 +83,7 @@ void symbol_tables_fini(struct symbol_tables *t)
 /* How many entries begin at the address or before. */
 static size_t up_to(const struct symbol_table *t, uint64_t address)
 {
-	size_t low = 0, high = t->nr;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (t->entry[middle].value <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return BASE_PARTITION(i, t->nr, t->entry[i].value <= address);
 }
 
 const struct symbol_entry *symbol_table_at(

@@ -193,18 +193,9 @@ static enum base_status decode_schema(
 
 const struct trace_schema_kind *trace_schema_find(const struct trace_schema *s, uint64_t kind)
 {
-	size_t low = 0, high = s->nr_kinds;
+	size_t at = BASE_PARTITION(i, s->nr_kinds, s->kind[i].kind < kind);
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-		if (s->kind[mid].kind == kind)
-			return &s->kind[mid];
-		if (s->kind[mid].kind < kind)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return NULL;
+	return at < s->nr_kinds && s->kind[at].kind == kind ? &s->kind[at] : NULL;
 }
 
 /* ---- header ---------------------------------------------------------------------------------- */

@@ -5,7 +5,7 @@
 test_man_pages_are_complete() {
 	local name option page
 	while read -r name; do
-		page=$LONGPOLE_SOURCE/doc/man/longpole${name:+-}$name.1.scd
+		page=$LONGPOLE_SOURCE/doc/man/longpole${name:+-}${name// /-}.1.scd # "noc sim": longpole-noc-sim
 		[[ -f $page ]] || fail "$(basename "$page") is missing"
 		grep -q '^# EXAMPLES' "$page" || fail "$(basename "$page") has no EXAMPLES"
 		while read -r option; do
@@ -78,6 +78,10 @@ test_completion() {
 	[[ " ${COMPREPLY[*]} " == *' perf '*' gem5 '* ]] || fail "longpole import <TAB>: ${COMPREPLY[*]}"
 	completes longpole import gem5 y
 	[[ ${COMPREPLY[*]} == y.txt ]] || fail "longpole import gem5 <TAB>: ${COMPREPLY[*]}"
+	completes longpole noc s
+	[[ " ${COMPREPLY[*]} " == *' sim sample '* ]] || fail "longpole noc s<TAB>: ${COMPREPLY[*]}"
+	completes longpole noc sim --sat
+	[[ ${COMPREPLY[*]} == --saturation ]] || fail "longpole noc sim --sat<TAB>: ${COMPREPLY[*]}"
 	completes longpole completion z
 	[[ ${COMPREPLY[*]} == zsh ]] || fail "longpole completion z<TAB>: ${COMPREPLY[*]}"
 }

@@ -60,7 +60,7 @@ test_noc_parameters() {
 	expect 0 longpole noc gen --list-parameters --json
 	is_json out '.schema == "longpole/parameters/1" and (.result.patterns | length == 11) and (.result.parameters | all(.least <= .default and .default <= .most))'
 	expect 0 longpole noc
-	has out 'longpole noc sim'
+	has out 'noc sim '
 }
 
 short=(warmup_cycles=500 measure_cycles=1000)

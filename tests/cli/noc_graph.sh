@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash disable=SC2154,SC2034 # $work comes from run.sh
-# noc_graph.sh - longpole noc gen, sample, infer, match, replay, compare, import, export.
+# noc_graph.sh - longpole noc gen, sample, infer, match, replay, compare, closed, import, export.
 
 # The way from a graph to its copy: what is inferred finds the reference, and predicts it.
 test_noc_infer() {
@@ -141,4 +141,16 @@ test_noc_csv() {
 	expect 2 longpole noc import tape ref.csv -o x.lpt
 	expect 2 longpole noc replay ref.lpt topology=mesh dims=2x2
 	has err 'the network has 4 nodes'
+}
+
+# Two threads on one line: what is known from inside predicts the loop, time stamps do not.
+test_noc_closed() {
+	make_smait run.2
+	expect 0 longpole noc closed --json -o inferred.lpt run.2 on=ring,ideal
+	is_json out '.result.threads == 2 and .result.accesses == 412 and (.result.rows | length) == 8'
+	is_json out '.result.known_mean_execution_error < 0.02 and .result.stripped_mean_execution_error > 0.3'
+	is_json out '[.result.rows[] | select(.network == "ideal") | .execution_error] | all(. == 0)'
+	expect 0 longpole noc replay inferred.lpt topology=ideal nodes=2
+	expect 2 longpole noc closed run.2 on=mesh
+	has err 'for 2 nodes'
 }

@@ -8,23 +8,23 @@ test_help() {
 	expect 2 longpole
 	has err 'Usage: longpole'
 	local name
-	for name in $(longpole help --json | jq -r '.commands[].name | select(. != "")'); do
-		expect 0 longpole "$name" --help
+	while read -r name; do # "noc sim" is two words
+		expect 0 longpole $name --help
 		has out "Usage: longpole $name" '--help' 'Examples'
-		expect 0 longpole help "$name"
-		cmp -s out <(longpole "$name" -h) || fail "'help $name' and '$name -h' differ"
-	done
+		expect 0 longpole help $name
+		cmp -s out <(longpole $name -h) || fail "'help $name' and '$name -h' differ"
+	done < <(longpole help --json | jq -r '.commands[].name | select(. != "")')
 	expect 0 longpole --version
 	has out 'longpole '
 }
 
 test_help_fits_a_screen() {
 	local name lines
-	for name in '' $(longpole help --json | jq -r '.commands[].name | select(. != "")'); do
+	while read -r name; do
 		lines=$(longpole $name --help | wc -l)
 		((lines <= 60)) || fail "longpole $name --help has $lines lines"
 		! longpole $name --help | grep -E '^.{101,}' >&2 || fail "longpole $name --help is wide"
-	done
+	done < <(longpole help --json | jq -r '.commands[].name')
 }
 
 test_suggestions() {

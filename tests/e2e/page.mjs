@@ -20,6 +20,7 @@ const data = (name) => {
 async function open(name, hash = '', options = {}) {
   const context = await browser.newContext({ viewport: { width: 1300, height: 850 }, bypassCSP: !!options.axe, ...options });
   const page = await context.newPage();
+  page.setDefaultTimeout(90000);
   page.trouble = [];
   page.on('console', (m) => m.type() === 'error' && page.trouble.push(m.text()));
   page.on('pageerror', (e) => page.trouble.push(e.message));
@@ -108,8 +109,29 @@ for (const name of names.filter((n) => n !== 'empty')) {
     if (t.lanes.length > 1) assert.equal((await page.locator('[aria-label=threads] tbody tr').nth(1).locator('td').nth(2).textContent()).trim(), '0 ns');
     if (doc.queues.queues.length) assert.ok((await page.locator('#queues thead').first().textContent()).includes('waited, selected'));
     assert.ok(await page.locator('#flame .scope').count() === 1 && await page.locator('#whatif .scope').count() === 1);
+    // Every panel shows another thing than without the selection, or says what is of the whole run; a reload brings the same back.
+    const texts = (p) => p.evaluate(() => Object.fromEntries([...document.querySelectorAll('section')].map((s) => [s.id, [...s.querySelectorAll('h2, p, td, th, .f title, g.v text, rect title')].map((e) => e.textContent).join('\n')])));
+    const settle = async (p) => { await p.locator('#graph').scrollIntoViewIfNeeded(); await p.waitForSelector('#graph g.v'); await paint(p); };
+    await settle(page);
+    const here = await texts(page), said = await page.evaluate(() => [...document.querySelectorAll('.scope')].filter((e) => e.checkVisibility()).map((e) => e.closest('section').id));
+    await page.reload();
+    await page.waitForSelector('#answer .box');
+    await page.waitForSelector('#quality');
+    await settle(page);
+    assert.deepEqual(await texts(page), here);
     await page.locator('header .chip').first().click();
     await page.locator('header .chip').first().click();
+    await settle(page);
+    const all = await texts(page);
+    assert.equal(await page.locator('.scope').count(), 0);
+    assert.deepEqual(Object.keys(here).filter((id) => here[id] === all[id] && (id !== 'locks' || doc.locks.locks.length)), [], 'panels that do not change');
+    for (const id of ['whatif', 'quality', ...['memory', 'noc', 'deadlock'].filter((x) => x in here)]) assert.ok(said.includes(id), `${id} does not say that it is of the whole run`);
+    for (const id of ['answer', 'timeline', 'flame', 'graph', ...(doc.locks.locks.length ? ['locks'] : []), ...('network' in here ? ['network'] : [])]) {
+      const numbers = (s) => s.match(/[\d.,]+ (ns|µs|ms|s|%)/g)?.join() ?? '';
+      assert.notEqual(numbers(here[id]), numbers(all[id]), `${id} has the whole run's numbers`);
+    }
+    assert.match(here.graph, /selected: /);
+    assert.match(here.flame, /^selected/m);
     assert.equal(await page.locator('header .chip').count(), 0);
     await page.waitForFunction(() => !location.hash.includes('t='));
     await page.goBack();

@@ -123,6 +123,46 @@ watched watched-basics basics.c -O2
 watched watched-vectors vectors.c -O3 -ffast-math
 watched watched-threads threads.c -O2
 
+# The compiler's own calls: Valgrind's tool watches the same run. What both saw of the program's objects, by whatever code, is the same.
+tsan() { # NAME COMPILER OPTION...
+	local name=$1 compiler=$2 why='' objects='^[LSA] 1000[0-9a-f]{5} '
+	shift 2
+	selected "$name" || return 0
+	if ! has_compiler valgrind || [[ ! -x $LONGPOLE_BUILD/valgrind/longpole-amd64-linux ]] || ! has_compiler "$compiler"; then
+		echo "skip $name: no $compiler, or Valgrind's tool is not here"
+		return
+	fi
+	LONGPOLE_CC=$compiler "$LONGPOLE" cc --recorder=tsan -w "$@" -o "$name" "$here/tsan.c" -lpthread 2>err || why=$(head -n 3 err)
+	printf '#!/bin/sh\nexec "%s" record -q --level 3 --recorder=valgrind -o %s.seen.lpt -- ./%s\n' "$LONGPOLE" "$name" "$name" >"$name.sh"
+	chmod +x "$name.sh"
+	[[ -n $why ]] || why=$(level=2 record -o "$name.lpt" -- "./$name.sh" >"$name.said")
+	[[ -n $why || $(cat "$name.said") == '0 9' ]] || why="atomic operations go wrong: $(cat "$name.said")"
+	"$accesses" "$name.lpt" 0 2>>err | grep -E "$objects" >"$name.recorded"
+	"$accesses" "$name.seen.lpt" 0 2>>err | grep -E "$objects" >"$name.seen"
+	[[ -n $why ]] || cmp -s "$name.recorded" "$name.seen" || why="the accesses differ: $(diff "$name.recorded" "$name.seen" | sed -n 2p)"
+	[[ -n $why ]] || (($(grep -c '^A' "$name.seen") == 6 && $(wc -l <"$name.seen") > 129600)) || why="Valgrind saw too little: $(tail -n 1 err)"
+	# Known counts: a matrix of 40x40 times another; what two threads say to each other by turns, in the order of recorded times
+	# (2 x 50 turns and messages; 2 x 1000 words for main); the copied structure.
+	[[ -n $why ]] || "$LONGPOLE" ciat --json "$name.lpt" >"$name.json" 2>>err || why=$(cat err)
+	[[ -n $why ]] || jq -e '.result.functions[] | select(.name == "multiply") | .loads == 128000 and .stores == 1600' "$name.json" >/dev/null ||
+		why="multiply: $(jq -c '.result.functions' "$name.json")"
+	[[ -n $why ]] || why=$(level=2 record -o turns.lpt -- "./$name" threads 3>&1 >"$name.said")
+	[[ -n $why || $(cat "$name.said") == '100 999000 0 9' ]] || why="with threads it says: $(cat "$name.said")"
+	[[ -n $why ]] || "$LONGPOLE" ciat --order=time --json turns.lpt >turns.json 2>>err || why=$(cat err)
+	# (clang reads two words at once)
+	[[ -n $why ]] || jq -e '[.result.phases[].all.raw] | .[1] >= 190 and .[1] <= 210 and (.[2] == 2001 or .[2] == 1001)' turns.json >/dev/null ||
+		why="values passed on, by time: $(jq -c '[.result.phases[].all.raw]' turns.json)"
+	result "$name" "$why"
+}
+tsan tsan-gcc-O0 gcc -O0
+tsan tsan-gcc-O2 gcc -O2
+tsan tsan-clang-O2 clang-14 -O2
+export LONGPOLE_CC_RECORDER=tsan
+level=2 same tsan-exceptions c++ g++ 'exceptions.cc exceptions2.cc' -O2
+level=2 same tsan-processes cc gcc processes.c -O2
+level=2 same tsan-crowd cc gcc crowd.c -O1
+unset LONGPOLE_CC_RECORDER
+
 # What is analysed while it is recorded is what the recorded trace gives.
 meanwhile() {
 	local why='' what

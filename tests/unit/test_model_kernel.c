@@ -366,6 +366,41 @@ static void whose_path(void **state)
 	unlink(b.path);
 }
 
+/*
+ * The last thing that it waits for is a lock of the kernel's, which another program had by chance:
+ * the path does not go on in that one, which slept until shortly before. A thread of its own
+ * process would be followed.
+ */
+static void kernel_lock(void **state)
+{
+	(void)state;
+	for (int own = 0; own < 2; own++) {
+		struct bench b;
+		start(&b, "");
+		b.options.process = "program";
+		uint32_t of = process(&b, "program", 7);
+		uint32_t program = stream(&b, of);
+		uint32_t other = own ? stream(&b, of) : thread(&b, "stranger");
+		uint32_t lock = object(&b, TRACE_OBJECT_kernel_lock, "i_mmap_rwsem", 0);
+		IN(&b, 0, program, 0);
+		IN(&b, 0, other, 1);
+		PUT(&b, 100, program, kernel_lock_wait, .object = lock);
+		SLEEPS(&b, 110, program, 0);
+		WAKES(&b, 180, other, program);
+		IN(&b, 190, program, 0);
+		PUT(&b, 191, program, kernel_lock_acquire, .object = lock);
+		SLEEPS(&b, 210, other, 1);
+		SLEEPS(&b, 220, program, 0);
+		analyse(&b);
+		conserved(&b, 220);
+		assert_float_equal(
+			on_path(&b, "i_mmap_rwsem that stranger had"), own ? 0 : 70, 1e-6);
+		assert_float_equal(on_path(&b, "running"), own ? 180 + 29 : 100 + 29, 1e-6);
+		assert_float_equal(unexplained(&b), 0, 1e-6);
+		finish(&b);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -373,6 +408,7 @@ int main(void)
 		cmocka_unit_test(timer_wakes_while_another_runs),
 		cmocka_unit_test(wakes_are_followed),
 		cmocka_unit_test(priority_inversion),
+		cmocka_unit_test(kernel_lock),
 		cmocka_unit_test(processor_shortage),
 		cmocka_unit_test(long_processor_shortage),
 		cmocka_unit_test(quota),

@@ -378,6 +378,67 @@ static void discipline_is_the_path(void **state)
 }
 
 /*
+ * Two packets at once, and a third that comes when the discipline has none: it leaves when the rate
+ * allows it all the same, 100 after the second. So its coming is not why; without the rate it is.
+ */
+static void bucket_fills_meanwhile(void **state)
+{
+	(void)state;
+	enum { US = 1000 };
+	struct wire w;
+	struct bench *b = &w.b;
+	struct graph_edit edit = {GRAPH_EDIT_SCALE_STATE, UINT32_MAX, 0, 0};
+	struct graph_scenario no_rate = {.edit = &edit, .nr_edits = 1};
+	static const uint64_t comes[] = {50, 51, 290}, leaves[] = {150, 250, 350};
+	plug(&w);
+	b->options.process = "server";
+	uint32_t tbf = object(b, TRACE_OBJECT_qdisc, "tbf of veth0", 0);
+	uint32_t tx = context(b, TRACE_CONTEXT_softirq, 0, "NET_TX");
+	IN(b, 0, w.client, 0);
+	IN(b, 0, w.server, 1);
+	SLEEPS(b, 10 * US, w.server, 1);
+	for (uint64_t come = 0, leave = 0; leave < 3;) {
+		if (come < 3 && comes[come] < leaves[leave]) {
+			PACKET(&w, comes[come] * US, w.client, packet_queue, w.dev, w.there,
+				1 + come * 100, 1, 100, w.csock);
+			PACKET(&w, comes[come] * US, w.client, qdisc_enqueue, tbf, w.there,
+				1 + come * 100, 1, 100, w.csock);
+			come++;
+			continue;
+		}
+		PUT(b, leaves[leave] * US, tx, context_begin, .interrupted = 0);
+		PACKET(&w, leaves[leave] * US, tx, qdisc_dequeue, tbf, w.there, 1 + leave * 100, 1,
+			100, w.csock);
+		PUT(b, leaves[leave] * US + 1, tx, context_end);
+		leave++;
+	}
+	for (uint64_t i = 0; i < 3; i++) {
+		PUT(b, 355 * US + i, w.rx, context_begin, .interrupted = 0);
+		PACKET(&w, 355 * US + i, w.rx, packet_receive, w.dev, w.there, 1 + i * 100, 1, 100,
+			w.ssock);
+		if (i == 2)
+			WAKES(b, 355 * US + i, w.rx, w.server);
+		PUT(b, 355 * US + i, w.rx, context_end);
+	}
+	IN(b, 360 * US, w.server, 1);
+	SLEEPS(b, 400 * US, w.server, 1);
+	analyse(b);
+	conserved(b, 400 * US);
+	assert_float_equal(on_path_of(b, "tbf of veth0", "sending"), 300 * US, 1e-6);
+	for (uint32_t i = 0; i < graph_nr_states(model_graph(b->model)); i++)
+		if (strstr(model_state(b->model, i)->name, "tbf of veth0 sending"))
+			edit.id = i;
+	assert_true(edit.id != UINT32_MAX);
+	model_free(b->model);
+	assert_int_equal(trace_reader_rewind(b->reader, &b->err), BASE_OK);
+	b->options.scenario = &no_rate;
+	b->options.nr_scenarios = 1;
+	assert_int_equal(model_run(b->reader, &b->options, &b->model, &b->err), BASE_OK);
+	assert_float_equal(lane(b, 1).length_ns, 290 * US + 50 * US, 10);
+	finish(b);
+}
+
+/*
  * A window of 100 bytes, a round trip of 200: every packet after the first goes because an
  * acknowledgement came. With 100 bytes more the sender would not have waited for the last one.
  */
@@ -490,6 +551,7 @@ int main(void)
 		cmocka_unit_test(cut_packet),
 		cmocka_unit_test(packet_from_outside),
 		cmocka_unit_test(discipline_is_the_path),
+		cmocka_unit_test(bucket_fills_meanwhile),
 		cmocka_unit_test(window),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

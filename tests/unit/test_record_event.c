@@ -2,6 +2,7 @@
 /* test_record_event.c - the kernel's records: parsed, and put in order with the ring's. */
 #include "record_fixture.h"
 #include "record/perf.h"
+#include "record/perf_own.h"
 
 #include <linux/perf_event.h>
 #include <sys/mman.h>
@@ -113,6 +114,12 @@ static void test_parse_others(void **state)
 	sample_id(&b, 7, 8, 99, 3);
 	assert_int_equal(parse(&b, &r), b.size);
 	assert_int_equal(r.event.kind, RECORD_EVENT_in);
+	header(&b, PERF_RECORD_SWITCH_CPU_WIDE, PERF_RECORD_MISC_SWITCH_OUT);
+	add_pair(&b, 1, 2); /* who is next */
+	sample_id(&b, 7, 8, 99, 3);
+	assert_int_equal(parse(&b, &r), b.size);
+	assert_int_equal(r.event.kind, RECORD_EVENT_out);
+	assert_int_equal(r.event.tid, 8);
 
 	header(&b, PERF_RECORD_COMM, PERF_RECORD_MISC_COMM_EXEC);
 	add_pair(&b, 7, 8);
@@ -310,6 +317,71 @@ static void test_lives_of_a_tid(void **state)
 	fixture_close(&f);
 }
 
+/* ---- whose, of everybody's ----------------------------------------------------------------- */
+
+/* Process 10 is the child that we started; it has a thread 11 and a child 20. 90 is a stranger. */
+static void test_own_of_everybody(void **state)
+{
+	(void)state;
+	static const struct {
+		enum record_event_kind kind;
+		uint32_t pid, tid, other;
+		bool takes;
+	} event[] = {
+		{RECORD_EVENT_in, 10, 10, 0, false}, /* still we, in the child */
+		{RECORD_EVENT_exec, 90, 90, 0, false},
+		{RECORD_EVENT_exec, 10, 10, 0, true},
+		{RECORD_EVENT_in, 10, 10, 0, true},
+		{RECORD_EVENT_fork, 91, 91, 90, false},
+		{RECORD_EVENT_in, 91, 91, 0, false},
+		{RECORD_EVENT_fork, 10, 11, 10, true},
+		{RECORD_EVENT_fork, 20, 20, 10, true},
+		{RECORD_EVENT_sample, 20, 20, 0, true},
+		{RECORD_EVENT_lost, 90, 90, 0, true},
+		{RECORD_EVENT_exit, 10, 11, 10, true},
+		{RECORD_EVENT_preempted, 10, 11, 0, false}, /* dead, and still there */
+		{RECORD_EVENT_out, 10, 11, 0, false},
+		{RECORD_EVENT_fork, 10, 11, 10, true}, /* another one of that number */
+		{RECORD_EVENT_in, 10, 11, 0, true},
+		{RECORD_EVENT_exit, 10, 10, 10, true},
+		{RECORD_EVENT_out, 10, 10, 0, false},
+		{RECORD_EVENT_exec, 10, 10, 0, true}, /* by thread 11 */
+		{RECORD_EVENT_in, 10, 10, 0, true},
+		{RECORD_EVENT_exit, 10, 10, 1, true},
+		{RECORD_EVENT_out, 10, 10, 0, false},
+		{RECORD_EVENT_exit, 90, 90, 1, false},
+		{RECORD_EVENT_fork, 10, 10, 90, false}, /* a stranger gets the number */
+		{RECORD_EVENT_in, 10, 10, 0, false},
+		{RECORD_EVENT_out, 20, 20, 0, true},
+	};
+	struct record_perf_own own;
+	record_perf_own_init(&own, 10);
+	for (size_t i = 0; i < sizeof event / sizeof *event; i++) {
+		struct record_perf_record r = {.event = {.kind = event[i].kind,
+						       .pid = event[i].pid,
+						       .tid = event[i].tid,
+						       .other = event[i].other}};
+		if (record_perf_own_takes(&own, &r) != event[i].takes)
+			fail_msg("event %zu", i);
+		assert_int_equal(r.event.kind, event[i].kind);
+	}
+	record_perf_own_fini(&own);
+}
+
+static void test_own_without_memory(void **state)
+{
+	(void)state;
+	struct record_perf_own own;
+	record_perf_own_init(&own, 10);
+	struct record_perf_record r = {.event = {.kind = RECORD_EVENT_exec, .pid = 10, .tid = 10}};
+	base_alloc_fail_nth(1);
+	assert_true(record_perf_own_takes(&own, &r));
+	base_alloc_fail_nth(0);
+	assert_int_equal(r.event.kind, RECORD_EVENT_lost);
+	assert_int_equal(r.event.ip, 1);
+	record_perf_own_fini(&own);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -319,6 +391,8 @@ int main(void)
 		cmocka_unit_test(test_waits_for_late_beginnings),
 		cmocka_unit_test(test_streams_without_ring),
 		cmocka_unit_test(test_lives_of_a_tid),
+		cmocka_unit_test(test_own_of_everybody),
+		cmocka_unit_test(test_own_without_memory),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

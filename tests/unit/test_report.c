@@ -137,6 +137,70 @@ static void function_is_an_estimate(void **state)
 	finish(&b);
 }
 
+/*
+ * Thread a runs 200 us in slow(), with another program on its processor for 540 in between, and
+ * takes two locks; thread b takes them at 400, the other way round, and has given them back at 500.
+ * With half of slow(), a comes at 385 when the other program stays for half as long, too: deadlock;
+ * and at 655 when it stays for as long as it did.
+ */
+static void others_stay_where_replay_has_no_end(void **state)
+{
+	(void)state;
+	struct bench b;
+	start(&b);
+	uint32_t p = process(&b, "prog"), slow = site(&b, "slow"), fast = site(&b, "fast");
+	uint32_t from = site(&b, "main"), l1 = mutex(&b, "l1"), l2 = mutex(&b, "l2");
+	for (unsigned i = 0; i < 3; i++)
+		stream(&b, p);
+	PUT(&b, 0, 1, process_begin, .token = 0);
+	PUT(&b, 0, 1, thread_begin, .token = 0, .handle = 1000);
+	PUT(&b, 10, 1, thread_create, .token = 1, .site = from);
+	PUT(&b, 15, 2, thread_begin, .token = 1, .handle = 2000, .site = slow);
+	PUT(&b, 20, 1, thread_create, .token = 2, .site = from);
+	PUT(&b, 25, 3, thread_begin, .token = 2, .handle = 2001, .site = fast);
+	PUT(&b, 30, 1, join_wait, .handle = 2000);
+	PUT(&b, 115, 2, cpu_out, .processor = 0, .preempted = 1);
+	PUT(&b, 400, 3, lock_acquire, .object = l2, .site = fast);
+	PUT(&b, 450, 3, lock_acquire, .object = l1, .site = fast);
+	PUT(&b, 480, 3, lock_release, .object = l1, .site = fast);
+	PUT(&b, 500, 3, lock_release, .object = l2, .site = fast);
+	PUT(&b, 510, 3, thread_end);
+	PUT(&b, 655, 2, cpu_in, .processor = 0);
+	PUT(&b, 755, 2, lock_acquire, .object = l1, .site = from);
+	PUT(&b, 825, 2, lock_acquire, .object = l2, .site = from);
+	PUT(&b, 830, 2, lock_release, .object = l2, .site = from);
+	PUT(&b, 840, 2, lock_release, .object = l1, .site = from);
+	PUT(&b, 850, 2, thread_end);
+	PUT(&b, 851, 1, join_done, .handle = 2000);
+	PUT(&b, 851, 1, join_wait, .handle = 2001);
+	PUT(&b, 851, 1, join_done, .handle = 2001);
+	end(&b, 851);
+	struct report_whatif *w =
+		TRY(&b, BASE_OK, "scale", "running slow=-50%", "--", "scale", "running slow=-1%");
+	const struct report_replay_prediction *r = &w->prediction[0].replay;
+	assert_near(w->base.own_error, 0, 1e-9);
+	assert_int_equal(r->nr_stuck, 0);
+	assert_true(r->others_stay);
+	assert_near(r->length_ns, 751e3, 1);
+	assert_false(w->prediction[1].replay.others_stay);
+	struct base_str text = {0};
+	report_whatif_text(&text, w, &(struct report_style){.columns = 100});
+	const char *said = strstr(base_str_text(&text), "for as long as in the run");
+	assert_non_null(said);
+	assert_null(strstr(said + 1, "for as long as in the run")); /* of the first alone */
+	base_str_fini(&text);
+	json_t *j = report_whatif_json(w);
+	const json_t *list = json_object_get(json_object_get(j, "result"), "scenarios");
+	for (size_t i = 0; i < 2; i++)
+		assert_int_equal(
+			json_is_true(json_object_get(
+				json_object_get(json_array_get(list, i), "replay"), "others_stay")),
+			i == 0);
+	json_decref(j);
+	report_whatif_free(w);
+	finish(&b);
+}
+
 static void pattern_without_match(void **state)
 {
 	(void)state;
@@ -395,6 +459,7 @@ int main(void)
 		cmocka_unit_test(turns_in_a_lock),
 		cmocka_unit_test(scenarios_side_by_side),
 		cmocka_unit_test(function_is_an_estimate),
+		cmocka_unit_test(others_stay_where_replay_has_no_end),
 		cmocka_unit_test(pattern_without_match),
 		cmocka_unit_test(grammar),
 		cmocka_unit_test(path_adds_up),

@@ -4,7 +4,8 @@ import { Graph as Dagre, layout } from '@dagrejs/dagre';
 import { useMemo } from 'preact/hooks';
 import { T, count, doc, ns, pct, type Row } from './data';
 import { Plot } from './plot';
-import { isLane, range, whole } from './select';
+import { Scope } from './panels';
+import { isLane, lanes, range, selected, whole } from './select';
 import { bins } from './tiles';
 import { Table } from './table';
 
@@ -14,13 +15,15 @@ const Steps = ({ of }: { of: string }) => (
   <ul class="legend">{['none', 'up to 25 %', 'up to 50 %', 'up to 75 %', 'more'].map((t, i) => <li><svg class="sw" viewBox="0 0 1 1" preserveAspectRatio="none"><rect class={`h${i}`} width="1" height="1" /></svg> {t}</li>)}<li>{of}</li></ul>
 );
 
+// What --with brought is of another run.
+const Foreign = () => <Scope>Of a recording of its own, not of this trace's time: nothing here follows the selection.</Scope>;
 export const isNetwork = () => !!T && /platform/.test(`${doc.trace?.recorded_by} ${doc.trace?.command}`);
 // Parts of the simulated computers, by the share of each slot of time in which they are busy; what packets take in queues.
 export function Network() {
-  const slots = 64, b = bins.value, [from, to] = range.value ?? [0, whole];
+  const slots = 64, b = bins.value, [from, to] = range.value ?? [0, whole], per = T ? Math.max(1, Math.ceil((T.bins * (to - from)) / whole / slots)) : 1;
   const rows = useMemo(() => {
     if (!b || !T) return [];
-    const n = T.bins, per = Math.max(1, Math.ceil((n * (to - from)) / whole / slots)), first = Math.floor((from * n) / whole);
+    const n = T.bins, first = Math.floor((from * n) / whole);
     return T.lanes.flatMap((l, i) => {
       if (!isLane(i)) return [];
       const s: number[] = [];
@@ -36,7 +39,7 @@ export function Network() {
       }
       return all > 0 ? [{ name: l.name, s, mean: s.reduce((x, y) => x + y, 0) / s.length }] : [];
     }).sort((x, y) => y.mean - x.mean).slice(0, 24);
-  }, [b, from, to]);
+  }, [b, from, to, lanes.value]);
   const queues: Row[] = (doc.histograms?.queues ?? []).filter((q: Row) => q.histograms.residence.count_units > 0);
   const times = useMemo(() => queues.map((q) => {
     const x: number[] = [], y: number[] = [], d = q.histograms.residence;
@@ -60,12 +63,12 @@ export function Network() {
             </>)}
           </svg>
         </div>
-        <Steps of="of the slot's time busy" />
+        <Steps of={`of a slot of ${ns((per * whole) / T!.bins)} busy`} />
         <Table name="mean utilisation" limit={6} rows={rows} columns={[['part', (r) => r.name], ['busy', (r) => r.mean, (r) => pct(r.mean)]]} />
       </> : <p class="absent">Nothing was busy then.</p>}
-      {times.length > 0 && <><h3>How long units stay in queues</h3>
+      {times.length > 0 && <><h3>How long units stay in queues</h3><Scope>Of the whole run and of all parts, whatever is selected.</Scope>
         <div class="two">{times.map((t) => <Plot label={`distribution of times in ${t.q.queue}`} x={t.x} y={t.y} xLabel={`${t.q.queue}: share that stays at most so long`} xText={ns} yText={(v) => pct(v)} height={190} log
-          series={[{ label: 'share', color: '--s0', steps: true }]} />)}</div><p class="more">Of the whole run.</p></>}
+          series={[{ label: 'share', color: '--s0', steps: true }]} />)}</div>{!selected.value && <p class="more">Of the whole run.</p>}</>}
     </>
   );
 }
@@ -74,6 +77,7 @@ export function Memory() {
   const c: Row = doc.attached.ciat, m: number[][] = c.communication_matrix, most = Math.max(1, ...m.flat()), u: Row = c.usage, n = m.length;
   return (
     <>
+      <Foreign />
       <p>{count(c.threads)} threads touched {count(u.touched_pages)} pages, {count(u.touched_bytes)} bytes; {count(u.shared_bytes)} bytes are shared, {count(u.page_shared_bytes)} lie on pages that are. {pct(u.accesses ? u.shared_data_accesses / u.accesses : 0)} of all accesses are to shared bytes.</p>
       <h3>Who reads what others wrote</h3>
       <div class="scroll" tabIndex={0} role="region" aria-label="communication matrix">
@@ -92,7 +96,7 @@ export function Memory() {
       {Array.isArray(c.lines) && c.lines.length > 0 && <><h3>Lines that move</h3>
         <Table name="lines" rows={c.lines} columns={[['address', (r: Row) => r.address ?? ''], ['false sharing misses', (r: Row) => r.false_misses ?? 0, (r: Row) => count(r.false_misses ?? 0)], ['true', (r: Row) => r.true_misses ?? 0, (r: Row) => count(r.true_misses ?? 0)],
           ['upgrades', (r: Row) => r.upgrades ?? 0, (r: Row) => count(r.upgrades ?? 0)]]} /></>}
-      <p class="more">Of a recording of memory accesses (longpole ciat); not of this trace's time, so nothing here is filtered by the selection.</p>
+      <p class="more">Of a recording of memory accesses (longpole ciat).</p>
     </>
   );
 }
@@ -144,6 +148,7 @@ export function Noc() {
   const place = (l: Row) => ({ from: l.from_router, to: l.to_router, busy: l.busy_share, flits: l.flits });
   return (
     <>
+      <Foreign />
       <p>{r.config.topology}, {count(r.routers)} routers, {count(r.nodes)} nodes, {r.config.routing} routing, {r.config.traffic} traffic at {r.config.load} flits a node and cycle:
         latency {r.latency_cycles.mean === null ? 'unknown' : `${Number(r.latency_cycles.mean).toFixed(1)}${r.latency_cycles.half_width_95 === null ? '' : ` ±${Number(r.latency_cycles.half_width_95).toFixed(1)}`}`} cycles, {Number(r.accepted_flits_node_cycle).toFixed(3)} accepted{r.saturated ? '; it is saturated' : ''}. Simulated.</p>
       <h3>How busy links are</h3>
@@ -158,7 +163,7 @@ export function Noc() {
       <Steps of={`of the busiest link's ${pct(most)}${g ? '; each direction on its own right side, links round the edge as stubs' : '; rows send, columns receive'}`} />
       <Table name="busiest links" limit={8} rows={links.map(place).sort((p, q) => q.busy - p.busy)} columns={[['from router', (l) => l.from], ['to', (l) => l.to], ['busy', (l) => l.busy, (l) => pct(l.busy)], ['flits', (l) => l.flits, (l) => count(l.flits)]]} />
       {x.length > 1 && <><h3>How long packets take</h3><Plot label="distribution of packet latency" x={x} y={[y]} xLabel="cycles: share of packets that takes at most so long" xText={(v) => count(v)} yText={(v) => pct(v)} height={190} series={[{ label: 'share', color: '--s0', steps: true }]} /></>}
-      <p class="more">A simulation of its own (longpole noc sim); not of this trace's time, so nothing here is filtered by the selection.</p>
+      <p class="more">A simulation of its own (longpole noc sim).</p>
     </>
   );
 }
@@ -167,6 +172,7 @@ export function Deadlock() {
   const d: Row = doc.attached.deadlock, found: Row[] = d.deadlocks;
   return (
     <>
+      <Foreign />
       <p class="finding">{d.finding}</p>
       {found.map((f) => <Circle f={f} />)}
       <p class="more">{count(d.threads)} threads of {count(d.processes)} processes were looked at, {count(d.threads_asleep)} had been asleep for long. A look at running programs (longpole deadlock), beside this trace.</p>

@@ -3,21 +3,34 @@
 import { Graph as Dagre, layout } from '@dagrejs/dagre';
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { T, count, doc, ns, pct, type Row } from './data';
-import { lanes, search, selected } from './select';
+import { lanes, search, selected, stateSums, sums, waitsOf } from './select';
 import { Absent, Scope } from './panels';
 import { Table } from './table';
 
 const short = (s: string, n = 34) => (s.length > n ? `${s.slice(0, n / 2 - 1)}…${s.slice(-n / 2)}` : s);
 const title = (n: Row) => (n.kind === 'transition' ? (n.from_state ? `${n.from_state} → ${n.to_state}` : `begins: ${n.to_state}`) : n.name);
 const lines = (n: Row) => (n.kind === 'transition' ? [short(n.from_state || 'begins'), `→ ${short(n.to_state)}`] : [short(n.name)]);
+// A lane's nodes: those of its name; where its group is drawn as one, those of the group.
+function nodesOf(g: Row, lane: number): Row[] {
+  const { name, group } = T!.lanes[lane], own = g.nodes.filter((n: Row) => n.kind !== 'queue' && n.name === name);
+  return own.length ? own : g.nodes.filter((n: Row) => n.kind !== 'queue' && (n.name === group || n.name.startsWith(`${group} `)));
+}
 // Actors of the selected threads, and what they use.
 function chosen(g: Row): Set<number> | null {
   const l = lanes.value;
   if (!l || !T) return null;
-  const names = new Set([...l].flatMap((i) => [T!.lanes[i].name, T!.lanes[i].group])), s = new Set<number>();
-  for (const n of g.nodes) if (names.has(n.name) || [...names].some((x) => n.name.startsWith(`${x} `))) s.add(n.node);
-  for (const e of g.edges) for (const [a, b] of [[e.from, e.to], [e.to, e.from]]) if (s.has(a) && g.nodes[b].kind === 'queue') s.add(b);
+  const s = new Set<number>([...l].flatMap((i) => nodesOf(g, i).map((n) => n.node)));
+  for (const e of g.edges) for (const [a, b] of [[e.from, e.to], [e.to, e.from]]) if (s.has(a) && g.nodes[b]?.kind === 'queue') s.add(b);
   return s;
+}
+// What the page knows of a node within the selection: an actor's time on the path, the waits for a queue.
+function inSelection(g: Row): Map<number, string> | null {
+  const s = sums.value, said = new Map<number, string>(), own = new Map<number, number>(), waited = waitsOf(stateSums.value);
+  if (!selected.value || !s || g.view !== 'interaction') return null;
+  for (const [step, v] of s.path) if (T!.steps[step][0] >= 0) for (const n of nodesOf(g, T!.steps[step][0])) own.set(n.node, (own.get(n.node) ?? 0) + v);
+  for (const n of g.nodes) if (n.kind === 'actor') said.set(n.node, `selected: ${pct((own.get(n.node) ?? 0) / s.ns)} of the path`);
+    else if (waited.has(n.name)) said.set(n.node, `selected: waited ${ns(waited.get(n.name)!)}`);
+  return said;
 }
 const LEAST = 0.002; // of the path: what it passes for less is left out when only its way is asked for
 type Part = 'nodes' | 'path';
@@ -29,17 +42,16 @@ function Drawing({ g, part }: { g: Row; part: Part }) {
     const least = g.elapsed_ns * LEAST, on = (e: Row) => part === 'nodes' || e.path_ns >= least;
     const nodes: Row[] = g.nodes.filter((n: Row) => on(n) || g.edges.some((e: Row) => on(e) && (e.from === n.node || e.to === n.node)));
     const ids = new Set(nodes.map((n) => n.node)), edges: Row[] = g.edges.filter((e: Row) => ids.has(e.from) && ids.has(e.to) && on(e));
-    for (const n of nodes) d.setNode(`${n.node}`, { width: Math.max(120, 30 + Math.max(...lines(n).map((t) => t.length)) * 6.7), height: 24 + 15 * lines(n).length });
+    for (const n of nodes) d.setNode(`${n.node}`, { width: Math.max(150, 30 + Math.max(...lines(n).map((t) => t.length)) * 6.7), height: 24 + 15 * lines(n).length });
     edges.forEach((e, i) => d.setEdge(`${e.from}`, `${e.to}`, {}, `${i}`));
     layout(d);
     return { nodes, edges, d, w: d.graph().width ?? 100, h: d.graph().height ?? 100 };
   }, [g, part]);
-  const { nodes, edges, d } = laid, on = chosen(g), most = Math.max(1, ...edges.map((e) => e.path_ns)), q = search.value.toLowerCase();
+  const { nodes, edges, d } = laid, on = chosen(g), here = inSelection(g), most = Math.max(1, ...edges.map((e) => e.path_ns)), q = search.value.toLowerCase();
   const dim = (n: Row) => (on && !on.has(n.node)) || (q && !title(n).toLowerCase().includes(q));
   return (
     <div class="graph" tabIndex={0} role="region" aria-label="graph; the table beneath has the same">
       <svg width={laid.w} height={laid.h} viewBox={`0 0 ${laid.w} ${laid.h}`} role="img" aria-label="graph of who waits on whom">
-        
         {edges.map((e, i) => {
           const p = d.edge({ v: `${e.from}`, w: `${e.to}`, name: `${i}` })?.points;
           return p && (
@@ -56,7 +68,7 @@ function Drawing({ g, part }: { g: Row; part: Part }) {
               <title>{`${title(n)}: ${n.path_ns ? `${ns(n.path_ns)} of the path, ` : ''}${count(n.times)} times${n.waiting_ns ? `, waited ${ns(n.waiting_ns)}` : ''}`}</title>
               <rect x={-p.width / 2} y={-p.height / 2} width={p.width} height={p.height} rx={n.kind === 'queue' ? 19 : 4} />
               {lines(n).map((t, i) => <text y={16 + 14 * i - p.height / 2}>{t}</text>)}
-              <text y={p.height / 2 - 7} class="small">{n.path_ns ? `${pct(s)} of the path` : n.waiting_ns ? `waited ${ns(n.waiting_ns)}` : `${count(n.times)}×`}</text>
+              <text y={p.height / 2 - 7} class="small">{here?.get(n.node) ?? (n.path_ns ? `${pct(s)} of the path` : n.waiting_ns ? `waited ${ns(n.waiting_ns)}` : `${count(n.times)}×`)}</text>
             </g>
           );
         })}
@@ -78,11 +90,11 @@ export function GraphPanel() {
         <label>Show <select value={which} onChange={(e) => { setWhich(e.currentTarget.value as any); setPart(e.currentTarget.value === 'graph' ? 'nodes' : 'path'); }}><option value="graph">threads and queues: who waits on whom</option><option value="states_graph">states and transitions</option></select></label>
         <label><input type="checkbox" checked={part === 'path'} onChange={(e) => setPart(e.currentTarget.checked ? 'path' : 'nodes')} /> only where the critical path is for 0.2 % and more</label>
       </div>
-      {selected.value && <Scope>Numbers are of the whole run; what the selected threads have no part in is pale.</Scope>}
+      {selected.value && <Scope>{`Numbers ${which === 'graph' ? 'that do not say “selected”, lines and the table ' : ''}are of the whole run; what the selected threads have no part in is pale.`}</Scope>}
       {!g ? <Absent of={which} what="graph" /> : seen && <>
         <Drawing g={g} part={part} />
         {g.left_out.nodes > 0 && <p class="more">{count(g.left_out.nodes)} nodes with {ns(g.left_out.time_ns)} are left out; <code>longpole graph</code> draws more.</p>}
-        <details><summary>As a table</summary><Table name="edges of the graph" rows={g.edges} columns={[['from', (e: Row) => title(g.nodes[e.from])], ['to', (e: Row) => title(g.nodes[e.to])], ['what', (e: Row) => e.name],
+        <details><summary>As a table</summary><Table name="edges of the graph" rows={g.edges} columns={[['from', (e: Row) => title(g.nodes[e.from])], ['to', (e: Row) => g.nodes[e.to] ? title(g.nodes[e.to]) : ''], ['what', (e: Row) => e.name],
           ['of the path', (e: Row) => e.path_ns, (e: Row) => ns(e.path_ns)], ['times', (e: Row) => e.times, (e: Row) => count(e.times)], ['waited', (e: Row) => e.waiting_ns, (e: Row) => ns(e.waiting_ns)]]} /></details>
       </>}
     </div>

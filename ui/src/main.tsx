@@ -7,7 +7,7 @@ import { PALETTE, T, count, doc, forgetColors, ns } from './data';
 import { Deadlock, Noc, Memory, Network, isNetwork } from './extras';
 import { Flame } from './flame';
 import { GraphPanel } from './graph';
-import { Answer, Connections, Locks, Quality, Queues, Selection, Threads, WhatIf } from './panels';
+import { Answer, Connections, Locks, Quality, Queues, Scope, Selection, Threads, WhatIf } from './panels';
 import { clear, connection, lanes, panel, range, search, selected, startHash, view, whole } from './select';
 import { loadBins } from './tiles';
 import { Timeline, first, forgetPatterns, go, pan, scrollLanes, shown as rowsShown, swatch, tip, zoom } from './timeline';
@@ -45,6 +45,7 @@ function TimelinePanel() {
       </div>
       <Timeline />
       <Legend />
+      {lanes.value && T.queues.length > 0 && <Scope>Queues beneath the lanes are of all threads.</Scope>}
       <Selection />
       <h3>Threads</h3>
       <Threads />

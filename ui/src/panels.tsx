@@ -3,7 +3,7 @@
 import { useMemo, useState } from 'preact/hooks';
 import { T, count, doc, ns, pct, times, type Row } from './data';
 import { Plot } from './plot';
-import { chooseConnection, connection, lanes, pathSums, range, search, selected, stateSums, sums, toggleLane } from './select';
+import { chooseConnection, connection, lanes, pathSums, range, search, selected, stateSums, sums, toggleLane, waitsOf } from './select';
 import { Bar, Table } from './table';
 import { swatch } from './timeline';
 
@@ -14,16 +14,17 @@ export const Scope = ({ children }: { children: string }) => (selected.value ? <
 const total = (m: Map<number, number>) => [...m.values()].reduce((a, b) => a + b, 0);
 
 export function Selection() {
-  const path = pathSums.value, all = total(path) || 1;
-  if (!selected.value || !sums.value) return null;
-  const rows = [...path].filter(([s]) => s >= 0).sort((a, b) => b[1] - a[1]);
+  const path = sums.value?.path;
+  if (!selected.value || !path) return null;
+  const all = total(path), state = (r: [number, number]) => T!.steps[r[0]][1], who = (r: [number, number]) => T!.lanes[T!.steps[r[0]][0]]?.name ?? 'others';
+  const rows = [...path].filter((r) => state(r) >= 0).sort((a, b) => b[1] - a[1]);
   return (
     <div class="box">
       <h3>In the selection</h3>
-      <p>The critical path is {ns(total(path))} long there{within()}{lanes.value ? `, in ${lanes.value.size} thread${lanes.value.size > 1 ? 's' : ''}` : ''}.</p>
-      <Table name="the path in the selection" limit={8} rows={rows} columns={[
-        ['state', (r) => T!.states[r[0]].name, (r) => <><i class={swatch(r[0])} /> {T!.states[r[0]].name}</>],
-        ['where', (r) => T!.states[r[0]].where], ['on the path', (r) => r[1], (r) => ns(r[1])], ['share', (r) => r[1], (r) => <>{pct(r[1] / all)} <Bar of={r[1] / all} /></>]]} />
+      <p>The critical path is {ns(all)} long there{within()}{lanes.value ? `, in ${lanes.value.size} thread${lanes.value.size > 1 ? 's' : ''}` : ''}.{connection.value !== null ? ' A connection is selected as its time and the threads that served it, whatever else they did then.' : ''}</p>
+      {rows.length > 0 && <Table name="the path in the selection" limit={8} rows={rows} columns={[
+        ['state', (r) => T!.states[state(r)].name, (r) => <><i class={swatch(state(r))} /> {T!.states[state(r)].name}</>], ['who', who],
+        ['where', (r) => T!.states[state(r)].where], ['on the path', (r) => r[1], (r) => ns(r[1])], ['share', (r) => r[1], (r) => <>{pct(r[1] / all)} <Bar of={r[1] / all} /></>]]} />}
     </div>
   );
 }
@@ -44,21 +45,22 @@ export function Answer() {
   return (
     <>
       <p class="finding">{a.finding} <span class="sure">({a.certainty})</span></p>
+      <Scope>The sentence above, the predicted gains and what to be careful about are of the whole run; the path is of the selection.</Scope>
       <Selection />
       <h3>What a fix would buy</h3>
       <Table name="predicted gains" limit={6} rows={fixes} columns={[
         ['if it took less', (o) => o[0].state], ['of the path', (o) => o[0].share, (o) => <>{pct(o[0].share)} <Bar of={o[0].share} /></>],
         ...[10, 25, 50, 100].map((p) => [p === 100 ? 'gone' : `−${p} %`, (o: Row[]) => o.find((x) => x.reduction_percent === p)?.predicted_speedup ?? 0,
           (o: Row[]) => gain(o.find((x) => x.reduction_percent === p))] as any),
-        ['helps until', (o) => o[0].helps_until_percent, (o) => (o[0].helps_until_percent >= 100 ? 'all of it' : `${o[0].helps_until_exact ? '' : 'at least '}−${o[0].helps_until_percent.toFixed(0)} %`)],
+        ['helps until', (o) => o[0].helps_until_percent, (o) => (o[0].helps_until_percent >= 100 ? 'all of it' : `${o[0].helps_until_exact ? '' : 'at least '}${o[0].helps_until_percent < 1 ? '<1' : `−${o[0].helps_until_percent.toFixed(0)}`} %`)],
         ['then it is', (o) => o[0].next_bottleneck]]} />
-      <p class="more">Predicted from the longest path with less of that state. Small: the interval of that and of replays of the run with other waits, where they were made{doc.whatif?.replayed ? ` (replay repeats the run itself within ${pct(Math.abs(doc.whatif.replay_error))})` : ''}. The whole run, whatever is selected.</p>
+      <p class="more">Predicted from the longest path with less of that state. Small: the interval of that and of replays of the run with other waits, where they were made{doc.whatif?.replayed ? ` (replay repeats the run itself within ${pct(Math.abs(doc.whatif.replay_error))})` : ''}.</p>
       {a.caveats.length > 0 && <><h3>What to be careful about</h3><ul>{a.caveats.map((c: string) => <li>{c}</li>)}</ul></>}
-      <h3>The critical path, {ns(a.elapsed_ns)}</h3>
+      {!(selected.value && sums.value) && <><h3>The critical path, {ns(a.elapsed_ns)}</h3>
       <Table name="the critical path" rows={a.path.filter((r: Row) => has(r.state + r.actor + r.where))} columns={[
         ['state', (r: Row) => r.state], ['who', (r: Row) => r.actor], ['where', (r: Row) => r.where], ['time', (r: Row) => r.path_ns, (r: Row) => ns(r.path_ns)],
         ['share', (r: Row) => r.share, (r: Row) => <>{pct(r.share)} <Bar of={r.share} /></>], ['waiting', (r: Row) => r.waiting_share, (r: Row) => pct(r.waiting_share)],
-        ['visits', (r: Row) => r.visits, (r: Row) => count(r.visits)]]} />
+        ['visits', (r: Row) => r.visits, (r: Row) => count(r.visits)]]} /></>}
     </>
   );
 }
@@ -163,28 +165,30 @@ export function WhatIf() {
   );
 }
 
-// Time of a queue's states in the selection.
-const ofQueue = (name: string, waits: boolean) => {
-  let v = 0;
-  for (const [k, x] of stateSums.value) if (T!.states[k].queue === name && T!.states[k].waits === waits) v += x;
-  return v;
-};
-const selectedColumns = (key: string): any[] => (selected.value && T ? [['waited, selected', (l: Row) => ofQueue(l[key], true), (l: Row) => ns(ofQueue(l[key], true))]] : []);
+// Waits for queues in the selection: who was waited for most comes first, in columns of their own.
+const MARKED = 'Columns marked “selected” are of the selection, and rows are in their order; the other columns';
+function inSelection(rows: Row[], key: string): { rows: Row[]; columns: any[] } {
+  if (!selected.value || !T || !sums.value) return { rows, columns: [] };
+  const waited = waitsOf(stateSums.value), onPath = waitsOf(pathSums.value), of = (m: Map<string, number>, r: Row) => m.get(r[key]) ?? 0;
+  const column = (title: string, m: Map<string, number>) => [title, (r: Row) => of(m, r), (r: Row) => ns(of(m, r))];
+  return { rows: [...rows].sort((a, b) => of(waited, b) - of(waited, a)), columns: [column('waited, selected', waited), column('on the path, selected', onPath)] };
+}
 
 export function Locks() {
   const l = doc.locks;
   if (!l?.locks.length) return <Absent of="locks" what="locks" />;
-  const q = (l: Row, d: string, k: string) => l[d]?.[k] ?? 0;
-  const quantile = (title: string, d: string, k: string): any => [title, (r: Row) => q(r, d, k), (r: Row) => ns(q(r, d, k))];
+  const q = (l: Row, d: string, k: string) => l[d]?.[k] ?? 0, here = inSelection(l.locks, 'lock'), some = (v: number) => (v ? ns(v) : '–');
+  const quantile = (title: string, d: string, k: string): any => [title, (r: Row) => q(r, d, k), (r: Row) => some(q(r, d, k))];
   return (
     <>
-      <Table name="locks" rows={l.locks.filter((r: Row) => has(r.lock))} columns={[
-        ['lock', (r: Row) => r.lock], ['on the path', (r: Row) => r.path_ns ?? 0, (r: Row) => <>{ns(r.path_ns ?? 0)} <Bar of={r.path_share ?? 0} /></>], ...selectedColumns('lock'),
+      <Scope>{`${MARKED} and the places are of the whole run.`}</Scope>
+      <Table name="locks" rows={here.rows.filter((r: Row) => has(r.lock))} columns={[
+        ['lock', (r: Row) => r.lock], ['on the path', (r: Row) => r.path_ns ?? 0, (r: Row) => <>{ns(r.path_ns ?? 0)} <Bar of={r.path_share ?? 0} /></>], ...here.columns,
         ['held half as long', (r: Row) => r.halved_hold?.predicted_speedup ?? 0, (r: Row) => (r.halved_hold ? times(r.halved_hold.predicted_speedup) : '–')],
         ['taken', (r: Row) => r.acquisitions, (r: Row) => count(r.acquisitions)], ['had to wait', (r: Row) => r.contended_share, (r: Row) => pct(r.contended_share)],
-        ['waited', (r: Row) => q(r, 'wait', 'total_ns'), (r: Row) => ns(q(r, 'wait', 'total_ns'))], ['held', (r: Row) => r.held_ns ?? 0, (r: Row) => ns(r.held_ns ?? 0)],
-        quantile('hold p50', 'hold_distribution', 'p50_ns'), quantile('p99', 'hold_distribution', 'p99_ns'), quantile('wait p50', 'wait_distribution', 'p50_ns'),
-        quantile('p99', 'wait_distribution', 'p99_ns'), ['convoys', (r: Row) => r.convoys ?? 0], ['threads', (r: Row) => r.threads]]} />
+        ['waited', (r: Row) => q(r, 'wait', 'total_ns'), (r: Row) => some(q(r, 'wait', 'total_ns'))], ['held', (r: Row) => r.held_ns ?? 0, (r: Row) => ns(r.held_ns ?? 0)],
+        quantile('hold p50', 'hold_distribution', 'p50_ns'), quantile('hold p99', 'hold_distribution', 'p99_ns'), quantile('wait p50', 'wait_distribution', 'p50_ns'),
+        quantile('wait p99', 'wait_distribution', 'p99_ns'), ['convoys', (r: Row) => r.convoys ?? 0], ['threads', (r: Row) => r.threads]]} />
       {l.locks.slice(0, 5).map((k: Row) => k.sites?.length > 0 && has(k.lock) && (
         <details><summary>Where {k.lock} is taken</summary>
           <Table name={`sites of ${k.lock}`} rows={k.sites} columns={[['where', (r: Row) => r.where], ['taken', (r: Row) => r.acquisitions, (r: Row) => count(r.acquisitions)],
@@ -195,7 +199,8 @@ export function Locks() {
 }
 
 export function Queues() {
-  const h = doc.histograms?.queues ?? [], [which, setWhich] = useState(0), [what, setWhat] = useState('wait_data');
+  const h = doc.histograms?.queues ?? [], [which, choose] = useState(0), first = (i: number) => Object.keys(h[i]?.histograms ?? {}).find((k) => h[i].histograms[k].buckets.length) ?? 'wait_data';
+  const [what, setWhat] = useState(() => first(0)), setWhich = (i: number) => { choose(i); if (!h[i].histograms[what]?.buckets.length) setWhat(first(i)); };
   const rows: Row[] = doc.queues?.queues ?? [];
   const one = h[which], d = one?.histograms[what];
   const plot = useMemo(() => {
@@ -219,22 +224,24 @@ export function Queues() {
     return { x: x.filter((_: number, i: number) => inside[i]), y: [one.arrived_units, one.departed_units].map((a: number[]) => a.filter((_, i) => inside[i])) };
   }, [which, range.value]);
   if (!rows.length) return <Absent of="queues" what="queues" />;
+  const here = inSelection(rows, 'queue');
   return (
     <>
-      <Table name="queues" rows={rows.filter((r) => has(r.queue))} limit={10} click={(r) => { const i = h.findIndex((x: Row) => x.queue === r.queue); if (i >= 0) setWhich(i); }} chosen={(r) => r.queue === one?.queue} columns={[
-        ['queue', (r) => r.queue], ['type', (r) => r.type], ['waits for units', (r) => r.waits_for_data, (r) => count(r.waits_for_data)], ['waited for units', (r) => r.wait_for_data_ns, (r) => ns(r.wait_for_data_ns)],
-        ['waited for room', (r) => r.wait_for_space_ns, (r) => ns(r.wait_for_space_ns)], ...selectedColumns('queue'), ['units in', (r) => r.enqueued_units, (r) => count(r.enqueued_units)],
-        ['most in it', (r) => r.max_units, (r) => count(r.max_units)], ['mean', (r) => r.mean_units, (r) => r.mean_units.toFixed(2)]]} />
+      <Scope>{`${MARKED} are of the whole run.`}</Scope>
+      <Table name="queues" rows={here.rows.filter((r) => has(r.queue))} limit={10} click={(r) => { const i = h.findIndex((x: Row) => x.queue === r.queue); if (i >= 0) setWhich(i); }} chosen={(r) => r.queue === one?.queue} columns={[
+        ['queue', (r) => r.queue, (r) => `${r.queue}${r.members > 1 ? ` ×${count(r.members)}` : ''}`], ['type', (r) => (r.type === 'nothing' ? '' : r.type)], ['waits for units', (r) => r.waits_for_data, (r) => count(r.waits_for_data)], ['waited for units', (r) => r.wait_for_data_ns, (r) => ns(r.wait_for_data_ns)],
+        ['waited for room', (r) => r.wait_for_space_ns, (r) => ns(r.wait_for_space_ns)], ...here.columns, ['units in', (r) => r.enqueued_units, (r) => count(r.enqueued_units)],
+        ['most in one', (r) => r.max_units, (r) => count(r.max_units)], ['mean, of all', (r) => r.mean_units, (r) => r.mean_units.toFixed(2)]]} />
       {one && <>
         <div class="row">
           <label>Queue <select value={which} onChange={(e) => setWhich(Number(e.currentTarget.value))}>{h.map((x: Row, i: number) => <option value={i}>{x.queue}</option>)}</select></label>
           <label>Histogram of <select value={what} onChange={(e) => setWhat(e.currentTarget.value)}>{Object.entries<Row>(one.histograms).map(([k, v]) => <option value={k}>{v.text}</option>)}</select></label>
         </div>
-        <Scope>Histograms are of the whole run; units a slot are of the selected time.</Scope>
+        <Scope>The histogram is of the whole run; units that came and went are of the selected time, of all threads.</Scope>
         <div class="two">
-          <div>{plot ? <Plot label={`histogram of ${d.text} of ${one.queue}`} x={plot.x} y={plot.y} log={plot.log} xLabel={d.text} xText={plot.isNs ? ns : count} yText={plot.countNs ? ns : count}
+          <div>{plot ? <Plot label={`histogram of ${d.text} of ${one.queue}`} x={plot.x} y={plot.y} log={plot.log} xLabel={d.text} xText={plot.isNs ? ns : count} yText={plot.countNs ? ns : count} counts={!plot.countNs}
             series={[{ label: 'count', color: '--s0', steps: true, fill: true }]} /> : <p class="absent">None of these in this queue.</p>}</div>
-          <div>{rate && rate.x.length > 1 && <Plot label={`units a slot of ${one.queue}`} x={rate.x} y={rate.y} xLabel="time" xText={ns} yText={count}
+          <div>{rate && rate.x.length > 1 && <Plot label={`units a slot of ${one.queue}`} x={rate.x} y={rate.y} xLabel="time" xText={ns} yText={count} counts
             series={[{ label: 'came', color: '--s0', steps: true }, { label: 'went', color: '--s4', steps: true, dash: [5, 3] }]} />}</div>
         </div>
       </>}
@@ -242,20 +249,26 @@ export function Queues() {
   );
 }
 
+// What the selected threads, or the groups that they are of, have served.
+const servedBy = (c: Row) => new Set<number>(c.actors.filter((a: Row) => [...lanes.value!].some((i) => [T!.lanes[i].name, T!.lanes[i].group].includes(a.actor))).flatMap((a: Row) => a.connections));
 export function Connections() {
   const c = doc.connections;
   if (!c) return <Absent of="connections" what="connections" />;
-  return <Table name="connections" rows={c.connections} click={(r: Row) => chooseConnection(connection.value === r.connection ? null : r.connection)} chosen={(r: Row) => connection.value === r.connection} columns={[
+  const all: Row[] = c.connections, r = range.value, served = lanes.value && servedBy(c), here = connection.value !== null ? all
+    : all.filter((x) => (!r || (x.start_ns - T!.start_ns < r[1] && x.end_ns - T!.start_ns > r[0])) && (!served || served.has(x.connection)));
+  return <><Scope>{`${connection.value !== null ? 'All connections' : `${count(here.length)} of ${count(all.length)} connections have a part in the selection`}; numbers are of each connection's whole path.`}</Scope>
+    <Table name="connections" rows={here} click={(r: Row) => chooseConnection(connection.value === r.connection ? null : r.connection)} chosen={(r: Row) => connection.value === r.connection} columns={[
     ['connection', (r: Row) => r.connection], ['path', (r: Row) => r.path_ns, (r: Row) => ns(r.path_ns)], ['from', (r: Row) => r.start_ns, (r: Row) => ns(r.start_ns - (T?.start_ns ?? 0))],
-    ['threads', (r: Row) => r.actors ?? 0], ['most of it', (r: Row) => r.states?.[0]?.state ?? '', (r: Row) => (r.states?.[0] ? `${pct(r.states[0].share)} ${r.states[0].state}` : '')]]} />;
+    ['threads', (r: Row) => r.actors ?? 0], ['most of it', (r: Row) => r.states?.[0]?.state ?? '', (r: Row) => (r.states?.[0] ? `${pct(r.states[0].share)} ${r.states[0].state}` : '')]]} /></>;
 }
 
 export function Quality() {
   const t = doc.trace, cost = t?.recording_cost;
   return (
     <>
+      <Scope>Of the whole recording, whatever is selected.</Scope>
       {t && <dl>
-        <dt>Command</dt><dd><code>{t.command}</code> on {t.host}, {t.processors} processors</dd>
+        <dt>Command</dt><dd><code>{t.command}</code> {t.host && ` on ${t.host}`}{t.processors > 0 && `, ${t.processors} processors`}</dd>
         <dt>Trace</dt><dd>{t.path}: {count(t.records)} records, {count(t.file_bytes)} bytes{t.readable_bytes < t.file_bytes ? `, of which only ${count(t.readable_bytes)} could be read` : ''}; recorded by {t.recorded_by}, page by {doc.tool}</dd>
         {doc.answer && <><dt>Explained</dt><dd>{pct(doc.answer.explained_share)} of the path; {ns(doc.answer.unexplained_ns)} are waits that no recorded event ended</dd></>}
         {doc.whatif && <><dt>Replay</dt><dd>{doc.whatif.replayed ? `repeats the unedited run within ${pct(Math.abs(doc.whatif.replay_error))}` : 'was left out: the log would not fit in memory'}</dd></>}

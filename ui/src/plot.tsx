@@ -4,10 +4,12 @@ import uPlot from 'uplot';
 import { useEffect, useRef } from 'preact/hooks';
 import { color } from './data';
 
+// Steps of an axis of whole numbers.
+const COUNTS = Array.from({ length: 36 }, (_, i) => [1, 2, 5][i % 3] * 10 ** Math.floor(i / 3));
 export type Series = { label: string; color: string; steps?: boolean; points?: boolean; fill?: boolean; dash?: number[]; value?: (v: number) => string };
-export function Plot({ x, y, series, xLabel, log, xText, yText, label, height = 220, mark }: {
+export function Plot({ x, y, series, xLabel, log, xText, yText, label, height = 220, mark, counts }: {
   x: number[]; y: (number | null)[][]; series: Series[]; xLabel?: string; log?: boolean; label: string; height?: number;
-  xText: (v: number) => string; yText: (v: number) => string; mark?: number;
+  xText: (v: number) => string; yText: (v: number) => string; mark?: number; counts?: boolean;
 }) {
   const ref = useRef<HTMLDivElement>(null);
   useEffect(() => {
@@ -18,7 +20,7 @@ export function Plot({ x, y, series, xLabel, log, xText, yText, label, height = 
         width: Math.max(box.clientWidth, 200), height, padding: [8, 30, 0, 0], legend: { live: mark === undefined },
         scales: { x: { time: false, distr: log ? 3 : 1 }, y: { range: (_: unknown, a: number, b: number) => [Math.min(a, 0), b > a ? b * 1.05 : a + 1] } },
         axes: [{ ...axis, label: xLabel, labelSize: 18, values: (_: uPlot, v: number[]) => v.map((n) => (n === null ? '' : xText(n))) },
-          { ...axis, size: 74, values: (_: uPlot, v: number[]) => v.map(yText) }],
+          { ...axis, size: 74, incrs: counts ? COUNTS : undefined, values: (_: uPlot, v: number[]) => v.map(yText) }],
         series: [{ label: xLabel ?? '', value: (_: uPlot, v: number | null) => (v === null ? '–' : xText(v)) },
           ...series.map((s) => ({
             label: s.label, stroke: color(s.color), width: s.points ? 0 : 2, dash: s.dash, fill: s.fill ? color(`${s.color}-soft`) : undefined,

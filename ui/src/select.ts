@@ -79,7 +79,9 @@ export function chooseConnection(id: number | null) {
 // Time in each state within the selection: by lane and state, and the path's by step. Whole bins are exact; of a bin that the
 // range cuts, the slices say it where they are there, else it counts in proportion, and `within` says what that can be off by.
 export type Sums = { lane: Map<number, number>[]; path: Map<number, number>; within: number; ns: number };
-const put = (m: Map<number, number>, k: number, x: number) => x > 0 && m.set(k, (m.get(k) ?? 0) + x);
+function put<K>(m: Map<K, number>, k: K, x: number) {
+  if (x > 0) m.set(k, (m.get(k) ?? 0) + x);
+}
 function slices(a: number, b: number, all: Map<number, number>[]): boolean {
   const parts: [Tile, number, number][] = [];
   if (!walk(a, b, 0, (t, x, y) => parts.push([t, x, y])) || parts.some(([t]) => !t.leaf)) return false;
@@ -117,6 +119,12 @@ export const stateSums = computed(() => {
   for (const l of sums.value?.lane ?? []) for (const [k, v] of l) m.set(k, (m.get(k) ?? 0) + v);
   return m;
 });
+// Waits by the name of the queue that they are for.
+export function waitsOf(m: Map<number, number>) {
+  const by = new Map<string, number>();
+  for (const [k, v] of m) if (k >= 0 && T!.states[k].waits && T!.states[k].queue) put(by, T!.states[k].queue, v);
+  return by;
+}
 export const pathSums = computed(() => {
   const m = new Map<number, number>();
   for (const [k, v] of sums.value?.path ?? []) m.set(T!.steps[k][1], (m.get(T!.steps[k][1]) ?? 0) + v);

@@ -14,7 +14,7 @@ export function Table<R>({ columns, rows, limit = 15, name, click, chosen }: {
   const isText = columns.map((c) => rows.length > 0 && typeof c[1](rows[0]) === 'string');
   return (
     <div class="scroll" tabIndex={0} role="region" aria-label={name}>
-      <table>
+      <table class={columns.length < 5 ? 'few' : ''}>
         <thead>
           <tr>
             {columns.map((c, i) => (

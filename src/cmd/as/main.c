@@ -3,7 +3,8 @@
  * main.c - `as`, as `longpole cc` lets the compiler see it: rewrites what a compiler made, then
  * calls the real assembler. Anything that it cannot rewrite is assembled as it is, and said.
  *
- * LONGPOLE_CC_LEVEL says how much is recorded; LONGPOLE_CC_VERBOSE=1 prints counts;
+ * LONGPOLE_CC_LEVEL says how much is recorded, LONGPOLE_CC_RECORDER=tsan that the compiler says
+ * what is accessed (then only calls are rewritten); LONGPOLE_CC_VERBOSE=1 prints counts;
  * LONGPOLE_CC_KEEP names a directory for the rewritten text; LONGPOLE_AS is the real assembler.
  */
 #include "rewrite/rewrite.h"
@@ -24,7 +25,7 @@ enum { OURS = 1, READ_STEP = 1 << 20, READ_LIMIT = 1 << 30, NOT_RUN = -1 };
 struct job {
 	char **argv; /* of the real assembler; [input] and [output + 1] are replaced */
 	int argc, input, output;
-	bool reads_stdin, pic;
+	bool reads_stdin, pic, tsan;
 	unsigned level;
 	const char *assembler, *name; /* of the input, for messages */
 	char directory[PATH_MAX];
@@ -193,7 +194,10 @@ static enum base_status learn(struct job *j, struct rewrite *w)
 /* The exit status, or NOT_RUN: assemble it as it is. */
 static int rewrite(struct job *j, const struct base_str *text)
 {
-	struct rewrite_options options = {.size = sizeof options, .level = j->level, .pic = j->pic};
+	struct rewrite_options options = {.size = sizeof options,
+		.level = j->level,
+		.accesses_are_calls = j->tsan,
+		.pic = j->pic};
 	struct rewrite *w = NULL;
 	struct base_str out = {0};
 	char path[PATH_MAX];
@@ -272,10 +276,12 @@ int main(int argc, char **argv)
 	struct job j = {.argv = argv, .argc = argc, .name = "standard input"};
 	struct base_str text = {0};
 	const char *level = getenv("LONGPOLE_CC_LEVEL"), *pic = getenv("LONGPOLE_CC_PIC");
-	const char *tmp = getenv("TMPDIR");
+	const char *tmp = getenv("TMPDIR"), *recorder = getenv("LONGPOLE_CC_RECORDER");
 	j.assembler = find_assembler(assembler);
 	j.level = level && *level >= '1' && *level <= '3' ? (unsigned)(*level - '0') : 3;
 	j.pic = pic && *pic == '1';
+	j.tsan = recorder && !strcmp(recorder, "tsan");
+	j.level = j.tsan && j.level > 2 ? 2 : j.level;
 	argv[0] = (char *)j.assembler;
 	if (!parse(&j)) {
 		execv(j.assembler, argv);
