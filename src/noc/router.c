@@ -823,3 +823,35 @@ bool noc_router_step(struct noc_network *n, uint32_t router)
 		return n->speculative ? step(&h, 1, true) : step(&h, 1, false);
 	return n->speculative ? step(&h, n->words, true) : step(&h, n->words, false);
 }
+
+void noc_router_fetch(const struct noc_network *n, uint32_t router)
+{
+	const uint64_t *sets = noc_sets(n, router);
+	const struct noc_port_state *port = n->port + (size_t)router * n->ports;
+	for (uint32_t w = 0; w < n->words; w++)
+		for (uint64_t bits = sets[w] | sets[n->words + w] | sets[2 * (size_t)n->words + w];
+			bits; bits &= bits - 1) {
+			uint32_t vc = w * 64 + (uint32_t)__builtin_ctzll(bits);
+			__builtin_prefetch(noc_input(n, router * n->router_vcs + vc), 1);
+			__builtin_prefetch(&port[n->port_of[vc]], 1);
+		}
+}
+
+void noc_router_fetch_near(const struct noc_network *n, uint32_t router)
+{
+	const uint64_t *sets = noc_sets(n, router);
+	const struct noc_port_state *port = n->port + (size_t)router * n->ports;
+	const struct noc_output_vc *out_vc = n->out_vc + (size_t)router * n->router_vcs;
+	for (uint32_t w = 0; w < n->words; w++)
+		for (uint64_t bits = sets[n->words + w] | sets[2 * (size_t)n->words + w]; bits;
+			bits &= bits - 1) {
+			uint32_t vc = w * 64 + (uint32_t)__builtin_ctzll(bits);
+			struct noc_input_vc *in = noc_input(n, router * n->router_vcs + vc);
+			uint32_t out =
+				in->state == NOC_VC_ACTIVE ? in->out_port : noc_routes(in)->port;
+			uint32_t flit = noc_flits(n, in)[in->first];
+			__builtin_prefetch(&port[out], 1);
+			__builtin_prefetch(&out_vc[(size_t)out * n->vcs], 1);
+			__builtin_prefetch(&n->pool.packet[flit >> NOC_FLIT_SHIFT], 1);
+		}
+}
