@@ -9,11 +9,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <string.h>
 #include <unistd.h>
 
 enum {
 	NS_PER_US = 1000,
 	INTERVAL_DEFAULT_US = 200,
+	SLEEP_DEFAULT_US = 10000,
 	INTERVAL_LEAST_NS = 20000,
 	ITERATIONS_MAX = 100000
 };
@@ -24,11 +26,11 @@ static const struct cmd_option option[] = {
 		"(default "
 		"2)"},
 	{"interval", 'i', "TIME", NULL,
-		"a thread that is in such a loop gives way after so much of its processor time "
-		"(default 200us)"},
+		"where a loop can have no breakpoint, a thread in it gives way after so much of "
+		"its processor time (default 200us)"},
 	{"sleep", 0, "TIME", NULL,
-		"sleep until a word that it polls has changed, at most so long, instead of "
-		"yielding"},
+		"who yielded and spins on sleeps until a word that it polls has changed, at most "
+		"so long (default 10ms; 0: it yields again)"},
 	{"always", 0, NULL, NULL, "also when there are processors enough for all"},
 	{"quiet", 'q', NULL, NULL, "say nothing at the end"},
 	{"output", 'o', "FILE", "@file", "write what was done to FILE, not to standard error"},
@@ -43,7 +45,7 @@ const struct cmd_details cmd_details_run = {
 	.option = option,
 	.nr_options = BASE_COUNT(option),
 	.example = {"longpole run --spin-yield 2 ./solver --threads 8",
-		"longpole run --sleep 1ms --json -o gave-way.json ./server"},
+		"longpole run --sleep 0 --json -o gave-way.json ./server"},
 };
 
 static void add_finding(struct base_str *out, const struct record_spin_yield *y)
@@ -79,8 +81,13 @@ static void text(struct base_str *out, const struct record_spin_yield *y)
 	if (y->nr_samples)
 		base_str_addf(out,
 			"signals: %" PRIu64 " to at most %" PRIu64 " threads, %" PRIu64
-			" of them met one in a loop that spins\n",
-			y->nr_samples, y->nr_armed, y->nr_spinning);
+			" of them met one in a loop that spins; %" PRIu64 " loops had a breakpoint",
+			y->nr_samples, y->nr_armed, y->nr_spinning, y->nr_placed);
+	if (y->nr_samples && y->nr_dropped)
+		base_str_addf(
+			out, " (%" PRIu64 " cost more than they brought: given up)", y->nr_dropped);
+	if (y->nr_samples)
+		base_str_add(out, "\n");
 	if (y->nr_sleeps) {
 		base_str_addf(out, "slept %" PRIu64 " times, for ", y->nr_sleeps);
 		base_str_add_ns(out, y->slept_ns);
@@ -111,18 +118,21 @@ static json_t *json_of(const struct record_spin_yield *y)
 		"looks_crowded", integer(y->nr_crowded), "glances", integer(y->nr_glances),
 		"bursts", integer(y->nr_bursts), "bursts_spinning", integer(y->nr_spins),
 		"bursts_refused", integer(y->nr_refused), "stopped_ns", integer(y->stopped_ns));
-	json_t *more = json_pack(
-		"{s:s?, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "unable",
+	json_t *more = json_pack("{s:s?, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "unable",
 		y->unable, "loops", integer(y->nr_loops), "loops_by_code", integer(y->nr_by_code),
+		"loops_placed", integer(y->nr_placed), "places_dropped", integer(y->nr_dropped),
 		"places", integer(y->nr_places), "first_loop_ns", integer(y->first_ns),
-		"threads_armed", integer(y->nr_armed), "threads_blocking", integer(y->nr_blocked),
-		"signals", integer(y->nr_samples), "signals_spinning", integer(y->nr_spinning),
-		"yields", integer(y->nr_yields), "sleeps", integer(y->nr_sleeps),
-		"sleeps_ended_by_change", integer(y->nr_changed), "slept_ns", integer(y->slept_ns));
-	if (json_object_update(result, more)) { /* (no memory: the writer says so) */
-		json_decref(result);
+		"threads_armed", integer(y->nr_armed), "threads_blocking", integer(y->nr_blocked));
+	json_t *gave = json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "signals",
+		integer(y->nr_samples), "signals_spinning", integer(y->nr_spinning), "yields",
+		integer(y->nr_yields), "yielded_ns", integer(y->yielded_ns), "sleeps",
+		integer(y->nr_sleeps), "sleeps_ended_by_change", integer(y->nr_changed), "slept_ns",
+		integer(y->slept_ns));
+	if (json_object_update(result, more) || json_object_update(result, gave)) {
+		json_decref(result); /* (no memory: the writer says so) */
 		result = NULL;
 	}
+	json_decref(gave);
 	json_decref(more);
 	return json_pack("{s:s, s:s, s:o}", "schema", "longpole/run/2", "tool",
 		"longpole " LONGPOLE_VERSION, "result", result);
@@ -149,11 +159,21 @@ static bool answer(struct cmd *c, const struct record_spin_yield *y)
 	return whole;
 }
 
+static bool take_sleep(struct cmd *c, uint64_t *ns)
+{
+	const char *text = cmd_value(c, "sleep");
+	if (!text || strcmp(text, "0"))
+		return cmd_value_time(c, "sleep", ns);
+	*ns = 0;
+	return true;
+}
+
 int cmd_run_run(struct cmd *c)
 {
 	uint64_t iterations = RECORD_SPIN_ITERATIONS_DEFAULT;
 	struct record_spin_yield_options o = {.argv = c->operand,
 		.interval_ns = INTERVAL_DEFAULT_US * NS_PER_US,
+		.sleep_ns = SLEEP_DEFAULT_US * NS_PER_US,
 		.always = cmd_given(c, "always")};
 	struct record_spin_yield y;
 	if (!c->nr_operands) {
@@ -161,8 +181,7 @@ int cmd_run_run(struct cmd *c)
 		return RECORD_SPIN_EXIT_OURS;
 	}
 	if (!cmd_value_count(c, "spin-yield", &iterations) ||
-		!cmd_value_time(c, "interval", &o.interval_ns) ||
-		!cmd_value_time(c, "sleep", &o.sleep_ns))
+		!cmd_value_time(c, "interval", &o.interval_ns) || !take_sleep(c, &o.sleep_ns))
 		return RECORD_SPIN_EXIT_OURS;
 	if (!iterations || iterations > ITERATIONS_MAX || o.interval_ns < INTERVAL_LEAST_NS) {
 		cmd_usage(c, "--spin-yield 1 to %d, --interval %d ns or more", ITERATIONS_MAX,

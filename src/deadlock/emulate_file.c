@@ -317,16 +317,46 @@ static bool has_twin(struct deadlock_copy *c, int fd, const struct deadlock_file
 	return false;
 }
 
-/* Somebody holds a lock on that file: `by`, or anybody (0), who is not `other_than`. */
-static bool is_locked(
-	const struct deadlock_copy *c, const struct deadlock_file *file, pid_t by, pid_t other_than)
+/* Another process holds a lock on that file. */
+static bool is_locked_by_others(const struct deadlock_copy *c, const struct deadlock_file *file)
 {
 	const char *rest = deadlock_world_locks(c->world);
 	struct deadlock_file_lock lock;
 	while (deadlock_parse_file_lock(&rest, &lock))
 		if (!lock.is_blocked && lock.inode == file->inode && lock.device == file->device &&
-			(!by || lock.pid == by) && (!other_than || lock.pid != other_than))
+			lock.pid != c->process->pid)
 			return true;
+	return false;
+}
+
+static bool took_lock(const struct deadlock_copy *c, int fd)
+{
+	static const char before[] = "\nlock:\t";
+	char text[4096], name[32];
+	struct deadlock_file_lock lock;
+	(void)snprintf(name, sizeof name, "fdinfo/%d", fd);
+	if (deadlock_proc_read(c->process->pid, name, text, sizeof text) <= 0)
+		return false;
+	for (const char *at = text; (at = strstr(at, before));) {
+		at += sizeof before - 1;
+		const char *line = at;
+		if (deadlock_parse_file_lock(&line, &lock) && lock.pid == c->process->pid)
+			return true;
+	}
+	return false;
+}
+
+/* The process holds a lock on the file, by whichever of its descriptors: closing any of them ends
+ * one of POSIX. (/proc/locks says it, too, but is slow to read.) */
+static bool holds_lock(struct deadlock_copy *c, const struct deadlock_file *file)
+{
+	deadlock_process_files(c->world, c->process);
+	for (size_t i = 0; i < c->process->nr_files; i++) {
+		const struct deadlock_file *other = &c->process->file[i].file;
+		if (other->kind == file->kind && other->inode == file->inode &&
+			other->device == file->device && took_lock(c, c->process->file[i].fd))
+			return true;
+	}
 	return false;
 }
 
@@ -343,7 +373,7 @@ void deadlock_copy_closing(struct deadlock_copy *c, int fd)
 	const int original = original_of(c, fd);
 	if (original < 0 || !is_open(c, fd, &file))
 		return;
-	if (file.kind == DEADLOCK_FILE_REGULAR && is_locked(c, &file, c->process->pid, 0)) {
+	if (file.kind == DEADLOCK_FILE_REGULAR && holds_lock(c, &file)) {
 		key = lock_key(&file);
 		deadlock_copy_event(c, &key);
 	}
@@ -463,7 +493,7 @@ static int64_t file_lock(struct deadlock_copy *c, int fd, bool unlocks, bool wai
 		deadlock_copy_event(c, &key);
 		return 0;
 	}
-	if (c->is_first || !is_locked(c, &file, 0, c->process->pid))
+	if (c->is_first || !is_locked_by_others(c, &file))
 		return 0;
 	return waits ? deadlock_copy_block(c, &key, "a lock of a file") : -EAGAIN;
 }

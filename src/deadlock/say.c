@@ -106,6 +106,17 @@ static void say_word(struct base_str *out, const struct deadlock_answer *a,
 		base_str_addf(out, "at 0x%" PRIx64 " of shared memory", k->at);
 }
 
+static void say_file_lock(
+	struct base_str *out, const struct deadlock_answer *a, const struct deadlock_key *k)
+{
+	const struct deadlock_wait *waiter = waiter_of(a, k);
+	base_str_add(out, "the lock on ");
+	if (waiter && waiter->kind == DEADLOCK_FILE_LOCK)
+		add_path(out, waiter);
+	else
+		base_str_addf(out, "inode %" PRIu64, k->id);
+}
+
 void deadlock_say_key(struct base_str *out, const struct deadlock_answer *a, size_t wait,
 	const struct deadlock_key *k)
 {
@@ -137,11 +148,7 @@ void deadlock_say_key(struct base_str *out, const struct deadlock_answer *a, siz
 		base_str_addf(out, "the end of thread %" PRIu64, k->id);
 		break;
 	case DEADLOCK_KEY_FILE_LOCK:
-		base_str_add(out, "the lock on ");
-		if (w->kind == DEADLOCK_FILE_LOCK && deadlock_key_equal(&w->key[0], k))
-			add_path(out, w);
-		else
-			base_str_addf(out, "inode %" PRIu64, k->id);
+		say_file_lock(out, a, k);
 		break;
 	case DEADLOCK_KEY_SYSV_SEM:
 		base_str_addf(out, "System V semaphore %" PRIu64 " of set %" PRIu64, k->at, k->id);

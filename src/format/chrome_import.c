@@ -38,7 +38,7 @@ struct chrome {
 	size_t nr_threads, thread_capacity;
 	struct base_map by_tid, process_names;
 	uint64_t nr_other, nr_damaged, nr_flows, nr_slices;
-	bool failed;
+	bool failed, cut;
 	bool own; /* of longpole's: process 0 is its critical path, which is to be found again */
 	struct format_machines *machines;
 };
@@ -59,6 +59,10 @@ static uint64_t id_of(const json_t *v)
 	uint64_t hash = 1;
 	if (json_is_integer(v))
 		return (uint64_t)json_integer_value(v);
+	if (json_is_real(v)) { /* of a file with larger integers than jansson's */
+		double r = json_real_value(v);
+		return r >= 0 && r < 0x1p63 ? (uint64_t)r : 0;
+	}
 	const char *text = json_is_string(v) ? json_string_value(v) : "";
 	for (const char *p = text; *p; p++)
 		hash = base_hash_u64(hash ^ (unsigned char)*p);
@@ -335,11 +339,72 @@ static void convert(struct chrome *c)
 	}
 }
 
+/* Bytes up to the end of the last whole event, and how deep the list of events is: 1 an array, 2 in
+ * an object; 0: none. */
+static size_t whole_events(const char *text, size_t length, unsigned *ret_depth)
+{
+	size_t end = 0;
+	unsigned depth = 0, list = 0;
+	bool quoted = false;
+	for (size_t i = 0; i < length; i++) {
+		char b = text[i];
+		if (b == '\\' && quoted)
+			i++;
+		else if (b == '"')
+			quoted = !quoted;
+		else if (quoted)
+			continue;
+		else if (b == '[' || b == '{') {
+			depth++;
+			if (b == '[' && !list)
+				list = depth;
+		} else if (b == ']' || b == '}') {
+			depth -= depth > 0;
+			if (b == '}' && list && depth == list)
+				end = i + 1;
+		}
+	}
+	*ret_depth = list;
+	return list <= 2 ? end : 0;
+}
+
+/* A program that was killed leaves a list without its end, which the format's description allows.
+ */
+static json_t *load_cut(struct chrome *c, const char *text, size_t length, size_t flags)
+{
+	unsigned depth;
+	struct base_str whole = {0};
+	json_error_t why;
+	json_t *j = NULL;
+	base_str_add_bytes(&whole, text, whole_events(text, length, &depth));
+	base_str_add(&whole, depth == 2 ? "]}" : "]");
+	if (whole.failed)
+		c->failed = true;
+	else if (whole.length > 2)
+		j = json_loadb(base_str_text(&whole), whole.length, flags, &why);
+	base_str_fini(&whole);
+	c->cut = j != NULL;
+	return j;
+}
+
+/* Integers beyond 64 bits with a sign are in Chromium's files: then all numbers are read as real
+ * ones. */
+static json_t *load(struct chrome *c, const char *text, size_t length, json_error_t *why)
+{
+	size_t flags = 0;
+	json_t *j = json_loadb(text, length, flags, why);
+	if (!j && json_error_code(why) == json_error_numeric_overflow) {
+		flags = JSON_DECODE_INT_AS_REAL;
+		j = json_loadb(text, length, flags, why);
+	}
+	return j ? j : load_cut(c, text, length, flags);
+}
+
 static enum base_status read_json(
 	struct chrome *c, const char *text, size_t length, struct base_err *err)
 {
 	json_error_t why;
-	json_t *j = json_loadb(text, length, 0, &why);
+	json_t *j = load(c, text, length, &why);
 	const json_t *events = json_is_array(j) ? j : json_object_get(j, "traceEvents"), *e;
 	size_t i;
 	if (!json_is_array(events)) {
@@ -389,7 +454,10 @@ enum base_status format_import_chrome(const struct format_source *from, struct t
 		format_note_count(
 			notes, c.nr_other, "%s events are neither slices nor flows: left out");
 		format_note_count(notes, c.nr_damaged, "%s events have no sensible time: left out");
+		if (c.cut)
+			base_str_add(notes, "the file is cut short: imported as far as it goes\n");
 		trace_writer_count(to, TRACE_DIAG_import_skipped, c.nr_damaged);
+		trace_writer_count(to, TRACE_DIAG_import_cut, c.cut);
 	}
 	base_free(c.event);
 	base_free(c.thread);

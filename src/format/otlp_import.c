@@ -210,8 +210,9 @@ static enum base_status read_documents(
 		}
 		json_t *j = json_loadb(text + at, length - at, JSON_DISABLE_EOF_CHECK, &why);
 		if (!j && !o->nr)
-			return base_fail(err, BASE_ERR_FOREIGN, "is no JSON: line %d: %s", why.line,
-				why.text);
+			return base_fail(err, BASE_ERR_FOREIGN,
+				"is no JSON: line %d: %s (OTLP's binary form is not read)",
+				why.line, why.text);
 		if (!j) {
 			*ret_cut = true;
 			return BASE_OK;

@@ -46,17 +46,25 @@ const struct graph_sink *graph_replay_sink(struct graph_replay *r);
 /* Whose last verb is the end (model_end_actor()); GRAPH_ANY_ACTOR (default): the latest of all. */
 void graph_replay_set_end(struct graph_replay *r, uint32_t end_actor);
 
+/* What was measured on the machine that recorded, as it recorded; 0: it was not. */
+struct graph_replay_measured {
+	uint64_t wake_ns;      /* what waking a sleeper takes its waker when it runs at once */
+	uint64_t wake_busy_ns; /* ... when no processor is free for it */
+	uint64_t record_ns;    /* by how much later recording makes who is woken */
+};
+
 /*
  * When the log is whole, of recorded threads: learns from it how hand-overs depend on the length of
  * the wait, and what waking a sleeper costs its waker: where states came after puts that woke
- * somebody and after others, their difference; else wake_ns, which was measured on that machine
- * (0: it was not), at most what any state took that came after such a put. From then on a wait that
+ * somebody and after others, their difference; else what was measured, at most what any state took
+ * that came after such a put. Waking costs less when all processors are taken, since none has to be
+ * interrupted; whether they are is the simulation's own. From then on a wait that
  * a change makes shorter or longer has the latency that others of that length had, and a wait that
  * it makes or ends changes its waker's time. Without effect on an unedited replay that repeats the
  * run, and on a log that shows no processors. Errors: ERR_NOMEM.
  */
-enum base_status graph_replay_learn(
-	struct graph_replay *r, uint64_t wake_ns, struct base_err *err) BASE_MUST_CHECK;
+enum base_status graph_replay_learn(struct graph_replay *r,
+	const struct graph_replay_measured *measured, struct base_err *err) BASE_MUST_CHECK;
 uint64_t graph_replay_wake_ns(const struct graph_replay *r); /* 0: not known */
 
 struct graph_replay_result {
@@ -102,6 +110,7 @@ struct graph_replay_assumed {
 			     all are taken; false: it waits for one */
 	bool others_stay; /* other programs keep a processor as long as in the run, although the
 			     state that they interrupted is shorter */
+	bool unrecorded;  /* nobody records: who is woken comes earlier by record_ns */
 	uint64_t jitter;  /* other than 0: executing takes up to JITTER more or less, at random */
 };
 #define GRAPH_REPLAY_JITTER 0.1

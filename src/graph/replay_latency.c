@@ -10,6 +10,8 @@
 #include <stdlib.h>
 
 enum { CREDIBLE = 5 }; /* samples; fewer say nothing about a length of wait */
+#define RARE                                                                                       \
+	0.01 /* ... nor does a smaller share of all: what made that wait unusual made it late */
 
 /* ---- samples -------------------------------------------------------------------------------- */
 
@@ -47,12 +49,19 @@ double graph_replay_median(const struct replay_samples *s, double *ret_error)
 	return sorted[middle];
 }
 
+static void add(struct replay_latency *l, uint64_t wait_ns, uint64_t latency_ns)
+{
+	unsigned b = replay_bucket(wait_ns);
+
+	graph_replay_sample(&l->bucket[b], latency_ns);
+	l->classes[b] += replay_length_class(wait_ns);
+}
+
 enum base_status graph_replay_latency_add(struct graph_replay *r, uint32_t state, uint64_t wait_ns,
-	uint64_t latency_ns, struct base_err *err)
+	uint64_t latency_ns, bool asleep, struct base_err *err)
 {
 	enum base_status s = graph_replay_mem_need(r, &r->latency, &r->latency_capacity,
 		(size_t)state + 1, sizeof(struct replay_latency *), err);
-	unsigned b;
 
 	if (s)
 		return s;
@@ -64,9 +73,10 @@ enum base_status graph_replay_latency_add(struct graph_replay *r, uint32_t state
 		if (s)
 			return s;
 	}
-	b = replay_bucket(wait_ns);
-	graph_replay_sample(&r->latency[state]->bucket[b], latency_ns);
-	r->latency[state]->classes[b] += replay_length_class(wait_ns);
+	add(r->latency[state], wait_ns, latency_ns);
+	r->latency[state]->not_only_woken |= !asleep;
+	if (asleep)
+		add(&r->woken, wait_ns, latency_ns);
 	return BASE_OK;
 }
 
@@ -83,12 +93,14 @@ struct run_of { /* buckets whose medians are one: lengths of wait from..to, in c
 static unsigned not_decreasing(const struct replay_latency *l, struct run_of *run)
 {
 	unsigned nr = 0;
-	double error;
+	double error, all = 0;
 
+	for (unsigned b = 0; b < REPLAY_BUCKETS; b++)
+		all += l->bucket[b].nr;
 	for (unsigned b = 0; b < REPLAY_BUCKETS; b++) {
 		double weight = l->bucket[b].nr, at = (double)l->classes[b] / weight;
 
-		if (l->bucket[b].nr < CREDIBLE)
+		if (weight < CREDIBLE || weight < RARE * all)
 			continue;
 		run[nr++] = (struct run_of){.from = at,
 			.to = at,
@@ -155,15 +167,28 @@ static const struct replay_latency *latency_of(const struct graph_replay *r, uin
 	return state < r->latency_capacity ? r->latency[state] : NULL;
 }
 
-/* Of the nearest length of wait that was seen; the shorter of two as near. */
-uint64_t graph_replay_latency_usual(const struct graph_replay *r, uint32_t state, uint64_t wait_ns)
+/* Its own; where too few were seen that of all sleepers, unless some came otherwise (a thread's
+ * birth); NULL: nothing was learned. */
+static const struct replay_latency *learned_of(const struct graph_replay *r, uint32_t state)
 {
 	const struct replay_latency *l = latency_of(r, state);
+
+	if (l && (l->learned || l->not_only_woken))
+		return l->learned ? l : NULL;
+	return r->woken.learned ? &r->woken : NULL;
+}
+
+/* What was learned, else of the nearest length of wait that was seen; the shorter of two as near.
+ */
+uint64_t graph_replay_latency_usual(const struct graph_replay *r, uint32_t state, uint64_t wait_ns)
+{
+	const struct replay_latency *l = learned_of(r, state);
 	unsigned b = replay_bucket(wait_ns);
 	double error;
 
-	if (l && l->learned)
+	if (l)
 		return l->usual_ns[replay_length_class(wait_ns)];
+	l = latency_of(r, state);
 	for (unsigned d = 0; l && d < REPLAY_BUCKETS; d++) {
 		if (b >= d && l->bucket[b - d].nr)
 			return (uint64_t)graph_replay_median(&l->bucket[b - d], &error);
@@ -176,11 +201,11 @@ uint64_t graph_replay_latency_usual(const struct graph_replay *r, uint32_t state
 uint64_t graph_replay_latency_moved(const struct graph_replay *r, uint32_t state,
 	uint64_t latency_ns, unsigned recorded_class, uint64_t wait_ns)
 {
-	const struct replay_latency *l = latency_of(r, state);
+	const struct replay_latency *l = learned_of(r, state);
 	unsigned class = replay_length_class(wait_ns);
 	uint32_t then, now;
 
-	if (!l || !l->learned || class == recorded_class)
+	if (!l || class == recorded_class)
 		return latency_ns;
 	then = l->usual_ns[recorded_class];
 	now = l->usual_ns[class];

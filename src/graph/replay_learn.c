@@ -27,7 +27,7 @@ static void sample_actor(
 {
 	uint32_t state = REPLAY_NONE;
 	unsigned woke = 0;
-	bool put = false;
+	bool put = false, busy = false;
 
 	for (uint32_t i = a->head; i != REPLAY_NONE; i = replay_next(r, replay_step(r, i))) {
 		const struct replay_step *step = replay_step(r, i);
@@ -36,13 +36,14 @@ static void sample_actor(
 		if (replay_kind(step) == REPLAY_LINK_OUT)
 			continue;
 		if (class != REPLAY_FOLLOWS) {
-			if (class == REPLAY_RUN && put && woke < 2 && is_executed(r, state) &&
-				!(step->bits & REPLAY_SLEPT))
+			if (class == REPLAY_RUN && put && woke < 2 && !(woke && busy) &&
+				is_executed(r, state) && !(step->bits & REPLAY_SLEPT))
 				graph_replay_sample(&after[state].took[woke], replay_own(r, step));
-			put = false;
+			put = busy = false;
 			woke = 0;
 		}
 		put |= replay_kind(step) == GRAPH_VERB_enqueue;
+		busy |= replay_was_busy(step);
 		woke += replay_woke(step);
 		state = step->state;
 	}
@@ -94,7 +95,8 @@ static uint64_t wake_cost(const struct after_put *after, size_t nr, uint64_t mea
 	return (uint64_t)fmin(measured, at_most(after, nr));
 }
 
-enum base_status graph_replay_learn(struct graph_replay *r, uint64_t wake_ns, struct base_err *err)
+enum base_status graph_replay_learn(
+	struct graph_replay *r, const struct graph_replay_measured *measured, struct base_err *err)
 {
 	struct after_put *after;
 	size_t nr = r->nr_states;
@@ -107,12 +109,17 @@ enum base_status graph_replay_learn(struct graph_replay *r, uint64_t wake_ns, st
 		if (r->latency[i])
 			graph_replay_latency_learn(r->latency[i]);
 	}
+	graph_replay_latency_learn(&r->woken);
 	after = base_alloc((nr + 1) * sizeof *after);
 	if (!after)
 		return base_fail(err, BASE_ERR_NOMEM, "no memory to learn from replay's log");
 	for (size_t i = 0; i < r->nr_actors; i++)
 		sample_actor(r, &r->actor[i], after);
-	r->wake_ns = wake_cost(after, nr, wake_ns);
+	r->wake_ns = wake_cost(after, nr, measured->wake_ns);
+	r->wake_busy_ns = r->wake_ns;
+	if (measured->wake_busy_ns && measured->wake_busy_ns < r->wake_ns)
+		r->wake_busy_ns = measured->wake_busy_ns;
+	r->record_ns = measured->record_ns;
 	base_free(after);
 	return BASE_OK;
 }

@@ -19,14 +19,20 @@ static bool is_busy(const struct graph_replay *r, const struct replay_log_actor 
 	       r->executes[a->state];
 }
 
+/* Ours have all processors. */
+static bool are_all_busy(const struct graph_replay *r)
+{
+	return r->nr_processors && r->nr_busy >= r->nr_processors &&
+	       r->nr_busy >= r->nr_processors_told;
+}
+
 /* Up to t; in it, how long ours had all processors. */
 static void pass_time(struct graph_replay *r, uint64_t t)
 {
 	uint64_t ns = t - r->busy_since;
 
 	r->busy_ns[r->nr_busy] += ns;
-	if (r->nr_processors && r->nr_busy >= r->nr_processors &&
-		r->nr_busy >= r->nr_processors_told)
+	if (are_all_busy(r))
 		r->full_ns += ns;
 	r->busy_since = t;
 }
@@ -229,8 +235,8 @@ static enum base_status set_wait(struct graph_replay *r, struct replay_log_actor
 	/* A meeting of threads is no sleeper; who had to queue did not come as soon as it could. */
 	if (queued || (a->started && step->state == a->state))
 		return BASE_OK;
-	s = graph_replay_latency_add(
-		r, r->queue[m->queue].o.latency_state, m->available_ns - since, *own, err);
+	s = graph_replay_latency_add(r, r->queue[m->queue].o.latency_state, m->available_ns - since,
+		*own, a->asleep, err);
 	return s;
 }
 
@@ -682,6 +688,8 @@ static enum base_status log_step(struct graph_replay *r, enum graph_verb_kind ki
 	enum base_status s;
 	uint32_t i;
 
+	if ((kind == GRAPH_VERB_enqueue || kind == GRAPH_VERB_dequeue) && are_all_busy(r))
+		step.bits |= REPLAY_BUSY;
 	if (waits)
 		step.bits &= ~((uint32_t)GRAPH_MORE << REPLAY_FLAGS_SHIFT);
 	s = add_step(r, v->actor, &step, &i, err);

@@ -32,6 +32,7 @@ enum {
 	REPLAY_ALL_UNITS = 1 << 16, /* the verb's n was GRAPH_ALL */
 	REPLAY_FREE = 1 << 17,      /* takes (or fills space) without needing anything */
 	REPLAY_SHRINKS = 1 << 18,   /* resize: `need` units less */
+	REPLAY_BUSY = 1 << 18,      /* enqueue, dequeue: ours had all processors then */
 	REPLAY_COUNTED = 1 << 19,   /* needs the wide ordinal: so many puts (takes, for space) */
 	REPLAY_AT_ONCE = 1 << 22,   /* explained, by what came at the time that the wait began */
 	/* of a wait, which needs no such flag itself: for a processor, as long as other programs
@@ -94,6 +95,7 @@ struct replay_latency { /* of one state, by the wait's length before */
 	uint64_t classes[REPLAY_BUCKETS];  /* sum over all samples */
 	uint32_t usual_ns[REPLAY_CLASSES]; /* learned: after waits of that class */
 	bool learned;
+	bool not_only_woken; /* some of them had not slept */
 };
 
 /* ---- the log: who ---------------------------------------------------------------------------- */
@@ -198,9 +200,12 @@ struct graph_replay {
 	size_t nr_states, state_capacity;
 	uint32_t last_state;             /* the largest that a verb named */
 	struct replay_latency **latency; /* [state]; NULL: none seen */
+	struct replay_latency woken;     /* of all who slept, whatever for */
 	size_t latency_capacity;
 	struct replay_moment moment;
-	uint64_t wake_ns; /* learned: what waking a sleeper costs the waker */
+	uint64_t wake_ns;      /* learned: what waking a sleeper costs the waker */
+	uint64_t wake_busy_ns; /* ... when no processor is free for it */
+	uint64_t record_ns;    /* measured: part of each latency after sleep */
 	size_t nr_links;
 	uint64_t now, start_ns;
 	uint64_t nr_unexplained, unexplained_ns;
@@ -295,6 +300,12 @@ static inline bool replay_is_preempted(const struct replay_step *s)
 	return replay_class(s) == REPLAY_UNEXPLAINED && s->bits & REPLAY_PREEMPTED;
 }
 
+/* Of an enqueue or a dequeue. */
+static inline bool replay_was_busy(const struct replay_step *s)
+{
+	return replay_kind(s) != GRAPH_VERB_resize && s->bits & REPLAY_BUSY;
+}
+
 static inline unsigned replay_woke(const struct replay_step *s)
 {
 	return s->bits >> REPLAY_WOKE_SHIFT & REPLAY_WOKE_MAX;
@@ -334,7 +345,7 @@ void graph_replay_ring_fini(struct replay_ring *ring);
 void graph_replay_sample(struct replay_samples *s, uint64_t value);
 double graph_replay_median(const struct replay_samples *s, double *ret_error);
 enum base_status graph_replay_latency_add(struct graph_replay *r, uint32_t state, uint64_t wait_ns,
-	uint64_t latency_ns, struct base_err *err) BASE_MUST_CHECK;
+	uint64_t latency_ns, bool asleep, struct base_err *err) BASE_MUST_CHECK;
 void graph_replay_latency_learn(struct replay_latency *l);
 uint64_t graph_replay_latency_usual(const struct graph_replay *r, uint32_t state, uint64_t wait_ns);
 /* Of a wait whose latency was recorded, when it is not as long as it was. */

@@ -198,18 +198,18 @@ static double jitter(const struct sim *s, const struct sim_actor *a)
  */
 static uint64_t own_time(const struct sim *s, const struct sim_actor *a, uint64_t own)
 {
-	uint64_t then = s->wake_ns * a->woke_then, now;
+	uint64_t then = a->woke_then_ns, now = a->wakes_ns;
 
 	if (!sim_executes(s, a->state))
 		return sim_scaled(s, a->state, own);
 	if (BASE_UNLIKELY(s->assumed.jitter))
 		own = (uint64_t)((double)own * jitter(s, a) + 0.5);
-	if (BASE_LIKELY(!s->wake_ns || (!a->woke && !a->woke_then)))
+	if (BASE_LIKELY(!now && !then))
 		return sim_scaled(s, a->state, own);
 	then = then < own ? then : own;
-	now = a->woke > a->woke_then ? then + s->wake_ns * (a->woke - a->woke_then)
-	      : a->woke_then         ? then * a->woke / a->woke_then
-				     : 0;
+	now = now > a->woke_then_ns
+		      ? then + (now - a->woke_then_ns)
+		      : (uint64_t)((double)then * (double)now / (double)a->woke_then_ns);
 	return sim_scaled(s, a->state, own - then) + now;
 }
 
@@ -326,14 +326,20 @@ static void end_elision(struct sim *s, struct sim_actor *a, const struct replay_
 	a->elides = a->waits && (sim_elides(s, a->state) || (processor && before));
 }
 
+static uint64_t wake_cost(const struct sim *s, bool busy)
+{
+	return busy ? s->wake_busy_ns : s->wake_ns;
+}
+
 /* The moment happens now. */
 static void commit(struct sim *s, uint32_t actor)
 {
 	struct sim_actor *a = &s->actor[actor];
 	const struct replay_step *step = NULL;
 	uint32_t first = a->cursor, i = first;
-	unsigned woken = 0, recorded = 0;
-	bool woke = false;
+	unsigned woken = 0;
+	uint64_t recorded_ns = 0;
+	bool woke = false, busy = s->nr_processors && !s->nr_idle && !s->assumed.preempts;
 
 	a->t_last = s->now;
 	emit_processor(s, a, actor);
@@ -342,7 +348,7 @@ static void commit(struct sim *s, uint32_t actor)
 	do {
 		step = replay_step(s->r, i);
 		woke |= graph_sim_do_step(s, actor, step);
-		recorded += replay_woke(step);
+		recorded_ns += replay_woke(step) * wake_cost(s, replay_was_busy(step));
 		if (s->out)
 			emit_step(s, actor, step);
 		s->res->nr_verbs++;
@@ -364,10 +370,8 @@ static void commit(struct sim *s, uint32_t actor)
 	}
 	if (woken > REPLAY_WOKE_MAX)
 		woken = REPLAY_WOKE_MAX;
-	if (recorded > REPLAY_WOKE_MAX)
-		recorded = REPLAY_WOKE_MAX;
-	a->woke = (uint16_t)woken;
-	a->woke_then = (uint16_t)recorded;
+	a->wakes_ns = woken * wake_cost(s, busy);
+	a->woke_then_ns = recorded_ns;
 	advance(s, actor);
 }
 
@@ -751,6 +755,7 @@ enum base_status graph_replay_run_as(const struct graph_replay *r,
 	if (r->failed)
 		return base_fail(err, r->failed, "replay's log failed before");
 	s.wake_ns = (uint64_t)((double)r->wake_ns * (1 + assumed->wake_more));
+	s.wake_busy_ns = (uint64_t)((double)r->wake_busy_ns * (1 + assumed->wake_more));
 	init(&s, edits);
 	if (!s.status && out)
 		declare(&s);

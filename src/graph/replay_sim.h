@@ -26,7 +26,7 @@ struct sim_actor {
 	uint64_t slow_ns;
 	uint32_t wait_queue;                 /* the present wait's; REPLAY_NONE */
 	uint32_t queue, prev, next;          /* in the list of this queue's waiters */
-	uint16_t woke, woke_then;            /* sleepers that its last moment woke; in the run */
+	uint64_t wakes_ns, woke_then_ns;     /* what its last moment's wakes cost; in the run */
 	uint32_t nr_overtaken, overtaken_on; /* in the run, since takes_then; on which queue */
 	uint32_t processor;                  /* REPLAY_NONE */
 	uint8_t phase;                       /* enum sim_phase */
@@ -63,7 +63,7 @@ struct sim {
 	struct base_err *err;
 	struct graph_replay_result *res;
 	struct graph_replay_assumed assumed;
-	uint64_t wake_ns;
+	uint64_t wake_ns, wake_busy_ns;
 	size_t used_bytes;
 	uint64_t now;
 	struct sim_actor *actor;

@@ -221,6 +221,16 @@ static uint64_t still_overtaken(const struct sim *s, const struct sim_actor *a)
 	return by < a->nr_overtaken ? a->nr_overtaken - by : 0;
 }
 
+/* Does it sleep in this wait? As it did in the run; in a new one as most waits for that queue. */
+static bool sleeps(const struct sim *s, const struct replay_step *step, uint32_t queue)
+{
+	const struct replay_log_queue *lq = &s->r->queue[queue];
+
+	if (replay_class(step) == REPLAY_EXPLAINED)
+		return step->bits & REPLAY_SLEPT;
+	return lq->nr_asleep && lq->nr_asleep * 2 >= lq->nr_waits;
+}
+
 static uint64_t latency(const struct sim *s, const struct sim_actor *a, bool overtaken)
 {
 	const struct replay_step *step = replay_step(s->r, a->cursor);
@@ -236,6 +246,8 @@ static uint64_t latency(const struct sim *s, const struct sim_actor *a, bool ove
 			step->bits >> REPLAY_WAITED_SHIFT, s->now - a->wait_begin_ns);
 	else
 		ns = graph_replay_latency_usual(s->r, state, s->now - a->wait_begin_ns);
+	if (s->assumed.unrecorded && sleeps(s, step, a->queue))
+		ns -= ns < s->r->record_ns ? ns : s->r->record_ns;
 	if (overtaken && a->slow_ns && ns <= a->slow_ns)
 		ns = a->slow_ns + 1;
 	return sim_scaled(s, state, ns);
@@ -285,16 +297,6 @@ static void promise(struct sim *s, struct sim_actor *a, bool keep)
 		if (n)
 			s->queue[step->queue].promised[space] += keep ? n : -n;
 	}
-}
-
-/* Does it sleep in this wait? As it did in the run; in a new one as most waits for that queue. */
-static bool sleeps(const struct sim *s, const struct replay_step *step, uint32_t queue)
-{
-	const struct replay_log_queue *lq = &s->r->queue[queue];
-
-	if (replay_class(step) == REPLAY_EXPLAINED)
-		return step->bits & REPLAY_SLEPT;
-	return lq->nr_asleep && lq->nr_asleep * 2 >= lq->nr_waits;
 }
 
 /* Is it a sleeper that nobody has woken in this wait? */

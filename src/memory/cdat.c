@@ -53,8 +53,27 @@ static uint64_t latency_ps(const struct memory_cdat *c, const struct memory_cdat
 	return by_supplier[o->supplier] + (o->upgrade ? k->upgrade_ps : 0);
 }
 
-/* Looks behind the first level. True: some level of this processor has the line; now the first has
- * it, too. */
+/* Found behind the first level: it is taken out there, or stays and was used. */
+static void take_up(struct memory_cdat *c, uint32_t processor, uint64_t line)
+{
+	struct cdat_processor *p = &c->processor[processor];
+	struct cdat_unit *u = &c->unit[p->unit];
+	struct cdat_cache *level[] = {&p->second, &u->third};
+	bool stays[] = {c->config.inclusive, c->config.inclusive || u->nr > 1};
+	uint32_t ignored;
+	for (size_t i = 0; i < BASE_COUNT(level); i++) {
+		if (!stays[i]) {
+			(void)memory_cdat_cache_drop(level[i], line, &ignored);
+			continue;
+		}
+		uint32_t way = cdat_find(level[i], line);
+		if (way < level[i]->ways && c->config.replacement == MEMORY_CDAT_LRU)
+			memory_cdat_cache_use(level[i], line, way);
+	}
+}
+
+/* Looks behind the first level. True: some level of this processor, or of one that shares the last
+ * level with it, has the line; now the first has it, too. */
 static bool find_behind(struct memory_cdat *c, uint32_t processor, uint64_t line, bool code,
 	struct memory_cdat_outcome *o, enum base_status *ret)
 {
@@ -62,24 +81,14 @@ static bool find_behind(struct memory_cdat *c, uint32_t processor, uint64_t line
 	struct cdat_cache *other = code ? &p->data : &p->code;
 	uint32_t version = 0;
 	*ret = BASE_OK;
-	if (!memory_cdat_holds(p, line, &version))
+	if (!memory_cdat_holds(c, p->unit, line, &version))
 		return false;
 	o->supplier = cdat_has(&p->second, line) || cdat_has(other, line) ? MEMORY_CDAT_FROM_SECOND
 									  : MEMORY_CDAT_FROM_THIRD;
-	if (code) /* a store must drop this copy, so it has to ask */
-		memory_cdat_cache_clean(&p->data, line);
-	if (!c->config.inclusive) {
-		uint32_t ignored;
-		(void)memory_cdat_cache_drop(&p->second, line, &ignored);
-		(void)memory_cdat_cache_drop(&p->third, line, &ignored);
-	} else {
-		struct cdat_cache *level[] = {&p->second, &p->third};
-		for (size_t i = 0; i < BASE_COUNT(level); i++) {
-			uint32_t way = cdat_find(level[i], line);
-			if (way < level[i]->ways && c->config.replacement == MEMORY_CDAT_LRU)
-				memory_cdat_cache_use(level[i], line, way);
-		}
-	}
+	/* Who may store without asking has the only copy: not any more. */
+	if (code || o->supplier == MEMORY_CDAT_FROM_THIRD)
+		memory_cdat_clean(c, p->unit, line);
+	take_up(c, processor, line);
 	*ret = memory_cdat_fill(c, processor, line, code, version);
 	return true;
 }
@@ -91,7 +100,7 @@ static enum base_status check_hit(struct memory_cdat *c, uint32_t processor, uin
 	const struct cdat_line *l = memory_cdat_line(c, node, line, false, &home);
 	if (!l)
 		return BASE_ERR_NOMEM;
-	(void)memory_cdat_holds(&c->processor[processor], line, &version);
+	(void)memory_cdat_holds_alone(&c->processor[processor], line, &version);
 	c->result.checks++;
 	if (version == l->version)
 		return BASE_OK;
@@ -422,12 +431,13 @@ enum memory_cdat_status memory_cdat_peek(
 {
 	uint64_t line = address >> c->line_shift, number = address >> CHUNK_SHIFT;
 	uint32_t version;
-	if (!memory_cdat_holds(&c->processor[processor], line, &version))
+	uint32_t unit = c->processor[processor].unit;
+	if (!memory_cdat_holds(c, unit, line, &version))
 		return 0;
 	const struct cdat_chunk *k =
 		c->top[number >> CHUNK_MIDDLE_BITS][number & ((1u << CHUNK_MIDDLE_BITS) - 1)];
 	const struct cdat_line *l = &k->line[line & ((CHUNK_BYTES >> c->line_shift) - 1u)];
-	if (l->owner != processor + 1)
+	if (l->owner != unit + 1)
 		return MEMORY_CDAT_SHARED;
 	return l->dirty ? MEMORY_CDAT_DIRTY : MEMORY_CDAT_EXCLUSIVE;
 }
@@ -444,6 +454,7 @@ static enum base_status init_processors(struct memory_cdat *c, struct base_err *
 	for (uint32_t i = 0; i < c->nr_processors && s == BASE_OK; i++) {
 		struct cdat_processor *p = &c->processor[i];
 		p->node = i / (uint32_t)k->processors;
+		p->unit = i / (uint32_t)k->third_shared;
 		s = memory_cdat_cache_init(&p->data, k->data_bytes, k->data_ways, k->line_bytes, v);
 		if (s == BASE_OK)
 			s = memory_cdat_cache_init(
@@ -451,9 +462,14 @@ static enum base_status init_processors(struct memory_cdat *c, struct base_err *
 		if (s == BASE_OK)
 			s = memory_cdat_cache_init(
 				&p->second, k->second_bytes, k->second_ways, k->line_bytes, v);
-		if (s == BASE_OK)
-			s = memory_cdat_cache_init(
-				&p->third, k->third_bytes, k->third_ways, k->line_bytes, v);
+	}
+	for (uint32_t i = 0; i < c->nr_units && s == BASE_OK; i++) {
+		struct cdat_unit *u = &c->unit[i];
+		u->nr = (uint32_t)k->third_shared;
+		u->first = i * u->nr;
+		u->node = c->processor[u->first].node;
+		s = memory_cdat_cache_init(
+			&u->third, k->third_bytes, k->third_ways, k->line_bytes, v);
 	}
 	if (s == BASE_OK && k->interconnect_bytes) {
 		c->interconnect = base_alloc(k->nodes * sizeof *c->interconnect);
@@ -497,13 +513,15 @@ static enum base_status init(struct memory_cdat *c, struct base_err *err)
 	c->result.nr_threads = c->nr_threads;
 	c->protocol = c->config.protocol;
 	c->random = 88172645463325252u;
-	memory_sets_init(&c->sets, c->nr_processors);
+	c->nr_units = c->nr_processors / (uint32_t)c->config.third_shared;
+	memory_sets_init(&c->sets, c->nr_units);
 	if (!c->options.memory_limit_bytes)
 		c->options.memory_limit_bytes = MEMORY_LIMIT_DEFAULT;
 	c->processor = base_alloc(c->nr_processors * sizeof *c->processor);
+	c->unit = base_alloc(c->nr_units * sizeof *c->unit);
 	c->processor_of = base_alloc((c->nr_threads + 1) * sizeof *c->processor_of);
 	c->bits = base_alloc((c->nr_processors + 63) / 64 * sizeof *c->bits);
-	if (!c->processor || !c->processor_of || !c->bits)
+	if (!c->processor || !c->unit || !c->processor_of || !c->bits)
 		return base_fail(err, BASE_ERR_NOMEM, "no memory for the machine");
 	enum base_status s = phase_init(&c->result.total, c->nr_processors, err);
 	if (s == BASE_OK)
@@ -543,8 +561,9 @@ struct memory_cdat *memory_cdat_free(struct memory_cdat *c)
 		memory_cdat_cache_fini(&c->processor[i].data);
 		memory_cdat_cache_fini(&c->processor[i].code);
 		memory_cdat_cache_fini(&c->processor[i].second);
-		memory_cdat_cache_fini(&c->processor[i].third);
 	}
+	for (uint32_t i = 0; c->unit && i < c->nr_units; i++)
+		memory_cdat_cache_fini(&c->unit[i].third);
 	for (uint32_t i = 0; c->interconnect && i < c->config.nodes; i++)
 		memory_cdat_cache_fini(&c->interconnect[i]);
 	for (size_t i = 0; i < c->result.nr_phases; i++)
@@ -556,6 +575,7 @@ struct memory_cdat *memory_cdat_free(struct memory_cdat *c)
 	base_free(c->interconnect);
 	base_free(c->result.phase);
 	base_free(c->processor);
+	base_free(c->unit);
 	base_free(c->processor_of);
 	base_free(c->bits);
 	base_free(c);
@@ -568,8 +588,9 @@ enum base_status memory_cdat_finish(
 	(void)err;
 	end_phase(c, c->clock);
 	const struct memory_cdat_config *k = &c->config;
-	uint64_t lines = k->data_bytes + k->code_bytes + k->second_bytes + k->third_bytes;
+	uint64_t lines = k->data_bytes + k->code_bytes + k->second_bytes;
 	lines = lines / k->line_bytes * c->nr_processors +
+		k->third_bytes / k->line_bytes * c->nr_units +
 		k->interconnect_bytes / k->line_bytes * k->nodes;
 	c->result.memory_bytes = c->used_bytes + memory_sets_bytes(&c->sets) + lines * 8;
 	*ret = &c->result;

@@ -101,36 +101,75 @@ void memory_cdat_cache_clean(struct cdat_cache *k, uint64_t line)
 /* ---- the levels of a processor
  * ------------------------------------------------------------------- */
 
-bool memory_cdat_holds(const struct cdat_processor *p, uint64_t line, uint32_t *ret_version)
+static bool version_in(const struct cdat_cache *k, uint64_t line, uint32_t *ret_version)
 {
-	const struct cdat_cache *level[] = {&p->data, &p->code, &p->second, &p->third};
-	for (size_t i = 0; i < BASE_COUNT(level); i++) {
-		uint32_t at = cdat_find(level[i], line);
-		if (at >= level[i]->ways)
-			continue;
-		const uint32_t *v = version_set(level[i], line);
-		*ret_version = v ? v[at] : 0;
-		return true;
-	}
-	return false;
+	uint32_t at = cdat_find(k, line);
+	if (at >= k->ways)
+		return false;
+	const uint32_t *v = version_set(k, line);
+	*ret_version = v ? v[at] : 0;
+	return true;
 }
 
-void memory_cdat_invalidate(struct memory_cdat *c, uint32_t processor, uint64_t line)
+bool memory_cdat_holds_alone(const struct cdat_processor *p, uint64_t line, uint32_t *ret_version)
 {
-	struct cdat_processor *p = &c->processor[processor];
-	struct cdat_cache *level[] = {&p->data, &p->code, &p->second, &p->third};
-	uint32_t version;
-	for (size_t i = 0; i < BASE_COUNT(level); i++)
-		(void)memory_cdat_cache_drop(level[i], line, &version);
+	return version_in(&p->data, line, ret_version) || version_in(&p->code, line, ret_version) ||
+	       version_in(&p->second, line, ret_version);
 }
 
-/* A line has left one level; when it is in no other, it has left the processor. */
-static enum base_status left(struct memory_cdat *c, uint32_t processor, uint64_t line)
+bool memory_cdat_holds(
+	const struct memory_cdat *c, uint32_t unit, uint64_t line, uint32_t *ret_version)
+{
+	const struct cdat_unit *u = &c->unit[unit];
+	for (uint32_t i = u->first; i < u->first + u->nr; i++)
+		if (memory_cdat_holds_alone(&c->processor[i], line, ret_version))
+			return true;
+	return version_in(&u->third, line, ret_version);
+}
+
+static void drop_alone(struct cdat_processor *p, uint64_t line)
 {
 	uint32_t version;
-	if (line == UINT64_MAX || memory_cdat_holds(&c->processor[processor], line, &version))
+	(void)memory_cdat_cache_drop(&p->data, line, &version);
+	(void)memory_cdat_cache_drop(&p->code, line, &version);
+	(void)memory_cdat_cache_drop(&p->second, line, &version);
+}
+
+static void drop_from_all(struct memory_cdat *c, const struct cdat_unit *u, uint64_t line)
+{
+	for (uint32_t i = u->first; i < u->first + u->nr; i++)
+		drop_alone(&c->processor[i], line);
+}
+
+void memory_cdat_invalidate(struct memory_cdat *c, uint32_t unit, uint64_t line)
+{
+	uint32_t version;
+	drop_from_all(c, &c->unit[unit], line);
+	(void)memory_cdat_cache_drop(&c->unit[unit].third, line, &version);
+}
+
+void memory_cdat_clean(struct memory_cdat *c, uint32_t unit, uint64_t line)
+{
+	const struct cdat_unit *u = &c->unit[unit];
+	for (uint32_t i = u->first; i < u->first + u->nr; i++)
+		memory_cdat_cache_clean(&c->processor[i].data, line);
+}
+
+void memory_cdat_alone(struct memory_cdat *c, uint32_t processor, uint64_t line)
+{
+	const struct cdat_unit *u = &c->unit[c->processor[processor].unit];
+	for (uint32_t i = u->first; i < u->first + u->nr; i++)
+		if (i != processor)
+			drop_alone(&c->processor[i], line);
+}
+
+/* A line has left one level; when it is in no other, it has left the unit. */
+static enum base_status left(struct memory_cdat *c, uint32_t unit, uint64_t line)
+{
+	uint32_t version;
+	if (line == UINT64_MAX || memory_cdat_holds(c, unit, line, &version))
 		return BASE_OK;
-	return memory_cdat_replaced(c, processor, line);
+	return memory_cdat_replaced(c, unit, line);
 }
 
 /* Inclusive: the levels behind get it first; what they give up, the levels before give up, too. */
@@ -138,7 +177,8 @@ static enum base_status fill_inclusive(struct memory_cdat *c, uint32_t processor
 	struct cdat_cache *first, uint32_t version)
 {
 	struct cdat_processor *p = &c->processor[processor];
-	struct cdat_cache *level[] = {&p->third, &p->second, first};
+	struct cdat_unit *u = &c->unit[p->unit];
+	struct cdat_cache *level[] = {&u->third, &p->second, first};
 	for (size_t i = 0; i < BASE_COUNT(level); i++) {
 		uint64_t victim;
 		uint32_t ignored;
@@ -147,13 +187,13 @@ static enum base_status fill_inclusive(struct memory_cdat *c, uint32_t processor
 		memory_cdat_cache_put(c, level[i], line, version, &victim, &ignored);
 		if (victim == UINT64_MAX)
 			continue;
-		if (i < 2) {
+		if (i == 0) {
+			drop_from_all(c, u, victim);
+		} else if (i == 1) {
 			(void)memory_cdat_cache_drop(&p->data, victim, &ignored);
 			(void)memory_cdat_cache_drop(&p->code, victim, &ignored);
 		}
-		if (i < 1)
-			(void)memory_cdat_cache_drop(&p->second, victim, &ignored);
-		enum base_status s = left(c, processor, victim);
+		enum base_status s = left(c, p->unit, victim);
 		if (s != BASE_OK)
 			return s;
 	}
@@ -165,13 +205,13 @@ static enum base_status fill_victims(struct memory_cdat *c, uint32_t processor, 
 	struct cdat_cache *first, uint32_t version)
 {
 	struct cdat_processor *p = &c->processor[processor];
-	struct cdat_cache *level[] = {first, &p->second, &p->third};
+	struct cdat_cache *level[] = {first, &p->second, &c->unit[p->unit].third};
 	for (size_t i = 0; i < BASE_COUNT(level) && line != UINT64_MAX; i++)
 		if (level[i]->ways && !cdat_has(level[i], line))
 			memory_cdat_cache_put(c, level[i], line, version, &line, &version);
 		else if (level[i]->ways)
 			line = UINT64_MAX;
-	return left(c, processor, line);
+	return left(c, p->unit, line);
 }
 
 enum base_status memory_cdat_fill(

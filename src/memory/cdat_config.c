@@ -218,6 +218,11 @@ enum base_status memory_cdat_config_check(const struct memory_cdat_config *c, st
 	if (c->third_bytes && !c->second_bytes)
 		return base_fail(
 			err, BASE_ERR_USAGE, "a third level needs a second one (second_bytes)");
+	if (c->third_shared > 1 && (!c->third_bytes || c->processors % c->third_shared))
+		return base_fail(err, BASE_ERR_USAGE,
+			"third_shared = %llu: it needs a third level, and divides the %llu "
+			"processors of a node",
+			(unsigned long long)c->third_shared, (unsigned long long)c->processors);
 	for (uint32_t t = 0; t < c->nr_mapped; t++) {
 		uint32_t node = c->place_of[t] / MEMORY_CDAT_PROCESSORS_MAX;
 		uint32_t processor = c->place_of[t] % MEMORY_CDAT_PROCESSORS_MAX;

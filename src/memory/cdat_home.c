@@ -188,10 +188,12 @@ static void unite(struct memory_cdat *c, struct cdat_home *h, uint64_t line)
 	unsigned lines_shift = c->page_shift - c->line_shift;
 	for (uint32_t i = 0; i < c->nr_processors; i++) {
 		struct cdat_processor *p = &c->processor[i];
-		struct cdat_cache *level[] = {&p->data, &p->code, &p->second, &p->third};
+		struct cdat_cache *level[] = {&p->data, &p->code, &p->second};
 		for (size_t k = 0; k < BASE_COUNT(level); k++)
 			drop_page(level[k], line >> lines_shift, lines_shift);
 	}
+	for (uint32_t i = 0; i < c->nr_units; i++)
+		drop_page(&c->unit[i].third, line >> lines_shift, lines_shift);
 	h->replicated = false;
 	h->node = in_turn(c);
 	c->result.replicated_written++;

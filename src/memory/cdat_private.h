@@ -24,15 +24,22 @@ struct cdat_cache {
 };
 
 struct cdat_processor {
-	struct cdat_cache data, code, second, third;
-	uint32_t node;
+	struct cdat_cache data, code, second; /* its own */
+	uint32_t node, unit;
 	uint64_t time_ps;
 };
 
-struct cdat_line {             /* the directory's entry, and the truth */
-	uint32_t sharers;      /* who may have a copy (struct memory_sets); silent drops stay in */
+/* A processor, or several with a last level in common: what the directory and the bus know. Inside
+ * of one, that level knows who has what: the others are told of a store at no cost. */
+struct cdat_unit {
+	struct cdat_cache third;
+	uint32_t node, first, nr; /* processors */
+};
+
+struct cdat_line {        /* the directory's entry, and the truth */
+	uint32_t sharers; /* units that may have a copy (struct memory_sets); silent drops stay */
 	uint32_t interconnect; /* nodes whose interconnect cache has it */
-	uint16_t owner;        /* + 1: who has it exclusive, dirty or owned; 0: nobody */
+	uint16_t owner;        /* + 1: the unit that has it exclusive, dirty or owned; 0: nobody */
 	uint8_t state;         /* MEMORY_CDAT_IDLE (or 0), _SHARED, _EXCLUSIVE: private at owner */
 	bool dirty;            /* the owner's copy is newer than memory */
 	uint32_t version, memory_version; /* stores so far; those that memory has seen */
@@ -61,6 +68,8 @@ struct memory_cdat {
 	uint16_t *processor_of; /* thread -> processor */
 	uint32_t nr_threads;
 	struct cdat_processor *processor;
+	struct cdat_unit *unit;
+	uint32_t nr_units;
 	struct cdat_cache *interconnect; /* per node; NULL: none */
 	struct cdat_chunk ***top;
 	struct base_arena *chunks;
@@ -120,9 +129,16 @@ bool memory_cdat_cache_drop(struct cdat_cache *k, uint64_t line, uint32_t *ret_v
 /* No store without asking any more. */
 void memory_cdat_cache_clean(struct cdat_cache *k, uint64_t line);
 
-/* ---- hierarchy of one processor */
-bool memory_cdat_holds(const struct cdat_processor *p, uint64_t line, uint32_t *ret_version);
-void memory_cdat_invalidate(struct memory_cdat *c, uint32_t processor, uint64_t line);
+/* ---- hierarchy of one processor, and of its unit */
+/* In a level of its own; *ret_version: of the first of them. */
+bool memory_cdat_holds_alone(const struct cdat_processor *p, uint64_t line, uint32_t *ret_version);
+bool memory_cdat_holds(
+	const struct memory_cdat *c, uint32_t unit, uint64_t line, uint32_t *ret_version);
+void memory_cdat_invalidate(struct memory_cdat *c, uint32_t unit, uint64_t line);
+/* The unit's processors must look before they store. */
+void memory_cdat_clean(struct memory_cdat *c, uint32_t unit, uint64_t line);
+/* The processor is about to store: nobody else in its unit keeps a copy. */
+void memory_cdat_alone(struct memory_cdat *c, uint32_t processor, uint64_t line);
 enum base_status memory_cdat_fill(
 	struct memory_cdat *c, uint32_t processor, uint64_t line, bool code, uint32_t version);
 
@@ -141,7 +157,7 @@ enum base_status memory_cdat_load_miss(
 	struct memory_cdat *c, uint32_t processor, uint64_t line, bool code);
 enum base_status memory_cdat_store(
 	struct memory_cdat *c, uint32_t processor, uint64_t line, bool hit);
-enum base_status memory_cdat_replaced(struct memory_cdat *c, uint32_t processor, uint64_t line);
+enum base_status memory_cdat_replaced(struct memory_cdat *c, uint32_t unit, uint64_t line);
 enum base_status memory_cdat_dma(struct memory_cdat *c, uint32_t node, uint64_t line, bool in);
 /* The monitor: does everybody agree on this line? */
 enum base_status memory_cdat_verify(struct memory_cdat *c, uint64_t line, uint32_t node);

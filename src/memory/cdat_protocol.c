@@ -20,7 +20,7 @@ struct request {
 	struct memory_cdat *c;
 	struct cdat_line *line;
 	uint64_t number; /* of the line */
-	uint32_t processor, node, home;
+	uint32_t processor, unit, node, home;
 	unsigned code;
 	uint32_t version; /* of the data that the requester gets */
 };
@@ -32,9 +32,15 @@ static enum memory_cdat_status status_of(const struct cdat_line *l)
 	return l->state == MEMORY_CDAT_SHARED ? MEMORY_CDAT_SHARED : MEMORY_CDAT_IDLE;
 }
 
-static bool may_hold(const struct memory_cdat *c, const struct cdat_line *l, uint32_t processor)
+static bool may_hold(const struct memory_cdat *c, const struct cdat_line *l, uint32_t unit)
 {
-	return l->owner == processor + 1 || memory_sets_has(&c->sets, l->sharers, processor);
+	return l->owner == unit + 1 || memory_sets_has(&c->sets, l->sharers, unit);
+}
+
+/* Messages to and from a unit are those of its first processor. */
+static int32_t speaker(const struct memory_cdat *c, uint32_t unit)
+{
+	return (int32_t)c->unit[unit].first;
 }
 
 /* ---- telling
@@ -51,14 +57,15 @@ static void note_states(const struct request *r, unsigned type)
 	uint32_t elsewhere = 0, nr = 0;
 	memset(c->bits, 0, (c->nr_processors + 63) / 64 * sizeof *c->bits);
 	if (r->line->owner || r->line->sharers) {
-		for (uint32_t p = 0; p < c->nr_processors; p++) {
-			if (!may_hold(c, r->line, p))
+		for (uint32_t i = 0; i < c->nr_units; i++) {
+			const struct cdat_unit *u = &c->unit[i];
+			if (!may_hold(c, r->line, i))
 				continue;
-			uint32_t node = c->processor[p].node;
-			unsigned where = node == r->node   ? PRESENT_LOCAL
-					 : node == r->home ? PRESENT_HOME
-							   : PRESENT_REMOTE;
-			c->bits[p / 64] |= UINT64_C(1) << p % 64;
+			unsigned where = u->node == r->node   ? PRESENT_LOCAL
+					 : u->node == r->home ? PRESENT_HOME
+							      : PRESENT_REMOTE;
+			for (uint32_t p = u->first; p < u->first + u->nr; p++)
+				c->bits[p / 64] |= UINT64_C(1) << p % 64;
 			present = where > present ? where : present;
 			elsewhere += where != PRESENT_LOCAL;
 			nr++;
@@ -133,10 +140,9 @@ static void from_memory(const struct request *r)
 
 static void from_cache(const struct request *r, uint32_t owner)
 {
-	r->c->outcome->supplier = r->c->processor[owner].node == r->node
-					  ? MEMORY_CDAT_FROM_LOCAL_CACHE
-					  : MEMORY_CDAT_FROM_REMOTE_CACHE;
-	r->c->outcome->owner = (int32_t)owner;
+	r->c->outcome->supplier = r->c->unit[owner].node == r->node ? MEMORY_CDAT_FROM_LOCAL_CACHE
+								    : MEMORY_CDAT_FROM_REMOTE_CACHE;
+	r->c->outcome->owner = speaker(r->c, owner);
 }
 
 /* ---- changing the line's state
@@ -152,17 +158,17 @@ static void drop_interconnect(const struct request *r)
 	r->line->interconnect = 0;
 }
 
-static enum base_status add_sharer(const struct request *r, uint32_t processor)
+static enum base_status add_sharer(const struct request *r, uint32_t unit)
 {
 	r->line->state = MEMORY_CDAT_SHARED;
-	return memory_sets_add(&r->c->sets, &r->line->sharers, processor);
+	return memory_sets_add(&r->c->sets, &r->line->sharers, unit);
 }
 
 static void make_private(const struct request *r, bool dirty)
 {
 	drop_interconnect(r);
 	r->line->sharers = 0;
-	r->line->owner = (uint16_t)(r->processor + 1);
+	r->line->owner = (uint16_t)(r->unit + 1);
 	r->line->state = MEMORY_CDAT_EXCLUSIVE;
 	r->line->dirty = dirty;
 }
@@ -173,7 +179,7 @@ static enum base_status make_shared(const struct request *r, uint32_t owner)
 	struct cdat_line *l = r->line;
 	if (l->dirty)
 		l->memory_version = l->version;
-	memory_cdat_cache_clean(&r->c->processor[owner].data, r->number);
+	memory_cdat_clean(r->c, owner, r->number);
 	l->dirty = false;
 	l->owner = 0;
 	return add_sharer(r, owner);
@@ -196,15 +202,15 @@ static uint32_t invalidate_others(const struct request *r, bool acknowledged)
 	uint32_t nr = 0;
 	if (!r->line->sharers && !r->line->owner)
 		return 0;
-	for (uint32_t p = 0; p < c->nr_processors; p++) {
-		if (p == r->processor || !may_hold(c, r->line, p))
+	for (uint32_t u = 0; u < c->nr_units; u++) {
+		if (u == r->unit || !may_hold(c, r->line, u))
 			continue;
 		nr++;
 		if (acknowledged) {
-			tell(r, MEMORY_CDAT_inv, 0, (int32_t)p);
-			tell(r, MEMORY_CDAT_inv_done, (int32_t)p, 0);
+			tell(r, MEMORY_CDAT_inv, 0, speaker(c, u));
+			tell(r, MEMORY_CDAT_inv_done, speaker(c, u), 0);
 		}
-		memory_cdat_invalidate(c, p, r->number);
+		memory_cdat_invalidate(c, u, r->number);
 	}
 	return nr;
 }
@@ -236,7 +242,7 @@ static enum base_status serve_idle(struct request *r)
 		return BASE_OK;
 	}
 	respond(r, MEMORY_CDAT_data_shar);
-	return add_sharer(r, r->processor);
+	return add_sharer(r, r->unit);
 }
 
 static enum base_status serve_shared(struct request *r)
@@ -244,7 +250,7 @@ static enum base_status serve_shared(struct request *r)
 	if (!is_store(r)) {
 		respond(r, MEMORY_CDAT_data_shar);
 		critical(r, 2);
-		return add_sharer(r, r->processor);
+		return add_sharer(r, r->unit);
 	}
 	uint32_t others = invalidate_others(r, true);
 	respond(r, MEMORY_CDAT_data_priv);
@@ -265,14 +271,14 @@ static void take_from_owner(struct request *r)
 /* The owner stays the one who answers, but must ask before it stores. */
 static enum base_status lend(struct request *r, uint32_t owner)
 {
-	memory_cdat_cache_clean(&r->c->processor[owner].data, r->number);
-	return add_sharer(r, r->processor);
+	memory_cdat_clean(r->c, owner, r->number);
+	return add_sharer(r, r->unit);
 }
 
 /* The owner is in the requester's node and has it: the bus answers. */
 static enum base_status serve_by_bus(struct request *r, uint32_t owner)
 {
-	int32_t from = (int32_t)owner, to = (int32_t)r->processor;
+	int32_t from = speaker(r->c, owner), to = (int32_t)r->processor;
 	from_cache(r, owner);
 	critical(r, 2);
 	if (is_store(r)) {
@@ -286,13 +292,13 @@ static enum base_status serve_by_bus(struct request *r, uint32_t owner)
 	if (r->line->dirty)
 		tell(r, MEMORY_CDAT_update_data, from, 0);
 	enum base_status s = make_shared(r, owner);
-	return s == BASE_OK ? add_sharer(r, r->processor) : s;
+	return s == BASE_OK ? add_sharer(r, r->unit) : s;
 }
 
 /* Dirty in another node. */
 static enum base_status serve_dirty(struct request *r, uint32_t owner)
 {
-	int32_t from = (int32_t)owner, to = (int32_t)r->processor;
+	int32_t from = speaker(r->c, owner), to = (int32_t)r->processor;
 	bool direct = r->c->protocol->direct;
 	from_cache(r, owner);
 	critical(r, direct ? 3 : 4);
@@ -317,25 +323,25 @@ static enum base_status serve_dirty(struct request *r, uint32_t owner)
 	if (r->c->protocol->owned)
 		return lend(r, owner);
 	enum base_status s = make_shared(r, owner);
-	return s == BASE_OK ? add_sharer(r, r->processor) : s;
+	return s == BASE_OK ? add_sharer(r, r->unit) : s;
 }
 
 /* Private at another processor, as far as the home knows. */
 static enum base_status serve_private(struct request *r, uint32_t owner)
 {
 	struct memory_cdat *c = r->c;
-	bool there = memory_cdat_holds(&c->processor[owner], r->number, &r->version);
+	bool there = memory_cdat_holds(c, owner, r->number, &r->version);
 	static const unsigned recall[] = {[MEMORY_CDAT_read_shar] = MEMORY_CDAT_recall_shar,
 		[MEMORY_CDAT_read_shar_or_priv] = MEMORY_CDAT_recall_shar_or_priv,
 		[MEMORY_CDAT_read_priv_own] = MEMORY_CDAT_recall_priv_own};
 	enum base_status s = BASE_OK;
-	if (there && c->processor[owner].node == r->node)
+	if (there && c->unit[owner].node == r->node)
 		return serve_by_bus(r, owner);
-	tell(r, recall[r->code], 0, (int32_t)owner);
+	tell(r, recall[r->code], 0, speaker(c, owner));
 	if (there && r->line->dirty)
 		return serve_dirty(r, owner);
-	tell(r, there ? MEMORY_CDAT_recall_nack_shar : MEMORY_CDAT_recall_nack_inv, (int32_t)owner,
-		0);
+	tell(r, there ? MEMORY_CDAT_recall_nack_shar : MEMORY_CDAT_recall_nack_inv,
+		speaker(c, owner), 0);
 	if (!there) {
 		s = serve_idle(r);
 	} else if (is_store(r)) {
@@ -346,7 +352,7 @@ static enum base_status serve_private(struct request *r, uint32_t owner)
 		s = make_shared(r, owner);
 		respond(r, MEMORY_CDAT_data_shar);
 		if (s == BASE_OK)
-			s = add_sharer(r, r->processor);
+			s = add_sharer(r, r->unit);
 	}
 	critical(r, 4);
 	return s;
@@ -356,7 +362,7 @@ static enum base_status serve_directory(struct request *r)
 {
 	uint32_t owner = r->line->owner;
 	critical(r, 2);
-	if (owner && owner != r->processor + 1)
+	if (owner && owner != r->unit + 1)
 		return serve_private(r, owner - 1);
 	if (!owner && r->line->state == MEMORY_CDAT_SHARED)
 		return serve_shared(r);
@@ -373,12 +379,12 @@ static enum base_status forget_dropped(struct request *r)
 	uint32_t version;
 	enum base_status s = BASE_OK;
 	uint32_t owner = r->line->owner;
-	if (owner && !memory_cdat_holds(&c->processor[owner - 1], r->number, &version))
+	if (owner && !memory_cdat_holds(c, owner - 1, r->number, &version))
 		r->line->owner = 0;
-	for (uint32_t p = 0; r->line->sharers && p < c->nr_processors && s == BASE_OK; p++)
-		if (memory_sets_has(&c->sets, r->line->sharers, p) &&
-			!memory_cdat_holds(&c->processor[p], r->number, &version))
-			s = memory_sets_remove(&c->sets, &r->line->sharers, p);
+	for (uint32_t u = 0; r->line->sharers && u < c->nr_units && s == BASE_OK; u++)
+		if (memory_sets_has(&c->sets, r->line->sharers, u) &&
+			!memory_cdat_holds(c, u, r->number, &version))
+			s = memory_sets_remove(&c->sets, &r->line->sharers, u);
 	r->line->state = r->line->sharers ? MEMORY_CDAT_SHARED
 			 : r->line->owner ? MEMORY_CDAT_EXCLUSIVE
 					  : MEMORY_CDAT_IDLE;
@@ -389,9 +395,9 @@ static enum base_status snoop_load_from_owner(struct request *r, uint32_t owner)
 {
 	struct memory_cdat *c = r->c;
 	struct cdat_line *l = r->line;
-	int32_t from = (int32_t)owner, to = (int32_t)r->processor;
+	int32_t from = speaker(r->c, owner), to = (int32_t)r->processor;
 	enum base_status s;
-	(void)memory_cdat_holds(&c->processor[owner], r->number, &r->version);
+	(void)memory_cdat_holds(c, owner, r->number, &r->version);
 	if (!l->dirty) {
 		s = make_shared(r, owner);
 		respond(r, MEMORY_CDAT_data_shar);
@@ -399,14 +405,14 @@ static enum base_status snoop_load_from_owner(struct request *r, uint32_t owner)
 		from_cache(r, owner);
 		tell(r, MEMORY_CDAT_c2c_data_shar, from, to);
 		if (c->protocol->owned) {
-			memory_cdat_cache_clean(&c->processor[owner].data, r->number);
+			memory_cdat_clean(c, owner, r->number);
 			s = BASE_OK;
 		} else {
 			tell(r, MEMORY_CDAT_update_data, from, 0);
 			s = make_shared(r, owner);
 		}
 	}
-	return s == BASE_OK ? add_sharer(r, r->processor) : s;
+	return s == BASE_OK ? add_sharer(r, r->unit) : s;
 }
 
 static enum base_status serve_snooping(struct request *r)
@@ -422,9 +428,10 @@ static enum base_status serve_snooping(struct request *r)
 		return r->line->state == MEMORY_CDAT_SHARED ? serve_shared(r) : serve_idle(r);
 	}
 	if (owner && r->line->dirty) {
-		(void)memory_cdat_holds(&r->c->processor[owner - 1], r->number, &r->version);
+		(void)memory_cdat_holds(r->c, owner - 1, r->number, &r->version);
 		from_cache(r, owner - 1);
-		tell(r, MEMORY_CDAT_c2c_data_priv_own, (int32_t)owner - 1, (int32_t)r->processor);
+		tell(r, MEMORY_CDAT_c2c_data_priv_own, speaker(r->c, owner - 1),
+			(int32_t)r->processor);
 	} else {
 		respond(r, MEMORY_CDAT_data_priv);
 	}
@@ -440,8 +447,12 @@ static enum base_status begin_request(struct memory_cdat *c, uint32_t processor,
 	unsigned code, struct request *ret)
 {
 	uint32_t node = c->processor[processor].node;
-	*ret = (struct request){
-		.c = c, .number = line, .processor = processor, .node = node, .code = code};
+	*ret = (struct request){.c = c,
+		.number = line,
+		.processor = processor,
+		.unit = c->processor[processor].unit,
+		.node = node,
+		.code = code};
 	ret->line = memory_cdat_line(c, node, line, code >= MEMORY_CDAT_read_priv_own, &ret->home);
 	if (ret->line)
 		return BASE_OK;
@@ -508,7 +519,7 @@ enum base_status memory_cdat_load_miss(
 		return s;
 	c->outcome->home = r.home;
 	if (in_interconnect(&r)) {
-		s = add_sharer(&r, processor);
+		s = add_sharer(&r, r.unit);
 	} else {
 		tell_request(&r, (int32_t)processor);
 		s = serve(&r);
@@ -525,8 +536,9 @@ enum base_status memory_cdat_load_miss(
 static void stored(struct request *r)
 {
 	struct cdat_processor *p = &r->c->processor[r->processor];
-	struct cdat_cache *level[] = {&p->data, &p->second, &p->third};
+	struct cdat_cache *level[] = {&p->data, &p->second, &r->c->unit[r->unit].third};
 	uint32_t way = cdat_find(&p->data, r->number), ignored;
+	memory_cdat_alone(r->c, r->processor, r->number);
 	r->line->version++;
 	r->line->dirty = true;
 	(void)memory_cdat_cache_drop(&p->code, r->number, &ignored);
@@ -562,7 +574,7 @@ enum base_status memory_cdat_store(
 	if (s != BASE_OK)
 		return s;
 	c->outcome->home = r.home;
-	if (hit && !memory_cdat_holds(&c->processor[processor], line, &r.version))
+	if (hit && !memory_cdat_holds_alone(&c->processor[processor], line, &r.version))
 		hit = false; /* uniting a replicated page took it away */
 	if (!hit) {
 		tell_request(&r, (int32_t)processor);
@@ -575,7 +587,7 @@ enum base_status memory_cdat_store(
 				"not %u",
 				c->protocol->name, processor, r.version,
 				(unsigned long long)line << c->line_shift, r.line->version);
-	} else if (r.line->owner != processor + 1 || r.line->state != MEMORY_CDAT_EXCLUSIVE) {
+	} else if (r.line->owner != r.unit + 1 || r.line->state != MEMORY_CDAT_EXCLUSIVE) {
 		s = upgrade(&r);
 	}
 	if (s != BASE_OK)
@@ -590,23 +602,24 @@ enum base_status memory_cdat_store(
 
 enum { TYPE_WRITE_BACK = 6, TYPE_UPDATE_TAG = 7 };
 
-enum base_status memory_cdat_replaced(struct memory_cdat *c, uint32_t processor, uint64_t line)
+enum base_status memory_cdat_replaced(struct memory_cdat *c, uint32_t unit, uint64_t line)
 {
 	struct request r;
-	enum base_status s = begin_request(c, processor, line, MEMORY_CDAT_read_shar, &r);
-	if (s != BASE_OK || r.line->owner != processor + 1)
+	int32_t from = speaker(c, unit);
+	enum base_status s = begin_request(c, (uint32_t)from, line, MEMORY_CDAT_read_shar, &r);
+	if (s != BASE_OK || r.line->owner != unit + 1)
 		return s; /* a shared copy goes in silence */
 	if (r.line->dirty) {
-		tell_general(&r, MEMORY_CDAT_write_back, TYPE_WRITE_BACK, (int32_t)processor);
+		tell_general(&r, MEMORY_CDAT_write_back, TYPE_WRITE_BACK, from);
 		r.line->memory_version = r.line->version;
 	} else if (c->protocol->network == MEMORY_CDAT_DIRECTORY && c->protocol->announced) {
-		tell_general(&r, MEMORY_CDAT_update_tag, TYPE_UPDATE_TAG, (int32_t)processor);
+		tell_general(&r, MEMORY_CDAT_update_tag, TYPE_UPDATE_TAG, from);
 	} else {
 		return BASE_OK; /* the home goes on believing it is there */
 	}
 	r.line->dirty = false;
 	r.line->owner = 0;
-	s = memory_sets_remove(&c->sets, &r.line->sharers, processor);
+	s = memory_sets_remove(&c->sets, &r.line->sharers, unit);
 	r.line->state = r.line->sharers ? MEMORY_CDAT_SHARED : MEMORY_CDAT_IDLE;
 	return s;
 }
@@ -619,6 +632,7 @@ enum base_status memory_cdat_dma(struct memory_cdat *c, uint32_t node, uint64_t 
 	struct request r = {.c = c,
 		.number = line,
 		.processor = UINT32_MAX,
+		.unit = UINT32_MAX,
 		.node = node,
 		.code = in ? MEMORY_CDAT_write_purge : MEMORY_CDAT_read_current};
 	int32_t io = -1 - (int32_t)node;
@@ -643,11 +657,11 @@ enum base_status memory_cdat_dma(struct memory_cdat *c, uint32_t node, uint64_t 
 	}
 	if (owner && l->dirty) { /* memory gets it, the owner keeps it, clean */
 		if (c->protocol->network == MEMORY_CDAT_DIRECTORY) {
-			tell(&r, MEMORY_CDAT_recall_shar, 0, (int32_t)owner - 1);
+			tell(&r, MEMORY_CDAT_recall_shar, 0, speaker(c, owner - 1));
 			critical(&r, 4);
 		}
-		tell(&r, MEMORY_CDAT_recall_data, (int32_t)owner - 1, 0);
-		memory_cdat_cache_clean(&c->processor[owner - 1].data, line);
+		tell(&r, MEMORY_CDAT_recall_data, speaker(c, owner - 1), 0);
+		memory_cdat_clean(c, owner - 1, line);
 		l->memory_version = l->version;
 		l->dirty = false;
 		from_cache(&r, owner - 1);
@@ -665,9 +679,50 @@ enum base_status memory_cdat_dma(struct memory_cdat *c, uint32_t node, uint64_t 
 /* ---- the monitor
  * -------------------------------------------------------------------------------------------- */
 
+/* What is wrong with a copy in a cache of the unit; NULL: nothing. */
+static const char *copy_fault(const struct memory_cdat *c, const struct cdat_line *l, uint32_t unit,
+	const struct cdat_cache *k, uint64_t line)
+{
+	uint32_t way = cdat_find(k, line);
+	if (way >= k->ways)
+		return NULL;
+	const uint64_t *w = cdat_set(k, line);
+	if (!may_hold(c, l, unit))
+		return "has a copy that the directory does not know of";
+	if ((k->version + (w - k->way))[way] != l->version)
+		return "has a stale copy";
+	if (l->state == MEMORY_CDAT_EXCLUSIVE && l->owner != unit + 1)
+		return "has a copy of a line that is private elsewhere";
+	if (w[way] & 1 && (l->owner != unit + 1 || !l->dirty || l->state != MEMORY_CDAT_EXCLUSIVE))
+		return "would store without asking";
+	return NULL;
+}
+
+/* Inside of a unit: who may store without asking is alone, and nobody has what an inclusive last
+ * level has not. */
+static const char *unit_fault(
+	const struct memory_cdat *c, const struct cdat_unit *u, uint64_t line, uint32_t *ret_at)
+{
+	uint32_t nr = 0, alone = 0, version;
+	for (uint32_t p = u->first; p < u->first + u->nr; p++) {
+		const struct cdat_cache *k = &c->processor[p].data;
+		uint32_t way = cdat_find(k, line);
+		bool has = memory_cdat_holds_alone(&c->processor[p], line, &version);
+		*ret_at = has ? p : *ret_at;
+		nr += has;
+		alone += way < k->ways && cdat_set(k, line)[way] & 1;
+	}
+	if (alone && nr > 1)
+		return "has a copy of a line that another one beside it would store to without "
+		       "asking";
+	if (nr && u->third.ways && c->config.inclusive && !cdat_has(&u->third, line))
+		return "has a copy that the inclusive last level has not";
+	return NULL;
+}
+
 enum base_status memory_cdat_verify(struct memory_cdat *c, uint64_t line, uint32_t node)
 {
-	uint32_t home, version;
+	uint32_t home;
 	const struct cdat_line *l = memory_cdat_line(c, node, line, false, &home);
 	const char *fault = NULL;
 	uint32_t at = 0;
@@ -675,23 +730,20 @@ enum base_status memory_cdat_verify(struct memory_cdat *c, uint64_t line, uint32
 		return BASE_ERR_NOMEM;
 	bool replicated = memory_cdat_is_replicated(c, line);
 	c->result.checks++;
-	for (uint32_t p = 0; p < c->nr_processors && !fault; p++) {
+	for (uint32_t i = 0; i < c->nr_units && !fault; i++) {
+		const struct cdat_unit *u = &c->unit[i];
 		/* Copies of replicated code belong to their own node's entry. */
-		if (!memory_cdat_holds(&c->processor[p], line, &version) ||
-			(replicated && c->processor[p].node != node))
+		if (replicated && u->node != node)
 			continue;
-		at = p;
-		if (!may_hold(c, l, p))
-			fault = "has a copy that the directory does not know of";
-		else if (version != l->version)
-			fault = "has a stale copy";
-		else if (l->state == MEMORY_CDAT_EXCLUSIVE && l->owner != p + 1)
-			fault = "has a copy of a line that is private elsewhere";
-		const uint64_t *w = cdat_set(&c->processor[p].data, line);
-		uint32_t way = cdat_find(&c->processor[p].data, line);
-		if (!fault && way < c->processor[p].data.ways && w[way] & 1 &&
-			(l->owner != p + 1 || !l->dirty || l->state != MEMORY_CDAT_EXCLUSIVE))
-			fault = "would store without asking";
+		fault = unit_fault(c, u, line, &at);
+		for (uint32_t p = u->first; p < u->first + u->nr && !fault; p++) {
+			const struct cdat_processor *k = &c->processor[p];
+			at = p;
+			fault = copy_fault(c, l, i, &k->data, line);
+			fault = fault ? fault : copy_fault(c, l, i, &k->code, line);
+			fault = fault ? fault : copy_fault(c, l, i, &k->second, line);
+		}
+		fault = fault ? fault : copy_fault(c, l, i, &u->third, line);
 	}
 	if (!fault && !l->dirty && l->memory_version != l->version)
 		fault = "is the last to have held a line that memory has not";

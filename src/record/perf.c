@@ -234,20 +234,27 @@ static int open_system_event(int cpu, uint64_t sample_hz)
 	return (int)syscall(SYS_perf_event_open, &attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
 }
 
-/* pid 0: of everybody on that processor. */
-static int open_event(uint32_t pid, int cpu, uint64_t sample_hz, bool switches)
+struct events {                        /* of whom, and what */
+	uint32_t pid;                  /* 0: of everybody on a processor */
+	uint64_t sample_hz, period_ns; /* a sample each time that it ran so long, when not 0 */
+	bool switches;
+	bool probe; /* of that thread alone, only while record_perf_enable() says so */
+};
+
+static int open_event(const struct events *of, int cpu)
 {
-	if (pid == RECORD_PERF_SYSTEM)
-		return open_system_event(cpu, sample_hz);
+	if (of->pid == RECORD_PERF_SYSTEM)
+		return open_system_event(cpu, of->sample_hz);
 	struct perf_event_attr attr = {.type = PERF_TYPE_SOFTWARE,
 		.size = sizeof attr,
-		.config = sample_hz ? PERF_COUNT_SW_CPU_CLOCK : PERF_COUNT_SW_DUMMY,
+		.config = of->sample_hz || of->period_ns ? PERF_COUNT_SW_CPU_CLOCK
+							 : PERF_COUNT_SW_DUMMY,
 		.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |
 			       PERF_SAMPLE_CPU | PERF_SAMPLE_CALLCHAIN,
-		.sample_freq = sample_hz,
-		.freq = sample_hz > 0,
-		.disabled = pid != 0,
-		.inherit = pid != 0,
+		.sample_freq = of->period_ns ? of->period_ns : of->sample_hz, /* one field */
+		.freq = of->sample_hz && !of->period_ns,
+		.disabled = of->pid != 0,
+		.inherit = of->pid && !of->probe,
 		.exclude_idle = 1,
 		.exclude_kernel = 1,
 		.exclude_hv = 1,
@@ -257,15 +264,15 @@ static int open_event(uint32_t pid, int cpu, uint64_t sample_hz, bool switches)
 		.comm = 1,
 		.comm_exec = 1,
 		.task = 1,
-		.enable_on_exec = pid != 0,
+		.enable_on_exec = of->pid && !of->probe,
 		.sample_id_all = 1,
-		.context_switch = switches,
+		.context_switch = of->switches,
 		.use_clockid = 1,
 		.clockid = CLOCK_MONOTONIC_RAW,
 		.watermark = 1,
 		.wakeup_watermark = UINT32_MAX}; /* we poll: nobody has to be woken */
-	return (int)syscall(
-		SYS_perf_event_open, &attr, pid ? (pid_t)pid : -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+	return (int)syscall(SYS_perf_event_open, &attr, of->pid ? (pid_t)of->pid : -1, cpu, -1,
+		PERF_FLAG_FD_CLOEXEC);
 }
 
 static struct buffer *buffer_close(struct buffer *b)
@@ -280,15 +287,14 @@ static struct buffer *buffer_close(struct buffer *b)
 	return NULL;
 }
 
-static struct buffer *buffer_open(
-	uint32_t pid, int cpu, uint64_t sample_hz, bool switches, int *ret_errno)
+static struct buffer *buffer_open(const struct events *of, int cpu, int *ret_errno)
 {
 	struct buffer *b = base_alloc(sizeof *b);
 	if (!b) {
 		*ret_errno = ENOMEM;
 		return NULL;
 	}
-	b->fd = open_event(pid, cpu, sample_hz, switches);
+	b->fd = open_event(of, cpu);
 	if (b->fd < 0) {
 		*ret_errno = errno;
 		return buffer_close(b);
@@ -308,7 +314,7 @@ static struct buffer *buffer_open(
 	return buffer_close(b);
 }
 
-static int open_all(struct record_perf *p, uint32_t pid, uint64_t sample_hz, bool switches)
+static int open_all(struct record_perf *p, struct events of)
 {
 	long nr = sysconf(_SC_NPROCESSORS_CONF);
 	int why = 0;
@@ -316,7 +322,7 @@ static int open_all(struct record_perf *p, uint32_t pid, uint64_t sample_hz, boo
 		int refused = 0;
 		if (base_grow(&p->buffer, &p->capacity, p->nr + 1, sizeof(void *)) != BASE_OK)
 			return ENOMEM;
-		struct buffer *b = buffer_open(pid, cpu, sample_hz, switches, &refused);
+		struct buffer *b = buffer_open(&of, cpu, &refused);
 		if (b)
 			p->buffer[p->nr++] = b;
 		else if (refused != ENODEV) /* a processor that is off line */
@@ -344,9 +350,11 @@ static void explain(char text[RECORD_PERF_WHY], int why)
 
 /* Events of the processors, if we may see everybody's: an event of each thread would be taken from
  * the processor and put back at each switch, and with it the timer of the samples. */
-static bool open_wide(struct record_perf *p, uint32_t pid, uint64_t sample_hz, bool switches)
+static bool open_wide(struct record_perf *p, struct events of)
 {
-	if (open_all(p, 0, sample_hz, switches)) {
+	uint32_t pid = of.pid;
+	of.pid = 0;
+	if (open_all(p, of)) {
 		close_all(p);
 		return false;
 	}
@@ -362,13 +370,15 @@ struct record_perf *record_perf_open(uint32_t pid, uint64_t sample_hz, bool swit
 	snprintf(why_no_switches, RECORD_PERF_WHY, "%s", switches ? "" : "not asked for");
 	/* Births and deaths are wanted in any case. */
 	struct record_perf *p = base_alloc(sizeof *p);
-	if (p && open_wide(p, pid, sample_hz, switches))
+	struct events of = {.pid = pid, .sample_hz = sample_hz, .switches = switches};
+	if (p && open_wide(p, of))
 		return p;
-	int why = p ? open_all(p, pid, sample_hz, switches) : ENOMEM;
+	int why = p ? open_all(p, of) : ENOMEM;
 	if (p && why && sample_hz) { /* switches alone? */
 		explain(why_no_samples, why);
 		close_all(p);
-		why = open_all(p, pid, 0, switches);
+		of.sample_hz = 0;
+		why = open_all(p, of);
 	}
 	if (!why)
 		return p;
@@ -380,11 +390,37 @@ struct record_perf *record_perf_open(uint32_t pid, uint64_t sample_hz, bool swit
 struct record_perf *record_perf_open_system(uint64_t sample_hz, char why_not[RECORD_PERF_WHY])
 {
 	struct record_perf *p = base_alloc(sizeof *p);
-	int why = p ? open_all(p, RECORD_PERF_SYSTEM, sample_hz, false) : ENOMEM;
+	int why =
+		p ? open_all(p, (struct events){.pid = RECORD_PERF_SYSTEM, .sample_hz = sample_hz})
+		  : ENOMEM;
 	if (!why)
 		return p;
 	explain(why_not, why);
 	return record_perf_close(p);
+}
+
+struct record_perf *record_perf_open_probe(
+	uint32_t tid, uint64_t sample_hz, uint64_t period_ns, bool switches)
+{
+	struct events of = {.pid = tid,
+		.sample_hz = sample_hz,
+		.period_ns = period_ns,
+		.switches = switches,
+		.probe = true};
+	struct record_perf *p = base_alloc(sizeof *p);
+	return p && !open_all(p, of) ? p : record_perf_close(p);
+}
+
+bool record_perf_is_wide(const struct record_perf *p)
+{
+	return p->wide;
+}
+
+void record_perf_enable(const struct record_perf *p, bool on)
+{
+	for (size_t i = 0; i < p->nr; i++)
+		(void)ioctl(
+			p->buffer[i]->fd, on ? PERF_EVENT_IOC_ENABLE : PERF_EVENT_IOC_DISABLE, 0);
 }
 
 struct record_perf *record_perf_close(struct record_perf *p)

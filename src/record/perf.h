@@ -37,6 +37,13 @@ struct record_perf;
 /* Open for the child `pid`, from its next exec on. NULL, and why, when the kernel refuses all. */
 struct record_perf *record_perf_open(uint32_t pid, uint64_t sample_hz, bool switches,
 	char why_no_samples[RECORD_PERF_WHY], char why_no_switches[RECORD_PERF_WHY]);
+/* The same events of one thread of ours, to learn what they cost: none until they are enabled.
+ * period_ns: a sample whenever it ran so long, instead of sample_hz. NULL: refused. */
+struct record_perf *record_perf_open_probe(
+	uint32_t tid, uint64_t sample_hz, uint64_t period_ns, bool switches);
+void record_perf_enable(const struct record_perf *p, bool on);
+bool record_perf_is_wide(
+	const struct record_perf *p); /* events of everybody: enabled from the start */
 struct record_perf *record_perf_close(struct record_perf *p);
 /* Samples of all threads of the machine, user space and kernel; times are CLOCK_MONOTONIC. NULL,
  * and why: refused. */

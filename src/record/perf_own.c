@@ -2,6 +2,9 @@
 /* perf_own.c - which of everybody's events are of the program that is recorded. */
 #include "record/perf_own.h"
 
+#define NO_TID                                                                                     \
+	UINT32_MAX /* as the kernel writes it: a thread that has ended leaves its processor */
+
 void record_perf_own_init(struct record_perf_own *own, uint32_t child)
 {
 	*own = (struct record_perf_own){.awaited = child};
@@ -76,7 +79,7 @@ bool record_perf_own_takes(struct record_perf_own *own, struct record_perf_recor
 	default:
 		break;
 	}
-	if (!nr_tasks(own, r->event.pid))
+	if (!nr_tasks(own, r->event.pid) || r->event.tid == NO_TID)
 		return false;
 	if (!own->ending.nr_used || !base_map_get(&own->ending, 0, r->event.tid, &is_ending))
 		return true;

@@ -327,7 +327,11 @@ static enum base_status set_up(struct session *s, char program[PATH_MAX])
 	}
 	record_cost_measure(&s->clock, s->result);
 	if (s->has_program)
-		record_cost_measure_wake(&s->clock, s->result);
+		record_cost_measure_wakes(&s->clock,
+			&(struct record_cost_events){.perf = s->perf,
+				.sample_hz = o->sample_hz,
+				.switches = o->switches},
+			s->result);
 	if (o->measure_floor)
 		s->floor = record_lock_floor_measure();
 	status = open_trace(s);

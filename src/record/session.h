@@ -103,7 +103,12 @@ struct record_result {
 	uint64_t target_cpu_ns;        /* of the program and its children that were waited for */
 	uint64_t recorder_cpu_ns;      /* of this process while recording */
 	uint64_t tsc_read_ns_x100, record_write_ns_x100; /* measured at the start: 1/100 ns */
-	uint64_t wake_ns, nr_wakes; /* what waking a sleeper took, of so many; 0: not measured */
+	/* Measured at the start, medians of so many; 0: it could not be. */
+	uint64_t wake_ns, nr_wakes; /* what waking a sleeper took */
+	uint64_t wake_busy_ns,
+		nr_wakes_busy; /* ... one that has to wait for the waker's processor */
+	uint64_t switch_ns;    /* by how much perf's events delay who is woken */
+	uint64_t sample_ns;    /* what a sample takes */
 	double overhead_share; /* ring records x cost of one / target_cpu_ns: an estimate, 0 when
 				  unknown */
 	uint64_t buffer_bytes; /* what the ring got */

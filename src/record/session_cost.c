@@ -4,15 +4,16 @@
 
 #include <linux/futex.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
-enum { SYSTEM_EVENT_NS = 100 };  /* a BPF program and its slot: 60 to 130 on the machines tried */
-enum { KERNEL_EVENT_NS = 1500 }; /* an interrupt and its callers, or a switch; of all machines */
+enum { SYSTEM_EVENT_NS = 100 }; /* a BPF program and its slot: 60 to 130 on the machines tried */
 
 /* The best of several rounds, in 1/100 ns: reading the TSC, and that plus writing three words as a
  * wrapper does. */
@@ -48,21 +49,45 @@ void record_cost_measure(const struct record_clock *clock, struct record_result 
 /* ---- waking a sleeper
  * -------------------------------------------------------------------------------- */
 
-enum { WAKES = 24, WAKES_MIN = 8, SLEEP_NS = 40000 };
+enum { WAKES = 24, WAKES_MIN = 8, SLEEP_NS = 40000, COME_NS = 400000 };
 
 struct sleeper {
+	pthread_t thread;
 	atomic_uint word; /* counts wakes */
+	atomic_uint tid;
+	_Atomic uint64_t woken_tsc; /* when it came last */
 	atomic_bool stop;
+	int processor; /* stays there and lets others go first; -1: as any thread */
 };
+
+struct measured { /* of wakes: what the call took, and how long until the sleeper ran */
+	uint64_t took[WAKES], came[WAKES];
+	size_t nr_took, nr_came;
+};
+
+static void stay_on(int processor)
+{
+	cpu_set_t set;
+	CPU_ZERO(&set);
+	CPU_SET((size_t)processor, &set);
+	(void)sched_setaffinity(0, sizeof set, &set);
+}
 
 static void *sleep_on_word(void *arg)
 {
 	struct sleeper *s = arg;
+	if (s->processor >= 0) {
+		struct sched_param none = {0};
+		stay_on(s->processor);
+		(void)sched_setscheduler(0, SCHED_BATCH, &none); /* does not preempt its waker */
+	}
+	atomic_store(&s->tid, (unsigned)syscall(SYS_gettid));
 	while (!atomic_load(&s->stop)) {
 		unsigned seen = atomic_load(&s->word);
 		if (atomic_load(&s->stop))
 			break;
-		(void)syscall(SYS_futex, &s->word, FUTEX_WAIT_PRIVATE, seen, NULL, NULL, 0);
+		if (!syscall(SYS_futex, &s->word, FUTEX_WAIT_PRIVATE, seen, NULL, NULL, 0))
+			atomic_store(&s->woken_tsc, record_tsc());
 	}
 	return NULL;
 }
@@ -73,49 +98,175 @@ static long wake(struct sleeper *s)
 	return syscall(SYS_futex, &s->word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
 }
 
+/* A thread of ours; signals are the recorder's own thread's. */
+static bool start_thread(pthread_t *thread, void *(*run)(void *), void *arg)
+{
+	sigset_t all, before;
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	bool started = !pthread_create(thread, NULL, run, arg);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return started;
+}
+
+static void end_sleeper(struct sleeper *s)
+{
+	atomic_store(&s->stop, true);
+	(void)wake(s);
+	pthread_join(s->thread, NULL);
+}
+
 static int by_length(const void *pa, const void *pb)
 {
 	const uint64_t *a = pa, *b = pb;
 	return *a < *b ? -1 : *a > *b;
 }
 
-/* What the call takes when somebody sleeps, as a thread does that works between two wakes: a median
- * of few, since programs meet the same machine. 0: nobody fell asleep. */
-static uint64_t wake_cost_ns(const struct record_clock *clock, uint64_t *ret_nr)
+static uint64_t quantile(uint64_t *value, size_t nr, size_t of, size_t parts)
 {
-	struct sleeper s = {0};
-	uint64_t took[WAKES];
-	size_t nr = 0;
-	sigset_t all, before_all;
-	pthread_t thread;
-	*ret_nr = 0;
-	sigfillset(&all); /* signals are the recorder's own thread's */
-	pthread_sigmask(SIG_SETMASK, &all, &before_all);
-	int failed = pthread_create(&thread, NULL, sleep_on_word, &s);
-	pthread_sigmask(SIG_SETMASK, &before_all, NULL);
-	if (failed)
-		return 0;
-	for (int i = 0; i < WAKES; i++) {
-		uint64_t begin = record_tsc(), before;
-		while (record_clock_ns(clock, record_tsc() - begin) < SLEEP_NS)
-			;
-		before = record_tsc();
-		if (wake(&s) == 1)
-			took[nr++] = record_clock_ns(clock, record_tsc() - before);
-	}
-	atomic_store(&s.stop, true);
-	(void)wake(&s);
-	pthread_join(thread, NULL);
-	if (nr < WAKES_MIN)
-		return 0;
-	qsort(took, nr, sizeof *took, by_length);
-	*ret_nr = nr;
-	return took[nr / 2];
+	qsort(value, nr, sizeof *value, by_length);
+	return nr < WAKES_MIN ? 0 : value[nr * of / parts];
 }
 
-void record_cost_measure_wake(const struct record_clock *clock, struct record_result *ret)
+static void spin(const struct record_clock *clock, uint64_t ns)
 {
-	ret->wake_ns = wake_cost_ns(clock, &ret->nr_wakes);
+	uint64_t begin = record_tsc();
+	while (record_clock_ns(clock, record_tsc() - begin) < ns)
+		;
+}
+
+/* One wake of a sleeper that fell asleep a while ago. */
+static void wake_once(const struct record_clock *clock, struct sleeper *s, struct measured *m)
+{
+	spin(clock, SLEEP_NS);
+	uint64_t before = record_tsc();
+	if (wake(s) != 1)
+		return;
+	m->took[m->nr_took++] = record_clock_ns(clock, record_tsc() - before);
+	uint64_t came = atomic_load(&s->woken_tsc);
+	while (came < before && record_clock_ns(clock, record_tsc() - before) < COME_NS)
+		came = atomic_load(&s->woken_tsc);
+	if (came >= before)
+		m->came[m->nr_came++] = record_clock_ns(clock, came - before);
+}
+
+/*
+ * What the call takes when somebody sleeps, as a thread does that works between two wakes: a median
+ * of few, since programs meet the same machine. And how much later the sleeper comes with perf's
+ * events than without, in turn: of lower quartiles, since others delay some of either kind.
+ */
+static void measure_wakes(const struct record_clock *clock, const struct record_cost_events *of,
+	struct record_result *ret)
+{
+	struct sleeper s = {.processor = -1};
+	struct measured bare = {0}, events = {0};
+	if (!start_thread(&s.thread, sleep_on_word, &s))
+		return;
+	while (!atomic_load(&s.tid))
+		sched_yield();
+	struct record_perf *probe = NULL;
+	bool wide = of->perf && record_perf_is_wide(of->perf);
+	if (of->perf && !wide)
+		probe = record_perf_open_probe(atomic_load(&s.tid), of->sample_hz, 0, of->switches);
+	const struct record_perf *perf = wide ? of->perf : probe;
+	for (int i = 0; i < WAKES; i++) {
+		if (perf)
+			record_perf_enable(perf, false);
+		wake_once(clock, &s, &bare);
+		if (!perf)
+			continue;
+		record_perf_enable(perf, true);
+		wake_once(clock, &s, &events);
+	}
+	end_sleeper(&s);
+	record_perf_close(probe);
+	ret->wake_ns = quantile(bare.took, bare.nr_took, 1, 2);
+	ret->nr_wakes = ret->wake_ns ? bare.nr_took : 0;
+	uint64_t without = quantile(bare.came, bare.nr_came, 1, 4);
+	uint64_t with = quantile(events.came, events.nr_came, 1, 4);
+	ret->switch_ns = without && with > without ? with - without : 0;
+}
+
+struct waker {
+	const struct record_clock *clock;
+	struct measured found;
+};
+
+/* Beside the sleeper on one processor, where that runs only while we sleep. */
+static void *wake_behind(void *arg)
+{
+	struct waker *w = arg;
+	struct sleeper s = {.processor = sched_getcpu()};
+	struct timespec moment = {.tv_nsec = SLEEP_NS};
+	if (s.processor < 0)
+		return NULL;
+	stay_on(s.processor);
+	if (pthread_create(&s.thread, NULL, sleep_on_word, &s))
+		return NULL;
+	for (int i = 0; i < WAKES; i++) {
+		(void)clock_nanosleep(CLOCK_MONOTONIC, 0, &moment, NULL);
+		uint64_t before = record_tsc();
+		if (wake(&s) == 1)
+			w->found.took[w->found.nr_took++] =
+				record_clock_ns(w->clock, record_tsc() - before);
+	}
+	end_sleeper(&s);
+	return NULL;
+}
+
+static void measure_wakes_busy(const struct record_clock *clock, struct record_result *ret)
+{
+	struct waker w = {.clock = clock};
+	pthread_t thread;
+	if (!start_thread(&thread, wake_behind, &w))
+		return;
+	pthread_join(thread, NULL);
+	ret->wake_busy_ns = quantile(w.found.took, w.found.nr_took, 1, 2);
+	ret->nr_wakes_busy = ret->wake_busy_ns ? w.found.nr_took : 0;
+}
+
+/* ---- a sample
+ * -------------------------------------------------------------------------------------- */
+
+static uint64_t work_ticks(void)
+{
+	uint64_t begin = record_tsc(), x = begin;
+	for (int i = 0; i < 100000; i++)
+		x = x * 6364136223846793005u + 1;
+	__asm__ volatile("" : : "r"(x));
+	return record_tsc() - begin;
+}
+
+/* The same work with many samples and with none, the best of several: others only add to it. */
+static void measure_sample(const struct record_clock *clock, struct record_result *ret)
+{
+	enum { ROUNDS = 8, PERIOD_NS = 50000 };
+	struct record_perf *perf =
+		record_perf_open_probe((uint32_t)syscall(SYS_gettid), 0, PERIOD_NS, false);
+	uint64_t bare = UINT64_MAX, sampled = UINT64_MAX;
+	if (!perf)
+		return;
+	for (int i = 0; i < ROUNDS; i++) {
+		uint64_t ticks = work_ticks();
+		bare = ticks < bare ? ticks : bare;
+		record_perf_enable(perf, true);
+		ticks = work_ticks();
+		record_perf_enable(perf, false);
+		sampled = ticks < sampled ? ticks : sampled;
+	}
+	record_perf_close(perf);
+	uint64_t nr = record_clock_ns(clock, sampled) / PERIOD_NS;
+	if (nr && sampled > bare)
+		ret->sample_ns = record_clock_ns(clock, sampled - bare) / nr;
+}
+
+void record_cost_measure_wakes(const struct record_clock *clock,
+	const struct record_cost_events *of, struct record_result *ret)
+{
+	measure_wakes(clock, of, ret);
+	measure_wakes_busy(clock, ret);
+	if (of->perf && of->sample_hz)
+		measure_sample(clock, ret);
 }
 
 static void put_part(struct record_sink *s, uint32_t id, const char *name, uint64_t n,
@@ -134,18 +285,25 @@ static void put_part(struct record_sink *s, uint32_t id, const char *name, uint6
 
 void record_cost_write(struct record_converter *c, struct record_result *r)
 {
-	enum { RECORDS = 1, KERNEL, RECORDER, WAKING, SYSTEM };
+	enum { RECORDS = 1, SAMPLES, RECORDER, WAKING, SYSTEM, SWITCHES, WAKING_BUSY };
 	r->ring_records = c->nr_ring_records;
 	uint64_t records_ns = r->ring_records * r->record_write_ns_x100 / 100;
 	put_part(&c->sink, RECORDS, "records", r->ring_records, records_ns, false, r,
 		"measured with warm caches and without call paths: at least");
-	put_part(&c->sink, KERNEL, "samples and processor switches", c->nr_kernel_events,
-		c->nr_kernel_events * KERNEL_EVENT_NS, false, r, "assumed: 1.5 us each");
+	put_part(&c->sink, SAMPLES, TRACE_COST_SAMPLES, c->nr_samples, c->nr_samples * r->sample_ns,
+		false, r, "measured before the program ran");
+	put_part(&c->sink, SWITCHES, TRACE_COST_SWITCHES, c->nr_switches,
+		c->nr_switches * r->switch_ns, false, r,
+		"measured before the program ran, as what delays a woken thread");
 	put_part(&c->sink, RECORDER, "reading and writing the trace", 1, r->recorder_cpu_ns, true,
 		r, "the kernel's count");
 	if (r->nr_wakes)
 		put_part(&c->sink, WAKING, TRACE_COST_WAKING, r->nr_wakes, r->nr_wakes * r->wake_ns,
 			true, r, "the median of as many, measured before the program ran");
+	if (r->nr_wakes_busy)
+		put_part(&c->sink, WAKING_BUSY, TRACE_COST_WAKING_BUSY, r->nr_wakes_busy,
+			r->nr_wakes_busy * r->wake_busy_ns, true, r,
+			"the median of as many, measured before the program ran");
 	if (r->kernel_events)
 		put_part(&c->sink, SYSTEM, "kernel events of all threads", r->kernel_events,
 			r->kernel_events * SYSTEM_EVENT_NS, true, r, "assumed: 0.1 us each");

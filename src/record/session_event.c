@@ -429,7 +429,8 @@ void record_converter_event(struct record_converter *c, const struct record_even
 		c->perf_lost += e->ip;
 		return;
 	}
-	c->nr_kernel_events += e->kind >= RECORD_EVENT_sample && e->kind <= RECORD_EVENT_in;
+	c->nr_samples += e->kind == RECORD_EVENT_sample;
+	c->nr_switches += e->kind == RECORD_EVENT_in;
 	struct record_task *task = record_converter_task(c, e->tid, e->pid);
 	struct record_task *leader =
 		e->tid == e->pid ? task : record_converter_task(c, e->pid, e->pid);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* spin_arm.c - a signal to a thread after so much of its own time. */
+/* spin_arm.c - a signal to a thread after so much of its own time, or at a place. */
 #include "record/spin_arm.h"
 
 #include "record/spin_tasks.h"
@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/hw_breakpoint.h>
 #include <linux/perf_event.h>
 #include <poll.h>
 #include <stdio.h>
@@ -31,44 +32,88 @@ static bool blocks_signal(pid_t pid, pid_t tid)
 	return line && (strtoull(line + sizeof key - 1, NULL, 16) >> (YIELD_SIGNAL - 1) & 1);
 }
 
-static int open_clock(const struct record_spin_arms *a, pid_t tid)
+/* A descriptor, or -errno. */
+static int arm(const struct record_spin_arms *a, pid_t tid, struct perf_event_attr attr)
 {
-	struct perf_event_attr attr = {.size = sizeof attr,
-		.type = PERF_TYPE_SOFTWARE,
-		.config = PERF_COUNT_SW_TASK_CLOCK,
-		.sample_period = a->period_ns,
-		.wakeup_events = 1,
-		.exclude_kernel = 1,
-		.exclude_hv = 1,
-		.disabled = 1,
-		.remove_on_exec = 1};
-	long fd = syscall(SYS_perf_event_open, &attr, tid, -1, -1, PERF_FLAG_FD_CLOEXEC);
-	if (fd < 0 && (errno == EINVAL || errno == E2BIG)) { /* before Linux 5.13 */
+	const struct f_owner_ex owner = {F_OWNER_TID, tid};
+	attr.size = sizeof attr;
+	attr.wakeup_events = 1;
+	attr.exclude_kernel = attr.exclude_hv = attr.disabled = attr.remove_on_exec = 1;
+	long got = syscall(SYS_perf_event_open, &attr, tid, -1, -1, PERF_FLAG_FD_CLOEXEC);
+	if (got < 0 && (errno == EINVAL || errno == E2BIG)) { /* before Linux 5.13 */
 		attr.remove_on_exec = 0;
-		fd = syscall(SYS_perf_event_open, &attr, tid, -1, -1, PERF_FLAG_FD_CLOEXEC);
+		got = syscall(SYS_perf_event_open, &attr, tid, -1, -1, PERF_FLAG_FD_CLOEXEC);
 	}
-	return (int)fd;
+	if (got < 0)
+		return -errno;
+	int fd = (int)got, flags = fcntl(fd, F_GETFL);
+	if (flags >= 0 && !fcntl(fd, F_SETOWN_EX, &owner) && !fcntl(fd, F_SETSIG, YIELD_SIGNAL) &&
+		!fcntl(fd, F_SETFL, flags | O_ASYNC) &&
+		(!a->on || !ioctl(fd, PERF_EVENT_IOC_ENABLE, 0)))
+		return fd;
+	int why = errno;
+	close(fd);
+	return -why;
+}
+
+static int arm_clock(const struct record_spin_arms *a, pid_t tid)
+{
+	return arm(a, tid,
+		(struct perf_event_attr){.type = PERF_TYPE_SOFTWARE,
+			.config = PERF_COUNT_SW_TASK_CLOCK,
+			.sample_period = a->period_ns});
+}
+
+static int arm_place(const struct record_spin_arms *a, pid_t tid, uint64_t address)
+{
+	return arm(a, tid,
+		(struct perf_event_attr){.type = PERF_TYPE_BREAKPOINT,
+			.bp_type = HW_BREAKPOINT_X,
+			.bp_addr = address,
+			.bp_len = sizeof(long),
+			.sample_period = RECORD_SPIN_PLACE_TIMES});
 }
 
 /* 0, or errno. */
-static int arm(struct record_spin_arms *a, pid_t tid)
+static int arm_thread(struct record_spin_arms *a, pid_t tid)
 {
-	int fd = open_clock(a, tid);
-	const struct f_owner_ex owner = {F_OWNER_TID, tid};
+	int fd = arm_clock(a, tid);
 	if (fd < 0)
-		return errno;
-	int flags = fcntl(fd, F_GETFL);
-	if (flags < 0 || fcntl(fd, F_SETOWN_EX, &owner) || fcntl(fd, F_SETSIG, YIELD_SIGNAL) ||
-		fcntl(fd, F_SETFL, flags | O_ASYNC) ||
-		(a->on && ioctl(fd, PERF_EVENT_IOC_ENABLE, 0))) {
-		int why = errno;
-		close(fd);
-		return why;
-	}
+		return -fd;
 	a->thread[a->nr].tid = tid;
-	a->thread[a->nr++].fd = fd;
+	a->thread[a->nr].fd = fd;
+	for (size_t k = 0; k < RECORD_SPIN_PLACES_MAX; k++) {
+		uint64_t address = a->place[k].address;
+		int place_fd = address ? arm_place(a, tid, address) : -1;
+		a->nr_places_refused += address && place_fd < 0 && place_fd != -ESRCH;
+		a->thread[a->nr].place_fd[k] = place_fd;
+	}
+	a->nr++;
 	a->nr_most = a->nr > a->nr_most ? a->nr : a->nr_most;
 	return 0;
+}
+
+static uint64_t times_of(int fd)
+{
+	uint64_t n = 0;
+	return fd >= 0 && read(fd, &n, sizeof n) == sizeof n ? n : 0;
+}
+
+static void close_place(struct record_spin_arms *a, size_t thread, size_t place)
+{
+	int *fd = &a->thread[thread].place_fd[place];
+	a->place[place].times += times_of(*fd);
+	if (*fd >= 0)
+		close(*fd);
+	*fd = -1;
+}
+
+static void close_thread(struct record_spin_arms *a, size_t thread)
+{
+	for (size_t k = 0; k < RECORD_SPIN_PLACES_MAX; k++)
+		close_place(a, thread, k);
+	close(a->thread[thread].fd);
+	a->thread[thread] = a->thread[--a->nr];
 }
 
 static void forget_ended(struct record_spin_arms *a)
@@ -77,8 +122,7 @@ static void forget_ended(struct record_spin_arms *a)
 		struct pollfd p = {.fd = a->thread[i].fd, .events = POLLIN};
 		if (poll(&p, 1, 0) <= 0 || !(p.revents & (POLLHUP | POLLERR)))
 			continue;
-		close(p.fd);
-		a->thread[i] = a->thread[--a->nr];
+		close_thread(a, i);
 	}
 }
 
@@ -103,7 +147,7 @@ void record_spin_arms_scan(struct record_spin_arms *a, pid_t *task)
 			a->nr_blocked_now++;
 			continue;
 		}
-		int why = a->nr < RECORD_SPIN_ARMED_MAX ? arm(a, task[i]) : EMFILE;
+		int why = a->nr < RECORD_SPIN_ARMED_MAX ? arm_thread(a, task[i]) : EMFILE;
 		if (why && why != ESRCH) {
 			a->nr_refused++;
 			a->why = why;
@@ -115,11 +159,16 @@ void record_spin_arms_scan(struct record_spin_arms *a, pid_t *task)
 
 void record_spin_arms_turn(struct record_spin_arms *a, bool on)
 {
+	unsigned long order = on ? PERF_EVENT_IOC_ENABLE : PERF_EVENT_IOC_DISABLE;
 	if (a->on == on)
 		return;
 	a->on = on;
-	for (size_t i = 0; i < a->nr; i++)
-		ioctl(a->thread[i].fd, on ? PERF_EVENT_IOC_ENABLE : PERF_EVENT_IOC_DISABLE, 0);
+	for (size_t i = 0; i < a->nr; i++) {
+		ioctl(a->thread[i].fd, order, 0);
+		for (size_t k = 0; k < RECORD_SPIN_PLACES_MAX; k++)
+			if (a->thread[i].place_fd[k] >= 0)
+				ioctl(a->thread[i].place_fd[k], order, 0);
+	}
 }
 
 void record_spin_arms_set_period(struct record_spin_arms *a, uint64_t period_ns)
@@ -131,8 +180,46 @@ void record_spin_arms_set_period(struct record_spin_arms *a, uint64_t period_ns)
 		ioctl(a->thread[i].fd, PERF_EVENT_IOC_PERIOD, &period_ns);
 }
 
+int record_spin_arms_add_place(struct record_spin_arms *a, uint64_t address)
+{
+	unsigned place = 0;
+	size_t nr = 0;
+	while (place < RECORD_SPIN_PLACES_MAX && a->place[place].address)
+		place++;
+	if (place == RECORD_SPIN_PLACES_MAX)
+		return -1;
+	for (size_t i = 0; i < a->nr; i++) {
+		int fd = arm_place(a, a->thread[i].tid, address);
+		a->thread[i].place_fd[place] = fd;
+		a->nr_places_refused += fd < 0 && fd != -ESRCH;
+		nr += fd >= 0;
+	}
+	if (!nr)
+		return -1;
+	a->place[place].address = address;
+	a->place[place].times = 0;
+	return (int)place;
+}
+
+void record_spin_arms_drop_place(struct record_spin_arms *a, unsigned place)
+{
+	for (size_t i = 0; i < a->nr; i++)
+		close_place(a, i, place);
+	a->place[place].address = 0;
+}
+
+uint64_t record_spin_arms_times(const struct record_spin_arms *a, unsigned place)
+{
+	uint64_t times = a->place[place].times;
+	for (size_t i = 0; i < a->nr; i++)
+		times += times_of(a->thread[i].place_fd[place]);
+	return times;
+}
+
 void record_spin_arms_close(struct record_spin_arms *a)
 {
 	while (a->nr)
-		close(a->thread[--a->nr].fd);
+		close_thread(a, a->nr - 1);
+	for (size_t k = 0; k < RECORD_SPIN_PLACES_MAX; k++)
+		a->place[k].address = 0;
 }

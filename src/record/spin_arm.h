@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * spin_arm.h - signals to each thread of a process after so much of its own processor time in user
- * space: perf_event's task clock, from outside. Needs no privilege for one's own processes
- * (perf_event_paranoid up to 2).
+ * spin_arm.h - signals to threads of a process, from outside, by perf_event. Needs no privilege for
+ * one's own processes (perf_event_paranoid up to 2).
+ *
+ * Two reasons for a signal: so much of the thread's own processor time in user space has gone by
+ * (task clock); or it was so often at a place in code (a breakpoint of the processor, of which each
+ * thread has four). A place costs nothing where no thread comes by; each time one does costs some
+ * microseconds, on a virtual machine ten and more.
  *
  * A signal comes only while the thread runs its own code, so no system call is cut short. Threads
  * that block the signal are left out. An exec or a thread's end takes the events away.
@@ -14,7 +18,7 @@
 
 #include <sys/types.h>
 
-enum { RECORD_SPIN_ARMED_MAX = 512 };
+enum { RECORD_SPIN_ARMED_MAX = 512, RECORD_SPIN_PLACES_MAX = 4 };
 
 struct record_spin_arms {
 	pid_t pid;
@@ -25,14 +29,27 @@ struct record_spin_arms {
 	size_t nr_blocked_now;
 	int why; /* errno of the last refusal; 0: none */
 	struct {
+		uint64_t address; /* 0: none */
+		uint64_t times;   /* of threads that ended */
+	} place[RECORD_SPIN_PLACES_MAX];
+	uint64_t nr_places_refused; /* of threads: they have no place there */
+	struct {
 		pid_t tid;
-		int fd;
+		int fd, place_fd[RECORD_SPIN_PLACES_MAX]; /* < 0: none */
 	} thread[RECORD_SPIN_ARMED_MAX];
 };
 /* Arms new threads, forgets those that ended. `task`: room for RECORD_SPIN_TASKS_MAX. */
 void record_spin_arms_scan(struct record_spin_arms *a, pid_t *task);
 void record_spin_arms_turn(struct record_spin_arms *a, bool on);
 void record_spin_arms_set_period(struct record_spin_arms *a, uint64_t period_ns);
+/* A signal to each thread that was there RECORD_SPIN_PLACE_TIMES times more. < 0: none is free, or
+ * no thread can have it; else its index. */
+enum { RECORD_SPIN_PLACE_TIMES = 8 };
+int record_spin_arms_add_place(struct record_spin_arms *a, uint64_t address);
+void record_spin_arms_drop_place(struct record_spin_arms *a, unsigned place);
+/* How often threads were there. */
+uint64_t record_spin_arms_times(const struct record_spin_arms *a, unsigned place);
+/* With all places. */
 void record_spin_arms_close(struct record_spin_arms *a);
 
 #endif

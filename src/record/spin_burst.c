@@ -558,12 +558,17 @@ bool record_spin_glance(struct record_spin_stop *stop, uint64_t *ret_pc, uint64_
 	return true;
 }
 
+static bool has_time(const struct record_spin_stop *stop, const struct record_spin_limits *limits)
+{
+	return !limits->stop_ns || now_ns() - stop->stopped_at_ns < limits->stop_ns;
+}
+
 static void run_steps(struct record_spin_stepper *s, struct record_spin_stop *stop,
 	struct user_regs_struct *regs, const struct record_spin_limits *limits,
 	struct record_spin_burst *ret)
 {
 	struct stores stores;
-	while (ret->steps < limits->steps && s->changes < CHANGES_MAX) {
+	while (ret->steps < limits->steps && s->changes < CHANGES_MAX && has_time(stop, limits)) {
 		const uint64_t pc = regs->rip;
 		const struct record_spin_instruction *i = decode_at(s, stop->pid, pc);
 		if (!i || i->unfit)

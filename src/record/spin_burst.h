@@ -61,6 +61,8 @@ struct record_spin_burst {
 struct record_spin_limits {
 	uint32_t steps;      /* at most; a step takes some 5 to 20 us */
 	uint32_t iterations; /* spinning ones, in a row, that are a proof */
+	uint64_t stop_ns; /* no step more once it was stopped for so long; 0: any time. Where others
+			     want the processor, a step may take a slice of theirs. */
 };
 
 /* A thread that is stopped by us. */

@@ -232,6 +232,7 @@ static bool find_loop(const struct walk *w, uint64_t pc, struct record_spin_loop
 		if (target && target <= pc) {
 			ret->begins = target;
 			ret->branch = at;
+			ret->again = i.meta.category == ZYDIS_CATEGORY_UNCOND_BR ? at : target;
 			return at - target < RECORD_SPIN_LOOP_BYTES;
 		}
 		if (i.meta.category == ZYDIS_CATEGORY_UNCOND_BR)

@@ -30,17 +30,27 @@ enum {
 	KNOWN_MAX = 4096,   /* threads whose patience is kept */
 	NEAR_BYTES = 512,   /* a loop that waits is short */
 	LOOK_NS = 1 * NS_PER_MS,
-	QUIET_MAX_NS = 50 * NS_PER_MS, /* between two looks that find nothing */
+	/* Looks get rarer the longer there was nothing new: a part of that time, at most so long.
+	 */
+	QUIET_SHARE = 16,
+	QUIET_MAX_NS = 50 * NS_PER_MS,
+	CROWDED_NS = 200 * NS_PER_MS, /* it stays so: those that wait asleep make room */
+	STOP_NS = 10 * NS_PER_MS,     /* of one burst */
 	REST_FIRST_NS = 2 * NS_PER_MS,
 	REST_MAX_NS = 256 * NS_PER_MS, /* between two looks at a thread that works */
 	TRIED_MAX = 1024,              /* places whose loops were looked at */
 	PAGE_BYTES = 4096,
 	SCAN_NS = 20 * NS_PER_MS, /* between two looks for new threads */
-	/* Signals get rarer where few of them meet a spin. */
-	JUDGED_SAMPLES = 32,
-	RARE_SHARE = 50, /* under one in so many: twice the interval, up to RAREST times */
-	OFTEN_SHARE = 20,
-	RAREST = 128,
+	JUDGED_SAMPLES = 8,
+	RAREST = 128, /* times the interval, between two signals by the clock */
+	FIRST = 4,    /* before any loop is known */
+	/* What they cost, on a virtual machine: a signal, coming by a place. */
+	SIGNAL_NS = 30000,
+	PLACE_NS = 10000,
+	WORTH = 4, /* times its cost */
+	/* A place is not judged before it cost so much, and such a part of the time. */
+	COST_LEAST_NS = 20 * NS_PER_MS,
+	COST_SHARE = 50,
 	/* A program that has its own handler of the signal sees none of them. */
 	UNSEEN_MAX = 100,
 	NICE = -10, /* we run rarely and briefly, and must not wait behind those that spin */
@@ -62,9 +72,14 @@ struct session {
 	char path[64]; /* of the file that is shared */
 	int fd;
 	uint32_t nr_loops, images; /* as the file says; but that is the program's, too */
-	uint64_t judged_samples, judged_spinning;
-	uint32_t judged_loops;
-	uint32_t nr_unseen; /* scans without a signal that was seen */
+	uint64_t judged_samples, judged_away_ns;
+	uint32_t judged_without;
+	struct placed { /* of a loop that has a place; and what was when it was judged */
+		uint32_t loop;
+		uint64_t since_ns, times, away_ns;
+	} placed[RECORD_SPIN_PLACES_MAX];
+	uint32_t nr_without; /* loops that have none: the clock must tell */
+	uint32_t nr_unseen;  /* scans without a signal that was seen */
 	uint64_t scanned_ns;
 	uint64_t nr_recent; /* of the file's, that were looked at */
 	struct {
@@ -74,8 +89,8 @@ struct session {
 	struct known *known;
 	pid_t *task;
 	unsigned processors;
-	uint64_t random, quiet_ns, start_ns;
-	bool ended, was_crowded;
+	uint64_t random, start_ns, news_ns, crowded_ns;
+	bool ended, may_wait; /* there is one to be stepped, maybe */
 };
 
 static uint64_t now_ns(void)
@@ -133,13 +148,59 @@ static bool is_known(const struct session *s, uint64_t pc)
 	return false;
 }
 
-static void tell_loop(struct session *s, const struct yield_loop *loop)
+/* Of an instruction that each round runs; best one that who does not wait comes not by. */
+static void place(struct session *s, uint64_t address)
+{
+	int at = record_spin_arms_add_place(&s->arms, address);
+	if (at < 0) {
+		s->nr_without++;
+		record_spin_arms_set_period(&s->arms, s->o->interval_ns);
+		return;
+	}
+	s->placed[at] = (struct placed){.loop = s->nr_loops - 1, .since_ns = now_ns()};
+	s->r->nr_placed++;
+}
+
+/* That was given to others, by threads in a loop. */
+static uint64_t away_ns(const struct session *s, uint32_t loop)
+{
+	const struct yield_loop *l = &s->shared->loop[loop];
+	return counter(&l->yielded_ns) + counter(&l->slept_ns);
+}
+
+/* Where threads that wait briefly come by often, each time costs more than the processor time that
+ * they give away is worth; then the clock must tell. */
+static void judge_places(struct session *s)
+{
+	uint64_t now = now_ns();
+	for (unsigned k = 0; k < RECORD_SPIN_PLACES_MAX; k++) {
+		struct placed *p = &s->placed[k];
+		if (!s->arms.place[k].address)
+			continue;
+		uint64_t times = record_spin_arms_times(&s->arms, k);
+		uint64_t away = away_ns(s, p->loop);
+		uint64_t cost_ns = (times - p->times) * PLACE_NS;
+		if (cost_ns < COST_LEAST_NS || cost_ns * COST_SHARE < now - p->since_ns)
+			continue;
+		if (away - p->away_ns < cost_ns) {
+			record_spin_arms_drop_place(&s->arms, k);
+			s->nr_without++;
+			s->r->nr_dropped++;
+			continue;
+		}
+		p->times = times;
+		p->away_ns = away;
+		p->since_ns = now;
+	}
+}
+
+static void tell_loop(struct session *s, const struct yield_loop *loop, uint64_t address)
 {
 	if (s->nr_loops == YIELD_LOOPS_MAX || is_known(s, loop->branch))
 		return;
 	s->shared->loop[s->nr_loops] = *loop;
 	__atomic_store_n(&s->shared->nr_loops, ++s->nr_loops, __ATOMIC_RELEASE);
-	record_spin_arms_set_period(&s->arms, s->o->interval_ns);
+	place(s, address);
 	if (!s->r->nr_loops++)
 		s->r->first_ns = now_ns() - s->start_ns;
 }
@@ -170,28 +231,40 @@ static void follow_exec(struct session *s)
 	if (images == s->images)
 		return;
 	s->images = images;
-	s->nr_loops = s->judged_loops = 0;
+	s->nr_loops = s->judged_without = s->nr_without = 0;
+	s->judged_away_ns = 0;
 	memset(s->tried, 0, sizeof s->tried);
-	record_spin_arms_set_period(&s->arms, s->o->interval_ns * RAREST);
+	s->news_ns = now_ns();
+	record_spin_arms_set_period(&s->arms, s->o->interval_ns * FIRST);
 	__atomic_store_n(&s->shared->nr_loops, 0, __ATOMIC_RELEASE);
 	record_spin_arms_close(&s->arms);
 }
 
+static uint64_t all_away_ns(const struct session *s)
+{
+	uint64_t sum = 0;
+	for (uint32_t i = 0; i < s->nr_loops; i++)
+		sum += away_ns(s, i);
+	return sum;
+}
+
+/* Signals by the clock get rarer where they bring nothing: there is no loop that has no place, or
+ * less time is given away than they cost. */
 static void judge_interval(struct session *s)
 {
 	uint64_t samples = counter(&s->shared->nr_samples) - s->judged_samples;
-	uint64_t spinning = counter(&s->shared->nr_spinning) - s->judged_spinning;
+	uint64_t gain_ns = all_away_ns(s) - s->judged_away_ns, cost_ns = samples * SIGNAL_NS;
 	uint64_t period_ns = s->arms.period_ns, usual_ns = s->o->interval_ns;
 	s->nr_unseen = samples ? 0 : s->nr_unseen + (s->arms.nr > 0);
-	bool proved = s->nr_loops > s->judged_loops; /* now it may do something */
-	if (samples < JUDGED_SAMPLES && !proved)
+	bool news = s->nr_without > s->judged_without;
+	if (samples < JUDGED_SAMPLES && !news)
 		return;
 	s->judged_samples += samples;
-	s->judged_spinning += spinning;
-	s->judged_loops = s->nr_loops;
-	if (proved || spinning * OFTEN_SHARE > samples)
+	s->judged_away_ns += gain_ns;
+	s->judged_without = s->nr_without;
+	if (news || (s->nr_without && gain_ns > WORTH * cost_ns))
 		period_ns = usual_ns;
-	else if (spinning * RARE_SHARE < samples && period_ns < usual_ns * RAREST)
+	else if ((!s->nr_without || gain_ns < cost_ns) && period_ns < usual_ns * RAREST)
 		period_ns *= 2;
 	record_spin_arms_set_period(&s->arms, period_ns);
 }
@@ -210,6 +283,7 @@ static void signals(struct session *s, bool crowded)
 	s->scanned_ns = now;
 	record_spin_arms_turn(&s->arms, true);
 	record_spin_arms_scan(&s->arms, s->task);
+	judge_places(s);
 	judge_interval(s);
 }
 
@@ -269,7 +343,7 @@ static void tell_code(struct session *s, const struct record_spin_loop_code *cod
 			.index = code->word[i].index,
 			.scale = code->word[i].scale,
 			.size_bytes = code->word[i].size_bytes};
-	tell_loop(s, &loop);
+	tell_loop(s, &loop, code->again);
 	s->r->nr_by_code++;
 }
 
@@ -286,7 +360,7 @@ static void look_at_code(struct session *s, uint64_t pc, pid_t tid)
 			tell_code(s, &code);
 	}
 	if (s->tried[at].unknown)
-		known_of(s, tid)->may_wait = true;
+		s->may_wait = known_of(s, tid)->may_wait = true;
 }
 
 static void look_at_samples(struct session *s)
@@ -341,7 +415,8 @@ static void step(struct session *s, struct record_spin_stop *stop)
 {
 	const struct record_spin_limits limits = {
 		.steps = RECORD_SPIN_STEPS_DEFAULT + STEPS_A_ROUND * s->o->iterations,
-		.iterations = s->o->iterations};
+		.iterations = s->o->iterations,
+		.stop_ns = STOP_NS};
 	struct record_spin_yield *r = s->r;
 	struct record_spin_burst burst;
 	record_spin_step(s->stepper, stop, &limits, &burst);
@@ -353,7 +428,8 @@ static void step(struct session *s, struct record_spin_stop *stop)
 	/* (what gives way by itself is let be; and a large loop may do more than wait) */
 	if (spins && !burst.yields && burst.branch >= burst.begins &&
 		burst.branch - burst.begins <= NEAR_BYTES)
-		tell_loop(s, &(struct yield_loop){.begins = burst.begins, .branch = burst.branch});
+		tell_loop(s, &(struct yield_loop){.begins = burst.begins, .branch = burst.branch},
+			burst.begins);
 	leave_alone(s, stop->tid);
 }
 
@@ -381,10 +457,15 @@ static void try_one(struct session *s, pid_t tid)
 /* Is there one that could be looked at? Any of them. */
 static pid_t choose(struct session *s)
 {
-	size_t all, nr = record_spin_running_tasks(s->r->pid, s->task, &all), due = 0;
+	size_t all, nr, due = 0;
 	uint64_t now = now_ns();
+	if (!s->may_wait)
+		return 0;
+	s->may_wait = false;
+	nr = record_spin_running_tasks(s->r->pid, s->task, &all);
 	for (size_t i = 0; i < nr; i++) {
 		const struct known *k = known_of(s, s->task[i]);
+		s->may_wait |= k->may_wait;
 		if (k->may_wait && k->next_ns <= now)
 			s->task[due++] = s->task[i];
 	}
@@ -395,25 +476,38 @@ static pid_t choose(struct session *s)
 /* ---- the session ------------------------------------------------------------------------------
  */
 
-/* Looks get rarer while they find nothing: each costs the program a part of a processor. */
+static bool is_crowded(struct session *s)
+{
+	uint64_t now = now_ns();
+	if (s->o->always || runnable() > s->processors) {
+		s->r->nr_crowded++;
+		s->news_ns = s->crowded_ns ? s->news_ns : now;
+		s->crowded_ns = now;
+	} else if (now - s->crowded_ns >= CROWDED_NS) {
+		s->crowded_ns = 0;
+	}
+	return s->crowded_ns;
+}
+
 static void look(struct session *s)
 {
-	bool crowded = s->o->always || runnable() > s->processors;
-	bool news = crowded && !s->was_crowded;
-	uint64_t places = s->r->nr_places;
+	uint32_t loops = s->nr_loops;
+	bool crowded = is_crowded(s);
 	pid_t tid;
 	s->r->nr_looks++;
-	s->r->nr_crowded += crowded;
-	s->was_crowded = crowded;
 	signals(s, crowded);
 	look_at_samples(s);
-	if (crowded && !s->r->unable && s->nr_loops < YIELD_LOOPS_MAX && (tid = choose(s))) {
+	if (crowded && !s->r->unable && s->nr_loops < YIELD_LOOPS_MAX && (tid = choose(s)))
 		try_one(s, tid);
-		news = true;
-	}
-	news |= s->r->nr_places != places;
-	s->quiet_ns = news ? LOOK_NS : 2 * s->quiet_ns;
-	s->quiet_ns = s->quiet_ns < QUIET_MAX_NS ? s->quiet_ns : QUIET_MAX_NS;
+	if (s->nr_loops > loops)
+		s->news_ns = now_ns();
+}
+
+/* Each look costs the program a part of a processor. */
+static uint64_t until_next_look_ns(const struct session *s)
+{
+	uint64_t ns = (now_ns() - s->news_ns) / QUIET_SHARE;
+	return ns < LOOK_NS ? LOOK_NS : ns > QUIET_MAX_NS ? QUIET_MAX_NS : ns;
 }
 
 static void take_exit(struct session *s)
@@ -427,7 +521,7 @@ static void take_exit(struct session *s)
 
 static void rest(struct session *s, const sigset_t *expected)
 {
-	struct timespec ts = {(time_t)(s->quiet_ns / NS_PER_S), (long)(s->quiet_ns % NS_PER_S)};
+	struct timespec ts = {.tv_nsec = (long)until_next_look_ns(s)};
 	siginfo_t info;
 	int number = sigtimedwait(expected, &info, &ts);
 	if (number > 0 && number != SIGCHLD && info.si_code <= 0)
@@ -484,6 +578,7 @@ static void take_counts(const struct session *s)
 	r->nr_sleeps = counter(&s->shared->nr_sleeps);
 	r->nr_changed = counter(&s->shared->nr_changed);
 	r->slept_ns = counter(&s->shared->slept_ns);
+	r->yielded_ns = counter(&s->shared->yielded_ns);
 	r->nr_armed = s->arms.nr_most;
 	r->nr_blocked = s->arms.nr_blocked;
 }
@@ -505,9 +600,8 @@ enum base_status record_spin_yield(const struct record_spin_yield_options *o,
 	struct session s = {.o = o,
 		.r = ret,
 		.processors = processors(),
-		.quiet_ns = LOOK_NS,
 		.fd = -1,
-		.arms = {.period_ns = o->interval_ns * RAREST}};
+		.arms = {.period_ns = o->interval_ns * FIRST}};
 	enum base_status status;
 	sigset_t expected, before;
 	*ret = (struct record_spin_yield){.exit_code = RECORD_SPIN_EXIT_OURS};
@@ -527,7 +621,7 @@ enum base_status record_spin_yield(const struct record_spin_yield_options *o,
 	if (status == BASE_OK) {
 		BASE_ASSUME(s.stepper && s.known && s.task && s.shared);
 		s.arms.pid = ret->pid;
-		s.start_ns = now_ns();
+		s.start_ns = s.news_ns = now_ns();
 		setpriority(PRIO_PROCESS, 0, NICE); /* (if we may) */
 		watch(&s, &expected);
 		ret->elapsed_ns = now_ns() - s.start_ns;

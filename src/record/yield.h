@@ -4,9 +4,9 @@
  * (yield_program.c) in the program: one file in memory that both map.
  *
  * longpole proves loops to be spins and writes them here; it lets the kernel signal each thread
- * after so much processor time of its own (spin_arm.h). The library's handler looks whether the
- * thread is in one of the loops, and then gives its processor away. All counters are the library's,
- * and only they: longpole must not trust them further than to print them.
+ * after so much processor time of its own, and at each loop (spin_arm.h). The library's handler
+ * looks whether the thread is in one of the loops, and then gives its processor away. All counters
+ * are the library's, and only they: longpole must not trust them further than to print them.
  */
 #ifndef LONGPOLE_RECORD_YIELD_H
 #define LONGPOLE_RECORD_YIELD_H
@@ -38,6 +38,8 @@ struct yield_word {
 struct yield_loop {
 	uint64_t begins, branch; /* code addresses, both in the loop */
 	uint64_t nr_words;       /* that it polls; 0: not all are known */
+	/* by the library: what threads in it gave away; slept until a word changed, or in vain */
+	uint64_t yielded_ns, slept_ns, vain_ns;
 	struct yield_word word[YIELD_WORDS_MAX];
 };
 struct yield_recent {
@@ -52,7 +54,7 @@ struct yield_shared {
 	uint64_t nr_samples, nr_spinning; /* signals; of them, met in a loop */
 	uint64_t nr_recent; /* others, written to recent[] one after the other, and round */
 	struct yield_recent recent[YIELD_RECENT];
-	uint64_t nr_yields, nr_sleeps, nr_changed, slept_ns;
+	uint64_t nr_yields, nr_sleeps, nr_changed, slept_ns, yielded_ns;
 	/* by longpole */
 	uint64_t sleep_ns; /* at most, until a word has changed; 0: yield instead */
 	uint32_t nr_loops; /* the last that is written */

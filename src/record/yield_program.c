@@ -18,14 +18,26 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-enum { NS_PER_S = 1000000000, NAP_NS = 50000 };
+enum {
+	NS_PER_S = 1000000000,
+	NAP_LEAST_NS = 20000,
+	NAP_MOST_NS = 1000000,
+	NAP_SHARE = 8, /* a nap is no longer than this part of the wait so far */
+	SLEEP_FIRST_NS = 200000,
+	SLEEP_TIMES = 2,
+	VAIN_NS = 5000000, /* that may be slept in vain, and */
+	VAIN_TIMES = 8,    /* so many times what was not */
+};
 
 static struct yield_shared *shared;
 
-/* The loop that this thread was in when it was last met, and what its words were then: what is the
- * same at two signals, it has looked at in between. */
+/* The loop that this thread was in when it was last met, and what its words were then. What is the
+ * same at two signals, it has likely looked at in between; but it may be another wait, in which it
+ * has not. So it sleeps briefly at first, and longer each time it finds no change; and no more in
+ * a loop where that is mostly in vain. */
 static _Thread_local struct {
 	uint32_t loop; /* index + 1 */
+	uint64_t since_ns, most_ns;
 	uint64_t value[YIELD_WORDS_MAX];
 } last;
 
@@ -65,31 +77,62 @@ static void read_words(
 	}
 }
 
-/* True: it slept, or need not. */
-static bool sleep_until_changed(uint32_t index, const ucontext_t *c)
+static void nap(uint64_t waited_ns, uint64_t left_ns)
+{
+	uint64_t ns = waited_ns / NAP_SHARE;
+	ns = ns < NAP_LEAST_NS ? NAP_LEAST_NS : ns > NAP_MOST_NS ? NAP_MOST_NS : ns;
+	struct timespec ts = {.tv_nsec = (long)(ns < left_ns ? ns : left_ns)};
+	syscall(SYS_nanosleep, &ts, NULL);
+}
+
+enum gave { GAVE_NOTHING, SLEPT_IN_VAIN, SLEPT_UNTIL_CHANGED };
+
+/* Nothing: it is to yield. */
+static enum gave sleep_until_changed(uint32_t index, const ucontext_t *c)
 {
 	const struct yield_loop *loop = &shared->loop[index];
-	uint64_t value[YIELD_WORDS_MAX];
-	if (!shared->sleep_ns || !loop->nr_words)
-		return false;
+	uint64_t value[YIELD_WORDS_MAX], begin_ns = now_ns(), ns = 0;
+	if (!shared->sleep_ns || !loop->nr_words ||
+		loop->vain_ns > VAIN_NS + VAIN_TIMES * loop->slept_ns)
+		return GAVE_NOTHING;
 	read_words(loop, c, value);
 	bool same = last.loop == index + 1 && !memcmp(value, last.value, sizeof value);
-	last.loop = index + 1;
-	memcpy(last.value, value, sizeof value);
-	if (!same)
-		return true; /* it has not seen these values yet, maybe */
-	uint64_t begin_ns = now_ns(), ns = 0;
-	while (same && ns < shared->sleep_ns) {
-		struct timespec nap = {.tv_nsec = NAP_NS};
-		syscall(SYS_nanosleep, &nap, NULL);
+	if (!same) {
+		last.loop = index + 1;
+		last.since_ns = begin_ns;
+		last.most_ns = SLEEP_FIRST_NS;
+		memcpy(last.value, value, sizeof value);
+		return GAVE_NOTHING;
+	}
+	uint64_t most_ns = last.most_ns < shared->sleep_ns ? last.most_ns : shared->sleep_ns;
+	while (same && ns < most_ns) {
+		nap(begin_ns + ns - last.since_ns, most_ns - ns);
 		read_words(loop, c, value);
 		same = !memcmp(value, last.value, sizeof value);
 		ns = now_ns() - begin_ns;
 	}
-	add(&shared->nr_sleeps, 1);
-	add(&shared->slept_ns, ns);
-	add(&shared->nr_changed, !same);
-	return true;
+	last.most_ns = most_ns * SLEEP_TIMES;
+	if (!same)
+		last.loop = 0; /* the next wait is another */
+	return same ? SLEPT_IN_VAIN : SLEPT_UNTIL_CHANGED;
+}
+
+static void give_way(uint32_t index, const ucontext_t *c)
+{
+	uint64_t begin_ns = now_ns();
+	enum gave gave = sleep_until_changed(index, c);
+	if (gave == GAVE_NOTHING)
+		syscall(SYS_sched_yield);
+	uint64_t ns = now_ns() - begin_ns;
+	add(&shared->nr_spinning, 1);
+	add(gave ? &shared->nr_sleeps : &shared->nr_yields, 1);
+	add(gave ? &shared->slept_ns : &shared->yielded_ns, ns);
+	struct yield_loop *loop = &shared->loop[index];
+	add(gave == SLEPT_IN_VAIN ? &loop->vain_ns
+		: gave            ? &loop->slept_ns
+				  : &loop->yielded_ns,
+		ns);
+	add(&shared->nr_changed, gave == SLEPT_UNTIL_CHANGED);
 }
 
 static void at_sample(int number, siginfo_t *info, void *context)
@@ -103,20 +146,13 @@ static void at_sample(int number, siginfo_t *info, void *context)
 		return;
 	add(&shared->nr_samples, 1);
 	uint32_t i = 0;
-	bool yields = false, slept = false;
-	for (; i < nr && i < YIELD_LOOPS_MAX && !slept; i++) {
-		const struct yield_loop *loop = &shared->loop[i];
-		if (pc < loop->begins || pc > loop->branch)
-			continue;
-		yields = true;
-		slept = sleep_until_changed(i, c);
-	}
-	add(&shared->nr_spinning, yields);
-	if (yields && !slept) {
-		add(&shared->nr_yields, 1);
-		syscall(SYS_sched_yield);
-	}
-	if (!yields) {
+	while (i < nr && i < YIELD_LOOPS_MAX &&
+		(pc < shared->loop[i].begins || pc > shared->loop[i].branch))
+		i++;
+	bool spins = i < nr && i < YIELD_LOOPS_MAX;
+	if (spins)
+		give_way(i, c);
+	else {
 		uint64_t at = __atomic_fetch_add(&shared->nr_recent, 1, __ATOMIC_RELAXED);
 		shared->recent[at % YIELD_RECENT] =
 			(struct yield_recent){pc, (uint64_t)syscall(SYS_gettid)};

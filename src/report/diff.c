@@ -224,7 +224,21 @@ static enum base_status fill_states(
 }
 
 /* Of three runs each, one pair of versions in ten is apart by chance alone; of four, one in
- * thirty-five. So with fewer than four nothing is called significant. */
+ * thirty-five. So with fewer than four nothing is tested. What is the same in all runs is no
+ * question. */
+static bool is_question(const struct report_diff_point *a, const struct report_diff_point *b)
+{
+	if (a->nr_runs < REPORT_DIFF_RUNS_SURE || b->nr_runs < REPORT_DIFF_RUNS_SURE)
+		return false;
+	for (size_t i = 0; i < a->nr_runs; i++)
+		if (a->run[i] != b->run[0])
+			return true;
+	for (size_t i = 0; i < b->nr_runs; i++)
+		if (b->run[i] != a->run[0])
+			return true;
+	return false;
+}
+
 static enum base_status compare(
 	struct report_quantity *q, size_t nr_versions, uint64_t seed, struct base_err *err)
 {
@@ -243,21 +257,65 @@ static enum base_status compare(
 		}
 		if (failed)
 			return report_no_memory(err);
-		p->significant = p->compared && first->nr_runs >= REPORT_DIFF_RUNS_SURE &&
-				 p->nr_runs >= REPORT_DIFF_RUNS_SURE &&
-				 (p->ratio.low > 1 || p->ratio.high < 1);
+		p->tested = v && is_question(first, p);
+		if (p->tested)
+			p->p = report_rank_test(
+				first->run, first->nr_runs, p->run, p->nr_runs, &failed);
+		if (failed)
+			return report_no_memory(err);
 	}
 	return BASE_OK;
+}
+
+static int by_p(const void *a, const void *b)
+{
+	const struct report_diff_point *const *x = a, *const *y = b;
+	return ((*x)->p > (*y)->p) - ((*x)->p < (*y)->p);
+}
+
+/* The length of the run by itself; the others by Y. Benjamini and Y. Hochberg, "Controlling the
+ * false discovery rate" (1995). */
+static enum base_status judge(struct report_diff *d, struct base_err *err)
+{
+	struct report_diff_point **all =
+		base_alloc((d->nr_quantities * d->nr_versions + 1) * sizeof(void *));
+	size_t nr = 0, nr_moved = 0;
+	if (!all)
+		return report_no_memory(err);
+	for (size_t i = 0; i < d->nr_quantities; i++)
+		for (size_t v = 1; v < d->nr_versions; v++) {
+			struct report_diff_point *p = &d->quantity[i].version[v];
+			if (p->tested && !strcmp(d->quantity[i].key, "elapsed"))
+				p->significant =
+					p->p * (double)(d->nr_versions - 1) <= REPORT_DIFF_LEVEL;
+			else if (p->tested)
+				all[nr++] = p;
+		}
+	d->nr_tested = nr;
+	qsort(all, nr, sizeof *all, by_p); /* equal ones are judged alike */
+	for (size_t i = 0; i < nr; i++)
+		if (all[i]->p <= REPORT_DIFF_LEVEL * (double)(i + 1) / (double)nr)
+			nr_moved = i + 1;
+	for (size_t i = 0; i < nr_moved; i++)
+		all[i]->significant = true;
+	base_free(all);
+	return BASE_OK;
+}
+
+double report_diff_moved(const struct report_diff_point *p, const struct report_diff_point *first)
+{
+	double a = first->median.value, b = p->median.value;
+	if (a > 0 && b > 0)
+		return fabs(log(b / a));
+	return a == b ? 0 : log(10);
 }
 
 static double moved(const struct report_quantity *q, size_t nr_versions)
 {
 	double most = 0;
-	for (size_t v = 1; v < nr_versions; v++) {
-		const struct report_diff_point *p = &q->version[v];
-		if (p->significant && p->ratio.value > 0)
-			most = fmax(most, fabs(log(p->ratio.value)));
-	}
+	for (size_t v = 1; v < nr_versions; v++)
+		if (q->version[v].significant)
+			most = fmax(most, report_diff_moved(&q->version[v], &q->version[0]));
 	return most;
 }
 
@@ -283,6 +341,9 @@ enum base_status report_diff_finish(struct report_diff *d, struct base_err *err)
 		if (s != BASE_OK)
 			return s;
 	}
+	enum base_status judged = judge(d, err);
+	if (judged != BASE_OK)
+		return judged;
 	/* glibc's qsort_r is a merge sort, but for want of memory: keep the order all the same */
 	size_t nr_whole = 0;
 	for (size_t i = 0; i < d->nr_quantities; i++) {
@@ -318,11 +379,14 @@ enum base_status report_diff_budget(
 			strncmp(q->key, budget, strlen(q->key)) != 0)
 			continue;
 		const struct report_diff_point *p = &q->version[d->nr_versions - 1];
-		bool sure = p->significant || p->nr_runs < REPORT_DIFF_RUNS_SURE ||
+		/* It was named beforehand, so it is judged by itself. */
+		bool sure = (p->tested && p->p <= REPORT_DIFF_LEVEL) ||
+			    p->nr_runs < REPORT_DIFF_RUNS_SURE ||
 			    q->version[0].nr_runs < REPORT_DIFF_RUNS_SURE;
-		double change = (p->ratio.value - 1) * 100;
+		bool known = p->nr_runs && q->version[0].nr_runs, rose = p->median.value > 0;
+		double change = p->compared ? (p->ratio.value - 1) * 100 : rose ? HUGE_VAL : 0;
 		bool beyond = equals[1] == '+' ? change > percent : change < percent;
-		*ret_broken = p->compared && sure && beyond;
+		*ret_broken = known && sure && beyond;
 		return BASE_OK;
 	}
 	return base_fail(err, BASE_ERR_NOTFOUND,

@@ -7,6 +7,12 @@
  * what they mean. A version's value is the median of its runs, with a 95 % percentile bootstrap
  * interval; a change is the ratio to the first version's median, with the interval of that ratio.
  * Random numbers are seeded by the quantity's place: same runs, same bytes.
+ *
+ * Whether a change is one is told by ranks (Mann and Whitney's test, exact): how often the same
+ * runs, dealt to the versions by chance, would be as far apart. The run's length is asked about
+ * first, at 5 %. All other quantities are some dozens, of which one in twenty would look moved when
+ * nothing did: so they are taken together, by Benjamini and Hochberg's procedure at 5 %: of two
+ * sets of runs of the same program at most one in twenty has any of them called moved.
  */
 #ifndef LONGPOLE_REPORT_DIFF_H
 #define LONGPOLE_REPORT_DIFF_H
@@ -14,6 +20,7 @@
 #include "report/report.h"
 
 enum { REPORT_DIFF_VERSIONS_MAX = 64, REPORT_DIFF_RUNS_MAX = 256, REPORT_DIFF_RUNS_SURE = 4 };
+#define REPORT_DIFF_LEVEL 0.05
 enum report_unit { REPORT_UNIT_ns, REPORT_UNIT_count, REPORT_UNIT_share, REPORT_UNIT_rate };
 
 struct report_diff_interval {
@@ -24,8 +31,10 @@ struct report_diff_point { /* a quantity in one version */
 	size_t nr_runs;
 	struct report_diff_interval median;
 	struct report_diff_interval ratio; /* to the first version */
-	bool compared;    /* ratio is meant: both have values and the first's is not 0 */
-	bool significant; /* ... with at least REPORT_DIFF_RUNS_SURE runs each, and 1 is outside */
+	bool compared; /* ratio is meant: both have values and the first's is not 0 */
+	bool tested;   /* p is meant: both have REPORT_DIFF_RUNS_SURE runs or more, not all alike */
+	bool significant; /* ... and it stands among all that were tested; see above */
+	double p;         /* that chance alone sets this quantity's runs so far apart, either way */
 };
 struct report_quantity {
 	const char *key;  /* "hold_mean" */
@@ -43,6 +52,7 @@ struct report_diff {
 	struct report_quantity *quantity;
 	size_t nr_quantities, capacity;
 	struct base_map by_name; /* hash of key and name -> quantity */
+	size_t nr_tested;        /* changes that were judged together: all but the length's */
 	bool counted;            /* runs of counting recordings are among them */
 };
 
@@ -78,6 +88,8 @@ struct report_diff_gate { /* a budget, and what became of it */
 };
 /* The sentence that says it all. */
 void report_diff_finding(struct base_str *out, const struct report_diff *d);
+/* What intervals and marks mean. */
+void report_diff_known_by(struct base_str *out, const struct report_diff *d);
 void report_diff_value(struct base_str *s, enum report_unit unit, double value);
 void report_diff_change(struct base_str *s, const struct report_diff_point *p);
 /* The last version's change of a budget's quantity, in words; "" when there is no such one. */
@@ -97,6 +109,14 @@ json_t *report_diff_json(const struct report_diff *d);
 /* A picture: one panel a quantity, one point a version. */
 void report_diff_svg(struct base_str *out, const struct report_diff *d);
 
+/* How far it moved, for sorting: the logarithm of the ratio, without sign; from or to 0 counts as
+ * tenfold. */
+double report_diff_moved(const struct report_diff_point *p, const struct report_diff_point *first);
+/* Of two samples: the share of all ways to deal them out that are as far apart in their ranks,
+ * either way. Ties have their mean rank. Exact up to 64 values, beyond by the normal distribution.
+ */
+double report_rank_test(
+	const double *a, size_t nr_a, const double *b, size_t nr_b, bool *ret_failed);
 /* For tests: percentile bootstrap of the median, and of the ratio b / a of medians. */
 struct report_diff_interval report_bootstrap_median(
 	const double *run, size_t nr, uint64_t seed, bool *ret_failed);

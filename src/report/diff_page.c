@@ -25,7 +25,7 @@ static void value(struct base_str *out, const struct report_quantity *q, size_t 
 
 static void change(struct base_str *out, const struct report_diff_point *p)
 {
-	if (p->compared)
+	if (p->compared || p->significant)
 		report_diff_change(out, p);
 }
 
@@ -82,12 +82,13 @@ void report_diff_markdown(struct base_str *out, const struct report_diff *d, boo
 		}
 		base_str_add(out, last->significant ? " | **" : " | ");
 		change(out, last);
-		base_str_add(out, last->significant ? "** |\n" : " |\n");
+		base_str_add(out, last->significant ? "** \\* |\n" : " |\n");
 	}
 	if (hidden)
 		base_str_addf(out, "\n%zu more of single locks and states did not move.\n", hidden);
-	base_str_add(out, "\nBold: a change that chance would not make (95 % bootstrap interval, "
-			  "four runs or more of both).\n");
+	base_str_add(out, "\nKnown by ");
+	report_diff_known_by(out, d);
+	base_str_add(out, ".\n");
 }
 
 /* ---- the page ---------------------------------------------------------------------------------
@@ -172,10 +173,12 @@ void report_diff_page(struct base_str *out, const struct report_diff *d,
 		base_str_add(out, "</p>\n");
 	}
 	page_rows(out, d, "The program, and what moved", true);
-	base_str_add(out,
-		"<p class=\"more\">*: a change whose 95&#8239;% bootstrap interval leaves "
-		"out no change, with four runs or more of both. One in twenty quantities "
-		"that did not move may look so.</p>\n<h2>Trends</h2>\n");
+	struct base_str known = {0};
+	report_diff_known_by(&known, d);
+	base_str_add(out, "<p class=\"more\">Known by ");
+	report_html_text(out, base_str_text(&known));
+	base_str_add(out, ".</p>\n<h2>Trends</h2>\n");
+	base_str_fini(&known);
 	report_diff_svg(out, d);
 	page_rows(out, d, "Single locks and states that did not move", false);
 	base_str_add(out, "</main>\n</body>\n</html>\n");

@@ -25,6 +25,10 @@ void report_diff_value(struct base_str *s, enum report_unit unit, double value)
 /* "-38 %", with the interval in brackets. */
 void report_diff_change(struct base_str *s, const struct report_diff_point *p)
 {
+	if (!p->compared) {
+		base_str_add(s, p->median.value > 0 ? "from nothing" : "none");
+		return;
+	}
 	base_str_addf(s, "%+.1f %%", (p->ratio.value - 1) * 100);
 	if (p->ratio.low < p->ratio.high)
 		base_str_addf(
@@ -64,7 +68,7 @@ static size_t count_moves(const struct report_diff *d, struct move *ret_most)
 			if (!p->significant || !is_news(d, q, v))
 				continue;
 			nr++;
-			double by = p->ratio.value > 0 ? fabs(log(p->ratio.value)) : 0;
+			double by = report_diff_moved(p, &q->version[0]);
 			by = !strcmp(q->key, "elapsed") ? HUGE_VAL : by; /* what it is all about */
 			if (by <= most || (q->detail && ret_most->q && !ret_most->q->detail))
 				continue;
@@ -84,14 +88,18 @@ void report_diff_finding(struct base_str *out, const struct report_diff *d)
 	if (nr && m.q) {
 		const struct report_diff_point *p = &m.q->version[m.version];
 		base_str_addf(&s, "From %s to %s, %s %s ", d->label[0], d->label[m.version],
-			m.q->name, p->ratio.value < 1 ? "fell:" : "rose:");
-		report_diff_change(&s, p);
-		base_str_add(&s, ", from ");
+			m.q->name,
+			p->median.value < m.q->version[0].median.value ? "fell:" : "rose:");
+		if (p->compared) {
+			report_diff_change(&s, p);
+			base_str_add(&s, ",");
+		}
+		base_str_add(&s, p->compared ? " from " : "from ");
 		report_diff_value(&s, m.q->unit, m.q->version[0].median.value);
 		base_str_add(&s, " to ");
 		report_diff_value(&s, m.q->unit, p->median.value);
-		base_str_addf(&s, " (95 %% interval of %zu and %zu runs)", m.q->version[0].nr_runs,
-			p->nr_runs);
+		base_str_addf(&s, " (95 %% interval of %zu and %zu runs, p = %.2g)",
+			m.q->version[0].nr_runs, p->nr_runs, p->p);
 		if (nr > 1)
 			base_str_addf(
 				&s, "; %zu more changes are more than chance would make", nr - 1);
@@ -108,6 +116,39 @@ void report_diff_finding(struct base_str *out, const struct report_diff *d)
 	base_str_add(out, base_str_text(&s));
 	out->failed |= s.failed;
 	base_str_fini(&s);
+}
+
+/* Of each version, that one quantity of so many can stand alone: 2 / C(2n, n) <= level / nr. */
+static size_t runs_needed(size_t nr)
+{
+	double p = 1; /* 2 / C(2, 1) */
+	size_t n = 1;
+	while (p * (double)nr > REPORT_DIFF_LEVEL && n < REPORT_DIFF_RUNS_MAX) {
+		n++;
+		p *= (double)n / (double)(4 * n - 2);
+	}
+	return n < REPORT_DIFF_RUNS_SURE ? REPORT_DIFF_RUNS_SURE : n;
+}
+
+void report_diff_known_by(struct base_str *out, const struct report_diff *d)
+{
+	size_t fewest = SIZE_MAX, needed = runs_needed(d->nr_tested);
+	for (size_t v = 0; v < d->nr_versions; v++)
+		fewest = d->nr_runs[v] < fewest ? d->nr_runs[v] : fewest;
+	base_str_addf(out,
+		"medians of runs, with the 95 %% bootstrap interval of each by itself; * marks "
+		"what "
+		"a rank test calls a change, with %d runs or more of both: the run's length at 5 "
+		"%%, "
+		"the other %zu changes together at 5 %% (Benjamini and Hochberg), so that two "
+		"sets of runs of the same program have such a mark in one comparison of twenty",
+		REPORT_DIFF_RUNS_SURE, d->nr_tested);
+	if (d->nr_tested && fewest < needed)
+		base_str_addf(out,
+			". With %zu runs only many that moved at once can get one; a single lock "
+			"or "
+			"state needs %zu of each",
+			fewest, needed);
 }
 
 static bool any_move(const struct report_quantity *q, size_t nr_versions)
@@ -134,7 +175,7 @@ static void row(struct base_str *out, const struct report_diff *d, const struct 
 	}
 	const struct report_diff_point *last = &q->version[d->nr_versions - 1];
 	struct base_str s = {0};
-	if (d->nr_versions > 1 && last->compared) {
+	if (d->nr_versions > 1 && (last->compared || last->significant)) {
 		report_diff_change(&s, last);
 		if (last->significant)
 			base_str_add(&s, " *");
@@ -183,12 +224,10 @@ void report_diff_text(struct base_str *out, const struct report_diff *d, bool al
 			"them)\n",
 			hidden);
 	base_str_add(out, "\n");
-	report_wrap(out, style, "KNOWN BY", LABEL_WIDTH,
-		"medians of runs; * marks a change whose 95 % bootstrap interval leaves out no "
-		"change, "
-		"with four runs or more of both. One in twenty quantities that did not move may "
-		"look "
-		"so");
+	struct base_str known = {0};
+	report_diff_known_by(&known, d);
+	report_wrap(out, style, "KNOWN BY", LABEL_WIDTH, base_str_text(&known));
+	base_str_fini(&known);
 	if (d->counted)
 		report_wrap(out, style, "", LABEL_WIDTH,
 			"holds of counting recordings are estimated from a sample; what the "
@@ -217,11 +256,14 @@ static json_t *point_json(const struct report_diff_point *p)
 	json_t *o = json_pack("{s:o, s:o, s:o, s:o}", "runs", report_json_u64(p->nr_runs), "median",
 		rounded(p->median.value), "low", rounded(p->median.low), "high",
 		rounded(p->median.high));
+	if (p->tested)
+		json_object_set_new(o, "p_value", rounded(p->p));
+	if (p->compared || p->tested)
+		json_object_set_new(o, "significant", json_boolean(p->significant));
 	if (p->compared) {
 		json_object_set_new(o, "ratio", rounded(p->ratio.value));
 		json_object_set_new(o, "ratio_low", rounded(p->ratio.low));
 		json_object_set_new(o, "ratio_high", rounded(p->ratio.high));
-		json_object_set_new(o, "significant", json_boolean(p->significant));
 	}
 	return o;
 }
@@ -375,7 +417,7 @@ void report_diff_svg(struct base_str *out, const struct report_diff *d)
 		if (!d->quantity[i].detail || any_move(&d->quantity[i], d->nr_versions))
 			panel(out, d, &d->quantity[i], n++);
 	add_label(out, MARGIN, (double)height - 10, "start", "t",
-		"median of each version's runs, 95 % bootstrap interval; red: differs from the "
+		"median of each version's runs, 95 % bootstrap interval; red: moved against the "
 		"first "
 		"version by more than chance");
 	base_str_add(out, "</svg>\n");

@@ -95,8 +95,10 @@ static void add_kind(struct base_str *s, const struct report *r, const struct su
 			after(row->state, latency));
 		break;
 	case MODEL_STATE_runnable:
-		base_str_addf(s, "%s (this machine has %llu)", row->state,
-			(unsigned long long)r->trace.nr_processors);
+		base_str_add(s, row->state);
+		if (r->trace.nr_processors) /* an imported trace may not say */
+			base_str_addf(s, " (this machine has %llu)",
+				(unsigned long long)r->trace.nr_processors);
 		break;
 	case MODEL_STATE_blocked:
 		base_str_add(s,

@@ -140,10 +140,14 @@ static void facts(struct base_str *out, const struct report_html *h)
 {
 	const struct report_trace *t = &h->report->trace;
 	text(out, "<p class=facts><code>", t->command, "</code>");
-	text(out, " on ", t->host, ", ");
+	if (*t->host)
+		text(out, " on ", t->host, "");
+	base_str_add(out, ", ");
 	base_str_add_count(out, t->nr_records);
-	base_str_addf(out, " records, %llu processors, critical path ",
-		(unsigned long long)t->nr_processors);
+	base_str_add(out, " records, ");
+	if (t->nr_processors)
+		base_str_addf(out, "%llu processors, ", (unsigned long long)t->nr_processors);
+	base_str_add(out, "critical path ");
 	report_ns(out, h->report->elapsed_ns);
 	base_str_addf(
 		out, ", of which %.1f&#8239;%% explained</p>\n", 100 * h->report->explained_share);

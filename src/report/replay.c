@@ -37,12 +37,12 @@ enum base_status report_replay_new(
  * out of these. The most telling ones first, since a long log is simulated less often.
  */
 static const struct graph_replay_assumed variant[REPORT_VARIANTS] = {
-	{.preempts = true},
-	{.wake_more = -0.5, .jitter = 1},
-	{.wake_more = 0.5, .jitter = 2},
-	{.as_recorded = true, .jitter = 3},
-	{.preempts = true, .jitter = 4},
-	{.wake_more = -1, .as_recorded = true},
+	{.unrecorded = true, .preempts = true},
+	{.unrecorded = true, .wake_more = -0.5, .jitter = 1},
+	{.unrecorded = true, .wake_more = 0.5, .jitter = 2},
+	{.unrecorded = true, .as_recorded = true, .jitter = 3},
+	{.unrecorded = true, .preempts = true, .jitter = 4},
+	{.wake_more = -1, .as_recorded = true}, /* and nothing taken off for recording */
 };
 enum { VERBS_MAX = 40000000 }; /* simulated again for the intervals of all answers */
 
@@ -59,33 +59,43 @@ static double length_of(const struct graph_replay_result *r)
 	return r->end_ns > r->start_ns ? (double)(r->end_ns - r->start_ns) : 0;
 }
 
-/* What the recorder measured; 0: it did not. */
-static uint64_t measured_wake_ns(const struct trace_defs *d)
+static uint64_t measured_ns(const struct trace_defs *d, const char *name)
 {
 	for (uint32_t i = 1; i < d->nr_costs; i++) {
 		const struct trace_cost *c = &d->costs[i];
-		if (c->name && c->n && !strcmp(trace_text_of(d, c->name), TRACE_COST_WAKING))
+		if (c->name && c->n && !strcmp(trace_text_of(d, c->name), name))
 			return c->total_ns / c->n;
 	}
 	return 0;
 }
 
-/* The recorded program's, as far as it is known. */
+/* What the recorder measured. */
+static struct graph_replay_measured measured(const struct trace_defs *d)
+{
+	return (struct graph_replay_measured){.wake_ns = measured_ns(d, TRACE_COST_WAKING),
+		.wake_busy_ns = measured_ns(d, TRACE_COST_WAKING_BUSY),
+		.record_ns = measured_ns(d, TRACE_COST_SWITCHES)};
+}
+
+/* The recorded program's, as far as it is known; without samples, which slow down whatever runs,
+ * before a change and after it. */
 static double cost_share(const struct trace_defs *d)
 {
 	uint64_t cost_ns = 0, target_ns = 0;
 	for (uint32_t i = 1; i < d->nr_costs; i++) {
 		const struct trace_cost *c = &d->costs[i];
-		cost_ns += c->beside || c->total_ns > UINT64_MAX - cost_ns ? 0 : c->total_ns;
+		bool alike = c->name && !strcmp(trace_text_of(d, c->name), TRACE_COST_SAMPLES);
+		cost_ns +=
+			c->beside || alike || c->total_ns > UINT64_MAX - cost_ns ? 0 : c->total_ns;
 		target_ns = c->target_cpu_ns ? c->target_cpu_ns : target_ns;
 	}
 	return target_ns && cost_ns < target_ns ? (double)cost_ns / (double)target_ns : 0;
 }
 
-static const struct graph_replay_assumed usual = {0};
+static const struct graph_replay_assumed as_it_was = {0}, usual = {.unrecorded = true};
 /* What is recorded and not decided anew may be stuck when the order of things changes: tried when
  * it is, since the order changes less so. */
-static const struct graph_replay_assumed others_stay = {.others_stay = true};
+static const struct graph_replay_assumed others_stay = {.unrecorded = true, .others_stay = true};
 
 static enum base_status base_of_variants(struct report_replay_run *ret,
 	const struct graph_replay *log, size_t nr_answers, struct base_err *err)
@@ -107,16 +117,20 @@ enum base_status report_replay_base(struct report_replay_run *ret, const struct 
 	struct graph_replay *log, size_t nr_answers, struct base_err *err)
 {
 	struct graph_replay_result r;
-	enum base_status s =
-		graph_replay_learn(log, measured_wake_ns(trace_reader_defs(run->reader)), err);
+	struct graph_replay_measured m = measured(trace_reader_defs(run->reader));
+	enum base_status s = graph_replay_learn(log, &m, err);
+	struct graph_replay_result bare;
 	if (s == BASE_OK)
-		s = simulate(log, NULL, &usual, &r, err);
+		s = simulate(log, NULL, &as_it_was, &r, err);
+	if (s == BASE_OK)
+		s = simulate(log, NULL, &usual, &bare, err);
 	if (s != BASE_OK)
 		return s;
 	double recorded_ns = (double)(r.recorded_end_ns - r.start_ns);
 	*ret = (struct report_replay_run){
 		.recorded_ns = recorded_ns,
 		.replayed_ns = length_of(&r),
+		.bare_ns = length_of(&bare),
 		.own_error = recorded_ns > 0 ? length_of(&r) / recorded_ns - 1 : 0,
 		.nr_stuck = r.nr_stuck,
 		.nr_processors = r.nr_processors,
@@ -160,7 +174,7 @@ static void widen_all(struct report_replay_prediction *p, const struct report_re
 {
 	double own = base->own_error < 0 ? -base->own_error : base->own_error;
 	double by = 1 + own + REPORT_RUNS_DIFFER;
-	double cost = REPORT_COST_UNSURE * base->cost_share;
+	double cost = base->cost_share;
 	double most = p->high > 1 ? 0.5 / p->high : 0.5;
 	cost = cost < most ? cost : most;
 	double gone = 1 - cost, stays = (1 - cost) / (1 - cost * p->high);
@@ -185,7 +199,7 @@ enum base_status report_replay_predict(struct report_replay_prediction *ret,
 		}
 		if (s != BASE_OK)
 			return s;
-		double speedup = length_of(&r) > 0 ? base->replayed_ns / length_of(&r) : 1;
+		double speedup = length_of(&r) > 0 ? base->bare_ns / length_of(&r) : 1;
 		if (!k) {
 			ret->speedup = ret->low = ret->high = speedup;
 			ret->length_ns = speedup > 0 ? base->recorded_ns / speedup : 0;

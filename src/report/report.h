@@ -217,12 +217,11 @@ struct report_match { /* what an edit applied to */
 	bool estimated; /* function shares of samples were used */
 };
 enum { REPORT_METHOD_path = 1, REPORT_METHOD_replay = 2 };
-/* Most of what recording takes is assumed, not measured: threads that do little but wake each other
- * lost three times as much and more. */
-enum { REPORT_VARIANTS = 6, REPORT_COST_UNSURE = 3 };
+enum { REPORT_VARIANTS = 6 };
 #define REPORT_RUNS_DIFFER 0.02 /* two runs of one program, at rest: part of every interval */
 struct report_replay_run {      /* the run simulated as it was */
 	double recorded_ns, replayed_ns;
+	double bare_ns;   /* replayed, if nobody had recorded */
 	double own_error; /* share: how far that is off */
 	uint64_t nr_stuck, nr_processors;
 	uint64_t wake_ns; /* learned: what waking a sleeper costs its waker; 0: it could not be */
@@ -230,7 +229,7 @@ struct report_replay_run {      /* the run simulated as it was */
 	/* The same under other assumptions; 0 of them: the log is long. */
 	unsigned nr_variants;
 	double variant_ns[REPORT_VARIANTS];
-	double cost_share; /* what recording took of the program's processor time */
+	double cost_share; /* what recording took of its processor time, without samples */
 };
 struct report_replay_prediction {
 	bool made;

@@ -695,10 +695,9 @@ static void interval_lines(struct base_str *s, const struct report_whatif *w)
 		"latencies stay as "
 		"they were, woken threads preempt others and work takes up to %.0f %% more or "
 		"less; and what two runs "
-		"differ by anyway (%.0f %%), replay's own error and up to %d times what recording "
-		"cost",
-		w->base.nr_variants, GRAPH_REPLAY_JITTER * 100, REPORT_RUNS_DIFFER * 100,
-		REPORT_COST_UNSURE);
+		"differ by anyway (%.0f %%), replay's own error and what recording cost "
+		"(but for samples, which slow down whatever runs)",
+		w->base.nr_variants, GRAPH_REPLAY_JITTER * 100, REPORT_RUNS_DIFFER * 100);
 }
 
 static void replay_lines(

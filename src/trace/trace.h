@@ -151,7 +151,11 @@ struct trace_defs {
 	uint32_t nr_texts;
 };
 /* The part of what recording took (kind cost) that says what waking a sleeping thread costs. */
-#define TRACE_COST_WAKING "waking a sleeper, to know what that costs"
+#define TRACE_COST_WAKING      "waking a sleeper, to know what that costs"
+#define TRACE_COST_WAKING_BUSY "waking one whose processor is taken, to know what that costs"
+/* What the kernel's events take when a thread sleeps and is woken; n: times it was. */
+#define TRACE_COST_SWITCHES "processor switches"
+#define TRACE_COST_SAMPLES  "samples"
 const char *trace_text_of(const struct trace_defs *d, uint32_t string_id); /* "" when unknown */
 #define DEF_TABLE(kind, plural)                                                                    \
 	static inline const struct trace_##kind *trace_def_##kind(                                 \

@@ -320,4 +320,38 @@ test_import_chrome_known_answer() {
 	is_json out '[.result.path[] | select(.state | contains("make")) | .path_ns] | add == 299500'
 	is_json out '[.result.path[] | select(.state | contains("use")) | .path_ns] | add == 500000'
 	is_json out '[.result.path[] | select(.state | contains("hand-over of queue hand")) | .path_ns] | add == 3000'
+
+	# Chromium's have integers beyond 64 bits with a sign; a program that was killed leaves the list open.
+	sed 's/"hand", "cat": "c"/& , "args": {"x": [18446744073709546545, "]\\"}"]}/' a.json >large.json
+	expect 0 longpole import chrome large.json
+	expect 0 longpole report --json large.lpt
+	is_json out '.result.elapsed_ns == 802500'
+	for form in a large; do
+		sed '1s/^/{"traceEvents": /; $s/\]$/, {"ph": "X", "pid": 1, "na/' $form.json >open.json
+		expect 0 longpole import chrome open.json
+		has err 'cut short: imported as far as it goes' '2 slices and 1 flows'
+		expect 0 longpole report open.lpt
+		has out 'was cut short'
+	done
+	for form in '[' '[{"ph"' '{"traceEvents": [' '"' '{"a": {"b": [{}'; do
+		echo "$form" >none.json
+		expect 3 longpole import chrome none.json
+	done
+}
+
+test_import_chrome_of_node() {
+	command -v node >/dev/null || skip "no node"
+	cat >w.mjs <<-'JS'
+		import fs from 'node:fs';
+		import { performance } from 'node:perf_hooks';
+		performance.mark('begin');
+		for (let i = 0; i < 5; i++) fs.readFileSync('w.mjs');
+		performance.mark('end');
+		performance.measure('reading', 'begin', 'end');
+	JS
+	timeout 60 node --trace-event-categories v8,node,node.perf w.mjs && [[ -s node_trace.1.log ]] || skip "node writes no trace events"
+	expect 0 longpole import chrome -o node.lpt node_trace.1.log
+	has err ' slices and '
+	expect 0 longpole report node.lpt
+	has out 'JavaScriptMainThread'
 }

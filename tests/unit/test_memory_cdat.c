@@ -340,7 +340,8 @@ static void test_hierarchies(void **state)
 				      "second_ways=4", "third_bytes=1K", "third_ways=4",
 				      seed & 8 ? "interconnect_bytes=512" : "banks=4",
 				      seed & 16 ? "migrate_after=4" : "banks=2",
-				      inclusive[seed & 1], replacement[seed % 3], protocol),
+				      inclusive[seed & 1], replacement[seed % 3],
+				      seed & 4 ? "third_shared=2" : "third_shared=1", protocol),
 				wide ? 40 : 4, NULL);
 		uint64_t random = seed;
 		const struct memory_cdat_result *r;
@@ -354,6 +355,292 @@ static void test_hierarchies(void **state)
 		assert_int_equal(memory_cdat_finish(c, &r, &err), BASE_OK);
 		memory_cdat_free(c);
 	}
+}
+
+/* ---- a last level that processors share
+ * --------------------------------------------------------- */
+
+/* Worked out by hand: processors 0 and 1 share one, 2 and 3 the other; one node. */
+static void test_shared_by_hand(void **state)
+{
+	(void)state;
+	static const struct {
+		uint32_t processor;
+		unsigned kind;
+		enum memory_cdat_supplier msi, mesi;
+		bool msi_upgrade, mesi_upgrade;
+	} act[] = {
+		{0, L, MEMORY_CDAT_FROM_LOCAL_MEMORY, MEMORY_CDAT_FROM_LOCAL_MEMORY, 0, 0},
+		{1, L, MEMORY_CDAT_FROM_THIRD, MEMORY_CDAT_FROM_THIRD, 0, 0},
+		{1, S, MEMORY_CDAT_FROM_CACHE, MEMORY_CDAT_FROM_CACHE, 1, 0}, /* both have E */
+		{0, L, MEMORY_CDAT_FROM_THIRD, MEMORY_CDAT_FROM_THIRD, 0, 0}, /* 1's own */
+		{0, S, MEMORY_CDAT_FROM_CACHE, MEMORY_CDAT_FROM_CACHE, 0, 0}, /* both have M */
+		{2, L, MEMORY_CDAT_FROM_LOCAL_CACHE, MEMORY_CDAT_FROM_LOCAL_CACHE, 0, 0},
+		{3, L, MEMORY_CDAT_FROM_THIRD, MEMORY_CDAT_FROM_THIRD, 0, 0},
+		{0, L, MEMORY_CDAT_FROM_CACHE, MEMORY_CDAT_FROM_CACHE, 0, 0},
+		{3, S, MEMORY_CDAT_FROM_CACHE, MEMORY_CDAT_FROM_CACHE, 1, 1},
+		{2, L, MEMORY_CDAT_FROM_THIRD, MEMORY_CDAT_FROM_THIRD, 0, 0},
+		{1, L, MEMORY_CDAT_FROM_LOCAL_CACHE, MEMORY_CDAT_FROM_LOCAL_CACHE, 0, 0},
+	};
+	for (unsigned i = 0; i < 4; i++) {
+		bool mesi = i & 1;
+		struct memory_cdat *c =
+			start(MACHINE("processors=4", "data_bytes=256", "second_bytes=512",
+				      "third_bytes=1K", "third_shared=2",
+				      i & 2 ? "inclusive=1" : "inclusive=0",
+				      mesi ? "protocol=mesi" : "protocol=msi"),
+				4, NULL);
+		for (size_t k = 0; k < BASE_COUNT(act); k++) {
+			struct memory_cdat_outcome o =
+				step(c, act[k].processor, 0x4000, act[k].kind);
+			if (o.supplier != (mesi ? act[k].mesi : act[k].msi) ||
+				o.upgrade != (mesi ? act[k].mesi_upgrade : act[k].msi_upgrade))
+				fail_msg("machine %u, act %zu: supplier %u, upgrade %d", i, k,
+					(unsigned)o.supplier, o.upgrade);
+		}
+		memory_cdat_free(c);
+	}
+}
+
+/* Four lines of one set, of which the last level has two ways: an inclusive one takes back what
+ * processor 0 has, the other one does not know of it. */
+static void test_shared_inclusion(void **state)
+{
+	(void)state;
+	for (unsigned inclusive = 0; inclusive < 2; inclusive++) {
+		struct memory_cdat *c = start(
+			MACHINE("processors=2", "data_bytes=256", "data_ways=4", "second_bytes=256",
+				"second_ways=4", "third_bytes=256", "third_ways=2",
+				"third_shared=2", inclusive ? "inclusive=1" : "inclusive=0"),
+			2, NULL);
+		step(c, 0, 0, S);
+		step(c, 1, 0x1000, L);
+		step(c, 1, 0x2000, L);
+		struct memory_cdat_outcome o = step(c, 0, 0, L);
+		assert_int_equal(o.supplier,
+			inclusive ? MEMORY_CDAT_FROM_LOCAL_MEMORY : MEMORY_CDAT_FROM_CACHE);
+		memory_cdat_free(c);
+	}
+}
+
+static void test_shared_exhaustive(void **state)
+{
+	(void)state;
+	enum { LENGTH = 3 }; /* of 4 processors x (load, store, fetch, load of another line) */
+	size_t nr_protocols;
+	const struct memory_cdat_protocol *p = memory_cdat_protocols(&nr_protocols);
+	for (size_t i = 0; i < 2 * nr_protocols; i++) {
+		char protocol[64] = "protocol=";
+		const char *name = p[i / 2].name;
+		memcpy(protocol + 9, name, strlen(name) + 1);
+		struct memory_cdat *c = start(
+			MACHINE("nodes=2", "processors=2", "third_shared=2", "line_bytes=4096",
+				"data_bytes=4096", "code_bytes=4096", "second_bytes=4096",
+				"third_bytes=4096", i & 1 ? "inclusive=1" : "inclusive=0",
+				"allocation=rr1", protocol),
+			4, NULL);
+		for (unsigned n = 0; n < 1u << 4 * LENGTH; n++) {
+			for (unsigned a = 0; a < LENGTH; a++) {
+				static const unsigned kind[] = {L, S, F, L};
+				unsigned act = n >> 4 * a & 15, who = act & 3;
+				uint64_t at = (n + 1) * 0x2000 + (act >> 2 == 3 ? 0x1000 : 0);
+				step(c, who, at, kind[act >> 2]);
+				assert_true(memory_cdat_peek(c, who, at) != 0);
+				if (act >> 2 == 1) {
+					assert_int_equal(
+						memory_cdat_peek(c, who, at), MEMORY_CDAT_DIRTY);
+					assert_int_equal(memory_cdat_peek(c, who ^ 2, at), 0);
+				}
+			}
+		}
+		memory_cdat_free(c);
+	}
+}
+
+/* Three levels by definition: lists of lines, the latest first. `level` 0 and 1 are each
+ * processor's, 2 is that of a pair; a pair has a line modified, or not. */
+enum { LIST_SETS = 4, LIST_WAYS = 4, LIST_LINES = 40 };
+struct list {
+	int sets, ways, way[LIST_SETS][LIST_WAYS];
+};
+struct pairs {
+	struct list level[3][SLOW_PROCESSORS];
+	bool modified[2][LIST_LINES], inclusive;
+	uint64_t hits[3], misses, write_backs, upgrades;
+};
+
+static int list_find(const struct list *k, int line)
+{
+	for (int i = 0; i < k->ways; i++)
+		if (k->way[line % k->sets][i] == line)
+			return i;
+	return -1;
+}
+
+static void list_use(struct list *k, int line, int at)
+{
+	int *w = k->way[line % k->sets];
+	memmove(w + 1, w, (size_t)at * sizeof *w);
+	w[0] = line;
+}
+
+static void list_drop(struct list *k, int line)
+{
+	int at = list_find(k, line);
+	if (at >= 0)
+		k->way[line % k->sets][at] = -1;
+}
+
+/* Returns what had to go; -1: nothing. */
+static int list_put(struct list *k, int line)
+{
+	int *w = k->way[line % k->sets], at = 0;
+	while (at < k->ways - 1 && w[at] >= 0)
+		at++;
+	int victim = w[at];
+	list_use(k, line, at);
+	return victim;
+}
+
+static bool pair_has(const struct pairs *m, unsigned pair, int line)
+{
+	return list_find(&m->level[2][pair], line) >= 0 ||
+	       list_find(&m->level[0][2 * pair], line) >= 0 ||
+	       list_find(&m->level[1][2 * pair], line) >= 0 ||
+	       list_find(&m->level[0][2 * pair + 1], line) >= 0 ||
+	       list_find(&m->level[1][2 * pair + 1], line) >= 0;
+}
+
+static void pair_gave_up(struct pairs *m, unsigned pair, int line)
+{
+	if (line < 0 || pair_has(m, pair, line))
+		return;
+	m->write_backs += m->modified[pair][line];
+	m->modified[pair][line] = false;
+}
+
+static void drop_own(struct pairs *m, unsigned p, int line)
+{
+	list_drop(&m->level[0][p], line);
+	list_drop(&m->level[1][p], line);
+}
+
+static void pair_fill(struct pairs *m, unsigned p, int line)
+{
+	unsigned pair = p / 2;
+	struct list *first = &m->level[0][p], *second = &m->level[1][p], *last = &m->level[2][pair];
+	if (!m->inclusive) {
+		int gone = list_put(first, line);
+		if (gone >= 0)
+			gone = list_put(second, gone);
+		if (gone >= 0 && list_find(last, gone) < 0)
+			pair_gave_up(m, pair, list_put(last, gone));
+		return;
+	}
+	if (list_find(last, line) < 0) {
+		int gone = list_put(last, line);
+		if (gone >= 0) {
+			drop_own(m, 2 * pair, gone);
+			drop_own(m, 2 * pair + 1, gone);
+		}
+		pair_gave_up(m, pair, gone);
+	}
+	if (list_find(second, line) < 0) {
+		int gone = list_put(second, line);
+		if (gone >= 0)
+			list_drop(first, gone);
+	}
+	(void)list_put(first, line);
+}
+
+static void pairs_access(struct pairs *m, unsigned p, int line, bool store)
+{
+	unsigned pair = p / 2, other = !pair;
+	int at = list_find(&m->level[0][p], line), second = list_find(&m->level[1][p], line);
+	bool had = pair_has(m, pair, line);
+	if (at >= 0) {
+		m->hits[0]++;
+		list_use(&m->level[0][p], line, at);
+	} else {
+		int last = list_find(&m->level[2][pair], line);
+		m->hits[1] += second >= 0;
+		m->hits[2] += second < 0 && had;
+		m->misses += !had;
+		if (second >= 0 && m->inclusive)
+			list_use(&m->level[1][p], line, second);
+		else if (second >= 0)
+			list_drop(&m->level[1][p], line);
+		if (last >= 0)
+			list_use(&m->level[2][pair], line, last);
+		pair_fill(m, p, line);
+	}
+	if (!store) {
+		m->modified[other][line] = m->modified[other][line] && had;
+		return;
+	}
+	m->upgrades += had && !m->modified[pair][line];
+	drop_own(m, 2 * other, line);
+	drop_own(m, 2 * other + 1, line);
+	list_drop(&m->level[2][other], line);
+	m->modified[other][line] = false;
+	drop_own(m, p ^ 1, line);
+	m->modified[pair][line] = true;
+}
+
+static void test_shared_slow_model(void **state)
+{
+	(void)state;
+	static const char *const protocol[] = {"protocol=msi", "protocol=mesi", "protocol=dir1",
+		"protocol=dir2", "protocol=dir3", "protocol=dir4", "protocol=dir5", "protocol=dir6",
+		"protocol=dir7", "protocol=dir8"};
+	static const int sets[] = {2, 2, 4}, ways[] = {2, 4, 4};
+	uint64_t shared_hits = 0, write_backs = 0;
+	for (uint64_t run = 1; run <= 1000; run++) {
+		struct pairs m = {.inclusive = run & 1};
+		uint64_t seed = run;
+		for (unsigned k = 0; k < 3; k++)
+			for (unsigned p = 0; p < SLOW_PROCESSORS; p++) {
+				memset(&m.level[k][p], 0xff, sizeof m.level[k][p]);
+				m.level[k][p].sets = sets[k];
+				m.level[k][p].ways = ways[k];
+			}
+		struct memory_cdat *c =
+			start(MACHINE("nodes=2", "processors=2", "data_bytes=256", "data_ways=2",
+				      "second_bytes=512", "second_ways=4", "third_bytes=1K",
+				      "third_ways=4", "third_shared=2", "allocation=rr1",
+				      m.inclusive ? "inclusive=1" : "inclusive=0",
+				      protocol[run % BASE_COUNT(protocol)]),
+				SLOW_PROCESSORS, NULL);
+		for (unsigned i = 0; i < 300; i++) {
+			unsigned p = fixture_random(&seed) % SLOW_PROCESSORS;
+			int line = (int)(fixture_random(&seed) % LIST_LINES);
+			bool store = !(fixture_random(&seed) % 3);
+			pairs_access(&m, p, line, store);
+			step(c, p, (uint64_t)line * 64, store ? S : L);
+		}
+		const struct memory_cdat_result *r;
+		struct base_err err = {0};
+		assert_int_equal(memory_cdat_finish(c, &r, &err), BASE_OK);
+		const struct memory_cdat_flow *f = &r->total.flow[MEMORY_CDAT_DATA];
+		if (f->misses != m.misses || f->third_hits != m.hits[2] ||
+			f->second_hits != m.hits[1] ||
+			f->hits != m.hits[0] + m.hits[1] + m.hits[2] ||
+			r->total.transactions[MEMORY_CDAT_write_back] != m.write_backs)
+			fail_msg("run %llu: %llu misses, %llu third, %llu second, %llu written "
+				 "back; %llu, %llu, %llu, %llu by definition",
+				(unsigned long long)run, (unsigned long long)f->misses,
+				(unsigned long long)f->third_hits,
+				(unsigned long long)f->second_hits,
+				(unsigned long long)r->total.transactions[MEMORY_CDAT_write_back],
+				(unsigned long long)m.misses, (unsigned long long)m.hits[2],
+				(unsigned long long)m.hits[1], (unsigned long long)m.write_backs);
+		if (run % BASE_COUNT(protocol) == 0)
+			assert_int_equal(f->upgrades, m.upgrades);
+		shared_hits += m.hits[2];
+		write_backs += m.write_backs;
+		memory_cdat_free(c);
+	}
+	assert_true(shared_hits > 50000 && write_backs > 1000);
 }
 
 /* ---- allocation
@@ -484,6 +771,10 @@ int main(void)
 		cmocka_unit_test(test_exhaustive),
 		cmocka_unit_test(test_slow_model),
 		cmocka_unit_test(test_hierarchies),
+		cmocka_unit_test(test_shared_by_hand),
+		cmocka_unit_test(test_shared_inclusion),
+		cmocka_unit_test(test_shared_exhaustive),
+		cmocka_unit_test(test_shared_slow_model),
 		cmocka_unit_test(test_allocation),
 		cmocka_unit_test(test_large_pages),
 		cmocka_unit_test(test_migration),

@@ -266,7 +266,7 @@ static uint64_t blocked_of(pid_t pid)
 static enum record_spin_verdict verdict_of(
 	void (*loop)(void), struct record_spin_burst *ret, bool *ret_alive, uint64_t *ret_mask)
 {
-	const struct record_spin_limits limits = {RECORD_SPIN_STEPS_DEFAULT, 2};
+	const struct record_spin_limits limits = {RECORD_SPIN_STEPS_DEFAULT, 2, 0};
 	struct record_spin_stepper *s = record_spin_stepper_new();
 	unsigned count[RECORD_SPIN_VERDICTS] = {0}, best = 0;
 	pid_t pid = child_of(loop);

@@ -91,6 +91,10 @@ static void known_loops(void **state)
 	struct record_spin_loop_code l = around(expected[1].code, expected[1].size);
 	assert_true(l.word[0].displacement == FROM + PLACE + 6 + 16 &&
 		    l.word[0].base == RECORD_SPIN_LOOP_NONE && l.word[0].size_bytes == 4);
+	assert_true(l.again == l.begins); /* who leaves at once has been everywhere in it */
+	/* 1: test (%rdi); je out; pause; jmp 1b: who leaves at once does not come to the end */
+	l = around("\x8b\x07\x85\xc0\x74\x04\xf3\x90\xeb\xf6", 10);
+	assert_true(l.kind == RECORD_SPIN_LOOP_WAITS && l.again == FROM + PLACE + 8);
 	l = around(expected[2].code, expected[2].size);
 	assert_true(l.word[0].displacement == 8 && l.word[0].base == 7 && l.word[0].index == 1 &&
 		    l.word[0].scale == 4);

@@ -70,6 +70,91 @@ static void coverage(void **state)
 	assert_true(found == TRIALS);
 }
 
+/* Every way to deal the values out, one by one. */
+static double brute(const double *all, size_t nr, size_t nr_a)
+{
+	double off[1 << 10], own = 0;
+	size_t nr_ways = 0, apart = 0;
+	for (unsigned set = 0; set < 1u << nr; set++) {
+		double sum = 0;
+		if ((size_t)__builtin_popcount(set) != nr_a)
+			continue;
+		for (size_t i = 0; i < nr; i++)
+			for (size_t k = 0; set >> i & 1 && k < nr; k++)
+				sum += all[k] < all[i] ? 1 : all[k] > all[i] ? -1 : 0;
+		off[nr_ways++] = sum < 0 ? -sum : sum;
+		own = set == (1u << nr_a) - 1 ? off[nr_ways - 1] : own;
+	}
+	for (size_t i = 0; i < nr_ways; i++)
+		apart += off[i] >= own;
+	return (double)apart / (double)nr_ways;
+}
+
+static void ranks_by_brute_force(void **state)
+{
+	(void)state;
+	uint64_t random = 7;
+	bool failed;
+	const double low[] = {1, 2, 3, 4}, high[] = {5, 6, 7, 8}, same[] = {3, 3, 3, 3};
+	assert_near(report_rank_test(low, 4, high, 4, &failed), 2 / 70.0, 1e-12);
+	assert_near(report_rank_test(same, 4, same, 4, &failed), 1, 0);
+	for (unsigned t = 0; t < 300; t++) {
+		double all[10];
+		size_t nr_a = 1 + t % 6, nr = nr_a + 1 + t / 6 % 4;
+		for (size_t i = 0; i < nr; i++) /* few values: ties */
+			all[i] = (double)((random = base_hash_u64(random + 1)) % (t % 2 ? 4 : 100));
+		assert_near(report_rank_test(all, nr_a, all + nr_a, nr - nr_a, &failed),
+			brute(all, nr, nr_a), 1e-9);
+	}
+	/* Beyond 64 values by the normal distribution: no step there. */
+	double a[40], b[40];
+	for (unsigned i = 0; i < 40; i++) {
+		a[i] = deviate(&random);
+		b[i] = deviate(&random) + 0.5;
+	}
+	double exact = report_rank_test(a, 32, b, 32, &failed);
+	assert_near(report_rank_test(a, 32, b, 33, &failed), exact, 0.1);
+}
+
+/* Twenty quantities of runs of the same program: in one comparison of twenty one of them is called
+ * moved, not in nearly all. One that doubled stands among them with eight runs. */
+static void many_quantities(void **state)
+{
+	(void)state;
+	enum { TRIALS = 40, RUNS = 8, QUANTITIES = 20 };
+	uint64_t random = 3;
+	unsigned wrong = 0, found = 0;
+	for (unsigned t = 0; t < TRIALS; t++) {
+		struct report_diff *d = report_diff_new();
+		unsigned marks = 0;
+		for (unsigned v = 0; v < 2; v++) {
+			assert_int_equal(report_diff_version(d, "v", NULL), BASE_OK);
+			for (unsigned r = 0; r < RUNS; r++)
+				for (unsigned q = 0; q < QUANTITIES; q++) {
+					char key[8];
+					snprintf(key, sizeof key, "q%u", q);
+					double x = 100 + 9 * deviate(&random);
+					assert_int_equal(
+						report_diff_add(d, key, key, REPORT_UNIT_ns, true,
+							t % 2 && v && !q ? 2 * x : x, NULL),
+						BASE_OK);
+				}
+		}
+		assert_int_equal(report_diff_finish(d, NULL), BASE_OK);
+		for (unsigned q = 0; q < QUANTITIES; q++)
+			if (strcmp(d->quantity[q].key, "q0") != 0 || t % 2 == 0)
+				marks += d->quantity[q].version[1].significant;
+			else
+				found += d->quantity[q].version[1].significant;
+		wrong += t % 2 == 0 && marks;
+		report_diff_free(d);
+	}
+	print_message("of %d without a change: %u with a mark; of as many with one: %u\n",
+		TRIALS / 2, wrong, found);
+	assert_true(wrong <= 3); /* 1 expected; one by one it would be 13 */
+	assert_true(found == TRIALS / 2);
+}
+
 static void quantity(struct report_diff *d, const char *label, const double *run, size_t nr)
 {
 	assert_int_equal(report_diff_version(d, label, NULL), BASE_OK);
@@ -84,6 +169,24 @@ static bool broken(const struct report_diff *d, const char *budget)
 	bool yes = false;
 	assert_int_equal(report_diff_budget(d, budget, &yes, NULL), BASE_OK);
 	return yes;
+}
+
+static void from_nothing(void **state)
+{
+	(void)state;
+	const double none[] = {0, 0, 0, 0}, some[] = {5, 6, 7, 8};
+	struct report_diff *d = report_diff_new();
+	struct base_str text = {0};
+	quantity(d, "a", none, 4);
+	quantity(d, "b", some, 4);
+	assert_int_equal(report_diff_finish(d, NULL), BASE_OK);
+	assert_true(d->quantity[0].version[1].significant && !d->quantity[0].version[1].compared);
+	assert_true(broken(d, "elapsed=+5%"));
+	assert_false(broken(d, "elapsed=-5%"));
+	report_diff_finding(&text, d);
+	assert_non_null(strstr(base_str_text(&text), "rose: from 0 ns to "));
+	base_str_fini(&text);
+	report_diff_free(d);
 }
 
 static void budgets(void **state)
@@ -149,6 +252,9 @@ int main(void)
 		cmocka_unit_test(medians),
 		cmocka_unit_test(same_seed_same_interval),
 		cmocka_unit_test(coverage),
+		cmocka_unit_test(ranks_by_brute_force),
+		cmocka_unit_test(many_quantities),
+		cmocka_unit_test(from_nothing),
 		cmocka_unit_test(budgets),
 		cmocka_unit_test(out_of_memory),
 	};

@@ -268,7 +268,7 @@ export function Quality() {
     <>
       <Scope>Of the whole recording, whatever is selected.</Scope>
       {t && <dl>
-        <dt>Command</dt><dd><code>{t.command}</code> on {t.host}, {t.processors} processors</dd>
+        <dt>Command</dt><dd><code>{t.command}</code> {t.host && ` on ${t.host}`}{t.processors > 0 && `, ${t.processors} processors`}</dd>
         <dt>Trace</dt><dd>{t.path}: {count(t.records)} records, {count(t.file_bytes)} bytes{t.readable_bytes < t.file_bytes ? `, of which only ${count(t.readable_bytes)} could be read` : ''}; recorded by {t.recorded_by}, page by {doc.tool}</dd>
         {doc.answer && <><dt>Explained</dt><dd>{pct(doc.answer.explained_share)} of the path; {ns(doc.answer.unexplained_ns)} are waits that no recorded event ended</dd></>}
         {doc.whatif && <><dt>Replay</dt><dd>{doc.whatif.replayed ? `repeats the unedited run within ${pct(Math.abs(doc.whatif.replay_error))}` : 'was left out: the log would not fit in memory'}</dd></>}

@@ -244,7 +244,10 @@ static void file_locks(void)
 	}
 	flock(fd[!child], LOCK_EX);
 	flock(fd[!child], LOCK_UN);
-	flock(fd[child], LOCK_UN);
+	if (child)
+		close(fd[child]); /* which gives its lock back, too */
+	else
+		flock(fd[child], LOCK_UN);
 }
 
 static void change(int id, int number, int by)
