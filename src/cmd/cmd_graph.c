@@ -3,6 +3,7 @@
 #include "cmd/cmd.h"
 
 #include <string.h>
+#include <unistd.h>
 
 enum { LIMIT_DEFAULT = 30, MANY_NODES = 300 };
 
