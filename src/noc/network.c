@@ -418,7 +418,7 @@ static void take_credit(struct noc_network *n, const struct noc_credit_event *e)
 /* The same, where each is asked for before it is visited. */
 static void step_far_routers(struct noc_network *n)
 {
-	enum { FIRST = 9, SECOND = 6, THIRD = 3 };
+	enum { FIRST = 18, SECOND = 12, THIRD = 5 };
 	uint32_t nr = 0;
 	for (uint32_t w = 0; w <= n->nr_routers / 64; w++)
 		for (uint64_t bits = n->router_active[w]; bits; bits &= bits - 1)
