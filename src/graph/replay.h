@@ -46,6 +46,10 @@ const struct graph_sink *graph_replay_sink(struct graph_replay *r);
 /* Whose last verb is the end (model_end_actor()); GRAPH_ANY_ACTOR (default): the latest of all. */
 void graph_replay_set_end(struct graph_replay *r, uint32_t end_actor);
 
+/* The actor of that number in what graph_replay_run() tells its sink: an actor that was forgotten
+ * (GRAPH_VERB_forget) has begun anew there, as another one. GRAPH_ANY_ACTOR when none was set. */
+uint32_t graph_replay_end_actor(const struct graph_replay *r);
+
 /* What was measured on the machine that recorded, as it recorded; 0: it was not. */
 struct graph_replay_measured {
 	uint64_t wake_ns;      /* what waking a sleeper takes its waker when it runs at once */

@@ -14,6 +14,7 @@ enum sim_phase {
 	SIM_QUEUES,      /* for a processor, to run; no event */
 	SIM_QUEUES_TAKE, /* for a processor, to take; no event */
 	SIM_ENDED,
+	SIM_UNBORN, /* other lives of its actor have to end first */
 };
 
 struct sim_actor {
@@ -83,6 +84,7 @@ struct sim {
 	bool *elides;      /* [state] */
 	/* (actor, queue) -> 1: it waits for its units in a state that is elided; + 2: for space */
 	struct base_map needless;
+	struct base_map promised_keys; /* (queue, key) -> units */
 	size_t nr_scales;
 	enum base_status status;
 
