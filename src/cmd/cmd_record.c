@@ -122,14 +122,18 @@ enum record_locks cmd_record_locks(const char *mode)
 	return RECORD_LOCKS_stamps;
 }
 
+static bool counts(const struct record_options *o)
+{
+	return o->calls || o->locks == RECORD_LOCKS_count || o->locks == RECORD_LOCKS_sampled;
+}
+
 /* Counting is for those who want to pay little: the kernel's events would be most of its cost. */
 void cmd_record_mode(struct record_options *o, enum record_locks locks)
 {
-	bool counts = locks == RECORD_LOCKS_count || locks == RECORD_LOCKS_sampled;
 	o->locks = locks;
 	o->measure_floor = true;
-	o->sample_hz = counts ? 0 : o->sample_hz;
-	o->switches = !counts;
+	o->sample_hz = counts(o) ? 0 : o->sample_hz;
+	o->switches = !counts(o);
 }
 
 static bool options(struct cmd *c, struct record_options *o)
@@ -249,7 +253,8 @@ static void system_summary(struct cmd *c, const struct record_result *r)
 	}
 }
 
-static void summary(struct cmd *c, const struct record_result *r, const char *path)
+static void summary(struct cmd *c, const struct record_options *o, const struct record_result *r,
+	const char *path)
 {
 	struct base_str s = {0};
 	base_str_addf(&s, "recorded %s: ", path);
@@ -258,7 +263,9 @@ static void summary(struct cmd *c, const struct record_result *r, const char *pa
 	base_str_add_count(&s, r->records);
 	base_str_add(&s, " records, ");
 	base_str_add_size(&s, r->trace_bytes);
-	if (r->overhead_share >= 0.001)
+	if (counts(o)) /* the few records say nothing of it */
+		base_str_add(&s, "; counting took some nanoseconds each time");
+	else if (r->overhead_share >= 0.001)
 		base_str_addf(&s,
 			"; writing records was at least %.1f %% of the program's processor time",
 			r->overhead_share * 100);
@@ -272,11 +279,11 @@ static void summary(struct cmd *c, const struct record_result *r, const char *pa
 		system_summary(c, r);
 	if (*r->no_system_samples_why)
 		cmd_note(c, "no samples of other programs: %s", r->no_system_samples_why);
-	if (*r->no_samples_why)
+	if (*r->no_samples_why && !counts(o))
 		cmd_note(c, "no samples: %s", r->no_samples_why);
 	if (*r->no_kernel_time_why)
 		cmd_note(c, "no time inside of system calls: %s", r->no_kernel_time_why);
-	if (*r->no_switches_why)
+	if (*r->no_switches_why && !counts(o))
 		cmd_note(c, "no processor switches: %s", r->no_switches_why);
 	if (*r->unnamed_why)
 		cmd_note(c, "%s", r->unnamed_why);
@@ -306,7 +313,7 @@ int cmd_record_program(
 		cmd_fail(c, *ret);
 		return r.exit_code ? r.exit_code : RECORD_EXIT_OURS;
 	}
-	summary(c, &r, path);
+	summary(c, o, &r, path);
 	return r.exit_code;
 }
 

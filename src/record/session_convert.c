@@ -320,6 +320,29 @@ static uint32_t state_of(struct record_converter *c, uint64_t name_and_site)
 	return id;
 }
 
+enum noted { NOTED_actor = 1, NOTED_state, NOTED_queue };
+
+/* The actor, state or queue that a place's name means with that instance. */
+static const struct record_noted *noted_at(struct record_converter *c,
+	const struct record_thread *t, enum noted kind, uint64_t name_id, uint64_t instance)
+{
+	uint32_t image = t->image->number;
+	struct record_noted *n = &c->noted[(name_id ^ image << 5) & (RECORD_NOTED - 1)];
+	if (BASE_LIKELY(n->name_id == name_id && n->instance == instance && n->image == image &&
+			n->kind == kind))
+		return n;
+	uint64_t named = name_id ? name_of(c, t, name_id) : 0;
+	*n = (struct record_noted){.name_id = name_id,
+		.instance = instance,
+		.image = image,
+		.kind = named ? kind : 0, /* it may be introduced yet */
+		.name = (uint32_t)(named >> 32)};
+	n->id = kind == NOTED_state   ? state_of(c, named)
+		: kind == NOTED_queue ? queue_of(c, t, n->name, instance)
+				      : actor_of(c, t, n->name, instance);
+	return n;
+}
+
 static uint32_t end_note(struct record_converter *c, struct record_thread *t, uint32_t name)
 {
 	if (t->nr_notes && (!name || t->note[t->nr_notes - 1].name == name))
@@ -337,33 +360,35 @@ static void end_by_flag(struct record_thread *t, uint64_t flags)
 static void convert_note(struct record_converter *c, struct record_thread *t, const uint64_t *word,
 	struct trace_record *r)
 {
-	uint64_t named = word[1] ? name_of(c, t, word[1]) : 0;
-	uint32_t name = (uint32_t)(named >> 32);
+	const struct record_noted *n;
 	switch (r->kind) {
 	case TRACE_note_begin:
-		r->u.note_begin.actor = actor_of(c, t, name, word[2]);
+		n = noted_at(c, t, NOTED_actor, word[1], word[2]);
+		r->u.note_begin.actor = n->id;
 		r->u.note_begin.flags = word[3];
 		if (t->nr_notes < RECORD_NOTES_MAX) {
-			t->note[t->nr_notes].actor = r->u.note_begin.actor;
-			t->note[t->nr_notes++].name = name;
+			t->note[t->nr_notes].actor = n->id;
+			t->note[t->nr_notes++].name = n->name;
 		}
 		break;
 	case TRACE_note_end:
-		r->u.note_end.actor = end_note(c, t, name);
+		r->u.note_end.actor =
+			end_note(c, t, word[1] ? (uint32_t)(name_of(c, t, word[1]) >> 32) : 0);
 		break;
 	case TRACE_note_state:
-		r->u.note_state.state = state_of(c, named);
+		r->u.note_state.state = noted_at(c, t, NOTED_state, word[1], 0)->id;
 		r->u.note_state.flags = word[2];
 		break;
 	case TRACE_note_act: /* instead of all that the thread spoke for */
-		r->u.note_act.actor = actor_of(c, t, name, word[2]);
-		t->note[0].actor = r->u.note_act.actor;
-		t->note[0].name = name;
+		n = noted_at(c, t, NOTED_actor, word[1], word[2]);
+		r->u.note_act.actor = n->id;
+		t->note[0].actor = n->id;
+		t->note[0].name = n->name;
 		t->nr_notes = 1;
 		break;
 	case TRACE_note_put_item:
 	case TRACE_note_take_item: /* of one layout */
-		r->u.note_put_item.object = queue_of(c, t, name, word[2]);
+		r->u.note_put_item.object = noted_at(c, t, NOTED_queue, word[1], word[2])->id;
 		r->u.note_put_item.n = word[3];
 		r->u.note_put_item.key = word[4];
 		r->u.note_put_item.flags = word[5];
@@ -371,12 +396,13 @@ static void convert_note(struct record_converter *c, struct record_thread *t, co
 		r->u.note_put_item.site = record_image_site(&c->world, t->image, word[6]);
 		break;
 	case TRACE_note_link:
-		r->u.note_link.actor = word[1] ? actor_of(c, t, name, word[2]) : 0;
+		r->u.note_link.actor =
+			word[1] ? noted_at(c, t, NOTED_actor, word[1], word[2])->id : 0;
 		r->u.note_link.flags = word[3];
 		end_by_flag(t, word[3]);
 		break;
 	default: /* the queue verbs have one layout */
-		r->u.note_enqueue.object = queue_of(c, t, name, word[2]);
+		r->u.note_enqueue.object = noted_at(c, t, NOTED_queue, word[1], word[2])->id;
 		r->u.note_enqueue.n = word[3];
 		r->u.note_enqueue.flags = word[4];
 		end_by_flag(t, word[4]);

@@ -21,6 +21,7 @@ enum {
 	RECORD_FIELDS_MAX = 8,
 	RECORD_NOTES_MAX = 64,   /* nested annotated state machines of a thread */
 	RECORD_FRAMES_MAX = 127, /* callers of a sample */
+	RECORD_NOTED = 256,      /* places of annotations that are remembered; a power of 2 */
 	RECORD_OWN_WORDS_MAX = 16 + RING_TEXT_MAX / 8, /* longest record of the ring's own kinds */
 	RECORD_MAPS_MAX = 1 << 12,   /* executable mappings of a process that did not attach */
 	RECORD_EVENTS_MAX = 1 << 22, /* waiting: beyond it they are written without more ado */
@@ -129,7 +130,11 @@ struct record_converter {
 	struct base_map actors; /* (image << 32 | name, instance) -> id */
 	struct base_map states; /* (name, site) -> id */
 	struct base_map queues; /* (image << 32 | name, instance) -> object */
-	size_t nr_waiting;      /* events in all queues */
+	struct record_noted {   /* what a place last meant: most annotations say it again */
+		uint64_t name_id, instance;
+		uint32_t image, kind, name, id; /* kind 0: nothing yet */
+	} noted[RECORD_NOTED];
+	size_t nr_waiting; /* events in all queues */
 	uint64_t nr_ring_records, nr_damaged_blocks, nr_unattached, nr_late;
 	uint64_t perf_lost, nested_lost, nr_samples, nr_switches; /* nr_switches: to a thread */
 	uint32_t main_pid;     /* of the program that was started; its end is written by _finish */
