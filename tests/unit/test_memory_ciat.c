@@ -228,6 +228,27 @@ static void test_matrix_formula(void **state)
 	memory_ciat_free(c);
 }
 
+/* More accesses than a location's own count can say, one by one and in a loop. */
+static void test_many_accesses(void **state)
+{
+	(void)state;
+	enum { ONE_BY_ONE = 70000, AT = 0x5008 };
+	const uint64_t in_loop = UINT64_C(200000);
+	const struct memory_ciat_result *r;
+	struct fixture *f = fixture_new(1, 0);
+	for (unsigned i = 0; i < ONE_BY_ONE; i++)
+		fixture_access(f, 0, MEMORY_LOAD, AT, 8);
+	fixture_put(
+		f, 0, (struct memory_item){.kind = MEMORY_REPEAT, .address = 1, .count = in_loop});
+	fixture_access(f, 0, MEMORY_STORE, AT + 8, 4);
+	struct memory_ciat *c = analyse(f, NULL, NULL, &r);
+	assert_int_equal(r->usage.data_accesses, ONE_BY_ONE + in_loop);
+	assert_int_equal(memory_ciat_accesses(c, AT, AT + 4), ONE_BY_ONE);
+	assert_int_equal(memory_ciat_accesses(c, AT + 8, AT + 12), in_loop);
+	assert_int_equal(memory_ciat_accesses(c, AT + 4, AT + 8), 0);
+	memory_ciat_free(c);
+}
+
 /* ---- brute force
  * ----------------------------------------------------------------------------------------- */
 
@@ -618,6 +639,7 @@ int main(void)
 		cmocka_unit_test(test_phases),
 		cmocka_unit_test(test_false_sharing),
 		cmocka_unit_test(test_matrix_formula),
+		cmocka_unit_test(test_many_accesses),
 		cmocka_unit_test(test_brute_force),
 		cmocka_unit_test(test_reuse),
 		cmocka_unit_test(test_sampled_reuse),
