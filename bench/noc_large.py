@@ -49,12 +49,17 @@ def rows(bench, longpole, scratch):
         long = ["%s-%d-long.lpt" % (prefix, run) for run in range(RUNS + 1)]
         for one, many in zip(traces, long):
             subprocess.run([repeat, one, many, str(times), str(PERIOD_CYCLES)], check=True)
+        rate = {}
         for threads in (1, os.cpu_count() or 1):
             seconds, peak_mb, out, status = measured([longpole, "noc", "infer", "-q", "--json", *long, "threads=%d" % threads,
                                                       "window_packets=%d" % window])
             packets = json.loads(out)["result"]["packets"] if not status else 0
             name = "windows: %.1f M packets, m=%d, %d thread(s)" % (times * piece / 1e6, RUNS, threads)
             bench.row(name, packets / seconds / 1e6, "M packets/s", why="all of it: reading five files, inferring")
+            rate[threads] = packets / seconds
+        if len(rate) > 1:
+            bench.row("windows: %.1f M packets, speed-up of %d threads" % (times * piece / 1e6, max(rate)), rate[max(rate)] / rate[1], "x",
+                      why="five files are read and decoded by threads of their own")
         bench.row("windows: %.1f M packets, largest memory" % (times * piece / 1e6), peak_mb, "MB")
         memory.append(peak_mb)
         for path in long:

@@ -190,9 +190,11 @@ char *cmd_read_file(struct cmd *c, const char *path, size_t limit_bytes);
 enum base_status cmd_layout(const struct base_str *dot, const char *format, struct base_str *ret,
 	struct base_err *err) BASE_MUST_CHECK;
 
-/* Writes a finished text into a file, which appears whole or not at all. CMD_OK, or an exit status
- * after a message; the text stays the caller's. */
+/* Writes a finished text into a file, which appears whole or not at all; or into a pipe or device.
+ * CMD_OK, or an exit status after a message; the text stays the caller's. */
 int cmd_write_file(struct cmd *c, const struct base_str *text, const char *path);
+/* False: there is a device, a pipe or the like (also /dev/stdout), which no file may replace. */
+bool cmd_may_replace(const char *path);
 /* The page of a trace into a file; says so on standard error. */
 int cmd_html_trace(struct cmd *c, const char *trace, const char *path);
 

@@ -201,6 +201,8 @@ static int export_file(struct cmd *c, const struct format_desc *f, const struct 
 	struct base_str temporary = {0};
 	struct file out = {.path = path};
 	bool to_stdout = !strcmp(path, "-");
+	if (!to_stdout && !cmd_may_replace(path))
+		return cmd_usage(c, "%s is no file; '-o -' is standard output", path);
 	base_str_addf(&temporary, "%s.part", path);
 	const char *name = base_str_text(&temporary);
 	enum base_status s = open_output(c, f, &out, &temporary, to_stdout);

@@ -2,7 +2,6 @@
 /* cmd_graph.c - `longpole graph`: the compact graph, as DOT, a picture, a table or JSON. */
 #include "cmd/cmd.h"
 
-#include <errno.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -120,31 +119,6 @@ static enum base_status render(struct cmd *c, struct base_str *out, const struct
 	return BASE_OK;
 }
 
-/* The file appears whole or not at all: a name of its own first. */
-static int write_file(struct cmd *c, const char *path, struct base_str *text)
-{
-	struct base_str part = {0};
-	enum base_status s = BASE_OK;
-	base_str_addf(&part, "%s.part", path);
-	if (text->failed || part.failed)
-		s = base_fail(&c->err, BASE_ERR_NOMEM, "out of memory for the answer");
-	FILE *f = s == BASE_OK ? fopen(base_str_text(&part), "we") : NULL;
-	if (s == BASE_OK && !f)
-		s = base_fail_errno(&c->err, errno, "%s: opening", path);
-	if (f) {
-		bool written = fwrite(base_str_text(text), 1, text->length, f) == text->length;
-		if (fclose(f) || !written)
-			s = base_fail_errno(&c->err, errno, "%s: writing", path);
-		else if (rename(base_str_text(&part), path))
-			s = base_fail_errno(&c->err, errno, "%s: renaming", path);
-		if (s != BASE_OK)
-			unlink(base_str_text(&part));
-	}
-	base_str_fini(&part);
-	base_str_fini(text);
-	return s == BASE_OK ? CMD_OK : cmd_fail(c, s);
-}
-
 static int answer(struct cmd *c, const struct report_graph *g, enum format format, uint64_t limit)
 {
 	struct base_str text = {0};
@@ -157,7 +131,8 @@ static int answer(struct cmd *c, const struct report_graph *g, enum format forma
 	}
 	if (!path || !strcmp(path, "-"))
 		return cmd_write(c, &text);
-	int exit_status = write_file(c, path, &text);
+	int exit_status = cmd_write_file(c, &text, path);
+	base_str_fini(&text);
 	if (exit_status == CMD_OK)
 		cmd_note(c, "wrote %s (%zu nodes, %zu lines)", path, g->nr_nodes, g->nr_edges);
 	return exit_status;

@@ -108,6 +108,8 @@ static int import_file(struct cmd *c, const struct format_import_desc *f,
 	const struct format_source *from, uint64_t tick_ps, const char *path)
 {
 	struct base_str temporary = {0}, notes = {0};
+	if (!cmd_may_replace(path))
+		return cmd_usage(c, "%s is no file", path);
 	base_str_addf(&temporary, "%s.part", path);
 	enum base_status s =
 		temporary.failed

@@ -180,6 +180,8 @@ static int merge_to(
 		.tool = "longpole " LONGPOLE_VERSION " merge",
 		.progress = progress,
 		.progress_ctx = c};
+	if (!cmd_may_replace(path))
+		return cmd_usage(c, "%s is no file", path);
 	base_str_addf(&part, "%s.part", path);
 	enum base_status s =
 		part.failed ? base_fail(&c->err, BASE_ERR_NOMEM, "out of memory for a name")

@@ -95,6 +95,8 @@ int cmd_run_noc(struct cmd *c)
 		return cmd_noc_list_parameters(c);
 	if (!c->nr_operands) {
 		struct base_str text = {0};
+		if (cmd_given(c, "json"))
+			return cmd_usage(c, "--json: with --list-parameters, or after a verb");
 		cmd_add_verbs(&text, c->spec);
 		return cmd_write(c, &text);
 	}

@@ -25,7 +25,7 @@ static const struct cmd_option option[] = {
 const struct cmd_details cmd_details_sweep = {
 	.usage = "[OPTIONS] SPEC [KEY=VALUES...]",
 	.about = "Simulates every combination of the values in SPEC, an INI file: networks, "
-		 "routings, traffic, loads (see longpole-noc(1) for "
+		 "routings, traffic, loads (see longpole-noc-sim(1) for "
 		 "the parameters). Each answer is kept as soon as it is there: what was "
 		 "interrupted goes on where it was.",
 	.option = option,
@@ -66,8 +66,9 @@ static enum base_status look(struct sweep *s)
 		return base_fail(&s->c->err, BASE_ERR_NOMEM, "%zu points", nr);
 	for (uint32_t i = 0; i < nr; i++) {
 		s->answer[i].status = BASE_END;
-		enum base_status status =
-			sweep_store_get(s->store, &s->spec.point[i], &s->answer[i], &s->c->err);
+		enum base_status status = s->store ? sweep_store_get(s->store, &s->spec.point[i],
+							     &s->answer[i], &s->c->err)
+						   : BASE_END;
 		if (status != BASE_OK && status != BASE_END)
 			return status;
 		if (status == BASE_OK)
@@ -84,7 +85,7 @@ static enum base_status look(struct sweep *s)
 /* The highest load at which no series is saturated, and the quickest one there. */
 static void add_finding(struct base_str *out, const struct sweep *s)
 {
-	double load = -1, best = INFINITY;
+	double load = -1, best = INFINITY, half = 0;
 	const struct sweep_point *quickest = NULL;
 	size_t answered = 0;
 	for (size_t i = 0; i < s->spec.nr_points; i++) {
@@ -106,6 +107,7 @@ static void add_finding(struct base_str *out, const struct sweep *s)
 			s->spec.point[i].config.load == load &&
 			a->value[SWEEP_latency_cycles] < best) {
 			best = a->value[SWEEP_latency_cycles];
+			half = fmax(a->value[SWEEP_latency_half_cycles], 0);
 			quickest = &s->spec.point[i];
 		}
 	}
@@ -113,9 +115,19 @@ static void add_finding(struct base_str *out, const struct sweep *s)
 	if (quickest) {
 		base_str_addf(out, "; at a load of %.4g, where none saturates, quickest is ", load);
 		sweep_point_series(out, &s->spec, quickest);
-		base_str_addf(out, ": %.2f cycles", best);
+		base_str_addf(out, ": %.2f +- %.2f cycles", best, half);
 	}
 	base_str_add(out, ".\n");
+}
+
+/* A plot averages seeds; a list tells them apart. */
+static void add_name(struct base_str *out, const struct sweep *s, const struct sweep_point *p)
+{
+	const struct base_parameters q = noc_parameters();
+	sweep_point_series(out, &s->spec, p);
+	for (size_t i = 0; i < q.nr; i++)
+		if (s->spec.varied[i] && !strcmp(q.row[i].key, "seed"))
+			base_str_addf(out, " seed=%llu", (unsigned long long)p->config.seed);
 }
 
 static void add_point(struct base_str *out, const struct sweep *s, size_t i)
@@ -123,7 +135,7 @@ static void add_point(struct base_str *out, const struct sweep *s, size_t i)
 	const struct sweep_point *p = &s->spec.point[i];
 	const struct sweep_answer *a = &s->answer[i];
 	struct base_str series = {0};
-	sweep_point_series(&series, &s->spec, p);
+	add_name(&series, s, p);
 	base_str_addf(out, "  %-40s ", base_str_text(&series));
 	base_str_fini(&series);
 	if (a->status != BASE_OK)
@@ -193,20 +205,6 @@ static void add_csv(struct base_str *out, const struct sweep *s)
 	}
 }
 
-static int write_file(struct cmd *c, const char *path, struct base_str *text)
-{
-	int status = CMD_OK;
-	FILE *f = text->failed ? NULL : fopen(path, "w");
-	if (!f || fwrite(base_str_text(text), 1, text->length, f) != text->length) {
-		cmd_note(c, "%s: cannot be written", path);
-		status = CMD_ENVIRONMENT;
-	}
-	if (f && fclose(f) && status == CMD_OK)
-		status = CMD_ENVIRONMENT;
-	base_str_fini(text);
-	return status;
-}
-
 static int print(struct sweep *s, const char *database)
 {
 	struct cmd *c = s->c;
@@ -214,14 +212,18 @@ static int print(struct sweep *s, const char *database)
 	int status = CMD_OK;
 	if (cmd_value(c, "csv")) {
 		add_csv(&text, s);
-		status = write_file(c, cmd_value(c, "csv"), &text);
+		status = cmd_write_file(c, &text, cmd_value(c, "csv"));
+		base_str_reset(&text);
 	}
 	if (status == CMD_OK && cmd_value(c, "svg")) {
 		sweep_plot(&text, &s->spec, s->answer);
-		status = write_file(c, cmd_value(c, "svg"), &text);
+		status = cmd_write_file(c, &text, cmd_value(c, "svg"));
+		base_str_reset(&text);
 	}
-	if (status != CMD_OK)
+	if (status != CMD_OK) {
+		base_str_fini(&text);
 		return status;
+	}
 	size_t kept = s->spec.nr_points - s->nr_todo;
 	if (cmd_given(c, "json")) {
 		json_t *list = json_array();
@@ -258,7 +260,7 @@ static int say_what(struct sweep *s)
 	for (size_t i = 0; i < s->nr_todo; i++) {
 		const struct sweep_point *p = &s->spec.point[s->todo[i]];
 		base_str_add(&text, "  ");
-		sweep_point_series(&text, &s->spec, p);
+		add_name(&text, s, p);
 		base_str_addf(
 			&text, p->saturation ? " saturation\n" : " load=%.4g\n", p->config.load);
 	}
@@ -275,10 +277,13 @@ static int lead(struct sweep *s, struct sweep_mpi *m)
 		return CMD_USAGE;
 	if (!jobs || jobs > 1024)
 		return cmd_usage(c, "--jobs: 1 to 1024");
-	enum base_status status = sweep_store_open(&s->store, database, &c->err);
+	bool dry = cmd_given(c, "dry-run");
+	enum base_status status = dry && access(database, F_OK)
+					  ? BASE_OK /* and makes none */
+					  : sweep_store_open(&s->store, database, &c->err);
 	if (status == BASE_OK)
 		status = look(s);
-	if (status == BASE_OK && cmd_given(c, "dry-run"))
+	if (status == BASE_OK && dry)
 		return say_what(s);
 	if (status == BASE_OK && s->nr_todo) {
 		cmd_progress_reset(c);

@@ -6,6 +6,8 @@
 #include "report/html.h"
 
 #include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static enum base_status keep(void *ctx, const void *bytes, size_t length, struct base_err *err)
@@ -54,11 +56,25 @@ static enum base_status waits_by_call_path(
 	return s;
 }
 
-/* The file appears whole or not at all: a name of its own first. */
+bool cmd_may_replace(const char *path)
+{
+	struct stat link, file;
+	if (lstat(path, &link))
+		return true;
+	bool system = !strncmp(path, "/dev/", 5) || !strncmp(path, "/proc/", 6);
+	return !stat(path, &file) && (S_ISREG(file.st_mode) || S_ISDIR(file.st_mode)) &&
+	       !(S_ISLNK(link.st_mode) && system);
+}
+
+/* A file appears whole or not at all: a name of its own first. */
 int cmd_write_file(struct cmd *c, const struct base_str *text, const char *path)
 {
 	struct base_str part = {0};
-	base_str_addf(&part, "%s.part", path);
+	struct stat there;
+	/* A pipe, or what a link as /dev/stdout leads to, is written to; only a file is replaced.
+	 */
+	bool replace = lstat(path, &there) || S_ISREG(there.st_mode);
+	base_str_addf(&part, replace ? "%s.part" : "%s", path);
 	if (text->failed || part.failed) {
 		base_str_fini(&part);
 		return cmd_fail(c, base_fail(&c->err, BASE_ERR_NOMEM, "out of memory"));
@@ -70,9 +86,9 @@ int cmd_write_file(struct cmd *c, const struct base_str *text, const char *path)
 		s = base_fail_errno(&c->err, errno, "%s: writing", path);
 	if (f && fclose(f) && s == BASE_OK)
 		s = base_fail_errno(&c->err, errno, "%s: writing", path);
-	if (s == BASE_OK && rename(temporary, path))
+	if (s == BASE_OK && replace && rename(temporary, path))
 		s = base_fail_errno(&c->err, errno, "%s: renaming", path);
-	if (f && s != BASE_OK)
+	if (f && s != BASE_OK && replace)
 		unlink(temporary);
 	base_str_fini(&part);
 	return s == BASE_OK ? CMD_OK : cmd_fail(c, s);

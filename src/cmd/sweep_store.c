@@ -2,7 +2,8 @@
 /*
  * sweep_store.c - answers in an SQLite database: table `runs`, a row a point, a column a parameter
  * and a column a value. Each answer is written when it comes, so a sweep that ends early loses
- * nothing; the next one finds what is there by all parameters together.
+ * nothing; the next one finds what is there by all parameters together, where it is of this
+ * version.
  */
 #include "cmd/sweep.h"
 
@@ -49,7 +50,7 @@ static void add_statements(struct base_str *create, struct base_str *get, struct
 	base_str_add(get, "SELECT error");
 	for (size_t i = 0; i < SWEEP_VALUES_NR; i++)
 		base_str_addf(get, ", \"%s\"", sweep_value_names[i]);
-	base_str_add(get, " FROM runs WHERE point = ?");
+	base_str_add(get, " FROM runs WHERE point = ? AND tool = 'longpole " LONGPOLE_VERSION "'");
 	base_str_add(put, "INSERT OR REPLACE INTO runs (point, section, tool, error");
 	add_columns(put, false);
 	base_str_add(put, ") VALUES (?, ?, ?, ?");

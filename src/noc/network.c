@@ -4,7 +4,7 @@
 
 #include <sys/mman.h>
 
-enum { LARGE_PAGE_BYTES = 2 << 20, AHEAD = 6 /* events */ };
+enum { LARGE_PAGE_BYTES = 2 << 20, FAR_BYTES = 1 << 19, AHEAD = 6 /* events */ };
 
 /* ---- packets ------------------------------------------------------------------------------- */
 
@@ -71,6 +71,7 @@ static bool make_lines(struct noc_network *n, size_t vcs, size_t all_vcs, size_t
 	size_t port = ports * sizeof *n->port, out = all_vcs * sizeof *n->out_vc;
 	size_t size = input + all + port + out;
 	uintptr_t to = size < (size_t)LARGE_PAGE_BYTES ? NOC_LINE_BYTES : LARGE_PAGE_BYTES;
+	n->far = size > FAR_BYTES;
 	size += to;
 	if (!make(&n->lines, size, 1))
 		return false;
@@ -92,6 +93,7 @@ static bool make_state(struct noc_network *n)
 	size_t ports = (size_t)n->nr_routers * n->ports;
 	size_t queues = (size_t)n->nr_nodes * n->classes;
 	return make_lines(n, vcs, all_vcs, ports) &&
+	       make(&n->to_visit, n->far ? n->nr_routers : 0, sizeof *n->to_visit) &&
 	       make(&n->waiting, ports * n->words, sizeof *n->waiting) &&
 	       make(&n->busy_until, ports, sizeof *n->busy_until) &&
 	       make(&n->router_active, n->nr_routers / 64 + 1, 8) &&
@@ -130,10 +132,10 @@ void noc_network_close(struct noc_network *n)
 {
 	if (!n)
 		return;
-	void *part[] = {n->pool.packet, n->arrivals.list, n->lines, n->waiting, n->busy_until,
-		n->router_active, n->node_active, n->port_of, n->queue, n->last_class, n->inject_vc,
-		n->inject_delay, n->node_free_vcs, n->ask_next, n->ask_cycle, n->ask_head,
-		n->scratch};
+	void *part[] = {n->pool.packet, n->arrivals.list, n->lines, n->to_visit, n->waiting,
+		n->busy_until, n->router_active, n->node_active, n->port_of, n->queue,
+		n->last_class, n->inject_vc, n->inject_delay, n->node_free_vcs, n->ask_next,
+		n->ask_cycle, n->ask_head, n->scratch};
 	for (size_t i = 0; i < BASE_COUNT(part); i++)
 		base_free(part[i]);
 	for (uint32_t i = 0; n->slot && i <= n->slot_mask; i++) {
@@ -413,6 +415,26 @@ static void take_credit(struct noc_network *n, const struct noc_credit_event *e)
 	noc_set_bit(n->router_active, e->router);
 }
 
+/* The same, where each is asked for before it is visited. */
+static void step_far_routers(struct noc_network *n)
+{
+	enum { FIRST = 18, SECOND = 12, THIRD = 5 };
+	uint32_t nr = 0;
+	for (uint32_t w = 0; w <= n->nr_routers / 64; w++)
+		for (uint64_t bits = n->router_active[w]; bits; bits &= bits - 1)
+			n->to_visit[nr++] = w * 64 + (uint32_t)__builtin_ctzll(bits);
+	for (uint32_t i = 0; i < nr; i++) {
+		if (i + FIRST < nr)
+			__builtin_prefetch(noc_sets(n, n->to_visit[i + FIRST]), 1);
+		if (i + SECOND < nr)
+			noc_router_fetch(n, n->to_visit[i + SECOND]);
+		if (i + THIRD < nr)
+			noc_router_fetch_near(n, n->to_visit[i + THIRD]);
+		if (!noc_router_step(n, n->to_visit[i]))
+			noc_clear_bit(n->router_active, n->to_visit[i]);
+	}
+}
+
 static void step_routers(struct noc_network *n)
 {
 	for (uint32_t w = 0; w <= n->nr_routers / 64; w++) {
@@ -431,7 +453,7 @@ static enum base_status step(struct noc_network *n, struct base_err *err)
 		    sizeof *n->arrivals.list) != BASE_OK)
 		return base_fail(err, BASE_ERR_NOMEM, "arrivals of a cycle");
 	for (uint32_t i = 0; i < s->nr_flits; i++) {
-		if (i + AHEAD < s->nr_flits)
+		if (n->far && i + AHEAD < s->nr_flits)
 			fetch_flit(n, &s->flit[i + AHEAD]);
 		if (s->flit[i].flit & NOC_FLIT_EJECT)
 			eject(n, &s->flit[i]);
@@ -439,7 +461,7 @@ static enum base_status step(struct noc_network *n, struct base_err *err)
 			arrive(n, &s->flit[i]);
 	}
 	for (uint32_t i = 0; i < s->nr_credits; i++) {
-		if (i + AHEAD < s->nr_credits)
+		if (n->far && i + AHEAD < s->nr_credits)
 			__builtin_prefetch(&n->out_vc[s->credit[i + AHEAD].vc], 1);
 		take_credit(n, &s->credit[i]);
 	}
@@ -451,7 +473,10 @@ static enum base_status step(struct noc_network *n, struct base_err *err)
 			return status;
 	}
 	noc_inject(n);
-	step_routers(n);
+	if (n->far)
+		step_far_routers(n);
+	else
+		step_routers(n);
 	n->now++;
 	return BASE_OK;
 }

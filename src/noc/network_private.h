@@ -167,6 +167,8 @@ struct noc_network {
 
 	/* one block, in lines; noc_input() and noc_sets() find the places */
 	void *lines;
+	bool far;           /* they are more than the nearest caches hold */
+	uint32_t *to_visit; /* room for all routers, if so */
 	unsigned char *input, *sets;
 	size_t input_bytes, routes_bytes, sets_bytes;
 	struct noc_port_state *port;  /* of each port of each router */
@@ -234,6 +236,10 @@ static inline uint64_t *noc_to_sw(const struct noc_network *n, uint32_t router)
 
 /* router.c: one cycle of a router; false: it has nothing to do until something arrives. */
 bool noc_router_step(struct noc_network *n, uint32_t router);
+/* Asks the memory for what noc_router_step() will need, a visit or two before; the nearer one uses
+ * what the first has brought. */
+void noc_router_fetch(const struct noc_network *n, uint32_t router);
+void noc_router_fetch_near(const struct noc_network *n, uint32_t router);
 /* The packet at the front of an idle input VC: routing begins, or is done already. */
 void noc_router_begin(struct noc_network *n, uint32_t router, uint32_t vc_in_router);
 struct noc_scratch *noc_scratch_new(const struct noc_network *n);

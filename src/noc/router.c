@@ -823,3 +823,58 @@ bool noc_router_step(struct noc_network *n, uint32_t router)
 		return n->speculative ? step(&h, 1, true) : step(&h, 1, false);
 	return n->speculative ? step(&h, n->words, true) : step(&h, n->words, false);
 }
+
+/* ---- asking the memory beforehand -------------------------------------------------------------
+ */
+
+/* The first and the last of a word's input VCs: mostly there are no more, and no branch depends on
+ * how many there are. */
+static inline uint64_t wanted(const struct noc_network *n, const uint64_t *sets, uint32_t w)
+{
+	return sets[w] | sets[n->words + w] | sets[2 * (size_t)n->words + w];
+}
+static inline uint32_t last(uint64_t bits)
+{
+	return 63 - (uint32_t)__builtin_clzll(bits);
+}
+
+static inline void fetch(const struct noc_network *n, uint32_t router, uint32_t vc)
+{
+	__builtin_prefetch(noc_input(n, router * n->router_vcs + vc), 1);
+	__builtin_prefetch(&n->port[(size_t)router * n->ports + n->port_of[vc]], 1);
+}
+
+void noc_router_fetch(const struct noc_network *n, uint32_t router)
+{
+	const uint64_t *sets = noc_sets(n, router);
+	for (uint32_t w = 0; w < n->words; w++) {
+		uint64_t bits = wanted(n, sets, w);
+		if (!bits)
+			continue;
+		fetch(n, router, w * 64 + (uint32_t)__builtin_ctzll(bits));
+		fetch(n, router, w * 64 + last(bits));
+	}
+}
+
+static inline void fetch_near(const struct noc_network *n, uint32_t router, uint32_t vc)
+{
+	struct noc_input_vc *in = noc_input(n, router * n->router_vcs + vc);
+	uint32_t flit = noc_flits(n, in)[in->first], own = in->out_port,
+		 next = noc_routes(in)->port;
+	uint32_t out = in->state == NOC_VC_ACTIVE ? own : next;
+	__builtin_prefetch(&n->pool.packet[flit >> NOC_FLIT_SHIFT], 1);
+	__builtin_prefetch(&n->port[(size_t)router * n->ports + out], 1);
+	__builtin_prefetch(&n->out_vc[(size_t)router * n->router_vcs + (size_t)out * n->vcs], 1);
+}
+
+void noc_router_fetch_near(const struct noc_network *n, uint32_t router)
+{
+	const uint64_t *sets = noc_sets(n, router);
+	for (uint32_t w = 0; w < n->words; w++) {
+		uint64_t bits = wanted(n, sets, w);
+		if (!bits)
+			continue;
+		fetch_near(n, router, w * 64 + (uint32_t)__builtin_ctzll(bits));
+		fetch_near(n, router, w * 64 + last(bits));
+	}
+}

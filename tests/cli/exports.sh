@@ -64,3 +64,17 @@ test_guard_gives_flags_that_work() {
 	expect 0 longpole export -f perfetto --max-events=100 "$flag" -o a.pftrace "$trace"
 	[[ -s a.pftrace ]] || fail "no file"
 }
+
+# A device or a pipe is not replaced by a file.
+test_export_to_a_pipe() {
+	mkfifo pipe
+	expect 2 longpole export --format=csv -o pipe "$trace"
+	has err 'is no file'
+	expect 2 longpole merge -o pipe "$trace" "$trace"
+	[[ -p pipe ]] || fail "the pipe was replaced"
+	cat pipe >read.dot &
+	expect 0 longpole graph -o pipe "$trace"
+	wait $!
+	grep -q digraph read.dot || fail "the graph did not come through the pipe"
+	[[ -p pipe ]] || fail "the pipe was replaced"
+}

@@ -113,3 +113,26 @@ test_sweep_mpi() {
 	expect 0 longpole sweep --json spec.ini "${short[@]}"
 	jq -S '.result.points' out | cmp -s - by_mpi || fail "MPI answers something else"
 }
+
+# What is not a file is written to, and stays what it is; a file appears whole.
+test_sweep_output() {
+	printf '[a]\nk = 4\nload = 0.1\nseed = 1 2\n' >spec.ini
+	expect 0 longpole sweep --dry-run spec.ini "${short[@]}"
+	has out '2 simulations, 2 of them to do' 'seed=2'
+	[[ ! -e sweep.sqlite ]] || fail "--dry-run made a database"
+	ln -s there.csv link.csv
+	expect 0 longpole sweep --csv link.csv spec.ini "${short[@]}"
+	has out 'seed=1 ' 'seed=2 '
+	[[ -L link.csv && $(wc -l <there.csv) == 3 ]] || fail "a link was replaced"
+	mkfifo pipe.csv
+	cat pipe.csv >read.csv &
+	expect 0 longpole sweep --csv pipe.csv spec.ini "${short[@]}"
+	wait $!
+	cmp -s there.csv read.csv || fail "the pipe brought something else"
+	[[ -p pipe.csv ]] || fail "a pipe was replaced"
+	# Answers of another version are not ours.
+	command -v sqlite3 >/dev/null || return 0
+	sqlite3 sweep.sqlite "UPDATE runs SET tool = 'longpole 0'"
+	expect 0 longpole sweep --json spec.ini "${short[@]}"
+	is_json out '.result.simulated == 2 and .result.known == 0'
+}

@@ -273,6 +273,16 @@ static void test_random_configurations(void **state)
 		print_message("%u configurations\n", nr);
 }
 
+/* Networks that are more than the nearest caches hold are visited in another way. */
+static void test_large(void **state)
+{
+	(void)state;
+	struct noc_random r;
+	noc_random_init(&r, 7);
+	flood("topology=mesh dims=24x24", &r);
+	flood("topology=torus dims=12x12 vcs=16 routing=adaptive", &r);
+}
+
 /* ---- BookSim 2's figures ----------------------------------------------------------------------
  */
 
@@ -522,6 +532,7 @@ int main(void)
 		cmocka_unit_test(test_width),
 		cmocka_unit_test(test_ideal),
 		cmocka_unit_test(test_random_configurations),
+		cmocka_unit_test(test_large),
 		cmocka_unit_test(test_booksim),
 		cmocka_unit_test(test_traffic_load),
 		cmocka_unit_test(test_graph),
