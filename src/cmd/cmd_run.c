@@ -162,7 +162,7 @@ static bool answer(struct cmd *c, const struct record_spin_yield *y)
 static bool take_sleep(struct cmd *c, uint64_t *ns)
 {
 	const char *text = cmd_value(c, "sleep");
-	if (!text || strcmp(text, "0"))
+	if (!text || strcmp(text, "0") != 0)
 		return cmd_value_time(c, "sleep", ns);
 	*ns = 0;
 	return true;
