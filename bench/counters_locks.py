@@ -3,6 +3,7 @@
 
 The floor is a lock and unlock with two bare rdtsc between: what any tool that times holds has to pay.
 """
+import json
 import os
 import shutil
 import statistics
@@ -94,14 +95,25 @@ def bench_pairs(bench, longpole, scratch, quick):
 
 
 def run_server(server, prefix):
-    """(operations a second, processor time an operation in us), or None."""
+    """(operations a second, processor time an operation in us, operations), or None."""
     if not server.start(prefix):
         return None
     before = server.cpu_seconds()
     load = server.load()
     cpu = server.cpu_seconds() - before
     server.stop()
-    return (load[0] / load[1], cpu / load[0] * 1e6) if load else None
+    return (load[0] / load[1], cpu / load[0] * 1e6, load[0]) if load else None
+
+
+def floor_of(longpole, trace, operations, cpu_us):
+    """(pairs of lock and unlock an operation, % of its processor time that two bare rdtsc in each would take), of a trace that counts."""
+    run = subprocess.run([longpole, "locks", "--json", trace], capture_output=True, check=False)
+    if run.returncode:
+        return None
+    result = json.loads(run.stdout)["result"]
+    pairs = sum(lock["acquisitions"] for lock in result["locks"]) / operations
+    added_ns = (result["floor_stamps_ps"] - result["floor_bare_ps"]) / 1000
+    return pairs, pairs * added_ns / 10 / cpu_us
 
 
 def bench_programs(bench, longpole, scratch, quick):
@@ -113,7 +125,7 @@ def bench_programs(bench, longpole, scratch, quick):
         if not server.why:
             server.prepare()
         rounds = 5 if quick else 9
-        began, bare = time.monotonic(), []
+        began, bare, floor = time.monotonic(), [], None
         more, fewer = {mode: [] for mode in APP}, {mode: [] for mode in APP}
         for i in range(0 if server.why else rounds + 1):
             result, order = {}, [None, *APP]
@@ -121,12 +133,17 @@ def bench_programs(bench, longpole, scratch, quick):
                 prefix = [] if mode is None else [longpole, "record", "-q", "--sample-hz=0", "--no-switches", *APP[mode][0], "-o",
                                                   os.path.join(place, "app.lpt"), "--"]
                 result[mode] = run_server(server, prefix)
+                if mode == "sampled" and result[mode]:
+                    floor = floor_of(longpole, os.path.join(place, "app.lpt"), result[mode][2], result[mode][1]) or floor
             if i and all(result.get(mode) for mode in order):  # the first round warms up
                 bare.append(result[None])
                 for mode in APP:
                     more[mode].append((result[mode][1] / result[None][1] - 1) * 100)
                     fewer[mode].append((1 - result[mode][0] / result[None][0]) * 100)
         bench.note("%s took %.0f s" % (name, time.monotonic() - began))
+        if floor:
+            bench.row("%s under load: floor, two bare rdtsc a pair of lock and unlock" % name, floor[1], "%", runs=1,
+                      why="%.2f pairs an operation" % floor[0])
         for mode, (_options, goal) in APP.items():
             row = "%s under load, locks %s: more processor time an operation" % (name, mode)
             version = package_version(server.package)
@@ -135,7 +152,7 @@ def bench_programs(bench, longpole, scratch, quick):
                 continue
             bench.row(row, statistics.median(more[mode]), "%", goal, "max", runs=len(more[mode]),
                       why="from %.1f to %.1f %%; %s %s, %.1f us an operation; %.1f %% fewer operations a second (from %.1f to %.1f %%)" % (
-                          min(more[mode]), max(more[mode]), server.package, version, statistics.median(cpu for _rate, cpu in bare),
+                          min(more[mode]), max(more[mode]), server.package, version, statistics.median(run[1] for run in bare),
                           statistics.median(fewer[mode]), min(fewer[mode]), max(fewer[mode])))
 
 

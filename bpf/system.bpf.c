@@ -267,5 +267,26 @@ INTERRUPT(call_function, KERNEL_IN_IPI, KERNEL_IPI_call)
 INTERRUPT(call_function_single, KERNEL_IN_IPI, KERNEL_IPI_call_single)
 INTERRUPT(irq_work, KERNEL_IN_IPI, KERNEL_IPI_irq_work)
 
+/*
+ * Locks of the kernel's that are waited for. Who sleeps for one is woken by whoever had it, by
+ * chance: without this the path would go on there. Those that are spun for are of interest to
+ * --full only.
+ */
+SEC("tp_btf/contention_begin")
+int BPF_PROG(on_contention_begin, void *lock, unsigned int flags)
+{
+	enum { SPINS = 1 };
+
+	if (!with_contexts && flags & SPINS)
+		return 0;
+	return emit(KERNEL_lock_wait, (__u64)lock, 0);
+}
+
+SEC("tp_btf/contention_end")
+int BPF_PROG(on_contention_end, void *lock)
+{
+	return emit(KERNEL_lock_acquire, (__u64)lock, 0);
+}
+
 #include "system_full.h"
 #include "system_net.h"

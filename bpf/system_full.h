@@ -220,7 +220,7 @@ int BPF_PROG(on_ring_complete, void *ring)
 	return emit(KERNEL_ring_complete, (__u64)ring, 0);
 }
 
-/* ---- work items, timers, locks of the kernel
+/* ---- work items, timers
  * ----------------------------------------------------- */
 
 SEC("?tp_btf/workqueue_queue_work")
@@ -273,15 +273,4 @@ SEC("?tp_btf/hrtimer_expire_entry")
 int BPF_PROG(on_hrtimer_fire, struct hrtimer *timer)
 {
 	return emit(KERNEL_timer_fire, (__u64)timer, (__u64)timer->function);
-}
-
-SEC("?tp_btf/contention_begin")
-int BPF_PROG(on_contention_begin, void *lock)
-{
-	return emit(KERNEL_lock_wait, (__u64)lock, 0);
-}
-SEC("?tp_btf/contention_end")
-int BPF_PROG(on_contention_end, void *lock)
-{
-	return emit(KERNEL_lock_acquire, (__u64)lock, 0);
 }

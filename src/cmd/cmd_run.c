@@ -63,8 +63,8 @@ static void add_finding(struct base_str *out, const struct record_spin_yield *y)
 	base_str_addf(out, "threads that spun gave way %" PRIu64 " times in ",
 		y->nr_yields + y->nr_sleeps);
 	base_str_add_ns(out, y->elapsed_ns);
-	base_str_addf(
-		out, " (%" PRIu64 " loops were proved to spin, the first after ", y->nr_loops);
+	base_str_addf(out, " (%" PRIu64 " %s proved to spin, the first after ", y->nr_loops,
+		y->nr_loops == 1 ? "loop was" : "loops were");
 	base_str_add_ns(out, y->first_ns);
 	base_str_add(out, ")\n");
 }

@@ -219,6 +219,35 @@ static void add_memory(
 		ret->keeps |= UINT64_C(1) << FLAGS_BIT;
 }
 
+/* add $1, %eax and the like, and lea 1(%rax), %rax. */
+static uint64_t stepped(const ZydisDecodedInstruction *i, const ZydisDecodedOperand *o)
+{
+	if (i->operand_count_visible < 1 || o[0].type != ZYDIS_OPERAND_TYPE_REGISTER ||
+		o[0].size < 32)
+		return 0;
+	switch (i->mnemonic) {
+	case ZYDIS_MNEMONIC_INC:
+	case ZYDIS_MNEMONIC_DEC:
+		return bit_of(o[0].reg.value);
+	case ZYDIS_MNEMONIC_ADD:
+	case ZYDIS_MNEMONIC_SUB:
+		return o[1].type == ZYDIS_OPERAND_TYPE_IMMEDIATE ? bit_of(o[0].reg.value) : 0;
+	case ZYDIS_MNEMONIC_LEA:
+		return bit_of(o[0].reg.value) == bit_of(o[1].mem.base) &&
+				       o[1].mem.index == ZYDIS_REGISTER_NONE
+			       ? bit_of(o[0].reg.value)
+			       : 0;
+	default:
+		return 0;
+	}
+}
+
+static bool compares(const ZydisDecodedInstruction *i, const struct slack_registers *r)
+{
+	return (i->mnemonic == ZYDIS_MNEMONIC_CMP || i->mnemonic == ZYDIS_MNEMONIC_TEST) &&
+	       !r->loads;
+}
+
 static uint8_t branch_of(const ZydisDecodedInstruction *i, const ZydisDecodedOperand *o)
 {
 	bool indirect = i->operand_count_visible && o[0].type != ZYDIS_OPERAND_TYPE_IMMEDIATE;
@@ -262,6 +291,8 @@ bool cmd_slack_decode(void *ctx, uint64_t code, struct slack_registers *ret)
 	if (i.meta.category == ZYDIS_CATEGORY_PUSH || i.meta.category == ZYDIS_CATEGORY_POP ||
 		i.meta.category == ZYDIS_CATEGORY_CALL || i.meta.category == ZYDIS_CATEGORY_RET)
 		ret->writes &= ~(UINT64_C(1) << 4);
+	ret->steps = stepped(&i, operand);
+	ret->compares = compares(&i, ret);
 	ret->length = i.length;
 	ret->branch = branch_of(&i, operand);
 	return true;

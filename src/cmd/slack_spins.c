@@ -57,7 +57,7 @@ static void add_row(
 	report_clean_add(out, base_str_text(&name));
 	base_str_add(out, l->nr_words ? " on " : "");
 	report_clean_add(out, base_str_text(&words));
-	base_str_add(out, "\n");
+	base_str_add(out, l->counts ? "; counts\n" : "\n");
 	base_str_fini(&name);
 	base_str_fini(&words);
 }
@@ -128,6 +128,12 @@ void cmd_slack_spins_text(struct base_str *out, const struct cmd_slack_view *v)
 		"\nSpinning: %.2f%% of the recorded instructions, %" PRIu64 " of %" PRIu64
 		", only wait (proved by their code and the way they went)",
 		percent(s->spinning, s->instructions), s->spinning, s->instructions);
+	if (s->counting)
+		base_str_addf(out,
+			". Another %.2f%%, %" PRIu64
+			", poll and count (two-phase waiting, or a delay): a sign, no proof; they "
+			"count as useful",
+			percent(s->counting, s->instructions), s->counting);
 	base_str_add(out, s->nr_loops ? ".\n\n  thread instructions       rounds   waits    "
 					"longest  loop\n"
 				      : ".\n");
@@ -160,11 +166,12 @@ static json_t *loop_json(const struct cmd_slack_view *v, const struct slack_spin
 		json_array_append_new(words, json_string(base_str_text(&word)));
 		base_str_fini(&word);
 	}
-	json_t *j = json_pack("{s:s, s:s, s:i, s:o, s:o, s:o, s:o, s:b, s:b, s:o}", "branch",
+	json_t *j = json_pack("{s:s, s:s, s:i, s:b, s:o, s:o, s:o, s:o, s:b, s:b, s:o}", "branch",
 		base_str_text(&code), "name", base_str_text(&name), "thread", (int)l->thread,
-		"spin_instructions", count(l->instructions), "spin_iterations", count(l->rounds),
-		"waits", count(l->waits), "longest_iterations", count(l->longest_rounds),
-		"exchanges", l->exchanges, "more_words", l->more_words, "words", words);
+		"counts", l->counts, "spin_instructions", count(l->instructions), "spin_iterations",
+		count(l->rounds), "waits", count(l->waits), "longest_iterations",
+		count(l->longest_rounds), "exchanges", l->exchanges, "more_words", l->more_words,
+		"words", words);
 	base_str_fini(&name);
 	base_str_fini(&code);
 	return j;
@@ -195,10 +202,12 @@ json_t *cmd_slack_spins_json(const struct cmd_slack_view *v)
 	base_free(list);
 	for (uint32_t i = 0; i < s->nr_threads; i++)
 		json_array_append_new(
-			threads, json_pack("{s:i, s:o, s:o}", "thread", (int)i, "instructions",
+			threads, json_pack("{s:i, s:o, s:o, s:o}", "thread", (int)i, "instructions",
 					 count(s->thread[i].instructions), "spin_instructions",
-					 count(s->thread[i].spinning)));
-	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "instructions", count(s->instructions),
-		"spin_instructions", count(s->spinning), "rounds_not_told", count(s->unknown),
+					 count(s->thread[i].spinning), "counting_instructions",
+					 count(s->thread[i].counting)));
+	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "instructions",
+		count(s->instructions), "spin_instructions", count(s->spinning),
+		"counting_instructions", count(s->counting), "rounds_not_told", count(s->unknown),
 		"threads", threads, "loops", loops, "anew", waits_json(v));
 }

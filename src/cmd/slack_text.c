@@ -47,6 +47,9 @@ static void finding(struct base_str *out, const struct cmd_slack_view *v,
 		" long and ends on processor %u; %.2f%% of it is named, it changes processors "
 		"%" PRIu64 " times.\n",
 		r->endpoint, percent(r->critical_cycles, length_of(r)), r->critical_hops);
+	if (r->machine.nr_processors == 1)
+		base_str_add(out, "On one processor that executes in order every instruction is "
+				  "critical: --out-of-order says more.\n");
 }
 
 static void processor_rows(struct base_str *out, const struct cmd_slack_view *v)

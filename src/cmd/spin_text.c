@@ -5,6 +5,7 @@
 #include "config.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 enum { NAME_COLUMN = 17, NS_PER_MS = 1000000 };
@@ -115,17 +116,46 @@ static void finding_livelock(struct base_str *out, const struct cmd_spin *c)
 		s->has_handlers ? " (certain, unless a signal handler ends it)\n" : " (certain)\n");
 }
 
+struct interval {
+	double low, high;
+};
+
+/* Of a share, 95 % (Wilson 1927). Samples are taken one after the other, by chance. */
+static struct interval interval_of(uint64_t part, uint64_t whole)
+{
+	const double z = 1.96, n = (double)whole;
+	if (!whole)
+		return (struct interval){0, 1};
+	double p = (double)part / n, d = 1 + z * z / n;
+	double mid = (p + z * z / (2 * n)) / d;
+	double half = z * sqrt(p * (1 - p) / n + z * z / (4 * n * n)) / d;
+	return (struct interval){
+		part ? fmax(mid - half, 0) : 0, part < whole ? fmin(mid + half, 1) : 1};
+}
+
+static void finding_sampled(struct base_str *out, const struct totals *t)
+{
+	if (!t->samples) {
+		base_str_add(out, "nothing is known: no thread was met that ran or could");
+		return;
+	}
+	struct interval i = interval_of(t->spins, t->samples);
+	base_str_addf(out,
+		"%.1f %% of the samples spin: %" PRIu64 " of %" PRIu64
+		" (so of the time, with 95 %% certainty: %.1f to %.1f %%)",
+		share(t->spins, t->samples) * 100, t->spins, t->samples, i.low * 100, i.high * 100);
+	if (t->counts)
+		base_str_addf(
+			out, "; %.1f %% more poll and count", share(t->counts, t->samples) * 100);
+}
+
 static void finding(struct base_str *out, const struct cmd_spin *c, const struct totals *t)
 {
 	const struct record_spin_answer *a = c->a;
 	if (a->standstill.verdict != RECORD_SPIN_LIVELOCK_NONE)
 		finding_livelock(out, c);
 	if (a->sampled) {
-		base_str_addf(out, "%.1f %% of the samples spin: %" PRIu64 " of %" PRIu64,
-			share(t->spins, t->samples) * 100, t->spins, t->samples);
-		if (t->counts)
-			base_str_addf(out, "; %.1f %% more poll and count",
-				share(t->counts, t->samples) * 100);
+		finding_sampled(out, t);
 	} else {
 		base_str_addf(out, "%.1f %% of the instructions only wait: ",
 			share(t->spinning, t->instructions) * 100);
@@ -345,11 +375,12 @@ static void how_sampled(struct base_str *out, const struct cmd_spin *c, const st
 			"of the rest\n",
 			share(a->instructions, a->cycles) * (1 - share(t->spins, t->samples)),
 			share(a->instructions, a->cycles));
-	else
+	else if (t->samples)
 		base_str_addf(out,
-			"useful IPC is about %.2f of whatever IPC is: cycles are not counted on "
+			"useful IPC is %.2f to %.2f of whatever IPC is: cycles are not counted on "
 			"this machine\n",
-			1 - share(t->spins, t->samples));
+			1 - interval_of(t->spins, t->samples).high,
+			1 - interval_of(t->spins, t->samples).low);
 	if (t->refused)
 		base_str_addf(out, "not looked at, %" PRIu64 " times: %s\n", t->refused,
 			a->refused ? a->refused : "");

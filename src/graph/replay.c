@@ -141,6 +141,9 @@ struct graph_replay *graph_replay_free(struct graph_replay *r)
 	}
 	for (size_t i = 0; i < r->latency_capacity; i++)
 		base_free(r->latency[i]);
+	for (size_t i = 0; i < r->nr_lives; i++)
+		base_free(r->lives[i].recent);
+	base_free(r->lives);
 	base_free(r->chunk);
 	base_free(r->wide);
 	base_free(r->actor);
@@ -160,6 +163,15 @@ const struct graph_sink *graph_replay_sink(struct graph_replay *r)
 void graph_replay_set_end(struct graph_replay *r, uint32_t end_actor)
 {
 	r->end_actor = end_actor;
+}
+
+uint32_t graph_replay_end_actor(const struct graph_replay *r)
+{
+	uint32_t end = r->end_actor;
+
+	if (end >= r->nr_lives || r->lives[end].last == REPLAY_NONE)
+		return end;
+	return replay_told_as(r, r->lives[end].last);
 }
 
 uint64_t graph_replay_wake_ns(const struct graph_replay *r)

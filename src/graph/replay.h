@@ -46,6 +46,10 @@ const struct graph_sink *graph_replay_sink(struct graph_replay *r);
 /* Whose last verb is the end (model_end_actor()); GRAPH_ANY_ACTOR (default): the latest of all. */
 void graph_replay_set_end(struct graph_replay *r, uint32_t end_actor);
 
+/* The actor of that number in what graph_replay_run() tells its sink: an actor that was forgotten
+ * (GRAPH_VERB_forget) has begun anew there, as another one. GRAPH_ANY_ACTOR when none was set. */
+uint32_t graph_replay_end_actor(const struct graph_replay *r);
+
 /* What was measured on the machine that recorded, as it recorded; 0: it was not. */
 struct graph_replay_measured {
 	uint64_t wake_ns;      /* what waking a sleeper takes its waker when it runs at once */
@@ -56,7 +60,7 @@ struct graph_replay_measured {
 /*
  * When the log is whole, of recorded threads: learns from it how hand-overs depend on the length of
  * the wait, and what waking a sleeper costs its waker: where states came after puts that woke
- * somebody and after others, their difference; else what was measured, at most what any state took
+ * somebody and after others, their difference; else what was measured, at most what a state took
  * that came after such a put. Waking costs less when all processors are taken, since none has to be
  * interrupted; whether they are is the simulation's own. From then on a wait that
  * a change makes shorter or longer has the latency that others of that length had, and a wait that

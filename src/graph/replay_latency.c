@@ -9,9 +9,9 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { CREDIBLE = 5 }; /* samples; fewer say nothing about a length of wait */
-#define RARE                                                                                       \
-	0.01 /* ... nor does a smaller share of all: what made that wait unusual made it late */
+/* Fewer samples say nothing about a length of wait; nor do rare ones: what made that wait unusual
+ * made it late. */
+enum { CREDIBLE = 5 };
 
 /* ---- samples -------------------------------------------------------------------------------- */
 
@@ -100,7 +100,7 @@ static unsigned not_decreasing(const struct replay_latency *l, struct run_of *ru
 	for (unsigned b = 0; b < REPLAY_BUCKETS; b++) {
 		double weight = l->bucket[b].nr, at = (double)l->classes[b] / weight;
 
-		if (weight < CREDIBLE || weight < RARE * all)
+		if (weight < CREDIBLE || weight < REPLAY_RARE * all)
 			continue;
 		run[nr++] = (struct run_of){.from = at,
 			.to = at,

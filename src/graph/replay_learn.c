@@ -49,6 +49,12 @@ static void sample_actor(
 	}
 }
 
+/* What hardly ever was says nothing: something else was unusual, too. */
+static bool is_rare(const struct replay_samples *s, const struct replay_samples *others)
+{
+	return s->nr < CREDIBLE || s->nr < REPLAY_RARE * others->nr;
+}
+
 /* Every state's difference, weighted by how well it is known; 0: it may as well be chance.
  * *ret_error: its standard error; INFINITY: no state was seen after both. */
 static double difference(const struct after_put *after, size_t nr, double *ret_error)
@@ -59,7 +65,7 @@ static double difference(const struct after_put *after, size_t nr, double *ret_e
 		const struct replay_samples *took = after[i].took;
 		double error[2], value[2], w;
 
-		if (took[0].nr < CREDIBLE || took[1].nr < CREDIBLE)
+		if (is_rare(&took[0], &took[1]) || is_rare(&took[1], &took[0]))
 			continue;
 		for (unsigned k = 0; k < 2; k++) {
 			value[k] = graph_replay_median(&took[k], &error[k]);
@@ -73,16 +79,20 @@ static double difference(const struct after_put *after, size_t nr, double *ret_e
 	return weight > 0 && sum > CERTAIN * sqrt(weight) ? sum / weight : 0;
 }
 
-/* A wake is part of what its waker took until it did something else: never more than that. */
+/* A wake is part of what its waker took until it did something else: as a rule not more than that,
+ * where most wakes were. */
 static double at_most(const struct after_put *after, size_t nr)
 {
-	double least = INFINITY, error;
+	const struct replay_samples *most = NULL;
+	double error;
 
 	for (size_t i = 0; i < nr; i++) {
-		if (after[i].took[1].nr >= CREDIBLE)
-			least = fmin(least, graph_replay_median(&after[i].took[1], &error));
+		const struct replay_samples *woke = &after[i].took[1];
+
+		if (woke->nr >= CREDIBLE && (!most || woke->nr > most->nr))
+			most = woke;
 	}
-	return least;
+	return most ? graph_replay_median(most, &error) : INFINITY;
 }
 
 /* The run's own answer where it is the better known one, else what was measured on its machine. */

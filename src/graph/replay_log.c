@@ -55,22 +55,79 @@ static enum base_status count_busy(
 
 /* ---- steps ---------------------------------------------------------------------------------- */
 
-static enum base_status need_actor(struct graph_replay *r, uint32_t actor, struct base_err *err)
+static enum base_status add_actor(
+	struct graph_replay *r, uint32_t of, uint32_t *ret, struct base_err *err)
+{
+	enum base_status s = graph_replay_mem_need(
+		r, &r->actor, &r->actor_capacity, r->nr_actors + 1, sizeof *r->actor, err);
+
+	if (s)
+		return s;
+	if (r->nr_actors >= REPLAY_NONE)
+		return base_fail(err, BASE_ERR_LIMIT,
+			"replay takes at most 4 thousand million actors: analyse a window");
+	*ret = (uint32_t)r->nr_actors;
+	r->actor[r->nr_actors++] = (struct replay_log_actor){.head = REPLAY_NONE,
+		.tail = REPLAY_NONE,
+		.of = of,
+		.lets = REPLAY_NONE,
+		.wait_queue = REPLAY_NONE,
+		.gave = REPLAY_NONE};
+	return BASE_OK;
+}
+
+static enum base_status begin_life(
+	struct graph_replay *r, struct replay_lives *l, uint32_t of, struct base_err *err)
+{
+	uint32_t id = 0;
+	size_t capacity = 0;
+	enum base_status s = add_actor(r, of, &id, err);
+
+	if (!s && l->nr && !l->recent) {
+		s = graph_replay_mem_resize(
+			r, &l->recent, &capacity, REPLAY_LIVES, sizeof *l->recent, err);
+		if (!s)
+			l->recent[0] = l->last;
+	}
+	if (s)
+		return s;
+	if (l->recent) {
+		uint32_t *slot = &l->recent[l->nr % REPLAY_LIVES];
+
+		if (l->nr >= REPLAY_LIVES) {
+			r->actor[*slot].lets = id;
+			r->actor[id].waits_for_life = true;
+		}
+		*slot = id;
+	}
+	if (l->nr++)
+		r->actor[id].nr = ++r->nr_later;
+	l->now = l->last = id;
+	return BASE_OK;
+}
+
+/* The present life of the graph's actor. */
+static enum base_status life_of(
+	struct graph_replay *r, uint32_t actor, uint32_t *ret, struct base_err *err)
 {
 	enum base_status s;
 
-	if (BASE_LIKELY(actor < r->nr_actors))
-		return BASE_OK;
 	BASE_ASSERT(actor != REPLAY_NONE);
-	s = graph_replay_mem_need(
-		r, &r->actor, &r->actor_capacity, (size_t)actor + 1, sizeof *r->actor, err);
-	if (s)
-		return s;
-	for (; r->nr_actors <= actor; r->nr_actors++)
-		r->actor[r->nr_actors] = (struct replay_log_actor){.head = REPLAY_NONE,
-			.tail = REPLAY_NONE,
-			.wait_queue = REPLAY_NONE,
-			.gave = REPLAY_NONE};
+	if (BASE_UNLIKELY(actor >= r->nr_lives)) {
+		s = graph_replay_mem_need(
+			r, &r->lives, &r->lives_capacity, (size_t)actor + 1, sizeof *r->lives, err);
+		if (s)
+			return s;
+		for (; r->nr_lives <= actor; r->nr_lives++)
+			r->lives[r->nr_lives] =
+				(struct replay_lives){.now = REPLAY_NONE, .last = REPLAY_NONE};
+	}
+	if (BASE_UNLIKELY(r->lives[actor].now == REPLAY_NONE)) {
+		s = begin_life(r, &r->lives[actor], actor, err);
+		if (s)
+			return s;
+	}
+	*ret = r->lives[actor].now;
 	return BASE_OK;
 }
 
@@ -216,6 +273,8 @@ static enum base_status set_wait(struct graph_replay *r, struct replay_log_actor
 
 	if (a->started && !(m->depends && came_after(m, a))) {
 		*class = REPLAY_UNEXPLAINED;
+		if (m->flags & GRAPH_EXPLAINED && a->wait_queue != REPLAY_NONE)
+			step->bits |= REPLAY_POLLS;
 		if (!m->depends && *own && !(m->flags & GRAPH_EXPLAINED)) {
 			r->nr_unexplained++;
 			r->unexplained_ns += *own;
@@ -266,7 +325,7 @@ static enum base_status close_moment(struct graph_replay *r, struct base_err *er
 
 	r->moment.first = REPLAY_NONE;
 	last->bits &= ~((uint32_t)GRAPH_MORE << REPLAY_FLAGS_SHIFT);
-	own = a->started || a->forgot ? m.t - a->t_last : m.t;
+	own = a->started ? m.t - a->t_last : m.t;
 	own = own > a->hole_ns ? own - a->hole_ns : 0;
 	if (aside && (a->waits || !a->started)) { /* when the wait begins must do */
 		first->bits &= ~(7u << REPLAY_CLASS_SHIFT);
@@ -275,8 +334,6 @@ static enum base_status close_moment(struct graph_replay *r, struct base_err *er
 	if (m.links) {
 		class = REPLAY_LINK;
 		own = 0;
-	} else if (!a->started && a->forgot && !m.depends) {
-		class = REPLAY_UNEXPLAINED;
 	} else if (!a->started && (m.flags & GRAPH_START || !m.depends)) {
 		class = REPLAY_ABSOLUTE;
 	} else if (was_interrupted(r, a, &m)) {
@@ -291,8 +348,7 @@ static enum base_status close_moment(struct graph_replay *r, struct base_err *er
 		s = set_own(r, m.first, own, err);
 	a->t_last = m.t;
 	a->order_last = r->nr_steps;
-	a->forgot = kind == GRAPH_VERB_forget;
-	a->started = !a->forgot;
+	a->started = kind != GRAPH_VERB_forget;
 	a->hole_ns = 0;
 	a->had_to_queue = false;
 	if (a->slept && m.t > a->slept_ns)
@@ -618,10 +674,8 @@ static enum base_status log_link(
 	uint32_t id = (uint32_t)r->nr_links, unused;
 	struct replay_log_actor *from;
 	struct replay_step out = {.next = REPLAY_NONE, .arg = id, .bits = REPLAY_LINK_OUT};
-	enum base_status s = need_actor(r, from_actor, err);
+	enum base_status s;
 
-	if (s)
-		return s;
 	from = &r->actor[from_actor];
 	replay_step(r, i)->queue = from_actor;
 	if (!from->started || from_actor == r->moment.actor) {
@@ -812,13 +866,13 @@ static bool is_processor_verb(
 	return uses_queue(kind) || (kind == GRAPH_VERB_state && r->actor[v->actor].in_hole);
 }
 
-enum base_status graph_replay_log_verb(struct graph_replay *r, enum graph_verb_kind kind,
+static enum base_status log_verb(struct graph_replay *r, enum graph_verb_kind kind,
 	const struct graph_verb *v, uint32_t from_actor, struct base_err *err)
 {
 	uint64_t t = v->time_ns < r->now ? r->now : v->time_ns;
-	enum base_status s = need_actor(r, v->actor, err);
+	enum base_status s = BASE_OK;
 
-	if (!s && r->moment.first != REPLAY_NONE &&
+	if (r->moment.first != REPLAY_NONE &&
 		(r->moment.actor != v->actor || r->moment.t != t || v->flags & GRAPH_ASIDE))
 		s = close_moment(r, err);
 	if (s)
@@ -834,4 +888,20 @@ enum base_status graph_replay_log_verb(struct graph_replay *r, enum graph_verb_k
 	if (BASE_UNLIKELY(r->actor[v->actor].in_hole))
 		s = end_hole(r, v->actor, v->state, r->actor[v->actor].state, err);
 	return s ? s : log_step(r, kind, v, from_actor, err);
+}
+
+enum base_status graph_replay_log_verb(struct graph_replay *r, enum graph_verb_kind kind,
+	const struct graph_verb *v, uint32_t from_actor, struct base_err *err)
+{
+	struct graph_verb mine = *v;
+	uint32_t from = 0;
+	enum base_status s = life_of(r, v->actor, &mine.actor, err);
+
+	if (!s && kind == GRAPH_VERB_link)
+		s = life_of(r, from_actor, &from, err);
+	if (!s)
+		s = log_verb(r, kind, &mine, from, err);
+	if (!s && kind == GRAPH_VERB_forget)
+		r->lives[v->actor].now = REPLAY_NONE;
+	return s;
 }

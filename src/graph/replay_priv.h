@@ -35,6 +35,7 @@ enum {
 	REPLAY_BUSY = 1 << 18,      /* enqueue, dequeue: ours had all processors then */
 	REPLAY_COUNTED = 1 << 19,   /* needs the wide ordinal: so many puts (takes, for space) */
 	REPLAY_AT_ONCE = 1 << 22,   /* explained, by what came at the time that the wait began */
+	REPLAY_POLLS = 1 << 22,     /* unexplained: a time limit ended a wait for a queue */
 	/* of a wait, which needs no such flag itself: for a processor, as long as other programs
 	 * had them all */
 	REPLAY_FOR_PROCESSOR = GRAPH_OPTIONAL << REPLAY_FLAGS_SHIFT,
@@ -85,6 +86,8 @@ struct replay_ring {
 
 /* Lengths of waits: octaves, and their thirds (replay_length_class()). */
 enum { REPLAY_BUCKETS = 40, REPLAY_CLASSES = 3 * REPLAY_BUCKETS + 1, REPLAY_SAMPLES = 15 };
+
+#define REPLAY_RARE 0.01 /* a smaller share of samples than that is no rule */
 
 struct replay_samples {
 	uint32_t nr, sample[REPLAY_SAMPLES]; /* a reservoir */
@@ -153,8 +156,19 @@ struct replay_log_queue {
 	struct replay_past_take *take; /* the last REPLAY_TAKES; NULL: fewer than two */
 };
 
+/*
+ * One life of an actor. What was forgotten has nothing to do with what came before (an interrupt's
+ * runs, a kernel thread's jobs): the actor begins anew, in whatever order the simulation comes to
+ * it.
+ */
+enum { REPLAY_LIVES = 64 }; /* of one actor that may have begun and not ended */
+
 struct replay_log_actor {
 	uint32_t head, tail; /* its steps */
+	uint32_t of;         /* the graph's actor */
+	uint32_t nr;         /* of the lives that are nobody's first, from 1; 0: it is one */
+	uint32_t lets;       /* the life that may begin when this one has ended; REPLAY_NONE */
+	bool waits_for_life; /* ... one that may not begin before */
 	uint32_t state;
 	uint32_t wait_queue; /* REPLAY_NONE: not known on which */
 	uint32_t gave;       /* the pool that its last verb put tokens into; REPLAY_NONE */
@@ -166,7 +180,6 @@ struct replay_log_actor {
 	bool had_to_queue;   /* for its processor, before the moment being logged */
 	uint32_t hole_state; /* what the hole was found to be; REPLAY_NONE: not told */
 	bool started, waits, waits_space, in_hole;
-	bool forgot; /* its history, at its last moment: then started is false */
 	bool slept;  /* left its processor in a state that does not say so (a call) */
 	bool asleep; /* ... in the wait that it is in: who ends it must wake it */
 	uint64_t slept_ns;
@@ -186,14 +199,23 @@ struct replay_moment {         /* being logged: GRAPH_MORE leaves it open */
 	bool depends, links;
 };
 
+struct replay_lives {
+	uint32_t now;  /* index of an actor of the log; REPLAY_NONE: the next verb begins one */
+	uint32_t last; /* the last one */
+	uint32_t nr;
+	uint32_t *recent; /* the last REPLAY_LIVES, by nr; NULL: there was one only */
+};
 struct graph_replay {
 	struct graph_sink sink;
 	struct replay_step **chunk;
 	size_t nr_steps, chunk_capacity, nr_chunks;
 	struct replay_wide *wide;
 	size_t nr_wide, wide_capacity;
-	struct replay_log_actor *actor;
+	struct replay_log_actor *actor; /* lives */
 	size_t nr_actors, actor_capacity;
+	struct replay_lives *lives; /* [the graph's actor] */
+	size_t nr_lives, lives_capacity;
+	uint32_t nr_later; /* lives that are nobody's first */
 	struct replay_log_queue *queue;
 	size_t nr_queues, queue_capacity;
 	bool *executes; /* [state] */
@@ -318,6 +340,14 @@ enum base_status graph_replay_mem_resize(struct graph_replay *r, void *data /* T
 enum base_status graph_replay_mem_need(struct graph_replay *r, void *data /* T ** */,
 	size_t *capacity, size_t need, size_t elem_size_bytes,
 	struct base_err *err) BASE_MUST_CHECK;
+
+/* What the sink is told: the graph's own number for first lives, then the others. */
+static inline uint32_t replay_told_as(const struct graph_replay *r, uint32_t actor)
+{
+	const struct replay_log_actor *a = &r->actor[actor];
+
+	return a->nr ? (uint32_t)r->nr_lives + a->nr - 1 : a->of;
+}
 
 /* replay_log.c: what the sink does with a verb. */
 enum base_status graph_replay_log_verb(struct graph_replay *r, enum graph_verb_kind kind,

@@ -97,8 +97,13 @@ static bool next_event(struct sim *s, struct sim_event *ret)
 void graph_sim_emit(
 	struct sim *s, enum graph_verb_kind kind, const struct graph_verb *v, uint32_t from)
 {
+	struct graph_verb told = *v;
+
+	told.actor = replay_told_as(s->r, v->actor);
+	if (kind == GRAPH_VERB_link)
+		from = replay_told_as(s->r, from);
 	if (!s->status)
-		s->status = s->out->verb(s->out->ctx, kind, v, from, s->err);
+		s->status = s->out->verb(s->out->ctx, kind, &told, from, s->err);
 }
 
 static void emit_step(struct sim *s, uint32_t actor, const struct replay_step *step)
@@ -247,6 +252,17 @@ static void begin_waiting(struct sim *s, uint32_t actor, uint32_t queue, bool sp
 		graph_sim_call_others(s, actor);
 }
 
+static bool place_actor(struct sim *s, uint32_t actor);
+
+/* Another life of the same actor may begin, when there are more than may be at once. */
+static void end_actor(struct sim *s, uint32_t actor)
+{
+	do {
+		s->actor[actor].phase = SIM_ENDED;
+		actor = s->r->actor[actor].lets;
+	} while (actor != REPLAY_NONE && !place_actor(s, actor));
+}
+
 /* From its last moment towards the next. */
 static void advance(struct sim *s, uint32_t actor)
 {
@@ -258,8 +274,8 @@ static void advance(struct sim *s, uint32_t actor)
 
 	for (;; a->cursor = replay_next(s->r, step)) {
 		if (a->cursor == REPLAY_NONE) {
-			a->phase = SIM_ENDED;
 			graph_sim_release_processor(s, actor);
+			end_actor(s, actor);
 			return;
 		}
 		step = replay_step(s->r, a->cursor);
@@ -292,6 +308,8 @@ static void advance(struct sim *s, uint32_t actor)
 		own = sim_scaled(s, a->state, own);
 		if (replay_is_preempted(step) && !s->assumed.others_stay)
 			own = sim_scaled(s, step->state, own); /* as often as it runs: less, too */
+		if (step->bits & REPLAY_POLLS && graph_sim_poll(s, actor))
+			own = 0;
 		if (!graph_sim_promise(s, actor)) /* not there yet: who waits for it gets in line */
 			own = 0;
 		if (own)
@@ -326,6 +344,12 @@ static void end_elision(struct sim *s, struct sim_actor *a, const struct replay_
 	a->elides = a->waits && (sim_elides(s, a->state) || (processor && before));
 }
 
+/* It has looked at units that others wait to take. */
+static bool is_keyed_look(const struct replay_step *step)
+{
+	return replay_kind(step) == GRAPH_VERB_peek && replay_flags(step) & GRAPH_KEYED;
+}
+
 static uint64_t wake_cost(const struct sim *s, bool busy)
 {
 	return busy ? s->wake_busy_ns : s->wake_ns;
@@ -347,7 +371,7 @@ static void commit(struct sim *s, uint32_t actor)
 	graph_sim_take_lent(s, actor);
 	do {
 		step = replay_step(s->r, i);
-		woke |= graph_sim_do_step(s, actor, step);
+		woke |= graph_sim_do_step(s, actor, step) || is_keyed_look(step);
 		recorded_ns += replay_woke(step) * wake_cost(s, replay_was_busy(step));
 		if (s->out)
 			emit_step(s, actor, step);
@@ -363,8 +387,10 @@ static void commit(struct sim *s, uint32_t actor)
 
 		unsigned kind = replay_kind(step);
 
-		if (kind == GRAPH_VERB_enqueue || kind == GRAPH_VERB_resize)
+		if (kind == GRAPH_VERB_enqueue || kind == GRAPH_VERB_resize || is_keyed_look(step))
 			woken += graph_sim_call(s, step->queue, false);
+		if (kind == GRAPH_VERB_enqueue)
+			graph_sim_call_pollers(s, step->queue);
 		if (kind == GRAPH_VERB_dequeue || kind == GRAPH_VERB_resize)
 			woken += graph_sim_call(s, step->queue, true);
 	}
@@ -407,6 +433,8 @@ static void handle(struct sim *s, uint32_t actor)
 	struct sim_actor *a = &s->actor[actor];
 	uint64_t t;
 
+	if (BASE_UNLIKELY(a->polls != REPLAY_NONE))
+		graph_sim_end_poll(s, actor);
 	switch (a->phase) {
 	case SIM_RUNS:
 		if (!graph_sim_slice_ended(s, actor))
@@ -537,6 +565,7 @@ static void init_queue(struct sim_queue *q, const struct replay_log_queue *lq)
 		.capacity = lq->o.capacity ? lq->o.capacity : GRAPH_UNLIMITED,
 		.units = lq->o.initial == GRAPH_UNLIMITED ? 0 : (int64_t)lq->o.initial,
 		.most = lq->exclusive ? lq->o.initial : INT64_MAX / 2,
+		.pollers = REPLAY_NONE,
 		.waiters = {{REPLAY_NONE, REPLAY_NONE}, {REPLAY_NONE, REPLAY_NONE}},
 	};
 	if (!lq->o.capacity && lq->waits_space && lq->max_units)
@@ -561,7 +590,8 @@ static bool begins_with_wait(const struct sim *s, const struct replay_step *step
 		       replay_kind(next) == GRAPH_VERB_dequeue);
 }
 
-static void place_actor(struct sim *s, uint32_t actor)
+/* false: there is nothing that it does. */
+static bool place_actor(struct sim *s, uint32_t actor)
 {
 	struct sim_actor *a = &s->actor[actor];
 	const struct replay_step *step;
@@ -571,23 +601,25 @@ static void place_actor(struct sim *s, uint32_t actor)
 		.t_last = s->r->start_ns,
 		.wait_queue = REPLAY_NONE,
 		.processor = REPLAY_NONE,
+		.poll_target = REPLAY_NONE,
+		.poll_queue = REPLAY_NONE,
+		.polls = REPLAY_NONE,
 		.phase = SIM_TRIES};
 	if (a->cursor == s->r->moment.first)
 		a->cursor = REPLAY_NONE;
-	if (a->cursor == REPLAY_NONE) {
-		a->phase = SIM_ENDED;
-		return;
-	}
+	if (a->cursor == REPLAY_NONE)
+		return false;
 	step = replay_step(s->r, a->cursor);
 	if (replay_class(step) == REPLAY_LINK) {
-		a->phase = SIM_WAITS;
-		return;
+		await_link(s, actor);
+		return true;
 	}
 	if (replay_class(step) == REPLAY_ABSOLUTE && !begins_with_wait(s, step)) {
 		t = replay_own(s->r, step);
 		s->res->nr_rootless += !(replay_flags(step) & GRAPH_START);
 	}
-	graph_sim_schedule(s, actor, t);
+	graph_sim_schedule(s, actor, t > s->now ? t : s->now);
+	return true;
 }
 
 static void init_processors(struct sim *s)
@@ -665,8 +697,14 @@ static void init(struct sim *s, const struct graph_scenario *edits)
 	for (size_t i = 0; has_elisions(edits) && i < r->nr_actors; i++)
 		find_needless(s, (uint32_t)i);
 	init_processors(s);
-	for (size_t i = 0; i < r->nr_actors && !s->status; i++)
-		place_actor(s, (uint32_t)i);
+	for (size_t i = 0; i < r->nr_actors && !s->status; i++) {
+		s->actor[i] = (struct sim_actor){
+			.cursor = REPLAY_NONE, .processor = REPLAY_NONE, .phase = SIM_UNBORN};
+	}
+	for (size_t i = 0; i < r->nr_actors && !s->status; i++) {
+		if (!r->actor[i].waits_for_life && !place_actor(s, (uint32_t)i))
+			end_actor(s, (uint32_t)i);
+	}
 }
 
 static void declare(struct sim *s)
@@ -690,10 +728,10 @@ static void count_stuck(struct sim *s)
 	for (size_t i = 0; i < s->r->nr_actors; i++) {
 		const struct sim_actor *a = &s->actor[i];
 
-		if (a->phase == SIM_ENDED)
+		if (a->phase == SIM_ENDED || a->phase == SIM_UNBORN)
 			continue;
 		if (!s->res->nr_stuck++) {
-			s->res->first_stuck = (uint32_t)i;
+			s->res->first_stuck = s->r->actor[i].of;
 			s->res->first_stuck_queue = a->listed ? a->queue : REPLAY_NONE;
 		}
 	}
@@ -704,7 +742,7 @@ static void find_end(struct sim *s)
 	uint32_t end = s->r->end_actor;
 
 	for (size_t i = 0; i < s->r->nr_actors; i++) {
-		if (end != GRAPH_ANY_ACTOR && end < s->r->nr_actors && end != i)
+		if (end != GRAPH_ANY_ACTOR && end < s->r->nr_lives && end != s->r->actor[i].of)
 			continue;
 		if (s->actor[i].t_last > s->res->end_ns)
 			s->res->end_ns = s->actor[i].t_last;
@@ -726,6 +764,7 @@ static void fini(struct sim *s)
 	base_free(s->scale);
 	base_free(s->elides);
 	base_map_fini(&s->needless);
+	base_map_fini(&s->promised_keys);
 	base_free(s->idle);
 	base_free(s->left);
 	base_free(s->user);

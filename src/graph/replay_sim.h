@@ -14,6 +14,7 @@ enum sim_phase {
 	SIM_QUEUES,      /* for a processor, to run; no event */
 	SIM_QUEUES_TAKE, /* for a processor, to take; no event */
 	SIM_ENDED,
+	SIM_UNBORN, /* other lives of its actor have to end first */
 };
 
 struct sim_actor {
@@ -34,6 +35,10 @@ struct sim_actor {
 	bool awake;  /* somebody has woken it, though it may wait on for something else */
 	bool elides; /* the wait that it is in does not happen */
 	bool elided; /* ... nor did the one before its last moment */
+	/* A wait with a time limit: what a later one ends by may come earlier (replay_poll.c). */
+	uint32_t poll_target, poll_searched; /* the step that takes it; how far was looked for it */
+	uint32_t poll_queue;                 /* ... of waits for this one */
+	uint32_t polls, next_poller;         /* the queue whose list it is in; REPLAY_NONE */
 	struct replay_held held[REPLAY_HELD]; /* of pools whose tokens their takers put back */
 };
 
@@ -44,6 +49,7 @@ struct sim_list {
 struct sim_queue {
 	int64_t units;
 	uint64_t capacity, most;
+	uint32_t pollers;     /* a list; REPLAY_NONE */
 	uint64_t promised[2]; /* units; space */
 	uint64_t last_put_ns;
 	uint64_t nr_puts, nr_takes;
@@ -78,6 +84,7 @@ struct sim {
 	bool *elides;      /* [state] */
 	/* (actor, queue) -> 1: it waits for its units in a state that is elided; + 2: for space */
 	struct base_map needless;
+	struct base_map promised_keys; /* (queue, key) -> units */
 	size_t nr_scales;
 	enum base_status status;
 
@@ -139,6 +146,13 @@ bool graph_sim_do_step(struct sim *s, uint32_t actor,
 	const struct replay_step *step); /* true: wakes the queue's waiters */
 void graph_sim_lend(struct sim *s, uint32_t actor);
 void graph_sim_take_lent(struct sim *s, uint32_t actor);
+
+bool graph_sim_is_step_met(const struct sim *s, const struct replay_step *step, uint32_t actor);
+
+/* replay_poll.c */
+bool graph_sim_poll(struct sim *s, uint32_t actor); /* true: it need not wait for its time limit */
+void graph_sim_end_poll(struct sim *s, uint32_t actor);
+void graph_sim_call_pollers(struct sim *s, uint32_t queue);
 
 /* replay_cpu.c */
 bool graph_sim_get_processor(struct sim *s, uint32_t actor, enum sim_phase queued);

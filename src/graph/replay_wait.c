@@ -28,6 +28,21 @@ static bool is_lock(const struct sim *s, uint32_t queue)
 	return o->discipline != GRAPH_POOL && replay_is_pool(o);
 }
 
+static uint64_t key_of(const struct sim *s, const struct replay_step *step)
+{
+	const struct replay_wide *w = replay_wide(s->r, step);
+
+	return w ? w->key : 0;
+}
+
+static uint64_t promised_key(const struct sim *s, const struct replay_step *step)
+{
+	uint64_t n = 0;
+
+	base_map_get(&s->promised_keys, step->queue, key_of(s, step), &n);
+	return n;
+}
+
 /*
  * What is promised to somebody who is on the way: a lock can be snatched all the same, and so can
  * other units by whoever took them without a wait in the run, too. A barrier's token never.
@@ -39,7 +54,28 @@ static uint64_t reserved(const struct sim *s, const struct replay_step *step, ui
 
 	if (a->listed || a->promised || class == REPLAY_RUN || is_lock(s, step->queue))
 		return 0;
+	if (BASE_UNLIKELY(replay_flags(step) & GRAPH_KEYED))
+		return promised_key(s, step);
 	return s->queue[step->queue].promised[0];
+}
+
+/* Somebody waits to look at units with this key, and did so earlier in the run: a look that comes
+ * after they were taken would never end. */
+static bool is_looked_for(const struct sim *s, const struct replay_step *step, uint32_t actor)
+{
+	uint32_t i = s->queue[step->queue].waiters[0].head;
+
+	for (; i != REPLAY_NONE; i = s->actor[i].next) {
+		const struct sim_actor *a = &s->actor[i];
+		const struct replay_step *other = replay_step(s->r, a->cursor);
+
+		if (i != actor && a->cursor < s->actor[actor].cursor &&
+			replay_kind(other) == GRAPH_VERB_peek &&
+			replay_flags(other) & GRAPH_KEYED && other->queue == step->queue &&
+			key_of(s, other) == key_of(s, step))
+			return true;
+	}
+	return false;
 }
 
 static bool has_units(const struct sim *s, const struct replay_step *step, uint32_t actor)
@@ -56,7 +92,10 @@ static bool has_units(const struct sim *s, const struct replay_step *step, uint3
 	if (step->bits & REPLAY_COUNTED)
 		return q->nr_puts >= w->ordinal;
 	if (BASE_UNLIKELY(flags & GRAPH_KEYED))
-		return units_with_key(&q->keyed, w ? w->key : 0) >= need;
+		return units_with_key(&q->keyed, key_of(s, step)) >=
+			       need + reserved(s, step, actor) &&
+		       (replay_class(replay_step(s->r, s->actor[actor].cursor)) == REPLAY_RUN ||
+			       !is_looked_for(s, step, actor));
 	return q->units >= (int64_t)(need + reserved(s, step, actor));
 }
 
@@ -81,6 +120,13 @@ static bool is_step_met(
 	if (kind == GRAPH_VERB_dequeue || kind == GRAPH_VERB_peek)
 		return has_units(s, step, actor);
 	return !*ret_space || has_space(s, step, actor);
+}
+
+bool graph_sim_is_step_met(const struct sim *s, const struct replay_step *step, uint32_t actor)
+{
+	bool space;
+
+	return is_step_met(s, step, actor, &space);
 }
 
 /* What it had to give back meanwhile it needs again. */
@@ -221,14 +267,21 @@ static uint64_t still_overtaken(const struct sim *s, const struct sim_actor *a)
 	return by < a->nr_overtaken ? a->nr_overtaken - by : 0;
 }
 
-/* Does it sleep in this wait? As it did in the run; in a new one as most waits for that queue. */
+/* Nobody knows since when it waited. */
+static bool is_first(const struct sim *s, const struct sim_actor *a)
+{
+	return a->cursor == s->r->actor[a - s->actor].head;
+}
+
+/* Does it sleep in this wait? As it did in the run; in a new one as most waits for that queue, or
+ * all when there was none. */
 static bool sleeps(const struct sim *s, const struct replay_step *step, uint32_t queue)
 {
 	const struct replay_log_queue *lq = &s->r->queue[queue];
 
 	if (replay_class(step) == REPLAY_EXPLAINED)
 		return step->bits & REPLAY_SLEPT;
-	return lq->nr_asleep && lq->nr_asleep * 2 >= lq->nr_waits;
+	return lq->nr_asleep * 2 >= lq->nr_waits;
 }
 
 static uint64_t latency(const struct sim *s, const struct sim_actor *a, bool overtaken)
@@ -239,7 +292,8 @@ static uint64_t latency(const struct sim *s, const struct sim_actor *a, bool ove
 
 	if (replay_class(step) == REPLAY_EXPLAINED && a->nr_overtaken)
 		ns = replay_own(s->r, step);
-	else if (replay_class(step) == REPLAY_EXPLAINED && s->assumed.as_recorded)
+	else if (replay_class(step) == REPLAY_EXPLAINED &&
+		 (s->assumed.as_recorded || is_first(s, a)))
 		ns = replay_own(s->r, step);
 	else if (replay_class(step) == REPLAY_EXPLAINED)
 		ns = graph_replay_latency_moved(s->r, state, replay_own(s->r, step),
@@ -263,6 +317,13 @@ static const struct replay_step *next_of_moment(const struct sim *s, const struc
 	return replay_step(s->r, i);
 }
 
+/* Does it take units with this key? Then others that want them wait until it has. */
+static bool takes_key(const struct replay_step *step)
+{
+	return replay_kind(step) == GRAPH_VERB_dequeue && replay_flags(step) & GRAPH_KEYED &&
+	       !(step->bits & (REPLAY_COUNTED | REPLAY_FREE));
+}
+
 static bool is_promised_away(const struct sim *s, const struct sim_actor *a)
 {
 	const struct replay_step *step = replay_step(s->r, a->cursor);
@@ -272,6 +333,10 @@ static bool is_promised_away(const struct sim *s, const struct sim_actor *a)
 		bool space;
 		uint64_t n = wanted(s, step, &space);
 
+		if (BASE_UNLIKELY(takes_key(step)) &&
+			units_with_key(&q->keyed, key_of(s, step)) <
+				promised_key(s, step) + replay_need(s->r, step))
+			return true;
 		if (!n || !q->promised[space])
 			continue;
 		if (space ? q->capacity != GRAPH_UNLIMITED &&
@@ -281,6 +346,16 @@ static bool is_promised_away(const struct sim *s, const struct sim_actor *a)
 			return true;
 	}
 	return false;
+}
+
+static void promise_key(struct sim *s, const struct replay_step *step, bool keep)
+{
+	uint64_t n = replay_need(s->r, step);
+	enum base_status status = base_map_put(&s->promised_keys, step->queue, key_of(s, step),
+		promised_key(s, step) + (keep ? n : -n));
+
+	if (status && !s->status)
+		s->status = base_fail(s->err, status, "no memory for a simulation");
 }
 
 static void promise(struct sim *s, struct sim_actor *a, bool keep)
@@ -296,6 +371,8 @@ static void promise(struct sim *s, struct sim_actor *a, bool keep)
 
 		if (n)
 			s->queue[step->queue].promised[space] += keep ? n : -n;
+		else if (BASE_UNLIKELY(takes_key(step)))
+			promise_key(s, step, keep);
 	}
 }
 

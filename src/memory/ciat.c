@@ -101,11 +101,14 @@ struct ciat_page *memory_ciat_page(struct memory_ciat *c, uint64_t number)
 static void set_layout(struct memory_ciat *c)
 {
 	uint32_t locations = (uint32_t)PAGE_BYTES >> c->location_shift;
-	uint32_t lines = c->options.without_lines ? 0 : (uint32_t)PAGE_BYTES >> c->line_shift;
-	c->count_offset = STATE_OFFSET + locations * (uint32_t)sizeof(uint64_t);
-	c->line_offset = c->count_offset + locations * (uint32_t)sizeof(uint32_t);
-	c->page_bytes = c->line_offset + lines * (uint32_t)sizeof(struct ciat_line);
-	c->page_bytes = (c->page_bytes + CACHE_LINE_BYTES - 1) & ~(CACHE_LINE_BYTES - 1u);
+	uint32_t lines = (uint32_t)PAGE_BYTES >> c->line_shift;
+	uint32_t stride =
+		(uint32_t)(sizeof(struct ciat_line) + (locations / lines) * sizeof(uint16_t));
+	c->line_stride = (stride + CACHE_LINE_BYTES - 1) & ~(CACHE_LINE_BYTES - 1u);
+	if (stride < CACHE_LINE_BYTES / 2)
+		c->line_stride = CACHE_LINE_BYTES / 2;
+	c->line_offset = STATE_OFFSET + locations * (uint32_t)sizeof(uint64_t);
+	c->page_bytes = c->line_offset + lines * c->line_stride;
 }
 
 /* ---- lines: true and false sharing
@@ -126,30 +129,47 @@ static bool brings_news(const struct memory_ciat *c, struct ciat_page *p, unsign
 	return false;
 }
 
-static enum base_status add_site(struct memory_ciat *c, const struct memory_step *s, uint64_t line,
-	bool miss, bool true_miss, bool store)
+/* Its index; the line knows the one that was met last. */
+static enum base_status find_site(struct memory_ciat *c, const struct memory_step *s,
+	struct ciat_line *l, uint64_t line, uint64_t *ret)
 {
-	uint64_t index, heap_offset;
+	uint64_t heap_offset;
 	uint32_t heap = memory_ciat_heap_at(c, s->address, &heap_offset);
 	uint64_t key = line | (uint64_t)heap << ADDRESS_BITS;
-	if (!base_map_get(&c->site_of, key, s->code, &index)) {
-		if (c->nr_sites >= SITES_MAX) {
-			c->result.sites_left_out++;
-			return BASE_OK;
-		}
+	*ret = l->site - 1ul;
+	if (l->site && c->site[*ret].code == s->code && c->site[*ret].heap == heap)
+		return BASE_OK;
+	if (!base_map_get(&c->site_of, key, s->code, ret)) {
+		if (c->nr_sites >= SITES_MAX)
+			return BASE_END;
 		enum base_status status =
 			base_grow(&c->site, &c->sites_capacity, c->nr_sites + 1, sizeof *c->site);
 		if (status == BASE_OK)
 			status = base_map_put(&c->site_of, key, s->code, c->nr_sites);
 		if (status != BASE_OK)
 			return status;
-		index = c->nr_sites++;
-		c->site[index] = (struct memory_ciat_site){.line = line,
+		*ret = c->nr_sites++;
+		c->site[*ret] = (struct memory_ciat_site){.line = line,
 			.code = s->code,
 			.thread = s->thread,
 			.heap = heap,
 			.heap_offset = heap_offset};
 	}
+	l->site = (uint32_t)*ret + 1;
+	return BASE_OK;
+}
+
+static enum base_status add_site(struct memory_ciat *c, const struct memory_step *s,
+	struct ciat_line *l, uint64_t line, bool miss, bool true_miss, bool store)
+{
+	uint64_t index;
+	enum base_status status = find_site(c, s, l, line, &index);
+	if (status == BASE_END) {
+		c->result.sites_left_out++;
+		return BASE_OK;
+	}
+	if (status != BASE_OK)
+		return status;
 	struct memory_ciat_site *site = &c->site[index];
 	site->true_misses += miss && true_miss;
 	site->false_misses += miss && !true_miss;
@@ -166,7 +186,7 @@ static enum base_status __attribute__((noinline))
 line_miss(struct memory_ciat *c, struct memory_ciat_counts *n, struct ciat_page *p, unsigned line,
 	unsigned first, unsigned last, const struct memory_step *s, bool store)
 {
-	struct ciat_line *l = &ciat_lines(c, p)[line];
+	struct ciat_line *l = ciat_line(c, p, line);
 	uint32_t thread = s->thread;
 	bool held = memory_sets_has(&c->sets, l->holders, thread);
 	bool seen = memory_sets_has(&c->sets, l->seen, thread);
@@ -186,7 +206,7 @@ line_miss(struct memory_ciat *c, struct memory_ciat_counts *n, struct ciat_page 
 		l->false_misses++;
 	}
 	if (status == BASE_OK && (held || seen))
-		status = add_site(c, s,
+		status = add_site(c, s, l,
 			(p->number << PAGE_SHIFT) + ((uint64_t)line << c->line_shift), !held, news,
 			store);
 	if (status == BASE_OK && store)
@@ -201,7 +221,7 @@ static inline enum base_status touch_line(struct memory_ciat *c, struct memory_c
 {
 	unsigned shift = c->line_shift - c->location_shift;
 	for (unsigned line = first >> shift; line <= last >> shift; line++) {
-		uint32_t holders = ciat_lines(c, p)[line].holders;
+		uint32_t holders = ciat_line(c, p, line)->holders;
 		if (store ? holders == c->thread[s->thread].alone
 			  : memory_sets_has(&c->sets, holders, s->thread))
 			continue;
@@ -334,11 +354,19 @@ static void report_events(struct memory_ciat *c, struct memory_ciat_counts *n,
 		c->matrix[(size_t)(seen->writer - 1) * c->result.nr_threads + s->thread]++;
 }
 
-enum base_status memory_ciat_wrap(struct memory_ciat *c, uint64_t location)
+enum base_status memory_ciat_wrap(
+	struct memory_ciat *c, struct ciat_page *p, unsigned location, uint64_t times)
 {
-	uint64_t times = 0;
-	(void)base_map_get(&c->wrapped, 0, location, &times);
-	return base_map_put(&c->wrapped, 0, location, times + 1);
+	size_t bytes = ((size_t)PAGE_BYTES >> c->location_shift) * sizeof *p->wraps;
+	if (!p->wraps) {
+		p->wraps = base_alloc(bytes);
+		if (!p->wraps)
+			return BASE_ERR_NOMEM;
+		c->used_bytes += bytes;
+	}
+	uint64_t sum = p->wraps[location] + times;
+	p->wraps[location] = sum < UINT32_MAX ? (uint32_t)sum : UINT32_MAX;
+	return BASE_OK;
 }
 
 static enum base_status fail_page(const struct memory_ciat *c)
@@ -360,8 +388,8 @@ static inline enum base_status touch(struct memory_ciat *c, struct memory_ciat_c
 		if (!p)
 			return fail_page(c);
 	}
-	if (counted && BASE_UNLIKELY(!++ciat_count(c, p)[offset >> c->location_shift])) {
-		enum base_status status = memory_ciat_wrap(c, address >> c->location_shift);
+	if (counted && BASE_UNLIKELY(!++*ciat_count(c, p, offset >> c->location_shift))) {
+		enum base_status status = memory_ciat_wrap(c, p, offset >> c->location_shift, 1);
 		if (status != BASE_OK)
 			return status;
 	}
@@ -715,8 +743,7 @@ static inline __attribute__((always_inline)) void prefetch(
 		return;
 	unsigned offset = s->address & (PAGE_BYTES - 1), g = offset >> c->location_shift;
 	__builtin_prefetch(&ciat_state(p)[g], 1);
-	__builtin_prefetch(&ciat_count(c, p)[g], 1);
-	__builtin_prefetch(&ciat_lines(c, p)[offset >> c->line_shift], 1);
+	__builtin_prefetch(ciat_line(c, p, offset >> c->line_shift), 1);
 }
 
 enum base_status memory_ciat_add(
@@ -853,6 +880,7 @@ static void free_pages(struct memory_ciat *c)
 {
 	for (size_t i = 0; i < c->nr_pages; i++) {
 		base_free(c->page[i]->code);
+		base_free(c->page[i]->wraps);
 	}
 	base_free(c->page);
 	for (size_t i = 0; i < c->nr_slabs; i++)
@@ -879,7 +907,6 @@ struct memory_ciat *memory_ciat_free(struct memory_ciat *c)
 	base_free(c->private_reuse);
 	memory_reuse_free(c->shared_reuse);
 	memory_sets_fini(&c->sets);
-	base_map_fini(&c->wrapped);
 	base_map_fini(&c->block_of);
 	base_map_fini(&c->site_of);
 	base_map_fini(&c->function_of);

@@ -68,11 +68,7 @@ uint64_t memory_ciat_accesses(const struct memory_ciat *c, uint64_t from, uint64
 		struct ciat_page *p = ciat_known_page(c, number);
 		next = next < end ? next : end;
 		for (uint64_t g = first; p && g < next; g++) {
-			sum += ciat_count(c, p)[g & ((1u << per_page) - 1)];
-			uint64_t wraps = 0;
-			if (BASE_UNLIKELY(c->wrapped.nr_used) &&
-				base_map_get(&c->wrapped, 0, g, &wraps))
-				sum += wraps << 32;
+			sum += ciat_accesses(c, p, (unsigned)g & ((1u << per_page) - 1));
 		}
 		first = next;
 	}

@@ -26,6 +26,7 @@ enum {
 	TOP_BITS = 47 - PAGE_SHIFT - DIRECTORY_BITS,
 	LOOKASIDE = 1024,
 	STATE_OFFSET = 64,
+	COUNT_BITS = 16,
 	SLAB_FIRST_BYTES = 1 << 20,
 	SLAB_MAX_BYTES = 64 << 20,
 };
@@ -34,14 +35,18 @@ struct ciat_line {
 	uint32_t holders; /* threads whose copy is valid, with caches without end */
 	uint32_t seen;    /* that ever had one */
 	uint32_t true_misses, false_misses, upgrades;
+	uint32_t site; /* + 1: that was met last; 0: none */
+	/* How many accesses begin in each of its locations; modulo 2^16: struct ciat_page.wraps. An
+	 * irregular access waits for two lines of the cache: this, and its states. */
+	uint16_t count[];
 };
 
 /* A page's head; behind it, at the offsets that struct memory_ciat has: the states of its
- * locations, how many accesses begin in each, its lines. One allocation, found without a pointer
- * more. */
+ * locations, and its lines. One allocation, found without a pointer more. */
 struct ciat_page {
 	uint64_t number;
 	struct ciat_code *code; /* at the end; NULL: no code */
+	uint32_t *wraps;        /* of counts, by location; NULL: none has */
 	/* Of the pieces that were looked at last (ciat_runs.c): */
 	uint64_t look;    /* the look's number */
 	uint64_t changes; /* clock of the first access that changes a state; UINT64_MAX: none */
@@ -78,7 +83,7 @@ struct memory_ciat {
 	struct memory_sets sets;
 	unsigned location_shift, line_shift;
 	struct ciat_page ***top; /* [2^TOP_BITS] of [2^DIRECTORY_BITS] */
-	uint32_t count_offset, line_offset, page_bytes;
+	uint32_t line_offset, line_stride, page_bytes;
 	char *slab; /* where the next pages come from */
 	size_t slab_left_bytes, slab_bytes;
 	char **slabs;
@@ -86,7 +91,6 @@ struct memory_ciat {
 	struct ciat_page **page; /* all of them, in the order of first touch */
 	size_t nr_pages, pages_capacity;
 	uint64_t used_bytes;
-	struct base_map wrapped; /* location -> times that its count wrapped */
 	struct ciat_thread *thread;
 	struct memory_ciat_phase *open;   /* NULL between phases */
 	struct memory_ciat_phase spilled; /* stands for phases beyond the limit */
@@ -138,14 +142,25 @@ static inline uint64_t *ciat_state(struct ciat_page *p)
 	return (uint64_t *)(void *)((char *)p + STATE_OFFSET);
 }
 
-static inline uint32_t *ciat_count(const struct memory_ciat *c, struct ciat_page *p)
+static inline struct ciat_line *ciat_line(
+	const struct memory_ciat *c, const struct ciat_page *p, unsigned line)
 {
-	return (uint32_t *)(void *)((char *)p + c->count_offset);
+	return (struct ciat_line *)(void *)((char *)(uintptr_t)p + c->line_offset +
+					    line * c->line_stride);
 }
 
-static inline struct ciat_line *ciat_lines(const struct memory_ciat *c, struct ciat_page *p)
+static inline uint16_t *ciat_count(
+	const struct memory_ciat *c, const struct ciat_page *p, unsigned location)
 {
-	return (struct ciat_line *)(void *)((char *)p + c->line_offset);
+	unsigned shift = c->line_shift - c->location_shift;
+	return &ciat_line(c, p, location >> shift)->count[location & ((1u << shift) - 1)];
+}
+
+static inline uint64_t ciat_accesses(
+	const struct memory_ciat *c, const struct ciat_page *p, unsigned location)
+{
+	return *ciat_count(c, p, location) +
+	       (p->wraps ? (uint64_t)p->wraps[location] << COUNT_BITS : 0);
 }
 
 /* NULL: the page was not touched yet. */
@@ -165,7 +180,9 @@ enum base_status memory_ciat_block(
 	struct memory_ciat *c, const struct memory_step *s, uint64_t times);
 enum base_status memory_ciat_function_at(
 	struct memory_ciat *c, uint64_t code, struct memory_ciat_function **ret);
-enum base_status memory_ciat_wrap(struct memory_ciat *c, uint64_t location);
+/* A location's count has wrapped, so often. */
+enum base_status memory_ciat_wrap(
+	struct memory_ciat *c, struct ciat_page *p, unsigned location, uint64_t times);
 /* ciat_runs.c: the pieces that are offered with these steps, as far as it does not matter who comes
  * first. */
 enum base_status memory_ciat_pieces(struct memory_ciat *c, const struct memory_steps *steps);

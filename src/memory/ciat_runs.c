@@ -62,11 +62,12 @@ static inline __attribute__((always_inline)) bool look_part(
 	unsigned whole = (1u << (1u << shift)) - 1, mask = (1u << shift) - 1;
 	const uint64_t *state = ciat_state(p);
 	if (!c->options.without_lines) {
-		const struct ciat_line *line = ciat_lines(c, p);
-		for (unsigned i = offset >> c->line_shift; i <= end >> c->line_shift; i++)
-			if (l->store ? line[i].holders != c->thread[l->thread].alone
-				     : !memory_sets_has(&c->sets, line[i].holders, l->thread))
+		for (unsigned i = offset >> c->line_shift; i <= end >> c->line_shift; i++) {
+			uint32_t holders = ciat_line(c, p, i)->holders;
+			if (l->store ? holders != c->thread[l->thread].alone
+				     : !memory_sets_has(&c->sets, holders, l->thread))
 				return false;
+		}
 	}
 	if (!((offset | size_bytes) & mask)) {
 		for (unsigned g = offset >> shift; g <= end >> shift; g++) {
@@ -162,13 +163,11 @@ static enum base_status look_piece(
 static enum base_status add_counts(
 	struct memory_ciat *c, struct ciat_page *p, unsigned location, uint64_t times)
 {
-	uint32_t *count = &ciat_count(c, p)[location];
+	uint16_t *count = ciat_count(c, p, location);
 	uint64_t sum = *count + times;
-	enum base_status s = BASE_OK;
-	*count = (uint32_t)sum;
-	for (; BASE_UNLIKELY(sum > UINT32_MAX) && s == BASE_OK; sum -= UINT64_C(1) << 32)
-		s = memory_ciat_wrap(c, (p->number << (PAGE_SHIFT - c->location_shift)) + location);
-	return s;
+	*count = (uint16_t)sum;
+	return BASE_UNLIKELY(sum > UINT16_MAX) ? memory_ciat_wrap(c, p, location, sum >> COUNT_BITS)
+					       : BASE_OK;
 }
 
 /* The places of an item that is steady: its pages are there. */

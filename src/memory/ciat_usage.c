@@ -109,14 +109,11 @@ static void add_toucher(uint32_t *toucher, bool *shared, uint32_t who)
 
 static struct location location_at(const struct memory_ciat *c, struct ciat_page *p, unsigned g)
 {
-	uint64_t st = ciat_state(p)[g], wraps = 0;
+	uint64_t st = ciat_state(p)[g];
 	struct location l = {.data_mask = (unsigned)(st >> STATE_BYTES) & 0xff,
 		.toucher = ciat_toucher(st),
 		.shared = st >> STATE_SHARED & 1,
-		.data_accesses = ciat_count(c, p)[g]};
-	uint64_t id = (p->number << (PAGE_SHIFT - c->location_shift)) + g;
-	if (BASE_UNLIKELY(c->wrapped.nr_used) && base_map_get(&c->wrapped, 0, id, &wraps))
-		l.data_accesses += wraps << 32;
+		.data_accesses = ciat_accesses(c, p, g)};
 	if (!p->code)
 		return l;
 	unsigned size = 1u << c->location_shift;
@@ -302,22 +299,22 @@ static enum base_status sum_lines(struct memory_ciat *c)
 	unsigned per_page = c->options.without_lines ? 0 : (unsigned)PAGE_BYTES >> c->line_shift;
 	for (size_t i = 0; i < c->nr_pages; i++)
 		for (unsigned l = 0; l < per_page; l++)
-			nr += moved(&ciat_lines(c, c->page[i])[l]);
+			nr += moved(ciat_line(c, c->page[i], l));
 	c->line = base_alloc((nr + 1) * sizeof *c->line);
 	if (!c->line)
 		return BASE_ERR_NOMEM;
 	for (size_t i = 0; i < c->nr_pages; i++) {
 		struct ciat_page *p = c->page[i];
-		const struct ciat_line *lines = ciat_lines(c, p);
 		for (unsigned l = 0; l < per_page; l++) {
-			if (!moved(&lines[l]))
+			const struct ciat_line *line = ciat_line(c, p, l);
+			if (!moved(line))
 				continue;
 			c->line[c->result.nr_lines++] =
 				(struct memory_ciat_line){.address = (p->number << PAGE_SHIFT) +
 								     ((uint64_t)l << c->line_shift),
-					.true_misses = lines[l].true_misses,
-					.false_misses = lines[l].false_misses,
-					.upgrades = lines[l].upgrades,
+					.true_misses = line->true_misses,
+					.false_misses = line->false_misses,
+					.upgrades = line->upgrades,
 					.writers = writers_of(c, p, l)};
 		}
 	}

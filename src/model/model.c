@@ -711,6 +711,8 @@ static void finish_threads(struct model *m)
 			a->pub.tid = m->defs->streams[t->stream].tid;
 		if (t->process < m->defs->nr_processes)
 			a->pub.pid = m->defs->processes[t->process].pid;
+		if (m->is_system && !model_is_context(t))
+			a->pub.cgroup = trace_text_of(m->defs, model_cgroup(m, t->process));
 	}
 }
 

@@ -59,11 +59,12 @@ enum model_actor_kind {
 };
 struct model_actor {
 	enum model_actor_kind kind;
-	const char *name;  /* "pigz/compress_thread #2", main thread: "pigz" */
-	const char *group; /* actors of one program and start routine: "pigz/compress_thread" */
-	uint32_t group_ix; /* dense from 0 */
-	uint32_t base;     /* the actor itself; another when this is it serving a connection */
-	uint64_t pid, tid; /* tid 0: not a thread (annotated machine, barrier) */
+	const char *name;   /* "pigz/compress_thread #2", main thread: "pigz" */
+	const char *group;  /* actors of one program and start routine: "pigz/compress_thread" */
+	uint32_t group_ix;  /* dense from 0 */
+	uint32_t base;      /* the actor itself; another when this is it serving a connection */
+	uint64_t pid, tid;  /* tid 0: not a thread (annotated machine, barrier) */
+	const char *cgroup; /* its path; NULL, "": not known, or not of the whole system */
 	uint64_t begin_ns, end_ns; /* end: of its last record */
 	bool ended;                /* and it did end then; else it may go on */
 };
@@ -226,6 +227,15 @@ struct model_waits {
 	uint64_t nr_hidden; /* of these: while somebody ran whose events the kernel does not show */
 };
 struct model_waits model_waits(const struct model *m);
+/* Those that ended without a known waker or cause, by what was waited for; most frequent first.
+ * Owned by the model; call it when all is read. */
+struct model_unseen {
+	uint32_t state;
+	bool several; /* other kinds, too: there were too many */
+	uint64_t nr, total_ns, longest_ns, longest_begin_ns;
+	uint32_t longest_actor;
+};
+const struct model_unseen *model_unseen_kinds(struct model *m, size_t *ret_nr);
 /* Counters of reading and modelling together. */
 const struct trace_health *model_health(const struct model *m);
 /* Text of a site: "function (file:line)", "main (a.cc:9), inlined put (q.h:4)", "module+0x12ab".

@@ -336,7 +336,7 @@ struct run_time { /* of a process */
 };
 
 /* A wait that nobody was seen to end. */
-enum { MODEL_UNSEEN_MAX = 64 };
+enum { MODEL_UNSEEN_MAX = 64, MODEL_UNSEEN_KINDS = 64 };
 struct unseen {
 	uint32_t process;
 	uint64_t begin_ns, end_ns; /* 0: no such */
@@ -447,6 +447,8 @@ struct model {
 	struct run_time undefined;
 	struct unseen unseen[MODEL_UNSEEN_MAX]; /* the last ones that nothing hidden explains */
 	uint32_t nr_unseen;
+	struct model_unseen unseen_kind[MODEL_UNSEEN_KINDS];
+	size_t nr_unseen_kinds;
 	uint64_t hidden_until_ns; /* the last stretch whose end was not shown */
 	size_t run_time_capacity;
 };
@@ -577,7 +579,11 @@ void model_processor_taken_over(
 	struct model *m, const struct thread *before, const struct thread *now, uint64_t time_ns);
 /* A wait ended and nobody was seen to end it; somebody ran there whose leaving was not shown (nor,
  * as a rule, whom it woke). */
-void model_unseen_wake(struct model *m, const struct thread *t, uint64_t time_ns);
+/* The path of its cgroup, a string; 0: not known. Who had ended before anybody looked was in its
+ * parent's, or the recorder's, which ran it. */
+uint32_t model_cgroup(const struct model *m, uint32_t process);
+/* unseen.c: the wait, now found to be `state`, is over. */
+void model_unseen_wake(struct model *m, const struct thread *t, uint32_t state, uint64_t time_ns);
 void model_hidden_run(struct model *m, uint64_t begin_ns, uint64_t end_ns);
 struct run_time *model_run_time(struct model *m, uint32_t process);
 void model_away(struct model *m, uint32_t actor, uint32_t state, uint64_t duration_ns);
@@ -610,7 +616,9 @@ enum {
 	AUX_HIDDEN = 1, /* blocked: its leaving was not shown */
 	AUX_UNSEEN = 1, /* idle: before anything was seen of it */
 	AUX_STOLEN = 3, /* runnable: nobody had it, and no quota either */
-	AUX_QUOTA = 2,  /* ... for so long that it was not allowed to run */
+	/* ... for so long that it was not allowed to run: | the cgroup's path, 0: not known */
+	AUX_QUOTA = 1u << 25,
+	AUX_QUOTA_MASK = (1 << 24) - 1,
 };
 uint32_t model_system_end(struct model *m);
 /* A thread's first moment, made known by its own record or its maker's. */

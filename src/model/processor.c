@@ -228,31 +228,24 @@ void model_processor_taken_over(
 	c->since_ns = time_ns;
 }
 
-/* ---- what the kernel does not show
- * -------------------------------------------------------------------------------------------- */
+/* ---- who may run how much -------------------------------------------------------------------- */
 
-void model_unseen_wake(struct model *m, const struct thread *t, uint64_t time_ns)
+uint32_t model_cgroup(const struct model *m, uint32_t process)
 {
-	struct run_time *rt = model_run_time(m, t->process);
-	model_count(m, TRACE_DIAG_wakes_unseen);
-	rt->nr_unseen++;
-	if (t->k.asleep_ns < m->hidden_until_ns)
-		rt->nr_hidden++;
-	else
-		m->unseen[m->nr_unseen++ % MODEL_UNSEEN_MAX] = (struct unseen){
-			.process = t->process, .begin_ns = t->k.asleep_ns, .end_ns = time_ns};
-}
-
-void model_hidden_run(struct model *m, uint64_t begin_ns, uint64_t end_ns)
-{
-	for (uint32_t i = 0; i < MODEL_UNSEEN_MAX; i++) {
-		struct unseen *u = &m->unseen[i];
-		if (!u->end_ns || u->end_ns < begin_ns || u->begin_ns > end_ns)
-			continue;
-		model_run_time(m, u->process)->nr_hidden++;
-		u->end_ns = 0;
+	enum { GENERATIONS_MAX = 64 };
+	const struct trace_defs *d = m->defs;
+	uint32_t of = process;
+	for (unsigned i = 0; of && i < GENERATIONS_MAX; i++) {
+		if (trace_def_group(d, of)->cgroup)
+			return trace_def_group(d, of)->cgroup;
+		of = trace_def_process(d, of)->parent;
 	}
-	m->hidden_until_ns = end_ns;
+	for (uint32_t i = 1; i < d->nr_contexts; i++) {
+		of = trace_def_stream(d, i)->process;
+		if (d->contexts[i].type == TRACE_CONTEXT_recorder && trace_def_group(d, of)->cgroup)
+			return trace_def_group(d, of)->cgroup;
+	}
+	return 0;
 }
 
 /* ---- represented by a machine

@@ -295,21 +295,14 @@ void model_kernel_out(struct model *m, struct thread *t, const struct trace_reco
 	model_be_ready(m, t, r->time_ns, 0);
 }
 
-/* A program that had ended before anybody looked began in its recorder's. */
-static const char *cgroup_of(const struct model *m, uint32_t process)
+/* A cgroup of its own may have one; how large, nobody recorded. NONE: it has none. */
+static uint32_t quota_of(const struct model *m, const struct thread *t)
 {
-	const struct trace_defs *d = m->defs;
-	for (uint32_t i = 1; i < d->nr_contexts && !trace_def_group(d, process)->cgroup; i++)
-		if (d->contexts[i].type == TRACE_CONTEXT_recorder)
-			process = trace_def_stream(d, i)->process;
-	return trace_text_of(d, trace_def_group(d, process)->cgroup);
-}
-
-/* A cgroup of its own may have one; which, nobody recorded. */
-static bool has_quota(const struct model *m, const struct thread *t)
-{
-	const char *path = cgroup_of(m, t->process);
-	return *path && strcmp(path, "/") != 0;
+	uint32_t cgroup = model_cgroup(m, t->process);
+	const char *path = trace_text_of(m->defs, cgroup);
+	if (!*path || !strcmp(path, "/"))
+		return NONE;
+	return cgroup <= AUX_QUOTA_MASK ? AUX_QUOTA | cgroup : AUX_QUOTA;
 }
 
 /* Why it had to wait, now that it is known where it runs. */
@@ -326,9 +319,9 @@ static uint32_t processor_wait(
 	uint64_t idle_ns = had.known_ns > had.had_ns ? had.known_ns - had.had_ns : 0;
 	if (had.role != NONE && had.had_ns >= idle_ns)
 		return model_make_state(m, MODEL_STATE_runnable, had.role, NONE, 0, NONE);
-	uint32_t why = AUX_IDLE;
+	uint32_t why = AUX_IDLE, quota = idle_ns >= QUOTA_NS ? quota_of(m, t) : NONE;
 	if (idle_ns >= QUOTA_NS)
-		why = has_quota(m, t) ? AUX_QUOTA : AUX_STOLEN;
+		why = quota != NONE ? quota : AUX_STOLEN;
 	return model_make_state(m, MODEL_STATE_runnable, NONE, NONE, 0, why);
 }
 
@@ -343,12 +336,12 @@ static void go_on(struct model *m, struct thread *t, uint64_t number, uint64_t t
 			model_known_runs(t);
 	} else if (t->mode == MODE_BLOCKED) {
 		if (!t->k.unborn) {
+			uint32_t state = t->k.guessed ? model_make_state(m, MODEL_STATE_blocked,
+								NONE, NONE, 0, AUX_HIDDEN)
+						      : wait_state(m, t, MODEL_STATE_blocked, 0);
 			if (!t->k.guessed)
-				model_unseen_wake(m, t, time_ns);
-			model_rename(m, t, time_ns,
-				t->k.guessed ? model_make_state(m, MODEL_STATE_blocked, NONE, NONE,
-						       0, AUX_HIDDEN)
-					     : wait_state(m, t, MODEL_STATE_blocked, 0));
+				model_unseen_wake(m, t, state, time_ns);
+			model_rename(m, t, time_ns, state);
 		}
 		model_verb(m, t, GRAPH_VERB_state, time_ns, 0, 0, t->resume_state,
 			t->k.unborn ? GRAPH_EXPLAINED : 0);

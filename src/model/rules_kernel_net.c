@@ -238,7 +238,7 @@ void model_rule_qdisc_enqueue(struct model *m, struct thread *t, const struct tr
 	if (flow->queue != NONE && graph_queue_has(m->graph, flow->queue, key_of(p))) {
 		/* not under way yet: it is the discipline's to send */
 		act(m, by, GRAPH_VERB_dequeue, r->time_ns, flow->queue, key_of(p), state,
-			GRAPH_KEYED | (aside ? GRAPH_BACK | GRAPH_ASIDE : 0));
+			GRAPH_KEYED | GRAPH_BACK | (aside ? GRAPH_ASIDE : GRAPH_EXPLAINED));
 		model_packet_gone(flow, key_of(p));
 	}
 	if (graph_queue_units(m->graph, o->queue) >= QDISC_MAX)

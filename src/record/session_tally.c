@@ -68,13 +68,14 @@ static void put(const struct reader *r, struct trace_record rec)
 	record_thread_put(r->c, r->t, &rec);
 }
 
-/* Standard deviation of the sample. */
+/* Standard deviation of the sample, greater by as much as weights make a mean less sure. */
 static uint64_t deviation(const struct tally_entry *e)
 {
 	double nr = (double)e->n[TALLY_hold_nr];
 	if (nr < 1 || !isfinite(e->squares))
 		return 0;
 	double mean = (double)e->n[TALLY_hold_ns] / nr, variance = e->squares / nr - mean * mean;
+	variance *= (double)e->weight_squares / nr;
 	return variance > 0 && variance < 1e36 ? (uint64_t)llround(sqrt(variance)) : 0;
 }
 

@@ -264,7 +264,8 @@ static enum base_status read_answers(
 	enum base_status s = read_answer(path, a, err);
 	if (s == BASE_ERR_ENV || s == BASE_ERR_IO)
 		s = base_cause(err, s,
-			"the program was killed, or ran another one by exec: those write none");
+			"the program was killed, or ran another one by exec (is it a script that "
+			"finds the real one?): those write none; name that one, or use --sample");
 	unlink(path);
 	DIR *d = opendir(dir);
 	for (const struct dirent *e; d && (e = readdir(d));) {

@@ -36,6 +36,7 @@ enum {
 	QUIET_MAX_NS = 50 * NS_PER_MS,
 	CROWDED_NS = 200 * NS_PER_MS, /* it stays so: those that wait asleep make room */
 	STOP_NS = 10 * NS_PER_MS,     /* of one burst */
+	STOPPED_SHARE = 200, /* threads are stopped for no more than such a part of the time */
 	REST_FIRST_NS = 2 * NS_PER_MS,
 	REST_MAX_NS = 256 * NS_PER_MS, /* between two looks at a thread that works */
 	TRIED_MAX = 1024,              /* places whose loops were looked at */
@@ -79,7 +80,10 @@ struct session {
 		uint64_t since_ns, times, away_ns;
 	} placed[RECORD_SPIN_PLACES_MAX];
 	uint32_t nr_without; /* loops that have none: the clock must tell */
-	uint32_t nr_unseen;  /* scans without a signal that was seen */
+	struct loop_code {   /* as told: what is shared is the program's, too */
+		uint64_t begins, branch, hash;
+	} code[YIELD_LOOPS_MAX];
+	uint32_t nr_unseen; /* scans without a signal that was seen */
 	uint64_t scanned_ns;
 	uint64_t nr_recent; /* of the file's, that were looked at */
 	struct {
@@ -119,6 +123,13 @@ static unsigned runnable(void)
 		slash--;
 	unsigned long all = slash ? strtoul(slash, NULL, 10) : 0;
 	return all ? (unsigned)all - 1 : 0; /* without us */
+}
+
+static size_t read_code(pid_t pid, uint64_t from, uint8_t *code, size_t size)
+{
+	struct iovec here = {code, size}, there = {(void *)(uintptr_t)from, size};
+	ssize_t n = process_vm_readv(pid, &here, 1, &there, 1, 0);
+	return n > 0 ? (size_t)n : 0;
 }
 
 /* ---- the file that is shared --------------------------------------------------------------------
@@ -194,10 +205,42 @@ static void judge_places(struct session *s)
 	}
 }
 
+/* But for its last instruction's end. */
+static uint64_t hash_of(const struct session *s, const struct loop_code *c)
+{
+	uint8_t code[NEAR_BYTES];
+	size_t n = read_code(s->r->pid, c->begins, code, c->branch - c->begins + 1);
+	uint64_t h = n;
+	for (size_t i = 0; i < n; i++)
+		h = base_hash_u64(h ^ code[i]);
+	return h;
+}
+
+/* A program that makes its code itself may put something else there. */
+static void forget_changed(struct session *s)
+{
+	for (uint32_t i = 0; i < s->nr_loops; i++) {
+		struct loop_code *c = &s->code[i];
+		if (!c->branch || hash_of(s, c) == c->hash)
+			continue;
+		c->branch = 0;
+		/* nobody is in it */
+		__atomic_store_n(&s->shared->loop[i].branch, 0, __ATOMIC_RELAXED);
+		for (unsigned k = 0; k < RECORD_SPIN_PLACES_MAX; k++)
+			if (s->arms.place[k].address && s->placed[k].loop == i)
+				record_spin_arms_drop_place(&s->arms, k);
+		memset(s->tried, 0, sizeof s->tried);
+	}
+}
+
 static void tell_loop(struct session *s, const struct yield_loop *loop, uint64_t address)
 {
-	if (s->nr_loops == YIELD_LOOPS_MAX || is_known(s, loop->branch))
+	if (s->nr_loops == YIELD_LOOPS_MAX || is_known(s, loop->branch) ||
+		loop->branch - loop->begins >= NEAR_BYTES)
 		return;
+	struct loop_code *c = &s->code[s->nr_loops];
+	*c = (struct loop_code){.begins = loop->begins, .branch = loop->branch};
+	c->hash = hash_of(s, c);
 	s->shared->loop[s->nr_loops] = *loop;
 	__atomic_store_n(&s->shared->nr_loops, ++s->nr_loops, __ATOMIC_RELEASE);
 	place(s, address);
@@ -310,13 +353,6 @@ static void leave_alone(struct session *s, pid_t tid)
 
 /* ---- proofs by code -----------------------------------------------------------------------------
  */
-
-static size_t read_code(pid_t pid, uint64_t from, uint8_t *code, size_t size)
-{
-	struct iovec here = {code, size}, there = {(void *)(uintptr_t)from, size};
-	ssize_t n = process_vm_readv(pid, &here, 1, &there, 1, 0);
-	return n > 0 ? (size_t)n : 0;
-}
 
 static struct record_spin_loop_code loop_around(pid_t pid, uint64_t pc)
 {
@@ -459,7 +495,7 @@ static pid_t choose(struct session *s)
 {
 	size_t all, nr, due = 0;
 	uint64_t now = now_ns();
-	if (!s->may_wait)
+	if (!s->may_wait || s->r->stopped_ns * STOPPED_SHARE > now - s->start_ns)
 		return 0;
 	s->may_wait = false;
 	nr = record_spin_running_tasks(s->r->pid, s->task, &all);
@@ -496,6 +532,7 @@ static void look(struct session *s)
 	pid_t tid;
 	s->r->nr_looks++;
 	signals(s, crowded);
+	forget_changed(s);
 	look_at_samples(s);
 	if (crowded && !s->r->unable && s->nr_loops < YIELD_LOOPS_MAX && (tid = choose(s)))
 		try_one(s, tid);

@@ -67,8 +67,11 @@ struct tally_entry {
 			  free */
 	uint64_t site; /* locks: caller's address */
 	uint64_t n[TALLY_LOCK_FIELDS];
-	double squares; /* of timed holds, ns^2 */
-	uint64_t unused[2];
+	/* Timed holds stand for others, some for more: hold_nr is the sum of their weights, hold_ns
+	 * that of weight * ns. */
+	double squares;          /* of weight * ns^2 */
+	uint64_t weight_squares; /* of weight^2 */
+	uint64_t unused;
 };
 _Static_assert(sizeof(struct tally_entry) == 128, "two lines");
 

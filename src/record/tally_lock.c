@@ -4,7 +4,9 @@
  *
  * A lock that looks taken when it is asked for counts as contended, and its wait is timed. Of the
  * holds of a lock at a place the first is timed, then one in head.tally_mask + 1: each pair of lock
- * and place has its own turn, so that a program's rhythm cannot hide one from the sample.
+ * and place has its own turn, so that a program's rhythm cannot hide one from the sample. Of the
+ * turns of those that are taken often, and of a thread that has timed many, one in RARELY is used,
+ * by chance, and counts RARELY times.
  */
 #include "record/preload_lock.h"
 #include "record/tally_count.h"
@@ -12,16 +14,30 @@
 /* ---- timed holds
  * ---------------------------------------------------------------------------------- */
 
-enum { TIMED_MAX = 6 };
+enum { TIMED_MAX = 6, OFTEN = 1024, MANY = 4096, RARELY = 8 };
 static __thread struct timed {
 	uint64_t key; /* 0: free; 1: being written */
-	uint64_t since_tsc;
+	uint64_t since_tsc, weight;
 	struct tally_entry *entry;
 } timed[TIMED_MAX];
+static __thread uint32_t nr_begun, chance;
 
-static __attribute__((noinline)) void begin_hold(
-	uint64_t key, struct tally_entry *e, uint64_t now_tsc)
+/* What the hold number `count` that is to be timed counts; 0: it is not timed. */
+static uint32_t weight_of(uint64_t count)
 {
+	if (count == 1 || (count <= OFTEN && nr_begun <= MANY))
+		return 1;
+	chance = chance * 1103515245u + 12345u;
+	return chance >> 16 & (RARELY - 1) ? 0 : RARELY;
+}
+
+/* It is the turn of hold number `count`. now_tsc 0: not looked at yet. */
+static __attribute__((noinline)) void begin_hold(
+	uint64_t key, struct tally_entry *e, uint64_t count, uint64_t now_tsc)
+{
+	uint32_t weight = weight_of(count);
+	if (!weight)
+		return;
 	if (!preload_self.nr_timed) /* a fork's parent may have left some */
 		for (unsigned i = 0; i < TIMED_MAX; i++)
 			timed[i].key = 0;
@@ -31,7 +47,9 @@ static __attribute__((noinline)) void begin_hold(
 					    __ATOMIC_RELAXED, __ATOMIC_RELAXED))
 			continue;
 		timed[i].entry = e;
-		timed[i].since_tsc = now_tsc;
+		timed[i].weight = weight;
+		nr_begun += nr_begun <= MANY;
+		timed[i].since_tsc = now_tsc ? now_tsc : preload_now();
 		PRELOAD_BARRIER();
 		timed[i].key = key;
 		__atomic_fetch_add(&preload_self.nr_timed, 1, __ATOMIC_RELAXED);
@@ -39,16 +57,17 @@ static __attribute__((noinline)) void begin_hold(
 	}
 }
 
-static void add_hold(struct tally_entry *e, uint64_t ticks)
+static void add_hold(struct tally_entry *e, uint64_t weight, uint64_t ticks)
 {
 	uint64_t ns = tally_ns(ticks);
-	TALLY_INC(e->n[TALLY_hold_nr]);
-	TALLY_ADD(e->n[TALLY_hold_ns], ns);
+	TALLY_ADD(e->n[TALLY_hold_nr], weight);
+	TALLY_ADD(e->n[TALLY_hold_ns], weight * ns);
+	TALLY_ADD(e->weight_squares, weight * weight);
 	tally_max(&e->n[TALLY_hold_max_ns], ns);
-	e->squares += (double)ns * (double)ns;
+	e->squares += (double)weight * (double)ns * (double)ns;
 	struct tally_table *t = preload_self.tally;
 	if (t)
-		TALLY_INC(t->hold_bin[tally_bin(ns)]);
+		TALLY_ADD(t->hold_bin[tally_bin(ns)], weight);
 }
 
 /* The hold that began last, of a lock taken again by its owner. */
@@ -67,7 +86,7 @@ static __attribute__((noinline)) void end_hold(uint64_t key, uint64_t now_tsc)
 	struct timed was = *last;
 	last->key = 0;
 	__atomic_fetch_sub(&preload_self.nr_timed, 1, __ATOMIC_RELAXED);
-	add_hold(was.entry, now_tsc - was.since_tsc);
+	add_hold(was.entry, was.weight, now_tsc - was.since_tsc);
 }
 
 PRELOAD_INLINE void released(uint64_t key)
@@ -79,9 +98,8 @@ PRELOAD_INLINE void released(uint64_t key)
 /* ---- outcomes
  * -------------------------------------------------------------------------------------- */
 
-PRELOAD_INLINE bool is_turn(const struct tally_entry *e, uint64_t count)
+PRELOAD_INLINE bool is_turn(uint64_t count)
 {
-	(void)e;
 	return PRELOAD_RARE((count & preload_self.tally_mask) == 1);
 }
 
@@ -113,8 +131,8 @@ static PRELOAD_COLD void outcome(struct tally_entry *e, uint64_t key, int result
 		TALLY_INC(e->n[TALLY_shared]);
 	if (waited)
 		TALLY_INC(e->n[TALLY_contended]);
-	if (is_turn(e, e->n[TALLY_acquired]))
-		begin_hold(key, e, waited ? now_tsc : preload_now());
+	if (is_turn(e->n[TALLY_acquired]))
+		begin_hold(key, e, e->n[TALLY_acquired], now_tsc);
 }
 
 /* ---- mutex
@@ -146,8 +164,8 @@ PRELOAD_INLINE int mutex_lock(pthread_mutex_t *mutex, uintptr_t site)
 		return result;
 	}
 	TALLY_INC(e->n[TALLY_acquired]);
-	if (is_turn(e, e->n[TALLY_acquired]))
-		begin_hold(key, e, preload_now());
+	if (is_turn(e->n[TALLY_acquired]))
+		begin_hold(key, e, e->n[TALLY_acquired], 0);
 	return 0;
 }
 
@@ -316,8 +334,8 @@ static void cond_end(const struct cond_call *call, bool timed_out)
 	if (!call->mutex)
 		return;
 	TALLY_INC(call->mutex->n[TALLY_retaken]);
-	if (is_turn(call->mutex, call->mutex->n[TALLY_retaken]))
-		begin_hold(call->mutex_key, call->mutex, now_tsc);
+	if (is_turn(call->mutex->n[TALLY_retaken]))
+		begin_hold(call->mutex_key, call->mutex, call->mutex->n[TALLY_retaken], now_tsc);
 }
 
 /* As in preload_wait.c: a cancelled thread holds the mutex again as its cleanup handlers run. */

@@ -43,10 +43,13 @@ static enum base_status make_row(struct actors_build *b, uint32_t actor)
 	if (!r->name) {
 		r->name = report_clean(b->out->arena, name);
 		r->is_thread = a->kind == MODEL_ACTOR_thread;
+		r->cgroup = report_clean(b->out->arena, a->cgroup ? a->cgroup : "");
 		b->out->nr_actors++;
+	} else if (r->cgroup && strcmp(r->cgroup, a->cgroup ? a->cgroup : "") != 0) {
+		r->cgroup = "several";
 	}
 	r->nr_members++;
-	return r->name ? BASE_OK : BASE_ERR_NOMEM;
+	return r->name && r->cgroup ? BASE_OK : BASE_ERR_NOMEM;
 }
 
 static enum base_status find_state(
@@ -352,6 +355,8 @@ static void heading(struct base_str *out, const struct report_style *st,
 	base_str_add(&s, report_dot(st));
 	report_percent(&s, share_of(a->path_ns, all->elapsed_ns));
 	base_str_add(&s, " of the critical path");
+	if (*a->cgroup && strcmp(a->cgroup, "/") != 0)
+		base_str_addf(&s, "%scgroup %s", report_dot(st), a->cgroup);
 	base_str_add(&label, a->name);
 	if (a->nr_members > 1)
 		base_str_addf(
@@ -470,9 +475,9 @@ json_t *report_actors_json(const struct report_actors *all)
 	for (size_t i = 0; i < all->nr_actors - all->nr_empty; i++) {
 		const struct report_actor *a = &all->actor[i];
 		json_array_append_new(list,
-			json_pack("{s:s, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "actor",
-				a->name, "thread", a->is_thread, "members",
-				report_json_u64(a->nr_members), "total_ns",
+			json_pack("{s:s, s:b, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
+				"actor", a->name, "thread", a->is_thread, "cgroup", a->cgroup,
+				"members", report_json_u64(a->nr_members), "total_ns",
 				report_json_u64(a->total_ns), "active_ns",
 				report_json_u64(a->active_ns), "waiting_ns",
 				report_json_u64(a->waiting_ns), "ready_ns",

@@ -310,6 +310,24 @@ double report_diff_moved(const struct report_diff_point *p, const struct report_
 	return a == b ? 0 : log(10);
 }
 
+/* Of a change that was marked: how much of the first version's run it is, where it is a time or a
+ * share. */
+static double weight(
+	const struct report_quantity *q, const struct report_diff *d, double elapsed_ns)
+{
+	double most = 0;
+	for (size_t v = 1; v < d->nr_versions; v++) {
+		double by = fabs(q->version[v].median.value - q->version[0].median.value);
+		if (!q->version[v].significant)
+			continue;
+		if (q->unit == REPORT_UNIT_ns && elapsed_ns > 0)
+			most = fmax(most, by / elapsed_ns);
+		else if (q->unit == REPORT_UNIT_share)
+			most = fmax(most, by);
+	}
+	return most;
+}
+
 static double moved(const struct report_quantity *q, size_t nr_versions)
 {
 	double most = 0;
@@ -319,16 +337,33 @@ static double moved(const struct report_quantity *q, size_t nr_versions)
 	return most;
 }
 
-/* The program's in the order of the table above; a lock's by how much they moved. */
+static double elapsed_of(const struct report_diff *d)
+{
+	for (size_t i = 0; i < d->nr_quantities; i++)
+		if (!strcmp(d->quantity[i].key, "elapsed"))
+			return d->quantity[i].version[0].median.value;
+	return 0;
+}
+
+struct sorting {
+	const struct report_diff *d;
+	double elapsed_ns;
+};
+/* The program's in the order of the table above; a lock's and a state's by how much of the run
+ * moved, then by how far. */
 static int by_move(const void *a, const void *b, void *ctx)
 {
-	const size_t *nr_versions = ctx;
+	const struct sorting *o = ctx;
 	const struct report_quantity *x = a, *y = b;
 	if (x->detail != y->detail)
 		return x->detail ? 1 : -1;
 	if (!x->detail)
 		return 0;
-	double p = moved(x, *nr_versions), q = moved(y, *nr_versions);
+	double p = weight(x, o->d, o->elapsed_ns), q = weight(y, o->d, o->elapsed_ns);
+	if (p == q) {
+		p = moved(x, o->d->nr_versions);
+		q = moved(y, o->d->nr_versions);
+	}
 	return p != q ? (p < q ? 1 : -1) : strcmp(x->name, y->name);
 }
 
@@ -354,9 +389,10 @@ enum base_status report_diff_finish(struct report_diff *d, struct base_err *err)
 			(i - nr_whole) * sizeof q);
 		d->quantity[nr_whole++] = q;
 	}
+	struct sorting o = {d, elapsed_of(d)};
 	if (d->nr_quantities > nr_whole)
 		qsort_r(d->quantity + nr_whole, d->nr_quantities - nr_whole, sizeof *d->quantity,
-			by_move, &d->nr_versions);
+			by_move, &o);
 	return BASE_OK;
 }
 

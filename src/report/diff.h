@@ -67,7 +67,7 @@ enum base_status report_diff_run(
 /* A number of the last run. */
 enum base_status report_diff_add(struct report_diff *d, const char *key, const char *name,
 	enum report_unit unit, bool detail, double value, struct base_err *err) BASE_MUST_CHECK;
-/* Medians, intervals, changes; quantities that moved most first within their sort. */
+/* Medians, intervals, changes; those of locks and states that moved most of the run first. */
 enum base_status report_diff_finish(struct report_diff *d, struct base_err *err) BASE_MUST_CHECK;
 
 /* "elapsed=+5%", "hold_mean=-10%": a change of the last version beyond that, in that direction,

@@ -8,7 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { LABEL_WIDTH = 11, NAME_WIDTH = 40, VALUE_WIDTH = 12, CHANGE_WIDTH = 28 };
+enum { LABEL_WIDTH = 11, NAME_WIDTH = 64, VALUE_WIDTH = 12, CHANGE_WIDTH = 28 };
 
 void report_diff_value(struct base_str *s, enum report_unit unit, double value)
 {

@@ -198,6 +198,33 @@ static enum base_status fill_costs(struct report_trace *t, struct base_arena *a,
 	return BASE_OK;
 }
 
+static const char *place_of(struct model *m, uint32_t state)
+{
+	uint32_t site = model_state(m, state)->site;
+	return site ? model_site_text(m, site) : "";
+}
+
+static bool unseen_waits(struct report_trace *t, struct model *m, struct base_arena *a)
+{
+	const struct model_unseen *k = model_unseen_kinds(m, &t->nr_unseen);
+	t->unseen = report_array(a, t->nr_unseen, sizeof *t->unseen);
+	for (size_t i = 0; t->unseen && i < t->nr_unseen; i++) {
+		t->unseen[i] = (struct report_unseen){
+			.wait = report_clean(a, model_state(m, k[i].state)->name),
+			.place = report_clean(a, place_of(m, k[i].state)),
+			.several = k[i].several,
+			.nr = k[i].nr,
+			.total_ns = k[i].total_ns,
+			.longest_ns = k[i].longest_ns,
+			.longest_begin_ns = k[i].longest_begin_ns,
+			.longest_actor = report_clean(a, model_actor(m, k[i].longest_actor)->name),
+		};
+		if (!t->unseen[i].wait || !t->unseen[i].place || !t->unseen[i].longest_actor)
+			return false;
+	}
+	return t->unseen != NULL;
+}
+
 enum base_status report_fill_trace(struct report_trace *t, struct base_arena *a,
 	const struct report_run *run, struct model *m, struct base_err *err)
 {
@@ -224,6 +251,8 @@ enum base_status report_fill_trace(struct report_trace *t, struct base_arena *a,
 		if (!t->process)
 			return report_no_memory(err);
 		t->waits = model_waits(m);
+		if (!unseen_waits(t, m, a))
+			return report_no_memory(err);
 	}
 	uint32_t nr = graph_nr_actors(model_graph(m));
 	for (uint32_t i = 0; i < nr; i++)

@@ -56,6 +56,22 @@ static json_t *recording_cost(const struct report_trace *t)
 		report_json_u64(t->target_cpu_ns), "parts", parts);
 }
 
+static json_t *unseen_kinds(const struct report_trace *t)
+{
+	json_t *list = json_array();
+	for (size_t i = 0; i < t->nr_unseen; i++) {
+		const struct report_unseen *u = &t->unseen[i];
+		json_array_append_new(list,
+			json_pack("{s:s, s:s, s:b, s:o, s:o, s:o, s:o, s:s}", "wait", u->wait,
+				"place", u->place, "and_others", u->several, "count",
+				report_json_u64(u->nr), "total_ns", report_json_u64(u->total_ns),
+				"longest_ns", report_json_u64(u->longest_ns), "longest_begin_ns",
+				report_json_u64(u->longest_begin_ns), "longest_actor",
+				u->longest_actor));
+	}
+	return list;
+}
+
 json_t *report_envelope(const char *schema, const struct report_trace *t, json_t *result)
 {
 	json_t *trace = json_pack("{s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o}", "path",
@@ -66,10 +82,11 @@ json_t *report_envelope(const char *schema, const struct report_trace *t, json_t
 		report_json_u64(t->nr_actors), "recording_cost", recording_cost(t));
 	if (t->process)
 		json_object_set_new(trace, "system",
-			json_pack("{s:s, s:o, s:o, s:o, s:o}", "process", t->process, "pid",
+			json_pack("{s:s, s:o, s:o, s:o, s:o, s:o}", "process", t->process, "pid",
 				report_json_u64(t->pid), "waits", report_json_u64(t->waits.nr),
 				"waits_unexplained", report_json_u64(t->waits.nr_unseen),
-				"waits_not_shown", report_json_u64(t->waits.nr_hidden)));
+				"waits_not_shown", report_json_u64(t->waits.nr_hidden),
+				"unexplained_kinds", unseen_kinds(t)));
 	if (t->from_ns || t->to_ns)
 		json_object_set_new(trace, "window",
 			json_pack("{s:o, s:o}", "from_ns", report_json_u64(t->from_ns), "to_ns",

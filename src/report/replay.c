@@ -291,7 +291,7 @@ enum base_status report_replay_next(struct report_replay_prediction *ret,
 	s = graph_replay_run_as(
 		log, lane, ret->others_stay ? &others_stay : &usual, &sink, &r, err);
 	if (s == BASE_OK)
-		s = graph_finish(g, model_end_actor(m), err);
+		s = graph_finish(g, graph_replay_end_actor(log), err);
 	if (s == BASE_OK)
 		s = longest_topic(ret, g, m, ix, arena, err);
 	graph_free(g);

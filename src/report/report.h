@@ -58,6 +58,13 @@ struct report_cost { /* a part of what recording took */
 	uint64_t n, total_ns;
 	bool beside; /* not in the program's time */
 };
+struct report_unseen {            /* waits of one kind of which nobody was seen to end them */
+	const char *wait, *place; /* place: in the kernel; "": not known */
+	bool several;             /* and others: there were too many kinds */
+	uint64_t nr, total_ns;
+	uint64_t longest_ns, longest_begin_ns; /* an example */
+	const char *longest_actor;
+};
 struct report_trace {
 	const char *path, *host, *command, *tool;
 	uint64_t file_bytes, readable_bytes, nr_records, nr_processors;
@@ -66,7 +73,9 @@ struct report_trace {
 	uint64_t nr_actors;
 	const char *process; /* a whole system: whose path it is; NULL: one program's recording */
 	uint64_t pid;
-	struct model_waits waits; /* of all threads of the system */
+	struct model_waits waits;     /* of all threads of the system */
+	struct report_unseen *unseen; /* of them; most frequent first */
+	size_t nr_unseen;
 	struct report_diag *diag;
 	size_t nr_diags;
 	struct report_cost *cost; /* none: the recorder did not say */
@@ -573,6 +582,7 @@ struct report_had { /* the processor, while the actor was ready */
 struct report_actor { /* or a group of them */
 	const char *name;
 	bool is_thread;
+	const char *cgroup; /* its path; "": not known; "several": members are in different ones */
 	uint64_t nr_members;
 	/* Its time, idle time and that of its machines aside: active + waiting + ready. */
 	uint64_t total_ns, active_ns, waiting_ns, ready_ns;

@@ -344,6 +344,33 @@ static bool dense_caveat(struct base_str *out, const struct report *r,
 	return true;
 }
 
+/* What the others waited in, and where to look for one. */
+static void unseen_caveat(
+	struct base_str *out, const struct report_trace *t, const struct report_style *st)
+{
+	enum { SHOWN = 3 };
+	struct base_str s = {0};
+	size_t nr = st->full || t->nr_unseen < SHOWN ? t->nr_unseen : SHOWN;
+	const char *between = "those of which nobody was seen to end them: ";
+	for (size_t i = 0; i < nr; i++) {
+		const struct report_unseen *u = &t->unseen[i];
+		base_str_add(&s, between);
+		base_str_add_count(&s, u->nr);
+		base_str_addf(&s, " %s%s%s%s (", u->wait, *u->place ? ", " : "", u->place,
+			u->several ? " and others" : "");
+		report_ns(&s, (double)u->total_ns);
+		base_str_addf(&s, "%s; %s at ", u->nr > 1 ? " in all" : "", u->longest_actor);
+		base_str_add_ns(&s, u->longest_begin_ns);
+		base_str_add(&s, ")");
+		between = "; ";
+	}
+	if (nr < t->nr_unseen)
+		base_str_addf(&s, "; %zu more kinds (see --full)", t->nr_unseen - nr);
+	if (nr)
+		report_wrap(out, st, "", LABEL_WIDTH, base_str_text(&s));
+	base_str_fini(&s);
+}
+
 /* Of all waits of the system, how many it is known of what ended them. */
 static void blocked_caveat(struct base_str *out, const struct report_trace *t,
 	const struct report_style *st, const char *label)
@@ -362,6 +389,7 @@ static void blocked_caveat(struct base_str *out, const struct report_trace *t,
 			100.0 * (double)w->nr_hidden / (double)w->nr);
 	report_wrap(out, st, label, LABEL_WIDTH, base_str_text(&s));
 	base_str_fini(&s);
+	unseen_caveat(out, t, st);
 }
 
 void report_text_caveats(

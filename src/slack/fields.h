@@ -38,10 +38,12 @@ struct slack_registers {        /* of one static instruction */
 	uint64_t reads, writes; /* a bit a register, as decode() likes */
 	uint64_t keeps;         /* written in part, or maybe not: the rest stays (spins.h) */
 	uint64_t stored;        /* of an exchange: registers that what it stores is made of */
+	uint64_t steps;         /* the register that it changes by a constant; 0: it does not */
 	uint8_t length;         /* bytes */
 	uint8_t branch;         /* enum slack_branch */
 	bool loads, stores;     /* accesses memory */
 	bool exchanges;         /* with one word of memory: xchg, cmpxchg */
+	bool compares;          /* registers and constants, and nothing else */
 	bool outside;           /* does or reads something else: calls, time stamps, devices */
 };
 

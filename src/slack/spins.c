@@ -38,7 +38,7 @@ struct finder {
 	struct slack_registers *code;
 	size_t nr_code, code_capacity;
 };
-enum verdict { WORKS, WAITS, WAITS_BY_EXCHANGE, UNKNOWN };
+enum verdict { WORKS, WAITS, WAITS_BY_EXCHANGE, COUNTS, UNKNOWN };
 
 static enum base_status no_memory(struct base_err *err)
 {
@@ -84,6 +84,8 @@ struct round {
 	uint64_t written; /* in full */
 	uint64_t touched; /* at all */
 	uint64_t loaded;  /* made of what was read from memory */
+	uint64_t set;     /* otherwise than by a step */
+	uint64_t used;    /* for more than a step or a comparison */
 	unsigned nr_exchanges;
 	bool loads, works;
 };
@@ -102,6 +104,8 @@ static void take(struct round *r, const struct slack_registers *i)
 		r->loaded &= ~full;
 	r->written |= full;
 	r->touched |= i->writes;
+	r->set |= i->writes & ~i->steps;
+	r->used |= i->compares ? 0 : i->reads & ~i->steps;
 }
 
 static enum verdict judge(const struct finder *f, const struct walker *w, const struct entry *e)
@@ -114,8 +118,11 @@ static enum verdict judge(const struct finder *f, const struct walker *w, const 
 		for (uint32_t i = 0; i < b->nr; i++)
 			take(&r, &f->code[b->first + i]);
 	}
-	if (r.works || !r.loads || r.nr_exchanges > 1 || (r.before & r.touched))
+	uint64_t handed_on = r.before & r.touched;
+	if (r.works || !r.loads || r.nr_exchanges > 1 || (handed_on & (r.set | r.used)))
 		return WORKS;
+	if (handed_on)
+		return COUNTS;
 	return r.nr_exchanges ? WAITS_BY_EXCHANGE : WAITS;
 }
 
@@ -143,44 +150,45 @@ static enum base_status verdict_of(struct finder *f, const struct walker *w, con
 /* ---- what was found -----------------------------------------------------------------------------
  */
 
-static enum base_status loop_of(
-	struct finder *f, uint32_t thread, uint64_t code, size_t *ret, struct base_err *err)
+static enum base_status loop_of(struct finder *f, uint32_t thread, uint64_t code, bool counts,
+	size_t *ret, struct base_err *err)
 {
 	struct slack_spins *s = f->result;
-	uint64_t index;
-	if (base_map_get(&f->loops, thread, code, &index)) {
+	uint64_t index, who = (uint64_t)thread << 1 | counts;
+	if (base_map_get(&f->loops, who, code, &index)) {
 		*ret = (size_t)index;
 		return BASE_OK;
 	}
 	if (base_grow(&s->loop, &s->loops_capacity, s->nr_loops + 1, sizeof *s->loop) != BASE_OK ||
-		base_map_put(&f->loops, thread, code, s->nr_loops) != BASE_OK)
+		base_map_put(&f->loops, who, code, s->nr_loops) != BASE_OK)
 		return no_memory(err);
 	*ret = s->nr_loops++;
-	s->loop[*ret] = (struct slack_spin_loop){.branch = code, .thread = thread};
+	s->loop[*ret] =
+		(struct slack_spin_loop){.branch = code, .thread = thread, .counts = counts};
 	return BASE_OK;
 }
 
 /* [first, last) joins what ends where it begins, and covers what is within it. Returns how many of
  * its instructions are new. */
-static enum base_status add_spin(
-	struct slack_spin_thread *t, struct slack_spin s, uint64_t *ret_new, struct base_err *err)
+static enum base_status add_spin(struct slack_spin **list, size_t *nr, size_t *capacity,
+	struct slack_spin s, uint64_t *ret_new, struct base_err *err)
 {
 	uint64_t covered = 0;
-	while (t->nr && t->spin[t->nr - 1].first >= s.first) {
-		const struct slack_spin *inner = &t->spin[--t->nr];
+	while (*nr && (*list)[*nr - 1].first >= s.first) {
+		const struct slack_spin *inner = &(*list)[--*nr];
 		covered += inner->last - inner->first;
 	}
 	*ret_new = s.last - s.first - covered;
-	if (t->nr && t->spin[t->nr - 1].last >= s.first) {
-		struct slack_spin *before = &t->spin[t->nr - 1];
+	if (*nr && (*list)[*nr - 1].last >= s.first) {
+		struct slack_spin *before = &(*list)[*nr - 1];
 		*ret_new -= before->last - s.first;
 		before->last = s.last;
 		before->loop = s.loop;
 		return BASE_OK;
 	}
-	if (base_grow(&t->spin, &t->capacity, t->nr + 1, sizeof *t->spin) != BASE_OK)
+	if (base_grow(list, capacity, *nr + 1, sizeof **list) != BASE_OK)
 		return no_memory(err);
-	t->spin[t->nr++] = s;
+	(*list)[(*nr)++] = s;
 	return BASE_OK;
 }
 
@@ -197,15 +205,20 @@ static bool add_once(uint64_t *list, uint32_t *nr, uint64_t value)
 }
 
 static enum base_status note_spin(struct finder *f, struct walker *w, struct entry *e,
-	uint64_t begins, bool exchanges, struct base_err *err)
+	uint64_t begins, enum verdict v, struct base_err *err)
 {
+	struct slack_spin_thread *t = &f->result->thread[w->thread];
+	struct slack_spin spin = {.first = e->position, .last = w->position};
 	uint64_t nr = 0;
 	size_t at = 0;
-	enum base_status s = loop_of(f, w->thread, e->code, &at, err);
+	enum base_status s = loop_of(f, w->thread, e->code, v == COUNTS, &at, err);
 	if (s != BASE_OK)
 		return s;
-	s = add_spin(&f->result->thread[w->thread],
-		(struct slack_spin){e->position, w->position, (uint32_t)at}, &nr, err);
+	spin.loop = (uint32_t)at;
+	if (v == COUNTS)
+		s = add_spin(&t->count, &t->nr_counts, &t->counts_capacity, spin, &nr, err);
+	else
+		s = add_spin(&t->spin, &t->nr, &t->capacity, spin, &nr, err);
 	struct slack_spin_loop *l = &f->result->loop[at];
 	w->last_loop = at;
 	l->begins = begins;
@@ -213,14 +226,32 @@ static enum base_status note_spin(struct finder *f, struct walker *w, struct ent
 	l->instructions += nr;
 	l->waits += !e->in_a_row++;
 	l->longest_rounds = e->in_a_row > l->longest_rounds ? e->in_a_row : l->longest_rounds;
-	l->exchanges |= exchanges;
+	l->exchanges |= v == WAITS_BY_EXCHANGE;
 	memcpy(l->word, w->word, sizeof l->word);
 	l->nr_words = w->nr_words;
 	l->more_words = w->more_words;
 	for (uint32_t i = 0; i < w->nr_sites; i++)
 		l->more_words |= !add_once(l->site, &l->nr_sites, w->site[i]);
-	f->result->thread[w->thread].spinning += nr;
+	*(v == COUNTS ? &t->counting : &t->spinning) += nr;
 	return s;
+}
+
+/* What spins does not count, too: a loop around one that counts may spin. */
+static void leave_out_spins(struct slack_spin_thread *t)
+{
+	size_t k = 0;
+	t->counting = 0;
+	for (size_t i = 0; i < t->nr_counts; i++) {
+		const struct slack_spin *c = &t->count[i];
+		t->counting += c->last - c->first;
+		while (k < t->nr && t->spin[k].last <= c->first)
+			k++;
+		for (size_t n = k; n < t->nr && t->spin[n].first < c->last; n++) {
+			const struct slack_spin *x = &t->spin[n];
+			t->counting -= (x->last < c->last ? x->last : c->last) -
+				       (x->first > c->first ? x->first : c->first);
+		}
+	}
 }
 
 /* ---- a thread's stream --------------------------------------------------------------------------
@@ -250,8 +281,8 @@ static enum base_status branch_back(
 		uint64_t way = hash_of(w, e);
 		s = verdict_of(f, w, e, way, &v, err);
 		f->result->unknown += v == UNKNOWN;
-		if ((v == WAITS || v == WAITS_BY_EXCHANGE) && way == e->way && s == BASE_OK)
-			s = note_spin(f, w, e, t->address, v == WAITS_BY_EXCHANGE, err);
+		if (v != WORKS && v != UNKNOWN && way == e->way && s == BASE_OK)
+			s = note_spin(f, w, e, t->address, v, err);
 		else
 			e->in_a_row = 0;
 		e->way = way;
@@ -306,19 +337,32 @@ static enum base_status item(
 	return s;
 }
 
+struct spun { /* instructions of a thread */
+	uint64_t spinning, counting;
+};
+
+static struct spun spun_of(const struct slack_spin_thread *t)
+{
+	return (struct spun){t->spinning, t->counting};
+}
+
 /* An iteration did what the one before did: so do those up to the last. They are so many that no
  * round around all of them is told, so the blocks on their way are not needed. */
-static void skip_alike(struct finder *f, struct walker *w, uint64_t began, uint64_t spun,
+static void skip_alike(struct finder *f, struct walker *w, uint64_t began, struct spun spun,
 	uint64_t branches, uint64_t nr)
 {
-	uint64_t path = nr * SLACK_SPINS_BLOCKS;
+	uint64_t path = nr * SLACK_SPINS_BLOCKS, both = spun.spinning + spun.counting;
 	struct slack_spin_thread *t = &f->result->thread[w->thread];
 	uint64_t length = w->position - began;
-	if (spun && t->nr) {
+	if (both) {
 		struct slack_spin_loop *l = &f->result->loop[w->last_loop];
-		t->spin[t->nr - 1].last += nr * length;
-		t->spinning += nr * spun;
-		l->instructions += nr * spun;
+		if (spun.spinning)
+			t->spin[t->nr - 1].last += nr * length;
+		else
+			t->count[t->nr_counts - 1].last += nr * length;
+		t->spinning += nr * spun.spinning;
+		t->counting += nr * spun.counting;
+		l->instructions += nr * both;
 		l->rounds += nr * branches;
 	}
 	for (uint32_t i = 0; i < w->nr_entries; i++) {
@@ -328,7 +372,7 @@ static void skip_alike(struct finder *f, struct walker *w, uint64_t began, uint6
 		e->position += nr * length;
 		e->path += path;
 		e->in_a_row += e->in_a_row ? nr : 0;
-		if (spun && e->in_a_row > f->result->loop[w->last_loop].longest_rounds)
+		if (both && e->in_a_row > f->result->loop[w->last_loop].longest_rounds)
 			f->result->loop[w->last_loop].longest_rounds = e->in_a_row;
 	}
 	w->position += nr * length;
@@ -338,23 +382,26 @@ static void skip_alike(struct finder *f, struct walker *w, uint64_t began, uint6
 static enum base_status repeat(struct finder *f, struct walker *w, const struct memory_item *body,
 	size_t nr, uint64_t count, struct base_err *err)
 {
+	const struct slack_spin_thread *t = &f->result->thread[w->thread];
 	enum base_status s = BASE_OK;
-	uint64_t spun_before = UINT64_MAX;
+	struct spun last = {UINT64_MAX, UINT64_MAX};
 	for (uint64_t n = 0; n < count && s == BASE_OK; n++) {
 		uint64_t began = w->position, branches = w->nr_branches;
-		uint64_t spun = f->result->thread[w->thread].spinning;
+		struct spun spun = spun_of(t);
 		for (size_t i = 0; i < nr && s == BASE_OK; i++)
 			s = item(f, w, &body[i], err);
-		spun = f->result->thread[w->thread].spinning - spun;
+		spun.spinning = t->spinning - spun.spinning;
+		spun.counting = t->counting - spun.counting;
 		branches = w->nr_branches - branches;
 		/* all or nothing, twice: the others will be the same */
-		bool alike = spun == spun_before && (!spun || spun == w->position - began) &&
-			     (!spun || branches == 1);
+		uint64_t all = spun.spinning ? spun.spinning : spun.counting;
+		bool alike = spun.spinning == last.spinning && spun.counting == last.counting &&
+			     (!all || (all == w->position - began && branches == 1));
 		if (alike && n > 2 && n + SLACK_SPINS_BLOCKS < count) {
 			skip_alike(f, w, began, spun, branches, count - n - 2);
 			n = count - 2;
 		}
-		spun_before = spun;
+		last = spun;
 	}
 	return s;
 }
@@ -378,6 +425,7 @@ static enum base_status thread(
 			return s;
 	}
 	f->result->thread[w->thread].instructions = w->position;
+	leave_out_spins(&f->result->thread[w->thread]);
 	return s == BASE_END ? BASE_OK : s;
 }
 
@@ -403,6 +451,7 @@ enum base_status slack_spins_find(struct memory_source *source,
 		s = thread(&f, source, w, err);
 		spins->instructions += spins->thread[i].instructions;
 		spins->spinning += spins->thread[i].spinning;
+		spins->counting += spins->thread[i].counting;
 	}
 	if (s == BASE_OK)
 		s = source->ops->rewind
@@ -426,8 +475,10 @@ struct slack_spins *slack_spins_free(struct slack_spins *s)
 {
 	if (!s)
 		return NULL;
-	for (uint32_t i = 0; i < s->nr_threads; i++)
+	for (uint32_t i = 0; i < s->nr_threads; i++) {
 		base_free(s->thread[i].spin);
+		base_free(s->thread[i].count);
+	}
 	base_free(s->thread);
 	base_free(s->loop);
 	base_free(s);

@@ -16,6 +16,10 @@
  * those whose registers come back to what they were by computing (the seed's detector, which sees
  * values, finds these; `longpole spin` has it).
  *
+ * A loop that does all of that but steps registers by constants, which it looks at in nothing but
+ * comparisons, polls and counts: two-phase waiting (section 3.3), or a delay. That is a sign, no
+ * proof, and a class of its own: its instructions are never among those that spin.
+ *
  * Nested loops: a table of SPINS_TABLE branches, as the seed's SDT; a store, a call, a range of
  * unseen code clears it.
  */
@@ -39,11 +43,14 @@ struct slack_spin_loop {
 	uint64_t site[SLACK_SPINS_WORDS]; /* code of the instructions that read them */
 	uint32_t nr_sites;
 	bool more_words, exchanges;
+	bool counts; /* it polls and counts */
 };
 struct slack_spin_thread {
 	struct slack_spin *spin; /* in order */
 	size_t nr, capacity;
-	uint64_t instructions, spinning;
+	struct slack_spin *count; /* of loops that count; in order */
+	size_t nr_counts, counts_capacity;
+	uint64_t instructions, spinning, counting;
 	size_t at; /* where slack_spins_count() was last */
 };
 struct slack_spins {
@@ -51,7 +58,7 @@ struct slack_spins {
 	uint32_t nr_threads;
 	struct slack_spin_loop *loop; /* in the order in which they were found */
 	size_t nr_loops, loops_capacity;
-	uint64_t instructions, spinning;
+	uint64_t instructions, spinning, counting;
 	uint64_t unknown; /* rounds that were not told: code that cannot be decoded */
 };
 

@@ -79,13 +79,13 @@ static struct site *site_at(struct finder *f, uint64_t code)
 	return NULL;
 }
 
-/* Loops that poll more words than are listed stay as they were recorded. */
+/* Loops that poll more words than are listed, and those that count, stay as they were recorded. */
 static void list_sites(struct finder *f)
 {
 	for (size_t i = 0; i < f->spins->nr_loops; i++) {
 		const struct slack_spin_loop *l = &f->spins->loop[i];
 		uint64_t round = l->rounds ? l->instructions / l->rounds : 0;
-		for (uint32_t k = 0; k < l->nr_sites && !l->more_words; k++) {
+		for (uint32_t k = 0; k < l->nr_sites && !l->more_words && !l->counts; k++) {
 			if (site_at(f, l->site[k]) || f->nr_sites == SITES_MAX)
 				continue;
 			f->site[f->nr_sites++] = (struct site){.code = l->site[k],

@@ -68,6 +68,24 @@ test_pprof_decodes() {
 	has wait 'string_table: "contentions"' 'string_table: "delay"' 'string_table: "nanoseconds"' 'wait: mutex ladder_mutex' 'lock_ladder.c'
 }
 
+# The consumer's own reader, where Go is: every nanosecond of the path is in its table, and a damaged file is refused.
+test_pprof_reads_it() {
+	local pprof
+	pprof=$(command -v pprof || compgen -G '/usr/lib/go*/pkg/tool/*/pprof' | head -n 1)
+	[[ -x $pprof ]] || skip "no pprof (it is in Debian's golang-go)"
+	expect 0 longpole export -q -f pprof --weight=path -o a.pb.gz "$trace"
+	expect 0 "$pprof" -top -unit=ns -nodefraction=0 -nodecount=100000 a.pb.gz
+	has out 'Type: critical_path' 'holding mutex ladder_mutex'
+	local sum
+	sum=$(awk 'on { sub(/ns$/, "", $1); s += $1 } /flat%/ { on = 1 } END { printf "%.0f", s }' out)
+	((sum > $(elapsed "$trace") * 99 / 100 && sum < $(elapsed "$trace") * 101 / 100)) || fail "pprof sums to $sum"
+	expect 0 longpole export -q -f pprof --weight=wait -o b.pb.gz "$trace"
+	expect 0 "$pprof" -top b.pb.gz
+	has out 'Type: delay'
+	head -c 200 a.pb.gz >cut.pb.gz
+	! "$pprof" -top cut.pb.gz >out 2>&1 || fail "pprof reads a damaged file"
+}
+
 test_firefox_tables() {
 	expect 0 longpole export -q -f firefox -o a.json "$trace"
 	is_json a.json '.meta.preprocessedProfileVersion == 48 and (.meta.categories | length) > 5'

@@ -44,6 +44,14 @@ test_locks_modes() {
 	expect 125 longpole locks --
 }
 
+# Of a lock that is taken often fewer holds are timed, each for more: together they still stand for one in eight.
+test_locks_weights() {
+	expect 0 longpole locks -q --mode=sampled -o often.lpt -- ladder --rounds=20000 --section-units=1 --parallel-units=1
+	expect 0 longpole locks --json often.lpt
+	is_json out '.result.locks[0] | .acquisitions == 20000 and .hold.count > 2000 and .hold.count < 3000'
+	is_json out '.result.locks[0] | .held_ns > 7 * .hold.total_ns and .held_ns < 10 * .hold.total_ns and .held_standard_error_ns > 0'
+}
+
 # Locks in allocated memory are called after who made them, in tables and in single records.
 test_locks_heap() {
 	local mode name want

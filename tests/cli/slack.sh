@@ -121,6 +121,12 @@ test_slack_finds_what_spins() {
 	is_json out '[.result.spins.loops[].name | select(startswith("wait_"))] == [.result.spins.loops[].name]'
 	expect 0 longpole slack --spins spin.lpt
 	has out 'of the recorded instructions'
+	# polling with a counter is a class of its own
+	expect 0 longpole record -q --level 3 -o poll.lpt ./known poll 2 3 2000
+	expect 0 longpole slack --spins --json poll.lpt
+	is_json out '.result.spins | .spin_instructions == 0 and .counting_instructions > .instructions * 0.2 and all(.loops[]; .counts and (.name | startswith("poll_counted")))'
+	expect 0 longpole slack --spins poll.lpt
+	has out 'poll and count' '; counts'
 }
 
 # One of two threads works at a time, whatever was recorded: so the other one spins in the machine.

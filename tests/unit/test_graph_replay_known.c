@@ -126,6 +126,92 @@ static void test_processors(void **state)
 	graph_replay_free(r);
 }
 
+/* An interrupt serves 1 at 10 and 2 at 20, which have nothing to do with each other: what makes 1
+ * later does not concern 2. */
+static void test_lives(void **state)
+{
+	struct graph_replay *r = new_replay();
+	const struct graph_sink *s = graph_replay_sink(r);
+	struct graph_replay_result res;
+
+	(void)state;
+	declare(s);
+	for (uint32_t q = 0; q < 4; q++)
+		declare_queue(s, q, (struct graph_queue_options){0});
+	say(s, GRAPH_VERB_state, 0, 0, 0, 0, IDLE, GRAPH_START);
+	say_link(s, 0, 1, OTHER);
+	say_link(s, 0, 2, RUN);
+	for (uint32_t i = 1; i <= 2; i++) {
+		say(s, GRAPH_VERB_enqueue, i * 10, i, i - 1, 1, RUN, 0);
+		say(s, GRAPH_VERB_wait_empty, i * 10, i, i + 1, 1, WAIT, 0);
+		say(s, GRAPH_VERB_dequeue, i * 10, 3, i - 1, 1, RUN, 0);
+		say(s, GRAPH_VERB_enqueue, i * 10 + 2, 3, i + 1, 1, RUN, 0);
+		say(s, GRAPH_VERB_forget, i * 10 + 2, 3, 0, 0, IDLE, 0);
+		say(s, GRAPH_VERB_dequeue, i * 10 + 2, i, i + 1, 1, RUN, 0);
+		say(s, GRAPH_VERB_state, i * 10 + 5, i, 0, 0, IDLE, 0);
+	}
+	graph_replay_set_end(r, 2);
+	assert_int_equal(graph_replay_end_actor(r), 2);
+	assert_int_equal(replay_end(r, nothing, &res), 25);
+	assert_int_equal(
+		replay_end(r, (struct graph_edit){GRAPH_EDIT_SCALE_STATE, OTHER, 10, 0}, &res), 25);
+	assert_int_equal(res.nr_stuck, 0);
+	graph_replay_set_end(r, 1);
+	assert_int_equal(
+		replay_end(r, (struct graph_edit){GRAPH_EDIT_SCALE_STATE, OTHER, 10, 0}, &res),
+		105);
+	graph_replay_set_end(r, 3); /* its second life */
+	assert_int_equal(graph_replay_end_actor(r), 4);
+	graph_replay_free(r);
+}
+
+/*
+ * Two requests for one sector, each waited for by another slot of the disk; the first is on its way
+ * to slot 2 when slot 3, which is quicker, asks, too. It is not for 3: the second comes when the
+ * first is done.
+ */
+static void test_keys_are_promised(void **state)
+{
+	struct graph_replay *r = new_replay();
+	const struct graph_sink *s = graph_replay_sink(r);
+	struct graph_replay_result res;
+	struct graph_verb put = {.actor = 1, .state = RUN, .n = 1, .key = 7};
+	struct graph_verb take = {.state = RUN, .flags = GRAPH_KEYED, .n = 1, .key = 7};
+
+	(void)state;
+	declare(s);
+	declare_queue(s, 0, (struct graph_queue_options){0});
+	declare_queue(s, 1, (struct graph_queue_options){0});
+	say(s, GRAPH_VERB_state, 0, 0, 0, 0, IDLE, GRAPH_START);
+	say_link(s, 0, 1, RUN);
+	say_link(s, 0, 2, RUN);
+	say_link(s, 0, 3, OTHER);
+	say_link(s, 0, 4, RUN);
+	say(s, GRAPH_VERB_wait_empty, 1, 2, 0, 1, WAIT, 0);
+	put.time_ns = 10;
+	assert_int_equal(s->verb(s->ctx, GRAPH_VERB_enqueue, &put, 0, NULL), BASE_OK);
+	say(s, GRAPH_VERB_wait_empty, 10, 1, 1, 1, WAIT, 0);
+	say(s, GRAPH_VERB_enqueue, 12, 4, 0, 1, IDLE, 0); /* another sector */
+	take.time_ns = 15;
+	take.actor = 2;
+	assert_int_equal(s->verb(s->ctx, GRAPH_VERB_dequeue, &take, 0, NULL), BASE_OK);
+	say(s, GRAPH_VERB_enqueue, 16, 2, 1, 1, IDLE, 0);
+	say(s, GRAPH_VERB_dequeue, 16, 1, 1, 1, RUN, 0);
+	say(s, GRAPH_VERB_wait_empty, 17, 3, 0, 1, WAIT, 0);
+	put.time_ns = 20;
+	assert_int_equal(s->verb(s->ctx, GRAPH_VERB_enqueue, &put, 0, NULL), BASE_OK);
+	take.time_ns = 21;
+	take.actor = 3;
+	assert_int_equal(s->verb(s->ctx, GRAPH_VERB_dequeue, &take, 0, NULL), BASE_OK);
+	say(s, GRAPH_VERB_state, 30, 3, 0, 0, IDLE, 0);
+	assert_int_equal(replay_end(r, nothing, &res), 30);
+	assert_int_equal(
+		replay_end(r, (struct graph_edit){GRAPH_EDIT_SCALE_STATE, OTHER, 0.1, 0}, &res),
+		30);
+	assert_int_equal(res.nr_stuck, 0);
+	graph_replay_free(r);
+}
+
 /* ---- what cannot go on ------------------------------------------------------------------------
  */
 
@@ -746,6 +832,46 @@ static void test_rare_lengths(void **state)
 	graph_replay_free(r);
 }
 
+/*
+ * Who waits with a time limit, again and again, until something comes: when it comes earlier, the
+ * limits hold nobody up. The maker puts it at 750; the waits end at 300, 605 and then with it, 10
+ * late, with 5 of work after each limit.
+ */
+static void test_time_limits(void **state)
+{
+	enum { ITEMS, MAKER = 1, TAKER, LIMIT = 300, WORK = 5, PUT = 750, LATE = 10 };
+	static const struct {
+		double factor;
+		uint64_t end;
+	} want[] = {{1, PUT + LATE}, {0.5, PUT / 2 + LATE + WORK},
+		{0.1, PUT / 10 + LATE + 2 * WORK}, {2, 2 * PUT + LATE}};
+	struct graph_replay *r = new_replay();
+	const struct graph_sink *s = graph_replay_sink(r);
+	struct graph_replay_result res;
+
+	(void)state;
+	declare(s);
+	declare_queue(s, ITEMS, (struct graph_queue_options){0});
+	say(s, GRAPH_VERB_state, 0, 0, 0, 0, IDLE, GRAPH_START);
+	say_link(s, 0, MAKER, RUN);
+	say_link(s, 0, TAKER, WAIT);
+	say(s, GRAPH_VERB_wait_empty, 0, TAKER, ITEMS, 1, WAIT, 0);
+	say(s, GRAPH_VERB_state, LIMIT, TAKER, 0, 0, HOLD, GRAPH_EXPLAINED);
+	say(s, GRAPH_VERB_wait_empty, LIMIT + WORK, TAKER, ITEMS, 1, WAIT, 0);
+	say(s, GRAPH_VERB_state, 2 * LIMIT + WORK, TAKER, 0, 0, HOLD, GRAPH_EXPLAINED);
+	say(s, GRAPH_VERB_wait_empty, 2 * (LIMIT + WORK), TAKER, ITEMS, 1, WAIT, 0);
+	say(s, GRAPH_VERB_enqueue, PUT, MAKER, ITEMS, 1, IDLE, 0);
+	say(s, GRAPH_VERB_dequeue, PUT + LATE, TAKER, ITEMS, 1, IDLE, 0);
+	graph_replay_set_end(r, TAKER);
+	for (size_t i = 0; i < BASE_COUNT(want); i++) {
+		struct graph_edit edit = {GRAPH_EDIT_SCALE_STATE, RUN, want[i].factor, 0};
+
+		assert_int_equal(replay_end(r, edit, &res), want[i].end);
+		assert_int_equal(res.nr_stuck, 0);
+	}
+	graph_replay_free(r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -763,9 +889,12 @@ int main(void)
 		cmocka_unit_test(test_snatched_while_woken),
 		cmocka_unit_test(test_preempted),
 		cmocka_unit_test(test_preempts),
+		cmocka_unit_test(test_lives),
+		cmocka_unit_test(test_keys_are_promised),
 		cmocka_unit_test(test_latency_by_sleep),
 		cmocka_unit_test(test_wakes_on_busy_processors),
 		cmocka_unit_test(test_rare_lengths),
+		cmocka_unit_test(test_time_limits),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -191,7 +191,10 @@ static void quota(void **state)
 	SLEEPS(&b, 7000000, a, 0);
 	analyse(&b);
 	conserved(&b, 7000000);
-	assert_float_equal(on_path(&b, "(its cgroup's quota)"), 5000000, 1e-6);
+	assert_float_equal(on_path(&b, "(quota of cgroup /limited)"), 5000000, 1e-6);
+	for (uint32_t i = 0; i < graph_nr_actors(model_graph(b.model)); i++)
+		if (!strcmp(model_actor(b.model, i)->name, "a"))
+			assert_string_equal(model_actor(b.model, i)->cgroup, "/limited");
 	finish(&b);
 }
 
@@ -285,6 +288,14 @@ static void gaps_are_counted(void **state)
 	assert_int_equal(waits.nr, 3);
 	assert_int_equal(waits.nr_unseen, 1);
 	assert_int_equal(waits.nr_hidden, 0);
+	size_t nr;
+	const struct model_unseen *kind = model_unseen_kinds(b.model, &nr);
+	assert_int_equal(nr, 1);
+	assert_string_equal(model_state(b.model, kind->state)->name, "asleep, not seen in what");
+	assert_string_equal(model_actor(b.model, kind->longest_actor)->name, "a");
+	assert_int_equal(kind->nr, 1);
+	assert_int_equal(kind->total_ns, 300);
+	assert_int_equal(kind->longest_begin_ns, 100);
 	finish(&b);
 }
 
@@ -394,8 +405,8 @@ static void kernel_lock(void **state)
 		analyse(&b);
 		conserved(&b, 220);
 		assert_float_equal(
-			on_path(&b, "i_mmap_rwsem that stranger had"), own ? 0 : 70, 1e-6);
-		assert_float_equal(on_path(&b, "running"), own ? 180 + 29 : 100 + 29, 1e-6);
+			on_path(&b, "i_mmap_rwsem that stranger had"), (own ? 0 : 70), 1e-6);
+		assert_float_equal(on_path(&b, "running"), (own ? 180 + 29 : 100 + 29), 1e-6);
 		assert_float_equal(unexplained(&b), 0, 1e-6);
 		finish(&b);
 	}

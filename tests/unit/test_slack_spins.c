@@ -16,7 +16,9 @@ enum {
 	COUNT = 0x500, /* load to 0; 0 += 1; exchange 0 with memory; branch */
 	STAMP = 0x600, /* load to 0; time to 0; branch */
 	SCAN = 0x700,  /* outer: 1 = 0; inner: load by 1; 1 += 1; branch; outer's branch */
-	DARK = 0x800,  /* cannot be decoded */
+	PHASE = 0x800, /* load to 0; compare; 3 += 1; compare; branch */
+	LEAK = 0x900,  /* the same, and 3 is stored nowhere but goes to 1 */
+	DARK = 0xa00,  /* cannot be decoded */
 	WORD = 0x10000,
 };
 
@@ -30,19 +32,23 @@ static bool decode(void *ctx, uint64_t code, struct slack_registers *ret)
 					     .loads = true,
 					     .stores = true,
 					     .exchanges = true},
-				     compare = {.reads = 1, .writes = 4};
-	const struct slack_registers of[8][4] = {[FLAG >> 8] = {load, compare, branch},
+				     compare = {.reads = 1, .writes = 4, .compares = true},
+				     step = {.reads = 8, .writes = 12, .steps = 8},
+				     limit = {.reads = 8, .writes = 4, .compares = true};
+	const struct slack_registers of[DARK >> 8][5] = {[FLAG >> 8] = {load, compare, branch},
 		[TAS >> 8] = {set, exchange, compare, branch},
 		[SWAP >> 8] = {exchange, compare, branch},
 		[SUM >> 8] = {load, {.reads = 3, .writes = 2}, compare, branch},
 		[COUNT >> 8] = {load, {.reads = 1, .writes = 1}, exchange, branch},
 		[STAMP >> 8] = {load, {.writes = 1, .outside = true}, compare, branch},
 		[SCAN >> 8] = {{.writes = 2}, {.reads = 2, .writes = 1, .loads = true},
-			{.reads = 2, .writes = 6}, branch}};
+			{.reads = 2, .writes = 6}, branch},
+		[PHASE >> 8] = {load, compare, step, limit, branch},
+		[LEAK >> 8] = {load, {.reads = 8, .writes = 2}, step, limit, branch}};
 	(void)ctx;
 	if (code >= DARK)
 		return false;
-	*ret = of[code >> 8][code & 3];
+	*ret = of[code >> 8][code & 7];
 	ret->length = 1;
 	return true;
 }
@@ -59,7 +65,8 @@ static void put_block(struct fixture *f, uint64_t address, uint64_t count, uint3
 
 static void put_round(struct fixture *f, uint64_t address, uint64_t count)
 {
-	static const uint8_t kind[8] = {[TAS >> 8] = MEMORY_ATOMIC, [SWAP >> 8] = MEMORY_ATOMIC};
+	static const uint8_t kind[DARK >> 8] = {
+		[TAS >> 8] = MEMORY_ATOMIC, [SWAP >> 8] = MEMORY_ATOMIC};
 	put_block(f, address, count, (uint32_t)count - 1);
 	fixture_put(f, 0,
 		(struct memory_item){.kind = address < DARK ? kind[address >> 8] : MEMORY_LOAD,
@@ -94,10 +101,12 @@ static void known_loops(void **state)
 {
 	static const struct {
 		uint64_t address, count;
-		bool waits, exchanges;
-	} loop[] = {{FLAG, 3, true, false}, {TAS, 4, true, true}, {SWAP, 3, false, false},
-		{SUM, 4, false, false}, {COUNT, 4, false, false}, {STAMP, 4, false, false},
-		{DARK, 3, false, false}};
+		bool waits, exchanges, counts;
+	} loop[] = {{FLAG, 3, true, false, false}, {TAS, 4, true, true, false},
+		{SWAP, 3, false, false, false}, {SUM, 4, false, false, false},
+		{COUNT, 4, false, false, false}, {STAMP, 4, false, false, false},
+		{PHASE, 5, false, false, true}, {LEAK, 5, false, false, false},
+		{DARK, 3, false, false, false}};
 	enum { ROUNDS = 50 };
 	(void)state;
 	for (size_t i = 0; i < BASE_COUNT(loop); i++) {
@@ -111,7 +120,10 @@ static void known_loops(void **state)
 		uint64_t spun = loop[i].waits ? 2 * (ROUNDS - 2) * loop[i].count : 0;
 		assert_int_equal(s->spinning, spun);
 		assert_int_equal(s->instructions, 2 * ROUNDS * loop[i].count + 2);
-		assert_int_equal(s->nr_loops, loop[i].waits);
+		uint64_t counted = loop[i].counts ? 2 * (ROUNDS - 2) * loop[i].count : 0;
+		assert_int_equal(s->counting, counted);
+		assert_int_equal(s->nr_loops, loop[i].waits || loop[i].counts);
+		assert_true(!loop[i].counts || s->loop[0].counts);
 		assert_int_equal(s->unknown > 0, loop[i].address == DARK);
 		if (loop[i].waits) {
 			const struct slack_spin_loop *l = &s->loop[0];
@@ -166,15 +178,15 @@ static void nested(void **state)
 /* A loop of items says the same as its iterations written out. */
 static void loops_of_items(void **state)
 {
-	static const uint64_t code[] = {FLAG, SUM, COUNT};
+	static const uint64_t code[] = {FLAG, SUM, COUNT, PHASE};
 	uint64_t seed = 5;
 	(void)state;
 	for (unsigned round = 0; round < 200; round++) {
 		struct fixture *whole = fixture_new(1, MEMORY_SOURCE_INSTRUCTIONS);
 		struct fixture *folded = fixture_new(1, MEMORY_SOURCE_INSTRUCTIONS);
 		for (unsigned k = 0; k < 6; k++) {
-			uint64_t address = code[fixture_random(&seed) % 3];
-			uint64_t count = address == FLAG ? 3 : 4;
+			uint64_t address = code[fixture_random(&seed) % 4];
+			uint64_t count = address == FLAG ? 3 : address == PHASE ? 5 : 4;
 			uint64_t times = 1 + fixture_random(&seed) % 3000;
 			bool stores = fixture_random(&seed) % 3 == 0;
 			for (uint64_t n = 0; n < times; n++) {
@@ -191,7 +203,8 @@ static void loops_of_items(void **state)
 				put_store(folded);
 		}
 		struct slack_spins *a = find(whole), *b = find(folded);
-		assert_true(a->spinning == b->spinning && a->instructions == b->instructions);
+		assert_true(a->spinning == b->spinning && a->counting == b->counting &&
+			    a->instructions == b->instructions);
 		assert_true(a->nr_loops == b->nr_loops && a->thread[0].nr == b->thread[0].nr);
 		for (size_t i = 0; i < a->nr_loops; i++) {
 			const struct slack_spin_loop *x = &a->loop[i], *y = &b->loop[i];

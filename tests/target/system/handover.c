@@ -19,7 +19,7 @@
 #include "roles.h"
 
 static const char *channel;
-static uint64_t rounds, work_us;
+static struct role_ask all;
 static uint32_t *word;                            /* [0]: asked, [1]: told */
 static int ask[2] = {-1, -1}, tell[2] = {-1, -1}; /* [0]: to read from, [1]: to write to */
 
@@ -30,34 +30,32 @@ static bool over(const char *name)
 
 static void give(const int end[2], uint32_t i, unsigned which)
 {
-	uint64_t one = 1;
 	if (over("futex"))
 		role_futex_set(&word[which], i);
 	else
-		target_must(syscall(SYS_write, end[1], &one, sizeof(one)) == sizeof(one), "write");
+		role_give(end[1]);
 }
 
 static void await(const int end[2], uint32_t i, unsigned which)
 {
-	uint64_t got = 0;
 	if (over("futex"))
 		role_futex_wait(&word[which], i - 1);
 	else
-		target_must(syscall(SYS_read, end[0], &got, sizeof(got)) == sizeof(got), "read");
+		role_take(end[0]);
 }
 
 static void run_worker(void)
 {
-	for (uint32_t i = 1; i <= rounds; i++) {
+	for (uint32_t i = 1; i <= all.rounds; i++) {
 		await(ask, i, 0);
-		role_work(work_us);
+		role_work(all.work_us);
 		give(tell, i, 1);
 	}
 }
 
 static void run_child(void)
 {
-	role_work(work_us);
+	role_work(all.work_us);
 }
 
 static void connect_tcp(void)
@@ -107,7 +105,7 @@ static void ask_worker(void)
 		set = epoll_create1(0);
 		target_must(!epoll_ctl(set, EPOLL_CTL_ADD, tell[0], &e), "epoll_ctl");
 	}
-	for (uint32_t i = 1; i <= rounds; i++) {
+	for (uint32_t i = 1; i <= all.rounds; i++) {
 		give(ask, i, 0);
 		if (set >= 0)
 			wait_ready(set);
@@ -120,15 +118,13 @@ int main(int argc, char **argv)
 {
 	target_check(argc, argv, "--channel --rounds --work-us");
 	channel = target_text(argc, argv, "--channel", "futex");
-	rounds = target_number(argc, argv, "--rounds", 200);
-	work_us = target_number(argc, argv, "--work-us", 1000);
-	role_is("waiter");
+	all = role_waiter(argc, argv);
 	make_channel();
 	if (!over("child")) {
 		ask_worker();
 		return 0;
 	}
-	for (uint64_t i = 0; i < rounds; i++)
+	for (uint64_t i = 0; i < all.rounds; i++)
 		role_reap(role_process("worker", run_child));
 	return 0;
 }

@@ -92,4 +92,33 @@ static inline void role_futex_set(uint32_t *word, uint32_t value)
 	syscall(SYS_futex, word, FUTEX_WAKE, 1, NULL, NULL, 0);
 }
 
+/* ---- asking a worker ---------------------------------------------------------------------------
+ */
+
+/* A unit through a descriptor of whichever kind: raw, eight bytes. */
+static inline void role_give(int fd)
+{
+	uint64_t one = 1;
+	target_must(syscall(SYS_write, fd, &one, sizeof(one)) == sizeof(one), "write");
+}
+
+static inline void role_take(int fd)
+{
+	uint64_t got = 0;
+	target_must(syscall(SYS_read, fd, &got, sizeof(got)) == sizeof(got), "read");
+}
+
+/* What all programs that ask are told. */
+struct role_ask {
+	uint64_t rounds, work_us;
+};
+
+/* argv must be allowed to have "--rounds --work-us" as well. */
+static inline struct role_ask role_waiter(int argc, char **argv)
+{
+	role_is("waiter");
+	return (struct role_ask){.rounds = target_number(argc, argv, "--rounds", 200),
+		.work_us = target_number(argc, argv, "--work-us", 1000)};
+}
+
 #endif

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * uring - the waiter asks an io_uring for one thing and waits for its completion, 200 times. --how=
- *   poll     a byte from a pipe, which `worker`, another process, writes after 1 ms of work: the
- *            kernel waits for the pipe's readiness, and the waiter itself reads in the end
- *   async    the same, but a worker thread of the kernel reads, asleep in the pipe
- *   timeout  5 ms
- *   disk     4 KiB to the disk --file, past the page cache
- * Known answer: the path is the worker's work; the timer; the disk. Which context completes the
- * request makes no difference.
+ *   poll     eight bytes from a pipe, which `worker`, another process, writes after 1 ms of work:
+ * the kernel waits for the pipe's readiness, and the waiter itself reads in the end async    the
+ * same, but a worker thread of the kernel reads, asleep in the pipe timeout  5 ms disk     4 KiB to
+ * the disk --file, past the page cache Known answer: the path is the worker's work; the timer; the
+ * disk. Which context completes the request makes no difference.
  */
 #include <fcntl.h>
 #include <linux/io_uring.h>
@@ -24,7 +22,7 @@ static struct uring {
 	struct io_uring_cqe *cqe;
 } ring;
 static const char *how;
-static uint64_t rounds, work_us;
+static struct role_ask all;
 static int ask[2], tell[2];
 
 static bool is(const char *name)
@@ -82,28 +80,26 @@ static int ask_ring(const struct io_uring_sqe *what)
 
 static void run_worker(void)
 {
-	char byte = 0;
-	for (uint64_t i = 0; i < rounds; i++) {
-		target_must(syscall(SYS_read, ask[0], &byte, 1) == 1, "read");
-		role_work(work_us);
-		target_must(syscall(SYS_write, tell[1], &byte, 1) == 1, "write");
+	for (uint64_t i = 0; i < all.rounds; i++) {
+		role_take(ask[0]);
+		role_work(all.work_us);
+		role_give(tell[1]);
 	}
 }
 
 static void read_pipe(void)
 {
-	char byte = 0;
+	uint64_t unit = 0;
 	struct io_uring_sqe sqe = {.opcode = IORING_OP_READ,
 		.flags = is("async") ? IOSQE_ASYNC : 0,
-		.fd = tell[0],
-		.addr = (uintptr_t)&byte,
-		.len = 1};
+		.addr = (uintptr_t)&unit,
+		.len = sizeof(unit)};
 	target_must(!pipe(ask) && !pipe(tell), "pipe");
 	sqe.fd = tell[0];
 	pid_t worker = role_process("worker", run_worker);
-	for (uint64_t i = 0; i < rounds; i++) {
-		target_must(syscall(SYS_write, ask[1], &byte, 1) == 1, "write");
-		target_must(ask_ring(&sqe) == 1, "reading through the ring");
+	for (uint64_t i = 0; i < all.rounds; i++) {
+		role_give(ask[1]);
+		target_must(ask_ring(&sqe) == sizeof(unit), "reading through the ring");
 	}
 	role_reap(worker);
 }
@@ -113,7 +109,7 @@ static void let_time_pass(void)
 	struct __kernel_timespec time = {.tv_nsec = TIMEOUT_MS * 1000000L};
 	const struct io_uring_sqe sqe = {
 		.opcode = IORING_OP_TIMEOUT, .addr = (uintptr_t)&time, .len = 1};
-	for (uint64_t i = 0; i < rounds; i++)
+	for (uint64_t i = 0; i < all.rounds; i++)
 		target_must(ask_ring(&sqe) == -ETIME, "a timeout");
 }
 
@@ -124,7 +120,7 @@ static void write_disk(const char *path)
 	memset(block, 1, BLOCK_BYTES);
 	int fd = open(path, O_WRONLY | O_DIRECT);
 	target_must(fd >= 0, "open");
-	for (uint64_t i = 0; i < rounds; i++) {
+	for (uint64_t i = 0; i < all.rounds; i++) {
 		const struct io_uring_sqe sqe = {.opcode = IORING_OP_WRITE,
 			.fd = fd,
 			.off = i * BLOCK_BYTES,
@@ -140,9 +136,7 @@ int main(int argc, char **argv)
 {
 	target_check(argc, argv, "--how --rounds --work-us --file");
 	how = target_text(argc, argv, "--how", "poll");
-	rounds = target_number(argc, argv, "--rounds", 200);
-	work_us = target_number(argc, argv, "--work-us", 1000);
-	role_is("waiter");
+	all = role_waiter(argc, argv);
 	open_ring();
 	if (is("timeout"))
 		let_time_pass();
