@@ -25,29 +25,34 @@ enum { EXTRA_ARGUMENTS = 16, NOT_FOUND = 127, NOT_EXECUTABLE = 126 };
 	"calls our runtime library before each access (ThreadSanitizer's interface): a fallback, " \
 	"for level 2. "
 
-static const struct cmd_option no_option[] = {{0}};
+/* For help and completion: arguments are the compiler's, and looked at here. */
+static const struct cmd_option own_option[] = {
+	{"recorder", 0, "NAME", "rewrite tsan",
+		"as the first argument: who calls the recorder, the assembler's work or the "
+		"compiler"},
+};
 
 const struct cmd_details cmd_details_cc = {
 	.usage = "COMPILER-ARGUMENT...",
 	.about = ABOUT "The compiler is $LONGPOLE_CC, or gcc; clang works as well.",
-	.option = no_option,
-	.nr_options = 0,
+	.option = own_option,
+	.nr_options = BASE_COUNT(own_option),
 	.example = {"longpole cc -O2 -g -o prog prog.c -lpthread", "make CC='longpole cc'",
 		"LONGPOLE_CC=clang longpole cc -O2 -c part.c"},
 };
 const struct cmd_details cmd_details_cxx = {
 	.usage = "COMPILER-ARGUMENT...",
 	.about = ABOUT "The compiler is $LONGPOLE_CXX, or g++. `longpole c++` is the same.",
-	.option = no_option,
-	.nr_options = 0,
+	.option = own_option,
+	.nr_options = BASE_COUNT(own_option),
 	.example = {"longpole c++ -O2 -o prog prog.cc", "cmake -DCMAKE_CXX_COMPILER=g++ -B build",
 		"make CXX='longpole c++'"},
 };
 const struct cmd_details cmd_details_fortran = {
 	.usage = "COMPILER-ARGUMENT...",
 	.about = ABOUT "The compiler is $LONGPOLE_FC, or gfortran.",
-	.option = no_option,
-	.nr_options = 0,
+	.option = own_option,
+	.nr_options = BASE_COUNT(own_option),
 	.example = {"longpole fortran -O2 -fopenmp -o prog prog.f90"},
 };
 

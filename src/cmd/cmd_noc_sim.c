@@ -25,16 +25,18 @@ static void add_mean(struct base_str *out, const struct noc_mean *m)
 
 static void add_finding(struct base_str *out, const struct noc_result *r)
 {
+	const char *with_replies = r->config.reply ? " (requests and replies)" : "";
 	if (r->saturated) {
 		base_str_addf(out,
-			"Saturated: of %.4g flits a node and cycle %.4f are accepted (worst node "
+			"Saturated: of %.4g flits a node and cycle%s %.4f are accepted (worst node "
 			"%.4f); ",
-			r->offered_flits, r->accepted_flits, r->least_accepted_flits);
+			r->offered_flits, with_replies, r->accepted_flits, r->least_accepted_flits);
 		cmd_noc_describe(out, &r->config);
 	} else {
 		base_str_add(out, "Mean packet latency ");
 		add_mean(out, &r->latency_cycles);
-		base_str_addf(out, " cycles at %.4g flits a node and cycle; ", r->offered_flits);
+		base_str_addf(out, " cycles at %.4g flits a node and cycle%s; ", r->offered_flits,
+			with_replies);
 		cmd_noc_describe(out, &r->config);
 	}
 	base_str_addf(out, ", %s routing, %s traffic.\n", noc_routing_words[r->config.routing].name,

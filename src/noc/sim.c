@@ -270,7 +270,11 @@ static void finish(struct sim *s)
 	for (unsigned c = 0; c < s->config.classes; c++)
 		r->class_cycles[c] = mean_of(s, OF_CLASS, c);
 	r->hops = s->sum_hops / nr;
+	/* What is accepted includes the replies, so what is offered does, too. */
 	r->offered_flits = s->config.load;
+	if (s->config.reply)
+		r->offered_flits *=
+			1 + (double)s->config.reply_flits / noc_traffic_mean_flits(&s->config);
 	r->zero_load_cycles = s->zero_known && s->nr_measured ? s->sum_zero / nr : -1;
 	if (r->latency_cycles.mean > (double)s->config.latency_limit_cycles)
 		r->saturated = true;

@@ -29,7 +29,7 @@ struct noc_result {
 	struct noc_mean network_cycles; /* from leaving the queue */
 	struct noc_mean class_cycles[NOC_CLASSES_MAX];
 	double hops;
-	double offered_flits, accepted_flits; /* a node a cycle, while measured */
+	double offered_flits, accepted_flits; /* a node a cycle, while measured; replies included */
 	double least_accepted_flits;          /* of the worst node */
 	struct base_histogram latencies;      /* in cycles */
 	struct noc_link *link;                /* between routers; flits while measured */

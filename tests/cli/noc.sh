@@ -15,6 +15,14 @@ test_noc_sim() {
 	cmp -s out first || fail "the same simulation gave something else"
 }
 
+# What is offered counts replies, as what is accepted does.
+test_noc_replies() {
+	expect 0 longpole noc sim --json reply=1 load=0.03 warmup_cycles=1000 measure_cycles=4000
+	is_json out '.result | (.offered_flits_node_cycle - 0.15 | fabs) < 1e-9 and (.accepted_flits_node_cycle / 0.15 - 1 | fabs) < 0.05'
+	expect 0 longpole noc sim reply=1 load=0.1 warmup_cycles=1000 measure_cycles=2000
+	has out 'Saturated: of 0.5 flits a node and cycle (requests and replies) '
+}
+
 test_noc_sim_saturated() {
 	expect 0 longpole noc sim k=4 load=1 warmup_cycles=2000 measure_cycles=4000
 	has out 'Saturated: '
