@@ -4,7 +4,9 @@
 #include "record/session_names.h"
 #include "symbol/symbol.h"
 
+#include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 static const char *text_of(const struct record_sink *s, uint32_t id)
 {
@@ -150,13 +152,27 @@ static uint64_t name_module(struct record_sink *s, struct symbol_file *symbols, 
 	return nr;
 }
 
+#define FETCH_PATIENCE_NS                                                                          \
+	8000000000u /* of a file that takes longer, the others are not asked for */
+
+static uint64_t monotonic_ns(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
 uint64_t record_sink_name_all(struct record_sink *s, struct record_unnamed *ret)
 {
-	/* Nothing is recorded any more: the time for downloads, where they are configured. */
-	const struct symbol_options fetch = {.size = sizeof fetch, .fetch = true};
+	/* Nothing is recorded any more: the time for downloads, where they are configured. A server
+	 * that does not answer would hold up each file for 90 s: it gets less, and is not asked
+	 * again. */
+	struct symbol_options fetch = {.size = sizeof fetch, .fetch = true};
+	setenv("DEBUGINFOD_TIMEOUT", "10", 0);
 	uint64_t nr = 0;
 	*ret = (struct record_unnamed){0};
 	for (uint32_t module = 1; module <= s->nr_modules && !record_sink_failed(s); module++) {
+		uint64_t begin_ns = monotonic_ns();
 		struct symbol_file *symbols = symbol_open_with(text_of(s, s->module[module].path),
 			text_of(s, s->module[module].build_id), &fetch, &ret->opened);
 		nr += name_module(s, symbols, module, ret);
@@ -164,6 +180,7 @@ uint64_t record_sink_name_all(struct record_sink *s, struct record_unnamed *ret)
 			if (s->named[i].module == module && !record_sink_failed(s))
 				name_object(s, symbols, &s->named[i]);
 		symbol_close(symbols);
+		fetch.fetch = fetch.fetch && monotonic_ns() - begin_ns < FETCH_PATIENCE_NS;
 	}
 	name_all_made(s, 0);
 	return nr;
