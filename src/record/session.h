@@ -28,7 +28,7 @@ enum {
 #define RECORD_LOCK_MODES(X)                                                                       \
 	X(stamps, "each taking and giving up with its time: the critical path")                    \
 	X(full, "also the call of each lock function and the return of each unlock function")      \
-	X(sampled, "exact numbers, one hold in eight or fewer timed")                                       \
+	X(sampled, "exact numbers, one hold in eight or fewer timed")                              \
 	X(count, "exact numbers, no holds timed")
 enum record_locks {
 #define X(name, text) RECORD_LOCKS_##name,
