@@ -601,7 +601,8 @@ struct model_had model_had_processor(const struct model *m, const struct thread 
 
 /* ---- rules_kernel*.c: the whole system ------------------------------------------------------- */
 
-enum { MODEL_SLEEP_LIMIT = 1 }; /* aux of a sleep: a wait that its time limit ended */
+enum { MODEL_SLEEP_LIMIT = 1 };  /* aux of a sleep: a wait that its time limit ended */
+enum { MODEL_POLL_NOTHING = 1 }; /* aux of waiting for readiness: of no descriptor */
 /* a queue's type beside those of objects */
 #define MODEL_TYPE_WAKE ((enum trace_object_type)(TRACE_OBJECT_NR + 1))
 

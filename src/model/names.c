@@ -423,7 +423,9 @@ static void add_state_name(struct model *m, struct base_str *s, uint32_t state)
 	case MODEL_STATE_external:
 	case MODEL_STATE_io:
 		if (class_ix == NONE) {
-			base_str_add(s, "waiting for readiness");
+			base_str_add(s, st->aux == MODEL_POLL_NOTHING
+						? "waiting for a signal or a time limit"
+						: "waiting for readiness");
 			break;
 		}
 		base_str_addf(s, "%s of ", io_text(st->aux));

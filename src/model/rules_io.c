@@ -306,9 +306,9 @@ void model_rule_poll_begin(struct model *m, struct thread *t, const struct trace
 {
 	if (!t->nr_held)
 		t->run_state = model_run_state(m, t, r->u.poll_begin.site);
+	uint32_t of = r->u.poll_begin.n ? NONE : MODEL_POLL_NOTHING;
 	model_verb(m, t, GRAPH_VERB_wait, r->time_ns, 0, 0,
-		model_make_state(m, MODEL_STATE_external, NONE, NONE, r->u.poll_begin.site, NONE),
-		0);
+		model_make_state(m, MODEL_STATE_external, NONE, NONE, r->u.poll_begin.site, of), 0);
 }
 
 void model_rule_poll_end(struct model *m, struct thread *t, const struct trace_record *r)

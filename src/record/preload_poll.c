@@ -212,6 +212,32 @@ EPOLL(epoll_pwait2,
 		const sigset_t *mask),
 	(epoll, events, n, limit, mask))
 
+/* ---- signals: as who polls no descriptor, and is interrupted -------------------------------- */
+
+static void signal_end(struct readiness *r, bool came)
+{
+	int saved_errno = errno;
+	errno = EINTR;
+	ready_end(r, came ? -1 : 0, -1, false);
+	errno = saved_errno;
+}
+
+#define SIGNAL(name, parameters, arguments, came)                                                  \
+	PRELOAD_EXPORT int name parameters                                                         \
+	{                                                                                          \
+		struct readiness r;                                                                \
+		ready_begin(&r, 0, PRELOAD_SITE);                                                  \
+		int result = PRELOAD_REAL(name) arguments;                                         \
+		signal_end(&r, came);                                                              \
+		return result;                                                                     \
+	}
+SIGNAL(pause, (void), (), result < 0)
+SIGNAL(sigsuspend, (const sigset_t *mask), (mask), result < 0)
+SIGNAL(sigwait, (const sigset_t *set, int *number), (set, number), result == 0)
+SIGNAL(sigwaitinfo, (const sigset_t *set, siginfo_t *info), (set, info), result > 0)
+SIGNAL(sigtimedwait, (const sigset_t *set, siginfo_t *info, const struct timespec *limit),
+	(set, info, limit), result > 0)
+
 /* ---- sleep ---------------------------------------------------------------------------------- */
 
 enum { SECOND_NS = 1000000000 };
