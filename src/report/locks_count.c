@@ -545,7 +545,7 @@ static void take_record(struct lock_count *c, const struct trace_record *r)
 	}
 }
 
-/* What lasts to the end: waits, convoys; a hold that has no end is not counted. */
+/* What lasts to the end: waits, convoys, and holds, which are that long at least. */
 static void finish(struct lock_count *c)
 {
 	for (size_t i = 0; i < c->nr_threads; i++) {
@@ -553,8 +553,8 @@ static void finish(struct lock_count *c)
 		t->sum.alive_ns = cut(c, t->begin_ns, t->last_ns);
 		if (t->on_processor)
 			t->sum.running_ns += cut(c, t->processor_since_ns, t->last_ns);
-		if (t->nr_held)
-			t->sum.held_ns += cut(c, t->held_since_ns, t->last_ns);
+		while (t->nr_held)
+			(void)unhold(c, t, t->held[t->nr_held - 1].object, t->last_ns);
 	}
 	for (size_t i = 0; i < c->nr_objects; i++)
 		end_run(c, &c->object[i]);
