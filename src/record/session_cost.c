@@ -153,7 +153,8 @@ static void wake_once(const struct record_clock *clock, struct sleeper *s, struc
 /*
  * What the call takes when somebody sleeps, as a thread does that works between two wakes: a median
  * of few, since programs meet the same machine. And how much later the sleeper comes with perf's
- * events than without, in turn: of lower quartiles, since others delay some of either kind.
+ * events than without, in turn: of the least (but two), since others delay
+ * some of either kind.
  */
 static void measure_wakes(const struct record_clock *clock, const struct record_cost_events *of,
 	struct record_result *ret)
@@ -182,8 +183,8 @@ static void measure_wakes(const struct record_clock *clock, const struct record_
 	record_perf_close(probe);
 	ret->wake_ns = quantile(bare.took, bare.nr_took, 1, 2);
 	ret->nr_wakes = ret->wake_ns ? bare.nr_took : 0;
-	uint64_t without = quantile(bare.came, bare.nr_came, 1, 4);
-	uint64_t with = quantile(events.came, events.nr_came, 1, 4);
+	uint64_t without = quantile(bare.came, bare.nr_came, 1, 12);
+	uint64_t with = quantile(events.came, events.nr_came, 1, 12);
 	ret->switch_ns = without && with > without ? with - without : 0;
 }
 

@@ -286,12 +286,16 @@ static int by_gain(const void *a, const void *b)
 	return strcmp(x->state, y->state);
 }
 
+/* (To make waits for a processor shorter is to make all of them shorter, those for threads of the
+ * program itself, too: on the path itself only the others have this state.) */
 static const char *topic_name(
 	struct base_arena *a, const struct search *w, struct model *m, uint32_t topic)
 {
-	return topic == REPORT_NONE
-		       ? ""
-		       : report_clean(a, model_state(m, w->ix->first_state[topic])->name);
+	if (topic == REPORT_NONE)
+		return "";
+	const struct model_state *st = model_state(m, w->ix->first_state[topic]);
+	return st->kind == MODEL_STATE_runnable && !model_is_system(m) ? "waiting for a processor"
+								       : report_clean(a, st->name);
 }
 
 static enum base_status fill(
