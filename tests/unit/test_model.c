@@ -455,14 +455,14 @@ static void a_childs_end_interrupts(void **state)
 	stream(&b, c);
 	PUT(&b, 0, 1, process_begin, .token = 0);
 	PUT(&b, 10, 1, process_fork, .token = 0, .site = main_fn);
-	PUT(&b, 12, 1, poll_begin, .site = wait_fn);
+	PUT(&b, 12, 1, poll_begin, .n = 1, .site = wait_fn);
 	PUT(&b, 20, 2, process_begin, .token = 0);
 	PUT(&b, 400, 2, process_end, .status = 0);
 	PUT(&b, 410, 1, poll_end, .result = -EINTR);
-	PUT(&b, 420, 1, poll_begin, .site = wait_fn);
-	PUT(&b, 480, 1, poll_end, .result = -EINTR); /* by something else */
+	PUT(&b, 420, 1, poll_begin, .n = 0, .site = wait_fn); /* for a signal */
+	PUT(&b, 480, 1, poll_end, .result = -EINTR);          /* by something else */
 	end(&b, 500);
-	assert_float_equal(on_path(&b, "waiting for readiness"), 480 - 420, 1e-6);
+	assert_float_equal(on_path(&b, "waiting for a signal"), 480 - 420, 1e-6);
 	assert_float_equal(unexplained(&b), 0, 1e-6);
 	finish(&b);
 }
