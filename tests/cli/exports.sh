@@ -46,7 +46,7 @@ test_speedscope_schema() {
 
 test_collapsed_is_integers() {
 	longpole export -q -f collapsed -o - "$trace" >path || fail "export"
-	longpole export -q -f collapsed --weight=wait -o - "$trace" >wait || fail "export --weight=wait"
+	longpole export -q -f collapsed --weight=wait -o - "$trace" >./wait || fail "export --weight=wait"
 	! grep -Evq '^[^;]+(;[^;]+)+ [0-9]+$' path wait || fail "no stack: $(grep -Evhm1 '^[^;]+(;[^;]+)+ [0-9]+$' path wait)"
 	local sum elapsed
 	sum=$(awk '{ s += $NF } END { printf "%.0f", s }' path)
