@@ -290,10 +290,8 @@ static uint64_t latency(const struct sim *s, const struct sim_actor *a, bool ove
 	uint32_t state = s->r->queue[a->queue].o.latency_state;
 	uint64_t ns;
 
-	if (replay_class(step) == REPLAY_EXPLAINED && a->nr_overtaken)
-		ns = replay_own(s->r, step);
-	else if (replay_class(step) == REPLAY_EXPLAINED &&
-		 (s->assumed.as_recorded || is_first(s, a)))
+	if (replay_class(step) == REPLAY_EXPLAINED &&
+		(a->nr_overtaken || s->assumed.as_recorded || is_first(s, a)))
 		ns = replay_own(s->r, step);
 	else if (replay_class(step) == REPLAY_EXPLAINED)
 		ns = graph_replay_latency_moved(s->r, state, replay_own(s->r, step),
