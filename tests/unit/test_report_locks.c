@@ -198,6 +198,29 @@ static void condition_variables(void **state)
 	finish(&b);
 }
 
+/* Taken, by its owner once more, and never released: held from the first time to the end. */
+static void held_to_the_end(void **state)
+{
+	(void)state;
+	struct bench b;
+	start(&b);
+	uint32_t p = process(&b, "prog"), at = site(&b, "take"), m = mutex(&b, "m");
+	stream(&b, p);
+	PUT(&b, 0, 1, process_begin, .token = 0);
+	PUT(&b, 0, 1, thread_begin, .token = 0, .handle = 1000);
+	PUT(&b, 10, 1, lock_acquire, .object = m, .site = at);
+	PUT(&b, 30, 1, lock_acquire, .object = m, .site = at);
+	end(&b, 100);
+	struct report_locks *l = locks_of(&b, 0, 0);
+	const struct report_lock *x = lock_of(l, "mutex m");
+	assert_int_equal(x->use.acquired, 2);
+	assert_int_equal(x->use.hold.nr, 1);
+	assert_int_equal(x->use.hold.total_ns, 90 * 1000);
+	assert_int_equal(l->held_ns, 90 * 1000);
+	report_locks_free(l);
+	finish(&b);
+}
+
 /* What a recorder counted: sums over threads, an estimate of what was only sampled. */
 static void tallies(void **state)
 {
@@ -282,6 +305,7 @@ int main(void)
 		cmocka_unit_test(path_and_prediction),
 		cmocka_unit_test(what_is_done_under_a_lock),
 		cmocka_unit_test(condition_variables),
+		cmocka_unit_test(held_to_the_end),
 		cmocka_unit_test(tallies),
 		cmocka_unit_test(out_of_memory),
 	};
