@@ -103,6 +103,16 @@ static inline void declare(const struct graph_sink *s)
 			s->state(s->ctx, i, i == RUN || i == HOLD || i == OTHER, NULL), BASE_OK);
 }
 
+/* A replay with those options, and its sink, to which the states are declared. */
+static inline const struct graph_sink *begin_replay(
+	const struct graph_replay_options *o, struct graph_replay **ret)
+{
+	assert_int_equal(graph_replay_new(o, ret, NULL), BASE_OK);
+	const struct graph_sink *s = graph_replay_sink(*ret);
+	declare(s);
+	return s;
+}
+
 static inline void declare_queue(
 	const struct graph_sink *s, uint32_t id, struct graph_queue_options o)
 {

@@ -428,9 +428,7 @@ static struct graph_replay *waking(uint64_t wake, bool sleeper, uint64_t measure
 	const struct graph_sink *s;
 	uint64_t t = 0;
 
-	assert_int_equal(graph_replay_new(&o, &r, NULL), BASE_OK);
-	s = graph_replay_sink(r);
-	declare(s);
+	s = begin_replay(&o, &r);
 	declare_queue(s, ITEMS, (struct graph_queue_options){0});
 	declare_queue(s, PROCESSOR, (struct graph_queue_options){.processor = true});
 	say(s, GRAPH_VERB_state, 0, 0, 0, 0, IDLE, GRAPH_START);
@@ -503,9 +501,7 @@ static void test_measured_wakes(void **state)
 	assert_int_equal(replay_end(r, late, &res), PUTS * PERIOD + (PUTS / 2 + PUTS / 4) * 400);
 	graph_replay_free(r);
 
-	assert_int_equal(graph_replay_new(&o, &r, NULL), BASE_OK);
-	s = graph_replay_sink(r);
-	declare(s);
+	s = begin_replay(&o, &r);
 	declare_queue(s, ITEMS, (struct graph_queue_options){0});
 	declare_queue(s, PROCESSOR, (struct graph_queue_options){.processor = true});
 	say(s, GRAPH_VERB_state, 0, 0, 0, 0, IDLE, GRAPH_START);
@@ -544,9 +540,7 @@ static void test_snatched_while_woken(void **state)
 	uint64_t t = 0;
 
 	(void)state;
-	assert_int_equal(graph_replay_new(&o, &r, NULL), BASE_OK);
-	s = graph_replay_sink(r);
-	declare(s);
+	s = begin_replay(&o, &r);
 	declare_queue(s, LOCK, (struct graph_queue_options){.initial = 1});
 	declare_queue(s, PROCESSOR, (struct graph_queue_options){.processor = true});
 	say(s, GRAPH_VERB_state, 0, 0, 0, 0, IDLE, GRAPH_START);
@@ -587,9 +581,7 @@ static void test_preempted(void **state)
 	uint64_t t = 0;
 
 	(void)state;
-	assert_int_equal(graph_replay_new(&o, &r, NULL), BASE_OK);
-	s = graph_replay_sink(r);
-	declare(s);
+	s = begin_replay(&o, &r);
 	declare_queue(s, PROCESSOR, (struct graph_queue_options){.processor = true});
 	say(s, GRAPH_VERB_state, 0, 0, 0, 0, RUN, GRAPH_START);
 	for (unsigned i = 0; i < PUTS; i++) {
@@ -630,9 +622,7 @@ static void test_preempts(void **state)
 	uint64_t once;
 
 	(void)state;
-	assert_int_equal(graph_replay_new(&o, &r, NULL), BASE_OK);
-	s = graph_replay_sink(r);
-	declare(s);
+	s = begin_replay(&o, &r);
 	declare_queue(s, CALLS, (struct graph_queue_options){0});
 	declare_queue(s, PROCESSOR, (struct graph_queue_options){.processor = true});
 	say(s, GRAPH_VERB_state, 0, 0, 0, 0, IDLE, GRAPH_START);
@@ -683,9 +673,7 @@ static void test_latency_by_sleep(void **state)
 	uint64_t t = 0, end;
 
 	(void)state;
-	assert_int_equal(graph_replay_new(&o, &r, NULL), BASE_OK);
-	s = graph_replay_sink(r);
-	declare(s);
+	s = begin_replay(&o, &r);
 	assert_int_equal(
 		s->queue(s->ctx, CALLS, &(struct graph_queue_options){.latency_state = IDLE}, NULL),
 		BASE_OK);
@@ -742,9 +730,7 @@ static void test_wakes_on_busy_processors(void **state)
 	uint64_t t = 0;
 
 	(void)state;
-	assert_int_equal(graph_replay_new(&o, &r, NULL), BASE_OK);
-	s = graph_replay_sink(r);
-	declare(s);
+	s = begin_replay(&o, &r);
 	declare_queue(s, ITEMS, (struct graph_queue_options){0});
 	declare_queue(s, TICKS, (struct graph_queue_options){0});
 	declare_queue(s, PROCESSOR, (struct graph_queue_options){.processor = true});
@@ -796,9 +782,7 @@ static void test_rare_lengths(void **state)
 	uint64_t t = 0;
 
 	(void)state;
-	assert_int_equal(graph_replay_new(&o, &r, NULL), BASE_OK);
-	s = graph_replay_sink(r);
-	declare(s);
+	s = begin_replay(&o, &r);
 	declare_queue(s, CALLS, (struct graph_queue_options){0});
 	assert_int_equal(s->queue(s->ctx, SELDOM,
 				 &(struct graph_queue_options){.latency_state = IDLE}, NULL),
