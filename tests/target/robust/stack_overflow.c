@@ -6,13 +6,14 @@
 #include <string.h>
 #include <unistd.h>
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+/* (two locks: the stack may end within pthread_mutex_unlock, with the first one held) */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER, lock_of_handler = PTHREAD_MUTEX_INITIALIZER;
 static char small[16384];
 
 static void handler(int number)
 {
-	pthread_mutex_lock(&lock);
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_lock(&lock_of_handler);
+	pthread_mutex_unlock(&lock_of_handler);
 	write(1, "overflow\n", 9);
 	_exit(number == SIGSEGV ? 11 : 1);
 }
