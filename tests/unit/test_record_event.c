@@ -227,7 +227,8 @@ static void test_merges_by_time(void **state)
 	fixture_close(&f);
 }
 
-/* stdio: begin and end are in the ring only when the call returns; the thread slept in between. */
+/* stdio: begin and end are in the ring only when the call returns, behind what the descriptor is;
+ * the thread slept in between. */
 static void test_waits_for_late_beginnings(void **state)
 {
 	struct fixture f;
@@ -240,6 +241,7 @@ static void test_waits_for_late_beginnings(void **state)
 	fixture_drain(&f, 30 * s);
 	event(&f, 31 * s, RECORD_EVENT_in, PID);
 	fixture_drain(&f, 32 * s);
+	fake_descriptor(&t, 32 * s, 1, TRACE_OBJECT_pipe, 77, 0, "");
 	FAKE(&t, 150, TRACE_io_begin, fake_object(TRACE_OBJECT_pipe, 1), 0, 10, CODE);
 	FAKE(&t, 32 * s, TRACE_io_end, fake_object(TRACE_OBJECT_pipe, 1), 0, 10, 0);
 	fixture_drain(&f, 33 * s);
