@@ -184,7 +184,8 @@ void model_wake(struct model *m, struct thread *waker, struct thread *t, uint64_
 	switch (t->mode) {
 	case MODE_BLOCKED:
 		end_wait(m, waker, t, time_ns);
-		t->k.unborn = false;
+		if (t->k.unborn)
+			model_born(m, t, time_ns);
 		return;
 	case MODE_WAITING:
 		model_known_woken(m, waker, t, time_ns);
@@ -280,7 +281,8 @@ void model_kernel_out(struct model *m, struct thread *t, const struct trace_reco
 	if (t->mode == MODE_BLOCKED || t->mode == MODE_RUNNABLE) { /* its coming was not seen */
 		model_verb(
 			m, t, GRAPH_VERB_state, r->time_ns, 0, 0, t->resume_state, GRAPH_EXPLAINED);
-		t->k.unborn = false;
+		if (t->k.unborn)
+			model_born(m, t, r->time_ns);
 	}
 	if (t->mode == MODE_WAITING)
 		model_known_leaves(m, t, r->time_ns, preempted);
@@ -346,7 +348,8 @@ static void go_on(struct model *m, struct thread *t, uint64_t number, uint64_t t
 		model_verb(m, t, GRAPH_VERB_state, time_ns, 0, 0, t->resume_state,
 			t->k.unborn ? GRAPH_EXPLAINED : 0);
 	}
-	t->k.unborn = false;
+	if (t->k.unborn)
+		model_born(m, t, time_ns);
 	t->k.early = false;
 	t->k.asleep_site = 0;
 }
@@ -438,7 +441,7 @@ void model_follow_exec(struct model *m, struct thread *t, uint64_t time_ns)
 	model_link(m, t->actor, time_ns, t->run_state, model_acting(old));
 	t->graph_state = t->run_state;
 	t->mode = MODE_RUNNING;
-	t->k.unborn = false;
+	model_born(m, t, time_ns);
 	t->k.on = true;
 	t->k.processor = old->k.processor;
 	t->begin_run_ns = time_ns;
@@ -453,15 +456,17 @@ void model_follow_exec(struct model *m, struct thread *t, uint64_t time_ns)
 
 void model_be_born(struct model *m, struct thread *t, uint64_t time_ns, uint32_t queue, bool runs)
 {
-	if (!t->k.unborn)
+	if (!t->k.unborn) {
+		model_born(m, t, time_ns); /* somebody woke it before it said so */
 		return;
-	t->k.unborn = false;
+	}
 	if (queue != NONE && graph_queue_units(m->graph, queue)) {
 		forget_idle(m, t, time_ns);
 		model_verb(m, t, GRAPH_VERB_dequeue, time_ns, queue, 1, t->run_state,
 			GRAPH_LAST | GRAPH_EXPLAINED);
 	} else
 		model_verb(m, t, GRAPH_VERB_state, time_ns, 0, 0, t->run_state, GRAPH_EXPLAINED);
+	model_born(m, t, time_ns);
 	t->resume_state = t->run_state;
 	if (!runs)
 		model_be_ready(m, t, time_ns, 0);
