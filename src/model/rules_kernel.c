@@ -203,6 +203,17 @@ void model_wake(struct model *m, struct thread *waker, struct thread *t, uint64_
 	}
 }
 
+/* Records name the stream that was known when they were written: between an exec and the first
+ * thing that the new image says, the old one. */
+static struct thread *goes_on_as(struct model *m, struct thread *t)
+{
+	uint64_t tid = trace_def_stream(m->defs, t->stream)->tid, stream;
+	if (!t->k.gone || !base_map_get(&m->by_tid, model_host_of(m, t->stream), tid, &stream) ||
+		stream >= m->nr_threads || m->thread[stream].k.gone)
+		return t;
+	return &m->thread[stream];
+}
+
 void model_rule_wake(struct model *m, struct thread *t, const struct trace_record *r)
 {
 	uint32_t stream = r->u.wake.woken;
@@ -212,7 +223,7 @@ void model_rule_wake(struct model *m, struct thread *t, const struct trace_recor
 		model_count(m, TRACE_DIAG_ids_unknown);
 		return;
 	}
-	struct thread *woken = &m->thread[stream];
+	struct thread *woken = goes_on_as(m, &m->thread[stream]);
 	if (woken == t || model_is_context(woken))
 		return;
 	model_wake(m, t, woken, r->time_ns);
@@ -410,20 +421,11 @@ static bool is_exec(const struct call *c)
 	return c->number == 59 || c->number == 322; /* execve, execveat */
 }
 
-/* Thread numbers are a machine's own. */
-static uint32_t host_of(const struct model *m, uint32_t stream)
-{
-	for (uint32_t i = 1; i < m->defs->nr_hosts; i++)
-		if (!m->defs->hosts[i].last_stream || stream <= m->defs->hosts[i].last_stream)
-			return i;
-	return 0;
-}
-
 /* The thread's first record in this stream: was it another stream's until now? Then it goes on. */
 void model_follow_exec(struct model *m, struct thread *t, uint64_t time_ns)
 {
 	uint64_t tid = trace_def_stream(m->defs, t->stream)->tid, stream = 0;
-	uint64_t host = host_of(m, t->stream);
+	uint64_t host = model_host_of(m, t->stream);
 	struct thread *old = NULL;
 	t->k.looked = true;
 	if (!tid || model_is_context(t))
