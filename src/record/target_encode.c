@@ -183,19 +183,21 @@ static bool is_known(const struct target_encoder *e, uint64_t word)
 	return h->index && h->index < e->nr_blocks;
 }
 
-/* Tries a copy at p, whose block was last seen at q. Returns how many words it covers; 0: none. */
-static size_t try_copy(struct target_encoder *e, const uint64_t *base, const uint64_t *p,
-	const uint64_t *end, size_t distance, uint64_t run, uint8_t **out)
+/* Tries a copy at p, whose block was last seen `distance` before. False: it would be too short, and
+ * so would each that begins in *ret, the words that it would cover. */
+static bool try_copy(struct target_encoder *e, const uint64_t *base, const uint64_t *p,
+	const uint64_t *end, size_t distance, uint64_t run, uint8_t **out, size_t *ret)
 {
 	size_t m = e->avx2 ? extrapolates_avx2(p, end, distance) : extrapolates(p, end, distance);
+	*ret = m;
 	if (m < COPY_ITERATIONS_MIN * distance + COPY_WORDS_MIN)
-		return 0;
-	m = whole_records(p, m, distance);
+		return false;
+	*ret = m = whole_records(p, m, distance);
 	*out = put(*out, run << 2 | MEMORY_TOKEN_COPY);
 	*out = put(*out, distance);
 	*out = put(*out, m);
 	learn(e, base, p + (m / distance - 2) * distance, p + m);
-	return m;
+	return true;
 }
 
 uint8_t *longpole_target_encode(
@@ -223,15 +225,15 @@ uint8_t *longpole_target_encode(
 			b->chunk = e->chunk;
 		} else if (b->piece == e->piece) {
 			size_t distance = (size_t)(p - words) - b->position;
-			if ((size_t)(p - predicted) >= 2 * distance &&
+			if (p - predicted >= 2 * (ptrdiff_t)distance &&
 				distance <= MEMORY_COPY_DISTANCE_MAX) {
-				size_t m = try_copy(e, words, p, end, distance, run, &out);
-				if (m) {
+				size_t m;
+				if (try_copy(e, words, p, end, distance, run, &out, &m)) {
 					run = 0;
 					p += m;
 					continue;
 				}
-				predicted = p; /* two more iterations before the next attempt */
+				predicted = p + m; /* two more iterations before the next attempt */
 			}
 		}
 		b->position = (uint32_t)(p - words);
