@@ -123,11 +123,11 @@ static void add_place(struct base_str *out, struct cmd_slack_names *n, uint64_t 
 			base_str_addf(&text, " (%s:%u)", p.file, p.line);
 		report_clean_add(out, base_str_text(&text));
 	} else if (code && !at) {
-		base_str_add(out, "an unknown instruction");
+		base_str_add(out, ciat_unseen_code(n));
 	} else if (code && s->ops->linked) {
 		cmd_slack_name(n, CMD_SLACK_INSTRUCTION, at, &text);
 		report_clean_add(out, base_str_text(&text));
-	} else if (!code && cmd_slack_data_at(n, at, &text)) {
+	} else if (!code && ciat_data_at(&text, n, at)) {
 		report_clean_add(out, base_str_text(&text));
 	} else {
 		base_str_addf(
@@ -262,8 +262,8 @@ static void line_rows(
 			base_str_addf(out, " %s by thread %u%s, ", e->stores ? "stored" : "loaded",
 				e->thread, e->several ? " and others" : "");
 			add_place(out, s, e->code, true);
-			base_str_addf(out, ": %" PRIu64 " times\n",
-				e->true_misses + e->false_misses + e->upgrades);
+			uint64_t times = e->true_misses + e->false_misses + e->upgrades;
+			base_str_addf(out, ": %" PRIu64 " time%s\n", times, times == 1 ? "" : "s");
 			shown++;
 		}
 	}
@@ -387,7 +387,10 @@ static void caveats(
 	if (r->nr_threads > 1 && r->lines_known)
 		base_str_add(out, "Sharing is that of caches without end: lines come back only "
 				  "because others changed them.\n");
-	base_str_addf(out, "NEXT  longpole cdat --set=nodes=2 %s\n", s->name);
+	base_str_add(out, "NEXT  longpole cdat ");
+	if (r->nr_threads > 1) /* (threads fill a node before the next one) */
+		base_str_addf(out, "--set=nodes=2 --set=processors=%u ", (r->nr_threads + 1) / 2);
+	base_str_addf(out, "%s\n", s->name);
 }
 
 /* ---- running
