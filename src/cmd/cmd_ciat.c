@@ -13,6 +13,7 @@
 enum {
 	LINES_SHOWN = 5,
 	SITES_SHOWN = 4,
+	OFFSETS_SHOWN = 4,
 	FUNCTIONS_SHOWN = 10,
 	OBJECTS_SHOWN = 10,
 	MATRIX_SHOWN = 16
@@ -229,6 +230,20 @@ static void degree_rows(struct base_str *out, const struct memory_ciat_result *r
 				r->total.sharing[k], k, r->total.invalidation[k]);
 }
 
+/* Where in the line accesses began: "byte 8", "bytes 0, 16, 32, 48 and 2 more". */
+static void add_offsets(struct base_str *out, uint64_t offsets, uint32_t line_bytes)
+{
+	unsigned nr = (unsigned)__builtin_popcountll(offsets), shown = 0;
+	base_str_add(out, nr > 1 ? "      bytes" : "      byte");
+	if (!nr)
+		base_str_add(out, " 0");
+	for (; offsets && shown < OFFSETS_SHOWN; offsets &= offsets - 1)
+		base_str_addf(out, "%s %u", shown++ ? "," : "",
+			(unsigned)__builtin_ctzll(offsets) * line_bytes / 64);
+	if (nr > shown && shown)
+		base_str_addf(out, " and %u more", nr - shown);
+}
+
 static void line_rows(
 	struct base_str *out, const struct memory_ciat_result *r, struct cmd_slack_names *s)
 {
@@ -250,9 +265,8 @@ static void line_rows(
 			const struct memory_ciat_site *e = &r->site[k];
 			if (e->line != l->address)
 				continue;
-			unsigned first = e->offsets ? (unsigned)__builtin_ctzll(e->offsets) : 0;
 			struct base_str field = {0};
-			base_str_addf(out, "      byte %u", first * r->line_bytes / 64);
+			add_offsets(out, e->offsets, r->line_bytes);
 			if (ciat_site_object(&field, s, r, e)) {
 				base_str_add(out, " (");
 				report_clean_add(out, base_str_text(&field));
