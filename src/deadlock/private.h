@@ -114,9 +114,9 @@ struct deadlock_process {
 	size_t nr_files;
 	bool files_refused; /* not ours to see */
 	bool has_python;
-	const struct deadlock_python *python; /* python.c; NULL: it is none */
-	void *unwinder;                       /* frames.c */
-	void (*close_unwinder)(void *unwinder);
+	const struct deadlock_python *python;   /* python.c; NULL: it is none */
+	void *unwinder;                         /* frames.c; may be another process's */
+	void (*close_unwinder)(void *unwinder); /* NULL: it is */
 };
 
 /* Everything that was read for one look. Threads of control: one. */
@@ -126,6 +126,7 @@ enum base_status deadlock_world_open(
 struct deadlock_world *deadlock_world_close(struct deadlock_world *w);
 struct base_arena *deadlock_world_arena(struct deadlock_world *w);
 struct base_map *deadlock_world_places(struct deadlock_world *w);
+struct base_map *deadlock_world_layouts(struct deadlock_world *w);
 /* All processes and their parents, sorted by pid; read once. */
 struct deadlock_listed {
 	pid_t pid, parent;

@@ -23,6 +23,7 @@ struct deadlock_world {
 	struct base_arena *arena;
 	struct base_map process; /* pid -> struct deadlock_process * */
 	struct base_map places;  /* of code, that have names: frames.c */
+	struct base_map layouts; /* hash -> a process whose code is there: frames.c */
 	struct deadlock_peers peers;
 	const struct deadlock_core *core; /* NULL: live */
 	struct deadlock_tasks *tasks;     /* NULL: /proc is read */
@@ -94,6 +95,7 @@ struct deadlock_world *deadlock_world_close(struct deadlock_world *w)
 	base_map_each(&w->process, close_process, NULL);
 	base_map_fini(&w->process);
 	base_map_fini(&w->places);
+	base_map_fini(&w->layouts);
 	base_free(w->list);
 	deadlock_peers_fini(&w->peers);
 	base_arena_free(w->arena);
@@ -109,6 +111,11 @@ struct base_arena *deadlock_world_arena(struct deadlock_world *w)
 struct base_map *deadlock_world_places(struct deadlock_world *w)
 {
 	return &w->places;
+}
+
+struct base_map *deadlock_world_layouts(struct deadlock_world *w)
+{
+	return &w->layouts;
 }
 
 static void read_process(struct deadlock_process *p)

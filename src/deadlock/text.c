@@ -134,16 +134,19 @@ static void add_edges_of(struct base_str *out, const struct deadlock_answer *a,
 			return;
 		}
 		base_str_add(out, shown > 1 ? "\n      or " : " ");
-		if (e->key != key)
+		/* whose exit it is, the object says */
+		const bool is_said = e->why == DEADLOCK_EDGE_EXITS && e->producer != member;
+		if (e->key != key) {
 			deadlock_say_object(out, a, member, e->key);
+			base_str_add(out, is_said ? "" : ", ");
+		}
 		key = e->key;
 		if (e->producer == member)
 			base_str_add(out, e->why == DEADLOCK_EDGE_OWNS
-						  ? ", which it has already"
-						  : ", which only itself could give");
-		else if (e->why != DEADLOCK_EDGE_EXITS) { /* the object says whose */
+						  ? "which it has already"
+						  : "which only itself could give");
+		else if (!is_said) {
 			deadlock_say_tid(who, sizeof who, a, e->producer);
-			base_str_add(out, ", ");
 			deadlock_say_with(out, name_of_edge(e->why), who);
 		}
 	}
@@ -293,12 +296,13 @@ void deadlock_say_headline(struct base_str *out, const struct deadlock_answer *a
 
 static void add_caveats(struct base_str *out, const struct deadlock_answer *a)
 {
-	if (a->nr_blind)
-		base_str_addf(out,
-			"  %zu processes could not be looked into (not ours): if one of them has "
-			"the "
-			"other end of a pipe, it was not counted.\n",
-			a->nr_blind);
+	if (a->nr_blind) {
+		base_str_add(out, "  ");
+		add_count(out, a->nr_blind, "process");
+		base_str_add(out,
+			" could not be looked into (not ours): what one shares with those that "
+			"wait was not counted.\n");
+	}
 	if (a->without_bpf)
 		base_str_addf(out,
 			"  Without BPF (%s) registers are not known: stacks may end early.\n",
