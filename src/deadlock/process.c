@@ -309,6 +309,22 @@ static bool inode_in(const char *link, const char *name, uint64_t *ret)
 	return true;
 }
 
+/* "lock:\t1: FLOCK ..." */
+static void read_locks(pid_t pid, const char *text, struct deadlock_file *f)
+{
+	static const char before[] = "\nlock:\t";
+	struct deadlock_file_lock lock;
+	for (const char *at = text; (at = strstr(at, before));) {
+		at += sizeof before - 1;
+		const char *line = at;
+		if (!deadlock_parse_file_lock(&line, &lock))
+			continue;
+		f->has_lock |= lock.is_flock || lock.is_ofd;
+		f->has_process_lock |= !lock.is_flock && !lock.is_ofd;
+		f->lock_is_inherited |= lock.is_flock && lock.pid != pid;
+	}
+}
+
 static void read_info(pid_t pid, int fd, struct deadlock_file *f)
 {
 	char name[48], text[4096];
@@ -322,6 +338,8 @@ static void read_info(pid_t pid, int fd, struct deadlock_file *f)
 		f->can_read = (flags & 3) != 1; /* O_WRONLY */
 		f->can_write = (flags & 3) != 0;
 	}
+	if (f->kind == DEADLOCK_FILE_REGULAR)
+		read_locks(pid, text, f);
 }
 
 static uint64_t peer_of(struct deadlock_world *w, uint64_t inode)
