@@ -7,8 +7,8 @@
 #include "deadlock/private.h"
 
 #include "deadlock/core.h"
+#include "symbol/symbol.h"
 
-#include <dlfcn.h>
 #include <dwarf.h>
 #include <elfutils/libdwfl.h>
 #include <inttypes.h>
@@ -17,8 +17,6 @@
 #include <string.h>
 
 enum { STACK_CHUNK = 4096, DWARF_REGISTERS = 17, SHAPES_MAX = 64, SHAPE_BYTES = 1024 };
-
-typedef char *demangle_fn(const char *mangled, char *buf, size_t *length, int *status);
 
 /* Where on the stack the return addresses of one call path are. A thread that has the same ones
  * at the same places, and the same pc, is on the same path: of a thousand idle workers one is
@@ -40,9 +38,6 @@ struct unwinder {
 	uint64_t chunk_at;                /* memory read last */
 	bool has_chunk;
 	uint8_t chunk[STACK_CHUNK];
-	void *demangler; /* when a C++ name was met */
-	demangle_fn *demangle;
-	bool has_no_demangler;
 	struct shape *shape;
 	size_t nr_shapes;
 };
@@ -113,8 +108,6 @@ static void close_unwinder(void *p)
 	struct unwinder *u = p;
 	if (u->dwfl)
 		dwfl_end(u->dwfl);
-	if (u->demangler)
-		dlclose(u->demangler);
 	base_free(u->shape);
 	base_free(u);
 }
@@ -222,29 +215,10 @@ static const char *copy_text(struct deadlock_world *w, const char *text, size_t 
 	return copy ? copy : "";
 }
 
-static void find_demangler(struct unwinder *u)
-{
-	if (u->demangler || u->has_no_demangler)
-		return;
-	u->demangler = dlopen("libstdc++.so.6", RTLD_LAZY | RTLD_LOCAL);
-	u->has_no_demangler = !u->demangler;
-	if (u->demangler) {
-		void *symbol = dlsym(u->demangler, "__cxa_demangle");
-		memcpy(&u->demangle, &symbol, sizeof symbol);
-	}
-}
-
-/* Without a version ("read@@GLIBC_2.2.5"), readable when it is C++. */
 static const char *readable(struct unwinder *u, const char *name)
 {
-	int status = 0;
-	if (name[0] == '_' && name[1] == 'Z')
-		find_demangler(u);
-	char *text = u->demangle && name[0] == '_' && name[1] == 'Z'
-			     ? u->demangle(name, NULL, NULL, &status)
-			     : NULL;
-	const char *copy = text ? copy_text(u->world, text, strlen(text))
-				: copy_text(u->world, name, strcspn(name, "@"));
+	char *text = symbol_readable(name);
+	const char *copy = text ? copy_text(u->world, text, strlen(text)) : "";
 	free(text); /* allowed: the demangler's */
 	return copy;
 }

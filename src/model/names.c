@@ -305,6 +305,20 @@ static bool add_main_functions(
 	return nr;
 }
 
+/* Samples say that it runs elsewhere: `function` only made the last call that was recorded. */
+static bool runs_elsewhere(const struct model *m, const struct state_info *st, const char *function)
+{
+	const uint64_t least = 20; /* one in so many is no run of it */
+	uint64_t pool, nr = 0;
+	if (!base_map_get(&m->pools, st->role, st->pub.site, &pool) ||
+		m->pool[pool].nr_samples < ENOUGH_SAMPLES)
+		return false;
+	for (size_t i = 0; i < m->pool[pool].nr; i++)
+		if (!strcmp(m->pool[pool].function[i].function, function))
+			nr += m->pool[pool].function[i].nr_samples;
+	return nr * least < m->pool[pool].nr_samples;
+}
+
 static void add_annotated(const struct model *m, struct base_str *s, const struct state_info *st)
 {
 	/* role = machine's name string, class = state's name string: see rules_note.c */
@@ -375,7 +389,8 @@ static void add_state_name(struct model *m, struct base_str *s, uint32_t state)
 			break;
 		f = model_site_function(m, st->pub.site ? st->pub.site : m->role[st->role].site);
 		if (*f)
-			base_str_addf(s, "running %s", f);
+			base_str_addf(
+				s, "running %s%s", runs_elsewhere(m, st, f) ? "after " : "", f);
 		else if (st->pub.site)
 			base_str_addf(s, "running after %s", model_site_text(m, st->pub.site));
 		else if (m->is_system && m->role[st->role].context != TRACE_CONTEXT_none)
