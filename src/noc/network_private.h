@@ -163,7 +163,8 @@ struct noc_network {
 	uint32_t class_first[8], class_last[8];    /* virtual channels of each class */
 	bool lookahead, speculative, narrow, slow; /* slow: allocation delays above 1 */
 	bool plain;                                /* router_plain.c does what there is to do */
-	const uint8_t *way;                        /* of dimension order: topology's, or NULL */
+	bool fixed;         /* a packet's way depends on neither chance nor time */
+	const uint8_t *way; /* of dimension order: the topology's, or NULL */
 	unsigned (*route)(struct noc_network *n, uint32_t router, uint32_t in_port, uint32_t in_vc,
 		struct noc_live *p, struct noc_route *ret);
 

@@ -5,8 +5,8 @@
  * same order, without what that needs for the others; a test compares the two. Sets of input VCs,
  * of output VCs and of ports are words of bits.
  *
- * Where ways are looked up (n->way), a packet is routed when it comes to the front of its VC: in
- * the cycle in which others are, but the router has one thing less to do in it.
+ * Where a way depends on the packet alone (n->fixed), it is found when the packet comes to the
+ * front of its VC: in the cycle in which it would be otherwise, but the packet is at hand then.
  */
 #include "noc/network_private.h"
 
@@ -84,14 +84,14 @@ static inline void begin(struct noc_network *n, uint64_t *sets, uint32_t router,
 	struct noc_input_vc *in, uint32_t flit)
 {
 	in->state = NOC_VC_ROUTING;
-	if (n->way || n->lookahead)
+	if (n->fixed || n->lookahead)
 		route(n, router, vc, in, flit);
 	sets[n->lookahead ? NOC_TO_VC : NOC_TO_ROUTE] |= bit(vc);
 }
 
 static inline void route_others(struct here *h, uint64_t to_route)
 {
-	if (h->n->way)
+	if (h->n->fixed)
 		return;
 	EACH_BIT(to_route, vc)
 	{

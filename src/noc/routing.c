@@ -254,5 +254,6 @@ enum base_status noc_routing_choose(struct noc_network *n, struct base_err *err)
 	n->route_max = r == NOC_ROUTING_ADAPTIVE ? 2 * t->dimensions + 1 : 1;
 	n->config.routing = r;
 	n->way = r == NOC_ROUTING_DOR ? t->way : NULL;
+	n->fixed = r == NOC_ROUTING_TABLE || (r == NOC_ROUTING_DOR && !t->wraps);
 	return BASE_OK;
 }
