@@ -24,6 +24,7 @@ static void begin(struct model *m, struct thread *t, const struct trace_record *
 	if (queue != NONE) {
 		model_verb(
 			m, t, GRAPH_VERB_dequeue, r->time_ns, queue, 1, t->run_state, GRAPH_LAST);
+		model_born(m, t, r->time_ns);
 		return;
 	}
 	uint32_t parent =
@@ -33,6 +34,7 @@ static void begin(struct model *m, struct thread *t, const struct trace_record *
 		leader = leader_of(m, m->root_process);
 	if (leader && leader != t->stream)
 		model_link(m, t->actor, r->time_ns, t->run_state, m->thread[leader].actor);
+	model_born(m, t, r->time_ns);
 }
 
 /* ---- processes
@@ -413,7 +415,7 @@ void model_rule_cpu_in(struct model *m, struct thread *t, const struct trace_rec
 	/* A runnable thread waits for whoever of ours left the processor last, and then for other
 	 * programs. */
 	const struct object *p = &m->processor[r->u.cpu_in.processor];
-	bool ours = p->user && p->user != t->stream;
+	bool ours = p->user && p->user != t->stream && graph_queue_units(m->graph, queue);
 	switch (t->mode) {
 	case MODE_RUNNING:
 		return;

@@ -101,6 +101,14 @@ static bool match_functions(const struct resolver *w, uint32_t state, enum match
 	return found;
 }
 
+/* By its name, or by that of the file that it is about. */
+static bool match_name(const struct model_state *st, enum match_by by, const char *pattern)
+{
+	return matches(by, pattern, st->name) ||
+	       (st->of_file && matches(by, pattern, st->of_file)) ||
+	       (st->on_file && matches(by, pattern, st->on_file));
+}
+
 static bool match_state(const struct resolver *w, uint32_t state, const char *pattern,
 	enum match_by by, struct part *ret)
 {
@@ -116,7 +124,7 @@ static bool match_state(const struct resolver *w, uint32_t state, const char *pa
 	if (match_functions(w, state, by, pattern, ret))
 		return true;
 	*ret = whole();
-	return matches(by, pattern, st->name);
+	return match_name(st, by, pattern);
 }
 
 /*
@@ -141,7 +149,8 @@ static bool match_edit(const struct resolver *w, uint32_t state, const struct re
 	*ret = whole();
 	if (e->verb == REPORT_EDIT_elide) {
 		const struct model_state *st = model_state(w->m, state);
-		return matches(by, e->pattern, by == BY_PLACE ? st->where : st->name);
+		return by == BY_PLACE ? matches(by, e->pattern, st->where)
+				      : match_name(st, by, e->pattern);
 	}
 	return by == BY_PART && match_link(w, state, e);
 }
@@ -176,6 +185,12 @@ static enum base_status no_such_state(
 	return s;
 }
 
+/* Of many files the one that was meant. */
+static const char *example_of(const struct model_state *st, const char *pattern)
+{
+	return st->of_file && !report_pattern_matches(pattern, st->name) ? st->of_file : st->name;
+}
+
 /* Names and functions that have it as a word first, then as a part; the places where states began
  * only when these have nothing of the kind. */
 static enum base_status apply_to_states(struct resolver *w, const struct report_edit *e,
@@ -198,7 +213,7 @@ static enum base_status apply_to_states(struct resolver *w, const struct report_
 			double ns = w->elided[s] ? w->waited_ns[s] : w->path_ns[s];
 			if (ns > most_ns) {
 				most_ns = ns;
-				match->example = model_state(w->m, s)->name;
+				match->example = example_of(model_state(w->m, s), e->pattern);
 			}
 		}
 	}
