@@ -109,6 +109,7 @@ enum base_status graph_replay_run(const struct graph_replay *r, const struct gra
  */
 struct graph_replay_assumed {
 	double wake_more;   /* what waking costs, times 1 + that; -1: nothing */
+	double late_more;   /* how late sleepers come, times 1 + that */
 	bool as_recorded;   /* latencies do not depend on the length of the wait */
 	bool preempts;      /* whom somebody wakes takes the processor of who has run longest, when
 			       all are taken; false: it waits for one */

@@ -332,6 +332,8 @@ static uint64_t latency(
 		ns = graph_replay_latency_usual(s->r, state, s->now - a->wait_begin_ns);
 	if (s->assumed.unrecorded && sleeps(s, step, a->queue))
 		ns -= ns < s->r->record_ns ? ns : s->r->record_ns;
+	if (BASE_UNLIKELY(s->assumed.late_more != 0) && sleeps(s, step, a->queue))
+		ns = (uint64_t)((double)ns * (1 + s->assumed.late_more) + 0.5);
 	if (overtaken && a->slow_ns && ns <= a->slow_ns)
 		ns = a->slow_ns + 1;
 	return sim_scaled(s, state, ns);

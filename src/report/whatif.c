@@ -734,7 +734,8 @@ static void interval_lines(struct base_str *s, const struct report_whatif *w)
 		return;
 	}
 	base_str_addf(s,
-		". Intervals: from %u more simulations, in which waking costs more or less, "
+		". Intervals: from %u more simulations, in which waking costs more or less and "
+		"sleepers come later or sooner, "
 		"latencies stay as "
 		"they were, woken threads preempt others and work takes up to %.0f %% more or "
 		"less; and what two runs "
