@@ -7,8 +7,8 @@
 #include "deadlock/private.h"
 
 #include "deadlock/core.h"
+#include "symbol/symbol.h"
 
-#include <dlfcn.h>
 #include <dwarf.h>
 #include <elfutils/libdwfl.h>
 #include <inttypes.h>
@@ -17,8 +17,6 @@
 #include <string.h>
 
 enum { STACK_CHUNK = 4096, DWARF_REGISTERS = 17, SHAPES_MAX = 64, SHAPE_BYTES = 1024 };
-
-typedef char *demangle_fn(const char *mangled, char *buf, size_t *length, int *status);
 
 /* Where on the stack the return addresses of one call path are. A thread that has the same ones
  * at the same places, and the same pc, is on the same path: of a thousand idle workers one is
@@ -30,18 +28,16 @@ struct shape {
 	struct deadlock_frame frame[DEADLOCK_FRAMES_MAX];
 };
 
+/* Of all processes that have the same files at the same addresses, as forks of one program have. */
 struct unwinder {
 	Dwfl *dwfl;
 	Dwfl_Callbacks callbacks;
 	struct deadlock_world *world;
-	struct deadlock_process *process;
-	struct deadlock_wait *wait; /* whose stack is read now */
-	uint64_t chunk_at;          /* memory read last */
+	struct deadlock_process *process; /* whose stack is read, or code named, now */
+	struct deadlock_wait *wait;       /* whose stack is read now */
+	uint64_t chunk_at;                /* memory read last */
 	bool has_chunk;
 	uint8_t chunk[STACK_CHUNK];
-	void *demangler; /* when a C++ name was met */
-	demangle_fn *demangle;
-	bool has_no_demangler;
 	struct shape *shape;
 	size_t nr_shapes;
 };
@@ -112,8 +108,6 @@ static void close_unwinder(void *p)
 	struct unwinder *u = p;
 	if (u->dwfl)
 		dwfl_end(u->dwfl);
-	if (u->demangler)
-		dlclose(u->demangler);
 	base_free(u->shape);
 	base_free(u);
 }
@@ -124,10 +118,61 @@ static bool report_modules(struct unwinder *u, const struct deadlock_core *core)
 		    : dwfl_linux_proc_report(u->dwfl, u->process->pid) == 0;
 }
 
-static struct unwinder *unwinder_of(struct deadlock_world *w, struct deadlock_process *p)
+static bool is_code_or_data(const struct deadlock_region *r)
 {
-	if (p->unwinder)
+	return r->inode || !strcmp(r->path, "[vdso]");
+}
+
+/* The next region that elfutils would know, from the i-th on. */
+static const struct deadlock_region *next_module(const struct deadlock_process *p, size_t *i)
+{
+	while (*i < p->nr_regions && !is_code_or_data(&p->region[*i]))
+		++*i;
+	return *i < p->nr_regions ? &p->region[(*i)++] : NULL;
+}
+
+static bool is_same_module(const struct deadlock_region *a, const struct deadlock_region *b)
+{
+	return a->start == b->start && a->end == b->end && a->offset == b->offset &&
+	       a->device == b->device && a->inode == b->inode && a->executable == b->executable &&
+	       !strcmp(a->path, b->path);
+}
+
+static bool has_same_modules(const struct deadlock_process *a, const struct deadlock_process *b)
+{
+	const struct deadlock_region *x, *y;
+	size_t i = 0, j = 0;
+	do {
+		x = next_module(a, &i);
+		y = next_module(b, &j);
+	} while (x && y && is_same_module(x, y));
+	return !x && !y;
+}
+
+static uint64_t hash_of_modules(const struct deadlock_process *p)
+{
+	uint64_t hash = 0;
+	const struct deadlock_region *r;
+	for (size_t i = 0; (r = next_module(p, &i));)
+		hash = base_hash_u64(base_hash_u64(hash ^ r->start) ^ r->inode);
+	return hash;
+}
+
+/* The unwinder of the process, or of one that is laid out like it. */
+static struct unwinder *find_unwinder(struct deadlock_world *w, struct deadlock_process *p)
+{
+	uint64_t value;
+	deadlock_process_regions(w, p);
+	if (p->unwinder || !base_map_get(deadlock_world_layouts(w), 0, hash_of_modules(p), &value))
 		return p->unwinder;
+	const struct deadlock_process *like = (const struct deadlock_process *)(uintptr_t)value;
+	if (has_same_modules(p, like))
+		p->unwinder = like->unwinder; /* which closes it */
+	return p->unwinder;
+}
+
+static struct unwinder *open_unwinder(struct deadlock_world *w, struct deadlock_process *p)
+{
 	struct unwinder *u = base_alloc(sizeof *u);
 	if (!u)
 		return NULL;
@@ -145,6 +190,22 @@ static struct unwinder *unwinder_of(struct deadlock_world *w, struct deadlock_pr
 	u->shape = base_alloc(SHAPES_MAX * sizeof *u->shape);
 	p->unwinder = u;
 	p->close_unwinder = close_unwinder;
+	if (p->nr_regions && u->dwfl &&
+		base_map_put(deadlock_world_layouts(w), 0, hash_of_modules(p), (uintptr_t)p) !=
+			BASE_OK)
+		return u; /* others open their own */
+	return u;
+}
+
+static struct unwinder *unwinder_of(struct deadlock_world *w, struct deadlock_process *p)
+{
+	struct unwinder *u = find_unwinder(w, p);
+	if (!u)
+		u = open_unwinder(w, p);
+	if (u && u->process != p) {
+		u->process = p;
+		u->has_chunk = false;
+	}
 	return u;
 }
 
@@ -154,29 +215,10 @@ static const char *copy_text(struct deadlock_world *w, const char *text, size_t 
 	return copy ? copy : "";
 }
 
-static void find_demangler(struct unwinder *u)
-{
-	if (u->demangler || u->has_no_demangler)
-		return;
-	u->demangler = dlopen("libstdc++.so.6", RTLD_LAZY | RTLD_LOCAL);
-	u->has_no_demangler = !u->demangler;
-	if (u->demangler) {
-		void *symbol = dlsym(u->demangler, "__cxa_demangle");
-		memcpy(&u->demangle, &symbol, sizeof symbol);
-	}
-}
-
-/* Without a version ("read@@GLIBC_2.2.5"), readable when it is C++. */
 static const char *readable(struct unwinder *u, const char *name)
 {
-	int status = 0;
-	if (name[0] == '_' && name[1] == 'Z')
-		find_demangler(u);
-	char *text = u->demangle && name[0] == '_' && name[1] == 'Z'
-			     ? u->demangle(name, NULL, NULL, &status)
-			     : NULL;
-	const char *copy = text ? copy_text(u->world, text, strlen(text))
-				: copy_text(u->world, name, strcspn(name, "@"));
+	char *text = symbol_readable(name);
+	const char *copy = text ? copy_text(u->world, text, strlen(text)) : "";
 	free(text); /* allowed: the demangler's */
 	return copy;
 }

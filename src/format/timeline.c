@@ -300,7 +300,10 @@ static void apply_lock(struct seen *t, const struct trace_record *r)
 			r->u.cond_wait.stack);
 		break;
 	case TRACE_cond_wake:
-		hold(t, r->u.cond_wake.mutex, r->u.cond_wake.site);
+		if (r->u.cond_wake.mutex)
+			hold(t, r->u.cond_wake.mutex, r->u.cond_wake.site);
+		else
+			done(t, 0);
 		break;
 	case TRACE_barrier_arrive:
 		t->doing = waits(r->u.barrier_arrive.object, FORMAT_WAIT_object,

@@ -46,6 +46,9 @@ struct model_state {
 	const char *name;  /* "holding counter_lock", "waiting for pipe (sort -> gzip)",
 			      "compress_thread()": unique in its actor group */
 	const char *where; /* "increment (ladder.c:42)": where it began; "" when not known */
+	/* A call on a file by the file's own name, also where NAME says "fsync of many files":
+	 * "fsync of file /x/log.2", and "fsync /x/log.2". NULL: none. */
+	const char *of_file, *on_file;
 	unsigned nr_named; /* functions in the name of a running one: "running a and b" has 2 */
 	uint32_t object;   /* definition id; 0: none */
 	uint32_t site;     /* definition id; 0: none */

@@ -305,6 +305,20 @@ static bool add_main_functions(
 	return nr;
 }
 
+/* Samples say that it runs elsewhere: `function` only made the last call that was recorded. */
+static bool runs_elsewhere(const struct model *m, const struct state_info *st, const char *function)
+{
+	const uint64_t least = 20; /* one in so many is no run of it */
+	uint64_t pool, nr = 0;
+	if (!base_map_get(&m->pools, st->role, st->pub.site, &pool) ||
+		m->pool[pool].nr_samples < ENOUGH_SAMPLES)
+		return false;
+	for (size_t i = 0; i < m->pool[pool].nr; i++)
+		if (!strcmp(m->pool[pool].function[i].function, function))
+			nr += m->pool[pool].function[i].nr_samples;
+	return nr * least < m->pool[pool].nr_samples;
+}
+
 static void add_annotated(const struct model *m, struct base_str *s, const struct state_info *st)
 {
 	/* role = machine's name string, class = state's name string: see rules_note.c */
@@ -357,6 +371,22 @@ static bool is_of_many_files(struct model *m, const struct state_info *st)
 	       n > FILES_NAMED;
 }
 
+/* However many there are: who asks for one of them finds it. */
+static void name_file(struct model *m, struct state_info *st)
+{
+	struct base_str of = {0}, on = {0};
+	if (!is_of_file(m, st))
+		return;
+	const struct lock_class *c = &m->class_[st->class_ix];
+	base_str_addf(&of, "%s of ", io_text(st->aux));
+	model_add_class(m, &of, st->class_ix);
+	st->pub.of_file = model_keep_text(m, &of);
+	if (!c->name)
+		return;
+	base_str_addf(&on, "%s %s", io_text(st->aux), trace_text_of(m->defs, c->name));
+	st->pub.on_file = model_keep_text(m, &on);
+}
+
 static void add_state_name(struct model *m, struct base_str *s, uint32_t state)
 {
 	const struct state_info *st = &m->state[state];
@@ -375,7 +405,8 @@ static void add_state_name(struct model *m, struct base_str *s, uint32_t state)
 			break;
 		f = model_site_function(m, st->pub.site ? st->pub.site : m->role[st->role].site);
 		if (*f)
-			base_str_addf(s, "running %s", f);
+			base_str_addf(
+				s, "running %s%s", runs_elsewhere(m, st, f) ? "after " : "", f);
 		else if (st->pub.site)
 			base_str_addf(s, "running after %s", model_site_text(m, st->pub.site));
 		else if (m->is_system && m->role[st->role].context != TRACE_CONTEXT_none)
@@ -690,6 +721,7 @@ enum base_status model_make_names(struct model *m)
 			st->pub.nr_named = naming_functions(m, st, &named);
 		st->pub.name = model_keep_text(m, &s);
 		st->pub.where = where_text(m, st);
+		name_file(m, st);
 	}
 	for (size_t i = 0; i < m->nr_actors; i++)
 		name_actor(m, &m->actor[i]);

@@ -231,15 +231,19 @@ void model_rule_shared_release(struct model *m, struct thread *t, const struct t
 void model_rule_cond_wait(struct model *m, struct thread *t, const struct trace_record *r)
 {
 	const struct trace_cond_wait *w = &r->u.cond_wait;
-	struct object *c = model_object(m, w->object), *x = model_object(m, w->mutex);
-	if (!c || !x)
+	struct object *c = model_object(m, w->object);
+	struct object *x = w->mutex ? model_object(m, w->mutex) : NULL;
+	if (!c)
 		return;
-	pop_held(t, w->mutex);
 	uint32_t state = wait_state(m, w->object, w->site);
 	c->waiters++;
 	t->cond_wait_ns = r->time_ns;
-	model_verb(m, t, GRAPH_VERB_enqueue, r->time_ns, model_queue_of(m, w->mutex, x, 1, w->site),
-		1, state, by_chance(t, r->time_ns));
+	if (x) { /* a bare futex word has none */
+		pop_held(t, w->mutex);
+		model_verb(m, t, GRAPH_VERB_enqueue, r->time_ns,
+			model_queue_of(m, w->mutex, x, 1, w->site), 1, state,
+			by_chance(t, r->time_ns));
+	}
 	model_verb(m, t, GRAPH_VERB_wait_empty, r->time_ns,
 		model_queue_of(m, w->object, c, 0, w->site), 1, state, 0);
 }
@@ -278,12 +282,13 @@ static uint32_t take_signal(struct object *c, uint64_t since_ns)
 void model_rule_cond_wake(struct model *m, struct thread *t, const struct trace_record *r)
 {
 	const struct trace_cond_wake *w = &r->u.cond_wake;
-	struct object *c = model_object(m, w->object), *x = model_object(m, w->mutex);
-	if (!c || !x)
+	struct object *c = model_object(m, w->object);
+	struct object *x = w->mutex ? model_object(m, w->mutex) : NULL;
+	if (!c)
 		return;
-	uint32_t mutex = model_queue_of(m, w->mutex, x, 1, w->site);
 	uint32_t flags = GRAPH_LAST, signal = NONE;
-	push_held(m, t, x, w->mutex, w->site, false);
+	if (x)
+		push_held(m, t, x, w->mutex, w->site, false);
 	if (c->waiters)
 		c->waiters--;
 	if (w->result == 0)
@@ -296,11 +301,16 @@ void model_rule_cond_wake(struct model *m, struct thread *t, const struct trace_
 				m, MODEL_STATE_sleep, NONE, NONE, w->site, MODEL_SLEEP_LIMIT));
 	if (signal != NONE)
 		model_verb_of(m, model_acting(t), GRAPH_VERB_dequeue, r->time_ns, signal, 1,
-			model_current_state(t), GRAPH_MORE | GRAPH_LAST);
+			model_current_state(t), (x ? GRAPH_MORE : 0) | GRAPH_LAST);
 	else if (w->result == 0)
 		model_count(m, TRACE_DIAG_signal_unmatched);
-	model_verb(m, t, GRAPH_VERB_dequeue, r->time_ns, mutex, 1, model_current_state(t), flags);
-	if (w->result) {
+	if (x)
+		model_verb(m, t, GRAPH_VERB_dequeue, r->time_ns,
+			model_queue_of(m, w->mutex, x, 1, w->site), 1, model_current_state(t),
+			flags);
+	else if (signal == NONE)
+		model_verb(m, t, GRAPH_VERB_state, r->time_ns, 0, 0, model_current_state(t), flags);
+	if (w->result == ETIMEDOUT) {
 		t->timer_ns = r->time_ns;
 		t->timed_ns = r->time_ns - t->cond_wait_ns;
 	}

@@ -415,7 +415,7 @@ void model_rule_cpu_in(struct model *m, struct thread *t, const struct trace_rec
 	/* A runnable thread waits for whoever of ours left the processor last, and then for other
 	 * programs. */
 	const struct object *p = &m->processor[r->u.cpu_in.processor];
-	bool ours = p->user && p->user != t->stream;
+	bool ours = p->user && p->user != t->stream && graph_queue_units(m->graph, queue);
 	switch (t->mode) {
 	case MODE_RUNNING:
 		return;

@@ -266,13 +266,6 @@ static void probe_processors(struct record_probe *p)
 	say(p, "%ld", online);
 }
 
-static void probe_demangler(struct record_probe *p)
-{
-	bool found = symbol_demangler_found();
-	p->ok = found;
-	say(p, "%s", found ? "libstdc++.so.6" : "libstdc++.so.6 not found");
-}
-
 /* ---- the table
  * --------------------------------------------------------------------------------------------- */
 
@@ -353,11 +346,6 @@ static const struct {
 		 .lost = "counts by thread (longpole stat), where not even children may be traced",
 		 .instead = "longpole stat --whole; programs are recorded from their start"},
 		probe_ptrace},
-	{{.name = "demangler",
-		 .title = "C++ names",
-		 .lost = "C++ functions have their mangled names",
-		 .instead = "install libstdc++6, or pipe through c++filt"},
-		probe_demangler},
 	{{.name = "kernel",
 		 .title = "kernel",
 		 .lost = "before 4.17: which switches were preemptions",

@@ -521,7 +521,9 @@ static void convert_one(struct record_converter *c, struct record_thread *t, con
 {
 	if (BASE_UNLIKELY(!t->started))
 		record_thread_start(c, t, time_ns);
-	if (BASE_UNLIKELY(record_thread_next_event_ns(t) <= time_ns))
+	/* (a descriptor is introduced when it is needed: that may be after a call of stdio, before
+	 * its records, which have the earlier stamp of its beginning) */
+	if (BASE_UNLIKELY(record_thread_next_event_ns(t) <= time_ns) && kind != RING_descriptor)
 		record_thread_events(c, t, time_ns);
 	if (BASE_UNLIKELY(kind >= BASE_COUNT(c->kind))) {
 		const uint64_t *copy = own_copy(c, word, length);

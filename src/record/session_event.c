@@ -316,6 +316,7 @@ static void await_owner(struct record_task *task, const struct record_event *e)
 {
 	task->owner = NULL;
 	task->by_exec = e->kind == RECORD_EVENT_exec;
+	task->counted = false;
 	task->await_ns = e->time_ns;
 	task->pid = e->pid;
 }
@@ -324,8 +325,10 @@ static void await_owner(struct record_task *task, const struct record_event *e)
 static void count_unattached(struct record_converter *c, struct record_task *task, uint64_t end_ns)
 {
 	if (task->by_exec && !task->owner && task->tid == task->pid &&
-		end_ns > task->await_ns + UNATTACHED_NS)
+		end_ns > task->await_ns + UNATTACHED_NS) {
 		c->nr_unattached++;
+		task->counted = true;
+	}
 	task->by_exec = false;
 }
 
@@ -397,7 +400,10 @@ void record_thread_start(struct record_converter *c, struct record_thread *t, ui
 	write_lives_before(c, task, nr_before);
 	struct record_thread *before = task->owner;
 	if (before && !before->number && before->tid == t->tid && before->pid == t->pid) {
-		/* It has attached late: go on in the stream that it has got already. */
+		/* It has attached late, as on a busy machine: go on in the stream that it has got
+		 * already. */
+		c->nr_unattached -= task->counted;
+		task->counted = false;
 		t->stream = before->stream;
 		t->last_ns = before->last_ns;
 		before->image->ended = true;

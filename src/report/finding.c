@@ -44,28 +44,60 @@ static bool is_plain(const char *function)
 	return !strpbrk(function, "+(");
 }
 
+/* No function has half of it: "computing after f (f.c:7), 25 % of it in a, 17 % of it in b". */
+static void add_functions(struct base_str *s, const struct report_row *row, const char *name)
+{
+	enum { NAMED = 2 };
+	base_str_addf(s, "computing %s", *row->where ? row->where : name);
+	if (!row->nr_functions)
+		base_str_add(s, " (no samples say in which function)");
+	for (size_t i = 0; i < row->nr_functions && i < NAMED; i++)
+		base_str_addf(s, ", %.0f %% of it in %s", row->function[i].share * 100,
+			*row->function[i].name ? row->function[i].name : row->function[i].where);
+}
+
 static void add_run(struct base_str *s, const struct subject *u)
 {
 	static const char *const prefix[] = {"running ", NULL};
 	const char *name = after(u->row->state, prefix);
 	const char *function = u->function ? u->function : name;
-	if (!u->function && !strncmp(name, "program ", 8))
-		base_str_addf(s, "computing in %s", name);
-	else if (!u->function && (!strncmp(name, "after ", 6) || !strncmp(name, "from ", 5)))
-		base_str_addf(s, "computing (%s; no samples say in which function)", name);
-	else
+	bool is_program = !strncmp(name, "program ", 8);
+	bool is_place = !strncmp(name, "after ", 6) || !strncmp(name, "from ", 5);
+	if (!u->function && is_place) {
+		add_functions(s, u->row, name);
+	} else {
 		base_str_addf(s, "computing in %s%s", function,
-			is_plain(function) && (u->function || u->row->nr_named < 2) ? "()" : "");
-	if (*u->row->where)
-		base_str_addf(s, " (%s)", u->row->where);
+			is_plain(function) && (u->function || (!is_program && u->row->nr_named < 2))
+				? "()"
+				: "");
+		add_where(s, " (", u->row->where);
+		base_str_add(s, *u->row->where ? ")" : "");
+	}
 	add_who(s, u->nr_actors == 1 ? ", thread " : ", ", u);
+}
+
+static void add_latency(struct base_str *s, const char *state)
+{
+	static const char *const hand_over[] = {"hand-over of ", NULL};
+	const char *what = after(state, hand_over);
+	if (what != state)
+		base_str_addf(s,
+			"between give and take: what is handed over through %s waits for its "
+			"receiver to wake up, or to get round to it",
+			what);
+	else if (!strcmp(state, "waking"))
+		base_str_add(s, "waking: threads were woken and had not gone on yet");
+	else
+		base_str_addf(s,
+			"the %s: from its making to its first recorded step, or from its end to "
+			"whoever waits for it",
+			state);
 }
 
 static void add_kind(struct base_str *s, const struct report *r, const struct subject *u)
 {
 	static const char *const hold[] = {"holding ", "reading under ", NULL};
 	static const char *const wait[] = {"waiting for ", NULL};
-	static const char *const latency[] = {"hand-over of ", NULL};
 	const struct report_row *row = u->row;
 	switch (row->kind) {
 	case MODEL_STATE_run:
@@ -89,10 +121,7 @@ static void add_kind(struct base_str *s, const struct report *r, const struct su
 			add_who(s, ", in ", u);
 		break;
 	case MODEL_STATE_latency:
-		base_str_addf(s,
-			"between give and take: what is handed over through %s waits for its "
-			"receiver to wake up, or to get round to it",
-			after(row->state, latency));
+		add_latency(s, row->state);
 		break;
 	case MODEL_STATE_runnable:
 		base_str_add(s, row->state);
@@ -101,9 +130,9 @@ static void add_kind(struct base_str *s, const struct report *r, const struct su
 				(unsigned long long)r->trace.nr_processors);
 		break;
 	case MODEL_STATE_blocked:
-		base_str_add(s,
-			"blocked outside every recorded call (a futex of its own, a page fault, "
-			"the kernel): longpole does not see in what");
+		base_str_add(s, "blocked outside every recorded call (a system call of its own, a "
+				"page fault, "
+				"the kernel): longpole does not see in what");
 		add_who(s, ", ", u);
 		break;
 	case MODEL_STATE_external:

@@ -354,18 +354,27 @@ static void cond_wait(struct lock_count *c, struct lock_thread *t, const struct 
 		x->sum.waits++;
 }
 
-static void cond_wake(struct lock_count *c, struct lock_thread *t, const struct trace_cond_wake *w,
+static void retake(struct lock_count *c, struct lock_thread *t, const struct trace_cond_wake *w,
 	uint64_t time_ns)
 {
-	struct lock_cond *x = cond_of(c, w->object);
 	struct lock_cell *cell = cell_of(c, w->mutex, w->site);
 	struct lock_object *o = object_of(c, w->mutex);
-	if (!x || !cell || !o)
+	if (!cell || !o)
 		return;
 	hold(c, t, w->mutex, w->site, false, time_ns);
 	if (counts(c, time_ns)) {
 		meet(c, o, t);
 		cell->use.retaken++;
+	}
+}
+
+static void cond_wake(struct lock_count *c, struct lock_thread *t, const struct trace_cond_wake *w,
+	uint64_t time_ns)
+{
+	struct lock_cond *x = cond_of(c, w->object);
+	if (w->mutex) /* a futex word has none */
+		retake(c, t, w, time_ns);
+	if (x && counts(c, time_ns)) {
 		x->sum.timeouts += w->result == ETIMEDOUT;
 		if (t->waits_cond == w->object)
 			times_add(&x->sum.wait, cut(c, t->cond_since_ns, time_ns));

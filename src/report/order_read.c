@@ -225,7 +225,9 @@ static enum base_status take(
 		release(t, r->u.cond_wait.mutex);
 		return BASE_OK;
 	case TRACE_cond_wake:
-		return acquire(g, t, r->u.cond_wake.mutex, r->u.cond_wake.site, false);
+		return r->u.cond_wake.mutex
+			       ? acquire(g, t, r->u.cond_wake.mutex, r->u.cond_wake.site, false)
+			       : BASE_OK;
 	case TRACE_thread_create:
 		return create(g, t, r->u.thread_create.token);
 	case TRACE_thread_begin:

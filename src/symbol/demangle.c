@@ -1,26 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* demangle.c - C++ names as one reads them, by the demangler of libstdc++: whoever has C++ programs
- * has this library. */
-#include "symbol/private.h"
+/* demangle.c - C++ and Rust names as one reads them, by GNU's demangler. */
+#include "symbol/symbol.h"
 
-#include <dlfcn.h>
+#include <libiberty/demangle.h>
 #include <string.h>
-
-void *symbol_demangler_open(symbol_demangle_fn **ret)
-{
-	void *library = dlopen("libstdc++.so.6", RTLD_LAZY | RTLD_LOCAL);
-	void *symbol = library ? dlsym(library, "__cxa_demangle") : NULL;
-	memcpy(ret, &symbol, sizeof symbol);
-	return library;
-}
-
-bool symbol_demangler_found(void)
-{
-	void *library = dlopen("libstdc++.so.6", RTLD_LAZY | RTLD_LOCAL);
-	if (library)
-		dlclose(library);
-	return library != NULL;
-}
 
 /* What std::thread wraps round what it calls: "...tuple<main::{lambda()#1}, int> > >::_M_run()"
  * becomes "main::{lambda()#1}". In place. */
@@ -43,12 +26,13 @@ static void unwrap_thread(char *name)
 	name[nr] = '\0';
 }
 
-char *symbol_readable(symbol_demangle_fn *demangle, const char *name)
+/* Rust first: its old names look like C++'s, with a hash at the end. */
+char *symbol_readable(const char *name)
 {
-	int status = 0;
-	char *text = NULL;
-	if (demangle && name[0] == '_' && name[1] == 'Z')
-		text = demangle(name, NULL, NULL, &status);
+	bool mangled = name[0] == '_' && (name[1] == 'Z' || name[1] == 'R');
+	char *text = mangled ? rust_demangle(name, DMGL_NO_OPTS) : NULL;
+	if (mangled && !text)
+		text = cplus_demangle_v3(name, DMGL_PARAMS | DMGL_TYPES);
 	if (text) {
 		unwrap_thread(text);
 		return text;

@@ -8,8 +8,6 @@
 #include <elfutils/libdwfl.h>
 #include <gelf.h>
 
-typedef char *symbol_demangle_fn(const char *mangled, char *buf, size_t *length, int *status);
-
 /* table.c: the symbols of a file, sorted */
 struct symbol_entry {
 	uint64_t value, size;
@@ -22,7 +20,7 @@ struct symbol_table {
 	size_t nr, capacity;
 };
 struct symbol_tables {
-	struct symbol_table code, data;
+	struct symbol_table code, data, sections;
 	bool failed;
 };
 void symbol_tables_init(struct symbol_tables *t, Dwfl_Module *module, GElf_Addr bias);
@@ -72,10 +70,5 @@ void symbol_units_fini(struct symbol_units *u);
 /* find.c */
 extern const Dwfl_Callbacks symbol_callbacks, symbol_callbacks_fetch;
 bool symbol_build_id_of(Elf *elf, char text[SYMBOL_BUILD_ID_TEXT]);
-
-/* demangle.c */
-void *symbol_demangler_open(symbol_demangle_fn **ret);
-/* Of malloc: the caller frees. NULL: no memory. */
-char *symbol_readable(symbol_demangle_fn *demangle, const char *name);
 
 #endif

@@ -3,7 +3,6 @@
  * when there are no names. */
 #include "symbol/private.h"
 
-#include <dlfcn.h>
 #include <dwarf.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -23,8 +22,6 @@ struct symbol_file {
 	Dwfl_Module *module;
 	GElf_Addr bias; /* of dwfl's addresses over those as linked */
 	const char *base_name;
-	void *demangler;
-	symbol_demangle_fn *demangle;
 	/* .eh_frame_hdr's table: (function start, description), sorted, relative to the header's
 	 * address */
 	const uint8_t *table;
@@ -180,7 +177,6 @@ struct symbol_file *symbol_open_with(const char *path, const char *build_id,
 		goto fail;
 	}
 	find_table(f, elf);
-	f->demangler = symbol_demangler_open(&f->demangle);
 	if (ret_why)
 		*ret_why = SYMBOL_WHY_none;
 	return f;
@@ -205,8 +201,6 @@ struct symbol_file *symbol_close(struct symbol_file *f)
 	symbol_units_fini(&f->units);
 	if (f->dwfl)
 		dwfl_end(f->dwfl);
-	if (f->demangler)
-		dlclose(f->demangler);
 	base_map_fini(&f->readable);
 	base_arena_free(f->texts);
 	base_free(f);
@@ -223,7 +217,7 @@ static const char *readable(struct symbol_file *f, unsigned kind, uint64_t key, 
 	uint64_t known;
 	if (base_map_get(&f->readable, kind, key, &known))
 		return (const char *)(uintptr_t)known;
-	char *text = symbol_readable(f->demangle, name);
+	char *text = symbol_readable(name);
 	const char *kept = text ? base_arena_strndup(f->texts, text, strlen(text)) : NULL;
 	free(text); /* allowed: of the demangler */
 	if (!kept || base_map_put(&f->readable, kind, key, (uintptr_t)kept) != BASE_OK)
@@ -382,15 +376,29 @@ bool symbol_data(struct symbol_file *f, uint64_t offset, struct base_str *ret)
 	return true;
 }
 
+/* The first that reaches behind an address ends there itself. */
+static const struct symbol_entry *first_behind(const struct symbol_table *t, uint64_t offset)
+{
+	size_t low = BASE_PARTITION(i, t->nr, t->entry[i].reach <= offset);
+	return low < t->nr ? &t->entry[low] : NULL;
+}
+
 bool symbol_variable(struct symbol_file *f, uint64_t offset, struct symbol_variable *ret)
 {
-	const struct symbol_table *t = &tables(f)->data;
-	/* The first that reaches behind it ends there itself. */
-	size_t low = BASE_PARTITION(i, t->nr, t->entry[i].reach <= offset);
-	const char *name = low < t->nr ? name_of_entry(f, &t->entry[low]) : NULL;
+	const struct symbol_entry *e = first_behind(&tables(f)->data, offset);
+	const char *name = e ? name_of_entry(f, e) : NULL;
 	if (!name)
 		return false;
-	*ret = (struct symbol_variable){name, t->entry[low].value, t->entry[low].size};
+	*ret = (struct symbol_variable){name, e->value, e->size};
+	return true;
+}
+
+bool symbol_section(struct symbol_file *f, uint64_t offset, struct symbol_variable *ret)
+{
+	const struct symbol_entry *e = first_behind(&tables(f)->sections, offset);
+	if (!e)
+		return false;
+	*ret = (struct symbol_variable){e->name, e->value, e->size};
 	return true;
 }
 

@@ -70,11 +70,15 @@ struct symbol_variable {
 	uint64_t offset, size_bytes;
 };
 bool symbol_variable(struct symbol_file *f, uint64_t offset, struct symbol_variable *ret);
+/* The first section in memory that ends behind `offset`, but those of threads: what a variable
+ * without a name belongs to. Its name is as the file has it, ".bss". False: none. */
+bool symbol_section(struct symbol_file *f, uint64_t offset, struct symbol_variable *ret);
 /* Where `name` is defined, 0: nowhere. */
 uint64_t symbol_find(struct symbol_file *f, const char *name);
 
-/* Are C++ names made readable here? */
-bool symbol_demangler_found(void);
+/* A symbol's name as one reads it: C++ and Rust demangled, without a version. Of malloc: the caller
+ * frees it. NULL: no memory. */
+char *symbol_readable(const char *name);
 
 /* What to subtract from addresses of a mapping (start, file offset) of `path` to get addresses as
  * linked; and its build id. False: not an ELF file that can be read. */

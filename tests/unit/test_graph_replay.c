@@ -863,9 +863,12 @@ static void test_no_memory(void **state)
 		for (size_t i = 0; !status && i < run.nr; i++) {
 			const struct graph_sink *s = graph_replay_sink(r);
 
-			status = s->verb(s->ctx, run.heard[i].kind, &run.heard[i].v,
-				run.heard[i].from, NULL);
+			if (i % 7 != 3) /* some are missing */
+				status = s->verb(s->ctx, run.heard[i].kind, &run.heard[i].v,
+					run.heard[i].from, NULL);
 		}
+		if (!status)
+			status = graph_replay_mend(r, NULL);
 		if (!status)
 			status = graph_replay_run(r, NULL, NULL, &res, NULL);
 		base_alloc_fail_nth(0);

@@ -227,7 +227,8 @@ static void test_merges_by_time(void **state)
 	fixture_close(&f);
 }
 
-/* stdio: begin and end are in the ring only when the call returns; the thread slept in between. */
+/* stdio: begin and end are in the ring only when the call returns, behind what the descriptor is;
+ * the thread slept in between. */
 static void test_waits_for_late_beginnings(void **state)
 {
 	struct fixture f;
@@ -240,6 +241,7 @@ static void test_waits_for_late_beginnings(void **state)
 	fixture_drain(&f, 30 * s);
 	event(&f, 31 * s, RECORD_EVENT_in, PID);
 	fixture_drain(&f, 32 * s);
+	fake_descriptor(&t, 32 * s, 1, TRACE_OBJECT_pipe, 77, 0, "");
 	FAKE(&t, 150, TRACE_io_begin, fake_object(TRACE_OBJECT_pipe, 1), 0, 10, CODE);
 	FAKE(&t, 32 * s, TRACE_io_end, fake_object(TRACE_OBJECT_pipe, 1), 0, 10, 0);
 	fixture_drain(&f, 33 * s);
@@ -314,6 +316,27 @@ static void test_lives_of_a_tid(void **state)
 	assert_int_equal(d->processes[3].parent, 2);
 	assert_string_equal(trace_text_of(d, d->processes[3].name), "name");
 	assert_int_equal(f.converter.nr_unattached, 1);
+	fixture_close(&f);
+}
+
+/* On a busy machine an image may need longer than we wait. */
+static void test_attaches_late(void **state)
+{
+	struct fixture f;
+	const uint64_t s = 1000000000;
+	(void)state;
+	fixture_open(&f);
+	event(&f, 200, RECORD_EVENT_exec, PID);
+	event(&f, s, RECORD_EVENT_in, PID);
+	fixture_drain(&f, 4 * s);
+	assert_int_equal(f.converter.nr_unattached, 1);
+	struct fake_thread late = begin(&f, 1, 1, 0, 5 * s);
+	FAKE(&late, 5 * s, TRACE_process_begin, 0);
+	event(&f, 6 * s, RECORD_EVENT_sample, PID);
+	fixture_finish(&f);
+	assert_int_equal(f.converter.nr_unattached, 0);
+	assert_int_equal(fixture_records(&f, record, RECORDS_MAX), 2);
+	assert_int_equal(record[0].stream, record[1].stream);
 	fixture_close(&f);
 }
 
@@ -427,6 +450,7 @@ int main(void)
 		cmocka_unit_test(test_waits_for_late_beginnings),
 		cmocka_unit_test(test_streams_without_ring),
 		cmocka_unit_test(test_lives_of_a_tid),
+		cmocka_unit_test(test_attaches_late),
 		cmocka_unit_test(test_short_life_that_wakes),
 		cmocka_unit_test(test_own_of_everybody),
 		cmocka_unit_test(test_own_without_memory),

@@ -81,6 +81,24 @@ static void test_variables(void **state)
 	symbol_close(s);
 }
 
+static void test_sections(void **state)
+{
+	static int zero[4];
+	struct symbol_variable v, first;
+	struct symbol_file *s = symbol_open("/proc/self/exe", "");
+	uint64_t at = (uintptr_t)known_variable - bias();
+	(void)state;
+	assert_true(symbol_section(s, at, &v));
+	assert_string_equal(v.name, ".data");
+	assert_true(v.offset <= at && at + sizeof known_variable <= v.offset + v.size_bytes);
+	assert_true(symbol_section(s, (uintptr_t)&zero[known_variable[1] & 3] - bias(), &v));
+	assert_string_equal(v.name, ".bss");
+	assert_true(symbol_section(s, 0, &first)); /* the next one */
+	assert_true(first.offset > 0 && first.offset < v.offset);
+	assert_false(symbol_section(s, UINT64_MAX, &v));
+	symbol_close(s);
+}
+
 static void test_other_builds_are_refused(void **state)
 {
 	(void)state;
@@ -177,15 +195,32 @@ static void test_demangled(void **state)
 	struct symbol_found found;
 	struct symbol_file *s = symbol_open("/proc/self/exe", "");
 	(void)state;
-	if (!symbol_demangler_found()) {
-		symbol_close(s);
-		skip();
-	}
 	uint64_t at = mangled() - bias() - 1;
 	assert_true(symbol_code(s, at, &found));
 	assert_string_equal(found.function, "tents::pole::push(int, char const*)");
 	assert_int_equal(symbol_find(s, "_ZN5tents4pole4pushEiPKc"), found.function_offset);
 	symbol_close(s);
+}
+
+/* Both ways in which rustc writes names (RFC 2603's example of the new one). */
+static void test_rust_names(void **state)
+{
+	static const struct {
+		const char *mangled, *readable;
+	} name[] = {
+		{"_ZN3std6thread4park17h994df55765ebabf3E", "std::thread::park"},
+		{"_RNvMNtNtNtNtCsjrHSEGnQ3l9_3std3sys4sync5mutex5futexNtB2_5Mutex14lock_contended",
+			"<std::sys::sync::mutex::futex::Mutex>::lock_contended"},
+		{"_RNvNtCs1234_7mycrate3foo3bar", "mycrate::foo::bar"},
+		{"_Remove", "_Remove"},
+		{"read@@GLIBC_2.2.5", "read"},
+	};
+	(void)state;
+	for (size_t i = 0; i < BASE_COUNT(name); i++) {
+		char *text = symbol_readable(name[i].mangled);
+		assert_string_equal(text, name[i].readable);
+		free(text);
+	}
 }
 
 /* ---- an independent reference: libdwfl's own search, symbol by symbol --------------------------
@@ -362,10 +397,12 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_function_and_line),
 		cmocka_unit_test(test_variables),
+		cmocka_unit_test(test_sections),
 		cmocka_unit_test(test_other_builds_are_refused),
 		cmocka_unit_test(test_bias_of_a_mapping),
 		cmocka_unit_test(test_inlined_frames),
 		cmocka_unit_test(test_demangled),
+		cmocka_unit_test(test_rust_names),
 		cmocka_unit_test(test_as_libdwfl_finds),
 		cmocka_unit_test(test_fetched_by_build_id),
 		cmocka_unit_test(test_why),

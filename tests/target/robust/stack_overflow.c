@@ -7,7 +7,8 @@
 #include <unistd.h>
 
 /* (two locks: the stack may end within pthread_mutex_unlock, with the first one held) */
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER, lock_of_handler = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER,
+		       lock_of_handler = PTHREAD_MUTEX_INITIALIZER;
 static char small[16384];
 
 static void handler(int number)
