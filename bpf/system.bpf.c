@@ -18,9 +18,9 @@
 
 char LICENSE[] SEC("license") = "GPL";
 
-const volatile __u32 slot_mask = 0; /* slots of a processor - 1 */
+const volatile __u32 slot_mask = 0;     /* slots of a processor - 1 */
 const volatile __u32 nr_processors = 0; /* that have slots */
-const volatile __u32 own_tgid = 0;  /* the recorder: only its switches and wakes are written */
+const volatile __u32 own_tgid = 0;      /* the recorder: only its switches and wakes are written */
 const volatile bool with_contexts = false; /* interrupts and softirqs are records, too */
 const volatile struct kernel_call call_table[KERNEL_CALLS_MAX] = {};
 
