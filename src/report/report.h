@@ -236,6 +236,9 @@ struct report_replay_run {      /* the run simulated as it was */
 	double plain_share, plain_ns;
 	double own_error; /* share: how far replayed_ns is off */
 	uint64_t nr_stuck, nr_processors;
+	/* Waits whose end is not in the trace: so many, so long; the same if they took no time. */
+	uint64_t nr_given, given_ns;
+	double at_once_ns;
 	uint64_t wake_ns; /* learned: what waking a sleeper costs its waker; 0: it could not be */
 	bool learned; /* hand-overs of waits that a change makes longer or shorter are modelled */
 	/* The same under other assumptions; 0 of them: the log is long. */
