@@ -242,11 +242,15 @@ struct report_replay_run {      /* the run simulated as it was */
 };
 struct report_replay_prediction {
 	bool made;
-	double length_ns;          /* of the run, at that speed-up */
-	double speedup, low, high; /* ends of its interval; equal: it has none */
-	uint64_t nr_stuck;         /* actors that wait for ever after the change */
-	bool others_stay; /* or would, if other programs had a processor for less time, too */
-	const char *next; /* longest topic of the critical path then; "": none */
+	double length_ns;                  /* of the run, at that speed-up */
+	double speedup, low, high;         /* ends of its interval; equal: it has none */
+	uint64_t nr_stuck;                 /* actors that wait for ever after the change */
+	uint32_t stuck_actor, stuck_queue; /* of the graph: one of them, and what it waits for */
+	uint64_t stuck_ns;
+	bool stuck_anew;   /* in the run it had it at once */
+	const char *stuck; /* ... in words; NULL: not known */
+	bool others_stay;  /* or would, if other programs had a processor for less time, too */
+	const char *next;  /* longest topic of the critical path then; "": none */
 	double next_share;
 };
 struct report_prediction {
