@@ -448,7 +448,7 @@ static bool all_busy(struct session *s)
 
 /*
  * The buffer is also there so that we need not work beside a program that uses all processors: then
- * its records are read when half of it is full, or when the program has ended. What must be looked
+ * its records are read when there are many, or when the program has ended. What must be looked
  * up while the program lives, or is awaited by somebody, does not wait.
  */
 static bool can_wait(struct session *s)
