@@ -186,6 +186,8 @@ void model_add_object_name(
 uint64_t model_actor_group(const struct model *m, uint32_t actor);
 uint32_t model_actor_stream(
 	const struct model *m, uint32_t actor); /* definition id; 0: no thread */
+/* When its thread began, or was first seen; UINT64_MAX: not yet. 0: it is no thread. */
+uint64_t model_actor_born_ns(const struct model *m, uint32_t actor);
 /* As model_end_actor() of a run that ended now; GRAPH_ANY_ACTOR also before the first record. */
 uint32_t model_end_actor_now(struct model *m);
 /* The end: now the queries below may be used. model_health() is of modelling alone. */

@@ -215,7 +215,10 @@ static void gain_words(
 	else
 		base_str_addf(s, "; held half as long, the run would be %.2f%s as fast", gain,
 			report_times(st));
-	base_str_add(s, x->halved.believed ? " (predicted by replay)" : " (predicted by the path)");
+	double share = x->halved.replay_share;
+	base_str_add(s, share >= 1   ? " (predicted by replay)"
+			: share <= 0 ? " (predicted by the path)"
+				     : " (predicted by replay and the path)");
 }
 
 static void finding(
@@ -596,7 +599,10 @@ static void known_line(
 		base_str_add(&s, " (replay, which without a change is ");
 		report_percent(&s, fabs(l->own_error));
 		base_str_addf(&s, " off%s)",
-			fabs(l->own_error) > 0.05 ? ": the path is believed instead" : "");
+			report_replay_share(l->own_error) <= 0 ? ": the path is believed instead"
+			: report_replay_share(l->own_error) < 1
+				? ": between its answer and the path's"
+				: "");
 	} else if (l->has & REPORT_LOCKS_path)
 		base_str_add(&s, " (longest path with shorter holds)");
 	if (l->has & REPORT_LOCKS_inner)

@@ -427,7 +427,7 @@ void report_text_caveats(
 		return;
 	}
 	report_wrap(out, st, label, LABEL_WIDTH,
-		"not seen: waits that bypass libc (OpenMP, futex calls of its own, spinning); they "
+		"not seen: waits that bypass libc (OpenMP, Go, spinning); they "
 		"count as "
 		"running or blocked");
 }
