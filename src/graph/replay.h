@@ -90,9 +90,12 @@ struct graph_replay_result {
 	uint64_t nr_verbs;        /* re-timed */
 
 	/* What the answer rests on. */
-	uint32_t nr_stuck;    /* actors that wait for ever: what they needed never came */
-	uint32_t first_stuck; /* one of them; GRAPH_ANY_ACTOR: none. What it waits for: */
+	uint32_t nr_stuck; /* actors that wait for ever: what they needed never came */
+	/* One of them, best one that did not wait there in the run; GRAPH_ANY_ACTOR: none. */
+	uint32_t first_stuck;
 	uint32_t first_stuck_queue;
+	uint64_t first_stuck_ns; /* since when */
+	bool first_stuck_anew;   /* in the run it did not wait there */
 	uint64_t
 		nr_unexplained; /* recorded waits that keep their length: nothing seen ended them */
 	uint64_t unexplained_ns; /* of them all, as recorded */

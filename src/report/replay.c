@@ -307,6 +307,10 @@ enum base_status report_replay_predict(struct report_replay_prediction *ret,
 			ret->speedup = ret->low = ret->high = speedup;
 			ret->length_ns = speedup > 0 ? base->recorded_ns / speedup : 0;
 			ret->nr_stuck = stuck(&r, base);
+			ret->stuck_actor = r.first_stuck;
+			ret->stuck_queue = r.first_stuck_queue;
+			ret->stuck_ns = r.first_stuck_ns;
+			ret->stuck_anew = r.first_stuck_anew;
 		}
 		widen(ret, speedup);
 	}

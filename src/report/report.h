@@ -252,8 +252,12 @@ struct report_replay_prediction {
 	double speedup, low, high; /* ends of its interval; equal: it has none */
 	double apart[2];           /* the two models' answers, as far as they weigh; 0: one only */
 	uint64_t nr_stuck;         /* actors that wait for ever after the change */
-	bool others_stay; /* or would, if other programs had a processor for less time, too */
-	const char *next; /* longest topic of the critical path then; "": none */
+	uint32_t stuck_actor, stuck_queue; /* of the graph: one of them, and what it waits for */
+	uint64_t stuck_ns;
+	bool stuck_anew;   /* in the run it had it at once */
+	const char *stuck; /* ... in words; NULL: not known */
+	bool others_stay;  /* or would, if other programs had a processor for less time, too */
+	const char *next;  /* longest topic of the critical path then; "": none */
 	double next_share;
 };
 struct report_prediction {
