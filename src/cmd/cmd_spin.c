@@ -19,6 +19,8 @@ static const struct cmd_option option[] = {
 	{"max-stop", 0, "PERCENT", NULL,
 		"hold threads for at most that much of the time, by fewer samples (default 5)"},
 	{"steps", 0, "N", NULL, "single steps of a sample, at most (default 400)"},
+	{"longest-stop", 0, "TIME", NULL,
+		"let a thread go when a sample has held it for so long (default 50ms)"},
 	{"until-livelock", 0, NULL, NULL, "stop sampling when a livelock was found"},
 	{"sdt", 0, "N", NULL, "Valgrind: loops of a thread that are followed (default 16)"},
 	{"rub", 0, "N", NULL, "Valgrind: changed registers that are remembered (default 64)"},
@@ -62,6 +64,7 @@ static bool parse(struct cmd *c, struct wanted *w)
 {
 	uint64_t percent = 5, steps = RECORD_SPIN_STEPS_DEFAULT, yield_after = 0;
 	w->limit = LIMIT_DEFAULT;
+	uint64_t stop_ns = RECORD_SPIN_STOP_NS_DEFAULT;
 	w->sample = (struct record_spin_sample_options){.interval_ns = 10 * NS_PER_MS,
 		.watch_livelock = true,
 		.until_livelock = cmd_given(c, "until-livelock")};
@@ -70,7 +73,8 @@ static bool parse(struct cmd *c, struct wanted *w)
 		!cmd_value_count(c, "sdt", &w->tool.nr_sdt) ||
 		!cmd_value_count(c, "rub", &w->tool.nr_rub) ||
 		!cmd_value_count(c, "yield-after", &yield_after) ||
-		!cmd_value_time(c, "interval", &w->sample.interval_ns))
+		!cmd_value_time(c, "interval", &w->sample.interval_ns) ||
+		!cmd_value_time(c, "longest-stop", &stop_ns))
 		return false;
 	if (w->pid)
 		w->sample.duration_ns = (uint64_t)DURATION_DEFAULT_MS * NS_PER_MS;
@@ -91,7 +95,10 @@ static bool parse(struct cmd *c, struct wanted *w)
 		w->limit = 0;
 	w->sample.stopped_share = (double)percent / 100;
 	w->sample.limits = (struct record_spin_limits){
-		.steps = (uint32_t)steps, .iterations = RECORD_SPIN_ITERATIONS_DEFAULT};
+		.steps = (uint32_t)steps,
+		.iterations = RECORD_SPIN_ITERATIONS_DEFAULT,
+		.stop_ns = stop_ns,
+	};
 	w->tool.marked = cmd_value(c, "marked");
 	w->tool.yield_after =
 		yield_after || !cmd_given(c, "yield-after") ? yield_after : UINT64_MAX;

@@ -12,7 +12,7 @@ enum { NAME_COLUMN = 17, NS_PER_MS = 1000000 };
 
 struct totals {
 	uint64_t instructions, marked, spinning, counting, evictions, overflows;
-	uint64_t samples, spins, counts, kernel, works, refused;
+	uint64_t samples, spins, counts, kernel, works, cut, refused;
 };
 
 static struct totals sum(const struct record_spin_answer *a)
@@ -30,9 +30,10 @@ static struct totals sum(const struct record_spin_answer *a)
 		t.counts += r->samples[RECORD_SPIN_COUNTS];
 		t.kernel += r->samples[RECORD_SPIN_KERNEL];
 		t.works += r->samples[RECORD_SPIN_WORKS];
+		t.cut += r->samples[RECORD_SPIN_CUT];
 		t.refused += r->samples[RECORD_SPIN_REFUSED];
 	}
-	t.samples = t.spins + t.counts + t.kernel + t.works;
+	t.samples = t.spins + t.counts + t.kernel + t.works + t.cut;
 	return t;
 }
 
@@ -139,7 +140,8 @@ static void finding_sampled(struct base_str *out, const struct totals *t)
 		base_str_add(out, "nothing is known: no thread was met that ran or could");
 		return;
 	}
-	struct interval i = interval_of(t->spins, t->samples);
+	struct interval i = {interval_of(t->spins, t->samples).low,
+		interval_of(t->spins + t->cut, t->samples).high};
 	base_str_addf(out,
 		"%.1f %% of the samples spin: %" PRIu64 " of %" PRIu64
 		" (so of the time, with 95 %% certainty: %.1f to %.1f %%)",
@@ -147,6 +149,9 @@ static void finding_sampled(struct base_str *out, const struct totals *t)
 	if (t->counts)
 		base_str_addf(
 			out, "; %.1f %% more poll and count", share(t->counts, t->samples) * 100);
+	if (t->cut)
+		base_str_addf(out, "; of %.1f %% it is not known, they were cut short",
+			share(t->cut, t->samples) * 100);
 }
 
 static void finding(struct base_str *out, const struct cmd_spin *c, const struct totals *t)
@@ -218,8 +223,8 @@ static void threads_counted(struct base_str *out, const struct cmd_spin *c)
 static void threads_sampled(struct base_str *out, const struct cmd_spin *c)
 {
 	const struct record_spin_answer *a = c->a;
-	base_str_addf(out, "\n%-24s %9s %9s %9s %9s %9s\n", "thread", "samples", "spinning",
-		"polling", "kernel", "working");
+	base_str_addf(out, "\n%-24s %9s %9s %9s %9s %9s %9s\n", "thread", "samples", "spinning",
+		"polling", "kernel", "working", "cut short");
 	for (size_t i = 0; i < a->nr_threads && (!c->limit || i < c->limit); i++) {
 		const struct record_spin_thread *t = &a->thread[i];
 		struct base_str name = {0};
@@ -230,11 +235,12 @@ static void threads_sampled(struct base_str *out, const struct cmd_spin *c)
 		report_clean_add(&name, t->name);
 		base_str_addf(out, "%-24.24s %9" PRIu64, base_str_text(&name), all);
 		base_str_fini(&name);
-		base_str_addf(out, " %7.1f %% %7.1f %% %7.1f %% %7.1f %%\n",
+		base_str_addf(out, " %7.1f %% %7.1f %% %7.1f %% %7.1f %% %7.1f %%\n",
 			share(t->samples[RECORD_SPIN_SPINS], all) * 100,
 			share(t->samples[RECORD_SPIN_COUNTS], all) * 100,
 			share(t->samples[RECORD_SPIN_KERNEL], all) * 100,
-			share(t->samples[RECORD_SPIN_WORKS], all) * 100);
+			share(t->samples[RECORD_SPIN_WORKS], all) * 100,
+			share(t->samples[RECORD_SPIN_CUT], all) * 100);
 	}
 }
 
@@ -363,6 +369,12 @@ static void how_sampled(struct base_str *out, const struct cmd_spin *c, const st
 	base_str_add(out, " in all, ");
 	base_str_add_ns(out, a->longest_stop_ns);
 	base_str_add(out, " at most at once");
+	if (t->cut) {
+		base_str_add(out, "; ");
+		base_str_add_count(out, t->cut);
+		base_str_add(out, " samples were cut short, because others had the processor "
+				  "(--longest-stop)");
+	}
 	if (a->standstill.stopped_ns) {
 		base_str_add(out, "; all of them together for ");
 		base_str_add_ns(out, a->standstill.stopped_ns);
@@ -501,7 +513,8 @@ static json_t *thread_json(const struct cmd_spin *c, const struct record_spin_th
 		[RECORD_SPIN_KERNEL] = "samples_kernel",
 		[RECORD_SPIN_WORKS] = "samples_working",
 		[RECORD_SPIN_COUNTS] = "samples_counting",
-		[RECORD_SPIN_SPINS] = "samples_spinning"};
+		[RECORD_SPIN_SPINS] = "samples_spinning",
+		[RECORD_SPIN_CUT] = "samples_cut"};
 	json_t *o = json_object();
 	json_object_set_new(o, "thread", integer(t->id));
 	if (c->a->sampled) {
@@ -554,6 +567,7 @@ json_t *cmd_spin_json(const struct cmd_spin *c)
 		json_object_set_new(r, "samples_spinning", integer(t.spins));
 		json_object_set_new(r, "samples_counting", integer(t.counts));
 		json_object_set_new(r, "samples_refused", integer(t.refused));
+		json_object_set_new(r, "samples_cut", integer(t.cut));
 		json_object_set_new(r, "elapsed_ns", integer(a->elapsed_ns));
 		json_object_set_new(r, "stopped_ns", integer(a->stopped_ns));
 		json_object_set_new(r, "longest_stop_ns", integer(a->longest_stop_ns));

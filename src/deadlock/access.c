@@ -220,9 +220,9 @@ static bool serves(const struct deadlock_file *f, const struct deadlock_key *k)
 	case DEADLOCK_KEY_EVENTFD_DATA:
 	case DEADLOCK_KEY_EVENTFD_ROOM:
 		return f->kind == DEADLOCK_FILE_EVENTFD && f->inode == k->id;
-	case DEADLOCK_KEY_FILE_LOCK: /* a lock belongs to whoever inherited the open file, too */
+	case DEADLOCK_KEY_FILE_LOCK: /* whoever took it, or inherited the open file */
 		return f->kind == DEADLOCK_FILE_REGULAR && f->inode == k->id &&
-		       f->device == k->space;
+		       f->device == k->space && (f->has_lock || f->has_process_lock);
 	default:
 		return false;
 	}
@@ -394,6 +394,17 @@ static enum base_status search_all(struct search *s)
 		s->nr = status == BASE_OK ? s->nr : nr;
 	}
 	return s->wants_memory || s->wants_files ? search_proc(s) : BASE_OK;
+}
+
+void deadlock_accesses_own(const struct deadlock_accesses *a, struct deadlock_wait *w)
+{
+	if (w->kind != DEADLOCK_FILE_LOCK || w->owner || !w->nr_keys)
+		return;
+	const struct deadlock_access *holders = deadlock_accesses_get(a, &w->key[0]);
+	if (!holders || holders->nr_pids != 1)
+		return;
+	w->owner = holders->pid[0];
+	w->owner_is_exact = w->owner_is_process = true;
 }
 
 enum base_status deadlock_accesses_find(struct deadlock_world *w, const struct deadlock_wait *wait,

@@ -4,6 +4,7 @@
  * execution, 4.2.3 and 4.3.3). One ghost, used again and again; one copy at a time.
  */
 #include "deadlock/emulate.h"
+#include "deadlock/pin.h"
 #include "deadlock/snapshot.h"
 #include "deadlock/spin.h"
 
@@ -31,6 +32,7 @@ struct spinner {
 struct deadlock_ahead {
 	struct deadlock_world *world;
 	struct deadlock_ghost *ghost; /* NULL: none now */
+	struct deadlock_pin pin;      /* ghosts that we make inherit it */
 	unsigned nr_ghosts;
 	struct deadlock_registers registers;
 	struct deadlock_copy copy;
@@ -66,8 +68,10 @@ enum base_status deadlock_ahead_open(
 	if (!a)
 		return base_fail(err, BASE_ERR_NOMEM, "running ahead");
 	a->world = w;
+	deadlock_pin_set(&a->pin);
 	enum base_status status = have_ghost(a, err);
 	if (status != BASE_OK) {
+		deadlock_pin_end(&a->pin);
 		base_free(a);
 		return base_cause(err, status, "making copies of threads");
 	}
@@ -80,6 +84,7 @@ struct deadlock_ahead *deadlock_ahead_close(struct deadlock_ahead *a)
 	if (!a)
 		return NULL;
 	a->ghost = deadlock_ghost_free(a->ghost);
+	deadlock_pin_end(&a->pin);
 	for (size_t i = 0; i < a->nr_spinners; i++)
 		base_free(a->spinner[i]);
 	base_free(a);

@@ -329,41 +329,38 @@ static bool is_locked_by_others(const struct deadlock_copy *c, const struct dead
 	return false;
 }
 
-static bool took_lock(const struct deadlock_copy *c, int fd)
+/* Does closing `fd` give a lock on the file back? POSIX: by whichever of the process's descriptors
+ * it was taken; else by the last one that the process has of that open file. (/proc/locks says who
+ * has locks, too, but is slow to read.) */
+static bool gives_lock(struct deadlock_copy *c, int original, const struct deadlock_file *file)
 {
-	static const char before[] = "\nlock:\t";
-	char text[4096], name[32];
-	struct deadlock_file_lock lock;
-	(void)snprintf(name, sizeof name, "fdinfo/%d", fd);
-	if (deadlock_proc_read(c->process->pid, name, text, sizeof text) <= 0)
-		return false;
-	for (const char *at = text; (at = strstr(at, before));) {
-		at += sizeof before - 1;
-		const char *line = at;
-		if (deadlock_parse_file_lock(&line, &lock) && lock.pid == c->process->pid)
-			return true;
-	}
-	return false;
-}
-
-/* The process holds a lock on the file, by whichever of its descriptors: closing any of them ends
- * one of POSIX. (/proc/locks says it, too, but is slow to read.) */
-static bool holds_lock(struct deadlock_copy *c, const struct deadlock_file *file)
-{
+	bool gives = file->has_lock;
 	deadlock_process_files(c->world, c->process);
 	for (size_t i = 0; i < c->process->nr_files; i++) {
-		const struct deadlock_file *other = &c->process->file[i].file;
-		if (other->kind == file->kind && other->inode == file->inode &&
-			other->device == file->device && took_lock(c, c->process->file[i].fd))
+		const struct deadlock_open_file *other = &c->process->file[i];
+		if (other->file.kind != file->kind || other->file.inode != file->inode ||
+			other->file.device != file->device)
+			continue;
+		if (other->file.has_process_lock)
 			return true;
+		if (other->fd != original && other->file.has_lock && !c->is_exiting &&
+			original_of(c, other->fd) == other->fd)
+			gives = false;
 	}
-	return false;
+	return gives;
 }
 
 static struct deadlock_key lock_key(const struct deadlock_file *file)
 {
 	return (struct deadlock_key){
 		.kind = DEADLOCK_KEY_FILE_LOCK, .space = file->device, .id = file->inode};
+}
+
+static void mark_share(struct deadlock_copy *c, const struct deadlock_key *key, bool is_share)
+{
+	for (size_t i = 0; i < c->run->nr_events; i++)
+		if (deadlock_key_equal(&c->run->event[i].key, key))
+			c->run->event[i].is_share |= is_share;
 }
 
 void deadlock_copy_closing(struct deadlock_copy *c, int fd)
@@ -373,9 +370,10 @@ void deadlock_copy_closing(struct deadlock_copy *c, int fd)
 	const int original = original_of(c, fd);
 	if (original < 0 || !is_open(c, fd, &file))
 		return;
-	if (file.kind == DEADLOCK_FILE_REGULAR && holds_lock(c, &file)) {
+	if (file.kind == DEADLOCK_FILE_REGULAR && gives_lock(c, original, &file)) {
 		key = lock_key(&file);
 		deadlock_copy_event(c, &key);
+		mark_share(c, &key, file.lock_is_inherited && !file.has_process_lock);
 	}
 	if (file.kind != DEADLOCK_FILE_PIPE && file.kind != DEADLOCK_FILE_SOCKET)
 		return;

@@ -28,13 +28,14 @@ struct shape {
 	struct deadlock_frame frame[DEADLOCK_FRAMES_MAX];
 };
 
+/* Of all processes that have the same files at the same addresses, as forks of one program have. */
 struct unwinder {
 	Dwfl *dwfl;
 	Dwfl_Callbacks callbacks;
 	struct deadlock_world *world;
-	struct deadlock_process *process;
-	struct deadlock_wait *wait; /* whose stack is read now */
-	uint64_t chunk_at;          /* memory read last */
+	struct deadlock_process *process; /* whose stack is read, or code named, now */
+	struct deadlock_wait *wait;       /* whose stack is read now */
+	uint64_t chunk_at;                /* memory read last */
 	bool has_chunk;
 	uint8_t chunk[STACK_CHUNK];
 	struct shape *shape;
@@ -117,10 +118,61 @@ static bool report_modules(struct unwinder *u, const struct deadlock_core *core)
 		    : dwfl_linux_proc_report(u->dwfl, u->process->pid) == 0;
 }
 
-static struct unwinder *unwinder_of(struct deadlock_world *w, struct deadlock_process *p)
+static bool is_code_or_data(const struct deadlock_region *r)
 {
-	if (p->unwinder)
+	return r->inode || !strcmp(r->path, "[vdso]");
+}
+
+/* The next region that elfutils would know, from the i-th on. */
+static const struct deadlock_region *next_module(const struct deadlock_process *p, size_t *i)
+{
+	while (*i < p->nr_regions && !is_code_or_data(&p->region[*i]))
+		++*i;
+	return *i < p->nr_regions ? &p->region[(*i)++] : NULL;
+}
+
+static bool is_same_module(const struct deadlock_region *a, const struct deadlock_region *b)
+{
+	return a->start == b->start && a->end == b->end && a->offset == b->offset &&
+	       a->device == b->device && a->inode == b->inode && a->executable == b->executable &&
+	       !strcmp(a->path, b->path);
+}
+
+static bool has_same_modules(const struct deadlock_process *a, const struct deadlock_process *b)
+{
+	const struct deadlock_region *x, *y;
+	size_t i = 0, j = 0;
+	do {
+		x = next_module(a, &i);
+		y = next_module(b, &j);
+	} while (x && y && is_same_module(x, y));
+	return !x && !y;
+}
+
+static uint64_t hash_of_modules(const struct deadlock_process *p)
+{
+	uint64_t hash = 0;
+	const struct deadlock_region *r;
+	for (size_t i = 0; (r = next_module(p, &i));)
+		hash = base_hash_u64(base_hash_u64(hash ^ r->start) ^ r->inode);
+	return hash;
+}
+
+/* The unwinder of the process, or of one that is laid out like it. */
+static struct unwinder *find_unwinder(struct deadlock_world *w, struct deadlock_process *p)
+{
+	uint64_t value;
+	deadlock_process_regions(w, p);
+	if (p->unwinder || !base_map_get(deadlock_world_layouts(w), 0, hash_of_modules(p), &value))
 		return p->unwinder;
+	const struct deadlock_process *like = (const struct deadlock_process *)(uintptr_t)value;
+	if (has_same_modules(p, like))
+		p->unwinder = like->unwinder; /* which closes it */
+	return p->unwinder;
+}
+
+static struct unwinder *open_unwinder(struct deadlock_world *w, struct deadlock_process *p)
+{
 	struct unwinder *u = base_alloc(sizeof *u);
 	if (!u)
 		return NULL;
@@ -138,6 +190,22 @@ static struct unwinder *unwinder_of(struct deadlock_world *w, struct deadlock_pr
 	u->shape = base_alloc(SHAPES_MAX * sizeof *u->shape);
 	p->unwinder = u;
 	p->close_unwinder = close_unwinder;
+	if (p->nr_regions && u->dwfl &&
+		base_map_put(deadlock_world_layouts(w), 0, hash_of_modules(p), (uintptr_t)p) !=
+			BASE_OK)
+		return u; /* others open their own */
+	return u;
+}
+
+static struct unwinder *unwinder_of(struct deadlock_world *w, struct deadlock_process *p)
+{
+	struct unwinder *u = find_unwinder(w, p);
+	if (!u)
+		u = open_unwinder(w, p);
+	if (u && u->process != p) {
+		u->process = p;
+		u->has_chunk = false;
+	}
 	return u;
 }
 

@@ -245,17 +245,23 @@ static bool find_vdso(struct deadlock_ghost *g)
 	return true;
 }
 
-/* Everything but the image's page and the kernel's areas. */
-static bool empty(struct deadlock_ghost *g)
+/* Everything but the image's page, the kernel's areas, and what is kept (sorted). */
+static bool empty_but(struct deadlock_ghost *g, const struct range *kept, size_t nr_kept)
 {
-	const uint64_t image_end = DEADLOCK_IMAGE_ADDRESS + DEADLOCK_IMAGE_BYTES;
-	uint64_t from = image_end;
-	for (size_t i = 0; i < g->nr_vdso; i++) {
-		if (unmap(g, from, g->vdso[i].lo))
+	uint64_t from = DEADLOCK_IMAGE_ADDRESS + DEADLOCK_IMAGE_BYTES;
+	for (size_t k = 0, v = 0; k < nr_kept || v < g->nr_vdso;) {
+		const bool is_kept = v == g->nr_vdso || (k < nr_kept && kept[k].lo < g->vdso[v].lo);
+		const struct range *next = is_kept ? &kept[k++] : &g->vdso[v++];
+		if (unmap(g, from, next->lo))
 			return false;
-		from = g->vdso[i].hi;
+		from = next->hi;
 	}
 	return unmap(g, from, TOP) == 0;
+}
+
+static bool empty(struct deadlock_ghost *g)
+{
+	return empty_but(g, NULL, 0);
 }
 
 static enum base_status set_up(struct deadlock_ghost *g, struct base_err *err)
@@ -372,58 +378,68 @@ static bool is_lasting(const struct deadlock_region *r)
 	return r && r->inode && !r->writable && !r->shared;
 }
 
-/* What of [lo, hi), which is known, is lasting goes back to the list; the rest is unmapped. Ranges
- * of the list are made anew from its front: never more than there were regions in them. */
-static bool keep_lasting(
-	struct deadlock_ghost *g, struct range known, struct range *kept, size_t *nr_kept)
+/* Who was copied before. */
+struct former {
+	const struct deadlock_process *process;
+	struct deadlock_source source;
+};
+
+/* Is what the ghost has of [lo, hi) of this region also what the process has there? Another process
+ * must have the same file there, and neither may have changed its pages. */
+static bool lasts(const struct deadlock_ghost *g, const struct former *f,
+	const struct deadlock_region *r, uint64_t lo, uint64_t hi)
 {
-	uint64_t at = known.lo;
-	while (at < known.hi) {
-		const struct deadlock_region *r = deadlock_region_at(g->process, at);
-		if (is_lasting(r) && *nr_kept < DEADLOCK_GHOST_RANGES_MAX) {
-			const uint64_t end = r->end < known.hi ? r->end : known.hi;
-			kept[(*nr_kept)++] = (struct range){at, end};
-			at = end;
-			continue;
-		}
-		uint64_t end = at; /* up to the next lasting one */
-		do
-			end = r ? r->end : gap_end(g->process, end, known.hi);
-		while (end < known.hi && !is_lasting(r = deadlock_region_at(g->process, end)));
-		end = end < known.hi ? end : known.hi;
-		if (unmap(g, at, end))
-			return false;
-		at = end;
-	}
-	return true;
+	if (!is_lasting(r) || f->process == g->process)
+		return is_lasting(r);
+	const struct deadlock_region *old = deadlock_region_at(f->process, lo);
+	return is_lasting(old) && old->start == r->start && old->end == r->end &&
+	       old->offset == r->offset && old->device == r->device && old->inode == r->inode &&
+	       old->readable == r->readable && old->executable == r->executable &&
+	       deadlock_source_is_file(&f->source, lo, hi) &&
+	       deadlock_source_is_file(&g->source, lo, hi);
 }
 
-/* All that it knew, for a new copy; of the same process: all that may have changed. */
-static bool forget(struct deadlock_ghost *g, bool keeps)
+/* What it knows and the process has just so. */
+static size_t find_lasting(
+	const struct deadlock_ghost *g, const struct former *f, struct range *kept)
 {
-	size_t nr_kept = 0;
-	if (!keeps) {
-		g->nr_known = 0;
-		return empty(g);
+	size_t nr = 0;
+	for (size_t i = 0; i < g->nr_known; i++) {
+		const struct range *known = &g->known[i];
+		for (uint64_t at = known->lo, end; at < known->hi; at = end) {
+			const struct deadlock_region *r = deadlock_region_at(g->process, at);
+			end = r ? r->end : gap_end(g->process, at, known->hi);
+			end = end < known->hi ? end : known->hi;
+			if (nr < DEADLOCK_GHOST_RANGES_MAX && lasts(g, f, r, at, end))
+				kept[nr++] = (struct range){at, end};
+		}
 	}
-	struct range *kept = base_alloc(sizeof g->known);
-	bool good = kept != NULL;
-	for (size_t i = 0; good && i < g->nr_known; i++)
-		good = keep_lasting(g, g->known[i], kept, &nr_kept);
-	if (good)
+	return nr;
+}
+
+/* All that it knew and that may have changed, for a new copy. */
+static bool forget(struct deadlock_ghost *g, const struct former *f)
+{
+	struct range *kept = g->changed_code ? NULL : base_alloc(sizeof g->known);
+	const size_t nr_kept = kept ? find_lasting(g, f, kept) : 0;
+	const bool good = empty_but(g, kept, nr_kept);
+	if (kept)
 		memcpy(g->known, kept, nr_kept * sizeof *kept);
 	g->nr_known = good ? nr_kept : 0;
 	base_free(kept);
-	return good || empty(g);
+	return good;
 }
 
 bool deadlock_ghost_begin(
 	struct deadlock_ghost *g, const struct deadlock_process *p, const char **why)
 {
-	const struct deadlock_process *before = g->process;
+	struct former former = {g->process, g->source};
 	g->process = p;
+	deadlock_source_open(&g->source, p->pid);
 	*why = "the ghost's memory cannot be emptied";
-	if (!g->is_alive || (before && !forget(g, before == p && !g->changed_code)))
+	const bool is_empty = g->is_alive && (!former.process || forget(g, &former));
+	deadlock_source_close(&former.source);
+	if (!is_empty)
 		return false;
 	g->copied_bytes = g->nr_chunks = 0;
 	g->own_next = OWN_ADDRESS + (1u << 20);
@@ -438,8 +454,6 @@ bool deadlock_ghost_begin(
 		(void)deadlock_ghost_watch(g, i, 0, 0);
 	g->has_watches = false;
 	(void)set_xstate(g, g->default_xstate, g->default_xstate_size);
-	deadlock_source_close(&g->source);
-	deadlock_source_open(&g->source, p->pid);
 	*why = "";
 	return true;
 }
@@ -595,6 +609,16 @@ static bool page_in_all(struct deadlock_ghost *g, uint64_t address, uint64_t siz
 	return true;
 }
 
+/* The ghost, or we, change what is there: code and constants of files, too? */
+static void note_change(struct deadlock_ghost *g, uint64_t lo, uint64_t hi)
+{
+	for (uint64_t at = lo; at < hi && !g->changed_code;) {
+		const struct deadlock_region *r = deadlock_region_at(g->process, at);
+		g->changed_code = is_lasting(r);
+		at = r ? r->end : gap_end(g->process, at, hi);
+	}
+}
+
 bool deadlock_ghost_read(struct deadlock_ghost *g, uint64_t address, void *buf, size_t size)
 {
 	return size == 0 ||
@@ -604,22 +628,13 @@ bool deadlock_ghost_read(struct deadlock_ghost *g, uint64_t address, void *buf, 
 
 bool deadlock_ghost_write(struct deadlock_ghost *g, uint64_t address, const void *buf, size_t size)
 {
+	note_change(g, address, address + size);
 	return size == 0 ||
 	       (page_in_all(g, address, size) &&
 		       pwrite(g->memory_fd, buf, size, (off_t)address) == (ssize_t)size);
 }
 
 /* ---- its own mappings ------------------------------------------------------------------------ */
-
-/* The ghost changes what is mapped: code and constants of files, too? */
-static void note_change(struct deadlock_ghost *g, uint64_t lo, uint64_t hi)
-{
-	for (uint64_t at = lo; at < hi && !g->changed_code;) {
-		const struct deadlock_region *r = deadlock_region_at(g->process, at);
-		g->changed_code = is_lasting(r);
-		at = r ? r->end : gap_end(g->process, at, hi);
-	}
-}
 
 /* Nothing of the process, of the ghost or of the kernel is in [lo, hi). */
 static bool is_free(const struct deadlock_ghost *g, uint64_t lo, uint64_t hi)

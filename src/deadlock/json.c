@@ -57,6 +57,7 @@ static json_t *run_json(const struct deadlock_answer *a, size_t i)
 	json_t *events = json_array();
 	for (size_t e = 0; e < r->nr_events; e++) {
 		struct base_str s = {0};
+		base_str_add(&s, r->event[e].is_share ? "its share of " : "");
 		deadlock_say_key(&s, a, i, &r->event[e].key);
 		json_array_append_new(events, json_pack("{s:o, s:o}", "event", text_of(&s), "times",
 						      u64(r->event[e].count)));

@@ -184,6 +184,8 @@ static enum base_status collect(struct look *l)
 		if (s == BASE_OK)
 			s = deadlock_accesses_find(
 				l->a->world, l->a->wait, l->a->nr_waits, &l->accesses, l->err);
+		for (size_t i = 0; s == BASE_OK && i < l->a->nr_waits; i++)
+			deadlock_accesses_own(&l->accesses, &l->a->wait[i]);
 		if (s == BASE_OK && (s = choose_helpers(l, &chosen)) != BASE_OK)
 			s = no_memory(l);
 	}

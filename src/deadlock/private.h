@@ -68,10 +68,10 @@ enum deadlock_shared {
 enum deadlock_shared deadlock_shared_region(
 	int maps_fd, uint64_t from, struct deadlock_region *ret);
 
-struct deadlock_file_lock {      /* a line of /proc/locks */
-	bool is_blocked;         /* "->": waits for the one before */
-	bool is_flock, is_write; /* else POSIX or OFD */
-	pid_t pid;               /* as the reader sees it; -1: open file description lock */
+struct deadlock_file_lock {              /* a line of /proc/locks */
+	bool is_blocked;                 /* "->": waits for the one before */
+	bool is_flock, is_ofd, is_write; /* neither: POSIX */
+	pid_t pid;                       /* as the reader sees it; -1: open file description lock */
 	uint64_t device, inode, start, end;
 };
 bool deadlock_parse_file_lock(const char **text, struct deadlock_file_lock *ret);
@@ -92,6 +92,9 @@ struct deadlock_file {
 	enum deadlock_file_kind kind;
 	bool can_read, can_write;
 	bool is_timer;          /* a timerfd: becomes ready by itself */
+	bool has_lock;          /* flock, OFD: who has the open file has it; to its last close */
+	bool has_process_lock;  /* POSIX: gone when the process closes any of the file's */
+	bool lock_is_inherited; /* flock: another process took it */
 	uint64_t device, inode; /* eventfd: inode is its eventfd-id */
 	uint64_t peer;          /* socket: the peer's inode on this machine; 0: none that we know */
 };
@@ -114,9 +117,9 @@ struct deadlock_process {
 	size_t nr_files;
 	bool files_refused; /* not ours to see */
 	bool has_python;
-	const struct deadlock_python *python; /* python.c; NULL: it is none */
-	void *unwinder;                       /* frames.c */
-	void (*close_unwinder)(void *unwinder);
+	const struct deadlock_python *python;   /* python.c; NULL: it is none */
+	void *unwinder;                         /* frames.c; may be another process's */
+	void (*close_unwinder)(void *unwinder); /* NULL: it is */
 };
 
 /* Everything that was read for one look. Threads of control: one. */
@@ -126,6 +129,7 @@ enum base_status deadlock_world_open(
 struct deadlock_world *deadlock_world_close(struct deadlock_world *w);
 struct base_arena *deadlock_world_arena(struct deadlock_world *w);
 struct base_map *deadlock_world_places(struct deadlock_world *w);
+struct base_map *deadlock_world_layouts(struct deadlock_world *w);
 /* All processes and their parents, sorted by pid; read once. */
 struct deadlock_listed {
 	pid_t pid, parent;
@@ -222,6 +226,8 @@ struct deadlock_accesses {
  * begin with {0}. */
 enum base_status deadlock_accesses_find(struct deadlock_world *w, const struct deadlock_wait *wait,
 	size_t nr_waits, struct deadlock_accesses *accesses, struct base_err *err) BASE_MUST_CHECK;
+/* A lock on a file that one process alone has is owned by it. */
+void deadlock_accesses_own(const struct deadlock_accesses *a, struct deadlock_wait *w);
 const struct deadlock_access *deadlock_accesses_get(
 	const struct deadlock_accesses *a, const struct deadlock_key *key);
 

@@ -299,7 +299,8 @@ static bool parse_file_lock(const char *p, struct deadlock_file_lock *l)
 		p += strspn(p, " ");
 	}
 	l->is_flock = !strncmp(p, "FLOCK", 5);
-	if (!l->is_flock && strncmp(p, "POSIX", 5) != 0 && strncmp(p, "OFDLCK", 6) != 0)
+	l->is_ofd = !strncmp(p, "OFDLCK", 6);
+	if (!l->is_flock && !l->is_ofd && strncmp(p, "POSIX", 5) != 0)
 		return false;
 	for (int word = 0; word < 2; word++) { /* the kind; ADVISORY */
 		p += strcspn(p, " \n");

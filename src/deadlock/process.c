@@ -23,6 +23,7 @@ struct deadlock_world {
 	struct base_arena *arena;
 	struct base_map process; /* pid -> struct deadlock_process * */
 	struct base_map places;  /* of code, that have names: frames.c */
+	struct base_map layouts; /* hash -> a process whose code is there: frames.c */
 	struct deadlock_peers peers;
 	const struct deadlock_core *core; /* NULL: live */
 	struct deadlock_tasks *tasks;     /* NULL: /proc is read */
@@ -94,6 +95,7 @@ struct deadlock_world *deadlock_world_close(struct deadlock_world *w)
 	base_map_each(&w->process, close_process, NULL);
 	base_map_fini(&w->process);
 	base_map_fini(&w->places);
+	base_map_fini(&w->layouts);
 	base_free(w->list);
 	deadlock_peers_fini(&w->peers);
 	base_arena_free(w->arena);
@@ -109,6 +111,11 @@ struct base_arena *deadlock_world_arena(struct deadlock_world *w)
 struct base_map *deadlock_world_places(struct deadlock_world *w)
 {
 	return &w->places;
+}
+
+struct base_map *deadlock_world_layouts(struct deadlock_world *w)
+{
+	return &w->layouts;
 }
 
 static void read_process(struct deadlock_process *p)
@@ -302,6 +309,22 @@ static bool inode_in(const char *link, const char *name, uint64_t *ret)
 	return true;
 }
 
+/* "lock:\t1: FLOCK ..." */
+static void read_locks(pid_t pid, const char *text, struct deadlock_file *f)
+{
+	static const char before[] = "\nlock:\t";
+	struct deadlock_file_lock lock;
+	for (const char *at = text; (at = strstr(at, before));) {
+		at += sizeof before - 1;
+		const char *line = at;
+		if (!deadlock_parse_file_lock(&line, &lock))
+			continue;
+		f->has_lock |= lock.is_flock || lock.is_ofd;
+		f->has_process_lock |= !lock.is_flock && !lock.is_ofd;
+		f->lock_is_inherited |= lock.is_flock && lock.pid != pid;
+	}
+}
+
 static void read_info(pid_t pid, int fd, struct deadlock_file *f)
 {
 	char name[48], text[4096];
@@ -315,6 +338,8 @@ static void read_info(pid_t pid, int fd, struct deadlock_file *f)
 		f->can_read = (flags & 3) != 1; /* O_WRONLY */
 		f->can_write = (flags & 3) != 0;
 	}
+	if (f->kind == DEADLOCK_FILE_REGULAR)
+		read_locks(pid, text, f);
 }
 
 static uint64_t peer_of(struct deadlock_world *w, uint64_t inode)

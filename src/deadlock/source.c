@@ -48,6 +48,9 @@ static int file_of(struct deadlock_source *s, const struct deadlock_region *r)
 	return s->file[at].fd;
 }
 
+/* Bits of an entry of pagemap. */
+enum { PRESENT = 63, SWAPPED = 62, OF_FILE = 61 };
+
 /* Bits of pages that the process has, in memory or swapped out. */
 static uint32_t own_pages(const struct deadlock_source *s, uint64_t lo, unsigned nr_pages)
 {
@@ -58,9 +61,27 @@ static uint32_t own_pages(const struct deadlock_source *s, uint64_t lo, unsigned
 					 (off_t)(lo / PAGE_BYTES * sizeof *entry)) != size)
 		return (1u << nr_pages) - 1;
 	for (unsigned i = 0; i < nr_pages; i++)
-		if (entry[i] >> 62)
+		if (entry[i] >> SWAPPED)
 			own |= 1u << i;
 	return own;
+}
+
+bool deadlock_source_is_file(const struct deadlock_source *s, uint64_t lo, uint64_t hi)
+{
+	uint64_t entry[DEADLOCK_SOURCE_PAGES_MAX];
+	for (uint64_t at = lo; at < hi; at += BASE_COUNT(entry) * PAGE_BYTES) {
+		const uint64_t rest = (hi - at + PAGE_BYTES - 1) / PAGE_BYTES;
+		const size_t nr = rest < BASE_COUNT(entry) ? (size_t)rest : BASE_COUNT(entry);
+		const ssize_t size = (ssize_t)(nr * sizeof *entry);
+		if (s->pagemap_fd < 0 || pread(s->pagemap_fd, entry, (size_t)size,
+						 (off_t)(at / PAGE_BYTES * sizeof *entry)) != size)
+			return false;
+		for (size_t i = 0; i < nr; i++)
+			if (entry[i] >> SWAPPED & 1 ||
+				(entry[i] >> PRESENT & 1 && !(entry[i] >> OF_FILE & 1)))
+				return false;
+	}
+	return true;
 }
 
 static bool read_file(

@@ -31,6 +31,9 @@ struct deadlock_source {
 /* `{.pagemap_fd = -1}` is a closed one. */
 void deadlock_source_open(struct deadlock_source *s, pid_t pid);
 void deadlock_source_close(struct deadlock_source *s);
+/* All pages of [lo, hi), which is of a private mapping of a file, are the file's: none was written
+ * to. False, too, where that is not ours to see. */
+bool deadlock_source_is_file(const struct deadlock_source *s, uint64_t lo, uint64_t hi);
 /* `nr_pages` pages of region `r` from address `lo` on. Bits of pages: *ret_filled are in `buf`, at
  * their place; *ret_bad cannot be read; the others are zero. */
 void deadlock_source_read(struct deadlock_source *s, const struct deadlock_region *r, uint64_t lo,

@@ -134,16 +134,21 @@ static void add_edges_of(struct base_str *out, const struct deadlock_answer *a,
 			return;
 		}
 		base_str_add(out, shown > 1 ? "\n      or " : " ");
-		if (e->key != key)
+		/* whose exit it is, the object says */
+		const bool is_exit = e->why == DEADLOCK_EDGE_EXITS ||
+				     a->wait[member].key[e->key].kind == DEADLOCK_KEY_PROCESS_EXIT;
+		const bool is_said = is_exit && e->producer != member;
+		if (e->key != key) {
 			deadlock_say_object(out, a, member, e->key);
+			base_str_add(out, is_said ? "" : ", ");
+		}
 		key = e->key;
 		if (e->producer == member)
 			base_str_add(out, e->why == DEADLOCK_EDGE_OWNS
-						  ? ", which it has already"
-						  : ", which only itself could give");
-		else if (e->why != DEADLOCK_EDGE_EXITS) { /* the object says whose */
+						  ? "which it has already"
+						  : "which only itself could give");
+		else if (!is_said) {
 			deadlock_say_tid(who, sizeof who, a, e->producer);
-			base_str_add(out, ", ");
 			deadlock_say_with(out, name_of_edge(e->why), who);
 		}
 	}
@@ -197,6 +202,22 @@ static void add_place(struct base_str *out, const struct deadlock_wait *w)
 			out, "      its Python functions are not known: %s\n", w->without_python);
 }
 
+/* Text of the program's own: on one line. */
+static void add_quoted(struct base_str *out, const char *text)
+{
+	base_str_add(out, "\"");
+	for (; *text; text++) {
+		const unsigned char c = (unsigned char)*text;
+		if (c == '\n')
+			base_str_add(out, "\\n");
+		else if (c < ' ' || c == 127)
+			base_str_addf(out, "\\x%02x", c);
+		else
+			base_str_addf(out, "%c", c);
+	}
+	base_str_add(out, "\"");
+}
+
 static void add_future(struct base_str *out, const struct deadlock_answer *a, uint32_t i)
 {
 	const struct deadlock_run *r = a->run ? &a->run[i] : NULL;
@@ -206,18 +227,22 @@ static void add_future(struct base_str *out, const struct deadlock_answer *a, ui
 				       : "      run ahead: ");
 	for (size_t e = 0; e < r->nr_events; e++) {
 		base_str_add(out, e ? ", " : "it would give ");
+		base_str_add(out, r->event[e].is_share ? "its share of " : "");
 		deadlock_say_key(out, a, i, &r->event[e].key);
 	}
-	base_str_addf(out, "%s%s", r->nr_events ? "; then " : "", deadlock_end_text(r->end));
+	const bool is_over = r->end == DEADLOCK_END_EXITED && *r->why;
+	base_str_addf(out, "%s%s%s", r->nr_events ? "; then " : "",
+		is_over ? r->why : deadlock_end_text(r->end), is_over ? " would end" : "");
 	if (r->again.kind != DEADLOCK_KEY_NONE) {
 		base_str_add(out, ", for ");
 		deadlock_say_key(out, a, i, &r->again);
 	}
-	if (*r->why)
+	if (*r->why && !is_over)
 		base_str_addf(out, " (%s)", r->why);
-	if (*r->would_write)
-		base_str_addf(out, "; it would write to descriptor %d: \"%s\"", r->would_write_fd,
-			r->would_write);
+	if (*r->would_write) {
+		base_str_addf(out, "; it would write to descriptor %d: ", r->would_write_fd);
+		add_quoted(out, r->would_write);
+	}
 	base_str_add(out, "\n");
 }
 
@@ -293,12 +318,13 @@ void deadlock_say_headline(struct base_str *out, const struct deadlock_answer *a
 
 static void add_caveats(struct base_str *out, const struct deadlock_answer *a)
 {
-	if (a->nr_blind)
-		base_str_addf(out,
-			"  %zu processes could not be looked into (not ours): if one of them has "
-			"the "
-			"other end of a pipe, it was not counted.\n",
-			a->nr_blind);
+	if (a->nr_blind) {
+		base_str_add(out, "  ");
+		add_count(out, a->nr_blind, "process");
+		base_str_add(out,
+			" could not be looked into (not ours): what one shares with those that "
+			"wait was not counted.\n");
+	}
 	if (a->without_bpf)
 		base_str_addf(out,
 			"  Without BPF (%s) registers are not known: stacks may end early.\n",

@@ -138,7 +138,8 @@ struct deadlock_event {
 	pid_t tid; /* who would produce it */
 	struct deadlock_key key;
 	uint32_t count;
-	uint64_t pc; /* of the system call that would */
+	bool is_share; /* of a lock that others may have, too */
+	uint64_t pc;   /* of the system call that would */
 };
 
 struct deadlock_run {

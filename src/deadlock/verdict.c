@@ -165,13 +165,11 @@ static enum base_status add_owner_edges(struct judging *j, size_t i)
 	enum base_status s = BASE_OK;
 	if (w->owner_is_process) {
 		size_t first = first_of(j, w->owner), nr = nr_threads_of(j, first, w->owner);
-		for (size_t t = 0; s == BASE_OK && t < nr; t++) {
-			size_t p = j->by_pid[first + t];
-			if (is_stuck(j, p))
-				s = add_edge(j, i, p, 0,
-					nr == 1 ? DEADLOCK_EDGE_OWNS : DEADLOCK_EDGE_MAY);
-		}
-		return s;
+		if (nr != 1) /* which of its threads? */
+			return add_process_edges(j, i, 0, w->owner);
+		return is_stuck(j, j->by_pid[first])
+			       ? add_edge(j, i, j->by_pid[first], 0, DEADLOCK_EDGE_OWNS)
+			       : BASE_OK;
 	}
 	size_t p = deadlock_answer_owner(j->a, w);
 	if (p != SIZE_MAX && is_stuck(j, p))

@@ -268,8 +268,10 @@ static void decode_waitid(struct call *c)
 
 /* ---- locks on files, System V ---------------------------------------------------------------- */
 
-/* In /proc/locks those who wait for a lock follow it, with an arrow. Of open file descriptions the
- * pid is -1: whose they are is not told. */
+/* In /proc/locks those who wait for a lock follow it, with an arrow. Only of POSIX it is the owner
+ * who stands there: an open file has its lock in all processes that have it open, and who took it
+ * may be gone ("flock 9" in a shell). Who these are, the search for access tells. And of several
+ * that share a lock for reading one stands there. */
 static void find_lock_owner(struct call *c, uint64_t inode)
 {
 	struct deadlock_wait *w = c->wait;
@@ -278,7 +280,8 @@ static void find_lock_owner(struct call *c, uint64_t inode)
 	while (deadlock_parse_file_lock(&at, &l)) {
 		if (!l.is_blocked) {
 			held = l;
-		} else if (l.pid == w->thread.pid && l.inode == inode && held.pid > 0) {
+		} else if (l.pid == w->thread.pid && l.inode == inode && held.pid > 0 &&
+			   !held.is_flock && !held.is_ofd && held.is_write) {
 			w->owner = held.pid;
 			w->owner_is_exact = w->owner_is_process = true;
 			return;

@@ -232,6 +232,40 @@ static bool learn(struct memory_decoder *d, const uint64_t *from, const uint64_t
 	return true;
 }
 
+/* The words of a wait, say: the same again and again. What is written is copied in turn. */
+static void repeat(uint64_t *to, size_t distance, size_t m)
+{
+	enum { AT_ONCE = 4096 }; /* out of the first cache */
+	const size_t most = distance < AT_ONCE ? AT_ONCE / distance * distance : distance;
+	for (size_t done = 0, n; done < m; done += n) {
+		n = done + distance < most ? done + distance : most; /* whole rounds */
+		n = n < m - done ? n : m - done;
+		memcpy(to + done, to - distance, n * sizeof *to);
+	}
+}
+
+/* `m` words that go on as the 2 * `distance` before them, linearly. They do so at each multiple of
+ * the distance, too: with longer ones no word waits for the one just written. */
+static void go_on(uint64_t *to, size_t distance, size_t m)
+{
+	enum { FAR = 256 };
+	const uint64_t *before = to - distance;
+	if (!memcmp(before - distance, before, distance * sizeof *to)) {
+		repeat(to, distance, m);
+		return;
+	}
+	for (size_t done = 0, step = distance; done < m;) {
+		const size_t n = step < m - done ? step : m - done;
+		uint64_t *restrict out = to + done;
+		const uint64_t *restrict near = out - step, *restrict far = near - step;
+		for (size_t i = 0; i < n; i++)
+			out[i] = 2 * near[i] - far[i];
+		done += n;
+		while (step < FAR && 4 * step <= done + 2 * distance)
+			step *= 2;
+	}
+}
+
 static bool copy(struct memory_decoder *d, struct piece *z)
 {
 	uint64_t distance, m;
@@ -240,9 +274,8 @@ static bool copy(struct memory_decoder *d, struct piece *z)
 	if (!z->p || !distance || distance > MEMORY_COPY_DISTANCE_MAX || distance * 2 > z->at ||
 		m > z->nr - z->at || m < distance * 2 || z->nr_copies == COPIES_MAX)
 		return false;
-	uint64_t *to = z->word + z->at, *near = to - distance, *far = near - distance;
-	for (size_t i = 0; i < m; i++)
-		to[i] = 2 * near[i] - far[i];
+	uint64_t *to = z->word + z->at;
+	go_on(to, distance, m);
 	if (!learn(d, to + (m / distance - 2) * distance, to + m))
 		return false;
 	d->copy[z->nr_copies++] = (struct memory_copy){

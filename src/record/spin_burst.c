@@ -560,7 +560,10 @@ bool record_spin_glance(struct record_spin_stop *stop, uint64_t *ret_pc, uint64_
 
 static bool has_time(const struct record_spin_stop *stop, const struct record_spin_limits *limits)
 {
-	return !limits->stop_ns || now_ns() - stop->stopped_at_ns < limits->stop_ns;
+	if (!limits->stop_ns)
+		return true;
+	const uint64_t now = limits->clock_ns ? limits->clock_ns(limits->clock_ctx) : now_ns();
+	return now - stop->stopped_at_ns < limits->stop_ns;
 }
 
 static void run_steps(struct record_spin_stepper *s, struct record_spin_stop *stop,
@@ -568,8 +571,12 @@ static void run_steps(struct record_spin_stepper *s, struct record_spin_stop *st
 	struct record_spin_burst *ret)
 {
 	struct stores stores;
-	while (ret->steps < limits->steps && s->changes < CHANGES_MAX && has_time(stop, limits)) {
+	while (ret->steps < limits->steps && s->changes < CHANGES_MAX) {
 		const uint64_t pc = regs->rip;
+		if (!has_time(stop, limits)) {
+			ret->verdict = RECORD_SPIN_CUT;
+			break;
+		}
 		const struct record_spin_instruction *i = decode_at(s, stop->pid, pc);
 		if (!i || i->unfit)
 			break;

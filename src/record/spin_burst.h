@@ -34,10 +34,16 @@ enum record_spin_verdict {
 	RECORD_SPIN_WORKS,   /* nothing repeated itself within the burst */
 	RECORD_SPIN_COUNTS,  /* it polls and counts (spin/phase.h) */
 	RECORD_SPIN_SPINS, /* proved: registers and memory came back, `iterations` times in a row */
+	RECORD_SPIN_CUT,   /* let go before that was known: it had been held for long enough */
 	RECORD_SPIN_VERDICTS
 };
 
-enum { RECORD_SPIN_WORDS = 4, RECORD_SPIN_STEPS_DEFAULT = 400, RECORD_SPIN_ITERATIONS_DEFAULT = 2 };
+enum {
+	RECORD_SPIN_WORDS = 4,
+	RECORD_SPIN_STEPS_DEFAULT = 400,
+	RECORD_SPIN_ITERATIONS_DEFAULT = 2,
+	RECORD_SPIN_STOP_NS_DEFAULT = 50000000,
+};
 
 struct record_spin_word {
 	uint64_t address, value;
@@ -63,6 +69,8 @@ struct record_spin_limits {
 	uint32_t iterations; /* spinning ones, in a row, that are a proof */
 	uint64_t stop_ns; /* no step more once it was stopped for so long; 0: any time. Where others
 			     want the processor, a step may take a slice of theirs. */
+	uint64_t (*clock_ns)(void *ctx); /* NULL: CLOCK_MONOTONIC; for tests, with its time */
+	void *clock_ctx;
 };
 
 /* A thread that is stopped by us. */

@@ -267,8 +267,11 @@ void record_spin_look_for_livelock(struct record_spin_stepper *s, pid_t pid,
 		goto out;
 	size_t nr = record_spin_running_tasks(pid, task, &nr_all);
 	stop_all(pid, task, nr, &all, ret);
+	/* each waits for those before it */
+	struct record_spin_limits each = *limits;
+	each.stop_ns *= all.nr;
 	if (!ret->nr_other)
-		step_all(s, &all, limits, ret, ret_signature);
+		step_all(s, &all, &each, ret, ret_signature);
 	/* Nobody has begun to run meanwhile, and sleepers still sleep. */
 	if (!ret->nr_other)
 		look_at_sleepers(pid, &all, task, record_spin_list_tasks(pid, task), ret);

@@ -452,7 +452,8 @@ static void step(struct session *s, struct record_spin_stop *stop)
 	const struct record_spin_limits limits = {
 		.steps = RECORD_SPIN_STEPS_DEFAULT + STEPS_A_ROUND * s->o->iterations,
 		.iterations = s->o->iterations,
-		.stop_ns = STOP_NS};
+		.stop_ns = STOP_NS,
+	};
 	struct record_spin_yield *r = s->r;
 	struct record_spin_burst burst;
 	record_spin_step(s->stepper, stop, &limits, &burst);

@@ -5,6 +5,7 @@
 #include "deadlock/emulate.h"
 #include "deadlock/ghost.h"
 #include "deadlock/ghost_image.h"
+#include "deadlock/pin.h"
 #include "deadlock/snapshot.h"
 #include "deadlock/spin.h"
 
@@ -23,6 +24,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -180,6 +182,83 @@ static void test_code_is_as_in_the_process(void **state)
 	assert_true(deadlock_ghost_read(f.ghost, code, seen, sizeof seen));
 	assert_memory_equal(seen, (const void *)(uintptr_t)code, sizeof seen);
 	tear_down(&f);
+}
+
+/* A child whose pages of a mapped file are its own from 4096 on. Its pid; it ends with us. */
+static pid_t child_with_other_page(uint8_t *mapped)
+{
+	const pid_t parent = getpid(), pid = fork();
+	if (pid != 0)
+		return pid;
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 && getppid() == parent &&
+		mprotect(mapped + 4096, 4096, PROT_READ | PROT_WRITE) == 0) {
+		mapped[4096] = 77;
+		if (mprotect(mapped + 4096, 4096, PROT_READ) == 0)
+			(void)raise(SIGSTOP);
+	}
+	_exit(1);
+}
+
+/* From one process to another, a ghost keeps what both have of a file, and nothing that one of them
+ * changed; there and back. */
+static void test_another_process_with_the_same_files(void **state)
+{
+	struct fixture f;
+	uint8_t page[4096] = {0}, seen = 0;
+	char path[] = "/tmp/longpole-ghost-XXXXXX";
+	const char *why;
+	int status;
+	(void)state;
+	const int fd = mkstemp(path);
+	assert_true(fd >= 0);
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(write(fd, page, sizeof page), sizeof page);
+	uint8_t *mapped = mmap(NULL, 8192, PROT_READ, MAP_PRIVATE, fd, 0);
+	assert_ptr_not_equal(mapped, MAP_FAILED);
+	const pid_t pid = child_with_other_page(mapped);
+	assert_true(pid > 0);
+	assert_int_equal(waitpid(pid, &status, WUNTRACED), pid);
+	assert_true(WIFSTOPPED(status));
+	if (set_up(&f)) {
+		const uint64_t code = (uint64_t)(uintptr_t)&test_own_mappings,
+			       data = (uint64_t)(uintptr_t)mapped;
+		struct deadlock_process *child = deadlock_world_process(f.world, pid);
+		assert_non_null(child);
+		deadlock_process_regions(f.world, child);
+		for (int i = 0; i < 4; i++) {
+			const bool is_child = i & 1;
+			assert_true(
+				deadlock_ghost_begin(f.ghost, is_child ? child : f.process, &why));
+			assert_true(deadlock_ghost_read(f.ghost, code, &seen, 1));
+			assert_int_equal(deadlock_ghost_chunks(f.ghost), i == 0);
+			assert_true(deadlock_ghost_read(f.ghost, data + 4096, &seen, 1));
+			assert_int_equal(seen, is_child ? 77 : 0);
+		}
+		tear_down(&f);
+	}
+	(void)kill(pid, SIGKILL);
+	(void)waitpid(pid, &status, 0);
+	munmap(mapped, 8192);
+	(void)close(fd);
+	(void)unlink(path);
+}
+
+/* Who is to be on one processor leaves it to others that wait for one. */
+static void test_pin(void **state)
+{
+	struct deadlock_pin pin = {0};
+	cpu_set_t before, now;
+	(void)state;
+	assert_true(deadlock_pin_has_room("0.10 0.20 0.30 2/99 1234\n", 2));
+	assert_false(deadlock_pin_has_room("0.10 0.20 0.30 3/99 1234\n", 2));
+	assert_false(deadlock_pin_has_room("0.10", 2));
+	assert_int_equal(sched_getaffinity(0, sizeof before, &before), 0);
+	deadlock_pin_set(&pin);
+	assert_int_equal(sched_getaffinity(0, sizeof now, &now), 0);
+	assert_int_equal(CPU_COUNT(&now), pin.is_set ? 1 : CPU_COUNT(&before));
+	deadlock_pin_end(&pin);
+	assert_int_equal(sched_getaffinity(0, sizeof now, &now), 0);
+	assert_true(CPU_EQUAL(&now, &before));
 }
 
 static void test_own_mappings(void **state)
@@ -516,6 +595,8 @@ int main(void)
 		cmocka_unit_test(test_untouched_memory_stays_untouched),
 		cmocka_unit_test(test_own_mappings),
 		cmocka_unit_test(test_code_is_as_in_the_process),
+		cmocka_unit_test(test_another_process_with_the_same_files),
+		cmocka_unit_test(test_pin),
 		cmocka_unit_test(test_stops),
 		cmocka_unit_test(test_watch),
 		cmocka_unit_test(test_filter),

@@ -152,7 +152,9 @@ static size_t random_words(uint64_t *seed)
 		uint32_t index[5];
 		uint64_t base[5], stride = random_u64(seed) % 3 * 8;
 		bool noisy = random_u64(seed) % 3 == 0, follows = random_u64(seed) % 4 == 0;
-		times *= follows ? 8 : 1;
+		times *= follows                ? 8
+			 : random_u64(seed) % 6 ? 1
+						: 100; /* a thread that waits, say */
 		for (unsigned i = 0; i < length; i++) {
 			index[i] = 1 + (uint32_t)(random_u64(seed) % (BLOCKS - 1));
 			base[i] = random_u64(seed) >> (20 + random_u64(seed) % 30);

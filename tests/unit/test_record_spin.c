@@ -266,7 +266,8 @@ static uint64_t blocked_of(pid_t pid)
 static enum record_spin_verdict verdict_of(
 	void (*loop)(void), struct record_spin_burst *ret, bool *ret_alive, uint64_t *ret_mask)
 {
-	const struct record_spin_limits limits = {RECORD_SPIN_STEPS_DEFAULT, 2, 0};
+	const struct record_spin_limits limits = {
+		.steps = RECORD_SPIN_STEPS_DEFAULT, .iterations = 2};
 	struct record_spin_stepper *s = record_spin_stepper_new();
 	unsigned count[RECORD_SPIN_VERDICTS] = {0}, best = 0;
 	pid_t pid = child_of(loop);
@@ -317,6 +318,42 @@ static void live_bursts(void **state)
 	assert_true(alive);
 }
 
+/* A millisecond passes between any two looks at the clock. */
+static uint64_t slow_clock(void *ctx)
+{
+	struct timespec ts;
+	uint64_t *looks = ctx;
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec + ++*looks * 1000000u;
+}
+
+/* Whatever it does, a thread is not held for longer than it may be. */
+static void bursts_are_cut(void **state)
+{
+	(void)state;
+	uint64_t looks = 0;
+	const struct record_spin_limits limits = {.steps = RECORD_SPIN_STEPS_DEFAULT,
+		.iterations = 2,
+		.stop_ns = 10000000,
+		.clock_ns = slow_clock,
+		.clock_ctx = &looks};
+	struct record_spin_stepper *s = record_spin_stepper_new();
+	struct record_spin_burst b = {0};
+	pid_t pid = child_of(compute);
+	do /* it may be in the kernel */
+		record_spin_burst(s, pid, pid, &limits, &b);
+	while (b.verdict == RECORD_SPIN_KERNEL);
+	const bool refused = b.verdict == RECORD_SPIN_REFUSED;
+	assert_int_equal(b.verdict, refused ? RECORD_SPIN_REFUSED : RECORD_SPIN_CUT);
+	assert_true(b.steps < 10 && !b.nr_words);
+	assert_int_equal(waitpid(pid, NULL, WNOHANG), 0); /* and goes on */
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	record_spin_stepper_free(s);
+	if (refused)
+		skip();
+}
+
 /* There are no counters to be had everywhere: events of the kernel take their place. */
 static void two_events(void **state)
 {
@@ -350,6 +387,7 @@ int main(void)
 		cmocka_unit_test(tool_answer_damaged),
 		cmocka_unit_test(no_memory),
 		cmocka_unit_test(live_bursts),
+		cmocka_unit_test(bursts_are_cut),
 		cmocka_unit_test(two_events),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -220,18 +220,24 @@ static void lock_and_pipe(void)
 /* ---- locks on files, System V ------------------------------------------------------------------
  */
 
+/* Two files of no name any more when both have a lock. */
+static void name_files(char name[2][PATH_MAX])
+{
+	for (int i = 0; i < 2; i++) {
+		if ((size_t)snprintf(name[i], PATH_MAX, "%s/hang_%d_%d",
+			    getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp", (int)getpid(),
+			    i) >= PATH_MAX)
+			exit(9);
+		close(open(name[i], O_CREAT | O_RDWR, 0600));
+	}
+}
+
 static void file_locks(void)
 {
 	char name[2][PATH_MAX];
 	int fd[2];
 	struct table *t = new_table(2);
-	for (int i = 0; i < 2; i++) {
-		if ((size_t)snprintf(name[i], sizeof name[i], "%s/hang_%d_%d",
-			    getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp", (int)getpid(),
-			    i) >= sizeof name[i])
-			exit(9);
-		close(open(name[i], O_CREAT | O_RDWR, 0600));
-	}
+	name_files(name);
 	int child = fork_child() == 0;
 	for (int i = 0; i < 2; i++)
 		fd[i] = open(name[i], O_RDWR);
@@ -248,6 +254,74 @@ static void file_locks(void)
 		close(fd[child]); /* which gives its lock back, too */
 	else
 		flock(fd[child], LOCK_UN);
+}
+
+static void lock_open_file(int fd, short type)
+{
+	struct flock whole = {.l_type = type, .l_whence = SEEK_SET};
+	fcntl(fd, F_OFD_SETLKW, &whole);
+}
+
+static int closed_fd[2];
+
+/* The kernel does not say whose an open file's lock is, and of the parent's two threads this one
+ * gives it back, by closing: nothing else shows the circle. */
+static void *lock_then_close(void *unused)
+{
+	sem_t never;
+	sem_init(&never, 0, 0);
+	lock_open_file(closed_fd[1], F_WRLCK);
+	close(closed_fd[0]);
+	sem_wait(&never);
+	return unused;
+}
+
+static void lock_and_close(void)
+{
+	char name[2][PATH_MAX];
+	pthread_t t;
+	struct table *table = new_table(2);
+	name_files(name);
+	int child = fork_child() == 0;
+	for (int i = 0; i < 2; i++)
+		closed_fd[i] = open(name[child ^ i], O_RDWR);
+	lock_open_file(closed_fd[0], F_WRLCK);
+	pthread_barrier_wait(&table->together);
+	if (child) {
+		lock_open_file(closed_fd[1], F_WRLCK);
+		lock_open_file(closed_fd[0], F_UNLCK);
+		return;
+	}
+	unlink(name[0]);
+	unlink(name[1]);
+	if (pthread_create(&t, NULL, lock_then_close, NULL) != 0)
+		exit(1);
+	ready();
+	pthread_join(t, NULL);
+	pause();
+}
+
+/* As flock(1) in a shell: who took the lock is gone, who has the file open has it. */
+static void taken_by_others(void)
+{
+	char name[2][PATH_MAX];
+	int fd[2], status;
+	struct table *t = new_table(2);
+	name_files(name);
+	int child = fork_child() == 0;
+	for (int i = 0; i < 2; i++)
+		fd[i] = open(name[child ^ i], O_RDWR);
+	const pid_t taker = fork_child();
+	if (taker == 0)
+		_exit(flock(fd[0], LOCK_EX) != 0);
+	waitpid(taker, &status, 0);
+	pthread_barrier_wait(&t->together);
+	if (!child) {
+		unlink(name[0]);
+		unlink(name[1]);
+		ready();
+	}
+	flock(fd[1], LOCK_EX);
 }
 
 static void change(int id, int number, int by)
@@ -285,6 +359,8 @@ static const struct hang_case cases[] = {
 	{"both-read", both_read},
 	{"lock-and-pipe", lock_and_pipe},
 	{"file-locks", file_locks},
+	{"lock-and-close", lock_and_close},
+	{"taken-by-others", taken_by_others},
 	{"sysv-semaphores", sysv_semaphores},
 };
 
