@@ -162,11 +162,15 @@ static void *lu(void *arg)
 	return NULL;
 }
 
-static void prepare(void)
+static void prepare_matrix(void)
 {
-	unsigned seed = 1;
 	for (int i = 0; i < N * N; i++)
 		a[i / N][i % N] = i % 13, b[i / N][i % N] = i % 11;
+}
+
+static void prepare_pointers(void)
+{
+	unsigned seed = 1;
 	pool = calloc(NODES, sizeof *pool);
 	for (int i = 0; i < NODES; i++) {
 		struct node *n = &pool[i], **at = &pool;
@@ -177,6 +181,10 @@ static void prepare(void)
 		if (at)
 			*at = n;
 	}
+}
+
+static void prepare_locks(void)
+{
 	for (int i = 0; i < 64; i++)
 		pthread_mutex_init(&bucket[i].lock, NULL);
 }
@@ -197,15 +205,16 @@ int main(int argc, char **argv)
 	static const struct {
 		const char *name;
 		void *(*run)(void *);
-	} kernel[] = {{"matrix", matrix}, {"pointers", pointers}, {"locks", locks},
-		{"fft", transforms}, {"radix", radix}, {"lu", lu}};
+		void (*prepare)(void);
+	} kernel[] = {{"matrix", matrix, prepare_matrix}, {"pointers", pointers, prepare_pointers},
+		{"locks", locks, prepare_locks}, {"fft", transforms, NULL}, {"radix", radix, NULL},
+		{"lu", lu, NULL}};
 	for (size_t k = 0; k < sizeof kernel / sizeof *kernel; k++) {
 		struct timespec begin, end;
 		if (argc < 2 || strcmp(argv[1], kernel[k].name) != 0)
 			continue;
-		if (!strcmp(argv[1], "pointers") || !strcmp(argv[1], "locks") ||
-			!strcmp(argv[1], "matrix"))
-			prepare();
+		if (kernel[k].prepare)
+			kernel[k].prepare();
 		clock_gettime(CLOCK_MONOTONIC, &begin);
 		for (long i = 0; i < times; i++)
 			run_all(kernel[k].run);

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """noc_infer - packet dependencies inferred from traces: what bench/noc shows of seed 002 (Nitta and others 2011).
 
-rows(bench, longpole, scratch) adds the rows: each part of our method switched off alone; noise; speed. Graphs are those of noc_figures.py.
-Numbers of dependencies and errors do not depend on the machine, times do.
+rows(bench, longpole, scratch) adds the rows: each part of our method switched off alone; noise. Graphs are those of noc_figures.py.
+Nothing here depends on the machine.
 """
 import json
 import os
@@ -14,7 +14,6 @@ PATTERNS = ["rand", "nn", "tor", "trans", "inv", "hot", "ned", "ball", "central"
 PEER, PEER_VERSION = "PDG_GEN as in the text", "NOCS 2011"
 METHODS = {"literal": ("nodes", ["method=literal"]), "robust": ("adaptive", [])}
 SWITCHES = ["blocked=0", "adaptive=0", "grade=0", "reduce=0", "learn=0"]
-SPEED_REPEATS = 3
 
 
 def ask(longpole, *words):
@@ -89,26 +88,8 @@ def noise(bench, longpole, scratch, packets):
     bench.row("noise of 2 cycles: execution time error, worst", 100 * max(errors)[0], "%", 3, "max", why=max(errors)[1])
 
 
-def speed(bench, longpole, scratch, packets):
-    graph = Graph(longpole, scratch, "speed", "pattern=rand", "packets=%d" % packets)
-    traces = graph.sample("nodes", 4)
-    seconds = {}
-    for method in METHODS:
-        for threads in (1, os.cpu_count() or 1):
-            walls = [ask(longpole, "infer", *traces, "method=" + method, "threads=%d" % threads)["wall_ns"] / 1e9
-                     for _ in range(SPEED_REPEATS)]
-            seconds[(method, threads)] = min(walls)
-            bench.row("inference, %s, %d thread(s), m=4, 1 M packets" % (method, threads), min(walls) * 1e6 / packets, "s",
-                      2, "max", runs=SPEED_REPEATS, why="best; %d packets" % packets)
-        most = os.cpu_count() or 1
-        if most > 1:
-            bench.row("inference, %s, speed-up of %d threads" % (method, most), seconds[(method, 1)] / seconds[(method, most)], "x")
-    graph.drop()
-
-
 def rows(bench, longpole, scratch):
     quick = bench.args.quick
     packets = 20000 if quick else 200000
     parts(bench, longpole, scratch, packets)
     noise(bench, longpole, scratch, packets)
-    speed(bench, longpole, scratch, 100000 if quick else 1000000)

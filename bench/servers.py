@@ -213,6 +213,41 @@ server { listen 127.0.0.1:%d; root %s; } }
             os.kill(int(pid.read()), 3)
 
 
+class Apache(Nginx):
+    """Its event model: processes of threads, a listener that hands connections on by a queue, a mutex and a condition variable."""
+    needs = ("apache2", "ab")
+    package = "apache2"
+    port = 18381
+    modules = "/usr/lib/apache2/modules"
+
+    def prepare(self):
+        super().prepare()
+        with open(os.path.join(self.scratch, "apache.conf"), "w", encoding="ascii") as conf:
+            for module in ("mpm_event", "authz_core"):
+                conf.write("LoadModule %s_module %s/mod_%s.so\n" % (module, self.modules, module))
+            conf.write("""ServerName localhost
+Listen 127.0.0.1:%d
+PidFile %s/nginx.pid
+ErrorLog %s/error.log
+DocumentRoot %s/www
+StartServers 2
+ThreadsPerChild 32
+MaxRequestWorkers 64
+LogFormat "%%h %%t \\"%%r\\" %%>s %%b"
+TransferLog %s/access.log
+""" % (self.port, *[self.scratch] * 4))
+            if os.getuid() == 0:
+                conf.write("User www-data\nGroup www-data\n")
+        os.chmod(self.scratch, 0o755)
+
+    def command(self):
+        return ["apache2", "-D", "FOREGROUND", "-d", self.scratch, "-f", os.path.join(self.scratch, "apache.conf")]
+
+    def shutdown(self):
+        with open(os.path.join(self.scratch, "nginx.pid"), encoding="ascii") as pid:
+            os.kill(int(pid.read()), 15)
+
+
 def children_of(pid):
     found = []
     for task in os.listdir("/proc"):
@@ -245,4 +280,4 @@ def name_of(pid):
         return ""
 
 
-SERVERS = {"redis": Redis, "memcached": Memcached, "mariadb": MariaDB, "nginx": Nginx}
+SERVERS = {"redis": Redis, "memcached": Memcached, "mariadb": MariaDB, "nginx": Nginx, "apache2": Apache}

@@ -239,10 +239,13 @@ def prediction(app, longpole, trace):
 
 
 def waits_row(bench, app, system):
-    """Some kernels hide what one process does, and whom it wakes: what may be its doing is said, and is no wait that has a cause."""
-    bench.row("%s: waits with a waker or a named cause" % app.name, 100 * (1 - system["waits_unexplained"] / max(1, system["waits"])), "%",
-              GOAL_WAITS, "min", why="%d waits, %d unexplained, of these %d while a thread ran whose events the kernel does not show" % (
-                  system["waits"], system["waits_unexplained"], system["waits_not_shown"]))
+    """Some kernels show nothing of one process, and no interrupt while it runs: what may have happened meanwhile, no recorder can know. Such
+    waits are said, and left out."""
+    waits, unexplained, hidden = system["waits"], system["waits_unexplained"], system["waits_not_shown"]
+    bench.row("%s: waits with a waker or a named cause, where the kernel shows events" % app.name,
+              100 * (1 - (unexplained - hidden) / max(1, waits - hidden)), "%", GOAL_WAITS, "min",
+              why="%d waits, %d unexplained, of these %d while a thread ran whose events the kernel does not show: %.2f %% with them" % (
+                  waits, unexplained, hidden, 100 * (1 - unexplained / max(1, waits))))
 
 
 def rows_of(bench, app, longpole, scratch):

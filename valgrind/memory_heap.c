@@ -12,8 +12,10 @@
 #include "libvex_guest_offsets.h"
 #include "pub_tool_debuginfo.h"
 #include "pub_tool_libcbase.h"
+#include "pub_tool_machine.h"
 #include "pub_tool_mallocfree.h"
 #include "pub_tool_threadstate.h"
+#include "pub_tool_vki.h"
 
 enum size { /* which arguments say how much */
 	SIZE_NONE,
@@ -33,7 +35,10 @@ struct function {
 	Bool prefix;    /* of names */
 	Bool indirect;  /* the first argument says where the result goes */
 };
-enum { KEPT = 0xff };
+enum {
+	KEPT = 0xff,
+	MAP_DENYWRITE = 0x800, /* mmap(): what the dynamic linker says of files that it loads */
+};
 static const struct function table[] = {
 	{.name = "malloc", .size = SIZE_FIRST, .released = KEPT},
 	{.name = "calloc", .size = SIZE_FIRST_TIMES_SECOND, .released = KEPT},
@@ -92,6 +97,27 @@ static ULong size_of(UChar size, ULong first, ULong second, ULong third)
 	return n + 1;
 }
 
+static ULong guest_register(Int offset)
+{
+	ULong v = 0;
+	VG_(get_shadow_regs_area)
+	(VG_(get_running_tid)(), (UChar *)&v, 0, (PtrdiffT)offset, sizeof v);
+	return v;
+}
+
+/* The dynamic linker maps a file's segments, and zeroes behind them, where they belong: variables
+ * of that file, not allocated memory. */
+static Bool maps_image(const struct function *f, Addr site)
+{
+	if (f->how != MEMORY_ALLOCATION_MAPPING || f->released != KEPT)
+		return False;
+	const DebugInfo *di = VG_(find_DebugInfo)(VG_(current_DiEpoch)(), site);
+	const HChar *name = di ? VG_(DebugInfo_get_soname)(di) : NULL;
+	ULong flags = guest_register(OFFSET_amd64_RCX);
+	return name && !VG_(strncmp)(name, "ld-linux", 8) &&
+	       (flags & (VKI_MAP_FIXED | MAP_DENYWRITE)) != 0;
+}
+
 /* Called by translated code where such a function begins. */
 static void entered(
 	const struct function *f, Addr code, Addr sp, ULong first, ULong second, ULong third)
@@ -102,6 +128,8 @@ static void entered(
 	 * or an exception.) */
 	if (c->returns_at &&
 		(sp < c->returns_at || (sp == c->returns_at && site == c->site && code != c->code)))
+		return;
+	if (maps_image(f, site))
 		return;
 	*c = (struct call){.returns_at = sp,
 		.code = code,

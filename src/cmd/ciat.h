@@ -6,13 +6,21 @@
 #include "cmd/slack.h"
 #include "memory/ciat.h"
 
-enum ciat_kind { CIAT_VARIABLE, CIAT_HEAP, CIAT_MAPPING, CIAT_UNNAMED, CIAT_FUNCTION };
+enum ciat_kind {
+	CIAT_VARIABLE,
+	CIAT_HEAP,
+	CIAT_MAPPING,
+	CIAT_SECTION, /* of a file: variables that have no name */
+	CIAT_UNNAMED,
+	CIAT_FUNCTION
+};
 
 struct ciat_row { /* a data object, all that one call allocated, or a function */
 	char *name;
 	enum ciat_kind kind;
 	uint64_t accesses;
 	uint64_t loads, stores, raw;                      /* functions */
+	uint64_t code;                                    /* 0: not known */
 	uint64_t true_misses, false_misses, upgrades;     /* of its lines, from sites */
 	uint64_t lines_moved;                             /* lines with any of these */
 	uint64_t blocks, allocated_bytes, allocated_code; /* heap, mapping */
@@ -39,5 +47,11 @@ json_t *ciat_functions_json(const struct ciat_table *t);
  * False: it has no name. */
 bool ciat_site_object(struct base_str *out, struct cmd_slack_names *n,
 	const struct memory_ciat_result *r, const struct memory_ciat_site *site);
+
+/* The same of an address that is in no allocated block. */
+bool ciat_data_at(struct base_str *out, struct cmd_slack_names *n, uint64_t address);
+/* Code that has no address: "unknown instructions"; in streams of ours, what is not an instruction
+ * of the program. */
+const char *ciat_unseen_code(const struct cmd_slack_names *n);
 
 #endif

@@ -7,8 +7,9 @@
 #include <string.h>
 
 enum { ROWS_MAX = 1000 }; /* of JSON */
-#define UNKNOWN_CODE "unknown instructions"
-#define UNNAMED      "memory without a name (stacks, thread data, allocations that were not seen)"
+#define UNNAMED                                                                                    \
+	"memory without a name (stacks, thread data, what malloc keeps beside blocks, "            \
+	"allocations that were not seen)"
 
 /* ---- rows ----------------------------------------------------------------------------------- */
 
@@ -86,6 +87,15 @@ static struct ciat_row *heap_row(
 	return row;
 }
 
+static struct ciat_row *section_row(struct ciat_table *t, const char *path, const char *section)
+{
+	struct base_str name = {0};
+	cmd_slack_section_name(&name, path, section);
+	struct ciat_row *row = name.failed ? NULL : row_of(t, base_str_text(&name), CIAT_SECTION);
+	base_str_fini(&name);
+	return row;
+}
+
 /* The object that a place without a block belongs to. */
 static struct ciat_row *place_row(struct ciat_table *t, struct cmd_slack_names *n, uint64_t address)
 {
@@ -97,7 +107,23 @@ static struct ciat_row *place_row(struct ciat_table *t, struct cmd_slack_names *
 							       : row_of(t, UNNAMED, CIAT_UNNAMED);
 	if (cmd_slack_variable(n, address, &v) && v.offset <= address)
 		return row_of(t, v.name, CIAT_VARIABLE);
-	return row_of(t, UNNAMED, CIAT_UNNAMED);
+	const char *path;
+	return cmd_slack_section(n, address, &v, &path) && v.offset <= address
+		       ? section_row(t, path, v.name)
+		       : row_of(t, UNNAMED, CIAT_UNNAMED);
+}
+
+bool ciat_data_at(struct base_str *out, struct cmd_slack_names *n, uint64_t address)
+{
+	struct symbol_variable v;
+	const char *path;
+	if (cmd_slack_data_at(n, address, out))
+		return true;
+	if (!cmd_slack_section(n, address, &v, &path) || v.offset > address)
+		return false;
+	cmd_slack_section_name(out, path, v.name);
+	base_str_addf(out, "+0x%" PRIx64, address - v.offset);
+	return true;
 }
 
 static uint64_t place_of_site(const struct memory_ciat_result *r, const struct memory_ciat_site *e)
@@ -110,8 +136,7 @@ bool ciat_site_object(struct base_str *out, struct cmd_slack_names *n,
 	const struct memory_ciat_result *r, const struct memory_ciat_site *e)
 {
 	if (!e->heap)
-		return !n->source->ops->data_place &&
-		       cmd_slack_data_at(n, place_of_site(r, e), out);
+		return !n->source->ops->data_place && ciat_data_at(out, n, place_of_site(r, e));
 	name_heap(out, n, &r->heap[e->heap - 1]);
 	base_str_addf(out, ", byte %" PRIu64, e->heap_offset);
 	return true;
@@ -139,27 +164,50 @@ static bool add_sites(
 	return true;
 }
 
+struct object { /* a variable, or a piece of a section that has none */
+	uint64_t from, end;
+	const char *name, *path; /* path: of the section's file */
+};
+
+/* The one that `at` is in, or the next one. */
+static bool next_object(struct cmd_slack_names *n, uint64_t at, struct object *ret)
+{
+	struct symbol_variable v, s;
+	const char *path;
+	bool variable = cmd_slack_variable(n, at, &v);
+	bool section = cmd_slack_section(n, at, &s, &path);
+	if (variable && (v.offset <= at || !section || s.offset >= v.offset)) {
+		uint64_t bytes = v.size_bytes ? v.size_bytes : 1;
+		*ret = (struct object){v.offset, v.offset + bytes, v.name, NULL};
+	} else if (section) {
+		uint64_t end = s.offset + s.size_bytes;
+		*ret = (struct object){s.offset > at ? s.offset : at,
+			variable && v.offset < end ? v.offset : end, s.name, path};
+	}
+	return variable || section;
+}
+
 /* Variables that were touched; what is left has no name. */
 static bool add_variables(struct ciat_table *t, struct cmd_slack_names *n,
 	const struct memory_ciat *c, uint64_t *left)
 {
 	uint64_t at = 0;
 	while (n->source->ops->linked && (at = memory_ciat_touched(c, at)) != UINT64_MAX) {
-		struct symbol_variable v;
-		if (!cmd_slack_variable(n, at, &v))
+		struct object o;
+		if (!next_object(n, at, &o))
 			break;
-		if (v.offset > at) {
-			at = v.offset;
+		if (o.from > at) {
+			at = o.from;
 			continue;
 		}
-		uint64_t end = v.offset + (v.size_bytes ? v.size_bytes : 1);
-		uint64_t sum = memory_ciat_accesses(c, v.offset, end);
-		struct ciat_row *row = row_of(t, v.name, CIAT_VARIABLE);
+		uint64_t sum = memory_ciat_accesses(c, o.from, o.end);
+		struct ciat_row *row =
+			o.path ? section_row(t, o.path, o.name) : row_of(t, o.name, CIAT_VARIABLE);
 		if (!row)
 			return false;
 		row->accesses += sum;
 		*left -= sum < *left ? sum : *left;
-		at = end > at ? end : at + 1;
+		at = o.end > at ? o.end : at + 1;
 	}
 	return true;
 }
@@ -192,6 +240,12 @@ enum base_status ciat_objects(struct ciat_table *t, struct cmd_slack_names *n,
 	return ok ? BASE_OK : BASE_ERR_NOMEM;
 }
 
+const char *ciat_unseen_code(const struct cmd_slack_names *n)
+{
+	return n->source->ops->linked ? "(system calls, and library calls recorded as ranges)"
+				      : "unknown instructions";
+}
+
 /* ---- functions ------------------------------------------------------------------------------ */
 
 /* The row of the function that an instruction is in; NULL: no memory. */
@@ -202,8 +256,11 @@ static struct ciat_row *function_row(
 	if (code)
 		cmd_slack_name(n, CMD_SLACK_FUNCTION, code, name);
 	else
-		base_str_add(name, UNKNOWN_CODE);
-	return name->failed ? NULL : row_of(t, base_str_text(name), CIAT_FUNCTION);
+		base_str_add(name, ciat_unseen_code(n));
+	struct ciat_row *row = name->failed ? NULL : row_of(t, base_str_text(name), CIAT_FUNCTION);
+	if (row)
+		row->code |= code;
+	return row;
 }
 
 enum base_status ciat_functions(
@@ -265,7 +322,7 @@ void ciat_objects_text(struct base_str *out, const struct ciat_table *t, size_t 
 
 void ciat_functions_text(struct base_str *out, const struct ciat_table *t, size_t rows)
 {
-	if (!t->nr || (t->nr == 1 && !strcmp(t->row[0].name, UNKNOWN_CODE)))
+	if (!t->nr || (t->nr == 1 && !t->row[0].code))
 		return;
 	base_str_add(out,
 		"\n         loads       stores       RAW    false     true  upgrades  function\n");
@@ -296,7 +353,8 @@ static json_t *sharing_json(const struct ciat_row *o)
 
 json_t *ciat_objects_json(const struct ciat_table *t)
 {
-	static const char *const kind[] = {"variable", "heap", "mapping", "unnamed", "function"};
+	static const char *const kind[] = {
+		"variable", "heap", "mapping", "section", "unnamed", "function"};
 	json_t *list = json_array();
 	for (size_t i = 0; i < t->nr && i < ROWS_MAX; i++) {
 		const struct ciat_row *o = &t->row[i];

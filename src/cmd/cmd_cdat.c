@@ -251,6 +251,21 @@ static double percent(uint64_t n, uint64_t of)
 	return of ? 100 * (double)n / (double)of : 0;
 }
 
+/* "32.0 KiB", "32.0 KiB and 1.0 MiB": a processor's, level by level. */
+static void add_cache_sizes(struct base_str *out, const struct memory_cdat_config *k)
+{
+	const uint64_t level[] = {k->data_bytes, k->second_bytes, k->third_bytes};
+	for (size_t i = 0; i < BASE_COUNT(level); i++) {
+		bool last = i + 1 == BASE_COUNT(level) ||
+			    !(level[i + 1] | level[BASE_COUNT(level) - 1]);
+		if (!level[i])
+			continue;
+		if (i)
+			base_str_add(out, last ? " and " : ", ");
+		base_str_add_size(out, level[i]);
+	}
+}
+
 static void finding(struct base_str *out, const struct memory_cdat_config *k,
 	const struct memory_cdat_result *r)
 {
@@ -258,7 +273,8 @@ static void finding(struct base_str *out, const struct memory_cdat_config *k,
 	uint64_t all = f->hits + f->misses;
 	base_str_addf(out, "%.2f%% of ", percent(f->misses, all));
 	base_str_add_count(out, all);
-	base_str_addf(out, " data accesses miss the caches");
+	base_str_add(out, " data accesses miss the caches of ");
+	add_cache_sizes(out, k);
 	if (k->nodes > 1)
 		base_str_addf(out, ", and %.0f%% of the misses go to another node",
 			percent(f->remote, f->misses));
@@ -295,7 +311,8 @@ static void flow_rows(struct base_str *out, const struct memory_cdat_result *r)
 static void phase_rows(struct base_str *out, const struct memory_cdat_result *r)
 {
 	size_t shown = r->nr_phases < ROWS_SHOWN ? r->nr_phases : ROWS_SHOWN;
-	base_str_add(out, "\n  phase            clocks      requests  transactions  latency\n");
+	base_str_add(out, "\n  phase            clocks      requests  transactions  latency "
+			  "(transactions a request)\n");
 	for (size_t i = 0; i < shown; i++) {
 		const struct memory_cdat_phase *p = &r->phase[i];
 		uint64_t sum = 0;

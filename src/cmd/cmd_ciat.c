@@ -13,6 +13,7 @@
 enum {
 	LINES_SHOWN = 5,
 	SITES_SHOWN = 4,
+	OFFSETS_SHOWN = 4,
 	FUNCTIONS_SHOWN = 10,
 	OBJECTS_SHOWN = 10,
 	MATRIX_SHOWN = 16
@@ -123,11 +124,11 @@ static void add_place(struct base_str *out, struct cmd_slack_names *n, uint64_t 
 			base_str_addf(&text, " (%s:%u)", p.file, p.line);
 		report_clean_add(out, base_str_text(&text));
 	} else if (code && !at) {
-		base_str_add(out, "an unknown instruction");
+		base_str_add(out, ciat_unseen_code(n));
 	} else if (code && s->ops->linked) {
 		cmd_slack_name(n, CMD_SLACK_INSTRUCTION, at, &text);
 		report_clean_add(out, base_str_text(&text));
-	} else if (!code && cmd_slack_data_at(n, at, &text)) {
+	} else if (!code && ciat_data_at(&text, n, at)) {
 		report_clean_add(out, base_str_text(&text));
 	} else {
 		base_str_addf(
@@ -229,6 +230,20 @@ static void degree_rows(struct base_str *out, const struct memory_ciat_result *r
 				r->total.sharing[k], k, r->total.invalidation[k]);
 }
 
+/* Where in the line accesses began: "byte 8", "bytes 0, 16, 32, 48 and 2 more". */
+static void add_offsets(struct base_str *out, uint64_t offsets, uint32_t line_bytes)
+{
+	unsigned nr = (unsigned)__builtin_popcountll(offsets), shown = 0;
+	base_str_add(out, nr > 1 ? "      bytes" : "      byte");
+	if (!nr)
+		base_str_add(out, " 0");
+	for (; offsets && shown < OFFSETS_SHOWN; offsets &= offsets - 1)
+		base_str_addf(out, "%s %u", shown++ ? "," : "",
+			(unsigned)__builtin_ctzll(offsets) * line_bytes / 64);
+	if (nr > shown && shown)
+		base_str_addf(out, " and %u more", nr - shown);
+}
+
 static void line_rows(
 	struct base_str *out, const struct memory_ciat_result *r, struct cmd_slack_names *s)
 {
@@ -250,9 +265,8 @@ static void line_rows(
 			const struct memory_ciat_site *e = &r->site[k];
 			if (e->line != l->address)
 				continue;
-			unsigned first = e->offsets ? (unsigned)__builtin_ctzll(e->offsets) : 0;
 			struct base_str field = {0};
-			base_str_addf(out, "      byte %u", first * r->line_bytes / 64);
+			add_offsets(out, e->offsets, r->line_bytes);
 			if (ciat_site_object(&field, s, r, e)) {
 				base_str_add(out, " (");
 				report_clean_add(out, base_str_text(&field));
@@ -262,8 +276,8 @@ static void line_rows(
 			base_str_addf(out, " %s by thread %u%s, ", e->stores ? "stored" : "loaded",
 				e->thread, e->several ? " and others" : "");
 			add_place(out, s, e->code, true);
-			base_str_addf(out, ": %" PRIu64 " times\n",
-				e->true_misses + e->false_misses + e->upgrades);
+			uint64_t times = e->true_misses + e->false_misses + e->upgrades;
+			base_str_addf(out, ": %" PRIu64 " time%s\n", times, times == 1 ? "" : "s");
 			shown++;
 		}
 	}
@@ -387,7 +401,10 @@ static void caveats(
 	if (r->nr_threads > 1 && r->lines_known)
 		base_str_add(out, "Sharing is that of caches without end: lines come back only "
 				  "because others changed them.\n");
-	base_str_addf(out, "NEXT  longpole cdat --set=nodes=2 %s\n", s->name);
+	base_str_add(out, "NEXT  longpole cdat ");
+	if (r->nr_threads > 1) /* (threads fill a node before the next one) */
+		base_str_addf(out, "--set=nodes=2 --set=processors=%u ", (r->nr_threads + 1) / 2);
+	base_str_addf(out, "%s\n", s->name);
 }
 
 /* ---- running

@@ -225,7 +225,7 @@ static void memory_summary(struct cmd *c, const struct record_result *r)
 	}
 	base_str_addf(&s, "memory streams of level %u: ", r->memory_level);
 	base_str_add_count(&s, r->memory_threads);
-	base_str_add(&s, " threads, ");
+	base_str_add(&s, r->memory_threads == 1 ? " thread, " : " threads, ");
 	base_str_add_count(&s, r->memory_words);
 	base_str_add(&s, " words in ");
 	base_str_add_size(&s, r->memory_chunk_bytes);

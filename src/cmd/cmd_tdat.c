@@ -97,8 +97,22 @@ static int read_events(struct cmd *c, const char *path, struct memory_tdat *t)
 			    : cmd_fail(c, base_cause(&c->err, s, "while reading %s", path));
 }
 
+static void add_caution(struct base_str *out, const struct memory_tdat_result *r)
+{
+	if (r->bad_records)
+		base_str_addf(out,
+			"\nCaution: %" PRIu64 " lines were not records and were left out (first: "
+			"line %" PRIu64 ").\n",
+			r->bad_records, r->first_bad_record);
+}
+
 static void add_text(struct base_str *out, struct cmd *c, const struct memory_tdat_result *r)
 {
+	if (!r->nr_events) {
+		base_str_add(out, "There are no events: nothing is distributed over time.\n");
+		add_caution(out, r);
+		return;
+	}
 	base_str_add_count(out, r->nr_events);
 	base_str_addf(out,
 		" events, %.4g a clock on average, between %.4g and %.4g in bins of %" PRIu64
@@ -124,11 +138,7 @@ static void add_text(struct base_str *out, struct cmd *c, const struct memory_td
 			r->class[i].from, r->class[i].to, r->class[i].density,
 			r->class[i].distribution);
 	}
-	if (r->bad_records)
-		base_str_addf(out,
-			"\nCaution: %" PRIu64 " lines were not records and were left out (first: "
-			"line %" PRIu64 ").\n",
-			r->bad_records, r->first_bad_record);
+	add_caution(out, r);
 }
 
 static int write_files(struct cmd *c, const struct memory_tdat_result *r)

@@ -21,10 +21,17 @@ struct cmd_slack_file {
 	char *path;
 	struct symbol_file *symbols;
 };
+struct cmd_slack_image {  /* a file where it is mapped */
+	const char *path; /* the source's */
+	uint64_t bias;    /* mapped minus linked addresses */
+	struct symbol_file *symbols;
+};
 struct cmd_slack_names {
 	const struct memory_source *source;
 	struct cmd_slack_file *file;
 	size_t nr_files, files_capacity;
+	struct cmd_slack_image *image;
+	size_t nr_images, images_capacity, nr_modules; /* of the source, that are in image[] */
 };
 void cmd_slack_names_fini(struct cmd_slack_names *n);
 
@@ -35,6 +42,11 @@ void cmd_slack_name(
 	struct cmd_slack_names *n, enum cmd_slack_by by, uint64_t address, struct base_str *out);
 /* The data object at an address, "object+0x8"; false: it has no name. */
 bool cmd_slack_data_at(struct cmd_slack_names *n, uint64_t address, struct base_str *out);
+/* The same for sections, "prog .bss"; the name without its file's is borrowed likewise. */
+bool cmd_slack_section(struct cmd_slack_names *n, uint64_t address, struct symbol_variable *ret,
+	const char **ret_path);
+/* Adds "prog .bss". */
+void cmd_slack_section_name(struct base_str *out, const char *path, const char *section);
 /* "heap block from make() prog.c:31", by the call that allocated it. */
 void cmd_slack_heap(struct cmd_slack_names *n, uint64_t site, struct base_str *out);
 /* The first variable that ends behind `address`, of any module: it covers it, or is the next one.

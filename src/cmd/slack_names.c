@@ -24,6 +24,32 @@ static struct symbol_file *symbols_of(struct cmd_slack_names *n, const char *pat
 	return n->file[n->nr_files++].symbols;
 }
 
+/* Where a module of the stream is; a recorder may tell of the same one in many parts. False: no
+ * memory. */
+static bool add_image(struct cmd_slack_names *n, const char *path, uint64_t bias)
+{
+	for (size_t i = 0; i < n->nr_images; i++)
+		if (n->image[i].bias == bias && !strcmp(n->image[i].path, path))
+			return true;
+	if (base_grow(&n->image, &n->images_capacity, n->nr_images + 1, sizeof *n->image) !=
+		BASE_OK)
+		return false;
+	n->image[n->nr_images++] = (struct cmd_slack_image){
+		.path = path, .bias = bias, .symbols = symbols_of(n, path)};
+	return true;
+}
+
+/* The images of all modules that are known by now. */
+static size_t images(struct cmd_slack_names *n)
+{
+	struct memory_linked at;
+	while (n->source->ops->linked &&
+		n->source->ops->linked(n->source, 0, false, n->nr_modules, &at) &&
+		add_image(n, at.path, -at.address))
+		n->nr_modules++;
+	return n->nr_images;
+}
+
 void cmd_slack_names_fini(struct cmd_slack_names *n)
 {
 	for (size_t i = 0; i < n->nr_files; i++) {
@@ -31,6 +57,7 @@ void cmd_slack_names_fini(struct cmd_slack_names *n)
 		symbol_close(n->file[i].symbols);
 	}
 	base_free(n->file);
+	base_free(n->image);
 	*n = (struct cmd_slack_names){0};
 }
 
@@ -55,6 +82,13 @@ static bool name_code(
 		add_file_line(out, &s);
 		return true;
 	}
+	if (by == CMD_SLACK_INSTRUCTION && !s.exact) { /* "pigz+0x4a20": another such number */
+		const char *plus = strrchr(s.function, '+');
+		base_str_add_bytes(
+			out, s.function, plus ? (size_t)(plus - s.function) : strlen(s.function));
+		base_str_addf(out, "+0x%" PRIx64, at.address);
+		return true;
+	}
 	base_str_add(out, s.function);
 	if (by != CMD_SLACK_INSTRUCTION)
 		return true;
@@ -68,12 +102,9 @@ static bool name_code(
 
 bool cmd_slack_data_at(struct cmd_slack_names *n, uint64_t address, struct base_str *out)
 {
-	struct memory_linked at;
-	for (size_t i = 0;
-		n->source->ops->linked && n->source->ops->linked(n->source, address, false, i, &at);
-		i++) {
-		struct symbol_file *symbols = symbols_of(n, at.path);
-		if (symbols && symbol_data(symbols, at.address, out))
+	for (size_t i = 0, nr = images(n); i < nr; i++) {
+		const struct cmd_slack_image *image = &n->image[i];
+		if (image->symbols && symbol_data(image->symbols, address - image->bias, out))
 			return true;
 	}
 	return false;
@@ -107,23 +138,45 @@ void cmd_slack_name(
 		base_str_addf(out, "0x%" PRIx64, data ? address & ~UINT64_C(4095) : address);
 }
 
-bool cmd_slack_variable(struct cmd_slack_names *n, uint64_t address, struct symbol_variable *ret)
+typedef bool find_first(struct symbol_file *, uint64_t, struct symbol_variable *);
+
+/* Of what find() has in any image the first that ends behind `address`, as mapped; its image. */
+static const struct cmd_slack_image *first_behind(
+	struct cmd_slack_names *n, uint64_t address, find_first *find, struct symbol_variable *ret)
 {
-	struct memory_linked at;
-	bool found = false;
-	for (size_t i = 0;
-		n->source->ops->linked && n->source->ops->linked(n->source, address, false, i, &at);
-		i++) {
-		struct symbol_file *symbols = symbols_of(n, at.path);
+	const struct cmd_slack_image *found = NULL;
+	for (size_t i = 0, nr = images(n); i < nr; i++) {
+		const struct cmd_slack_image *image = &n->image[i];
 		struct symbol_variable v;
-		if (!symbols || !symbol_variable(symbols, at.address, &v))
+		uint64_t offset = address > image->bias ? address - image->bias : 0;
+		if (!image->symbols || !find(image->symbols, offset, &v))
 			continue;
-		v.offset += address - at.address;
-		if (!found || v.offset < ret->offset)
-			*ret = v;
-		found = true;
+		v.offset += image->bias;
+		if (found && v.offset >= ret->offset)
+			continue;
+		*ret = v;
+		found = image;
 	}
 	return found;
+}
+
+bool cmd_slack_variable(struct cmd_slack_names *n, uint64_t address, struct symbol_variable *ret)
+{
+	return first_behind(n, address, symbol_variable, ret) != NULL;
+}
+
+bool cmd_slack_section(struct cmd_slack_names *n, uint64_t address, struct symbol_variable *ret,
+	const char **ret_path)
+{
+	const struct cmd_slack_image *image = first_behind(n, address, symbol_section, ret);
+	*ret_path = image ? image->path : "";
+	return image != NULL;
+}
+
+void cmd_slack_section_name(struct base_str *out, const char *path, const char *section)
+{
+	const char *slash = strrchr(path, '/');
+	base_str_addf(out, "%s %s", slash ? slash + 1 : path, section);
 }
 
 bool cmd_slack_place(void *names, uint64_t address, bool code, struct memory_place *ret)
@@ -159,9 +212,15 @@ void cmd_slack_heap(struct cmd_slack_names *n, uint64_t site, struct base_str *o
 		base_str_add(out, "code that was not seen");
 		return;
 	}
-	cmd_slack_name(n, CMD_SLACK_FUNCTION, site, out);
-	base_str_add(out, " ");
-	cmd_slack_name(n, CMD_SLACK_LINE, site, out);
+	struct base_str function = {0}, line = {0};
+	cmd_slack_name(n, CMD_SLACK_FUNCTION, site, &function);
+	cmd_slack_name(n, CMD_SLACK_LINE, site, &line);
+	if (strcmp(base_str_text(&function), base_str_text(&line)) != 0)
+		base_str_addf(out, "%s %s", base_str_text(&function), base_str_text(&line));
+	else /* without lines; a function may have several such calls */
+		cmd_slack_name(n, CMD_SLACK_INSTRUCTION, site, out);
+	base_str_fini(&function);
+	base_str_fini(&line);
 }
 
 static int by_critical(const void *x, const void *y)

@@ -67,15 +67,11 @@ static uint32_t lanes_with_path(const struct graph *g, const double *length)
 	return lanes;
 }
 
-static enum base_status mark_tip(
-	struct graph *g, uint32_t id, const double *length, struct base_err *err)
+static enum base_status mark_lanes(
+	struct graph *g, uint32_t id, uint32_t lanes, struct base_err *err)
 {
-	enum base_status s = BASE_OK;
-	uint32_t lanes;
+	enum base_status s;
 
-	if (id == NONE)
-		return BASE_OK;
-	lanes = lanes_with_path(g, length);
 	g->mark[id].live |= lanes;
 	g->mark[id].ends |= lanes;
 	if (g->mark[id].new_id)
@@ -86,6 +82,12 @@ static enum base_status mark_tip(
 	g->tip[g->nr_tips++] = id;
 	g->mark[id].new_id = (uint32_t)g->nr_tips;
 	return BASE_OK;
+}
+
+static enum base_status mark_tip(
+	struct graph *g, uint32_t id, const double *length, struct base_err *err)
+{
+	return id == NONE ? BASE_OK : mark_lanes(g, id, lanes_with_path(g, length), err);
 }
 
 static enum base_status mark_ring(struct graph *g, const struct ring *r, struct base_err *err)
@@ -113,6 +115,8 @@ static enum base_status mark_tips(struct graph *g, bool only_ends, struct base_e
 			g, g->window.anchor[i].node, g->window.anchor_length + i * g->stride, err);
 	if (only_ends)
 		return s;
+	for (size_t i = 0; i < g->window.nr_births && !s; i++)
+		s = mark_lanes(g, g->window.birth[i], 1, err); /* of lane 0, as parts are */
 	for (size_t i = 0; i < g->nr_actors && !s; i++)
 		s = mark_tip(g, g->actor[i].tip, actor_length(g, &g->actor[i]), err);
 	for (size_t i = 0; i < g->nr_queues && !s; i++) {
@@ -574,6 +578,8 @@ static void renumber_ends(struct graph *g)
 
 static void renumber_tips(struct graph *g)
 {
+	for (size_t i = 0; i < g->window.nr_births; i++)
+		g->window.birth[i] = new_id(g, g->window.birth[i]);
 	for (size_t i = 0; i < g->nr_actors; i++)
 		g->actor[i].tip = new_id(g, g->actor[i].tip);
 	for (size_t i = 0; i < g->nr_queues; i++) {

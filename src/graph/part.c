@@ -255,38 +255,72 @@ static size_t merge_same(struct graph_path_state *list, size_t nr)
 	return to;
 }
 
-enum base_status graph_part_path(const struct graph_part *p, uint32_t anchor,
+/* Its share of a run, of which `ours` is after the time asked for. */
+static struct graph_path_state clipped(const struct part_sum *sum, double ours)
+{
+	double path_ns = (double)sum->path_ns * ours;
+
+	return (struct graph_path_state){
+		.actor = sum->actor,
+		.state = sum->state,
+		.path_ns = path_ns,
+		.unexplained_ns = (double)sum->unexplained_ns * ours,
+		.latency_ns = (double)sum->latency_ns * ours,
+		.visits = ours < 1 ? (uint64_t)((double)sum->visits * ours) : sum->visits,
+		.observed_ns = path_ns,
+	};
+}
+
+static double run_length_ns(const struct graph_part *p, uint32_t fold)
+{
+	double length_ns = 0;
+
+	for (uint32_t i = 0; i < p->fold[fold].nr_sums; i++)
+		length_ns += (double)p->sum[p->fold[fold].first_sum + i].path_ns;
+	return length_ns;
+}
+
+/* A path is as long as the time that it takes (conservation), so its last `left_ns` nanoseconds
+ * are what comes after a time. */
+static enum base_status collect_runs(const struct graph_part *p, uint32_t fold, double left_ns,
+	struct graph_path_state **list, size_t *nr)
+{
+	enum base_status s = BASE_OK;
+	size_t capacity = 0;
+
+	for (uint32_t f = fold; f != NONE && left_ns > 0 && !s; f = p->fold[f].parent) {
+		double run_ns = run_length_ns(p, f), ours = run_ns > left_ns ? left_ns / run_ns : 1;
+
+		s = base_grow(list, &capacity, *nr + p->fold[f].nr_sums, sizeof **list);
+		for (uint32_t i = 0; i < p->fold[f].nr_sums && !s; i++)
+			(*list)[(*nr)++] = clipped(&p->sum[p->fold[f].first_sum + i], ours);
+		left_ns -= run_ns;
+	}
+	return s;
+}
+
+enum base_status graph_part_path(const struct graph_part *p, uint32_t anchor, uint64_t since_ns,
 	struct graph_path_state **ret, size_t *ret_nr, double *ret_length_ns, struct base_err *err)
 {
 	BASE_ASSERT(anchor < p->nr_anchors && p->anchor[anchor].fold != NONE);
 
+	const struct part_anchor *to = &p->anchor[anchor];
+	double length_ns = to->length_ns;
+	double left_ns = to->time_ns > since_ns ? (double)(to->time_ns - since_ns) : 0;
 	struct graph_path_state *list = NULL;
-	size_t nr = 0, capacity = 0;
+	size_t nr = 0;
 
+	if (left_ns < length_ns)
+		length_ns = left_ns;
 	*ret = NULL;
 	*ret_nr = 0;
-	*ret_length_ns = p->anchor[anchor].length_ns;
-	for (uint32_t f = p->anchor[anchor].fold; f != NONE; f = p->fold[f].parent) {
-		enum base_status s =
-			base_grow(&list, &capacity, nr + p->fold[f].nr_sums, sizeof *list);
+	*ret_length_ns = length_ns;
+	enum base_status s = collect_runs(
+		p, to->fold, length_ns < to->length_ns ? length_ns : INFINITY, &list, &nr);
 
-		if (s) {
-			base_free(list);
-			return base_fail(err, s, "no memory for a window's path");
-		}
-		for (uint32_t i = 0; i < p->fold[f].nr_sums; i++) {
-			const struct part_sum *sum = &p->sum[p->fold[f].first_sum + i];
-
-			list[nr++] = (struct graph_path_state){
-				.actor = sum->actor,
-				.state = sum->state,
-				.path_ns = (double)sum->path_ns,
-				.unexplained_ns = (double)sum->unexplained_ns,
-				.latency_ns = (double)sum->latency_ns,
-				.visits = sum->visits,
-				.observed_ns = (double)sum->path_ns,
-			};
-		}
+	if (s) {
+		base_free(list);
+		return base_fail(err, s, "no memory for a window's path");
 	}
 	if (nr) {
 		qsort(list, nr, sizeof *list, path_by_ids);

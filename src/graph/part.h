@@ -31,6 +31,9 @@ struct graph_part;
 enum base_status graph_turn(struct graph *g, uint64_t time_ns, bool start_all,
 	struct graph_part **ret, struct base_err *err) BASE_MUST_CHECK;
 struct graph_part *graph_part_free(struct graph_part *p);
+/* The actor came to be with its last verb: of paths through it parts will tell exactly what comes
+ * after (graph_part_path). Costs a node until the window ends. */
+enum base_status graph_birth(struct graph *g, uint32_t actor, struct base_err *err) BASE_MUST_CHECK;
 
 uint64_t graph_part_from_ns(const struct graph_part *p); /* 0: the run's beginning */
 uint64_t graph_part_to_ns(const struct graph_part *p);
@@ -46,8 +49,13 @@ uint32_t graph_part_last(const struct graph_part *p, uint32_t actor, uint64_t *r
  * began in this part. */
 uint32_t graph_part_before(const struct graph_part *p, uint32_t anchor);
 
-/* The path to an anchor: its (actor, state) sums, longest first (ties by ids); base_free() them. */
-enum base_status graph_part_path(const struct graph_part *p, uint32_t anchor,
+/*
+ * The path to an anchor, what of it is after since_ns (0: all): its (actor, state) sums, longest
+ * first (ties by ids); base_free() them. Exact where the path goes through a birth at that time
+ * (graph_birth); else the run of the path in which since_ns lies (between two births, or places
+ * where paths part) is taken to be the same mixture throughout. The length is always exact.
+ */
+enum base_status graph_part_path(const struct graph_part *p, uint32_t anchor, uint64_t since_ns,
 	struct graph_path_state **ret, size_t *ret_nr, double *ret_length_ns,
 	struct base_err *err) BASE_MUST_CHECK;
 /* Everything in the window, on a path or not; by ids. */

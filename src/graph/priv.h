@@ -256,6 +256,8 @@ struct window {
 	struct graph_queue_stats *stats; /* [queue] */
 	size_t nr_stats, stats_capacity;
 	size_t nr_before; /* graph_turn(): anchors of the last one */
+	uint32_t *birth;  /* graph_birth(): nodes at which a run of a path ends */
+	size_t nr_births, birth_capacity;
 };
 
 struct graph {

@@ -74,7 +74,8 @@ static enum base_status sink_queue(
 	if (s)
 		return r->failed = s;
 	q = &r->queue[r->nr_queues++];
-	*q = (struct replay_log_queue){.o = *o};
+	*q = (struct replay_log_queue){.o = *o, .number = r->nr_numbered};
+	r->nr_numbered += o->processor;
 	if (o->initial && o->initial != GRAPH_UNLIMITED) {
 		q->units = (int64_t)o->initial;
 		q->max_units = o->initial;
@@ -150,6 +151,8 @@ struct graph_replay *graph_replay_free(struct graph_replay *r)
 	base_free(r->queue);
 	base_free(r->executes);
 	base_free(r->latency);
+	base_free(r->trend);
+	base_map_fini(&r->trends);
 	base_free(r->busy_ns);
 	base_free(r);
 	return NULL;

@@ -1,11 +1,38 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * replay_cpu.c - simulated processors: first come, first served, with a time slice. The kernel's
- * own choice is not known; what matters is how many can run at once and that nobody starves.
+ * replay_cpu.c - simulated processors: first come, first served, with a time slice.
+ *
+ * What was learned of a recording of threads makes them a kernel's: who is woken comes to the
+ * processor that it had last, or to an idle one; when there is none it waits for its own, or takes
+ * it from whoever runs there, as often as it did in the run. Who waits for a processor and ran a
+ * moment ago is not moved to another, even when that one is idle.
  */
 #include "graph/replay_sim.h"
 
-enum { SLICE_NS = 3000000 };
+#include <math.h>
+
+enum {
+	SLICE_NS = 3000000,
+	WARM_NS = 500000,        /* Linux: sysctl_sched_migration_cost */
+	HALF_LIFE_NS = 32000000, /* Linux: LOAD_AVG_PERIOD */
+	SEEN = 5,                /* fewer switches of one actor say nothing */
+};
+
+/* ---- load: the share of time just gone in which something executed (Linux: PELT) ------------- */
+
+static double load_now(const struct sim *s, const struct sim_load *l)
+{
+	double stays = exp2(-(double)(s->now - l->since_ns) / HALF_LIFE_NS);
+
+	return l->share * stays + (l->executes ? 1 - stays : 0);
+}
+
+static void set_load(const struct sim *s, struct sim_load *l, bool executes)
+{
+	l->share = load_now(s, l);
+	l->since_ns = s->now;
+	l->executes = executes;
+}
 
 static uint32_t queue_of(const struct sim *s, uint32_t processor)
 {
@@ -43,19 +70,73 @@ static void take_processor(struct sim *s, uint32_t actor, uint32_t processor)
 {
 	struct sim_actor *a = &s->actor[actor];
 
-	a->processor = processor;
+	a->processor = a->home = processor;
+	if (s->r->learned) {
+		set_load(s, &s->load[processor], true);
+		set_load(s, &a->load, true);
+	}
 	a->slice_end_ns = s->now + SLICE_NS;
 	s->user[processor] = actor;
 }
 
-/* The first in the run queue has it now. */
-static void dispatch(struct sim *s, uint32_t processor)
+/* ---- run queues ----------------------------------------------------------------------------- */
+
+static struct sim_list *run_queue(const struct sim *s, uint32_t processor)
 {
-	uint32_t actor = s->run[s->run_head];
+	return &s->run[s->r->learned ? processor : 0];
+}
+
+static void append(struct sim *s, struct sim_list *l, uint32_t actor)
+{
+	*(l->tail == REPLAY_NONE ? &l->head : &s->actor[l->tail].run_next) = actor;
+	l->tail = actor;
+	s->actor[actor].run_next = REPLAY_NONE;
+}
+
+static void prepend(struct sim *s, struct sim_list *l, uint32_t actor)
+{
+	s->actor[actor].run_next = l->head;
+	l->head = actor;
+	if (l->tail == REPLAY_NONE)
+		l->tail = actor;
+}
+
+static uint32_t take_first(struct sim *s, struct sim_list *l)
+{
+	uint32_t actor = l->head;
+
+	l->head = s->actor[actor].run_next;
+	if (l->head == REPLAY_NONE)
+		l->tail = REPLAY_NONE;
+	return actor;
+}
+
+/* The first that waits elsewhere and has not run lately; REPLAY_NONE. */
+static uint32_t take_cold(struct sim *s)
+{
+	for (uint32_t p = 0; s->r->learned && p < s->nr_processors; p++) {
+		struct sim_list *l = &s->run[p];
+		uint32_t before = REPLAY_NONE, i = l->head;
+
+		for (; i != REPLAY_NONE && s->now < s->actor[i].ran_ns + WARM_NS;
+			before = i, i = s->actor[i].run_next)
+			;
+		if (i == REPLAY_NONE)
+			continue;
+		*(before == REPLAY_NONE ? &l->head : &s->actor[before].run_next) =
+			s->actor[i].run_next;
+		if (l->tail == i)
+			l->tail = before;
+		return i;
+	}
+	return REPLAY_NONE;
+}
+
+/* It has waited for a processor, and has it now. */
+static void dispatch(struct sim *s, uint32_t processor, uint32_t actor)
+{
 	struct sim_actor *a = &s->actor[actor];
 
-	s->run_head = s->run_head + 1 == s->r->nr_actors ? 0 : s->run_head + 1;
-	s->nr_run--;
 	s->res->nr_processor_waits++;
 	s->res->processor_wait_ns += s->now - a->since_ns;
 	take_processor(s, actor, processor);
@@ -72,25 +153,106 @@ static void dispatch(struct sim *s, uint32_t processor)
 static void queue_up(struct sim *s, uint32_t actor, enum sim_phase phase)
 {
 	struct sim_actor *a = &s->actor[actor];
-	size_t at = s->run_head + s->nr_run++;
 
-	s->run[at < s->r->nr_actors ? at : at - s->r->nr_actors] = actor;
+	if (a->home == REPLAY_NONE)
+		a->home = 0;
+	append(s, run_queue(s, a->home), actor);
 	a->phase = (uint8_t)phase;
 	a->since_ns = s->now;
 	if (phase == SIM_QUEUES)
 		emit(s, actor, GRAPH_VERB_wait_empty, 0, 1, s->runnable_state, 0);
 }
 
-bool graph_sim_get_processor(struct sim *s, uint32_t actor, enum sim_phase queued)
+/* ---- to a processor -------------------------------------------------------------------------- */
+
+/* Does Linux look for an idle processor that the woken thread did not have before? Not where most
+ * of them are busy (SIS_UTIL, since 6.0: update_idle_cpu_scan()). */
+static bool looks_for_idle(const struct sim *s)
 {
+	double busy = 0;
+
+	for (uint32_t p = 0; p < s->nr_processors; p++)
+		busy += load_now(s, &s->load[p]);
+	busy /= s->nr_processors;
+	return (1 - 1.3689 * busy * busy) * s->nr_processors >= 1;
+}
+
+/* Its own or another, idle and nobody's who comes; REPLAY_NONE: there is none. */
+uint32_t graph_sim_idle_for(const struct sim *s, uint32_t actor)
+{
+	const struct sim_actor *a = &s->actor[actor];
+
+	if (!s->r->learned)
+		return s->nr_idle ? s->idle[s->nr_idle - 1] : REPLAY_NONE;
+	if (a->home != REPLAY_NONE && s->user[a->home] == REPLAY_NONE && !s->coming[a->home])
+		return a->home;
+	for (uint32_t i = looks_for_idle(s) ? s->nr_idle : 0; i-- > 0;) {
+		if (!s->coming[s->idle[i]])
+			return s->idle[i];
+	}
+	return REPLAY_NONE;
+}
+
+static void take_idle(struct sim *s, uint32_t actor, uint32_t processor)
+{
+	uint32_t i = s->nr_idle - 1;
+
+	while (s->idle[i] != processor)
+		i--;
+	for (s->nr_idle--; i < s->nr_idle; i++)
+		s->idle[i] = s->idle[i + 1];
+	take_processor(s, actor, processor);
+}
+
+/* None is idle: to its waker's, when less has executed there (Linux: wake_affine_weight()). */
+void graph_sim_follow(struct sim *s, uint32_t actor)
+{
+	uint32_t to = s->current != REPLAY_NONE ? s->actor[s->current].processor : REPLAY_NONE;
+	struct sim_actor *a = &s->actor[actor];
+
+	if (!s->r->learned || to == REPLAY_NONE || a->home == REPLAY_NONE)
+		return;
+	if (load_now(s, &s->load[to]) + load_now(s, &a->load) <
+		load_now(s, &s->load[a->home]) * 1.085)
+		a->home = to;
+}
+
+uint32_t graph_sim_come(struct sim *s, uint32_t actor)
+{
+	uint32_t processor = s->r->learned ? graph_sim_idle_for(s, actor) : REPLAY_NONE;
+
+	if (processor != REPLAY_NONE)
+		s->coming[processor]++;
+	return processor;
+}
+
+/* Where it was to come to, if that is idle still. */
+static void arrive(struct sim *s, uint32_t actor)
+{
+	struct sim_actor *a = &s->actor[actor];
+	uint32_t processor = a->coming_to;
+
+	if (processor == REPLAY_NONE)
+		return;
+	s->coming[processor]--;
+	a->coming_to = REPLAY_NONE;
+	if (s->user[processor] == REPLAY_NONE)
+		take_idle(s, actor, processor);
+}
+
+static bool get_processor(struct sim *s, uint32_t actor, enum sim_phase queued)
+{
+	uint32_t processor;
+
 	if (s->actor[actor].processor != REPLAY_NONE)
 		return true;
-	if (s->nr_idle) {
-		take_processor(s, actor, s->idle[--s->nr_idle]);
-		return true;
+	processor = graph_sim_idle_for(s, actor);
+	if (processor == REPLAY_NONE) {
+		queue_up(s, actor, queued);
+		return false;
 	}
-	queue_up(s, actor, queued);
-	return false;
+	take_idle(s, actor, processor);
+	return true;
 }
 
 static void leave(struct sim *s, uint32_t actor)
@@ -103,18 +265,27 @@ static void leave(struct sim *s, uint32_t actor)
 	emit(s, actor, GRAPH_VERB_dequeue, a->processor, GRAPH_ALL, state,
 		GRAPH_BACK | GRAPH_ASIDE);
 	emit(s, actor, GRAPH_VERB_enqueue, a->processor, 1, state, GRAPH_ASIDE);
+	if (s->r->learned) {
+		set_load(s, &s->load[a->processor], false);
+		set_load(s, &a->load, false);
+	}
 	a->processor = REPLAY_NONE;
+	a->ran_ns = s->now;
 }
 
 void graph_sim_release_processor(struct sim *s, uint32_t actor)
 {
-	uint32_t processor = s->actor[actor].processor;
+	uint32_t processor = s->actor[actor].processor, next;
 
 	if (processor == REPLAY_NONE)
 		return;
 	leave(s, actor);
-	if (s->nr_run)
-		dispatch(s, processor);
+	if (run_queue(s, processor)->head != REPLAY_NONE)
+		next = take_first(s, run_queue(s, processor));
+	else
+		next = take_cold(s);
+	if (next != REPLAY_NONE)
+		dispatch(s, processor, next);
 	else
 		s->idle[s->nr_idle++] = processor;
 }
@@ -125,49 +296,90 @@ bool graph_sim_slice_ended(struct sim *s, uint32_t actor)
 	struct sim_actor *a = &s->actor[actor];
 	uint64_t did = s->now - a->since_ns;
 	uint32_t processor = a->processor;
+	struct sim_list *l = run_queue(s, processor);
 
 	a->left_ns = a->left_ns > did ? a->left_ns - did : 0;
 	if (!a->left_ns)
 		return false;
-	if (s->nr_run) {
+	if (l->head != REPLAY_NONE) {
 		leave(s, actor);
 		queue_up(s, actor, SIM_QUEUES);
-		dispatch(s, processor);
+		dispatch(s, processor, take_first(s, l));
 	} else {
 		graph_sim_run_on(s, actor);
 	}
 	return true;
 }
 
-/* Who has run longest at a stretch has to go, and is the next to have a processor again. */
-bool graph_sim_preempt(struct sim *s, uint32_t actor)
-{
-	uint32_t victim = REPLAY_NONE, processor;
-	struct sim_actor *v;
+/* ---- preemption ------------------------------------------------------------------------------ */
 
-	if (s->actor[actor].processor != REPLAY_NONE || s->nr_idle)
-		return graph_sim_get_processor(s, actor, SIM_QUEUES_TAKE);
+/* On its own processor; when nothing was learned, who has run longest at a stretch anywhere. */
+static uint32_t whom_to_preempt(const struct sim *s, const struct sim_actor *a)
+{
+	uint32_t victim = REPLAY_NONE;
+
 	for (uint32_t i = 0; i < s->nr_processors; i++) {
 		uint32_t user = s->user[i];
 
-		if (user != REPLAY_NONE && s->actor[user].phase == SIM_RUNS &&
+		if (user == REPLAY_NONE || s->actor[user].phase != SIM_RUNS)
+			continue;
+		if (s->r->learned && i == a->home)
+			return user;
+		if (!s->r->learned &&
 			(victim == REPLAY_NONE ||
 				s->actor[user].slice_end_ns < s->actor[victim].slice_end_ns))
 			victim = user;
 	}
-	if (victim == REPLAY_NONE)
+	return victim;
+}
+
+/* As often as in the run; of an actor that hardly had the choice there, as often as all had it. */
+static bool preempts(struct sim *s, uint32_t actor)
+{
+	const struct replay_switches *seen = &s->r->actor[actor].switches;
+	struct sim_actor *a = &s->actor[actor];
+
+	if (s->assumed.preempts)
+		return true;
+	if (seen->nr < SEEN)
+		seen = &s->r->switches;
+	if (!s->r->learned || seen->nr < SEEN)
+		return false;
+	a->preempts += (double)seen->nr_preempting / seen->nr;
+	if (a->preempts < 1)
+		return false;
+	a->preempts -= 1;
+	return true;
+}
+
+/* The one that has to go is the next to have that processor again. */
+static bool preempt(struct sim *s, uint32_t actor)
+{
+	uint32_t victim = whom_to_preempt(s, &s->actor[actor]), processor;
+	struct sim_actor *v;
+
+	if (victim == REPLAY_NONE || !preempts(s, actor))
 		return false;
 	v = &s->actor[victim];
 	processor = v->processor;
 	v->left_ns -= s->now - v->since_ns < v->left_ns ? s->now - v->since_ns : v->left_ns;
 	graph_sim_unschedule(s, victim);
 	leave(s, victim);
-	s->run_head = s->run_head ? s->run_head - 1 : (size_t)s->r->nr_actors - 1;
-	s->run[s->run_head] = victim;
-	s->nr_run++;
+	prepend(s, run_queue(s, processor), victim);
 	v->phase = SIM_QUEUES;
 	v->since_ns = s->now;
 	emit(s, victim, GRAPH_VERB_wait_empty, 0, 1, s->runnable_state, 0);
 	take_processor(s, actor, processor);
 	return true;
+}
+
+bool graph_sim_come_on(struct sim *s, uint32_t actor, enum sim_phase queued)
+{
+	struct sim_actor *a = &s->actor[actor];
+
+	arrive(s, actor);
+	if (a->processor == REPLAY_NONE && graph_sim_idle_for(s, actor) == REPLAY_NONE &&
+		preempt(s, actor))
+		return true;
+	return get_processor(s, actor, queued);
 }

@@ -12,6 +12,8 @@
 /* Fewer samples say nothing about a length of wait; nor do rare ones: what made that wait unusual
  * made it late. */
 enum { CREDIBLE = 5 };
+#define CERTAIN 3.0 /* standard errors: less may be chance */
+#define UNUSUAL 4.0 /* times the mean: a longer latency counts as one of that length */
 
 /* ---- samples -------------------------------------------------------------------------------- */
 
@@ -57,30 +59,80 @@ static void add(struct replay_latency *l, uint64_t wait_ns, uint64_t latency_ns)
 	l->classes[b] += replay_length_class(wait_ns);
 }
 
-enum base_status graph_replay_latency_add(struct graph_replay *r, uint32_t state, uint64_t wait_ns,
-	uint64_t latency_ns, bool asleep, struct base_err *err)
+static void add_to_sums(struct replay_sums *t, double x, double y)
+{
+	double most = t->nr >= CREDIBLE ? UNUSUAL * t->y / t->nr : INFINITY;
+
+	y = y < most ? y : most;
+	t->nr++;
+	t->x += x;
+	t->y += y;
+	t->xx += x * x;
+	t->xy += x * y;
+	t->yy += y * y;
+}
+
+static enum base_status follow_trend(
+	struct graph_replay *r, const struct replay_handover *h, struct base_err *err)
+{
+	uint64_t i = r->nr_trends;
+	enum base_status s = BASE_OK;
+
+	if (!base_map_get(&r->trends, h->state, h->actor, &i)) {
+		if (i >= REPLAY_TRENDS_MAX)
+			return BASE_OK;
+		s = graph_replay_mem_need(
+			r, &r->trend, &r->trend_capacity, i + 1, sizeof *r->trend, err);
+		if (s)
+			return s;
+		s = base_map_put(&r->trends, h->state, h->actor, i);
+		if (s)
+			return base_fail(err, s, "no memory for replay's log");
+		r->trend[r->nr_trends++] = (struct replay_trend){0};
+	}
+	add_to_sums(&r->trend[i].bucket[replay_bucket(h->wait_ns)], replay_length_class(h->wait_ns),
+		(double)h->latency_ns);
+	return s;
+}
+
+enum base_status graph_replay_latency_add(
+	struct graph_replay *r, const struct replay_handover *h, struct base_err *err)
 {
 	enum base_status s = graph_replay_mem_need(r, &r->latency, &r->latency_capacity,
-		(size_t)state + 1, sizeof(struct replay_latency *), err);
+		(size_t)h->state + 1, sizeof(struct replay_latency *), err);
 
 	if (s)
 		return s;
-	if (!r->latency[state]) {
+	if (!r->latency[h->state]) {
 		size_t nr = 0;
 
 		s = graph_replay_mem_resize(
-			r, &r->latency[state], &nr, 1, sizeof(struct replay_latency), err);
+			r, &r->latency[h->state], &nr, 1, sizeof(struct replay_latency), err);
 		if (s)
 			return s;
 	}
-	add(r->latency[state], wait_ns, latency_ns);
-	r->latency[state]->not_only_woken |= !asleep;
-	if (asleep)
-		add(&r->woken, wait_ns, latency_ns);
-	return BASE_OK;
+	add(r->latency[h->state], h->wait_ns, h->latency_ns);
+	r->latency[h->state]->not_only_woken |= !h->asleep;
+	if (h->asleep)
+		add(&r->woken, h->wait_ns, h->latency_ns);
+	return follow_trend(r, h, err);
 }
 
 /* ---- what they come to ---------------------------------------------------------------------- */
+
+static double nr_samples(const struct replay_latency *l)
+{
+	double nr = 0;
+
+	for (unsigned b = 0; b < REPLAY_BUCKETS; b++)
+		nr += l->bucket[b].nr;
+	return nr;
+}
+
+static bool is_credible(double nr, double all)
+{
+	return nr >= CREDIBLE && nr >= REPLAY_RARE * all;
+}
 
 struct run_of { /* buckets whose medians are one: lengths of wait from..to, in classes */
 	double from, to, value_ns, weight;
@@ -93,14 +145,12 @@ struct run_of { /* buckets whose medians are one: lengths of wait from..to, in c
 static unsigned not_decreasing(const struct replay_latency *l, struct run_of *run)
 {
 	unsigned nr = 0;
-	double error, all = 0;
+	double error, all = nr_samples(l);
 
-	for (unsigned b = 0; b < REPLAY_BUCKETS; b++)
-		all += l->bucket[b].nr;
 	for (unsigned b = 0; b < REPLAY_BUCKETS; b++) {
 		double weight = l->bucket[b].nr, at = (double)l->classes[b] / weight;
 
-		if (weight < CREDIBLE || weight < REPLAY_RARE * all)
+		if (!is_credible(weight, all))
 			continue;
 		run[nr++] = (struct run_of){.from = at,
 			.to = at,
@@ -118,36 +168,58 @@ static unsigned not_decreasing(const struct replay_latency *l, struct run_of *ru
 	return nr;
 }
 
-/* ns a class, by least squares over the runs' middles; 0: they say nothing. */
-static double slope_of(const struct run_of *run, unsigned nr)
+/* Each actor's around its own mean; of lengths that are credible. */
+static void add_trend(struct replay_latency *l, const struct replay_trend *t)
 {
-	double w = 0, x = 0, y = 0, xx = 0, xy = 0;
+	struct replay_sums u = {0};
+	double all = nr_samples(l);
 
-	for (unsigned i = 0; i < nr; i++) {
-		double at = (run[i].from + run[i].to) / 2, weight = run[i].weight;
+	for (unsigned b = 0; b < REPLAY_BUCKETS; b++) {
+		const struct replay_sums *of = &t->bucket[b];
 
-		w += weight;
-		x += weight * at;
-		y += weight * run[i].value_ns;
-		xx += weight * at * at;
-		xy += weight * at * run[i].value_ns;
+		if (!is_credible(l->bucket[b].nr, all))
+			continue;
+		u.nr += of->nr;
+		u.x += of->x;
+		u.y += of->y;
+		u.xx += of->xx;
+		u.xy += of->xy;
+		u.yy += of->yy;
 	}
-	xx = xx * w - x * x;
-	return nr > 1 && xx > 0 ? (xy * w - x * y) / xx : 0;
+	if (u.nr < CREDIBLE)
+		return;
+	l->all.nr += u.nr - 1;
+	l->all.xx += u.xx - u.x * u.x / u.nr;
+	l->all.xy += u.xy - u.x * u.y / u.nr;
+	l->all.yy += u.yy - u.y * u.y / u.nr;
+}
+
+/* ns a class, by least squares; 0: it may as well be none, or the shorter wait the later one. */
+static double slope_of(const struct replay_sums *all)
+{
+	double slope, rest;
+
+	if (all->nr < CREDIBLE || all->xx <= 0)
+		return 0;
+	slope = all->xy / all->xx;
+	rest = fmax(0, all->yy - slope * all->xy) / all->nr;
+	return slope > 0 && slope * slope > CERTAIN * CERTAIN * rest / all->xx ? slope : 0;
 }
 
 /*
  * The usual latency after any length of wait: between the medians a straight line in the logarithm
- * of the wait; beyond the longest its own; below the shortest the slope of all goes on, at most to
- * half, since nothing of that kind was seen.
+ * of the wait; beyond the longest its own; below the shortest the slope of one actor's goes on, at
+ * most to half, since nothing of that kind was seen.
  */
-void graph_replay_latency_learn(struct replay_latency *l)
+static void learn(struct replay_latency *l)
 {
 	struct run_of run[REPLAY_BUCKETS];
 	unsigned nr = not_decreasing(l, run), i = 0;
-	double slope = slope_of(run, nr);
+	double slope = slope_of(&l->all);
 
 	l->learned = nr;
+	l->slope_ns = slope;
+	l->least_ns = nr ? run[0].value_ns / 2 : 0;
 	for (unsigned class = 0; nr && class < REPLAY_CLASSES; class ++) {
 		double ns = run[i].value_ns;
 
@@ -160,6 +232,27 @@ void graph_replay_latency_learn(struct replay_latency *l)
 			      (run[i + 1].from - run[i].to);
 		l->usual_ns[class] = (uint32_t)(ns + 0.5);
 	}
+}
+
+static bool learn_trend(void *ctx, uint64_t state, uint64_t actor, uint64_t i)
+{
+	struct graph_replay *r = ctx;
+
+	(void)actor;
+	add_trend(r->latency[state], &r->trend[i]);
+	if (!r->latency[state]->not_only_woken)
+		add_trend(&r->woken, &r->trend[i]);
+	return true;
+}
+
+void graph_replay_latency_learn(struct graph_replay *r)
+{
+	base_map_each(&r->trends, learn_trend, r);
+	for (size_t i = 0; i < r->latency_capacity; i++) {
+		if (r->latency[i])
+			learn(r->latency[i]);
+	}
+	learn(&r->woken);
 }
 
 static const struct replay_latency *latency_of(const struct graph_replay *r, uint32_t state)
@@ -203,13 +296,10 @@ uint64_t graph_replay_latency_moved(const struct graph_replay *r, uint32_t state
 {
 	const struct replay_latency *l = learned_of(r, state);
 	unsigned class = replay_length_class(wait_ns);
-	uint32_t then, now;
+	double ns = (double)latency_ns, least;
 
-	if (!l || class == recorded_class)
+	if (!l || class == recorded_class || l->slope_ns <= 0)
 		return latency_ns;
-	then = l->usual_ns[recorded_class];
-	now = l->usual_ns[class];
-	if (now >= then) /* an outlier grows by what the others grow by */
-		return latency_ns + (now - then);
-	return (uint64_t)((double)latency_ns * now / then + 0.5);
+	least = fmin(ns, l->least_ns);
+	return (uint64_t)(fmax(ns + l->slope_ns * ((double)class - recorded_class), least) + 0.5);
 }

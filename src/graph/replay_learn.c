@@ -110,16 +110,15 @@ enum base_status graph_replay_learn(
 {
 	struct after_put *after;
 	size_t nr = r->nr_states;
+	double error;
 
 	if (r->failed)
 		return base_fail(err, r->failed, "replay's log failed before");
 	if (!r->nr_processors)
 		return BASE_OK;
-	for (size_t i = 0; i < r->latency_capacity; i++) {
-		if (r->latency[i])
-			graph_replay_latency_learn(r->latency[i]);
-	}
-	graph_replay_latency_learn(&r->woken);
+	graph_replay_latency_learn(r);
+	r->switch_ns = (uint64_t)graph_replay_median(&r->switched, &error);
+	r->learned = true;
 	after = base_alloc((nr + 1) * sizeof *after);
 	if (!after)
 		return base_fail(err, BASE_ERR_NOMEM, "no memory to learn from replay's log");

@@ -72,6 +72,7 @@ static enum base_status add_actor(
 		.of = of,
 		.lets = REPLAY_NONE,
 		.wait_queue = REPLAY_NONE,
+		.home = REPLAY_NONE,
 		.gave = REPLAY_NONE};
 	return BASE_OK;
 }
@@ -262,14 +263,24 @@ static void note_sleep(struct graph_replay *r, const struct replay_log_actor *a,
 		by->bits += 1u << REPLAY_WOKE_SHIFT;
 }
 
+static void note_switch(struct graph_replay *r, struct replay_log_actor *a, uint64_t latency_ns)
+{
+	if (!a->asleep)
+		return;
+	graph_replay_sample(&r->switched, latency_ns);
+	r->switches.nr++;
+	a->switches.nr++;
+	r->switches.nr_preempting += a->preempting;
+	a->switches.nr_preempting += a->preempting;
+}
+
 static enum base_status set_wait(struct graph_replay *r, struct replay_log_actor *a,
 	const struct replay_moment *m, uint64_t *own, enum replay_class *class,
 	struct base_err *err)
 {
-	uint64_t queued = a->had_to_queue ? r->full_ns - m->full_ns : 0;
+	bool queued = a->switched && a->switch_from_ns > m->available_ns;
 	struct replay_step *step = replay_step(r, m->first);
 	uint64_t since = a->started ? a->t_last : m->available_ns;
-	enum base_status s;
 
 	if (a->started && !(m->depends && came_after(m, a))) {
 		*class = REPLAY_UNEXPLAINED;
@@ -286,17 +297,25 @@ static enum base_status set_wait(struct graph_replay *r, struct replay_log_actor
 	if (a->started && m->available_ns == a->t_last)
 		step->bits |= REPLAY_AT_ONCE;
 	if (queued) { /* the simulation has its own processors */
-		*own = *own > queued ? *own - queued : 0;
+		*own = m->t - a->switch_from_ns;
 		step->bits |= REPLAY_ON_PROCESSOR;
 	}
 	if (a->started)
 		note_sleep(r, a, m, m->available_ns - since);
 	/* A meeting of threads is no sleeper; who had to queue did not come as soon as it could. */
-	if (queued || (a->started && step->state == a->state))
+	if (a->started && step->state == a->state)
 		return BASE_OK;
-	s = graph_replay_latency_add(r, r->queue[m->queue].o.latency_state, m->available_ns - since,
-		*own, a->asleep, err);
-	return s;
+	if (queued) {
+		note_switch(r, a, *own);
+		return BASE_OK;
+	}
+	return graph_replay_latency_add(r,
+		&(struct replay_handover){.state = r->queue[m->queue].o.latency_state,
+			.actor = a->of,
+			.wait_ns = m->available_ns - since,
+			.latency_ns = *own,
+			.asleep = a->asleep},
+		err);
 }
 
 /* It gave its token away and took it back when it came: it did nothing in between. */
@@ -350,7 +369,7 @@ static enum base_status close_moment(struct graph_replay *r, struct base_err *er
 	a->order_last = r->nr_steps;
 	a->started = kind != GRAPH_VERB_forget;
 	a->hole_ns = 0;
-	a->had_to_queue = false;
+	a->switched = false;
 	if (a->slept && m.t > a->slept_ns)
 		replay_step(r, m.first)->bits |= REPLAY_SLEPT;
 	if (aside)
@@ -764,12 +783,23 @@ static enum base_status log_step(struct graph_replay *r, enum graph_verb_kind ki
 
 /* ---- the recorded run's processors: the simulation has its own ------------------------------- */
 
+/* How long others of ours kept it from a processor: while they had all, or until the last one of
+ * them left the one that it has now. */
+static uint64_t ours_in_hole(
+	const struct graph_replay *r, const struct replay_log_actor *a, uint64_t left_ns)
+{
+	uint64_t full = r->full_ns - a->hole_full_ns;
+	uint64_t had = left_ns > a->hole_begin_ns ? left_ns - a->hole_begin_ns : 0;
+
+	return had > full ? had : full;
+}
+
 /*
- * It has a processor again. While ours had all of them the simulation will find out anew; the rest
- * of the time other programs had some, and will have them again: a wait that stays.
+ * It has a processor again. While ours had it the simulation will find out anew; the rest
+ * of the time other programs had it, and will have it again: a wait that stays.
  */
 static enum base_status end_hole(struct graph_replay *r, uint32_t actor, uint32_t state,
-	uint32_t runnable, struct base_err *err)
+	uint32_t runnable, uint64_t left_ns, struct base_err *err)
 {
 	struct replay_log_actor *a = &r->actor[actor];
 	uint64_t now = r->now, ours;
@@ -781,7 +811,7 @@ static enum base_status end_hole(struct graph_replay *r, uint32_t actor, uint32_
 	bool executed = !a->waits && before < r->nr_states && r->executes[before];
 
 	pass_time(r, now);
-	ours = r->full_ns - a->hole_full_ns;
+	ours = ours_in_hole(r, a, left_ns);
 	if (ours >= now - a->hole_begin_ns || !a->started) {
 		a->in_hole = false;
 		a->hole_ns += now - a->hole_begin_ns;
@@ -802,6 +832,17 @@ static enum base_status end_hole(struct graph_replay *r, uint32_t actor, uint32_
 	return s;
 }
 
+/* Of one value in more than half of all cases that one is left. */
+static void note_home(struct replay_log_actor *a, uint32_t processor)
+{
+	if (!a->at_home)
+		a->home = processor;
+	if (a->home == processor)
+		a->at_home++;
+	else
+		a->at_home--;
+}
+
 /* Verbs on a processor's queue; *ret_done: nothing of it is a step. */
 static enum base_status log_processor(struct graph_replay *r, enum graph_verb_kind kind,
 	const struct graph_verb *v, struct base_err *err)
@@ -815,6 +856,8 @@ static enum base_status log_processor(struct graph_replay *r, enum graph_verb_ki
 		return s;
 	r->nr_processors += !q->used;
 	q->used = true;
+	if (kind == GRAPH_VERB_enqueue)
+		note_home(a, q->number);
 	if (kind == GRAPH_VERB_wait_empty) {
 		pass_time(r, r->now);
 		a->slept = false;
@@ -822,16 +865,23 @@ static enum base_status log_processor(struct graph_replay *r, enum graph_verb_ki
 		a->hole_state = REPLAY_NONE;
 		a->hole_begin_ns = r->now;
 		a->hole_full_ns = r->full_ns;
+		q->left_ready = true;
+	} else if (kind == GRAPH_VERB_peek) {
+		pass_time(r, r->now);
+		a->switched = true;
+		a->switch_from_ns = q->left_ns;
+		a->preempting = q->left_ready;
 	} else if (kind == GRAPH_VERB_enqueue && before) {
 		a->slept = true;
 		a->slept_ns = r->now;
 	} else if (kind == GRAPH_VERB_enqueue && a->waits) {
 		a->asleep = true;
-	} else if (kind == GRAPH_VERB_peek) {
-		pass_time(r, r->now);
-		a->had_to_queue = true;
 	} else if (a->in_hole && !(v->flags & GRAPH_ASIDE)) {
-		return end_hole(r, v->actor, v->state, q->o.latency_state, err);
+		return end_hole(r, v->actor, v->state, q->o.latency_state, q->left_ns, err);
+	}
+	if (kind == GRAPH_VERB_enqueue) {
+		q->left_ns = r->now;
+		q->left_ready = false;
 	}
 	return count_busy(r, before, is_busy(r, a), r->now, err);
 }
@@ -886,7 +936,7 @@ static enum base_status log_verb(struct graph_replay *r, enum graph_verb_kind ki
 	if (is_processor_verb(r, kind, v))
 		return log_processor(r, kind, v, err);
 	if (BASE_UNLIKELY(r->actor[v->actor].in_hole))
-		s = end_hole(r, v->actor, v->state, r->actor[v->actor].state, err);
+		s = end_hole(r, v->actor, v->state, r->actor[v->actor].state, 0, err);
 	return s ? s : log_step(r, kind, v, from_actor, err);
 }
 

@@ -85,7 +85,7 @@ struct replay_ring {
 /* ---- latencies ------------------------------------------------------------------------------- */
 
 /* Lengths of waits: octaves, and their thirds (replay_length_class()). */
-enum { REPLAY_BUCKETS = 40, REPLAY_CLASSES = 3 * REPLAY_BUCKETS + 1, REPLAY_SAMPLES = 15 };
+enum { REPLAY_BUCKETS = 40, REPLAY_CLASSES = 3 * REPLAY_BUCKETS + 1, REPLAY_SAMPLES = 31 };
 
 #define REPLAY_RARE 0.01 /* a smaller share of samples than that is no rule */
 
@@ -93,10 +93,26 @@ struct replay_samples {
 	uint32_t nr, sample[REPLAY_SAMPLES]; /* a reservoir */
 };
 
+/*
+ * One actor's latencies in one state: sums for a straight line over the classes of its waits. All
+ * of a state together would take differences between actors (one processor is slower to wake than
+ * another) for those of the waits that only some of them have.
+ */
+struct replay_sums {
+	double nr, x, y, xx, xy, yy;
+};
+struct replay_trend {
+	struct replay_sums bucket[REPLAY_BUCKETS];
+};
+enum { REPLAY_TRENDS_MAX = 1 << 14 }; /* more (state, actor) are not followed */
+
 struct replay_latency { /* of one state, by the wait's length before */
 	struct replay_samples bucket[REPLAY_BUCKETS];
 	uint64_t classes[REPLAY_BUCKETS];  /* sum over all samples */
 	uint32_t usual_ns[REPLAY_CLASSES]; /* learned: after waits of that class */
+	double slope_ns;                   /* ... a class, of one actor's; 0: may be chance */
+	double least_ns;                   /* ... no longer line of that slope goes below it */
+	struct replay_sums all;            /* (each actor's around its own mean) */
 	bool learned;
 	bool not_only_woken; /* some of them had not slept */
 };
@@ -140,10 +156,13 @@ static inline struct replay_held *replay_held(struct replay_held *held, uint32_t
 
 struct replay_log_queue {
 	struct graph_queue_options o;
-	bool exclusive;     /* a lock: never more tokens than `initial` */
-	bool keyed;         /* some take names a key */
-	bool waits_space;   /* somebody waited for space of a capacity that nobody told */
-	bool used;          /* processor: somebody left it */
+	bool exclusive;   /* a lock: never more tokens than `initial` */
+	bool keyed;       /* some take names a key */
+	bool waits_space; /* somebody waited for space of a capacity that nobody told */
+	bool used;        /* processor: somebody left it */
+	bool left_ready;  /* ... the last one that did, though it had not done */
+	uint32_t number;  /* ... from 0 */
+	uint64_t left_ns;
 	bool handed_on;     /* a pool whose tokens are put back by others than their takers */
 	uint64_t max_units; /* what it held at most */
 	uint64_t nr_waits, nr_asleep; /* that were explained; in so many it left its processor */
@@ -163,6 +182,11 @@ struct replay_log_queue {
  */
 enum { REPLAY_LIVES = 64 }; /* of one actor that may have begun and not ended */
 
+/* Sleepers that were woken while others of ours had their processor. */
+struct replay_switches {
+	uint32_t nr, nr_preempting; /* in so many that one had not done yet */
+};
+
 struct replay_log_actor {
 	uint32_t head, tail; /* its steps */
 	uint32_t of;         /* the graph's actor */
@@ -177,7 +201,13 @@ struct replay_log_actor {
 	uint64_t hole_begin_ns, hole_full_ns; /* on no processor since; full_ns then */
 	uint64_t hole_ns;                     /* since t_last, because ours had them all */
 	uint64_t takes_then;                  /* of wait_queue, when the wait began */
-	bool had_to_queue;   /* for its processor, before the moment being logged */
+	/* Before the moment being logged it entered a processor that another of ours had left then;
+	 * did that one want to go on? */
+	uint64_t switch_from_ns;
+	bool switched, preempting;
+	uint32_t home; /* the processor that it had most often, as it seems; REPLAY_NONE */
+	uint32_t at_home;
+	struct replay_switches switches;
 	uint32_t hole_state; /* what the hole was found to be; REPLAY_NONE: not told */
 	bool started, waits, waits_space, in_hole;
 	bool slept;  /* left its processor in a state that does not say so (a call) */
@@ -218,15 +248,23 @@ struct graph_replay {
 	uint32_t nr_later; /* lives that are nobody's first */
 	struct replay_log_queue *queue;
 	size_t nr_queues, queue_capacity;
-	bool *executes; /* [state] */
+	uint32_t nr_numbered; /* of them: processors */
+	bool *executes;       /* [state] */
 	size_t nr_states, state_capacity;
 	uint32_t last_state;             /* the largest that a verb named */
 	struct replay_latency **latency; /* [state]; NULL: none seen */
 	struct replay_latency woken;     /* of all who slept, whatever for */
+	struct replay_samples switched;  /* ... and then waited for a processor: from having it */
+	struct replay_switches switches; /* of all actors */
+	struct replay_trend *trend;      /* of trends: (state, actor) -> index */
+	struct base_map trends;
+	size_t nr_trends, trend_capacity;
 	size_t latency_capacity;
 	struct replay_moment moment;
 	uint64_t wake_ns;      /* learned: what waking a sleeper costs the waker */
 	uint64_t wake_busy_ns; /* ... when no processor is free for it */
+	bool learned;          /* graph_replay_learn() */
+	uint64_t switch_ns;    /* ... of `switched`, when there were any */
 	uint64_t record_ns;    /* measured: part of each latency after sleep */
 	size_t nr_links;
 	uint64_t now, start_ns;
@@ -374,9 +412,14 @@ void graph_replay_ring_fini(struct replay_ring *ring);
 /* replay_latency.c */
 void graph_replay_sample(struct replay_samples *s, uint64_t value);
 double graph_replay_median(const struct replay_samples *s, double *ret_error);
-enum base_status graph_replay_latency_add(struct graph_replay *r, uint32_t state, uint64_t wait_ns,
-	uint64_t latency_ns, bool asleep, struct base_err *err) BASE_MUST_CHECK;
-void graph_replay_latency_learn(struct replay_latency *l);
+struct replay_handover {
+	uint32_t state, actor;
+	uint64_t wait_ns, latency_ns;
+	bool asleep;
+};
+enum base_status graph_replay_latency_add(struct graph_replay *r, const struct replay_handover *h,
+	struct base_err *err) BASE_MUST_CHECK;
+void graph_replay_latency_learn(struct graph_replay *r); /* from all that were added */
 uint64_t graph_replay_latency_usual(const struct graph_replay *r, uint32_t state, uint64_t wait_ns);
 /* Of a wait whose latency was recorded, when it is not as long as it was. */
 uint64_t graph_replay_latency_moved(const struct graph_replay *r, uint32_t state,

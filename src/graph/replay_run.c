@@ -227,7 +227,7 @@ static void begin_run(struct sim *s, uint32_t actor, uint64_t own)
 	own = own_time(s, a, own);
 	if (own && s->nr_processors && !slept && sim_executes(s, a->state)) {
 		a->left_ns = own;
-		if (graph_sim_get_processor(s, actor, SIM_QUEUES))
+		if (graph_sim_come_on(s, actor, SIM_QUEUES))
 			graph_sim_run_on(s, actor);
 		return;
 	}
@@ -355,15 +355,24 @@ static uint64_t wake_cost(const struct sim *s, bool busy)
 	return busy ? s->wake_busy_ns : s->wake_ns;
 }
 
+static uint64_t wakes_cost(const struct sim *s, struct sim_woken woken)
+{
+	unsigned nr_idle = woken.nr_idle < REPLAY_WOKE_MAX ? woken.nr_idle : REPLAY_WOKE_MAX;
+	unsigned rest = REPLAY_WOKE_MAX - nr_idle;
+	unsigned nr_busy = woken.nr_busy < rest ? woken.nr_busy : rest;
+
+	return nr_idle * wake_cost(s, false) + nr_busy * wake_cost(s, !s->assumed.preempts);
+}
+
 /* The moment happens now. */
 static void commit(struct sim *s, uint32_t actor)
 {
 	struct sim_actor *a = &s->actor[actor];
 	const struct replay_step *step = NULL;
 	uint32_t first = a->cursor, i = first;
-	unsigned woken = 0;
+	struct sim_woken woken = {0};
 	uint64_t recorded_ns = 0;
-	bool woke = false, busy = s->nr_processors && !s->nr_idle && !s->assumed.preempts;
+	bool woke = false;
 
 	a->t_last = s->now;
 	emit_processor(s, a, actor);
@@ -388,15 +397,13 @@ static void commit(struct sim *s, uint32_t actor)
 		unsigned kind = replay_kind(step);
 
 		if (kind == GRAPH_VERB_enqueue || kind == GRAPH_VERB_resize || is_keyed_look(step))
-			woken += graph_sim_call(s, step->queue, false);
+			graph_sim_call(s, step->queue, false, &woken);
 		if (kind == GRAPH_VERB_enqueue)
 			graph_sim_call_pollers(s, step->queue);
 		if (kind == GRAPH_VERB_dequeue || kind == GRAPH_VERB_resize)
-			woken += graph_sim_call(s, step->queue, true);
+			graph_sim_call(s, step->queue, true, &woken);
 	}
-	if (woken > REPLAY_WOKE_MAX)
-		woken = REPLAY_WOKE_MAX;
-	a->wakes_ns = woken * wake_cost(s, busy);
+	a->wakes_ns = wakes_cost(s, woken);
 	a->woke_then_ns = recorded_ns;
 	advance(s, actor);
 }
@@ -445,9 +452,7 @@ static void handle(struct sim *s, uint32_t actor)
 			graph_sim_schedule(s, actor, t);
 			return;
 		}
-		if (takes_on_processor(s, a) &&
-			!(s->assumed.preempts && graph_sim_preempt(s, actor)) &&
-			!graph_sim_get_processor(s, actor, SIM_QUEUES_TAKE))
+		if (takes_on_processor(s, a) && !graph_sim_come_on(s, actor, SIM_QUEUES_TAKE))
 			return;
 		if (a->switch_ns) {
 			a->phase = SIM_TRIES;
@@ -601,6 +606,9 @@ static bool place_actor(struct sim *s, uint32_t actor)
 		.t_last = s->r->start_ns,
 		.wait_queue = REPLAY_NONE,
 		.processor = REPLAY_NONE,
+		.home = s->r->actor[actor].home < s->nr_processors ? s->r->actor[actor].home
+								   : REPLAY_NONE,
+		.coming_to = REPLAY_NONE,
 		.poll_target = REPLAY_NONE,
 		.poll_queue = REPLAY_NONE,
 		.polls = REPLAY_NONE,
@@ -627,10 +635,17 @@ static void init_processors(struct sim *s)
 	s->idle = need(s, s->nr_processors, sizeof *s->idle);
 	s->left = need(s, s->nr_processors, sizeof *s->left);
 	s->user = need(s, s->nr_processors, sizeof *s->user);
-	s->run = need(s, s->r->nr_actors, sizeof *s->run);
-	for (uint32_t i = s->nr_processors; !s->status && i-- > 0;) {
-		s->idle[s->nr_idle++] = i;
+	s->run = need(s, s->nr_processors, sizeof *s->run);
+	s->coming = need(s, s->nr_processors, sizeof *s->coming);
+	s->load = need(s, s->nr_processors, sizeof *s->load);
+	if (s->status)
+		return;
+	for (uint32_t i = s->nr_processors; i-- > 0;) {
 		s->user[i] = REPLAY_NONE;
+		s->coming[i] = 0;
+		s->load[i] = (struct sim_load){0};
+		s->run[i] = (struct sim_list){REPLAY_NONE, REPLAY_NONE};
+		s->idle[s->nr_idle++] = i;
 	}
 	for (size_t i = 0; i < s->r->nr_queues; i++) {
 		if (s->r->queue[i].o.processor)
@@ -769,6 +784,8 @@ static void fini(struct sim *s)
 	base_free(s->left);
 	base_free(s->user);
 	base_free(s->run);
+	base_free(s->coming);
+	base_free(s->load);
 }
 
 enum base_status graph_replay_run(const struct graph_replay *r, const struct graph_scenario *edits,

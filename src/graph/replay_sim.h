@@ -17,6 +17,12 @@ enum sim_phase {
 	SIM_UNBORN, /* other lives of its actor have to end first */
 };
 
+struct sim_load {
+	uint64_t since_ns; /* share is that of then */
+	double share;
+	bool executes; /* since then */
+};
+
 struct sim_actor {
 	uint32_t cursor; /* first step of its next moment */
 	uint32_t state;
@@ -30,7 +36,13 @@ struct sim_actor {
 	uint64_t wakes_ns, woke_then_ns;     /* what its last moment's wakes cost; in the run */
 	uint32_t nr_overtaken, overtaken_on; /* in the run, since takes_then; on which queue */
 	uint32_t processor;                  /* REPLAY_NONE */
-	uint8_t phase;                       /* enum sim_phase */
+	uint32_t home;                       /* in the run, or its first; REPLAY_NONE: neither */
+	struct sim_load load;
+	uint32_t coming_to; /* called, and that one was idle; REPLAY_NONE */
+	uint32_t run_next;  /* in a run queue */
+	uint64_t ran_ns;    /* when it left its last processor */
+	double preempts;    /* sum of its chances that were not taken */
+	uint8_t phase;      /* enum sim_phase */
 	bool waits, space, listed, queued, counting, early, promised, lent;
 	bool awake;  /* somebody has woken it, though it may wait on for something else */
 	bool elides; /* the wait that it is in does not happen */
@@ -91,10 +103,12 @@ struct sim {
 	uint32_t nr_processors;
 	uint32_t *idle; /* processors, a stack */
 	uint32_t nr_idle;
-	bool *left;     /* [processor]: somebody left it before */
-	uint32_t *user; /* [processor]: actor; REPLAY_NONE */
-	uint32_t *run;  /* actors, a ring of nr_actors */
-	size_t run_head, nr_run;
+	struct sim_load *load; /* [processor] */
+	uint32_t *coming;      /* [processor]: called, and not on it yet */
+	bool *left;            /* [processor]: somebody left it before */
+	uint32_t *user;        /* [processor]: actor; REPLAY_NONE */
+	struct sim_list *run; /* [processor]: who waits for it; all of them in the first one's, when
+				 nothing was learned */
 	uint32_t runnable_state;
 };
 
@@ -141,7 +155,10 @@ bool graph_sim_promise(struct sim *s, uint32_t actor);
 bool graph_sim_end_promise(struct sim *s, uint32_t actor);
 void graph_sim_call_others(struct sim *s, uint32_t actor);
 bool graph_sim_is_early(struct sim *s, uint32_t actor, uint64_t *ret_ns);
-unsigned graph_sim_call(struct sim *s, uint32_t queue, bool space); /* sleepers that it wakes */
+struct sim_woken { /* sleepers: for whom a processor was idle, and the others */
+	unsigned nr_idle, nr_busy;
+};
+void graph_sim_call(struct sim *s, uint32_t queue, bool space, struct sim_woken *woken);
 bool graph_sim_do_step(struct sim *s, uint32_t actor,
 	const struct replay_step *step); /* true: wakes the queue's waiters */
 void graph_sim_lend(struct sim *s, uint32_t actor);
@@ -155,8 +172,11 @@ void graph_sim_end_poll(struct sim *s, uint32_t actor);
 void graph_sim_call_pollers(struct sim *s, uint32_t queue);
 
 /* replay_cpu.c */
-bool graph_sim_get_processor(struct sim *s, uint32_t actor, enum sim_phase queued);
-bool graph_sim_preempt(struct sim *s, uint32_t actor); /* false: nobody runs */
+uint32_t graph_sim_idle_for(const struct sim *s, uint32_t actor);
+void graph_sim_follow(struct sim *s, uint32_t actor);
+uint32_t graph_sim_come(struct sim *s, uint32_t actor); /* to an idle one; REPLAY_NONE */
+/* true: it has a processor; else it waits for one. */
+bool graph_sim_come_on(struct sim *s, uint32_t actor, enum sim_phase queued);
 void graph_sim_release_processor(struct sim *s, uint32_t actor);
 void graph_sim_run_on(struct sim *s, uint32_t actor);
 bool graph_sim_slice_ended(struct sim *s, uint32_t actor);

@@ -284,14 +284,35 @@ static bool sleeps(const struct sim *s, const struct replay_step *step, uint32_t
 	return lq->nr_asleep * 2 >= lq->nr_waits;
 }
 
-static uint64_t latency(const struct sim *s, const struct sim_actor *a, bool overtaken)
+/*
+ * Does it come as soon as it has a processor, since none is idle? As in the run where nothing was
+ * seen of the kind, and who is not woken; else the simulation decides.
+ */
+static bool comes_by_switch(const struct sim *s, const struct sim_actor *a)
+{
+	const struct replay_step *step = replay_step(s->r, a->cursor);
+
+	if (!s->nr_processors)
+		return false;
+	if (!s->r->learned || !sim_executes(s, step->state) || !sleeps(s, step, a->queue))
+		return step->bits & REPLAY_ON_PROCESSOR;
+	return graph_sim_idle_for(s, (uint32_t)(a - s->actor)) == REPLAY_NONE;
+}
+
+static uint64_t latency(
+	const struct sim *s, const struct sim_actor *a, bool overtaken, bool by_switch)
 {
 	const struct replay_step *step = replay_step(s->r, a->cursor);
 	uint32_t state = s->r->queue[a->queue].o.latency_state;
+	bool other = by_switch != !!(step->bits & REPLAY_ON_PROCESSOR) && s->nr_processors;
 	uint64_t ns;
 
-	if (replay_class(step) == REPLAY_EXPLAINED &&
-		(a->nr_overtaken || s->assumed.as_recorded || is_first(s, a)))
+	if (by_switch && other)
+		ns = s->r->switch_ns; /* (0: none was seen) */
+	else if (other)
+		ns = graph_replay_latency_usual(s->r, state, s->now - a->wait_begin_ns);
+	else if (replay_class(step) == REPLAY_EXPLAINED &&
+		 (a->nr_overtaken || s->assumed.as_recorded || is_first(s, a)))
 		ns = replay_own(s->r, step);
 	else if (replay_class(step) == REPLAY_EXPLAINED)
 		ns = graph_replay_latency_moved(s->r, state, replay_own(s->r, step),
@@ -385,6 +406,16 @@ static bool wakes(const struct sim *s, struct sim_actor *a, uint32_t queue)
 	return true;
 }
 
+static void count_wake(struct sim *s, struct sim_actor *a, uint32_t queue, struct sim_woken *woken)
+{
+	if (!wakes(s, a, queue))
+		return;
+	if (s->nr_processors && graph_sim_idle_for(s, (uint32_t)(a - s->actor)) == REPLAY_NONE)
+		woken->nr_busy++;
+	else
+		woken->nr_idle++;
+}
+
 /* What it waits for may be put now, but not what it needs beside it: a signalled thread's mutex. */
 static bool was_put(const struct sim *s, const struct sim_actor *a, uint32_t actor, uint32_t queue)
 {
@@ -398,7 +429,7 @@ static bool was_put(const struct sim *s, const struct sim_actor *a, uint32_t act
 
 /* The first whose turn it is in the run, too; else the first of all. */
 static uint32_t whom_to_call(
-	struct sim *s, uint32_t queue, bool space, bool *ret_overtaken, unsigned *woken)
+	struct sim *s, uint32_t queue, bool space, bool *ret_overtaken, struct sim_woken *woken)
 {
 	uint32_t i = s->queue[queue].waiters[space].head, first = REPLAY_NONE, next;
 
@@ -412,7 +443,8 @@ static uint32_t whom_to_call(
 			continue;
 		if (!graph_sim_is_met(s, i, &other, &other_space)) {
 			if (other != queue || other_space != space) {
-				*woken += was_put(s, a, i, queue) && wakes(s, a, queue);
+				if (was_put(s, a, i, queue))
+					count_wake(s, a, queue, woken);
 				unlist(s, i);
 				list_on(s, i, other, other_space);
 			}
@@ -431,30 +463,33 @@ static uint32_t whom_to_call(
 	return first;
 }
 
-unsigned graph_sim_call(struct sim *s, uint32_t queue, bool space)
+void graph_sim_call(struct sim *s, uint32_t queue, bool space, struct sim_woken *woken)
 {
-	unsigned woken = 0;
 	bool overtaken;
 	uint32_t i;
 
 	while (s->queue[queue].waiters[space].head != REPLAY_NONE &&
-		(i = whom_to_call(s, queue, space, &overtaken, &woken)) != REPLAY_NONE) {
+		(i = whom_to_call(s, queue, space, &overtaken, woken)) != REPLAY_NONE) {
 		struct sim_actor *a = &s->actor[i];
+		bool by_switch = comes_by_switch(s, a);
 
 		promise(s, a, true);
 		a->phase = SIM_CALLED;
-		woken += wakes(s, a, queue);
+		count_wake(s, a, queue, woken);
 		count_overtakings(s, a);
 		a->early = overtaken;
-		a->switch_ns = latency(s, a, overtaken);
-		if (s->nr_processors && replay_step(s->r, a->cursor)->bits & REPLAY_ON_PROCESSOR) {
+		a->switch_ns = latency(s, a, overtaken, by_switch);
+		if (by_switch) {
+			graph_sim_follow(s, i);
 			graph_sim_schedule(s, i, s->now);
 		} else {
 			graph_sim_schedule(s, i, s->now + a->switch_ns);
 			a->switch_ns = 0;
+			if (s->nr_processors &&
+				sim_executes(s, replay_step(s->r, a->cursor)->state))
+				a->coming_to = graph_sim_come(s, i);
 		}
 	}
-	return woken;
 }
 
 /*
@@ -468,7 +503,8 @@ bool graph_sim_is_early(struct sim *s, uint32_t actor, uint64_t *ret_ns)
 	if (!a->early)
 		return false;
 	a->early = still_overtaken(s, a);
-	*ret_ns = s->queue[a->queue].last_put_ns + latency(s, a, a->early);
+	*ret_ns = s->queue[a->queue].last_put_ns +
+		  latency(s, a, a->early, replay_step(s->r, a->cursor)->bits & REPLAY_ON_PROCESSOR);
 	return *ret_ns > s->now;
 }
 
@@ -499,12 +535,13 @@ bool graph_sim_end_promise(struct sim *s, uint32_t actor)
 void graph_sim_call_others(struct sim *s, uint32_t actor)
 {
 	const struct replay_step *step = replay_step(s->r, s->actor[actor].cursor);
+	struct sim_woken by_nobody = {0};
 
 	for (; step; step = next_of_moment(s, step)) {
 		bool space;
 
 		if (wanted(s, step, &space))
-			graph_sim_call(s, step->queue, space);
+			graph_sim_call(s, step->queue, space, &by_nobody);
 	}
 }
 
@@ -517,6 +554,7 @@ void graph_sim_call_others(struct sim *s, uint32_t actor)
 void graph_sim_lend(struct sim *s, uint32_t actor)
 {
 	struct sim_actor *a = &s->actor[actor];
+	struct sim_woken by_nobody = {0};
 
 	if (a->lent)
 		return;
@@ -528,7 +566,7 @@ void graph_sim_lend(struct sim *s, uint32_t actor)
 	}
 	for (unsigned i = 0; a->lent && i < REPLAY_HELD; i++) {
 		if (a->held[i].n)
-			graph_sim_call(s, a->held[i].queue, false);
+			graph_sim_call(s, a->held[i].queue, false, &by_nobody);
 	}
 }
 

@@ -357,6 +357,25 @@ enum base_status graph_cut(struct graph *g, uint64_t time_ns, struct base_err *e
 	return done(g, s);
 }
 
+enum base_status graph_birth(struct graph *g, uint32_t actor, struct base_err *err)
+{
+	struct window *w = &g->window;
+	enum base_status s = BASE_OK;
+
+	BASE_ASSERT(actor < g->nr_actors && !g->finished);
+	if (g->failed)
+		return base_fail(err, g->failed, "the graph failed before");
+	if (g->pending)
+		s = graph_flush(g, err);
+	if (s || g->actor[actor].tip == NONE)
+		return s;
+	s = graph_mem_need(
+		g, &w->birth, &w->birth_capacity, w->nr_births + 1, sizeof *w->birth, err);
+	if (!s)
+		w->birth[w->nr_births++] = g->actor[actor].tip;
+	return done(g, s);
+}
+
 /* Whoever has no path yet begins one at t. */
 static enum base_status start_actors(struct graph *g, uint64_t t, struct base_err *err)
 {
@@ -392,7 +411,7 @@ enum base_status graph_turn(struct graph *g, uint64_t time_ns, bool start_all,
 	if (!s)
 		s = graph_part_make(g, from_ns, w->nr_before, ret, err);
 	w->nr_before = w->nr_anchors;
-	w->nr_anchors = w->nr_actor_anchors = 0;
+	w->nr_anchors = w->nr_actor_anchors = w->nr_births = 0;
 	if (!s && start_all)
 		s = start_actors(g, time_ns, err);
 	forget_statistics(g, time_ns);
@@ -458,6 +477,7 @@ void graph_window_fini(struct graph *g)
 {
 	base_free(g->window.anchor);
 	base_free(g->window.anchor_length);
+	base_free(g->window.birth);
 	base_free(g->window.totals);
 	base_free(g->window.stats);
 }

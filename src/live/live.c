@@ -119,12 +119,13 @@ static bool is_asleep(
 }
 
 static enum base_status add_path(struct live *l, struct generation *g, struct answer *a,
-	const struct graph_part *part, uint32_t anchor, struct base_err *err)
+	const struct graph_part *part, const struct subject *subject, struct base_err *err)
 {
 	struct graph_path_state *state;
 	double length_ns;
 	size_t nr;
-	enum base_status s = graph_part_path(part, anchor, &state, &nr, &length_ns, err);
+	enum base_status s = graph_part_path(
+		part, subject->anchor, subject->since_ns, &state, &nr, &length_ns, err);
 	if (s != BASE_OK)
 		return s;
 	if (l->opts.whom == LIVE_WHOM_processes && !l->process && !l->cgroup &&
@@ -150,7 +151,7 @@ static enum base_status answer(
 	if (s == BASE_OK)
 		s = model_refresh_names(g->model, err);
 	for (size_t i = 0; i < subjects.nr && s == BASE_OK; i++)
-		s = add_path(l, g, a, part, subjects.anchor[i], err);
+		s = add_path(l, g, a, part, &subjects.subject[i], err);
 	if (s == BASE_OK) {
 		live_answer_finish(a);
 		a->w.number = l->answered;
@@ -164,7 +165,7 @@ static enum base_status answer(
 		a->w.fresh = g->first == l->answered && l->answered;
 		s = l->opts.answer(l->opts.ctx, &a->w, err);
 	}
-	base_free(subjects.anchor);
+	base_free(subjects.subject);
 	live_answer_free(a);
 	return s;
 }

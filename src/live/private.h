@@ -92,9 +92,14 @@ struct window_count {
 	uint64_t nr_records, nr_late, nr_lost;
 };
 
-/* subjects.c: which paths a window is about: the anchors of part `k` of the generation. */
+/* subjects.c: which paths a window is about: the anchors of part `k` of the generation, and since
+ * when each path counts: what led to a process's birth is its parent's. */
+struct subject {
+	uint32_t anchor;
+	uint64_t since_ns; /* 0: all of it */
+};
 struct subjects {
-	uint32_t *anchor;
+	struct subject *subject;
 	size_t nr, capacity;
 };
 struct live {

@@ -32,15 +32,15 @@ static uint32_t anchor_of(const struct finder *f, uint32_t actor)
 	return anchor;
 }
 
-static enum base_status add(struct finder *f, uint32_t anchor)
+static enum base_status add(struct finder *f, uint32_t anchor, uint64_t since_ns)
 {
 	if (anchor == NONE)
 		return BASE_OK;
-	enum base_status s =
-		base_grow(&f->ret->anchor, &f->ret->capacity, f->ret->nr + 1, sizeof anchor);
+	enum base_status s = base_grow(
+		&f->ret->subject, &f->ret->capacity, f->ret->nr + 1, sizeof *f->ret->subject);
 	if (s != BASE_OK)
 		return base_fail(f->err, s, "out of memory for a window's paths");
-	f->ret->anchor[f->ret->nr++] = anchor;
+	f->ret->subject[f->ret->nr++] = (struct subject){anchor, since_ns};
 	return BASE_OK;
 }
 
@@ -93,7 +93,7 @@ static enum base_status of_program(struct finder *f)
 		end = latest_actor(f);
 		anchor = end == NONE ? NONE : anchor_of(f, end);
 	}
-	return add(f, anchor);
+	return add(f, anchor, 0);
 }
 
 /* ---- processes
@@ -134,26 +134,44 @@ static uint32_t process_of(const struct finder *f, uint32_t actor)
 	return thread ? trace_def_stream(d, stream)->process : 0;
 }
 
-/* Each one's thread that did something last. */
+struct life { /* of a process */
+	uint64_t born_ns, last_ns;
+	uint32_t actor; /* the thread that did something last */
+};
+
+static void find_lives(const struct finder *f, struct life *life, uint32_t nr_processes)
+{
+	for (uint32_t i = 0; i < graph_part_nr_actors(f->g->part[f->last].part); i++) {
+		uint32_t p = process_of(f, i);
+		if (!p || p >= nr_processes)
+			continue;
+		uint64_t born = model_actor_born_ns(f->g->model, i), last = last_ns(f, i);
+		if (born < life[p].born_ns)
+			life[p].born_ns = born;
+		if (last > life[p].last_ns) {
+			life[p].last_ns = last;
+			life[p].actor = i;
+		}
+	}
+}
+
+/* Each one's path, for as long as it lived: it begins with the parent's, and a thousand short
+ * children would count that a thousand times. */
 static enum base_status of_processes(struct finder *f)
 {
-	uint32_t nr = graph_part_nr_actors(f->g->part[f->last].part);
 	uint32_t nr_processes = f->g->names->nr_processes;
-	uint32_t *best = base_alloc(((size_t)nr_processes + 1) * sizeof *best); /* + 1 */
+	struct life *life = base_alloc(((size_t)nr_processes + 1) * sizeof *life);
 	enum base_status s = BASE_OK;
-	if (!best)
+	if (!life)
 		return base_fail(f->err, BASE_ERR_NOMEM, "out of memory for a window's processes");
-	for (uint32_t i = 0; i < nr; i++) {
-		uint32_t p = process_of(f, i);
-		if (!p || p >= nr_processes || !last_ns(f, i))
-			continue;
-		if (!best[p] || last_ns(f, i) > last_ns(f, best[p] - 1))
-			best[p] = i + 1;
-	}
+	for (uint32_t p = 0; p < nr_processes; p++)
+		life[p].born_ns = UINT64_MAX;
+	find_lives(f, life, nr_processes);
+	uint64_t to_ns = graph_part_to_ns(f->g->part[f->k].part);
 	for (uint32_t p = 1; p < nr_processes && s == BASE_OK; p++)
-		if (best[p] && is_wanted(f, p))
-			s = add(f, anchor_of(f, best[p] - 1));
-	base_free(best);
+		if (life[p].last_ns && life[p].born_ns < to_ns && is_wanted(f, p))
+			s = add(f, anchor_of(f, life[p].actor), life[p].born_ns);
+	base_free(life);
 	return s;
 }
 

@@ -35,6 +35,11 @@ void memory_tdat_plot(struct base_str *out, const struct memory_tdat_result *r, 
 	double top = 0;
 	for (size_t x = 0; x < width; x++)
 		top = fmax(top, column_value(r, x, width));
+	base_str_add(out, "     events a bin");
+	if (width && r->nr_bins > width)
+		base_str_addf(out, ", the mean of %.4g bins in each column",
+			(double)r->nr_bins / (double)width);
+	base_str_add(out, "\n");
 	for (unsigned y = rows; y-- > 0 && top > 0;) {
 		base_str_addf(out, "%11.4g |", top * (y + 1) / rows);
 		for (size_t x = 0; x < width; x++) {

@@ -313,6 +313,14 @@ static void end_path(struct model *m, uint32_t actor, const struct graph_verb *v
 	keep(m, graph_end(m->graph, end, v->actor, v->time_ns, m->err));
 }
 
+void model_born(struct model *m, struct thread *t, uint64_t time_ns)
+{
+	t->k.unborn = false;
+	t->born_ns = time_ns;
+	if (m->opts->turns && m->status == BASE_OK)
+		keep(m, graph_birth(m->graph, model_acting(t), m->err));
+}
+
 /* For whoever wants more than the graph: connections, a path's ends, a sink. */
 static void apply_watched_verb(
 	struct model *m, enum graph_verb_kind kind, struct graph_verb *v, uint32_t from_actor)
@@ -469,6 +477,7 @@ static void begin_threads(struct model *m, uint32_t from, uint64_t time_ns, uint
 		if (m->status != BASE_OK)
 			return;
 		t->begin_ns = t->end_ns = time_ns;
+		t->born_ns = UINT64_MAX;
 		t->k.unborn = true;
 		if (!is_thread(m, i))
 			continue;
@@ -520,7 +529,7 @@ static __attribute__((noinline)) struct thread *new_thread_of(
 	begin_thread(m, t, r->stream, site);
 	if (m->status != BASE_OK)
 		return NULL;
-	t->begin_ns = r->time_ns;
+	t->begin_ns = t->born_ns = r->time_ns;
 	if (first) {
 		m->end_actor = t->actor;
 		model_verb(m, t, GRAPH_VERB_state, r->time_ns, 0, 0, t->run_state,

@@ -46,6 +46,9 @@ struct model_state {
 	const char *name;  /* "holding counter_lock", "waiting for pipe (sort -> gzip)",
 			      "compress_thread()": unique in its actor group */
 	const char *where; /* "increment (ladder.c:42)": where it began; "" when not known */
+	/* A call on a file by the file's own name, also where NAME says "fsync of many files":
+	 * "fsync of file /x/log.2", and "fsync /x/log.2". NULL: none. */
+	const char *of_file, *on_file;
 	unsigned nr_named; /* functions in the name of a running one: "running a and b" has 2 */
 	uint32_t object;   /* definition id; 0: none */
 	uint32_t site;     /* definition id; 0: none */
@@ -183,6 +186,8 @@ void model_add_object_name(
 uint64_t model_actor_group(const struct model *m, uint32_t actor);
 uint32_t model_actor_stream(
 	const struct model *m, uint32_t actor); /* definition id; 0: no thread */
+/* When its thread began, or was first seen; UINT64_MAX: not yet. 0: it is no thread. */
+uint64_t model_actor_born_ns(const struct model *m, uint32_t actor);
 /* As model_end_actor() of a run that ended now; GRAPH_ANY_ACTOR also before the first record. */
 uint32_t model_end_actor_now(struct model *m);
 /* The end: now the queries below may be used. model_health() is of modelling alone. */

@@ -371,6 +371,22 @@ static bool is_of_many_files(struct model *m, const struct state_info *st)
 	       n > FILES_NAMED;
 }
 
+/* However many there are: who asks for one of them finds it. */
+static void name_file(struct model *m, struct state_info *st)
+{
+	struct base_str of = {0}, on = {0};
+	if (!is_of_file(m, st))
+		return;
+	const struct lock_class *c = &m->class_[st->class_ix];
+	base_str_addf(&of, "%s of ", io_text(st->aux));
+	model_add_class(m, &of, st->class_ix);
+	st->pub.of_file = model_keep_text(m, &of);
+	if (!c->name)
+		return;
+	base_str_addf(&on, "%s %s", io_text(st->aux), trace_text_of(m->defs, c->name));
+	st->pub.on_file = model_keep_text(m, &on);
+}
+
 static void add_state_name(struct model *m, struct base_str *s, uint32_t state)
 {
 	const struct state_info *st = &m->state[state];
@@ -705,6 +721,7 @@ enum base_status model_make_names(struct model *m)
 			st->pub.nr_named = naming_functions(m, st, &named);
 		st->pub.name = model_keep_text(m, &s);
 		st->pub.where = where_text(m, st);
+		name_file(m, st);
 	}
 	for (size_t i = 0; i < m->nr_actors; i++)
 		name_actor(m, &m->actor[i]);

@@ -184,7 +184,8 @@ void model_wake(struct model *m, struct thread *waker, struct thread *t, uint64_
 	switch (t->mode) {
 	case MODE_BLOCKED:
 		end_wait(m, waker, t, time_ns);
-		t->k.unborn = false;
+		if (t->k.unborn)
+			model_born(m, t, time_ns);
 		return;
 	case MODE_WAITING:
 		model_known_woken(m, waker, t, time_ns);
@@ -202,6 +203,17 @@ void model_wake(struct model *m, struct thread *waker, struct thread *t, uint64_
 	}
 }
 
+/* Records name the stream that was known when they were written: between an exec and the first
+ * thing that the new image says, the old one. */
+static struct thread *goes_on_as(struct model *m, struct thread *t)
+{
+	uint64_t tid = trace_def_stream(m->defs, t->stream)->tid, stream;
+	if (!t->k.gone || !base_map_get(&m->by_tid, model_host_of(m, t->stream), tid, &stream) ||
+		stream >= m->nr_threads || m->thread[stream].k.gone)
+		return t;
+	return &m->thread[stream];
+}
+
 void model_rule_wake(struct model *m, struct thread *t, const struct trace_record *r)
 {
 	uint32_t stream = r->u.wake.woken;
@@ -211,7 +223,7 @@ void model_rule_wake(struct model *m, struct thread *t, const struct trace_recor
 		model_count(m, TRACE_DIAG_ids_unknown);
 		return;
 	}
-	struct thread *woken = &m->thread[stream];
+	struct thread *woken = goes_on_as(m, &m->thread[stream]);
 	if (woken == t || model_is_context(woken))
 		return;
 	model_wake(m, t, woken, r->time_ns);
@@ -280,7 +292,8 @@ void model_kernel_out(struct model *m, struct thread *t, const struct trace_reco
 	if (t->mode == MODE_BLOCKED || t->mode == MODE_RUNNABLE) { /* its coming was not seen */
 		model_verb(
 			m, t, GRAPH_VERB_state, r->time_ns, 0, 0, t->resume_state, GRAPH_EXPLAINED);
-		t->k.unborn = false;
+		if (t->k.unborn)
+			model_born(m, t, r->time_ns);
 	}
 	if (t->mode == MODE_WAITING)
 		model_known_leaves(m, t, r->time_ns, preempted);
@@ -346,7 +359,8 @@ static void go_on(struct model *m, struct thread *t, uint64_t number, uint64_t t
 		model_verb(m, t, GRAPH_VERB_state, time_ns, 0, 0, t->resume_state,
 			t->k.unborn ? GRAPH_EXPLAINED : 0);
 	}
-	t->k.unborn = false;
+	if (t->k.unborn)
+		model_born(m, t, time_ns);
 	t->k.early = false;
 	t->k.asleep_site = 0;
 }
@@ -407,20 +421,11 @@ static bool is_exec(const struct call *c)
 	return c->number == 59 || c->number == 322; /* execve, execveat */
 }
 
-/* Thread numbers are a machine's own. */
-static uint32_t host_of(const struct model *m, uint32_t stream)
-{
-	for (uint32_t i = 1; i < m->defs->nr_hosts; i++)
-		if (!m->defs->hosts[i].last_stream || stream <= m->defs->hosts[i].last_stream)
-			return i;
-	return 0;
-}
-
 /* The thread's first record in this stream: was it another stream's until now? Then it goes on. */
 void model_follow_exec(struct model *m, struct thread *t, uint64_t time_ns)
 {
 	uint64_t tid = trace_def_stream(m->defs, t->stream)->tid, stream = 0;
-	uint64_t host = host_of(m, t->stream);
+	uint64_t host = model_host_of(m, t->stream);
 	struct thread *old = NULL;
 	t->k.looked = true;
 	if (!tid || model_is_context(t))
@@ -438,7 +443,7 @@ void model_follow_exec(struct model *m, struct thread *t, uint64_t time_ns)
 	model_link(m, t->actor, time_ns, t->run_state, model_acting(old));
 	t->graph_state = t->run_state;
 	t->mode = MODE_RUNNING;
-	t->k.unborn = false;
+	model_born(m, t, time_ns);
 	t->k.on = true;
 	t->k.processor = old->k.processor;
 	t->begin_run_ns = time_ns;
@@ -453,15 +458,17 @@ void model_follow_exec(struct model *m, struct thread *t, uint64_t time_ns)
 
 void model_be_born(struct model *m, struct thread *t, uint64_t time_ns, uint32_t queue, bool runs)
 {
-	if (!t->k.unborn)
+	if (!t->k.unborn) {
+		model_born(m, t, time_ns); /* somebody woke it before it said so */
 		return;
-	t->k.unborn = false;
+	}
 	if (queue != NONE && graph_queue_units(m->graph, queue)) {
 		forget_idle(m, t, time_ns);
 		model_verb(m, t, GRAPH_VERB_dequeue, time_ns, queue, 1, t->run_state,
 			GRAPH_LAST | GRAPH_EXPLAINED);
 	} else
 		model_verb(m, t, GRAPH_VERB_state, time_ns, 0, 0, t->run_state, GRAPH_EXPLAINED);
+	model_born(m, t, time_ns);
 	t->resume_state = t->run_state;
 	if (!runs)
 		model_be_ready(m, t, time_ns, 0);

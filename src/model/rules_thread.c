@@ -24,6 +24,7 @@ static void begin(struct model *m, struct thread *t, const struct trace_record *
 	if (queue != NONE) {
 		model_verb(
 			m, t, GRAPH_VERB_dequeue, r->time_ns, queue, 1, t->run_state, GRAPH_LAST);
+		model_born(m, t, r->time_ns);
 		return;
 	}
 	uint32_t parent =
@@ -33,6 +34,7 @@ static void begin(struct model *m, struct thread *t, const struct trace_record *
 		leader = leader_of(m, m->root_process);
 	if (leader && leader != t->stream)
 		model_link(m, t->actor, r->time_ns, t->run_state, m->thread[leader].actor);
+	model_born(m, t, r->time_ns);
 }
 
 /* ---- processes

@@ -278,6 +278,7 @@ static enum base_status open_routers(struct noc_network *n, struct base_err *err
 		return base_fail(err, BASE_ERR_USAGE,
 			"links wider than a flit need delays of one cycle: vc_alloc_delay, "
 			"sw_alloc_delay; routing_delay 0 or 1");
+	n->plain = noc_plain_applies(n);
 	return make_slots(n, longest, links, err);
 }
 
@@ -359,8 +360,6 @@ static void eject(struct noc_network *n, const struct noc_flit_event *e)
 	struct noc_live *p = &n->pool.packet[e->flit >> NOC_FLIT_SHIFT];
 	struct noc_slot *s = &n->slot[(n->now + 2 + n->config.credit_delay) & n->slot_mask];
 	s->credit[s->nr_credits++] = (struct noc_credit_event){.vc = e->vc, .router = e->router};
-	n->nr_events++;
-	n->counts.ejected++;
 	if (e->flit & NOC_FLIT_TAIL) {
 		noc_arrive(&n->arrivals, p, n->now);
 		noc_pool_give(&n->pool, e->flit >> NOC_FLIT_SHIFT);
@@ -374,8 +373,6 @@ static void arrive(struct noc_network *n, const struct noc_flit_event *e)
 	at -= at >= n->buffer ? n->buffer : 0;
 	noc_flits(n, in)[at] = e->flit;
 	in->count++;
-	n->buffered++;
-	n->counts.buffer_writes++;
 	uint32_t own = e->vc - e->router * n->router_vcs;
 	if (in->state == NOC_VC_IDLE)
 		noc_router_begin(n, e->router, own);
@@ -430,7 +427,9 @@ static void step_far_routers(struct noc_network *n)
 			noc_router_fetch(n, n->to_visit[i + SECOND]);
 		if (i + THIRD < nr)
 			noc_router_fetch_near(n, n->to_visit[i + THIRD]);
-		if (!noc_router_step(n, n->to_visit[i]))
+		bool more = n->plain ? noc_plain_step(n, n->to_visit[i])
+				     : noc_router_step(n, n->to_visit[i]);
+		if (!more)
 			noc_clear_bit(n->router_active, n->to_visit[i]);
 	}
 }
@@ -446,20 +445,34 @@ static void step_routers(struct noc_network *n)
 	}
 }
 
+static void take_flits(struct noc_network *n, const struct noc_slot *s)
+{
+	uint32_t ejected = 0;
+	for (uint32_t i = 0; i < s->nr_flits; i++) {
+		if (n->far && i + AHEAD < s->nr_flits)
+			fetch_flit(n, &s->flit[i + AHEAD]);
+		if (s->flit[i].flit & NOC_FLIT_EJECT) {
+			eject(n, &s->flit[i]);
+			ejected++;
+		} else if (n->plain) {
+			noc_plain_arrive(n, &s->flit[i]);
+		} else {
+			arrive(n, &s->flit[i]);
+		}
+	}
+	n->nr_events += ejected; /* their credits */
+	n->counts.ejected += ejected;
+	n->counts.buffer_writes += s->nr_flits - ejected;
+	n->buffered += s->nr_flits - ejected;
+}
+
 static enum base_status step(struct noc_network *n, struct base_err *err)
 {
 	struct noc_slot *s = &n->slot[n->now & n->slot_mask];
 	if (base_grow(&n->arrivals.list, &n->arrivals.capacity, s->nr_flits,
 		    sizeof *n->arrivals.list) != BASE_OK)
 		return base_fail(err, BASE_ERR_NOMEM, "arrivals of a cycle");
-	for (uint32_t i = 0; i < s->nr_flits; i++) {
-		if (n->far && i + AHEAD < s->nr_flits)
-			fetch_flit(n, &s->flit[i + AHEAD]);
-		if (s->flit[i].flit & NOC_FLIT_EJECT)
-			eject(n, &s->flit[i]);
-		else
-			arrive(n, &s->flit[i]);
-	}
+	take_flits(n, s);
 	for (uint32_t i = 0; i < s->nr_credits; i++) {
 		if (n->far && i + AHEAD < s->nr_credits)
 			__builtin_prefetch(&n->out_vc[s->credit[i + AHEAD].vc], 1);
@@ -475,6 +488,8 @@ static enum base_status step(struct noc_network *n, struct base_err *err)
 	noc_inject(n);
 	if (n->far)
 		step_far_routers(n);
+	else if (n->plain)
+		noc_plain_cycle(n);
 	else
 		step_routers(n);
 	n->now++;

@@ -162,6 +162,9 @@ struct noc_network {
 	uint32_t route_max, buffer;
 	uint32_t class_first[8], class_last[8];    /* virtual channels of each class */
 	bool lookahead, speculative, narrow, slow; /* slow: allocation delays above 1 */
+	bool plain;                                /* router_plain.c does what there is to do */
+	bool fixed;         /* a packet's way depends on neither chance nor time */
+	const uint8_t *way; /* of dimension order: the topology's, or NULL */
 	unsigned (*route)(struct noc_network *n, uint32_t router, uint32_t in_port, uint32_t in_vc,
 		struct noc_live *p, struct noc_route *ret);
 
@@ -243,6 +246,13 @@ void noc_router_fetch_near(const struct noc_network *n, uint32_t router);
 /* The packet at the front of an idle input VC: routing begins, or is done already. */
 void noc_router_begin(struct noc_network *n, uint32_t router, uint32_t vc_in_router);
 struct noc_scratch *noc_scratch_new(const struct noc_network *n);
+
+/* router_plain.c: the same for the routers that it applies to; all visits of a cycle; an arrival.
+ */
+bool noc_plain_applies(const struct noc_network *n);
+bool noc_plain_step(struct noc_network *n, uint32_t router);
+void noc_plain_cycle(struct noc_network *n);
+void noc_plain_arrive(struct noc_network *n, const struct noc_flit_event *e);
 
 /* routing.c */
 enum base_status noc_routing_choose(struct noc_network *n, struct base_err *err) BASE_MUST_CHECK;

@@ -862,7 +862,8 @@ static inline void fetch_near(const struct noc_network *n, uint32_t router, uint
 	uint32_t flit = noc_flits(n, in)[in->first], own = in->out_port,
 		 next = noc_routes(in)->port;
 	uint32_t out = in->state == NOC_VC_ACTIVE ? own : next;
-	__builtin_prefetch(&n->pool.packet[flit >> NOC_FLIT_SHIFT], 1);
+	if (!n->plain || !n->fixed)
+		__builtin_prefetch(&n->pool.packet[flit >> NOC_FLIT_SHIFT], 1);
 	__builtin_prefetch(&n->port[(size_t)router * n->ports + out], 1);
 	__builtin_prefetch(&n->out_vc[(size_t)router * n->router_vcs + (size_t)out * n->vcs], 1);
 }

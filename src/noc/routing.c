@@ -76,11 +76,11 @@ static unsigned route_dor(struct noc_network *n, uint32_t router, uint32_t in_po
 	(void)in_vc;
 	first = n->class_first[p->class];
 	last = n->class_last[p->class];
+	if (n->topology.way)
+		return one(ret, n->topology.way[(size_t)router * n->nr_nodes + p->destination],
+			first, last);
 	if (to == router)
 		return one(ret, n->topology.node_port[p->destination], first, last);
-	if (n->topology.first_port)
-		return one(ret, n->topology.first_port[(size_t)router * n->nr_routers + to], first,
-			last);
 	uint32_t port = dimension_order(n, router, to, in_port, false, &p->phase);
 	if (n->topology.wraps)
 		halve(&first, &last, p->phase);
@@ -253,5 +253,7 @@ enum base_status noc_routing_choose(struct noc_network *n, struct base_err *err)
 	n->route = table[r].route;
 	n->route_max = r == NOC_ROUTING_ADAPTIVE ? 2 * t->dimensions + 1 : 1;
 	n->config.routing = r;
+	n->way = r == NOC_ROUTING_DOR ? t->way : NULL;
+	n->fixed = r == NOC_ROUTING_TABLE || (r == NOC_ROUTING_DOR && !t->wraps);
 	return BASE_OK;
 }

@@ -37,7 +37,7 @@ void noc_topology_fini(struct noc_topology *t)
 	base_free(t->node_port);
 	base_free(t->place);
 	base_free(t->table);
-	base_free(t->first_port);
+	base_free(t->way);
 	*t = (struct noc_topology){0};
 }
 

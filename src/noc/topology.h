@@ -14,7 +14,7 @@
 enum {
 	NOC_DIMENSIONS_MAX = 16,
 	NOC_ROUTERS_MAX = 65536,
-	NOC_FIRST_PORT_ROUTERS_MAX = 512,
+	NOC_WAYS_MAX = 512 * 512,
 	NOC_TABLE_ROUTERS_MAX = 4096, /* routers whose ways are in a table */
 };
 
@@ -39,8 +39,7 @@ struct noc_topology {
 	uint16_t *place;    /* [router][dimensions] */
 	bool wraps, direct; /* direct: flattened butterfly */
 	uint32_t first_node_port, first_link_port;
-	uint8_t *first_port; /* mesh, small: port of the first hop in dimension order,
-				[router][router]; else NULL */
+	uint8_t *way; /* mesh, small: port of dimension order, [router][node]; else NULL */
 	/* fat trees */
 	uint32_t arity, levels, level_routers;
 	/* graphs: the port of the next hop, [router][destination router]; UINT8_MAX: none */

@@ -85,27 +85,29 @@ static void link_all(struct noc_topology *t, const struct noc_config *c)
 	}
 }
 
-/* Where dimension order leads, looked up instead of computed: routers ask for each packet and hop.
- */
-static enum base_status fill_first_ports(struct noc_topology *t, struct base_err *err)
+/* The port that dimension order takes from a router to a node. */
+static uint8_t first_port(const struct noc_topology *t, uint32_t router, uint32_t node)
 {
-	size_t nr = t->nr_routers;
-	if (t->wraps || t->direct || nr > NOC_FIRST_PORT_ROUTERS_MAX)
+	const uint16_t *from = t->place + (size_t)router * t->dimensions;
+	const uint16_t *to = t->place + (size_t)t->node_router[node] * t->dimensions;
+	for (uint32_t d = 0; d < t->dimensions; d++)
+		if (from[d] != to[d])
+			return (uint8_t)(2 * d + (from[d] > to[d]));
+	return t->node_port[node];
+}
+
+/* Looked up instead of computed: routers ask for each packet and hop. */
+static enum base_status fill_ways(struct noc_topology *t, struct base_err *err)
+{
+	uint64_t nr = (uint64_t)t->nr_routers * t->nr_nodes;
+	if (t->wraps || t->direct || nr > NOC_WAYS_MAX)
 		return BASE_OK;
-	t->first_port = base_alloc(nr * nr);
-	if (!t->first_port)
-		return base_fail(err, BASE_ERR_NOMEM, "ways between %zu routers", nr);
-	for (size_t a = 0; a < nr; a++) {
-		for (size_t b = 0; b < nr; b++) {
-			const uint16_t *from = t->place + a * t->dimensions;
-			const uint16_t *to = t->place + b * t->dimensions;
-			uint32_t d = 0;
-			while (d < t->dimensions && from[d] == to[d])
-				d++;
-			if (d < t->dimensions)
-				t->first_port[a * nr + b] = (uint8_t)(2 * d + (from[d] > to[d]));
-		}
-	}
+	t->way = base_alloc(nr);
+	if (!t->way)
+		return base_fail(err, BASE_ERR_NOMEM, "ways between %u routers", t->nr_routers);
+	for (uint32_t a = 0; a < t->nr_routers; a++)
+		for (uint32_t b = 0; b < t->nr_nodes; b++)
+			t->way[(size_t)a * t->nr_nodes + b] = first_port(t, a, b);
 	return BASE_OK;
 }
 
@@ -141,5 +143,5 @@ enum base_status noc_topology_cube(
 		link_all(t, c);
 	else
 		link_grid(t, c);
-	return fill_first_ports(t, err);
+	return fill_ways(t, err);
 }

@@ -20,6 +20,7 @@
 #include "record/system_convert.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <sched.h>
 #include <stdio.h>
@@ -49,7 +50,8 @@ enum {
 	NAME_EVERY_NS = 1000000000,
 	LATE_NS = 200000000, /* of the kernel's events: by far */
 	SYSTEM_NICE = -15,
-	HOLD_MASK = 7, /* one in eight */
+	HOLD_MASK = 7,                /* one in eight */
+	EVENTS_WAITING_MAX = 1 << 18, /* of the kernel, of 100 bytes or so */
 };
 
 /* What the converter holds back until it knows whose it is: 2 s. */
@@ -75,12 +77,15 @@ struct session {
 	sigset_t old_signals;
 	struct sigaction old_xfsz;
 	struct record_lock_floor floor;
+	int load_fd; /* /proc/loadavg; -1: not to be had */
+	unsigned long nr_processors;
 	bool has_program, converting, ended, stopped, full;
+	bool waits; /* the last look left the ring as it was */
 	unsigned interrupts;
 	uint64_t pair_ns, progress_ns, begin_ns,
 		end_ns; /* CLOCK_MONOTONIC_RAW, but end_ns: of the trace */
 	uint64_t records_before;
-	uint64_t cpu_ns;         /* of this process, before */
+	uint64_t cpu_ns, started_cpu_ns; /* of this process: before, and as the program starts */
 	enum base_status status; /* first failure while the target runs: it is not disturbed */
 	struct base_err *err;
 };
@@ -315,8 +320,10 @@ static enum base_status set_up(struct session *s, char program[PATH_MAX])
 	status = open_kernel(s);
 	if (status != BASE_OK)
 		return status;
-	if (s->has_program)
+	if (s->has_program) {
 		open_perf(s);
+		record_ring_warm_up(&s->ring, CALIBRATE_NS); /* the clock needs that time anyway */
+	}
 	status = record_clock_finish(&s->clock, CALIBRATE_NS, s->err);
 	if (status != BASE_OK)
 		return status;
@@ -425,6 +432,32 @@ static void tell(struct session *s, uint64_t raw_ns, uint64_t reached_ns, bool f
 		s->stopped = true;
 }
 
+/* Every processor has something to do besides us: what we took, the program would miss. */
+static bool all_busy(struct session *s)
+{
+	char text[64] = "";
+	unsigned long nr_running = 0;
+	if (s->load_fd >= 0 && pread(s->load_fd, text, sizeof text - 1, 0) > 0) {
+		const char *at = text; /* "0.20 0.18 0.12 2/80 11206": three averages before it */
+		for (unsigned i = 0; at && i < 3; i++)
+			at = strchr(at, ' ') ? strchr(at, ' ') + 1 : NULL;
+		nr_running = at ? strtoul(at, NULL, 10) : 0;
+	}
+	return nr_running > s->nr_processors;
+}
+
+/*
+ * The buffer is also there so that we need not work beside a program that uses all processors: then
+ * its records are read when half of it is full, or when the program has ended. What must be looked
+ * up while the program lives, or is awaited by somebody, does not wait.
+ */
+static bool can_wait(struct session *s)
+{
+	return s->has_program && !s->opts->listener && !s->memory.head && !s->kernel.open &&
+	       !counts(s) && s->converter.nr_waiting < EVENTS_WAITING_MAX &&
+	       record_ring_can_wait(&s->ring, &s->converter) && all_busy(s);
+}
+
 static void look(struct session *s, bool final)
 {
 	struct record_clock_pair pair;
@@ -439,6 +472,9 @@ static void look(struct session *s, bool final)
 	if (s->perf)
 		record_perf_read(
 			s->perf, &s->converter, final ? UINT64_MAX : pair.raw_ns - PERF_MARGIN_NS);
+	s->waits = !final && can_wait(s);
+	if (s->waits)
+		return;
 	record_kernel_read(&s->kernel, final);
 	if (s->has_program) {
 		record_ring_drain(&s->ring, &s->converter, horizon, limit, final);
@@ -468,6 +504,8 @@ static uint64_t interval_ns(struct session *s)
 	s->records_before = records;
 	if (s->full)
 		return INTERVAL_IDLE_NS;
+	if (s->waits && perf <= PERCENT_LOW)
+		return perf <= PERCENT_LOW / 2 ? INTERVAL_IDLE_NS : INTERVAL_NS;
 	if (used > PERCENT_LOW || perf > PERCENT_LOW || s->memory_busy)
 		return 0;
 	if (s->memory.head || s->ring.nr_used > USED_BUSY || perf > PERCENT_LOW / 2)
@@ -604,6 +642,7 @@ static void run(struct session *s)
 		report_progress(s);
 	}
 	set_recording(s, 0);
+	s->result->beside_cpu_ns = time_of(CLOCK_PROCESS_CPUTIME_ID) - s->started_cpu_ns;
 	if (!s->full)
 		look(s, true);
 	if (!s->has_program)
@@ -633,6 +672,7 @@ static enum base_status start(struct session *s)
 	if (s->sched_policy == SCHED_OTHER && !s->kernel.open)
 		sched_setscheduler(0, SCHED_BATCH, &(struct sched_param){0});
 	set_recording(s, s->opts->locks == RECORD_LOCKS_full ? RING_full : RING_on);
+	s->started_cpu_ns = time_of(CLOCK_PROCESS_CPUTIME_ID);
 	s->begin_ns = s->progress_ns = time_of(CLOCK_MONOTONIC_RAW);
 	if (s->kernel.open)
 		record_kernel_start(&s->kernel, c);
@@ -745,7 +785,9 @@ static enum base_status finish(struct session *s)
 	else
 		name_all(s);
 	res->symbols_ns = time_of(CLOCK_MONOTONIC_RAW) - before_ns;
-	res->recorder_cpu_ns = time_of(CLOCK_PROCESS_CPUTIME_ID) - s->cpu_ns;
+	uint64_t cpu_ns = time_of(CLOCK_PROCESS_CPUTIME_ID);
+	res->recorder_cpu_ns = cpu_ns - s->cpu_ns;
+	res->after_cpu_ns = cpu_ns - s->started_cpu_ns - res->beside_cpu_ns;
 	res->kernel_events = s->kernel.nr_events;
 	res->kernel_switches = s->kernel.nr_switches;
 	record_cost_write(&s->converter, res);
@@ -792,6 +834,8 @@ static void tear_down(struct session *s)
 		record_ring_destroy(&s->ring);
 	record_memory_destroy(&s->memory);
 	record_valgrind_done(&s->valgrind);
+	if (s->load_fd >= 0)
+		close(s->load_fd);
 	if (s->signal_fd >= 0) {
 		struct signalfd_siginfo info; /* those that came for us are answered */
 		while (read(s->signal_fd, &info, sizeof info) == (ssize_t)sizeof info)
@@ -820,6 +864,8 @@ enum base_status record_run(
 		.err = err,
 		.has_program = has_program,
 		.signal_fd = -1,
+		.load_fd = open("/proc/loadavg", O_RDONLY | O_CLOEXEC),
+		.nr_processors = (unsigned long)sysconf(_SC_NPROCESSORS_ONLN),
 		.child = {.pid = -1}};
 	s->cpu_ns = time_of(CLOCK_PROCESS_CPUTIME_ID);
 	enum base_status status = set_up(s, program);

@@ -102,6 +102,8 @@ struct record_result {
 	uint64_t count[TRACE_DIAG_NR]; /* as in the trace's footer */
 	uint64_t target_cpu_ns;        /* of the program and its children that were waited for */
 	uint64_t recorder_cpu_ns;      /* of this process while recording */
+	uint64_t beside_cpu_ns;        /* ... of that while the program ran */
+	uint64_t after_cpu_ns;         /* ... after it had ended, up to the trace's last records */
 	uint64_t tsc_read_ns_x100, record_write_ns_x100; /* measured at the start: 1/100 ns */
 	/* Measured at the start, medians of so many; 0: it could not be. */
 	uint64_t wake_ns, nr_wakes; /* what waking a sleeper took */

@@ -286,7 +286,7 @@ static void put_part(struct record_sink *s, uint32_t id, const char *name, uint6
 
 void record_cost_write(struct record_converter *c, struct record_result *r)
 {
-	enum { RECORDS = 1, SAMPLES, RECORDER, WAKING, SYSTEM, SWITCHES, WAKING_BUSY };
+	enum { RECORDS = 1, SAMPLES, RECORDER, WAKING, SYSTEM, SWITCHES, WAKING_BUSY, AFTER };
 	r->ring_records = c->nr_ring_records;
 	uint64_t records_ns = r->ring_records * r->record_write_ns_x100 / 100;
 	put_part(&c->sink, RECORDS, "records", r->ring_records, records_ns, false, r,
@@ -296,8 +296,10 @@ void record_cost_write(struct record_converter *c, struct record_result *r)
 	put_part(&c->sink, SWITCHES, TRACE_COST_SWITCHES, c->nr_switches,
 		c->nr_switches * r->switch_ns, false, r,
 		"measured before the program ran, as what delays a woken thread");
-	put_part(&c->sink, RECORDER, "reading and writing the trace", 1, r->recorder_cpu_ns, true,
-		r, "the kernel's count");
+	put_part(&c->sink, RECORDER, "reading and writing the trace", 1, r->beside_cpu_ns, true, r,
+		"the kernel's count, while the program ran");
+	put_part(&c->sink, AFTER, "reading and writing the trace, after the program's end", 1,
+		r->after_cpu_ns, true, r, "the kernel's count, up to the last records");
 	if (r->nr_wakes)
 		put_part(&c->sink, WAKING, TRACE_COST_WAKING, r->nr_wakes, r->nr_wakes * r->wake_ns,
 			true, r, "the median of as many, measured before the program ran");

@@ -17,8 +17,8 @@ struct record_cost_events {             /* what perf is asked for */
 /* Sets wake_ns .. sample_ns: takes 10 ms. Before the program runs; events are enabled then. */
 void record_cost_measure_wakes(const struct record_clock *clock,
 	const struct record_cost_events *of, struct record_result *ret);
-/* Everything is converted, target_cpu_ns and recorder_cpu_ns are set: puts the trace's definitions
- * of cost, sets ring_records and overhead_share. */
+/* Everything is converted, target_cpu_ns, beside_cpu_ns and after_cpu_ns are set: puts the trace's
+ * definitions of cost, sets ring_records and overhead_share. */
 void record_cost_write(struct record_converter *c, struct record_result *r);
 
 #endif

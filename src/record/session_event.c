@@ -115,6 +115,20 @@ static void read_command(struct record_converter *c, struct record_image *image,
 		record_image_rename(&c->world, image, comm, strnlen(comm, 16));
 }
 
+/* A fork's child is what its parent is, until an exec. */
+static bool name_as_parent(
+	struct record_converter *c, const struct record_task *leader, struct record_image *image)
+{
+	const struct record_image *parent =
+		record_world_find(&c->world, record_world_pid(&c->world, leader->parent));
+	if (!leader->parent || !parent || parent == image)
+		return false;
+	const char *name = base_strtab_get(c->sink.strings, parent->name);
+	image->command = parent->command;
+	record_image_rename(&c->world, image, name, strlen(name));
+	return true;
+}
+
 static struct record_image *unattached_image(struct record_converter *c, struct record_task *leader)
 {
 	uint32_t before = record_world_pid(&c->world, leader->pid);
@@ -136,7 +150,8 @@ static struct record_image *unattached_image(struct record_converter *c, struct 
 				.bias = bias,
 				.module = record_sink_module(&c->sink, m->path, id)});
 	}
-	read_command(c, image, leader->comm);
+	if (leader->by_exec || !name_as_parent(c, leader, image))
+		read_command(c, image, leader->comm);
 	return image;
 }
 
@@ -334,6 +349,35 @@ static void write_event(struct record_converter *c, struct record_task *task)
 	base_free(e.frame);
 }
 
+static bool ends_life(enum record_event_kind kind)
+{
+	return is_mark(kind) || kind == RECORD_EVENT_exit || kind == RECORD_EVENT_process_end;
+}
+
+/* Does the life that begins here wake anybody? A fork's child does, at its exec: a vfork waits for
+ * that. */
+static bool life_wakes(const struct record_task *task)
+{
+	for (size_t i = task->first; i < task->nr && !ends_life(task->event[i].kind); i++)
+		if (task->event[i].kind == RECORD_EVENT_kernel &&
+			task->event[i].record_kind == TRACE_wake)
+			return true;
+	return false;
+}
+
+/* Lives that ended before this one attached: those that woke somebody get a stream. */
+static void write_lives_before(struct record_converter *c, struct record_task *task, size_t nr)
+{
+	bool begins = true;
+	for (size_t i = 0; i < nr; i++) {
+		const struct record_event *e = &task->event[task->first];
+		if (begins && !task->owner && !ends_life(e->kind) && life_wakes(task))
+			(void)own_stream(c, task, e->time_ns);
+		begins = is_mark(e->kind);
+		write_event(c, task);
+	}
+}
+
 void record_thread_events(struct record_converter *c, struct record_thread *t, uint64_t time_ns)
 {
 	struct record_task *task = t->task;
@@ -349,12 +393,11 @@ void record_thread_start(struct record_converter *c, struct record_thread *t, ui
 	t->task = task;
 	if (!task)
 		return;
-	size_t last_mark = SIZE_MAX;
+	size_t nr_before = 0;
 	for (size_t i = task->first; i < task->nr && task->event[i].time_ns <= time_ns; i++)
 		if (is_mark(task->event[i].kind))
-			last_mark = i - task->first;
-	for (size_t i = 0; last_mark != SIZE_MAX && i <= last_mark; i++)
-		write_event(c, task);
+			nr_before = i - task->first + 1;
+	write_lives_before(c, task, nr_before);
 	struct record_thread *before = task->owner;
 	if (before && !before->number && before->tid == t->tid && before->pid == t->pid) {
 		/* It has attached late, as on a busy machine: go on in the stream that it has got
@@ -470,13 +513,6 @@ void record_converter_event(struct record_converter *c, const struct record_even
 /* ---- release
  * --------------------------------------------------------------------------------------------- */
 
-/* When the present owner-less time of the task ends: its next mark or its exit; UINT64_MAX: not
- * yet. */
-static bool ends_life(enum record_event_kind kind)
-{
-	return is_mark(kind) || kind == RECORD_EVENT_exit || kind == RECORD_EVENT_process_end;
-}
-
 /* When the present life of the task ends: its next mark or its exit; UINT64_MAX: not yet. */
 static uint64_t life_end(const struct record_task *task)
 {
@@ -494,7 +530,7 @@ static bool settle_owner(struct record_converter *c, struct record_task *task, u
 	if (ends_life(task->event[task->first].kind))
 		return true; /* nothing of it is written */
 	if (end_ns <= horizon_ns) {
-		if (end_ns < begin_ns + SHORT_LIFE_NS && !task->reserved)
+		if (end_ns < begin_ns + SHORT_LIFE_NS && !task->reserved && !life_wakes(task))
 			return true;
 		count_unattached(c, task, end_ns);
 		return own_stream(c, task, first_ns);

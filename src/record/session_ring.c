@@ -16,6 +16,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
+
 enum {
 	PAGE_BYTES = 4096,
 	BURY_EVERY_NS = 200000000,
@@ -143,6 +147,28 @@ out:
 	return status;
 }
 
+static uint64_t monotonic_ns(void)
+{
+	struct timespec ts;
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+void record_ring_warm_up(struct record_ring *r, uint64_t span_ns)
+{
+	enum { STEP_BYTES = 256 * 1024 };
+	size_t most = r->nr_blocks / 4 * (size_t)RING_BLOCK_BYTES, done = 0;
+	uint64_t begin_ns = monotonic_ns();
+	if (most > RECORD_RING_WARM_BYTES)
+		most = RECORD_RING_WARM_BYTES;
+	while (done < most && monotonic_ns() - begin_ns < span_ns) {
+		size_t step = most - done < STEP_BYTES ? most - done : STEP_BYTES;
+		if (madvise(r->blocks + done, step, MADV_POPULATE_WRITE))
+			return; /* before Linux 5.14: they come when they are needed */
+		done += step;
+	}
+}
+
 void record_ring_destroy(struct record_ring *r)
 {
 	if (r->path[0])
@@ -207,6 +233,14 @@ static void find_block(struct record_ring *r, uint32_t i)
 	for (; at > 0 && record_ring_block(r, t->block[at - 1])->sequence > b->sequence; at--)
 		t->block[at] = t->block[at - 1];
 	t->block[at] = i;
+}
+
+static bool of_one_image(const struct record_ring *r)
+{
+	for (size_t i = 1; i < r->nr_listed; i++)
+		if (r->listed[i]->image != r->listed[0]->image)
+			return false;
+	return true;
 }
 
 static void find_blocks(struct record_ring *r)
@@ -312,9 +346,7 @@ static bool drain_block(struct record_ring *r, struct record_thread *t)
 /* Threads that died without a word: killed, or replaced by an exec. */
 static void bury(struct record_ring *r)
 {
-	struct timespec ts;
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	uint64_t now_ns = (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+	uint64_t now_ns = monotonic_ns();
 	if (now_ns < r->bury_ns + BURY_EVERY_NS)
 		return;
 	r->bury_ns = now_ns;
@@ -341,6 +373,13 @@ static bool look_ahead(void *ctx, struct record_image *image)
 				r->block[t->block[j]].cursor, RECORD_RING_WORDS);
 	}
 	return true;
+}
+
+bool record_ring_can_wait(struct record_ring *r, struct record_converter *c)
+{
+	r->converter = c;
+	find_blocks(r);
+	return r->nr_used <= r->nr_blocks / 2 && of_one_image(r);
 }
 
 void record_ring_drain(struct record_ring *r, struct record_converter *c, uint64_t horizon,

@@ -9,6 +9,7 @@
 enum {
 	RECORD_RING_BYTES_MIN = 1 << 20,
 	RECORD_RING_BLOCKS_MAX = 1 << 20,
+	RECORD_RING_WARM_BYTES = 16 << 20,
 	RECORD_RING_WORDS = (RING_BLOCK_BYTES - sizeof(struct ring_block)) / 8, /* of one block */
 };
 
@@ -40,12 +41,19 @@ struct record_ring {
  */
 enum base_status record_ring_create(struct record_ring *r, size_t size_bytes, unsigned stack_depth,
 	uint64_t tsc_origin, struct base_err *err) BASE_MUST_CHECK;
+/* Gets memory for the first blocks, so that the program need not wait for it; takes about span_ns
+ * at most. */
+void record_ring_warm_up(struct record_ring *r, uint64_t span_ns);
 void record_ring_destroy(struct record_ring *r); /* removes the file, too */
 
 /* One round: convert all records with stamps up to `horizon` (ticks since tsc_origin); stamps after
  * `limit` are damage. `final`: nobody writes any more, wait for nothing. */
 void record_ring_drain(struct record_ring *r, struct record_converter *c, uint64_t horizon,
 	uint64_t limit, bool final);
+
+/* Looks what there is without reading it. True: half of the blocks are free, and one process image
+ * wrote all that waits. (Of several, what they share must be looked up while they live.) */
+bool record_ring_can_wait(struct record_ring *r, struct record_converter *c);
 
 struct ring_block *record_ring_block(const struct record_ring *r, uint32_t block);
 

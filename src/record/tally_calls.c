@@ -397,5 +397,5 @@ LOCK(pthread_mutex_unlock, preload_real_mutex_unlock, false)
 COND(cond_wait, (pthread_cond_t * c, pthread_mutex_t *m), (c, m), TIMING_waits)
 COND(cond_timedwait, (pthread_cond_t * c, pthread_mutex_t *m, const struct timespec *until),
 	(c, m, until), TIMING_waits)
-COND(cond_signal, (pthread_cond_t * c), (c), TIMING_brief)
-COND(cond_broadcast, (pthread_cond_t * c), (c), TIMING_brief)
+COND(cond_signal, (pthread_cond_t * c), (c), TIMING_waits)
+COND(cond_broadcast, (pthread_cond_t * c), (c), TIMING_waits)

@@ -8,7 +8,12 @@
 #define LIKELY(x)   __builtin_expect(!!(x), 1)
 #define UNLIKELY(x) __builtin_expect(!!(x), 0)
 
-enum { COPY_ITERATIONS_MIN = 4, COPY_WORDS_MIN = 16, PIECE_HEAD_BYTES = 64 };
+enum {
+	COPY_ITERATIONS_MIN = 4,
+	COPY_WORDS_MIN = 16,
+	PIECE_HEAD_BYTES = 64,
+	PIECE_BYTES_LIKELY = 1 << 16
+};
 
 static inline uint8_t *put(uint8_t *p, uint64_t v)
 {
@@ -109,24 +114,28 @@ static void learn(
 
 /* ---- slots --------------------------------------------------------------------------------- */
 
+/* Without a branch: which is smaller is a matter of chance where slots are coded often. */
+static inline uint64_t smaller(uint64_t z, uint64_t other, unsigned *how, unsigned other_how)
+{
+	uint64_t mask = -(uint64_t)(other < z);
+	*how ^= (*how ^ other_how) & (unsigned)mask;
+	return z ^ ((z ^ other) & mask);
+}
+
 static inline uint8_t *put_slot(uint8_t *out, uint64_t value, uint64_t predicted, uint64_t last,
 	uint64_t neighbour, uint64_t context)
 {
-	uint64_t z = zigzag(value - predicted), other = zigzag(value - last);
 	unsigned how = MEMORY_SLOT_PREDICTED;
-	if (other < z)
-		z = other, how = MEMORY_SLOT_LAST << 4;
-	other = zigzag(value - neighbour);
-	if (other < z)
-		z = other, how = MEMORY_SLOT_NEIGHBOUR << 4;
+	uint64_t z = zigzag(value - predicted), other = zigzag(value - context);
+	z = smaller(z, zigzag(value - last), &how, MEMORY_SLOT_LAST << 4);
+	z = smaller(z, zigzag(value - neighbour), &how, MEMORY_SLOT_NEIGHBOUR << 4);
 	/* (What depends on the value alone repeats byte by byte, which zstd sees: so only if it
 	 * saves more than a byte.) */
-	other = zigzag(value - context);
 	if (other < z >> 12)
 		z = other, how = MEMORY_SLOT_CONTEXT << 4;
 	unsigned length = z ? (unsigned)(71 - __builtin_clzll(z)) >> 3 : 0;
 	*out = (uint8_t)(how | length);
-	memcpy(out + 1, &z, 8);
+	__builtin_memcpy(out + 1, &z, 8); /* (a move: Valgrind's tool has no builtins) */
 	return out + 1 + length;
 }
 
@@ -174,19 +183,21 @@ static bool is_known(const struct target_encoder *e, uint64_t word)
 	return h->index && h->index < e->nr_blocks;
 }
 
-/* Tries a copy at p, whose block was last seen at q. Returns how many words it covers; 0: none. */
-static size_t try_copy(struct target_encoder *e, const uint64_t *base, const uint64_t *p,
-	const uint64_t *end, size_t distance, uint64_t run, uint8_t **out)
+/* Tries a copy at p, whose block was last seen `distance` before. False: it would be too short, and
+ * so would each that begins in *ret, the words that it would cover. */
+static bool try_copy(struct target_encoder *e, const uint64_t *base, const uint64_t *p,
+	const uint64_t *end, size_t distance, uint64_t run, uint8_t **out, size_t *ret)
 {
 	size_t m = e->avx2 ? extrapolates_avx2(p, end, distance) : extrapolates(p, end, distance);
+	*ret = m;
 	if (m < COPY_ITERATIONS_MIN * distance + COPY_WORDS_MIN)
-		return 0;
-	m = whole_records(p, m, distance);
+		return false;
+	*ret = m = whole_records(p, m, distance);
 	*out = put(*out, run << 2 | MEMORY_TOKEN_COPY);
 	*out = put(*out, distance);
 	*out = put(*out, m);
 	learn(e, base, p + (m / distance - 2) * distance, p + m);
-	return m;
+	return true;
 }
 
 uint8_t *longpole_target_encode(
@@ -214,15 +225,15 @@ uint8_t *longpole_target_encode(
 			b->chunk = e->chunk;
 		} else if (b->piece == e->piece) {
 			size_t distance = (size_t)(p - words) - b->position;
-			if ((size_t)(p - predicted) >= 2 * distance &&
+			if (p - predicted >= 2 * (ptrdiff_t)distance &&
 				distance <= MEMORY_COPY_DISTANCE_MAX) {
-				size_t m = try_copy(e, words, p, end, distance, run, &out);
-				if (m) {
+				size_t m;
+				if (try_copy(e, words, p, end, distance, run, &out, &m)) {
 					run = 0;
 					p += m;
 					continue;
 				}
-				predicted = p; /* two more iterations before the next attempt */
+				predicted = p + m; /* two more iterations before the next attempt */
 			}
 		}
 		b->position = (uint32_t)(p - words);
@@ -259,16 +270,27 @@ uint8_t *longpole_target_encode(
 	return put(out, run << 2 | MEMORY_TOKEN_END);
 }
 
-uint8_t *longpole_target_encode_piece(
-	struct target_encoder *e, struct target_piece *piece, uint8_t *out)
+static uint8_t *put_piece_head(uint8_t *out, const struct target_piece *piece, size_t bytes)
 {
-	uint8_t *tokens = out + PIECE_HEAD_BYTES;
-	uint8_t *end = longpole_target_encode(e, piece->words, piece->nr, tokens, &piece->done);
 	out = put(out, piece->done);
 	out = put(out, piece->flags);
 	out = put(out, piece->begin_ticks);
 	out = put(out, piece->lasted_ticks);
-	out = put(out, (uint64_t)(end - tokens));
-	memmove(out, tokens, (size_t)(end - tokens));
-	return out + (end - tokens);
+	return put(out, bytes);
+}
+
+uint8_t *longpole_target_encode_piece(
+	struct target_encoder *e, struct target_piece *piece, uint8_t *out)
+{
+	/* A piece that takes long has so many bytes that it need not move. */
+	piece->done = piece->nr;
+	uint8_t *tokens = put_piece_head(out, piece, PIECE_BYTES_LIKELY);
+	uint8_t *end = longpole_target_encode(e, piece->words, piece->nr, tokens, &piece->done);
+	uint8_t head[PIECE_HEAD_BYTES];
+	size_t bytes = (size_t)(end - tokens);
+	size_t head_bytes = (size_t)(put_piece_head(head, piece, bytes) - head);
+	if (tokens != out + head_bytes)
+		memmove(out + head_bytes, tokens, bytes);
+	memcpy(out, head, head_bytes);
+	return out + head_bytes + bytes;
 }

@@ -17,7 +17,7 @@ struct report_call_use {
 	uint64_t timed, timed_ns, max_ns;       /* timed: all calls, or a sample */
 	uint64_t special, special_ns;           /* beside the sample, all timed */
 	bool special_waits;                     /* ... and no processor time */
-	uint64_t cpu_timed, cpu_timed_ns;       /* of those that may sleep */
+	uint64_t cpu_timed, cpu_timed_ns;       /* of those that enter the kernel */
 	uint64_t kernel_timed, kernel_timed_ns; /* of timed: inside of system calls */
 	uint64_t kernel_special, kernel_special_ns;
 	double ns, cpu_ns, kernel_ns; /* of all calls, estimated place by place; kernel_ns: of those

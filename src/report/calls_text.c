@@ -32,6 +32,12 @@ static double share_of(const struct report_calls *c, const struct report_call_us
 	return c->cpu_ns ? u->cpu_ns / (double)c->cpu_ns : 0;
 }
 
+/* What was timed by the clock holds time of others: no share of it is to be believed. */
+static bool more_than_all(const struct report_calls *c)
+{
+	return c->cpu_ns && c->all.cpu_ns > 1.02 * (double)c->cpu_ns;
+}
+
 /* ---- text
  * --------------------------------------------------------------------------------------------- */
 
@@ -44,14 +50,17 @@ static void finding(
 		if (c->category[i].cpu_ns > c->category[most].cpu_ns)
 			most = (enum trace_call)i;
 	if (c->cpu_ns) {
-		report_percent(&s, share_of(c, &c->all));
+		if (more_than_all(c)) /* see the caution */
+			base_str_add(&s, "all");
+		else
+			report_percent(&s, share_of(c, &c->all));
 		base_str_add(&s, " of the processor time is in library calls");
 	} else {
 		report_ns(&s, c->all.cpu_ns);
 		base_str_add(&s, " of processor time are in library calls");
 	}
 	base_str_addf(&s, ", most of it in %s", category_name(most));
-	if (c->cpu_ns) {
+	if (c->cpu_ns && !more_than_all(c)) {
 		base_str_add(&s, " (");
 		report_percent(&s, share_of(c, &c->category[most]));
 		base_str_add(&s, ")");
@@ -169,7 +178,7 @@ void report_calls_text(struct base_str *out, const struct report_calls *c,
 		"often were timed once in 32 calls (copies of 64 KiB and more and taken mutexes "
 		"always; what took "
 		"over 100 us was interrupted and is left out), and the processor time of those "
-		"that may sleep "
+		"that enter the kernel "
 		"measured once in 8. Times include the clock's own, some nanoseconds a timed call. "
 		"A "
 		"category has what the program itself called; what these functions call is theirs");
@@ -191,7 +200,7 @@ void report_calls_text(struct base_str *out, const struct report_calls *c,
 			: "not told from user time: record with --kernel-time, as root. What the "
 			  "kernel "
 			  "gives others (getrusage) is sampled at its ticks, too coarse for calls");
-	if (c->cpu_ns && c->all.cpu_ns > 1.02 * (double)c->cpu_ns)
+	if (more_than_all(c))
 		report_wrap(out, style, "CAUTION", LABEL_WIDTH,
 			"that is more than the program's processor time: leaf functions are timed "
 			"by the "

@@ -16,7 +16,7 @@ void report_diff_value(struct base_str *s, enum report_unit unit, double value)
 		report_ns(s, value);
 	else if (unit == REPORT_UNIT_share)
 		report_percent(s, value);
-	else if (unit == REPORT_UNIT_count && value >= 10 && value < 1e15)
+	else if (value >= (unit == REPORT_UNIT_count ? 10 : 1000) && value < 1e15)
 		base_str_add_count(s, (uint64_t)llround(value > 0 ? value : 0));
 	else
 		base_str_addf(s, "%.3g", value);
@@ -33,6 +33,20 @@ void report_diff_change(struct base_str *s, const struct report_diff_point *p)
 	if (p->ratio.low < p->ratio.high)
 		base_str_addf(
 			s, " [%+.1f, %+.1f]", (p->ratio.low - 1) * 100, (p->ratio.high - 1) * 100);
+}
+
+/* Bytes of the words that all versions' names begin with: they tell none from another. */
+static size_t shared_words(const struct report_diff *d)
+{
+	size_t same = 0, words = 0;
+	for (; d->nr_versions > 1 && d->label[0][same]; same++) {
+		for (size_t v = 1; v < d->nr_versions; v++)
+			if (d->label[v][same] != d->label[0][same])
+				return words;
+		if (d->label[0][same] == ' ')
+			words = same + 1;
+	}
+	return words;
 }
 
 /* ---- text
@@ -199,10 +213,14 @@ void report_diff_text(struct base_str *out, const struct report_diff *d, bool al
 	report_color_end(out, style);
 	base_str_add(out, "\n\n");
 	report_color_begin(out, style, REPORT_DIM);
-	report_cell(out, style, "median of", width, true);
+	size_t shared = shared_words(d);
+	struct base_str head = {0};
+	base_str_addf(&head, "median of %.*s", (int)shared, d->nr_versions ? d->label[0] : "");
+	report_cell(out, style, base_str_text(&head), width, true);
+	base_str_fini(&head);
 	for (size_t v = 0; v < d->nr_versions; v++) {
 		struct base_str s = {0};
-		report_cell(&s, style, d->label[v], VALUE_WIDTH - 1, false);
+		report_cell(&s, style, d->label[v] + shared, VALUE_WIDTH - 1, false);
 		report_right(out, base_str_text(&s), VALUE_WIDTH);
 		base_str_fini(&s);
 	}
@@ -337,9 +355,23 @@ static void axis_value(
 	struct base_str *out, double x, double y, enum report_unit unit, double value)
 {
 	struct base_str s = {0};
-	report_diff_value(&s, unit, value);
+	if (unit == REPORT_UNIT_share)
+		base_str_addf(&s, "%.3g %%", value * 100);
+	else
+		report_diff_value(&s, unit, value);
 	add_label(out, x, y, "end", "t", base_str_text(&s));
 	base_str_fini(&s);
+}
+
+/* The next of 1, 2, 4, 6, 8, 10 times a power of ten, whose half is short, too. */
+static double axis_end(double value)
+{
+	static const double step[] = {1, 2, 4, 6, 8, 10};
+	double ten = pow(10, floor(log10(value)));
+	size_t i = 0;
+	while (i + 1 < BASE_COUNT(step) && step[i] * ten < value)
+		i++;
+	return step[i] * ten;
 }
 
 static void panel(struct base_str *out, const struct report_diff *d,
@@ -352,7 +384,7 @@ static void panel(struct base_str *out, const struct report_diff *d,
 	bool drawn = false;
 	for (size_t v = 0; v < d->nr_versions; v++)
 		top = fmax(top, q->version[v].nr_runs ? q->version[v].median.high : 0);
-	top = top > 0 ? top * 1.08 : 1;
+	top = top > 0 ? axis_end(top) : 1;
 	double left = x0 + LEFT, bottom = y0 + TOP + h;
 	struct base_str name = {0}, st = {0};
 	report_cell(&name, &(struct report_style){.utf8 = true}, q->name, 37, false);
@@ -370,8 +402,9 @@ static void panel(struct base_str *out, const struct report_diff *d,
 		const struct report_diff_point *p = &q->version[v];
 		double x = left + w * ((double)v + 0.5) / (double)d->nr_versions;
 		struct base_str label = {0};
-		report_cell(&label, &(struct report_style){.utf8 = true}, d->label[v],
-			(size_t)(w / (double)d->nr_versions / 6), false);
+		report_cell(&label, &(struct report_style){.utf8 = true},
+			d->label[v] + shared_words(d), (size_t)(w / (double)d->nr_versions / 6),
+			false);
 		add_label(out, x, bottom + 16, "middle", "t", base_str_text(&label));
 		base_str_fini(&label);
 		if (!p->nr_runs)
@@ -416,9 +449,14 @@ void report_diff_svg(struct base_str *out, const struct report_diff *d)
 	for (size_t i = 0, n = 0; i < d->nr_quantities; i++)
 		if (!d->quantity[i].detail || any_move(&d->quantity[i], d->nr_versions))
 			panel(out, d, &d->quantity[i], n++);
-	add_label(out, MARGIN, (double)height - 10, "start", "t",
-		"median of each version's runs, 95 % bootstrap interval; red: moved against the "
-		"first "
-		"version by more than chance");
+	struct base_str foot = {0};
+	if (shared_words(d))
+		base_str_addf(&foot, "%.*s: ", (int)shared_words(d) - 1, d->label[0]);
+	base_str_add(&foot, "median of each version's runs, 95 % bootstrap interval; red: moved "
+			    "against the first "
+			    "version by more than chance");
+	add_label(out, MARGIN, (double)height - 10, "start", "t", base_str_text(&foot));
+	out->failed |= foot.failed;
+	base_str_fini(&foot);
 	base_str_add(out, "</svg>\n");
 }

@@ -13,8 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BELIEVED_ERROR 0.05 /* of replay without an edit, as in whatif */
-
 struct builder {
 	struct report_locks *out;
 	const struct report_run *run;
@@ -34,7 +32,8 @@ double report_lock_gain(const struct report_lock *l)
 {
 	if (!l->halved.tried)
 		return 1;
-	return l->halved.believed ? l->halved.replay_speedup : l->halved.path_speedup;
+	return report_between(
+		l->halved.path_speedup, l->halved.replay_speedup, l->halved.replay_share);
 }
 
 uint64_t report_lock_hold_ns(const struct report_lock_use *u)
@@ -497,7 +496,7 @@ static enum base_status ask_replay(
 		s = report_replay_predict(&p, &base, b->log, &lane[i], 1, err);
 		g->replayed = s == BASE_OK && p.made && !p.nr_stuck;
 		g->replay_speedup = p.speedup;
-		g->believed = g->replayed && fabs(base.own_error) <= BELIEVED_ERROR;
+		g->replay_share = g->replayed ? report_replay_share(base.own_error) : 0;
 	}
 	return s;
 }

@@ -49,8 +49,8 @@ struct report_lock_site {
 struct report_lock_gain { /* the run, were the lock held half as long */
 	bool tried;
 	double path_speedup;
-	bool replayed, believed; /* replay repeats the unedited run within 5 % */
-	double replay_speedup;
+	bool replayed;
+	double replay_speedup, replay_share; /* of what is believed: report_replay_share() */
 };
 struct report_lock { /* locks of one name */
 	const char *name, *type;
@@ -140,7 +140,7 @@ void report_locks_text(struct base_str *out, const struct report_locks *l,
 	const struct report_locks_view *view, const struct report_style *style);
 json_t *report_locks_json(const struct report_locks *l);
 
-/* The believed gain of a lock: replay's where that repeats the run, else the path's; 1: none. */
+/* The believed gain of a lock, as whatif's answers are; 1: none. */
 double report_lock_gain(const struct report_lock *l);
 
 #endif

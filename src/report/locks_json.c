@@ -87,7 +87,7 @@ static json_t *lock(const struct report_locks *all, const struct report_lock *l)
 	if (l->halved.tried) {
 		json_t *h = json_pack("{s:o, s:s, s:o}", "predicted_speedup",
 			report_json_share(report_lock_gain(l)), "method",
-			l->halved.believed ? "replay" : "path", "path_speedup",
+			report_method_of(l->halved.replay_share), "path_speedup",
 			report_json_share(l->halved.path_speedup));
 		if (l->halved.replayed)
 			set(h, "replay_speedup", report_json_share(l->halved.replay_speedup));

@@ -215,7 +215,10 @@ static void gain_words(
 	else
 		base_str_addf(s, "; held half as long, the run would be %.2f%s as fast", gain,
 			report_times(st));
-	base_str_add(s, x->halved.believed ? " (predicted by replay)" : " (predicted by the path)");
+	double share = x->halved.replay_share;
+	base_str_add(s, share >= 1   ? " (predicted by replay)"
+			: share <= 0 ? " (predicted by the path)"
+				     : " (predicted by replay and the path)");
 }
 
 static void finding(
@@ -224,7 +227,10 @@ static void finding(
 	struct base_str s = {0};
 	const struct report_lock *path = worst_of_path(l), *waited = most_waited(l);
 	if (!l->nr_locks)
-		base_str_add(&s, "No lock was taken that could be seen.");
+		base_str_add(&s, l->nr_conds ? "No lock was taken that could be seen, only waits "
+					       "(locks of Rust's or C++20's "
+					       "library are calls only where they wait)."
+					     : "No lock was taken that could be seen.");
 	else if (path && path->path_ns >= REPORT_LOCKS_PATH_LEAST * l->path_ns) {
 		base_str_addf(&s, "%s is ", path->name);
 		report_percent(&s, path->path_ns / l->path_ns);
@@ -428,7 +434,7 @@ static void cond_table(struct base_str *out, const struct report_locks *l,
 		return;
 	base_str_add(out, "\n");
 	report_color_begin(out, st, REPORT_DIM);
-	report_cell(out, st, "condition variable", width, true);
+	report_cell(out, st, "condition variable, or futex word", width, true);
 	base_str_add(out, "     waits     wait  timed out   signals broadcasts");
 	report_color_end(out, st);
 	base_str_add(out, "\n");
@@ -596,7 +602,10 @@ static void known_line(
 		base_str_add(&s, " (replay, which without a change is ");
 		report_percent(&s, fabs(l->own_error));
 		base_str_addf(&s, " off%s)",
-			fabs(l->own_error) > 0.05 ? ": the path is believed instead" : "");
+			report_replay_share(l->own_error) <= 0 ? ": the path is believed instead"
+			: report_replay_share(l->own_error) < 1
+				? ": between its answer and the path's"
+				: "");
 	} else if (l->has & REPORT_LOCKS_path)
 		base_str_add(&s, " (longest path with shorter holds)");
 	if (l->has & REPORT_LOCKS_inner)

@@ -56,7 +56,9 @@ static enum base_status match_states(struct report_places *p, struct model *m, c
 	for (uint32_t i = 0; i < nr; i++) {
 		const struct model_state *st = model_state(m, i);
 		set[i] = report_pattern_matches(pattern, st->name) ||
-			 report_pattern_matches(pattern, st->where);
+			 report_pattern_matches(pattern, st->where) ||
+			 (st->of_file && report_pattern_matches(pattern, st->of_file)) ||
+			 (st->on_file && report_pattern_matches(pattern, st->on_file));
 		found += set[i];
 	}
 	ret->state = set;

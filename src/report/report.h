@@ -260,11 +260,24 @@ struct report_prediction {
 	double next_share;
 	bool estimated;
 };
-/* The answer that is believed: replay's where it understands the run, else the path's. */
+/*
+ * The answer that is believed: replay's, unless it is far off the run without any edit; and never a
+ * jump from one to the other. Its own error moves the answer towards the path's from
+ * REPORT_OWN_ERROR_DOUBTED on, all the way at REPORT_OWN_ERROR_REFUTED; before that, from
+ * REPORT_OWN_ERROR_WARNS on, the interval reaches towards it, and contains it at twice as much.
+ */
+#define REPORT_OWN_ERROR_WARNS   0.05
+#define REPORT_OWN_ERROR_DOUBTED 0.25
+#define REPORT_OWN_ERROR_REFUTED 0.5
 struct report_best {
-	bool replay, none; /* none: replay alone was asked, and something would wait for ever */
+	double replay_share; /* of the answer; 0: the path's, 1: replay's */
+	bool none;           /* replay alone was asked, and something would wait for ever */
 	double speedup, low, high;
 };
+double report_replay_share(double own_error);
+double report_between(double path_speedup, double replay_speedup, double replay_share);
+/* By which method: "replay", "path" or "both". */
+const char *report_method_of(double replay_share);
 struct report_whatif {
 	struct base_arena *arena;
 	struct report_trace trace;

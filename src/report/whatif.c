@@ -8,9 +8,9 @@
  */
 #include "report/private.h"
 
+#include <math.h>
 #include <string.h>
 
-#define OWN_ERROR_MAX   0.05 /* of replay; beyond it the report warns */
 #define REPLAY_MORE_MAX 0.01 /* of the path: what replay may simulate beside it */
 enum { LANES_A_PASS = GRAPH_LANES_MAX - 1, ENDS = 3 /* estimate, low, high share */ };
 
@@ -101,6 +101,14 @@ static bool match_functions(const struct resolver *w, uint32_t state, enum match
 	return found;
 }
 
+/* By its name, or by that of the file that it is about. */
+static bool match_name(const struct model_state *st, enum match_by by, const char *pattern)
+{
+	return matches(by, pattern, st->name) ||
+	       (st->of_file && matches(by, pattern, st->of_file)) ||
+	       (st->on_file && matches(by, pattern, st->on_file));
+}
+
 static bool match_state(const struct resolver *w, uint32_t state, const char *pattern,
 	enum match_by by, struct part *ret)
 {
@@ -116,7 +124,7 @@ static bool match_state(const struct resolver *w, uint32_t state, const char *pa
 	if (match_functions(w, state, by, pattern, ret))
 		return true;
 	*ret = whole();
-	return matches(by, pattern, st->name);
+	return match_name(st, by, pattern);
 }
 
 /*
@@ -141,7 +149,8 @@ static bool match_edit(const struct resolver *w, uint32_t state, const struct re
 	*ret = whole();
 	if (e->verb == REPORT_EDIT_elide) {
 		const struct model_state *st = model_state(w->m, state);
-		return matches(by, e->pattern, by == BY_PLACE ? st->where : st->name);
+		return by == BY_PLACE ? matches(by, e->pattern, st->where)
+				      : match_name(st, by, e->pattern);
 	}
 	return by == BY_PART && match_link(w, state, e);
 }
@@ -176,6 +185,12 @@ static enum base_status no_such_state(
 	return s;
 }
 
+/* Of many files the one that was meant. */
+static const char *example_of(const struct model_state *st, const char *pattern)
+{
+	return st->of_file && !report_pattern_matches(pattern, st->name) ? st->of_file : st->name;
+}
+
 /* Names and functions that have it as a word first, then as a part; the places where states began
  * only when these have nothing of the kind. */
 static enum base_status apply_to_states(struct resolver *w, const struct report_edit *e,
@@ -198,7 +213,7 @@ static enum base_status apply_to_states(struct resolver *w, const struct report_
 			double ns = w->elided[s] ? w->waited_ns[s] : w->path_ns[s];
 			if (ns > most_ns) {
 				most_ns = ns;
-				match->example = model_state(w->m, s)->name;
+				match->example = example_of(model_state(w->m, s), e->pattern);
 			}
 		}
 	}
@@ -545,30 +560,51 @@ static bool replays_more(const struct report_whatif *w)
 	return w->base.recorded_ns > w->elapsed_ns * (1 + REPLAY_MORE_MAX);
 }
 
-static bool trusts_replay(const struct report_whatif *w, const struct report_prediction *p)
+/* 0 at `from` and before, 1 at `to` and beyond. */
+static double share_between(double x, double from, double to)
 {
-	return p->replay.made && !p->replay.nr_stuck && w->base.own_error <= OWN_ERROR_MAX &&
-	       w->base.own_error >= -OWN_ERROR_MAX && !replays_more(w);
+	double share = (x - from) / (to - from);
+	return share < 0 ? 0 : share > 1 ? 1 : share;
 }
 
-/* Where replay is made but not believed, the truth may lie between the two. */
+double report_replay_share(double own_error)
+{
+	return 1 -
+	       share_between(fabs(own_error), REPORT_OWN_ERROR_DOUBTED, REPORT_OWN_ERROR_REFUTED);
+}
+
+double report_between(double path_speedup, double replay_speedup, double replay_share)
+{
+	if (path_speedup <= 0 || replay_speedup <= 0 || replay_share >= 1)
+		return replay_share > 0 ? replay_speedup : path_speedup;
+	return exp(log(path_speedup) * (1 - replay_share) + log(replay_speedup) * replay_share);
+}
+
+const char *report_method_of(double replay_share)
+{
+	return replay_share >= 1 ? "replay" : replay_share <= 0 ? "path" : "both";
+}
+
 struct report_best report_whatif_best(
 	const struct report_whatif *w, const struct report_prediction *p)
 {
 	const struct report_replay_prediction *r = &p->replay;
-	if (!p->by_path || trusts_replay(w, p))
-		return (struct report_best){.replay = true,
+	if (!p->by_path)
+		return (struct report_best){.replay_share = 1,
 			.none = r->nr_stuck != 0,
 			.speedup = r->speedup,
 			.low = r->low,
 			.high = r->high};
-	struct report_best b = {
-		.speedup = p->speedup, .low = p->speedup_low, .high = p->speedup_high};
-	if (r->made && !r->nr_stuck && !replays_more(w)) {
-		b.low = r->low < b.low ? r->low : b.low;
-		b.high = r->high > b.high ? r->high : b.high;
-	}
-	return b;
+	if (!r->made || r->nr_stuck || replays_more(w))
+		return (struct report_best){
+			.speedup = p->speedup, .low = p->speedup_low, .high = p->speedup_high};
+	double share = report_replay_share(w->base.own_error);
+	double kept = 1 - share_between(fabs(w->base.own_error), REPORT_OWN_ERROR_WARNS,
+				  2 * REPORT_OWN_ERROR_WARNS);
+	return (struct report_best){.replay_share = share,
+		.speedup = report_between(p->speedup, r->speedup, share),
+		.low = fmin(r->low, report_between(p->speedup_low, r->low, kept)),
+		.high = fmax(r->high, report_between(p->speedup_high, r->high, kept))};
 }
 
 /* ---- rendering
@@ -614,7 +650,10 @@ static void best_words(
 	base_str_addf(out, "%.2f%s", b->speedup, report_times(st));
 	report_color_end(out, st);
 	interval_words(out, st, "", b->low, b->high);
-	base_str_addf(out, ", by %s", b->replay ? "replay" : "path");
+	base_str_addf(out, ", by %s",
+		b->replay_share >= 1   ? "replay"
+		: b->replay_share <= 0 ? "path"
+				       : "replay and path");
 }
 
 static void speedup_words(
@@ -700,6 +739,18 @@ static void interval_lines(struct base_str *s, const struct report_whatif *w)
 		w->base.nr_variants, GRAPH_REPLAY_JITTER * 100, REPORT_RUNS_DIFFER * 100);
 }
 
+static void doubts(struct base_str *s, double own_error)
+{
+	if (fabs(own_error) >= REPORT_OWN_ERROR_REFUTED)
+		base_str_add(s, ": it does not understand this run, so the path's answer counts");
+	else if (fabs(own_error) > REPORT_OWN_ERROR_DOUBTED)
+		base_str_add(s, ": it hardly understands this run, so the answers lie between "
+				"replay's and the path's");
+	else if (fabs(own_error) > REPORT_OWN_ERROR_WARNS)
+		base_str_add(s, ": something that it does not understand is in this run, so the "
+				"intervals reach to the path's answer");
+}
+
 static void replay_lines(
 	struct base_str *out, const struct report_whatif *w, const struct report_style *st)
 {
@@ -718,8 +769,7 @@ static void replay_lines(
 				&s, "%llu processors", (unsigned long long)w->base.nr_processors);
 		else
 			base_str_add(&s, "as many processors as it wants");
-		if (w->base.own_error > OWN_ERROR_MAX || w->base.own_error < -OWN_ERROR_MAX)
-			base_str_add(&s, ": it does not understand this run, so do not rely on it");
+		doubts(&s, w->base.own_error);
 		learned_words(&s, w);
 		interval_lines(&s, w);
 		if (replays_more(w))
@@ -751,7 +801,7 @@ static json_t *best_json(const struct report_whatif *w, const struct report_pred
 	if (b.none)
 		return json_pack("{s:s, s:n, s:n, s:n}", "method", "replay", "predicted_speedup",
 			"predicted_speedup_low", "predicted_speedup_high");
-	return json_pack("{s:s, s:o, s:o, s:o}", "method", b.replay ? "replay" : "path",
+	return json_pack("{s:s, s:o, s:o, s:o}", "method", report_method_of(b.replay_share),
 		"predicted_speedup", report_json_share(b.speedup), "predicted_speedup_low",
 		report_json_share(b.low), "predicted_speedup_high", report_json_share(b.high));
 }

@@ -20,7 +20,7 @@ struct symbol_table {
 	size_t nr, capacity;
 };
 struct symbol_tables {
-	struct symbol_table code, data;
+	struct symbol_table code, data, sections;
 	bool failed;
 };
 void symbol_tables_init(struct symbol_tables *t, Dwfl_Module *module, GElf_Addr bias);

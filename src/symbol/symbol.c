@@ -376,15 +376,29 @@ bool symbol_data(struct symbol_file *f, uint64_t offset, struct base_str *ret)
 	return true;
 }
 
+/* The first that reaches behind an address ends there itself. */
+static const struct symbol_entry *first_behind(const struct symbol_table *t, uint64_t offset)
+{
+	size_t low = BASE_PARTITION(i, t->nr, t->entry[i].reach <= offset);
+	return low < t->nr ? &t->entry[low] : NULL;
+}
+
 bool symbol_variable(struct symbol_file *f, uint64_t offset, struct symbol_variable *ret)
 {
-	const struct symbol_table *t = &tables(f)->data;
-	/* The first that reaches behind it ends there itself. */
-	size_t low = BASE_PARTITION(i, t->nr, t->entry[i].reach <= offset);
-	const char *name = low < t->nr ? name_of_entry(f, &t->entry[low]) : NULL;
+	const struct symbol_entry *e = first_behind(&tables(f)->data, offset);
+	const char *name = e ? name_of_entry(f, e) : NULL;
 	if (!name)
 		return false;
-	*ret = (struct symbol_variable){name, t->entry[low].value, t->entry[low].size};
+	*ret = (struct symbol_variable){name, e->value, e->size};
+	return true;
+}
+
+bool symbol_section(struct symbol_file *f, uint64_t offset, struct symbol_variable *ret)
+{
+	const struct symbol_entry *e = first_behind(&tables(f)->sections, offset);
+	if (!e)
+		return false;
+	*ret = (struct symbol_variable){e->name, e->value, e->size};
 	return true;
 }
 

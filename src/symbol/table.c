@@ -47,17 +47,48 @@ static void sort(struct symbol_table *t)
 	}
 }
 
+static void add_sections(struct symbol_tables *t, Dwfl_Module *module)
+{
+	GElf_Addr bias;
+	Elf *elf = dwfl_module_getelf(module, &bias);
+	size_t names;
+	if (!elf || elf_getshdrstrndx(elf, &names))
+		return;
+	for (Elf_Scn *s = NULL; (s = elf_nextscn(elf, s)) && !t->failed;) {
+		GElf_Shdr header;
+		if (!gelf_getshdr(s, &header) || !(header.sh_flags & SHF_ALLOC) ||
+			header.sh_flags & SHF_TLS)
+			continue;
+		struct symbol_entry e = {.value = header.sh_addr,
+			.size = header.sh_size,
+			.name = elf_strptr(elf, names, header.sh_name)};
+		if (e.name && *e.name)
+			add(t, &t->sections, &e);
+	}
+}
+
+/* (Others are the linker's: warnings, texts for it.) */
+static bool is_in_memory(const struct symbol_tables *t, uint64_t value)
+{
+	const struct symbol_table *s = &t->sections;
+	size_t i = BASE_PARTITION(k, s->nr, s->entry[k].reach <= value);
+	return !s->nr || (i < s->nr && s->entry[i].value <= value);
+}
+
 void symbol_tables_init(struct symbol_tables *t, Dwfl_Module *module, GElf_Addr bias)
 {
 	int nr = dwfl_module_getsymtab(module);
 	*t = (struct symbol_tables){0};
+	add_sections(t, module);
+	sort(&t->sections);
 	for (int i = 1; i < nr && !t->failed; i++) {
 		GElf_Sym sym;
 		GElf_Addr address;
 		GElf_Word section;
 		const char *name =
 			dwfl_module_getsym_info(module, i, &sym, &address, &section, NULL, NULL);
-		if (!name || !*name || section == SHN_UNDEF)
+		/* (Of those that have no place: names of versions, and numbers.) */
+		if (!name || !*name || section == SHN_UNDEF || section == SHN_ABS)
 			continue;
 		struct symbol_entry e = {.value = address - bias,
 			.size = sym.st_size,
@@ -66,7 +97,7 @@ void symbol_tables_init(struct symbol_tables *t, Dwfl_Module *module, GElf_Addr 
 		int type = GELF_ST_TYPE(sym.st_info);
 		if (type == STT_FUNC || type == STT_GNU_IFUNC || type == STT_NOTYPE)
 			add(t, &t->code, &e);
-		else if (type == STT_OBJECT)
+		else if (type == STT_OBJECT && is_in_memory(t, e.value))
 			add(t, &t->data, &e);
 	}
 	sort(&t->code);
@@ -77,6 +108,7 @@ void symbol_tables_fini(struct symbol_tables *t)
 {
 	base_free(t->code.entry);
 	base_free(t->data.entry);
+	base_free(t->sections.entry);
 	*t = (struct symbol_tables){0};
 }
 

@@ -306,6 +306,13 @@ silent() {
 	"$LONGPOLE" ciat --json silent.lpt >silent.json 2>>err
 	jq -e '.result.silent_stores | .silent > 208 and .stores > .silent and .atomic.stores >= 22 and .threads[0].silent == .silent' silent.json >/dev/null ||
 		why+=" $(jq -c .result.silent_stores silent.json)"
+	# Each access has one object; what the dynamic linker maps are variables; without their names it is their section.
+	jq -e '.result | ([.objects[].accesses] | add) == .usage.data_accesses and ([.objects[] | select(.name | test("from _dl_map_(object_from_fd|segments)"))] == [])' silent.json >/dev/null ||
+		why+=" objects: $(jq -c .result.objects silent.json)"
+	strip silent && "$LONGPOLE" ciat --json silent.lpt >stripped.json 2>>err
+	jq -e --slurpfile named silent.json '([$named[0].result.objects[] | select(.name | IN("half", "byte", "vector", "atomic", "silent .bss")) | .accesses] | add) as $n | $n <=
+		(.result.objects[] | select(.kind == "section" and .name == "silent .bss") | .accesses)' stripped.json >/dev/null ||
+		why+=" stripped: $(jq -c '.result.objects[:9]' stripped.json)"
 	result silent "$why"
 }
 silent

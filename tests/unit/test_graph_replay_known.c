@@ -740,7 +740,6 @@ static void test_wakes_on_busy_processors(void **state)
 	say_link(s, 0, TAKER, WAIT);
 	say_link(s, 0, THIRD, WAIT);
 	say(s, GRAPH_VERB_wait_empty, 0, THIRD, TICKS, 1, WAIT, 0); /* it polls */
-	leave(s, 0, 0, OTHERS, IDLE);
 	for (unsigned i = 0; i < PUTS; i++) {
 		say(s, GRAPH_VERB_wait_empty, t + 40, TAKER, ITEMS, 1, WAIT, 0);
 		leave(s, t + 40, TAKER, PROCESSOR, WAIT);
@@ -751,6 +750,7 @@ static void test_wakes_on_busy_processors(void **state)
 		say(s, GRAPH_VERB_enqueue, t, MAKER, ITEMS, 1, RUN, 0);
 		say(s, GRAPH_VERB_dequeue, t + LATE_NS, TAKER, ITEMS, 1, HOLD, 0);
 	}
+	leave(s, t + 99, MAKER, OTHERS, RUN);
 	say(s, GRAPH_VERB_state, t + 100, TAKER, 0, 0, IDLE, 0);
 	graph_replay_set_end(r, MAKER);
 	assert_int_equal(graph_replay_learn(r, &measured, NULL), BASE_OK);

@@ -28,6 +28,7 @@ struct run {
 	struct graph_queue_options queue[QUEUES];
 	struct event event[EVENTS_MAX];
 	int nr;
+	bool birth[EVENTS_MAX]; /* graph_birth() after it */
 	uint32_t random, end_actor;
 };
 struct part {
@@ -543,6 +544,8 @@ static enum base_status play_turns(
 			s = graph_turn(g, w->at[next], false, &w->part[next], err);
 		if (!s)
 			s = graph_apply(g, e->kind, &e->v, e->from, err);
+		if (!s && r->birth[i])
+			s = graph_birth(g, e->v.actor, err);
 	}
 	for (; next < w->nr && !s; next++)
 		s = graph_turn(g, w->at[next], false, &w->part[next], err);
@@ -573,18 +576,21 @@ static uint32_t end_actor_of(const struct run *r, const struct graph_part *last)
 }
 
 /* The part's path is the whole run's, clipped: state by state. */
-static void compare_part(struct graph *whole, const struct graph_part *p, uint32_t anchor)
+/* What of it is after since_ns, when a run of the path begins there. */
+static void compare_part_since(
+	struct graph *whole, const struct graph_part *p, uint32_t anchor, uint64_t since_ns)
 {
 	static struct pieces want;
 	struct graph_path_state *got;
 	double want_ns[ACTORS][STATES] = {{0}}, length;
+	uint64_t from_ns = graph_part_from_ns(p);
 	size_t nr;
 
-	take_pieces(whole, graph_part_from_ns(p), graph_part_to_ns(p), &want);
+	take_pieces(whole, since_ns > from_ns ? since_ns : from_ns, graph_part_to_ns(p), &want);
 	for (size_t i = 0; i < want.nr; i++)
 		want_ns[want.piece[i].actor][want.piece[i].state] +=
 			(double)(want.piece[i].end_ns - want.piece[i].begin_ns);
-	must(graph_part_path(p, anchor, &got, &nr, &length, NULL));
+	must(graph_part_path(p, anchor, since_ns, &got, &nr, &length, NULL));
 	assert_true(length == (double)length_of(&want));
 	for (size_t i = 0; i < nr; i++) {
 		assert_true(got[i].path_ns == want_ns[got[i].actor][got[i].state]);
@@ -594,6 +600,53 @@ static void compare_part(struct graph *whole, const struct graph_part *p, uint32
 		for (int k = 0; k < STATES; k++)
 			assert_true(want_ns[i][k] == 0);
 	base_free(got);
+}
+
+/* Whether the whole run's path goes through what the actor did then. */
+static bool is_on_path(struct graph *whole, uint32_t actor, uint64_t time_ns)
+{
+	const struct graph_path_edge *edge;
+	size_t nr;
+
+	must(graph_path(whole, &edge, &nr, NULL));
+	for (size_t i = 0; i < nr; i++)
+		if (edge[i].actor == actor && edge[i].end_ns == time_ns)
+			return true;
+	return false;
+}
+
+/* All of it, and what of it is after each birth on it. */
+static int compare_part(
+	const struct run *r, struct graph *whole, const struct graph_part *p, uint32_t anchor)
+{
+	int nr_births = 0;
+
+	compare_part_since(whole, p, anchor, 0);
+	for (int i = 0; i < r->nr; i++) {
+		uint64_t t = r->event[i].v.time_ns;
+
+		if (!r->birth[i] || t <= graph_part_from_ns(p) || t > graph_part_to_ns(p) ||
+			!is_on_path(whole, r->event[i].v.actor, t))
+			continue;
+		compare_part_since(whole, p, anchor, t);
+		nr_births++;
+	}
+	return nr_births;
+}
+
+/* One in eight events is a birth; of those with which the actor does nothing else at that time. */
+static void make_births(struct run *r)
+{
+	for (int i = 0; i < r->nr; i++) {
+		bool alone = !below(r, 8);
+
+		for (int k = 0; k < r->nr && alone; k++)
+			alone = k == i || r->event[k].v.time_ns != r->event[i].v.time_ns ||
+				(r->event[k].v.actor != r->event[i].v.actor &&
+					r->event[k].from != r->event[i].v.actor &&
+					!(r->event[k].v.flags & GRAPH_MORE));
+		r->birth[i] = alone && !(r->event[i].v.flags & (GRAPH_MORE | GRAPH_ASIDE));
+	}
 }
 
 static void make_turns(struct run *r, struct turns *w)
@@ -618,11 +671,12 @@ static void turns_are_the_run(void **unused)
 	static struct run r;
 	static const uint32_t arena[] = {0, 1, 3, 20};
 	struct turns w;
-	int compared = 0;
+	int compared = 0, nr_births = 0;
 
 	(void)unused;
 	for (int i = 0; i < nr_trials(4000); i++) {
 		make_run(&r, (uint32_t)i);
+		make_births(&r);
 		struct graph *whole = played(&r, (struct part){.keep_path = true});
 		uint64_t time_ns, visits = 0;
 		size_t nr;
@@ -637,7 +691,7 @@ static void turns_are_the_run(void **unused)
 			anchor = graph_part_last(w.part[--k], end, &time_ns);
 		assert_int_equal(anchor != GRAPH_PART_NONE, lane(whole, 0).found);
 		for (; anchor != GRAPH_PART_NONE; compared++) {
-			compare_part(whole, w.part[k], anchor);
+			nr_births += compare_part(&r, whole, w.part[k], anchor);
 			anchor = graph_part_before(w.part[k], anchor);
 			assert_true(anchor == GRAPH_PART_NONE || k > 0);
 			k -= k > 0;
@@ -651,6 +705,7 @@ static void turns_are_the_run(void **unused)
 		graph_free(whole);
 	}
 	assert_true(compared > nr_trials(4000));
+	assert_true(nr_births > nr_trials(4000));
 }
 
 static void turns_without_memory(void **unused)

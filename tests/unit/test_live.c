@@ -356,6 +356,82 @@ static void only_those_asked_for(void **unused)
 	}
 }
 
+enum { CHILD_NS = 89000, CHILDREN = 10 }; /* a window has so many of them */
+
+/* make (stream 1) forks one child after the other, and waits for each. */
+static void one_child(struct run *r, uint64_t nr)
+{
+	uint64_t start = r->time_ns, pid = 1000 + nr;
+	uint32_t id = ++r->next_stream;
+	must(put_process(r, id, pid, 2));
+	must(put_stream(r, id, id, pid));
+	must(put(r,
+		(struct trace_record){.kind = TRACE_process_fork, .u.process_fork = {.token = pid}},
+		1));
+	must(put(r, (struct trace_record){.kind = TRACE_child_wait}, 1));
+	r->time_ns = start + 1000;
+	must(put(r,
+		(struct trace_record){
+			.kind = TRACE_process_begin, .u.process_begin = {.token = pid}},
+		id));
+	r->time_ns += CHILD_NS;
+	must(put(r, (struct trace_record){.kind = TRACE_process_end}, id));
+	r->time_ns += 1000;
+	must(put(r,
+		(struct trace_record){.kind = TRACE_child_waited, .u.child_waited = {.pid = pid}},
+		1));
+	r->time_ns = start + ROUND_NS;
+}
+
+/* The children's lives, and make's, which went through all of them. */
+static enum base_status are_lives(void *ctx, const struct live_window *w, struct base_err *err)
+{
+	unsigned *nr_windows = ctx;
+	double others_ns = 0, make_ns = 0;
+	(void)err;
+	for (size_t i = 0; i < w->nr_processes; i++)
+		if (!strncmp(w->process[i].process, "other", 5))
+			others_ns += w->process[i].path_ns;
+		else
+			make_ns += w->process[i].path_ns;
+	if (!w->number || w->to_the_end)
+		return BASE_OK;
+	assert_int_equal(w->nr_paths, CHILDREN + 1);
+	assert_true(w->path_ns == CHILDREN * (ROUND_NS + CHILD_NS));
+	assert_true(others_ns >= 2 * CHILDREN * CHILD_NS);
+	assert_true(make_ns + others_ns == w->path_ns);
+	++*nr_windows;
+	return BASE_OK;
+}
+
+/* A child's path begins with all that its parent has done: that is not its own. */
+static void children_count_their_lives(void **unused)
+{
+	unsigned nr_windows = 0;
+	struct run r = {0};
+	struct live_options o = {.size = sizeof o,
+		.interval_ns = CHILDREN * ROUND_NS,
+		.hindsight = 1,
+		.whom = LIVE_WHOM_processes,
+		.process = "*",
+		.answer = are_lives,
+		.ctx = &nr_windows};
+	(void)unused;
+	must(live_new(&o, &r.live, NULL));
+	r.next_stream = 2;
+	must(put_text(&r, 1, "make"));
+	must(put_text(&r, 2, "other"));
+	r.next_string = 2;
+	must(put_process(&r, 1, 100, 1));
+	must(put_stream(&r, 1, 1, 100));
+	must(put(&r, (struct trace_record){.kind = TRACE_process_begin}, 1));
+	for (uint64_t i = 0; i < 20 * CHILDREN; i++)
+		one_child(&r, i);
+	must(live_finish(r.live, NULL));
+	live_free(r.live);
+	assert_true(nr_windows >= 17);
+}
+
 static enum base_status short_run(struct base_err *err)
 {
 	struct seen seen = {.share_min = 1, .explained_min = 1};
@@ -401,6 +477,7 @@ int main(void)
 		cmocka_unit_test(memory_is_bounded),
 		cmocka_unit_test(late_is_as_in_time),
 		cmocka_unit_test(only_those_asked_for),
+		cmocka_unit_test(children_count_their_lives),
 		cmocka_unit_test(every_allocation_may_fail),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

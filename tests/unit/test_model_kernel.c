@@ -89,6 +89,31 @@ static void wakes_are_followed(void **state)
 	finish(&b);
 }
 
+/* The thread goes on as another stream (exec), but records still name the old one for a while: they
+ * mean it all the same. */
+static void woken_by_its_old_name(void **state)
+{
+	(void)state;
+	struct bench b;
+	start(&b, "");
+	b.options.process = "new";
+	uint32_t old = thread(&b, "old"), waker = thread(&b, "waker");
+	uint32_t image = ++b.nr_streams;
+	PUT(&b, 0, 0, stream, .stream = image, .process = process(&b, "new", 1000),
+		.tid = 100 + old);
+	IN(&b, 0, old, 0);
+	IN(&b, 0, waker, 1);
+	SLEEPS(&b, 100, image, 0);
+	WAKES(&b, 400, waker, old);
+	IN(&b, 410, image, 0);
+	SLEEPS(&b, 500, image, 0);
+	analyse(&b);
+	assert_int_equal(model_health(b.model)->count[TRACE_DIAG_wakes_unseen], 0);
+	assert_float_equal(on_path_of(&b, "waker", "running"), 400, 1e-6);
+	assert_float_equal(unexplained(&b), 0, 1e-6);
+	finish(&b);
+}
+
 /* The high thread waits for the low one's futex; the low one is preempted by a middle one that
  * neither knows. */
 static void priority_inversion(void **state)
@@ -418,6 +443,7 @@ int main(void)
 		cmocka_unit_test(grace_period),
 		cmocka_unit_test(timer_wakes_while_another_runs),
 		cmocka_unit_test(wakes_are_followed),
+		cmocka_unit_test(woken_by_its_old_name),
 		cmocka_unit_test(priority_inversion),
 		cmocka_unit_test(kernel_lock),
 		cmocka_unit_test(processor_shortage),

@@ -340,6 +340,42 @@ static void test_attaches_late(void **state)
 	fixture_close(&f);
 }
 
+/* A vfork's child wakes its parent at its exec, and the image after that attaches at once: the life
+ * between has a stream, or nobody would have woken the parent. One that wakes nobody has none. */
+static void test_short_life_that_wakes(void **state)
+{
+	struct fixture f;
+	(void)state;
+	for (int wakes = 0; wakes < 2; wakes++) {
+		fixture_open(&f);
+		event(&f, 100, RECORD_EVENT_fork, PID);
+		event(&f, 110, RECORD_EVENT_in, PID);
+		struct trace_record r = {.time_ns = 150,
+			.kind = wakes ? TRACE_wake : TRACE_context_raise,
+			.u.wake.woken = 7};
+		record_converter_kernel(&f.converter, PID, &r);
+		event(&f, 200, RECORD_EVENT_exec, PID);
+		event(&f, 210, RECORD_EVENT_sample, PID);
+		struct fake_thread t = begin(&f, 1, 1, 0, 300);
+		FAKE(&t, 310, TRACE_process_begin, 0);
+		fixture_drain(&f, 1000);
+		fixture_finish(&f);
+		size_t nr = fixture_records(&f, record, RECORDS_MAX);
+		const struct trace_defs *d = fixture_defs(&f);
+		bool woke = false;
+		for (size_t i = 0; i < nr; i++) {
+			woke |= record[i].kind == TRACE_wake;
+			if (record[i].time_ns >= 210) /* the new image is another stream */
+				assert_int_equal(record[i].stream, d->nr_streams - 1);
+			else
+				assert_true(record[i].stream < d->nr_streams - 1);
+		}
+		assert_int_equal(woke, wakes);
+		assert_int_equal(d->nr_streams, 2 + wakes); /* 0 and those */
+		fixture_close(&f);
+	}
+}
+
 /* ---- whose, of everybody's ----------------------------------------------------------------- */
 
 /* Process 10 is the child that we started; it has a thread 11 and a child 20. 90 is a stranger. */
@@ -415,6 +451,7 @@ int main(void)
 		cmocka_unit_test(test_streams_without_ring),
 		cmocka_unit_test(test_lives_of_a_tid),
 		cmocka_unit_test(test_attaches_late),
+		cmocka_unit_test(test_short_life_that_wakes),
 		cmocka_unit_test(test_own_of_everybody),
 		cmocka_unit_test(test_own_without_memory),
 	};

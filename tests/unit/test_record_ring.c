@@ -312,6 +312,40 @@ static void test_blocks_in_sequence_and_back(void **state)
 	fixture_close(&f);
 }
 
+/* What waits is read later: not when more than half of the blocks wait, nor of two images. */
+static void test_what_can_wait(void **state)
+{
+	struct fixture f;
+	uint64_t a = fake_object(TRACE_OBJECT_mutex, 0x10000), time = 100, expect = 0;
+	(void)state;
+	fixture_open(&f);
+	assert_true(record_ring_can_wait(&f.ring, &f.converter));
+	struct fake_thread t = begin(&f, 1, (uint32_t)getpid(), 1, 0); /* it lives */
+	for (uint32_t i = 1;; i++) {
+		FAKE(&t, time++, TRACE_lock_acquire, a, CODE);
+		expect++;
+		assert_int_equal(
+			record_ring_can_wait(&f.ring, &f.converter), i <= f.ring.nr_blocks / 2);
+		if (i > f.ring.nr_blocks / 2)
+			break;
+		fake_done(&t);
+		fake_take_block(&t, i);
+	}
+	assert_int_equal(f.converter.nr_ring_records, 0);
+	fixture_drain(&f, 1000);
+	assert_true(record_ring_can_wait(&f.ring, &f.converter));
+	struct fake_thread child = begin(&f, 2, 200, 1, f.ring.nr_blocks - 1);
+	assert_false(record_ring_can_wait(&f.ring, &f.converter));
+	FAKE(&child, 1000, TRACE_lock_acquire, a, CODE);
+	expect++;
+	fixture_finish(&f);
+	size_t nr = fixture_records(&f, record, RECORDS_MAX);
+	for (size_t i = 0; i < nr; i++)
+		expect -= record[i].kind == TRACE_lock_acquire;
+	assert_int_equal(expect, 0);
+	fixture_close(&f);
+}
+
 static void test_horizon(void **state)
 {
 	struct fixture f;
@@ -459,6 +493,7 @@ int main(void)
 		cmocka_unit_test(test_connected_stays),
 		cmocka_unit_test(test_looks_ahead_for_introductions),
 		cmocka_unit_test(test_blocks_in_sequence_and_back),
+		cmocka_unit_test(test_what_can_wait),
 		cmocka_unit_test(test_horizon),
 		cmocka_unit_test(test_lost_and_damaged),
 		cmocka_unit_test(test_annotations),

@@ -212,6 +212,46 @@ static void pattern_without_match(void **state)
 	finish(&b);
 }
 
+/* Nine files of one place are one name, and each is still there by its own. */
+static void one_of_many_files(void **state)
+{
+	(void)state;
+	enum { FILES = 9, EACH = 10 };
+	struct bench b;
+	start(&b);
+	uint32_t p = process(&b, "prog"), at = site(&b, "flush");
+	uint64_t t = 10;
+	stream(&b, p);
+	PUT(&b, 0, 1, process_begin, .token = 0);
+	PUT(&b, 0, 1, thread_begin, .token = 0, .handle = 1000);
+	for (uint32_t i = 0; i < FILES; i++, t += 2 * EACH) {
+		char path[32];
+		snprintf(path, sizeof path, i < 4 ? "/d/x%u" : "/d/y%u", i);
+		uint32_t file = ++b.nr_objects, name = string(&b, path);
+		PUT(&b, 0, 0, object, .object = file, .process = p, .type = TRACE_OBJECT_file,
+			.address = file, .name = name);
+		PUT(&b, t, 1, io_begin, .object = file, .op = TRACE_IO_sync, .site = at);
+		PUT(&b, t + EACH, 1, io_end, .object = file, .op = TRACE_IO_sync, .result = 0);
+	}
+	end(&b, t);
+	static const struct {
+		const char *edit;
+		unsigned nr;
+		const char *example;
+	} c[] = {{"fsync of many files", FILES, "fsync of many files"},
+		{"fsync /d/x*", 4, "fsync of file /d/x0"},
+		{"fsync of file /d/y5", 1, "fsync of file /d/y5"},
+		{"/d/x", 4, "fsync of file /d/x0"}};
+	for (size_t i = 0; i < BASE_COUNT(c); i++) {
+		struct report_whatif *w = TRY(&b, BASE_OK, "remove", c[i].edit);
+		assert_near(w->prediction[0].length_ns, ((double)t - EACH * c[i].nr) * 1e3, 1);
+		assert_string_equal(w->prediction[0].match[0].example, c[i].example);
+		report_whatif_free(w);
+	}
+	assert_null(TRY(&b, BASE_ERR_NOTFOUND, "remove", "fsync /d/z*"));
+	finish(&b);
+}
+
 static void grammar(void **state)
 {
 	(void)state;
@@ -461,6 +501,7 @@ int main(void)
 		cmocka_unit_test(function_is_an_estimate),
 		cmocka_unit_test(others_stay_where_replay_has_no_end),
 		cmocka_unit_test(pattern_without_match),
+		cmocka_unit_test(one_of_many_files),
 		cmocka_unit_test(grammar),
 		cmocka_unit_test(path_adds_up),
 		cmocka_unit_test(queues_count_waits),

@@ -91,6 +91,32 @@ static void estimates(void **state)
 	finish(&b);
 }
 
+/* A sum that cannot be is not the first thing that is said. */
+static void more_than_there_was(void **state)
+{
+	(void)state;
+	struct bench b;
+	library_calls(&b);
+	struct report_run run = {.reader = b.reader, .trace_path = b.path};
+	struct report_calls *c = NULL;
+	struct base_str text = {0};
+	assert_int_equal(report_calls_build(&run, &c, &b.err), BASE_OK);
+	const uint64_t sum_ns = (uint64_t)c->all.cpu_ns;
+	for (unsigned i = 0; i < 2; i++) {
+		c->cpu_ns = i ? sum_ns / 2 : sum_ns * 2;
+		base_str_reset(&text);
+		report_calls_text(&text, c, &(struct report_calls_view){0},
+			&(struct report_style){.columns = 100});
+		const char *said = base_str_text(&text);
+		assert_int_equal(
+			strncmp(said, i ? "all of the processor time" : "50 % of the", 11), 0);
+		assert_int_equal(strstr(said, "CAUTION") != NULL, i == 1);
+	}
+	base_str_fini(&text);
+	report_calls_free(c);
+	finish(&b);
+}
+
 static void none_counted(void **state)
 {
 	(void)state;
@@ -128,6 +154,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(estimates),
+		cmocka_unit_test(more_than_there_was),
 		cmocka_unit_test(none_counted),
 		cmocka_unit_test(out_of_memory),
 	};

@@ -214,6 +214,35 @@ static void budgets(void **state)
 	report_diff_free(d);
 }
 
+/* What all versions' names begin with is said once, and the axes end at round numbers. */
+static void names_and_axes(void **state)
+{
+	(void)state;
+	struct bench b;
+	struct base_str text = {0}, svg = {0};
+	slow_and_fast(&b); /* 1.001 ms */
+	struct report_run run = {.reader = b.reader, .trace_path = b.path};
+	struct report_diff *d = report_diff_new();
+	static const char *const label[] = {"our server 1.9", "our server 1.10"};
+	for (size_t i = 0; i < 2; i++) {
+		assert_int_equal(report_diff_version(d, label[i], &b.err), BASE_OK);
+		assert_int_equal(report_diff_run(d, &run, &b.err), BASE_OK);
+	}
+	assert_int_equal(report_diff_finish(d, &b.err), BASE_OK);
+	report_diff_text(&text, d, false, &(struct report_style){.columns = 100});
+	report_diff_svg(&svg, d);
+	assert_non_null(strstr(base_str_text(&text), "median of our server  "));
+	assert_non_null(strstr(base_str_text(&svg), ">our server: median of"));
+	assert_non_null(strstr(base_str_text(&svg), ">1.9<"));
+	assert_non_null(strstr(base_str_text(&svg), ">1.10<"));
+	assert_non_null(strstr(base_str_text(&svg), ">2.00 ms<"));
+	assert_non_null(strstr(base_str_text(&svg), ">1.00 ms<"));
+	base_str_fini(&text);
+	base_str_fini(&svg);
+	report_diff_free(d);
+	finish(&b);
+}
+
 static void out_of_memory(void **state)
 {
 	(void)state;
@@ -256,6 +285,7 @@ int main(void)
 		cmocka_unit_test(many_quantities),
 		cmocka_unit_test(from_nothing),
 		cmocka_unit_test(budgets),
+		cmocka_unit_test(names_and_axes),
 		cmocka_unit_test(out_of_memory),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -81,6 +81,24 @@ static void test_variables(void **state)
 	symbol_close(s);
 }
 
+static void test_sections(void **state)
+{
+	static int zero[4];
+	struct symbol_variable v, first;
+	struct symbol_file *s = symbol_open("/proc/self/exe", "");
+	uint64_t at = (uintptr_t)known_variable - bias();
+	(void)state;
+	assert_true(symbol_section(s, at, &v));
+	assert_string_equal(v.name, ".data");
+	assert_true(v.offset <= at && at + sizeof known_variable <= v.offset + v.size_bytes);
+	assert_true(symbol_section(s, (uintptr_t)&zero[known_variable[1] & 3] - bias(), &v));
+	assert_string_equal(v.name, ".bss");
+	assert_true(symbol_section(s, 0, &first)); /* the next one */
+	assert_true(first.offset > 0 && first.offset < v.offset);
+	assert_false(symbol_section(s, UINT64_MAX, &v));
+	symbol_close(s);
+}
+
 static void test_other_builds_are_refused(void **state)
 {
 	(void)state;
@@ -379,6 +397,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_function_and_line),
 		cmocka_unit_test(test_variables),
+		cmocka_unit_test(test_sections),
 		cmocka_unit_test(test_other_builds_are_refused),
 		cmocka_unit_test(test_bias_of_a_mapping),
 		cmocka_unit_test(test_inlined_frames),
