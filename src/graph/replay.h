@@ -108,14 +108,16 @@ enum base_status graph_replay_run(const struct graph_replay *r, const struct gra
  * see how much an answer rests on it, ask again with other assumptions, unedited and edited.
  */
 struct graph_replay_assumed {
-	double wake_more; /* what waking costs, times 1 + that; -1: nothing */
-	bool as_recorded; /* latencies do not depend on the length of the wait */
-	bool preempts;    /* whom somebody wakes takes the processor of who has run longest, when
-			     all are taken; false: it waits for one */
-	bool others_stay; /* other programs keep a processor as long as in the run, although the
-			     state that they interrupted is shorter */
-	bool unrecorded;  /* nobody records: who is woken comes earlier by record_ns */
-	uint64_t jitter;  /* other than 0: executing takes up to JITTER more or less, at random */
+	double wake_more;   /* what waking costs, times 1 + that; -1: nothing */
+	bool as_recorded;   /* latencies do not depend on the length of the wait */
+	bool preempts;      /* whom somebody wakes takes the processor of who has run longest, when
+			       all are taken; false: it waits for one */
+	bool others_stay;   /* other programs keep a processor as long as in the run, although the
+			       state that they interrupted is shorter */
+	bool any_processor; /* whoever waits for a processor gets the next one that is free: what
+			       was learned of placement and preemption is not used */
+	bool unrecorded;    /* nobody records: who is woken comes earlier by record_ns */
+	uint64_t jitter;    /* other than 0: executing takes up to JITTER more or less, at random */
 };
 #define GRAPH_REPLAY_JITTER 0.1
 

@@ -688,6 +688,7 @@ static void init(struct sim *s, const struct graph_scenario *edits)
 
 	s->used_bytes = r->memory_bytes;
 	s->nr_processors = recorded_processors(r);
+	s->places = r->learned && !s->assumed.any_processor;
 	s->current = REPLAY_NONE;
 	s->now = r->start_ns;
 	s->nr_scales = nr_scales(r, edits);

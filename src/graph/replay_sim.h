@@ -100,6 +100,7 @@ struct sim {
 	size_t nr_scales;
 	enum base_status status;
 
+	bool places; /* like a kernel, as was learned */
 	uint32_t nr_processors;
 	uint32_t *idle; /* processors, a stack */
 	uint32_t nr_idle;
@@ -173,7 +174,7 @@ void graph_sim_call_pollers(struct sim *s, uint32_t queue);
 
 /* replay_cpu.c */
 uint32_t graph_sim_idle_for(const struct sim *s, uint32_t actor);
-void graph_sim_follow(struct sim *s, uint32_t actor);
+void graph_sim_follow(struct sim *s, uint32_t actor, uint32_t queue);
 uint32_t graph_sim_come(struct sim *s, uint32_t actor); /* to an idle one; REPLAY_NONE */
 /* true: it has a processor; else it waits for one. */
 bool graph_sim_come_on(struct sim *s, uint32_t actor, enum sim_phase queued);

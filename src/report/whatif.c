@@ -716,7 +716,11 @@ static void learned_words(struct base_str *s, const struct report_whatif *w)
 		return;
 	base_str_add(s,
 		"; hand-overs of waits that a change makes longer or shorter are modelled by this "
-		"run's other waits of that length");
+		"run's other waits of that length; woken threads come to processors as on Linux "
+		"and "
+		"preempt others as often as they did, or (");
+	report_percent(s, w->base.plain_share);
+	base_str_add(s, " of the answer, by how well either repeats the run) wait for any");
 	if (!w->base.wake_ns)
 		return;
 	base_str_add(s, ", and waking a sleeper costs its waker ");
