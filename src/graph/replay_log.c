@@ -198,7 +198,7 @@ static enum base_status widen(
 	return BASE_OK;
 }
 
-static enum base_status set_own(
+enum base_status graph_replay_set_own(
 	struct graph_replay *r, uint32_t i, uint64_t own, struct base_err *err)
 {
 	struct replay_step *step = replay_step(r, i);
@@ -372,7 +372,7 @@ static enum base_status close_moment(struct graph_replay *r, struct base_err *er
 	first->bits = (first->bits & ~(7u << REPLAY_CLASS_SHIFT)) |
 		      (uint32_t) class << REPLAY_CLASS_SHIFT;
 	if (!s)
-		s = set_own(r, m.first, own, err);
+		s = graph_replay_set_own(r, m.first, own, err);
 	a->t_last = m.t;
 	a->order_last = r->nr_steps;
 	a->started = kind != GRAPH_VERB_forget;
@@ -716,7 +716,8 @@ static enum base_status log_link(
 	r->moment.links = true;
 	s = add_step(r, from_actor, &out, &unused, err);
 	if (!s)
-		s = set_own(r, unused, r->moment.t - from->t_last - from->hole_ns, err);
+		s = graph_replay_set_own(
+			r, unused, r->moment.t - from->t_last - from->hole_ns, err);
 	return s;
 }
 

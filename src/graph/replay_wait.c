@@ -148,7 +148,7 @@ bool graph_sim_is_met(struct sim *s, uint32_t actor, uint32_t *ret_queue, bool *
 {
 	uint32_t i = s->actor[actor].cursor;
 
-	if (s->actor[actor].elides)
+	if (s->actor[actor].elides || s->actor[actor].given)
 		return true;
 	do {
 		const struct replay_step *step = replay_step(s->r, i);

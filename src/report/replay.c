@@ -101,6 +101,10 @@ static const struct graph_replay_assumed as_it_was = {0}, usual = {.unrecorded =
  * it is, since the order changes less so. */
 static const struct graph_replay_assumed others_stay = {.unrecorded = true, .others_stay = true};
 
+/* Waits whose end is not in the trace: whether a change makes them shorter, nobody knows. */
+static const struct graph_replay_assumed given_at_once = {
+	.unrecorded = true, .given_at_once = true};
+
 static enum base_status base_of_variants(struct report_replay_run *ret,
 	const struct graph_replay *log, size_t nr_answers, struct base_err *err)
 {
@@ -162,11 +166,15 @@ enum base_status report_replay_base(struct report_replay_run *ret, const struct 
 	struct graph_replay_result r;
 	struct graph_replay_measured m = measured(trace_reader_defs(run->reader));
 	enum base_status s = graph_replay_learn(log, &m, err);
-	struct graph_replay_result bare;
+	struct graph_replay_result bare, at_once = {0};
+	if (s == BASE_OK)
+		s = graph_replay_mend(log, err);
 	if (s == BASE_OK)
 		s = simulate(log, NULL, &as_it_was, &r, err);
 	if (s == BASE_OK)
 		s = simulate(log, NULL, &usual, &bare, err);
+	if (s == BASE_OK && graph_replay_nr_given(log))
+		s = simulate(log, NULL, &given_at_once, &at_once, err);
 	if (s != BASE_OK)
 		return s;
 	double recorded_ns = (double)(r.recorded_end_ns - r.start_ns);
@@ -175,6 +183,9 @@ enum base_status report_replay_base(struct report_replay_run *ret, const struct 
 		.replayed_ns = length_of(&r),
 		.bare_ns = length_of(&bare),
 		.nr_stuck = r.nr_stuck,
+		.nr_given = graph_replay_nr_given(log),
+		.given_ns = graph_replay_given_ns(log),
+		.at_once_ns = length_of(&at_once),
 		.nr_processors = r.nr_processors,
 		.wake_ns = graph_replay_wake_ns(log),
 		.learned = r.nr_processors != 0,
@@ -211,6 +222,27 @@ static enum base_status try_variants(struct report_replay_prediction *ret,
 			widen(ret, base->variant_ns[i] / length_of(&r));
 	}
 	return BASE_OK;
+}
+
+/* The same when the waits whose end is not in the trace take no time, in the run and after. */
+static enum base_status try_at_once(struct report_replay_prediction *ret,
+	const struct report_replay_run *base, const struct graph_replay *log,
+	const struct graph_scenario *lane, struct base_err *err)
+{
+	struct graph_replay_assumed as = given_at_once;
+	struct graph_replay_result r;
+	as.others_stay = ret->others_stay;
+	enum base_status s = simulate(log, lane, &as, &r, err);
+	if (s == BASE_OK && length_of(&r) > 0 && base->at_once_ns > 0)
+		widen(ret, base->at_once_ns / length_of(&r));
+	return s;
+}
+
+/* In a trace that lacks records nobody waits for ever: who is given something more often than the
+ * run was stands still as well. */
+static uint64_t stuck(const struct graph_replay_result *r, const struct report_replay_run *base)
+{
+	return r->nr_stuck + (r->nr_given > base->nr_given ? r->nr_given - base->nr_given : 0);
 }
 
 /*
@@ -263,7 +295,7 @@ enum base_status report_replay_predict(struct report_replay_prediction *ret,
 		enum base_status s = simulate(log, &lane[k], &usual, &r, err);
 		if (s != BASE_OK)
 			return s;
-		if (r.nr_stuck > base->nr_stuck) {
+		if (stuck(&r, base) > base->nr_stuck) {
 			ret->others_stay = true;
 			s = simulate(log, &lane[k], &others_stay, &r, err);
 		}
@@ -277,9 +309,18 @@ enum base_status report_replay_predict(struct report_replay_prediction *ret,
 		if (!k) {
 			ret->speedup = ret->low = ret->high = speedup;
 			ret->length_ns = speedup > 0 ? base->recorded_ns / speedup : 0;
-			ret->nr_stuck = r.nr_stuck;
+			ret->nr_stuck = stuck(&r, base);
+			ret->stuck_actor = r.first_stuck;
+			ret->stuck_queue = r.first_stuck_queue;
+			ret->stuck_ns = r.first_stuck_ns;
+			ret->stuck_anew = r.first_stuck_anew;
 		}
 		widen(ret, speedup);
+	}
+	if (base->nr_given) {
+		enum base_status s = try_at_once(ret, base, log, lane, err);
+		if (s != BASE_OK)
+			return s;
 	}
 	if (base->nr_variants) {
 		enum base_status s = try_variants(ret, base, log, lane, err);

@@ -236,6 +236,9 @@ struct report_replay_run {      /* the run simulated as it was */
 	double plain_share, plain_ns;
 	double own_error; /* share: how far replayed_ns is off */
 	uint64_t nr_stuck, nr_processors;
+	/* Waits whose end is not in the trace: so many, so long; the same if they took no time. */
+	uint64_t nr_given, given_ns;
+	double at_once_ns;
 	uint64_t wake_ns; /* learned: what waking a sleeper costs its waker; 0: it could not be */
 	bool learned; /* hand-overs of waits that a change makes longer or shorter are modelled */
 	/* The same under other assumptions; 0 of them: the log is long. */
@@ -249,8 +252,12 @@ struct report_replay_prediction {
 	double speedup, low, high; /* ends of its interval; equal: it has none */
 	double apart[2];           /* the two models' answers, as far as they weigh; 0: one only */
 	uint64_t nr_stuck;         /* actors that wait for ever after the change */
-	bool others_stay; /* or would, if other programs had a processor for less time, too */
-	const char *next; /* longest topic of the critical path then; "": none */
+	uint32_t stuck_actor, stuck_queue; /* of the graph: one of them, and what it waits for */
+	uint64_t stuck_ns;
+	bool stuck_anew;   /* in the run it had it at once */
+	const char *stuck; /* ... in words; NULL: not known */
+	bool others_stay;  /* or would, if other programs had a processor for less time, too */
+	const char *next;  /* longest topic of the critical path then; "": none */
 	double next_share;
 };
 struct report_prediction {

@@ -243,6 +243,8 @@ static void test_deadlock(void **state)
 	assert_int_equal(res.nr_stuck, 2);
 	assert_int_equal(res.first_stuck, 1);
 	assert_int_equal(res.first_stuck_queue, 1);
+	assert_int_equal(res.first_stuck_ns, 20);
+	assert_true(res.first_stuck_anew);
 	graph_replay_free(r);
 }
 
