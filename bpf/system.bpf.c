@@ -18,8 +18,9 @@
 
 char LICENSE[] SEC("license") = "GPL";
 
-const volatile __u32 slot_mask = 0; /* slots of a processor - 1 */
-const volatile __u32 own_tgid = 0;  /* the recorder: only its switches and wakes are written */
+const volatile __u32 slot_mask = 0;     /* slots of a processor - 1 */
+const volatile __u32 nr_processors = 0; /* that have slots */
+const volatile __u32 own_tgid = 0;      /* the recorder: only its switches and wakes are written */
 const volatile bool with_contexts = false; /* interrupts and softirqs are records, too */
 const volatile struct kernel_call call_table[KERNEL_CALLS_MAX] = {};
 
@@ -62,6 +63,11 @@ ALWAYS bool reserve(struct writing *w, __u32 nr)
 	w->cpu = bpf_get_smp_processor_id();
 	struct kernel_control *c = &control[w->cpu & (KERNEL_CPUS_MAX - 1)];
 
+	/* (numbers of processors may have holes) */
+	if (w->cpu >= nr_processors) {
+		__sync_fetch_and_add(&control[0].dropped, 1);
+		return false;
+	}
 	if (c->head - *(volatile __u64 *)&c->tail > slot_mask + 1 - KERNEL_SLOTS_SPARE) {
 		__sync_fetch_and_add(&c->dropped, 1);
 		return false;

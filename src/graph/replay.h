@@ -71,6 +71,18 @@ enum base_status graph_replay_learn(struct graph_replay *r,
 	const struct graph_replay_measured *measured, struct base_err *err) BASE_MUST_CHECK;
 uint64_t graph_replay_wake_ns(const struct graph_replay *r); /* 0: not known */
 
+/*
+ * For logs in which verbs are missing, since records were dropped or never shown: simulates the run
+ * without an edit, and where everything stands still gives the first one that waits, in the log's
+ * order, what it waits for. From then on these waits keep their recorded length (within an eighth)
+ * and take nothing, and simulations do not stand still for ever: each ends, and says in nr_given
+ * how often it gave once more. Without effect on a log that lacks nothing. Errors: ERR_NOMEM,
+ * ERR_LIMIT.
+ */
+enum base_status graph_replay_mend(struct graph_replay *r, struct base_err *err) BASE_MUST_CHECK;
+uint64_t graph_replay_nr_given(const struct graph_replay *r); /* waits that were mended */
+uint64_t graph_replay_given_ns(const struct graph_replay *r); /* their length, in all */
+
 struct graph_replay_result {
 	uint64_t start_ns;        /* the first verb */
 	uint64_t end_ns;          /* simulated */
@@ -90,6 +102,7 @@ struct graph_replay_result {
 	uint64_t nr_rootless;    /* actors that nobody was seen to start: at their recorded time */
 	uint64_t nr_waits_new;   /* waits that the run did not have */
 	uint64_t nr_waits_gone;  /* waits of the run that the simulation does not have */
+	uint64_t nr_given;       /* waits that were ended because nothing else could happen */
 
 	uint32_t nr_processors; /* simulated; 0: not limited (the trace has no switches) */
 	uint64_t nr_processor_waits, processor_wait_ns; /* executable, but none was free */
@@ -111,14 +124,17 @@ enum base_status graph_replay_run(const struct graph_replay *r, const struct gra
  * see how much an answer rests on it, ask again with other assumptions, unedited and edited.
  */
 struct graph_replay_assumed {
-	double wake_more; /* what waking costs, times 1 + that; -1: nothing */
-	bool as_recorded; /* latencies do not depend on the length of the wait */
-	bool preempts;    /* whom somebody wakes takes the processor of who has run longest, when
-			     all are taken; false: it waits for one */
-	bool others_stay; /* other programs keep a processor as long as in the run, although the
-			     state that they interrupted is shorter */
-	bool unrecorded;  /* nobody records: who is woken comes earlier by record_ns */
-	uint64_t jitter;  /* other than 0: executing takes up to JITTER more or less, at random */
+	double wake_more;   /* what waking costs, times 1 + that; -1: nothing */
+	bool as_recorded;   /* latencies do not depend on the length of the wait */
+	bool preempts;      /* whom somebody wakes takes the processor of who has run longest, when
+			       all are taken; false: it waits for one */
+	bool others_stay;   /* other programs keep a processor as long as in the run, although the
+			       state that they interrupted is shorter */
+	bool any_processor; /* whoever waits for a processor gets the next one that is free: what
+			       was learned of placement and preemption is not used */
+	bool unrecorded;    /* nobody records: who is woken comes earlier by record_ns */
+	bool given_at_once; /* waits that graph_replay_mend() mended take no time */
+	uint64_t jitter;    /* other than 0: executing takes up to JITTER more or less, at random */
 };
 #define GRAPH_REPLAY_JITTER 0.1
 

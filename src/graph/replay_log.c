@@ -198,7 +198,7 @@ static enum base_status widen(
 	return BASE_OK;
 }
 
-static enum base_status set_own(
+enum base_status graph_replay_set_own(
 	struct graph_replay *r, uint32_t i, uint64_t own, struct base_err *err)
 {
 	struct replay_step *step = replay_step(r, i);
@@ -263,15 +263,23 @@ static void note_sleep(struct graph_replay *r, const struct replay_log_actor *a,
 		by->bits += 1u << REPLAY_WOKE_SHIFT;
 }
 
-static void note_switch(struct graph_replay *r, struct replay_log_actor *a, uint64_t latency_ns)
+static void count_switch(struct replay_switches *to, bool preempting, bool beside_idle)
 {
+	to->nr++;
+	to->nr_preempting += preempting;
+	to->nr_beside_idle += beside_idle;
+}
+
+static void note_switch(struct graph_replay *r, struct replay_log_actor *a,
+	const struct replay_moment *m, uint64_t latency_ns)
+{
+	const struct replay_step *by = replay_step(r, m->waker != REPLAY_NONE ? m->waker : m->step);
+
 	if (!a->asleep)
 		return;
 	graph_replay_sample(&r->switched, latency_ns);
-	r->switches.nr++;
-	a->switches.nr++;
-	r->switches.nr_preempting += a->preempting;
-	a->switches.nr_preempting += a->preempting;
+	count_switch(&r->switches, a->preempting, !replay_was_busy(by));
+	count_switch(&a->switches, a->preempting, !replay_was_busy(by));
 }
 
 static enum base_status set_wait(struct graph_replay *r, struct replay_log_actor *a,
@@ -306,7 +314,7 @@ static enum base_status set_wait(struct graph_replay *r, struct replay_log_actor
 	if (a->started && step->state == a->state)
 		return BASE_OK;
 	if (queued) {
-		note_switch(r, a, *own);
+		note_switch(r, a, m, *own);
 		return BASE_OK;
 	}
 	return graph_replay_latency_add(r,
@@ -364,7 +372,7 @@ static enum base_status close_moment(struct graph_replay *r, struct base_err *er
 	first->bits = (first->bits & ~(7u << REPLAY_CLASS_SHIFT)) |
 		      (uint32_t) class << REPLAY_CLASS_SHIFT;
 	if (!s)
-		s = set_own(r, m.first, own, err);
+		s = graph_replay_set_own(r, m.first, own, err);
 	a->t_last = m.t;
 	a->order_last = r->nr_steps;
 	a->started = kind != GRAPH_VERB_forget;
@@ -708,7 +716,8 @@ static enum base_status log_link(
 	r->moment.links = true;
 	s = add_step(r, from_actor, &out, &unused, err);
 	if (!s)
-		s = set_own(r, unused, r->moment.t - from->t_last - from->hole_ns, err);
+		s = graph_replay_set_own(
+			r, unused, r->moment.t - from->t_last - from->hole_ns, err);
 	return s;
 }
 

@@ -48,6 +48,7 @@ enum {
 	/* ... of an unexplained one: others had the processor of an actor that was in step->state
 	 */
 	REPLAY_PREEMPTED = 1 << REPLAY_WAITED_SHIFT,
+	REPLAY_GIVEN = 2 << REPLAY_WAITED_SHIFT, /* ... graph_replay_mend() made it one */
 };
 
 struct replay_step {
@@ -185,6 +186,7 @@ enum { REPLAY_LIVES = 64 }; /* of one actor that may have begun and not ended */
 /* Sleepers that were woken while others of ours had their processor. */
 struct replay_switches {
 	uint32_t nr, nr_preempting; /* in so many that one had not done yet */
+	uint32_t nr_beside_idle;    /* in so many another processor was none of ours' */
 };
 
 struct replay_log_actor {
@@ -269,6 +271,7 @@ struct graph_replay {
 	size_t nr_links;
 	uint64_t now, start_ns;
 	uint64_t nr_unexplained, unexplained_ns;
+	uint64_t nr_given, given_ns; /* by graph_replay_mend() */
 	uint32_t end_actor;
 	enum base_status failed;
 
@@ -387,9 +390,24 @@ static inline uint32_t replay_told_as(const struct graph_replay *r, uint32_t act
 	return a->nr ? (uint32_t)r->nr_lives + a->nr - 1 : a->of;
 }
 
+/* replay_mend.c, replay_run.c: the unedited run, and which steps were given what they lacked. */
+struct replay_given_step {
+	uint32_t step;
+	bool first; /* of a moment that was given something; else it is one that lacked it */
+};
+struct replay_given {
+	struct replay_given_step *step;
+	size_t nr, capacity;
+};
+enum base_status graph_replay_run_giving(const struct graph_replay *r, struct replay_given *given,
+	struct graph_replay_result *ret, struct base_err *err) BASE_MUST_CHECK;
+
 /* replay_log.c: what the sink does with a verb. */
 enum base_status graph_replay_log_verb(struct graph_replay *r, enum graph_verb_kind kind,
 	const struct graph_verb *v, uint32_t from_actor, struct base_err *err) BASE_MUST_CHECK;
+
+enum base_status graph_replay_set_own(
+	struct graph_replay *r, uint32_t step, uint64_t own, struct base_err *err) BASE_MUST_CHECK;
 
 /* replay_items.c */
 struct replay_memory { /* whom the bytes count for */

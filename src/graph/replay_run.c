@@ -306,6 +306,8 @@ static void advance(struct sim *s, uint32_t actor)
 		if (a->wait_queue != REPLAY_NONE && s->queue[a->wait_queue].ignored)
 			own = 0;
 		own = sim_scaled(s, a->state, own);
+		if (step->bits & REPLAY_GIVEN && s->assumed.given_at_once)
+			own = 0;
 		if (replay_is_preempted(step) && !s->assumed.others_stay)
 			own = sim_scaled(s, step->state, own); /* as often as it runs: less, too */
 		if (step->bits & REPLAY_POLLS && graph_sim_poll(s, actor))
@@ -355,6 +357,13 @@ static uint64_t wake_cost(const struct sim *s, bool busy)
 	return busy ? s->wake_busy_ns : s->wake_ns;
 }
 
+/* Then there is nothing to take. */
+static bool takes_what_is_missing(
+	const struct sim *s, uint32_t actor, const struct replay_step *step)
+{
+	return replay_kind(step) == GRAPH_VERB_dequeue && !graph_sim_is_step_met(s, step, actor);
+}
+
 static uint64_t wakes_cost(const struct sim *s, struct sim_woken woken)
 {
 	unsigned nr_idle = woken.nr_idle < REPLAY_WOKE_MAX ? woken.nr_idle : REPLAY_WOKE_MAX;
@@ -380,7 +389,8 @@ static void commit(struct sim *s, uint32_t actor)
 	graph_sim_take_lent(s, actor);
 	do {
 		step = replay_step(s->r, i);
-		woke |= graph_sim_do_step(s, actor, step) || is_keyed_look(step);
+		if (!a->given || !takes_what_is_missing(s, actor, step))
+			woke |= graph_sim_do_step(s, actor, step) || is_keyed_look(step);
 		recorded_ns += replay_woke(step) * wake_cost(s, replay_was_busy(step));
 		if (s->out)
 			emit_step(s, actor, step);
@@ -389,6 +399,7 @@ static void commit(struct sim *s, uint32_t actor)
 		i = replay_next(s->r, step);
 	} while (i != REPLAY_NONE && replay_class(replay_step(s->r, i)) == REPLAY_FOLLOWS);
 	a->cursor = i;
+	a->given = false;
 	end_elision(s, a, step);
 	/* Only now, when all of the moment is done. */
 	for (uint32_t k = first; woke && k != i; k = replay_next(s->r, replay_step(s->r, k))) {
@@ -688,6 +699,7 @@ static void init(struct sim *s, const struct graph_scenario *edits)
 
 	s->used_bytes = r->memory_bytes;
 	s->nr_processors = recorded_processors(r);
+	s->places = r->learned && !s->assumed.any_processor;
 	s->current = REPLAY_NONE;
 	s->now = r->start_ns;
 	s->nr_scales = nr_scales(r, edits);
@@ -794,6 +806,7 @@ static void fini(struct sim *s)
 	base_map_fini(&s->promised_keys);
 	base_free(s->idle);
 	base_free(s->left);
+	base_free(s->unended);
 	base_free(s->user);
 	base_free(s->run);
 	base_free(s->coming);
@@ -808,11 +821,17 @@ enum base_status graph_replay_run(const struct graph_replay *r, const struct gra
 	return graph_replay_run_as(r, edits, &usual, out, ret, err);
 }
 
-enum base_status graph_replay_run_as(const struct graph_replay *r,
-	const struct graph_scenario *edits, const struct graph_replay_assumed *assumed,
-	const struct graph_sink *out, struct graph_replay_result *ret, struct base_err *err)
+static enum base_status run(const struct graph_replay *r, const struct graph_scenario *edits,
+	const struct graph_replay_assumed *assumed, const struct graph_sink *out, bool gives,
+	struct replay_given *given, struct graph_replay_result *ret, struct base_err *err)
 {
-	struct sim s = {.r = r, .out = out, .err = err, .res = ret, .assumed = *assumed};
+	struct sim s = {.r = r,
+		.out = out,
+		.err = err,
+		.res = ret,
+		.assumed = *assumed,
+		.gives = gives,
+		.given = given};
 	struct sim_event e;
 
 	*ret = (struct graph_replay_result){.start_ns = r->start_ns,
@@ -827,11 +846,13 @@ enum base_status graph_replay_run_as(const struct graph_replay *r,
 	init(&s, edits);
 	if (!s.status && out)
 		declare(&s);
-	while (!s.status && next_event(&s, &e)) {
-		s.now = e.t;
-		s.current = e.actor;
-		handle(&s, e.actor);
-	}
+	do {
+		while (!s.status && next_event(&s, &e)) {
+			s.now = e.t;
+			s.current = e.actor;
+			handle(&s, e.actor);
+		}
+	} while (graph_sim_give(&s));
 	if (!s.status) {
 		count_stuck(&s);
 		find_end(&s);
@@ -839,4 +860,19 @@ enum base_status graph_replay_run_as(const struct graph_replay *r,
 	ret->nr_processors = s.nr_processors;
 	fini(&s);
 	return s.status;
+}
+
+enum base_status graph_replay_run_as(const struct graph_replay *r,
+	const struct graph_scenario *edits, const struct graph_replay_assumed *assumed,
+	const struct graph_sink *out, struct graph_replay_result *ret, struct base_err *err)
+{
+	return run(r, edits, assumed, out, r->nr_given, NULL, ret, err);
+}
+
+enum base_status graph_replay_run_giving(const struct graph_replay *r, struct replay_given *given,
+	struct graph_replay_result *ret, struct base_err *err)
+{
+	static const struct graph_replay_assumed usual = {0};
+
+	return run(r, NULL, &usual, NULL, true, given, ret, err);
 }

@@ -44,6 +44,7 @@ struct sim_actor {
 	double preempts;    /* sum of its chances that were not taken */
 	uint8_t phase;      /* enum sim_phase */
 	bool waits, space, listed, queued, counting, early, promised, lent;
+	bool given;  /* its moment happens, whatever it lacks (replay_mend.c) */
 	bool awake;  /* somebody has woken it, though it may wait on for something else */
 	bool elides; /* the wait that it is in does not happen */
 	bool elided; /* ... nor did the one before its last moment */
@@ -99,6 +100,12 @@ struct sim {
 	struct base_map promised_keys; /* (queue, key) -> units */
 	size_t nr_scales;
 	enum base_status status;
+
+	bool places; /* like a kernel, as was learned */
+	bool gives;                 /* when nothing can happen any more */
+	struct replay_given *given; /* what; NULL: nobody asks */
+	uint32_t *unended;          /* actors; NULL until somebody is given something */
+	size_t nr_unended;
 
 	uint32_t nr_processors;
 	uint32_t *idle; /* processors, a stack */
@@ -166,6 +173,9 @@ void graph_sim_take_lent(struct sim *s, uint32_t actor);
 
 bool graph_sim_is_step_met(const struct sim *s, const struct replay_step *step, uint32_t actor);
 
+/* replay_mend.c */
+bool graph_sim_give(struct sim *s); /* something can happen again */
+
 /* replay_poll.c */
 bool graph_sim_poll(struct sim *s, uint32_t actor); /* true: it need not wait for its time limit */
 void graph_sim_end_poll(struct sim *s, uint32_t actor);
@@ -173,7 +183,7 @@ void graph_sim_call_pollers(struct sim *s, uint32_t queue);
 
 /* replay_cpu.c */
 uint32_t graph_sim_idle_for(const struct sim *s, uint32_t actor);
-void graph_sim_follow(struct sim *s, uint32_t actor);
+void graph_sim_follow(struct sim *s, uint32_t actor, uint32_t queue);
 uint32_t graph_sim_come(struct sim *s, uint32_t actor); /* to an idle one; REPLAY_NONE */
 /* true: it has a processor; else it waits for one. */
 bool graph_sim_come_on(struct sim *s, uint32_t actor, enum sim_phase queued);

@@ -194,6 +194,7 @@ struct object {
 		uint32_t site, state;       /* site + 1 */
 	} hold[MODEL_HOLDS_KEPT];           /* states of holding it, by site: a cache */
 	uint64_t waiters, parties, arrived; /* condition variable; barrier */
+	uint64_t waited_since_ns;           /* condition variable: by the first of its waiters */
 	struct signals *signals;            /* condition variable */
 	uint32_t user;                      /* processor: the stream that left it last */
 	uint64_t left_ns;                   /* ... and when */

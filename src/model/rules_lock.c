@@ -113,8 +113,9 @@ static void release(struct model *m, struct thread *t, const struct trace_record
 }
 
 /*
- * Who slept until a time limit, has done next to nothing since and now gives up a lock: whoever met
- * it there met it by chance. A path through it would explain a moment's wait by all that sleep.
+ * Who slept until a time limit, has done next to nothing since and now gives up a lock, or wakes
+ * who came since: whoever met it there met it by chance. A path through it would explain a moment's
+ * wait by all that sleep.
  */
 static uint32_t by_chance(const struct thread *t, uint64_t time_ns)
 {
@@ -236,7 +237,8 @@ void model_rule_cond_wait(struct model *m, struct thread *t, const struct trace_
 	if (!c)
 		return;
 	uint32_t state = wait_state(m, w->object, w->site);
-	c->waiters++;
+	if (!c->waiters++)
+		c->waited_since_ns = r->time_ns;
 	t->cond_wait_ns = r->time_ns;
 	if (x) { /* a bare futex word has none */
 		pop_held(t, w->mutex);
@@ -360,8 +362,10 @@ static void wake(struct model *m, struct thread *t, const struct trace_record *r
 	g->sent[g->nr].time_ns = r->time_ns;
 	g->sent[g->nr].n = n;
 	g->sent[g->nr++].slot = slot;
+	/* who waited while it slept, waited for that, too */
 	model_verb(m, t, GRAPH_VERB_enqueue, r->time_ns, g->queue[slot], (int64_t)n,
-		model_current_state(t), 0);
+		model_current_state(t),
+		c->waited_since_ns > t->timer_ns ? by_chance(t, r->time_ns) : 0);
 }
 
 void model_rule_cond_signal(struct model *m, struct thread *t, const struct trace_record *r)

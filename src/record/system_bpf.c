@@ -112,8 +112,8 @@ static void set_calls(struct kernel_call *table)
 }
 
 /* The constants of the object, found by their names. */
-static bool set_constants(
-	struct bpf_state *s, const struct record_system_options *o, struct bpf_map *rodata)
+static bool set_constants(struct bpf_state *s, const struct record_system_options *o,
+	uint32_t nr_processors, struct bpf_map *rodata)
 {
 	size_t size;
 	uint8_t *bytes = (uint8_t *)(uintptr_t)bpf_map__initial_value(rodata, &size);
@@ -129,6 +129,7 @@ static bool set_constants(
 		size_t size;
 	} constant[] = {
 		{"slot_mask", &s->mask, sizeof s->mask},
+		{"nr_processors", &nr_processors, sizeof nr_processors},
 		{"own_tgid", &own_tgid, sizeof own_tgid},
 		{"with_contexts", &with_contexts, sizeof with_contexts},
 		{"call_table", calls, sizeof calls},
@@ -246,7 +247,7 @@ static bool open_object(struct record_source *src, struct bpf_state *s,
 	struct bpf_map *slots = find_map(s, "slots"), *rodata = find_map(s, ".rodata"),
 		       *bss = find_map(s, ".bss");
 	s->mask = slots_a_processor(o, src->nr_processors) - 1;
-	if (!slots || !rodata || !bss || !set_constants(s, o, rodata))
+	if (!slots || !rodata || !bss || !set_constants(s, o, src->nr_processors, rodata))
 		return refuse(s, EINVAL, "the BPF object is not ours", ret_refusal, why);
 	int error = bpf_map__set_max_entries(slots, src->nr_processors * (s->mask + 1));
 	choose_programs(s, o->level);

@@ -227,7 +227,10 @@ static void finding(
 	struct base_str s = {0};
 	const struct report_lock *path = worst_of_path(l), *waited = most_waited(l);
 	if (!l->nr_locks)
-		base_str_add(&s, "No lock was taken that could be seen.");
+		base_str_add(&s, l->nr_conds ? "No lock was taken that could be seen, only waits "
+					       "(locks of Rust's or C++20's "
+					       "library are calls only where they wait)."
+					     : "No lock was taken that could be seen.");
 	else if (path && path->path_ns >= REPORT_LOCKS_PATH_LEAST * l->path_ns) {
 		base_str_addf(&s, "%s is ", path->name);
 		report_percent(&s, path->path_ns / l->path_ns);
@@ -431,7 +434,7 @@ static void cond_table(struct base_str *out, const struct report_locks *l,
 		return;
 	base_str_add(out, "\n");
 	report_color_begin(out, st, REPORT_DIM);
-	report_cell(out, st, "condition variable", width, true);
+	report_cell(out, st, "condition variable, or futex word", width, true);
 	base_str_add(out, "     waits     wait  timed out   signals broadcasts");
 	report_color_end(out, st);
 	base_str_add(out, "\n");

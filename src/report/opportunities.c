@@ -361,9 +361,12 @@ enum base_status report_fill_opportunities(struct report *r, const struct report
 		s = find_kinks(&w, err);
 	if (s == BASE_OK)
 		s = fill(r, &w, m, err);
-	/* To wait less for a processor is no edit of the program: suggest what is. */
+	/* To wait less for a processor, or for nobody knows what, is no edit of the program:
+	 * suggest what is. */
 	for (size_t i = r->nr_opportunities; s == BASE_OK && i-- > 0;)
-		if (r->opportunity[i].kind != MODEL_STATE_runnable || (!i && !*r->suggestion))
+		if ((r->opportunity[i].kind != MODEL_STATE_runnable &&
+			    r->opportunity[i].kind != MODEL_STATE_blocked) ||
+			(!i && !*r->suggestion))
 			r->suggestion = r->opportunity[i].state;
 	base_arena_free(w.arena);
 	return s;

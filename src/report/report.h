@@ -230,9 +230,15 @@ enum { REPORT_VARIANTS = 6 };
 #define REPORT_RUNS_DIFFER 0.02 /* two runs of one program, at rest: part of every interval */
 struct report_replay_run {      /* the run simulated as it was */
 	double recorded_ns, replayed_ns;
-	double bare_ns;   /* replayed, if nobody had recorded */
-	double own_error; /* share: how far that is off */
+	double bare_ns; /* replayed, if nobody had recorded */
+	/* What share of it and of all answers is the model's in which whoever waits for a processor
+	 * gets the next one, and how long that one takes if nobody had recorded. */
+	double plain_share, plain_ns;
+	double own_error; /* share: how far replayed_ns is off */
 	uint64_t nr_stuck, nr_processors;
+	/* Waits whose end is not in the trace: so many, so long; the same if they took no time. */
+	uint64_t nr_given, given_ns;
+	double at_once_ns;
 	uint64_t wake_ns; /* learned: what waking a sleeper costs its waker; 0: it could not be */
 	bool learned; /* hand-overs of waits that a change makes longer or shorter are modelled */
 	/* The same under other assumptions; 0 of them: the log is long. */
@@ -242,9 +248,10 @@ struct report_replay_run {      /* the run simulated as it was */
 };
 struct report_replay_prediction {
 	bool made;
-	double length_ns;                  /* of the run, at that speed-up */
-	double speedup, low, high;         /* ends of its interval; equal: it has none */
-	uint64_t nr_stuck;                 /* actors that wait for ever after the change */
+	double length_ns;          /* of the run, at that speed-up */
+	double speedup, low, high; /* ends of its interval; equal: it has none */
+	double apart[2];           /* the two models' answers, as far as they weigh; 0: one only */
+	uint64_t nr_stuck;         /* actors that wait for ever after the change */
 	uint32_t stuck_actor, stuck_queue; /* of the graph: one of them, and what it waits for */
 	uint64_t stuck_ns;
 	bool stuck_anew;   /* in the run it had it at once */

@@ -478,11 +478,29 @@ void report_next_line(struct base_str *out, const struct report_style *st, const
 	base_str_fini(&s);
 }
 
+/* Much of the path was blocked where a library cannot look: the kernel can. */
+static bool wants_the_kernel(const struct report *r)
+{
+	double blocked_ns = 0;
+	for (size_t i = 0; i < r->nr_rows; i++)
+		if (r->row[i].kind == MODEL_STATE_blocked)
+			blocked_ns += r->row[i].path_ns;
+	return !r->trace.process && *r->trace.command && blocked_ns > r->elapsed_ns / 10;
+}
+
 static void next(struct base_str *out, const struct report *r, const struct report_style *st)
 {
 	const struct report_trace *t = &r->trace;
-	bool edit = *r->suggestion;
-	report_next_line(out, st, "NEXT", edit ? "whatif" : "path", t, edit ? r->suggestion : NULL);
+	bool edit = *r->suggestion, kernel = wants_the_kernel(r);
+	if (kernel) {
+		heading(out, st, "NEXT");
+		base_str_addf(out,
+			"%*slongpole record --system -- %s   (as root: the kernel shows who woke "
+			"whom)\n",
+			(int)(LABEL_WIDTH - strlen("NEXT")), "", t->command);
+	}
+	report_next_line(out, st, kernel ? "" : "NEXT", edit ? "whatif" : "path", t,
+		edit ? r->suggestion : NULL);
 	if (edit)
 		report_next_line(out, st, "", "path", t, NULL);
 	report_next_line(out, st, "", "view", t, NULL);

@@ -746,7 +746,11 @@ static void learned_words(struct base_str *s, const struct report_whatif *w)
 		return;
 	base_str_add(s,
 		"; hand-overs of waits that a change makes longer or shorter are modelled by this "
-		"run's other waits of that length");
+		"run's other waits of that length; woken threads come to processors as on Linux "
+		"and "
+		"preempt others as often as they did, or (");
+	report_percent(s, w->base.plain_share);
+	base_str_add(s, " of the answer, by how well either repeats the run) wait for any");
 	if (!w->base.wake_ns)
 		return;
 	base_str_add(s, ", and waking a sleeper costs its waker ");
@@ -767,6 +771,22 @@ static void interval_lines(struct base_str *s, const struct report_whatif *w)
 		"differ by anyway (%.0f %%), replay's own error and what recording cost "
 		"(but for samples, which slow down whatever runs)",
 		w->base.nr_variants, GRAPH_REPLAY_JITTER * 100, REPORT_RUNS_DIFFER * 100);
+}
+
+/* Not in the trace: dropped, or never shown. */
+static void given_words(struct base_str *s, const struct report_whatif *w)
+{
+	if (!w->base.nr_given)
+		return;
+	base_str_addf(s,
+		"; at %llu place%s somebody needs what the trace does not have (records were "
+		"dropped, or the kernel did not show it): it is given there",
+		(unsigned long long)w->base.nr_given, w->base.nr_given == 1 ? "" : "s");
+	if (!w->base.given_ns)
+		return;
+	base_str_add(s, " after the wait that was recorded (");
+	base_str_add_ns(s, w->base.given_ns);
+	base_str_add(s, " in all), and the intervals include that there was none");
 }
 
 static void doubts(struct base_str *s, double own_error)
@@ -800,6 +820,7 @@ static void replay_lines(
 		else
 			base_str_add(&s, "as many processors as it wants");
 		doubts(&s, w->base.own_error);
+		given_words(&s, w);
 		learned_words(&s, w);
 		interval_lines(&s, w);
 		if (replays_more(w))
@@ -901,11 +922,13 @@ json_t *report_whatif_json(const struct report_whatif *w)
 		"{s:o, s:o}", "elapsed_ns", report_json_ns(w->elapsed_ns), "scenarios", list);
 	if (w->replayed)
 		json_object_set_new(result, "replay",
-			json_pack("{s:o, s:o, s:o, s:o, s:b, s:o}", "recorded_ns",
+			json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:o}", "recorded_ns",
 				report_json_ns(w->base.recorded_ns), "replayed_ns",
 				report_json_ns(w->base.replayed_ns), "own_error_share",
 				report_json_share(w->base.own_error), "processors",
-				report_json_u64(w->base.nr_processors), "handover_modelled",
+				report_json_u64(w->base.nr_processors), "given_waits",
+				report_json_u64(w->base.nr_given), "given_ns",
+				report_json_u64(w->base.given_ns), "handover_modelled",
 				(int)w->base.learned, "wake_cost_ns",
 				report_json_u64(w->base.wake_ns)));
 	return report_envelope("longpole/whatif/1", &w->trace, result);

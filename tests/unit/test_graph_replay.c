@@ -726,8 +726,81 @@ static void test_any_verbs(void **state)
 		for (size_t i = 1; i < again.nr; i++)
 			assert_true(again.heard[i].v.time_ns >= again.heard[i - 1].v.time_ns);
 		ear_fini(&again);
+		assert_int_equal(graph_replay_mend(r, NULL), BASE_OK);
+		assert_int_equal(graph_replay_run(r, NULL, NULL, &res, NULL), BASE_OK);
+		assert_int_equal(res.nr_stuck, 0);
+		assert_int_equal(graph_replay_run(r, &sc, NULL, &res, NULL), BASE_OK);
+		assert_true(!res.nr_stuck || !graph_replay_nr_given(r));
 		graph_replay_free(r);
 	}
+}
+
+/* ---- logs in which verbs are missing
+ * -------------------------------------------------------------------- */
+
+enum { KEPT_OF = 100 };
+#define MENDED_ERROR_MAX  0.5 /* of a run of which more than half is missing */
+#define MENDED_ERROR_MEAN 0.05
+
+/* Without a share of its verbs, from each half of the run alike. */
+static void feed_some(struct graph_replay *r, const struct ear *e, struct net *w, uint32_t lost)
+{
+	struct ear some = {.heard = malloc((e->nr + 1) * sizeof *e->heard)};
+
+	assert_non_null(some.heard);
+	for (size_t i = 0; i < e->nr; i++)
+		if (!i || dice(w, KEPT_OF) >= lost)
+			some.heard[some.nr++] = e->heard[i];
+	feed(r, &some, w);
+	ear_fini(&some);
+}
+
+/*
+ * Whatever is missing, a simulation ends, without an edit about when the run did, and with each
+ * edit it has an end, too. What lacks nothing is not touched.
+ */
+static void test_verbs_are_missing(void **state)
+{
+	static const uint32_t lost[] = {0, 1, 5, 20, 60};
+	static struct net w;
+	double errors = 0;
+	uint64_t nr_given = 0;
+
+	(void)state;
+	for (uint32_t seed = 1; seed <= NR_NETS * BASE_COUNT(lost); seed++) {
+		uint32_t share = lost[seed % BASE_COUNT(lost)];
+		struct graph_replay *r = new_replay();
+		struct graph_replay_result res;
+		struct graph_edit edit[3];
+		struct graph_scenario sc = {.edit = edit};
+		struct ear run;
+
+		ear_init(&run, NULL);
+		make_net(&w, seed);
+		run_net(&w, &run.sink);
+		feed_some(r, &run, &w, share);
+		assert_int_equal(graph_replay_mend(r, NULL), BASE_OK);
+		assert_int_equal(graph_replay_run(r, NULL, NULL, &res, NULL), BASE_OK);
+		assert_int_equal(res.nr_stuck, 0);
+		double error = (double)(res.end_ns - res.start_ns) /
+				       (double)(res.recorded_end_ns - res.start_ns) -
+			       1;
+		error = error < 0 ? -error : error;
+		assert_true(error < MENDED_ERROR_MAX);
+		errors += error;
+		nr_given += graph_replay_nr_given(r);
+		if (!share)
+			assert_int_equal(graph_replay_nr_given(r), 0);
+		sc.nr_edits = has_bounded(&w) ? 3 : 2;
+		for (uint32_t i = 0; i < sc.nr_edits; i++)
+			edit[i] = change(&w, i);
+		assert_int_equal(graph_replay_run(r, &sc, NULL, &res, NULL), BASE_OK);
+		assert_true(!res.nr_stuck || !graph_replay_nr_given(r));
+		graph_replay_free(r);
+		ear_fini(&run);
+	}
+	assert_true(errors < MENDED_ERROR_MEAN * NR_NETS * BASE_COUNT(lost));
+	assert_true(nr_given > NR_NETS);
 }
 
 static void test_limits(void **state)
@@ -790,9 +863,12 @@ static void test_no_memory(void **state)
 		for (size_t i = 0; !status && i < run.nr; i++) {
 			const struct graph_sink *s = graph_replay_sink(r);
 
-			status = s->verb(s->ctx, run.heard[i].kind, &run.heard[i].v,
-				run.heard[i].from, NULL);
+			if (i % 7 != 3) /* some are missing */
+				status = s->verb(s->ctx, run.heard[i].kind, &run.heard[i].v,
+					run.heard[i].from, NULL);
 		}
+		if (!status)
+			status = graph_replay_mend(r, NULL);
 		if (!status)
 			status = graph_replay_run(r, NULL, NULL, &res, NULL);
 		base_alloc_fail_nth(0);
@@ -815,6 +891,7 @@ int main(void)
 		cmocka_unit_test(test_new_critical_path),
 		cmocka_unit_test(test_window),
 		cmocka_unit_test(test_any_verbs),
+		cmocka_unit_test(test_verbs_are_missing),
 		cmocka_unit_test(test_limits),
 		cmocka_unit_test(test_no_memory),
 	};

@@ -535,6 +535,32 @@ static void a_time_limit_is_met_by_chance(void **state)
 	}
 }
 
+/*
+ * A runtime's thread wakes up each second and holds up the worker for a moment: it was not the
+ * second that took long. Who waited all that second, waited for it.
+ */
+static void a_periodic_stop_is_met_by_chance(void **state)
+{
+	(void)state;
+	for (int early = 0; early < 2; early++) {
+		struct bench b;
+		start(&b);
+		uint32_t work = site(&b, "work"), watch = site(&b, "watch");
+		uint32_t alarm = object(&b, TRACE_OBJECT_cond, "alarm", 0);
+		uint32_t gate = object(&b, TRACE_OBJECT_futex, "gate", 0);
+		spawn(&b, 1, work);
+		PUT(&b, 40, 2, cond_wait, .object = alarm, .site = watch);
+		PUT(&b, early ? 90 : 1003, 1, cond_wait, .object = gate, .site = work);
+		PUT(&b, 1000, 2, cond_wake, .object = alarm, .site = watch, .result = 110);
+		PUT(&b, 1006, 2, cond_broadcast, .object = gate, .site = watch);
+		PUT(&b, 1007, 1, cond_wake, .object = gate, .site = work);
+		end(&b, 9000);
+		assert_float_equal(
+			on_path(&b, "sleeping until a time limit"), early ? 960 : 0, 1e-6);
+		finish(&b);
+	}
+}
+
 static void full_pipe_holds_the_writer(void **state)
 {
 	(void)state;
@@ -925,6 +951,7 @@ int main(void)
 		cmocka_unit_test(system_waits_for_its_child),
 		cmocka_unit_test(a_childs_end_interrupts),
 		cmocka_unit_test(a_time_limit_is_met_by_chance),
+		cmocka_unit_test(a_periodic_stop_is_met_by_chance),
 		cmocka_unit_test(many_files_are_one_state),
 		cmocka_unit_test(full_pipe_holds_the_writer),
 		cmocka_unit_test(preempted_by_a_sibling),

@@ -4,8 +4,11 @@
  * missing: the model does not fall over, the path is as long as the time, and what is asked twice
  * is answered twice alike.
  */
+#include "graph/replay.h"
 #include "kernel_fixture.h"
 #include "model/model.h"
+
+#include <math.h>
 
 enum { THREADS = 6, CONTEXTS = 5, OBJECTS = 10, RECORDS = 400, TRIALS = 400 };
 
@@ -136,10 +139,96 @@ static void random_records(void **state)
 	}
 }
 
+/* ---- replay of what lacks records
+ * ------------------------------------------------------------------- */
+
+/* Simulated without an edit: it ends, whatever is missing. How far off it is; 0: nothing happened.
+ */
+static double replayed(struct bench *b, uint64_t *nr_given)
+{
+	struct graph_replay *r;
+	struct graph_replay_result res;
+	assert_int_equal(graph_replay_new(NULL, &r, &b->err), BASE_OK);
+	b->options.sink = graph_replay_sink(r);
+	assert_int_equal(trace_reader_rewind(b->reader, &b->err), BASE_OK);
+	assert_int_equal(model_run(b->reader, &b->options, &b->model, &b->err), BASE_OK);
+	assert_int_equal(graph_replay_mend(r, &b->err), BASE_OK);
+	assert_int_equal(graph_replay_run(r, NULL, NULL, &res, &b->err), BASE_OK);
+	assert_int_equal(res.nr_stuck, 0);
+	*nr_given += graph_replay_nr_given(r);
+	graph_replay_free(r);
+	b->options.sink = NULL;
+	double ran = (double)(res.recorded_end_ns - res.start_ns);
+	return ran > 0 ? fabs((double)(res.end_ns - res.start_ns) / ran - 1) : 0;
+}
+
+#define MAYBE(...)                                                                                 \
+	do {                                                                                       \
+		if (below(d, 100) >= lost)                                                         \
+			__VA_ARGS__;                                                               \
+	} while (0)
+
+/* A client asks through a pipe, a server answers through another; each sleeps meanwhile. */
+static void some_of_a_dialogue(struct bench *b, struct dice *d, uint32_t lost)
+{
+	start(b, "");
+	uint32_t client = thread(b, "client"), server = thread(b, "server");
+	uint32_t ask = object(b, TRACE_OBJECT_pipe, "", 0),
+		 tell = object(b, TRACE_OBJECT_pipe, "", 0);
+	uint64_t t = 10;
+	IN(b, 0, client, 0);
+	IN(b, 0, server, 1);
+	CALLS(b, 1, server, 0, .object = ask, .n = 8);
+	SLEEPS(b, 2, server, 1);
+	for (int i = 0; i < 60; i++, t += 20) {
+		uint64_t work = 20 + below(d, 100);
+		MAYBE(CALLS(b, t, client, 1, .object = ask, .n = 8));
+		MAYBE(WAKES(b, t + 1, client, server));
+		MAYBE(RETURNS(b, t + 2, client, 1, .object = ask, .result = 8));
+		MAYBE(CALLS(b, t + 3, client, 0, .object = tell, .n = 8));
+		MAYBE(IN(b, t + 4, server, 1));
+		MAYBE(SLEEPS(b, t + 5, client, 0));
+		MAYBE(RETURNS(b, t + 6, server, 0, .object = ask, .result = 8));
+		t += work;
+		MAYBE(CALLS(b, t + 7, server, 1, .object = tell, .n = 8));
+		MAYBE(WAKES(b, t + 8, server, client));
+		MAYBE(RETURNS(b, t + 9, server, 1, .object = tell, .result = 8));
+		MAYBE(CALLS(b, t + 10, server, 0, .object = ask, .n = 8));
+		MAYBE(IN(b, t + 11, client, 0));
+		MAYBE(SLEEPS(b, t + 12, server, 1));
+		MAYBE(RETURNS(b, t + 13, client, 0, .object = tell, .result = 8));
+	}
+	SLEEPS(b, t, client, 0);
+	assert_int_equal(trace_writer_close(b->w, &b->err), BASE_OK);
+	assert_int_equal(trace_reader_open(b->path, NULL, &b->reader, &b->err), BASE_OK);
+}
+
+#define SUBSET_ERROR_MAX 0.05 /* of the recorded length */
+
+static void replay_of_any_subset_ends(void **state)
+{
+	static const uint32_t lost[] = {0, 2, 10, 40};
+	uint64_t nr_given = 0;
+	(void)state;
+	for (uint32_t i = 0; i < TRIALS; i++) {
+		struct bench b;
+		struct dice d = {.state = i * 7919 + 1};
+		uint32_t share = lost[i % BASE_COUNT(lost)];
+		some_of_a_dialogue(&b, &d, share);
+		double error = replayed(&b, &nr_given);
+		assert_true(error < SUBSET_ERROR_MAX);
+		finish(&b);
+		random_trace(&b, &d); /* and of what no kernel would say */
+		(void)replayed(&b, &nr_given);
+		finish(&b);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(random_records),
+		cmocka_unit_test(replay_of_any_subset_ends),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
