@@ -158,6 +158,8 @@ static enum base_status open_trace(struct session *s)
 			     (s->kernel.level == RECORD_LEVEL_full ? TRACE_INFO_KERNEL : 0);
 	enum base_status status =
 		trace_writer_open(s->opts->output_path, &info, &s->writer, s->err);
+	if (status == BASE_OK && s->opts->plain)
+		trace_writer_set_plain(s->writer);
 	base_str_fini(&command);
 	return status;
 }
