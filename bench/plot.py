@@ -3,7 +3,7 @@
 import html
 import math
 
-WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 760, 360, 60, 150, 40, 50
+WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 760, 370, 60, 150, 50, 50
 COLORS = ["#1f6fb2", "#d1622b", "#3f8f4f", "#8457a8", "#7a7a7a", "#b23a5e"]
 
 

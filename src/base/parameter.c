@@ -163,6 +163,17 @@ static enum base_status set_real(
 	return BASE_OK;
 }
 
+struct words {
+	const struct base_word *word;
+	size_t nr;
+};
+
+static const char *next_word(const void *ctx, size_t i)
+{
+	const struct words *w = ctx;
+	return i < w->nr ? w->word[i].name : NULL;
+}
+
 enum base_status base_choose(const struct base_word *words, size_t nr, const char *key,
 	const char *value, uint64_t *ret, struct base_err *err)
 {
@@ -175,8 +186,11 @@ enum base_status base_choose(const struct base_word *words, size_t nr, const cha
 		}
 		base_str_addf(&list, "%s%s", i ? ", " : "", words[i].name);
 	}
-	enum base_status s = base_fail(
-		err, BASE_ERR_USAGE, "%s = %s: it is one of %s", key, value, base_str_text(&list));
+	const struct words all = {.word = words, .nr = nr};
+	const char *near = base_nearest(value, next_word, &all);
+	enum base_status s = base_fail(err, BASE_ERR_USAGE, "%s = %s: it is one of %s%s%s%s", key,
+		value, base_str_text(&list), near ? "; the nearest is '" : "", near ? near : "",
+		near ? "'" : "");
 	base_str_fini(&list);
 	return s;
 }

@@ -70,7 +70,7 @@ struct base_assignment {
 enum base_status base_assignment_split(
 	struct base_assignment *ret, const char *text, struct base_err *err) BASE_MUST_CHECK;
 
-/* base_choose() - the index of the word; BASE_ERR_USAGE lists them all. */
+/* base_choose() - the index of the word; BASE_ERR_USAGE lists them all, and names the nearest. */
 enum base_status base_choose(const struct base_word *words, size_t nr, const char *key,
 	const char *value, uint64_t *ret, struct base_err *err) BASE_MUST_CHECK;
 /* base_nearest() - of the candidates next(ctx, 0), next(ctx, 1), ... until NULL, the one that is

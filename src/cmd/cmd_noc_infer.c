@@ -62,14 +62,6 @@ static bool read_options(struct cmd *c, struct noc_infer_options *o)
 /* ---- runs -------------------------------------------------------------------------------------
  */
 
-static bool same_packets(const struct noc_pdg *a, const struct noc_pdg *b)
-{
-	bool same = a->nr_packets == b->nr_packets && a->nr_nodes == b->nr_nodes;
-	for (uint32_t i = 0; same && i < a->nr_packets; i++)
-		same = a->source[i] == b->source[i] && a->destination[i] == b->destination[i];
-	return same;
-}
-
 static void take_times(struct noc_runs *runs, const struct noc_pdg *g, uint32_t r)
 {
 	for (uint32_t i = 0; i < g->nr_packets; i++) {
@@ -100,7 +92,7 @@ static int read_run(struct cmd *c, const struct noc_pdg *base, struct noc_runs *
 	uint64_t displacement = NOC_MATCH_DISPLACEMENT;
 	if (!g)
 		return cmd_exit_of(c->err.status);
-	if (same_packets(base, g)) {
+	if (cmd_noc_same_packets(base, g)) {
 		take_times(runs, g, r);
 		noc_pdg_free(g);
 		return CMD_OK;
@@ -116,6 +108,12 @@ static int read_run(struct cmd *c, const struct noc_pdg *base, struct noc_runs *
 	noc_pdg_free(g);
 	if (s != BASE_OK)
 		return cmd_fail(c, s);
+	if (base->nr_packets && !m.in_order && !m.moved) {
+		noc_match_fini(&m);
+		return cmd_usage(c,
+			"%s has none of the messages of %s: is it a run of the same program?",
+			cmd_noc_file(c, r), cmd_noc_file(c, 0));
+	}
 	sum->wanted += base->nr_packets;
 	sum->in_order += m.in_order;
 	sum->moved += m.moved;
@@ -281,7 +279,7 @@ static int compare_and_print(struct cmd *c, struct answer *a)
 	int exit_status;
 	if (!reference)
 		return cmd_exit_of(c->err.status);
-	if (!reference->has_graph || !same_packets(reference, a->inferred)) {
+	if (!reference->has_graph || !cmd_noc_same_packets(reference, a->inferred)) {
 		exit_status = cmd_usage(c, "%s is no graph of these packets", reference_path);
 	} else if (noc_index_init(&x, reference, reference->receive_cycle, 1, &c->err) != BASE_OK) {
 		exit_status = cmd_fail(c, c->err.status);

@@ -20,6 +20,8 @@ enum { FIXED_WORDS = 8 };
 			"how locks are recorded. stamps (default): each operation with its "       \
 			"time; full: also inside lock and unlock functions; sampled: exact "       \
 			"counts, a sample of the holds timed; count: exact counts"},               \
+		{"no-compress", 0, NULL, NULL,                                                     \
+			"store the trace as it is: less to do beside the program, a larger file"}, \
 		{"no-switches", 0, NULL, NULL,                                                     \
 			"do not record when threads get and lose processors"},                     \
 		{"heap", 0, NULL, NULL,                                                            \
@@ -166,6 +168,7 @@ static bool options(struct cmd *c, struct record_options *o)
 		o->switches = false;
 	}
 	o->switches &= !cmd_given(c, "no-switches");
+	o->plain = cmd_given(c, "no-compress");
 	o->wait_all = cmd_given(c, "wait-all");
 	return true;
 }

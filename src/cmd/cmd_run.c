@@ -74,9 +74,8 @@ static void text(struct base_str *out, const struct record_spin_yield *y)
 	add_finding(out, y);
 	base_str_addf(out,
 		"how: %" PRIu64 " looks, at %" PRIu64
-		" of them more threads wanted to run than there are processors; %" PRIu64
-		" times one of the program's was looked at, %" PRIu64 " times stepped, %" PRIu64
-		" times it spun\n",
+		" of them more threads wanted to run than there are processors; threads looked "
+		"at: %" PRIu64 ", stepped: %" PRIu64 ", proved to spin: %" PRIu64 "\n",
 		y->nr_looks, y->nr_crowded, y->nr_glances, y->nr_bursts, y->nr_spins);
 	if (y->nr_samples)
 		base_str_addf(out,

@@ -79,3 +79,11 @@ struct noc_pdg *cmd_noc_read(struct cmd *c, const char *path)
 	cmd_fail(c, s);
 	return NULL;
 }
+
+bool cmd_noc_same_packets(const struct noc_pdg *a, const struct noc_pdg *b)
+{
+	bool same = a->nr_packets == b->nr_packets && a->nr_nodes == b->nr_nodes;
+	for (uint32_t i = 0; same && i < a->nr_packets; i++)
+		same = a->source[i] == b->source[i] && a->destination[i] == b->destination[i];
+	return same;
+}

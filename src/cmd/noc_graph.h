@@ -33,6 +33,8 @@ bool cmd_noc_word(
 /* Refuses settings that are none of these keys. False: a message was printed. */
 bool cmd_noc_only(struct cmd *c, const char *const *key, size_t nr);
 
+/* Are packet i of both of the same nodes, for all i? */
+bool cmd_noc_same_packets(const struct noc_pdg *a, const struct noc_pdg *b);
 /* Reads a graph or trace; NULL: a message was printed, and c->err says why. */
 struct noc_pdg *cmd_noc_read(struct cmd *c, const char *path);
 

@@ -134,8 +134,15 @@ static struct interval interval_of(uint64_t part, uint64_t whole)
 		part ? fmax(mid - half, 0) : 0, part < whole ? fmin(mid + half, 1) : 1};
 }
 
-static void finding_sampled(struct base_str *out, const struct totals *t)
+static void finding_sampled(
+	struct base_str *out, const struct record_spin_answer *a, const struct totals *t)
 {
+	if (!t->samples && !t->refused && a->nr_idle_looks) {
+		base_str_add(out, "nothing spins: all threads slept, at each of ");
+		base_str_add_count(out, a->nr_idle_looks);
+		base_str_add(out, " looks (of this process; its children are others)");
+		return;
+	}
 	if (!t->samples) {
 		base_str_add(out, "nothing is known: no thread was met that ran or could");
 		return;
@@ -160,7 +167,7 @@ static void finding(struct base_str *out, const struct cmd_spin *c, const struct
 	if (a->standstill.verdict != RECORD_SPIN_LIVELOCK_NONE)
 		finding_livelock(out, c);
 	if (a->sampled) {
-		finding_sampled(out, t);
+		finding_sampled(out, a, t);
 	} else {
 		base_str_addf(out, "%.1f %% of the instructions only wait: ",
 			share(t->spinning, t->instructions) * 100);
@@ -207,7 +214,7 @@ static void threads_counted(struct base_str *out, const struct cmd_spin *c)
 {
 	const struct record_spin_answer *a = c->a;
 	base_str_addf(out, "\n%-*s %15s %15s %15s %15s %7s\n", NAME_COLUMN, "thread",
-		"instructions", "spinning", "polling, count", "useful", "useful");
+		"instructions", "spinning", "poll and count", "useful", "useful");
 	for (size_t i = 0; i < a->nr_threads && (!c->limit || i < c->limit); i++) {
 		const struct record_spin_thread *t = &a->thread[i];
 		uint64_t useful = t->instructions - t->spin_instructions;
@@ -372,8 +379,9 @@ static void how_sampled(struct base_str *out, const struct cmd_spin *c, const st
 	if (t->cut) {
 		base_str_add(out, "; ");
 		base_str_add_count(out, t->cut);
-		base_str_add(out, " samples were cut short, because others had the processor "
-				  "(--longest-stop)");
+		base_str_addf(out,
+			" sample%s cut short, because others had the processor (--longest-stop)",
+			t->cut == 1 ? " was" : "s were");
 	}
 	if (a->standstill.stopped_ns) {
 		base_str_add(out, "; all of them together for ");

@@ -132,7 +132,7 @@ void deadlock_say_key(struct base_str *out, const struct deadlock_answer *a, siz
 	case DEADLOCK_KEY_PIPE_ROOM:
 	case DEADLOCK_KEY_EVENTFD_DATA:
 	case DEADLOCK_KEY_EVENTFD_ROOM:
-		base_str_addf(out, "%s %" PRIu64, deadlock_key_kind_text(k->kind), k->id);
+		base_str_addf(out, "%s (%" PRIu64 ")", deadlock_key_kind_text(k->kind), k->id);
 		break;
 	case DEADLOCK_KEY_SOCKET_DATA:
 	case DEADLOCK_KEY_SOCKET_ROOM:

@@ -7,6 +7,7 @@
 
 #include <inttypes.h>
 #include <string.h>
+#include <sys/syscall.h>
 
 enum { SHOWN_MEMBERS = 24, SHOWN_FRAMES = 3, SHOWN_EDGES = 12 };
 
@@ -310,14 +311,42 @@ void deadlock_say_headline(struct base_str *out, const struct deadlock_answer *a
 		base_str_add(out, " none has slept all the time.");
 	else
 		base_str_addf(out,
-			" %zu slept all the time, and each may still be woken: by somebody who "
-			"runs, by "
-			"time, or from outside.",
+			" %zu slept all the time, and as far as is known each may still be woken: "
+			"by somebody who runs, by time, or from outside.",
 			a->nr_long);
+}
+
+/* Waits that nothing is known of, by the numbers of their calls. */
+static void add_unknown(struct base_str *out, const struct deadlock_answer *a)
+{
+	struct base_str calls = {0};
+	size_t nr = 0;
+	for (size_t i = 0; i < a->nr_waits; i++) {
+		const struct deadlock_wait *w = &a->wait[i];
+		bool is_new = w->kind == DEADLOCK_UNKNOWN && w->call >= 0;
+		nr += is_new;
+		for (size_t k = 0; k < i && is_new; k++)
+			is_new = a->wait[k].kind != DEADLOCK_UNKNOWN || a->wait[k].call != w->call;
+		if (is_new)
+			base_str_addf(&calls, "%s%" PRId64 "%s", calls.length ? ", " : "", w->call,
+				w->call == SYS_open || w->call == SYS_openat
+					? ": the opening of a FIFO?"
+					: "");
+	}
+	if (nr) {
+		base_str_add(out, "  ");
+		add_count(out, nr, "thread");
+		base_str_addf(out,
+			" %s in a system call that is not judged (number %s): who could end it is "
+			"not known, so it counts as able to go on.\n",
+			nr == 1 ? "sleeps" : "sleep", base_str_text(&calls));
+	}
+	base_str_fini(&calls);
 }
 
 static void add_caveats(struct base_str *out, const struct deadlock_answer *a)
 {
+	add_unknown(out, a);
 	if (a->nr_blind) {
 		base_str_add(out, "  ");
 		add_count(out, a->nr_blind, "process");

@@ -122,6 +122,9 @@ struct graph_queue_options {
 	/* Units; 0: none known. What it can hold, where `capacity` is 0 since the run's waits for
 	 * space say more: replay keeps to it where there were none. */
 	uint64_t limit;
+	/* Who puts is taken to sleep soon, so that whom it wakes is to have its processor, unless
+	 * there is an idle one (Linux: pipes and sockets, WF_SYNC). Only for replay. */
+	bool hands_over;
 };
 enum base_status graph_add_queue(struct graph *g, const struct graph_queue_options *o,
 	uint32_t *ret_queue, struct base_err *err) BASE_MUST_CHECK;

@@ -90,9 +90,12 @@ struct graph_replay_result {
 	uint64_t nr_verbs;        /* re-timed */
 
 	/* What the answer rests on. */
-	uint32_t nr_stuck;    /* actors that wait for ever: what they needed never came */
-	uint32_t first_stuck; /* one of them; GRAPH_ANY_ACTOR: none. What it waits for: */
+	uint32_t nr_stuck; /* actors that wait for ever: what they needed never came */
+	/* One of them, best one that did not wait there in the run; GRAPH_ANY_ACTOR: none. */
+	uint32_t first_stuck;
 	uint32_t first_stuck_queue;
+	uint64_t first_stuck_ns; /* since when */
+	bool first_stuck_anew;   /* in the run it did not wait there */
 	uint64_t
 		nr_unexplained; /* recorded waits that keep their length: nothing seen ended them */
 	uint64_t unexplained_ns; /* of them all, as recorded */
@@ -127,6 +130,8 @@ struct graph_replay_assumed {
 			       all are taken; false: it waits for one */
 	bool others_stay;   /* other programs keep a processor as long as in the run, although the
 			       state that they interrupted is shorter */
+	bool any_processor; /* whoever waits for a processor gets the next one that is free: what
+			       was learned of placement and preemption is not used */
 	bool unrecorded;    /* nobody records: who is woken comes earlier by record_ns */
 	bool given_at_once; /* waits that graph_replay_mend() mended take no time */
 	uint64_t jitter;    /* other than 0: executing takes up to JITTER more or less, at random */

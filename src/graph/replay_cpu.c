@@ -11,6 +11,8 @@
 
 #include <math.h>
 
+#define AFFINE 1.085 /* Linux: half of imbalance_pct */
+
 enum {
 	SLICE_NS = 3000000,
 	WARM_NS = 500000,        /* Linux: sysctl_sched_migration_cost */
@@ -71,7 +73,7 @@ static void take_processor(struct sim *s, uint32_t actor, uint32_t processor)
 	struct sim_actor *a = &s->actor[actor];
 
 	a->processor = a->home = processor;
-	if (s->r->learned) {
+	if (s->places) {
 		set_load(s, &s->load[processor], true);
 		set_load(s, &a->load, true);
 	}
@@ -83,7 +85,7 @@ static void take_processor(struct sim *s, uint32_t actor, uint32_t processor)
 
 static struct sim_list *run_queue(const struct sim *s, uint32_t processor)
 {
-	return &s->run[s->r->learned ? processor : 0];
+	return &s->run[s->places ? processor : 0];
 }
 
 static void append(struct sim *s, struct sim_list *l, uint32_t actor)
@@ -114,7 +116,7 @@ static uint32_t take_first(struct sim *s, struct sim_list *l)
 /* The first that waits elsewhere and has not run lately; REPLAY_NONE. */
 static uint32_t take_cold(struct sim *s)
 {
-	for (uint32_t p = 0; s->r->learned && p < s->nr_processors; p++) {
+	for (uint32_t p = 0; s->places && p < s->nr_processors; p++) {
 		struct sim_list *l = &s->run[p];
 		uint32_t before = REPLAY_NONE, i = l->head;
 
@@ -165,6 +167,14 @@ static void queue_up(struct sim *s, uint32_t actor, enum sim_phase phase)
 
 /* ---- to a processor -------------------------------------------------------------------------- */
 
+/* Its own; when they were few, those of all. */
+static const struct replay_switches *switches_of(const struct sim *s, uint32_t actor)
+{
+	const struct replay_switches *seen = &s->r->actor[actor].switches;
+
+	return seen->nr < SEEN ? &s->r->switches : seen;
+}
+
 /* Does Linux look for an idle processor that the woken thread did not have before? Not where most
  * of them are busy (SIS_UTIL, since 6.0: update_idle_cpu_scan()). */
 static bool looks_for_idle(const struct sim *s)
@@ -182,7 +192,7 @@ uint32_t graph_sim_idle_for(const struct sim *s, uint32_t actor)
 {
 	const struct sim_actor *a = &s->actor[actor];
 
-	if (!s->r->learned)
+	if (!s->places)
 		return s->nr_idle ? s->idle[s->nr_idle - 1] : REPLAY_NONE;
 	if (a->home != REPLAY_NONE && s->user[a->home] == REPLAY_NONE && !s->coming[a->home])
 		return a->home;
@@ -204,22 +214,26 @@ static void take_idle(struct sim *s, uint32_t actor, uint32_t processor)
 	take_processor(s, actor, processor);
 }
 
-/* None is idle: to its waker's, when less has executed there (Linux: wake_affine_weight()). */
-void graph_sim_follow(struct sim *s, uint32_t actor)
+/*
+ * None is idle: woken through a pipe, to its waker's, when nobody else waits there; else to where
+ * less has executed, its own or its waker's (Linux: wake_affine()).
+ */
+void graph_sim_follow(struct sim *s, uint32_t actor, uint32_t queue)
 {
 	uint32_t to = s->current != REPLAY_NONE ? s->actor[s->current].processor : REPLAY_NONE;
 	struct sim_actor *a = &s->actor[actor];
 
-	if (!s->r->learned || to == REPLAY_NONE || a->home == REPLAY_NONE)
+	if (!s->places || to == REPLAY_NONE || a->home == REPLAY_NONE)
 		return;
-	if (load_now(s, &s->load[to]) + load_now(s, &a->load) <
-		load_now(s, &s->load[a->home]) * 1.085)
+	if ((s->r->queue[queue].o.hands_over && s->run[to].head == REPLAY_NONE && !s->coming[to]) ||
+		load_now(s, &s->load[to]) + load_now(s, &a->load) <
+			load_now(s, &s->load[a->home]) * AFFINE)
 		a->home = to;
 }
 
 uint32_t graph_sim_come(struct sim *s, uint32_t actor)
 {
-	uint32_t processor = s->r->learned ? graph_sim_idle_for(s, actor) : REPLAY_NONE;
+	uint32_t processor = s->places ? graph_sim_idle_for(s, actor) : REPLAY_NONE;
 
 	if (processor != REPLAY_NONE)
 		s->coming[processor]++;
@@ -265,7 +279,7 @@ static void leave(struct sim *s, uint32_t actor)
 	emit(s, actor, GRAPH_VERB_dequeue, a->processor, GRAPH_ALL, state,
 		GRAPH_BACK | GRAPH_ASIDE);
 	emit(s, actor, GRAPH_VERB_enqueue, a->processor, 1, state, GRAPH_ASIDE);
-	if (s->r->learned) {
+	if (s->places) {
 		set_load(s, &s->load[a->processor], false);
 		set_load(s, &a->load, false);
 	}
@@ -323,11 +337,10 @@ static uint32_t whom_to_preempt(const struct sim *s, const struct sim_actor *a)
 
 		if (user == REPLAY_NONE || s->actor[user].phase != SIM_RUNS)
 			continue;
-		if (s->r->learned && i == a->home)
+		if (s->places && i == a->home)
 			return user;
-		if (!s->r->learned &&
-			(victim == REPLAY_NONE ||
-				s->actor[user].slice_end_ns < s->actor[victim].slice_end_ns))
+		if (!s->places && (victim == REPLAY_NONE || s->actor[user].slice_end_ns <
+								    s->actor[victim].slice_end_ns))
 			victim = user;
 	}
 	return victim;
@@ -336,14 +349,12 @@ static uint32_t whom_to_preempt(const struct sim *s, const struct sim_actor *a)
 /* As often as in the run; of an actor that hardly had the choice there, as often as all had it. */
 static bool preempts(struct sim *s, uint32_t actor)
 {
-	const struct replay_switches *seen = &s->r->actor[actor].switches;
+	const struct replay_switches *seen = switches_of(s, actor);
 	struct sim_actor *a = &s->actor[actor];
 
 	if (s->assumed.preempts)
 		return true;
-	if (seen->nr < SEEN)
-		seen = &s->r->switches;
-	if (!s->r->learned || seen->nr < SEEN)
+	if (!s->places || seen->nr < SEEN)
 		return false;
 	a->preempts += (double)seen->nr_preempting / seen->nr;
 	if (a->preempts < 1)

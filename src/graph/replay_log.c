@@ -263,15 +263,23 @@ static void note_sleep(struct graph_replay *r, const struct replay_log_actor *a,
 		by->bits += 1u << REPLAY_WOKE_SHIFT;
 }
 
-static void note_switch(struct graph_replay *r, struct replay_log_actor *a, uint64_t latency_ns)
+static void count_switch(struct replay_switches *to, bool preempting, bool beside_idle)
 {
+	to->nr++;
+	to->nr_preempting += preempting;
+	to->nr_beside_idle += beside_idle;
+}
+
+static void note_switch(struct graph_replay *r, struct replay_log_actor *a,
+	const struct replay_moment *m, uint64_t latency_ns)
+{
+	const struct replay_step *by = replay_step(r, m->waker != REPLAY_NONE ? m->waker : m->step);
+
 	if (!a->asleep)
 		return;
 	graph_replay_sample(&r->switched, latency_ns);
-	r->switches.nr++;
-	a->switches.nr++;
-	r->switches.nr_preempting += a->preempting;
-	a->switches.nr_preempting += a->preempting;
+	count_switch(&r->switches, a->preempting, !replay_was_busy(by));
+	count_switch(&a->switches, a->preempting, !replay_was_busy(by));
 }
 
 static enum base_status set_wait(struct graph_replay *r, struct replay_log_actor *a,
@@ -306,7 +314,7 @@ static enum base_status set_wait(struct graph_replay *r, struct replay_log_actor
 	if (a->started && step->state == a->state)
 		return BASE_OK;
 	if (queued) {
-		note_switch(r, a, *own);
+		note_switch(r, a, m, *own);
 		return BASE_OK;
 	}
 	return graph_replay_latency_add(r,

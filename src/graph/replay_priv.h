@@ -186,6 +186,7 @@ enum { REPLAY_LIVES = 64 }; /* of one actor that may have begun and not ended */
 /* Sleepers that were woken while others of ours had their processor. */
 struct replay_switches {
 	uint32_t nr, nr_preempting; /* in so many that one had not done yet */
+	uint32_t nr_beside_idle;    /* in so many another processor was none of ours' */
 };
 
 struct replay_log_actor {

@@ -699,6 +699,7 @@ static void init(struct sim *s, const struct graph_scenario *edits)
 
 	s->used_bytes = r->memory_bytes;
 	s->nr_processors = recorded_processors(r);
+	s->places = r->learned && !s->assumed.any_processor;
 	s->current = REPLAY_NONE;
 	s->now = r->start_ns;
 	s->nr_scales = nr_scales(r, edits);
@@ -749,17 +750,29 @@ static void declare(struct sim *s)
 
 /* ---- after the last ------------------------------------------------------------------------- */
 
+/*
+ * The first is the earliest that waits for what it had at once in the run: there the order of
+ * things is another. Many others just have nothing to do any more.
+ */
 static void count_stuck(struct sim *s)
 {
+	uint64_t least = UINT64_MAX;
+
 	for (size_t i = 0; i < s->r->nr_actors; i++) {
 		const struct sim_actor *a = &s->actor[i];
+		bool anew = a->listed && !a->waits;
+		uint64_t rank = anew ? a->wait_begin_ns / 2 : UINT64_MAX / 2 + a->wait_begin_ns / 2;
 
 		if (a->phase == SIM_ENDED || a->phase == SIM_UNBORN)
 			continue;
-		if (!s->res->nr_stuck++) {
-			s->res->first_stuck = s->r->actor[i].of;
-			s->res->first_stuck_queue = a->listed ? a->queue : REPLAY_NONE;
-		}
+		s->res->nr_stuck++;
+		if (rank >= least)
+			continue;
+		least = rank;
+		s->res->first_stuck = s->r->actor[i].of;
+		s->res->first_stuck_queue = a->listed ? a->queue : REPLAY_NONE;
+		s->res->first_stuck_ns = a->listed ? a->wait_begin_ns : 0;
+		s->res->first_stuck_anew = anew;
 	}
 }
 

@@ -101,6 +101,7 @@ struct sim {
 	size_t nr_scales;
 	enum base_status status;
 
+	bool places; /* like a kernel, as was learned */
 	bool gives;                 /* when nothing can happen any more */
 	struct replay_given *given; /* what; NULL: nobody asks */
 	uint32_t *unended;          /* actors; NULL until somebody is given something */
@@ -182,7 +183,7 @@ void graph_sim_call_pollers(struct sim *s, uint32_t queue);
 
 /* replay_cpu.c */
 uint32_t graph_sim_idle_for(const struct sim *s, uint32_t actor);
-void graph_sim_follow(struct sim *s, uint32_t actor);
+void graph_sim_follow(struct sim *s, uint32_t actor, uint32_t queue);
 uint32_t graph_sim_come(struct sim *s, uint32_t actor); /* to an idle one; REPLAY_NONE */
 /* true: it has a processor; else it waits for one. */
 bool graph_sim_come_on(struct sim *s, uint32_t actor, enum sim_phase queued);

@@ -284,6 +284,15 @@ static bool sleeps(const struct sim *s, const struct replay_step *step, uint32_t
 	return lq->nr_asleep * 2 >= lq->nr_waits;
 }
 
+/* In the run it mostly waited for its own, while another was none of ours': some other program's.
+ */
+static bool beside_idle(const struct sim *s, const struct sim_actor *a)
+{
+	const struct replay_switches *seen = &s->r->actor[a - s->actor].switches;
+
+	return seen->nr_beside_idle * 2 > seen->nr;
+}
+
 /*
  * Does it come as soon as it has a processor, since none is idle? As in the run where nothing was
  * seen of the kind, and who is not woken; else the simulation decides.
@@ -294,8 +303,10 @@ static bool comes_by_switch(const struct sim *s, const struct sim_actor *a)
 
 	if (!s->nr_processors)
 		return false;
-	if (!s->r->learned || !sim_executes(s, step->state) || !sleeps(s, step, a->queue))
+	if (!s->places || !sim_executes(s, step->state) || !sleeps(s, step, a->queue))
 		return step->bits & REPLAY_ON_PROCESSOR;
+	if (step->bits & REPLAY_ON_PROCESSOR && beside_idle(s, a))
+		return true;
 	return graph_sim_idle_for(s, (uint32_t)(a - s->actor)) == REPLAY_NONE;
 }
 
@@ -410,7 +421,7 @@ static void count_wake(struct sim *s, struct sim_actor *a, uint32_t queue, struc
 {
 	if (!wakes(s, a, queue))
 		return;
-	if (s->nr_processors && graph_sim_idle_for(s, (uint32_t)(a - s->actor)) == REPLAY_NONE)
+	if (s->nr_processors && !s->nr_idle) /* as the log counts (REPLAY_BUSY) */
 		woken->nr_busy++;
 	else
 		woken->nr_idle++;
@@ -480,7 +491,7 @@ void graph_sim_call(struct sim *s, uint32_t queue, bool space, struct sim_woken 
 		a->early = overtaken;
 		a->switch_ns = latency(s, a, overtaken, by_switch);
 		if (by_switch) {
-			graph_sim_follow(s, i);
+			graph_sim_follow(s, i, queue);
 			graph_sim_schedule(s, i, s->now);
 		} else {
 			graph_sim_schedule(s, i, s->now + a->switch_ns);

@@ -36,7 +36,13 @@ static enum base_status set_pattern(
 			c->pattern = (unsigned)i;
 			return BASE_OK;
 		}
-	return base_fail(err, BASE_ERR_USAGE, "there is no pattern '%s'", name);
+	struct base_str list = {0};
+	for (size_t i = 0; i < nr; i++)
+		base_str_addf(&list, "%s%s", i ? ", " : "", p[i].name);
+	enum base_status s = base_fail(
+		err, BASE_ERR_USAGE, "pattern = %s: it is one of %s", name, base_str_text(&list));
+	base_str_fini(&list);
+	return s;
 }
 
 enum base_status noc_gen_config_set(

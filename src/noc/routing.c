@@ -231,6 +231,26 @@ static const struct {
 	[NOC_ROUTING_TABLE] = {route_table, GRAPHS, 1, 1},
 };
 
+static bool goes(uint64_t routing, unsigned kind, bool ring)
+{
+	return table[routing].where & kind && !(table[routing].where & NO_RINGS && ring);
+}
+
+static enum base_status refuse(const struct noc_network *n, unsigned kind, struct base_err *err)
+{
+	struct base_str list = {0};
+	for (uint64_t r = 0; r < NOC_ROUTING_NR; r++)
+		if (goes(r, kind, n->topology.wraps))
+			base_str_addf(
+				&list, "%s%s", list.length ? ", " : "", noc_routing_words[r].name);
+	enum base_status s = base_fail(err, BASE_ERR_USAGE,
+		"routing = %s does not go with topology = %s, but these do: %s",
+		noc_routing_words[n->config.routing].name,
+		noc_topology_words[n->config.topology].name, base_str_text(&list));
+	base_str_fini(&list);
+	return s;
+}
+
 enum base_status noc_routing_choose(struct noc_network *n, struct base_err *err)
 {
 	const struct noc_topology *t = &n->topology;
@@ -240,9 +260,8 @@ enum base_status noc_routing_choose(struct noc_network *n, struct base_err *err)
 		r = kind == TREES    ? NOC_ROUTING_NCA
 		    : kind == GRAPHS ? NOC_ROUTING_TABLE
 				     : NOC_ROUTING_DOR;
-	if (!(table[r].where & kind) || (table[r].where & NO_RINGS && t->wraps))
-		return base_fail(err, BASE_ERR_USAGE, "routing = %s does not go with topology = %s",
-			noc_routing_words[r].name, noc_topology_words[n->config.topology].name);
+	if (!goes(r, kind, t->wraps))
+		return refuse(n, kind, err);
 	unsigned need = t->wraps ? table[r].ring_vcs : table[r].vcs;
 	if (n->vcs / n->classes < need)
 		return base_fail(err, BASE_ERR_USAGE,

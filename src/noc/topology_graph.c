@@ -19,6 +19,7 @@
 
 #include "noc/network.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -52,7 +53,7 @@ static enum base_status read_text(const char *path, struct base_str *ret, struct
 {
 	FILE *f = fopen(path, "r");
 	if (!f)
-		return base_fail(err, BASE_ERR_IO, "graph = %s: cannot be opened", path);
+		return base_fail(err, BASE_ERR_IO, "graph = %s: %s", path, strerror(errno));
 	char part[4096];
 	size_t nr;
 	while ((nr = fread(part, 1, sizeof part, f)) > 0 && ret->length < GRAPH_BYTES_MAX)

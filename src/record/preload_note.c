@@ -44,8 +44,10 @@ static void note_end(struct longpole_place *place)
 
 static void note_state(struct longpole_place *place, uint64_t flags)
 {
-	if (preload_on())
-		PRELOAD_RECORD(note_state, name_of(place, RING_NAME_state, PRELOAD_SITE), flags);
+	if (!preload_on())
+		return;
+	uint64_t name = name_of(place, RING_NAME_state, PRELOAD_SITE);
+	preload_record_at(preload_now(), RING_state, PRELOAD_WORDS(name | flags << 32));
 }
 
 static void note_queue(enum longpole_verb verb, struct longpole_place *place, uint64_t instance,
@@ -55,7 +57,12 @@ static void note_queue(enum longpole_verb verb, struct longpole_place *place, ui
 	if (!preload_on())
 		return;
 	uint64_t name = name_of(place, RING_NAME_queue, site);
-	preload_record_at(preload_now(), verb, PRELOAD_WORDS(name, instance, n, flags, site));
+	if (PRELOAD_LIKELY(n <= UINT16_MAX && flags <= UINT8_MAX))
+		preload_record_at(preload_now(), RING_verb,
+			PRELOAD_WORDS(ring_verb(name, flags, verb, n), instance, site));
+	else
+		preload_record_at(
+			preload_now(), verb, PRELOAD_WORDS(name, instance, n, flags, site));
 }
 
 static void note_item(enum longpole_verb verb, struct longpole_place *place, uint64_t instance,

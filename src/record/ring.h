@@ -158,7 +158,20 @@ enum ring_kind {
 	/* w1 = object, w2 = site of the call that initialised it, w3 = that of the one that
 	 * allocated its memory (0: not known). Again when that may have changed. */
 	RING_made = 139,
+	/* A queue verb with small numbers, as most are: w1 = name id | flags (8 bits) << 32 |
+	 * trace's kind (8 bits) << 40 | n (16 bits) << 48, w2 = instance, w3 = site */
+	RING_verb = 140,
+	/* note_state: w1 = name id | flags << 32 */
+	RING_state = 141,
 };
+#define RING_VERB_NAME(w1)  ((w1)&UINT32_MAX)
+#define RING_VERB_FLAGS(w1) ((w1) >> 32 & 0xff)
+#define RING_VERB_KIND(w1)  ((unsigned)((w1) >> 40 & 0xff))
+#define RING_VERB_N(w1)     ((w1) >> 48)
+static inline uint64_t ring_verb(uint64_t name, uint64_t flags, unsigned kind, uint64_t n)
+{
+	return name | flags << 32 | (uint64_t)kind << 40 | n << 48;
+}
 enum ring_name {
 	RING_NAME_actor = 1, /* annotated state machine */
 	RING_NAME_state,

@@ -158,6 +158,8 @@ static enum base_status open_trace(struct session *s)
 			     (s->kernel.level == RECORD_LEVEL_full ? TRACE_INFO_KERNEL : 0);
 	enum base_status status =
 		trace_writer_open(s->opts->output_path, &info, &s->writer, s->err);
+	if (status == BASE_OK && s->opts->plain)
+		trace_writer_set_plain(s->writer);
 	base_str_fini(&command);
 	return status;
 }
@@ -446,15 +448,25 @@ static bool all_busy(struct session *s)
 	return nr_running > s->nr_processors;
 }
 
+/* One process, as far as the kernel's events say. */
+static bool is_alone(const struct session *s)
+{
+	const struct record_converter *c = &s->converter;
+	unsigned nr = 0;
+	for (size_t i = 0; i < c->nr_tasks && nr < 2; i++)
+		nr += c->task[i]->tid == c->task[i]->pid && c->task[i]->live;
+	return nr < 2;
+}
+
 /*
  * The buffer is also there so that we need not work beside a program that uses all processors: then
- * its records are read when half of it is full, or when the program has ended. What must be looked
+ * its records are read when there are many, or when the program has ended. What must be looked
  * up while the program lives, or is awaited by somebody, does not wait.
  */
 static bool can_wait(struct session *s)
 {
 	return s->has_program && !s->opts->listener && !s->memory.head && !s->kernel.open &&
-	       !counts(s) && s->converter.nr_waiting < EVENTS_WAITING_MAX &&
+	       !counts(s) && s->converter.nr_waiting < EVENTS_WAITING_MAX && is_alone(s) &&
 	       record_ring_can_wait(&s->ring, &s->converter) && all_busy(s);
 }
 

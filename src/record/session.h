@@ -74,6 +74,7 @@ struct record_options {
 	bool measure_floor; /* of locks: into the trace */
 	unsigned level;     /* 1 or 0: calls; 2: memory accesses, too; 3: instructions, too */
 	bool valgrind;      /* level 2, 3: of any program, run under Valgrind's tool */
+	bool plain;         /* the trace is not compressed */
 	bool wait_all;      /* until all recorded processes have ended, not only the first */
 	enum record_level system;     /* what is recorded of all other threads and of the kernel */
 	const char *system_backend;   /* "bpf", "perf"; NULL: the best one that works */

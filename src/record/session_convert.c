@@ -127,6 +127,11 @@ static size_t text_length(size_t before, uint64_t bytes)
 	return bytes <= RING_TEXT_MAX ? before + padded(bytes) : 0;
 }
 
+static bool is_queue_verb(unsigned kind)
+{
+	return kind >= TRACE_note_enqueue && kind <= TRACE_note_assert;
+}
+
 static size_t variable_length(const uint64_t *word, size_t nr)
 {
 	enum { MODULE_WORDS = 5 + 3, DESCRIPTOR_WORDS = 1 + sizeof(struct ring_descriptor) / 8 };
@@ -140,6 +145,10 @@ static size_t variable_length(const uint64_t *word, size_t nr)
 		return 3;
 	case RING_made:
 		return 4;
+	case RING_verb:
+		return is_queue_verb(RING_VERB_KIND(word[1])) ? 4 : 0;
+	case RING_state:
+		return 2;
 	case RING_module:
 		return nr < MODULE_WORDS || word[4] >> 32 > 20
 			       ? 0
@@ -516,15 +525,38 @@ static void convert_own(struct record_converter *c, struct record_thread *t, con
 	}
 }
 
+/* A short annotation as the long one of its kind; returns the kind. Each word is read once. */
+static unsigned unpack(const uint64_t *word, unsigned kind, uint64_t ret[6])
+{
+	uint64_t packed = word[1];
+	ret[1] = RING_VERB_NAME(packed);
+	if (kind == RING_state) {
+		ret[2] = packed >> 32;
+		return TRACE_note_state;
+	}
+	ret[2] = word[2];
+	ret[3] = RING_VERB_N(packed);
+	ret[4] = RING_VERB_FLAGS(packed);
+	ret[5] = word[3];
+	return RING_VERB_KIND(packed);
+}
+
 static void convert_one(struct record_converter *c, struct record_thread *t, const uint64_t *word,
 	size_t length, unsigned kind, uint64_t time_ns)
 {
+	uint64_t whole[6];
 	if (BASE_UNLIKELY(!t->started))
 		record_thread_start(c, t, time_ns);
 	/* (a descriptor is introduced when it is needed: that may be after a call of stdio, before
 	 * its records, which have the earlier stamp of its beginning) */
 	if (BASE_UNLIKELY(record_thread_next_event_ns(t) <= time_ns) && kind != RING_descriptor)
 		record_thread_events(c, t, time_ns);
+	if (kind == RING_verb || kind == RING_state) {
+		kind = unpack(word, kind, whole);
+		word = whole;
+		if (kind != TRACE_note_state && !is_queue_verb(kind))
+			return; /* changed under our eyes */
+	}
 	if (BASE_UNLIKELY(kind >= BASE_COUNT(c->kind))) {
 		const uint64_t *copy = own_copy(c, word, length);
 		if (copy)

@@ -10,6 +10,9 @@ enum {
 	RECORD_RING_BYTES_MIN = 1 << 20,
 	RECORD_RING_BLOCKS_MAX = 1 << 20,
 	RECORD_RING_WARM_BYTES = 16 << 20,
+	/* What may wait: what lies there is in no cache, and each new page costs the program 1 to
+	 * 3 us. */
+	RECORD_RING_WAIT_BYTES = 32 << 20,
 	RECORD_RING_WORDS = (RING_BLOCK_BYTES - sizeof(struct ring_block)) / 8, /* of one block */
 };
 
@@ -51,8 +54,8 @@ void record_ring_destroy(struct record_ring *r); /* removes the file, too */
 void record_ring_drain(struct record_ring *r, struct record_converter *c, uint64_t horizon,
 	uint64_t limit, bool final);
 
-/* Looks what there is without reading it. True: half of the blocks are free, and one process image
- * wrote all that waits. (Of several, what they share must be looked up while they live.) */
+/* Looks what there is without reading it. True: at most 32 MiB or half of the blocks wait, and one
+ * process image wrote them. (Of several, what they share must be looked up while they live.) */
 bool record_ring_can_wait(struct record_ring *r, struct record_converter *c);
 
 struct ring_block *record_ring_block(const struct record_ring *r, uint32_t block);

@@ -183,6 +183,13 @@ static bool is_known(const struct target_encoder *e, uint64_t word)
 	return h->index && h->index < e->nr_blocks;
 }
 
+static uint64_t *same_words(uint64_t *p, const uint64_t *end, uint64_t word)
+{
+	while (p < end && *p == word)
+		p++;
+	return p;
+}
+
 /* Tries a copy at p, whose block was last seen `distance` before. False: it would be too short, and
  * so would each that begins in *ret, the words that it would cover. */
 static bool try_copy(struct target_encoder *e, const uint64_t *base, const uint64_t *p,
@@ -254,6 +261,13 @@ uint8_t *longpole_target_encode(
 			e->stack = stack;
 			e->previous = h->index;
 			run++;
+			if (!nr_slots && b->successor == h->index) {
+				/* A loop that touches no memory: the same word again. */
+				const uint64_t *first = p;
+				p = same_words(p, end, p[-1]);
+				run += (uint64_t)(p - first);
+				b->position = (uint32_t)(p - 1 - words);
+			}
 			continue;
 		}
 		predicted = p;

@@ -7,6 +7,7 @@
  */
 #include "report/private.h"
 
+#include <math.h>
 #include <string.h>
 
 /* Verbs a record, about; for a guess before the first pass. */
@@ -110,10 +111,49 @@ static enum base_status base_of_variants(struct report_replay_run *ret,
 	ret->nr_variants = nr < REPORT_VARIANTS ? (unsigned)nr : REPORT_VARIANTS;
 	for (unsigned i = 0; s == BASE_OK && i < ret->nr_variants; i++) {
 		struct graph_replay_result r;
-		s = simulate(log, NULL, &variant[i], &r, err);
+		struct graph_replay_assumed as = variant[i];
+		as.any_processor = ret->plain_share > 0.5;
+		s = simulate(log, NULL, &as, &r, err);
 		if (s == BASE_OK)
 			ret->variant_ns[i] = length_of(&r);
 	}
+	return s;
+}
+
+/* The weighted middle of two lengths or speed-ups. */
+static double middle(double a, double b, double share_of_b)
+{
+	return a > 0 && b > 0 ? exp(log(a) * (1 - share_of_b) + log(b) * share_of_b) : a;
+}
+
+/* Of a model that repeats the run so well: the inverse of its variance, if it errs by that and two
+ * runs differ anyway. */
+static double weight_of(double own_error)
+{
+	return 1 / (own_error * own_error + REPORT_RUNS_DIFFER * REPORT_RUNS_DIFFER);
+}
+
+/*
+ * Two models of how threads come to processors: like a kernel, as the run taught it, and any that
+ * is free. Neither is right for every machine (the first sees no other programs); each weighs as
+ * much as it repeats the run.
+ */
+static enum base_status add_plain(
+	struct report_replay_run *ret, const struct graph_replay *log, struct base_err *err)
+{
+	struct graph_replay_assumed plain = as_it_was;
+	struct graph_replay_result r;
+	plain.any_processor = true;
+	enum base_status s = simulate(log, NULL, &plain, &r, err);
+	if (s != BASE_OK || r.nr_stuck > ret->nr_stuck || ret->recorded_ns <= 0)
+		return s;
+	double placed = weight_of(ret->replayed_ns / ret->recorded_ns - 1);
+	double any = weight_of(length_of(&r) / ret->recorded_ns - 1);
+	ret->plain_share = any / (any + placed);
+	ret->replayed_ns = middle(ret->replayed_ns, length_of(&r), ret->plain_share);
+	plain.unrecorded = true;
+	s = simulate(log, NULL, &plain, &r, err);
+	ret->plain_ns = length_of(&r);
 	return s;
 }
 
@@ -139,7 +179,6 @@ enum base_status report_replay_base(struct report_replay_run *ret, const struct 
 		.recorded_ns = recorded_ns,
 		.replayed_ns = length_of(&r),
 		.bare_ns = length_of(&bare),
-		.own_error = recorded_ns > 0 ? length_of(&r) / recorded_ns - 1 : 0,
 		.nr_stuck = r.nr_stuck,
 		.nr_given = graph_replay_nr_given(log),
 		.given_ns = graph_replay_given_ns(log),
@@ -149,6 +188,11 @@ enum base_status report_replay_base(struct report_replay_run *ret, const struct 
 		.learned = r.nr_processors != 0,
 		.cost_share = cost_share(trace_reader_defs(run->reader)),
 	};
+	if (ret->learned)
+		s = add_plain(ret, log, err);
+	if (s != BASE_OK)
+		return s;
+	ret->own_error = recorded_ns > 0 ? ret->replayed_ns / recorded_ns - 1 : 0;
 	return base_of_variants(ret, log, nr_answers, err);
 }
 
@@ -167,6 +211,7 @@ static enum base_status try_variants(struct report_replay_prediction *ret,
 		struct graph_replay_assumed as = variant[i];
 		struct graph_replay_result r;
 		as.others_stay = ret->others_stay;
+		as.any_processor = base->plain_share > 0.5;
 		enum base_status s = simulate(log, lane, &as, &r, err);
 		if (s != BASE_OK)
 			return s;
@@ -214,6 +259,28 @@ static void widen_all(struct report_replay_prediction *p, const struct report_re
 	p->high = p->high * (gone > stays ? gone : stays) * by;
 }
 
+/* The other model's answer; the interval contains each that has a quarter of the weight. */
+static enum base_status mix_plain(struct report_replay_prediction *ret, double *speedup,
+	const struct report_replay_run *base, const struct graph_replay *log,
+	const struct graph_scenario *lane, struct base_err *err)
+{
+	struct graph_replay_assumed plain = usual;
+	struct graph_replay_result r;
+	if (base->plain_share <= 0)
+		return BASE_OK;
+	plain.any_processor = true;
+	plain.others_stay = ret->others_stay;
+	enum base_status s = simulate(log, lane, &plain, &r, err);
+	if (s != BASE_OK || r.nr_stuck > base->nr_stuck || length_of(&r) <= 0)
+		return s;
+	double other = base->plain_ns / length_of(&r), share = base->plain_share;
+	double mixed = middle(*speedup, other, share);
+	ret->apart[0] = middle(mixed, *speedup, fmin(1, 4 * (1 - share)));
+	ret->apart[1] = middle(mixed, other, fmin(1, 4 * share));
+	*speedup = mixed;
+	return BASE_OK;
+}
+
 /* lane: the estimate, and when it is one the ends of its interval. */
 enum base_status report_replay_predict(struct report_replay_prediction *ret,
 	const struct report_replay_run *base, const struct graph_replay *log,
@@ -232,10 +299,18 @@ enum base_status report_replay_predict(struct report_replay_prediction *ret,
 		if (s != BASE_OK)
 			return s;
 		double speedup = length_of(&r) > 0 ? base->bare_ns / length_of(&r) : 1;
+		if (r.nr_stuck <= base->nr_stuck)
+			s = mix_plain(ret, &speedup, base, log, &lane[k], err);
+		if (s != BASE_OK)
+			return s;
 		if (!k) {
 			ret->speedup = ret->low = ret->high = speedup;
 			ret->length_ns = speedup > 0 ? base->recorded_ns / speedup : 0;
 			ret->nr_stuck = stuck(&r, base);
+			ret->stuck_actor = r.first_stuck;
+			ret->stuck_queue = r.first_stuck_queue;
+			ret->stuck_ns = r.first_stuck_ns;
+			ret->stuck_anew = r.first_stuck_anew;
 		}
 		widen(ret, speedup);
 	}
@@ -248,6 +323,8 @@ enum base_status report_replay_predict(struct report_replay_prediction *ret,
 		enum base_status s = try_variants(ret, base, log, lane, err);
 		if (s != BASE_OK)
 			return s;
+		for (unsigned i = 0; i < BASE_COUNT(ret->apart) && ret->apart[i] > 0; i++)
+			widen(ret, ret->apart[i]);
 		widen_all(ret, base);
 	}
 	/* what stood still in the run itself is no news */

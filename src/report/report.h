@@ -230,8 +230,11 @@ enum { REPORT_VARIANTS = 6 };
 #define REPORT_RUNS_DIFFER 0.02 /* two runs of one program, at rest: part of every interval */
 struct report_replay_run {      /* the run simulated as it was */
 	double recorded_ns, replayed_ns;
-	double bare_ns;   /* replayed, if nobody had recorded */
-	double own_error; /* share: how far that is off */
+	double bare_ns; /* replayed, if nobody had recorded */
+	/* What share of it and of all answers is the model's in which whoever waits for a processor
+	 * gets the next one, and how long that one takes if nobody had recorded. */
+	double plain_share, plain_ns;
+	double own_error; /* share: how far replayed_ns is off */
 	uint64_t nr_stuck, nr_processors;
 	/* Waits whose end is not in the trace: so many, so long; the same if they took no time. */
 	uint64_t nr_given, given_ns;
@@ -247,9 +250,14 @@ struct report_replay_prediction {
 	bool made;
 	double length_ns;          /* of the run, at that speed-up */
 	double speedup, low, high; /* ends of its interval; equal: it has none */
+	double apart[2];           /* the two models' answers, as far as they weigh; 0: one only */
 	uint64_t nr_stuck;         /* actors that wait for ever after the change */
-	bool others_stay; /* or would, if other programs had a processor for less time, too */
-	const char *next; /* longest topic of the critical path then; "": none */
+	uint32_t stuck_actor, stuck_queue; /* of the graph: one of them, and what it waits for */
+	uint64_t stuck_ns;
+	bool stuck_anew;   /* in the run it had it at once */
+	const char *stuck; /* ... in words; NULL: not known */
+	bool others_stay;  /* or would, if other programs had a processor for less time, too */
+	const char *next;  /* longest topic of the critical path then; "": none */
 	double next_share;
 };
 struct report_prediction {

@@ -449,6 +449,27 @@ static enum base_status start_replay(struct report_whatif *out, const struct rep
 	return report_replay_base(&out->base, run, w->log, w->scenarios->nr, err);
 }
 
+/* Who waits for ever, and for what: where to look for what the recording does not say. */
+static enum base_status name_stuck(struct report_replay_prediction *r, struct model *m,
+	struct base_arena *arena, struct base_err *err)
+{
+	const struct graph *g = model_graph(m);
+	struct base_str text = {0}, clean = {0};
+	if (!r->nr_stuck || r->stuck_actor >= graph_nr_actors(g))
+		return BASE_OK;
+	base_str_add(&text, model_actor(m, r->stuck_actor)->name);
+	if (r->stuck_queue < graph_nr_queues(g))
+		base_str_addf(&text, " for %s", model_queue(m, r->stuck_queue)->name);
+	report_clean_add(&clean, base_str_text(&text));
+	base_str_add(&clean, ", from ");
+	report_ns(&clean, (double)r->stuck_ns);
+	base_str_add(&clean, r->stuck_anew ? " on: in the run it had not to wait" : " on");
+	clean.failed |= text.failed;
+	base_str_fini(&text);
+	r->stuck = report_keep(arena, &clean);
+	return r->stuck ? BASE_OK : report_no_memory(err);
+}
+
 static enum base_status fill(struct report_whatif *out, const struct report_run *run,
 	struct resolver *w, const struct report_index *ix, struct base_err *err)
 {
@@ -477,6 +498,8 @@ static enum base_status fill(struct report_whatif *out, const struct report_run 
 		if (s == BASE_OK && w->log)
 			s = report_replay_predict(
 				&p->replay, &out->base, w->log, &w->lane[lane], nr_ends, err);
+		if (s == BASE_OK && p->replay.nr_stuck)
+			s = name_stuck(&p->replay, w->m, out->arena, err);
 		if (s == BASE_OK && p->replay.made && !p->replay.nr_stuck)
 			s = report_replay_next(
 				&p->replay, w->log, &w->lane[lane], w->m, ix, out->arena, err);
@@ -595,9 +618,14 @@ struct report_best report_whatif_best(
 			.speedup = r->speedup,
 			.low = r->low,
 			.high = r->high};
-	if (!r->made || r->nr_stuck || replays_more(w))
-		return (struct report_best){
-			.speedup = p->speedup, .low = p->speedup_low, .high = p->speedup_high};
+	if (!r->made || r->nr_stuck || replays_more(w)) {
+		/* where it stands still nothing says how far the order of service matters: at least
+		 * so much */
+		double by = r->nr_stuck ? 1 + REPORT_RUNS_DIFFER : 1;
+		return (struct report_best){.speedup = p->speedup,
+			.low = p->speedup_low / by,
+			.high = p->speedup_high * by};
+	}
 	double share = report_replay_share(w->base.own_error);
 	double kept = 1 - share_between(fabs(w->base.own_error), REPORT_OWN_ERROR_WARNS,
 				  2 * REPORT_OWN_ERROR_WARNS);
@@ -691,10 +719,12 @@ static void prediction_lines(struct base_str *out, const struct report_style *st
 		base_str_add(out, "\n    replay  ");
 		if (r->nr_stuck)
 			base_str_addf(out,
-				"no answer: %llu actor%s would wait for ever, since what they do "
-				"next "
-				"is recorded and not decided anew",
-				(unsigned long long)r->nr_stuck, r->nr_stuck == 1 ? "" : "s");
+				"no answer: %llu actor%s would wait for ever%s%s%s, since what "
+				"they "
+				"do next is recorded and not decided anew",
+				(unsigned long long)r->nr_stuck, r->nr_stuck == 1 ? "" : "s",
+				r->stuck ? " (" : "", r->stuck ? r->stuck : "",
+				r->stuck ? ")" : "");
 		else {
 			speedup_words(out, st, r->length_ns, r->speedup);
 			interval_words(out, st, "", r->low, r->high);
@@ -716,7 +746,11 @@ static void learned_words(struct base_str *s, const struct report_whatif *w)
 		return;
 	base_str_add(s,
 		"; hand-overs of waits that a change makes longer or shorter are modelled by this "
-		"run's other waits of that length");
+		"run's other waits of that length; woken threads come to processors as on Linux "
+		"and "
+		"preempt others as often as they did, or (");
+	report_percent(s, w->base.plain_share);
+	base_str_add(s, " of the answer, by how well either repeats the run) wait for any");
 	if (!w->base.wake_ns)
 		return;
 	base_str_add(s, ", and waking a sleeper costs its waker ");
@@ -842,15 +876,15 @@ static json_t *edits_json(const struct report_prediction *p)
 static json_t *replay_json(const struct report_replay_prediction *r)
 {
 	if (r->nr_stuck)
-		return json_pack("{s:n, s:n, s:n, s:n, s:o, s:b}", "predicted_ns",
+		return json_pack("{s:n, s:n, s:n, s:n, s:o, s:s?, s:b}", "predicted_ns",
 			"predicted_speedup", "predicted_speedup_low", "predicted_speedup_high",
-			"actors_stuck", report_json_u64(r->nr_stuck), "others_stay",
-			(int)r->others_stay);
-	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:s, s:o, s:b}", "predicted_ns",
+			"actors_stuck", report_json_u64(r->nr_stuck), "first_stuck", r->stuck,
+			"others_stay", (int)r->others_stay);
+	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:n, s:s, s:o, s:b}", "predicted_ns",
 		report_json_ns(r->length_ns), "predicted_speedup", report_json_share(r->speedup),
 		"predicted_speedup_low", report_json_share(r->low), "predicted_speedup_high",
 		report_json_share(r->high), "actors_stuck", report_json_u64(r->nr_stuck),
-		"next_bottleneck", r->next, "next_bottleneck_share",
+		"first_stuck", "next_bottleneck", r->next, "next_bottleneck_share",
 		report_json_share(r->next_share), "others_stay", (int)r->others_stay);
 }
 

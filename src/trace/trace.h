@@ -128,6 +128,8 @@ enum base_status trace_writer_put(
 enum base_status trace_writer_put_content(struct trace_writer *w, enum trace_content content,
 	uint32_t stream, uint64_t first_ns, uint64_t last_ns, const void *bytes, size_t size_bytes,
 	struct base_err *err) BASE_MUST_CHECK;
+/* From now on chunks are not compressed: quicker to write, larger. */
+void trace_writer_set_plain(struct trace_writer *w);
 enum base_status trace_writer_flush(struct trace_writer *w, struct base_err *err) BASE_MUST_CHECK;
 void trace_writer_count(
 	struct trace_writer *w, enum trace_diag d, uint64_t n); /* into the footer */

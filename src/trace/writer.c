@@ -46,6 +46,7 @@ struct trace_writer {
 	size_t index_capacity, nr_index;
 
 	ZSTD_CCtx *zstd;
+	bool plain;   /* not compressed */
 	uint8_t *out; /* a chunk header and a compressed payload */
 	size_t out_capacity;
 	char *path;
@@ -107,7 +108,9 @@ static size_t store_payload(
 {
 	uint8_t *payload = w->out + TRACE_CHUNK_HEADER_BYTES;
 	size_t room = w->out_capacity - TRACE_CHUNK_HEADER_BYTES;
-	size_t n = ZSTD_compressCCtx(w->zstd, payload, room, b->bytes, b->used, ZSTD_LEVEL);
+	size_t n =
+		w->plain ? b->used
+			 : ZSTD_compressCCtx(w->zstd, payload, room, b->bytes, b->used, ZSTD_LEVEL);
 
 	*ret_codec = TRACE_CODEC_ZSTD;
 	if (!ZSTD_isError(n) && n < b->used)
@@ -376,6 +379,11 @@ static void free_writer(struct trace_writer *w)
 	base_free(w->path);
 	ZSTD_freeCCtx(w->zstd);
 	base_free(w);
+}
+
+void trace_writer_set_plain(struct trace_writer *w)
+{
+	w->plain = true;
 }
 
 enum base_status trace_writer_open(const char *path, const struct trace_info *info,

@@ -154,3 +154,31 @@ test_noc_closed() {
 	expect 2 longpole noc closed run.2 on=mesh
 	has err 'for 2 nodes'
 }
+
+# What cannot be meant is refused, with what can.
+test_noc_refusals() {
+	expect 0 longpole noc gen -o ref.lpt nodes=9 packets=300
+	expect 0 longpole noc gen -o other.lpt nodes=9 packets=300 seed=7
+	expect 2 longpole noc compare ref.lpt on=mesh,tours
+	has err "'tours'" 'mesh, torus, ring'
+	expect 2 longpole noc compare ref.lpt k=3
+	has err 'fits the number of nodes'
+	expect 2 longpole noc compare ref.lpt other.lpt
+	has err 'not of the packets of ref.lpt'
+	expect 0 longpole noc compare ref.lpt
+	has out 'takes least on' 'on 4 simulated networks'
+	expect 0 longpole noc replay ref.lpt topology=torus k=3
+	has out 'NEXT  longpole noc compare ref.lpt'
+	expect 0 longpole noc gen -o next.lpt nodes=16 pattern=nn packets=100
+	expect 0 longpole noc gen -o across.lpt nodes=16 pattern=inv packets=100
+	expect 2 longpole noc infer next.lpt across.lpt
+	has err 'across.lpt has none of the messages of next.lpt'
+	expect 2 longpole noc replay ref.lpt topology=torsu k=3
+	has err "the nearest is 'torus'"
+	expect 2 longpole noc sim routing=nca
+	has err 'dor, adaptive, valiant, o1turn'
+	expect 2 longpole noc gen -o x.lpt pattern=rnd
+	has err 'it is one of rand, nn'
+	expect 4 longpole noc sim topology=graph graph=missing.txt
+	has err 'No such file'
+}

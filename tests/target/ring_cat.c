@@ -33,7 +33,7 @@ static void print_record(struct cat *cat, const struct ring_block *b, const uint
 {
 	unsigned kind = w[0] & 0xff;
 	size_t text_at = 0, text_bytes = 0;
-	cat->count[kind]++;
+	cat->count[kind == RING_verb ? RING_VERB_KIND(w[1]) : kind]++;
 	if (cat->count_only)
 		return;
 	switch (kind) {

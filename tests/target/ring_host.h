@@ -110,7 +110,11 @@ static inline size_t ring_host_words(const uint64_t *w, size_t room)
 		n = 2;
 		break;
 	case RING_made:
+	case RING_verb:
 		n = 4;
+		break;
+	case RING_state:
+		n = 2;
 		break;
 	case RING_descriptor:
 		n = room > 8 ? 9 + (w[8] + 7) / 8 : 0;
@@ -156,6 +160,10 @@ static inline const char *ring_host_kind_name(unsigned kind)
 		return "EXIT";
 	case RING_made:
 		return "MADE";
+	case RING_verb:
+		return "VERB";
+	case RING_state:
+		return "STATE";
 	}
 	return "?";
 }

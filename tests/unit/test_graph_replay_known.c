@@ -243,6 +243,8 @@ static void test_deadlock(void **state)
 	assert_int_equal(res.nr_stuck, 2);
 	assert_int_equal(res.first_stuck, 1);
 	assert_int_equal(res.first_stuck_queue, 1);
+	assert_int_equal(res.first_stuck_ns, 20);
+	assert_true(res.first_stuck_anew);
 	graph_replay_free(r);
 }
 
@@ -856,6 +858,62 @@ static void test_time_limits(void **state)
 	graph_replay_free(r);
 }
 
+/*
+ * Two processors. One is a third actor's all the time; on the other the maker works, and the helper
+ * that it wakes each time takes it away at once. What a run does always its replay does again, and
+ * after a change, too; whoever has to wait for a processor that is free first does not hinder the
+ * maker.
+ */
+static void test_preempts_as_in_the_run(void **state)
+{
+	enum { ITEMS, FIRST, SECOND, MAKER = 1, HELPER, THIRD, WORK = 1000, HELP = 50 };
+	struct graph_replay_options o = {.size = sizeof o, .nr_processors = 2};
+	struct graph_replay_assumed any = {.any_processor = true};
+	struct graph_edit less = {GRAPH_EDIT_SCALE_STATE, RUN, 0.5, 0};
+	struct graph_edit more = {GRAPH_EDIT_SCALE_STATE, HOLD, 2, 0};
+	struct graph_replay_result res;
+	const struct graph_sink *s;
+	struct graph_replay *r;
+	uint64_t t = WORK;
+
+	(void)state;
+	s = begin_replay(&o, &r);
+	declare_queue(s, ITEMS, (struct graph_queue_options){0});
+	declare_queue(s, FIRST, (struct graph_queue_options){.processor = true});
+	declare_queue(s, SECOND, (struct graph_queue_options){.processor = true});
+	say(s, GRAPH_VERB_state, 0, 0, 0, 0, IDLE, GRAPH_START);
+	say_link(s, 0, MAKER, RUN);
+	say_link(s, 0, HELPER, HOLD);
+	say_link(s, 0, THIRD, OTHER);
+	say(s, GRAPH_VERB_wait_empty, 0, HELPER, ITEMS, 1, WAIT, 0);
+	leave(s, 0, HELPER, FIRST, WAIT);
+	for (unsigned i = 0; i < PUTS; i++) {
+		say(s, GRAPH_VERB_enqueue, t, MAKER, ITEMS, 1, RUN, 0);
+		leave(s, t + 1, MAKER, FIRST, RUN);
+		say(s, GRAPH_VERB_wait_empty, t + 1, MAKER, FIRST, 1, WAIT, 0);
+		say(s, GRAPH_VERB_peek, t + 1, HELPER, FIRST, 1, HOLD,
+			GRAPH_LAST | GRAPH_MORE | GRAPH_OPTIONAL);
+		say(s, GRAPH_VERB_dequeue, t + 1, HELPER, ITEMS, 1, HOLD, 0);
+		t += HELP;
+		say(s, GRAPH_VERB_wait_empty, t + 1, HELPER, ITEMS, 1, WAIT, 0);
+		leave(s, t + 1, HELPER, FIRST, WAIT);
+		say(s, GRAPH_VERB_dequeue, t + 1, MAKER, FIRST, 1, RUN,
+			GRAPH_LAST | GRAPH_EXPLAINED);
+		t += WORK;
+	}
+	say(s, GRAPH_VERB_state, t, MAKER, 0, 0, IDLE, 0);
+	leave(s, 3 * t, THIRD, SECOND, OTHER);
+	say(s, GRAPH_VERB_state, 3 * t, THIRD, 0, 0, IDLE, 0);
+	graph_replay_set_end(r, MAKER);
+	assert_int_equal(graph_replay_learn(r, &(struct graph_replay_measured){0}, NULL), BASE_OK);
+	assert_int_equal(replay_end(r, nothing, &res), t);
+	assert_int_equal(replay_end(r, less, &res), WORK / 2 + PUTS * (WORK / 2 + HELP));
+	assert_int_equal(replay_end(r, more, &res), WORK + PUTS * (WORK + 2 * HELP));
+	assert_int_equal(graph_replay_run_as(r, NULL, &any, NULL, &res, NULL), BASE_OK);
+	assert_int_equal(res.end_ns, WORK + PUTS * WORK);
+	graph_replay_free(r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -873,6 +931,7 @@ int main(void)
 		cmocka_unit_test(test_snatched_while_woken),
 		cmocka_unit_test(test_preempted),
 		cmocka_unit_test(test_preempts),
+		cmocka_unit_test(test_preempts_as_in_the_run),
 		cmocka_unit_test(test_lives),
 		cmocka_unit_test(test_keys_are_promised),
 		cmocka_unit_test(test_latency_by_sleep),

@@ -439,6 +439,59 @@ static void test_annotations(void **state)
 	fixture_close(&f);
 }
 
+/* Short annotations mean what the long ones mean; a kind that is none is damage. */
+static void test_short_annotations(void **state)
+{
+	struct fixture f;
+	enum { END = 4, SUSPECT = 2 };
+	(void)state;
+	fixture_open(&f);
+	struct fake_thread t = begin(&f, 1, 100, 1, 0);
+	fake_text(&t, 50, RING_name, FAKE_WORDS(1, RING_NAME_actor, CODE, 1), "a", 1);
+	fake_text(&t, 50, RING_name, FAKE_WORDS(2, RING_NAME_state, CODE, 1), "s", 1);
+	fake_text(&t, 50, RING_name, FAKE_WORDS(3, RING_NAME_queue, CODE, 1), "q", 1);
+	for (uint64_t i = 0, at = 100; i < 2; i++, at += 100) {
+		FAKE(&t, at, TRACE_note_begin, 1, 77, 0);
+		for (unsigned kind = TRACE_note_enqueue; kind <= TRACE_note_assert; kind++) {
+			uint64_t n = 0x1000 * (kind - TRACE_note_enqueue), flags = kind * 3 & 0x7b;
+			if (i)
+				FAKE(&t, at + 1, RING_verb, ring_verb(3, flags, kind, n), 0xbeef,
+					CODE + 0x40);
+			else
+				FAKE(&t, at + 1, kind, 3, 0xbeef, n, flags, CODE + 0x40);
+		}
+		if (i)
+			FAKE(&t, at + 2, RING_state, 2 | (uint64_t)SUSPECT << 32);
+		else
+			FAKE(&t, at + 2, TRACE_note_state, 2, SUSPECT);
+		if (i)
+			FAKE(&t, at + 3, RING_verb, ring_verb(3, END, TRACE_note_dequeue, 65535), 1,
+				CODE);
+		else
+			FAKE(&t, at + 3, TRACE_note_dequeue, 3, 1, 65535, END, CODE);
+		FAKE(&t, at + 4, TRACE_note_end, 0); /* nobody: it has ended */
+	}
+	FAKE(&t, 300, RING_verb, ring_verb(3, 0, TRACE_note_link, 1), 1, CODE);
+	fixture_finish(&f);
+	size_t nr = fixture_records(&f, record, RECORDS_MAX), half = nr / 2;
+	assert_int_equal(nr, 2 * (1 + 8 + 3));
+	assert_int_equal(f.converter.nr_damaged_blocks, 1);
+	for (size_t i = 0; i < half; i++) {
+		assert_int_equal(record[i].kind, record[half + i].kind);
+		const struct trace_record *a = &record[i], *b = &record[half + i];
+		if (a->kind == TRACE_note_state) {
+			assert_int_equal(a->u.note_state.state, b->u.note_state.state);
+			assert_int_equal(a->u.note_state.flags, b->u.note_state.flags);
+		} else if (a->kind >= TRACE_note_enqueue && a->kind <= TRACE_note_assert) {
+			assert_int_equal(a->u.note_enqueue.object, b->u.note_enqueue.object);
+			assert_int_equal(a->u.note_enqueue.n, b->u.note_enqueue.n);
+			assert_int_equal(a->u.note_enqueue.flags, b->u.note_enqueue.flags);
+			assert_int_equal(a->u.note_enqueue.site, b->u.note_enqueue.site);
+		}
+	}
+	fixture_close(&f);
+}
+
 /* A thread that speaks for two machines in turn, and items with keys. */
 static void test_acts_and_items(void **state)
 {
@@ -497,6 +550,7 @@ int main(void)
 		cmocka_unit_test(test_horizon),
 		cmocka_unit_test(test_lost_and_damaged),
 		cmocka_unit_test(test_annotations),
+		cmocka_unit_test(test_short_annotations),
 		cmocka_unit_test(test_acts_and_items),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,6 +5,7 @@
 #include <netinet/in.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/file.h>
 #include <sys/ptrace.h>
 #include <sys/select.h>
 
@@ -320,6 +321,38 @@ static void third_posts(void)
 		;
 }
 
+/* Two that wait for each other's file, and a third that has both open, too, and unlocks them. */
+static void shares_locks(void)
+{
+	char path[2][40];
+	int held[2];
+	for (int i = 0; i < 2; i++) {
+		held[i] = memfd_create("shared", 0);
+		if (held[i] < 0 || flock(held[i], LOCK_EX) != 0)
+			exit(1);
+		(void)snprintf(path[i], sizeof path[i], "/proc/self/fd/%d", held[i]);
+	}
+	for (int i = 0; i < 3; i++) {
+		if (fork_child() != 0)
+			continue;
+		if (i == 2) {
+			nap_ms(LONG_MS);
+			flock(held[0], LOCK_UN);
+			flock(held[1], LOCK_UN);
+		} else {
+			const int other = open(path[!i], O_RDWR); /* its own, of the same file */
+			close(held[!i]);
+			flock(other, LOCK_EX);
+		}
+		_exit(0);
+	}
+	close(held[0]);
+	close(held[1]);
+	ready();
+	while (wait(NULL) > 0)
+		;
+}
+
 /* A child that ended and was not waited for, and a thread group whose leader has left. */
 static void zombies(void)
 {
@@ -365,6 +398,7 @@ static const struct hang_case cases[] = {
 	{"pipeline-computes", pipeline_computes},
 	{"traced", traced},
 	{"third-posts", third_posts},
+	{"shares-locks", shares_locks},
 	{"zombies", zombies},
 	{"stopped-child", stopped_child},
 };
