@@ -81,6 +81,7 @@ struct record_task { /* a tid, as the kernel sees it */
 	struct record_thread *owner; /* who gets its events; NULL: not known yet */
 	bool by_exec;                /* the owner is awaited since an exec, not since a fork */
 	bool counted;                /* ... and is in nr_unattached, because it did not come */
+	bool since_exec;             /* its present life began with an exec, not with a fork */
 	uint64_t await_ns;           /* since when */
 	uint32_t nr_marks;           /* that wait: who comes after them is not known yet */
 	uint32_t reserved;           /* stream of who comes then; 0: not asked for yet */

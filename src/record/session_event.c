@@ -150,7 +150,7 @@ static struct record_image *unattached_image(struct record_converter *c, struct 
 				.bias = bias,
 				.module = record_sink_module(&c->sink, m->path, id)});
 	}
-	if (leader->by_exec || !name_as_parent(c, leader, image))
+	if (leader->since_exec || !name_as_parent(c, leader, image))
 		read_command(c, image, leader->comm);
 	return image;
 }
@@ -315,7 +315,7 @@ static void put_event(
 static void await_owner(struct record_task *task, const struct record_event *e)
 {
 	task->owner = NULL;
-	task->by_exec = e->kind == RECORD_EVENT_exec;
+	task->by_exec = task->since_exec = e->kind == RECORD_EVENT_exec;
 	task->counted = false;
 	task->await_ns = e->time_ns;
 	task->pid = e->pid;

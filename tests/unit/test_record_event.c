@@ -376,6 +376,44 @@ static void test_short_life_that_wakes(void **state)
 	}
 }
 
+/* A child is called as its parent until an exec; then not, though its parent is the same. */
+static void test_names_of_lives(void **state)
+{
+	struct fixture f;
+	const uint64_t s = 1000000000;
+	const uint32_t child = PID - 50;
+	(void)state;
+	fixture_open(&f);
+	struct fake_thread t = begin(&f, 1, 1, 0, 100);
+	FAKE(&t, 110, TRACE_process_begin, 0);
+	fixture_drain(&f, 150);
+	record_image_rename(
+		&f.converter.world, record_world_find(&f.converter.world, 1), "parent", 6);
+	struct record_event e = {.time_ns = 200,
+		.kind = RECORD_EVENT_fork,
+		.pid = child,
+		.tid = child,
+		.other = PID};
+	record_converter_event(&f.converter, &e, NULL, "");
+	struct trace_record r = {.time_ns = 250, .kind = TRACE_wake, .u.wake.woken = 1};
+	record_converter_kernel(&f.converter, child, &r);
+	e.time_ns = 300;
+	e.kind = RECORD_EVENT_exec;
+	record_converter_event(&f.converter, &e, NULL, "another");
+	for (e.time_ns = 400; e.time_ns < s; e.time_ns += s / 4) {
+		e.kind = RECORD_EVENT_sample;
+		record_converter_event(&f.converter, &e, NULL, "");
+	}
+	fixture_drain(&f, 2 * s);
+	fixture_finish(&f);
+	assert_true(fixture_records(&f, record, RECORDS_MAX) > 4);
+	const struct trace_defs *d = fixture_defs(&f);
+	assert_int_equal(d->nr_processes, 4);
+	assert_string_equal(trace_text_of(d, d->processes[2].name), "parent");
+	assert_string_equal(trace_text_of(d, d->processes[3].name), "another");
+	fixture_close(&f);
+}
+
 /* ---- whose, of everybody's ----------------------------------------------------------------- */
 
 /* Process 10 is the child that we started; it has a thread 11 and a child 20. 90 is a stranger. */
@@ -452,6 +490,7 @@ int main(void)
 		cmocka_unit_test(test_lives_of_a_tid),
 		cmocka_unit_test(test_attaches_late),
 		cmocka_unit_test(test_short_life_that_wakes),
+		cmocka_unit_test(test_names_of_lives),
 		cmocka_unit_test(test_own_of_everybody),
 		cmocka_unit_test(test_own_without_memory),
 	};
