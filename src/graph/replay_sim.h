@@ -101,7 +101,7 @@ struct sim {
 	size_t nr_scales;
 	enum base_status status;
 
-	bool places; /* like a kernel, as was learned */
+	bool places;                /* like a kernel, as was learned */
 	bool gives;                 /* when nothing can happen any more */
 	struct replay_given *given; /* what; NULL: nobody asks */
 	uint32_t *unended;          /* actors; NULL until somebody is given something */

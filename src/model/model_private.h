@@ -112,7 +112,7 @@ struct thread {
 	uint64_t cond_wait_ns;       /* when its wait on a condition variable began */
 	uint64_t timer_ns, timed_ns; /* a time limit ended its last wait; how long that was, or 0 */
 	uint64_t begin_ns, end_ns;   /* life span */
-	uint64_t born_ns; /* begun, or first seen; UINT64_MAX: not yet */
+	uint64_t born_ns;            /* begun, or first seen; UINT64_MAX: not yet */
 	uint64_t begin_run_ns;       /* when it came to its processor */
 	uint64_t ready_ns;     /* preempted (or woken: recordings of the system) then; 0: not */
 	uint32_t note_site;    /* of its last annotation that has one */
