@@ -555,8 +555,8 @@ static void a_periodic_stop_is_met_by_chance(void **state)
 		PUT(&b, 1006, 2, cond_broadcast, .object = gate, .site = watch);
 		PUT(&b, 1007, 1, cond_wake, .object = gate, .site = work);
 		end(&b, 9000);
-		assert_float_equal(
-			on_path(&b, "sleeping until a time limit"), early ? 960 : 0, 1e-6);
+		double asleep_ns = early ? 960 : 0;
+		assert_float_equal(on_path(&b, "sleeping until a time limit"), asleep_ns, 1e-6);
 		finish(&b);
 	}
 }
