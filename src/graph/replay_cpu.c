@@ -11,7 +11,8 @@
 
 #include <math.h>
 
-#define AFFINE 1.085 /* Linux: half of imbalance_pct */
+#define IMBALANCE 1.17                      /* Linux: imbalance_pct */
+#define AFFINE    (1 + (IMBALANCE - 1) / 2) /* Linux: wake_affine_weight() */
 
 enum {
 	SLICE_NS = 3000000,
@@ -184,7 +185,7 @@ static bool looks_for_idle(const struct sim *s)
 	for (uint32_t p = 0; p < s->nr_processors; p++)
 		busy += load_now(s, &s->load[p]);
 	busy /= s->nr_processors;
-	return (1 - 1.3689 * busy * busy) * s->nr_processors >= 1;
+	return (1 - IMBALANCE * IMBALANCE * busy * busy) * s->nr_processors >= 1;
 }
 
 /* Its own or another, idle and nobody's who comes; REPLAY_NONE: there is none. */
