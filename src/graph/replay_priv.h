@@ -407,7 +407,7 @@ enum base_status graph_replay_log_verb(struct graph_replay *r, enum graph_verb_k
 	const struct graph_verb *v, uint32_t from_actor, struct base_err *err) BASE_MUST_CHECK;
 
 enum base_status graph_replay_set_own(
-	struct graph_replay *r, uint32_t step, uint64_t own, struct base_err *err) BASE_MUST_CHECK;
+	struct graph_replay *r, uint32_t i, uint64_t own, struct base_err *err) BASE_MUST_CHECK;
 
 /* replay_items.c */
 struct replay_memory { /* whom the bytes count for */
