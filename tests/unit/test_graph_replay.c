@@ -799,7 +799,8 @@ static void test_verbs_are_missing(void **state)
 		graph_replay_free(r);
 		ear_fini(&run);
 	}
-	assert_true(errors < MENDED_ERROR_MEAN * (double)(NR_NETS * BASE_COUNT(lost)));
+	const size_t nr_trials = NR_NETS * BASE_COUNT(lost);
+	assert_true(errors < MENDED_ERROR_MEAN * (double)nr_trials);
 	assert_true(nr_given > NR_NETS);
 }
 
