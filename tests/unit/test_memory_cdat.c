@@ -5,10 +5,7 @@
  */
 #include "memory/cdat.h"
 #include "memory_fixture.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <cmocka.h>
+#include "test.h"
 
 static struct memory_cdat_config *machine(const char *const *set, size_t nr)
 {

@@ -4,13 +4,10 @@
  * blocks. */
 #include "memory/decode.h"
 #include "record/target_encode.h"
+#include "test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 enum { BLOCKS = 40, PIECES = 6, CODE_BYTES = 3 };
 

@@ -1,69 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_model.c - known answers: small hand-made traces whose critical path is known beforehand. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <errno.h>
-#include <string.h>
-#include <unistd.h>
-#include <cmocka.h>
-
 #include "model/model.h"
+#include "trace_bench.h"
+
+#include <errno.h>
 
 /* ---- a trace by hand ------------------------------------------------------------------------- */
-
-struct bench {
-	char path[64];
-	struct trace_writer *w;
-	uint32_t nr_strings, nr_sites, nr_objects, nr_streams, nr_processes;
-	struct trace_reader *reader;
-	struct model *model;
-	struct base_err err;
-};
-
-static void put(struct bench *b, struct trace_record r)
-{
-	assert_int_equal(trace_writer_put(b->w, &r, &b->err), BASE_OK);
-}
-
-#define PUT(b, at, by, what, ...)                                                                  \
-	put(b, (struct trace_record){.time_ns = (at),                                              \
-		       .stream = (by),                                                             \
-		       .kind = TRACE_##what,                                                       \
-		       .u.what = {__VA_ARGS__}})
-
-static uint32_t string(struct bench *b, const char *s)
-{
-	uint32_t id = ++b->nr_strings;
-	PUT(b, 0, 0, string, .string = id, .text = {s, (uint32_t)strlen(s)});
-	return id;
-}
-
-static uint32_t process(struct bench *b, const char *name, uint32_t parent, uint64_t pid)
-{
-	uint32_t id = ++b->nr_processes, text = string(b, name);
-	PUT(b, 0, 0, process, .process = id, .parent = parent, .pid = pid, .name = text,
-		.command = text);
-	return id;
-}
-
-static uint32_t stream(struct bench *b, uint32_t of)
-{
-	uint32_t id = ++b->nr_streams;
-	PUT(b, 0, 0, stream, .stream = id, .process = of, .tid = 100 + id);
-	return id;
-}
-
-static uint32_t site(struct bench *b, const char *function)
-{
-	uint32_t id = ++b->nr_sites, text = string(b, function);
-	PUT(b, 0, 0, site, .site = id, .offset = id * 16);
-	PUT(b, 0, 0, symbol, .site = id, .function = text, .line = id);
-	return id;
-}
 
 static uint32_t object(
 	struct bench *b, enum trace_object_type type, const char *name, uint64_t capacity)
@@ -76,74 +18,15 @@ static uint32_t object(
 
 static void start(struct bench *b)
 {
-	*b = (struct bench){.path = "/tmp/longpole-test-model-XXXXXX"};
-	int fd = mkstemp(b->path);
-	assert_true(fd >= 0);
-	close(fd);
 	struct trace_info info = {.size = sizeof info, .host = "h", .command = "c", .tool = "t"};
-	assert_int_equal(trace_writer_open(b->path, &info, &b->w, &b->err), BASE_OK);
-}
-
-static void analyse(struct bench *b)
-{
-	assert_int_equal(trace_writer_close(b->w, &b->err), BASE_OK);
-	assert_int_equal(trace_reader_open(b->path, NULL, &b->reader, &b->err), BASE_OK);
-	enum base_status s = model_run(b->reader, NULL, &b->model, &b->err);
-	if (s != BASE_OK)
-		print_message("%s\n", b->err.cause[0]);
-	assert_int_equal(s, BASE_OK);
-}
-
-static void finish(struct bench *b)
-{
-	model_free(b->model);
-	trace_reader_close(b->reader);
-	unlink(b->path);
-}
-
-static struct graph_lane_result lane0(struct bench *b)
-{
-	struct graph_lane_result l;
-	assert_int_equal(graph_lane(model_graph(b->model), 0, &l, &b->err), BASE_OK);
-	assert_true(l.found);
-	return l;
-}
-
-/* Path time in states whose name contains `part`. */
-static double on_path(struct bench *b, const char *part)
-{
-	struct graph_lane_result l = lane0(b);
-	double sum = 0;
-	for (size_t i = 0; i < l.nr_states; i++)
-		if (strstr(model_state(b->model, l.state[i].state)->name, part))
-			sum += l.state[i].path_ns;
-	return sum;
-}
-
-static double unexplained(struct bench *b)
-{
-	struct graph_lane_result l = lane0(b);
-	double sum = 0;
-	for (size_t i = 0; i < l.nr_states; i++)
-		sum += l.state[i].unexplained_ns;
-	return sum;
-}
-
-static void conserved(struct bench *b, double elapsed_ns)
-{
-	struct graph_lane_result l = lane0(b);
-	double sum = 0;
-	for (size_t i = 0; i < l.nr_states; i++)
-		sum += l.state[i].path_ns;
-	assert_float_equal(l.length_ns, elapsed_ns, 1e-6);
-	assert_float_equal(sum, elapsed_ns, 1e-6);
+	bench_open(b, 1, &info);
 }
 
 /* Main (stream 1) begins at 0 and creates `n` threads at 10, 20, ...; each begins 5 later.
  * Streams 2.. */
 static void spawn(struct bench *b, unsigned n, uint32_t where)
 {
-	uint32_t p = process(b, "prog", 0, 100);
+	uint32_t p = process_of(b, "prog", 0, 100);
 	for (unsigned i = 0; i <= n; i++)
 		stream(b, p);
 	PUT(b, 0, 1, process_begin, .token = 0);
@@ -316,7 +199,7 @@ static void pipe_between_processes(void **state)
 	struct bench b;
 	start(&b);
 	uint32_t parent_fn = site(&b, "parent"), child_fn = site(&b, "child");
-	uint32_t p = process(&b, "parent", 0, 100), c = process(&b, "child", p, 101);
+	uint32_t p = process_of(&b, "parent", 0, 100), c = process_of(&b, "child", p, 101);
 	uint32_t pipe_id = object(&b, TRACE_OBJECT_pipe, "", 65536);
 	stream(&b, p);
 	stream(&b, c);
@@ -420,8 +303,8 @@ static void system_waits_for_its_child(void **state)
 	struct bench b;
 	start(&b);
 	uint32_t main_fn = site(&b, "parent"), child_fn = site(&b, "child");
-	uint32_t p = process(&b, "parent", 0, 100), s = process(&b, "sh", p, 101),
-		 c = process(&b, "child", s, 101);
+	uint32_t p = process_of(&b, "parent", 0, 100), s = process_of(&b, "sh", p, 101),
+		 c = process_of(&b, "child", s, 101);
 	stream(&b, p);
 	stream(&b, s);
 	stream(&b, c);
@@ -450,7 +333,7 @@ static void a_childs_end_interrupts(void **state)
 	struct bench b;
 	start(&b);
 	uint32_t main_fn = site(&b, "parent"), wait_fn = site(&b, "wait_for_slot");
-	uint32_t p = process(&b, "parent", 0, 100), c = process(&b, "child", p, 101);
+	uint32_t p = process_of(&b, "parent", 0, 100), c = process_of(&b, "child", p, 101);
 	stream(&b, p);
 	stream(&b, c);
 	PUT(&b, 0, 1, process_begin, .token = 0);
@@ -633,7 +516,7 @@ static void machines_in_turn_are_linked(void **state)
 	(void)state;
 	struct bench b;
 	start(&b);
-	stream(&b, process(&b, "sim", 0, 100));
+	stream(&b, process_of(&b, "sim", 0, 100));
 	for (uint32_t i = 1; i <= 2; i++) {
 		PUT(&b, 0, 0, actor, .actor = i, .name = string(&b, i == 1 ? "caller" : "callee"));
 		PUT(&b, 0, 0, state, .state = i, .name = string(&b, i == 1 ? "asks" : "answers"));
@@ -837,7 +720,7 @@ static struct shared_server serve_two(void)
 	w.requests = object(&w.b, TRACE_OBJECT_queue, "requests", 0);
 	w.replies_a = object(&w.b, TRACE_OBJECT_queue, "replies A", 0);
 	w.replies_b = object(&w.b, TRACE_OBJECT_queue, "replies B", 0);
-	stream(&w.b, process(&w.b, "prog", 0, 100));
+	stream(&w.b, process_of(&w.b, "prog", 0, 100));
 	PUT(&w.b, 0, 1, process_begin, .token = 0);
 	ACT(5, server);
 	VERB(5, wait_empty, requests);

@@ -4,13 +4,9 @@
 #include "record/system_kernel_names.h"
 #include "record/system_order.h"
 #include "trace/trace.h"
+#include "test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 enum { CPUS = 3, SLOTS = 64, MASK = SLOTS - 1 };
 

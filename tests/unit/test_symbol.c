@@ -2,12 +2,8 @@
 /* test_symbol.c - this very program's functions, lines and variables; and those of a
  * stripped copy. */
 #include "symbol/symbol.h"
+#include "test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
 #include <dlfcn.h>
 #include <elfutils/libdwfl.h>
 #include <inttypes.h>
