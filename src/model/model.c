@@ -910,16 +910,6 @@ static enum base_status finish(struct model *m)
 	return s;
 }
 
-enum base_status model_finish(struct model *m, struct base_err *err)
-{
-	m->err = err ? err : &m->own_err;
-	enum base_status s = grow_tables(m);
-	if (s == BASE_OK)
-		s = finish(m);
-	m->err = NULL;
-	return s;
-}
-
 enum base_status model_run(struct trace_reader *r, const struct model_options *opts,
 	struct model **ret, struct base_err *err)
 {

@@ -39,7 +39,7 @@ struct standing { /* where a machine was when its stream went on to speak for an
 
 struct io {
 	uint32_t object, queue;
-	uint64_t op, n_bytes, put_bytes;
+	uint64_t op, put_bytes;
 	bool active, wants_space;
 };
 
