@@ -226,7 +226,6 @@ enum base_status ciat_objects(struct ciat_table *t, struct cmd_slack_names *n,
 		row->accesses += h->accesses;
 		row->blocks += h->blocks;
 		row->allocated_bytes += h->bytes;
-		row->allocated_code = h->code;
 		left -= h->accesses < left ? h->accesses : left;
 	}
 	ok = ok && add_variables(t, n, c, &left) && add_sites(t, n, r);

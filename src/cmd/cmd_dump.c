@@ -212,7 +212,6 @@ static void health_notes(struct dump *d)
 
 int cmd_run_dump(struct cmd *c)
 {
-	struct cmd_trace_name name;
 	struct dump d = {
 		.c = c, .json = cmd_given(c, "json"), .one_stream = cmd_given(c, "stream")};
 	bool stats = cmd_given(c, "stats");
@@ -221,9 +220,7 @@ int cmd_run_dump(struct cmd *c)
 	if (!parse_kinds(&d) || !cmd_value_count(c, "stream", &d.stream) ||
 		!cmd_value_time(c, "from", &ro.from_ns) || !cmd_value_time(c, "to", &ro.to_ns))
 		return CMD_USAGE;
-	if (c->nr_operands > 1)
-		return cmd_usage(c, "one trace at a time");
-	d.path = cmd_trace_path(c, &name);
+	d.path = cmd_trace_path(c);
 	if (!d.path)
 		return CMD_USAGE;
 	/* Asking for a kind of definition means to see it. */

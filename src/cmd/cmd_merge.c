@@ -176,8 +176,7 @@ static int merge_to(
 	struct cmd *c, const char *path, struct merge_result *ret, struct base_arena **ret_names)
 {
 	struct base_str part = {0};
-	const struct merge_options o = {.size = sizeof o,
-		.tool = "longpole " LONGPOLE_VERSION " merge",
+	const struct merge_options o = {.tool = "longpole " LONGPOLE_VERSION " merge",
 		.progress = progress,
 		.progress_ctx = c};
 	if (!cmd_may_replace(path))

@@ -148,7 +148,6 @@ struct report {
 	size_t nr_opportunities;
 	uint64_t nr_annotation_findings; /* see `longpole coach` */
 	bool opportunities_cut;          /* there are more of 1 % and above */
-	bool has_samples;
 	struct {
 		bool found;
 		double length_ns;
@@ -160,7 +159,6 @@ struct report {
 };
 
 struct report_options {
-	size_t size;
 	unsigned nr_opportunities_max; /* 0: none, saves passes */
 };
 enum base_status report_build(const struct report_run *run, const struct report_options *opts,
@@ -302,8 +300,6 @@ struct report_whatif {
  * says what is near. */
 enum base_status report_whatif_build(const struct report_run *run, const struct report_scenarios *s,
 	unsigned methods, struct report_whatif **ret, struct base_err *err) BASE_MUST_CHECK;
-struct report_best report_whatif_best(
-	const struct report_whatif *w, const struct report_prediction *p);
 struct report_whatif *report_whatif_free(struct report_whatif *w);
 void report_whatif_text(
 	struct base_str *out, const struct report_whatif *w, const struct report_style *style);
@@ -328,7 +324,6 @@ struct report_path {
 	size_t nr_steps;
 };
 struct report_path_options {
-	size_t size;
 	uint64_t from_ns, to_ns; /* steps that overlap [from, to); to 0: end */
 	size_t limit;            /* text: only that many, the longest; 0: all */
 };
@@ -473,7 +468,6 @@ struct report_poles {
 	size_t nr_slacks;
 };
 struct report_poles_options {
-	size_t size;
 	size_t nr_poles, nr_states; /* at most */
 	double tolerance;           /* of slack: 0.01 is 1 % of the run */
 };
@@ -551,7 +545,6 @@ struct report_graph {
 };
 enum { REPORT_GRAPH_NODES_DEFAULT = 1500 };
 struct report_graph_options {
-	size_t size;
 	enum report_graph_view view;
 	const char *actor; /* machine: pattern */
 	bool each_actor;   /* do not fold groups of threads, and of pipes or sockets */
@@ -623,7 +616,6 @@ struct report_actors {
 	size_t nr_actors, nr_empty; /* the last nr_empty of them did nothing */
 };
 struct report_actors_options {
-	size_t size;
 	const char *pattern;     /* of names or groups; NULL: all */
 	bool groups;             /* one row a group */
 	size_t limit, nr_states; /* text; 0: all */

@@ -608,8 +608,7 @@ const char *report_method_of(double replay_share)
 	return replay_share >= 1 ? "replay" : replay_share <= 0 ? "path" : "both";
 }
 
-struct report_best report_whatif_best(
-	const struct report_whatif *w, const struct report_prediction *p)
+static struct report_best best_of(const struct report_whatif *w, const struct report_prediction *p)
 {
 	const struct report_replay_prediction *r = &p->replay;
 	if (!p->by_path)
@@ -702,7 +701,7 @@ static void then_words(struct base_str *out, const char *next, double share)
 static void prediction_lines(struct base_str *out, const struct report_style *st, size_t number,
 	const struct report_whatif *w, const struct report_prediction *p)
 {
-	const struct report_best best = report_whatif_best(w, p);
+	const struct report_best best = best_of(w, p);
 	const struct report_replay_prediction *r = &p->replay;
 	base_str_addf(out, "%zu. ", number);
 	for (size_t i = 0; i < p->nr_matches; i++)
@@ -849,7 +848,7 @@ void report_whatif_text(
 
 static json_t *best_json(const struct report_whatif *w, const struct report_prediction *p)
 {
-	struct report_best b = report_whatif_best(w, p);
+	struct report_best b = best_of(w, p);
 	if (b.none)
 		return json_pack("{s:s, s:n, s:n, s:n}", "method", "replay", "predicted_speedup",
 			"predicted_speedup_low", "predicted_speedup_high");

@@ -41,7 +41,7 @@ static enum base_status drop(void *ctx, const void *bytes, size_t length, struct
 
 static void read_back(const char *path)
 {
-	struct format_options o = {.size = sizeof o};
+	struct format_options o = {0};
 	struct format_input in = {.name = "a.lpt", .tool = "fuzz"};
 	uint64_t written = 0;
 	struct format_sink sink = {.write = drop, .ctx = &written};
@@ -70,7 +70,7 @@ static void import(const uint8_t *bytes, size_t nr)
 	struct memory memory = {bytes, nr};
 	struct format_source from = {
 		.read = read_memory, .ctx = &memory, .size_bytes = nr, .name = "annotate.bin"};
-	struct format_import_options o = {.size = sizeof o, .tick_ps = nr % 3 * 500};
+	struct format_import_options o = {.tick_ps = nr % 3 * 500};
 	struct trace_info info = {
 		.size = sizeof info, .host = "", .command = "", .tool = "", .nr_processors = 1};
 	struct base_str notes = {0};

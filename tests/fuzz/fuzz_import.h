@@ -50,7 +50,7 @@ static inline void fuzz_import(const char *format, const uint8_t *bytes, size_t 
 	struct fuzz_memory memory = {bytes, nr};
 	struct format_source from = {
 		.read = fuzz_read, .ctx = &memory, .size_bytes = nr, .name = "input"};
-	struct format_import_options o = {.size = sizeof o};
+	struct format_import_options o = {0};
 	struct trace_info info = {.size = sizeof info,
 		.host = "",
 		.command = "",

@@ -47,7 +47,7 @@ static enum base_status import(
 	const struct format_import_desc *desc = format_import_find(format);
 	struct format_source from = {
 		.read = read_bytes, .ctx = &part, .size_bytes = nr, .name = "input"};
-	struct format_import_options o = {.size = sizeof o};
+	struct format_import_options o = {0};
 	struct trace_info info = {.size = sizeof info,
 		.host = "",
 		.command = "",
@@ -188,7 +188,7 @@ static enum base_status export(struct bench *b, const char *name, enum format_we
 		.events = &events,
 		.name = "a.lpt",
 		.tool = "test 1"};
-	struct format_options o = {.size = sizeof o, .weight = weight};
+	struct format_options o = {.weight = weight};
 	struct format_sink sink = {.write = keep_bytes, .begin = begin_file, .ctx = out};
 	assert_int_equal(trace_reader_rewind(b->reader, &b->err), BASE_OK);
 	assert_int_equal(model_run(b->reader, &mo, &in.model, &b->err), BASE_OK);

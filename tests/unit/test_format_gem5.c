@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_format_gem5.c - annotate.bin: bytes made here from the format's layout, not by the encoder;
  * names in every quoting; files cut everywhere; there and back again. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "test.h"
+
 #include <string.h>
-#include <cmocka.h>
 
 #include "format/format.h"
 #include "format/gem5.h"
@@ -127,7 +124,7 @@ static enum base_status import(
 	struct memory memory = {copy, nr};
 	struct format_source from = {
 		.read = read_memory, .ctx = &memory, .size_bytes = nr, .name = "annotate.bin"};
-	struct format_import_options o = {.size = sizeof o, .tick_ps = tick_ps};
+	struct format_import_options o = {.tick_ps = tick_ps};
 	struct trace_writer *w;
 	assert_non_null(copy);
 	memcpy(copy, bytes, nr);
@@ -322,7 +319,7 @@ static void out_of_memory(void **state)
 			.ctx = &memory,
 			.size_bytes = f.nr,
 			.name = "annotate.bin"};
-		struct format_import_options o = {.size = sizeof o};
+		struct format_import_options o = {0};
 		struct base_err err = {0};
 		struct base_str notes = {0};
 		struct trace_writer *w;
@@ -575,7 +572,7 @@ static enum base_status keep(void *ctx, const void *bytes, size_t length, struct
 static enum base_status export(
 	const char *path, struct base_str *out, struct base_str *notes, struct base_err *err) {
 	struct format_input in = {.name = path, .tool = "test", .notes = notes};
-	struct format_options o = {.size = sizeof o};
+	struct format_options o = {0};
 	struct format_sink sink = {.write = keep, .ctx = out};
 	assert_int_equal(trace_reader_open(path, NULL, &in.reader, NULL), BASE_OK);
 	enum base_status s = format_export(format_find("gem5"), &in, &o, &sink, err);
