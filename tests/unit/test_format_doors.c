@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_format_doors.c - imports of whole, cut and damaged files, and exports, with every allocation
  * failing once; the same input gives the same bytes. The files are those of the fuzz corpora. */
+#include "format_memory.h"
 #include "report_fixture.h"
 
 #include "format/format.h"
@@ -28,25 +29,13 @@ static struct file load(const char *name)
 	return f;
 }
 
-static enum base_status read_bytes(
-	void *ctx, uint64_t offset, void *to, size_t length, struct base_err *err)
-{
-	const struct file *f = ctx;
-	(void)err;
-	assert_true(offset <= f->nr && length <= f->nr - offset);
-	if (length)
-		memcpy(to, f->bytes + offset, length);
-	return BASE_OK;
-}
-
 /* Imports the first nr bytes into the file `path`. */
 static enum base_status import(
 	const char *format, const struct file *f, size_t nr, const char *path)
 {
-	struct file part = {f->bytes, nr};
+	struct memory part = {f->bytes, nr};
 	const struct format_import_desc *desc = format_import_find(format);
-	struct format_source from = {
-		.read = read_bytes, .ctx = &part, .size_bytes = nr, .name = "input"};
+	struct format_source from = memory_source(&part, "input");
 	struct format_import_options o = {0};
 	struct trace_info info = {.size = sizeof info,
 		.host = "",

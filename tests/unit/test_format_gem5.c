@@ -7,6 +7,7 @@
 
 #include "format/format.h"
 #include "format/gem5.h"
+#include "format_memory.h"
 #include "trace_file.h"
 
 #define LONGPOLE_DISABLE
@@ -94,21 +95,6 @@ static void pipe_file(struct file *f, bool big_endian)
 /* ---- import -----------------------------------------------------------------------------------
  */
 
-struct memory {
-	const uint8_t *bytes;
-	size_t nr;
-};
-
-static enum base_status read_memory(
-	void *ctx, uint64_t offset, void *to, size_t length, struct base_err *err)
-{
-	const struct memory *m = ctx;
-	(void)err;
-	assert_true(offset <= m->nr && length <= m->nr - offset);
-	memcpy(to, m->bytes + offset, length);
-	return BASE_OK;
-}
-
 struct imported {
 	char *path;
 	struct trace_reader *reader;
@@ -122,8 +108,7 @@ static enum base_status import(
 	/* exactly as large, so that the address sanitizer sees one byte too many */
 	uint8_t *copy = malloc(nr ? nr : 1);
 	struct memory memory = {copy, nr};
-	struct format_source from = {
-		.read = read_memory, .ctx = &memory, .size_bytes = nr, .name = "annotate.bin"};
+	struct format_source from = memory_source(&memory, "annotate.bin");
 	struct format_import_options o = {.tick_ps = tick_ps};
 	struct trace_writer *w;
 	assert_non_null(copy);
