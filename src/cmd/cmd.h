@@ -160,7 +160,10 @@ int cmd_exit_of(enum base_status s);
 /* Writes a finished answer (and frees it): CMD_OK or the exit status after a message. */
 int cmd_write(struct cmd *c, struct base_str *text);
 int cmd_write_json(struct cmd *c, json_t *json);
-/* The same into --output's file, where one is given. */
+/* {"schema": "longpole/COMMAND/1", "tool", "result"}; of a trace: report_envelope(). */
+json_t *cmd_result_json(const char *schema, json_t *result /* taken over */);
+int cmd_write_result(struct cmd *c, const char *schema, json_t *result);
+/* As cmd_write(), but into --output's file where one is given. */
 int cmd_write_output(struct cmd *c, struct base_str *text);
 /* A document of it, or one line, newline included; frees it. NULL: out->failed. */
 void cmd_add_json(struct base_str *out, json_t *json);

@@ -2,8 +2,6 @@
 /* cmd_run.c - `longpole run`: a program, with something done about its waiting. */
 #include "cmd/cmd.h"
 
-#include "config.h"
-
 #include "record/spin_yield.h"
 
 #include <inttypes.h>
@@ -130,8 +128,7 @@ static json_t *json_of(const struct record_spin_yield *y)
 	}
 	json_decref(gave);
 	json_decref(more);
-	return json_pack("{s:s, s:s, s:o}", "schema", "longpole/run/2", "tool",
-		"longpole " LONGPOLE_VERSION, "result", result);
+	return cmd_result_json("longpole/run/2", result);
 }
 
 static int answer(struct cmd *c, const struct record_spin_yield *y)

@@ -2,6 +2,8 @@
 /* term.c - what the terminal can do; progress, errors, results. */
 #include "cmd/cmd.h"
 
+#include "config.h"
+
 #include <errno.h>
 #include <langinfo.h>
 #include <locale.h>
@@ -220,6 +222,17 @@ void cmd_add_json(struct base_str *out, json_t *json)
 void cmd_add_json_line(struct base_str *out, json_t *json)
 {
 	add_json(out, json, JSON_COMPACT);
+}
+
+json_t *cmd_result_json(const char *schema, json_t *result)
+{
+	return json_pack("{s:s, s:s, s:o}", "schema", schema, "tool", "longpole " LONGPOLE_VERSION,
+		"result", result);
+}
+
+int cmd_write_result(struct cmd *c, const char *schema, json_t *result)
+{
+	return cmd_write_json(c, cmd_result_json(schema, result));
 }
 
 int cmd_write_json(struct cmd *c, json_t *json)
