@@ -63,6 +63,8 @@ int cmd_run_report(struct cmd *c)
 			c, "--html writes a page, which has all of it: without --json, --full");
 	if (path && cmd_given(c, "with") && !cmd_given(c, "html"))
 		return cmd_usage(c, "--with is for --html");
+	if (path && !cmd_given(c, "html") && cmd_is_packets(path))
+		return cmd_report_packets(c, path);
 	if (path && cmd_given(c, "html"))
 		return cmd_html_trace(c, path, cmd_value(c, "html"));
 	return path ? cmd_report_trace(c, path, cmd_given(c, "full"), cmd_given(c, "json"))

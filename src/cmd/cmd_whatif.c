@@ -139,7 +139,7 @@ int cmd_run_whatif(struct cmd *c)
 	if (!has_trace)
 		c->nr_operands = 0;
 	const char *path = cmd_trace_path(c, &name);
-	exit_status = path ? cmd_open(c, path, &run) : CMD_USAGE;
+	exit_status = path ? cmd_open_threads(c, path, &run) : CMD_USAGE;
 	if (exit_status != CMD_OK)
 		goto out;
 	exit_status = scenarios.nr ? try_scenarios(c, &run, &scenarios) : try_all(c, &run);
