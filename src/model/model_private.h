@@ -200,9 +200,10 @@ struct packets { /* under way on a flow */
 struct object {
 	uint32_t same_as;       /* another definition of it; 0: none */
 	uint32_t queue, queue2; /* the token, bytes, ...; arrivals of a barrier, reader releases,
-				   end of file */
-	uint32_t queue3;        /* what a pseudo-actor passes on */
-	uint32_t room;          /* rwlock: a token for each reader that is not in */
+				   end of file; io_uring: submitted */
+	uint32_t queue3;        /* what a pseudo-actor passes on; io_uring: handed to its threads */
+	uint32_t room;          /* rwlock: a token for each reader that is not in; io_uring: wait
+				   for their files */
 	uint32_t pseudo;   /* pseudo-actor: collects a barrier's arrivals, an rwlock's readers */
 	uint32_t class_ix; /* + 1 */
 	struct {
@@ -701,9 +702,6 @@ enum graph_verb_kind model_call_wait(struct model *m, struct thread *t, uint64_t
 bool model_call_ready(const struct model *m, const struct thread *t, enum graph_verb_kind wait);
 /* ... then it takes note of it: of room by putting what fits. */
 void model_call_goes_on(struct model *m, struct thread *t, uint64_t time_ns, uint32_t state);
-/* A request of an io_uring is done, by `t`. */
-void model_ring_completes(
-	struct model *m, struct thread *t, uint32_t object, uint64_t n, uint64_t time_ns);
 void model_call_passes(struct model *m, struct thread *t, uint64_t time_ns);
 
 /* ---- listeners.c ---------------------------------------------------------------------------- */
