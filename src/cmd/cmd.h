@@ -187,7 +187,9 @@ const char *cmd_output_path(
 	struct cmd *c, const char *trace, const char *suffix, char buf[CMD_PATH_MAX]);
 /* Opens it and fills a report_run with progress. CMD_OK, or an exit status after a message. */
 int cmd_open(struct cmd *c, const char *path, struct report_run *ret);
-/* The same of cmd_trace_path(). */
+/* The same for who needs threads: refuses a trace of packets, and says who reads that. */
+int cmd_open_threads(struct cmd *c, const char *path, struct report_run *ret);
+/* cmd_open_threads() of cmd_trace_path(). */
 int cmd_open_operand(struct cmd *c, struct report_run *ret);
 void cmd_close(struct cmd *c, struct report_run *run);
 
@@ -221,6 +223,10 @@ int cmd_html_trace(struct cmd *c, const char *trace, const char *path);
 
 /* What `report` prints for a trace; also the second half of `longpole PROG`. */
 int cmd_report_trace(struct cmd *c, const char *path);
+/* Is it a trace of `longpole noc`: packets, no threads? */
+bool cmd_is_packets(const char *path);
+/* Such a trace's report (packets.c). */
+int cmd_report_packets(struct cmd *c, const char *path);
 extern const struct cmd_spec cmd_default_spec;
 void cmd_help_text(
 	struct base_str *out, const struct cmd_spec *spec, const struct report_style *st);

@@ -57,7 +57,7 @@ static const char *label_of(struct cmd *c, size_t version, const char *path, cha
 static int add_run(struct cmd *c, struct report_diff *d, const char *path)
 {
 	struct report_run run;
-	int exit_status = cmd_open(c, path, &run);
+	int exit_status = cmd_open_threads(c, path, &run);
 	if (exit_status != CMD_OK)
 		return exit_status;
 	enum base_status s = report_diff_run(d, &run, &c->err);

@@ -22,6 +22,8 @@ struct closed {
 	struct memory_cdat_config *machine;
 	struct noc_config network;
 	uint64_t runs, slow, uniform;
+	uint64_t base_cycles; /* latency of all messages in the base run, unless ideal_cycles= says
+				 another */
 	uint32_t nr_threads;
 	struct base_str text;
 	json_t *rows;
@@ -77,6 +79,7 @@ static enum base_status configure(struct closed *x, const struct noc_standard *n
 {
 	enum base_status s = BASE_OK;
 	noc_config_init(&x->network);
+	x->network.ideal_cycles = x->base_cycles;
 	for (size_t i = 0; i < 3 && *network->setting[i] && s == BASE_OK; i++)
 		s = noc_config_set(&x->network, network->setting[i], &x->c->err);
 	for (size_t k = 1; k < x->c->nr_operands && s == BASE_OK; k++) {
@@ -297,17 +300,18 @@ static int print(struct closed *x)
 	if (cmd_given(x->c, "json")) {
 		base_str_fini(&x->text);
 		return cmd_write_json(x->c,
-			json_pack("{s:s, s:s, s:{s:I, s:I, s:I, s:I, s:b, s:f, s:I, s:I, s:I, s:I, "
+			json_pack("{s:s, s:s, s:{s:I, s:I, s:I, s:I, s:I, s:b, s:f, s:I, s:I, s:I, "
+				  "s:I, "
 				  "s:I, s:f, s:f, "
 				  "s:f, s:f, s:f, s:f, s:o}}",
 				"schema", "longpole/noc-closed/1", "tool",
 				"longpole " LONGPOLE_VERSION, "result", "threads",
 				(json_int_t)x->nr_threads, "accesses", (json_int_t)x->accesses,
 				"misses", (json_int_t)x->misses, "messages",
-				(json_int_t)x->messages, "stopped", (int)x->stopped,
-				"matched_share", x->matched_share, "dependencies",
-				(json_int_t)x->inferred.dependencies, "known_dependencies",
-				(json_int_t)x->counts.reference, "found",
+				(json_int_t)x->messages, "base_cycles", (json_int_t)x->base_cycles,
+				"stopped", (int)x->stopped, "matched_share", x->matched_share,
+				"dependencies", (json_int_t)x->inferred.dependencies,
+				"known_dependencies", (json_int_t)x->counts.reference, "found",
 				(json_int_t)x->counts.found, "quasi", (json_int_t)x->counts.quasi,
 				"unexplained", (json_int_t)x->inferred.unexplained,
 				"stripped_mean_execution_error", x->sum[0] / nr,
@@ -342,8 +346,11 @@ static int print(struct closed *x)
 	base_str_add(&first, " misses, ");
 	base_str_add_count(&first, x->messages);
 	base_str_addf(&first,
-		" messages in the base run; %.2f %% of them matched in each of %llu slowed runs\n",
-		100 * x->matched_share, (unsigned long long)x->runs + x->uniform);
+		" messages in the base run, of %llu cycles each; %.2f %% of them matched in each "
+		"of "
+		"%llu slowed runs\n",
+		(unsigned long long)x->base_cycles, 100 * x->matched_share,
+		(unsigned long long)x->runs + x->uniform);
 	base_str_addf(&first,
 		"  %.1f %% of the known graph's dependencies found, %.3f quasi-dependencies each\n",
 		x->counts.reference ? 100.0 * (double)x->counts.found / (double)x->counts.reference
@@ -380,16 +387,64 @@ static enum base_status compare_all(
 	return s;
 }
 
+/* Adds the mean latency of a packet of one flit that meets no other; a network whose ways are
+ * chosen by chance has none. */
+static enum base_status add_zero_load(struct closed *x, double *sum, uint32_t *nr)
+{
+	struct noc_network *n;
+	uint64_t cycles, total = 0, pairs = 0;
+	enum base_status s = noc_network_open(&n, &x->network, &x->c->err);
+	for (uint32_t i = 0; i < x->nr_threads && s == BASE_OK; i++)
+		for (uint32_t k = 0; k < x->nr_threads && s == BASE_OK; k++) {
+			if (i == k)
+				continue;
+			s = noc_network_zero_load_cycles(n, i, k, 1, &cycles, &x->c->err);
+			total += s == BASE_OK ? cycles : 0;
+			pairs++;
+		}
+	noc_network_close(n);
+	if (s == BASE_OK && pairs) {
+		*sum += (double)total / (double)pairs;
+		++*nr;
+	}
+	return s == BASE_ERR_USAGE ? BASE_OK : s;
+}
+
+/* Where programs race, who wins depends on how long messages take. So the base run's take about as
+ * long as those of the networks that its graph is for. */
+static enum base_status choose_base(struct closed *x)
+{
+	struct noc_standard standard[NOC_STANDARDS_MAX];
+	size_t nr_standards = noc_standards(x->nr_threads, standard);
+	enum base_status s = BASE_OK;
+	double sum = 0;
+	uint32_t nr = 0;
+	x->base_cycles = 1;
+	for (size_t i = 0; i < nr_standards && s == BASE_OK; i++) {
+		if (!is_wanted(x->c, standard[i].name) || !strcmp(standard[i].name, "ideal"))
+			continue;
+		s = configure(x, &standard[i]);
+		if (s == BASE_OK)
+			s = add_zero_load(x, &sum, &nr);
+	}
+	if (nr)
+		x->base_cycles = (uint64_t)lround(sum / nr);
+	return s;
+}
+
 static enum base_status base_and_graph(
 	struct closed *x, struct noc_closed_result *base, struct noc_pdg **graph)
 {
 	struct noc_standard ideal = {"ideal", {"topology=ideal", "", ""}};
 	snprintf(ideal.setting[1], sizeof ideal.setting[1], "nodes=%u", x->nr_threads);
-	enum base_status s = configure(x, &ideal);
+	enum base_status s = choose_base(x);
+	if (s == BASE_OK)
+		s = configure(x, &ideal);
 	if (s == BASE_OK)
 		s = run(x, NULL, 0, base);
 	if (s != BASE_OK)
 		return s;
+	x->base_cycles = x->network.ideal_cycles;
 	x->accesses = base->accesses;
 	x->misses = base->misses;
 	x->messages = base->trace->nr_packets;

@@ -55,5 +55,7 @@ int cmd_run_report(struct cmd *c)
 			c, "--html writes a page, which has all of it: without --json, --full");
 	if (cmd_given(c, "with") && !html)
 		return cmd_usage(c, "--with is for --html");
-	return html ? cmd_html_trace(c, path, html) : cmd_report_trace(c, path);
+	if (html)
+		return cmd_html_trace(c, path, html);
+	return cmd_is_packets(path) ? cmd_report_packets(c, path) : cmd_report_trace(c, path);
 }

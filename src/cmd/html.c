@@ -98,7 +98,7 @@ static int make_page(
 	struct report_run run;
 	struct report_html *h = NULL;
 	struct base_str waits = {0}, page = {0};
-	int exit_status = cmd_open(c, trace, &run);
+	int exit_status = cmd_open_threads(c, trace, &run);
 	if (exit_status != CMD_OK)
 		return exit_status;
 	enum base_status s = waits_by_call_path(c, &run, &waits);

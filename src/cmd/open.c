@@ -2,6 +2,8 @@
 /* open.c - which trace; opening it with progress; small files. */
 #include "cmd/cmd.h"
 
+#include "noc/pdg_file.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <string.h>
@@ -102,6 +104,16 @@ static bool window(struct cmd *c, struct report_run *run)
 	return true;
 }
 
+bool cmd_is_packets(const char *path)
+{
+	struct trace_reader *reader;
+	if (trace_reader_open(path, NULL, &reader, NULL) != BASE_OK)
+		return false; /* who opens it next says why */
+	bool is = noc_pdg_is_trace(trace_reader_info(reader));
+	trace_reader_close(reader);
+	return is;
+}
+
 int cmd_open(struct cmd *c, const char *path, struct report_run *ret)
 {
 	uint64_t max_memory = 0;
@@ -138,10 +150,20 @@ int cmd_open(struct cmd *c, const char *path, struct report_run *ret)
 	return cmd_fail(c, base_cause(&c->err, s, "while analysing %s", path));
 }
 
+int cmd_open_threads(struct cmd *c, const char *path, struct report_run *ret)
+{
+	if (cmd_is_packets(path))
+		return cmd_usage(c,
+			"%s has packets of an on-chip network, and no threads: 'longpole report' "
+			"says what they waited for, 'longpole noc' does more",
+			path);
+	return cmd_open(c, path, ret);
+}
+
 int cmd_open_operand(struct cmd *c, struct report_run *ret)
 {
 	const char *path = cmd_trace_path(c);
-	return path ? cmd_open(c, path, ret) : CMD_USAGE;
+	return path ? cmd_open_threads(c, path, ret) : CMD_USAGE;
 }
 
 void cmd_close(struct cmd *c, struct report_run *run)

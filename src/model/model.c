@@ -407,7 +407,12 @@ void model_verb(struct model *m, struct thread *t, enum graph_verb_kind verb, ui
 	if (verb >= GRAPH_VERB_wait_empty)
 		t->timed_ns = 0;
 	model_verb_of(m, model_acting(t), verb, time_ns, queue, n, state, flags);
-	t->graph_state = state;
+	if (state != t->graph_state) {
+		if (BASE_UNLIKELY(t->visit.open))
+			model_visit_enters(m, t, state, time_ns);
+		t->entered_ns = time_ns;
+		t->graph_state = state;
+	}
 	t->mode = verb >= GRAPH_VERB_wait_empty ? MODE_WAITING : MODE_RUNNING;
 	t->k.answered = false;
 	if (t->mode == MODE_WAITING)
@@ -556,7 +561,7 @@ static void start_at_root(struct model *m, const struct thread *t, uint64_t time
 	m->restarts = false;
 	m->end_actor = t->actor;
 	keep(m, graph_restart(m->graph, time_ns, m->err));
-	base_map_fini(&m->samples); /* counted anew */
+	model_forget_samples(m); /* counted anew */
 }
 
 /* Recordings of the system, and what is true of few records: does a rule apply to this one? */
@@ -624,7 +629,7 @@ static void cross_bounds(struct model *m, uint64_t time_ns)
 {
 	if (!m->entered) {
 		keep(m, graph_restart(m->graph, m->opts->from_ns, m->err));
-		base_map_fini(&m->samples); /* counted anew */
+		model_forget_samples(m); /* counted anew */
 		m->entered = true;
 		expect_end(m);
 	}

@@ -456,9 +456,7 @@ void model_rule_token_give(struct model *m, struct thread *t, const struct trace
 {
 	const struct trace_token_give *g = &r->u.token_give;
 	struct object *o = model_object(m, g->object);
-	if (o && definition(m, g->object)->type == TRACE_OBJECT_io_uring)
-		model_ring_completes(m, t, g->object, g->n, r->time_ns);
-	else if (o)
+	if (o)
 		model_verb(m, t, GRAPH_VERB_enqueue, r->time_ns,
 			token_queue(m, g->object, o, g->site), (int64_t)g->n,
 			model_current_state(t), 0);

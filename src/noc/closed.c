@@ -483,8 +483,8 @@ static enum base_status slow_down(struct noc_closed *c, struct base_err *err)
 	enum base_status s = BASE_OK;
 	for (uint32_t n = 0; o->set && n < c->nr_threads && s == BASE_OK; n++)
 		if (o->set[n] == o->slow_set)
-			s = noc_network_set_latency(
-				c->network, n, UINT32_MAX, 1 + o->slow_cycles, err);
+			s = noc_network_set_latency(c->network, n, UINT32_MAX,
+				(uint32_t)o->network->ideal_cycles + o->slow_cycles, err);
 	return s;
 }
 

@@ -32,7 +32,8 @@ struct noc_closed_options {
 	uint32_t short_flits, long_flits;         /* messages without and with a line's data */
 	uint32_t directory_cycles, memory_cycles,
 		cache_cycles; /* before a home or a cache sends on */
-	/* topology=ideal: what slows it down; set[node] == slow_set: all that the node sends */
+	/* topology=ideal: what slows it down; set[node] == slow_set: all that the node sends, by so
+	 * many cycles */
 	const uint32_t *set;
 	uint32_t slow_set, slow_cycles;
 	uint64_t accesses_max; /* stop the program after so many, all threads together; 0: never */

@@ -159,13 +159,20 @@ enum base_status noc_pdg_write_packets(const struct noc_pdg *g, uint32_t from, u
 	return s;
 }
 
+static const char tool[] = "longpole noc";
+
+bool noc_pdg_is_trace(const struct trace_info *info)
+{
+	return info->tool && !strcmp(info->tool, tool);
+}
+
 enum base_status noc_pdg_write_begin(const struct noc_pdg *head, uint64_t nr_packets,
 	const char *path, struct trace_writer **ret, struct base_err *err)
 {
 	struct trace_info info = {.size = sizeof info,
 		.host = "simulated",
 		.command = head->origin,
-		.tool = "longpole noc",
+		.tool = tool,
 		.nr_processors = head->nr_nodes,
 		.flags = TRACE_INFO_SYNTHETIC};
 	struct trace_writer *w;

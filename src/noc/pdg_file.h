@@ -15,6 +15,9 @@ enum base_status noc_pdg_write_begin(const struct noc_pdg *head, uint64_t nr_pac
 enum base_status noc_pdg_write_packets(const struct noc_pdg *g, uint32_t from, uint32_t to,
 	uint64_t number_of_first, struct trace_writer *w, struct base_err *err) BASE_MUST_CHECK;
 
+/* Was the trace written by noc_pdg_write_begin()? Then it has packets, and no threads. */
+bool noc_pdg_is_trace(const struct trace_info *info);
+
 /* A noc_graph record: a graph without packets, and their number. *ret NULL before. */
 enum base_status noc_pdg_read_header(const struct trace_record *r, const struct trace_defs *defs,
 	struct noc_pdg **ret, uint64_t *ret_packets, struct base_err *err) BASE_MUST_CHECK;

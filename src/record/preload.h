@@ -229,7 +229,10 @@ struct preload_stack {
 	uint64_t frame[RING_STACK_MAX];
 };
 
-/* Rate-limited; nr_frames is 0 when it is not taken. `site` is where the caller's frames begin. */
+/* At most depth_max frames from `site`, where the caller's begin; nr_frames is 0 when it is not
+ * taken: in a signal handler that interrupted another. */
+void preload_stack_walk(struct preload_stack *stack, uint64_t site, uint64_t depth_max);
+/* The same, limited in rate, as deep as the session wants it. */
 void preload_stack_take(struct preload_stack *stack, uint64_t site);
 void preload_stack_warm_up(void);
 /* A record with `stack` as its word number `stack_word` (from 1), both in one reservation. */

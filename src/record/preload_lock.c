@@ -26,7 +26,7 @@ static void record_return(uint64_t object, uint64_t site)
 
 static void record_outcome(unsigned acquired_kind, int result, uint64_t object, uint64_t site)
 {
-	preload_made(object);
+	preload_made(object, site);
 	if (preload_is_acquired(result))
 		preload_record_at(preload_now(), acquired_kind, PRELOAD_WORDS(object, site));
 	else
@@ -56,7 +56,7 @@ static PRELOAD_COLD int mutex_lock_first(pthread_mutex_t *mutex, uintptr_t site)
 
 static PRELOAD_COLD int mutex_locked(pthread_mutex_t *mutex, uintptr_t site)
 {
-	preload_made(preload_mutex(mutex));
+	preload_made(preload_mutex(mutex), site);
 	PRELOAD_RECORD(lock_acquire, preload_mutex(mutex), site);
 	return 0;
 }

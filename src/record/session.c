@@ -35,6 +35,7 @@
 
 enum {
 	CALIBRATE_NS = 20000000,
+	WARM_NS = 2000000, /* of a look, to get memory that the program will need */
 	PAIR_EVERY_NS = 5000000,
 	PROGRESS_EVERY_NS = 200000000,
 	PERF_MARGIN_NS = 1000000,   /* the kernel's events are in their buffers that soon */
@@ -485,6 +486,8 @@ static void look(struct session *s, bool final)
 		record_perf_read(
 			s->perf, &s->converter, final ? UINT64_MAX : pair.raw_ns - PERF_MARGIN_NS);
 	s->waits = !final && can_wait(s);
+	if (s->has_program && !final)
+		record_ring_warm_ahead(&s->ring, WARM_NS);
 	if (s->waits)
 		return;
 	record_kernel_read(&s->kernel, final);

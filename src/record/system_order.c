@@ -7,6 +7,7 @@
 _Static_assert(sizeof(struct kernel_slot) == KERNEL_SLOT_BYTES, "see system.bpf.c");
 _Static_assert(sizeof(struct kernel_control) == 128, "two lines");
 _Static_assert(sizeof(struct kernel_address) == 2 * KERNEL_SLOT_BYTES, "two slots");
+_Static_assert(sizeof(struct kernel_request) == KERNEL_SLOT_BYTES, "one slot");
 _Static_assert(sizeof(struct kernel_tcp) == 2 * KERNEL_SLOT_BYTES, "two slots");
 
 enum { SLOTS_MAX = 1 << 24 }; /* waiting in one queue: 512 MiB */

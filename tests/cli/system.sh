@@ -95,19 +95,34 @@ test_system_full() {
 	done
 }
 
-# Each completion of an io_uring is a unit of the ring, of whoever completed: here a worker thread of the kernel.
+# Each request of an io_uring: who submits it, of which file, whether a worker thread of the kernel gets it, who completes it.
 test_system_io_uring() {
-	local uring=$LONGPOLE_BUILD/tests/target/system/uring
+	local source uring=$LONGPOLE_BUILD/tests/target/system/uring seen=0
 	[[ -x $uring ]] || skip "$uring was not built"
 	"$uring" --how=async --rounds=2 2>uring.err || { (($? == 77)) && skip "$(<uring.err)"; fail "$(<uring.err)"; }
-	record_system u.lpt --source=bpf --full -- "$uring" --how=async --rounds=100 --work-us=100 ||
-		skip "$(grep -m 1 'does not show\|not used' record.err)"
 	[[ -d /sys/kernel/tracing/events/io_uring/io_uring_complete ]] || skip "no tracepoint io_uring_complete"
-	longpole dump --json --kind=token_give u.lpt >dump || fail "dump"
-	jq -e -n '[inputs | select(.object_text // "" | startswith("io_uring"))] | length | . >= 90 and . <= 101' dump >/dev/null ||
-		fail "$(wc -l <dump) completions instead of 100"
-	expect 0 longpole queues u.lpt
-	has out io_uring
+	for source in bpf perf; do
+		record_system u.lpt --source=$source --full -- "$uring" --how=async --rounds=100 --work-us=100 || continue
+		seen=1
+		longpole dump --json --definitions u.lpt >dump || fail "dump"
+		# (others may use io_urings, too: ours is that of most completions)
+		jq -n '[inputs | select(.kind | startswith("ring_"))] | group_by(.object) | max_by(length)' dump >ours
+		jq -e 'map(.kind) | ((map(select(. == "ring_submit")) | length) | . >= 90 and . <= 101) and
+			((map(select(. == "ring_async")) | length) >= 90) and ((map(select(. == "ring_complete")) | length) | . >= 90 and . <= 101)' ours >/dev/null ||
+			fail "$source: not 100 requests: $(jq -c '[.[].kind] | group_by(.) | map({(.[0]): length})' ours)"
+		jq -e '[.[] | select(.kind == "ring_submit") | .op_text == "read" and (.user == 0)] | all' ours >/dev/null || fail "$source: other requests"
+		# a worker completes, so another stream than that which submits
+		jq -e '([.[] | select(.kind == "ring_submit") | .stream] | unique) as $by |
+			$by | length == 1' ours >/dev/null || fail "$source: submitted by several"
+		jq -e '([.[] | select(.kind == "ring_submit") | .stream] | unique) as $by |
+			[.[] | select(.kind == "ring_complete" and .result == 8 and (.stream | IN($by[]) | not))] | length >= 90' ours >/dev/null ||
+			fail "$source: the submitter completes, not a worker"
+		[[ $source == perf ]] || jq -e '[.[] | select(.kind == "ring_submit") | .file_text // "" | startswith("pipe")] | all' ours >/dev/null ||
+			fail "$source: requests without their pipe"
+		expect 0 longpole queues u.lpt
+		has out io_uring 'submissions of io_uring' 'work for threads of io_uring'
+	done
+	((seen)) || skip "$(grep -m 1 'does not show\|not used' record.err)"
 }
 
 test_system_alone() {
