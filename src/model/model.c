@@ -404,8 +404,11 @@ void model_verb(struct model *m, struct thread *t, enum graph_verb_kind verb, ui
 				t->k.wake_queue, GRAPH_ALL, t->graph_state, GRAPH_LAST);
 		}
 	}
-	if (verb >= GRAPH_VERB_wait_empty)
+	if (verb >= GRAPH_VERB_wait_empty) {
+		if (t->mode != MODE_WAITING)
+			t->timed_before_ns = t->timed_ns;
 		t->timed_ns = 0;
+	}
 	model_verb_of(m, model_acting(t), verb, time_ns, queue, n, state, flags);
 	if (state != t->graph_state) {
 		if (BASE_UNLIKELY(t->visit.open))

@@ -12,7 +12,10 @@
 #include <string.h>
 
 #define REPLAY_MORE_MAX 0.01 /* of the path: what replay may simulate beside it */
-enum { LANES_A_PASS = GRAPH_LANES_MAX - 1, ENDS = 3 /* estimate, low, high share */ };
+enum {
+	LANES_A_PASS = GRAPH_LANES_MAX - 1,
+	ENDS = REPORT_LANES_MAX /* estimate, low, high share */
+};
 
 struct resolver {
 	struct model *m;
@@ -470,6 +473,20 @@ static enum base_status name_stuck(struct report_replay_prediction *r, struct mo
 	return r->stuck ? BASE_OK : report_no_memory(err);
 }
 
+static enum base_status simulate(struct report_prediction *p, struct report_whatif *out,
+	const struct resolver *w, const struct report_index *ix, size_t lane, struct base_err *err)
+{
+	struct graph *path = NULL;
+	enum base_status s = report_replay_predict(&p->replay, &out->base, w->log, &w->lane[lane],
+		p->estimated ? ENDS : 1, &path, err);
+	if (s == BASE_OK && p->replay.nr_stuck)
+		s = name_stuck(&p->replay, w->m, out->arena, err);
+	else if (s == BASE_OK && path)
+		s = report_replay_next(&p->replay, path, w->log, w->m, ix, out->arena, err);
+	graph_free(path);
+	return s;
+}
+
 static enum base_status fill(struct report_whatif *out, const struct report_run *run,
 	struct resolver *w, const struct report_index *ix, struct base_err *err)
 {
@@ -496,13 +513,7 @@ static enum base_status fill(struct report_whatif *out, const struct report_run 
 		if (p->by_path)
 			s = predict(p, answer + lane, w->elapsed_ns, w->m, ix, out->arena, err);
 		if (s == BASE_OK && w->log)
-			s = report_replay_predict(
-				&p->replay, &out->base, w->log, &w->lane[lane], nr_ends, err);
-		if (s == BASE_OK && p->replay.nr_stuck)
-			s = name_stuck(&p->replay, w->m, out->arena, err);
-		if (s == BASE_OK && p->replay.made && !p->replay.nr_stuck)
-			s = report_replay_next(
-				&p->replay, w->log, &w->lane[lane], w->m, ix, out->arena, err);
+			s = simulate(p, out, w, ix, lane, err);
 		lane += nr_ends;
 	}
 	out->nr_predictions = nr;
