@@ -267,6 +267,8 @@ struct report_prediction {
 	double speedup, speedup_low, speedup_high;
 	const char *next; /* longest topic of the path then */
 	double next_share;
+	const char *pool; /* NULL, or the queue whose tokens are then held all the time (tokens.h):
+			     not the path decides, and next is the holders' longest state */
 	bool estimated;
 };
 /*
