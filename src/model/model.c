@@ -941,6 +941,9 @@ enum base_status model_run(struct trace_reader *r, const struct model_options *o
 	const struct trace_health *read = trace_reader_health(r);
 	for (unsigned d = 0; d < TRACE_DIAG_NR; d++)
 		m->health.count[d] += read->count[d];
+	/* who wrote the trace has counted them all, if it came to its end */
+	if (m->health.count[TRACE_DIAG_records_lost] < m->nr_lost)
+		m->health.count[TRACE_DIAG_records_lost] = m->nr_lost;
 	m->health.readable_bytes = read->readable_bytes;
 	m->health.file_bytes = read->file_bytes;
 	*ret = m;

@@ -451,6 +451,7 @@ struct model {
 
 	const char **site_text; /* by site id, made on demand */
 	struct trace_health health;
+	uint64_t nr_lost; /* as records among the others say */
 	uint64_t nr_records, last_ns;
 	uint64_t next_bound_ns; /* of the window: its begin, then its end; UINT64_MAX: passed */
 	bool entered, left;     /* the window */

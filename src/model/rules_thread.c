@@ -456,5 +456,5 @@ void model_rule_cpu_in(struct model *m, struct thread *t, const struct trace_rec
 void model_rule_lost(struct model *m, struct thread *t, const struct trace_record *r)
 {
 	(void)t;
-	m->health.count[TRACE_DIAG_records_lost] += r->u.lost.n;
+	m->nr_lost += r->u.lost.n;
 }
