@@ -113,12 +113,10 @@ bool cmd_slack_data_at(struct cmd_slack_names *n, uint64_t address, struct base_
 /* Without the place in it. */
 static bool name_data(struct cmd_slack_names *n, uint64_t address, struct base_str *out)
 {
-	struct base_str name = {0};
-	bool found = cmd_slack_data_at(n, address, &name);
-	const char *text = base_str_text(&name), *plus = strstr(text, "+0x");
+	struct symbol_variable v;
+	bool found = cmd_slack_variable(n, address, &v) && v.offset <= address;
 	if (found)
-		base_str_add_bytes(out, text, plus ? (size_t)(plus - text) : name.length);
-	base_str_fini(&name);
+		base_str_add(out, v.name);
 	return found;
 }
 

@@ -30,6 +30,7 @@ struct symbol_file {
 	bool sorted;
 	struct symbol_tables tables;
 	struct symbol_units units;
+	struct symbol_statics statics;
 	struct base_arena *texts;
 	struct base_map readable; /* a name's address, or a scope's DIE -> its text */
 	enum symbol_why why;
@@ -199,6 +200,7 @@ struct symbol_file *symbol_close(struct symbol_file *f)
 		return NULL;
 	symbol_tables_fini(&f->tables);
 	symbol_units_fini(&f->units);
+	symbol_statics_fini(&f->statics);
 	if (f->dwfl)
 		dwfl_end(f->dwfl);
 	base_map_fini(&f->readable);
@@ -371,7 +373,8 @@ bool symbol_data(struct symbol_file *f, uint64_t offset, struct base_str *ret)
 	if (!name)
 		return false;
 	base_str_add(ret, name);
-	if (offset != e->value)
+	if (!symbol_field_add(ret, &f->statics, f->module, f->bias, e, offset - e->value) &&
+		offset != e->value)
 		base_str_addf(ret, "+0x%" PRIx64, offset - e->value);
 	return true;
 }

@@ -62,7 +62,10 @@ bool symbol_code(struct symbol_file *f, uint64_t offset, struct symbol_found *re
 size_t symbol_frames(struct symbol_file *f, uint64_t offset, struct symbol_frame *ret, size_t max);
 /* Why the last symbol_code() or symbol_frames() found no name, or no line; none: it found both. */
 enum symbol_why symbol_why(const struct symbol_file *f);
-/* The variable that covers `offset`: "name" or "name+0x28". False: none. */
+/* The variable that covers `offset`, with the member that is there when the file has debug
+ * information: "stats.hits", "table[3].count", "table[3].count+0x2"; else "table+0x28". Members
+ * that share the byte: "word.{whole|half}"; what belongs to the implementation (reserved names, as
+ * in pthread_mutex_t) is not looked into: "lock+0x8". False: none. */
 bool symbol_data(struct symbol_file *f, uint64_t offset, struct base_str *ret);
 /* The first variable that ends behind `offset`: it covers it, or is the next one. False: none. */
 struct symbol_variable {
