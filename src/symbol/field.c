@@ -378,3 +378,103 @@ bool symbol_field_add(struct base_str *out, struct symbol_statics *s, Dwfl_Modul
 	add_path(out, &type, offset);
 	return true;
 }
+
+/* ---- what pointers point to -------------------------------------------------------------------
+ */
+
+/* Structures only: numbers and bytes say nothing that an offset does not. */
+static bool pointee_of(Dwarf_Die *variable, struct symbol_type *ret)
+{
+	Dwarf_Attribute a;
+	Dwarf_Die type, to, named;
+	if (!type_of(variable, &type) || dwarf_tag(&type) != DW_TAG_pointer_type ||
+		!type_of(&type, &to) || !dwarf_attr_integrate(&type, DW_AT_type, &a) ||
+		!dwarf_formref_die(&a, &named))
+		return false;
+	int tag = dwarf_tag(&to);
+	*ret = (struct symbol_type){.die = dwarf_dieoffset(&to),
+		.size_bytes = bytes_of(&to),
+		.name = dwarf_diename(&to)};
+	ret->name = ret->name ? ret->name : dwarf_diename(&named); /* of a typedef */
+	return (tag == DW_TAG_structure_type || tag == DW_TAG_class_type ||
+		       tag == DW_TAG_union_type) &&
+	       ret->size_bytes && ret->name;
+}
+
+static bool is_there(Dwarf_Die *variable, uint64_t code, const struct symbol_holder *h)
+{
+	Dwarf_Attribute a;
+	Dwarf_Op *op;
+	size_t nr;
+	if (!dwarf_attr_integrate(variable, DW_AT_location, &a) ||
+		dwarf_getlocation_addr(&a, code, &op, &nr, 1) != 1 || nr != 1)
+		return false;
+	if (h->kind == SYMBOL_IN_FRAME)
+		return op->atom == DW_OP_fbreg && op->number == h->value;
+	if (op->atom == DW_OP_regx)
+		return op->number == h->value;
+	return op->atom >= DW_OP_reg0 && op->atom <= DW_OP_reg31 &&
+	       op->atom - DW_OP_reg0 == (int)h->value;
+}
+
+/* Of the functions and blocks around the code. */
+static bool local_pointee(
+	Dwarf_Die *unit, uint64_t code, const struct symbol_holder *h, struct symbol_type *ret)
+{
+	Dwarf_Die *scope = NULL, child;
+	bool found = false;
+	int nr = dwarf_getscopes(unit, code, &scope);
+	for (int i = 0; i + 1 < nr && !found; i++) { /* (the last is the unit) */
+		int more = dwarf_child(&scope[i], &child);
+		for (unsigned k = 0; !more && k < MEMBERS_MAX && !found;
+			k++, more = dwarf_siblingof(&child, &child)) {
+			int tag = dwarf_tag(&child);
+			found = (tag == DW_TAG_variable || tag == DW_TAG_formal_parameter) &&
+				is_there(&child, code, h) && pointee_of(&child, ret);
+		}
+	}
+	if (nr > 0)
+		free(scope); /* allowed: of libdw */
+	return found;
+}
+
+/* An element of an array of pointers is one, too. */
+static bool static_pointee(struct symbol_statics *s, Dwfl_Module *module, GElf_Addr bias,
+	uint64_t address, struct symbol_type *ret)
+{
+	Dwarf_Addr own;
+	Dwarf_Die die, type;
+	Dwarf *dwarf = dwfl_module_getdwarf(module, &own);
+	if (dwarf && !s->read)
+		find_statics(s, module, bias);
+	const struct symbol_static *at = dwarf ? static_at(s, address) : NULL;
+	if (!at || !dwarf_offdie(dwarf, at->die, &die) || !type_of(&die, &type))
+		return false;
+	while (dwarf_tag(&type) == DW_TAG_array_type) {
+		die = type;
+		if (!type_of(&die, &type))
+			return false;
+	}
+	return pointee_of(&die, ret);
+}
+
+bool symbol_field_pointee(struct symbol_statics *s, Dwfl_Module *module, GElf_Addr bias,
+	Dwarf_Die *unit, uint64_t code, const struct symbol_holder *h, struct symbol_type *ret)
+{
+	bool found = h->kind == SYMBOL_AT_ADDRESS ? static_pointee(s, module, bias, h->value, ret)
+						  : local_pointee(unit, code, h, ret);
+	if (!found)
+		*ret = (struct symbol_type){0};
+	return found;
+}
+
+void symbol_field_member(struct base_str *out, Dwfl_Module *module, uint64_t die, uint64_t offset)
+{
+	Dwarf_Addr own;
+	Dwarf_Die type;
+	Dwarf *dwarf = dwfl_module_getdwarf(module, &own);
+	if (dwarf && dwarf_offdie(dwarf, die, &type))
+		add_path(out, &type, offset);
+	else if (offset)
+		base_str_addf(out, "+0x%" PRIx64, offset);
+}

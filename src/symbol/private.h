@@ -60,6 +60,11 @@ struct symbol_statics {
  * it is all of it. False: its type is not known, nothing is added. */
 bool symbol_field_add(struct base_str *out, struct symbol_statics *s, Dwfl_Module *module,
 	GElf_Addr bias, const struct symbol_entry *symbol, uint64_t offset);
+/* Of symbol_pointee() and symbol_type_member(): symbol.h. `unit`: of `code`, which is the file's.
+ */
+bool symbol_field_pointee(struct symbol_statics *s, Dwfl_Module *module, GElf_Addr bias,
+	Dwarf_Die *unit, uint64_t code, const struct symbol_holder *h, struct symbol_type *ret);
+void symbol_field_member(struct base_str *out, Dwfl_Module *module, uint64_t die, uint64_t offset);
 void symbol_statics_fini(struct symbol_statics *s);
 
 /* scope.c: functions of compile units and what is inlined in them */

@@ -379,6 +379,23 @@ bool symbol_data(struct symbol_file *f, uint64_t offset, struct base_str *ret)
 	return true;
 }
 
+bool symbol_pointee(struct symbol_file *f, uint64_t code, const struct symbol_holder *h,
+	struct symbol_type *ret)
+{
+	Dwarf_Die unit;
+	Dwarf_Addr bias;
+	*ret = (struct symbol_type){0};
+	return symbol_units_die(&f->units, f->module, code + f->bias, &unit, &bias) &&
+	       symbol_field_pointee(
+		       &f->statics, f->module, f->bias, &unit, code + f->bias - bias, h, ret);
+}
+
+void symbol_type_member(
+	struct symbol_file *f, const struct symbol_type *t, uint64_t offset, struct base_str *out)
+{
+	symbol_field_member(out, f->module, t->die, offset);
+}
+
 /* The first that reaches behind an address ends there itself. */
 static const struct symbol_entry *first_behind(const struct symbol_table *t, uint64_t offset)
 {
