@@ -124,9 +124,15 @@ static void count(struct session *s, pid_t tid, const struct record_spin_burst *
 		return;
 	a->nr_samples++;
 	t->samples[b->verdict]++;
-	/* (one that was cut short says nothing, neither way) */
-	if (b->verdict != RECORD_SPIN_CUT)
-		s->spin_streak = b->verdict == RECORD_SPIN_SPINS ? s->spin_streak + 1 : 0;
+	/* One that was cut short says nothing, neither way: others had the processor. For who is
+	 * after livelock these may be those that spin, and only stopped together do they make room.
+	 */
+	if (b->verdict == RECORD_SPIN_SPINS)
+		s->spin_streak++;
+	else if (b->verdict != RECORD_SPIN_CUT)
+		s->spin_streak = 0;
+	else if (s->o->until_livelock)
+		s->spin_streak++;
 	if (b->verdict != RECORD_SPIN_SPINS && b->verdict != RECORD_SPIN_COUNTS)
 		return;
 	struct record_spin_loop *l = loop_get(s, tid, b);
