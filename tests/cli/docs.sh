@@ -30,7 +30,8 @@ test_man_pages_are_well_formed() {
 
 # A program that says whom it serves; its recording is annotated.lpt.
 make_annotated() {
-	"${CC:-cc}" -O2 -g -pthread -I "$LONGPOLE_SOURCE/include" "$LONGPOLE_SOURCE/examples/annotated.c" -o annotated ||
+	# shellcheck disable=SC2086 # it may be several words: ccache gcc
+	${CC:-cc} -O2 -g -pthread -I "$LONGPOLE_SOURCE/include" "$LONGPOLE_SOURCE/examples/annotated.c" -o annotated ||
 		fail "examples/annotated.c does not compile"
 	expect 0 longpole record -q -o annotated.lpt ./annotated
 }
