@@ -62,8 +62,7 @@ static void *print_all(void *unused)
 			while (ring.put == ring.taken)
 				sched_yield();
 		}
-		longpole_dequeue("requests", &ring, 1, 0); /* after getting it */
-		longpole_state("print", 0);
+		longpole_dequeue_state("requests", &ring, 1, 0, "print"); /* after getting it */
 		sum += work(ring.request[i % SLOTS], nr_rounds);
 		ring.taken++;
 	}

@@ -97,6 +97,8 @@ struct longpole_hooks {
 	void (*act)(struct longpole_place *place, uint64_t instance);
 	/* counter.h; returns the phase before. NULL: phases are not counted */
 	struct longpole_place *(*phase)(struct longpole_place *place);
+	void (*queue_state)(enum longpole_verb verb, struct longpole_place *place,
+		uint64_t instance, uint64_t n, uint64_t flags, struct longpole_place *state);
 };
 
 /* Does the recorder's table go on after `first_bytes`? */
@@ -221,6 +223,18 @@ template <class T> static inline uint64_t longpole_key(T number)
 #define longpole_dequeue(name, instance, n, flags) LONGPOLE_QUEUE(DEQUEUE, name, instance, n, flags)
 #define longpole_dequeue_all(name, instance, flags)                                                \
 	LONGPOLE_QUEUE(DEQUEUE, name, instance, LONGPOLE_ALL, flags)
+/* ... and enters a state, with one time stamp for both: for hot loops. Flags: not END. */
+#define longpole_dequeue_state(name, instance, n, flags, state_name)                               \
+	do {                                                                                       \
+		static struct longpole_place longpole_place_ = LONGPOLE_PLACE_OF(name);            \
+		static struct longpole_place longpole_state_ = LONGPOLE_PLACE_OF(state_name);      \
+		LONGPOLE_CALL_NEWER(queue_state,                                                   \
+			(LONGPOLE_VERB_DEQUEUE, &longpole_place_, LONGPOLE_KEY(instance),          \
+				LONGPOLE_KEY(n), (flags), &longpole_state_),                       \
+			(longpole_hooks_->queue(LONGPOLE_VERB_DEQUEUE, &longpole_place_,           \
+				 LONGPOLE_KEY(instance), LONGPOLE_KEY(n), (flags)),                \
+				longpole_hooks_->state(&longpole_state_, 0)));                     \
+	} while (0)
 /* Adds one item of n units that can be asked for by its key (a number or a pointer: a request's id,
  * a deadline), and removes n units of the item with that key, wherever in the queue it is. A
  * recorder that is older than these verbs takes them for enqueue and dequeue. */

@@ -233,6 +233,11 @@ static void no_item(enum longpole_verb verb, struct longpole_place *place, uint6
 {
 	(void)verb, (void)place, (void)instance, (void)key, (void)n, (void)flags;
 }
+static void no_queue_state(enum longpole_verb verb, struct longpole_place *place, uint64_t instance,
+	uint64_t n, uint64_t flags, struct longpole_place *state)
+{
+	(void)verb, (void)place, (void)instance, (void)n, (void)flags, (void)state;
+}
 static void no_act(struct longpole_place *place, uint64_t instance)
 {
 	(void)place, (void)instance;
@@ -251,6 +256,7 @@ static const struct longpole_hooks hooks = {
 	.item = no_item,
 	.act = no_act,
 	.phase = phase,
+	.queue_state = no_queue_state,
 };
 
 static bool is_ours(const ElfW(Nhdr) * note, uintptr_t name)

@@ -46,6 +46,19 @@ test_platform_prediction() {
 	jq -en "$error < 0.1" >/dev/null || fail "error of the prediction: $error"
 }
 
+# From the link to the copy, three bottlenecks on, by path: the sender's processor, for which nobody waited in the run, is never free.
+test_platform_pool_bound() {
+	simulate tcp-1 gensink.transfer_bytes=20000000
+	longpole whatif --json --method=path tcp-1.lpt scale 'tx line: transmit=x0.1' unbound-queue 'tx sndbuf' \
+		scale 'tx send dma: dma packet=-75%' >predicted || fail "whatif"
+	is_json predicted '.result.scenarios[0].pool_never_free | test("tx processor")'
+	simulate tcp-4 gensink.transfer_bytes=20000000
+	longpole report --json tcp-4.lpt >reached || fail "report"
+	local error
+	error=$(jq -s '(.[0].result.scenarios[0].predicted_ns / .[1].result.elapsed_ns - 1) | fabs' predicted reached)
+	jq -en "$error < 0.05" >/dev/null || fail "error of the prediction: $error"
+}
+
 # A cable twice as long, where the window limits; and a link that the trace does not have.
 test_platform_link_latency() {
 	simulate tcp-2 l0.delay_us=300

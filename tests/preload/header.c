@@ -12,6 +12,7 @@ uint64_t every_verb(void *pointer, int number)
 	longpole_enqueue("queue", number, number, LONGPOLE_LIFO | LONGPOLE_RESET);
 	longpole_dequeue("queue", 7u, 1, LONGPOLE_END);
 	longpole_dequeue_all("queue", pointer, 0);
+	longpole_dequeue_state("queue", pointer, number, LONGPOLE_POOL, "state");
 	longpole_peek("queue", pointer, LONGPOLE_ALL, 0);
 	longpole_reserve("queue", pointer, 1, 0);
 	longpole_resize("queue", pointer, 10, 0);

@@ -15,6 +15,7 @@ struct server {
 		longpole_peek("queue", this, LONGPOLE_ALL, 0);
 		longpole_wait_empty("queue", this, 1, LONGPOLE_END);
 		longpole_enqueue_item("queue", this, number, 1, LONGPOLE_PRIORITY);
+		longpole_dequeue_state("queue", this, 1, 0, "state");
 		longpole_dequeue_item("queue", this, this, 1, LONGPOLE_PRIORITY | LONGPOLE_END);
 		longpole_enqueue("tokens", 0, 1, LONGPOLE_POOL | LONGPOLE_ANONYMOUS);
 		longpole_act("fiber", this);

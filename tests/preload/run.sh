@@ -48,9 +48,12 @@ versions() {
 		diff "$scratch/said" - <<-'END' | sed -n "s/^[<>]/$language: &/p"
 			queue 91 q 7 3 64
 			queue 92 q 7 2 4
+			queue 92 q 7 1 0
+			state busy 0
 			item 102 q 7 42 3 64
 			item 103 q 7 42 2 4
 			act fiber 5
+			queue_state 92 q 7 1 0 busy
 		END
 	done
 }

@@ -32,6 +32,18 @@ static void item(enum longpole_verb verb, struct longpole_place *place, uint64_t
 		(int)flags);
 }
 
+static void state(struct longpole_place *place, uint64_t flags)
+{
+	printf("state %s %d\n", place->name, (int)flags);
+}
+
+static void queue_state(enum longpole_verb verb, struct longpole_place *place, uint64_t instance,
+	uint64_t n, uint64_t flags, struct longpole_place *state_place)
+{
+	printf("queue_state %d %s %d %d %d %s\n", (int)verb, place->name, (int)instance, (int)n,
+		(int)flags, state_place->name);
+}
+
 static void act(struct longpole_place *place, uint64_t instance)
 {
 	printf("act %s %d\n", place->name, (int)instance);
@@ -42,6 +54,7 @@ static void verbs(void)
 	longpole_enqueue_item("q", 7, 42, 3, LONGPOLE_PRIORITY);
 	longpole_dequeue_item("q", 7, 42, 2, LONGPOLE_END);
 	longpole_act("fiber", 5);
+	longpole_dequeue_state("q", 7, 1, 0, "busy");
 }
 
 int main(void)
@@ -54,6 +67,8 @@ int main(void)
 	all.queue = queue;
 	all.item = item;
 	all.act = act;
+	all.state = state;
+	all.queue_state = queue_state;
 	all.bytes = OLD_BYTES;
 	memcpy(memory + page - OLD_BYTES, &all, OLD_BYTES);
 	mprotect(memory + page, page, PROT_NONE);

@@ -365,6 +365,31 @@ static void test_the_path_explains_the_run(void **state)
 	}
 }
 
+struct consumers {
+	unsigned driver, others;
+};
+
+static void hear_consumers(void *ctx, const struct heard *h)
+{
+	struct consumers *c = ctx;
+	if (h->kind != TRACE_note_dequeue || strcmp(h->object, "tx device queue") != 0)
+		return;
+	c->driver += !strcmp(h->actor, "tx driver");
+	c->others += strcmp(h->actor, "tx driver") != 0;
+}
+
+/* Else a replay would tie two processes to whose packets each found there (README.md). */
+static void test_the_device_queue_has_one_consumer(void **state)
+{
+	struct consumers c = {0};
+	(void)state;
+	platform_result_free(run_with(web, trace_path, "w.server_processes=2", "tx.processors=2",
+		"tx.tx_descriptors=4", NULL));
+	hear(trace_path, hear_consumers, &c);
+	assert_true(c.driver > 100);
+	assert_int_equal(c.others, 0);
+}
+
 /* ---- no memory, no disk
  * ---------------------------------------------------------------------------- */
 
@@ -416,6 +441,7 @@ int main(void)
 		cmocka_unit_test(test_tcp_is_never_lost),
 		cmocka_unit_test(test_same_seed_same_bytes),
 		cmocka_unit_test(test_the_path_explains_the_run),
+		cmocka_unit_test(test_the_device_queue_has_one_consumer),
 		cmocka_unit_test(test_without_memory),
 		cmocka_unit_test(test_no_place_for_the_trace),
 	};
