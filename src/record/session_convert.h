@@ -84,6 +84,7 @@ struct record_task { /* a tid, as the kernel sees it */
 	bool since_exec;             /* its present life began with an exec, not with a fork */
 	uint64_t await_ns;           /* since when */
 	uint32_t nr_marks;           /* that wait: who comes after them is not known yet */
+	uint32_t nr_ends;            /* that wait: of lives */
 	uint32_t reserved;           /* stream of who comes then; 0: not asked for yet */
 	uint64_t live;               /* leader: tasks of the process that have not ended */
 	struct record_map *map;      /* leader: code that was mapped since the exec */

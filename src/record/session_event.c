@@ -51,6 +51,11 @@ static bool is_mark(enum record_event_kind kind)
 	return kind == RECORD_EVENT_fork || kind == RECORD_EVENT_exec;
 }
 
+static bool ends_life(enum record_event_kind kind)
+{
+	return is_mark(kind) || kind == RECORD_EVENT_exit || kind == RECORD_EVENT_process_end;
+}
+
 static void queue_event(
 	struct record_converter *c, struct record_task *task, const struct record_event *e)
 {
@@ -69,6 +74,7 @@ static void queue_event(
 		task->event[at] = task->event[at - 1];
 	task->event[at] = *e;
 	task->nr_marks += is_mark(e->kind);
+	task->nr_ends += ends_life(e->kind);
 	c->nr_waiting++;
 }
 
@@ -76,6 +82,7 @@ static struct record_event next_event(struct record_converter *c, struct record_
 {
 	c->nr_waiting--;
 	task->nr_marks -= is_mark(task->event[task->first].kind);
+	task->nr_ends -= ends_life(task->event[task->first].kind);
 	return task->event[task->first++];
 }
 
@@ -349,11 +356,6 @@ static void write_event(struct record_converter *c, struct record_task *task)
 	base_free(e.frame);
 }
 
-static bool ends_life(enum record_event_kind kind)
-{
-	return is_mark(kind) || kind == RECORD_EVENT_exit || kind == RECORD_EVENT_process_end;
-}
-
 /* Does the life that begins here wake anybody? A fork's child does, at its exec: a vfork waits for
  * that. */
 static bool life_wakes(const struct record_task *task)
@@ -516,7 +518,7 @@ void record_converter_event(struct record_converter *c, const struct record_even
 /* When the present life of the task ends: its next mark or its exit; UINT64_MAX: not yet. */
 static uint64_t life_end(const struct record_task *task)
 {
-	for (size_t i = task->first; i < task->nr; i++)
+	for (size_t i = task->first; task->nr_ends && i < task->nr; i++)
 		if (ends_life(task->event[i].kind))
 			return task->event[i].time_ns;
 	return UINT64_MAX;
@@ -541,7 +543,8 @@ static bool settle_owner(struct record_converter *c, struct record_task *task, u
 	return own_stream(c, task, begin_ns);
 }
 
-static bool can_release(const struct record_task *task, uint64_t horizon_ns, uint64_t hold_ns)
+static bool can_release(
+	const struct record_task *task, uint64_t horizon_ns, uint64_t hold_ns, uint64_t end_ns)
 {
 	const struct record_event *e = &task->event[task->first];
 	if (e->time_ns > horizon_ns)
@@ -554,16 +557,21 @@ static bool can_release(const struct record_task *task, uint64_t horizon_ns, uin
 		if (!asleep)
 			return true;
 	}
-	return life_end(task) <= horizon_ns;
+	return end_ns <= horizon_ns;
 }
 
 static void release_task(
 	struct record_converter *c, struct record_task *task, uint64_t horizon_ns, uint64_t hold_ns)
 {
-	while (task->first < task->nr && can_release(task, horizon_ns, task->owner ? hold_ns : 0)) {
+	uint64_t end_ns = life_end(task); /* looked for once a life: many events may wait for it */
+	while (task->first < task->nr &&
+		can_release(task, horizon_ns, task->owner ? hold_ns : 0, end_ns)) {
+		bool ends = ends_life(task->event[task->first].kind);
 		if (!task->owner && !settle_owner(c, task, horizon_ns))
 			return;
 		write_event(c, task);
+		if (ends)
+			end_ns = life_end(task);
 	}
 }
 

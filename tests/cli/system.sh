@@ -119,7 +119,7 @@ test_system_io_uring() {
 			fail "$source: the submitter completes, not a worker"
 		[[ $source == perf ]] || jq -e '[.[] | select(.kind == "ring_submit") | .file_text // "" | startswith("pipe")] | all' ours >/dev/null ||
 			fail "$source: requests without their pipe"
-		expect 0 longpole queues u.lpt
+		expect 0 longpole queues --all u.lpt
 		has out io_uring 'submissions of io_uring' 'work for threads of io_uring'
 	done
 	((seen)) || skip "$(grep -m 1 'does not show\|not used' record.err)"
@@ -148,7 +148,7 @@ os.wait()
 PROGRAM
 	local source kind seen=0
 	for source in bpf perf; do
-		record_system d.lpt --source=$source --full --buffer=1M -- python3 stop.py || continue
+		record_system d.lpt --source=$source --sample-hz=0 --buffer=1M -- python3 stop.py || continue
 		seen=1
 		grep -q 'caveat: [0-9]* kernel_dropped' record.err || fail "$source: $(tail -n 3 record.err)"
 		for kind in report path queues; do
