@@ -277,12 +277,12 @@ static inline void longpole_advance(uint64_t *last, uint64_t seen)
 }
 
 /*
- * The kept values of a set: 1, or 0 when they must be renewed first. It needs no restart: if at the
- * end the mark stands and nothing was renewed since the beginning, the thread had the processor
- * without a break from the renewal on, so all that was read belongs together. Interrupts are
- * precise: what is before the check in the program is before it.
+ * The first `nr` kept values of a set: 1, or 0 when they must be renewed first. It needs no
+ * restart: if at the end the mark stands and nothing was renewed since the beginning, the thread
+ * had the processor without a break from the renewal on, so all that was read belongs together.
+ * Interrupts are precise: what is before the check in the program is before it.
  */
-static inline int longpole_kept_read(struct longpole_counter *c, uint64_t *value)
+static inline int longpole_kept_read(struct longpole_counter *c, uint32_t nr, uint64_t *value)
 {
 	struct longpole_counter_thread *t = c->thread;
 	if (__builtin_expect(t->owner != longpole_thread_pointer(), 0))
@@ -290,7 +290,7 @@ static inline int longpole_kept_read(struct longpole_counter *c, uint64_t *value
 	uint64_t generation = t->generation;
 	__asm__ volatile("" ::: "memory");
 	uint64_t now = longpole_rdtsc();
-	for (uint32_t i = 0; i < c->nr; i++) {
+	for (uint32_t i = 0; i < nr; i++) {
 		const struct longpole_counted *e = &c->event[i];
 		value[i] = *(const volatile uint64_t *)e->where + (now & e->mask) - e->base;
 	}
@@ -311,7 +311,7 @@ static inline int longpole_kept_read(struct longpole_counter *c, uint64_t *value
 static inline int longpole_counter_read(struct longpole_counter *c, uint64_t *value)
 {
 	if (__builtin_expect(c->plan == LONGPOLE_PLAN_KEPT, 1)) {
-		if (__builtin_expect(longpole_kept_read(c, value), 1))
+		if (__builtin_expect(longpole_kept_read(c, c->nr, value), 1))
 			return LONGPOLE_COUNTER_OK;
 	} else if (c->plan == LONGPOLE_PLAN_PMU && c->thread->owner == longpole_thread_pointer()) {
 		uint32_t i = 0;
@@ -328,6 +328,8 @@ static inline int longpole_counter_read(struct longpole_counter *c, uint64_t *va
 static inline uint64_t longpole_counter_read1(struct longpole_counter *c)
 {
 	uint64_t value[LONGPOLE_COUNTER_EVENTS_MAX];
+	if (__builtin_expect(c->plan == LONGPOLE_PLAN_KEPT, 1) && longpole_kept_read(c, 1, value))
+		return value[0];
 	return longpole_counter_read(c, value) ? LONGPOLE_NO_COUNT : value[0];
 }
 

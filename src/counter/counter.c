@@ -383,7 +383,7 @@ static int read_kept(struct longpole_counter *c, struct longpole_counted *e, uin
 	one.event[0] = *e;
 	one.thread = counter_thread_get((enum longpole_backend)e->backend);
 	for (int i = 0; i < READ_TRIES; i++) {
-		if (longpole_kept_read(&one, value))
+		if (longpole_kept_read(&one, one.nr, value))
 			return LONGPOLE_COUNTER_OK;
 		if (!counter_thread_renew(one.thread))
 			break;
@@ -396,7 +396,7 @@ static int read_all(struct longpole_counter *c, uint64_t *value)
 	int error = counter_thread_check(c->thread);
 	if (!error && c->plan == LONGPOLE_PLAN_KEPT)
 		for (int i = 0; i < READ_TRIES && counter_thread_renew(c->thread); i++)
-			if (longpole_kept_read(c, value))
+			if (longpole_kept_read(c, c->nr, value))
 				return LONGPOLE_COUNTER_OK;
 	for (uint32_t i = 0; !error && i < c->nr; i++) {
 		struct longpole_counted *e = &c->event[i];

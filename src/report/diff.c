@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* diff.c - quantities of many runs of many versions; what moved. */
 #include "report/diff.h"
-#include "report/locks.h"
 #include "report/locks_private.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -147,13 +147,37 @@ static void whole_program(struct adder *a, const struct report_locks *l)
 		u->unlock_call.nr, mean(&u->unlock_call));
 }
 
-static void one_lock(struct adder *a, const struct report_locks *l, const struct report_lock *x,
-	const char *key, const char *what, enum report_unit unit, bool known, double value)
+/* ---- names
+ * ------------------------------------------------------------------------------------------ */
+
+void report_diff_name(struct base_str *out, const char *name)
+{
+	for (const char *p = name; *p;) {
+		size_t nr_digits = strspn(p + 1, "0123456789");
+		char after = p[1 + nr_digits];
+		bool padded = p[1] == '0' && nr_digits > 1; /* a file's: binlog.000004 */
+		bool line = *p == ':' && after == ')';
+		bool local = *p == '.' && p > name &&
+			     (isalpha((unsigned char)p[-1]) || p[-1] == '_') && !padded &&
+			     (!after || after == '+' || after == ' ');
+		if (nr_digits && (line || local))
+			p += 1 + nr_digits;
+		else
+			base_str_add_bytes(out, p++, 1);
+	}
+}
+
+struct merged { /* locks of one name */
+	struct report_lock_use use;
+	double path_ns;
+};
+
+static void one_number(struct adder *a, const char *of, const char *key, const char *what,
+	enum report_unit unit, bool known, double value)
 {
 	struct base_str name = {0}, full = {0};
-	(void)l;
-	base_str_addf(&name, "%s %s", what, x->name);
-	base_str_addf(&full, "%s:%s", key, x->name);
+	base_str_addf(&name, "%s %s", what, of);
+	base_str_addf(&full, "%s:%s", key, of);
 	if (name.failed || full.failed)
 		a->status = report_no_memory(a->err);
 	if (known && a->status == BASE_OK)
@@ -163,19 +187,47 @@ static void one_lock(struct adder *a, const struct report_locks *l, const struct
 	base_str_fini(&full);
 }
 
+static void one_lock(
+	struct adder *a, const struct report_locks *l, const char *name, const struct merged *x)
+{
+	one_number(a, name, "acquired", "acquisitions of", REPORT_UNIT_count, true,
+		(double)x->use.acquired);
+	one_number(a, name, "hold", "average hold of", REPORT_UNIT_ns, x->use.hold.nr,
+		mean(&x->use.hold));
+	one_number(a, name, "wait", "time waited for", REPORT_UNIT_ns, true,
+		(double)x->use.wait.total_ns);
+	one_number(a, name, "path", "share of the critical path of", REPORT_UNIT_share,
+		l->has & REPORT_LOCKS_path, l->path_ns > 0 ? x->path_ns / l->path_ns : 0);
+}
+
+uint32_t report_diff_intern(struct base_strtab *names, const char *name)
+{
+	struct base_str s = {0};
+	uint32_t id = 0;
+	report_diff_name(&s, *name ? name : "?");
+	if (s.failed || base_strtab_intern(names, base_str_text(&s), s.length, &id) != BASE_OK)
+		id = 0;
+	base_str_fini(&s);
+	return id;
+}
+
 static void each_lock(struct adder *a, const struct report_locks *l)
 {
-	for (size_t i = 0; i < l->nr_locks; i++) {
-		const struct report_lock *x = &l->lock[i];
-		one_lock(a, l, x, "acquired", "acquisitions of", REPORT_UNIT_count, true,
-			(double)x->use.acquired);
-		one_lock(a, l, x, "hold", "average hold of", REPORT_UNIT_ns, x->use.hold.nr,
-			mean(&x->use.hold));
-		one_lock(a, l, x, "wait", "time waited for", REPORT_UNIT_ns, true,
-			(double)x->use.wait.total_ns);
-		one_lock(a, l, x, "path", "share of the critical path of", REPORT_UNIT_share,
-			l->has & REPORT_LOCKS_path, l->path_ns > 0 ? x->path_ns / l->path_ns : 0);
+	struct merged *all = base_alloc((l->nr_locks + 1) * sizeof *all);
+	struct base_strtab *names = base_strtab_new();
+	for (size_t i = 0; all && names && i < l->nr_locks; i++) {
+		uint32_t id = report_diff_intern(names, l->lock[i].name);
+		report_lock_use_add(&all[id].use, &l->lock[i].use);
+		all[id].path_ns += l->lock[i].path_ns;
+		if (!id)
+			a->status = report_no_memory(a->err);
 	}
+	if (!all || !names)
+		a->status = report_no_memory(a->err);
+	for (uint32_t id = 1; a->status == BASE_OK && id < base_strtab_count(names); id++)
+		one_lock(a, l, base_strtab_get(names, id), &all[id]);
+	base_strtab_free(names);
+	base_free(all);
 }
 
 enum base_status report_diff_run(

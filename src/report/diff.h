@@ -64,6 +64,10 @@ enum base_status report_diff_version(
 /* One more run of the last version: the numbers of its locks, and its length. */
 enum base_status report_diff_run(
 	struct report_diff *d, const struct report_run *run, struct base_err *err) BASE_MUST_CHECK;
+/* A lock's or state's name without what an edit elsewhere or a compiler changes: the line in
+ * "(conn.c:88)", the number of a function's static "lock.3". What is alike then is one. */
+void report_diff_name(struct base_str *out, const char *name);
+uint32_t report_diff_intern(struct base_strtab *names, const char *name); /* 0: no memory */
 /* A number of the last run. */
 enum base_status report_diff_add(struct report_diff *d, const char *key, const char *name,
 	enum report_unit unit, bool detail, double value, struct base_err *err) BASE_MUST_CHECK;
