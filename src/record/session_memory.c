@@ -210,8 +210,8 @@ static const uint8_t *block_at(const struct record_memory *m, uint32_t i)
 
 static bool head_makes_sense(const struct memory_chunk_head *h)
 {
-	return h->magic == MEMORY_CHUNK_MAGIC && memory_stream_known(h->version) &&
-	       h->type > 0 && h->type < MEMORY_CHUNK_TYPES && h->bytes >= sizeof *h &&
+	return h->magic == MEMORY_CHUNK_MAGIC && memory_stream_known(h->version) && h->type > 0 &&
+	       h->type < MEMORY_CHUNK_TYPES && h->bytes >= sizeof *h &&
 	       h->bytes <= MEMORY_RING_BLOCK_BYTES && h->last_ticks >= h->first_ticks;
 }
 
