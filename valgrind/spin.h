@@ -52,10 +52,10 @@ struct polled {
 struct watched { /* an aligned word that a loop polls; a hash node */
 	struct watched *next;
 	UWord word;
-	UInt bytes; /* of it are polled: a bit each */
-	Bool own;   /* on the stack of the thread that polls it */
-	struct writer last;
-	UInt writer[WRITERS]; /* threads that changed it while it was watched */
+	UInt bytes;                /* of it are polled: a bit each */
+	Bool own;                  /* on the stack of the thread that polls it */
+	struct writer last, other; /* other: last of another thread than `last` */
+	UInt writer[WRITERS];      /* threads that changed it while it was watched */
 	UInt nr_writers;
 };
 struct loop { /* a hash node */

@@ -77,7 +77,8 @@ static void add_code(const HChar *key, Addr pc)
 	add("}");
 }
 
-static void add_word(Addr address)
+/* Who ended a wait was another thread. */
+static void add_word(Addr address, UInt waiter)
 {
 	DiEpoch epoch = VG_(current_DiEpoch)();
 	const HChar *name;
@@ -96,9 +97,11 @@ static void add_word(Addr address)
 		for (UInt i = 0; i < w->nr_writers; i++)
 			add("%s%u", i ? ", " : "", w->writer[i]);
 		add("]");
-		if (w->last.changes) {
-			add(", \"last_writer\": %u, ", w->last.thread);
-			add_code("last_writer_at", w->last.pc);
+		const struct writer *by =
+			w->last.thread == waiter && w->other.changes ? &w->other : &w->last;
+		if (by->changes) {
+			add(", \"last_writer\": %u, ", by->thread);
+			add_code("last_writer_at", by->pc);
 		}
 	}
 	add("}");
@@ -118,7 +121,7 @@ static void add_loop(const struct loop *l)
 	add("\"more_words\": %s, \"words\": [", l->more_addresses ? "true" : "false");
 	for (UInt i = 0; i < l->nr_addresses; i++) {
 		add(i ? ", " : "");
-		add_word(l->address[i]);
+		add_word(l->address[i], l->thread);
 	}
 	add("]}");
 }

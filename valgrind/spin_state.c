@@ -221,6 +221,8 @@ static void write_word(UWord word, UInt bytes, const struct thread *by, Addr pc)
 	if (!w || !(w->bytes & bytes))
 		return;
 	UInt i = 0;
+	if (w->last.changes && w->last.thread != by->serial)
+		w->other = w->last;
 	w->last = (struct writer){by->serial, pc, w->last.changes + 1};
 	while (i < w->nr_writers && w->writer[i] != by->serial)
 		i++;

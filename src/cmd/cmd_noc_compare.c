@@ -44,24 +44,27 @@ static enum base_status configure(
 
 static const char *const how_words[] = {"graph", "stripped"};
 
-static int print_replay(
-	struct cmd *c, const struct noc_replay_result *r, const char *how, uint64_t took_ns)
+static int print_replay(struct cmd *c, const struct noc_replay_result *r,
+	const struct noc_config *config, uint32_t nr_nodes, const char *how, uint64_t took_ns)
 {
 	double latency = noc_replay_mean_latency(r);
 	double network = r->packets ? (double)r->network_latency_cycles / (double)r->packets : 0;
 	double hops = r->packets ? (double)r->hops / (double)r->packets : 0;
 	if (cmd_given(c, "json"))
 		return cmd_write_result(c, "longpole/noc-replay/1",
-			json_pack("{s:s, s:I, s:I, s:f, s:f, s:f, s:I}", "how", how, "packets",
+			json_pack("{s:s, s:I, s:I, s:f, s:f, s:f, s:I, s:I}", "how", how, "packets",
 				(json_int_t)r->packets, "execution_cycles",
 				(json_int_t)r->execution_cycles, "mean_packet_latency_cycles",
 				latency, "mean_network_latency_cycles", network, "mean_hops", hops,
-				"wall_ns", (json_int_t)took_ns));
+				"wall_ns", (json_int_t)took_ns, "network_nodes",
+				(json_int_t)r->network_nodes));
 	struct base_str text = {0};
 	base_str_add_count(&text, r->packets);
 	base_str_addf(&text, " packets in ");
 	base_str_add_count(&text, r->execution_cycles);
-	base_str_addf(&text, " cycles (simulated; %s).\n",
+	base_str_add(&text, " cycles on ");
+	cmd_noc_describe(&text, config);
+	base_str_addf(&text, " (simulated; %s).\n",
 		strcmp(how, "graph") ? "sent at their time stamps, whatever has come"
 				     : "each sent when what it waits for has come");
 	base_str_addf(&text,
@@ -69,6 +72,12 @@ static int print_replay(
 		latency, network, hops);
 	base_str_addf(&text, "  %.2f M packets a second\n",
 		took_ns ? (double)r->packets * 1e3 / (double)took_ns : 0);
+	if (r->network_nodes > nr_nodes)
+		base_str_addf(&text,
+			"CAVEAT  the network has %u nodes, the packets have %u: the others send "
+			"nothing; its "
+			"shape is set by k, n or dims\n",
+			r->network_nodes, nr_nodes);
 	if (!strcmp(how, how_words[NOC_REPLAY_GRAPH]))
 		base_str_addf(&text, "NEXT  longpole noc compare %s\n", cmd_noc_file(c, 0));
 	return cmd_write(c, &text);
@@ -127,7 +136,9 @@ int cmd_noc_replay(struct cmd *c)
 	int exit_status;
 	if (s == BASE_OK && output)
 		s = write_replay(c, g, &r, output);
-	exit_status = s == BASE_OK ? print_replay(c, &r, how_words[how], took_ns) : cmd_fail(c, s);
+	exit_status = s == BASE_OK
+			      ? print_replay(c, &r, &config, g->nr_nodes, how_words[how], took_ns)
+			      : cmd_fail(c, s);
 	if (s == BASE_OK)
 		noc_replay_result_fini(&r);
 	noc_pdg_free(g);

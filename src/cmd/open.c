@@ -144,6 +144,8 @@ int cmd_open(struct cmd *c, const char *path, struct report_run *ret)
 	if (s == BASE_OK) {
 		ret->start = start ? &c->places.start : NULL;
 		ret->end = end ? &c->places.end : NULL;
+		ret->start_text = start;
+		ret->end_text = end;
 		return CMD_OK;
 	}
 	cmd_close(c, ret);

@@ -404,8 +404,11 @@ void model_verb(struct model *m, struct thread *t, enum graph_verb_kind verb, ui
 				t->k.wake_queue, GRAPH_ALL, t->graph_state, GRAPH_LAST);
 		}
 	}
-	if (verb >= GRAPH_VERB_wait_empty)
+	if (verb >= GRAPH_VERB_wait_empty) {
+		if (t->mode != MODE_WAITING)
+			t->timed_before_ns = t->timed_ns;
 		t->timed_ns = 0;
+	}
 	model_verb_of(m, model_acting(t), verb, time_ns, queue, n, state, flags);
 	if (state != t->graph_state) {
 		if (BASE_UNLIKELY(t->visit.open))
@@ -938,6 +941,9 @@ enum base_status model_run(struct trace_reader *r, const struct model_options *o
 	const struct trace_health *read = trace_reader_health(r);
 	for (unsigned d = 0; d < TRACE_DIAG_NR; d++)
 		m->health.count[d] += read->count[d];
+	/* who wrote the trace has counted them all, if it came to its end */
+	if (m->health.count[TRACE_DIAG_records_lost] < m->nr_lost)
+		m->health.count[TRACE_DIAG_records_lost] = m->nr_lost;
 	m->health.readable_bytes = read->readable_bytes;
 	m->health.file_bytes = read->file_bytes;
 	*ret = m;

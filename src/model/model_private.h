@@ -125,6 +125,7 @@ struct thread {
 	struct awaited awaits;       /* MODE_WAITING */
 	uint64_t cond_wait_ns;       /* when its wait on a condition variable began */
 	uint64_t timer_ns, timed_ns; /* a time limit ended its last wait; how long that was, or 0 */
+	uint64_t timed_before_ns;    /* the same of the wait before the present one */
 	uint64_t begin_ns, end_ns;   /* life span */
 	uint64_t born_ns;            /* begun, or first seen; UINT64_MAX: not yet */
 	uint64_t begin_run_ns;       /* when it came to its processor */
@@ -450,6 +451,7 @@ struct model {
 
 	const char **site_text; /* by site id, made on demand */
 	struct trace_health health;
+	uint64_t nr_lost; /* as records among the others say */
 	uint64_t nr_records, last_ns;
 	uint64_t next_bound_ns; /* of the window: its begin, then its end; UINT64_MAX: passed */
 	bool entered, left;     /* the window */
@@ -731,6 +733,7 @@ enum { MODEL_ENOUGH_SAMPLES = 30 };
 const struct function_list *model_function_list(const struct model *m, uint32_t state);
 enum base_status model_list_samples(struct model *m) BASE_MUST_CHECK; /* anew: states' and pools' */
 void model_forget_samples(struct model *m);
+uint32_t model_by_chance(const struct thread *t, uint64_t slept_ns, uint64_t time_ns); /* flags */
 void model_visit_leaves(struct thread *t, uint64_t time_ns);
 void model_count_visit(struct model *m, struct thread *t);
 void model_visit_enters(struct model *m, struct thread *t, uint32_t state, uint64_t time_ns);

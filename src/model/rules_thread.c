@@ -342,6 +342,17 @@ uint32_t model_processor_queue(struct model *m, uint64_t number)
 	return p->queue;
 }
 
+/*
+ * Who slept until a time limit, has done next to nothing since and now gives up a lock or its
+ * processor, or wakes who came since: whoever met it there met it by chance. A path through it
+ * would explain a moment's wait by all that sleep.
+ */
+uint32_t model_by_chance(const struct thread *t, uint64_t slept_ns, uint64_t time_ns)
+{
+	enum { NEXT_TO_NOTHING = 100 }; /* that part of the sleep */
+	return slept_ns && (time_ns - t->timer_ns) * NEXT_TO_NOTHING < slept_ns ? GRAPH_NOBODY : 0;
+}
+
 void model_rule_cpu_out(struct model *m, struct thread *t, const struct trace_record *r)
 {
 	if (m->is_system) {
@@ -360,8 +371,9 @@ void model_rule_cpu_out(struct model *m, struct thread *t, const struct trace_re
 		/* one token a processor: the one before is stale */
 		model_verb_of(m, model_acting(t), GRAPH_VERB_dequeue, r->time_ns, queue, GRAPH_ALL,
 			t->graph_state, GRAPH_BACK | GRAPH_ASIDE);
+		uint64_t slept_ns = t->mode == MODE_WAITING ? t->timed_before_ns : t->timed_ns;
 		model_verb_of(m, model_acting(t), GRAPH_VERB_enqueue, r->time_ns, queue, 1,
-			t->graph_state, GRAPH_ASIDE);
+			t->graph_state, GRAPH_ASIDE | model_by_chance(t, slept_ns, r->time_ns));
 		p->user = t->stream;
 		p->left_ns = r->time_ns;
 	}
@@ -444,5 +456,5 @@ void model_rule_cpu_in(struct model *m, struct thread *t, const struct trace_rec
 void model_rule_lost(struct model *m, struct thread *t, const struct trace_record *r)
 {
 	(void)t;
-	m->health.count[TRACE_DIAG_records_lost] += r->u.lost.n;
+	m->nr_lost += r->u.lost.n;
 }

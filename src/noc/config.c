@@ -62,6 +62,10 @@ static enum base_status set_value(
 	struct noc_config *c, const char *key, const char *value, struct base_err *err)
 {
 	const struct base_parameter *p = base_parameter_find(noc_parameters(), NULL, key, err);
+	if (p && !strcmp(key, "topology") && !strcmp(value, "ring"))
+		return base_fail(err, BASE_ERR_USAGE,
+			"topology = ring: that is a torus of one dimension: topology=torus n=1 "
+			"k=ROUTERS");
 	return p ? base_parameter_set(p, c, value, err) : BASE_ERR_USAGE;
 }
 

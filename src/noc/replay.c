@@ -256,9 +256,10 @@ enum base_status noc_replay(const struct noc_pdg *g, const struct noc_config *co
 	enum base_status s = noc_network_open(&r.network, config, err);
 	if (s != BASE_OK)
 		return s;
-	if (noc_network_nodes(r.network) < g->nr_nodes)
+	ret->network_nodes = noc_network_nodes(r.network);
+	if (ret->network_nodes < g->nr_nodes)
 		s = base_fail(err, BASE_ERR_USAGE, "the network has %u nodes, the packets have %u",
-			noc_network_nodes(r.network), g->nr_nodes);
+			ret->network_nodes, g->nr_nodes);
 	if (s == BASE_OK)
 		s = start(&r, err);
 	if (s == BASE_OK)

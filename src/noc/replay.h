@@ -23,6 +23,7 @@ struct noc_replay_result {
 					     included, to reception */
 	uint64_t network_latency_cycles;  /* sum: since the head left the source's queue */
 	uint64_t hops;
+	uint32_t network_nodes;
 	uint64_t *transmit_cycle, *receive_cycle; /* by packet */
 };
 /* The network has the graph's nodes or more, else ERR_USAGE. The result's arrays:

@@ -724,6 +724,7 @@ static void count_kernel(struct session *s)
 		return;
 	}
 	count(s, TRACE_DIAG_kernel_dropped, k->source.nr_dropped + k->source.order.nr_damaged);
+	count(s, TRACE_DIAG_kernel_gap_ms, (k->source.order.gap_ns + 999999) / 1000000);
 	count(s, TRACE_DIAG_switches_lost, k->nr_switches_lost);
 	count(s, TRACE_DIAG_wakes_early, k->nr_wakes_early);
 	count(s, TRACE_DIAG_kernel_reordered, k->source.order.nr_reordered);

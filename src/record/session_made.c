@@ -15,7 +15,7 @@
 
 /* Prefixes of file names, and of qualified names. */
 static const char *const RUNTIMES[] = {"libc.so", "libc-", "libpthread", "libstdc++", "libc++",
-	"libgcc_s", "ld-linux", "ld-musl", "ld-2", "[vdso]"};
+	"libgcc_s", "ld-linux", "ld-musl", "ld-2", "[vdso]", "liblongpole-"};
 static const char *const NAMESPACES[] = {"std::", "__gnu_cxx::", "__gthread_", "boost::"};
 
 struct makers {
@@ -55,6 +55,12 @@ static bool is_runtime(const struct record_sink *s, uint32_t site)
 static bool is_library(const struct record_sink *s, uint32_t site)
 {
 	return strstr(file_of(s, site), ".so") != NULL;
+}
+
+/* No symbol: what the symbol layer made up is "pigz+0x4a20". */
+static bool is_nameless(const char *function)
+{
+	return !*function || strstr(function, "+0x");
 }
 
 /* ---- what a function's name says ------------------------------------------------------------- */
@@ -135,8 +141,8 @@ static bool is_wrapper(const struct makers *m, uint32_t site)
 		return true;
 	qualified_name(text_of(m->s, m->s->site[site].function), name);
 	bool serves = base_map_get(&m->callers, 0, site, &caller) && caller == SEVERAL;
-	bool nameless = !*name || strstr(name, "+0x");
-	return serves && (is_about_locks(own_name(name)) || (nameless && is_library(m->s, site)));
+	return serves &&
+	       (is_about_locks(own_name(name)) || (is_nameless(name) && is_library(m->s, site)));
 }
 
 /* Does it allocate for others, seen from the function at `from`? */
@@ -149,10 +155,11 @@ static bool is_allocator(const struct makers *m, uint32_t site, uint32_t from)
 
 /* ---- names ----------------------------------------------------------------------------------- */
 
+/* Of a function without a name, the place of the call: it may make locks of several kinds. */
 static void add_site(struct base_str *out, const struct record_sink *s, uint32_t site)
 {
 	const struct record_site *at = &s->site[site];
-	if (!at->function) {
+	if (is_nameless(text_of(s, at->function))) {
 		base_str_addf(out, "%s+0x%llx", file_of(s, site), (unsigned long long)at->offset);
 		return;
 	}

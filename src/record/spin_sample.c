@@ -18,7 +18,7 @@ enum {
 	NS_PER_S = 1000000000,
 	LOOK_EVERY_NS = 200 * 1000 * 1000, /* for livelock */
 	NICE = -10,                        /* samples must not wait behind those that spin */
-	ALL_SPIN = 2,                      /* samples in a row that spin, before all are stopped */
+	ALL_SPIN = 2, /* samples that spin and none between that does not, before all are stopped */
 };
 
 struct session {
@@ -124,7 +124,15 @@ static void count(struct session *s, pid_t tid, const struct record_spin_burst *
 		return;
 	a->nr_samples++;
 	t->samples[b->verdict]++;
-	s->spin_streak = b->verdict == RECORD_SPIN_SPINS ? s->spin_streak + 1 : 0;
+	/* One that was cut short says nothing, neither way: others had the processor. For who is
+	 * after livelock these may be those that spin, and only stopped together do they make room.
+	 */
+	if (b->verdict == RECORD_SPIN_SPINS)
+		s->spin_streak++;
+	else if (b->verdict != RECORD_SPIN_CUT)
+		s->spin_streak = 0;
+	else if (s->o->until_livelock)
+		s->spin_streak++;
 	if (b->verdict != RECORD_SPIN_SPINS && b->verdict != RECORD_SPIN_COUNTS)
 		return;
 	struct record_spin_loop *l = loop_get(s, tid, b);

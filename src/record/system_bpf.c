@@ -245,7 +245,9 @@ static void bpf_start(struct record_source *src)
 	for (unsigned cpu = 0; cpu < src->nr_processors; cpu++) {
 		struct kernel_control *c = &s->control[cpu];
 		__atomic_store_n(&c->tail, 0, __ATOMIC_RELEASE);
-		s->nr_before += __atomic_load_n(&c->dropped, __ATOMIC_RELAXED);
+		uint64_t before = __atomic_load_n(&c->dropped, __ATOMIC_RELAXED);
+		s->nr_before += before;
+		src->order.queue[cpu].nr_dropped = before;
 	}
 }
 

@@ -265,7 +265,7 @@ static unsigned named(struct kernel_slot *s, const uint8_t *text, size_t size)
 
 /* Births, deaths and names: perf has records of its own for them. */
 static unsigned parse_other(struct perf_state *p, const struct perf_event_header *h,
-	const uint8_t *at, size_t size, struct kernel_slot *s)
+	const uint8_t *at, size_t size, struct kernel_slot *s, uint64_t *ret_lost_ns)
 {
 	struct {
 		uint32_t pid, tid;
@@ -301,6 +301,7 @@ static unsigned parse_other(struct perf_state *p, const struct perf_event_header
 		return named(s, at + 8, size - 8);
 	case PERF_RECORD_LOST:
 		p->nr_lost += lost[1];
+		*ret_lost_ns = id.time_ns;
 		return 0;
 	default:
 		return 0;
@@ -336,6 +337,7 @@ static enum base_status read_ring(struct record_source *src, unsigned cpu)
 	while (status == BASE_OK && head - tail >= sizeof(struct perf_event_header)) {
 		struct perf_event_header h;
 		struct kernel_slot s[KERNEL_SLOTS_OF_EVENT_MAX];
+		uint64_t lost_ns = 0;
 		copy_out(r, tail, &h, sizeof h);
 		if (h.size < sizeof h || h.size > head - tail) {
 			tail = head; /* cannot happen; do not loop */
@@ -345,7 +347,9 @@ static enum base_status read_ring(struct record_source *src, unsigned cpu)
 		tail += h.size;
 		unsigned nr = h.type == PERF_RECORD_SAMPLE
 				      ? parse_sample(p, r, p->copy, h.size - sizeof h, s)
-				      : parse_other(p, &h, p->copy, h.size - sizeof h, s);
+				      : parse_other(p, &h, p->copy, h.size - sizeof h, s, &lost_ns);
+		if (lost_ns) /* since the last that fitted */
+			record_order_gap(&src->order, src->order.queue[cpu].newest_ns, lost_ns);
 		if (nr)
 			status = record_order_push(&src->order, cpu, s, nr);
 	}

@@ -23,6 +23,7 @@ struct report_run {
 	size_t max_memory_bytes;               /* of the graph; 0: its default */
 	uint64_t from_ns, to_ns;               /* the window to analyse; to 0: to the end */
 	const struct model_place *start, *end; /* of the path; NULL: the program's */
+	const char *start_text, *end_text;     /* as the user gave them; NULL: not at all */
 	uint64_t connection;                   /* only its path; 0: the whole program's */
 	const char *
 		process; /* of a whole system: whose last moment ends the path; NULL: see model.h */
@@ -70,6 +71,9 @@ struct report_trace {
 	uint64_t file_bytes, readable_bytes, nr_records, nr_processors;
 	uint64_t last_ns;        /* of any record, since the recording's start */
 	uint64_t from_ns, to_ns; /* of it was analysed; 0, 0: all */
+	const char *start_text, *end_text,
+		*process_text; /* whose path, as the user said it; NULL */
+	uint64_t connection;   /* 0: of all */
 	uint64_t nr_actors;
 	const char *process; /* a whole system: whose path it is; NULL: one program's recording */
 	uint64_t pid;
@@ -267,6 +271,8 @@ struct report_prediction {
 	double speedup, speedup_low, speedup_high;
 	const char *next; /* longest topic of the path then */
 	double next_share;
+	const char *pool; /* NULL, or the queue whose tokens are then held all the time (tokens.h):
+			     not the path decides, and next is the holders' longest state */
 	bool estimated;
 };
 /*

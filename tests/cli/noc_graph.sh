@@ -50,6 +50,12 @@ test_noc_report() {
 	expect 0 longpole report ref.lpt
 	has out 'THE PATH' 'no network makes the run shorter' 'longpole noc compare ref.lpt'
 	expect 0 longpole noc replay -o torus.lpt ref.lpt topology=torus k=4
+	has out 'cycles on 4x4 torus'
+	! grep -q CAVEAT out || fail 'as many nodes as packets have'
+	expect 0 longpole noc replay ref.lpt
+	has out '8x8 mesh' 'the network has 64 nodes, the packets have 16'
+	expect 2 longpole noc replay ref.lpt topology=ring k=16
+	has err 'topology=torus n=1'
 	expect 0 longpole report --json torus.lpt
 	is_json out '.schema == "longpole/packets/1" and .result.packets == 3000'
 	is_json out '.result | .execution_cycles == (.path | .network_cycles + .node_cycles + .turn_cycles + .time_stamp_cycles + .rest_cycles)'

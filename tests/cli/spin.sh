@@ -95,6 +95,8 @@ test_spin_counts_known_waits() {
 		share=$(jq '.result | (.spin_instructions + .counting_instructions) / .marked_instructions' spin.json)
 		jq -e -n "$share >= 0.99 and $share <= 1.01" >/dev/null || fail "$kind: $share of the marked instructions"
 		is_json spin.json '.result.sdt_evictions == 0 and .result.rub_overflows == 0'
+		# nobody ends its own wait, where another one wrote
+		is_json spin.json '[.result.loops[] as $l | $l.words[] | select((.writers | length) > 1) | .last_writer != $l.thread] | all'
 	done
 	is_json spin.json '.result.loops[0].words | any(.name | startswith("queue"))'
 	for kind in compute scan poll; do

@@ -125,6 +125,53 @@ test_system_io_uring() {
 	((seen)) || skip "$(grep -m 1 'does not show\|not used' record.err)"
 }
 
+# The recorder is stopped until the kernel's buffers must have run over: all is counted once and said, and the path is still as long as the time.
+test_system_drops() {
+	cat >stop.py <<'PROGRAM'
+import os, signal
+recorder = os.getppid()
+a, b = os.pipe(), os.pipe()
+if os.fork() == 0:
+    while os.read(a[0], 1) == b"x":
+        os.write(b[1], b"x")
+    os._exit(0)
+def hand_over(n):
+    for i in range(n):
+        os.write(a[1], b"x"); os.read(b[0], 1)
+hand_over(200)
+os.kill(recorder, signal.SIGSTOP)
+hand_over(20000)
+os.kill(recorder, signal.SIGCONT)
+hand_over(200)
+os.write(a[1], b"q")
+os.wait()
+PROGRAM
+	local source kind seen=0
+	for source in bpf perf; do
+		record_system d.lpt --source=$source --full --buffer=1M -- python3 stop.py || continue
+		seen=1
+		grep -q 'caveat: [0-9]* kernel_dropped' record.err || fail "$source: $(tail -n 3 record.err)"
+		for kind in report path queues; do
+			expect 0 longpole $kind --json d.lpt
+			# what was lost is the same number everywhere: the recorder's own
+			sed -n 's/^longpole: caveat: \([0-9]*\) \([a-z_]*\).*/\2 \1/p' record.err | while read -r name n; do
+				[[ $name == @(kernel_dropped|kernel_gap_ms|records_lost) ]] || continue
+				jq -e --arg name "$name" --argjson n "$n" '.diagnostics | map(select(.name == $name and .count == $n)) | length == 1' out >/dev/null ||
+					echo "$kind: not $n $name"
+			done >differ
+			[[ ! -s differ ]] || fail "$source: $(<differ)"
+		done
+		expect 0 longpole report d.lpt
+		has out 'kernel events were dropped: the recorder did not read fast enough' 'ms of the recording kernel events were dropped'
+		longpole report --json d.lpt | jq -e '.result | [.path[].path_ns] | add' >sum || fail "$source: report"
+		longpole report --json d.lpt | jq -e --argjson sum "$(<sum)" '.result.elapsed_ns as $e | ($sum / $e - 1) | . < 0.001 and . > -0.001' >/dev/null ||
+			fail "$source: the path is not as long as the time: $(<sum)"
+		expect 0 longpole whatif --method=replay d.lpt scale running=-50%
+		has out 'kernel events were dropped'
+	done
+	((seen)) || skip "$(grep -m 1 'does not show\|not used' record.err)"
+}
+
 test_system_alone() {
 	record_system a.lpt --for=1 || skip "$(grep -m 1 'does not show\|not used' record.err)"
 	longpole dump --json --definitions a.lpt >dump || fail "dump"

@@ -444,6 +444,40 @@ static void a_periodic_stop_is_met_by_chance(void **state)
 	}
 }
 
+/* The same of a processor: others had it for long, then
+ * main looks at the clock there for a moment, or stays for long. */
+static void a_time_limit_takes_the_processor_by_chance(void **state)
+{
+	(void)state;
+	for (uint64_t stays = 5000; stays <= 2005000; stays += 2000000) {
+		struct bench b;
+		start(&b);
+		uint32_t work = site(&b, "work"), look = site(&b, "look");
+		uint32_t lock = object(&b, TRACE_OBJECT_mutex, "lock", 0);
+		uint32_t done = object(&b, TRACE_OBJECT_cond, "done", 0);
+		uint64_t t = 1000000 + stays;
+		spawn(&b, 1, work);
+		PUT(&b, 40, 1, lock_acquire, .object = lock, .site = look);
+		PUT(&b, 50, 1, cond_wait, .object = done, .mutex = lock, .site = look);
+		PUT(&b, 51, 1, cpu_out, .processor = 0, .preempted = 0);
+		PUT(&b, 60000, 2, cpu_out, .processor = 1, .preempted = 1);
+		PUT(&b, 999999, 1, cpu_in, .processor = 1);
+		PUT(&b, 1000000, 1, cond_wake, .object = done, .mutex = lock, .site = look,
+			.result = 110);
+		PUT(&b, t - 1, 1, cond_wait, .object = done, .mutex = lock, .site = look);
+		PUT(&b, t, 1, cpu_out, .processor = 1, .preempted = 0);
+		PUT(&b, t + 1, 2, cpu_in, .processor = 1);
+		PUT(&b, 9000000, 2, cond_signal, .object = done, .site = work);
+		PUT(&b, 9000001, 1, cond_wake, .object = done, .mutex = lock, .site = look,
+			.result = 0);
+		end(&b, 9000002);
+		assert_float_equal(on_path(&b, "sleeping until a time limit"),
+			stays == 5000 ? 0 : 999950, 1e-6);
+		assert_float_equal(unexplained(&b), 0, 1e-6);
+		finish(&b);
+	}
+}
+
 static void full_pipe_holds_the_writer(void **state)
 {
 	(void)state;
@@ -888,6 +922,7 @@ int main(void)
 		cmocka_unit_test(a_childs_end_interrupts),
 		cmocka_unit_test(a_time_limit_is_met_by_chance),
 		cmocka_unit_test(a_periodic_stop_is_met_by_chance),
+		cmocka_unit_test(a_time_limit_takes_the_processor_by_chance),
 		cmocka_unit_test(many_files_are_one_state),
 		cmocka_unit_test(full_pipe_holds_the_writer),
 		cmocka_unit_test(preempted_by_a_sibling),
