@@ -25,17 +25,18 @@ enum cmd_group {
 };
 
 enum {
-	CMD_READS_TRACE = 1, /* first operand: a trace, or none: the newest *.lpt here */
-	CMD_PROGRAM = 2,   /* everything from the first operand on is a program and its arguments */
-	CMD_DASHES = 4,    /* "--" is an operand; with CMD_PROGRAM the program comes after it */
-	CMD_RAW = 1 << 12, /* all arguments are another program's */
-	CMD_PROGRESS = 8,  /* --progress, --quiet */
-	CMD_JSON = 16,     /* --json */
-	CMD_MEMORY = 32,   /* --max-memory */
-	CMD_ENDS = 64,     /* --start, --end */
-	CMD_IMPORTS = 128, /* operands: an import format, and a file of it */
-	CMD_WINDOW = 256,  /* --from, --to */
-	CMD_OR_PROGRAM = 1024, /* "--" is an operand, and a program with its arguments follows it */
+	CMD_READS_TRACE = 1 << 0, /* first operand: a trace, or none: the newest *.lpt here */
+	CMD_PROGRAM = 1 << 1,     /* from the first operand on all is a program and its arguments */
+	CMD_DASHES = 1 << 2, /* "--" is an operand; with CMD_PROGRAM the program comes after it */
+	CMD_OR_PROGRAM = 1 << 3, /* "--" is an operand, and a program follows it */
+	CMD_RAW = 1 << 4,        /* all arguments are another program's */
+	CMD_IMPORTS = 1 << 5,    /* operands: an import format, and a file of it */
+	/* options that come with it */
+	CMD_PROGRESS = 1 << 6, /* --progress, --quiet */
+	CMD_JSON = 1 << 7,     /* --json */
+	CMD_MEMORY = 1 << 8,   /* --max-memory */
+	CMD_ENDS = 1 << 9,     /* --start, --end, --process, --connection */
+	CMD_WINDOW = 1 << 10,  /* --from, --to */
 	CMD_ANALYSES =
 		CMD_READS_TRACE | CMD_PROGRESS | CMD_JSON | CMD_MEMORY | CMD_ENDS | CMD_WINDOW,
 };

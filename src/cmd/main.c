@@ -96,29 +96,29 @@ static bool is_program(const char *name)
 	return found;
 }
 
+static int help(struct cmd *c)
+{
+	struct report_style st = cmd_style(c);
+	struct base_str s = {0};
+	cmd_help_text(&s, c->spec, &st);
+	return cmd_write(c, &s);
+}
+
 static int run_command(const struct cmd_spec *spec, int argc, char **argv)
 {
 	struct cmd c = {.spec = spec};
 	if (spec->flags & CMD_RAW) {
 		cmd_terminal_init(&c.term, CMD_AUTO);
-		if (argc == 1 && (!strcmp(argv[0], "--help") || !strcmp(argv[0], "-h"))) {
-			struct report_style st = cmd_style(&c);
-			struct base_str s = {0};
-			cmd_help_text(&s, spec, &st);
-			return cmd_write(&c, &s);
-		}
+		if (argc == 1 && (!strcmp(argv[0], "--help") || !strcmp(argv[0], "-h")))
+			return help(&c);
 		c.operand = argv;
 		c.nr_operands = (size_t)argc;
 		return spec->run(&c);
 	}
 	if (!cmd_parse(&c, argc, argv))
 		return CMD_USAGE;
-	if (cmd_given(&c, "help")) {
-		struct report_style st = cmd_style(&c);
-		struct base_str s = {0};
-		cmd_help_text(&s, spec, &st);
-		return cmd_write(&c, &s);
-	}
+	if (cmd_given(&c, "help"))
+		return help(&c);
 	int exit_status = spec->run(&c);
 	cmd_progress_clear(&c);
 	return exit_status;

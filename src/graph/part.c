@@ -186,11 +186,6 @@ static uint32_t anchor_or_none(const struct graph_part *p, size_t i)
 	return i < p->nr_anchors && p->anchor[i].fold != NONE ? (uint32_t)i : GRAPH_PART_NONE;
 }
 
-uint32_t graph_part_now(const struct graph_part *p, uint32_t actor)
-{
-	return actor < p->nr_actors ? anchor_or_none(p, 2 * (size_t)actor) : GRAPH_PART_NONE;
-}
-
 uint32_t graph_part_last(const struct graph_part *p, uint32_t actor, uint64_t *ret_time_ns)
 {
 	*ret_time_ns = 0;

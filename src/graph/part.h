@@ -40,10 +40,8 @@ uint64_t graph_part_to_ns(const struct graph_part *p);
 uint32_t graph_part_nr_actors(const struct graph_part *p);
 size_t graph_part_memory_bytes(const struct graph_part *p);
 
-/* Anchors; GRAPH_PART_NONE: it has no path. */
-uint32_t graph_part_now(const struct graph_part *p, uint32_t actor);
-/* Its last verb, at or before the part's end; time before the part's beginning: it did nothing in
- * it. */
+/* The anchor of its last verb, at or before the part's end; time before the part's beginning: it
+ * did nothing in it. GRAPH_PART_NONE: it has no path. */
 uint32_t graph_part_last(const struct graph_part *p, uint32_t actor, uint64_t *ret_time_ns);
 /* The anchor of the part before this one at which the path to `anchor` begins; GRAPH_PART_NONE: it
  * began in this part. */

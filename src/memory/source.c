@@ -13,12 +13,6 @@ static const struct memory_call_desc call_table[] = {
 #include "memory/calls.def"
 };
 
-const struct memory_call_desc *memory_call_table(size_t *ret_nr)
-{
-	*ret_nr = BASE_COUNT(call_table);
-	return call_table;
-}
-
 const struct memory_call_desc *memory_call_find(unsigned number)
 {
 	for (size_t i = 0; i < BASE_COUNT(call_table); i++)
@@ -70,12 +64,6 @@ static const struct memory_source_format format_table[] = {
 		.open = memory_source_##name_##_open},
 #include "memory/sources.def"
 };
-
-const struct memory_source_format *memory_source_formats(size_t *ret_nr)
-{
-	*ret_nr = BASE_COUNT(format_table);
-	return format_table;
-}
 
 /* The first bytes of the path, for the probes; a path that is no file (the stem of several) has
  * none. */

@@ -107,7 +107,6 @@ struct memory_call_desc {
 	const char *name, *line;
 };
 const struct memory_call_desc *memory_call_find(unsigned number); /* NULL: no such kind */
-const struct memory_call_desc *memory_call_table(size_t *ret_nr);
 
 /* Arguments as in the seed's A.1: spawn: region, threads spawned; barrier: address, threads
  * waiting; lock, unlock: address; read, write: buffer address, bytes, file; semop: id, number,
@@ -245,7 +244,6 @@ struct memory_source_format {
 	enum base_status (*open)(const char *const *paths, size_t nr_paths,
 		struct memory_source **ret, struct base_err *err);
 };
-const struct memory_source_format *memory_source_formats(size_t *ret_nr);
 /* format NULL: the best probe decides. ERR_FOREIGN names what was tried. */
 enum base_status memory_source_open(const char *format, const char *const *paths, size_t nr_paths,
 	struct memory_source **ret, struct base_err *err) BASE_MUST_CHECK;

@@ -5,13 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *noc_certainty_name(enum noc_certainty c)
-{
-	static const char *const name[NOC_CERTAINTIES] = {
-		"given", "confirmed", "consistent", "unexplained"};
-	return c < NOC_CERTAINTIES ? name[c] : "";
-}
-
 struct noc_pdg *noc_pdg_new(uint32_t nr_nodes)
 {
 	struct noc_pdg *g = base_alloc(sizeof *g);

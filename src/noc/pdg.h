@@ -50,7 +50,6 @@ enum noc_certainty {
 	NOC_UNEXPLAINED, /* of a transmit that no set of receptions explains */
 	NOC_CERTAINTIES
 };
-const char *noc_certainty_name(enum noc_certainty c);
 
 struct noc_pdg {
 	uint32_t nr_nodes, nr_packets;

@@ -231,11 +231,6 @@ void noc_traffic_made(const struct noc_traffic *t, uint64_t *ret_nr, double *ret
 	*ret_sum_cycles = t->sum_made;
 }
 
-uint32_t noc_traffic_destination(struct noc_traffic *t, uint32_t node)
-{
-	return t->pattern(t, node, &t->sender[node].random);
-}
-
 /* ---- life ----------------------------------------------------------------------------------- */
 
 double noc_traffic_mean_flits(const struct noc_config *c)

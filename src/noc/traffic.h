@@ -33,7 +33,5 @@ void noc_traffic_window(struct noc_traffic *t, uint64_t begin, uint64_t end);
 void noc_traffic_made(const struct noc_traffic *t, uint64_t *ret_nr, double *ret_sum_cycles);
 /* Mean size of a packet. */
 double noc_traffic_mean_flits(const struct noc_config *config);
-/* One draw of a destination. */
-uint32_t noc_traffic_destination(struct noc_traffic *t, uint32_t node);
 
 #endif
