@@ -138,6 +138,19 @@ struct request {
 	unsigned long long __sector;
 } RELOCATED;
 
+struct io_cqe {
+	__u64 user_data;
+	__s32 res;
+	int fd;
+} RELOCATED;
+struct io_kiocb { /* a request of an io_uring's */
+	struct file *file;
+	__u8 opcode;
+	__u32 flags; /* (only the lowest are looked at) */
+	struct io_cqe cqe;
+	void *ctx;
+} RELOCATED;
+
 struct work_struct;
 typedef void (*work_func_t)(struct work_struct *);
 struct work_struct {

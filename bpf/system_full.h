@@ -48,11 +48,8 @@ ALWAYS struct file *file_behind(__u64 fd)
 	return file;
 }
 
-/* What a descriptor of the current task stands for; 0: nothing. */
-ALWAYS __u64 file_of(__u64 fd)
+ALWAYS __u64 file_word(struct file *file, __u64 fd)
 {
-	struct file *file = file_behind(fd);
-
 	if (!file)
 		return 0;
 	enum { SOCKET = 12, PIPE = 1 };
@@ -66,13 +63,19 @@ ALWAYS __u64 file_of(__u64 fd)
 	return KERNEL_FILE(number, type, device, fd);
 }
 
+/* What a descriptor of the current task stands for; 0: nothing. */
+ALWAYS __u64 file_of(__u64 fd)
+{
+	return file_word(file_behind(fd), fd);
+}
+
 /* Whose address the ring has that the call which began just now is about. */
 ALWAYS void tell_ring(__u64 fd)
 {
 	struct file *file = file_behind(fd);
 
 	if (file)
-		emit(KERNEL_ring, (__u64)BPF_CORE_READ(file, private_data), 0);
+		emit(KERNEL_ring, (__u64)BPF_CORE_READ(file, private_data), file_word(file, fd));
 }
 
 struct kernel_timespec {
@@ -211,13 +214,103 @@ int BPF_PROG(on_disk_end, struct request *rq, int error, unsigned bytes)
 	return emit_disk(KERNEL_disk_end, rq, bytes);
 }
 
-/* ---- io_uring
- * -------------------------------------------------------------------------------------- */
+/* ---- io_uring ----------------------------------------------------------------------------------
+ *
+ * A request (struct io_kiocb) is submitted, is perhaps handed to a worker thread or waits until its
+ * file is ready, and is completed, by whoever runs then. on_request_*: the loader leaves these out
+ * where the tracepoint's first argument is no request (before 5.19).
+ */
 
-SEC("?tp_btf/io_uring_complete")
-int BPF_PROG(on_ring_complete, void *ring)
+/* Of these operations the descriptor is none: the kernel leaves the field as it was. */
+#define OF_NO_FILE(op)                                                                             \
+	((op) < 64 &&                                                                              \
+		(1ull << (op) & (1ull << 0 | 1ull << 7 | 3ull << 11 | 3ull << 14 | 15ull << 18 |   \
+					1ull << 25 | 3ull << 28 | 3ull << 31 | 31ull << 35 |       \
+					1ull << 42 | 3ull << 44 | 15ull << 50 | 1ull << 62)))
+
+ALWAYS int emit_request(__u32 type, struct io_kiocb *req, __u64 file, __s32 result)
 {
-	return emit(KERNEL_ring_complete, (__u64)ring, 0);
+	struct kernel_request r = {.request = (__u64)req, .file = file, .result = result};
+	struct writing w;
+
+	r.op = BPF_CORE_READ(req, opcode);
+	if (!reserve(&w, 2))
+		return 0;
+	struct kernel_slot *more = slot_at(w.cpu, w.at + 1);
+	if (more)
+		__builtin_memcpy(more, &r, KERNEL_SLOT_BYTES);
+	commit(&w, CURRENT_TID, type, 2, context_of(w.control), (__u64)BPF_CORE_READ(req, ctx),
+		BPF_CORE_READ(req, cqe.user_data));
+	return 0;
+}
+
+ALWAYS int submit(struct io_kiocb *req)
+{
+	enum { FIXED_FILE = 1 }; /* a number in the ring's own table */
+	__u8 op = BPF_CORE_READ(req, opcode);
+	bool has_descriptor = !OF_NO_FILE(op) && !(BPF_CORE_READ(req, flags) & FIXED_FILE);
+
+	return emit_request(KERNEL_ring_submit, req,
+		has_descriptor ? file_of((__u32)BPF_CORE_READ(req, cqe.fd)) : 0, 0);
+}
+SEC("?tp_btf/io_uring_submit_req")
+int BPF_PROG(on_request_submit, struct io_kiocb *req)
+{
+	return submit(req);
+}
+SEC("?tp_btf/io_uring_submit_sqe") /* its name before 6.4 */
+int BPF_PROG(on_request_submit_entry, struct io_kiocb *req)
+{
+	return submit(req);
+}
+SEC("?tp_btf/io_uring_queue_async_work")
+int BPF_PROG(on_request_async, struct io_kiocb *req)
+{
+	return emit_request(KERNEL_ring_async, req, 0, 0);
+}
+SEC("?tp_btf/io_uring_poll_arm")
+int BPF_PROG(on_request_arm, struct io_kiocb *req)
+{
+	return emit_request(KERNEL_ring_arm, req, 0, 0);
+}
+SEC("?tp_btf/io_uring_task_add")
+int BPF_PROG(on_request_ready, struct io_kiocb *req)
+{
+	return emit_request(KERNEL_ring_ready, req, 0, 0);
+}
+/* Without a request: one of several completions of the same. */
+SEC("?tp_btf/io_uring_complete")
+int BPF_PROG(on_ring_complete, void *ring, struct io_kiocb *req)
+{
+	enum { NO_DESCRIPTOR = 0xfffff };
+	struct kernel_request none = {.op = KERNEL_REQUEST_OP_UNKNOWN};
+	struct writing w;
+
+	if (req)
+		return emit_request(KERNEL_ring_complete, req,
+			file_word(BPF_CORE_READ(req, file), NO_DESCRIPTOR),
+			BPF_CORE_READ(req, cqe.res));
+	if (!reserve(&w, 2))
+		return 0;
+	struct kernel_slot *more = slot_at(w.cpu, w.at + 1);
+	if (more)
+		__builtin_memcpy(more, &none, KERNEL_SLOT_BYTES);
+	commit(&w, CURRENT_TID, KERNEL_ring_complete, 2, context_of(w.control), (__u64)ring, 0);
+	return 0;
+}
+SEC("?tp_btf/io_uring_cqring_wait")
+int BPF_PROG(on_ring_wait, void *ring, int completions)
+{
+	return emit(KERNEL_ring_wait, (__u64)ring, (__u32)completions);
+}
+SEC("?tp_btf/io_uring_create")
+int BPF_PROG(on_ring_create, int fd, void *ring, __u32 submissions, __u32 completions, __u32 flags)
+{
+	enum { REGISTERED_ONLY = 1 << 15 }; /* no descriptor */
+
+	if (fd < 0 || flags & REGISTERED_ONLY)
+		return 0;
+	return emit(KERNEL_ring, (__u64)ring, file_of((__u32)fd));
 }
 
 /* ---- work items, timers

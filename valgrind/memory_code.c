@@ -686,6 +686,7 @@ static void usage(void)
 const struct mode mode_memory = {
 	.name = "memory",
 	.about = "every instruction and access, for `longpole record --recorder=valgrind`",
+	.no_lines = True,
 	.option = option,
 	.usage = usage,
 	.begin = memory_begin,

@@ -14,6 +14,7 @@
 struct mode {
 	const HChar *name;  /* --mode=NAME */
 	const HChar *about; /* for --help */
+	Bool no_lines;      /* names of functions are enough: source lines need not be read */
 	/* All may be NULL but instrument. */
 	Bool (*option)(const HChar *arg);
 	void (*usage)(void);

@@ -131,6 +131,10 @@ void base_str_add_bytes(struct base_str *s, const void *p, size_t length);
 void base_str_addf(struct base_str *s, const char *fmt, ...) BASE_PRINTF(2, 3);
 const char *base_str_text(const struct base_str *s);
 
+/* Length of the UTF-8 sequence at p (ends at a NUL), 0 when it is none: no overlong forms, no
+ * surrogates. */
+size_t base_utf8_length(const unsigned char *p);
+
 /* Human numbers into the string: "1.23 ms", "4.1 MiB", "12,345". */
 void base_str_add_ns(struct base_str *s, uint64_t duration_ns);
 void base_str_add_size(struct base_str *s, uint64_t size_bytes);

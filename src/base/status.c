@@ -57,17 +57,6 @@ static void mark_cut(char text[BASE_ERR_TEXT_MAX])
 	memcpy(text + at, mark, sizeof mark);
 }
 
-/* Callers may pass an old cause as an argument: never format into the error itself. */
-static void format_text(char text[BASE_ERR_TEXT_MAX], const char *fmt, va_list ap)
-{
-	int n = vsnprintf(text, BASE_ERR_TEXT_MAX, fmt, ap);
-
-	if (n < 0)
-		memcpy(text, "...", sizeof "...");
-	else if (n >= BASE_ERR_TEXT_MAX)
-		mark_cut(text);
-}
-
 static void append_errno(char text[BASE_ERR_TEXT_MAX], int sys_errno)
 {
 	char buf[128];
@@ -79,14 +68,6 @@ static void append_errno(char text[BASE_ERR_TEXT_MAX], int sys_errno)
 		mark_cut(text);
 }
 
-static void push_cause(struct base_err *err, const char text[BASE_ERR_TEXT_MAX])
-{
-	if (err->nr_causes >= BASE_ERR_CAUSES_MAX)
-		mark_cut(err->cause[BASE_ERR_CAUSES_MAX - 1]);
-	else
-		memcpy(err->cause[err->nr_causes++], text, BASE_ERR_TEXT_MAX);
-}
-
 static void start(struct base_err *err, enum base_status s, int sys_errno)
 {
 	err->status = s;
@@ -94,18 +75,32 @@ static void start(struct base_err *err, enum base_status s, int sys_errno)
 	err->nr_causes = 0;
 }
 
-enum base_status base_fail(struct base_err *err, enum base_status s, const char *fmt, ...)
+/* Callers may pass an old cause as an argument: never format into the error itself. */
+static void push_cause(struct base_err *err, const char *fmt, va_list ap)
 {
 	char text[BASE_ERR_TEXT_MAX];
+	int n = vsnprintf(text, sizeof text, fmt, ap);
+
+	if (n < 0)
+		memcpy(text, "...", sizeof "...");
+	else if (n >= BASE_ERR_TEXT_MAX)
+		mark_cut(text);
+	if (err->nr_causes >= BASE_ERR_CAUSES_MAX)
+		mark_cut(err->cause[BASE_ERR_CAUSES_MAX - 1]);
+	else
+		memcpy(err->cause[err->nr_causes++], text, BASE_ERR_TEXT_MAX);
+}
+
+enum base_status base_fail(struct base_err *err, enum base_status s, const char *fmt, ...)
+{
 	va_list ap;
 
 	if (!err)
 		return s;
-	va_start(ap, fmt);
-	format_text(text, fmt, ap);
-	va_end(ap);
 	start(err, s, 0);
-	push_cause(err, text);
+	va_start(ap, fmt);
+	push_cause(err, fmt, ap);
+	va_end(ap);
 	return s;
 }
 
@@ -127,35 +122,31 @@ static enum base_status status_of_errno(int sys_errno)
 enum base_status base_fail_errno(struct base_err *err, int sys_errno, const char *fmt, ...)
 {
 	enum base_status s = status_of_errno(sys_errno);
-	char text[BASE_ERR_TEXT_MAX];
 	va_list ap;
 
 	if (!err)
 		return s;
-	va_start(ap, fmt);
-	format_text(text, fmt, ap);
-	va_end(ap);
-	append_errno(text, sys_errno);
 	start(err, s, sys_errno);
-	push_cause(err, text);
+	va_start(ap, fmt);
+	push_cause(err, fmt, ap);
+	va_end(ap);
+	append_errno(err->cause[0], sys_errno);
 	return s;
 }
 
 enum base_status base_cause(struct base_err *err, enum base_status s, const char *fmt, ...)
 {
-	char text[BASE_ERR_TEXT_MAX];
 	va_list ap;
 
 	if (!err)
 		return s;
-	va_start(ap, fmt);
-	format_text(text, fmt, ap);
-	va_end(ap);
 	/* A callee that takes no error (base_grow) leaves ours empty: this cause is then the first.
 	 */
 	if (err->status == BASE_OK)
 		start(err, s, 0);
-	push_cause(err, text);
+	va_start(ap, fmt);
+	push_cause(err, fmt, ap);
+	va_end(ap);
 	return err->status;
 }
 

@@ -41,7 +41,8 @@ static const struct {
 	{0, {"help", 'h', NULL, NULL, "this text"}},
 };
 
-const struct cmd_option *cmd_common_option(unsigned flags, size_t i)
+/* Options of all commands with these flags; NULL ends the enumeration. */
+static const struct cmd_option *common_option(unsigned flags, size_t i)
 {
 	for (size_t k = 0; k < BASE_COUNT(common); k++)
 		if ((!common[k].flag || flags & common[k].flag) && !i--)
@@ -56,10 +57,10 @@ const struct cmd_option *cmd_option_at(const struct cmd_spec *spec, size_t i)
 		return &d->option[i];
 	i -= d->nr_options;
 	if (!(spec->flags & CMD_RAW))
-		return cmd_common_option(spec->flags, i);
+		return common_option(spec->flags, i);
 	/* All others are the program's. */
 	const struct cmd_option *o = NULL;
-	for (size_t k = 0; !i && (o = cmd_common_option(spec->flags, k)); k++)
+	for (size_t k = 0; !i && (o = common_option(spec->flags, k)); k++)
 		if (!strcmp(o->name, "help"))
 			break;
 	return o;
@@ -278,6 +279,15 @@ bool cmd_value_count(struct cmd *c, const char *option, uint64_t *ret)
 		return false;
 	}
 	*ret = n;
+	return true;
+}
+
+bool cmd_value_limit(struct cmd *c, size_t *ret)
+{
+	uint64_t limit = *ret;
+	if (!cmd_value_count(c, "limit", &limit))
+		return false;
+	*ret = cmd_given(c, "all") ? 0 : (size_t)limit;
 	return true;
 }
 

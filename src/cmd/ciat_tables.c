@@ -132,12 +132,35 @@ static uint64_t place_of_site(const struct memory_ciat_result *r, const struct m
 	return e->line + first * (uint64_t)r->line_bytes / 64;
 }
 
+/* Of places that one instruction met the first and the last: "table[0] to table[7]", or both. */
+static bool add_fields(struct base_str *out, struct cmd_slack_names *n,
+	const struct memory_ciat_result *r, const struct memory_ciat_site *e)
+{
+	struct base_str first = {0}, last = {0};
+	unsigned top = e->offsets ? 63u - (unsigned)__builtin_clzll(e->offsets) : 0;
+	bool found = ciat_data_at(&first, n, place_of_site(r, e));
+	if (found)
+		base_str_add(out, base_str_text(&first));
+	if (found && ciat_data_at(&last, n, e->line + top * (uint64_t)r->line_bytes / 64) &&
+		strcmp(base_str_text(&first), base_str_text(&last)) != 0)
+		base_str_addf(out, __builtin_popcountll(e->offsets) > 2 ? " to %s" : " and %s",
+			base_str_text(&last));
+	base_str_fini(&first);
+	base_str_fini(&last);
+	return found;
+}
+
 bool ciat_site_object(struct base_str *out, struct cmd_slack_names *n,
 	const struct memory_ciat_result *r, const struct memory_ciat_site *e)
 {
 	if (!e->heap)
-		return !n->source->ops->data_place && ciat_data_at(out, n, place_of_site(r, e));
-	name_heap(out, n, &r->heap[e->heap - 1]);
+		return !n->source->ops->data_place && add_fields(out, n, r, e);
+	const struct memory_ciat_heap *h = &r->heap[e->heap - 1];
+	/* (Of blocks of several sizes it is not known which this one was.) */
+	uint64_t each = h->blocks && h->bytes % h->blocks == 0 ? h->bytes / h->blocks : 0;
+	if (!h->mapping && cmd_slack_heap_member(n, h->code, each, e->heap_offset, out))
+		base_str_add(out, " in ");
+	name_heap(out, n, h);
 	base_str_addf(out, ", byte %" PRIu64, e->heap_offset);
 	return true;
 }
@@ -226,7 +249,6 @@ enum base_status ciat_objects(struct ciat_table *t, struct cmd_slack_names *n,
 		row->accesses += h->accesses;
 		row->blocks += h->blocks;
 		row->allocated_bytes += h->bytes;
-		row->allocated_code = h->code;
 		left -= h->accesses < left ? h->accesses : left;
 	}
 	ok = ok && add_variables(t, n, c, &left) && add_sites(t, n, r);

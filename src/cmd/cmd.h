@@ -75,8 +75,6 @@ bool cmd_is_verb_of(const struct cmd_spec *verb, const struct cmd_spec *command)
 const struct cmd_spec *cmd_find_verb(const struct cmd_spec *command, const char *word);
 /* A line a verb, with its summary. */
 void cmd_add_verbs(struct base_str *out, const struct cmd_spec *command);
-/* Options of all commands with these flags; NULL ends the enumeration. */
-const struct cmd_option *cmd_common_option(unsigned flags, size_t i);
 /* i-th option of a command: its own, then the common ones; NULL: no more. */
 const struct cmd_option *cmd_option_at(const struct cmd_spec *spec, size_t i);
 struct cmd_group_text {
@@ -88,7 +86,7 @@ extern const struct cmd_group_text cmd_groups[CMD_GROUP_NR];
 /* ---- one invocation ----------------------------------------------------------------------------
  */
 
-enum { CMD_GIVEN_MAX = 64 };
+enum { CMD_GIVEN_MAX = 64, CMD_PATH_MAX = 4096 };
 enum cmd_when { CMD_AUTO, CMD_ALWAYS, CMD_NEVER };
 
 struct cmd_trace_name {
@@ -129,6 +127,7 @@ const char *cmd_value(
 size_t cmd_values(const struct cmd *c, const char *option, const char **value, size_t max);
 /* Values with units. False: a message was printed. *ret is left alone when not given. */
 bool cmd_value_count(struct cmd *c, const char *option, uint64_t *ret);
+bool cmd_value_limit(struct cmd *c, size_t *ret); /* --limit; 0 with --all */
 bool cmd_value_time(
 	struct cmd *c, const char *option, uint64_t *ret_ns); /* 10ms, 1.5s, 250us, 7ns */
 /* A time since the recording's start, or a share of its length, as 20%. */
@@ -161,7 +160,13 @@ int cmd_exit_of(enum base_status s);
 /* Writes a finished answer (and frees it): CMD_OK or the exit status after a message. */
 int cmd_write(struct cmd *c, struct base_str *text);
 int cmd_write_json(struct cmd *c, json_t *json);
-/* One line of it, newline included; frees it. NULL: out->failed. */
+/* {"schema": "longpole/COMMAND/1", "tool", "result"}; of a trace: report_envelope(). */
+json_t *cmd_result_json(const char *schema, json_t *result /* taken over */);
+int cmd_write_result(struct cmd *c, const char *schema, json_t *result);
+/* As cmd_write(), but into --output's file where one is given. */
+int cmd_write_output(struct cmd *c, struct base_str *text);
+/* A document of it, or one line, newline included; frees it. NULL: out->failed. */
+void cmd_add_json(struct base_str *out, json_t *json);
 void cmd_add_json_line(struct base_str *out, json_t *json);
 
 void cmd_progress_reset(struct cmd *c);
@@ -174,16 +179,32 @@ uint64_t cmd_now_ns(void);
 /* ---- traces
  * --------------------------------------------------------------------------------------- */
 
-/* The trace operand, else the newest *.lpt of the directory; NULL: a message was printed. `buf`
- * holds a found name. */
-const char *cmd_trace_path(struct cmd *c, struct cmd_trace_name *name);
+/* The one operand, else the newest *.lpt of the directory; NULL: a message was printed. */
+const char *cmd_trace_path(struct cmd *c);
+/* --output, else the trace's name with another ending: server.lpt -> server.pftrace. NULL: a
+ * message was printed. */
+const char *cmd_output_path(
+	struct cmd *c, const char *trace, const char *suffix, char buf[CMD_PATH_MAX]);
 /* Opens it and fills a report_run with progress. CMD_OK, or an exit status after a message. */
 int cmd_open(struct cmd *c, const char *path, struct report_run *ret);
 /* The same for who needs threads: refuses a trace of packets, and says who reads that. */
 int cmd_open_threads(struct cmd *c, const char *path, struct report_run *ret);
-/* cmd_open_threads() of the one operand, or of the newest trace here. */
+/* cmd_open_threads() of cmd_trace_path(). */
 int cmd_open_operand(struct cmd *c, struct report_run *ret);
 void cmd_close(struct cmd *c, struct report_run *run);
+
+/* What was found in a trace, in the form that was asked for. Between _begin and _end its caller
+ * fills `text` or `json`, as `as` says. */
+struct cmd_answer {
+	enum { CMD_AS_NOTHING, CMD_AS_TEXT, CMD_AS_JSON } as; /* nothing: status is no success */
+	enum base_status status;                              /* of the analysis */
+	struct report_style style;
+	struct base_str text;
+	json_t *json; /* _end takes it over */
+};
+struct cmd_answer cmd_answer_begin(const struct cmd *c, enum base_status s);
+/* Writes it, or says what failed, and closes the trace. The exit status. */
+int cmd_answer_end(struct cmd *c, struct cmd_answer *a, struct report_run *run);
 /* Reads a file of at most limit bytes; NULL: a message was printed. base_free() it. */
 char *cmd_read_file(struct cmd *c, const char *path, size_t limit_bytes);
 
@@ -201,7 +222,7 @@ bool cmd_may_replace(const char *path);
 int cmd_html_trace(struct cmd *c, const char *trace, const char *path);
 
 /* What `report` prints for a trace; also the second half of `longpole PROG`. */
-int cmd_report_trace(struct cmd *c, const char *path, bool full, bool json);
+int cmd_report_trace(struct cmd *c, const char *path);
 /* Is it a trace of `longpole noc`: packets, no threads? */
 bool cmd_is_packets(const char *path);
 /* Such a trace's report (packets.c). */

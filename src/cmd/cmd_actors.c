@@ -30,7 +30,7 @@ const struct cmd_details cmd_details_actors = {
 int cmd_run_actors(struct cmd *c)
 {
 	struct report_run run;
-	struct report_actors *a = NULL;
+	struct report_actors *actors = NULL;
 	uint64_t limit = LIMIT_DEFAULT, states = STATES_DEFAULT;
 	if (!cmd_value_count(c, "limit", &limit) || !cmd_value_count(c, "states", &states))
 		return CMD_USAGE;
@@ -39,25 +39,17 @@ int cmd_run_actors(struct cmd *c)
 		return exit_status;
 	bool all = cmd_given(c, "all");
 	struct report_actors_options opts = {
-		.size = sizeof opts,
 		.pattern = cmd_value(c, "actor"),
 		.groups = cmd_given(c, "groups"),
 		.limit = all ? 0 : (size_t)limit,
 		.nr_states = all ? 0 : (size_t)states,
 	};
-	enum base_status s = report_actors_build(&run, &opts, &a, &c->err);
-	if (s != BASE_OK) {
-		exit_status =
-			cmd_fail(c, base_cause(&c->err, s, "while analysing %s", run.trace_path));
-	} else if (cmd_given(c, "json")) {
-		exit_status = cmd_write_json(c, report_actors_json(a));
-	} else {
-		struct report_style st = cmd_style(c);
-		struct base_str text = {0};
-		report_actors_text(&text, a, &opts, &st);
-		exit_status = cmd_write(c, &text);
-	}
-	report_actors_free(a);
-	cmd_close(c, &run);
-	return exit_status;
+	struct cmd_answer a =
+		cmd_answer_begin(c, report_actors_build(&run, &opts, &actors, &c->err));
+	if (a.as == CMD_AS_JSON)
+		a.json = report_actors_json(actors);
+	else if (a.as == CMD_AS_TEXT)
+		report_actors_text(&a.text, actors, &opts, &a.style);
+	report_actors_free(actors);
+	return cmd_answer_end(c, &a, &run);
 }

@@ -34,26 +34,17 @@ const struct cmd_details cmd_details_calls = {
 		"longpole calls --json longpole-server.lpt | jq '.result.categories.io'"},
 };
 
-static int answer(struct cmd *c, const struct report_run *run, uint64_t limit)
+static int answer(struct cmd *c, struct report_run *run, size_t limit)
 {
 	struct report_calls *calls = NULL;
-	struct report_calls_view view = {
-		.limit = cmd_given(c, "all") ? 0 : (size_t)limit, .places = cmd_given(c, "site")};
-	enum base_status s = report_calls_build(run, &calls, &c->err);
-	int exit_status;
-	if (s != BASE_OK) {
-		exit_status =
-			cmd_fail(c, base_cause(&c->err, s, "while analysing %s", run->trace_path));
-	} else if (cmd_given(c, "json")) {
-		exit_status = cmd_write_json(c, report_calls_json(calls));
-	} else {
-		struct report_style st = cmd_style(c);
-		struct base_str text = {0};
-		report_calls_text(&text, calls, &view, &st);
-		exit_status = cmd_write(c, &text);
-	}
+	struct report_calls_view view = {.limit = limit, .places = cmd_given(c, "site")};
+	struct cmd_answer a = cmd_answer_begin(c, report_calls_build(run, &calls, &c->err));
+	if (a.as == CMD_AS_JSON)
+		a.json = report_calls_json(calls);
+	else if (a.as == CMD_AS_TEXT)
+		report_calls_text(&a.text, calls, &view, &a.style);
 	report_calls_free(calls);
-	return exit_status;
+	return cmd_answer_end(c, &a, run);
 }
 
 int cmd_run_calls(struct cmd *c)
@@ -61,8 +52,8 @@ int cmd_run_calls(struct cmd *c)
 	struct record_options o = record_options_default();
 	struct cmd_recorded recorded;
 	struct report_run run;
-	uint64_t limit = LIMIT_DEFAULT;
-	if (!cmd_value_count(c, "limit", &limit))
+	size_t limit = LIMIT_DEFAULT;
+	if (!cmd_value_limit(c, &limit))
 		return CMD_USAGE;
 	cmd_record_mode(&o, RECORD_LOCKS_count);
 	o.measure_floor = false;
@@ -71,7 +62,5 @@ int cmd_run_calls(struct cmd *c)
 	int exit_status = cmd_open_or_record(c, &o, &recorded, &run);
 	if (!recorded.has_trace)
 		return exit_status;
-	exit_status = answer(c, &run, limit);
-	cmd_close(c, &run);
-	return cmd_recorded_exit(&recorded, exit_status);
+	return cmd_recorded_exit(&recorded, answer(c, &run, limit));
 }

@@ -372,6 +372,11 @@ static void caveats(struct base_str *out, const struct cmd_streams *s,
 			"%" PRIu64 " pages moved to another node; moving them cost nothing "
 			"here.\n",
 			r->total.migrations);
+	if (r->total.replications)
+		base_str_addf(out,
+			"%" PRIu64 " times a page was copied to the nodes that load from it, %" PRIu64
+			" times a store made it one again; copying cost nothing here.\n",
+			r->total.replications, r->total.collapses);
 	if (r->replicated_pages)
 		base_str_addf(out,
 			"%" PRIu64 " pages of code were replicated, %" PRIu64

@@ -14,6 +14,7 @@ enum {
 	LINES_SHOWN = 5,
 	SITES_SHOWN = 4,
 	OFFSETS_SHOWN = 4,
+	FIELDS_SHOWN = 3,
 	FUNCTIONS_SHOWN = 10,
 	OBJECTS_SHOWN = 10,
 	MATRIX_SHOWN = 16
@@ -137,27 +138,50 @@ static void add_place(struct base_str *out, struct cmd_slack_names *n, uint64_t 
 	base_str_fini(&text);
 }
 
-/* What a line is in: of its sites the one with the first byte, for symbols may begin within it. */
+static uint64_t address_of(const struct memory_ciat_result *r, const struct memory_ciat_site *e)
+{
+	unsigned first = e->offsets ? (unsigned)__builtin_ctzll(e->offsets) : 0;
+	return e->line + first * (uint64_t)r->line_bytes / 64;
+}
+
+/* Of a line's sites the first behind `from`; NULL: none. */
+static const struct memory_ciat_site *next_site(
+	const struct memory_ciat_result *r, uint64_t line, uint64_t from)
+{
+	const struct memory_ciat_site *next = NULL;
+	size_t k = BASE_PARTITION(i, r->nr_sites, r->site[i].line < line);
+	for (; k < r->nr_sites && r->site[k].line == line; k++)
+		if (address_of(r, &r->site[k]) >= from &&
+			(!next || address_of(r, &r->site[k]) < address_of(r, next)))
+			next = &r->site[k];
+	return next;
+}
+
+/* What is met in a line, in its order: "stats.hits and stats.misses". */
 static void add_line_object(struct base_str *out, struct cmd_slack_names *n,
 	const struct memory_ciat_result *r, const struct memory_ciat_line *l)
 {
-	const struct memory_ciat_site *first = NULL;
-	uint64_t at = l->address;
-	for (size_t k = 0; k < r->nr_sites; k++) {
-		const struct memory_ciat_site *e = &r->site[k];
-		uint64_t here = e->line + (e->offsets ? (unsigned)__builtin_ctzll(e->offsets) : 0) *
-						  (uint64_t)r->line_bytes / 64;
-		if (e->line != l->address || (first && here >= at))
+	struct base_str name[FIELDS_SHOWN] = {0};
+	const struct memory_ciat_site *e = next_site(r, l->address, l->address);
+	unsigned nr = 0;
+	for (; e && nr < FIELDS_SHOWN; e = next_site(r, l->address, address_of(r, e) + 1)) {
+		if (!ciat_site_object(&name[nr], n, r, e))
 			continue;
-		first = e;
-		at = here;
+		/* (of one field several bytes may have been met) */
+		if (nr && !strcmp(base_str_text(&name[nr]), base_str_text(&name[nr - 1])))
+			base_str_reset(&name[nr]);
+		else
+			nr++;
 	}
-	struct base_str name = {0};
-	if (first && first->heap && ciat_site_object(&name, n, r, first))
-		report_clean_add(out, base_str_text(&name));
-	else
-		add_place(out, n, at, false);
-	base_str_fini(&name);
+	for (unsigned i = 0; i < nr; i++) {
+		base_str_add(out, i ? i + 1 == nr && !e ? " and " : ", " : "");
+		report_clean_add(out, base_str_text(&name[i]));
+	}
+	base_str_add(out, nr && e ? ", ..." : "");
+	if (!nr)
+		add_place(out, n, l->address, false);
+	for (unsigned i = 0; i < FIELDS_SHOWN; i++)
+		base_str_fini(&name[i]);
 }
 
 static void finding(
@@ -443,10 +467,16 @@ static void tables_fini(struct tables *t)
 	cmd_slack_names_fini(&t->names);
 }
 
+static bool field_of(void *ctx, const struct memory_ciat_result *r,
+	const struct memory_ciat_site *site, struct base_str *out)
+{
+	return ciat_site_object(out, ctx, r, site);
+}
+
 static int answer_json(struct cmd *c, const struct cmd_streams *s, struct tables *t,
 	const struct memory_ciat_result *r)
 {
-	const struct memory_names by = {&t->names, cmd_slack_place};
+	const struct memory_names by = {&t->names, cmd_slack_place, field_of};
 	json_t *result = memory_ciat_json(r, s->source, &by);
 	if (!cmd_given(c, "functions"))
 		json_object_del(result, "instructions");

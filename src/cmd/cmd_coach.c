@@ -28,25 +28,17 @@ int cmd_run_coach(struct cmd *c)
 {
 	struct report_run run;
 	struct report_coach *coach = NULL;
-	uint64_t limit = LIMIT_DEFAULT;
-	if (!cmd_value_count(c, "limit", &limit))
+	size_t limit = LIMIT_DEFAULT;
+	if (!cmd_value_limit(c, &limit))
 		return CMD_USAGE;
 	int exit_status = cmd_open_operand(c, &run);
 	if (exit_status != CMD_OK)
 		return exit_status;
-	enum base_status s = report_coach_build(&run, &coach, &c->err);
-	if (s != BASE_OK) {
-		exit_status =
-			cmd_fail(c, base_cause(&c->err, s, "while analysing %s", run.trace_path));
-	} else if (cmd_given(c, "json")) {
-		exit_status = cmd_write_json(c, report_coach_json(coach));
-	} else {
-		struct report_style st = cmd_style(c);
-		struct base_str text = {0};
-		report_coach_text(&text, coach, cmd_given(c, "all") ? 0 : (size_t)limit, &st);
-		exit_status = cmd_write(c, &text);
-	}
+	struct cmd_answer a = cmd_answer_begin(c, report_coach_build(&run, &coach, &c->err));
+	if (a.as == CMD_AS_JSON)
+		a.json = report_coach_json(coach);
+	else if (a.as == CMD_AS_TEXT)
+		report_coach_text(&a.text, coach, limit, &a.style);
 	report_coach_free(coach);
-	cmd_close(c, &run);
-	return exit_status;
+	return cmd_answer_end(c, &a, &run);
 }

@@ -298,20 +298,14 @@ static int potential(struct cmd *c)
 	int exit_status = cmd_open_or_record(c, &o, &recorded, &run);
 	if (!recorded.has_trace)
 		return exit_status;
-	enum base_status s = report_order_build(&run, &order, &c->err);
+	struct cmd_answer a = cmd_answer_begin(c, report_order_build(&run, &order, &c->err));
 	size_t nr_cycles = order ? order->nr_cycles : 0;
-	if (s != BASE_OK) {
-		exit_status =
-			cmd_fail(c, base_cause(&c->err, s, "while analysing %s", run.trace_path));
-	} else if (cmd_given(c, "json")) {
-		exit_status = cmd_write_json(c, report_order_json(order));
-	} else {
-		struct base_str text = {0};
-		report_order_text(&text, order);
-		exit_status = cmd_write(c, &text);
-	}
+	if (a.as == CMD_AS_JSON)
+		a.json = report_order_json(order);
+	else if (a.as == CMD_AS_TEXT)
+		report_order_text(&a.text, order);
 	report_order_free(order);
-	cmd_close(c, &run);
+	exit_status = cmd_answer_end(c, &a, &run);
 	if (exit_status == CMD_OK && nr_cycles && (!recorded.is_program || !recorded.program_exit))
 		return CMD_GATE;
 	return cmd_recorded_exit(&recorded, exit_status);

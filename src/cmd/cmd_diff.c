@@ -4,7 +4,6 @@
 
 #include "report/diff.h"
 
-#include <errno.h>
 #include <string.h>
 
 enum { BUDGETS_MAX = 32 };
@@ -96,22 +95,6 @@ static int read_all(struct cmd *c, struct report_diff *d)
 	return s == BASE_OK ? CMD_OK : cmd_fail(c, s);
 }
 
-static int draw(struct cmd *c, const struct report_diff *d, const char *path)
-{
-	struct base_str svg = {0};
-	report_diff_svg(&svg, d);
-	FILE *f = svg.failed ? NULL : fopen(path, "we");
-	int exit_status = CMD_OK;
-	if (svg.failed)
-		exit_status = cmd_fail(c, base_fail(&c->err, BASE_ERR_NOMEM, "out of memory"));
-	else if (!f || fwrite(svg.buf, 1, svg.length, f) != svg.length)
-		exit_status = cmd_fail(c, base_fail_errno(&c->err, errno, "%s", path));
-	if (f && fclose(f) && exit_status == CMD_OK)
-		exit_status = cmd_fail(c, base_fail_errno(&c->err, errno, "%s", path));
-	base_str_fini(&svg);
-	return exit_status;
-}
-
 struct gates {
 	struct report_diff_gate gate[BUDGETS_MAX];
 	struct base_str found[BUDGETS_MAX];
@@ -133,16 +116,22 @@ static int judge(struct cmd *c, const struct report_diff *d, struct gates *g)
 	return CMD_OK;
 }
 
+static void svg(struct base_str *out, const struct report_diff *d,
+	const struct report_diff_gate *gate, size_t nr_gates)
+{
+	(void)gate;
+	(void)nr_gates;
+	report_diff_svg(out, d);
+}
+
 static int write_files(struct cmd *c, const struct report_diff *d, const struct gates *g)
 {
 	static const struct {
 		const char *option;
 		void (*render)(struct base_str *out, const struct report_diff *d,
 			const struct report_diff_gate *gate, size_t nr_gates);
-	} file[] = {{"html", report_diff_page}, {"junit", report_diff_junit}};
+	} file[] = {{"svg", svg}, {"html", report_diff_page}, {"junit", report_diff_junit}};
 	int exit_status = CMD_OK;
-	if (cmd_given(c, "svg"))
-		exit_status = draw(c, d, cmd_value(c, "svg"));
 	for (size_t i = 0; exit_status == CMD_OK && i < BASE_COUNT(file); i++) {
 		struct base_str text = {0};
 		if (!cmd_given(c, file[i].option))

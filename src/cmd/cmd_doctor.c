@@ -2,7 +2,6 @@
 /* cmd_doctor.c - `longpole doctor`: what this machine offers, what each missing thing costs. */
 #include "cmd/cmd.h"
 
-#include "config.h"
 #include "record/doctor.h"
 
 static const struct cmd_option option[] = {
@@ -62,10 +61,8 @@ int cmd_run_doctor(struct cmd *c)
 	int exit_status;
 	if (cmd_given(c, "json")) {
 		base_str_fini(&text);
-		exit_status = cmd_write_json(
-			c, json_pack("{s:s, s:s, s:{s:b, s:o}}", "schema", "longpole/doctor/1",
-				   "tool", "longpole " LONGPOLE_VERSION, "result", "can_record",
-				   able, "probes", list));
+		exit_status = cmd_write_result(c, "longpole/doctor/1",
+			json_pack("{s:b, s:o}", "can_record", able, "probes", list));
 	} else {
 		json_decref(list);
 		exit_status = cmd_write(c, &text);

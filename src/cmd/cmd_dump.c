@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_dump.c - `longpole dump`: the trace's records, as they are. */
 #include "cmd/cmd.h"
-#include "config.h"
 
 #include <errno.h>
 #include <string.h>
@@ -192,11 +191,10 @@ static int print_stats(struct dump *d)
 		return cmd_write(d->c, &out);
 	}
 	base_str_fini(&out);
-	return cmd_write_json(d->c,
-		json_pack("{s:s, s:s, s:{s:I, s:I, s:I, s:o}}", "schema", "longpole/dump-stats/1",
-			"tool", "longpole " LONGPOLE_VERSION, "result", "records",
-			(json_int_t)all.nr, "coded_bytes", (json_int_t)all.bytes, "file_bytes",
-			(json_int_t)h->file_bytes, "kinds", kinds));
+	return cmd_write_result(d->c, "longpole/dump-stats/1",
+		json_pack("{s:I, s:I, s:I, s:o}", "records", (json_int_t)all.nr, "coded_bytes",
+			(json_int_t)all.bytes, "file_bytes", (json_int_t)h->file_bytes, "kinds",
+			kinds));
 }
 
 static void health_notes(struct dump *d)
@@ -212,7 +210,6 @@ static void health_notes(struct dump *d)
 
 int cmd_run_dump(struct cmd *c)
 {
-	struct cmd_trace_name name;
 	struct dump d = {
 		.c = c, .json = cmd_given(c, "json"), .one_stream = cmd_given(c, "stream")};
 	bool stats = cmd_given(c, "stats");
@@ -221,9 +218,7 @@ int cmd_run_dump(struct cmd *c)
 	if (!parse_kinds(&d) || !cmd_value_count(c, "stream", &d.stream) ||
 		!cmd_value_time(c, "from", &ro.from_ns) || !cmd_value_time(c, "to", &ro.to_ns))
 		return CMD_USAGE;
-	if (c->nr_operands > 1)
-		return cmd_usage(c, "one trace at a time");
-	d.path = cmd_trace_path(c, &name);
+	d.path = cmd_trace_path(c);
 	if (!d.path)
 		return CMD_USAGE;
 	/* Asking for a kind of definition means to see it. */

@@ -10,8 +10,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { PATH_BYTES = 4096 };
-
 static const struct cmd_option option[] = {
 	{"format", 'f', "FORMAT",
 		"perfetto speedscope collapsed firefox pprof chrome otlp csv sqlite sarif ctf gem5",
@@ -73,24 +71,6 @@ static enum base_status begin_file(void *ctx, const char *name, struct base_err 
 	o->f = path.failed || o->names.failed ? NULL : fopen(base_str_text(&path), "we");
 	base_str_fini(&path);
 	return o->f ? BASE_OK : base_fail_errno(err, errno, "%s/%s: opening", o->directory, name);
-}
-
-/* server.lpt -> server.pftrace, beside it. */
-static const char *output_path(
-	struct cmd *c, const char *trace, const struct format_desc *f, char buf[PATH_BYTES])
-{
-	const char *given = cmd_value(c, "output");
-	size_t length = strlen(trace);
-	if (given)
-		return given;
-	if (length > 4 && !strcmp(trace + length - 4, ".lpt"))
-		length -= 4;
-	int n = snprintf(buf, PATH_BYTES, "%.*s%s",
-		(int)(length < PATH_BYTES ? length : PATH_BYTES), trace, f->suffix);
-	if (n > 0 && n < PATH_BYTES)
-		return buf;
-	cmd_usage(c, "the trace's name is too long to make another of it; use -o");
-	return NULL;
 }
 
 static bool options(struct cmd *c, const struct format_desc *f, struct format_options *o)
@@ -230,20 +210,17 @@ static int export_file(struct cmd *c, const struct format_desc *f, const struct 
 
 int cmd_run_export(struct cmd *c)
 {
-	char buf[PATH_BYTES];
-	struct cmd_trace_name name;
+	char buf[CMD_PATH_MAX];
 	struct report_run run;
 	const char *format = cmd_value(c, "format");
 	const struct format_desc *f = format_find(format ? format : "perfetto");
-	struct format_options o = {.size = sizeof o};
+	struct format_options o = {0};
 	/* The option's choices are the table's names: tests/cli/exports.sh tries each. */
 	BASE_ASSERT(f != NULL);
 	if (!options(c, f, &o))
 		return CMD_USAGE;
-	if (c->nr_operands > 1)
-		return cmd_usage(c, "one trace at a time");
-	const char *trace = cmd_trace_path(c, &name);
-	const char *path = trace ? output_path(c, trace, f, buf) : NULL;
+	const char *trace = cmd_trace_path(c);
+	const char *path = trace ? cmd_output_path(c, trace, f->suffix, buf) : NULL;
 	if (!path)
 		return CMD_USAGE;
 	if (!strcmp(path, "-") && f->flags & (FORMAT_FILE | FORMAT_FILES))

@@ -62,24 +62,6 @@ static bool format_of(struct cmd *c, enum format *ret)
 	return false;
 }
 
-static int add_bytes(const char *bytes, size_t length, void *ctx)
-{
-	struct base_str *s = ctx;
-	base_str_add_bytes(s, bytes, length);
-	return s->failed ? -1 : 0;
-}
-
-static enum base_status add_json(struct base_str *out, json_t *json, struct base_err *err)
-{
-	if (!json ||
-		json_dump_callback(json, add_bytes, out, JSON_INDENT(2) | JSON_REAL_PRECISION(10)))
-		out->failed = true;
-	json_decref(json);
-	base_str_add(out, "\n");
-	return out->failed ? base_fail(err, BASE_ERR_NOMEM, "out of memory for the answer")
-			   : BASE_OK;
-}
-
 static enum base_status add_picture(
 	struct cmd *c, struct base_str *out, const struct report_graph *g, enum format format)
 {
@@ -98,15 +80,16 @@ static enum base_status add_picture(
 }
 
 static enum base_status render(struct cmd *c, struct base_str *out, const struct report_graph *g,
-	enum format format, uint64_t limit)
+	enum format format, size_t limit)
 {
 	struct report_style st = cmd_style(c);
 	switch (format) {
 	case FORMAT_json:
-		return add_json(out, report_graph_json(g), &c->err);
+		cmd_add_json(out, report_graph_json(g));
+		return BASE_OK;
 	case FORMAT_text:
 		st.color &= !cmd_given(c, "output");
-		report_graph_text(out, g, cmd_given(c, "all") ? 0 : (size_t)limit, &st);
+		report_graph_text(out, g, limit, &st);
 		return BASE_OK;
 	case FORMAT_svg:
 	case FORMAT_png:
@@ -119,7 +102,7 @@ static enum base_status render(struct cmd *c, struct base_str *out, const struct
 	return BASE_OK;
 }
 
-static int answer(struct cmd *c, const struct report_graph *g, enum format format, uint64_t limit)
+static int answer(struct cmd *c, const struct report_graph *g, enum format format, size_t limit)
 {
 	struct base_str text = {0};
 	const char *path = cmd_value(c, "output");
@@ -139,7 +122,7 @@ static int answer(struct cmd *c, const struct report_graph *g, enum format forma
 }
 
 static bool options(
-	struct cmd *c, struct report_graph_options *o, enum format *format, uint64_t *limit)
+	struct cmd *c, struct report_graph_options *o, enum format *format, size_t *limit)
 {
 	const char *view = cmd_value(c, "view"), *path = cmd_value(c, "output");
 	uint64_t max_nodes = REPORT_GRAPH_NODES_DEFAULT;
@@ -154,7 +137,7 @@ static bool options(
 	o->each_actor = cmd_given(c, "each-actor");
 	o->idle_queues = cmd_given(c, "all");
 	if (!format_of(c, format) || !cmd_value_count(c, "max-nodes", &max_nodes) ||
-		!cmd_value_count(c, "limit", limit))
+		!cmd_value_limit(c, limit))
 		return false;
 	if (!max_nodes) {
 		cmd_usage(c, "--max-nodes: a graph has at least one node");
@@ -171,10 +154,10 @@ static bool options(
 int cmd_run_graph(struct cmd *c)
 {
 	struct report_run run;
-	struct report_graph_options o = {.size = sizeof o};
+	struct report_graph_options o = {0};
 	struct report_graph *g = NULL;
 	enum format format;
-	uint64_t limit = LIMIT_DEFAULT;
+	size_t limit = LIMIT_DEFAULT;
 	if (!options(c, &o, &format, &limit))
 		return CMD_USAGE;
 	int exit_status = cmd_open_operand(c, &run);

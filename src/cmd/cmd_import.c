@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { PATH_BYTES = 4096, TICK_PS_MAX = 1000000000 };
+enum { TICK_PS_MAX = 1000000000 };
 
 static const struct cmd_option option[] = {
 	{"output", 'o', "FILE", "@file",
@@ -61,16 +61,16 @@ static enum base_status read_at(
 }
 
 /* m5out/annotate.bin -> m5out/annotate.lpt */
-static const char *output_path(struct cmd *c, const char *path, char buf[PATH_BYTES])
+static const char *output_path(struct cmd *c, const char *path, char buf[CMD_PATH_MAX])
 {
 	const char *given = cmd_value(c, "output"), *slash = strrchr(path, '/');
 	const char *name = slash ? slash + 1 : path, *dot = strrchr(name, '.');
 	size_t length = dot && dot != name ? (size_t)(dot - path) : strlen(path);
 	if (given)
 		return given;
-	int n = snprintf(buf, PATH_BYTES, "%.*s.lpt",
-		(int)(length < PATH_BYTES ? length : PATH_BYTES), path);
-	if (n > 0 && n < PATH_BYTES && strcmp(buf, path) != 0)
+	int n = snprintf(buf, CMD_PATH_MAX, "%.*s.lpt",
+		(int)(length < CMD_PATH_MAX ? length : CMD_PATH_MAX), path);
+	if (n > 0 && n < CMD_PATH_MAX && strcmp(buf, path) != 0)
 		return buf;
 	cmd_usage(c, "of the file's name no other can be made; use -o");
 	return NULL;
@@ -92,7 +92,7 @@ static enum base_status import_to(struct cmd *c, const struct format_import_desc
 		.flags =
 			f->flags & FORMAT_IMPORT_SYSTEM ? TRACE_INFO_SYSTEM : TRACE_INFO_SYNTHETIC};
 	struct format_import_options o = {
-		.size = sizeof o, .tick_ps = tick_ps, .progress = progress, .progress_ctx = c};
+		.tick_ps = tick_ps, .progress = progress, .progress_ctx = c};
 	struct trace_writer *w = NULL;
 	enum base_status s = trace_writer_open(path, &info, &w, &c->err);
 	if (s != BASE_OK)
@@ -168,7 +168,7 @@ static const struct format_import_desc *which_format(struct cmd *c)
 
 int cmd_run_import(struct cmd *c)
 {
-	char buf[PATH_BYTES];
+	char buf[CMD_PATH_MAX];
 	uint64_t tick_ps = 1; /* gem5's own */
 	const struct format_import_desc *f = which_format(c);
 	if (!f || !cmd_value_count(c, "tick-ps", &tick_ps))

@@ -64,7 +64,7 @@ static enum report_lock_sort sort_of(const char *text)
 	return REPORT_LOCK_SORT_path;
 }
 
-static int answer(struct cmd *c, const struct report_run *run, uint64_t limit)
+static int answer(struct cmd *c, struct report_run *run, size_t limit)
 {
 	struct report_locks *l = NULL;
 	struct report_locks_options opts = {.size = sizeof opts,
@@ -72,25 +72,17 @@ static int answer(struct cmd *c, const struct report_run *run, uint64_t limit)
 		.sort = sort_of(cmd_value(c, "sort")),
 		.nr_gains_max = GAINS,
 		.by_path_only = cmd_given(c, "no-replay")};
-	struct report_locks_view view = {.limit = cmd_given(c, "all") ? 0 : (size_t)limit,
+	struct report_locks_view view = {.limit = limit,
 		.sites = cmd_given(c, "site"),
 		.threads = cmd_given(c, "threads"),
 		.histograms = cmd_given(c, "histogram")};
-	enum base_status s = report_locks_build(run, &opts, &l, &c->err);
-	int exit_status;
-	if (s != BASE_OK) {
-		exit_status =
-			cmd_fail(c, base_cause(&c->err, s, "while analysing %s", run->trace_path));
-	} else if (cmd_given(c, "json")) {
-		exit_status = cmd_write_json(c, report_locks_json(l));
-	} else {
-		struct report_style st = cmd_style(c);
-		struct base_str text = {0};
-		report_locks_text(&text, l, &view, &st);
-		exit_status = cmd_write(c, &text);
-	}
+	struct cmd_answer a = cmd_answer_begin(c, report_locks_build(run, &opts, &l, &c->err));
+	if (a.as == CMD_AS_JSON)
+		a.json = report_locks_json(l);
+	else if (a.as == CMD_AS_TEXT)
+		report_locks_text(&a.text, l, &view, &a.style);
 	report_locks_free(l);
-	return exit_status;
+	return cmd_answer_end(c, &a, run);
 }
 
 int cmd_run_locks(struct cmd *c)
@@ -99,15 +91,13 @@ int cmd_run_locks(struct cmd *c)
 	struct record_options o = record_options_default();
 	struct cmd_recorded recorded;
 	struct report_run run;
-	uint64_t limit = LIMIT_DEFAULT;
-	if (!cmd_value_count(c, "limit", &limit))
+	size_t limit = LIMIT_DEFAULT;
+	if (!cmd_value_limit(c, &limit))
 		return CMD_USAGE;
 	cmd_record_mode(&o, mode ? cmd_record_locks(mode) : RECORD_LOCKS_sampled);
 	o.heap = !cmd_given(c, "no-heap");
 	int exit_status = cmd_open_or_record(c, &o, &recorded, &run);
 	if (!recorded.has_trace)
 		return exit_status;
-	exit_status = answer(c, &run, limit);
-	cmd_close(c, &run);
-	return cmd_recorded_exit(&recorded, exit_status);
+	return cmd_recorded_exit(&recorded, answer(c, &run, limit));
 }

@@ -25,26 +25,17 @@ int cmd_run_loops(struct cmd *c)
 {
 	struct report_run run;
 	struct report_loops *r = NULL;
-	uint64_t limit = LIMIT_DEFAULT;
-	if (!cmd_value_count(c, "limit", &limit))
+	size_t limit = LIMIT_DEFAULT;
+	if (!cmd_value_limit(c, &limit))
 		return CMD_USAGE;
 	int exit_status = cmd_open_operand(c, &run);
 	if (exit_status != CMD_OK)
 		return exit_status;
-	enum base_status s =
-		report_loops_build(&run, cmd_given(c, "all") ? 0 : (size_t)limit, &r, &c->err);
-	if (s != BASE_OK) {
-		exit_status =
-			cmd_fail(c, base_cause(&c->err, s, "while analysing %s", run.trace_path));
-	} else if (cmd_given(c, "json")) {
-		exit_status = cmd_write_json(c, report_loops_json(r));
-	} else {
-		struct report_style st = cmd_style(c);
-		struct base_str text = {0};
-		report_loops_text(&text, r, &st);
-		exit_status = cmd_write(c, &text);
-	}
+	struct cmd_answer a = cmd_answer_begin(c, report_loops_build(&run, limit, &r, &c->err));
+	if (a.as == CMD_AS_JSON)
+		a.json = report_loops_json(r);
+	else if (a.as == CMD_AS_TEXT)
+		report_loops_text(&a.text, r, &a.style);
 	report_loops_free(r);
-	cmd_close(c, &run);
-	return exit_status;
+	return cmd_answer_end(c, &a, &run);
 }

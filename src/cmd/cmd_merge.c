@@ -138,11 +138,9 @@ static int print_json(struct cmd *c, const struct merge_result *m, const char *p
 	json_t *inputs = json_array();
 	for (size_t i = 0; i < m->nr_inputs; i++)
 		json_array_append_new(inputs, input_json(m, i));
-	return cmd_write_json(c,
-		json_pack(
-			"{s:s, s:s, s:{s:s, s:I, s:I, s:o, s:{s:I, s:I, s:I}, s:I, s:I, s:b, s:I}}",
-			"schema", "longpole/merge/1", "tool", "longpole " LONGPOLE_VERSION,
-			"result", "path", path, "hosts", (json_int_t)m->nr_hosts, "error_max_ns",
+	return cmd_write_result(c, "longpole/merge/1",
+		json_pack("{s:s, s:I, s:I, s:o, s:{s:I, s:I, s:I}, s:I, s:I, s:b, s:I}", "path",
+			path, "hosts", (json_int_t)m->nr_hosts, "error_max_ns",
 			(json_int_t)m->error_ns, "inputs", inputs, "packets", "sent",
 			(json_int_t)m->nr_sent, "received", (json_int_t)m->nr_received, "matched",
 			(json_int_t)m->nr_matched, "connections", (json_int_t)m->nr_connections,
@@ -176,8 +174,7 @@ static int merge_to(
 	struct cmd *c, const char *path, struct merge_result *ret, struct base_arena **ret_names)
 {
 	struct base_str part = {0};
-	const struct merge_options o = {.size = sizeof o,
-		.tool = "longpole " LONGPOLE_VERSION " merge",
+	const struct merge_options o = {.tool = "longpole " LONGPOLE_VERSION " merge",
 		.progress = progress,
 		.progress_ctx = c};
 	if (!cmd_may_replace(path))

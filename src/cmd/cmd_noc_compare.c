@@ -4,7 +4,6 @@
 #include "cmd/noc_graph.h"
 
 #include "noc/compare.h"
-#include "config.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -52,15 +51,13 @@ static int print_replay(struct cmd *c, const struct noc_replay_result *r,
 	double network = r->packets ? (double)r->network_latency_cycles / (double)r->packets : 0;
 	double hops = r->packets ? (double)r->hops / (double)r->packets : 0;
 	if (cmd_given(c, "json"))
-		return cmd_write_json(
-			c, json_pack("{s:s, s:s, s:{s:s, s:I, s:I, s:f, s:f, s:f, s:I, s:I}}",
-				   "schema", "longpole/noc-replay/1", "tool",
-				   "longpole " LONGPOLE_VERSION, "result", "how", how, "packets",
-				   (json_int_t)r->packets, "execution_cycles",
-				   (json_int_t)r->execution_cycles, "mean_packet_latency_cycles",
-				   latency, "mean_network_latency_cycles", network, "mean_hops",
-				   hops, "wall_ns", (json_int_t)took_ns, "network_nodes",
-				   (json_int_t)r->network_nodes));
+		return cmd_write_result(c, "longpole/noc-replay/1",
+			json_pack("{s:s, s:I, s:I, s:f, s:f, s:f, s:I, s:I}", "how", how, "packets",
+				(json_int_t)r->packets, "execution_cycles",
+				(json_int_t)r->execution_cycles, "mean_packet_latency_cycles",
+				latency, "mean_network_latency_cycles", network, "mean_hops", hops,
+				"wall_ns", (json_int_t)took_ns, "network_nodes",
+				(json_int_t)r->network_nodes));
 	struct base_str text = {0};
 	base_str_add_count(&text, r->packets);
 	base_str_addf(&text, " packets in ");
@@ -284,10 +281,8 @@ static int print_comparison(struct comparison *x)
 	double nr = x->nr_networks ? x->nr_networks : 1;
 	if (cmd_given(x->c, "json")) {
 		base_str_fini(&x->text);
-		return cmd_write_json(x->c,
-			json_pack("{s:s, s:s, s:{s:s, s:I, s:f, s:o}}", "schema",
-				"longpole/noc-compare/1", "tool", "longpole " LONGPOLE_VERSION,
-				"result", "reference", x->path[0], "packets",
+		return cmd_write_result(x->c, "longpole/noc-compare/1",
+			json_pack("{s:s, s:I, s:f, s:o}", "reference", x->path[0], "packets",
 				(json_int_t)x->graph[0]->nr_packets,
 				"stripped_mean_execution_error", x->sum[0] / nr, "rows", x->rows));
 	}

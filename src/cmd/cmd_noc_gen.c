@@ -3,7 +3,6 @@
 #include "cmd/noc_graph.h"
 
 #include "noc/gen.h"
-#include "config.h"
 
 static int list_parameters(struct cmd *c)
 {
@@ -33,14 +32,13 @@ static int print(struct cmd *c, const struct noc_pdg *g, const char *pattern, co
 		roots += g->first[i] == g->first[i + 1] && !noc_pdg_is_copy(g, i);
 	}
 	if (cmd_given(c, "json"))
-		return cmd_write_json(c,
-			json_pack("{s:s, s:s, s:{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:s}}",
-				"schema", "longpole/noc-gen/1", "tool",
-				"longpole " LONGPOLE_VERSION, "result", "pattern", pattern, "nodes",
-				(json_int_t)g->nr_nodes, "packets", (json_int_t)g->nr_packets,
-				"transmits", (json_int_t)transmits, "dependencies", (json_int_t)nr,
-				"packets_without_dependency", (json_int_t)roots, "base_run_cycles",
-				(json_int_t)end, "trace", path, "origin", g->origin));
+		return cmd_write_result(c, "longpole/noc-gen/1",
+			json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:s}", "pattern",
+				pattern, "nodes", (json_int_t)g->nr_nodes, "packets",
+				(json_int_t)g->nr_packets, "transmits", (json_int_t)transmits,
+				"dependencies", (json_int_t)nr, "packets_without_dependency",
+				(json_int_t)roots, "base_run_cycles", (json_int_t)end, "trace",
+				path, "origin", g->origin));
 	struct base_str text = {0};
 	base_str_addf(&text, "%s: ", pattern);
 	base_str_add_count(&text, g->nr_packets);

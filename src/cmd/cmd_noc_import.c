@@ -4,7 +4,6 @@
 
 #include "noc/csv.h"
 #include "noc/netrace.h"
-#include "config.h"
 
 #include <stdlib.h>
 
@@ -92,13 +91,11 @@ static int print_import(struct import *m, const struct noc_pdg *g, const char *p
 	struct base_str text = {0};
 	if (cmd_given(m->c, "json")) {
 		base_str_fini(&m->notes);
-		return cmd_write_json(
-			m->c, json_pack("{s:s, s:s, s:{s:I, s:I, s:I, s:b, s:s}}", "schema",
-				      "longpole/noc-import/1", "tool", "longpole " LONGPOLE_VERSION,
-				      "result", "nodes", (json_int_t)g->nr_nodes, "packets",
-				      (json_int_t)g->nr_packets, "dependencies",
-				      (json_int_t)noc_pdg_nr_dependencies(g), "graph",
-				      (int)g->has_graph, "trace", path));
+		return cmd_write_result(m->c, "longpole/noc-import/1",
+			json_pack("{s:I, s:I, s:I, s:b, s:s}", "nodes", (json_int_t)g->nr_nodes,
+				"packets", (json_int_t)g->nr_packets, "dependencies",
+				(json_int_t)noc_pdg_nr_dependencies(g), "graph", (int)g->has_graph,
+				"trace", path));
 	}
 	base_str_add_count(&text, g->nr_packets);
 	base_str_addf(&text, " packets of %u nodes", g->nr_nodes);

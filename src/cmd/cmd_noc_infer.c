@@ -5,7 +5,6 @@
 #include "noc/infer.h"
 #include "noc/infer_stream.h"
 #include "noc/match.h"
-#include "config.h"
 
 #include <stdlib.h>
 
@@ -190,11 +189,10 @@ static json_t *matched_json(const struct matched *m)
 static int print_json(struct cmd *c, const struct answer *a)
 {
 	const struct noc_infer_result *r = a->result;
-	return cmd_write_json(c,
-		json_pack("{s:s, s:s, s:{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, "
-			  "s:I, s:s?, s:o, s:o}}",
-			"schema", "longpole/noc-infer/1", "tool", "longpole " LONGPOLE_VERSION,
-			"result", "method", a->options->adaptive ? "robust" : "literal", "runs",
+	return cmd_write_result(c, "longpole/noc-infer/1",
+		json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:s?, s:o, "
+			  "s:o}",
+			"method", a->options->adaptive ? "robust" : "literal", "runs",
 			(json_int_t)a->nr_runs, "packets", (json_int_t)r->transmits, "dependencies",
 			(json_int_t)r->dependencies, "confirmed",
 			(json_int_t)r->certainty[NOC_CONFIRMED], "consistent",

@@ -3,7 +3,6 @@
 #include "cmd/noc_graph.h"
 
 #include "noc/match.h"
-#include "config.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -47,15 +46,13 @@ static int print(struct cmd *c, const struct noc_pdg *base, const struct noc_pdg
 	uint64_t matched = m->in_order + m->moved;
 	double share = base->nr_packets ? (double)matched / base->nr_packets : 0;
 	if (cmd_given(c, "json"))
-		return cmd_write_json(
-			c, json_pack("{s:s, s:s, s:{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:f}}",
-				   "schema", "longpole/noc-match/1", "tool",
-				   "longpole " LONGPOLE_VERSION, "result", "method", method,
-				   "base_messages", (json_int_t)base->nr_packets, "other_messages",
-				   (json_int_t)other->nr_packets, "in_order",
-				   (json_int_t)m->in_order, "moved", (json_int_t)m->moved,
-				   "base_only", (json_int_t)m->base_only, "other_only",
-				   (json_int_t)m->other_only, "matched_share", share));
+		return cmd_write_result(c, "longpole/noc-match/1",
+			json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:f}", "method", method,
+				"base_messages", (json_int_t)base->nr_packets, "other_messages",
+				(json_int_t)other->nr_packets, "in_order", (json_int_t)m->in_order,
+				"moved", (json_int_t)m->moved, "base_only",
+				(json_int_t)m->base_only, "other_only", (json_int_t)m->other_only,
+				"matched_share", share));
 	struct base_str text = {0};
 	base_str_addf(&text, "%.2f %% of the base run's ", 100 * share);
 	base_str_add_count(&text, base->nr_packets);

@@ -3,7 +3,6 @@
 #include "cmd/noc_graph.h"
 
 #include "noc/sample.h"
-#include "config.h"
 
 static const char *const design_words[] = {"nodes", "links", "packets", "adaptive"};
 _Static_assert(BASE_COUNT(design_words) == NOC_DESIGNS, "as in enum noc_design");
@@ -77,12 +76,10 @@ static int print(struct cmd *c, const struct noc_runs *runs, const struct noc_sa
 		return cmd_write(c, &text);
 	}
 	base_str_fini(&text);
-	return cmd_write_json(
-		c, json_pack("{s:s, s:s, s:{s:s, s:I, s:I, s:s, s:o}}", "schema",
-			   "longpole/noc-sample/1", "tool", "longpole " LONGPOLE_VERSION, "result",
-			   "design", noc_design_name(o->design), "packets",
-			   (json_int_t)runs->nr_packets, "noise_cycles",
-			   (json_int_t)o->noise_cycles, "prefix", prefix, "runs", list));
+	return cmd_write_result(c, "longpole/noc-sample/1",
+		json_pack("{s:s, s:I, s:I, s:s, s:o}", "design", noc_design_name(o->design),
+			"packets", (json_int_t)runs->nr_packets, "noise_cycles",
+			(json_int_t)o->noise_cycles, "prefix", prefix, "runs", list));
 }
 
 static int sample(struct cmd *c, const struct noc_pdg *g, const struct noc_sample_options *o,

@@ -2,7 +2,6 @@
 /* cmd_noc_sim.c - `longpole noc sim`: one network under synthetic traffic. */
 #include "cmd/noc.h"
 #include "noc/sim.h"
-#include "config.h"
 
 #include <math.h>
 
@@ -174,9 +173,7 @@ static json_t *result_json(const struct noc_result *r)
 static int write_result(struct cmd *c, const struct noc_result *r)
 {
 	if (cmd_given(c, "json"))
-		return cmd_write_json(
-			c, json_pack("{s:s, s:s, s:o}", "schema", "longpole/noc-sim/1", "tool",
-				   "longpole " LONGPOLE_VERSION, "result", result_json(r)));
+		return cmd_write_result(c, "longpole/noc-sim/1", result_json(r));
 	struct base_str text = {0};
 	add_finding(&text, r);
 	add_numbers(&text, r);
@@ -206,15 +203,13 @@ static int search(struct cmd *c, const struct noc_config *config)
 	if (s != BASE_OK)
 		return cmd_fail(c, s);
 	if (cmd_given(c, "json"))
-		return cmd_write_json(c,
-			json_pack("{s:s, s:s, s:{s:f, s:f, s:f, s:f, s:f, s:I, s:o}}", "schema",
-				"longpole/noc-saturation/1", "tool", "longpole " LONGPOLE_VERSION,
-				"result", "zero_load_latency_cycles", r.zero_load_cycles,
-				"saturation_load_flits_node_cycle", r.load, "latency_cycles",
-				r.latency_cycles, "accepted_flits_node_cycle", r.accepted_flits,
-				"least_accepted_flits_node_cycle", r.least_accepted_flits,
-				"simulations", (json_int_t)r.simulations, "config",
-				cmd_noc_config_json(config)));
+		return cmd_write_result(c, "longpole/noc-saturation/1",
+			json_pack("{s:f, s:f, s:f, s:f, s:f, s:I, s:o}", "zero_load_latency_cycles",
+				r.zero_load_cycles, "saturation_load_flits_node_cycle", r.load,
+				"latency_cycles", r.latency_cycles, "accepted_flits_node_cycle",
+				r.accepted_flits, "least_accepted_flits_node_cycle",
+				r.least_accepted_flits, "simulations", (json_int_t)r.simulations,
+				"config", cmd_noc_config_json(config)));
 	struct base_str text = {0};
 	base_str_addf(&text, "Saturates at %.2f flits a node and cycle (steps of 0.01); ", r.load);
 	cmd_noc_describe(&text, config);

@@ -24,30 +24,22 @@ const struct cmd_details cmd_details_path = {
 int cmd_run_path(struct cmd *c)
 {
 	struct report_run run;
-	struct report_path_options opts = {.size = sizeof opts, .limit = LIMIT_DEFAULT};
+	struct report_path_options opts = {.limit = LIMIT_DEFAULT};
 	struct report_path *p = NULL;
-	uint64_t limit = LIMIT_DEFAULT;
-	if (!cmd_value_count(c, "limit", &limit))
+	if (!cmd_value_limit(c, &opts.limit))
 		return CMD_USAGE;
-	opts.limit = cmd_given(c, "all") ? 0 : limit ? (size_t)limit : 1;
+	if (!opts.limit && !cmd_given(c, "all"))
+		opts.limit = 1;
 	int exit_status = cmd_open_operand(c, &run);
 	if (exit_status != CMD_OK)
 		return exit_status;
 	opts.from_ns = run.from_ns;
 	opts.to_ns = run.to_ns;
-	enum base_status s = report_path_build(&run, &opts, &p, &c->err);
-	if (s != BASE_OK) {
-		exit_status =
-			cmd_fail(c, base_cause(&c->err, s, "while analysing %s", run.trace_path));
-	} else if (cmd_given(c, "json")) {
-		exit_status = cmd_write_json(c, report_path_json(p, &opts));
-	} else {
-		struct report_style st = cmd_style(c);
-		struct base_str text = {0};
-		report_path_text(&text, p, &opts, &st);
-		exit_status = cmd_write(c, &text);
-	}
+	struct cmd_answer a = cmd_answer_begin(c, report_path_build(&run, &opts, &p, &c->err));
+	if (a.as == CMD_AS_JSON)
+		a.json = report_path_json(p, &opts);
+	else if (a.as == CMD_AS_TEXT)
+		report_path_text(&a.text, p, &opts, &a.style);
 	report_path_free(p);
-	cmd_close(c, &run);
-	return exit_status;
+	return cmd_answer_end(c, &a, &run);
 }

@@ -2,7 +2,6 @@
 /* cmd_platform.c - `longpole platform`: simulate networked computers. */
 #include "cmd/cmd.h"
 #include "platform/platform.h"
-#include "config.h"
 
 #include <string.h>
 
@@ -94,15 +93,15 @@ static json_t *links_json(const struct platform_result *r)
 static json_t *result_json(
 	const struct platform_result *r, const char *trace_path, uint64_t wall_ns)
 {
-	return json_pack(
-		"{s:s, s:s, s:{s:I, s:f, s:I, s:I, s:I, s:I, s:I, s:s?, s:I, s:I, s:o, s:o}}",
-		"schema", "longpole/platform/1", "tool", "longpole " LONGPOLE_VERSION, "result",
-		"simulated_ns", (json_int_t)r->simulated_ns, "goodput_mbps", r->goodput_mbps,
-		"dropped_packets", (json_int_t)r->dropped_packets, "events",
-		(json_int_t)r->nr_events, "verbs", (json_int_t)r->nr_verbs, "machines",
-		(json_int_t)r->nr_actors, "queues", (json_int_t)r->nr_queues, "trace", trace_path,
-		"trace_bytes", (json_int_t)r->trace_bytes, "wall_ns", (json_int_t)wall_ns,
-		"connections", connections_json(r), "links", links_json(r));
+	return cmd_result_json("longpole/platform/1",
+		json_pack("{s:I, s:f, s:I, s:I, s:I, s:I, s:I, s:s?, s:I, s:I, s:o, s:o}",
+			"simulated_ns", (json_int_t)r->simulated_ns, "goodput_mbps",
+			r->goodput_mbps, "dropped_packets", (json_int_t)r->dropped_packets,
+			"events", (json_int_t)r->nr_events, "verbs", (json_int_t)r->nr_verbs,
+			"machines", (json_int_t)r->nr_actors, "queues", (json_int_t)r->nr_queues,
+			"trace", trace_path, "trace_bytes", (json_int_t)r->trace_bytes, "wall_ns",
+			(json_int_t)wall_ns, "connections", connections_json(r), "links",
+			links_json(r)));
 }
 
 static void add_connection(struct base_str *text, const struct platform_result *r, size_t i)

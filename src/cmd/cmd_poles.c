@@ -45,24 +45,15 @@ int cmd_run_poles(struct cmd *c)
 	if (exit_status != CMD_OK)
 		return exit_status;
 	struct report_poles_options opts = {
-		.size = sizeof opts,
 		.nr_poles = (size_t)(poles < POLES_MAX ? poles : POLES_MAX),
 		.nr_states = (size_t)(states < STATES_MAX ? states : STATES_MAX),
 		.tolerance = (double)percent / 100,
 	};
-	enum base_status s = report_poles_build(&run, &opts, &p, &c->err);
-	if (s != BASE_OK) {
-		exit_status =
-			cmd_fail(c, base_cause(&c->err, s, "while analysing %s", run.trace_path));
-	} else if (cmd_given(c, "json")) {
-		exit_status = cmd_write_json(c, report_poles_json(p));
-	} else {
-		struct report_style st = cmd_style(c);
-		struct base_str text = {0};
-		report_poles_text(&text, p, &st);
-		exit_status = cmd_write(c, &text);
-	}
+	struct cmd_answer a = cmd_answer_begin(c, report_poles_build(&run, &opts, &p, &c->err));
+	if (a.as == CMD_AS_JSON)
+		a.json = report_poles_json(p);
+	else if (a.as == CMD_AS_TEXT)
+		report_poles_text(&a.text, p, &a.style);
 	report_poles_free(p);
-	cmd_close(c, &run);
-	return exit_status;
+	return cmd_answer_end(c, &a, &run);
 }

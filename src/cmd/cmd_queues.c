@@ -31,62 +31,43 @@ const struct cmd_details cmd_details_queues = {
 };
 
 /* A page a queue. */
-static int histograms(
-	struct cmd *c, const struct report_run *run, const char *pattern, size_t limit)
+static int histograms(struct cmd *c, struct report_run *run, const char *pattern, size_t limit)
 {
 	struct report_histograms *h = NULL;
-	int exit_status;
-	enum base_status s = report_histograms_build(run, pattern, limit, &h, &c->err);
-	if (s != BASE_OK)
-		return cmd_fail(c, base_cause(&c->err, s, "while analysing %s", run->trace_path));
-	if (cmd_given(c, "json")) {
-		exit_status = cmd_write_json(c, report_histograms_json(h));
-	} else {
-		struct report_style st = cmd_style(c);
-		struct base_str text = {0};
-		report_histograms_text(&text, h, &st);
-		exit_status = cmd_write(c, &text);
-	}
+	struct cmd_answer a =
+		cmd_answer_begin(c, report_histograms_build(run, pattern, limit, &h, &c->err));
+	if (a.as == CMD_AS_JSON)
+		a.json = report_histograms_json(h);
+	else if (a.as == CMD_AS_TEXT)
+		report_histograms_text(&a.text, h, &a.style);
 	report_histograms_free(h);
-	return exit_status;
+	return cmd_answer_end(c, &a, run);
 }
 
-static int table(struct cmd *c, const struct report_run *run, const char *pattern, size_t limit)
+static int table(struct cmd *c, struct report_run *run, const char *pattern, size_t limit)
 {
 	struct report_queues *q = NULL;
-	int exit_status;
-	enum base_status s = report_queues_build(run, pattern, &q, &c->err);
-	if (s != BASE_OK)
-		return cmd_fail(c, base_cause(&c->err, s, "while analysing %s", run->trace_path));
-	if (cmd_given(c, "json")) {
-		exit_status = cmd_write_json(c, report_queues_json(q));
-	} else {
-		struct report_style st = cmd_style(c);
-		struct base_str text = {0};
-		report_queues_text(&text, q, limit, &st);
-		exit_status = cmd_write(c, &text);
-	}
+	struct cmd_answer a = cmd_answer_begin(c, report_queues_build(run, pattern, &q, &c->err));
+	if (a.as == CMD_AS_JSON)
+		a.json = report_queues_json(q);
+	else if (a.as == CMD_AS_TEXT)
+		report_queues_text(&a.text, q, limit, &a.style);
 	report_queues_free(q);
-	return exit_status;
+	return cmd_answer_end(c, &a, run);
 }
 
 int cmd_run_queues(struct cmd *c)
 {
 	struct report_run run;
 	const char *histogram = cmd_value(c, "histogram"), *pattern = cmd_value(c, "name");
-	uint64_t limit = histogram ? PAGES_DEFAULT : LIMIT_DEFAULT;
-	if (!cmd_value_count(c, "limit", &limit))
+	size_t limit = histogram ? PAGES_DEFAULT : LIMIT_DEFAULT;
+	if (!cmd_value_limit(c, &limit))
 		return CMD_USAGE;
 	if (histogram && *histogram && pattern)
 		return cmd_usage(c, "--name and --histogram=PATTERN: one of them says which");
 	int exit_status = cmd_open_operand(c, &run);
 	if (exit_status != CMD_OK)
 		return exit_status;
-	limit = cmd_given(c, "all") ? 0 : limit;
-	if (histogram)
-		exit_status = histograms(c, &run, *histogram ? histogram : pattern, (size_t)limit);
-	else
-		exit_status = table(c, &run, pattern, (size_t)limit);
-	cmd_close(c, &run);
-	return exit_status;
+	return histogram ? histograms(c, &run, *histogram ? histogram : pattern, limit)
+			 : table(c, &run, pattern, limit);
 }

@@ -203,15 +203,16 @@ static bool system_options(struct cmd *c, struct record_options *o)
 	return true;
 }
 
-/* longpole-PROG.lpt in the working directory: every run of PROG replaces the last one's. */
-const char *cmd_record_path(struct cmd *c, const char *program, char buf[CMD_RECORD_PATH_MAX])
+/* --output, else longpole-PROG.lpt in the working directory: every run of PROG replaces the last
+ * one's. NULL: a message was printed. */
+static const char *trace_path(struct cmd *c, const char *program, char buf[CMD_PATH_MAX])
 {
 	const char *given = cmd_value(c, "output");
 	const char *slash = strrchr(program, '/');
 	const char *name = slash && slash[1] ? slash + 1 : program;
 	if (given)
 		return given;
-	int n = snprintf(buf, CMD_RECORD_PATH_MAX, "longpole-%s.lpt", name);
+	int n = snprintf(buf, CMD_PATH_MAX, "longpole-%s.lpt", name);
 	if (n > 0 && n < 255 && !strchr(name, '/'))
 		return buf;
 	cmd_usage(c, "no file name can be made of '%s'; give one with -o", program);
@@ -301,7 +302,9 @@ static void summary(struct cmd *c, const struct record_options *o, const struct 
 	base_str_fini(&s);
 }
 
-int cmd_record_program(
+/* Runs o->argv into path, with progress and a summary. The program's exit status, or ours after a
+ * message: then *ret is not BASE_OK. */
+static int record_program(
 	struct cmd *c, struct record_options *o, const char *path, enum base_status *ret)
 {
 	struct record_result r = {.wait_status = -1, .exit_code = RECORD_EXIT_OURS};
@@ -336,11 +339,11 @@ int cmd_open_or_record(struct cmd *c, struct record_options *o, struct cmd_recor
 		cmd_usage(c, "no program after --");
 		return RECORD_EXIT_OURS;
 	}
-	const char *path = cmd_record_path(c, c->operand[1], ret->path);
+	const char *path = trace_path(c, c->operand[1], ret->path);
 	if (!path)
 		return RECORD_EXIT_OURS;
 	o->argv = c->operand + 1;
-	ret->program_exit = cmd_record_program(c, o, path, &s);
+	ret->program_exit = record_program(c, o, path, &s);
 	if (s != BASE_OK)
 		return ret->program_exit;
 	c->answer_on_stderr = true; /* standard output is the program's */
@@ -357,8 +360,7 @@ int cmd_recorded_exit(const struct cmd_recorded *r, int analysed)
 }
 
 /* The program's exit status, or ours after a message. *ret_path NULL: there is no trace. */
-static int record(
-	struct cmd *c, bool can_system, char buf[CMD_RECORD_PATH_MAX], const char **ret_path)
+static int record(struct cmd *c, bool can_system, char buf[CMD_PATH_MAX], const char **ret_path)
 {
 	struct record_options o = record_options_default();
 	*ret_path = NULL;
@@ -368,12 +370,12 @@ static int record(
 		cmd_usage(c, "no program given");
 		return RECORD_EXIT_OURS;
 	}
-	const char *path = cmd_record_path(c, c->nr_operands ? c->operand[0] : "system", buf);
+	const char *path = trace_path(c, c->nr_operands ? c->operand[0] : "system", buf);
 	if (!path)
 		return RECORD_EXIT_OURS;
 	o.argv = c->nr_operands ? c->operand : NULL; /* NULL-terminated: it ends with argv */
 	enum base_status s;
-	int exit_code = cmd_record_program(c, &o, path, &s);
+	int exit_code = record_program(c, &o, path, &s);
 	if (s == BASE_OK)
 		*ret_path = path;
 	return exit_code;
@@ -410,7 +412,7 @@ int cmd_run_record(struct cmd *c)
 {
 	if (cmd_given(c, "into"))
 		return analyse_meanwhile(c);
-	char buf[CMD_RECORD_PATH_MAX];
+	char buf[CMD_PATH_MAX];
 	const char *path;
 	return record(c, true, buf, &path);
 }
@@ -419,13 +421,13 @@ int cmd_run_record(struct cmd *c)
  * there. */
 static int run_default(struct cmd *c)
 {
-	char buf[CMD_RECORD_PATH_MAX];
+	char buf[CMD_PATH_MAX];
 	const char *path;
 	int exit_status = record(c, false, buf, &path);
 	if (!path)
 		return exit_status;
 	c->answer_on_stderr =
 		true; /* `longpole gzip -c f >f.gz` must write what gzip alone writes */
-	int analysed = cmd_report_trace(c, path, cmd_given(c, "full"), cmd_given(c, "json"));
+	int analysed = cmd_report_trace(c, path);
 	return exit_status ? exit_status : analysed == CMD_OK ? 0 : RECORD_EXIT_OURS;
 }

@@ -23,50 +23,39 @@ const struct cmd_details cmd_details_report = {
 		"longpole report --html=server.html server.lpt"},
 };
 
-int cmd_report_trace(struct cmd *c, const char *path, bool full, bool json)
+int cmd_report_trace(struct cmd *c, const char *path)
 {
 	struct report_run run;
 	struct report_options opts = {
-		.size = sizeof opts,
-		.nr_opportunities_max =
-			full || json ? REPORT_OPPORTUNITIES_MAX : REPORT_OPPORTUNITIES_DEFAULT,
+		.nr_opportunities_max = cmd_given(c, "full") || cmd_given(c, "json")
+						? REPORT_OPPORTUNITIES_MAX
+						: REPORT_OPPORTUNITIES_DEFAULT,
 	};
 	struct report *r = NULL;
 	int exit_status = cmd_open(c, path, &run);
 	if (exit_status != CMD_OK)
 		return exit_status;
-	enum base_status s = report_build(&run, &opts, &r, &c->err);
-	if (s != BASE_OK) {
-		exit_status = cmd_fail(c, base_cause(&c->err, s, "while analysing %s", path));
-	} else if (json) {
-		exit_status = cmd_write_json(c, report_json(r));
-	} else {
-		struct report_style st = cmd_style(c);
-		struct base_str text = {0};
-		st.full = full;
-		report_text(&text, r, &st);
-		exit_status = cmd_write(c, &text);
-	}
+	struct cmd_answer a = cmd_answer_begin(c, report_build(&run, &opts, &r, &c->err));
+	a.style.full = cmd_given(c, "full");
+	if (a.as == CMD_AS_JSON)
+		a.json = report_json(r);
+	else if (a.as == CMD_AS_TEXT)
+		report_text(&a.text, r, &a.style);
 	report_free(r);
-	cmd_close(c, &run);
-	return exit_status;
+	return cmd_answer_end(c, &a, &run);
 }
 
 int cmd_run_report(struct cmd *c)
 {
-	struct cmd_trace_name name;
-	if (c->nr_operands > 1)
-		return cmd_usage(c, "one trace at a time");
-	const char *path = cmd_trace_path(c, &name);
-	if (path && cmd_given(c, "html") && (cmd_given(c, "json") || cmd_given(c, "full")))
+	const char *path = cmd_trace_path(c), *html = cmd_value(c, "html");
+	if (!path)
+		return CMD_USAGE;
+	if (html && (cmd_given(c, "json") || cmd_given(c, "full")))
 		return cmd_usage(
 			c, "--html writes a page, which has all of it: without --json, --full");
-	if (path && cmd_given(c, "with") && !cmd_given(c, "html"))
+	if (cmd_given(c, "with") && !html)
 		return cmd_usage(c, "--with is for --html");
-	if (path && !cmd_given(c, "html") && cmd_is_packets(path))
-		return cmd_report_packets(c, path);
-	if (path && cmd_given(c, "html"))
-		return cmd_html_trace(c, path, cmd_value(c, "html"));
-	return path ? cmd_report_trace(c, path, cmd_given(c, "full"), cmd_given(c, "json"))
-		    : CMD_USAGE;
+	if (html)
+		return cmd_html_trace(c, path, html);
+	return cmd_is_packets(path) ? cmd_report_packets(c, path) : cmd_report_trace(c, path);
 }

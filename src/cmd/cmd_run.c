@@ -2,15 +2,10 @@
 /* cmd_run.c - `longpole run`: a program, with something done about its waiting. */
 #include "cmd/cmd.h"
 
-#include "config.h"
-
 #include "record/spin_yield.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <string.h>
-#include <unistd.h>
 
 enum {
 	NS_PER_US = 1000,
@@ -133,29 +128,17 @@ static json_t *json_of(const struct record_spin_yield *y)
 	}
 	json_decref(gave);
 	json_decref(more);
-	return json_pack("{s:s, s:s, s:o}", "schema", "longpole/run/2", "tool",
-		"longpole " LONGPOLE_VERSION, "result", result);
+	return cmd_result_json("longpole/run/2", result);
 }
 
-static bool answer(struct cmd *c, const struct record_spin_yield *y)
+static int answer(struct cmd *c, const struct record_spin_yield *y)
 {
-	const char *path = cmd_value(c, "output");
 	struct base_str out = {0};
 	if (cmd_given(c, "json"))
 		cmd_add_json_line(&out, json_of(y));
 	else
 		text(&out, y);
-	if (!path)
-		return cmd_write(c, &out) == CMD_OK;
-	int fd = out.failed ? -1 : open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-	bool whole = fd >= 0 && write(fd, out.buf, out.length) == (ssize_t)out.length;
-	int why = out.failed ? ENOMEM : errno;
-	if (fd >= 0)
-		whole &= !close(fd);
-	base_str_fini(&out);
-	if (!whole)
-		cmd_fail(c, base_fail_errno(&c->err, why, "writing %s", path));
-	return whole;
+	return cmd_write_output(c, &out);
 }
 
 static bool take_sleep(struct cmd *c, uint64_t *ns)
@@ -194,7 +177,8 @@ int cmd_run_run(struct cmd *c)
 		return y.exit_code ? y.exit_code : RECORD_SPIN_EXIT_OURS;
 	}
 	c->answer_on_stderr = true; /* standard output is the program's */
-	if ((!cmd_given(c, "quiet") || cmd_given(c, "output")) && !answer(c, &y) && !y.exit_code)
+	bool wanted = !cmd_given(c, "quiet") || cmd_given(c, "output");
+	if (wanted && answer(c, &y) != CMD_OK && !y.exit_code)
 		return RECORD_SPIN_EXIT_OURS;
 	return y.exit_code;
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_slack.c - `longpole slack`: how long each instruction may be delayed. */
 #include "cmd/slack.h"
-#include "config.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -110,10 +109,8 @@ static int answer(struct cmd *c, const struct cmd_slack_view *v)
 {
 	struct base_str text = {0};
 	if (cmd_given(c, "json"))
-		return cmd_write_json(
-			c, json_pack("{s:s, s:s, s:o}", "schema", "longpole/slack/1", "tool",
-				   "longpole " LONGPOLE_VERSION, "result",
-				   v->fields ? cmd_slack_fields_json(v) : cmd_slack_json(v)));
+		return cmd_write_result(c, "longpole/slack/1",
+			v->fields ? cmd_slack_fields_json(v) : cmd_slack_json(v));
 	if (v->fields)
 		cmd_slack_fields_text(&text, v);
 	else

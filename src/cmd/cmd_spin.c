@@ -2,12 +2,6 @@
 /* cmd_spin.c - `longpole spin`: which instructions only wait. */
 #include "cmd/spin.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
 enum { LIMIT_DEFAULT = 10, NS_PER_MS = 1000000, DURATION_DEFAULT_MS = 5000 };
 
 static const struct cmd_option option[] = {
@@ -107,24 +101,14 @@ static bool parse(struct cmd *c, struct wanted *w)
 	return true;
 }
 
-/* To a file, or as commands do. */
 static int answer(struct cmd *c, const struct cmd_spin *spin)
 {
-	const char *path = cmd_value(c, "output");
 	struct base_str text = {0};
 	if (cmd_given(c, "json"))
 		cmd_add_json_line(&text, cmd_spin_json(spin));
 	else
 		cmd_spin_text(&text, spin);
-	if (!path)
-		return cmd_write(c, &text);
-	int fd = text.failed ? -1 : open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-	bool whole = fd >= 0 && write(fd, text.buf, text.length) == (ssize_t)text.length;
-	int why = text.failed ? ENOMEM : errno;
-	if (fd >= 0)
-		whole &= !close(fd);
-	base_str_fini(&text);
-	return whole ? CMD_OK : cmd_fail(c, base_fail_errno(&c->err, why, "writing %s", path));
+	return cmd_write_output(c, &text);
 }
 
 int cmd_run_spin(struct cmd *c)

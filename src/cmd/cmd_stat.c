@@ -5,11 +5,7 @@
 #define LONGPOLE_DISABLE
 #include "longpole/counter.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { LIMIT_DEFAULT = 20 };
 
@@ -87,33 +83,14 @@ static bool parse_events(
 	return true;
 }
 
-/* The answer to a file, or as commands do. */
 static int answer(struct cmd *c, const struct cmd_stat *stat)
 {
-	const char *path = cmd_value(c, "output");
 	struct base_str text = {0};
-	if (cmd_given(c, "json")) {
-		json_t *json = cmd_stat_json(stat);
-		if (!path)
-			return cmd_write_json(c, json);
-		char *dump = json ? json_dumps(json, JSON_INDENT(1)) : NULL;
-		base_str_add(&text, dump ? dump : "");
-		base_str_add(&text, "\n");
-		text.failed |= !dump;
-		free(dump); /* allowed: json_dumps gives malloc'd text */
-		json_decref(json);
-	} else {
+	if (cmd_given(c, "json"))
+		cmd_add_json(&text, cmd_stat_json(stat));
+	else
 		cmd_stat_text(&text, stat);
-	}
-	if (!path)
-		return cmd_write(c, &text);
-	int fd = text.failed ? -1 : open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-	bool whole = fd >= 0 && write(fd, text.buf, text.length) == (ssize_t)text.length;
-	int why = errno;
-	if (fd >= 0)
-		whole &= !close(fd);
-	base_str_fini(&text);
-	return whole ? CMD_OK : cmd_fail(c, base_fail_errno(&c->err, why, "writing %s", path));
+	return cmd_write_output(c, &text);
 }
 
 int cmd_run_stat(struct cmd *c)
@@ -124,7 +101,7 @@ int cmd_run_stat(struct cmd *c)
 		.event = event,
 		.kernel_time = cmd_given(c, "kernel-time"),
 		.by_thread = !cmd_given(c, "whole")};
-	uint64_t limit = LIMIT_DEFAULT;
+	size_t limit = LIMIT_DEFAULT;
 	struct record_stat s;
 	if (list && !strcmp(list, "list"))
 		return list_events(c);
@@ -134,7 +111,7 @@ int cmd_run_stat(struct cmd *c)
 	}
 	if (!parse_events(c, list ? list : "cycles,instructions,branch-misses,cache-misses", event,
 		    &options.nr_events) ||
-		!cmd_value_count(c, "limit", &limit))
+		!cmd_value_limit(c, &limit))
 		return RECORD_STAT_EXIT_OURS;
 	if (options.kernel_time &&
 		(options.nr_events == RECORD_STAT_EVENTS_MAX || !options.by_thread)) {
@@ -147,10 +124,8 @@ int cmd_run_stat(struct cmd *c)
 	enum base_status status = record_stat_run(&options, &s, &c->err);
 	int exit_code = s.exit_code;
 	if (status == BASE_OK) {
-		const struct cmd_stat stat = {.s = &s,
-			.options = &options,
-			.program = c->operand[0],
-			.limit = cmd_given(c, "all") ? 0 : (size_t)limit};
+		const struct cmd_stat stat = {
+			.s = &s, .options = &options, .program = c->operand[0], .limit = limit};
 		c->answer_on_stderr = true; /* standard output is the program's */
 		if (answer(c, &stat) != CMD_OK && !exit_code)
 			exit_code = RECORD_STAT_EXIT_OURS;

@@ -3,7 +3,6 @@
  * MPI. */
 #include "cmd/noc.h"
 #include "cmd/sweep.h"
-#include "config.h"
 
 #include <math.h>
 #include <string.h>
@@ -229,12 +228,10 @@ static int print(struct sweep *s, const char *database)
 		json_t *list = json_array();
 		for (size_t i = 0; i < s->spec.nr_points; i++)
 			json_array_append_new(list, point_json(s, i));
-		return cmd_write_json(
-			c, json_pack("{s:s, s:s, s:{s:s, s:I, s:I, s:I, s:o}}", "schema",
-				   "longpole/sweep/1", "tool", "longpole " LONGPOLE_VERSION,
-				   "result", "database", database, "simulated",
-				   (json_int_t)s->nr_done, "known", (json_int_t)kept, "failed",
-				   (json_int_t)s->nr_failed, "points", list));
+		return cmd_write_result(c, "longpole/sweep/1",
+			json_pack("{s:s, s:I, s:I, s:I, s:o}", "database", database, "simulated",
+				(json_int_t)s->nr_done, "known", (json_int_t)kept, "failed",
+				(json_int_t)s->nr_failed, "points", list));
 	}
 	add_finding(&text, s);
 	for (size_t i = 0; i < s->spec.nr_points; i++)

@@ -346,8 +346,7 @@ int cmd_run_top(struct cmd *c)
 	if (cmd_given(c, "merge"))
 		return c->nr_operands ? merge(&t, (size_t)limit)
 				      : cmd_usage(c, "--merge: of which files?");
-	struct live_options o = {.size = sizeof o,
-		.interval_ns = t.interval_ns,
+	struct live_options o = {.interval_ns = t.interval_ns,
 		.hindsight = 1,
 		.process = cmd_value(c, "process"),
 		.cgroup = cmd_value(c, "cgroup"),

@@ -3,7 +3,6 @@
  */
 #include "cmd/cmd.h"
 
-#include <limits.h>
 #include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,22 +27,6 @@ const struct cmd_details cmd_details_view = {
 	.example = {"longpole view", "longpole view -o page.html server.lpt",
 		"longpole view --no-open --from=20% --to=30% server.lpt"},
 };
-
-static const char *page_name(struct cmd *c, const char *trace, char buf[PATH_MAX])
-{
-	const char *given = cmd_value(c, "output");
-	size_t length = strlen(trace);
-	if (given)
-		return given;
-	if (length > 4 && !strcmp(trace + length - 4, ".lpt"))
-		length -= 4;
-	int n = snprintf(
-		buf, PATH_MAX, "%.*s.html", (int)(length < PATH_MAX ? length : PATH_MAX), trace);
-	if (n > 0 && n < PATH_MAX)
-		return buf;
-	cmd_usage(c, "the trace's name is too long to make another of it; use -o");
-	return NULL;
-}
 
 /* xdg-open returns at once; what it prints belongs to no answer of ours. */
 static bool open_browser(const char *path)
@@ -72,13 +55,10 @@ static bool has_display(void)
 
 int cmd_run_view(struct cmd *c)
 {
-	struct cmd_trace_name name;
 	struct base_str text = {0};
-	char buf[PATH_MAX];
-	if (c->nr_operands > 1)
-		return cmd_usage(c, "one trace at a time");
-	const char *trace = cmd_trace_path(c, &name);
-	const char *path = trace ? page_name(c, trace, buf) : NULL;
+	char buf[CMD_PATH_MAX];
+	const char *trace = cmd_trace_path(c);
+	const char *path = trace ? cmd_output_path(c, trace, ".html", buf) : NULL;
 	if (!path)
 		return CMD_USAGE;
 	int exit_status = cmd_html_trace(c, trace, path);

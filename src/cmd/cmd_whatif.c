@@ -81,54 +81,39 @@ static unsigned methods(const struct cmd *c)
 }
 
 static int try_scenarios(
-	struct cmd *c, const struct report_run *run, const struct report_scenarios *scenarios)
+	struct cmd *c, struct report_run *run, const struct report_scenarios *scenarios)
 {
 	struct report_whatif *w = NULL;
-	int exit_status;
-	enum base_status s = report_whatif_build(run, scenarios, methods(c), &w, &c->err);
-	if (s != BASE_OK) {
-		exit_status =
-			cmd_fail(c, base_cause(&c->err, s, "while analysing %s", run->trace_path));
-	} else if (cmd_given(c, "json")) {
-		exit_status = cmd_write_json(c, report_whatif_json(w));
-	} else {
-		struct report_style st = cmd_style(c);
-		struct base_str text = {0};
-		report_whatif_text(&text, w, &st);
-		cmd_ledger_history(c, w, &text, &st);
-		exit_status = cmd_write(c, &text);
+	struct cmd_answer a =
+		cmd_answer_begin(c, report_whatif_build(run, scenarios, methods(c), &w, &c->err));
+	if (a.as == CMD_AS_JSON) {
+		a.json = report_whatif_json(w);
+	} else if (a.as == CMD_AS_TEXT) {
+		report_whatif_text(&a.text, w, &a.style);
+		cmd_ledger_history(c, w, &a.text, &a.style);
 	}
+	int exit_status = cmd_answer_end(c, &a, run);
 	if (exit_status == CMD_OK && cmd_given(c, "record-outcome"))
 		exit_status = cmd_ledger_record(c, w);
 	report_whatif_free(w);
 	return exit_status;
 }
 
-static int try_all(struct cmd *c, const struct report_run *run)
+static int try_all(struct cmd *c, struct report_run *run)
 {
-	struct report_options opts = {
-		.size = sizeof opts, .nr_opportunities_max = REPORT_OPPORTUNITIES_MAX};
+	struct report_options opts = {.nr_opportunities_max = REPORT_OPPORTUNITIES_MAX};
 	struct report *r = NULL;
-	int exit_status;
-	enum base_status s = report_build(run, &opts, &r, &c->err);
-	if (s != BASE_OK) {
-		exit_status =
-			cmd_fail(c, base_cause(&c->err, s, "while analysing %s", run->trace_path));
-	} else if (cmd_given(c, "json")) {
-		exit_status = cmd_write_json(c, report_json(r));
-	} else {
-		struct report_style st = cmd_style(c);
-		struct base_str text = {0};
-		report_opportunities_text(&text, r, &st);
-		exit_status = cmd_write(c, &text);
-	}
+	struct cmd_answer a = cmd_answer_begin(c, report_build(run, &opts, &r, &c->err));
+	if (a.as == CMD_AS_JSON)
+		a.json = report_json(r);
+	else if (a.as == CMD_AS_TEXT)
+		report_opportunities_text(&a.text, r, &a.style);
 	report_free(r);
-	return exit_status;
+	return cmd_answer_end(c, &a, run);
 }
 
 int cmd_run_whatif(struct cmd *c)
 {
-	struct cmd_trace_name name;
 	struct report_run run;
 	struct report_scenarios scenarios = {0};
 	bool has_trace = c->nr_operands && !report_is_edit_verb(c->operand[0]) &&
@@ -136,14 +121,10 @@ int cmd_run_whatif(struct cmd *c)
 	int exit_status = CMD_OK;
 	if (!read_scenarios(c, &scenarios, has_trace, &exit_status))
 		goto out;
-	if (!has_trace)
-		c->nr_operands = 0;
-	const char *path = cmd_trace_path(c, &name);
-	exit_status = path ? cmd_open_threads(c, path, &run) : CMD_USAGE;
-	if (exit_status != CMD_OK)
-		goto out;
-	exit_status = scenarios.nr ? try_scenarios(c, &run, &scenarios) : try_all(c, &run);
-	cmd_close(c, &run);
+	c->nr_operands = has_trace; /* the others are in `scenarios` */
+	exit_status = cmd_open_operand(c, &run);
+	if (exit_status == CMD_OK)
+		exit_status = scenarios.nr ? try_scenarios(c, &run, &scenarios) : try_all(c, &run);
 out:
 	report_scenarios_fini(&scenarios);
 	return exit_status;

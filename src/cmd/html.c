@@ -36,10 +36,8 @@ static enum base_status waits_by_call_path(
 		.progress_ctx = c};
 	struct format_input in = {
 		.reader = run->reader, .name = run->trace_path, .tool = "longpole"};
-	struct format_options fo = {.size = sizeof fo,
-		.from_ns = run->from_ns,
-		.to_ns = run->to_ns,
-		.weight = FORMAT_WEIGHT_wait};
+	struct format_options fo = {
+		.from_ns = run->from_ns, .to_ns = run->to_ns, .weight = FORMAT_WEIGHT_wait};
 	struct format_sink sink = {.write = keep, .ctx = ret};
 	const struct format_desc *f = format_find("collapsed");
 	BASE_ASSERT(f != NULL);
@@ -104,8 +102,7 @@ static int make_page(
 	if (exit_status != CMD_OK)
 		return exit_status;
 	enum base_status s = waits_by_call_path(c, &run, &waits);
-	struct report_html_options opts = {.size = sizeof opts,
-		.waits_by_call_path = base_str_text(&waits),
+	struct report_html_options opts = {.waits_by_call_path = base_str_text(&waits),
 		.attached = with,
 		.nr_attached = nr_with};
 	if (s == BASE_OK)

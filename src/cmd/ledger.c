@@ -60,7 +60,7 @@ void cmd_ledger_history(struct cmd *c, const struct report_whatif *w, struct bas
 static int length_of_trace(struct cmd *c, const char *path, double *ret_ns)
 {
 	struct report_run run = {.trace_path = path};
-	struct report_options opts = {.size = sizeof opts};
+	struct report_options opts = {0};
 	struct report *r = NULL;
 	enum base_status s = trace_reader_open(path, NULL, &run.reader, &c->err);
 	if (s == BASE_OK)

@@ -44,17 +44,38 @@ static bool find_newest(struct cmd_trace_name *name)
 	return found;
 }
 
-const char *cmd_trace_path(struct cmd *c, struct cmd_trace_name *name)
+const char *cmd_trace_path(struct cmd *c)
 {
+	if (c->nr_operands > 1) {
+		cmd_usage(c, "one trace at a time");
+		return NULL;
+	}
 	if (c->nr_operands)
 		return c->operand[0];
-	if (!find_newest(name)) {
+	if (!find_newest(&c->found)) {
 		cmd_usage(c, "no trace given, and there is no *.lpt in this directory "
 			     "('longpole record PROG' makes one)");
 		return NULL;
 	}
-	cmd_note(c, "reading %s, the newest trace here", name->buf);
-	return name->buf;
+	cmd_note(c, "reading %s, the newest trace here", c->found.buf);
+	return c->found.buf;
+}
+
+const char *cmd_output_path(
+	struct cmd *c, const char *trace, const char *suffix, char buf[CMD_PATH_MAX])
+{
+	const char *given = cmd_value(c, "output");
+	size_t length = strlen(trace);
+	if (given)
+		return given;
+	if (length > 4 && !strcmp(trace + length - 4, ".lpt"))
+		length -= 4;
+	int n = snprintf(buf, CMD_PATH_MAX, "%.*s%s",
+		(int)(length < CMD_PATH_MAX ? length : CMD_PATH_MAX), trace, suffix);
+	if (n > 0 && n < CMD_PATH_MAX)
+		return buf;
+	cmd_usage(c, "the trace's name is too long to make another of it; use -o");
+	return NULL;
 }
 
 static void progress(void *ctx, const char *what, uint64_t done_records, uint64_t all_records)
@@ -123,6 +144,8 @@ int cmd_open(struct cmd *c, const char *path, struct report_run *ret)
 	if (s == BASE_OK) {
 		ret->start = start ? &c->places.start : NULL;
 		ret->end = end ? &c->places.end : NULL;
+		ret->start_text = start;
+		ret->end_text = end;
 		return CMD_OK;
 	}
 	cmd_close(c, ret);
@@ -141,9 +164,7 @@ int cmd_open_threads(struct cmd *c, const char *path, struct report_run *ret)
 
 int cmd_open_operand(struct cmd *c, struct report_run *ret)
 {
-	if (c->nr_operands > 1)
-		return cmd_usage(c, "one trace at a time");
-	const char *path = cmd_trace_path(c, &c->found);
+	const char *path = cmd_trace_path(c);
 	return path ? cmd_open_threads(c, path, ret) : CMD_USAGE;
 }
 
@@ -151,6 +172,36 @@ void cmd_close(struct cmd *c, struct report_run *run)
 {
 	report_places_fini(&c->places);
 	trace_reader_close(run->reader);
+}
+
+struct cmd_answer cmd_answer_begin(const struct cmd *c, enum base_status s)
+{
+	return (struct cmd_answer){
+		.status = s,
+		.as = s != BASE_OK           ? CMD_AS_NOTHING
+		      : cmd_given(c, "json") ? CMD_AS_JSON
+					     : CMD_AS_TEXT,
+		.style = cmd_style(c),
+	};
+}
+
+int cmd_answer_end(struct cmd *c, struct cmd_answer *a, struct report_run *run)
+{
+	int exit_status = CMD_OK;
+	switch (a->as) {
+	case CMD_AS_NOTHING:
+		exit_status = cmd_fail(
+			c, base_cause(&c->err, a->status, "while analysing %s", run->trace_path));
+		break;
+	case CMD_AS_JSON:
+		exit_status = cmd_write_json(c, a->json);
+		break;
+	case CMD_AS_TEXT:
+		exit_status = cmd_write(c, &a->text);
+		break;
+	}
+	cmd_close(c, run);
+	return exit_status;
 }
 
 char *cmd_read_file(struct cmd *c, const char *path, size_t limit_bytes)

@@ -5,7 +5,6 @@
 #include "cmd/noc_graph.h"
 
 #include "noc/path.h"
-#include "config.h"
 
 enum { NODES_SHOWN = 3, PERCENT_SHOWN = 5 };
 
@@ -172,13 +171,14 @@ static json_t *to_json(const struct noc_pdg *g, const struct noc_load *l, const 
 		json_object_set_new(path, "packets", json_integer((json_int_t)p->nr_packets));
 		json_object_set_new(path, "late_inputs", json_integer((json_int_t)p->nr_late));
 	}
-	return json_pack("{s:s, s:s, s:{s:I, s:I, s:I, s:f, s:I, s:f, s:o, s:o}}", "schema",
-		"longpole/packets/1", "tool", "longpole " LONGPOLE_VERSION, "result", "packets",
-		(json_int_t)l->packets, "flits", (json_int_t)l->flits, "execution_cycles",
-		(json_int_t)l->execution_cycles, "mean_latency_cycles",
-		ratio(l->latency_cycles, l->packets), "most_latency_cycles",
-		(json_int_t)l->latency_max_cycles, "mean_excess_cycles",
-		ratio(l->excess_cycles, l->packets), "path", path, "nodes", nodes_json(g, l, p));
+	return cmd_result_json("longpole/packets/1",
+		json_pack("{s:I, s:I, s:I, s:f, s:I, s:f, s:o, s:o}", "packets",
+			(json_int_t)l->packets, "flits", (json_int_t)l->flits, "execution_cycles",
+			(json_int_t)l->execution_cycles, "mean_latency_cycles",
+			ratio(l->latency_cycles, l->packets), "most_latency_cycles",
+			(json_int_t)l->latency_max_cycles, "mean_excess_cycles",
+			ratio(l->excess_cycles, l->packets), "path", path, "nodes",
+			nodes_json(g, l, p)));
 }
 
 int cmd_report_packets(struct cmd *c, const char *path)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* parameters.c - tables of parameters as users see them. */
 #include "cmd/cmd.h"
-#include "config.h"
 
 #include <string.h>
 
@@ -81,6 +80,5 @@ int cmd_write_parameters(struct cmd *c, struct base_parameters p, const char *ke
 	json_t *result = json_pack("{s:o}", "parameters", rows_json(p));
 	if (more)
 		json_object_set_new(result, key, more);
-	return cmd_write_json(c, json_pack("{s:s, s:s, s:o}", "schema", "longpole/parameters/1",
-					 "tool", "longpole " LONGPOLE_VERSION, "result", result));
+	return cmd_write_result(c, "longpole/parameters/1", result);
 }

@@ -6,26 +6,17 @@
 #include "cmd/cmd.h"
 #include "record/session.h"
 
-enum { CMD_RECORD_PATH_MAX = 4096 };
-
-/* --output, else longpole-PROG.lpt in the working directory: every run of PROG replaces the last
- * one's. NULL: a message was printed. */
-const char *cmd_record_path(struct cmd *c, const char *program, char buf[CMD_RECORD_PATH_MAX]);
 /* The mode of that name; NULL: the usual one. */
 enum record_locks cmd_record_locks(const char *mode);
 /* That mode, and the kernel's events only where it needs them. */
 void cmd_record_mode(struct record_options *o, enum record_locks locks);
-/* Runs o->argv into path, with progress and a summary. The program's exit status, or ours after a
- * message: then *ret is not BASE_OK. */
-int cmd_record_program(
-	struct cmd *c, struct record_options *o, const char *path, enum base_status *ret);
 
 /* The operand is a trace to open, or "--" and a program to record first (CMD_OR_PROGRAM). */
 struct cmd_recorded {
 	bool has_trace; /* *ret is open: cmd_close() it */
 	bool is_program;
 	int program_exit;
-	char path[CMD_RECORD_PATH_MAX];
+	char path[CMD_PATH_MAX];
 };
 /* Returns an exit status, which counts when there is no trace. */
 int cmd_open_or_record(struct cmd *c, struct record_options *o, struct cmd_recorded *ret,

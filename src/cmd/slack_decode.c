@@ -264,6 +264,14 @@ static uint8_t branch_of(const ZydisDecodedInstruction *i, const ZydisDecodedOpe
 	}
 }
 
+const uint8_t *cmd_slack_bytes(
+	struct cmd_slack_decoder *d, const struct memory_linked *at, size_t *ret_size)
+{
+	struct cmd_slack_code *c = code_of(d, at->path);
+	*ret_size = 0;
+	return c ? bytes_at(c, at->address, ret_size) : NULL;
+}
+
 bool cmd_slack_decode(void *ctx, uint64_t code, struct slack_registers *ret)
 {
 	struct cmd_slack_decoder *d = ctx;
@@ -275,8 +283,7 @@ bool cmd_slack_decode(void *ctx, uint64_t code, struct slack_registers *ret)
 	*ret = (struct slack_registers){0};
 	if (!d->source->ops->linked || !d->source->ops->linked(d->source, code, true, 0, &at))
 		return false;
-	struct cmd_slack_code *c = code_of(d, at.path);
-	const uint8_t *bytes = c ? bytes_at(c, at.address, &size) : NULL;
+	const uint8_t *bytes = cmd_slack_bytes(d, &at, &size);
 	if (!bytes ||
 		ZYAN_FAILED(ZydisDecoderInit(
 			&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64)) ||

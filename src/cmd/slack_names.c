@@ -58,7 +58,16 @@ void cmd_slack_names_fini(struct cmd_slack_names *n)
 	}
 	base_free(n->file);
 	base_free(n->image);
+	cmd_slack_types_fini(n);
 	*n = (struct cmd_slack_names){0};
+}
+
+struct symbol_file *cmd_slack_symbols(
+	struct cmd_slack_names *n, uint64_t code, struct memory_linked *ret)
+{
+	return n->source->ops->linked && n->source->ops->linked(n->source, code, true, 0, ret)
+		       ? symbols_of(n, ret->path)
+		       : NULL;
 }
 
 static void add_file_line(struct base_str *out, const struct symbol_found *s)
@@ -72,9 +81,7 @@ static bool name_code(
 {
 	struct memory_linked at;
 	struct symbol_found s;
-	if (!n->source->ops->linked || !n->source->ops->linked(n->source, address, true, 0, &at))
-		return false;
-	struct symbol_file *symbols = symbols_of(n, at.path);
+	struct symbol_file *symbols = cmd_slack_symbols(n, address, &at);
 	if (!symbols || !symbol_code(symbols, at.address, &s) || !s.function)
 		return false;
 	bool line = s.file && s.line;
@@ -113,12 +120,10 @@ bool cmd_slack_data_at(struct cmd_slack_names *n, uint64_t address, struct base_
 /* Without the place in it. */
 static bool name_data(struct cmd_slack_names *n, uint64_t address, struct base_str *out)
 {
-	struct base_str name = {0};
-	bool found = cmd_slack_data_at(n, address, &name);
-	const char *text = base_str_text(&name), *plus = strstr(text, "+0x");
+	struct symbol_variable v;
+	bool found = cmd_slack_variable(n, address, &v) && v.offset <= address;
 	if (found)
-		base_str_add_bytes(out, text, plus ? (size_t)(plus - text) : name.length);
-	base_str_fini(&name);
+		base_str_add(out, v.name);
 	return found;
 }
 
@@ -194,9 +199,7 @@ bool cmd_slack_place(void *names, uint64_t address, bool code, struct memory_pla
 		ret->size_bytes = v.size_bytes;
 		return true;
 	}
-	if (!n->source->ops->linked || !n->source->ops->linked(n->source, address, true, 0, &at))
-		return false;
-	struct symbol_file *symbols = symbols_of(n, at.path);
+	struct symbol_file *symbols = cmd_slack_symbols(n, address, &at);
 	if (!symbols || !symbol_code(symbols, at.address, &s) || !s.function)
 		return false;
 	ret->name = s.function;

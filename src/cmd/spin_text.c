@@ -2,8 +2,6 @@
 /* spin_text.c - the answer of `longpole spin` for people and for programs. */
 #include "cmd/spin.h"
 
-#include "config.h"
-
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -601,6 +599,5 @@ json_t *cmd_spin_json(const struct cmd_spin *c)
 	}
 	json_object_set_new(r, "threads", threads);
 	json_object_set_new(r, "loops", all_loops);
-	return json_pack("{s:s, s:s, s:o}", "schema", "longpole/spin/1", "tool",
-		"longpole " LONGPOLE_VERSION, "result", r);
+	return cmd_result_json("longpole/spin/1", r);
 }

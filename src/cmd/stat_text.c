@@ -3,8 +3,6 @@
  */
 #include "cmd/stat.h"
 
-#include "config.h"
-
 #define LONGPOLE_DISABLE
 #include "longpole/counter.h"
 
@@ -577,17 +575,17 @@ json_t *cmd_stat_json(const struct cmd_stat *c)
 		json_array_append_new(phase, phase_json(c, &s->phase[i]));
 	struct base_str program = {0};
 	report_clean_add(&program, c->program);
-	json_t *json = json_pack("{s:s, s:s, s:{s:s, s:o, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, "
-				 "s:o, s:o, s:o, s:o, s:o}}",
-		"schema", "longpole/stat/1", "tool", "longpole " LONGPOLE_VERSION, "result",
-		"program", base_str_text(&program), "elapsed_ns", integer(s->elapsed_ns),
-		"exit_status", s->exit_code, "user_us", integer(s->user_us), "kernel_us",
-		integer(s->kernel_us), "split_resolution_ns", integer(s->tick_ns), "minor_faults",
-		integer(s->minor_faults), "major_faults", integer(s->major_faults), "max_rss_bytes",
-		integer(s->max_rss_kb << 10), "signals_passed_on", integer(s->signals),
-		"threads_missed", integer(s->missed_threads), "marks_dropped",
-		integer(s->dropped_marks), "not_counted", why_json(c), "threads", thread, "phases",
-		phase);
+	json_t *json = cmd_result_json("longpole/stat/1",
+		json_pack("{s:s, s:o, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, "
+			  "s:o}",
+			"program", base_str_text(&program), "elapsed_ns", integer(s->elapsed_ns),
+			"exit_status", s->exit_code, "user_us", integer(s->user_us), "kernel_us",
+			integer(s->kernel_us), "split_resolution_ns", integer(s->tick_ns),
+			"minor_faults", integer(s->minor_faults), "major_faults",
+			integer(s->major_faults), "max_rss_bytes", integer(s->max_rss_kb << 10),
+			"signals_passed_on", integer(s->signals), "threads_missed",
+			integer(s->missed_threads), "marks_dropped", integer(s->dropped_marks),
+			"not_counted", why_json(c), "threads", thread, "phases", phase));
 	base_str_fini(&program);
 	return json;
 }

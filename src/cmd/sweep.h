@@ -66,7 +66,6 @@ struct sweep_mpi;
 enum base_status sweep_mpi_open(struct sweep_mpi **ret, struct base_err *err) BASE_MUST_CHECK;
 void sweep_mpi_close(struct sweep_mpi *m);
 bool sweep_mpi_leads(const struct sweep_mpi *m); /* rank 0 */
-unsigned sweep_mpi_workers(const struct sweep_mpi *m);
 enum base_status sweep_mpi_run(struct sweep_mpi *m, const uint32_t *todo, size_t nr,
 	sweep_take *take, void *ctx, struct base_err *err) BASE_MUST_CHECK;
 /* Of the other ranks: simulates until rank 0 says that it is over. */

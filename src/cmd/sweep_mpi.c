@@ -95,11 +95,6 @@ bool sweep_mpi_leads(const struct sweep_mpi *m)
 	return !m->rank;
 }
 
-unsigned sweep_mpi_workers(const struct sweep_mpi *m)
-{
-	return (unsigned)m->size - 1;
-}
-
 enum base_status sweep_mpi_run(struct sweep_mpi *m, const uint32_t *todo, size_t nr,
 	sweep_take *take, void *ctx, struct base_err *err)
 {

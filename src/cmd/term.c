@@ -2,6 +2,8 @@
 /* term.c - what the terminal can do; progress, errors, results. */
 #include "cmd/cmd.h"
 
+#include "config.h"
+
 #include <errno.h>
 #include <langinfo.h>
 #include <locale.h>
@@ -197,31 +199,57 @@ int cmd_write(struct cmd *c, struct base_str *text)
 	return cmd_fail(c, base_fail_errno(&c->err, errno, "writing the answer"));
 }
 
-static int add_json(const char *bytes, size_t length, void *ctx)
+static int add_bytes(const char *bytes, size_t length, void *ctx)
 {
 	struct base_str *s = ctx;
 	base_str_add_bytes(s, bytes, length);
 	return s->failed ? -1 : 0;
 }
 
-void cmd_add_json_line(struct base_str *out, json_t *json)
+static void add_json(struct base_str *out, json_t *json, size_t flags)
 {
-	if (!json ||
-		json_dump_callback(json, add_json, out, JSON_COMPACT | JSON_REAL_PRECISION(10)))
+	if (!json || json_dump_callback(json, add_bytes, out, flags | JSON_REAL_PRECISION(10)))
 		out->failed = true;
 	json_decref(json);
 	base_str_add(out, "\n");
 }
 
+void cmd_add_json(struct base_str *out, json_t *json)
+{
+	add_json(out, json, JSON_INDENT(2));
+}
+
+void cmd_add_json_line(struct base_str *out, json_t *json)
+{
+	add_json(out, json, JSON_COMPACT);
+}
+
+json_t *cmd_result_json(const char *schema, json_t *result)
+{
+	return json_pack("{s:s, s:s, s:o}", "schema", schema, "tool", "longpole " LONGPOLE_VERSION,
+		"result", result);
+}
+
+int cmd_write_result(struct cmd *c, const char *schema, json_t *result)
+{
+	return cmd_write_json(c, cmd_result_json(schema, result));
+}
+
 int cmd_write_json(struct cmd *c, json_t *json)
 {
 	struct base_str s = {0};
-	if (!json ||
-		json_dump_callback(json, add_json, &s, JSON_INDENT(2) | JSON_REAL_PRECISION(10)))
-		s.failed = true;
-	json_decref(json);
-	base_str_add(&s, "\n");
+	cmd_add_json(&s, json);
 	return cmd_write(c, &s);
+}
+
+int cmd_write_output(struct cmd *c, struct base_str *text)
+{
+	const char *path = cmd_value(c, "output");
+	if (!path)
+		return cmd_write(c, text);
+	int exit_status = cmd_write_file(c, text, path);
+	base_str_fini(text);
+	return exit_status;
 }
 
 /* ---- progress

@@ -356,7 +356,6 @@ static void run_spinner(struct deadlock_ahead *a, const struct deadlock_wait *wa
 				!deadlock_spin_escapes(a->ghost, a->copy.process) ||
 				!stand_changed(a, wait, options, &wait->key[i], way, run))
 				continue;
-			run->is_hypothetical = true;
 			run_on(&a->copy, options);
 			return;
 		}

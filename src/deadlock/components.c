@@ -15,7 +15,8 @@ struct tarjan {
 	uint32_t nr_stack, nr_path, nr_seen;
 };
 
-int deadlock_by_u32(const void *a, const void *b)
+/* for qsort() */
+static int by_u32(const void *a, const void *b)
 {
 	const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
 	return (x > y) - (x < y);
@@ -44,7 +45,7 @@ static void close_part(struct tarjan *t, uint32_t root, struct deadlock_componen
 		t->on_stack[node] = false;
 		c->member[n++] = node;
 	} while (node != root);
-	qsort(c->member + begin, n - begin, sizeof *c->member, deadlock_by_u32);
+	qsort(c->member + begin, n - begin, sizeof *c->member, by_u32);
 	c->first[++c->nr] = n;
 }
 

@@ -19,7 +19,6 @@ enum base_status deadlock_components_find(size_t nr_nodes, const struct deadlock
 	size_t nr_arcs, struct deadlock_components *ret) BASE_MUST_CHECK;
 void deadlock_components_fini(struct deadlock_components *c);
 
-int deadlock_by_u32(const void *a, const void *b); /* for qsort() */
 int deadlock_by_u64(const void *a, const void *b);
 
 #endif

@@ -103,7 +103,6 @@ int64_t deadlock_copy_block(
 {
 	if (key)
 		c->run->again = *key;
-	c->run->again_pc = deadlock_ghost_registers(c->ghost)->rip;
 	for (size_t i = 0; key && i < c->wait->nr_keys; i++)
 		if (deadlock_key_matches(&c->wait->key[i], key))
 			c->run->again_is_same = true;
@@ -122,7 +121,6 @@ void deadlock_copy_event(struct deadlock_copy *c, const struct deadlock_key *key
 			return;
 		}
 	if (run->nr_events == c->events_max) {
-		run->events_cut = true;
 		deadlock_copy_end(c, DEADLOCK_END_EVENTS, "%u", c->events_max);
 		return;
 	}

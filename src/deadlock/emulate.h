@@ -84,8 +84,6 @@ void deadlock_copy_end(struct deadlock_copy *c, enum deadlock_end end, const cha
 int64_t deadlock_copy_block(
 	struct deadlock_copy *c, const struct deadlock_key *key, const char *what);
 void deadlock_copy_event(struct deadlock_copy *c, const struct deadlock_key *key);
-/* The thread (the whole process) would end: its events, and the end of the run. */
-int64_t deadlock_copy_exit(struct deadlock_copy *c, bool whole);
 /* From here on a proper end proves nothing. */
 void deadlock_copy_taint(struct deadlock_copy *c, const char *why);
 /* Events of closing `fd` for good (also: of the process's end). */

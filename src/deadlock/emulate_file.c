@@ -124,7 +124,6 @@ static int64_t invent(struct deadlock_copy *c, struct deadlock_copy_file *f,
 	enum deadlock_file_kind kind, size_t size)
 {
 	const uint64_t one = 1;
-	c->run->is_hypothetical = true;
 	if (kind == DEADLOCK_FILE_EVENTFD && size >= sizeof one) {
 		memcpy(c->io, &one, sizeof one);
 		return sizeof one;
@@ -474,7 +473,6 @@ int64_t deadlock_emulate_accept(struct deadlock_copy *c, const uint64_t *arg)
 	(void)arg;
 	if (c->accepts++ || !c->is_first)
 		return deadlock_copy_block(c, NULL, "accept");
-	c->run->is_hypothetical = true;
 	return stand_for(c, new_fd(c), -1);
 }
 

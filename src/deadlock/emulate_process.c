@@ -29,7 +29,8 @@ static unsigned threads_of(const struct deadlock_copy *c)
 	return at ? (unsigned)strtoul(at + sizeof name - 1, NULL, 10) : 0;
 }
 
-int64_t deadlock_copy_exit(struct deadlock_copy *c, bool whole)
+/* The thread (the whole process) would end: its events, and the end of the run. */
+static int64_t copy_exit(struct deadlock_copy *c, bool whole)
 {
 	const struct deadlock_thread *t = &c->wait->thread;
 	struct deadlock_key key = {.kind = DEADLOCK_KEY_THREAD_EXIT,
@@ -54,13 +55,13 @@ int64_t deadlock_copy_exit(struct deadlock_copy *c, bool whole)
 int64_t deadlock_emulate_exit(struct deadlock_copy *c, const uint64_t *arg)
 {
 	(void)arg;
-	return deadlock_copy_exit(c, false);
+	return copy_exit(c, false);
 }
 
 int64_t deadlock_emulate_exit_group(struct deadlock_copy *c, const uint64_t *arg)
 {
 	(void)arg;
-	return deadlock_copy_exit(c, true);
+	return copy_exit(c, true);
 }
 
 /* The parent goes on with a child that does nothing; what a real one would do nobody knows. */
@@ -81,7 +82,7 @@ static int64_t send_signal(struct deadlock_copy *c, int64_t pid, int signal)
 	if (!signal)
 		return 0;
 	if (pid == c->process->pid && (signal == SIGKILL || signal == SIGABRT))
-		return deadlock_copy_exit(c, true);
+		return copy_exit(c, true);
 	deadlock_copy_event(c, &key);
 	return 0;
 }

@@ -282,7 +282,6 @@ int64_t deadlock_emulate_msgrcv(struct deadlock_copy *c, const uint64_t *arg)
 	const int64_t wanted = (int64_t)arg[3], type = wanted > 0 ? wanted : 1;
 	if (!c->is_first)
 		return deadlock_copy_block(c, &key, "msgrcv");
-	c->run->is_hypothetical = true;
 	memset(c->io, 0, DEADLOCK_COPY_IO_MAX);
 	const size_t size = arg[2] < DEADLOCK_COPY_IO_MAX ? (size_t)arg[2] : DEADLOCK_COPY_IO_MAX;
 	if (!deadlock_copy_poke(c, arg[1], &type, sizeof type) ||

@@ -26,7 +26,7 @@ static void take_other_side(
 	struct user_regs_struct *r = deadlock_ghost_registers(c->ghost);
 	r->rip = r->rip == i->target ? behind : i->target;
 	c->no_more_hypotheses = true;
-	c->run->is_forced = c->run->is_hypothetical = true;
+	c->run->is_forced = true;
 }
 
 void deadlock_copy_force(struct deadlock_copy *c, uint32_t k)

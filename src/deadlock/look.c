@@ -278,6 +278,20 @@ static void name_frames(struct deadlock_answer *a)
 	}
 }
 
+/* The end of looking: what came of it, or nothing. */
+static enum base_status answered(
+	struct look *l, enum base_status s, uint64_t began_ns, struct deadlock_answer **ret)
+{
+	if (s != BASE_OK) {
+		deadlock_answer_free(l->a);
+		return s;
+	}
+	name_frames(l->a);
+	l->a->elapsed_ns = clock_ns() - began_ns;
+	*ret = l->a;
+	return BASE_OK;
+}
+
 enum base_status deadlock_look(struct deadlock_monitor *m, const struct deadlock_look_options *o,
 	struct deadlock_answer **ret, struct base_err *err)
 {
@@ -300,14 +314,7 @@ enum base_status deadlock_look(struct deadlock_monitor *m, const struct deadlock
 	if (s == BASE_OK)
 		s = judge(&l);
 	base_map_fini(&l.scope);
-	if (s != BASE_OK) {
-		deadlock_answer_free(l.a);
-		return s;
-	}
-	name_frames(l.a);
-	l.a->elapsed_ns = clock_ns() - began_ns;
-	*ret = l.a;
-	return BASE_OK;
+	return answered(&l, s, began_ns, ret);
 }
 
 /* ---- a core file ----------------------------------------------------------------------------- */
@@ -355,14 +362,7 @@ enum base_status deadlock_look_core(
 		s = deadlock_world_open_core(l.a->core, &l.a->world, err);
 	if (s == BASE_OK)
 		s = look_at_core(&l);
-	if (s != BASE_OK) {
-		deadlock_answer_free(l.a);
-		return s;
-	}
-	name_frames(l.a);
-	l.a->elapsed_ns = clock_ns() - began_ns;
-	*ret = l.a;
-	return BASE_OK;
+	return answered(&l, s, began_ns, ret);
 }
 
 struct deadlock_answer *deadlock_answer_free(struct deadlock_answer *a)

@@ -115,7 +115,6 @@ struct deadlock_process {
 	bool has_regions, has_files;
 	struct deadlock_open_file *file; /* all, sorted by fd: see deadlock_process_files() */
 	size_t nr_files;
-	bool files_refused; /* not ours to see */
 	bool has_python;
 	const struct deadlock_python *python;   /* python.c; NULL: it is none */
 	void *unwinder;                         /* frames.c; may be another process's */

@@ -417,10 +417,8 @@ void deadlock_process_files(struct deadlock_world *w, struct deadlock_process *p
 	DIR *dir = opendir(path);
 	struct deadlock_open_file *file = NULL;
 	size_t capacity = 0, nr = 0;
-	if (!dir) {
-		p->files_refused = true;
+	if (!dir) /* not ours to see */
 		return;
-	}
 	for (const struct dirent *e; (e = readdir(dir));) {
 		char *end;
 		long fd = strtol(e->d_name, &end, 10);
@@ -439,8 +437,6 @@ void deadlock_process_files(struct deadlock_world *w, struct deadlock_process *p
 	if (p->file) {
 		memcpy(p->file, file, nr * sizeof *file);
 		p->nr_files = nr;
-	} else if (nr) {
-		p->files_refused = true;
 	}
 	base_free(file);
 }

@@ -163,7 +163,6 @@ bool deadlock_satisfy_again(struct deadlock_copy *c, uint64_t word, uint32_t exp
 	if (!fake(c, word, expected, c->hypothesis + 1))
 		return false;
 	c->hypothesis++;
-	c->run->is_hypothetical = true;
 	return true;
 }
 

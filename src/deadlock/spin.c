@@ -198,7 +198,7 @@ static bool is_own_stack(const struct user_regs_struct *r, uint64_t address)
 	return address + STACK_BELOW >= r->rsp && address < r->rsp + STACK_ABOVE;
 }
 
-bool deadlock_spin_is_writable(const struct deadlock_process *p, uint64_t address)
+static bool is_writable(const struct deadlock_process *p, uint64_t address)
 {
 	for (size_t i = 0; i < p->nr_regions; i++)
 		if (address >= p->region[i].start && address < p->region[i].end)
@@ -212,7 +212,7 @@ static void note_reads(
 	for (unsigned n = 0; n < i->nr_operands && p->nr_reads < READS_MAX; n++) {
 		const struct deadlock_operand *o = &i->operand[n];
 		if (!o->is_read || is_own_stack(r, o->address) ||
-			!deadlock_spin_is_writable(p->process, o->address))
+			!is_writable(p->process, o->address))
 			continue;
 		p->read[p->nr_reads].operand = *o;
 		p->read[p->nr_reads++].step = p->step;

@@ -24,6 +24,5 @@ enum deadlock_spin_result deadlock_spin_prove(
 bool deadlock_spin_escapes(struct deadlock_ghost *g, const struct deadlock_process *process);
 /* The values to try in a polled word that has `now`. */
 uint64_t deadlock_spin_value(uint64_t now, unsigned way, bool *ret_is_last);
-bool deadlock_spin_is_writable(const struct deadlock_process *p, uint64_t address);
 
 #endif

@@ -148,12 +148,9 @@ struct deadlock_run {
 	char why[96];                    /* details of the end; may be "" */
 	struct deadlock_event event[DEADLOCK_EVENTS_MAX];
 	size_t nr_events;
-	bool events_cut;      /* more than events_max */
-	bool is_hypothetical; /* several ways to satisfy the wait were tried, or a branch forced */
-	bool is_forced;
+	bool is_forced;            /* a branch was */
 	struct deadlock_key again; /* what it would wait for next; kind NONE: nothing */
 	bool again_is_same;        /* it went back to the same wait: nothing was learnt */
-	uint64_t again_pc;
 	uint32_t nr_calls;
 	uint64_t elapsed_ns, stopped_ns;      /* stopped: the victim, 0 with BPF */
 	char would_write[DEADLOCK_WOULD_MAX]; /* the beginning of its first output, "" if none */

@@ -164,7 +164,7 @@ static void add_events(struct chrome *w, const struct format_options *opts)
 	format_events_note(w->in);
 }
 
-enum base_status format_export_chrome(const struct format_desc *f, const struct format_input *in,
+enum base_status format_export_chrome(const struct format_input *in,
 	const struct format_options *opts, const struct format_sink *sink, struct base_err *err)
 {
 	struct chrome w = {
@@ -173,7 +173,6 @@ enum base_status format_export_chrome(const struct format_desc *f, const struct 
 		.defs = trace_reader_defs(in->reader),
 	};
 	struct format_path path = {0};
-	(void)f;
 	enum base_status s = format_path_init(&path, in, opts, err);
 	if (s == BASE_OK)
 		s = format_threads_init(&w.threads, in, err);

@@ -162,7 +162,7 @@ static enum base_status add_wait(void *ctx, const struct format_slice *s, struct
 	return add_weight(w, (double)(s->end_ns - s->begin_ns));
 }
 
-enum base_status format_export_collapsed(const struct format_desc *f, const struct format_input *in,
+enum base_status format_export_collapsed(const struct format_input *in,
 	const struct format_options *opts, const struct format_sink *sink, struct base_err *err)
 {
 	struct collapsed w = {
@@ -171,7 +171,6 @@ enum base_status format_export_collapsed(const struct format_desc *f, const stru
 		.defs = trace_reader_defs(in->reader),
 		.stacks = base_strtab_new(),
 	};
-	(void)f;
 	enum base_status s = !w.stacks ? format_no_memory(err)
 			     : opts->weight == FORMAT_WEIGHT_path
 				     ? by_path(&w)

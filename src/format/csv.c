@@ -110,8 +110,8 @@ static void add_dependences(struct csv *w, const struct format_options *opts)
 	format_events_note(w->in);
 }
 
-enum base_status format_export_csv(const struct format_desc *f, const struct format_input *in,
-	const struct format_options *opts, const struct format_sink *sink, struct base_err *err)
+enum base_status format_export_csv(const struct format_input *in, const struct format_options *opts,
+	const struct format_sink *sink, struct base_err *err)
 {
 	struct csv w = {
 		.out = {.sink = sink, .err = err},
@@ -119,7 +119,6 @@ enum base_status format_export_csv(const struct format_desc *f, const struct for
 		.defs = trace_reader_defs(in->reader),
 	};
 	struct format_path path = {0};
-	(void)f;
 	enum base_status s = format_path_init(&path, in, opts, err);
 	if (s == BASE_OK)
 		s = format_threads_init(&w.threads, in, err);

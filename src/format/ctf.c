@@ -187,15 +187,15 @@ static void add_event(struct ctf *w, const struct trace_record *r)
 		end_packet(w);
 }
 
-enum base_status format_export_ctf(const struct format_desc *f, const struct format_input *in,
-	const struct format_options *opts, const struct format_sink *sink, struct base_err *err)
+enum base_status format_export_ctf(const struct format_input *in, const struct format_options *opts,
+	const struct format_sink *sink, struct base_err *err)
 {
 	struct ctf w = {
 		.out = {.sink = sink, .err = err},
 		.in = in,
 		.defs = trace_reader_defs(in->reader),
 	};
-	(void)f, (void)opts;
+	(void)opts;
 	enum base_status s = sink->begin(sink->ctx, "metadata", err);
 	if (s == BASE_OK) {
 		add_metadata(&w);

@@ -183,7 +183,6 @@ struct sources {
 	bt_graph *graph;
 	const bt_component_class_source *fs;
 	const bt_component_filter *muxer;
-	const bt_port_output *muxed;
 	struct base_err *err;
 	unsigned nr;
 	uint64_t nr_ports;

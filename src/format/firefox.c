@@ -377,7 +377,7 @@ static void add_meta(struct firefox *w)
 		"\"profilerOverhead\":[],\"threads\":[");
 }
 
-enum base_status format_export_firefox(const struct format_desc *f, const struct format_input *in,
+enum base_status format_export_firefox(const struct format_input *in,
 	const struct format_options *opts, const struct format_sink *sink, struct base_err *err)
 {
 	struct firefox w = {
@@ -388,7 +388,6 @@ enum base_status format_export_firefox(const struct format_desc *f, const struct
 	};
 	struct format_path path = {0};
 	size_t sample = 0, slice = 0;
-	(void)f;
 	enum base_status s = format_path_init(&path, in, opts, err);
 	if (s == BASE_OK)
 		s = format_threads_init(&w.threads, in, err);

@@ -32,7 +32,7 @@ enum base_status format_export(const struct format_desc *f, const struct format_
 		s = format_guard(in, opts, f->name,
 			opts->max_events ? opts->max_events : f->max_events, err);
 	if (s == BASE_OK)
-		s = f->export(f, in, opts, sink, err);
+		s = f->export(in, opts, sink, err);
 	return s == BASE_OK ? s : base_cause(err, s, "while exporting as %s", f->name);
 }
 
@@ -64,26 +64,10 @@ enum base_status format_out_close(struct format_out *o)
 	return o->status;
 }
 
-/* Bytes of the UTF-8 sequence at p; 0: none that is valid. */
-static size_t sequence(const unsigned char *p)
-{
-	size_t n = p[0] < 0x80                    ? 1
-		   : p[0] >= 0xc2 && p[0] <= 0xdf ? 2
-		   : (p[0] & 0xf0) == 0xe0        ? 3
-		   : p[0] >= 0xf0 && p[0] <= 0xf4 ? 4
-						  : 0;
-	for (size_t i = 1; i < n; i++)
-		if ((p[i] & 0xc0) != 0x80)
-			return 0;
-	bool overlong = (p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xf0 && p[1] < 0x90);
-	bool outside = (p[0] == 0xed && p[1] > 0x9f) || (p[0] == 0xf4 && p[1] > 0x8f);
-	return overlong || outside ? 0 : n;
-}
-
 void format_clean_add(struct base_str *out, const char *text)
 {
 	for (const unsigned char *p = (const unsigned char *)text; *p;) {
-		size_t n = sequence(p);
+		size_t n = base_utf8_length(p);
 		if (!n)
 			base_str_add(out, "\xef\xbf\xbd");
 		else if (*p < 0x20 || *p == 0x7f)

@@ -62,7 +62,6 @@ void format_events_fini(struct format_events *e);
 
 enum format_weight { FORMAT_WEIGHT_path, FORMAT_WEIGHT_wait };
 struct format_options {
-	size_t size;
 	uint64_t from_ns, to_ns;  /* only what overlaps [from, to); to 0: end */
 	uint64_t min_duration_ns; /* shorter slices are left out */
 	uint64_t max_events;      /* 0: the format's own limit */
@@ -83,9 +82,8 @@ struct format_desc {
 	const char *name, *suffix, *doc;
 	uint64_t max_events;
 	unsigned flags;
-	enum base_status (*export)(const struct format_desc *f, const struct format_input *in,
-		const struct format_options *opts, const struct format_sink *sink,
-		struct base_err *err);
+	enum base_status (*export)(const struct format_input *in, const struct format_options *opts,
+		const struct format_sink *sink, struct base_err *err);
 };
 const struct format_desc *format_table(size_t *ret_nr);
 const struct format_desc *format_find(const char *name); /* NULL: none */
@@ -111,7 +109,6 @@ enum {
 	FORMAT_IMPORT_PATH = 2,   /* a library reads it by its path, which may be a directory */
 };
 struct format_import_options {
-	size_t size;
 	uint64_t tick_ps; /* a simulator's tick; 0: the format's usual one */
 	void (*progress)(void *ctx, uint64_t done_bytes, uint64_t all_bytes); /* may be NULL */
 	void *progress_ctx;

@@ -559,11 +559,10 @@ static enum base_status run(struct gem5_export *ex)
 	return s == BASE_OK ? write_file(ex) : s;
 }
 
-enum base_status format_export_gem5(const struct format_desc *f, const struct format_input *in,
+enum base_status format_export_gem5(const struct format_input *in,
 	const struct format_options *opts, const struct format_sink *sink, struct base_err *err)
 {
 	struct gem5_export ex = {.in = in, .out = {.sink = sink, .err = err}, .err = err};
-	(void)f;
 	(void)opts;
 	enum base_status s = run(&ex), closed = BASE_OK;
 	if (s == BASE_OK) {

@@ -37,7 +37,7 @@ struct format_sched {
 	struct trace_writer *to;
 	struct base_err *err;
 	enum base_status status;
-	uint64_t origin_ns, nr_lost, nr_skipped, nr_guessed, nr_switches;
+	uint64_t origin_ns, nr_lost, nr_guessed, nr_switches;
 	uint32_t nr_strings, nr_streams, nr_processes, next_token;
 	bool has_waking;
 	struct task *task;

@@ -220,7 +220,7 @@ static void add_processes(struct otlp *w)
 	}
 }
 
-enum base_status format_export_otlp(const struct format_desc *f, const struct format_input *in,
+enum base_status format_export_otlp(const struct format_input *in,
 	const struct format_options *opts, const struct format_sink *sink, struct base_err *err)
 {
 	struct otlp w = {
@@ -232,7 +232,6 @@ enum base_status format_export_otlp(const struct format_desc *f, const struct fo
 		.last_ns = model_last_ns(in->model),
 	};
 	struct format_path path = {0};
-	(void)f;
 	set_trace_id(&w);
 	enum base_status s = format_path_init(&path, in, opts, err);
 	if (s == BASE_OK)

@@ -315,7 +315,7 @@ static enum base_status send_levels(struct perfetto *w, const struct format_opti
 	return s;
 }
 
-enum base_status format_export_perfetto(const struct format_desc *f, const struct format_input *in,
+enum base_status format_export_perfetto(const struct format_input *in,
 	const struct format_options *opts, const struct format_sink *sink, struct base_err *err)
 {
 	struct perfetto w = {
@@ -325,7 +325,6 @@ enum base_status format_export_perfetto(const struct format_desc *f, const struc
 		.names = base_strtab_new(),
 	};
 	struct format_path path = {0};
-	(void)f;
 	enum base_status s =
 		w.names ? format_path_init(&path, in, opts, err) : format_no_memory(err);
 	if (s == BASE_OK)

@@ -394,7 +394,7 @@ static enum base_status write_compressed(struct pprof *w, const struct base_str 
 	return s;
 }
 
-enum base_status format_export_pprof(const struct format_desc *f, const struct format_input *in,
+enum base_status format_export_pprof(const struct format_input *in,
 	const struct format_options *opts, const struct format_sink *sink, struct base_err *err)
 {
 	struct pprof w = {
@@ -407,7 +407,6 @@ enum base_status format_export_pprof(const struct format_desc *f, const struct f
 		.by_path = opts->weight == FORMAT_WEIGHT_path,
 	};
 	struct base_str profile = {0};
-	(void)f;
 	enum base_status s = !w.strings || !w.stacks ? format_no_memory(err)
 						     : format_threads_init(&w.threads, in, err);
 	if (s == BASE_OK)

@@ -146,9 +146,9 @@ enum base_status format_path_init(struct format_path *p, const struct format_inp
 void format_path_fini(struct format_path *p);
 
 #define FORMAT(name, suffix, max_events, flags, doc)                                               \
-	enum base_status format_export_##name(const struct format_desc *f,                         \
-		const struct format_input *in, const struct format_options *opts,                  \
-		const struct format_sink *sink, struct base_err *err) BASE_MUST_CHECK;
+	enum base_status format_export_##name(const struct format_input *in,                       \
+		const struct format_options *opts, const struct format_sink *sink,                 \
+		struct base_err *err) BASE_MUST_CHECK;
 #include "format/formats.def"
 
 #define IMPORT(name, flags, doc)                                                                   \

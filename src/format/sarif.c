@@ -224,7 +224,7 @@ static void add_pole(struct format_sarif *s, const struct format_input *in,
 	base_str_fini(&buf);
 }
 
-enum base_status format_export_sarif(const struct format_desc *f, const struct format_input *in,
+enum base_status format_export_sarif(const struct format_input *in,
 	const struct format_options *opts, const struct format_sink *sink, struct base_err *err)
 {
 	struct format_sarif s;
@@ -232,7 +232,7 @@ enum base_status format_export_sarif(const struct format_desc *f, const struct f
 	uint64_t more = 0;
 	size_t nr = 0;
 	const struct model_finding *finding = model_findings(in->model, &nr, &more);
-	(void)f, (void)opts;
+	(void)opts;
 	enum base_status st = graph_lane(model_graph(in->model), 0, &lane, err);
 	if (st != BASE_OK)
 		return st;

@@ -161,9 +161,8 @@ static void add_frames(struct speedscope *w)
 	}
 }
 
-enum base_status format_export_speedscope(const struct format_desc *f,
-	const struct format_input *in, const struct format_options *opts,
-	const struct format_sink *sink, struct base_err *err)
+enum base_status format_export_speedscope(const struct format_input *in,
+	const struct format_options *opts, const struct format_sink *sink, struct base_err *err)
 {
 	struct speedscope w = {
 		.out = {.sink = sink, .err = err},
@@ -173,7 +172,6 @@ enum base_status format_export_speedscope(const struct format_desc *f,
 		.first_profile = true,
 	};
 	struct format_path path = {0};
-	(void)f;
 	enum base_status s =
 		w.frames ? format_path_init(&path, in, opts, err) : format_no_memory(err);
 	if (s == BASE_OK)

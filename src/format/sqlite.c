@@ -370,12 +370,11 @@ static enum base_status fill(struct database *w)
 	return w->code == SQLITE_OK ? BASE_OK : complain(w);
 }
 
-enum base_status format_export_sqlite(const struct format_desc *f, const struct format_input *in,
+enum base_status format_export_sqlite(const struct format_input *in,
 	const struct format_options *opts, const struct format_sink *sink, struct base_err *err)
 {
 	struct database w = {
 		.in = in, .opts = opts, .defs = trace_reader_defs(in->reader), .err = err};
-	(void)f;
 	BASE_ASSERT(sink->path != NULL);
 	enum base_status s = format_threads_init(&w.threads, in, err);
 	if (s == BASE_OK) {
@@ -393,10 +392,10 @@ enum base_status format_export_sqlite(const struct format_desc *f, const struct 
 
 #else
 
-enum base_status format_export_sqlite(const struct format_desc *f, const struct format_input *in,
+enum base_status format_export_sqlite(const struct format_input *in,
 	const struct format_options *opts, const struct format_sink *sink, struct base_err *err)
 {
-	(void)f, (void)in, (void)opts, (void)sink;
+	(void)in, (void)opts, (void)sink;
 	return base_fail(err, BASE_ERR_ENV,
 		"this longpole was built without libsqlite3 (libsqlite3-dev); --format=csv needs "
 		"nothing");

@@ -373,6 +373,23 @@ static uint64_t wakes_cost(const struct sim *s, struct sim_woken woken)
 	return nr_idle * wake_cost(s, false) + nr_busy * wake_cost(s, !s->assumed.preempts);
 }
 
+/* Who waits for what the step put, or for the room that it made. */
+static inline void call_after(
+	struct sim *s, const struct replay_step *step, struct sim_woken *woken)
+{
+	unsigned kind = replay_kind(step);
+
+	if (kind == GRAPH_VERB_enqueue || kind == GRAPH_VERB_resize || is_keyed_look(step)) {
+		if (sim_is_awaited(s, step->queue, false))
+			graph_sim_call(s, step->queue, false, woken);
+	}
+	if (kind == GRAPH_VERB_enqueue && s->queue[step->queue].pollers != REPLAY_NONE)
+		graph_sim_call_pollers(s, step->queue);
+	if ((kind == GRAPH_VERB_dequeue || kind == GRAPH_VERB_resize) &&
+		sim_is_awaited(s, step->queue, true))
+		graph_sim_call(s, step->queue, true, woken);
+}
+
 /* The moment happens now. */
 static void commit(struct sim *s, uint32_t actor)
 {
@@ -386,7 +403,8 @@ static void commit(struct sim *s, uint32_t actor)
 	a->t_last = s->now;
 	emit_processor(s, a, actor);
 	a->queued = false;
-	graph_sim_take_lent(s, actor);
+	if (BASE_UNLIKELY(a->lent))
+		graph_sim_take_lent(s, actor);
 	do {
 		step = replay_step(s->r, i);
 		if (!a->given || !takes_what_is_missing(s, actor, step))
@@ -402,18 +420,8 @@ static void commit(struct sim *s, uint32_t actor)
 	a->given = false;
 	end_elision(s, a, step);
 	/* Only now, when all of the moment is done. */
-	for (uint32_t k = first; woke && k != i; k = replay_next(s->r, replay_step(s->r, k))) {
-		step = replay_step(s->r, k);
-
-		unsigned kind = replay_kind(step);
-
-		if (kind == GRAPH_VERB_enqueue || kind == GRAPH_VERB_resize || is_keyed_look(step))
-			graph_sim_call(s, step->queue, false, &woken);
-		if (kind == GRAPH_VERB_enqueue)
-			graph_sim_call_pollers(s, step->queue);
-		if (kind == GRAPH_VERB_dequeue || kind == GRAPH_VERB_resize)
-			graph_sim_call(s, step->queue, true, &woken);
-	}
+	for (uint32_t k = first; woke && k != i; k = replay_next(s->r, replay_step(s->r, k)))
+		call_after(s, replay_step(s->r, k), &woken);
 	a->wakes_ns = wakes_cost(s, woken);
 	a->woke_then_ns = recorded_ns;
 	advance(s, actor);
@@ -431,7 +439,8 @@ static void try_moment(struct sim *s, uint32_t actor)
 		begin_waiting(s, actor, queue, space);
 		return;
 	}
-	graph_sim_end_promise(s, actor);
+	if (a->promised)
+		graph_sim_end_promise(s, actor);
 	if (called) {
 		graph_sim_stop_waiting(s, actor);
 	} else if (class == REPLAY_EXPLAINED) {

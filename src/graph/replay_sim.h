@@ -126,6 +126,11 @@ static inline uint64_t sim_scaled(const struct sim *s, uint32_t state, uint64_t 
 	return f == 1 ? ns : (uint64_t)((double)ns * f + 0.5);
 }
 
+static inline bool sim_is_awaited(const struct sim *s, uint32_t queue, bool space)
+{
+	return s->queue[queue].waiters[space].head != REPLAY_NONE;
+}
+
 static inline bool sim_elides(const struct sim *s, uint32_t state)
 {
 	return state < s->nr_scales && s->elides[state];

@@ -392,12 +392,12 @@ static void promise_key(struct sim *s, const struct replay_step *step, bool keep
 
 static void promise(struct sim *s, struct sim_actor *a, bool keep)
 {
-	const struct replay_step *step = replay_step(s->r, a->cursor);
+	const struct replay_step *step;
 
 	if (a->promised == keep)
 		return;
 	a->promised = keep;
-	for (; step; step = next_of_moment(s, step)) {
+	for (step = replay_step(s->r, a->cursor); step; step = next_of_moment(s, step)) {
 		bool space;
 		uint64_t n = wanted(s, step, &space);
 

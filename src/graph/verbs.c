@@ -260,6 +260,7 @@ static enum base_status take_space(
 static enum base_status enqueue_aside(
 	struct graph *g, const struct graph_verb *v, uint64_t t, uint64_t n, struct base_err *err)
 {
+	struct put put = put_of(v, false, n);
 	size_t nr_deps = g->nr_deps;
 	enum base_status s = BASE_OK;
 
@@ -267,10 +268,7 @@ static enum base_status enqueue_aside(
 		s = graph_take(g, &(struct take){.queue = v->queue, .space = true}, t, n, err);
 	g->nr_deps = nr_deps;
 	if (!s)
-		s = graph_put_aside(g,
-			&(struct put){
-				.queue = v->queue, .tag = v->tag, .nr_units = n, .key = v->key},
-			t, &g->actor[v->actor], err);
+		s = graph_put_aside(g, &put, t, &g->actor[v->actor], err);
 	return s ? fail(g, s) : BASE_OK;
 }
 

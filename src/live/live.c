@@ -76,7 +76,7 @@ enum base_status live_new(const struct live_options *opts, struct live **ret, st
 	BASE_ASSERT(opts->interval_ns && opts->answer);
 	if (!l)
 		return base_fail(err, BASE_ERR_NOMEM, "out of memory");
-	memcpy(&l->opts, opts, opts->size < sizeof l->opts ? opts->size : sizeof l->opts);
+	l->opts = *opts;
 	if (!l->opts.max_entries)
 		l->opts.max_entries = LIVE_ENTRIES_MAX;
 	l->end_ns = l->opts.interval_ns;

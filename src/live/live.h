@@ -53,7 +53,6 @@ enum {
 };
 
 struct live_options {
-	size_t size;
 	uint64_t interval_ns;
 	uint64_t late_ns; /* a record comes at most that much after others of its time; 0: in order
 			   */

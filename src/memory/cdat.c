@@ -315,6 +315,8 @@ static void end_phase(struct memory_cdat *c, uint64_t clock)
 	all->requests += p->requests;
 	all->critical += p->critical;
 	all->migrations += p->migrations;
+	all->replications += p->replications;
+	all->collapses += p->collapses;
 	c->open = NULL;
 }
 

@@ -132,6 +132,8 @@ struct memory_cdat_phase {
 	uint64_t transactions[MEMORY_CDAT_CODES];
 	uint64_t requests, critical; /* transactions on critical paths of requests */
 	uint64_t migrations;
+	uint64_t replications,
+		collapses; /* pages copied to all nodes that load them; stored to then */
 	struct memory_cdat_state_table states;
 	uint64_t *active;  /* cycles, per processor */
 	uint64_t *time_ps; /* per processor; zero without latencies */

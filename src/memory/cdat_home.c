@@ -161,7 +161,23 @@ static struct cdat_chunk *find_chunk(struct memory_cdat *c, uint64_t number, uin
 	return *k;
 }
 
-static struct cdat_chunk *find_replica(struct memory_cdat *c, uint64_t number, uint32_t node)
+static struct cdat_chunk *known_chunk(const struct memory_cdat *c, uint64_t number)
+{
+	struct cdat_chunk **middle = c->top[number >> CHUNK_MIDDLE_BITS];
+	return middle ? middle[number & ((1u << CHUNK_MIDDLE_BITS) - 1)] : NULL;
+}
+
+static struct cdat_chunk *known_replica(
+	const struct memory_cdat *c, const struct cdat_home *h, uint64_t number, uint32_t node)
+{
+	uint64_t index;
+	if (!base_map_get(&c->replica, node + 1, number, &index))
+		return NULL;
+	struct cdat_chunk *k = c->replica_chunk[index];
+	return k->copies == h->copies ? k : NULL; /* of an earlier copy: nobody has its lines */
+}
+
+static struct cdat_chunk *new_replica(struct memory_cdat *c, uint64_t number, uint32_t node)
 {
 	uint64_t index;
 	if (base_map_get(&c->replica, node + 1, number, &index))
@@ -175,28 +191,58 @@ static struct cdat_chunk *find_replica(struct memory_cdat *c, uint64_t number, u
 	return c->replica_chunk[c->nr_replicas++] = k;
 }
 
-static void drop_page(struct cdat_cache *k, uint64_t page, unsigned lines_shift)
+static struct cdat_chunk *find_replica(struct memory_cdat *c, const struct cdat_home *h,
+	const struct cdat_chunk *of, uint64_t number, uint32_t node)
 {
-	for (size_t i = 0; i < (size_t)k->sets * k->ways; i++)
-		if (k->way[i] && ((k->way[i] >> 1) - 1) >> lines_shift == page)
-			k->way[i] = 0;
+	struct cdat_chunk *k = known_replica(c, h, number, node);
+	if (k)
+		return k;
+	k = new_replica(c, number, node);
+	if (!k)
+		return NULL;
+	k->copies = h->copies;
+	for (size_t i = 0; i < (size_t)CHUNK_BYTES >> c->line_shift; i++)
+		k->line[i] = (struct cdat_line){.state = MEMORY_CDAT_IDLE,
+			.version = of->line[i].version,
+			.memory_version = of->line[i].version};
+	return k;
 }
 
-/* Somebody stores to code that is replicated: from now on the page is one, a shared one. */
-static void unite(struct memory_cdat *c, struct cdat_home *h, uint64_t line)
+static void flush_chunk(struct memory_cdat *c, struct cdat_chunk *k, uint64_t number, uint32_t home)
 {
-	unsigned lines_shift = c->page_shift - c->line_shift;
-	for (uint32_t i = 0; i < c->nr_processors; i++) {
-		struct cdat_processor *p = &c->processor[i];
-		struct cdat_cache *level[] = {&p->data, &p->code, &p->second};
-		for (size_t k = 0; k < BASE_COUNT(level); k++)
-			drop_page(level[k], line >> lines_shift, lines_shift);
-	}
-	for (uint32_t i = 0; i < c->nr_units; i++)
-		drop_page(&c->unit[i].third, line >> lines_shift, lines_shift);
+	unsigned lines_shift = CHUNK_SHIFT - c->line_shift;
+	for (size_t i = 0; k && i < (size_t)1 << lines_shift; i++)
+		memory_cdat_flush(c, &k->line[i], (number << lines_shift) + i, home);
+}
+
+/* Each node that loads from the page from now on has a copy of its own. */
+static void copy_page(struct memory_cdat *c, struct cdat_home *h, uint64_t page)
+{
+	unsigned chunks_shift = c->page_shift - CHUNK_SHIFT;
+	uint64_t first = page << chunks_shift;
+	for (uint64_t n = first; n < first + (UINT64_C(1) << chunks_shift); n++)
+		flush_chunk(c, known_chunk(c, n), n, h->node);
+	h->replicated = h->copied = true;
+	h->copies++;
+	c->open->replications++;
+}
+
+/* Somebody stores to a replicated page: from now on it is one, a shared one. */
+static void unite(struct memory_cdat *c, struct cdat_home *h, uint64_t page)
+{
+	unsigned chunks_shift = c->page_shift - CHUNK_SHIFT;
+	uint64_t first = page << chunks_shift;
+	for (uint32_t node = 0; node < c->config.nodes; node++)
+		for (uint64_t n = first; n < first + (UINT64_C(1) << chunks_shift); n++)
+			flush_chunk(c, known_replica(c, h, n, node), n, node);
 	h->replicated = false;
-	h->node = in_turn(c);
-	c->result.replicated_written++;
+	if (h->copied) {
+		c->open->collapses++;
+	} else {
+		h->node = in_turn(c);
+		c->result.replicated_written++;
+	}
+	h->copied = false;
 }
 
 struct cdat_line *memory_cdat_line(
@@ -207,17 +253,17 @@ struct cdat_line *memory_cdat_line(
 	if (BASE_UNLIKELY(!k))
 		return NULL;
 	struct cdat_home *h = &c->home[k->home];
+	if (store) {
+		h->loads = 0;
+		if (BASE_UNLIKELY(h->replicated))
+			unite(c, h, line << c->line_shift >> c->page_shift);
+	}
 	*ret_home = h->node;
 	if (BASE_UNLIKELY(h->replicated)) {
-		if (store) {
-			unite(c, h, line);
-			*ret_home = h->node;
-		} else {
-			*ret_home = node;
-			k = find_replica(c, number, node);
-			if (!k)
-				return NULL;
-		}
+		*ret_home = node;
+		k = find_replica(c, h, k, number, node);
+		if (!k)
+			return NULL;
 	}
 	return &k->line[line & ((CHUNK_BYTES >> c->line_shift) - 1u)];
 }
@@ -236,15 +282,25 @@ void memory_cdat_count_miss(struct memory_cdat *c, uint32_t node, uint64_t line)
 		return;
 	/* The majority vote of Boyer and Moore: lead is how far the rival is ahead of all others.
 	 */
-	if (h->rival == node)
+	if (h->rival == node) {
 		h->lead++;
-	else if (h->lead)
+	} else if (h->lead) {
 		h->lead--;
-	else
-		*h = (struct cdat_home){.node = h->node, .rival = (uint16_t)node, .lead = 1};
+	} else {
+		h->rival = (uint16_t)node;
+		h->lead = 1;
+	}
 	if (h->lead >= c->config.migrate_after && h->node != h->rival) {
 		h->node = h->rival;
 		h->lead = 0;
 		c->open->migrations++;
 	}
+}
+
+void memory_cdat_count_remote_load(struct memory_cdat *c, uint32_t node, uint64_t line)
+{
+	struct cdat_chunk *k = find_chunk(c, line << c->line_shift >> CHUNK_SHIFT, node);
+	struct cdat_home *h = k ? &c->home[k->home] : NULL;
+	if (h && !h->replicated && ++h->loads >= c->config.replicate_after)
+		copy_page(c, h, line << c->line_shift >> c->page_shift);
 }

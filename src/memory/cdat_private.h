@@ -48,12 +48,16 @@ struct cdat_line {        /* the directory's entry, and the truth */
 struct cdat_home { /* a page */
 	uint32_t node;
 	bool replicated;
+	bool copied;    /* ... since it ran: its copies have data, and it goes back to its node */
 	uint16_t rival; /* migration: node with most misses, and by how many */
 	uint32_t lead;
+	uint32_t loads;  /* that missed from other nodes since the last store */
+	uint32_t copies; /* times that it was copied */
 };
 
 struct cdat_chunk {
-	uint32_t home; /* index of its page */
+	uint32_t home;   /* index of its page */
+	uint32_t copies; /* of a replica: the page's when it was filled */
 	struct cdat_line line[];
 };
 
@@ -151,6 +155,8 @@ enum base_status memory_cdat_homes_init(struct memory_cdat *c, struct base_err *
 void memory_cdat_homes_fini(struct memory_cdat *c);
 bool memory_cdat_is_replicated(const struct memory_cdat *c, uint64_t line);
 void memory_cdat_count_miss(struct memory_cdat *c, uint32_t node, uint64_t line);
+/* A load missed, and its home is another node. */
+void memory_cdat_count_remote_load(struct memory_cdat *c, uint32_t node, uint64_t line);
 
 /* ---- cdat_protocol.c: a request from its beginning to its end; c->outcome is filled */
 enum base_status memory_cdat_load_miss(
@@ -159,6 +165,8 @@ enum base_status memory_cdat_store(
 	struct memory_cdat *c, uint32_t processor, uint64_t line, bool hit);
 enum base_status memory_cdat_replaced(struct memory_cdat *c, uint32_t unit, uint64_t line);
 enum base_status memory_cdat_dma(struct memory_cdat *c, uint32_t node, uint64_t line, bool in);
+/* No cache has the line any more, and memory has its data. */
+void memory_cdat_flush(struct memory_cdat *c, struct cdat_line *l, uint64_t line, uint32_t home);
 /* The monitor: does everybody agree on this line? */
 enum base_status memory_cdat_verify(struct memory_cdat *c, uint64_t line, uint32_t node);
 

@@ -506,6 +506,9 @@ static enum base_status finish_request(struct request *r)
 	bool remote = c->outcome->supplier >= MEMORY_CDAT_FROM_REMOTE_MEMORY;
 	if (c->config.migrate_after && (remote || r->home == r->node))
 		memory_cdat_count_miss(c, r->node, r->number);
+	if (c->config.replicate_after && r->home != r->node &&
+		r->code <= MEMORY_CDAT_read_shar_or_priv)
+		memory_cdat_count_remote_load(c, r->node, r->number);
 	return c->options.check ? memory_cdat_verify(c, r->number, r->node) : BASE_OK;
 }
 
@@ -622,6 +625,25 @@ enum base_status memory_cdat_replaced(struct memory_cdat *c, uint32_t unit, uint
 	s = memory_sets_remove(&c->sets, &r.line->sharers, unit);
 	r.line->state = r.line->sharers ? MEMORY_CDAT_SHARED : MEMORY_CDAT_IDLE;
 	return s;
+}
+
+void memory_cdat_flush(struct memory_cdat *c, struct cdat_line *l, uint64_t line, uint32_t home)
+{
+	struct request r = {.c = c,
+		.line = l,
+		.number = line,
+		.unit = UINT32_MAX,
+		.home = home,
+		.code = MEMORY_CDAT_write_back};
+	if (l->owner && l->dirty) {
+		r.processor = c->unit[l->owner - 1].first;
+		r.node = c->unit[l->owner - 1].node;
+		tell_general(&r, MEMORY_CDAT_write_back, TYPE_WRITE_BACK, (int32_t)r.processor);
+	}
+	(void)invalidate_others(&r, false);
+	drop_interconnect(&r);
+	*l = (struct cdat_line){
+		.state = MEMORY_CDAT_IDLE, .version = l->version, .memory_version = l->version};
 }
 
 /* ---- I/O processors

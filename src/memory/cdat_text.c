@@ -267,11 +267,13 @@ static json_t *states_json(const struct memory_cdat_state_table *t)
 static json_t *phase_json(const struct memory_cdat_result *r, const struct memory_cdat_phase *p)
 {
 	json_t *transactions = json_object(), *processors = json_array();
-	json_t *o = json_pack("{s:o, s:o, s:o, s:o, s:f, s:o, s:o}", "begin_clock",
+	json_t *o = json_pack("{s:o, s:o, s:o, s:o, s:f, s:o, s:o, s:o, s:o}", "begin_clock",
 		u64(p->begin_clock), "end_clock", u64(p->end_clock), "transactions",
 		u64(all_transactions(p)), "processor_requests", u64(p->requests),
 		"average_latency_transactions", round(memory_cdat_average_latency(p) * 1e6) / 1e6,
-		"migrated_pages", u64(p->migrations), "critical_transactions", u64(p->critical));
+		"migrated_pages", u64(p->migrations), "copied_pages", u64(p->replications),
+		"copied_pages_stored_to", u64(p->collapses), "critical_transactions",
+		u64(p->critical));
 	for (unsigned i = 0; i < MEMORY_CDAT_CODES; i++)
 		if (p->transactions[i])
 			json_object_set_new(

@@ -208,6 +208,9 @@ void memory_ciat_event_line(struct base_str *out, uint64_t clock, enum memory_ci
 struct memory_names {
 	void *ctx;
 	bool (*place)(void *ctx, uint64_t address, bool code, struct memory_place *ret);
+	/* Adds what a site's access was to: "stats.hits". */
+	bool (*field)(void *ctx, const struct memory_ciat_result *r,
+		const struct memory_ciat_site *site, struct base_str *out);
 };
 /* names: NULL: only those that the source has. */
 json_t *memory_ciat_json(const struct memory_ciat_result *r, const struct memory_source *s,

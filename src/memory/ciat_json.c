@@ -172,19 +172,19 @@ static void put_place(json_t *o, const struct namer *n, uint64_t at, bool code)
 		put(o, "object_offset_bytes", at - p.start);
 }
 
+static void put_field(json_t *o, const struct namer *n, const struct memory_ciat_result *r,
+	const struct memory_ciat_site *site)
+{
+	struct base_str text = {0};
+	if (n->names && n->names->field(n->names->ctx, r, site, &text) && !text.failed)
+		json_object_set_new(o, "field", json_string(base_str_text(&text)));
+	base_str_fini(&text);
+}
+
 static json_t *sites_json(const struct memory_ciat_result *r, const struct namer *n, uint64_t line)
 {
 	json_t *list = json_array();
-	size_t at = 0, nr = r->nr_sites;
-	while (nr) { /* first one of the line */
-		size_t half = nr / 2;
-		if (r->site[at + half].line < line) {
-			at += half + 1;
-			nr -= half + 1;
-		} else {
-			nr = half;
-		}
-	}
+	size_t at = BASE_PARTITION(i, r->nr_sites, r->site[i].line < line);
 	for (; at < r->nr_sites && r->site[at].line == line &&
 		json_array_size(list) < SITES_PER_LINE_MAX;
 		at++) {
@@ -206,6 +206,7 @@ static json_t *sites_json(const struct memory_ciat_result *r, const struct namer
 		} else {
 			put_place(o, n, line + (uint64_t)first * r->line_bytes / 64, false);
 		}
+		put_field(o, n, r, e);
 		json_array_append_new(list, o);
 	}
 	return list;

@@ -6,8 +6,9 @@
  * A table by hash of a slot (its block's index, its number) and a word has which value followed
  * that word last time, and the stride (a "finite context method": Y. Sazeides and J. Smith, 1997;
  * with strides: B. Goeman et al., 2001). The word is that of the coded slot before, in whatever
- * block. Only coded slots that are not as predicted look and learn; stack and tick slots never do.
- * Where more than a quarter of the looks are in vain, a slot goes without for a while.
+ * block. Only coded slots that are not as predicted, and far from what else they are compared with,
+ * look and learn; stack and tick slots never do. Where more than a quarter of the looks are in
+ * vain, a slot goes without for a while.
  */
 #ifndef LONGPOLE_MEMORY_CONTEXT_H
 #define LONGPOLE_MEMORY_CONTEXT_H
@@ -22,6 +23,7 @@ enum {
 	MEMORY_CONTEXT_TRUST_MOST = 4096,
 	MEMORY_CONTEXT_VAIN = 3, /* what a look in vain costs; a hit gives one */
 	MEMORY_CONTEXT_REST = 16384,
+	MEMORY_CONTEXT_NEAR_BITS = 12, /* of a zigzag difference: nearer ones need no context */
 };
 struct memory_context {
 	uint64_t last, stride;

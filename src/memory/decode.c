@@ -20,6 +20,7 @@ struct memory_decoder {
 	struct slot_state *slot;
 	uint32_t chunk; /* epoch */
 	uint32_t previous;
+	uint64_t near; /* differences below need no context: context.h. 0: version 1 */
 	uint64_t stack, tick;
 	struct memory_contexts contexts;
 	uint64_t word[MEMORY_PIECE_WORDS + PAD_WORDS];
@@ -76,12 +77,13 @@ enum base_status memory_decoder_chunk(
 	if (size_bytes < sizeof head)
 		return damaged(err, "is too short");
 	memcpy(&head, chunk, sizeof head);
-	if (head.magic != MEMORY_CHUNK_MAGIC || head.version != MEMORY_STREAM_VERSION ||
+	if (head.magic != MEMORY_CHUNK_MAGIC || !memory_stream_known(head.version) ||
 		head.type != MEMORY_CHUNK_STREAM || head.bytes != size_bytes)
 		return damaged(err, "its head");
 	d->p = chunk + sizeof head;
 	d->end = chunk + size_bytes;
 	d->first_ticks = head.first_ticks;
+	d->near = head.version == 1 ? 0 : UINT64_C(1) << MEMORY_CONTEXT_NEAR_BITS;
 	d->chunk++;
 	d->previous = 0;
 	d->block[0].successor = 0;
@@ -139,8 +141,12 @@ static bool predicted(struct memory_decoder *d, struct piece *z)
 	return true;
 }
 
-/* base: values by enum memory_slot_base */
-static bool get_slot(struct piece *z, const uint64_t *base, uint64_t *ret)
+struct slot {
+	uint64_t z;   /* zigzag difference */
+	unsigned how; /* ... to which memory_slot_base */
+};
+
+static bool get_slot(struct piece *z, struct slot *ret)
 {
 	if (BASE_UNLIKELY(z->end - z->p < 1))
 		return false;
@@ -155,9 +161,25 @@ static bool get_slot(struct piece *z, const uint64_t *base, uint64_t *ret)
 	if (BASE_UNLIKELY(length && !z->p[length - 1]))
 		return false;
 	z->p += length;
-	v = (uint64_t)base_unzigzag(v);
-	*ret = v + base[how];
+	*ret = (struct slot){v, how};
 	return true;
+}
+
+static uint64_t value_of(const struct slot *s, uint64_t base)
+{
+	return base + (uint64_t)base_unzigzag(s->z);
+}
+
+/* Of a slot that may have one; learns from what was not as predicted. */
+static uint64_t by_context(struct memory_decoder *d, uint32_t index, unsigned slot,
+	const struct slot *s, uint64_t to, const uint64_t *base)
+{
+	struct memory_context *c = memory_context_find(&d->contexts, index, slot);
+	uint64_t likely = c ? c->last + c->stride : to;
+	uint64_t value = value_of(s, s->how == MEMORY_SLOT_CONTEXT ? likely : base[s->how]);
+	if (value != to)
+		memory_context_learn(&d->contexts, index, slot, c, value);
+	return value;
 }
 
 static bool coded(struct memory_decoder *d, struct piece *z, uint64_t index)
@@ -170,22 +192,24 @@ static bool coded(struct memory_decoder *d, struct piece *z, uint64_t index)
 	unsigned plain = b->nr_slots - (unsigned)b->nr_ticks;
 	*w++ = index;
 	for (unsigned i = 0; i < b->nr_stack; i++) {
-		uint64_t to = d->stack + s[i].stride;
-		if (!get_slot(z, (const uint64_t[]){to, d->stack, neighbour, to}, &w[i]))
+		const uint64_t to = d->stack + s[i].stride, base[] = {to, d->stack, neighbour, to};
+		struct slot slot;
+		if (!get_slot(z, &slot))
 			return false;
+		w[i] = value_of(&slot, base[slot.how]);
 		s[i].stride = w[i] - d->stack;
 		d->stack = neighbour = w[i];
 	}
+	neighbour = d->near ? d->contexts.word : neighbour;
 	for (unsigned i = b->nr_stack; i < plain; i++) {
-		struct memory_context *c = memory_context_find(&d->contexts, (uint32_t)index, i);
-		uint64_t to = s[i].last + s[i].stride;
-		if (!get_slot(z,
-			    (const uint64_t[]){
-				    to, s[i].last, neighbour, c ? c->last + c->stride : to},
-			    &w[i]))
+		const uint64_t to = s[i].last + s[i].stride, base[] = {to, s[i].last, neighbour};
+		struct slot slot;
+		if (!get_slot(z, &slot))
 			return false;
-		if (w[i] != to)
-			memory_context_learn(&d->contexts, (uint32_t)index, i, c, w[i]);
+		if (slot.how == MEMORY_SLOT_CONTEXT || slot.z >= d->near)
+			w[i] = by_context(d, (uint32_t)index, i, &slot, to, base);
+		else
+			w[i] = value_of(&slot, base[slot.how]);
 		s[i].stride = w[i] - s[i].last;
 		s[i].last = neighbour = d->contexts.word = w[i];
 	}

@@ -124,7 +124,9 @@ enum { MEMORY_NOTE_TYPE = 1 };
 	MARK(load, 2, 0)  /* address, bytes: unseen code reads a range */                          \
 	MARK(store, 2, 0) /* address, bytes */                                                     \
 	MARK(gap, 2, 1)   /* enum memory_gap, ticks: something is missing here */                  \
-	MARK(stamp, 1, 1) /* ticks: what follows began then */
+	MARK(stamp, 1, 1) /* ticks: what follows began then */                                     \
+	MARK(take, 2, 1)  /* object, ticks: a lock that was free is taken (a call "lock") */       \
+	MARK(give, 2, 1)  /* object, ticks: a lock is given up (a call "unlock") */
 enum memory_mark {
 #define MARK(name, slots, ticks) MEMORY_MARK_##name,
 	MEMORY_MARKS(MARK)
@@ -139,7 +141,13 @@ enum memory_gap {
 
 /* ---- 3. chunks ------------------------------------------------------------------------------- */
 
-enum { MEMORY_STREAM_VERSION = 1, MEMORY_CHUNK_MAX_BYTES = 1 << 20 };
+/* Version 1 had no marks take and give, a block's first plain slot had a stack address for a
+ * neighbour, and contexts learnt from near values, too. It is still read. */
+enum { MEMORY_STREAM_VERSION = 2, MEMORY_CHUNK_MAX_BYTES = 1 << 20 };
+static inline int memory_stream_known(unsigned version)
+{
+	return version - 1u < MEMORY_STREAM_VERSION;
+}
 #define MEMORY_CHUNK_MAGIC 0x534d504cu /* "LPMS" */
 
 enum memory_chunk_type {
@@ -236,7 +244,8 @@ enum memory_token {
 enum memory_slot_base {
 	MEMORY_SLOT_PREDICTED, /* last + stride; a stack slot: the last stack address + offset */
 	MEMORY_SLOT_LAST,      /* of this slot */
-	MEMORY_SLOT_NEIGHBOUR, /* the word that was coded before, of whatever slot */
+	MEMORY_SLOT_NEIGHBOUR, /* the word that was coded before: of a stack slot one of those, else
+				  of another slot */
 	MEMORY_SLOT_CONTEXT,   /* what is likely after the coded word before: context.h */
 	MEMORY_SLOT_BASES
 };

@@ -311,6 +311,16 @@ static struct memory_item *mark(struct memory_walk *w, const struct memory_table
 			call[*nr_calls].argument[2] = memory_tables_call(w->tables, slot[3]);
 		*out++ = (struct memory_item){.kind = MEMORY_CALL, .address = (*nr_calls)++};
 		return out;
+	case MEMORY_MARK_take:
+	case MEMORY_MARK_give:
+		call[*nr_calls] = (struct memory_call){.kind = b->first_access == MEMORY_MARK_take
+								       ? MEMORY_CALL_lock
+								       : MEMORY_CALL_unlock,
+			.argument = {slot[0]},
+			.start_ns = memory_clock_ns(&w->clock, slot[1]),
+			.end_ns = memory_clock_ns(&w->clock, slot[1])};
+		*out++ = (struct memory_item){.kind = MEMORY_CALL, .address = (*nr_calls)++};
+		return out;
 	case MEMORY_MARK_load:
 	case MEMORY_MARK_store:
 		return put(w,

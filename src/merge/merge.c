@@ -42,7 +42,7 @@ enum base_status merge_run(const char *const *path, size_t nr_paths, const char 
 	const struct merge_options *opts, struct merge_result *ret, struct base_arena **ret_names,
 	struct base_err *err)
 {
-	static const struct merge_options plain = {.size = sizeof plain};
+	static const struct merge_options plain = {0};
 	struct base_err own;
 	struct merge m = {.opts = opts ? opts : &plain, .result = ret, .err = err ? err : &own};
 	*ret = (struct merge_result){0};

@@ -56,7 +56,6 @@ struct merge_result {
 };
 
 struct merge_options {
-	size_t size;
 	const char *tool; /* who writes: for the header */
 	/* May be NULL. */
 	void (*progress)(void *ctx, const char *what, uint64_t done_records, uint64_t all_records);

@@ -129,10 +129,6 @@ static inline bool merge_same_boot(const struct merge_input *a, const struct mer
 
 /* A pass over the records, then: which sockets are two ends of one connection, which pipes one. */
 enum base_status merge_find_links(struct merge *m) BASE_MUST_CHECK;
-/* "tcp LOCAL PEER" into what both ends have in common; false: not connected, or not TCP. `host` is
- * added when the address means something on one machine only. */
-bool merge_connection_name(
-	const char *name, uint32_t host, struct base_str *ret, unsigned *ret_side);
 
 /* The name of an object whose address means something on its own machine only (loopback, Unix
  * sockets, a listener at all addresses when another host has one at that port, too): with "@HOST"

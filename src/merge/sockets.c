@@ -69,7 +69,9 @@ static void add_address(struct base_str *out, struct address a)
 	base_str_add_bytes(out, p, (size_t)(end - p));
 }
 
-bool merge_connection_name(
+/* "tcp LOCAL PEER" into what both ends have in common; false: not connected, or not TCP. `host` is
+ * added when the address means something on one machine only. */
+static bool connection_name(
 	const char *name, uint32_t host, struct base_str *ret, unsigned *ret_side)
 {
 	struct address own, peer;
@@ -256,8 +258,8 @@ static enum base_status gather(struct merge *m, struct candidates *c)
 			const struct trace_object *o = &in->defs->objects[n];
 			struct candidate row = {.end = {i, n}, .first_ns = INT64_MAX};
 			if (o->type != TRACE_OBJECT_socket || o->pair ||
-				!merge_connection_name(trace_text_of(in->defs, o->name),
-					in->host_number, &name, &row.side))
+				!connection_name(trace_text_of(in->defs, o->name), in->host_number,
+					&name, &row.side))
 				continue;
 			if (name.failed) {
 				status = BASE_ERR_NOMEM;

@@ -404,10 +404,18 @@ void model_verb(struct model *m, struct thread *t, enum graph_verb_kind verb, ui
 				t->k.wake_queue, GRAPH_ALL, t->graph_state, GRAPH_LAST);
 		}
 	}
-	if (verb >= GRAPH_VERB_wait_empty)
+	if (verb >= GRAPH_VERB_wait_empty) {
+		if (t->mode != MODE_WAITING)
+			t->timed_before_ns = t->timed_ns;
 		t->timed_ns = 0;
+	}
 	model_verb_of(m, model_acting(t), verb, time_ns, queue, n, state, flags);
-	t->graph_state = state;
+	if (state != t->graph_state) {
+		if (BASE_UNLIKELY(t->visit.open))
+			model_visit_enters(m, t, state, time_ns);
+		t->entered_ns = time_ns;
+		t->graph_state = state;
+	}
 	t->mode = verb >= GRAPH_VERB_wait_empty ? MODE_WAITING : MODE_RUNNING;
 	t->k.answered = false;
 	if (t->mode == MODE_WAITING)
@@ -556,7 +564,7 @@ static void start_at_root(struct model *m, const struct thread *t, uint64_t time
 	m->restarts = false;
 	m->end_actor = t->actor;
 	keep(m, graph_restart(m->graph, time_ns, m->err));
-	base_map_fini(&m->samples); /* counted anew */
+	model_forget_samples(m); /* counted anew */
 }
 
 /* Recordings of the system, and what is true of few records: does a rule apply to this one? */
@@ -624,7 +632,7 @@ static void cross_bounds(struct model *m, uint64_t time_ns)
 {
 	if (!m->entered) {
 		keep(m, graph_restart(m->graph, m->opts->from_ns, m->err));
-		base_map_fini(&m->samples); /* counted anew */
+		model_forget_samples(m); /* counted anew */
 		m->entered = true;
 		expect_end(m);
 	}
@@ -910,16 +918,6 @@ static enum base_status finish(struct model *m)
 	return s;
 }
 
-enum base_status model_finish(struct model *m, struct base_err *err)
-{
-	m->err = err ? err : &m->own_err;
-	enum base_status s = grow_tables(m);
-	if (s == BASE_OK)
-		s = finish(m);
-	m->err = NULL;
-	return s;
-}
-
 enum base_status model_run(struct trace_reader *r, const struct model_options *opts,
 	struct model **ret, struct base_err *err)
 {
@@ -943,6 +941,9 @@ enum base_status model_run(struct trace_reader *r, const struct model_options *o
 	const struct trace_health *read = trace_reader_health(r);
 	for (unsigned d = 0; d < TRACE_DIAG_NR; d++)
 		m->health.count[d] += read->count[d];
+	/* who wrote the trace has counted them all, if it came to its end */
+	if (m->health.count[TRACE_DIAG_records_lost] < m->nr_lost)
+		m->health.count[TRACE_DIAG_records_lost] = m->nr_lost;
 	m->health.readable_bytes = read->readable_bytes;
 	m->health.file_bytes = read->file_bytes;
 	*ret = m;

@@ -159,7 +159,7 @@ struct model *model_free(struct model *m);
  * The same in pieces, for whoever has records but no trace. `defs` may grow between calls (entries
  * change, tables move, the struct stays), must be there as long as the model, and must define what
  * a batch mentions before it is fed; an id that it does not know is counted. What `opts` points to
- * must outlive model_finish(), opts itself need not.
+ * must outlive the model, opts itself need not.
  */
 enum base_status model_new(const struct trace_defs *defs, const struct model_options *opts,
 	struct model **ret, struct base_err *err) BASE_MUST_CHECK;
@@ -190,14 +190,11 @@ uint32_t model_actor_stream(
 uint64_t model_actor_born_ns(const struct model *m, uint32_t actor);
 /* As model_end_actor() of a run that ended now; GRAPH_ANY_ACTOR also before the first record. */
 uint32_t model_end_actor_now(struct model *m);
-/* The end: now the queries below may be used. model_health() is of modelling alone. */
-enum base_status model_finish(struct model *m, struct base_err *err) BASE_MUST_CHECK;
 
-struct graph *model_graph(struct model *m); /* finished: query results */
+struct graph *model_graph(struct model *m); /* of model_run(): query results */
 const struct model_state *model_state(const struct model *m, uint32_t state);
 const struct model_actor *model_actor(const struct model *m, uint32_t actor);
 const struct model_queue *model_queue(const struct model *m, uint32_t queue);
-uint32_t model_nr_groups(const struct model *m);
 /* The actor that a stream of the trace is; UINT32_MAX: none. */
 uint32_t model_stream_actor(const struct model *m, uint32_t stream);
 /* Functions of a state, most samples first; *ret_nr 0 without samples. Borrowed. */

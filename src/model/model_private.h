@@ -39,7 +39,7 @@ struct standing { /* where a machine was when its stream went on to speak for an
 
 struct io {
 	uint32_t object, queue;
-	uint64_t op, n_bytes, put_bytes;
+	uint64_t op, put_bytes;
 	bool active, wants_space;
 };
 
@@ -96,12 +96,26 @@ struct kernel_view {
 	struct call call;
 };
 
+/* A stay in a state, with preemptions, and the samples in it: where in it each was is known when it
+ * ends. Open from its first sample or preemption on. */
+struct visit_sample {
+	uint64_t at_ns, function; /* of the time that it executed there; as in model.samples */
+};
+struct visit {
+	uint32_t state, nr;
+	uint64_t ran_ns, since_ns; /* it executed so long until then */
+	bool open, away;           /* away: preempted */
+	struct visit_sample *sample;
+	size_t capacity;
+};
+
 /* A thread (one stream of the trace). Its verbs go to the annotated machine on top, else to its own
  * actor. */
 struct thread {
 	uint32_t stream, process, actor, role;
 	enum mode mode;
 	uint32_t graph_state;  /* what the last verb entered */
+	uint64_t entered_ns;   /* ... when that was another than before */
 	uint32_t run_state;    /* what it returns to when it holds and does nothing */
 	uint32_t resume_state; /* while preempted or blocked */
 	uint32_t exit_queue;
@@ -111,6 +125,7 @@ struct thread {
 	struct awaited awaits;       /* MODE_WAITING */
 	uint64_t cond_wait_ns;       /* when its wait on a condition variable began */
 	uint64_t timer_ns, timed_ns; /* a time limit ended its last wait; how long that was, or 0 */
+	uint64_t timed_before_ns;    /* the same of the wait before the present one */
 	uint64_t begin_ns, end_ns;   /* life span */
 	uint64_t born_ns;            /* begun, or first seen; UINT64_MAX: not yet */
 	uint64_t begin_run_ns;       /* when it came to its processor */
@@ -126,6 +141,7 @@ struct thread {
 	bool acts;                 /* for machines in turn (note_act): no actor itself */
 	struct kernel_view k;
 	struct io io;
+	struct visit visit;
 	struct held *held; /* up to MODEL_HELD_MAX */
 	struct machine *machine;
 	size_t held_capacity, machine_capacity;
@@ -185,9 +201,10 @@ struct packets { /* under way on a flow */
 struct object {
 	uint32_t same_as;       /* another definition of it; 0: none */
 	uint32_t queue, queue2; /* the token, bytes, ...; arrivals of a barrier, reader releases,
-				   end of file */
-	uint32_t queue3;        /* what a pseudo-actor passes on */
-	uint32_t room;          /* rwlock: a token for each reader that is not in */
+				   end of file; io_uring: submitted */
+	uint32_t queue3;        /* what a pseudo-actor passes on; io_uring: handed to its threads */
+	uint32_t room;          /* rwlock: a token for each reader that is not in; io_uring: wait
+				   for their files */
 	uint32_t pseudo;   /* pseudo-actor: collects a barrier's arrivals, an rwlock's readers */
 	uint32_t class_ix; /* + 1 */
 	struct {
@@ -278,8 +295,13 @@ struct model_chain {
 /* What a sample was in, in the upper half of its key: a function's string, else */
 enum { MODEL_SAMPLE_module = 1, MODEL_SAMPLE_chain };
 
+enum { MODEL_STRATA = 16 }; /* parts of a visit of a state: samples.c */
+struct strata {
+	uint64_t nr[MODEL_STRATA];
+};
 struct function_list { /* where samples were, most first */
 	struct model_function_share *function;
+	struct strata *strata; /* of each; NULL once the shares are known */
 	size_t nr;
 	uint64_t nr_samples;
 };
@@ -398,7 +420,8 @@ struct model {
 	size_t nr_pools, pool_capacity;
 	struct base_map pools;
 	struct base_map files;      /* (place, operation) -> how many files it was done to */
-	struct base_map samples;    /* (state, function string, module or chain) -> count */
+	struct base_map samples;    /* (state; part of its visits, and function string, module or
+				       chain) -> count */
 	struct base_map inlined_at; /* (0, site) -> first row of what is inlined there */
 	uint32_t nr_inlines;        /* rows that are indexed */
 	struct model_chain *chain;
@@ -428,6 +451,7 @@ struct model {
 
 	const char **site_text; /* by site id, made on demand */
 	struct trace_health health;
+	uint64_t nr_lost; /* as records among the others say */
 	uint64_t nr_records, last_ns;
 	uint64_t next_bound_ns; /* of the window: its begin, then its end; UINT64_MAX: passed */
 	bool entered, left;     /* the window */
@@ -680,9 +704,6 @@ enum graph_verb_kind model_call_wait(struct model *m, struct thread *t, uint64_t
 bool model_call_ready(const struct model *m, const struct thread *t, enum graph_verb_kind wait);
 /* ... then it takes note of it: of room by putting what fits. */
 void model_call_goes_on(struct model *m, struct thread *t, uint64_t time_ns, uint32_t state);
-/* A request of an io_uring is done, by `t`. */
-void model_ring_completes(
-	struct model *m, struct thread *t, uint32_t object, uint64_t n, uint64_t time_ns);
 void model_call_passes(struct model *m, struct thread *t, uint64_t time_ns);
 
 /* ---- listeners.c ---------------------------------------------------------------------------- */
@@ -694,6 +715,7 @@ enum base_status model_find_listeners(struct model *m) BASE_MUST_CHECK;
 enum base_status model_make_names(struct model *m);
 /* Moves a finished text into the model's arena, and frees it. */
 const char *model_keep_text(struct model *m, struct base_str *s);
+const char *model_base_name(const char *path);
 void model_add_class(struct model *m, struct base_str *s, uint32_t class_ix);
 /* names_kernel.c */
 bool model_add_kernel_state(struct model *m, struct base_str *s, const struct state_info *st);
@@ -707,7 +729,14 @@ void model_add_program(const struct model *m, struct base_str *s, const struct r
 void model_kernel_class(
 	struct model *m, uint32_t object, uint64_t *hi, uint64_t *lo, const char **text);
 /* A state's samples; of its role's threads together when its own are few. NULL: no such state. */
+enum { MODEL_ENOUGH_SAMPLES = 30 };
 const struct function_list *model_function_list(const struct model *m, uint32_t state);
+enum base_status model_list_samples(struct model *m) BASE_MUST_CHECK; /* anew: states' and pools' */
+void model_forget_samples(struct model *m);
+uint32_t model_by_chance(const struct thread *t, uint64_t slept_ns, uint64_t time_ns); /* flags */
+void model_visit_leaves(struct thread *t, uint64_t time_ns);
+void model_count_visit(struct model *m, struct thread *t);
+void model_visit_enters(struct model *m, struct thread *t, uint32_t state, uint64_t time_ns);
 
 void model_empty_list(struct function_list *l);
 

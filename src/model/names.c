@@ -15,12 +15,6 @@ const char *model_keep_text(struct model *m, struct base_str *s)
 	return copy ? copy : "?";
 }
 
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-	return slash ? slash + 1 : path;
-}
-
 /* ---- objects
  * ------------------------------------------------------------------------------------------ */
 
@@ -73,180 +67,11 @@ void model_add_class(struct model *m, struct base_str *s, uint32_t class_ix)
 	}
 }
 
-/* ---- functions under samples
- * ----------------------------------------------------------------------------- */
-
-struct sample_pass {
-	struct model *m;
-	bool failed;
-};
-
-static bool add_chain(struct model_function_share *f, uint32_t chain, uint64_t nr_samples)
-{
-	size_t i = 0;
-	while (i < f->nr_inlined && f->inlined[i].chain != chain)
-		i++;
-	if (i == f->nr_inlined) {
-		struct model_inlined_share *grown = base_realloc(f->inlined,
-			f->nr_inlined * sizeof *grown, (f->nr_inlined + 1) * sizeof *grown);
-		if (!grown)
-			return false;
-		f->inlined = grown;
-		f->inlined[f->nr_inlined++] = (struct model_inlined_share){.chain = chain};
-	}
-	f->inlined[i].nr_samples += nr_samples;
-	return true;
-}
-
-/* chain: what is inlined there, 0: nothing. */
-static bool add_to_list(struct function_list *l, const char *name, const char *where,
-	uint32_t chain, uint64_t nr_samples)
-{
-	size_t i = 0;
-	while (i < l->nr && (strcmp(l->function[i].function, name) != 0 ||
-				    strcmp(l->function[i].where, where) != 0))
-		i++;
-	if (i == l->nr) {
-		struct model_function_share *grown = base_realloc(
-			l->function, l->nr * sizeof *grown, (l->nr + 1) * sizeof *grown);
-		if (!grown)
-			return false;
-		l->function = grown;
-		l->function[l->nr++] =
-			(struct model_function_share){.function = name, .where = where};
-	}
-	l->function[i].nr_samples += nr_samples;
-	l->nr_samples += nr_samples;
-	return !chain || add_chain(&l->function[i], chain, nr_samples);
-}
-
-/* The list that all threads of a role share for one place: for those that have few samples of their
- * own. */
-static struct function_list *pool_of(struct sample_pass *p, struct state_info *st)
-{
-	struct model *m = p->m;
-	uint64_t ix;
-	if (!base_map_get(&m->pools, st->role, st->pub.site, &ix)) {
-		ix = m->nr_pools;
-		if (base_grow(&m->pool, &m->pool_capacity, ix + 1, sizeof *m->pool) != BASE_OK ||
-			base_map_put(&m->pools, st->role, st->pub.site, ix) != BASE_OK)
-			return NULL;
-		m->pool[m->nr_pools++] = (struct function_list){0};
-	}
-	return &m->pool[ix];
-}
-
-static bool add_sample(void *ctx, uint64_t state, uint64_t function, uint64_t count)
-{
-	struct sample_pass *p = ctx;
-	struct model *m = p->m;
-	if (state >= m->nr_states)
-		return true;
-	struct state_info *st = &m->state[state];
-	const char *name = "", *where = "";
-	uint32_t chain = 0;
-	if (function >> 32 == MODEL_SAMPLE_chain) {
-		chain = (uint32_t)function;
-		name = trace_text_of(m->defs, model_chain_function(m, chain));
-	} else if (function >> 32 == MODEL_SAMPLE_module) {
-		uint32_t module = (uint32_t)function;
-		where = module && module < m->defs->nr_modules
-				? base_name(trace_text_of(m->defs, m->defs->modules[module].path))
-				: "outside every module";
-	} else {
-		name = trace_text_of(m->defs, (uint32_t)function);
-	}
-	p->failed |= !add_to_list(&st->own, name, where, chain, count);
-	if (st->pub.kind == MODEL_STATE_run) {
-		struct function_list *pool = pool_of(p, st);
-		p->failed |= !pool || !add_to_list(pool, name, where, chain, count);
-	}
-	return !p->failed;
-}
-
-static int by_samples(const void *a, const void *b)
-{
-	const struct model_function_share *x = a, *y = b;
-	if (x->nr_samples != y->nr_samples)
-		return x->nr_samples < y->nr_samples ? 1 : -1;
-	int c = strcmp(x->function, y->function);
-	return c ? c : strcmp(x->where, y->where);
-}
-
-static int chains_by_samples(const void *a, const void *b)
-{
-	const struct model_inlined_share *x = a, *y = b;
-	if (x->nr_samples != y->nr_samples)
-		return x->nr_samples < y->nr_samples ? 1 : -1;
-	return x->chain < y->chain ? -1 : x->chain > y->chain;
-}
-
-/* Wilson's interval for a share (Wilson 1927), 95 %. */
-static void set_shares(struct function_list *l)
-{
-	const double z = 1.96, all = (double)l->nr_samples;
-	for (size_t i = 0; i < l->nr; i++) {
-		struct model_function_share *f = &l->function[i];
-		double p = (double)f->nr_samples / all, d = 1 + z * z / all;
-		double mid = (p + z * z / (2 * all)) / d;
-		double half = z * sqrt(p * (1 - p) / all + z * z / (4 * all * all)) / d;
-		f->share = p;
-		f->share_low = mid > half ? mid - half : 0;
-		f->share_high = mid + half < 1 ? mid + half : 1;
-		for (size_t k = 0; k < f->nr_inlined; k++)
-			f->inlined[k].share = (double)f->inlined[k].nr_samples / all;
-		if (f->nr_inlined)
-			qsort(f->inlined, f->nr_inlined, sizeof *f->inlined, chains_by_samples);
-	}
-	if (l->nr)
-		qsort(l->function, l->nr, sizeof *l->function, by_samples);
-}
-
 /* ---- states
  * ------------------------------------------------------------------------------------------------
  */
 
-enum { FEW_SAMPLES = 5, ENOUGH_SAMPLES = 30 };
-
-const struct function_list *model_function_list(const struct model *m, uint32_t state)
-{
-	const struct state_info *st = state < m->nr_states ? &m->state[state] : NULL;
-	uint64_t pool;
-	if (!st || (st->own.nr_samples >= ENOUGH_SAMPLES && !st->like_role) ||
-		st->pub.kind != MODEL_STATE_run ||
-		!base_map_get(&m->pools, st->role, st->pub.site, &pool))
-		return st ? &st->own : NULL;
-	return &m->pool[pool];
-}
-
-/*
- * Pearson's chi-square: are a thread's samples as those of all threads of its role? Then these say
- * with less error what it did. Functions of fewer than five expected samples count together.
- */
-static bool is_like_role(const struct function_list *own, const struct function_list *pool)
-{
-	const double least = 5, share = (double)own->nr_samples / (double)pool->nr_samples;
-	double sum = 0, rest = (double)own->nr_samples, rest_expected = rest, nr = -1;
-	for (size_t i = 0; i < pool->nr; i++) {
-		const struct model_function_share *f = &pool->function[i];
-		double expected = (double)f->nr_samples * share, seen = 0;
-		if (expected < least)
-			continue;
-		for (size_t k = 0; k < own->nr; k++)
-			if (!strcmp(own->function[k].function, f->function) &&
-				!strcmp(own->function[k].where, f->where))
-				seen += (double)own->function[k].nr_samples;
-		sum += (seen - expected) * (seen - expected) / expected;
-		rest -= seen;
-		rest_expected -= expected;
-		nr++;
-	}
-	if (rest_expected >= least) {
-		sum += (rest - rest_expected) * (rest - rest_expected) / rest_expected;
-		nr++;
-	}
-	return sum <= nr + 3 * sqrt(2 * nr); /* mean and three standard deviations */
-}
+enum { FEW_SAMPLES = 5 };
 
 /* The function that at least half of the samples are in, else the two that have half together;
  * returns how many, 0: none. */
@@ -268,7 +93,7 @@ static unsigned main_functions(const struct function_list *l)
 static bool differs(const struct function_list *own, const struct function_list *pool, unsigned nr)
 {
 	double share = 0;
-	if (own->nr_samples < ENOUGH_SAMPLES)
+	if (own->nr_samples < MODEL_ENOUGH_SAMPLES)
 		return false;
 	for (size_t i = 0; i < own->nr; i++)
 		for (unsigned k = 0; k < nr; k++)
@@ -311,7 +136,7 @@ static bool runs_elsewhere(const struct model *m, const struct state_info *st, c
 	const uint64_t least = 20; /* one in so many is no run of it */
 	uint64_t pool, nr = 0;
 	if (!base_map_get(&m->pools, st->role, st->pub.site, &pool) ||
-		m->pool[pool].nr_samples < ENOUGH_SAMPLES)
+		m->pool[pool].nr_samples < MODEL_ENOUGH_SAMPLES)
 		return false;
 	for (size_t i = 0; i < m->pool[pool].nr; i++)
 		if (!strcmp(m->pool[pool].function[i].function, function))
@@ -616,39 +441,6 @@ static void name_queue(struct model *m, uint32_t id)
 	q->pub.name = model_keep_text(m, &s);
 }
 
-void model_empty_list(struct function_list *l)
-{
-	for (size_t i = 0; i < l->nr; i++)
-		base_free(l->function[i].inlined);
-	base_free(l->function);
-	*l = (struct function_list){0};
-}
-
-/* Anew, of all samples so far. */
-static enum base_status list_samples(struct model *m)
-{
-	struct sample_pass pass = {.m = m};
-	for (size_t i = 0; i < m->nr_pools; i++)
-		model_empty_list(&m->pool[i]);
-	for (uint32_t i = 0; i < m->nr_states; i++)
-		model_empty_list(&m->state[i].own);
-	base_map_each(&m->samples, add_sample, &pass);
-	if (pass.failed)
-		return base_fail(m->err, BASE_ERR_NOMEM, "out of memory for samples");
-	for (size_t i = 0; i < m->nr_pools; i++)
-		set_shares(&m->pool[i]);
-	for (uint32_t i = 0; i < m->nr_states; i++)
-		set_shares(&m->state[i].own);
-	for (uint32_t i = 0; i < m->nr_states; i++) {
-		struct state_info *st = &m->state[i];
-		uint64_t pool;
-		st->like_role = st->own.nr_samples && st->pub.kind == MODEL_STATE_run &&
-				base_map_get(&m->pools, st->role, st->pub.site, &pool) &&
-				is_like_role(&st->own, &m->pool[pool]);
-	}
-	return BASE_OK;
-}
-
 /* What they are called may become known late. */
 static void refresh_roles(struct model *m)
 {
@@ -664,7 +456,7 @@ static void refresh_roles(struct model *m)
 enum base_status model_refresh_names(struct model *m, struct base_err *err)
 {
 	m->err = err ? err : &m->own_err;
-	enum base_status s = list_samples(m);
+	enum base_status s = model_list_samples(m);
 	if (s == BASE_OK)
 		s = count_files(m);
 	refresh_roles(m);
@@ -706,7 +498,7 @@ void model_add_object_name(struct model *m, uint32_t state, struct base_str *ret
 
 enum base_status model_make_names(struct model *m)
 {
-	enum base_status status = list_samples(m);
+	enum base_status status = model_list_samples(m);
 	if (status == BASE_OK)
 		status = count_files(m);
 	if (status != BASE_OK)

@@ -56,11 +56,6 @@ const struct model_queue *model_queue(const struct model *m, uint32_t queue)
 	return queue < m->nr_queues ? &m->queue[queue].pub : &unknown;
 }
 
-uint32_t model_nr_groups(const struct model *m)
-{
-	return (uint32_t)m->nr_roles;
-}
-
 const struct model_function_share *model_functions(
 	const struct model *m, uint32_t state, size_t *ret_nr)
 {

@@ -105,7 +105,6 @@ static void begin_write(
 		 room = capacity && !event ? (capacity > units ? capacity - units : 0) : n;
 	f->parties = t->process; /* who wrote last: their end is the end of file */
 	t->io.queue = queue;
-	t->io.n_bytes = n;
 	t->io.put_bytes = n < room ? n : room;
 	if (t->io.put_bytes)
 		model_verb(m, t, GRAPH_VERB_enqueue, r->time_ns, queue, (int64_t)t->io.put_bytes,
@@ -180,8 +179,7 @@ static void end_accept(struct model *m, struct thread *t, const struct trace_rec
 void model_rule_io_begin(struct model *m, struct thread *t, const struct trace_record *r)
 {
 	const struct trace_io_begin *b = &r->u.io_begin;
-	t->io = (struct io){
-		.object = b->object, .op = b->op, .queue = NONE, .n_bytes = b->n, .active = true};
+	t->io = (struct io){.object = b->object, .op = b->op, .queue = NONE, .active = true};
 	if (!t->nr_held)
 		t->run_state = model_run_state(m, t, b->site);
 	struct object *f = NULL;

@@ -255,6 +255,7 @@ static bool names_itself(const struct model *m, const struct thread *t)
 
 static void fall_asleep(struct model *m, struct thread *t, uint64_t time_ns)
 {
+	model_visit_leaves(t, time_ns);
 	t->resume_state = t->graph_state;
 	uint32_t state =
 		names_itself(m, t) ? t->graph_state : wait_state(m, t, MODEL_STATE_wait, 0);
@@ -303,6 +304,7 @@ void model_kernel_out(struct model *m, struct thread *t, const struct trace_reco
 		fall_asleep(m, t, r->time_ns);
 		return;
 	}
+	model_visit_leaves(t, r->time_ns);
 	t->resume_state = t->graph_state;
 	t->k.early = false;
 	model_be_ready(m, t, r->time_ns, 0);

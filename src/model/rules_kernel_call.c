@@ -131,10 +131,153 @@ static void end_put(struct model *m, struct thread *t, const struct trace_record
 		(int64_t)rest, state, 0);
 }
 
-/* ---- io_uring: a completion is a unit of the ring's, from whoever completes the request
- * ---------- */
+/* ---- io_uring ----------------------------------------------------------------------------------
+ *
+ * Two sorts of queues. A request is a unit from its submission to its completion, in one of three
+ * queues: submitted (done at once, or the device's, or a timer's), handed to the ring's worker
+ * threads, or waiting until its file is ready. A completion is a unit of the ring's own queue, from
+ * whoever completes the request: a worker; or the submitter, which an interrupt or whoever wrote to
+ * the file has woken to do so, and who goes on from there.
+ */
 
-enum { SYS_io_uring_enter_number = 426, ENTER_GETEVENTS = 1, COMPLETIONS_MAX = 1 << 16 };
+enum { SYS_io_uring_enter_number = 426, ENTER_GETEVENTS = 1, REQUESTS_MAX = 1 << 16 };
+
+enum request { REQUEST_submitted, REQUEST_worker, REQUEST_armed, REQUEST_NR };
+
+static uint32_t *request_queue_slot(struct object *o, enum request where)
+{
+	uint32_t *const slot[REQUEST_NR] = {&o->queue2, &o->queue3, &o->room};
+	return slot[where];
+}
+
+static uint32_t request_queue(
+	struct model *m, uint32_t object, struct object *o, enum request where)
+{
+	static const char *const what[REQUEST_NR] = {
+		"submissions of ", "work for threads of ", "requests for ready files of "};
+	uint32_t *queue = request_queue_slot(o, where);
+	if (*queue == NONE) {
+		*queue = model_make_part(m, object, MODEL_QUEUE_whole, TRACE_OBJECT_io_uring,
+			model_class_of(m, object, 0));
+		if (*queue < m->nr_queues)
+			m->queue[*queue].what = what[where];
+	}
+	return *queue;
+}
+
+static void request_verb(struct model *m, struct thread *t, enum graph_verb_kind verb,
+	uint64_t time_ns, uint32_t queue, uint64_t key)
+{
+	m->item_key = key;
+	model_verb_of(m, model_acting(t), verb, time_ns, queue, 1, model_busy_state(t),
+		verb == GRAPH_VERB_dequeue ? GRAPH_KEYED : 0);
+	m->item_key = 0;
+}
+
+static struct object *ring_of(struct model *m, uint32_t *object)
+{
+	*object = model_same_object(m, *object);
+	return model_kernel_object(m, *object, TRACE_OBJECT_io_uring);
+}
+
+/* Out of the queue where it is; false: it was submitted before anybody looked. */
+static bool take_request(
+	struct model *m, struct thread *t, struct object *o, uint64_t time_ns, uint64_t key)
+{
+	for (unsigned i = 0; i < REQUEST_NR; i++) {
+		uint32_t queue = *request_queue_slot(o, (enum request)i);
+		if (queue == NONE || !graph_queue_has(m->graph, queue, key))
+			continue;
+		request_verb(m, t, GRAPH_VERB_dequeue, time_ns, queue, key);
+		return true;
+	}
+	return false;
+}
+
+static void put_request(struct model *m, struct thread *t, uint32_t object, uint64_t key,
+	uint64_t time_ns, enum request where)
+{
+	struct object *o = ring_of(m, &object);
+	if (!o || !key || !model_is_credited(t) || !model_may_act(m, t, time_ns))
+		return;
+	bool known = take_request(m, t, o, time_ns, key);
+	uint32_t queue = request_queue(m, object, o, where);
+	if (!known && where != REQUEST_submitted)
+		return;
+	if (graph_queue_units(m->graph, queue) > REQUESTS_MAX) /* their ends are not shown */
+		model_verb_of(m, model_acting(t), GRAPH_VERB_resize, time_ns, queue, 0,
+			model_busy_state(t), 0);
+	request_verb(m, t, GRAPH_VERB_enqueue, time_ns, queue, key);
+}
+
+void model_rule_ring_submit(struct model *m, struct thread *t, const struct trace_record *r)
+{
+	const struct trace_ring_submit *s = &r->u.ring_submit;
+	put_request(m, t, s->object, s->key, r->time_ns, REQUEST_submitted);
+}
+
+void model_rule_ring_async(struct model *m, struct thread *t, const struct trace_record *r)
+{
+	const struct trace_ring_async *a = &r->u.ring_async;
+	put_request(m, t, a->object, a->key, r->time_ns, REQUEST_worker);
+}
+
+void model_rule_ring_arm(struct model *m, struct thread *t, const struct trace_record *r)
+{
+	const struct trace_ring_arm *a = &r->u.ring_arm;
+	put_request(m, t, a->object, a->key, r->time_ns, REQUEST_armed);
+}
+
+/* Bytes that no system call moved, but a request: of a pipe. */
+static void move_bytes(struct model *m, struct thread *t, const struct trace_record *r)
+{
+	static const uint8_t flow[TRACE_RING_NR] = {
+		[TRACE_RING_read] = FLOW_takes,
+		[TRACE_RING_readv] = FLOW_takes,
+		[TRACE_RING_read_fixed] = FLOW_takes,
+		[TRACE_RING_read_multishot] = FLOW_takes,
+		[TRACE_RING_readv_fixed] = FLOW_takes,
+		[TRACE_RING_write] = FLOW_puts,
+		[TRACE_RING_writev] = FLOW_puts,
+		[TRACE_RING_write_fixed] = FLOW_puts,
+		[TRACE_RING_writev_fixed] = FLOW_puts,
+	};
+	const struct trace_ring_complete *c = &r->u.ring_complete;
+	enum flow way = c->op < TRACE_RING_NR ? (enum flow)flow[c->op] : FLOW_none;
+	uint32_t object = model_same_object(m, c->file);
+	if (way == FLOW_none || !is_pipe(m, object) || c->result <= 0)
+		return;
+	struct object *o = &m->object[object];
+	uint32_t queue = model_queue_of(m, object, o, 0, 0);
+	uint64_t n = (uint64_t)c->result, units = graph_queue_units(m->graph, queue),
+		 now = way == FLOW_takes ? (n < units ? n : units)
+					 : n - (n < o->debt_bytes ? n : o->debt_bytes);
+	if (way == FLOW_takes)
+		o->debt_bytes += n - now;
+	else
+		o->debt_bytes -= n - now;
+	if (now && now <= INT64_MAX)
+		model_verb_of(m, model_acting(t),
+			way == FLOW_takes ? GRAPH_VERB_dequeue : GRAPH_VERB_enqueue, r->time_ns,
+			queue, (int64_t)now, model_busy_state(t), 0);
+}
+
+void model_rule_ring_complete(struct model *m, struct thread *t, const struct trace_record *r)
+{
+	const struct trace_ring_complete *c = &r->u.ring_complete;
+	uint32_t object = c->object;
+	struct object *o = ring_of(m, &object);
+	if (!o || !model_is_credited(t) || !model_may_act(m, t, r->time_ns))
+		return;
+	(void)take_request(m, t, o, r->time_ns, c->key);
+	move_bytes(m, t, r);
+	uint32_t queue = model_queue_of(m, object, o, 0, 0);
+	if (graph_queue_units(m->graph, queue) > REQUESTS_MAX) /* nobody asks the kernel */
+		model_verb_of(m, model_acting(t), GRAPH_VERB_resize, r->time_ns, queue, 0,
+			model_busy_state(t), 0);
+	model_verb_of(m, model_acting(t), GRAPH_VERB_enqueue, r->time_ns, queue, 1,
+		model_busy_state(t), 0);
+}
 
 static bool reaps(const struct model *m, const struct call *c)
 {
@@ -142,19 +285,23 @@ static bool reaps(const struct model *m, const struct call *c)
 	       m->defs->objects[c->object].type == TRACE_OBJECT_io_uring;
 }
 
-void model_ring_completes(
-	struct model *m, struct thread *t, uint32_t object, uint64_t n, uint64_t time_ns)
+/* Of which ring, where its call did not say (a registered ring has no descriptor); and for how
+ * many. */
+void model_rule_ring_wait(struct model *m, struct thread *t, const struct trace_record *r)
 {
-	object = model_same_object(m, object);
-	if (!m->is_system || !n || n > COMPLETIONS_MAX || !model_is_credited(t) ||
-		!model_may_act(m, t, time_ns))
+	struct call *c = &t->k.call;
+	uint32_t object = r->u.ring_wait.object;
+	struct object *o = ring_of(m, &object);
+	if (!o || !c->active || !c->named || c->number != SYS_io_uring_enter_number ||
+		model_is_context(t) || t->mode != MODE_RUNNING)
 		return;
-	uint32_t queue = model_queue_of(m, object, &m->object[object], 0, 0);
-	if (graph_queue_units(m->graph, queue) > COMPLETIONS_MAX) /* nobody asks the kernel */
-		model_verb_of(m, model_acting(t), GRAPH_VERB_resize, time_ns, queue, 0,
-			model_busy_state(t), 0);
-	model_verb_of(m, model_acting(t), GRAPH_VERB_enqueue, time_ns, queue, (int64_t)n,
-		model_busy_state(t), 0);
+	c->n = r->u.ring_wait.n;
+	if (c->reaps)
+		return;
+	c->reaps = true;
+	c->object = object;
+	c->queue = model_queue_of(m, object, o, 0, 0);
+	model_verb(m, t, GRAPH_VERB_state, r->time_ns, 0, 0, call_state(m, c), 0);
 }
 
 /* How many it takes in its own memory nobody sees: all that there are. */

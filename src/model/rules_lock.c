@@ -112,18 +112,6 @@ static void release(struct model *m, struct thread *t, const struct trace_record
 	(void)r;
 }
 
-/*
- * Who slept until a time limit, has done next to nothing since and now gives up a lock, or wakes
- * who came since: whoever met it there met it by chance. A path through it would explain a moment's
- * wait by all that sleep.
- */
-static uint32_t by_chance(const struct thread *t, uint64_t time_ns)
-{
-	enum { NEXT_TO_NOTHING = 100 }; /* that part of the sleep */
-	return t->timed_ns && (time_ns - t->timer_ns) * NEXT_TO_NOTHING < t->timed_ns ? GRAPH_NOBODY
-										      : 0;
-}
-
 void model_rule_lock_release(struct model *m, struct thread *t, const struct trace_record *r)
 {
 	uint32_t object = r->u.lock_release.object, site = r->u.lock_release.site;
@@ -132,7 +120,7 @@ void model_rule_lock_release(struct model *m, struct thread *t, const struct tra
 		return;
 	release(m, t, r, object, site);
 	model_verb(m, t, GRAPH_VERB_enqueue, r->time_ns, model_queue_of(m, object, o, 1, site), 1,
-		model_current_state(t), by_chance(t, r->time_ns));
+		model_current_state(t), model_by_chance(t, t->timed_ns, r->time_ns));
 }
 
 /* A trylock that found it taken has not waited; a timed lock gave its wait up. */
@@ -244,7 +232,7 @@ void model_rule_cond_wait(struct model *m, struct thread *t, const struct trace_
 		pop_held(t, w->mutex);
 		model_verb(m, t, GRAPH_VERB_enqueue, r->time_ns,
 			model_queue_of(m, w->mutex, x, 1, w->site), 1, state,
-			by_chance(t, r->time_ns));
+			model_by_chance(t, t->timed_ns, r->time_ns));
 	}
 	model_verb(m, t, GRAPH_VERB_wait_empty, r->time_ns,
 		model_queue_of(m, w->object, c, 0, w->site), 1, state, 0);
@@ -365,7 +353,7 @@ static void wake(struct model *m, struct thread *t, const struct trace_record *r
 	/* who waited while it slept, waited for that, too */
 	model_verb(m, t, GRAPH_VERB_enqueue, r->time_ns, g->queue[slot], (int64_t)n,
 		model_current_state(t),
-		c->waited_since_ns > t->timer_ns ? by_chance(t, r->time_ns) : 0);
+		c->waited_since_ns > t->timer_ns ? model_by_chance(t, t->timed_ns, r->time_ns) : 0);
 }
 
 void model_rule_cond_signal(struct model *m, struct thread *t, const struct trace_record *r)
@@ -456,9 +444,7 @@ void model_rule_token_give(struct model *m, struct thread *t, const struct trace
 {
 	const struct trace_token_give *g = &r->u.token_give;
 	struct object *o = model_object(m, g->object);
-	if (o && definition(m, g->object)->type == TRACE_OBJECT_io_uring)
-		model_ring_completes(m, t, g->object, g->n, r->time_ns);
-	else if (o)
+	if (o)
 		model_verb(m, t, GRAPH_VERB_enqueue, r->time_ns,
 			token_queue(m, g->object, o, g->site), (int64_t)g->n,
 			model_current_state(t), 0);

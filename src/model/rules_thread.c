@@ -264,9 +264,11 @@ void model_free_thread(struct thread *t)
 	base_free(t->run_by_site);
 	base_free(t->held);
 	base_free(t->machine);
+	base_free(t->visit.sample);
 	t->run_by_site = NULL;
 	t->held = NULL;
 	t->machine = NULL;
+	t->visit = (struct visit){0};
 	t->nr_held = t->nr_machines = 0;
 	t->run_capacity = t->held_capacity = t->machine_capacity = 0;
 }
@@ -287,6 +289,7 @@ void model_rule_thread_end(struct model *m, struct thread *t, const struct trace
 	if (t->actor != m->end_actor && !m->is_system)
 		model_verb(m, t, GRAPH_VERB_wait, r->time_ns, 0, 0, model_idle_state(m), 0);
 	t->ended = true;
+	model_count_visit(m, t);
 	model_free_thread(t);
 }
 
@@ -339,6 +342,17 @@ uint32_t model_processor_queue(struct model *m, uint64_t number)
 	return p->queue;
 }
 
+/*
+ * Who slept until a time limit, has done next to nothing since and now gives up a lock or its
+ * processor, or wakes who came since: whoever met it there met it by chance. A path through it
+ * would explain a moment's wait by all that sleep.
+ */
+uint32_t model_by_chance(const struct thread *t, uint64_t slept_ns, uint64_t time_ns)
+{
+	enum { NEXT_TO_NOTHING = 100 }; /* that part of the sleep */
+	return slept_ns && (time_ns - t->timer_ns) * NEXT_TO_NOTHING < slept_ns ? GRAPH_NOBODY : 0;
+}
+
 void model_rule_cpu_out(struct model *m, struct thread *t, const struct trace_record *r)
 {
 	if (m->is_system) {
@@ -357,8 +371,9 @@ void model_rule_cpu_out(struct model *m, struct thread *t, const struct trace_re
 		/* one token a processor: the one before is stale */
 		model_verb_of(m, model_acting(t), GRAPH_VERB_dequeue, r->time_ns, queue, GRAPH_ALL,
 			t->graph_state, GRAPH_BACK | GRAPH_ASIDE);
+		uint64_t slept_ns = t->mode == MODE_WAITING ? t->timed_before_ns : t->timed_ns;
 		model_verb_of(m, model_acting(t), GRAPH_VERB_enqueue, r->time_ns, queue, 1,
-			t->graph_state, GRAPH_ASIDE);
+			t->graph_state, GRAPH_ASIDE | model_by_chance(t, slept_ns, r->time_ns));
 		p->user = t->stream;
 		p->left_ns = r->time_ns;
 	}
@@ -368,6 +383,7 @@ void model_rule_cpu_out(struct model *m, struct thread *t, const struct trace_re
 	enum model_state_kind kind =
 		t->graph_state < m->nr_states ? m->state[t->graph_state].pub.kind : MODEL_STATE_run;
 	if (r->u.cpu_out.preempted) {
+		model_visit_leaves(t, r->time_ns);
 		t->resume_state = t->graph_state;
 		model_verb(m, t, GRAPH_VERB_wait_empty, r->time_ns, queue, 1,
 			model_make_state(m, MODEL_STATE_runnable, NONE, NONE, 0, NONE), 0);
@@ -394,6 +410,7 @@ void model_rule_cpu_out(struct model *m, struct thread *t, const struct trace_re
 	if (kind == MODEL_STATE_io || kind == MODEL_STATE_sleep || kind == MODEL_STATE_external ||
 		kind == MODEL_STATE_start || kind == MODEL_STATE_idle)
 		return; /* a call that may sleep: its state says so */
+	model_visit_leaves(t, r->time_ns);
 	t->resume_state = t->graph_state;
 	model_verb(m, t, GRAPH_VERB_wait, r->time_ns, 0, 0,
 		model_make_state(m, MODEL_STATE_blocked, t->role, NONE,
@@ -436,27 +453,8 @@ void model_rule_cpu_in(struct model *m, struct thread *t, const struct trace_rec
 	}
 }
 
-void model_rule_sample(struct model *m, struct thread *t, const struct trace_record *r)
-{
-	uint32_t site = r->u.sample.site;
-	uint64_t n = 0, function = 0;
-	uint32_t chain = model_site_chain(m, site);
-	if (chain)
-		function = (uint64_t)MODEL_SAMPLE_chain << 32 | chain;
-	else if (site && site < m->defs->nr_symbols && m->defs->symbols[site].function)
-		function = m->defs->symbols[site].function;
-	else if (site && site < m->defs->nr_sites)
-		function = (uint64_t)MODEL_SAMPLE_module << 32 | m->defs->sites[site].module;
-	uint64_t state = t->mode == MODE_RUNNABLE || t->mode == MODE_BLOCKED ? t->resume_state
-									     : t->graph_state;
-	base_map_get(&m->samples, state, function, &n);
-	enum base_status s = base_map_put(&m->samples, state, function, n + 1);
-	if (s != BASE_OK)
-		m->status = base_fail(m->err, s, "out of memory for samples");
-}
-
 void model_rule_lost(struct model *m, struct thread *t, const struct trace_record *r)
 {
 	(void)t;
-	m->health.count[TRACE_DIAG_records_lost] += r->u.lost.n;
+	m->nr_lost += r->u.lost.n;
 }

@@ -191,13 +191,9 @@ void platform_engine_init(struct platform_sim *s, struct platform_system *y)
 	y->copy_bytes = platform_sim_alloc(s, nr * sizeof *y->copy_bytes);
 	if (!y->copy_bytes)
 		return;
-	struct base_str text = {0};
-	base_str_addf(&text, "%s copy engine", y->name);
 	platform_queue_init(s, &y->copy_ring, y->name, "copy ring", 0, nr, 0);
 	platform_queue_init(s, &y->copy_done, y->name, "copies done", 0, 0, 0);
-	y->engine.system = y;
-	platform_machine_start(s, &y->engine.machine, y->name, base_str_text(&text), 0, engine);
-	base_str_fini(&text);
+	platform_part_start(s, y, &y->engine, "copy engine", engine);
 }
 
 /* A read takes what there is, up to its size; with read_all it takes until it has that. */

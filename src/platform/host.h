@@ -37,7 +37,7 @@ struct platform_system {
 	struct platform_processor *irq_processor;
 	struct platform_queue softirq; /* pool of one: who works in interrupts */
 	struct platform_queue bus;     /* pool of one: the I/O bus */
-	struct platform_part interrupt;
+	struct platform_part interrupt, driver;
 
 	/* sending, in a packet's order; what is counted only has its packets in the list */
 	struct platform_queue qdisc; /* items */
@@ -97,6 +97,10 @@ struct platform_end {
 /* ---- nic.c, link.c ------------------------------------------------------------------------------
  */
 
+/* The machine of that part begins to step. */
+void platform_part_start(struct platform_sim *s, struct platform_system *y,
+	struct platform_part *part, const char *name,
+	bool (*step)(struct platform_sim *s, struct platform_machine *m));
 void platform_nic_init(struct platform_sim *s, struct platform_system *y);
 void platform_link_init(struct platform_sim *s, struct platform_system *y, uint64_t nr_slots);
 void platform_link_fini(struct platform_system *y);

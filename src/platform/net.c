@@ -54,46 +54,62 @@ static void lose(struct platform_sim *s, struct platform_system *y, struct platf
 	p->from->dropped_bytes += p->payload_bytes;
 }
 
-/* Level 5: from the device queue into the ring, as long as there are descriptors. Who finds another
- * one at it leaves the packets to that one. */
-static bool run_queue(struct platform_sim *s, struct platform_machine *m, struct platform_system *y)
+/* Level 5: a descriptor, which it owns already, is written and the card told. */
+static bool hand_over(struct platform_sim *s, struct platform_machine *m, struct platform_system *y)
 {
 	PLATFORM_BEGIN(m, 5);
-	if (y->driver_busy)
-		goto out;
-	y->driver_busy = true;
-	while (y->qdisc.units && y->tx_free.units) {
-		if (!platform_try_take_item(s, m, &y->qdisc))
-			break;
-		m->sending = m->packet;
-		platform_try_take(s, m, &y->tx_free, 1);
-		WORK(s, m, driver_send, platform_cost(s, parameters(y)->driver_send_ns));
-		platform_packets_add(&y->ring_packets, m->sending);
-		platform_give(s, m, &y->tx_ring, 1);
-	}
-	y->driver_busy = false;
-	if (y->tx_clean.units)
-		platform_nic_delay_interrupt(s, m, y);
-out:;
+	WORK(s, m, driver_send, platform_cost(s, parameters(y)->driver_send_ns));
+	platform_packets_add(&y->ring_packets, m->sending);
+	platform_give(s, m, &y->tx_ring, 1);
 	PLATFORM_END(m);
 }
 
-/* Level 4. */
+/* Level 4: to the card, or, when it has no descriptor or others are waiting for one, behind them.
+ * Nobody takes from the device queue but the driver: who took there what others had put would have
+ * to find the same again whenever the run is replayed. */
 static bool transmit(struct platform_sim *s, struct platform_machine *m, struct platform_system *y)
 {
 	PLATFORM_BEGIN(m, 4);
 	WORK(s, m, ip_send, platform_cost(s, parameters(y)->ip_send_ns));
-	if (!platform_has_space(&y->qdisc, 1)) {
+	if (!y->qdisc.held && !y->driver_busy && platform_try_take(s, m, &y->tx_free, 1)) {
+		CALL(m, hand_over(s, m, y));
+	} else if (platform_has_space(&y->qdisc, 1)) {
+		platform_give_item(s, m, &y->qdisc, 1, m->sending);
+	} else {
 		lose(s, y, m->sending);
 		if (m->sending->charged_bytes)
 			platform_try_take(
 				s, m, &m->sending->from->sndbuf, m->sending->charged_bytes);
 		platform_app_lost(s, m->sending->from);
 		platform_packet_free(s, m->sending);
-	} else {
-		platform_give_item(s, m, &y->qdisc, 1, m->sending);
 	}
-	CALL(m, run_queue(s, m, y));
+	PLATFORM_END(m);
+}
+
+/* What found no descriptor, as soon as one is free: in an interrupt, like the cleaning. */
+static bool driver(struct platform_sim *s, struct platform_machine *m)
+{
+	struct platform_system *y = ((struct platform_part *)m)->system;
+	PLATFORM_BEGIN(m, 0);
+	for (;;) {
+		TAKE_ITEM(s, m, &y->qdisc);
+		m->sending = m->packet;
+		y->driver_busy = true;
+		if (y->tx_clean.units)
+			platform_nic_delay_interrupt(s, m, y);
+		TAKE_SOME(s, m, &y->tx_free, 1, 1, &y->softirq);
+		begin_interrupt(s, m, y);
+		for (;;) {
+			platform_serve(s, m, m->sending->connection);
+			CALL(m, hand_over(s, m, y));
+			if (!y->tx_free.units || !platform_try_take_item(s, m, &y->qdisc))
+				break;
+			m->sending = m->packet;
+			platform_try_take(s, m, &y->tx_free, 1);
+		}
+		y->driver_busy = false;
+		end_interrupt(s, m, y);
+	}
 	PLATFORM_END(m);
 }
 
@@ -403,7 +419,6 @@ static bool clean(struct platform_sim *s, struct platform_machine *m, struct pla
 			platform_packet_free(s, p);
 		}
 	}
-	CALL(m, run_queue(s, m, y));
 	PLATFORM_END(m);
 }
 
@@ -450,7 +465,6 @@ static bool interrupt(struct platform_sim *s, struct platform_machine *m)
 void platform_net_init(struct platform_sim *s, struct platform_system *y)
 {
 	const struct platform_system_parameters *p = parameters(y);
-	struct base_str text = {0};
 	unsigned nr = (unsigned)p->processors, irq = (unsigned)p->irq_processor;
 	struct platform_processor *processor = platform_sim_alloc(s, (nr + 1) * sizeof *processor);
 	if (!processor)
@@ -465,11 +479,8 @@ void platform_net_init(struct platform_sim *s, struct platform_system *y)
 	platform_queue_init(
 		s, &y->qdisc, y->name, "device queue", 0, (uint64_t)p->qdisc_packets, 0);
 	y->qdisc.has_items = true;
-	y->interrupt.system = y;
-	base_str_addf(&text, "%s interrupt", y->name);
-	platform_machine_start(
-		s, &y->interrupt.machine, y->name, base_str_text(&text), 0, interrupt);
-	base_str_fini(&text);
+	platform_part_start(s, y, &y->interrupt, "interrupt", interrupt);
+	platform_part_start(s, y, &y->driver, "driver", driver);
 	platform_queue_fill(s, &y->processors, &y->interrupt.machine, nr);
 	platform_queue_fill(s, &y->softirq, &y->interrupt.machine, 1);
 }

@@ -55,7 +55,7 @@ void platform_nic_raise(
  * somebody may wait for a datagram's buffer, and packets for descriptors. */
 static bool needs_cleaning(const struct platform_system *y)
 {
-	return y->nr_charged || (y->qdisc.units && !y->tx_free.units);
+	return y->nr_charged || (y->driver_busy && !y->tx_free.units);
 }
 
 void platform_nic_delay_interrupt(
@@ -220,8 +220,9 @@ static bool rx_write_back(struct platform_sim *s, struct platform_machine *m)
 /* ---- all of it
  * ------------------------------------------------------------------------------------ */
 
-static void start(struct platform_sim *s, struct platform_system *y, struct platform_part *part,
-	const char *name, bool (*step)(struct platform_sim *s, struct platform_machine *m))
+void platform_part_start(struct platform_sim *s, struct platform_system *y,
+	struct platform_part *part, const char *name,
+	bool (*step)(struct platform_sim *s, struct platform_machine *m))
 {
 	struct base_str text = {0};
 	base_str_addf(&text, "%s %s", y->name, name);
@@ -255,14 +256,14 @@ void platform_nic_init(struct platform_sim *s, struct platform_system *y)
 	add_queue(s, y, &y->irq, "interrupt", 0, 0);
 	y->tx_fifo.has_items = y->rx_fifo.has_items = y->rx_ring.has_items = true;
 
-	start(s, y, &y->tx_fetch, "send fetch", tx_fetch);
-	start(s, y, &y->tx_dma, "send dma", tx_dma);
-	start(s, y, &y->tx_line, "line", tx_line);
-	start(s, y, &y->tx_write_back, "send write back", tx_write_back);
-	start(s, y, &y->tx_timer, "interrupt timer", tx_timer);
-	start(s, y, &y->rx_fetch, "receive fetch", rx_fetch);
-	start(s, y, &y->rx_dma, "receive dma", rx_dma);
-	start(s, y, &y->rx_write_back, "receive write back", rx_write_back);
+	platform_part_start(s, y, &y->tx_fetch, "send fetch", tx_fetch);
+	platform_part_start(s, y, &y->tx_dma, "send dma", tx_dma);
+	platform_part_start(s, y, &y->tx_line, "line", tx_line);
+	platform_part_start(s, y, &y->tx_write_back, "send write back", tx_write_back);
+	platform_part_start(s, y, &y->tx_timer, "interrupt timer", tx_timer);
+	platform_part_start(s, y, &y->rx_fetch, "receive fetch", rx_fetch);
+	platform_part_start(s, y, &y->rx_dma, "receive dma", rx_dma);
+	platform_part_start(s, y, &y->rx_write_back, "receive write back", rx_write_back);
 
 	platform_queue_fill(s, &y->bus, &y->tx_fetch.machine, 1);
 	platform_queue_fill(s, &y->tx_free, &y->tx_write_back.machine, (uint64_t)p->tx_descriptors);

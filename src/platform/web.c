@@ -52,13 +52,9 @@ void platform_disk_init(struct platform_sim *s, struct platform_system *y)
 {
 	if (y->config->p.disk_access_us <= 0)
 		return;
-	struct base_str text = {0};
-	base_str_addf(&text, "%s disk", y->name);
 	platform_queue_init(s, &y->disk_queue, y->name, "disk queue", 0, 0, 0);
 	platform_queue_init(s, &y->disk_done, y->name, "disk done", 0, 0, 0);
-	y->disk.system = y;
-	platform_machine_start(s, &y->disk.machine, y->name, base_str_text(&text), 0, disk);
-	base_str_fini(&text);
+	platform_part_start(s, y, &y->disk, "disk", disk);
 }
 
 /* ---- server

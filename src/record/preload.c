@@ -258,9 +258,10 @@ static bool start_block(struct preload_thread *self, struct ring_head *head, boo
 	struct ring_block *block = take_block(head);
 	if (!block)
 		return false;
-	/* A read lets the kernel map the pages that there are, a whole block at once; a write only
-	 * its own. */
+	/* A read lets the kernel map the pages that there are, all between two multiples of 64 KiB
+	 * at once, of which a block may meet two; a write only its own. */
 	(void)__atomic_load_n(&block->word[0], __ATOMIC_RELAXED);
+	(void)__atomic_load_n(&block->word[BLOCK_WORDS - 1], __ATOMIC_RELAXED);
 	bool is_new = self->number == 0;
 	if (is_new) {
 		self->image = preload_fresh.image;

@@ -6,6 +6,7 @@
 #ifndef LONGPOLE_RECORD_PRELOAD_H
 #define LONGPOLE_RECORD_PRELOAD_H
 
+#include "record/lock_stamps.h"
 #include "record/ring.h"
 #include "trace/enums.h"
 
@@ -84,6 +85,7 @@ struct preload_thread {
 	uint8_t key_rounds; /* of pthread_key destructors */
 	struct tally_table *tally; /* where it counts (tally.h); NULL: not yet, or not any more */
 	uint32_t tally_mask, nr_timed;
+	struct record_lock_stamps lock;
 };
 extern __thread struct preload_thread preload_self;
 
@@ -163,7 +165,7 @@ PRELOAD_INLINE void preload_publish(uint64_t *record, unsigned kind, uint64_t ts
 }
 
 /*
- * The shortest way, for wrappers whose cost counts: two words, and no call of anything. False:
+ * The shortest way, for mutexes, whose cost counts: two words, and no call of anything. False:
  * nothing was written, let a function that is not inlined do it. The line that the writer will
  * reach a few records later is asked for already: its last owner is the reader on another core, and
  * the locked instruction in the next lock would wait for the store.
@@ -186,6 +188,7 @@ PRELOAD_INLINE bool preload_try_record(unsigned kind, uint64_t word1, uint64_t w
 	__asm__ volatile("prefetchw %0" : : "m"(record[PRELOAD_AHEAD_WORDS]));
 	record[1] = word1;
 	record[2] = word2;
+	self->lock = (struct record_lock_stamps){tsc, tsc};
 	preload_publish(record, kind, tsc);
 	return true;
 }
@@ -229,7 +232,10 @@ struct preload_stack {
 	uint64_t frame[RING_STACK_MAX];
 };
 
-/* Rate-limited; nr_frames is 0 when it is not taken. `site` is where the caller's frames begin. */
+/* At most depth_max frames from `site`, where the caller's begin; nr_frames is 0 when it is not
+ * taken: in a signal handler that interrupted another. */
+void preload_stack_walk(struct preload_stack *stack, uint64_t site, uint64_t depth_max);
+/* The same, limited in rate, as deep as the session wants it. */
 void preload_stack_take(struct preload_stack *stack, uint64_t site);
 void preload_stack_warm_up(void);
 /* A record with `stack` as its word number `stack_word` (from 1), both in one reservation. */

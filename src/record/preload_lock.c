@@ -24,23 +24,33 @@ static void record_return(uint64_t object, uint64_t site)
 		preload_record_at(preload_now(), RING_lock_return, PRELOAD_WORDS(object, site));
 }
 
-static void record_outcome(unsigned acquired_kind, int result, uint64_t object, uint64_t site)
+/* Returns when. */
+static uint64_t record_outcome(unsigned acquired_kind, int result, uint64_t object, uint64_t site)
 {
-	preload_made(object);
-	if (preload_is_acquired(result))
-		preload_record_at(preload_now(), acquired_kind, PRELOAD_WORDS(object, site));
-	else
-		PRELOAD_RECORD(lock_fail, object, site);
+	preload_made(object, site);
+	uint64_t now = preload_now();
+	preload_record_at(now, preload_is_acquired(result) ? acquired_kind : PRELOAD_lock_fail,
+		PRELOAD_WORDS(object, site));
+	return now;
+}
+
+/* For the runtime library of rewritten code, if there is one. */
+PRELOAD_EXPORT struct record_lock_stamps *longpole_lock_stamps(void);
+struct record_lock_stamps *longpole_lock_stamps(void)
+{
+	return &preload_self.lock;
 }
 
 static PRELOAD_COLD int mutex_lock_contended(pthread_mutex_t *mutex, int result, uintptr_t site)
 {
-	uint64_t object = preload_mutex(mutex);
+	uint64_t object = preload_mutex(mutex), before = 0;
 	if (result == EBUSY) {
+		before = preload_now();
 		PRELOAD_RECORD_WAIT(lock_wait, site, object);
 		result = preload_real_mutex_lock(mutex);
 	}
-	record_outcome(PRELOAD_lock_acquire, result, object, site);
+	uint64_t after = record_outcome(PRELOAD_lock_acquire, result, object, site);
+	preload_self.lock = (struct record_lock_stamps){before ? before : after, after};
 	return result;
 }
 
@@ -56,8 +66,8 @@ static PRELOAD_COLD int mutex_lock_first(pthread_mutex_t *mutex, uintptr_t site)
 
 static PRELOAD_COLD int mutex_locked(pthread_mutex_t *mutex, uintptr_t site)
 {
-	preload_made(preload_mutex(mutex));
-	PRELOAD_RECORD(lock_acquire, preload_mutex(mutex), site);
+	uint64_t now = record_outcome(PRELOAD_lock_acquire, 0, preload_mutex(mutex), site);
+	preload_self.lock = (struct record_lock_stamps){now, now};
 	return 0;
 }
 
@@ -66,7 +76,9 @@ static PRELOAD_COLD int mutex_unlock_slow(pthread_mutex_t *mutex, uintptr_t site
 	if (!preload_on() || (PRELOAD_IS_STATIC && preload_self.busy))
 		return preload_real_mutex_unlock(mutex);
 	uint64_t object = preload_mutex(mutex); /* it may be gone as soon as it is free */
-	PRELOAD_RECORD(lock_release, object, site);
+	uint64_t now = preload_now();
+	PRELOAD_RECORD_AT(now, lock_release, object, site);
+	preload_self.lock = (struct record_lock_stamps){now, now};
 	int result = preload_real_mutex_unlock(mutex);
 	record_return(object, site);
 	return result;

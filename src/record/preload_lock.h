@@ -126,18 +126,19 @@ PRELOAD_INLINE int preload_c11_result(int result)
 
 /* A lock, or the like, was initialised at `address`, by a call at `site`. */
 void preload_made_note(const volatile void *address, uint64_t site);
-PRELOAD_COLD void preload_made_slow(uint64_t object);
+PRELOAD_COLD void preload_made_slow(uint64_t object, uint64_t site);
 
 PRELOAD_INLINE bool preload_made_known(uint64_t object)
 {
 	return preload_fresh.known[PRELOAD_KNOWN_SLOT(object)] == object;
 }
 
-/* Before an object's first use, and now and then again: says who made it, if that is known. */
-PRELOAD_INLINE void preload_made(uint64_t object)
+/* Before an object's first use, at `site`, and now and then again: says who made it, if that is
+ * known. */
+PRELOAD_INLINE void preload_made(uint64_t object, uint64_t site)
 {
 	if (PRELOAD_RARE(!preload_made_known(object)))
-		preload_made_slow(object);
+		preload_made_slow(object, site);
 }
 
 #endif

@@ -3,21 +3,30 @@
  * preload_made.c - who made a lock: the call that initialised it, and the one that allocated the
  * memory that it lies in.
  *
- * An initialisation is a note in a table of this process, nothing more: programs make many locks
- * that are never used. A lock's first use looks for its note and, where liblongpole-heap.so is
- * loaded too (preload_heap.c), for its memory, and writes RING_made. A note that another one
- * displaced, or whose memory is another's by now, says nothing.
+ * An initialisation is a note in a table of this process, with its call path, nothing more:
+ * programs make many locks that are never used, and many by functions that make all of them. A
+ * lock's first use looks for its note and, where liblongpole-heap.so is loaded too
+ * (preload_heap.c), for its memory, and writes RING_made. A note that another one displaced, or
+ * whose memory is another's by now, says nothing.
  */
 #include "record/preload_heap.h"
 #include "record/preload_lock.h"
 
-enum { NOTES = 1 << 14, TAG_SHIFT = 48 };
+enum {
+	NOTES = 1 << 14,
+	TAG_SHIFT = 48,
+	PATH = 8,
+	WALKS_MAX = NOTES, /* of the stack; a lock that is made later has its site alone */
+};
 #define SITE_MASK ((1ull << TAG_SHIFT) - 1)
 
-/* The upper bits of `site` belong to the address: a slot that two threads wrote at once is none. */
+/* The upper bits of `site` and `path` belong to the address: a slot that two threads wrote at once
+ * is none. */
 static struct note {
 	uint64_t address, site, heap_site;
+	uint64_t path[PATH]; /* of calls, from `site` outwards; 0: no more */
 } notes[NOTES];
+static uint32_t nr_walks;
 
 static uint64_t tagged(uint64_t address, uint64_t site)
 {
@@ -60,28 +69,59 @@ __attribute__((constructor)) static void listen_to_heap(void)
 		longpole_heap_freed = freed;
 }
 
-void preload_made_note(const volatile void *address, uint64_t site)
+static void walk(struct preload_stack *stack, uint64_t site)
 {
-	struct note *n = note_of((uintptr_t)address);
-	n->address = 0;
-	PRELOAD_BARRIER();
-	n->site = tagged((uintptr_t)address, site);
-	n->heap_site = heap_site((uintptr_t)address);
-	PRELOAD_BARRIER();
-	n->address = (uintptr_t)address;
-	forget((uintptr_t)address);
+	stack->nr_frames = 0;
+	if (preload_on() && __atomic_load_n(&nr_walks, __ATOMIC_RELAXED) < WALKS_MAX) {
+		__atomic_fetch_add(&nr_walks, 1, __ATOMIC_RELAXED);
+		preload_stack_walk(stack, site, PATH);
+	}
 }
 
-PRELOAD_COLD void preload_made_slow(uint64_t object)
+void preload_made_note(const volatile void *at, uint64_t site)
+{
+	uint64_t address = (uintptr_t)at;
+	struct note *n = note_of(address);
+	struct preload_stack stack;
+	walk(&stack, site);
+	n->address = 0;
+	PRELOAD_BARRIER();
+	n->site = tagged(address, site);
+	n->heap_site = heap_site(address);
+	for (unsigned i = 0; i < PATH; i++)
+		n->path[i] = i < stack.nr_frames ? tagged(address, stack.frame[i]) : 0;
+	PRELOAD_BARRIER();
+	n->address = address;
+	forget(address);
+}
+
+static void path_of(const struct note *n, struct preload_stack *stack)
+{
+	stack->nr_frames = 0;
+	for (unsigned i = 0; i < PATH && n->path[i]; i++) {
+		uint64_t frame = n->path[i] & SITE_MASK;
+		if (n->path[i] != tagged(n->address, frame))
+			return;
+		stack->frame[stack->nr_frames++] = frame;
+	}
+}
+
+PRELOAD_COLD void preload_made_slow(uint64_t object, uint64_t used_site)
 {
 	uint64_t address = object & RING_OBJECT_ADDRESS, heap = heap_site(address), site = 0;
 	struct note n = *note_of(address);
+	struct preload_stack stack = {0};
 	if (n.address == address && n.heap_site == heap &&
 		n.site == tagged(address, n.site & SITE_MASK))
 		site = n.site & SITE_MASK;
 	preload_fresh.known[PRELOAD_KNOWN_SLOT(object)] = object;
+	if (site)
+		path_of(&n, &stack);
+	else if (heap)
+		walk(&stack, used_site);
 	if (site || heap)
-		preload_record_at(preload_now(), RING_made, PRELOAD_WORDS(object, site, heap));
+		preload_record_stack_at(
+			preload_now(), RING_made, PRELOAD_WORDS(object, site, heap, 0), 4, &stack);
 }
 
 /* ---- initialisation ------------------------------------------------------------------------- */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* preload_stack.c - call paths of calls that block. */
+/* preload_stack.c - call paths of calls that block, and of what makes locks. */
 #include "record/preload.h"
 
 #include <string.h>
@@ -32,15 +32,13 @@ static _Unwind_Reason_Code visit(struct _Unwind_Context *context, void *argument
 	return _URC_NO_REASON;
 }
 
-void preload_stack_take(struct preload_stack *stack, uint64_t site)
+void preload_stack_walk(struct preload_stack *stack, uint64_t site, uint64_t depth_max)
 {
 	struct preload_thread *self = &preload_self;
-	const struct ring_head *head = preload_fresh.head;
-	uint32_t turn = self->nr_stacks++;
+	struct walk walk = {.stack = stack, .site = site, .depth_max = depth_max};
 	stack->nr_frames = 0;
-	if (!head || self->busy || (turn >= ALWAYS_TAKEN && turn % ONE_IN != 0))
+	if (self->busy)
 		return;
-	struct walk walk = {.stack = stack, .site = site, .depth_max = head->stack_depth_max};
 	if (walk.depth_max > RING_STACK_MAX)
 		walk.depth_max = RING_STACK_MAX;
 	int saved_errno = errno;
@@ -50,6 +48,16 @@ void preload_stack_take(struct preload_stack *stack, uint64_t site)
 	PRELOAD_BARRIER();
 	self->busy = 0;
 	errno = saved_errno;
+}
+
+void preload_stack_take(struct preload_stack *stack, uint64_t site)
+{
+	const struct ring_head *head = preload_fresh.head;
+	uint32_t turn = preload_self.nr_stacks++;
+	stack->nr_frames = 0;
+	if (!head || (turn >= ALWAYS_TAKEN && turn % ONE_IN != 0))
+		return;
+	preload_stack_walk(stack, site, head->stack_depth_max);
 	preload_modules_check();
 }
 

@@ -14,7 +14,7 @@ struct cond_call {
 static void cond_begin(
 	struct cond_call *call, uint64_t object, pthread_mutex_t *mutex, uint64_t site)
 {
-	preload_made(object);
+	preload_made(object, site);
 	*call = (struct cond_call){object, preload_mutex(mutex), site};
 	PRELOAD_RECORD_WAIT(cond_wait, site, object, call->mutex);
 }

@@ -39,7 +39,7 @@
 
 #include <stdint.h>
 
-enum { RING_VERSION = 1, RING_BLOCK_BYTES = 32 * 1024 };
+enum { RING_VERSION = 2, RING_BLOCK_BYTES = 32 * 1024 };
 #define RING_MAGIC 0x474e495245504c01u
 
 /*
@@ -156,7 +156,9 @@ enum ring_kind {
 	RING_lock_call = 137,
 	RING_lock_return = 138,
 	/* w1 = object, w2 = site of the call that initialised it, w3 = that of the one that
-	 * allocated its memory (0: not known). Again when that may have changed. */
+	 * allocated its memory (0: not known), w4 = 1 when a RING_stack precedes: the call path of
+	 * the initialisation, where none is known of this first use. Again when that may have
+	 * changed. */
 	RING_made = 139,
 	/* A queue verb with small numbers, as most are: w1 = name id | flags (8 bits) << 32 |
 	 * trace's kind (8 bits) << 40 | n (16 bits) << 48, w2 = instance, w3 = site */

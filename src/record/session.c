@@ -35,6 +35,7 @@
 
 enum {
 	CALIBRATE_NS = 20000000,
+	WARM_NS = 2000000, /* of a look, to get memory that the program will need */
 	PAIR_EVERY_NS = 5000000,
 	PROGRESS_EVERY_NS = 200000000,
 	PERF_MARGIN_NS = 1000000,   /* the kernel's events are in their buffers that soon */
@@ -485,6 +486,8 @@ static void look(struct session *s, bool final)
 		record_perf_read(
 			s->perf, &s->converter, final ? UINT64_MAX : pair.raw_ns - PERF_MARGIN_NS);
 	s->waits = !final && can_wait(s);
+	if (s->has_program && !final)
+		record_ring_warm_ahead(&s->ring, WARM_NS);
 	if (s->waits)
 		return;
 	record_kernel_read(&s->kernel, final);
@@ -721,6 +724,7 @@ static void count_kernel(struct session *s)
 		return;
 	}
 	count(s, TRACE_DIAG_kernel_dropped, k->source.nr_dropped + k->source.order.nr_damaged);
+	count(s, TRACE_DIAG_kernel_gap_ms, (k->source.order.gap_ns + 999999) / 1000000);
 	count(s, TRACE_DIAG_switches_lost, k->nr_switches_lost);
 	count(s, TRACE_DIAG_wakes_early, k->nr_wakes_early);
 	count(s, TRACE_DIAG_kernel_reordered, k->source.order.nr_reordered);

@@ -144,7 +144,7 @@ static size_t variable_length(const uint64_t *word, size_t nr)
 	case RING_lock_return:
 		return 3;
 	case RING_made:
-		return 4;
+		return 5;
 	case RING_verb:
 		return is_queue_verb(RING_VERB_KIND(word[1])) ? 4 : 0;
 	case RING_state:
@@ -439,6 +439,21 @@ static uint32_t take_stack(struct record_converter *c, struct record_thread *t)
 	return record_image_stack(&c->world, t->image, t->frame, nr, false);
 }
 
+static void object_made(struct record_converter *c, struct record_thread *t, const uint64_t *word)
+{
+	struct record_made made = {.object = record_image_object(&c->world, t->image, word[1]),
+		.init_site = record_image_site(&c->world, t->image, word[2]),
+		.heap_site = record_image_site(&c->world, t->image, word[3])};
+	for (uint32_t i = 0; word[4] && i < t->nr_frames && i < RECORD_MADE_PATH; i++) {
+		uint32_t site = record_image_site(&c->world, t->image, t->frame[i]);
+		if (!site)
+			break;
+		made.path[made.nr_path++] = site;
+	}
+	t->nr_frames = 0;
+	record_sink_object_made(&c->sink, &made);
+}
+
 static void convert_fields(struct record_converter *c, struct record_thread *t,
 	const struct record_kind *k, const uint64_t *word, struct trace_record *r)
 {
@@ -499,9 +514,7 @@ static void convert_own(struct record_converter *c, struct record_thread *t, con
 			c->world.described(c->world.described_ctx, t->image);
 		break;
 	case RING_made:
-		record_sink_object_made(&c->sink, record_image_object(&c->world, t->image, word[1]),
-			record_image_site(&c->world, t->image, word[2]),
-			record_image_site(&c->world, t->image, word[3]));
+		object_made(c, t, word);
 		break;
 	case RING_exit:
 		t->image->exits = true;

@@ -226,15 +226,14 @@ void record_sink_object_at(struct record_sink *s, uint32_t object, uint32_t modu
 		(struct record_named){.object = object, .module = module, .offset = offset};
 }
 
-void record_sink_object_made(
-	struct record_sink *s, uint32_t object, uint32_t init_site, uint32_t heap_site)
+void record_sink_object_made(struct record_sink *s, const struct record_made *made)
 {
 	uint64_t known;
-	if (!object || record_sink_failed(s) || (!init_site && !heap_site))
+	if (!made->object || record_sink_failed(s) || (!made->init_site && !made->heap_site))
 		return;
-	if (base_map_get(&s->made_of, 0, object, &known)) {
+	if (base_map_get(&s->made_of, 0, made->object, &known)) {
 		struct record_made *m = &s->made[known];
-		m->several |= m->init_site != init_site || m->heap_site != heap_site;
+		m->several |= m->init_site != made->init_site || m->heap_site != made->heap_site;
 		return;
 	}
 	enum base_status status =
@@ -243,13 +242,12 @@ void record_sink_object_made(
 		record_sink_fail(s, status, "no memory for one more object");
 		return;
 	}
-	remember(s, &s->made_of, 0, object, (uint32_t)s->nr_made);
-	s->made[s->nr_made++] = (struct record_made){
-		.object = object, .init_site = init_site, .heap_site = heap_site};
-	if (init_site)
-		s->site[init_site].wanted = true;
-	if (heap_site)
-		s->site[heap_site].wanted = true;
+	remember(s, &s->made_of, 0, made->object, (uint32_t)s->nr_made);
+	s->made[s->nr_made++] = *made;
+	s->site[made->init_site].wanted = true;
+	s->site[made->heap_site].wanted = true;
+	for (uint32_t i = 0; i < made->nr_path; i++)
+		s->site[made->path[i]].wanted = true;
 }
 
 uint32_t record_sink_actor(struct record_sink *s, uint32_t system, uint32_t name, uint64_t instance)

@@ -14,7 +14,10 @@
 #include "trace/trace.h"
 #include "trace/enums.h"
 
-enum { RECORD_DEFS_LIMIT = 1 << 26 }; /* of each kind */
+enum {
+	RECORD_DEFS_LIMIT = 1 << 26, /* of each kind */
+	RECORD_MADE_PATH = 8
+};
 
 struct record_sink {
 	struct trace_writer *writer; /* borrowed; NULL: there is a listener */
@@ -51,7 +54,10 @@ struct record_sink {
 	size_t nr_named, named_capacity;
 	struct record_made { /* objects whose makers are known: named by them, without a symbol */
 		uint32_t object, init_site, heap_site; /* sites 0: not known */
-		bool several;                          /* more than one has been in its place */
+		/* calls, innermost first: of the initialisation; where none is known, of the
+		 * first use */
+		uint32_t path[RECORD_MADE_PATH], nr_path;
+		bool several; /* more than one has been in its place */
 	} * made;
 	size_t nr_made, made_capacity;
 	struct base_map made_of; /* (0, object) -> index into `made` */
@@ -106,9 +112,9 @@ void record_sink_object_again(struct record_sink *s, uint32_t object);
 /* The object lies at `offset` of `module`'s data: it is named by its symbol at the end. */
 void record_sink_object_at(
 	struct record_sink *s, uint32_t object, uint32_t module, uint64_t offset);
-/* The object was initialised by a call at init_site, in memory that one at heap_site allocated. */
-void record_sink_object_made(
-	struct record_sink *s, uint32_t object, uint32_t init_site, uint32_t heap_site);
+/* made->object was initialised by a call at init_site, in memory that one at heap_site allocated.
+ */
+void record_sink_object_made(struct record_sink *s, const struct record_made *made);
 uint32_t record_sink_actor(
 	struct record_sink *s, uint32_t system, uint32_t name, uint64_t instance);
 uint32_t record_sink_state(struct record_sink *s, uint32_t name, uint32_t site);

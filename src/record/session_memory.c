@@ -34,7 +34,7 @@ static unsigned note_level(Elf_Scn *section)
 				sizeof MEMORY_NOTE_NAME) != 0)
 			continue;
 		memcpy(value, (const char *)data->d_buf + desc, sizeof value);
-		if (value[0] == MEMORY_STREAM_VERSION && value[1] <= LEVEL_MAX &&
+		if (memory_stream_known(value[0]) && value[1] <= LEVEL_MAX &&
 			(!level || value[1] < level))
 			level = value[1];
 	}
@@ -210,7 +210,7 @@ static const uint8_t *block_at(const struct record_memory *m, uint32_t i)
 
 static bool head_makes_sense(const struct memory_chunk_head *h)
 {
-	return h->magic == MEMORY_CHUNK_MAGIC && h->version == MEMORY_STREAM_VERSION &&
+	return h->magic == MEMORY_CHUNK_MAGIC && memory_stream_known(h->version) &&
 	       h->type > 0 && h->type < MEMORY_CHUNK_TYPES && h->bytes >= sizeof *h &&
 	       h->bytes <= MEMORY_RING_BLOCK_BYTES && h->last_ticks >= h->first_ticks;
 }

@@ -2,6 +2,7 @@
 /* session_names.c - the last definitions of a trace: functions and lines of all sites, names of
  * static objects. */
 #include "record/session_names.h"
+#include "record/session_made.h"
 #include "symbol/symbol.h"
 
 #include <stdlib.h>
@@ -78,56 +79,6 @@ static void name_object(
 	base_str_fini(&name);
 }
 
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-	return slash ? slash + 1 : path;
-}
-
-static void add_site(struct base_str *out, const struct record_sink *s, uint32_t site)
-{
-	const struct record_site *at = &s->site[site];
-	const char *module = text_of(s, s->module[at->module].path);
-	if (!at->function) {
-		base_str_addf(out, "%s+0x%llx", base_name(module), (unsigned long long)at->offset);
-		return;
-	}
-	base_str_add(out, text_of(s, at->function));
-	if (at->file)
-		base_str_addf(out, " (%s:%u)", base_name(text_of(s, at->file)), at->line);
-}
-
-/* "made by conn_new (conn.c:88)"; where the two calls are in different functions, "made by
- * lock_new (lock.c:10) for conn_new (conn.c:80)". */
-static void name_made(struct record_sink *s, const struct record_made *m)
-{
-	struct base_str name = {0};
-	uint32_t init = m->init_site, heap = m->heap_site;
-	if (s->object[m->object].name || record_sink_failed(s))
-		return;
-	base_str_add(&name, init ? "made by " : "in memory of ");
-	add_site(&name, s, init ? init : heap);
-	uint32_t maker = init ? s->site[init].function : 0;
-	uint32_t owner = heap ? s->site[heap].function : 0;
-	if (init && owner && owner != maker) {
-		base_str_add(&name, " in memory of ");
-		add_site(&name, s, heap);
-	}
-	if (m->several)
-		base_str_add(&name, " and others");
-	if (!name.failed) {
-		s->object[m->object].name = text_id(s, base_str_text(&name));
-		record_sink_object_again(s, m->object);
-	}
-	base_str_fini(&name);
-}
-
-static void name_all_made(struct record_sink *s, size_t from)
-{
-	for (size_t i = from; i < s->nr_made; i++)
-		name_made(s, &s->made[i]);
-}
-
 /* All sites of a module. Those that get no function's name are counted, with the last one's why. */
 static uint64_t name_module(struct record_sink *s, struct symbol_file *symbols, uint32_t module,
 	struct record_unnamed *unnamed)
@@ -182,7 +133,7 @@ uint64_t record_sink_name_all(struct record_sink *s, struct record_unnamed *ret)
 		symbol_close(symbols);
 		fetch.fetch = fetch.fetch && monotonic_ns() - begin_ns < FETCH_PATIENCE_NS;
 	}
-	name_all_made(s, 0);
+	record_sink_name_made(s, 0);
 	return nr;
 }
 
@@ -219,7 +170,7 @@ uint64_t record_namer_look(struct record_namer *n, struct record_sink *s)
 		if (symbols)
 			name_object(s, symbols, named);
 	}
-	name_all_made(s, n->nr_made);
+	record_sink_name_made(s, n->nr_made);
 	n->nr_made = s->nr_made;
 	return nr;
 }

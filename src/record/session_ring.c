@@ -23,7 +23,8 @@
 enum {
 	PAGE_BYTES = 4096,
 	BURY_EVERY_NS = 200000000,
-	STUCK_TICKS = 8, /* how long a thread's missing block is waited for */
+	WARM_NS = 2000000, /* between two blocks */
+	STUCK_TICKS = 8,   /* how long a thread's missing block is waited for */
 };
 static const char ring_prefix[] = "longpole-ring-";
 
@@ -154,19 +155,46 @@ static uint64_t monotonic_ns(void)
 	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
+static void warm(struct record_ring *r, uint32_t nr_blocks, uint64_t span_ns)
+{
+	enum { STEP_BLOCKS = 8 };
+	uint64_t begin_ns = monotonic_ns();
+	while (r->nr_warm < nr_blocks && monotonic_ns() - begin_ns < span_ns) {
+		uint32_t left = nr_blocks - r->nr_warm;
+		uint32_t step = left < STEP_BLOCKS ? left : STEP_BLOCKS;
+		if (madvise(record_ring_block(r, r->nr_warm), (size_t)step * RING_BLOCK_BYTES,
+			    MADV_POPULATE_WRITE))  /* before Linux 5.14, or no memory */
+			r->nr_warm = r->nr_blocks; /* they come when they are needed */
+		else
+			r->nr_warm += step;
+	}
+}
+
 void record_ring_warm_up(struct record_ring *r, uint64_t span_ns)
 {
-	enum { STEP_BYTES = 256 * 1024 };
-	size_t most = r->nr_blocks / 4 * (size_t)RING_BLOCK_BYTES, done = 0;
-	uint64_t begin_ns = monotonic_ns();
-	if (most > RECORD_RING_WARM_BYTES)
-		most = RECORD_RING_WARM_BYTES;
-	while (done < most && monotonic_ns() - begin_ns < span_ns) {
-		size_t step = most - done < STEP_BYTES ? most - done : STEP_BYTES;
-		if (madvise(r->blocks + done, step, MADV_POPULATE_WRITE))
-			return; /* before Linux 5.14: they come when they are needed */
-		done += step;
+	uint32_t most = RECORD_RING_WARM_BYTES / RING_BLOCK_BYTES;
+	warm(r, most < r->nr_blocks / 4 ? most : r->nr_blocks / 4, span_ns);
+}
+
+static void look_how_far(struct record_ring *r)
+{
+	uint32_t nr_words = (r->nr_blocks + 63) / 64;
+	for (uint32_t word = r->nr_reached / 64; word < nr_words; word++) {
+		uint64_t taken = ~__atomic_load_n(&r->head->free_map[word], __ATOMIC_RELAXED);
+		if (!taken)
+			return;
+		uint32_t end = word * 64 + 64 - (uint32_t)__builtin_clzll(taken);
+		end = end < r->nr_blocks ? end : r->nr_blocks; /* what is beyond is no block */
+		r->nr_reached = end > r->nr_reached ? end : r->nr_reached;
 	}
+}
+
+void record_ring_warm_ahead(struct record_ring *r, uint64_t span_ns)
+{
+	look_how_far(r);
+	uint32_t ahead = RECORD_RING_AHEAD_BYTES / RING_BLOCK_BYTES;
+	uint32_t left = r->nr_blocks - r->nr_reached;
+	warm(r, r->nr_reached + (ahead < left ? ahead : left), span_ns);
 }
 
 void record_ring_destroy(struct record_ring *r)
@@ -400,7 +428,8 @@ void record_ring_drain(struct record_ring *r, struct record_converter *c, uint64
 	for (size_t i = 0; i < r->nr_listed; i++) {
 		struct record_thread *t = r->listed[i];
 		while (t->nr_blocks && !record_sink_failed(&c->sink) && drain_block(r, t))
-			continue;
+			if (!final)
+				record_ring_warm_ahead(r, WARM_NS);
 		t->listed = t->nr_blocks > 0;
 	}
 	for (size_t i = 0; i < r->nr_listed; i++)

@@ -9,9 +9,9 @@
 enum {
 	RECORD_RING_BYTES_MIN = 1 << 20,
 	RECORD_RING_BLOCKS_MAX = 1 << 20,
-	RECORD_RING_WARM_BYTES = 16 << 20,
-	/* What may wait: what lies there is in no cache, and each new page costs the program 1 to
-	 * 3 us. */
+	RECORD_RING_WARM_BYTES = 16 << 20, /* before the program runs */
+	RECORD_RING_AHEAD_BYTES = 8 << 20, /* beyond what it has ever used, as it runs */
+	/* What may wait: what lies there is in no cache. */
 	RECORD_RING_WAIT_BYTES = 32 << 20,
 	RECORD_RING_WORDS = (RING_BLOCK_BYTES - sizeof(struct ring_block)) / 8, /* of one block */
 };
@@ -32,7 +32,9 @@ struct record_ring {
 		*listed; /* threads with unread blocks, in the order of (image, number) */
 	size_t nr_listed, listed_capacity;
 	uint64_t tick;
-	uint32_t nr_used; /* blocks handed out, when last looked */
+	uint32_t nr_used;    /* blocks handed out, when last looked */
+	uint32_t nr_reached; /* none from here on was ever handed out: the lowest are first */
+	uint32_t nr_warm;    /* those up to here have memory */
 	uint64_t low_ticks, bury_ns;
 	/* of the tick that is under way */
 	struct record_converter *converter;
@@ -44,9 +46,10 @@ struct record_ring {
  */
 enum base_status record_ring_create(struct record_ring *r, size_t size_bytes, unsigned stack_depth,
 	uint64_t tsc_origin, struct base_err *err) BASE_MUST_CHECK;
-/* Gets memory for the first blocks, so that the program need not wait for it; takes about span_ns
- * at most. */
+/* Gets memory for the first blocks, then for those that will be next, so that the program need not:
+ * a page that is new costs it 1 to 3 us, us a third. Takes about span_ns at most. */
 void record_ring_warm_up(struct record_ring *r, uint64_t span_ns);
+void record_ring_warm_ahead(struct record_ring *r, uint64_t span_ns);
 void record_ring_destroy(struct record_ring *r); /* removes the file, too */
 
 /* One round: convert all records with stamps up to `horizon` (ticks since tsc_origin); stamps after

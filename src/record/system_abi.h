@@ -57,9 +57,14 @@ enum {
 	X(timer_fire)                                                                              \
 	X(lock_wait) /* a: lock */                                                                 \
 	X(lock_acquire)                                                                            \
-	X(stack)         /* of the switch that follows; a: frames; then addresses */               \
-	X(ring)          /* a: io_uring, of the call that tid is in */                             \
-	X(ring_complete) /* a: io_uring */
+	X(stack)       /* of the switch that follows; a: frames; then addresses */                 \
+	X(ring)        /* a: io_uring; b: its descriptor's file, see KERNEL_FILE */                \
+	X(ring_submit) /* a: io_uring; b: user_data; then struct kernel_request */                 \
+	X(ring_async)                                                                              \
+	X(ring_arm)                                                                                \
+	X(ring_ready)                                                                              \
+	X(ring_complete)                                                                           \
+	X(ring_wait) /* a: io_uring; b: completions */
 enum kernel_event_type {
 #define X(name) KERNEL_##name,
 	KERNEL_EVENTS(X)
@@ -119,6 +124,15 @@ struct kernel_tcp { /* two slots */
 	unsigned int srtt_us;
 	unsigned int send_bytes, send_limit, receive_bytes, receive_limit;
 	unsigned int spare[5];
+};
+
+enum { KERNEL_REQUEST_OP_UNKNOWN = 0xff };
+struct kernel_request {             /* of an io_uring's; one slot */
+	unsigned long long request; /* 0: none, a further completion */
+	unsigned long long file;    /* KERNEL_FILE; 0: none, or not known */
+	int result;                 /* of ring_complete */
+	unsigned int op;
+	unsigned long long spare;
 };
 
 /* Of one processor: the kernel's side and the reader's on lines of their own. */

@@ -79,6 +79,20 @@ static bool refuse(struct bpf_state *s, int error, const char *what,
 	return false;
 }
 
+/* Is a tracepoint's first argument a request of an io_uring's? (Before it is the programs' own.) */
+static bool is_about_request(const struct btf *btf, int tracepoint)
+{
+	const struct btf_type *t = btf__type_by_id(btf, (uint32_t)tracepoint);
+	t = btf__type_by_id(btf, t->type);            /* the typedef's pointer, */
+	t = t ? btf__type_by_id(btf, t->type) : NULL; /* to a function */
+	if (!t || !btf_is_func_proto(t) || btf_vlen(t) < 2)
+		return false;
+	t = btf__type_by_id(btf, btf_params(t)[1].type);
+	while (t && (btf_is_ptr(t) || btf_is_mod(t)))
+		t = btf__type_by_id(btf, t->type);
+	return t && btf_is_struct(t) && !strcmp(btf__name_by_offset(btf, t->name_off), "io_kiocb");
+}
+
 /* Tracepoints that this kernel does not have are left out; those of --full alone are not loaded
  * unless we say so (SEC("?...")). */
 static void choose_programs(struct bpf_state *s, enum record_level level)
@@ -91,7 +105,9 @@ static void choose_programs(struct bpf_state *s, enum record_level level)
 		const char *event = strrchr(bpf_program__section_name(p), '/');
 		bool wanted = level == RECORD_LEVEL_full || bpf_program__autoload(p);
 		snprintf(type, sizeof type, "btf_trace_%s", event ? event + 1 : "");
-		bool there = btf && btf__find_by_name_kind(btf, type, BTF_KIND_TYPEDEF) > 0;
+		int id = btf ? btf__find_by_name_kind(btf, type, BTF_KIND_TYPEDEF) : 0;
+		bool there = id > 0 && (strncmp(bpf_program__name(p), "on_request", 10) != 0 ||
+					       is_about_request(btf, id));
 		bpf_program__set_autoload(p, wanted && there);
 	}
 	btf__free(btf);
@@ -229,7 +245,9 @@ static void bpf_start(struct record_source *src)
 	for (unsigned cpu = 0; cpu < src->nr_processors; cpu++) {
 		struct kernel_control *c = &s->control[cpu];
 		__atomic_store_n(&c->tail, 0, __ATOMIC_RELEASE);
-		s->nr_before += __atomic_load_n(&c->dropped, __ATOMIC_RELAXED);
+		uint64_t before = __atomic_load_n(&c->dropped, __ATOMIC_RELAXED);
+		s->nr_before += before;
+		src->order.queue[cpu].nr_dropped = before;
 	}
 }
 

@@ -299,23 +299,57 @@ static void on_lock(
 static void on_ring(
 	struct record_kernel *k, const struct kernel_slot *s, unsigned cpu, uint64_t time_ns)
 {
-	const struct record_kernel_task *t = record_kernel_task(k, s->tid);
+	struct record_kernel_task *t = record_kernel_task(k, s->tid);
 	(void)cpu;
 	(void)time_ns;
-	if (t && t->call_object) /* io_uring_enter's */
-		record_kernel_ring_is(k, s->a, t->call_object);
+	if (t && s->b && record_kernel_stream(k, t))
+		record_kernel_ring_is(k, s->a, record_kernel_file(k, t, s->b));
 }
 
-/* Of a ring that somebody has entered: of others nothing but their address is known. */
-static void on_ring_complete(
+static void on_request(
 	struct record_kernel *k, const struct kernel_slot *s, unsigned cpu, uint64_t time_ns)
 {
-	uint32_t object = record_kernel_ring(k, s->a);
+	static const uint16_t kind[KERNEL_EVENT_NR] = {
+		[KERNEL_ring_async] = TRACE_ring_async,
+		[KERNEL_ring_arm] = TRACE_ring_arm,
+		[KERNEL_ring_ready] = TRACE_ring_ready,
+	};
+	struct kernel_request q;
+	struct record_kernel_task *t = record_kernel_task(k, s->tid);
+	memcpy(&q, s + 1, sizeof q);
+	uint32_t ring = record_kernel_ring(k, s->a);
+	uint64_t key = q.request ? key_of(k, q.request) : 0;
+	struct trace_record r = {.time_ns = time_ns};
+	if (s->type == KERNEL_ring_submit) {
+		r.kind = TRACE_ring_submit;
+		r.u.ring_submit = (struct trace_ring_submit){.object = ring,
+			.key = key,
+			.user = s->b,
+			.op = q.op,
+			.file = t && record_kernel_stream(k, t) ? record_kernel_file(k, t, q.file)
+								: 0};
+	} else if (s->type == KERNEL_ring_complete) {
+		r.kind = TRACE_ring_complete;
+		r.u.ring_complete = (struct trace_ring_complete){.object = ring,
+			.key = key,
+			.user = s->b,
+			.op = q.op,
+			.file = record_kernel_known_file(k, q.file),
+			.result = q.result};
+	} else {
+		r.kind = kind[s->type];
+		r.u.ring_async = (struct trace_ring_async){.object = ring, .key = key};
+	}
+	record_kernel_put_actor(k, s, cpu, &r);
+}
+
+static void on_ring_wait(
+	struct record_kernel *k, const struct kernel_slot *s, unsigned cpu, uint64_t time_ns)
+{
 	struct trace_record r = {.time_ns = time_ns,
-		.kind = TRACE_token_give,
-		.u.token_give = {.object = object, .n = 1}};
-	if (object && !(s->shape & 15)) /* an interrupt leaves it to a thread */
-		record_kernel_put_actor(k, s, cpu, &r);
+		.kind = TRACE_ring_wait,
+		.u.ring_wait = {.object = record_kernel_ring(k, s->a), .n = s->b}};
+	record_kernel_put_actor(k, s, cpu, &r);
 }
 
 static void on_stack(
@@ -364,7 +398,12 @@ record_kernel_handler *record_full_handler(unsigned type)
 		[KERNEL_lock_acquire] = on_lock,
 		[KERNEL_stack] = on_stack,
 		[KERNEL_ring] = on_ring,
-		[KERNEL_ring_complete] = on_ring_complete,
+		[KERNEL_ring_submit] = on_request,
+		[KERNEL_ring_async] = on_request,
+		[KERNEL_ring_arm] = on_request,
+		[KERNEL_ring_ready] = on_request,
+		[KERNEL_ring_complete] = on_request,
+		[KERNEL_ring_wait] = on_ring_wait,
 	};
 	return type < KERNEL_EVENT_NR ? table[type] : NULL;
 }

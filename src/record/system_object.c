@@ -244,6 +244,12 @@ uint32_t record_kernel_file(struct record_kernel *k, struct record_kernel_task *
 	return remember(k, hi, lo, put_descriptor(k, &d));
 }
 
+uint32_t record_kernel_known_file(const struct record_kernel *k, uint64_t word)
+{
+	uint32_t object;
+	return word && known(k, high(KEY_file, 0), KERNEL_FILE_KEY(word), &object) ? object : 0;
+}
+
 uint32_t record_kernel_futex(
 	struct record_kernel *k, struct record_kernel_task *t, uint64_t address, bool shared)
 {
@@ -478,8 +484,10 @@ void record_kernel_ring_is(struct record_kernel *k, uint64_t ring, uint32_t obje
 	(void)remember(k, high(KEY_ring, 0), ring, object);
 }
 
-uint32_t record_kernel_ring(const struct record_kernel *k, uint64_t ring)
+uint32_t record_kernel_ring(struct record_kernel *k, uint64_t ring)
 {
-	uint32_t object = 0;
-	return known(k, high(KEY_ring, 0), ring, &object) ? object : 0;
+	uint32_t object;
+	if (known(k, high(KEY_ring, 0), ring, &object))
+		return object;
+	return remember(k, high(KEY_ring, 0), ring, define(k, TRACE_OBJECT_io_uring, 0, ""));
 }

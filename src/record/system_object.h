@@ -30,8 +30,12 @@ uint32_t record_kernel_qdisc(
 uint32_t record_kernel_disk(struct record_kernel *k, uint64_t device);
 uint32_t record_kernel_lock(struct record_kernel *k, uint64_t address);
 
-/* An io_uring's address is that object's, known from a call about it. 0: not known. */
+/* One that was seen with a descriptor before; 0: not known. */
+uint32_t record_kernel_known_file(const struct record_kernel *k, uint64_t word);
+
+/* An io_uring's address is that object's, known from a descriptor of it. One that nobody has told
+ * about is an object without a name. */
 void record_kernel_ring_is(struct record_kernel *k, uint64_t ring, uint32_t object);
-uint32_t record_kernel_ring(const struct record_kernel *k, uint64_t ring);
+uint32_t record_kernel_ring(struct record_kernel *k, uint64_t ring);
 
 #endif

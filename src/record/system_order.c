@@ -7,6 +7,7 @@
 _Static_assert(sizeof(struct kernel_slot) == KERNEL_SLOT_BYTES, "see system.bpf.c");
 _Static_assert(sizeof(struct kernel_control) == 128, "two lines");
 _Static_assert(sizeof(struct kernel_address) == 2 * KERNEL_SLOT_BYTES, "two slots");
+_Static_assert(sizeof(struct kernel_request) == KERNEL_SLOT_BYTES, "one slot");
 _Static_assert(sizeof(struct kernel_tcp) == 2 * KERNEL_SLOT_BYTES, "two slots");
 
 enum { SLOTS_MAX = 1 << 24 }; /* waiting in one queue: 512 MiB */
@@ -159,12 +160,25 @@ static void take(struct kernel_slot *slots, uint32_t mask, uint64_t at, unsigned
 	}
 }
 
+/* Those of several processors that lie in the same time are one; they come in the order of their
+ * ends. */
+void record_order_gap(struct record_order *o, uint64_t from_ns, uint64_t to_ns)
+{
+	if (from_ns < o->gap_until_ns)
+		from_ns = o->gap_until_ns;
+	if (from_ns >= to_ns)
+		return;
+	o->gap_ns += to_ns - from_ns;
+	o->gap_until_ns = to_ns;
+}
+
 enum base_status record_slots_read(struct record_order *o, unsigned cpu,
 	struct kernel_control *control, struct kernel_slot *slots, uint32_t mask, uint64_t now_ns,
 	uint64_t *ret_used)
 {
 	struct record_order_queue *q = &o->queue[cpu];
 	uint64_t head = __atomic_load_n(&control->head, __ATOMIC_ACQUIRE), at = control->tail;
+	uint64_t nr_dropped = __atomic_load_n(&control->dropped, __ATOMIC_RELAXED);
 	enum base_status status = BASE_OK;
 	*ret_used = head - at;
 	record_order_compact(o, cpu);
@@ -194,5 +208,8 @@ enum base_status record_slots_read(struct record_order *o, unsigned cpu,
 		status = record_order_push(o, cpu, event, nr);
 	}
 	__atomic_store_n(&control->tail, at, __ATOMIC_RELEASE);
+	if (nr_dropped != q->nr_dropped) /* after the last that fitted, until there was room */
+		record_order_gap(o, q->newest_ns ? q->newest_ns : now_ns, now_ns);
+	q->nr_dropped = nr_dropped;
 	return status;
 }

@@ -27,6 +27,7 @@ struct record_order_queue { /* of one processor */
 	size_t first, nr, entry_capacity;
 	bool stuck; /* its next slot is still being written: see record_slots_read() */
 	uint64_t stuck_since_ns, newest_ns;
+	uint64_t nr_dropped; /* by the kernel's side, when it was read last */
 };
 
 struct record_order {
@@ -36,6 +37,8 @@ struct record_order {
 	unsigned leader;   /* queue that the last one came from ... */
 	uint64_t until_ns; /* ... and the others' first time then */
 	uint64_t nr_reordered, nr_late, nr_damaged;
+	uint64_t gap_ns,
+		gap_until_ns; /* time in which any processor's events were dropped; so far */
 };
 
 enum base_status record_order_init(
@@ -58,11 +61,15 @@ uint64_t record_order_horizon(const struct record_order *o, uint64_t now_ns);
 const struct kernel_slot *record_order_next(
 	struct record_order *o, uint64_t horizon_ns, unsigned *ret_cpu);
 
+/* Of one processor events were dropped then. */
+void record_order_gap(struct record_order *o, uint64_t from_ns, uint64_t to_ns);
+
 /*
  * record_slots_read() - take what is in a processor's slots (`mask` + 1 of them, shared with the
  * kernel) into its queue, and make room. A slot without a time after the last one taken is being
  * written; one that stays so for RECORD_SLOT_PATIENCE_NS is skipped and counted in nr_damaged.
- * Returns slots that were in use in *ret_used.
+ * Events that were dropped since the last time were so between the last taken and now. Returns
+ * slots that were in use in *ret_used.
  */
 enum { RECORD_SLOT_PATIENCE_NS = 20000000 };
 enum base_status record_slots_read(struct record_order *o, unsigned cpu,

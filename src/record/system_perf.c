@@ -42,6 +42,10 @@ struct tracepoint {
 	unsigned short context; /* enum kernel_context of an interrupt's own tracepoint */
 	unsigned short vector;  /* ... unless field 0 says it */
 };
+#define REQUEST_FIELDS                                                                             \
+	{                                                                                          \
+		"ctx", "user_data", "req", "opcode", "res"                                         \
+	}
 static const struct tracepoint tracepoints[] = {
 	{"sched", "sched_switch", KERNEL_switch, RECORD_LEVEL_sched,
 		{"prev_pid", "prev_state", "next_pid"}, 0, 0},
@@ -60,6 +64,19 @@ static const struct tracepoint tracepoints[] = {
 		KERNEL_IN_TIMER, 0},
 	{"irq_vectors", "local_timer_exit", KERNEL_context_end, RECORD_LEVEL_full, {NULL},
 		KERNEL_IN_TIMER, 0},
+	{"io_uring", "io_uring_submit_req", KERNEL_ring_submit, RECORD_LEVEL_full, REQUEST_FIELDS,
+		0, 0},
+	{"io_uring", "io_uring_submit_sqe", KERNEL_ring_submit, RECORD_LEVEL_full, REQUEST_FIELDS,
+		0, 0}, /* its name before 6.4 */
+	{"io_uring", "io_uring_queue_async_work", KERNEL_ring_async, RECORD_LEVEL_full,
+		REQUEST_FIELDS, 0, 0},
+	{"io_uring", "io_uring_poll_arm", KERNEL_ring_arm, RECORD_LEVEL_full, REQUEST_FIELDS, 0, 0},
+	{"io_uring", "io_uring_task_add", KERNEL_ring_ready, RECORD_LEVEL_full, REQUEST_FIELDS, 0,
+		0},
+	{"io_uring", "io_uring_complete", KERNEL_ring_complete, RECORD_LEVEL_full, REQUEST_FIELDS,
+		0, 0},
+	{"io_uring", "io_uring_cqring_wait", KERNEL_ring_wait, RECORD_LEVEL_full,
+		{"ctx", "min_events"}, 0, 0},
 	{"raw_syscalls", "sys_enter", KERNEL_call_begin, RECORD_LEVEL_full, {"id", "args"}, 0, 0},
 	{"raw_syscalls", "sys_exit", KERNEL_call_end, RECORD_LEVEL_full, {"id", "ret"}, 0, 0},
 };
@@ -140,7 +157,23 @@ static void fill_call(
 	s->b = n | argument(f, raw, size, c->op) << 48;
 }
 
-static bool fill(struct ring *r, const struct tracepoint *tp, const struct record_format *f,
+/* Of which file a request is cannot be known from here. */
+static unsigned fill_request(
+	const struct record_format *f, const uint8_t *raw, size_t size, struct kernel_slot *s)
+{
+	struct kernel_request q = {.request = record_format_get(f, 2, raw, size),
+		.op = f->field[3].size ? (unsigned)record_format_get(f, 3, raw, size)
+				       : KERNEL_REQUEST_OP_UNKNOWN,
+		.result = (int)record_format_get(f, 4, raw, size)};
+	s->a = record_format_get(f, 0, raw, size);
+	s->b = record_format_get(f, 1, raw, size);
+	s->shape = (unsigned char)(2 << 4 | (s->shape & 15));
+	memcpy(s + 1, &q, sizeof q);
+	return 2;
+}
+
+/* Slots; 0: of no use. */
+static unsigned fill(struct ring *r, const struct tracepoint *tp, const struct record_format *f,
 	const uint8_t *raw, size_t size, const struct sample *sample, struct kernel_slot *s)
 {
 	uint64_t value[3];
@@ -154,32 +187,42 @@ static bool fill(struct ring *r, const struct tracepoint *tp, const struct recor
 		s->tid = (uint32_t)value[0];
 		s->a = (uint32_t)value[2];
 		s->b = (state & (PREEMPTED - 1)) | (uint64_t)(!state || (state & PREEMPTED)) << 32;
-		return true;
+		return 1;
 	}
 	case KERNEL_wake:
 		s->a = (uint32_t)value[0];
-		return true;
+		return 1;
 	case KERNEL_context_begin:
 	case KERNEL_context_end:
 		follow_context(r, tp, s, value[0]);
-		return true;
+		return 1;
 	case KERNEL_context_raise:
 		s->a = KERNEL_IN_SOFTIRQ | value[0] << 8;
 		s->b = sample->cpu;
-		return true;
+		return 1;
 	case KERNEL_call_begin:
 	case KERNEL_call_end:
 		s->vector = (unsigned short)(value[0] & (KERNEL_CALLS_MAX - 1));
 		s->shape = 1 << 4;
 		if (trace_syscall_find(s->vector)->flags & TRACE_SYSCALL_SKIP)
-			return false;
+			return 0;
 		if (tp->type == KERNEL_call_begin)
 			fill_call(f, raw, size, s);
 		else
 			s->a = value[1];
-		return true;
+		return 1;
+	case KERNEL_ring_submit:
+	case KERNEL_ring_async:
+	case KERNEL_ring_arm:
+	case KERNEL_ring_ready:
+	case KERNEL_ring_complete:
+		return fill_request(f, raw, size, s);
+	case KERNEL_ring_wait:
+		s->a = value[0];
+		s->b = value[1];
+		return 1;
 	default:
-		return false;
+		return 0;
 	}
 }
 
@@ -204,8 +247,9 @@ static unsigned parse_sample(
 			.tid = sample.tid,
 			.type = (unsigned char)tracepoints[i].type};
 		bool own = sample.pid == p->own_pid && tracepoints[i].type >= KERNEL_call_begin;
-		return !own &&
-		       fill(r, &tracepoints[i], &p->format[i], at, sample.raw_bytes, &sample, s);
+		return own ? 0
+			   : fill(r, &tracepoints[i], &p->format[i], at, sample.raw_bytes, &sample,
+				     s);
 	}
 	return 0;
 }
@@ -221,7 +265,7 @@ static unsigned named(struct kernel_slot *s, const uint8_t *text, size_t size)
 
 /* Births, deaths and names: perf has records of its own for them. */
 static unsigned parse_other(struct perf_state *p, const struct perf_event_header *h,
-	const uint8_t *at, size_t size, struct kernel_slot *s)
+	const uint8_t *at, size_t size, struct kernel_slot *s, uint64_t *ret_lost_ns)
 {
 	struct {
 		uint32_t pid, tid;
@@ -257,6 +301,7 @@ static unsigned parse_other(struct perf_state *p, const struct perf_event_header
 		return named(s, at + 8, size - 8);
 	case PERF_RECORD_LOST:
 		p->nr_lost += lost[1];
+		*ret_lost_ns = id.time_ns;
 		return 0;
 	default:
 		return 0;
@@ -292,6 +337,7 @@ static enum base_status read_ring(struct record_source *src, unsigned cpu)
 	while (status == BASE_OK && head - tail >= sizeof(struct perf_event_header)) {
 		struct perf_event_header h;
 		struct kernel_slot s[KERNEL_SLOTS_OF_EVENT_MAX];
+		uint64_t lost_ns = 0;
 		copy_out(r, tail, &h, sizeof h);
 		if (h.size < sizeof h || h.size > head - tail) {
 			tail = head; /* cannot happen; do not loop */
@@ -301,7 +347,9 @@ static enum base_status read_ring(struct record_source *src, unsigned cpu)
 		tail += h.size;
 		unsigned nr = h.type == PERF_RECORD_SAMPLE
 				      ? parse_sample(p, r, p->copy, h.size - sizeof h, s)
-				      : parse_other(p, &h, p->copy, h.size - sizeof h, s);
+				      : parse_other(p, &h, p->copy, h.size - sizeof h, s, &lost_ns);
+		if (lost_ns) /* since the last that fitted */
+			record_order_gap(&src->order, src->order.queue[cpu].newest_ns, lost_ns);
 		if (nr)
 			status = record_order_push(&src->order, cpu, s, nr);
 	}

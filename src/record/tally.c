@@ -94,7 +94,7 @@ static struct tally_entry *find_in(struct tally_table *t, uint64_t key, uint64_t
 				       __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
 			e->site = site;
 			preload_modules_check(); /* a new place may be in a new library */
-			tally_entered(key);
+			tally_entered(key, site);
 			return e;
 		}
 	}

@@ -82,9 +82,9 @@ __attribute__((constructor)) static void find_all(void)
 	((__typeof__(&name))(real[CALLS_##name] ? real[CALLS_##name] : find_real(CALLS_##name)))
 
 /* Functions are no objects. */
-void tally_entered(uint64_t key)
+void tally_entered(uint64_t key, uint64_t site)
 {
-	(void)key;
+	(void)key, (void)site;
 }
 
 /* ---- one call

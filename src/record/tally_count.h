@@ -25,7 +25,7 @@ PRELOAD_INLINE size_t tally_slot(uint64_t key, uint64_t site)
 _Static_assert(TALLY_ENTRIES == 1 << (64 - 53), "tally_slot()");
 
 /* By whoever counts: an entry for `key` is new. */
-void tally_entered(uint64_t key);
+void tally_entered(uint64_t key, uint64_t site);
 void tally_left(void); /* ... and: this thread, or process, ends */
 struct tally_entry *tally_find_slow(uint64_t key, uint64_t site);
 struct tally_entry *tally_probe(struct tally_table *t, uint64_t key, uint64_t site);

@@ -300,9 +300,9 @@ void tally_left(void)
 }
 
 /* A lock's first count at a place. */
-void tally_entered(uint64_t key)
+void tally_entered(uint64_t key, uint64_t site)
 {
-	preload_made(key);
+	preload_made(key, site);
 }
 
 /* ---- condition variables

@@ -2,6 +2,7 @@
 /* target.c - the runtime library of rewritten programs: modules, threads, buffers, chunks. */
 #include "record/target.h"
 
+#include <dlfcn.h>
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -47,6 +48,7 @@ static struct {
 	uint64_t slot_base_room;
 	pthread_key_t key;
 	bool has_key, avx2;
+	record_lock_stamps_fn *lock_stamps;
 } self;
 
 /* ---- system calls, errno kept ------------------------------------------------------------------
@@ -80,14 +82,14 @@ static void unmap(void *p, size_t bytes)
 
 /* ---- the ring ------------------------------------------------------------------------------ */
 
-static bool recording(void)
+bool longpole_target_attached(void)
 {
 	return self.ring && __atomic_load_n(&self.ring->recording, __ATOMIC_ACQUIRE);
 }
 
 bool longpole_target_on(void)
 {
-	return recording() && !__atomic_load_n(&self.stopped, __ATOMIC_RELAXED);
+	return longpole_target_attached() && !__atomic_load_n(&self.stopped, __ATOMIC_RELAXED);
 }
 
 static uint8_t *block_at(uint32_t i)
@@ -132,7 +134,7 @@ static bool take_block(uint32_t *ret)
 	struct memory_ring_head *ring = self.ring;
 	uint64_t began = target_ticks();
 	bool waited = false;
-	for (unsigned held = 0; recording() && held < HELD_MAX;
+	for (unsigned held = 0; longpole_target_attached() && held < HELD_MAX;
 		held = all_are_active() ? held + 1 : 0) {
 		uint32_t freed = __atomic_load_n(&ring->freed, __ATOMIC_ACQUIRE);
 		if (try_take(ret)) {
@@ -186,7 +188,7 @@ static void send_section(const struct memory_table_head *of, enum memory_table_s
 
 void longpole_target_send_table(const struct target_table *t)
 {
-	if (!recording())
+	if (!longpole_target_attached())
 		return;
 	send_section(&t->head, MEMORY_TABLE_PATH, 0, t->path, strlen(t->path) + 1);
 	send_section(&t->head, MEMORY_TABLE_BLOCKS, t->heads_at, t->heads,
@@ -460,7 +462,8 @@ void longpole_target_emit(
 	if (!__atomic_compare_exchange_n(
 		    &t->flushing, &idle, 1, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
 		return;
-	if (recording() && !t->stopped && !__atomic_load_n(&self.stopped, __ATOMIC_RELAXED))
+	if (longpole_target_attached() && !t->stopped &&
+		!__atomic_load_n(&self.stopped, __ATOMIC_RELAXED))
 		add_piece(t, b->from, (size_t)(to - b->from), flags);
 	else
 		t->begin_ticks = target_ticks();
@@ -557,6 +560,7 @@ struct target_thread *longpole_target_attach_thread(void)
 	t->buffer[0].left_at = NULL;
 	longpole_memory.thread = t;
 	longpole_memory.pointer = t->buffer[0].start;
+	longpole_memory.stamps = self.lock_stamps ? self.lock_stamps() : NULL;
 	if (self.has_key)
 		(void)pthread_setspecific(self.key, (void *)(uintptr_t)1);
 	return t;
@@ -806,6 +810,18 @@ static void in_child(void)
 		longpole_memory.pointer = b->from = b->start;
 }
 
+/* (Weak: there is none in static programs.) */
+extern __typeof__(dlsym) dlsym __attribute__((weak));
+
+static record_lock_stamps_fn *find_lock_stamps(void)
+{
+	union {
+		void *symbol;
+		record_lock_stamps_fn *function;
+	} found = {dlsym ? dlsym(RTLD_DEFAULT, RECORD_LOCK_STAMPS) : NULL};
+	return found.function;
+}
+
 static void attach(char **environment)
 {
 	int idle = 0;
@@ -819,6 +835,7 @@ static void attach(char **environment)
 	attach_ring(environment);
 	add_module(mark_head, mark_head + MEMORY_MARK_NR, (const uint8_t *)"", (const uint8_t *)"");
 	longpole_target_install_guard();
+	self.lock_stamps = self.ring ? find_lock_stamps() : NULL;
 	self.has_key = !pthread_key_create(&self.key, thread_ends);
 	(void)pthread_atfork(NULL, NULL, in_child);
 	__atomic_store_n(&self.attached, 2, __ATOMIC_RELEASE);

@@ -11,6 +11,7 @@
 #ifndef LONGPOLE_RECORD_TARGET_H
 #define LONGPOLE_RECORD_TARGET_H
 
+#include "record/lock_stamps.h"
 #include "record/memory_ring.h"
 #include "record/target_encode.h"
 
@@ -36,6 +37,7 @@ struct target_tls {
 	uint64_t *pointer; /* next word; NULL: this thread has no buffer yet */
 	uint64_t save[2];  /* borrowed registers */
 	struct target_thread *thread;
+	struct record_lock_stamps *stamps; /* of who records locks, too; NULL: nobody */
 };
 extern __thread struct target_tls longpole_memory
 	__attribute__((tls_model("initial-exec"), visibility("default")));
@@ -71,6 +73,13 @@ TARGET_EXPORT void longpole_target_mark(enum memory_mark mark, const uint64_t *s
 static inline uint64_t target_ticks(void)
 {
 	return __builtin_ia32_rdtsc();
+}
+/* Somebody records, if not everything at the moment. */
+bool longpole_target_attached(void);
+/* For a call record; programs that nobody records need not read the clock. */
+static inline uint64_t target_call_ticks(void)
+{
+	return longpole_target_attached() ? target_ticks() : 0;
 }
 /* A call record: kind is enum memory_call_kind. */
 TARGET_EXPORT void longpole_target_call(unsigned kind, uint64_t before, uint64_t after, uint64_t a0,

@@ -36,7 +36,7 @@ static void work(void *argument)
 	r->f(r->data);
 	if (!omp_get_thread_num || !omp_get_thread_num())
 		return;
-	longpole_target_call(CALL_JOIN, target_ticks(), target_ticks(), number, 0, 0, 0);
+	longpole_target_call(CALL_JOIN, target_call_ticks(), target_call_ticks(), number, 0, 0, 0);
 	longpole_target_let_see(true);
 }
 
@@ -44,7 +44,7 @@ void longpole_at_GOMP_parallel(void (*f)(void *), void *data, unsigned nr_thread
 AT void longpole_at_GOMP_parallel(
 	void (*f)(void *), void *data, unsigned nr_threads, unsigned flags)
 {
-	uint64_t now = target_ticks(), region = (uint64_t)(uintptr_t)f;
+	uint64_t now = target_call_ticks(), region = (uint64_t)(uintptr_t)f;
 	bool outer = !omp_get_level || omp_get_level() == 0;
 	uint64_t nr = nr_threads            ? nr_threads
 		      : omp_get_max_threads ? (uint64_t)omp_get_max_threads()
@@ -57,31 +57,31 @@ AT void longpole_at_GOMP_parallel(
 	longpole_target_call(CALL_SPAWN, now, now, region, nr, 0, 0);
 	longpole_target_let_see(false);
 	GOMP_parallel(work, &own, nr_threads, flags);
-	longpole_target_call(CALL_JOIN, target_ticks(), target_ticks(), region, nr, 0, 0);
+	longpole_target_call(CALL_JOIN, target_call_ticks(), target_call_ticks(), region, nr, 0, 0);
 }
 
 void longpole_at_GOMP_barrier(void);
 AT void longpole_at_GOMP_barrier(void)
 {
 	longpole_target_let_see(true);
-	uint64_t before = target_ticks();
+	uint64_t before = target_call_ticks();
 	GOMP_barrier();
-	longpole_target_call(CALL_BARRIER, before, target_ticks(), 0,
+	longpole_target_call(CALL_BARRIER, before, target_call_ticks(), 0,
 		omp_get_num_threads ? (uint64_t)omp_get_num_threads() : 0, 0, 0);
 }
 
 void longpole_at_GOMP_critical_start(void);
 AT void longpole_at_GOMP_critical_start(void)
 {
-	uint64_t before = target_ticks();
+	uint64_t before = target_call_ticks();
 	GOMP_critical_start();
-	longpole_target_call(CALL_BEGIN_CRITICAL, before, target_ticks(), 0, 0, 0, 0);
+	longpole_target_call(CALL_BEGIN_CRITICAL, before, target_call_ticks(), 0, 0, 0, 0);
 }
 
 void longpole_at_GOMP_critical_end(void);
 AT void longpole_at_GOMP_critical_end(void)
 {
-	uint64_t now = target_ticks();
+	uint64_t now = target_call_ticks();
 	longpole_target_call(CALL_END_CRITICAL, now, now, 0, 0, 0, 0);
 	GOMP_critical_end();
 }

@@ -13,7 +13,7 @@
 	void *longpole_at_##name parameters;                                                       \
 	AT void *longpole_at_##name parameters                                                     \
 	{                                                                                          \
-		uint64_t before = target_ticks();                                                  \
+		uint64_t before = target_call_ticks();                                             \
 		void *p = name arguments; /* allowed: the program's own call */                    \
 		target_allocated(p, bytes, TARGET_SITE, ALLOCATION_HEAP, before);                  \
 		return p;                                                                          \
@@ -27,7 +27,7 @@ ALLOCATE(valloc, n, (size_t n), (n))
 void *longpole_at_calloc(size_t nr, size_t n);
 AT void *longpole_at_calloc(size_t nr, size_t n)
 {
-	uint64_t before = target_ticks();
+	uint64_t before = target_call_ticks();
 	void *p = calloc(nr, n); /* allowed: the program's own call */
 	target_allocated(p, nr * n, TARGET_SITE, ALLOCATION_HEAP, before);
 	if (p)
@@ -39,7 +39,7 @@ AT void *longpole_at_calloc(size_t nr, size_t n)
 	char *longpole_at_##name parameters;                                                       \
 	AT char *longpole_at_##name parameters                                                     \
 	{                                                                                          \
-		uint64_t before = target_ticks();                                                  \
+		uint64_t before = target_call_ticks();                                             \
 		size_t nr = (bytes) + 1;                                                           \
 		char *p = name arguments; /* allowed: the program's own call */                    \
 		target_allocated(p, nr, TARGET_SITE, ALLOCATION_HEAP, before);                     \
@@ -54,7 +54,7 @@ COPY(strndup, strnlen(s, n), (const char *s, size_t n), (s, n))
 int longpole_at_posix_memalign(void **ret, size_t alignment, size_t n);
 AT int longpole_at_posix_memalign(void **ret, size_t alignment, size_t n)
 {
-	uint64_t before = target_ticks();
+	uint64_t before = target_call_ticks();
 	int result = posix_memalign(ret, alignment, n); /* allowed: the program's own call */
 	if (!result)
 		target_allocated(*ret, n, TARGET_SITE, ALLOCATION_HEAP, before);
@@ -66,7 +66,7 @@ AT int longpole_at_posix_memalign(void **ret, size_t alignment, size_t n)
 	void *longpole_at_##name parameters;                                                       \
 	AT void *longpole_at_##name parameters                                                     \
 	{                                                                                          \
-		uint64_t before = target_ticks();                                                  \
+		uint64_t before = target_call_ticks();                                             \
 		size_t had = malloc_usable_size(old);                                              \
 		const void *volatile was = old;                                                    \
 		target_released(old, 0);                                                           \
@@ -94,7 +94,7 @@ AT void longpole_at_free(void *p)
 	AT void *longpole_at_##name(                                                               \
 		void *at, size_t n, int protection, int flags, int file, off_t offset)             \
 	{                                                                                          \
-		uint64_t before = target_ticks();                                                  \
+		uint64_t before = target_call_ticks();                                             \
 		void *p = name(at, n, protection, flags, file, offset);                            \
 		if (p != MAP_FAILED)                                                               \
 			target_allocated(p, n, TARGET_SITE, ALLOCATION_MAPPING, before);           \

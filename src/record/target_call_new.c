@@ -8,7 +8,7 @@
 	void *longpole_at_##name parameters;                                                       \
 	AT void *longpole_at_##name parameters                                                     \
 	{                                                                                          \
-		uint64_t before = target_ticks();                                                  \
+		uint64_t before = target_call_ticks();                                             \
 		void *p = name arguments;                                                          \
 		target_allocated(p, n, TARGET_SITE, ALLOCATION_HEAP, before);                      \
 		return p;                                                                          \

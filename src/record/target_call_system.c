@@ -15,8 +15,8 @@ enum { CALL_READ = 0x11, CALL_WRITE = 0x12 };
 static void moved(bool into_memory, const void *p, size_t bytes, uint64_t file, uint64_t before)
 {
 	int saved = errno;
-	longpole_target_call(into_memory ? CALL_READ : CALL_WRITE, before, target_ticks(), WORD(p),
-		bytes, file, 0);
+	longpole_target_call(into_memory ? CALL_READ : CALL_WRITE, before, target_call_ticks(),
+		WORD(p), bytes, file, 0);
 	longpole_target_range(into_memory, p, bytes);
 	errno = saved;
 }
@@ -24,7 +24,7 @@ static void moved(bool into_memory, const void *p, size_t bytes, uint64_t file, 
 ssize_t longpole_at_read(int fd, void *p, size_t n);
 AT ssize_t longpole_at_read(int fd, void *p, size_t n)
 {
-	uint64_t before = target_ticks();
+	uint64_t before = target_call_ticks();
 	ssize_t r = read(fd, p, n);
 	if (r > 0)
 		moved(true, p, (size_t)r, (uint64_t)fd, before);
@@ -34,7 +34,7 @@ AT ssize_t longpole_at_read(int fd, void *p, size_t n)
 ssize_t longpole_at_write(int fd, const void *p, size_t n);
 AT ssize_t longpole_at_write(int fd, const void *p, size_t n)
 {
-	uint64_t before = target_ticks();
+	uint64_t before = target_call_ticks();
 	ssize_t r = write(fd, p, n);
 	if (r > 0)
 		moved(false, p, (size_t)r, (uint64_t)fd, before);
@@ -44,7 +44,7 @@ AT ssize_t longpole_at_write(int fd, const void *p, size_t n)
 ssize_t longpole_at_pread(int fd, void *p, size_t n, off_t at);
 AT ssize_t longpole_at_pread(int fd, void *p, size_t n, off_t at)
 {
-	uint64_t before = target_ticks();
+	uint64_t before = target_call_ticks();
 	ssize_t r = pread(fd, p, n, at);
 	if (r > 0)
 		moved(true, p, (size_t)r, (uint64_t)fd, before);
@@ -54,7 +54,7 @@ AT ssize_t longpole_at_pread(int fd, void *p, size_t n, off_t at)
 ssize_t longpole_at_pwrite(int fd, const void *p, size_t n, off_t at);
 AT ssize_t longpole_at_pwrite(int fd, const void *p, size_t n, off_t at)
 {
-	uint64_t before = target_ticks();
+	uint64_t before = target_call_ticks();
 	ssize_t r = pwrite(fd, p, n, at);
 	if (r > 0)
 		moved(false, p, (size_t)r, (uint64_t)fd, before);
@@ -64,7 +64,7 @@ AT ssize_t longpole_at_pwrite(int fd, const void *p, size_t n, off_t at)
 size_t longpole_at_fread(void *p, size_t size, size_t nr, FILE *f);
 AT size_t longpole_at_fread(void *p, size_t size, size_t nr, FILE *f)
 {
-	uint64_t before = target_ticks();
+	uint64_t before = target_call_ticks();
 	size_t r = fread(p, size, nr, f);
 	if (r)
 		moved(true, p, r * size, WORD(f), before);
@@ -74,7 +74,7 @@ AT size_t longpole_at_fread(void *p, size_t size, size_t nr, FILE *f)
 size_t longpole_at_fwrite(const void *p, size_t size, size_t nr, FILE *f);
 AT size_t longpole_at_fwrite(const void *p, size_t size, size_t nr, FILE *f)
 {
-	uint64_t before = target_ticks();
+	uint64_t before = target_call_ticks();
 	size_t r = fwrite(p, size, nr, f);
 	if (r)
 		moved(false, p, r * size, WORD(f), before);

@@ -30,10 +30,11 @@ enum { /* memory/calls.def */
 	AT int longpole_at_##name(type *object)                                                    \
 	{                                                                                          \
 		longpole_target_let_go();                                                          \
-		uint64_t before = target_ticks();                                                  \
+		uint64_t before = target_call_ticks();                                             \
 		int result = name(object);                                                         \
 		if (!result)                                                                       \
-			longpole_target_call(kind, before, target_ticks(), WORD(object), 0, 0, 0); \
+			longpole_target_call(                                                      \
+				kind, before, target_call_ticks(), WORD(object), 0, 0, 0);         \
 		return result;                                                                     \
 	}
 /* The same, of what may last. */
@@ -42,10 +43,11 @@ enum { /* memory/calls.def */
 	AT int longpole_at_##name(type *object)                                                    \
 	{                                                                                          \
 		longpole_target_let_see(true);                                                     \
-		uint64_t before = target_ticks();                                                  \
+		uint64_t before = target_call_ticks();                                             \
 		int result = name(object);                                                         \
 		if (!result)                                                                       \
-			longpole_target_call(kind, before, target_ticks(), WORD(object), 0, 0, 0); \
+			longpole_target_call(                                                      \
+				kind, before, target_call_ticks(), WORD(object), 0, 0, 0);         \
 		return result;                                                                     \
 	}
 /* What gives: recorded before the call, lest who takes be recorded earlier. */
@@ -53,14 +55,66 @@ enum { /* memory/calls.def */
 	int longpole_at_##name(type *object);                                                      \
 	AT int longpole_at_##name(type *object)                                                    \
 	{                                                                                          \
-		uint64_t now = target_ticks();                                                     \
+		uint64_t now = target_call_ticks();                                                \
 		longpole_target_call(kind, now, now, WORD(object), 0, 0, 0);                       \
 		return name(object);                                                               \
 	}
 
-SYNC(pthread_mutex_lock, CALL_LOCK, pthread_mutex_t)
+static void take(const void *object, uint64_t before, uint64_t after)
+{
+	if (before == after)
+		longpole_target_mark(MEMORY_MARK_take, (const uint64_t[]){WORD(object), after});
+	else
+		longpole_target_call(CALL_LOCK, before, after, WORD(object), 0, 0, 0);
+}
+
+static void give(const void *object, uint64_t now)
+{
+	longpole_target_mark(MEMORY_MARK_give, (const uint64_t[]){WORD(object), now});
+}
+
+/* Mutexes are the cheapest to take. Where the preload library reads the clock for them, its times
+ * count; when it no longer does, ours do. */
+int longpole_at_pthread_mutex_lock(pthread_mutex_t *object);
+AT int longpole_at_pthread_mutex_lock(pthread_mutex_t *object)
+{
+	struct record_lock_stamps *s = longpole_memory.stamps;
+	if (!longpole_target_attached())
+		return pthread_mutex_lock(object);
+	longpole_target_let_go();
+	uint64_t last = s ? s->after : target_call_ticks();
+	int result = pthread_mutex_lock(object);
+	if (result)
+		return result;
+	if (!s) {
+		take(object, last, target_call_ticks());
+		return 0;
+	}
+	if (s->after == last) {
+		s->before = s->after = target_call_ticks();
+		longpole_memory.stamps = NULL;
+	}
+	take(object, s->before, s->after);
+	return 0;
+}
+
+/* Its time is from before the call, after which the lock may be another's already. */
+int longpole_at_pthread_mutex_unlock(pthread_mutex_t *object);
+AT int longpole_at_pthread_mutex_unlock(pthread_mutex_t *object)
+{
+	struct record_lock_stamps *s = longpole_memory.stamps;
+	if (!longpole_target_attached())
+		return pthread_mutex_unlock(object);
+	if (!s) {
+		give(object, target_call_ticks());
+		return pthread_mutex_unlock(object);
+	}
+	int result = pthread_mutex_unlock(object);
+	give(object, s->after); /* (at worst that of taking it) */
+	return result;
+}
+
 SYNC(pthread_mutex_trylock, CALL_LOCK, pthread_mutex_t)
-GIVE(pthread_mutex_unlock, CALL_UNLOCK, pthread_mutex_t)
 SYNC(pthread_rwlock_rdlock, CALL_LOCK, pthread_rwlock_t)
 SYNC(pthread_rwlock_wrlock, CALL_LOCK, pthread_rwlock_t)
 SYNC(pthread_rwlock_tryrdlock, CALL_LOCK, pthread_rwlock_t)
@@ -76,16 +130,16 @@ GIVE(pthread_cond_broadcast, CALL_SIGNAL, pthread_cond_t)
 int longpole_at_pthread_spin_lock(pthread_spinlock_t *lock);
 AT int longpole_at_pthread_spin_lock(pthread_spinlock_t *lock)
 {
-	uint64_t before = target_ticks();
+	uint64_t before = target_call_ticks();
 	int result = pthread_spin_lock(lock);
-	longpole_target_call(CALL_LOCK, before, target_ticks(), WORD(lock), 0, 0, 0);
+	longpole_target_call(CALL_LOCK, before, target_call_ticks(), WORD(lock), 0, 0, 0);
 	return result;
 }
 
 int longpole_at_pthread_spin_unlock(pthread_spinlock_t *lock);
 AT int longpole_at_pthread_spin_unlock(pthread_spinlock_t *lock)
 {
-	uint64_t now = target_ticks();
+	uint64_t now = target_call_ticks();
 	longpole_target_call(CALL_UNLOCK, now, now, WORD(lock), 0, 0, 0);
 	return pthread_spin_unlock(lock);
 }
@@ -93,12 +147,12 @@ AT int longpole_at_pthread_spin_unlock(pthread_spinlock_t *lock)
 int longpole_at_pthread_cond_wait(pthread_cond_t *cond, pthread_mutex_t *mutex);
 AT int longpole_at_pthread_cond_wait(pthread_cond_t *cond, pthread_mutex_t *mutex)
 {
-	uint64_t before = target_ticks();
+	uint64_t before = target_call_ticks();
 	longpole_target_call(CALL_UNLOCK, before, before, WORD(mutex), 0, 0, 0);
 	longpole_target_let_see(true);
 	int result = pthread_cond_wait(cond, mutex);
-	longpole_target_call(CALL_WAIT, before, target_ticks(), WORD(cond), 0, 0, 0);
-	longpole_target_call(CALL_LOCK, before, target_ticks(), WORD(mutex), 0, 0, 0);
+	longpole_target_call(CALL_WAIT, before, target_call_ticks(), WORD(cond), 0, 0, 0);
+	longpole_target_call(CALL_LOCK, before, target_call_ticks(), WORD(mutex), 0, 0, 0);
 	return result;
 }
 
@@ -107,12 +161,12 @@ int longpole_at_pthread_cond_timedwait(
 AT int longpole_at_pthread_cond_timedwait(
 	pthread_cond_t *cond, pthread_mutex_t *mutex, const struct timespec *until)
 {
-	uint64_t before = target_ticks();
+	uint64_t before = target_call_ticks();
 	longpole_target_call(CALL_UNLOCK, before, before, WORD(mutex), 0, 0, 0);
 	longpole_target_let_see(true);
 	int result = pthread_cond_timedwait(cond, mutex, until);
-	longpole_target_call(CALL_WAIT, before, target_ticks(), WORD(cond), 0, 0, 0);
-	longpole_target_call(CALL_LOCK, before, target_ticks(), WORD(mutex), 0, 0, 0);
+	longpole_target_call(CALL_WAIT, before, target_call_ticks(), WORD(cond), 0, 0, 0);
+	longpole_target_call(CALL_LOCK, before, target_call_ticks(), WORD(mutex), 0, 0, 0);
 	return result;
 }
 
@@ -122,9 +176,10 @@ AT int longpole_at_pthread_barrier_wait(pthread_barrier_t *barrier)
 	/* glibc's struct: the count is its third word */
 	uint64_t parties = ((const uint32_t *)(const void *)barrier)[2];
 	longpole_target_let_see(true);
-	uint64_t before = target_ticks();
+	uint64_t before = target_call_ticks();
 	int result = pthread_barrier_wait(barrier);
-	longpole_target_call(CALL_BARRIER, before, target_ticks(), WORD(barrier), parties, 0, 0);
+	longpole_target_call(
+		CALL_BARRIER, before, target_call_ticks(), WORD(barrier), parties, 0, 0);
 	return result;
 }
 
@@ -139,7 +194,7 @@ struct birth {
 /* Also when it is cancelled or calls pthread_exit. */
 static void leaves(void *token)
 {
-	uint64_t now = target_ticks();
+	uint64_t now = target_call_ticks();
 	longpole_target_call(CALL_THREAD_END, now, now, WORD(token), 0, 0, 0);
 }
 
@@ -147,7 +202,7 @@ static void *begins(void *argument)
 {
 	struct birth b = *(struct birth *)argument;
 	void *result;
-	uint64_t now = target_ticks();
+	uint64_t now = target_call_ticks();
 	free(argument); /* allowed: of the call below */
 	longpole_target_call(CALL_THREAD_BEGIN, now, now, b.token, 0, 0, 0);
 	pthread_cleanup_push(leaves, (void *)(uintptr_t)b.token);
@@ -164,7 +219,7 @@ AT int longpole_at_pthread_create(pthread_t *thread, const pthread_attr_t *attri
 	struct birth *b = malloc(sizeof *b); /* allowed: the thread outlives our stack */
 	if (!b)
 		return EAGAIN;
-	uint64_t before = target_ticks();
+	uint64_t before = target_call_ticks();
 	*b = (struct birth){function, argument, WORD(b) ^ before << 20};
 	uint64_t token = b->token;
 	longpole_target_call(CALL_THREAD_CREATE, before, before, token, 0, 0, 0);
@@ -179,8 +234,9 @@ int longpole_at_pthread_join(pthread_t thread, void **value);
 AT int longpole_at_pthread_join(pthread_t thread, void **value)
 {
 	longpole_target_let_see(true);
-	uint64_t before = target_ticks();
+	uint64_t before = target_call_ticks();
 	int result = pthread_join(thread, value);
-	longpole_target_call(CALL_THREAD_JOIN, before, target_ticks(), (uint64_t)thread, 0, 0, 0);
+	longpole_target_call(
+		CALL_THREAD_JOIN, before, target_call_ticks(), (uint64_t)thread, 0, 0, 0);
 	return result;
 }

@@ -122,17 +122,32 @@ static inline uint64_t smaller(uint64_t z, uint64_t other, unsigned *how, unsign
 	return z ^ ((z ^ other) & mask);
 }
 
-static inline uint8_t *put_slot(uint8_t *out, uint64_t value, uint64_t predicted, uint64_t last,
-	uint64_t neighbour, uint64_t context)
+/* The least of three differences. */
+static inline uint64_t nearest(
+	uint64_t value, uint64_t predicted, uint64_t last, uint64_t neighbour, unsigned *how)
 {
-	unsigned how = MEMORY_SLOT_PREDICTED;
-	uint64_t z = zigzag(value - predicted), other = zigzag(value - context);
-	z = smaller(z, zigzag(value - last), &how, MEMORY_SLOT_LAST << 4);
-	z = smaller(z, zigzag(value - neighbour), &how, MEMORY_SLOT_NEIGHBOUR << 4);
-	/* (What depends on the value alone repeats byte by byte, which zstd sees: so only if it
-	 * saves more than a byte.) */
-	if (other < z >> 12)
-		z = other, how = MEMORY_SLOT_CONTEXT << 4;
+	*how = MEMORY_SLOT_PREDICTED << 4;
+	uint64_t z = zigzag(value - predicted);
+	z = smaller(z, zigzag(value - last), how, MEMORY_SLOT_LAST << 4);
+	return smaller(z, zigzag(value - neighbour), how, MEMORY_SLOT_NEIGHBOUR << 4);
+}
+
+/* What usually follows the word before may be nearer. (What depends on the value alone repeats byte
+ * by byte, which zstd sees: so only if it saves more than a byte.) */
+static inline uint64_t nearer(struct memory_contexts *c, uint32_t block, unsigned slot,
+	uint64_t value, uint64_t z, unsigned *how)
+{
+	struct memory_context *found = memory_context_find(c, block, slot);
+	uint64_t other = found ? zigzag(value - found->last - found->stride) : UINT64_MAX;
+	memory_context_learn(c, block, slot, found, value);
+	if (other >= z >> 12)
+		return z;
+	*how = MEMORY_SLOT_CONTEXT << 4;
+	return other;
+}
+
+static inline uint8_t *put_slot(uint8_t *out, unsigned how, uint64_t z)
+{
 	unsigned length = z ? (unsigned)(71 - __builtin_clzll(z)) >> 3 : 0;
 	*out = (uint8_t)(how | length);
 	__builtin_memcpy(out + 1, &z, 8); /* (a move: Valgrind's tool has no builtins) */
@@ -144,22 +159,24 @@ static uint8_t *put_slots(struct target_encoder *e, const struct memory_block_he
 {
 	unsigned plain = h->nr_slots - (unsigned)(h->flags >> MEMORY_BLOCK_TICKS_SHIFT);
 	uint64_t neighbour = e->stack;
+	unsigned how;
 	for (unsigned i = 0; i < h->nr_stack; i++) {
-		uint64_t predicted = e->stack + s[i].stride;
-		out = put_slot(out, a[i], predicted, e->stack, neighbour, predicted);
+		uint64_t z = nearest(a[i], e->stack + s[i].stride, e->stack, neighbour, &how);
+		out = put_slot(out, how, z);
 		s[i].stride = a[i] - e->stack;
 		e->stack = neighbour = a[i];
 	}
+	neighbour = e->contexts->word;
 	for (unsigned i = h->nr_stack; i < plain; i++) {
 		uint64_t stride = a[i] - s[i].last;
 		if (stride == s[i].stride) {
 			*out++ = MEMORY_SLOT_PREDICTED << 4;
 		} else {
-			struct memory_context *c = memory_context_find(e->contexts, h->index, i);
-			uint64_t predicted = s[i].last + s[i].stride;
-			out = put_slot(out, a[i], predicted, s[i].last, neighbour,
-				c ? c->last + c->stride : predicted);
-			memory_context_learn(e->contexts, h->index, i, c, a[i]);
+			uint64_t z =
+				nearest(a[i], s[i].last + s[i].stride, s[i].last, neighbour, &how);
+			if (z >> MEMORY_CONTEXT_NEAR_BITS)
+				z = nearer(e->contexts, h->index, i, a[i], z, &how);
+			out = put_slot(out, how, z);
 			s[i].stride = stride;
 		}
 		s[i].last = neighbour = e->contexts->word = a[i];

@@ -22,14 +22,14 @@ static inline void target_allocated(
 	if (!p)
 		return;
 	longpole_target_called(site);
-	longpole_target_call(
-		CALL_ALLOCATE, before, target_ticks(), (uint64_t)(uintptr_t)p, bytes, site, how);
+	longpole_target_call(CALL_ALLOCATE, before, target_call_ticks(), (uint64_t)(uintptr_t)p,
+		bytes, site, how);
 }
 
 /* Before the call: afterwards the memory may be another's. bytes 0: all of the block. */
 static inline void target_released(const void *p, size_t bytes)
 {
-	uint64_t now = target_ticks();
+	uint64_t now = target_call_ticks();
 	if (p)
 		longpole_target_call(CALL_RELEASE, now, now, (uint64_t)(uintptr_t)p, bytes, 0, 0);
 }

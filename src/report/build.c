@@ -101,7 +101,6 @@ static enum base_status add_functions(
 		return BASE_OK;
 	struct row_functions *f = &w->functions[row];
 	f->weight_ns += running_ns;
-	w->r->has_samples = true;
 	for (size_t i = 0; i < nr && i < LOOK_AT; i++) {
 		enum base_status s = add_function(w, f, &share[i], running_ns);
 		if (s != BASE_OK)

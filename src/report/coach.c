@@ -22,7 +22,7 @@ enum { QUIET_NS = 1000 * 1000 };
  * ------------------------------------------------- */
 
 struct activity {
-	uint64_t last_ns, touched_ns, active_ns, quiet_ns, begin_ns, nr_touches;
+	uint64_t last_ns, active_ns, quiet_ns, begin_ns, nr_touches;
 	uint64_t run_ns;              /* active since the last touch */
 	uint64_t away_ns, longest_ns; /* while its machines acted; in longest_state */
 	uint32_t state, longest_state;

@@ -72,8 +72,7 @@ static json_t *caveats_json(const struct report *r)
 
 static enum base_status add_answer(struct making *w)
 {
-	struct report_options opts = {
-		.size = sizeof opts, .nr_opportunities_max = REPORT_OPPORTUNITIES_MAX};
+	struct report_options opts = {.nr_opportunities_max = REPORT_OPPORTUNITIES_MAX};
 	enum base_status s = report_build(w->run, &opts, &w->h->report, w->err);
 	if (s != BASE_OK) {
 		if (s == BASE_ERR_NOTFOUND)
@@ -133,8 +132,7 @@ static enum base_status add_queues(struct making *w)
 
 static enum base_status add_graph(struct making *w, enum report_graph_view view, const char *key)
 {
-	struct report_graph_options opts = {
-		.size = sizeof opts, .view = view, .max_nodes = GRAPH_NODES_MAX};
+	struct report_graph_options opts = {.view = view, .max_nodes = GRAPH_NODES_MAX};
 	struct report_graph *g = NULL;
 	enum base_status s = report_graph_build(w->run, &opts, &g, w->err);
 	s = set_part(w, key, s, s == BASE_OK ? result_of(report_graph_json(g)) : NULL);

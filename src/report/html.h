@@ -26,7 +26,6 @@ enum {
 };
 
 struct report_html_options {
-	size_t size;
 	size_t max_data_bytes; /* 0: REPORT_HTML_DATA_MAX */
 	/* Lines "frame;frame weight_ns" of all waiting, outermost frame first; NULL: none. */
 	const char *waits_by_call_path;
@@ -54,7 +53,5 @@ size_t report_html_template_bytes(void);
 
 /* A text in HTML, as element's content or in a double-quoted attribute. */
 void report_html_text(struct base_str *out, const char *text);
-/* JSON as the content of a script element: nothing in it can end the element. */
-void report_html_script(struct base_str *out, const char *json, size_t length);
 
 #endif

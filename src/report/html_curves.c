@@ -144,7 +144,8 @@ static enum base_status replay_topics(
 		for (unsigned k = 0; s == BASE_OK && k < BASE_COUNT(replayed_percent); k++) {
 			struct graph_scenario lane =
 				scenario_of(t, replayed_percent[k] / 100.0, edit);
-			s = report_replay_predict(&t->replay[k], &c->base, log, &lane, 1, err);
+			s = report_replay_predict(
+				&t->replay[k], &c->base, log, &lane, 1, NULL, err);
 		}
 	}
 	return s;
@@ -158,7 +159,7 @@ static enum base_status replay_processors(
 		struct graph_edit edit = {
 			.kind = GRAPH_EDIT_PROCESSORS, .units = more_processors[k]};
 		struct graph_scenario lane = {.edit = &edit, .nr_edits = 1};
-		s = report_replay_predict(&c->processors[k], &c->base, log, &lane, 1, err);
+		s = report_replay_predict(&c->processors[k], &c->base, log, &lane, 1, NULL, err);
 	}
 	return s;
 }

@@ -35,7 +35,7 @@ void report_html_text(struct base_str *out, const char *text)
 
 /* '<', '>' and '&' are in strings only, and there an escape means the same; U+2028 and U+2029 end a
  * line in old JavaScript. */
-void report_html_script(struct base_str *out, const char *json, size_t length)
+static void add_script(struct base_str *out, const char *json, size_t length)
 {
 	size_t from = 0, i = 0;
 	while (i < length) {
@@ -76,6 +76,6 @@ void report_html_page(struct base_str *out, const struct report_html *h)
 	rest = up_to(out, rest, MARK_STATIC);
 	report_html_static(out, h);
 	rest = up_to(out, rest, MARK_DATA);
-	report_html_script(out, h->text, h->length);
+	add_script(out, h->text, h->length);
 	base_str_add_bytes(out, rest, (size_t)(report_page_end - rest));
 }

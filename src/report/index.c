@@ -225,6 +225,11 @@ static bool unseen_waits(struct report_trace *t, struct model *m, struct base_ar
 	return t->unseen != NULL;
 }
 
+static const char *clean_or_none(struct base_arena *a, const char *text)
+{
+	return text ? report_clean(a, text) : NULL;
+}
+
 enum base_status report_fill_trace(struct report_trace *t, struct base_arena *a,
 	const struct report_run *run, struct model *m, struct base_err *err)
 {
@@ -241,6 +246,10 @@ enum base_status report_fill_trace(struct report_trace *t, struct base_arena *a,
 		.last_ns = model_last_ns(m),
 		.from_ns = run->from_ns,
 		.to_ns = run->to_ns,
+		.start_text = clean_or_none(a, run->start_text),
+		.end_text = clean_or_none(a, run->end_text),
+		.process_text = clean_or_none(a, run->process),
+		.connection = run->connection,
 		.nr_processors = info->nr_processors,
 		.diag = report_array(a, TRACE_DIAG_NR, sizeof *t->diag),
 	};

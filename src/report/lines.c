@@ -8,34 +8,10 @@
 /* ---- texts of others ----------------------------------------------------------------------------
  */
 
-/* Length of the UTF-8 sequence at p (ends at a NUL), 0 when it is none: no overlong forms, no
- * surrogates. */
-static size_t sequence_length(const unsigned char *p)
-{
-	static const struct {
-		unsigned char mask, lead, nr;
-		uint32_t least;
-	} form[] = {{0x80, 0x00, 1, 0}, {0xe0, 0xc0, 2, 0x80}, {0xf0, 0xe0, 3, 0x800},
-		{0xf8, 0xf0, 4, 0x10000}};
-	for (size_t i = 0; i < BASE_COUNT(form); i++) {
-		if ((p[0] & form[i].mask) != form[i].lead)
-			continue;
-		uint32_t code = p[0] & (unsigned)(unsigned char)~form[i].mask;
-		for (size_t k = 1; k < form[i].nr; k++) {
-			if ((p[k] & 0xc0) != 0x80)
-				return 0;
-			code = code << 6 | (p[k] & 0x3fu);
-		}
-		bool surrogate = code >= 0xd800 && code < 0xe000;
-		return code < form[i].least || code > 0x10ffff || surrogate ? 0 : form[i].nr;
-	}
-	return 0;
-}
-
 void report_clean_add(struct base_str *out, const char *text)
 {
 	for (const unsigned char *p = (const unsigned char *)text; *p;) {
-		size_t n = sequence_length(p);
+		size_t n = base_utf8_length(p);
 		bool control = n == 1 && (*p < 0x20 || *p == 0x7f);
 		bool control1 = n == 2 && p[0] == 0xc2 && p[1] < 0xa0; /* C1: terminals obey some */
 		if (!n)

@@ -493,7 +493,7 @@ static enum base_status ask_replay(
 	for (unsigned i = 0; s == BASE_OK && i < nr; i++) {
 		struct report_replay_prediction p;
 		struct report_lock_gain *g = &b->out->lock[i].halved;
-		s = report_replay_predict(&p, &base, b->log, &lane[i], 1, err);
+		s = report_replay_predict(&p, &base, b->log, &lane[i], 1, NULL, err);
 		g->replayed = s == BASE_OK && p.made && !p.nr_stuck;
 		g->replay_speedup = p.speedup;
 		g->replay_share = g->replayed ? report_replay_share(base.own_error) : 0;

@@ -74,14 +74,30 @@ enum base_status report_replay_new(const struct report_run *run, struct graph_re
 /* nr_answers: that are to have an interval; the more, the fewer simulations each. */
 enum base_status report_replay_base(struct report_replay_run *ret, const struct report_run *run,
 	struct graph_replay *log, size_t nr_answers, struct base_err *err) BASE_MUST_CHECK;
+/* lane: the estimate, and when it is one the ends of its interval. *ret_path, when not NULL: the
+ * graph of the first lane simulated, for report_replay_next(); the caller frees it; NULL: somebody
+ * waits for ever. */
+enum { REPORT_LANES_MAX = 3 };
 enum base_status report_replay_predict(struct report_replay_prediction *ret,
 	const struct report_replay_run *base, const struct graph_replay *log,
-	const struct graph_scenario *lane, unsigned nr_lanes, struct base_err *err) BASE_MUST_CHECK;
-/* Simulates it once more and finds the critical path of that: its longest topic. m: of the log. */
-enum base_status report_replay_next(struct report_replay_prediction *ret,
-	const struct graph_replay *log, const struct graph_scenario *lane, struct model *m,
-	const struct report_index *ix, struct base_arena *arena,
+	const struct graph_scenario *lane, unsigned nr_lanes, struct graph **ret_path,
 	struct base_err *err) BASE_MUST_CHECK;
+/* The longest topic of that path. m: of the log. */
+enum base_status report_replay_next(struct report_replay_prediction *ret, struct graph *path,
+	const struct graph_replay *log, struct model *m, const struct report_index *ix,
+	struct base_arena *arena, struct base_err *err) BASE_MUST_CHECK;
+
+/* simulate.c: all of them, on several threads. Errors: the first one's that failed. */
+struct report_simulation {
+	const struct graph_scenario *edits; /* NULL: none */
+	struct graph_replay_assumed assumed;
+	const struct graph_sink *out; /* hears what is simulated, on some thread; NULL */
+	struct graph_replay_result result;
+	enum base_status status;
+	struct base_err err;
+};
+enum base_status report_simulate(const struct graph_replay *log, struct report_simulation *x,
+	size_t nr, struct base_err *err) BASE_MUST_CHECK;
 
 /* ---- text ------------------------------------------------------------------------------------ */
 

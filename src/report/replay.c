@@ -50,14 +50,6 @@ static const struct graph_replay_assumed variant[REPORT_VARIANTS] = {
 };
 enum { VERBS_MAX = 40000000 }; /* simulated again for the intervals of all answers */
 
-static enum base_status simulate(const struct graph_replay *log, const struct graph_scenario *edits,
-	const struct graph_replay_assumed *assumed, struct graph_replay_result *ret,
-	struct base_err *err)
-{
-	enum base_status s = graph_replay_run_as(log, edits, assumed, NULL, ret, err);
-	return s == BASE_OK ? s : base_cause(err, s, "while simulating the run again");
-}
-
 static double length_of(const struct graph_replay_result *r)
 {
 	return r->end_ns > r->start_ns ? (double)(r->end_ns - r->start_ns) : 0;
@@ -96,30 +88,28 @@ static double cost_share(const struct trace_defs *d)
 	return target_ns && cost_ns < target_ns ? (double)cost_ns / (double)target_ns : 0;
 }
 
-static const struct graph_replay_assumed as_it_was = {0}, usual = {.unrecorded = true};
-/* What is recorded and not decided anew may be stuck when the order of things changes: tried when
- * it is, since the order changes less so. */
-static const struct graph_replay_assumed others_stay = {.unrecorded = true, .others_stay = true};
-
-/* Waits whose end is not in the trace: whether a change makes them shorter, nobody knows. */
-static const struct graph_replay_assumed given_at_once = {
-	.unrecorded = true, .given_at_once = true};
+/* Every answer's other assumptions, of the same edits; returns how many. */
+static unsigned other_assumptions(const struct report_replay_run *base,
+	const struct graph_scenario *edits, bool stay, struct report_simulation *ret)
+{
+	for (unsigned i = 0; i < base->nr_variants; i++) {
+		ret[i] = (struct report_simulation){.edits = edits, .assumed = variant[i]};
+		ret[i].assumed.others_stay = stay;
+		ret[i].assumed.any_processor = base->plain_share > 0.5;
+	}
+	return base->nr_variants;
+}
 
 static enum base_status base_of_variants(struct report_replay_run *ret,
 	const struct graph_replay *log, size_t nr_answers, struct base_err *err)
 {
 	uint64_t verbs = graph_replay_nr_verbs(log) * nr_answers;
 	uint64_t nr = verbs ? VERBS_MAX / verbs : 0;
-	enum base_status s = BASE_OK;
+	struct report_simulation x[REPORT_VARIANTS];
 	ret->nr_variants = nr < REPORT_VARIANTS ? (unsigned)nr : REPORT_VARIANTS;
-	for (unsigned i = 0; s == BASE_OK && i < ret->nr_variants; i++) {
-		struct graph_replay_result r;
-		struct graph_replay_assumed as = variant[i];
-		as.any_processor = ret->plain_share > 0.5;
-		s = simulate(log, NULL, &as, &r, err);
-		if (s == BASE_OK)
-			ret->variant_ns[i] = length_of(&r);
-	}
+	enum base_status s = report_simulate(log, x, other_assumptions(ret, NULL, false, x), err);
+	for (unsigned i = 0; s == BASE_OK && i < ret->nr_variants; i++)
+		ret->variant_ns[i] = length_of(&x[i].result);
 	return s;
 }
 
@@ -141,60 +131,60 @@ static double weight_of(double own_error)
  * is free. Neither is right for every machine (the first sees no other programs); each weighs as
  * much as it repeats the run.
  */
-static enum base_status add_plain(
-	struct report_replay_run *ret, const struct graph_replay *log, struct base_err *err)
+static void add_plain(struct report_replay_run *ret, const struct graph_replay_result *recorded,
+	const struct graph_replay_result *unrecorded)
 {
-	struct graph_replay_assumed plain = as_it_was;
-	struct graph_replay_result r;
-	plain.any_processor = true;
-	enum base_status s = simulate(log, NULL, &plain, &r, err);
-	if (s != BASE_OK || r.nr_stuck > ret->nr_stuck || ret->recorded_ns <= 0)
-		return s;
+	if (recorded->nr_stuck > ret->nr_stuck || ret->recorded_ns <= 0)
+		return;
 	double placed = weight_of(ret->replayed_ns / ret->recorded_ns - 1);
-	double any = weight_of(length_of(&r) / ret->recorded_ns - 1);
+	double any = weight_of(length_of(recorded) / ret->recorded_ns - 1);
 	ret->plain_share = any / (any + placed);
-	ret->replayed_ns = middle(ret->replayed_ns, length_of(&r), ret->plain_share);
-	plain.unrecorded = true;
-	s = simulate(log, NULL, &plain, &r, err);
-	ret->plain_ns = length_of(&r);
-	return s;
+	ret->replayed_ns = middle(ret->replayed_ns, length_of(recorded), ret->plain_share);
+	ret->plain_ns = length_of(unrecorded);
 }
+
+enum { AS_IT_WAS, BARE, PLAIN, PLAIN_BARE, AT_ONCE, BASES };
+static const struct graph_replay_assumed base_assumed[BASES] = {
+	[BARE] = {.unrecorded = true},
+	[PLAIN] = {.any_processor = true},
+	[PLAIN_BARE] = {.any_processor = true, .unrecorded = true},
+	/* Waits whose end is not in the trace: whether a change makes them shorter, nobody knows.
+	 */
+	[AT_ONCE] = {.unrecorded = true, .given_at_once = true},
+};
 
 enum base_status report_replay_base(struct report_replay_run *ret, const struct report_run *run,
 	struct graph_replay *log, size_t nr_answers, struct base_err *err)
 {
-	struct graph_replay_result r;
 	struct graph_replay_measured m = measured(trace_reader_defs(run->reader));
+	struct report_simulation x[BASES];
 	enum base_status s = graph_replay_learn(log, &m, err);
-	struct graph_replay_result bare, at_once = {0};
 	if (s == BASE_OK)
 		s = graph_replay_mend(log, err);
+	for (unsigned i = 0; i < BASES; i++)
+		x[i] = (struct report_simulation){.assumed = base_assumed[i]};
+	bool gives = graph_replay_nr_given(log);
 	if (s == BASE_OK)
-		s = simulate(log, NULL, &as_it_was, &r, err);
-	if (s == BASE_OK)
-		s = simulate(log, NULL, &usual, &bare, err);
-	if (s == BASE_OK && graph_replay_nr_given(log))
-		s = simulate(log, NULL, &given_at_once, &at_once, err);
+		s = report_simulate(log, x, gives ? BASES : AT_ONCE, err);
 	if (s != BASE_OK)
 		return s;
-	double recorded_ns = (double)(r.recorded_end_ns - r.start_ns);
+	const struct graph_replay_result *r = &x[AS_IT_WAS].result;
+	double recorded_ns = (double)(r->recorded_end_ns - r->start_ns);
 	*ret = (struct report_replay_run){
 		.recorded_ns = recorded_ns,
-		.replayed_ns = length_of(&r),
-		.bare_ns = length_of(&bare),
-		.nr_stuck = r.nr_stuck,
+		.replayed_ns = length_of(r),
+		.bare_ns = length_of(&x[BARE].result),
+		.nr_stuck = r->nr_stuck,
 		.nr_given = graph_replay_nr_given(log),
 		.given_ns = graph_replay_given_ns(log),
-		.at_once_ns = length_of(&at_once),
-		.nr_processors = r.nr_processors,
+		.at_once_ns = gives ? length_of(&x[AT_ONCE].result) : 0,
+		.nr_processors = r->nr_processors,
 		.wake_ns = graph_replay_wake_ns(log),
-		.learned = r.nr_processors != 0,
+		.learned = r->nr_processors != 0,
 		.cost_share = cost_share(trace_reader_defs(run->reader)),
 	};
 	if (ret->learned)
-		s = add_plain(ret, log, err);
-	if (s != BASE_OK)
-		return s;
+		add_plain(ret, &x[PLAIN].result, &x[PLAIN_BARE].result);
 	ret->own_error = recorded_ns > 0 ? ret->replayed_ns / recorded_ns - 1 : 0;
 	return base_of_variants(ret, log, nr_answers, err);
 }
@@ -203,39 +193,6 @@ static void widen(struct report_replay_prediction *p, double speedup)
 {
 	p->low = speedup < p->low ? speedup : p->low;
 	p->high = speedup > p->high ? speedup : p->high;
-}
-
-/* One lane under each other assumption, compared with the run under the same. */
-static enum base_status try_variants(struct report_replay_prediction *ret,
-	const struct report_replay_run *base, const struct graph_replay *log,
-	const struct graph_scenario *lane, struct base_err *err)
-{
-	for (unsigned i = 0; i < base->nr_variants; i++) {
-		struct graph_replay_assumed as = variant[i];
-		struct graph_replay_result r;
-		as.others_stay = ret->others_stay;
-		as.any_processor = base->plain_share > 0.5;
-		enum base_status s = simulate(log, lane, &as, &r, err);
-		if (s != BASE_OK)
-			return s;
-		if (r.nr_stuck <= base->nr_stuck && length_of(&r) > 0 && base->variant_ns[i] > 0)
-			widen(ret, base->variant_ns[i] / length_of(&r));
-	}
-	return BASE_OK;
-}
-
-/* The same when the waits whose end is not in the trace take no time, in the run and after. */
-static enum base_status try_at_once(struct report_replay_prediction *ret,
-	const struct report_replay_run *base, const struct graph_replay *log,
-	const struct graph_scenario *lane, struct base_err *err)
-{
-	struct graph_replay_assumed as = given_at_once;
-	struct graph_replay_result r;
-	as.others_stay = ret->others_stay;
-	enum base_status s = simulate(log, lane, &as, &r, err);
-	if (s == BASE_OK && length_of(&r) > 0 && base->at_once_ns > 0)
-		widen(ret, base->at_once_ns / length_of(&r));
-	return s;
 }
 
 /* In a trace that lacks records nobody waits for ever: who is given something more often than the
@@ -262,83 +219,137 @@ static void widen_all(struct report_replay_prediction *p, const struct report_re
 	p->high = p->high * (gone > stays ? gone : stays) * by;
 }
 
-/* The other model's answer; the interval contains each that has a quarter of the weight. */
-static enum base_status mix_plain(struct report_replay_prediction *ret, double *speedup,
-	const struct report_replay_run *base, const struct graph_replay *log,
-	const struct graph_scenario *lane, struct base_err *err)
+/* Of one answer, those of several lanes: the estimate and the ends of what it is estimated by. */
+struct questions {
+	const struct report_replay_run *base;
+	const struct graph_replay *log;
+	const struct graph_scenario *lane;
+	unsigned nr_lanes;
+	struct report_simulation usual[REPORT_LANES_MAX];
+	bool others_stay[REPORT_LANES_MAX];
+	/* then, of each lane, the other model's; and of the first one ... */
+	struct report_simulation then[REPORT_LANES_MAX + 1 + REPORT_VARIANTS + 1];
+	unsigned nr_then;
+};
+
+static bool is_plain_asked(const struct questions *q, unsigned lane)
 {
-	struct graph_replay_assumed plain = usual;
-	struct graph_replay_result r;
-	if (base->plain_share <= 0)
-		return BASE_OK;
-	plain.any_processor = true;
-	plain.others_stay = ret->others_stay;
-	enum base_status s = simulate(log, lane, &plain, &r, err);
-	if (s != BASE_OK || r.nr_stuck > base->nr_stuck || length_of(&r) <= 0)
-		return s;
-	double other = base->plain_ns / length_of(&r), share = base->plain_share;
-	double mixed = middle(*speedup, other, share);
-	ret->apart[0] = middle(mixed, *speedup, fmin(1, 4 * (1 - share)));
-	ret->apart[1] = middle(mixed, other, fmin(1, 4 * share));
-	*speedup = mixed;
-	return BASE_OK;
+	return q->base->plain_share > 0 && q->usual[lane].result.nr_stuck <= q->base->nr_stuck;
 }
 
-/* lane: the estimate, and when it is one the ends of its interval. */
-enum base_status report_replay_predict(struct report_replay_prediction *ret,
-	const struct report_replay_run *base, const struct graph_replay *log,
-	const struct graph_scenario *lane, unsigned nr_lanes, struct base_err *err)
+/* What is recorded and not decided anew may be stuck when the order of things changes: then once
+ * more, others being left their time, since the order changes less so. */
+static enum base_status ask_usual(struct questions *q, struct base_err *err)
 {
-	*ret = (struct report_replay_prediction){0};
-	for (unsigned k = 0; k < nr_lanes; k++) {
-		struct graph_replay_result r;
-		enum base_status s = simulate(log, &lane[k], &usual, &r, err);
-		if (s != BASE_OK)
-			return s;
-		if (stuck(&r, base) > base->nr_stuck) {
-			ret->others_stay = true;
-			s = simulate(log, &lane[k], &others_stay, &r, err);
+	bool stay = false;
+	for (unsigned k = 0; k < q->nr_lanes; k++)
+		q->usual[k] = (struct report_simulation){
+			.edits = &q->lane[k], .assumed = base_assumed[BARE]};
+	enum base_status s = report_simulate(q->log, q->usual, q->nr_lanes, err);
+	for (unsigned k = 0; s == BASE_OK && k < q->nr_lanes; k++) {
+		if (stuck(&q->usual[k].result, q->base) > q->base->nr_stuck) {
+			stay = q->usual[k].assumed.others_stay = true;
+			s = report_simulate(q->log, &q->usual[k], 1, err);
 		}
-		if (s != BASE_OK)
-			return s;
-		double speedup = length_of(&r) > 0 ? base->bare_ns / length_of(&r) : 1;
-		if (r.nr_stuck <= base->nr_stuck)
-			s = mix_plain(ret, &speedup, base, log, &lane[k], err);
-		if (s != BASE_OK)
-			return s;
-		if (!k) {
-			ret->speedup = ret->low = ret->high = speedup;
-			ret->length_ns = speedup > 0 ? base->recorded_ns / speedup : 0;
-			ret->nr_stuck = stuck(&r, base);
-			ret->stuck_actor = r.first_stuck;
-			ret->stuck_queue = r.first_stuck_queue;
-			ret->stuck_ns = r.first_stuck_ns;
-			ret->stuck_anew = r.first_stuck_anew;
-		}
+		q->others_stay[k] = stay;
+	}
+	return s;
+}
+
+static struct report_simulation *add_question(
+	struct questions *q, unsigned lane, struct graph_replay_assumed assumed, bool stay)
+{
+	struct report_simulation *x = &q->then[q->nr_then++];
+	*x = (struct report_simulation){.edits = &q->lane[lane], .assumed = assumed};
+	x->assumed.others_stay = stay;
+	return x;
+}
+
+/* path: hears what the first lane's simulation does; NULL: nobody. */
+static enum base_status ask_then(
+	struct questions *q, const struct graph_sink *path, struct base_err *err)
+{
+	bool stay = q->others_stay[q->nr_lanes - 1];
+	if (path) /* the longest first */
+		add_question(q, 0, base_assumed[BARE], stay)->out = path;
+	for (unsigned k = 0; k < q->nr_lanes; k++)
+		if (is_plain_asked(q, k))
+			add_question(q, k, base_assumed[PLAIN_BARE], q->others_stay[k]);
+	if (q->base->nr_given)
+		add_question(q, 0, base_assumed[AT_ONCE], stay);
+	q->nr_then += other_assumptions(q->base, &q->lane[0], stay, &q->then[q->nr_then]);
+	return report_simulate(q->log, q->then, q->nr_then, err);
+}
+
+/* The other model's answer; the interval contains each that has a quarter of the weight. */
+static double mix_plain(struct report_replay_prediction *ret, double speedup,
+	const struct report_replay_run *base, const struct graph_replay_result *r)
+{
+	if (r->nr_stuck > base->nr_stuck || length_of(r) <= 0)
+		return speedup;
+	double other = base->plain_ns / length_of(r), share = base->plain_share;
+	double mixed = middle(speedup, other, share);
+	ret->apart[0] = middle(mixed, speedup, fmin(1, 4 * (1 - share)));
+	ret->apart[1] = middle(mixed, other, fmin(1, 4 * share));
+	return mixed;
+}
+
+static void set_first(
+	struct report_replay_prediction *ret, const struct questions *q, double speedup)
+{
+	const struct graph_replay_result *r = &q->usual[0].result;
+	ret->speedup = ret->low = ret->high = speedup;
+	ret->length_ns = speedup > 0 ? q->base->recorded_ns / speedup : 0;
+	ret->nr_stuck = stuck(r, q->base);
+	ret->stuck_actor = r->first_stuck;
+	ret->stuck_queue = r->first_stuck_queue;
+	ret->stuck_ns = r->first_stuck_ns;
+	ret->stuck_anew = r->first_stuck_anew;
+}
+
+/* Returns how many of the answers to what was asked then it used. */
+static unsigned answer_lanes(struct report_replay_prediction *ret, const struct questions *q,
+	const struct report_simulation *then)
+{
+	unsigned used = 0;
+	for (unsigned k = 0; k < q->nr_lanes; k++) {
+		const struct graph_replay_result *r = &q->usual[k].result;
+		double speedup = length_of(r) > 0 ? q->base->bare_ns / length_of(r) : 1;
+		if (is_plain_asked(q, k))
+			speedup = mix_plain(ret, speedup, q->base, &then[used++].result);
+		if (!k)
+			set_first(ret, q, speedup);
 		widen(ret, speedup);
 	}
-	if (base->nr_given) {
-		enum base_status s = try_at_once(ret, base, log, lane, err);
-		if (s != BASE_OK)
-			return s;
+	return used;
+}
+
+static void answer(struct report_replay_prediction *ret, const struct questions *q,
+	const struct report_simulation *then)
+{
+	const struct report_replay_run *base = q->base;
+	then += answer_lanes(ret, q, then);
+	if (base->nr_given) { /* those waits take no time, in the run and after */
+		double at_once_ns = length_of(&then++->result);
+		if (at_once_ns > 0 && base->at_once_ns > 0)
+			widen(ret, base->at_once_ns / at_once_ns);
+	}
+	for (unsigned i = 0; i < base->nr_variants; i++) {
+		const struct graph_replay_result *r = &then[i].result;
+		if (r->nr_stuck <= base->nr_stuck && length_of(r) > 0 && base->variant_ns[i] > 0)
+			widen(ret, base->variant_ns[i] / length_of(r));
 	}
 	if (base->nr_variants) {
-		enum base_status s = try_variants(ret, base, log, lane, err);
-		if (s != BASE_OK)
-			return s;
 		for (unsigned i = 0; i < BASE_COUNT(ret->apart) && ret->apart[i] > 0; i++)
 			widen(ret, ret->apart[i]);
 		widen_all(ret, base);
 	}
 	/* what stood still in the run itself is no news */
 	ret->nr_stuck = ret->nr_stuck > base->nr_stuck ? ret->nr_stuck - base->nr_stuck : 0;
+	ret->others_stay = q->others_stay[q->nr_lanes - 1];
 	ret->made = true;
 	ret->next = "";
-	return BASE_OK;
 }
-
-/* ---- the critical path of what was simulated --------------------------------------------------
- */
 
 static enum base_status feed_state(void *ctx, uint32_t state, bool executes, struct base_err *err)
 {
@@ -376,6 +387,42 @@ static enum base_status feed_verb(void *ctx, enum graph_verb_kind kind, const st
 	return graph_apply(g, kind, v, from_actor, err);
 }
 
+enum base_status report_replay_predict(struct report_replay_prediction *ret,
+	const struct report_replay_run *base, const struct graph_replay *log,
+	const struct graph_scenario *lane, unsigned nr_lanes, struct graph **ret_path,
+	struct base_err *err)
+{
+	struct questions *q = base_alloc(sizeof *q);
+	struct graph *path = NULL;
+	*ret = (struct report_replay_prediction){0};
+	BASE_ASSERT(nr_lanes && nr_lanes <= REPORT_LANES_MAX);
+	if (!q)
+		return report_no_memory(err);
+	q->base = base;
+	q->log = log;
+	q->lane = lane;
+	q->nr_lanes = nr_lanes;
+	enum base_status s = ask_usual(q, err);
+	bool ends = s == BASE_OK && stuck(&q->usual[0].result, base) <= base->nr_stuck;
+	if (ends && ret_path)
+		s = graph_new(NULL, &path, err);
+	struct graph_sink sink = {
+		.ctx = path, .state = feed_state, .queue = feed_queue, .verb = feed_verb};
+	if (s == BASE_OK)
+		s = ask_then(q, path ? &sink : NULL, err);
+	if (s == BASE_OK)
+		answer(ret, q, path ? q->then + 1 : q->then);
+	base_free(q);
+	if (s == BASE_OK && ret_path)
+		*ret_path = path;
+	else
+		graph_free(path);
+	return s;
+}
+
+/* ---- the critical path of what was simulated --------------------------------------------------
+ */
+
 static enum base_status longest_topic(struct report_replay_prediction *ret, struct graph *g,
 	struct model *m, const struct report_index *ix, struct base_arena *arena,
 	struct base_err *err)
@@ -394,24 +441,13 @@ static enum base_status longest_topic(struct report_replay_prediction *ret, stru
 	return ret->next ? BASE_OK : report_no_memory(err);
 }
 
-enum base_status report_replay_next(struct report_replay_prediction *ret,
-	const struct graph_replay *log, const struct graph_scenario *lane, struct model *m,
-	const struct report_index *ix, struct base_arena *arena, struct base_err *err)
+enum base_status report_replay_next(struct report_replay_prediction *ret, struct graph *path,
+	const struct graph_replay *log, struct model *m, const struct report_index *ix,
+	struct base_arena *arena, struct base_err *err)
 {
-	struct graph *g;
-	enum base_status s = graph_new(NULL, &g, err);
-	if (s != BASE_OK)
-		return s;
-	struct graph_sink sink = {
-		.ctx = g, .state = feed_state, .queue = feed_queue, .verb = feed_verb};
-	struct graph_replay_result r;
-	s = graph_replay_run_as(
-		log, lane, ret->others_stay ? &others_stay : &usual, &sink, &r, err);
+	enum base_status s = graph_finish(path, graph_replay_end_actor(log), err);
 	if (s == BASE_OK)
-		s = graph_finish(g, graph_replay_end_actor(log), err);
-	if (s == BASE_OK)
-		s = longest_topic(ret, g, m, ix, arena, err);
-	graph_free(g);
+		s = longest_topic(ret, path, m, ix, arena, err);
 	return s == BASE_OK ? s
 			    : base_cause(err, s, "while looking for the path of the replayed run");
 }

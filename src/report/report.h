@@ -23,6 +23,7 @@ struct report_run {
 	size_t max_memory_bytes;               /* of the graph; 0: its default */
 	uint64_t from_ns, to_ns;               /* the window to analyse; to 0: to the end */
 	const struct model_place *start, *end; /* of the path; NULL: the program's */
+	const char *start_text, *end_text;     /* as the user gave them; NULL: not at all */
 	uint64_t connection;                   /* only its path; 0: the whole program's */
 	const char *
 		process; /* of a whole system: whose last moment ends the path; NULL: see model.h */
@@ -70,6 +71,9 @@ struct report_trace {
 	uint64_t file_bytes, readable_bytes, nr_records, nr_processors;
 	uint64_t last_ns;        /* of any record, since the recording's start */
 	uint64_t from_ns, to_ns; /* of it was analysed; 0, 0: all */
+	const char *start_text, *end_text,
+		*process_text; /* whose path, as the user said it; NULL */
+	uint64_t connection;   /* 0: of all */
 	uint64_t nr_actors;
 	const char *process; /* a whole system: whose path it is; NULL: one program's recording */
 	uint64_t pid;
@@ -148,7 +152,6 @@ struct report {
 	size_t nr_opportunities;
 	uint64_t nr_annotation_findings; /* see `longpole coach` */
 	bool opportunities_cut;          /* there are more of 1 % and above */
-	bool has_samples;
 	struct {
 		bool found;
 		double length_ns;
@@ -160,7 +163,6 @@ struct report {
 };
 
 struct report_options {
-	size_t size;
 	unsigned nr_opportunities_max; /* 0: none, saves passes */
 };
 enum base_status report_build(const struct report_run *run, const struct report_options *opts,
@@ -269,6 +271,8 @@ struct report_prediction {
 	double speedup, speedup_low, speedup_high;
 	const char *next; /* longest topic of the path then */
 	double next_share;
+	const char *pool; /* NULL, or the queue whose tokens are then held all the time (tokens.h):
+			     not the path decides, and next is the holders' longest state */
 	bool estimated;
 };
 /*
@@ -302,8 +306,6 @@ struct report_whatif {
  * says what is near. */
 enum base_status report_whatif_build(const struct report_run *run, const struct report_scenarios *s,
 	unsigned methods, struct report_whatif **ret, struct base_err *err) BASE_MUST_CHECK;
-struct report_best report_whatif_best(
-	const struct report_whatif *w, const struct report_prediction *p);
 struct report_whatif *report_whatif_free(struct report_whatif *w);
 void report_whatif_text(
 	struct base_str *out, const struct report_whatif *w, const struct report_style *style);
@@ -328,7 +330,6 @@ struct report_path {
 	size_t nr_steps;
 };
 struct report_path_options {
-	size_t size;
 	uint64_t from_ns, to_ns; /* steps that overlap [from, to); to 0: end */
 	size_t limit;            /* text: only that many, the longest; 0: all */
 };
@@ -473,7 +474,6 @@ struct report_poles {
 	size_t nr_slacks;
 };
 struct report_poles_options {
-	size_t size;
 	size_t nr_poles, nr_states; /* at most */
 	double tolerance;           /* of slack: 0.01 is 1 % of the run */
 };
@@ -551,7 +551,6 @@ struct report_graph {
 };
 enum { REPORT_GRAPH_NODES_DEFAULT = 1500 };
 struct report_graph_options {
-	size_t size;
 	enum report_graph_view view;
 	const char *actor; /* machine: pattern */
 	bool each_actor;   /* do not fold groups of threads, and of pipes or sockets */
@@ -623,7 +622,6 @@ struct report_actors {
 	size_t nr_actors, nr_empty; /* the last nr_empty of them did nothing */
 };
 struct report_actors_options {
-	size_t size;
 	const char *pattern;     /* of names or groups; NULL: all */
 	bool groups;             /* one row a group */
 	size_t limit, nr_states; /* text; 0: all */

@@ -445,17 +445,24 @@ static void add_quoted(struct base_str *s, const char *text)
 	base_str_add(s, "'");
 }
 
-static void add_path_argument(struct base_str *s, const char *path)
+static void add_word(struct base_str *s, const char *word)
 {
-	bool plain = *path && *path != '-';
-	for (const char *p = path; *p && plain; p++)
+	bool plain = *word && *word != '-';
+	for (const char *p = word; *p && plain; p++)
 		plain = (*p >= 'a' && *p <= 'z') || (*p >= 'A' && *p <= 'Z') ||
 			(*p >= '0' && *p <= '9') || strchr("._-/+=:@,", *p);
-	base_str_add(s, " ");
 	if (plain)
-		base_str_add(s, path);
+		base_str_add(s, word);
 	else
-		add_quoted(s, path);
+		add_quoted(s, word);
+}
+
+static void add_option(struct base_str *s, const char *name, const char *value)
+{
+	if (!value)
+		return;
+	base_str_addf(s, " --%s=", name);
+	add_word(s, value);
 }
 
 void report_next_line(struct base_str *out, const struct report_style *st, const char *label,
@@ -467,7 +474,13 @@ void report_next_line(struct base_str *out, const struct report_style *st, const
 		base_str_addf(&s, " --from=%lluns", (unsigned long long)t->from_ns);
 	if (t->to_ns)
 		base_str_addf(&s, " --to=%lluns", (unsigned long long)t->to_ns);
-	add_path_argument(&s, t->path);
+	add_option(&s, "start", t->start_text);
+	add_option(&s, "end", t->end_text);
+	add_option(&s, "process", t->process_text);
+	if (t->connection)
+		base_str_addf(&s, " --connection=%llu", (unsigned long long)t->connection);
+	base_str_add(&s, " ");
+	add_word(&s, t->path);
 	if (edit) {
 		base_str_add(&s, " scale ");
 		add_quoted(&s, edit);

@@ -8,11 +8,16 @@
  */
 #include "report/private.h"
 
+#include "graph/tokens.h"
+
 #include <math.h>
 #include <string.h>
 
 #define REPLAY_MORE_MAX 0.01 /* of the path: what replay may simulate beside it */
-enum { LANES_A_PASS = GRAPH_LANES_MAX - 1, ENDS = 3 /* estimate, low, high share */ };
+enum {
+	LANES_A_PASS = GRAPH_LANES_MAX - 1,
+	ENDS = REPORT_LANES_MAX /* estimate, low, high share */
+};
 
 struct resolver {
 	struct model *m;
@@ -26,8 +31,9 @@ struct resolver {
 	bool *elided;
 	struct graph_scenario *lane;
 	size_t nr_lanes;
-	bool *no_path;            /* by lane: an edit that only replay can make */
-	struct graph_replay *log; /* NULL: path alone */
+	bool *no_path;               /* by lane: an edit that only replay can make */
+	struct graph_replay *log;    /* NULL: path alone */
+	struct graph_tokens *tokens; /* NULL: a part of the run, or replay alone */
 	unsigned methods;
 };
 
@@ -354,6 +360,8 @@ static enum base_status resolve(struct resolver *w, const struct report_scenario
 struct lane_answer {
 	double length_ns, largest_ns;
 	uint32_t largest;
+	struct graph_tokens_bound bound;
+	bool is_bound; /* length_ns is that one's */
 };
 
 static enum base_status ask(const struct report_run *run, const struct resolver *w,
@@ -399,12 +407,32 @@ static enum base_status predict(struct report_prediction *p, const struct lane_a
 	p->speedup = ratio(elapsed_ns, p->length_ns);
 	p->speedup_low = ratio(elapsed_ns, p->high_ns);
 	p->speedup_high = ratio(elapsed_ns, p->low_ns);
-	p->next =
-		a[0].largest == REPORT_NONE
-			? ""
-			: report_clean(arena, model_state(m, ix->first_state[a[0].largest])->name);
-	p->next_share = p->length_ns > 0 ? a[0].largest_ns / p->length_ns : 0;
-	return p->next ? BASE_OK : report_no_memory(err);
+	uint32_t next = a[0].is_bound                 ? a[0].bound.state
+			: a[0].largest == REPORT_NONE ? REPORT_NONE
+						      : ix->first_state[a[0].largest];
+	double next_ns = a[0].is_bound ? a[0].bound.state_ns : a[0].largest_ns;
+	p->next = next == REPORT_NONE ? "" : report_clean(arena, model_state(m, next)->name);
+	p->next_share = p->length_ns > 0 ? next_ns / p->length_ns : 0;
+	if (!a[0].is_bound)
+		return p->next ? BASE_OK : report_no_memory(err);
+	p->pool = report_clean(arena, model_queue(m, a[0].bound.queue)->name);
+	return p->next && p->pool ? BASE_OK : report_no_memory(err);
+}
+
+/*
+ * The path knows what was waited for in the run. A pool (a processor, a bus) that nobody waited for
+ * then is all taken where a change makes its holders come sooner: the run is not shorter than that.
+ */
+static void bound_by_tokens(const struct resolver *w, struct lane_answer *answer)
+{
+	if (!w->tokens || graph_tokens_bound(w->tokens, NULL).length_ns > w->elapsed_ns)
+		return; /* of a part; or the trace is longer than the path */
+	for (size_t i = 0; i < w->nr_lanes; i++) {
+		answer[i].bound = graph_tokens_bound(w->tokens, &w->lane[i]);
+		answer[i].is_bound = answer[i].bound.length_ns > answer[i].length_ns;
+		if (answer[i].is_bound)
+			answer[i].length_ns = answer[i].bound.length_ns;
+	}
 }
 
 static enum base_status init_resolver(struct resolver *w, struct base_err *err)
@@ -470,6 +498,20 @@ static enum base_status name_stuck(struct report_replay_prediction *r, struct mo
 	return r->stuck ? BASE_OK : report_no_memory(err);
 }
 
+static enum base_status simulate(struct report_prediction *p, struct report_whatif *out,
+	const struct resolver *w, const struct report_index *ix, size_t lane, struct base_err *err)
+{
+	struct graph *path = NULL;
+	enum base_status s = report_replay_predict(&p->replay, &out->base, w->log, &w->lane[lane],
+		p->estimated ? ENDS : 1, &path, err);
+	if (s == BASE_OK && p->replay.nr_stuck)
+		s = name_stuck(&p->replay, w->m, out->arena, err);
+	else if (s == BASE_OK && path)
+		s = report_replay_next(&p->replay, path, w->log, w->m, ix, out->arena, err);
+	graph_free(path);
+	return s;
+}
+
 static enum base_status fill(struct report_whatif *out, const struct report_run *run,
 	struct resolver *w, const struct report_index *ix, struct base_err *err)
 {
@@ -487,6 +529,8 @@ static enum base_status fill(struct report_whatif *out, const struct report_run 
 		return report_no_memory(err);
 	if (w->methods & REPORT_METHOD_path)
 		s = ask(run, w, ix, answer, err);
+	if (s == BASE_OK)
+		bound_by_tokens(w, answer);
 	if (s == BASE_OK && w->log)
 		s = start_replay(out, run, w, err);
 	for (size_t i = 0, lane = 0; s == BASE_OK && i < nr; i++) {
@@ -496,13 +540,7 @@ static enum base_status fill(struct report_whatif *out, const struct report_run 
 		if (p->by_path)
 			s = predict(p, answer + lane, w->elapsed_ns, w->m, ix, out->arena, err);
 		if (s == BASE_OK && w->log)
-			s = report_replay_predict(
-				&p->replay, &out->base, w->log, &w->lane[lane], nr_ends, err);
-		if (s == BASE_OK && p->replay.nr_stuck)
-			s = name_stuck(&p->replay, w->m, out->arena, err);
-		if (s == BASE_OK && p->replay.made && !p->replay.nr_stuck)
-			s = report_replay_next(
-				&p->replay, w->log, &w->lane[lane], w->m, ix, out->arena, err);
+			s = simulate(p, out, w, ix, lane, err);
 		lane += nr_ends;
 	}
 	out->nr_predictions = nr;
@@ -522,7 +560,12 @@ static enum base_status choose_methods(struct resolver *w, struct report_whatif 
 	out->too_long = !methods && !part && !report_replay_fits(run);
 	if (part || out->too_long)
 		w->methods = REPORT_METHOD_path;
-	return w->methods & REPORT_METHOD_replay ? report_replay_new(run, &w->log, err) : BASE_OK;
+	enum base_status s = BASE_OK;
+	if (w->methods & REPORT_METHOD_replay)
+		s = report_replay_new(run, &w->log, err);
+	if (s == BASE_OK && w->methods & REPORT_METHOD_path && !part)
+		s = graph_tokens_new(w->log ? graph_replay_sink(w->log) : NULL, &w->tokens, err);
+	return s;
 }
 
 enum base_status report_whatif_build(const struct report_run *run, const struct report_scenarios *s,
@@ -540,7 +583,9 @@ enum base_status report_whatif_build(const struct report_run *run, const struct 
 		st = report_no_memory(err);
 	if (st == BASE_OK)
 		st = choose_methods(&w, out, run, methods, err);
-	plain.sink = w.log ? graph_replay_sink(w.log) : NULL;
+	plain.sink = w.tokens ? graph_tokens_sink(w.tokens)
+		     : w.log  ? graph_replay_sink(w.log)
+			      : NULL;
 	if (st == BASE_OK)
 		st = report_pass(run, "finding the critical path", &plain, &w.m, err);
 	if (st == BASE_OK) {
@@ -556,6 +601,7 @@ enum base_status report_whatif_build(const struct report_run *run, const struct 
 	if (st == BASE_OK)
 		out->elapsed_ns = w.elapsed_ns;
 	report_index_fini(&ix);
+	graph_tokens_free(w.tokens);
 	graph_replay_free(w.log);
 	model_free(w.m);
 	if (st != BASE_OK)
@@ -608,8 +654,7 @@ const char *report_method_of(double replay_share)
 	return replay_share >= 1 ? "replay" : replay_share <= 0 ? "path" : "both";
 }
 
-struct report_best report_whatif_best(
-	const struct report_whatif *w, const struct report_prediction *p)
+static struct report_best best_of(const struct report_whatif *w, const struct report_prediction *p)
 {
 	const struct report_replay_prediction *r = &p->replay;
 	if (!p->by_path)
@@ -702,7 +747,7 @@ static void then_words(struct base_str *out, const char *next, double share)
 static void prediction_lines(struct base_str *out, const struct report_style *st, size_t number,
 	const struct report_whatif *w, const struct report_prediction *p)
 {
-	const struct report_best best = report_whatif_best(w, p);
+	const struct report_best best = best_of(w, p);
 	const struct report_replay_prediction *r = &p->replay;
 	base_str_addf(out, "%zu. ", number);
 	for (size_t i = 0; i < p->nr_matches; i++)
@@ -713,6 +758,8 @@ static void prediction_lines(struct base_str *out, const struct report_style *st
 		speedup_words(out, st, p->length_ns, p->speedup);
 		interval_words(
 			out, st, "estimated from samples: ", p->speedup_low, p->speedup_high);
+		if (p->pool)
+			base_str_addf(out, "; then %s is never free", p->pool);
 		then_words(out, p->next, p->next_share);
 	}
 	if (r->made) {
@@ -849,7 +896,7 @@ void report_whatif_text(
 
 static json_t *best_json(const struct report_whatif *w, const struct report_prediction *p)
 {
-	struct report_best b = report_whatif_best(w, p);
+	struct report_best b = best_of(w, p);
 	if (b.none)
 		return json_pack("{s:s, s:n, s:n, s:n}", "method", "replay", "predicted_speedup",
 			"predicted_speedup_low", "predicted_speedup_high");
@@ -891,13 +938,14 @@ static json_t *replay_json(const struct report_replay_prediction *r)
 
 static json_t *path_json(const struct report_prediction *p)
 {
-	return json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:s, s:o}", "method", "path",
+	return json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:s, s:o, s:s?}", "method", "path",
 		"predicted_ns", report_json_ns(p->length_ns), "predicted_low_ns",
 		report_json_ns(p->low_ns), "predicted_high_ns", report_json_ns(p->high_ns),
 		"predicted_speedup", report_json_share(p->speedup), "predicted_speedup_low",
 		report_json_share(p->speedup_low), "predicted_speedup_high",
 		report_json_share(p->speedup_high), "next_bottleneck", p->next,
-		"next_bottleneck_share", report_json_share(p->next_share));
+		"next_bottleneck_share", report_json_share(p->next_share), "pool_never_free",
+		p->pool);
 }
 
 /* The path's prediction, replay's beside it; replay's in its place when there is no other. */

@@ -29,6 +29,44 @@ void symbol_tables_fini(struct symbol_tables *t);
 const struct symbol_entry *symbol_table_at(
 	const struct symbol_table *t, uint64_t address, uint64_t start);
 
+/* walk.c: the tree of a compile unit, as far as code and variables are in it; depth first. */
+enum { SYMBOL_WALK_DEPTH_MAX = 256 };
+struct symbol_walk {
+	Dwarf_Die die[SYMBOL_WALK_DEPTH_MAX]; /* [depth]: where it is */
+	unsigned depth;
+};
+/* False: there is none, or no more. */
+bool symbol_walk_begin(struct symbol_walk *w, Dwarf_Die *unit);
+bool symbol_walk_next(struct symbol_walk *w);
+
+/* field.c: variables that have an address, by DWARF */
+struct symbol_static {
+	uint64_t begin, end;
+	uint64_t reach; /* the largest end of this and all before */
+	Dwarf_Off die;
+};
+struct symbol_declared {  /* elsewhere: here it may be a copy of a library's variable */
+	const char *name; /* as the linker has it */
+	Dwarf_Off die;
+};
+struct symbol_statics {
+	struct symbol_static *row; /* by begin */
+	size_t nr, capacity;
+	struct symbol_declared *declared; /* by name */
+	size_t nr_declared, declared_capacity;
+	bool read;
+};
+/* Adds what is `offset` bytes into the symbol (its value as linked): ".member[3]", "+0x4", "" when
+ * it is all of it. False: its type is not known, nothing is added. */
+bool symbol_field_add(struct base_str *out, struct symbol_statics *s, Dwfl_Module *module,
+	GElf_Addr bias, const struct symbol_entry *symbol, uint64_t offset);
+/* Of symbol_pointee() and symbol_type_member(): symbol.h. `unit`: of `code`, which is the file's.
+ */
+bool symbol_field_pointee(struct symbol_statics *s, Dwfl_Module *module, GElf_Addr bias,
+	Dwarf_Die *unit, uint64_t code, const struct symbol_holder *h, struct symbol_type *ret);
+void symbol_field_member(struct base_str *out, Dwfl_Module *module, uint64_t die, uint64_t offset);
+void symbol_statics_fini(struct symbol_statics *s);
+
 /* scope.c: functions of compile units and what is inlined in them */
 struct symbol_scope {
 	Dwarf_Off die;

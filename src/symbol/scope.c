@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { DEPTH_MAX = 256, RANGES_MAX = 1 << 20, SCOPES_MAX = 1 << 24 };
+enum { RANGES_MAX = 1 << 20, SCOPES_MAX = 1 << 24 };
 
 struct covered { /* a range of a scope */
 	uint64_t begin, end;
@@ -77,53 +77,19 @@ static uint32_t add_scope(struct walk *w, Dwarf_Die *die, int tag, uint32_t pare
 	return own;
 }
 
-static bool may_hold_code(int tag)
-{
-	switch (tag) {
-	case DW_TAG_subprogram:
-	case DW_TAG_inlined_subroutine:
-	case DW_TAG_lexical_block:
-	case DW_TAG_namespace:
-	case DW_TAG_module:
-	case DW_TAG_try_block:
-	case DW_TAG_catch_block:
-	case DW_TAG_with_stmt:
-	case DW_TAG_entry_point:
-		return true;
-	default:
-		return false;
-	}
-}
-
-/* Depth first, without recursion: the depth is the file's. */
 static void walk(struct walk *w, Dwarf_Die *unit)
 {
-	Dwarf_Die stack[DEPTH_MAX];
-	uint32_t scope[DEPTH_MAX];
-	unsigned depth = 0;
-	uint32_t parent = SYMBOL_NO_SCOPE;
-	if (dwarf_child(unit, &stack[0]))
-		return;
-	scope[0] = parent;
-	for (;;) {
-		Dwarf_Die *die = &stack[depth];
+	struct symbol_walk at;
+	uint32_t scope[SYMBOL_WALK_DEPTH_MAX + 1] = {SYMBOL_NO_SCOPE}; /* around each depth */
+	for (bool more = symbol_walk_begin(&at, unit); more; more = symbol_walk_next(&at)) {
+		Dwarf_Die *die = &at.die[at.depth];
 		int tag = dwarf_tag(die);
-		if (may_hold_code(tag)) {
-			uint32_t own = scope[depth];
-			if (tag == DW_TAG_subprogram || tag == DW_TAG_inlined_subroutine)
-				own = add_scope(w, die, tag, own, depth);
-			if (w->failed)
-				return;
-			if (depth + 1 < DEPTH_MAX && !dwarf_child(die, &stack[depth + 1])) {
-				scope[++depth] = own;
-				continue;
-			}
-		}
-		while (dwarf_siblingof(&stack[depth], &stack[depth])) {
-			if (!depth)
-				return;
-			depth--;
-		}
+		uint32_t own = scope[at.depth];
+		if (tag == DW_TAG_subprogram || tag == DW_TAG_inlined_subroutine)
+			own = add_scope(w, die, tag, own, at.depth);
+		if (w->failed)
+			return;
+		scope[at.depth + 1] = own;
 	}
 }
 
@@ -158,7 +124,7 @@ static void add_segment(struct walk *w, uint64_t begin, uint32_t scope)
 /* Ranges nest, as functions do; of a damaged file whose ranges do not, the later one wins. */
 static void flatten(struct walk *w)
 {
-	const struct covered *open[DEPTH_MAX];
+	const struct covered *open[SYMBOL_WALK_DEPTH_MAX];
 	unsigned nr_open = 0;
 	if (w->nr)
 		qsort(w->covered, w->nr, sizeof *w->covered, by_begin);
@@ -170,7 +136,7 @@ static void flatten(struct walk *w)
 				nr_open--;
 			add_segment(w, end, nr_open ? open[nr_open - 1]->scope : SYMBOL_NO_SCOPE);
 		}
-		if (i == w->nr || nr_open == DEPTH_MAX)
+		if (i == w->nr || nr_open == SYMBOL_WALK_DEPTH_MAX)
 			continue;
 		open[nr_open++] = &w->covered[i];
 		add_segment(w, now, w->covered[i].scope);

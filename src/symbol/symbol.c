@@ -30,6 +30,7 @@ struct symbol_file {
 	bool sorted;
 	struct symbol_tables tables;
 	struct symbol_units units;
+	struct symbol_statics statics;
 	struct base_arena *texts;
 	struct base_map readable; /* a name's address, or a scope's DIE -> its text */
 	enum symbol_why why;
@@ -199,6 +200,7 @@ struct symbol_file *symbol_close(struct symbol_file *f)
 		return NULL;
 	symbol_tables_fini(&f->tables);
 	symbol_units_fini(&f->units);
+	symbol_statics_fini(&f->statics);
 	if (f->dwfl)
 		dwfl_end(f->dwfl);
 	base_map_fini(&f->readable);
@@ -371,9 +373,27 @@ bool symbol_data(struct symbol_file *f, uint64_t offset, struct base_str *ret)
 	if (!name)
 		return false;
 	base_str_add(ret, name);
-	if (offset != e->value)
+	if (!symbol_field_add(ret, &f->statics, f->module, f->bias, e, offset - e->value) &&
+		offset != e->value)
 		base_str_addf(ret, "+0x%" PRIx64, offset - e->value);
 	return true;
+}
+
+bool symbol_pointee(struct symbol_file *f, uint64_t code, const struct symbol_holder *h,
+	struct symbol_type *ret)
+{
+	Dwarf_Die unit;
+	Dwarf_Addr bias;
+	*ret = (struct symbol_type){0};
+	return symbol_units_die(&f->units, f->module, code + f->bias, &unit, &bias) &&
+	       symbol_field_pointee(
+		       &f->statics, f->module, f->bias, &unit, code + f->bias - bias, h, ret);
+}
+
+void symbol_type_member(
+	struct symbol_file *f, const struct symbol_type *t, uint64_t offset, struct base_str *out)
+{
+	symbol_field_member(out, f->module, t->die, offset);
 }
 
 /* The first that reaches behind an address ends there itself. */

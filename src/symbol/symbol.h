@@ -62,8 +62,27 @@ bool symbol_code(struct symbol_file *f, uint64_t offset, struct symbol_found *re
 size_t symbol_frames(struct symbol_file *f, uint64_t offset, struct symbol_frame *ret, size_t max);
 /* Why the last symbol_code() or symbol_frames() found no name, or no line; none: it found both. */
 enum symbol_why symbol_why(const struct symbol_file *f);
-/* The variable that covers `offset`: "name" or "name+0x28". False: none. */
+/* The variable that covers `offset`, with the member that is there when the file has debug
+ * information: "stats.hits", "table[3].count", "table[3].count+0x2"; else "table+0x28". Members
+ * that share the byte: "word.{whole|half}"; what belongs to the implementation (reserved names, as
+ * in pthread_mutex_t) is not looked into: "lock+0x8". False: none. */
 bool symbol_data(struct symbol_file *f, uint64_t offset, struct base_str *ret);
+/* Where a pointer is when the instruction at `code` is reached, and the structure that it points to
+ * by the variable that is there. False: no variable of such a type is known to be there. */
+struct symbol_holder {
+	enum { SYMBOL_IN_REGISTER, SYMBOL_IN_FRAME, SYMBOL_AT_ADDRESS } kind;
+	uint64_t value; /* DWARF's number of the register; offset from the CFA; address */
+};
+struct symbol_type {
+	uint64_t die;
+	uint64_t size_bytes; /* > 0 */
+	const char *name;    /* "stats"; as long as the file is open */
+};
+bool symbol_pointee(struct symbol_file *f, uint64_t code, const struct symbol_holder *h,
+	struct symbol_type *ret);
+/* Adds what is `offset` bytes into one, as symbol_data() does: ".hits". */
+void symbol_type_member(
+	struct symbol_file *f, const struct symbol_type *t, uint64_t offset, struct base_str *out);
 /* The first variable that ends behind `offset`: it covers it, or is the next one. False: none. */
 struct symbol_variable {
 	const char *name;

@@ -100,6 +100,78 @@ enum trace_disk {
 		TRACE_DISK_NR
 };
 
+/* ring_submit.op: the kernel's numbers (IORING_OP_*) */
+#define TRACE_RING_OPS(X)                                                                          \
+	X(nop, "nop")                                                                              \
+	X(readv, "readv")                                                                          \
+	X(writev, "writev")                                                                        \
+	X(fsync, "fsync")                                                                          \
+	X(read_fixed, "read_fixed")                                                                \
+	X(write_fixed, "write_fixed")                                                              \
+	X(poll_add, "poll_add")                                                                    \
+	X(poll_remove, "poll_remove")                                                              \
+	X(sync_file_range, "sync_file_range")                                                      \
+	X(sendmsg, "sendmsg")                                                                      \
+	X(recvmsg, "recvmsg")                                                                      \
+	X(timeout, "timeout")                                                                      \
+	X(timeout_remove, "timeout_remove")                                                        \
+	X(accept, "accept")                                                                        \
+	X(async_cancel, "async_cancel")                                                            \
+	X(link_timeout, "link_timeout")                                                            \
+	X(connect, "connect")                                                                      \
+	X(fallocate, "fallocate")                                                                  \
+	X(openat, "openat")                                                                        \
+	X(close, "close")                                                                          \
+	X(files_update, "files_update")                                                            \
+	X(statx, "statx")                                                                          \
+	X(read, "read")                                                                            \
+	X(write, "write")                                                                          \
+	X(fadvise, "fadvise")                                                                      \
+	X(madvise, "madvise")                                                                      \
+	X(send, "send")                                                                            \
+	X(recv, "recv")                                                                            \
+	X(openat2, "openat2")                                                                      \
+	X(epoll_ctl, "epoll_ctl")                                                                  \
+	X(splice, "splice")                                                                        \
+	X(provide_buffers, "provide_buffers")                                                      \
+	X(remove_buffers, "remove_buffers")                                                        \
+	X(tee, "tee")                                                                              \
+	X(shutdown, "shutdown")                                                                    \
+	X(renameat, "renameat")                                                                    \
+	X(unlinkat, "unlinkat")                                                                    \
+	X(mkdirat, "mkdirat")                                                                      \
+	X(symlinkat, "symlinkat")                                                                  \
+	X(linkat, "linkat")                                                                        \
+	X(msg_ring, "msg_ring")                                                                    \
+	X(fsetxattr, "fsetxattr")                                                                  \
+	X(setxattr, "setxattr")                                                                    \
+	X(fgetxattr, "fgetxattr")                                                                  \
+	X(getxattr, "getxattr")                                                                    \
+	X(socket, "socket")                                                                        \
+	X(uring_cmd, "uring_cmd")                                                                  \
+	X(send_zc, "send_zc")                                                                      \
+	X(sendmsg_zc, "sendmsg_zc")                                                                \
+	X(read_multishot, "read_multishot")                                                        \
+	X(waitid, "waitid")                                                                        \
+	X(futex_wait, "futex_wait")                                                                \
+	X(futex_wake, "futex_wake")                                                                \
+	X(futex_waitv, "futex_waitv")                                                              \
+	X(fixed_fd_install, "fixed_fd_install")                                                    \
+	X(ftruncate, "ftruncate")                                                                  \
+	X(bind, "bind")                                                                            \
+	X(listen, "listen")                                                                        \
+	X(recv_zc, "recv_zc")                                                                      \
+	X(epoll_wait, "epoll_wait")                                                                \
+	X(readv_fixed, "readv_fixed")                                                              \
+	X(writev_fixed, "writev_fixed")                                                            \
+	X(pipe, "pipe")
+enum trace_ring_op {
+#define X(name, text) TRACE_RING_##name,
+	TRACE_RING_OPS(X)
+#undef X
+		TRACE_RING_NR
+};
+
 /* call_count.category */
 #define TRACE_CALLS(X)                                                                             \
 	X(io, "I/O")                                                                               \

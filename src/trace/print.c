@@ -142,6 +142,7 @@ ENUM_NAMER(name_io, TRACE_IO_OPS)
 ENUM_NAMER(name_context, TRACE_CONTEXTS)
 ENUM_NAMER(name_sleep, TRACE_SLEEPS)
 ENUM_NAMER(name_disk, TRACE_DISK_OPS)
+ENUM_NAMER(name_ring_op, TRACE_RING_OPS)
 
 static void name_syscall(struct base_str *out, const struct trace_defs *d, uint64_t number)
 {
@@ -213,6 +214,7 @@ static const struct namer {
 	{"enum trace_context", name_context},
 	{"enum trace_sleep", name_sleep},
 	{"enum trace_disk", name_disk},
+	{"io_uring operation", name_ring_op},
 };
 
 static const struct namer *find_namer(const char *unit)

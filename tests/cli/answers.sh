@@ -13,8 +13,9 @@ test_report() {
 }
 
 test_next_commands_work() {
-	longpole report "$trace" | sed -n 's/^\(NEXT\)\? *\(longpole [a-z]* .*\)/\2/p' >commands
+	longpole report --start='@holding mutex ladder_mutex' "$trace" | sed -n 's/^\(NEXT\)\? *\(longpole [a-z]* .*\)/\2/p' >commands
 	(($(wc -l <commands) == 3)) || fail "$(wc -l <commands) next commands"
+	(($(grep -c -- "--start='@holding mutex ladder_mutex'" commands) == 3)) || fail "next commands are about another path"
 	local command
 	while read -r command; do
 		(eval "$command") >out 2>err </dev/null || { cat err >&2; fail "$command"; }

@@ -95,19 +95,81 @@ test_system_full() {
 	done
 }
 
-# Each completion of an io_uring is a unit of the ring, of whoever completed: here a worker thread of the kernel.
+# Each request of an io_uring: who submits it, of which file, whether a worker thread of the kernel gets it, who completes it.
 test_system_io_uring() {
-	local uring=$LONGPOLE_BUILD/tests/target/system/uring
+	local source uring=$LONGPOLE_BUILD/tests/target/system/uring seen=0
 	[[ -x $uring ]] || skip "$uring was not built"
 	"$uring" --how=async --rounds=2 2>uring.err || { (($? == 77)) && skip "$(<uring.err)"; fail "$(<uring.err)"; }
-	record_system u.lpt --source=bpf --full -- "$uring" --how=async --rounds=100 --work-us=100 ||
-		skip "$(grep -m 1 'does not show\|not used' record.err)"
 	[[ -d /sys/kernel/tracing/events/io_uring/io_uring_complete ]] || skip "no tracepoint io_uring_complete"
-	longpole dump --json --kind=token_give u.lpt >dump || fail "dump"
-	jq -e -n '[inputs | select(.object_text // "" | startswith("io_uring"))] | length | . >= 90 and . <= 101' dump >/dev/null ||
-		fail "$(wc -l <dump) completions instead of 100"
-	expect 0 longpole queues u.lpt
-	has out io_uring
+	for source in bpf perf; do
+		record_system u.lpt --source=$source --full -- "$uring" --how=async --rounds=100 --work-us=100 || continue
+		seen=1
+		longpole dump --json --definitions u.lpt >dump || fail "dump"
+		# (others may use io_urings, too: ours is that of most completions)
+		jq -n '[inputs | select(.kind | startswith("ring_"))] | group_by(.object) | max_by(length)' dump >ours
+		jq -e 'map(.kind) | ((map(select(. == "ring_submit")) | length) | . >= 90 and . <= 101) and
+			((map(select(. == "ring_async")) | length) >= 90) and ((map(select(. == "ring_complete")) | length) | . >= 90 and . <= 101)' ours >/dev/null ||
+			fail "$source: not 100 requests: $(jq -c '[.[].kind] | group_by(.) | map({(.[0]): length})' ours)"
+		jq -e '[.[] | select(.kind == "ring_submit") | .op_text == "read" and (.user == 0)] | all' ours >/dev/null || fail "$source: other requests"
+		# a worker completes, so another stream than that which submits
+		jq -e '([.[] | select(.kind == "ring_submit") | .stream] | unique) as $by |
+			$by | length == 1' ours >/dev/null || fail "$source: submitted by several"
+		jq -e '([.[] | select(.kind == "ring_submit") | .stream] | unique) as $by |
+			[.[] | select(.kind == "ring_complete" and .result == 8 and (.stream | IN($by[]) | not))] | length >= 90' ours >/dev/null ||
+			fail "$source: the submitter completes, not a worker"
+		[[ $source == perf ]] || jq -e '[.[] | select(.kind == "ring_submit") | .file_text // "" | startswith("pipe")] | all' ours >/dev/null ||
+			fail "$source: requests without their pipe"
+		expect 0 longpole queues u.lpt
+		has out io_uring 'submissions of io_uring' 'work for threads of io_uring'
+	done
+	((seen)) || skip "$(grep -m 1 'does not show\|not used' record.err)"
+}
+
+# The recorder is stopped until the kernel's buffers must have run over: all is counted once and said, and the path is still as long as the time.
+test_system_drops() {
+	cat >stop.py <<'PROGRAM'
+import os, signal
+recorder = os.getppid()
+a, b = os.pipe(), os.pipe()
+if os.fork() == 0:
+    while os.read(a[0], 1) == b"x":
+        os.write(b[1], b"x")
+    os._exit(0)
+def hand_over(n):
+    for i in range(n):
+        os.write(a[1], b"x"); os.read(b[0], 1)
+hand_over(200)
+os.kill(recorder, signal.SIGSTOP)
+hand_over(20000)
+os.kill(recorder, signal.SIGCONT)
+hand_over(200)
+os.write(a[1], b"q")
+os.wait()
+PROGRAM
+	local source kind seen=0
+	for source in bpf perf; do
+		record_system d.lpt --source=$source --full --buffer=1M -- python3 stop.py || continue
+		seen=1
+		grep -q 'caveat: [0-9]* kernel_dropped' record.err || fail "$source: $(tail -n 3 record.err)"
+		for kind in report path queues; do
+			expect 0 longpole $kind --json d.lpt
+			# what was lost is the same number everywhere: the recorder's own
+			sed -n 's/^longpole: caveat: \([0-9]*\) \([a-z_]*\).*/\2 \1/p' record.err | while read -r name n; do
+				[[ $name == @(kernel_dropped|kernel_gap_ms|records_lost) ]] || continue
+				jq -e --arg name "$name" --argjson n "$n" '.diagnostics | map(select(.name == $name and .count == $n)) | length == 1' out >/dev/null ||
+					echo "$kind: not $n $name"
+			done >differ
+			[[ ! -s differ ]] || fail "$source: $(<differ)"
+		done
+		expect 0 longpole report d.lpt
+		has out 'kernel events were dropped: the recorder did not read fast enough' 'ms of the recording kernel events were dropped'
+		longpole report --json d.lpt | jq -e '.result | [.path[].path_ns] | add' >sum || fail "$source: report"
+		longpole report --json d.lpt | jq -e --argjson sum "$(<sum)" '.result.elapsed_ns as $e | ($sum / $e - 1) | . < 0.001 and . > -0.001' >/dev/null ||
+			fail "$source: the path is not as long as the time: $(<sum)"
+		expect 0 longpole whatif --method=replay d.lpt scale running=-50%
+		has out 'kernel events were dropped'
+	done
+	((seen)) || skip "$(grep -m 1 'does not show\|not used' record.err)"
 }
 
 test_system_alone() {

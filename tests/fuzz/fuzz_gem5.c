@@ -8,27 +8,13 @@
  */
 #include "format/format.h"
 #include "format/gem5.h"
+#include "../unit/format_memory.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size_bytes);
-
-struct memory {
-	const uint8_t *bytes;
-	size_t nr;
-};
-
-static enum base_status read_memory(
-	void *ctx, uint64_t offset, void *to, size_t length, struct base_err *err)
-{
-	const struct memory *m = ctx;
-	(void)err;
-	BASE_ASSERT(offset <= m->nr && length <= m->nr - offset);
-	memcpy(to, m->bytes + offset, length);
-	return BASE_OK;
-}
 
 static enum base_status drop(void *ctx, const void *bytes, size_t length, struct base_err *err)
 {
@@ -41,7 +27,7 @@ static enum base_status drop(void *ctx, const void *bytes, size_t length, struct
 
 static void read_back(const char *path)
 {
-	struct format_options o = {.size = sizeof o};
+	struct format_options o = {0};
 	struct format_input in = {.name = "a.lpt", .tool = "fuzz"};
 	uint64_t written = 0;
 	struct format_sink sink = {.write = drop, .ctx = &written};
@@ -68,9 +54,8 @@ static void import(const uint8_t *bytes, size_t nr)
 	char path[] = "/tmp/longpole-fuzz-XXXXXX";
 	int fd = mkstemp(path);
 	struct memory memory = {bytes, nr};
-	struct format_source from = {
-		.read = read_memory, .ctx = &memory, .size_bytes = nr, .name = "annotate.bin"};
-	struct format_import_options o = {.size = sizeof o, .tick_ps = nr % 3 * 500};
+	struct format_source from = memory_source(&memory, "annotate.bin");
+	struct format_import_options o = {.tick_ps = nr % 3 * 500};
 	struct trace_info info = {
 		.size = sizeof info, .host = "", .command = "", .tool = "", .nr_processors = 1};
 	struct base_str notes = {0};

@@ -5,28 +5,13 @@
 #define LONGPOLE_FUZZ_IMPORT_H
 
 #include "format/format.h"
+#include "../unit/format_memory.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size_bytes);
-
-struct fuzz_memory {
-	const uint8_t *bytes;
-	size_t nr;
-};
-
-static inline enum base_status fuzz_read(
-	void *ctx, uint64_t offset, void *to, size_t length, struct base_err *err)
-{
-	const struct fuzz_memory *m = ctx;
-	(void)err;
-	BASE_ASSERT(offset <= m->nr && length <= m->nr - offset);
-	if (length)
-		memcpy(to, m->bytes + offset, length);
-	return BASE_OK;
-}
 
 static inline void fuzz_model(const char *path)
 {
@@ -47,10 +32,9 @@ static inline void fuzz_import(const char *format, const uint8_t *bytes, size_t 
 {
 	char path[] = "/tmp/longpole-fuzz-XXXXXX";
 	const struct format_import_desc *f = format_import_find(format);
-	struct fuzz_memory memory = {bytes, nr};
-	struct format_source from = {
-		.read = fuzz_read, .ctx = &memory, .size_bytes = nr, .name = "input"};
-	struct format_import_options o = {.size = sizeof o};
+	struct memory memory = {bytes, nr};
+	struct format_source from = memory_source(&memory, "input");
+	struct format_import_options o = {0};
 	struct trace_info info = {.size = sizeof info,
 		.host = "",
 		.command = "",

@@ -2,24 +2,19 @@
 /* fuzz_perf_ring.c - the bytes of a perf_event buffer, one record after the other, parsed and
  * converted. */
 #include "record/perf.h"
+#include "fuzz_converter.h"
 
-#include <string.h>
+struct input {
+	const uint8_t *data;
+	size_t size;
+};
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-enum { END = 1 << 30 };
-
-static bool nobody_lives(uint32_t pid)
+static void convert(struct record_converter *c, void *ctx)
 {
-	(void)pid;
-	return false;
-}
-
-static void convert(struct record_converter *c, const uint8_t *data, size_t size)
-{
+	struct input *in = ctx;
 	struct record_perf_record *r = base_alloc(sizeof *r);
-	for (size_t length; r && (length = record_perf_parse(data, size, r));
-		data += length, size -= length) {
+	for (size_t length; r && (length = record_perf_parse(in->data, in->size, r));
+		in->data += length, in->size -= length) {
 		struct record_event e = r->event;
 		if (e.kind == RECORD_EVENT_none)
 			continue;
@@ -34,27 +29,11 @@ static void convert(struct record_converter *c, const uint8_t *data, size_t size
 		record_converter_event(c, &e, &r->map, r->comm);
 	}
 	base_free(r);
+	record_converter_release(c, UINT64_MAX / 2);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct record_clock clock = {0};
-	struct trace_info info = {.size = sizeof info, .host = "", .command = "", .tool = ""};
-	struct trace_writer *w;
-	struct record_converter *c = base_alloc(sizeof *c);
-	if (c &&
-		record_clock_fix(&clock, (struct record_clock_pair){0, 0},
-			(struct record_clock_pair){END, END}) &&
-		trace_writer_open("/dev/null", &info, &w, NULL) == BASE_OK) {
-		if (record_converter_init(c, &clock, w, NULL) == BASE_OK) {
-			convert(c, data, size);
-			record_converter_release(c, UINT64_MAX / 2);
-			record_converter_finish(c, 0, END, nobody_lives);
-			BASE_ASSERT(c->sink.status == BASE_OK);
-		}
-		record_converter_fini(c);
-		(void)!trace_writer_close(w, NULL);
-	}
-	base_free(c);
+	fuzz_converter(convert, &(struct input){data, size});
 	return 0;
 }

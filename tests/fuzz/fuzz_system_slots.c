@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fuzz_system_slots.c - whatever the kernel's side may have written, converted. */
 #include "record/system_convert.h"
+#include "fuzz_converter.h"
 
-#include <string.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-enum { END = 1 << 30, CPUS = 2, NOBODY = 0x3ffff0 };
+enum { CPUS = 2, NOBODY = 0x3ffff0 };
 
 static struct {
 	const uint8_t *data;
@@ -55,14 +52,9 @@ static void fake_close(struct record_source *src)
 	(void)src;
 }
 
-static bool nobody_lives(uint32_t pid)
+static void convert(struct record_converter *c, void *ctx)
 {
-	(void)pid;
-	return false;
-}
-
-static void convert(struct record_converter *c)
-{
+	(void)ctx;
 	static const struct record_backend fake = {
 		.name = "fake", .start = fake_start, .read = fake_read, .close = fake_close};
 	struct record_system_options o = {
@@ -81,24 +73,8 @@ static void convert(struct record_converter *c)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct record_clock clock = {0};
-	struct trace_info info = {.size = sizeof info, .host = "", .command = "", .tool = ""};
-	struct trace_writer *w;
-	struct record_converter *c = base_alloc(sizeof *c);
 	input.data = data;
 	input.size = size;
-	if (c &&
-		record_clock_fix(&clock, (struct record_clock_pair){0, 0},
-			(struct record_clock_pair){END, END}) &&
-		trace_writer_open("/dev/null", &info, &w, NULL) == BASE_OK) {
-		if (record_converter_init(c, &clock, w, NULL) == BASE_OK) {
-			convert(c);
-			record_converter_finish(c, 0, END, nobody_lives);
-			BASE_ASSERT(c->sink.status == BASE_OK);
-		}
-		record_converter_fini(c);
-		(void)!trace_writer_close(w, NULL);
-	}
-	base_free(c);
+	fuzz_converter(convert, NULL);
 	return 0;
 }

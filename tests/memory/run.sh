@@ -178,7 +178,7 @@ meanwhile() {
 		[[ $(jq -c "$what" of.file 2>>err) == "$(jq -c "$what" of.run 2>>err)" ]] || why+=" they differ: $(jq -c "$what" of.file of.run 2>&1)"
 	done
 	grep -q '1 parallel' of.text || why+=" no phases"
-	grep -q '(turns) stored by .* threads.c:' of.text || why+=" a word that all threads store to is not named: $(head -n 30 of.text)"
+	grep -Eq '^ +[0-9]+ +1 +[0-9]+ +[1-9][0-9]* +[0-9]+  turns$' of.text || why+=" a word that all threads store to is not named: $(head -n 30 of.text)"
 	timeout 60 "$LONGPOLE" cdat --set=nodes=2 -- ./shares 2>&1 >/dev/null | grep -q 'data accesses miss' || why+=" cdat says nothing"
 	timeout 60 "$LONGPOLE" ciat --threads=2 -- ./shares >/dev/null 2>err && why+=" too many threads are no error"
 	printf '#!/bin/sh\n./shares\nexit 7\n' >seven.sh
@@ -349,7 +349,7 @@ sharing() {
 	[[ -n $why ]] || why=$(record -o sharing.lpt -- ./sharing)
 	[[ -n $why ]] || "$LONGPOLE" ciat sharing.lpt >sharing.txt 2>err || why="ciat: $(cat err)"
 	for said in "False sharing: .* heap block from main sharing.c:$from, byte 0 " "byte 0) stored by thread .* sharing.c:$hits:" \
-		"byte 8) stored by thread .* sharing.c:$misses:" "heap block from main sharing.c:$from (1 block, 64 B)"; do
+		"byte 8) stored by thread .* sharing.c:$misses:" "(counters\[0\].hits in heap block" "(counters\[0\].misses in heap block" "heap block from main sharing.c:$from (1 block, 64 B)"; do
 		[[ -n $why ]] || grep -q "$said" sharing.txt || why="does not say: $said"
 	done
 	[[ -n $why ]] || "$LONGPOLE" ciat --json sharing.lpt >sharing.json 2>err || why="ciat --json: $(cat err)"
@@ -362,3 +362,52 @@ sharing() {
 	result sharing "$why"
 }
 sharing
+
+# named PROGRAM [FIELD LINE]... - ciat's answer has the field, met by an instruction of the source line (0: of any).
+named() {
+	local program=$1
+	shift
+	record -o "$program.lpt" -- "./$program" && "$LONGPOLE" ciat --json "$program.lpt" >"$program.json" 2>err || { cat err; return; }
+	for ((; $#; )); do
+		jq -e --arg field "$1" --argjson line "$2" '[.result.lines[] | select(.false_misses > 16) | .sites[] |
+			select(.field == $field and ($line == 0 or .line == $line))] | length > 0' "$program.json" >/dev/null ||
+			echo "$program: no $1 in line $2: $(jq -c '[.result.lines[].sites[] | [.field, .line]]' "$program.json")"
+		shift 2
+	done
+}
+
+# Members of variables by their names, as far as the files say them.
+fields() {
+	local why='' line name kind options
+	selected fields || return 0
+	declare -A at
+	for name in own_counters.count.hits own_counters.count.misses 'table[1].total' 'table[2].total' shared_counters.count.hits shared_counters.count.misses; do
+		line=$(grep -nF "$name++" "$here/fields.c" | cut -d: -f1)
+		at[$name]=$line
+	done
+	# copied: the linker puts the library's variable into the program
+	for kind in -g -g0 copied; do
+		options=(-O1 -g -no-pie -fno-pie)
+		[[ $kind == copied ]] || options=(-O1 $kind -fPIC)
+		"$LONGPOLE" cc -O1 ${kind/copied/-g} -fPIC -shared -DLIBRARY -o "libfields$kind.so" "$here/fields.c" 2>cc.err &&
+			"$LONGPOLE" cc "${options[@]}" -o "fields$kind" "$here/fields.c" "./libfields$kind.so" -lpthread 2>>cc.err ||
+			why+="does not build: $(head -n 3 cc.err)"
+	done
+	local all=()
+	for name in "${!at[@]}"; do all+=("$name" "${at[$name]}"); done
+	[[ -n $why ]] || why=$(named fields-g "${all[@]}")
+	[[ -n $why ]] || why=$(named fieldscopied "${all[@]}")
+	[[ -n $why ]] || why=$(named fields-g0 own_counters+0x8 0 own_counters+0x10 0 table+0x18 0 table+0x28 0 shared_counters+0x8 0 shared_counters+0x10 0)
+	[[ -n $why ]] || "$LONGPOLE" ciat fields-g.lpt 2>&1 | grep -q '^False sharing: .*own_counters.count.hits and own_counters.count.misses\|^False sharing: .*table\[1\].total and table\[2\].total\|^False sharing: .*shared_counters.count.hits and shared_counters.count.misses' ||
+		why="the finding names no two fields: $("$LONGPOLE" ciat fields-g.lpt 2>&1 | head -n 1)"
+	result fields "$why"
+	if has_compiler g++; then
+		why=
+		LONGPOLE_CXX=g++ "$LONGPOLE" c++ -O1 -g -o fields_cc "$here/fields.cc" -lpthread 2>cc.err || why="does not build: $(head -n 3 cc.err)"
+		[[ -n $why ]] || why=$(named fields_cc shop::till::first.closed "$(grep -n 'first.closed = ' "$here/fields.cc" | cut -d: -f1)" \
+			shop::till::first.sales "$(grep -n 'first.sales = ' "$here/fields.cc" | cut -d: -f1)" \
+			'local(bool)::each[0].sales' 0 'local(bool)::each[1].opened' 0)
+		result fields_cc "$why"
+	fi
+}
+fields

@@ -7,7 +7,7 @@
 enum { THREADS = 3, TURNS = 400, ITEMS = 64 };
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static atomic_long turns;
+static _Alignas(64) atomic_long turns; /* in a line of its own */
 static long sum, item[THREADS][ITEMS];
 static double scaled[ITEMS];
 

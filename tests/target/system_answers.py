@@ -138,7 +138,7 @@ def setup_disk(scratch):
         subprocess.run(["losetup", "--detach", device], check=False)
 
 
-SETUPS = {"": setup_none, "fifo": setup_fifo, "quota": setup_quota, "disk": setup_disk}
+SETUPS = {"": setup_none, "fifo": setup_fifo, "quota": setup_quota, "disk": setup_disk, "full": setup_none}
 
 
 def share(result, program, actor, kinds):
@@ -179,9 +179,9 @@ def record(longpole, command, options, trace):
     return None, foreign
 
 
-def attempt(longpole, binary, options, prefix, trace, demands):
+def attempt(longpole, binary, options, prefix, trace, demands, recording):
     """(why it failed or None, share of the machine that others took)."""
-    why, foreign = record(longpole, [*prefix, binary, *options], [], trace)
+    why, foreign = record(longpole, [*prefix, binary, *options], recording, trace)
     if why:
         return why, foreign
     # The path ends with the program that was started, the waiter, whoever else runs on the system.
@@ -246,8 +246,8 @@ def main():
     build = os.path.join(os.environ["LONGPOLE_BUILD"], "tests", "target", "system")
     only, failed = sys.argv[1:], False
     why = can_record(longpole)
-    jobs = [(name, setup, command[0], lambda binary, prefix, more, trace, c=command, d=demands:
-             attempt(longpole, binary, c[1:] + more, prefix, trace, d)) for name, (setup, command, demands) in answers().items()]
+    jobs = [(name, setup, command[0], lambda binary, prefix, more, trace, c=command, d=demands, s=setup:
+             attempt(longpole, binary, c[1:] + more, prefix, trace, d, ["--full"] if s == "full" else [])) for name, (setup, command, demands) in answers().items()]
     jobs += [(name, setup, command[0], lambda binary, prefix, more, trace, c=command, s=state, x=changed:
               elide(longpole, binary, c[1:] + more, prefix, trace, s, x[1:])) for name, setup, command, state, changed in elisions()]
     for name, setup, program, judged in jobs:

@@ -3,38 +3,7 @@
 #ifndef LONGPOLE_TESTS_KERNEL_FIXTURE_H
 #define LONGPOLE_TESTS_KERNEL_FIXTURE_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-#include <cmocka.h>
-
-#include "model/model.h"
-
-struct bench {
-	char path[64];
-	struct trace_writer *w;
-	uint32_t nr_strings, nr_sites, nr_objects, nr_streams, nr_processes;
-	struct trace_reader *reader;
-	struct model *model;
-	struct model_options options;
-	struct base_err err;
-};
-
-static inline void put(struct bench *b, struct trace_record r)
-{
-	assert_int_equal(trace_writer_put(b->w, &r, &b->err), BASE_OK);
-}
-
-#define PUT(b, at, by, what, ...)                                                                  \
-	put(b, (struct trace_record){.time_ns = (at),                                              \
-		       .stream = (by),                                                             \
-		       .kind = TRACE_##what,                                                       \
-		       .u.what = {__VA_ARGS__}})
+#include "trace_bench.h"
 
 /* Who is switched in and out; a thread that sleeps, one that is preempted. */
 #define IN(b, at, by, cpu)          PUT(b, at, by, cpu_in, .processor = (cpu))
@@ -44,25 +13,9 @@ static inline void put(struct bench *b, struct trace_record r)
 #define CALLS(b, at, by, nr, ...)   PUT(b, at, by, call_begin, .number = (nr), __VA_ARGS__)
 #define RETURNS(b, at, by, nr, ...) PUT(b, at, by, call_end, .number = (nr), __VA_ARGS__)
 
-static inline uint32_t string(struct bench *b, const char *s)
-{
-	uint32_t id = ++b->nr_strings;
-	PUT(b, 0, 0, string, .string = id, .text = {s, (uint32_t)strlen(s)});
-	return id;
-}
-
 static inline uint32_t process(struct bench *b, const char *name, uint64_t pid)
 {
-	uint32_t id = ++b->nr_processes, text = string(b, name);
-	PUT(b, 0, 0, process, .process = id, .pid = pid, .name = text, .command = text);
-	return id;
-}
-
-static inline uint32_t stream(struct bench *b, uint32_t of)
-{
-	uint32_t id = ++b->nr_streams;
-	PUT(b, 0, 0, stream, .stream = id, .process = of, .tid = 100 + id);
-	return id;
+	return process_of(b, name, 0, pid);
 }
 
 /* A program with one thread. */
@@ -76,14 +29,6 @@ static inline uint32_t context(
 {
 	uint32_t id = stream(b, 0), text = *name ? string(b, name) : 0;
 	PUT(b, 0, 0, context, .stream = id, .type = type, .processor = cpu, .name = text);
-	return id;
-}
-
-static inline uint32_t site(struct bench *b, const char *function)
-{
-	uint32_t id = ++b->nr_sites, text = string(b, function);
-	PUT(b, 0, 0, site, .site = id, .offset = id * 16);
-	PUT(b, 0, 0, symbol, .site = id, .function = text);
 	return id;
 }
 
@@ -104,91 +49,13 @@ static inline uint32_t object(
 
 static inline void start(struct bench *b, const char *command)
 {
-	*b = (struct bench){.path = "/tmp/longpole-test-kernel-XXXXXX"};
-	b->options.size = sizeof b->options;
-	int fd = mkstemp(b->path);
-	assert_true(fd >= 0);
-	close(fd);
 	struct trace_info info = {.size = sizeof info,
 		.host = "h",
 		.command = command,
 		.tool = "t",
 		.nr_processors = 2,
 		.flags = TRACE_INFO_SYSTEM | TRACE_INFO_KERNEL};
-	assert_int_equal(trace_writer_open(b->path, &info, &b->w, &b->err), BASE_OK);
-}
-
-static inline void analyse(struct bench *b)
-{
-	assert_int_equal(trace_writer_close(b->w, &b->err), BASE_OK);
-	assert_int_equal(trace_reader_open(b->path, NULL, &b->reader, &b->err), BASE_OK);
-	enum base_status s = model_run(b->reader, &b->options, &b->model, &b->err);
-	if (s != BASE_OK)
-		print_message("%s\n", b->err.cause[0]);
-	assert_int_equal(s, BASE_OK);
-}
-
-static inline void finish(struct bench *b)
-{
-	model_free(b->model);
-	trace_reader_close(b->reader);
-	unlink(b->path);
-}
-
-static inline struct graph_lane_result lane(struct bench *b, unsigned nr)
-{
-	struct graph_lane_result l;
-	assert_int_equal(graph_lane(model_graph(b->model), nr, &l, &b->err), BASE_OK);
-	assert_true(l.found);
-	return l;
-}
-
-/* Path time in states whose name contains `part`, of actors whose group contains `who`. */
-static inline double on_path_of(struct bench *b, const char *who, const char *part)
-{
-	struct graph_lane_result l = lane(b, 0);
-	double sum = 0;
-	for (size_t i = 0; i < l.nr_states; i++)
-		if (strstr(model_state(b->model, l.state[i].state)->name, part) &&
-			strstr(model_actor(b->model, l.state[i].actor)->group, who))
-			sum += l.state[i].path_ns;
-	return sum;
-}
-
-static inline double on_path(struct bench *b, const char *part)
-{
-	return on_path_of(b, "", part);
-}
-
-static inline double unexplained(struct bench *b)
-{
-	struct graph_lane_result l = lane(b, 0);
-	double sum = 0;
-	for (size_t i = 0; i < l.nr_states; i++)
-		sum += l.state[i].unexplained_ns;
-	return sum;
-}
-
-/* The path is as long as the time, and each piece of it is named. */
-static inline void conserved(struct bench *b, double elapsed_ns)
-{
-	struct graph_lane_result l = lane(b, 0);
-	double sum = 0;
-	for (size_t i = 0; i < l.nr_states; i++)
-		sum += l.state[i].path_ns;
-	assert_float_equal(l.length_ns, (double)(l.end_ns - l.start_ns), 1e-6);
-	assert_float_equal(l.length_ns, elapsed_ns, 1e-6);
-	assert_float_equal(sum, elapsed_ns, 1e-6);
-}
-
-/* For a test that goes wrong: the path's states. */
-static inline void show(struct bench *b)
-{
-	struct graph_lane_result l = lane(b, 0);
-	for (size_t i = 0; i < l.nr_states; i++)
-		print_message("%8.0f %s: %s\n", l.state[i].path_ns,
-			model_actor(b->model, l.state[i].actor)->name,
-			model_state(b->model, l.state[i].state)->name);
+	bench_open(b, 1, &info);
 }
 
 #endif

@@ -5,12 +5,9 @@
 
 #include "platform/platform.h"
 #include "trace/trace.h"
+#include "test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "trace_file.h"
 

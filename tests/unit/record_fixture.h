@@ -10,12 +10,8 @@
 #define LONGPOLE_TESTS_RECORD_FIXTURE_H
 
 #include "record/session_ring.h"
+#include "test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

@@ -5,14 +5,11 @@
 #define LONGPOLE_TESTS_REPLAY_FIXTURE_H
 
 #include "graph/replay.h"
+#include "test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 /* ---- verbs, kept ---------------------------------------------------------------------------- */
 

@@ -4,18 +4,9 @@
 #ifndef LONGPOLE_TEST_REPORT_FIXTURE_H
 #define LONGPOLE_TEST_REPORT_FIXTURE_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <math.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-#include <cmocka.h>
+#include "trace_bench.h"
 
-#include "model/model.h"
+#include <math.h>
 
 /* cmocka's own compares floats, which cannot tell a million nanoseconds from one more. */
 static inline void near_at(double is, double want, double within, const char *file, int line)
@@ -26,52 +17,9 @@ static inline void near_at(double is, double want, double within, const char *fi
 }
 #define assert_near(is, want, within) near_at(is, want, within, __FILE__, __LINE__)
 
-struct bench {
-	char path[64];
-	struct trace_writer *w;
-	uint32_t nr_strings, nr_sites, nr_objects, nr_streams, nr_processes;
-	struct trace_reader *reader;
-	struct base_err err;
-};
-
-static inline void put(struct bench *b, struct trace_record r)
-{
-	r.time_ns *= 1000;
-	assert_int_equal(trace_writer_put(b->w, &r, &b->err), BASE_OK);
-}
-
-#define PUT(b, at, by, what, ...)                                                                  \
-	put(b, (struct trace_record){.time_ns = (at),                                              \
-		       .stream = (by),                                                             \
-		       .kind = TRACE_##what,                                                       \
-		       .u.what = {__VA_ARGS__}})
-
-static inline uint32_t string(struct bench *b, const char *s)
-{
-	uint32_t id = ++b->nr_strings;
-	PUT(b, 0, 0, string, .string = id, .text = {s, (uint32_t)strlen(s)});
-	return id;
-}
-
 static inline uint32_t process(struct bench *b, const char *name)
 {
-	uint32_t id = ++b->nr_processes, text = string(b, name);
-	PUT(b, 0, 0, process, .process = id, .pid = 100, .name = text, .command = text);
-	return id;
-}
-
-static inline void stream(struct bench *b, uint32_t of)
-{
-	uint32_t id = ++b->nr_streams;
-	PUT(b, 0, 0, stream, .stream = id, .process = of, .tid = 100 + id);
-}
-
-static inline uint32_t site(struct bench *b, const char *function)
-{
-	uint32_t id = ++b->nr_sites, text = string(b, function);
-	PUT(b, 0, 0, site, .site = id, .offset = id * 16);
-	PUT(b, 0, 0, symbol, .site = id, .function = text, .line = id);
-	return id;
+	return process_of(b, name, 0, 100);
 }
 
 static inline uint32_t mutex(struct bench *b, const char *name)
@@ -84,27 +32,16 @@ static inline uint32_t mutex(struct bench *b, const char *name)
 
 static inline void start(struct bench *b)
 {
-	*b = (struct bench){.path = "/tmp/longpole-test-report-XXXXXX"};
-	int fd = mkstemp(b->path);
-	assert_true(fd >= 0);
-	close(fd);
 	struct trace_info info = {
 		.size = sizeof info, .host = "h", .command = "c", .tool = "t", .nr_processors = 2};
-	assert_int_equal(trace_writer_open(b->path, &info, &b->w, &b->err), BASE_OK);
+	bench_open(b, 1000, &info);
 }
 
 static inline void end(struct bench *b, uint64_t at)
 {
 	PUT(b, at, 1, thread_end);
 	PUT(b, at, 1, process_end, .status = 0);
-	assert_int_equal(trace_writer_close(b->w, &b->err), BASE_OK);
-	assert_int_equal(trace_reader_open(b->path, NULL, &b->reader, &b->err), BASE_OK);
-}
-
-static inline void finish(struct bench *b)
-{
-	trace_reader_close(b->reader);
-	unlink(b->path);
+	bench_read(b);
 }
 
 /*

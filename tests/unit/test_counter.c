@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Counters against the kernel's own accounts; the PMU's path against a page that is rewritten. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
 static uint64_t mock_rdpmc(uint32_t index);
 #define LONGPOLE_RDPMC(index) mock_rdpmc(index)

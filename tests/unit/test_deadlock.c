@@ -5,11 +5,8 @@
 #include "deadlock/peers.h"
 #include "deadlock/private.h"
 #include "deadlock/python.h"
+#include "test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
 #include <fcntl.h>
 #include <linux/netlink.h>
 #include <linux/unix_diag.h>

@@ -8,14 +8,9 @@
 #include "deadlock/pin.h"
 #include "deadlock/snapshot.h"
 #include "deadlock/spin.h"
+#include "test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
-
-#include <cmocka.h>
 
 #include <elf.h>
 #include <errno.h>

@@ -25,7 +25,6 @@ static enum base_status export(struct bench *b, const char *name, struct format_
 	assert_int_equal(model_run(b->reader, &mo, &in.model, &b->err), BASE_OK);
 	assert_int_equal(graph_lane(model_graph(in.model), 0, &lane, &b->err), BASE_OK);
 	if (ret_elapsed_ns) *ret_elapsed_ns = lane.length_ns;
-	opts->size = sizeof *opts;
 	enum base_status s = format_export(format_find(name), &in, opts, &sink, &b->err);
 	model_free(in.model);
 	return s;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_format_doors.c - imports of whole, cut and damaged files, and exports, with every allocation
  * failing once; the same input gives the same bytes. The files are those of the fuzz corpora. */
+#include "format_memory.h"
 #include "report_fixture.h"
 
 #include "format/format.h"
@@ -28,26 +29,14 @@ static struct file load(const char *name)
 	return f;
 }
 
-static enum base_status read_bytes(
-	void *ctx, uint64_t offset, void *to, size_t length, struct base_err *err)
-{
-	const struct file *f = ctx;
-	(void)err;
-	assert_true(offset <= f->nr && length <= f->nr - offset);
-	if (length)
-		memcpy(to, f->bytes + offset, length);
-	return BASE_OK;
-}
-
 /* Imports the first nr bytes into the file `path`. */
 static enum base_status import(
 	const char *format, const struct file *f, size_t nr, const char *path)
 {
-	struct file part = {f->bytes, nr};
+	struct memory part = {f->bytes, nr};
 	const struct format_import_desc *desc = format_import_find(format);
-	struct format_source from = {
-		.read = read_bytes, .ctx = &part, .size_bytes = nr, .name = "input"};
-	struct format_import_options o = {.size = sizeof o};
+	struct format_source from = memory_source(&part, "input");
+	struct format_import_options o = {0};
 	struct trace_info info = {.size = sizeof info,
 		.host = "",
 		.command = "",
@@ -188,7 +177,7 @@ static enum base_status export(struct bench *b, const char *name, enum format_we
 		.events = &events,
 		.name = "a.lpt",
 		.tool = "test 1"};
-	struct format_options o = {.size = sizeof o, .weight = weight};
+	struct format_options o = {.weight = weight};
 	struct format_sink sink = {.write = keep_bytes, .begin = begin_file, .ctx = out};
 	assert_int_equal(trace_reader_rewind(b->reader, &b->err), BASE_OK);
 	assert_int_equal(model_run(b->reader, &mo, &in.model, &b->err), BASE_OK);

@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_format_gem5.c - annotate.bin: bytes made here from the format's layout, not by the encoder;
  * names in every quoting; files cut everywhere; there and back again. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "test.h"
+
 #include <string.h>
-#include <cmocka.h>
 
 #include "format/format.h"
 #include "format/gem5.h"
+#include "format_memory.h"
 #include "trace_file.h"
 
 #define LONGPOLE_DISABLE
@@ -97,21 +95,6 @@ static void pipe_file(struct file *f, bool big_endian)
 /* ---- import -----------------------------------------------------------------------------------
  */
 
-struct memory {
-	const uint8_t *bytes;
-	size_t nr;
-};
-
-static enum base_status read_memory(
-	void *ctx, uint64_t offset, void *to, size_t length, struct base_err *err)
-{
-	const struct memory *m = ctx;
-	(void)err;
-	assert_true(offset <= m->nr && length <= m->nr - offset);
-	memcpy(to, m->bytes + offset, length);
-	return BASE_OK;
-}
-
 struct imported {
 	char *path;
 	struct trace_reader *reader;
@@ -125,9 +108,8 @@ static enum base_status import(
 	/* exactly as large, so that the address sanitizer sees one byte too many */
 	uint8_t *copy = malloc(nr ? nr : 1);
 	struct memory memory = {copy, nr};
-	struct format_source from = {
-		.read = read_memory, .ctx = &memory, .size_bytes = nr, .name = "annotate.bin"};
-	struct format_import_options o = {.size = sizeof o, .tick_ps = tick_ps};
+	struct format_source from = memory_source(&memory, "annotate.bin");
+	struct format_import_options o = {.tick_ps = tick_ps};
 	struct trace_writer *w;
 	assert_non_null(copy);
 	memcpy(copy, bytes, nr);
@@ -322,7 +304,7 @@ static void out_of_memory(void **state)
 			.ctx = &memory,
 			.size_bytes = f.nr,
 			.name = "annotate.bin"};
-		struct format_import_options o = {.size = sizeof o};
+		struct format_import_options o = {0};
 		struct base_err err = {0};
 		struct base_str notes = {0};
 		struct trace_writer *w;
@@ -575,7 +557,7 @@ static enum base_status keep(void *ctx, const void *bytes, size_t length, struct
 static enum base_status export(
 	const char *path, struct base_str *out, struct base_str *notes, struct base_err *err) {
 	struct format_input in = {.name = path, .tool = "test", .notes = notes};
-	struct format_options o = {.size = sizeof o};
+	struct format_options o = {0};
 	struct format_sink sink = {.write = keep, .ctx = out};
 	assert_int_equal(trace_reader_open(path, NULL, &in.reader, NULL), BASE_OK);
 	enum base_status s = format_export(format_find("gem5"), &in, &o, &sink, err);

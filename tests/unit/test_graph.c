@@ -2,13 +2,7 @@
 /* test_graph.c - known answers: graphs drawn by hand, their longest paths worked out on paper. */
 #include "graph/graph.h"
 #include "graph/priv.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 static struct graph *open_graph(const struct graph_options *o)
 {

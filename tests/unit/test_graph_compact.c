@@ -6,15 +6,10 @@
  */
 #include "graph/compact.h"
 #include "graph_trial.h"
+#include "test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-#include <cmocka.h>
 
 #define NONE_ GRAPH_COMPACT_NONE
 

@@ -6,13 +6,7 @@
  * consumer waits from 0 and takes at 40.
  */
 #include "graph/graph.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 enum { PRODUCERS = 3, CONSUMER = 3, ROOT = 4, ACTORS = 5, WAITS = 5, LATENCY = 6, STATES = 7 };
 

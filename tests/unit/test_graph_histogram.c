@@ -1,13 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_graph_histogram.c - the watch: known answers by hand, and laws on random runs. */
 #include "graph/histogram.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 enum { ACTORS = 4, QUEUES = 3, END = 1000000 };
 

@@ -7,15 +7,10 @@
 #include "graph/graph.h"
 #include "graph/priv.h"
 #include "graph_trial.h"
+#include "test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-#include <cmocka.h>
 
 /* ---- playing it
  * ------------------------------------------------------------------------------------ */

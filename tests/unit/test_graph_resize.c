@@ -5,13 +5,10 @@
  * A producer and a consumer with random times and one bounded queue, or one queue of credits. Their
  * order cannot change, so the lane must give what the other run takes, to the nanosecond.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "test.h"
+
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 
 #include "graph/priv.h"
 

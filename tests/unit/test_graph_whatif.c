@@ -4,13 +4,9 @@
 #include "graph/graph.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
+#include "test.h"
 
-#include <cmocka.h>
+#include <string.h>
 
 enum { NODES = 9, LINES_MAX = 1 << NODES };
 

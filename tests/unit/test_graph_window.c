@@ -7,15 +7,10 @@
 #include "graph/graph.h"
 #include "graph/part.h"
 #include "graph/priv.h"
+#include "test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-#include <cmocka.h>
 
 enum { ACTORS = 5, STATES = 6, QUEUES = 3, EVENTS_MAX = 400, LANES = 3 };
 

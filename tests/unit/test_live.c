@@ -4,16 +4,11 @@
  * whatever has come and gone; records that come late are put in order.
  */
 #include "live/live.h"
+#include "test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 /*
  * A server: its main thread (stream 1) starts a thread, waits for its end, and so on. Each thread
@@ -187,8 +182,7 @@ static void memory_is_bounded(void **unused)
 	int nr_more = (int)number_of("LIVE_MORE", 2);
 	struct run r = {0};
 	struct seen seen = {.share_min = 1, .explained_min = 1, .run = &r};
-	struct live_options o = {.size = sizeof o,
-		.interval_ns = 10000000,
+	struct live_options o = {.interval_ns = 10000000,
 		.hindsight = 1,
 		.max_entries = 5000,
 		.answer = see,
@@ -259,8 +253,7 @@ static void late_is_as_in_time(void **unused)
 	(void)unused;
 	struct sums sums[2] = {{{0}, 0, 0}, {{0}, 0, 0}};
 	for (int late = 0; late < 2; late++) {
-		struct live_options o = {.size = sizeof o,
-			.interval_ns = 1000000,
+		struct live_options o = {.interval_ns = 1000000,
 			.hindsight = 2,
 			.late_ns = late ? LATE_NS : 0,
 			.answer = add_sums,
@@ -334,8 +327,7 @@ static void only_those_asked_for(void **unused)
 	for (size_t i = 0; i < BASE_COUNT(row); i++) {
 		uint32_t nr = 0;
 		struct run r = {0};
-		struct live_options o = {.size = sizeof o,
-			.interval_ns = 1000000,
+		struct live_options o = {.interval_ns = 1000000,
 			.whom = LIVE_WHOM_processes,
 			.process = row[i].process,
 			.cgroup = row[i].cgroup,
@@ -409,8 +401,7 @@ static void children_count_their_lives(void **unused)
 {
 	unsigned nr_windows = 0;
 	struct run r = {0};
-	struct live_options o = {.size = sizeof o,
-		.interval_ns = CHILDREN * ROUND_NS,
+	struct live_options o = {.interval_ns = CHILDREN * ROUND_NS,
 		.hindsight = 1,
 		.whom = LIVE_WHOM_processes,
 		.process = "*",
@@ -436,8 +427,7 @@ static enum base_status short_run(struct base_err *err)
 {
 	struct seen seen = {.share_min = 1, .explained_min = 1};
 	struct run r = {0};
-	struct live_options o = {.size = sizeof o,
-		.interval_ns = 1000000,
+	struct live_options o = {.interval_ns = 1000000,
 		.hindsight = 1,
 		.max_entries = 60,
 		.late_ns = 1000,

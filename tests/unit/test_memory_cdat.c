@@ -5,10 +5,7 @@
  */
 #include "memory/cdat.h"
 #include "memory_fixture.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <cmocka.h>
+#include "test.h"
 
 static struct memory_cdat_config *machine(const char *const *set, size_t nr)
 {
@@ -340,6 +337,7 @@ static void test_hierarchies(void **state)
 				      "second_ways=4", "third_bytes=1K", "third_ways=4",
 				      seed & 8 ? "interconnect_bytes=512" : "banks=4",
 				      seed & 16 ? "migrate_after=4" : "banks=2",
+				      seed & 32 ? "replicate_after=2" : "banks=1",
 				      inclusive[seed & 1], replacement[seed % 3],
 				      seed & 4 ? "third_shared=2" : "third_shared=1", protocol),
 				wide ? 40 : 4, NULL);
@@ -736,6 +734,54 @@ static void test_migration(void **state)
 	memory_cdat_free(c);
 }
 
+/* Three nodes; a cache is one line, so each load of another one misses. Page 4 lives in node 0. */
+static void test_replication(void **state)
+{
+	(void)state;
+	enum { PAGE = 4 * 4096 };
+	static const struct {
+		uint32_t processor;
+		unsigned kind, line;
+		enum memory_cdat_supplier from;
+	} act[] = {
+		{0, L, 0, MEMORY_CDAT_FROM_LOCAL_MEMORY}, /* loads in its own node do not count */
+		{1, S, 9, MEMORY_CDAT_FROM_REMOTE_MEMORY},
+		{1, L, 1, MEMORY_CDAT_FROM_REMOTE_MEMORY}, /* line 9 is written back: one */
+		{2, L, 2, MEMORY_CDAT_FROM_REMOTE_MEMORY},
+		{0, S, 3, MEMORY_CDAT_FROM_LOCAL_MEMORY}, /* a store: none */
+		{2, L, 4, MEMORY_CDAT_FROM_REMOTE_MEMORY},
+		{2, L, 5, MEMORY_CDAT_FROM_REMOTE_MEMORY},
+		{1, L, 4, MEMORY_CDAT_FROM_REMOTE_MEMORY}, /* three: line 3, dirty in 0, goes too */
+		{1, L, 4, MEMORY_CDAT_FROM_LOCAL_MEMORY},
+		{2, L, 3, MEMORY_CDAT_FROM_LOCAL_MEMORY},
+		{2, L, 3, MEMORY_CDAT_FROM_CACHE},
+		{0, L, 9, MEMORY_CDAT_FROM_LOCAL_MEMORY},
+		{2, S, 3, MEMORY_CDAT_FROM_REMOTE_MEMORY}, /* one page again */
+		{1, L, 4, MEMORY_CDAT_FROM_REMOTE_MEMORY},
+		{0, L, 3, MEMORY_CDAT_FROM_REMOTE_CACHE},
+		{1, L, 5, MEMORY_CDAT_FROM_REMOTE_MEMORY},
+		{1, L, 4, MEMORY_CDAT_FROM_REMOTE_MEMORY}, /* a second time */
+		{1, L, 3, MEMORY_CDAT_FROM_LOCAL_MEMORY},
+	};
+	struct memory_cdat *c =
+		start(MACHINE("nodes=3", "processors=1", "data_bytes=64", "protocol=dir3",
+			      "allocation=first_touch", "replicate_after=3"),
+			3, NULL);
+	const struct memory_cdat_result *r;
+	struct base_err err = {0};
+	for (size_t i = 0; i < BASE_COUNT(act); i++) {
+		struct memory_cdat_outcome o =
+			step(c, act[i].processor, PAGE + 64 * act[i].line, act[i].kind);
+		if (o.supplier != act[i].from)
+			fail_msg("act %zu: supplier %u", i, (unsigned)o.supplier);
+	}
+	assert_int_equal(memory_cdat_finish(c, &r, &err), BASE_OK);
+	assert_int_equal(r->total.replications, 2);
+	assert_int_equal(r->total.collapses, 1);
+	assert_int_equal(r->total.transactions[MEMORY_CDAT_write_back], 2);
+	memory_cdat_free(c);
+}
+
 /* ---- configuration
  * -------------------------------------------------------------------------------------- */
 
@@ -778,6 +824,7 @@ int main(void)
 		cmocka_unit_test(test_allocation),
 		cmocka_unit_test(test_large_pages),
 		cmocka_unit_test(test_migration),
+		cmocka_unit_test(test_replication),
 		cmocka_unit_test(test_config),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

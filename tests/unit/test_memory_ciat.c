@@ -2,10 +2,7 @@
 /* test_memory_ciat.c - ciat against brute force, hand-made traces, and a formula. */
 #include "memory/ciat.h"
 #include "memory_fixture.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <cmocka.h>
+#include "test.h"
 
 /* Runs all of a fixture through the analysis; closes the fixture. */
 static struct memory_ciat *analyse(struct fixture *f, const struct memory_ciat_options *options,

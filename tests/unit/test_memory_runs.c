@@ -2,10 +2,7 @@
 /* test_memory_runs.c - the law: loops analysed as a whole are loops analysed access by access. */
 #include "memory/ciat.h"
 #include "memory_fixture.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <cmocka.h>
+#include "test.h"
 
 enum { LOOPS = 60, BODY_MAX = 6, ARENA_BYTES = 3 * 4096 };
 #define ARENA UINT64_C(0x10000)

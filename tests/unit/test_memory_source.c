@@ -8,9 +8,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <cmocka.h>
+#include "test.h"
 
 /* ---- files
  * ------------------------------------------------------------------------------------------ */

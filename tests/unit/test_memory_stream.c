@@ -4,13 +4,10 @@
  * blocks. */
 #include "memory/decode.h"
 #include "record/target_encode.h"
+#include "test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 enum { BLOCKS = 40, PIECES = 6, CODE_BYTES = 3 };
 
@@ -254,6 +251,56 @@ static void test_round_trip(void **state)
 	memory_tables_fini(&t);
 }
 
+/* Of a plain slot the neighbour was a stack address in version 1, and is a plain one since. */
+static void test_versions(void **state)
+{
+	enum { TWICE = 6, BLOCK = 6 /* a stack slot and a plain one */ };
+	static const uint8_t slot[][3] = {{MEMORY_SLOT_PREDICTED << 4 | 2, 0x00, 0x20},
+		{MEMORY_SLOT_NEIGHBOUR << 4 | 1, 0x10}, {MEMORY_SLOT_LAST << 4},
+		{MEMORY_SLOT_NEIGHBOUR << 4 | 1, 0x10}};
+	static const uint64_t expect[][TWICE] = {{BLOCK, 0x1000, 0x1008, BLOCK, 0x1000, 0x1008},
+		{BLOCK, 0x1000, 8, BLOCK, 0x1000, 16}};
+	struct memory_tables t;
+	struct memory_words w;
+	(void)state;
+	make_program(&program);
+	assert_int_equal(make_tables(&t), BASE_OK);
+	struct memory_decoder *d = memory_decoder_new(&t);
+	for (unsigned version = 0; version <= 3; version++) {
+		struct memory_chunk_head h = {.magic = MEMORY_CHUNK_MAGIC,
+			.version = (uint16_t)version,
+			.type = MEMORY_CHUNK_STREAM,
+			.image = 1,
+			.thread = 1};
+		uint8_t tokens[32], *end = tokens, *p = chunk + sizeof h;
+		for (unsigned i = 0; i < 4; i++) {
+			if (i % 2 == 0) {
+				*end++ = MEMORY_TOKEN_BLOCK;
+				*end++ = BLOCK;
+			}
+			memcpy(end, slot[i], 3);
+			end += 1 + (slot[i][0] & 15);
+		}
+		*end++ = MEMORY_TOKEN_END;
+		const uint8_t head[] = {TWICE, 0, 0, 0, (uint8_t)(end - tokens)};
+		memcpy(p, head, sizeof head);
+		memcpy(p + sizeof head, tokens, (size_t)(end - tokens));
+		h.bytes = (uint32_t)(sizeof h + sizeof head + (size_t)(end - tokens));
+		memcpy(chunk, &h, sizeof h);
+		if (version < 1 || version > 2) {
+			assert_int_equal(
+				memory_decoder_chunk(d, chunk, h.bytes, NULL), BASE_ERR_CORRUPT);
+			continue;
+		}
+		assert_int_equal(memory_decoder_chunk(d, chunk, h.bytes, NULL), BASE_OK);
+		assert_int_equal(memory_decoder_piece(d, &w, NULL), BASE_OK);
+		assert_int_equal(w.nr, TWICE);
+		assert_memory_equal(w.word, expect[version - 1], sizeof expect[0]);
+	}
+	memory_decoder_free(d);
+	memory_tables_fini(&t);
+}
+
 static uint64_t walk_all(const struct memory_tables *t, struct memory_decoder *d, size_t bytes)
 {
 	static struct memory_item item[MEMORY_BATCH_MAX];
@@ -369,6 +416,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_round_trip),
+		cmocka_unit_test(test_versions),
 		cmocka_unit_test(test_items),
 		cmocka_unit_test(test_damage),
 		cmocka_unit_test(test_no_memory),

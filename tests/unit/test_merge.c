@@ -6,11 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
-
+#include "test.h"
 #include "trace_file.h"
 
 enum { ROUNDS = 200, ROUND_NS = 1000000, WORK_NS = 100000, DELAY_NS = 20000 };

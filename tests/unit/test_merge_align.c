@@ -7,10 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
+#include "test.h"
 
 enum { CASES = 1000, PACKETS_MAX = 600, SMALL = 5 };
 

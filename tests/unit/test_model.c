@@ -1,69 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_model.c - known answers: small hand-made traces whose critical path is known beforehand. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <errno.h>
-#include <string.h>
-#include <unistd.h>
-#include <cmocka.h>
-
 #include "model/model.h"
+#include "trace_bench.h"
+
+#include <errno.h>
 
 /* ---- a trace by hand ------------------------------------------------------------------------- */
-
-struct bench {
-	char path[64];
-	struct trace_writer *w;
-	uint32_t nr_strings, nr_sites, nr_objects, nr_streams, nr_processes;
-	struct trace_reader *reader;
-	struct model *model;
-	struct base_err err;
-};
-
-static void put(struct bench *b, struct trace_record r)
-{
-	assert_int_equal(trace_writer_put(b->w, &r, &b->err), BASE_OK);
-}
-
-#define PUT(b, at, by, what, ...)                                                                  \
-	put(b, (struct trace_record){.time_ns = (at),                                              \
-		       .stream = (by),                                                             \
-		       .kind = TRACE_##what,                                                       \
-		       .u.what = {__VA_ARGS__}})
-
-static uint32_t string(struct bench *b, const char *s)
-{
-	uint32_t id = ++b->nr_strings;
-	PUT(b, 0, 0, string, .string = id, .text = {s, (uint32_t)strlen(s)});
-	return id;
-}
-
-static uint32_t process(struct bench *b, const char *name, uint32_t parent, uint64_t pid)
-{
-	uint32_t id = ++b->nr_processes, text = string(b, name);
-	PUT(b, 0, 0, process, .process = id, .parent = parent, .pid = pid, .name = text,
-		.command = text);
-	return id;
-}
-
-static uint32_t stream(struct bench *b, uint32_t of)
-{
-	uint32_t id = ++b->nr_streams;
-	PUT(b, 0, 0, stream, .stream = id, .process = of, .tid = 100 + id);
-	return id;
-}
-
-static uint32_t site(struct bench *b, const char *function)
-{
-	uint32_t id = ++b->nr_sites, text = string(b, function);
-	PUT(b, 0, 0, site, .site = id, .offset = id * 16);
-	PUT(b, 0, 0, symbol, .site = id, .function = text, .line = id);
-	return id;
-}
 
 static uint32_t object(
 	struct bench *b, enum trace_object_type type, const char *name, uint64_t capacity)
@@ -76,74 +18,15 @@ static uint32_t object(
 
 static void start(struct bench *b)
 {
-	*b = (struct bench){.path = "/tmp/longpole-test-model-XXXXXX"};
-	int fd = mkstemp(b->path);
-	assert_true(fd >= 0);
-	close(fd);
 	struct trace_info info = {.size = sizeof info, .host = "h", .command = "c", .tool = "t"};
-	assert_int_equal(trace_writer_open(b->path, &info, &b->w, &b->err), BASE_OK);
-}
-
-static void analyse(struct bench *b)
-{
-	assert_int_equal(trace_writer_close(b->w, &b->err), BASE_OK);
-	assert_int_equal(trace_reader_open(b->path, NULL, &b->reader, &b->err), BASE_OK);
-	enum base_status s = model_run(b->reader, NULL, &b->model, &b->err);
-	if (s != BASE_OK)
-		print_message("%s\n", b->err.cause[0]);
-	assert_int_equal(s, BASE_OK);
-}
-
-static void finish(struct bench *b)
-{
-	model_free(b->model);
-	trace_reader_close(b->reader);
-	unlink(b->path);
-}
-
-static struct graph_lane_result lane0(struct bench *b)
-{
-	struct graph_lane_result l;
-	assert_int_equal(graph_lane(model_graph(b->model), 0, &l, &b->err), BASE_OK);
-	assert_true(l.found);
-	return l;
-}
-
-/* Path time in states whose name contains `part`. */
-static double on_path(struct bench *b, const char *part)
-{
-	struct graph_lane_result l = lane0(b);
-	double sum = 0;
-	for (size_t i = 0; i < l.nr_states; i++)
-		if (strstr(model_state(b->model, l.state[i].state)->name, part))
-			sum += l.state[i].path_ns;
-	return sum;
-}
-
-static double unexplained(struct bench *b)
-{
-	struct graph_lane_result l = lane0(b);
-	double sum = 0;
-	for (size_t i = 0; i < l.nr_states; i++)
-		sum += l.state[i].unexplained_ns;
-	return sum;
-}
-
-static void conserved(struct bench *b, double elapsed_ns)
-{
-	struct graph_lane_result l = lane0(b);
-	double sum = 0;
-	for (size_t i = 0; i < l.nr_states; i++)
-		sum += l.state[i].path_ns;
-	assert_float_equal(l.length_ns, elapsed_ns, 1e-6);
-	assert_float_equal(sum, elapsed_ns, 1e-6);
+	bench_open(b, 1, &info);
 }
 
 /* Main (stream 1) begins at 0 and creates `n` threads at 10, 20, ...; each begins 5 later.
  * Streams 2.. */
 static void spawn(struct bench *b, unsigned n, uint32_t where)
 {
-	uint32_t p = process(b, "prog", 0, 100);
+	uint32_t p = process_of(b, "prog", 0, 100);
 	for (unsigned i = 0; i <= n; i++)
 		stream(b, p);
 	PUT(b, 0, 1, process_begin, .token = 0);
@@ -316,7 +199,7 @@ static void pipe_between_processes(void **state)
 	struct bench b;
 	start(&b);
 	uint32_t parent_fn = site(&b, "parent"), child_fn = site(&b, "child");
-	uint32_t p = process(&b, "parent", 0, 100), c = process(&b, "child", p, 101);
+	uint32_t p = process_of(&b, "parent", 0, 100), c = process_of(&b, "child", p, 101);
 	uint32_t pipe_id = object(&b, TRACE_OBJECT_pipe, "", 65536);
 	stream(&b, p);
 	stream(&b, c);
@@ -420,8 +303,8 @@ static void system_waits_for_its_child(void **state)
 	struct bench b;
 	start(&b);
 	uint32_t main_fn = site(&b, "parent"), child_fn = site(&b, "child");
-	uint32_t p = process(&b, "parent", 0, 100), s = process(&b, "sh", p, 101),
-		 c = process(&b, "child", s, 101);
+	uint32_t p = process_of(&b, "parent", 0, 100), s = process_of(&b, "sh", p, 101),
+		 c = process_of(&b, "child", s, 101);
 	stream(&b, p);
 	stream(&b, s);
 	stream(&b, c);
@@ -450,7 +333,7 @@ static void a_childs_end_interrupts(void **state)
 	struct bench b;
 	start(&b);
 	uint32_t main_fn = site(&b, "parent"), wait_fn = site(&b, "wait_for_slot");
-	uint32_t p = process(&b, "parent", 0, 100), c = process(&b, "child", p, 101);
+	uint32_t p = process_of(&b, "parent", 0, 100), c = process_of(&b, "child", p, 101);
 	stream(&b, p);
 	stream(&b, c);
 	PUT(&b, 0, 1, process_begin, .token = 0);
@@ -561,6 +444,40 @@ static void a_periodic_stop_is_met_by_chance(void **state)
 	}
 }
 
+/* The same of a processor: others had it for long, then
+ * main looks at the clock there for a moment, or stays for long. */
+static void a_time_limit_takes_the_processor_by_chance(void **state)
+{
+	(void)state;
+	for (uint64_t stays = 5000; stays <= 2005000; stays += 2000000) {
+		struct bench b;
+		start(&b);
+		uint32_t work = site(&b, "work"), look = site(&b, "look");
+		uint32_t lock = object(&b, TRACE_OBJECT_mutex, "lock", 0);
+		uint32_t done = object(&b, TRACE_OBJECT_cond, "done", 0);
+		uint64_t t = 1000000 + stays;
+		spawn(&b, 1, work);
+		PUT(&b, 40, 1, lock_acquire, .object = lock, .site = look);
+		PUT(&b, 50, 1, cond_wait, .object = done, .mutex = lock, .site = look);
+		PUT(&b, 51, 1, cpu_out, .processor = 0, .preempted = 0);
+		PUT(&b, 60000, 2, cpu_out, .processor = 1, .preempted = 1);
+		PUT(&b, 999999, 1, cpu_in, .processor = 1);
+		PUT(&b, 1000000, 1, cond_wake, .object = done, .mutex = lock, .site = look,
+			.result = 110);
+		PUT(&b, t - 1, 1, cond_wait, .object = done, .mutex = lock, .site = look);
+		PUT(&b, t, 1, cpu_out, .processor = 1, .preempted = 0);
+		PUT(&b, t + 1, 2, cpu_in, .processor = 1);
+		PUT(&b, 9000000, 2, cond_signal, .object = done, .site = work);
+		PUT(&b, 9000001, 1, cond_wake, .object = done, .mutex = lock, .site = look,
+			.result = 0);
+		end(&b, 9000002);
+		assert_float_equal(on_path(&b, "sleeping until a time limit"),
+			stays == 5000 ? 0 : 999950, 1e-6);
+		assert_float_equal(unexplained(&b), 0, 1e-6);
+		finish(&b);
+	}
+}
+
 static void full_pipe_holds_the_writer(void **state)
 {
 	(void)state;
@@ -633,7 +550,7 @@ static void machines_in_turn_are_linked(void **state)
 	(void)state;
 	struct bench b;
 	start(&b);
-	stream(&b, process(&b, "sim", 0, 100));
+	stream(&b, process_of(&b, "sim", 0, 100));
 	for (uint32_t i = 1; i <= 2; i++) {
 		PUT(&b, 0, 0, actor, .actor = i, .name = string(&b, i == 1 ? "caller" : "callee"));
 		PUT(&b, 0, 0, state, .state = i, .name = string(&b, i == 1 ? "asks" : "answers"));
@@ -759,7 +676,7 @@ static void equal_threads_share_samples(void **state)
 	run_workers(&b, (unsigned[]){48, 52}, (unsigned[]){52, 48});
 	for (uint32_t i = 0; i < graph_nr_states(model_graph(b.model)); i++) {
 		const struct model_function_share *f = model_functions(b.model, i, &nr);
-		assert_true(!nr || (nr == 2 && f[0].nr_samples == 100 && f[0].share == 0.5));
+		assert_true(!nr || (nr == 2 && f[0].nr_samples == 100));
 	}
 	finish(&b);
 	run_workers(&b, (unsigned[]){30, 70}, (unsigned[]){70, 30});
@@ -767,6 +684,59 @@ static void equal_threads_share_samples(void **state)
 		const struct model_function_share *f = model_functions(b.model, i, &nr);
 		assert_true(!nr || (nr == 2 && f[0].nr_samples == 70));
 	}
+	finish(&b);
+}
+
+/* Work, then a fourth of the time finish, in which every other sample is lost, and in every other
+ * visit another thread has the processor meanwhile. */
+static void share_is_of_time_and_not_of_samples(void **state)
+{
+	(void)state;
+	enum { VISITS = 320, PARTS = 16, PART_NS = 100, AWAY_NS = 777, FINISH = 12 };
+	struct bench b;
+	start(&b);
+	uint32_t worker = site(&b, "worker"), work = site(&b, "work"), done = site(&b, "finish");
+	uint32_t lock = object(&b, TRACE_OBJECT_mutex, "big_lock", 0);
+	uint64_t at = 100;
+	spawn(&b, 2, worker);
+	PUT(&b, at, 2, lock_acquire, .object = lock, .site = worker);
+	for (unsigned i = 0; i < VISITS; i++) {
+		unsigned part = i * 7 % PARTS;
+		PUT(&b, at + 1, 2, lock_release, .object = lock, .site = worker);
+		at += 1;
+		uint64_t sample_ns = at + part * PART_NS + PART_NS / 2;
+		bool lost = part >= FINISH && i / PARTS % 2, preempted = i % 3 == 0;
+		if (!lost && (!preempted || part < 5))
+			PUT(&b, sample_ns, 2, sample, .site = part < FINISH ? work : done);
+		if (preempted) {
+			PUT(&b, at + 5 * PART_NS, 2, cpu_out, .processor = 0, .preempted = 1);
+			at += AWAY_NS;
+			PUT(&b, at + 5 * PART_NS, 2, cpu_in, .processor = 0);
+			if (!lost && part >= 5)
+				PUT(&b, sample_ns + AWAY_NS, 2, sample,
+					.site = part < FINISH ? work : done);
+		}
+		at += PARTS * PART_NS;
+		PUT(&b, at, 2, lock_acquire, .object = lock, .site = worker);
+	}
+	PUT(&b, at + 1, 2, lock_release, .object = lock, .site = worker);
+	PUT(&b, at + 2, 2, thread_end);
+	end(&b, at + 100);
+	unsigned seen = 0;
+	for (uint32_t i = 0; i < graph_nr_states(model_graph(b.model)); i++) {
+		size_t nr;
+		const struct model_function_share *f = model_functions(b.model, i, &nr);
+		if (!nr)
+			continue;
+		seen++;
+		assert_int_equal(nr, 2);
+		assert_int_equal(f[0].nr_samples, VISITS * 3 / 4);
+		assert_int_equal(f[1].nr_samples, VISITS / 8);
+		assert_float_equal(f[0].share, 0.75, 1e-9);
+		assert_float_equal(f[1].share, 0.25, 1e-9);
+		assert_true(f[1].share_low < 0.25 && f[1].share_low > 0.2);
+	}
+	assert_true(seen > 0);
 	finish(&b);
 }
 
@@ -837,7 +807,7 @@ static struct shared_server serve_two(void)
 	w.requests = object(&w.b, TRACE_OBJECT_queue, "requests", 0);
 	w.replies_a = object(&w.b, TRACE_OBJECT_queue, "replies A", 0);
 	w.replies_b = object(&w.b, TRACE_OBJECT_queue, "replies B", 0);
-	stream(&w.b, process(&w.b, "prog", 0, 100));
+	stream(&w.b, process_of(&w.b, "prog", 0, 100));
 	PUT(&w.b, 0, 1, process_begin, .token = 0);
 	ACT(5, server);
 	VERB(5, wait_empty, requests);
@@ -952,6 +922,7 @@ int main(void)
 		cmocka_unit_test(a_childs_end_interrupts),
 		cmocka_unit_test(a_time_limit_is_met_by_chance),
 		cmocka_unit_test(a_periodic_stop_is_met_by_chance),
+		cmocka_unit_test(a_time_limit_takes_the_processor_by_chance),
 		cmocka_unit_test(many_files_are_one_state),
 		cmocka_unit_test(full_pipe_holds_the_writer),
 		cmocka_unit_test(preempted_by_a_sibling),
@@ -960,6 +931,7 @@ int main(void)
 		cmocka_unit_test(window_of_a_run),
 		cmocka_unit_test(equal_threads_have_equal_names),
 		cmocka_unit_test(equal_threads_share_samples),
+		cmocka_unit_test(share_is_of_time_and_not_of_samples),
 		cmocka_unit_test(any_records_conserve_time),
 		cmocka_unit_test(a_path_for_each_connection),
 		cmocka_unit_test(one_connection_alone),

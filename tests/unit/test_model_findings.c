@@ -51,7 +51,7 @@ static void open_scene(struct scene *x)
 	PUT(b, 2, 2, thread_begin, .token = 1, .handle = 2000, .site = x->site[0]);
 }
 
-static void analyse(struct scene *x, uint64_t at)
+static void analyse_scene(struct scene *x, uint64_t at)
 {
 	end(&x->b, at);
 	enum base_status s = model_run(x->b.reader, NULL, &x->m, &x->b.err);
@@ -138,7 +138,7 @@ static void right_use_is_not_found(void **state)
 	PUT(&x.b, 6620, 2, note_identify, .connection = 8);
 	Q(&x, 6630, 1, dequeue, x.other, LONGPOLE_ALL, 10);
 	PUT(&x.b, 6700, 2, note_end, .actor = x.machine);
-	analyse(&x, 7000);
+	analyse_scene(&x, 7000);
 	assert_int_equal(nr_findings(&x), 0);
 	close_scene(&x);
 }
@@ -166,7 +166,7 @@ static void every_misuse_of_a_queue(void **state)
 	Q(&x, 1600, 1, assert, x.queue, 5, 10);
 	Q(&x, 1700, 1, wait_empty, x.queue, 9, 11); /* gave up */
 	Q(&x, 1710, 1, enqueue, x.other, 1, 9);
-	analyse(&x, 2000);
+	analyse_scene(&x, 2000);
 	expect(&x, MODEL_CHECK_take_empty, 2, 10, "f1",
 		"2 taken from queue 'frames', which held 0");
 	expect(&x, MODEL_CHECK_peek_empty, 1, 12, "f2",
@@ -226,7 +226,7 @@ static void every_misuse_of_a_machine(void **state)
 	for (unsigned i = 0; i < 3; i++)
 		Q(&x, 130 + i, 2, dequeue, x.queue, 1, 7);
 	PUT(&x.b, 140, 2, note_end, .actor = x.second);
-	analyse(&x, 200);
+	analyse_scene(&x, 200);
 	expect(&x, MODEL_CHECK_end_without_begin, 1, 10, "f3",
 		"'encoder' was ended, but no machine runs here");
 	expect(&x, MODEL_CHECK_end_other, 1, 40, "f3",
@@ -252,7 +252,7 @@ static void begins_without_end(void **state)
 	open_scene(&x);
 	for (unsigned i = 0; i < 40; i++)
 		PUT(&x.b, 10 + i, 2, note_begin, .actor = x.machine);
-	analyse(&x, 200);
+	analyse_scene(&x, 200);
 	assert_int_equal(finding(&x, MODEL_CHECK_begin_too_deep)->count, 40 - 32);
 	close_scene(&x);
 }
@@ -272,7 +272,7 @@ static void many_findings(void **state)
 		Q(&x, 10 + i, 2, dequeue, q, 1, 1);
 		Q(&x, 10 + i, 2, dequeue, q, 1, 1);
 	}
-	analyse(&x, 2000);
+	analyse_scene(&x, 2000);
 	const struct model_finding *f = model_findings(x.m, &nr, &more);
 	assert_int_equal(nr, MODEL_FINDINGS_MAX);
 	assert_int_equal(more, 500);
@@ -312,7 +312,7 @@ static void who_had_the_processor(void **state)
 	PUT(&x.b, 1050, 1, cpu_out, .processor = 0, .preempted = 1);
 	PUT(&x.b, 1060, 2, cpu_in, .processor = 1); /* elsewhere: nobody of ours was there */
 	PUT(&x.b, 1070, 1, cpu_in, .processor = 1); /* f0 must have left it */
-	analyse(&x, 2000);
+	analyse_scene(&x, 2000);
 	near_at((double)had_ns(&x, "prog", "prog/f0"), (450 + 340 + 10) * 1000, 0, __FILE__,
 		__LINE__);
 	near_at((double)had_ns(&x, "prog", "others"), (50 + 50 + 10 + 10) * 1000, 0, __FILE__,
@@ -347,7 +347,7 @@ static void who_ran_before(void **state)
 		PUT(&x.b, t + 20, 2, cpu_out, .processor = 0, .preempted = 0);
 	}
 	PUT(&x.b, 1000, 2, cpu_in, .processor = 0);
-	analyse(&x, 2000);
+	analyse_scene(&x, 2000);
 	const struct graph_state_totals *t;
 	size_t nr_totals;
 	bool found = false;
@@ -374,7 +374,7 @@ static void time_of_machines(void **state)
 	PUT(&x.b, 700, 2, note_end, .actor = x.machine);
 	PUT(&x.b, 800, 2, note_begin, .actor = x.machine);
 	PUT(&x.b, 900, 2, thread_end);
-	analyse(&x, 1000);
+	analyse_scene(&x, 1000);
 	const struct graph_state_totals *t;
 	size_t nr;
 	uint64_t away = 0;

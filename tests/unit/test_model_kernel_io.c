@@ -518,12 +518,12 @@ static void ring(void **state)
 	WAKES(&b, 110, a, w);
 	IN(&b, 115, w, 1);
 	SLEEPS(&b, 120, a, 0);
-	PUT(&b, 300, w, token_give, .object = o, .n = 1);
-	PUT(&b, 500, w, token_give, .object = o, .n = 1);
+	PUT(&b, 300, w, ring_complete, .object = o);
+	PUT(&b, 500, w, ring_complete, .object = o);
 	WAKES(&b, 505, w, a);
 	IN(&b, 515, a, 0);
 	RETURNS(&b, 520, a, ENTER, .object = o);
-	PUT(&b, 540, w, token_give, .object = o, .n = 1);
+	PUT(&b, 540, w, ring_complete, .object = o);
 	SLEEPS(&b, 550, w, 1);
 	CALLS(&b, 600, a, ENTER, .object = o, .op = GETEVENTS, .n = 1);
 	RETURNS(&b, 610, a, ENTER, .object = o);
@@ -537,6 +537,83 @@ static void ring(void **state)
 	finish(&b);
 }
 
+static const struct graph_queue_stats *queue_called(const struct bench *b, const char *name)
+{
+	for (uint32_t q = 0; q < graph_nr_queues(model_graph(b->model)); q++)
+		if (!strcmp(model_queue(b->model, q)->name, name))
+			return graph_queue_stats(model_graph(b->model), q);
+	fail_msg("no queue '%s'", name);
+	return NULL;
+}
+
+/*
+ * Three requests of a ring whose calls do not say which it is: one is done at once; one goes to a
+ * worker, whose doing the wait is; one waits for a pipe, to which `peer` writes: who waited has
+ * waited for peer, though it reads the pipe and completes the request itself.
+ */
+static void requests(void **state)
+{
+	enum { ENTER = 426, GETEVENTS = 1 };
+	(void)state;
+	struct bench b;
+	start(&b, "");
+	b.options.process = "asker";
+	uint32_t a = thread(&b, "asker"), w = thread(&b, "worker"), p = thread(&b, "peer");
+	uint32_t o = object(&b, TRACE_OBJECT_io_uring, "ring", 0),
+		 pipe = object(&b, TRACE_OBJECT_pipe, "pipe", 0);
+	IN(&b, 0, a, 0);
+	IN(&b, 0, w, 1);
+	SLEEPS(&b, 10, w, 1);
+	IN(&b, 10, p, 1);
+	SLEEPS(&b, 20, p, 1);
+	CALLS(&b, 100, a, ENTER, .op = GETEVENTS, .n = 1);
+	PUT(&b, 101, a, ring_submit, .object = o, .key = 1, .op = TRACE_RING_nop);
+	PUT(&b, 103, a, ring_complete, .object = o, .key = 1, .op = TRACE_RING_nop);
+	RETURNS(&b, 104, a, ENTER, .result = 1);
+	CALLS(&b, 110, a, ENTER, .op = GETEVENTS, .n = 1);
+	PUT(&b, 112, a, ring_submit, .object = o, .key = 2, .op = TRACE_RING_fsync);
+	PUT(&b, 115, a, ring_async, .object = o, .key = 2);
+	WAKES(&b, 115, a, w);
+	PUT(&b, 116, a, ring_wait, .object = o, .n = 1);
+	IN(&b, 117, w, 1);
+	SLEEPS(&b, 120, a, 0);
+	PUT(&b, 200, w, ring_complete, .object = o, .key = 2, .op = TRACE_RING_fsync);
+	WAKES(&b, 201, w, a);
+	IN(&b, 203, a, 0);
+	SLEEPS(&b, 204, w, 1);
+	RETURNS(&b, 205, a, ENTER, .result = 1);
+	CALLS(&b, 210, a, ENTER, .op = GETEVENTS, .n = 1);
+	PUT(&b, 212, a, ring_submit, .object = o, .key = 2, .op = TRACE_RING_read, .file = pipe);
+	PUT(&b, 214, a, ring_arm, .object = o, .key = 2);
+	PUT(&b, 216, a, ring_wait, .object = o, .n = 1);
+	WAKES(&b, 218, a, p);
+	IN(&b, 219, p, 1);
+	SLEEPS(&b, 220, a, 0);
+	CALLS(&b, 300, p, 1 /* write */, .object = pipe, .n = 8);
+	PUT(&b, 301, p, ring_ready, .object = o, .key = 2);
+	WAKES(&b, 302, p, a);
+	RETURNS(&b, 303, p, 1, .object = pipe, .result = 8);
+	IN(&b, 304, a, 0);
+	PUT(&b, 306, a, ring_complete, .object = o, .key = 2, .op = TRACE_RING_read, .file = pipe,
+		.result = 8);
+	RETURNS(&b, 308, a, ENTER, .result = 1);
+	SLEEPS(&b, 400, a, 0);
+	analyse(&b);
+	conserved(&b, 400);
+	assert_float_equal(on_path_of(&b, "worker", "running program worker"), 201 - 115 - 2, 1e-6);
+	assert_true(on_path_of(&b, "peer", "") >= 302 - 219);
+	assert_float_equal(unexplained(&b), 0, 1e-6);
+	assert_int_equal(queue_called(&b, "submissions of io_uring ring")->enqueued, 3);
+	assert_int_equal(queue_called(&b, "work for threads of io_uring ring")->enqueued, 1);
+	assert_int_equal(
+		queue_called(&b, "requests for ready files of io_uring ring")->enqueued, 1);
+	assert_int_equal(queue_called(&b, "io_uring ring")->enqueued, 3);
+	/* all are done, and the pipe is empty */
+	assert_int_equal(queue_called(&b, "submissions of io_uring ring")->dequeued, 3);
+	assert_int_equal(queue_called(&b, "pipe pipe")->dequeued, 8);
+	finish(&b);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -544,6 +621,7 @@ int main(void)
 		cmocka_unit_test(pipe_data),
 		cmocka_unit_test(futex_of_another_process),
 		cmocka_unit_test(ring),
+		cmocka_unit_test(requests),
 		cmocka_unit_test(call_and_timer),
 		cmocka_unit_test(disk),
 		cmocka_unit_test(flush),

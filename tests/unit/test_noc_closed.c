@@ -3,13 +3,10 @@
 #include "memory/cdat.h"
 #include "noc/closed.h"
 #include "noc/replay.h"
+#include "test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 /* ---- a program in memory ----------------------------------------------------------------------
  */

@@ -8,14 +8,12 @@
 #include "noc/sample.h"
 
 #include <limits.h>
-#include <setjmp.h>
-#include <stdarg.h>
+#include "test.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 /* ---- one set of candidates --------------------------------------------------------------------
  */

@@ -5,13 +5,10 @@
 #include "noc/infer.h"
 #include "noc/match.h"
 #include "noc/sample.h"
+#include "test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static void put(struct noc_pdg *g, uint32_t from, uint32_t to, uint8_t type, uint64_t address,
 	uint64_t cycle)

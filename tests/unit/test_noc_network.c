@@ -4,14 +4,12 @@
 #include "noc/sim.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
+#include "test.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 static struct noc_config make(const char *settings)
 {

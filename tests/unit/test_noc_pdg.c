@@ -5,15 +5,12 @@
 #include "noc/gen.h"
 #include "noc/netrace.h"
 #include "noc/replay.h"
+#include "test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "trace_file.h"
-
-#include <cmocka.h>
 
 static struct noc_pdg *reference(size_t pattern, double packets, double nodes)
 {

@@ -2,13 +2,10 @@
 /* test_noc_plain.c - the short cycle of usual routers decides what the long one decides: the same
  * packets through both, in random networks to which it applies. */
 #include "noc/network_private.h"
+#include "test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 enum { NETWORKS = 120, CYCLES = 400 };
 

@@ -3,10 +3,7 @@
 #include "platform/event.h"
 #include "platform/ip.h"
 #include "platform/tcp.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <cmocka.h>
+#include "test.h"
 
 /* ---- events
  * ---------------------------------------------------------------------------------------- */

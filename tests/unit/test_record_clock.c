@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_record_clock.c - ticks and the kernel's raw clock come out on one time line. */
 #include "record/clock.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
 enum { NS_PER_S = 1000000000 };
 

@@ -4,12 +4,8 @@
 #include "record/doctor.h"
 #include "record/ring.h"
 #include "record/session.h"
+#include "test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
 #include <dirent.h>
 #include <signal.h>
 #include <stdio.h>

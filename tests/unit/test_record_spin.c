@@ -8,18 +8,15 @@
 #include <linux/perf_event.h>
 #include <pthread.h>
 #include <sched.h>
-#include <setjmp.h>
+#include "test.h"
+
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 /* ---- decoding ---------------------------------------------------------------------------------
  */

@@ -3,15 +3,11 @@
 #include "record/spin_loop.h"
 
 #include "base/base.h"
+#include "test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
-
-#include <cmocka.h>
 
 enum { FROM = 0x1000, PLACE = 32 };
 

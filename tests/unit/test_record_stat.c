@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The texts of /proc, a thread's events, and phases that a program wrote, whatever it wrote. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
+#include "test.h"
 #include "counter/phase.h"
 #include "record/stat.h"
 

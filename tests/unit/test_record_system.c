@@ -4,13 +4,9 @@
 #include "record/system_kernel_names.h"
 #include "record/system_order.h"
 #include "trace/trace.h"
+#include "test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 enum { CPUS = 3, SLOTS = 64, MASK = SLOTS - 1 };
 
@@ -40,6 +36,30 @@ static uint64_t read_all(struct fake *f, struct record_order *o, uint64_t now_ns
 		sum += used;
 	}
 	return sum;
+}
+
+/* What the kernel's side has dropped lies between the last event that fitted and the reading. */
+static void test_gaps(void **state)
+{
+	struct fake f = {0};
+	struct record_order o;
+	(void)state;
+	assert_int_equal(record_order_init(&o, CPUS, NULL), BASE_OK);
+	write_event(&f, 0, 100, 1, 1);
+	write_event(&f, 1, 150, 2, 1);
+	read_all(&f, &o, 200);
+	assert_int_equal(o.gap_ns, 0);
+	f.control[0].dropped = 3;
+	f.control[1].dropped = 1;
+	read_all(&f, &o, 500); /* of one until 500 from 100, of the other from 150 */
+	assert_int_equal(o.gap_ns, 400);
+	read_all(&f, &o, 600); /* no more */
+	assert_int_equal(o.gap_ns, 400);
+	write_event(&f, 1, 700, 3, 1);
+	f.control[1].dropped = 2;
+	read_all(&f, &o, 750);
+	assert_int_equal(o.gap_ns, 450);
+	record_order_fini(&o);
 }
 
 static void test_merge(void **state)
@@ -263,6 +283,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_merge),
+		cmocka_unit_test(test_gaps),
 		cmocka_unit_test(test_disorder),
 		cmocka_unit_test(test_unfinished),
 		cmocka_unit_test(test_long),

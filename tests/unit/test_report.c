@@ -12,7 +12,7 @@ static struct report_run run_of(const struct bench *b)
 static struct report *build(struct bench *b)
 {
 	struct report_run run = run_of(b);
-	struct report_options opts = {.size = sizeof opts, .nr_opportunities_max = 10};
+	struct report_options opts = {.nr_opportunities_max = 10};
 	struct report *r = NULL;
 	enum base_status s = report_build(&run, &opts, &r, &b->err);
 	if (s != BASE_OK)
@@ -311,7 +311,7 @@ static void path_adds_up(void **state)
 	struct bench b;
 	taking_turns(&b);
 	struct report_run run = run_of(&b);
-	struct report_path_options opts = {.size = sizeof opts, .limit = 3};
+	struct report_path_options opts = {.limit = 3};
 	struct report_path *p = NULL;
 	assert_int_equal(report_path_build(&run, &opts, &p, &b.err), BASE_OK);
 	double sum = 0;
@@ -478,7 +478,7 @@ static void survives_lack_of_memory(void **state)
 	struct bench b;
 	taking_turns(&b);
 	struct report_run run = run_of(&b);
-	struct report_options opts = {.size = sizeof opts, .nr_opportunities_max = 4};
+	struct report_options opts = {.nr_opportunities_max = 4};
 	struct report *r = NULL;
 	enum base_status s = BASE_ERR_NOMEM;
 	for (uint64_t n = 1; s != BASE_OK; n++) {

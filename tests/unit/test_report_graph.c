@@ -13,7 +13,6 @@ static struct report_graph *build(struct bench *b, struct report_graph_options o
 {
 	struct report_run run = run_of(b);
 	struct report_graph *g = NULL;
-	o.size = sizeof o;
 	enum base_status s = report_graph_build(&run, &o, &g, &b->err);
 	if (s != BASE_OK)
 		print_message("%s\n", b->err.cause[0]);
@@ -136,8 +135,7 @@ static void one_machine(void **state)
 	assert_true(stub);
 	report_graph_free(g);
 	struct report_run run = run_of(&b);
-	struct report_graph_options o = {
-		.size = sizeof o, .view = REPORT_GRAPH_machine, .actor = "nobody"};
+	struct report_graph_options o = {.view = REPORT_GRAPH_machine, .actor = "nobody"};
 	g = NULL;
 	assert_int_equal(report_graph_build(&run, &o, &g, &b.err), BASE_ERR_NOTFOUND);
 	assert_null(g);
@@ -260,10 +258,8 @@ static void every_allocation_may_fail(void **state)
 	taking_turns(&b);
 	for (int view = 0; view < 3; view++) {
 		struct report_run run = run_of(&b);
-		struct report_graph_options o = {.size = sizeof o,
-			.view = (enum report_graph_view)view,
-			.actor = "work",
-			.max_nodes = 4};
+		struct report_graph_options o = {
+			.view = (enum report_graph_view)view, .actor = "work", .max_nodes = 4};
 		enum base_status s = BASE_ERR_NOMEM;
 		for (uint64_t n = 1; s != BASE_OK; n++) {
 			struct report_graph *g = NULL;

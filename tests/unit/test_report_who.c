@@ -59,7 +59,7 @@ static void actors_taking_turns(void **state)
 {
 	(void)state;
 	struct bench b;
-	struct report_actors_options o = {.size = sizeof o};
+	struct report_actors_options o = {0};
 	taking_turns(&b);
 	struct report_actors *a = actors(&b, &o);
 	const struct report_actor *one = named(a, "prog/work #1"), *two = named(a, "prog/work #2");
@@ -127,7 +127,7 @@ static void one_processor_for_many(void **state)
 	enum { THREADS = 6, TURNS = 3 };
 	(void)state;
 	struct bench b;
-	struct report_actors_options o = {.size = sizeof o};
+	struct report_actors_options o = {0};
 	start(&b);
 	uint32_t p = process(&b, "program-with-a-long-name"), from = site(&b, "main");
 	uint32_t work = site(&b, "work_that_has_quite_a_long_name_as_well");
@@ -354,7 +354,7 @@ static void histograms_of_a_lock(void **state)
 static enum base_status all_three(struct bench *b)
 {
 	struct report_run run = run_of(b);
-	struct report_actors_options o = {.size = sizeof o};
+	struct report_actors_options o = {0};
 	struct report_histograms *h = NULL;
 	struct report_actors *a = NULL;
 	struct report_coach *c = NULL;

@@ -3,12 +3,9 @@
 #include "rewrite/att.h"
 #include "rewrite/machine.h"
 #include "rewrite/rewrite.h"
+#include "test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static struct att_text text(const char *s)
 {

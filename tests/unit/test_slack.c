@@ -5,10 +5,7 @@
  */
 #include "slack/slack.h"
 #include "memory_fixture.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <cmocka.h>
+#include "test.h"
 
 enum { LOCK_AT = 0x5000, BARRIER_AT = 0x6000, SHARED_AT = 0x10000, OWN_AT = 0x100000 };
 

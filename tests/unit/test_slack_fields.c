@@ -3,10 +3,7 @@
  */
 #include "slack/fields.h"
 #include "memory_fixture.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <cmocka.h>
+#include "test.h"
 
 enum { CODE_AT = 0x1000, DATA_AT = 0x100000 };
 

@@ -2,10 +2,7 @@
 /* test_slack_spins.c - rounds that only wait, in streams made by hand. */
 #include "slack/spins.h"
 #include "memory_fixture.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <cmocka.h>
+#include "test.h"
 
 /* Instructions of one byte: what they do is told by their address. Registers: bits 0 to 3. */
 enum {

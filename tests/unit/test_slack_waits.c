@@ -2,10 +2,7 @@
 /* test_slack_waits.c - waits that a machine waits anew, in streams made by hand. */
 #include "slack/waits.h"
 #include "memory_fixture.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <cmocka.h>
+#include "test.h"
 
 /* Instructions of one byte: FLAG: load, compare, branch. TAS: constant, exchange, branch. */
 enum {

@@ -5,12 +5,7 @@
 #include "spin/phase.h"
 
 #include "spin_machine.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 /* ---- figure 3-4 -------------------------------------------------------------------------------
  */

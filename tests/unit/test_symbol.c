@@ -2,12 +2,8 @@
 /* test_symbol.c - this very program's functions, lines and variables; and those of a
  * stripped copy. */
 #include "symbol/symbol.h"
+#include "test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
 #include <dlfcn.h>
 #include <elfutils/libdwfl.h>
 #include <inttypes.h>
@@ -71,13 +67,83 @@ static void test_variables(void **state)
 	struct symbol_file *s = symbol_open("/proc/self/exe", "");
 	(void)state;
 	assert_true(symbol_data(s, (uintptr_t)known_variable - bias(), &name));
-	assert_string_equal(base_str_text(&name), "known_variable");
+	assert_string_equal(base_str_text(&name), "known_variable[0]");
 	base_str_reset(&name);
 	assert_true(symbol_data(s, (uintptr_t)&known_variable[10] - bias(), &name));
-	assert_string_equal(base_str_text(&name), "known_variable+0x28");
+	assert_string_equal(base_str_text(&name), "known_variable[10]");
 	base_str_reset(&name);
 	assert_false(symbol_data(s, (uintptr_t)known_function - bias(), &name));
 	base_str_fini(&name);
+	symbol_close(s);
+}
+
+/* ---- members: what C says where they are
+ * -----------------------------------------------------------------
+ */
+
+struct point {
+	double x, y;
+};
+static struct shapes {
+	long hits;
+	struct {
+		int unnamed;
+	};
+	union {
+		struct point centre;
+		char bytes[64];
+	};
+	union {
+		float number;
+		int bits;
+	} word;
+	struct point corner[3][2];
+	unsigned open : 3, closed : 5, wide : 9;
+	struct point *next;
+	struct {
+		long __value[2];
+	} lock;
+	short last; /* six bytes that are nobody's follow */
+} known_shapes[4] = {{.hits = 1}};
+
+static void test_members(void **state)
+{
+	static struct {
+		size_t offset;
+		const char *name;
+	} expect[] = {
+		{0, "[0].hits"},
+		{3, "[0].hits+0x3"},
+		{2 * sizeof(struct shapes), "[2].hits"},
+		{offsetof(struct shapes, unnamed), "[0].unnamed"},
+		{offsetof(struct shapes, centre.y), "[0].centre.y"},
+		{offsetof(struct shapes, bytes[40]), "[0].bytes[40]"},
+		{offsetof(struct shapes, word), "[0].word.{number|bits}"},
+		{offsetof(struct shapes, word) + 1, "[0].word.{number|bits}+0x1"},
+		{offsetof(struct shapes, corner[2][1].y), "[0].corner[2][1].y"},
+		{offsetof(struct shapes, corner) + sizeof known_shapes->corner,
+			"[0].{open|closed}"},
+		{offsetof(struct shapes, corner) + sizeof known_shapes->corner + 1, "[0].wide"},
+		{offsetof(struct shapes, next), "[0].next"},
+		{offsetof(struct shapes, lock), "[0].lock"},
+		{offsetof(struct shapes, lock) + 8, "[0].lock+0x8"},
+		{offsetof(struct shapes, last) + 2, "[0]+0xda"},
+		{3 * sizeof(struct shapes) + offsetof(struct shapes, last), "[3].last"},
+	};
+	struct symbol_file *s = symbol_open("/proc/self/exe", "");
+	struct base_str name = {0}, want = {0};
+	(void)state;
+	assert_int_equal(offsetof(struct shapes, last) + 2, 0xda);
+	for (size_t i = 0; i < BASE_COUNT(expect); i++) {
+		base_str_reset(&name);
+		base_str_reset(&want);
+		base_str_addf(&want, "known_shapes%s", expect[i].name);
+		assert_true(
+			symbol_data(s, (uintptr_t)known_shapes - bias() + expect[i].offset, &name));
+		assert_string_equal(base_str_text(&name), base_str_text(&want));
+	}
+	base_str_fini(&name);
+	base_str_fini(&want);
 	symbol_close(s);
 }
 
@@ -397,6 +463,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_function_and_line),
 		cmocka_unit_test(test_variables),
+		cmocka_unit_test(test_members),
 		cmocka_unit_test(test_sections),
 		cmocka_unit_test(test_other_builds_are_refused),
 		cmocka_unit_test(test_bias_of_a_mapping),

@@ -3,11 +3,7 @@
  * health by then. (Cut, damaged and forged traces: test_trace_damage.c, which runs both ways.) */
 #include "trace/layout.h"
 #include "trace/reader.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <cmocka.h>
-
+#include "test.h"
 #include "trace_file.h"
 #include "trace_random.h"
 

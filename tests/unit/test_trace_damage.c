@@ -5,11 +5,7 @@
  */
 #include "trace/trace.h"
 #include "trace/layout.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <cmocka.h>
-
+#include "test.h"
 #include "trace_file.h"
 #include "trace_future.h"
 #include "trace_random.h"

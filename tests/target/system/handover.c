@@ -11,7 +11,6 @@
  * Known answer: the path is the worker's work, whatever the channel; the waiter's waits weigh
  * nothing.
  */
-#include <arpa/inet.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
@@ -58,22 +57,6 @@ static void run_child(void)
 	role_work(all.work_us);
 }
 
-static void connect_tcp(void)
-{
-	struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-	socklen_t length = sizeof(at);
-	int listener = socket(AF_INET, SOCK_STREAM, 0), caller = socket(AF_INET, SOCK_STREAM, 0);
-	target_must(!bind(listener, (struct sockaddr *)&at, sizeof(at)), "bind");
-	target_must(!listen(listener, 1), "listen");
-	target_must(!getsockname(listener, (struct sockaddr *)&at, &length), "getsockname");
-	target_must(!connect(caller, (struct sockaddr *)&at, sizeof(at)), "connect");
-	int called = accept(listener, NULL, NULL);
-	target_must(called >= 0, "accept");
-	ask[1] = tell[0] = caller;
-	ask[0] = tell[1] = called;
-	close(listener);
-}
-
 static void make_channel(void)
 {
 	int pair[2];
@@ -86,7 +69,9 @@ static void make_channel(void)
 		ask[1] = tell[0] = pair[0];
 		ask[0] = tell[1] = pair[1];
 	} else if (over("tcp")) {
-		connect_tcp();
+		role_tcp_pair(pair);
+		ask[1] = tell[0] = pair[0];
+		ask[0] = tell[1] = pair[1];
 	}
 }
 

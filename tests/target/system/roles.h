@@ -10,11 +10,13 @@
 #ifndef LONGPOLE_TESTS_SYSTEM_ROLES_H
 #define LONGPOLE_TESTS_SYSTEM_ROLES_H
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -106,6 +108,22 @@ static inline void role_take(int fd)
 {
 	uint64_t got = 0;
 	target_must(syscall(SYS_read, fd, &got, sizeof(got)) == sizeof(got), "read");
+}
+
+/* A connection over the loopback device. */
+static inline void role_tcp_pair(int ret[2])
+{
+	struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	socklen_t length = sizeof(at);
+	int listener = socket(AF_INET, SOCK_STREAM, 0);
+	ret[0] = socket(AF_INET, SOCK_STREAM, 0);
+	target_must(!bind(listener, (struct sockaddr *)&at, sizeof(at)), "bind");
+	target_must(!listen(listener, 1), "listen");
+	target_must(!getsockname(listener, (struct sockaddr *)&at, &length), "getsockname");
+	target_must(!connect(ret[0], (struct sockaddr *)&at, sizeof(at)), "connect");
+	ret[1] = accept(listener, NULL, NULL);
+	target_must(ret[1] >= 0, "accept");
+	close(listener);
 }
 
 /* What all programs that ask are told. */

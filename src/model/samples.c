@@ -1,0 +1,411 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * samples.c - which function a state's time went to.
+ *
+ * A sample counts by where it was in its visit of the state: in which sixteenth of the time that
+ * the thread executed there, preemptions left out. Each sixteenth is known to be as much of the
+ * time as any other, so a function's share is the mean of its shares in each, and not that of all
+ * samples together: how many samples chance, or a recorder and a kernel in which none is taken, put
+ * into one part of the visits does not matter, and a function that always comes first, or last, is
+ * known much better than a count of samples would know it (post-stratification: Holt and Smith
+ * 1979, "Post stratification", J. R. Stat. Soc. A 142).
+ */
+#include "model/model_private.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { STRATA = MODEL_STRATA, A_STRATUM = 8, STRATUM_SHIFT = 40 };
+enum { VISIT_SAMPLES_MAX = 4096 }; /* of one visit; a longer one counts as several */
+
+/* ---- while records come: samples of a visit whose end is yet to come ----------------------------
+ */
+
+static void count_sample(struct model *m, uint32_t state, uint64_t function, uint64_t stratum)
+{
+	uint64_t key = stratum << STRATUM_SHIFT | function, n = 0;
+	base_map_get(&m->samples, state, key, &n);
+	enum base_status s = base_map_put(&m->samples, state, key, n + 1);
+	if (s != BASE_OK && m->status == BASE_OK)
+		m->status = base_fail(m->err, s, "out of memory for samples");
+}
+
+static void begin_visit(struct visit *v, uint32_t state, uint64_t time_ns)
+{
+	v->open = true;
+	v->away = false;
+	v->state = state;
+	v->ran_ns = 0;
+	v->since_ns = time_ns;
+}
+
+static void count_visit(struct model *m, struct visit *v, uint64_t time_ns)
+{
+	uint64_t ran_ns = v->ran_ns + (v->away ? 0 : time_ns - v->since_ns);
+	for (uint32_t i = 0; i < v->nr; i++) {
+		double at = ran_ns ? (double)v->sample[i].at_ns / (double)ran_ns : 0;
+		uint64_t stratum = at < 1 ? (uint64_t)(at * STRATA) : STRATA - 1;
+		count_sample(m, v->state, v->sample[i].function, stratum);
+	}
+	v->nr = 0;
+}
+
+/* It leaves its processor, and will go on with what it does. */
+void model_visit_leaves(struct thread *t, uint64_t time_ns)
+{
+	struct visit *v = &t->visit;
+	if (!v->open || v->state != t->graph_state)
+		begin_visit(v, t->graph_state, t->entered_ns);
+	v->ran_ns += v->away ? 0 : time_ns - v->since_ns;
+	v->away = true;
+}
+
+/* Called for visits that are open only; state: that it is about to enter. */
+void model_visit_enters(struct model *m, struct thread *t, uint32_t state, uint64_t time_ns)
+{
+	struct visit *v = &t->visit;
+	if (v->away && state == v->state) {
+		v->away = false;
+		v->since_ns = time_ns;
+		return;
+	}
+	if (v->away && t->graph_state == v->state)
+		return; /* that of who waits for a processor */
+	count_visit(m, v, time_ns);
+	v->open = false;
+}
+
+static void keep_sample(struct model *m, struct visit *v, uint64_t time_ns, uint64_t function)
+{
+	if (v->nr == VISIT_SAMPLES_MAX) {
+		count_visit(m, v, time_ns);
+		begin_visit(v, v->state, time_ns);
+	}
+	if (base_grow(&v->sample, &v->capacity, v->nr + 1, sizeof *v->sample) != BASE_OK) {
+		m->status = base_fail(m->err, BASE_ERR_NOMEM, "out of memory for samples");
+		return;
+	}
+	v->sample[v->nr++] = (struct visit_sample){
+		.at_ns = v->ran_ns + (v->away ? 0 : time_ns - v->since_ns), .function = function};
+}
+
+void model_rule_sample(struct model *m, struct thread *t, const struct trace_record *r)
+{
+	uint32_t site = r->u.sample.site;
+	uint64_t function = 0;
+	uint32_t chain = model_site_chain(m, site);
+	if (chain)
+		function = (uint64_t)MODEL_SAMPLE_chain << 32 | chain;
+	else if (site && site < m->defs->nr_symbols && m->defs->symbols[site].function)
+		function = m->defs->symbols[site].function;
+	else if (site && site < m->defs->nr_sites)
+		function = (uint64_t)MODEL_SAMPLE_module << 32 | m->defs->sites[site].module;
+	uint32_t state = t->mode == MODE_RUNNABLE || t->mode == MODE_BLOCKED ? t->resume_state
+									     : t->graph_state;
+	struct visit *v = &t->visit;
+	if (v->open && v->state != state) { /* renamed meanwhile */
+		count_visit(m, v, r->time_ns);
+		v->open = false;
+	}
+	if (!v->open)
+		begin_visit(v, state, t->entered_ns);
+	keep_sample(m, v, r->time_ns, function);
+}
+
+/* Nothing of what was sampled until now counts. */
+void model_forget_samples(struct model *m)
+{
+	base_map_fini(&m->samples);
+	for (uint32_t i = 0; i < m->nr_threads; i++)
+		m->thread[i].visit.nr = 0;
+}
+
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	return slash ? slash + 1 : path;
+}
+
+/* ---- all of them: lists of functions
+ * ------------------------------------------------------------------------------------------------
+ */
+
+struct sample_pass {
+	struct model *m;
+	bool failed;
+};
+
+static bool add_chain(struct model_function_share *f, uint32_t chain, uint64_t nr_samples)
+{
+	size_t i = 0;
+	while (i < f->nr_inlined && f->inlined[i].chain != chain)
+		i++;
+	if (i == f->nr_inlined) {
+		struct model_inlined_share *grown = base_realloc(f->inlined,
+			f->nr_inlined * sizeof *grown, (f->nr_inlined + 1) * sizeof *grown);
+		if (!grown)
+			return false;
+		f->inlined = grown;
+		f->inlined[f->nr_inlined++] = (struct model_inlined_share){.chain = chain};
+	}
+	f->inlined[i].nr_samples += nr_samples;
+	return true;
+}
+
+struct sampled {
+	const char *name, *where;
+	uint32_t chain; /* what is inlined there, 0: nothing */
+	unsigned stratum;
+};
+
+static bool add_to_list(struct function_list *l, const struct sampled *of, uint64_t nr_samples)
+{
+	const char *name = of->name, *where = of->where;
+	size_t i = 0;
+	while (i < l->nr && (strcmp(l->function[i].function, name) != 0 ||
+				    strcmp(l->function[i].where, where) != 0))
+		i++;
+	if (i == l->nr) {
+		struct model_function_share *grown = base_realloc(
+			l->function, l->nr * sizeof *grown, (l->nr + 1) * sizeof *grown);
+		if (!grown)
+			return false;
+		l->function = grown;
+		struct strata *strata = base_realloc(
+			l->strata, l->nr * sizeof *strata, (l->nr + 1) * sizeof *strata);
+		if (!strata)
+			return false;
+		l->strata = strata;
+		l->strata[l->nr] = (struct strata){0};
+		l->function[l->nr++] =
+			(struct model_function_share){.function = name, .where = where};
+	}
+	l->function[i].nr_samples += nr_samples;
+	l->strata[i].nr[of->stratum] += nr_samples;
+	l->nr_samples += nr_samples;
+	return !of->chain || add_chain(&l->function[i], of->chain, nr_samples);
+}
+
+/* The list that all threads of a role share for one place: for those that have few samples of their
+ * own. */
+static struct function_list *pool_of(struct sample_pass *p, struct state_info *st)
+{
+	struct model *m = p->m;
+	uint64_t ix;
+	if (!base_map_get(&m->pools, st->role, st->pub.site, &ix)) {
+		ix = m->nr_pools;
+		if (base_grow(&m->pool, &m->pool_capacity, ix + 1, sizeof *m->pool) != BASE_OK ||
+			base_map_put(&m->pools, st->role, st->pub.site, ix) != BASE_OK)
+			return NULL;
+		m->pool[m->nr_pools++] = (struct function_list){0};
+	}
+	return &m->pool[ix];
+}
+
+static bool add_sample(void *ctx, uint64_t state, uint64_t key, uint64_t count)
+{
+	struct sample_pass *p = ctx;
+	struct model *m = p->m;
+	if (state >= m->nr_states)
+		return true;
+	struct state_info *st = &m->state[state];
+	uint64_t function = key & ((UINT64_C(1) << STRATUM_SHIFT) - 1);
+	struct sampled of = {.name = "", .where = "", .stratum = (unsigned)(key >> STRATUM_SHIFT)};
+	if (function >> 32 == MODEL_SAMPLE_chain) {
+		of.chain = (uint32_t)function;
+		of.name = trace_text_of(m->defs, model_chain_function(m, of.chain));
+	} else if (function >> 32 == MODEL_SAMPLE_module) {
+		uint32_t module = (uint32_t)function;
+		of.where =
+			module && module < m->defs->nr_modules
+				? base_name(trace_text_of(m->defs, m->defs->modules[module].path))
+				: "outside every module";
+	} else {
+		of.name = trace_text_of(m->defs, (uint32_t)function);
+	}
+	p->failed |= !add_to_list(&st->own, &of, count);
+	if (st->pub.kind == MODEL_STATE_run) {
+		struct function_list *pool = pool_of(p, st);
+		p->failed |= !pool || !add_to_list(pool, &of, count);
+	}
+	return !p->failed;
+}
+
+static int by_samples(const void *a, const void *b)
+{
+	const struct model_function_share *x = a, *y = b;
+	if (x->nr_samples != y->nr_samples)
+		return x->nr_samples < y->nr_samples ? 1 : -1;
+	int c = strcmp(x->function, y->function);
+	return c ? c : strcmp(x->where, y->where);
+}
+
+static int chains_by_samples(const void *a, const void *b)
+{
+	const struct model_inlined_share *x = a, *y = b;
+	if (x->nr_samples != y->nr_samples)
+		return x->nr_samples < y->nr_samples ? 1 : -1;
+	return x->chain < y->chain ? -1 : x->chain > y->chain;
+}
+
+/* As many parts of the visits as have A_STRATUM samples each, about. */
+static unsigned nr_parts(uint64_t nr_samples)
+{
+	unsigned nr = STRATA;
+	while (nr > 1 && nr_samples < (uint64_t)nr * A_STRATUM)
+		nr /= 2;
+	return nr;
+}
+
+static uint64_t in_part(const struct strata *s, unsigned part, unsigned nr)
+{
+	uint64_t sum = 0;
+	for (unsigned k = part * (STRATA / nr); k < (part + 1) * (STRATA / nr); k++)
+		sum += s->nr[k];
+	return sum;
+}
+
+/*
+ * The mean of a function's shares in each part of the visits; *ret_variance: its variance, of
+ * shares that are drawn a little to the middle, since none of a few samples is not never.
+ */
+static double mean_share(
+	const struct strata *f, const struct strata *all, uint64_t nr_samples, double *ret_variance)
+{
+	unsigned nr = nr_parts(nr_samples), nr_seen = 0;
+	double sum = 0, variance = 0;
+	for (unsigned k = 0; k < nr; k++) {
+		double n = (double)in_part(all, k, nr), own = (double)in_part(f, k, nr);
+		double likely = (own + 0.5) / (n + 1);
+		if (n <= 0)
+			continue;
+		nr_seen++;
+		sum += own / n;
+		variance += likely * (1 - likely) / n;
+	}
+	*ret_variance = variance / nr_seen / nr_seen;
+	return sum / nr_seen;
+}
+
+/* Wilson's interval for a share (Wilson 1927), 95 %, of as many samples as would have the share's
+ * variance if they were taken from all visits' time alike. */
+static void set_share(struct model_function_share *f, double p, double variance, double nr_samples)
+{
+	const double z = 1.96;
+	double all = fmax(nr_samples, p * (1 - p) / variance), d = 1 + z * z / all;
+	double mid = (p + z * z / (2 * all)) / d;
+	double half = z * sqrt(p * (1 - p) / all + z * z / (4 * all * all)) / d;
+	f->share = p;
+	f->share_low = mid > half ? mid - half : 0;
+	f->share_high = mid + half < 1 ? mid + half : 1;
+	for (size_t k = 0; k < f->nr_inlined; k++)
+		f->inlined[k].share = p * (double)f->inlined[k].nr_samples / (double)f->nr_samples;
+	if (f->nr_inlined)
+		qsort(f->inlined, f->nr_inlined, sizeof *f->inlined, chains_by_samples);
+}
+
+static void set_shares(struct function_list *l)
+{
+	struct strata all = {0};
+	for (size_t i = 0; i < l->nr; i++)
+		for (unsigned k = 0; k < STRATA; k++)
+			all.nr[k] += l->strata[i].nr[k];
+	for (size_t i = 0; i < l->nr; i++) {
+		double variance, p = mean_share(&l->strata[i], &all, l->nr_samples, &variance);
+		set_share(&l->function[i], p, variance, (double)l->nr_samples);
+	}
+	if (l->nr)
+		qsort(l->function, l->nr, sizeof *l->function, by_samples);
+	base_free(l->strata);
+	l->strata = NULL;
+}
+
+const struct function_list *model_function_list(const struct model *m, uint32_t state)
+{
+	const struct state_info *st = state < m->nr_states ? &m->state[state] : NULL;
+	uint64_t pool;
+	if (!st || (st->own.nr_samples >= MODEL_ENOUGH_SAMPLES && !st->like_role) ||
+		st->pub.kind != MODEL_STATE_run ||
+		!base_map_get(&m->pools, st->role, st->pub.site, &pool))
+		return st ? &st->own : NULL;
+	return &m->pool[pool];
+}
+
+/*
+ * Pearson's chi-square: are a thread's samples as those of all threads of its role? Then these say
+ * with less error what it did. Functions of fewer than five expected samples count together.
+ */
+static bool is_like_role(const struct function_list *own, const struct function_list *pool)
+{
+	const double least = 5, share = (double)own->nr_samples / (double)pool->nr_samples;
+	double sum = 0, rest = (double)own->nr_samples, rest_expected = rest, nr = -1;
+	for (size_t i = 0; i < pool->nr; i++) {
+		const struct model_function_share *f = &pool->function[i];
+		double expected = (double)f->nr_samples * share, seen = 0;
+		if (expected < least)
+			continue;
+		for (size_t k = 0; k < own->nr; k++)
+			if (!strcmp(own->function[k].function, f->function) &&
+				!strcmp(own->function[k].where, f->where))
+				seen += (double)own->function[k].nr_samples;
+		sum += (seen - expected) * (seen - expected) / expected;
+		rest -= seen;
+		rest_expected -= expected;
+		nr++;
+	}
+	if (rest_expected >= least) {
+		sum += (rest - rest_expected) * (rest - rest_expected) / rest_expected;
+		nr++;
+	}
+	return sum <= nr + 3 * sqrt(2 * nr); /* mean and three standard deviations */
+}
+
+void model_empty_list(struct function_list *l)
+{
+	for (size_t i = 0; i < l->nr; i++)
+		base_free(l->function[i].inlined);
+	base_free(l->function);
+	base_free(l->strata);
+	*l = (struct function_list){0};
+}
+
+/* What was sampled in the visit so far. */
+void model_count_visit(struct model *m, struct thread *t)
+{
+	struct visit *v = &t->visit;
+	if (!v->open)
+		return;
+	count_visit(m, v, t->end_ns);
+	if (!v->away)
+		begin_visit(v, v->state, t->end_ns);
+}
+
+/* Anew, of all samples so far. */
+enum base_status model_list_samples(struct model *m)
+{
+	struct sample_pass pass = {.m = m};
+	for (size_t i = 0; i < m->nr_pools; i++)
+		model_empty_list(&m->pool[i]);
+	for (uint32_t i = 0; i < m->nr_states; i++)
+		model_empty_list(&m->state[i].own);
+	for (uint32_t i = 0; i < m->nr_threads; i++)
+		model_count_visit(m, &m->thread[i]);
+	if (m->status != BASE_OK)
+		return m->status;
+	base_map_each(&m->samples, add_sample, &pass);
+	if (pass.failed)
+		return base_fail(m->err, BASE_ERR_NOMEM, "out of memory for samples");
+	for (size_t i = 0; i < m->nr_pools; i++)
+		set_shares(&m->pool[i]);
+	for (uint32_t i = 0; i < m->nr_states; i++)
+		set_shares(&m->state[i].own);
+	for (uint32_t i = 0; i < m->nr_states; i++) {
+		struct state_info *st = &m->state[i];
+		uint64_t pool;
+		st->like_role = st->own.nr_samples && st->pub.kind == MODEL_STATE_run &&
+				base_map_get(&m->pools, st->role, st->pub.site, &pool) &&
+				is_like_role(&st->own, &m->pool[pool]);
+	}
+	return BASE_OK;
+}

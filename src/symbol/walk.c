@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* walk.c - the entries of a compile unit that may hold code or variables, one by one. */
+#include "symbol/private.h"
+
+#include <dwarf.h>
+
+static bool is_entered(int tag)
+{
+	switch (tag) {
+	case DW_TAG_subprogram:
+	case DW_TAG_inlined_subroutine:
+	case DW_TAG_lexical_block:
+	case DW_TAG_namespace:
+	case DW_TAG_module:
+	case DW_TAG_try_block:
+	case DW_TAG_catch_block:
+	case DW_TAG_with_stmt:
+	case DW_TAG_entry_point:
+	case DW_TAG_common_block:
+		return true;
+	default:
+		return false;
+	}
+}
+
+bool symbol_walk_begin(struct symbol_walk *w, Dwarf_Die *unit)
+{
+	w->depth = 0;
+	return !dwarf_child(unit, &w->die[0]);
+}
+
+/* Without recursion: the depth is the file's. */
+bool symbol_walk_next(struct symbol_walk *w)
+{
+	Dwarf_Die *die = &w->die[w->depth];
+	if (is_entered(dwarf_tag(die)) && w->depth + 1 < SYMBOL_WALK_DEPTH_MAX &&
+		!dwarf_child(die, &w->die[w->depth + 1])) {
+		w->depth++;
+		return true;
+	}
+	while (dwarf_siblingof(&w->die[w->depth], &w->die[w->depth])) {
+		if (!w->depth)
+			return false;
+		w->depth--;
+	}
+	return true;
+}
