@@ -3,12 +3,10 @@
  */
 #include "graph/tokens.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "test.h"
 
-#include <cmocka.h>
+#include <math.h>
+#include <stdlib.h>
 
 enum { FREE, BUSY, OTHER };
 enum { US = 1000 };
@@ -83,11 +81,111 @@ static void test_what_does_not_count(void **state)
 	}
 }
 
+/* ---- law: no run that is simulated by itself is shorter
+ * ------------------------------------------
+ */
+
+enum { SEEDS = 200, ACTORS = 6, ROUNDS = 20, VERBS = ACTORS * ROUNDS * 3 };
+
+struct network {
+	unsigned nr_actors, nr_tokens;
+	uint64_t think_us[ACTORS][ROUNDS], hold_us[ACTORS][ROUNDS];
+	uint64_t percent[ACTORS]; /* of its holds */
+};
+struct said {
+	uint64_t us;
+	enum graph_verb_kind kind;
+	uint32_t actor, state;
+};
+
+static uint64_t dice(uint32_t *seed, uint64_t below)
+{
+	*seed = *seed * 1664525 + 1013904223;
+	return (*seed >> 8) % below;
+}
+
+/* Who is ready first takes first. Returns the end; fills verbs (as many as there are rounds, times
+ * three), in no order. */
+static uint64_t simulate(const struct network *w, struct said *verb)
+{
+	uint64_t free_us[ACTORS] = {0}, at_us[ACTORS], end_us = 0;
+	unsigned round[ACTORS] = {0};
+	for (unsigned a = 0; a < w->nr_actors; a++)
+		at_us[a] = w->think_us[a][0];
+	for (unsigned k = 0; k < w->nr_actors * ROUNDS; k++) {
+		unsigned a = ACTORS, token = 0;
+		for (unsigned i = 0; i < w->nr_actors; i++)
+			if (round[i] < ROUNDS && (a == ACTORS || at_us[i] < at_us[a]))
+				a = i;
+		for (unsigned i = 0; i < w->nr_tokens; i++)
+			token = free_us[i] < free_us[token] ? i : token;
+		uint64_t take = free_us[token] > at_us[a] ? free_us[token] : at_us[a];
+		uint64_t give = take + w->hold_us[a][round[a]] * w->percent[a] / 100;
+		*verb++ = (struct said){at_us[a], GRAPH_VERB_wait_empty, a, FREE};
+		*verb++ = (struct said){take, GRAPH_VERB_dequeue, a, OTHER + a};
+		*verb++ = (struct said){give, GRAPH_VERB_enqueue, a, FREE};
+		free_us[token] = give;
+		end_us = give > end_us ? give : end_us;
+		if (++round[a] < ROUNDS)
+			at_us[a] = give + w->think_us[a][round[a]];
+	}
+	return end_us;
+}
+
+/* By time; at the same time an actor waits, others give, it takes. */
+static int by_time(const void *a, const void *b)
+{
+	const struct said *x = a, *y = b;
+	const int rank[] = {
+		[GRAPH_VERB_wait_empty] = 0, [GRAPH_VERB_enqueue] = 1, [GRAPH_VERB_dequeue] = 2};
+	if (x->us != y->us)
+		return x->us < y->us ? -1 : 1;
+	return rank[x->kind] - rank[y->kind];
+}
+
+static void test_no_run_is_shorter(void **state)
+{
+	struct network w;
+	static struct said verb[VERBS], unused[VERBS];
+	(void)state;
+	for (uint32_t seed = 1; seed <= SEEDS; seed++) {
+		uint32_t s = seed;
+		uint64_t held_us = 0;
+		w.nr_tokens = 1 + (unsigned)dice(&s, 3);
+		w.nr_actors = w.nr_tokens + (unsigned)dice(&s, ACTORS - w.nr_tokens + 1);
+		for (unsigned a = 0; a < w.nr_actors; a++) {
+			w.percent[a] = 100;
+			for (unsigned r = 0; r < ROUNDS; r++) {
+				w.think_us[a][r] = 1 + dice(&s, 100);
+				held_us += w.hold_us[a][r] = 100 * (1 + dice(&s, 9));
+			}
+		}
+		size_t nr = (size_t)w.nr_actors * ROUNDS * 3;
+		struct graph_tokens *t = new_tokens(&(struct graph_queue_options){
+			.discipline = GRAPH_POOL, .initial = w.nr_tokens});
+		uint64_t end_us = simulate(&w, verb);
+		qsort(verb, nr, sizeof *verb, by_time);
+		for (size_t i = 0; i < nr; i++)
+			say_at(t, verb[i].kind, verb[i].us, 1 + verb[i].actor,
+				verb[i].kind != GRAPH_VERB_wait_empty, verb[i].state);
+		double bound = graph_tokens_bound(t, NULL).length_ns / US;
+		assert_true(fabs(bound - (double)held_us / w.nr_tokens) < 1e-6);
+		assert_true(bound <= (double)end_us);
+		unsigned a = (unsigned)dice(&s, w.nr_actors);
+		w.percent[a] = 25 * dice(&s, 4);
+		bound = bound_us(
+			t, edit(GRAPH_EDIT_SCALE_STATE, OTHER + a, (double)w.percent[a] / 100, 0));
+		assert_true(bound <= (double)simulate(&w, unused) + 1e-6);
+		graph_tokens_free(t);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_one_token),
 		cmocka_unit_test(test_what_does_not_count),
+		cmocka_unit_test(test_no_run_is_shorter),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
