@@ -3,9 +3,9 @@
  * tokens.h - the time that the path cannot see: a run is not shorter than any pool's tokens
  * (processors, a bus, locks) are held, divided by how many there are. Nobody waited for a pool that
  * had tokens left, so no path leads through it; after a change that makes its holders come sooner
- * it may be what is longest. The bound is what maximum cycle ratio says of a token's own loop (A.
- * Dasdan, Experimental analysis of the fastest optimum cycle ratio and mean algorithms, 2004,
- * section 2: the sum of its work over the number of tokens).
+ * it may be what is longest. The bound is what the maximum cycle ratio says of a token's own loop:
+ * the sum of its work over the number of tokens (A. Dasdan, "Experimental analysis of the fastest
+ * optimum cycle ratio and mean algorithms", ACM TODAES 9(4), 2004).
  *
  * A sink of the graph's verbs, O(actors + pools * states). A pool counts when its tokens are put
  * back by who took them, so not one of buffers that others free.

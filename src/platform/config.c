@@ -211,6 +211,22 @@ struct reading {
 	struct base_err *err;
 };
 
+/* "[system tx]": there is one from here on, also without a key; of these inih says nothing. */
+static void open_headed(struct reading *r, const char *line)
+{
+	char head[LINE_MAX_BYTES + 1];
+	size_t length = strcspn(line, "]\n");
+	struct section sec;
+	struct base_str place = {0};
+	if (*line != '[' || line[length] != ']')
+		return;
+	memcpy(head, line + 1, length - 1);
+	head[length - 1] = '\0';
+	base_str_addf(&place, "%s:%u", r->path, r->line);
+	r->status = open_section(r->c, head, base_str_text(&place), &sec, r->err);
+	base_str_fini(&place);
+}
+
 /* inih asks for lines; the count of them is what it does not tell its handler. */
 static char *next_line(char *to, int max, void *ctx)
 {
@@ -231,7 +247,8 @@ static char *next_line(char *to, int max, void *ctx)
 		r->at++;
 	}
 	to[copied] = '\0';
-	return to;
+	open_headed(r, to);
+	return r->status == BASE_OK ? to : NULL;
 }
 
 static int take_pair(void *ctx, const char *head, const char *key, const char *value)

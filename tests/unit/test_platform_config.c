@@ -40,9 +40,9 @@ static void test_mistakes(void **state)
 	REFUSED("[system]\nmtu_bytes = 1500\n", "[system]", "no name");
 	REFUSED("mtu_bytes = 1500\n", "p.conf:1", "before the first section");
 	REFUSED("[system tx]\nwhat is this\n", "p.conf:2");
-	REFUSED("[system tx]\nmtu_bytes=1500\n[link tx]\nrate_gbps=1\n", "p.conf:4",
+	REFUSED("[system tx]\nmtu_bytes=1500\n[link tx]\nrate_gbps=1\n", "p.conf:3",
 		"name of a system");
-	REFUSED("[link a]\nrate_gbps=1\n[link b]\nrate_gbps=1\n", "p.conf:4", "more than 1");
+	REFUSED("[link a]\nrate_gbps=1\n[link b]\nrate_gbps=1\n", "p.conf:3", "more than 1");
 	REFUSED("[system a-name-that-is-much-too-long-for-us]\nmtu_bytes=1500\n", "31");
 	REFUSED("[app s]\nkind = sctp\n", "sctp", "tcp_stream");
 }
@@ -56,6 +56,20 @@ static void test_missing_parts(void **state)
 	REFUSED(TWO_SYSTEMS "[app s]\nkind = web\nto = rx\n", "[app s]", "from");
 	REFUSED(TWO_SYSTEMS "[app s]\nkind = web\nfrom = tx\nto = xr\n", "'xr'", "[system xr]");
 	REFUSED(TWO_SYSTEMS "[app s]\nkind = web\nfrom = tx\nto = tx\n", "the same system");
+}
+
+/* A section without a key is one, with all its defaults. */
+static void test_bare_sections(void **state)
+{
+	(void)state;
+	struct platform_config *c =
+		read_config("[system tx]\n[system rx] ; here\n[link l]\na = tx\nb = rx\n"
+			    "[app s]\nkind = udp_stream\nfrom = tx\nto = rx\n"
+			    "transfer_bytes = 5000\n");
+	struct platform_result *r = run_config(c, NULL);
+	assert_int_equal(r->connection[0].received_bytes, 5000);
+	platform_result_free(r);
+	platform_config_free(c);
 }
 
 static void test_settings(void **state)
@@ -141,6 +155,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_mistakes),
 		cmocka_unit_test(test_missing_parts),
+		cmocka_unit_test(test_bare_sections),
 		cmocka_unit_test(test_settings),
 		cmocka_unit_test(test_cut_files),
 		cmocka_unit_test(test_long_lines),
