@@ -933,12 +933,17 @@ enum base_status model_run(struct trace_reader *r, const struct model_options *o
 	s = read_all(m, r);
 	if (s == BASE_OK)
 		s = finish(m);
+	const struct trace_health *read = trace_reader_health(r);
+	if (s != BASE_OK && read->readable_bytes < read->file_bytes)
+		s = base_cause(m->err, s,
+			"the file is cut or damaged: %llu of its %llu bytes could be read",
+			(unsigned long long)read->readable_bytes,
+			(unsigned long long)read->file_bytes);
 	m->err = NULL;
 	if (s != BASE_OK) {
 		model_free(m);
 		return s;
 	}
-	const struct trace_health *read = trace_reader_health(r);
 	for (unsigned d = 0; d < TRACE_DIAG_NR; d++)
 		m->health.count[d] += read->count[d];
 	/* who wrote the trace has counted them all, if it came to its end */

@@ -192,6 +192,16 @@ static uint32_t outside(const struct makers *m, const struct record_made *made, 
 	return 0;
 }
 
+/* Is it in one of the functions that were passed over? Then it is the maker's, too. */
+static bool is_passed(const struct record_sink *s, const struct record_made *made,
+	uint32_t nr_passed, uint32_t site)
+{
+	for (uint32_t k = 0; k < nr_passed; k++)
+		if (s->site[made->path[k]].function == s->site[site].function)
+			return true;
+	return false;
+}
+
 static void add_initialised(
 	struct base_str *name, const struct makers *m, const struct record_made *made)
 {
@@ -206,7 +216,7 @@ static void add_initialised(
 		add_site(name, s, for_whom);
 	}
 	if (heap && s->site[heap].function && s->site[heap].function != s->site[maker].function &&
-		!is_allocator(m, heap, maker)) {
+		!is_passed(s, made, i, heap) && !is_allocator(m, heap, maker)) {
 		base_str_add(name, " in memory of ");
 		add_site(name, s, heap);
 	}

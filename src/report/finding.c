@@ -197,7 +197,9 @@ static const char *certainty(struct report *r)
 	bool lossy = false;
 	for (size_t i = 0; i < r->trace.nr_diags; i++)
 		lossy |= strcmp(r->trace.diag[i].severity, "info") != 0;
-	base_str_add(&s, "observed; ");
+	base_str_add(&s, r->trace.readable_bytes < r->trace.file_bytes
+				 ? "observed in the readable part of a cut or damaged file; "
+				 : "observed; ");
 	if (r->explained_share >= 0.9995)
 		base_str_add(&s, "all of the path is explained");
 	else

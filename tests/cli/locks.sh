@@ -68,7 +68,7 @@ test_locks_heap() {
 			80 made by lock_setup .heap_lock.c:[0-9]+. in memory of table_new .heap_lock.c:[0-9]+.$
 			100 made by queue_new .heap_lock.c:[0-9]+.$
 			120 made by pool_new .heap_lock.c:[0-9]+.$
-			140 in memory of pool_alloc .heap_lock.c:[0-9]+., first taken by (main|take) .heap_lock.c:[0-9]+.$
+			140 in memory of pool_alloc[a-z.0-9]* .heap_lock.c:[0-9]+., first taken by (main|take) .heap_lock.c:[0-9]+.$
 			41 made by first_life .heap_lock.c:[0-9]+. in memory of main .heap_lock.c:[0-9]+. and others$
 		END
 	done
