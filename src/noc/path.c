@@ -144,10 +144,11 @@ enum base_status noc_load_count(const struct noc_pdg *g, struct noc_load *ret, s
 		.received_flits = base_alloc(g->nr_nodes * sizeof *ret->received_flits),
 		.excess_at_cycles = base_alloc(g->nr_nodes * sizeof *ret->excess_at_cycles),
 	};
-	enum base_status s = BASE_OK;
-	if (!ret->sent_flits || !ret->received_flits || !ret->excess_at_cycles)
-		s = base_fail(err, BASE_ERR_NOMEM, "no memory for %u nodes", g->nr_nodes);
-	for (uint32_t i = 0; i < g->nr_packets && s == BASE_OK; i++) {
+	if (!ret->sent_flits || !ret->received_flits || !ret->excess_at_cycles) {
+		noc_load_fini(ret);
+		return base_fail(err, BASE_ERR_NOMEM, "no memory for %u nodes", g->nr_nodes);
+	}
+	for (uint32_t i = 0; i < g->nr_packets; i++) {
 		uint64_t latency = g->receive_cycle[i] - g->transmit_cycle[i];
 		if (!noc_pdg_is_copy(g, i))
 			ret->sent_flits[g->source[i]] += g->size_flits[i];
@@ -159,8 +160,7 @@ enum base_status noc_load_count(const struct noc_pdg *g, struct noc_load *ret, s
 		if (g->receive_cycle[i] > ret->execution_cycles)
 			ret->execution_cycles = g->receive_cycle[i];
 	}
-	if (s == BASE_OK)
-		s = add_excess(g, &shortest, ret, err);
+	enum base_status s = add_excess(g, &shortest, ret, err);
 	base_map_fini(&shortest);
 	if (s != BASE_OK)
 		noc_load_fini(ret);

@@ -388,7 +388,7 @@ fields() {
 	# copied: the linker puts the library's variable into the program
 	for kind in -g -g0 copied; do
 		options=(-O1 -g -no-pie -fno-pie)
-		[[ $kind == copied ]] || options=(-O1 $kind -fPIC)
+		[[ $kind == copied ]] || options=(-O1 "$kind" -fPIC)
 		"$LONGPOLE" cc -O1 ${kind/copied/-g} -fPIC -shared -DLIBRARY -o "libfields$kind.so" "$here/fields.c" 2>cc.err &&
 			"$LONGPOLE" cc "${options[@]}" -o "fields$kind" "$here/fields.c" "./libfields$kind.so" -lpthread 2>>cc.err ||
 			why+="does not build: $(head -n 3 cc.err)"
