@@ -17,13 +17,17 @@ struct follow {
 	struct symbol_type *ret;
 };
 
-/* -1: no general register of 64 bits. */
-static int gpr(const ZydisDecodedOperand *o)
+/* A bit of `holds`; 0: no general register of 64 bits. */
+static uint32_t bit_of(ZydisRegister r)
 {
-	return o->type == ZYDIS_OPERAND_TYPE_REGISTER &&
-			       ZydisRegisterGetClass(o->reg.value) == ZYDIS_REGCLASS_GPR64
-		       ? ZydisRegisterGetId(o->reg.value)
-		       : -1;
+	return ZydisRegisterGetClass(r) == ZYDIS_REGCLASS_GPR64
+		       ? UINT32_C(1) << (ZydisRegisterGetId(r) & (GPRS - 1))
+		       : 0;
+}
+
+static uint32_t gpr(const ZydisDecodedOperand *o)
+{
+	return o->type == ZYDIS_OPERAND_TYPE_REGISTER ? bit_of(o->reg.value) : 0;
 }
 
 static bool in_registers(const struct follow *f)
@@ -57,21 +61,18 @@ static bool in_memory(const struct follow *f, const ZydisDecodedOperand *to)
 /* True: found. */
 static bool step(struct follow *f, const ZydisDecodedInstruction *i, const ZydisDecodedOperand *o)
 {
-	bool moves =
-		i->mnemonic == ZYDIS_MNEMONIC_MOV && gpr(&o[1]) >= 0 && f->holds >> gpr(&o[1]) & 1;
+	bool moves = i->mnemonic == ZYDIS_MNEMONIC_MOV && f->holds & gpr(&o[1]);
 	if (moves && o[0].type == ZYDIS_OPERAND_TYPE_MEMORY && in_memory(f, &o[0]))
 		return true;
 	for (unsigned k = 0; k < i->operand_count; k++) {
 		if (o[k].type != ZYDIS_OPERAND_TYPE_REGISTER ||
 			!(o[k].actions & ZYDIS_OPERAND_ACTION_MASK_WRITE))
 			continue;
-		ZydisRegister whole = ZydisRegisterGetLargestEnclosing(
-			ZYDIS_MACHINE_MODE_LONG_64, o[k].reg.value);
-		if (ZydisRegisterGetClass(whole) == ZYDIS_REGCLASS_GPR64)
-			f->holds &= ~(UINT32_C(1) << ZydisRegisterGetId(whole));
+		f->holds &= ~bit_of(ZydisRegisterGetLargestEnclosing(
+			ZYDIS_MACHINE_MODE_LONG_64, o[k].reg.value));
 	}
-	if (moves && gpr(&o[0]) >= 0)
-		f->holds |= UINT32_C(1) << gpr(&o[0]);
+	if (moves)
+		f->holds |= gpr(&o[0]);
 	if (i->meta.category == ZYDIS_CATEGORY_CALL)
 		f->holds &= ~(uint32_t)CALLER_SAVED;
 	return in_registers(f);
