@@ -38,12 +38,12 @@ test_spin_samples_known_waits() {
 		is_json out ".result.loops | length == 1 and .[0].branch.function == \"wait_$kind\" and
 			(.[0].branch.file | endswith(\"spin_known.c\"))"
 		is_json out ".result.loops[0].words | any(.name == \"$word\")"
-	done <<<"tas lock
-		ttas lock
-		cas lock
-		ticket lock+0x4
-		flag lock
-		yield lock"
+	done <<<"tas lock[0].word
+		ttas lock[0].word
+		cas lock[0].word
+		ticket lock[0].serving
+		flag lock[0].word
+		yield lock[0].word"
 }
 
 test_spin_samples_controls() {
