@@ -176,6 +176,8 @@ static void request_verb(struct model *m, struct thread *t, enum graph_verb_kind
 
 static struct object *ring_of(struct model *m, uint32_t *object)
 {
+	if (!model_object(m, *object))
+		return NULL;
 	*object = model_same_object(m, *object);
 	return model_kernel_object(m, *object, TRACE_OBJECT_io_uring);
 }
@@ -244,8 +246,10 @@ static void move_bytes(struct model *m, struct thread *t, const struct trace_rec
 	};
 	const struct trace_ring_complete *c = &r->u.ring_complete;
 	enum flow way = c->op < TRACE_RING_NR ? (enum flow)flow[c->op] : FLOW_none;
+	if (way == FLOW_none || c->result <= 0 || !c->file || !model_object(m, c->file))
+		return;
 	uint32_t object = model_same_object(m, c->file);
-	if (way == FLOW_none || !is_pipe(m, object) || c->result <= 0)
+	if (!is_pipe(m, object))
 		return;
 	struct object *o = &m->object[object];
 	uint32_t queue = model_queue_of(m, object, o, 0, 0);
