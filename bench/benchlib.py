@@ -9,6 +9,7 @@ import argparse
 import atexit
 import json
 import os
+import shlex
 import shutil
 import statistics
 import subprocess
@@ -62,10 +63,15 @@ def package_version(package):
     return result.stdout if result.returncode == 0 and result.stdout else None
 
 
+def c_compiler():
+    """$CC, which may be several words."""
+    return shlex.split(os.environ.get("CC", "gcc"))
+
+
 def compile_c(source, output, *flags, compiler=None):
     """Builds one program of the source tree as a user would."""
-    compiler = compiler or ("g++" if source.endswith(".cc") else os.environ.get("CC", "gcc"))
-    command = [compiler, "-O2", "-g", "-fno-ipa-icf", "-D_GNU_SOURCE", "-I" + os.path.join(SOURCE, "include")]
+    compiler = [compiler] if compiler else ["g++"] if source.endswith(".cc") else c_compiler()
+    command = [*compiler, "-O2", "-g", "-fno-ipa-icf", "-D_GNU_SOURCE", "-I" + os.path.join(SOURCE, "include")]
     command += [os.path.join(SOURCE, source), "-o", output, "-pthread", *flags]
     result = subprocess.run(command, capture_output=True, text=True)
     if result.returncode:
