@@ -48,7 +48,11 @@ static enum base_status import_netrace(struct import *m, struct noc_pdg **ret)
 
 static enum base_status import_csv(struct import *m, struct noc_pdg **ret)
 {
-	return noc_csv_read(m->in, ret, &m->c->err);
+	static const char *const number_words[] = {"lines", "kept"};
+	unsigned numbers = 0;
+	if (!cmd_noc_word(m->c, "numbers", number_words, 2, &numbers))
+		return base_fail(&m->c->err, BASE_ERR_USAGE, "a setting is wrong");
+	return noc_csv_read(m->in, numbers != 0, ret, &m->c->err);
 }
 
 static bool read_sizes(struct cmd *c, struct noc_booksim_sizes *sizes)
@@ -126,7 +130,7 @@ const struct cmd_details cmd_details_noc_import = {
 
 int cmd_noc_import(struct cmd *c)
 {
-	static const char *const key[] = {"width", "latency", "delays", "sizes"};
+	static const char *const key[] = {"width", "latency", "delays", "sizes", "numbers"};
 	const char *format = cmd_noc_file(c, 0), *path = cmd_noc_file(c, 1);
 	const char *output = cmd_value(c, "output");
 	struct import m = {.c = c};

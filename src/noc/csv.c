@@ -62,12 +62,13 @@ enum column {
 	DELAY,
 	PREVIOUS,
 	COPY,
+	PACKET,
 	DEPENDENCIES,
 	COLUMNS,
 	OTHER = COLUMNS
 };
 static const char *const column_name[COLUMNS] = {"cycle", "source", "destination", "flits", "type",
-	"address", "receive", "delay", "previous", "copy", "dependencies"};
+	"address", "receive", "delay", "previous", "copy", "packet", "dependencies"};
 enum { FIELDS_MAX = 64 };
 
 struct csv {
@@ -77,6 +78,9 @@ struct csv {
 	bool has[COLUMNS];
 	uint64_t line, last_cycle;
 	uint32_t nr_nodes;
+	bool keep_numbers;
+	uint32_t *number; /* by line, where they are kept */
+	size_t number_room;
 };
 
 static enum base_status read_names(struct csv *c, const char *line, struct base_err *err)
@@ -89,6 +93,8 @@ static enum base_status read_names(struct csv *c, const char *line, struct base_
 		for (unsigned k = 0; k < COLUMNS; k++)
 			if (strlen(column_name[k]) == length && !strncmp(column_name[k], p, length))
 				found = (enum column)k;
+		if (found == PACKET && !c->keep_numbers)
+			found = OTHER;
 		if (found != OTHER && c->has[found])
 			return bad_line(c->line, "a column is there twice", err);
 		if (found != OTHER)
@@ -102,8 +108,12 @@ static enum base_status read_names(struct csv *c, const char *line, struct base_
 		return bad_line(c->line,
 			"its first line has to name the columns cycle, source and destination",
 			err);
+	if (c->keep_numbers && !c->has[PACKET])
+		return bad_line(c->line, "numbers are to be kept: there is no column packet", err);
 	c->g->has_graph = c->has[DELAY] && c->has[DEPENDENCIES];
-	c->g->has_addresses = c->has[ADDRESS];
+	if (c->keep_numbers && c->g->has_graph)
+		return bad_line(c->line,
+			"a graph's packets are numbered by its lines: leave out numbers=kept", err);
 	return BASE_OK;
 }
 
@@ -142,6 +152,17 @@ static enum base_status add_dependencies(struct csv *c, const char *p, struct ba
 			       : BASE_OK;
 }
 
+static enum base_status keep_number(struct csv *c, uint64_t number, struct base_err *err)
+{
+	if (number > UINT32_MAX)
+		return bad_line(c->line, "a number is beyond its limit", err);
+	if (base_grow(&c->number, &c->number_room, (size_t)c->g->nr_packets + 1,
+		    sizeof *c->number) != BASE_OK)
+		return base_fail(err, BASE_ERR_NOMEM, "no memory for packets");
+	c->number[c->g->nr_packets] = (uint32_t)number;
+	return BASE_OK;
+}
+
 static enum base_status read_packet(struct csv *c, const char *line, struct base_err *err)
 {
 	uint64_t v[COLUMNS] = {[FLITS] = 1};
@@ -159,6 +180,13 @@ static enum base_status read_packet(struct csv *c, const char *line, struct base
 	c->last_cycle = v[CYCLE];
 	for (unsigned k = SOURCE; k <= DESTINATION; k++)
 		c->nr_nodes = v[k] >= c->nr_nodes ? (uint32_t)v[k] + 1 : c->nr_nodes;
+	if (c->keep_numbers)
+		s = keep_number(c, v[PACKET], err);
+	if (s != BASE_OK)
+		return s;
+	/* addresses that are all the same say nothing of who answers whom */
+	if (c->g->nr_packets && v[ADDRESS] != c->g->address[0])
+		c->g->has_addresses = true;
 	s = noc_pdg_add(c->g,
 		&(struct noc_pdg_packet){.source = (uint32_t)v[SOURCE],
 			.destination = (uint32_t)v[DESTINATION],
@@ -174,9 +202,10 @@ static enum base_status read_packet(struct csv *c, const char *line, struct base
 	return s == BASE_OK && c->g->has_graph ? add_dependencies(c, dependencies, err) : s;
 }
 
-enum base_status noc_csv_read(struct noc_input *in, struct noc_pdg **ret, struct base_err *err)
+enum base_status noc_csv_read(
+	struct noc_input *in, bool keep_numbers, struct noc_pdg **ret, struct base_err *err)
 {
-	struct csv c = {.g = noc_pdg_new(1)};
+	struct csv c = {.g = noc_pdg_new(1), .keep_numbers = keep_numbers};
 	enum base_status s;
 	char *line;
 	*ret = NULL;
@@ -193,8 +222,11 @@ enum base_status noc_csv_read(struct noc_input *in, struct noc_pdg **ret, struct
 	if (s == BASE_END)
 		s = c.g->nr_packets ? finish(c.g, c.nr_nodes, "import csv", ret, err)
 				    : base_fail(err, BASE_ERR_FOREIGN, "no packets");
-	if (s != BASE_OK)
+	if (s == BASE_OK && keep_numbers)
+		s = noc_pdg_number(c.g, c.number, ret, err);
+	if (s != BASE_OK || keep_numbers)
 		noc_pdg_free(c.g);
+	base_free(c.number);
 	return s;
 }
 

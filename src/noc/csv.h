@@ -11,7 +11,9 @@
  *   delay         intrinsic delay        } with these two it is a graph
  *   dependencies  packets, by their line from 0, separated by ';'
  *   previous      1: the node's previous transmit is an input, too
- * Lines are in the order of their cycles, and are numbered so. Numbers are decimal; no quotes.
+ *   packet        its number, where numbers are kept: from 0 on, each once
+ * Lines are in the order of their cycles, and are numbered so, or by `packet`. Numbers are decimal;
+ * no quotes.
  *
  * BookSim: what the workload "trace" of BookSim 2's branch `classes` reads: "DELAY SOURCE
  * DESTINATION TYPE" a line, the delay being the cycles since the line before; a type is the place
@@ -24,8 +26,8 @@
 #include "noc/pdg.h"
 
 /* ERR_FOREIGN with the line's number: not such a file. */
-enum base_status noc_csv_read(
-	struct noc_input *in, struct noc_pdg **ret, struct base_err *err) BASE_MUST_CHECK;
+enum base_status noc_csv_read(struct noc_input *in, bool keep_numbers, struct noc_pdg **ret,
+	struct base_err *err) BASE_MUST_CHECK;
 enum base_status noc_csv_write(
 	const struct noc_pdg *g, const char *path, struct base_err *err) BASE_MUST_CHECK;
 

@@ -215,6 +215,47 @@ enum base_status noc_pdg_check(const struct noc_pdg *g, struct base_err *err)
 	return s;
 }
 
+enum base_status noc_pdg_number(
+	const struct noc_pdg *g, const uint32_t *number, struct noc_pdg **ret, struct base_err *err)
+{
+	struct noc_pdg *to = noc_pdg_new(g->nr_nodes);
+	uint32_t *place = base_alloc(((size_t)g->nr_packets + 1) * sizeof *place);
+	enum base_status s = BASE_OK;
+	if (!to || !place)
+		s = base_fail(err, BASE_ERR_NOMEM, "no memory for %u packets", g->nr_packets);
+	else
+		s = noc_pdg_reserve(to, g->nr_packets, err);
+	for (uint32_t i = 0; i < g->nr_packets && s == BASE_OK; i++) {
+		if (number[i] >= g->nr_packets || place[number[i]])
+			s = base_fail(err, BASE_ERR_CORRUPT,
+				"a packet's number is there twice, or one is missing");
+		else
+			place[number[i]] = i + 1;
+	}
+	for (uint32_t n = 0; n < g->nr_packets && s == BASE_OK; n++) {
+		uint32_t i = place[n] - 1;
+		struct noc_pdg_packet packet = noc_pdg_packet_at(g, i);
+		s = noc_pdg_add(to, &packet, err);
+		for (uint64_t d = g->first[i]; d < g->first[i + 1] && s == BASE_OK; d++)
+			s = noc_pdg_add_dependency(
+				to, g->dependency[d], (enum noc_certainty)g->certainty[d], err);
+	}
+	base_free(place);
+	if (s == BASE_OK) {
+		BASE_ASSUME(to);
+		memcpy(to->ordered, g->ordered, g->nr_nodes);
+		memcpy(to->origin, g->origin, sizeof to->origin);
+		to->run = g->run;
+		to->has_graph = g->has_graph;
+		to->has_addresses = g->has_addresses;
+		s = noc_pdg_check(to, err);
+	}
+	if (s != BASE_OK)
+		to = noc_pdg_free(to);
+	*ret = to;
+	return s;
+}
+
 /* ---- index ------------------------------------------------------------------------------------
  */
 

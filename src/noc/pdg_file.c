@@ -340,48 +340,6 @@ static enum base_status add_record(struct load *l, const struct trace_defs *defs
 	return BASE_OK;
 }
 
-/* Packets in the order of their numbers. */
-static enum base_status reorder(const struct load *l, struct noc_pdg **ret, struct base_err *err)
-{
-	const struct noc_pdg *g = l->g;
-	struct noc_pdg *to = noc_pdg_new(g->nr_nodes);
-	uint32_t *place = base_alloc(((size_t)g->nr_packets + 1) * sizeof *place);
-	enum base_status s = BASE_OK;
-	if (!to || !place)
-		s = base_fail(err, BASE_ERR_NOMEM, "no memory for %u packets", g->nr_packets);
-	else
-		s = noc_pdg_reserve(to, g->nr_packets, err);
-	for (uint32_t i = 0; i < g->nr_packets && s == BASE_OK; i++) {
-		BASE_ASSUME(l->number);
-		if (l->number[i] >= g->nr_packets || place[l->number[i]])
-			s = bad(err, "a packet's number is there twice, or one is missing");
-		else
-			place[l->number[i]] = i + 1;
-	}
-	for (uint32_t n = 0; n < g->nr_packets && s == BASE_OK; n++) {
-		uint32_t i = place[n] - 1;
-		struct noc_pdg_packet packet = noc_pdg_packet_at(g, i);
-		s = noc_pdg_add(to, &packet, err);
-		for (uint64_t d = g->first[i]; d < g->first[i + 1] && s == BASE_OK; d++)
-			s = noc_pdg_add_dependency(
-				to, g->dependency[d], (enum noc_certainty)g->certainty[d], err);
-	}
-	base_free(place);
-	if (s == BASE_OK) {
-		BASE_ASSUME(to);
-		memcpy(to->ordered, g->ordered, g->nr_nodes);
-		memcpy(to->origin, g->origin, sizeof to->origin);
-		to->run = g->run;
-		to->has_graph = g->has_graph;
-		to->has_addresses = g->has_addresses;
-		s = noc_pdg_check(to, err);
-	}
-	if (s != BASE_OK)
-		to = noc_pdg_free(to);
-	*ret = to;
-	return s;
-}
-
 static enum base_status load(
 	struct trace_reader *reader, struct noc_pdg **ret, struct base_err *err)
 {
@@ -403,7 +361,7 @@ static enum base_status load(
 		s = base_fail(err, BASE_ERR_TRUNCATED, "%u of %llu packets are there",
 			l.g->nr_packets, (unsigned long long)l.nr_wanted);
 	if (s == BASE_OK)
-		s = reorder(&l, ret, err);
+		s = noc_pdg_number(l.g, l.number, ret, err);
 out:
 	noc_pdg_free(l.g);
 	base_free(l.number);

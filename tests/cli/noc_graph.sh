@@ -157,6 +157,22 @@ test_noc_csv() {
 	expect 0 longpole noc import csv ref.csv -o back.lpt
 	cmp <(longpole dump ref.lpt | grep -E ' noc_(packet|gate|dep)') <(longpole dump back.lpt | grep -E ' noc_(packet|gate|dep)') ||
 		fail "CSV does not give the same graph"
+	# numbers that are kept need no matching: the same answer as from our own files
+	expect 0 longpole noc sample -o run ref.lpt runs=2
+	for run in 0 1 2; do
+		expect 0 longpole noc export csv run-$run.lpt -o run.csv
+		expect 0 longpole noc import csv run.csv -o kept-$run.lpt numbers=kept
+	done
+	expect 0 longpole noc infer -o own.lpt run-0.lpt run-1.lpt run-2.lpt
+	expect 0 longpole noc infer -o kept.lpt kept-0.lpt kept-1.lpt kept-2.lpt
+	! grep -qF 'the runs differ' out || fail "numbers were not kept"
+	cmp <(longpole dump own.lpt | grep -E ' noc_(packet|gate|dep)') <(longpole dump kept.lpt | grep -E ' noc_(packet|gate|dep)') ||
+		fail "numbers that are kept do not give the same graph"
+	expect 2 longpole noc infer run-1.lpt run-0.lpt
+	has err 'no base run'
+	awk -F, -v OFS=, 'NR > 1 { $1 = 0 } 1' run.csv >twice.csv
+	expect 3 longpole noc import csv twice.csv -o x.lpt numbers=kept
+	has err 'there twice'
 	expect 0 longpole noc export booksim ref.lpt -o ref.txt
 	has out 'trace(ref.txt,{'
 	expect 0 longpole noc import booksim ref.txt -o text.lpt sizes=5,1

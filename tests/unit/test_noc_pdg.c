@@ -193,7 +193,7 @@ static void test_csv(void **state)
 	(void)state;
 	assert_int_equal(noc_csv_write(g, path, NULL), BASE_OK);
 	assert_int_equal(noc_input_open(path, &in, NULL), BASE_OK);
-	assert_int_equal(noc_csv_read(in, &back, NULL), BASE_OK);
+	assert_int_equal(noc_csv_read(in, false, &back, NULL), BASE_OK);
 	noc_input_close(in);
 	assert_same(g, back, TIMES | GATES | TYPES);
 	noc_pdg_free(back);
@@ -213,7 +213,7 @@ static enum base_status csv_of(const char *text, struct noc_pdg **ret, struct ba
 {
 	struct noc_input *in = noc_input_of_memory(text, strlen(text));
 	assert_non_null(in);
-	enum base_status s = noc_csv_read(in, ret, err);
+	enum base_status s = noc_csv_read(in, false, ret, err);
 	noc_input_close(in);
 	return s;
 }
@@ -355,7 +355,7 @@ static void test_multicast_files(void **state)
 		noc_pdg_free(back);
 		assert_int_equal(noc_csv_write(g, path, NULL), BASE_OK);
 		assert_int_equal(noc_input_open(path, &in, NULL), BASE_OK);
-		assert_int_equal(noc_csv_read(in, &back, NULL), BASE_OK);
+		assert_int_equal(noc_csv_read(in, false, &back, NULL), BASE_OK);
 		noc_input_close(in);
 		assert_same(g, back, TIMES | GATES | TYPES);
 		noc_pdg_free(back);
