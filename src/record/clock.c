@@ -8,7 +8,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { NS_PER_S = 1000000000, CALIBRATE_TRIES = 64 };
+enum { NS_PER_S = 1000000000, CALIBRATE_TRIES = 64, STAMP_TRIES = 1000 };
 
 static uint64_t clock_ns(clockid_t id)
 {
@@ -43,6 +43,16 @@ bool record_clock_usable(const char **ret_why)
 	}
 	*ret_why = "the TSC is not invariant: its rate may change, or differ between processors";
 	return false;
+}
+
+uint32_t record_clock_stamp_ticks(void)
+{
+	uint64_t least = UINT32_MAX;
+	for (unsigned i = 0; i < STAMP_TRIES; i++) {
+		uint64_t before = record_tsc(), ticks = record_tsc() - before;
+		least = ticks < least ? ticks : least;
+	}
+	return (uint32_t)least;
 }
 
 uint64_t record_clock_read_pair(unsigned tries, struct record_clock_pair *ret)

@@ -35,6 +35,10 @@ static inline uint64_t record_tsc(void)
 /* Is the TSC the same and steady on every processor? *ret_why: static text, both ways. */
 bool record_clock_usable(const char **ret_why);
 
+/* What a duration between two stamps has of the stamps themselves: the least, in ticks, of many
+ * that have nothing in between. */
+uint32_t record_clock_stamp_ticks(void);
+
 /* record_clock_read_pair() - the tightest of `tries` readings; returns its bracket's width in
  * ticks. */
 uint64_t record_clock_read_pair(unsigned tries, struct record_clock_pair *ret);

@@ -206,9 +206,10 @@ struct ring_head {
 	uint32_t next_image; /* atomic: images number themselves */
 	uint32_t next_hint;  /* atomic: where to look for a free block */
 	uint32_t stack_depth_max;
-	uint32_t reserved;
-	uint64_t lost_records;    /* atomic: no free block */
-	uint64_t nested_dropped;  /* atomic */
+	uint32_t stamp_ticks;    /* of the TSC: what a duration has of its own two stamps, at least;
+				    set    before the program starts */
+	uint64_t lost_records;   /* atomic: no free block */
+	uint64_t nested_dropped; /* atomic */
 	uint64_t images_attached; /* atomic */
 	uint64_t deepbound;       /* atomic: libraries loaded with RTLD_DEEPBIND */
 	/* tally.h: after the blocks; nr_tables 0: none */

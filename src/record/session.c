@@ -334,6 +334,7 @@ static enum base_status set_up(struct session *s, char program[PATH_MAX])
 		s->ring.head->tsc_origin = s->clock.tsc_origin;
 		s->ring.head->ns_per_tick_32 =
 			(uint64_t)(((unsigned __int128)1000000000 << 32) / s->clock.tick_hz);
+		s->ring.head->stamp_ticks = record_clock_stamp_ticks();
 	}
 	record_cost_measure(&s->clock, s->result);
 	if (s->has_program)

@@ -43,11 +43,15 @@ PRELOAD_INLINE struct tally_entry *tally_find(uint64_t key, uint64_t site)
 	return tally_probe(t, key, site);
 }
 
-/* Ticks to ns, for durations. */
+/* Of a duration between two stamps, less what those take themselves: a stamp may take longer than
+ * what lies between them. */
 PRELOAD_INLINE uint64_t tally_ns(uint64_t ticks)
 {
 	const struct ring_head *head = preload_fresh.head;
-	return head ? (uint64_t)((unsigned __int128)ticks * head->ns_per_tick_32 >> 32) : 0;
+	if (PRELOAD_RARE(!head) || ticks <= head->stamp_ticks)
+		return 0;
+	return (uint64_t)((unsigned __int128)(ticks - head->stamp_ticks) * head->ns_per_tick_32 >>
+			  32);
 }
 
 PRELOAD_INLINE unsigned tally_bin(uint64_t ns)

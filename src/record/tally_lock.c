@@ -49,10 +49,11 @@ static __attribute__((noinline)) void begin_hold(
 		timed[i].entry = e;
 		timed[i].weight = weight;
 		nr_begun += nr_begun <= MANY;
+		__atomic_fetch_add(&preload_self.nr_timed, 1, __ATOMIC_RELAXED);
+		/* last: what comes after it is in the hold */
 		timed[i].since_tsc = now_tsc ? now_tsc : preload_now();
 		PRELOAD_BARRIER();
 		timed[i].key = key;
-		__atomic_fetch_add(&preload_self.nr_timed, 1, __ATOMIC_RELAXED);
 		return;
 	}
 }

@@ -179,9 +179,10 @@ void report_calls_text(struct base_str *out, const struct report_calls *c,
 		"always; what took "
 		"over 100 us was interrupted and is left out), and the processor time of those "
 		"that enter the kernel "
-		"measured once in 8. Times include the clock's own, some nanoseconds a timed call. "
-		"A "
-		"category has what the program itself called; what these functions call is theirs");
+		"measured once in 8. What the clock itself takes, measured before the program "
+		"starts, is taken off each time; shares are of the processor time with what "
+		"counting takes. A category has what the program itself called; "
+		"what these functions call is theirs");
 	report_wrap(out, style, "NOT SEEN", LABEL_WIDTH,
 		"copies and strings that the compiler put in place of a call (inlined memcpy, "
 		"strlen of "

@@ -277,11 +277,11 @@ static void counts_line(
 	struct base_str s = {0};
 	uint64_t nr_threads = l->nr_threads_locking ? l->nr_threads_locking : 1;
 	base_str_add_count(&s, l->nr_static);
-	base_str_addf(&s, " static lock%s (", l->nr_static == 1 ? "" : "s");
+	base_str_addf(&s, " lock%s (static; ", l->nr_static == 1 ? "" : "s");
 	rate(&s, (double)l->nr_static / (double)nr_threads);
 	base_str_addf(&s, " a thread that locks), ");
 	base_str_add_count(&s, l->all.acquired);
-	base_str_add(&s, " dynamic");
+	base_str_addf(&s, " acquisition%s (dynamic)", l->all.acquired == 1 ? "" : "s");
 	if (l->cpu_ns) {
 		double ticks = (double)l->cpu_ns * (double)l->tick_hz / 1e9;
 		base_str_add(&s, " = ");
@@ -588,10 +588,11 @@ static void known_line(
 		base_str_addf(&s,
 			"%soperations were counted exactly inside the program%s; every wait "
 			"that was seen to begin was timed. Only an order of events could tell "
-			"the critical path, convoys and time with any lock held: record with "
-			"--locks=stamps",
+			"the critical path, convoys and time with any lock held: "
+			"longpole locks --mode=stamps -- PROG",
 			l->has & REPORT_LOCKS_events ? "; " : "",
-			l->all.hold.nr ? ", of the holds a sample was timed"
+			l->all.hold.nr ? ", of the holds a sample was timed (what the "
+					 "clock itself takes is taken off)"
 				       : ", holds were not timed");
 	if (l->has & REPORT_LOCKS_path)
 		base_str_add(&s, "; path: share of the critical path in what is done while it is "

@@ -6,7 +6,7 @@ test_locks() {
 	expect 0 longpole locks "$trace"
 	head -n 1 out | grep -Eq '^mutex ladder_mutex is [0-9]+ % of the critical path \(observed\); held half as long' ||
 		fail "first line: $(head -n 1 out)"
-	has out 'static lock' 'dynamic' 'halved' 'KNOWN BY' "longpole whatif $trace"
+	has out '(static; ' 'acquisitions (dynamic)' 'halved' 'KNOWN BY' "longpole whatif $trace"
 	[[ ! -s err ]] || fail "wrote to standard error"
 	! sed 1d out | grep -v longpole | grep -E '^.{101,}' >&2 || fail "wider than COLUMNS"
 	expect 0 longpole locks --site --threads --histogram "$trace"
@@ -109,7 +109,29 @@ test_calls() {
 	is_json out '[.result.functions[] | select(.function == "pthread_mutex_lock") | .calls] == [3200]'
 	is_json out '.result.categories.pthreads.calls >= 6400'
 	expect 2 longpole calls "$trace"
-	has err 'no counts of library calls'
+	has err 'no counts of library calls' 'for another question'
+	! grep -qF 'longpole queues' err || fail 'advice that does not help'
+}
+
+# What memchr() looked at, not what it was allowed to.
+test_calls_bytes() {
+	cat >find.c <<'EOF'
+#include <string.h>
+static char text[1 << 20];
+int main(void)
+{
+	unsigned long found = 0;
+	void *(*volatile find)(const void *, int, size_t) = memchr;
+	text[9] = 'x';
+	for (int i = 0; i < 1000; i++)
+		found += find(text, 'x', sizeof text) == text + 9;
+	return found != 1000 || find(text, 'y', 100);
+}
+EOF
+	"${CC:-cc}" -O1 find.c -o find
+	expect 0 longpole calls -o find.lpt -- ./find
+	expect 0 longpole calls --json find.lpt
+	is_json out '[.result.functions[] | select(.function == "memchr") | .calls, .bytes] == [1001, 10100]'
 }
 
 # read() of zeros is the kernel's, filling memory the program's.
