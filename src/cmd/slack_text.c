@@ -36,10 +36,12 @@ static void finding(struct base_str *out, const struct cmd_slack_view *v,
 	}
 	base_str_addf(out, "%.1f%% of ", percent(zero, r->global.count));
 	base_str_add_count(out, r->global.count);
-	base_str_addf(out,
-		" instructions are critical, half of them could each wait %" PRIu64
-		" cycles or more (modelled: %u processors, %s).\n",
-		base_histogram_quantile(&r->global, 0.5), r->machine.nr_processors,
+	base_str_add(out, " instructions are critical");
+	uint64_t median = base_histogram_quantile(&r->global, 0.5);
+	if (median)
+		base_str_addf(
+			out, ", half of them could each wait %" PRIu64 " cycles or more", median);
+	base_str_addf(out, " (modelled: %u processors, %s).\n", r->machine.nr_processors,
 		v->config->cdat->protocol->name);
 	base_str_add(out, "The critical path is ");
 	add_cycles(out, v, length_of(r));

@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { NAME_COLUMN = 17, NS_PER_MS = 1000000 };
+enum { NAME_COLUMN = 17, NS_PER_MS = 1000000, SAMPLES_FEW = 100 };
 
 struct totals {
 	uint64_t instructions, marked, spinning, counting, evictions, overflows;
@@ -38,6 +38,15 @@ static struct totals sum(const struct record_spin_answer *a)
 static double share(uint64_t part, uint64_t whole)
 {
 	return whole ? (double)part / (double)whole : 0;
+}
+
+/* Of what was counted, or of the samples: less is no reason to do anything. */
+static bool matters(const struct cmd_spin *c, const struct totals *t)
+{
+	static const double least_share = 0.001;
+	double waits = c->a->sampled ? share(t->spins + t->counts, t->samples)
+				     : share(t->spinning + t->counting, t->instructions);
+	return c->a->nr_loops && waits >= least_share;
 }
 
 /* ---- names ------------------------------------------------------------------------------------
@@ -159,26 +168,38 @@ static void finding_sampled(
 			share(t->cut, t->samples) * 100);
 }
 
+static void finding_counted(struct base_str *out, const struct totals *t, bool waits)
+{
+	if (waits)
+		base_str_addf(out, "%.1f %% of the instructions only wait: ",
+			share(t->spinning, t->instructions) * 100);
+	else
+		base_str_add(out, "nothing waits in a loop that would matter: ");
+	base_str_add_count(out, t->spinning);
+	base_str_add(out, " of ");
+	base_str_add_count(out, t->instructions);
+	base_str_add(out, waits ? " (counted)" : " instructions only wait (counted)");
+	if (!t->counting)
+		return;
+	base_str_add(out, "; ");
+	if (waits)
+		base_str_addf(out, "%.1f %%", share(t->counting, t->instructions) * 100);
+	else
+		base_str_add_count(out, t->counting);
+	base_str_add(out, " more poll and count");
+}
+
 static void finding(struct base_str *out, const struct cmd_spin *c, const struct totals *t)
 {
 	const struct record_spin_answer *a = c->a;
 	if (a->standstill.verdict != RECORD_SPIN_LIVELOCK_NONE)
 		finding_livelock(out, c);
-	if (a->sampled) {
+	if (a->sampled)
 		finding_sampled(out, a, t);
-	} else {
-		base_str_addf(out, "%.1f %% of the instructions only wait: ",
-			share(t->spinning, t->instructions) * 100);
-		base_str_add_count(out, t->spinning);
-		base_str_add(out, " of ");
-		base_str_add_count(out, t->instructions);
-		base_str_add(out, " (counted)");
-		if (t->counting)
-			base_str_addf(out, "; %.1f %% more poll and count",
-				share(t->counting, t->instructions) * 100);
-	}
+	else
+		finding_counted(out, t, matters(c, t));
 	base_str_add(out, "\n");
-	if (!a->nr_loops)
+	if (!matters(c, t))
 		return;
 	const struct record_spin_loop *l = &a->loop[0];
 	const struct record_spin_polled *p = main_word(l);
@@ -331,11 +352,13 @@ static void loops(struct base_str *out, const struct cmd_spin *c, const struct t
 static void how_counted(struct base_str *out, const struct cmd_spin *c, const struct totals *t)
 {
 	const struct record_spin_answer *a = c->a;
-	base_str_addf(out,
-		"\nuseful IPC is %.3f of whatever IPC is. Estimated: cycles are not known under "
-		"Valgrind; on a "
-		"processor of one instruction a cycle useful IPC would be that number.\n",
-		1 - share(t->spinning, t->instructions));
+	base_str_add(out, "\n");
+	if (matters(c, t))
+		base_str_addf(out,
+			"useful IPC is %.3f of whatever IPC is. Estimated: cycles are not known "
+			"under Valgrind; on a "
+			"processor of one instruction a cycle useful IPC would be that number.\n",
+			1 - share(t->spinning, t->instructions));
 	base_str_add(out, "how: every instruction was seen, one thread at a time. How often a loop "
 			  "goes round "
 			  "depends on that schedule, the useful instructions do not.\n");
@@ -387,6 +410,9 @@ static void how_sampled(struct base_str *out, const struct cmd_spin *c, const st
 		base_str_add(out, " at most, to look for livelock");
 	}
 	base_str_add(out, "\n");
+	if (t->samples < SAMPLES_FEW)
+		base_str_add(out, "few samples: a longer --duration brings more, or a higher "
+				  "--max-stop where others have the processors\n");
 	if (a->has_cycles)
 		base_str_addf(out,
 			"useful IPC %.2f, IPC %.2f: estimated, as if loops that spin had the IPC "
@@ -420,8 +446,8 @@ void cmd_spin_text(struct base_str *out, const struct cmd_spin *c)
 	else
 		how_counted(out, c, &t);
 	base_str_add(out,
-		c->a->nr_loops
-			? "next: longpole run --spin-yield PROG, where threads are more than "
+		matters(c, &t)
+			? "next: longpole run --spin-yield 2 PROG, where threads are more than "
 			  "processors; longpole locks for what the locks cost\n"
 			: "next: longpole record, then longpole report: what it does wait for\n");
 }

@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 
 enum { NAME_COLUMN = 18, SPLIT_LEAST_TICKS = 20 };
+static const double ready_much = 0.3; /* of the time: processors are too few */
 
 /* ---- cells --------------------------------------------------------------------------------------
  */
@@ -118,18 +119,24 @@ static void head(struct base_str *out, const char *what, const char *id)
 }
 
 /* Without BPF the split is the kernel's guess at clock ticks: of few ticks it says nothing. */
+static bool knows_kernel(const struct record_stat_counts *c, bool has_calls)
+{
+	return has_calls || c->user_ticks + c->kernel_ticks >= SPLIT_LEAST_TICKS;
+}
+
 static void cell_kernel(struct base_str *out, const struct sum *sum)
 {
 	const struct record_stat_counts *c = &sum->counts;
 	struct base_str text = {0};
-	uint64_t ticks = c->user_ticks + c->kernel_ticks;
-	if (sum->has_calls)
+	if (!knows_kernel(c, sum->has_calls))
+		base_str_add(&text, "-");
+	else if (sum->has_calls)
 		base_str_addf(&text, "%.1f %%",
 			100.0 * (double)c->call_ns / (double)(c->task_ns ? c->task_ns : 1));
-	else if (ticks < SPLIT_LEAST_TICKS)
-		base_str_add(&text, "-");
 	else
-		base_str_addf(&text, "%.0f %%", 100.0 * (double)c->kernel_ticks / (double)ticks);
+		base_str_addf(&text, "%.0f %%",
+			100.0 * (double)c->kernel_ticks /
+				(double)(c->user_ticks + c->kernel_ticks));
 	cell(out, 8, &text);
 }
 
@@ -348,6 +355,13 @@ static void calls(struct base_str *out, const struct sum *sum)
 /* ---- first and last lines -----------------------------------------------------------------------
  */
 
+/* Of the time that threads could have run: without a processor. */
+static double share_ready(const struct sum *sum)
+{
+	return (double)sum->counts.runqueue_ns /
+	       (double)(sum->counts.task_ns + sum->counts.runqueue_ns + 1);
+}
+
 static void finding(struct base_str *out, const struct cmd_stat *c, const struct sum *sum)
 {
 	const struct record_stat *s = c->s;
@@ -366,9 +380,7 @@ static void finding(struct base_str *out, const struct cmd_stat *c, const struct
 			sum->nr_threads == 1 ? "" : "s");
 		base_str_add_ns(out, sum->counts.runqueue_ns);
 		base_str_addf(out, " for one (%.0f %% of the time that %s could have run)",
-			100.0 * (double)sum->counts.runqueue_ns /
-				(double)(ran + sum->counts.runqueue_ns + 1),
-			sum->nr_threads == 1 ? "it" : "they");
+			100.0 * share_ready(sum), sum->nr_threads == 1 ? "it" : "they");
 	}
 	base_str_add(out, ".\n");
 	if (WIFSIGNALED(s->wait_status))
@@ -415,16 +427,23 @@ static void not_counted(struct base_str *out, const struct cmd_stat *c, const st
 static void caveats(struct base_str *out, const struct cmd_stat *c, const struct sum *sum)
 {
 	const struct record_stat *s = c->s;
-	uint64_t missed = s->missed_threads, going_on = 0, open = 0, stops = 0;
+	uint64_t missed = s->missed_threads, going_on = 0, open = 0, stops = 0, unsplit = 0;
 	for (size_t i = 0; i < s->nr_threads; i++) {
-		missed += s->thread[i].missed;
-		going_on += !s->thread[i].ended;
-		stops += s->thread[i].stops;
+		const struct record_stat_thread *t = &s->thread[i];
+		missed += t->missed;
+		unsplit += !t->missed && !knows_kernel(&t->counts, t->has_calls);
+		going_on += !t->ended;
+		stops += t->stops;
 	}
 	for (size_t i = 0; i < s->nr_phases; i++)
 		open += s->phase[i].open;
 	base_str_add(out, "\n");
 	not_counted(out, c, sum);
+	if (unsplit && !c->options->kernel_time)
+		base_str_addf(out,
+			"  kernel: '-' where a thread met fewer than %d clock ticks, by which the "
+			"kernel estimates it; --kernel-time (as root) counts it\n",
+			SPLIT_LEAST_TICKS);
 	if (*s->no_threads_why)
 		base_str_addf(out, "  not by thread: %s\n", s->no_threads_why);
 	if (*s->no_phases_why)
@@ -473,8 +492,12 @@ void cmd_stat_text(struct base_str *out, const struct cmd_stat *c)
 	calls(out, &sum);
 	whole(out, c->s);
 	caveats(out, c, &sum);
-	base_str_add(
-		out, "next: longpole record, then longpole report: who the threads wait for\n");
+	base_str_addf(out,
+		"next: %slongpole record, then longpole report: who the threads wait for\n",
+		share_ready(&sum) >= ready_much
+			? "longpole spin --sample: whether some only spin while others lack a "
+			  "processor; "
+			: "");
 }
 
 /* ---- JSON ---------------------------------------------------------------------------------------

@@ -131,6 +131,7 @@ int cmd_exit_of(enum base_status s)
 		return CMD_BAD_TRACE;
 	case BASE_ERR_USAGE:
 	case BASE_ERR_NOTFOUND:
+	case BASE_ERR_LACKS:
 		return CMD_USAGE;
 	default:
 		return CMD_ENVIRONMENT;

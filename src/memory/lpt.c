@@ -475,7 +475,7 @@ static enum base_status load(struct lpt *l, const char *path, struct base_err *e
 		status = trace_reader_contents(
 			l->reader, TRACE_CONTENT_MEMORY, &l->chunk, &l->nr_chunks, err);
 	if (status == BASE_OK && !l->nr_chunks)
-		status = base_fail(err, BASE_ERR_FORMAT,
+		status = base_fail(err, BASE_ERR_LACKS,
 			"%s has no memory streams: record with --level 2 or 3 a program that "
 			"`longpole cc` built",
 			path);

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -101,6 +102,17 @@ static const struct memory_source_format *find_format(const char *name)
 	return NULL;
 }
 
+static bool is_program(const char *path)
+{
+	char magic[4] = "";
+	FILE *f = fopen(path, "re");
+	bool is = f && fread(magic, 1, sizeof magic, f) == sizeof magic &&
+		  !memcmp(magic, "\177ELF", sizeof magic);
+	if (f)
+		fclose(f);
+	return is;
+}
+
 static enum base_status fail_foreign(const char *format, const char *path, struct base_err *err)
 {
 	struct base_str names = {0};
@@ -115,7 +127,10 @@ static enum base_status fail_foreign(const char *format, const char *path, struc
 	else if (access(path, F_OK) != 0)
 		s = base_fail_errno(err, errno, "cannot open %s", path);
 	else
-		s = base_fail(err, s, "%s looks like none of: %s", path, base_str_text(&names));
+		s = base_fail(err, s, "%s looks like none of: %s%s", path, base_str_text(&names),
+			is_program(path) ? " (it is a program: `longpole cc` builds one that "
+					   "`longpole record --level 3` makes a trace of)"
+					 : "");
 	base_str_fini(&names);
 	return s;
 }

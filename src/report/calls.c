@@ -254,7 +254,7 @@ static enum base_status fill(struct builder *b, struct base_err *err)
 	if (s == BASE_OK)
 		s = read_records(b, err);
 	if (s == BASE_OK && !b->nr_cells)
-		s = base_fail(err, BASE_ERR_NOTFOUND,
+		s = base_fail(err, BASE_ERR_LACKS,
 			"this trace has no counts of library calls; 'longpole calls -- PROG' makes "
 			"them");
 	if (s != BASE_OK)

@@ -121,6 +121,9 @@ test_memory_mistakes() {
 	expect 2 longpole cdat --set=allocation=oracle run.2
 	has err '--memory-file'
 	expect 3 longpole ciat "$LONGPOLE"
+	has err 'it is a program'
+	expect 2 longpole ciat "$trace"
+	has err 'no memory streams' 'for another question'
 	expect 4 longpole ciat nothing.here
 	expect 2 longpole tdat --bin=0 run.2.0
 }

@@ -104,7 +104,10 @@ test_spin_counts_known_waits() {
 		is_json spin.json '.result.spin_instructions == 0'
 	done
 	expect 0 longpole spin -o spin.txt "$spin_known" flag 2 4 4000
-	has spin.txt 'only wait' 'in wait_flag' 'on lock' 'changed last by thread' 'in flag_release (spin_known.c:' 'useful IPC'
+	has spin.txt 'only wait' 'in wait_flag' 'on lock' 'changed last by thread' 'in flag_release (spin_known.c:' 'useful IPC' 'run --spin-yield 2'
+	expect 0 longpole spin -o spin.txt "$spin_known" compute 2 4 4000
+	has spin.txt 'nothing waits in a loop' '(counted)' 'longpole record'
+	! grep -E 'useful IPC|spin-yield' spin.txt >&2 || fail 'advice for a program that does not spin'
 }
 
 test_spin_usage() {
