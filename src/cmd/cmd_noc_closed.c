@@ -326,8 +326,10 @@ static int print(struct closed *x)
 	base_str_addf(&first,
 		"Against the closed loop, the inferred graph misses the execution time by %.2f %% "
 		"on "
-		"average (worst %.2f %%), time stamps by %.2f %%, over %u simulated networks.\n",
-		100 * x->sum[1] / nr, 100 * x->worst[1], 100 * x->sum[0] / nr, x->nr_networks);
+		"average (worst %.2f %%), time stamps by %.2f %%, over %u simulated network%s.\n",
+		100 * x->sum[1] / nr, 100 * x->worst[1], 100 * x->sum[0] / nr, x->nr_networks,
+		x->nr_networks == 1 ? "" : "s");
+	cmd_noc_say_left_out(x->c, &first, x->nr_threads);
 	base_str_addf(&first, "  %-8s %-12s %12s %10s %10s %10s\n", "network", "replay", "cycles",
 		"error", "latency", "error");
 	base_str_add(&first, base_str_text(&x->text));

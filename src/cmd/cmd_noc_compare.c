@@ -297,6 +297,7 @@ static int print_comparison(struct comparison *x)
 	base_str_addf(&first, ", on %u simulated network%s.\n", x->nr_networks,
 		x->nr_networks == 1 ? "" : "s");
 	add_extremes(&first, x);
+	cmd_noc_say_left_out(x->c, &first, x->graph[0]->nr_nodes);
 	base_str_addf(&first, "  %-8s %-24s %12s %11s %10s %11s\n", "network", "replay", "cycles",
 		"error", "latency", "error");
 	base_str_add(&first, base_str_text(&x->text));

@@ -2,6 +2,8 @@
 /* noc_graph.c - operands of the verbs about packet dependency graphs. */
 #include "cmd/noc_graph.h"
 
+#include "noc/compare.h"
+
 #include <errno.h>
 #include <stdlib.h>
 
@@ -78,6 +80,16 @@ struct noc_pdg *cmd_noc_read(struct cmd *c, const char *path)
 		return g;
 	cmd_fail(c, s);
 	return NULL;
+}
+
+void cmd_noc_say_left_out(struct cmd *c, struct base_str *out, uint32_t nr_nodes)
+{
+	struct noc_standard standard[NOC_STANDARDS_MAX];
+	if (!cmd_noc_setting(c, "on") && noc_standards(nr_nodes, standard) < NOC_STANDARDS_MAX)
+		base_str_addf(out,
+			"  those of mesh, torus and fattree that do not come with %u nodes are "
+			"left out\n",
+			nr_nodes);
 }
 
 bool cmd_noc_same_packets(const struct noc_pdg *a, const struct noc_pdg *b)

@@ -35,6 +35,10 @@ bool cmd_noc_only(struct cmd *c, const char *const *key, size_t nr);
 
 /* Are packet i of both of the same nodes, for all i? */
 bool cmd_noc_same_packets(const struct noc_pdg *a, const struct noc_pdg *b);
+/* A line, where nobody asked for networks (on=) and not all noc_standards() come with so many
+ * nodes.
+ */
+void cmd_noc_say_left_out(struct cmd *c, struct base_str *out, uint32_t nr_nodes);
 /* Reads a graph or trace; NULL: a message was printed, and c->err says why. */
 struct noc_pdg *cmd_noc_read(struct cmd *c, const char *path);
 
