@@ -9,6 +9,7 @@
  * neighbour's.
  */
 #include <errno.h>
+#include <limits.h>
 #include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>
@@ -228,18 +229,36 @@ static void barrier(struct lock *l, unsigned me)
 	(void)l;
 	(void)me;
 }
+static bool is_last(unsigned me)
+{
+	for (unsigned i = 0; i < me; i++) /* not all at once */
+		compute(me);
+	if (atomic_fetch_add(&arrived, 1) + 1 < nr_threads)
+		return false;
+	atomic_store(&arrived, 0);
+	return true;
+}
 static void barrier_release(struct lock *l, unsigned me)
 {
 	unsigned old = atomic_load(&sense);
 	(void)l;
-	for (unsigned i = 0; i < me; i++) /* not all at once */
-		compute(me);
-	if (atomic_fetch_add(&arrived, 1) + 1 < nr_threads) {
+	if (is_last(me))
+		atomic_store(&sense, !old);
+	else
 		wait_flag(&sense, !old);
+}
+/* The same, asleep: what giving way could bring at most. */
+static void asleep_release(struct lock *l, unsigned me)
+{
+	unsigned old = atomic_load(&sense);
+	(void)l;
+	if (is_last(me)) {
+		atomic_store(&sense, !old);
+		syscall(SYS_futex, &sense, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
 		return;
 	}
-	atomic_store(&arrived, 0);
-	atomic_store(&sense, !old);
+	while (atomic_load(&sense) == old)
+		syscall(SYS_futex, &sense, FUTEX_WAIT_PRIVATE, old, NULL, NULL, 0);
 }
 
 /* The first thread gives work to the others, one after the other. */
@@ -308,6 +327,7 @@ static const struct kind {
 	{"futex", futex, futex_release, true},
 	{"flag", flag, flag_release, true},
 	{"barrier", barrier, barrier_release, false},
+	{"asleep", barrier, asleep_release, false},
 	{"idle", idle, idle_release, false},
 	{"compute", none, none, false},
 	{"scan", scan, none, false},
