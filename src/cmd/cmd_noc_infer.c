@@ -69,15 +69,6 @@ static void take_times(struct noc_runs *runs, const struct noc_pdg *g, uint32_t 
 	}
 }
 
-/* As a base run is. */
-static bool in_order(const struct noc_pdg *g)
-{
-	for (uint32_t i = 1; i < g->nr_packets; i++)
-		if (g->transmit_cycle[i] < g->transmit_cycle[i - 1])
-			return false;
-	return true;
-}
-
 struct matched {
 	uint64_t wanted, in_order, moved, base_only, other_only; /* over all runs that differ */
 };
@@ -392,11 +383,9 @@ int cmd_noc_infer(struct cmd *c)
 	struct noc_pdg *base = cmd_noc_read(c, path);
 	if (!base)
 		return cmd_exit_of(c->err.status);
-	int exit_status = in_order(base) ? read_runs(c, base, &runs, &matched)
-					 : cmd_usage(c,
-						   "%s is no base run: its packets are not "
-						   "numbered in the order of their times",
-						   path);
+	int exit_status =
+		base->run ? cmd_usage(c, "%s is slowed run %u, no base run", path, base->run)
+			  : read_runs(c, base, &runs, &matched);
 	if (exit_status == CMD_OK) {
 		exit_status = infer(c, base, &runs, &o, &matched);
 		noc_runs_fini(&runs);
