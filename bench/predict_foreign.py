@@ -103,7 +103,7 @@ def predictions(change, longpole, trace, before, factors, runs):
         edits = []
         for factor in factors:
             edits += [word for states in change.states for word in ("scale", "%s=x%.4f" % (states, factor))] + ["--"]
-        run = run_once([longpole, "whatif", "--json", trace, *edits[:-1]])
+        run = run_once([longpole, "whatif", "--json", "--ledger=/dev/null", trace, *edits[:-1]])
         if run.status:
             return [], "longpole whatif: " + run.stderr.decode(errors="replace").strip()
         best = [scenario["best"] for scenario in json.loads(run.stdout)["result"]["scenarios"]]

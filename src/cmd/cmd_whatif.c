@@ -86,12 +86,18 @@ static int try_scenarios(
 	struct report_whatif *w = NULL;
 	struct cmd_answer a =
 		cmd_answer_begin(c, report_whatif_build(run, scenarios, methods(c), &w, &c->err));
+	struct report_ledger ledger = {0};
+	if (w) {
+		cmd_ledger_open(c, &ledger);
+		report_ledger_widen(&ledger, w);
+	}
 	if (a.as == CMD_AS_JSON) {
 		a.json = report_whatif_json(w);
 	} else if (a.as == CMD_AS_TEXT) {
 		report_whatif_text(&a.text, w, &a.style);
-		cmd_ledger_history(c, w, &a.text, &a.style);
+		report_ledger_text(&a.text, &ledger, w, &a.style);
 	}
+	report_ledger_fini(&ledger);
 	int exit_status = cmd_answer_end(c, &a, run);
 	if (exit_status == CMD_OK && cmd_given(c, "record-outcome"))
 		exit_status = cmd_ledger_record(c, w);

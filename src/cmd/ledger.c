@@ -37,21 +37,16 @@ static void make_directories(const char *path)
 	base_str_fini(&part);
 }
 
-void cmd_ledger_history(struct cmd *c, const struct report_whatif *w, struct base_str *text,
-	const struct report_style *st)
+void cmd_ledger_open(struct cmd *c, struct report_ledger *ret)
 {
 	struct base_str path = {0};
-	struct report_ledger ledger = {0};
 	char *file = NULL;
+	*ret = (struct report_ledger){0};
 	if (ledger_path(c, &path) && !access(base_str_text(&path), R_OK))
 		file = cmd_read_file(c, base_str_text(&path), LEDGER_LIMIT_BYTES);
-	if (file && report_ledger_read(&ledger, file, &c->err) == BASE_OK) {
-		report_ledger_text(text, &ledger, w, st);
-		if (ledger.nr_bad_lines)
-			cmd_note(c, "%s: %llu lines are no entries and were skipped",
-				base_str_text(&path), (unsigned long long)ledger.nr_bad_lines);
-	}
-	report_ledger_fini(&ledger);
+	if (file && report_ledger_read(ret, file, &c->err) == BASE_OK && ret->nr_bad_lines)
+		cmd_note(c, "%s: %llu lines are no entries and were skipped", base_str_text(&path),
+			(unsigned long long)ret->nr_bad_lines);
 	base_free(file);
 	base_str_fini(&path);
 }

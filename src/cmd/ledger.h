@@ -6,9 +6,9 @@
 #include "cmd/cmd.h"
 #include "report/ledger.h"
 
-/* Adds how far off predictions of these kinds were before; nothing when there is no ledger. */
-void cmd_ledger_history(struct cmd *c, const struct report_whatif *w, struct base_str *text,
-	const struct report_style *st);
+/* What became of predictions so far; empty when there is no ledger. To be closed by
+ * report_ledger_fini(). */
+void cmd_ledger_open(struct cmd *c, struct report_ledger *ret);
 /* --record-outcome=TIME|TRACE: appends prediction and outcome. CMD_OK, or a message was printed. */
 int cmd_ledger_record(struct cmd *c, const struct report_whatif *w);
 

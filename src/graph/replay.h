@@ -135,7 +135,8 @@ struct graph_replay_assumed {
 			       was learned of placement and preemption is not used */
 	bool unrecorded;    /* nobody records: who is woken comes earlier by record_ns */
 	bool given_at_once; /* waits that graph_replay_mend() mended take no time */
-	uint64_t jitter;    /* other than 0: executing takes up to JITTER more or less, at random */
+	uint64_t jitter; /* other than 0: executing takes up to JITTER more or less, at random, and
+			    who preempts as often as in the run does so at random, not by turns */
 };
 #define GRAPH_REPLAY_JITTER 0.1
 

@@ -347,7 +347,8 @@ static uint32_t whom_to_preempt(const struct sim *s, const struct sim_actor *a)
 	return victim;
 }
 
-/* As often as in the run; of an actor that hardly had the choice there, as often as all had it. */
+/* As often as in the run, by turns or by chance; of an actor that hardly had the choice there, as
+ * often as all had it. */
 static bool preempts(struct sim *s, uint32_t actor)
 {
 	const struct replay_switches *seen = switches_of(s, actor);
@@ -357,6 +358,8 @@ static bool preempts(struct sim *s, uint32_t actor)
 		return true;
 	if (!s->places || seen->nr < SEEN)
 		return false;
+	if (s->assumed.jitter)
+		return sim_dice(s, s->now) * seen->nr < seen->nr_preempting;
 	a->preempts += (double)seen->nr_preempting / seen->nr;
 	if (a->preempts < 1)
 		return false;

@@ -192,9 +192,7 @@ static void start_link(struct sim *s, const struct sim_actor *a, const struct re
 
 static double jitter(const struct sim *s, const struct sim_actor *a)
 {
-	uint64_t dice = base_hash_u64(s->assumed.jitter ^ ((uint64_t)a->cursor << 20)) >> 32;
-
-	return 1 + GRAPH_REPLAY_JITTER * ((double)dice / 0x80000000u - 1);
+	return 1 + GRAPH_REPLAY_JITTER * (2 * sim_dice(s, a->cursor) - 1);
 }
 
 /*

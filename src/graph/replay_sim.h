@@ -148,6 +148,14 @@ static inline bool sim_needs_nothing(
 		       base_map_get(&s->needless, actor, queue, &bits) && bits & (space ? 2 : 1));
 }
 
+/* 0..1, of this simulation and that alone: what a machine decides by chance. */
+static inline double sim_dice(const struct sim *s, uint64_t of)
+{
+	uint64_t dice = base_hash_u64(base_hash_u64(s->assumed.jitter) ^ of) >> 32;
+
+	return (double)dice / 0x100000000;
+}
+
 static inline bool sim_executes(const struct sim *s, uint32_t state)
 {
 	return state < s->r->nr_states && s->r->executes[state];

@@ -245,7 +245,8 @@ static void probe_preload(struct record_probe *p)
 {
 	char path[PATH_MAX];
 	struct base_err err = {0};
-	p->ok = record_find_preload(RECORD_LIBRARY_PRELOAD, path, &err) == BASE_OK;
+	p->ok = record_find_preload(RECORD_LIBRARY_PRELOAD, path, &err) == BASE_OK &&
+		record_check_preload(path, &err) == BASE_OK;
 	say(p, "%.*s", RECORD_PROBE_VALUE - 1, p->ok ? path : err.cause[0]);
 }
 

@@ -42,6 +42,13 @@
 enum { RING_VERSION = 2, RING_BLOCK_BYTES = 32 * 1024 };
 #define RING_MAGIC 0x474e495245504c01u
 
+/* In the library's file, so that its host knows before it starts anything. */
+struct ring_tag {
+	char text[20]; /* RING_TAG */
+	uint32_t version;
+};
+#define RING_TAG "longpole ring layout"
+
 /*
  * Words of each kind. RING_RECORD(kind, n): n words after word 0. Kinds below 128 are enum
  * trace_kind; their words are records.def's fields in order, one word each, read so:

@@ -231,6 +231,8 @@ static enum base_status find_libraries(
 {
 	char path[PATH_MAX];
 	enum base_status status = record_find_preload(library_of(o), path, err);
+	if (status == BASE_OK)
+		status = record_check_preload(path, err);
 	if (status != BASE_OK)
 		return status;
 	base_str_add(ret, path);

@@ -2,6 +2,7 @@
 /* session_launch.c - find, check and start the program. */
 #include "record/session_launch.h"
 #include "config.h"
+#include "record/ring.h"
 #include "record/session_memory.h"
 
 #include <elf.h>
@@ -10,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <sys/xattr.h>
@@ -55,6 +57,40 @@ enum base_status record_find_preload(
 	return base_fail_errno(err, ENOENT,
 		"the library that records from inside the program, %s (set LONGPOLE_PRELOAD to it)",
 		ret_path);
+}
+
+/* 0: it says none, as those of old. */
+static uint32_t ring_version_in(const uint8_t *file, size_t size_bytes)
+{
+	struct ring_tag tag = {.version = 0};
+	const uint8_t *at = memmem(file, size_bytes, RING_TAG, sizeof tag.text);
+	if (at && (size_t)(file + size_bytes - at) >= sizeof tag)
+		memcpy(&tag, at, sizeof tag);
+	return tag.version;
+}
+
+enum base_status record_check_preload(const char *path, struct base_err *err)
+{
+	struct stat st = {0};
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	void *file = MAP_FAILED;
+	if (fd >= 0 && !fstat(fd, &st) && st.st_size > 0)
+		file = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+	int why = st.st_size > 0 ? errno : EINVAL;
+	if (fd >= 0)
+		close(fd);
+	if (file == MAP_FAILED)
+		return base_fail_errno(err, why, "%s", path);
+	uint32_t version = ring_version_in(file, (size_t)st.st_size);
+	munmap(file, (size_t)st.st_size);
+	if (version == RING_VERSION)
+		return BASE_OK;
+	return base_fail(err, BASE_ERR_ENV,
+		"%s is of %s longpole (its records are laid out as in version %u, this one's as in "
+		"%u): nothing in the program would be recorded; install both together, or set "
+		"LONGPOLE_PRELOAD to the library of this one",
+		path, version < RING_VERSION ? "an older" : "a newer", version,
+		(unsigned)RING_VERSION);
 }
 
 /* ---- the program

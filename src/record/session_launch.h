@@ -18,6 +18,10 @@
 enum base_status record_find_preload(
 	const char *name, char ret_path[PATH_MAX], struct base_err *err) BASE_MUST_CHECK;
 
+/* Does what writes into the recorder's buffer from inside the program know this buffer? ERR_ENV:
+ * the library is of another version; it would write nothing. */
+enum base_status record_check_preload(const char *path, struct base_err *err) BASE_MUST_CHECK;
+
 /* Can argv[0] be run and recorded? ret_path: what will be executed. *ret_exit_code: 126, 127, 125
  * when not. */
 enum base_status record_find_program(const char *name, char ret_path[PATH_MAX], int *ret_exit_code,

@@ -40,6 +40,7 @@ static void add_kind(struct base_str *out, const struct report_prediction *p)
 struct outcome {
 	uint32_t kind;
 	double path_error, replay_error; /* below 0: none */
+	double best_factor;              /* measured by predicted, or the other way; 0: none */
 };
 struct reading {
 	struct base_strtab *kinds;
@@ -55,6 +56,17 @@ static double error_of(const json_t *entry, const char *method, double measured)
 	return fabs(json_number_value(predicted) / measured - 1);
 }
 
+static double factor_of(const json_t *entry, double measured)
+{
+	static const char *const method[] = {"best", "replay", "path"};
+	for (size_t i = 0; i < BASE_COUNT(method); i++) {
+		double predicted = json_number_value(json_object_get(entry, method[i]));
+		if (predicted > 0)
+			return fmax(predicted / measured, measured / predicted);
+	}
+	return 0;
+}
+
 /* False: the line is no entry. */
 static bool read_entry(struct reading *r, const json_t *entry, enum base_status *ret)
 {
@@ -66,6 +78,7 @@ static bool read_entry(struct reading *r, const json_t *entry, enum base_status 
 	*ret = base_strtab_intern(r->kinds, kind, strlen(kind), &o.kind);
 	o.path_error = error_of(entry, "path", measured);
 	o.replay_error = error_of(entry, "replay", measured);
+	o.best_factor = factor_of(entry, measured);
 	if (*ret == BASE_OK)
 		*ret = base_grow(&r->outcome, &r->capacity, r->nr + 1, sizeof *r->outcome);
 	if (*ret == BASE_OK)
@@ -111,6 +124,23 @@ static void sum_up(const struct reading *r, uint32_t kind, bool replay, double *
 	*ret_worst = scratch[nr - 1];
 }
 
+/* Of n+1 outcomes of which nothing tells one from another, the next is the k-th or before it with
+ * a chance of k / (n+1). */
+static void bound_next(
+	const struct reading *r, uint32_t kind, double *scratch, struct report_history *h)
+{
+	size_t nr = 0, k;
+	for (size_t i = 0; i < r->nr; i++)
+		if (r->outcome[i].kind == kind && r->outcome[i].best_factor > 0)
+			scratch[nr++] = r->outcome[i].best_factor;
+	h->nr_best = nr;
+	k = ((nr + 1) * 9 + 9) / 10;
+	if (k > nr)
+		return;
+	qsort(scratch, nr, sizeof *scratch, ascending);
+	h->best_factor = scratch[k - 1];
+}
+
 static int most_outcomes_first(const void *a, const void *b)
 {
 	const struct report_history *x = a, *y = b;
@@ -136,6 +166,7 @@ static enum base_status fill(struct report_ledger *l, const struct reading *r, s
 			return report_no_memory(err);
 		sum_up(r, kind, false, scratch, &h->nr_path, &h->path_median, &h->path_worst);
 		sum_up(r, kind, true, scratch, &h->nr_replay, &h->replay_median, &h->replay_worst);
+		bound_next(r, kind, scratch, h);
 		l->nr++;
 	}
 	if (l->nr > 1)
@@ -174,16 +205,29 @@ static void add_method(struct base_str *out, const char *method, double median, 
 	report_percent(out, worst);
 }
 
+static bool is_of_kind(const struct report_prediction *p, const char *kind)
+{
+	struct base_str own = {0};
+	add_kind(&own, p);
+	bool is = !strcmp(base_str_text(&own), kind);
+	base_str_fini(&own);
+	return is;
+}
+
 static bool is_predicted(const struct report_whatif *w, const char *kind)
 {
 	bool found = false;
-	for (size_t i = 0; i < w->nr_predictions && !found; i++) {
-		struct base_str own = {0};
-		add_kind(&own, &w->prediction[i]);
-		found = !strcmp(base_str_text(&own), kind);
-		base_str_fini(&own);
-	}
+	for (size_t i = 0; i < w->nr_predictions && !found; i++)
+		found = is_of_kind(&w->prediction[i], kind);
 	return found;
+}
+
+void report_ledger_widen(const struct report_ledger *l, struct report_whatif *w)
+{
+	for (size_t i = 0; i < w->nr_predictions; i++)
+		for (size_t k = 0; k < l->nr; k++)
+			if (is_of_kind(&w->prediction[i], l->history[k].kind))
+				w->prediction[i].known_factor = l->history[k].best_factor;
 }
 
 void report_ledger_text(struct base_str *out, const struct report_ledger *l,
@@ -204,6 +248,11 @@ void report_ledger_text(struct base_str *out, const struct report_ledger *l,
 			base_str_add(&s, h->nr_path ? "; " : "");
 			add_method(&s, "replay", h->replay_median, h->replay_worst);
 		}
+		if (h->best_factor > 0)
+			base_str_addf(&s,
+				"; nine in ten within a factor of %.3f, which the intervals "
+				"contain",
+				h->best_factor);
 		report_wrap(out, style, label, 11, base_str_text(&s));
 		label = "           ";
 		base_str_fini(&s);
@@ -221,8 +270,11 @@ enum base_status report_ledger_entry(struct base_str *out, const struct report_w
 		json_array_append_new(edits, report_json_text(p->match[i].edit));
 	entry = json_pack("{s:s, s:o, s:s, s:f}", "kind", base_str_text(&kind), "edits", edits,
 		"command", w->trace.command, "measured", measured_speedup);
+	struct report_best best = report_best_of(w, p);
 	if (entry && p->by_path)
 		json_object_set_new(entry, "path", json_real(p->speedup));
+	if (entry && !best.none)
+		json_object_set_new(entry, "best", json_real(best.speedup));
 	if (entry && p->replay.made && !p->replay.nr_stuck)
 		json_object_set_new(entry, "replay", json_real(p->replay.speedup));
 	char *line = entry ? json_dumps(entry, JSON_COMPACT | JSON_SORT_KEYS) : NULL;

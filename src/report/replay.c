@@ -36,17 +36,26 @@ enum base_status report_replay_new(
 /*
  * What replay assumes and the run does not say, the other way: each answer's interval is what comes
  * out of these. The most telling ones first, since a long log is simulated less often.
+ *
+ * What waking costs is the same in the recorded run and in the changed one: both are simulated with
+ * it. How late sleepers come and whom the kernel lets run first differs from run to run of one and
+ * the same program: the changed run may meet it when the recorded one did not.
  */
 #define LATE_DIFFERS                                                                               \
 	0.15 /* measured: so much the medians of like hand-overs in five runs of one               \
 	      * program (an eventfd, two threads) lie from their middle */
-static const struct graph_replay_assumed variant[REPORT_VARIANTS] = {
-	{.unrecorded = true, .preempts = true},
-	{.unrecorded = true, .wake_more = -0.5, .late_more = -LATE_DIFFERS, .jitter = 1},
-	{.unrecorded = true, .wake_more = 0.5, .late_more = LATE_DIFFERS, .jitter = 2},
-	{.unrecorded = true, .as_recorded = true, .jitter = 3},
-	{.unrecorded = true, .preempts = true, .jitter = 4},
-	{.wake_more = -1, .as_recorded = true}, /* and nothing taken off for recording */
+static const struct variant {
+	bool by_run; /* what the changed run meets, and the recorded one need not */
+	struct graph_replay_assumed assumed;
+} variant[REPORT_VARIANTS] = {
+	{true, {.unrecorded = true, .preempts = true}},
+	{true, {.unrecorded = true, .late_more = -LATE_DIFFERS, .jitter = 1}},
+	{true, {.unrecorded = true, .late_more = LATE_DIFFERS, .jitter = 2}},
+	{false, {.unrecorded = true, .wake_more = -0.5}},
+	{false, {.unrecorded = true, .wake_more = 0.5}},
+	{false, {.unrecorded = true, .as_recorded = true}},
+	{true, {.unrecorded = true, .preempts = true, .jitter = 3}},
+	{false, {.wake_more = -1, .as_recorded = true}}, /* and nothing taken off for recording */
 };
 enum { VERBS_MAX = 40000000 }; /* simulated again for the intervals of all answers */
 
@@ -93,7 +102,7 @@ static unsigned other_assumptions(const struct report_replay_run *base,
 	const struct graph_scenario *edits, bool stay, struct report_simulation *ret)
 {
 	for (unsigned i = 0; i < base->nr_variants; i++) {
-		ret[i] = (struct report_simulation){.edits = edits, .assumed = variant[i]};
+		ret[i] = (struct report_simulation){.edits = edits, .assumed = variant[i].assumed};
 		ret[i].assumed.others_stay = stay;
 		ret[i].assumed.any_processor = base->plain_share > 0.5;
 	}
@@ -105,11 +114,18 @@ static enum base_status base_of_variants(struct report_replay_run *ret,
 {
 	uint64_t verbs = graph_replay_nr_verbs(log) * nr_answers;
 	uint64_t nr = verbs ? VERBS_MAX / verbs : 0;
-	struct report_simulation x[REPORT_VARIANTS];
+	struct report_simulation x[REPORT_VARIANTS], of_both[REPORT_VARIANTS];
+	unsigned nr_both = 0;
 	ret->nr_variants = nr < REPORT_VARIANTS ? (unsigned)nr : REPORT_VARIANTS;
-	enum base_status s = report_simulate(log, x, other_assumptions(ret, NULL, false, x), err);
+	other_assumptions(ret, NULL, false, x);
+	for (unsigned i = 0; i < ret->nr_variants; i++)
+		if (!variant[i].by_run)
+			of_both[nr_both++] = x[i];
+	enum base_status s = report_simulate(log, of_both, nr_both, err);
+	nr_both = 0;
 	for (unsigned i = 0; s == BASE_OK && i < ret->nr_variants; i++)
-		ret->variant_ns[i] = length_of(&x[i].result);
+		ret->variant_ns[i] =
+			variant[i].by_run ? ret->usual_ns : length_of(&of_both[nr_both++].result);
 	return s;
 }
 
@@ -123,7 +139,7 @@ static double middle(double a, double b, double share_of_b)
  * runs differ anyway. */
 static double weight_of(double own_error)
 {
-	return 1 / (own_error * own_error + REPORT_RUNS_DIFFER * REPORT_RUNS_DIFFER);
+	return 1 / (own_error * own_error + REPORT_RUN_DEVIATES * REPORT_RUN_DEVIATES);
 }
 
 /*
@@ -141,6 +157,7 @@ static void add_plain(struct report_replay_run *ret, const struct graph_replay_r
 	ret->plain_share = any / (any + placed);
 	ret->replayed_ns = middle(ret->replayed_ns, length_of(recorded), ret->plain_share);
 	ret->plain_ns = length_of(unrecorded);
+	ret->usual_ns = middle(ret->bare_ns, ret->plain_ns, ret->plain_share);
 }
 
 enum { AS_IT_WAS, BARE, PLAIN, PLAIN_BARE, AT_ONCE, BASES };
@@ -174,6 +191,7 @@ enum base_status report_replay_base(struct report_replay_run *ret, const struct 
 		.recorded_ns = recorded_ns,
 		.replayed_ns = length_of(r),
 		.bare_ns = length_of(&x[BARE].result),
+		.usual_ns = length_of(&x[BARE].result),
 		.nr_stuck = r->nr_stuck,
 		.nr_given = graph_replay_nr_given(log),
 		.given_ns = graph_replay_given_ns(log),
@@ -209,8 +227,7 @@ static uint64_t stuck(const struct graph_replay_result *r, const struct report_r
  */
 static void widen_all(struct report_replay_prediction *p, const struct report_replay_run *base)
 {
-	double own = base->own_error < 0 ? -base->own_error : base->own_error;
-	double by = 1 + own + REPORT_RUNS_DIFFER;
+	double by = exp(hypot(base->own_error, REPORT_RUNS_DIFFER));
 	double cost = base->cost_share;
 	double most = p->high > 1 ? 0.5 / p->high : 0.5;
 	cost = cost < most ? cost : most;
@@ -281,17 +298,17 @@ static enum base_status ask_then(
 	return report_simulate(q->log, q->then, q->nr_then, err);
 }
 
-/* The other model's answer; the interval contains each that has a quarter of the weight. */
+/* The other model's answer. Where threads come to run is another matter in each run: the interval
+ * contains that the changed one goes as either model says. */
 static double mix_plain(struct report_replay_prediction *ret, double speedup,
-	const struct report_replay_run *base, const struct graph_replay_result *r)
+	const struct report_replay_run *base, const struct graph_replay_result *placed,
+	const struct graph_replay_result *any)
 {
-	if (r->nr_stuck > base->nr_stuck || length_of(r) <= 0)
+	if (any->nr_stuck > base->nr_stuck || length_of(any) <= 0)
 		return speedup;
-	double other = base->plain_ns / length_of(r), share = base->plain_share;
-	double mixed = middle(speedup, other, share);
-	ret->apart[0] = middle(mixed, speedup, fmin(1, 4 * (1 - share)));
-	ret->apart[1] = middle(mixed, other, fmin(1, 4 * share));
-	return mixed;
+	ret->by_run[0] = base->usual_ns / length_of(placed);
+	ret->by_run[1] = base->usual_ns / length_of(any);
+	return middle(speedup, base->plain_ns / length_of(any), base->plain_share);
 }
 
 static void set_first(
@@ -316,7 +333,7 @@ static unsigned answer_lanes(struct report_replay_prediction *ret, const struct 
 		const struct graph_replay_result *r = &q->usual[k].result;
 		double speedup = length_of(r) > 0 ? q->base->bare_ns / length_of(r) : 1;
 		if (is_plain_asked(q, k))
-			speedup = mix_plain(ret, speedup, q->base, &then[used++].result);
+			speedup = mix_plain(ret, speedup, q->base, r, &then[used++].result);
 		if (!k)
 			set_first(ret, q, speedup);
 		widen(ret, speedup);
@@ -340,8 +357,8 @@ static void answer(struct report_replay_prediction *ret, const struct questions 
 			widen(ret, base->variant_ns[i] / length_of(r));
 	}
 	if (base->nr_variants) {
-		for (unsigned i = 0; i < BASE_COUNT(ret->apart) && ret->apart[i] > 0; i++)
-			widen(ret, ret->apart[i]);
+		for (unsigned i = 0; i < BASE_COUNT(ret->by_run) && ret->by_run[i] > 0; i++)
+			widen(ret, ret->by_run[i]);
 		widen_all(ret, base);
 	}
 	/* what stood still in the run itself is no news */

@@ -228,14 +228,18 @@ struct report_match { /* what an edit applied to */
 	bool estimated; /* function shares of samples were used */
 };
 enum { REPORT_METHOD_path = 1, REPORT_METHOD_replay = 2 };
-enum { REPORT_VARIANTS = 6 };
-#define REPORT_RUNS_DIFFER 0.02 /* two runs of one program, at rest: part of every interval */
-struct report_replay_run {      /* the run simulated as it was */
+enum { REPORT_VARIANTS = 8 };
+/* A run's length is that far off the usual one of its program, at rest (standard deviation), which
+ * one recording cannot say; nine of ten pairs of runs differ by less than RUNS_DIFFER. */
+#define REPORT_RUN_DEVIATES 0.02
+#define REPORT_RUNS_DIFFER  (1.645 * M_SQRT2 * REPORT_RUN_DEVIATES)
+struct report_replay_run { /* the run simulated as it was */
 	double recorded_ns, replayed_ns;
 	double bare_ns; /* replayed, if nobody had recorded */
 	/* What share of it and of all answers is the model's in which whoever waits for a processor
 	 * gets the next one, and how long that one takes if nobody had recorded. */
 	double plain_share, plain_ns;
+	double usual_ns;  /* both models', so weighted, if nobody had recorded */
 	double own_error; /* share: how far replayed_ns is off */
 	uint64_t nr_stuck, nr_processors;
 	/* Waits whose end is not in the trace: so many, so long; the same if they took no time. */
@@ -252,7 +256,8 @@ struct report_replay_prediction {
 	bool made;
 	double length_ns;          /* of the run, at that speed-up */
 	double speedup, low, high; /* ends of its interval; equal: it has none */
-	double apart[2];           /* the two models' answers, as far as they weigh; 0: one only */
+	double by_run[2];          /* when the changed run goes as one or the other model says
+				      and the recorded one as both; 0: one model only */
 	uint64_t nr_stuck;         /* actors that wait for ever after the change */
 	uint32_t stuck_actor, stuck_queue; /* of the graph: one of them, and what it waits for */
 	uint64_t stuck_ns;
@@ -274,6 +279,8 @@ struct report_prediction {
 	const char *pool; /* NULL, or the queue whose tokens are then held all the time (tokens.h):
 			     not the path decides, and next is the holders' longest state */
 	bool estimated;
+	double known_factor; /* report_ledger_widen(): so far off were outcomes so far; 0: not known
+			      */
 };
 /*
  * The answer that is believed: replay's, unless it is far off the run without any edit; and never a
@@ -284,11 +291,13 @@ struct report_prediction {
 #define REPORT_OWN_ERROR_WARNS   0.05
 #define REPORT_OWN_ERROR_DOUBTED 0.25
 #define REPORT_OWN_ERROR_REFUTED 0.5
+struct report_whatif;
 struct report_best {
 	double replay_share; /* of the answer; 0: the path's, 1: replay's */
 	bool none;           /* replay alone was asked, and something would wait for ever */
 	double speedup, low, high;
 };
+struct report_best report_best_of(const struct report_whatif *w, const struct report_prediction *p);
 double report_replay_share(double own_error);
 double report_between(double path_speedup, double replay_speedup, double replay_share);
 /* By which method: "replay", "path" or "both". */

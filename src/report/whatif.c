@@ -654,7 +654,7 @@ const char *report_method_of(double replay_share)
 	return replay_share >= 1 ? "replay" : replay_share <= 0 ? "path" : "both";
 }
 
-static struct report_best best_of(const struct report_whatif *w, const struct report_prediction *p)
+static struct report_best believed(const struct report_whatif *w, const struct report_prediction *p)
 {
 	const struct report_replay_prediction *r = &p->replay;
 	if (!p->by_path)
@@ -666,7 +666,7 @@ static struct report_best best_of(const struct report_whatif *w, const struct re
 	if (!r->made || r->nr_stuck || replays_more(w)) {
 		/* where it stands still nothing says how far the order of service matters: at least
 		 * so much */
-		double by = r->nr_stuck ? 1 + REPORT_RUNS_DIFFER : 1;
+		double by = r->nr_stuck ? exp(REPORT_RUNS_DIFFER) : 1;
 		return (struct report_best){.speedup = p->speedup,
 			.low = p->speedup_low / by,
 			.high = p->speedup_high * by};
@@ -678,6 +678,16 @@ static struct report_best best_of(const struct report_whatif *w, const struct re
 		.speedup = report_between(p->speedup, r->speedup, share),
 		.low = fmin(r->low, report_between(p->speedup_low, r->low, kept)),
 		.high = fmax(r->high, report_between(p->speedup_high, r->high, kept))};
+}
+
+struct report_best report_best_of(const struct report_whatif *w, const struct report_prediction *p)
+{
+	struct report_best b = believed(w, p);
+	if (p->known_factor > 0) {
+		b.low = fmin(b.low, b.speedup / p->known_factor);
+		b.high = fmax(b.high, b.speedup * p->known_factor);
+	}
+	return b;
 }
 
 /* ---- rendering
@@ -747,7 +757,7 @@ static void then_words(struct base_str *out, const char *next, double share)
 static void prediction_lines(struct base_str *out, const struct report_style *st, size_t number,
 	const struct report_whatif *w, const struct report_prediction *p)
 {
-	const struct report_best best = best_of(w, p);
+	const struct report_best best = report_best_of(w, p);
 	const struct report_replay_prediction *r = &p->replay;
 	base_str_addf(out, "%zu. ", number);
 	for (size_t i = 0; i < p->nr_matches; i++)
@@ -812,12 +822,12 @@ static void interval_lines(struct base_str *s, const struct report_whatif *w)
 	}
 	base_str_addf(s,
 		". Intervals: from %u more simulations, in which waking costs more or less and "
-		"sleepers come later or sooner, "
-		"latencies stay as "
-		"they were, woken threads preempt others and work takes up to %.0f %% more or "
-		"less; and what two runs "
-		"differ by anyway (%.0f %%), replay's own error and what recording cost "
-		"(but for samples, which slow down whatever runs)",
+		"latencies stay as they were, and in which the changed run, unlike the recorded "
+		"one, has sleepers come later or sooner, woken threads preempt others or wait for "
+		"any processor and work takes up to %.0f %% more or less; and what two runs differ "
+		"by anyway (%.1f %%: a usual amount, one recording cannot say this program's), "
+		"replay's own error and what recording cost (but for samples, which slow down "
+		"whatever runs)",
 		w->base.nr_variants, GRAPH_REPLAY_JITTER * 100, REPORT_RUNS_DIFFER * 100);
 }
 
@@ -896,7 +906,7 @@ void report_whatif_text(
 
 static json_t *best_json(const struct report_whatif *w, const struct report_prediction *p)
 {
-	struct report_best b = best_of(w, p);
+	struct report_best b = report_best_of(w, p);
 	if (b.none)
 		return json_pack("{s:s, s:n, s:n, s:n}", "method", "replay", "predicted_speedup",
 			"predicted_speedup_low", "predicted_speedup_high");

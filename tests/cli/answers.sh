@@ -256,6 +256,12 @@ test_ledger() {
 	has err '1 lines are no entries'
 	expect 0 longpole whatif "${with[@]}" "$trace" ignore-queue ladder_mutex
 	! grep -q LEDGER out || fail "the ledger has nothing of that kind"
+	for _ in {1..9}; do echo '{"kind": "ignore-queue", "best": 1, "measured": 2.5}' >>deep/in/ledger.jsonl; done
+	expect 0 longpole whatif "${with[@]}" "$trace" ignore-queue ladder_mutex
+	has out 'nine in ten within a factor of 2.500'
+	expect 0 longpole whatif --json "${with[@]}" "$trace" ignore-queue ladder_mutex
+	jq -e '.result.scenarios[0].best | .predicted_speedup_high >= 2.49 * .predicted_speedup and .predicted_speedup >= 2.49 * .predicted_speedup_low' out >/dev/null ||
+		fail "$(jq -c '.result.scenarios[0].best' out)"
 	expect 2 longpole whatif "${with[@]}" --record-outcome=soon "$trace" "${edit[@]}"
 	expect 2 longpole whatif "${with[@]}" --record-outcome=1s "$trace" "${edit[@]}" -- "${edit[@]}"
 	has err 'is of one scenario'

@@ -911,6 +911,12 @@ static void test_preempts_as_in_the_run(void **state)
 	assert_int_equal(replay_end(r, more, &res), WORK + PUTS * (WORK + 2 * HELP));
 	assert_int_equal(graph_replay_run_as(r, NULL, &any, NULL, &res, NULL), BASE_OK);
 	assert_int_equal(res.end_ns, WORK + PUTS * WORK);
+	for (uint64_t dice = 1; dice <= 10; dice++) { /* always, whatever falls */
+		struct graph_replay_assumed chance = {.jitter = dice};
+
+		assert_int_equal(graph_replay_run_as(r, NULL, &chance, NULL, &res, NULL), BASE_OK);
+		assert_in_range(res.end_ns, t - PUTS * HELP / 2, t + PUTS * HELP / 2);
+	}
 	graph_replay_free(r);
 }
 

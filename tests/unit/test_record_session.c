@@ -7,6 +7,7 @@
 #include "test.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -294,6 +295,39 @@ static void test_doctor(void **state)
 	}
 }
 
+/* The library says what it is; of another version it is refused before anything is started. */
+static void test_library_of_another_version(void **state)
+{
+	static const uint32_t other[] = {RING_VERSION - 1, RING_VERSION + 1, 0};
+	static const char *const says[] = {"an older", "a newer", "an older"};
+	const char *right = getenv("LONGPOLE_PRELOAD");
+	char path[] = "/tmp/longpole-library-XXXXXX", keep[4096];
+	static uint8_t file[4 << 20];
+	(void)state;
+	snprintf(keep, sizeof keep, "%s", right);
+	int from = open(right, O_RDONLY | O_CLOEXEC), to = mkstemp(path);
+	ssize_t n = read(from, file, sizeof file);
+	assert_in_range(n, 1, sizeof file - 1);
+	uint8_t *tag = memmem(file, (size_t)n, RING_TAG, strlen(RING_TAG));
+	assert_non_null(tag);
+	for (size_t i = 0; i < BASE_COUNT(other); i++) {
+		memcpy(tag + strlen(RING_TAG), &other[i], sizeof *other);
+		if (!other[i])
+			*tag = 0; /* older than the tag itself */
+		assert_int_equal(pwrite(to, file, (size_t)n, 0), n);
+		setenv("LONGPOLE_PRELOAD", path, 1);
+		assert_int_equal(RUN("/bin/true"), BASE_ERR_ENV);
+		assert_int_equal(result.exit_code, 125);
+		assert_non_null(strstr(err.cause[0], path));
+		assert_non_null(strstr(err.cause[0], says[i]));
+		assert_int_equal(nr_rings(), 0);
+	}
+	setenv("LONGPOLE_PRELOAD", keep, 1);
+	close(from);
+	close(to);
+	unlink(path);
+}
+
 static int set_up(void **state)
 {
 	char preload[4096];
@@ -325,6 +359,7 @@ int main(void)
 		cmocka_unit_test(test_children),
 		cmocka_unit_test(test_cannot_run),
 		cmocka_unit_test(test_static_program),
+		cmocka_unit_test(test_library_of_another_version),
 		cmocka_unit_test(test_environment_and_descriptors),
 		cmocka_unit_test(test_signals_are_passed_on),
 		cmocka_unit_test(test_full_disk),

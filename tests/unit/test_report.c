@@ -201,6 +201,61 @@ static void others_stay_where_replay_has_no_end(void **state)
 	finish(&b);
 }
 
+/*
+ * Main and its thread take turns with two semaphores, ten times: main computes 100 us in slow(),
+ * the sleeper goes on 50 us after it was called, and so does main. How late sleepers come differs
+ * from run to run by 15 %: a run with half of slow() may have so much more or less of that than the
+ * recorded one, which is what it is.
+ */
+static void the_changed_run_is_another_run(void **state)
+{
+	enum { ROUNDS = 10, SLOW = 100, LATE = 50, ROUND = SLOW + 2 * LATE };
+	(void)state;
+	struct bench b;
+	start(&b);
+	uint32_t p = process(&b, "prog"), slow = site(&b, "slow"), from = site(&b, "main");
+	enum { THERE = 1, BACK = 2 };
+	stream(&b, p);
+	stream(&b, p);
+	for (uint32_t i = THERE; i <= BACK; i++)
+		PUT(&b, 0, 0, object, .object = i, .process = p, .type = TRACE_OBJECT_semaphore,
+			.address = i * 64);
+	PUT(&b, 0, 1, process_begin, .token = 0);
+	PUT(&b, 0, 1, thread_begin, .token = 0, .handle = 1000);
+	PUT(&b, 0, 1, cpu_in, .processor = 0);
+	PUT(&b, 0, 1, thread_create, .token = 1, .site = from);
+	PUT(&b, 0, 2, thread_begin, .token = 1, .handle = 2000, .site = from);
+	PUT(&b, 0, 2, cpu_in, .processor = 1);
+	for (uint32_t i = THERE; i <= BACK; i++)
+		PUT(&b, 0, 1, token_set, .object = i, .n = 0);
+	PUT(&b, 1, 2, token_wait, .object = THERE, .n = 1, .site = from);
+	PUT(&b, 2, 2, cpu_out, .processor = 1);
+	for (unsigned i = 0, at = SLOW; i < ROUNDS; i++, at += ROUND) {
+		PUT(&b, at, 1, token_give, .object = THERE, .n = 1, .site = from);
+		PUT(&b, at + 1, 1, token_wait, .object = BACK, .n = 1, .site = from);
+		PUT(&b, at + 2, 1, cpu_out, .processor = 0);
+		PUT(&b, at + LATE, 2, cpu_in, .processor = 1);
+		PUT(&b, at + LATE, 2, token_take, .object = THERE, .n = 1, .site = from);
+		PUT(&b, at + LATE, 2, token_give, .object = BACK, .n = 1, .site = from);
+		PUT(&b, at + LATE + 1, 2, token_wait, .object = THERE, .n = 1, .site = from);
+		PUT(&b, at + LATE + 2, 2, cpu_out, .processor = 1);
+		PUT(&b, at + 2 * LATE, 1, cpu_in, .processor = 0);
+		PUT(&b, at + 2 * LATE, 1, token_take, .object = BACK, .n = 1, .site = slow);
+	}
+	end(&b, ROUNDS * ROUND);
+	struct report_whatif *w = TRY(&b, BASE_OK, "scale", "running slow=-50%");
+	const struct report_replay_prediction *r = &w->prediction[0].replay;
+	const double recorded = ROUNDS * ROUND, late = ROUNDS * 2 * LATE;
+	const double changed = recorded - (ROUNDS - 1) * SLOW / 2.0;
+	assert_near(w->base.own_error, 0, 1e-9);
+	assert_near(r->speedup, recorded / changed, 1e-3);
+	/* (and work takes up to 10 % more or less at random) */
+	assert_near(r->low * exp(REPORT_RUNS_DIFFER), recorded / (changed + 0.15 * late), 0.03);
+	assert_near(r->high / exp(REPORT_RUNS_DIFFER), recorded / (changed - 0.15 * late), 0.03);
+	report_whatif_free(w);
+	finish(&b);
+}
+
 static void pattern_without_match(void **state)
 {
 	(void)state;
@@ -500,6 +555,7 @@ int main(void)
 		cmocka_unit_test(scenarios_side_by_side),
 		cmocka_unit_test(function_is_an_estimate),
 		cmocka_unit_test(others_stay_where_replay_has_no_end),
+		cmocka_unit_test(the_changed_run_is_another_run),
 		cmocka_unit_test(pattern_without_match),
 		cmocka_unit_test(one_of_many_files),
 		cmocka_unit_test(grammar),
