@@ -6,6 +6,7 @@ know to hold it back. Then the change that should take that away is made, and wh
 whatif predicted of it from the recording, where an edit says the same. Needs root; a program that is not installed is left out, with a word.
 """
 import contextlib
+import gzip
 import json
 import os
 import re
@@ -48,8 +49,10 @@ def running(command, port):
 
 class App:
     """name, needs (programs), process (whose path), holds (what of the path is the bottleneck: a pattern of states, or of kinds), edits
-    (what whatif is told, of the same effect as the change), is_rate (load() gives so many a second; else seconds)."""
+    (what whatif is told, of the same effect as the change), window (of the recording: where the load ends by the clock, its end is no work),
+    is_rate (load() gives so many a second; else seconds)."""
     edits = None
+    window = []
     removes = False  # the change takes all of it away
     is_rate = True
     kinds = False
@@ -119,27 +122,45 @@ class Postgres(App):
 
 
 class Nginx(App):
-    """One worker on two processors: the worker is the path; a second one helps as far as there is a processor for it."""
-    name, needs, process, holds = "nginx, one worker", ("nginx", "wrk"), "nginx", r"nginx|tcp|socket|epoll|files|file |processor"
-    change = "two workers"
+    """The worker compresses each page that is asked for; half of the requests are for one that may lie there compressed already."""
+    name, needs, process, holds = "nginx, gzip", ("nginx", "wrk"), "nginx", r"libz"
+    change = "half of the pages compressed beforehand"
+    edits = ["scale", "libz=-50%"]
+    window = ["--from=20%", "--to=90%"]
     port = 17382
+
+    def page(self, root, name):
+        words = ("the", "long", "pole", "of", "a", "tent", "decides", "how", "soon", "it", "stands")
+        text = " ".join("%s%d" % (words[i * 7919 % len(words)], i * 2654435761 % 997) for i in range(8000)).encode()
+        with open(os.path.join(root, name), "wb") as page:
+            page.write(text)
+        return gzip.compress(text)
 
     @contextlib.contextmanager
     def serve(self, scratch, changed):
         root = os.path.join(scratch, "www")
         os.makedirs(root, exist_ok=True)
-        os.chmod(scratch, 0o755)
-        with open(os.path.join(root, "index.html"), "w", encoding="ascii") as page:
-            page.write("a static page\n" * 40)
-        conf = os.path.join(scratch, "nginx-%d.conf" % (2 if changed else 1))
+        self.page(root, "a.html")
+        compressed, file = self.page(root, "b.html"), os.path.join(root, "b.html.gz")
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(file)
+        if changed:
+            with open(file, "wb") as out:
+                out.write(compressed)
+        self.script = os.path.join(scratch, "turns.lua")
+        with open(self.script, "w", encoding="ascii") as out:
+            out.write("local n = 0\nfunction request()\n  n = n + 1\n  return wrk.format(nil, n % 2 == 0 and '/a.html' or '/b.html')\nend\n")
+        conf = os.path.join(scratch, "nginx.conf")
         with open(conf, "w", encoding="ascii") as out:
-            out.write("daemon off; worker_processes %d; user root; pid %s/nginx.pid; error_log %s/error.log; events { worker_connections 512; }\n"
-                      "http { access_log off; server { listen 127.0.0.1:%d; root %s; } }\n" % (2 if changed else 1, scratch, scratch, self.port, root))
+            out.write("daemon off; worker_processes 1; user root; pid %s/nginx.pid; error_log %s/error.log; events { worker_connections 512; }\n"
+                      "http { access_log off; default_type text/html; gzip on; gzip_static on; gzip_comp_level 6;\n"
+                      "server { listen 127.0.0.1:%d; root %s; } }\n" % (scratch, scratch, self.port, root))
         with running(["nginx", "-c", conf, "-e", os.path.join(scratch, "error.log")], self.port):
             yield
 
     def load(self, quick, changed):
-        return ["wrk", "-t", "1", "-c", "16", "-d", "1s" if quick else "4s", "http://127.0.0.1:%d/" % self.port]
+        return ["wrk", "-t", "1", "-c", "4", "-d", "1s" if quick else "4s", "-H", "Accept-Encoding: gzip", "-s", self.script,
+                "http://127.0.0.1:%d/" % self.port]
 
     def rate(self, text, seconds):
         return first_number(r"Requests/sec: +([0-9.]+)", text)
@@ -235,7 +256,7 @@ def share_of(app, result):
 
 
 def prediction(app, longpole, trace):
-    text = subprocess.run([longpole, "whatif", "--json", "--process=" + app.process, trace, *app.edits], capture_output=True, text=True,
+    text = subprocess.run([longpole, "whatif", "--json", "--process=" + app.process, *app.window, trace, *app.edits], capture_output=True, text=True,
                           timeout=300, check=False).stdout
     return json.loads(text)["result"]["scenarios"][0]["best"]["predicted_speedup"] if text else None
 
@@ -265,7 +286,7 @@ def rows_of(bench, app, longpole, scratch):
     trace = recorded(app, quick, longpole, scratch)
     if not trace:
         return "the kernel shows no system recording"
-    text = subprocess.run([longpole, "report", "--json", "--process=" + app.process, trace], capture_output=True, text=True, timeout=300,
+    text = subprocess.run([longpole, "report", "--json", "--process=" + app.process, *app.window, trace], capture_output=True, text=True, timeout=300,
                           check=False).stdout
     if not text:
         return "no path of " + app.process

@@ -47,6 +47,12 @@ struct fdtable {
 struct files_struct {
 	struct fdtable *fdt;
 } RELOCATED;
+struct cfs_rq {
+	int throttle_count;
+} RELOCATED;
+struct sched_entity {
+	struct cfs_rq *cfs_rq;
+} RELOCATED;
 struct task_struct {
 	int pid, tgid;
 	unsigned int __state;
@@ -54,6 +60,8 @@ struct task_struct {
 	char comm[16];
 	struct files_struct *files;
 	unsigned in_execve : 1;
+	bool throttled; /* since 6.18 */
+	struct sched_entity se;
 } RELOCATED;
 struct linux_binprm;
 

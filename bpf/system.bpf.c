@@ -36,7 +36,6 @@ struct kernel_control control[KERNEL_CPUS_MAX]; /* .bss: mapped by the reader */
 
 /* Loads instead of a helper's call. */
 #define CURRENT_TID ((__u32)bpf_get_current_task_btf()->pid)
-#define IS_OWN      ((__u32)bpf_get_current_task_btf()->tgid == own_tgid)
 #define ALWAYS      static __always_inline
 
 /* ---- slots -------------------------------------------------------------------------------------
@@ -144,18 +143,34 @@ ALWAYS void emit_stack(void *ctx, __u32 tid)
 	commit(&w, tid, KERNEL_stack, 4, 0, (__u64)bytes / 8, 0);
 }
 
+/* Still runnable, and its cgroup's quota is used up. */
+ALWAYS bool is_throttled(struct task_struct *t)
+{
+	if (bpf_core_field_exists(t->throttled))
+		return t->throttled;
+	if (!bpf_core_field_exists(struct sched_entity, cfs_rq) ||
+		!bpf_core_field_exists(struct cfs_rq, throttle_count))
+		return false;
+	struct cfs_rq *queue = t->se.cfs_rq;
+	return queue && queue->throttle_count;
+}
+
 SEC("tp_btf/sched_switch")
 int BPF_PROG(
 	on_switch, bool preempt, struct task_struct *prev, struct task_struct *next, unsigned state)
 {
 	enum { UNINTERRUPTIBLE = 2, NO_LOAD = 0x400 };
 	struct writing w;
+	bool runnable = preempt || !state;
+	__u64 left = runnable ? KERNEL_LEFT_RUNNABLE : 0;
 
+	if (runnable && prev->pid && is_throttled(prev))
+		left = KERNEL_LEFT_THROTTLED;
 	if (with_contexts && !preempt && (state & (UNINTERRUPTIBLE | NO_LOAD)) == UNINTERRUPTIBLE)
 		emit_stack(ctx, (__u32)prev->pid);
 	if (reserve(&w, 1))
 		commit(&w, (__u32)prev->pid, KERNEL_switch, 1, 0, (__u32)next->pid,
-			(__u64)state | (__u64)(preempt || !state) << 32);
+			(__u64)state | left << 32);
 	return 0;
 }
 

@@ -90,7 +90,10 @@ int BPF_PROG(on_sys_enter, struct pt_regs *regs, long id)
 	const volatile struct kernel_call *call = &call_table[at];
 	__u64 object = 0, op, n;
 
-	if (!call->wanted || IS_OWN)
+	if (!call->wanted)
+		return 0;
+	const struct task_struct *task = bpf_get_current_task_btf();
+	if ((__u32)task->tgid == own_tgid)
 		return 0;
 	if (call->object)
 		object = argument(regs, call->object);
@@ -108,7 +111,7 @@ int BPF_PROG(on_sys_enter, struct pt_regs *regs, long id)
 	if (n >> 48)
 		n = (1ull << 48) - 1;
 	if (reserve(&w, 1))
-		commit(&w, CURRENT_TID, KERNEL_call_begin, 1, at, object, n | op << 48);
+		commit(&w, (__u32)task->pid, KERNEL_call_begin, 1, at, object, n | op << 48);
 	if (at == IO_URING_ENTER && object && !(op & ENTER_REGISTERED_RING))
 		tell_ring((__u32)argument(regs, call->object));
 	return 0;
@@ -123,11 +126,14 @@ int BPF_PROG(on_sys_exit, struct pt_regs *regs, long result)
 	__u32 at = (__u32)(number < 0 ? RT_SIGRETURN : number) & (KERNEL_CALLS_MAX - 1);
 	const volatile struct kernel_call *call = &call_table[at];
 
-	if (!call->wanted || IS_OWN)
+	if (!call->wanted)
+		return 0;
+	const struct task_struct *task = bpf_get_current_task_btf();
+	if ((__u32)task->tgid == own_tgid)
 		return 0;
 	__u64 made = call->makes && result >= 0 ? file_of((__u64)result) : 0;
 	if (reserve(&w, 1))
-		commit(&w, CURRENT_TID, KERNEL_call_end, 1, at, (__u64)result, made);
+		commit(&w, (__u32)task->pid, KERNEL_call_end, 1, at, (__u64)result, made);
 	return 0;
 }
 

@@ -15,7 +15,8 @@ enum { FIXED_WORDS = 8 };
 #define RECORD_OPTIONS                                                                             \
 	{"output", 'o', "FILE", "@file", "the trace to write (default: longpole-PROG.lpt)"},       \
 		{"sample-hz", 0, "HZ", NULL,                                                       \
-			"samples a second of each running thread; 0: none (default 999)"},         \
+			"samples a second of each running thread; 0: none (default 999, without "  \
+			"a program 499)"},                                                         \
 		{"locks", 0, "MODE", RECORD_MODES,                                                 \
 			"how locks are recorded. stamps (default): each operation with its "       \
 			"time; full: also inside lock and unlock functions; sampled: exact "       \
@@ -198,6 +199,10 @@ static bool system_options(struct cmd *c, struct record_options *o)
 	if (cmd_given(c, "buffer"))
 		o->system_buffer_bytes = o->buffer_bytes;
 	o->system_backend = cmd_value(c, "source");
+	/* A sample takes 5 to 10 us, on each processor; of a machine there are more than of a
+	 * program. */
+	if (system && !c->nr_operands && !cmd_given(c, "sample-hz"))
+		o->sample_hz = RECORD_SYSTEM_SAMPLE_HZ;
 	if (system)
 		o->system = cmd_given(c, "full") ? RECORD_LEVEL_full : RECORD_LEVEL_sched;
 	return true;

@@ -389,7 +389,7 @@ static void apply_cpu(struct seen *t, const struct trace_record *r)
 	if (r->kind == TRACE_cpu_in)
 		t->off = FORMAT_SLICE_none;
 	else
-		t->off = r->u.cpu_out.preempted == 1 ? FORMAT_SLICE_runnable : FORMAT_SLICE_blocked;
+		t->off = r->u.cpu_out.preempted & 1 ? FORMAT_SLICE_runnable : FORMAT_SLICE_blocked;
 }
 
 static void apply(struct seen *t, const struct trace_record *r)

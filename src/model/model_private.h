@@ -80,6 +80,7 @@ struct kernel_view {
 	bool answered; /* ... and may go on since: it is ready, or runs, and only the record of its
 			  call's end is to come (rules_kernel_known.c) */
 	struct awaited known;  /* answered: what it waited for */
+	bool throttled;        /* runnable, but its cgroup's quota was used up */
 	bool guessed;          /* its leaving was not shown: whether it sleeps is not known */
 	uint64_t asleep_ns;    /* when it fell asleep */
 	uint32_t asleep_state; /* what it waited in before it became ready */
@@ -645,6 +646,7 @@ enum {
 	AUX_STOLEN = 3, /* runnable: nobody had it, and no quota either */
 	/* ... for so long that it was not allowed to run: | the cgroup's path, 0: not known */
 	AUX_QUOTA = 1u << 25,
+	AUX_THROTTLED = 1u << 26, /* the kernel said so; else it is concluded */
 	AUX_QUOTA_MASK = (1 << 24) - 1,
 };
 uint32_t model_system_end(struct model *m);

@@ -121,7 +121,9 @@ void model_add_runnable(struct model *m, struct base_str *s, const struct state_
 	else if (st->aux == AUX_IDLE)
 		base_str_add(s, "waking up on an idle processor");
 	else if (st->aux != NONE && st->aux & AUX_QUOTA)
-		base_str_addf(s, "kept from an idle processor (quota of cgroup %s)",
+		base_str_addf(s, "%s (quota of cgroup %s)",
+			st->aux & AUX_THROTTLED ? "not allowed to run"
+						: "kept from an idle processor",
 			trace_text_of(m->defs, st->aux & AUX_QUOTA_MASK));
 	else if (st->aux == AUX_STOLEN)
 		base_str_add(s, "ready, and nobody was seen on its processor");

@@ -12,7 +12,9 @@
 #include <string.h>
 
 enum {
-	NOT_SHOWN = 2,          /* cpu_out's `preempted` */
+	PREEMPTED = 1, /* cpu_out's `preempted` */
+	NOT_SHOWN = 2,
+	THROTTLED = 3,
 	QUOTA_NS = 1000 * 1000, /* no processor for so long although nobody had it */
 	CAUSES_MAX = 1 << 10,
 	STACK_MAX = 16, /* frames looked at */
@@ -279,7 +281,7 @@ static void fall_asleep(struct model *m, struct thread *t, uint64_t time_ns)
 void model_kernel_out(struct model *m, struct thread *t, const struct trace_record *r)
 {
 	uint64_t number = r->u.cpu_out.processor;
-	bool preempted = r->u.cpu_out.preempted == 1;
+	bool preempted = r->u.cpu_out.preempted == PREEMPTED || r->u.cpu_out.preempted == THROTTLED;
 	if (model_is_context(t))
 		return;
 	if (t->k.on && t->begin_run_ns < r->time_ns)
@@ -307,6 +309,7 @@ void model_kernel_out(struct model *m, struct thread *t, const struct trace_reco
 	model_visit_leaves(t, r->time_ns);
 	t->resume_state = t->graph_state;
 	t->k.early = false;
+	t->k.throttled = r->u.cpu_out.preempted == THROTTLED;
 	model_be_ready(m, t, r->time_ns, 0);
 }
 
@@ -324,6 +327,11 @@ static uint32_t quota_of(const struct model *m, const struct thread *t)
 static uint32_t processor_wait(
 	struct model *m, const struct thread *t, uint64_t number, uint64_t now)
 {
+	if (t->k.throttled) {
+		uint32_t cgroup = model_cgroup(m, t->process);
+		uint32_t why = AUX_QUOTA | AUX_THROTTLED | (cgroup <= AUX_QUOTA_MASK ? cgroup : 0);
+		return model_make_state(m, MODEL_STATE_runnable, NONE, NONE, 0, why);
+	}
 	struct model_had had = model_had_processor(m, t, number, t->ready_ns, now);
 	if (t->k.processor != number) {
 		struct model_had before =
@@ -346,6 +354,7 @@ static void go_on(struct model *m, struct thread *t, uint64_t number, uint64_t t
 	if (t->mode == MODE_RUNNABLE) {
 		bool answered = t->k.answered;
 		model_rename(m, t, time_ns, processor_wait(m, t, number, time_ns));
+		t->k.throttled = false;
 		model_verb(m, t, GRAPH_VERB_state, time_ns, 0, 0, t->resume_state, GRAPH_EXPLAINED);
 		if (answered)
 			model_known_runs(t);
@@ -400,7 +409,8 @@ void model_seen_running(struct model *m, struct thread *t, const struct trace_re
 	go_on(m, t, t->k.processor, r->time_ns);
 }
 
-/* Where in the kernel it goes to sleep: the innermost function that is not the scheduler's. */
+/* Where in the kernel it goes to sleep: the innermost function that is not the scheduler's. Of a
+ * thread of which nothing else was seen but that it is in a call: since then it has slept there. */
 void model_rule_wait_at(struct model *m, struct thread *t, const struct trace_record *r)
 {
 	const struct trace_defs *d = m->defs;
@@ -411,8 +421,12 @@ void model_rule_wait_at(struct model *m, struct thread *t, const struct trace_re
 		const char *function = trace_text_of(d, trace_def_symbol(d, site)->function);
 		t->k.asleep_site = site < d->nr_sites ? site : 0;
 		if (!strstr(function, "schedule"))
-			return;
+			break;
 		stack = d->stacks[stack].parent;
+	}
+	if (t->k.unborn && t->k.call.active) {
+		fall_asleep(m, t, r->time_ns);
+		model_born(m, t, r->time_ns);
 	}
 }
 

@@ -18,6 +18,7 @@ enum {
 	RECORD_EXIT_NOT_EXECUTABLE = 126,
 	RECORD_EXIT_NOT_FOUND = 127,
 	RECORD_SAMPLE_HZ = 999,
+	RECORD_SYSTEM_SAMPLE_HZ = 499,   /* of a system without a program */
 	RECORD_BUFFER_BYTES = 256 << 20, /* sparse: pages that are never needed cost nothing */
 	RECORD_STACK_DEPTH = 16,
 	RECORD_REASON_BYTES = 160,

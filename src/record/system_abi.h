@@ -24,7 +24,7 @@ enum {
  */
 #define KERNEL_EVENTS(X)                                                                           \
 	X(none)                                                                                    \
-	X(switch) /* tid leaves; a: enters; b: task state | still runnable << 32 */                \
+	X(switch) /* tid leaves; a: enters; b: task state | enum kernel_left << 32 */              \
 	X(wake)   /* a: woken tid */                                                               \
 	X(fork)   /* a: child's tid | tgid << 32; b: parent's tgid; then comm */                   \
 	X(exec)   /* a: tid before; b: tgid; then comm */                                          \
@@ -71,6 +71,9 @@ enum kernel_event_type {
 #undef X
 		KERNEL_EVENT_NR
 };
+
+/* Why a task leaves its processor. */
+enum kernel_left { KERNEL_LEFT_ASLEEP, KERNEL_LEFT_RUNNABLE, KERNEL_LEFT_THROTTLED };
 
 /* Who does it: the current task, or what interrupts it. The numbers are trace_context_type's. */
 enum kernel_context {

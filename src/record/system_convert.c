@@ -81,22 +81,22 @@ void record_kernel_put_actor(
 /* ---- scheduler --------------------------------------------------------------------------------
  */
 
-enum left { LEFT_ASLEEP, LEFT_RUNNABLE, LEFT_UNSEEN }; /* cpu_out's `preempted` */
+enum left { LEFT_ASLEEP, LEFT_RUNNABLE, LEFT_UNSEEN, LEFT_THROTTLED }; /* cpu_out's `preempted` */
 
 static void leave(
-	struct record_kernel *k, uint32_t tid, unsigned cpu, uint64_t time_ns, enum left runnable)
+	struct record_kernel *k, uint32_t tid, unsigned cpu, uint64_t time_ns, enum left how)
 {
 	struct record_kernel_task *t = record_kernel_task(k, tid);
 	if (!t)
 		return;
 	t->on_processor = false;
-	k->nr_wakes_early += t->woken_early && runnable == LEFT_ASLEEP;
+	k->nr_wakes_early += t->woken_early && how == LEFT_ASLEEP;
 	t->woken_early = false;
 	struct trace_record r = {.time_ns = time_ns,
 		.kind = TRACE_cpu_out,
-		.u.cpu_out = {.processor = cpu, .preempted = runnable}};
+		.u.cpu_out = {.processor = cpu, .preempted = how}};
 	record_kernel_put(k, t, &r);
-	if (BASE_UNLIKELY(t->dying) && runnable != LEFT_RUNNABLE)
+	if (BASE_UNLIKELY(t->dying) && (how == LEFT_ASLEEP || how == LEFT_UNSEEN))
 		record_kernel_end(k, t, time_ns);
 }
 
@@ -115,7 +115,11 @@ static void enter(struct record_kernel *k, uint32_t tid, unsigned cpu, uint64_t 
 static void on_switch(
 	struct record_kernel *k, const struct kernel_slot *s, unsigned cpu, uint64_t time_ns)
 {
+	static const enum left left[] = {[KERNEL_LEFT_ASLEEP] = LEFT_ASLEEP,
+		[KERNEL_LEFT_RUNNABLE] = LEFT_RUNNABLE,
+		[KERNEL_LEFT_THROTTLED] = LEFT_THROTTLED};
 	struct record_kernel_cpu *c = &k->cpu[cpu];
+	uint64_t how = s->b >> 32;
 	k->nr_switches++;
 	if (BASE_UNLIKELY(c->known && c->tid != s->tid)) {
 		/* A switch was not shown. When it was is not known: now, so that each task is on
@@ -127,7 +131,7 @@ static void on_switch(
 			enter(k, s->tid, cpu, time_ns);
 	}
 	if (s->tid)
-		leave(k, s->tid, cpu, time_ns, s->b >> 32 & 1 ? LEFT_RUNNABLE : LEFT_ASLEEP);
+		leave(k, s->tid, cpu, time_ns, how < BASE_COUNT(left) ? left[how] : LEFT_ASLEEP);
 	c->known = true;
 	c->tid = (uint32_t)s->a;
 	if (c->tid)
@@ -262,6 +266,7 @@ static void convert(struct record_kernel *k, uint64_t horizon_ns)
 			continue;
 		}
 		k->nr_events++;
+		k->event_mono_ns = s->time_ns;
 		if (k->samples)
 			record_samples_put(k, s->time_ns);
 		if (!h)
@@ -302,6 +307,10 @@ void record_kernel_start(struct record_kernel *k, struct record_converter *c)
 	record_source_start(&k->source);
 	read_clock(c->clock, &k->line_mono_ns, &k->line_time_ns);
 	k->from_mono_ns = k->line_mono_ns;
+	k->start_ns = k->line_time_ns;
+	/* (A listener takes records in the order of their times.) */
+	if (k->level == RECORD_LEVEL_full && !c->sink.listen)
+		record_asleep_read(k);
 }
 
 void record_kernel_read(struct record_kernel *k, bool final)
@@ -336,5 +345,6 @@ void record_kernel_close(struct record_kernel *k)
 	base_map_fini(&k->keys);
 	record_kernel_names_fini(k);
 	record_samples_close(k);
+	record_asleep_close(k);
 	k->open = false;
 }

@@ -39,7 +39,10 @@ struct record_kernel {
 	uint32_t own_pid; /* ours: the recorder's */
 	/* CLOCK_MONOTONIC -> time_ns on the newest stretch of the clock */
 	uint64_t line_mono_ns, line_time_ns, line_factor;
-	uint64_t from_mono_ns; /* what was before is not of this recording */
+	uint64_t from_mono_ns;        /* what was before is not of this recording */
+	uint64_t start_ns;            /* the same on the trace's clock */
+	uint64_t event_mono_ns;       /* of the event that is converted */
+	struct record_asleep *asleep; /* NULL: nobody has looked */
 	struct record_kernel_task **task_page;
 	struct record_kernel_cpu {
 		uint32_t tid;
@@ -89,6 +92,12 @@ void record_kernel_read(struct record_kernel *k, bool final);
 /* The last definitions. */
 void record_kernel_finish(struct record_kernel *k);
 void record_kernel_close(struct record_kernel *k); /* NULL-safe, also when not open */
+
+/* system_asleep.c: the calls in which threads sleep when the recording begins. */
+void record_asleep_read(struct record_kernel *k);
+/* The task's stream is new: what it slept in goes first. */
+void record_asleep_put(struct record_kernel *k, struct record_kernel_task *t);
+void record_asleep_close(struct record_kernel *k);
 
 /* ---- system_task.c ---------------------------------------------------------------------------
  */

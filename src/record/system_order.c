@@ -58,24 +58,26 @@ void record_order_compact(struct record_order *o, unsigned cpu)
 		q->entry[i].at -= lowest;
 }
 
-enum base_status record_order_push(
-	struct record_order *o, unsigned cpu, const struct kernel_slot *slot, unsigned nr)
+/* Room for `nr` slots after those of the queue. */
+static enum base_status make_room(struct record_order_queue *q, unsigned nr)
 {
-	struct record_order_queue *q = &o->queue[cpu];
 	if (q->nr_slots + nr > SLOTS_MAX)
 		return BASE_ERR_NOMEM;
-	if (BASE_UNLIKELY(q->nr_slots + nr + KERNEL_SLOTS_OF_EVENT_MAX > q->slot_capacity ||
-			  q->nr == q->entry_capacity)) {
-		enum base_status status = base_grow(&q->slot, &q->slot_capacity,
-			q->nr_slots + nr + KERNEL_SLOTS_OF_EVENT_MAX, sizeof *q->slot);
-		if (status == BASE_OK)
-			status = base_grow(
-				&q->entry, &q->entry_capacity, q->nr + 1, sizeof *q->entry);
-		if (status != BASE_OK)
-			return status;
-	}
-	struct record_order_entry e = {.time_ns = slot->time_ns, .at = (uint32_t)q->nr_slots};
-	memcpy(q->slot + q->nr_slots, slot, nr * sizeof *slot);
+	if (BASE_LIKELY(q->nr_slots + nr + KERNEL_SLOTS_OF_EVENT_MAX <= q->slot_capacity &&
+			q->nr < q->entry_capacity))
+		return BASE_OK;
+	enum base_status status = base_grow(&q->slot, &q->slot_capacity,
+		q->nr_slots + nr + KERNEL_SLOTS_OF_EVENT_MAX, sizeof *q->slot);
+	return status != BASE_OK
+		       ? status
+		       : base_grow(&q->entry, &q->entry_capacity, q->nr + 1, sizeof *q->entry);
+}
+
+/* The event whose `nr` slots have been put there. */
+static void add(struct record_order *o, struct record_order_queue *q, unsigned nr)
+{
+	struct record_order_entry e = {
+		.time_ns = q->slot[q->nr_slots].time_ns, .at = (uint32_t)q->nr_slots};
 	q->nr_slots += nr;
 	size_t at = q->nr++;
 	if (BASE_UNLIKELY(at > q->first && q->entry[at - 1].time_ns > e.time_ns)) {
@@ -84,8 +86,19 @@ enum base_status record_order_push(
 			q->entry[at] = q->entry[at - 1];
 	}
 	q->entry[at] = e;
-	q->newest_ns = slot->time_ns;
+	q->newest_ns = e.time_ns;
 	o->until_ns = 0; /* who is next has to be found anew */
+}
+
+enum base_status record_order_push(
+	struct record_order *o, unsigned cpu, const struct kernel_slot *slot, unsigned nr)
+{
+	struct record_order_queue *q = &o->queue[cpu];
+	enum base_status status = make_room(q, nr);
+	if (status != BASE_OK)
+		return status;
+	memcpy(q->slot + q->nr_slots, slot, nr * sizeof *slot);
+	add(o, q, nr);
 	return BASE_OK;
 }
 
@@ -149,15 +162,26 @@ static unsigned slots_of(const struct kernel_slot *s)
 	return nr ? nr : 1;
 }
 
-/* Copies an event of `nr` slots; the kernel's are zero then. */
-static void take(struct kernel_slot *slots, uint32_t mask, uint64_t at, unsigned nr,
-	struct kernel_slot to[static KERNEL_SLOTS_OF_EVENT_MAX])
+/* A slot that the kernel may write again. */
+static void give_back(struct kernel_slot *s)
 {
+	*s = (struct kernel_slot){0};
+}
+
+/* An event of `nr` slots, out of the kernel's. */
+static enum base_status take(struct record_order *o, struct record_order_queue *q,
+	struct kernel_slot *slots, uint32_t mask, uint64_t at, unsigned nr)
+{
+	enum base_status status = make_room(q, nr);
+	if (status != BASE_OK)
+		return status;
 	for (unsigned i = 0; i < nr; i++) {
 		struct kernel_slot *s = &slots[(at + i) & mask];
-		to[i] = *s;
-		*s = (struct kernel_slot){0};
+		q->slot[q->nr_slots + i] = *s;
+		give_back(s);
 	}
+	add(o, q, nr);
+	return BASE_OK;
 }
 
 /* Those of several processors that lie in the same time are one; they come in the order of their
@@ -183,7 +207,7 @@ enum base_status record_slots_read(struct record_order *o, unsigned cpu,
 	*ret_used = head - at;
 	record_order_compact(o, cpu);
 	while (at < head && status == BASE_OK) {
-		struct kernel_slot *s = &slots[at & mask], event[KERNEL_SLOTS_OF_EVENT_MAX];
+		struct kernel_slot *s = &slots[at & mask];
 		if (BASE_UNLIKELY(!__atomic_load_n(&s->time_ns, __ATOMIC_ACQUIRE))) {
 			if (!q->stuck) {
 				q->stuck = true;
@@ -192,20 +216,21 @@ enum base_status record_slots_read(struct record_order *o, unsigned cpu,
 			if (now_ns - q->stuck_since_ns < RECORD_SLOT_PATIENCE_NS)
 				break;
 			q->stuck = false; /* its program died between reservation and stamp */
-			take(slots, mask, at++, 1, event);
+			give_back(s);
+			at++;
 			o->nr_damaged++;
 			continue;
 		}
 		unsigned nr = slots_of(s);
 		q->stuck = false;
 		if (nr > KERNEL_SLOTS_OF_EVENT_MAX || nr > head - at) {
-			take(slots, mask, at++, 1, event);
+			give_back(s);
+			at++;
 			o->nr_damaged++;
 			continue;
 		}
-		take(slots, mask, at, nr, event);
-		at += nr;
-		status = record_order_push(o, cpu, event, nr);
+		status = take(o, q, slots, mask, at, nr);
+		at += status == BASE_OK ? nr : 0;
 	}
 	__atomic_store_n(&control->tail, at, __ATOMIC_RELEASE);
 	if (nr_dropped != q->nr_dropped) /* after the last that fitted, until there was room */

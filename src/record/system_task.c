@@ -221,6 +221,7 @@ static uint32_t stream_new(struct record_kernel *k, struct record_kernel_task *t
 		sink, image->process, t->tid, record_sink_text(sink, comm, strlen(comm)));
 	if (t->pid == k->own_pid)
 		mark_recorder(k, t);
+	record_asleep_put(k, t);
 	return t->stream;
 }
 

@@ -95,6 +95,27 @@ test_system_full() {
 	done
 }
 
+# Who slept before the recording began is in the call that it slept in.
+test_system_asleep() {
+	local reader
+	mkfifo asleep.fifo && exec {hold}<>asleep.fifo
+	cat <&"$hold" >asleep.out &
+	reader=$!
+	until grep -q '^0 ' "/proc/$reader/syscall"; do sleep 0.05; done
+	record_system a.lpt --source=bpf --full -- sh -c 'sleep 0.3; echo x >asleep.fifo; sleep 0.1' || {
+		kill "$reader"
+		skip "$(grep -m 1 'does not show\|not used' record.err)"
+	}
+	kill "$reader"
+	exec {hold}>&-
+	longpole dump --json --definitions a.lpt >dump || fail "dump"
+	jq -e -n --argjson tid "$reader" 'reduce inputs as $r ({};
+			if $r.kind == "stream" and $r.tid == $tid then .stream = $r.stream
+			elif .stream and $r.stream == .stream and .first == null then .first = $r else . end)
+		| .first | .kind == "call_begin" and .number_text == "read" and .time_ns < 100000000' dump >/dev/null ||
+		fail "the call that it slept in is not its first record"
+}
+
 # Each request of an io_uring: who submits it, of which file, whether a worker thread of the kernel gets it, who completes it.
 test_system_io_uring() {
 	local source uring=$LONGPOLE_BUILD/tests/target/system/uring seen=0

@@ -62,6 +62,33 @@ static void timer_wakes_while_another_runs(void **state)
 	finish(&b);
 }
 
+/* It slept before anything was seen of it, in a call that is known: the wait has its name. */
+static void asleep_since_before(void **state)
+{
+	enum { CLOCK_NANOSLEEP = 230 };
+	(void)state;
+	struct bench b;
+	start(&b, "");
+	b.options.process = "sleeper";
+	uint32_t sleeper = thread(&b, "sleeper"), hog = thread(&b, "hog");
+	uint32_t timer = context(&b, TRACE_CONTEXT_timer, 0, "local timer");
+	CALLS(&b, 0, sleeper, CLOCK_NANOSLEEP, .object = 0);
+	PUT(&b, 0, sleeper, wait_at, .state = TRACE_SLEEP_interruptible);
+	IN(&b, 0, hog, 0);
+	WAKES(&b, 1000, timer, sleeper);
+	YIELDS(&b, 1010, hog, 0);
+	IN(&b, 1010, sleeper, 0);
+	RETURNS(&b, 1010, sleeper, CLOCK_NANOSLEEP, .object = 0);
+	SLEEPS(&b, 1200, sleeper, 0);
+	analyse(&b);
+	conserved(&b, 1200);
+	assert_float_equal(on_path(&b, "waiting for a timer in clock_nanosleep"), 1000, 1e-6);
+	assert_float_equal(on_path(&b, "before it was first seen"), 0, 1e-6);
+	assert_float_equal(on_path_of(&b, "hog", ""), 0, 1e-6);
+	assert_float_equal(unexplained(&b), 0, 1e-6);
+	finish(&b);
+}
+
 /* Client asks, server answers, each asleep meanwhile: the path goes there and back. */
 static void wakes_are_followed(void **state)
 {
@@ -197,6 +224,34 @@ static void long_processor_shortage(void **state)
 	conserved(&b, (TURNS + 2) * TURN_NS);
 	assert_float_equal(
 		on_path_of(&b, "a", "waiting for a processor that b had"), TURNS * TURN_NS, 1e-6);
+	finish(&b);
+}
+
+/* Its quota is used up while another program keeps the processor busy: it is not that one that it
+ * waits for. */
+static void throttled(void **state)
+{
+	(void)state;
+	struct bench b;
+	start(&b, "");
+	b.options.process = "a";
+	uint32_t a = thread(&b, "a"), other = thread(&b, "other");
+	PUT(&b, 0, 0, group, .process = 1, .cgroup = string(&b, "/limited"));
+	IN(&b, 0, a, 0);
+	PUT(&b, 1000000, a, cpu_out, .processor = 0, .preempted = 3);
+	IN(&b, 1000000, other, 0);
+	YIELDS(&b, 6000000, other, 0);
+	IN(&b, 6000000, a, 0);
+	YIELDS(&b, 7000000, a, 0); /* this time it is: */
+	IN(&b, 7000000, other, 0);
+	YIELDS(&b, 8000000, other, 0);
+	IN(&b, 8000000, a, 0);
+	SLEEPS(&b, 9000000, a, 0);
+	analyse(&b);
+	conserved(&b, 9000000);
+	assert_float_equal(
+		on_path(&b, "not allowed to run (quota of cgroup /limited)"), 5000000, 1e-6);
+	assert_float_equal(on_path(&b, "waiting for a processor that other had"), 1000000, 1e-6);
 	finish(&b);
 }
 
@@ -448,7 +503,9 @@ int main(void)
 		cmocka_unit_test(kernel_lock),
 		cmocka_unit_test(processor_shortage),
 		cmocka_unit_test(long_processor_shortage),
+		cmocka_unit_test(asleep_since_before),
 		cmocka_unit_test(quota),
+		cmocka_unit_test(throttled),
 		cmocka_unit_test(woken_before_it_sleeps),
 		cmocka_unit_test(library_and_kernel),
 		cmocka_unit_test(gaps_are_counted),
