@@ -31,9 +31,9 @@ enum {
 	REACH = 1 << 30,
 	OPEN_CHUNKS_MAX = 16, /* threads that keep a chunk of the ring while others run */
 	WAIT_NS = 20000000,
-	BUFFERS = 2,
+	BUFFERS = 4,
 	HELPER_STACK_BYTES = 64 * 1024,
-	SPINS = 2000, /* before a sleep: some us */
+	SPINS = 50, /* before a sleep: some us */
 	SYSTEM_SIGACTION = 13,
 	SYSTEM_SIGPROCMASK = 14,
 	SYSTEM_CLONE = 56,
@@ -94,10 +94,11 @@ static struct {
 	ULong begin_ticks; /* of the words in it */
 	ULong lost_blocks;
 	/* Who encodes full buffers while the program goes on: a task of the kernel that Valgrind
-	 * does not know. While `given` is set, `job` and what belongs to its thread are its. */
+	 * does not know. As long as more was given than is done, jobs and what belongs to their
+	 * threads are its. */
 	Bool has_helper, tried_helper;
-	UInt given; /* atomic, a futex */
-	struct job job;
+	UInt given, done, helper_sleeps, we_sleep; /* atomic; the first two are futexes */
+	struct job job[BUFFERS];
 } m;
 static ULong buffers[BUFFERS][MEMORY_PIECE_WORDS];
 
@@ -458,36 +459,50 @@ static void add_piece(const struct job *j)
 /* ---- who encodes meanwhile ----------------------------------------------------------------------
  */
 
-static void wait_while(UInt value)
+/* Sleeps, or looks for some us, while *counter is `value`. */
+static void wait_while(UInt *counter, UInt value, UInt *sleeps)
 {
-	for (UInt i = 0; __atomic_load_n(&m.given, __ATOMIC_ACQUIRE) == value; i++)
-		if (i < SPINS)
+	for (UInt i = 0; __atomic_load_n(counter, __ATOMIC_SEQ_CST) == value; i++) {
+		if (i < SPINS) {
 			__builtin_ia32_pause();
-		else
+			continue;
+		}
+		__atomic_store_n(sleeps, 1, __ATOMIC_SEQ_CST);
+		if (__atomic_load_n(counter, __ATOMIC_SEQ_CST) == value)
 			(void)system_call(
-				SYSTEM_FUTEX, (UWord)&m.given, FUTEX_WAIT_PRIVATE, value, 0);
+				SYSTEM_FUTEX, (UWord)counter, FUTEX_WAIT_PRIVATE, value, 0);
+		__atomic_store_n(sleeps, 0, __ATOMIC_SEQ_CST);
+	}
 }
 
-static void set_given(UInt value)
+static void count(UInt *counter, UInt *sleeps)
 {
-	__atomic_store_n(&m.given, value, __ATOMIC_RELEASE);
-	(void)system_call(SYSTEM_FUTEX, (UWord)&m.given, FUTEX_WAKE_PRIVATE, 1, 0);
+	__atomic_add_fetch(counter, 1, __ATOMIC_SEQ_CST);
+	if (__atomic_load_n(sleeps, __ATOMIC_SEQ_CST))
+		(void)system_call(SYSTEM_FUTEX, (UWord)counter, FUTEX_WAKE_PRIVATE, 1, 0);
 }
 
 static void help(void)
 {
 	for (;;) {
-		wait_while(0);
-		add_piece(&m.job);
-		set_given(0);
+		wait_while(&m.given, m.done, &m.helper_sleeps);
+		add_piece(&m.job[m.done % BUFFERS]);
+		count(&m.done, &m.we_sleep);
 	}
 }
 
-/* Chunks and states of encoders are ours again. */
-static void settle(void)
+/* At most so many jobs are left. With none, chunks and states of encoders are ours again. */
+static void settle(UInt left)
 {
-	if (m.has_helper)
-		wait_while(1);
+	UInt done;
+	while (m.has_helper && m.given - (done = __atomic_load_n(&m.done, __ATOMIC_ACQUIRE)) > left)
+		wait_while(&m.done, done, &m.we_sleep);
+}
+
+static void use_buffer(void)
+{
+	m.buffer = memory_hot.next = buffers[m.given % BUFFERS];
+	memory_hot.full = m.buffer + MEMORY_PIECE_WORDS - MEMORY_SUPERBLOCK_WORDS;
 }
 
 /* With one processor it would only take turns with us. It takes no signal, and ends with the
@@ -515,26 +530,42 @@ static Bool start_helper(void)
 	return ret > 0;
 }
 
+/* Is there something that the encoder needs, and does not have yet? */
+static Bool has_news(const struct thread *t)
+{
+	for (UInt i = 0; i < m.nr_objects; i++)
+		if (m.object[i].nr_new)
+			return True;
+	return t->encoder.nr_blocks < m.nr_blocks || t->slot_states < m.nr_slots ||
+	       !t->encoder.contexts;
+}
+
 /* The words so far become a piece: at once, or `meanwhile`. */
 static void flush_as(Bool meanwhile)
 {
 	SizeT nr = (SizeT)(memory_hot.next - m.buffer);
 	ULong now = memory_now_ticks();
-	settle();
+	if (!meanwhile)
+		settle(0);
 	if (nr && m.current && recording()) {
 		if (meanwhile && !m.tried_helper) {
 			m.tried_helper = True;
 			m.has_helper = start_helper();
 		}
-		send_tables();
-		room_for_states(m.current);
-		m.job = (struct job){m.current, m.buffer, nr, m.begin_ticks, now};
-		if (meanwhile && m.has_helper) {
-			set_given(1);
-			m.buffer = buffers[m.buffer == buffers[0]];
-			memory_hot.full = m.buffer + MEMORY_PIECE_WORDS - MEMORY_SUPERBLOCK_WORDS;
+		meanwhile = meanwhile && m.has_helper;
+		if (!meanwhile || has_news(m.current)) {
+			settle(0);
+			send_tables();
+			room_for_states(m.current);
+		}
+		struct job *j = &m.job[m.given % BUFFERS];
+		*j = (struct job){m.current, m.buffer, nr, m.begin_ticks, now};
+		if (meanwhile) {
+			count(&m.given, &m.helper_sleeps);
+			settle(BUFFERS - 1);
+			use_buffer();
 		} else {
-			add_piece(&m.job);
+			add_piece(j);
 		}
 	}
 	memory_hot.next = m.buffer;
@@ -660,7 +691,7 @@ void memory_exits(ThreadId tid)
 	struct thread *t = m.of_tid[tid];
 	if (!t)
 		return;
-	settle();
+	settle(0);
 	if (t == m.current) {
 		mark_call(MEMORY_CALL_thread_end, 0);
 		flush();
@@ -737,6 +768,7 @@ static void in_child(ThreadId tid)
 	m.off = True;
 	m.ring = NULL;
 	m.has_helper = False;
+	m.done = m.given;
 }
 
 void memory_begin(void)
@@ -746,8 +778,7 @@ void memory_begin(void)
 	m.blocks = VG_(HT_construct)("longpole.blocks");
 	m.pid = (UInt)VG_(getpid)();
 	m.nr_blocks = 1; /* index 0 is none */
-	m.buffer = memory_hot.next = buffers[0];
-	memory_hot.full = m.buffer + MEMORY_PIECE_WORDS - MEMORY_SUPERBLOCK_WORDS;
+	use_buffer();
 	m.begin_ticks = memory_now_ticks();
 	VG_(atfork)(NULL, NULL, in_child);
 	if (!m.ring)
