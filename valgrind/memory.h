@@ -25,11 +25,11 @@ enum {
 /* What translated code reads and writes itself. */
 struct memory_hot {
 	ULong *next;  /* word */
+	ULong *full;  /* where the next superblock may have no room */
 	ULong string; /* address of the repeated string instruction that goes on; 0: none does */
 	ULong returns_at; /* stack address that a call of memory_heap.c returns at; 0: none */
 };
 extern struct memory_hot memory_hot;
-extern ULong memory_buffer[MEMORY_PIECE_WORDS];
 
 /* What follows from an instruction's bytes; everything else is VEX's knowledge. */
 struct memory_opcode {
@@ -79,6 +79,8 @@ void memory_created(ThreadId parent, ThreadId child);
 void memory_exits(ThreadId tid);
 void memory_accessed(ThreadId tid, Bool store, Addr address, SizeT bytes); /* by the kernel */
 void memory_signalled(ThreadId tid, Int signal);
+void memory_called_kernel(
+	ThreadId tid, UInt number, const UWord *args, UInt nr_args, SysRes result);
 void memory_end(const HChar *path);
 /* Called by translated code: the buffer is almost full. */
 void memory_on_full(void);

@@ -2,26 +2,26 @@
 /* decode.c - tokens into words: the encoder's predictors, the other way round. */
 #include "memory/decode.h"
 #include "memory/context.h"
+#include "memory/predict.h"
 
 #include <string.h>
 
 enum { COPIES_MAX = MEMORY_PIECE_WORDS / 4, PAD_WORDS = 8 };
 
 struct block_state {
-	uint32_t successor, chunk;
-};
-struct slot_state {
-	uint64_t last, stride;
+	struct memory_successor successor;
+	uint32_t chunk;
 };
 
 struct memory_decoder {
 	const struct memory_tables *tables;
 	struct block_state *block;
-	struct slot_state *slot;
+	struct memory_slot_state *slot;
+	unsigned version;
 	uint32_t chunk; /* epoch */
 	uint32_t previous;
 	uint64_t near; /* differences below need no context: context.h. 0: version 1 */
-	uint64_t stack, tick;
+	uint64_t stack, tick, before; /* the last plain one; until version 2 that was coded */
 	struct memory_contexts contexts;
 	uint64_t word[MEMORY_PIECE_WORDS + PAD_WORDS];
 	struct memory_copy copy[COPIES_MAX];
@@ -86,8 +86,9 @@ enum base_status memory_decoder_chunk(
 	d->near = head.version == 1 ? 0 : UINT64_C(1) << MEMORY_CONTEXT_NEAR_BITS;
 	d->chunk++;
 	d->previous = 0;
-	d->block[0].successor = 0;
-	d->stack = 0;
+	d->version = head.version;
+	d->block[0].successor = (struct memory_successor){0};
+	d->stack = d->before = 0;
 	memory_contexts_start(&d->contexts);
 	d->tick = head.first_ticks >> MEMORY_TICK_SHIFT;
 	return BASE_OK;
@@ -109,10 +110,26 @@ static const struct memory_table_block *known(const struct memory_decoder *d, ui
 	return &t->block[index];
 }
 
-static struct slot_state *touch(
+/* A block comes after the one before. */
+static void goes_to(struct memory_decoder *d, uint32_t index)
+{
+	struct memory_successor *s = &d->block[d->previous].successor;
+	if (d->version < 3)
+		s->other = index;
+	else
+		memory_successor_learn(s, d->previous, index);
+	d->previous = index;
+}
+
+static uint32_t expected(const struct memory_decoder *d)
+{
+	return memory_successor(&d->block[d->previous].successor, d->previous);
+}
+
+static struct memory_slot_state *touch(
 	struct memory_decoder *d, uint32_t index, const struct memory_table_block *b)
 {
-	struct slot_state *s = &d->slot[d->tables->slot_base[index]];
+	struct memory_slot_state *s = &d->slot[d->tables->slot_base[index]];
 	if (BASE_UNLIKELY(d->block[index].chunk != d->chunk)) {
 		memset(s, 0, b->nr_slots * sizeof *s);
 		d->block[index] = (struct block_state){.chunk = d->chunk};
@@ -123,21 +140,26 @@ static struct slot_state *touch(
 /* A block as predicted; false: that cannot be. */
 static bool predicted(struct memory_decoder *d, struct piece *z)
 {
-	uint32_t index = d->block[d->previous].successor;
+	uint32_t index = expected(d);
 	const struct memory_table_block *b = known(d, index);
 	if (BASE_UNLIKELY(!b || z->nr - z->at < 1u + b->nr_slots || b->nr_ticks))
 		return false;
-	struct slot_state *s = touch(d, index, b);
+	struct memory_slot_state *s = touch(d, index, b);
 	uint64_t *w = z->word + z->at;
 	*w++ = index;
-	uint64_t stack = d->stack;
+	uint64_t stack = d->stack, word = d->before;
 	for (unsigned i = 0; i < b->nr_stack; i++)
 		w[i] = stack += s[i].stride;
 	d->stack = stack;
-	for (unsigned i = b->nr_stack; i < b->nr_slots; i++)
-		w[i] = s[i].last += s[i].stride;
+	for (unsigned i = b->nr_stack; i < b->nr_slots; i++) {
+		w[i] = word = memory_slot_predicted(&s[i], word);
+		s[i].stride = word - s[i].last;
+		s[i].last = word;
+	}
+	if (d->version >= 3)
+		d->before = word;
 	z->at += 1u + b->nr_slots;
-	d->previous = index;
+	goes_to(d, index);
 	return true;
 }
 
@@ -187,7 +209,7 @@ static bool coded(struct memory_decoder *d, struct piece *z, uint64_t index)
 	const struct memory_table_block *b = known(d, index);
 	if (BASE_UNLIKELY(!b || z->nr - z->at < 1u + b->nr_slots))
 		return false;
-	struct slot_state *s = touch(d, (uint32_t)index, b);
+	struct memory_slot_state *s = touch(d, (uint32_t)index, b);
 	uint64_t *w = z->word + z->at, neighbour = d->stack;
 	unsigned plain = b->nr_slots - (unsigned)b->nr_ticks;
 	*w++ = index;
@@ -200,9 +222,10 @@ static bool coded(struct memory_decoder *d, struct piece *z, uint64_t index)
 		s[i].stride = w[i] - d->stack;
 		d->stack = neighbour = w[i];
 	}
-	neighbour = d->near ? d->contexts.word : neighbour;
+	neighbour = d->near ? d->before : neighbour;
 	for (unsigned i = b->nr_stack; i < plain; i++) {
-		const uint64_t to = s[i].last + s[i].stride, base[] = {to, s[i].last, neighbour};
+		const uint64_t to = memory_slot_predicted(&s[i], neighbour),
+			       base[] = {to, s[i].last, neighbour};
 		struct slot slot;
 		if (!get_slot(z, &slot))
 			return false;
@@ -210,8 +233,13 @@ static bool coded(struct memory_decoder *d, struct piece *z, uint64_t index)
 			w[i] = by_context(d, (uint32_t)index, i, &slot, to, base);
 		else
 			w[i] = value_of(&slot, base[slot.how]);
-		s[i].stride = w[i] - s[i].last;
-		s[i].last = neighbour = d->contexts.word = w[i];
+		if (d->version >= 3 && w[i] != to) {
+			memory_slot_learn(&s[i], neighbour, w[i]);
+		} else {
+			s[i].stride = w[i] - s[i].last;
+			s[i].last = w[i];
+		}
+		neighbour = d->before = d->contexts.word = w[i];
 	}
 	for (unsigned i = plain; i < b->nr_slots; i++) {
 		uint64_t v;
@@ -222,23 +250,27 @@ static bool coded(struct memory_decoder *d, struct piece *z, uint64_t index)
 		w[i] = d->tick << MEMORY_TICK_SHIFT;
 	}
 	z->at += 1u + b->nr_slots;
-	d->previous = (uint32_t)index;
+	goes_to(d, (uint32_t)index);
 	return true;
 }
 
 /* ---- copies -------------------------------------------------------------------------------- */
 
 /* As the encoder's learn(). */
-static bool learn(struct memory_decoder *d, const uint64_t *from, const uint64_t *to)
+static bool learn(struct memory_decoder *d, const uint64_t *p, size_t m, size_t distance)
 {
+	const uint64_t *from = p + (m / distance - 2) * distance, *to = p + m;
+	const struct memory_table_block *first = known(d, *p);
+	if (d->version >= 3 && first && distance == 1u + first->nr_slots)
+		memory_successor_repeats(&d->block[*p].successor, (uint32_t)(m / distance - 2));
 	while (from < to) {
 		uint64_t index = *from;
 		const struct memory_table_block *b = known(d, index);
 		if (!b || (size_t)(to - from) < 1u + b->nr_slots)
 			return false;
-		struct slot_state *s = touch(d, (uint32_t)index, b);
+		struct memory_slot_state *s = touch(d, (uint32_t)index, b);
 		unsigned plain = b->nr_slots - (unsigned)b->nr_ticks;
-		d->block[d->previous].successor = (uint32_t)index;
+		goes_to(d, (uint32_t)index);
 		from++;
 		for (unsigned i = 0; i < b->nr_stack; i++) {
 			s[i].stride = from[i] - d->stack;
@@ -247,11 +279,11 @@ static bool learn(struct memory_decoder *d, const uint64_t *from, const uint64_t
 		for (unsigned i = b->nr_stack; i < plain; i++) {
 			s[i].stride = from[i] - s[i].last;
 			s[i].last = from[i];
+			d->before = d->version >= 3 ? from[i] : d->before;
 		}
 		if (plain < b->nr_slots)
 			d->tick = from[b->nr_slots - 1u] >> MEMORY_TICK_SHIFT;
 		from += b->nr_slots;
-		d->previous = (uint32_t)index;
 	}
 	return true;
 }
@@ -300,7 +332,7 @@ static bool copy(struct memory_decoder *d, struct piece *z)
 		return false;
 	uint64_t *to = z->word + z->at;
 	go_on(to, distance, m);
-	if (!learn(d, to + (m / distance - 2) * distance, to + m))
+	if (!learn(d, to, m, distance))
 		return false;
 	d->copy[z->nr_copies++] = (struct memory_copy){
 		.at = z->at, .distance = (uint32_t)distance, .words = (uint32_t)m};
@@ -322,14 +354,13 @@ static bool tokens(struct memory_decoder *d, struct piece *z)
 				return false;
 		switch ((enum memory_token)(token & 3)) {
 		case MEMORY_TOKEN_SLOTS:
-			if (!coded(d, z, d->block[d->previous].successor))
+			if (!coded(d, z, expected(d)))
 				return false;
 			break;
 		case MEMORY_TOKEN_BLOCK:
 			z->p = base_get_uvarint(z->p, z->end, &index);
 			if (!z->p || !known(d, index))
 				return false;
-			d->block[d->previous].successor = (uint32_t)index;
 			if (!coded(d, z, index))
 				return false;
 			break;

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { BATCH_CALLS = 256, LATE_MS = 100, LOOK_MS = 20, NS_PER_MS = 1000000, MS_PER_S = 1000 };
+enum { BATCH_CALLS = 256, LOOK_MS = 20, NS_PER_MS = 1000000, MS_PER_S = 1000 };
 
 struct chunk {
 	struct chunk *next;
@@ -23,7 +23,9 @@ struct thread {
 	struct chunk *current;
 	uint64_t number, fs_base, sequence, token;
 	bool met;   /* its first chunk has come */
+	bool waits; /* its last chunk ends where it waits for others */
 	bool quiet; /* is not waited for until its next chunk comes */
+	bool leaves; /* has said so; destructors may still put something */
 	bool ended;
 	struct memory_decoder *decoder;
 	struct memory_walk walk;
@@ -38,8 +40,10 @@ struct memory_live {
 	pthread_cond_t changed;
 	/* shared, under the mutex */
 	struct fifo put, seen;
-	uint64_t bytes; /* put, and not analysed yet */
+	uint64_t bytes;     /* put, and not analysed yet */
+	uint64_t put_bytes; /* since the beginning */
 	bool started, over;
+	bool awaits; /* the analysis does a thread's next chunk */
 	struct memory_clock clock;
 	/* of who analyses */
 	struct memory_tables tables;
@@ -48,6 +52,7 @@ struct memory_live {
 	uint32_t image, tables_image;
 	struct thread *thread;
 	uint32_t nr_threads, max_threads;
+	uint64_t nr_expected; /* threads that a parallel region has */
 	uint64_t nr_late;
 	bool serial, other_images;
 };
@@ -94,7 +99,7 @@ void memory_live_clock(struct memory_live *l, struct memory_clock clock)
 bool memory_live_has_room(struct memory_live *l)
 {
 	pthread_mutex_lock(&l->mutex);
-	bool has = l->bytes < MEMORY_LIVE_ROOM_BYTES;
+	bool has = l->bytes < (l->awaits ? 2 : 1) * (uint64_t)MEMORY_LIVE_ROOM_BYTES;
 	pthread_mutex_unlock(&l->mutex);
 	return has;
 }
@@ -109,6 +114,7 @@ enum base_status memory_live_put(struct memory_live *l, const uint8_t *chunk, si
 	pthread_mutex_lock(&l->mutex);
 	fifo_add(&l->put, c);
 	l->bytes += size_bytes;
+	l->put_bytes += size_bytes;
 	pthread_mutex_unlock(&l->mutex);
 	return BASE_OK;
 }
@@ -264,7 +270,8 @@ static enum base_status take_stream(struct memory_live *l, struct chunk *c,
 		l->source.info.unseen = memory_stream_unseen(h->flags);
 		l->source.info.flags &= ~(unsigned)MEMORY_SOURCE_REGISTERS;
 	}
-	t->quiet = h->flags & MEMORY_CHUNK_WAITS;
+	t->waits = h->flags & MEMORY_CHUNK_WAITS;
+	t->quiet = false;
 	fifo_add(&t->chunks, c);
 	return BASE_OK;
 }
@@ -329,13 +336,6 @@ static void wait_ms(struct memory_live *l, uint64_t ms)
 	(void)pthread_cond_timedwait(&l->changed, &l->mutex, &until);
 }
 
-static uint64_t now_ms(void)
-{
-	struct timespec now;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * MS_PER_S + (uint64_t)now.tv_nsec / NS_PER_MS;
-}
-
 void memory_live_wait(struct memory_live *l)
 {
 	pthread_mutex_lock(&l->mutex);
@@ -344,17 +344,33 @@ void memory_live_wait(struct memory_live *l)
 	pthread_mutex_unlock(&l->mutex);
 }
 
+/* With the mutex held: will it put more, as far as is known? */
+static bool is_to_come(const struct memory_live *l, const struct thread *t)
+{
+	bool known = t->met || t->token || (uint64_t)(t - l->thread) < l->nr_expected;
+	return l->started && known && !t->quiet && !t->leaves && !l->serial;
+}
+
+/* With the mutex held: others have gone so far ahead, since they had put `since_bytes`, that it
+ * does not run; or there is no room for what they do. */
+static bool is_left_behind(
+	const struct memory_live *l, const struct thread *t, uint64_t since_bytes)
+{
+	uint64_t ahead = t->waits ? MEMORY_LIVE_AHEAD_BYTES / 8 : MEMORY_LIVE_AHEAD_BYTES;
+	return l->put_bytes - since_bytes >= ahead || l->bytes >= 2ull * MEMORY_LIVE_ROOM_BYTES;
+}
+
 /* BASE_OK with no current chunk: there is none now. BASE_END: there will be none. */
 static enum base_status next_chunk(struct memory_live *l, struct thread *t, struct base_err *err)
 {
-	uint64_t until = 0;
 	enum base_status s;
 	pthread_mutex_lock(&l->mutex);
 	if (t->current)
 		l->bytes -= t->current->size_bytes;
 	base_free(t->current);
 	t->current = NULL;
-	for (;;) {
+	for (const uint64_t since_bytes = l->put_bytes;;
+		pthread_cond_wait(&l->changed, &l->mutex)) {
 		s = take_all(l, err);
 		t->current = s == BASE_OK ? fifo_take(&t->chunks) : NULL;
 		if (s != BASE_OK || t->current)
@@ -363,17 +379,16 @@ static enum base_status next_chunk(struct memory_live *l, struct thread *t, stru
 			s = BASE_END;
 			break;
 		}
-		if (!l->started || !t->met || t->quiet || l->serial)
+		if (!is_to_come(l, t))
 			break;
-		uint64_t now = now_ms();
-		until = until ? until : now + LATE_MS;
-		if (now >= until) {
+		if (is_left_behind(l, t, since_bytes)) {
 			t->quiet = true;
-			l->nr_late++;
+			l->nr_late += !t->waits;
 			break;
 		}
-		wait_ms(l, until - now);
+		l->awaits = true;
 	}
+	l->awaits = false;
 	pthread_mutex_unlock(&l->mutex);
 	return s;
 }
@@ -404,8 +419,8 @@ static struct thread *joined(struct memory_live *l, const struct memory_call *c)
 	return best;
 }
 
-static enum base_status name_threads(
-	struct memory_live *l, struct memory_call *call, size_t nr, struct base_err *err)
+static enum base_status name_threads(struct memory_live *l, struct thread *of,
+	struct memory_call *call, size_t nr, struct base_err *err)
 {
 	for (size_t i = 0; i < nr; i++) {
 		struct thread *t = NULL;
@@ -419,7 +434,13 @@ static enum base_status name_threads(
 			t = joined(l, &call[i]);
 			if (t)
 				t->ended = true;
+		} else if (call[i].kind == MEMORY_CALL_thread_end) {
+			of->leaves = true;
+			continue;
 		} else {
+			if (call[i].kind == MEMORY_CALL_spawn &&
+				call[i].argument[1] > l->nr_expected)
+				l->nr_expected = call[i].argument[1];
 			continue;
 		}
 		call[i].argument[0] = t ? (uint64_t)(t - l->thread) : UINT64_MAX;
@@ -459,7 +480,7 @@ static enum base_status live_next(
 				.nr_calls = nr_calls,
 				.thread = (uint32_t)thread};
 			if (nr)
-				return name_threads(l, t->call, nr_calls, err);
+				return name_threads(l, t, t->call, nr_calls, err);
 			t->in_piece = false;
 		}
 		if (t->in_chunk && next_piece(l, t))

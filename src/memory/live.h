@@ -3,16 +3,22 @@
  * live.h - a source that is still being recorded: one thread puts chunks (stream.h, 3) in, another
  * one analyses them. No file.
  *
- * The order of the analysis is that of a file as long as it may wait: for a thread that runs until
- * its next chunk comes. It does not wait for a thread whose chunk says that it waits for others,
- * nor longer than LATE_MS for any: then the others go first (nr_late).
+ * The order of the analysis is that of a file as long as it may wait for a thread's next chunk,
+ * however long that takes. Who waits for others that the analysis holds up would wait for ever: so
+ * when others have put MEMORY_LIVE_AHEAD_BYTES meanwhile (an eighth of it for a thread whose chunk
+ * says that it waits), or there is no room, they go first (nr_late). Time plays no part in that. A
+ * thread that runs puts a chunk at least every TARGET_LIVE_PIECES pieces.
  */
 #ifndef LONGPOLE_MEMORY_LIVE_H
 #define LONGPOLE_MEMORY_LIVE_H
 
 #include "memory/decode.h"
 
-enum { MEMORY_LIVE_ROOM_BYTES = 128 << 20, MEMORY_LIVE_THREADS = 64 };
+enum {
+	MEMORY_LIVE_ROOM_BYTES = 64 << 20, /* twice that while the analysis waits */
+	MEMORY_LIVE_AHEAD_BYTES = 64 << 20,
+	MEMORY_LIVE_THREADS = 64
+};
 
 struct memory_live;
 /* max_threads: more are an error of next(). serial: MEMORY_CHUNK_SERIAL will be set. */

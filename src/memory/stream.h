@@ -142,8 +142,10 @@ enum memory_gap {
 /* ---- 3. chunks ------------------------------------------------------------------------------- */
 
 /* Version 1 had no marks take and give, a block's first plain slot had a stack address for a
- * neighbour, and contexts learnt from near values, too. It is still read. */
-enum { MEMORY_STREAM_VERSION = 2, MEMORY_CHUNK_MAX_BYTES = 1 << 20 };
+ * neighbour, and contexts learnt from near values, too. Up to version 2 a block's successor was the
+ * last one, a slot never followed the word before it, and of that only coded words counted. Both
+ * are still read. */
+enum { MEMORY_STREAM_VERSION = 3, MEMORY_CHUNK_MAX_BYTES = 1 << 20 };
 static inline int memory_stream_known(unsigned version)
 {
 	return version - 1u < MEMORY_STREAM_VERSION;
@@ -237,15 +239,16 @@ enum memory_token {
 			       2L; whole  blocks */
 	MEMORY_TOKEN_END,   /* of the piece */
 };
-/* A slot: one byte, how many bytes follow (0-8) | what they are the zigzag difference to << 4. A
- * tick slot is kept to multiples of 2^MEMORY_TICK_SHIFT (reading the clock takes as long; order is
- * kept): uvarint zigzag of the difference to the thread's tick slot before (in the chunk; at first
- * to first_ticks), both shifted. */
+/* Which block is predicted, and what a slot's prediction is, says predict.h. A slot: one byte, how
+ * many bytes follow (0-8) | what they are the zigzag difference to << 4. A tick slot is kept to
+ * multiples of 2^MEMORY_TICK_SHIFT (reading the clock takes as long; order is kept): uvarint zigzag
+ * of the difference to the thread's tick slot before (in the chunk; at first to first_ticks), both
+ * shifted. */
 enum memory_slot_base {
-	MEMORY_SLOT_PREDICTED, /* last + stride; a stack slot: the last stack address + offset */
+	MEMORY_SLOT_PREDICTED, /* last + stride, or the neighbour + offset: predict.h; a stack slot:
+				  the last stack address + offset */
 	MEMORY_SLOT_LAST,      /* of this slot */
-	MEMORY_SLOT_NEIGHBOUR, /* the word that was coded before: of a stack slot one of those, else
-				  of another slot */
+	MEMORY_SLOT_NEIGHBOUR, /* the word before of its class: a stack slot's, or a plain one's */
 	MEMORY_SLOT_CONTEXT,   /* what is likely after the coded word before: context.h */
 	MEMORY_SLOT_BASES
 };

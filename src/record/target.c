@@ -398,6 +398,7 @@ static bool open_chunk(struct target_thread *t)
 	t->chunk = block_at(block);
 	t->chunk_block = block;
 	t->chunk_used = sizeof(struct memory_chunk_head);
+	t->chunk_pieces = 0;
 	struct memory_chunk_head head = {.magic = MEMORY_CHUNK_MAGIC,
 		.version = MEMORY_STREAM_VERSION,
 		.type = MEMORY_CHUNK_STREAM,
@@ -448,6 +449,8 @@ static void add_piece(struct target_thread *t, uint64_t *from, size_t nr, unsign
 	__atomic_store_n(&head->bytes, t->chunk_used, __ATOMIC_RELEASE);
 	__atomic_fetch_add(&ring->words, piece.done, __ATOMIC_RELAXED);
 	__atomic_fetch_add(&ring->pieces, 1, __ATOMIC_RELAXED);
+	if (ring->live && ++t->chunk_pieces == TARGET_LIVE_PIECES)
+		close_chunk(t);
 	t->begin_ticks = target_ticks();
 	__atomic_fetch_add(&ring->encode_ticks, t->begin_ticks - began, __ATOMIC_RELAXED);
 }

@@ -25,6 +25,7 @@
 enum {
 	TARGET_BUFFER_BYTES = MEMORY_PIECE_WORDS * 8,
 	TARGET_GUARD_BYTES = 64 * 1024, /* more than a record */
+	TARGET_LIVE_PIECES = 64,        /* of a chunk, when somebody reads along */
 	TARGET_BUFFERS = 8,             /* one, and one for each handler that interrupts another */
 	TARGET_RECORD_WORDS_MAX = 256,
 	TARGET_MODULES_MAX = 1024,
@@ -59,7 +60,7 @@ struct target_thread {
 	struct target_encoder encoder;
 	uint64_t nr_slot_states;
 	uint8_t *chunk; /* in the ring; NULL: none open */
-	uint32_t chunk_block, chunk_used;
+	uint32_t chunk_block, chunk_used, chunk_pieces;
 	uint64_t number, sequence, lost;
 	uint32_t tid;
 	int stopped;          /* detail is off for this thread */

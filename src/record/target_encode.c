@@ -32,8 +32,8 @@ void longpole_target_encode_start(struct target_encoder *e, uint64_t first_ticks
 {
 	e->chunk++;
 	e->previous = 0;
-	e->block[0].successor = 0;
-	e->stack = 0;
+	e->block[0].successor = (struct memory_successor){0};
+	e->stack = e->word = 0;
 	memory_contexts_start(e->contexts);
 	e->tick = first_ticks >> MEMORY_TICK_SHIFT;
 }
@@ -85,15 +85,21 @@ static size_t whole_records(const uint64_t *p, size_t m, size_t distance)
 	return (size_t)(at - p);
 }
 
-/* After a copy the predictors know its last two iterations. */
-static void learn(
-	struct target_encoder *e, const uint64_t *base, const uint64_t *from, const uint64_t *to)
+/* After a copy the predictors know its last two iterations, and how often a block followed itself.
+ */
+static void learn(struct target_encoder *e, const uint64_t *base, const uint64_t *p, size_t m,
+	size_t distance)
 {
+	const struct memory_block_head *first = head_at(p);
+	const uint64_t *from = p + (m / distance - 2) * distance, *to = p + m;
+	if (distance == 1u + first->nr_slots)
+		memory_successor_repeats(
+			&e->block[first->index].successor, (uint32_t)(m / distance - 2));
 	while (from < to) {
 		const struct memory_block_head *h = head_at(from);
 		unsigned plain = h->nr_slots - (unsigned)(h->flags >> MEMORY_BLOCK_TICKS_SHIFT);
-		struct target_slot_state *s = &e->slot[e->slot_base[h->index]];
-		e->block[e->previous].successor = h->index;
+		struct memory_slot_state *s = &e->slot[e->slot_base[h->index]];
+		memory_successor_learn(&e->block[e->previous].successor, e->previous, h->index);
 		e->block[h->index].position = (uint32_t)(from - base);
 		e->block[h->index].piece = e->piece;
 		from++;
@@ -103,7 +109,7 @@ static void learn(
 		}
 		for (unsigned i = h->nr_stack; i < plain; i++) {
 			s[i].stride = from[i] - s[i].last;
-			s[i].last = from[i];
+			s[i].last = e->word = from[i];
 		}
 		if (plain < h->nr_slots)
 			e->tick = from[h->nr_slots - 1u] >> MEMORY_TICK_SHIFT;
@@ -155,7 +161,7 @@ static inline uint8_t *put_slot(uint8_t *out, unsigned how, uint64_t z)
 }
 
 static uint8_t *put_slots(struct target_encoder *e, const struct memory_block_head *h,
-	struct target_slot_state *s, uint64_t *a, uint8_t *out)
+	struct memory_slot_state *s, uint64_t *a, uint8_t *out)
 {
 	unsigned plain = h->nr_slots - (unsigned)(h->flags >> MEMORY_BLOCK_TICKS_SHIFT);
 	uint64_t neighbour = e->stack;
@@ -166,20 +172,20 @@ static uint8_t *put_slots(struct target_encoder *e, const struct memory_block_he
 		s[i].stride = a[i] - e->stack;
 		e->stack = neighbour = a[i];
 	}
-	neighbour = e->contexts->word;
 	for (unsigned i = h->nr_stack; i < plain; i++) {
-		uint64_t stride = a[i] - s[i].last;
-		if (stride == s[i].stride) {
+		uint64_t predicted = memory_slot_predicted(&s[i], e->word);
+		if (a[i] == predicted) {
 			*out++ = MEMORY_SLOT_PREDICTED << 4;
+			s[i].stride = a[i] - s[i].last;
+			s[i].last = a[i];
 		} else {
-			uint64_t z =
-				nearest(a[i], s[i].last + s[i].stride, s[i].last, neighbour, &how);
+			uint64_t z = nearest(a[i], predicted, s[i].last, e->word, &how);
 			if (z >> MEMORY_CONTEXT_NEAR_BITS)
 				z = nearer(e->contexts, h->index, i, a[i], z, &how);
 			out = put_slot(out, how, z);
-			s[i].stride = stride;
+			memory_slot_learn(&s[i], e->word, a[i]);
 		}
-		s[i].last = neighbour = e->contexts->word = a[i];
+		e->word = e->contexts->word = a[i];
 	}
 	for (unsigned i = plain; i < h->nr_slots; i++) {
 		uint64_t tick = a[i] >> MEMORY_TICK_SHIFT;
@@ -207,6 +213,17 @@ static uint64_t *same_words(uint64_t *p, const uint64_t *end, uint64_t word)
 	return p;
 }
 
+/* A loop that touches no memory: the same word again, as often as predicted. Returns what comes
+ * then. */
+static uint64_t *same_block(struct target_block_state *b, uint64_t *p, const uint64_t *end)
+{
+	uint64_t most = b->successor.trips - b->successor.run;
+	const uint64_t *to = (uint64_t)(end - p) < most ? end : p + most;
+	uint64_t *next = same_words(p, to, p[-1]);
+	b->successor.run += (uint32_t)(next - p);
+	return next;
+}
+
 /* Tries a copy at p, whose block was last seen `distance` before. False: it would be too short, and
  * so would each that begins in *ret, the words that it would cover. */
 static bool try_copy(struct target_encoder *e, const uint64_t *base, const uint64_t *p,
@@ -220,7 +237,7 @@ static bool try_copy(struct target_encoder *e, const uint64_t *base, const uint6
 	*out = put(*out, run << 2 | MEMORY_TOKEN_COPY);
 	*out = put(*out, distance);
 	*out = put(*out, m);
-	learn(e, base, p + (m / distance - 2) * distance, p + m);
+	learn(e, base, p, m, distance);
 	return true;
 }
 
@@ -240,12 +257,13 @@ uint8_t *longpole_target_encode(
 		unsigned nr_slots = h->nr_slots, nr_stack = h->nr_stack;
 		unsigned plain = nr_slots - (unsigned)(h->flags >> MEMORY_BLOCK_TICKS_SHIFT);
 		struct target_block_state *b = &e->block[h->index];
-		struct target_slot_state *s = &e->slot[e->slot_base[h->index]];
+		struct memory_slot_state *s = &e->slot[e->slot_base[h->index]];
+		struct memory_successor *before = &e->block[e->previous].successor;
 		if (UNLIKELY(1 + (size_t)nr_slots > (size_t)(end - p)))
 			break;
 		if (UNLIKELY(b->chunk != e->chunk)) {
 			memset(s, 0, nr_slots * sizeof *s);
-			b->successor = 0;
+			b->successor = (struct memory_successor){0};
 			b->chunk = e->chunk;
 		} else if (b->piece == e->piece) {
 			size_t distance = (size_t)(p - words) - b->position;
@@ -263,25 +281,30 @@ uint8_t *longpole_target_encode(
 		b->position = (uint32_t)(p - words);
 		b->piece = e->piece;
 		uint64_t *a = p + 1;
-		uint64_t miss = plain - nr_slots, stack = e->stack;
+		uint64_t miss = plain - nr_slots, stack = e->stack, word = e->word;
 		p = a + nr_slots;
 		for (unsigned i = 0; i < nr_stack; i++) {
 			miss |= (a[i] - stack) ^ s[i].stride;
 			stack = a[i];
 		}
-		for (unsigned i = nr_stack; i < plain; i++)
-			miss |= (a[i] - s[i].last) ^ s[i].stride;
-		bool jumped = e->block[e->previous].successor != h->index;
+		for (unsigned i = nr_stack; i < plain; i++) {
+			miss |= a[i] ^ memory_slot_predicted(&s[i], word);
+			word = a[i];
+		}
+		bool jumped = memory_successor(before, e->previous) != h->index;
+		memory_successor_learn(before, e->previous, h->index);
+		e->previous = h->index;
 		if (LIKELY(!miss && !jumped)) {
-			for (unsigned i = nr_stack; i < plain; i++)
+			for (unsigned i = nr_stack; i < plain; i++) {
+				s[i].stride = a[i] - s[i].last;
 				s[i].last = a[i];
+			}
 			e->stack = stack;
-			e->previous = h->index;
+			e->word = word;
 			run++;
-			if (!nr_slots && b->successor == h->index) {
-				/* A loop that touches no memory: the same word again. */
+			if (!nr_slots && b->successor.run < b->successor.trips) {
 				const uint64_t *first = p;
-				p = same_words(p, end, p[-1]);
+				p = same_block(b, p, end);
 				run += (uint64_t)(p - first);
 				b->position = (uint32_t)(p - 1 - words);
 			}
@@ -290,12 +313,9 @@ uint8_t *longpole_target_encode(
 		predicted = p;
 		out = put(out, run << 2 | (jumped ? MEMORY_TOKEN_BLOCK : MEMORY_TOKEN_SLOTS));
 		run = 0;
-		if (jumped) {
+		if (jumped)
 			out = put(out, h->index);
-			e->block[e->previous].successor = h->index;
-		}
 		out = put_slots(e, h, s, a, out);
-		e->previous = h->index;
 	}
 	*ret_words = (size_t)(p - words);
 	return put(out, run << 2 | MEMORY_TOKEN_END);

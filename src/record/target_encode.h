@@ -8,6 +8,7 @@
 #define LONGPOLE_RECORD_TARGET_ENCODE_H
 
 #include "memory/context.h"
+#include "memory/predict.h"
 #include "memory/stream.h"
 
 #include <stdbool.h>
@@ -15,23 +16,20 @@
 #include <stdint.h>
 
 struct target_block_state {
-	uint32_t successor; /* index */
-	uint32_t chunk;     /* epoch in which successor and slots were set */
-	uint32_t position;  /* word of the last occurrence ... */
-	uint32_t piece;     /* ... in this piece */
-};
-struct target_slot_state {
-	uint64_t last, stride;
+	struct memory_successor successor;
+	uint32_t chunk;    /* epoch in which successor and slots were set */
+	uint32_t position; /* word of the last occurrence ... */
+	uint32_t piece;    /* ... in this piece */
 };
 
 struct target_encoder {
 	struct target_block_state *block; /* by index */
-	struct target_slot_state *slot;   /* by slot_base[index] */
+	struct memory_slot_state *slot;   /* by slot_base[index] */
 	const uint32_t *slot_base;        /* by index, of the image */
 	uint32_t nr_blocks;               /* room in block[] */
 	uint32_t chunk, piece;            /* epochs */
 	uint32_t previous;                /* index of the last block */
-	uint64_t stack, tick;             /* last values of those classes */
+	uint64_t stack, tick, word;       /* last values of those classes; of plain slots */
 	struct memory_contexts *contexts;
 	bool avx2;
 	/* Ranges of heads: of one module; others by lookup(). */

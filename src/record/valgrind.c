@@ -113,8 +113,9 @@ enum base_status record_valgrind_ready(
 		"--vgdb=no", "--fair-sched=try",
 		/* blocks as the program has them */
 		"--vex-iropt-unroll-thresh=0", "--vex-guest-chase=no",
-		/* a handler sees what the program's registers were */
-		"--vex-iropt-register-updates=allregs-at-mem-access"};
+		/* a handler sees what the program's registers were: of code in files, once there is
+		 * one (memory_called_kernel()) */
+		"--px-default=allregs-at-mem-access", "--px-file-backed=unwindregs-at-mem-access"};
 	const char *why = record_valgrind_why_not();
 	size_t nr = 0, to = BASE_COUNT(fixed);
 	if (why || !is_in_path("valgrind", v->program))

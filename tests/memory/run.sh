@@ -123,6 +123,21 @@ watched watched-basics basics.c -O2
 watched watched-vectors vectors.c -O3 -ffast-math
 watched watched-threads threads.c -O2
 
+# A handler under Valgrind sees what the registers were.
+handler() {
+	local why=''
+	selected handler || return 0
+	if ! has_compiler valgrind || [[ ! -x $LONGPOLE_BUILD/valgrind/longpole-amd64-linux ]]; then
+		echo "skip handler: Valgrind's tool is not here"
+		return
+	fi
+	gcc -w -O1 -o handler "$here/handler.c" && ./handler >/dev/null || why="is wrong by itself"
+	[[ -n $why ]] || "$LONGPOLE" record -q --level 3 --recorder=valgrind -o handler.lpt -- ./handler >handler.said 2>err ||
+		why="sees other registers: $(cat handler.said err)"
+	result handler "$why"
+}
+handler
+
 # The compiler's own calls: Valgrind's tool watches the same run. What both saw of the program's objects, by whatever code, is the same.
 tsan() { # NAME COMPILER OPTION...
 	local name=$1 compiler=$2 why='' objects='^[LSA] 1000[0-9a-f]{5} '

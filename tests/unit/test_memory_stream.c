@@ -114,7 +114,7 @@ static bool is_head(uintptr_t address)
 }
 
 static struct target_block_state block_state[BLOCKS];
-static struct target_slot_state slot_state[BLOCKS * 8];
+static struct memory_slot_state slot_state[BLOCKS * 8];
 
 static struct target_encoder make_encoder(bool avx2)
 {
@@ -135,7 +135,9 @@ static struct target_encoder make_encoder(bool avx2)
 /* Of a slot that is random among eight, or follows from the word before it. */
 static uint64_t following(uint64_t *seed, uint64_t base, unsigned k, uint64_t before)
 {
-	return k ? before * 77777 % (UINT64_C(1) << 40) : base + random_u64(seed) % 8 * 4096;
+	if (!k)
+		return base + random_u64(seed) % 8 * 4096;
+	return base % 2 ? before + base % 64 : before * 77777 % (UINT64_C(1) << 40);
 }
 
 /* Loops of a few blocks with strides, with noise now and then, or words that follow each other. */
@@ -251,7 +253,8 @@ static void test_round_trip(void **state)
 	memory_tables_fini(&t);
 }
 
-/* Of a plain slot the neighbour was a stack address in version 1, and is a plain one since. */
+/* Of a plain slot the neighbour was a stack address in version 1, and is a plain one since. (What
+ * version 3 predicts better does not come up here.) */
 static void test_versions(void **state)
 {
 	enum { TWICE = 6, BLOCK = 6 /* a stack slot and a plain one */ };
@@ -259,14 +262,14 @@ static void test_versions(void **state)
 		{MEMORY_SLOT_NEIGHBOUR << 4 | 1, 0x10}, {MEMORY_SLOT_LAST << 4},
 		{MEMORY_SLOT_NEIGHBOUR << 4 | 1, 0x10}};
 	static const uint64_t expect[][TWICE] = {{BLOCK, 0x1000, 0x1008, BLOCK, 0x1000, 0x1008},
-		{BLOCK, 0x1000, 8, BLOCK, 0x1000, 16}};
+		{BLOCK, 0x1000, 8, BLOCK, 0x1000, 16}, {BLOCK, 0x1000, 8, BLOCK, 0x1000, 16}};
 	struct memory_tables t;
 	struct memory_words w;
 	(void)state;
 	make_program(&program);
 	assert_int_equal(make_tables(&t), BASE_OK);
 	struct memory_decoder *d = memory_decoder_new(&t);
-	for (unsigned version = 0; version <= 3; version++) {
+	for (unsigned version = 0; version <= 4; version++) {
 		struct memory_chunk_head h = {.magic = MEMORY_CHUNK_MAGIC,
 			.version = (uint16_t)version,
 			.type = MEMORY_CHUNK_STREAM,
@@ -287,7 +290,7 @@ static void test_versions(void **state)
 		memcpy(p + sizeof head, tokens, (size_t)(end - tokens));
 		h.bytes = (uint32_t)(sizeof h + sizeof head + (size_t)(end - tokens));
 		memcpy(chunk, &h, sizeof h);
-		if (version < 1 || version > 2) {
+		if (version < 1 || version > 3) {
 			assert_int_equal(
 				memory_decoder_chunk(d, chunk, h.bytes, NULL), BASE_ERR_CORRUPT);
 			continue;
