@@ -137,6 +137,14 @@ PRELOAD_INLINE uint64_t preload_now(void)
 	return (uint64_t)high << 32 | low;
 }
 
+/* The line that the writer will reach a few records later is asked for already: its last owner is
+ * the reader on another core, or nobody, and the program's next locked instruction would wait for
+ * the store. */
+PRELOAD_INLINE void preload_ask_ahead(const uint64_t *record)
+{
+	__asm__ volatile("prefetchw %0" : : "m"(record[PRELOAD_AHEAD_WORDS]));
+}
+
 /*
  * Words in this thread's block, or NULL (the record is counted as lost). One instruction moves the
  * cursor and notices that a signal handler moved it, or changed the block, in between.
@@ -155,7 +163,8 @@ PRELOAD_INLINE uint64_t *preload_reserve(size_t nr_words)
 			 : "memory");
 	if (PRELOAD_RARE(!moved))
 		return preload_reserve_slow(nr_words);
-	return to - nr_words;
+	preload_ask_ahead(from);
+	return from;
 }
 
 /* The last store of a record: from now on the reader sees it. */
@@ -164,12 +173,8 @@ PRELOAD_INLINE void preload_publish(uint64_t *record, unsigned kind, uint64_t ts
 	__atomic_store_n(record, (tsc - preload_fresh.tsc_origin) << 8 | kind, __ATOMIC_RELEASE);
 }
 
-/*
- * The shortest way, for mutexes, whose cost counts: two words, and no call of anything. False:
- * nothing was written, let a function that is not inlined do it. The line that the writer will
- * reach a few records later is asked for already: its last owner is the reader on another core, and
- * the locked instruction in the next lock would wait for the store.
- */
+/* The shortest way, for mutexes, whose cost counts: two words, and no call of anything. False:
+ * nothing was written, let a function that is not inlined do it. */
 PRELOAD_INLINE bool preload_try_record(unsigned kind, uint64_t word1, uint64_t word2)
 {
 	struct preload_thread *self = &preload_self;
@@ -185,7 +190,7 @@ PRELOAD_INLINE bool preload_try_record(unsigned kind, uint64_t word1, uint64_t w
 			 : "memory");
 	if (PRELOAD_RARE(!moved))
 		return false;
-	__asm__ volatile("prefetchw %0" : : "m"(record[PRELOAD_AHEAD_WORDS]));
+	preload_ask_ahead(record);
 	record[1] = word1;
 	record[2] = word2;
 	self->lock = (struct record_lock_stamps){tsc, tsc};
