@@ -63,8 +63,9 @@ static void *print_all(void *unused)
 				sched_yield();
 		}
 		longpole_dequeue_state("requests", &ring, 1, 0, "print"); /* after getting it */
-		sum += work(ring.request[i % SLOTS], nr_rounds);
-		ring.taken++;
+		uint64_t parsed = ring.request[i % SLOTS];
+		ring.taken++; /* said and done: who waits for the place waits no longer */
+		sum += work(parsed, nr_rounds);
 	}
 	longpole_end("printer");
 	return unused;

@@ -18,6 +18,13 @@
 #define BASE_LIKELY(x)    __builtin_expect(!!(x), 1)
 #define BASE_UNLIKELY(x)  __builtin_expect(!!(x), 0)
 #define BASE_COUNT(a)     (sizeof(a) / sizeof *(a))
+/* For inner loops. Not with sanitizers: their checks in a thousand copies take minutes to compile.
+ */
+#ifdef BASE_SANITIZED
+#define BASE_INLINE inline
+#else
+#define BASE_INLINE inline __attribute__((always_inline))
+#endif
 
 /* ---- statuses and errors ------------------------------------------------------------------ */
 

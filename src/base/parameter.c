@@ -298,7 +298,9 @@ void base_parameter_add_preset(struct base_str *out, const struct base_parameter
 
 void base_parameter_add_limits(struct base_str *out, const struct base_parameter *p)
 {
-	if (p->kind == BASE_INTEGER)
+	if (p->kind == BASE_INTEGER && p->most >= 0x1p64) /* UINT64_MAX is no double */
+		base_str_addf(out, "%.0f to 2^64-1 %s", p->least, p->unit);
+	else if (p->kind == BASE_INTEGER)
 		base_str_addf(out, "%.0f to %.0f %s", p->least, p->most, p->unit);
 	else if (p->kind == BASE_REAL)
 		base_str_addf(out, "%g to %g %s", p->least, p->most, p->unit);

@@ -81,8 +81,8 @@ static void end_elision(struct graph *g, struct actor *a, uint32_t lanes, uint64
 
 /* An edge without dependence, from the actor's tip. `explained`: needs none,
  * wait or not. */
-static inline __attribute__((always_inline)) void own_edge(struct graph *g, const struct actor *a,
-	uint64_t t, bool explained, double *length, uint32_t *tip)
+static BASE_INLINE void own_edge(struct graph *g, const struct actor *a, uint64_t t, bool explained,
+	double *length, uint32_t *tip)
 {
 	uint64_t w = since(g, t, a->t_last);
 	uint32_t prev = *tip, zero = 0;

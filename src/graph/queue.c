@@ -35,7 +35,7 @@ static enum base_status ring_grow(struct graph *g, struct ring *r, struct base_e
 	return BASE_OK;
 }
 
-static inline __attribute__((always_inline)) void fill_item(
+static BASE_INLINE void fill_item(
 	struct graph *g, struct item *it, uint64_t t, uint64_t nr_units, const struct actor *a)
 {
 	it->time_ns = t;

@@ -65,9 +65,9 @@ static enum base_status charge(
 	if (a->waits || time_ns <= a->last_ns)
 		return BASE_OK;
 	for (unsigned i = 0; i < HELD_MAX; i++) {
-		struct pool *p = &t->pool[a->held[i].queue];
 		if (!a->held[i].n)
 			continue;
+		struct pool *p = &t->pool[a->held[i].queue];
 		enum base_status s = base_grow(
 			&p->held_ns, &p->capacity, (size_t)a->state + 1, sizeof *p->held_ns);
 		if (s != BASE_OK)

@@ -91,7 +91,8 @@ bool memory_cdat_cache_drop(struct cdat_cache *k, uint64_t line, uint32_t *ret_v
 	return true;
 }
 
-void memory_cdat_cache_clean(struct cdat_cache *k, uint64_t line)
+/* No store without asking any more. */
+static void clean(struct cdat_cache *k, uint64_t line)
 {
 	uint32_t at = cdat_find(k, line);
 	if (at < k->ways)
@@ -152,7 +153,7 @@ void memory_cdat_clean(struct memory_cdat *c, uint32_t unit, uint64_t line)
 {
 	const struct cdat_unit *u = &c->unit[unit];
 	for (uint32_t i = u->first; i < u->first + u->nr; i++)
-		memory_cdat_cache_clean(&c->processor[i].data, line);
+		clean(&c->processor[i].data, line);
 }
 
 void memory_cdat_alone(struct memory_cdat *c, uint32_t processor, uint64_t line)

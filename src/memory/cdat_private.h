@@ -130,8 +130,6 @@ void memory_cdat_cache_put(struct memory_cdat *c, struct cdat_cache *k, uint64_t
 	uint32_t version, uint64_t *ret_victim, uint32_t *ret_version);
 /* Takes it out, if it is there; true: it was, *ret_version its data. */
 bool memory_cdat_cache_drop(struct cdat_cache *k, uint64_t line, uint32_t *ret_version);
-/* No store without asking any more. */
-void memory_cdat_cache_clean(struct cdat_cache *k, uint64_t line);
 
 /* ---- hierarchy of one processor, and of its unit */
 /* In a level of its own; *ret_version: of the first of them. */
@@ -167,7 +165,5 @@ enum base_status memory_cdat_replaced(struct memory_cdat *c, uint32_t unit, uint
 enum base_status memory_cdat_dma(struct memory_cdat *c, uint32_t node, uint64_t line, bool in);
 /* No cache has the line any more, and memory has its data. */
 void memory_cdat_flush(struct memory_cdat *c, struct cdat_line *l, uint64_t line, uint32_t home);
-/* The monitor: does everybody agree on this line? */
-enum base_status memory_cdat_verify(struct memory_cdat *c, uint64_t line, uint32_t node);
 
 #endif

@@ -500,6 +500,85 @@ static enum base_status serve(struct request *r)
 								: serve_snooping(r);
 }
 
+/* ---- the monitor
+ * -------------------------------------------------------------------------------------------- */
+
+/* What is wrong with a copy in a cache of the unit; NULL: nothing. */
+static const char *copy_fault(const struct memory_cdat *c, const struct cdat_line *l, uint32_t unit,
+	const struct cdat_cache *k, uint64_t line)
+{
+	uint32_t way = cdat_find(k, line);
+	if (way >= k->ways)
+		return NULL;
+	const uint64_t *w = cdat_set(k, line);
+	if (!may_hold(c, l, unit))
+		return "has a copy that the directory does not know of";
+	if ((k->version + (w - k->way))[way] != l->version)
+		return "has a stale copy";
+	if (l->state == MEMORY_CDAT_EXCLUSIVE && l->owner != unit + 1)
+		return "has a copy of a line that is private elsewhere";
+	if (w[way] & 1 && (l->owner != unit + 1 || !l->dirty || l->state != MEMORY_CDAT_EXCLUSIVE))
+		return "would store without asking";
+	return NULL;
+}
+
+/* Inside of a unit: who may store without asking is alone, and nobody has what an inclusive last
+ * level has not. */
+static const char *unit_fault(
+	const struct memory_cdat *c, const struct cdat_unit *u, uint64_t line, uint32_t *ret_at)
+{
+	uint32_t nr = 0, alone = 0, version;
+	for (uint32_t p = u->first; p < u->first + u->nr; p++) {
+		const struct cdat_cache *k = &c->processor[p].data;
+		uint32_t way = cdat_find(k, line);
+		bool has = memory_cdat_holds_alone(&c->processor[p], line, &version);
+		*ret_at = has ? p : *ret_at;
+		nr += has;
+		alone += way < k->ways && cdat_set(k, line)[way] & 1;
+	}
+	if (alone && nr > 1)
+		return "has a copy of a line that another one beside it would store to without "
+		       "asking";
+	if (nr && u->third.ways && c->config.inclusive && !cdat_has(&u->third, line))
+		return "has a copy that the inclusive last level has not";
+	return NULL;
+}
+
+/* Does everybody agree on this line? */
+static enum base_status verify(struct memory_cdat *c, uint64_t line, uint32_t node)
+{
+	uint32_t home;
+	const struct cdat_line *l = memory_cdat_line(c, node, line, false, &home);
+	const char *fault = NULL;
+	uint32_t at = 0;
+	if (!l)
+		return BASE_ERR_NOMEM;
+	bool replicated = memory_cdat_is_replicated(c, line);
+	c->result.checks++;
+	for (uint32_t i = 0; i < c->nr_units && !fault; i++) {
+		const struct cdat_unit *u = &c->unit[i];
+		/* Copies of replicated code belong to their own node's entry. */
+		if (replicated && u->node != node)
+			continue;
+		fault = unit_fault(c, u, line, &at);
+		for (uint32_t p = u->first; p < u->first + u->nr && !fault; p++) {
+			const struct cdat_processor *k = &c->processor[p];
+			at = p;
+			fault = copy_fault(c, l, i, &k->data, line);
+			fault = fault ? fault : copy_fault(c, l, i, &k->code, line);
+			fault = fault ? fault : copy_fault(c, l, i, &k->second, line);
+		}
+		fault = fault ? fault : copy_fault(c, l, i, &u->third, line);
+	}
+	if (!fault && !l->dirty && l->memory_version != l->version)
+		fault = "is the last to have held a line that memory has not";
+	if (!fault)
+		return BASE_OK;
+	return base_fail(c->err, BASE_ERR_CORRUPT, "%s, clock %llu, line 0x%llx: processor %u %s",
+		c->protocol->name, (unsigned long long)c->clock,
+		(unsigned long long)line << c->line_shift, at, fault);
+}
+
 static enum base_status finish_request(struct request *r)
 {
 	struct memory_cdat *c = r->c;
@@ -509,7 +588,7 @@ static enum base_status finish_request(struct request *r)
 	if (c->config.replicate_after && r->home != r->node &&
 		r->code <= MEMORY_CDAT_read_shar_or_priv)
 		memory_cdat_count_remote_load(c, r->node, r->number);
-	return c->options.check ? memory_cdat_verify(c, r->number, r->node) : BASE_OK;
+	return c->options.check ? verify(c, r->number, r->node) : BASE_OK;
 }
 
 enum base_status memory_cdat_load_miss(
@@ -675,7 +754,7 @@ enum base_status memory_cdat_dma(struct memory_cdat *c, uint32_t node, uint64_t 
 			.version = l->version + 1,
 			.memory_version = l->version + 1};
 		tell(&r, MEMORY_CDAT_write_purge_done, 0, io);
-		return c->options.check ? memory_cdat_verify(c, line, node) : BASE_OK;
+		return c->options.check ? verify(c, line, node) : BASE_OK;
 	}
 	if (owner && l->dirty) { /* memory gets it, the owner keeps it, clean */
 		if (c->protocol->network == MEMORY_CDAT_DIRECTORY) {
@@ -695,83 +774,5 @@ enum base_status memory_cdat_dma(struct memory_cdat *c, uint32_t node, uint64_t 
 		}
 	}
 	tell(&r, MEMORY_CDAT_data_shar, 0, io);
-	return c->options.check ? memory_cdat_verify(c, line, node) : BASE_OK;
-}
-
-/* ---- the monitor
- * -------------------------------------------------------------------------------------------- */
-
-/* What is wrong with a copy in a cache of the unit; NULL: nothing. */
-static const char *copy_fault(const struct memory_cdat *c, const struct cdat_line *l, uint32_t unit,
-	const struct cdat_cache *k, uint64_t line)
-{
-	uint32_t way = cdat_find(k, line);
-	if (way >= k->ways)
-		return NULL;
-	const uint64_t *w = cdat_set(k, line);
-	if (!may_hold(c, l, unit))
-		return "has a copy that the directory does not know of";
-	if ((k->version + (w - k->way))[way] != l->version)
-		return "has a stale copy";
-	if (l->state == MEMORY_CDAT_EXCLUSIVE && l->owner != unit + 1)
-		return "has a copy of a line that is private elsewhere";
-	if (w[way] & 1 && (l->owner != unit + 1 || !l->dirty || l->state != MEMORY_CDAT_EXCLUSIVE))
-		return "would store without asking";
-	return NULL;
-}
-
-/* Inside of a unit: who may store without asking is alone, and nobody has what an inclusive last
- * level has not. */
-static const char *unit_fault(
-	const struct memory_cdat *c, const struct cdat_unit *u, uint64_t line, uint32_t *ret_at)
-{
-	uint32_t nr = 0, alone = 0, version;
-	for (uint32_t p = u->first; p < u->first + u->nr; p++) {
-		const struct cdat_cache *k = &c->processor[p].data;
-		uint32_t way = cdat_find(k, line);
-		bool has = memory_cdat_holds_alone(&c->processor[p], line, &version);
-		*ret_at = has ? p : *ret_at;
-		nr += has;
-		alone += way < k->ways && cdat_set(k, line)[way] & 1;
-	}
-	if (alone && nr > 1)
-		return "has a copy of a line that another one beside it would store to without "
-		       "asking";
-	if (nr && u->third.ways && c->config.inclusive && !cdat_has(&u->third, line))
-		return "has a copy that the inclusive last level has not";
-	return NULL;
-}
-
-enum base_status memory_cdat_verify(struct memory_cdat *c, uint64_t line, uint32_t node)
-{
-	uint32_t home;
-	const struct cdat_line *l = memory_cdat_line(c, node, line, false, &home);
-	const char *fault = NULL;
-	uint32_t at = 0;
-	if (!l)
-		return BASE_ERR_NOMEM;
-	bool replicated = memory_cdat_is_replicated(c, line);
-	c->result.checks++;
-	for (uint32_t i = 0; i < c->nr_units && !fault; i++) {
-		const struct cdat_unit *u = &c->unit[i];
-		/* Copies of replicated code belong to their own node's entry. */
-		if (replicated && u->node != node)
-			continue;
-		fault = unit_fault(c, u, line, &at);
-		for (uint32_t p = u->first; p < u->first + u->nr && !fault; p++) {
-			const struct cdat_processor *k = &c->processor[p];
-			at = p;
-			fault = copy_fault(c, l, i, &k->data, line);
-			fault = fault ? fault : copy_fault(c, l, i, &k->code, line);
-			fault = fault ? fault : copy_fault(c, l, i, &k->second, line);
-		}
-		fault = fault ? fault : copy_fault(c, l, i, &u->third, line);
-	}
-	if (!fault && !l->dirty && l->memory_version != l->version)
-		fault = "is the last to have held a line that memory has not";
-	if (!fault)
-		return BASE_OK;
-	return base_fail(c->err, BASE_ERR_CORRUPT, "%s, clock %llu, line 0x%llx: processor %u %s",
-		c->protocol->name, (unsigned long long)c->clock,
-		(unsigned long long)line << c->line_shift, at, fault);
+	return c->options.check ? verify(c, line, node) : BASE_OK;
 }

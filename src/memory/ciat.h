@@ -164,10 +164,10 @@ struct memory_ciat_result {
 	uint64_t blocks_left_out; /* too many at a time */
 	const uint64_t *matrix;   /* [writer * nr_threads + reader]: RAW accesses */
 	bool has_reuse;
-	struct memory_reuse_curve shared_curve;     /* one cache for all threads */
-	struct memory_reuse_curve private_curve;    /* each its own; summed */
-	uint64_t memory_bytes;                      /* that the analysis used for its state */
-	bool lines_known, code_known, code_in_data; /* what was analysed */
+	struct memory_reuse_curve shared_curve;  /* one cache for all threads */
+	struct memory_reuse_curve private_curve; /* each its own; summed */
+	uint64_t memory_bytes;                   /* that the analysis used for its state */
+	bool lines_known;                        /* lines were analysed */
 };
 
 const char *memory_ciat_event_name(enum memory_ciat_event e); /* "RAW" */

@@ -369,7 +369,6 @@ enum base_status memory_ciat_summarize(
 	struct memory_ciat_result *r = &c->result;
 	r->matrix = c->matrix;
 	r->lines_known = !c->options.without_lines;
-	r->code_known = c->nr_blocks != 0;
 	r->memory_bytes = c->used_bytes + memory_sets_bytes(&c->sets) +
 			  c->blocks_capacity * sizeof *c->block +
 			  c->sites_capacity * sizeof *c->site +

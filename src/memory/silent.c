@@ -17,8 +17,8 @@ static uint64_t sum(const uint64_t *n)
 	return all;
 }
 
-bool memory_silent_total(
-	const struct memory_source *s, uint32_t nr_threads, struct memory_silent *ret)
+/* Sum of the first nr_threads threads; false: the source does not know. */
+static bool total(const struct memory_source *s, uint32_t nr_threads, struct memory_silent *ret)
 {
 	*ret = (struct memory_silent){0};
 	if (!(s->info.flags & MEMORY_SOURCE_SILENT) || !s->ops->silent)
@@ -58,7 +58,7 @@ static void row(
 void memory_silent_text(struct base_str *out, const struct memory_source *s, uint32_t nr_threads)
 {
 	struct memory_silent all, one;
-	if (!memory_silent_total(s, nr_threads, &all))
+	if (!total(s, nr_threads, &all))
 		return;
 	base_str_addf(out, "\n  Silent stores, which write what is there already: %.2f%% of ",
 		percent(sum(all.silent), sum(all.stores)));
@@ -96,7 +96,7 @@ static json_t *counts_json(const struct memory_silent *n)
 json_t *memory_silent_json(const struct memory_source *s, uint32_t nr_threads)
 {
 	struct memory_silent n;
-	if (!memory_silent_total(s, nr_threads, &n))
+	if (!total(s, nr_threads, &n))
 		return NULL;
 	json_t *o = counts_json(&n), *threads = json_array();
 	for (uint32_t t = 0; t < nr_threads; t++) {

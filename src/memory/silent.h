@@ -11,9 +11,6 @@
 
 #include <jansson.h>
 
-/* Sum of the first nr_threads threads; false: the source does not know. */
-bool memory_silent_total(
-	const struct memory_source *s, uint32_t nr_threads, struct memory_silent *ret);
 /* Nothing, when the source does not know. */
 void memory_silent_text(struct base_str *out, const struct memory_source *s, uint32_t nr_threads);
 /* NULL, when the source does not know. */

@@ -408,7 +408,8 @@ static enum base_status lay_out(
 	return BASE_OK;
 }
 
-const struct memory_table_block *memory_tables_find(const struct memory_tables *t, uint64_t address)
+/* The block whose code contains the address; NULL: none. */
+static const struct memory_table_block *find_block(const struct memory_tables *t, uint64_t address)
 {
 	size_t low =
 		BASE_PARTITION(i, t->nr_by_address, t->block[t->by_address[i]].address <= address);
@@ -444,20 +445,8 @@ uint64_t memory_tables_call(const struct memory_tables *t, uint64_t returns_to)
 	return 0;
 }
 
-bool memory_tables_place(const struct memory_tables *t, uint64_t address, bool code,
-	size_t candidate, struct memory_linked *ret)
-{
-	const struct memory_table_block *b = code ? memory_tables_find(t, address) : NULL;
-	if (candidate >= (code ? 1u : t->nr_modules) ||
-		(code && (!b || b->module >= t->nr_modules)))
-		return false;
-	const struct memory_table_module *m = &t->module[code ? b->module : candidate];
-	ret->path = m->path ? m->path : "";
-	ret->address = code ? memory_tables_linked(t, b, address) : address - m->load_bias;
-	return true;
-}
-
-uint64_t memory_tables_linked(
+/* Where that instruction is in its module's file. */
+static uint64_t linked_address(
 	const struct memory_tables *t, const struct memory_table_block *b, uint64_t address)
 {
 	uint64_t linked = b->linked;
@@ -465,6 +454,19 @@ uint64_t memory_tables_linked(
 		if (b->address + t->instruction[i] <= address)
 			linked = b->linked + t->linked[i];
 	return linked;
+}
+
+bool memory_tables_place(const struct memory_tables *t, uint64_t address, bool code,
+	size_t candidate, struct memory_linked *ret)
+{
+	const struct memory_table_block *b = code ? find_block(t, address) : NULL;
+	if (candidate >= (code ? 1u : t->nr_modules) ||
+		(code && (!b || b->module >= t->nr_modules)))
+		return false;
+	const struct memory_table_module *m = &t->module[code ? b->module : candidate];
+	ret->path = m->path ? m->path : "";
+	ret->address = code ? linked_address(t, b, address) : address - m->load_bias;
+	return true;
 }
 
 /* ---- templates ----------------------------------------------------------------------------- */

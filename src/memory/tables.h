@@ -89,17 +89,11 @@ enum base_status memory_tables_end(struct memory_tables_builder *b, unsigned lev
 void memory_tables_free(struct memory_tables_builder *b); /* NULL-safe */
 void memory_tables_fini(struct memory_tables *t);
 
-/* The block whose code contains the address; NULL: none. */
-const struct memory_table_block *memory_tables_find(
-	const struct memory_tables *t, uint64_t address);
 /* The call instruction behind which the program really goes on at `returns_to`, as code addresses
  * are here; 0: not of a block. */
 uint64_t memory_tables_call(const struct memory_tables *t, uint64_t returns_to);
 /* Where an address is in a module's file: struct memory_source_ops.linked. */
 bool memory_tables_place(const struct memory_tables *t, uint64_t address, bool code,
 	size_t candidate, struct memory_linked *ret);
-/* Where that instruction is in its module's file. */
-uint64_t memory_tables_linked(
-	const struct memory_tables *t, const struct memory_table_block *b, uint64_t address);
 
 #endif

@@ -32,9 +32,8 @@ struct text {
 	struct memory_source source;
 	struct memory_file file;
 	parse_line parse;
-	bool has_code;       /* lines of instructions come before their accesses */
-	bool at_instruction; /* the next access belongs to an instruction already counted */
-	uint64_t records;    /* lines read */
+	bool has_code;    /* lines of instructions come before their accesses */
+	uint64_t records; /* lines read */
 	uint64_t tid[MEMORY_THREADS_MAX];
 	uint64_t fetched_to[MEMORY_THREADS_MAX]; /* end of the last instruction; 0: none */
 	uint32_t last_thread;
@@ -233,7 +232,6 @@ static void add_fetch(struct text *x, const struct record *r, uint32_t thread, s
 			.address = r->address,
 			.code = x->fetched_to[thread] - 1};
 	x->fetched_to[thread] = r->address + r->size_bytes;
-	x->at_instruction = true;
 	x->item[(*nr)++] = (struct memory_item){.kind = MEMORY_BLOCK,
 		.address = r->address,
 		.code = r->address,

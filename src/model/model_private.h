@@ -86,7 +86,6 @@ struct kernel_view {
 	uint32_t asleep_state; /* what it waited in before it became ready */
 	uint32_t asleep_site;  /* kernel function where it is about to sleep; 0: not known */
 	enum graph_verb_kind asleep_on; /* wait, or the one on its call's queue */
-	bool seen_packet;               /* context: in this run */
 	uint32_t packet_by;     /* who put the packet that this stream handed to a device last */
 	uint32_t packet_socket; /* ... and whose it is */
 	uint64_t packet;        /* its key */
@@ -654,8 +653,6 @@ uint32_t model_system_end(struct model *m);
 /* It begins, or is seen first: with its last verb. */
 void model_born(struct model *m, struct thread *t, uint64_t time_ns);
 void model_be_born(struct model *m, struct thread *t, uint64_t time_ns, uint32_t queue, bool runs);
-/* `t` waits no more, because `waker` (thread or context) says so. */
-void model_wake(struct model *m, struct thread *waker, struct thread *t, uint64_t time_ns);
 void model_follow_exec(struct model *m, struct thread *t, uint64_t time_ns);
 void model_seen_running(struct model *m, struct thread *t, const struct trace_record *r);
 void model_kernel_out(struct model *m, struct thread *t, const struct trace_record *r);

@@ -177,7 +177,8 @@ static void give_wake(struct model *m, struct thread *waker, uint32_t queue, uin
 		m, actor, GRAPH_VERB_enqueue, time_ns, queue, 1, state, aside ? GRAPH_ASIDE : 0);
 }
 
-void model_wake(struct model *m, struct thread *waker, struct thread *t, uint64_t time_ns)
+/* `t` waits no more, because `waker` (thread or context) says so. */
+static void wake(struct model *m, struct thread *waker, struct thread *t, uint64_t time_ns)
 {
 	model_call_passes(m, waker, time_ns);
 	model_take_raise(m, waker, time_ns);
@@ -228,7 +229,7 @@ void model_rule_wake(struct model *m, struct thread *t, const struct trace_recor
 	struct thread *woken = goes_on_as(m, &m->thread[stream]);
 	if (woken == t || model_is_context(woken))
 		return;
-	model_wake(m, t, woken, r->time_ns);
+	wake(m, t, woken, r->time_ns);
 }
 
 /* Of a process; all that are not defined together. */

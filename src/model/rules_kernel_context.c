@@ -96,7 +96,6 @@ void model_rule_context_begin(struct model *m, struct thread *t, const struct tr
 		return;
 	model_forget_context(m, t, r->time_ns); /* its end was not seen */
 	t->k.fired_site = 0;
-	t->k.seen_packet = false;
 }
 
 void model_rule_context_end(struct model *m, struct thread *t, const struct trace_record *r)

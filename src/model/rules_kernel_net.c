@@ -119,7 +119,6 @@ void model_rule_packet_receive(struct model *m, struct thread *t, const struct t
 	if (!o)
 		return;
 	if (model_is_context(t)) {
-		t->k.seen_packet = true;
 		if (take_packet(m, t->actor, r->time_ns, o, p, t->run_state))
 			model_credit(t);
 		else if (t->k.credited) /* from outside: for no reason that is known */

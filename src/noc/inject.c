@@ -5,7 +5,7 @@
 
 /* ---- the calendar of who is asked when ------------------------------------------------------ */
 
-void noc_ask_at(struct noc_network *n, uint32_t asked, uint64_t cycle)
+static void ask_at(struct noc_network *n, uint32_t asked, uint64_t cycle)
 {
 	n->ask_cycle[asked] = cycle;
 	uint64_t visit = cycle - n->now < NOC_ASK_SLOTS ? cycle : n->now + NOC_ASK_SLOTS - 1;
@@ -41,7 +41,7 @@ static enum base_status ask(struct noc_network *n, uint32_t asked, struct base_e
 		return BASE_OK; /* its tail's departure asks again */
 	if (!n->source.next(n->source.ctx, node, class, n->now, &packet, &cycle)) {
 		if (cycle != UINT64_MAX)
-			noc_ask_at(n, asked, cycle > n->now ? cycle : n->now + 1);
+			ask_at(n, asked, cycle > n->now ? cycle : n->now + 1);
 		return BASE_OK;
 	}
 	if (packet.destination >= n->nr_nodes || !packet.size_flits ||
@@ -72,7 +72,7 @@ enum base_status noc_ask_due(struct noc_network *n, struct base_err *err)
 		next = n->ask_next[asked];
 		n->nr_asks--;
 		if (n->ask_cycle[asked] > n->now)
-			noc_ask_at(n, asked, n->ask_cycle[asked]);
+			ask_at(n, asked, n->ask_cycle[asked]);
 		else if (status == BASE_OK)
 			status = ask(n, asked, err);
 	}
@@ -90,7 +90,7 @@ enum base_status noc_network_set_source(struct noc_network *n, const struct noc_
 	n->source = *source;
 	for (uint32_t i = 0; i < n->nr_nodes * n->classes; i++)
 		if (class_mask >> (i % n->classes) & 1)
-			noc_ask_at(n, i, n->now);
+			ask_at(n, i, n->now);
 	return BASE_OK;
 }
 
@@ -144,7 +144,7 @@ static void send_flit(struct noc_network *n, uint32_t node, uint32_t class, stru
 		q->first = p->next;
 		q->vc = UINT8_MAX;
 		if (q->first == NOC_NONE && n->source_classes >> class & 1)
-			noc_ask_at(n, node * n->classes + class, n->now + 1);
+			ask_at(n, node * n->classes + class, n->now + 1);
 	}
 	struct noc_slot *s = &n->slot[(n->now + n->inject_delay[node]) & n->slot_mask];
 	uint32_t to = n->inject_vc[node] + vc;

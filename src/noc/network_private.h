@@ -261,7 +261,6 @@ enum base_status noc_routing_choose(struct noc_network *n, struct base_err *err)
 void noc_inject(struct noc_network *n);
 void noc_enqueue(struct noc_network *n, uint32_t packet);
 enum base_status noc_ask_due(struct noc_network *n, struct base_err *err) BASE_MUST_CHECK;
-void noc_ask_at(struct noc_network *n, uint32_t asked, uint64_t cycle);
 uint64_t noc_ask_first(const struct noc_network *n); /* UINT64_MAX: never */
 
 #endif

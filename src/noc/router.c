@@ -19,8 +19,8 @@ struct noc_scratch {
 	uint64_t *vc_request;             /* [output VC]: input VCs; `words` each */
 	uint16_t *vc_touched, *vc_asking; /* output VCs with requests; input VCs that request */
 	uint16_t *vc_grant;               /* [input VC]: output VC */
-	uint16_t *vc_offer; /* [input VC]: the best output VC that was granted to it */
-	uint16_t *vc_offered, *vc_matched;                            /* input VCs */
+	uint16_t *vc_offer;   /* [input VC]: the best output VC that was granted to it */
+	uint16_t *vc_offered; /* input VCs */
 	uint64_t sw_request[NOC_PORTS_MAX], sw_wanted[NOC_PORTS_MAX]; /* of outputs; of inputs */
 	uint16_t label[NOC_PORTS_MAX][NOC_PORTS_MAX];                 /* [input][output] */
 	uint16_t sw_offer[NOC_PORTS_MAX];
@@ -34,7 +34,7 @@ struct noc_scratch {
 struct noc_scratch *noc_scratch_new(const struct noc_network *n)
 {
 	size_t vcs = n->router_vcs, words = vcs * n->words;
-	size_t size = sizeof(struct noc_scratch) + words * 8 + 6 * vcs * sizeof(uint16_t);
+	size_t size = sizeof(struct noc_scratch) + words * 8 + 5 * vcs * sizeof(uint16_t);
 	struct noc_scratch *s = base_alloc(size);
 	if (!s)
 		return NULL;
@@ -44,7 +44,6 @@ struct noc_scratch *noc_scratch_new(const struct noc_network *n)
 	s->vc_grant = s->vc_asking + vcs;
 	s->vc_offer = s->vc_grant + vcs;
 	s->vc_offered = s->vc_offer + vcs;
-	s->vc_matched = s->vc_offered + vcs;
 	return s;
 }
 
@@ -699,8 +698,7 @@ static __attribute__((noinline)) void use_matches_wide(
 
 /* ---- a cycle -------------------------------------------------------------------------------- */
 
-static inline __attribute__((always_inline)) bool step(
-	struct here *h, uint32_t words, bool speculative)
+static BASE_INLINE bool step(struct here *h, uint32_t words, bool speculative)
 {
 	struct noc_scratch *s = h->s;
 	uint64_t any_vc = 0, any_sw = 0, any_route = 0;

@@ -44,7 +44,6 @@ struct noc_topology {
 	uint32_t arity, levels, level_routers;
 	/* graphs: the port of the next hop, [router][destination router]; UINT8_MAX: none */
 	uint8_t *table;
-	bool up_down; /* shortest ways would deadlock: up*-down* ways */
 };
 
 enum base_status noc_topology_init(

@@ -461,7 +461,6 @@ static enum base_status make_ways(struct noc_topology *t, struct base_err *err)
 	if (s == BASE_OK && ring) {
 		set_levels(t, level);
 		w.level = level;
-		t->up_down = true;
 		s = fill_table(t, &w, err);
 		if (s == BASE_OK)
 			s = has_ring(t, &ring, err);

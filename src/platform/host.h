@@ -107,9 +107,6 @@ void platform_link_fini(struct platform_system *y);
 /* m puts the packet on the cable. */
 void platform_link_send(struct platform_sim *s, struct platform_machine *m,
 	struct platform_system *y, struct platform_packet *p);
-/* Tells the processor, unless it knows that there is something. */
-void platform_nic_raise(
-	struct platform_sim *s, struct platform_machine *m, struct platform_system *y);
 /* When descriptors that are written back need cleaning: the timer for that interrupt. */
 void platform_nic_delay_interrupt(
 	struct platform_sim *s, struct platform_machine *m, struct platform_system *y);

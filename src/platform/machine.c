@@ -30,7 +30,7 @@ void *platform_sim_alloc(struct platform_sim *s, size_t size_bytes)
 	return p;
 }
 
-uint64_t platform_sim_random(struct platform_sim *s, uint64_t limit)
+static uint64_t random_below(struct platform_sim *s, uint64_t limit)
 {
 	/* splitmix64 (Steele, Lea, Flood 2014); the bias of the modulo does not matter here */
 	uint64_t x = s->random += 0x9e3779b97f4a7c15u;
@@ -158,7 +158,7 @@ uint64_t platform_cost(struct platform_sim *s, double ns)
 {
 	enum { STEPS = 1 << 20 };
 	if (s->jitter > 0) {
-		double u = (double)platform_sim_random(s, STEPS) / (STEPS / 2.0) - 1;
+		double u = (double)random_below(s, STEPS) / (STEPS / 2.0) - 1;
 		ns *= 1 + s->jitter * u;
 	}
 	return (uint64_t)(ns + 0.5);

@@ -37,8 +37,6 @@ struct platform_sim {
 /* Keeps the first failure, which ends the run. */
 void platform_sim_fail(struct platform_sim *s, enum base_status status);
 void *platform_sim_alloc(struct platform_sim *s, size_t size_bytes); /* never NULL: see .c */
-/* splitmix64: in [0, limit). */
-uint64_t platform_sim_random(struct platform_sim *s, uint64_t limit);
 /* Runs events until `ended`, or there are none, or end_ns is reached (0: no limit). */
 void platform_sim_run(struct platform_sim *s, uint64_t end_ns);
 
@@ -52,7 +50,7 @@ struct platform_packet {
 	uint32_t ip_bytes;       /* with the IP header */
 	uint32_t payload_bytes;  /* of TCP or UDP, fragments: of the datagram's data */
 	uint64_t seq, ack, edge; /* TCP: first byte; next expected; right edge of the window */
-	bool has_ack, is_last_fragment;
+	bool is_last_fragment;
 	uint32_t charged_bytes; /* UDP: of the sender's buffer, until it is sent */
 	struct platform_end *from;
 	uint64_t connection;

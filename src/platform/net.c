@@ -127,7 +127,6 @@ static bool send_segment(
 	p->payload_bytes = n;
 	p->ip_bytes = n + PLATFORM_IP_HEADER + PLATFORM_TCP_HEADER;
 	p->seq = platform_tcp_send(&e->tcp, n);
-	p->has_ack = true;
 	e->in_hand_bytes -= n;
 	e->packet_bytes += n;
 	WORK(s, m, tcp_send, platform_cost(s, parameters(e->system)->tcp_send_ns));
@@ -147,7 +146,6 @@ bool platform_net_send_ack(
 	p->to = e->peer;
 	p->connection = e->connection;
 	p->ip_bytes = PLATFORM_IP_HEADER + PLATFORM_TCP_HEADER;
-	p->has_ack = true;
 	platform_tcp_on_sent_ack(&e->tcp, &p->ack, &p->edge);
 	if (e->owes_ack)
 		platform_take_item(s, m, &e->ack_owed, e->nr_owed);

@@ -42,7 +42,8 @@ static uint64_t fetch_batch(const struct platform_system *y)
 	return batch(y) < cache ? batch(y) : cache;
 }
 
-void platform_nic_raise(
+/* Tells the processor, unless it knows that there is something. */
+static void raise_interrupt(
 	struct platform_sim *s, struct platform_machine *m, struct platform_system *y)
 {
 	if (y->irq_raised || y->polling)
@@ -158,7 +159,7 @@ static bool tx_timer(struct platform_sim *s, struct platform_machine *m)
 		TAKE_LATE(s, m, &y->tx_pending, 1,
 			s->now_ns + (uint64_t)(parameters(y)->tx_irq_delay_us * 1000));
 		if (y->tx_clean.units && needs_cleaning(y))
-			platform_nic_raise(s, m, y);
+			raise_interrupt(s, m, y);
 	}
 	PLATFORM_END(m);
 }
@@ -212,7 +213,7 @@ static bool rx_write_back(struct platform_sim *s, struct platform_machine *m)
 		for (; m->count; m->count--)
 			platform_give_item(
 				s, m, &y->rx_ring, 1, platform_packets_remove(&y->landed_packets));
-		platform_nic_raise(s, m, y);
+		raise_interrupt(s, m, y);
 	}
 	PLATFORM_END(m);
 }

@@ -779,8 +779,6 @@ static void count_memory(struct session *s)
 	res->memory_images = __atomic_load_n(&m->head->attached, __ATOMIC_RELAXED);
 	res->memory_words = __atomic_load_n(&m->head->words, __ATOMIC_RELAXED);
 	res->memory_chunk_bytes = m->nr_bytes;
-	res->memory_damaged = m->nr_damaged;
-	res->memory_lost_words = m->lost_words;
 	res->memory_encode_ns = record_clock_ns(
 		&s->clock, __atomic_load_n(&m->head->encode_ticks, __ATOMIC_RELAXED));
 	res->memory_wait_ns =

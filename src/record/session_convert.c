@@ -170,7 +170,8 @@ static size_t variable_length(const uint64_t *word, size_t nr)
 	}
 }
 
-size_t record_ring_length(const struct record_converter *c, const uint64_t *word, size_t nr)
+/* Words of the ring record at word[0], 0: makes no sense or does not fit `nr`. */
+static size_t ring_length(const struct record_converter *c, const uint64_t *word, size_t nr)
 {
 	unsigned kind = word[0] & 0xff;
 	size_t length = kind < BASE_COUNT(c->kind)
@@ -254,7 +255,7 @@ static const uint64_t *own_copy(struct record_converter *c, const uint64_t *word
 	if (length > RECORD_OWN_WORDS_MAX)
 		return NULL;
 	memcpy(c->copy, word, length * sizeof *word);
-	return record_ring_length(c, c->copy, length) == length ? c->copy : NULL;
+	return ring_length(c, c->copy, length) == length ? c->copy : NULL;
 }
 
 void record_convert_introductions(struct record_converter *c, struct record_image *image,
@@ -262,7 +263,7 @@ void record_convert_introductions(struct record_converter *c, struct record_imag
 {
 	for (size_t i = from; i < nr;) {
 		uint64_t head = __atomic_load_n(&word[i], __ATOMIC_ACQUIRE);
-		size_t length = head ? record_ring_length(c, word + i, nr - i) : 0;
+		size_t length = head ? ring_length(c, word + i, nr - i) : 0;
 		if (!length)
 			return;
 		unsigned kind = head & 0xff;
@@ -606,7 +607,7 @@ size_t record_convert(struct record_converter *c, struct record_thread *t, const
 			*ret_stop = RECORD_STOP_zero;
 			break;
 		}
-		size_t length = record_ring_length(c, word + i, nr - i);
+		size_t length = ring_length(c, word + i, nr - i);
 		if (BASE_UNLIKELY(!length || ticks > limit)) {
 			*ret_stop = RECORD_STOP_damaged;
 			break;

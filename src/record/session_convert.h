@@ -169,8 +169,6 @@ enum record_stop {
 	RECORD_STOP_horizon, /* a record later than the horizon */
 	RECORD_STOP_damaged, /* what follows makes no sense */
 };
-/* Words of the ring record at word[0], 0: makes no sense or does not fit `nr`. */
-size_t record_ring_length(const struct record_converter *c, const uint64_t *word, size_t nr);
 /* Convert the thread's records in word[from, nr) with stamps up to horizon; returns how far it
  * came. Stamps after `limit` (ticks, like horizon) are damage. */
 size_t record_convert(struct record_converter *c, struct record_thread *t, const uint64_t *word,

@@ -35,7 +35,7 @@ struct record_ring {
 	uint32_t nr_used;    /* blocks handed out, when last looked */
 	uint32_t nr_reached; /* none from here on was ever handed out: the lowest are first */
 	uint32_t nr_warm;    /* those up to here have memory */
-	uint64_t low_ticks, bury_ns;
+	uint64_t bury_ns;
 	/* of the tick that is under way */
 	struct record_converter *converter;
 	uint64_t horizon, limit;

@@ -125,11 +125,6 @@ struct record_spin_sample_options {
 enum base_status record_spin_sample(const struct record_spin_sample_options *o,
 	struct record_spin_answer *ret, struct base_err *err) BASE_MUST_CHECK;
 
-/* Stops all threads of the process that can run, steps each, lets them go. */
-void record_spin_look_for_livelock(struct record_spin_stepper *s, pid_t pid,
-	const struct record_spin_limits *limits, struct record_spin_standstill *ret,
-	uint64_t *ret_signature);
-
 /* ---- Valgrind ---------------------------------------------------------------------------------
  */
 

@@ -290,7 +290,8 @@ static bool read_memory(pid_t pid, uint64_t address, void *to, size_t size)
 	return process_vm_readv(pid, &here, 1, &there, 1, 0) == (ssize_t)size;
 }
 
-bool record_spin_peek(pid_t pid, const struct record_spin_word *w, uint64_t *ret_value)
+/* Reads a word of at most 8 bytes of the process. False: it is not there. */
+static bool peek(pid_t pid, const struct record_spin_word *w, uint64_t *ret_value)
 {
 	*ret_value = 0;
 	return read_memory(pid, w->address, ret_value, w->size_bytes < 8 ? w->size_bytes : 8);
@@ -454,7 +455,7 @@ static void keep_words(struct record_spin_stepper *s, const struct record_spin_s
 		}
 		struct record_spin_word *w = &ret->word[ret->nr_words];
 		*w = s->polled[i];
-		ret->nr_words += record_spin_peek(stop->pid, w, &w->value);
+		ret->nr_words += peek(stop->pid, w, &w->value);
 	}
 	ret->more_words |= s->polled_more;
 }

@@ -112,7 +112,4 @@ void record_spin_let_go(struct record_spin_stop *stop);
 void record_spin_burst(struct record_spin_stepper *s, pid_t pid, pid_t tid,
 	const struct record_spin_limits *limits, struct record_spin_burst *ret);
 
-/* Reads a word of at most 8 bytes of the process. False: it is not there. */
-bool record_spin_peek(pid_t pid, const struct record_spin_word *w, uint64_t *ret_value);
-
 #endif

@@ -260,7 +260,8 @@ static void look_at_sleepers(pid_t pid, const struct all *all, const pid_t *task
 	}
 }
 
-void record_spin_look_for_livelock(struct record_spin_stepper *s, pid_t pid,
+/* Stops all threads of the process that can run, steps each, lets them go. */
+static void look_for_livelock(struct record_spin_stepper *s, pid_t pid,
 	const struct record_spin_limits *limits, struct record_spin_standstill *ret,
 	uint64_t *ret_signature)
 {
@@ -314,7 +315,7 @@ static bool watch_livelock(struct session *s)
 	if (!s->o->watch_livelock || s->spin_streak < ALL_SPIN ||
 		now_ns() - s->looked_ns < LOOK_EVERY_NS)
 		return false;
-	record_spin_look_for_livelock(s->stepper, s->pid, &s->o->limits, &now, &signature);
+	look_for_livelock(s->stepper, s->pid, &s->o->limits, &now, &signature);
 	s->looked_ns = now_ns();
 	if (now.ended && s->child)
 		take_exit(s, now.end_status);

@@ -583,7 +583,8 @@ void longpole_target_restore_signals(const uint64_t *old)
 		SYS_rt_sigprocmask, SIG_SETMASK, (long)old, 0, sizeof *old, 0, 0);
 }
 
-void longpole_target_flush(void)
+/* Make this thread's words so far a piece; before exec, at a thread's end. */
+static void flush(void)
 {
 	struct target_thread *t = longpole_memory.thread;
 	uint64_t old;
@@ -602,7 +603,7 @@ void longpole_target_flush(void)
 static void end_chunk(bool waits)
 {
 	struct target_thread *t = longpole_memory.thread;
-	longpole_target_flush();
+	flush();
 	if (!t || !t->chunk)
 		return;
 	if (waits)
@@ -679,7 +680,7 @@ void longpole_target_mark(enum memory_mark mark, const uint64_t *slot)
 	if (!b)
 		return;
 	if (b->end - longpole_memory.pointer < TARGET_RECORD_WORDS_MAX)
-		longpole_target_flush();
+		flush();
 	uint64_t *p = longpole_memory.pointer;
 	if (!p)
 		return;
@@ -722,7 +723,7 @@ void longpole_memory_marker(int command, int number)
 	if (t && (command == THREAD_ON || command == ALL_ON)) {
 		struct target_buffer *b = longpole_target_buffer_of(t, longpole_memory.pointer);
 		if (b && t->stopped) {
-			longpole_target_flush(); /* drops it while stopped */
+			flush(); /* drops it while stopped */
 			t->stopped = 0;
 		}
 	}
@@ -731,7 +732,7 @@ void longpole_memory_marker(int command, int number)
 	if (command == THREAD_OFF || command == ALL_OFF) {
 		uint64_t gap[] = {MEMORY_GAP_MARKER, now};
 		longpole_target_mark(MEMORY_MARK_gap, gap);
-		longpole_target_flush();
+		flush();
 		t = longpole_memory.thread;
 		if (command == ALL_OFF)
 			__atomic_store_n(&self.stopped, 1, __ATOMIC_RELEASE);

@@ -87,8 +87,6 @@ TARGET_EXPORT void longpole_target_call(unsigned kind, uint64_t before, uint64_t
 	uint64_t a1, uint64_t a2, uint64_t a3);
 TARGET_EXPORT void longpole_target_range(bool store, const void *address, size_t bytes);
 bool longpole_target_on(void);
-/* Make this thread's words so far a piece; before exec, at a thread's end. */
-void longpole_target_flush(void);
 /* All threads', and their chunks to the reader: the process ends. */
 TARGET_EXPORT void longpole_target_flush_all(void);
 void longpole_target_thread_end(void);

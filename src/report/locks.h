@@ -95,8 +95,7 @@ struct report_locks {
 	uint64_t nr_full; /* acquisitions that found no place in a thread's table */
 	uint64_t floor_bare_ps,
 		floor_stamps_ps; /* of lock and unlock on this machine; 0: not known */
-	uint64_t floor_recorded_ps;
-	const char *mode; /* "count", ...: how locks were recorded; "" not known */
+	const char *mode;        /* "count", ...: how locks were recorded; "" not known */
 	struct report_lock *lock;
 	size_t nr_locks;
 	struct report_lock_cond *cond;

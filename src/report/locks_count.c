@@ -460,7 +460,6 @@ static void tally_cond(struct lock_count *c, const struct trace_cond_count *r)
 static void processor(struct lock_count *c, struct lock_thread *t, bool in, uint64_t time_ns)
 {
 	c->has |= REPORT_LOCKS_running;
-	t->saw_processor = true;
 	if (!in && t->on_processor)
 		t->sum.running_ns += cut(c, t->processor_since_ns, time_ns);
 	if (!in && t->nr_held)

@@ -37,7 +37,7 @@ struct lock_thread {
 	uint64_t wait_since_ns, cond_since_ns;
 	uint32_t calls_object, leaves_object, leaves_site; /* in the lock function; in unlock */
 	uint64_t call_since_ns, leave_since_ns;
-	bool on_processor, saw_processor, began;
+	bool on_processor, began;
 	uint64_t processor_since_ns, begin_ns, last_ns;
 	struct report_lock_thread sum;
 };
@@ -81,7 +81,7 @@ struct lock_count {
 	size_t cells_capacity, objects_capacity, conds_capacity, threads_capacity;
 	struct base_map cell_of, object_of, cond_of, thread_of, pairs;
 	struct report_lock_bins dynamic;
-	uint64_t nr_full, floor_bare_ps, floor_stamps_ps, floor_recorded_ps;
+	uint64_t nr_full, floor_bare_ps, floor_stamps_ps;
 	uint32_t mode; /* string id */
 	bool no_memory;
 };

@@ -531,7 +531,6 @@ const struct slack_machine_result *slack_machine_result(struct slack_machine *m)
 		r->rewaits += p->rewaits;
 		r->nodes += p->nodes;
 	}
-	r->footprint_bytes = m->places.nr_pages << PAGE_SHIFT;
 	r->memory_bytes = m->places.nr_pages * m->places.page_bytes;
 	r->messages = m->network.messages;
 	r->broadcasts = m->network.broadcasts;

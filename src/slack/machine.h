@@ -160,7 +160,7 @@ struct slack_machine_result {
 	uint64_t forced;        /* waits that were ended because nobody could go on */
 	uint64_t bad_calls;     /* call records that make no sense here */
 	uint64_t omp_regions;   /* whose ends the workers' streams do not show */
-	uint64_t footprint_bytes, memory_bytes;
+	uint64_t memory_bytes;
 	uint64_t messages, broadcasts;
 };
 

@@ -27,16 +27,10 @@ static void drop_top(struct slack_stack *s)
 		s->lowest = s->nr_segments;
 }
 
-void slack_stack_clear(struct slack_stack *s)
+void slack_stack_fini(struct slack_stack *s)
 {
 	while (s->nr_segments)
 		drop_top(s);
-	s->nr = 0;
-}
-
-void slack_stack_fini(struct slack_stack *s)
-{
-	slack_stack_clear(s);
 	base_free(s->segment);
 	if (s->file >= 0)
 		close(s->file);

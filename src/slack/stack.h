@@ -29,6 +29,5 @@ enum base_status slack_stack_push(
 /* BASE_END: it is empty. */
 enum base_status slack_stack_pop(
 	struct slack_stack *s, void *record, struct base_err *err) BASE_MUST_CHECK;
-void slack_stack_clear(struct slack_stack *s);
 
 #endif

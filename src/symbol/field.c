@@ -60,21 +60,32 @@ static void add_declared(struct symbol_statics *s, Dwarf_Die *die)
 			(struct symbol_declared){name, dwarf_dieoffset(die)};
 }
 
-static void add_static(struct symbol_statics *s, Dwarf_Die *die, Dwarf_Addr bias)
+/* The address that a variable always has; in DWARF 5 also by number (clang's way). */
+static bool static_address(Dwarf_Die *die, Dwarf_Addr *ret)
 {
-	Dwarf_Attribute a;
+	Dwarf_Attribute a, indexed;
 	Dwarf_Op *op;
 	size_t nr;
+	if (!dwarf_attr(die, DW_AT_location, &a) || dwarf_getlocation(&a, &op, &nr) || nr != 1)
+		return false;
+	*ret = op->number;
+	return op->atom == DW_OP_addr ||
+	       (op->atom == DW_OP_addrx && !dwarf_getlocation_attr(&a, op, &indexed) &&
+		       !dwarf_formaddr(&indexed, ret));
+}
+
+static void add_static(struct symbol_statics *s, Dwarf_Die *die, Dwarf_Addr bias)
+{
+	Dwarf_Addr address;
 	Dwarf_Die type;
 	if (dwarf_hasattr(die, DW_AT_declaration)) {
 		add_declared(s, die);
 		return;
 	}
-	if (!dwarf_attr(die, DW_AT_location, &a) || dwarf_getlocation(&a, &op, &nr) || nr != 1 ||
-		op->atom != DW_OP_addr || !type_of(die, &type) || s->nr == STATICS_MAX ||
+	if (!static_address(die, &address) || !type_of(die, &type) || s->nr == STATICS_MAX ||
 		base_grow(&s->row, &s->capacity, s->nr + 1, sizeof *s->row) != BASE_OK)
 		return;
-	uint64_t bytes = bytes_of(&type), begin = op->number + bias;
+	uint64_t bytes = bytes_of(&type), begin = address + bias;
 	bytes = bytes && bytes <= UINT64_MAX - begin ? bytes : 1;
 	s->row[s->nr++] = (struct symbol_static){
 		.begin = begin, .end = begin + bytes, .die = dwarf_dieoffset(die)};

@@ -322,9 +322,11 @@ static size_t add_inlined(struct symbol_file *f, Dwarf_Die *unit, uint64_t addre
 	const struct symbol_unit *u = symbol_units_scopes(&f->units, unit);
 	uint32_t at = u ? symbol_unit_at(u, address) : SYMBOL_NO_SCOPE;
 	Dwarf_Files *files = NULL;
+	Dwarf_Half version = 0;
 	size_t nr = 0;
 	const char *file = whole->file;
 	uint64_t line = whole->line;
+	dwarf_cu_info(unit->cu, &version, NULL, NULL, NULL, NULL, NULL, NULL);
 	for (; at != SYMBOL_NO_SCOPE && u->scope[at].inlined && nr + 1 < max;
 		at = u->scope[at].parent) {
 		const struct symbol_scope *s = &u->scope[at];
@@ -333,8 +335,10 @@ static size_t add_inlined(struct symbol_file *f, Dwarf_Die *unit, uint64_t addre
 			.function = name, .file = file, .line = line, .inlined = true};
 		if (!files && dwarf_getsrcfiles(unit, &files, NULL))
 			files = NULL;
-		file = files && s->call_file ? dwarf_filesrc(files, s->call_file, NULL, NULL)
-					     : NULL;
+		/* File 0 is none before DWARF 5, and then the unit's own. */
+		file = files && (s->call_file || version >= 5)
+			       ? dwarf_filesrc(files, s->call_file, NULL, NULL)
+			       : NULL;
 		line = file ? s->call_line : 0;
 		if (s->parent == at)
 			break;

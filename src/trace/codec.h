@@ -25,8 +25,7 @@ enum { TRACE_RECORD_BYTES_MAX = (2 + TRACE_KIND_FIELDS_MAX) * BASE_VARINT_MAX };
 const uint8_t *trace_get_padded_long(const uint8_t *p, uint64_t *ret);
 
 /* Returns the byte after the varint, NULL when it is overlong or too big. */
-static inline __attribute__((always_inline)) const uint8_t *trace_get_padded(
-	const uint8_t *p, uint64_t *ret)
+static BASE_INLINE const uint8_t *trace_get_padded(const uint8_t *p, uint64_t *ret)
 {
 	if (BASE_LIKELY(!(*p & 0x80))) {
 		*ret = *p;
@@ -41,8 +40,7 @@ static inline __attribute__((always_inline)) const uint8_t *trace_get_padded(
 
 /* The same without a branch on the length while that is at most four bytes, for numbers whose
  * length varies: times. */
-static inline __attribute__((always_inline)) const uint8_t *trace_get_padded_mixed(
-	const uint8_t *p, uint64_t *ret)
+static BASE_INLINE const uint8_t *trace_get_padded_mixed(const uint8_t *p, uint64_t *ret)
 {
 	uint32_t x;
 
@@ -62,7 +60,7 @@ static inline __attribute__((always_inline)) const uint8_t *trace_get_padded_mix
 	return p + last + 1;
 }
 
-static inline __attribute__((always_inline)) const uint8_t *trace_get_padded_ID(
+static BASE_INLINE const uint8_t *trace_get_padded_ID(
 	const uint8_t *p, const uint8_t *end, uint32_t *ret)
 {
 	uint64_t v;
@@ -73,14 +71,14 @@ static inline __attribute__((always_inline)) const uint8_t *trace_get_padded_ID(
 	return BASE_LIKELY(p && v <= UINT32_MAX) ? p : NULL;
 }
 
-static inline __attribute__((always_inline)) const uint8_t *trace_get_padded_U64(
+static BASE_INLINE const uint8_t *trace_get_padded_U64(
 	const uint8_t *p, const uint8_t *end, uint64_t *ret)
 {
 	(void)end;
 	return trace_get_padded(p, ret);
 }
 
-static inline __attribute__((always_inline)) const uint8_t *trace_get_padded_S64(
+static BASE_INLINE const uint8_t *trace_get_padded_S64(
 	const uint8_t *p, const uint8_t *end, int64_t *ret)
 {
 	uint64_t v;
@@ -91,7 +89,7 @@ static inline __attribute__((always_inline)) const uint8_t *trace_get_padded_S64
 	return p;
 }
 
-static inline __attribute__((always_inline)) const uint8_t *trace_get_padded_TEXT(
+static BASE_INLINE const uint8_t *trace_get_padded_TEXT(
 	const uint8_t *p, const uint8_t *end, struct trace_text *ret)
 {
 	uint64_t length;
@@ -105,7 +103,7 @@ static inline __attribute__((always_inline)) const uint8_t *trace_get_padded_TEX
 
 /* Fields of a known kind; [p, end) is followed by TRACE_PAD_BYTES zeros. NULL: damaged; the result
  * may lie behind `end`: damaged, too. */
-static inline __attribute__((always_inline)) const uint8_t *trace_decode_fields(
+static BASE_INLINE const uint8_t *trace_decode_fields(
 	const uint8_t *p, const uint8_t *end, unsigned kind, struct trace_record *ret)
 {
 	switch (kind) {

@@ -142,7 +142,8 @@ test_connections() {
 	expect 0 longpole connections annotated.lpt
 	has out 'connections, path ' ' in the median, ' 'SHARED between connections'
 	expect 0 longpole connections --json annotated.lpt
-	is_json out '.result.connections | length > 1 and all(.found and .explained_share > 0.9)'
+	# (where a thread is interrupted between a look at the ring and its annotation, a wait has no explanation)
+	is_json out '.result.connections | length > 1 and all(.found) and (map(select(.explained_share > 0.9)) | length) > 0.99 * length'
 	is_json out '.result.actors | any(.shared)'
 	local id
 	id=$(jq '.result.connections[0].connection' out)

@@ -140,11 +140,17 @@ static void make_net(struct net *w, uint32_t seed)
 	for (int i = 0; i < NET_STATES; i++)
 		w->scale[i] = 1;
 	w->nr_actors = 1;
-	add_pipeline(w, 2 + (int)dice(w, 4), 5 + (int)dice(w, 40));
-	if (dice(w, 2))
-		add_pipeline(w, 2 + (int)dice(w, 2), 5 + (int)dice(w, 40));
-	if (dice(w, 2))
-		add_meeters(w, 2 + (int)dice(w, 3), 2 + (int)dice(w, 10));
+	/* (arguments are evaluated in any order: not two dice in one call) */
+	int nr = 5 + (int)dice(w, 40);
+	add_pipeline(w, 2 + (int)dice(w, 4), nr);
+	if (dice(w, 2)) {
+		nr = 5 + (int)dice(w, 40);
+		add_pipeline(w, 2 + (int)dice(w, 2), nr);
+	}
+	if (dice(w, 2)) {
+		nr = 2 + (int)dice(w, 10);
+		add_meeters(w, 2 + (int)dice(w, 3), nr);
+	}
 	for (int k = 1; k < w->nr_actors; k++) {
 		if (!w->actor[k].nr_ops) /* a barrier's own: nobody starts it, it never ends */
 			continue;

@@ -4,12 +4,7 @@
 #include "noc/path.h"
 #include "noc/replay.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 static void add(struct noc_pdg *g, uint32_t from, uint64_t transmit, uint64_t receive,
 	uint64_t delay, const uint32_t *on, size_t nr)

@@ -329,7 +329,9 @@ static void test_as_libdwfl_finds(void **state)
 		nr++;
 	}
 	assert_true(nr > 500);
+#ifndef __clang__ /* which writes no .debug_aranges: libdwfl finds no line */
 	assert_true(nr_lines > 200);
+#endif
 	dwfl_end(dwfl);
 	symbol_close(s);
 }
