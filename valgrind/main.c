@@ -109,10 +109,10 @@ static void on_create(ThreadId parent, ThreadId child)
 
 static void before_syscall(ThreadId tid, UInt number, UWord *args, UInt nr_args)
 {
-	(void)tid;
-	(void)number;
 	(void)args;
 	(void)nr_args;
+	if (mode->calls_kernel)
+		mode->calls_kernel(tid, number);
 }
 
 static void after_syscall(ThreadId tid, UInt number, UWord *args, UInt nr_args, SysRes result)

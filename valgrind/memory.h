@@ -79,6 +79,7 @@ void memory_created(ThreadId parent, ThreadId child);
 void memory_exits(ThreadId tid);
 void memory_accessed(ThreadId tid, Bool store, Addr address, SizeT bytes); /* by the kernel */
 void memory_signalled(ThreadId tid, Int signal);
+void memory_calls_kernel(ThreadId tid, UInt number);
 void memory_called_kernel(
 	ThreadId tid, UInt number, const UWord *args, UInt nr_args, SysRes result);
 void memory_end(const HChar *path);

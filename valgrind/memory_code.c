@@ -693,6 +693,7 @@ const struct mode mode_memory = {
 	.created = memory_created,
 	.exits = memory_exits,
 	.accessed = memory_accessed,
+	.calls_kernel = memory_calls_kernel,
 	.called_kernel = memory_called_kernel,
 	.signalled = memory_signalled,
 	.end = memory_end,

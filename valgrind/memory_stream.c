@@ -38,9 +38,11 @@ enum {
 	SYSTEM_SIGPROCMASK = 14,
 	SYSTEM_CLONE = 56,
 	SYSTEM_GETAFFINITY = 204,
+	SYSTEM_EXECVEAT = 322,
 	FUTEX_WAIT_PRIVATE = 128,
 	FUTEX_WAKE_PRIVATE = 129,
 	STATES_ROOM = 1 << 14,
+	SYSTEM_EXECVE = 59,
 	SYSTEM_KILL = 62,
 	SYSTEM_GETTID = 186,
 	SYSTEM_FUTEX = 202,
@@ -741,6 +743,14 @@ void memory_signalled(ThreadId tid, Int signal)
 	memory_hot.string = 0;
 	if (m.current && m.current->tid == tid && fails((UWord)signal))
 		cut_last(VG_(get_IP)(tid));
+}
+
+/* After an exec nothing of us is left. */
+void memory_calls_kernel(ThreadId tid, UInt number)
+{
+	(void)tid;
+	if (number == SYSTEM_EXECVE || number == SYSTEM_EXECVEAT)
+		flush();
 }
 
 /* The program has a handler of failing instructions: from now on it sees all registers as they were

@@ -22,6 +22,7 @@ struct mode {
 	IRSB *(*instrument)(IRSB *in, const VexGuestLayout *layout);
 	void (*switched_to)(ThreadId tid); /* from now on this thread runs */
 	void (*created)(ThreadId parent, ThreadId child);
+	void (*calls_kernel)(ThreadId tid, UInt number);
 	void (*called_kernel)(
 		ThreadId tid, UInt number, const UWord *args, UInt nr_args, SysRes result);
 	void (*signalled)(ThreadId tid, Int signal);

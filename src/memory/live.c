@@ -22,9 +22,9 @@ struct thread {
 	struct fifo chunks;
 	struct chunk *current;
 	uint64_t number, fs_base, sequence, token;
-	bool met;   /* its first chunk has come */
-	bool waits; /* its last chunk ends where it waits for others */
-	bool quiet; /* is not waited for until its next chunk comes */
+	bool met;    /* its first chunk has come */
+	bool waits;  /* its last chunk ends where it waits for others */
+	bool quiet;  /* is not waited for until its next chunk comes */
 	bool leaves; /* has said so; destructors may still put something */
 	bool ended;
 	struct memory_decoder *decoder;

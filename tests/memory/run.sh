@@ -138,6 +138,22 @@ handler() {
 }
 handler
 
+# What came before an exec is in the trace.
+execs() {
+	local why='' nr
+	selected execs || return 0
+	if ! has_compiler valgrind || [[ ! -x $LONGPOLE_BUILD/valgrind/longpole-amd64-linux ]]; then
+		echo "skip execs: Valgrind's tool is not here"
+		return
+	fi
+	gcc -w -O1 -no-pie -o execs "$here/execs.c" || why="does not build"
+	[[ -n $why ]] || "$LONGPOLE" record -q --level 3 --recorder=valgrind -o execs.lpt -- ./execs >/dev/null 2>err || why=$(head -n 3 err)
+	nr=$("$accesses" execs.lpt 0 2>>err | grep -Ec "^S 40[0-9a-f]{4} ") # (where programs that are not PIE have their data)
+	[[ -n $why ]] || ((nr >= 1000)) || why="$nr stores of 1000"
+	result execs "$why"
+}
+execs
+
 # The compiler's own calls: Valgrind's tool watches the same run. What both saw of the program's objects, by whatever code, is the same.
 tsan() { # NAME COMPILER OPTION...
 	local name=$1 compiler=$2 why='' objects='^[LSA] 1000[0-9a-f]{5} '
