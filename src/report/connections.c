@@ -201,7 +201,7 @@ enum base_status report_connections_build(
 	if (s == BASE_OK)
 		s = fill(out, m, err);
 	if (s == BASE_OK && !out->nr_connections)
-		s = base_fail(err, BASE_ERR_LACKS,
+		s = base_fail(err, BASE_ERR_NOTFOUND,
 			"no connection is identified in this trace: a program says whom it serves "
 			"with longpole_get_id() and longpole_identify() (longpole/annotate.h)");
 	model_free(m);
