@@ -207,14 +207,16 @@ static void widen(struct report_replay_prediction *p, double speedup)
 	p->high = speedup > p->high ? speedup : p->high;
 }
 
-/* Of the runs before and after the change one meets it, and the other is as usual. */
+/* Of the runs before and after the change one meets it, and the other is as usual; all the way when
+ * what it is of has a quarter of the weight. */
 static void widen_by_run(struct report_replay_prediction *p, const struct report_replay_run *base,
-	double before_ns, double after_ns)
+	double before_ns, double after_ns, double weight)
 {
+	double share = fmin(1, 4 * weight);
 	if (before_ns <= 0 || after_ns <= 0 || base->usual_ns <= 0)
 		return;
-	widen(p, base->usual_ns / after_ns);
-	widen(p, p->speedup * before_ns / base->usual_ns);
+	widen(p, middle(p->speedup, base->usual_ns / after_ns, share));
+	widen(p, middle(p->speedup, p->speedup * before_ns / base->usual_ns, share));
 }
 
 /* In a trace that lacks records nobody waits for ever: who is given something more often than the
@@ -358,14 +360,14 @@ static void answer(struct report_replay_prediction *ret, const struct questions 
 	for (unsigned i = 0; i < base->nr_variants; i++) {
 		const struct graph_replay_result *r = &then[i].result;
 		if (r->nr_stuck <= base->nr_stuck && variant[i].by_run)
-			widen_by_run(ret, base, base->variant_ns[i], length_of(r));
+			widen_by_run(ret, base, base->variant_ns[i], length_of(r), 1);
 		else if (r->nr_stuck <= base->nr_stuck && length_of(r) > 0 &&
 			 base->variant_ns[i] > 0)
 			widen(ret, base->variant_ns[i] / length_of(r));
 	}
 	if (base->nr_variants) {
-		widen_by_run(ret, base, base->bare_ns, ret->placed_ns);
-		widen_by_run(ret, base, base->plain_ns, ret->any_ns);
+		widen_by_run(ret, base, base->bare_ns, ret->placed_ns, 1 - base->plain_share);
+		widen_by_run(ret, base, base->plain_ns, ret->any_ns, base->plain_share);
 		widen_all(ret, base);
 	}
 	/* what stood still in the run itself is no news */
