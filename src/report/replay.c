@@ -39,13 +39,14 @@ enum base_status report_replay_new(
  *
  * What waking costs is the same in the recorded run and in the changed one: both are simulated with
  * it. How late sleepers come and whom the kernel lets run first differs from run to run of one and
- * the same program: the changed run may meet it when the recorded one did not.
+ * the same program: the run after the change may meet it when the one before did not, or the other
+ * way.
  */
 #define LATE_DIFFERS                                                                               \
 	0.15 /* measured: so much the medians of like hand-overs in five runs of one               \
 	      * program (an eventfd, two threads) lie from their middle */
 static const struct variant {
-	bool by_run; /* what the changed run meets, and the recorded one need not */
+	bool by_run; /* what one run meets, and another need not */
 	struct graph_replay_assumed assumed;
 } variant[REPORT_VARIANTS] = {
 	{true, {.unrecorded = true, .preempts = true}},
@@ -114,18 +115,11 @@ static enum base_status base_of_variants(struct report_replay_run *ret,
 {
 	uint64_t verbs = graph_replay_nr_verbs(log) * nr_answers;
 	uint64_t nr = verbs ? VERBS_MAX / verbs : 0;
-	struct report_simulation x[REPORT_VARIANTS], of_both[REPORT_VARIANTS];
-	unsigned nr_both = 0;
+	struct report_simulation x[REPORT_VARIANTS];
 	ret->nr_variants = nr < REPORT_VARIANTS ? (unsigned)nr : REPORT_VARIANTS;
-	other_assumptions(ret, NULL, false, x);
-	for (unsigned i = 0; i < ret->nr_variants; i++)
-		if (!variant[i].by_run)
-			of_both[nr_both++] = x[i];
-	enum base_status s = report_simulate(log, of_both, nr_both, err);
-	nr_both = 0;
+	enum base_status s = report_simulate(log, x, other_assumptions(ret, NULL, false, x), err);
 	for (unsigned i = 0; s == BASE_OK && i < ret->nr_variants; i++)
-		ret->variant_ns[i] =
-			variant[i].by_run ? ret->usual_ns : length_of(&of_both[nr_both++].result);
+		ret->variant_ns[i] = length_of(&x[i].result);
 	return s;
 }
 
@@ -213,6 +207,18 @@ static void widen(struct report_replay_prediction *p, double speedup)
 	p->high = speedup > p->high ? speedup : p->high;
 }
 
+/* Of the runs before and after the change one meets it, and the other is as usual; all the way when
+ * what it is of has a quarter of the weight. */
+static void widen_by_run(struct report_replay_prediction *p, const struct report_replay_run *base,
+	double before_ns, double after_ns, double weight)
+{
+	double share = fmin(1, 4 * weight);
+	if (before_ns <= 0 || after_ns <= 0 || base->usual_ns <= 0)
+		return;
+	widen(p, middle(p->speedup, base->usual_ns / after_ns, share));
+	widen(p, middle(p->speedup, p->speedup * before_ns / base->usual_ns, share));
+}
+
 /* In a trace that lacks records nobody waits for ever: who is given something more often than the
  * run was stands still as well. */
 static uint64_t stuck(const struct graph_replay_result *r, const struct report_replay_run *base)
@@ -298,16 +304,16 @@ static enum base_status ask_then(
 	return report_simulate(q->log, q->then, q->nr_then, err);
 }
 
-/* The other model's answer. Where threads come to run is another matter in each run: the interval
- * contains that the changed one goes as either model says. */
+/* The other model's answer. Where threads come to run is another matter in each run: any run may go
+ * as either model says. */
 static double mix_plain(struct report_replay_prediction *ret, double speedup,
 	const struct report_replay_run *base, const struct graph_replay_result *placed,
 	const struct graph_replay_result *any)
 {
 	if (any->nr_stuck > base->nr_stuck || length_of(any) <= 0)
 		return speedup;
-	ret->by_run[0] = base->usual_ns / length_of(placed);
-	ret->by_run[1] = base->usual_ns / length_of(any);
+	ret->placed_ns = ret->any_ns ? ret->placed_ns : length_of(placed);
+	ret->any_ns = ret->any_ns ? ret->any_ns : length_of(any);
 	return middle(speedup, base->plain_ns / length_of(any), base->plain_share);
 }
 
@@ -353,12 +359,15 @@ static void answer(struct report_replay_prediction *ret, const struct questions 
 	}
 	for (unsigned i = 0; i < base->nr_variants; i++) {
 		const struct graph_replay_result *r = &then[i].result;
-		if (r->nr_stuck <= base->nr_stuck && length_of(r) > 0 && base->variant_ns[i] > 0)
+		if (r->nr_stuck <= base->nr_stuck && variant[i].by_run)
+			widen_by_run(ret, base, base->variant_ns[i], length_of(r), 1);
+		else if (r->nr_stuck <= base->nr_stuck && length_of(r) > 0 &&
+			 base->variant_ns[i] > 0)
 			widen(ret, base->variant_ns[i] / length_of(r));
 	}
 	if (base->nr_variants) {
-		for (unsigned i = 0; i < BASE_COUNT(ret->by_run) && ret->by_run[i] > 0; i++)
-			widen(ret, ret->by_run[i]);
+		widen_by_run(ret, base, base->bare_ns, ret->placed_ns, 1 - base->plain_share);
+		widen_by_run(ret, base, base->plain_ns, ret->any_ns, base->plain_share);
 		widen_all(ret, base);
 	}
 	/* what stood still in the run itself is no news */

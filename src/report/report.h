@@ -256,8 +256,7 @@ struct report_replay_prediction {
 	bool made;
 	double length_ns;          /* of the run, at that speed-up */
 	double speedup, low, high; /* ends of its interval; equal: it has none */
-	double by_run[2];          /* when the changed run goes as one or the other model says
-				      and the recorded one as both; 0: one model only */
+	double placed_ns, any_ns;  /* of the changed run, by either model; 0: one model only */
 	uint64_t nr_stuck;         /* actors that wait for ever after the change */
 	uint32_t stuck_actor, stuck_queue; /* of the graph: one of them, and what it waits for */
 	uint64_t stuck_ns;

@@ -822,8 +822,10 @@ static void interval_lines(struct base_str *s, const struct report_whatif *w)
 	}
 	base_str_addf(s,
 		". Intervals: from %u more simulations, in which waking costs more or less and "
-		"latencies stay as they were, and in which the changed run, unlike the recorded "
-		"one, has sleepers come later or sooner, woken threads preempt others or wait for "
+		"latencies stay as they were, and in which one of the two runs, the one before the "
+		"change or the one "
+		"after, has sleepers come later or sooner, woken threads preempt others or wait "
+		"for "
 		"any processor and work takes up to %.0f %% more or less; and what two runs differ "
 		"by anyway (%.1f %%: a usual amount, one recording cannot say this program's), "
 		"replay's own error and what recording cost (but for samples, which slow down "
