@@ -25,11 +25,11 @@ enum {
 /* What translated code reads and writes itself. */
 struct memory_hot {
 	ULong *next;  /* word */
-	ULong *full;  /* where the next superblock may have no room */
 	ULong string; /* address of the repeated string instruction that goes on; 0: none does */
 	ULong returns_at; /* stack address that a call of memory_heap.c returns at; 0: none */
 };
 extern struct memory_hot memory_hot;
+extern ULong memory_buffer[MEMORY_PIECE_WORDS];
 
 /* What follows from an instruction's bytes; everything else is VEX's knowledge. */
 struct memory_opcode {

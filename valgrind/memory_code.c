@@ -590,7 +590,9 @@ static void make_before(struct code *c, Int statement)
 static void check_room(struct code *c)
 {
 	IRExpr *full = code_assign(c->out, Ity_I1,
-		IRExpr_Binop(Iop_CmpLT64U, code_load_global(c->out, &memory_hot.full),
+		IRExpr_Binop(Iop_CmpLT64U,
+			code_u64((Addr)(memory_buffer + MEMORY_PIECE_WORDS -
+					MEMORY_SUPERBLOCK_WORDS)),
 			code_load_global(c->out, &memory_hot.next)));
 	IRDirty *d = unsafeIRDirty_0_N(0, "memory_on_full",
 		VG_(fnptr_to_fnentry)((void *)memory_on_full), mkIRExprVec_0());

@@ -31,21 +31,13 @@ enum {
 	REACH = 1 << 30,
 	OPEN_CHUNKS_MAX = 16, /* threads that keep a chunk of the ring while others run */
 	WAIT_NS = 20000000,
-	BUFFERS = 4,
-	HELPER_STACK_BYTES = 64 * 1024,
-	SPINS = 50, /* before a sleep: some us */
-	SYSTEM_SIGACTION = 13,
-	SYSTEM_SIGPROCMASK = 14,
-	SYSTEM_CLONE = 56,
-	SYSTEM_GETAFFINITY = 204,
-	SYSTEM_EXECVEAT = 322,
-	FUTEX_WAIT_PRIVATE = 128,
-	FUTEX_WAKE_PRIVATE = 129,
 	STATES_ROOM = 1 << 14,
+	SYSTEM_SIGACTION = 13,
 	SYSTEM_EXECVE = 59,
 	SYSTEM_KILL = 62,
 	SYSTEM_GETTID = 186,
 	SYSTEM_FUTEX = 202,
+	SYSTEM_EXECVEAT = 322,
 };
 
 struct object { /* a file that is mapped, as far as its code can be told by 32 bits */
@@ -70,19 +62,12 @@ struct thread {
 	Bool begun, ended, joined;
 };
 
-/* Words of a thread that become a piece. */
-struct job {
-	struct thread *thread;
-	ULong *words;
-	SizeT nr;
-	ULong begin_ticks, end_ticks;
-};
-
 struct memory_hot memory_hot;
+ULong memory_buffer[MEMORY_PIECE_WORDS];
 
 static struct {
 	struct memory_ring_head *ring;
-	UInt image, pid;
+	UInt image;
 	Bool off; /* a child of fork, or the recorder is gone */
 	VgHashTable *blocks;
 	struct object object[OBJECTS_MAX];
@@ -92,17 +77,9 @@ static struct {
 	struct thread *thread, *current, **of_tid;
 	ULong nr_threads;
 	UInt nr_alive, nr_open;
-	ULong *buffer;     /* whose words are written: one of BUFFERS */
-	ULong begin_ticks; /* of the words in it */
+	ULong begin_ticks; /* of the words in the buffer */
 	ULong lost_blocks;
-	/* Who encodes full buffers while the program goes on: a task of the kernel that Valgrind
-	 * does not know. As long as more was given than is done, jobs and what belongs to their
-	 * threads are its. */
-	Bool has_helper, tried_helper;
-	UInt given, done, helper_sleeps, we_sleep; /* atomic; the first two are futexes */
-	struct job job[BUFFERS];
 } m;
-static ULong buffers[BUFFERS][MEMORY_PIECE_WORDS];
 
 static struct memory_block_head mark_head[MEMORY_MARK_NR] = {
 #define MARK(name, slots, ticks)                                                                   \
@@ -288,7 +265,7 @@ static void send_section(const struct module *to, enum memory_table_section sect
 	UInt block;
 	while (table.offset < size_bytes && take_block(&block)) {
 		struct memory_chunk_head head = {.image = m.image,
-			.pid = m.pid,
+			.pid = (UInt)VG_(getpid)(),
 			.first_ticks = memory_now_ticks(),
 			.tables = m.image,
 			.flags = MEMORY_CHUNK_SERIAL};
@@ -403,7 +380,7 @@ static void let_see(struct thread *t)
 	close_chunk(t);
 }
 
-static Bool open_chunk(struct thread *t, ULong begin_ticks)
+static Bool open_chunk(struct thread *t)
 {
 	UInt block;
 	if (!take_block(&block))
@@ -417,171 +394,59 @@ static Bool open_chunk(struct thread *t, ULong begin_ticks)
 		.type = MEMORY_CHUNK_STREAM,
 		.bytes = t->chunk_used,
 		.image = m.image,
-		.pid = m.pid,
+		.pid = (UInt)VG_(getpid)(),
 		.tid = t->lwp,
 		.thread = t->number,
 		.sequence = t->sequence++,
-		.first_ticks = begin_ticks,
-		.last_ticks = begin_ticks,
+		.first_ticks = m.begin_ticks,
+		.last_ticks = m.begin_ticks,
 		.lost = t->lost,
 		.tables = m.image,
 		.flags = MEMORY_CHUNK_SERIAL};
 	VG_(memcpy)(t->chunk, &head, sizeof head);
 	t->lost = 0;
-	longpole_target_encode_start(&t->encoder, begin_ticks);
+	longpole_target_encode_start(&t->encoder, m.begin_ticks);
 	return True;
 }
 
-/* By whoever: nothing of the core is called here, nor memory allocated. */
-static void add_piece(const struct job *j)
+static void add_piece(struct thread *t, ULong *words, SizeT nr)
 {
-	struct thread *t = j->thread;
 	ULong began = memory_now_ticks();
-	if (t->chunk && MEMORY_RING_BLOCK_BYTES - t->chunk_used < target_piece_bound(j->nr))
+	send_tables();
+	room_for_states(t);
+	if (t->chunk && MEMORY_RING_BLOCK_BYTES - t->chunk_used < target_piece_bound(nr))
 		close_chunk(t);
-	if (!t->chunk && !open_chunk(t, j->begin_ticks)) {
-		t->lost += j->nr;
+	if (!t->chunk && !open_chunk(t)) {
+		t->lost += nr;
 		return;
 	}
 	struct memory_chunk_head *head = (struct memory_chunk_head *)t->chunk;
-	struct target_piece piece = {.words = (uint64_t *)j->words,
-		.nr = j->nr,
-		.begin_ticks = j->begin_ticks - head->first_ticks,
-		.lasted_ticks = j->end_ticks - j->begin_ticks};
+	struct target_piece piece = {.words = (uint64_t *)words,
+		.nr = nr,
+		.begin_ticks = m.begin_ticks - head->first_ticks,
+		.lasted_ticks = began - m.begin_ticks};
 	UChar *end = longpole_target_encode_piece(&t->encoder, &piece, t->chunk + t->chunk_used);
 	t->chunk_used = (UInt)(end - t->chunk);
-	t->lost += j->nr - piece.done;
-	head->last_ticks = j->end_ticks;
+	t->lost += nr - piece.done;
+	head->last_ticks = began;
 	__atomic_store_n(&head->bytes, t->chunk_used, __ATOMIC_RELEASE);
 	__atomic_fetch_add(&m.ring->words, piece.done, __ATOMIC_RELAXED);
 	__atomic_fetch_add(&m.ring->pieces, 1, __ATOMIC_RELAXED);
 	__atomic_fetch_add(&m.ring->encode_ticks, memory_now_ticks() - began, __ATOMIC_RELAXED);
 }
 
-/* ---- who encodes meanwhile ----------------------------------------------------------------------
- */
-
-/* Sleeps, or looks for some us, while *counter is `value`. */
-static void wait_while(UInt *counter, UInt value, UInt *sleeps)
-{
-	for (UInt i = 0; __atomic_load_n(counter, __ATOMIC_SEQ_CST) == value; i++) {
-		if (i < SPINS) {
-			__builtin_ia32_pause();
-			continue;
-		}
-		__atomic_store_n(sleeps, 1, __ATOMIC_SEQ_CST);
-		if (__atomic_load_n(counter, __ATOMIC_SEQ_CST) == value)
-			(void)system_call(
-				SYSTEM_FUTEX, (UWord)counter, FUTEX_WAIT_PRIVATE, value, 0);
-		__atomic_store_n(sleeps, 0, __ATOMIC_SEQ_CST);
-	}
-}
-
-static void count(UInt *counter, UInt *sleeps)
-{
-	__atomic_add_fetch(counter, 1, __ATOMIC_SEQ_CST);
-	if (__atomic_load_n(sleeps, __ATOMIC_SEQ_CST))
-		(void)system_call(SYSTEM_FUTEX, (UWord)counter, FUTEX_WAKE_PRIVATE, 1, 0);
-}
-
-static void help(void)
-{
-	for (;;) {
-		wait_while(&m.given, m.done, &m.helper_sleeps);
-		add_piece(&m.job[m.done % BUFFERS]);
-		count(&m.done, &m.we_sleep);
-	}
-}
-
-/* At most so many jobs are left. With none, chunks and states of encoders are ours again. */
-static void settle(UInt left)
-{
-	UInt done;
-	while (m.has_helper && m.given - (done = __atomic_load_n(&m.done, __ATOMIC_ACQUIRE)) > left)
-		wait_while(&m.done, done, &m.we_sleep);
-}
-
-static void use_buffer(void)
-{
-	m.buffer = memory_hot.next = buffers[m.given % BUFFERS];
-	memory_hot.full = m.buffer + MEMORY_PIECE_WORDS - MEMORY_SUPERBLOCK_WORDS;
-}
-
-/* With one processor it would only take turns with us. It takes no signal, and ends with the
- * process. */
-static Bool start_helper(void)
-{
-	static UChar stack[HELPER_STACK_BYTES] __attribute__((aligned(16)));
-	enum { SHARED = 0x50f00 }; /* CLONE_VM, _FS, _FILES, _SIGHAND, _THREAD, _SYSVSEM */
-	ULong processors[128] = {0}, all = ~0ull, old;
-	UInt nr = 0;
-	(void)system_call(SYSTEM_GETAFFINITY, 0, sizeof processors, (UWord)processors, 0);
-	for (UInt i = 0; i < sizeof processors / sizeof *processors; i++)
-		nr += (UInt)__builtin_popcountll(processors[i]);
-	if (nr < 2)
-		return False;
-	(void)system_call(SYSTEM_SIGPROCMASK, 2, (UWord)&all, (UWord)&old, sizeof all);
-	Word ret;
-	__asm__ volatile(
-		"syscall\n\ttestq %%rax, %%rax\n\tjnz 1f\n\txorl %%ebp, %%ebp\n\t"
-		"call *%[run]\n1:"
-		: "=a"(ret)
-		: "a"(SYSTEM_CLONE), "D"(SHARED), "S"(stack + sizeof stack), "d"(0), [run] "b"(help)
-		: "rcx", "r8", "r10", "r11", "memory");
-	(void)system_call(SYSTEM_SIGPROCMASK, 2, (UWord)&old, 0, sizeof old);
-	return ret > 0;
-}
-
-/* Is there something that the encoder needs, and does not have yet? */
-static Bool has_news(const struct thread *t)
-{
-	for (UInt i = 0; i < m.nr_objects; i++)
-		if (m.object[i].nr_new)
-			return True;
-	return t->encoder.nr_blocks < m.nr_blocks || t->slot_states < m.nr_slots ||
-	       !t->encoder.contexts;
-}
-
-/* The words so far become a piece: at once, or `meanwhile`. */
-static void flush_as(Bool meanwhile)
-{
-	SizeT nr = (SizeT)(memory_hot.next - m.buffer);
-	ULong now = memory_now_ticks();
-	if (!meanwhile)
-		settle(0);
-	if (nr && m.current && recording()) {
-		if (meanwhile && !m.tried_helper) {
-			m.tried_helper = True;
-			m.has_helper = start_helper();
-		}
-		meanwhile = meanwhile && m.has_helper;
-		if (!meanwhile || has_news(m.current)) {
-			settle(0);
-			send_tables();
-			room_for_states(m.current);
-		}
-		struct job *j = &m.job[m.given % BUFFERS];
-		*j = (struct job){m.current, m.buffer, nr, m.begin_ticks, now};
-		if (meanwhile) {
-			count(&m.given, &m.helper_sleeps);
-			settle(BUFFERS - 1);
-			use_buffer();
-		} else {
-			add_piece(j);
-		}
-	}
-	memory_hot.next = m.buffer;
-	m.begin_ticks = memory_now_ticks();
-}
-
 static void flush(void)
 {
-	flush_as(False);
+	SizeT nr = (SizeT)(memory_hot.next - memory_buffer);
+	if (nr && m.current && recording())
+		add_piece(m.current, memory_buffer, nr);
+	memory_hot.next = memory_buffer;
+	m.begin_ticks = memory_now_ticks();
 }
 
 void memory_on_full(void)
 {
-	flush_as(True);
+	flush();
 }
 
 /* ---- marks ------------------------------------------------------------------------------------
@@ -590,8 +455,8 @@ void memory_on_full(void)
 static void mark(enum memory_mark what, const ULong *slot)
 {
 	UInt nr = mark_head[what].nr_slots;
-	if (memory_hot.next > memory_hot.full)
-		memory_on_full();
+	if (memory_hot.next > memory_buffer + MEMORY_PIECE_WORDS - MEMORY_SUPERBLOCK_WORDS)
+		flush();
 	*memory_hot.next++ = (ULong)&mark_head[what];
 	for (UInt i = 0; i < nr; i++)
 		*memory_hot.next++ = slot[i];
@@ -693,7 +558,6 @@ void memory_exits(ThreadId tid)
 	struct thread *t = m.of_tid[tid];
 	if (!t)
 		return;
-	settle(0);
 	if (t == m.current) {
 		mark_call(MEMORY_CALL_thread_end, 0);
 		flush();
@@ -712,7 +576,7 @@ void memory_exits(ThreadId tid)
 /* An instruction that failed, in the middle of a block: the block ends before it. */
 static void cut_last(Addr pc)
 {
-	ULong *p = m.buffer, *last = NULL;
+	ULong *p = memory_buffer, *last = NULL;
 	while (p < memory_hot.next) {
 		last = p;
 		p += 1 + ((const struct memory_block_head *)*p)->nr_slots;
@@ -777,8 +641,6 @@ static void in_child(ThreadId tid)
 	(void)tid;
 	m.off = True;
 	m.ring = NULL;
-	m.has_helper = False;
-	m.done = m.given;
 }
 
 void memory_begin(void)
@@ -786,9 +648,8 @@ void memory_begin(void)
 	__builtin_cpu_init();
 	m.of_tid = VG_(calloc)("longpole.threads", VG_N_THREADS, sizeof *m.of_tid);
 	m.blocks = VG_(HT_construct)("longpole.blocks");
-	m.pid = (UInt)VG_(getpid)();
 	m.nr_blocks = 1; /* index 0 is none */
-	use_buffer();
+	memory_hot.next = memory_buffer;
 	m.begin_ticks = memory_now_ticks();
 	VG_(atfork)(NULL, NULL, in_child);
 	if (!m.ring)
