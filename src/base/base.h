@@ -182,6 +182,12 @@ bool base_map_remove(struct base_map *m, uint64_t key_hi, uint64_t key_lo);
 void base_map_each(const struct base_map *m,
 	bool (*visit)(void *ctx, uint64_t key_hi, uint64_t key_lo, uint64_t value), void *ctx);
 
+/* Of nothing: 0. */
+static inline double base_percent(uint64_t n, uint64_t of)
+{
+	return of ? 100 * (double)n / (double)of : 0;
+}
+
 static inline uint64_t base_hash_u64(uint64_t x)
 {
 	x ^= x >> 32;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ciat_tables.c - accesses and sharing summed by data object and by function. */
 #include "cmd/ciat.h"
+#include "base/json.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -361,16 +362,12 @@ void ciat_functions_text(struct base_str *out, const struct ciat_table *t, size_
 		base_str_addf(out, "  (%zu more: --json has them)\n", t->nr - rows);
 }
 
-static json_t *u64(uint64_t v)
-{
-	return json_integer((json_int_t)v);
-}
-
 static json_t *sharing_json(const struct ciat_row *o)
 {
-	return json_pack("{s:s, s:o, s:o, s:o, s:o}", "name", o->name, "accesses", u64(o->accesses),
-		"true_sharing_misses", u64(o->true_misses), "false_sharing_misses",
-		u64(o->false_misses), "upgrades", u64(o->upgrades));
+	return json_pack("{s:s, s:o, s:o, s:o, s:o}", "name", o->name, "accesses",
+		base_json_u64(o->accesses), "true_sharing_misses", base_json_u64(o->true_misses),
+		"false_sharing_misses", base_json_u64(o->false_misses), "upgrades",
+		base_json_u64(o->upgrades));
 }
 
 json_t *ciat_objects_json(const struct ciat_table *t)
@@ -382,10 +379,11 @@ json_t *ciat_objects_json(const struct ciat_table *t)
 		const struct ciat_row *o = &t->row[i];
 		json_t *j = sharing_json(o);
 		json_object_set_new(j, "kind", json_string(kind[o->kind]));
-		json_object_set_new(j, "lines_moved", u64(o->lines_moved));
+		json_object_set_new(j, "lines_moved", base_json_u64(o->lines_moved));
 		if (o->blocks) {
-			json_object_set_new(j, "blocks", u64(o->blocks));
-			json_object_set_new(j, "allocated_bytes", u64(o->allocated_bytes));
+			json_object_set_new(j, "blocks", base_json_u64(o->blocks));
+			json_object_set_new(
+				j, "allocated_bytes", base_json_u64(o->allocated_bytes));
 		}
 		json_array_append_new(list, j);
 	}
@@ -397,9 +395,9 @@ json_t *ciat_functions_json(const struct ciat_table *t)
 	json_t *list = json_array();
 	for (size_t i = 0; i < t->nr && i < ROWS_MAX; i++) {
 		json_t *j = sharing_json(&t->row[i]);
-		json_object_set_new(j, "loads", u64(t->row[i].loads));
-		json_object_set_new(j, "stores", u64(t->row[i].stores));
-		json_object_set_new(j, "raw", u64(t->row[i].raw));
+		json_object_set_new(j, "loads", base_json_u64(t->row[i].loads));
+		json_object_set_new(j, "stores", base_json_u64(t->row[i].stores));
+		json_object_set_new(j, "raw", base_json_u64(t->row[i].raw));
 		json_array_append_new(list, j);
 	}
 	return list;

@@ -246,11 +246,6 @@ static int open_traces(struct cmd *c, const struct memory_cdat_config *k,
 /* ---- text
  * --------------------------------------------------------------------------------------------- */
 
-static double percent(uint64_t n, uint64_t of)
-{
-	return of ? 100 * (double)n / (double)of : 0;
-}
-
 /* "32.0 KiB", "32.0 KiB and 1.0 MiB": a processor's, level by level. */
 static void add_cache_sizes(struct base_str *out, const struct memory_cdat_config *k)
 {
@@ -271,13 +266,13 @@ static void finding(struct base_str *out, const struct memory_cdat_config *k,
 {
 	const struct memory_cdat_flow *f = &r->total.flow[MEMORY_CDAT_DATA];
 	uint64_t all = f->hits + f->misses;
-	base_str_addf(out, "%.2f%% of ", percent(f->misses, all));
+	base_str_addf(out, "%.2f%% of ", base_percent(f->misses, all));
 	base_str_add_count(out, all);
 	base_str_add(out, " data accesses miss the caches of ");
 	add_cache_sizes(out, k);
 	if (k->nodes > 1)
 		base_str_addf(out, ", and %.0f%% of the misses go to another node",
-			percent(f->remote, f->misses));
+			base_percent(f->remote, f->misses));
 	base_str_addf(out,
 		" (%" PRIu64 " node%s of %" PRIu64 " processor%s, %s); a request takes %.2f "
 		"transactions on average.\n",
@@ -347,7 +342,7 @@ static void processor_rows(struct base_str *out, const struct memory_cdat_config
 		shown++;
 		base_str_addf(out, "  %4u:%-4u %14" PRIu64 " %11.1f%%", i / (uint32_t)k->processors,
 			i % (uint32_t)k->processors, r->total.active[i],
-			percent(r->total.active[i], length));
+			base_percent(r->total.active[i], length));
 		if (r->total.time_ps[i]) {
 			base_str_add(out, "   ");
 			base_str_add_ns(out, r->total.time_ps[i] / 1000);

@@ -105,11 +105,6 @@ static uint64_t sum_accesses(const struct memory_ciat_counts *n)
 	return sum;
 }
 
-static double percent(uint64_t n, uint64_t of)
-{
-	return of ? 100 * (double)n / (double)of : 0;
-}
-
 static void add_place(struct base_str *out, struct cmd_slack_names *n, uint64_t at, bool code)
 {
 	const struct memory_source *s = n->source;
@@ -196,20 +191,20 @@ static void finding(
 		base_str_add_size(out, r->usage.data_bytes);
 		base_str_addf(out, " of memory; nothing is shared.\n");
 	} else if (r->nr_lines && n->false_misses * 2 > misses && n->false_misses > 16) {
-		base_str_addf(
-			out, "False sharing: %.0f%% of the ", percent(n->false_misses, misses));
+		base_str_addf(out, "False sharing: %.0f%% of the ",
+			base_percent(n->false_misses, misses));
 		base_str_add_count(out, misses);
 		base_str_add(out, " times that a line comes back changed bring no news; most in ");
 		add_line_object(out, s, r, &r->line[0]);
 		base_str_addf(out, " (%.0f%% of them).\n",
-			percent(r->line[0].false_misses, n->false_misses));
+			base_percent(r->line[0].false_misses, n->false_misses));
 	} else {
-		base_str_addf(out, "%.2f%% of ", percent(n->event[MEMORY_CIAT_RAW], accesses));
+		base_str_addf(out, "%.2f%% of ", base_percent(n->event[MEMORY_CIAT_RAW], accesses));
 		base_str_add_count(out, accesses);
 		base_str_addf(out,
 			" accesses read what another thread wrote; %.1f%% of the touched memory is "
 			"shared by %u threads.\n",
-			percent(r->usage.shared_bytes, r->usage.touched_bytes), r->nr_threads);
+			base_percent(r->usage.shared_bytes, r->usage.touched_bytes), r->nr_threads);
 	}
 }
 
@@ -341,8 +336,8 @@ static void usage_rows(struct base_str *out, const struct memory_ciat_result *r)
 	base_str_addf(out,
 		")\n  %.1f%% of data accesses go to shared locations, %.1f%% to shared pages; each "
 		"touched byte was accessed %.1f times, each touched instruction %.1f times\n",
-		percent(u->shared_data_accesses, u->data_accesses),
-		percent(u->page_shared_data_accesses, u->data_accesses), u->data_locality,
+		base_percent(u->shared_data_accesses, u->data_accesses),
+		base_percent(u->page_shared_data_accesses, u->data_accesses), u->data_locality,
 		u->code_locality);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_run.c - `longpole run`: a program, with something done about its waiting. */
 #include "cmd/cmd.h"
+#include "base/json.h"
 
 #include "record/spin_yield.h"
 
@@ -100,28 +101,26 @@ static void text(struct base_str *out, const struct record_spin_yield *y)
 	base_str_add(out, "next: longpole spin PROG: which loops these are\n");
 }
 
-static json_t *integer(uint64_t n)
-{
-	return json_integer((json_int_t)n);
-}
-
 static json_t *json_of(const struct record_spin_yield *y)
 {
 	json_t *result = json_pack("{s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "exit_status",
-		y->exit_code, "elapsed_ns", integer(y->elapsed_ns), "looks", integer(y->nr_looks),
-		"looks_crowded", integer(y->nr_crowded), "glances", integer(y->nr_glances),
-		"bursts", integer(y->nr_bursts), "bursts_spinning", integer(y->nr_spins),
-		"bursts_refused", integer(y->nr_refused), "stopped_ns", integer(y->stopped_ns));
+		y->exit_code, "elapsed_ns", base_json_u64(y->elapsed_ns), "looks",
+		base_json_u64(y->nr_looks), "looks_crowded", base_json_u64(y->nr_crowded),
+		"glances", base_json_u64(y->nr_glances), "bursts", base_json_u64(y->nr_bursts),
+		"bursts_spinning", base_json_u64(y->nr_spins), "bursts_refused",
+		base_json_u64(y->nr_refused), "stopped_ns", base_json_u64(y->stopped_ns));
 	json_t *more = json_pack("{s:s?, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "unable",
-		y->unable, "loops", integer(y->nr_loops), "loops_by_code", integer(y->nr_by_code),
-		"loops_placed", integer(y->nr_placed), "places_dropped", integer(y->nr_dropped),
-		"places", integer(y->nr_places), "first_loop_ns", integer(y->first_ns),
-		"threads_armed", integer(y->nr_armed), "threads_blocking", integer(y->nr_blocked));
+		y->unable, "loops", base_json_u64(y->nr_loops), "loops_by_code",
+		base_json_u64(y->nr_by_code), "loops_placed", base_json_u64(y->nr_placed),
+		"places_dropped", base_json_u64(y->nr_dropped), "places",
+		base_json_u64(y->nr_places), "first_loop_ns", base_json_u64(y->first_ns),
+		"threads_armed", base_json_u64(y->nr_armed), "threads_blocking",
+		base_json_u64(y->nr_blocked));
 	json_t *gave = json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "signals",
-		integer(y->nr_samples), "signals_spinning", integer(y->nr_spinning), "yields",
-		integer(y->nr_yields), "yielded_ns", integer(y->yielded_ns), "sleeps",
-		integer(y->nr_sleeps), "sleeps_ended_by_change", integer(y->nr_changed), "slept_ns",
-		integer(y->slept_ns));
+		base_json_u64(y->nr_samples), "signals_spinning", base_json_u64(y->nr_spinning),
+		"yields", base_json_u64(y->nr_yields), "yielded_ns", base_json_u64(y->yielded_ns),
+		"sleeps", base_json_u64(y->nr_sleeps), "sleeps_ended_by_change",
+		base_json_u64(y->nr_changed), "slept_ns", base_json_u64(y->slept_ns));
 	if (json_object_update(result, more) || json_object_update(result, gave)) {
 		json_decref(result); /* (no memory: the writer says so) */
 		result = NULL;

@@ -21,11 +21,6 @@ static const struct {
 	[NOC_PATH_REST] = {"for what the graph does not say", "rest_cycles"},
 };
 
-static double percent(uint64_t n, uint64_t of)
-{
-	return of ? 100.0 * (double)n / (double)of : 0;
-}
-
 static double ratio(uint64_t n, uint64_t of)
 {
 	return of ? (double)n / (double)of : 0;
@@ -49,7 +44,7 @@ static void add_finding(struct base_str *out, const struct noc_path *p)
 	for (unsigned i = 1; i < NOC_PATH_PARTS; i++)
 		if (p->part_cycles[i] > p->part_cycles[most])
 			most = (enum noc_path_part)i;
-	base_str_addf(out, "%.0f %% of ", percent(p->part_cycles[most], p->execution_cycles));
+	base_str_addf(out, "%.0f %% of ", base_percent(p->part_cycles[most], p->execution_cycles));
 	base_str_add_count(out, p->execution_cycles);
 	base_str_addf(out,
 		" cycles the critical path is %s (known: the graph says which packet waited for "
@@ -61,7 +56,7 @@ static void add_finding(struct base_str *out, const struct noc_path *p)
 	for (unsigned i = 0; i < NOC_PATH_PARTS; i++)
 		if (p->part_cycles[i])
 			base_str_addf(out, "  %5.1f %%  %s\n",
-				percent(p->part_cycles[i], p->execution_cycles), part[i].text);
+				base_percent(p->part_cycles[i], p->execution_cycles), part[i].text);
 }
 
 /* Who holds the path up, and what a faster network could bring. */
@@ -71,7 +66,7 @@ static void add_limits(struct base_str *out, const struct noc_path *p, uint32_t 
 	uint32_t shown = 0;
 	for (; shown < NODES_SHOWN; shown++) {
 		uint32_t n = largest(p->node_cycles, nr_nodes);
-		double share = percent(p->node_cycles[n], p->execution_cycles);
+		double share = base_percent(p->node_cycles[n], p->execution_cycles);
 		if (share < PERCENT_SHOWN)
 			break;
 		base_str_addf(out, "%s node %u (%.1f %%)", shown ? "," : "  held up in", n, share);
@@ -103,7 +98,7 @@ static void add_load(struct base_str *out, const struct noc_load *l, const struc
 		ratio(l->excess_cycles, l->packets));
 	if (l->excess_cycles)
 		base_str_addf(out, ", %.0f %% on the way to node %u",
-			percent(l->excess_at_cycles[jam], l->excess_cycles), jam);
+			base_percent(l->excess_at_cycles[jam], l->excess_cycles), jam);
 	base_str_addf(out,
 		"\n  node %u sends most, %.3f flits a cycle; node %u receives most, %.3f\n", from,
 		ratio(l->sent_flits[from], l->execution_cycles), to,

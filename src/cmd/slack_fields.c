@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* slack_fields.c - the answer of `longpole slack --out-of-order`. */
 #include "cmd/slack.h"
+#include "base/json.h"
 
 #include <inttypes.h>
 #include <math.h>
-
-static double percent(uint64_t n, uint64_t of)
-{
-	return of ? 100 * (double)n / (double)of : 0;
-}
 
 static enum slack_cause greatest(const struct slack_fields_result *r)
 {
@@ -35,8 +31,8 @@ static void instruction_rows(struct base_str *out, const struct cmd_slack_view *
 		double variance = c->squares / (double)c->executed - mean * mean;
 		cmd_slack_name(v->names, CMD_SLACK_INSTRUCTION, c->code, &name);
 		base_str_addf(out, "  %15.1f%% %12" PRIu64 " %8.1f%% %13" PRIu64 " %12.0f %12.0f  ",
-			percent(c->critical_cycles, r->cycles), c->executed,
-			percent(c->critical, c->executed), c->least, mean,
+			base_percent(c->critical_cycles, r->cycles), c->executed,
+			base_percent(c->critical, c->executed), c->least, mean,
 			variance > 0 ? sqrt(variance) : 0);
 		report_clean_add(out, base_str_text(&name));
 		base_str_addf(out, " (%s)\n", slack_kind_name(c->kind));
@@ -49,7 +45,7 @@ static void quantiles(struct base_str *out, const struct slack_fields_result *r)
 	static const double share[] = {0.1, 0.25, 0.5, 0.75, 0.9};
 	uint64_t low, high;
 	base_str_addf(out, "\nSlack of executing: none for %.1f%% of instructions; ",
-		percent(base_histogram_bucket(&r->slack, 0, &low, &high), r->slack.count));
+		base_percent(base_histogram_bucket(&r->slack, 0, &low, &high), r->slack.count));
 	for (size_t i = 0; i < BASE_COUNT(share); i++)
 		base_str_addf(out, "%s%.0f%% have at most %" PRIu64, i ? ", " : "", 100 * share[i],
 			base_histogram_quantile(&r->slack, share[i]));
@@ -66,7 +62,7 @@ void cmd_slack_fields_text(struct base_str *out, const struct cmd_slack_view *v)
 		"%.0f%% of the out-of-order critical path is %s; out of order the same "
 		"instructions take %.2f times as long as in order (modelled: window %u, width "
 		"%u, %u processors, %s).\n",
-		percent(r->cause_cycles[best], r->cycles), slack_cause_line(best),
+		base_percent(r->cause_cycles[best], r->cycles), slack_cause_line(best),
 		r->in_order_cycles ? (double)r->cycles / (double)r->in_order_cycles : 0,
 		v->core->window, v->core->width, v->source->info.nr_threads,
 		v->config->cdat->protocol->name);
@@ -76,7 +72,7 @@ void cmd_slack_fields_text(struct base_str *out, const struct cmd_slack_view *v)
 	for (unsigned i = 0; i < SLACK_CAUSES; i++)
 		if (r->cause_cycles[i])
 			base_str_addf(out, "  %15.1f%% %12" PRIu64 "  %s\n",
-				percent(r->cause_cycles[i], r->cycles), r->cause_cycles[i],
+				base_percent(r->cause_cycles[i], r->cycles), r->cause_cycles[i],
 				slack_cause_line((enum slack_cause)i));
 	quantiles(out, r);
 	instruction_rows(out, v);
@@ -84,7 +80,7 @@ void cmd_slack_fields_text(struct base_str *out, const struct cmd_slack_view *v)
 		"\nBranches: %" PRIu64
 		" conditional or indirect, %.2f%% mispredicted (gshare, 4096 "
 		"counters), %u cycles each.\n",
-		r->branches, percent(r->mispredicted, r->branches), v->core->penalty_cycles);
+		r->branches, base_percent(r->mispredicted, r->branches), v->core->penalty_cycles);
 	base_str_addf(out,
 		"How it knows: dependences through registers were read from the program's code (of "
 		"%" PRIu64 " of %" PRIu64 " instructions they are not known), those through memory "
@@ -101,24 +97,20 @@ void cmd_slack_fields_text(struct base_str *out, const struct cmd_slack_view *v)
 		v->core->window * 2, v->trace);
 }
 
-static json_t *count(uint64_t n)
-{
-	return json_integer((json_int_t)n);
-}
-
 json_t *cmd_slack_fields_json(const struct cmd_slack_view *v)
 {
 	const struct slack_fields_result *r = v->fields;
 	json_t *causes = json_object(), *list = json_array(), *slacks = json_array();
 	for (unsigned i = 0; i < SLACK_CAUSES; i++)
-		json_object_set_new(
-			causes, slack_cause_name((enum slack_cause)i), count(r->cause_cycles[i]));
+		json_object_set_new(causes, slack_cause_name((enum slack_cause)i),
+			base_json_u64(r->cause_cycles[i]));
 	for (unsigned i = 0; r->slack.count && i < BASE_HISTOGRAM_BUCKETS; i++) {
 		uint64_t low, high, n = base_histogram_bucket(&r->slack, i, &low, &high);
 		if (n)
 			json_array_append_new(slacks,
-				json_pack("{s:o, s:o, s:o}", "from_cycles", count(low), "to_cycles",
-					count(high), "instructions", count(n)));
+				json_pack("{s:o, s:o, s:o}", "from_cycles", base_json_u64(low),
+					"to_cycles", base_json_u64(high), "instructions",
+					base_json_u64(n)));
 	}
 	for (size_t i = 0; i < r->nr_code; i++) {
 		const struct slack_static *c = &r->code[i];
@@ -126,14 +118,14 @@ json_t *cmd_slack_fields_json(const struct cmd_slack_view *v)
 		if (!c->executed)
 			continue;
 		cmd_slack_name(v->names, CMD_SLACK_INSTRUCTION, c->code, &name);
-		json_array_append_new(
-			list, json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:f, s:o}", "name",
-				      base_str_text(&name), "kind", slack_kind_name(c->kind),
-				      "executed", count(c->executed), "critical",
-				      count(c->critical), "least_slack_cycles", count(c->least),
-				      "greatest_slack_cycles", count(c->greatest),
-				      "mean_slack_cycles", c->sum / (double)c->executed,
-				      "critical_cycles", count(c->critical_cycles)));
+		json_array_append_new(list,
+			json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:f, s:o}", "name",
+				base_str_text(&name), "kind", slack_kind_name(c->kind), "executed",
+				base_json_u64(c->executed), "critical", base_json_u64(c->critical),
+				"least_slack_cycles", base_json_u64(c->least),
+				"greatest_slack_cycles", base_json_u64(c->greatest),
+				"mean_slack_cycles", c->sum / (double)c->executed,
+				"critical_cycles", base_json_u64(c->critical_cycles)));
 		base_str_fini(&name);
 	}
 	json_t *core = json_pack("{s:i, s:i, s:i, s:b}", "window_instructions",
@@ -141,9 +133,9 @@ json_t *cmd_slack_fields_json(const struct cmd_slack_view *v)
 		(int)v->core->penalty_cycles, "perfect_branches", v->core->perfect_branches);
 	return json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:o}",
 		"trace", v->trace, "protocol", v->config->cdat->protocol->name, "core", core,
-		"instructions", count(r->instructions), "cycles", count(r->cycles),
-		"in_order_cycles", count(r->in_order_cycles), "edges", count(r->edges), "branches",
-		count(r->branches), "mispredicted", count(r->mispredicted), "not_decoded",
-		count(r->unknown), "cut", r->cut, "cause_cycles", causes, "slack", slacks,
-		"static_instructions", list);
+		"instructions", base_json_u64(r->instructions), "cycles", base_json_u64(r->cycles),
+		"in_order_cycles", base_json_u64(r->in_order_cycles), "edges",
+		base_json_u64(r->edges), "branches", base_json_u64(r->branches), "mispredicted",
+		base_json_u64(r->mispredicted), "not_decoded", base_json_u64(r->unknown), "cut",
+		r->cut, "cause_cycles", causes, "slack", slacks, "static_instructions", list);
 }

@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* slack_json.c - the answer of `longpole slack` as JSON: counts and cycles, longpole/slack/1. */
 #include "cmd/slack.h"
+#include "base/json.h"
 
 #include <inttypes.h>
 #include <math.h>
-
-static json_t *count(uint64_t n)
-{
-	return json_integer((json_int_t)n);
-}
 
 static json_t *histogram(const struct base_histogram *h)
 {
@@ -17,8 +13,9 @@ static json_t *histogram(const struct base_histogram *h)
 		uint64_t low, high, n = base_histogram_bucket(h, i, &low, &high);
 		if (n)
 			json_array_append_new(
-				list, json_pack("{s:o, s:o, s:o}", "from_cycles", count(low),
-					      "to_cycles", count(high), "instructions", count(n)));
+				list, json_pack("{s:o, s:o, s:o}", "from_cycles",
+					      base_json_u64(low), "to_cycles", base_json_u64(high),
+					      "instructions", base_json_u64(n)));
 	}
 	return list;
 }
@@ -33,17 +30,20 @@ static json_t *processors(const struct slack_result *r)
 				  "s:o, s:o, s:o, s:o, "
 				  "s:o, s:o}",
 				"processor", (int)i, "critical_cycles",
-				count(r->processor[i].critical_cycles), "begin_cycle",
-				count(p->begin), "end_cycle", count(p->end), "instructions",
-				count(p->instructions), "spinning_instructions", count(p->spinning),
-				"spun_cycles", count(p->spun_cycles), "low_power_cycles",
-				count(p->low_power_cycles), "low_power_ends",
-				count(p->low_power_ends), "low_power_false_ends",
-				count(p->low_power_false), "waited_cycles", count(p->waited_cycles),
-				"waits", count(p->waits), "miss_cycles", count(p->miss_cycles),
-				"fetch_cycles", count(p->fetch_cycles), "contention_cycles",
-				count(p->contention_cycles), "line_accesses", count(p->accesses),
-				"line_misses", count(p->misses), "nodes", count(p->nodes)));
+				base_json_u64(r->processor[i].critical_cycles), "begin_cycle",
+				base_json_u64(p->begin), "end_cycle", base_json_u64(p->end),
+				"instructions", base_json_u64(p->instructions),
+				"spinning_instructions", base_json_u64(p->spinning), "spun_cycles",
+				base_json_u64(p->spun_cycles), "low_power_cycles",
+				base_json_u64(p->low_power_cycles), "low_power_ends",
+				base_json_u64(p->low_power_ends), "low_power_false_ends",
+				base_json_u64(p->low_power_false), "waited_cycles",
+				base_json_u64(p->waited_cycles), "waits", base_json_u64(p->waits),
+				"miss_cycles", base_json_u64(p->miss_cycles), "fetch_cycles",
+				base_json_u64(p->fetch_cycles), "contention_cycles",
+				base_json_u64(p->contention_cycles), "line_accesses",
+				base_json_u64(p->accesses), "line_misses", base_json_u64(p->misses),
+				"nodes", base_json_u64(p->nodes)));
 	}
 	return list;
 }
@@ -56,15 +56,17 @@ static json_t *group(const struct cmd_slack_view *v, enum cmd_slack_by by)
 	for (size_t i = 0; i < nr; i++) {
 		const struct cmd_slack_named *n = &g[i];
 		if (by == CMD_SLACK_DATA)
-			json_array_append_new(list,
-				json_pack("{s:s, s:o, s:o}", "name", n->name, "critical_cycles",
-					count(n->critical_cycles), "times", count(n->executed)));
+			json_array_append_new(
+				list, json_pack("{s:s, s:o, s:o}", "name", n->name,
+					      "critical_cycles", base_json_u64(n->critical_cycles),
+					      "times", base_json_u64(n->executed)));
 		else
-			json_array_append_new(list,
-				json_pack("{s:s, s:o, s:o, s:f}", "name", n->name,
-					"critical_cycles", count(n->critical_cycles),
-					"instructions", count(n->executed), "mean_slack_cycles",
-					n->executed ? n->sum / (double)n->executed : 0.0));
+			json_array_append_new(
+				list, json_pack("{s:s, s:o, s:o, s:f}", "name", n->name,
+					      "critical_cycles", base_json_u64(n->critical_cycles),
+					      "instructions", base_json_u64(n->executed),
+					      "mean_slack_cycles",
+					      n->executed ? n->sum / (double)n->executed : 0.0));
 	}
 	cmd_slack_group_free(g, nr);
 	return list;
@@ -87,15 +89,16 @@ static json_t *instructions(const struct cmd_slack_view *v)
 		json_array_append_new(list,
 			json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:f, s:f, s:o, s:o}",
 				"code", base_str_text(&code), "name", base_str_text(&name), "kind",
-				slack_kind_name(c->kind), "executed", count(c->executed), "outside",
-				count(c->outside), "critical", count(c->critical),
-				"least_slack_cycles", count(inside ? c->least : 0),
-				"greatest_slack_cycles", count(c->greatest), "mean_slack_cycles",
-				mean, "deviation_cycles", variance > 0 ? sqrt(variance) : 0.0,
-				"alike", count(c->alike), "greatest_tautness_cycles",
-				count(c->taut_cycles)));
+				slack_kind_name(c->kind), "executed", base_json_u64(c->executed),
+				"outside", base_json_u64(c->outside), "critical",
+				base_json_u64(c->critical), "least_slack_cycles",
+				base_json_u64(inside ? c->least : 0), "greatest_slack_cycles",
+				base_json_u64(c->greatest), "mean_slack_cycles", mean,
+				"deviation_cycles", variance > 0 ? sqrt(variance) : 0.0, "alike",
+				base_json_u64(c->alike), "greatest_tautness_cycles",
+				base_json_u64(c->taut_cycles)));
 		json_object_set_new(json_array_get(list, json_array_size(list) - 1),
-			"critical_cycles", count(c->critical_cycles));
+			"critical_cycles", base_json_u64(c->critical_cycles));
 		base_str_fini(&name);
 		base_str_fini(&code);
 	}
@@ -106,13 +109,14 @@ static json_t *graph(const struct slack_result *r)
 {
 	const struct slack_counts *k = &r->counts;
 	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "instructions",
-		count(k->instructions), "nodes", count(k->nodes), "raw_edges", count(k->raw_edges),
-		"raw_edges_within_a_processor", count(k->raw_within), "late_raw_edges",
-		count(k->raw_late), "kept_nodes", count(k->kept_nodes + r->machine.nr_processors),
-		"kept_raw_edges", count(k->kept_edges), "removed_same_store",
-		count(k->removed_same_store), "removed_in_time", count(k->removed_in_time),
-		"removed_beyond", count(k->removed_beyond), "spilled_bytes",
-		count(k->spilled_bytes));
+		base_json_u64(k->instructions), "nodes", base_json_u64(k->nodes), "raw_edges",
+		base_json_u64(k->raw_edges), "raw_edges_within_a_processor",
+		base_json_u64(k->raw_within), "late_raw_edges", base_json_u64(k->raw_late),
+		"kept_nodes", base_json_u64(k->kept_nodes + r->machine.nr_processors),
+		"kept_raw_edges", base_json_u64(k->kept_edges), "removed_same_store",
+		base_json_u64(k->removed_same_store), "removed_in_time",
+		base_json_u64(k->removed_in_time), "removed_beyond",
+		base_json_u64(k->removed_beyond), "spilled_bytes", base_json_u64(k->spilled_bytes));
 }
 
 static json_t *diagnostics(const struct memory_source *s)
@@ -122,7 +126,7 @@ static json_t *diagnostics(const struct memory_source *s)
 		if (s->diags.count[d])
 			json_array_append_new(
 				list, json_pack("{s:s, s:o}", "name", memory_diag_name(d), "count",
-					      count(s->diags.count[d])));
+					      base_json_u64(s->diags.count[d])));
 	return list;
 }
 
@@ -132,18 +136,19 @@ json_t *cmd_slack_json(const struct cmd_slack_view *v)
 	const struct slack_machine_result *m = &r->machine;
 	json_t *all = json_pack("{s:s, s:s, s:o, s:o, s:o, s:i, s:o, s:o, s:o, s:o}", "trace",
 		v->trace, "protocol", v->config->cdat->protocol->name, "clock_mhz",
-		count(v->config->clock_mhz), "origin_cycle", count(r->origin), "end_cycle",
-		count(r->end), "endpoint_processor", (int)r->endpoint, "critical_cycles",
-		count(r->critical_cycles), "critical_hops", count(r->critical_hops),
-		"outside_instructions", count(r->outside), "machine_cycles", count(m->cycles));
+		base_json_u64(v->config->clock_mhz), "origin_cycle", base_json_u64(r->origin),
+		"end_cycle", base_json_u64(r->end), "endpoint_processor", (int)r->endpoint,
+		"critical_cycles", base_json_u64(r->critical_cycles), "critical_hops",
+		base_json_u64(r->critical_hops), "outside_instructions", base_json_u64(r->outside),
+		"machine_cycles", base_json_u64(m->cycles));
 	json_t *more = json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "processors",
 		processors(r), "global_slack", histogram(&r->global), "local_slack",
 		histogram(&r->local), "functions", group(v, CMD_SLACK_FUNCTION), "lines",
 		group(v, CMD_SLACK_LINE), "data", group(v, CMD_SLACK_DATA), "static_instructions",
 		instructions(v), "graph", graph(r), "diagnostics", diagnostics(v->source));
-	json_t *lost = json_pack("{s:o, s:o, s:o, s:s}", "forced_waits", count(m->forced),
-		"bad_calls", count(m->bad_calls), "omp_regions_without_end", count(m->omp_regions),
-		"not_seen", v->source->info.unseen);
+	json_t *lost = json_pack("{s:o, s:o, s:o, s:s}", "forced_waits", base_json_u64(m->forced),
+		"bad_calls", base_json_u64(m->bad_calls), "omp_regions_without_end",
+		base_json_u64(m->omp_regions), "not_seen", v->source->info.unseen);
 	json_object_update(all, more);
 	json_object_update(all, lost);
 	json_object_set_new(all, "spins", cmd_slack_spins_json(v));

@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* slack_spins.c - of `longpole slack --spins`: loops of the program's own that only wait. */
 #include "cmd/slack.h"
+#include "base/json.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
-
-static double percent(uint64_t n, uint64_t of)
-{
-	return of ? 100 * (double)n / (double)of : 0;
-}
 
 static double ratio(uint64_t n, uint64_t of)
 {
@@ -82,8 +78,8 @@ static void power_rows(struct base_str *out, const struct cmd_slack_view *v)
 		"address cache of %" PRIu64 " lines, %.2f%% of them would be in low power "
 		"(%.2f%% of all); stores ended that %" PRIu64 " times, %" PRIu64
 		" of them to another word of the line.\n",
-		percent(spun, all), v->config->lac_entries, percent(low, spun), percent(low, all),
-		ends, wrong);
+		base_percent(spun, all), v->config->lac_entries, base_percent(low, spun),
+		base_percent(low, all), ends, wrong);
 }
 
 /* How often loops went round in the machine, and why some did as they were recorded. */
@@ -127,13 +123,13 @@ void cmd_slack_spins_text(struct base_str *out, const struct cmd_slack_view *v)
 	base_str_addf(out,
 		"\nSpinning: %.2f%% of the recorded instructions, %" PRIu64 " of %" PRIu64
 		", only wait (proved by their code and the way they went)",
-		percent(s->spinning, s->instructions), s->spinning, s->instructions);
+		base_percent(s->spinning, s->instructions), s->spinning, s->instructions);
 	if (s->counting)
 		base_str_addf(out,
 			". Another %.2f%%, %" PRIu64
 			", poll and count (two-phase waiting, or a delay): a sign, no proof; they "
 			"count as useful",
-			percent(s->counting, s->instructions), s->counting);
+			base_percent(s->counting, s->instructions), s->counting);
 	base_str_add(out, s->nr_loops ? ".\n\n  thread instructions       rounds   waits    "
 					"longest  loop\n"
 				      : ".\n");
@@ -147,11 +143,6 @@ void cmd_slack_spins_text(struct base_str *out, const struct cmd_slack_view *v)
 		base_str_addf(out,
 			"  not told: %" PRIu64 " rounds through code that could not be decoded\n",
 			s->unknown);
-}
-
-static json_t *count(uint64_t n)
-{
-	return json_integer((json_int_t)n);
 }
 
 static json_t *loop_json(const struct cmd_slack_view *v, const struct slack_spin_loop *l)
@@ -168,10 +159,10 @@ static json_t *loop_json(const struct cmd_slack_view *v, const struct slack_spin
 	}
 	json_t *j = json_pack("{s:s, s:s, s:i, s:b, s:o, s:o, s:o, s:o, s:b, s:b, s:o}", "branch",
 		base_str_text(&code), "name", base_str_text(&name), "thread", (int)l->thread,
-		"counts", l->counts, "spin_instructions", count(l->instructions), "spin_iterations",
-		count(l->rounds), "waits", count(l->waits), "longest_iterations",
-		count(l->longest_rounds), "exchanges", l->exchanges, "more_words", l->more_words,
-		"words", words);
+		"counts", l->counts, "spin_instructions", base_json_u64(l->instructions),
+		"spin_iterations", base_json_u64(l->rounds), "waits", base_json_u64(l->waits),
+		"longest_iterations", base_json_u64(l->longest_rounds), "exchanges", l->exchanges,
+		"more_words", l->more_words, "words", words);
 	base_str_fini(&name);
 	base_str_fini(&code);
 	return j;
@@ -184,10 +175,11 @@ static json_t *waits_json(const struct cmd_slack_view *v)
 	if (!w || !m)
 		return json_null();
 	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "spin_instructions",
-		count(m->respun), "waits", count(m->rewaits), "left_out_instructions",
-		count(w->skipped), "known_by_store", count(w->flags), "locks_taken",
-		count(w->locks), "arrivals", count(w->barriers), "several_stores",
-		count(w->several), "no_store", count(w->unseen));
+		base_json_u64(m->respun), "waits", base_json_u64(m->rewaits),
+		"left_out_instructions", base_json_u64(w->skipped), "known_by_store",
+		base_json_u64(w->flags), "locks_taken", base_json_u64(w->locks), "arrivals",
+		base_json_u64(w->barriers), "several_stores", base_json_u64(w->several), "no_store",
+		base_json_u64(w->unseen));
 }
 
 json_t *cmd_slack_spins_json(const struct cmd_slack_view *v)
@@ -201,13 +193,14 @@ json_t *cmd_slack_spins_json(const struct cmd_slack_view *v)
 		json_array_append_new(loops, loop_json(v, list[i]));
 	base_free(list);
 	for (uint32_t i = 0; i < s->nr_threads; i++)
-		json_array_append_new(
-			threads, json_pack("{s:i, s:o, s:o, s:o}", "thread", (int)i, "instructions",
-					 count(s->thread[i].instructions), "spin_instructions",
-					 count(s->thread[i].spinning), "counting_instructions",
-					 count(s->thread[i].counting)));
+		json_array_append_new(threads,
+			json_pack("{s:i, s:o, s:o, s:o}", "thread", (int)i, "instructions",
+				base_json_u64(s->thread[i].instructions), "spin_instructions",
+				base_json_u64(s->thread[i].spinning), "counting_instructions",
+				base_json_u64(s->thread[i].counting)));
 	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "instructions",
-		count(s->instructions), "spin_instructions", count(s->spinning),
-		"counting_instructions", count(s->counting), "rounds_not_told", count(s->unknown),
-		"threads", threads, "loops", loops, "anew", waits_json(v));
+		base_json_u64(s->instructions), "spin_instructions", base_json_u64(s->spinning),
+		"counting_instructions", base_json_u64(s->counting), "rounds_not_told",
+		base_json_u64(s->unknown), "threads", threads, "loops", loops, "anew",
+		waits_json(v));
 }

@@ -5,11 +5,6 @@
 #include <inttypes.h>
 #include <math.h>
 
-static double percent(uint64_t n, uint64_t of)
-{
-	return of ? 100 * (double)n / (double)of : 0;
-}
-
 static void add_cycles(struct base_str *out, const struct cmd_slack_view *v, uint64_t cycles)
 {
 	base_str_add_count(out, cycles);
@@ -30,11 +25,11 @@ static void finding(struct base_str *out, const struct cmd_slack_view *v,
 	uint64_t low, high, zero = base_histogram_bucket(&r->global, 0, &low, &high);
 	if (nr && length_of(r)) {
 		base_str_addf(out, "%.0f%% of the critical path is in ",
-			percent(function[0].critical_cycles, length_of(r)));
+			base_percent(function[0].critical_cycles, length_of(r)));
 		report_clean_add(out, function[0].name);
 		base_str_add(out, "; ");
 	}
-	base_str_addf(out, "%.1f%% of ", percent(zero, r->global.count));
+	base_str_addf(out, "%.1f%% of ", base_percent(zero, r->global.count));
 	base_str_add_count(out, r->global.count);
 	base_str_add(out, " instructions are critical");
 	uint64_t median = base_histogram_quantile(&r->global, 0.5);
@@ -48,7 +43,7 @@ static void finding(struct base_str *out, const struct cmd_slack_view *v,
 	base_str_addf(out,
 		" long and ends on processor %u; %.2f%% of it is named, it changes processors "
 		"%" PRIu64 " times.\n",
-		r->endpoint, percent(r->critical_cycles, length_of(r)), r->critical_hops);
+		r->endpoint, base_percent(r->critical_cycles, length_of(r)), r->critical_hops);
 	if (r->machine.nr_processors == 1)
 		base_str_add(out, "On one processor that executes in order every instruction is "
 				  "critical: --out-of-order says more.\n");
@@ -66,15 +61,15 @@ static void processor_rows(struct base_str *out, const struct cmd_slack_view *v)
 		const struct slack_processor_result *p = &r->machine.processor[i];
 		uint64_t cycles = p->end - p->begin;
 		base_str_addf(out, "  %9u %16.1f%% %13" PRIu64 " %12" PRIu64 " %6.3f", i,
-			percent(r->processor[i].critical_cycles, length_of(r)), p->instructions,
-			cycles, percent(p->instructions, cycles) / 100);
+			base_percent(r->processor[i].critical_cycles, length_of(r)),
+			p->instructions, cycles, base_percent(p->instructions, cycles) / 100);
 		if (spins)
 			base_str_addf(out, " %7.3f",
-				percent(p->instructions - p->spinning, cycles) / 100);
+				base_percent(p->instructions - p->spinning, cycles) / 100);
 		base_str_addf(out, " %6.1f%% %6.1f%% %10.1f%% %13" PRIu64 "\n",
-			percent(p->waited_cycles, cycles),
-			percent(p->miss_cycles + p->fetch_cycles, cycles),
-			percent(p->contention_cycles, cycles), p->misses);
+			base_percent(p->waited_cycles, cycles),
+			base_percent(p->miss_cycles + p->fetch_cycles, cycles),
+			base_percent(p->contention_cycles, cycles), p->misses);
 	}
 }
 
@@ -103,8 +98,8 @@ static void distribution_rows(struct base_str *out, const struct cmd_slack_view 
 		base_str_addf(out,
 			"  %9" PRIu64 " .. %-9" PRIu64 " %11" PRIu64 " %7.2f%% %7.2f%% %12" PRIu64
 			" %7.2f%% %7.2f%%\n",
-			from, to, n, percent(n, g->count), percent(sum, g->count), m,
-			percent(m, l->count), percent(local_sum, l->count));
+			from, to, n, base_percent(n, g->count), base_percent(sum, g->count), m,
+			base_percent(m, l->count), base_percent(local_sum, l->count));
 	}
 }
 
@@ -121,7 +116,7 @@ static void group_rows(struct base_str *out, const struct cmd_slack_view *v, con
 			base_str_addf(out, "\n  of critical path       cycles %s  %s\n",
 				code ? "    executed   mean slack" : "       times", title);
 		base_str_addf(out, "  %15.1f%% %12" PRIu64 " %12" PRIu64 " ",
-			percent(n->critical_cycles, length), n->critical_cycles, n->executed);
+			base_percent(n->critical_cycles, length), n->critical_cycles, n->executed);
 		if (code && n->executed)
 			base_str_addf(out, "%12.0f ", n->sum / (double)n->executed);
 		else if (code)
@@ -152,10 +147,10 @@ static void instruction_rows(struct base_str *out, const struct cmd_slack_view *
 		base_str_addf(out,
 			"  %15.1f%% %12" PRIu64 " %8.1f%% %13" PRIu64
 			" %12.0f %12.0f %5.0f%% %5" PRIu64 "  ",
-			percent(c->critical_cycles, length_of(r)), inside,
-			percent(c->critical, inside), c->least, mean,
+			base_percent(c->critical_cycles, length_of(r)), inside,
+			base_percent(c->critical, inside), c->least, mean,
 			variance > 0 ? sqrt(variance) : 0,
-			inside > 1 ? percent(c->alike, inside - 1) : 100, c->taut_cycles);
+			inside > 1 ? base_percent(c->alike, inside - 1) : 100, c->taut_cycles);
 		report_clean_add(out, base_str_text(&name));
 		base_str_addf(out, " (%s)\n", slack_kind_name(c->kind));
 		base_str_fini(&name);
@@ -175,8 +170,8 @@ static void compression_rows(struct base_str *out, const struct slack_result *r)
 		"\nThe graph: %" PRIu64 " nodes and %" PRIu64 " RAW edges (%.0f%% within a "
 		"processor, %" PRIu64 " late); kept %" PRIu64 " nodes (%.0f to 1) and %" PRIu64
 		" edges (%.0f to 1).\n",
-		k->nodes, k->raw_edges, percent(k->raw_within, k->raw_edges), k->raw_late, nodes,
-		ratio(k->nodes, nodes), k->kept_edges, ratio(k->raw_edges, k->kept_edges));
+		k->nodes, k->raw_edges, base_percent(k->raw_within, k->raw_edges), k->raw_late,
+		nodes, ratio(k->nodes, nodes), k->kept_edges, ratio(k->raw_edges, k->kept_edges));
 	base_str_addf(out,
 		"Removed: %" PRIu64 " nodes without a kept RAW edge (theorem 2-1), %" PRIu64
 		" edges from a store that the processor had loaded before (2-2), %" PRIu64

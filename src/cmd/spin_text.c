@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* spin_text.c - the answer of `longpole spin` for people and for programs. */
 #include "cmd/spin.h"
+#include "base/json.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -455,11 +456,6 @@ void cmd_spin_text(struct base_str *out, const struct cmd_spin *c)
 /* ---- JSON -------------------------------------------------------------------------------------
  */
 
-static json_t *integer(uint64_t n)
-{
-	return json_integer((json_int_t)(n > INT64_MAX ? INT64_MAX : n));
-}
-
 static void set_text(json_t *o, const char *key, const char *text)
 {
 	struct base_str clean = {0};
@@ -484,7 +480,7 @@ static json_t *place_json(const struct record_spin_place *p)
 	set_text(o, "function", p->function);
 	set_text(o, "file", p->file);
 	if (p->file)
-		json_object_set_new(o, "line", integer(p->line));
+		json_object_set_new(o, "line", base_json_u64(p->line));
 	set_text(o, "object", p->object);
 	return o;
 }
@@ -496,17 +492,17 @@ static json_t *word_json(const struct cmd_spin *c, const struct record_spin_poll
 	set_text(o, "name", p->name);
 	json_object_set_new(o, "own_stack", json_boolean(p->own_stack));
 	if (c->a->sampled) {
-		json_object_set_new(o, "value", integer(p->value));
+		json_object_set_new(o, "value", base_json_u64(p->value));
 		json_object_set_new(o, "shared", json_boolean(p->shared));
 		return o;
 	}
 	json_t *writers = json_array();
 	for (size_t i = 0; i < p->nr_writers; i++)
-		json_array_append_new(writers, integer(p->writer[i]));
-	json_object_set_new(o, "changes", integer(p->changes));
+		json_array_append_new(writers, base_json_u64(p->writer[i]));
+	json_object_set_new(o, "changes", base_json_u64(p->changes));
 	json_object_set_new(o, "writers", writers);
 	if (p->last_writer) {
-		json_object_set_new(o, "last_writer", integer(p->last_writer));
+		json_object_set_new(o, "last_writer", base_json_u64(p->last_writer));
 		json_object_set_new(o, "last_writer_at", place_json(&p->last_writer_at));
 	}
 	return o;
@@ -517,21 +513,23 @@ static json_t *loop_json(const struct cmd_spin *c, const struct record_spin_loop
 	json_t *words = json_array(), *o = json_object();
 	for (size_t i = 0; i < l->nr_polled; i++)
 		json_array_append_new(words, word_json(c, &l->polled[i]));
-	json_object_set_new(o, "thread", integer(l->thread));
+	json_object_set_new(o, "thread", base_json_u64(l->thread));
 	json_object_set_new(o, "branch", place_json(&l->branch));
 	json_object_set_new(o, "begins", place_json(&l->begins));
 	if (c->a->sampled) {
-		json_object_set_new(o, "samples_spinning", integer(l->samples_spin));
-		json_object_set_new(o, "samples_counting", integer(l->samples_count));
-		json_object_set_new(o, "loop_instructions", integer(l->loop_instructions));
+		json_object_set_new(o, "samples_spinning", base_json_u64(l->samples_spin));
+		json_object_set_new(o, "samples_counting", base_json_u64(l->samples_count));
+		json_object_set_new(o, "loop_instructions", base_json_u64(l->loop_instructions));
 		json_object_set_new(o, "yields", json_boolean(l->yields));
 	} else {
-		json_object_set_new(o, "spin_instructions", integer(l->spin_instructions));
-		json_object_set_new(o, "spin_iterations", integer(l->spin_iterations));
-		json_object_set_new(o, "waits", integer(l->waits));
-		json_object_set_new(o, "longest_iterations", integer(l->longest_iterations));
-		json_object_set_new(o, "counting_instructions", integer(l->counting_instructions));
-		json_object_set_new(o, "counting_iterations", integer(l->counting_iterations));
+		json_object_set_new(o, "spin_instructions", base_json_u64(l->spin_instructions));
+		json_object_set_new(o, "spin_iterations", base_json_u64(l->spin_iterations));
+		json_object_set_new(o, "waits", base_json_u64(l->waits));
+		json_object_set_new(o, "longest_iterations", base_json_u64(l->longest_iterations));
+		json_object_set_new(
+			o, "counting_instructions", base_json_u64(l->counting_instructions));
+		json_object_set_new(
+			o, "counting_iterations", base_json_u64(l->counting_iterations));
 	}
 	json_object_set_new(o, "words", words);
 	json_object_set_new(o, "more_words", json_boolean(l->more_polled));
@@ -548,21 +546,21 @@ static json_t *thread_json(const struct cmd_spin *c, const struct record_spin_th
 		[RECORD_SPIN_SPINS] = "samples_spinning",
 		[RECORD_SPIN_CUT] = "samples_cut"};
 	json_t *o = json_object();
-	json_object_set_new(o, "thread", integer(t->id));
+	json_object_set_new(o, "thread", base_json_u64(t->id));
 	if (c->a->sampled) {
 		set_text(o, "name", t->name);
 		for (unsigned v = RECORD_SPIN_REFUSED; v < RECORD_SPIN_VERDICTS; v++)
-			json_object_set_new(o, verdict[v], integer(t->samples[v]));
+			json_object_set_new(o, verdict[v], base_json_u64(t->samples[v]));
 		return o;
 	}
-	json_object_set_new(o, "parent", integer(t->parent));
-	json_object_set_new(o, "instructions", integer(t->instructions));
-	json_object_set_new(o, "spin_instructions", integer(t->spin_instructions));
-	json_object_set_new(o, "counting_instructions", integer(t->counting_instructions));
+	json_object_set_new(o, "parent", base_json_u64(t->parent));
+	json_object_set_new(o, "instructions", base_json_u64(t->instructions));
+	json_object_set_new(o, "spin_instructions", base_json_u64(t->spin_instructions));
+	json_object_set_new(o, "counting_instructions", base_json_u64(t->counting_instructions));
 	json_object_set_new(
-		o, "useful_instructions", integer(t->instructions - t->spin_instructions));
-	json_object_set_new(o, "sdt_evictions", integer(t->evictions));
-	json_object_set_new(o, "rub_overflows", integer(t->overflows));
+		o, "useful_instructions", base_json_u64(t->instructions - t->spin_instructions));
+	json_object_set_new(o, "sdt_evictions", base_json_u64(t->evictions));
+	json_object_set_new(o, "rub_overflows", base_json_u64(t->overflows));
 	return o;
 }
 
@@ -571,11 +569,11 @@ static json_t *livelock_json(const struct record_spin_standstill *s)
 	static const char *const verdict[] = {"none", "not_certain", "found"};
 	json_t *o = json_object();
 	json_object_set_new(o, "verdict", json_string(verdict[s->verdict]));
-	json_object_set_new(o, "threads_spinning", integer(s->nr_spinning));
-	json_object_set_new(o, "threads_asleep", integer(s->nr_asleep));
+	json_object_set_new(o, "threads_spinning", base_json_u64(s->nr_spinning));
+	json_object_set_new(o, "threads_asleep", base_json_u64(s->nr_asleep));
 	json_object_set_new(o, "signal_handlers", json_boolean(s->has_handlers));
-	json_object_set_new(o, "found_ns", integer(s->found_ns));
-	json_object_set_new(o, "stopped_ns", integer(s->stopped_ns));
+	json_object_set_new(o, "found_ns", base_json_u64(s->found_ns));
+	json_object_set_new(o, "stopped_ns", base_json_u64(s->stopped_ns));
 	set_text(o, "open", s->open);
 	return o;
 }
@@ -590,38 +588,39 @@ json_t *cmd_spin_json(const struct cmd_spin *c)
 	for (size_t i = 0; i < a->nr_loops; i++)
 		json_array_append_new(all_loops, loop_json(c, &a->loop[i]));
 	set_text(r, "program", c->program);
-	json_object_set_new(r, "pid", integer((uint64_t)a->pid));
+	json_object_set_new(r, "pid", base_json_u64((uint64_t)a->pid));
 	json_object_set_new(r, "method", json_string(a->sampled ? "samples" : "valgrind"));
 	if (c->program && !a->running)
 		json_object_set_new(r, "exit_status", json_integer(a->exit_code));
 	if (a->sampled) {
-		json_object_set_new(r, "samples", integer(t.samples));
-		json_object_set_new(r, "samples_spinning", integer(t.spins));
-		json_object_set_new(r, "samples_counting", integer(t.counts));
-		json_object_set_new(r, "samples_refused", integer(t.refused));
-		json_object_set_new(r, "samples_cut", integer(t.cut));
-		json_object_set_new(r, "elapsed_ns", integer(a->elapsed_ns));
-		json_object_set_new(r, "stopped_ns", integer(a->stopped_ns));
-		json_object_set_new(r, "longest_stop_ns", integer(a->longest_stop_ns));
+		json_object_set_new(r, "samples", base_json_u64(t.samples));
+		json_object_set_new(r, "samples_spinning", base_json_u64(t.spins));
+		json_object_set_new(r, "samples_counting", base_json_u64(t.counts));
+		json_object_set_new(r, "samples_refused", base_json_u64(t.refused));
+		json_object_set_new(r, "samples_cut", base_json_u64(t.cut));
+		json_object_set_new(r, "elapsed_ns", base_json_u64(a->elapsed_ns));
+		json_object_set_new(r, "stopped_ns", base_json_u64(a->stopped_ns));
+		json_object_set_new(r, "longest_stop_ns", base_json_u64(a->longest_stop_ns));
 		if (a->has_cycles) {
-			json_object_set_new(r, "cycles", integer(a->cycles));
-			json_object_set_new(r, "instructions", integer(a->instructions));
+			json_object_set_new(r, "cycles", base_json_u64(a->cycles));
+			json_object_set_new(r, "instructions", base_json_u64(a->instructions));
 		}
 		json_object_set_new(r, "livelock", livelock_json(&a->standstill));
 		set_text(r, "refused", a->refused);
 		set_text(r, "not_counted", c->no_tool);
 	} else {
-		json_object_set_new(r, "instructions", integer(t.instructions));
-		json_object_set_new(r, "spin_instructions", integer(t.spinning));
-		json_object_set_new(r, "counting_instructions", integer(t.counting));
-		json_object_set_new(r, "marked_instructions", integer(t.marked));
-		json_object_set_new(r, "useful_instructions", integer(t.instructions - t.spinning));
-		json_object_set_new(r, "sdt_entries", integer(a->nr_sdt));
-		json_object_set_new(r, "rub_entries", integer(a->nr_rub));
-		json_object_set_new(r, "sdt_evictions", integer(t.evictions));
-		json_object_set_new(r, "rub_overflows", integer(t.overflows));
-		json_object_set_new(r, "lost_loops", integer(a->lost_loops));
-		json_object_set_new(r, "lost_words", integer(a->lost_words));
+		json_object_set_new(r, "instructions", base_json_u64(t.instructions));
+		json_object_set_new(r, "spin_instructions", base_json_u64(t.spinning));
+		json_object_set_new(r, "counting_instructions", base_json_u64(t.counting));
+		json_object_set_new(r, "marked_instructions", base_json_u64(t.marked));
+		json_object_set_new(
+			r, "useful_instructions", base_json_u64(t.instructions - t.spinning));
+		json_object_set_new(r, "sdt_entries", base_json_u64(a->nr_sdt));
+		json_object_set_new(r, "rub_entries", base_json_u64(a->nr_rub));
+		json_object_set_new(r, "sdt_evictions", base_json_u64(t.evictions));
+		json_object_set_new(r, "rub_overflows", base_json_u64(t.overflows));
+		json_object_set_new(r, "lost_loops", base_json_u64(a->lost_loops));
+		json_object_set_new(r, "lost_words", base_json_u64(a->lost_words));
 	}
 	json_object_set_new(r, "threads", threads);
 	json_object_set_new(r, "loops", all_loops);

@@ -2,6 +2,7 @@
 /* stat_text.c - the answer of `longpole stat` for people: the finding, tables, caveats, what next.
  */
 #include "cmd/stat.h"
+#include "base/json.h"
 
 #define LONGPOLE_DISABLE
 #include "longpole/counter.h"
@@ -503,11 +504,6 @@ void cmd_stat_text(struct base_str *out, const struct cmd_stat *c)
 /* ---- JSON ---------------------------------------------------------------------------------------
  */
 
-static json_t *integer(uint64_t n)
-{
-	return json_integer(n > INT64_MAX ? INT64_MAX : (json_int_t)n);
-}
-
 static json_t *events_json(
 	const struct cmd_stat *c, const uint64_t *value, uint32_t counted, size_t first)
 {
@@ -515,7 +511,7 @@ static json_t *events_json(
 	for (size_t i = 0; i < c->options->nr_events; i++)
 		json_object_set_new(object,
 			longpole_event_name((enum longpole_event)c->options->event[i]),
-			counted & 1u << (i + first) ? integer(value[i]) : json_null());
+			counted & 1u << (i + first) ? base_json_u64(value[i]) : json_null());
 	return object;
 }
 
@@ -526,22 +522,23 @@ static json_t *thread_json(const struct cmd_stat *c, const struct record_stat_th
 	struct base_str name = {0};
 	report_clean_add(&name, t->comm);
 	json_t *object = json_pack("{s:i, s:i, s:s, s:o, s:o, s:b, s:b}", "pid", (int)t->pid, "tid",
-		(int)t->tid, "name", base_str_text(&name), "begin_ns", integer(t->begin_ns),
-		"end_ns", integer(t->end_ns), "ended", t->ended, "counted", !t->missed);
+		(int)t->tid, "name", base_str_text(&name), "begin_ns", base_json_u64(t->begin_ns),
+		"end_ns", base_json_u64(t->end_ns), "ended", t->ended, "counted", !t->missed);
 	base_str_fini(&name);
 	if (!object || t->missed)
 		return object;
 	json_t *counts = json_pack(
 		"{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "system_calls",
-		t->has_calls ? integer(n->calls) : json_null(), "system_calls_untimed",
-		t->has_calls ? integer(t->lost_calls) : json_null(), "system_call_ns",
-		t->has_calls ? integer(n->call_ns) : json_null(), "ran_ns", integer(n->task_ns),
-		"runqueue_ns", integer(n->runqueue_ns), "user_ns", integer(n->user_ticks * tick_ns),
-		"kernel_ns", integer(n->kernel_ticks * tick_ns), "voluntary_switches",
-		integer(n->voluntary), "forced_switches", integer(n->forced), "migrations",
-		t->has_migrations ? integer(n->migrations) : json_null(), "minor_faults",
-		integer(n->minor_faults), "major_faults", integer(n->major_faults), "events",
-		events_json(c, n->event, t->counted, 0));
+		t->has_calls ? base_json_u64(n->calls) : json_null(), "system_calls_untimed",
+		t->has_calls ? base_json_u64(t->lost_calls) : json_null(), "system_call_ns",
+		t->has_calls ? base_json_u64(n->call_ns) : json_null(), "ran_ns",
+		base_json_u64(n->task_ns), "runqueue_ns", base_json_u64(n->runqueue_ns), "user_ns",
+		base_json_u64(n->user_ticks * tick_ns), "kernel_ns",
+		base_json_u64(n->kernel_ticks * tick_ns), "voluntary_switches",
+		base_json_u64(n->voluntary), "forced_switches", base_json_u64(n->forced),
+		"migrations", t->has_migrations ? base_json_u64(n->migrations) : json_null(),
+		"minor_faults", base_json_u64(n->minor_faults), "major_faults",
+		base_json_u64(n->major_faults), "events", events_json(c, n->event, t->counted, 0));
 	json_object_update(object, counts);
 	json_decref(counts);
 	return object;
@@ -555,12 +552,12 @@ static json_t *phase_json(const struct cmd_stat *c, const struct record_stat_pha
 	bool has_calls = c->options->kernel_time && (p->counted & 1u << calls_at);
 	json_t *object = json_pack("{s:i, s:i, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:b}",
 		"pid", (int)p->pid, "tid", (int)p->tid, "name", base_str_text(&name), "entered",
-		integer(p->entered), "lasted_ns", integer(p->wall_ns), "ran_ns",
-		p->counted & 1 ? integer(p->task_ns) : json_null(), "switches",
-		p->counted & 2 ? integer(p->count[1]) : json_null(), "runqueue_ns",
-		p->counted & 4 ? integer(p->count[2]) : json_null(), "events",
+		base_json_u64(p->entered), "lasted_ns", base_json_u64(p->wall_ns), "ran_ns",
+		p->counted & 1 ? base_json_u64(p->task_ns) : json_null(), "switches",
+		p->counted & 2 ? base_json_u64(p->count[1]) : json_null(), "runqueue_ns",
+		p->counted & 4 ? base_json_u64(p->count[2]) : json_null(), "events",
 		events_json(c, p->count + 3, p->counted, 3), "system_call_ns",
-		has_calls ? integer(p->count[calls_at]) : json_null(), "open_at_end", p->open,
+		has_calls ? base_json_u64(p->count[calls_at]) : json_null(), "open_at_end", p->open,
 		"some_stays_uncounted", p->failed);
 	base_str_fini(&name);
 	return object;
@@ -601,14 +598,17 @@ json_t *cmd_stat_json(const struct cmd_stat *c)
 	json_t *json = cmd_result_json("longpole/stat/1",
 		json_pack("{s:s, s:o, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, "
 			  "s:o}",
-			"program", base_str_text(&program), "elapsed_ns", integer(s->elapsed_ns),
-			"exit_status", s->exit_code, "user_us", integer(s->user_us), "kernel_us",
-			integer(s->kernel_us), "split_resolution_ns", integer(s->tick_ns),
-			"minor_faults", integer(s->minor_faults), "major_faults",
-			integer(s->major_faults), "max_rss_bytes", integer(s->max_rss_kb << 10),
-			"signals_passed_on", integer(s->signals), "threads_missed",
-			integer(s->missed_threads), "marks_dropped", integer(s->dropped_marks),
-			"not_counted", why_json(c), "threads", thread, "phases", phase));
+			"program", base_str_text(&program), "elapsed_ns",
+			base_json_u64(s->elapsed_ns), "exit_status", s->exit_code, "user_us",
+			base_json_u64(s->user_us), "kernel_us", base_json_u64(s->kernel_us),
+			"split_resolution_ns", base_json_u64(s->tick_ns), "minor_faults",
+			base_json_u64(s->minor_faults), "major_faults",
+			base_json_u64(s->major_faults), "max_rss_bytes",
+			base_json_u64(s->max_rss_kb << 10), "signals_passed_on",
+			base_json_u64(s->signals), "threads_missed",
+			base_json_u64(s->missed_threads), "marks_dropped",
+			base_json_u64(s->dropped_marks), "not_counted", why_json(c), "threads",
+			thread, "phases", phase));
 	base_str_fini(&program);
 	return json;
 }

@@ -2,16 +2,12 @@
 /* json.c - the same answer for programs: our schema, and SARIF 2.1.0 for those that show findings.
  */
 #include "deadlock/private.h"
+#include "base/json.h"
 
 #include "deadlock/say.h"
 
 #include <inttypes.h>
 #include <stdio.h>
-
-static json_t *u64(uint64_t n)
-{
-	return json_integer(n > INT64_MAX ? INT64_MAX : (json_int_t)n);
-}
 
 /* 64-bit identities as text: JSON's numbers are not exact beyond 2^53. */
 static json_t *hex(uint64_t n)
@@ -39,14 +35,14 @@ static json_t *safe(const char *text)
 static json_t *frame_json(const struct deadlock_frame *f)
 {
 	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "function", safe(f->function),
-		"offset_bytes", u64(f->offset), "module", safe(f->module), "file", safe(f->file),
-		"line", u64(f->line), "pc", hex(f->pc));
+		"offset_bytes", base_json_u64(f->offset), "module", safe(f->module), "file",
+		safe(f->file), "line", base_json_u64(f->line), "pc", hex(f->pc));
 }
 
 static json_t *python_json(const struct deadlock_frame *f)
 {
 	return json_pack("{s:o, s:o, s:o}", "function", safe(f->function), "file", safe(f->file),
-		"line", u64(f->line));
+		"line", base_json_u64(f->line));
 }
 
 static json_t *run_json(const struct deadlock_answer *a, size_t i)
@@ -60,12 +56,13 @@ static json_t *run_json(const struct deadlock_answer *a, size_t i)
 		base_str_add(&s, r->event[e].is_share ? "its share of " : "");
 		deadlock_say_key(&s, a, i, &r->event[e].key);
 		json_array_append_new(events, json_pack("{s:o, s:o}", "event", text_of(&s), "times",
-						      u64(r->event[e].count)));
+						      base_json_u64(r->event[e].count)));
 	}
 	return json_pack("{s:o, s:s, s:b, s:o, s:o, s:o, s:o, s:o}", "events", events, "end",
 		deadlock_end_text(r->end), "proper", deadlock_end_is_proper(r->end), "why",
-		safe(r->why), "calls", u64(r->nr_calls), "elapsed_ns", u64(r->elapsed_ns),
-		"stopped_ns", u64(r->stopped_ns), "would_write", safe(r->would_write));
+		safe(r->why), "calls", base_json_u64(r->nr_calls), "elapsed_ns",
+		base_json_u64(r->elapsed_ns), "stopped_ns", base_json_u64(r->stopped_ns),
+		"would_write", safe(r->would_write));
 }
 
 static json_t *thread_json(const struct deadlock_answer *a, uint32_t i)
@@ -85,7 +82,8 @@ static json_t *thread_json(const struct deadlock_answer *a, uint32_t i)
 		(int)w->thread.pid, "tid", (int)w->thread.tid, "name", safe(w->thread.name), "wait",
 		deadlock_kind_text(w->kind), "waits_for", keys, "object", hex(w->object),
 		"owner_tid", (int)w->owner, "syscall", json_integer(w->call), "asleep_at_least_ns",
-		u64(a->now_ns > w->blocked_since_ns ? a->now_ns - w->blocked_since_ns : 0),
+		base_json_u64(
+			a->now_ns > w->blocked_since_ns ? a->now_ns - w->blocked_since_ns : 0),
 		"frames", frames, "python_frames", python, "without_python_frames",
 		w->without_python ? safe(w->without_python) : json_null(), "run_ahead",
 		run_json(a, i));
@@ -111,8 +109,8 @@ static json_t *finding_json(const struct deadlock_answer *a, const struct deadlo
 	return json_pack("{s:o, s:s, s:s, s:b, s:b, s:b, s:o, s:o, s:o}", "finding", text_of(&s),
 		"kind", deadlock_finding_name(f->kind), "sure", deadlock_sure_name(f->sure), "knot",
 		f->is_knot, "circle", f->is_simple && f->kind == DEADLOCK_FINDING_CYCLE,
-		"lost_wakeup", f->is_lost_wakeup, "waiting_behind", u64(f->nr_behind), "threads",
-		threads, "edges", edges);
+		"lost_wakeup", f->is_lost_wakeup, "waiting_behind", base_json_u64(f->nr_behind),
+		"threads", threads, "edges", edges);
 }
 
 /* Where those of threads that were run ahead come from. */
@@ -132,11 +130,12 @@ json_t *deadlock_json(const struct deadlock_answer *a, const char *tool)
 	deadlock_say_headline(&s, a);
 	return json_pack("{s:s, s:s, s:{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}}",
 		"schema", "longpole/deadlock/1", "tool", tool, "result", "finding", text_of(&s),
-		"deadlocks", findings, "processes", u64(a->nr_processes), "threads",
-		u64(a->nr_waits), "threads_asleep", u64(a->nr_long), "processes_not_readable",
-		u64(a->nr_blind), "threads_run_ahead", u64(a->nr_run), "threads_not_run_ahead",
-		u64(a->nr_not_run), "look_ns", u64(a->elapsed_ns), "longest_stop_ns",
-		u64(a->stopped_ns), "registers", json_string(registers_text(a)));
+		"deadlocks", findings, "processes", base_json_u64(a->nr_processes), "threads",
+		base_json_u64(a->nr_waits), "threads_asleep", base_json_u64(a->nr_long),
+		"processes_not_readable", base_json_u64(a->nr_blind), "threads_run_ahead",
+		base_json_u64(a->nr_run), "threads_not_run_ahead", base_json_u64(a->nr_not_run),
+		"look_ns", base_json_u64(a->elapsed_ns), "longest_stop_ns",
+		base_json_u64(a->stopped_ns), "registers", json_string(registers_text(a)));
 }
 
 /* ---- SARIF ----------------------------------------------------------------------------------- */
@@ -167,7 +166,7 @@ static json_t *location(const struct deadlock_answer *a, uint32_t i)
 	if (f && *f->file)
 		json_object_set_new(l, "physicalLocation",
 			json_pack("{s:{s:o}, s:{s:o}}", "artifactLocation", "uri", safe(f->file),
-				"region", "startLine", u64(f->line)));
+				"region", "startLine", base_json_u64(f->line)));
 	if (f && *f->function)
 		json_object_set_new(l, "logicalLocations",
 			json_pack("[{s:o}]", "fullyQualifiedName", safe(f->function)));

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cdat_text.c - appendix C's trace records, the tagged report, JSON. */
 #include "memory/cdat.h"
+#include "base/json.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -115,11 +116,6 @@ static uint64_t figure(const struct memory_cdat_flow *f, size_t i)
 	return *(const uint64_t *)(const void *)((const char *)f + flow_figure[i].offset);
 }
 
-static double percent(uint64_t n, uint64_t of)
-{
-	return of ? 100 * (double)n / (double)of : 0;
-}
-
 static void add_tag(struct base_str *out, int64_t phase, int64_t processor, unsigned kind)
 {
 	base_str_add(out, "R");
@@ -141,7 +137,7 @@ static void flow_lines(struct base_str *out, const struct memory_cdat_phase *p, 
 			add_tag(out, phase, -1, 10 + 20 * s + i + 1);
 			base_str_addf(out, "%s %s %" PRIu64 " %.3f%%\n", stream_name[s],
 				flow_figure[i].name, figure(&p->flow[s], i),
-				percent(figure(&p->flow[s], i), all));
+				base_percent(figure(&p->flow[s], i), all));
 		}
 	}
 }
@@ -214,7 +210,7 @@ static void phase_lines(struct base_str *out, const struct memory_cdat_result *r
 		base_str_addf(out,
 			"active cycles %" PRIu64 ", idle cycles %" PRIu64 ", utilization %.2f%%\n",
 			p->active[i], length > p->active[i] ? length - p->active[i] : 0,
-			percent(p->active[i], length));
+			base_percent(p->active[i], length));
 		if (p->time_ps[i]) {
 			add_tag(out, phase, i, 91);
 			base_str_addf(out, "time %" PRIu64 " ps\n", p->time_ps[i]);
@@ -233,16 +229,11 @@ void memory_cdat_tags(struct base_str *out, const struct memory_cdat_result *r)
  * ---------------------------------------------------------------------------------------------------
  */
 
-static json_t *u64(uint64_t n)
-{
-	return json_integer(n > INT64_MAX ? INT64_MAX : (json_int_t)n);
-}
-
 static json_t *flow_json(const struct memory_cdat_flow *f)
 {
 	json_t *o = json_object();
 	for (unsigned i = 0; i < BASE_COUNT(flow_figure); i++)
-		json_object_set_new(o, flow_figure[i].key, u64(figure(f, i)));
+		json_object_set_new(o, flow_figure[i].key, base_json_u64(figure(f, i)));
 	return o;
 }
 
@@ -260,7 +251,8 @@ static json_t *states_json(const struct memory_cdat_state_table *t)
 								home_name[h], "copies",
 								copies_name[c], "status",
 								status_name[s], "count",
-								u64(t->count[type][h][c][s])));
+								base_json_u64(
+									t->count[type][h][c][s])));
 	return list;
 }
 
@@ -268,16 +260,17 @@ static json_t *phase_json(const struct memory_cdat_result *r, const struct memor
 {
 	json_t *transactions = json_object(), *processors = json_array();
 	json_t *o = json_pack("{s:o, s:o, s:o, s:o, s:f, s:o, s:o, s:o, s:o}", "begin_clock",
-		u64(p->begin_clock), "end_clock", u64(p->end_clock), "transactions",
-		u64(all_transactions(p)), "processor_requests", u64(p->requests),
-		"average_latency_transactions", round(memory_cdat_average_latency(p) * 1e6) / 1e6,
-		"migrated_pages", u64(p->migrations), "copied_pages", u64(p->replications),
-		"copied_pages_stored_to", u64(p->collapses), "critical_transactions",
-		u64(p->critical));
+		base_json_u64(p->begin_clock), "end_clock", base_json_u64(p->end_clock),
+		"transactions", base_json_u64(all_transactions(p)), "processor_requests",
+		base_json_u64(p->requests), "average_latency_transactions",
+		round(memory_cdat_average_latency(p) * 1e6) / 1e6, "migrated_pages",
+		base_json_u64(p->migrations), "copied_pages", base_json_u64(p->replications),
+		"copied_pages_stored_to", base_json_u64(p->collapses), "critical_transactions",
+		base_json_u64(p->critical));
 	for (unsigned i = 0; i < MEMORY_CDAT_CODES; i++)
 		if (p->transactions[i])
-			json_object_set_new(
-				transactions, code_table[i].name, u64(p->transactions[i]));
+			json_object_set_new(transactions, code_table[i].name,
+				base_json_u64(p->transactions[i]));
 	json_object_set_new(o, "transactions_by_type", transactions);
 	for (unsigned s = 0; s < MEMORY_CDAT_STREAMS; s++)
 		json_object_set_new(o, stream_key[s], flow_json(&p->flow[s]));
@@ -288,11 +281,11 @@ static json_t *phase_json(const struct memory_cdat_result *r, const struct memor
 	json_object_set_new(o, "remote_sharing_degree", json_real(round(degree * 1e6) / 1e6));
 	uint64_t length = p->end_clock - p->begin_clock;
 	for (uint32_t i = 0; i < r->nr_processors; i++)
-		json_array_append_new(
-			processors, json_pack("{s:o, s:o, s:o}", "active_cycles", u64(p->active[i]),
-					    "idle_cycles",
-					    u64(length > p->active[i] ? length - p->active[i] : 0),
-					    "time_ps", u64(p->time_ps[i])));
+		json_array_append_new(processors,
+			json_pack("{s:o, s:o, s:o}", "active_cycles", base_json_u64(p->active[i]),
+				"idle_cycles",
+				base_json_u64(length > p->active[i] ? length - p->active[i] : 0),
+				"time_ps", base_json_u64(p->time_ps[i])));
 	json_object_set_new(o, "processors", processors);
 	return o;
 }
@@ -303,19 +296,19 @@ json_t *memory_cdat_json(
 	static const char *const allocation[] = {"rr1", "rr2", "oracle", "first_touch"};
 	json_t *phases = json_array(), *machine = json_object();
 #define PARAM(key, preset, least, most, unit, sentence)                                            \
-	json_object_set_new(machine, #key, u64(config->key));
+	json_object_set_new(machine, #key, base_json_u64(config->key));
 #include "memory/cdat_parameters.def"
 	json_object_set_new(machine, "protocol", json_string(config->protocol->name));
 	json_object_set_new(machine, "allocation", json_string(allocation[config->allocation]));
 	for (size_t i = 0; i < r->nr_phases; i++) {
 		json_t *p = phase_json(r, &r->phase[i]);
 		json_object_set_new(p, "phase", json_string(memory_phase_name(r->phase[i].kind)));
-		json_object_set_new(p, "number", u64(r->phase[i].number));
+		json_object_set_new(p, "number", base_json_u64(r->phase[i].number));
 		json_array_append_new(phases, p);
 	}
 	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "machine", machine, "phases",
-		phases, "phases_left_out", u64(r->phases_left_out), "total",
-		phase_json(r, &r->total), "replicated_pages", u64(r->replicated_pages),
-		"replicated_pages_stored_to", u64(r->replicated_written), "state_bytes",
-		u64(r->memory_bytes));
+		phases, "phases_left_out", base_json_u64(r->phases_left_out), "total",
+		phase_json(r, &r->total), "replicated_pages", base_json_u64(r->replicated_pages),
+		"replicated_pages_stored_to", base_json_u64(r->replicated_written), "state_bytes",
+		base_json_u64(r->memory_bytes));
 }

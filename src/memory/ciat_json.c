@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ciat_json.c - the result for programs; keys are only ever added. */
 #include "memory/ciat.h"
+#include "base/json.h"
 #include "memory/silent.h"
 
 #include <math.h>
@@ -15,14 +16,9 @@ static const char *const reg_name[MEMORY_REG_KINDS] = {"unknown", "integer", "fl
 static const char *const kind_name[] = {"loads", "stores"};
 static const char *const string_name[] = {"load_strings", "store_strings"};
 
-static json_t *u64(uint64_t n)
-{
-	return json_integer(n > INT64_MAX ? INT64_MAX : (json_int_t)n);
-}
-
 static void put(json_t *o, const char *key, uint64_t n)
 {
-	json_object_set_new(o, key, u64(n));
+	json_object_set_new(o, key, base_json_u64(n));
 }
 
 static json_t *address(uint64_t a)
@@ -44,7 +40,7 @@ static json_t *access_json(const struct memory_ciat_counts *n, unsigned kind)
 				json_array_append_new(
 					list, json_pack("{s:s, s:s, s:o}", "size", size_name[s],
 						      "register", reg_name[r], "count",
-						      u64(n->access[kind][s][r])));
+						      base_json_u64(n->access[kind][s][r])));
 	return list;
 }
 
@@ -66,10 +62,10 @@ static json_t *strings_json(const struct memory_ciat_counts *n, unsigned kind)
 		if (!exact && i == MEMORY_CIAT_STRING_EXACT + 1)
 			least++;
 		if (n->string[kind][i])
-			json_array_append_new(
-				list, json_pack("{s:o, s:o, s:o}", "length_from", u64(least),
-					      "length_to", u64(exact ? i : 2 * least - 1), "count",
-					      u64(n->string[kind][i])));
+			json_array_append_new(list,
+				json_pack("{s:o, s:o, s:o}", "length_from", base_json_u64(least),
+					"length_to", base_json_u64(exact ? i : 2 * least - 1),
+					"count", base_json_u64(n->string[kind][i])));
 	}
 	return list;
 }
@@ -81,9 +77,9 @@ static json_t *calls_json(const struct memory_ciat_counts *n)
 		if (n->call[k].count)
 			json_array_append_new(list,
 				json_pack("{s:s, s:o, s:o, s:o}", "call", memory_call_find(k)->name,
-					"count", u64(n->call[k].count), "time_ns",
-					u64(n->call[k].time_ns), "amount_bytes",
-					u64(n->call[k].amount)));
+					"count", base_json_u64(n->call[k].count), "time_ns",
+					base_json_u64(n->call[k].time_ns), "amount_bytes",
+					base_json_u64(n->call[k].amount)));
 	return list;
 }
 
@@ -124,14 +120,14 @@ static json_t *phase_json(const struct memory_ciat_result *r, const struct memor
 	json_t *sharing = json_array(), *invalidation = json_array(), *threads = json_array();
 	for (uint32_t k = 1; k <= r->nr_threads; k++) {
 		json_array_append_new(sharing, json_integer(p->sharing[k]));
-		json_array_append_new(invalidation, u64(p->invalidation[k]));
+		json_array_append_new(invalidation, base_json_u64(p->invalidation[k]));
 	}
 	for (uint32_t i = 0; i < r->nr_threads; i++)
 		json_array_append_new(threads, counts_json(&p->thread[i], r->lines_known));
-	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "begin_clock", u64(p->begin_clock),
-		"end_clock", u64(p->end_clock), "all", counts_json(&p->all, r->lines_known),
-		"threads", threads, "sharing_degree_from_1", sharing, "invalidation_degree_from_1",
-		invalidation);
+	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "begin_clock",
+		base_json_u64(p->begin_clock), "end_clock", base_json_u64(p->end_clock), "all",
+		counts_json(&p->all, r->lines_known), "threads", threads, "sharing_degree_from_1",
+		sharing, "invalidation_degree_from_1", invalidation);
 }
 
 static json_t *usage_json(const struct memory_ciat_usage *u)
@@ -190,10 +186,10 @@ static json_t *sites_json(const struct memory_ciat_result *r, const struct namer
 		at++) {
 		const struct memory_ciat_site *e = &r->site[at];
 		json_t *o = json_pack("{s:o, s:o, s:o, s:o, s:b, s:i, s:b}", "code",
-			address(e->code), "true_misses", u64(e->true_misses), "false_misses",
-			u64(e->false_misses), "upgrades", u64(e->upgrades), "stores",
-			(int)e->stores, "thread", (int)e->thread, "several_threads",
-			(int)e->several);
+			address(e->code), "true_misses", base_json_u64(e->true_misses),
+			"false_misses", base_json_u64(e->false_misses), "upgrades",
+			base_json_u64(e->upgrades), "stores", (int)e->stores, "thread",
+			(int)e->thread, "several_threads", (int)e->several);
 		unsigned first = e->offsets ? (unsigned)__builtin_ctzll(e->offsets) : 0;
 		put(o, "first_offset_bytes", (uint64_t)first * r->line_bytes / 64);
 		put_place(o, n, e->code, true);
@@ -218,9 +214,10 @@ static json_t *lines_json(const struct memory_ciat_result *r, const struct namer
 	for (size_t i = 0; i < r->nr_lines && i < LINES_MAX; i++) {
 		const struct memory_ciat_line *l = &r->line[i];
 		json_t *o = json_pack("{s:o, s:o, s:o, s:o, s:i, s:o}", "address",
-			address(l->address), "false_misses", u64(l->false_misses), "true_misses",
-			u64(l->true_misses), "upgrades", u64(l->upgrades), "last_writers",
-			(int)l->writers, "sites", sites_json(r, n, l->address));
+			address(l->address), "false_misses", base_json_u64(l->false_misses),
+			"true_misses", base_json_u64(l->true_misses), "upgrades",
+			base_json_u64(l->upgrades), "last_writers", (int)l->writers, "sites",
+			sites_json(r, n, l->address));
 		put_place(o, n, l->address, false);
 		json_array_append_new(list, o);
 	}
@@ -233,8 +230,8 @@ static json_t *functions_json(const struct memory_ciat_result *r, const struct n
 	for (size_t i = 0; i < r->nr_functions && i < FUNCTIONS_MAX; i++) {
 		const struct memory_ciat_function *f = &r->function[i];
 		json_t *o = json_pack("{s:o, s:o, s:o, s:o, s:o}", "code", address(f->code),
-			"loads", u64(f->loads), "stores", u64(f->stores), "raw", u64(f->raw),
-			"sharing_misses", u64(f->misses));
+			"loads", base_json_u64(f->loads), "stores", base_json_u64(f->stores), "raw",
+			base_json_u64(f->raw), "sharing_misses", base_json_u64(f->misses));
 		put_place(o, n, f->code, true);
 		json_array_append_new(list, o);
 	}
@@ -248,7 +245,7 @@ static json_t *matrix_json(const struct memory_ciat_result *r)
 		json_t *row = json_array();
 		for (uint32_t to = 0; to < r->nr_threads; to++)
 			json_array_append_new(
-				row, u64(r->matrix[(size_t)from * r->nr_threads + to]));
+				row, base_json_u64(r->matrix[(size_t)from * r->nr_threads + to]));
 		json_array_append_new(list, row);
 	}
 	return list;
@@ -261,12 +258,13 @@ static json_t *curve_json(const struct memory_reuse_curve *c, uint32_t line_byte
 	for (unsigned i = 0; i < MEMORY_REUSE_BUCKETS; i++)
 		last = c->count[i] > 0 ? i : last;
 	for (unsigned i = 0; i <= last; i++)
-		json_array_append_new(list,
-			json_pack("{s:o, s:o, s:o}", "cache_bytes", u64((uint64_t)line_bytes << i),
-				"distances", u64((uint64_t)c->count[i]), "miss_ratio",
-				real(memory_reuse_miss_ratio(c, i))));
-	return json_pack("{s:o, s:o, s:o, s:o}", "accesses", u64(c->accesses), "first",
-		u64(c->cold), "sampled_share", real(c->sampled_share), "curve", list);
+		json_array_append_new(
+			list, json_pack("{s:o, s:o, s:o}", "cache_bytes",
+				      base_json_u64((uint64_t)line_bytes << i), "distances",
+				      base_json_u64((uint64_t)c->count[i]), "miss_ratio",
+				      real(memory_reuse_miss_ratio(c, i))));
+	return json_pack("{s:o, s:o, s:o, s:o}", "accesses", base_json_u64(c->accesses), "first",
+		base_json_u64(c->cold), "sampled_share", real(c->sampled_share), "curve", list);
 }
 
 json_t *memory_ciat_json(const struct memory_ciat_result *r, const struct memory_source *s,

@@ -34,21 +34,16 @@ static bool total(const struct memory_source *s, uint32_t nr_threads, struct mem
 	return true;
 }
 
-static double percent(uint64_t n, uint64_t of)
-{
-	return of ? 100 * (double)n / (double)of : 0;
-}
-
 static void row(
 	struct base_str *out, const struct memory_silent *n, const struct memory_silent *all)
 {
 	base_str_addf(out, " %12" PRIu64 " %8.2f%%", sum(n->stores),
-		percent(sum(n->silent), sum(n->stores)));
+		base_percent(sum(n->silent), sum(n->stores)));
 	for (unsigned k = 0; k < MEMORY_SILENT_KINDS; k++) {
 		if (!all->stores[k])
 			continue;
 		if (n->stores[k])
-			base_str_addf(out, " %8.2f%%", percent(n->silent[k], n->stores[k]));
+			base_str_addf(out, " %8.2f%%", base_percent(n->silent[k], n->stores[k]));
 		else
 			base_str_add(out, "         -");
 	}
@@ -61,7 +56,7 @@ void memory_silent_text(struct base_str *out, const struct memory_source *s, uin
 	if (!total(s, nr_threads, &all))
 		return;
 	base_str_addf(out, "\n  Silent stores, which write what is there already: %.2f%% of ",
-		percent(sum(all.silent), sum(all.stores)));
+		base_percent(sum(all.silent), sum(all.stores)));
 	base_str_add_count(out, sum(all.stores));
 	base_str_add(out,
 		" that were compared (no string instructions)\n  thread       stores   silent");

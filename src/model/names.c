@@ -18,16 +18,6 @@ const char *model_keep_text(struct model *m, struct base_str *s)
 /* ---- objects
  * ------------------------------------------------------------------------------------------ */
 
-static const char *type_text(uint64_t type)
-{
-	static const char *const text[] = {
-#define X(name, t) t,
-		TRACE_OBJECT_TYPES(X)
-#undef X
-	};
-	return type < TRACE_OBJECT_NR ? text[type] : "object";
-}
-
 static const char *io_text(uint64_t op)
 {
 	static const char *const text[] = {
@@ -46,7 +36,7 @@ void model_add_class(struct model *m, struct base_str *s, uint32_t class_ix)
 		base_str_add(s, c->text);
 		return;
 	}
-	base_str_add(s, type_text(c->type));
+	base_str_add(s, trace_object_type_text(c->type));
 	if (c->name) {
 		base_str_addf(s, " %s", trace_text_of(m->defs, c->name));
 		return;

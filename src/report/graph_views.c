@@ -178,16 +178,6 @@ static bool is_direct(const struct interaction *x, uint32_t queue)
 	return queue == NONE || x->n->queue_is_token[queue];
 }
 
-static const char *type_text(enum trace_object_type type)
-{
-	static const char *const text[] = {
-#define X(name, t) t,
-		TRACE_OBJECT_TYPES(X)
-#undef X
-	};
-	return type < TRACE_OBJECT_NR ? text[type] : "processor";
-}
-
 /* Actors first, then queues, each in the order of their ids. */
 static enum base_status add_nodes(struct interaction *x, struct base_err *err)
 {
@@ -228,7 +218,9 @@ static enum base_status add_nodes(struct interaction *x, struct base_err *err)
 			.name = n->queue_name[q],
 			.from = "",
 			.to = "",
-			.type = type_text(n->queue_type[q]),
+			.type = n->queue_type[q] < TRACE_OBJECT_NR
+					? trace_object_type_text(n->queue_type[q])
+					: "processor",
 		};
 	}
 	return BASE_OK;

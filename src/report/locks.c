@@ -47,16 +47,6 @@ uint64_t report_lock_hold_ns(const struct report_lock_use *u)
 /* ---- names
  * --------------------------------------------------------------------------------------- */
 
-static const char *type_text(uint64_t type)
-{
-	static const char *const text[] = {
-#define X(name, t) t,
-		TRACE_OBJECT_TYPES(X)
-#undef X
-	};
-	return type < TRACE_OBJECT_NR ? text[type] : "object";
-}
-
 /* The site that took a lock most often: a nameless lock of a tally is called after it. */
 static uint32_t main_site(const struct builder *b, uint32_t object)
 {
@@ -78,7 +68,7 @@ static const char *make_name(struct builder *b, uint32_t object)
 	const struct trace_defs *d = trace_reader_defs(b->run->reader);
 	const struct trace_object *def = trace_def_object(d, object);
 	struct base_str s = {0};
-	base_str_add(&s, type_text(def->type));
+	base_str_add(&s, trace_object_type_text(def->type));
 	const char *own = trace_text_of(d, def->name);
 	const char *where = *own ? "" : model_site_text(b->m, main_site(b, object));
 	if (*own)
@@ -150,7 +140,7 @@ static enum base_status make_rows(struct builder *b, struct base_err *err)
 		struct report_lock *row = &out->lock[id - 1];
 		if (!row->name) {
 			row->name = name;
-			row->type = type_text(trace_def_object(d, object)->type);
+			row->type = trace_object_type_text(trace_def_object(d, object)->type);
 			out->nr_locks++;
 		}
 		row->nr_members++;

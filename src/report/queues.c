@@ -6,16 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *type_text(enum trace_object_type type)
-{
-	static const char *const text[] = {
-#define X(name, t) t,
-		TRACE_OBJECT_TYPES(X)
-#undef X
-	};
-	return type < TRACE_OBJECT_NR ? text[type] : "object";
-}
-
 static uint64_t waited_ns(const struct report_queue *q)
 {
 	return q->s.wait_data_ns + q->s.wait_space_ns;
@@ -83,7 +73,7 @@ static enum base_status fill(
 		struct report_queue *q = &out->queue[id ? id - 1 : 0];
 		if (!q->name) {
 			q->name = report_clean(out->arena, mq->name);
-			q->type = type_text(mq->type);
+			q->type = trace_object_type_text(mq->type);
 			q->is_token = !mq->object;
 			q->is_lock = mq->type == TRACE_OBJECT_mutex ||
 				     mq->type == TRACE_OBJECT_spin ||

@@ -144,6 +144,13 @@ ENUM_NAMER(name_sleep, TRACE_SLEEPS)
 ENUM_NAMER(name_disk, TRACE_DISK_OPS)
 ENUM_NAMER(name_ring_op, TRACE_RING_OPS)
 
+const char *trace_object_type_text(uint64_t type)
+{
+	static const char *const text[] = {TRACE_OBJECT_TYPES(ENUM_TEXT)};
+
+	return type < BASE_COUNT(text) ? text[type] : "object";
+}
+
 static void name_syscall(struct base_str *out, const struct trace_defs *d, uint64_t number)
 {
 	const char *name = trace_syscall_find(number)->name;
@@ -160,10 +167,7 @@ static void name_object(struct base_str *out, const struct trace_defs *d, uint64
 	const struct trace_object *o = &d->objects[id];
 	const char *name = trace_text_of(d, o->name);
 
-	if (o->type < TRACE_OBJECT_NR)
-		name_object_type(out, d, o->type);
-	else
-		base_str_add(out, "object");
+	base_str_add(out, trace_object_type_text(o->type));
 	base_str_add(out, " ");
 	if (*name)
 		base_str_add(out, name);

@@ -159,6 +159,7 @@ struct trace_defs {
 #define TRACE_COST_SWITCHES "processor switches"
 #define TRACE_COST_SAMPLES  "samples"
 const char *trace_text_of(const struct trace_defs *d, uint32_t string_id); /* "" when unknown */
+const char *trace_object_type_text(uint64_t type); /* "object" when unknown */
 #define DEF_TABLE(kind, plural)                                                                    \
 	static inline const struct trace_##kind *trace_def_##kind(                                 \
 		const struct trace_defs *d, uint32_t id)                                           \
