@@ -114,10 +114,14 @@ static inline int longpole_hooks_reach(const struct longpole_hooks *hooks, uint6
 #ifdef __cplusplus
 extern "C" {
 #endif
-/* One in each program or library: of the weak ones the linker keeps one, and hidden it stays. */
-extern const struct longpole_hooks *longpole_hooks_pointer;
-__attribute__((weak, visibility("hidden"), used))
-const struct longpole_hooks *longpole_hooks_pointer;
+/* One in each program or library: of the weak ones the linker keeps one, and hidden it stays. It
+ * has a cache line of its own: every verb reads it, and would wait for whoever writes beside it. */
+struct longpole_hooks_line {
+	const struct longpole_hooks *now;
+	char alone[64 - sizeof(void *)];
+} __attribute__((aligned(64)));
+extern struct longpole_hooks_line longpole_hooks_pointer;
+__attribute__((weak, visibility("hidden"), used)) struct longpole_hooks_line longpole_hooks_pointer;
 #ifdef __cplusplus
 }
 #endif
@@ -136,7 +140,7 @@ __asm__(".pushsection .note.longpole,\"aG\",@note,longpole_annotate_note,comdat\
 
 static inline const struct longpole_hooks *longpole_hooks_now(void)
 {
-	return __atomic_load_n(&longpole_hooks_pointer, __ATOMIC_RELAXED);
+	return __atomic_load_n(&longpole_hooks_pointer.now, __ATOMIC_RELAXED);
 }
 
 #else

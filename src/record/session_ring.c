@@ -407,9 +407,7 @@ bool record_ring_can_wait(struct record_ring *r, struct record_converter *c)
 {
 	r->converter = c;
 	find_blocks(r);
-	uint32_t half = r->nr_blocks / 2;
-	uint32_t most = RECORD_RING_WAIT_BYTES / RING_BLOCK_BYTES;
-	return r->nr_used <= (half < most ? half : most) && of_one_image(r);
+	return r->nr_used <= r->nr_blocks / 2 && of_one_image(r);
 }
 
 void record_ring_drain(struct record_ring *r, struct record_converter *c, uint64_t horizon,

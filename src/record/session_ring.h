@@ -11,8 +11,6 @@ enum {
 	RECORD_RING_BLOCKS_MAX = 1 << 20,
 	RECORD_RING_WARM_BYTES = 16 << 20, /* before the program runs */
 	RECORD_RING_AHEAD_BYTES = 8 << 20, /* beyond what it has ever used, as it runs */
-	/* What may wait: what lies there is in no cache. */
-	RECORD_RING_WAIT_BYTES = 32 << 20,
 	RECORD_RING_WORDS = (RING_BLOCK_BYTES - sizeof(struct ring_block)) / 8, /* of one block */
 };
 

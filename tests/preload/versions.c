@@ -73,10 +73,10 @@ int main(void)
 	memcpy(memory + page - OLD_BYTES, &all, OLD_BYTES);
 	mprotect(memory + page, page, PROT_NONE);
 	verbs(); /* nobody records */
-	longpole_hooks_pointer = (const struct longpole_hooks *)(memory + page - OLD_BYTES);
+	longpole_hooks_pointer.now = (const struct longpole_hooks *)(memory + page - OLD_BYTES);
 	verbs();
 	all.bytes = sizeof all;
-	longpole_hooks_pointer = &all;
+	longpole_hooks_pointer.now = &all;
 	verbs();
 	return 0;
 }
