@@ -312,8 +312,8 @@ static double mix_plain(struct report_replay_prediction *ret, double speedup,
 {
 	if (any->nr_stuck > base->nr_stuck || length_of(any) <= 0)
 		return speedup;
-	ret->placed_ns = ret->any_ns ? ret->placed_ns : length_of(placed);
-	ret->any_ns = ret->any_ns ? ret->any_ns : length_of(any);
+	ret->placed_ns = ret->any_ns > 0 ? ret->placed_ns : length_of(placed);
+	ret->any_ns = ret->any_ns > 0 ? ret->any_ns : length_of(any);
 	return middle(speedup, base->plain_ns / length_of(any), base->plain_share);
 }
 
