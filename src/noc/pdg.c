@@ -225,6 +225,7 @@ enum base_status noc_pdg_number(
 		s = base_fail(err, BASE_ERR_NOMEM, "no memory for %u packets", g->nr_packets);
 	else
 		s = noc_pdg_reserve(to, g->nr_packets, err);
+	BASE_ASSUME(place || s != BASE_OK);
 	for (uint32_t i = 0; i < g->nr_packets && s == BASE_OK; i++) {
 		if (number[i] >= g->nr_packets || place[number[i]])
 			s = base_fail(err, BASE_ERR_CORRUPT,
