@@ -124,7 +124,7 @@ static void none_counted(void **state)
 	taking_turns(&b);
 	struct report_run run = {.reader = b.reader, .trace_path = b.path};
 	struct report_calls *c = NULL;
-	assert_int_equal(report_calls_build(&run, &c, &b.err), BASE_ERR_NOTFOUND);
+	assert_int_equal(report_calls_build(&run, &c, &b.err), BASE_ERR_LACKS);
 	finish(&b);
 }
 
