@@ -256,15 +256,17 @@ test_import_perf_recorded() {
 	# 250 ms of processor time, of both threads in turn, are on the path, however long they wait for a processor; as
 	# far as the kernel shows all switches, which on a busy machine it may not: then again
 	local events=sched:sched_switch,sched:sched_waking,sched:sched_wakeup_new,sched:sched_process_fork,sched:sched_process_exec,sched:sched_process_exit
-	local run_ns=0
+	local run_ns=0 missing=0
 	for _ in 1 2 3; do
 		perf record -q -a -e "$events" -o perf.data ./requests >out 2>&1 || skip "perf record does not work here: $(tail -n 1 out)"
 		expect 0 longpole import perf -o perf.lpt perf.data
+		missing=$(sed -En 's/^longpole: ([0-9,]+) switches are missing.*/\1/p' err | tr -d ,)
 		expect 0 longpole report --json --process=requests perf.lpt
 		run_ns=$(jq '[.result.path[] | select(.group == "requests" and (.state | startswith("running"))) | .path_ns] | add // 0' out)
 		((run_ns > 200000000 && run_ns < 350000000)) && break
 	done
-	((run_ns > 200000000 && run_ns < 350000000)) || fail "$run_ns ns of the path are the program's work, not 250 ms"
+	((run_ns > 200000000 && run_ns < 350000000 || ${missing:-0} < 100)) || skip "the kernel did not show $missing switches"
+	((run_ns > 200000000 && run_ns < 350000000)) || fail "${missing:-0} switches missing: $run_ns ns of the path are the program's work, not 250 ms"
 	is_json out '[.result.path[] | select(.group == "requests") | .actor] | any(contains("2"))'
 	longpole dump perf.lpt >text
 	grep -q ' wake woken=' text || fail "no wakes"

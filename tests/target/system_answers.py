@@ -119,7 +119,7 @@ def setup_quota(_scratch):
 
 @contextlib.contextmanager
 def setup_disk(scratch):
-    """A loop device that a cgroup may write at DISK_BYTES_PER_S only."""
+    """A loop device that a cgroup may read and write at DISK_BYTES_PER_S only, however fast the disk below is."""
     image = os.path.join(scratch, "disk.img")
     with open(image, "wb") as file:
         file.truncate(16 << 20)
@@ -130,9 +130,10 @@ def setup_disk(scratch):
         group = cgroup("blkio")
         with in_group(group) as prefix:
             if os.path.exists(os.path.join(group, "io.max")):
-                put(os.path.join(group, "io.max"), limit + "wbps=%d" % DISK_BYTES_PER_S)
+                put(os.path.join(group, "io.max"), limit + "rbps=%d wbps=%d" % (DISK_BYTES_PER_S, DISK_BYTES_PER_S))
             else:
-                put(os.path.join(group, "blkio.throttle.write_bps_device"), limit + str(DISK_BYTES_PER_S))
+                for way in ("read", "write"):
+                    put(os.path.join(group, "blkio.throttle.%s_bps_device" % way), limit + str(DISK_BYTES_PER_S))
             yield prefix, ["--file=" + device]
     finally:
         subprocess.run(["losetup", "--detach", device], check=False)
