@@ -85,10 +85,12 @@ static const char *text_in(const json_t *j, const char *key)
 }
 
 /* Of a key that should be a time or a number; nothing below 0. */
+/* At most what still is a whole number of 64 bits: no time and no count is more. */
 static double number_in(const json_t *j, const char *key)
 {
+	static const double most = 1e18;
 	double n = json_number_value(json_object_get(j, key));
-	return n > 0 ? n : 0;
+	return n < 0 ? 0 : n < most ? n : most;
 }
 
 static enum model_state_kind kind_in(const json_t *j)
