@@ -190,6 +190,11 @@ static void live_caveats(const struct cmd_streams *s, struct base_str *out)
 			"others "
 			"went before it.\n",
 			(unsigned long long)memory_live_late(s->live));
+	if (memory_live_others(s->live))
+		base_str_addf(out,
+			"Caution: left out are %llu chunks of other processes than the first, "
+			"after a fork or an exec: record a trace to see them.\n",
+			(unsigned long long)memory_live_others(s->live));
 	if (s->lost_chunks)
 		base_str_addf(out, "Caution: %llu chunks were lost: no memory.\n",
 			(unsigned long long)s->lost_chunks);

@@ -53,8 +53,8 @@ struct memory_live {
 	struct thread *thread;
 	uint32_t nr_threads, max_threads;
 	uint64_t nr_expected; /* threads that a parallel region has */
-	uint64_t nr_late;
-	bool serial, other_images;
+	uint64_t nr_late, nr_others;
+	bool serial;
 };
 
 static void fifo_init(struct fifo *f)
@@ -255,7 +255,7 @@ static enum base_status take_stream(struct memory_live *l, struct chunk *c,
 	if (!l->image)
 		l->image = h->image;
 	if (h->image != l->image) { /* after fork or exec */
-		l->other_images = true;
+		l->nr_others++;
 		l->bytes -= c->size_bytes;
 		base_free(c);
 		return BASE_OK;
@@ -580,4 +580,9 @@ uint32_t memory_live_threads(const struct memory_live *l)
 uint64_t memory_live_late(const struct memory_live *l)
 {
 	return l->nr_late;
+}
+
+uint64_t memory_live_others(const struct memory_live *l)
+{
+	return l->nr_others;
 }

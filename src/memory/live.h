@@ -49,5 +49,7 @@ void memory_live_wait(struct memory_live *l);
 /* How many threads have come; how often others went before one that should have been waited for. */
 uint32_t memory_live_threads(const struct memory_live *l);
 uint64_t memory_live_late(const struct memory_live *l);
+/* Chunks of other processes (after a fork or an exec), which are left out. */
+uint64_t memory_live_others(const struct memory_live *l);
 
 #endif

@@ -629,6 +629,13 @@ static bool replays_more(const struct report_whatif *w)
 	return w->base.recorded_ns > w->elapsed_ns * (1 + REPLAY_MORE_MAX);
 }
 
+/* What replay lacks is given to it, in the run's order: where that makes the run longer although
+ * the path gets shorter, it says nothing of the change. */
+static bool lacks_too_much(const struct report_whatif *w, const struct report_prediction *p)
+{
+	return w->base.nr_given && p->speedup > 1 && p->replay.high < 1;
+}
+
 /* 0 at `from` and before, 1 at `to` and beyond. */
 static double share_between(double x, double from, double to)
 {
@@ -663,10 +670,11 @@ static struct report_best believed(const struct report_whatif *w, const struct r
 			.speedup = r->speedup,
 			.low = r->low,
 			.high = r->high};
-	if (!r->made || r->nr_stuck || replays_more(w)) {
-		/* where it stands still nothing says how far the order of service matters: at least
-		 * so much */
-		double by = r->nr_stuck ? exp(REPORT_RUNS_DIFFER) : 1;
+	bool lacks = lacks_too_much(w, p);
+	if (!r->made || r->nr_stuck || replays_more(w) || lacks) {
+		/* without replay nothing says how far the order of service matters: at least so
+		 * much */
+		double by = r->nr_stuck || lacks ? exp(REPORT_RUNS_DIFFER) : 1;
 		return (struct report_best){.speedup = p->speedup,
 			.low = p->speedup_low / by,
 			.high = p->speedup_high * by};
@@ -786,6 +794,8 @@ static void prediction_lines(struct base_str *out, const struct report_style *st
 			speedup_words(out, st, r->length_ns, r->speedup);
 			interval_words(out, st, "", r->low, r->high);
 		}
+		if (p->by_path && !r->nr_stuck && lacks_too_much(w, p))
+			base_str_add(out, ": not believed, since the trace lacks records");
 		then_words(out, r->next, r->next_share);
 		if (r->others_stay && !r->nr_stuck)
 			base_str_add(out, "\n    other programs keep the processors for as long as "

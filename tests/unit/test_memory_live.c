@@ -55,7 +55,8 @@ struct to_put {
 	uint64_t thread, sequence;
 	uint32_t flags, padding_bytes;
 	uint16_t address;
-	bool ends; /* a call record: the thread ends */
+	bool ends;  /* a call record: the thread ends */
+	bool other; /* of another process */
 };
 
 static void put(struct memory_live *l, struct to_put c)
@@ -77,7 +78,7 @@ static void put(struct memory_live *l, struct to_put c)
 		.version = MEMORY_STREAM_VERSION,
 		.type = MEMORY_CHUNK_STREAM,
 		.bytes = (uint32_t)((size_t)(p - chunk) + nr + c.padding_bytes),
-		.image = 1,
+		.image = c.other ? 2 : 1,
 		.tables = 1,
 		.thread = c.thread,
 		.sequence = c.sequence,
@@ -205,12 +206,26 @@ static void test_ends(void **state)
 	memory_source_close(memory_live_source(l));
 }
 
+static void test_others_are_left_out(void **state)
+{
+	struct memory_live *l = begin();
+	(void)state;
+	put(l, (struct to_put){.thread = 1, .address = 0x1000});
+	put(l, (struct to_put){.thread = 1, .address = 0x2000, .other = true});
+	memory_live_end(l);
+	assert_int_equal(next(l, 0), 0x1000);
+	assert_int_equal(next(l, 0), UINT64_MAX);
+	assert_int_equal(memory_live_others(l), 1);
+	memory_source_close(memory_live_source(l));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_late),
 		cmocka_unit_test(test_left_behind),
 		cmocka_unit_test(test_ends),
+		cmocka_unit_test(test_others_are_left_out),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

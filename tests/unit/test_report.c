@@ -547,9 +547,28 @@ static void survives_lack_of_memory(void **state)
 	finish(&b);
 }
 
+/* Where records are missing and replay says the contrary of the path, the path's answer counts. */
+static void replay_lacks_records(void **state)
+{
+	(void)state;
+	struct report_whatif w = {.elapsed_ns = 100, .base = {.recorded_ns = 100, .nr_given = 1}};
+	struct report_prediction p = {.by_path = true,
+		.speedup = 1.2,
+		.speedup_low = 1.2,
+		.speedup_high = 1.2,
+		.replay = {.made = true, .speedup = 0.6, .low = 0.5, .high = 0.7}};
+	struct report_best best = report_best_of(&w, &p);
+	assert_true(best.replay_share == 0 && best.speedup == 1.2);
+	assert_true(best.low < 1.2 && best.high > 1.2);
+	w.base.nr_given = 0; /* all is there: then more of one thing may slow down another */
+	best = report_best_of(&w, &p);
+	assert_true(best.replay_share == 1 && fabs(best.speedup - 0.6) < 1e-9);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(replay_lacks_records),
 		cmocka_unit_test(opportunity_until_the_other_thread),
 		cmocka_unit_test(turns_in_a_lock),
 		cmocka_unit_test(scenarios_side_by_side),
