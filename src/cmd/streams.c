@@ -186,9 +186,8 @@ static void live_caveats(const struct cmd_streams *s, struct base_str *out)
 	base_str_addf(out, " for the analysis; %s.\n", memory_order_sentence(s->order));
 	if (memory_live_late(s->live))
 		base_str_addf(out,
-			"Caution: %llu times a running thread had told nothing for long, and "
-			"others "
-			"went before it.\n",
+			"Caution: %llu times a running thread had told nothing while others told "
+			"much, and they went before it.\n",
 			(unsigned long long)memory_live_late(s->live));
 	if (memory_live_others(s->live))
 		base_str_addf(out,

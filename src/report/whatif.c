@@ -633,7 +633,7 @@ static bool replays_more(const struct report_whatif *w)
  * the path gets shorter, it says nothing of the change. */
 static bool lacks_too_much(const struct report_whatif *w, const struct report_prediction *p)
 {
-	return w->base.nr_given && p->speedup > 1 && p->replay.high < 1;
+	return p->replay.made && w->base.nr_given && p->speedup > 1 && p->replay.high < 1;
 }
 
 /* 0 at `from` and before, 1 at `to` and beyond. */
@@ -784,9 +784,8 @@ static void prediction_lines(struct base_str *out, const struct report_style *st
 		base_str_add(out, "\n    replay  ");
 		if (r->nr_stuck)
 			base_str_addf(out,
-				"no answer: %llu actor%s would wait for ever%s%s%s, since what "
-				"they "
-				"do next is recorded and not decided anew",
+				"no answer: %llu actor%s would wait for ever%s%s%s, since "
+				"what they do next is recorded and not decided anew",
 				(unsigned long long)r->nr_stuck, r->nr_stuck == 1 ? "" : "s",
 				r->stuck ? " (" : "", r->stuck ? r->stuck : "",
 				r->stuck ? ")" : "");
@@ -813,9 +812,8 @@ static void learned_words(struct base_str *s, const struct report_whatif *w)
 		return;
 	base_str_add(s,
 		"; hand-overs of waits that a change makes longer or shorter are modelled by this "
-		"run's other waits of that length; woken threads come to processors as on Linux "
-		"and "
-		"preempt others as often as they did, or (");
+		"run's other waits of that length; woken threads come to processors as on "
+		"Linux and preempt others as often as they did, or (");
 	report_percent(s, w->base.plain_share);
 	base_str_add(s, " of the answer, by how well either repeats the run) wait for any");
 	if (!w->base.wake_ns)
@@ -834,9 +832,9 @@ static void interval_lines(struct base_str *s, const struct report_whatif *w)
 		". Intervals: from %u more simulations, in which waking costs more or less and "
 		"latencies stay as they were, and in which one of the two runs, the one before the "
 		"change or the one "
-		"after, has sleepers come later or sooner, woken threads preempt others or wait "
-		"for "
-		"any processor and work takes up to %.0f %% more or less; and what two runs differ "
+		"after, has sleepers come later or sooner, woken threads preempt others or "
+		"wait for any processor and work takes up to %.0f %% more or less; and what two "
+		"runs differ "
 		"by anyway (%.1f %%: a usual amount, one recording cannot say this program's), "
 		"replay's own error and what recording cost (but for samples, which slow down "
 		"whatever runs)",

@@ -560,6 +560,10 @@ static void replay_lacks_records(void **state)
 	struct report_best best = report_best_of(&w, &p);
 	assert_true(best.replay_share == 0 && best.speedup == 1.2);
 	assert_true(best.low < 1.2 && best.high > 1.2);
+	p.replay.made = false; /* nor does what was not asked for widen anything */
+	best = report_best_of(&w, &p);
+	assert_true(best.low == 1.2 && best.high == 1.2);
+	p.replay.made = true;
 	w.base.nr_given = 0; /* all is there: then more of one thing may slow down another */
 	best = report_best_of(&w, &p);
 	assert_true(best.replay_share == 1 && fabs(best.speedup - 0.6) < 1e-9);
