@@ -265,8 +265,9 @@ test_import_perf_recorded() {
 		run_ns=$(jq '[.result.path[] | select(.group == "requests" and (.state | startswith("running"))) | .path_ns] | add // 0' out)
 		((run_ns > 200000000 && run_ns < 350000000)) && break
 	done
-	((run_ns > 200000000 && run_ns < 350000000 || ${missing:-0} < 100)) || skip "the kernel did not show $missing switches"
-	((run_ns > 200000000 && run_ns < 350000000)) || fail "${missing:-0} switches missing: $run_ns ns of the path are the program's work, not 250 ms"
+	# (one switch that the kernel hides can hide the rest of the path behind it)
+	((run_ns > 200000000 && run_ns < 350000000 || ${missing:-0} == 0)) || skip "the kernel did not show $missing switches"
+	((run_ns > 200000000 && run_ns < 350000000)) || fail "no switch is missing: $run_ns ns of the path are the program's work, not 250 ms"
 	is_json out '[.result.path[] | select(.group == "requests") | .actor] | any(contains("2"))'
 	longpole dump perf.lpt >text
 	grep -q ' wake woken=' text || fail "no wakes"
