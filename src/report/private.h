@@ -152,6 +152,16 @@ void report_functions_text(struct base_str *out, const struct report_style *st,
 	const struct report_function *f, size_t nr, size_t indent);
 json_t *report_functions_json(const struct report_function *f, size_t nr);
 
+/* ---- whatif_best.c ----------------------------------------------------------------------------
+ */
+
+/* A merged trace, or one of the whole system, begins before the program whose path it is: replay
+ * does so, too. */
+bool report_replays_more(const struct report_whatif *w);
+/* What replay lacks is given to it, in the run's order: where that makes the run longer although
+ * the path gets shorter, it says nothing of the change. */
+bool report_lacks_too_much(const struct report_whatif *w, const struct report_prediction *p);
+
 /* ---- top.c ----------------------------------------------------------------------------------- */
 
 struct live_window;

@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * whatif_text.c - the answers of whatif, in the terminal and as JSON.
+ */
+#include "report/private.h"
+
+#include <math.h>
+
+static void match_line(struct base_str *out, const struct report_match *m)
+{
+	if (!m->nr_queues && !m->nr_states)
+		return;
+	base_str_add(out, "    matches ");
+	if (m->nr_queues)
+		base_str_addf(out, "%llu queue%s", (unsigned long long)m->nr_queues,
+			m->nr_queues == 1 ? "" : "s");
+	else {
+		base_str_addf(out, "%llu state%s, ", (unsigned long long)m->nr_states,
+			m->nr_states == 1 ? "" : "s");
+		report_percent(out, m->path_share);
+		base_str_add(out, " of the path");
+	}
+	if (m->elided) {
+		base_str_add(out, ", ");
+		report_ns(out, m->waited_ns);
+		base_str_add(out, " of waiting in all");
+	}
+	base_str_addf(out, ": %s%s\n", m->example, m->nr_states + m->nr_queues > 1 ? ", ..." : "");
+}
+
+static void interval_words(struct base_str *out, const struct report_style *st, const char *why,
+	double low, double high)
+{
+	if (high > low)
+		base_str_addf(out, " (%s%.2f to %.2f%s)", why, low, high, report_times(st));
+}
+
+/* The answer. */
+static void best_words(
+	struct base_str *out, const struct report_style *st, const struct report_best *b)
+{
+	if (b->none)
+		return;
+	base_str_add(out, ": ");
+	report_color_begin(out, st, REPORT_BOLD);
+	base_str_addf(out, "%.2f%s", b->speedup, report_times(st));
+	report_color_end(out, st);
+	interval_words(out, st, "", b->low, b->high);
+	base_str_addf(out, ", by %s",
+		b->replay_share >= 1   ? "replay"
+		: b->replay_share <= 0 ? "path"
+				       : "replay and path");
+}
+
+static void speedup_words(
+	struct base_str *out, const struct report_style *st, double length_ns, double speedup)
+{
+	report_ns(out, length_ns);
+	base_str_addf(out, ", %.2f%s", speedup, report_times(st));
+}
+
+static void then_words(struct base_str *out, const char *next, double share)
+{
+	if (!*next)
+		return;
+	base_str_addf(out, "; then the longest is %s, ", next);
+	report_percent(out, share);
+}
+
+static void prediction_lines(struct base_str *out, const struct report_style *st, size_t number,
+	const struct report_whatif *w, const struct report_prediction *p)
+{
+	const struct report_best best = report_best_of(w, p);
+	const struct report_replay_prediction *r = &p->replay;
+	base_str_addf(out, "%zu. ", number);
+	for (size_t i = 0; i < p->nr_matches; i++)
+		base_str_addf(out, "%s%s", i ? ", " : "", p->match[i].edit);
+	best_words(out, st, &best);
+	if (p->by_path) {
+		base_str_add(out, "\n    path    ");
+		speedup_words(out, st, p->length_ns, p->speedup);
+		interval_words(
+			out, st, "estimated from samples: ", p->speedup_low, p->speedup_high);
+		if (p->pool)
+			base_str_addf(out, "; then %s is never free", p->pool);
+		then_words(out, p->next, p->next_share);
+	}
+	if (r->made) {
+		base_str_add(out, "\n    replay  ");
+		if (r->nr_stuck)
+			base_str_addf(out,
+				"no answer: %llu actor%s would wait for ever%s%s%s, since "
+				"what they do next is recorded and not decided anew",
+				(unsigned long long)r->nr_stuck, r->nr_stuck == 1 ? "" : "s",
+				r->stuck ? " (" : "", r->stuck ? r->stuck : "",
+				r->stuck ? ")" : "");
+		else {
+			speedup_words(out, st, r->length_ns, r->speedup);
+			interval_words(out, st, "", r->low, r->high);
+		}
+		if (p->by_path && !r->nr_stuck && report_lacks_too_much(w, p))
+			base_str_add(out, ": not believed, since the trace lacks records");
+		then_words(out, r->next, r->next_share);
+		if (r->others_stay && !r->nr_stuck)
+			base_str_add(out, "\n    other programs keep the processors for as long as "
+					  "in the run: for "
+					  "less, replay finds no end");
+	}
+	base_str_add(out, "\n");
+	for (size_t i = 0; i < p->nr_matches; i++)
+		match_line(out, &p->match[i]);
+}
+
+static void learned_words(struct base_str *s, const struct report_whatif *w)
+{
+	if (!w->base.learned)
+		return;
+	base_str_add(s,
+		"; hand-overs of waits that a change makes longer or shorter are modelled by this "
+		"run's other waits of that length; woken threads come to processors as on "
+		"Linux and preempt others as often as they did, or (");
+	report_percent(s, w->base.plain_share);
+	base_str_add(s, " of the answer, by how well either repeats the run) wait for any");
+	if (!w->base.wake_ns)
+		return;
+	base_str_add(s, ", and waking a sleeper costs its waker ");
+	report_ns(s, (double)w->base.wake_ns);
+}
+
+static void interval_lines(struct base_str *s, const struct report_whatif *w)
+{
+	if (!w->base.nr_variants) {
+		base_str_add(s, "; the log is too long to simulate it often: no intervals");
+		return;
+	}
+	base_str_addf(s,
+		". Intervals: from %u more simulations, in which waking costs more or less and "
+		"latencies stay as they were, and in which one of the two runs, the one before the "
+		"change or the one "
+		"after, has sleepers come later or sooner, woken threads preempt others or "
+		"wait for any processor and work takes up to %.0f %% more or less; and what two "
+		"runs differ "
+		"by anyway (%.1f %%: a usual amount, one recording cannot say this program's), "
+		"replay's own error and what recording cost (but for samples, which slow down "
+		"whatever runs)",
+		w->base.nr_variants, GRAPH_REPLAY_JITTER * 100, REPORT_RUNS_DIFFER * 100);
+}
+
+/* Not in the trace: dropped, or never shown. */
+static void given_words(struct base_str *s, const struct report_whatif *w)
+{
+	if (!w->base.nr_given)
+		return;
+	base_str_addf(s,
+		"; at %llu place%s somebody needs what the trace does not have (records were "
+		"dropped, or the kernel did not show it): it is given there",
+		(unsigned long long)w->base.nr_given, w->base.nr_given == 1 ? "" : "s");
+	if (!w->base.given_ns)
+		return;
+	base_str_add(s, " after the wait that was recorded (");
+	base_str_add_ns(s, w->base.given_ns);
+	base_str_add(s, " in all), and the intervals include that there was none");
+}
+
+static void doubts(struct base_str *s, double own_error)
+{
+	if (fabs(own_error) >= REPORT_OWN_ERROR_REFUTED)
+		base_str_add(s, ": it does not understand this run, so the path's answer counts");
+	else if (fabs(own_error) > REPORT_OWN_ERROR_DOUBTED)
+		base_str_add(s, ": it hardly understands this run, so the answers lie between "
+				"replay's and the path's");
+	else if (fabs(own_error) > REPORT_OWN_ERROR_WARNS)
+		base_str_add(s, ": something that it does not understand is in this run, so the "
+				"intervals reach to the path's answer");
+}
+
+static void replay_lines(
+	struct base_str *out, const struct report_whatif *w, const struct report_style *st)
+{
+	struct base_str s = {0};
+	if (w->too_long)
+		base_str_add(&s,
+			"the trace is long: replay was left out, since its log would take much "
+			"memory; --method=both makes it all the same");
+	else if (w->replayed) {
+		base_str_add(&s, "replay simulates the run again; without any edit it is ");
+		report_percent(&s, w->base.own_error < 0 ? -w->base.own_error : w->base.own_error);
+		base_str_addf(&s, " %s than the run was, on ",
+			w->base.own_error < 0 ? "shorter" : "longer");
+		if (w->base.nr_processors)
+			base_str_addf(
+				&s, "%llu processors", (unsigned long long)w->base.nr_processors);
+		else
+			base_str_add(&s, "as many processors as it wants");
+		doubts(&s, w->base.own_error);
+		given_words(&s, w);
+		learned_words(&s, w);
+		interval_lines(&s, w);
+		if (report_replays_more(w))
+			base_str_add(&s,
+				"; it begins with the trace's first record, long before the "
+				"path does: its times are not the path's");
+	}
+	if (s.length)
+		report_wrap(out, st, "METHODS    ", 11, base_str_text(&s));
+	base_str_fini(&s);
+}
+
+void report_whatif_text(
+	struct base_str *out, const struct report_whatif *w, const struct report_style *style)
+{
+	base_str_add(out, "The critical path is ");
+	report_ns(out, w->elapsed_ns);
+	base_str_addf(out, " long. Predicted for %zu scenario%s:\n", w->nr_predictions,
+		w->nr_predictions == 1 ? "" : "s");
+	for (size_t i = 0; i < w->nr_predictions; i++)
+		prediction_lines(out, style, i + 1, w, &w->prediction[i]);
+	replay_lines(out, w, style);
+	report_trace_text_caveats(out, &w->trace, style);
+}
+
+static json_t *best_json(const struct report_whatif *w, const struct report_prediction *p)
+{
+	struct report_best b = report_best_of(w, p);
+	if (b.none)
+		return json_pack("{s:s, s:n, s:n, s:n}", "method", "replay", "predicted_speedup",
+			"predicted_speedup_low", "predicted_speedup_high");
+	return json_pack("{s:s, s:o, s:o, s:o}", "method", report_method_of(b.replay_share),
+		"predicted_speedup", report_json_share(b.speedup), "predicted_speedup_low",
+		report_json_share(b.low), "predicted_speedup_high", report_json_share(b.high));
+}
+
+static json_t *edits_json(const struct report_prediction *p)
+{
+	json_t *edits = json_array();
+	for (size_t k = 0; k < p->nr_matches; k++) {
+		const struct report_match *m = &p->match[k];
+		json_array_append_new(
+			edits, json_pack("{s:s, s:o, s:o, s:o, s:o, s:s, s:b}", "edit", m->edit,
+				       "states", report_json_u64(m->nr_states), "queues",
+				       report_json_u64(m->nr_queues), "path_share",
+				       report_json_share(m->path_share), "waited_ns",
+				       report_json_ns(m->waited_ns), "example", m->example,
+				       "estimated", m->estimated));
+	}
+	return edits;
+}
+
+static json_t *replay_json(const struct report_replay_prediction *r)
+{
+	if (r->nr_stuck)
+		return json_pack("{s:n, s:n, s:n, s:n, s:o, s:s?, s:b}", "predicted_ns",
+			"predicted_speedup", "predicted_speedup_low", "predicted_speedup_high",
+			"actors_stuck", report_json_u64(r->nr_stuck), "first_stuck", r->stuck,
+			"others_stay", (int)r->others_stay);
+	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:n, s:s, s:o, s:b}", "predicted_ns",
+		report_json_ns(r->length_ns), "predicted_speedup", report_json_share(r->speedup),
+		"predicted_speedup_low", report_json_share(r->low), "predicted_speedup_high",
+		report_json_share(r->high), "actors_stuck", report_json_u64(r->nr_stuck),
+		"first_stuck", "next_bottleneck", r->next, "next_bottleneck_share",
+		report_json_share(r->next_share), "others_stay", (int)r->others_stay);
+}
+
+static json_t *path_json(const struct report_prediction *p)
+{
+	return json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:s, s:o, s:s?}", "method", "path",
+		"predicted_ns", report_json_ns(p->length_ns), "predicted_low_ns",
+		report_json_ns(p->low_ns), "predicted_high_ns", report_json_ns(p->high_ns),
+		"predicted_speedup", report_json_share(p->speedup), "predicted_speedup_low",
+		report_json_share(p->speedup_low), "predicted_speedup_high",
+		report_json_share(p->speedup_high), "next_bottleneck", p->next,
+		"next_bottleneck_share", report_json_share(p->next_share), "pool_never_free",
+		p->pool);
+}
+
+/* The path's prediction, replay's beside it; replay's in its place when there is no other. */
+static json_t *prediction_json(const struct report_whatif *w, const struct report_prediction *p)
+{
+	json_t *o = p->by_path ? path_json(p) : replay_json(&p->replay);
+	if (!p->by_path)
+		json_object_set_new(o, "method", json_string("replay"));
+	else if (p->replay.made)
+		json_object_set_new(o, "replay", replay_json(&p->replay));
+	json_object_set_new(o, "best", best_json(w, p));
+	json_object_set_new(o, "edits", edits_json(p));
+	json_object_set_new(o, "estimated", json_boolean(p->estimated));
+	return o;
+}
+
+json_t *report_whatif_json(const struct report_whatif *w)
+{
+	json_t *list = json_array();
+	for (size_t i = 0; i < w->nr_predictions; i++)
+		json_array_append_new(list, prediction_json(w, &w->prediction[i]));
+	json_t *result = json_pack(
+		"{s:o, s:o}", "elapsed_ns", report_json_ns(w->elapsed_ns), "scenarios", list);
+	if (w->replayed)
+		json_object_set_new(result, "replay",
+			json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:o}", "recorded_ns",
+				report_json_ns(w->base.recorded_ns), "replayed_ns",
+				report_json_ns(w->base.replayed_ns), "own_error_share",
+				report_json_share(w->base.own_error), "processors",
+				report_json_u64(w->base.nr_processors), "given_waits",
+				report_json_u64(w->base.nr_given), "given_ns",
+				report_json_u64(w->base.given_ns), "handover_modelled",
+				(int)w->base.learned, "wake_cost_ns",
+				report_json_u64(w->base.wake_ns)));
+	return report_envelope("longpole/whatif/1", &w->trace, result);
+}
