@@ -10,7 +10,6 @@
 
 #include "graph/tokens.h"
 
-#include <math.h>
 #include <string.h>
 
 enum {

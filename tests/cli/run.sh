@@ -17,7 +17,7 @@ export XDG_STATE_HOME=/nonexistent # no ledger of the user's
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 export PATH=$work/bin:$PATH work
-mkdir "$work/bin" "$work/json"
+mkdir "$work/bin" "$work/json" "$work/tests"
 ln -s "$LONGPOLE" "$work/bin/longpole"
 ln -s "$LONGPOLE_BUILD/tests/target/lock_ladder" "$work/bin/ladder"
 trace=$work/ladder.lpt
@@ -80,10 +80,10 @@ status=0 nr=0
 for test in $(declare -F | sed -n 's/^declare -f test_//p'); do
 	is_wanted "$test" "$@" || continue
 	nr=$((nr + 1))
-	mkdir "$work/$test"
+	mkdir "$work/tests/$test"
 	: >"$work/why"
 	result=0
-	(cd "$work/$test" && "test_$test") || result=$?
+	(cd "$work/tests/$test" && "test_$test") || result=$?
 	case $result in
 	0) echo "ok $test" ;;
 	77) echo "skip $test: $(cat "$work/why")" ;;
