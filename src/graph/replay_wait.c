@@ -218,18 +218,31 @@ static void find_overtaken(struct sim *s, struct sim_actor *a)
 		count_overtakings(s, a);
 }
 
+/* Is it at the beginning of a life? Then it has not waited yet, whenever the simulation came to it.
+ */
+static bool begins(const struct sim *s, uint32_t actor)
+{
+	return s->actor[actor].cursor == s->r->actor[actor].head;
+}
+
+/* Behind those that wait; lives that begin are in the log's order among themselves. */
 static void list_on(struct sim *s, uint32_t actor, uint32_t queue, bool space)
 {
 	struct sim_actor *a = &s->actor[actor];
 	struct sim_list *l = &s->queue[queue].waiters[space];
+	uint32_t before = l->tail, after;
 
+	while (before != REPLAY_NONE && s->actor[before].cursor > a->cursor && begins(s, before) &&
+		begins(s, actor))
+		before = s->actor[before].prev;
+	after = before == REPLAY_NONE ? l->head : s->actor[before].next;
 	a->queue = queue;
 	a->space = space;
 	a->listed = true;
-	a->next = REPLAY_NONE;
-	a->prev = l->tail;
-	*(l->tail == REPLAY_NONE ? &l->head : &s->actor[l->tail].next) = actor;
-	l->tail = actor;
+	a->prev = before;
+	a->next = after;
+	*(before == REPLAY_NONE ? &l->head : &s->actor[before].next) = actor;
+	*(after == REPLAY_NONE ? &l->tail : &s->actor[after].prev) = actor;
 	if (a->nr_overtaken && a->overtaken_on == queue)
 		count_overtakings(s, a);
 }

@@ -193,6 +193,7 @@ enum base_status report_replay_base(struct report_replay_run *ret, const struct 
 		.nr_processors = r->nr_processors,
 		.wake_ns = graph_replay_wake_ns(log),
 		.learned = r->nr_processors != 0,
+		.is_system = trace_reader_info(run->reader)->flags & TRACE_INFO_SYSTEM,
 		.cost_share = cost_share(trace_reader_defs(run->reader)),
 	};
 	if (ret->learned)
@@ -377,13 +378,24 @@ static void answer(struct report_replay_prediction *ret, const struct questions 
 	ret->next = "";
 }
 
+/*
+ * The graph of a simulated run. Whoever waits for a processor has waited for who had it; but where
+ * these may be other programs, the path would be lost in them (a timer's daemon), so that there
+ * the wait is the waiter's own, as in the run (model/README.md).
+ */
+struct follower {
+	struct graph *graph;
+	bool leaves_processors; /* nobody follows who had them */
+	uint32_t processors;    /* queues from here on are processors */
+};
+
 static enum base_status feed_state(void *ctx, uint32_t state, bool executes, struct base_err *err)
 {
-	struct graph *g = ctx;
+	struct follower *f = ctx;
 	uint32_t id;
 	(void)executes;
-	while (graph_nr_states(g) <= state) {
-		enum base_status s = graph_add_state(g, &id, err);
+	while (graph_nr_states(f->graph) <= state) {
+		enum base_status s = graph_add_state(f->graph, &id, err);
 		if (s != BASE_OK)
 			return s;
 	}
@@ -393,24 +405,29 @@ static enum base_status feed_state(void *ctx, uint32_t state, bool executes, str
 static enum base_status feed_queue(
 	void *ctx, uint32_t queue, const struct graph_queue_options *o, struct base_err *err)
 {
+	struct follower *f = ctx;
 	uint32_t id;
-	(void)queue;
-	return graph_add_queue(ctx, o, &id, err);
+	if (!o->processor)
+		f->processors = queue + 1;
+	return graph_add_queue(f->graph, o, &id, err);
 }
 
 static enum base_status feed_verb(void *ctx, enum graph_verb_kind kind, const struct graph_verb *v,
 	uint32_t from_actor, struct base_err *err)
 {
-	struct graph *g = ctx;
+	struct follower *f = ctx;
 	uint32_t id, last = v->actor;
+	struct graph_verb mine = *v;
+	if (kind == GRAPH_VERB_enqueue && f->leaves_processors && v->queue >= f->processors)
+		mine.flags |= GRAPH_NOBODY;
 	if (kind == GRAPH_VERB_link && from_actor > last)
 		last = from_actor;
-	while (graph_nr_actors(g) <= last) {
-		enum base_status s = graph_add_actor(g, &id, err);
+	while (graph_nr_actors(f->graph) <= last) {
+		enum base_status s = graph_add_actor(f->graph, &id, err);
 		if (s != BASE_OK)
 			return s;
 	}
-	return graph_apply(g, kind, v, from_actor, err);
+	return graph_apply(f->graph, kind, &mine, from_actor, err);
 }
 
 enum base_status report_replay_predict(struct report_replay_prediction *ret,
@@ -419,7 +436,7 @@ enum base_status report_replay_predict(struct report_replay_prediction *ret,
 	struct base_err *err)
 {
 	struct questions *q = base_alloc(sizeof *q);
-	struct graph *path = NULL;
+	struct follower path = {.leaves_processors = base->is_system};
 	*ret = (struct report_replay_prediction){0};
 	BASE_ASSERT(nr_lanes && nr_lanes <= REPORT_LANES_MAX);
 	if (!q)
@@ -431,18 +448,18 @@ enum base_status report_replay_predict(struct report_replay_prediction *ret,
 	enum base_status s = ask_usual(q, err);
 	bool ends = s == BASE_OK && stuck(&q->usual[0].result, base) <= base->nr_stuck;
 	if (ends && ret_path)
-		s = graph_new(NULL, &path, err);
+		s = graph_new(NULL, &path.graph, err);
 	struct graph_sink sink = {
-		.ctx = path, .state = feed_state, .queue = feed_queue, .verb = feed_verb};
+		.ctx = &path, .state = feed_state, .queue = feed_queue, .verb = feed_verb};
 	if (s == BASE_OK)
-		s = ask_then(q, path ? &sink : NULL, err);
+		s = ask_then(q, path.graph ? &sink : NULL, err);
 	if (s == BASE_OK)
-		answer(ret, q, path ? q->then + 1 : q->then);
+		answer(ret, q, path.graph ? q->then + 1 : q->then);
 	base_free(q);
 	if (s == BASE_OK && ret_path)
-		*ret_path = path;
+		*ret_path = path.graph;
 	else
-		graph_free(path);
+		graph_free(path.graph);
 	return s;
 }
 

@@ -246,7 +246,8 @@ struct report_replay_run { /* the run simulated as it was */
 	uint64_t nr_given, given_ns;
 	double at_once_ns;
 	uint64_t wake_ns; /* learned: what waking a sleeper costs its waker; 0: it could not be */
-	bool learned; /* hand-overs of waits that a change makes longer or shorter are modelled */
+	bool learned;   /* hand-overs of waits that a change makes longer or shorter are modelled */
+	bool is_system; /* programs that have nothing to do with each other share the processors */
 	/* The same under other assumptions; 0 of them: the log is long. */
 	unsigned nr_variants;
 	double variant_ns[REPORT_VARIANTS];

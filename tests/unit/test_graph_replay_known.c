@@ -165,6 +165,43 @@ static void test_lives(void **state)
 	graph_replay_free(r);
 }
 
+/* A hundred requests one after the other, the last done by another slot of the disk. It had nothing
+ * to wait for before, so it does not take what the first slot's lives are there for, not all of
+ * which have begun. */
+static void test_lives_in_order(void **state)
+{
+	enum { REQUESTS = 100, ASKS = 0, FIRST = 1, OTHER_SLOT = 2 }; /* queues */
+	struct graph_replay *r = new_replay();
+	const struct graph_sink *s = graph_replay_sink(r);
+	struct graph_replay_result res;
+
+	(void)state;
+	declare(s);
+	for (uint32_t q = ASKS; q <= OTHER_SLOT; q++)
+		declare_queue(s, q, (struct graph_queue_options){0});
+	say(s, GRAPH_VERB_state, 0, 0, 0, 0, IDLE, GRAPH_START);
+	say_link(s, 0, 1, RUN);
+	for (uint32_t i = 1; i <= REQUESTS; i++) {
+		uint32_t slot = i < REQUESTS ? FIRST : OTHER_SLOT;
+
+		say(s, GRAPH_VERB_enqueue, i * 10, 1, ASKS, 1, RUN, 0);
+		say(s, GRAPH_VERB_wait_empty, i * 10, 1, slot, 1, WAIT, 0);
+		say(s, GRAPH_VERB_dequeue, i * 10, 1 + slot, ASKS, 1, OTHER, 0);
+		say(s, GRAPH_VERB_enqueue, i * 10 + 2, 1 + slot, slot, 1, OTHER, 0);
+		say(s, GRAPH_VERB_forget, i * 10 + 2, 1 + slot, 0, 0, IDLE, 0);
+		say(s, GRAPH_VERB_dequeue, i * 10 + 2, 1, slot, 1, RUN, 0);
+	}
+	say(s, GRAPH_VERB_state, REQUESTS * 10 + 5, 1, 0, 0, IDLE, 0);
+	graph_replay_set_end(r, 1);
+	assert_int_equal(replay_end(r, nothing, &res), REQUESTS * 10 + 5);
+	assert_int_equal(res.nr_stuck, 0);
+	assert_int_equal(
+		replay_end(r, (struct graph_edit){GRAPH_EDIT_SCALE_STATE, OTHER, 0.5, 0}, &res),
+		REQUESTS * 9 + 5);
+	assert_int_equal(res.nr_stuck, 0);
+	graph_replay_free(r);
+}
+
 /*
  * Two requests for one sector, each waited for by another slot of the disk; the first is on its way
  * to slot 2 when slot 3, which is quicker, asks, too. It is not for 3: the second comes when the
@@ -939,6 +976,7 @@ int main(void)
 		cmocka_unit_test(test_preempts),
 		cmocka_unit_test(test_preempts_as_in_the_run),
 		cmocka_unit_test(test_lives),
+		cmocka_unit_test(test_lives_in_order),
 		cmocka_unit_test(test_keys_are_promised),
 		cmocka_unit_test(test_latency_by_sleep),
 		cmocka_unit_test(test_wakes_on_busy_processors),
