@@ -38,13 +38,13 @@ void *base_alloc(size_t size_bytes)
 
 void *base_realloc(void *p, size_t old_size_bytes, size_t size_bytes)
 {
+	if (!p)
+		return base_alloc(size_bytes); /* fresh pages are zero already */
 	if (must_fail() || size_bytes > PTRDIFF_MAX)
 		return NULL;
 	char *grown = realloc(p, size_bytes ? size_bytes : 1);
 	if (!grown)
 		return NULL;
-	if (!p)
-		old_size_bytes = 0;
 	if (size_bytes > old_size_bytes)
 		memset(grown + old_size_bytes, 0, size_bytes - old_size_bytes);
 	return grown;

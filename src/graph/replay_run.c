@@ -5,6 +5,8 @@
  */
 #include "graph/replay_sim.h"
 
+#include "base/heap.h"
+
 #define MAX_FACTOR 1e12
 
 /* ---- events: a heap, with a short cut for the actor that just moved -------------------------- */
@@ -12,34 +14,6 @@
 static inline bool is_before(const struct sim_event *a, const struct sim_event *b)
 {
 	return a->t != b->t ? a->t < b->t : a->order < b->order;
-}
-
-static void sift_down(struct sim *s, struct sim_event e)
-{
-	size_t i = 0;
-
-	for (;;) {
-		size_t k = 2 * i + 1;
-
-		if (k + 1 < s->nr_heap && is_before(&s->heap[k + 1], &s->heap[k]))
-			k++;
-		if (k >= s->nr_heap || !is_before(&s->heap[k], &e))
-			break;
-		s->heap[i] = s->heap[k];
-		i = k;
-	}
-	s->heap[i] = e;
-}
-
-static void push(struct sim *s, struct sim_event e)
-{
-	size_t i = s->nr_heap++;
-
-	while (i && is_before(&e, &s->heap[(i - 1) / 2])) {
-		s->heap[i] = s->heap[(i - 1) / 2];
-		i = (i - 1) / 2;
-	}
-	s->heap[i] = e;
 }
 
 void graph_sim_schedule(struct sim *s, uint32_t actor, uint64_t t)
@@ -50,7 +24,7 @@ void graph_sim_schedule(struct sim *s, uint32_t actor, uint64_t t)
 		s->next = e;
 		s->has_next = true;
 	} else {
-		push(s, e);
+		BASE_HEAP_PUT(s->heap, s->nr_heap, e, is_before);
 	}
 }
 
@@ -69,7 +43,7 @@ void graph_sim_unschedule(struct sim *s, uint32_t actor)
 	/* The hole goes up to the root, where the last one sinks from. */
 	for (; i; i = (i - 1) / 2)
 		s->heap[i] = s->heap[(i - 1) / 2];
-	sift_down(s, last);
+	BASE_HEAP_REPLACE(s->heap, s->nr_heap, last, is_before);
 }
 
 static bool next_event(struct sim *s, struct sim_event *ret)
@@ -81,14 +55,13 @@ static bool next_event(struct sim *s, struct sim_event *ret)
 			return true;
 		}
 		*ret = s->heap[0];
-		sift_down(s, s->next);
+		BASE_HEAP_REPLACE(s->heap, s->nr_heap, s->next, is_before);
 		return true;
 	}
 	if (!s->nr_heap)
 		return false;
 	*ret = s->heap[0];
-	if (--s->nr_heap)
-		sift_down(s, s->heap[s->nr_heap]);
+	BASE_HEAP_DROP(s->heap, s->nr_heap, is_before);
 	return true;
 }
 

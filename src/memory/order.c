@@ -2,6 +2,8 @@
 /* order.c - streams into steps: pseudo clocks, phases, barriers. */
 #include "memory/order_private.h"
 
+#include "base/heap.h"
+
 #include <string.h>
 
 enum {
@@ -108,46 +110,6 @@ static void close_phase(struct memory_order *o)
 	o->phase_open = false;
 }
 
-/* ---- the heap of running processors ------------------------------------------------------------
- */
-
-static void sift_down(struct memory_order *o)
-{
-	uint64_t *h = o->heap, key = h[0];
-	uint32_t at = 0, nr = o->nr_heap;
-	for (uint32_t child; (child = 2 * at + 1) < nr; at = child) {
-		child += child + 1 < nr && h[child + 1] < h[child];
-		if (h[child] >= key)
-			break;
-		h[at] = h[child];
-	}
-	h[at] = key;
-}
-
-void memory_order_heap_put(struct memory_order *o, uint64_t key)
-{
-	uint32_t at = o->nr_heap++;
-	for (; at && o->heap[(at - 1) / 2] > key; at = (at - 1) / 2)
-		o->heap[at] = o->heap[(at - 1) / 2];
-	o->heap[at] = key;
-}
-
-static void heap_pop(struct memory_order *o)
-{
-	o->heap[0] = o->heap[--o->nr_heap];
-	if (o->nr_heap)
-		sift_down(o);
-}
-
-/* What the first of the others waits for. */
-static uint64_t heap_second(const struct memory_order *o)
-{
-	uint64_t best = UINT64_MAX;
-	for (uint32_t i = 1; i < 3 && i < o->nr_heap; i++)
-		best = o->heap[i] < best ? o->heap[i] : best;
-	return best;
-}
-
 /* ---- one lane
  * ------------------------------------------------------------------------------------ */
 
@@ -233,7 +195,7 @@ enum base_status memory_order_start(
 	l->state = LANE_RUNS;
 	if (o->phase_open)
 		tell_active(o, cpu, true);
-	memory_order_heap_put(o, memory_order_lane_key(o, cpu, t));
+	base_keys_put(o->heap, &o->nr_heap, memory_order_lane_key(o, cpu, t));
 	return BASE_OK;
 }
 
@@ -527,7 +489,7 @@ static enum base_status run_call(struct memory_order *o, uint32_t cpu, struct me
 	const struct memory_call *original, struct memory_step *s, struct base_err *err)
 {
 	struct memory_call call;
-	heap_pop(o);
+	base_keys_drop(o->heap, &o->nr_heap);
 	memory_cursor_advance(&l->cursor);
 	enum base_status status = call_step(o, s, original, &call, err);
 	if (status != BASE_OK)
@@ -551,7 +513,7 @@ static enum base_status run_top(struct memory_order *o, struct base_err *err)
 	struct memory_cpu *c = &o->cpu[cpu];
 	struct memory_lane *l = c->lane;
 	const struct memory_item *t;
-	uint64_t limit = heap_second(o), key;
+	uint64_t limit = base_keys_second(o->heap, o->nr_heap), key;
 	open_phase(o);
 	enum base_status status = lane_peek(o, l, &t, err);
 	if (status != BASE_OK)
@@ -565,26 +527,25 @@ static enum base_status run_top(struct memory_order *o, struct base_err *err)
 		if (o->scheduler) {
 			l->sliced += t->instructions;
 			if (memory_scheduler_after(o, cpu, NULL)) {
-				heap_pop(o);
+				base_keys_drop(o->heap, &o->nr_heap);
 				return memory_scheduler_fill(o, err);
 			}
 		}
 		status = lane_peek(o, l, &t, err);
 		if (status == BASE_END) {
-			heap_pop(o);
+			base_keys_drop(o->heap, &o->nr_heap);
 			return lane_ended(o, cpu, err);
 		}
 		if (status != BASE_OK)
 			return status;
 		if (!t) {
-			heap_pop(o);
+			base_keys_drop(o->heap, &o->nr_heap);
 			l->state = LANE_IDLE;
 			return BASE_OK;
 		}
 		key = memory_order_lane_key(o, cpu, t);
 	} while (key <= limit && o->nr_steps < MEMORY_STEPS_MAX);
-	o->heap[0] = key;
-	sift_down(o);
+	base_keys_replace(o->heap, o->nr_heap, key);
 	return BASE_OK;
 }
 

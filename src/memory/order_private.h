@@ -69,7 +69,6 @@ static inline uint64_t memory_key(uint64_t due, uint32_t cpu)
 
 uint64_t memory_order_lane_key(
 	const struct memory_order *o, uint32_t cpu, const struct memory_item *t);
-void memory_order_heap_put(struct memory_order *o, uint64_t key);
 /* The clock value that stands for a length of time. */
 uint64_t memory_order_clocks(const struct memory_order *o, double ms);
 

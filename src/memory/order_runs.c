@@ -8,6 +8,8 @@
  */
 #include "memory/order_private.h"
 
+#include "base/heap.h"
+
 enum {
 	WINDOW_FIRST = 256, /* instructions of a thread */
 	WINDOW_MAX = 1 << 16,
@@ -233,7 +235,7 @@ void memory_order_take(struct memory_order *o, uint64_t until)
 		const struct memory_cursor *c = &o->cpu[cpu].lane->cursor;
 		const struct memory_item *t =
 			&c->batch.item[c->at + (c->nr_body ? 1 + c->body_at : 0)];
-		memory_order_heap_put(o, memory_order_lane_key(o, cpu, t));
+		base_keys_put(o->heap, &o->nr_heap, memory_order_lane_key(o, cpu, t));
 	}
 	if (taken < ITEMS_LEAST)
 		return;

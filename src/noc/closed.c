@@ -2,6 +2,8 @@
 /* closed.c - events and messages of the closed loop. */
 #include "noc/closed_private.h"
 
+#include "base/heap.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -35,25 +37,14 @@ static enum base_status push(struct noc_closed *c, struct closed_event e, struct
 	if (s != BASE_OK)
 		return base_fail(err, s, "no memory for events");
 	e.sequence = c->sequence++;
-	size_t i = c->nr_events++;
-	for (; i && before(&e, &c->heap[(i - 1) / 2]); i = (i - 1) / 2)
-		c->heap[i] = c->heap[(i - 1) / 2];
-	c->heap[i] = e;
+	BASE_HEAP_PUT(c->heap, c->nr_events, e, before);
 	return BASE_OK;
 }
 
 static struct closed_event pop(struct noc_closed *c)
 {
-	struct closed_event top = c->heap[0], last = c->heap[--c->nr_events];
-	size_t i = 0;
-	for (size_t k = 1; k < c->nr_events; i = k, k = 2 * i + 1) {
-		if (k + 1 < c->nr_events && before(&c->heap[k + 1], &c->heap[k]))
-			k++;
-		if (!before(&c->heap[k], &last))
-			break;
-		c->heap[i] = c->heap[k];
-	}
-	c->heap[i] = last;
+	struct closed_event top = c->heap[0];
+	BASE_HEAP_DROP(c->heap, c->nr_events, before);
 	return top;
 }
 

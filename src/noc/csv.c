@@ -223,9 +223,9 @@ enum base_status noc_csv_read(
 		s = c.g->nr_packets ? finish(c.g, c.nr_nodes, "import csv", ret, err)
 				    : base_fail(err, BASE_ERR_FOREIGN, "no packets");
 	if (s == BASE_OK && keep_numbers)
-		s = noc_pdg_number(c.g, c.number, ret, err);
-	if (s != BASE_OK || keep_numbers)
-		noc_pdg_free(c.g);
+		s = noc_pdg_number(c.g, c.number, err);
+	if (s != BASE_OK)
+		*ret = noc_pdg_free(c.g);
 	base_free(c.number);
 	return s;
 }

@@ -2,6 +2,8 @@
 /* gen_closed.c - reference graphs in which every transmit is the consequence of receptions. */
 #include "noc/gen_private.h"
 
+#include "base/heap.h"
+
 #include <string.h>
 
 enum { FAN_IN_MAX = NOC_GEN_RECEIVERS_MAX };
@@ -39,26 +41,15 @@ static enum base_status push(struct closed *c, struct intent in, struct base_err
 	if (s != BASE_OK)
 		return base_fail(err, s, "no memory for transmits to come");
 	in.sequence = c->sequence++;
-	size_t i = c->nr++;
-	for (; i && before(&in, &c->heap[(i - 1) / 2]); i = (i - 1) / 2)
-		c->heap[i] = c->heap[(i - 1) / 2];
-	c->heap[i] = in;
+	BASE_HEAP_PUT(c->heap, c->nr, in, before);
 	return BASE_OK;
 }
 
 static struct intent pop(struct closed *c)
 {
 	BASE_ASSUME(c->heap);
-	struct intent top = c->heap[0], last = c->heap[--c->nr];
-	size_t i = 0;
-	for (size_t k = 1; k < c->nr; i = k, k = 2 * i + 1) {
-		if (k + 1 < c->nr && before(&c->heap[k + 1], &c->heap[k]))
-			k++;
-		if (!before(&c->heap[k], &last))
-			break;
-		c->heap[i] = c->heap[k];
-	}
-	c->heap[i] = last;
+	struct intent top = c->heap[0];
+	BASE_HEAP_DROP(c->heap, c->nr, before);
 	return top;
 }
 

@@ -5,6 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* What there is one of for each packet, named as in struct noc_pdg_packet. */
+#define PACKET_ARRAYS(A)                                                                           \
+	A(source)                                                                                  \
+	A(destination)                                                                             \
+	A(size_flits)                                                                              \
+	A(type) A(inputs) A(units) A(transmit_cycle) A(receive_cycle) A(delay_cycles) A(address)
+
 struct noc_pdg *noc_pdg_new(uint32_t nr_nodes)
 {
 	struct noc_pdg *g = base_alloc(sizeof *g);
@@ -22,17 +29,10 @@ struct noc_pdg *noc_pdg_free(struct noc_pdg *g)
 {
 	if (!g)
 		return NULL;
-	base_free(g->source);
-	base_free(g->destination);
-	base_free(g->size_flits);
-	base_free(g->type);
-	base_free(g->transmit_cycle);
-	base_free(g->receive_cycle);
-	base_free(g->delay_cycles);
-	base_free(g->inputs);
+#define A(name) base_free(g->name);
+	PACKET_ARRAYS(A)
+#undef A
 	base_free(g->first);
-	base_free(g->address);
-	base_free(g->units);
 	base_free(g->dependency);
 	base_free(g->certainty);
 	base_free(g->ordered);
@@ -54,17 +54,10 @@ static enum base_status grow_packets(struct noc_pdg *g, size_t next, struct base
 {
 	size_t capacity = g->packets_capacity;
 	/* first[] has one more than the others; an array that has grown alone is merely larger */
-	bool ok = grow_one(&g->source, sizeof *g->source, capacity, next) &&
-		  grow_one(&g->destination, sizeof *g->destination, capacity, next) &&
-		  grow_one(&g->size_flits, sizeof *g->size_flits, capacity, next) &&
-		  grow_one(&g->type, sizeof *g->type, capacity, next) &&
-		  grow_one(&g->transmit_cycle, sizeof *g->transmit_cycle, capacity, next) &&
-		  grow_one(&g->receive_cycle, sizeof *g->receive_cycle, capacity, next) &&
-		  grow_one(&g->delay_cycles, sizeof *g->delay_cycles, capacity, next) &&
-		  grow_one(&g->inputs, sizeof *g->inputs, capacity, next) &&
-		  grow_one(&g->address, sizeof *g->address, capacity, next) &&
-		  grow_one(&g->units, sizeof *g->units, capacity, next) &&
-		  grow_one(&g->first, sizeof *g->first, capacity ? capacity + 1 : 0, next + 1);
+	bool ok = grow_one(&g->first, sizeof *g->first, capacity ? capacity + 1 : 0, next + 1);
+#define A(name) ok = ok && grow_one(&g->name, sizeof *g->name, capacity, next);
+	PACKET_ARRAYS(A)
+#undef A
 	if (!ok)
 		return base_fail(err, BASE_ERR_NOMEM, "no memory for %zu packets", next);
 	g->packets_capacity = next;
@@ -78,30 +71,18 @@ enum base_status noc_pdg_reserve(struct noc_pdg *g, uint32_t nr_packets, struct 
 
 struct noc_pdg_packet noc_pdg_packet_at(const struct noc_pdg *g, uint32_t i)
 {
-	return (struct noc_pdg_packet){.source = g->source[i],
-		.destination = g->destination[i],
-		.size_flits = g->size_flits[i],
-		.type = g->type[i],
-		.inputs = g->inputs[i],
-		.units = g->units[i],
-		.transmit_cycle = g->transmit_cycle[i],
-		.receive_cycle = g->receive_cycle[i],
-		.delay_cycles = g->delay_cycles[i],
-		.address = g->address[i]};
+	return (struct noc_pdg_packet){
+#define A(name) .name = g->name[i],
+		PACKET_ARRAYS(A)
+#undef A
+	};
 }
 
 void noc_pdg_set(struct noc_pdg *g, uint32_t i, const struct noc_pdg_packet *p)
 {
-	g->source[i] = p->source;
-	g->destination[i] = p->destination;
-	g->size_flits[i] = p->size_flits;
-	g->type[i] = p->type;
-	g->transmit_cycle[i] = p->transmit_cycle;
-	g->receive_cycle[i] = p->receive_cycle;
-	g->delay_cycles[i] = p->delay_cycles;
-	g->inputs[i] = p->inputs;
-	g->address[i] = p->address;
-	g->units[i] = p->units;
+#define A(name) g->name[i] = p->name;
+	PACKET_ARRAYS(A)
+#undef A
 }
 
 enum base_status noc_pdg_add(
@@ -155,12 +136,15 @@ struct noc_pdg *noc_pdg_copy(const struct noc_pdg *g)
 	struct noc_pdg *c = noc_pdg_new(g->nr_nodes);
 	if (!c || noc_pdg_reserve(c, g->nr_packets, NULL) != BASE_OK)
 		return noc_pdg_free(c);
-	for (uint32_t i = 0; i < g->nr_packets; i++) {
-		struct noc_pdg_packet p = noc_pdg_packet_at(g, i);
-		p.inputs &= NOC_PDG_COPY;
-		p.delay_cycles = 0;
-		if (noc_pdg_add(c, &p, NULL) != BASE_OK)
-			return noc_pdg_free(c);
+	size_t nr = c->nr_packets = g->nr_packets;
+#define A(name)                                                                                    \
+	if (nr)                                                                                    \
+		memcpy(c->name, g->name, nr * sizeof *c->name);
+	PACKET_ARRAYS(A)
+#undef A
+	for (size_t i = 0; i < nr; i++) {
+		c->inputs[i] &= NOC_PDG_COPY;
+		c->delay_cycles[i] = 0;
 	}
 	memcpy(c->ordered, g->ordered, g->nr_nodes);
 	memcpy(c->origin, g->origin, sizeof c->origin);
@@ -215,45 +199,87 @@ enum base_status noc_pdg_check(const struct noc_pdg *g, struct base_err *err)
 	return s;
 }
 
-enum base_status noc_pdg_number(
-	const struct noc_pdg *g, const uint32_t *number, struct noc_pdg **ret, struct base_err *err)
+/* Of all packets: where each number is, so that packet place[n] becomes packet n. */
+static enum base_status find_places(
+	const struct noc_pdg *g, const uint32_t *number, uint32_t *place, struct base_err *err)
 {
-	struct noc_pdg *to = noc_pdg_new(g->nr_nodes);
-	uint32_t *place = base_alloc(((size_t)g->nr_packets + 1) * sizeof *place);
-	enum base_status s = BASE_OK;
-	if (!to || !place)
-		s = base_fail(err, BASE_ERR_NOMEM, "no memory for %u packets", g->nr_packets);
-	else
-		s = noc_pdg_reserve(to, g->nr_packets, err);
-	BASE_ASSUME(place || s != BASE_OK);
-	for (uint32_t i = 0; i < g->nr_packets && s == BASE_OK; i++) {
-		if (number[i] >= g->nr_packets || place[number[i]])
-			s = base_fail(err, BASE_ERR_CORRUPT,
+	uint32_t nr = g->nr_packets;
+	for (uint32_t n = 0; n < nr; n++)
+		place[n] = NOC_PDG_NONE;
+	for (uint32_t i = 0; i < nr; i++) {
+		if (number[i] >= nr || place[number[i]] != NOC_PDG_NONE)
+			return base_fail(err, BASE_ERR_CORRUPT,
 				"a packet's number is there twice, or one is missing");
-		else
-			place[number[i]] = i + 1;
+		place[number[i]] = i;
 	}
-	for (uint32_t n = 0; n < g->nr_packets && s == BASE_OK; n++) {
-		uint32_t i = place[n] - 1;
-		struct noc_pdg_packet packet = noc_pdg_packet_at(g, i);
-		s = noc_pdg_add(to, &packet, err);
-		for (uint64_t d = g->first[i]; d < g->first[i + 1] && s == BASE_OK; d++)
-			s = noc_pdg_add_dependency(
-				to, g->dependency[d], (enum noc_certainty)g->certainty[d], err);
+	return BASE_OK;
+}
+
+static void place_packets(struct noc_pdg *g, const uint32_t *place, void *scratch)
+{
+	uint32_t nr = g->nr_packets;
+#define A(name)                                                                                    \
+	{                                                                                          \
+		__typeof__(*g->name) *to = scratch;                                                \
+		for (uint32_t n = 0; n < nr; n++)                                                  \
+			to[n] = g->name[place[n]];                                                 \
+		memcpy(g->name, to, nr * sizeof *to);                                              \
 	}
-	base_free(place);
+	PACKET_ARRAYS(A)
+#undef A
+}
+
+static enum base_status place_dependencies(
+	struct noc_pdg *g, const uint32_t *place, struct base_err *err)
+{
+	uint32_t nr = g->nr_packets;
+	uint64_t nr_placed = 0;
+	size_t nr_dependencies = (size_t)noc_pdg_nr_dependencies(g);
+	if (!nr_dependencies)
+		return BASE_OK;
+	uint64_t *first = base_alloc((g->packets_capacity + 1) * sizeof *first);
+	uint32_t *dependency = base_alloc(nr_dependencies * sizeof *dependency);
+	uint8_t *certainty = base_alloc(nr_dependencies);
+	if (!first || !dependency || !certainty) {
+		base_free(first);
+		base_free(dependency);
+		base_free(certainty);
+		return base_fail(
+			err, BASE_ERR_NOMEM, "no memory for %zu dependencies", nr_dependencies);
+	}
+	for (uint32_t n = 0; n < nr; n++) {
+		uint64_t from = g->first[place[n]], count = g->first[place[n] + 1] - from;
+		memcpy(dependency + nr_placed, g->dependency + from, count * sizeof *dependency);
+		memcpy(certainty + nr_placed, g->certainty + from, count);
+		nr_placed += count;
+		first[n + 1] = nr_placed;
+	}
+	base_free(g->first);
+	base_free(g->dependency);
+	base_free(g->certainty);
+	g->first = first;
+	g->dependency = dependency;
+	g->certainty = certainty;
+	g->dependencies_capacity = nr_dependencies;
+	return BASE_OK;
+}
+
+enum base_status noc_pdg_number(struct noc_pdg *g, const uint32_t *number, struct base_err *err)
+{
+	size_t nr = g->nr_packets;
+	uint32_t *place = base_alloc(nr * sizeof *place);
+	uint64_t *scratch = base_alloc(nr * sizeof *scratch); /* the widest of the arrays' items */
+	enum base_status s =
+		place && scratch ? find_places(g, number, place, err)
+				 : base_fail(err, BASE_ERR_NOMEM, "no memory for %zu packets", nr);
+	if (s == BASE_OK)
+		s = place_dependencies(g, place, err);
 	if (s == BASE_OK) {
-		BASE_ASSUME(to);
-		memcpy(to->ordered, g->ordered, g->nr_nodes);
-		memcpy(to->origin, g->origin, sizeof to->origin);
-		to->run = g->run;
-		to->has_graph = g->has_graph;
-		to->has_addresses = g->has_addresses;
-		s = noc_pdg_check(to, err);
+		place_packets(g, place, scratch);
+		s = noc_pdg_check(g, err);
 	}
-	if (s != BASE_OK)
-		to = noc_pdg_free(to);
-	*ret = to;
+	base_free(scratch);
+	base_free(place);
 	return s;
 }
 

@@ -118,10 +118,10 @@ static inline uint64_t noc_pdg_nr_dependencies(const struct noc_pdg *g)
 	return g->nr_packets ? g->first[g->nr_packets] : 0;
 }
 
-/* The same packets, where packet i of g has the number number[i]. ERR_CORRUPT: one is there twice
- * or not at all, or a promise is broken. */
-enum base_status noc_pdg_number(const struct noc_pdg *g, const uint32_t *number,
-	struct noc_pdg **ret, struct base_err *err) BASE_MUST_CHECK;
+/* Packet i becomes packet number[i], of which dependencies speak already. ERR_CORRUPT: one is there
+ * twice or not at all, or a promise is broken; g is then good for nothing but noc_pdg_free(). */
+enum base_status noc_pdg_number(
+	struct noc_pdg *g, const uint32_t *number, struct base_err *err) BASE_MUST_CHECK;
 
 /* The packets without the graph, times included. NULL: no memory. */
 struct noc_pdg *noc_pdg_copy(const struct noc_pdg *g);

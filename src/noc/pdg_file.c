@@ -208,9 +208,12 @@ struct load {
 	struct noc_pdg *g; /* packets in the order of the file */
 	uint32_t *number;  /* of them */
 	size_t numbers_capacity;
-	uint64_t nr_wanted; /* by the header */
-	uint32_t stream;    /* of the packet before; 0: none */
+	uint64_t nr_wanted;  /* by the header */
+	uint64_t nr_records; /* in the trace, as its index has it */
+	uint32_t stream;     /* of the packet before; 0: none */
 };
+/* Packets that there is room for before they come: the header may lie. */
+enum { RESERVED_MAX = 1 << 20 };
 
 static enum base_status bad(struct base_err *err, const char *what)
 {
@@ -291,8 +294,9 @@ static enum base_status add_packet(
 	if (s != BASE_OK)
 		return s;
 	if (l->numbers_capacity <= g->nr_packets) {
-		s = base_grow(&l->number, &l->numbers_capacity, (size_t)g->nr_packets + 1,
-			sizeof *l->number);
+		size_t room = g->packets_capacity;
+		s = base_grow(&l->number, &l->numbers_capacity,
+			room > g->nr_packets ? room : (size_t)g->nr_packets + 1, sizeof *l->number);
 		if (s != BASE_OK)
 			return base_fail(err, s, "no memory for the packets");
 	}
@@ -306,8 +310,14 @@ static enum base_status add_record(struct load *l, const struct trace_defs *defs
 	const struct trace_record *r, struct base_err *err)
 {
 	struct noc_pdg *g = l->g;
-	if (r->kind == TRACE_noc_graph)
-		return noc_pdg_read_header(r, defs, &l->g, &l->nr_wanted, err);
+	if (r->kind == TRACE_noc_graph) {
+		enum base_status s = noc_pdg_read_header(r, defs, &l->g, &l->nr_wanted, err);
+		uint64_t nr = l->nr_wanted < l->nr_records ? l->nr_wanted : l->nr_records;
+		return s == BASE_OK
+			       ? noc_pdg_reserve(l->g,
+					 (uint32_t)(nr < RESERVED_MAX ? nr : RESERVED_MAX), err)
+			       : s;
+	}
 	if (r->kind < TRACE_noc_graph || r->kind > TRACE_noc_receiver)
 		return BASE_OK;
 	if (!g)
@@ -343,7 +353,7 @@ static enum base_status add_record(struct load *l, const struct trace_defs *defs
 static enum base_status load(
 	struct trace_reader *reader, struct noc_pdg **ret, struct base_err *err)
 {
-	struct load l = {0};
+	struct load l = {.nr_records = trace_reader_record_count(reader)};
 	struct trace_batch b;
 	enum base_status s;
 	while ((s = trace_reader_next(reader, &b, err)) == BASE_OK)
@@ -361,9 +371,9 @@ static enum base_status load(
 		s = base_fail(err, BASE_ERR_TRUNCATED, "%u of %llu packets are there",
 			l.g->nr_packets, (unsigned long long)l.nr_wanted);
 	if (s == BASE_OK)
-		s = noc_pdg_number(l.g, l.number, ret, err);
+		s = noc_pdg_number(l.g, l.number, err);
 out:
-	noc_pdg_free(l.g);
+	*ret = s == BASE_OK ? l.g : noc_pdg_free(l.g);
 	base_free(l.number);
 	return s;
 }

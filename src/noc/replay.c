@@ -2,6 +2,8 @@
 /* replay.c - who may send when. */
 #include "noc/replay.h"
 
+#include "base/heap.h"
+
 #include <string.h>
 
 /* A packet whose gate is about to fire. */
@@ -27,9 +29,9 @@ struct replay {
 	struct noc_replay_result *result;
 };
 
-static bool earlier(struct due a, struct due b)
+static bool earlier(const struct due *a, const struct due *b)
 {
-	return a.cycle != b.cycle ? a.cycle < b.cycle : a.packet < b.packet;
+	return a->cycle != b->cycle ? a->cycle < b->cycle : a->packet < b->packet;
 }
 
 static enum base_status push(struct replay *r, uint32_t packet, struct base_err *err)
@@ -38,25 +40,14 @@ static enum base_status push(struct replay *r, uint32_t packet, struct base_err 
 	enum base_status s = base_grow(&r->due, &r->due_capacity, r->nr_due + 1, sizeof *r->due);
 	if (s != BASE_OK)
 		return base_fail(err, s, "no memory for packets that are about to be sent");
-	size_t i = r->nr_due++;
-	for (; i && earlier(d, r->due[(i - 1) / 2]); i = (i - 1) / 2)
-		r->due[i] = r->due[(i - 1) / 2];
-	r->due[i] = d;
+	BASE_HEAP_PUT(r->due, r->nr_due, d, earlier);
 	return BASE_OK;
 }
 
 static struct due pop(struct replay *r)
 {
-	struct due top = r->due[0], last = r->due[--r->nr_due];
-	size_t i = 0;
-	for (size_t k = 1; k < r->nr_due; i = k, k = 2 * i + 1) {
-		if (k + 1 < r->nr_due && earlier(r->due[k + 1], r->due[k]))
-			k++;
-		if (!earlier(r->due[k], last))
-			break;
-		r->due[i] = r->due[k];
-	}
-	r->due[i] = last;
+	struct due top = r->due[0];
+	BASE_HEAP_DROP(r->due, r->nr_due, earlier);
 	return top;
 }
 

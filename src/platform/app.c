@@ -60,15 +60,13 @@ static bool tcp_sender(struct platform_sim *s, struct platform_machine *m)
 	TAKE(s, m, processors, 1);
 	while (t->left) {
 		t->call_left = platform_smaller(t->left, (uint64_t)t->app->config->p.write_bytes);
-		WORK(s, m, system_call, platform_cost(s, platform_parameters_at(e)->syscall_ns));
+		SYSTEM_CALL(s, m, e);
 		while (t->call_left) {
 			t->n = platform_smaller(t->call_left, platform_net_mss(e));
 			PUT_THEN(s, m, &e->sndbuf, t->n, NULL, processors);
 			t->left -= t->n;
 			t->call_left -= t->n;
-			WORK(s, m, copy_from_user,
-				platform_cost(s, (double)platform_bytes_ns(t->n,
-							 platform_parameters_at(e)->copy_gbps)));
+			COPY(s, m, e, copy_from_user, t->n);
 			CALL(m, platform_net_push(s, m, e, (uint32_t)t->n));
 			YIELD(s, m, e);
 		}
@@ -88,12 +86,10 @@ static bool udp_sender(struct platform_sim *s, struct platform_machine *m)
 	TAKE(s, m, processors, 1);
 	while (t->left) {
 		t->n = platform_smaller(t->left, (uint64_t)t->app->config->p.datagram_bytes);
-		WORK(s, m, system_call, platform_cost(s, platform_parameters_at(e)->syscall_ns));
+		SYSTEM_CALL(s, m, e);
 		PUT_THEN(s, m, &e->sndbuf, t->n, NULL, processors);
 		t->left -= t->n;
-		WORK(s, m, copy_from_user,
-			platform_cost(s, (double)platform_bytes_ns(
-						 t->n, platform_parameters_at(e)->copy_gbps)));
+		COPY(s, m, e, copy_from_user, t->n);
 		CALL(m, platform_net_send_datagram(s, m, e, (uint32_t)t->n));
 		YIELD(s, m, e);
 	}
@@ -135,9 +131,7 @@ bool platform_copy_out(
 	if (platform_parameters_at(e)->copy_engine > 0) {
 		CALL(m, issue_copies(s, m, t));
 	} else {
-		WORK(s, m, copy_to_user,
-			platform_cost(s, (double)platform_bytes_ns(
-						 t->n, platform_parameters_at(e)->copy_gbps)));
+		COPY(s, m, e, copy_to_user, t->n);
 	}
 	PLATFORM_END(m);
 }
@@ -217,8 +211,7 @@ static bool receiver(struct platform_sim *s, struct platform_machine *m)
 			}
 			t->n = m->taken;
 			if (!t->got)
-				WORK(s, m, system_call,
-					platform_cost(s, platform_parameters_at(e)->syscall_ns));
+				SYSTEM_CALL(s, m, e);
 			t->got += t->n;
 			t->left -= platform_smaller(t->left, t->n);
 			e->read_bytes += t->n;
@@ -244,30 +237,38 @@ static bool receiver(struct platform_sim *s, struct platform_machine *m)
 /* ---- all of it
  * ------------------------------------------------------------------------------------- */
 
+void platform_thread_start(struct platform_sim *s, struct platform_thread *t,
+	const struct platform_system *y, const char *what, uint64_t instance,
+	bool (*step)(struct platform_sim *s, struct platform_machine *m))
+{
+	struct base_str text = {0};
+	base_str_addf(&text, "%s %s", y->name, what);
+	platform_machine_start(s, &t->machine, y->name, base_str_text(&text), instance, step);
+	base_str_fini(&text);
+}
+
 static void start(struct platform_sim *s, struct platform_thread *t, struct platform_app *a,
 	struct platform_end *e, const char *what,
 	bool (*step)(struct platform_sim *s, struct platform_machine *m))
 {
-	struct base_str text = {0};
-	base_str_addf(&text, "%s %s", e->system->name, what);
 	t->app = a;
 	t->end = e;
 	t->left = (uint64_t)a->config->p.transfer_bytes;
-	platform_machine_start(
-		s, &t->machine, e->system->name, base_str_text(&text), e->connection, step);
-	base_str_fini(&text);
+	platform_thread_start(s, t, e->system, what, e->connection, step);
 }
 
 void platform_app_init(struct platform_sim *s, struct platform_app *a, uint64_t first_connection)
 {
 	size_t nr = (size_t)a->config->p.connections;
 	bool is_udp = a->config->kind == PLATFORM_APP_udp_stream;
+	bool is_web = a->config->kind == PLATFORM_APP_web;
 	a->nr_connections = nr;
+	a->nr_threads = nr + (is_web ? (size_t)a->config->p.server_processes : nr);
 	a->client = platform_sim_alloc(s, nr * sizeof *a->client);
 	a->server = platform_sim_alloc(s, nr * sizeof *a->server);
 	a->nr_responses = platform_sim_alloc(s, nr * sizeof *a->nr_responses);
 	a->end_ns = platform_sim_alloc(s, nr * sizeof *a->end_ns);
-	a->thread = platform_sim_alloc(s, 2 * nr * sizeof *a->thread);
+	a->thread = platform_sim_alloc(s, a->nr_threads * sizeof *a->thread);
 	if (s->status != BASE_OK)
 		return;
 	for (size_t i = 0; i < nr; i++) {
@@ -276,11 +277,10 @@ void platform_app_init(struct platform_sim *s, struct platform_app *a, uint64_t 
 		a->client[i].app = a->server[i].app = a;
 		platform_net_connect(s, &a->client[i], &a->server[i], first_connection + i, is_udp);
 	}
-	if (a->config->kind == PLATFORM_APP_web) {
+	if (is_web) {
 		platform_web_init(s, a);
 		return;
 	}
-	a->nr_threads = 2 * nr;
 	for (size_t i = 0; i < nr; i++) {
 		start(s, &a->thread[2 * i], a, &a->client[i], "sender",
 			is_udp ? udp_sender : tcp_sender);

@@ -2,6 +2,8 @@
 /* event.c - a binary heap, ordered by time, then by insertion. */
 #include "platform/event.h"
 
+#include "base/heap.h"
+
 void platform_events_fini(struct platform_events *e)
 {
 	base_free(e->heap);
@@ -19,10 +21,7 @@ enum base_status platform_events_push(struct platform_events *e, struct platform
 	if (s != BASE_OK)
 		return s;
 	event.order = e->nr_pushed++;
-	size_t i = e->nr++;
-	for (; i && is_before(&event, &e->heap[(i - 1) / 2]); i = (i - 1) / 2)
-		e->heap[i] = e->heap[(i - 1) / 2];
-	e->heap[i] = event;
+	BASE_HEAP_PUT(e->heap, e->nr, event, is_before);
 	return BASE_OK;
 }
 
@@ -31,16 +30,6 @@ bool platform_events_pop(struct platform_events *e, struct platform_event *ret)
 	if (!e->nr)
 		return false;
 	*ret = e->heap[0];
-	struct platform_event last = e->heap[--e->nr];
-	size_t i = 0;
-	for (size_t child; (child = 2 * i + 1) < e->nr; i = child) {
-		if (child + 1 < e->nr && is_before(&e->heap[child + 1], &e->heap[child]))
-			child++;
-		if (!is_before(&e->heap[child], &last))
-			break;
-		e->heap[i] = e->heap[child];
-	}
-	if (e->nr)
-		e->heap[i] = last;
+	BASE_HEAP_DROP(e->heap, e->nr, is_before);
 	return true;
 }

@@ -167,8 +167,20 @@ struct platform_app {
 	size_t nr_ready;
 	size_t *nr_running_apps;
 };
+/* What a call into the kernel takes at e's system, and a copy between kernel and user. */
+#define SYSTEM_CALL(s, m, e)                                                                       \
+	WORK(s, m, system_call, platform_cost((s), platform_parameters_at(e)->syscall_ns))
+#define COPY(s, m, e, state, bytes)                                                                \
+	WORK(s, m, state,                                                                          \
+		platform_cost((s),                                                                 \
+			(double)platform_bytes_ns((bytes), platform_parameters_at(e)->copy_gbps)))
+
 void platform_app_init(struct platform_sim *s, struct platform_app *a, uint64_t first_connection);
 void platform_web_init(struct platform_sim *s, struct platform_app *a);
+/* Named after its system and `what` it is. */
+void platform_thread_start(struct platform_sim *s, struct platform_thread *t,
+	const struct platform_system *y, const char *what, uint64_t instance,
+	bool (*step)(struct platform_sim *s, struct platform_machine *m));
 /* One more connection of the application has all its bytes. */
 void platform_app_connection_ended(
 	struct platform_sim *s, struct platform_app *a, size_t connection);

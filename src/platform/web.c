@@ -73,9 +73,7 @@ static bool send_file(struct platform_sim *s, struct platform_machine *m, struct
 		}
 		platform_give(s, m, &e->sndbuf, t->n);
 		e->response_left -= t->n;
-		WORK(s, m, send_file,
-			platform_cost(s, (double)platform_bytes_ns(
-						 t->n, platform_parameters_at(e)->copy_gbps)));
+		COPY(s, m, e, send_file, t->n);
 		CALL(m, platform_net_push(s, m, e, (uint32_t)t->n));
 	}
 	PLATFORM_END(m);
@@ -112,7 +110,7 @@ static bool server(struct platform_sim *s, struct platform_machine *m)
 				TAKE_SOME(s, m, &y->disk_done, 1, 1, processors);
 			}
 		}
-		WORK(s, m, system_call, platform_cost(s, platform_parameters_at(e)->syscall_ns));
+		SYSTEM_CALL(s, m, e);
 		CALL(m, send_file(s, m, t));
 	}
 	PLATFORM_END(m);
@@ -146,7 +144,7 @@ static bool client(struct platform_sim *s, struct platform_machine *m)
 		e->peer->file_bytes = t->call_left;
 		e->peer->request_bytes = (uint64_t)p->request_bytes;
 		TAKE(s, m, processors, 1);
-		WORK(s, m, system_call, platform_cost(s, platform_parameters_at(e)->syscall_ns));
+		SYSTEM_CALL(s, m, e);
 		PUT_THEN(s, m, &e->sndbuf, (uint64_t)p->request_bytes, NULL, processors);
 		CALL(m, platform_net_push(s, m, e, (uint32_t)p->request_bytes));
 		platform_give(s, m, processors, 1);
@@ -158,8 +156,7 @@ static bool client(struct platform_sim *s, struct platform_machine *m)
 			t->call_left -= t->n;
 			t->left -= t->n;
 			e->read_bytes += t->n;
-			WORK(s, m, system_call,
-				platform_cost(s, platform_parameters_at(e)->syscall_ns));
+			SYSTEM_CALL(s, m, e);
 			CALL(m, platform_copy_out(s, m, t));
 			if (platform_tcp_on_read(&e->tcp, e->just_read))
 				CALL(m, platform_net_send_ack(s, m, e));
@@ -175,26 +172,19 @@ static bool client(struct platform_sim *s, struct platform_machine *m)
 void platform_web_init(struct platform_sim *s, struct platform_app *a)
 {
 	size_t nr_processes = (size_t)a->config->p.server_processes;
-	struct base_str name = {0};
 	BASE_ASSERT(nr_processes > 0); /* parameters.def */
-	a->nr_threads = a->nr_connections + nr_processes;
-	a->thread = platform_sim_alloc(s, a->nr_threads * sizeof *a->thread);
 	a->ready = platform_sim_alloc(s, nr_processes * sizeof *a->ready);
 	if (s->status != BASE_OK)
 		return;
 	a->nr_ready = nr_processes;
-	base_str_addf(&name, "%s web server", a->to->name);
 	for (size_t i = 0; i < nr_processes; i++) {
 		struct platform_thread *t = &a->thread[i];
 		platform_queue_init(s, &a->ready[i], a->to->name, "ready", i, 0, 0);
 		a->ready[i].has_items = true;
 		t->app = a;
 		t->ready = &a->ready[i];
-		platform_machine_start(
-			s, &t->machine, a->to->name, base_str_text(&name), i, server);
+		platform_thread_start(s, t, a->to, "web server", i, server);
 	}
-	base_str_reset(&name);
-	base_str_addf(&name, "%s web client", a->from->name);
 	for (size_t i = 0; i < a->nr_connections; i++) {
 		struct platform_thread *t = &a->thread[nr_processes + i];
 		t->app = a;
@@ -202,8 +192,6 @@ void platform_web_init(struct platform_sim *s, struct platform_app *a)
 		t->left = (uint64_t)a->config->p.transfer_bytes;
 		t->chunk = s->random; /* of the seed, before anybody has drawn */
 		a->server[i].ready = &a->ready[i % nr_processes];
-		platform_machine_start(s, &t->machine, a->from->name, base_str_text(&name),
-			t->end->connection, client);
+		platform_thread_start(s, t, a->from, "web client", t->end->connection, client);
 	}
-	base_str_fini(&name);
 }

@@ -9,7 +9,6 @@
 #include <fcntl.h>
 #include <linux/hw_breakpoint.h>
 #include <linux/perf_event.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -116,16 +115,6 @@ static void close_thread(struct record_spin_arms *a, size_t thread)
 	a->thread[thread] = a->thread[--a->nr];
 }
 
-static void forget_ended(struct record_spin_arms *a)
-{
-	for (size_t i = a->nr; i--;) {
-		struct pollfd p = {.fd = a->thread[i].fd, .events = POLLIN};
-		if (poll(&p, 1, 0) <= 0 || !(p.revents & (POLLHUP | POLLERR)))
-			continue;
-		close_thread(a, i);
-	}
-}
-
 static bool is_armed(const struct record_spin_arms *a, pid_t tid)
 {
 	for (size_t i = 0; i < a->nr; i++)
@@ -134,12 +123,24 @@ static bool is_armed(const struct record_spin_arms *a, pid_t tid)
 	return false;
 }
 
+/* Events do not tell: those without a buffer are always said to have hung up. */
+static void forget_ended(struct record_spin_arms *a, const pid_t *task, size_t nr)
+{
+	for (size_t i = a->nr; i--;) {
+		size_t k = 0;
+		while (k < nr && task[k] != a->thread[i].tid)
+			k++;
+		if (k == nr)
+			close_thread(a, i);
+	}
+}
+
 void record_spin_arms_scan(struct record_spin_arms *a, pid_t *task)
 {
-	forget_ended(a);
 	size_t before = a->nr_blocked_now;
 	a->nr_blocked_now = a->nr_refused = 0;
 	size_t nr = record_spin_list_tasks(a->pid, task);
+	forget_ended(a, task, nr);
 	for (size_t i = 0; i < nr; i++) {
 		if (is_armed(a, task[i]))
 			continue;

@@ -25,8 +25,8 @@ enum {
 	NAP_SHARE = 8, /* a nap is no longer than this part of the wait so far */
 	SLEEP_FIRST_NS = 200000,
 	SLEEP_TIMES = 2,
-	VAIN_NS = 5000000, /* that may be slept in vain, and */
-	VAIN_TIMES = 8,    /* so many times what was not */
+	VAIN_NS = 50000000, /* that may be slept in vain, and */
+	VAIN_TIMES = 8,     /* so many times what was not */
 };
 
 static struct yield_shared *shared;

@@ -2,6 +2,8 @@
 /* machine.c - the processor that is first in time executes its next item. */
 #include "slack/machine_private.h"
 
+#include "base/heap.h"
+
 #include <string.h>
 
 enum { TABLE_BYTES_PER_LINE = 64 };
@@ -28,47 +30,10 @@ const char *slack_kind_name(enum slack_kind k)
 	return k < SLACK_KINDS ? name[k] : "?";
 }
 
-/* ---- the heap of running lanes
- * ---------------------------------------------------------------------- */
-
-static void sift_down(struct slack_machine *m)
-{
-	uint64_t *h = m->heap, key = h[0];
-	uint32_t at = 0, nr = m->nr_heap;
-	for (uint32_t child; (child = 2 * at + 1) < nr; at = child) {
-		child += child + 1 < nr && h[child + 1] < h[child];
-		if (h[child] >= key)
-			break;
-		h[at] = h[child];
-	}
-	h[at] = key;
-}
-
-void slack_heap_put(struct slack_machine *m, uint64_t key)
-{
-	uint32_t at = m->nr_heap++;
-	for (; at && m->heap[(at - 1) / 2] > key; at = (at - 1) / 2)
-		m->heap[at] = m->heap[(at - 1) / 2];
-	m->heap[at] = key;
-}
-
-void slack_heap_pop(struct slack_machine *m)
-{
-	m->heap[0] = m->heap[--m->nr_heap];
-	if (m->nr_heap)
-		sift_down(m);
-}
-
-void slack_heap_replace(struct slack_machine *m, uint64_t key)
-{
-	m->heap[0] = key;
-	sift_down(m);
-}
-
 void slack_machine_start(struct slack_machine *m, struct lane *l, uint64_t at)
 {
 	l->state = LANE_RUNS;
-	slack_heap_put(m, slack_key(at, (uint32_t)(l - m->lane)));
+	base_keys_put(m->heap, &m->nr_heap, slack_key(at, (uint32_t)(l - m->lane)));
 }
 
 /* ---- a lane's items
@@ -435,23 +400,23 @@ static enum base_status run_waiting(struct slack_machine *m, struct lane *l,
 static enum base_status run_top(struct slack_machine *m, struct base_err *err)
 {
 	struct lane *l = &m->lane[m->heap[0] & ((1u << KEY_BITS) - 1)];
-	uint64_t limit = slack_heap_second(m), key;
+	uint64_t limit = base_keys_second(m->heap, m->nr_heap), key;
 	const struct memory_item *t;
 	enum base_status s = BASE_OK;
 	if (l->pending) {
-		slack_heap_pop(m);
+		base_keys_drop(m->heap, &m->nr_heap);
 		return slack_sync_resume(m, l, err);
 	}
 	s = lane_peek(m, l, &t, err);
 	while (s == BASE_OK) {
 		key = slack_key(item_due(l, t), (uint32_t)(l - m->lane));
 		if (key > limit) {
-			slack_heap_replace(m, key);
+			base_keys_replace(m->heap, m->nr_heap, key);
 			return BASE_OK;
 		}
 		if (BASE_UNLIKELY(t->kind == MEMORY_CALL)) {
 			const struct memory_call *call = &l->cursor.batch.call[t->address];
-			slack_heap_pop(m);
+			base_keys_drop(m->heap, &m->nr_heap);
 			s = end_block(m, l, err);
 			memory_cursor_advance(&l->cursor);
 			return s == BASE_OK ? slack_sync_call(m, l, call, err) : s;
@@ -460,10 +425,11 @@ static enum base_status run_top(struct slack_machine *m, struct base_err *err)
 			bool parked;
 			s = run_waiting(m, l, t, &parked, err);
 			if (parked && s == BASE_OK) {
-				slack_heap_pop(m);
+				base_keys_drop(m->heap, &m->nr_heap);
 				return BASE_OK;
 			}
-			limit = slack_heap_second(m); /* it may have woken others */
+			limit = base_keys_second(
+				m->heap, m->nr_heap); /* it may have woken others */
 		} else {
 			s = run_item(m, l, t, err);
 			memory_cursor_advance(&l->cursor);
@@ -473,7 +439,7 @@ static enum base_status run_top(struct slack_machine *m, struct base_err *err)
 	}
 	if (s != BASE_END)
 		return base_cause(err, s, "while simulating thread %u", (unsigned)(l - m->lane));
-	slack_heap_pop(m);
+	base_keys_drop(m->heap, &m->nr_heap);
 	return lane_ended(m, l, err);
 }
 

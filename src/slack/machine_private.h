@@ -175,17 +175,6 @@ static inline uint64_t slack_key(uint64_t cycle, uint32_t lane)
 {
 	return cycle << KEY_BITS | lane;
 }
-void slack_heap_put(struct slack_machine *m, uint64_t key);
-void slack_heap_pop(struct slack_machine *m);
-void slack_heap_replace(struct slack_machine *m, uint64_t key);
-static inline uint64_t slack_heap_second(const struct slack_machine *m)
-{
-	uint64_t best = UINT64_MAX;
-	for (uint32_t i = 1; i < 3 && i < m->nr_heap; i++)
-		best = m->heap[i] < best ? m->heap[i] : best;
-	return best;
-}
-
 /* A node of a processor that starts at `start`: the access to [address, + bytes), if bytes is not
  * 0. `extra`: producers beside those of memory. *ret: the node as a producer. */
 struct slack_access {

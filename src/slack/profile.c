@@ -13,6 +13,8 @@
  */
 #include "slack/private.h"
 
+#include "base/heap.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -185,29 +187,18 @@ static uint64_t critical_part(struct slack_analysis *a, uint32_t processor, uint
 /* ---- edges that span a place
  * ----------------------------------------------------------------------------- */
 
+static bool is_tighter(const struct flight *a, const struct flight *b)
+{
+	return a->slack < b->slack;
+}
+
 static enum base_status put_flight(
 	struct slack_analysis *a, const struct flight *f, struct base_err *err)
 {
 	if (base_grow(&a->air, &a->air_capacity, a->nr_air + 1, sizeof *a->air) != BASE_OK)
 		return base_fail(err, BASE_ERR_NOMEM, "no memory for edges on their way");
-	size_t at = a->nr_air++;
-	for (; at && f->slack < a->air[(at - 1) / 2].slack; at = (at - 1) / 2)
-		a->air[at] = a->air[(at - 1) / 2];
-	a->air[at] = *f;
+	BASE_HEAP_PUT(a->air, a->nr_air, *f, is_tighter);
 	return BASE_OK;
-}
-
-static void drop_flight(struct slack_analysis *a)
-{
-	struct flight x = a->air[--a->nr_air];
-	size_t at = 0;
-	for (size_t child; (child = 2 * at + 1) < a->nr_air; at = child) {
-		child += child + 1 < a->nr_air && a->air[child + 1].slack < a->air[child].slack;
-		if (a->air[child].slack >= x.slack)
-			break;
-		a->air[at] = a->air[child];
-	}
-	a->air[at] = x;
 }
 
 /* Edges from nodes before this one are on their way. */
@@ -222,7 +213,7 @@ static enum base_status take_off(struct slack_analysis *a, uint64_t order, struc
 		a->has_take_off = s == BASE_OK;
 	}
 	while (a->nr_air && a->air[0].target <= order)
-		drop_flight(a);
+		BASE_HEAP_DROP(a->air, a->nr_air, is_tighter);
 	return s == BASE_END ? BASE_OK : s;
 }
 

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "base/heap.h"
 
 /* xorshift64*: tests need the same numbers on every machine. */
 static uint64_t next_random(uint64_t *state)
@@ -816,6 +817,42 @@ static void every_allocation_may_fail(void **state)
 	}
 }
 
+/* ---- heaps --------------------------------------------------------------------------------- */
+
+/* What comes first, and second, is what a search through all finds; in whatever order they came. */
+static void heap_equals_search(void **state)
+{
+	(void)state;
+	enum { ITEMS_MAX = 40, STEPS = 20000, KEYS = 64 };
+	uint64_t heap[ITEMS_MAX], random = 1;
+	unsigned held[KEYS] = {0}; /* by key */
+	uint32_t nr = 0;
+
+	for (unsigned step = 0; step < STEPS; step++) {
+		uint64_t key = next_random(&random) % KEYS;
+		unsigned what = (unsigned)(next_random(&random) % 3);
+		if (nr && what)
+			held[heap[0]]--;
+		if (!nr || (!what && nr < ITEMS_MAX)) {
+			base_keys_put(heap, &nr, key);
+			held[key]++;
+		} else if (what == 1) {
+			base_keys_replace(heap, nr, key);
+			held[key]++;
+		} else if (what) {
+			base_keys_drop(heap, &nr);
+		}
+		uint64_t sorted[2] = {UINT64_MAX, UINT64_MAX};
+		unsigned all = 0;
+		for (uint64_t k = 0; k < KEYS; all += held[k++])
+			for (unsigned i = all; i < all + held[k] && i < 2; i++)
+				sorted[i] = k;
+		assert_int_equal(all, nr);
+		assert_true(!nr || heap[0] == sorted[0]);
+		assert_true(base_keys_second(heap, nr) == sorted[1]);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -839,6 +876,7 @@ int main(void)
 		cmocka_unit_test(strtab_compares_bytes_and_length),
 		cmocka_unit_test(map_equals_naive_reference),
 		cmocka_unit_test(map_visit_stops),
+		cmocka_unit_test(heap_equals_search),
 		cmocka_unit_test(varint_round_trips_and_refuses_other_forms),
 		cmocka_unit_test(varint_known_bytes),
 		cmocka_unit_test(varint_is_canonical),

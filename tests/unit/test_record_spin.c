@@ -2,8 +2,11 @@
 /* test_record_spin.c - instructions about to be stepped; what the tool for Valgrind wrote; live
  * bursts. */
 #include "record/spin.h"
+#include "record/spin_arm.h"
 #include "record/spin_cycles.h"
 #include "record/spin_decode.h"
+#include "record/spin_tasks.h"
+#include "record/yield.h"
 
 #include <linux/perf_event.h>
 #include <pthread.h>
@@ -380,6 +383,44 @@ static void two_events(void **state)
 	assert_false(record_spin_cycles_open(&c, pid, event)); /* it is gone */
 }
 
+static void block_signals_when_continued(void)
+{
+	sigset_t all;
+	sigfillset(&all);
+	raise(SIGSTOP);
+	sigprocmask(SIG_BLOCK, &all, NULL);
+	for (;;)
+		pause();
+}
+
+/* A thread that is in the library's handler blocks the signal, and is still armed. */
+static void armed_threads_stay_armed(void **state)
+{
+	(void)state;
+	static pid_t task[RECORD_SPIN_TASKS_MAX];
+	static struct record_spin_arms a;
+	a = (struct record_spin_arms){
+		.pid = child_of(block_signals_when_continued), .period_ns = 1000000000};
+	waitpid(a.pid, NULL, WUNTRACED);
+	record_spin_arms_scan(&a, task);
+	size_t nr = a.nr;
+	kill(a.pid, SIGCONT);
+	while (nr && !(blocked_of(a.pid) >> (YIELD_SIGNAL - 1) & 1))
+		usleep(1000);
+	int fd = a.thread[0].fd;
+	record_spin_arms_scan(&a, task);
+	bool still = a.nr == 1 && a.thread[0].fd == fd && !a.nr_blocked_now;
+	kill(a.pid, SIGKILL);
+	waitpid(a.pid, NULL, 0);
+	record_spin_arms_scan(&a, task);
+	size_t nr_after = a.nr;
+	record_spin_arms_close(&a);
+	if (!nr) /* perf_event is forbidden here */
+		skip();
+	assert_true(still);
+	assert_int_equal(nr_after, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -390,6 +431,7 @@ int main(void)
 		cmocka_unit_test(live_bursts),
 		cmocka_unit_test(bursts_are_cut),
 		cmocka_unit_test(two_events),
+		cmocka_unit_test(armed_threads_stay_armed),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
