@@ -9,8 +9,9 @@
  * meet; every run between such places then becomes one `fold`: sums per (actor,
  * state). The folds of the last collection are folded on in the same way, so
  * their number stays below twice the tips, whatever the number of records.
- * Lanes that go the same way share folds. Tips get new ids from 0 ("bounds");
- * the other nodes are gone.
+ * Lanes that go the same way share folds. Most go the same way for a while, then not: such a
+ * stretch (a `segment`) is summed once, and runs add sums instead of nodes. Tips get new ids from 0
+ * ("bounds"); the other nodes are gone.
  */
 #include "graph/priv.h"
 
@@ -133,34 +134,55 @@ static enum base_status mark_tips(struct graph *g, bool only_ends, struct base_e
 	return s;
 }
 
-/* Backwards over the nodes; notes those where runs will end. */
+static enum base_status begin_segment(
+	struct graph *g, uint32_t id, uint32_t lanes, struct base_err *err)
+{
+	enum base_status s = graph_mem_need(
+		g, &g->segment, &g->segment_capacity, g->nr_segments + 1, sizeof *g->segment, err);
+
+	if (s)
+		return s;
+	g->segment[g->nr_segments++] = (struct segment){.first = id, .last = id, .lanes = lanes};
+	g->mark[id].segment = (uint32_t)g->nr_segments;
+	return BASE_OK;
+}
+
+/* Backwards over the nodes: which lanes pass them, and the segments. Runs will end only where
+ * segments do. */
 static enum base_status mark_nodes(struct graph *g, struct base_err *err)
 {
 	uint32_t runner = g->runner_up ? UINT32_C(1) << g->nr_lanes : 0;
 	struct mark *const mark = g->mark;
 
-	g->nr_meets = 0;
+	g->nr_segments = 0;
 	for (uint32_t id = g->next; id-- > g->nr_bounds;) {
-		uint32_t live = mark[id].live, lanes = live & ~runner;
-		const struct node *n = &g->node[id];
-		uint32_t over_dep, over_prev;
+		uint32_t live = mark[id].live, lanes = live & ~runner, at = mark[id].segment;
 
 		if (!live)
 			continue;
-		if (mark[id].ends) {
-			enum base_status s = graph_mem_need(g, &g->meet, &g->meet_capacity,
-				g->nr_meets + 1, sizeof *g->meet, err);
+
+		const struct node *n = &g->node[id];
+		uint32_t over_dep = lanes & n->took_dep, over_prev = lanes & ~n->took_dep;
+		uint32_t zero = lanes & n->zero;
+		bool together = !(over_dep && over_prev) && (!zero || zero == lanes);
+
+		if (at && together && !mark[id].ends && g->segment[at - 1].lanes == lanes) {
+			g->segment[at - 1].last = id;
+		} else {
+			enum base_status s = begin_segment(g, id, lanes, err);
 
 			if (s)
 				return s;
-			g->meet[g->nr_meets++] = id;
+			at = together ? (uint32_t)g->nr_segments : 0;
 		}
-		over_dep = lanes & n->took_dep;
-		over_prev = lanes & ~n->took_dep;
-		if (over_dep)
+		if (over_dep) {
 			reach(&mark[n->dep], over_dep);
-		if (over_prev && n->prev != NONE)
+			mark[n->dep].segment = at;
+		}
+		if (over_prev && n->prev != NONE) {
 			reach(&mark[n->prev], over_prev);
+			mark[n->prev].segment = at;
+		}
 		if (live & runner)
 			reach(&mark[n->took_dep & runner ? n->dep : n->prev],
 				n->took_dep & g->rank_bit ? 1 : runner);
@@ -229,10 +251,23 @@ static inline void add_edge(struct graph *g, const struct node *n, bool over_dep
 		s->latency_ns += w;
 }
 
-static void add_fold(struct graph *g, const struct fold *f)
+/* The edges from node `id` back to `last` and the one before it, as lane `l` passes them. */
+static void add_nodes(struct graph *g, uint32_t id, uint32_t last, unsigned l)
 {
-	for (uint32_t i = 0; i < f->nr_sums; i++) {
-		const struct sum *from = &g->folds.sum[f->first_sum + i];
+	for (;;) {
+		const struct node *n = &g->node[id];
+		bool over_dep = n->took_dep >> l & 1;
+
+		add_edge(g, n, over_dep, n->zero >> l & 1);
+		if (id == last)
+			return;
+		id = over_dep ? n->dep : n->prev;
+	}
+}
+
+static void add_sums(struct graph *g, const struct sum *from, uint32_t nr)
+{
+	for (; nr; nr--, from++) {
 		struct sum *to = sum_of(g, from->slot);
 
 		to->path_ns += from->path_ns;
@@ -240,6 +275,45 @@ static void add_fold(struct graph *g, const struct fold *f)
 		to->latency_ns += from->latency_ns;
 		to->visits += from->visits;
 	}
+}
+
+static void add_fold(struct graph *g, const struct fold *f)
+{
+	add_sums(g, g->folds.sum + f->first_sum, f->nr_sums);
+}
+
+/* Moves the sums gathered so far to the end of a list in which there is room. */
+static uint32_t move_sums(struct graph *g, struct sum *list, size_t *nr)
+{
+	uint32_t first = (uint32_t)*nr;
+
+	for (size_t i = 0; i < g->nr_touched; i++) {
+		list[(*nr)++] = g->dense[g->touched[i]];
+		g->dense[g->touched[i]] = (struct sum){0};
+	}
+	g->nr_touched = 0;
+	return first;
+}
+
+/* What several lanes pass is summed for all of them. */
+static enum base_status sum_segments(struct graph *g, struct base_err *err)
+{
+	enum base_status s = BASE_OK;
+
+	g->nr_segment_sums = 0;
+	for (size_t i = 0; i < g->nr_segments && !s; i++) {
+		struct segment *seg = &g->segment[i];
+
+		if (seg->first == seg->last || !(seg->lanes & (seg->lanes - 1)))
+			continue;
+		add_nodes(g, seg->first, seg->last, (unsigned)__builtin_ctz(seg->lanes));
+		seg->nr_sums = (uint32_t)g->nr_touched;
+		s = graph_mem_need(g, &g->segment_sum, &g->segment_sum_capacity,
+			g->nr_segment_sums + g->nr_touched, sizeof *g->segment_sum, err);
+		if (!s)
+			seg->first_sum = move_sums(g, g->segment_sum, &g->nr_segment_sums);
+	}
+	return s;
 }
 
 /* The sums gathered so far become a new fold. */
@@ -256,17 +330,12 @@ static enum base_status emit_fold(
 	if (s)
 		return s;
 	*ret = (uint32_t)f->nr_folds;
-	f->fold[f->nr_folds++] = (struct fold){
+	f->fold[f->nr_folds] = (struct fold){
 		.parent = run->parent,
 		.start_ns = run->start_ns,
-		.first_sum = (uint32_t)f->nr_sums,
 		.nr_sums = (uint32_t)g->nr_touched,
 	};
-	for (size_t i = 0; i < g->nr_touched; i++) {
-		f->sum[f->nr_sums++] = g->dense[g->touched[i]];
-		g->dense[g->touched[i]] = (struct sum){0};
-	}
-	g->nr_touched = 0;
+	f->fold[f->nr_folds++].first_sum = move_sums(g, f->sum, &f->nr_sums);
 	return BASE_OK;
 }
 
@@ -274,12 +343,18 @@ static enum base_status emit_fold(
  * --------------------------------------------------------------------------------
  */
 
+/* That of which `id` is the first node. */
+static struct segment *segment_at(const struct graph *g, uint32_t id)
+{
+	return &g->segment[g->mark[id].segment - 1];
+}
+
 /* Where the fold that ends at node `id` in lane `l` is noted. */
 static uint32_t *end_fold(struct graph *g, uint32_t id, unsigned l)
 {
 	uint32_t below = g->mark[id].ends & ((UINT32_C(1) << l) - 1);
 
-	return &g->end_fold[g->mark[id].base + (uint32_t)__builtin_popcount(below)];
+	return &g->end_fold[segment_at(g, id)->base + (uint32_t)__builtin_popcount(below)];
 }
 
 /* Only lanes that come to the same fold stay in the run. */
@@ -323,9 +398,8 @@ static void follow_folds(struct graph *g, struct run *run, uint32_t f)
 }
 
 /*
- * Follows a run from its end (node `id`) back to where the next one ends. The
- * runner-up goes alone: from where it leaves lane 0's path it is found in lane
- * 0.
+ * Follows a run from its end (node `id`) back to where the next one ends, a segment at a time. The
+ * runner-up goes alone, and node by node: from where it leaves lane 0's path it is found in lane 0.
  */
 static void follow_nodes(struct graph *g, struct run *run, uint32_t id)
 {
@@ -335,15 +409,19 @@ static void follow_nodes(struct graph *g, struct run *run, uint32_t id)
 
 	run->lanes = alone ? runner : run->lanes & ~runner;
 	for (;;) {
-		const struct node *n = &g->node[id];
+		const struct segment *seg = alone ? NULL : segment_at(g, id);
+		const struct node *n = &g->node[seg ? seg->last : id];
 		bool over_dep = n->took_dep >> l & 1, zero = n->zero >> l & 1;
 
-		if (!alone)
+		if (seg && seg->nr_sums)
+			add_sums(g, g->segment_sum + seg->first_sum, seg->nr_sums);
+		else
+			add_nodes(g, id, seg ? seg->last : id, l);
+		if (seg)
 			run->lanes &= (over_dep ? n->took_dep : ~n->took_dep) &
 				      (zero ? n->zero : ~n->zero);
 		else if (runner >> l & 1 && n->took_dep & g->rank_bit)
 			l = 0;
-		add_edge(g, n, over_dep, zero);
 		if (node_kind(n) == KIND_START) {
 			run->parent = NONE;
 			run->start_ns = n->weight & WEIGHT_MAX;
@@ -395,7 +473,7 @@ static enum base_status fold_node(
 	uint32_t ends = g->mark[id].ends;
 	enum base_status s;
 
-	g->mark[id].base = (uint32_t)*nr_ends;
+	segment_at(g, id)->base = (uint32_t)*nr_ends;
 	*nr_ends += (unsigned)__builtin_popcount(ends);
 	s = graph_mem_need(g, &g->end_fold, &g->end_capacity, *nr_ends, sizeof *g->end_fold, err);
 	for (uint32_t left = ends; left && !s;) {
@@ -418,8 +496,8 @@ static enum base_status fold_nodes(struct graph *g, struct base_err *err)
 	size_t nr_ends = 0;
 	enum base_status s = BASE_OK;
 
-	for (size_t i = g->nr_meets; i-- > 0 && !s;)
-		s = fold_node(g, g->meet[i], &nr_ends, err);
+	for (size_t i = g->nr_segments; i-- > 0 && !s;)
+		s = fold_node(g, g->segment[i].first, &nr_ends, err);
 	return s;
 }
 
@@ -614,6 +692,8 @@ static enum base_status fold_all(struct graph *g, struct base_err *err)
 		s = graph_mem_need(
 			g, &g->touched, &g->touched_capacity, g->nr_slots, sizeof *g->touched, err);
 	g->next_folds.nr_folds = g->next_folds.nr_sums = 0;
+	if (!s)
+		s = sum_segments(g, err);
 	if (!s)
 		s = fold_folds(g, err);
 	if (!s)

@@ -70,11 +70,19 @@ struct node_extra {
 
 /* The collector's scratch, one a node. */
 struct mark {
-	uint32_t live;   /* lanes in which a tip reaches this node */
-	uint32_t ends;   /* of them: where a folded run must end (a tip, or several ways
-			    on) */
-	uint32_t new_id; /* of a tip: + 1; 0: not a tip */
-	uint32_t base;   /* where the tree nodes of `ends` are noted */
+	uint32_t live;    /* lanes in which a tip reaches this node */
+	uint32_t ends;    /* of them: where a folded run must end (a tip, or several ways
+			     on) */
+	uint32_t new_id;  /* of a tip: + 1; 0: not a tip */
+	uint32_t segment; /* + 1: of a live node */
+};
+
+/* Nodes that are passed by the same lanes, all the same way: what they weigh is summed once. */
+struct segment {
+	uint32_t first, last; /* last: the oldest */
+	uint32_t lanes;
+	uint32_t first_sum, nr_sums; /* in segment_sum; none: to be added node by node */
+	uint32_t base;               /* where the tree nodes of the first one's `ends` are noted */
 };
 
 /* ---- folded histories
@@ -314,9 +322,11 @@ struct graph {
 	struct folds folds, next_folds;
 	uint32_t *bound, *next_bound; /* [boundary id][track] -> fold */
 	size_t bound_capacity, next_bound_capacity;
-	uint32_t *tip;  /* ids of tips, each once */
-	uint32_t *meet; /* ids of nodes with ends, descending */
-	size_t nr_tips, tip_capacity, nr_meets, meet_capacity;
+	uint32_t *tip;           /* ids of tips, each once */
+	struct segment *segment; /* descending */
+	struct sum *segment_sum;
+	size_t nr_tips, tip_capacity, nr_segments, segment_capacity;
+	size_t nr_segment_sums, segment_sum_capacity;
 	uint32_t *end_fold;
 	size_t end_capacity;
 	struct sum *dense; /* [slot] */
