@@ -300,7 +300,7 @@ static uint64_t naive_read(struct longpole_counter *c)
 		uint64_t kept = t->kept[0];
 		if (t->owner && *t->epoch == t->expected)
 			return longpole_rdtsc() + kept - c->event[0].base;
-		t->last_ticks = 0; /* without the clamp, which would hide it */
+		t->last_ticks = t->last_tsc = 0; /* without the clamp, which would hide it */
 		longpole_counter_read1(c);
 	}
 }

@@ -158,17 +158,18 @@ struct longpole_counted {
 /* What the library keeps for each thread. */
 enum { LONGPOLE_KEPT_NR = 8 };
 struct longpole_counter_thread {
-	uintptr_t owner; /* thread pointer; 0: nothing below may be used. The kernel zeroes all of
-			    this in a fork's child. */
-	const volatile uint64_t *epoch;  /* as long as this is as expected ... */
-	uint64_t expected, generation;   /* ... and nothing was renewed, no switch happened */
-	uint64_t last_ticks;             /* the highest value that was returned */
+	uintptr_t owner; /* thread pointer; 0: a read or a renewal is under way. The kernel zeroes
+			    all of this in a fork's child. */
+	const volatile uint64_t *epoch;  /* as long as this is as expected, no switch happened */
+	uint64_t expected, generation;   /* one more with each renewal */
+	uint64_t last_tsc;               /* at the last read; plus kept[0]: the ticks it gave */
+	uint64_t last_ticks;             /* the highest value that was given otherwise */
 	uint64_t kept[LONGPOLE_KEPT_NR]; /* ticks: to be added to the TSC */
 };
 
 enum longpole_counter_plan {
 	LONGPOLE_PLAN_CLOSED = 0,
-	LONGPOLE_PLAN_KEPT = 1, /* all values are kept, the TSC is the clock */
+	LONGPOLE_PLAN_KEPT = 1, /* all values are kept, by one mark */
 	LONGPOLE_PLAN_PMU = 2,  /* all are read by rdpmc */
 	LONGPOLE_PLAN_CALL = 3, /* by the library */
 };
@@ -176,6 +177,9 @@ enum longpole_counter_plan {
 struct longpole_counter {
 	struct longpole_counter_thread *thread;
 	uint32_t plan, nr;
+	uint32_t nr_kept;    /* nr, if the inline path reads them: all kept, the ticks first */
+	uint64_t generation; /* of the thread, when these were made: kept less base */
+	uint64_t kept[LONGPOLE_COUNTER_EVENTS_MAX];
 	struct longpole_counted event[LONGPOLE_COUNTER_EVENTS_MAX];
 	uint64_t reserved[8];
 };
@@ -226,9 +230,9 @@ static inline uint64_t longpole_rdpmc(uint32_t index)
 
 static inline uint64_t longpole_rdtsc(void)
 {
-	uint32_t low, high;
+	uint64_t low, high; /* it clears their upper halves */
 	__asm__ volatile("rdtsc" : "=a"(low), "=d"(high) : : "memory");
-	return (uint64_t)high << 32 | low;
+	return high << 32 | low;
 }
 
 static inline uintptr_t longpole_thread_pointer(void)
@@ -266,52 +270,69 @@ static inline int longpole_pmu_read(
 	}
 }
 
-/* *last = the greater of the two. A signal handler that moves it between is later than we: its
- * value stays. (No lock: only this thread writes it, and an interrupt does not split an
- * instruction.) */
-static inline void longpole_advance(uint64_t *last, uint64_t seen)
-{
-	uint64_t before = *(volatile uint64_t *)last;
-	if (__builtin_expect(before < seen, 1))
-		__asm__ volatile("cmpxchgq %2, %1" : "+a"(before), "+m"(*last) : "r"(seen) : "cc");
-}
-
+/* A caller's array has as many places as its set has events, which compilers do not know. */
+#if !defined(__clang__)
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Warray-bounds"
+#pragma GCC diagnostic ignored "-Wstringop-overflow"
+#endif
 /*
- * The first `nr` kept values of a set: 1, or 0 when they must be renewed first. It needs no
- * restart: if at the end the mark stands and nothing was renewed since the beginning, the thread
- * had the processor without a break from the renewal on, so all that was read belongs together.
- * Interrupts are precise: what is before the check in the program is before it.
+ * The `nr` kept values of a set whose first event is the ticks: 1, or 0 when the library must read
+ * them.
+ *
+ * It needs no restart: if at the end the mark stands and the values are of the last renewal, the
+ * thread had the processor without a break from that renewal on, so all that was read belongs
+ * together. Interrupts are precise: what is before the check in the program is before it.
+ *
+ * Who reads takes the owner's word away, by plain stores, as nobody but this thread's signal
+ * handlers can come between. A handler that interrupts a read finds no owner and asks the kernel:
+ * so nothing is renewed between a read's rdtsc and its check, and no later stamp is overwritten
+ * by an earlier one. last_tsc is written after the check only, hence by a thread that had the
+ * processor: the next renewal goes on from there, also where the kernel's clock says less.
  */
 static inline int longpole_kept_read(struct longpole_counter *c, uint32_t nr, uint64_t *value)
 {
 	struct longpole_counter_thread *t = c->thread;
-	if (__builtin_expect(t->owner != longpole_thread_pointer(), 0))
+	uintptr_t self = longpole_thread_pointer();
+	if (__builtin_expect(t->owner != self, 0))
 		return 0;
-	uint64_t generation = t->generation;
+	*(volatile uintptr_t *)&t->owner = 0;
 	__asm__ volatile("" ::: "memory");
-	uint64_t now = longpole_rdtsc();
-	for (uint32_t i = 0; i < nr; i++) {
-		const struct longpole_counted *e = &c->event[i];
-		value[i] = *(const volatile uint64_t *)e->where + (now & e->mask) - e->base;
+	int good = 0;
+	if (__builtin_expect(c->generation == t->generation, 1)) {
+		uint64_t now = longpole_rdtsc();
+		value[0] = c->kept[0] + now;
+		if (nr == 3) { /* what studies read; the loop costs a cycle a value more */
+			value[1] = c->kept[1];
+			value[2] = c->kept[2];
+		} else {
+			for (uint32_t i = 1; i < nr; i++)
+				value[i] = c->kept[i];
+		}
+		__asm__ volatile("" ::: "memory");
+		good = *t->epoch == t->expected;
+		if (__builtin_expect(good, 1))
+			*(volatile uint64_t *)&t->last_tsc = now;
 	}
-	now += t->kept[0];
 	__asm__ volatile("" ::: "memory");
-	if (__builtin_expect(*t->epoch != t->expected || t->generation != generation, 0))
-		return 0;
-	longpole_advance(&t->last_ticks, now);
-	return 1;
+	*(volatile uintptr_t *)&t->owner = self;
+	return good;
 }
+#if !defined(__clang__)
+#pragma GCC diagnostic pop
+#endif
 
 /*
  * Everything since open, in the order of the events: 0, or an error, and then no value may be used.
- * Values never go backwards. Of sets whose events are all kept with the clock (or all read by
- * rdpmc) this is all; of others the library asks the kernel, and then a switch may lie between two
- * values.
+ * Values never go backwards. Sets of kept events with the ticks first (or all read by rdpmc) are
+ * read right here; other sets of kept events by the library, together, too; of others it asks the
+ * kernel, and then a switch may lie between two values.
  */
 static inline int longpole_counter_read(struct longpole_counter *c, uint64_t *value)
 {
-	if (__builtin_expect(c->plan == LONGPOLE_PLAN_KEPT, 1)) {
-		if (__builtin_expect(longpole_kept_read(c, c->nr, value), 1))
+	uint32_t nr_kept = c->nr_kept;
+	if (__builtin_expect(nr_kept != 0, 1)) {
+		if (__builtin_expect(longpole_kept_read(c, nr_kept, value), 1))
 			return LONGPOLE_COUNTER_OK;
 	} else if (c->plan == LONGPOLE_PLAN_PMU && c->thread->owner == longpole_thread_pointer()) {
 		uint32_t i = 0;
@@ -328,7 +349,7 @@ static inline int longpole_counter_read(struct longpole_counter *c, uint64_t *va
 static inline uint64_t longpole_counter_read1(struct longpole_counter *c)
 {
 	uint64_t value[LONGPOLE_COUNTER_EVENTS_MAX];
-	if (__builtin_expect(c->plan == LONGPOLE_PLAN_KEPT, 1) && longpole_kept_read(c, 1, value))
+	if (__builtin_expect(c->nr_kept != 0, 1) && longpole_kept_read(c, 1, value))
 		return value[0];
 	return longpole_counter_read(c, value) ? LONGPOLE_NO_COUNT : value[0];
 }

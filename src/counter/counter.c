@@ -247,12 +247,15 @@ static bool is_mark(enum longpole_backend backend)
 /* One way for all events: the inline paths; else the library's. BPF's values go with kept ones. */
 static void make_plan(struct longpole_counter *c)
 {
+	const struct longpole_counted *first = &c->event[0];
 	enum longpole_backend mark = LONGPOLE_BACKEND_NONE;
-	bool kept = true, pmu = true;
+	bool kept = true, pmu = true, inlined = first->mask != 0;
 	for (uint32_t i = 0; i < c->nr; i++) {
 		enum longpole_backend backend = (enum longpole_backend)c->event[i].backend;
 		pmu = pmu && backend == LONGPOLE_BACKEND_PMU;
 		kept = kept && (is_mark(backend) || backend == LONGPOLE_BACKEND_BPF);
+		inlined = inlined && backend == (enum longpole_backend)first->backend &&
+			  (!i || !c->event[i].mask);
 		mark = is_mark(backend) ? backend : mark;
 	}
 	c->plan = LONGPOLE_PLAN_CALL;
@@ -262,6 +265,7 @@ static void make_plan(struct longpole_counter *c)
 	if (kept && mark) {
 		c->plan = LONGPOLE_PLAN_KEPT;
 		c->thread = counter_thread_get(mark);
+		c->nr_kept = inlined ? c->nr : 0;
 	}
 	for (uint32_t i = 0; i < c->nr; i++) {
 		enum longpole_backend backend = (enum longpole_backend)c->event[i].backend;
@@ -284,7 +288,7 @@ static void close_events(struct longpole_counter *c, bool forked)
 			counter_thread_drop(
 				(enum longpole_backend)e->backend, (enum counter_kept)e->slot);
 	}
-	c->nr = 0;
+	c->nr = c->nr_kept = 0;
 	c->plan = LONGPOLE_PLAN_CLOSED;
 }
 
@@ -313,6 +317,7 @@ static int open_set(struct longpole_counter *c, const enum longpole_event *event
 	}
 	for (unsigned i = 0; !error && i < nr; i++)
 		c->event[i].base = c->event[i].backend == LONGPOLE_BACKEND_PMU ? 0 : value[i];
+	c->generation = 0;
 	if (error)
 		close_events(c, false);
 	return error;
@@ -375,34 +380,66 @@ static int read_event(struct longpole_counter *c, struct longpole_counted *e, ui
 	return error;
 }
 
-/* The kept ones of a mixed set, through a set of them alone. */
-static int read_kept(struct longpole_counter *c, struct longpole_counted *e, uint64_t *value)
+/* Kept events of a part that was taken, all of one moment; false: the kernel must be asked. */
+static bool read_kept(struct longpole_counter_thread *t, const struct longpole_counted *event,
+	uint32_t nr, uint64_t *value)
 {
-	struct longpole_counter one;
-	one.nr = 1;
-	one.event[0] = *e;
-	one.thread = counter_thread_get((enum longpole_backend)e->backend);
-	for (int i = 0; i < READ_TRIES; i++) {
-		if (longpole_kept_read(&one, one.nr, value))
-			return LONGPOLE_COUNTER_OK;
-		if (!counter_thread_renew(one.thread))
-			break;
+	for (int tries = 0; tries < READ_TRIES; tries++) {
+		if (!counter_thread_stands(t) && !counter_thread_renew(t))
+			return false;
+		uint64_t now = longpole_rdtsc();
+		for (uint32_t i = 0; i < nr; i++)
+			value[i] = *(const volatile uint64_t *)event[i].where +
+				   (now & event[i].mask) - event[i].base;
+		if (counter_thread_stands(t)) {
+			t->last_tsc = now;
+			return true;
+		}
 	}
-	return read_event(c, e, value);
+	return false;
+}
+
+/* For the inline path, until the next renewal. */
+static void copy_kept(struct longpole_counter *c)
+{
+	for (uint32_t i = 0; i < c->nr_kept; i++)
+		c->kept[i] = *c->event[i].where - c->event[i].base;
+	c->generation = c->thread->generation;
+}
+
+static bool read_kept_set(struct longpole_counter *c, uint64_t *value)
+{
+	if (!counter_thread_take(c->thread))
+		return false;
+	bool done = read_kept(c->thread, c->event, c->nr, value);
+	if (done)
+		copy_kept(c);
+	counter_thread_give(c->thread);
+	return done;
+}
+
+/* A kept one of a mixed set. */
+static int read_kept_event(struct longpole_counter *c, struct longpole_counted *e, uint64_t *value)
+{
+	struct longpole_counter_thread *t = counter_thread_get((enum longpole_backend)e->backend);
+	bool done = false;
+	if (counter_thread_take(t)) {
+		done = read_kept(t, e, 1, value);
+		counter_thread_give(t);
+	}
+	return done ? LONGPOLE_COUNTER_OK : read_event(c, e, value);
 }
 
 static int read_all(struct longpole_counter *c, uint64_t *value)
 {
 	int error = counter_thread_check(c->thread);
-	if (!error && c->plan == LONGPOLE_PLAN_KEPT)
-		for (int i = 0; i < READ_TRIES && counter_thread_renew(c->thread); i++)
-			if (longpole_kept_read(c, c->nr, value))
-				return LONGPOLE_COUNTER_OK;
+	if (!error && c->plan == LONGPOLE_PLAN_KEPT && read_kept_set(c, value))
+		return LONGPOLE_COUNTER_OK;
 	for (uint32_t i = 0; !error && i < c->nr; i++) {
 		struct longpole_counted *e = &c->event[i];
 		bool kept =
 			c->plan != LONGPOLE_PLAN_KEPT && is_mark((enum longpole_backend)e->backend);
-		error = kept ? read_kept(c, e, &value[i]) : read_event(c, e, &value[i]);
+		error = kept ? read_kept_event(c, e, &value[i]) : read_event(c, e, &value[i]);
 	}
 	return error;
 }

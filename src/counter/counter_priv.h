@@ -75,7 +75,14 @@ int counter_thread_check(const struct longpole_counter_thread *t);
 bool counter_thread_use(
 	enum longpole_backend mark, enum counter_kept slot, struct counter_refusal *ret);
 void counter_thread_drop(enum longpole_backend mark, enum counter_kept slot);
-/* Values anew, and the mark. False: only counter_thread_ask() will do for now. */
+/* Takes this thread's part for a read or a renewal. False: we interrupt one, and only
+ * counter_thread_ask() will do. */
+bool counter_thread_take(struct longpole_counter_thread *t);
+void counter_thread_give(struct longpole_counter_thread *t);
+/* Has the thread had the processor ever since the last renewal? */
+bool counter_thread_stands(const struct longpole_counter_thread *t);
+/* Values anew, and the mark; of a part that was taken. False: only counter_thread_ask() will do for
+ * now. */
 bool counter_thread_renew(struct longpole_counter_thread *t);
 /* What the kernel says: one slot's value by system calls. */
 int counter_thread_ask(struct longpole_counter_thread *t, enum counter_kept slot, uint64_t *value);

@@ -28,6 +28,8 @@ enum {
 		3, /* of the four that libc makes: others' destructors may still count */
 };
 
+#define NO_MARK UINT64_MAX /* expected: no mark is so */
+
 /* Which of a thread's parts; sets that keep nothing use the last, to know their thread. */
 enum part { PART_SENTINEL, PART_PAGE, PART_PLAIN, PART_NR };
 static enum part part_of(enum longpole_backend mark)
@@ -47,7 +49,6 @@ static _Thread_local struct counter_self {
 	const volatile struct perf_event_mmap_page *mark_page;
 	int mark_fd, schedstat_fd, migrations_fd; /* -1: not open */
 	uint32_t users[PART_NR], slot_users[PART_NR][COUNTER_KEPT_NR];
-	uint32_t busy[PART_NR]; /* being renewed: a handler that interrupts it asks the kernel */
 	int rounds;
 } counter_self;
 
@@ -103,6 +104,25 @@ static bool read_slots(uint32_t wanted, uint64_t *kept)
 	       read_fd(self->migrations_fd, &kept[COUNTER_KEPT_MIGRATIONS]);
 }
 
+/* *last = the greater of the two. A handler that moves it between is later than we: its value
+ * stays. (No lock: only this thread writes it, and an interrupt does not split an instruction.) */
+static void advance(uint64_t *last, uint64_t seen)
+{
+	uint64_t before = *(volatile uint64_t *)last;
+	if ((int64_t)before < (int64_t)seen)
+		__asm__ volatile("cmpxchgq %2, %1" : "+a"(before), "+m"(*last) : "r"(seen) : "cc");
+}
+
+/* No read gave more ticks than this. An older stamp with a newer renewal's value makes a sum that
+ * is too small, even below zero; last_ticks has what it was before that renewal. */
+static uint64_t last_given(struct longpole_counter_thread *t)
+{
+	uint64_t tsc = *(volatile uint64_t *)&t->last_tsc; /* first */
+	advance(&t->last_ticks, tsc + *(volatile uint64_t *)&t->kept[COUNTER_KEPT_TICKS]);
+	return *(volatile uint64_t *)&t->last_ticks;
+}
+
+/* Kept values go no further: the next read renews them, from what was given now on. */
 int counter_thread_ask(struct longpole_counter_thread *t, enum counter_kept slot, uint64_t *value)
 {
 	uint64_t kept[COUNTER_KEPT_NR] = {0};
@@ -112,10 +132,9 @@ int counter_thread_ask(struct longpole_counter_thread *t, enum counter_kept slot
 		*value = kept[slot];
 		return LONGPOLE_COUNTER_OK;
 	}
-	*value = counter_clock_ticks(processor_ns());
-	longpole_advance(&t->last_ticks, *value);
-	if (t->last_ticks > *value)
-		*value = t->last_ticks;
+	*(volatile uint64_t *)&t->expected = NO_MARK;
+	advance(&t->last_ticks, counter_clock_ticks(processor_ns()));
+	*value = last_given(t);
 	return LONGPOLE_COUNTER_OK;
 }
 
@@ -285,8 +304,30 @@ static uint32_t wanted_slots(const struct counter_self *self, enum part part)
 	return wanted;
 }
 
+bool counter_thread_take(struct longpole_counter_thread *t)
+{
+	volatile uintptr_t *owner = &t->owner;
+	if (!*owner)
+		return false;
+	*owner = 0;
+	COUNTER_BARRIER();
+	return true;
+}
+
+void counter_thread_give(struct longpole_counter_thread *t)
+{
+	COUNTER_BARRIER();
+	*(volatile uintptr_t *)&t->owner = longpole_thread_pointer();
+}
+
+bool counter_thread_stands(const struct longpole_counter_thread *t)
+{
+	COUNTER_BARRIER();
+	return t->epoch && *t->epoch == t->expected;
+}
+
 /*
- * One writer: a signal handler that interrupts a renewal finds `busy` and asks the kernel itself,
+ * One writer: a signal handler that interrupts a renewal finds no owner and asks the kernel itself,
  * so that nobody but we sets the mark here. The TSC is read before the kernel's clock, so a kept
  * value is ahead of the kernel's by the length of half a system call, never behind: a handler's
  * answer is not undercut.
@@ -295,9 +336,9 @@ static bool renew_once(struct counter_self *self, enum part part, uint32_t wante
 {
 	struct longpole_counter_thread *t = &self->page->part[part];
 	uint64_t expected, now, ticks, kept[COUNTER_KEPT_NR] = {0};
-	t->owner = 0;
-	COUNTER_BARRIER();
 	t->generation++;
+	t->expected = NO_MARK;
+	COUNTER_BARRIER();
 	if (!set_mark(self, part, &expected))
 		return false;
 	COUNTER_BARRIER();
@@ -309,14 +350,13 @@ static bool renew_once(struct counter_self *self, enum part part, uint32_t wante
 	t->epoch = where_mark(self, part);
 	if (*t->epoch != expected)
 		return false;
-	if (ticks < t->last_ticks)
-		ticks = t->last_ticks;
-	kept[COUNTER_KEPT_TICKS] = ticks - now;
+	uint64_t last = last_given(t);
+	kept[COUNTER_KEPT_TICKS] = (ticks > last ? ticks : last) - now;
 	for (uint32_t slot = 0; slot < COUNTER_KEPT_NR; slot++)
 		t->kept[slot] = kept[slot];
-	t->expected = expected;
 	COUNTER_BARRIER();
-	t->owner = longpole_thread_pointer();
+	t->last_tsc = now;
+	t->expected = expected;
 	return true;
 }
 
@@ -325,15 +365,9 @@ bool counter_thread_renew(struct longpole_counter_thread *t)
 	struct counter_self *self = &counter_self;
 	enum part part = (enum part)(t - self->page->part);
 	uint32_t wanted = wanted_slots(self, part);
-	if (self->busy[part])
-		return false;
-	self->busy[part] = 1;
-	COUNTER_BARRIER();
 	bool done = false;
 	for (int i = 0; i < RENEW_TRIES && !done; i++)
 		done = renew_once(self, part, wanted);
-	COUNTER_BARRIER();
-	self->busy[part] = 0;
 	return done;
 }
 
@@ -467,7 +501,9 @@ bool counter_thread_use(
 		return false;
 	self->users[part]++;
 	self->slot_users[part][slot]++;
-	self->page->part[part].owner = part == PART_PLAIN ? longpole_thread_pointer() : 0;
+	self->page->part[part].generation++; /* one slot more is to be renewed */
+	self->page->part[part].expected = NO_MARK;
+	self->page->part[part].owner = longpole_thread_pointer();
 	return true;
 }
 
@@ -489,7 +525,7 @@ void counter_thread_drop(enum longpole_backend mark, enum counter_kept slot)
 	self->slot_users[part][slot]--;
 	if (--self->users[part] == 0 && part != PART_PLAIN) {
 		self->page->part[part].owner = 0;
-		self->busy[part] = 0;
+		self->page->part[part].epoch = NULL;
 		if (part == PART_PAGE)
 			close_mark_page(self);
 		else if (sentinel && *sentinel == (uint64_t)(uintptr_t)longpole_counter_sentinel)
