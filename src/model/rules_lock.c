@@ -102,14 +102,19 @@ void model_rule_lock_acquire(struct model *m, struct thread *t, const struct tra
 		m, t, GRAPH_VERB_dequeue, r->time_ns, queue, 1, model_current_state(t), GRAPH_LAST);
 }
 
-static void release(struct model *m, struct thread *t, const struct trace_record *r,
-	uint32_t object, uint32_t site)
+/* Its parent had taken it when it forked, so that it can be given up here (pthread_atfork()). */
+static bool came_held(const struct model *m, const struct thread *t, const struct object *o)
 {
-	if (!pop_held(t, object))
+	return o->queue == NONE && trace_def_process(m->defs, t->process)->parent;
+}
+
+static void release(
+	struct model *m, struct thread *t, const struct object *o, uint32_t object, uint32_t site)
+{
+	if (!pop_held(t, object) && !came_held(m, t, o))
 		model_count(m, TRACE_DIAG_release_unmatched);
 	if (!t->nr_held)
 		t->run_state = model_run_state(m, t, site);
-	(void)r;
 }
 
 void model_rule_lock_release(struct model *m, struct thread *t, const struct trace_record *r)
@@ -118,7 +123,7 @@ void model_rule_lock_release(struct model *m, struct thread *t, const struct tra
 	struct object *o = model_object(m, object);
 	if (!o)
 		return;
-	release(m, t, r, object, site);
+	release(m, t, o, object, site);
 	o->released_ns = r->time_ns;
 	model_verb(m, t, GRAPH_VERB_enqueue, r->time_ns, model_queue_of(m, object, o, 1, site), 1,
 		model_current_state(t), model_by_chance(t, t->timed_ns, r->time_ns));
@@ -200,7 +205,7 @@ void model_rule_shared_release(struct model *m, struct thread *t, const struct t
 	struct object *o = model_object(m, object);
 	if (!o)
 		return;
-	release(m, t, r, object, site);
+	release(m, t, o, object, site);
 	uint32_t idle = model_idle_state(m);
 	make_meeting(m, o, object, site, r->time_ns);
 	if (o->queue3 == NONE)

@@ -539,6 +539,31 @@ static void calls_tell_how_long_they_slept(void **state)
 	finish(&b);
 }
 
+/* A child gives up what its parent had taken before the fork: nothing is amiss. A lock that nobody
+ * has taken is, and so is one that is given up twice. */
+static void a_child_gives_up_what_was_held_at_the_fork(void **state)
+{
+	(void)state;
+	struct bench b;
+	start(&b);
+	uint32_t fn = site(&b, "atfork");
+	uint32_t p = process_of(&b, "parent", 0, 100), c = process_of(&b, "child", p, 101);
+	uint32_t own = object(&b, TRACE_OBJECT_mutex, "of the parent", 0);
+	uint32_t copy = object(&b, TRACE_OBJECT_mutex, "of the child", 0);
+	stream(&b, p);
+	stream(&b, c);
+	PUT(&b, 0, 1, process_begin, .token = 0);
+	PUT(&b, 5, 1, lock_release, .object = own, .site = fn); /* 1 */
+	PUT(&b, 10, 1, process_fork, .token = 0, .site = fn);
+	PUT(&b, 20, 2, process_begin, .token = 0);
+	PUT(&b, 30, 2, lock_release, .object = copy, .site = fn);
+	PUT(&b, 40, 2, lock_release, .object = copy, .site = fn); /* 2 */
+	PUT(&b, 50, 2, process_end, .status = 0);
+	end(&b, 100);
+	assert_int_equal(model_health(b.model)->count[TRACE_DIAG_release_unmatched], 2);
+	finish(&b);
+}
+
 /* The kernel sees the program before its first own instruction, while its libraries are loaded. */
 static void the_loader_is_of_the_run(void **state)
 {
@@ -1042,6 +1067,7 @@ int main(void)
 		cmocka_unit_test(a_time_limit_waits_for_the_mutex_at_its_end),
 		cmocka_unit_test(a_descriptor_tells_of_signals_and_time),
 		cmocka_unit_test(the_loader_is_of_the_run),
+		cmocka_unit_test(a_child_gives_up_what_was_held_at_the_fork),
 		cmocka_unit_test(calls_tell_how_long_they_slept),
 		cmocka_unit_test(many_files_are_one_state),
 		cmocka_unit_test(full_pipe_holds_the_writer),
