@@ -118,8 +118,13 @@ static enum base_status mark_tips(struct graph *g, bool only_ends, struct base_e
 		return s;
 	for (size_t i = 0; i < g->window.nr_births && !s; i++)
 		s = mark_lanes(g, g->window.birth[i], 1, err); /* of lane 0, as parts are */
-	for (size_t i = 0; i < g->nr_actors && !s; i++)
-		s = mark_tip(g, g->actor[i].tip, actor_length(g, &g->actor[i]), err);
+	for (size_t i = 0; i < g->nr_actors && !s; i++) {
+		const struct actor *a = &g->actor[i];
+
+		s = mark_tip(g, a->tip, actor_length(g, a), err);
+		if (!s && a->awake)
+			s = mark_tip(g, a->awake->node, a->awake->length, err);
+	}
 	for (size_t i = 0; i < g->nr_queues && !s; i++) {
 		const struct queue *q = &g->queue[i];
 
@@ -658,8 +663,13 @@ static void renumber_tips(struct graph *g)
 {
 	for (size_t i = 0; i < g->window.nr_births; i++)
 		g->window.birth[i] = new_id(g, g->window.birth[i]);
-	for (size_t i = 0; i < g->nr_actors; i++)
-		g->actor[i].tip = new_id(g, g->actor[i].tip);
+	for (size_t i = 0; i < g->nr_actors; i++) {
+		struct actor *a = &g->actor[i];
+
+		a->tip = new_id(g, a->tip);
+		if (a->awake)
+			a->awake->node = new_id(g, a->awake->node);
+	}
 	for (size_t i = 0; i < g->nr_queues; i++) {
 		struct queue *q = &g->queue[i];
 

@@ -190,6 +190,7 @@ static void free_actor(struct actor *a)
 	for (size_t i = 0; i < a->nr_pages; i++)
 		base_free(a->page[i]);
 	base_free(a->page);
+	base_free(a->awake);
 }
 
 static void free_end(const struct graph *g, struct end *e)

@@ -181,7 +181,10 @@ enum {
 	GRAPH_ASIDE = 64, /* enqueue, and dequeue with GRAPH_BACK: the actor's state, wait and clock
 			     are left alone (its processor becomes free while it waits); the unit
 			     carries the actor's path length as if it had run until now */
-	GRAPH_KEYED = 128,  /* dequeue, peek: only units with this verb's key */
+	GRAPH_KEYED = 128,     /* dequeue, peek: only units with this verb's key */
+	GRAPH_TIMED_OUT = 512, /* with GRAPH_EXPLAINED: a time limit ended the wait. In an edited
+				  lane a row of such waits on one queue lasts no longer than until
+				  that comes which ends it */
 	GRAPH_NOBODY = 256, /* enqueue: no path leads through these units, as if nobody had put them
 			       (replay knows better) */
 };

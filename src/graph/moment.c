@@ -559,8 +559,8 @@ enum base_status graph_close(struct graph *g, const struct graph_verb *v, uint64
 	enum base_status s = BASE_OK;
 	uint32_t none;
 
-	if (BASE_UNLIKELY(g->next + nr_deps + 2 > g->node_capacity))
-		s = graph_reserve_nodes(g, nr_deps + 2, err);
+	if (BASE_UNLIKELY(g->next + nr_deps + 3 > g->node_capacity))
+		s = graph_reserve_nodes(g, nr_deps + 3, err);
 	if (BASE_UNLIKELY(s || !a->started))
 		return s ? s : first_moment(g, a, t, v, dep, nr_deps, err);
 	count_totals(g, a, since(g, t, a->t_last));
@@ -572,6 +572,10 @@ enum base_status graph_close(struct graph *g, const struct graph_verb *v, uint64
 		if (s)
 			return s;
 	}
+	if (g->nr_lanes > 1 && BASE_UNLIKELY(a->awake || v->flags & GRAPH_TIMED_OUT))
+		s = graph_awake(g, a, v, t, dep, nr_deps, err);
+	if (s)
+		return s;
 	if (nr_deps == 1 && g->stride == 1 && !dep->link) {
 		s = merge_single(g, a, t, dep, length, err);
 	} else if (nr_deps) {

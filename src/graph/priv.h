@@ -124,6 +124,8 @@ struct step { /* an edge of lane 0's path, kept with keep_path */
 
 enum wait { WAIT_NO, WAIT_DATA, WAIT_SPACE, WAIT_UNKNOWN };
 
+struct item;
+
 struct slot_page {
 	size_t number;            /* its states: number * SLOT_PAGE + ... */
 	uint32_t slot[SLOT_PAGE]; /* + 1; 0: none yet */
@@ -142,6 +144,10 @@ struct actor {
 	/* Lanes that elided its last wait on this queue: nor does it need more of the same. */
 	uint32_t needless, needless_queue;
 	bool needless_space;
+	/* Its path without the sleeps of a row of waits on awake_queue that time limits ended
+	 * (awake.c); NULL, or its node NONE: it is in no such row. */
+	struct item *awake;
+	uint32_t awake_queue;
 	bool forgets;                  /* has been told to: nobody starts a path for it */
 	uint32_t mark;                 /* the listener's, of its last moment */
 	uint32_t dep_index, dep_epoch; /* graph_take: this actor's dependence of `stamp` */
@@ -395,6 +401,12 @@ enum base_status graph_link_dep(struct graph *g, const struct actor *from, uint6
  * now. */
 enum base_status graph_put_aside(struct graph *g, const struct put *put, uint64_t t,
 	struct actor *a, struct base_err *err) BASE_MUST_CHECK;
+
+/* awake.c: a moment of the actor is to be closed with these dependences, in several lanes. Needs up
+ * to one node. */
+enum base_status graph_awake(struct graph *g, struct actor *a, const struct graph_verb *v,
+	uint64_t t, const struct dep *dep, size_t nr_deps, struct base_err *err) BASE_MUST_CHECK;
+void graph_awake_end(struct actor *a);
 
 /* listen.c: tells the listener of a moment, before it is closed. `pathless`: until now. */
 enum base_status graph_tell(struct graph *g, struct actor *a, const struct graph_verb *v,

@@ -122,7 +122,8 @@ static enum base_status end(
 	enum base_status s;
 
 	if (g->pending)
-		last.flags |= g->pending_verb.flags & (GRAPH_START | GRAPH_EXPLAINED);
+		last.flags |=
+			g->pending_verb.flags & (GRAPH_START | GRAPH_EXPLAINED | GRAPH_TIMED_OUT);
 	if (v->flags & GRAPH_MORE) {
 		g->pending = g->attention = true;
 		g->pending_verb = last;
@@ -561,6 +562,7 @@ enum base_status graph_forget(struct graph *g, const struct graph_verb *v, struc
 	a->tip = NONE;
 	a->epoch++;
 	a->forgets = true;
+	graph_awake_end(a);
 	return BASE_OK;
 }
 

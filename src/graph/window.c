@@ -122,6 +122,7 @@ static enum base_status restart_actors(
 	for (uint32_t i = 0; i < g->nr_actors && !s; i++) {
 		struct actor *a = &g->actor[i];
 
+		graph_awake_end(a);
 		if (actor_length(g, a)[0] == NO_PATH)
 			continue;
 		a->tip = first_node(g, i, t, labelled ? label(actor_anchor(i)) : t);

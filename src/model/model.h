@@ -52,6 +52,9 @@ struct model_state {
 	unsigned nr_named; /* functions in the name of a running one: "running a and b" has 2 */
 	uint32_t object;   /* definition id; 0: none */
 	uint32_t site;     /* definition id; 0: none */
+	/* Calls on descriptors: how long all of them took, and how much of that without a
+	 * processor, as far as switches were recorded. */
+	uint64_t call_ns, away_ns;
 };
 enum model_actor_kind {
 	MODEL_ACTOR_thread,

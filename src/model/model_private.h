@@ -40,7 +40,10 @@ struct standing { /* where a machine was when its stream went on to speak for an
 struct io {
 	uint32_t object, queue;
 	uint64_t op, put_bytes;
-	bool active, wants_space;
+	uint64_t begin_ns, out_ns,
+		away_ns; /* its processor: left then, 0: has it; was away so long */
+	bool preempted, active,
+		wants_space; /* preempted: left it so, which is no part of the call */
 };
 
 /* A system call under way, as the kernel's records tell it. */
@@ -210,6 +213,7 @@ struct object {
 	struct {
 		uint32_t site, state;       /* site + 1 */
 	} hold[MODEL_HOLDS_KEPT];           /* states of holding it, by site: a cache */
+	uint64_t released_ns;               /* mutex: last given up */
 	uint64_t waiters, parties, arrived; /* condition variable; barrier */
 	uint64_t waited_since_ns;           /* condition variable: by the first of its waiters */
 	struct signals *signals;            /* condition variable */

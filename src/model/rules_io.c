@@ -3,6 +3,7 @@
 #include "model/model_private.h"
 
 #include <errno.h>
+#include <string.h>
 
 enum flow { FLOW_out, FLOW_in };
 
@@ -176,10 +177,22 @@ static void end_accept(struct model *m, struct thread *t, const struct trace_rec
 			GRAPH_EXPLAINED);
 }
 
+/* Signals of which the program knows by reading them. */
+static bool is_signals(const struct model *m, uint32_t object)
+{
+	const struct trace_object *o = &m->defs->objects[object];
+	return o->type == TRACE_OBJECT_other &&
+	       !strcmp(trace_text_of(m->defs, o->name), "anon_inode:[signalfd]");
+}
+
 void model_rule_io_begin(struct model *m, struct thread *t, const struct trace_record *r)
 {
 	const struct trace_io_begin *b = &r->u.io_begin;
-	t->io = (struct io){.object = b->object, .op = b->op, .queue = NONE, .active = true};
+	t->io = (struct io){.object = b->object,
+		.op = b->op,
+		.queue = NONE,
+		.begin_ns = r->time_ns,
+		.active = true};
 	if (!t->nr_held)
 		t->run_state = model_run_state(m, t, b->site);
 	struct object *f = NULL;
@@ -198,8 +211,10 @@ void model_rule_io_begin(struct model *m, struct thread *t, const struct trace_r
 	else if (f)
 		begin_write(m, t, r, f);
 	else
-		model_verb(m, t, GRAPH_VERB_state, r->time_ns, 0, 0,
-			io_state(m, b->object, b->site, b->op), 0);
+		model_verb(m, t,
+			b->op == TRACE_IO_read && is_signals(m, b->object) ? GRAPH_VERB_wait
+									   : GRAPH_VERB_state,
+			r->time_ns, 0, 0, io_state(m, b->object, b->site, b->op), 0);
 }
 
 static void end_read(
@@ -255,6 +270,16 @@ static void end_write(
 		model_verb(m, t, GRAPH_VERB_state, r->time_ns, 0, 0, state, 0);
 }
 
+/* It slept in the call, or did not: the state that says "fsync" does not tell. */
+static void count_call(struct model *m, const struct thread *t, uint64_t time_ns)
+{
+	struct model_state *state = &m->state[t->graph_state].pub;
+	if (state->kind != MODEL_STATE_io)
+		return;
+	state->call_ns += time_ns - t->io.begin_ns;
+	state->away_ns += t->io.away_ns;
+}
+
 void model_rule_io_end(struct model *m, struct thread *t, const struct trace_record *r)
 {
 	const struct trace_io_end *e = &r->u.io_end;
@@ -263,7 +288,10 @@ void model_rule_io_end(struct model *m, struct thread *t, const struct trace_rec
 		     t->io.op == e->op;
 	if (known)
 		f = flow_of(m, e->object, e->op == TRACE_IO_write ? FLOW_out : FLOW_in);
-	if (e->result == -EINTR && t->io.active && e->op == TRACE_IO_read)
+	if (t->io.active && t->graph_state < m->nr_states)
+		count_call(m, t, r->time_ns);
+	if (t->io.active && e->op == TRACE_IO_read &&
+		(e->result == -EINTR || (e->result > 0 && is_signals(m, e->object))))
 		model_some_child_ended(m, t, r->time_ns);
 	else if (known && e->op == TRACE_IO_connect)
 		end_connect(m, t, r);
@@ -309,14 +337,28 @@ void model_rule_poll_begin(struct model *m, struct thread *t, const struct trace
 		model_make_state(m, MODEL_STATE_external, NONE, NONE, r->u.poll_begin.site, of), 0);
 }
 
+/* Nothing had come when the time was over. (Who never left its processor only had a look.) */
+static void limit_ended(struct model *m, struct thread *t, uint64_t time_ns)
+{
+	uint32_t site = t->graph_state < m->nr_states ? m->state[t->graph_state].pub.site : 0;
+	if (t->mode == MODE_WAITING && t->left_in_wait)
+		model_rename(m, t, time_ns,
+			model_make_state(
+				m, MODEL_STATE_sleep, NONE, NONE, site, MODEL_SLEEP_LIMIT));
+	model_verb(m, t, GRAPH_VERB_state, time_ns, 0, 0, model_current_state(t), GRAPH_EXPLAINED);
+}
+
 void model_rule_poll_end(struct model *m, struct thread *t, const struct trace_record *r)
 {
 	const struct trace_poll_end *e = &r->u.poll_end;
 	uint32_t state = model_current_state(t);
 	struct object *f =
 		e->object && e->result > 0 && !e->writable ? flow_of(m, e->object, FLOW_in) : NULL;
-	if (e->result == -EINTR) /* by SIGCHLD, of all signals that are seen */
-		model_some_child_ended(m, t, r->time_ns);
+	if (e->result == -EINTR || (e->object && e->result > 0 && is_signals(m, e->object)))
+		model_some_child_ended(m, t, r->time_ns); /* SIGCHLD, of all that are seen */
+	else if (e->result == 0 ||
+		 (e->object && m->defs->objects[e->object].type == TRACE_OBJECT_timerfd))
+		limit_ended(m, t, r->time_ns);
 	else if (f && f->queue != NONE && graph_queue_units(m->graph, f->queue))
 		model_verb(m, t, GRAPH_VERB_peek, r->time_ns, f->queue, 1, state, 0);
 	else if (f && f->queue2 != NONE && graph_queue_units(m->graph, f->queue2))

@@ -102,14 +102,19 @@ void model_rule_lock_acquire(struct model *m, struct thread *t, const struct tra
 		m, t, GRAPH_VERB_dequeue, r->time_ns, queue, 1, model_current_state(t), GRAPH_LAST);
 }
 
-static void release(struct model *m, struct thread *t, const struct trace_record *r,
-	uint32_t object, uint32_t site)
+/* Its parent had taken it when it forked, so that it can be given up here (pthread_atfork()). */
+static bool came_held(const struct model *m, const struct thread *t, const struct object *o)
 {
-	if (!pop_held(t, object))
+	return o->queue == NONE && trace_def_process(m->defs, t->process)->parent;
+}
+
+static void release(
+	struct model *m, struct thread *t, const struct object *o, uint32_t object, uint32_t site)
+{
+	if (!pop_held(t, object) && !came_held(m, t, o))
 		model_count(m, TRACE_DIAG_release_unmatched);
 	if (!t->nr_held)
 		t->run_state = model_run_state(m, t, site);
-	(void)r;
 }
 
 void model_rule_lock_release(struct model *m, struct thread *t, const struct trace_record *r)
@@ -118,7 +123,8 @@ void model_rule_lock_release(struct model *m, struct thread *t, const struct tra
 	struct object *o = model_object(m, object);
 	if (!o)
 		return;
-	release(m, t, r, object, site);
+	release(m, t, o, object, site);
+	o->released_ns = r->time_ns;
 	model_verb(m, t, GRAPH_VERB_enqueue, r->time_ns, model_queue_of(m, object, o, 1, site), 1,
 		model_current_state(t), model_by_chance(t, t->timed_ns, r->time_ns));
 }
@@ -199,7 +205,7 @@ void model_rule_shared_release(struct model *m, struct thread *t, const struct t
 	struct object *o = model_object(m, object);
 	if (!o)
 		return;
-	release(m, t, r, object, site);
+	release(m, t, o, object, site);
 	uint32_t idle = model_idle_state(m);
 	make_meeting(m, o, object, site, r->time_ns);
 	if (o->queue3 == NONE)
@@ -230,6 +236,7 @@ void model_rule_cond_wait(struct model *m, struct thread *t, const struct trace_
 	t->cond_wait_ns = r->time_ns;
 	if (x) { /* a bare futex word has none */
 		pop_held(t, w->mutex);
+		x->released_ns = r->time_ns;
 		model_verb(m, t, GRAPH_VERB_enqueue, r->time_ns,
 			model_queue_of(m, w->mutex, x, 1, w->site), 1, state,
 			model_by_chance(t, t->timed_ns, r->time_ns));
@@ -269,6 +276,17 @@ static uint32_t take_signal(struct object *c, uint64_t since_ns)
 	return NONE;
 }
 
+/*
+ * It slept until a time limit: did it wait for the mutex, too? Only if that was given up just then.
+ * A holder in the middle of the sleep held nobody up.
+ */
+static bool was_held_up(const struct object *mutex, uint64_t since_ns, uint64_t time_ns)
+{
+	enum { JUST_THEN = 100 }; /* that part of the sleep */
+	return mutex->released_ns > since_ns &&
+	       (time_ns - mutex->released_ns) * JUST_THEN < time_ns - since_ns;
+}
+
 void model_rule_cond_wake(struct model *m, struct thread *t, const struct trace_record *r)
 {
 	const struct trace_cond_wake *w = &r->u.cond_wake;
@@ -284,8 +302,8 @@ void model_rule_cond_wake(struct model *m, struct thread *t, const struct trace_
 	if (w->result == 0)
 		signal = take_signal(c, t->cond_wait_ns);
 	else
-		flags |= GRAPH_EXPLAINED; /* time ran out */
-	if (w->result == ETIMEDOUT)       /* nobody was waited for: it slept */
+		flags |= GRAPH_EXPLAINED | GRAPH_TIMED_OUT; /* time ran out */
+	if (w->result == ETIMEDOUT)                         /* nobody was waited for: it slept */
 		model_rename(m, t, r->time_ns,
 			model_make_state(
 				m, MODEL_STATE_sleep, NONE, NONE, w->site, MODEL_SLEEP_LIMIT));
@@ -294,7 +312,11 @@ void model_rule_cond_wake(struct model *m, struct thread *t, const struct trace_
 			model_current_state(t), (x ? GRAPH_MORE : 0) | GRAPH_LAST);
 	else if (w->result == 0)
 		model_count(m, TRACE_DIAG_signal_unmatched);
-	if (x)
+	if (x && w->result == ETIMEDOUT && !was_held_up(x, t->cond_wait_ns, r->time_ns))
+		model_verb(m, t, GRAPH_VERB_dequeue, r->time_ns,
+			model_queue_of(m, w->mutex, x, 1, w->site), GRAPH_ALL,
+			model_current_state(t), GRAPH_BACK | flags);
+	else if (x)
 		model_verb(m, t, GRAPH_VERB_dequeue, r->time_ns,
 			model_queue_of(m, w->mutex, x, 1, w->site), 1, model_current_state(t),
 			flags);

@@ -378,6 +378,8 @@ void model_rule_cpu_out(struct model *m, struct thread *t, const struct trace_re
 		p->left_ns = r->time_ns;
 	}
 	t->left_in_wait = true;
+	t->io.out_ns = r->time_ns;
+	t->io.preempted = r->u.cpu_out.preempted != 0;
 	if (t->mode != MODE_RUNNING)
 		return;
 	enum model_state_kind kind =
@@ -429,6 +431,9 @@ void model_rule_cpu_in(struct model *m, struct thread *t, const struct trace_rec
 	if (queue == NONE)
 		return;
 	model_processor_in(m, t, r->u.cpu_in.processor, r->time_ns);
+	if (t->io.out_ns)
+		*(t->io.preempted ? &t->io.begin_ns : &t->io.away_ns) += r->time_ns - t->io.out_ns;
+	t->io.out_ns = 0;
 	/* A runnable thread waits for whoever of ours left the processor last, and then for other
 	 * programs. */
 	const struct object *p = &m->processor[r->u.cpu_in.processor];

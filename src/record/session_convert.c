@@ -502,7 +502,7 @@ static void convert_own(struct record_converter *c, struct record_thread *t, con
 		memcpy(t->frame, word + 2, t->nr_frames * sizeof *t->frame);
 		break;
 	case RING_unload:
-		record_image_unload(&c->world, t->image, word[1]);
+		record_image_unload(t->image, word[1]);
 		break;
 	case RING_thread_name:
 		t->name = record_sink_text(&c->sink, (const char *)(word + 2), (size_t)word[1]);

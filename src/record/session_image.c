@@ -238,8 +238,10 @@ void record_image_module(
 	size_t first = range_after(image, range.start), last = first;
 	while (last < image->nr_ranges && image->range[last].start < range.end)
 		last++;
-	if (image->range && last == first + 1 && same_range(&image->range[first], &range))
-		return; /* known */
+	if (image->range && last == first + 1 && same_range(&image->range[first], &range)) {
+		image->range[first].gone = false; /* known; perhaps loaded again */
+		return;
+	}
 	if (image->nr_ranges >= RECORD_RANGES_MAX)
 		return;
 	enum base_status status = base_grow(
@@ -256,15 +258,33 @@ void record_image_module(
 	w->generation++;
 }
 
-void record_image_unload(struct record_world *w, struct record_image *image, uint64_t bias)
+void record_image_unload(struct record_image *image, uint64_t bias)
+{
+	for (size_t i = 0; i < image->nr_ranges; i++) {
+		if (image->range[i].bias != bias)
+			continue;
+		image->range[i].gone = true;
+		image->any_gone = true;
+	}
+}
+
+static void forget_unloaded(struct record_world *w, struct record_image *image)
 {
 	size_t kept = 0;
 	for (size_t i = 0; i < image->nr_ranges; i++)
-		if (image->range[i].bias != bias)
+		if (!image->range[i].gone)
 			image->range[kept++] = image->range[i];
 	if (kept != image->nr_ranges)
 		w->generation++;
 	image->nr_ranges = kept;
+	image->any_gone = false;
+}
+
+void record_world_forget_unloaded(struct record_world *w)
+{
+	for (size_t i = 0; i < w->nr_images; i++)
+		if (w->image[i] && w->image[i]->any_gone)
+			forget_unloaded(w, w->image[i]);
 }
 
 uint32_t record_image_site_slow(

@@ -21,6 +21,7 @@ enum {
 struct record_range {
 	uint64_t start, end, bias;
 	uint32_t module;
+	bool gone; /* unloaded; kept for records of before then that are still to come */
 };
 
 struct record_shared { /* a MAP_SHARED mapping */
@@ -37,6 +38,7 @@ struct record_image {
 	bool exits;             /* said so itself, with exit_status (as waitpid) */
 	uint64_t exit_status;
 	bool begun, ended; /* its process_begin, process_end were written */
+	bool any_gone;     /* some range is */
 	bool forked;       /* came by fork: inherits its parent's modules, objects, texts */
 	uint64_t prescan_tick;
 	struct record_range *range; /* sorted by start, no overlaps */
@@ -106,7 +108,12 @@ void record_image_rename(
 	struct record_world *w, struct record_image *image, const char *name, size_t length);
 void record_image_module(
 	struct record_world *w, struct record_image *image, struct record_range range);
-void record_image_unload(struct record_world *w, struct record_image *image, uint64_t bias);
+/*
+ * From now on no code is there. It stays known until record_world_forget_unloaded(): each thread
+ * tells for itself, and what others did in it before is read after this one's word that it is gone.
+ */
+void record_image_unload(struct record_image *image, uint64_t bias);
+void record_world_forget_unloaded(struct record_world *w);
 const struct record_range *record_image_range(const struct record_image *image, uint64_t address);
 
 /* Definition ids; 0 for address 0. */

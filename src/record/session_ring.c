@@ -420,6 +420,8 @@ void record_ring_drain(struct record_ring *r, struct record_converter *c, uint64
 	r->tick++;
 	c->world.look_ahead = look_ahead;
 	c->world.look_ahead_ctx = r;
+	/* Of all threads what was before the last horizon has been read, and its samples, too. */
+	record_world_forget_unloaded(&c->world);
 	bury(r); /* before looking: what they wrote is all there */
 	find_blocks(r);
 	size_t kept = 0;

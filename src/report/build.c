@@ -142,6 +142,14 @@ static enum base_status add_actor(
 	return s;
 }
 
+/* What it was without a processor in calls of which the state only says that they went on. */
+static double away_in_call_ns(const struct model *m, const struct graph_path_state *p)
+{
+	const struct model_state *st = model_state(m, p->state);
+	double called_ns = p->path_ns - p->unexplained_ns - p->latency_ns;
+	return st->call_ns ? called_ns * (double)st->away_ns / (double)st->call_ns : 0;
+}
+
 static enum base_status add_path_state(
 	struct rows *w, const struct graph_path_state *p, struct base_err *err)
 {
@@ -152,7 +160,7 @@ static enum base_status add_path_state(
 	struct report_row *row = &w->row[i];
 	double aside_ns = p->unexplained_ns + p->latency_ns;
 	bool waits = model_state_kind_waits(row->kind) || aside_ns > p->path_ns;
-	double waiting_ns = waits ? p->path_ns : aside_ns;
+	double waiting_ns = waits ? p->path_ns : aside_ns + away_in_call_ns(w->m, p);
 	row->path_ns += p->path_ns;
 	row->waiting_ns += waiting_ns;
 	row->unexplained_ns += p->unexplained_ns;

@@ -77,6 +77,9 @@ struct ref_actor {
 	int needless_queue;
 	bool needless_space;
 	bool started;
+	/* In a row of waits on that queue that time limits ended: the end of its path without them;
+	 * -1: in none. taken: now the row is over, and this its own path in edited lanes. */
+	int row, row_queue, taken;
 };
 
 struct ref_dep {
@@ -131,7 +134,7 @@ static inline void ref_init(struct ref *r, const struct graph_options *o, bool m
 	r->merge_producers = merge_producers;
 	r->max_queued = o->max_queued ? o->max_queued : 1 << 20;
 	for (int a = 0; a < REF_ACTORS; a++)
-		r->actor[a].tip = r->actor[a].woken = -1;
+		r->actor[a].tip = r->actor[a].woken = r->actor[a].row = r->actor[a].taken = -1;
 	for (int s = 0; s < REF_STATES; s++) {
 		for (int l = 0; l < REF_LANES; l++)
 			r->scale[s][l] = 1;
@@ -502,18 +505,25 @@ static inline void ref_join(struct ref *r, int a, uint64_t t)
 	explained |= pathless;
 	needless = p->wait && !explained;
 	n = ref_new_node(r, t, a);
+	struct ref_edge own = {.from = p->tip,
+		.w = explained ? 0 : w,
+		.actor = a,
+		.state = p->state,
+		.latency = needless,
+		.own = true,
+		.queue = -1,
+		.after = ref_after(r, p),
+		.zero = zero,
+		.dropped = p->taken >= 0 ? ~1u : 0,
+		.order = -1};
 	if (!pathless)
-		ref_new_edge(r, n,
-			(struct ref_edge){.from = p->tip,
-				.w = explained ? 0 : w,
-				.actor = a,
-				.state = p->state,
-				.latency = needless,
-				.own = true,
-				.queue = -1,
-				.after = ref_after(r, p),
-				.zero = zero,
-				.order = -1});
+		ref_new_edge(r, n, own);
+	if (p->taken >= 0) {
+		own.from = p->taken;
+		own.dropped = 1;
+		ref_new_edge(r, n, own);
+		p->epoch++;
+	}
 	for (int i = 0; i < r->nr_deps; i++) {
 		const struct ref_dep *d = &r->dep[i];
 		struct ref_node *node = &r->node[n];
@@ -557,6 +567,48 @@ static inline void ref_join(struct ref *r, int a, uint64_t t)
 		p->epoch++;
 }
 
+/* Waits with a time limit, before the moment is closed. */
+static inline void ref_row(struct ref *r, int a, uint64_t t, uint32_t flags)
+{
+	struct ref_actor *p = &r->actor[a];
+	bool came = false, linked = false, token = false, own = false;
+
+	p->taken = -1;
+	if (p->tip < 0)
+		return;
+	if (p->wait == 1) {
+		token = r->queue[p->wait_queue].o.processor ||
+			r->queue[p->wait_queue].o.exchangeable;
+		own = p->row >= 0 && p->row_queue == p->wait_queue;
+		if (flags & GRAPH_TIMED_OUT && !r->nr_deps) {
+			p->row = own ? p->row : p->tip;
+			p->row_queue = p->wait_queue;
+			return;
+		}
+	}
+	for (int i = 0; i < r->nr_deps; i++) {
+		came |= p->wait && r->dep[i].available > p->t_last;
+		linked |= r->dep[i].link;
+	}
+	if (p->row >= 0 && own && came && !linked)
+		p->taken = p->row;
+	if (linked || (came && !token)) {
+		p->row = -1;
+	} else if (p->row >= 0 && !p->wait) {
+		int n = ref_new_node(r, t, a);
+
+		ref_new_edge(r, n,
+			(struct ref_edge){.from = p->row,
+				.w = t - p->t_last,
+				.actor = a,
+				.state = p->state,
+				.own = true,
+				.queue = -1,
+				.after = -1});
+		p->row = n;
+	}
+}
+
 static inline void ref_close(struct ref *r, int a, uint64_t t, int state, uint32_t flags)
 {
 	struct ref_actor *p = &r->actor[a], was = *p;
@@ -573,6 +625,8 @@ static inline void ref_close(struct ref *r, int a, uint64_t t, int state, uint32
 		}
 	}
 	ref_filter_optional(r);
+	if (!first)
+		ref_row(r, a, t, flags);
 	p->woken_now = -1;
 	if (r->nr_deps) {
 		ref_join(r, a, t);
@@ -793,7 +847,7 @@ static inline void ref_play(struct ref *r, enum ref_verb verb, const struct grap
 		ref_link(r, v, from);
 	}
 	if (r->pending)
-		flags |= r->pending_flags & (GRAPH_START | GRAPH_EXPLAINED);
+		flags |= r->pending_flags & (GRAPH_START | GRAPH_EXPLAINED | GRAPH_TIMED_OUT);
 	r->pending = flags & GRAPH_MORE && !is_wait;
 	if (r->pending) {
 		r->pending_actor = (int)v->actor;
@@ -803,7 +857,7 @@ static inline void ref_play(struct ref *r, enum ref_verb verb, const struct grap
 	}
 	ref_close(r, (int)v->actor, t, (int)v->state, flags);
 	if (verb == REF_FORGET) {
-		r->actor[v->actor].tip = -1;
+		r->actor[v->actor].tip = r->actor[v->actor].row = -1;
 		r->actor[v->actor].epoch++;
 	}
 	if (!is_wait)

@@ -130,7 +130,7 @@ static inline uint32_t random_flags(struct trial *t)
 	if (!below(t, 14))
 		flags |= GRAPH_BACK;
 	if (!below(t, 10))
-		flags |= GRAPH_EXPLAINED;
+		flags |= GRAPH_EXPLAINED | (below(t, 2) ? GRAPH_TIMED_OUT : 0);
 	if (!below(t, 20))
 		flags |= GRAPH_ASIDE;
 	t->has_optional |= (flags & GRAPH_OPTIONAL) != 0;

@@ -526,6 +526,49 @@ static void explained_and_aside(void **unused)
 	graph_free(g);
 }
 
+/*
+ * Main looks every 100 ns whether the worker has finished, and after each look does something
+ * for 5. Nobody waits for its looks: the worker in half the time is the whole in half the time, and
+ * of the worker in no time there is left what main does itself. What tells of a time limit without
+ * an end by what was waited for is a sleep.
+ */
+static void looks_do_not_hold(void **unused)
+{
+	enum { RUN, WORK, SLEEP, LATENCY, NR_STATES };
+	static const struct graph_edit edit[] = {
+		{GRAPH_EDIT_SCALE_STATE, WORK, 0.5, 0}, {GRAPH_EDIT_SCALE_STATE, WORK, 0, 0}};
+	static const struct graph_scenario scenario[] = {
+		{.edit = &edit[0], .nr_edits = 1}, {.edit = &edit[1], .nr_edits = 1}};
+
+	(void)unused;
+	for (int comes = 0; comes < 2; comes++) {
+		struct graph *g = open_scenarios(scenario, 2, false);
+		uint32_t q;
+
+		add(g, 2, NR_STATES);
+		q = add_queue(g, 0, 0, LATENCY);
+		start(g, 0, 0, RUN);
+		link_from(g, 0, 1, WORK, 0);
+		does(g, graph_wait_empty, 10, 0, SLEEP, q, 1, 0);
+		for (uint64_t t = 110; t < 400; t += 105) {
+			does(g, graph_state, t, 0, RUN, 0, 0, GRAPH_EXPLAINED | GRAPH_TIMED_OUT);
+			does(g, graph_wait_empty, t + 5, 0, SLEEP, q, 1, 0);
+		}
+		does(g, graph_enqueue, 400, 1, RUN, q, 1, 0);
+		if (comes)
+			does(g, graph_dequeue, 402, 0, RUN, q, 1, 0);
+		else
+			does(g, graph_state, 402, 0, RUN, 0, 0, GRAPH_EXPLAINED);
+		state(g, 410, 0, RUN);
+		finish(g, 0);
+		assert_length(g, 0, 410);
+		assert_length(g, 1, comes ? 200 + 2 + 8 : 410);
+		assert_length(g, 2, comes ? 10 + 3 * 5 + 8 : 410);
+		assert_true(path_state(g, 2, 0, RUN).path_ns == 33);
+		graph_free(g);
+	}
+}
+
 /* An actor that nobody started has no path until it gets units; then the time since is charged. */
 static void path_by_dequeue(void **unused)
 {
@@ -630,6 +673,7 @@ int main(void)
 		cmocka_unit_test(order_without_waiting),
 		cmocka_unit_test(units_of_a_queue),
 		cmocka_unit_test(explained_and_aside),
+		cmocka_unit_test(looks_do_not_hold),
 		cmocka_unit_test(path_by_dequeue),
 		cmocka_unit_test(bad_options),
 		cmocka_unit_test(many_actors_cost_what_they_weigh),

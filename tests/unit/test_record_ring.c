@@ -274,6 +274,29 @@ static void test_looks_ahead_for_introductions(void **state)
 	fixture_close(&f);
 }
 
+/* Threads are read one after another: a library that one has unloaded was there for the others
+ * before, and is not when all have been read. */
+static void test_unloaded_when_all_are_read(void **state)
+{
+	struct fixture f;
+	uint64_t a = fake_object(TRACE_OBJECT_mutex, 0x7f0000001000);
+	(void)state;
+	fixture_open(&f);
+	struct fake_thread one = begin(&f, 1, 100, 1, 0), two = begin(&f, 1, 100, 2, 1);
+	fake_module(&one, 20, 0x900000, 0x901000, 0x900000, "/lib/plugin.so");
+	FAKE(&two, 30, TRACE_lock_acquire, a, 0x900010);
+	FAKE(&one, 40, RING_unload, 0x900000);
+	fixture_drain(&f, 100);
+	FAKE(&two, 200, TRACE_lock_release, a, 0x900010);
+	fixture_finish(&f);
+	assert_int_equal(fixture_records(&f, record, RECORDS_MAX), 2);
+	const struct trace_defs *d = fixture_defs(&f);
+	const struct trace_site *site = &d->sites[record[0].u.lock_acquire.site];
+	assert_string_equal(trace_text_of(d, d->modules[site->module].path), "/lib/plugin.so");
+	assert_int_equal(d->sites[record[1].u.lock_release.site].module, 0);
+	fixture_close(&f);
+}
+
 static void test_blocks_in_sequence_and_back(void **state)
 {
 	struct fixture f;
@@ -545,6 +568,7 @@ int main(void)
 		cmocka_unit_test(test_connects_late),
 		cmocka_unit_test(test_connected_stays),
 		cmocka_unit_test(test_looks_ahead_for_introductions),
+		cmocka_unit_test(test_unloaded_when_all_are_read),
 		cmocka_unit_test(test_blocks_in_sequence_and_back),
 		cmocka_unit_test(test_what_can_wait),
 		cmocka_unit_test(test_horizon),
