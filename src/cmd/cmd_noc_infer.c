@@ -122,6 +122,19 @@ static int read_run(struct cmd *c, const struct noc_pdg *base, struct noc_runs *
 	return CMD_OK;
 }
 
+/* Then nothing tells which packet waited for which. */
+static bool are_alike(const struct noc_runs *runs, uint32_t nr_packets)
+{
+	for (size_t i = 0; i < nr_packets; i++)
+		for (uint32_t r = 1; r < runs->nr_runs; r++) {
+			size_t at = i * runs->stride;
+			if (runs->receive_cycle[at] != runs->receive_cycle[at + r] ||
+				runs->transmit_cycle[at] != runs->transmit_cycle[at + r])
+				return false;
+		}
+	return nr_packets != 0;
+}
+
 /* Reads the other runs into *ret. CMD_OK, or an exit status after a message. */
 static int read_runs(
 	struct cmd *c, const struct noc_pdg *base, struct noc_runs *ret, struct matched *sum)
@@ -141,6 +154,13 @@ static int read_runs(
 			noc_runs_fini(ret);
 			return exit_status;
 		}
+	}
+	if (are_alike(ret, base->nr_packets)) {
+		noc_runs_fini(ret);
+		return cmd_usage(c,
+			"no run differs from %s: nothing tells what waited for what; give runs in "
+			"which something was slow, as 'longpole noc sample' makes them",
+			cmd_noc_file(c, 0));
 	}
 	return CMD_OK;
 }

@@ -70,17 +70,19 @@ static void text(struct base_str *out, const struct record_spin_yield *y)
 	add_finding(out, y);
 	base_str_addf(out,
 		"how: %" PRIu64 " looks, at %" PRIu64
-		" of them more threads wanted to run than there are processors; threads looked "
-		"at: %" PRIu64 ", stepped: %" PRIu64 ", proved to spin: %" PRIu64 "\n",
-		y->nr_looks, y->nr_crowded, y->nr_glances, y->nr_bursts, y->nr_spins);
+		" of them more threads wanted to run than there are processors; loops proved to "
+		"spin by their code: %" PRIu64 "; threads looked at: %" PRIu64 ", stepped: %" PRIu64
+		", so proved to spin: %" PRIu64 "\n",
+		y->nr_looks, y->nr_crowded, y->nr_by_code, y->nr_glances, y->nr_bursts,
+		y->nr_spins);
 	if (y->nr_samples)
 		base_str_addf(out,
 			"signals: %" PRIu64 " to at most %" PRIu64 " threads, %" PRIu64
-			" of them met one in a loop that spins; %" PRIu64 " loops had a breakpoint",
+			" of them met one in a loop that spins; loops with a breakpoint: %" PRIu64,
 			y->nr_samples, y->nr_armed, y->nr_spinning, y->nr_placed);
 	if (y->nr_samples && y->nr_dropped)
-		base_str_addf(
-			out, " (%" PRIu64 " cost more than they brought: given up)", y->nr_dropped);
+		base_str_addf(out, " (given up, as they cost more than they brought: %" PRIu64 ")",
+			y->nr_dropped);
 	if (y->nr_samples)
 		base_str_add(out, "\n");
 	if (y->nr_sleeps) {
@@ -93,8 +95,8 @@ static void text(struct base_str *out, const struct record_spin_yield *y)
 	base_str_add_ns(out, y->stopped_ns);
 	base_str_add(out, "\n");
 	if (y->nr_blocked)
-		base_str_addf(
-			out, "left out: %" PRIu64 " threads that block SIGURG\n", y->nr_blocked);
+		base_str_addf(out, "threads left out, as they block SIGURG: %" PRIu64 "\n",
+			y->nr_blocked);
 	if (y->nr_refused)
 		base_str_addf(
 			out, "not looked at, %" PRIu64 " times: %s\n", y->nr_refused, y->refused);

@@ -34,8 +34,8 @@ static void finding(struct base_str *out, const struct cmd_slack_view *v,
 	base_str_add(out, " instructions are critical");
 	uint64_t median = base_histogram_quantile(&r->global, 0.5);
 	if (median)
-		base_str_addf(
-			out, ", half of them could each wait %" PRIu64 " cycles or more", median);
+		base_str_addf(out, ", half of all could each wait %" PRIu64 " cycle%s or more",
+			median, median == 1 ? "" : "s");
 	base_str_addf(out, " (modelled: %u processors, %s).\n", r->machine.nr_processors,
 		v->config->cdat->protocol->name);
 	base_str_add(out, "The critical path is ");

@@ -171,6 +171,8 @@ static enum base_status set_one(
 	base_str_addf(&text, "%s=%s", key, value);
 	enum base_status s = text.failed ? base_fail(err, BASE_ERR_NOMEM, "a sweep")
 					 : noc_config_set(&p->config, base_str_text(&text), err);
+	if (s != BASE_OK && strchr(value, ','))
+		s = base_cause(err, s, "a list has spaces between its values, no commas");
 	base_str_fini(&text);
 	return s;
 }

@@ -274,7 +274,7 @@ enum base_status noc_pdg_number(struct noc_pdg *g, const uint32_t *number, struc
 				 : base_fail(err, BASE_ERR_NOMEM, "no memory for %zu packets", nr);
 	if (s == BASE_OK)
 		s = place_dependencies(g, place, err);
-	if (s == BASE_OK) {
+	if (s == BASE_OK && nr) {
 		place_packets(g, place, scratch);
 		s = noc_pdg_check(g, err);
 	}

@@ -104,18 +104,19 @@ static enum base_status add_line(
 	struct slack_analysis *a, uint64_t address, uint64_t cycles, struct base_err *err)
 {
 	struct slack_result *r = &a->result;
-	uint64_t index, line = address & ~UINT64_C(63);
-	if (!base_map_get(&a->lines, 0, line, &index)) {
+	uint64_t index, line = address >> LINE_SHIFT, site = 0;
+	bool heap = base_map_get(&a->heap, 1, line, &site) ||
+		    base_map_get(&a->heap, 0, address >> PAGE_SHIFT, &site);
+	/* Variables share lines. */
+	uint64_t from = heap ? line << LINE_SHIFT : address & ~UINT64_C(3);
+	if (!base_map_get(&a->lines, 0, from, &index)) {
 		index = r->nr_lines;
 		if (base_grow(&r->line, &a->lines_capacity, r->nr_lines + 1, sizeof *r->line) !=
 				BASE_OK ||
-			base_map_put(&a->lines, 0, line, index) != BASE_OK)
+			base_map_put(&a->lines, 0, from, index) != BASE_OK)
 			return base_fail(
 				err, BASE_ERR_NOMEM, "no memory for %zu lines", r->nr_lines);
-		struct slack_line *l = &r->line[r->nr_lines++];
-		*l = (struct slack_line){.address = line};
-		if (!base_map_get(&a->heap, 1, line >> LINE_SHIFT, &l->site))
-			(void)base_map_get(&a->heap, 0, line >> PAGE_SHIFT, &l->site);
+		r->line[r->nr_lines++] = (struct slack_line){.address = from, .site = site};
 	}
 	r->line[index].critical_cycles += cycles;
 	r->line[index].times++;

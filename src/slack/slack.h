@@ -90,7 +90,8 @@ struct slack_static { /* a static instruction; plain ones count with the access 
 	uint8_t kind; /* enum slack_kind */
 };
 struct slack_line {       /* memory whose misses and waiting are on the critical path */
-	uint64_t address; /* of a line */
+	uint64_t address; /* of a line in a heap block; elsewhere of 4 bytes: variables share lines
+			   */
 	uint64_t site;    /* of the heap block that it is in: within the call; 0: unknown */
 	uint64_t critical_cycles, times;
 };

@@ -105,6 +105,8 @@ test_sweep_is_the_same() {
 	expect 2 longpole sweep spec.ini measure=speed
 	expect 2 longpole sweep spec.ini nothing=1
 	has err "no parameter 'nothing'"
+	expect 2 longpole sweep spec.ini 'topology=mesh, torus'
+	has err 'spaces between its values'
 	expect 4 longpole sweep /nonexistent
 	expect 4 longpole sweep -o /nonexistent/x spec.ini
 }

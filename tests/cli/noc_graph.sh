@@ -20,6 +20,8 @@ test_noc_infer() {
 	has out 'Time stamps alone miss' 'inferred.lpt'
 	expect 0 longpole dump inferred.lpt
 	has out noc_packet noc_gate noc_dependency
+	expect 2 longpole noc infer run-0.lpt ref.lpt
+	has err 'no run differs from run-0.lpt'
 }
 
 # Multicasts: dependencies on one's own copy are found; who cannot carry them says so.

@@ -47,6 +47,7 @@ make_waiter() {
 test_slack_names_what_is_critical() {
 	make_waiter
 	expect 0 longpole slack waiter.lpt
+	grep -Eq ' instructions are critical(, half of all could each wait (1 cycle|[0-9]+ cycles) or more)? \(modelled' out || fail "what half could wait: $(head -1 out)"
 	has out 'of the critical path is in hold' '100.00% of it is named' 'waiter.c:8' 'NEXT  longpole slack'
 	expect 0 longpole slack --json waiter.lpt
 	is_json out '.schema == "longpole/slack/1" and .result.end_cycle == .result.critical_cycles'
