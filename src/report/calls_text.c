@@ -140,7 +140,7 @@ static void place_lines(struct base_str *out, const struct report_calls *c,
 		base_str_addf(&s, "  %s%s%s", *f->place[i].inside ? "in " : "",
 			*f->place[i].inside ? f->place[i].inside : f->place[i].where,
 			*f->place[i].inside ? "()" : "");
-		report_cell(out, st, base_str_text(&s), NAME_WIDTH, true);
+		report_place_cell(out, st, base_str_text(&s), NAME_WIDTH);
 		use_cells(out, c, &f->place[i].use);
 		base_str_fini(&s);
 	}

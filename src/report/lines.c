@@ -5,6 +5,8 @@
 #include <math.h>
 #include <string.h>
 
+enum { PLACE_MIN = 6 }; /* of a function's name, beside its file and line */
+
 /* ---- texts of others ----------------------------------------------------------------------------
  */
 
@@ -102,6 +104,24 @@ void report_cell(struct base_str *out, const struct report_style *st, const char
 	size_t more_width = st->utf8 ? 1 : 2;
 	base_str_add_bytes(out, text, bytes_of(text, width > more_width ? width - more_width : 0));
 	base_str_add(out, more);
+}
+
+void report_place_cell(
+	struct base_str *out, const struct report_style *st, const char *text, size_t width)
+{
+	const char *line = NULL;
+	for (const char *p = strstr(text, " ("); p; p = strstr(p + 1, " ("))
+		line = p;
+	size_t line_width = line ? report_width(line) : 0;
+	if (!line || report_width(text) <= width || line_width + PLACE_MIN > width) {
+		report_cell(out, st, text, width, true);
+		return;
+	}
+	struct base_str head = {0};
+	base_str_add_bytes(&head, text, (size_t)(line - text));
+	report_cell(out, st, base_str_text(&head), width - line_width, true);
+	base_str_add(out, line);
+	base_str_fini(&head);
 }
 
 void report_right(struct base_str *out, const char *text, size_t width)

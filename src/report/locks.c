@@ -25,7 +25,7 @@ struct builder {
 	const char **name_of;      /* by object definition; NULL: not a lock that was used */
 	uint32_t *row_of;          /* by object definition; REPORT_NONE */
 	uint32_t nr_objects;       /* definitions */
-	struct base_map site_rows; /* (row, site) -> index into its sites, + 1 */
+	struct base_map site_rows; /* (row, place) -> index into its sites */
 };
 
 double report_lock_gain(const struct report_lock *l)
@@ -150,14 +150,29 @@ static enum base_status make_rows(struct builder *b, struct base_err *err)
 	return s;
 }
 
-static enum base_status add_site(
-	struct builder *b, uint32_t row, const struct lock_cell *cell, struct base_err *err)
+/* Numbers of the cells' places, by their texts: calls that the text does not tell apart (of one
+ * line; of a function without lines) are one. NULL: no memory. */
+static uint32_t *places_of(struct builder *b)
+{
+	uint32_t *place = report_array(b->out->arena, b->count.nr_cells, sizeof *place);
+	struct base_strtab *texts = base_strtab_new();
+	bool good = place && texts;
+	for (size_t i = 0; good && i < b->count.nr_cells; i++) {
+		const char *text = model_site_text(b->m, b->count.cell[i].site);
+		good = base_strtab_intern(texts, text, strlen(text), &place[i]) == BASE_OK;
+	}
+	base_strtab_free(texts);
+	return good ? place : NULL;
+}
+
+static enum base_status add_site(struct builder *b, uint32_t row, uint32_t place,
+	const struct lock_cell *cell, struct base_err *err)
 {
 	struct report_lock *l = &b->out->lock[row];
 	uint64_t at;
-	if (!base_map_get(&b->site_rows, row, cell->site, &at)) {
+	if (!base_map_get(&b->site_rows, row, place, &at)) {
 		at = l->nr_sites++;
-		if (base_map_put(&b->site_rows, row, cell->site, at) != BASE_OK)
+		if (base_map_put(&b->site_rows, row, place, at) != BASE_OK)
 			return report_no_memory(err);
 	}
 	if (!l->site)
@@ -188,11 +203,14 @@ static enum base_status add_sites(struct builder *b, struct base_err *err)
 {
 	struct report_locks *out = b->out;
 	enum base_status s = BASE_OK;
+	const uint32_t *place = places_of(b);
+	if (!place)
+		return report_no_memory(err);
 	for (int round = 0; s == BASE_OK && round < 2; round++) {
 		for (size_t i = 0; s == BASE_OK && i < b->count.nr_cells; i++) {
 			uint32_t row = row_of(b, b->count.cell[i].object);
 			if (row != REPORT_NONE)
-				s = add_site(b, row, &b->count.cell[i], err);
+				s = add_site(b, row, place[i], &b->count.cell[i], err);
 		}
 		for (size_t i = 0; s == BASE_OK && !round && i < out->nr_locks; i++) {
 			struct report_lock *l = &out->lock[i];

@@ -378,7 +378,7 @@ static void site_lines(
 	for (size_t i = 0; i < x->nr_sites && (!limit || i < limit); i++) {
 		struct base_str name = {0};
 		base_str_addf(&name, "  %s", x->site[i].where);
-		report_cell(out, t->st, base_str_text(&name), t->name_width, true);
+		report_place_cell(out, t->st, base_str_text(&name), t->name_width);
 		cells(out, t, use_columns, BASE_COUNT(use_columns), &x->site[i].use);
 		base_str_add(out, "\n");
 		base_str_fini(&name);
@@ -396,6 +396,10 @@ static void lock_table(struct base_str *out, const struct report_locks *l,
 	for (size_t i = 0; i < nr; i++) {
 		size_t w = report_width(l->lock[i].name) + 6;
 		longest = w > longest ? w : longest;
+		for (size_t k = 0; view->sites && k < l->lock[i].nr_sites; k++) {
+			w = report_width(l->lock[i].site[k].where) + 2;
+			longest = w > longest ? w : longest;
+		}
 	}
 	struct table t = make_table(l, st, longest);
 	base_str_add(out, "\n");

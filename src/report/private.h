@@ -115,6 +115,9 @@ size_t report_width(const char *text); /* code points */
 /* Text cut to `width` with "..." (or an ellipsis), padded with blanks when `pad`. */
 void report_cell(struct base_str *out, const struct report_style *st, const char *text,
 	size_t width, bool pad);
+/* The same, padded, of a place in the code: its file and line at the end are kept if they can. */
+void report_place_cell(
+	struct base_str *out, const struct report_style *st, const char *text, size_t width);
 void report_right(struct base_str *out, const char *text, size_t width);
 /* Bar of `share` out of `width` columns, in eighths where the terminal can. Padded. */
 void report_bar(struct base_str *out, const struct report_style *st, double share, unsigned width);

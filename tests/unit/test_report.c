@@ -2,6 +2,7 @@
 /* test_report.c - known answers of opportunities and what-if; the edit grammar; rendering. */
 #include "report_fixture.h"
 
+#include "report/private.h"
 #include "report/report.h"
 
 static struct report_run run_of(const struct bench *b)
@@ -569,9 +570,33 @@ static void replay_lacks_records(void **state)
 	assert_true(best.replay_share == 1 && fabs(best.speedup - 0.6) < 1e-9);
 }
 
+/* Of a place that is too long the name is cut, not its line; of one without a line, the end. */
+static void place_cell_keeps_the_line(void **state)
+{
+	static const struct {
+		const char *text, *want;
+		size_t width;
+	} CASES[] = {
+		{"climb (ladder.c:7)", "climb (ladder.c:7)  ", 20},
+		{"main::{lambda()#1} (invoke.h:61), inlined f (sm.cc:8)",
+			"main::{lam\xe2\x80\xa6 (sm.cc:8)", 21},
+		{"prog+0x1234567", "prog+0x12\xe2\x80\xa6", 10},
+		{"climb (ladder.c:7)", "climb (la\xe2\x80\xa6", 10},
+	};
+	(void)state;
+	for (size_t i = 0; i < BASE_COUNT(CASES); i++) {
+		struct base_str s = {0};
+		report_place_cell(
+			&s, &(struct report_style){.utf8 = true}, CASES[i].text, CASES[i].width);
+		assert_string_equal(base_str_text(&s), CASES[i].want);
+		base_str_fini(&s);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(place_cell_keeps_the_line),
 		cmocka_unit_test(replay_lacks_records),
 		cmocka_unit_test(opportunity_until_the_other_thread),
 		cmocka_unit_test(turns_in_a_lock),

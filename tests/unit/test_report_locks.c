@@ -44,6 +44,7 @@ static void nested(struct bench *b)
 {
 	start(b);
 	uint32_t p = process(b, "prog"), outer = site(b, "outer"), inner = site(b, "inner");
+	uint32_t same = site(b, "inner"); /* another call, that a reader cannot tell apart */
 	uint32_t a = mutex(b, "a"), x = mutex(b, "b");
 	for (unsigned i = 0; i < 2; i++)
 		stream(b, p);
@@ -57,8 +58,8 @@ static void nested(struct bench *b)
 	PUT(b, 300, 1, lock_release, .object = x, .site = inner);
 	PUT(b, 400, 1, lock_release, .object = a, .site = outer);
 	PUT(b, 410, 2, lock_acquire, .object = a, .site = inner); /* waited 160, holds 50 + 40 */
-	PUT(b, 430, 2, lock_acquire, .object = a, .site = inner); /* again: recursive */
-	PUT(b, 440, 2, lock_release, .object = a, .site = inner);
+	PUT(b, 430, 2, lock_acquire, .object = a, .site = same);  /* again: recursive */
+	PUT(b, 440, 2, lock_release, .object = a, .site = same);
 	PUT(b, 460, 2, lock_release, .object = a, .site = inner);
 	PUT(b, 470, 1, lock_fail, .object = x, .site = inner); /* a trylock */
 	PUT(b, 500, 2, thread_end);
@@ -291,7 +292,8 @@ static void out_of_memory(void **state)
 		assert_int_equal(l->all.acquired, 4);
 		assert_int_equal(l->nr_locks, 2);
 		assert_int_equal(l->nr_threads, 2);
-		assert_int_equal(l->lock[0].nr_sites + l->lock[1].nr_sites, 3);
+		/* a call whose text could not be kept has a row of its own */
+		assert_in_range(l->lock[0].nr_sites + l->lock[1].nr_sites, 3, 4);
 		report_locks_free(l);
 	}
 	assert_true(refused > 50);
