@@ -25,6 +25,7 @@ struct graph_tokens {
 	const struct graph_sink *next;
 	struct pool *pool; /* by queue */
 	size_t nr_pools, pool_capacity;
+	bool counts; /* some pool did: before that nobody can hold a token */
 	struct actor *actor;
 	size_t actor_capacity;
 };
@@ -50,6 +51,7 @@ static enum base_status on_queue(
 	if (s != BASE_OK)
 		return no_memory(s, err);
 	t->nr_pools = (size_t)queue + 1;
+	t->counts |= known && o->discipline == GRAPH_POOL && !o->processor;
 	t->pool[queue] = (struct pool){
 		.counts = known && o->discipline == GRAPH_POOL && !o->processor,
 		.free = known ? (int64_t)o->initial : 0,
@@ -128,10 +130,9 @@ static bool moves_units(enum graph_verb_kind kind)
 	       kind == GRAPH_VERB_resize;
 }
 
-static enum base_status on_verb(void *ctx, enum graph_verb_kind kind, const struct graph_verb *v,
-	uint32_t from_actor, struct base_err *err)
+static enum base_status follow_verb(struct graph_tokens *t, enum graph_verb_kind kind,
+	const struct graph_verb *v, struct base_err *err)
 {
-	struct graph_tokens *t = ctx;
 	enum base_status s =
 		base_grow(&t->actor, &t->actor_capacity, (size_t)v->actor + 1, sizeof *t->actor);
 	if (s != BASE_OK)
@@ -150,6 +151,16 @@ static enum base_status on_verb(void *ctx, enum graph_verb_kind kind, const stru
 		a->waits = kind == GRAPH_VERB_wait || kind == GRAPH_VERB_wait_empty ||
 			   kind == GRAPH_VERB_wait_full;
 	}
+	return BASE_OK;
+}
+
+static enum base_status on_verb(void *ctx, enum graph_verb_kind kind, const struct graph_verb *v,
+	uint32_t from_actor, struct base_err *err)
+{
+	struct graph_tokens *t = ctx;
+	enum base_status s = t->counts ? follow_verb(t, kind, v, err) : BASE_OK;
+	if (s != BASE_OK)
+		return s;
 	return t->next ? t->next->verb(t->next->ctx, kind, v, from_actor, err) : BASE_OK;
 }
 
