@@ -6,12 +6,45 @@
 
 #include <string.h>
 
+enum { RING_KINDS = 256 };
 enum role { ROLE_value, ROLE_object, ROLE_site, ROLE_stack };
 
-static const uint8_t words_of[128] = {
+/* 0: not known, or of variable length. */
+static const uint8_t words_of[RING_KINDS] = {
 #define RING_RECORD(name, n) [TRACE_##name] = (n) + 1,
 	RING_RECORDS(RING_RECORD)
 #undef RING_RECORD
+		[RING_unload] = 2,
+	[RING_lost] = 2,
+	[RING_exit] = 2,
+	[RING_lock_call] = 3,
+	[RING_lock_return] = 3,
+	[RING_made] = 5,
+	[RING_verb] = 4,
+	[RING_state] = 2,
+};
+
+/*
+ * Programs say the same again and again: the same lock or queue at the same place. What such a
+ * record becomes depends on its words, on its image and on the modules there alone, and is
+ * remembered (struct record_repeated).
+ */
+static const bool repeats[RING_KINDS] = {
+	[TRACE_lock_wait] = true,
+	[TRACE_lock_acquire] = true,
+	[TRACE_lock_release] = true,
+	[TRACE_lock_fail] = true,
+	[TRACE_shared_wait] = true,
+	[TRACE_shared_acquire] = true,
+	[TRACE_shared_release] = true,
+	[TRACE_cond_signal] = true,
+	[TRACE_cond_broadcast] = true,
+	[TRACE_barrier_arrive] = true,
+	[TRACE_barrier_leave] = true,
+	[TRACE_token_give] = true,
+	[TRACE_token_take] = true,
+	[RING_verb] = true,
+	[RING_state] = true,
 };
 
 /* ---- tables -----------------------------------------------------------------------------------
@@ -32,12 +65,10 @@ static void describe_kind(struct record_kind *k, unsigned kind)
 {
 	const struct trace_kind_desc *d = trace_kind_find(kind);
 	BASE_ASSERT(d && d->nr_fields <= RECORD_FIELDS_MAX);
-	k->known = true;
-	k->nr_words = (uint8_t)(words_of[kind] - 1);
 	k->note = kind >= TRACE_note_begin && kind <= TRACE_note_take_item &&
 		  kind != TRACE_note_identify;
 	k->nr_fields = (uint8_t)d->nr_fields;
-	BASE_ASSERT(k->note || k->nr_words == d->nr_fields);
+	BASE_ASSERT(k->note || words_of[kind] == d->nr_fields + 1);
 	for (unsigned i = 0; i < d->nr_fields; i++) {
 		k->field[i].role = (uint8_t)role_of(&d->field[i]);
 		k->field[i].wide = d->field[i].type != TRACE_FIELD_ID;
@@ -50,7 +81,7 @@ enum base_status record_converter_init(struct record_converter *c, const struct 
 {
 	memset(c, 0, sizeof *c);
 	c->clock = clock;
-	for (unsigned kind = 0; kind < BASE_COUNT(words_of); kind++)
+	for (unsigned kind = 0; kind < BASE_COUNT(c->kind); kind++)
 		if (words_of[kind])
 			describe_kind(&c->kind[kind], kind);
 	enum base_status status = record_sink_init(&c->sink, w, err);
@@ -140,23 +171,10 @@ static size_t variable_length(const uint64_t *word, size_t nr)
 	switch (word[0] & 0xff) {
 	case RING_stack:
 		return word[1] <= RING_STACK_MAX ? 2 + (size_t)word[1] : 0;
-	case RING_lock_call:
-	case RING_lock_return:
-		return 3;
-	case RING_made:
-		return 5;
-	case RING_verb:
-		return is_queue_verb(RING_VERB_KIND(word[1])) ? 4 : 0;
-	case RING_state:
-		return 2;
 	case RING_module:
 		return nr < MODULE_WORDS || word[4] >> 32 > 20
 			       ? 0
 			       : text_length(MODULE_WORDS, word[4] & UINT32_MAX);
-	case RING_unload:
-	case RING_lost:
-	case RING_exit:
-		return 2;
 	case RING_descriptor:
 		return nr < DESCRIPTOR_WORDS ? 0 : text_length(DESCRIPTOR_WORDS, word[8]);
 	case RING_name:
@@ -171,13 +189,15 @@ static size_t variable_length(const uint64_t *word, size_t nr)
 }
 
 /* Words of the ring record at word[0], 0: makes no sense or does not fit `nr`. */
-static size_t ring_length(const struct record_converter *c, const uint64_t *word, size_t nr)
+static BASE_INLINE size_t ring_length(const uint64_t *word, size_t nr)
 {
 	unsigned kind = word[0] & 0xff;
-	size_t length = kind < BASE_COUNT(c->kind)
-				? (c->kind[kind].known ? c->kind[kind].nr_words + 1u : 0)
-				: variable_length(word, nr);
-	return length <= nr ? length : 0;
+	size_t length = words_of[kind];
+	if (!length)
+		length = variable_length(word, nr);
+	if (length > nr || (kind == RING_verb && !is_queue_verb(RING_VERB_KIND(word[1]))))
+		return 0;
+	return length;
 }
 
 /* ---- introductions
@@ -255,7 +275,7 @@ static const uint64_t *own_copy(struct record_converter *c, const uint64_t *word
 	if (length > RECORD_OWN_WORDS_MAX)
 		return NULL;
 	memcpy(c->copy, word, length * sizeof *word);
-	return ring_length(c, c->copy, length) == length ? c->copy : NULL;
+	return ring_length(c->copy, length) == length ? c->copy : NULL;
 }
 
 void record_convert_introductions(struct record_converter *c, struct record_image *image,
@@ -263,7 +283,7 @@ void record_convert_introductions(struct record_converter *c, struct record_imag
 {
 	for (size_t i = from; i < nr;) {
 		uint64_t head = __atomic_load_n(&word[i], __ATOMIC_ACQUIRE);
-		size_t length = head ? ring_length(c, word + i, nr - i) : 0;
+		size_t length = head ? ring_length(word + i, nr - i) : 0;
 		if (!length)
 			return;
 		unsigned kind = head & 0xff;
@@ -367,10 +387,12 @@ static void end_by_flag(struct record_thread *t, uint64_t flags)
 		t->nr_notes--;
 }
 
-static void convert_note(struct record_converter *c, struct record_thread *t, const uint64_t *word,
+/* True: these words mean it whenever this image writes them, and nothing else changes by it. */
+static bool convert_note(struct record_converter *c, struct record_thread *t, const uint64_t *word,
 	struct trace_record *r)
 {
 	const struct record_noted *n;
+	bool again = false;
 	switch (r->kind) {
 	case TRACE_note_begin:
 		n = noted_at(c, t, NOTED_actor, word[1], word[2]);
@@ -386,7 +408,9 @@ static void convert_note(struct record_converter *c, struct record_thread *t, co
 			end_note(c, t, word[1] ? (uint32_t)(name_of(c, t, word[1]) >> 32) : 0);
 		break;
 	case TRACE_note_state:
-		r->u.note_state.state = noted_at(c, t, NOTED_state, word[1], 0)->id;
+		n = noted_at(c, t, NOTED_state, word[1], 0);
+		again = n->kind != 0;
+		r->u.note_state.state = n->id;
 		r->u.note_state.flags = word[2];
 		break;
 	case TRACE_note_act: /* instead of all that the thread spoke for */
@@ -412,13 +436,16 @@ static void convert_note(struct record_converter *c, struct record_thread *t, co
 		end_by_flag(t, word[3]);
 		break;
 	default: /* the queue verbs have one layout */
-		r->u.note_enqueue.object = noted_at(c, t, NOTED_queue, word[1], word[2])->id;
+		n = noted_at(c, t, NOTED_queue, word[1], word[2]);
+		again = n->kind && !(word[4] & LONGPOLE_END);
+		r->u.note_enqueue.object = n->id;
 		r->u.note_enqueue.n = word[3];
 		r->u.note_enqueue.flags = word[4];
 		end_by_flag(t, word[4]);
 		r->u.note_enqueue.site = record_image_site(&c->world, t->image, word[5]);
 		break;
 	}
+	return again;
 }
 
 /* ---- records
@@ -455,9 +482,11 @@ static void object_made(struct record_converter *c, struct record_thread *t, con
 	record_sink_object_made(&c->sink, &made);
 }
 
-static void convert_fields(struct record_converter *c, struct record_thread *t,
+/* True: as convert_note(). */
+static bool convert_fields(struct record_converter *c, struct record_thread *t,
 	const struct record_kind *k, const uint64_t *word, struct trace_record *r)
 {
+	bool again = true;
 	for (unsigned i = 0; i < k->nr_fields; i++) {
 		uint64_t value = word[i + 1];
 		switch (k->field[i].role) {
@@ -468,6 +497,7 @@ static void convert_fields(struct record_converter *c, struct record_thread *t,
 			value = record_image_site(&c->world, t->image, value);
 			break;
 		case ROLE_stack:
+			again = again && !value;
 			value = value ? take_stack(c, t) : 0;
 			break;
 		default:
@@ -475,6 +505,7 @@ static void convert_fields(struct record_converter *c, struct record_thread *t,
 		}
 		set_field(r, k->field[i].offset, k->field[i].wide, value);
 	}
+	return again;
 }
 
 /* What some records say about their thread's image and objects. */
@@ -555,44 +586,90 @@ static unsigned unpack(const uint64_t *word, unsigned kind, uint64_t ret[6])
 	return RING_VERB_KIND(packed);
 }
 
+static bool convert_fixed(struct record_converter *c, struct record_thread *t, const uint64_t *word,
+	unsigned kind, struct trace_record *r)
+{
+	r->kind = (uint16_t)kind;
+	if (c->kind[kind].note)
+		return convert_note(c, t, word, r);
+	learn(c, t, word, kind);
+	bool again = convert_fields(c, t, &c->kind[kind], word, r);
+	if (kind == TRACE_thread_begin)
+		record_sink_site_is_exact(&c->sink, r->u.thread_begin.site);
+	return again;
+}
+
+/* (apart, like convert_any(): else the loop keeps its numbers in memory) */
+static __attribute__((noinline)) void convert_first(struct record_converter *c,
+	struct record_thread *t, const uint64_t word[4], unsigned kind, uint64_t time_ns,
+	struct record_repeated *remember)
+{
+	uint64_t whole[6];
+	struct trace_record r;
+	bool is_short = kind == RING_verb || kind == RING_state;
+	unsigned long_kind = is_short ? unpack(word, kind, whole) : kind;
+	if (kind == RING_verb && !is_queue_verb(long_kind))
+		return; /* changed under our eyes */
+	r.time_ns = time_ns;
+	bool again = convert_fixed(c, t, is_short ? whole : word, long_kind, &r);
+	if (again && c->sink.writer && trace_form_make(&remember->form, &r)) {
+		memcpy(remember->word, word + 1, sizeof remember->word);
+		remember->image = t->image->number;
+		remember->generation = c->world.generation;
+		remember->kind = (uint8_t)kind;
+	}
+	record_thread_put(c, t, &r);
+}
+
+static void convert_repeated(struct record_converter *c, struct record_thread *t,
+	const uint64_t *word, unsigned kind, uint64_t time_ns)
+{
+	unsigned nr = words_of[kind];
+	c->nr_ring_records++;
+	uint32_t image = t->image->number;
+	/* Each is read once: the program may write there. */
+	const uint64_t w1 = word[1], w2 = nr > 2 ? word[2] : 0, w3 = nr > 3 ? word[3] : 0;
+	uint64_t h = w1 ^ (w2 << 20 | w2 >> 44) ^ (w3 << 40 | w3 >> 24) ^ kind;
+	h = (h ^ (uint64_t)image << 8) * 0x9e3779b97f4a7c15u;
+	struct record_repeated *known = &c->repeated[h >> 32 & (RECORD_REPEATED - 1)];
+	if (BASE_LIKELY(known->word[0] == w1 && known->word[1] == w2 && known->word[2] == w3 &&
+			known->kind == kind && known->image == image &&
+			known->generation == c->world.generation))
+		record_thread_put_form(c, t, time_ns, &known->form);
+	else
+		convert_first(c, t, (const uint64_t[]){0, w1, w2, w3}, kind, time_ns, known);
+}
+
+static __attribute__((noinline)) void convert_any(struct record_converter *c,
+	struct record_thread *t, const uint64_t *word, size_t length, unsigned kind,
+	uint64_t time_ns)
+{
+	if (kind < BASE_COUNT(c->kind)) {
+		struct trace_record r;
+		r.time_ns = time_ns;
+		c->nr_ring_records++;
+		(void)convert_fixed(c, t, word, kind, &r);
+		record_thread_put(c, t, &r);
+		return;
+	}
+	const uint64_t *copy = own_copy(c, word, length);
+	if (copy)
+		convert_own(c, t, copy, kind, time_ns);
+}
+
 static void convert_one(struct record_converter *c, struct record_thread *t, const uint64_t *word,
 	size_t length, unsigned kind, uint64_t time_ns)
 {
-	uint64_t whole[6];
 	if (BASE_UNLIKELY(!t->started))
 		record_thread_start(c, t, time_ns);
 	/* (a descriptor is introduced when it is needed: that may be after a call of stdio, before
 	 * its records, which have the earlier stamp of its beginning) */
 	if (BASE_UNLIKELY(record_thread_next_event_ns(t) <= time_ns) && kind != RING_descriptor)
 		record_thread_events(c, t, time_ns);
-	if (kind == RING_verb || kind == RING_state) {
-		kind = unpack(word, kind, whole);
-		word = whole;
-		if (kind != TRACE_note_state && !is_queue_verb(kind))
-			return; /* changed under our eyes */
-	}
-	if (BASE_UNLIKELY(kind >= BASE_COUNT(c->kind))) {
-		const uint64_t *copy = own_copy(c, word, length);
-		if (copy)
-			convert_own(c, t, copy, kind, time_ns);
-		return;
-	}
-	struct trace_record r;
-	r.time_ns = time_ns;
-	r.kind = (uint16_t)kind;
-	c->nr_ring_records++;
-	if (kind == TRACE_lock_acquire || kind == TRACE_lock_release) { /* most of all records */
-		r.u.lock_acquire.object = record_image_object(&c->world, t->image, word[1]);
-		r.u.lock_acquire.site = record_image_site(&c->world, t->image, word[2]);
-	} else if (c->kind[kind].note) {
-		convert_note(c, t, word, &r);
-	} else {
-		learn(c, t, word, kind);
-		convert_fields(c, t, &c->kind[kind], word, &r);
-		if (kind == TRACE_thread_begin)
-			record_sink_site_is_exact(&c->sink, r.u.thread_begin.site);
-	}
-	record_thread_put(c, t, &r);
+	if (repeats[kind])
+		convert_repeated(c, t, word, kind, time_ns);
+	else
+		convert_any(c, t, word, length, kind, time_ns);
 }
 
 size_t record_convert(struct record_converter *c, struct record_thread *t, const uint64_t *word,
@@ -607,7 +684,7 @@ size_t record_convert(struct record_converter *c, struct record_thread *t, const
 			*ret_stop = RECORD_STOP_zero;
 			break;
 		}
-		size_t length = ring_length(c, word + i, nr - i);
+		size_t length = ring_length(word + i, nr - i);
 		if (BASE_UNLIKELY(!length || ticks > limit)) {
 			*ret_stop = RECORD_STOP_damaged;
 			break;

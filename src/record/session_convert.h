@@ -22,6 +22,8 @@ enum {
 	RECORD_NOTES_MAX = 64,   /* nested annotated state machines of a thread */
 	RECORD_FRAMES_MAX = 127, /* callers of a sample */
 	RECORD_NOTED = 256,      /* places of annotations that are remembered; a power of 2 */
+	RECORD_REPEATED = 512,   /* records that are remembered; a power of 2 */
+	RECORD_REPEATED_WORDS = 3,
 	RECORD_OWN_WORDS_MAX = 16 + RING_TEXT_MAX / 8, /* longest record of the ring's own kinds */
 	RECORD_MAPS_MAX = 1 << 12,   /* executable mappings of a process that did not attach */
 	RECORD_EVENTS_MAX = 1 << 22, /* waiting: beyond it they are written without more ado */
@@ -137,6 +139,12 @@ struct record_converter {
 		uint64_t name_id, instance;
 		uint32_t image, kind, name, id; /* kind 0: nothing yet */
 	} noted[RECORD_NOTED];
+	struct record_repeated { /* a ring record but for its time, and what it became */
+		uint64_t word[RECORD_REPEATED_WORDS];
+		uint32_t image, generation; /* of its modules; 0: nothing yet */
+		uint8_t kind;               /* the ring's */
+		struct trace_form form;
+	} repeated[RECORD_REPEATED];
 	size_t nr_waiting; /* events in all queues */
 	uint64_t nr_ring_records, nr_damaged_blocks, nr_unattached, nr_late;
 	uint64_t perf_lost, nested_lost, nr_samples, nr_switches; /* nr_switches: to a thread */
@@ -144,9 +152,8 @@ struct record_converter {
 	uint64_t main_exit_ns; /* 0: not seen */
 	uint64_t copy[RECORD_OWN_WORDS_MAX];
 	struct record_kind {
-		uint8_t nr_words; /* after word 0; fixed kinds only */
 		uint8_t nr_fields;
-		bool known, note;
+		bool note;
 		struct {
 			uint8_t role;
 			bool wide;
@@ -226,6 +233,17 @@ static inline void record_thread_put(
 	else
 		t->last_ns = r->time_ns;
 	record_sink_put(&c->sink, r);
+}
+
+/* The same of a record that was written before. */
+static inline void record_thread_put_form(struct record_converter *c, struct record_thread *t,
+	uint64_t time_ns, const struct trace_form *f)
+{
+	if (time_ns < t->last_ns)
+		c->nr_late++;
+	else
+		t->last_ns = time_ns;
+	record_sink_put_form(&c->sink, t->stream, time_ns, f);
 }
 
 #endif

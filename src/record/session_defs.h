@@ -86,6 +86,16 @@ static inline void record_sink_put(struct record_sink *s, const struct trace_rec
 		s->listen(s->listen_ctx, r);
 }
 
+/* For writers only. */
+static inline void record_sink_put_form(
+	struct record_sink *s, uint32_t stream, uint64_t time_ns, const struct trace_form *f)
+{
+	if (record_sink_failed(s))
+		return;
+	s->nr_records++;
+	s->status = trace_writer_put_form(s->writer, stream, time_ns, f, &s->err);
+}
+
 uint32_t record_sink_text(struct record_sink *s, const char *text, size_t length);
 /* This machine, by its kernel's boot id: recordings with the same one have the same clock. */
 void record_sink_host(struct record_sink *s, const char *name);

@@ -94,6 +94,24 @@ uint8_t *trace_encode(
 	return p + text_bytes;
 }
 
+bool trace_form_make(struct trace_form *ret, const struct trace_record *r)
+{
+	uint8_t bytes[TRACE_RECORD_BYTES_MAX];
+	struct trace_codec_state s = {.last_ns = r->time_ns};
+	_Static_assert(TRACE_KINDS_MAX <= 1 << 14, "a kind has at most two bytes");
+	if (r->kind < TRACE_FIRST_DATA_KIND)
+		return false;
+	const uint8_t *end = trace_encode_roomy(bytes, &s, r);
+	const uint8_t *time = base_put_uvarint(bytes, r->kind), *fields = time + 1;
+	if (!end || end - fields > TRACE_FORM_BYTES)
+		return false;
+	*ret = (struct trace_form){
+		.nr_kind_bytes = (uint8_t)(time - bytes), .nr_bytes = (uint8_t)(end - fields)};
+	memcpy(ret->kind, bytes, ret->nr_kind_bytes);
+	memcpy(ret->fields, fields, ret->nr_bytes);
+	return true;
+}
+
 /* A text points into [p, end), not into the copy that was decoded. */
 static void move_text(struct trace_record *r, const uint8_t *copy, const uint8_t *p)
 {

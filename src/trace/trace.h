@@ -89,6 +89,7 @@ struct trace_health {
 /* ---- writing -------------------------------------------------------------------------------- */
 
 enum { TRACE_VERSION = 1, TRACE_CHUNK_RAW_MAX = 256 * 1024, TRACE_CONTENT_RAW_MAX = 1 << 20 };
+enum { TRACE_FORM_BYTES = 16 };
 
 /* What a chunk holds. Chunks of records are this layer's own; others are bytes in a stream of their
  * own, which those who read records pass over. Append only: the numbers are in files. */
@@ -122,6 +123,16 @@ enum base_status trace_writer_open(const char *path, const struct trace_info *in
  * every call returns the same error and the file stays readable. */
 enum base_status trace_writer_put(
 	struct trace_writer *w, const struct trace_record *r, struct base_err *err) BASE_MUST_CHECK;
+/* A record but for its time and stream, encoded once to be put often. */
+struct trace_form {
+	uint8_t nr_kind_bytes, nr_bytes; /* of those before and after the time */
+	uint8_t kind[2], fields[TRACE_FORM_BYTES];
+};
+/* False: a definition, or its fields need more than TRACE_FORM_BYTES. */
+bool trace_form_make(struct trace_form *ret, const struct trace_record *r) BASE_MUST_CHECK;
+/* As trace_writer_put() of the record that f was made of, in that stream (not 0), at that time. */
+enum base_status trace_writer_put_form(struct trace_writer *w, uint32_t stream, uint64_t time_ns,
+	const struct trace_form *f, struct base_err *err) BASE_MUST_CHECK;
 /* Write a chunk of another content, at once: size_bytes of 1 to TRACE_CONTENT_RAW_MAX, of a stream
  * that has no records. first_ns <= last_ns; not before those of the stream's chunk before (raised
  * to it). */

@@ -462,18 +462,19 @@ static void test_annotations(void **state)
 	fixture_close(&f);
 }
 
-/* Short annotations mean what the long ones mean; a kind that is none is damage. */
+/* Short annotations mean what the long ones mean, said once more, too; a kind that is none is
+ * damage. */
 static void test_short_annotations(void **state)
 {
 	struct fixture f;
-	enum { END = 4, SUSPECT = 2 };
+	enum { END = 4, SUSPECT = 2, TIMES = 3 };
 	(void)state;
 	fixture_open(&f);
 	struct fake_thread t = begin(&f, 1, 100, 1, 0);
 	fake_text(&t, 50, RING_name, FAKE_WORDS(1, RING_NAME_actor, CODE, 1), "a", 1);
 	fake_text(&t, 50, RING_name, FAKE_WORDS(2, RING_NAME_state, CODE, 1), "s", 1);
 	fake_text(&t, 50, RING_name, FAKE_WORDS(3, RING_NAME_queue, CODE, 1), "q", 1);
-	for (uint64_t i = 0, at = 100; i < 2; i++, at += 100) {
+	for (uint64_t i = 0, at = 100; i < TIMES; i++, at += 100) {
 		FAKE(&t, at, TRACE_note_begin, 1, 77, 0);
 		for (unsigned kind = TRACE_note_enqueue; kind <= TRACE_note_assert; kind++) {
 			uint64_t n = 0x1000 * (kind - TRACE_note_enqueue), flags = kind * 3 & 0x7b;
@@ -494,14 +495,14 @@ static void test_short_annotations(void **state)
 			FAKE(&t, at + 3, TRACE_note_dequeue, 3, 1, 65535, END, CODE);
 		FAKE(&t, at + 4, TRACE_note_end, 0); /* nobody: it has ended */
 	}
-	FAKE(&t, 300, RING_verb, ring_verb(3, 0, TRACE_note_link, 1), 1, CODE);
+	FAKE(&t, 400, RING_verb, ring_verb(3, 0, TRACE_note_link, 1), 1, CODE);
 	fixture_finish(&f);
-	size_t nr = fixture_records(&f, record, RECORDS_MAX), half = nr / 2;
-	assert_int_equal(nr, 2 * (1 + 8 + 3));
+	size_t nr = fixture_records(&f, record, RECORDS_MAX), nr_once = nr / TIMES;
+	assert_int_equal(nr, TIMES * (1 + 8 + 3));
 	assert_int_equal(f.converter.nr_damaged_blocks, 1);
-	for (size_t i = 0; i < half; i++) {
-		assert_int_equal(record[i].kind, record[half + i].kind);
-		const struct trace_record *a = &record[i], *b = &record[half + i];
+	for (size_t i = nr_once; i < nr; i++) {
+		const struct trace_record *a = &record[i % nr_once], *b = &record[i];
+		assert_int_equal(a->kind, b->kind);
 		if (a->kind == TRACE_note_state) {
 			assert_int_equal(a->u.note_state.state, b->u.note_state.state);
 			assert_int_equal(a->u.note_state.flags, b->u.note_state.flags);
@@ -512,6 +513,48 @@ static void test_short_annotations(void **state)
 			assert_int_equal(a->u.note_enqueue.site, b->u.note_enqueue.site);
 		}
 	}
+	fixture_close(&f);
+}
+
+/* The same words again mean the same, but not in another image, nor in another module's code, nor
+ * with another call path; one that comes late is raised. */
+static void test_same_words(void **state)
+{
+	struct fixture f;
+	uint64_t a = fake_object(TRACE_OBJECT_mutex, 0x7f0000001000);
+	(void)state;
+	fixture_open(&f);
+	struct fake_thread t = begin(&f, 1, 100, 1, 0), other = begin(&f, 2, 200, 1, 1);
+	for (uint64_t i = 0; i < 3; i++)
+		FAKE(&t, 20 + i, TRACE_lock_wait, a, CODE + 0x10, 0);
+	for (uint64_t i = 0; i < 3; i++) {
+		FAKE(&t, 30 + i, RING_stack, 1, CODE + 0x100 + i);
+		FAKE(&t, 30 + i, TRACE_lock_wait, a, CODE + 0x10, 1);
+	}
+	FAKE(&t, 40, RING_unload, BIAS);
+	fake_module(&t, 41, CODE, CODE + 0x10000, BIAS, "/lib/other.so");
+	FAKE(&t, 50, TRACE_lock_wait, a, CODE + 0x10, 0);
+	FAKE(&t, 49, TRACE_lock_wait, a, CODE + 0x10, 0);
+	FAKE(&other, 60, TRACE_lock_wait, a, CODE + 0x10, 0);
+	fixture_finish(&f);
+	assert_int_equal(fixture_records(&f, record, RECORDS_MAX), 9);
+	assert_int_equal(f.converter.nr_late, 1);
+	const struct trace_defs *d = fixture_defs(&f);
+	const struct trace_lock_wait *first = &record[0].u.lock_wait;
+	for (size_t i = 1; i < 9; i++) {
+		const struct trace_lock_wait *w = &record[i].u.lock_wait;
+		const struct trace_site *site = &d->sites[w->site];
+		bool elsewhere = i == 6 || i == 7, with_path = i >= 3 && i < 6;
+		assert_int_equal(record[i].kind, TRACE_lock_wait);
+		assert_int_equal(w->object == first->object, i < 8);
+		assert_string_equal(trace_text_of(d, d->modules[site->module].path),
+			elsewhere ? "/lib/other.so" : "/bin/prog");
+		assert_int_equal(w->stack != 0, with_path);
+		if (with_path)
+			assert_int_equal(d->sites[d->stacks[w->stack].site].offset,
+				CODE + 0x100 + i - 3 - BIAS);
+	}
+	assert_int_equal(record[7].time_ns, 50);
 	fixture_close(&f);
 }
 
@@ -575,6 +618,7 @@ int main(void)
 		cmocka_unit_test(test_lost_and_damaged),
 		cmocka_unit_test(test_annotations),
 		cmocka_unit_test(test_short_annotations),
+		cmocka_unit_test(test_same_words),
 		cmocka_unit_test(test_acts_and_items),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

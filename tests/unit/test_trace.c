@@ -150,7 +150,7 @@ struct sample {
 	unsigned flush_one_in; /* 0: never */
 };
 
-/* Random records of all kinds; *ret gets them as written. */
+/* Random records of all kinds, some as forms; *ret gets them as written. */
 static void write_sample(
 	const char *path, const struct sample *sample, uint64_t seed, struct record_list *ret)
 {
@@ -170,7 +170,11 @@ static void write_sample(
 			r.stream = 1 + (uint32_t)random_below(&seed, sample->nr_streams);
 			r.time_ns = now_ns[r.stream] += random_below(&seed, sample->delta_ns + 1);
 		}
-		OK(trace_writer_put(w, &r, &err));
+		struct trace_form form;
+		if (random_below(&seed, 2) && trace_form_make(&form, &r))
+			OK(trace_writer_put_form(w, r.stream, r.time_ns, &form, &err));
+		else
+			OK(trace_writer_put(w, &r, &err));
 		record_list_add(ret, &r);
 		if (sample->flush_one_in && !random_below(&seed, sample->flush_one_in))
 			OK(trace_writer_flush(w, &err));
@@ -366,8 +370,13 @@ static void writer_refuses(void **state)
 	a.time_ns = 9;
 	OK(trace_writer_put(w, &a, &err));
 	OK(trace_writer_flush(w, &err));
-	a.time_ns = 8;
-	OK(trace_writer_put(w, &a, &err));
+	struct trace_form form;
+	assert_true(trace_form_make(&form, &a));
+	OK(trace_writer_put_form(w, 1, 8, &form, &err));
+	assert_int_equal(
+		trace_writer_put_form(w, TRACE_STREAM_MAX, 8, &form, &err), BASE_ERR_LIMIT);
+	a.kind = TRACE_site;
+	assert_false(trace_form_make(&form, &a));
 	OK(trace_writer_close(w, &err));
 
 	OK(trace_reader_open(path, NULL, &r, &err));
