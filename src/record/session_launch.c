@@ -168,9 +168,8 @@ static enum base_status check_program(const char *path, bool rewritten, struct b
 	if (kind == ELF_static && !rewritten && !record_is_wrapped(path))
 		return base_fail(err, BASE_ERR_ENV,
 			"%s cannot be recorded: it is statically linked. Link it with -L%s "
-			"@%s/wrap.opts, then 'longpole record' can (longpole-record(1)); or, as "
-			"root, see it from outside (the only way for Go): longpole record "
-			"--system sh -c COMMAND",
+			"@%s/wrap.opts (longpole-record(1)), or, as root, see it from outside: "
+			"longpole record --system sh -c COMMAND",
 			path, LONGPOLE_LIBDIR, LONGPOLE_LIBDIR);
 	if (kind == ELF_other_machine)
 		return base_fail(err, BASE_ERR_ENV,
