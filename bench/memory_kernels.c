@@ -4,6 +4,8 @@
 #include <complex.h>
 #include <math.h>
 #include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +17,8 @@ enum {
 	REPEATS = 4,
 	NODES = 200000,
 	ROUNDS = 40000,
+	PHASES = 10,
+	LOOKS = 200,
 	POINTS = 1 << 16,
 	KEYS = 1 << 20,
 	LU = 256
@@ -69,7 +73,7 @@ static void *pointers(void *arg)
 	return NULL;
 }
 
-static void *locks(void *arg)
+static void *mutexes(void *arg)
 {
 	unsigned seed = 5 + (unsigned)(long)arg;
 	for (int i = 0; i < ROUNDS; i++) {
@@ -78,6 +82,73 @@ static void *locks(void *arg)
 		for (int k = 0; k < 20; k++)
 			bucket[n].sum += k ^ (long)n;
 		pthread_mutex_unlock(&bucket[n].lock);
+	}
+	return NULL;
+}
+
+/* Looks a while, then lets others run. */
+static void pause_after(int *looks)
+{
+	if (++*looks < LOOKS)
+		return;
+	*looks = 0;
+	sched_yield();
+}
+
+static struct {
+	_Alignas(64) atomic_int taken; /* a test-and-test-and-set lock */
+	long entries, histogram[256];
+	_Alignas(64) atomic_long total;
+	_Alignas(64) volatile int turn; /* whose ordered section comes next */
+	_Alignas(64) atomic_int arrived, sense;
+} shared;
+
+static void spin_lock(void)
+{
+	int looks = 0;
+	do
+		while (atomic_load_explicit(&shared.taken, memory_order_relaxed))
+			pause_after(&looks);
+	while (atomic_exchange_explicit(&shared.taken, 1, memory_order_acquire));
+}
+
+static void sense_barrier(int *sense)
+{
+	int looks = 0;
+	*sense = !*sense;
+	if (atomic_fetch_add(&shared.arrived, 1) == THREADS - 1) {
+		atomic_store(&shared.arrived, 0);
+		atomic_store(&shared.sense, *sense);
+	}
+	while (atomic_load_explicit(&shared.sense, memory_order_acquire) != *sense)
+		pause_after(&looks);
+}
+
+/* All kinds of locks that issue 6 names: mutexes, a spin lock, atomics, a flag, a barrier. */
+static void *locks(void *arg)
+{
+	int id = (int)(long)arg, sense = atomic_load(&shared.sense), looks = 0;
+	unsigned seed = 5 + (unsigned)id;
+	for (int phase = 0; phase < PHASES; phase++) {
+		for (int i = 0; i < ROUNDS / PHASES; i++) {
+			unsigned random = next_random(&seed), n = random % 64;
+			pthread_mutex_lock(&bucket[n].lock);
+			bucket[n].sum += n;
+			pthread_mutex_unlock(&bucket[n].lock);
+			if (i % 4 == 0) {
+				spin_lock();
+				shared.entries++;
+				shared.histogram[random >> 8 & 255]++;
+				atomic_store_explicit(&shared.taken, 0, memory_order_release);
+			}
+			if (i % 8 == 0)
+				atomic_fetch_add_explicit(&shared.total, n, memory_order_relaxed);
+		}
+		while (shared.turn != id)
+			pause_after(&looks);
+		atomic_thread_fence(memory_order_seq_cst);
+		shared.turn = (id + 1) % THREADS;
+		sense_barrier(&sense);
 	}
 	return NULL;
 }
@@ -207,8 +278,8 @@ int main(int argc, char **argv)
 		void *(*run)(void *);
 		void (*prepare)(void);
 	} kernel[] = {{"matrix", matrix, prepare_matrix}, {"pointers", pointers, prepare_pointers},
-		{"locks", locks, prepare_locks}, {"fft", transforms, NULL}, {"radix", radix, NULL},
-		{"lu", lu, NULL}};
+		{"locks", locks, prepare_locks}, {"mutexes", mutexes, prepare_locks},
+		{"fft", transforms, NULL}, {"radix", radix, NULL}, {"lu", lu, NULL}};
 	for (size_t k = 0; k < sizeof kernel / sizeof *kernel; k++) {
 		struct timespec begin, end;
 		if (argc < 2 || strcmp(argv[1], kernel[k].name) != 0)

@@ -358,8 +358,8 @@ static void room_for_states(struct thread *t)
 		e->slot = VG_(realloc)("longpole.states", e->slot, room * sizeof *e->slot);
 		t->slot_states = room;
 	}
-	if (!e->contexts)
-		e->contexts = VG_(malloc)("longpole.contexts", sizeof *e->contexts);
+	if (!e->room)
+		e->room = VG_(malloc)("longpole.room", sizeof *e->room);
 }
 
 static void close_chunk(struct thread *t)
@@ -501,8 +501,8 @@ static void free_states(struct thread *t)
 {
 	VG_(free)(t->encoder.block);
 	VG_(free)(t->encoder.slot);
-	VG_(free)(t->encoder.contexts);
-	t->encoder.contexts = NULL;
+	VG_(free)(t->encoder.room);
+	t->encoder.room = NULL;
 	t->encoder.block = NULL;
 	t->encoder.slot = NULL;
 	t->encoder.nr_blocks = t->slot_states = 0;

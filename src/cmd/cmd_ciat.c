@@ -208,7 +208,14 @@ static void finding(
 	}
 }
 
-static void phase_rows(struct base_str *out, const struct memory_ciat_result *r)
+/* Of a recorded program's parallel region it is the address of its function, as it ran. */
+static bool has_number(const struct memory_ciat_phase *p, const struct memory_source *s)
+{
+	return p->number && !(p->kind == MEMORY_PHASE_PARALLEL && s->ops->linked);
+}
+
+static void phase_rows(struct base_str *out, const struct memory_ciat_result *r,
+	const struct memory_source *source)
 {
 	size_t shown = r->nr_phases < 20 ? r->nr_phases : 20;
 	base_str_add(out, "\n  phase              clocks     loads    stores       RAW       WAR  "
@@ -227,7 +234,7 @@ static void phase_rows(struct base_str *out, const struct memory_ciat_result *r)
 			base_str_add(&name, "all");
 		else
 			base_str_addf(&name, "%zu %s", i, memory_phase_name(p->kind));
-		if (!all && p->number)
+		if (!all && has_number(p, source))
 			base_str_addf(&name, " %" PRIu64, p->number);
 		base_str_addf(out,
 			"  %-12s %12" PRIu64 " %9" PRIu64 " %9" PRIu64 " %9" PRIu64 " %9" PRIu64
@@ -276,6 +283,8 @@ static void line_rows(
 	for (size_t i = 0; i < r->nr_lines && i < LINES_SHOWN; i++) {
 		const struct memory_ciat_line *l = &r->line[i];
 		unsigned shown = 0;
+		if (!l->false_misses && !l->true_misses)
+			continue; /* was changed where others had it, and nobody came back */
 		base_str_addf(out, "  0x%" PRIx64 "  false %" PRIu64 "  true %" PRIu64 "  ",
 			l->address, l->false_misses, l->true_misses);
 		add_line_object(out, s, r, l);
@@ -499,7 +508,7 @@ static int answer(struct cmd *c, const struct cmd_streams *s, const struct memor
 		status = answer_json(c, s, &t, r);
 	} else {
 		finding(&text, r, &t.names);
-		phase_rows(&text, r);
+		phase_rows(&text, r, t.names.source);
 		if (r->nr_threads > 1)
 			degree_rows(&text, r);
 		line_rows(&text, r, &t.names);

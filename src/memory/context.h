@@ -9,6 +9,9 @@
  * block. Only coded slots that are not as predicted, and far from what else they are compared with,
  * look and learn; stack and tick slots never do. Where more than a quarter of the looks are in
  * vain, a slot goes without for a while.
+ *
+ * Beside it the values of slots whose differences needed more than a byte, by a hash of the value:
+ * of addresses that come in any order but are few (locks, counters) a byte names which.
  */
 #ifndef LONGPOLE_MEMORY_CONTEXT_H
 #define LONGPOLE_MEMORY_CONTEXT_H
@@ -24,6 +27,8 @@ enum {
 	MEMORY_CONTEXT_VAIN = 3, /* what a look in vain costs; a hit gives one */
 	MEMORY_CONTEXT_REST = 16384,
 	MEMORY_CONTEXT_NEAR_BITS = 12, /* of a zigzag difference: nearer ones need no context */
+	MEMORY_RECENT_SLOTS = 16,      /* slots share them by hash */
+	MEMORY_RECENT_NEAR_BITS = 8,   /* nearer ones are neither looked for nor kept */
 };
 struct memory_context {
 	uint64_t last, stride;
@@ -32,13 +37,27 @@ struct memory_contexts {
 	struct memory_context entry[1 << MEMORY_CONTEXT_BITS];
 	int32_t trust[MEMORY_CONTEXT_TRUSTS]; /* < 0: rests so often */
 	uint64_t word;
+	uint64_t recent[MEMORY_RECENT_SLOTS][256];
 };
+
+/* A value that has this name. */
+static inline uint64_t *memory_recent(
+	struct memory_contexts *c, uint32_t block, unsigned slot, uint8_t name)
+{
+	return &c->recent[(block * 5 + slot) % MEMORY_RECENT_SLOTS][name];
+}
+
+static inline uint8_t memory_recent_name(uint64_t value)
+{
+	return (uint8_t)(value * UINT64_C(0x9e3779b97f4a7c15) >> 56);
+}
 
 /* A chunk begins. */
 static inline void memory_contexts_start(struct memory_contexts *c)
 {
 	c->word = 0;
 	__builtin_memset(c->entry, 0, sizeof c->entry);
+	__builtin_memset(c->recent, 0, sizeof c->recent);
 	for (size_t i = 0; i < MEMORY_CONTEXT_TRUSTS; i++)
 		c->trust[i] = MEMORY_CONTEXT_TRUST_FIRST;
 }

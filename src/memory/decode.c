@@ -96,11 +96,23 @@ enum base_status memory_decoder_chunk(
 
 /* ---- one block ----------------------------------------------------------------------------- */
 
-struct piece {
+struct plane {
 	const uint8_t *p, *end;
+};
+
+struct piece {
+	struct plane plane[MEMORY_PLANES];
+	struct plane *tokens, *how, *slots, *ticks; /* up to version 3: all the same one */
 	uint64_t *word;
 	uint32_t nr, at, nr_copies;
 };
+
+static bool get_number(struct plane *from, uint64_t *ret)
+{
+	const uint8_t *p = base_get_uvarint(from->p, from->end, ret);
+	from->p = p ? p : from->end;
+	return p;
+}
 
 static const struct memory_table_block *known(const struct memory_decoder *d, uint64_t index)
 {
@@ -168,23 +180,23 @@ struct slot {
 	unsigned how; /* ... to which memory_slot_base */
 };
 
-static bool get_slot(struct piece *z, struct slot *ret)
+static bool get_slot(const struct memory_decoder *d, struct piece *z, struct slot *ret)
 {
-	if (BASE_UNLIKELY(z->end - z->p < 1))
+	if (BASE_UNLIKELY(z->how->p == z->how->end))
 		return false;
-	unsigned how = *z->p >> 4, length = *z->p & 15;
+	unsigned how = *z->how->p >> 4, length = *z->how->p & 15;
 	uint64_t v = 0;
-	z->p++;
-	if (BASE_UNLIKELY(
-		    length > 8 || (size_t)(z->end - z->p) < length || how >= MEMORY_SLOT_BASES))
+	z->how->p++;
+	const uint8_t *p = z->slots->p;
+	if (BASE_UNLIKELY(length > 8 || (size_t)(z->slots->end - p) < length))
 		return false;
-	memcpy(&v, z->p, length);
-	/* canonical: no byte more than needed */
-	if (BASE_UNLIKELY(length && !z->p[length - 1]))
-		return false;
-	z->p += length;
+	memcpy(&v, p, length);
+	z->slots->p += length;
 	*ret = (struct slot){v, how};
-	return true;
+	if (how == MEMORY_SLOT_RECENT)
+		return length == 1 && d->version >= 4;
+	/* canonical: no byte more than needed */
+	return how < MEMORY_SLOT_RECENT && (!length || p[length - 1]);
 }
 
 static uint64_t value_of(const struct slot *s, uint64_t base)
@@ -204,7 +216,34 @@ static uint64_t by_context(struct memory_decoder *d, uint32_t index, unsigned sl
 	return value;
 }
 
-static bool coded(struct memory_decoder *d, struct piece *z, uint64_t index)
+/* One that needed more than a byte; learns, too, if its differences are far. */
+static uint64_t recent(struct memory_decoder *d, uint32_t index, unsigned slot,
+	const struct slot *s, const uint64_t *base)
+{
+	uint64_t value = *memory_recent(&d->contexts, index, slot, (uint8_t)s->z);
+	for (unsigned i = 0; i < MEMORY_SLOT_CONTEXT; i++)
+		if (base_zigzag((int64_t)(value - base[i])) < d->near)
+			return value;
+	memory_context_learn(
+		&d->contexts, index, slot, memory_context_find(&d->contexts, index, slot), value);
+	return value;
+}
+
+static uint64_t plain_value(struct memory_decoder *d, uint32_t index, unsigned slot,
+	const struct slot *s, uint64_t to, const uint64_t *base)
+{
+	if (s->how == MEMORY_SLOT_RECENT)
+		return recent(d, index, slot, s, base);
+	uint64_t value = s->how == MEMORY_SLOT_CONTEXT || s->z >= d->near
+				 ? by_context(d, index, slot, s, to, base)
+				 : value_of(s, base[s->how]);
+	if (s->z >> MEMORY_RECENT_NEAR_BITS)
+		*memory_recent(&d->contexts, index, slot, memory_recent_name(value)) = value;
+	return value;
+}
+
+/* as_predicted: but for its tick slots. */
+static bool coded(struct memory_decoder *d, struct piece *z, uint64_t index, bool as_predicted)
 {
 	const struct memory_table_block *b = known(d, index);
 	if (BASE_UNLIKELY(!b || z->nr - z->at < 1u + b->nr_slots))
@@ -215,8 +254,8 @@ static bool coded(struct memory_decoder *d, struct piece *z, uint64_t index)
 	*w++ = index;
 	for (unsigned i = 0; i < b->nr_stack; i++) {
 		const uint64_t to = d->stack + s[i].stride, base[] = {to, d->stack, neighbour, to};
-		struct slot slot;
-		if (!get_slot(z, &slot))
+		struct slot slot = {0};
+		if (!as_predicted && (!get_slot(d, z, &slot) || slot.how == MEMORY_SLOT_RECENT))
 			return false;
 		w[i] = value_of(&slot, base[slot.how]);
 		s[i].stride = w[i] - d->stack;
@@ -226,13 +265,10 @@ static bool coded(struct memory_decoder *d, struct piece *z, uint64_t index)
 	for (unsigned i = b->nr_stack; i < plain; i++) {
 		const uint64_t to = memory_slot_predicted(&s[i], neighbour),
 			       base[] = {to, s[i].last, neighbour};
-		struct slot slot;
-		if (!get_slot(z, &slot))
+		struct slot slot = {0};
+		if (!as_predicted && !get_slot(d, z, &slot))
 			return false;
-		if (slot.how == MEMORY_SLOT_CONTEXT || slot.z >= d->near)
-			w[i] = by_context(d, (uint32_t)index, i, &slot, to, base);
-		else
-			w[i] = value_of(&slot, base[slot.how]);
+		w[i] = plain_value(d, (uint32_t)index, i, &slot, to, base);
 		if (d->version >= 3 && w[i] != to) {
 			memory_slot_learn(&s[i], neighbour, w[i]);
 		} else {
@@ -243,8 +279,7 @@ static bool coded(struct memory_decoder *d, struct piece *z, uint64_t index)
 	}
 	for (unsigned i = plain; i < b->nr_slots; i++) {
 		uint64_t v;
-		z->p = base_get_uvarint(z->p, z->end, &v);
-		if (!z->p)
+		if (!get_number(z->ticks, &v))
 			return false;
 		d->tick += (uint64_t)base_unzigzag(v);
 		w[i] = d->tick << MEMORY_TICK_SHIFT;
@@ -325,10 +360,9 @@ static void go_on(uint64_t *to, size_t distance, size_t m)
 static bool copy(struct memory_decoder *d, struct piece *z)
 {
 	uint64_t distance, m;
-	z->p = base_get_uvarint(z->p, z->end, &distance);
-	z->p = z->p ? base_get_uvarint(z->p, z->end, &m) : NULL;
-	if (!z->p || !distance || distance > MEMORY_COPY_DISTANCE_MAX || distance * 2 > z->at ||
-		m > z->nr - z->at || m < distance * 2 || z->nr_copies == COPIES_MAX)
+	if (!get_number(z->tokens, &distance) || !get_number(z->tokens, &m) || !distance ||
+		distance > MEMORY_COPY_DISTANCE_MAX || distance * 2 > z->at || m > z->nr - z->at ||
+		m < distance * 2 || z->nr_copies == COPIES_MAX)
 		return false;
 	uint64_t *to = z->word + z->at;
 	go_on(to, distance, m);
@@ -342,26 +376,32 @@ static bool copy(struct memory_decoder *d, struct piece *z)
 
 /* ---- pieces -------------------------------------------------------------------------------- */
 
+static bool is_read(const struct piece *z)
+{
+	for (unsigned i = 0; i < MEMORY_PLANES; i++)
+		if (z->plane[i].p != z->plane[i].end)
+			return false;
+	return true;
+}
+
 static bool tokens(struct memory_decoder *d, struct piece *z)
 {
 	for (;;) {
 		uint64_t token, index;
-		z->p = base_get_uvarint(z->p, z->end, &token);
-		if (!z->p)
+		if (!get_number(z->tokens, &token))
 			return false;
 		for (uint64_t run = token >> 2; run; run--)
 			if (!predicted(d, z))
 				return false;
 		switch ((enum memory_token)(token & 3)) {
 		case MEMORY_TOKEN_SLOTS:
-			if (!coded(d, z, expected(d)))
+			if (!coded(d, z, expected(d), false))
 				return false;
 			break;
 		case MEMORY_TOKEN_BLOCK:
-			z->p = base_get_uvarint(z->p, z->end, &index);
-			if (!z->p || !known(d, index))
+			if (!get_number(z->tokens, &index) || !known(d, index))
 				return false;
-			if (!coded(d, z, index))
+			if (!coded(d, z, index, false))
 				return false;
 			break;
 		case MEMORY_TOKEN_COPY:
@@ -369,7 +409,11 @@ static bool tokens(struct memory_decoder *d, struct piece *z)
 				return false;
 			break;
 		case MEMORY_TOKEN_END:
-			return z->p == z->end && z->at == z->nr;
+			if (z->at == z->nr)
+				return is_read(z);
+			if (d->version < 4 || !coded(d, z, expected(d), true))
+				return false;
+			break;
 		}
 	}
 }
@@ -377,22 +421,32 @@ static bool tokens(struct memory_decoder *d, struct piece *z)
 enum base_status memory_decoder_piece(
 	struct memory_decoder *d, struct memory_words *ret, struct base_err *err)
 {
-	uint64_t nr, flags, begin, lasted, bytes;
+	uint64_t nr, flags, begin, lasted, bytes[MEMORY_PLANES] = {0};
+	struct plane rest = {d->p, d->end};
 	if (d->p == d->end)
 		return BASE_END;
-	const uint8_t *p = base_get_uvarint(d->p, d->end, &nr);
-	p = p ? base_get_uvarint(p, d->end, &flags) : NULL;
-	p = p ? base_get_uvarint(p, d->end, &begin) : NULL;
-	p = p ? base_get_uvarint(p, d->end, &lasted) : NULL;
-	p = p ? base_get_uvarint(p, d->end, &bytes) : NULL;
+	const bool one = d->version < 4;
+	bool good = get_number(&rest, &nr) && get_number(&rest, &flags) &&
+		    get_number(&rest, &begin) && get_number(&rest, &lasted);
+	for (unsigned i = 0; good && i < (one ? 1 : MEMORY_PLANES); i++)
+		good = get_number(&rest, &bytes[i]);
 	d->p = d->end;
-	if (!p || nr > MEMORY_PIECE_WORDS || flags > MEMORY_PIECE_HANDLER ||
-		bytes > (uint64_t)(d->end - p))
+	if (!good || nr > MEMORY_PIECE_WORDS || flags > MEMORY_PIECE_HANDLER)
 		return damaged(err, "a piece's head");
-	struct piece z = {.p = p, .end = p + bytes, .word = d->word, .nr = (uint32_t)nr};
+	struct piece z = {.word = d->word, .nr = (uint32_t)nr};
+	for (unsigned i = 0; i < MEMORY_PLANES; i++) {
+		if (bytes[i] > (uint64_t)(rest.end - rest.p))
+			return damaged(err, "a piece's head");
+		z.plane[i] = (struct plane){rest.p, rest.p + bytes[i]};
+		rest.p += bytes[i];
+	}
+	z.tokens = &z.plane[MEMORY_PLANE_TOKENS];
+	z.how = one ? z.tokens : &z.plane[MEMORY_PLANE_HOW];
+	z.slots = one ? z.tokens : &z.plane[MEMORY_PLANE_SLOTS];
+	z.ticks = one ? z.tokens : &z.plane[MEMORY_PLANE_TICKS];
 	if (!tokens(d, &z))
 		return damaged(err, "a piece's tokens");
-	d->p = p + bytes;
+	d->p = rest.p;
 	*ret = (struct memory_words){.word = d->word,
 		.nr = (uint32_t)nr,
 		.copy = d->copy,

@@ -143,9 +143,10 @@ enum memory_gap {
 
 /* Version 1 had no marks take and give, a block's first plain slot had a stack address for a
  * neighbour, and contexts learnt from near values, too. Up to version 2 a block's successor was the
- * last one, a slot never followed the word before it, and of that only coded words counted. Both
- * are still read. */
-enum { MEMORY_STREAM_VERSION = 3, MEMORY_CHUNK_MAX_BYTES = 1 << 20 };
+ * last one, a slot never followed the word before it, and of that only coded words counted. Up to
+ * version 3 a piece's bytes were in one plane, in the order of decoding, END was the end only, and
+ * no slot had a recent value. All are still read. */
+enum { MEMORY_STREAM_VERSION = 4, MEMORY_CHUNK_MAX_BYTES = 1 << 20 };
 static inline int memory_stream_known(unsigned version)
 {
 	return version - 1u < MEMORY_STREAM_VERSION;
@@ -228,16 +229,24 @@ static inline void memory_table_chunk(uint8_t *chunk, uint64_t room,
 /*
  * A stream chunk goes on with pieces, each the words of one buffer:
  *	uvarint words, uvarint flags (1: of a signal handler), uvarint begin (ticks since the
- *chunk's first), uvarint ticks it lasted, uvarint bytes, then so many bytes of tokens. Predictors
- *start afresh with each chunk, the words that copies refer to with each piece. A token: uvarint run
- *<< 2 | how; `run` blocks as predicted, then by `how`:
+ *chunk's first), uvarint ticks it lasted, uvarint bytes of each plane, then the planes: like beside
+ *like, for zstd's sake. Predictors start afresh with each chunk, the words that copies refer to
+ *with each piece. A token: uvarint run << 2 | how; `run` blocks as predicted, then by `how`:
  */
+enum memory_plane {
+	MEMORY_PLANE_TOKENS,
+	MEMORY_PLANE_HOW,   /* of slots: the first bytes */
+	MEMORY_PLANE_SLOTS, /* what follows them */
+	MEMORY_PLANE_TICKS,
+	MEMORY_PLANES
+};
 enum memory_token {
 	MEMORY_TOKEN_SLOTS, /* the predicted block, with slots coded */
 	MEMORY_TOKEN_BLOCK, /* uvarint index, then slots coded */
 	MEMORY_TOKEN_COPY,  /* uvarint L, uvarint m: m words, each w[i-L] + (w[i-L] - w[i-2L]); m >=
 			       2L; whole  blocks */
-	MEMORY_TOKEN_END,   /* of the piece */
+	MEMORY_TOKEN_END,   /* of the piece; if words are to come, the predicted block, as
+			       predicted but for its tick slots */
 };
 /* Which block is predicted, and what a slot's prediction is, says predict.h. A slot: one byte, how
  * many bytes follow (0-8) | what they are the zigzag difference to << 4. A tick slot is kept to
@@ -250,6 +259,7 @@ enum memory_slot_base {
 	MEMORY_SLOT_LAST,      /* of this slot */
 	MEMORY_SLOT_NEIGHBOUR, /* the word before of its class: a stack slot's, or a plain one's */
 	MEMORY_SLOT_CONTEXT,   /* what is likely after the coded word before: context.h */
+	MEMORY_SLOT_RECENT,    /* no difference: a byte that names a recent value (context.h) */
 	MEMORY_SLOT_BASES
 };
 enum {

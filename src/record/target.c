@@ -375,9 +375,9 @@ static bool room_for_states(struct target_thread *t)
 			return false;
 		t->nr_slot_states = room;
 	}
-	if (!e->contexts)
-		e->contexts = map(sizeof *e->contexts, 0);
-	return e->contexts != NULL;
+	if (!e->room)
+		e->room = map(sizeof *e->room, 0);
+	return e->room != NULL;
 }
 
 /* ---- chunks -------------------------------------------------------------------------------- */

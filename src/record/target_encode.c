@@ -11,8 +11,6 @@
 enum {
 	COPY_ITERATIONS_MIN = 4,
 	COPY_WORDS_MIN = 16,
-	PIECE_HEAD_BYTES = 64,
-	PIECE_BYTES_LIKELY = 1 << 16
 };
 
 static inline uint8_t *put(uint8_t *p, uint64_t v)
@@ -34,7 +32,7 @@ void longpole_target_encode_start(struct target_encoder *e, uint64_t first_ticks
 	e->previous = 0;
 	e->block[0].successor = (struct memory_successor){0};
 	e->stack = e->word = 0;
-	memory_contexts_start(e->contexts);
+	memory_contexts_start(&e->room->contexts);
 	e->tick = first_ticks >> MEMORY_TICK_SHIFT;
 }
 
@@ -152,41 +150,72 @@ static inline uint64_t nearer(struct memory_contexts *c, uint32_t block, unsigne
 	return other;
 }
 
-static inline uint8_t *put_slot(uint8_t *out, unsigned how, uint64_t z)
+struct output {
+	uint8_t *tokens, *how, *slots, *ticks;
+};
+
+static inline void put_slot(struct output *out, unsigned how, uint64_t z)
 {
 	unsigned length = z ? (unsigned)(71 - __builtin_clzll(z)) >> 3 : 0;
-	*out = (uint8_t)(how | length);
-	__builtin_memcpy(out + 1, &z, 8); /* (a move: Valgrind's tool has no builtins) */
-	return out + 1 + length;
+	*out->how++ = (uint8_t)(how | length);
+	__builtin_memcpy(out->slots, &z, 8); /* (a move: Valgrind's tool has no builtins) */
+	out->slots += length;
 }
 
-static uint8_t *put_slots(struct target_encoder *e, const struct memory_block_head *h,
-	struct memory_slot_state *s, uint64_t *a, uint8_t *out)
+/* A value that was there lately needs a byte, whatever it is. */
+static inline void put_far(struct memory_contexts *c, uint32_t block, unsigned slot, uint64_t value,
+	unsigned how, uint64_t z, struct output *out)
 {
+	uint8_t name = memory_recent_name(value);
+	uint64_t *recent = memory_recent(c, block, slot, name);
+	if (*recent == value) {
+		*out->how++ = MEMORY_SLOT_RECENT << 4 | 1;
+		*out->slots++ = name;
+		return;
+	}
+	*recent = value;
+	put_slot(out, how, z);
+}
+
+/* All but the tick slots. */
+static struct output put_slots(struct target_encoder *e, const struct memory_block_head *h,
+	struct memory_slot_state *s, const uint64_t *a, struct output out)
+{
+	struct memory_contexts *contexts = &e->room->contexts;
 	unsigned plain = h->nr_slots - (unsigned)(h->flags >> MEMORY_BLOCK_TICKS_SHIFT);
 	uint64_t neighbour = e->stack;
 	unsigned how;
 	for (unsigned i = 0; i < h->nr_stack; i++) {
 		uint64_t z = nearest(a[i], e->stack + s[i].stride, e->stack, neighbour, &how);
-		out = put_slot(out, how, z);
+		put_slot(&out, how, z);
 		s[i].stride = a[i] - e->stack;
 		e->stack = neighbour = a[i];
 	}
 	for (unsigned i = h->nr_stack; i < plain; i++) {
 		uint64_t predicted = memory_slot_predicted(&s[i], e->word);
 		if (a[i] == predicted) {
-			*out++ = MEMORY_SLOT_PREDICTED << 4;
+			*out.how++ = MEMORY_SLOT_PREDICTED << 4;
 			s[i].stride = a[i] - s[i].last;
 			s[i].last = a[i];
 		} else {
 			uint64_t z = nearest(a[i], predicted, s[i].last, e->word, &how);
 			if (z >> MEMORY_CONTEXT_NEAR_BITS)
-				z = nearer(e->contexts, h->index, i, a[i], z, &how);
-			out = put_slot(out, how, z);
+				z = nearer(contexts, h->index, i, a[i], z, &how);
+			if (z >> MEMORY_RECENT_NEAR_BITS)
+				put_far(contexts, h->index, i, a[i], how, z, &out);
+			else
+				put_slot(&out, how, z);
 			memory_slot_learn(&s[i], e->word, a[i]);
 		}
-		e->word = e->contexts->word = a[i];
+		e->word = contexts->word = a[i];
 	}
+	return out;
+}
+
+static uint8_t *put_ticks(
+	struct target_encoder *e, const struct memory_block_head *h, uint64_t *a, uint8_t *out)
+{
+	unsigned plain = h->nr_slots - (unsigned)(h->flags >> MEMORY_BLOCK_TICKS_SHIFT);
 	for (unsigned i = plain; i < h->nr_slots; i++) {
 		uint64_t tick = a[i] >> MEMORY_TICK_SHIFT;
 		out = put(out, zigzag(tick - e->tick));
@@ -241,9 +270,11 @@ static bool try_copy(struct target_encoder *e, const uint64_t *base, const uint6
 	return true;
 }
 
-uint8_t *longpole_target_encode(
-	struct target_encoder *e, uint64_t *words, size_t nr, uint8_t *out, size_t *ret_words)
+size_t longpole_target_encode(struct target_encoder *e, uint64_t *words, size_t nr)
 {
+	struct target_planes *planes = &e->room->planes;
+	struct output out = {planes->byte[MEMORY_PLANE_TOKENS], planes->byte[MEMORY_PLANE_HOW],
+		planes->byte[MEMORY_PLANE_SLOTS], planes->byte[MEMORY_PLANE_TICKS]};
 	uint64_t *p = words;
 	const uint64_t *end = words + nr;
 	const uint64_t *predicted = p; /* since there all blocks were as predicted */
@@ -270,7 +301,9 @@ uint8_t *longpole_target_encode(
 			if (p - predicted >= 2 * (ptrdiff_t)distance &&
 				distance <= MEMORY_COPY_DISTANCE_MAX) {
 				size_t m;
-				if (try_copy(e, words, p, end, distance, run, &out, &m)) {
+				uint8_t *tokens = out.tokens;
+				if (try_copy(e, words, p, end, distance, run, &tokens, &m)) {
+					out.tokens = tokens;
 					run = 0;
 					p += m;
 					continue;
@@ -281,7 +314,7 @@ uint8_t *longpole_target_encode(
 		b->position = (uint32_t)(p - words);
 		b->piece = e->piece;
 		uint64_t *a = p + 1;
-		uint64_t miss = plain - nr_slots, stack = e->stack, word = e->word;
+		uint64_t miss = 0, stack = e->stack, word = e->word;
 		p = a + nr_slots;
 		for (unsigned i = 0; i < nr_stack; i++) {
 			miss |= (a[i] - stack) ^ s[i].stride;
@@ -301,6 +334,15 @@ uint8_t *longpole_target_encode(
 			}
 			e->stack = stack;
 			e->word = word;
+			if (UNLIKELY(plain < nr_slots)) {
+				predicted = p;
+				e->room->contexts.word =
+					plain > nr_stack ? word : e->room->contexts.word;
+				out.tokens = put(out.tokens, run << 2 | MEMORY_TOKEN_END);
+				out.ticks = put_ticks(e, h, a, out.ticks);
+				run = 0;
+				continue;
+			}
 			run++;
 			if (!nr_slots && b->successor.run < b->successor.trips) {
 				const uint64_t *first = p;
@@ -311,37 +353,36 @@ uint8_t *longpole_target_encode(
 			continue;
 		}
 		predicted = p;
-		out = put(out, run << 2 | (jumped ? MEMORY_TOKEN_BLOCK : MEMORY_TOKEN_SLOTS));
+		out.tokens = put(
+			out.tokens, run << 2 | (jumped ? MEMORY_TOKEN_BLOCK : MEMORY_TOKEN_SLOTS));
 		run = 0;
 		if (jumped)
-			out = put(out, h->index);
+			out.tokens = put(out.tokens, h->index);
 		out = put_slots(e, h, s, a, out);
+		out.ticks = put_ticks(e, h, a, out.ticks);
 	}
-	*ret_words = (size_t)(p - words);
-	return put(out, run << 2 | MEMORY_TOKEN_END);
-}
-
-static uint8_t *put_piece_head(uint8_t *out, const struct target_piece *piece, size_t bytes)
-{
-	out = put(out, piece->done);
-	out = put(out, piece->flags);
-	out = put(out, piece->begin_ticks);
-	out = put(out, piece->lasted_ticks);
-	return put(out, bytes);
+	out.tokens = put(out.tokens, run << 2 | MEMORY_TOKEN_END);
+	planes->nr[MEMORY_PLANE_TOKENS] = (size_t)(out.tokens - planes->byte[MEMORY_PLANE_TOKENS]);
+	planes->nr[MEMORY_PLANE_HOW] = (size_t)(out.how - planes->byte[MEMORY_PLANE_HOW]);
+	planes->nr[MEMORY_PLANE_SLOTS] = (size_t)(out.slots - planes->byte[MEMORY_PLANE_SLOTS]);
+	planes->nr[MEMORY_PLANE_TICKS] = (size_t)(out.ticks - planes->byte[MEMORY_PLANE_TICKS]);
+	return (size_t)(p - words);
 }
 
 uint8_t *longpole_target_encode_piece(
 	struct target_encoder *e, struct target_piece *piece, uint8_t *out)
 {
-	/* A piece that takes long has so many bytes that it need not move. */
-	piece->done = piece->nr;
-	uint8_t *tokens = put_piece_head(out, piece, PIECE_BYTES_LIKELY);
-	uint8_t *end = longpole_target_encode(e, piece->words, piece->nr, tokens, &piece->done);
-	uint8_t head[PIECE_HEAD_BYTES];
-	size_t bytes = (size_t)(end - tokens);
-	size_t head_bytes = (size_t)(put_piece_head(head, piece, bytes) - head);
-	if (tokens != out + head_bytes)
-		memmove(out + head_bytes, tokens, bytes);
-	memcpy(out, head, head_bytes);
-	return out + head_bytes + bytes;
+	const struct target_planes *planes = &e->room->planes;
+	piece->done = longpole_target_encode(e, piece->words, piece->nr);
+	out = put(out, piece->done);
+	out = put(out, piece->flags);
+	out = put(out, piece->begin_ticks);
+	out = put(out, piece->lasted_ticks);
+	for (unsigned i = 0; i < MEMORY_PLANES; i++)
+		out = put(out, planes->nr[i]);
+	for (unsigned i = 0; i < MEMORY_PLANES; i++) {
+		memcpy(out, planes->byte[i], planes->nr[i]);
+		out += planes->nr[i];
+	}
+	return out;
 }

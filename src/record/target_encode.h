@@ -22,6 +22,19 @@ struct target_block_state {
 	uint32_t piece;    /* ... in this piece */
 };
 
+/* What a piece becomes, before it is put together. */
+enum { TARGET_PLANE_BYTES = MEMORY_PIECE_WORDS * 9 + 16 };
+struct target_planes {
+	uint8_t byte[MEMORY_PLANES][TARGET_PLANE_BYTES];
+	size_t nr[MEMORY_PLANES];
+};
+
+/* Room that an encoder needs; not cleared by it. */
+struct target_encoder_room {
+	struct memory_contexts contexts;
+	struct target_planes planes;
+};
+
 struct target_encoder {
 	struct target_block_state *block; /* by index */
 	struct memory_slot_state *slot;   /* by slot_base[index] */
@@ -30,7 +43,7 @@ struct target_encoder {
 	uint32_t chunk, piece;            /* epochs */
 	uint32_t previous;                /* index of the last block */
 	uint64_t stack, tick, word;       /* last values of those classes; of plain slots */
-	struct memory_contexts *contexts;
+	struct target_encoder_room *room;
 	bool avx2;
 	/* Ranges of heads: of one module; others by lookup(). */
 	uintptr_t heads, heads_bytes;
@@ -45,11 +58,10 @@ static inline size_t target_encode_bound(size_t words)
 
 /* A new chunk: predictors start afresh. */
 void longpole_target_encode_start(struct target_encoder *e, uint64_t first_ticks);
-/* Encodes whole records of [words, words + nr), in which tick slots lose their low bits; returns
- * the end of the output. *ret_words: how many were encoded; fewer than nr when a word is no head of
- * a known block: the rest is lost. */
-uint8_t *longpole_target_encode(
-	struct target_encoder *e, uint64_t *words, size_t nr, uint8_t *out, size_t *ret_words);
+/* Encodes whole records of [words, words + nr), nr <= MEMORY_PIECE_WORDS, into the room's planes;
+ * tick slots lose their low bits. Returns how many were encoded; fewer than nr when a word is no
+ * head of a known block: the rest is lost. */
+size_t longpole_target_encode(struct target_encoder *e, uint64_t *words, size_t nr);
 
 /* The same as a piece of a chunk; times since the chunk's first_ticks. */
 struct target_piece {

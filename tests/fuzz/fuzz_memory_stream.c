@@ -67,14 +67,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size_bytes)
 		memory_tables_free(b);
 	} else if (memory_tables_end(b, 3, &t, NULL) == BASE_OK) {
 		struct memory_decoder *d = memory_decoder_new(&t);
-		struct memory_chunk_head h = {.magic = MEMORY_CHUNK_MAGIC,
-			.version = MEMORY_STREAM_VERSION,
-			.type = MEMORY_CHUNK_STREAM,
-			.bytes = (uint32_t)(sizeof h + nr)};
-		memcpy(chunk, &h, sizeof h);
-		memcpy(chunk + sizeof h, pieces, nr);
-		if (d && memory_decoder_chunk(d, chunk, h.bytes, NULL) == BASE_OK)
-			walk(&t, d, item);
+		for (uint16_t version = 1; memory_stream_known(version); version++) {
+			struct memory_chunk_head h = {.magic = MEMORY_CHUNK_MAGIC,
+				.version = version,
+				.type = MEMORY_CHUNK_STREAM,
+				.bytes = (uint32_t)(sizeof h + nr)};
+			memcpy(chunk, &h, sizeof h);
+			memcpy(chunk + sizeof h, pieces, nr);
+			if (d && memory_decoder_chunk(d, chunk, h.bytes, NULL) == BASE_OK)
+				walk(&t, d, item);
+		}
 		memory_decoder_free(d);
 		memory_tables_fini(&t);
 	}

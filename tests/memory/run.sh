@@ -312,6 +312,7 @@ regions() {
 		done
 	} | cmp -s - regions.said || why+=" $(cat regions.said)"
 	[[ $("$LONGPOLE" ciat --json regions.lpt 2>>err | jq -c '[.result.phases[].phase]') == '["serial","parallel","serial","parallel","serial"]' ]] || why+=" the phases differ"
+	[[ $("$LONGPOLE" ciat regions.lpt 2>>err | grep -cE '^  [13] parallel {5,}[0-9]{1,9} ') == 2 ]] || why+=" what are the regions' clocks?"
 	if has_compiler valgrind && [[ -x $LONGPOLE_BUILD/valgrind/longpole-amd64-linux ]]; then
 		gcc -w -O1 -fopenmp -o regions.native "$here/regions.c" && record --recorder=valgrind -o regions.lpt -- ./regions.native >/dev/null
 		[[ $("$LONGPOLE_BUILD/tests/memory/memory-calls" regions.lpt regions.native 2>>err | grep -c ' thread_begin') == 3 ]] || why+=" Valgrind: not three threads"

@@ -75,7 +75,7 @@ static void put(struct memory_live *l, struct to_put c)
 	*p++ = (uint8_t)nr;
 	memcpy(p, tokens, nr);
 	const struct memory_chunk_head h = {.magic = MEMORY_CHUNK_MAGIC,
-		.version = MEMORY_STREAM_VERSION,
+		.version = 3, /* all in one plane */
 		.type = MEMORY_CHUNK_STREAM,
 		.bytes = (uint32_t)((size_t)(p - chunk) + nr + c.padding_bytes),
 		.image = c.other ? 2 : 1,
