@@ -18,6 +18,7 @@ enum {
 	PAGE_BYTES = 4096,
 	BUFFER_PAGES =
 		128, /* 516 KiB a processor with its head page: what users get without privilege */
+	BUFFER_PAGES_WIDE = 512, /* for everybody's events, of which there may be many more */
 	BUFFER_PAGES_MIN = 4,
 	CPUS_MAX = 4096,
 };
@@ -299,7 +300,9 @@ static struct buffer *buffer_open(const struct events *of, int cpu, int *ret_err
 		*ret_errno = errno;
 		return buffer_close(b);
 	}
-	for (size_t pages = BUFFER_PAGES; pages >= BUFFER_PAGES_MIN; pages /= 2) {
+	bool wide = !of->pid || of->pid == RECORD_PERF_SYSTEM;
+	for (size_t pages = wide ? BUFFER_PAGES_WIDE : BUFFER_PAGES; pages >= BUFFER_PAGES_MIN;
+		pages /= 2) {
 		size_t bytes = PAGE_BYTES * (pages + 1);
 		void *map = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, b->fd, 0);
 		if (map != MAP_FAILED) {

@@ -752,7 +752,10 @@ static void count_all(struct session *s)
 	count_kernel(s);
 	if (!s->opts->valgrind)
 		count(s, TRACE_DIAG_unattached_images, c->nr_unattached);
-	count(s, TRACE_DIAG_perf_lost, c->perf_lost);
+	count(s,
+		s->perf && record_perf_is_wide(s->perf) ? TRACE_DIAG_perf_lost_of_all
+							: TRACE_DIAG_perf_lost,
+		c->perf_lost);
 	count(s, TRACE_DIAG_no_samples, res->no_samples_why[0] != 0);
 	count(s, TRACE_DIAG_no_switches, res->no_switches_why[0] != 0);
 	count(s, TRACE_DIAG_killed, s->ended && WIFSIGNALED(res->wait_status));

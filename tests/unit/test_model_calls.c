@@ -1,0 +1,349 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_model_calls.c - known answers: children, files, and waits that a time limit or a signal
+ * ends. */
+#include "model/model.h"
+#include "model_fixture.h"
+
+#include <errno.h>
+
+/* system() does not say which child it waited for: the one that ended last. An exec keeps the pid.
+ */
+static void system_waits_for_its_child(void **state)
+{
+	(void)state;
+	struct bench b;
+	start(&b);
+	uint32_t main_fn = site(&b, "parent"), child_fn = site(&b, "child");
+	uint32_t p = process_of(&b, "parent", 0, 100), s = process_of(&b, "sh", p, 101),
+		 c = process_of(&b, "child", s, 101);
+	stream(&b, p);
+	stream(&b, s);
+	stream(&b, c);
+	PUT(&b, 0, 1, process_begin, .token = 0);
+	PUT(&b, 10, 1, process_fork, .token = 0, .site = main_fn);
+	PUT(&b, 12, 1, child_wait, .site = main_fn);
+	PUT(&b, 20, 2, process_begin, .token = 0);
+	PUT(&b, 30, 2, process_exec, .site = child_fn);
+	PUT(&b, 40, 3, process_begin, .token = 0);
+	PUT(&b, 400, 3, process_end, .status = 0);
+	PUT(&b, 410, 1, child_waited, .pid = 0);
+	PUT(&b, 420, 1, child_wait, .site = main_fn);
+	PUT(&b, 430, 1, child_waited, .pid = 0); /* nobody had ended */
+	end(&b, 500);
+	assert_float_equal(on_path(&b, "running parent"), (420 - 410) + (500 - 430), 1e-6);
+	assert_float_equal(on_path(&b, "waiting for a child process"), 430 - 420, 1e-6);
+	assert_float_equal(unexplained(&b), 0, 1e-6);
+	finish(&b);
+}
+
+/* make waits for a free slot, and a child's end interrupts that. A time limit ends a wait itself.
+ */
+static void a_childs_end_interrupts(void **state)
+{
+	(void)state;
+	struct bench b;
+	start(&b);
+	uint32_t main_fn = site(&b, "parent"), wait_fn = site(&b, "wait_for_slot");
+	uint32_t p = process_of(&b, "parent", 0, 100), c = process_of(&b, "child", p, 101);
+	stream(&b, p);
+	stream(&b, c);
+	PUT(&b, 0, 1, process_begin, .token = 0);
+	PUT(&b, 10, 1, process_fork, .token = 0, .site = main_fn);
+	PUT(&b, 12, 1, poll_begin, .n = 1, .site = wait_fn);
+	PUT(&b, 20, 2, process_begin, .token = 0);
+	PUT(&b, 400, 2, process_end, .status = 0);
+	PUT(&b, 410, 1, poll_end, .result = -EINTR);
+	PUT(&b, 420, 1, poll_begin, .n = 0, .site = wait_fn); /* for a signal */
+	PUT(&b, 480, 1, poll_end, .result = -EINTR);          /* by something else */
+	end(&b, 500);
+	assert_float_equal(on_path(&b, "waiting for a signal"), 480 - 420, 1e-6);
+	assert_float_equal(unexplained(&b), 0, 1e-6);
+	finish(&b);
+}
+
+/* Few files of a place have their names; thousands are one thing that takes long. */
+static void many_files_are_one_state(void **state)
+{
+	(void)state;
+	for (unsigned nr = 8; nr <= 9; nr++) {
+		struct bench b;
+		start(&b);
+		uint32_t scan = site(&b, "scan"), file[9];
+		uint64_t t = 100;
+		for (unsigned i = 0; i < nr; i++) {
+			char name[32];
+			snprintf(name, sizeof name, "file%u", i);
+			file[i] = object(&b, TRACE_OBJECT_file, name, 0);
+		}
+		spawn(&b, 1, scan);
+		for (unsigned i = 0; i < nr; i++, t += 20) {
+			PUT(&b, t, 1, io_begin, .object = file[i], .op = TRACE_IO_read,
+				.site = scan);
+			PUT(&b, t + 10, 1, io_end, .object = file[i], .op = TRACE_IO_read,
+				.result = 1);
+		}
+		end(&b, t);
+		assert_float_equal(on_path(&b, "read of many files"), nr > 8 ? 90 : 0, 1e-6);
+		assert_float_equal(on_path(&b, "read of file file3"), nr > 8 ? 0 : 10, 1e-6);
+		finish(&b);
+	}
+}
+
+/*
+ * A thread looks now and then, by a time limit, whether the work is done. The worker meets it at
+ * the lock once: it was the work that took long, not the sleep. When it then keeps the lock for
+ * long, it was that.
+ */
+static void a_time_limit_is_met_by_chance(void **state)
+{
+	(void)state;
+	for (uint64_t holds = 5; holds <= 2005; holds += 2000) {
+		struct bench b;
+		start(&b);
+		uint32_t work = site(&b, "work"), look = site(&b, "look");
+		uint32_t lock = object(&b, TRACE_OBJECT_mutex, "lock", 0);
+		uint32_t done = object(&b, TRACE_OBJECT_cond, "done", 0);
+		uint64_t t = 1000 + holds;
+		spawn(&b, 1, work);
+		PUT(&b, 40, 1, lock_acquire, .object = lock, .site = look);
+		PUT(&b, 50, 1, cond_wait, .object = done, .mutex = lock, .site = look);
+		PUT(&b, 1000, 1, cond_wake, .object = done, .mutex = lock, .site = look,
+			.result = 110);
+		PUT(&b, 1002, 2, lock_wait, .object = lock, .site = work);
+		PUT(&b, t, 1, cond_wait, .object = done, .mutex = lock, .site = look);
+		PUT(&b, t + 1, 2, lock_acquire, .object = lock, .site = work);
+		PUT(&b, t + 2, 2, lock_release, .object = lock, .site = work);
+		PUT(&b, 9000, 2, cond_signal, .object = done, .site = work);
+		PUT(&b, 9001, 1, cond_wake, .object = done, .mutex = lock, .site = look,
+			.result = 0);
+		end(&b, 9002);
+		if (holds == 5)
+			assert_float_equal(
+				on_path(&b, "waiting for condition variable done"), 0, 1e-6);
+		else
+			assert_float_equal(on_path(&b, "holding mutex lock"), (float)holds, 20);
+		if (holds != 5)
+			assert_float_equal(on_path(&b, "sleeping until a time limit"), 950, 1e-6);
+		assert_true(on_path(&b, "waiting for mutex lock") < 10);
+		finish(&b);
+	}
+}
+
+/*
+ * A runtime's thread wakes up each second and holds up the worker for a moment: it was not the
+ * second that took long. Who waited all that second, waited for it.
+ */
+static void a_periodic_stop_is_met_by_chance(void **state)
+{
+	(void)state;
+	for (int early = 0; early < 2; early++) {
+		struct bench b;
+		start(&b);
+		uint32_t work = site(&b, "work"), watch = site(&b, "watch");
+		uint32_t alarm = object(&b, TRACE_OBJECT_cond, "alarm", 0);
+		uint32_t gate = object(&b, TRACE_OBJECT_futex, "gate", 0);
+		spawn(&b, 1, work);
+		PUT(&b, 40, 2, cond_wait, .object = alarm, .site = watch);
+		PUT(&b, early ? 90 : 1003, 1, cond_wait, .object = gate, .site = work);
+		PUT(&b, 1000, 2, cond_wake, .object = alarm, .site = watch, .result = 110);
+		PUT(&b, 1006, 2, cond_broadcast, .object = gate, .site = watch);
+		PUT(&b, 1007, 1, cond_wake, .object = gate, .site = work);
+		end(&b, 9000);
+		double asleep_ns = early ? 960 : 0;
+		assert_float_equal(on_path(&b, "sleeping until a time limit"), asleep_ns, 1e-6);
+		finish(&b);
+	}
+}
+
+/* Another has the mutex in the middle of the sleep, which is no reason for it; or until its end,
+ * which is. */
+static void a_time_limit_waits_for_the_mutex_at_its_end(void **state)
+{
+	(void)state;
+	for (int late = 0; late < 2; late++) {
+		struct bench b;
+		start(&b);
+		uint32_t work = site(&b, "work"), look = site(&b, "look");
+		uint32_t lock = object(&b, TRACE_OBJECT_mutex, "lock", 0);
+		uint32_t done = object(&b, TRACE_OBJECT_cond, "done", 0);
+		spawn(&b, 1, work);
+		PUT(&b, 40, 1, lock_acquire, .object = lock, .site = look);
+		PUT(&b, 50, 1, cond_wait, .object = done, .mutex = lock, .site = look);
+		PUT(&b, 100, 2, lock_acquire, .object = lock, .site = work);
+		PUT(&b, late ? 998 : 400, 2, lock_release, .object = lock, .site = work);
+		PUT(&b, 1000, 1, cond_wake, .object = done, .mutex = lock, .site = look,
+			.result = ETIMEDOUT);
+		end(&b, 1100);
+		assert_float_equal(
+			on_path(&b, "sleeping until a time limit"), late ? 0 : 950, 1e-6);
+		assert_float_equal(on_path(&b, "holding"), late ? 898 + 100 : 10 + 100, 1e-6);
+		assert_float_equal(unexplained(&b), 0, 1e-6);
+		finish(&b);
+	}
+}
+
+/* What a program reads from a signalfd is its children's ends, as far as is seen; what a poll or a
+ * timerfd gives when nothing else came is the time. */
+static void a_descriptor_tells_of_signals_and_time(void **state)
+{
+	(void)state;
+	struct bench b;
+	start(&b);
+	uint32_t fn = site(&b, "loop");
+	uint32_t p = process_of(&b, "parent", 0, 100), c = process_of(&b, "child", p, 101);
+	uint32_t signals = object(&b, TRACE_OBJECT_other, "anon_inode:[signalfd]", 0);
+	uint32_t timer = object(&b, TRACE_OBJECT_timerfd, "anon_inode:[timerfd]", 0);
+	stream(&b, p);
+	stream(&b, c);
+	PUT(&b, 0, 1, process_begin, .token = 0);
+	PUT(&b, 10, 1, process_fork, .token = 0, .site = fn);
+	PUT(&b, 12, 1, poll_begin, .n = 1, .site = fn);
+	PUT(&b, 20, 2, process_begin, .token = 0);
+	PUT(&b, 400, 2, process_end, .status = 0);
+	PUT(&b, 410, 1, poll_end, .object = signals, .result = 1);
+	PUT(&b, 420, 1, poll_begin, .n = 1, .site = fn);
+	PUT(&b, 421, 1, cpu_out, .processor = 0, .preempted = 0);
+	PUT(&b, 479, 1, cpu_in, .processor = 0);
+	PUT(&b, 480, 1, poll_end, .result = 0);
+	PUT(&b, 490, 1, poll_begin, .n = 1, .site = fn);
+	PUT(&b, 491, 1, cpu_out, .processor = 0, .preempted = 0);
+	PUT(&b, 599, 1, cpu_in, .processor = 0);
+	PUT(&b, 600, 1, poll_end, .object = timer, .result = 1);
+	PUT(&b, 601, 1, poll_begin, .n = 1, .site = fn);
+	PUT(&b, 602, 1, poll_end, .result = 0); /* only had a look */
+	end(&b, 700);
+	assert_float_equal(on_path(&b, "sleeping until a time limit"), 60 + 110, 1e-6);
+	assert_float_equal(on_path(&b, "waiting for readiness"), 1, 1e-6);
+	assert_float_equal(on_path(&b, "waiting for a child"), 0, 1e-6);
+	assert_float_equal(on_path(&b, "running from its start"), 10 + 380, 1e-6);
+	assert_float_equal(unexplained(&b), 0, 1e-6);
+	finish(&b);
+}
+
+/* A call sleeps or does not: of 100 ns of flushes 60 were without a processor. Time for which
+ * others had taken the processor is no part of them. */
+static void calls_tell_how_long_they_slept(void **state)
+{
+	(void)state;
+	struct bench b;
+	start(&b);
+	uint32_t fn = site(&b, "commit"), file = object(&b, TRACE_OBJECT_file, "/db", 0);
+	spawn(&b, 0, fn);
+	for (uint64_t t = 100; t <= 300; t += 200) {
+		PUT(&b, t, 1, io_begin, .object = file, .op = TRACE_IO_sync, .site = fn);
+		PUT(&b, t + 10, 1, cpu_out, .processor = 0, .preempted = t > 100);
+		PUT(&b, t + 70, 1, cpu_in, .processor = 0);
+		PUT(&b, t + 80, 1, io_end, .object = file, .op = TRACE_IO_sync);
+	}
+	end(&b, 500);
+	bool found = false;
+	struct graph_lane_result l = lane(&b, 0);
+	for (size_t i = 0; i < l.nr_states; i++) {
+		const struct model_state *s = model_state(b.model, l.state[i].state);
+		if (s->kind != MODEL_STATE_io)
+			continue;
+		found = true;
+		assert_int_equal(s->call_ns, 80 + 20);
+		assert_int_equal(s->away_ns, 60);
+	}
+	assert_true(found);
+	finish(&b);
+}
+
+/* A child gives up what its parent had taken before the fork: nothing is amiss. A lock that nobody
+ * has taken is, and so is one that is given up twice. */
+static void a_child_gives_up_what_was_held_at_the_fork(void **state)
+{
+	(void)state;
+	struct bench b;
+	start(&b);
+	uint32_t fn = site(&b, "atfork");
+	uint32_t p = process_of(&b, "parent", 0, 100), c = process_of(&b, "child", p, 101);
+	uint32_t own = object(&b, TRACE_OBJECT_mutex, "of the parent", 0);
+	uint32_t copy = object(&b, TRACE_OBJECT_mutex, "of the child", 0);
+	stream(&b, p);
+	stream(&b, c);
+	PUT(&b, 0, 1, process_begin, .token = 0);
+	PUT(&b, 5, 1, lock_release, .object = own, .site = fn); /* 1 */
+	PUT(&b, 10, 1, process_fork, .token = 0, .site = fn);
+	PUT(&b, 20, 2, process_begin, .token = 0);
+	PUT(&b, 30, 2, lock_release, .object = copy, .site = fn);
+	PUT(&b, 40, 2, lock_release, .object = copy, .site = fn); /* 2 */
+	PUT(&b, 50, 2, process_end, .status = 0);
+	end(&b, 100);
+	assert_int_equal(model_health(b.model)->count[TRACE_DIAG_release_unmatched], 2);
+	finish(&b);
+}
+
+/* The kernel sees the program before its first own instruction, while its libraries are loaded. */
+static void the_loader_is_of_the_run(void **state)
+{
+	(void)state;
+	struct bench b;
+	start(&b);
+	uint32_t p = process_of(&b, "prog", 0, 100);
+	stream(&b, p);
+	PUT(&b, 10, 1, cpu_in, .processor = 0);
+	PUT(&b, 30, 1, cpu_out, .processor = 0, .preempted = 1);
+	PUT(&b, 50, 1, cpu_in, .processor = 0);
+	PUT(&b, 80, 1, process_begin, .token = 0);
+	PUT(&b, 80, 1, thread_begin, .token = 0, .handle = 1000);
+	PUT(&b, 100, 1, thread_end);
+	PUT(&b, 100, 1, process_end, .status = 0);
+	analyse(&b);
+	conserved(&b, 90);
+	assert_float_equal(on_path(&b, "waiting for a processor"), 20, 1e-6);
+	finish(&b);
+}
+
+/* The same of a processor: others had it for long, then
+ * main looks at the clock there for a moment, or stays for long. */
+static void a_time_limit_takes_the_processor_by_chance(void **state)
+{
+	(void)state;
+	for (uint64_t stays = 5000; stays <= 2005000; stays += 2000000) {
+		struct bench b;
+		start(&b);
+		uint32_t work = site(&b, "work"), look = site(&b, "look");
+		uint32_t lock = object(&b, TRACE_OBJECT_mutex, "lock", 0);
+		uint32_t done = object(&b, TRACE_OBJECT_cond, "done", 0);
+		uint64_t t = 1000000 + stays;
+		spawn(&b, 1, work);
+		PUT(&b, 40, 1, lock_acquire, .object = lock, .site = look);
+		PUT(&b, 50, 1, cond_wait, .object = done, .mutex = lock, .site = look);
+		PUT(&b, 51, 1, cpu_out, .processor = 0, .preempted = 0);
+		PUT(&b, 60000, 2, cpu_out, .processor = 1, .preempted = 1);
+		PUT(&b, 999999, 1, cpu_in, .processor = 1);
+		PUT(&b, 1000000, 1, cond_wake, .object = done, .mutex = lock, .site = look,
+			.result = 110);
+		PUT(&b, t - 1, 1, cond_wait, .object = done, .mutex = lock, .site = look);
+		PUT(&b, t, 1, cpu_out, .processor = 1, .preempted = 0);
+		PUT(&b, t + 1, 2, cpu_in, .processor = 1);
+		PUT(&b, 9000000, 2, cond_signal, .object = done, .site = work);
+		PUT(&b, 9000001, 1, cond_wake, .object = done, .mutex = lock, .site = look,
+			.result = 0);
+		end(&b, 9000002);
+		assert_float_equal(on_path(&b, "sleeping until a time limit"),
+			stays == 5000 ? 0 : 999950, 1e-6);
+		assert_float_equal(unexplained(&b), 0, 1e-6);
+		finish(&b);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(system_waits_for_its_child),
+		cmocka_unit_test(a_childs_end_interrupts),
+		cmocka_unit_test(many_files_are_one_state),
+		cmocka_unit_test(a_time_limit_is_met_by_chance),
+		cmocka_unit_test(a_periodic_stop_is_met_by_chance),
+		cmocka_unit_test(a_time_limit_waits_for_the_mutex_at_its_end),
+		cmocka_unit_test(a_descriptor_tells_of_signals_and_time),
+		cmocka_unit_test(calls_tell_how_long_they_slept),
+		cmocka_unit_test(a_child_gives_up_what_was_held_at_the_fork),
+		cmocka_unit_test(the_loader_is_of_the_run),
+		cmocka_unit_test(a_time_limit_takes_the_processor_by_chance),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
