@@ -175,8 +175,8 @@ static void a_time_limit_waits_for_the_mutex_at_its_end(void **state)
 			.result = ETIMEDOUT);
 		end(&b, 1100);
 		assert_float_equal(
-			on_path(&b, "sleeping until a time limit"), late ? 0 : 950, 1e-6);
-		assert_float_equal(on_path(&b, "holding"), late ? 898 + 100 : 10 + 100, 1e-6);
+			on_path(&b, "sleeping until a time limit"), (late ? 0 : 950), 1e-6);
+		assert_float_equal(on_path(&b, "holding"), (late ? 898 + 100 : 10 + 100), 1e-6);
 		assert_float_equal(unexplained(&b), 0, 1e-6);
 		finish(&b);
 	}
