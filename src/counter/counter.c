@@ -470,7 +470,7 @@ static int take_event(struct longpole_counted *e, uint64_t now, uint64_t *value)
 
 int longpole_counter_take(struct longpole_counter *c, uint64_t *value)
 {
-	uint64_t now[LONGPOLE_COUNTER_EVENTS_MAX];
+	uint64_t now[LONGPOLE_COUNTER_EVENTS_MAX] = {0};
 	int error = longpole_counter_read(c, now);
 	for (uint32_t i = 0; !error && i < c->nr;) {
 		if (take_event(&c->event[i], now[i], &value[i]))

@@ -267,14 +267,19 @@ static enum base_status place_dependencies(
 enum base_status noc_pdg_number(struct noc_pdg *g, const uint32_t *number, struct base_err *err)
 {
 	size_t nr = g->nr_packets;
+	if (!nr)
+		return BASE_OK;
 	uint32_t *place = base_alloc(nr * sizeof *place);
 	uint64_t *scratch = base_alloc(nr * sizeof *scratch); /* the widest of the arrays' items */
-	enum base_status s =
-		place && scratch ? find_places(g, number, place, err)
-				 : base_fail(err, BASE_ERR_NOMEM, "no memory for %zu packets", nr);
+	if (!place || !scratch) {
+		base_free(scratch);
+		base_free(place);
+		return base_fail(err, BASE_ERR_NOMEM, "no memory for %zu packets", nr);
+	}
+	enum base_status s = find_places(g, number, place, err);
 	if (s == BASE_OK)
 		s = place_dependencies(g, place, err);
-	if (s == BASE_OK && nr) {
+	if (s == BASE_OK) {
 		place_packets(g, place, scratch);
 		s = noc_pdg_check(g, err);
 	}

@@ -299,14 +299,29 @@ static void added(struct trace_writer *w, struct stream_buf *b, const uint8_t *e
 	w->nr_records++;
 }
 
+static enum base_status append(struct trace_writer *w, struct stream_buf *b,
+	const struct trace_record *r, bool is_definition, struct base_err *err)
+{
+	struct trace_codec_state before = b->state;
+	if (!is_definition && !b->nr_records)
+		b->state.last_ns = r->time_ns;
+	const uint8_t *end = trace_encode_roomy(b->bytes + b->used, &b->state, r);
+	if (BASE_UNLIKELY(!end)) {
+		b->state = before;
+		return base_fail(err, BASE_ERR_USAGE, "%s: no record kind %u", w->path, r->kind);
+	}
+	added(w, b, end);
+	return BASE_OK;
+}
+
 /* A time before the stream's last is raised to it. */
-static enum base_status put_raised(
-	struct trace_writer *w, const struct trace_record *r, struct base_err *err)
+static enum base_status append_raised(struct trace_writer *w, struct stream_buf *b,
+	const struct trace_record *r, struct base_err *err)
 {
 	struct trace_record raised = *r;
-	raised.time_ns = w->stream[r->stream].state.last_ns;
+	raised.time_ns = b->state.last_ns;
 	w->count[TRACE_DIAG_time_raised]++;
-	return trace_writer_put(w, &raised, err);
+	return append(w, b, &raised, false, err);
 }
 
 enum base_status trace_writer_put(
@@ -331,40 +346,15 @@ enum base_status trace_writer_put(
 			return status;
 	}
 	struct stream_buf *b = &w->stream[stream];
-	struct trace_codec_state before = b->state;
-	if (!is_definition) {
-		if (BASE_UNLIKELY(r->time_ns < before.last_ns))
-			return put_raised(w, r, err);
-		if (!b->nr_records)
-			b->state.last_ns = r->time_ns;
-	}
-	const uint8_t *end = trace_encode_roomy(b->bytes + b->used, &b->state, r);
-	if (BASE_UNLIKELY(!end)) {
-		b->state = before;
-		return base_fail(err, BASE_ERR_USAGE, "%s: no record kind %u", w->path, r->kind);
-	}
-	added(w, b, end);
-	return BASE_OK;
-}
-
-/* (apart: else its registers are saved for each record) */
-static __attribute__((noinline)) enum base_status put_form_elsewhere(struct trace_writer *w,
-	uint32_t stream, uint64_t time_ns, const struct trace_form *f, struct base_err *err)
-{
-	if (w->status != BASE_OK)
-		return stuck(w, err);
-	BASE_ASSERT(stream);
-	enum base_status status = find_room(w, stream, TRACE_RECORD_BYTES_MAX, err);
-	return status != BASE_OK ? status : trace_writer_put_form(w, stream, time_ns, f, err);
+	if (BASE_UNLIKELY(!is_definition && r->time_ns < b->state.last_ns))
+		return append_raised(w, b, r, err);
+	return append(w, b, r, is_definition, err);
 }
 
 /* As little as can be: most records of a recording come through here. */
-enum base_status trace_writer_put_form(struct trace_writer *w, uint32_t stream, uint64_t time_ns,
-	const struct trace_form *f, struct base_err *err)
+static inline void append_form(
+	struct trace_writer *w, uint32_t stream, uint64_t time_ns, const struct trace_form *f)
 {
-	if (BASE_UNLIKELY(w->status != BASE_OK || !stream ||
-			  !has_room(w, stream, TRACE_RECORD_BYTES_MAX)))
-		return put_form_elsewhere(w, stream, time_ns, f, err);
 	struct stream_buf *b = &w->stream[stream];
 	if (BASE_UNLIKELY(time_ns < b->state.last_ns)) {
 		time_ns = b->state.last_ns;
@@ -379,6 +369,28 @@ enum base_status trace_writer_put_form(struct trace_writer *w, uint32_t stream, 
 	memcpy(p, f->fields, sizeof f->fields);
 	b->state.last_ns = time_ns;
 	added(w, b, p + f->nr_bytes);
+}
+
+/* (apart: else its registers are saved for each record) */
+static __attribute__((noinline)) enum base_status put_form_elsewhere(struct trace_writer *w,
+	uint32_t stream, uint64_t time_ns, const struct trace_form *f, struct base_err *err)
+{
+	if (w->status != BASE_OK)
+		return stuck(w, err);
+	BASE_ASSERT(stream);
+	enum base_status status = find_room(w, stream, TRACE_RECORD_BYTES_MAX, err);
+	if (status == BASE_OK)
+		append_form(w, stream, time_ns, f);
+	return status;
+}
+
+enum base_status trace_writer_put_form(struct trace_writer *w, uint32_t stream, uint64_t time_ns,
+	const struct trace_form *f, struct base_err *err)
+{
+	if (BASE_UNLIKELY(w->status != BASE_OK || !stream ||
+			  !has_room(w, stream, TRACE_RECORD_BYTES_MAX)))
+		return put_form_elsewhere(w, stream, time_ns, f, err);
+	append_form(w, stream, time_ns, f);
 	return BASE_OK;
 }
 
