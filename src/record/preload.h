@@ -44,7 +44,13 @@ enum { PRELOAD_IS_STATIC = 0 };
 
 /* ---- state ---------------------------------------------------------------------------------- */
 
-enum { PRELOAD_FDS = 65536, PRELOAD_PAGE = 4096, PRELOAD_AHEAD_WORDS = 48, PRELOAD_KNOWN = 4096 };
+enum {
+	PRELOAD_FDS = 65536,
+	PRELOAD_PAGE = 4096,
+	PRELOAD_AHEAD_WORDS = 48,
+	PRELOAD_KNOWN = 4096,
+	PRELOAD_PATHS = 256
+};
 /* of an object's word, or its address, in preload_fresh.known */
 #define PRELOAD_KNOWN_SLOT(object) (((object) >> 2 ^ (object) >> 14) % PRELOAD_KNOWN)
 
@@ -63,6 +69,7 @@ struct preload_fresh {
 	_Alignas(PRELOAD_PAGE)
 		uint64_t fd[PRELOAD_FDS]; /* object word, 0: not known; see preload_fd.c */
 	uint64_t known[PRELOAD_KNOWN];    /* object words; see preload_made.c */
+	uint64_t path[PRELOAD_PATHS];     /* see preload_path_object() */
 };
 extern struct preload_fresh preload_fresh;
 
@@ -274,6 +281,8 @@ PRELOAD_INLINE uint64_t preload_object(const volatile void *address, unsigned ty
  */
 
 uint64_t preload_fd_object(int fd); /* object word of what fd is now; 0: not a descriptor */
+/* Object word of the file of that name, as the program says it. */
+uint64_t preload_path_object(const char *path);
 void preload_fd_forget(int fd);
 /* fd is about to be closed: says so if somebody may wait for that, and forgets it. */
 void preload_fd_close(int fd, uint64_t site);

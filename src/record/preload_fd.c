@@ -312,6 +312,28 @@ uint64_t preload_fd_object(int fd)
 	return object & ~UNCONNECTED;
 }
 
+/* Of each name the last is remembered: the hash above, the incarnation below. */
+uint64_t preload_path_object(const char *path)
+{
+	uint64_t hash = 0xcbf29ce484222325u; /* FNV-1a */
+	size_t n = 0;
+	for (; path[n]; n++)
+		hash = (hash ^ (unsigned char)path[n]) * 0x100000001b3u;
+	uint64_t *entry = &preload_fresh.path[hash % PRELOAD_PATHS];
+	uint64_t known = __atomic_load_n(entry, __ATOMIC_ACQUIRE);
+	if (known && known >> 32 == hash >> 32)
+		return (known & UINT32_MAX) | (uint64_t)TRACE_OBJECT_file << RING_OBJECT_TYPE_SHIFT;
+	struct description d = {
+		.words = {.type = TRACE_OBJECT_file, .incarnation = next_incarnation()}};
+	struct text text = {d.name, d.name + sizeof d.name};
+	add_text(&text, path, n);
+	d.words.name_bytes = (uint64_t)(text.at - d.name);
+	uint64_t object = record_description(&d);
+	if (d.words.incarnation <= UINT32_MAX)
+		__atomic_store_n(entry, hash >> 32 << 32 | d.words.incarnation, __ATOMIC_RELEASE);
+	return object;
+}
+
 void preload_fd_forget(int fd)
 {
 	if (fd >= 0 && fd < PRELOAD_FDS && preload_fresh.fd[fd] && preload_active())

@@ -115,6 +115,10 @@ IO(vmsplice, write, sum(vector, n), ssize_t,
 	(int fd, const struct iovec *vector, size_t n, unsigned flags), (fd, vector, n, flags))
 IO(fsync, sync, 0, int, (int fd), (fd))
 IO(fdatasync, sync, 0, int, (int fd), (fd))
+IO(syncfs, sync, 0, int, (int fd), (fd))
+IO(sync_file_range, sync, n, int, (int fd, off_t at, off_t n, unsigned flags), (fd, at, n, flags))
+IO(ftruncate, truncate, n, int, (int fd, off_t n), (fd, n))
+IO(fallocate, allocate, n, int, (int fd, int mode, off_t at, off_t n), (fd, mode, at, n))
 IO(flock, lock, 0, int, (int fd, int operation), (fd, operation))
 IO(lockf, lock, 0, int, (int fd, int command, off_t n), (fd, command, n))
 
@@ -130,6 +134,24 @@ PRELOAD_ALIAS(preadv64v2, preadv2)
 PRELOAD_ALIAS(pwritev64v2, pwritev2)
 PRELOAD_ALIAS(__send, send)
 PRELOAD_ALIAS(lockf64, lockf)
+PRELOAD_ALIAS(ftruncate64, ftruncate)
+PRELOAD_ALIAS(fallocate64, fallocate)
+
+/* It says by its result, and not by errno, what went wrong. */
+PRELOAD_EXPORT int posix_fallocate(int fd, off_t at, off_t n)
+{
+	if (!preload_active())
+		return PRELOAD_REAL(posix_fallocate)(fd, at, n);
+	struct preload_io io;
+	preload_io_begin(&io, TRACE_IO_allocate, fd, (uint64_t)n, PRELOAD_SITE);
+	int result = PRELOAD_REAL(posix_fallocate)(fd, at, n);
+	int saved_errno = errno;
+	errno = result;
+	preload_io_end(&io, result ? -1 : 0);
+	errno = saved_errno;
+	return result;
+}
+PRELOAD_ALIAS(posix_fallocate64, posix_fallocate)
 
 /* Fortified: abort when the buffer is too small for n. */
 ssize_t __read_chk(int fd, void *buffer, size_t n, size_t room);

@@ -20,6 +20,7 @@
 #include <strings.h>
 #include <sys/mman.h>
 #include <sys/sendfile.h>
+#include <dirent.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/time.h>

@@ -47,7 +47,12 @@ enum trace_object_type {
 	X(accept, "accept")                                                                        \
 	X(connect, "connect")                                                                      \
 	X(sync, "fsync")                                                                           \
-	X(lock, "file lock")
+	X(lock, "file lock")                                                                       \
+	X(unlink, "unlink")                                                                        \
+	X(rename, "rename")                                                                        \
+	X(mkdir, "mkdir")                                                                          \
+	X(truncate, "truncate")                                                                    \
+	X(allocate, "fallocate")
 enum trace_io {
 #define X(name, text) TRACE_IO_##name,
 	TRACE_IO_OPS(X)

@@ -63,3 +63,14 @@ test_bad_traces_of_the_format() {
 	done
 	((nr)) || skip "tests/golden/bad has no files"
 }
+
+# Names of files change on disks, too: each call is a call with that file.
+test_names_of_files() {
+	local call
+	: >old
+	expect 0 longpole record -q -o names.lpt sh -c 'mkdir made && mv old new && rm new && rmdir made && truncate -s 4096 grown'
+	longpole dump names.lpt >text
+	for call in 'made op=[0-9]+.mkdir' 'old op=[0-9]+.rename' 'new op=[0-9]+.unlink' 'made op=[0-9]+.unlink' 'grown op=[0-9]+.truncate'; do
+		grep -qE "io_begin object=[0-9]+\(file [^)]*${call/ /\\) }\)" text || fail "no $call"
+	done
+}
