@@ -139,7 +139,8 @@ static void add_kind(struct base_str *s, const struct report *r, const struct su
 		base_str_addf(
 			s, r->trace.process ? "%s" : "waiting for the outside: %s", row->state);
 		add_where(s, " at ", row->where);
-		base_str_add(s, ", whose other end was not recorded");
+		/* (what passes through terminals is not followed, recorded or not) */
+		base_str_add(s, ", and nobody who was recorded is seen at the other end");
 		break;
 	case MODEL_STATE_sleep:
 		if (r->trace.process)
