@@ -284,7 +284,8 @@ static void add_sums(struct graph *g, const struct sum *from, uint32_t nr)
 
 static void add_fold(struct graph *g, const struct fold *f)
 {
-	add_sums(g, g->folds.sum + f->first_sum, f->nr_sums);
+	if (f->nr_sums) /* (else there may be no list) */
+		add_sums(g, g->folds.sum + f->first_sum, f->nr_sums);
 }
 
 /* Moves the sums gathered so far to the end of a list in which there is room. */
