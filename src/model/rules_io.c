@@ -61,9 +61,15 @@ static uint32_t end_queue(struct model *m, uint32_t object, struct object *f, ui
 	return f->queue2;
 }
 
+/* Nobody's (0) for ids that the trace does not define. */
+static const struct trace_object *definition(const struct model *m, uint32_t object)
+{
+	return &m->defs->objects[object < m->nr_objects ? object : 0];
+}
+
 static uint32_t io_state(struct model *m, uint32_t object, uint32_t site, uint64_t op)
 {
-	const struct trace_object *def = &m->defs->objects[object < m->nr_objects ? object : 0];
+	const struct trace_object *def = definition(m, object);
 	bool outside = op == TRACE_IO_accept || op == TRACE_IO_connect || op == TRACE_IO_lock ||
 		       (op == TRACE_IO_read && (def->type == TRACE_OBJECT_socket ||
 						       def->type == TRACE_OBJECT_terminal ||
@@ -180,7 +186,7 @@ static void end_accept(struct model *m, struct thread *t, const struct trace_rec
 /* Signals of which the program knows by reading them. */
 static bool is_signals(const struct model *m, uint32_t object)
 {
-	const struct trace_object *o = &m->defs->objects[object];
+	const struct trace_object *o = definition(m, object);
 	return o->type == TRACE_OBJECT_other &&
 	       !strcmp(trace_text_of(m->defs, o->name), "anon_inode:[signalfd]");
 }
@@ -356,8 +362,7 @@ void model_rule_poll_end(struct model *m, struct thread *t, const struct trace_r
 		e->object && e->result > 0 && !e->writable ? flow_of(m, e->object, FLOW_in) : NULL;
 	if (e->result == -EINTR || (e->object && e->result > 0 && is_signals(m, e->object)))
 		model_some_child_ended(m, t, r->time_ns); /* SIGCHLD, of all that are seen */
-	else if (e->result == 0 ||
-		 (e->object && m->defs->objects[e->object].type == TRACE_OBJECT_timerfd))
+	else if (e->result == 0 || definition(m, e->object)->type == TRACE_OBJECT_timerfd)
 		limit_ended(m, t, r->time_ns);
 	else if (f && f->queue != NONE && graph_queue_units(m->graph, f->queue))
 		model_verb(m, t, GRAPH_VERB_peek, r->time_ns, f->queue, 1, state, 0);
