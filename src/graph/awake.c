@@ -55,11 +55,11 @@ static void lengthen_row(struct graph *g, const struct actor *a, uint64_t t, uin
 }
 
 /* What it slept for has come: in the edited lanes its own path is the one without the sleeps. */
-static void take_row(struct graph *g, struct actor *a, uint64_t t)
+static void take_row(struct graph *g, struct actor *a)
 {
 	double *length = actor_length(g, a);
 	uint32_t prev = a->tip;
-	struct node *n = add_node(g, a, t, NONE, &a->tip);
+	struct node *n = add_node(g, a, a->t_last, NONE, &a->tip);
 
 	*n = (struct node){
 		.prev = prev,
@@ -92,7 +92,7 @@ enum base_status graph_awake(struct graph *g, struct actor *a, const struct grap
 		linked |= dep[i].link;
 	}
 	if (came && !linked && for_units && a->wait_queue == a->awake_queue)
-		take_row(g, a, t);
+		take_row(g, a);
 	if (linked || (came && !(for_units && (g->queue[a->wait_queue].exchangeable ||
 						      g->queue[a->wait_queue].processor))))
 		graph_awake_end(a);
