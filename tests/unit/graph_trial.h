@@ -148,7 +148,9 @@ static inline void make_chaos(struct trial *t, int nr)
 
 		if (below(t, 3))
 			time += below(t, 8);
-		e = add_event(t, (enum ref_verb)below(t, REF_VERBS), time, below(t, t->nr_actors));
+		/* (one after the other: compilers take arguments in different orders) */
+		uint32_t actor = below(t, t->nr_actors);
+		e = add_event(t, (enum ref_verb)below(t, REF_VERBS), time, actor);
 		if (!below(t, 30))
 			e->v.time_ns = time - below(t, (uint32_t)time + 1);
 		e->v.queue = below(t, t->nr_queues);
