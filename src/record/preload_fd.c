@@ -365,7 +365,7 @@ static bool has_other_end(uint64_t object)
 struct preload_close preload_fd_look_at_end(int fd)
 {
 	struct preload_close end = {0};
-	struct stat file;
+	struct stat file = {0};
 	if (fd < 0 || !preload_active())
 		return end;
 	uint64_t object = fd < PRELOAD_FDS ? preload_fresh.fd[fd] & ~UNCONNECTED : 0;
