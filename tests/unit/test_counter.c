@@ -26,13 +26,13 @@ static uint64_t stolen_ns;
 
 /* In libc's place: a thread's time as the kernel gives it where a host takes processors away. What
  * was stolen is in the ticks until the next renewal, and then the kernel says less than they. */
-int clock_gettime(clockid_t id, struct timespec *ts)
+int clock_gettime(clockid_t id, struct timespec *tp)
 {
-	int error = (int)syscall(SYS_clock_gettime, id, ts);
+	int error = (int)syscall(SYS_clock_gettime, id, tp);
 	if (!error && id == CLOCK_THREAD_CPUTIME_ID) {
-		int64_t ns = ts->tv_sec * 1000000000LL + ts->tv_nsec -
+		int64_t ns = tp->tv_sec * 1000000000LL + tp->tv_nsec -
 			     (int64_t)__atomic_load_n(&stolen_ns, __ATOMIC_RELAXED);
-		*ts = (struct timespec){ns / 1000000000, ns % 1000000000};
+		*tp = (struct timespec){ns / 1000000000, ns % 1000000000};
 	}
 	return error;
 }
