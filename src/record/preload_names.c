@@ -6,11 +6,12 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
-/* Recorded when the call has ended: then the kernel has read the name, so that we may. */
+/* Recorded when the call has succeeded: then the kernel has read the name, so that we may. (Some
+ * errors come before that, and who provokes one may pass anything.) */
 static void record_named(
 	unsigned op, const char *path, uint64_t site, uint64_t begin_tsc, int result)
 {
-	if (result == 0 || errno != EFAULT)
+	if (result == 0)
 		preload_io_past(op, preload_path_object(path), 0, site, begin_tsc, result);
 }
 

@@ -73,4 +73,8 @@ test_names_of_files() {
 	for call in 'made op=[0-9]+.mkdir' 'old op=[0-9]+.rename' 'new op=[0-9]+.unlink' 'made op=[0-9]+.unlink' 'grown op=[0-9]+.truncate'; do
 		grep -qE "io_begin object=[0-9]+\(file [^)]*${call/ /\\) }\)" text || fail "no $call"
 	done
+	# A call that fails may not have looked at the name.
+	printf '%s\n' '#include <unistd.h>' 'int main(void) { return truncate((char *)1, -1) != -1 || unlink((char *)1) != -1; }' >bad.c
+	"${CC:-cc}" -w bad.c -o bad || fail "bad.c"
+	expect 0 longpole record -q -o bad.lpt ./bad
 }
