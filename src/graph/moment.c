@@ -475,7 +475,21 @@ static void cap_wait(struct graph *g, struct actor *a, uint64_t t, uint64_t w, u
 	};
 }
 
-/* *awake: more lanes in which the wait did not happen, since nothing came later than the actor. */
+/* Lanes in which the actor has a path and took no dependence: nothing came later than itself. */
+static uint32_t stayed_awake(struct graph *g, const struct actor *a, uint32_t slept)
+{
+	uint32_t lanes =
+		~slept & ((UINT32_C(2) << (g->nr_lanes - 1)) - 2); /* (the runner-up is lane 0's) */
+	const double *length = actor_length(g, a);
+
+	for (uint32_t left = lanes; left; left &= left - 1) {
+		if (length[__builtin_ctz(left)] == NO_PATH)
+			lanes &= ~(left & -left);
+	}
+	return lanes;
+}
+
+/* *awake: more lanes in which the wait did not happen. */
 static enum base_status merge_all(struct graph *g, struct actor *a, uint64_t t, bool pathless,
 	struct dep *dep, size_t nr_deps, uint32_t *awake, struct base_err *err)
 {
@@ -504,8 +518,8 @@ static enum base_status merge_all(struct graph *g, struct actor *a, uint64_t t, 
 		s = merge(g, a, t, &dep[i], &wg, i == 0, err);
 	if (capped && !s)
 		cap_wait(g, a, t, since(g, t, a->t_last), tip, before, dep[0].queue, wg.zero);
-	if (wg.kind == KIND_EXPLAINED && !pathless) /* (the runner-up is lane 0's) */
-		*awake |= ~wg.slept & ((UINT32_C(2) << (g->nr_lanes - 1)) - 2);
+	if (wg.kind == KIND_EXPLAINED && !pathless)
+		*awake |= stayed_awake(g, a, wg.slept);
 	return s;
 }
 

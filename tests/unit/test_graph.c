@@ -569,6 +569,39 @@ static void looks_do_not_hold(void **unused)
 	}
 }
 
+/*
+ * Without the first queue nothing leads to the second actor before the processor that it waits for:
+ * there it did not stay awake, but was not there at all.
+ */
+static void who_is_not_there_is_not_awake(void **unused)
+{
+	enum { RUN, LATENCY, NR_STATES };
+	static const struct graph_edit edit = {GRAPH_EDIT_IGNORE_QUEUE, 0, 0, 0};
+	static const struct graph_scenario scenario = {&edit, 1};
+	struct graph_queue_options processor = {.latency_state = LATENCY, .processor = true};
+	struct graph *g = open_scenarios(&scenario, 1, false);
+	uint32_t q, cpu;
+
+	(void)unused;
+	add(g, 2, NR_STATES);
+	q = add_queue(g, 0, 0, LATENCY);
+	assert_int_equal(graph_add_queue(g, &processor, &cpu, NULL), BASE_OK);
+	start(g, 0, 0, RUN);
+	does(g, graph_enqueue, 10, 0, RUN, q, 1, 0);
+	does(g, graph_dequeue, 20, 1, RUN, q, 1, 0);
+	does(g, graph_wait_empty, 20, 1, RUN, q, 1, 0);
+	does(g, graph_enqueue, 30, 0, RUN, q, 1, 0);
+	does(g, graph_dequeue, 32, 1, RUN, q, 1, 0);
+	does(g, graph_wait_empty, 32, 1, RUN, cpu, 1, 0);
+	does(g, graph_enqueue, 40, 0, RUN, cpu, 1, 0);
+	does(g, graph_dequeue, 41, 1, RUN, cpu, 1, 0);
+	state(g, 51, 1, RUN);
+	finish(g, 1);
+	assert_length(g, 0, 51);
+	assert_length(g, 1, 51);
+	graph_free(g);
+}
+
 /* An actor that nobody started has no path until it gets units; then the time since is charged. */
 static void path_by_dequeue(void **unused)
 {
@@ -674,6 +707,7 @@ int main(void)
 		cmocka_unit_test(units_of_a_queue),
 		cmocka_unit_test(explained_and_aside),
 		cmocka_unit_test(looks_do_not_hold),
+		cmocka_unit_test(who_is_not_there_is_not_awake),
 		cmocka_unit_test(path_by_dequeue),
 		cmocka_unit_test(bad_options),
 		cmocka_unit_test(many_actors_cost_what_they_weigh),
