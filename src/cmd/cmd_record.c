@@ -29,8 +29,8 @@ enum { FIXED_WORDS = 8 };
 			"note allocations, and name locks in allocated memory after them"},        \
 		{"stack-depth", 0, "N", NULL, "callers kept of each wait; 0: none (default 16)"},  \
 		{"buffer", 0, "SIZE", NULL,                                                        \
-			"memory between the program and the trace (default 256M, used as "         \
-			"needed)"},                                                                \
+			"memory between the program and the trace (default: a 16th of the "        \
+			"memory, 1G at most, used as needed)"},                                    \
 		{"level", 0, "N", "1 2 3",                                                         \
 			"1: calls; 2: also the memory accesses, 3: also the instructions of "      \
 			"programs that "                                                           \

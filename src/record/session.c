@@ -14,6 +14,7 @@
 #include "record/session_memory.h"
 #include "record/valgrind.h"
 #include "record/session_names.h"
+#include "record/room.h"
 #include "record/session_ring.h"
 #include "record/session_tally.h"
 #include "record/slots.h"
@@ -95,7 +96,6 @@ struct record_options record_options_default(void)
 {
 	return (struct record_options){.size = sizeof(struct record_options),
 		.sample_hz = RECORD_SAMPLE_HZ,
-		.buffer_bytes = RECORD_BUFFER_BYTES,
 		.stack_depth = RECORD_STACK_DEPTH,
 		.switches = true};
 }
@@ -287,9 +287,10 @@ static enum base_status set_up_program(
 	status = find_libraries(o, preload, s->err);
 	if (status != BASE_OK)
 		return status;
-	status = record_ring_create(&s->ring,
-		(size_t)(o->buffer_bytes ? o->buffer_bytes : RECORD_BUFFER_BYTES), o->stack_depth,
-		s->clock.tsc_origin, s->err);
+	uint64_t buffer_bytes =
+		o->buffer_bytes ? o->buffer_bytes : record_room_buffer_bytes(record_room_bytes(""));
+	status = record_ring_create(
+		&s->ring, (size_t)buffer_bytes, o->stack_depth, s->clock.tsc_origin, s->err);
 	if (status != BASE_OK)
 		return status;
 	if (counts(s))

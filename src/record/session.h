@@ -18,8 +18,7 @@ enum {
 	RECORD_EXIT_NOT_EXECUTABLE = 126,
 	RECORD_EXIT_NOT_FOUND = 127,
 	RECORD_SAMPLE_HZ = 999,
-	RECORD_SYSTEM_SAMPLE_HZ = 499,   /* of a system without a program */
-	RECORD_BUFFER_BYTES = 256 << 20, /* sparse: pages that are never needed cost nothing */
+	RECORD_SYSTEM_SAMPLE_HZ = 499, /* of a system without a program */
 	RECORD_STACK_DEPTH = 16,
 	RECORD_REASON_BYTES = 160,
 };
@@ -65,7 +64,7 @@ struct record_options {
 				  only the system, until a signal or for_ns */
 	const char *tool;      /* for the trace's header: "longpole 0.1.0" */
 	uint64_t sample_hz;    /* 0: no samples */
-	uint64_t buffer_bytes; /* 0: RECORD_BUFFER_BYTES */
+	uint64_t buffer_bytes; /* 0: as room.h has it; pages that are never needed cost nothing */
 	unsigned stack_depth;  /* frames kept of a wait; 0: none */
 	bool switches;         /* record when threads get and lose processors */
 	enum record_locks locks;
