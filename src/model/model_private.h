@@ -82,12 +82,14 @@ struct kernel_view {
 	bool woken;    /* while it waited for something that the library knows */
 	bool answered; /* ... and may go on since: it is ready, or runs, and only the record of its
 			  call's end is to come (rules_kernel_known.c) */
-	struct awaited known;  /* answered: what it waited for */
-	bool throttled;        /* runnable, but its cgroup's quota was used up */
-	bool guessed;          /* its leaving was not shown: whether it sleeps is not known */
-	uint64_t asleep_ns;    /* when it fell asleep */
-	uint32_t asleep_state; /* what it waited in before it became ready */
-	uint32_t asleep_site;  /* kernel function where it is about to sleep; 0: not known */
+	struct awaited known;        /* answered: what it waited for */
+	bool throttled;              /* runnable, but its cgroup's quota was used up */
+	bool guessed;                /* its leaving was not shown: whether it sleeps is not known */
+	uint64_t asleep_ns;          /* when it fell asleep */
+	uint64_t timer_ns, timed_ns; /* a timer woke it then, and no thread has since; how long it
+					had slept, or 0 */
+	uint32_t asleep_state;       /* what it waited in before it became ready */
+	uint32_t asleep_site;        /* kernel function where it is about to sleep; 0: not known */
 	enum graph_verb_kind asleep_on; /* wait, or the one on its call's queue */
 	uint32_t packet_by;     /* who put the packet that this stream handed to a device last */
 	uint32_t packet_socket; /* ... and whose it is */
@@ -353,9 +355,10 @@ struct recent_state { /* by key, beside the map: few states are entered again an
 	bool known;
 };
 
-struct cause { /* a kind of context */
+struct cause { /* a kind of context; or a kernel thread: TRACE_CONTEXT_none */
 	enum trace_context_type type;
 	uint32_t name; /* string */
+	bool timed;    /* a program that a timer had woken */
 };
 
 struct run_time { /* of a process */
@@ -737,6 +740,7 @@ const struct function_list *model_function_list(const struct model *m, uint32_t 
 enum base_status model_list_samples(struct model *m) BASE_MUST_CHECK; /* anew: states' and pools' */
 void model_forget_samples(struct model *m);
 uint32_t model_by_chance(const struct thread *t, uint64_t slept_ns, uint64_t time_ns); /* flags */
+bool model_is_next_to_nothing(uint64_t time_ns, uint64_t slept_ns);
 void model_visit_leaves(struct thread *t, uint64_t time_ns);
 void model_count_visit(struct model *m, struct thread *t);
 void model_visit_enters(struct model *m, struct thread *t, uint32_t state, uint64_t time_ns);

@@ -46,7 +46,9 @@ static void add_cause(const struct model *m, struct base_str *s, uint32_t cause)
 			base_str_add(s, known[i].text);
 			return;
 		}
-	if (c->type == TRACE_CONTEXT_none)
+	if (c->timed)
+		base_str_addf(s, "%s, which a timer had woken", name);
+	else if (c->type == TRACE_CONTEXT_none)
 		base_str_addf(s, "kernel thread %.*s",
 			(int)(model_kind_length(name) ? model_kind_length(name) : strlen(name)),
 			name);

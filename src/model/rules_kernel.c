@@ -22,10 +22,11 @@ enum {
 
 /* ---- names of waits -------------------------------------------------------------------------- */
 
-static uint32_t add_cause(struct model *m, enum trace_context_type type, uint32_t name)
+static uint32_t add_cause(struct model *m, struct cause cause)
 {
 	for (uint32_t i = 0; i < m->nr_causes; i++)
-		if (m->cause[i].type == type && m->cause[i].name == name)
+		if (m->cause[i].type == cause.type && m->cause[i].name == cause.name &&
+			m->cause[i].timed == cause.timed)
 			return i + 1;
 	if (m->nr_causes >= CAUSES_MAX)
 		return 0;
@@ -35,20 +36,25 @@ static uint32_t add_cause(struct model *m, enum trace_context_type type, uint32_
 		m->status = base_fail(m->err, s, "out of memory for interrupts");
 		return 0;
 	}
-	m->cause[m->nr_causes++] = (struct cause){.type = type, .name = name};
+	m->cause[m->nr_causes++] = cause;
 	return (uint32_t)m->nr_causes;
 }
 
 static uint32_t cause_of(struct model *m, const struct thread *context)
 {
-	return add_cause(m, context->k.context, trace_def_context(m->defs, context->stream)->name);
+	return add_cause(m, (struct cause){.type = context->k.context,
+				    .name = trace_def_context(m->defs, context->stream)->name});
+}
+
+static uint32_t name_of_program(const struct model *m, const struct thread *t)
+{
+	return t->role < m->nr_roles ? m->role[t->role].process_name : 0;
 }
 
 /* A kernel thread that serves nobody who is known: its role takes a context's place. */
 static uint32_t worker_cause(struct model *m, const struct thread *worker)
 {
-	return add_cause(m, TRACE_CONTEXT_none,
-		worker->role < m->nr_roles ? m->role[worker->role].process_name : 0);
+	return add_cause(m, (struct cause){.name = name_of_program(m, worker)});
 }
 
 static enum model_state_kind kind_of_cause(const struct model *m, uint32_t cause)
@@ -128,14 +134,43 @@ static bool is_strangers_lock(
 	       strcmp(name, trace_text_of(m->defs, m->role[waker->role].process_name)) != 0;
 }
 
+/*
+ * A timer has just woken the waker, which has done next to nothing since; and `t` came to wait for
+ * it only then. It met it by chance (a log writer that looks every 200 ms, and has the log's lock):
+ * to follow it would explain a moment's wait by all the sleep before. Who came while it slept waits
+ * for the timer, too.
+ */
+static bool is_met_by_chance(const struct thread *waker, const struct thread *t, uint64_t time_ns)
+{
+	return t->mode == MODE_BLOCKED && !model_is_context(waker) &&
+	       t->k.asleep_ns > waker->k.timer_ns &&
+	       model_is_next_to_nothing(time_ns - waker->k.timer_ns, waker->k.timed_ns);
+}
+
+/* The name of the wait that stays the thread's own, although another thread ended it; else NONE. */
+static uint32_t own_wait(
+	struct model *m, const struct thread *waker, const struct thread *t, uint64_t time_ns)
+{
+	if (!model_is_credited(waker) || t->k.anybodys)
+		return NONE;
+	if (is_strangers_lock(m, waker, t))
+		return model_make_state(m, MODEL_STATE_wait, waker->role,
+			model_class_of(m, t->k.lock, 0), 0, AUX_CALL);
+	if (is_met_by_chance(waker, t, time_ns))
+		return wait_state(m, t, MODEL_STATE_wait,
+			add_cause(m,
+				(struct cause){.name = name_of_program(m, waker), .timed = true}));
+	return NONE;
+}
+
 /* The wait is over: because of the waker, or because of something of the waker's kind. */
 static void end_wait(struct model *m, struct thread *waker, struct thread *t, uint64_t time_ns)
 {
 	bool credited = model_is_credited(waker) && !t->k.anybodys;
-	if (credited && is_strangers_lock(m, waker, t)) {
-		model_rename(m, t, time_ns,
-			model_make_state(m, MODEL_STATE_wait, waker->role,
-				model_class_of(m, t->k.lock, 0), 0, AUX_CALL));
+	uint32_t own = own_wait(m, waker, t, time_ns);
+	t->k.timed_ns = credited ? 0 : t->k.timed_ns;
+	if (own != NONE) {
+		model_rename(m, t, time_ns, own);
 		model_be_ready(m, t, time_ns, GRAPH_EXPLAINED);
 		return;
 	}
@@ -159,6 +194,10 @@ static void end_wait(struct model *m, struct thread *waker, struct thread *t, ui
 					   : cause_of(m, waker);
 	if (waker->k.fired_site)
 		t->k.asleep_site = waker->k.fired_site;
+	if (kind_of_cause(m, cause) == MODEL_STATE_sleep) {
+		t->k.timer_ns = time_ns;
+		t->k.timed_ns = time_ns - t->k.asleep_ns;
+	}
 	if (!t->k.unborn)
 		model_rename(m, t, time_ns, wait_state(m, t, kind_of_cause(m, cause), cause));
 	model_be_ready(m, t, time_ns, GRAPH_EXPLAINED);
@@ -182,7 +221,7 @@ static void wake(struct model *m, struct thread *waker, struct thread *t, uint64
 {
 	model_call_passes(m, waker, time_ns);
 	model_take_raise(m, waker, time_ns);
-	if (model_is_credited(waker) && !t->k.anybodys && !is_strangers_lock(m, waker, t))
+	if (model_is_credited(waker) && !t->k.anybodys && own_wait(m, waker, t, time_ns) == NONE)
 		give_wake(m, waker, model_wake_queue(m, t), time_ns);
 	switch (t->mode) {
 	case MODE_BLOCKED:

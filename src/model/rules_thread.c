@@ -349,8 +349,13 @@ uint32_t model_processor_queue(struct model *m, uint64_t number)
  */
 uint32_t model_by_chance(const struct thread *t, uint64_t slept_ns, uint64_t time_ns)
 {
+	return model_is_next_to_nothing(time_ns - t->timer_ns, slept_ns) ? GRAPH_NOBODY : 0;
+}
+
+bool model_is_next_to_nothing(uint64_t time_ns, uint64_t slept_ns)
+{
 	enum { NEXT_TO_NOTHING = 100 }; /* that part of the sleep */
-	return slept_ns && (time_ns - t->timer_ns) * NEXT_TO_NOTHING < slept_ns ? GRAPH_NOBODY : 0;
+	return time_ns < slept_ns / NEXT_TO_NOTHING;
 }
 
 void model_rule_cpu_out(struct model *m, struct thread *t, const struct trace_record *r)

@@ -267,9 +267,7 @@ static enum base_status set_up_program(
 	const struct record_options *o = s->opts;
 	enum base_status status;
 	unsigned level = o->level;
-	if (o->valgrind)
-		status = record_find_any(o->argv[0], program, &s->result->exit_code, s->err);
-	else if (level >= 2)
+	if (!o->valgrind && level >= 2)
 		status = record_find_rewritten(
 			o->argv[0], &level, program, &s->result->exit_code, s->err);
 	else
@@ -324,6 +322,9 @@ static enum base_status set_up(struct session *s, char program[PATH_MAX])
 	if (status != BASE_OK)
 		return status;
 	status = open_kernel(s);
+	/* The kernel shows what no library can be loaded into, too. */
+	if (status == BASE_OK && s->has_program && !o->valgrind && o->level < 2 && !s->kernel.open)
+		status = record_check_program(program, false, s->err);
 	if (status != BASE_OK)
 		return status;
 	if (s->has_program) {
@@ -752,7 +753,10 @@ static void count_all(struct session *s)
 	count(s, TRACE_DIAG_ring_damaged, c->nr_damaged_blocks);
 	count_kernel(s);
 	if (!s->opts->valgrind)
-		count(s, TRACE_DIAG_unattached_images, c->nr_unattached);
+		count(s,
+			s->kernel.open ? TRACE_DIAG_images_from_outside
+				       : TRACE_DIAG_unattached_images,
+			c->nr_unattached);
 	count(s,
 		s->perf && record_perf_is_wide(s->perf) ? TRACE_DIAG_perf_lost_of_all
 							: TRACE_DIAG_perf_lost,

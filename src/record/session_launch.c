@@ -145,8 +145,7 @@ static bool gains_rights(int fd)
 	return getuid() && fgetxattr(fd, "security.capability", NULL, 0) > 0;
 }
 
-/* `rewritten`: it records itself. */
-static enum base_status check_program(const char *path, bool rewritten, struct base_err *err)
+enum base_status record_check_program(const char *path, bool rewritten, struct base_err *err)
 {
 	char head[HEAD_BYTES + 1], interpreter[PATH_MAX];
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -169,7 +168,7 @@ static enum base_status check_program(const char *path, bool rewritten, struct b
 		return base_fail(err, BASE_ERR_ENV,
 			"%s cannot be recorded: it is statically linked. Link it with -L%s "
 			"@%s/wrap.opts (longpole-record(1)), or, as root, see it from outside: "
-			"longpole record --system sh -c COMMAND",
+			"longpole record --system",
 			path, LONGPOLE_LIBDIR, LONGPOLE_LIBDIR);
 	if (kind == ELF_other_machine)
 		return base_fail(err, BASE_ERR_ENV,
@@ -226,18 +225,6 @@ enum base_status record_find_program(
 	const char *name, char ret_path[PATH_MAX], int *ret_exit_code, struct base_err *err)
 {
 	int why = search_path(name, ret_path);
-	if (why) {
-		*ret_exit_code = why == ENOENT || why == ENOTDIR ? 127 : 126;
-		return base_fail_errno(err, why, "cannot run '%s'", name);
-	}
-	*ret_exit_code = 125;
-	return check_program(ret_path, false, err);
-}
-
-enum base_status record_find_any(
-	const char *name, char ret_path[PATH_MAX], int *ret_exit_code, struct base_err *err)
-{
-	int why = search_path(name, ret_path);
 	*ret_exit_code = !why ? 125 : why == ENOENT || why == ENOTDIR ? 127 : 126;
 	return why ? base_fail_errno(err, why, "cannot run '%s'", name) : BASE_OK;
 }
@@ -269,7 +256,7 @@ enum base_status record_find_rewritten(const char *name, unsigned *level, char r
 			"%s was built for level %u: build it with LONGPOLE_CC_LEVEL=%u", ret_path,
 			built, *level);
 	*level = built;
-	return check_program(ret_path, built >= 2, err);
+	return record_check_program(ret_path, built >= 2, err);
 }
 
 /* ---- start

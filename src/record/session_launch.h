@@ -22,18 +22,17 @@ enum base_status record_find_preload(
  * the library is of another version; it would write nothing. */
 enum base_status record_check_preload(const char *path, struct base_err *err) BASE_MUST_CHECK;
 
-/* Can argv[0] be run and recorded? ret_path: what will be executed. *ret_exit_code: 126, 127, 125
- * when not. */
+/* Can argv[0] be run? ret_path: what will be executed. *ret_exit_code: 126, 127, 125 when not. */
 enum base_status record_find_program(const char *name, char ret_path[PATH_MAX], int *ret_exit_code,
 	struct base_err *err) BASE_MUST_CHECK;
-/* The same for memory streams: it must have been built for them (or be a script that runs such
+/* Can it be recorded from inside? ERR_ENV: it is static, setuid, of another machine. `rewritten`:
+ * it records itself, so it may be static. */
+enum base_status record_check_program(
+	const char *path, bool rewritten, struct base_err *err) BASE_MUST_CHECK;
+/* Both, for memory streams: it must have been built for them (or be a script that runs such
  * programs), and may be static. *level: wanted; 0: as built. */
 enum base_status record_find_rewritten(const char *name, unsigned *level, char ret_path[PATH_MAX],
 	int *ret_exit_code, struct base_err *err) BASE_MUST_CHECK;
-
-/* The same for Valgrind, which runs whatever can be executed. */
-enum base_status record_find_any(const char *name, char ret_path[PATH_MAX], int *ret_exit_code,
-	struct base_err *err) BASE_MUST_CHECK;
 
 /* A child that waits, stopped just before its exec. */
 struct record_child {

@@ -26,14 +26,21 @@ struct rows {
 	struct base_strtab *wheres;
 	struct row_functions *functions; /* by row */
 	struct report_row *row;
-	struct base_map by_actor; /* (row, actor) -> share */
-	struct actor_share {
-		double path_ns;
-		uint32_t row, actor;
-	} * share;
-	struct base_map topic_actors; /* (topic, actor) -> 0 */
-	uint32_t *nr_topic_actors;    /* by topic */
-	size_t nr, capacity, functions_capacity, nr_shares, share_capacity;
+	struct actor_shares {
+		struct base_map by; /* (row or topic, actor) -> share */
+		struct actor_share {
+			double path_ns;
+			uint32_t of, actor;
+		} * share;
+		size_t nr, capacity;
+	} in_row, in_topic;
+	size_t nr, capacity, functions_capacity;
+};
+/* Who it was: one of them, or how many. */
+struct actors {
+	const struct actor_share *most;
+	double path_ns; /* of all */
+	uint32_t nr;
 };
 
 static enum base_status find_row(
@@ -119,27 +126,44 @@ static int by_path_ns(const void *a, const void *b)
 	return c ? c : strcmp(x->where, y->where);
 }
 
-/* Who was it, in this row and in this topic? */
 static enum base_status add_actor(
-	struct rows *w, size_t row, uint32_t topic, const struct graph_path_state *p)
+	struct actor_shares *in, uint32_t of, const struct graph_path_state *p)
 {
 	uint64_t i;
-	enum base_status s = BASE_OK;
-	if (!base_map_get(&w->topic_actors, topic, p->actor, &i)) {
-		s = base_map_put(&w->topic_actors, topic, p->actor, 0);
-		w->nr_topic_actors[topic]++;
-	}
-	if (s == BASE_OK && !base_map_get(&w->by_actor, row, p->actor, &i)) {
-		s = base_grow(&w->share, &w->share_capacity, w->nr_shares + 1, sizeof *w->share);
+	if (!base_map_get(&in->by, of, p->actor, &i)) {
+		enum base_status s =
+			base_grow(&in->share, &in->capacity, in->nr + 1, sizeof *in->share);
 		if (s != BASE_OK)
 			return s;
-		i = w->nr_shares++;
-		w->share[i] = (struct actor_share){.row = (uint32_t)row, .actor = p->actor};
-		s = base_map_put(&w->by_actor, row, p->actor, i);
+		i = in->nr++;
+		in->share[i] = (struct actor_share){.of = of, .actor = p->actor};
+		s = base_map_put(&in->by, of, p->actor, i);
+		if (s != BASE_OK)
+			return s;
 	}
-	if (s == BASE_OK)
-		w->share[i].path_ns += p->path_ns;
-	return s;
+	in->share[i].path_ns += p->path_ns;
+	return BASE_OK;
+}
+
+/* nr: rows or topics. NULL: no memory. */
+static struct actors *sum_actors(const struct rows *w, const struct actor_shares *in, size_t nr)
+{
+	struct actors *a = report_array(w->r->arena, nr, sizeof *a);
+	for (size_t i = 0; a && i < in->nr; i++) {
+		const struct actor_share *share = &in->share[i];
+		struct actors *of = &a[share->of];
+		of->nr++;
+		of->path_ns += share->path_ns;
+		if (!of->most || share->path_ns > of->most->path_ns)
+			of->most = share;
+	}
+	return a;
+}
+
+/* The one that nearly all of it is of; else false. */
+static bool is_one(const struct actors *a)
+{
+	return a->nr == 1 || a->most->path_ns >= SINGLE_ACTOR_SHARE * a->path_ns;
 }
 
 /* What it was without a processor in calls of which the state only says that they went on. */
@@ -166,44 +190,49 @@ static enum base_status add_path_state(
 	row->unexplained_ns += p->unexplained_ns;
 	row->visits += p->visits;
 	w->r->unexplained_ns += p->unexplained_ns;
-	s = add_actor(w, i, row->topic, p);
+	s = add_actor(&w->in_row, (uint32_t)i, p);
+	if (s == BASE_OK)
+		s = add_actor(&w->in_topic, row->topic, p);
 	if (s == BASE_OK)
 		s = add_functions(w, i, p, p->path_ns - waiting_ns);
 	return s == BASE_OK ? s : report_no_memory(err);
 }
 
-static enum base_status finish_row(
-	struct rows *w, size_t i, const struct actor_share *best, struct base_err *err)
+static const char *name_actor(const struct rows *w, const struct actors *a)
+{
+	return report_clean(w->r->arena, model_actor(w->m, a->most->actor)->name);
+}
+
+static enum base_status finish_row(struct rows *w, size_t i, const struct actors *in_row,
+	const struct actors *in_topic, struct base_err *err)
 {
 	struct report_row *row = &w->row[i];
 	struct row_functions *f = &w->functions[i];
 	struct base_str name = {0};
 	row->share = w->r->elapsed_ns > 0 ? row->path_ns / w->r->elapsed_ns : 0;
 	row->waiting_share = row->path_ns > 0 ? row->waiting_ns / row->path_ns : 0;
-	row->nr_topic_actors = w->nr_topic_actors[row->topic];
-	if (row->nr_actors == 1 || best->path_ns >= SINGLE_ACTOR_SHARE * row->path_ns)
-		report_clean_add(&name, model_actor(w->m, best->actor)->name);
-	else
+	row->nr_actors = in_row->nr;
+	row->nr_topic_actors = in_topic->nr;
+	row->topic_actor = is_one(in_topic) ? name_actor(w, in_topic) : "";
+	if (is_one(in_row)) {
+		row->actor = name_actor(w, in_row);
+	} else {
 		base_str_addf(&name, "%s \xc3\x97%u", row->group, row->nr_actors);
-	row->actor = report_keep(w->r->arena, &name);
+		row->actor = report_keep(w->r->arena, &name);
+	}
 	report_functions_finish(f->function, f->nr, f->weight_ns);
 	for (size_t k = 0; k < f->nr && k < REPORT_FUNCTIONS_MAX; k++)
 		row->function[row->nr_functions++] = f->function[k];
-	return row->actor ? BASE_OK : report_no_memory(err);
+	return row->actor && row->topic_actor ? BASE_OK : report_no_memory(err);
 }
 
 static enum base_status finish_rows(struct rows *w, struct base_err *err)
 {
-	const struct actor_share **best = report_array(w->r->arena, w->nr, sizeof *best);
-	enum base_status s = best ? BASE_OK : report_no_memory(err);
-	for (size_t i = 0; s == BASE_OK && i < w->nr_shares; i++) {
-		const struct actor_share *share = &w->share[i];
-		w->row[share->row].nr_actors++;
-		if (!best[share->row] || share->path_ns > best[share->row]->path_ns)
-			best[share->row] = share;
-	}
+	const struct actors *in_row = sum_actors(w, &w->in_row, w->nr);
+	const struct actors *in_topic = sum_actors(w, &w->in_topic, w->ix->nr_topics);
+	enum base_status s = in_row && in_topic ? BASE_OK : report_no_memory(err);
 	for (size_t i = 0; s == BASE_OK && i < w->nr; i++)
-		s = finish_row(w, i, best[i], err);
+		s = finish_row(w, i, &in_row[i], &in_topic[w->row[i].topic], err);
 	return s;
 }
 
@@ -212,10 +241,8 @@ static enum base_status fill_rows(
 {
 	struct graph_lane_result lane = {0};
 	struct rows w = {.r = r, .m = m, .ix = ix, .wheres = base_strtab_new()};
-	w.nr_topic_actors = report_array(r->arena, ix->nr_topics, sizeof *w.nr_topic_actors);
-	enum base_status s = w.wheres && w.nr_topic_actors
-				     ? graph_lane(model_graph(m), 0, &lane, err)
-				     : report_no_memory(err);
+	enum base_status s =
+		w.wheres ? graph_lane(model_graph(m), 0, &lane, err) : report_no_memory(err);
 	if (s == BASE_OK && !lane.found)
 		s = report_no_path(err);
 	if (s == BASE_OK) {
@@ -241,10 +268,11 @@ static enum base_status fill_rows(
 	for (size_t i = 0; i < w.nr; i++)
 		base_free(w.functions[i].function);
 	base_free(w.functions);
-	base_free(w.share);
+	base_free(w.in_row.share);
+	base_free(w.in_topic.share);
 	base_free(w.row);
-	base_map_fini(&w.by_actor);
-	base_map_fini(&w.topic_actors);
+	base_map_fini(&w.in_row.by);
+	base_map_fini(&w.in_topic.by);
 	base_map_fini(&w.by_key);
 	base_strtab_free(w.wheres);
 	return s;

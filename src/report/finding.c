@@ -9,7 +9,6 @@ enum { DOMINANT_PERCENT = 15 };
 struct subject {                      /* the longest topic of the path */
 	const struct report_row *row; /* its longest row */
 	double path_ns;
-	uint32_t nr_actors;
 	const char *function; /* most of its running time is in it; NULL: not known */
 };
 
@@ -31,11 +30,11 @@ static void add_where(struct base_str *s, const char *lead, const char *where)
 /* "in ladder/worker #2", "in 4 threads (ladder/worker) one after another". */
 static void add_who(struct base_str *s, const char *lead, const struct subject *u)
 {
-	if (u->nr_actors == 1)
-		base_str_addf(s, "%s%s", lead, u->row->actor);
+	if (*u->row->topic_actor)
+		base_str_addf(s, "%s%s", lead, u->row->topic_actor);
 	else
-		base_str_addf(s, "%s%u threads (%s) one after another", lead, u->nr_actors,
-			u->row->group);
+		base_str_addf(s, "%s%u threads (%s) one after another", lead,
+			u->row->nr_topic_actors, u->row->group);
 }
 
 /* "program+0x12ab" is no function, and C++ names have their arguments. */
@@ -73,7 +72,7 @@ static void add_run(struct base_str *s, const struct subject *u)
 		add_where(s, " (", u->row->where);
 		base_str_add(s, *u->row->where ? ")" : "");
 	}
-	add_who(s, u->nr_actors == 1 ? ", thread " : ", ", u);
+	add_who(s, *u->row->topic_actor ? ", thread " : ", ", u);
 }
 
 static void add_latency(struct base_str *s, const char *state)
@@ -177,7 +176,7 @@ static struct subject find_subject(const struct report *r)
 {
 	struct subject best = {0};
 	for (size_t i = 0; i < r->nr_rows; i++) {
-		struct subject u = {.row = &r->row[i], .nr_actors = r->row[i].nr_topic_actors};
+		struct subject u = {.row = &r->row[i]};
 		for (size_t k = i; k < r->nr_rows; k++)
 			if (r->row[k].topic == u.row->topic)
 				u.path_ns += r->row[k].path_ns;

@@ -212,6 +212,52 @@ test_system_refused() {
 	has err 'does not show us the whole system'
 }
 
+# Into a static program no library can be loaded: the kernel shows its threads, and what that cannot show is said.
+test_system_static() {
+	local mode
+	cat >static.c <<'PROGRAM'
+#include <pthread.h>
+#include <unistd.h>
+static int to[2], from[2];
+static void *echo(void *unused)
+{
+	char c;
+	while (read(to[0], &c, 1) == 1)
+		write(from[1], &c, 1);
+	return unused;
+}
+int main(void)
+{
+	char c = 0;
+	pthread_t t;
+	if (pipe(to) || pipe(from) || pthread_create(&t, 0, echo, 0))
+		return 1;
+	for (int i = 0; i < 1000; i++)
+		if (write(to[1], &c, 1) != 1 || read(from[0], &c, 1) != 1)
+			return 1;
+	close(to[1]);
+	return pthread_join(t, 0) ? 1 : 7;
+}
+PROGRAM
+	"${CC:-cc}" -O1 -static -pthread static.c -o static 2>/dev/null || skip "no static C library"
+	for mode in --sched --full; do
+		longpole record --system $mode -o static.lpt ./static >record.out 2>record.err
+		(($? == 7)) || { grep -q 'statically linked' record.err && skip "$(grep -m 1 'not used' record.err)"; fail "$mode: $(tail -n 2 record.err)"; }
+		expect 0 longpole dump --json --definitions static.lpt
+		# its two threads wake each other, each time
+		jq -r 'if .kind == "stream" and (.process_text // "" | startswith("static[")) then "stream \(.stream)" elif .kind == "wake" then "wake \(.stream) \(.woken)" else empty end' out |
+			awk '$1 == "stream" {ours[$2] = 1} $1 == "wake" && $2 in ours && $3 in ours {n++} END {exit !(n >= 1000)}' ||
+			fail "$mode: its threads do not wake each other"
+		expect 0 longpole report static.lpt
+		has out 'were seen from outside only' 'THE PATH of static'
+		! grep -q 'but not recorded' out || fail "$mode: it was recorded"
+	done
+	((EUID == 0)) && command -v setpriv >/dev/null || return 0
+	chmod 777 .
+	expect 125 setpriv --reuid 65534 --regid 65534 --clear-groups longpole record --system -o o.lpt ./static
+	has err 'statically linked' 'record --system'
+}
+
 test_system_usage() {
 	expect 125 longpole record --sched ladder
 	has err 'need --system'

@@ -492,6 +492,46 @@ static void kernel_lock(void **state)
 	}
 }
 
+/*
+ * A writer that a timer wakes every now and then has something (a lock in shared memory) for a
+ * moment that the program waits for. Who came to wait after the timer met it by chance: the path
+ * stays the program's. Who waited while it slept waited for the timer.
+ */
+static void woken_by_who_slept(void **state)
+{
+	(void)state;
+	for (int by_chance = 0; by_chance < 2; by_chance++) {
+		struct bench b;
+		start(&b, "");
+		b.options.process = "program";
+		uint32_t program = thread(&b, "program"), writer = thread(&b, "writer");
+		uint32_t timer = context(&b, TRACE_CONTEXT_timer, 1, "local timer");
+		uint64_t asleep = by_chance ? 9010 : 8000;
+		IN(&b, 0, program, 0);
+		IN(&b, 0, writer, 1);
+		SLEEPS(&b, 100, writer, 1);
+		if (!by_chance)
+			SLEEPS(&b, asleep, program, 0);
+		WAKES(&b, 9000, timer, writer);
+		IN(&b, 9005, writer, 1);
+		if (by_chance)
+			SLEEPS(&b, asleep, program, 0);
+		WAKES(&b, 9050, writer, program);
+		IN(&b, 9055, program, 0);
+		SLEEPS(&b, 9060, writer, 1);
+		SLEEPS(&b, 9500, program, 0);
+		analyse(&b);
+		conserved(&b, 9500);
+		assert_float_equal(on_path(&b, "waiting for a timer"), by_chance ? 0 : 8900, 1e-6);
+		assert_float_equal(on_path_of(&b, "program", "waiting for writer, which a timer"),
+			by_chance ? 40 : 0, 1e-6);
+		assert_float_equal(
+			on_path_of(&b, "program", "running"), by_chance ? 9010 + 445 : 445, 1e-6);
+		assert_float_equal(unexplained(&b), 0, 1e-6);
+		finish(&b);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -501,6 +541,7 @@ int main(void)
 		cmocka_unit_test(woken_by_its_old_name),
 		cmocka_unit_test(priority_inversion),
 		cmocka_unit_test(kernel_lock),
+		cmocka_unit_test(woken_by_who_slept),
 		cmocka_unit_test(processor_shortage),
 		cmocka_unit_test(long_processor_shortage),
 		cmocka_unit_test(asleep_since_before),

@@ -85,6 +85,42 @@ static void turns_in_a_lock(void **state)
 	finish(&b);
 }
 
+/* Of 905 us that both are in it one worker has 900: who comes and goes beside it is not said. */
+static void one_has_nearly_all(void **state)
+{
+	(void)state;
+	struct bench b;
+	start(&b);
+	uint32_t p = process(&b, "prog"), work = site(&b, "work"), m = mutex(&b, "m");
+	for (unsigned i = 0; i < 3; i++)
+		stream(&b, p);
+	PUT(&b, 0, 1, process_begin, .token = 0);
+	PUT(&b, 0, 1, thread_begin, .token = 0, .handle = 1000);
+	for (unsigned i = 0; i < 2; i++) {
+		PUT(&b, 0, 1, thread_create, .token = 1 + i, .site = work);
+		PUT(&b, 0, 2 + i, thread_begin, .token = 1 + i, .handle = 2000 + i, .site = work);
+	}
+	PUT(&b, 0, 2, lock_acquire, .object = m, .site = work);
+	PUT(&b, 0, 3, lock_wait, .object = m, .site = work);
+	PUT(&b, 0, 1, join_wait, .handle = 2001);
+	PUT(&b, 5, 2, lock_release, .object = m, .site = work);
+	PUT(&b, 5, 2, thread_end);
+	PUT(&b, 5, 3, lock_acquire, .object = m, .site = work);
+	PUT(&b, 905, 3, lock_release, .object = m, .site = work);
+	PUT(&b, 905, 3, thread_end);
+	PUT(&b, 906, 1, join_done, .handle = 2001);
+	PUT(&b, 906, 1, join_wait, .handle = 2000);
+	PUT(&b, 906, 1, join_done, .handle = 2000);
+	end(&b, 906);
+	struct report *r = build(&b);
+	assert_string_equal(r->row[0].state, "holding mutex m");
+	assert_int_equal(r->row[0].nr_topic_actors, 2);
+	assert_string_equal(r->row[0].topic_actor, "prog/work #2");
+	assert_non_null(strstr(r->finding, ", by prog/work #2"));
+	report_free(r);
+	finish(&b);
+}
+
 /* ---- what-if
  * ------------------------------------------------------------------------------------- */
 
@@ -600,6 +636,7 @@ int main(void)
 		cmocka_unit_test(replay_lacks_records),
 		cmocka_unit_test(opportunity_until_the_other_thread),
 		cmocka_unit_test(turns_in_a_lock),
+		cmocka_unit_test(one_has_nearly_all),
 		cmocka_unit_test(scenarios_side_by_side),
 		cmocka_unit_test(function_is_an_estimate),
 		cmocka_unit_test(others_stay_where_replay_has_no_end),
