@@ -67,14 +67,34 @@ static const struct trace_object *definition(const struct model *m, uint32_t obj
 	return &m->defs->objects[object < m->nr_objects ? object : 0];
 }
 
+static bool is_named(const struct model *m, uint32_t object, const char *name)
+{
+	const struct trace_object *o = definition(m, object);
+	return o->type == TRACE_OBJECT_other && !strcmp(trace_text_of(m->defs, o->name), name);
+}
+
+/* Signals of which the program knows by reading them. */
+static bool is_signals(const struct model *m, uint32_t object)
+{
+	return is_named(m, object, "anon_inode:[signalfd]");
+}
+
+/* What others do to files. */
+static bool is_news_of_files(const struct model *m, uint32_t object)
+{
+	return is_named(m, object, "anon_inode:inotify") ||
+	       is_named(m, object, "anon_inode:[fanotify]");
+}
+
 static uint32_t io_state(struct model *m, uint32_t object, uint32_t site, uint64_t op)
 {
 	const struct trace_object *def = definition(m, object);
-	bool outside = op == TRACE_IO_accept || op == TRACE_IO_connect || op == TRACE_IO_lock ||
-		       (op == TRACE_IO_read && (def->type == TRACE_OBJECT_socket ||
-						       def->type == TRACE_OBJECT_terminal ||
-						       def->type == TRACE_OBJECT_timerfd ||
-						       def->type == TRACE_OBJECT_pipe));
+	bool outside =
+		op == TRACE_IO_accept || op == TRACE_IO_connect || op == TRACE_IO_lock ||
+		(op == TRACE_IO_read &&
+			(def->type == TRACE_OBJECT_socket || def->type == TRACE_OBJECT_terminal ||
+				def->type == TRACE_OBJECT_timerfd ||
+				def->type == TRACE_OBJECT_pipe || is_news_of_files(m, object)));
 	return model_make_state(m, outside ? MODEL_STATE_external : MODEL_STATE_io, NONE,
 		object && object < m->nr_objects ? model_class_of(m, object, site) : NONE, site,
 		(uint32_t)op);
@@ -181,14 +201,6 @@ static void end_accept(struct model *m, struct thread *t, const struct trace_rec
 	else
 		model_verb(m, t, GRAPH_VERB_state, r->time_ns, 0, 0, model_current_state(t),
 			GRAPH_EXPLAINED);
-}
-
-/* Signals of which the program knows by reading them. */
-static bool is_signals(const struct model *m, uint32_t object)
-{
-	const struct trace_object *o = definition(m, object);
-	return o->type == TRACE_OBJECT_other &&
-	       !strcmp(trace_text_of(m->defs, o->name), "anon_inode:[signalfd]");
 }
 
 void model_rule_io_begin(struct model *m, struct thread *t, const struct trace_record *r)

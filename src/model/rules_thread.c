@@ -153,6 +153,21 @@ static void end_await(struct model *m, struct thread *t, uint64_t time_ns)
 	model_verb(m, t, GRAPH_VERB_state, time_ns, 0, 0, t->run_state, GRAPH_EXPLAINED);
 }
 
+/* Nobody else gets a mutex of a thread that has ended, but for robust ones: these waited for its
+ * end. */
+static void give_up_held(struct model *m, struct thread *t, uint64_t time_ns)
+{
+	for (uint32_t i = 0; i < t->nr_held; i++) {
+		struct object *o = model_object(m, t->held[i].object);
+		if (!o || o->queue == NONE ||
+			m->defs->objects[t->held[i].object].type != TRACE_OBJECT_mutex)
+			continue;
+		o->released_ns = time_ns;
+		model_verb(m, t, GRAPH_VERB_enqueue, time_ns, o->queue, 1, t->graph_state, 0);
+	}
+	t->nr_held = 0;
+}
+
 void model_rule_process_end(struct model *m, struct thread *t, const struct trace_record *r)
 {
 	if (t->acts) { /* its machines are where they are */
@@ -161,6 +176,7 @@ void model_rule_process_end(struct model *m, struct thread *t, const struct trac
 	}
 	if (t->left_alone)
 		end_await(m, t, r->time_ns);
+	give_up_held(m, t, r->time_ns);
 	leave(m, t, r);
 	t->ended = true;
 	if (model_pid_of(m, t) == m->root_pid)
@@ -277,7 +293,7 @@ void model_rule_thread_end(struct model *m, struct thread *t, const struct trace
 {
 	if (t->acts)
 		return;
-	t->nr_held = 0;
+	give_up_held(m, t, r->time_ns);
 	model_forget_machines(m, t, r->time_ns);
 	if (t->main_thread) {
 		leave(m, t, r); /* its process_end may follow: then that one counts */

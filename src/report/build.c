@@ -348,7 +348,7 @@ enum base_status report_build(const struct report_run *run, const struct report_
 	if (s == BASE_OK)
 		s = report_fill_opportunities(r, run, m, &ix, opts->nr_opportunities_max, err);
 	if (s == BASE_OK)
-		s = report_fill_finding(r, err);
+		s = report_fill_finding(r, m, &ix, err);
 	report_index_fini(&ix);
 	model_free(m);
 	if (s != BASE_OK)

@@ -10,6 +10,8 @@ struct subject {                      /* the longest topic of the path */
 	const struct report_row *row; /* its longest row */
 	double path_ns;
 	const char *function; /* most of its running time is in it; NULL: not known */
+	bool waited_for;      /* a lock that is held: others waited, all in all, for waited_ns */
+	uint64_t waited_ns;
 };
 
 /* "holding mutex m" -> "mutex m": what follows the first of these words. */
@@ -93,9 +95,31 @@ static void add_latency(struct base_str *s, const char *state)
 			state);
 }
 
-static void add_kind(struct base_str *s, const struct report *r, const struct subject *u)
+/* A lock that keeps nobody waiting is no bottleneck: what is done under it is. */
+static void add_hold(struct base_str *s, const struct subject *u)
 {
 	static const char *const hold[] = {"holding ", "reading under ", NULL};
+	const struct report_row *row = u->row;
+	if (u->waited_for) {
+		base_str_addf(s, "inside %s", after(row->state, hold));
+	} else {
+		base_str_add(s, "computing");
+		if (u->function)
+			base_str_addf(
+				s, " in %s%s", u->function, is_plain(u->function) ? "()" : "");
+		base_str_addf(s, " while it holds %s", after(row->state, hold));
+	}
+	if (*row->where)
+		base_str_addf(s, " (taken at %s)", row->where);
+	if (!u->waited_for && !u->waited_ns)
+		base_str_add(s, ", for which nobody waited");
+	else if (!u->waited_for)
+		base_str_add(s, ", for which hardly anybody waited");
+	add_who(s, ", by ", u);
+}
+
+static void add_kind(struct base_str *s, const struct report *r, const struct subject *u)
+{
 	static const char *const wait[] = {"waiting for ", NULL};
 	const struct report_row *row = u->row;
 	switch (row->kind) {
@@ -103,10 +127,7 @@ static void add_kind(struct base_str *s, const struct report *r, const struct su
 		add_run(s, u);
 		break;
 	case MODEL_STATE_hold:
-		base_str_addf(s, "inside %s", after(row->state, hold));
-		if (*row->where)
-			base_str_addf(s, " (taken at %s)", row->where);
-		add_who(s, ", by ", u);
+		add_hold(s, u);
 		break;
 	case MODEL_STATE_wait:
 		base_str_addf(s, "%s%s",
@@ -191,6 +212,19 @@ static struct subject find_subject(const struct report *r)
 	return best;
 }
 
+/* For how long others waited for the lock that its state says is held. */
+static void fill_waited(struct subject *u, struct model *m, const struct report_index *ix)
+{
+	enum { HARDLY = 100 }; /* that part of the time in which it was held */
+	static const char *const hold[] = {"holding ", "reading under ", NULL};
+	struct graph *g = model_graph(m);
+	const char *lock = after(model_state(m, ix->first_state[u->row->topic])->name, hold);
+	for (uint32_t i = 0; i < graph_nr_queues(g); i++)
+		if (!strcmp(model_queue(m, i)->name, lock))
+			u->waited_ns += graph_queue_stats(g, i)->wait_data_ns;
+	u->waited_for = (double)u->waited_ns * HARDLY > u->path_ns;
+}
+
 static const char *certainty(struct report *r)
 {
 	struct base_str s = {0};
@@ -209,10 +243,13 @@ static const char *certainty(struct report *r)
 	return report_keep(r->arena, &s);
 }
 
-enum base_status report_fill_finding(struct report *r, struct base_err *err)
+enum base_status report_fill_finding(
+	struct report *r, struct model *m, const struct report_index *ix, struct base_err *err)
 {
 	struct base_str s = {0};
 	struct subject u = find_subject(r);
+	if (u.row && u.row->kind == MODEL_STATE_hold)
+		fill_waited(&u, m, ix);
 	double share = r->elapsed_ns > 0 ? u.path_ns / r->elapsed_ns : 0;
 	if (!u.row) {
 		base_str_add(

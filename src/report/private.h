@@ -52,7 +52,8 @@ enum base_status report_fill_trace(struct report_trace *t, struct base_arena *a,
 enum base_status report_fill_opportunities(struct report *r, const struct report_run *run,
 	struct model *m, const struct report_index *ix, unsigned max,
 	struct base_err *err) BASE_MUST_CHECK;
-enum base_status report_fill_finding(struct report *r, struct base_err *err) BASE_MUST_CHECK;
+enum base_status report_fill_finding(struct report *r, struct model *m,
+	const struct report_index *ix, struct base_err *err) BASE_MUST_CHECK;
 
 /* Moves a finished text into the arena, and frees it; NULL: no memory. */
 const char *report_keep(struct base_arena *a, struct base_str *s);

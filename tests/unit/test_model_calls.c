@@ -275,6 +275,78 @@ static void a_child_gives_up_what_was_held_at_the_fork(void **state)
 	finish(&b);
 }
 
+/* Samples are taken outside the kernel only: of a call they tell nothing. */
+static void a_call_has_no_functions(void **state)
+{
+	(void)state;
+	struct bench b;
+	start(&b);
+	uint32_t fn = site(&b, "load"), file = object(&b, TRACE_OBJECT_file, "/db", 0);
+	spawn(&b, 0, fn);
+	PUT(&b, 100, 1, io_begin, .object = file, .op = TRACE_IO_read, .site = fn);
+	PUT(&b, 120, 1, sample, .site = site(&b, "stub"));
+	PUT(&b, 400, 1, io_end, .object = file, .op = TRACE_IO_read, .result = 8);
+	PUT(&b, 450, 1, sample, .site = fn);
+	end(&b, 500);
+	unsigned nr_with = 0;
+	for (uint32_t i = 0; i < graph_nr_states(model_graph(b.model)); i++) {
+		size_t nr;
+		model_functions(b.model, i, &nr);
+		nr_with += nr != 0;
+		assert_true(!nr || model_state(b.model, i)->kind == MODEL_STATE_run);
+	}
+	assert_int_equal(nr_with, 1);
+	finish(&b);
+}
+
+/* Somebody else has to do something with files before they can be read. */
+static void news_of_files_come_from_outside(void **state)
+{
+	(void)state;
+	static const char *const name[] = {"anon_inode:inotify", "anon_inode:[fanotify]"};
+	for (size_t i = 0; i < BASE_COUNT(name); i++) {
+		struct bench b;
+		start(&b);
+		uint32_t fn = site(&b, "watch"), news = object(&b, TRACE_OBJECT_other, name[i], 0);
+		spawn(&b, 0, fn);
+		PUT(&b, 100, 1, io_begin, .object = news, .op = TRACE_IO_read, .site = fn);
+		PUT(&b, 400, 1, io_end, .object = news, .op = TRACE_IO_read, .result = 32);
+		end(&b, 500);
+		struct graph_lane_result l = lane(&b, 0);
+		double outside_ns = 0;
+		for (size_t k = 0; k < l.nr_states; k++)
+			if (model_state(b.model, l.state[k].state)->kind == MODEL_STATE_external)
+				outside_ns += l.state[k].path_ns;
+		assert_float_equal(outside_ns, 300, 1e-6);
+		finish(&b);
+	}
+}
+
+/* A robust mutex is had by whoever waits for it when the thread that holds it ends. */
+static void the_end_of_a_thread_gives_up_its_mutex(void **state)
+{
+	(void)state;
+	struct bench b;
+	start(&b);
+	uint32_t fn = site(&b, "worker");
+	uint32_t lock = object(&b, TRACE_OBJECT_mutex, "robust", 0);
+	spawn(&b, 2, fn);
+	PUT(&b, 100, 2, lock_acquire, .object = lock, .site = fn);
+	PUT(&b, 150, 3, lock_wait, .object = lock, .site = fn);
+	PUT(&b, 160, 1, join_wait, .handle = 2001, .site = fn);
+	PUT(&b, 500, 2, thread_end);
+	PUT(&b, 504, 3, lock_acquire, .object = lock, .site = fn);
+	PUT(&b, 600, 3, lock_release, .object = lock, .site = fn);
+	PUT(&b, 610, 3, thread_end);
+	PUT(&b, 620, 1, join_done, .handle = 2001);
+	end(&b, 700);
+	assert_float_equal(on_path(&b, "holding mutex robust"), 400 + 96, 1e-6);
+	assert_float_equal(on_path(&b, "hand-over of mutex robust"), 4, 1e-6);
+	assert_float_equal(unexplained(&b), 0, 1e-6);
+	assert_int_equal(model_health(b.model)->count[TRACE_DIAG_queue_underflow], 0);
+	finish(&b);
+}
+
 /* The kernel sees the program before its first own instruction, while its libraries are loaded. */
 static void the_loader_is_of_the_run(void **state)
 {
@@ -342,6 +414,9 @@ int main(void)
 		cmocka_unit_test(a_descriptor_tells_of_signals_and_time),
 		cmocka_unit_test(calls_tell_how_long_they_slept),
 		cmocka_unit_test(a_child_gives_up_what_was_held_at_the_fork),
+		cmocka_unit_test(a_call_has_no_functions),
+		cmocka_unit_test(news_of_files_come_from_outside),
+		cmocka_unit_test(the_end_of_a_thread_gives_up_its_mutex),
 		cmocka_unit_test(the_loader_is_of_the_run),
 		cmocka_unit_test(a_time_limit_takes_the_processor_by_chance),
 	};

@@ -121,6 +121,41 @@ static void one_has_nearly_all(void **state)
 	finish(&b);
 }
 
+/* One thread runs from 10 to 990 under a lock of its own; another has one for as long, for which a
+ * third waits from 500 on. The first is no critical section to be shortened. */
+static void a_lock_that_nobody_waits_for(void **state)
+{
+	(void)state;
+	for (unsigned shared = 0; shared < 2; shared++) {
+		struct bench b;
+		start(&b);
+		uint32_t p = process(&b, "prog"), work = site(&b, "work"), lock = mutex(&b, "m");
+		for (unsigned i = 0; i < 2; i++)
+			stream(&b, p);
+		PUT(&b, 0, 1, process_begin, .token = 0);
+		PUT(&b, 0, 1, thread_begin, .token = 0, .handle = 1000);
+		PUT(&b, 5, 1, thread_create, .token = 1, .site = work);
+		PUT(&b, 5, 2, thread_begin, .token = 1, .handle = 2000, .site = work);
+		PUT(&b, 10, 1, lock_acquire, .object = lock, .site = work);
+		PUT(&b, 400, 1, sample, .site = site(&b, "fill"));
+		if (shared)
+			PUT(&b, 500, 2, lock_wait, .object = lock, .site = work);
+		PUT(&b, 990, 1, lock_release, .object = lock, .site = work);
+		if (shared)
+			PUT(&b, 991, 2, lock_acquire, .object = lock, .site = work);
+		PUT(&b, 992, 2, thread_end);
+		end(&b, 1000);
+		struct report *r = build(&b);
+		assert_string_equal(r->row[0].state, "holding mutex m");
+		assert_non_null(strstr(r->finding, shared ? "inside mutex m (taken at work"
+							  : "computing in fill() while it holds "
+							    "mutex m (taken at work"));
+		assert_int_equal(strstr(r->finding, "for which nobody waited") != NULL, !shared);
+		report_free(r);
+		finish(&b);
+	}
+}
+
 /* ---- what-if
  * ------------------------------------------------------------------------------------- */
 
@@ -637,6 +672,7 @@ int main(void)
 		cmocka_unit_test(opportunity_until_the_other_thread),
 		cmocka_unit_test(turns_in_a_lock),
 		cmocka_unit_test(one_has_nearly_all),
+		cmocka_unit_test(a_lock_that_nobody_waits_for),
 		cmocka_unit_test(scenarios_side_by_side),
 		cmocka_unit_test(function_is_an_estimate),
 		cmocka_unit_test(others_stay_where_replay_has_no_end),
