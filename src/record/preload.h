@@ -49,7 +49,8 @@ enum {
 	PRELOAD_PAGE = 4096,
 	PRELOAD_AHEAD_WORDS = 48,
 	PRELOAD_KNOWN = 4096,
-	PRELOAD_PATHS = 256
+	PRELOAD_PATHS = 256,
+	PRELOAD_TIMED_SLOTS = 64
 };
 /* of an object's word, or its address, in preload_fresh.known */
 #define PRELOAD_KNOWN_SLOT(object) (((object) >> 2 ^ (object) >> 14) % PRELOAD_KNOWN)
@@ -91,7 +92,9 @@ struct preload_thread {
 	uint8_t in_vfork;   /* vfork was called and we do not know yet that we are the parent */
 	uint8_t key_rounds; /* of pthread_key destructors */
 	struct tally_table *tally; /* where it counts (tally.h); NULL: not yet, or not any more */
-	uint32_t tally_mask, nr_timed;
+	uint32_t tally_mask,
+		nr_timed; /* nr_timed, timed_in: holds that are being timed (tally_lock.c) */
+	uint8_t timed_in[PRELOAD_TIMED_SLOTS];
 	struct record_lock_stamps lock;
 };
 extern __thread struct preload_thread preload_self;

@@ -8,11 +8,16 @@
  * says is right or absent: an entry that another block took, or that two threads wrote at once, is
  * none, and a block leaves the table when it is freed. What lies inside a block is found by going
  * back to its begin, LOOK_BACK_BYTES at most; larger blocks are in a list of their own as well.
+ * Blocks of less than SMALL_BYTES, the most of many programs, have room for no lock but a spin
+ * lock, which is always initialised by a call that says where it was made: they are not noted.
+ *
+ * malloc() and free() of every block go through here: their paths are counted in instructions.
  */
 #include "record/preload_heap.h"
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <semaphore.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -34,12 +39,13 @@ enum {
 #define ADDRESS_BITS    48
 #define LOW_MASK        ((1ull << ADDRESS_BITS) - 1)
 #define LOOK_BACK_BYTES 16384u
-#define BIG_UNITS       0xffffu /* the size is in `big` */
-#define ASKED           1ull    /* in an address: somebody wanted to know */
+#define SMALL_BYTES     sizeof(sem_t)
+#define ASKED           1ull /* in an address: somebody wanted to know */
+#define BIG             2ull /* ... its size is in `bigs` */
 #define ADDRESS_MASK    (LOW_MASK & ~(uint64_t)(UNIT_BYTES - 1))
 
 static struct entry {
-	uint64_t block; /* size in units << 48 | address | ASKED; 0: none */
+	uint64_t block; /* size in units << 48 | address | ASKED | BIG; 0: none */
 	uint64_t site;  /* a tag of the address << 48 | caller */
 } table[ENTRIES];
 static struct big {
@@ -48,9 +54,10 @@ static struct big {
 
 EXPORT void (*longpole_heap_freed)(uint64_t address, uint64_t size_bytes);
 
+/* The bits of the address that its place does not tell; code is below 1 << ADDRESS_BITS. */
 static uint64_t tagged(uint64_t address, uint64_t site)
 {
-	return (address * 0x9e3779b97f4a7c15u & ~LOW_MASK) | (site & LOW_MASK);
+	return address / (STEP_BYTES * ENTRIES) << ADDRESS_BITS | site;
 }
 
 static struct entry *entry_of(uint64_t address)
@@ -66,14 +73,22 @@ static struct big *big_at(uint64_t address, unsigned probe)
 	return &bigs[(first + probe) % BIGS];
 }
 
+/* Another block took its entry: nobody will ask for this one, or see its end. */
+static bool is_left(uint64_t address)
+{
+	uint64_t is = __atomic_load_n(&entry_of(address)->block, __ATOMIC_RELAXED);
+	return !(is & BIG) || (is & ADDRESS_MASK) != address;
+}
+
 static COLD void put_big(uint64_t address, uint64_t n, uint64_t site)
 {
 	for (unsigned i = 0; i < BIG_PROBES; i++) {
 		struct big *b = big_at(address, i);
-		uint64_t is_free = 0;
+		uint64_t was = __atomic_load_n(&b->address, __ATOMIC_RELAXED);
 		/* 1: ours, not yet complete */
-		if (!__atomic_compare_exchange_n(
-			    &b->address, &is_free, 1, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		if (was == 1 || (was && was != address && !is_left(was)) ||
+			!__atomic_compare_exchange_n(
+				&b->address, &was, 1, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
 			continue;
 		b->size_bytes = n;
 		b->site = site;
@@ -98,20 +113,30 @@ static COLD uint64_t drop_big(uint64_t address)
 
 /* ---- all blocks ------------------------------------------------------------------------------ */
 
-static inline void put(const void *block, uint64_t n, uint64_t caller)
+static inline void put_entry(uint64_t block, uint64_t caller)
 {
-	uint64_t address = (uintptr_t)block, units = (n + UNIT_BYTES - 1) / UNIT_BYTES;
-	if (RARE(!address))
-		return;
-	struct entry *e = entry_of(address);
-	if (RARE(e->block >> ADDRESS_BITS == BIG_UNITS))
-		drop_big(e->block & ADDRESS_MASK); /* its end would not be seen */
-	if (RARE(n > LOOK_BACK_BYTES)) {
-		put_big(address, n, caller);
-		units = BIG_UNITS;
+	struct entry *e = entry_of(block);
+	e->site = tagged(block & ADDRESS_MASK, caller);
+	__atomic_store_n(&e->block, block, __ATOMIC_RELEASE);
+}
+
+static COLD void *put_odd(void *block, uint64_t n, uint64_t caller)
+{
+	if (block && n > LOOK_BACK_BYTES) {
+		put_big((uintptr_t)block, n, caller);
+		put_entry((uintptr_t)block | BIG, caller);
 	}
-	e->site = tagged(address, caller);
-	__atomic_store_n(&e->block, units << ADDRESS_BITS | address, __ATOMIC_RELEASE);
+	return block;
+}
+
+/* Returns `block`. */
+static inline void *put(void *block, uint64_t n, uint64_t caller)
+{
+	if (RARE(!block || n - SMALL_BYTES > LOOK_BACK_BYTES - SMALL_BYTES))
+		return put_odd(block, n, caller);
+	uint64_t units = (n + UNIT_BYTES - 1) / UNIT_BYTES;
+	put_entry(units << ADDRESS_BITS | (uintptr_t)block, caller);
+	return block;
 }
 
 static COLD void drop_noted(struct entry *e)
@@ -119,23 +144,30 @@ static COLD void drop_noted(struct entry *e)
 	uint64_t was = e->block, address = was & ADDRESS_MASK;
 	uint64_t n = (was >> ADDRESS_BITS) * UNIT_BYTES;
 	e->block = 0;
-	if (was >> ADDRESS_BITS == BIG_UNITS)
+	if (was & BIG)
 		n = drop_big(address);
 	if (was & ASKED && longpole_heap_freed)
 		longpole_heap_freed(address, n);
 }
 
-/* Before it is freed: afterwards it may be another's. */
-static inline void drop(const void *block)
+/* Before it is freed: afterwards it may be another's. NULL is like a block that is in no entry.
+ * False: there is more to do, drop_noted(). */
+static inline bool drop_plain(const void *block)
 {
 	struct entry *e = entry_of((uintptr_t)block);
 	uint64_t is = __atomic_load_n(&e->block, __ATOMIC_RELAXED);
-	if ((is & ADDRESS_MASK) != (uintptr_t)block || !block)
-		return;
-	if (RARE(is & ASKED || is >> ADDRESS_BITS == BIG_UNITS))
-		drop_noted(e);
-	else
-		e->block = 0;
+	if ((is ^ (uintptr_t)block) & ADDRESS_MASK)
+		return true;
+	if (RARE(is & (ASKED | BIG)))
+		return false;
+	e->block = 0;
+	return true;
+}
+
+static void drop(const void *block)
+{
+	if (!drop_plain(block))
+		drop_noted(entry_of((uintptr_t)block));
 }
 
 static uint64_t ask(struct entry *e)
@@ -152,15 +184,14 @@ EXPORT uint64_t longpole_heap_site(uint64_t address)
 		uint64_t is = __atomic_load_n(&e->block, __ATOMIC_ACQUIRE);
 		uint64_t units = is >> ADDRESS_BITS;
 		if ((is & ADDRESS_MASK) == begin && e->site == tagged(begin, e->site & LOW_MASK) &&
-			(units == BIG_UNITS || address - begin < units * UNIT_BYTES))
+			(is & BIG || address - begin < units * UNIT_BYTES))
 			return ask(e);
 		begin -= UNIT_BYTES;
 	}
 	for (unsigned i = 0; i < BIGS; i++) {
 		uint64_t at = __atomic_load_n(&bigs[i].address, __ATOMIC_ACQUIRE);
 		struct entry *e = entry_of(at);
-		if (at > 1 && address - at < bigs[i].size_bytes &&
-			(e->block & ADDRESS_MASK) == at && e->block >> ADDRESS_BITS == BIG_UNITS)
+		if (at > 1 && address - at < bigs[i].size_bytes && !is_left(at))
 			return ask(e);
 	}
 	return 0;
@@ -227,30 +258,45 @@ __attribute__((constructor)) static void start(void)
 	find_all();
 }
 
+/* Not inlined: malloc() of a small block is to save no registers. */
+static __attribute__((noinline)) void *noted_malloc(size_t n, uint64_t caller)
+{
+	return put(real.malloc(n), n, caller);
+}
+
+static COLD void *first_malloc(size_t n, uint64_t caller)
+{
+	return find_all() ? noted_malloc(n, caller) : early_malloc(n);
+}
+
 EXPORT void *malloc(size_t n)
 {
-	if (!READY(malloc))
-		return early_malloc(n);
-	void *block = real.malloc(n);
-	put(block, n, SITE);
-	return block;
+	if (RARE(!real.malloc))
+		return first_malloc(n, SITE);
+	return n < SMALL_BYTES ? real.malloc(n) : noted_malloc(n, SITE);
 }
 
 EXPORT void *calloc(size_t nr, size_t n)
 {
 	if (!READY(calloc))
 		return n && nr > EARLY_BYTES / n ? NULL : early_malloc(nr * n);
-	void *block = real.calloc(nr, n);
-	put(block, nr * n, SITE);
-	return block;
+	return put(real.calloc(nr, n), nr * n, SITE);
+}
+
+static COLD void odd_free(void *block)
+{
+	if (is_early(block) || !READY(free))
+		return;
+	drop(block);
+	real.free(block);
 }
 
 EXPORT void free(void *block)
 {
-	if (RARE(is_early(block)) || !READY(free))
-		return;
-	drop(block);
-	real.free(block);
+	if (RARE(is_early(block) || !real.free || !drop_plain(block)))
+		odd_free(block);
+	else
+		real.free(block);
 }
 
 /* The old block ends when the new one is there: of a failure nothing may be forgotten. What was
@@ -262,13 +308,10 @@ static void *grown(void *old, size_t n, uint64_t caller)
 		size_t left = (size_t)(early + EARLY_BYTES - (char *)old);
 		if (block)
 			memcpy(block, old, n < left ? n : left);
-		put(block, n, caller);
-		return block;
+		return put(block, n, caller);
 	}
 	drop(old);
-	void *block = real.realloc(old, n);
-	put(block, n, caller);
-	return block;
+	return put(real.realloc(old, n), n, caller);
 }
 
 EXPORT void *realloc(void *old, size_t n)
@@ -299,9 +342,7 @@ EXPORT int posix_memalign(void **ret, size_t align, size_t n)
 	EXPORT void *name parameters;                                                              \
 	void *name parameters                                                                      \
 	{                                                                                          \
-		void *block = READY(name) ? real.name arguments : NULL;                            \
-		put(block, n, SITE);                                                               \
-		return block;                                                                      \
+		return put(READY(name) ? real.name arguments : NULL, n, SITE);                     \
 	}
 ALLOCATOR(aligned_alloc, (size_t align, size_t n), (align, n))
 ALLOCATOR(memalign, (size_t align, size_t n), (align, n))

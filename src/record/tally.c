@@ -2,6 +2,8 @@
 /* tally.c - the tables that a program's threads count in: taking, filling and leaving them. */
 #include "record/tally_count.h"
 
+#include <string.h>
+
 static uint32_t *states(struct ring_head *head)
 {
 	return (uint32_t *)(void *)((char *)head + head->tables_offset);
@@ -161,6 +163,7 @@ void preload_tally_end(void)
 		tally_left();
 	self->tally = NULL;
 	self->nr_timed = 0;
+	memset(self->timed_in, 0, sizeof self->timed_in);
 	for (unsigned i = 0; t && head && i < TALLY_THREAD_TABLES; i++) {
 		uint64_t next = t->next;
 		uint64_t offset = (uint64_t)((char *)t - (char *)head) - head->tables_offset -

@@ -21,6 +21,20 @@ static __thread struct timed {
 	struct tally_entry *entry;
 } timed[TIMED_MAX];
 static __thread uint32_t nr_begun, chance;
+/* Of how many holds that are timed the lock, by its key or address, is in this slot: one that is
+ * held for very long, as an interpreter's is, must not make the releases of all others look for
+ * theirs. */
+PRELOAD_INLINE uint8_t *timed_in(uint64_t key)
+{
+	return &preload_self.timed_in[key / 16 % PRELOAD_TIMED_SLOTS];
+}
+
+static void forget_timed(void)
+{
+	preload_self.nr_timed = 0;
+	for (unsigned i = 0; i < PRELOAD_TIMED_SLOTS; i++)
+		preload_self.timed_in[i] = 0;
+}
 
 /* What the hold number `count` that is to be timed counts; 0: it is not timed. */
 static uint32_t weight_of(uint64_t count)
@@ -50,6 +64,7 @@ static __attribute__((noinline)) void begin_hold(
 		timed[i].weight = weight;
 		nr_begun += nr_begun <= MANY;
 		__atomic_fetch_add(&preload_self.nr_timed, 1, __ATOMIC_RELAXED);
+		__atomic_fetch_add(timed_in(key), 1, __ATOMIC_RELAXED);
 		/* last: what comes after it is in the hold */
 		timed[i].since_tsc = now_tsc ? now_tsc : preload_now();
 		PRELOAD_BARRIER();
@@ -75,7 +90,7 @@ static void add_hold(struct tally_entry *e, uint64_t weight, uint64_t ticks)
 static __attribute__((noinline)) void end_hold(uint64_t key, uint64_t now_tsc)
 {
 	if (!preload_fresh.head) { /* a fork's child: the tables are the parent's */
-		preload_self.nr_timed = 0;
+		forget_timed();
 		return;
 	}
 	struct timed *last = NULL;
@@ -87,14 +102,16 @@ static __attribute__((noinline)) void end_hold(uint64_t key, uint64_t now_tsc)
 	struct timed was = *last;
 	last->key = 0;
 	__atomic_fetch_sub(&preload_self.nr_timed, 1, __ATOMIC_RELAXED);
+	__atomic_fetch_sub(timed_in(key), 1, __ATOMIC_RELAXED);
 	add_hold(was.entry, was.weight, now_tsc - was.since_tsc);
 }
 
-PRELOAD_INLINE void released(uint64_t key)
-{
-	if (PRELOAD_RARE(preload_self.nr_timed))
-		end_hold(key, preload_now());
-}
+/* `lock` is given up. Its key is not made for those that are not timed. */
+#define RELEASED(lock, key_of)                                                                     \
+	do                                                                                         \
+		if (PRELOAD_RARE(*timed_in((uintptr_t)(lock))))                                    \
+			end_hold(key_of(lock), preload_now());                                     \
+	while (0)
 
 /* ---- outcomes
  * -------------------------------------------------------------------------------------- */
@@ -113,6 +130,16 @@ static void add_wait(struct tally_entry *e, uint64_t ticks)
 	struct tally_table *t = preload_self.tally;
 	if (t)
 		TALLY_INC(t->wait_bin[tally_bin(ns)]);
+}
+
+/* The usual outcome: it was free. */
+PRELOAD_INLINE void acquired(struct tally_entry *e, uint64_t key, bool shared)
+{
+	TALLY_INC(e->n[TALLY_acquired]);
+	if (shared)
+		TALLY_INC(e->n[TALLY_shared]);
+	if (is_turn(e->n[TALLY_acquired]))
+		begin_hold(key, e, e->n[TALLY_acquired], 0);
 }
 
 static PRELOAD_COLD void outcome(struct tally_entry *e, uint64_t key, int result, bool shared,
@@ -160,29 +187,34 @@ PRELOAD_INLINE int mutex_lock(pthread_mutex_t *mutex, uintptr_t site)
 	if (PRELOAD_RARE(__atomic_load_n(&mutex->__data.__lock, __ATOMIC_RELAXED)))
 		return mutex_lock_taken(mutex, key, e);
 	int result = preload_real_mutex_lock(mutex);
-	if (PRELOAD_RARE(result)) {
+	if (PRELOAD_RARE(result))
 		outcome(e, key, result, false, false, 0);
-		return result;
-	}
-	TALLY_INC(e->n[TALLY_acquired]);
-	if (is_turn(e->n[TALLY_acquired]))
-		begin_hold(key, e, e->n[TALLY_acquired], 0);
-	return 0;
+	else
+		acquired(e, key, false);
+	return result;
+}
+
+/* A try's result, and it did not wait. */
+PRELOAD_INLINE int tried(uint64_t key, uint64_t site, int result, bool shared)
+{
+	struct tally_entry *e = tally_find(key, site);
+	if (e && PRELOAD_LIKELY(!result))
+		acquired(e, key, shared);
+	else if (e)
+		outcome(e, key, result, shared, false, 0);
+	return result;
 }
 
 PRELOAD_INLINE int mutex_unlock(pthread_mutex_t *mutex)
 {
-	released(preload_mutex(mutex));
+	RELEASED(mutex, preload_mutex);
 	return preload_real_mutex_unlock(mutex);
 }
 
 PRELOAD_INLINE int mutex_trylock(pthread_mutex_t *mutex, uintptr_t site)
 {
 	int result = preload_real_mutex_trylock(mutex);
-	struct tally_entry *e = tally_find(preload_mutex(mutex), site);
-	if (e)
-		outcome(e, preload_mutex(mutex), result, false, false, 0);
-	return result;
+	return tried(preload_mutex(mutex), site, result, false);
 }
 
 PRELOAD_EXPORT int pthread_mutex_lock(pthread_mutex_t *mutex)
@@ -231,17 +263,17 @@ PRELOAD_EXPORT int mtx_unlock(mtx_t *mutex)
 			asked_tsc = preload_now();                                                 \
 			result = PRELOAD_REAL(name)(lock arguments);                               \
 		}                                                                                  \
-		outcome(e, key, result, shared, waits, asked_tsc);                                 \
+		if (PRELOAD_LIKELY(!result && !waits))                                             \
+			acquired(e, key, shared);                                                  \
+		else                                                                               \
+			outcome(e, key, result, shared, waits, asked_tsc);                         \
 		return result;                                                                     \
 	}
 #define TRY_LOCK(name, type, key_of, shared)                                                       \
 	PRELOAD_EXPORT int name(type *lock)                                                        \
 	{                                                                                          \
 		int result = PRELOAD_REAL(name)(lock);                                             \
-		struct tally_entry *e = tally_find(key_of(lock), PRELOAD_SITE);                    \
-		if (e)                                                                             \
-			outcome(e, key_of(lock), result, shared, false, 0);                        \
-		return result;                                                                     \
+		return tried(key_of(lock), PRELOAD_SITE, result, shared);                          \
 	}
 
 WAITING_LOCK(pthread_mutex_timedlock, pthread_mutex_t, UNTIL, A_UNTIL, IN_UNTIL,
@@ -271,7 +303,7 @@ TRY_LOCK(pthread_spin_trylock, pthread_spinlock_t, preload_spin, false)
 
 PRELOAD_EXPORT int pthread_spin_unlock(pthread_spinlock_t *lock)
 {
-	released(preload_spin(lock));
+	RELEASED(lock, preload_spin);
 	return PRELOAD_REAL(pthread_spin_unlock)(lock);
 }
 
@@ -292,7 +324,7 @@ TRY_LOCK(pthread_rwlock_trywrlock, pthread_rwlock_t, preload_rwlock, false)
 
 PRELOAD_EXPORT int pthread_rwlock_unlock(pthread_rwlock_t *lock)
 {
-	released(preload_rwlock(lock));
+	RELEASED(lock, preload_rwlock);
 	return PRELOAD_REAL(pthread_rwlock_unlock)(lock);
 }
 
@@ -319,7 +351,7 @@ static void cond_begin(struct cond_call *call, uint64_t key, pthread_mutex_t *mu
 	call->mutex_key = preload_mutex(mutex);
 	call->cond = tally_find(key, 0);
 	call->mutex = tally_find(call->mutex_key, site);
-	released(call->mutex_key);
+	RELEASED(mutex, preload_mutex);
 	call->asked_tsc = preload_now();
 }
 

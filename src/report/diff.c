@@ -131,7 +131,7 @@ static void whole_program(struct adder *a, const struct report_locks *l)
 	number(a, "contended", "contended share of acquisitions", REPORT_UNIT_share, u->acquired,
 		u->acquired ? (double)u->contended / acquired : 0);
 	number(a, "hold_mean", "average hold of a lock", REPORT_UNIT_ns, u->hold.nr,
-		mean(&u->hold));
+		report_lock_hold_mean_ns(u));
 	number(a, "hold_total", "time of all holds", REPORT_UNIT_ns, u->hold.nr,
 		(double)report_lock_hold_ns(u));
 	number(a, "held_any", "time with at least one lock held", REPORT_UNIT_ns, events,

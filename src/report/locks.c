@@ -39,9 +39,16 @@ double report_lock_gain(const struct report_lock *l)
 uint64_t report_lock_hold_ns(const struct report_lock_use *u)
 {
 	uint64_t holds = u->acquired + u->retaken;
-	if (!u->hold.nr || u->hold.nr >= holds)
+	if (!u->nr_held || u->hold.nr >= holds)
 		return u->hold.total_ns;
-	return (uint64_t)llround((double)u->hold.total_ns / (double)u->hold.nr * (double)holds);
+	return (uint64_t)llround(u->held_ns / (double)u->nr_held * (double)holds);
+}
+
+double report_lock_hold_mean_ns(const struct report_lock_use *u)
+{
+	uint64_t holds = u->acquired + u->retaken;
+	uint64_t of = holds > u->hold.nr ? holds : u->hold.nr;
+	return of ? (double)report_lock_hold_ns(u) / (double)of : 0;
 }
 
 /* ---- names
@@ -267,7 +274,7 @@ static enum base_status add_counts(struct builder *b, struct base_err *err)
 			base_histogram_merge(&l->wait, &o->wait) != BASE_OK)
 			s = report_no_memory(err);
 		if (of[i].hold.nr)
-			bins->hold[report_lock_bin(mean(of[i].hold.total_ns, of[i].hold.nr))]++;
+			bins->hold[report_lock_bin((uint64_t)report_lock_hold_mean_ns(&of[i]))]++;
 		if (of[i].wait.nr)
 			bins->wait[report_lock_bin(mean(of[i].wait.total_ns, of[i].wait.nr))]++;
 		if (of[i].lock_call.nr)

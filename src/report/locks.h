@@ -37,8 +37,13 @@ struct report_lock_use {    /* of a lock, by a site, by a thread: sums are the s
 	uint64_t retaken;   /* at the end of a condition wait */
 	uint64_t contended; /* of acquired: another had it */
 	uint64_t failed;    /* trylocks that found it taken, timed locks that gave up */
-	struct report_times wait, hold; /* hold: total_ns estimated when nr < acquired + retaken */
-	double hold_variance;           /* ns^2, of the estimated hold.total_ns; 0: it is exact */
+	struct report_times wait, hold; /* hold: of those that were timed */
+	/* What all holds take, report_lock_hold_ns(), is estimated when hold.nr < acquired +
+	 * retaken: of each lock at each place by itself, for a sample may have more of one than of
+	 * another. */
+	double held_ns;   /* the sum of these estimates */
+	uint64_t nr_held; /* how many holds it is of: those of locks and places never timed lack */
+	double hold_variance; /* ns^2, of held_ns; 0: it is exact */
 	struct report_times lock_call,
 		unlock_call; /* REPORT_LOCKS_calls: inside the two functions */
 };

@@ -33,7 +33,6 @@ static void times_add(struct report_times *t, uint64_t ns)
 	times_merge(t, &(struct report_times){.nr = 1, .total_ns = ns, .max_ns = ns});
 }
 
-/* Estimates of parts are added as totals: a part's mean is weighted by how often it happened. */
 void report_lock_use_add(struct report_lock_use *to, const struct report_lock_use *from)
 {
 	to->acquired += from->acquired;
@@ -41,6 +40,8 @@ void report_lock_use_add(struct report_lock_use *to, const struct report_lock_us
 	to->retaken += from->retaken;
 	to->contended += from->contended;
 	to->failed += from->failed;
+	to->held_ns += from->held_ns;
+	to->nr_held += from->nr_held;
 	to->hold_variance += from->hold_variance;
 	times_merge(&to->wait, &from->wait);
 	times_merge(&to->hold, &from->hold);
@@ -568,8 +569,8 @@ static void finish(struct lock_count *c)
 		end_run(c, &c->object[i]);
 }
 
-/* From the sample's spread to the variance of the estimated sum: n^2 s^2 / m, of what was not
- * measured. */
+/* The estimated sum of all holds, and from the sample's spread to its variance: n^2 s^2 / m, of
+ * what was not measured. */
 static void finish_holds(struct lock_count *c)
 {
 	for (size_t i = 0; i < c->nr_cells; i++) {
@@ -578,6 +579,8 @@ static void finish_holds(struct lock_count *c)
 		double spread = m > 1 ? u->hold_variance / m * m / (m - 1) : 0;
 		double unmeasured = n > m ? 1 - m / n : 0;
 		u->hold_variance = m > 0 ? n * n * spread / m * unmeasured : 0;
+		u->held_ns = m > 0 ? (double)u->hold.total_ns / m * n : 0;
+		u->nr_held = m > 0 ? u->acquired + u->retaken : 0;
 	}
 }
 

@@ -92,7 +92,8 @@ void report_locks_count_fini(struct lock_count *c);
 
 void report_lock_use_add(struct report_lock_use *to, const struct report_lock_use *from);
 unsigned report_lock_bin(uint64_t ns);
-/* Time of all holds: measured ones, or the mean of those times their number. */
+/* Time of all holds: measured, or estimated; and of one. */
 uint64_t report_lock_hold_ns(const struct report_lock_use *u);
+double report_lock_hold_mean_ns(const struct report_lock_use *u);
 
 #endif

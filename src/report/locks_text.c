@@ -99,7 +99,7 @@ USE_CELL(contended, if (u->contended) report_percent(s, (double)u->contended / (
 	 else base_str_add(s, "-"))
 USE_CELL(wait, dash_or_ns(s, mean(u->wait.total_ns, u->wait.nr), u->wait.nr))
 USE_CELL(waited, dash_or_ns(s, u->wait.total_ns, u->wait.nr))
-USE_CELL(hold, dash_or_ns(s, mean(u->hold.total_ns, u->hold.nr), u->hold.nr))
+USE_CELL(hold, dash_or_ns(s, (uint64_t)report_lock_hold_mean_ns(u), u->hold.nr))
 USE_CELL(hold_max, dash_or_ns(s, u->hold.max_ns, u->hold.nr))
 USE_CELL(held, dash_or_ns(s, report_lock_hold_ns(u), u->hold.nr))
 USE_CELL(lock, dash_or_ns(s, mean(u->lock_call.total_ns, u->lock_call.nr), u->lock_call.nr))
@@ -293,7 +293,7 @@ static void counts_line(
 		base_str_add(&s, " per ms of processor time");
 	}
 	if (l->all.hold.nr) {
-		uint64_t ns = mean(l->all.hold.total_ns, l->all.hold.nr);
+		uint64_t ns = (uint64_t)report_lock_hold_mean_ns(&l->all);
 		base_str_add(&s, "; held ");
 		report_ns(&s, (double)ns);
 		if (l->tick_hz) {

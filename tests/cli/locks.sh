@@ -52,6 +52,17 @@ test_locks_weights() {
 	is_json out '.result.locks[0] | .held_ns > 7 * .hold.total_ns and .held_ns < 10 * .hold.total_ns and .held_standard_error_ns > 0'
 }
 
+# A lock that is held while others are taken: its hold is timed, and theirs, and in a fork's child that of no lock which its parent took.
+test_locks_held_long() {
+	expect 0 longpole locks -q -o long.lpt -- "$LONGPOLE_BUILD/tests/target/held_long"
+	expect 0 longpole locks --json --all long.lpt
+	is_json out '[.result.locks[] | select(.lock | test("outer")) | .acquisitions, .hold.count] == [1, 1]'
+	is_json out '[.result.locks[] | select(.lock | test("inner")) | .acquisitions] | add == 4 * 900'
+	is_json out '[.result.locks[] | select(.lock | test("inner")) | .hold.count] | add == 100 * (3 + 3)'
+	is_json out '([.result.locks[] | select(.lock | test("outer")) | .hold.max_ns] | add) >=
+		([.result.locks[] | select(.lock | test("inner")) | .hold.max_ns] | max)'
+}
+
 # Locks in allocated memory are called after who made them, in tables and in single records.
 test_locks_heap() {
 	local mode name want
@@ -59,7 +70,7 @@ test_locks_heap() {
 		expect 0 longpole locks -q --mode=$mode -o heap.lpt -- "$LONGPOLE_BUILD/tests/target/heap_lock" 20
 		expect 0 longpole locks --json --no-replay heap.lpt
 		while read -r want name; do
-			is_json out "[.result.locks[] | select(.lock | test(\"^mutex $name\")) | .acquisitions] == [$want]" ||
+			is_json out "[.result.locks[] | select(.lock | test(\"^(mutex|spin) $name\")) | .acquisitions] == [$want]" ||
 				fail "$mode: $(jq -c '[.result.locks[] | [.lock, .acquisitions]]' out)"
 		done <<-'END'
 			60 made by session_new .heap_lock.c:[0-9]+.$
@@ -69,6 +80,7 @@ test_locks_heap() {
 			100 made by queue_new .heap_lock.c:[0-9]+.$
 			120 made by pool_new .heap_lock.c:[0-9]+.$
 			140 in memory of pool_alloc[a-z.0-9]* .heap_lock.c:[0-9]+., first taken by (main|take) .heap_lock.c:[0-9]+.$
+			160 made by flag_new .heap_lock.c:[0-9]+.$
 			41 made by first_life .heap_lock.c:[0-9]+. in memory of main .heap_lock.c:[0-9]+. and others$
 		END
 	done

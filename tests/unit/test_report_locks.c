@@ -222,6 +222,43 @@ static void held_to_the_end(void **state)
 	finish(&b);
 }
 
+/* The one long hold of a lock, timed, does not stand for the short ones of another of which one in
+ * ten was. */
+static void tallies_unequal(void **state)
+{
+	(void)state;
+	struct bench b;
+	start(&b);
+	uint32_t p = process(&b, "prog"), at = site(&b, "take");
+	uint32_t rare = mutex(&b, "rare"), often = mutex(&b, "often");
+	uint32_t mode = string(&b, "sampled");
+	stream(&b, p);
+	PUT(&b, 0, 1, process_begin, .token = 0);
+	PUT(&b, 0, 1, thread_begin, .token = 0, .handle = 1000);
+	PUT(&b, 1, 1, lock_floor, .mode = mode, .bare_ps = 8000, .stamps_ps = 42000);
+	PUT(&b, 900, 1, lock_count, .object = rare, .site = at, .acquired = 1);
+	PUT(&b, 900, 1, lock_holds, .object = rare, .site = at, .nr = 1, .total_ns = 500000,
+		.max_ns = 500000);
+	PUT(&b, 900, 1, lock_count, .object = often, .site = at, .acquired = 1000);
+	PUT(&b, 900, 1, lock_holds, .object = often, .site = at, .nr = 100, .total_ns = 2000,
+		.max_ns = 30);
+	end(&b, 1000000);
+	struct report_locks *l = locks_of(&b, 0, 0);
+	json_t *j = report_locks_json(l),
+	       *all = json_object_get(json_object_get(j, "result"), "totals");
+	assert_int_equal(json_integer_value(json_object_get(all, "held_ns")), 500000 + 1000 * 20);
+	struct base_str text = {0};
+	struct report_locks_view view = {0};
+	struct report_style style = {.columns = 120};
+	report_locks_text(&text, l, &view, &style);
+	assert_non_null(strstr(base_str_text(&text), "held 519 ns"));
+	assert_non_null(strstr(base_str_text(&text), "520 us of holds by the clock"));
+	base_str_fini(&text);
+	json_decref(j);
+	report_locks_free(l);
+	finish(&b);
+}
+
 /* What a recorder counted: sums over threads, an estimate of what was only sampled. */
 static void tallies(void **state)
 {
@@ -309,6 +346,7 @@ int main(void)
 		cmocka_unit_test(condition_variables),
 		cmocka_unit_test(held_to_the_end),
 		cmocka_unit_test(tallies),
+		cmocka_unit_test(tallies_unequal),
 		cmocka_unit_test(out_of_memory),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
