@@ -232,17 +232,20 @@ borrowing() {
 }
 borrowing
 
-# A shared library, recorded, with a program, recorded.
+# A shared library, recorded, with a program, recorded; linked, and loaded while it runs.
 library() {
-	local why='' option
+	local why='' option program
 	selected library || return 0
 	for option in -O0 -O2; do
-		"$LONGPOLE" cc "$option" -fPIC -shared -o libtold.so "$here/library.c" 2>err &&
-			"$LONGPOLE" cc "$option" -o uses "$here/uses_library.c" ./libtold.so -Wl,-rpath,. 2>err || why="$option: $(cat err)"
-		[[ $(./uses) == '281875 8' ]] || why+=" $option: says $(./uses)"
-		why+=$(record -o uses.lpt -- ./uses 3>&1 >/dev/null)
-		"$accesses" uses.lpt 0 >recorded 2>err || why+=" $option: $(cat err)"
-		[[ $(wc -l <recorded) -gt 1500 ]] || why+=" $option: only $(wc -l <recorded) accesses"
+		"$LONGPOLE" cc "$option" -fPIC -shared -Wl,-z,defs -o libtold.so "$here/library.c" 2>err &&
+			"$LONGPOLE" cc "$option" -o uses "$here/uses_library.c" ./libtold.so -Wl,-rpath,. 2>err &&
+			"$LONGPOLE" cc "$option" -DLOADED -rdynamic -o loads "$here/uses_library.c" 2>err || why="$option: $(tail -n 2 err)"
+		for program in uses loads; do
+			[[ $(./$program) == '281875 8' ]] || why+=" $option: $program says $(./$program)"
+			why+=$(record -o uses.lpt -- ./$program 3>&1 >/dev/null)
+			"$accesses" uses.lpt 0 >recorded 2>err || why+=" $option: $(cat err)"
+			[[ $(wc -l <recorded) -gt 1500 ]] || why+=" $option: $program: only $(wc -l <recorded) accesses"
+		done
 	done
 	result library "$why"
 }
