@@ -368,7 +368,10 @@ levels() {
 	"$accesses" plain.lpt 0 | cut -d' ' -f1,3 | cmp -s - three.txt || why+=" not compressed, the accesses differ"
 	(($(stat -c %s plain.lpt) > $(stat -c %s three.lpt))) || why+=" compressed it is no smaller"
 	record -o no.lpt -- /bin/true >/dev/null && why+=" a program that was not built for it"
-	grep -q 'longpole cc' err || why+=" does not say how to build it"
+	grep -q "CC='longpole cc'" err || why+=" does not say how to build it"
+	grep -q 'doctor' err && why+=" sends who forgot to build it to the doctor"
+	record -o env.lpt -- env -i ./three >/dev/null || why+=" through env: $(cat err)"
+	"$accesses" env.lpt 0 | cut -d' ' -f1,3 | cmp -s - three.txt || why+=" through env, the accesses differ"
 	result levels "$why"
 }
 levels >levels.out 2>/dev/null
