@@ -183,12 +183,15 @@ static bool link_arguments(struct cmd *c, struct arguments *a, const struct link
 		}
 	add(a, "-Wl,--whole-archive,", path[MODULE]);
 	add(a, "-Wl,--no-whole-archive,", path[CALLS]);
-	if (!l->shared) {
+	if (l->shared) {
+		/* The program has the runtime library; -Wl,-z,defs is not meant against it. */
+		add(a, "-Wl,--unresolved-symbols=ignore-all", "");
+	} else {
 		if (tsan)
 			add(a, "-Wl,--whole-archive,", path[TSAN]);
 		add(a, "-Wl,--no-whole-archive,", path[MEMORY]);
 		add(a, "-Wl,--export-dynamic-symbol=longpole_memory*,",
-			"--export-dynamic-symbol=target_*");
+			"--export-dynamic-symbol=longpole_target_*");
 		if (tsan)
 			add(a, "-Wl,--export-dynamic-symbol=__tsan_*", "");
 	}

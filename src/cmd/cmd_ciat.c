@@ -17,7 +17,8 @@ enum {
 	FIELDS_SHOWN = 3,
 	FUNCTIONS_SHOWN = 10,
 	OBJECTS_SHOWN = 10,
-	MATRIX_SHOWN = 16
+	MATRIX_SHOWN = 16,
+	REUSE_LINES = 1000 /* sampled: fewer may mislead */
 };
 
 static const struct cmd_option option[] = {
@@ -352,17 +353,25 @@ static void usage_rows(struct base_str *out, const struct memory_ciat_result *r)
 
 static void curve_rows(struct base_str *out, const struct memory_ciat_result *r)
 {
-	unsigned last = 0;
+	unsigned last = 0, least = memory_reuse_least(&r->shared_curve);
 	if (!r->has_reuse)
 		return;
 	for (unsigned i = 0; i < MEMORY_REUSE_BUCKETS; i++)
 		if (r->shared_curve.count[i] > 0 || r->private_curve.count[i] > 0)
 			last = i;
-	base_str_addf(out,
-		"\n  Miss ratio of a fully associative LRU cache (%s)\n  %12s %14s %14s\n",
-		r->shared_curve.sampled_share < 1 ? "sampled" : "exact", "size", "one for all",
-		"one a thread");
-	for (unsigned i = 0; i <= last; i++) {
+	base_str_add(out, "\n  Miss ratio of a fully associative LRU cache (");
+	if (least)
+		base_str_addf(out,
+			"estimated from %" PRIu64 " lines, %g%% of all, which say nothing of "
+			"smaller caches%s)\n",
+			r->shared_curve.sampled_lines, r->shared_curve.sampled_share * 100,
+			r->shared_curve.sampled_lines < REUSE_LINES
+				? "; so few may mislead: --reuse is exact"
+				: "");
+	else
+		base_str_add(out, "exact)\n");
+	base_str_addf(out, "  %12s %14s %14s\n", "size", "one for all", "one a thread");
+	for (unsigned i = least; i <= last; i++) {
 		struct base_str size = {0};
 		base_str_add_size(&size, (uint64_t)r->line_bytes << i);
 		base_str_addf(out, "  %12s %13.4f%% %13.4f%%\n", base_str_text(&size),

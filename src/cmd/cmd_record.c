@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_record.c - `longpole record`, and `longpole PROG ARGS`. */
 #include "cmd/record.h"
+#include "cmd/streams.h"
 
 #include "config.h"
 
@@ -227,12 +228,10 @@ static const char *trace_path(struct cmd *c, const char *program, char buf[CMD_P
 static void memory_summary(struct cmd *c, const struct record_result *r)
 {
 	struct base_str s = {0};
-	if (!r->memory_images) {
-		cmd_note(c, "no memory streams: none of the programs that ran was built by "
-			    "`longpole cc`");
-		return;
-	}
-	base_str_addf(&s, "memory streams of level %u: ", r->memory_level);
+	base_str_add(&s, "memory streams");
+	if (r->memory_level)
+		base_str_addf(&s, " of level %u", r->memory_level);
+	base_str_add(&s, ": ");
 	base_str_add_count(&s, r->memory_threads);
 	base_str_add(&s, r->memory_threads == 1 ? " thread, " : " threads, ");
 	base_str_add_count(&s, r->memory_words);
@@ -282,7 +281,7 @@ static void summary(struct cmd *c, const struct record_options *o, const struct 
 		base_str_add(&s, "; writing records was about 0.1 % of the program's processor "
 				 "time or less");
 	cmd_note(c, "%s", base_str_text(&s));
-	if (r->memory_level)
+	if (r->memory_images)
 		memory_summary(c, r);
 	if (r->nr_attempts)
 		system_summary(c, r);
@@ -325,6 +324,11 @@ static int record_program(
 		return r.exit_code ? r.exit_code : RECORD_EXIT_OURS;
 	}
 	summary(c, o, &r, path);
+	if (o->level >= 2 && !r.memory_images) {
+		cmd_fail(c, base_fail(&c->err, BASE_ERR_ENV, "no memory streams: %s",
+				    CMD_STREAMS_NONE));
+		return RECORD_EXIT_OURS;
+	}
 	return r.exit_code;
 }
 

@@ -118,9 +118,8 @@ static int record(struct cmd *c, struct run *r)
 		return cmd_fail(c, status);
 	}
 	if (!result.memory_images)
-		return cmd_fail(
-			c, base_fail(&c->err, BASE_ERR_ENV,
-				   "none of the programs that ran was built by `longpole cc`"));
+		return cmd_fail(c, base_fail(&c->err, BASE_ERR_ENV, "no memory streams: %s",
+					   CMD_STREAMS_NONE));
 	return CMD_OK;
 }
 

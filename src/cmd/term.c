@@ -159,13 +159,15 @@ int cmd_fail(struct cmd *c, enum base_status s)
 		report_clean_add(&more, e->cause[i]);
 		base_str_add(&more, "\n");
 	}
-	/* Usage and limits say all in their first line; anything else gets a likely cause. */
+	/* Usage, limits and what is not the kernel's say all in their first line; anything else
+	 * gets a likely cause. */
 	if (e->sys_errno == ENOENT || e->sys_errno == EACCES) {
 		base_str_add(&more,
 			e->sys_errno == ENOENT
 				? "    likely cause: the name is misspelt, or it was not made yet\n"
 				: "    likely cause: it belongs to another user\n");
-	} else if (s != BASE_ERR_USAGE && s != BASE_ERR_LIMIT && s != BASE_ERR_NOTFOUND) {
+	} else if (s != BASE_ERR_USAGE && s != BASE_ERR_LIMIT && s != BASE_ERR_NOTFOUND &&
+		   (s != BASE_ERR_ENV || e->sys_errno || !known)) {
 		if (known)
 			base_str_addf(&more, "    likely cause: %s\n", base_status_line(s));
 		if (*advice)

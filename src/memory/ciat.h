@@ -124,6 +124,7 @@ struct memory_reuse_curve { /* distances in distinct lines since the last access
 	uint64_t accesses, cold;
 	double count[MEMORY_REUSE_BUCKETS]; /* [0]: 0; [i]: 2^(i-1) .. 2^i - 1 */
 	double sampled_share;               /* 1: exact */
+	uint64_t sampled_lines;             /* that were followed */
 };
 
 struct memory_ciat_options {
@@ -217,6 +218,8 @@ json_t *memory_ciat_json(const struct memory_ciat_result *r, const struct memory
 	const struct memory_names *names);
 /* Misses of a fully associative LRU cache with that many lines, as a share of accesses. */
 double memory_reuse_miss_ratio(const struct memory_reuse_curve *c, unsigned log2_lines);
+/* The smallest such cache of which sampling can tell: a sampled line stands for 1 / share lines. */
+unsigned memory_reuse_least(const struct memory_reuse_curve *c);
 
 /* Reads a memory usage file, of ours or the seed's; for cdat. base_free() *ret. */
 enum base_status memory_ciat_usage_read(const char *text, const char *path,

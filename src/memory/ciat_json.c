@@ -257,14 +257,15 @@ static json_t *curve_json(const struct memory_reuse_curve *c, uint32_t line_byte
 	unsigned last = 0;
 	for (unsigned i = 0; i < MEMORY_REUSE_BUCKETS; i++)
 		last = c->count[i] > 0 ? i : last;
-	for (unsigned i = 0; i <= last; i++)
+	for (unsigned i = memory_reuse_least(c); i <= last; i++)
 		json_array_append_new(
 			list, json_pack("{s:o, s:o, s:o}", "cache_bytes",
 				      base_json_u64((uint64_t)line_bytes << i), "distances",
 				      base_json_u64((uint64_t)c->count[i]), "miss_ratio",
 				      real(memory_reuse_miss_ratio(c, i))));
-	return json_pack("{s:o, s:o, s:o, s:o}", "accesses", base_json_u64(c->accesses), "first",
-		base_json_u64(c->cold), "sampled_share", real(c->sampled_share), "curve", list);
+	return json_pack("{s:o, s:o, s:o, s:o, s:o}", "accesses", base_json_u64(c->accesses),
+		"first", base_json_u64(c->cold), "sampled_share", real(c->sampled_share),
+		"sampled_lines", base_json_u64(c->sampled_lines), "curve", list);
 }
 
 json_t *memory_ciat_json(const struct memory_ciat_result *r, const struct memory_source *s,

@@ -348,6 +348,7 @@ static void sum_curves(struct memory_ciat *c)
 		const struct memory_reuse_curve *one = memory_reuse_curve_of(c->private_reuse[i]);
 		r->private_curve.accesses += one->accesses;
 		r->private_curve.cold += one->cold;
+		r->private_curve.sampled_lines += one->sampled_lines;
 		for (unsigned b = 0; b < MEMORY_REUSE_BUCKETS; b++)
 			r->private_curve.count[b] += one->count[b];
 		r->memory_bytes += memory_reuse_bytes(c->private_reuse[i]);

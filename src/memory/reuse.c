@@ -153,6 +153,7 @@ enum base_status memory_reuse_access(struct memory_reuse *r, uint64_t line)
 const struct memory_reuse_curve *memory_reuse_curve_of(struct memory_reuse *r)
 {
 	struct memory_reuse_curve *c = &r->curve;
+	c->sampled_lines = r->last.nr_used;
 	if (r->threshold == UINT64_MAX || !c->accesses)
 		return c;
 	double sum = (double)c->cold * r->scale;
@@ -164,6 +165,11 @@ const struct memory_reuse_curve *memory_reuse_curve_of(struct memory_reuse *r)
 		c->count[0] = 0;
 	r->threshold = UINT64_MAX; /* once */
 	return c;
+}
+
+unsigned memory_reuse_least(const struct memory_reuse_curve *c)
+{
+	return c->sampled_share < 1 ? (unsigned)ceil(log2(1 / c->sampled_share)) : 0;
 }
 
 double memory_reuse_miss_ratio(const struct memory_reuse_curve *c, unsigned log2_lines)

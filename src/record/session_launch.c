@@ -246,12 +246,7 @@ enum base_status record_find_rewritten(const char *name, unsigned *level, char r
 	}
 	unsigned built = record_memory_level(ret_path);
 	bool elf = !memcmp(head, ELFMAG, SELFMAG);
-	if (elf && built < 2)
-		return base_fail(err, BASE_ERR_ENV,
-			"%s was not built for memory streams: build it with CC='longpole cc', "
-			"CXX='longpole c++' or FC='longpole fortran' instead of the compiler",
-			ret_path);
-	if (elf && *level > built)
+	if (elf && built && *level > built)
 		return base_fail(err, BASE_ERR_ENV,
 			"%s was built for level %u: build it with LONGPOLE_CC_LEVEL=%u", ret_path,
 			built, *level);

@@ -29,8 +29,8 @@ enum base_status record_find_program(const char *name, char ret_path[PATH_MAX], 
  * it records itself, so it may be static. */
 enum base_status record_check_program(
 	const char *path, bool rewritten, struct base_err *err) BASE_MUST_CHECK;
-/* Both, for memory streams: it must have been built for them (or be a script that runs such
- * programs), and may be static. *level: wanted; 0: as built. */
+/* Both, for memory streams: what was built for them may be static. *level: wanted; then what it was
+ * built for, or 0: it may run programs that were (a script, env, make). */
 enum base_status record_find_rewritten(const char *name, unsigned *level, char ret_path[PATH_MAX],
 	int *ret_exit_code, struct base_err *err) BASE_MUST_CHECK;
 

@@ -76,7 +76,7 @@ static inline uint64_t target_ticks(void)
 	return __builtin_ia32_rdtsc();
 }
 /* Somebody records, if not everything at the moment. */
-bool longpole_target_attached(void);
+TARGET_EXPORT bool longpole_target_attached(void);
 /* For a call record; programs that nobody records need not read the clock. */
 static inline uint64_t target_call_ticks(void)
 {

@@ -232,17 +232,20 @@ borrowing() {
 }
 borrowing
 
-# A shared library, recorded, with a program, recorded.
+# A shared library, recorded, with a program, recorded; linked, and loaded while it runs.
 library() {
-	local why='' option
+	local why='' option program
 	selected library || return 0
 	for option in -O0 -O2; do
-		"$LONGPOLE" cc "$option" -fPIC -shared -o libtold.so "$here/library.c" 2>err &&
-			"$LONGPOLE" cc "$option" -o uses "$here/uses_library.c" ./libtold.so -Wl,-rpath,. 2>err || why="$option: $(cat err)"
-		[[ $(./uses) == '281875 8' ]] || why+=" $option: says $(./uses)"
-		why+=$(record -o uses.lpt -- ./uses 3>&1 >/dev/null)
-		"$accesses" uses.lpt 0 >recorded 2>err || why+=" $option: $(cat err)"
-		[[ $(wc -l <recorded) -gt 1500 ]] || why+=" $option: only $(wc -l <recorded) accesses"
+		"$LONGPOLE" cc "$option" -fPIC -shared -Wl,-z,defs -o libtold.so "$here/library.c" 2>err &&
+			"$LONGPOLE" cc "$option" -o uses "$here/uses_library.c" ./libtold.so -Wl,-rpath,. 2>err &&
+			"$LONGPOLE" cc "$option" -DLOADED -rdynamic -o loads "$here/uses_library.c" 2>err || why="$option: $(tail -n 2 err)"
+		for program in uses loads; do
+			[[ $(./$program) == '281875 8' ]] || why+=" $option: $program says $(./$program)"
+			why+=$(record -o uses.lpt -- ./$program 3>&1 >/dev/null)
+			"$accesses" uses.lpt 0 >recorded 2>err || why+=" $option: $(cat err)"
+			[[ $(wc -l <recorded) -gt 1500 ]] || why+=" $option: $program: only $(wc -l <recorded) accesses"
+		done
 	done
 	result library "$why"
 }
@@ -365,7 +368,10 @@ levels() {
 	"$accesses" plain.lpt 0 | cut -d' ' -f1,3 | cmp -s - three.txt || why+=" not compressed, the accesses differ"
 	(($(stat -c %s plain.lpt) > $(stat -c %s three.lpt))) || why+=" compressed it is no smaller"
 	record -o no.lpt -- /bin/true >/dev/null && why+=" a program that was not built for it"
-	grep -q 'longpole cc' err || why+=" does not say how to build it"
+	grep -q "CC='longpole cc'" err || why+=" does not say how to build it"
+	grep -q 'doctor' err && why+=" sends who forgot to build it to the doctor"
+	record -o env.lpt -- env -i ./three >/dev/null || why+=" through env: $(cat err)"
+	"$accesses" env.lpt 0 | cut -d' ' -f1,3 | cmp -s - three.txt || why+=" through env, the accesses differ"
 	result levels "$why"
 }
 levels >levels.out 2>/dev/null

@@ -427,7 +427,11 @@ static void test_sampled_reuse(void **state)
 		memory_ciat_free(c);
 	}
 	assert_true(curve[1].sampled_share > 0.09 && curve[1].sampled_share < 0.11);
-	for (unsigned log2_lines = 8; log2_lines <= 14; log2_lines++) {
+	assert_int_equal(memory_reuse_least(&curve[0]), 0);
+	assert_int_equal(memory_reuse_least(&curve[1]), 4); /* 16 lines: one in ten was followed */
+	assert_true(curve[1].sampled_lines > curve[0].sampled_lines / 15 &&
+		    curve[1].sampled_lines < curve[0].sampled_lines / 7);
+	for (unsigned log2_lines = memory_reuse_least(&curve[1]); log2_lines <= 14; log2_lines++) {
 		double error = memory_reuse_miss_ratio(&curve[0], log2_lines) -
 			       memory_reuse_miss_ratio(&curve[1], log2_lines);
 		assert_true(error < 0.06 && error > -0.06);
