@@ -344,6 +344,9 @@ silent() {
 	# Each access has one object; what the dynamic linker maps are variables; without their names it is their section.
 	jq -e '.result | ([.objects[].accesses] | add) == .usage.data_accesses and ([.objects[] | select(.name | test("from _dl_map_(object_from_fd|segments)"))] == [])' silent.json >/dev/null ||
 		why+=" objects: $(jq -c .result.objects silent.json)"
+	# Code without a function goes by its section.
+	jq -e '[.result.functions[].name] | length > 100 and (map(select(startswith("0x"))) == [])' silent.json >/dev/null ||
+		why+=" code without a name: $(jq -c '[.result.functions[].name] | map(select(startswith("0x")))' silent.json)"
 	strip silent && "$LONGPOLE" ciat --json silent.lpt >stripped.json 2>>err
 	jq -e --slurpfile named silent.json '([$named[0].result.objects[] | select(.name | IN("half", "byte", "vector", "atomic", "silent .bss")) | .accesses] | add) as $n | $n <=
 		(.result.objects[] | select(.kind == "section" and .name == "silent .bss") | .accesses)' stripped.json >/dev/null ||
