@@ -220,6 +220,29 @@ meanwhile() {
 }
 meanwhile
 
+# Whole-program optimisation and static linking leave nothing out.
+links() {
+	local why='' how
+	selected links || return 0
+	for how in 'gcc -flto' 'clang-14 -flto' 'gcc -static-pie'; do
+		has_compiler "${how% *}" || continue
+		# shellcheck disable=SC2086
+		LONGPOLE_CC=${how% *} "$LONGPOLE" cc -w -O1 ${how#* } -o linked "$here/basics.c" 2>err || why+=" $how: $(tail -n 1 err)"
+		gcc -w -O1 -o linked.native "$here/basics.c"
+		[[ $(./linked) == "$(./linked.native)" ]] || why+=" $how: says something else"
+		why+=$(record -o linked.lpt -- ./linked 3>&1 >/dev/null)
+		"$accesses" linked.lpt 0 >recorded 2>err || why+=" $how: $(cat err)"
+		[[ $(wc -l <recorded) -gt 100 ]] || why+=" $how: only $(wc -l <recorded) accesses"
+	done
+	# What has the runtime library, but no code that was rewritten.
+	gcc -w -O1 -c -o plain.o "$here/basics.c" && "$LONGPOLE" cc -o plain plain.o && record -o plain.lpt -- ./plain >/dev/null
+	"$LONGPOLE" ciat plain.lpt >/dev/null 2>err
+	[[ $? == 2 ]] || why+=" without any rewritten code: exit status $?"
+	grep -q 'no thread' err || why+=" without any rewritten code: $(cat err)"
+	result links "$why"
+}
+links
+
 # Borrowed registers: everything in a build that the compiler was not told about r10 and r11.
 borrowing() {
 	local why=
