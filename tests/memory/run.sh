@@ -367,6 +367,8 @@ silent() {
 	# Each access has one object; what the dynamic linker maps are variables; without their names it is their section.
 	jq -e '.result | ([.objects[].accesses] | add) == .usage.data_accesses and ([.objects[] | select(.name | test("from _dl_map_(object_from_fd|segments)"))] == [])' silent.json >/dev/null ||
 		why+=" objects: $(jq -c .result.objects silent.json)"
+	# What a string instruction writes is a range, and said beside the stores.
+	"$LONGPOLE" ciat silent.lpt | grep -Eq '^  Ranges, not among these loads and stores .* [1-9][0-9.]* (Ki)?B written$' || why+=" no ranges"
 	# Code without a function goes by its section.
 	jq -e '[.result.functions[].name] | length > 100 and (map(select(startswith("0x"))) == [])' silent.json >/dev/null ||
 		why+=" code without a name: $(jq -c '[.result.functions[].name] | map(select(startswith("0x")))' silent.json)"
