@@ -109,9 +109,24 @@ static Word system_call(UWord number, UWord a, UWord b, UWord c, UWord d)
 /* ---- blocks -----------------------------------------------------------------------------------
  */
 
-static struct object *object_of(Addr code)
+/* Also of code that Valgrind does not count as text: .plt, .init. */
+static const DebugInfo *file_of(Addr code)
 {
 	const DebugInfo *di = VG_(find_DebugInfo)(VG_(current_DiEpoch)(), code);
+	const NSegment *s = di ? NULL : VG_(am_find_nsegment)(code);
+	const HChar *path = s ? VG_(am_get_filename)(s) : NULL;
+	if (di || !path)
+		return di;
+	for (di = VG_(next_DebugInfo)(NULL); di; di = VG_(next_DebugInfo)(di))
+		if (VG_(DebugInfo_get_text_avma)(di) - s->start <= s->end - s->start &&
+			!VG_(strcmp)(VG_(DebugInfo_get_filename)(di), path))
+			return di;
+	return NULL;
+}
+
+static struct object *object_of(Addr code)
+{
+	const DebugInfo *di = file_of(code);
 	const HChar *path = di ? VG_(DebugInfo_get_filename)(di) : "";
 	PtrdiffT bias = di ? VG_(DebugInfo_get_text_bias)(di) : 0;
 	for (UInt i = 0; i < m.nr_objects; i++) {

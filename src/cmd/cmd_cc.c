@@ -57,7 +57,7 @@ const struct cmd_details cmd_details_fortran = {
 };
 
 struct link {
-	bool pic, shared, relocatable, no_link;
+	bool pic, shared, static_pie, relocatable, no_link;
 };
 
 static bool is(const char *arg, const char *option)
@@ -78,6 +78,8 @@ static struct link look(char **argv, size_t nr)
 			l.pic = false;
 		else if (is(a, "-shared"))
 			l.shared = true;
+		else if (is(a, "-static-pie"))
+			l.static_pie = true;
 		else if (is(a, "-r"))
 			l.relocatable = true;
 		else if (is(a, "-c") || is(a, "-S") || is(a, "-E") || is(a, "-M") || is(a, "-MM") ||
@@ -146,12 +148,16 @@ static bool tsan_arguments(struct cmd *c, struct arguments *a, bool clang)
 	return true;
 }
 
+static bool is_clang(const char *compiler)
+{
+	const char *slash = strrchr(compiler, '/');
+	return strstr(slash ? slash + 1 : compiler, "clang") != NULL;
+}
+
 static bool compiler_arguments(struct cmd *c, struct arguments *a, const char *compiler, bool tsan)
 {
 	char as[PATH_MAX];
-	const char *name = strrchr(compiler, '/');
-	name = name ? name + 1 : compiler;
-	bool clang = strstr(name, "clang") != NULL;
+	bool clang = is_clang(compiler);
 	if (!find("", "as", as) && !find("", "as/as", as)) {
 		cmd_usage(c, "cannot find longpole's assembler, as, beside longpole or in %s",
 			LONGPOLE_LIBDIR "/as");
@@ -190,9 +196,12 @@ static bool link_arguments(struct cmd *c, struct arguments *a, const struct link
 		if (tsan)
 			add(a, "-Wl,--whole-archive,", path[TSAN]);
 		add(a, "-Wl,--no-whole-archive,", path[MEMORY]);
-		add(a, "-Wl,--export-dynamic-symbol=longpole_memory*,",
-			"--export-dynamic-symbol=longpole_target_*");
-		if (tsan)
+		/* For modules; glibc 2.36's -static-pie, without any, relocates thread data that is
+		 * exported before it has room for it. */
+		if (!l->static_pie)
+			add(a, "-Wl,--export-dynamic-symbol=longpole_memory*,",
+				"--export-dynamic-symbol=longpole_target_*");
+		if (tsan && !l->static_pie)
 			add(a, "-Wl,--export-dynamic-symbol=__tsan_*", "");
 	}
 	return true;
@@ -222,6 +231,8 @@ static int run(struct cmd *c, const char *variable, const char *otherwise)
 		goto done;
 	for (size_t i = first; i < c->nr_operands; i++)
 		a.argv[a.nr++] = c->operand[i];
+	if (is_clang(compiler) && !tsan) /* its linker would assemble by itself */
+		add(&a, "-fno-lto", "");
 	if (!l.no_link && !l.relocatable && !link_arguments(c, &a, &l, tsan))
 		goto done;
 	bool good = true;

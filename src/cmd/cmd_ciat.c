@@ -215,6 +215,19 @@ static bool has_number(const struct memory_ciat_phase *p, const struct memory_so
 	return p->number && !(p->kind == MEMORY_PHASE_PARALLEL && s->ops->linked);
 }
 
+/* What other tools count element by element. */
+static void range_row(struct base_str *out, const struct memory_ciat_counts *n)
+{
+	if (!n->range_load_bytes && !n->range_store_bytes)
+		return;
+	base_str_add(out, "  Ranges, not among these loads and stores (string instructions, system "
+			  "calls, the library's copies): ");
+	base_str_add_size(out, n->range_load_bytes);
+	base_str_add(out, " read, ");
+	base_str_add_size(out, n->range_store_bytes);
+	base_str_add(out, " written\n");
+}
+
 static void phase_rows(struct base_str *out, const struct memory_ciat_result *r,
 	const struct memory_source *source)
 {
@@ -246,6 +259,7 @@ static void phase_rows(struct base_str *out, const struct memory_ciat_result *r,
 	}
 	if (r->nr_phases > shown)
 		base_str_addf(out, "  (%zu more phases: --tags has them)\n", r->nr_phases - shown);
+	range_row(out, &r->total.all);
 }
 
 static void degree_rows(struct base_str *out, const struct memory_ciat_result *r)

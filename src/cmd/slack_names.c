@@ -76,13 +76,29 @@ static void add_file_line(struct base_str *out, const struct symbol_found *s)
 	base_str_addf(out, "%s:%" PRIu64, slash ? slash + 1 : s->file, s->line);
 }
 
+/* What has no function, as the linker's stubs, goes by its section: ".plt". */
+static bool find_code(struct cmd_slack_names *n, uint64_t address, struct memory_linked *at,
+	struct symbol_found *ret)
+{
+	struct symbol_variable section;
+	struct symbol_file *symbols = cmd_slack_symbols(n, address, at);
+	if (!symbols)
+		return false;
+	if (symbol_code(symbols, at->address, ret) && ret->function)
+		return true;
+	if (!symbol_section(symbols, at->address, &section) || section.offset > at->address)
+		return false;
+	*ret = (struct symbol_found){
+		.function = section.name, .function_offset = section.offset, .exact = true};
+	return true;
+}
+
 static bool name_code(
 	struct cmd_slack_names *n, enum cmd_slack_by by, uint64_t address, struct base_str *out)
 {
 	struct memory_linked at;
 	struct symbol_found s;
-	struct symbol_file *symbols = cmd_slack_symbols(n, address, &at);
-	if (!symbols || !symbol_code(symbols, at.address, &s) || !s.function)
+	if (!find_code(n, address, &at, &s))
 		return false;
 	bool line = s.file && s.line;
 	if (by == CMD_SLACK_LINE && line) {
@@ -199,8 +215,7 @@ bool cmd_slack_place(void *names, uint64_t address, bool code, struct memory_pla
 		ret->size_bytes = v.size_bytes;
 		return true;
 	}
-	struct symbol_file *symbols = cmd_slack_symbols(n, address, &at);
-	if (!symbols || !symbol_code(symbols, at.address, &s) || !s.function)
+	if (!find_code(n, address, &at, &s))
 		return false;
 	ret->name = s.function;
 	ret->file = s.file ? s.file : "";

@@ -111,12 +111,14 @@ static const struct record_spin_polled *main_word(const struct record_spin_loop 
 static void finding_livelock(struct base_str *out, const struct cmd_spin *c)
 {
 	const struct record_spin_standstill *s = &c->a->standstill;
-	base_str_addf(out, "livelock: all %" PRIu64 " threads that run spin", s->nr_spinning);
+	bool open = s->verdict == RECORD_SPIN_LIVELOCK_OPEN;
+	base_str_addf(out, "%s: all %" PRIu64 " threads that run spin",
+		open ? "perhaps a livelock" : "livelock", s->nr_spinning);
 	if (s->nr_asleep)
 		base_str_addf(out, ", %" PRIu64 " more %s", s->nr_asleep,
 			s->nr_asleep == 1 ? "sleeps" : "sleep");
-	if (s->verdict == RECORD_SPIN_LIVELOCK_OPEN) {
-		base_str_addf(out, "; not certain: %s\n", s->open);
+	if (open) {
+		base_str_addf(out, "; but %s\n", s->open);
 		return;
 	}
 	base_str_add(out, ", and none can end it; found after ");

@@ -499,6 +499,10 @@ static enum base_status load(struct lpt *l, const char *path, struct base_err *e
 	}
 	if (status == BASE_OK)
 		status = list_threads(l, stream, nr, err);
+	if (status == BASE_OK && !l->nr_threads)
+		status = base_fail(err, BASE_ERR_LACKS,
+			"%s has memory streams of no thread: no code that `longpole cc` built ran",
+			path);
 	if (status == BASE_OK)
 		status = meet_threads(l, err);
 	base_free(stream);

@@ -65,6 +65,8 @@ test_spin_livelock() {
 	is_json out '.result.livelock | .verdict == "found" and .threads_spinning == 4 and (.signal_handlers | not)'
 	# one that holds the lock sleeps with a timeout: it may go on
 	spinning hold-ttas 3
+	expect 0 longpole spin -p "$spinner" --longest-stop 60s --duration 600ms -o said
+	! grep -q '^livelock' said || fail "a sleeper with a timeout is no livelock: $(head -n 1 said)"
 	expect 0 longpole spin -p "$spinner" --until-livelock --longest-stop 60s --duration 600ms --json
 	enough
 	is_json out '.result.livelock.verdict != "found"'

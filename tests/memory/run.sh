@@ -220,6 +220,29 @@ meanwhile() {
 }
 meanwhile
 
+# Whole-program optimisation and static linking leave nothing out.
+links() {
+	local why='' how
+	selected links || return 0
+	for how in 'gcc -flto' 'clang-14 -flto' 'gcc -static-pie'; do
+		has_compiler "${how% *}" || continue
+		# shellcheck disable=SC2086
+		LONGPOLE_CC=${how% *} "$LONGPOLE" cc -w -O1 ${how#* } -o linked "$here/basics.c" 2>err || why+=" $how: $(tail -n 1 err)"
+		gcc -w -O1 -o linked.native "$here/basics.c"
+		[[ $(./linked) == "$(./linked.native)" ]] || why+=" $how: says something else"
+		why+=$(record -o linked.lpt -- ./linked 3>&1 >/dev/null)
+		"$accesses" linked.lpt 0 >recorded 2>err || why+=" $how: $(cat err)"
+		[[ $(wc -l <recorded) -gt 100 ]] || why+=" $how: only $(wc -l <recorded) accesses"
+	done
+	# What has the runtime library, but no code that was rewritten.
+	gcc -w -O1 -c -o plain.o "$here/basics.c" && "$LONGPOLE" cc -o plain plain.o && record -o plain.lpt -- ./plain >/dev/null
+	"$LONGPOLE" ciat plain.lpt >/dev/null 2>err
+	[[ $? == 2 ]] || why+=" without any rewritten code: exit status $?"
+	grep -q 'no thread' err || why+=" without any rewritten code: $(cat err)"
+	result links "$why"
+}
+links
+
 # Borrowed registers: everything in a build that the compiler was not told about r10 and r11.
 borrowing() {
 	local why=
@@ -344,6 +367,11 @@ silent() {
 	# Each access has one object; what the dynamic linker maps are variables; without their names it is their section.
 	jq -e '.result | ([.objects[].accesses] | add) == .usage.data_accesses and ([.objects[] | select(.name | test("from _dl_map_(object_from_fd|segments)"))] == [])' silent.json >/dev/null ||
 		why+=" objects: $(jq -c .result.objects silent.json)"
+	# What a string instruction writes is a range, and said beside the stores.
+	"$LONGPOLE" ciat silent.lpt | grep -Eq '^  Ranges, not among these loads and stores .* [1-9][0-9.]* (Ki)?B written$' || why+=" no ranges"
+	# Code without a function goes by its section.
+	jq -e '[.result.functions[].name] | length > 100 and (map(select(startswith("0x"))) == [])' silent.json >/dev/null ||
+		why+=" code without a name: $(jq -c '[.result.functions[].name] | map(select(startswith("0x")))' silent.json)"
 	strip silent && "$LONGPOLE" ciat --json silent.lpt >stripped.json 2>>err
 	jq -e --slurpfile named silent.json '([$named[0].result.objects[] | select(.name | IN("half", "byte", "vector", "atomic", "silent .bss")) | .accesses] | add) as $n | $n <=
 		(.result.objects[] | select(.kind == "section" and .name == "silent .bss") | .accesses)' stripped.json >/dev/null ||
