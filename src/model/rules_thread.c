@@ -98,10 +98,11 @@ static void leave(struct model *m, struct thread *t, const struct trace_record *
 {
 	uint32_t idle = model_idle_state(m),
 		 queue = model_token_queue(m, TOKEN_exit, model_pid_of(m, t), 0, true);
-	if (t->main_thread)
+	if (t->main_thread) {
 		close_written(m, t, r->time_ns);
-	if (t->main_thread)
+		model_give_locks_up(m, t, r->time_ns);
 		tell_parent(m, t, r->time_ns);
+	}
 	model_verb(m, t, GRAPH_VERB_resize, r->time_ns, queue, 0, t->graph_state, 0);
 	model_verb(m, t, GRAPH_VERB_enqueue, r->time_ns, queue, 1, t->graph_state, 0);
 	if (t->actor != m->end_actor && !m->is_system)
