@@ -367,7 +367,7 @@ void model_rule_io_end(struct model *m, struct thread *t, const struct trace_rec
 		count_call(m, t, r->time_ns);
 	if (t->io.active && e->op == TRACE_IO_read &&
 		(e->result == -EINTR || (e->result > 0 && is_signals(m, e->object))))
-		model_some_child_ended(m, t, r->time_ns);
+		model_signal_came(m, t, r->time_ns);
 	else if (known && e->op == TRACE_IO_connect)
 		end_connect(m, t, r);
 	else if (f && e->op == TRACE_IO_accept)
@@ -435,7 +435,7 @@ void model_rule_poll_end(struct model *m, struct thread *t, const struct trace_r
 	struct object *f =
 		e->object && e->result > 0 && !e->writable ? flow_of(m, e->object, FLOW_in) : NULL;
 	if (e->result == -EINTR || (e->object && e->result > 0 && is_signals(m, e->object)))
-		model_some_child_ended(m, t, r->time_ns); /* SIGCHLD, of all that are seen */
+		model_signal_came(m, t, r->time_ns); /* SIGCHLD, of all that are seen */
 	else if (e->result == 0 || definition(m, e->object)->type == TRACE_OBJECT_timerfd)
 		limit_ended(m, t, r->time_ns);
 	else if (f && f->queue != NONE && graph_queue_units(m->graph, f->queue))
