@@ -221,6 +221,7 @@ struct object {
 	struct signals *signals;            /* condition variable */
 	uint32_t user;                      /* processor: the stream that left it last */
 	uint64_t left_ns;                   /* ... and when */
+	uint64_t locked_by;       /* file: pid key of who has locked it; 0: nobody recorded */
 	bool called;              /* listener: a socket that is recorded, too, connects to it */
 	bool calls;               /* connecting socket: its unit is in the listener's queue */
 	uint64_t ahead_bytes;     /* taken before their reader said so, and more than it took */
@@ -494,7 +495,8 @@ enum token_kind {
 	TOKEN_exec,
 	TOKEN_exit,
 	TOKEN_child,
-	TOKEN_last_thread
+	TOKEN_last_thread,
+	TOKEN_signal /* for one thread; a process has them from TOKEN_child: a child's end is one */
 };
 
 /* The definition that stands for all of one thing. */
@@ -535,7 +537,8 @@ uint32_t model_queue_of(
 
 /* The state that a thread is in when it waits for nothing. */
 uint32_t model_current_state(const struct thread *t);
-void model_some_child_ended(struct model *m, struct thread *t, uint64_t time_ns);
+void model_signal_came(struct model *m, struct thread *t, uint64_t time_ns);
+void model_give_locks_up(struct model *m, struct thread *t, uint64_t time_ns); /* of files */
 /* Who acts: the annotated machine on top, else the thread. */
 uint32_t model_acting(const struct thread *t);
 

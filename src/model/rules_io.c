@@ -203,6 +203,55 @@ static void end_accept(struct model *m, struct thread *t, const struct trace_rec
 			GRAPH_EXPLAINED);
 }
 
+/* ---- file locks: a token, the newest counts. Which part of the file is locked, and whether
+ * shared, is not known: any that is given up may be the one that was waited for.
+ */
+
+static void begin_lock(
+	struct model *m, struct thread *t, const struct trace_record *r, struct object *o)
+{
+	const struct trace_io_begin *b = &r->u.io_begin;
+	uint32_t state = io_state(m, b->object, b->site, TRACE_IO_lock);
+	t->io.queue = queue_of(m, b->object, o, b->site);
+	if (o->locked_by)
+		model_verb(m, t, GRAPH_VERB_wait_empty, r->time_ns, t->io.queue, 1, state, 0);
+	else
+		model_verb(m, t, GRAPH_VERB_state, r->time_ns, 0, 0, state, 0);
+}
+
+static void end_lock(
+	struct model *m, struct thread *t, const struct trace_record *r, struct object *o)
+{
+	bool given = graph_queue_units(m->graph, t->io.queue) != 0;
+	if (r->u.io_end.result < 0 || !given)
+		model_verb(m, t, GRAPH_VERB_state, r->time_ns, 0, 0, model_current_state(t),
+			GRAPH_EXPLAINED);
+	else
+		model_verb(m, t, GRAPH_VERB_dequeue, r->time_ns, t->io.queue, GRAPH_ALL,
+			model_current_state(t), t->mode == MODE_WAITING ? GRAPH_LAST : GRAPH_BACK);
+	if (r->u.io_end.result >= 0)
+		o->locked_by = model_pid_of(m, t);
+}
+
+static void give_lock_up(struct model *m, struct thread *t, uint64_t time_ns, struct object *o)
+{
+	if (o->locked_by == model_pid_of(m, t))
+		o->locked_by = 0;
+	if (o->queue == NONE) /* nobody was seen to take it */
+		return;
+	model_verb(m, t, GRAPH_VERB_resize, time_ns, o->queue, 0, t->graph_state, 0);
+	model_verb(m, t, GRAPH_VERB_enqueue, time_ns, o->queue, 1, t->graph_state, 0);
+}
+
+/* The end of a process gives up what it has locked. */
+void model_give_locks_up(struct model *m, struct thread *t, uint64_t time_ns)
+{
+	uint64_t pid = model_pid_of(m, t);
+	for (uint32_t i = 1; i < m->nr_objects; i++)
+		if (m->object[i].locked_by && m->object[i].locked_by == pid)
+			give_lock_up(m, t, time_ns, &m->object[i]);
+}
+
 void model_rule_io_begin(struct model *m, struct thread *t, const struct trace_record *r)
 {
 	const struct trace_io_begin *b = &r->u.io_begin;
@@ -220,19 +269,25 @@ void model_rule_io_begin(struct model *m, struct thread *t, const struct trace_r
 		f = flow_of(m, b->object, FLOW_out);
 	else if (b->op == TRACE_IO_connect)
 		f = listener_of(m, b->object);
+	else if (b->op == TRACE_IO_lock || b->op == TRACE_IO_unlock)
+		f = model_object(m, b->object);
 	if (f && b->op == TRACE_IO_read)
 		begin_read(m, t, r, f);
 	else if (f && b->op == TRACE_IO_accept)
 		begin_accept(m, t, r, f);
 	else if (f && b->op == TRACE_IO_connect)
 		begin_connect(m, t, r, f);
-	else if (f)
+	else if (f && b->op == TRACE_IO_lock)
+		begin_lock(m, t, r, f);
+	else if (f && b->op == TRACE_IO_write)
 		begin_write(m, t, r, f);
 	else
 		model_verb(m, t,
 			b->op == TRACE_IO_read && is_signals(m, b->object) ? GRAPH_VERB_wait
 									   : GRAPH_VERB_state,
 			r->time_ns, 0, 0, io_state(m, b->object, b->site, b->op), 0);
+	if (f && b->op == TRACE_IO_unlock)
+		give_lock_up(m, t, r->time_ns, f);
 }
 
 static void end_read(
@@ -304,17 +359,21 @@ void model_rule_io_end(struct model *m, struct thread *t, const struct trace_rec
 	struct object *f = NULL;
 	bool known = t->io.active && t->io.queue != NONE && t->io.object == e->object &&
 		     t->io.op == e->op;
-	if (known)
+	if (known && e->op == TRACE_IO_lock)
+		f = model_object(m, e->object);
+	else if (known)
 		f = flow_of(m, e->object, e->op == TRACE_IO_write ? FLOW_out : FLOW_in);
 	if (t->io.active && t->graph_state < m->nr_states)
 		count_call(m, t, r->time_ns);
 	if (t->io.active && e->op == TRACE_IO_read &&
 		(e->result == -EINTR || (e->result > 0 && is_signals(m, e->object))))
-		model_some_child_ended(m, t, r->time_ns);
+		model_signal_came(m, t, r->time_ns);
 	else if (known && e->op == TRACE_IO_connect)
 		end_connect(m, t, r);
 	else if (f && e->op == TRACE_IO_accept)
 		end_accept(m, t, r);
+	else if (f && e->op == TRACE_IO_lock)
+		end_lock(m, t, r, f);
 	else if (f && t->io.op == TRACE_IO_read)
 		end_read(m, t, r, f);
 	else if (f)
@@ -332,8 +391,11 @@ void model_rule_io_end(struct model *m, struct thread *t, const struct trace_rec
  */
 void model_rule_io_close(struct model *m, struct thread *t, const struct trace_record *r)
 {
-	enum { WRITTEN = 2 };
+	enum { WRITTEN = 2, LOCK = 4 };
 	const struct trace_io_close *c = &r->u.io_close;
+	struct object *locked = c->ends == LOCK ? model_object(m, c->object) : NULL;
+	if (locked)
+		give_lock_up(m, t, r->time_ns, locked);
 	struct object *f = c->ends & WRITTEN ? flow_of(m, c->object, FLOW_out) : NULL;
 	if (!f)
 		return;
@@ -373,7 +435,7 @@ void model_rule_poll_end(struct model *m, struct thread *t, const struct trace_r
 	struct object *f =
 		e->object && e->result > 0 && !e->writable ? flow_of(m, e->object, FLOW_in) : NULL;
 	if (e->result == -EINTR || (e->object && e->result > 0 && is_signals(m, e->object)))
-		model_some_child_ended(m, t, r->time_ns); /* SIGCHLD, of all that are seen */
+		model_signal_came(m, t, r->time_ns); /* SIGCHLD, of all that are seen */
 	else if (e->result == 0 || definition(m, e->object)->type == TRACE_OBJECT_timerfd)
 		limit_ended(m, t, r->time_ns);
 	else if (f && f->queue != NONE && graph_queue_units(m->graph, f->queue))

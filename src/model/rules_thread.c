@@ -83,25 +83,42 @@ static uint64_t parent_pid_of(const struct model *m, const struct thread *t)
 	return p->pid == pid ? 0 : model_pid_key(m, t->stream, p->pid);
 }
 
+/* The newest counts. */
+static void tell(
+	struct model *m, struct thread *t, uint64_t time_ns, enum token_kind what, uint64_t whom)
+{
+	uint32_t queue = model_token_queue(m, what, whom, 0, true);
+	model_verb(m, t, GRAPH_VERB_resize, time_ns, queue, 0, t->graph_state, 0);
+	model_verb(m, t, GRAPH_VERB_enqueue, time_ns, queue, 1, t->graph_state, 0);
+}
+
 /* For a parent that waits without saying for whom: system(). */
 static void tell_parent(struct model *m, struct thread *t, uint64_t time_ns)
 {
 	uint64_t parent = parent_pid_of(m, t);
-	if (!parent)
-		return;
-	uint32_t queue = model_token_queue(m, TOKEN_child, parent, 0, true);
-	model_verb(m, t, GRAPH_VERB_resize, time_ns, queue, 0, t->graph_state, 0);
-	model_verb(m, t, GRAPH_VERB_enqueue, time_ns, queue, 1, t->graph_state, 0);
+	if (parent)
+		tell(m, t, time_ns, TOKEN_child, parent);
+}
+
+void model_rule_signal_send(struct model *m, struct thread *t, const struct trace_record *r)
+{
+	const struct trace_signal_send *s = &r->u.signal_send;
+	uint64_t stream;
+	if (s->pid)
+		tell(m, t, r->time_ns, TOKEN_child, model_pid_key(m, t->stream, s->pid));
+	else if (s->handle && base_map_get(&m->handles, t->process, s->handle, &stream))
+		tell(m, t, r->time_ns, TOKEN_signal, stream);
 }
 
 static void leave(struct model *m, struct thread *t, const struct trace_record *r)
 {
 	uint32_t idle = model_idle_state(m),
 		 queue = model_token_queue(m, TOKEN_exit, model_pid_of(m, t), 0, true);
-	if (t->main_thread)
+	if (t->main_thread) {
 		close_written(m, t, r->time_ns);
-	if (t->main_thread)
+		model_give_locks_up(m, t, r->time_ns);
 		tell_parent(m, t, r->time_ns);
+	}
 	model_verb(m, t, GRAPH_VERB_resize, r->time_ns, queue, 0, t->graph_state, 0);
 	model_verb(m, t, GRAPH_VERB_enqueue, r->time_ns, queue, 1, t->graph_state, 0);
 	if (t->actor != m->end_actor && !m->is_system)
@@ -209,11 +226,16 @@ void model_rule_child_wait(struct model *m, struct thread *t, const struct trace
 		0);
 }
 
-/* The child that ended last, if it did in the wait that is over now. */
-void model_some_child_ended(struct model *m, struct thread *t, uint64_t time_ns)
+/* The signal that was sent last, or the child that ended last, if it did in the wait that is over
+ * now. */
+void model_signal_came(struct model *m, struct thread *t, uint64_t time_ns)
 {
+	uint32_t own = model_token_queue(m, TOKEN_signal, t->stream, 0, false);
 	uint32_t queue = model_token_queue(m, TOKEN_child, model_pid_of(m, t), 0, false);
-	if (queue == NONE)
+	if (own != NONE && graph_queue_units(m->graph, own))
+		model_verb(m, t, GRAPH_VERB_dequeue, time_ns, own, 1, model_current_state(t),
+			GRAPH_LAST | GRAPH_EXPLAINED);
+	else if (queue == NONE)
 		model_verb(m, t, GRAPH_VERB_state, time_ns, 0, 0, model_current_state(t),
 			GRAPH_EXPLAINED);
 	else
@@ -229,7 +251,7 @@ void model_rule_child_waited(struct model *m, struct thread *t, const struct tra
 	if (!t->nr_held)
 		t->run_state = model_run_state(m, t, site);
 	if (!pid) /* system(), or nobody had ended */
-		model_some_child_ended(m, t, r->time_ns);
+		model_signal_came(m, t, r->time_ns);
 	else if (queue == NONE)
 		model_verb(m, t, GRAPH_VERB_state, r->time_ns, 0, 0, model_current_state(t),
 			GRAPH_EXPLAINED);

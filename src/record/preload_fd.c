@@ -24,6 +24,8 @@
 #include <termios.h>
 
 #define UNCONNECTED (1ull << 62) /* in an entry: a stream socket without a peer yet */
+#define LOCKED      (1ull << 61) /* ... : a file that is locked by this descriptor */
+#define ENTRY_FLAGS (UNCONNECTED | LOCKED)
 
 enum { NAME_MAX_BYTES = 512, EVENTFD_INFO_BYTES = 256 };
 
@@ -292,7 +294,7 @@ static PRELOAD_COLD uint64_t look(int fd, uint64_t known, uint64_t pair_ino)
 			entry, &expected, object, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED) &&
 		expected)
 		object = expected;
-	return object & ~UNCONNECTED;
+	return object & ~ENTRY_FLAGS;
 }
 
 uint64_t preload_fd_object(int fd)
@@ -309,7 +311,7 @@ uint64_t preload_fd_object(int fd)
 	if (PRELOAD_RARE(object & UNCONNECTED) &&
 		socket_address(SYS_getpeername, fd, &peer, &peer_bytes))
 		return look(fd, object, 0);
-	return object & ~UNCONNECTED;
+	return object & ~ENTRY_FLAGS;
 }
 
 /* Of each name the last is remembered: the hash above, the incarnation below. */
@@ -340,6 +342,18 @@ void preload_fd_forget(int fd)
 		__atomic_store_n(&preload_fresh.fd[fd], 0, __ATOMIC_RELEASE);
 }
 
+/* Its end gives the lock up, if nothing does before. (A dup of it may keep it: not known here.) */
+void preload_fd_lock(int fd, bool locked)
+{
+	uint64_t *entry = fd >= 0 && fd < PRELOAD_FDS ? &preload_fresh.fd[fd] : NULL;
+	if (!entry || !__atomic_load_n(entry, __ATOMIC_RELAXED))
+		return;
+	if (locked)
+		__atomic_fetch_or(entry, LOCKED, __ATOMIC_RELAXED);
+	else
+		__atomic_fetch_and(entry, ~LOCKED, __ATOMIC_RELAXED);
+}
+
 static void introduce_pair(const int fds[2])
 {
 	struct stat file[2];
@@ -352,7 +366,7 @@ static void introduce_pair(const int fds[2])
 
 /* ---- functions that end a descriptor -------------------------------------------------------- */
 
-enum { END_READ = 1, END_WRITTEN = 2 }; /* io_close.ends */
+enum { END_READ = 1, END_WRITTEN = 2, END_LOCK = 4 }; /* io_close.ends */
 
 static bool has_other_end(uint64_t object)
 {
@@ -368,7 +382,10 @@ struct preload_close preload_fd_look_at_end(int fd)
 	struct stat file = {0};
 	if (fd < 0 || !preload_active())
 		return end;
-	uint64_t object = fd < PRELOAD_FDS ? preload_fresh.fd[fd] & ~UNCONNECTED : 0;
+	uint64_t object = fd < PRELOAD_FDS ? preload_fresh.fd[fd] : 0;
+	if (object & LOCKED)
+		return (struct preload_close){.object = object & ~ENTRY_FLAGS, .ends = END_LOCK};
+	object &= ~ENTRY_FLAGS;
 	if (object && !has_other_end(object))
 		return end;
 	if (!object) {

@@ -119,8 +119,6 @@ IO(syncfs, sync, 0, int, (int fd), (fd))
 IO(sync_file_range, sync, n, int, (int fd, off_t at, off_t n, unsigned flags), (fd, at, n, flags))
 IO(ftruncate, truncate, n, int, (int fd, off_t n), (fd, n))
 IO(fallocate, allocate, n, int, (int fd, int mode, off_t at, off_t n), (fd, mode, at, n))
-IO(flock, lock, 0, int, (int fd, int operation), (fd, operation))
-IO(lockf, lock, 0, int, (int fd, int command, off_t n), (fd, command, n))
 
 PRELOAD_ALIAS(__read, read)
 PRELOAD_ALIAS(__write, write)
@@ -133,7 +131,6 @@ PRELOAD_ALIAS(pwritev64, pwritev)
 PRELOAD_ALIAS(preadv64v2, preadv2)
 PRELOAD_ALIAS(pwritev64v2, pwritev2)
 PRELOAD_ALIAS(__send, send)
-PRELOAD_ALIAS(lockf64, lockf)
 PRELOAD_ALIAS(ftruncate64, ftruncate)
 PRELOAD_ALIAS(fallocate64, fallocate)
 
@@ -344,6 +341,43 @@ PRELOAD_EXPORT int connect(int fd, const struct sockaddr *to, socklen_t length)
 }
 PRELOAD_ALIAS(__connect, connect)
 
+/* ---- file locks ----------------------------------------------------------------------------- */
+
+static void lock_end(struct preload_io *io, int fd, int result)
+{
+	unsigned op = io->op;
+	bool known = io->open;
+	preload_io_end(io, result);
+	if (known && result == 0)
+		preload_fd_lock(fd, op == TRACE_IO_lock);
+}
+
+#define FILE_LOCK(name, asks, gives_up, parameters, arguments)                                     \
+	PRELOAD_EXPORT int name parameters                                                         \
+	{                                                                                          \
+		if ((asks) || !preload_active())                                                   \
+			return PRELOAD_REAL(name) arguments;                                       \
+		struct preload_io io;                                                              \
+		preload_io_begin(                                                                  \
+			&io, (gives_up) ? TRACE_IO_unlock : TRACE_IO_lock, fd, 0, PRELOAD_SITE);   \
+		int result = PRELOAD_REAL(name) arguments;                                         \
+		lock_end(&io, fd, result);                                                         \
+		return result;                                                                     \
+	}
+FILE_LOCK(flock, false, operation &LOCK_UN, (int fd, int operation), (fd, operation))
+FILE_LOCK(lockf, command == F_TEST, command == F_ULOCK, (int fd, int command, off_t n),
+	(fd, command, n))
+PRELOAD_ALIAS(lockf64, lockf)
+
+/* Which of the two it was the program's memory says, which is there if the call succeeded. */
+static void past_lock(int fd, const struct flock *lock, uint64_t begin_tsc, uint64_t site)
+{
+	bool gives_up = lock->l_type == F_UNLCK;
+	preload_io_past(gives_up ? TRACE_IO_unlock : TRACE_IO_lock, preload_fd_object(fd), 0, site,
+		begin_tsc, 0);
+	preload_fd_lock(fd, !gives_up);
+}
+
 /* ---- fcntl ---------------------------------------------------------------------------------- */
 
 PRELOAD_EXPORT int fcntl(int fd, int command, ...)
@@ -357,10 +391,16 @@ PRELOAD_EXPORT int fcntl(int fd, int command, ...)
 		if (preload_active())
 			preload_io_begin(&io, TRACE_IO_lock, fd, 0, PRELOAD_SITE);
 		int result = PRELOAD_REAL(fcntl)(fd, command, argument);
-		preload_io_end(&io, result);
+		lock_end(&io, fd, result);
+		if (result == 0 && ((const struct flock *)argument)->l_type == F_UNLCK &&
+			preload_active())
+			past_lock(fd, argument, io.begin_tsc, PRELOAD_SITE);
 		return result;
 	}
+	uint64_t begin_tsc = preload_now();
 	int result = PRELOAD_REAL(fcntl)(fd, command, argument);
+	if ((command == F_SETLK || command == F_OFD_SETLK) && result == 0 && preload_active())
+		past_lock(fd, argument, begin_tsc, PRELOAD_SITE);
 	if (command == F_DUPFD || command == F_DUPFD_CLOEXEC)
 		preload_fd_forget(result);
 	return result;

@@ -238,6 +238,21 @@ SIGNAL(sigwaitinfo, (const sigset_t *set, siginfo_t *info), (set, info), result 
 SIGNAL(sigtimedwait, (const sigset_t *set, siginfo_t *info, const struct timespec *limit),
 	(set, info, limit), result > 0)
 
+/* To whom: one process (not a group) or one thread. Number 0 only asks whether there is such a one.
+ */
+#define SENDS(name, pid, handle, parameters, arguments)                                            \
+	PRELOAD_EXPORT int name parameters                                                         \
+	{                                                                                          \
+		if (number && preload_active())                                                    \
+			PRELOAD_RECORD(signal_send, pid, handle, (uint64_t)number, PRELOAD_SITE);  \
+		return PRELOAD_REAL(name) arguments;                                               \
+	}
+SENDS(kill, to > 0 ? (uint64_t)to : 0, 0, (pid_t to, int number), (to, number))
+SENDS(sigqueue, to > 0 ? (uint64_t)to : 0, 0, (pid_t to, int number, union sigval value),
+	(to, number, value))
+SENDS(pthread_kill, 0, to, (pthread_t to, int number), (to, number))
+SENDS(pthread_sigqueue, 0, to, (pthread_t to, int number, union sigval value), (to, number, value))
+
 /* ---- sleep ---------------------------------------------------------------------------------- */
 
 enum { SECOND_NS = 1000000000 };

@@ -112,6 +112,7 @@ struct ring_tag {
 	RING_RECORD(poll_end, 4)                                                                   \
 	RING_RECORD(sleep_begin, 2)                                                                \
 	RING_RECORD(io_close, 3)                                                                   \
+	RING_RECORD(signal_send, 4)                                                                \
 	RING_RECORD(sleep_end, 0)                                                                  \
 	RING_RECORD(note_begin, 3)                                                                 \
 	RING_RECORD(note_end, 1)                                                                   \

@@ -52,7 +52,8 @@ enum trace_object_type {
 	X(rename, "rename")                                                                        \
 	X(mkdir, "mkdir")                                                                          \
 	X(truncate, "truncate")                                                                    \
-	X(allocate, "fallocate")
+	X(allocate, "fallocate")                                                                   \
+	X(unlock, "file unlock")
 enum trace_io {
 #define X(name, text) TRACE_IO_##name,
 	TRACE_IO_OPS(X)

@@ -347,6 +347,62 @@ static void the_end_of_a_thread_gives_up_its_mutex(void **state)
 	finish(&b);
 }
 
+/* To the process, then to the thread: who sent it ended the wait. */
+static void a_signal_comes_from_its_sender(void **state)
+{
+	(void)state;
+	struct bench b;
+	start(&b);
+	uint32_t fn = site(&b, "worker"), main_fn = site(&b, "main");
+	spawn(&b, 1, fn);
+	PUT(&b, 20, 1, poll_begin, .n = 0, .site = main_fn);
+	PUT(&b, 300, 2, signal_send, .pid = 100, .number = 10, .site = fn);
+	PUT(&b, 310, 1, poll_end, .result = -EINTR);
+	PUT(&b, 320, 1, poll_begin, .n = 0, .site = main_fn);
+	PUT(&b, 600, 2, signal_send, .handle = 1000, .number = 10, .site = fn);
+	PUT(&b, 620, 1, poll_end, .result = -EINTR);
+	end(&b, 700);
+	assert_float_equal(on_path_of(&b, "worker", "running"), 600 - 15, 1e-6);
+	assert_float_equal(on_path(&b, "waiting for a signal"), 0, 1e-6);
+	assert_float_equal(unexplained(&b), 0, 1e-6);
+	finish(&b);
+}
+
+/* A file's lock comes from whoever unlocks or closes it, or ends. */
+static void a_file_lock_comes_from_its_holder(void **state)
+{
+	(void)state;
+	for (unsigned how = 0; how < 3; how++) {
+		struct bench b;
+		start(&b);
+		uint32_t fn = site(&b, "hold"), main_fn = site(&b, "main");
+		uint32_t file = object(&b, TRACE_OBJECT_file, "/lock", 0);
+		uint32_t p = process_of(&b, "parent", 0, 100), c = process_of(&b, "child", p, 101);
+		stream(&b, p);
+		stream(&b, c);
+		PUT(&b, 0, 1, process_begin, .token = 0);
+		PUT(&b, 10, 1, process_fork, .token = 0, .site = main_fn);
+		PUT(&b, 20, 2, process_begin, .token = 0);
+		PUT(&b, 30, 2, io_begin, .object = file, .op = TRACE_IO_lock, .site = fn);
+		PUT(&b, 31, 2, io_end, .object = file, .op = TRACE_IO_lock);
+		PUT(&b, 40, 1, io_begin, .object = file, .op = TRACE_IO_lock, .site = main_fn);
+		if (how == 0)
+			PUT(&b, 400, 2, io_begin, .object = file, .op = TRACE_IO_unlock,
+				.site = fn);
+		else if (how == 1)
+			PUT(&b, 400, 2, io_close, .object = file, .ends = 4, .site = fn);
+		else
+			PUT(&b, 400, 2, process_end, .status = 0);
+		PUT(&b, 410, 1, io_end, .object = file, .op = TRACE_IO_lock);
+		end(&b, 500);
+		assert_float_equal(on_path(&b, "file lock of"), 1, 1e-6);
+		assert_float_equal(on_path(&b, "hand-over of file /lock"), 10, 1e-6);
+		assert_float_equal(on_path_of(&b, "child", "running"), 400 - 20 - 1, 1e-6);
+		assert_float_equal(unexplained(&b), 0, 1e-6);
+		finish(&b);
+	}
+}
+
 /* The kernel sees the program before its first own instruction, while its libraries are loaded. */
 static void the_loader_is_of_the_run(void **state)
 {
@@ -417,6 +473,8 @@ int main(void)
 		cmocka_unit_test(a_call_has_no_functions),
 		cmocka_unit_test(news_of_files_come_from_outside),
 		cmocka_unit_test(the_end_of_a_thread_gives_up_its_mutex),
+		cmocka_unit_test(a_signal_comes_from_its_sender),
+		cmocka_unit_test(a_file_lock_comes_from_its_holder),
 		cmocka_unit_test(the_loader_is_of_the_run),
 		cmocka_unit_test(a_time_limit_takes_the_processor_by_chance),
 	};
