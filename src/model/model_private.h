@@ -290,6 +290,7 @@ struct role { /* actors of one program and start routine, or one kind of context
 	uint32_t host; /* 0: there is only one */
 	uint32_t process_name, site, group_ix, nr_actors;
 	enum trace_context_type context;
+	bool recorder; /* its threads are longpole's, which recorded this */
 	const char *name;
 };
 
