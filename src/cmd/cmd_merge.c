@@ -63,6 +63,14 @@ static void add_input(struct base_str *out, const struct merge_result *m, size_t
 	base_str_add(out, "\n");
 }
 
+static bool has_one_kernel(const struct merge_result *m)
+{
+	for (size_t i = 1; i < m->nr_inputs; i++)
+		if (m->input[i].how != MERGE_HOW_kernel)
+			return false;
+	return true;
+}
+
 static double matched_share(const struct merge_result *m)
 {
 	return (double)m->nr_matched /
@@ -81,7 +89,9 @@ static void add_evidence(struct base_str *out, const struct merge_result *m)
 	}
 	base_str_add(out, "Connections between the recordings: ");
 	base_str_add_count(out, m->nr_connections);
-	base_str_add(out, ".\n");
+	base_str_add(out, !m->nr_connections && m->nr_matched && has_one_kernel(m)
+				  ? " (recordings of one kernel have both ends of each).\n"
+				  : ".\n");
 	if (m->nr_unusable)
 		base_str_addf(out,
 			"Of %llu of them more was read than was written, as far as was recorded: "

@@ -452,9 +452,12 @@ static void begin_thread(struct model *m, struct thread *t, uint32_t stream, uin
 			       ? (enum trace_context_type)c->type
 			       : TRACE_CONTEXT_none;
 	uint32_t host = model_host_of(m, stream);
-	t->role = t->k.context != TRACE_CONTEXT_none
-			  ? model_role_of_context(m, host, t->k.context, c->name)
-			  : model_role_of(m, host, def->process, site);
+	if (c->type == TRACE_CONTEXT_recorder)
+		t->role = model_role_of_context(m, host, TRACE_CONTEXT_recorder, c->name);
+	else
+		t->role = t->k.context != TRACE_CONTEXT_none
+				  ? model_role_of_context(m, host, t->k.context, c->name)
+				  : model_role_of(m, host, def->process, site);
 	if (m->status != BASE_OK)
 		return;
 	model_find_server(m, t);

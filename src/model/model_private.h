@@ -291,6 +291,7 @@ struct role { /* actors of one program and start routine, or one kind of context
 	uint32_t host; /* 0: there is only one */
 	uint32_t process_name, site, group_ix, nr_actors;
 	enum trace_context_type context;
+	bool recorder; /* its threads are longpole's, which recorded this */
 	const char *name;
 };
 
@@ -639,8 +640,9 @@ struct model_had model_had_processor(const struct model *m, const struct thread 
 
 enum { MODEL_SLEEP_LIMIT = 1 };  /* aux of a sleep: a wait that its time limit ended */
 enum { MODEL_POLL_NOTHING = 1 }; /* aux of waiting for readiness: of no descriptor */
-/* a queue's type beside those of objects */
-#define MODEL_TYPE_WAKE ((enum trace_object_type)(TRACE_OBJECT_NR + 1))
+/* a queue's types beside those of objects; of flushes that somebody else is to send to a disk */
+#define MODEL_TYPE_WAKE    ((enum trace_object_type)(TRACE_OBJECT_NR + 1))
+#define MODEL_TYPE_PUT_OFF ((enum trace_object_type)(TRACE_OBJECT_NR + 2))
 
 /* state.aux of waits and executions that the kernel's records tell of */
 enum {

@@ -248,8 +248,9 @@ static void add_state_name(struct model *m, struct base_str *s, uint32_t state)
 		break;
 	case MODEL_STATE_latency:
 		if (class_ix == NONE) {
-			base_str_add(s, st->aux == (uint32_t)MODEL_TYPE_WAKE
-						? "waking"
+			base_str_add(s, st->aux == (uint32_t)MODEL_TYPE_WAKE ? "waking"
+					: st->aux == (uint32_t)MODEL_TYPE_PUT_OFF
+						? "hand-over of flushes to kernel workers"
 						: "start or end of a thread or process");
 			break;
 		}
@@ -425,8 +426,9 @@ static void name_queue(struct model *m, uint32_t id)
 	} else if (latency->class_ix != NONE && latency->class_ix < m->nr_classes)
 		model_add_class(m, &s, latency->class_ix);
 	else
-		base_str_add(&s, q->pub.type == TRACE_OBJECT_NR
-					 ? "processor"
+		base_str_add(&s, q->pub.type == TRACE_OBJECT_NR ? "processor"
+				 : q->pub.type == MODEL_TYPE_PUT_OFF
+					 ? "flushes to kernel workers"
 					 : "start or end of a thread or process");
 	q->pub.name = model_keep_text(m, &s);
 }

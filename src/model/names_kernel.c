@@ -154,7 +154,9 @@ void model_add_program(const struct model *m, struct base_str *s, const struct r
 		base_str_addf(s, "%s%s%s", context_word(ro->context), *name ? " " : "", name);
 		return;
 	}
-	if (length)
+	if (ro->recorder)
+		base_str_addf(s, "the recorder (%s)", *name ? name : "longpole");
+	else if (length)
 		base_str_add_bytes(s, name, length);
 	else
 		base_str_add(s, *name ? name : "program");

@@ -47,8 +47,12 @@ uint32_t model_role_of_context(
 	if (!model_grow(m, &m->role, &m->role_capacity, m->nr_roles + 1, sizeof *m->role))
 		return 0;
 	ix = m->nr_roles++;
-	m->role[ix] = (struct role){
-		.host = host, .process_name = name, .group_ix = (uint32_t)ix, .context = type};
+	bool recorder = type == TRACE_CONTEXT_recorder; /* threads as others are */
+	m->role[ix] = (struct role){.host = host,
+		.process_name = name,
+		.group_ix = (uint32_t)ix,
+		.context = recorder ? TRACE_CONTEXT_none : type,
+		.recorder = recorder};
 	model_put(m, &m->roles, key, kind, ix);
 	return (uint32_t)ix;
 }

@@ -96,7 +96,7 @@ void model_rule_work_queue(struct model *m, struct thread *t, const struct trace
 		!model_is_credited(t) || !model_may_act(m, t, r->time_ns))
 		return;
 	if (!m->has_put_off)
-		m->put_off = model_make_queue(m, 0, 0, MODEL_TYPE_WAKE, NONE, GRAPH_FIFO);
+		m->put_off = model_make_queue(m, 0, 0, MODEL_TYPE_PUT_OFF, NONE, GRAPH_FIFO);
 	if (m->put_off >= m->nr_queues)
 		return;
 	m->has_put_off = true;

@@ -79,8 +79,13 @@ enum base_status record_source_open(struct record_source *src,
 	if (!*ret_nr_attempts)
 		return base_fail(err, BASE_ERR_USAGE, "no such source of kernel events: %s",
 			o->only_backend);
-	return base_fail(err, BASE_ERR_ENV, "the kernel does not show us the whole system: %s: %s",
-		ret_attempt[0].backend->name, ret_attempt[0].why);
+	return base_fail(err, BASE_ERR_ENV,
+		"the kernel does not show us the whole system: %s: %s%s",
+		ret_attempt[0].backend->name, ret_attempt[0].why,
+		ret_attempt[0].refusal == RECORD_REFUSAL_privilege
+			? " (run it as root; to record one program alone, without --system, needs "
+			  "no rights)"
+			: "");
 }
 
 void record_source_start(struct record_source *src)

@@ -160,7 +160,10 @@ static void add_kind(struct base_str *s, const struct report *r, const struct su
 			s, r->trace.process ? "%s" : "waiting for the outside: %s", row->state);
 		add_where(s, " at ", row->where);
 		/* (what passes through terminals is not followed, recorded or not) */
-		base_str_add(s, ", and nobody who was recorded is seen at the other end");
+		base_str_add(s, r->trace.switches_only
+					? ", and switches alone do not show who is at the other "
+					  "end (record with --full)"
+					: ", and nobody who was recorded is seen at the other end");
 		break;
 	case MODEL_STATE_sleep:
 		if (r->trace.process)
@@ -186,6 +189,12 @@ static void add_kind(struct base_str *s, const struct report *r, const struct su
 	case MODEL_STATE_annotated:
 		base_str_addf(s, "in the annotated state %s", row->state);
 		add_who(s, " of ", u);
+		break;
+	case MODEL_STATE_idle:
+		base_str_addf(s,
+			"in %s, of which nothing was recorded before: it slept since "
+			"before the recording, or ran without a pause",
+			row->actor);
 		break;
 	default:
 		base_str_add(s, "in no thread that was recorded");
@@ -247,11 +256,19 @@ enum base_status report_fill_finding(
 	struct report *r, struct model *m, const struct report_index *ix, struct base_err *err)
 {
 	struct base_str s = {0};
+	struct report_crowd crowd = {0};
 	struct subject u = find_subject(r);
 	if (u.row && u.row->kind == MODEL_STATE_hold)
 		fill_waited(&u, m, ix);
+	for (size_t i = 0; i < r->nr_rows; i++)
+		report_crowd_add(&crowd, r->row[i].state, r->row[i].path_ns);
+	bool crowded = crowd.nr > 1 && crowd.path_ns > u.path_ns;
 	double share = r->elapsed_ns > 0 ? u.path_ns / r->elapsed_ns : 0;
-	if (!u.row) {
+	if (crowded && crowd.path_ns * 100 >= DOMINANT_PERCENT * r->elapsed_ns) {
+		report_percent(&s, crowd.path_ns / r->elapsed_ns);
+		base_str_add(&s, " of the time the critical path is ");
+		report_crowd_text(&s, &crowd, r->elapsed_ns, r->trace.nr_processors);
+	} else if (!u.row) {
 		base_str_add(
 			&s, "The critical path is empty: the program did nothing that takes time");
 	} else if (share * 100 < DOMINANT_PERCENT) {

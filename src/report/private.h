@@ -123,6 +123,26 @@ void report_right(struct base_str *out, const char *text, size_t width);
 /* Bar of `share` out of `width` columns, in eighths where the terminal can. Padded. */
 void report_bar(struct base_str *out, const struct report_style *st, double share, unsigned width);
 void report_percent(struct base_str *out, double share); /* "62 %", "6.2 %", "<0.1 %" */
+
+/* ---- crowd.c: all who had the processors that a path waited for -------------------------------
+ */
+
+enum { REPORT_CROWD_MAX = 64 }; /* named apart; whoever comes later counts in the sum alone */
+struct report_crowd {
+	double path_ns; /* of all */
+	struct report_holder {
+		const char *name; /* the caller's */
+		size_t length;
+		double path_ns;
+	} had[REPORT_CROWD_MAX];
+	size_t nr;
+};
+/* Counts a state by its name, if it is of that kind. Those with most first. */
+void report_crowd_add(struct report_crowd *c, const char *state, double path_ns);
+/* "waiting for a processor (this machine has 2): cc1 had it for 20 %, ld for 5 %, others for 9 %";
+ * nr_processors 0: not known. Sorts. */
+void report_crowd_text(
+	struct base_str *out, struct report_crowd *c, double all_ns, uint64_t nr_processors);
 void report_ns(struct base_str *out, double ns);
 /* "xN" with a multiplication sign where it can be shown. */
 const char *report_times(const struct report_style *st);

@@ -302,7 +302,8 @@ static bool cost_caveat(struct base_str *out, const struct report_trace *t,
 	struct base_str s = {0};
 	if (!t->nr_costs || !t->target_cpu_ns)
 		return false;
-	base_str_add(&s, "recording cost about ");
+	base_str_add(&s, "recording cost ");
+	base_str_add(&s, t->cost_share < 0.001 ? "" : "about "); /* "<0.1 %" */
 	report_percent(&s, t->cost_share);
 	base_str_add(&s, " of the program's processor time");
 	const char *between = ": ";

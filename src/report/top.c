@@ -50,12 +50,20 @@ void report_top_finding(struct base_str *out, const struct live_window *w)
 		return;
 	}
 	const struct live_row *top = &w->state[0];
-	report_percent(out, share_of(top->path_ns, w->path_ns));
+	struct report_crowd crowd = {0};
+	for (size_t i = 0; i < w->nr_states; i++)
+		report_crowd_add(&crowd, w->state[i].name, w->state[i].path_ns);
+	bool crowded = crowd.nr > 1 && crowd.path_ns > top->path_ns;
+	report_percent(out, share_of(crowded ? crowd.path_ns : top->path_ns, w->path_ns));
 	base_str_add(
 		out, w->nr_paths == 1 ? " of the critical path is " : " of the critical paths is ");
-	report_clean_add(out, top->name);
-	base_str_add(out, ", ");
-	report_clean_add(out, top->process);
+	if (crowded) {
+		report_crowd_text(out, &crowd, w->path_ns, 0);
+	} else {
+		report_clean_add(out, top->name);
+		base_str_add(out, ", ");
+		report_clean_add(out, top->process);
+	}
 	base_str_add(out, " (observed; ");
 	double explained = 1 - share_of(w->unexplained_ns, w->path_ns);
 	if (explained > 0.9995)

@@ -209,7 +209,7 @@ test_system_refused() {
 	expect 0 setpriv --reuid 65534 --regid 65534 --clear-groups longpole record --system -o n.lpt true
 	has err 'bpf not used' 'perf not used'
 	expect 125 setpriv --reuid 65534 --regid 65534 --clear-groups longpole record --system -o o.lpt
-	has err 'does not show us the whole system'
+	has err 'does not show us the whole system' 'run it as root'
 }
 
 # Into a static program no library can be loaded: the kernel shows its threads, and what that cannot show is said.

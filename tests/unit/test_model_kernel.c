@@ -532,6 +532,33 @@ static void woken_by_who_slept(void **state)
 	}
 }
 
+/* What the recorder takes from the program is told from what a program of the same name does. */
+static void recorder_has_the_processor(void **state)
+{
+	(void)state;
+	struct bench b;
+	start(&b, "");
+	b.options.process = "program";
+	uint32_t program = thread(&b, "program"), ours = thread(&b, "longpole");
+	uint32_t other = thread(&b, "longpole");
+	PUT(&b, 0, 0, context, .stream = ours, .type = TRACE_CONTEXT_recorder);
+	IN(&b, 0, program, 0);
+	YIELDS(&b, 100, program, 0);
+	IN(&b, 100, ours, 0);
+	SLEEPS(&b, 150, ours, 0);
+	IN(&b, 150, program, 0);
+	YIELDS(&b, 200, program, 0);
+	IN(&b, 200, other, 0);
+	SLEEPS(&b, 220, other, 0);
+	IN(&b, 220, program, 0);
+	SLEEPS(&b, 300, program, 0);
+	analyse(&b);
+	conserved(&b, 300);
+	assert_float_equal(on_path(&b, "that the recorder (longpole) had"), 50, 1e-6);
+	assert_float_equal(on_path(&b, "that longpole had"), 20, 1e-6);
+	finish(&b);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -542,6 +569,7 @@ int main(void)
 		cmocka_unit_test(priority_inversion),
 		cmocka_unit_test(kernel_lock),
 		cmocka_unit_test(woken_by_who_slept),
+		cmocka_unit_test(recorder_has_the_processor),
 		cmocka_unit_test(processor_shortage),
 		cmocka_unit_test(long_processor_shortage),
 		cmocka_unit_test(asleep_since_before),

@@ -204,6 +204,7 @@ static void flush(void **state)
 	analyse(&b);
 	conserved(&b, 1100);
 	assert_float_equal(on_path(&b, "disk sda busy (flush)"), 880, 1e-6);
+	assert_float_equal(on_path(&b, "hand-over of flushes to kernel workers"), 20, 1e-6);
 	assert_float_equal(on_path_of(&b, "other", ""), 0, 1e-6);
 	assert_float_equal(unexplained(&b), 0, 1e-6);
 	finish(&b);

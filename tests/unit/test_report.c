@@ -4,6 +4,7 @@
 
 #include "report/private.h"
 #include "report/report.h"
+#include "report/top.h"
 
 static struct report_run run_of(const struct bench *b)
 {
@@ -154,6 +155,29 @@ static void a_lock_that_nobody_waits_for(void **state)
 		report_free(r);
 		finish(&b);
 	}
+/* Many programs had the processor, each for a little: what they did together is the finding. */
+static void processors_that_many_had(void **state)
+{
+	(void)state;
+	const struct live_row row[] = {
+		{.process = "p", .name = "running f", .path_ns = 250},
+		{.process = "p", .name = "waiting for a processor that cc1 had", .path_ns = 240},
+		{.process = "q", .name = "waiting for a processor that ld had", .path_ns = 200},
+		{.process = "q", .name = "waiting for a processor that cc1 had", .path_ns = 110},
+		{.process = "q", .name = "waiting for a processor that x had", .path_ns = 100},
+		{.process = "q", .name = "waiting for a processor", .path_ns = 100},
+	};
+	struct live_window w = {.nr_paths = 1, .path_ns = 1000, .state = row, .nr_states = 6};
+	struct base_str s = {0};
+	report_top_finding(&s, &w);
+	assert_string_equal(base_str_text(&s),
+		"65 % of the critical path is waiting for a processor: cc1 had it for 35 %, ld for "
+		"20 %, others for 10 % (observed; all of the path is explained)");
+	base_str_reset(&s);
+	w.nr_states = 2; /* one holder: its row says all */
+	report_top_finding(&s, &w);
+	assert_non_null(strstr(base_str_text(&s), "25 % of the critical path is running f, p"));
+	base_str_fini(&s);
 }
 
 /* ---- what-if
@@ -673,6 +697,7 @@ int main(void)
 		cmocka_unit_test(turns_in_a_lock),
 		cmocka_unit_test(one_has_nearly_all),
 		cmocka_unit_test(a_lock_that_nobody_waits_for),
+		cmocka_unit_test(processors_that_many_had),
 		cmocka_unit_test(scenarios_side_by_side),
 		cmocka_unit_test(function_is_an_estimate),
 		cmocka_unit_test(others_stay_where_replay_has_no_end),
