@@ -54,9 +54,11 @@ static void cond_unwind(void *call)
 	PRELOAD_EXPORT int name(cond_type *cond);                                                  \
 	int name(cond_type *cond)                                                                  \
 	{                                                                                          \
-		if (preload_on())                                                                  \
-			PRELOAD_RECORD(                                                            \
-				cond_##verb, object_of((pthread_cond_t *)cond), PRELOAD_SITE);     \
+		if (preload_on()) {                                                                \
+			uint64_t object = object_of((pthread_cond_t *)cond);                       \
+			preload_made(object, PRELOAD_SITE);                                        \
+			PRELOAD_RECORD(cond_##verb, object, PRELOAD_SITE);                         \
+		}                                                                                  \
 		return PRELOAD_REAL(real)(cond);                                                   \
 	}
 PRELOAD_CONDS(COND_WAIT, COND_WAKE)

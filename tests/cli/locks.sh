@@ -92,9 +92,11 @@ test_locks_heap() {
 			100 made by queue_new .heap_lock.c:[0-9]+.$
 			120 made by pool_new .heap_lock.c:[0-9]+.$
 			140 in memory of pool_alloc[a-z.0-9]* .heap_lock.c:[0-9]+., first taken by (main|take) .heap_lock.c:[0-9]+.$
+			160 made by job_new .heap_lock.c:[0-9]+.$
 			160 made by flag_new .heap_lock.c:[0-9]+.$
 			41 made by first_life .heap_lock.c:[0-9]+. in memory of main .heap_lock.c:[0-9]+. and others$
 		END
+		is_json out '[.result.condition_variables[] | select(.condition_variable | test("made by job_new")) | .members, .broadcasts] == [8, 8]'
 	done
 	expect 0 longpole locks -q --no-heap -o heap.lpt -- "$LONGPOLE_BUILD/tests/target/heap_lock" 20
 	expect 0 longpole locks --json heap.lpt
