@@ -178,6 +178,26 @@ static PRELOAD_COLD int mutex_lock_taken(
 	return result;
 }
 
+/* In glibc's kinds: robust, priority inheritance, priority ceiling. Others that are free are
+ * acquired: they are counted before, and the real function is jumped to. */
+enum { MAY_FAIL = 0x10 | 0x20 | 0x40 };
+
+static __attribute__((noinline)) int mutex_lock_checked(
+	pthread_mutex_t *mutex, uint64_t key, struct tally_entry *e)
+{
+	int result = preload_real_mutex_lock(mutex);
+	outcome(e, key, result, false, false, 0);
+	return result;
+}
+
+static __attribute__((noinline)) int mutex_lock_timed(
+	pthread_mutex_t *mutex, uint64_t key, struct tally_entry *e)
+{
+	int result = preload_real_mutex_lock(mutex);
+	begin_hold(key, e, e->n[TALLY_acquired], 0);
+	return result;
+}
+
 PRELOAD_INLINE int mutex_lock(pthread_mutex_t *mutex, uintptr_t site)
 {
 	uint64_t key = preload_mutex(mutex);
@@ -186,12 +206,12 @@ PRELOAD_INLINE int mutex_lock(pthread_mutex_t *mutex, uintptr_t site)
 		return preload_real_mutex_lock(mutex);
 	if (PRELOAD_RARE(__atomic_load_n(&mutex->__data.__lock, __ATOMIC_RELAXED)))
 		return mutex_lock_taken(mutex, key, e);
-	int result = preload_real_mutex_lock(mutex);
-	if (PRELOAD_RARE(result))
-		outcome(e, key, result, false, false, 0);
-	else
-		acquired(e, key, false);
-	return result;
+	if (PRELOAD_RARE(mutex->__data.__kind & MAY_FAIL))
+		return mutex_lock_checked(mutex, key, e);
+	TALLY_INC(e->n[TALLY_acquired]);
+	if (is_turn(e->n[TALLY_acquired]))
+		return mutex_lock_timed(mutex, key, e);
+	return preload_real_mutex_lock(mutex);
 }
 
 /* A try's result, and it did not wait. */
