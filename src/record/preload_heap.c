@@ -31,6 +31,7 @@
 enum {
 	STEP_BYTES = 32, /* no two blocks of malloc begin nearer to each other */
 	ENTRIES = 1 << 19,
+	SPREAD_BITS = 9,
 	UNIT_BYTES = 16, /* of size, and every block's alignment */
 	BIGS = 1024,
 	BIG_PROBES = 16,
@@ -60,9 +61,11 @@ static uint64_t tagged(uint64_t address, uint64_t site)
 	return address / (STEP_BYTES * ENTRIES) << ADDRESS_BITS | site;
 }
 
+/* Each thread's heap begins at a multiple of 64 MiB and is filled as the others are: without its
+ * upper bits they would all have the same places. */
 static struct entry *entry_of(uint64_t address)
 {
-	return &table[address / STEP_BYTES % ENTRIES];
+	return &table[(address ^ address >> SPREAD_BITS) / STEP_BYTES % ENTRIES];
 }
 
 /* ---- large blocks: few, and slow anyway ------------------------------------------------------ */

@@ -7,6 +7,8 @@
 #include "record/preload.h"
 #include "record/preload_real.h"
 
+#include <string.h>
+
 /* ---- which object -------------------------------------------------------------------------- */
 
 /* PTHREAD_MUTEX_PSHARED_BIT of the kind is bit 7: moved to RING_OBJECT_SHARED. */
@@ -29,6 +31,16 @@ PRELOAD_INLINE uint64_t preload_rwlock(const pthread_rwlock_t *lock)
 PRELOAD_INLINE uint64_t preload_cond(const pthread_cond_t *cond)
 {
 	return preload_object(cond, TRACE_OBJECT_cond, (cond->__data.__wrefs & 1) != 0);
+}
+
+PRELOAD_INLINE uint64_t preload_semaphore(const sem_t *semaphore)
+{
+	struct { /* glibc's, as far as we look into it */
+		uint64_t value_and_waiters;
+		int shared;
+	} inside;
+	memcpy(&inside, semaphore, sizeof inside);
+	return preload_object(semaphore, TRACE_OBJECT_semaphore, inside.shared != 0);
 }
 
 /* Before glibc 2.3.2 it was no more than a pointer. */

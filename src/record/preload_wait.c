@@ -54,9 +54,11 @@ static void cond_unwind(void *call)
 	PRELOAD_EXPORT int name(cond_type *cond);                                                  \
 	int name(cond_type *cond)                                                                  \
 	{                                                                                          \
-		if (preload_on())                                                                  \
-			PRELOAD_RECORD(                                                            \
-				cond_##verb, object_of((pthread_cond_t *)cond), PRELOAD_SITE);     \
+		if (preload_on()) {                                                                \
+			uint64_t object = object_of((pthread_cond_t *)cond);                       \
+			preload_made(object, PRELOAD_SITE);                                        \
+			PRELOAD_RECORD(cond_##verb, object, PRELOAD_SITE);                         \
+		}                                                                                  \
 		return PRELOAD_REAL(real)(cond);                                                   \
 	}
 PRELOAD_CONDS(COND_WAIT, COND_WAKE)
@@ -99,23 +101,13 @@ PRELOAD_EXPORT int pthread_barrier_wait(pthread_barrier_t *barrier)
 
 /* ---- semaphores ----------------------------------------------------------------------------- */
 
-struct semaphore { /* glibc's, as far as we look into it */
-	uint64_t value_and_waiters;
-	int shared;
-};
-
-PRELOAD_INLINE uint64_t sem_object(const sem_t *semaphore)
-{
-	struct semaphore inside;
-	memcpy(&inside, semaphore, sizeof inside);
-	return preload_object(semaphore, TRACE_OBJECT_semaphore, inside.shared != 0);
-}
-
 PRELOAD_EXPORT int sem_init(sem_t *semaphore, int shared, unsigned value)
 {
 	int result = PRELOAD_REAL(sem_init)(semaphore, shared, value);
+	if (result == 0)
+		preload_made_note(semaphore, PRELOAD_SITE);
 	if (result == 0 && preload_on())
-		PRELOAD_RECORD(token_set, sem_object(semaphore), value);
+		PRELOAD_RECORD(token_set, preload_semaphore(semaphore), value);
 	return result;
 }
 
@@ -128,7 +120,7 @@ PRELOAD_EXPORT sem_t *sem_open(const char *name, int flags, ...)
 	va_end(list);
 	sem_t *semaphore = PRELOAD_REAL(sem_open)(name, flags, mode, value);
 	if (semaphore != SEM_FAILED && preload_active()) {
-		uint64_t object = sem_object(semaphore);
+		uint64_t object = preload_semaphore(semaphore);
 		size_t nr_bytes = strnlen(name, RING_TEXT_MAX);
 		int now = 0;
 		preload_record_text(RING_name,
@@ -159,11 +151,12 @@ static void token_end(struct token_call *call, bool taken)
 	{                                                                                          \
 		if (!preload_on() || !(limit))                                                     \
 			return PRELOAD_REAL(name)(semaphore arguments);                            \
-		struct token_call call = {sem_object(semaphore), 1, PRELOAD_SITE, true};           \
+		struct token_call call = {preload_semaphore(semaphore), 1, PRELOAD_SITE, true};    \
 		int saved_errno = errno;                                                           \
 		int result = PRELOAD_REAL(sem_trywait)(semaphore);                                 \
 		if (result != 0) {                                                                 \
 			errno = saved_errno;                                                       \
+			preload_made(call.object, call.site);                                      \
 			PRELOAD_RECORD_WAIT(token_wait, call.site, call.object, 1);                \
 			result = PRELOAD_REAL(name)(semaphore arguments);                          \
 		}                                                                                  \
@@ -178,14 +171,16 @@ PRELOAD_EXPORT int sem_trywait(sem_t *semaphore)
 {
 	int result = PRELOAD_REAL(sem_trywait)(semaphore);
 	if (preload_on())
-		PRELOAD_RECORD(token_take, sem_object(semaphore), result == 0, PRELOAD_SITE);
+		PRELOAD_RECORD(token_take, preload_semaphore(semaphore), result == 0, PRELOAD_SITE);
 	return result;
 }
 
 PRELOAD_EXPORT int sem_post(sem_t *semaphore)
 {
-	if (preload_on())
-		PRELOAD_RECORD(token_give, sem_object(semaphore), 1, PRELOAD_SITE);
+	if (preload_on()) {
+		preload_made(preload_semaphore(semaphore), PRELOAD_SITE);
+		PRELOAD_RECORD(token_give, preload_semaphore(semaphore), 1, PRELOAD_SITE);
+	}
 	return PRELOAD_REAL(sem_post)(semaphore);
 }
 

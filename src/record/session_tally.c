@@ -212,7 +212,7 @@ static void read_table(struct record_converter *c, const struct tally_table *tab
 			continue;
 		if (e.key & CALLS_KEY && !type)
 			put_call(&r, &e);
-		else if (type == TRACE_OBJECT_cond)
+		else if (type == TRACE_OBJECT_cond || type == TRACE_OBJECT_semaphore)
 			put_cond(&r, &e);
 		else if (type == TRACE_OBJECT_mutex || type == TRACE_OBJECT_rwlock ||
 			 type == TRACE_OBJECT_spin)

@@ -178,6 +178,26 @@ static PRELOAD_COLD int mutex_lock_taken(
 	return result;
 }
 
+/* In glibc's kinds: robust, priority inheritance, priority ceiling. Others that are free are
+ * acquired: they are counted before, and the real function is jumped to. */
+enum { MAY_FAIL = 0x10 | 0x20 | 0x40 };
+
+static __attribute__((noinline)) int mutex_lock_checked(
+	pthread_mutex_t *mutex, uint64_t key, struct tally_entry *e)
+{
+	int result = preload_real_mutex_lock(mutex);
+	outcome(e, key, result, false, false, 0);
+	return result;
+}
+
+static __attribute__((noinline)) int mutex_lock_timed(
+	pthread_mutex_t *mutex, uint64_t key, struct tally_entry *e)
+{
+	int result = preload_real_mutex_lock(mutex);
+	begin_hold(key, e, e->n[TALLY_acquired], 0);
+	return result;
+}
+
 PRELOAD_INLINE int mutex_lock(pthread_mutex_t *mutex, uintptr_t site)
 {
 	uint64_t key = preload_mutex(mutex);
@@ -186,12 +206,12 @@ PRELOAD_INLINE int mutex_lock(pthread_mutex_t *mutex, uintptr_t site)
 		return preload_real_mutex_lock(mutex);
 	if (PRELOAD_RARE(__atomic_load_n(&mutex->__data.__lock, __ATOMIC_RELAXED)))
 		return mutex_lock_taken(mutex, key, e);
-	int result = preload_real_mutex_lock(mutex);
-	if (PRELOAD_RARE(result))
-		outcome(e, key, result, false, false, 0);
-	else
-		acquired(e, key, false);
-	return result;
+	if (PRELOAD_RARE(mutex->__data.__kind & MAY_FAIL))
+		return mutex_lock_checked(mutex, key, e);
+	TALLY_INC(e->n[TALLY_acquired]);
+	if (is_turn(e->n[TALLY_acquired]))
+		return mutex_lock_timed(mutex, key, e);
+	return preload_real_mutex_lock(mutex);
 }
 
 /* A try's result, and it did not wait. */
@@ -403,3 +423,53 @@ static void cond_unwind(void *call)
 
 PRELOAD_CONDS(COND_WAIT, COND_WAKE)
 PRELOAD_COND_VERSIONS
+
+/* ---- semaphores: of a token that is there nobody knows who will give it back, so there are no
+ * holds; what is counted is what is of a condition variable: waits, and tokens given ---------- */
+
+PRELOAD_EXPORT int sem_init(sem_t *semaphore, int shared, unsigned value)
+{
+	int result = PRELOAD_REAL(sem_init)(semaphore, shared, value);
+	if (result == 0)
+		preload_made_note(semaphore, PRELOAD_SITE);
+	return result;
+}
+
+static PRELOAD_COLD void semaphore_waited(uint64_t key, uint64_t asked_tsc, bool timed_out)
+{
+	uint64_t now_tsc = preload_now();
+	struct tally_entry *e = tally_find(key, 0);
+	if (!e)
+		return;
+	TALLY_INC(e->n[TALLY_waits]);
+	TALLY_ADD(e->n[TALLY_cond_wait_ns], tally_ns(now_tsc - asked_tsc));
+	if (timed_out)
+		TALLY_INC(e->n[TALLY_timeouts]);
+}
+
+/* errno is the real call's on every way out. */
+#define SEM_WAIT(name, parameters, arguments, limit)                                               \
+	PRELOAD_EXPORT int name(sem_t *semaphore parameters)                                       \
+	{                                                                                          \
+		int saved_errno = errno;                                                           \
+		if (!(limit))                                                                      \
+			return PRELOAD_REAL(name)(semaphore arguments);                            \
+		if (PRELOAD_REAL(sem_trywait)(semaphore) == 0)                                     \
+			return 0;                                                                  \
+		errno = saved_errno;                                                               \
+		uint64_t key = preload_semaphore(semaphore), asked_tsc = preload_now();            \
+		int result = PRELOAD_REAL(name)(semaphore arguments);                              \
+		semaphore_waited(key, asked_tsc, result != 0 && errno == ETIMEDOUT);               \
+		return result;                                                                     \
+	}
+SEM_WAIT(sem_wait, NOTHING, NOTHING, true)
+SEM_WAIT(sem_timedwait, UNTIL, A_UNTIL, IN_UNTIL)
+SEM_WAIT(sem_clockwait, CLOCKED, A_CLOCKED, IN_CLOCK)
+
+PRELOAD_EXPORT int sem_post(sem_t *semaphore)
+{
+	struct tally_entry *e = tally_find(preload_semaphore(semaphore), 0);
+	if (e)
+		TALLY_INC(e->n[TALLY_signals]);
+	return PRELOAD_REAL(sem_post)(semaphore);
+}

@@ -325,7 +325,9 @@ static enum base_status add_conds(struct builder *b, struct base_err *err)
 		s = report_no_memory(err);
 	for (size_t i = 0; s == BASE_OK && i < b->count.nr_conds; i++) {
 		uint32_t object = b->count.cond[i].object, id = 0;
-		if (object >= b->nr_objects)
+		if (object >= b->nr_objects ||
+			trace_def_object(trace_reader_defs(b->run->reader), object)->type ==
+				TRACE_OBJECT_eventfd) /* a file with a count */
 			continue;
 		s = name_object(b, object, err);
 		if (s != BASE_OK)

@@ -383,6 +383,29 @@ static void cond_wake(struct lock_count *c, struct lock_thread *t, const struct 
 	t->waits_cond = 0;
 }
 
+/* Of semaphores what is of condition variables: waits for a token, and tokens given. */
+static void token_wait(
+	struct lock_count *c, struct lock_thread *t, uint32_t object, uint64_t time_ns)
+{
+	struct lock_cond *x = cond_of(c, object);
+	t->waits_cond = object;
+	t->cond_since_ns = time_ns;
+	if (x && counts(c, time_ns))
+		x->sum.waits++;
+}
+
+static void token_take(struct lock_count *c, struct lock_thread *t, uint32_t object,
+	uint64_t time_ns, bool gave_up)
+{
+	struct lock_cond *x = t->waits_cond == object ? cond_of(c, object) : NULL;
+	if (x && counts(c, time_ns)) {
+		times_add(&x->sum.wait, cut(c, t->cond_since_ns, time_ns));
+		x->sum.timeouts += gave_up;
+	}
+	if (t->waits_cond == object)
+		t->waits_cond = 0;
+}
+
 static void cond_sent(struct lock_count *c, uint32_t object, bool all, uint64_t time_ns)
 {
 	struct lock_cond *x = counts(c, time_ns) ? cond_of(c, object) : NULL;
@@ -513,6 +536,15 @@ static void take_record(struct lock_count *c, const struct trace_record *r)
 		break;
 	case TRACE_cond_wake:
 		cond_wake(c, t, &r->u.cond_wake, now);
+		break;
+	case TRACE_token_wait:
+		token_wait(c, t, r->u.token_wait.object, now);
+		break;
+	case TRACE_token_take:
+		token_take(c, t, r->u.token_take.object, now, !r->u.token_take.n);
+		break;
+	case TRACE_token_give:
+		cond_sent(c, r->u.token_give.object, false, now);
 		break;
 	case TRACE_cond_signal:
 		cond_sent(c, r->u.cond_signal.object, false, now);

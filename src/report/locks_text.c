@@ -195,6 +195,20 @@ static const struct report_lock *worst_of_path(const struct report_locks *l)
 	return best;
 }
 
+/* An interpreter's threads wait for its condition variable, not for the lock behind it. */
+static void other_waits(struct base_str *s, const struct report_locks *l)
+{
+	uint64_t wait_ns = 0;
+	for (size_t i = 0; i < l->nr_conds; i++)
+		wait_ns += l->cond[i].wait.total_ns;
+	if (!wait_ns)
+		return;
+	base_str_add(s, "; for condition variables and semaphores threads waited ");
+	report_ns(s, (double)wait_ns);
+	base_str_add(s, ", longest in all for ");
+	base_str_add(s, l->cond[0].name);
+}
+
 static const struct report_lock *most_waited(const struct report_locks *l)
 {
 	const struct report_lock *best = NULL;
@@ -252,9 +266,11 @@ static void finding(
 	} else {
 		base_str_addf(&s,
 			"No lock was waited for: %zu kind%s of lock, each free whenever it was "
-			"asked for (%s).",
+			"asked for (%s)",
 			l->nr_locks, l->nr_locks == 1 ? "" : "s",
 			l->has & REPORT_LOCKS_events ? "observed" : "counted");
+		other_waits(&s, l);
+		base_str_add(&s, ".");
 	}
 	report_color_begin(out, st, REPORT_BOLD);
 	base_str_add(out, base_str_text(&s));
@@ -438,7 +454,7 @@ static void cond_table(struct base_str *out, const struct report_locks *l,
 		return;
 	base_str_add(out, "\n");
 	report_color_begin(out, st, REPORT_DIM);
-	report_cell(out, st, "condition variable, or futex word", width, true);
+	report_cell(out, st, "condition variable, semaphore or futex word", width, true);
 	base_str_add(out, "     waits     wait  timed out   signals broadcasts");
 	report_color_end(out, st);
 	base_str_add(out, "\n");

@@ -63,6 +63,18 @@ test_locks_held_long() {
 		([.result.locks[] | select(.lock | test("inner")) | .hold.max_ns] | max)'
 }
 
+# Semaphores, which are the locks of some interpreters: every token given, and the waits for one.
+test_locks_semaphores() {
+	local mode
+	for mode in sampled stamps; do
+		expect 0 longpole locks -q --mode=$mode -o sem.lpt -- "$LONGPOLE_BUILD/tests/target/sem_pipeline"
+		expect 0 longpole locks --json --no-replay sem.lpt
+		is_json out '[.result.condition_variables[] | select(.condition_variable | test("^semaphore (parsed|filtered)[.]")) | .signals] == [2500, 2500, 2500, 2500]'
+		is_json out '[.result.condition_variables[] | select(.condition_variable | test("^semaphore")) | .waits > 0 and .wait.total_ns > 0] | any'
+		is_json out '[.result.condition_variables[] | .timeouts, .broadcasts] | add == 0'
+	done
+}
+
 # Locks in allocated memory are called after who made them, in tables and in single records.
 test_locks_heap() {
 	local mode name want
@@ -70,7 +82,7 @@ test_locks_heap() {
 		expect 0 longpole locks -q --mode=$mode -o heap.lpt -- "$LONGPOLE_BUILD/tests/target/heap_lock" 20
 		expect 0 longpole locks --json --no-replay heap.lpt
 		while read -r want name; do
-			is_json out "[.result.locks[] | select(.lock | test(\"^(mutex|spin) $name\")) | .acquisitions] == [$want]" ||
+			is_json out "[.result.locks[] | select(.lock | test(\"^(mutex|spin lock) $name\")) | .acquisitions] == [$want]" ||
 				fail "$mode: $(jq -c '[.result.locks[] | [.lock, .acquisitions]]' out)"
 		done <<-'END'
 			60 made by session_new .heap_lock.c:[0-9]+.$
@@ -80,9 +92,11 @@ test_locks_heap() {
 			100 made by queue_new .heap_lock.c:[0-9]+.$
 			120 made by pool_new .heap_lock.c:[0-9]+.$
 			140 in memory of pool_alloc[a-z.0-9]* .heap_lock.c:[0-9]+., first taken by (main|take) .heap_lock.c:[0-9]+.$
+			160 made by job_new .heap_lock.c:[0-9]+.$
 			160 made by flag_new .heap_lock.c:[0-9]+.$
 			41 made by first_life .heap_lock.c:[0-9]+. in memory of main .heap_lock.c:[0-9]+. and others$
 		END
+		is_json out '[.result.condition_variables[] | select(.condition_variable | test("made by job_new")) | .members, .broadcasts] == [8, 8]'
 	done
 	expect 0 longpole locks -q --no-heap -o heap.lpt -- "$LONGPOLE_BUILD/tests/target/heap_lock" 20
 	expect 0 longpole locks --json heap.lpt

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SESSIONS = 3, BUCKETS = 5000, BUCKET = 4321 };
+enum { SESSIONS = 3, BUCKETS = 5000, BUCKET = 4321, JOBS = 8 };
 
 struct session {
 	char before[600];
@@ -136,6 +136,46 @@ MAKER void second_life(void *place, uint64_t times)
 	take(place, times);
 }
 
+/* Threads, whose heaps are filled in the same way and lie at multiples of 64 MiB, all live when the
+ * locks are taken. The condition variables are only signalled. */
+struct job {
+	pthread_mutex_t lock;
+	pthread_cond_t done;
+};
+static pthread_barrier_t all_made;
+static uint64_t job_rounds;
+
+MAKER struct job *job_new(void)
+{
+	struct job *j = malloc(sizeof *j);
+	if (!j || pthread_mutex_init(&j->lock, NULL) || pthread_cond_init(&j->done, NULL))
+		abort();
+	return j;
+}
+
+static void *do_job(void *unused)
+{
+	struct job *j = job_new();
+	pthread_barrier_wait(&all_made);
+	take(&j->lock, job_rounds);
+	pthread_cond_broadcast(&j->done);
+	pthread_barrier_wait(&all_made);
+	free(j);
+	return unused;
+}
+
+static void do_jobs(uint64_t rounds)
+{
+	pthread_t thread[JOBS];
+	job_rounds = rounds;
+	pthread_barrier_init(&all_made, NULL, JOBS);
+	for (int i = 0; i < JOBS; i++)
+		if (pthread_create(&thread[i], NULL, do_job, NULL))
+			abort();
+	for (int i = 0; i < JOBS; i++)
+		pthread_join(thread[i], NULL);
+}
+
 static void *again(void *place)
 {
 	take(place, 1);
@@ -170,6 +210,7 @@ int main(int argc, char **argv)
 	free(queue);
 	free(pool);
 	free(pooled);
+	do_jobs(rounds);
 	first_life(place, rounds);
 	second_life(place, rounds);
 	if (pthread_create(&thread, NULL, again, place))
@@ -182,6 +223,6 @@ int main(int argc, char **argv)
 	free(buckets);
 	free(table);
 	printf("%llu\n",
-		(unsigned long long)(SESSIONS + 2 + 3 + 4 + 5 + 6 + 7 + 8 + 2) * rounds + 1);
+		(unsigned long long)(SESSIONS + 2 + 3 + 4 + 5 + 6 + 7 + 8 + JOBS + 2) * rounds + 1);
 	return 0;
 }
