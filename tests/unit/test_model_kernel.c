@@ -522,11 +522,12 @@ static void woken_by_who_slept(void **state)
 		SLEEPS(&b, 9500, program, 0);
 		analyse(&b);
 		conserved(&b, 9500);
-		assert_float_equal(on_path(&b, "waiting for a timer"), by_chance ? 0 : 8900, 1e-6);
-		assert_float_equal(on_path_of(&b, "program", "waiting for writer, which a timer"),
-			by_chance ? 40 : 0, 1e-6);
 		assert_float_equal(
-			on_path_of(&b, "program", "running"), by_chance ? 9010 + 445 : 445, 1e-6);
+			on_path(&b, "waiting for a timer"), (by_chance ? 0 : 8900), 1e-6);
+		assert_float_equal(on_path_of(&b, "program", "waiting for writer, which a timer"),
+			(by_chance ? 40 : 0), 1e-6);
+		assert_float_equal(
+			on_path_of(&b, "program", "running"), (by_chance ? 9010 + 445 : 445), 1e-6);
 		assert_float_equal(unexplained(&b), 0, 1e-6);
 		finish(&b);
 	}

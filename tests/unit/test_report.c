@@ -155,6 +155,8 @@ static void a_lock_that_nobody_waits_for(void **state)
 		report_free(r);
 		finish(&b);
 	}
+}
+
 /* Many programs had the processor, each for a little: what they did together is the finding. */
 static void processors_that_many_had(void **state)
 {
