@@ -65,6 +65,11 @@ uint32_t model_class_of(struct model *m, uint32_t object, uint32_t site)
 	} else if (def && def->pair) { /* both directions of a connection are one class */
 		hi = (uint64_t)type << 32 | 2u;
 		lo = def->pair;
+	} else if (!name && !site && type == TRACE_OBJECT_pipe &&
+		   m->nr_named_classes < MODEL_NAMED_CLASSES_MAX) {
+		hi = (uint64_t)type << 32 | 3u;
+		lo = object;
+		m->nr_named_classes++;
 	}
 	uint64_t ix;
 	if (!base_map_get(&m->classes, hi, lo, &ix)) {
@@ -79,6 +84,19 @@ uint32_t model_class_of(struct model *m, uint32_t object, uint32_t site)
 	if (o)
 		o->class_ix = (uint32_t)ix + 1;
 	return (uint32_t)ix;
+}
+
+void model_note_user(struct model *m, uint32_t class_ix, const struct thread *t, bool reads)
+{
+	struct class_users *u = class_ix < m->nr_classes ? &m->class_[class_ix].users : NULL;
+	if (!u)
+		return;
+	unsigned i = reads;
+	if (m->class_[class_ix].type == TRACE_OBJECT_socket)
+		i = u->role[0] && u->role[0] != t->role + 1;
+	if (!u->role[i])
+		u->role[i] = t->role + 1;
+	u->more[i] |= u->role[i] != t->role + 1;
 }
 
 /* An interrupt's handler: on the processor of whom it interrupts. */

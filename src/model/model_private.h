@@ -344,10 +344,16 @@ struct queue_info {
 	bool anonymous;   /* its units do not tell whose they are */
 };
 
+enum { MODEL_NAMED_CLASSES_MAX = 200 }; /* files, connections, pipes: further ones share one */
 struct lock_class {
 	uint32_t type, name, site,
 		object;   /* name: string id, else site of first use and one object */
 	const char *text; /* what all of it are called together; NULL: see above */
+	struct class_users {
+		uint32_t role[2]; /* + 1: of a pipe who writes and who reads, first; of a
+				     socket the first two; 0: nobody */
+		bool more[2];
+	} users;
 };
 
 enum { RECENT_STATES = 64 };
@@ -429,6 +435,7 @@ struct model {
 	size_t nr_pools, pool_capacity;
 	struct base_map pools;
 	struct base_map files;      /* (place, operation) -> how many files it was done to */
+	struct base_map alike;      /* users of pipes and sockets -> how many such have them */
 	struct base_map samples;    /* (state; part of its visits, and function string, module or
 				       chain) -> count */
 	struct base_map inlined_at; /* (0, site) -> first row of what is inlined there */
@@ -520,6 +527,9 @@ uint32_t model_make_queue(struct model *m, uint64_t initial, uint32_t object,
 uint32_t model_make_part(struct model *m, uint32_t object, enum model_queue_part part,
 	enum trace_object_type type, uint32_t latency_class);
 uint32_t model_class_of(struct model *m, uint32_t object, uint32_t site);
+/* The thread writes to, or reads from, a pipe or socket of that class, which is called after those
+ * who do. */
+void model_note_user(struct model *m, uint32_t class_ix, const struct thread *t, bool reads);
 uint32_t model_role_of(struct model *m, uint32_t host, uint32_t process, uint32_t site);
 uint32_t model_role_of_context(
 	struct model *m, uint32_t host, enum trace_context_type type, uint32_t name);

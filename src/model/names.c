@@ -28,6 +28,63 @@ static const char *io_text(uint64_t op)
 	return op < TRACE_IO_NR ? text[op] : "call";
 }
 
+static void users_key(const struct lock_class *c, uint64_t *hi, uint64_t *lo)
+{
+	*hi = (uint64_t)c->type << 32 | c->users.more[0] << 1 | c->users.more[1];
+	*lo = (uint64_t)c->users.role[0] << 32 | c->users.role[1];
+}
+
+/* A socket without an address is told by its ends only. */
+static bool has_name(const struct model *m, const struct lock_class *c)
+{
+	const char *name = trace_text_of(m->defs, c->name);
+	return *name && strcmp(name, "unix - -") != 0;
+}
+
+static bool is_of_users(const struct model *m, const struct lock_class *c)
+{
+	return !has_name(m, c) && !c->text && (c->users.role[0] || c->users.role[1]);
+}
+
+/* How many pipes and sockets have the same users: they need their numbers. */
+static enum base_status count_users(struct model *m)
+{
+	base_map_fini(&m->alike);
+	for (size_t i = 0; i < m->nr_classes; i++) {
+		uint64_t hi, lo, n = 0;
+		if (!is_of_users(m, &m->class_[i]))
+			continue;
+		users_key(&m->class_[i], &hi, &lo);
+		base_map_get(&m->alike, hi, lo, &n);
+		if (base_map_put(&m->alike, hi, lo, n + 1) != BASE_OK)
+			return base_fail(m->err, BASE_ERR_NOMEM, "out of memory for names");
+	}
+	return BASE_OK;
+}
+
+static bool has_its_users_alone(const struct model *m, const struct lock_class *c)
+{
+	uint64_t hi, lo, n = 0;
+	users_key(c, &hi, &lo);
+	return is_of_users(m, c) && base_map_get(&m->alike, hi, lo, &n) && n == 1;
+}
+
+/* " from tar to gzip", " between server and client" */
+static void add_users(const struct model *m, struct base_str *s, const struct lock_class *c)
+{
+	static const char *const word[][2] = {{" from ", " to "}, {" between ", " and "}};
+	const struct class_users *u = &c->users;
+	for (unsigned i = 0; i < 2; i++) {
+		if (!u->role[i] || u->role[i] > m->nr_roles)
+			continue;
+		bool alone = !u->role[1] && c->type == TRACE_OBJECT_socket;
+		base_str_add(s, alone ? " of " : word[c->type == TRACE_OBJECT_socket][i]);
+		base_str_add(s, m->role[u->role[i] - 1].name ? m->role[u->role[i] - 1].name : "?");
+		if (u->more[i])
+			base_str_add(s, " and others");
+	}
+}
+
 /* "mutex counter_lock"; nameless ones are told by who first used them. */
 void model_add_class(struct model *m, struct base_str *s, uint32_t class_ix)
 {
@@ -37,7 +94,7 @@ void model_add_class(struct model *m, struct base_str *s, uint32_t class_ix)
 		return;
 	}
 	base_str_add(s, trace_object_type_text(c->type));
-	if (c->name) {
+	if (has_name(m, c)) {
 		base_str_addf(s, " %s", trace_text_of(m->defs, c->name));
 		return;
 	}
@@ -46,6 +103,10 @@ void model_add_class(struct model *m, struct base_str *s, uint32_t class_ix)
 	switch (c->type) {
 	case TRACE_OBJECT_pipe:
 	case TRACE_OBJECT_socket:
+		if (!has_its_users_alone(m, c))
+			base_str_addf(s, " %llu", (unsigned long long)def->address);
+		add_users(m, s, c);
+		break;
 	case TRACE_OBJECT_eventfd:
 		base_str_addf(s, " %llu", (unsigned long long)def->address);
 		break;
@@ -451,6 +512,8 @@ enum base_status model_refresh_names(struct model *m, struct base_err *err)
 	enum base_status s = model_list_samples(m);
 	if (s == BASE_OK)
 		s = count_files(m);
+	if (s == BASE_OK)
+		s = count_users(m);
 	refresh_roles(m);
 	m->err = NULL;
 	return s;
@@ -493,6 +556,8 @@ enum base_status model_make_names(struct model *m)
 	enum base_status status = model_list_samples(m);
 	if (status == BASE_OK)
 		status = count_files(m);
+	if (status == BASE_OK)
+		status = count_users(m);
 	if (status != BASE_OK)
 		return status;
 	name_roles(m);

@@ -164,7 +164,7 @@ void model_add_program(const struct model *m, struct base_str *s, const struct r
 
 /* ---- which objects are spoken of as one ------------------------------------------------------ */
 
-enum { NAMED_MAX = 200, EPHEMERAL_PORT = 32768 };
+enum { EPHEMERAL_PORT = 32768 };
 
 /* The name's hash (FNV-1a): two names that share one would share a row of a table. */
 static uint64_t hash(const char *text)
@@ -231,7 +231,7 @@ void model_kernel_class(
 	case TRACE_OBJECT_file: /* a compiler reads thousands */
 		if (*name && base_map_get(&m->classes, *hi, *lo, &ix))
 			return;
-		if (*name && m->nr_named_classes < NAMED_MAX) {
+		if (*name && m->nr_named_classes < MODEL_NAMED_CLASSES_MAX) {
 			m->nr_named_classes++;
 			return;
 		}
@@ -254,8 +254,8 @@ void model_kernel_class(
 	case TRACE_OBJECT_io_uring:
 		if (*name)
 			return;
-		*hi = type | (m->nr_named_classes < NAMED_MAX ? BY_OBJECT : ALL);
-		*lo = m->nr_named_classes < NAMED_MAX ? object : 0;
+		*hi = type | (m->nr_named_classes < MODEL_NAMED_CLASSES_MAX ? BY_OBJECT : ALL);
+		*lo = m->nr_named_classes < MODEL_NAMED_CLASSES_MAX ? object : 0;
 		break;
 	default:
 		return;

@@ -104,19 +104,17 @@ static void begin_read(
 	struct model *m, struct thread *t, const struct trace_record *r, struct object *f)
 {
 	uint32_t object = r->u.io_begin.object, site = r->u.io_begin.site;
-	uint32_t queue = queue_of(m, object, f, site);
+	uint32_t queue = queue_of(m, object, f, site), class_ix = model_class_of(m, object, site);
 	end_queue(m, object, f, site);
+	model_note_user(m, class_ix, t, true);
 	t->io.queue = queue;
 	if (graph_queue_units(m->graph, queue))
 		model_verb(m, t, GRAPH_VERB_state, r->time_ns, 0, 0,
-			model_make_state(m, MODEL_STATE_io, NONE, model_class_of(m, object, site),
-				site, TRACE_IO_read),
+			model_make_state(m, MODEL_STATE_io, NONE, class_ix, site, TRACE_IO_read),
 			0);
 	else
 		model_verb(m, t, GRAPH_VERB_wait_empty, r->time_ns, queue, 1,
-			model_make_state(m, MODEL_STATE_wait, NONE, model_class_of(m, object, site),
-				site, 0),
-			0);
+			model_make_state(m, MODEL_STATE_wait, NONE, class_ix, site, 0), 0);
 }
 
 static void begin_write(
@@ -130,6 +128,7 @@ static void begin_write(
 		 units = graph_queue_units(m->graph, queue);
 	uint64_t n = event ? 1 : b->n,
 		 room = capacity && !event ? (capacity > units ? capacity - units : 0) : n;
+	model_note_user(m, class_ix, t, false);
 	f->parties = t->process; /* who wrote last: their end is the end of file */
 	t->io.queue = queue;
 	t->io.put_bytes = n < room ? n : room;
@@ -399,7 +398,8 @@ void model_rule_io_close(struct model *m, struct thread *t, const struct trace_r
 	struct object *f = c->ends & WRITTEN ? flow_of(m, c->object, FLOW_out) : NULL;
 	if (!f)
 		return;
-	uint32_t queue = end_queue(m, c->object, f, c->site);
+	/* a shell closes all pipes of its programs at one place, which makes them none the liker */
+	uint32_t queue = end_queue(m, c->object, f, 0);
 	model_verb(m, t, GRAPH_VERB_resize, r->time_ns, queue, 0, t->graph_state, 0);
 	model_verb(m, t, GRAPH_VERB_enqueue, r->time_ns, queue, 1, t->graph_state, 0);
 }

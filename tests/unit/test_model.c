@@ -212,6 +212,59 @@ static void last_closing_is_the_end_of_file(void **state)
 	finish(&b);
 }
 
+static void transfer(struct bench *b, uint64_t time_ns, uint32_t from, uint32_t to, uint32_t object)
+{
+	const uint32_t at[] = {site(b, "put"), site(b, "get")};
+	PUT(b, time_ns, to, io_begin, .object = object, .op = TRACE_IO_read, .n = 10,
+		.site = at[1]);
+	PUT(b, time_ns + 10, from, io_begin, .object = object, .op = TRACE_IO_write, .n = 10,
+		.site = at[0]);
+	PUT(b, time_ns + 12, from, io_end, .object = object, .op = TRACE_IO_write, .result = 10);
+	PUT(b, time_ns + 15, to, io_end, .object = object, .op = TRACE_IO_read, .result = 10);
+}
+
+/* A shell makes `tar | gzip | wc` and closes its own ends at one place: each pipe is called after
+ * those who use it; two that the same use have their numbers, too. */
+static void pipes_are_called_after_their_users(void **state)
+{
+	(void)state;
+	static const char *const program[] = {"sh", "tar", "gzip", "wc"};
+	static const char *const called[] = {
+		" from tar to gzip", "pipe from gzip to wc", " from tar to gzip"};
+	struct bench b;
+	start(&b);
+	uint32_t closes = site(&b, "close_all"), forks = site(&b, "fork"), pipe_id[3], sh = 0;
+	for (unsigned i = 0; i < 4; i++) {
+		uint32_t p = process_of(&b, program[i], sh, 100 + i);
+		stream(&b, p);
+		sh = sh ? sh : p;
+	}
+	PUT(&b, 0, 1, process_begin, .token = 0);
+	for (unsigned i = 1; i < 4; i++) {
+		PUT(&b, 10 * i, 1, process_fork, .token = i, .site = forks);
+		PUT(&b, 10 * i + 5, 1 + i, process_begin, .token = i);
+	}
+	for (unsigned i = 0; i < 3; i++) {
+		pipe_id[i] = object(&b, TRACE_OBJECT_pipe, "", 100);
+		PUT(&b, 40 + i, 1, io_close, .object = pipe_id[i], .ends = 2, .site = closes);
+	}
+	transfer(&b, 100, 2, 3, pipe_id[0]);
+	transfer(&b, 200, 3, 4, pipe_id[1]);
+	transfer(&b, 300, 2, 3, pipe_id[2]);
+	end(&b, 1000);
+	for (unsigned i = 0; i < 3; i++) {
+		char number[64];
+		const char *name = NULL;
+		for (uint32_t q = 0; q < graph_nr_queues(model_graph(b.model)); q++)
+			if (model_queue(b.model, q)->object == pipe_id[i])
+				name = model_queue(b.model, q)->name;
+		assert_non_null(name);
+		snprintf(number, sizeof number, "pipe %u%s", 64 * pipe_id[i], called[i]);
+		assert_string_equal(name, i == 1 ? called[i] : number);
+	}
+	finish(&b);
+}
+
 /* Two clients, one of them refused first, and one from outside; poll sees the second. */
 static void accept_waits_for_the_client(void **state)
 {
@@ -691,6 +744,7 @@ int main(void)
 		cmocka_unit_test(writer_waits_for_readers),
 		cmocka_unit_test(pipe_between_processes),
 		cmocka_unit_test(last_closing_is_the_end_of_file),
+		cmocka_unit_test(pipes_are_called_after_their_users),
 		cmocka_unit_test(accept_waits_for_the_client),
 		cmocka_unit_test(full_pipe_holds_the_writer),
 		cmocka_unit_test(preempted_by_a_sibling),
