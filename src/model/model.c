@@ -62,6 +62,8 @@ uint32_t model_class_of(struct model *m, uint32_t object, uint32_t site)
 	const char *text = NULL;
 	if (m->is_system && def && !site) {
 		model_kernel_class(m, object, &hi, &lo, &text);
+	} else if (type == TRACE_OBJECT_socket && model_has_name(m, name)) {
+		model_service_class(m, object, &hi, &lo, &text);
 	} else if (def && def->pair) { /* both directions of a connection are one class */
 		hi = (uint64_t)type << 32 | 2u;
 		lo = def->pair;

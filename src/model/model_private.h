@@ -749,6 +749,11 @@ void model_add_program(const struct model *m, struct base_str *s, const struct r
  * object's own name). */
 void model_kernel_class(
 	struct model *m, uint32_t object, uint64_t *hi, uint64_t *lo, const char **text);
+/* The same for a socket with addresses: all connections with one service are one class. */
+void model_service_class(
+	struct model *m, uint32_t object, uint64_t *hi, uint64_t *lo, const char **text);
+/* Does it tell its object from others? (A socketpair's says that there is no address.) */
+bool model_has_name(const struct model *m, uint32_t name);
 /* A state's samples; of its role's threads together when its own are few. NULL: no such state. */
 enum { MODEL_ENOUGH_SAMPLES = 30 };
 const struct function_list *model_function_list(const struct model *m, uint32_t state);

@@ -34,16 +34,15 @@ static void users_key(const struct lock_class *c, uint64_t *hi, uint64_t *lo)
 	*lo = (uint64_t)c->users.role[0] << 32 | c->users.role[1];
 }
 
-/* A socket without an address is told by its ends only. */
-static bool has_name(const struct model *m, const struct lock_class *c)
+bool model_has_name(const struct model *m, uint32_t name)
 {
-	const char *name = trace_text_of(m->defs, c->name);
-	return *name && strcmp(name, "unix - -") != 0;
+	const char *text = trace_text_of(m->defs, name);
+	return *text && strcmp(text, "unix - -") != 0;
 }
 
 static bool is_of_users(const struct model *m, const struct lock_class *c)
 {
-	return !has_name(m, c) && !c->text && (c->users.role[0] || c->users.role[1]);
+	return !model_has_name(m, c->name) && !c->text && (c->users.role[0] || c->users.role[1]);
 }
 
 /* How many pipes and sockets have the same users: they need their numbers. */
@@ -94,7 +93,7 @@ void model_add_class(struct model *m, struct base_str *s, uint32_t class_ix)
 		return;
 	}
 	base_str_add(s, trace_object_type_text(c->type));
-	if (has_name(m, c)) {
+	if (model_has_name(m, c->name)) {
 		base_str_addf(s, " %s", trace_text_of(m->defs, c->name));
 		return;
 	}

@@ -185,15 +185,18 @@ static const char *port_of(const char *address)
 }
 
 /* "tcp 10.0.0.1:80 10.0.0.2:40112": both ends, and all such connections, are the service's at
- * 10.0.0.1:80: the address whose port is not one of those that callers get. */
+ * 10.0.0.1:80: the address whose port is not one of those that callers get. "unix - /run/x": the
+ * address that there is. */
 static void add_service(struct base_str *s, const char *name)
 {
 	const char *local = strchr(name, ' '), *peer = local ? strchr(local + 1, ' ') : NULL;
 	const char *local_port = local ? port_of(local + 1) : NULL,
 		   *peer_port = peer ? port_of(peer + 1) : NULL;
 	const char *best = local ? local + 1 : name;
-	if (local_port && peer_port && strtoul(peer_port + 1, NULL, 10) < EPHEMERAL_PORT &&
-		strtoul(peer_port + 1, NULL, 10) < strtoul(local_port + 1, NULL, 10))
+	if (peer && !strncmp(best, "- ", 2))
+		best = peer + 1;
+	else if (local_port && peer_port && strtoul(peer_port + 1, NULL, 10) < EPHEMERAL_PORT &&
+		 strtoul(peer_port + 1, NULL, 10) < strtoul(local_port + 1, NULL, 10))
 		best = peer + 1;
 	if (local)
 		base_str_add_bytes(s, name, (size_t)(local - name) + 1);
@@ -207,10 +210,21 @@ static const char *kept(struct model *m, struct base_str *s, uint64_t *lo)
 	return text;
 }
 
+enum { BY_OBJECT = 4, BY_TEXT, ALL };
+
+void model_service_class(
+	struct model *m, uint32_t object, uint64_t *hi, uint64_t *lo, const char **text)
+{
+	struct base_str s = {0};
+	*hi = (uint64_t)TRACE_OBJECT_socket << 32 | BY_TEXT;
+	base_str_add(&s, "socket ");
+	add_service(&s, trace_text_of(m->defs, m->defs->objects[object].name));
+	*text = kept(m, &s, lo);
+}
+
 void model_kernel_class(
 	struct model *m, uint32_t object, uint64_t *hi, uint64_t *lo, const char **text)
 {
-	enum { BY_OBJECT = 4, BY_PROCESS, BY_TEXT, ALL };
 	const struct trace_object *def = &m->defs->objects[object];
 	const char *name = trace_text_of(m->defs, def->name);
 	struct base_str s = {0};
@@ -223,10 +237,7 @@ void model_kernel_class(
 			*lo = hash(name);
 			break;
 		}
-		*hi = (uint64_t)TRACE_OBJECT_socket << 32 | BY_TEXT;
-		base_str_add(&s, "socket ");
-		add_service(&s, name);
-		*text = kept(m, &s, lo);
+		model_service_class(m, object, hi, lo, text);
 		break;
 	case TRACE_OBJECT_file: /* a compiler reads thousands */
 		if (*name && base_map_get(&m->classes, *hi, *lo, &ix))

@@ -302,6 +302,12 @@ static void accept_waits_for_the_client(void **state)
 	assert_float_equal(on_path(&b, "running call"), 500 - 18 - 1 - 10 - 2 - 1 + 3, 1e-6);
 	assert_float_equal(on_path(&b, "running answer"), 1 + 2 + 410, 1e-6);
 	assert_float_equal(unexplained(&b), 0, 1e-6);
+	unsigned nr_calls = 0; /* all connections to one service are one */
+	for (uint32_t i = 0; i < graph_nr_states(model_graph(b.model)); i++)
+		if (!strncmp(
+			    model_state(b.model, i)->name, "connect of socket tcp 127.0.0.1:8", 33))
+			nr_calls++;
+	assert_int_equal(nr_calls, 2);
 	finish(&b);
 }
 
