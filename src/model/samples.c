@@ -90,17 +90,35 @@ static void keep_sample(struct model *m, struct visit *v, uint64_t time_ns, uint
 		.at_ns = v->ran_ns + (v->away ? 0 : time_ns - v->since_ns), .function = function};
 }
 
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	return slash ? slash + 1 : path;
+}
+
+/* What the recorder does within the program is not the program's, whatever function it stands for.
+ */
+static bool is_recorders(const struct model *m, uint32_t module)
+{
+	return module && module < m->defs->nr_modules &&
+	       !strncmp(base_name(trace_text_of(m->defs, m->defs->modules[module].path)),
+		       "liblongpole-", strlen("liblongpole-"));
+}
+
 void model_rule_sample(struct model *m, struct thread *t, const struct trace_record *r)
 {
 	uint32_t site = r->u.sample.site;
 	uint64_t function = 0;
+	uint32_t module = site && site < m->defs->nr_sites ? m->defs->sites[site].module : 0;
 	uint32_t chain = model_site_chain(m, site);
-	if (chain)
+	if (is_recorders(m, module))
+		function = (uint64_t)MODEL_SAMPLE_module << 32 | module;
+	else if (chain)
 		function = (uint64_t)MODEL_SAMPLE_chain << 32 | chain;
 	else if (site && site < m->defs->nr_symbols && m->defs->symbols[site].function)
 		function = m->defs->symbols[site].function;
 	else if (site && site < m->defs->nr_sites)
-		function = (uint64_t)MODEL_SAMPLE_module << 32 | m->defs->sites[site].module;
+		function = (uint64_t)MODEL_SAMPLE_module << 32 | module;
 	uint32_t state = t->mode == MODE_RUNNABLE || t->mode == MODE_BLOCKED ? t->resume_state
 									     : t->graph_state;
 	struct visit *v = &t->visit;
@@ -119,12 +137,6 @@ void model_forget_samples(struct model *m)
 	base_map_fini(&m->samples);
 	for (uint32_t i = 0; i < m->nr_threads; i++)
 		m->thread[i].visit.nr = 0;
-}
-
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-	return slash ? slash + 1 : path;
 }
 
 /* ---- all of them: lists of functions
@@ -218,7 +230,8 @@ static bool add_sample(void *ctx, uint64_t state, uint64_t key, uint64_t count)
 	} else if (function >> 32 == MODEL_SAMPLE_module) {
 		uint32_t module = (uint32_t)function;
 		of.where =
-			module && module < m->defs->nr_modules
+			is_recorders(m, module) ? "longpole's recorder"
+			: module && module < m->defs->nr_modules
 				? base_name(trace_text_of(m->defs, m->defs->modules[module].path))
 				: "outside every module";
 	} else {

@@ -520,6 +520,41 @@ static void equal_threads_share_samples(void **state)
 	finish(&b);
 }
 
+/* A function of the recorder's library has the name of the one that it stands for, and is not it.
+ */
+static void the_recorder_is_told_from_the_program(void **state)
+{
+	(void)state;
+	struct bench b;
+	start(&b);
+	uint32_t p = process_of(&b, "prog", 0, 100), text = string(&b, "put"),
+		 path[] = {string(&b, "/lib/libx.so"),
+			 string(&b, "/usr/lib/longpole/liblongpole-preload.so")};
+	stream(&b, p);
+	for (uint32_t i = 0; i < 2; i++) {
+		PUT(&b, 0, 0, module, .module = i + 1, .path = path[i]);
+		PUT(&b, 0, 0, site, .site = i + 1, .module = i + 1, .offset = 64);
+		PUT(&b, 0, 0, symbol, .site = i + 1, .function = text);
+	}
+	PUT(&b, 0, 1, process_begin, .token = 0);
+	for (uint32_t i = 0; i < 100; i++)
+		PUT(&b, 10 * i, 1, sample, .site = i % 4 ? 1 : 2);
+	end(&b, 1000);
+	for (uint32_t i = 0; i < graph_nr_states(model_graph(b.model)); i++) {
+		size_t nr;
+		const struct model_function_share *f = model_functions(b.model, i, &nr);
+		if (!nr)
+			continue;
+		assert_int_equal(nr, 2);
+		assert_string_equal(f[0].function, "put");
+		assert_int_equal(f[0].nr_samples, 75);
+		assert_string_equal(f[1].function, "");
+		assert_string_equal(f[1].where, "longpole's recorder");
+	}
+	assert_true(is_named(&b, "running put"));
+	finish(&b);
+}
+
 /* Work, then a fourth of the time finish, in which every other sample is lost, and in every other
  * visit another thread has the processor meanwhile. */
 static void share_is_of_time_and_not_of_samples(void **state)
@@ -760,6 +795,7 @@ int main(void)
 		cmocka_unit_test(equal_threads_have_equal_names),
 		cmocka_unit_test(equal_threads_share_samples),
 		cmocka_unit_test(share_is_of_time_and_not_of_samples),
+		cmocka_unit_test(the_recorder_is_told_from_the_program),
 		cmocka_unit_test(any_records_conserve_time),
 		cmocka_unit_test(a_path_for_each_connection),
 		cmocka_unit_test(one_connection_alone),
