@@ -234,7 +234,7 @@ static uint32_t make_queue(struct model *m, uint64_t initial, uint32_t object,
 		keep(m, m->sink->queue(m->sink->ctx, id, &o, m->err));
 	m->queue[m->nr_queues++] = (struct queue_info){
 		.pub = {.object = object,
-			.type = type,
+			.type = type > MODEL_TYPE_PUT_OFF ? TRACE_OBJECT_none : type,
 			.part = part,
 			.capacity = o.capacity,
 			.tokens = discipline == GRAPH_POOL || is_token(type)},
@@ -287,7 +287,15 @@ uint32_t model_token_queue(
 		return (uint32_t)id;
 	if (!make)
 		return NONE;
-	id = model_make_queue(m, 0, 0, TRACE_OBJECT_none, NONE, GRAPH_FIFO);
+	static const enum trace_object_type type[] = {[TOKEN_thread] = MODEL_TYPE_THREAD,
+		[TOKEN_fork] = MODEL_TYPE_PROCESS,
+		[TOKEN_spawn] = MODEL_TYPE_PROCESS,
+		[TOKEN_exec] = MODEL_TYPE_PROCESS,
+		[TOKEN_exit] = TRACE_OBJECT_none,
+		[TOKEN_last_thread] = TRACE_OBJECT_none,
+		[TOKEN_child] = MODEL_TYPE_SIGNAL,
+		[TOKEN_signal] = MODEL_TYPE_SIGNAL};
+	id = model_make_queue(m, 0, 0, type[what], NONE, GRAPH_FIFO);
 	model_put(m, &m->tokens, hi, key, id);
 	return (uint32_t)id;
 }

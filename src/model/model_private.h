@@ -653,6 +653,10 @@ enum { MODEL_POLL_NOTHING = 1 }; /* aux of waiting for readiness: of no descript
 /* a queue's types beside those of objects; of flushes that somebody else is to send to a disk */
 #define MODEL_TYPE_WAKE    ((enum trace_object_type)(TRACE_OBJECT_NR + 1))
 #define MODEL_TYPE_PUT_OFF ((enum trace_object_type)(TRACE_OBJECT_NR + 2))
+/* What a thread or process begins with; a signal or child's end that somebody waits for. */
+#define MODEL_TYPE_THREAD  ((enum trace_object_type)(TRACE_OBJECT_NR + 3))
+#define MODEL_TYPE_PROCESS ((enum trace_object_type)(TRACE_OBJECT_NR + 4))
+#define MODEL_TYPE_SIGNAL  ((enum trace_object_type)(TRACE_OBJECT_NR + 5))
 
 /* state.aux of waits and executions that the kernel's records tell of */
 enum {

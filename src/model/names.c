@@ -262,6 +262,28 @@ static void name_file(struct model *m, struct state_info *st)
 	st->pub.on_file = model_keep_text(m, &on);
 }
 
+/* What is handed over without an object: the state meanwhile, and the queue. */
+static const char *nameless_text(uint32_t type, bool is_state)
+{
+	static const struct {
+		enum trace_object_type type;
+		const char *state, *queue;
+	} text[] = {
+		{TRACE_OBJECT_NR, "waiting for a processor", "processor"},
+		{MODEL_TYPE_WAKE, "waking", "waking"},
+		{MODEL_TYPE_PUT_OFF, "hand-over of flushes to kernel workers",
+			"flushes to kernel workers"},
+		{MODEL_TYPE_THREAD, "start of a thread", "start of a thread"},
+		{MODEL_TYPE_PROCESS, "start of a process", "start of a process"},
+		{MODEL_TYPE_SIGNAL, "hand-over of a signal or a child's end",
+			"signals and children's ends"},
+	};
+	for (size_t i = 0; i < BASE_COUNT(text); i++)
+		if (type == (uint32_t)text[i].type)
+			return is_state ? text[i].state : text[i].queue;
+	return "end of a thread or process";
+}
+
 static void add_state_name(struct model *m, struct base_str *s, uint32_t state)
 {
 	const struct state_info *st = &m->state[state];
@@ -308,10 +330,7 @@ static void add_state_name(struct model *m, struct base_str *s, uint32_t state)
 		break;
 	case MODEL_STATE_latency:
 		if (class_ix == NONE) {
-			base_str_add(s, st->aux == (uint32_t)MODEL_TYPE_WAKE ? "waking"
-					: st->aux == (uint32_t)MODEL_TYPE_PUT_OFF
-						? "hand-over of flushes to kernel workers"
-						: "start or end of a thread or process");
+			base_str_add(s, nameless_text(st->aux, true));
 			break;
 		}
 		base_str_add(s, "hand-over of ");
@@ -486,10 +505,9 @@ static void name_queue(struct model *m, uint32_t id)
 	} else if (latency->class_ix != NONE && latency->class_ix < m->nr_classes)
 		model_add_class(m, &s, latency->class_ix);
 	else
-		base_str_add(&s, q->pub.type == TRACE_OBJECT_NR ? "processor"
-				 : q->pub.type == MODEL_TYPE_PUT_OFF
-					 ? "flushes to kernel workers"
-					 : "start or end of a thread or process");
+		base_str_add(&s, nameless_text(q->pub.type == TRACE_OBJECT_NR ? TRACE_OBJECT_NR
+									      : latency->aux,
+					 false));
 	q->pub.name = model_keep_text(m, &s);
 }
 
