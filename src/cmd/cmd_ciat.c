@@ -23,7 +23,8 @@ enum {
 
 static const struct cmd_option option[] = {
 	CMD_STREAM_OPTIONS,
-	{"tags", 'T', NULL, NULL, "print the seed's report, a tag RrTtLll: before each line"},
+	{"tags", 'T', NULL, NULL,
+		"print the report of the original tool (1996), each line after a tag RrTtLll:"},
 	{"report", 0, "FILE", "@file", "write that report to FILE"},
 	{"memory-file", 'm', "FILE", "@file",
 		"write the memory usage of each touched page to FILE"},

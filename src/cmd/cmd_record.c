@@ -67,14 +67,12 @@ static const struct cmd_option default_option[] = {
 
 const struct cmd_details cmd_details_record = {
 	.usage = "[OPTIONS] PROG [ARG...]\n--system [OPTIONS] [PROG [ARG...]]",
-	.about = "Runs PROG, unchanged, and records who waits for whom. With --system, records all "
-		 "threads of "
-		 "the machine beside it, or without it. Its exit status is passed "
-		 "on; 125: "
-		 "longpole failed, 126: PROG cannot be executed, 127: PROG was not found. The "
-		 "first Ctrl-C "
-		 "is for the program, the second ends the recording; the trace is complete in both "
-		 "cases.",
+	.about =
+		"Runs PROG, unchanged, and records who waits for whom. With --system, records all "
+		"threads of the machine, with or without PROG. The exit status is PROG's; 125: "
+		"longpole failed, 126: PROG cannot be executed, 127: PROG was not found. The first "
+		"Ctrl-C goes to the program, the second ends the recording; the trace is complete "
+		"in both cases.",
 	.option = record_option,
 	.nr_options = BASE_COUNT(record_option),
 	.example = {"longpole record ./server --threads 8", "longpole record -o build.lpt make -j8",
