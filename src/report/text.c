@@ -240,9 +240,16 @@ static void runner_up(struct base_str *out, const struct report *r, const struct
 	if (!r->runner_up.found)
 		return;
 	struct base_str s = {0};
-	base_str_add(&s, "the next longest path has ");
-	report_percent(&s, r->elapsed_ns > 0 ? r->runner_up.length_ns / r->elapsed_ns : 0);
-	base_str_add(&s, " of its length");
+	double shorter_ns = r->elapsed_ns - r->runner_up.length_ns;
+	base_str_add(&s, "the next longest path is ");
+	if (shorter_ns < 1) {
+		base_str_add(&s, "as long");
+	} else {
+		report_ns(&s, shorter_ns);
+		base_str_add(&s, " shorter (");
+		report_percent(&s, shorter_ns / r->elapsed_ns);
+		base_str_add(&s, ")");
+	}
 	if (*r->runner_up.state) {
 		base_str_add(&s, ", with ");
 		report_ns(&s, r->runner_up.more_ns);
