@@ -386,8 +386,11 @@ static void caveats(struct base_str *out, const struct cmd_streams *s,
 		base_str_addf(out,
 			"The monitor checked %" PRIu64 " times and found nothing wrong.\n",
 			r->checks);
-	base_str_addf(out, "NEXT  longpole cdat --set=protocol=moesi --set=nodes=%" PRIu64 " %s\n",
-		k->nodes, s->name);
+	base_str_addf(out,
+		"NEXT  longpole cdat --set=protocol=moesi --set=nodes=%" PRIu64
+		" --set=processors=%" PRIu64 " ",
+		k->nodes, k->processors);
+	cmd_streams_again(out, s);
 }
 
 /* ---- running

@@ -456,7 +456,7 @@ static void caveats(
 	base_str_add(out, "NEXT  longpole cdat ");
 	if (r->nr_threads > 1) /* (threads fill a node before the next one) */
 		base_str_addf(out, "--set=nodes=2 --set=processors=%u ", (r->nr_threads + 1) / 2);
-	base_str_addf(out, "%s\n", s->name);
+	cmd_streams_again(out, s);
 }
 
 /* ---- running

@@ -140,6 +140,7 @@ void cmd_record_mode(struct record_options *o, enum record_locks locks)
 
 static bool options(struct cmd *c, struct record_options *o)
 {
+	enum { BUFFER_LEAST_BYTES = 1 << 20 };
 	uint64_t depth = o->stack_depth;
 	if (cmd_given(c, "locks"))
 		cmd_record_mode(o, cmd_record_locks(cmd_value(c, "locks")));
@@ -147,6 +148,10 @@ static bool options(struct cmd *c, struct record_options *o)
 		!cmd_value_count(c, "stack-depth", &depth) ||
 		!cmd_value_size(c, "buffer", &o->buffer_bytes))
 		return false;
+	if (cmd_given(c, "buffer") && o->buffer_bytes < BUFFER_LEAST_BYTES) {
+		cmd_usage(c, "--buffer: at least 1M");
+		return false;
+	}
 	if (depth > RECORD_STACK_DEPTH) {
 		cmd_usage(c, "--stack-depth: at most %d", RECORD_STACK_DEPTH);
 		return false;

@@ -453,7 +453,7 @@ static void add_quoted(struct base_str *s, const char *text)
 	base_str_add(s, "'");
 }
 
-static void add_word(struct base_str *s, const char *word)
+void report_shell_word(struct base_str *s, const char *word)
 {
 	bool plain = *word && *word != '-';
 	for (const char *p = word; *p && plain; p++)
@@ -470,7 +470,7 @@ static void add_option(struct base_str *s, const char *name, const char *value)
 	if (!value)
 		return;
 	base_str_addf(s, " --%s=", name);
-	add_word(s, value);
+	report_shell_word(s, value);
 }
 
 void report_next_line(struct base_str *out, const struct report_style *st, const char *label,
@@ -488,7 +488,7 @@ void report_next_line(struct base_str *out, const struct report_style *st, const
 	if (t->connection)
 		base_str_addf(&s, " --connection=%llu", (unsigned long long)t->connection);
 	base_str_add(&s, " ");
-	add_word(&s, t->path);
+	report_shell_word(&s, t->path);
 	if (edit) {
 		base_str_add(&s, " scale ");
 		add_quoted(&s, edit);

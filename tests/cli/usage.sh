@@ -94,3 +94,13 @@ test_newest_trace_is_the_default() {
 	expect 0 longpole queues -q
 	[[ ! -s err ]] || fail "--quiet is not"
 }
+
+test_a_program_where_a_trace_belongs() {
+	expect 3 longpole locks "$work/bin/ladder"
+	has err 'not a longpole trace' "longpole locks -- $work/bin/ladder"
+}
+
+test_buffer_has_a_least_size() {
+	expect 125 longpole record --buffer=64K true
+	has err '--buffer: at least 1M'
+}
